@@ -1,0 +1,25 @@
+# --enable-sanitizers: the whole tree, tests included, under the compiler's
+# sanitizers. The preloaded library needs the run-time library before it; the
+# tests see to that themselves (tests/support/preload.sh).
+AC_DEFUN([VMA_PROBE_SANITIZERS], [
+  AC_ARG_ENABLE([sanitizers],
+    [AS_HELP_STRING([--enable-sanitizers=LIST], [build with -fsanitize: address,undefined or thread])],
+    [], [enable_sanitizers=no])
+  AS_CASE([$enable_sanitizers],
+    [no], [SAN_CFLAGS=; vma_sanitizers=none],
+    [yes], [SAN_CFLAGS="-fsanitize=address,undefined"],
+    [address|undefined|thread|address,undefined|undefined,address],
+    [SAN_CFLAGS="-fsanitize=$enable_sanitizers"],
+    [AC_MSG_ERROR([--enable-sanitizers=$enable_sanitizers: must be address, undefined, address,undefined or thread])])
+  AS_IF([test -n "$SAN_CFLAGS"], [
+    vma_sanitizers=${SAN_CFLAGS#-fsanitize=}
+    SAN_CFLAGS="$SAN_CFLAGS -fno-omit-frame-pointer -g"
+    vma_saved=$CFLAGS
+    CFLAGS="$CFLAGS $SAN_CFLAGS"
+    AC_LINK_IFELSE([AC_LANG_PROGRAM([], [])], [],
+      [AC_MSG_ERROR([$CC cannot link with $SAN_CFLAGS])])
+    CFLAGS=$vma_saved])
+  AC_SUBST([SAN_CFLAGS])
+  AC_SUBST([SANITIZERS], [$vma_sanitizers])
+  AM_CONDITIONAL([SANITIZED], [test "$vma_sanitizers" != none])
+])

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the compiler can be told or can check: attributes, branch hints, lock
+ * annotations, and the few macros C has no better way for.
+ */
+#ifndef BASE_COMPILER_H
+#define BASE_COMPILER_H
+
+#include <assert.h>
+#include <stddef.h>
+
+/* The result must be looked at. */
+#define MUST_CHECK __attribute__((warn_unused_result))
+#define NO_RETURN __attribute__((noreturn))
+#define UNUSED __attribute__((unused))
+#define PRINTF_LIKE(fmt, first) __attribute__((format(printf, fmt, first)))
+/* For bodies that callers specialise with constant arguments. */
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+/* Keeps a slow path out of its hot caller. */
+#define COLD __attribute__((cold, noinline))
+/* Part of the interface of libvma.so; everything else is hidden. */
+#define EXPORT __attribute__((visibility("default")))
+
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+#define CACHE_LINE 64
+#define CACHE_ALIGNED __attribute__((aligned(CACHE_LINE)))
+
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+/* The struct that holds `member` at the address `ptr`. */
+#define CONTAINER_OF(ptr, type, member) \
+	((type *)((char *)(ptr) - offsetof(type, member)))
+
+#define MIN(a, b)                        \
+	({                               \
+		__typeof__(a) a_ = (a);  \
+		__typeof__(b) b_ = (b);  \
+		a_ < b_ ? a_ : b_;       \
+	})
+#define MAX(a, b)                        \
+	({                               \
+		__typeof__(a) a_ = (a);  \
+		__typeof__(b) b_ = (b);  \
+		a_ > b_ ? a_ : b_;       \
+	})
+
+/* An invariant of our own code, with the argument in the text. Debug builds
+ * only; what comes from outside is checked with ordinary code. */
+#ifdef VMA_DEBUG
+#define INVARIANT(cond, why) assert((cond) && why)
+#else
+#define INVARIANT(cond, why) ((void)sizeof(cond))
+#endif
+
+/* Lock annotations, checked by clang's thread-safety analysis. */
+#ifdef __clang__
+#define TSA(x) __attribute__((x))
+#else
+#define TSA(x)
+#endif
+#define CAPABILITY(name) TSA(capability(name))
+#define GUARDED_BY(lock) TSA(guarded_by(lock))
+#define PT_GUARDED_BY(lock) TSA(pt_guarded_by(lock))
+#define REQUIRES(...) TSA(requires_capability(__VA_ARGS__))
+#define EXCLUDES(...) TSA(locks_excluded(__VA_ARGS__))
+#define ACQUIRES(...) TSA(acquire_capability(__VA_ARGS__))
+#define TRY_ACQUIRES(...) TSA(try_acquire_capability(__VA_ARGS__))
+#define RELEASES(...) TSA(release_capability(__VA_ARGS__))
+#define NO_LOCK_ANALYSIS TSA(no_thread_safety_analysis)
+
+#endif

@@ -1,0 +1,8 @@
+base_sources = %D%/compiler.h %D%/clock.h %D%/list.h %D%/lock.h \
+	%D%/lock.c %D%/lock_rank.h %D%/log.h %D%/log.c
+
+noinst_LTLIBRARIES += %D%/libbase.la %D%/libbase-debug.la
+%C%_libbase_la_SOURCES = $(base_sources)
+%C%_libbase_la_CFLAGS = $(release_cflags)
+%C%_libbase_debug_la_SOURCES = $(base_sources)
+%C%_libbase_debug_la_CFLAGS = $(debug_cflags)

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The witness of debug builds: who holds which lock, and in which order. */
+#include "config.h"
+
+#include "base/lock.h"
+
+#ifdef VMA_DEBUG
+
+#include <unistd.h>
+
+/* The calling thread's locks: bit n is rank n. One lock of a rank at a time. */
+static _Thread_local unsigned held_ranks;
+static _Thread_local int my_tid;
+
+_Static_assert(LOCK_RANK_COUNT <= 8 * sizeof(held_ranks), "a bit for each rank");
+
+static int tid(void)
+{
+	if (!my_tid)
+		my_tid = (int)gettid();
+	return my_tid;
+}
+
+void lock_witness_init(struct lock_witness *w, enum lock_rank rank)
+{
+	w->rank = rank;
+	atomic_init(&w->owner_tid, 0);
+}
+
+void lock_witness_check(const struct lock_witness *w)
+{
+	INVARIANT(w->rank != LOCK_RANK_NONE, "every lock has a rank");
+	INVARIANT(!lock_witness_is_mine(w), "no lock is recursive");
+	INVARIANT(held_ranks >> w->rank == 0,
+		  "locks are taken in the order of lock_rank.h");
+}
+
+void lock_witness_acquired(struct lock_witness *w)
+{
+	held_ranks |= 1u << w->rank;
+	atomic_store_explicit(&w->owner_tid, tid(), memory_order_relaxed);
+}
+
+void lock_witness_released(struct lock_witness *w)
+{
+	INVARIANT(lock_witness_is_mine(w), "only its owner releases a lock");
+	atomic_store_explicit(&w->owner_tid, 0, memory_order_relaxed);
+	held_ranks &= ~(1u << w->rank);
+}
+
+bool lock_witness_is_mine(const struct lock_witness *w)
+{
+	return atomic_load_explicit(&w->owner_tid, memory_order_relaxed) ==
+	       tid();
+}
+
+void lock_witness_forked(struct lock_witness *w)
+{
+	my_tid = 0;
+	if (held_ranks & 1u << w->rank)
+		atomic_store_explicit(&w->owner_tid, tid(),
+				      memory_order_relaxed);
+}
+
+int lock_witness_held_cnt(void)
+{
+	return __builtin_popcount(held_ranks);
+}
+
+#else
+/* A release build has no witness; ISO C wants a translation unit to have
+ * something in it. */
+typedef int lock_no_witness;
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Locks with ranks (lock_rank.h). None is recursive. Debug builds check at each
+ * acquire that the rank is further in than everything the thread holds, and at
+ * each release that the thread is the owner; release builds pay nothing.
+ */
+#ifndef BASE_LOCK_H
+#define BASE_LOCK_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "base/compiler.h"
+#include "base/lock_rank.h"
+
+/* What debug builds remember of a lock. */
+struct lock_witness {
+#ifdef VMA_DEBUG
+	enum lock_rank rank;
+	_Atomic int owner_tid; /* 0: nobody */
+#endif
+};
+
+#ifdef VMA_DEBUG
+void lock_witness_init(struct lock_witness *w, enum lock_rank rank);
+/* Before waiting for the lock: rank and recursion. */
+void lock_witness_check(const struct lock_witness *w);
+void lock_witness_acquired(struct lock_witness *w);
+void lock_witness_released(struct lock_witness *w);
+bool lock_witness_is_mine(const struct lock_witness *w);
+/* In the child of a fork, which inherits the forking thread's locks under a
+ * new thread id. */
+void lock_witness_forked(struct lock_witness *w);
+/* How many locks the calling thread holds. */
+int lock_witness_held_cnt(void);
+#else
+static inline void lock_witness_init(struct lock_witness *w UNUSED,
+				     enum lock_rank rank UNUSED) {}
+static inline void lock_witness_check(const struct lock_witness *w UNUSED) {}
+static inline void lock_witness_acquired(struct lock_witness *w UNUSED) {}
+static inline void lock_witness_released(struct lock_witness *w UNUSED) {}
+static inline bool lock_witness_is_mine(const struct lock_witness *w UNUSED)
+{
+	return true;
+}
+static inline void lock_witness_forked(struct lock_witness *w UNUSED) {}
+static inline int lock_witness_held_cnt(void)
+{
+	return 0;
+}
+#endif
+
+/* For critical sections of a few dozen instructions. */
+struct CAPABILITY("spinlock") spinlock {
+	_Atomic int is_held;
+	struct lock_witness witness;
+};
+
+static inline void spinlock_init(struct spinlock *lock, enum lock_rank rank)
+{
+	atomic_init(&lock->is_held, 0);
+	lock_witness_init(&lock->witness, rank);
+}
+
+static inline void cpu_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ __volatile__("yield");
+#endif
+}
+
+static inline bool spinlock_try_acquire(struct spinlock *lock)
+	TRY_ACQUIRES(true, lock) NO_LOCK_ANALYSIS
+{
+	/* acquire pairs with the release store in spinlock_release */
+	if (atomic_load_explicit(&lock->is_held, memory_order_relaxed) ||
+	    atomic_exchange_explicit(&lock->is_held, 1, memory_order_acquire))
+		return false;
+	lock_witness_acquired(&lock->witness);
+	return true;
+}
+
+static inline void spinlock_acquire(struct spinlock *lock)
+	ACQUIRES(lock) NO_LOCK_ANALYSIS
+{
+	lock_witness_check(&lock->witness);
+	while (!spinlock_try_acquire(lock))
+		cpu_relax();
+}
+
+static inline void spinlock_release(struct spinlock *lock)
+	RELEASES(lock) NO_LOCK_ANALYSIS
+{
+	lock_witness_released(&lock->witness);
+	atomic_store_explicit(&lock->is_held, 0, memory_order_release);
+}
+
+/* For the control plane, where the holder may sleep. */
+struct CAPABILITY("mutex") mutex {
+	pthread_mutex_t native;
+	struct lock_witness witness;
+};
+
+static inline void mutex_init(struct mutex *lock, enum lock_rank rank)
+{
+	pthread_mutex_init(&lock->native, NULL);
+	lock_witness_init(&lock->witness, rank);
+}
+
+static inline void mutex_acquire(struct mutex *lock)
+	ACQUIRES(lock) NO_LOCK_ANALYSIS
+{
+	lock_witness_check(&lock->witness);
+	pthread_mutex_lock(&lock->native);
+	lock_witness_acquired(&lock->witness);
+}
+
+static inline void mutex_release(struct mutex *lock)
+	RELEASES(lock) NO_LOCK_ANALYSIS
+{
+	lock_witness_released(&lock->witness);
+	pthread_mutex_unlock(&lock->native);
+}
+
+#endif

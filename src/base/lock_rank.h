@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The order of all locks, outermost first: a thread that holds a lock takes only
+ * locks further down. Debug builds check it at each acquire. A new lock needs a
+ * line here and a sentence why an existing one would not do.
+ */
+#ifndef BASE_LOCK_RANK_H
+#define BASE_LOCK_RANK_H
+
+enum lock_rank {
+	/* Leaf-most last. 0 is not a rank, so that a forgotten one shows. */
+	LOCK_RANK_NONE,
+	/* core: rings, regions, rules, netlink, start-up. One, outermost. */
+	LOCK_RANK_CONTROL,
+	/* sock: orders two writers of one TCP socket around the stack lock. */
+	LOCK_RANK_SOCK_WRITER,
+	/* net: everything a received packet can reach. */
+	LOCK_RANK_STACK,
+	/* pkt: a region's store of magazines, taken by several stacks. */
+	LOCK_RANK_REGION,
+	/* dev/xdp: the fill and completion rings of one hardware queue. */
+	LOCK_RANK_QUEUE,
+	/* os: the table of the program's signal handlers; nothing is called
+	 * under it. */
+	LOCK_RANK_SIGNALS,
+	/* os: growing the fd table by a page; nothing is called under it. */
+	LOCK_RANK_FD_TABLE,
+	/* tests only */
+	LOCK_RANK_TEST,
+	LOCK_RANK_COUNT,
+};
+
+#endif

@@ -1,0 +1,49 @@
+# Every test program speaks TAP. Tiers 1 to 3 are `make check`; each tier also
+# has a target of its own, and the slow campaigns are never part of it.
+TEST_EXTENSIONS = .sh
+LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/config/aux/tap-driver.sh
+SH_LOG_DRIVER = $(LOG_DRIVER)
+AM_TESTS_ENVIRONMENT = \
+	srcdir='$(abs_top_srcdir)' builddir='$(abs_top_builddir)' \
+	CC='$(CC)' SANITIZERS='$(SANITIZERS)' \
+	export srcdir builddir CC SANITIZERS;
+
+noinst_LTLIBRARIES += tests/support/libtest.la
+tests_support_libtest_la_SOURCES = tests/support/test.c tests/support/test.h
+
+# The tests of each tier, filled by their local.mk: programs that automake builds,
+# and scripts (which are also to be named in EXTRA_DIST).
+unit_programs =
+engine_programs =
+shim_programs =
+lint_scripts =
+shim_scripts =
+system_scripts =
+
+include tests/unit/local.mk
+include tests/engine/local.mk
+include tests/shim/local.mk
+include tests/system/local.mk
+include tests/fuzz/local.mk
+include tests/contract/local.mk
+
+check_PROGRAMS += $(unit_programs) $(engine_programs) $(shim_programs)
+TESTS += $(lint_scripts) $(unit_programs) $(engine_programs) $(shim_programs) \
+	$(shim_scripts)
+EXTRA_DIST += $(lint_scripts) $(shim_scripts) $(system_scripts)
+
+check-lint:
+	$(MAKE) check TESTS='$(lint_scripts)'
+check-unit:
+	$(MAKE) check TESTS='$(unit_programs)'
+check-engine:
+	$(MAKE) check TESTS='$(engine_programs)'
+check-shim:
+	$(MAKE) check TESTS='$(shim_programs) $(shim_scripts)'
+check-system:
+	$(MAKE) check TESTS='$(system_scripts)'
+# All tiers in one report; what contrib/check runs.
+check-all:
+	$(MAKE) check TESTS='$(TESTS) $(system_scripts)'
+
+.PHONY: check-lint check-unit check-engine check-shim check-system check-all
