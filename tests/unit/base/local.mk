@@ -1,7 +1,7 @@
 base_test_libs = tests/support/libtest.la src/base/libbase-debug.la
 
-unit_programs += %D%/ %D%/list %D%/lock %D%/log
-%C%__LDADD = $(base_test_libs)
+unit_programs += %D%/list %D%/lock %D%/log %D%/rand
 %C%_list_LDADD = $(base_test_libs)
 %C%_lock_LDADD = $(base_test_libs)
 %C%_log_LDADD = $(base_test_libs)
+%C%_rand_LDADD = $(base_test_libs)
