@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The internet checksum (RFC 1071) as sums that can be taken in parts, added,
+ * and taken away again.
+ *
+ * A partial sum is an unfolded 32-bit ones' complement sum of 16-bit words as
+ * they lie in memory. Byte order does not matter: a sum that starts from 0 and
+ * is folded can be stored as it is. The sum of a block is independent of its
+ * address; what matters is whether it begins at an even offset of the whole, and
+ * csum_block_add takes care of that.
+ */
+#ifndef BASE_CHECKSUM_H
+#define BASE_CHECKSUM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* `sum` plus the sum of the bytes, which begin at an even offset. */
+uint32_t csum_partial(const void *data, size_t len, uint32_t sum);
+/* The same while copying; dst and src do not overlap. */
+uint32_t csum_copy(void *dst, const void *src, size_t len, uint32_t sum);
+
+static inline uint32_t csum_add(uint32_t a, uint32_t b)
+{
+	uint32_t sum = a + b;
+
+	return sum + (sum < b);
+}
+
+/* What was added can be taken away: a - b in ones' complement. */
+static inline uint32_t csum_sub(uint32_t a, uint32_t b)
+{
+	return csum_add(a, ~b);
+}
+
+/* The sum of a block, seen from an odd offset: each byte is in the other half
+ * of its word. */
+static inline uint32_t csum_swap(uint32_t sum)
+{
+	return sum << 24 | sum >> 8;
+}
+
+/* `sum` plus that of a block that begins `offset` bytes into the whole. */
+static inline uint32_t csum_block_add(uint32_t sum, uint32_t block,
+				      size_t offset)
+{
+	return csum_add(sum, offset & 1 ? csum_swap(block) : block);
+}
+
+/* And without it. */
+static inline uint32_t csum_block_sub(uint32_t sum, uint32_t block,
+				      size_t offset)
+{
+	return csum_block_add(sum, ~block, offset);
+}
+
+/* The 16-bit checksum to store: folded and complemented. The sum of a packet
+ * that carries its checksum folds to 0. */
+static inline uint16_t csum_fold(uint32_t sum)
+{
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum += sum >> 16;
+	return (uint16_t)~sum;
+}
+
+/* A field changes from one value to another (RFC 1624, equation 3); all three
+ * as they lie in memory. */
+static inline uint16_t csum_update(uint16_t check, uint16_t from, uint16_t to)
+{
+	uint32_t sum = (uint16_t)~check;
+
+	sum = csum_add(sum, (uint16_t)~from);
+	return csum_fold(csum_add(sum, to));
+}
+
+#endif
