@@ -1,11 +1,12 @@
 base_test_libs = tests/support/libtest.la src/base/libbase-debug.la
 
 unit_programs += %D%/checksum %D%/hash %D%/impair %D%/list %D%/lock \
-	%D%/log %D%/rand
+	%D%/log %D%/pcap %D%/rand
 %C%_checksum_LDADD = $(base_test_libs)
 %C%_hash_LDADD = $(base_test_libs)
 %C%_impair_LDADD = $(base_test_libs)
 %C%_list_LDADD = $(base_test_libs)
 %C%_lock_LDADD = $(base_test_libs)
 %C%_log_LDADD = $(base_test_libs)
+%C%_pcap_LDADD = $(base_test_libs)
 %C%_rand_LDADD = $(base_test_libs)
