@@ -1,4 +1,4 @@
-event_sources =
+event_sources = %D%/timer_wheel.h %D%/timer_wheel.c
 
 noinst_LTLIBRARIES += %D%/libevent.la %D%/libevent-debug.la
 %C%_libevent_la_SOURCES = $(event_sources)

@@ -1,3 +1,4 @@
 # Tier 1: one program for each source file, linking that folder and those below
 # it. No root, no network, milliseconds.
 include tests/unit/base/local.mk
+include tests/unit/event/local.mk
