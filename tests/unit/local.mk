@@ -2,3 +2,4 @@
 # it. No root, no network, milliseconds.
 include tests/unit/base/local.mk
 include tests/unit/event/local.mk
+include tests/unit/pkt/local.mk

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A packet, or a piece of one: a descriptor for bytes in a buffer that belongs to
+ * a pool. The same for a frame of an AF_XDP region, a buffer posted to a work
+ * queue, and memory that holds TCP data until it is acknowledged.
+ *
+ * The descriptor and its reference count are plain memory under the lock of the
+ * stack that uses it. Pools are pkt_pool.h.
+ */
+#ifndef PKT_PKT_H
+#define PKT_PKT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/list.h"
+
+struct pkt_pool;
+
+/* What is known of a received packet's IP and transport checksums. */
+enum pkt_csum {
+	PKT_CSUM_UNKNOWN, /* software has to look */
+	PKT_CSUM_GOOD,
+	PKT_CSUM_BAD,
+};
+
+enum pkt_flag {
+	/* time_ns comes from the device's clock, already converted */
+	PKT_HW_TIME = 1 << 0,
+	/* csum_sum is the partial checksum of data[0..len) */
+	PKT_HAS_SUM = 1 << 1,
+	/* vlan_tci holds the tag the device removed */
+	PKT_HAS_VLAN = 1 << 2,
+};
+
+/* Room for whichever layer owns the packet at the moment. */
+enum { PKT_CB_SIZE = 32 };
+
+/* The first cache line is what receive and transmit touch of every packet. */
+struct pkt {
+	/* the queue of the present owner */
+	struct list link;
+	/* the bytes; data may move within [buf, buf + buf_size) */
+	uint8_t *data;
+	uint32_t len;
+	/* see PKT_HAS_SUM */
+	uint32_t csum_sum;
+	uint32_t refs;
+	/* enum pkt_csum */
+	uint8_t csum_verdict;
+	/* enum pkt_flag */
+	uint8_t flags;
+	uint16_t vlan_tci;
+	/* of the flow rule that matched; 0 is none */
+	uint32_t flow_tag;
+	/* index of the buffer in its pool: where in a region it lies */
+	uint32_t frame_id;
+	/* the next buffer of the same packet, owned with this one; in a free
+	 * packet the next free one */
+	struct pkt *next_part;
+	/* reception, in the caller's clock; 0 is unknown */
+	uint64_t time_ns;
+
+	uint8_t *buf;
+	struct pkt_pool *pool;
+	/* the packet whose buffer this one borrows; it holds a reference */
+	struct pkt *lender;
+	uint32_t buf_size;
+	uint32_t spare;
+	uint64_t cb[PKT_CB_SIZE / 8];
+};
+_Static_assert(sizeof(struct pkt) == 2 * CACHE_LINE, "two cache lines");
+_Static_assert(offsetof(struct pkt, buf) == CACHE_LINE, "hot part in one");
+
+/* The owner's view of the scratch room. */
+#define PKT_CB(pkt, type) ((type *)(void *)(pkt)->cb)
+
+static inline struct pkt *pkt_from_link(struct list *link)
+{
+	return LIST_ENTRY(link, struct pkt, link);
+}
+
+static inline uint32_t pkt_headroom(const struct pkt *pkt)
+{
+	return (uint32_t)(pkt->data - pkt->buf);
+}
+
+static inline uint32_t pkt_tailroom(const struct pkt *pkt)
+{
+	return pkt->buf_size - pkt_headroom(pkt) - pkt->len;
+}
+
+/* Makes room for `len` bytes in front of the data and returns its start. The
+ * caller has checked the headroom. */
+static inline uint8_t *pkt_push(struct pkt *pkt, uint32_t len)
+{
+	INVARIANT(pkt_headroom(pkt) >= len, "no headroom");
+	pkt->data -= len;
+	pkt->len += len;
+	return pkt->data;
+}
+
+/* Takes `len` bytes off the front. */
+static inline void pkt_pull(struct pkt *pkt, uint32_t len)
+{
+	INVARIANT(pkt->len >= len, "pulled more than there is");
+	pkt->data += len;
+	pkt->len -= len;
+}
+
+/* Adds `len` bytes at the end, which the caller fills. Only for who holds the one
+ * reference: a borrower may show the bytes behind the end. */
+static inline uint8_t *pkt_append(struct pkt *pkt, uint32_t len)
+{
+	uint8_t *end = pkt->data + pkt->len;
+
+	INVARIANT(pkt_tailroom(pkt) >= len, "no tailroom");
+	pkt->len += len;
+	return end;
+}
+
+/* Cuts the packet to its first `len` bytes. */
+static inline void pkt_trim(struct pkt *pkt, uint32_t len)
+{
+	INVARIANT(pkt->len >= len, "trimmed to more than there is");
+	pkt->len = len;
+}
+
+static inline void pkt_get(struct pkt *pkt)
+{
+	pkt->refs++;
+}
+
+/* Out of line: the last reference is gone. Drops the reference that the packet
+ * holds on its next part, or on a lender. */
+void pkt_release(struct pkt *pkt);
+
+/* Drops a reference. NULL is a no-op. */
+static inline void pkt_put(struct pkt *pkt)
+{
+	if (pkt && --pkt->refs == 0)
+		pkt_release(pkt);
+}
+
+/* The bytes of the packet and all its further parts. */
+static inline uint32_t pkt_total_len(const struct pkt *pkt)
+{
+	uint32_t len = 0;
+
+	for (; pkt; pkt = pkt->next_part)
+		len += pkt->len;
+	return len;
+}
+
+/* Drops a reference of each packet on the list. */
+void pkt_put_list(struct list *pkts);
+
+#endif

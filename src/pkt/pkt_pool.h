@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A pool of packets whose buffers have one size. It starts with what it is given
+ * and grows by slabs; taking a packet never allocates memory, so that it can be
+ * done under the stack's lock. Whoever owns the pool watches how many are left,
+ * makes a slab outside the lock, and adds it under the lock.
+ *
+ * Every packet comes back to its pool: at the end the pool is full, or something
+ * leaked.
+ */
+#ifndef PKT_PKT_POOL_H
+#define PKT_PKT_POOL_H
+
+#include "pkt/pkt.h"
+
+struct pkt_slab;
+
+struct pkt_pool {
+	/* singly linked by next_part, the last one returned first */
+	struct pkt *free;
+	uint32_t free_cnt;
+	uint32_t total_cnt;
+	/* room kept in front of the data of a fresh packet */
+	uint32_t headroom;
+	/* how often nothing was left */
+	uint64_t empty_cnt;
+	struct pkt_slab *slabs;
+};
+
+void pkt_pool_init(struct pkt_pool *pool, uint32_t headroom);
+/* Frees the slabs. Returns how many packets were missing, in which case nothing
+ * is freed, because somebody still uses them. */
+uint32_t pkt_pool_destroy(struct pkt_pool *pool) MUST_CHECK;
+
+/* `cnt` packets with buffers of `buf_size` bytes, each buffer beginning at a
+ * multiple of 64. `mem` is cnt * buf_size bytes that outlive the slab, such as a
+ * registered region, or NULL to have it allocated. A buf_size of 0 makes packets
+ * for pkt_borrow only. NULL without memory. */
+struct pkt_slab *pkt_slab_create(uint32_t cnt, uint32_t buf_size, void *mem)
+	MUST_CHECK;
+/* The pool owns the slab from now on; frame ids count on from those it has. */
+void pkt_pool_add(struct pkt_pool *pool, struct pkt_slab *slab);
+
+/* Both steps, for owners that may allocate. -ENOMEM. */
+int pkt_pool_grow(struct pkt_pool *pool, uint32_t cnt, uint32_t buf_size)
+	MUST_CHECK;
+
+static inline bool pkt_pool_is_full(const struct pkt_pool *pool)
+{
+	return pool->free_cnt == pool->total_cnt;
+}
+
+/* An empty packet with one reference and the pool's headroom, or NULL. */
+static inline struct pkt *pkt_alloc(struct pkt_pool *pool)
+{
+	struct pkt *pkt = pool->free;
+
+	if (UNLIKELY(!pkt)) {
+		pool->empty_cnt++;
+		return NULL;
+	}
+	pool->free = pkt->next_part;
+	pool->free_cnt--;
+	pkt->next_part = NULL;
+	pkt->data = pkt->buf + pool->headroom;
+	pkt->len = 0;
+	pkt->refs = 1;
+	pkt->csum_verdict = PKT_CSUM_UNKNOWN;
+	pkt->flags = 0;
+	return pkt;
+}
+
+/* A packet of `pool` (its slabs have no buffers) that shows `len` bytes of
+ * another one from `offset` on, and holds a reference on it. Flags, sums and time
+ * stamps are not inherited. NULL when the pool is empty. */
+struct pkt *pkt_borrow(struct pkt_pool *pool, struct pkt *lender,
+		       uint32_t offset, uint32_t len) MUST_CHECK;
+
+#endif
