@@ -33,6 +33,9 @@
 #define CONTAINER_OF(ptr, type, member) \
 	((type *)((char *)(ptr) - offsetof(type, member)))
 
+/* <sys/param.h> has its own, which evaluate their arguments twice. */
+#undef MIN
+#undef MAX
 #define MIN(a, b)                        \
 	({                               \
 		__typeof__(a) a_ = (a);  \

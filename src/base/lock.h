@@ -57,6 +57,15 @@ struct CAPABILITY("spinlock") spinlock {
 	struct lock_witness witness;
 };
 
+/* For locks that exist before any code runs. */
+#ifdef VMA_DEBUG
+#define LOCK_WITNESS_INIT(rank_) { .rank = (rank_) }
+#else
+#define LOCK_WITNESS_INIT(rank_) {}
+#endif
+#define SPINLOCK_INIT(rank_) { 0, LOCK_WITNESS_INIT(rank_) }
+#define MUTEX_INIT(rank_) { PTHREAD_MUTEX_INITIALIZER, LOCK_WITNESS_INIT(rank_) }
+
 static inline void spinlock_init(struct spinlock *lock, enum lock_rank rank)
 {
 	atomic_init(&lock->is_held, 0);

@@ -23,8 +23,10 @@ enum lock_rank {
 	/* os: the table of the program's signal handlers; nothing is called
 	 * under it. */
 	LOCK_RANK_SIGNALS,
-	/* os: growing the fd table by a page; nothing is called under it. */
+	/* sock: the list of objects by inode; nothing is called under it. */
 	LOCK_RANK_FD_TABLE,
+	/* sock: the unused objects of one kind; may map memory. */
+	LOCK_RANK_FD_POOL,
 	/* tests only */
 	LOCK_RANK_TEST,
 	LOCK_RANK_COUNT,

@@ -1,4 +1,4 @@
-stats_sources =
+stats_sources = %D%/reasons.def %D%/reasons.h %D%/reasons.c
 
 noinst_LTLIBRARIES += %D%/libstats.la %D%/libstats-debug.la
 %C%_libstats_la_SOURCES = $(stats_sources)
