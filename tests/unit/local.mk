@@ -3,3 +3,6 @@
 include tests/unit/base/local.mk
 include tests/unit/event/local.mk
 include tests/unit/pkt/local.mk
+include tests/unit/os/local.mk
+include tests/unit/sock/local.mk
+include tests/unit/stats/local.mk

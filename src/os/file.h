@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Files, for the few things the library does with them outside the data path. */
+#ifndef OS_FILE_H
+#define OS_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/compiler.h"
+
+/* What tells an open file from another that took over its number. */
+struct file_id {
+	dev_t dev;
+	ino_t ino;
+	mode_t mode; /* 0: no file */
+};
+
+/* All zero when fd is not open. errno is preserved. */
+struct file_id file_identify(int fd);
+
+static inline bool file_is_same(const struct file_id *a,
+				const struct file_id *b)
+{
+	return a->mode && a->ino == b->ino && a->dev == b->dev;
+}
+
+/*
+ * Reads a regular file of at most `max` bytes into malloc'ed memory that the
+ * caller frees; a NUL follows its `*len_out` bytes. -EFBIG when it is larger,
+ * -EINVAL when it is not a regular file, or another negative errno. Never waits.
+ */
+int file_read(const char *path, size_t max, char **text_out,
+	      size_t *len_out) MUST_CHECK;
+
+/* Up to `size` bytes of a file of the proc or sysfs kind, which have no size of
+ * their own. The number of bytes, or negative errno. */
+ssize_t file_peek(const char *path, char *buf, size_t size) MUST_CHECK;
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The log's way out of the process. */
+#include "config.h"
+
+#include "os/log_out.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <syslog.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "os/file.h"
+#include "os/real.h"
+#include "os/thread.h"
+
+static struct log_out_params params;
+static _Atomic int file_fd = -1;
+static struct file_id file, initial_stderr;
+
+static void write_all(int fd, const char *text, size_t len)
+{
+	while (len > 0) {
+		ssize_t n = real.write(fd, text, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return;
+		text += n;
+		len -= (size_t)n;
+	}
+}
+
+/* A program that closed its stderr may have a connection there by now; what it
+ * put there on purpose, a log file for instance, is fine. */
+static void write_stderr(const char *line, size_t len)
+{
+	struct file_id now = file_identify(STDERR_FILENO);
+
+	if (S_ISSOCK(now.mode) && !file_is_same(&now, &initial_stderr))
+		return;
+	write_all(STDERR_FILENO, line, len);
+}
+
+static int open_file(int flags)
+{
+	int fd = real.open(params.path,
+			   O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | flags,
+			   0644);
+
+	if (fd < 0)
+		return -errno;
+	file = file_identify(fd);
+	atomic_store(&file_fd, fd);
+	return 0;
+}
+
+/* The program closes fds that it does not know (daemons close all), and the
+ * child of a fork starts without ours. */
+static void write_file(const char *line, size_t len)
+{
+	struct file_id now = file_identify(atomic_load(&file_fd));
+
+	if (!file_is_same(&now, &file) && open_file(0) != 0)
+		write_stderr(line, len);
+	else
+		write_all(atomic_load(&file_fd), line, len);
+}
+
+static int syslog_priority(int level)
+{
+	switch (level) {
+	case LOG_LEVEL_PANIC:
+		return LOG_CRIT;
+	case LOG_LEVEL_ERROR:
+		return LOG_ERR;
+	case LOG_LEVEL_WARNING:
+		return LOG_WARNING;
+	case LOG_LEVEL_INFO:
+	case LOG_LEVEL_DETAILS:
+		return LOG_INFO;
+	default:
+		return LOG_DEBUG;
+	}
+}
+
+static void sink(void *ctx UNUSED, enum log_level level, const char *line,
+		 size_t len)
+{
+	char text[LOG_LINE_SIZE];
+
+	os_enter();
+	switch (params.to) {
+	case LOG_OUT_STDERR:
+		write_stderr(line, len);
+		break;
+	case LOG_OUT_FILE:
+		write_file(line, len);
+		break;
+	case LOG_OUT_SYSLOG:
+		syslog(syslog_priority(level), "%s", line);
+		break;
+	case LOG_OUT_CALLBACK:
+		memcpy(text, line, len);
+		text[len - 1] = '\0'; /* in place of the newline */
+		params.callback(level, text);
+		break;
+	}
+	os_leave();
+}
+
+int log_out_start(const struct log_out_params *new_params)
+{
+	int err = 0;
+
+	params = *new_params;
+	initial_stderr = file_identify(STDERR_FILENO);
+	if (params.to == LOG_OUT_FILE) {
+		err = open_file(O_TRUNC);
+		if (err)
+			params.to = LOG_OUT_STDERR;
+	}
+	log_config.has_colors = params.want_colors &&
+				params.to == LOG_OUT_STDERR &&
+				isatty(STDERR_FILENO);
+	log_set_sink(sink, NULL);
+	return err;
+}
+
+_Atomic int *log_out_fd(void)
+{
+	return &file_fd;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Finding libc's own functions behind the names that we export. */
+#include "config.h"
+
+#include "os/real.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stddef.h>
+
+#include "base/compiler.h"
+
+/*
+ * For each call two functions stand ready. first_<name> is what the member holds
+ * until it is resolved: it resolves the whole table and goes on. missing_<name>
+ * takes its place for good when the C library has no such function.
+ */
+#define CALL_REAL(ret, name, params, args)        \
+	static ret first_##name params            \
+	{                                         \
+		real_resolve();                   \
+		return real.name args;            \
+	}                                         \
+	static ret missing_##name params          \
+	{                                         \
+		errno = ENOSYS;                   \
+		return (ret)(long)-1;             \
+	}
+#define CALL_REAL_VA(ret, name, va_params, params, args) \
+	CALL_REAL(ret, name, params, args)
+
+/* No parameter of a missing function is looked at. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#include "os/calls.def"
+#pragma GCC diagnostic pop
+
+struct real_calls real = {
+#define CALL_REAL(ret, name, params, args) .name = first_##name,
+#define CALL_REAL_VA(ret, name, va_params, params, args) \
+	.name = (ret(*) va_params)first_##name,
+#include "os/calls.def"
+};
+
+struct resolution {
+	const char *name;
+	size_t offset; /* of the member in struct real_calls */
+	void *missing;
+};
+
+static const struct resolution resolutions[] = {
+#define CALL_REAL(ret, name, params, args) \
+	{ #name, offsetof(struct real_calls, name), (void *)missing_##name },
+#define CALL_REAL_VA(ret, name, va_params, params, args) \
+	CALL_REAL(ret, name, params, args)
+#include "os/calls.def"
+};
+
+/* sigvec() has no default version any more, and an unversioned look-up passes
+ * over such a symbol. */
+static void *find_old_version(const char *name)
+{
+	static const char *const versions[] = { "GLIBC_2.2.5", "GLIBC_2.17" };
+
+	for (size_t i = 0; i < ARRAY_LEN(versions); i++) {
+		void *fn = dlvsym(RTLD_NEXT, name, versions[i]);
+
+		if (fn)
+			return fn;
+	}
+	return NULL;
+}
+
+void real_resolve(void)
+{
+	int saved_errno = errno;
+
+	for (size_t i = 0; i < ARRAY_LEN(resolutions); i++) {
+		const struct resolution *r = &resolutions[i];
+		void **slot = (void **)((char *)&real + r->offset);
+		void *fn = dlsym(RTLD_NEXT, r->name);
+
+		if (!fn)
+			fn = find_old_version(r->name);
+		/* Several threads may be here: they all store the same. */
+		__atomic_store_n(slot, fn ? fn : r->missing, __ATOMIC_RELAXED);
+	}
+	errno = saved_errno;
+}

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The trampoline before the program's signal handlers; see signals.h. */
+#include "config.h"
+
+#include "os/signals.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/lock.h"
+#include "os/thread.h"
+
+_Thread_local struct os_thread os_thread;
+
+/* What the program installed where the kernel has the trampoline. Read by the
+ * trampoline at any moment, hence atomics. */
+struct handler {
+	_Atomic(void *) fn; /* called with three arguments in any case */
+	_Atomic int flags;  /* SA_SIGINFO, SA_RESETHAND, SA_RESTART of it */
+};
+
+static struct {
+	_Atomic bool is_active;
+	struct spinlock lock; /* orders changes; all signals are blocked then */
+	struct handler handlers[_NSIG];
+	/* Signals that siginterrupt() made interrupting, for signal(). */
+	_Atomic(unsigned long) interrupting;
+} signals = {
+	.lock = SPINLOCK_INIT(LOCK_RANK_SIGNALS),
+};
+
+/* Flags that we keep to ourselves: the trampoline always wants the siginfo, and
+ * the kernel must not drop it when the signal was only deferred. */
+enum { OWN_FLAGS = SA_SIGINFO | SA_RESETHAND };
+
+/* The kernel's signal set: 64 bits on every machine. */
+enum { KERNEL_SIGSET_SIZE = 8 };
+
+/* Raw, because our callers are wrappers of the libc functions around it, and
+ * because libc hides the signals of its own thread library. */
+static long raw_sigprocmask(int how, const void *set, void *old)
+{
+	return real.syscall(SYS_rt_sigprocmask, how, set, old,
+			    (long)KERNEL_SIGSET_SIZE);
+}
+
+static void block_all(sigset_t *old)
+{
+	sigset_t all;
+
+	memset(&all, 0xff, sizeof(all));
+	memset(old, 0, sizeof(*old));
+	raw_sigprocmask(SIG_SETMASK, &all, old);
+}
+
+static void restore_mask(const sigset_t *mask)
+{
+	raw_sigprocmask(SIG_SETMASK, mask, NULL);
+}
+
+static void signals_lock(sigset_t *mask) ACQUIRES(signals.lock) NO_LOCK_ANALYSIS
+{
+	block_all(mask);
+	spinlock_acquire(&signals.lock);
+}
+
+static void signals_unlock(const sigset_t *mask)
+	RELEASES(signals.lock) NO_LOCK_ANALYSIS
+{
+	spinlock_release(&signals.lock);
+	restore_mask(mask);
+}
+
+void signals_hold(struct signals_hold *hold)
+{
+	block_all(&hold->mask);
+}
+
+void signals_unhold(const struct signals_hold *hold)
+{
+	restore_mask(&hold->mask);
+}
+
+static bool is_synchronous(int sig)
+{
+	switch (sig) {
+	case SIGSEGV:
+	case SIGBUS:
+	case SIGFPE:
+	case SIGILL:
+	case SIGTRAP:
+	case SIGABRT:
+	case SIGSYS:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool is_valid(int sig)
+{
+	return sig > 0 && sig < _NSIG;
+}
+
+static void *action_fn(const struct sigaction *act)
+{
+	return (act->sa_flags & SA_SIGINFO) ? (void *)act->sa_sigaction :
+					      (void *)act->sa_handler;
+}
+
+static bool is_caught(const struct sigaction *act)
+{
+	void *fn = action_fn(act);
+
+	return fn != (void *)SIG_DFL && fn != (void *)SIG_IGN;
+}
+
+/* Remembers the signal and keeps all others with the kernel until os_leave, so
+ * that one place to remember is enough. */
+static void defer(const siginfo_t *info, ucontext_t *context)
+{
+	struct os_thread *self = &os_thread;
+
+	memcpy(&self->deferred, info, sizeof(self->deferred));
+	self->deferred_mask = context->uc_sigmask;
+	/* The kernel restores this mask when the trampoline returns. */
+	memset(&context->uc_sigmask, 0xff, KERNEL_SIGSET_SIZE);
+	self->has_deferred = true;
+}
+
+/* The handler to run now. With SA_RESETHAND only one thread gets it. */
+static void *handler_take(struct handler *h, int sig, int flags)
+{
+	void *fn = atomic_load_explicit(&h->fn, memory_order_acquire);
+	struct sigaction dfl = { .sa_handler = SIG_DFL };
+
+	if (!(flags & SA_RESETHAND))
+		return fn;
+	if (!atomic_compare_exchange_strong(&h->fn, &fn, (void *)SIG_DFL))
+		return (void *)SIG_DFL;
+	real.sigaction(sig, &dfl, NULL);
+	return fn;
+}
+
+static void trampoline(int sig, siginfo_t *info, void *context)
+{
+	struct handler *h = &signals.handlers[sig];
+	int saved_errno = errno;
+	void (*run)(int, siginfo_t *, void *);
+	void *fn;
+	int flags;
+
+	if (os_is_inside()) {
+		defer(info, context);
+		return;
+	}
+	flags = atomic_load_explicit(&h->flags, memory_order_relaxed);
+	fn = handler_take(h, sig, flags);
+	/* Another thread may just have given the signal back to the kernel. */
+	if (fn == (void *)SIG_DFL || fn == (void *)SIG_IGN)
+		return;
+	os_thread.handler_cnt++;
+	if (!(flags & SA_RESTART))
+		os_thread.interrupt_cnt++;
+	memcpy(&run, &fn, sizeof(run));
+	errno = saved_errno;
+	run(sig, info, context);
+}
+
+/*
+ * Hands the signal back to the kernel, still blocked, and then opens the mask
+ * again: the kernel delivers it, and what waited behind it, as if it had come
+ * just now.
+ */
+void os_deliver_deferred(void)
+{
+	struct os_thread *self = &os_thread;
+	sigset_t mask = self->deferred_mask;
+	siginfo_t info;
+	int saved_errno = errno;
+
+	memcpy(&info, &self->deferred, sizeof(info));
+	self->has_deferred = false;
+	if (real.syscall(SYS_rt_tgsigqueueinfo, (long)getpid(), (long)gettid(),
+			 (long)info.si_signo, &info) != 0)
+		/* The queue of a real-time signal is full: at least it comes. */
+		real.syscall(SYS_tgkill, (long)getpid(), (long)gettid(),
+			     (long)info.si_signo);
+	errno = saved_errno;
+	restore_mask(&mask);
+}
+
+/* The program's view of what the kernel has: its own handler where that is the
+ * trampoline. */
+static void translate_old(int sig, const struct handler *h,
+			  struct sigaction *old)
+{
+	int flags;
+
+	if (is_synchronous(sig) || !(old->sa_flags & SA_SIGINFO) ||
+	    old->sa_sigaction != trampoline)
+		return;
+	flags = atomic_load(&h->flags);
+	old->sa_flags = (old->sa_flags & ~OWN_FLAGS) | (flags & OWN_FLAGS);
+	if (flags & SA_SIGINFO)
+		old->sa_sigaction =
+			(void (*)(int, siginfo_t *, void *))atomic_load(&h->fn);
+	else
+		old->sa_handler = (sighandler_t)atomic_load(&h->fn);
+}
+
+/* Installs `act` with the trampoline before it. */
+static int install_locked(int sig, const struct sigaction *act,
+			  struct sigaction *old)
+{
+	struct handler *h = &signals.handlers[sig];
+	struct sigaction kernel_act = *act, kernel_old;
+	void *old_fn = atomic_load(&h->fn);
+	int old_flags = atomic_load(&h->flags);
+
+	if (real.sigaction(sig, NULL, &kernel_old) != 0)
+		return -1;
+	translate_old(sig, h, &kernel_old);
+	if (is_caught(act) && !is_synchronous(sig)) {
+		/* Known before the kernel can deliver to it. */
+		atomic_store(&h->flags, act->sa_flags);
+		atomic_store_explicit(&h->fn, action_fn(act),
+				      memory_order_release);
+		kernel_act.sa_sigaction = trampoline;
+		kernel_act.sa_flags &= ~OWN_FLAGS;
+		kernel_act.sa_flags |= SA_SIGINFO;
+	}
+	if (real.sigaction(sig, &kernel_act, NULL) != 0) {
+		atomic_store(&h->flags, old_flags);
+		atomic_store(&h->fn, old_fn);
+		return -1;
+	}
+	if (old)
+		*old = kernel_old;
+	return 0;
+}
+
+int signals_sigaction(int sig, const struct sigaction *act,
+		      struct sigaction *old)
+{
+	struct sigaction new_act;
+	sigset_t mask;
+	int result;
+
+	if (!atomic_load(&signals.is_active) || !is_valid(sig))
+		return real.sigaction(sig, act, old);
+	if (!act) {
+		result = real.sigaction(sig, NULL, old);
+		if (result == 0 && old)
+			translate_old(sig, &signals.handlers[sig], old);
+		return result;
+	}
+	new_act = *act; /* a bad pointer faults here, outside the lock */
+	signals_lock(&mask);
+	result = install_locked(sig, &new_act, old ? &new_act : NULL);
+	signals_unlock(&mask);
+	if (result == 0 && old)
+		*old = new_act;
+	return result;
+}
+
+void signals_activate(void)
+{
+	sigset_t mask;
+	int saved_errno = errno;
+
+	if (atomic_load(&signals.is_active))
+		return;
+	signals_lock(&mask);
+	if (!atomic_exchange(&signals.is_active, true)) {
+		for (int sig = 1; sig < _NSIG; sig++) {
+			struct sigaction act;
+
+			if (is_synchronous(sig) ||
+			    real.sigaction(sig, NULL, &act) != 0 ||
+			    !is_caught(&act))
+				continue;
+			(void)install_locked(sig, &act, NULL);
+		}
+	}
+	signals_unlock(&mask);
+	errno = saved_errno;
+}
+
+void signals_forked(void)
+{
+	lock_witness_forked(&signals.lock.witness);
+	/* Another thread may have held it; nobody does in the child. */
+	atomic_store(&signals.lock.is_held, 0);
+	os_thread.has_deferred = false;
+}
+
+static bool is_marked_interrupting(int sig)
+{
+	return atomic_load(&signals.interrupting) >> (sig - 1) & 1;
+}
+
+/* signal() in its variants: a handler, flags, and no signal blocked but,
+ * perhaps, itself. */
+static sighandler_t set_handler(int sig, sighandler_t handler, int flags)
+{
+	struct sigaction act = { .sa_handler = handler, .sa_flags = flags };
+	struct sigaction old;
+
+	if (handler == SIG_ERR || !is_valid(sig)) {
+		errno = EINVAL;
+		return SIG_ERR;
+	}
+	if (!(flags & SA_NODEFER))
+		sigaddset(&act.sa_mask, sig);
+	return signals_sigaction(sig, &act, &old) == 0 ? old.sa_handler :
+							 SIG_ERR;
+}
+
+sighandler_t signals_signal(int sig, sighandler_t handler)
+{
+	if (!atomic_load(&signals.is_active) || !is_valid(sig))
+		return real.signal(sig, handler);
+	return set_handler(sig, handler,
+			   is_marked_interrupting(sig) ? 0 : SA_RESTART);
+}
+
+sighandler_t signals_sysv_signal(int sig, sighandler_t handler)
+{
+	if (!atomic_load(&signals.is_active) || !is_valid(sig))
+		return real.sysv_signal(sig, handler);
+	return set_handler(sig, handler,
+			   (int)(SA_RESETHAND | SA_NODEFER | SA_INTERRUPT));
+}
+
+sighandler_t signals_sigset(int sig, sighandler_t disposition)
+{
+	struct sigaction act = { .sa_handler = disposition }, old;
+	sigset_t set, old_set;
+
+	if (!atomic_load(&signals.is_active) || !is_valid(sig) ||
+	    disposition == SIG_ERR)
+		return real.sigset(sig, disposition);
+	sigemptyset(&set);
+	sigaddset(&set, sig);
+	if (disposition == SIG_HOLD) {
+		if (sigprocmask(SIG_BLOCK, &set, &old_set) != 0 ||
+		    signals_sigaction(sig, NULL, &old) != 0)
+			return SIG_ERR;
+	} else if (signals_sigaction(sig, &act, &old) != 0 ||
+		   sigprocmask(SIG_UNBLOCK, &set, &old_set) != 0) {
+		return SIG_ERR;
+	}
+	return sigismember(&old_set, sig) ? SIG_HOLD : old.sa_handler;
+}
+
+int signals_siginterrupt(int sig, int is_interrupting)
+{
+	/* libc changes the kernel's SA_RESTART whoever the handler is, and what
+	 * its own signal() will do; we keep up. */
+	int result = real.siginterrupt(sig, is_interrupting);
+	struct handler *h;
+
+	if (result != 0 || !is_valid(sig))
+		return result;
+	h = &signals.handlers[sig];
+	if (is_interrupting) {
+		atomic_fetch_or(&signals.interrupting, 1UL << (sig - 1));
+		atomic_fetch_and(&h->flags, ~SA_RESTART);
+	} else {
+		atomic_fetch_and(&signals.interrupting, ~(1UL << (sig - 1)));
+		atomic_fetch_or(&h->flags, SA_RESTART);
+	}
+	return 0;
+}
+
+/* Flags of sigvec. */
+enum { SV_ON_STACK = 1, SV_INTERRUPTS = 2, SV_ONCE = 4 };
+
+static void sigvec_to_action(const struct sigvec_compat *vec,
+			     struct sigaction *act)
+{
+	memset(act, 0, sizeof(*act));
+	act->sa_handler = vec->handler;
+	for (int sig = 1; sig <= 32; sig++)
+		if ((unsigned)vec->mask >> (sig - 1) & 1)
+			sigaddset(&act->sa_mask, sig);
+	if (vec->flags & SV_ON_STACK)
+		act->sa_flags |= SA_ONSTACK;
+	if (!(vec->flags & SV_INTERRUPTS))
+		act->sa_flags |= SA_RESTART;
+	if (vec->flags & SV_ONCE)
+		act->sa_flags |= (int)SA_RESETHAND;
+}
+
+static void action_to_sigvec(const struct sigaction *act,
+			     struct sigvec_compat *vec)
+{
+	memset(vec, 0, sizeof(*vec));
+	vec->handler = act->sa_handler;
+	for (int sig = 1; sig <= 32; sig++)
+		if (sigismember(&act->sa_mask, sig) == 1)
+			vec->mask |= (int)(1u << (sig - 1));
+	if (act->sa_flags & SA_ONSTACK)
+		vec->flags |= SV_ON_STACK;
+	if (!(act->sa_flags & SA_RESTART))
+		vec->flags |= SV_INTERRUPTS;
+	if (act->sa_flags & (int)SA_RESETHAND)
+		vec->flags |= SV_ONCE;
+}
+
+int signals_sigvec(int sig, const struct sigvec_compat *vec,
+		   struct sigvec_compat *old)
+{
+	struct sigaction act, old_act;
+	int result;
+
+	if (!atomic_load(&signals.is_active) || !is_valid(sig))
+		return real.sigvec(sig, vec, old);
+	if (vec)
+		sigvec_to_action(vec, &act);
+	result = signals_sigaction(sig, vec ? &act : NULL, &old_act);
+	if (result == 0 && old)
+		action_to_sigvec(&old_act, old);
+	return result;
+}
+
+struct signals_mark signals_mark(void)
+{
+	return (struct signals_mark){ os_thread.handler_cnt,
+				      os_thread.interrupt_cnt };
+}
+
+bool signals_is_interrupted(const struct signals_mark *mark, bool may_restart)
+{
+	return may_restart ? os_thread.interrupt_cnt != mark->interrupt_cnt :
+			     os_thread.handler_cnt != mark->handler_cnt;
+}
+
+int signals_sleep(struct pollfd *fds, nfds_t cnt,
+		  const struct timespec *timeout,
+		  const struct signals_mark *mark, bool may_restart)
+{
+	sigset_t mask;
+	int result;
+
+	INVARIANT(!os_is_inside(), "a wait is outside the bracket");
+	do {
+		/* A handler either ran before this line, and the look below
+		 * sees it, or stays pending until ppoll opens the mask. */
+		block_all(&mask);
+		if (signals_is_interrupted(mark, may_restart)) {
+			restore_mask(&mask);
+			return -EINTR;
+		}
+		result = real.ppoll(fds, cnt, timeout, &mask);
+		if (result < 0)
+			result = -errno;
+		restore_mask(&mask);
+	} while (result == -EINTR && !signals_is_interrupted(mark, may_restart));
+	return result;
+}

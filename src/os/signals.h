@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The program's signal handlers, kept out of our critical sections.
+ *
+ * From the moment there is an accelerated socket, a handler for an asynchronous
+ * signal is installed as our trampoline, which runs it at once when the thread is
+ * outside the bracket (thread.h) and otherwise lets os_leave hand the signal back
+ * to the kernel, which then delivers it again: mask, alternate stack, siginfo and
+ * context are the kernel's own work. Handlers of synchronous faults are never
+ * touched. Before that moment everything here is libc's.
+ *
+ * The program sees its own handlers only, whatever it asks.
+ */
+#ifndef OS_SIGNALS_H
+#define OS_SIGNALS_H
+
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <time.h>
+
+#include "os/real.h"
+
+/* Puts the trampoline before every handler there is and will be. Idempotent,
+ * any thread, outside our locks. */
+void signals_activate(void);
+
+/* In the child of a fork. */
+void signals_forked(void);
+
+/* The calls of the same name, with their errno semantics. */
+int signals_sigaction(int sig, const struct sigaction *act,
+		      struct sigaction *old);
+sighandler_t signals_signal(int sig, sighandler_t handler);
+sighandler_t signals_sysv_signal(int sig, sighandler_t handler);
+sighandler_t signals_sigset(int sig, sighandler_t disposition);
+int signals_siginterrupt(int sig, int is_interrupting);
+int signals_sigvec(int sig, const struct sigvec_compat *vec,
+		   struct sigvec_compat *old);
+
+/* Keeps all signals from this thread, across a fork if need be. */
+struct signals_hold {
+	sigset_t mask; /* as it was */
+};
+
+void signals_hold(struct signals_hold *hold);
+void signals_unhold(const struct signals_hold *hold);
+
+/* A point in the life of this thread, to ask later which handlers ran since. */
+struct signals_mark {
+	unsigned handler_cnt;
+	unsigned interrupt_cnt;
+};
+
+struct signals_mark signals_mark(void);
+
+/* Whether a call that started at `mark` is to end with EINTR: because a handler
+ * without SA_RESTART ran, or, for calls that never restart, any handler. */
+bool signals_is_interrupted(const struct signals_mark *mark, bool may_restart);
+
+/*
+ * Sleeps as ppoll() does, outside the bracket, but never past a handler that ran
+ * since `mark`: no signal is lost between the look and the sleep. Returns what
+ * ppoll does or -EINTR; with `may_restart`, handlers with SA_RESTART do not end
+ * the sleep (`timeout` is then counted from the restart).
+ */
+int signals_sleep(struct pollfd *fds, nfds_t cnt,
+		  const struct timespec *timeout,
+		  const struct signals_mark *mark, bool may_restart);
+
+#endif

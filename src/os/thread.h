@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the library knows of each thread, and the bracket around its critical
+ * sections.
+ *
+ * Between os_enter() and os_leave() a thread may hold our locks, so no handler of
+ * the program runs there (signals.h defers it to os_leave), and every call that
+ * reaches one of our wrappers comes from ourselves or from a library that we use
+ * and goes straight to libc. The bracket is left before libc is entered on behalf
+ * of the program, and before any wait.
+ */
+#ifndef OS_THREAD_H
+#define OS_THREAD_H
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "base/compiler.h"
+
+struct os_thread {
+	/* Open brackets. Written by this thread alone, but read by handlers
+	 * that interrupt it. */
+	volatile int depth;
+	/* A signal came inside the bracket: `deferred` holds it. */
+	volatile bool has_deferred;
+	/* Handlers that ran in this thread, and those among them that want
+	 * interrupted calls to fail with EINTR (no SA_RESTART). A wait compares
+	 * with the value at its start. */
+	volatile unsigned handler_cnt;
+	volatile unsigned interrupt_cnt;
+	siginfo_t deferred;
+	sigset_t deferred_mask; /* the thread's mask when it came */
+};
+
+extern _Thread_local struct os_thread os_thread;
+
+/* Delivers what was deferred; from os_leave alone. */
+COLD void os_deliver_deferred(void);
+
+static inline bool os_is_inside(void)
+{
+	return os_thread.depth > 0;
+}
+
+static inline void os_enter(void)
+{
+	os_thread.depth++;
+	/* A handler in this thread sees the bracket before anything inside. */
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
+static inline void os_leave(void)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	if (--os_thread.depth == 0 && UNLIKELY(os_thread.has_deferred))
+		os_deliver_deferred();
+}
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "config.h"
+
+#include "os/log_out.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "os/file.h"
+#include "tests/support/test.h"
+
+static char path[] = "/tmp/vma_log_out_XXXXXX";
+
+static void start(enum log_out_to to)
+{
+	struct log_out_params params = { .to = to, .path = path };
+	static bool has_path;
+
+	if (!has_path)
+		close(mkstemp(path));
+	has_path = true;
+	CHECK_EQ(log_out_start(&params), 0);
+}
+
+static const char *content(void)
+{
+	static char text[4096];
+	ssize_t len = file_peek(path, text, sizeof(text) - 1);
+
+	CHECK(len >= 0);
+	text[len] = '\0';
+	return text;
+}
+
+TEST(file_gets_the_lines)
+{
+	start(LOG_OUT_FILE);
+	log_info("one");
+	log_info("two");
+	CHECK_STR(content(), " VMA INFO: one\n VMA INFO: two\n");
+	start(LOG_OUT_FILE);
+	CHECK_STR(content(), "");
+	close(atomic_exchange(log_out_fd(), -1));
+	unlink(path);
+}
+
+TEST(file_is_opened_again_after_the_program_closed_it)
+{
+	int fd;
+
+	start(LOG_OUT_FILE);
+	log_info("one");
+	fd = *log_out_fd();
+	close(fd);
+	/* A stranger under the same number. */
+	CHECK_EQ(open("/dev/null", O_RDONLY), fd);
+	log_info("two");
+	CHECK(*log_out_fd() != fd);
+	CHECK_STR(content(), " VMA INFO: one\n VMA INFO: two\n");
+	close(fd);
+	close(*log_out_fd());
+	unlink(path);
+}
+
+TEST(unwritable_file_means_stderr)
+{
+	struct log_out_params params = { .to = LOG_OUT_FILE,
+					 .path = "/no/such/dir/file" };
+
+	CHECK_EQ(log_out_start(&params), -ENOENT);
+}
+
+static char called_with[LOG_LINE_SIZE];
+static int called_level;
+
+static void callback(int level, const char *line)
+{
+	called_level = level;
+	snprintf(called_with, sizeof(called_with), "%s", line);
+}
+
+TEST(callback_gets_the_line_without_its_newline)
+{
+	struct log_out_params params = { .to = LOG_OUT_CALLBACK,
+					 .callback = callback };
+
+	CHECK_EQ(log_out_start(&params), 0);
+	log_warn("w");
+	CHECK_STR(called_with, " VMA WARNING: w");
+	CHECK_EQ(called_level, LOG_LEVEL_WARNING);
+}
+
+/* In a child, whose stderr may be closed. */
+TEST(connection_under_stderrs_number_gets_no_line)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		char byte;
+		int fds[2];
+
+		start(LOG_OUT_STDERR);
+		socketpair(AF_UNIX, SOCK_STREAM, 0, fds);
+		dup2(fds[0], STDERR_FILENO);
+		log_err("secret");
+		_exit(recv(fds[1], &byte, 1, MSG_DONTWAIT) != -1 ||
+		      errno != EAGAIN);
+	}
+	waitpid(pid, &status, 0);
+	CHECK_EQ(status, 0);
+	unlink(path);
+}

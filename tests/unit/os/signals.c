@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "config.h"
+
+#include "os/signals.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "os/thread.h"
+#include "tests/support/test.h"
+
+static volatile int runs, seen_depth;
+static volatile sig_atomic_t seen_code, seen_value, is_usr2_blocked;
+static sigjmp_buf way_out;
+
+static void note(int sig)
+{
+	(void)sig;
+	runs++;
+	seen_depth = os_thread.depth;
+}
+
+static void note_info(int sig, siginfo_t *info, void *context)
+{
+	sigset_t mask;
+
+	(void)context;
+	note(sig);
+	seen_code = info->si_code;
+	seen_value = info->si_value.sival_int;
+	sigprocmask(SIG_BLOCK, NULL, &mask);
+	is_usr2_blocked = sigismember(&mask, SIGUSR2);
+}
+
+static void jump(int sig)
+{
+	(void)sig;
+	siglongjmp(way_out, 1);
+}
+
+static void install(int sig, void (*fn)(int), int flags)
+{
+	struct sigaction act = { .sa_handler = fn, .sa_flags = flags };
+
+	runs = 0;
+	CHECK_EQ(signals_sigaction(sig, &act, NULL), 0);
+}
+
+/* Handlers from before the activation are taken over, too; every test after this
+ * one runs with the trampoline. */
+TEST(activation_takes_over_existing_handlers)
+{
+	struct sigaction seen;
+
+	signal(SIGUSR1, note);
+	signals_activate();
+	signals_activate();
+	sigaction(SIGUSR1, NULL, &seen);
+	CHECK(seen.sa_handler != note); /* the kernel has the trampoline */
+	CHECK_EQ(signals_sigaction(SIGUSR1, NULL, &seen), 0);
+	CHECK(seen.sa_handler == note);
+	CHECK(!(seen.sa_flags & SA_SIGINFO));
+	CHECK(seen.sa_flags & SA_RESTART);
+	runs = 0;
+	raise(SIGUSR1);
+	CHECK_EQ(runs, 1);
+}
+
+TEST(handler_runs_at_once_outside_the_bracket)
+{
+	install(SIGUSR1, note, 0);
+	raise(SIGUSR1);
+	CHECK_EQ(runs, 1);
+	CHECK_EQ(seen_depth, 0);
+}
+
+TEST(handler_waits_until_the_bracket_is_left)
+{
+	install(SIGUSR1, note, 0);
+	os_enter();
+	os_enter();
+	raise(SIGUSR1);
+	CHECK_EQ(runs, 0);
+	os_leave();
+	CHECK_EQ(runs, 0);
+	errno = EDOM;
+	os_leave();
+	CHECK_EQ(errno, EDOM);
+	CHECK_EQ(runs, 1);
+	CHECK_EQ(seen_depth, 0);
+}
+
+TEST(siginfo_and_mask_survive_deferral)
+{
+	struct sigaction act = { .sa_sigaction = note_info,
+				 .sa_flags = SA_SIGINFO };
+	union sigval value = { .sival_int = 4711 };
+	sigset_t mask;
+
+	runs = 0;
+	sigaddset(&act.sa_mask, SIGUSR2);
+	CHECK_EQ(signals_sigaction(SIGRTMIN, &act, NULL), 0);
+	os_enter();
+	CHECK_EQ(sigqueue(getpid(), SIGRTMIN, value), 0);
+	CHECK_EQ(runs, 0);
+	os_leave();
+	CHECK_EQ(runs, 1);
+	CHECK_EQ(seen_code, SI_QUEUE);
+	CHECK_EQ(seen_value, 4711);
+	CHECK(is_usr2_blocked);
+	sigprocmask(SIG_BLOCK, NULL, &mask);
+	CHECK(!sigismember(&mask, SIGUSR2));
+	CHECK(!sigismember(&mask, SIGUSR1));
+}
+
+TEST(several_signals_in_one_bracket_all_arrive)
+{
+	union sigval value = { .sival_int = 0 };
+	struct sigaction act = { .sa_sigaction = note_info,
+				 .sa_flags = SA_SIGINFO };
+
+	install(SIGUSR1, note, 0);
+	CHECK_EQ(signals_sigaction(SIGRTMIN, &act, NULL), 0);
+	os_enter();
+	for (value.sival_int = 1; value.sival_int <= 3; value.sival_int++)
+		sigqueue(getpid(), SIGRTMIN, value);
+	raise(SIGUSR1);
+	CHECK_EQ(runs, 0);
+	os_leave();
+	CHECK_EQ(runs, 4);
+	CHECK_EQ(seen_value, 3); /* in the order they were queued */
+}
+
+static volatile int stack_was_alternate;
+
+static void note_stack(int sig)
+{
+	stack_t stack;
+
+	(void)sig;
+	sigaltstack(NULL, &stack);
+	stack_was_alternate = !!(stack.ss_flags & SS_ONSTACK);
+}
+
+TEST(deferred_handler_gets_its_alternate_stack)
+{
+	stack_t stack = { .ss_sp = malloc(65536), .ss_size = 65536 }, off = {
+		.ss_flags = SS_DISABLE
+	};
+
+	sigaltstack(&stack, NULL);
+	install(SIGUSR1, note_stack, SA_ONSTACK);
+	os_enter();
+	raise(SIGUSR1);
+	os_leave();
+	CHECK(stack_was_alternate);
+	sigaltstack(&off, NULL);
+	free(stack.ss_sp);
+}
+
+TEST(resethand_is_once_deferred_or_not)
+{
+	struct sigaction now;
+
+	install(SIGUSR1, note, (int)SA_RESETHAND);
+	CHECK_EQ(signals_sigaction(SIGUSR1, NULL, &now), 0);
+	CHECK(now.sa_flags & (int)SA_RESETHAND);
+	os_enter();
+	raise(SIGUSR1);
+	os_leave();
+	CHECK_EQ(runs, 1);
+	CHECK_EQ(signals_sigaction(SIGUSR1, NULL, &now), 0);
+	CHECK(now.sa_handler == SIG_DFL);
+}
+
+static volatile int nesting, deepest;
+
+static void nest(int sig)
+{
+	nesting++;
+	if (nesting > deepest)
+		deepest = nesting;
+	if (nesting < 3)
+		raise(sig);
+	nesting--;
+}
+
+TEST(nodefer_lets_a_handler_interrupt_itself)
+{
+	deepest = 0;
+	install(SIGUSR1, nest, SA_NODEFER);
+	os_enter();
+	raise(SIGUSR1);
+	os_leave();
+	CHECK_EQ(deepest, 3);
+}
+
+TEST(synchronous_faults_are_left_alone)
+{
+	struct sigaction act = { .sa_handler = jump }, seen;
+
+	CHECK_EQ(signals_sigaction(SIGSEGV, &act, NULL), 0);
+	sigaction(SIGSEGV, NULL, &seen);
+	CHECK(seen.sa_handler == jump);
+	act.sa_handler = SIG_DFL;
+	signals_sigaction(SIGSEGV, &act, NULL);
+}
+
+TEST(jump_out_of_a_handler_leaves_no_bracket)
+{
+	install(SIGUSR1, jump, SA_NODEFER);
+	if (sigsetjmp(way_out, 1) == 0) {
+		os_enter();
+		raise(SIGUSR1);
+		os_leave();
+		FAIL("the handler did not jump");
+	}
+	CHECK_EQ(os_thread.depth, 0);
+	CHECK(!os_thread.has_deferred);
+}
+
+TEST(signal_and_its_relatives_set_their_flags)
+{
+	struct sigaction now;
+
+	CHECK(signals_signal(SIGUSR1, note) != SIG_ERR);
+	signals_sigaction(SIGUSR1, NULL, &now);
+	CHECK(now.sa_handler == note && (now.sa_flags & SA_RESTART));
+	CHECK_EQ(signals_siginterrupt(SIGUSR1, 1), 0);
+	signals_sigaction(SIGUSR1, NULL, &now);
+	CHECK(!(now.sa_flags & SA_RESTART));
+	CHECK(signals_signal(SIGUSR1, note) == note);
+	signals_sigaction(SIGUSR1, NULL, &now);
+	CHECK(!(now.sa_flags & SA_RESTART));
+	signals_siginterrupt(SIGUSR1, 0);
+	CHECK(signals_sysv_signal(SIGUSR1, note) == note);
+	signals_sigaction(SIGUSR1, NULL, &now);
+	CHECK(now.sa_flags & (int)SA_RESETHAND);
+	CHECK(now.sa_flags & SA_NODEFER);
+	errno = 0;
+	CHECK(signals_signal(99, note) == SIG_ERR);
+	CHECK_EQ(errno, EINVAL);
+	CHECK(signals_signal(SIGKILL, note) == SIG_ERR);
+}
+
+TEST(failed_change_keeps_the_old_handler)
+{
+	struct sigaction act = { .sa_handler = note }, now;
+
+	install(SIGUSR1, note, 0);
+	CHECK_EQ(signals_sigaction(SIGKILL, &act, NULL), -1);
+	CHECK_EQ(errno, EINVAL);
+	signals_sigaction(SIGUSR1, NULL, &now);
+	CHECK(now.sa_handler == note);
+}
+
+TEST(sigset_holds_and_releases)
+{
+	CHECK(signals_sigset(SIGUSR1, note) != SIG_ERR);
+	runs = 0;
+	CHECK(signals_sigset(SIGUSR1, SIG_HOLD) == note);
+	raise(SIGUSR1);
+	CHECK_EQ(runs, 0);
+	CHECK(signals_sigset(SIGUSR1, note) == SIG_HOLD);
+	CHECK_EQ(runs, 1);
+}
+
+TEST(sigvec_translates_both_ways)
+{
+	struct sigvec_compat vec = { .handler = note, .flags = 2 }, old;
+	struct sigaction now;
+
+	vec.mask = 1 << (SIGUSR2 - 1);
+	CHECK_EQ(signals_sigvec(SIGUSR1, &vec, NULL), 0);
+	signals_sigaction(SIGUSR1, NULL, &now);
+	CHECK(now.sa_handler == note);
+	CHECK(!(now.sa_flags & SA_RESTART));
+	CHECK(sigismember(&now.sa_mask, SIGUSR2));
+	CHECK_EQ(signals_sigvec(SIGUSR1, NULL, &old), 0);
+	CHECK(old.handler == note);
+	CHECK_EQ(old.mask, vec.mask);
+	CHECK_EQ(old.flags, 2);
+}
+
+static void alarm_in_ms(int ms)
+{
+	struct itimerval timer = { .it_value = { ms / 1000,
+						 ms % 1000 * 1000 } };
+
+	setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+TEST(sleep_ends_with_a_handler)
+{
+	struct signals_mark mark = signals_mark();
+	struct timespec timeout = { .tv_sec = 10 };
+
+	install(SIGALRM, note, 0);
+	alarm_in_ms(20);
+	CHECK_EQ(signals_sleep(NULL, 0, &timeout, &mark, true), -EINTR);
+	CHECK_EQ(runs, 1);
+}
+
+TEST(sleep_restarts_if_all_agree)
+{
+	struct signals_mark mark = signals_mark();
+	struct timespec timeout = { .tv_nsec = 60 * 1000000 };
+
+	install(SIGALRM, note, SA_RESTART);
+	alarm_in_ms(20);
+	CHECK_EQ(signals_sleep(NULL, 0, &timeout, &mark, true), 0);
+	CHECK_EQ(runs, 1);
+	mark = signals_mark();
+	alarm_in_ms(20);
+	timeout.tv_sec = 10;
+	CHECK_EQ(signals_sleep(NULL, 0, &timeout, &mark, false), -EINTR);
+}
+
+/* The signal that comes between the start of a call and its sleep. */
+TEST(sleep_notices_an_earlier_handler)
+{
+	struct signals_mark mark = signals_mark();
+	struct timespec timeout = { .tv_sec = 10 };
+
+	install(SIGUSR1, note, 0);
+	raise(SIGUSR1);
+	CHECK_EQ(signals_sleep(NULL, 0, &timeout, &mark, true), -EINTR);
+	CHECK(signals_is_interrupted(&mark, true));
+	mark = signals_mark();
+	CHECK(!signals_is_interrupted(&mark, true));
+}
+
+static void *raise_many(void *arg)
+{
+	pthread_t target = *(pthread_t *)arg;
+	union sigval value = { 0 };
+
+	for (int i = 0; i < 2000; i++)
+		while (pthread_sigqueue(target, SIGRTMIN + 1, value) == EAGAIN)
+			sched_yield();
+	return NULL;
+}
+
+static void count(int sig)
+{
+	(void)sig;
+	runs++;
+	seen_depth |= os_thread.depth;
+}
+
+TEST(no_signal_is_lost_under_fire)
+{
+	pthread_t self = pthread_self(), thread;
+	uint64_t end = clock_monotonic_ns() + 20 * NS_PER_SEC;
+	struct sigaction act = { .sa_handler = count };
+
+	CHECK_EQ(signals_sigaction(SIGRTMIN + 1, &act, NULL), 0);
+	runs = 0;
+	seen_depth = 0;
+	CHECK_EQ(pthread_create(&thread, NULL, raise_many, &self), 0);
+	while (runs < 2000 && clock_monotonic_ns() < end) {
+		os_enter();
+		os_enter();
+		os_leave();
+		os_leave();
+	}
+	pthread_join(thread, NULL);
+	CHECK_EQ(runs, 2000);
+	CHECK_EQ(seen_depth, 0);
+}
