@@ -1,0 +1,1 @@
+include src/sock/local.mk

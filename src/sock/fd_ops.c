@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The op of a kind that leaves a call to libc. */
+#include "config.h"
+
+#include "sock/fd_ops.h"
+
+#include "base/compiler.h"
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#define CALL_OP(ret, name, params, args)                                    \
+	static long pass_##name(struct fd_object *obj, FD_UNWRAP params)    \
+	{                                                                   \
+		return FD_PASS;                                             \
+	}
+#include "os/calls.def"
+#pragma GCC diagnostic pop
+
+void fd_ops_nothing(struct fd_object *obj UNUSED)
+{
+}
+
+void fd_ops_fill(struct fd_ops *ops)
+{
+#define CALL_OP(ret, name, params, args) \
+	if (!ops->name)                  \
+		ops->name = pass_##name;
+#include "os/calls.def"
+	if (!ops->last_close)
+		ops->last_close = fd_ops_nothing;
+	if (!ops->release)
+		ops->release = fd_ops_nothing;
+	if (!ops->forked)
+		ops->forked = fd_ops_nothing;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Waits that survive, and clean up after, handlers that jump out of them. */
+#include "config.h"
+
+#include "sock/fd_wait.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+
+#include "os/thread.h"
+#include "sock/fd_table.h"
+
+/*
+ * A thread's unfinished waits, outermost first; a second one comes about when a
+ * handler that interrupted the first waits too. Not on the waiting stack frame,
+ * which a jump makes garbage.
+ */
+enum { WAITS_MAX = 8 };
+
+struct wait_record {
+	struct fd_object *obj;
+	uintptr_t frame; /* address of the waiting frame */
+	unsigned id;
+};
+
+static _Thread_local struct {
+	struct wait_record records[WAITS_MAX];
+	int cnt;
+	unsigned last_id;
+} waits;
+
+/* How deep a stack may be. Frames further apart are on different stacks. */
+enum { STACK_MAX = 64 << 20 };
+
+static bool is_on_alternate_stack(void)
+{
+	stack_t stack;
+
+	return sigaltstack(NULL, &stack) == 0 && (stack.ss_flags & SS_ONSTACK);
+}
+
+bool fd_wait_is_pending(void)
+{
+	return waits.cnt > 0;
+}
+
+/*
+ * A waiting frame below ours on the same stack cannot be alive. A handler that
+ * is still running on the wait's behalf has a lower address, or is on the
+ * alternate stack. (A handler that switches to a coroutine whose stack happens
+ * to lie above looks like a jump; its wait then finds its record gone, which is
+ * why waits look.)
+ */
+void fd_wait_collect(void)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	if (!waits.cnt || is_on_alternate_stack())
+		return;
+	while (waits.cnt) {
+		struct wait_record *last = &waits.records[waits.cnt - 1];
+
+		if (last->frame >= here || here - last->frame > STACK_MAX)
+			return;
+		waits.cnt--;
+		fd_object_put(last->obj);
+	}
+}
+
+/* The position of the record, or -1 when it was collected. */
+static int find_record(unsigned id)
+{
+	for (int i = waits.cnt - 1; i >= 0; i--)
+		if (waits.records[i].id == id)
+			return i;
+	return -1;
+}
+
+int fd_wait(struct fd_object *obj, struct pollfd *fds, nfds_t cnt,
+	    const struct timespec *timeout, const struct signals_mark *mark,
+	    bool may_restart)
+{
+	unsigned id = ++waits.last_id;
+	/* Nested deeper than we can note, a jump leaks the reference. */
+	bool is_noted = waits.cnt < WAITS_MAX;
+	int result;
+
+	if (is_noted)
+		waits.records[waits.cnt++] = (struct wait_record){
+			.obj = obj,
+			.frame = (uintptr_t)__builtin_frame_address(0),
+			.id = id,
+		};
+	os_leave();
+	result = signals_sleep(fds, cnt, timeout, mark, may_restart);
+	os_enter();
+	if (!is_noted)
+		return result;
+	if (find_record(id) < 0)
+		return -ECANCELED;
+	/* Anything noted after ours belonged to handlers that are gone. */
+	while (waits.records[waits.cnt - 1].id != id)
+		fd_object_put(waits.records[--waits.cnt].obj);
+	waits.cnt--;
+	return result;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Waiting inside an op. The bracket is left for the wait, so handlers of the
+ * program run, and may call us on the same socket, or jump out and never come
+ * back. The reference that the waiting call holds is on record, so that the
+ * thread's next call gives it back after such a jump.
+ */
+#ifndef SOCK_FD_WAIT_H
+#define SOCK_FD_WAIT_H
+
+#include "os/signals.h"
+#include "sock/fd_ops.h"
+
+/*
+ * Sleeps until an event on `fds`, a handler that interrupts, or the timeout
+ * (NULL: for ever). As signals_sleep, and -ECANCELED when the reference to `obj`
+ * was given back meanwhile because the wait had looked abandoned: the caller
+ * must not touch the object any more and returns FD_ABANDONED.
+ */
+int fd_wait(struct fd_object *obj, struct pollfd *fds, nfds_t cnt,
+	    const struct timespec *timeout, const struct signals_mark *mark,
+	    bool may_restart);
+
+/* What an op returns after -ECANCELED: the wrapper starts the call again. */
+#define FD_ABANDONED (LONG_MIN + 1)
+
+/* Gives back the references of waits that were jumped out of. At the start of
+ * each call, outside or inside the bracket. */
+void fd_wait_collect(void);
+
+/* Whether this thread has waits on record, that is, fd_wait_collect() has
+ * something to look at. */
+bool fd_wait_is_pending(void);
+
+#endif

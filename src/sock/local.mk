@@ -1,0 +1,9 @@
+sock_sources = %D%/fd_internal.h %D%/fd_internal.c %D%/fd_ops.h \
+	%D%/fd_ops.c %D%/fd_pool.h %D%/fd_pool.c %D%/fd_table.h \
+	%D%/fd_table.c %D%/fd_wait.h %D%/fd_wait.c
+
+noinst_LTLIBRARIES += %D%/libsock.la %D%/libsock-debug.la
+%C%_libsock_la_SOURCES = $(sock_sources)
+%C%_libsock_la_CFLAGS = $(release_cflags)
+%C%_libsock_debug_la_SOURCES = $(sock_sources)
+%C%_libsock_debug_la_CFLAGS = $(debug_cflags)

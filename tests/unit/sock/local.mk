@@ -1,0 +1,6 @@
+sock_test_libs = tests/support/libtest.la src/sock/libsock-debug.la \
+	src/os/libos-debug.la src/base/libbase-debug.la
+
+unit_programs += %D%/fd_internal %D%/fd_table
+%C%_fd_internal_LDADD = $(sock_test_libs)
+%C%_fd_table_LDADD = $(sock_test_libs)
