@@ -1,7 +1,7 @@
 base_test_libs = tests/support/libtest.la src/base/libbase-debug.la
 
 unit_programs += %D%/checksum %D%/hash %D%/impair %D%/ipaddr %D%/list %D%/lock \
-	%D%/log %D%/pcap %D%/rand
+	%D%/log %D%/pcap %D%/rand %D%/text
 %C%_checksum_LDADD = $(base_test_libs)
 %C%_hash_LDADD = $(base_test_libs)
 %C%_impair_LDADD = $(base_test_libs)
@@ -11,3 +11,4 @@ unit_programs += %D%/checksum %D%/hash %D%/impair %D%/ipaddr %D%/list %D%/lock \
 %C%_log_LDADD = $(base_test_libs)
 %C%_pcap_LDADD = $(base_test_libs)
 %C%_rand_LDADD = $(base_test_libs)
+%C%_text_LDADD = $(base_test_libs)
