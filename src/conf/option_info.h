@@ -39,9 +39,11 @@ struct option_info {
 	const char *name; /* of the variable */
 	const char *unit; /* of the number, or "" */
 	const char *label; /* in the banner */
-	const char *doc;  /* what it is for, whole sentences */
-	size_t offset;    /* of the member in struct options */
-	int min, max;     /* of the number, or of the length of the text */
+	const char *doc; /* what it is for, whole sentences */
+	size_t offset; /* of the member in struct options */
+	int min, max; /* of the number, or of the length of the text */
+	int def_number; /* the default, unless it is a text */
+	const char *def_text;
 	enum option_kind kind;
 	enum option_effect effect;
 	enum option_show show;
@@ -86,8 +88,7 @@ static inline bool option_is_text(enum option_id id)
 /* The value of an option that is no text and no pointer. */
 int option_number(const struct options *opts, enum option_id id);
 const char *option_text(const struct options *opts, enum option_id id);
-bool option_eq(const struct options *a, const struct options *b,
-	       enum option_id id);
+bool option_is_default(const struct options *opts, enum option_id id);
 
 /* The value as one would set it, cut to `size` bytes; returns `buf`. */
 const char *option_value(const struct options *opts, enum option_id id,

@@ -1,6 +1,7 @@
 # Tier 1: one program for each source file, linking that folder and those below
 # it. No root, no network, milliseconds.
 include tests/unit/base/local.mk
+include tests/unit/conf/local.mk
 include tests/unit/event/local.mk
 include tests/unit/pkt/local.mk
 include tests/unit/os/local.mk
