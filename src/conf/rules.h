@@ -15,6 +15,7 @@
 #include "base/compiler.h"
 #include "base/ipaddr.h"
 
+struct rule;
 struct rules;
 
 enum rule_role {
@@ -33,12 +34,15 @@ enum rules_log_to {
 	RULES_LOG_FILE,
 };
 
+/* The least talkative min-level, and the one that holds unless said. */
+enum { RULES_LOG_LEVEL_MAX = 9 };
+
 /* The log statements of a rule set; the last of each wins. */
 struct rules_log {
 	enum rules_log_to to;
-	const char *file; /* for RULES_LOG_FILE */
-	/* 0..9, 9 unless said. At 1 and below the owner logs each rule it has
-	 * read (rules_print). */
+	const char *file; /* of the last statement that named one */
+	/* 0 to RULES_LOG_LEVEL_MAX. At 1 and below the owner logs each rule it
+	 * has read (rules_print). */
 	int min_level;
 };
 
@@ -93,12 +97,20 @@ struct rules_end {
 
 struct rules_verdict {
 	bool is_kernel; /* leave the socket to the kernel */
-	/* What decided: group NULL, no group matches; line 0, the group has no
-	 * rule that matches. Borrowed from the rule set. */
+	/* What decided; NULL: no group is meant, or it has no such rule.
+	 * Borrowed from the rule set. */
 	const char *group; /* as it was written: "program id" */
-	const char *source; /* the name given to rules_parse() */
-	int line;
+	const struct rule *rule;
 };
+
+/* Where a rule was read: the name given to rules_parse(), and the line. */
+const char *rule_source(const struct rule *rule);
+int rule_line(const struct rule *rule);
+
+/* The rule as it could have been written, at most RULE_TEXT_SIZE bytes; returns
+ * `buf`. */
+enum { RULE_TEXT_SIZE = 256 };
+const char *rule_format(const struct rule *rule, char *buf);
 
 /*
  * What the rules say about a socket in a role. Which end counts is the role's
