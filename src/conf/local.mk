@@ -1,8 +1,8 @@
 conf_sources = %D%/options.def %D%/choices.def %D%/spec.def %D%/names.def \
 	%D%/options.h %D%/option_info.h %D%/cpus.h %D%/suggest.h %D%/banner.h \
 	%D%/rules.h %D%/options.c %D%/options_parse.c %D%/cpus.c \
-	%D%/suggest.c %D%/rules_priv.h %D%/rules.c %D%/rules_parse.c \
-	%D%/rules_match.c
+	%D%/suggest.c %D%/banner.c %D%/rules_priv.h %D%/rules.c \
+	%D%/rules_parse.c %D%/rules_match.c
 
 noinst_LTLIBRARIES += %D%/libconf.la %D%/libconf-debug.la
 %C%_libconf_la_SOURCES = $(conf_sources)

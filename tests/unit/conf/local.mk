@@ -1,10 +1,11 @@
 conf_test_libs = tests/support/libtest.la src/conf/libconf-debug.la \
 	src/base/libbase-debug.la
 
-unit_programs += %D%/cpus %D%/each_option %D%/options %D%/profiles \
+unit_programs += %D%/banner %D%/cpus %D%/each_option %D%/options %D%/profiles \
 	%D%/rules_match \
 	%D%/rules_parse %D%/suggest
 noinst_HEADERS += %D%/env.h %D%/rules_text.h
+%C%_banner_LDADD = $(conf_test_libs)
 %C%_cpus_LDADD = $(conf_test_libs)
 %C%_each_option_LDADD = $(conf_test_libs)
 %C%_options_LDADD = $(conf_test_libs)
