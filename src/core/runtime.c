@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The runtime: ordered start-up, what becomes of new sockets, and fork. */
+#include "config.h"
+
+#include "core/runtime.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "base/lock.h"
+#include "base/log.h"
+#include "conf/options.h"
+#include "conf/rules.h"
+#include "core/about.h"
+#include "core/rules_file.h"
+#include "os/log_out.h"
+#include "os/real.h"
+#include "os/signals.h"
+#include "os/thread.h"
+#include "sock/fd_internal.h"
+#include "sock/fd_table.h"
+#include "stats/reasons.h"
+
+extern char **environ;
+
+enum runtime_state { NOT_STARTED, STARTED, FAILED };
+
+static struct {
+	/* Leaves NOT_STARTED once, under `lock`. */
+	_Atomic enum runtime_state state;
+	struct mutex lock;
+	_Atomic bool has_left_namespace;
+	runtime_socket_fn *make_socket;
+
+	/* Fixed after the start. */
+	bool has_complaints; /* about the environment */
+	struct rules *rules;
+} runtime = {
+	.lock = MUTEX_INIT(LOCK_RANK_CONTROL),
+};
+
+/* Large, and untouched until the start. */
+static struct options options;
+
+static struct options_facts option_facts(void)
+{
+	return (struct options_facts){
+		.pid = getpid(),
+		.hypervisor = HYPERVISOR_NONE,
+		.log_level_max = LOG_LEVEL_COMPILED,
+	};
+}
+
+/* The environment of a program that runs with more rights than its caller is the
+ * caller's word, and would let it write files in the program's name. */
+static char *const *trusted_environment(void)
+{
+	static char *const nothing[] = { NULL };
+
+	return getauxval(AT_SECURE) ? nothing : environ;
+}
+
+static void warn(void *ctx UNUSED, const char *line)
+{
+	log_warn("%s", line);
+}
+
+/* Silently, since nobody knows yet where complaints should go. */
+static int start_options(void)
+{
+	struct options_facts facts = option_facts();
+
+	runtime.has_complaints = options_parse(&options, trusted_environment(),
+					       &facts, NULL, NULL) > 0;
+	return 0;
+}
+
+static struct log_out_params log_destination(void)
+{
+	struct log_out_params params = {
+		.to = LOG_OUT_STDERR,
+		.want_colors = options.log_colors,
+	};
+
+	if (options.log_cb) {
+		params.to = LOG_OUT_CALLBACK;
+		memcpy(&params.callback, &options.log_cb,
+		       sizeof(params.callback));
+	} else if (options.log_file[0]) {
+		params.to = LOG_OUT_FILE;
+		params.path = options.log_file;
+	}
+	return params;
+}
+
+/* The log file's fd is ours alone. */
+static void open_log(const struct log_out_params *params)
+{
+	int err = log_out_start(params);
+	int fd = atomic_load(log_out_fd());
+
+	if (err)
+		log_warn("cannot write the log to %s (%s); using the standard error output",
+			 params->path, strerror(-err));
+	else if (fd >= 0 && fd_internal_adopt(fd, log_out_fd()) != 0)
+		log_dbg("the log file stays at fd %d", fd);
+}
+
+static int start_log(void)
+{
+	struct log_out_params params = log_destination();
+	struct options_facts facts = option_facts();
+
+	atomic_store(&log_config.level, options.log_level);
+	atomic_store(&log_config.details, options.log_details);
+	open_log(&params);
+	if (runtime.has_complaints)
+		(void)options_parse(&options, trusted_environment(), &facts,
+				    warn, NULL);
+	return 0;
+}
+
+static int start_rules(void)
+{
+	runtime.rules = rules_create();
+	if (!runtime.rules)
+		return -ENOMEM;
+	return rules_file_read(runtime.rules, options.config_file,
+			       options.is_set[OPTION_config_file]);
+}
+
+/* A log statement of the rules file counts where the environment says nothing. */
+static int start_log_of_rules(void)
+{
+	const struct rules_log *said = rules_log(runtime.rules);
+	struct log_out_params params = log_destination();
+
+	rules_file_echo(runtime.rules);
+	if (params.to != LOG_OUT_STDERR || said->to == RULES_LOG_UNSAID ||
+	    said->to == RULES_LOG_STDERR)
+		return 0;
+	params.to = said->to == RULES_LOG_SYSLOG ? LOG_OUT_SYSLOG :
+						   LOG_OUT_FILE;
+	params.path = said->file;
+	open_log(&params);
+	return 0;
+}
+
+static int start_banner(void)
+{
+	about_print(&options);
+	return 0;
+}
+
+static int run_steps(void)
+{
+#define STARTUP(step, needs)           \
+	do {                           \
+		int err_ = step();     \
+		if (err_)              \
+			return err_;   \
+	} while (0);
+#include "core/startup.def"
+	return 0;
+}
+
+/* Whether the library runs. Starts it if this is the first time. In the
+ * bracket. */
+static bool ensure_started(void)
+{
+	enum runtime_state state =
+		atomic_load_explicit(&runtime.state, memory_order_acquire);
+
+	if (LIKELY(state != NOT_STARTED))
+		return state == STARTED;
+	mutex_acquire(&runtime.lock);
+	state = atomic_load(&runtime.state);
+	if (state == NOT_STARTED) {
+		int err = run_steps();
+
+		if (err)
+			log_err("cannot start (%s); all sockets stay with the kernel",
+				strerror(-err));
+		state = err ? FAILED : STARTED;
+		atomic_store_explicit(&runtime.state, state,
+				      memory_order_release);
+	}
+	mutex_release(&runtime.lock);
+	return state == STARTED;
+}
+
+static enum reason reason_by_kind(int domain, int type)
+{
+	type &= ~(SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (domain != AF_INET && domain != AF_INET6)
+		return REASON_FAMILY;
+	if (type != SOCK_STREAM && type != SOCK_DGRAM)
+		return REASON_TYPE;
+	return REASON_NONE;
+}
+
+static enum reason reason_by_policy(int type)
+{
+	struct rules_who who = { program_invocation_short_name,
+				 options.application_id };
+	bool is_tcp = (type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) == SOCK_STREAM;
+
+	if (!options.offloaded_sockets)
+		return REASON_SWITCHED_OFF;
+	if (atomic_load(&runtime.has_left_namespace))
+		return REASON_NAMESPACE;
+	if (rules_is_all_kernel(runtime.rules, &who,
+				is_tcp ? RULES_TCP : RULES_UDP))
+		return REASON_RULE;
+	return REASON_NONE;
+}
+
+/* The object for a new socket, with a reference, or NULL and the reason. */
+static struct fd_object *make_object(int fd, int domain, int type,
+				     int protocol, enum reason *reason_out)
+{
+	int reason;
+	struct fd_object *obj;
+
+	*reason_out = reason_by_policy(type);
+	if (*reason_out != REASON_NONE)
+		return NULL;
+	*reason_out = REASON_NO_BACK_END;
+	if (!runtime.make_socket)
+		return NULL;
+	reason = REASON_NO_BACK_END;
+	obj = runtime.make_socket(fd, domain, type, protocol, &reason);
+	*reason_out = obj ? REASON_NONE : (enum reason)reason;
+	return obj;
+}
+
+/* What a user has to know is said once; each socket's reason, to who debugs. */
+static void tell(int fd, enum reason reason)
+{
+	if (reason == REASON_NO_BACK_END)
+		LOG_ONCE(LOG_LEVEL_INFO,
+			 "Sockets stay with the kernel: %s",
+			 reason_why(reason));
+	log_dbg("fd %d stays with the kernel: %s", fd, reason_why(reason));
+}
+
+static void serve_socket(int fd, int domain, int type, int protocol)
+{
+	enum reason reason;
+	struct fd_object *obj;
+
+	if (!ensure_started())
+		return;
+	obj = make_object(fd, domain, type, protocol, &reason);
+	if (!obj) {
+		tell(fd, reason);
+		return;
+	}
+	signals_activate();
+	if (fd_table_install(fd, obj) != 0)
+		log_dbg("fd %d stays with the kernel: no memory", fd);
+	fd_object_put(obj);
+}
+
+void runtime_set_sockets(runtime_socket_fn *make)
+{
+	runtime.make_socket = make;
+}
+
+void runtime_socket_made(int fd, int domain, int type, int protocol)
+{
+	int saved_errno = errno;
+
+	if (reason_by_kind(domain, type) != REASON_NONE)
+		return;
+	os_enter();
+	serve_socket(fd, domain, type, protocol);
+	os_leave();
+	errno = saved_errno;
+}
+
+void runtime_flush(void)
+{
+	log_dbg("this process image ends without destructors");
+}
+
+void runtime_namespace_changed(void)
+{
+	if (atomic_exchange(&runtime.has_left_namespace, true) ||
+	    atomic_load(&runtime.state) == NOT_STARTED)
+		return;
+	log_dbg("the network namespace has changed: new sockets stay with the kernel");
+}
+
+static void before_fork(void)
+{
+	os_enter();
+	mutex_acquire(&runtime.lock);
+}
+
+static void after_fork_in_parent(void)
+{
+	mutex_release(&runtime.lock);
+	os_leave();
+}
+
+/* The child keeps options, rules and log; it gives up our fds, and all its
+ * sockets are the kernel's. */
+static void after_fork_in_child(void)
+{
+	int saved_errno = errno;
+
+	lock_witness_forked(&runtime.lock.witness);
+	signals_forked();
+	fd_internal_forked();
+	fd_table_forked();
+	mutex_release(&runtime.lock);
+	os_leave();
+	errno = saved_errno;
+}
+
+/* Details are asked for by name or by a digit above INFO's. */
+static bool wants_details(void)
+{
+	struct options_facts facts = option_facts();
+
+	for (char *const *env = trusted_environment(); *env; env++) {
+		if (strncmp(*env, "VMA_TRACELEVEL=", 15) != 0)
+			continue;
+		(void)options_parse(&options, trusted_environment(), &facts,
+				    NULL, NULL);
+		return options.log_level >= LOG_LEVEL_DETAILS;
+	}
+	return false;
+}
+
+void runtime_load(void)
+{
+	real_resolve();
+	pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+	if (!wants_details())
+		return;
+	os_enter();
+	(void)ensure_started();
+	os_leave();
+}

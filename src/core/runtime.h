@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The one object that owns everything the library has in this process: options,
+ * rules, log, and what they lead to. It starts at the first socket that could be
+ * accelerated; a program without one never notices us.
+ */
+#ifndef CORE_RUNTIME_H
+#define CORE_RUNTIME_H
+
+#include "sock/fd_ops.h"
+
+/*
+ * Offers a new kernel socket. Returns the object that is to serve it, with a
+ * reference, or NULL and the reason in *reason_out (enum reason). Called inside
+ * the bracket.
+ */
+typedef struct fd_object *runtime_socket_fn(int fd, int domain, int type,
+					    int protocol, int *reason_out);
+
+/* Who makes objects for sockets; NULL, as at the start: nobody does. Before the
+ * first socket. */
+void runtime_set_sockets(runtime_socket_fn *make);
+
+/* At load: finds libc's functions, prepares for forks, and starts at once if the
+ * log is to show details. */
+void runtime_load(void);
+
+/* The program has made a socket. errno is as before. */
+void runtime_socket_made(int fd, int domain, int type, int protocol);
+
+/* This process image is about to end without destructors. */
+void runtime_flush(void);
+
+/* The program has moved to another network namespace. */
+void runtime_namespace_changed(void);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The way into and out of a call on an object. */
+#include "config.h"
+
+#include "sock-redirect/call.h"
+
+#include <sys/mman.h>
+
+#ifdef VMA_TEST
+/* What is counted before the constructor is lost. */
+static _Atomic unsigned long too_early[2][CALL_ID_COUNT];
+_Atomic unsigned long *call_entries = too_early[0], *call_ops = too_early[1];
+
+__attribute__((constructor(101))) static void share_counters(void)
+{
+	void *page = mmap(NULL, sizeof(too_early), PROT_READ | PROT_WRITE,
+			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED)
+		return;
+	call_entries = page;
+	call_ops = call_entries + CALL_ID_COUNT;
+}
+#endif
+
+bool fd_call_begin_slow(struct fd_call *call, int fd)
+{
+	if (os_is_inside())
+		return false;
+	call->saved_errno = errno;
+	os_enter();
+	if (UNLIKELY(fd_wait_is_pending()))
+		fd_wait_collect();
+	call->obj = fd_table_get(fd);
+	if (!call->obj) {
+		os_leave();
+		errno = call->saved_errno;
+		return false;
+	}
+	return true;
+}
+
+enum fd_verdict fd_call_end(struct fd_call *call, long *result)
+{
+	/* An abandoned wait has given the reference back already. */
+	if (*result != FD_ABANDONED)
+		fd_object_put(call->obj);
+	os_leave();
+	errno = call->saved_errno;
+	if (UNLIKELY(*result == FD_PASS))
+		return FD_CALL_LIBC;
+	if (UNLIKELY(*result == FD_ABANDONED))
+		return FD_CALL_AGAIN;
+	if (*result < 0) {
+		errno = (int)-*result;
+		*result = -1;
+	}
+	return FD_CALL_DONE;
+}

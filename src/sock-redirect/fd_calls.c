@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Calls on an fd: the object's op, or libc. Most are made from calls.def. */
+#include "config.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "os/file.h"
+#include "sock-redirect/call.h"
+
+/* The body of a call on an object, for wrappers with a variable `result` and
+ * one `call`; falls out of it when libc is to do the call. */
+#define ON_OBJECT(ret, fd, name, ...)                                         \
+	do {                                                                  \
+		enum fd_verdict verdict_ = FD_CALL_AGAIN;                     \
+		struct fd_call call_;                                         \
+		long result_;                                                 \
+									      \
+		while (verdict_ == FD_CALL_AGAIN &&                           \
+		       fd_call_begin(&call_, fd)) {                           \
+			CALL_REACHED_OP(name);                                \
+			result_ = call_.obj->ops->name(call_.obj,             \
+						       __VA_ARGS__);          \
+			verdict_ = fd_call_end(&call_, &result_);             \
+			if (LIKELY(verdict_ == FD_CALL_DONE))                 \
+				return (ret)result_;                          \
+		}                                                             \
+	} while (0)
+
+#define CALL_FD(ret, name, params, args)                       \
+	ret shim_##name params                                 \
+	{                                                      \
+		CALL_ENTERED(name);                            \
+		ON_OBJECT(ret, fd, name, FD_UNWRAP args);      \
+		return real.name args;                         \
+	}
+#define CALL_FD2(ret, name, params, args)                                     \
+	ret shim_##name params                                                \
+	{                                                                     \
+		CALL_ENTERED(name);                                           \
+		ON_OBJECT(ret, fd_table_has(fd) ? fd : fd2, name,             \
+			  FD_UNWRAP args);                                    \
+		return real.name args;                                        \
+	}
+#define CALL_MAKER(ret, name, params, args)                \
+	ret shim_##name params                             \
+	{                                                  \
+		CALL_ENTERED(name);                        \
+		return fd_table_forget(real.name args);    \
+	}
+#define CALL_PASS(ret, name, params, args) \
+	ret shim_##name params             \
+	{                                  \
+		CALL_ENTERED(name);        \
+		return real.name args;     \
+	}
+#include "os/calls.def"
+
+int shim_accept(int fd, struct sockaddr *addr, socklen_t *len)
+{
+	CALL_ENTERED(accept);
+	ON_OBJECT(int, fd, accept, fd, addr, len);
+	return fd_table_forget(real.accept(fd, addr, len));
+}
+
+int shim_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
+{
+	CALL_ENTERED(accept4);
+	ON_OBJECT(int, fd, accept4, fd, addr, len, flags);
+	return fd_table_forget(real.accept4(fd, addr, len, flags));
+}
+
+/* An fd that arrived in a control message names a file of the sender. When that
+ * is a socket of this process, it names our object too. */
+static void adopt_fd(int fd)
+{
+	struct file_id id = file_identify(fd);
+	struct fd_object *obj;
+
+	fd_table_forget(fd);
+	if (!S_ISSOCK(id.mode))
+		return;
+	obj = fd_table_find_inode(id.ino);
+	/* Without memory for the table the fd stays what the kernel made it. */
+	if (obj && fd_table_install(fd, obj) != 0)
+		fd_table_forget(fd);
+	fd_object_put(obj);
+}
+
+static void adopt_rights(const struct cmsghdr *cmsg)
+{
+	size_t len = cmsg->cmsg_len - CMSG_LEN(0);
+	int fd;
+
+	for (size_t at = 0; at + sizeof(fd) <= len; at += sizeof(fd)) {
+		memcpy(&fd, CMSG_DATA(cmsg) + at, sizeof(fd));
+		adopt_fd(fd);
+	}
+}
+
+/* A message that libc received may have brought fds. */
+static COLD void adopt_from(struct msghdr *msg)
+{
+	int saved_errno = errno;
+	struct cmsghdr *cmsg;
+
+	os_enter();
+	for (cmsg = CMSG_FIRSTHDR(msg); cmsg; cmsg = CMSG_NXTHDR(msg, cmsg))
+		if (cmsg->cmsg_level == SOL_SOCKET &&
+		    cmsg->cmsg_type == SCM_RIGHTS)
+			adopt_rights(cmsg);
+	os_leave();
+	errno = saved_errno;
+}
+
+static bool may_bring_fds(const struct msghdr *msg)
+{
+	return msg->msg_controllen >= CMSG_LEN(sizeof(int)) &&
+	       atomic_load_explicit(&fd_table_root, memory_order_relaxed) &&
+	       !os_is_inside();
+}
+
+ssize_t shim_recvmsg(int fd, struct msghdr *msg, int flags)
+{
+	ssize_t n;
+
+	CALL_ENTERED(recvmsg);
+	ON_OBJECT(ssize_t, fd, recvmsg, fd, msg, flags);
+	n = real.recvmsg(fd, msg, flags);
+	if (n >= 0 && UNLIKELY(may_bring_fds(msg)))
+		adopt_from(msg);
+	return n;
+}
+
+int shim_recvmmsg(int fd, struct mmsghdr *msgs, unsigned int cnt, int flags,
+		  struct timespec *timeout)
+{
+	int n;
+
+	CALL_ENTERED(recvmmsg);
+	ON_OBJECT(int, fd, recvmmsg, fd, msgs, cnt, flags, timeout);
+	n = real.recvmmsg(fd, msgs, cnt, flags, timeout);
+	for (int i = 0; i < n; i++)
+		if (UNLIKELY(may_bring_fds(&msgs[i].msg_hdr)))
+			adopt_from(&msgs[i].msg_hdr);
+	return n;
+}
+
+/* F_DUPFD in both forms: the new number names what the old one names. */
+static int duplicate(int fd, int cmd, void *arg)
+{
+	struct fd_object *obj;
+	int new_fd;
+
+	if (os_is_inside() || !fd_table_has(fd))
+		return fd_table_forget(real.fcntl(fd, cmd, arg));
+	os_enter();
+	obj = fd_table_get(fd);
+	if (obj && obj->ops->is_internal) {
+		errno = EBADF;
+		new_fd = -1;
+	} else {
+		new_fd = fd_table_forget(real.fcntl(fd, cmd, arg));
+		if (obj && new_fd >= 0 && fd_table_install(new_fd, obj) != 0)
+			fd_table_forget(new_fd);
+	}
+	fd_object_put(obj);
+	os_leave();
+	return new_fd;
+}
+
+static bool is_duplication(int cmd)
+{
+	return cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC;
+}
+
+/* Variable arguments that may be absent are read as libc reads them: whatever is
+ * in the register is passed on. */
+#define VARIABLE_ARG(last)                    \
+	({                                    \
+		va_list list_;                \
+		void *arg_;                   \
+		va_start(list_, last);        \
+		arg_ = va_arg(list_, void *); \
+		va_end(list_);                \
+		arg_;                         \
+	})
+
+int shim_fcntl(int fd, int cmd, ...)
+{
+	void *arg = VARIABLE_ARG(cmd);
+
+	CALL_ENTERED(fcntl);
+	if (is_duplication(cmd))
+		return duplicate(fd, cmd, arg);
+	ON_OBJECT(int, fd, fcntl, fd, cmd, arg);
+	return real.fcntl(fd, cmd, arg);
+}
+
+int shim_fcntl64(int fd, int cmd, ...)
+{
+	void *arg = VARIABLE_ARG(cmd);
+
+	CALL_ENTERED(fcntl64);
+	if (is_duplication(cmd))
+		return duplicate(fd, cmd, arg);
+	ON_OBJECT(int, fd, fcntl64, fd, cmd, arg);
+	return real.fcntl64(fd, cmd, arg);
+}
+
+int shim_ioctl(int fd, unsigned long request, ...)
+{
+	void *arg = VARIABLE_ARG(request);
+
+	CALL_ENTERED(ioctl);
+	ON_OBJECT(int, fd, ioctl, fd, request, arg);
+	return real.ioctl(fd, request, arg);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The library comes into a process. */
+#include "config.h"
+
+#include "core/runtime.h"
+
+/* Before the constructors of the program and of most libraries; those that run
+ * earlier, or call us from theirs, find wrappers that work without it. */
+__attribute__((constructor(101))) static void load(void)
+{
+	runtime_load();
+}

@@ -1,0 +1,24 @@
+sock_redirect_sources = %D%/call.h %D%/call.c %D%/fd_calls.c %D%/load.c \
+	%D%/process_calls.c %D%/signal_calls.c %D%/stdio_calls.c \
+	%D%/syscall_call.c %D%/table_calls.c
+
+# A third variant counts the entries of each wrapper, for the shim tests.
+noinst_LTLIBRARIES += %D%/libsock-redirect.la %D%/libsock-redirect-debug.la \
+	%D%/libsock-redirect-test.la
+%C%_libsock_redirect_la_SOURCES = $(sock_redirect_sources)
+%C%_libsock_redirect_la_CFLAGS = $(release_cflags)
+%C%_libsock_redirect_debug_la_SOURCES = $(sock_redirect_sources)
+%C%_libsock_redirect_debug_la_CFLAGS = $(debug_cflags)
+%C%_libsock_redirect_test_la_SOURCES = $(sock_redirect_sources)
+%C%_libsock_redirect_test_la_CPPFLAGS = $(AM_CPPFLAGS) -DVMA_TEST
+%C%_libsock_redirect_test_la_CFLAGS = $(debug_cflags)
+
+# What libvma.so exports: the names of calls.def and nothing else.
+EXTRA_DIST += %D%/export.map.h
+%D%/export.map: %D%/export.map.h src/os/calls.def
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(CC) -E -P -x c \
+		-I$(top_srcdir)/src $(top_srcdir)/%D%/export.map.h >$@
+%D%/export-test.map: %D%/export.map.h src/os/calls.def
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(CC) -E -P -x c -DVMA_TEST \
+		-I$(top_srcdir)/src $(top_srcdir)/%D%/export.map.h >$@
+CLEANFILES += %D%/export.map %D%/export-test.map

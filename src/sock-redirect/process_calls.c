@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Calls that make, replace and end processes. */
+#include "config.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/runtime.h"
+#include "os/signals.h"
+#include "sock-redirect/call.h"
+#include "sock/fd_internal.h"
+
+extern char **environ;
+
+/* What a fork means to us is done in the handlers that core registers, since
+ * daemon() and forkpty() fork inside libc. */
+pid_t shim_fork(void)
+{
+	CALL_ENTERED(fork);
+	return real.fork();
+}
+
+int shim_daemon(int keep_dir, int keep_stdio)
+{
+	CALL_ENTERED(daemon);
+	return real.daemon(keep_dir, keep_stdio);
+}
+
+/* The child's end of the pipe that its parent waits on. An exec or the end of
+ * the child closes it. */
+static _Atomic int vfork_end = -1;
+
+static void wait_for_end_of_file(int fd)
+{
+	char byte;
+
+	while (real.read(fd, &byte, 1) < 0 && errno == EINTR)
+		;
+}
+
+EXPORT pid_t shim_vfork(void) __asm__("vfork");
+
+/*
+ * A child that shares our memory would take the parent's objects apart when it
+ * closes and dups before exec. So it gets a copy, and the parent waits for the
+ * exec or the exit as it would after a true vfork, its signals held back
+ * meanwhile as they would be.
+ */
+pid_t shim_vfork(void)
+{
+	int saved_errno = errno;
+	struct signals_hold hold;
+	int fds[2];
+	pid_t pid;
+
+	CALL_ENTERED(vfork);
+	if (real.pipe2(fds, O_CLOEXEC) != 0)
+		return real.fork();
+	signals_hold(&hold);
+	pid = real.fork();
+	if (pid == 0) {
+		real.close(fds[0]);
+		if (fd_internal_adopt(fds[1], &vfork_end) != 0)
+			real.close(fds[1]);
+		signals_unhold(&hold);
+		errno = saved_errno;
+		return 0;
+	}
+	if (pid < 0)
+		saved_errno = errno;
+	real.close(fds[1]);
+	if (pid > 0)
+		wait_for_end_of_file(fds[0]);
+	real.close(fds[0]);
+	signals_unhold(&hold);
+	errno = saved_errno;
+	return pid;
+}
+
+void shim__exit(int status)
+{
+	CALL_ENTERED(_exit);
+	runtime_flush();
+	real._exit(status);
+	__builtin_unreachable();
+}
+
+void shim__Exit(int status)
+{
+	CALL_ENTERED(_Exit);
+	runtime_flush();
+	real._Exit(status);
+	__builtin_unreachable();
+}
+
+void shim_quick_exit(int status)
+{
+	CALL_ENTERED(quick_exit);
+	runtime_flush();
+	real.quick_exit(status);
+	__builtin_unreachable();
+}
+
+int shim_execve(const char *path, char *const argv[], char *const envp[])
+{
+	CALL_ENTERED(execve);
+	runtime_flush();
+	return real.execve(path, argv, envp);
+}
+
+int shim_execv(const char *path, char *const argv[])
+{
+	CALL_ENTERED(execv);
+	runtime_flush();
+	return real.execv(path, argv);
+}
+
+int shim_execvp(const char *file, char *const argv[])
+{
+	CALL_ENTERED(execvp);
+	runtime_flush();
+	return real.execvp(file, argv);
+}
+
+int shim_execvpe(const char *file, char *const argv[], char *const envp[])
+{
+	CALL_ENTERED(execvpe);
+	runtime_flush();
+	return real.execvpe(file, argv, envp);
+}
+
+int shim_fexecve(int fd, char *const argv[], char *const envp[])
+{
+	CALL_ENTERED(fexecve);
+	runtime_flush();
+	return real.fexecve(fd, argv, envp);
+}
+
+int shim_execveat(int dir, const char *path, char *const argv[],
+		  char *const envp[], int flags)
+{
+	CALL_ENTERED(execveat);
+	runtime_flush();
+	return real.execveat(dir, path, argv, envp, flags);
+}
+
+/*
+ * The variants with arguments in a list. The array lives on the stack, as libc's
+ * does: these are called between vfork and exec. `envp_out` receives the pointer
+ * behind the terminating NULL, for execle.
+ */
+static size_t count_args(va_list list)
+{
+	size_t cnt = 1;
+
+	while (va_arg(list, char *))
+		cnt++;
+	return cnt;
+}
+
+static void fill_args(char **argv, const char *first, va_list list)
+{
+	*argv = (char *)first;
+	while (*argv++)
+		*argv = va_arg(list, char *);
+}
+
+#define ARGS_OF_LIST(argv, first)                                           \
+	char **argv;                                                        \
+	va_list list;                                                       \
+	va_start(list, first);                                              \
+	argv = __builtin_alloca((count_args(list) + 1) * sizeof(*argv));    \
+	va_end(list);                                                       \
+	va_start(list, first);                                              \
+	fill_args(argv, first, list)
+
+EXPORT int shim_execl(const char *path, const char *arg, ...) __asm__("execl");
+EXPORT int shim_execlp(const char *file, const char *arg,
+		       ...) __asm__("execlp");
+EXPORT int shim_execle(const char *path, const char *arg,
+		       ...) __asm__("execle");
+
+int shim_execl(const char *path, const char *arg, ...)
+{
+	ARGS_OF_LIST(argv, arg);
+	va_end(list);
+	CALL_ENTERED(execl);
+	runtime_flush();
+	return real.execve(path, argv, environ);
+}
+
+int shim_execlp(const char *file, const char *arg, ...)
+{
+	ARGS_OF_LIST(argv, arg);
+	va_end(list);
+	CALL_ENTERED(execlp);
+	runtime_flush();
+	return real.execvp(file, argv);
+}
+
+int shim_execle(const char *path, const char *arg, ...)
+{
+	char **envp;
+
+	ARGS_OF_LIST(argv, arg);
+	envp = va_arg(list, char **);
+	va_end(list);
+	CALL_ENTERED(execle);
+	runtime_flush();
+	return real.execve(path, argv, envp);
+}
+
+int shim_setns(int fd, int type)
+{
+	int result;
+
+	CALL_ENTERED(setns);
+	result = real.setns(fd, type);
+	if (result == 0)
+		runtime_namespace_changed();
+	return result;
+}
+
+int shim_unshare(int flags)
+{
+	int result;
+
+	CALL_ENTERED(unshare);
+	result = real.unshare(flags);
+	if (result == 0 && (flags & CLONE_NEWNET))
+		runtime_namespace_changed();
+	return result;
+}

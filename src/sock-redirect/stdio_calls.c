@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Streams over sockets. libc's streams read and write through functions that
+ * nobody can intercept, so a stream over an object of ours is made with functions
+ * of our own. fileno() knows it all the same.
+ */
+#include "config.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <wchar.h>
+
+#include "sock-redirect/call.h"
+
+/* Declared by libc's headers for fortified callers only. */
+extern int __vasprintf_chk(char **text, int flag, const char *fmt,
+			   va_list list);
+
+/* The cookie is the fd itself. */
+static int cookie_fd(void *cookie)
+{
+	return (int)(intptr_t)cookie;
+}
+
+static ssize_t stream_read(void *cookie, char *buf, size_t len)
+{
+	return shim_read(cookie_fd(cookie), buf, len);
+}
+
+static ssize_t stream_write(void *cookie, const char *buf, size_t len)
+{
+	size_t done = 0;
+
+	/* libc's own streams go on after a short write. */
+	while (done < len) {
+		ssize_t n = shim_write(cookie_fd(cookie), buf + done,
+				       len - done);
+
+		if (n < 0)
+			break;
+		done += (size_t)n;
+	}
+	return (ssize_t)done;
+}
+
+static int stream_seek(void *cookie, off64_t *offset, int whence)
+{
+	off64_t at = lseek64(cookie_fd(cookie), *offset, whence);
+
+	if (at < 0)
+		return -1;
+	*offset = at;
+	return 0;
+}
+
+static int stream_close(void *cookie)
+{
+	return shim_close(cookie_fd(cookie));
+}
+
+static FILE *open_stream(int fd, const char *mode)
+{
+	static const cookie_io_functions_t functions = {
+		.read = stream_read,
+		.write = stream_write,
+		.seek = stream_seek,
+		.close = stream_close,
+	};
+	FILE *stream = fopencookie((void *)(intptr_t)fd, mode, functions);
+
+	if (stream)
+		stream->_fileno = fd;
+	return stream;
+}
+
+FILE *shim_fdopen(int fd, const char *mode)
+{
+	CALL_ENTERED(fdopen);
+	if (UNLIKELY(fd_table_has(fd)) && !os_is_inside()) {
+		struct fd_object *obj = fd_table_get(fd);
+		bool is_internal = obj && obj->ops->is_internal;
+
+		fd_object_put(obj);
+		if (is_internal) {
+			errno = EBADF;
+			return NULL;
+		}
+		if (obj)
+			return open_stream(fd, mode);
+	}
+	return real.fdopen(fd, mode);
+}
+
+/* libc closes or replaces the stream's fd without asking us. What the stream
+ * still holds goes out first, then the number is forgotten. */
+static void let_go(FILE *stream)
+{
+	int saved_errno = errno;
+	int fd = stream ? fileno(stream) : -1;
+
+	if (fd >= 0 && UNLIKELY(fd_table_has(fd)) && !os_is_inside()) {
+		fflush(stream);
+		fd_table_forget(fd);
+	}
+	errno = saved_errno;
+}
+
+/* A stream with functions of its own has no wide part, which libc marks with an
+ * address that freopen would follow. It stays a stream of bytes. */
+#define NO_WIDE_DATA ((struct _IO_wide_data *)-1L)
+
+static FILE *reopen(FILE *(*libc_reopen)(const char *, const char *, FILE *),
+		    const char *path, const char *mode, FILE *stream)
+{
+	bool is_bytes_only = stream && stream->_wide_data == NO_WIDE_DATA;
+	FILE *again;
+
+	let_go(stream);
+	if (is_bytes_only)
+		stream->_wide_data = NULL;
+	again = libc_reopen(path, mode, stream);
+	if (again && is_bytes_only)
+		fwide(again, -1);
+	return again;
+}
+
+FILE *shim_freopen(const char *path, const char *mode, FILE *stream)
+{
+	CALL_ENTERED(freopen);
+	return reopen(real.freopen, path, mode, stream);
+}
+
+FILE *shim_freopen64(const char *path, const char *mode, FILE *stream)
+{
+	CALL_ENTERED(freopen64);
+	return reopen(real.freopen64, path, mode, stream);
+}
+
+int shim_fclose(FILE *stream)
+{
+	CALL_ENTERED(fclose);
+	let_go(stream);
+	return real.fclose(stream);
+}
+
+/* vdprintf on an object: libc's would write past us. `flag` is that of the
+ * checking variant, -1 for the plain one. */
+static int print_to_object(int fd, int flag, const char *fmt, va_list list)
+{
+	char *text;
+	int len, written;
+
+	len = flag < 0 ? vasprintf(&text, fmt, list) :
+			 __vasprintf_chk(&text, flag, fmt, list);
+	if (len < 0)
+		return -1;
+	written = (int)stream_write((void *)(intptr_t)fd, text, (size_t)len);
+	free(text);
+	return written < len ? -1 : len;
+}
+
+int shim_vdprintf(int fd, const char *fmt, va_list list)
+{
+	CALL_ENTERED(vdprintf);
+	if (UNLIKELY(fd_table_has(fd)) && !os_is_inside())
+		return print_to_object(fd, -1, fmt, list);
+	return real.vdprintf(fd, fmt, list);
+}
+
+int shim___vdprintf_chk(int fd, int flag, const char *fmt, va_list list)
+{
+	CALL_ENTERED(__vdprintf_chk);
+	if (UNLIKELY(fd_table_has(fd)) && !os_is_inside())
+		return print_to_object(fd, flag, fmt, list);
+	return real.__vdprintf_chk(fd, flag, fmt, list);
+}
+
+EXPORT int shim_dprintf(int fd, const char *fmt, ...) __asm__("dprintf");
+EXPORT int shim___dprintf_chk(int fd, int flag, const char *fmt,
+			      ...) __asm__("__dprintf_chk");
+
+int shim_dprintf(int fd, const char *fmt, ...)
+{
+	va_list list;
+	int n;
+
+	CALL_ENTERED(dprintf);
+	va_start(list, fmt);
+	n = shim_vdprintf(fd, fmt, list);
+	va_end(list);
+	return n;
+}
+
+int shim___dprintf_chk(int fd, int flag, const char *fmt, ...)
+{
+	va_list list;
+	int n;
+
+	CALL_ENTERED(__dprintf_chk);
+	va_start(list, fmt);
+	n = shim___vdprintf_chk(fd, flag, fmt, list);
+	va_end(list);
+	return n;
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * syscall(): programs that make a call by its number mean the same call. Only
+ * those that can concern an fd of ours are looked at.
+ */
+#include "config.h"
+
+#include <sys/syscall.h>
+
+#include "sock-redirect/call.h"
+
+#define FD_FROM(x) ((int)(x))
+#define PTR(x) ((void *)(x))
+
+/* Calls that make fds or close many. A program without objects gets exactly the
+ * call it asked for, but for the bookkeeping. */
+static long call_on_table(long number, long a, long b, long c, long d, long e,
+			  long f)
+{
+	switch (number) {
+	case SYS_socket:
+		return shim_socket((int)a, (int)b, (int)c);
+	case SYS_socketpair:
+		return shim_socketpair((int)a, (int)b, (int)c, PTR(d));
+	case SYS_close_range:
+		return shim_close_range((unsigned)a, (unsigned)b, (int)c);
+	case SYS_pipe2:
+		return shim_pipe2(PTR(a), (int)b);
+	case SYS_openat:
+	case SYS_dup:
+	case SYS_accept4:
+	case SYS_epoll_create1:
+#ifdef SYS_open
+	case SYS_open:
+	case SYS_creat:
+	case SYS_epoll_create:
+	case SYS_accept:
+#endif
+		return fd_table_forget(
+			(int)real.syscall(number, a, b, c, d, e, f));
+#ifdef SYS_pipe
+	case SYS_pipe:
+		return shim_pipe(PTR(a));
+#endif
+	case SYS_recvmsg:
+		return shim_recvmsg(FD_FROM(a), PTR(b), (int)c);
+	default:
+		return real.syscall(number, a, b, c, d, e, f);
+	}
+}
+
+/* The first argument has the number of an fd that names an object, or the second
+ * fd does; the call may still be one that takes no fd there. */
+static long call_on_fd(long number, long a, long b, long c, long d, long e,
+		       long f)
+{
+	int fd = FD_FROM(a);
+
+	switch (number) {
+	case SYS_read:
+		return shim_read(fd, PTR(b), (size_t)c);
+	case SYS_write:
+		return shim_write(fd, PTR(b), (size_t)c);
+	case SYS_readv:
+		return shim_readv(fd, PTR(b), (int)c);
+	case SYS_writev:
+		return shim_writev(fd, PTR(b), (int)c);
+	case SYS_preadv2:
+		return shim_preadv2(fd, PTR(b), (int)c, d, (int)f);
+	case SYS_pwritev2:
+		return shim_pwritev2(fd, PTR(b), (int)c, d, (int)f);
+	case SYS_recvfrom:
+		return shim_recvfrom(fd, PTR(b), (size_t)c, (int)d, PTR(e),
+				     PTR(f));
+	case SYS_sendto:
+		return shim_sendto(fd, PTR(b), (size_t)c, (int)d, PTR(e),
+				   (socklen_t)f);
+	case SYS_recvmsg:
+		return shim_recvmsg(fd, PTR(b), (int)c);
+	case SYS_sendmsg:
+		return shim_sendmsg(fd, PTR(b), (int)c);
+	case SYS_recvmmsg:
+		return shim_recvmmsg(fd, PTR(b), (unsigned)c, (int)d, PTR(e));
+	case SYS_sendmmsg:
+		return shim_sendmmsg(fd, PTR(b), (unsigned)c, (int)d);
+	case SYS_bind:
+		return shim_bind(fd, PTR(b), (socklen_t)c);
+	case SYS_connect:
+		return shim_connect(fd, PTR(b), (socklen_t)c);
+	case SYS_listen:
+		return shim_listen(fd, (int)b);
+	case SYS_shutdown:
+		return shim_shutdown(fd, (int)b);
+	case SYS_accept4:
+		return shim_accept4(fd, PTR(b), PTR(c), (int)d);
+	case SYS_getsockname:
+		return shim_getsockname(fd, PTR(b), PTR(c));
+	case SYS_getpeername:
+		return shim_getpeername(fd, PTR(b), PTR(c));
+	case SYS_setsockopt:
+		return shim_setsockopt(fd, (int)b, (int)c, PTR(d),
+				       (socklen_t)e);
+	case SYS_getsockopt:
+		return shim_getsockopt(fd, (int)b, (int)c, PTR(d), PTR(e));
+	case SYS_fcntl:
+		return shim_fcntl(fd, (int)b, PTR(c));
+	case SYS_ioctl:
+		return shim_ioctl(fd, (unsigned long)b, PTR(c));
+	case SYS_dup:
+		return shim_dup(fd);
+	case SYS_dup3:
+		return shim_dup3(fd, (int)b, (int)c);
+	case SYS_close:
+		return shim_close(fd);
+	case SYS_tee:
+		return shim_tee(fd, FD_FROM(b), (size_t)c, (unsigned)d);
+	case SYS_splice:
+		return shim_splice(fd, PTR(b), FD_FROM(c), PTR(d), (size_t)e,
+				   (unsigned)f);
+	case SYS_sendfile:
+		return shim_sendfile(fd, FD_FROM(b), PTR(c), (size_t)d);
+#ifdef SYS_accept
+	case SYS_accept:
+		return shim_accept(fd, PTR(b), PTR(c));
+#endif
+#ifdef SYS_dup2
+	case SYS_dup2:
+		return shim_dup2(fd, FD_FROM(b));
+#endif
+	default:
+		return call_on_table(number, a, b, c, d, e, f);
+	}
+}
+
+/* The second fd of a call that has two. */
+static int second_fd(long number, long b, long c)
+{
+	switch (number) {
+	case SYS_dup3:
+	case SYS_tee:
+	case SYS_sendfile:
+#ifdef SYS_dup2
+	case SYS_dup2:
+#endif
+		return FD_FROM(b);
+	case SYS_splice:
+		return FD_FROM(c);
+	default:
+		return -1;
+	}
+}
+
+long shim_syscall(long number, ...)
+{
+	long a, b, c, d, e, f;
+	va_list list;
+
+	va_start(list, number);
+	a = va_arg(list, long);
+	b = va_arg(list, long);
+	c = va_arg(list, long);
+	d = va_arg(list, long);
+	e = va_arg(list, long);
+	f = va_arg(list, long);
+	va_end(list);
+	CALL_ENTERED(syscall);
+	if (os_is_inside())
+		return real.syscall(number, a, b, c, d, e, f);
+	if (UNLIKELY(fd_table_has(FD_FROM(a)) ||
+		     fd_table_has(second_fd(number, b, c))))
+		return call_on_fd(number, a, b, c, d, e, f);
+	return call_on_table(number, a, b, c, d, e, f);
+}

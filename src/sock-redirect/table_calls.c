@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Calls that make, copy and close fds: the bookkeeping of the fd table. */
+#include "config.h"
+
+#include <linux/close_range.h>
+#include <unistd.h>
+
+#include "core/runtime.h"
+#include "sock-redirect/call.h"
+#include "sock/fd_internal.h"
+
+int shim_socket(int domain, int type, int protocol)
+{
+	int fd;
+
+	CALL_ENTERED(socket);
+	fd = fd_table_forget(real.socket(domain, type, protocol));
+	if (fd >= 0 && !os_is_inside())
+		runtime_socket_made(fd, domain, type, protocol);
+	return fd;
+}
+
+int shim_socketpair(int domain, int type, int protocol, int fds[2])
+{
+	int result;
+
+	CALL_ENTERED(socketpair);
+	result = real.socketpair(domain, type, protocol, fds);
+	if (result == 0) {
+		fd_table_forget(fds[0]);
+		fd_table_forget(fds[1]);
+	}
+	return result;
+}
+
+int shim_pipe(int fds[2])
+{
+	int result;
+
+	CALL_ENTERED(pipe);
+	result = real.pipe(fds);
+	if (result == 0) {
+		fd_table_forget(fds[0]);
+		fd_table_forget(fds[1]);
+	}
+	return result;
+}
+
+int shim_pipe2(int fds[2], int flags)
+{
+	int result;
+
+	CALL_ENTERED(pipe2);
+	result = real.pipe2(fds, flags);
+	if (result == 0) {
+		fd_table_forget(fds[0]);
+		fd_table_forget(fds[1]);
+	}
+	return result;
+}
+
+/* The mode of an open that may create a file; otherwise there is none. */
+#define OPEN_MODE(flags)                                               \
+	({                                                             \
+		mode_t mode_ = 0;                                      \
+		if ((flags) & (O_CREAT | O_TMPFILE)) {                 \
+			va_list list_;                                 \
+			va_start(list_, flags);                        \
+			mode_ = (mode_t)va_arg(list_, int);            \
+			va_end(list_);                                 \
+		}                                                      \
+		mode_;                                                 \
+	})
+
+int shim_open(const char *path, int flags, ...)
+{
+	mode_t mode = OPEN_MODE(flags);
+
+	CALL_ENTERED(open);
+	return fd_table_forget(real.open(path, flags, mode));
+}
+
+int shim_open64(const char *path, int flags, ...)
+{
+	mode_t mode = OPEN_MODE(flags);
+
+	CALL_ENTERED(open64);
+	return fd_table_forget(real.open64(path, flags, mode));
+}
+
+int shim_openat(int dir, const char *path, int flags, ...)
+{
+	mode_t mode = OPEN_MODE(flags);
+
+	CALL_ENTERED(openat);
+	return fd_table_forget(real.openat(dir, path, flags, mode));
+}
+
+int shim_openat64(int dir, const char *path, int flags, ...)
+{
+	mode_t mode = OPEN_MODE(flags);
+
+	CALL_ENTERED(openat64);
+	return fd_table_forget(real.openat64(dir, path, flags, mode));
+}
+
+/* The object of an fd that is about to be copied or closed, in the bracket. An
+ * internal one looks closed. */
+static COLD int close_object(int fd)
+{
+	struct fd_object *obj;
+	int result;
+
+	os_enter();
+	obj = fd_table_get(fd);
+	if (obj && obj->ops->is_internal) {
+		fd_object_put(obj);
+		os_leave();
+		errno = EBADF;
+		return -1;
+	}
+	fd_table_remove(fd);
+	fd_object_put(obj);
+	os_leave();
+	/* The entry is gone first: whoever gets the number next finds it
+	 * empty. */
+	result = real.close(fd);
+	return result;
+}
+
+int shim_close(int fd)
+{
+	CALL_ENTERED(close);
+	if (UNLIKELY(fd_table_has(fd)) && !os_is_inside())
+		return close_object(fd);
+	return real.close(fd);
+}
+
+int shim_dup(int fd)
+{
+	struct fd_object *obj;
+	int new_fd;
+
+	CALL_ENTERED(dup);
+	if (LIKELY(!fd_table_has(fd)) || os_is_inside())
+		return fd_table_forget(real.dup(fd));
+	os_enter();
+	obj = fd_table_get(fd);
+	if (obj && obj->ops->is_internal) {
+		errno = EBADF;
+		new_fd = -1;
+	} else {
+		new_fd = fd_table_forget(real.dup(fd));
+		if (obj && new_fd >= 0 && fd_table_install(new_fd, obj) != 0)
+			fd_table_forget(new_fd);
+	}
+	fd_object_put(obj);
+	os_leave();
+	return new_fd;
+}
+
+/*
+ * dup2 and dup3 where one of the numbers is in the table. The kernel replaces
+ * new_fd in one step and we do not: the old object goes before, the new one comes
+ * after, and in between the number is a plain fd of the kernel.
+ */
+static COLD int replace(int fd, int new_fd, int flags, bool is_dup3)
+{
+	struct fd_object *obj = NULL, *old = NULL;
+	int result = -1, err;
+
+	os_enter();
+	obj = fd_table_get(fd);
+	if ((obj && obj->ops->is_internal) || real.fcntl(fd, F_GETFD) < 0) {
+		errno = EBADF;
+		goto out;
+	}
+	if (fd == new_fd) {
+		result = is_dup3 ? real.dup3(fd, new_fd, flags) : new_fd;
+		goto out;
+	}
+	err = fd_internal_make_way(new_fd);
+	if (err) {
+		errno = -err;
+		goto out;
+	}
+	old = fd_table_get(new_fd);
+	fd_table_forget(new_fd);
+	result = is_dup3 ? real.dup3(fd, new_fd, flags) :
+			   real.dup2(fd, new_fd);
+	if (result < 0)
+		goto out;
+	if (obj && fd_table_install(new_fd, obj) != 0)
+		fd_table_forget(new_fd);
+out:
+	fd_object_put(old);
+	fd_object_put(obj);
+	os_leave();
+	return result;
+}
+
+static bool is_replacement_ours(int fd, int new_fd)
+{
+	return (fd_table_has(fd) || fd_table_has(new_fd)) && !os_is_inside();
+}
+
+int shim_dup2(int fd, int new_fd)
+{
+	CALL_ENTERED(dup2);
+	if (UNLIKELY(is_replacement_ours(fd, new_fd)))
+		return replace(fd, new_fd, 0, false);
+	return real.dup2(fd, new_fd);
+}
+
+int shim_dup3(int fd, int new_fd, int flags)
+{
+	CALL_ENTERED(dup3);
+	if (UNLIKELY(is_replacement_ours(fd, new_fd)))
+		return replace(fd, new_fd, flags, true);
+	return real.dup3(fd, new_fd, flags);
+}
+
+/* Closes first..last around the internal fds. */
+static COLD int close_around(unsigned first, unsigned last, int flags)
+{
+	int result = 0;
+
+	os_enter();
+	if (!(flags & CLOSE_RANGE_CLOEXEC))
+		fd_table_remove_range(first, last);
+	while (first <= last && result == 0) {
+		int kept = fd_table_next_internal(first, last);
+		unsigned end = kept < 0 ? last : (unsigned)kept - 1;
+
+		/* `end` lies before `first` when the range begins with an
+		 * internal one. */
+		if (kept < 0 || (unsigned)kept > first)
+			result = real.close_range(first, end, flags);
+		if (kept < 0)
+			break;
+		first = (unsigned)kept + 1;
+	}
+	os_leave();
+	return result;
+}
+
+static bool is_range_ours(unsigned first, unsigned last)
+{
+	return first <= last && !os_is_inside() &&
+	       atomic_load_explicit(&fd_table_root, memory_order_relaxed);
+}
+
+int shim_close_range(unsigned int first, unsigned int last, int flags)
+{
+	CALL_ENTERED(close_range);
+	if (is_range_ours(first, last))
+		return close_around(first, last, flags);
+	return real.close_range(first, last, flags);
+}
+
+void shim_closefrom(int first)
+{
+	unsigned low = first < 0 ? 0 : (unsigned)first;
+
+	CALL_ENTERED(closefrom);
+	if (is_range_ours(low, ~0u) && close_around(low, ~0u, 0) == 0)
+		return;
+	real.closefrom(first);
+}
+
+/* The resolver closes its sockets by itself; our table must know. */
+void shim___res_iclose(res_state state, bool free_addr)
+{
+	CALL_ENTERED(__res_iclose);
+	if (state->_vcsock >= 0)
+		fd_table_forget(state->_vcsock);
+	for (int i = 0; i < MAXNS; i++)
+		if (state->_u._ext.nssocks[i] >= 0)
+			fd_table_forget(state->_u._ext.nssocks[i]);
+	real.__res_iclose(state, free_addr);
+}
