@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A kind of socket for tests, linked into libvma-test.so alone. With
- * VMA_TEST_KIND=1 every TCP and UDP socket gets an object of this kind, which
+ * SHIM_TEST_KIND=1 every TCP and UDP socket gets an object of this kind, which
  * does the waiting itself, as an accelerated socket does, and moves the data by
  * its kernel twin: so the fd table, the bracket, waits, signals and fork are
  * exercised by any program, and its results must be libc's.
@@ -253,7 +253,7 @@ static struct fd_object *make_mirror(int fd, int domain UNUSED, int type,
 
 __attribute__((constructor(102))) static void offer(void)
 {
-	const char *value = getenv("VMA_TEST_KIND");
+	const char *value = getenv("SHIM_TEST_KIND");
 
 	fd_ops_fill(&ops);
 	is_wanted = value && strcmp(value, "1") == 0;

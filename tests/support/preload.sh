@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Sourced by test scripts: how to run a program under the library.
+#
+#   preloaded LIBRARY COMMAND...     COMMAND with LIBRARY preloaded
+#
+# In a sanitizer build the run-time library has to come first, and a program that
+# is not instrumented must not be held to account for what it leaks.
+
+builddir=${builddir:-.}
+srcdir=${srcdir:-.}
+
+sanitizer_runtime() {
+	case ${SANITIZERS:-none} in
+	*thread*) "${CC:-gcc}" -print-file-name=libtsan.so ;;
+	*address*) "${CC:-gcc}" -print-file-name=libasan.so ;;
+	esac
+}
+
+preloaded() {
+	local library=$1 runtime
+	shift
+	runtime=$(sanitizer_runtime)
+	ASAN_OPTIONS=detect_leaks=0:${ASAN_OPTIONS:-} \
+	LD_PRELOAD=${runtime:+$runtime:}$library "$@"
+}
+
+# TAP.
+tap_cnt=0
+tap_ok() {
+	tap_cnt=$((tap_cnt + 1))
+	echo "ok $tap_cnt - $1"
+}
+tap_not_ok() {
+	tap_cnt=$((tap_cnt + 1))
+	echo "not ok $tap_cnt - $1"
+	[ $# -lt 2 ] || printf '%s\n' "$2" | sed 's/^/# /'
+}
+tap_skip() {
+	tap_cnt=$((tap_cnt + 1))
+	echo "ok $tap_cnt - $1 # SKIP $2"
+}
+# tap_check NAME COMMAND...: ok when the command succeeds; its output is shown
+# when it does not.
+tap_check() {
+	local name=$1 out
+	shift
+	if out=$("$@" 2>&1); then
+		tap_ok "$name"
+	else
+		tap_not_ok "$name" "$out"
+	fi
+}
+tap_end() {
+	echo "1..$tap_cnt"
+}
