@@ -1,6 +1,7 @@
 #!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Makes ./configure from configure.ac. Needs autoconf, automake, libtool and
-# pkg-config (Debian: contrib/packages has the list).
+# pkg-config (Debian: contrib/packages.txt has the list).
 set -e
 cd "$(dirname "$0")"
 mkdir -p config/aux

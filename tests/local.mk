@@ -16,7 +16,6 @@ tests_support_libtest_la_SOURCES = tests/support/test.c tests/support/test.h
 unit_programs =
 engine_programs =
 shim_programs =
-lint_scripts =
 shim_scripts =
 system_scripts =
 

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Each row of tests/contract is complete and names a test that exists: a TEST(case)
+# of a C program, or a case of a script.
+. "${srcdir:-.}/tests/support/preload.sh"
+cd "$srcdir" || exit 1
+
+# id TAB behaviour TAB state TAB tier/program:case
+rows() {
+	grep -hvE '^[[:space:]]*(#|$)' tests/contract/*.tsv
+}
+
+malformed() {
+	rows | awk -F'\t' 'NF != 4 || $1 == "" || $2 == "" ||
+		$3 !~ /^(accelerated|engine|kernel:[A-Z_]+|refused:E[A-Z0-9]+)$/ ||
+		$4 !~ /^[^:]+:[^:]+$/ { print "malformed: " $0 }'
+	rows | cut -f1 | sort | uniq -d | sed 's/^/twice: /'
+}
+
+unknown_reasons() {
+	local reason
+	rows | cut -f3 | sed -n 's/^kernel://p' | sort -u | while read -r reason; do
+		grep -q "^REASON($reason," src/stats/reasons.def ||
+			echo "no such reason: $reason"
+	done
+}
+
+missing_tests() {
+	local test program name
+	rows | cut -f4 | sort -u | while read -r test; do
+		program=tests/${test%%:*}
+		name=${test#*:}
+		if [ -f "$program.c" ]; then
+			grep -q "^TEST($name)" "$program.c" ||
+				echo "$program.c has no TEST($name)"
+		elif [ -f "$program.sh" ]; then
+			grep -qwF -- "$name" "$program.sh" "$program".cells 2>/dev/null ||
+				grep -q -- "^${name%_*}\\.\|^${name%_as_object}\\." tests/shim/matrix.cells ||
+				echo "$program.sh has no case $name"
+		else
+			echo "no test program $program"
+		fi
+	done
+}
+
+expect_nothing() {
+	local out
+	out=$("$1")
+	[ -z "$out" ] || { echo "$out"; return 1; }
+}
+
+tap_check rows_are_complete expect_nothing malformed
+tap_check reasons_exist expect_nothing unknown_reasons
+tap_check tests_exist expect_nothing missing_tests
+tap_end

@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Include edges go down only, as layers.txt says; private headers stay private;
+# every file has its licence line.
+. "${srcdir:-.}/tests/support/preload.sh"
+cd "$srcdir" || exit 1
+table=contrib/lint/layers.txt
+
+# "file included-folder included-file" for each #include "folder/..." of ours.
+edges() {
+	grep -rnoE --include='*.[ch]' '^#include "[^"]+/[^"]+"' "$@" |
+		sed -E 's|^([^:]+):[0-9]+:#include "(.*)/([^/]+)"$|\1 \2 \3|'
+}
+
+upward() {
+	edges src | awk -v table=$table '
+	BEGIN { while ((getline line < table) > 0) {
+		split(line, f, " "); if (f[1] ~ /^[0-9]+$/) level[f[2]] = f[1] } }
+	{ split($1, path, "/"); from = path[2]; split($2, inc, "/"); to = inc[1]
+	  if (from == to) {
+		if (from == "dev" && path[3] !~ /\./ && inc[2] != "" && inc[2] != path[3])
+			print $1 " includes " $2 "/" $3 ": back ends do not know each other"
+	  } else if (!(to in level)) print $1 " includes " $2 "/" $3 ": no such layer"
+	  else if (!(from in level)) print $1 ": its folder is not in " table
+	  else if (level[to] >= level[from])
+		print $1 " includes " $2 "/" $3 ": not a lower layer" }'
+}
+
+# Tools see what the table allows them, and themselves.
+tools_reach_too_far() {
+	local allowed
+	allowed=$(sed -n 's/^allow tools //p' $table | tr ' ' '|')
+	edges tools | awk -v ok="^($allowed|tools)\$" '
+	{ split($2, inc, "/"); if (inc[1] !~ ok) print $1 " includes " $2 "/" $3 }'
+}
+
+foreign_private() {
+	edges src tests tools | awk '$3 ~ /_priv\.h$/ && index($1, "src/" $2 "/") != 1 {
+		print $1 " includes " $2 "/" $3 }'
+}
+
+without_licence() {
+	git ls-files -- '*.[ch]' '*.def' '*.sh' 2>/dev/null | while read -r f; do
+		head -3 "$f" | grep -q 'SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause' || echo "$f"
+	done
+}
+
+own_header_first() {
+	local c h first
+	for c in src/*/*.c src/*/*/*.c; do
+		h=${c%.c}.h
+		[ -f "$h" ] || continue
+		first=$(grep '^#include "' "$c" | grep -v '"config.h"' | head -1)
+		[ "$first" = "#include \"${h#src/}\"" ] || echo "$c: $first"
+	done
+}
+
+# Only core reads options.
+options_elsewhere() {
+	grep -rlE '"conf/options.h"' --include='*.[ch]' src |
+		grep -vE '^src/(conf|core)/'
+}
+
+expect_nothing() {
+	local out
+	out=$("$1")
+	[ -z "$out" ] || { echo "$out"; return 1; }
+}
+
+tap_check includes_go_down expect_nothing upward
+tap_check tools_include_low_layers_only expect_nothing tools_reach_too_far
+tap_check private_headers_stay_private expect_nothing foreign_private
+tap_check files_have_a_licence_line expect_nothing without_licence
+tap_check sources_include_their_header_first expect_nothing own_header_first
+tap_check only_core_reads_options expect_nothing options_elsewhere
+tap_end

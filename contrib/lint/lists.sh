@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# The .def lists are consistent, and documented.
+. "${srcdir:-.}/tests/support/preload.sh"
+cd "$srcdir" || exit 1
+
+call_names() {
+	printf '#define CALL_NAME(name) name\n#include "os/calls.def"\n' |
+		"${CC:-gcc}" -E -P -x c -Isrc - | tr -s ' ' '\n' | grep -v '^$'
+}
+
+calls_are_listed_once() {
+	local twice
+	twice=$(call_names | sort | uniq -d)
+	[ -z "$twice" ] || { echo "twice: $twice"; return 1; }
+}
+
+# Each call has its line in the matrix of tests, in the order of the list.
+calls_are_in_the_matrix() {
+	diff <(call_names) <(sed 's/\..*//' tests/shim/matrix.cells | uniq)
+}
+
+# The start-up steps exist, once each.
+startup_steps_exist() {
+	local step failed=0
+	for step in $(sed -nE 's/^STARTUP\((\w+),.*/\1/p' src/core/startup.def); do
+		[ "$(grep -cE "^static int $step\(void\)" src/core/runtime.c)" = 1 ] ||
+			{ echo "no step $step"; failed=1; }
+	done
+	return $failed
+}
+
+tap_check calls_are_listed_once calls_are_listed_once
+tap_check calls_are_in_the_matrix calls_are_in_the_matrix
+tap_check startup_steps_exist startup_steps_exist
+tap_end
