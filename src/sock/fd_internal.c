@@ -76,7 +76,7 @@ static int duplicate_high(int fd)
 	return high < 0 ? -errno : high;
 }
 
-int fd_internal_adopt(int fd, _Atomic int *slot)
+int fd_internal_copy(int fd, _Atomic int *slot)
 {
 	struct fd_internal *internal;
 	int high, err;
@@ -97,11 +97,19 @@ int fd_internal_adopt(int fd, _Atomic int *slot)
 	if (err)
 		goto err_close;
 	atomic_store(slot, high);
-	real.close(fd);
 	return 0;
 
 err_close:
 	real.close(high);
+	return err;
+}
+
+int fd_internal_adopt(int fd, _Atomic int *slot)
+{
+	int err = fd_internal_copy(fd, slot);
+
+	if (!err)
+		real.close(fd);
 	return err;
 }
 

@@ -21,6 +21,9 @@
  */
 int fd_internal_adopt(int fd, _Atomic int *slot) MUST_CHECK;
 
+/* The same for a duplicate: `fd` stays as it is. */
+int fd_internal_copy(int fd, _Atomic int *slot) MUST_CHECK;
+
 /* Closes what `slot` names, if it is still ours, and stores -1. */
 void fd_internal_close(_Atomic int *slot);
 

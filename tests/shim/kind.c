@@ -20,6 +20,7 @@
 #include "os/file.h"
 #include "os/thread.h"
 #include "sock-redirect/call.h"
+#include "sock/fd_internal.h"
 #include "sock/fd_pool.h"
 #include "sock/fd_table.h"
 #include "sock/fd_wait.h"
@@ -31,6 +32,9 @@ EXPORT int vma_test_depth(void);
 
 struct mirror {
 	struct fd_object obj;
+	/* The twin under a number of our own: calls go on after the program has
+	 * closed its numbers. */
+	_Atomic int twin;
 	bool is_stream;
 };
 
@@ -40,6 +44,11 @@ static bool is_wanted;
 static struct mirror *mirror_of(struct fd_object *obj)
 {
 	return CONTAINER_OF(obj, struct mirror, obj);
+}
+
+static int twin_of(struct fd_object *obj)
+{
+	return atomic_load(&mirror_of(obj)->twin);
 }
 
 static bool is_blocking(int fd, int msg_flags)
@@ -110,51 +119,51 @@ static bool is_left_to_libc(int flags)
 	return flags & (MSG_WAITALL | MSG_ERRQUEUE | MSG_OOB);
 }
 
-static long mirror_recvfrom(struct fd_object *obj, int fd, void *buf,
+static long mirror_recvfrom(struct fd_object *obj, int fd UNUSED, void *buf,
 			    size_t len, int flags, struct sockaddr *addr,
 			    socklen_t *addr_len)
 {
 	if (is_left_to_libc(flags))
 		return FD_PASS;
-	return UNTIL_READY(obj, fd, flags, POLLIN,
-			   real.recvfrom(fd, buf, len, flags | MSG_DONTWAIT,
+	return UNTIL_READY(obj, twin_of(obj), flags, POLLIN,
+			   real.recvfrom(twin_of(obj), buf, len, flags | MSG_DONTWAIT,
 					 addr, addr_len));
 }
 
-static long mirror_recv(struct fd_object *obj, int fd, void *buf, size_t len,
+static long mirror_recv(struct fd_object *obj, int fd UNUSED, void *buf, size_t len,
 			int flags)
 {
 	if (is_left_to_libc(flags))
 		return FD_PASS;
-	return UNTIL_READY(obj, fd, flags, POLLIN,
-			   real.recv(fd, buf, len, flags | MSG_DONTWAIT));
+	return UNTIL_READY(obj, twin_of(obj), flags, POLLIN,
+			   real.recv(twin_of(obj), buf, len, flags | MSG_DONTWAIT));
 }
 
-static long mirror_read(struct fd_object *obj, int fd, void *buf, size_t len)
+static long mirror_read(struct fd_object *obj, int fd UNUSED, void *buf, size_t len)
 {
 	if (len == 0)
 		return FD_PASS; /* read returns at once, recv may not */
-	return UNTIL_READY(obj, fd, 0, POLLIN,
-			   real.recv(fd, buf, len, MSG_DONTWAIT));
+	return UNTIL_READY(obj, twin_of(obj), 0, POLLIN,
+			   real.recv(twin_of(obj), buf, len, MSG_DONTWAIT));
 }
 
-static long mirror_recvmsg(struct fd_object *obj, int fd, struct msghdr *msg,
+static long mirror_recvmsg(struct fd_object *obj, int fd UNUSED, struct msghdr *msg,
 			   int flags)
 {
 	if (is_left_to_libc(flags))
 		return FD_PASS;
-	return UNTIL_READY(obj, fd, flags, POLLIN,
-			   real.recvmsg(fd, msg, flags | MSG_DONTWAIT));
+	return UNTIL_READY(obj, twin_of(obj), flags, POLLIN,
+			   real.recvmsg(twin_of(obj), msg, flags | MSG_DONTWAIT));
 }
 
 /* A blocking send of a stream waits until all is out: libc's business. */
-static long mirror_send(struct fd_object *obj, int fd, const void *buf,
+static long mirror_send(struct fd_object *obj, int fd UNUSED, const void *buf,
 			size_t len, int flags)
 {
 	if (mirror_of(obj)->is_stream)
 		return FD_PASS;
-	return UNTIL_READY(obj, fd, flags, POLLOUT,
-			   real.send(fd, buf, len, flags | MSG_DONTWAIT));
+	return UNTIL_READY(obj, twin_of(obj), flags, POLLOUT,
+			   real.send(twin_of(obj), buf, len, flags | MSG_DONTWAIT));
 }
 
 static struct fd_ops ops;
@@ -167,6 +176,10 @@ static struct fd_object *make_object(int fd, int type)
 	if (!mirror)
 		return NULL;
 	mirror->is_stream = type == SOCK_STREAM;
+	if (fd_internal_copy(fd, &mirror->twin) != 0) {
+		fd_pool_put(&pool, mirror);
+		return NULL;
+	}
 	fd_object_init(&mirror->obj, &ops, file_identify(fd).ino);
 	return &mirror->obj;
 }
@@ -199,18 +212,18 @@ static long try_accept(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 	return real.accept4(fd, addr, len, flags);
 }
 
-static long mirror_accept4(struct fd_object *obj, int fd, struct sockaddr *addr,
+static long mirror_accept4(struct fd_object *obj, int fd UNUSED, struct sockaddr *addr,
 			   socklen_t *len, int flags)
 {
 	int is_listening = 0;
 	socklen_t size = sizeof(is_listening);
 
-	if (real.getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &is_listening,
+	if (real.getsockopt(twin_of(obj), SOL_SOCKET, SO_ACCEPTCONN, &is_listening,
 			    &size) != 0 ||
 	    !is_listening)
 		return FD_PASS;
-	return adopt_child(UNTIL_READY(obj, fd, 0, POLLIN,
-				       try_accept(fd, addr, len, flags)));
+	return adopt_child(UNTIL_READY(obj, twin_of(obj), 0, POLLIN,
+				       try_accept(twin_of(obj), addr, len, flags)));
 }
 
 static long mirror_accept(struct fd_object *obj, int fd, struct sockaddr *addr,
@@ -221,6 +234,7 @@ static long mirror_accept(struct fd_object *obj, int fd, struct sockaddr *addr,
 
 static void mirror_release(struct fd_object *obj)
 {
+	fd_internal_close(&mirror_of(obj)->twin);
 	fd_pool_put(&pool, mirror_of(obj));
 }
 

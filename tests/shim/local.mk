@@ -13,3 +13,7 @@ check_PROGRAMS += %D%/matrix
 %C%_matrix_SOURCES = %D%/matrix.c %D%/matrix_calls.c %D%/matrix_calls.h
 shim_scripts += %D%/ab.sh
 EXTRA_DIST += %D%/matrix.cells tests/support/preload.sh
+
+check_PROGRAMS += %D%/scenarios
+
+shim_scripts += %D%/scenarios.sh

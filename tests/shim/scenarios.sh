@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# Each scenario on libc, preloaded, and with the test kind of socket; the outputs
+# must be the same. Random sequences of operations run with several seeds.
+. "${srcdir:-.}/tests/support/preload.sh"
+
+program=$builddir/tests/shim/scenarios
+library=$builddir/tests/shim/.libs/libvma-test.so
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export VMA_LOG_FILE=$work/log
+
+run() {
+	timeout 60 "$@" </dev/null 2>&1 || echo "exit $?"
+}
+
+on_object() {
+	SHIM_TEST_KIND=1 preloaded "$library" timeout 60 "$program" "$1" \
+		</dev/null 2>&1 || echo "exit $?"
+}
+
+# compare NAME SCENARIO
+compare() {
+	local diff
+	run "$program" "$2" >"$work/libc"
+	preloaded "$library" timeout 60 "$program" "$2" </dev/null \
+		>"$work/preloaded" 2>&1 || echo "exit $?" >>"$work/preloaded"
+	on_object "$2" >"$work/as_object"
+	diff=$(diff "$work/libc" "$work/preloaded" &&
+		diff "$work/libc" "$work/as_object")
+	if [ -z "$diff" ] && [ -s "$work/libc" ]; then
+		tap_ok "$1"
+	else
+		tap_not_ok "$1" "$diff"
+	fi
+}
+
+for scenario in $("$program" --list | grep -v random_operations); do
+	compare "$scenario" "$scenario"
+done
+for seed in ${SCENARIO_SEED:-1 2 3 4 5 6}; do
+	SCENARIO_SEED=$seed
+	export SCENARIO_SEED
+	compare "random_operations_seed_$seed" random_operations
+done
+tap_end
