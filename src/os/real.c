@@ -10,15 +10,25 @@
 
 #include "base/compiler.h"
 
+enum real_id {
+#define CALL_REAL(ret, name, params, args) REAL_##name,
+#define CALL_REAL_VA(ret, name, va_params, params, args) REAL_##name,
+#include "os/calls.def"
+};
+
+static void resolve(enum real_id id);
+
 /*
  * For each call two functions stand ready. first_<name> is what the member holds
- * until it is resolved: it resolves the whole table and goes on. missing_<name>
- * takes its place for good when the C library has no such function.
+ * until it is resolved: it resolves this one call and goes on. Not all: it may be
+ * an allocator's start-up that calls, and looking for a name that does not exist
+ * allocates. missing_<name> takes its place for good when the C library has no
+ * such function.
  */
 #define CALL_REAL(ret, name, params, args)        \
 	static ret first_##name params            \
 	{                                         \
-		real_resolve();                   \
+		resolve(REAL_##name);             \
 		return real.name args;            \
 	}                                         \
 	static ret missing_##name params          \
@@ -71,19 +81,22 @@ static void *find_old_version(const char *name)
 	return NULL;
 }
 
+static void resolve(enum real_id id)
+{
+	const struct resolution *r = &resolutions[id];
+	void **slot = (void **)((char *)&real + r->offset);
+	int saved_errno = errno;
+	void *fn = dlsym(RTLD_NEXT, r->name);
+
+	if (!fn)
+		fn = find_old_version(r->name);
+	/* Several threads may be here: they all store the same. */
+	__atomic_store_n(slot, fn ? fn : r->missing, __ATOMIC_RELAXED);
+	errno = saved_errno;
+}
+
 void real_resolve(void)
 {
-	int saved_errno = errno;
-
-	for (size_t i = 0; i < ARRAY_LEN(resolutions); i++) {
-		const struct resolution *r = &resolutions[i];
-		void **slot = (void **)((char *)&real + r->offset);
-		void *fn = dlsym(RTLD_NEXT, r->name);
-
-		if (!fn)
-			fn = find_old_version(r->name);
-		/* Several threads may be here: they all store the same. */
-		__atomic_store_n(slot, fn ? fn : r->missing, __ATOMIC_RELAXED);
-	}
-	errno = saved_errno;
+	for (size_t i = 0; i < ARRAY_LEN(resolutions); i++)
+		resolve((enum real_id)i);
 }

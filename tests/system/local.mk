@@ -1,0 +1,1 @@
+system_scripts += tests/system/programs.sh
