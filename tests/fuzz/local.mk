@@ -1,0 +1,39 @@
+# Fuzz targets. `make fuzz` builds each as tests/fuzz/<name>.fuzz with clang's
+# fuzzer; run it by hand, for instance
+#
+#     tests/fuzz/fuzz_rules.fuzz -max_total_time=600 DIR $srcdir/tests/fuzz/corpus/fuzz_rules
+#
+# and merge what it finds into the corpus with -merge=1. `make check` replays the
+# corpus with whatever compiler and sanitizers the build has.
+FUZZ_CC = clang
+FUZZ_CFLAGS = -O1 -g
+fuzz_flags = $(DEFS) -I. $(AM_CPPFLAGS) -std=gnu11 $(DEBUG_CFLAGS) \
+	-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
+fuzz_replay = tests/support/fuzz.h tests/support/fuzz_main.c
+fuzz_targets =
+
+base_fuzz_sources = src/base/ipaddr.c src/base/log.c src/base/text.c
+conf_fuzz_sources = src/conf/banner.c src/conf/cpus.c src/conf/options.c \
+	src/conf/options_parse.c src/conf/rules.c src/conf/rules_match.c \
+	src/conf/rules_parse.c src/conf/suggest.c $(base_fuzz_sources)
+
+fuzz_targets += %D%/fuzz_rules.fuzz
+unit_programs += %D%/fuzz_rules
+%C%_fuzz_rules_SOURCES = %D%/fuzz_rules.c $(fuzz_replay)
+%C%_fuzz_rules_LDADD = $(conf_test_libs)
+%D%/fuzz_rules.fuzz: %D%/fuzz_rules.c $(conf_fuzz_sources)
+	$(AM_V_CCLD)$(FUZZ_CC) $(fuzz_flags) $(FUZZ_CFLAGS) -o $@ $^
+
+fuzz_targets += %D%/fuzz_options.fuzz
+unit_programs += %D%/fuzz_options
+%C%_fuzz_options_SOURCES = %D%/fuzz_options.c $(fuzz_replay)
+%C%_fuzz_options_LDADD = $(conf_test_libs)
+%D%/fuzz_options.fuzz: %D%/fuzz_options.c $(conf_fuzz_sources)
+	$(AM_V_CCLD)$(FUZZ_CC) $(fuzz_flags) $(FUZZ_CFLAGS) -o $@ $^
+
+fuzz: $(fuzz_targets)
+
+EXTRA_DIST += %D%/corpus %D%/fuzz_rules.dict %D%/fuzz_options.dict
+CLEANFILES += $(fuzz_targets)
+
+.PHONY: fuzz
