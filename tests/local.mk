@@ -14,6 +14,7 @@ tests_support_libtest_la_SOURCES = tests/support/test.c tests/support/test.h
 # The tests of each tier, filled by their local.mk: programs that automake builds,
 # and scripts (which are also to be named in EXTRA_DIST).
 unit_programs =
+unit_scripts =
 engine_programs =
 shim_programs =
 shim_scripts =
@@ -27,14 +28,15 @@ include tests/fuzz/local.mk
 include tests/contract/local.mk
 
 check_PROGRAMS += $(unit_programs) $(engine_programs) $(shim_programs)
-TESTS += $(lint_scripts) $(unit_programs) $(engine_programs) $(shim_programs) \
-	$(shim_scripts)
-EXTRA_DIST += $(lint_scripts) $(shim_scripts) $(system_scripts)
+TESTS += $(lint_scripts) $(unit_programs) $(unit_scripts) \
+	$(engine_programs) $(shim_programs) $(shim_scripts)
+EXTRA_DIST += $(lint_scripts) $(unit_scripts) $(shim_scripts) \
+	$(system_scripts)
 
 check-lint:
 	$(MAKE) check TESTS='$(lint_scripts)'
 check-unit:
-	$(MAKE) check TESTS='$(unit_programs)'
+	$(MAKE) check TESTS='$(unit_programs) $(unit_scripts)'
 check-engine:
 	$(MAKE) check TESTS='$(engine_programs)'
 check-shim:

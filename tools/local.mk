@@ -1,0 +1,1 @@
+include tools/vma_conf/local.mk

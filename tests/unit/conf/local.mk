@@ -4,6 +4,7 @@ conf_test_libs = tests/support/libtest.la src/conf/libconf-debug.la \
 unit_programs += %D%/banner %D%/cpus %D%/each_option %D%/options %D%/profiles \
 	%D%/rules_match \
 	%D%/rules_parse %D%/suggest
+unit_scripts += %D%/vma_conf.sh
 noinst_HEADERS += %D%/env.h %D%/rules_text.h
 %C%_banner_LDADD = $(conf_test_libs)
 %C%_cpus_LDADD = $(conf_test_libs)

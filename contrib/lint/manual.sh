@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# libvma(7) has the options as options.def has them, and every manual page is
+# valid.
+. "${srcdir:-.}/tests/support/preload.sh"
+vma_conf=$builddir/tools/vma_conf/vma_conf
+
+made_part() {
+	sed '1,/^\.\\" BEGIN OPTIONS/d; /^\.\\" END OPTIONS/,$d' \
+		"$srcdir/doc/libvma.7"
+}
+
+# If not, `make update-man`.
+options_are_up_to_date() {
+	diff <(made_part) <("$vma_conf" --options=man)
+}
+
+pages_are_valid() {
+	local page out failed=0
+	for page in "$srcdir"/doc/*.[578]; do
+		grep -q '^\.so ' "$page" && continue
+		out=$(groff -man -Tutf8 -ww -z "$page" 2>&1)
+		[ -z "$out" ] || { echo "$out"; failed=1; }
+	done
+	return $failed
+}
+
+tap_check options_are_up_to_date options_are_up_to_date
+if command -v groff >/dev/null; then
+	tap_check pages_are_valid pages_are_valid
+else
+	tap_skip pages_are_valid "needs groff"
+fi
+tap_end
