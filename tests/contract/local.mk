@@ -1,1 +1,2 @@
 EXTRA_DIST += tests/contract/shim.tsv
+EXTRA_DIST += tests/contract/options.tsv tests/contract/rules.tsv
