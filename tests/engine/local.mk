@@ -1,0 +1,10 @@
+# Tier 2: engines on a virtual clock and simulated links.
+engine_test_libs = tests/engine/libsim.la src/tcp/libtcp-debug.la \
+	src/event/libevent-debug.la src/pkt/libpkt-debug.la \
+	src/base/libbase-debug.la tests/support/libtest.la
+
+check_LTLIBRARIES += %D%/libsim.la
+%C%_libsim_la_SOURCES = %D%/sim.h %D%/sim.c
+
+engine_programs += %D%/transfer
+%C%_transfer_LDADD = $(engine_test_libs)

@@ -1,0 +1,738 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The owner's side of the engine: tables, the life of a pcb, reading and writing,
+ * settings, events. What segments do to a pcb begins in tcp_in.c.
+ */
+#include "tcp/tcp_priv.h"
+
+#include <errno.h>
+
+static const struct tcp_cc_ops *const algorithms[TCP_CC_CNT] = {
+	[TCP_CC_CUBIC] = &tcp_cc_cubic,
+	[TCP_CC_NEWRENO] = &tcp_cc_newreno,
+	[TCP_CC_NONE] = &tcp_cc_none,
+};
+
+/* ---- tables ---- */
+
+void tcp_params_init(struct tcp_params *params)
+{
+	*params = (struct tcp_params){
+		.rcv_buf = 131072,
+		.rcv_buf_max = 6 << 20,
+		.snd_buf = 87380,
+		.snd_buf_max = 4 << 20,
+		.with_sack = true,
+		.with_timestamps = true,
+		.with_window_scale = true,
+		.cc = TCP_CC_CUBIC,
+		.initial_window = 10,
+		.rto_initial_ns = NS_PER_SEC,
+		.rto_min_ns = 200 * NS_PER_MS,
+		.rto_max_ns = 120 * NS_PER_SEC,
+		.delayed_ack_ns = 40 * NS_PER_MS,
+		.quick_acks = 16,
+		.syn_retries = 6,
+		.synack_retries = 5,
+		.retries = 15,
+		.orphan_retries = 8,
+		.fin_wait_2_ns = 60 * NS_PER_SEC,
+		.time_wait_ns = 60 * NS_PER_SEC,
+		.time_wait_max = 65536,
+		.keepalive_idle_ns = 7200 * NS_PER_SEC,
+		.keepalive_interval_ns = 75 * NS_PER_SEC,
+		.keepalive_probes = 9,
+		.challenge_acks_per_sec = 1000,
+		.resets_per_sec = 1000,
+		.half_open_max = 1024,
+		.with_syn_cookies = true,
+	};
+}
+
+struct tcp_table *tcp_table_create(const struct tcp_params *params,
+				   const struct tcp_ops *ops, void *ctx,
+				   struct timer_wheel *wheel,
+				   struct pkt_pool *borrowers)
+{
+	struct tcp_table *table = ops->alloc(ctx, sizeof(*table));
+
+	if (!table)
+		return NULL;
+	table->params = *params;
+	table->ops = ops;
+	table->ctx = ctx;
+	table->wheel = wheel;
+	table->borrowers = borrowers;
+	table->hash_seed = hash_sip(&params->secret, "table", 5);
+	list_init(&table->events);
+	list_init(&table->pcbs);
+	for (int i = 0; i < TCP_LISTEN_BUCKETS; i++)
+		list_init(&table->listeners[i]);
+	table->tw = tcp_tw_create(table);
+	if (!table->tw) {
+		ops->release(ctx, table, sizeof(*table));
+		return NULL;
+	}
+	return table;
+}
+
+void tcp_table_destroy(struct tcp_table *table)
+{
+	if (!table)
+		return;
+	while (!list_is_empty(&table->pcbs))
+		tcp_pcb_free(LIST_ENTRY(table->pcbs.next, struct tcp_pcb,
+					table_link));
+	tcp_tw_destroy(table->tw);
+	tcp_table_free_buckets(table);
+	table->ops->release(table->ctx, table, sizeof(*table));
+}
+
+const struct tcp_counts *tcp_counts(const struct tcp_table *table)
+{
+	return &table->counts;
+}
+
+uint32_t tcp_pcb_cnt(const struct tcp_table *table)
+{
+	return table->pcb_cnt;
+}
+
+uint32_t tcp_time_wait_cnt(const struct tcp_table *table)
+{
+	return tcp_tw_cnt(table);
+}
+
+/* RFC 6528: a clock of 4 microseconds, and a keyed hash of the connection. */
+uint32_t tcp_isn(const struct tcp_table *table, const struct flow_key *key,
+		 uint64_t now_ns)
+{
+	return (uint32_t)hash_sip(&table->params.secret, key, sizeof(*key)) +
+	       (uint32_t)(now_ns / (4 * NS_PER_US));
+}
+
+/* RFC 7323 section 7.1: peers shall not learn from one connection the clock of
+ * another. */
+uint32_t tcp_ts_offset(const struct tcp_table *table,
+		       const struct flow_key *key)
+{
+	struct hash_key other = { { ~table->params.secret.word[0],
+				    table->params.secret.word[1] } };
+
+	return (uint32_t)hash_sip(&other, key, sizeof(*key));
+}
+
+/* ---- events ---- */
+
+void tcp_event_raise(struct tcp_pcb *pcb, unsigned what)
+{
+	if (pcb->flags & TF_UNSEEN ||
+	    (pcb->flags & TF_ORPHAN && what != TCP_EV_GONE))
+		return;
+	pcb->events |= what;
+	if (!list_is_linked(&pcb->event_link))
+		list_push_back(&pcb->table->events, &pcb->event_link);
+}
+
+bool tcp_event_next(struct tcp_table *table, struct tcp_event *event_out)
+{
+	struct tcp_pcb *pcb;
+	struct list *link;
+
+	if (table->gone) {
+		tcp_pcb_free(table->gone);
+		table->gone = NULL;
+	}
+	while ((link = list_pop_front(&table->events))) {
+		pcb = LIST_ENTRY(link, struct tcp_pcb, event_link);
+		/* nobody ever saw it */
+		if (pcb->flags & TF_UNSEEN) {
+			tcp_pcb_free(pcb);
+			continue;
+		}
+		event_out->pcb = pcb;
+		event_out->user = pcb->user;
+		event_out->what = pcb->events;
+		pcb->events = 0;
+		if (event_out->what & TCP_EV_GONE)
+			table->gone = pcb;
+		return true;
+	}
+	return false;
+}
+
+/* ---- life of a pcb ---- */
+
+struct tcp_pcb *tcp_pcb_create(struct tcp_table *table)
+{
+	const struct tcp_params *params = &table->params;
+	struct tcp_pcb *pcb = table->ops->alloc(table->ctx, sizeof(*pcb));
+
+	if (!pcb)
+		return NULL;
+	pcb->table = table;
+	pcb->cc_id = (uint8_t)params->cc;
+	pcb->rcv_buf = params->rcv_buf;
+	pcb->snd_buf = params->snd_buf;
+	pcb->keep_idle_ns = params->keepalive_idle_ns;
+	pcb->keep_interval_ns = params->keepalive_interval_ns;
+	pcb->keep_probes = params->keepalive_probes;
+	pcb->mss = 536;
+	list_init(&pcb->rcv_queue);
+	list_init(&pcb->snd_queue);
+	list_init(&pcb->in_flight);
+	list_init(&pcb->lost);
+	list_init(&pcb->runs);
+	list_init(&pcb->event_link);
+	list_init(&pcb->child_link);
+	tcp_timer_init(pcb);
+	tcp_rtt_init(pcb);
+	list_push_back(&table->pcbs, &pcb->table_link);
+	table->pcb_cnt++;
+	return pcb;
+}
+
+struct tcp_pcb *tcp_new(struct tcp_table *table)
+{
+	return tcp_pcb_create(table);
+}
+
+void tcp_pcb_free(struct tcp_pcb *pcb)
+{
+	struct tcp_table *table = pcb->table;
+
+	if (pcb->state == TCP_LISTEN) {
+		list_remove(&pcb->listener->link);
+		table->ops->release(table->ctx, pcb->listener,
+				    sizeof(*pcb->listener));
+	}
+	tcp_table_remove(table, pcb);
+	tcp_timer_stop(pcb);
+	tcp_out_free(pcb);
+	tcp_rx_free(pcb);
+	list_remove(&pcb->event_link);
+	list_remove(&pcb->child_link);
+	list_remove(&pcb->table_link);
+	table->pcb_cnt--;
+	table->ops->release(table->ctx, pcb, sizeof(*pcb));
+}
+
+void tcp_pcb_set_key(struct tcp_pcb *pcb, const struct flow_key *key,
+		     uint32_t iss)
+{
+	pcb->key = *key;
+	pcb->iss = iss;
+	pcb->snd_una = pcb->snd_small_end = pcb->sack_high = iss;
+	pcb->recovery_point = pcb->rack_round_end = iss;
+	pcb->snd_nxt = pcb->snd_end = iss + 1;
+	pcb->ts_offset = tcp_ts_offset(pcb->table, key);
+	pcb->pseudo_sum = wire_pseudo_sum(&key->local, &key->remote,
+					  WIRE_PROTO_TCP, 0);
+}
+
+/* What a pcb no longer needs when the connection is over. What was received stays
+ * for its owner. */
+static void wind_up(struct tcp_pcb *pcb)
+{
+	tcp_table_remove(pcb->table, pcb);
+	tcp_timer_stop(pcb);
+	tcp_out_free(pcb);
+	pkt_put_list(&pcb->runs);
+	pcb->ooo_bytes = pcb->ooo_memory = 0;
+	pcb->recent_cnt = 0;
+	pcb->run_hint = NULL;
+}
+
+/* The event list is also how a pcb is freed later: somebody up the call chain may
+ * still hold it. */
+static void let_go(struct tcp_pcb *pcb)
+{
+	tcp_rx_free(pcb);
+	if (pcb->flags & TF_UNSEEN) {
+		if (!list_is_linked(&pcb->event_link))
+			list_push_back(&pcb->table->events, &pcb->event_link);
+		return;
+	}
+	pcb->flags |= TF_ORPHAN;
+	pcb->events = 0;
+	tcp_event_raise(pcb, TCP_EV_GONE);
+}
+
+void tcp_pcb_die(struct tcp_pcb *pcb, int error)
+{
+	if (pcb->state == TCP_CLOSED)
+		return;
+	wind_up(pcb);
+	pcb->state = TCP_CLOSED;
+	pcb->error = error;
+	if (pcb->flags & TF_ORPHAN) {
+		let_go(pcb);
+	} else if (pcb->flags & TF_UNSEEN) {
+		/* one that is in the queue can still be accepted */
+		if (pcb->flags & TF_IN_ACCEPT_QUEUE)
+			return;
+		if (pcb->listener)
+			tcp_listen_forget(pcb);
+		let_go(pcb);
+	} else if (error) {
+		tcp_event_raise(pcb, TCP_EV_ERROR);
+	}
+}
+
+void tcp_pcb_to_time_wait(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	tcp_tw_add(pcb->table, pcb, now_ns);
+	wind_up(pcb);
+	pcb->state = TCP_TIME_WAIT;
+	if (pcb->flags & TF_ORPHAN) {
+		pcb->state = TCP_CLOSED;
+		let_go(pcb);
+	}
+}
+
+static void enqueue(struct tcp_pcb *pcb, struct pkt *pkt, uint8_t flags)
+{
+	struct tcp_seg *seg = tcp_seg(pkt);
+
+	memset(seg, 0, sizeof(*seg));
+	list_init(&seg->order);
+	seg->seq = pcb->snd_end;
+	seg->flags = flags;
+	list_push_back(&pcb->snd_queue, &pkt->link);
+	pcb->snd_end += tcp_seg_len(pkt);
+	if (!pcb->unsent)
+		pcb->unsent = pkt;
+}
+
+static void queue_fin(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	pcb->fin.refs = 1;
+	list_init(&pcb->fin.link);
+	enqueue(pcb, &pcb->fin, SEG_FIN);
+	pcb->flags |= TF_FIN_QUEUED;
+	if (pcb->state == TCP_ESTABLISHED)
+		pcb->state = TCP_FIN_WAIT_1;
+	else if (pcb->state == TCP_CLOSE_WAIT)
+		pcb->state = TCP_LAST_ACK;
+	tcp_out_push(pcb, now_ns);
+}
+
+void tcp_close(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	bool has_unread = !list_is_empty(&pcb->rcv_queue);
+
+	switch ((enum tcp_state)pcb->state) {
+	case TCP_LISTEN:
+		tcp_listen_close(pcb, now_ns);
+		pcb->state = TCP_CLOSED;
+		let_go(pcb);
+		return;
+	case TCP_CLOSED:
+	case TCP_SYN_SENT:
+	case TCP_TIME_WAIT:
+		pcb->flags |= TF_ORPHAN;
+		if (pcb->state == TCP_SYN_SENT)
+			tcp_pcb_die(pcb, 0);
+		else
+			let_go(pcb);
+		return;
+	default:
+		break;
+	}
+	/* RFC 1122 section 4.2.2.13: the peer learns that data was lost */
+	if (has_unread) {
+		tcp_abort(pcb, now_ns);
+		return;
+	}
+	pcb->flags |= TF_ORPHAN;
+	pcb->events = 0;
+	list_remove(&pcb->event_link);
+	if (pcb->state == TCP_FIN_WAIT_2) {
+		pcb->state_at_ns = now_ns + pcb->table->params.fin_wait_2_ns;
+		tcp_timer_update(pcb);
+	} else if (!(pcb->flags & TF_FIN_QUEUED)) {
+		queue_fin(pcb, now_ns);
+	}
+}
+
+void tcp_abort(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	if (tcp_is_synchronised(pcb) && pcb->state != TCP_TIME_WAIT)
+		tcp_out_reset(pcb, now_ns);
+	else if (pcb->state == TCP_SYN_RCVD)
+		tcp_out_reset(pcb, now_ns);
+	if (pcb->state == TCP_LISTEN) {
+		tcp_close(pcb, now_ns);
+		return;
+	}
+	wind_up(pcb);
+	pcb->state = TCP_CLOSED;
+	let_go(pcb);
+}
+
+/* ---- opening ---- */
+
+int tcp_bind(struct tcp_pcb *pcb, const struct ip_addr *addr, __be16 port)
+{
+	if (pcb->state != TCP_CLOSED || pcb->error || !port ||
+	    pcb->key.local_port)
+		return -EINVAL;
+	pcb->key.local = *addr;
+	pcb->key.local_port = port;
+	return 0;
+}
+
+/* RFC 9293 section 3.7.1 with RFC 6691: without options. */
+uint16_t tcp_path_mss(const struct tcp_params *params,
+		      const struct tcp_path *path, const struct flow_key *key)
+{
+	uint16_t overhead = ip_addr_is_v4(&key->remote) ? 40 : 60;
+	uint16_t mss = (uint16_t)(MAX(path->mtu, overhead + 64) - overhead);
+
+	return params->mss_max ? MIN(mss, params->mss_max) : mss;
+}
+
+uint16_t tcp_pcb_syn_mss(const struct tcp_pcb *pcb)
+{
+	return tcp_path_mss(&pcb->table->params, &pcb->path, &pcb->key);
+}
+
+void tcp_pcb_update_mss(struct tcp_pcb *pcb)
+{
+	uint32_t mss = MIN(tcp_pcb_syn_mss(pcb), pcb->mss_peer);
+
+	if (pcb->flags & TF_TS)
+		mss -= 12;
+	pcb->mss = mss;
+	if (!pcb->rcv_mss || pcb->rcv_mss > mss)
+		pcb->rcv_mss = mss;
+}
+
+/* The smallest scale by which the largest buffer fits 16 bits. */
+uint8_t tcp_rcv_scale(const struct tcp_params *params)
+{
+	uint8_t scale = 0;
+
+	while (params->rcv_buf_max >> scale > UINT16_MAX &&
+	       scale < TCP_SCALE_MAX)
+		scale++;
+	return scale;
+}
+
+void tcp_pcb_apply_syn(struct tcp_pcb *pcb, const struct tcp_segment *in,
+		       uint64_t now_ns)
+{
+	const struct tcp_params *params = &pcb->table->params;
+	const struct tcp_options *o = &in->options;
+	uint8_t ecn = in->flags & (WIRE_TCP_ECE | WIRE_TCP_CWR);
+	/* RFC 3168 section 6.1.1: a SYN asks with both bits, the answer has ECE
+	 * alone */
+	uint8_t ecn_yes = in->flags & WIRE_TCP_ACK
+				  ? WIRE_TCP_ECE
+				  : WIRE_TCP_ECE | WIRE_TCP_CWR;
+
+	pcb->irs = in->seq;
+	pcb->rcv_nxt = pcb->rcv_edge = pcb->last_ack_sent = in->seq + 1;
+	pcb->flags &= ~(TF_SACK | TF_TS | TF_SCALE | TF_ECN);
+	pcb->snd_scale = pcb->rcv_scale = 0;
+	if (params->with_window_scale && o->has_scale) {
+		pcb->flags |= TF_SCALE;
+		pcb->snd_scale = o->scale;
+		pcb->rcv_scale = tcp_rcv_scale(params);
+	}
+	if (params->with_sack && o->has_sack_ok)
+		pcb->flags |= TF_SACK;
+	if (params->with_timestamps && o->has_ts) {
+		pcb->flags |= TF_TS;
+		pcb->ts_recent = o->ts_val;
+		pcb->ts_recent_ns = now_ns;
+	}
+	if (params->with_ecn && ecn == ecn_yes)
+		pcb->flags |= TF_ECN;
+	/* RFC 9293 section 3.7.1; 64 is the least that makes progress */
+	pcb->mss_peer = o->mss ? MAX(o->mss, 64)
+			       : ip_addr_is_v4(&pcb->key.remote) ? 536 : 1220;
+	tcp_pcb_update_mss(pcb);
+}
+
+void tcp_pcb_established(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	const struct tcp_params *params = &pcb->table->params;
+	uint32_t segments = params->initial_window;
+
+	/* RFC 6298 section 5.7, RFC 5681 section 3.1: after a lost SYN, careful */
+	if (pcb->backoff) {
+		segments = 1;
+		pcb->backoff = 0;
+		pcb->rto_ns = MAX(pcb->rto_ns, 3 * NS_PER_SEC);
+	} else {
+		tcp_rtt_sample(pcb, now_ns - pcb->progress_ns, now_ns);
+	}
+	pcb->state = TCP_ESTABLISHED;
+	pcb->cwnd = segments * pcb->mss;
+	pcb->ssthresh = UINT32_MAX / 4;
+	pcb->cc_ops = algorithms[pcb->cc_id];
+	pcb->cc_ops->init(pcb);
+	pcb->quick_acks_left = params->quick_acks;
+	pcb->tune_start_ns = now_ns;
+	pcb->progress_ns = now_ns;
+	pcb->rtx_kind = RTX_NONE;
+	pcb->rtx_at_ns = 0;
+	tcp_timer_restart_keepalive(pcb, now_ns);
+	/* closed, or shut down, before it was open */
+	if (pcb->flags & TF_FIN_QUEUED)
+		pcb->state = TCP_FIN_WAIT_1;
+	tcp_event_raise(pcb, TCP_EV_CONNECTED | TCP_EV_WRITABLE);
+}
+
+int tcp_connect(struct tcp_pcb *pcb, const struct ip_addr *addr, __be16 port,
+		const struct tcp_path *path, uint64_t now_ns)
+{
+	const struct tcp_params *params = &pcb->table->params;
+	struct flow_key key = pcb->key;
+	uint32_t isn;
+	int rc;
+
+	if (pcb->state != TCP_CLOSED || pcb->error || !key.local_port || !port)
+		return -EINVAL;
+	key.remote = *addr;
+	key.remote_port = port;
+	if (tcp_table_find(pcb->table, &key))
+		return -EADDRINUSE;
+	isn = tcp_isn(pcb->table, &key, now_ns);
+	if (tcp_tw_has(pcb->table, &key) &&
+	    !tcp_tw_take(pcb->table, &key, &isn))
+		return -EADDRINUSE;
+	tcp_pcb_set_key(pcb, &key, isn);
+	rc = tcp_table_insert(pcb->table, pcb);
+	if (rc)
+		return rc;
+	pcb->path = *path;
+	pcb->mss_peer = UINT16_MAX;
+	pcb->flags |= (params->with_sack ? TF_SACK : 0) |
+		      (params->with_timestamps ? TF_TS : 0) |
+		      (params->with_window_scale ? TF_SCALE : 0);
+	pcb->rcv_scale = params->with_window_scale ? tcp_rcv_scale(params) : 0;
+	tcp_pcb_update_mss(pcb);
+	pcb->state = TCP_SYN_SENT;
+	pcb->progress_ns = now_ns;
+	tcp_out_syn(pcb, now_ns);
+	tcp_timer_rearm_rtx(pcb, now_ns);
+	return 0;
+}
+
+/* ---- writing ---- */
+
+static uint32_t queued(const struct tcp_pcb *pcb)
+{
+	return pcb->snd_end - pcb->snd_una;
+}
+
+static int check_writable(const struct tcp_pcb *pcb)
+{
+	if (pcb->flags & TF_FIN_QUEUED)
+		return -EPIPE;
+	switch ((enum tcp_state)pcb->state) {
+	case TCP_SYN_SENT:
+	case TCP_SYN_RCVD:
+	case TCP_ESTABLISHED:
+	case TCP_CLOSE_WAIT:
+		return 0;
+	default:
+		return pcb->error ? pcb->error : -ENOTCONN;
+	}
+}
+
+int tcp_write(struct tcp_pcb *pcb, struct pkt *pkt)
+{
+	int rc = check_writable(pcb);
+
+	if (rc)
+		return rc;
+	if (!tcp_sndbuf(pcb))
+		return -ENOBUFS;
+	if (!pkt->len) {
+		pkt_put(pkt);
+		return 0;
+	}
+	enqueue(pcb, pkt, SEG_PUSH);
+	return 0;
+}
+
+void tcp_output(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	tcp_out_push(pcb, now_ns);
+}
+
+uint32_t tcp_sndbuf(const struct tcp_pcb *pcb)
+{
+	uint32_t used = queued(pcb);
+
+	return check_writable(pcb) || used >= pcb->snd_buf
+		       ? 0
+		       : pcb->snd_buf - used;
+}
+
+uint32_t tcp_mss(const struct tcp_pcb *pcb)
+{
+	return pcb->mss;
+}
+
+int tcp_shutdown(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	int rc = check_writable(pcb);
+
+	if (rc)
+		return rc == -EPIPE ? 0 : rc;
+	queue_fin(pcb, now_ns);
+	return 0;
+}
+
+/* ---- looking ---- */
+
+void tcp_set_user(struct tcp_pcb *pcb, void *user)
+{
+	pcb->user = user;
+}
+
+void *tcp_user(const struct tcp_pcb *pcb)
+{
+	return pcb->user;
+}
+
+int tcp_error(const struct tcp_pcb *pcb)
+{
+	return pcb->error;
+}
+
+enum tcp_state tcp_state(const struct tcp_pcb *pcb)
+{
+	return pcb->state;
+}
+
+const struct flow_key *tcp_key(const struct tcp_pcb *pcb)
+{
+	return &pcb->key;
+}
+
+void tcp_get_info(const struct tcp_pcb *pcb, struct tcp_info *info_out)
+{
+	*info_out = (struct tcp_info){
+		.state = pcb->state,
+		.snd_una = pcb->snd_una,
+		.snd_nxt = pcb->snd_nxt,
+		.snd_end = pcb->snd_end,
+		.snd_wnd = pcb->snd_wnd,
+		.rcv_nxt = pcb->rcv_nxt,
+		.rcv_edge = pcb->rcv_edge,
+		.cwnd = pcb->cwnd,
+		.ssthresh = pcb->ssthresh,
+		.in_flight = tcp_pipe(pcb),
+		.mss = pcb->mss,
+		.snd_buf = pcb->snd_buf,
+		.rcv_buf = pcb->rcv_buf,
+		.snd_queued = queued(pcb),
+		.rcv_unread = pcb->rcv_unread,
+		.ooo_bytes = pcb->ooo_bytes,
+		.ooo_memory = pcb->ooo_memory,
+		.srtt_ns = pcb->srtt_ns,
+		.rttvar_ns = pcb->rttvar_ns,
+		.rto_ns = tcp_rto_ns(pcb),
+		.min_rtt_ns = pcb->min_rtt_ns,
+		.has_sack = pcb->flags & TF_SACK,
+		.has_timestamps = pcb->flags & TF_TS,
+		.has_window_scale = pcb->flags & TF_SCALE,
+		.has_ecn = pcb->flags & TF_ECN,
+		.has_timer = timer_is_pending(&pcb->timer),
+		.is_recovering = pcb->recovery >= RECOVERY_CWR,
+		.snd_scale = pcb->snd_scale,
+		.rcv_scale = pcb->rcv_scale,
+		.backoff = pcb->backoff,
+		.retransmitted = pcb->retransmitted,
+	};
+}
+
+/* ---- settings ---- */
+
+static void set_flag(struct tcp_pcb *pcb, uint32_t flag, bool on)
+{
+	pcb->flags = on ? pcb->flags | flag : pcb->flags & ~flag;
+}
+
+void tcp_set_nodelay(struct tcp_pcb *pcb, bool on, uint64_t now_ns)
+{
+	set_flag(pcb, TF_NODELAY, on);
+	if (on)
+		tcp_out_push(pcb, now_ns);
+}
+
+void tcp_set_cork(struct tcp_pcb *pcb, bool on, uint64_t now_ns)
+{
+	set_flag(pcb, TF_CORK, on);
+	if (on)
+		return;
+	/* what was held goes now, whatever Nagle says */
+	pcb->cork_ns = 0;
+	pcb->flags |= TF_CORK_TIMER;
+	tcp_out_push(pcb, now_ns);
+	pcb->flags &= ~TF_CORK_TIMER;
+}
+
+void tcp_set_quick_ack(struct tcp_pcb *pcb, bool on, uint64_t now_ns)
+{
+	set_flag(pcb, TF_QUICK_ACK, on);
+	if (on && pcb->delack_at_ns)
+		tcp_out_ack(pcb, now_ns);
+}
+
+void tcp_set_keepalive(struct tcp_pcb *pcb, bool on, uint64_t idle_ns,
+		       uint64_t interval_ns, uint8_t probes, uint64_t now_ns)
+{
+	set_flag(pcb, TF_KEEPALIVE, on);
+	if (idle_ns)
+		pcb->keep_idle_ns = idle_ns;
+	if (interval_ns)
+		pcb->keep_interval_ns = interval_ns;
+	if (probes)
+		pcb->keep_probes = probes;
+	tcp_timer_restart_keepalive(pcb, now_ns);
+}
+
+void tcp_set_user_timeout(struct tcp_pcb *pcb, uint64_t timeout_ns)
+{
+	pcb->user_timeout_ns = timeout_ns;
+}
+
+void tcp_set_rcv_buf(struct tcp_pcb *pcb, uint32_t bytes, uint64_t now_ns)
+{
+	pcb->flags |= TF_RCV_BUF_FIXED;
+	pcb->rcv_buf = bytes;
+	/* more room: the peer should know */
+	tcp_recved(pcb, 0, now_ns);
+}
+
+void tcp_set_snd_buf(struct tcp_pcb *pcb, uint32_t bytes)
+{
+	pcb->flags |= TF_SND_BUF_FIXED;
+	pcb->snd_buf = bytes;
+}
+
+int tcp_set_cc(struct tcp_pcb *pcb, enum tcp_cc_algorithm cc)
+{
+	if (pcb->state != TCP_CLOSED && pcb->state != TCP_LISTEN)
+		return -EISCONN;
+	if (cc >= TCP_CC_CNT)
+		return -EINVAL;
+	pcb->cc_id = (uint8_t)cc;
+	return 0;
+}
+
+void tcp_set_path(struct tcp_pcb *pcb, const struct tcp_path *path,
+		  uint64_t now_ns)
+{
+	pcb->path = *path;
+	if (pcb->state == TCP_CLOSED || pcb->state == TCP_LISTEN)
+		return;
+	tcp_pcb_update_mss(pcb);
+	tcp_out_push(pcb, now_ns);
+}

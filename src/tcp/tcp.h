@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * TCP without I/O: packets and time go in, segments and events come out. The
+ * shape is lwIP's raw interface. Nothing here reads a clock, an option or the
+ * environment; nothing sleeps, locks or allocates except through the ops.
+ *
+ * A table holds the connections of one stack. Every call is made by the one who
+ * holds that stack's lock, and carries the present time `now_ns`, which never
+ * goes back. The owner also advances the timer wheel he gave; the engine's timers
+ * run from there.
+ *
+ * Life of a pcb: tcp_new or tcp_accept hand it to the caller; tcp_close or
+ * tcp_abort take it back, and the caller does not use it again. In between it
+ * stays valid whatever happens to the connection; if that dies, the state is
+ * TCP_CLOSED and tcp_error tells why.
+ */
+#ifndef TCP_TCP_H
+#define TCP_TCP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/hash.h"
+#include "base/ipaddr.h"
+#include "event/timer_wheel.h"
+#include "pkt/flow_key.h"
+#include "pkt/pkt_pool.h"
+
+struct tcp_table;
+struct tcp_pcb;
+
+/* RFC 9293 section 3.3.2 */
+enum tcp_state {
+	TCP_CLOSED,
+	TCP_LISTEN,
+	TCP_SYN_SENT,
+	TCP_SYN_RCVD,
+	TCP_ESTABLISHED,
+	TCP_FIN_WAIT_1,
+	TCP_FIN_WAIT_2,
+	TCP_CLOSE_WAIT,
+	TCP_CLOSING,
+	TCP_LAST_ACK,
+	TCP_TIME_WAIT,
+};
+
+enum tcp_cc_algorithm {
+	TCP_CC_CUBIC,
+	TCP_CC_NEWRENO,
+	TCP_CC_NONE, /* the peer's window alone */
+	TCP_CC_CNT,
+};
+
+/* What may be chosen for all connections of a table. tcp_params_init gives the
+ * defaults; whoever creates the table changes what the options say. */
+struct tcp_params {
+	/* Secret; from a random source. */
+	struct hash_key secret;
+
+	/* Bytes: what a new pcb starts with, and how far tuning may go. */
+	uint32_t rcv_buf;
+	uint32_t rcv_buf_max;
+	uint32_t snd_buf;
+	uint32_t snd_buf_max;
+	/* Largest segment we accept, without the path's limit; 0 is none. */
+	uint16_t mss_max;
+
+	/* Offered in our SYN and accepted in others'. */
+	bool with_sack;
+	bool with_timestamps;
+	bool with_window_scale;
+	bool with_ecn;
+
+	enum tcp_cc_algorithm cc;
+	/* segments; RFC 6928 */
+	uint8_t initial_window;
+
+	uint64_t rto_initial_ns;
+	uint64_t rto_min_ns;
+	uint64_t rto_max_ns;
+	uint64_t delayed_ack_ns;
+	/* Segments acknowledged at once after the start (quick ACK). */
+	uint8_t quick_acks;
+
+	/* How often a SYN, a SYN-ACK, and data are sent again before the
+	 * connection is given up; data of a pcb without owner has its own. */
+	uint8_t syn_retries;
+	uint8_t synack_retries;
+	uint8_t retries;
+	uint8_t orphan_retries;
+	uint64_t fin_wait_2_ns;
+	uint64_t time_wait_ns;
+	uint32_t time_wait_max;
+
+	uint64_t keepalive_idle_ns;
+	uint64_t keepalive_interval_ns;
+	uint8_t keepalive_probes;
+
+	/* Per second and table: challenge ACKs (RFC 5961 section 7), resets to
+	 * segments of no connection, SYNs to one listener. 0: no limit. */
+	uint32_t challenge_acks_per_sec;
+	uint32_t resets_per_sec;
+	uint32_t syns_per_sec;
+	/* Half-open connections of one listener; past it SYN cookies answer. */
+	uint32_t half_open_max;
+	bool with_syn_cookies;
+};
+
+void tcp_params_init(struct tcp_params *params);
+
+/* What the way to a peer allows. */
+struct tcp_path {
+	/* bytes of an IP packet */
+	uint16_t mtu;
+	/* the device splits segments of up to so many bytes; 0: it does not */
+	uint32_t segment_max;
+	/* the device completes the checksum: tcp_out.header then carries the
+	 * sum of the pseudo header in its place */
+	bool with_checksum;
+};
+
+/* A segment to send. All of it is only valid during the call, except that the
+ * receiver may take references (pkt_get) on the packets; their bytes do not
+ * change while he holds one. */
+struct tcp_out {
+	const struct flow_key *key;
+	/* from the ports to the end of the options */
+	const uint8_t *header;
+	uint32_t header_len;
+	/* payload: `data_cnt` packets from this one on, linked by pkt.link */
+	struct pkt *data;
+	uint32_t data_cnt;
+	uint32_t data_len;
+	/* payload bytes of each segment to be made of this one; 0: it is one */
+	uint32_t segment_size;
+	/* the two ECN bits of the IP header */
+	uint8_t ecn;
+	/* bytes of the payload have been sent before */
+	bool is_retransmission;
+};
+
+/* What the engine asks of its owner. All are called under the stack's lock, from
+ * within a call of this interface or from a timer, and none calls back. */
+struct tcp_ops {
+	/* Sends a segment. `pcb` is NULL for answers that belong to none. What
+	 * cannot be sent is lost, like any segment. */
+	void (*emit)(void *ctx, struct tcp_pcb *pcb, const struct tcp_out *out);
+	/* Memory for pcbs and tables, zeroed, or NULL. */
+	void *(*alloc)(void *ctx, size_t size);
+	void (*release)(void *ctx, void *mem, size_t size);
+	/* The way to the remote end of a connection that a peer opens; false to
+	 * refuse it. */
+	bool (*path)(void *ctx, const struct flow_key *key,
+		     struct tcp_path *path_out);
+};
+
+/* `borrowers` has packets without buffers, for segments that must be split. The
+ * wheel and the pool outlive the table. NULL without memory. */
+struct tcp_table *tcp_table_create(const struct tcp_params *params,
+				   const struct tcp_ops *ops, void *ctx,
+				   struct timer_wheel *wheel,
+				   struct pkt_pool *borrowers) MUST_CHECK;
+/* Frees everything without another word to the peers: whoever wants resets
+ * aborts first. NULL is a no-op. */
+void tcp_table_destroy(struct tcp_table *table);
+
+/* Why connections die and segments are dropped; one counter for each reason. */
+struct tcp_counts {
+	uint64_t in_segments;
+	uint64_t out_segments;
+	uint64_t retransmitted;
+	uint64_t bad_checksum;
+	uint64_t malformed;
+	uint64_t no_connection;
+	uint64_t out_of_window;
+	uint64_t paws_drops;
+	uint64_t bad_ack;
+	uint64_t challenge_acks;
+	uint64_t challenge_acks_limited;
+	uint64_t resets_sent;
+	uint64_t resets_limited;
+	uint64_t rto_fired;
+	uint64_t tlp_sent;
+	uint64_t fast_recoveries;
+	uint64_t undone;
+	uint64_t persist_probes;
+	uint64_t keepalive_probes;
+	uint64_t ooo_pruned;
+	uint64_t syn_dropped;
+	uint64_t cookies_sent;
+	uint64_t cookies_accepted;
+	uint64_t cookies_bad;
+	uint64_t accept_overflows;
+	uint64_t tw_entered;
+	uint64_t tw_reused;
+	uint64_t tw_dropped;
+	uint64_t fast_path_data;
+	uint64_t fast_path_acks;
+	uint64_t merged;
+	uint64_t icmp_ignored;
+	uint64_t pmtu_lowered;
+};
+const struct tcp_counts *tcp_counts(const struct tcp_table *table);
+/* Everything that has an address: pcbs that are not yet freed, and how many of
+ * the compact TIME_WAIT entries there are. */
+uint32_t tcp_pcb_cnt(const struct tcp_table *table);
+uint32_t tcp_time_wait_cnt(const struct tcp_table *table);
+
+/* ---- events ---- */
+
+enum tcp_event_bit {
+	TCP_EV_CONNECTED = 1 << 0,
+	/* data or the end of the stream can be taken */
+	TCP_EV_READABLE = 1 << 1,
+	/* acknowledged data made room */
+	TCP_EV_WRITABLE = 1 << 2,
+	/* tcp_accept of this listener will give one */
+	TCP_EV_ACCEPT = 1 << 3,
+	/* tcp_error tells the reason; the state is TCP_CLOSED */
+	TCP_EV_ERROR = 1 << 4,
+	/* after tcp_close or tcp_abort: nothing of the connection is left, or
+	 * only a TIME_WAIT entry. The pcb is only a name now. */
+	TCP_EV_GONE = 1 << 5,
+};
+
+struct tcp_event {
+	struct tcp_pcb *pcb;
+	void *user;
+	/* a set of enum tcp_event_bit */
+	unsigned what;
+};
+
+/* Takes the next event; false when there is none. Several of one pcb come as one
+ * record. A pcb named with TCP_EV_GONE is freed by the next call. */
+bool tcp_event_next(struct tcp_table *table, struct tcp_event *event_out);
+
+/* ---- connections ---- */
+
+/* An unconnected pcb, owned by the caller, or NULL. */
+struct tcp_pcb *tcp_new(struct tcp_table *table) MUST_CHECK;
+void tcp_set_user(struct tcp_pcb *pcb, void *user);
+void *tcp_user(const struct tcp_pcb *pcb);
+
+/* The local end. The port is in network order and not 0: reserving one is the
+ * caller's business. -EINVAL unless the pcb is fresh. */
+int tcp_bind(struct tcp_pcb *pcb, const struct ip_addr *addr, __be16 port)
+	MUST_CHECK;
+/* From a bound pcb makes a listener; address may be the wildcard. -EADDRINUSE if
+ * there is one for the same address and port. */
+int tcp_listen(struct tcp_pcb *pcb, uint32_t backlog) MUST_CHECK;
+/* The oldest connection that waits, owned by the caller, or NULL. */
+struct tcp_pcb *tcp_accept(struct tcp_pcb *listener) MUST_CHECK;
+/* Sends a SYN from a bound pcb. TCP_EV_CONNECTED or TCP_EV_ERROR follow.
+ * -EADDRINUSE if the same four-tuple is in use. */
+int tcp_connect(struct tcp_pcb *pcb, const struct ip_addr *addr, __be16 port,
+		const struct tcp_path *path, uint64_t now_ns) MUST_CHECK;
+
+/* Queues a packet, filled by the caller, with PKT_HAS_SUM if he has the sum. On
+ * success the engine owns it. -EPIPE after tcp_shutdown, -ENOTCONN, the
+ * connection's error, or -ENOBUFS when the send buffer is full. A packet larger
+ * than tcp_mss is split. */
+int tcp_write(struct tcp_pcb *pcb, struct pkt *pkt) MUST_CHECK;
+/* Sends what may be sent. After a series of tcp_write. */
+void tcp_output(struct tcp_pcb *pcb, uint64_t now_ns);
+/* Bytes that tcp_write will still take. */
+uint32_t tcp_sndbuf(const struct tcp_pcb *pcb);
+/* Payload bytes of a full segment. */
+uint32_t tcp_mss(const struct tcp_pcb *pcb);
+
+/* Moves all received data to the end of `pkts`, in order; returns its bytes.
+ * The window opens only with tcp_recved. */
+uint32_t tcp_take(struct tcp_pcb *pcb, struct list *pkts);
+/* The caller is done with so many bytes. */
+void tcp_recved(struct tcp_pcb *pcb, uint32_t len, uint64_t now_ns);
+/* The peer has sent FIN, and everything before it has been taken. */
+bool tcp_at_end(const struct tcp_pcb *pcb);
+
+/* No more writes: FIN follows what is queued. -ENOTCONN. */
+int tcp_shutdown(struct tcp_pcb *pcb, uint64_t now_ns) MUST_CHECK;
+/* Gives the pcb back. Data that was not taken resets the connection (RFC 9293
+ * section 3.10.4 with RFC 1122 4.2.2.13); else queued data and FIN are still
+ * delivered. */
+void tcp_close(struct tcp_pcb *pcb, uint64_t now_ns);
+/* Gives the pcb back and resets the peer. */
+void tcp_abort(struct tcp_pcb *pcb, uint64_t now_ns);
+
+/* 0 or the negative errno the connection died of. */
+int tcp_error(const struct tcp_pcb *pcb);
+enum tcp_state tcp_state(const struct tcp_pcb *pcb);
+const struct flow_key *tcp_key(const struct tcp_pcb *pcb);
+
+/* ---- settings of one connection; listeners pass them to their children ---- */
+
+void tcp_set_nodelay(struct tcp_pcb *pcb, bool on, uint64_t now_ns);
+/* Holds back partial segments while on, at most 200 ms. */
+void tcp_set_cork(struct tcp_pcb *pcb, bool on, uint64_t now_ns);
+void tcp_set_quick_ack(struct tcp_pcb *pcb, bool on, uint64_t now_ns);
+/* 0 for a time or count leaves it as it is. */
+void tcp_set_keepalive(struct tcp_pcb *pcb, bool on, uint64_t idle_ns,
+		       uint64_t interval_ns, uint8_t probes, uint64_t now_ns);
+/* RFC 5482: how long sent data may stay unacknowledged; 0 is by retries. */
+void tcp_set_user_timeout(struct tcp_pcb *pcb, uint64_t timeout_ns);
+/* Fixes the size and ends automatic tuning. */
+void tcp_set_rcv_buf(struct tcp_pcb *pcb, uint32_t bytes, uint64_t now_ns);
+void tcp_set_snd_buf(struct tcp_pcb *pcb, uint32_t bytes);
+/* Before the connection is set up. */
+int tcp_set_cc(struct tcp_pcb *pcb, enum tcp_cc_algorithm cc) MUST_CHECK;
+/* The way to the peer has changed. */
+void tcp_set_path(struct tcp_pcb *pcb, const struct tcp_path *path,
+		  uint64_t now_ns);
+
+/* A look at a connection, for statistics and tests. */
+struct tcp_info {
+	enum tcp_state state;
+	uint32_t snd_una, snd_nxt, snd_end, snd_wnd;
+	uint32_t rcv_nxt, rcv_edge;
+	uint32_t cwnd, ssthresh, in_flight;
+	uint32_t mss;
+	uint32_t snd_buf, rcv_buf;
+	/* bytes queued: to send or unacknowledged, in order, out of order */
+	uint32_t snd_queued, rcv_unread, ooo_bytes;
+	/* memory of the packets out of order, buffers included */
+	uint32_t ooo_memory;
+	uint64_t srtt_ns, rttvar_ns, rto_ns, min_rtt_ns;
+	bool has_sack, has_timestamps, has_window_scale, has_ecn;
+	/* some timer of this connection is pending */
+	bool has_timer;
+	/* in recovery, by duplicates or by timeout */
+	bool is_recovering;
+	uint8_t snd_scale, rcv_scale;
+	uint8_t backoff;
+	uint64_t retransmitted;
+};
+void tcp_get_info(const struct tcp_pcb *pcb, struct tcp_info *info_out);
+
+/* ---- packets in ---- */
+
+struct tcp_in {
+	/* data begins with the TCP header and ends with the segment */
+	struct pkt *pkt;
+	/* local is where the packet was sent to */
+	struct flow_key key;
+	/* the two ECN bits of the IP header */
+	uint8_t ecn;
+};
+
+/* Processes a segment and takes its packet in every case. The checksum is
+ * verified unless the packet's verdict says it is good. The ports of the key are
+ * set from the header. */
+void tcp_input(struct tcp_table *table, struct tcp_in *in, uint64_t now_ns);
+
+#endif

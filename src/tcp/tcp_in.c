@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A segment arrives: RFC 9293 section 3.10.7 in its order, with the checks of RFC
+ * 5961 and 7323. The acknowledgment is tcp_ack.c's, the payload tcp_rx.c's.
+ */
+#include "tcp/tcp_priv.h"
+
+#include <errno.h>
+
+/* How long a time stamp is to be compared with: RFC 7323 section 5.5. */
+#define TS_RECENT_LIFE_NS (24 * 86400 * NS_PER_SEC)
+/* Between two answers to segments that carry nothing and are out of window, so
+ * that two ends that disagree do not keep each other busy. */
+#define STRAY_ANSWER_NS (100 * NS_PER_MS)
+
+/* ---- checks ---- */
+
+/* PAWS, RFC 7323 section 5.3 R1. */
+static bool is_old_duplicate(const struct tcp_pcb *pcb,
+			     const struct tcp_segment *in, uint64_t now_ns)
+{
+	return pcb->flags & TF_TS && in->options.has_ts &&
+	       seq_before(in->options.ts_val, pcb->ts_recent) &&
+	       now_ns - pcb->ts_recent_ns < TS_RECENT_LIFE_NS;
+}
+
+/* RFC 7323 section 5.3 R3 */
+static void update_ts_recent(struct tcp_pcb *pcb, const struct tcp_segment *in,
+			     uint64_t now_ns)
+{
+	if (!(pcb->flags & TF_TS) || !in->options.has_ts ||
+	    seq_after(in->seq, pcb->last_ack_sent) ||
+	    seq_before(in->options.ts_val, pcb->ts_recent))
+		return;
+	pcb->ts_recent = in->options.ts_val;
+	pcb->ts_recent_ns = now_ns;
+}
+
+/* RFC 9293 table 6. What begins at rcv_nxt is looked at even when the window is
+ * closed, for its acknowledgment; its bytes are cut off later. An empty segment
+ * may stand at the very edge: the peer has filled the window. */
+static bool is_in_window(const struct tcp_pcb *pcb,
+			 const struct tcp_segment *in)
+{
+	uint32_t end = tcp_segment_end(in);
+	uint32_t edge = seq_max(pcb->rcv_edge, pcb->rcv_nxt);
+
+	if (end == in->seq)
+		return seq_between(pcb->rcv_nxt, in->seq, edge);
+	return in->seq == pcb->rcv_nxt ||
+	       (seq_after(end, pcb->rcv_nxt) && seq_before(in->seq, edge));
+}
+
+static void answer_stray(struct tcp_pcb *pcb, const struct tcp_segment *in,
+			 uint64_t now_ns)
+{
+	if (in->flags & WIRE_TCP_RST)
+		return;
+	if (!in->len && !(in->flags & (WIRE_TCP_FIN | WIRE_TCP_SYN))) {
+		if (pcb->stray_ns && now_ns - pcb->stray_ns < STRAY_ANSWER_NS)
+			return;
+		pcb->stray_ns = now_ns;
+	} else if (pcb->flags & TF_SACK && seq_before(in->seq, pcb->rcv_nxt) &&
+		   in->len) {
+		/* RFC 2883: sent again needlessly */
+		pcb->dsack.start = in->seq;
+		pcb->dsack.end = seq_min(in->seq + in->len, pcb->rcv_nxt);
+	}
+	tcp_out_ack(pcb, now_ns);
+}
+
+/* RFC 5961 section 3.2 */
+static void take_reset(struct tcp_pcb *pcb, const struct tcp_segment *in,
+		       uint64_t now_ns)
+{
+	int error = -ECONNRESET;
+
+	if (in->seq != pcb->rcv_nxt) {
+		tcp_reply_challenge(pcb, now_ns);
+		return;
+	}
+	if (pcb->state == TCP_SYN_RCVD && !(pcb->flags & TF_PASSIVE))
+		error = -ECONNREFUSED;
+	else if (pcb->state == TCP_CLOSE_WAIT)
+		error = -EPIPE;
+	tcp_pcb_die(pcb, error);
+}
+
+/* The steps before the acknowledgment. False when the segment is done with. */
+static bool passes_checks(struct tcp_pcb *pcb, struct tcp_segment *in,
+			  uint64_t now_ns)
+{
+	struct tcp_counts *counts = &pcb->table->counts;
+
+	if (!(in->flags & WIRE_TCP_RST) && is_old_duplicate(pcb, in, now_ns)) {
+		counts->paws_drops++;
+		answer_stray(pcb, in, now_ns);
+		return false;
+	}
+	/* RFC 7323 section 3.2: negotiated, so every segment has it */
+	if (pcb->flags & TF_TS && !in->options.has_ts &&
+	    !(in->flags & WIRE_TCP_RST)) {
+		counts->paws_drops++;
+		return false;
+	}
+	if (!is_in_window(pcb, in)) {
+		counts->out_of_window++;
+		answer_stray(pcb, in, now_ns);
+		return false;
+	}
+	if (in->flags & WIRE_TCP_RST) {
+		take_reset(pcb, in, now_ns);
+		return false;
+	}
+	/* RFC 5961 section 4.2 */
+	if (in->flags & WIRE_TCP_SYN) {
+		tcp_reply_challenge(pcb, now_ns);
+		return false;
+	}
+	return in->flags & WIRE_TCP_ACK;
+}
+
+/* ---- states ---- */
+
+/* Our FIN has arrived. */
+static void on_fin_acked(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	switch ((enum tcp_state)pcb->state) {
+	case TCP_FIN_WAIT_1:
+		pcb->state = TCP_FIN_WAIT_2;
+		if (pcb->flags & TF_ORPHAN) {
+			pcb->state_at_ns = now_ns +
+					   pcb->table->params.fin_wait_2_ns;
+			tcp_timer_update(pcb);
+		}
+		break;
+	case TCP_CLOSING:
+		tcp_pcb_to_time_wait(pcb, now_ns);
+		break;
+	case TCP_LAST_ACK:
+		tcp_pcb_die(pcb, 0);
+		break;
+	default:
+		break;
+	}
+}
+
+/* The peer's FIN is in order. */
+static void on_fin_received(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	switch ((enum tcp_state)pcb->state) {
+	case TCP_ESTABLISHED:
+		pcb->state = TCP_CLOSE_WAIT;
+		break;
+	case TCP_FIN_WAIT_1:
+		pcb->state = TCP_CLOSING;
+		break;
+	case TCP_FIN_WAIT_2:
+		tcp_out_ack(pcb, now_ns);
+		tcp_pcb_to_time_wait(pcb, now_ns);
+		break;
+	default:
+		return;
+	}
+	tcp_event_raise(pcb, TCP_EV_READABLE);
+}
+
+/* RFC 3168 section 6.1.3: repeat the echo until the peer says it has slowed. */
+static void take_ecn(struct tcp_pcb *pcb, const struct tcp_segment *in)
+{
+	if (in->flags & WIRE_TCP_CWR)
+		pcb->flags &= ~TF_ECE_OUT;
+	if (in->ecn == 3)
+		pcb->flags |= TF_ECE_OUT | TF_ACK_NOW;
+}
+
+static void take_payload(struct tcp_pcb *pcb, struct tcp_segment *in,
+			 uint64_t now_ns)
+{
+	bool had_fin = pcb->flags & TF_FIN_RCVD;
+
+	if (!in->len && !(in->flags & WIRE_TCP_FIN))
+		return;
+	/* nobody will read it: RFC 9293 section 3.10.4, RFC 2525 section 2.17 */
+	if (pcb->flags & TF_ORPHAN && in->len &&
+	    seq_after(in->seq + in->len, pcb->rcv_nxt)) {
+		tcp_out_reset(pcb, now_ns);
+		tcp_pcb_die(pcb, -ECONNRESET);
+		return;
+	}
+	tcp_rx_data(pcb, in, now_ns);
+	if (!had_fin && pcb->flags & TF_FIN_RCVD)
+		on_fin_received(pcb, now_ns);
+}
+
+/* The ACK that completes a handshake. False when the segment is done with. */
+static bool complete_handshake(struct tcp_pcb *pcb, struct tcp_segment *in,
+			       uint64_t now_ns)
+{
+	if (in->ack != pcb->snd_nxt) {
+		tcp_reply_reset(pcb->table, &pcb->key, in, now_ns);
+		return false;
+	}
+	if (pcb->listener && !tcp_listen_promote(pcb)) {
+		pcb->table->counts.accept_overflows++;
+		return false;
+	}
+	pcb->snd_wnd = (uint32_t)in->window << pcb->snd_scale;
+	pcb->snd_wnd_max = pcb->snd_wnd;
+	pcb->snd_wl1 = in->seq;
+	pcb->snd_wl2 = in->ack;
+	pcb->snd_una = in->ack;
+	tcp_pcb_established(pcb, now_ns);
+	return true;
+}
+
+static void in_synchronised(struct tcp_pcb *pcb, struct tcp_segment *in,
+			    uint64_t now_ns)
+{
+	/* a SYN that comes again: our answer was lost, or both sides opened */
+	if (pcb->state == TCP_SYN_RCVD && in->flags & WIRE_TCP_SYN &&
+	    in->seq == pcb->irs && !(in->flags & WIRE_TCP_RST)) {
+		if (!(in->flags & WIRE_TCP_ACK)) {
+			tcp_out_syn(pcb, now_ns);
+			return;
+		}
+		in->flags &= (uint8_t)~WIRE_TCP_SYN;
+		in->seq++;
+	}
+	if (!passes_checks(pcb, in, now_ns))
+		return;
+	if (pcb->state == TCP_SYN_RCVD &&
+	    !complete_handshake(pcb, in, now_ns))
+		return;
+	update_ts_recent(pcb, in, now_ns);
+	pcb->last_rcvd_ns = now_ns;
+	if (pcb->flags & TF_ECN)
+		take_ecn(pcb, in);
+	if (!tcp_ack_in(pcb, in, now_ns))
+		return;
+	if (pcb->flags & TF_FIN_QUEUED && pcb->snd_una == pcb->snd_end)
+		on_fin_acked(pcb, now_ns);
+	if (pcb->state >= TCP_ESTABLISHED && pcb->state <= TCP_LAST_ACK)
+		take_payload(pcb, in, now_ns);
+}
+
+/* RFC 9293 section 3.10.7.3 */
+static void in_syn_sent(struct tcp_pcb *pcb, struct tcp_segment *in,
+			uint64_t now_ns)
+{
+	bool has_ack = in->flags & WIRE_TCP_ACK;
+
+	if (has_ack && in->ack != pcb->snd_nxt) {
+		tcp_reply_reset(pcb->table, &pcb->key, in, now_ns);
+		return;
+	}
+	if (in->flags & WIRE_TCP_RST) {
+		if (has_ack)
+			tcp_pcb_die(pcb, -ECONNREFUSED);
+		return;
+	}
+	if (!(in->flags & WIRE_TCP_SYN))
+		return;
+	tcp_pcb_apply_syn(pcb, in, now_ns);
+	pcb->last_rcvd_ns = now_ns;
+	if (!has_ack) {
+		/* both sides opened */
+		pcb->state = TCP_SYN_RCVD;
+		tcp_out_syn(pcb, now_ns);
+		return;
+	}
+	pcb->snd_una = in->ack;
+	pcb->snd_wnd = in->window;
+	pcb->snd_wnd_max = pcb->snd_wnd;
+	pcb->snd_wl1 = in->seq;
+	pcb->snd_wl2 = in->ack;
+	tcp_pcb_established(pcb, now_ns);
+	pcb->flags |= TF_ACK_NOW;
+	in->seq++;
+	in->flags &= (uint8_t)~WIRE_TCP_SYN;
+	take_payload(pcb, in, now_ns);
+}
+
+static void dispatch(struct tcp_pcb *pcb, struct tcp_segment *in,
+		     uint64_t now_ns)
+{
+	switch ((enum tcp_state)pcb->state) {
+	case TCP_CLOSED:
+	case TCP_LISTEN:
+	case TCP_TIME_WAIT:
+		/* none of them hangs in the table of connections */
+		return;
+	case TCP_SYN_SENT:
+		in_syn_sent(pcb, in, now_ns);
+		break;
+	default:
+		in_synchronised(pcb, in, now_ns);
+		break;
+	}
+	if (pcb->state != TCP_CLOSED && pcb->state != TCP_TIME_WAIT)
+		tcp_out_push(pcb, now_ns);
+}
+
+/* RFC 9293 sections 3.10.7.1 and 3.10.7.2: no connection has this key. */
+static void in_unknown(struct tcp_table *table, const struct flow_key *key,
+		       struct tcp_segment *in, uint64_t now_ns)
+{
+	struct tcp_listener *listener;
+	struct tcp_pcb *pcb;
+	bool reopens;
+	uint32_t isn;
+
+	if (tcp_tw_input(table, key, in, &reopens, &isn, now_ns) && !reopens)
+		return;
+	listener = tcp_table_find_listener(table, key);
+	if (!listener) {
+		table->counts.no_connection++;
+		tcp_reply_reset(table, key, in, now_ns);
+		return;
+	}
+	if (in->flags & WIRE_TCP_RST)
+		return;
+	if (in->flags & WIRE_TCP_ACK) {
+		pcb = tcp_listen_cookie(table, listener, key, in, now_ns);
+		if (pcb)
+			dispatch(pcb, in, now_ns);
+		else
+			tcp_reply_reset(table, key, in, now_ns);
+	} else if (in->flags & WIRE_TCP_SYN) {
+		if (!reopens)
+			isn = tcp_isn(table, key, now_ns);
+		tcp_listen_syn(table, listener, key, in, isn, now_ns);
+	}
+}
+
+/* ---- bytes ---- */
+
+static bool is_intact(const struct tcp_in *in)
+{
+	const struct pkt *pkt = in->pkt;
+	uint32_t sum;
+
+	switch ((enum pkt_csum)pkt->csum_verdict) {
+	case PKT_CSUM_GOOD:
+		return true;
+	case PKT_CSUM_BAD:
+		return false;
+	case PKT_CSUM_UNKNOWN:
+		break;
+	}
+	sum = wire_pseudo_sum(&in->key.remote, &in->key.local, WIRE_PROTO_TCP,
+			      pkt->len);
+	return csum_fold(csum_partial(pkt->data, pkt->len, sum)) == 0;
+}
+
+/* Reads the header and takes it off the packet. False: malformed. */
+static bool parse(struct tcp_in *in, struct tcp_segment *segment)
+{
+	const struct wire_tcp *header = (const void *)in->pkt->data;
+	uint32_t header_len;
+
+	if (in->pkt->len < sizeof(*header))
+		return false;
+	header_len = 4u * (header->offset_ae >> 4);
+	if (header_len < sizeof(*header) || header_len > in->pkt->len)
+		return false;
+	in->key.local_port = header->dst_port;
+	in->key.remote_port = header->src_port;
+	segment->pkt = in->pkt;
+	segment->seq = be32toh(header->seq);
+	segment->ack = be32toh(header->ack);
+	segment->window = be16toh(header->window);
+	segment->flags = header->flags;
+	segment->ecn = in->ecn;
+	tcp_options_parse(in->pkt->data + sizeof(*header),
+			  header_len - sizeof(*header),
+			  header->flags & WIRE_TCP_SYN, &segment->options);
+	pkt_pull(in->pkt, header_len);
+	segment->len = pkt_total_len(in->pkt);
+	return true;
+}
+
+void tcp_input(struct tcp_table *table, struct tcp_in *in, uint64_t now_ns)
+{
+	struct tcp_segment segment;
+	struct tcp_pcb *pcb;
+
+	table->counts.in_segments++;
+	if (!is_intact(in)) {
+		table->counts.bad_checksum++;
+		goto drop;
+	}
+	if (!parse(in, &segment)) {
+		table->counts.malformed++;
+		goto drop;
+	}
+	pcb = tcp_table_find(table, &in->key);
+	if (pcb)
+		dispatch(pcb, &segment, now_ns);
+	else
+		in_unknown(table, &in->key, &segment, now_ns);
+	/* NULL where a queue has it now */
+	pkt_put(segment.pkt);
+	return;
+drop:
+	pkt_put(in->pkt);
+}

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Listeners: half-open connections, the queue for tcp_accept, limits on both, and
+ * SYN cookies (RFC 4987 section 3.6) when the half-open ones are too many.
+ *
+ * A cookie is our initial sequence number: 5 bits of a counter of 64 seconds, 3
+ * bits of an index of segment sizes, 24 bits of a keyed hash of everything. Where
+ * the peer has time stamps, the six low bits of ours carry what else the SYN
+ * offered, since the echo brings them back.
+ */
+#include "tcp/tcp_priv.h"
+
+#include <errno.h>
+
+static const uint16_t cookie_mss[8] = { 216, 536,  1220, 1300,
+					1360, 1400, 1440, 1460 };
+
+enum {
+	COOKIE_PERIOD_SHIFT = 36, /* nanoseconds: about 69 seconds */
+	COOKIE_HASH_BITS = 24,
+	COOKIE_TS_BITS = 6,
+	COOKIE_TS_MASK = (1 << COOKIE_TS_BITS) - 1,
+	COOKIE_TS_SACK = 1 << 4,
+	COOKIE_TS_ECN = 1 << 5,
+	COOKIE_TS_NO_SCALE = 15,
+};
+
+/* ---- life of a listener ---- */
+
+int tcp_listen(struct tcp_pcb *pcb, uint32_t backlog)
+{
+	struct tcp_table *table = pcb->table;
+	struct list *bucket = &table->listeners[be16toh(pcb->key.local_port) %
+						TCP_LISTEN_BUCKETS];
+	struct tcp_listener *listener;
+
+	if (pcb->state != TCP_CLOSED || !pcb->key.local_port || pcb->error)
+		return -EINVAL;
+	LIST_FOR_EACH(listener, bucket, link) {
+		if (listener->pcb->key.local_port == pcb->key.local_port &&
+		    ip_addr_eq(&listener->pcb->key.local, &pcb->key.local))
+			return -EADDRINUSE;
+	}
+	listener = table->ops->alloc(table->ctx, sizeof(*listener));
+	if (!listener)
+		return -ENOMEM;
+	listener->pcb = pcb;
+	listener->backlog = MAX(backlog, 1u);
+	list_init(&listener->half_open);
+	list_init(&listener->accept_queue);
+	list_push_back(bucket, &listener->link);
+	pcb->listener = listener;
+	pcb->state = TCP_LISTEN;
+	return 0;
+}
+
+struct tcp_pcb *tcp_accept(struct tcp_pcb *pcb)
+{
+	struct tcp_listener *listener = pcb->listener;
+	struct tcp_pcb *child;
+	struct list *link;
+
+	if (pcb->state != TCP_LISTEN)
+		return NULL;
+	link = list_pop_front(&listener->accept_queue);
+	if (!link)
+		return NULL;
+	child = LIST_ENTRY(link, struct tcp_pcb, child_link);
+	listener->accept_cnt--;
+	child->listener = NULL;
+	child->flags &= ~(TF_IN_ACCEPT_QUEUE | TF_UNSEEN);
+	/* what happened while it waited was told to nobody */
+	if (!list_is_empty(&child->rcv_queue) || child->flags & TF_FIN_RCVD)
+		tcp_event_raise(child, TCP_EV_READABLE);
+	if (child->error)
+		tcp_event_raise(child, TCP_EV_ERROR);
+	return child;
+}
+
+static void abort_children(struct list *children, uint64_t now_ns)
+{
+	struct list *link;
+
+	while ((link = list_pop_front(children))) {
+		struct tcp_pcb *child = LIST_ENTRY(link, struct tcp_pcb,
+						   child_link);
+
+		child->listener = NULL;
+		child->flags &= ~TF_IN_ACCEPT_QUEUE;
+		tcp_abort(child, now_ns);
+	}
+}
+
+void tcp_listen_close(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	struct tcp_listener *listener = pcb->listener;
+	struct tcp_table *table = pcb->table;
+
+	list_remove(&listener->link);
+	abort_children(&listener->half_open, now_ns);
+	abort_children(&listener->accept_queue, now_ns);
+	pcb->listener = NULL;
+	table->ops->release(table->ctx, listener, sizeof(*listener));
+}
+
+/* ---- children ---- */
+
+void tcp_listen_forget(struct tcp_pcb *child)
+{
+	struct tcp_listener *listener = child->listener;
+
+	if (child->flags & TF_IN_ACCEPT_QUEUE)
+		listener->accept_cnt--;
+	else
+		listener->half_open_cnt--;
+	list_remove(&child->child_link);
+	child->flags &= ~TF_IN_ACCEPT_QUEUE;
+	child->listener = NULL;
+}
+
+static bool has_room(const struct tcp_listener *listener)
+{
+	return listener->accept_cnt < listener->backlog;
+}
+
+bool tcp_listen_promote(struct tcp_pcb *child)
+{
+	struct tcp_listener *listener = child->listener;
+
+	if (!has_room(listener))
+		return false;
+	list_remove(&child->child_link);
+	listener->half_open_cnt--;
+	listener->accept_cnt++;
+	list_push_back(&listener->accept_queue, &child->child_link);
+	child->flags |= TF_IN_ACCEPT_QUEUE;
+	tcp_event_raise(listener->pcb, TCP_EV_ACCEPT);
+	return true;
+}
+
+static void inherit(struct tcp_pcb *child, const struct tcp_pcb *listener)
+{
+	child->flags |= listener->flags &
+			(TF_NODELAY | TF_CORK | TF_QUICK_ACK | TF_KEEPALIVE |
+			 TF_RCV_BUF_FIXED | TF_SND_BUF_FIXED);
+	child->rcv_buf = listener->rcv_buf;
+	child->snd_buf = listener->snd_buf;
+	child->keep_idle_ns = listener->keep_idle_ns;
+	child->keep_interval_ns = listener->keep_interval_ns;
+	child->keep_probes = listener->keep_probes;
+	child->user_timeout_ns = listener->user_timeout_ns;
+	child->cc_id = listener->cc_id;
+	child->user = listener->user;
+}
+
+/* A pcb for a peer's SYN, in the table, not yet on any list of the listener. */
+static struct tcp_pcb *child_create(struct tcp_listener *listener,
+				    const struct flow_key *key, uint32_t iss,
+				    struct tcp_segment *syn, uint64_t now_ns)
+{
+	struct tcp_table *table = listener->pcb->table;
+	struct tcp_path path;
+	struct tcp_pcb *child;
+
+	if (!table->ops->path(table->ctx, key, &path))
+		return NULL;
+	child = tcp_pcb_create(table);
+	if (!child)
+		return NULL;
+	inherit(child, listener->pcb);
+	child->flags |= TF_PASSIVE | TF_UNSEEN;
+	child->path = path;
+	tcp_pcb_set_key(child, key, iss);
+	child->state = TCP_SYN_RCVD;
+	child->progress_ns = now_ns;
+	tcp_pcb_apply_syn(child, syn, now_ns);
+	if (tcp_table_insert(table, child)) {
+		tcp_pcb_free(child);
+		return NULL;
+	}
+	child->listener = listener;
+	return child;
+}
+
+static bool is_over_rate(struct tcp_listener *listener, uint64_t now_ns)
+{
+	return !tcp_limit_allows(&listener->syn_limit,
+				 listener->pcb->table->params.syns_per_sec,
+				 now_ns);
+}
+
+static void send_cookie(struct tcp_listener *listener,
+			const struct flow_key *key, struct tcp_segment *in,
+			uint64_t now_ns);
+
+void tcp_listen_syn(struct tcp_table *table, struct tcp_listener *listener,
+		    const struct flow_key *key, struct tcp_segment *in,
+		    uint32_t isn, uint64_t now_ns)
+{
+	struct tcp_pcb *child;
+
+	if (is_over_rate(listener, now_ns) || !has_room(listener)) {
+		table->counts.syn_dropped++;
+		return;
+	}
+	if (listener->half_open_cnt >= table->params.half_open_max) {
+		if (table->params.with_syn_cookies)
+			send_cookie(listener, key, in, now_ns);
+		else
+			table->counts.syn_dropped++;
+		return;
+	}
+	child = child_create(listener, key, isn, in, now_ns);
+	if (!child) {
+		table->counts.syn_dropped++;
+		return;
+	}
+	list_push_back(&listener->half_open, &child->child_link);
+	listener->half_open_cnt++;
+	tcp_out_syn(child, now_ns);
+	tcp_timer_rearm_rtx(child, now_ns);
+}
+
+/* ---- cookies ---- */
+
+static uint32_t cookie_hash(const struct tcp_table *table,
+			    const struct flow_key *key, uint32_t peer_isn,
+			    uint64_t period, unsigned mss_index)
+{
+	struct {
+		struct flow_key key;
+		uint64_t period;
+		uint32_t peer_isn;
+		uint32_t mss_index;
+	} input = { *key, period, peer_isn, mss_index };
+
+	return (uint32_t)hash_sip(&table->params.secret, &input,
+				  sizeof(input)) &
+	       ((1u << COOKIE_HASH_BITS) - 1);
+}
+
+static uint32_t cookie_make(const struct tcp_table *table,
+			    const struct flow_key *key, uint32_t peer_isn,
+			    uint64_t period, unsigned mss_index)
+{
+	return (uint32_t)(period & 31) << 27 |
+	       mss_index << COOKIE_HASH_BITS |
+	       cookie_hash(table, key, peer_isn, period, mss_index);
+}
+
+/* The largest size of the table that the peer can take. */
+static unsigned mss_index_of(uint16_t mss)
+{
+	unsigned index = ARRAY_LEN(cookie_mss) - 1;
+
+	while (index && cookie_mss[index] > mss)
+		index--;
+	return index;
+}
+
+/* Our clock, never ahead of itself, with the SYN's offers in the low bits. */
+static uint32_t cookie_ts(uint32_t ts_now, const struct tcp_options *offered,
+			  const struct tcp_params *params, bool wants_ecn)
+{
+	uint32_t bits = COOKIE_TS_NO_SCALE, ts;
+
+	if (offered->has_scale && params->with_window_scale)
+		bits = offered->scale;
+	if (offered->has_sack_ok && params->with_sack)
+		bits |= COOKIE_TS_SACK;
+	if (wants_ecn && params->with_ecn)
+		bits |= COOKIE_TS_ECN;
+	ts = (ts_now & ~(uint32_t)COOKIE_TS_MASK) | bits;
+	return seq_after(ts, ts_now) ? ts - COOKIE_TS_MASK - 1 : ts;
+}
+
+static void send_cookie(struct tcp_listener *listener,
+			const struct flow_key *key, struct tcp_segment *in,
+			uint64_t now_ns)
+{
+	struct tcp_table *table = listener->pcb->table;
+	const struct tcp_params *params = &table->params;
+	const struct tcp_options *offered = &in->options;
+	uint16_t mss = offered->mss ? offered->mss : cookie_mss[1];
+	bool wants_ecn = (in->flags & (WIRE_TCP_ECE | WIRE_TCP_CWR)) ==
+			 (WIRE_TCP_ECE | WIRE_TCP_CWR);
+	uint32_t ts_now = (uint32_t)(now_ns / NS_PER_MS) +
+			  tcp_ts_offset(table, key);
+	struct tcp_options options = { 0 };
+	uint8_t flags = WIRE_TCP_SYN | WIRE_TCP_ACK;
+	struct tcp_path path;
+
+	if (!table->ops->path(table->ctx, key, &path))
+		return;
+	options.mss = tcp_path_mss(params, &path, key);
+	if (offered->has_ts && params->with_timestamps) {
+		options.has_ts = true;
+		options.ts_val = cookie_ts(ts_now, offered, params, wants_ecn);
+		options.ts_ecr = offered->ts_val;
+		options.has_sack_ok = offered->has_sack_ok && params->with_sack;
+		options.has_scale = offered->has_scale &&
+				    params->with_window_scale;
+		options.scale = tcp_rcv_scale(params);
+		if (wants_ecn && params->with_ecn)
+			flags |= WIRE_TCP_ECE;
+	}
+	listener->cookie_ns = now_ns;
+	table->counts.cookies_sent++;
+	tcp_out_stateless(table, key, flags,
+			  cookie_make(table, key, in->seq,
+				      now_ns >> COOKIE_PERIOD_SHIFT,
+				      mss_index_of(mss)),
+			  in->seq + 1,
+			  (uint16_t)MIN(listener->pcb->rcv_buf, 65535u),
+			  &options);
+}
+
+/* The index of the segment size, or -1 if we never sent this. */
+static int cookie_check(const struct tcp_table *table,
+			const struct flow_key *key, uint32_t cookie,
+			uint32_t peer_isn, uint64_t now_ns)
+{
+	unsigned mss_index = cookie >> COOKIE_HASH_BITS & 7;
+	uint64_t period = now_ns >> COOKIE_PERIOD_SHIFT;
+
+	for (uint64_t age = 0; age < 2 && age <= period; age++)
+		if (cookie == cookie_make(table, key, peer_isn, period - age,
+					  mss_index))
+			return (int)mss_index;
+	return -1;
+}
+
+/* The SYN as it must have been. */
+static void rebuild_syn(const struct tcp_segment *ack, int mss_index,
+			struct tcp_segment *syn)
+{
+	uint32_t bits = ack->options.ts_ecr & COOKIE_TS_MASK;
+
+	memset(syn, 0, sizeof(*syn));
+	syn->seq = ack->seq - 1;
+	syn->flags = WIRE_TCP_SYN;
+	syn->options.mss = cookie_mss[mss_index];
+	if (!ack->options.has_ts)
+		return;
+	syn->options.has_ts = true;
+	syn->options.ts_val = ack->options.ts_val;
+	syn->options.has_sack_ok = bits & COOKIE_TS_SACK;
+	syn->options.has_scale = (bits & 15) != COOKIE_TS_NO_SCALE;
+	syn->options.scale = bits & 15;
+	if (bits & COOKIE_TS_ECN)
+		syn->flags |= WIRE_TCP_ECE | WIRE_TCP_CWR;
+}
+
+struct tcp_pcb *tcp_listen_cookie(struct tcp_table *table,
+				  struct tcp_listener *listener,
+				  const struct flow_key *key,
+				  struct tcp_segment *in, uint64_t now_ns)
+{
+	uint64_t life_ns = UINT64_C(2) << COOKIE_PERIOD_SHIFT;
+	struct tcp_segment syn;
+	struct tcp_pcb *child;
+	int mss_index;
+
+	if (!listener->cookie_ns || now_ns - listener->cookie_ns > life_ns ||
+	    in->flags & WIRE_TCP_SYN)
+		return NULL;
+	mss_index = cookie_check(table, key, in->ack - 1, in->seq - 1, now_ns);
+	if (mss_index < 0 || !has_room(listener)) {
+		table->counts.cookies_bad++;
+		return NULL;
+	}
+	rebuild_syn(in, mss_index, &syn);
+	child = child_create(listener, key, in->ack - 1, &syn, now_ns);
+	if (!child)
+		return NULL;
+	table->counts.cookies_accepted++;
+	/* no round trip was measured: the SYN-ACK is not ours any more */
+	child->backoff = 1;
+	list_push_back(&listener->half_open, &child->child_link);
+	listener->half_open_cnt++;
+	return child;
+}

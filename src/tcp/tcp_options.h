@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* TCP options in bytes and in a struct, with no state of their own. */
+#ifndef TCP_TCP_OPTIONS_H
+#define TCP_TCP_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+enum {
+	TCP_OPTIONS_MAX = 40,
+	TCP_HEADER_MAX = 60,
+	TCP_SACK_BLOCKS_MAX = 4,
+	/* RFC 7323 section 2.3 */
+	TCP_SCALE_MAX = 14,
+};
+
+/* end is exclusive */
+struct tcp_sack_block {
+	uint32_t start;
+	uint32_t end;
+};
+
+struct tcp_options {
+	/* 0: none */
+	uint16_t mss;
+	uint8_t scale;
+	bool has_scale;
+	bool has_sack_ok;
+	bool has_ts;
+	uint8_t sack_cnt;
+	uint32_t ts_val;
+	uint32_t ts_ecr;
+	struct tcp_sack_block sack[TCP_SACK_BLOCKS_MAX];
+};
+
+/* Reads options as RFC 9293 section 3.1 has them: unknown ones are skipped by
+ * their length, and one whose length is impossible ends the reading: what was
+ * read before it counts. MSS, scale and SACK-permitted count only in a SYN. */
+void tcp_options_parse(const uint8_t *data, size_t len, bool is_syn,
+		       struct tcp_options *options_out);
+/* Writes options padded to a multiple of four; returns their length, at most
+ * TCP_OPTIONS_MAX. SACK blocks that do not fit are left out. */
+size_t tcp_options_build(uint8_t *data, const struct tcp_options *options);
+
+/* For the options of nearly all segments, a time stamp behind two NOPs and
+ * nothing else: reads it, false if it is something else. */
+bool tcp_options_parse_ts_only(const uint8_t *data, size_t len,
+			       uint32_t *ts_val_out, uint32_t *ts_ecr_out);
+
+#endif

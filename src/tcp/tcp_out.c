@@ -1,0 +1,588 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Sending: which bytes may go now (windows, Nagle, cork, silly windows), and the
+ * headers around them.
+ */
+#include "tcp/tcp_priv.h"
+
+#include <errno.h>
+
+/* ECT(0), RFC 3168 section 5 */
+enum { ECN_CAPABLE = 2 };
+
+struct pkt *tcp_out_next(const struct tcp_pcb *pcb, struct pkt *pkt)
+{
+	return pkt->link.next == &pcb->snd_queue
+		       ? NULL
+		       : pkt_from_link(pkt->link.next);
+}
+
+/* ---- segments ---- */
+
+/* One segment on its way out. */
+struct outgoing {
+	uint32_t seq;
+	uint8_t flags;
+	/* queue entries it carries, from this one on */
+	struct pkt *first;
+	uint32_t cnt;
+	uint32_t len;
+	bool is_retransmission;
+};
+
+static bool has_sack_news(const struct tcp_pcb *pcb)
+{
+	return pcb->recent_cnt || pcb->dsack.start != pcb->dsack.end;
+}
+
+/* SACK blocks take the room of payload. A segment that is full goes without; an
+ * ACK of its own then follows it. */
+static bool has_sack_room(const struct tcp_pcb *pcb, uint32_t len)
+{
+	return len + 4 + 8 * TCP_SACK_BLOCKS_MAX <= pcb->mss;
+}
+
+/* The options of a segment that is no SYN and carries `len` bytes. */
+static size_t put_options(struct tcp_pcb *pcb, uint8_t *to, uint32_t len,
+			  uint64_t now_ns)
+{
+	struct tcp_options options;
+	bool has_ts = pcb->flags & TF_TS;
+
+	if (has_ts && LIKELY(!has_sack_news(pcb))) {
+		wire_put_u32(to, 0x0101080a);
+		wire_put_u32(to + 4, tcp_ts_now(pcb, now_ns));
+		wire_put_u32(to + 8, pcb->ts_recent);
+		return 12;
+	}
+	memset(&options, 0, offsetof(struct tcp_options, sack));
+	options.has_ts = has_ts;
+	options.ts_val = tcp_ts_now(pcb, now_ns);
+	options.ts_ecr = pcb->ts_recent;
+	if (pcb->flags & TF_SACK && has_sack_room(pcb, len))
+		tcp_rx_sack_blocks(pcb, &options);
+	return tcp_options_build(to, &options);
+}
+
+static uint16_t window_field(struct tcp_pcb *pcb)
+{
+	uint32_t window = tcp_rx_window(pcb) >> pcb->rcv_scale;
+
+	return (uint16_t)MIN(window, (uint32_t)UINT16_MAX);
+}
+
+/* The sum of the payload; computed where the writer did not bring it. */
+static uint32_t payload_sum(const struct outgoing *o)
+{
+	struct pkt *pkt = o->first;
+	uint32_t sum = 0;
+	size_t offset = 0;
+
+	for (uint32_t i = 0; i < o->cnt; i++) {
+		if (!(pkt->flags & PKT_HAS_SUM)) {
+			pkt->csum_sum = csum_partial(pkt->data, pkt->len, 0);
+			pkt->flags |= PKT_HAS_SUM;
+		}
+		sum = csum_block_add(sum, pkt->csum_sum, offset);
+		offset += pkt->len;
+		pkt = pkt_from_link(pkt->link.next);
+	}
+	return sum;
+}
+
+static void put_checksum(const struct tcp_pcb *pcb, struct wire_tcp *header,
+			 size_t header_len, const struct outgoing *o)
+{
+	uint32_t total_len = (uint32_t)header_len + o->len;
+	uint32_t sum = csum_add(pcb->pseudo_sum,
+				htobe16((uint16_t)total_len));
+
+	if (pcb->path.with_checksum) {
+		header->check = (uint16_t)~csum_fold(sum);
+		return;
+	}
+	sum = csum_partial(header, header_len, sum);
+	if (o->len)
+		sum = csum_add(sum, payload_sum(o));
+	header->check = csum_fold(sum);
+}
+
+/* An ACK goes with every segment; what waited for one is done. */
+static void note_ack_sent(struct tcp_pcb *pcb, uint32_t len)
+{
+	pcb->last_ack_sent = pcb->rcv_nxt;
+	pcb->unacked_rcvd = 0;
+	pcb->delack_at_ns = 0;
+	if (!has_sack_news(pcb) || has_sack_room(pcb, len))
+		pcb->flags &= ~TF_ACK_NOW;
+}
+
+static void put_header(struct tcp_pcb *pcb, struct wire_tcp *header,
+		       size_t header_len, const struct outgoing *o,
+		       uint16_t window)
+{
+	header->src_port = pcb->key.local_port;
+	header->dst_port = pcb->key.remote_port;
+	header->seq = htobe32(o->seq);
+	header->ack = o->flags & WIRE_TCP_ACK ? htobe32(pcb->rcv_nxt) : 0;
+	header->offset_ae = (uint8_t)(header_len << 2);
+	header->flags = o->flags;
+	header->window = htobe16(window);
+	header->check = 0;
+	header->urgent = 0;
+}
+
+static void emit(struct tcp_pcb *pcb, const uint8_t *header, size_t header_len,
+		 const struct outgoing *o)
+{
+	struct tcp_table *table = pcb->table;
+	bool is_new_data = o->len && !o->is_retransmission;
+	struct tcp_out out = {
+		.key = &pcb->key,
+		.header = header,
+		.header_len = (uint32_t)header_len,
+		.data = o->first,
+		.data_cnt = o->len ? o->cnt : 0,
+		.data_len = o->len,
+		.segment_size = o->len > pcb->mss ? pcb->mss : 0,
+		/* RFC 3168 section 6.1.5: not on retransmissions; 6.1.1: not on
+		 * SYN; 6.1.4: not on pure ACKs */
+		.ecn = pcb->flags & TF_ECN && is_new_data ? ECN_CAPABLE : 0,
+		.is_retransmission = o->is_retransmission,
+	};
+
+	table->counts.out_segments++;
+	table->ops->emit(table->ctx, pcb, &out);
+}
+
+/* A segment of a synchronised connection. */
+static void send_segment(struct tcp_pcb *pcb, struct outgoing *o,
+			 uint64_t now_ns)
+{
+	uint8_t bytes[TCP_HEADER_MAX] __attribute__((aligned(4)));
+	struct wire_tcp *header = (void *)bytes;
+	size_t header_len = sizeof(*header);
+
+	o->flags |= WIRE_TCP_ACK;
+	if (pcb->flags & TF_ECE_OUT)
+		o->flags |= WIRE_TCP_ECE;
+	header_len += put_options(pcb, bytes + header_len, o->len, now_ns);
+	put_header(pcb, header, header_len, o, window_field(pcb));
+	put_checksum(pcb, header, header_len, o);
+	note_ack_sent(pcb, o->len);
+	emit(pcb, bytes, header_len, o);
+}
+
+void tcp_out_ack(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	struct outgoing o = { .seq = pcb->snd_nxt };
+
+	send_segment(pcb, &o, now_ns);
+}
+
+void tcp_out_probe(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	struct outgoing o = { .seq = pcb->snd_una - 1 };
+
+	send_segment(pcb, &o, now_ns);
+}
+
+void tcp_out_reset(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	struct outgoing o = { .seq = pcb->snd_nxt, .flags = WIRE_TCP_RST };
+
+	pcb->table->counts.resets_sent++;
+	send_segment(pcb, &o, now_ns);
+}
+
+/* SYN or SYN-ACK, by the state. */
+void tcp_out_syn(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	const struct tcp_params *params = &pcb->table->params;
+	bool is_answer = pcb->state == TCP_SYN_RCVD;
+	uint8_t bytes[TCP_HEADER_MAX] __attribute__((aligned(4)));
+	struct wire_tcp *header = (void *)bytes;
+	size_t header_len = sizeof(*header);
+	struct outgoing o = {
+		.seq = pcb->iss,
+		.flags = WIRE_TCP_SYN,
+		.is_retransmission = pcb->backoff > 0,
+	};
+	struct tcp_options options = {
+		.mss = tcp_pcb_syn_mss(pcb),
+		.has_scale = pcb->flags & TF_SCALE,
+		.scale = pcb->rcv_scale,
+		.has_sack_ok = pcb->flags & TF_SACK,
+		.has_ts = pcb->flags & TF_TS,
+		.ts_val = tcp_ts_now(pcb, now_ns),
+		.ts_ecr = is_answer ? pcb->ts_recent : 0,
+	};
+	uint32_t window = MIN(tcp_rx_window(pcb), (uint32_t)UINT16_MAX);
+
+	if (is_answer)
+		o.flags |= WIRE_TCP_ACK;
+	/* RFC 3168 section 6.1.1; 6.1.1.1: a SYN that got lost may have been
+	 * dropped for its ECN bits */
+	if (is_answer && pcb->flags & TF_ECN)
+		o.flags |= WIRE_TCP_ECE;
+	else if (!is_answer && params->with_ecn && pcb->backoff < 2)
+		o.flags |= WIRE_TCP_ECE | WIRE_TCP_CWR;
+	header_len += tcp_options_build(bytes + header_len, &options);
+	put_header(pcb, header, header_len, &o, (uint16_t)window);
+	put_checksum(pcb, header, header_len, &o);
+	if (is_answer)
+		note_ack_sent(pcb, 0);
+	emit(pcb, bytes, header_len, &o);
+}
+
+void tcp_out_stateless(struct tcp_table *table, const struct flow_key *key,
+		       uint8_t flags, uint32_t seq, uint32_t ack,
+		       uint16_t window, const struct tcp_options *options)
+{
+	uint8_t bytes[TCP_HEADER_MAX] __attribute__((aligned(4)));
+	struct wire_tcp *header = (void *)bytes;
+	size_t header_len = sizeof(*header);
+	struct tcp_out out = { .key = key, .header = bytes };
+	uint32_t sum;
+
+	if (options)
+		header_len += tcp_options_build(bytes + header_len, options);
+	*header = (struct wire_tcp){
+		.src_port = key->local_port,
+		.dst_port = key->remote_port,
+		.seq = htobe32(seq),
+		.ack = htobe32(ack),
+		.offset_ae = (uint8_t)(header_len << 2),
+		.flags = flags,
+		.window = htobe16(window),
+	};
+	sum = wire_pseudo_sum(&key->local, &key->remote, WIRE_PROTO_TCP,
+			      (uint32_t)header_len);
+	header->check = csum_fold(csum_partial(header, header_len, sum));
+	out.header_len = (uint32_t)header_len;
+	table->counts.out_segments++;
+	table->ops->emit(table->ctx, NULL, &out);
+}
+
+/* ---- the send queue ---- */
+
+/* The packet's data now begin `len` bytes later. */
+static void cut_front(struct pkt *pkt, uint32_t len)
+{
+	pkt_pull(pkt, len);
+	pkt->flags &= (uint8_t)~PKT_HAS_SUM;
+	tcp_seg(pkt)->seq += len;
+}
+
+bool tcp_out_split(struct tcp_pcb *pcb, struct pkt *pkt, uint32_t len)
+{
+	struct tcp_seg *seg = tcp_seg(pkt), *tail_seg;
+	struct pkt *tail = pkt_borrow(pcb->table->borrowers, pkt, len,
+				      pkt->len - len);
+
+	if (!tail)
+		return false;
+	tail_seg = tcp_seg(tail);
+	*tail_seg = *seg;
+	tail_seg->seq += len;
+	list_insert_after(&pkt->link, &tail->link);
+	if (list_is_linked(&seg->order))
+		list_insert_after(&seg->order, &tail_seg->order);
+	else
+		list_init(&tail_seg->order);
+	seg->flags &= (uint8_t)~SEG_PUSH;
+	pkt_trim(pkt, len);
+	pkt->flags &= (uint8_t)~PKT_HAS_SUM;
+	return true;
+}
+
+/* Moves bytes of the packets that follow into the room behind an unsent one, up
+ * to a full segment, so that small writes do not become small segments. */
+static void fill_up(struct tcp_pcb *pcb, struct pkt *pkt)
+{
+	struct pkt *next;
+
+	while (pkt->len < pcb->mss && pkt->refs == 1 && pkt_tailroom(pkt) &&
+	       (next = tcp_out_next(pcb, pkt)) && next->len) {
+		uint32_t len = MIN(next->len, pkt_tailroom(pkt));
+
+		len = MIN(len, pcb->mss - pkt->len);
+		memcpy(pkt_append(pkt, len), next->data, len);
+		pkt->flags &= (uint8_t)~PKT_HAS_SUM;
+		if (len < next->len) {
+			cut_front(next, len);
+			return;
+		}
+		tcp_seg(pkt)->flags |= tcp_seg(next)->flags & SEG_PUSH;
+		list_remove(&next->link);
+		pkt_put(next);
+	}
+}
+
+static void note_sent(struct tcp_pcb *pcb, struct pkt *pkt, uint64_t now_ns)
+{
+	struct tcp_seg *seg = tcp_seg(pkt);
+
+	seg->flags |= SEG_SENT;
+	seg->sent_ns = now_ns;
+	seg->sent_cnt += seg->sent_cnt < UINT8_MAX;
+	list_remove(&seg->order);
+	list_push_back(&pcb->in_flight, &seg->order);
+	pcb->prr_out += tcp_seg_len(pkt);
+}
+
+void tcp_out_resend(struct tcp_pcb *pcb, struct pkt *pkt, uint64_t now_ns)
+{
+	struct tcp_seg *seg = tcp_seg(pkt);
+	struct outgoing o = {
+		.seq = seg->seq,
+		.first = pkt,
+		.cnt = 1,
+		.is_retransmission = true,
+	};
+
+	/* the path may have become narrower */
+	if (pkt->len > pcb->mss && !tcp_out_split(pcb, pkt, pcb->mss))
+		return;
+	o.len = pkt->len;
+	if (seg->flags & SEG_FIN)
+		o.flags |= WIRE_TCP_FIN;
+	if (seg->flags & SEG_PUSH)
+		o.flags |= WIRE_TCP_PSH;
+	if (seg->flags & SEG_LOST) {
+		seg->flags &= (uint8_t)~SEG_LOST;
+		pcb->lost_bytes -= tcp_seg_len(pkt);
+	}
+	if (pcb->undo_cwnd) {
+		if (!pcb->undo_has_resent)
+			pcb->undo_ts = tcp_ts_now(pcb, now_ns);
+		pcb->undo_has_resent = true;
+		pcb->undo_resent++;
+	}
+	pcb->retransmitted++;
+	pcb->table->counts.retransmitted++;
+	note_sent(pcb, pkt, now_ns);
+	pcb->last_sent_ns = now_ns;
+	send_segment(pcb, &o, now_ns);
+}
+
+/* What was lost goes before what is new, as far as the window lets it. */
+static void resend_lost(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	while (!list_is_empty(&pcb->lost)) {
+		struct pkt *pkt = tcp_seg_pkt(pcb->lost.next);
+		uint32_t pipe = tcp_pipe(pcb);
+
+		if (pipe + MIN(pkt->len, pcb->mss) > pcb->cwnd && pipe) {
+			pcb->flags |= TF_CWND_LIMITED;
+			return;
+		}
+		tcp_out_resend(pcb, pkt, now_ns);
+		/* no borrower to split with: later */
+		if (tcp_seg(pkt)->flags & SEG_LOST)
+			return;
+	}
+}
+
+/* ---- new data ---- */
+
+/* Whether a segment that is not full must wait. */
+static bool is_held_back(struct tcp_pcb *pcb, const struct pkt *pkt,
+			 uint64_t now_ns)
+{
+	const struct pkt *next = tcp_out_next(pcb, (struct pkt *)pkt);
+
+	/* the last one goes with FIN; one that others follow and that could not
+	 * be filled up is as full as it gets */
+	if (next || !pkt->len)
+		return false;
+	if (pcb->flags & TF_CORK && !(pcb->flags & TF_CORK_TIMER)) {
+		if (!pcb->cork_ns) {
+			pcb->cork_ns = now_ns + 200 * NS_PER_MS;
+			tcp_timer_update(pcb);
+		}
+		return true;
+	}
+	/* RFC 9293 section 3.7.4 with Minshall's change: wait only for the ACK
+	 * of a segment that was small too */
+	return !(pcb->flags & (TF_NODELAY | TF_CORK_TIMER)) &&
+	       seq_after(pcb->snd_small_end, pcb->snd_una);
+}
+
+/* Sender's side of silly window avoidance (RFC 9293 section 3.8.6.2.1): a part of
+ * a segment goes only if it is a good part of the peer's largest window. */
+static bool is_worth_splitting(const struct tcp_pcb *pcb, uint32_t room)
+{
+	return room && room >= pcb->snd_wnd_max / 2;
+}
+
+/* Makes the first unsent entry one that may be sent now; false if none may. */
+static bool prepare_next(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	struct pkt *pkt = pcb->unsent;
+	uint32_t room = pcb->snd_una + pcb->snd_wnd - tcp_seg(pkt)->seq;
+	uint32_t pipe = tcp_pipe(pcb), len;
+
+	if ((int32_t)room <= 0)
+		return false;
+	fill_up(pcb, pkt);
+	if (pkt->len < pcb->mss && is_held_back(pcb, pkt, now_ns))
+		return false;
+	len = MIN(tcp_seg_len(pkt), pcb->mss);
+	if (pipe && pipe + len > pcb->cwnd) {
+		pcb->flags |= TF_CWND_LIMITED;
+		return false;
+	}
+	if (len > room) {
+		if (!is_worth_splitting(pcb, room))
+			return false;
+		len = room;
+	}
+	return pkt->len <= len || tcp_out_split(pcb, pkt, len);
+}
+
+/* How many further full entries, and one that is not, the device may take in the
+ * same go (segmentation offload); FIN rides on the last. */
+static void gather_run(struct tcp_pcb *pcb, struct outgoing *o,
+		       uint64_t now_ns)
+{
+	uint32_t max = pcb->path.segment_max;
+	struct pkt *pkt = o->first;
+
+	while (max && pkt->len == pcb->mss && o->len + pcb->mss <= max) {
+		struct pkt *next = tcp_out_next(pcb, pkt);
+
+		if (!next || !next->len)
+			break;
+		pcb->unsent = next;
+		/* as if the ones before it were sent already */
+		pcb->snd_nxt += pkt->len;
+		if (!prepare_next(pcb, now_ns))
+			break;
+		pkt = next;
+		o->len += pkt->len;
+		o->cnt++;
+	}
+}
+
+/* Takes FIN along if it is next and fits the window. */
+static bool takes_fin(struct tcp_pcb *pcb, struct pkt *last)
+{
+	struct pkt *next = tcp_out_next(pcb, last);
+
+	return next && tcp_seg(next)->flags & SEG_FIN &&
+	       seq_before(tcp_seg(next)->seq, pcb->snd_una + pcb->snd_wnd);
+}
+
+static void send_run(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	struct pkt *pkt = pcb->unsent;
+	struct outgoing o = {
+		.seq = tcp_seg(pkt)->seq,
+		.first = pkt,
+		.cnt = 1,
+		.len = pkt->len,
+	};
+	uint32_t entries;
+
+	gather_run(pcb, &o, now_ns);
+	for (uint32_t i = 1; i < o.cnt; i++)
+		pkt = tcp_out_next(pcb, pkt);
+	entries = o.cnt;
+	if (tcp_seg(pkt)->flags & SEG_FIN)
+		o.flags |= WIRE_TCP_FIN;
+	if (tcp_seg(pkt)->flags & SEG_PUSH || !tcp_out_next(pcb, pkt))
+		o.flags |= WIRE_TCP_PSH;
+	if (o.len && takes_fin(pcb, pkt)) {
+		o.flags |= WIRE_TCP_FIN | WIRE_TCP_PSH;
+		entries++;
+	}
+	/* RFC 3168 section 6.1.2 */
+	if (o.len && pcb->flags & TF_CWR_OUT) {
+		o.flags |= WIRE_TCP_CWR;
+		pcb->flags &= ~TF_CWR_OUT;
+	}
+	if (pcb->snd_una == o.seq)
+		pcb->progress_ns = now_ns;
+	pkt = o.first;
+	for (uint32_t i = 0; i < entries; i++) {
+		note_sent(pcb, pkt, now_ns);
+		pcb->snd_nxt = tcp_seg_end(pkt);
+		pkt = tcp_out_next(pcb, pkt);
+	}
+	pcb->unsent = pkt;
+	if (o.len && o.len % pcb->mss)
+		pcb->snd_small_end = pcb->snd_nxt;
+	pcb->last_sent_ns = now_ns;
+	send_segment(pcb, &o, now_ns);
+}
+
+/* RFC 9293 section 3.8.2 (RFC 5681 section 4.1): after a pause the window tells
+ * nothing of the path any more. */
+static void restart_if_idle(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	uint64_t idle_ns = now_ns - pcb->last_sent_ns;
+
+	if (pcb->snd_una == pcb->snd_nxt && pcb->last_sent_ns &&
+	    idle_ns > pcb->rto_ns)
+		pcb->cc_ops->restarted(pcb, idle_ns);
+}
+
+bool tcp_out_push_one(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	uint32_t cwnd = pcb->cwnd;
+	bool is_ready;
+
+	if (!pcb->unsent)
+		return false;
+	pcb->cwnd = tcp_pipe(pcb) + pcb->mss;
+	is_ready = prepare_next(pcb, now_ns);
+	if (is_ready)
+		send_run(pcb, now_ns);
+	pcb->cwnd = cwnd;
+	return is_ready;
+}
+
+void tcp_out_push(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	bool has_sent = false, repairs_first;
+
+	if (LIKELY(tcp_may_send(pcb))) {
+		repairs_first = !(pcb->flags & TF_FRTO_NEW);
+		if (UNLIKELY(!list_is_empty(&pcb->lost)) && repairs_first)
+			resend_lost(pcb, now_ns);
+		if (pcb->unsent)
+			restart_if_idle(pcb, now_ns);
+		while (pcb->unsent &&
+		       (list_is_empty(&pcb->lost) || !repairs_first) &&
+		       prepare_next(pcb, now_ns)) {
+			send_run(pcb, now_ns);
+			has_sent = true;
+		}
+		/* RFC 6298 section 5.1, RFC 8985 section 7.2 */
+		if (has_sent && (pcb->rtx_kind == RTX_NONE ||
+				 pcb->rtx_kind == RTX_PERSIST ||
+				 pcb->rtx_kind == RTX_PROBE))
+			tcp_timer_rearm_rtx(pcb, now_ns);
+		else if (pcb->unsent && pcb->rtx_kind == RTX_NONE)
+			tcp_timer_rearm_rtx(pcb, now_ns);
+	}
+	if (pcb->flags & TF_ACK_NOW)
+		tcp_out_ack(pcb, now_ns);
+}
+
+void tcp_out_free(struct tcp_pcb *pcb)
+{
+	struct list *link;
+
+	while ((link = list_pop_front(&pcb->snd_queue))) {
+		struct pkt *pkt = pkt_from_link(link);
+
+		list_remove(&tcp_seg(pkt)->order);
+		if (pkt != &pcb->fin)
+			pkt_put(pkt);
+	}
+	pcb->unsent = NULL;
+	pcb->sack_hint = NULL;
+	pcb->sacked_bytes = pcb->lost_bytes = 0;
+}

@@ -1,0 +1,673 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the files of the engine share: the pcb, the table, what is known of a
+ * queued or received packet, and who does what.
+ */
+#ifndef TCP_TCP_PRIV_H
+#define TCP_TCP_PRIV_H
+
+#include "base/clock.h"
+#include "pkt/wire.h"
+#include "tcp/tcp.h"
+#include "tcp/tcp_options.h"
+#include "tcp/tcp_seq.h"
+
+/* ---- packets on the queues of a pcb ---- */
+
+enum tcp_seg_flag {
+	/* transmitted at least once */
+	SEG_SENT = 1 << 0,
+	/* the peer reported it by SACK */
+	SEG_SACKED = 1 << 1,
+	/* deemed lost; on pcb.lost until it is sent again */
+	SEG_LOST = 1 << 2,
+	SEG_FIN = 1 << 3,
+	/* end of a write: carries PSH */
+	SEG_PUSH = 1 << 4,
+};
+
+/* In the cb of a packet on the send queue. The queue is a list by sequence
+ * number; entries that are under way are also on pcb.in_flight in the order of
+ * their last transmission, entries that are lost on pcb.lost. */
+struct tcp_seg {
+	uint64_t sent_ns;
+	struct list order;
+	uint32_t seq;
+	uint8_t flags;
+	/* more than once: an ACK tells no RTT (Karn); does not wrap */
+	uint8_t sent_cnt;
+	uint16_t spare;
+};
+_Static_assert(sizeof(struct tcp_seg) <= PKT_CB_SIZE, "fits the packet");
+
+static inline struct tcp_seg *tcp_seg(struct pkt *pkt)
+{
+	return PKT_CB(pkt, struct tcp_seg);
+}
+
+/* The packet of a link on in_flight or lost. */
+static inline struct pkt *tcp_seg_pkt(struct list *order)
+{
+	char *cb = (char *)order - offsetof(struct tcp_seg, order);
+
+	return (struct pkt *)(void *)(cb - offsetof(struct pkt, cb));
+}
+
+/* Sequence numbers that the entry covers: its bytes, or one for FIN. */
+static inline uint32_t tcp_seg_len(struct pkt *pkt)
+{
+	return pkt->len + !!(tcp_seg(pkt)->flags & SEG_FIN);
+}
+
+static inline uint32_t tcp_seg_end(struct pkt *pkt)
+{
+	return tcp_seg(pkt)->seq + tcp_seg_len(pkt);
+}
+
+/* In the cb of a packet that heads a run of bytes received out of order. The
+ * bytes are those of the packet and its further parts. */
+struct tcp_run {
+	uint32_t seq;
+	uint32_t end;
+	struct pkt *last_part;
+	/* of the buffers */
+	uint32_t memory;
+	bool has_fin;
+};
+_Static_assert(sizeof(struct tcp_run) <= PKT_CB_SIZE, "fits the packet");
+
+static inline struct tcp_run *tcp_run(struct pkt *pkt)
+{
+	return PKT_CB(pkt, struct tcp_run);
+}
+
+/* ---- a received segment, parsed ---- */
+
+struct tcp_segment {
+	struct pkt *pkt;
+	uint32_t seq;
+	uint32_t ack;
+	/* not yet scaled */
+	uint16_t window;
+	uint8_t flags;
+	uint8_t ecn;
+	/* payload bytes */
+	uint32_t len;
+	struct tcp_options options;
+};
+
+/* seq behind the segment: SYN and FIN count */
+static inline uint32_t tcp_segment_end(const struct tcp_segment *in)
+{
+	return in->seq + in->len + !!(in->flags & WIRE_TCP_SYN) +
+	       !!(in->flags & WIRE_TCP_FIN);
+}
+
+/* ---- congestion control ---- */
+
+struct tcp_ack_sample;
+
+/* An algorithm. It keeps its state in pcb.cc and changes cwnd only in `acked`. */
+struct tcp_cc_ops {
+	const char *name;
+	void (*init)(struct tcp_pcb *pcb);
+	/* The slow start threshold after a congestion event, in bytes. */
+	uint32_t (*ssthresh)(struct tcp_pcb *pcb, uint64_t now_ns);
+	/* Outside recovery, `bytes` were acknowledged while cwnd was what
+	 * limited us. */
+	void (*acked)(struct tcp_pcb *pcb, uint32_t bytes, uint64_t now_ns);
+	/* Nothing was sent for so long; or 0: a timeout. */
+	void (*restarted)(struct tcp_pcb *pcb, uint64_t idle_ns);
+	/* The last reduction was a mistake; cwnd has been restored. */
+	void (*undone)(struct tcp_pcb *pcb);
+};
+
+extern const struct tcp_cc_ops tcp_cc_newreno, tcp_cc_cubic, tcp_cc_none;
+
+/* Room for an algorithm's state. */
+struct tcp_cubic {
+	uint64_t epoch_ns; /* 0: none has begun */
+	uint32_t w_max;
+	uint32_t w_last_max;
+	uint32_t k_ms;
+	uint32_t w_est;
+	uint32_t origin;
+	uint32_t acked;
+};
+
+/* ---- the pcb ---- */
+
+/* Why the retransmission timer runs. */
+enum tcp_rtx_kind {
+	RTX_NONE,
+	RTX_TIMEOUT, /* RFC 6298 */
+	RTX_PROBE, /* tail loss probe, RFC 8985 section 7 */
+	RTX_REORDER, /* RACK waits for reordered segments */
+	RTX_PERSIST, /* zero window */
+};
+
+/* Where loss recovery stands. */
+enum tcp_recovery {
+	RECOVERY_OPEN,
+	/* something is out of order, nothing deemed lost */
+	RECOVERY_DISORDER,
+	/* the congestion window is being reduced for an ECN echo */
+	RECOVERY_CWR,
+	/* fast recovery (RFC 6675, 6582, 6937) */
+	RECOVERY_FAST,
+	/* after a retransmission timeout */
+	RECOVERY_LOSS,
+};
+
+enum tcp_flag {
+	TF_NODELAY = 1 << 0,
+	TF_CORK = 1 << 1,
+	TF_QUICK_ACK = 1 << 2,
+	TF_KEEPALIVE = 1 << 3,
+	/* negotiated */
+	TF_SACK = 1 << 4,
+	TF_TS = 1 << 5,
+	TF_SCALE = 1 << 6,
+	TF_ECN = 1 << 7,
+	/* an ACK is to be sent at the next opportunity */
+	TF_ACK_NOW = 1 << 8,
+	/* FIN was received and is in order */
+	TF_FIN_RCVD = 1 << 9,
+	/* our FIN is queued */
+	TF_FIN_QUEUED = 1 << 10,
+	/* the owner gave the pcb back */
+	TF_ORPHAN = 1 << 11,
+	/* the peer shall see ECE until it answers with CWR */
+	TF_ECE_OUT = 1 << 12,
+	/* the next new data carries CWR */
+	TF_CWR_OUT = 1 << 13,
+	/* sizes were set by hand */
+	TF_RCV_BUF_FIXED = 1 << 14,
+	TF_SND_BUF_FIXED = 1 << 15,
+	/* waits in its listener's queue */
+	TF_IN_ACCEPT_QUEUE = 1 << 16,
+	/* hangs in the table of connections */
+	TF_HASHED = 1 << 17,
+	/* opened by a peer */
+	TF_PASSIVE = 1 << 18,
+	/* something was sent that cwnd limited */
+	TF_CWND_LIMITED = 1 << 19,
+	/* a reordering was seen on this connection */
+	TF_REORDERS = 1 << 21,
+	/* the probe in flight carried new data (RFC 8985 section 7.4.2) */
+	TF_TLP_NEW = 1 << 22,
+	/* the timeout may prove needless (RFC 5682) */
+	TF_FRTO = 1 << 23,
+	/* the cork's time is over */
+	TF_CORK_TIMER = 1 << 24,
+	/* an RTT was measured */
+	TF_HAS_RTT = 1 << 25,
+	/* RTO has shrunk the segments to get past a black hole */
+	TF_BLACK_HOLE = 1 << 26,
+	/* F-RTO sends new data before it repairs */
+	TF_FRTO_NEW = 1 << 27,
+	/* a child that was never accepted: no events, freed quietly */
+	TF_UNSEEN = 1 << 28,
+};
+
+struct tcp_pcb {
+	/* look-up: touched by every segment */
+	struct tcp_pcb *hash_next;
+	struct flow_key key;
+	struct tcp_table *table;
+
+	/* receiving, in order */
+	uint32_t rcv_nxt;
+	/* first sequence number the peer may not send; never moves back */
+	uint32_t rcv_edge;
+	uint32_t ts_recent;
+	uint32_t flags; /* enum tcp_flag */
+	uint8_t state; /* enum tcp_state */
+	uint8_t recovery; /* enum tcp_recovery */
+	uint8_t snd_scale;
+	uint8_t rcv_scale;
+	/* bytes received since the last ACK left */
+	uint32_t unacked_rcvd;
+	struct list rcv_queue;
+	/* bytes taken into rcv_queue and not yet reported by tcp_recved */
+	uint32_t rcv_unread;
+	/* buffers on rcv_queue */
+	uint32_t rcv_memory;
+	uint32_t rcv_buf;
+	/* where in the stream the last ACK stood (RFC 7323: Last.ACK.sent) */
+	uint32_t last_ack_sent;
+	/* largest segment seen, for ACK and window decisions */
+	uint32_t rcv_mss;
+
+	/* sending */
+	uint32_t snd_una;
+	uint32_t snd_nxt;
+	/* behind the last byte queued, FIN included */
+	uint32_t snd_end;
+	uint32_t snd_wnd;
+	uint32_t snd_wnd_max;
+	/* segment that last updated the window */
+	uint32_t snd_wl1;
+	uint32_t snd_wl2;
+	/* end of the last segment that was smaller than a full one (Minshall) */
+	uint32_t snd_small_end;
+	uint32_t mss;
+	uint32_t snd_buf;
+	/* from snd_una to snd_end by sequence; `unsent` is the first not sent */
+	struct list snd_queue;
+	struct pkt *unsent;
+	struct list in_flight;
+	struct list lost;
+
+	/* addresses and protocol, for checksums */
+	uint32_t pseudo_sum;
+
+	/* congestion */
+	uint32_t cwnd;
+	uint32_t ssthresh;
+	uint32_t sacked_bytes;
+	uint32_t lost_bytes;
+	/* recovery ends when snd_una passes this */
+	uint32_t recovery_point;
+	const struct tcp_cc_ops *cc_ops;
+	union {
+		struct tcp_cubic cubic;
+		uint32_t acked;
+	} cc;
+
+	/* round-trip times, in nanoseconds */
+	uint64_t srtt_ns;
+	uint64_t rttvar_ns;
+	uint64_t rto_ns;
+	uint64_t min_rtt_ns;
+	uint64_t min_rtt_at_ns;
+
+	/* timers: one in the wheel, armed no later than the earliest of these;
+	 * 0 is off */
+	struct timer timer;
+	uint64_t armed_ns;
+	uint64_t rtx_at_ns;
+	uint64_t delack_at_ns;
+	uint64_t keep_at_ns;
+	/* of the present state: SYN retries, FIN_WAIT_2 */
+	uint64_t state_at_ns;
+	uint8_t rtx_kind; /* enum tcp_rtx_kind */
+	uint8_t backoff;
+	uint8_t probes; /* keepalive and persist, unanswered */
+	uint8_t quick_acks_left;
+	/* when what is oldest in flight was first sent, or the probe; start of
+	 * the user timeout */
+	uint64_t progress_ns;
+	uint64_t last_sent_ns;
+	uint64_t last_rcvd_ns;
+	/* when an empty segment out of window was last answered */
+	uint64_t stray_ns;
+
+	/* out of order: runs by sequence */
+	struct list runs;
+	uint32_t ooo_bytes;
+	uint32_t ooo_memory;
+	/* the run that last grew, where the next segment likely belongs */
+	struct pkt *run_hint;
+	/* what SACK reports first (RFC 2018 section 4), ends kept up to date */
+	struct tcp_sack_block recent[TCP_SACK_BLOCKS_MAX];
+	uint8_t recent_cnt;
+	/* duplicate to report once (RFC 2883); empty: none */
+	struct tcp_sack_block dsack;
+
+	/* the peer's last SACK blocks: what of a new one is news */
+	uint8_t sack_seen_cnt;
+	struct tcp_sack_block sack_seen[TCP_SACK_BLOCKS_MAX];
+	struct pkt *sack_hint;
+	/* behind the highest byte sacked */
+	uint32_t sack_high;
+
+	/* RACK (RFC 8985 section 5.2) */
+	uint64_t rack_sent_ns;
+	uint64_t rack_rtt_ns;
+	uint32_t rack_end;
+	uint32_t rack_round_end;
+	uint8_t rack_mult;
+	uint8_t rack_persist;
+	/* duplicate ACKs without SACK (RFC 5681) */
+	uint16_t dup_acks;
+	/* end of the tail loss probe, while one is under way */
+	uint32_t tlp_end;
+	bool has_tlp;
+
+	/* proportional rate reduction (RFC 6937) */
+	uint32_t prr_delivered;
+	uint32_t prr_out;
+	uint32_t prr_flight;
+
+	/* what to go back to when the reduction was a mistake */
+	uint32_t undo_cwnd;
+	uint32_t undo_ssthresh;
+	/* snd_una at its start; valid while undo_cwnd is not 0 */
+	uint32_t undo_una;
+	/* retransmissions that no DSACK has called needless */
+	uint32_t undo_resent;
+	bool undo_has_resent;
+	/* our clock at the first of them (Eifel, RFC 3522) */
+	uint32_t undo_ts;
+
+	uint64_t ts_recent_ns;
+	uint32_t ts_offset;
+	uint32_t iss;
+	uint32_t irs;
+	uint64_t user_timeout_ns;
+	uint64_t keep_idle_ns;
+	uint64_t keep_interval_ns;
+	uint64_t cork_ns;
+	uint8_t keep_probes;
+	uint8_t cc_id;
+	uint16_t mss_peer;
+	struct tcp_path path;
+	int error;
+	uint64_t retransmitted;
+
+	/* receive-buffer tuning: bytes taken in the present round trip */
+	uint64_t tune_start_ns;
+	uint32_t tune_taken;
+	uint32_t tune_space;
+
+	/* events */
+	struct list event_link;
+	struct list table_link;
+	unsigned events;
+	void *user;
+
+	/* listeners: their children; children: their listener */
+	struct tcp_listener *listener;
+	struct list child_link;
+
+	/* the FIN, when queued: an entry without bytes */
+	struct pkt fin;
+};
+
+_Static_assert(sizeof(struct tcp_pcb) <= 1024, "an idle connection is cheap");
+
+/* So many in a second. */
+struct tcp_limit {
+	uint64_t second_ns;
+	uint32_t cnt;
+};
+
+/* What only a pcb in LISTEN has. */
+struct tcp_listener {
+	struct tcp_pcb *pcb;
+	struct list link; /* in the bucket of its port */
+	/* struct tcp_pcb.child_link */
+	struct list half_open;
+	struct list accept_queue;
+	uint32_t half_open_cnt;
+	uint32_t accept_cnt;
+	uint32_t backlog;
+	struct tcp_limit syn_limit;
+	/* when a cookie was last sent: only then may one come back */
+	uint64_t cookie_ns;
+};
+
+enum { TCP_LISTEN_BUCKETS = 256 };
+
+struct tcp_table {
+	struct tcp_params params;
+	const struct tcp_ops *ops;
+	void *ctx;
+	struct timer_wheel *wheel;
+	struct pkt_pool *borrowers;
+	uint64_t hash_seed;
+
+	struct tcp_pcb **buckets;
+	uint32_t bucket_cnt;
+	/* being emptied while the table grows; NULL when it does not */
+	struct tcp_pcb **old_buckets;
+	uint32_t old_bucket_cnt;
+	uint32_t old_next;
+	uint32_t hashed_cnt;
+	uint32_t pcb_cnt;
+
+	struct list listeners[TCP_LISTEN_BUCKETS];
+	struct list events;
+	/* all, by table_link */
+	struct list pcbs;
+	/* named with TCP_EV_GONE by the last tcp_event_next */
+	struct tcp_pcb *gone;
+
+	struct tcp_tw_table *tw;
+	struct tcp_limit challenge_limit;
+	struct tcp_limit reset_limit;
+	struct tcp_counts counts;
+};
+
+/* tcp.c */
+struct tcp_pcb *tcp_pcb_create(struct tcp_table *table);
+/* At once and without a word; for who knows that nobody holds it. */
+void tcp_pcb_free(struct tcp_pcb *pcb);
+void tcp_pcb_set_key(struct tcp_pcb *pcb, const struct flow_key *key,
+		     uint32_t iss);
+void tcp_event_raise(struct tcp_pcb *pcb, unsigned what);
+/* The connection is over: out of the table, queues freed, timers stopped. The
+ * owner hears of `error`; without owner the pcb goes. */
+void tcp_pcb_die(struct tcp_pcb *pcb, int error);
+void tcp_pcb_established(struct tcp_pcb *pcb, uint64_t now_ns);
+/* Both FINs are through: a TIME_WAIT entry takes over (RFC 9293 3.10.7.4). */
+void tcp_pcb_to_time_wait(struct tcp_pcb *pcb, uint64_t now_ns);
+/* mss, buffers and options follow from the path and what the peer's SYN said. */
+void tcp_pcb_apply_syn(struct tcp_pcb *pcb, const struct tcp_segment *in,
+		       uint64_t now_ns);
+uint16_t tcp_pcb_syn_mss(const struct tcp_pcb *pcb);
+void tcp_pcb_update_mss(struct tcp_pcb *pcb);
+/* Whether one more of the limited kind may happen in this second; counts it. */
+bool tcp_limit_allows(struct tcp_limit *limit, uint32_t per_sec,
+		      uint64_t now_ns);
+/* RFC 6528 */
+uint32_t tcp_isn(const struct tcp_table *table, const struct flow_key *key,
+		 uint64_t now_ns);
+
+uint32_t tcp_ts_offset(const struct tcp_table *table,
+		       const struct flow_key *key);
+uint16_t tcp_path_mss(const struct tcp_params *params,
+		      const struct tcp_path *path, const struct flow_key *key);
+uint8_t tcp_rcv_scale(const struct tcp_params *params);
+
+/* tcp_table.c */
+void tcp_table_free_buckets(struct tcp_table *table);
+struct tcp_pcb *tcp_table_find(struct tcp_table *table,
+			       const struct flow_key *key);
+int tcp_table_insert(struct tcp_table *table, struct tcp_pcb *pcb) MUST_CHECK;
+void tcp_table_remove(struct tcp_table *table, struct tcp_pcb *pcb);
+struct tcp_listener *tcp_table_find_listener(struct tcp_table *table,
+					     const struct flow_key *key);
+
+/* tcp_in.c is tcp.h's tcp_input */
+
+/* tcp_ack.c */
+/* The acknowledgment of a segment in a synchronised state. False when the
+ * segment is to be dropped. */
+bool tcp_ack_in(struct tcp_pcb *pcb, struct tcp_segment *in, uint64_t now_ns);
+
+/* What an ACK brought, collected while it is processed. */
+struct tcp_ack_sample {
+	uint32_t prior_una;
+	/* bytes newly known to have arrived, by ACK or SACK */
+	uint32_t delivered;
+	/* RTT of the latest segment among them; 0: none can tell */
+	uint64_t rtt_ns;
+	/* entries newly sacked */
+	uint32_t sacked_cnt;
+	/* bytes were delivered that had been sent only once */
+	bool has_original;
+	/* and bytes that had been sent again */
+	bool has_resent;
+	/* without SACK: one more of the same acknowledgment */
+	bool is_duplicate;
+	/* a DSACK block came */
+	bool has_dsack;
+	/* snd_una advanced */
+	bool has_advanced;
+	/* bytes were newly deemed lost */
+	bool has_loss;
+	bool is_ece;
+	uint32_t ts_ecr;
+	bool has_ts;
+	struct tcp_sack_block dsack;
+};
+
+/* tcp_sack.c */
+/* Marks what the blocks of a segment report. */
+void tcp_sack_in(struct tcp_pcb *pcb, const struct tcp_segment *in,
+		 struct tcp_ack_sample *sample, uint64_t now_ns);
+/* An entry has arrived: its numbers leave the sums of the scoreboard. */
+void tcp_sack_forget(struct tcp_pcb *pcb, struct pkt *pkt);
+void tcp_sack_mark_lost(struct tcp_pcb *pcb, struct pkt *pkt);
+/* Everything not sacked is lost; what was sacked stays (RFC 8985 section 6.3). */
+void tcp_sack_mark_all_lost(struct tcp_pcb *pcb);
+/* Nothing is lost after all: a reduction was undone. */
+void tcp_sack_unmark_lost(struct tcp_pcb *pcb);
+
+/* Bytes under way: RFC 6675 section 4 "pipe". What was sent again is under way
+ * again, and no longer counted as lost. */
+static inline uint32_t tcp_pipe(const struct tcp_pcb *pcb)
+{
+	return pcb->snd_nxt - pcb->snd_una - pcb->sacked_bytes -
+	       pcb->lost_bytes;
+}
+
+/* tcp_rack.c */
+/* An entry was delivered: advances the most recent transmission known. */
+void tcp_rack_delivered(struct tcp_pcb *pcb, struct pkt *pkt,
+			struct tcp_ack_sample *sample, uint64_t now_ns);
+/* Marks what must be lost by now; the time until the next could be, or 0. */
+uint64_t tcp_rack_detect(struct tcp_pcb *pcb, uint64_t now_ns);
+void tcp_rack_on_dsack(struct tcp_pcb *pcb);
+void tcp_rack_on_recovery_end(struct tcp_pcb *pcb);
+void tcp_rack_on_timeout(struct tcp_pcb *pcb, uint64_t now_ns);
+/* Time of a probe if one may be scheduled, or 0. */
+uint64_t tcp_tlp_timeout_ns(const struct tcp_pcb *pcb);
+void tcp_tlp_fire(struct tcp_pcb *pcb, uint64_t now_ns);
+/* What an ACK tells about the outstanding probe; sets has_loss if the probe
+ * repaired one. */
+void tcp_tlp_on_ack(struct tcp_pcb *pcb, const struct tcp_segment *in,
+		    const struct tcp_ack_sample *sample, uint64_t now_ns);
+
+/* tcp_recovery.c */
+/* After the scoreboard is up to date: state, window, undo. */
+/* Returns when RACK wants to look again, from now on; 0: it need not. */
+uint64_t tcp_recovery_on_ack(struct tcp_pcb *pcb,
+			     struct tcp_ack_sample *sample, uint64_t now_ns);
+void tcp_recovery_on_timeout(struct tcp_pcb *pcb, uint64_t now_ns);
+/* One reduction for a loss that a probe repaired, or an ECN echo. */
+void tcp_recovery_enter_cwr(struct tcp_pcb *pcb, uint64_t now_ns);
+/* What may be sent now, without news from the peer. */
+void tcp_recovery_grant(struct tcp_pcb *pcb);
+/* RACK's timer found losses. */
+void tcp_recovery_enter_fast(struct tcp_pcb *pcb, uint64_t now_ns);
+
+/* tcp_rtt.c */
+void tcp_rtt_init(struct tcp_pcb *pcb);
+void tcp_rtt_sample(struct tcp_pcb *pcb, uint64_t rtt_ns, uint64_t now_ns);
+/* The timeout with its backoff. */
+uint64_t tcp_rto_ns(const struct tcp_pcb *pcb);
+
+/* tcp_rx.c */
+/* Takes the payload and FIN of an acceptable segment. */
+void tcp_rx_data(struct tcp_pcb *pcb, struct tcp_segment *in, uint64_t now_ns);
+/* In order, no FIN, nothing out of order waits: the fast path's half. */
+void tcp_rx_append(struct tcp_pcb *pcb, struct pkt *pkt);
+/* The window to announce; moves rcv_edge. */
+uint32_t tcp_rx_window(struct tcp_pcb *pcb);
+/* SACK blocks for the next ACK. */
+void tcp_rx_sack_blocks(struct tcp_pcb *pcb, struct tcp_options *options);
+void tcp_rx_free(struct tcp_pcb *pcb);
+
+/* tcp_out.c */
+void tcp_out_ack(struct tcp_pcb *pcb, uint64_t now_ns);
+/* An empty segment one below snd_una, which makes the peer answer. */
+void tcp_out_probe(struct tcp_pcb *pcb, uint64_t now_ns);
+void tcp_out_syn(struct tcp_pcb *pcb, uint64_t now_ns);
+void tcp_out_reset(struct tcp_pcb *pcb, uint64_t now_ns);
+/* Sends queued data and retransmissions as far as the windows allow. */
+void tcp_out_push(struct tcp_pcb *pcb, uint64_t now_ns);
+/* One segment of new data although the congestion window is full; false if there
+ * is none or the peer has no room. */
+bool tcp_out_push_one(struct tcp_pcb *pcb, uint64_t now_ns);
+/* One entry whatever the windows say. */
+void tcp_out_resend(struct tcp_pcb *pcb, struct pkt *pkt, uint64_t now_ns);
+void tcp_out_free(struct tcp_pcb *pcb);
+/* The next entry in the queue, or NULL. */
+struct pkt *tcp_out_next(const struct tcp_pcb *pcb, struct pkt *pkt);
+bool tcp_out_split(struct tcp_pcb *pcb, struct pkt *pkt, uint32_t len);
+/* An answer to a segment that belongs to no pcb. */
+void tcp_out_stateless(struct tcp_table *table, const struct flow_key *key,
+		       uint8_t flags, uint32_t seq, uint32_t ack,
+		       uint16_t window, const struct tcp_options *options);
+
+/* tcp_reply.c */
+void tcp_reply_reset(struct tcp_table *table, const struct flow_key *key,
+		     const struct tcp_segment *in, uint64_t now_ns);
+/* RFC 5961 section 7: limited */
+void tcp_reply_challenge(struct tcp_pcb *pcb, uint64_t now_ns);
+
+/* tcp_timer.c */
+void tcp_timer_init(struct tcp_pcb *pcb);
+/* After any deadline changed. */
+void tcp_timer_update(struct tcp_pcb *pcb);
+void tcp_timer_stop(struct tcp_pcb *pcb);
+/* Starts, restarts or stops the retransmission timer as the queue demands. */
+void tcp_timer_rearm_rtx(struct tcp_pcb *pcb, uint64_t now_ns);
+void tcp_timer_set_reorder(struct tcp_pcb *pcb, uint64_t at_ns);
+void tcp_timer_delay_ack(struct tcp_pcb *pcb, uint64_t now_ns);
+void tcp_timer_restart_keepalive(struct tcp_pcb *pcb, uint64_t now_ns);
+
+/* tcp_listen.c */
+void tcp_listen_syn(struct tcp_table *table, struct tcp_listener *listener,
+		    const struct flow_key *key, struct tcp_segment *in,
+		    uint32_t isn, uint64_t now_ns);
+/* An ACK for a listener: maybe the answer to a cookie. The new pcb, or NULL. */
+struct tcp_pcb *tcp_listen_cookie(struct tcp_table *table,
+				  struct tcp_listener *listener,
+				  const struct flow_key *key,
+				  struct tcp_segment *in, uint64_t now_ns);
+/* The handshake of a child is complete; false when nobody has room for it. */
+bool tcp_listen_promote(struct tcp_pcb *child);
+void tcp_listen_forget(struct tcp_pcb *child);
+void tcp_listen_close(struct tcp_pcb *listener, uint64_t now_ns);
+
+/* tcp_tw.c */
+struct tcp_tw_table *tcp_tw_create(struct tcp_table *table);
+void tcp_tw_destroy(struct tcp_tw_table *tw);
+void tcp_tw_add(struct tcp_table *table, const struct tcp_pcb *pcb,
+		uint64_t now_ns);
+/* Whether a TIME_WAIT entry has this key. If so the segment was dealt with, or
+ * *reopens_out says that it is a SYN which may open a new connection; the entry
+ * is gone then, and the new one's sequence begins at *isn_out. */
+bool tcp_tw_input(struct tcp_table *table, const struct flow_key *key,
+		  const struct tcp_segment *in, bool *reopens_out,
+		  uint32_t *isn_out, uint64_t now_ns);
+/* The same for a connection that we open; false if the entry must stay. */
+bool tcp_tw_take(struct tcp_table *table, const struct flow_key *key,
+		 uint32_t *isn_out);
+bool tcp_tw_has(const struct tcp_table *table, const struct flow_key *key);
+uint32_t tcp_tw_cnt(const struct tcp_table *table);
+
+/* our time stamp clock: milliseconds with an offset of the connection */
+static inline uint32_t tcp_ts_now(const struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	return (uint32_t)(now_ns / NS_PER_MS) + pcb->ts_offset;
+}
+
+static inline bool tcp_is_synchronised(const struct tcp_pcb *pcb)
+{
+	return pcb->state >= TCP_ESTABLISHED;
+}
+
+/* May still send data or FIN that is queued. */
+static inline bool tcp_may_send(const struct tcp_pcb *pcb)
+{
+	return pcb->state == TCP_ESTABLISHED || pcb->state == TCP_CLOSE_WAIT ||
+	       pcb->state == TCP_FIN_WAIT_1 || pcb->state == TCP_CLOSING ||
+	       pcb->state == TCP_LAST_ACK;
+}
+
+#endif

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Loss detection by time (RACK) and the tail loss probe, RFC 8985. A segment is
+ * lost when one that was sent later has arrived and as much time as reordering
+ * takes has gone by. Where no reordering was ever seen and three segments have
+ * arrived, that time is none, which is the rule of RFC 6675.
+ */
+#include "tcp/tcp_priv.h"
+
+enum { DUP_THRESHOLD = 3, PERSIST_RECOVERIES = 16 };
+
+/* Whether the transmission (a_ns, a_end) was later than (b_ns, b_end): RFC 8985
+ * section 6.2, step 2. */
+static bool is_sent_after(uint64_t a_ns, uint32_t a_end, uint64_t b_ns,
+			  uint32_t b_end)
+{
+	return a_ns > b_ns || (a_ns == b_ns && seq_after(a_end, b_end));
+}
+
+/* An ACK of something sent twice may belong to the first: then it came too soon
+ * for the second. */
+static bool is_of_earlier_copy(const struct tcp_pcb *pcb,
+			       const struct tcp_seg *seg,
+			       const struct tcp_ack_sample *sample,
+			       uint64_t now_ns)
+{
+	if (seg->sent_cnt < 2)
+		return false;
+	if (sample->has_ts && seq_before(sample->ts_ecr,
+					 tcp_ts_now(pcb, seg->sent_ns)))
+		return true;
+	return now_ns - seg->sent_ns < pcb->min_rtt_ns;
+}
+
+void tcp_rack_delivered(struct tcp_pcb *pcb, struct pkt *pkt,
+			struct tcp_ack_sample *sample, uint64_t now_ns)
+{
+	const struct tcp_seg *seg = tcp_seg(pkt);
+	uint32_t end = seg->seq + tcp_seg_len(pkt);
+
+	if (seg->sent_cnt == 1) {
+		sample->has_original = true;
+		/* section 6.2, step 3: never sent again, and yet behind */
+		if (seq_before(end, pcb->sack_high))
+			pcb->flags |= TF_REORDERS;
+	}
+	if (is_of_earlier_copy(pcb, seg, sample, now_ns))
+		return;
+	pcb->rack_rtt_ns = now_ns - seg->sent_ns;
+	if (is_sent_after(seg->sent_ns, end, pcb->rack_sent_ns, pcb->rack_end)) {
+		pcb->rack_sent_ns = seg->sent_ns;
+		pcb->rack_end = end;
+	}
+}
+
+/* Section 6.2, step 4. */
+static uint64_t reorder_window_ns(const struct tcp_pcb *pcb)
+{
+	uint64_t window_ns;
+
+	if (!(pcb->flags & TF_REORDERS) &&
+	    (pcb->recovery >= RECOVERY_FAST ||
+	     pcb->sacked_bytes >= DUP_THRESHOLD * pcb->mss))
+		return 0;
+	window_ns = (uint64_t)(pcb->rack_mult + 1) * pcb->min_rtt_ns / 4;
+	return MIN(window_ns, pcb->srtt_ns);
+}
+
+/* Section 6.2, step 5. */
+uint64_t tcp_rack_detect(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	uint64_t wait_ns = pcb->rack_rtt_ns + reorder_window_ns(pcb);
+	uint64_t left_ns = 0;
+	struct list *order, *following;
+
+	for (order = pcb->in_flight.next; order != &pcb->in_flight;
+	     order = following) {
+		struct pkt *pkt = tcp_seg_pkt(order);
+		const struct tcp_seg *seg = tcp_seg(pkt);
+
+		following = order->next;
+		if (!is_sent_after(pcb->rack_sent_ns, pcb->rack_end,
+				   seg->sent_ns, tcp_seg_end(pkt)))
+			break;
+		if (seg->sent_ns + wait_ns <= now_ns)
+			tcp_sack_mark_lost(pcb, pkt);
+		else
+			left_ns = MAX(left_ns,
+				      seg->sent_ns + wait_ns - now_ns);
+	}
+	return left_ns;
+}
+
+/* Section 6.2, step 4: a needless retransmission, so reordering takes longer than
+ * we thought; counted once in a round trip. */
+void tcp_rack_on_dsack(struct tcp_pcb *pcb)
+{
+	if (seq_before(pcb->snd_una, pcb->rack_round_end))
+		return;
+	pcb->rack_round_end = pcb->snd_nxt;
+	pcb->rack_mult += pcb->rack_mult < UINT8_MAX - 1;
+	pcb->rack_persist = PERSIST_RECOVERIES;
+}
+
+void tcp_rack_on_recovery_end(struct tcp_pcb *pcb)
+{
+	if (pcb->rack_persist && --pcb->rack_persist == 0)
+		pcb->rack_mult = 0;
+}
+
+void tcp_rack_on_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	uint64_t left_ns = tcp_rack_detect(pcb, now_ns);
+
+	if (!list_is_empty(&pcb->lost)) {
+		if (pcb->recovery < RECOVERY_FAST)
+			tcp_recovery_enter_fast(pcb, now_ns);
+		tcp_recovery_grant(pcb);
+		tcp_out_push(pcb, now_ns);
+	}
+	if (left_ns)
+		tcp_timer_set_reorder(pcb, now_ns + left_ns);
+	else
+		tcp_timer_rearm_rtx(pcb, now_ns);
+}
+
+/* ---- tail loss probe ---- */
+
+/* Section 7.2 */
+uint64_t tcp_tlp_timeout_ns(const struct tcp_pcb *pcb)
+{
+	uint64_t timeout_ns;
+
+	if (!(pcb->flags & TF_SACK) || pcb->has_tlp ||
+	    pcb->recovery > RECOVERY_DISORDER || pcb->sacked_bytes ||
+	    !(pcb->flags & TF_HAS_RTT))
+		return 0;
+	timeout_ns = 2 * pcb->srtt_ns + 2 * NS_PER_MS;
+	/* one segment alone may wait for a delayed acknowledgment */
+	if (pcb->snd_nxt - pcb->snd_una <= pcb->mss)
+		timeout_ns += 200 * NS_PER_MS;
+	return timeout_ns;
+}
+
+/* The entry sent last by sequence. */
+static struct pkt *last_sent(struct tcp_pcb *pcb)
+{
+	struct list *link = pcb->unsent ? pcb->unsent->link.prev
+					: pcb->snd_queue.prev;
+
+	return link == &pcb->snd_queue ? NULL : pkt_from_link(link);
+}
+
+/* Section 7.3: something new if there is any and the peer has room, else the last
+ * once more. */
+void tcp_tlp_fire(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	struct pkt *pkt;
+
+	pcb->has_tlp = true;
+	pcb->flags &= ~TF_TLP_NEW;
+	pcb->table->counts.tlp_sent++;
+	if (tcp_out_push_one(pcb, now_ns)) {
+		pcb->flags |= TF_TLP_NEW;
+	} else {
+		pkt = last_sent(pcb);
+		if (pkt && !(tcp_seg(pkt)->flags & SEG_SACKED))
+			tcp_out_resend(pcb, pkt, now_ns);
+	}
+	pcb->tlp_end = pcb->snd_nxt;
+	tcp_timer_rearm_rtx(pcb, now_ns);
+}
+
+/* Section 7.4.2 */
+void tcp_tlp_on_ack(struct tcp_pcb *pcb, const struct tcp_segment *in,
+		    const struct tcp_ack_sample *sample, uint64_t now_ns)
+{
+	bool is_plain_duplicate = !sample->has_advanced && !in->len &&
+				  !sample->sacked_cnt;
+
+	if (!pcb->has_tlp || seq_before(in->ack, pcb->tlp_end))
+		return;
+	if (pcb->flags & TF_TLP_NEW || sample->has_dsack) {
+		pcb->has_tlp = false;
+	} else if (seq_after(in->ack, pcb->tlp_end)) {
+		/* the probe arrived, and the original did not */
+		pcb->has_tlp = false;
+		tcp_recovery_enter_cwr(pcb, now_ns);
+	} else if (is_plain_duplicate) {
+		/* both arrived */
+		pcb->has_tlp = false;
+	}
+}

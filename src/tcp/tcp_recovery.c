@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the sender does about losses: when it slows down, how much it may send
+ * while it repairs (RFC 6937), and when it finds out that nothing was lost (Eifel
+ * RFC 3522/4015, F-RTO RFC 5682, DSACK RFC 3708) and takes the reduction back.
+ */
+#include "tcp/tcp_priv.h"
+
+enum { DUP_THRESHOLD = 3 };
+
+/* ---- the window during recovery ---- */
+
+static void begin_reduction(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	pcb->prr_delivered = pcb->prr_out = 0;
+	pcb->prr_flight = MAX(pcb->snd_nxt - pcb->snd_una, (uint32_t)1);
+	pcb->recovery_point = pcb->snd_nxt;
+	pcb->ssthresh = pcb->cc_ops->ssthresh(pcb, now_ns);
+	pcb->has_tlp = false;
+	/* RFC 3168 section 6.1.2 */
+	if (pcb->flags & TF_ECN)
+		pcb->flags |= TF_CWR_OUT;
+}
+
+static void remember_for_undo(struct tcp_pcb *pcb)
+{
+	pcb->undo_cwnd = pcb->cwnd;
+	pcb->undo_ssthresh = pcb->ssthresh;
+	pcb->undo_una = pcb->snd_una;
+	pcb->undo_resent = 0;
+	pcb->undo_has_resent = false;
+}
+
+void tcp_recovery_enter_fast(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	pcb->table->counts.fast_recoveries++;
+	if (pcb->recovery == RECOVERY_CWR) {
+		/* slowed down already in this window; only repair */
+		pcb->undo_cwnd = 0;
+	} else {
+		remember_for_undo(pcb);
+		begin_reduction(pcb, now_ns);
+	}
+	pcb->recovery = RECOVERY_FAST;
+}
+
+void tcp_recovery_enter_cwr(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	if (pcb->recovery > RECOVERY_DISORDER)
+		return;
+	pcb->undo_cwnd = 0;
+	begin_reduction(pcb, now_ns);
+	pcb->recovery = RECOVERY_CWR;
+}
+
+/* RFC 6937 section 3, with the slow-start reduction bound while nothing else is
+ * found to be lost. */
+static void reduce_proportionally(struct tcp_pcb *pcb, uint32_t delivered,
+				  bool is_safe)
+{
+	uint32_t pipe = tcp_pipe(pcb);
+	int64_t quota;
+
+	pcb->prr_delivered += delivered;
+	if (pipe > pcb->ssthresh) {
+		uint64_t wanted = (uint64_t)pcb->prr_delivered * pcb->ssthresh +
+				  pcb->prr_flight - 1;
+
+		quota = (int64_t)(wanted / pcb->prr_flight) - pcb->prr_out;
+	} else {
+		int64_t limit = (int64_t)pcb->prr_delivered - pcb->prr_out;
+
+		limit = MAX(limit, (int64_t)delivered);
+		if (is_safe)
+			limit += pcb->mss;
+		quota = MIN((int64_t)pcb->ssthresh - pipe, limit);
+	}
+	/* the first retransmission goes at once */
+	if (!pcb->prr_out)
+		quota = MAX(quota, (int64_t)pcb->mss);
+	pcb->cwnd = pipe + (uint32_t)MAX(quota, (int64_t)0);
+}
+
+void tcp_recovery_grant(struct tcp_pcb *pcb)
+{
+	if (pcb->recovery == RECOVERY_FAST || pcb->recovery == RECOVERY_CWR)
+		reduce_proportionally(pcb, 0, false);
+}
+
+static void end_recovery(struct tcp_pcb *pcb)
+{
+	if (pcb->recovery == RECOVERY_FAST || pcb->recovery == RECOVERY_CWR)
+		pcb->cwnd = MAX(pcb->ssthresh, pcb->mss);
+	if (pcb->recovery >= RECOVERY_FAST)
+		tcp_rack_on_recovery_end(pcb);
+	pcb->recovery = RECOVERY_OPEN;
+	pcb->dup_acks = 0;
+	pcb->flags &= ~(TF_FRTO | TF_FRTO_NEW);
+}
+
+/* ---- mistakes ---- */
+
+static void undo(struct tcp_pcb *pcb)
+{
+	pcb->table->counts.undone++;
+	pcb->cwnd = MAX(pcb->cwnd, pcb->undo_cwnd);
+	pcb->ssthresh = MAX(pcb->ssthresh, pcb->undo_ssthresh);
+	pcb->undo_cwnd = 0;
+	pcb->backoff = 0;
+	tcp_sack_unmark_lost(pcb);
+	pcb->cc_ops->undone(pcb);
+	pcb->recovery = RECOVERY_OPEN;
+	pcb->dup_acks = 0;
+	pcb->flags &= ~(TF_FRTO | TF_FRTO_NEW);
+}
+
+/* The ACK was caused by the original, not by what was sent again: its time stamp
+ * is older (RFC 3522), or everything sent again was called a duplicate. */
+static bool is_mistake(const struct tcp_pcb *pcb,
+		       const struct tcp_ack_sample *sample)
+{
+	if (!pcb->undo_cwnd || !pcb->undo_has_resent)
+		return false;
+	if (sample->has_advanced && sample->has_ts && sample->ts_ecr &&
+	    seq_before(sample->ts_ecr, pcb->undo_ts))
+		return true;
+	return sample->has_dsack && pcb->undo_resent == 0;
+}
+
+/* ---- timeouts ---- */
+
+void tcp_recovery_on_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	bool is_first = pcb->recovery != RECOVERY_LOSS;
+
+	if (is_first) {
+		if (pcb->recovery <= RECOVERY_CWR)
+			remember_for_undo(pcb);
+		begin_reduction(pcb, now_ns);
+	}
+	pcb->flags &= ~(TF_FRTO | TF_FRTO_NEW);
+	if (is_first)
+		pcb->flags |= TF_FRTO;
+	pcb->recovery = RECOVERY_LOSS;
+	pcb->recovery_point = pcb->snd_nxt;
+	/* RFC 5681 section 3.1: one segment */
+	pcb->cwnd = pcb->mss;
+	pcb->dup_acks = 0;
+	tcp_sack_mark_all_lost(pcb);
+}
+
+/* F-RTO, RFC 5682 section 3.1. True if the timeout was found to be needless. */
+static bool try_frto(struct tcp_pcb *pcb, const struct tcp_ack_sample *sample)
+{
+	if (!(pcb->flags & TF_FRTO))
+		return false;
+	if (sample->has_original && !sample->has_resent && pcb->undo_cwnd) {
+		undo(pcb);
+		return true;
+	}
+	if (pcb->flags & TF_FRTO_NEW || !sample->has_advanced ||
+	    !pcb->unsent) {
+		/* step 3a, or nothing new to send: repair as usual */
+		if (sample->has_advanced || sample->sacked_cnt)
+			pcb->flags &= ~(TF_FRTO | TF_FRTO_NEW);
+		return false;
+	}
+	/* step 2b: two new segments, and see what they bring */
+	pcb->flags |= TF_FRTO_NEW;
+	pcb->cwnd = MAX(pcb->cwnd, 2 * pcb->mss);
+	return false;
+}
+
+/* ---- without SACK: RFC 5681 section 3.2 and RFC 6582 ---- */
+
+/* Each duplicate tells that one more segment has arrived, not which. */
+static uint32_t count_duplicates(struct tcp_pcb *pcb,
+				 const struct tcp_ack_sample *sample)
+{
+	uint32_t flight = pcb->snd_nxt - pcb->snd_una;
+	uint32_t delivered = sample->delivered;
+
+	if (sample->is_duplicate) {
+		pcb->dup_acks += pcb->dup_acks < UINT16_MAX;
+		if (pcb->sacked_bytes + pcb->lost_bytes + 2 * pcb->mss <=
+		    flight) {
+			pcb->sacked_bytes += pcb->mss;
+			delivered += pcb->mss;
+		}
+		return delivered;
+	}
+	if (sample->has_advanced) {
+		/* part of what arrives now was counted before */
+		uint32_t counted = MIN(pcb->sacked_bytes, delivered);
+
+		pcb->sacked_bytes -= counted;
+		if (pcb->sacked_bytes + pcb->lost_bytes > flight)
+			pcb->sacked_bytes = flight - MIN(flight,
+							 pcb->lost_bytes);
+		delivered -= counted;
+		if (pcb->recovery < RECOVERY_FAST) {
+			pcb->dup_acks = 0;
+			pcb->sacked_bytes = 0;
+		}
+	}
+	return delivered;
+}
+
+static void mark_head_lost(struct tcp_pcb *pcb)
+{
+	struct pkt *pkt;
+
+	if (list_is_empty(&pcb->snd_queue))
+		return;
+	pkt = pkt_from_link(pcb->snd_queue.next);
+	if (!(tcp_seg(pkt)->flags & SEG_SENT))
+		return;
+	/* at most the whole flight can be somewhere else than under way */
+	if (pcb->sacked_bytes)
+		pcb->sacked_bytes -= MIN(pcb->sacked_bytes, tcp_seg_len(pkt));
+	tcp_sack_mark_lost(pcb, pkt);
+}
+
+static void detect_by_duplicates(struct tcp_pcb *pcb,
+				 const struct tcp_ack_sample *sample)
+{
+	bool is_partial = pcb->recovery == RECOVERY_FAST &&
+			  sample->has_advanced &&
+			  seq_before(pcb->snd_una, pcb->recovery_point);
+	bool is_third = pcb->recovery < RECOVERY_FAST && sample->is_duplicate &&
+			pcb->dup_acks >= DUP_THRESHOLD;
+
+	if (is_partial || is_third)
+		mark_head_lost(pcb);
+}
+
+/* ---- each ACK ---- */
+
+static void grow(struct tcp_pcb *pcb, const struct tcp_ack_sample *sample,
+		 uint64_t now_ns)
+{
+	uint32_t acked = pcb->snd_una - sample->prior_una;
+
+	/* RFC 7661's reason: a window that was not used proves nothing */
+	if (acked && pcb->flags & TF_CWND_LIMITED) {
+		pcb->flags &= ~TF_CWND_LIMITED;
+		pcb->cc_ops->acked(pcb, acked, now_ns);
+	}
+}
+
+static void on_ack_in_loss(struct tcp_pcb *pcb,
+			   const struct tcp_ack_sample *sample,
+			   uint64_t now_ns)
+{
+	if (try_frto(pcb, sample))
+		return;
+	if (!seq_before(pcb->snd_una, pcb->recovery_point)) {
+		end_recovery(pcb);
+		return;
+	}
+	grow(pcb, sample, now_ns);
+}
+
+static void on_ack_in_fast(struct tcp_pcb *pcb,
+			   const struct tcp_ack_sample *sample,
+			   uint32_t delivered)
+{
+	if (!seq_before(pcb->snd_una, pcb->recovery_point)) {
+		end_recovery(pcb);
+		return;
+	}
+	reduce_proportionally(pcb, delivered,
+			      sample->has_advanced && !sample->has_loss);
+}
+
+static void on_ack_in_open(struct tcp_pcb *pcb,
+			   const struct tcp_ack_sample *sample,
+			   uint32_t delivered, uint64_t now_ns)
+{
+	if (!list_is_empty(&pcb->lost)) {
+		tcp_recovery_enter_fast(pcb, now_ns);
+		reduce_proportionally(pcb, delivered, false);
+		return;
+	}
+	if (sample->is_ece)
+		tcp_recovery_enter_cwr(pcb, now_ns);
+	if (pcb->recovery == RECOVERY_CWR) {
+		on_ack_in_fast(pcb, sample, delivered);
+		return;
+	}
+	pcb->recovery = pcb->sacked_bytes ? RECOVERY_DISORDER : RECOVERY_OPEN;
+	grow(pcb, sample, now_ns);
+}
+
+uint64_t tcp_recovery_on_ack(struct tcp_pcb *pcb,
+			     struct tcp_ack_sample *sample, uint64_t now_ns)
+{
+	uint32_t lost_before = pcb->lost_bytes;
+	uint32_t delivered = sample->delivered;
+	uint64_t reorder_ns = 0;
+
+	if (is_mistake(pcb, sample))
+		undo(pcb);
+	if (pcb->flags & TF_SACK) {
+		if (pcb->sacked_bytes || sample->sacked_cnt ||
+		    pcb->recovery >= RECOVERY_FAST)
+			reorder_ns = tcp_rack_detect(pcb, now_ns);
+	} else {
+		delivered = count_duplicates(pcb, sample);
+		detect_by_duplicates(pcb, sample);
+	}
+	sample->has_loss = pcb->lost_bytes > lost_before;
+	switch ((enum tcp_recovery)pcb->recovery) {
+	case RECOVERY_LOSS:
+		on_ack_in_loss(pcb, sample, now_ns);
+		break;
+	case RECOVERY_FAST:
+		on_ack_in_fast(pcb, sample, delivered);
+		break;
+	case RECOVERY_OPEN:
+	case RECOVERY_DISORDER:
+	case RECOVERY_CWR:
+		on_ack_in_open(pcb, sample, delivered, now_ns);
+		break;
+	}
+	return reorder_ns;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Answers that anyone can provoke, and the limits on them. */
+#include "tcp/tcp_priv.h"
+
+bool tcp_limit_allows(struct tcp_limit *limit, uint32_t per_sec,
+		      uint64_t now_ns)
+{
+	if (!per_sec)
+		return true;
+	if (now_ns - limit->second_ns >= NS_PER_SEC) {
+		limit->second_ns = now_ns;
+		limit->cnt = 0;
+	}
+	if (limit->cnt >= per_sec)
+		return false;
+	limit->cnt++;
+	return true;
+}
+
+/* RFC 9293 section 3.10.7.1 */
+void tcp_reply_reset(struct tcp_table *table, const struct flow_key *key,
+		     const struct tcp_segment *in, uint64_t now_ns)
+{
+	if (in->flags & WIRE_TCP_RST)
+		return;
+	if (!tcp_limit_allows(&table->reset_limit,
+			      table->params.resets_per_sec, now_ns)) {
+		table->counts.resets_limited++;
+		return;
+	}
+	table->counts.resets_sent++;
+	if (in->flags & WIRE_TCP_ACK)
+		tcp_out_stateless(table, key, WIRE_TCP_RST, in->ack, 0, 0,
+				  NULL);
+	else
+		tcp_out_stateless(table, key, WIRE_TCP_RST | WIRE_TCP_ACK, 0,
+				  tcp_segment_end(in), 0, NULL);
+}
+
+void tcp_reply_challenge(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	struct tcp_table *table = pcb->table;
+
+	if (!tcp_limit_allows(&table->challenge_limit,
+			      table->params.challenge_acks_per_sec, now_ns)) {
+		table->counts.challenge_acks_limited++;
+		return;
+	}
+	table->counts.challenge_acks++;
+	tcp_out_ack(pcb, now_ns);
+}

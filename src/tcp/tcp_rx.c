@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Receiving: bytes in order, runs of bytes out of order, the window, and what
+ * SACK says of both.
+ *
+ * A run is a packet with further parts, whose sequence numbers are known from its
+ * first byte; runs never touch. What an attacker makes us keep is bounded by the
+ * memory of the buffers, not by their bytes; small pieces are copied together.
+ */
+#include "tcp/tcp_priv.h"
+
+/* Up to so many bytes are copied to save a buffer. */
+enum { SMALL_PIECE = 256 };
+
+static uint32_t memory_of(const struct pkt *pkt)
+{
+	return pkt->buf_size + (uint32_t)sizeof(*pkt);
+}
+
+/* Copies a small packet behind another one's data, and frees it, if it fits. */
+static bool join_small(struct pkt *into, struct pkt *pkt)
+{
+	if (pkt->len > SMALL_PIECE || into->refs != 1 || into->lender ||
+	    pkt_tailroom(into) < pkt->len)
+		return false;
+	memcpy(pkt_append(into, pkt->len), pkt->data, pkt->len);
+	pkt_put(pkt);
+	return true;
+}
+
+/* ---- in order ---- */
+
+/* Whether unread packets take more memory than their bytes account for. */
+static bool is_wasteful(const struct tcp_pcb *pcb)
+{
+	return pcb->rcv_memory > pcb->rcv_buf &&
+	       !list_is_empty(&pcb->rcv_queue);
+}
+
+void tcp_rx_append(struct tcp_pcb *pcb, struct pkt *pkt)
+{
+	pcb->rcv_unread += pkt->len;
+	if (UNLIKELY(is_wasteful(pcb)) &&
+	    join_small(pkt_from_link(pcb->rcv_queue.prev), pkt))
+		return;
+	pcb->rcv_memory += memory_of(pkt);
+	list_push_back(&pcb->rcv_queue, &pkt->link);
+}
+
+static void append_parts(struct tcp_pcb *pcb, struct pkt *pkt)
+{
+	while (pkt) {
+		struct pkt *next = pkt->next_part;
+
+		pkt->next_part = NULL;
+		if (pkt->len)
+			tcp_rx_append(pcb, pkt);
+		else
+			pkt_put(pkt);
+		pkt = next;
+	}
+}
+
+/* Takes `len` bytes off a chain, which has more; returns its new head. */
+static struct pkt *cut_chain(struct pkt *pkt, uint32_t len)
+{
+	while (pkt->next_part && len >= pkt->len) {
+		struct pkt *next = pkt->next_part;
+
+		len -= pkt->len;
+		pkt->next_part = NULL;
+		pkt_put(pkt);
+		pkt = next;
+	}
+	pkt_pull(pkt, MIN(len, pkt->len));
+	return pkt;
+}
+
+static void take_fin(struct tcp_pcb *pcb)
+{
+	pcb->flags |= TF_FIN_RCVD | TF_ACK_NOW;
+}
+
+/* ---- what SACK reports ---- */
+
+static void forget_recent(struct tcp_pcb *pcb, uint32_t start, uint32_t end)
+{
+	uint8_t kept = 0;
+
+	for (uint8_t i = 0; i < pcb->recent_cnt; i++) {
+		const struct tcp_sack_block *block = &pcb->recent[i];
+
+		if (seq_before(block->start, end) &&
+		    seq_after(block->end, start))
+			continue;
+		pcb->recent[kept++] = *block;
+	}
+	pcb->recent_cnt = kept;
+}
+
+/* RFC 2018 section 4: the run that changed last comes first. */
+static void remember_recent(struct tcp_pcb *pcb, const struct tcp_run *run)
+{
+	forget_recent(pcb, run->seq, run->end);
+	if (pcb->recent_cnt == TCP_SACK_BLOCKS_MAX)
+		pcb->recent_cnt--;
+	memmove(&pcb->recent[1], &pcb->recent[0],
+		pcb->recent_cnt * sizeof(pcb->recent[0]));
+	pcb->recent[0] = (struct tcp_sack_block){ run->seq, run->end };
+	pcb->recent_cnt++;
+}
+
+/* RFC 2883: bytes that came twice are reported, once, in front. */
+static void note_duplicate(struct tcp_pcb *pcb, uint32_t start, uint32_t end)
+{
+	pcb->flags |= TF_ACK_NOW;
+	if (pcb->flags & TF_SACK && seq_before(start, end))
+		pcb->dsack = (struct tcp_sack_block){ start, end };
+}
+
+void tcp_rx_sack_blocks(struct tcp_pcb *pcb, struct tcp_options *options)
+{
+	/* 40 bytes of options hold four blocks, three beside a time stamp */
+	uint8_t room = options->has_ts ? 3 : TCP_SACK_BLOCKS_MAX;
+	uint8_t cnt = 0;
+
+	if (pcb->dsack.start != pcb->dsack.end) {
+		options->sack[cnt++] = pcb->dsack;
+		pcb->dsack.start = pcb->dsack.end = 0;
+	}
+	for (uint8_t i = 0; i < pcb->recent_cnt && cnt < room; i++)
+		options->sack[cnt++] = pcb->recent[i];
+	options->sack_cnt = cnt;
+}
+
+/* ---- out of order ---- */
+
+static void run_remove(struct tcp_pcb *pcb, struct pkt *pkt)
+{
+	struct tcp_run *run = tcp_run(pkt);
+
+	list_remove(&pkt->link);
+	pcb->ooo_bytes -= run->end - run->seq;
+	pcb->ooo_memory -= run->memory;
+	if (pcb->run_hint == pkt)
+		pcb->run_hint = NULL;
+}
+
+static struct pkt *run_next(const struct tcp_pcb *pcb, struct list *link)
+{
+	return link->next == &pcb->runs ? NULL : pkt_from_link(link->next);
+}
+
+/* The link of the last run that begins at or before seq, or the list's head.
+ * Most segments belong where the one before them went, or at the end. */
+static struct list *find_run(struct tcp_pcb *pcb, uint32_t seq)
+{
+	struct list *link = pcb->run_hint ? &pcb->run_hint->link
+					  : pcb->runs.prev;
+	struct pkt *next;
+
+	while (link != &pcb->runs &&
+	       seq_after(tcp_run(pkt_from_link(link))->seq, seq))
+		link = link->prev;
+	while ((next = run_next(pcb, link)) &&
+	       seq_at_most(tcp_run(next)->seq, seq))
+		link = &next->link;
+	return link;
+}
+
+/* Bounded by twice the buffer: what arrived out of order must not take from
+ * others what was never granted. The highest run goes first, since it will be
+ * needed last; the peer sends again what SACK no longer reports (RFC 2018
+ * section 8). */
+static void prune(struct tcp_pcb *pcb)
+{
+	while (pcb->ooo_memory > 2 * (uint64_t)pcb->rcv_buf) {
+		struct pkt *pkt = pkt_from_link(pcb->runs.prev);
+		struct tcp_run *run = tcp_run(pkt);
+
+		pcb->table->counts.ooo_pruned++;
+		forget_recent(pcb, run->seq, run->end);
+		run_remove(pcb, pkt);
+		pkt_put(pkt);
+	}
+}
+
+/* Makes the packet, of which nothing is known yet, a run behind `where`. */
+static struct pkt *run_create(struct tcp_pcb *pcb, struct list *where,
+			      struct pkt *pkt, uint32_t seq, bool has_fin)
+{
+	struct tcp_run *run = tcp_run(pkt);
+
+	run->seq = seq;
+	run->end = seq + pkt->len + has_fin;
+	run->last_part = pkt;
+	run->memory = memory_of(pkt);
+	run->has_fin = has_fin;
+	list_insert_after(where, &pkt->link);
+	pcb->ooo_bytes += run->end - run->seq;
+	pcb->ooo_memory += run->memory;
+	return pkt;
+}
+
+/* Adds a packet that begins where the run ends. */
+static void run_append(struct tcp_pcb *pcb, struct tcp_run *run,
+		       struct pkt *pkt, bool has_fin)
+{
+	uint32_t len = pkt->len, memory = memory_of(pkt);
+
+	run->end += len + has_fin;
+	run->has_fin = has_fin;
+	pcb->ooo_bytes += len + has_fin;
+	if (join_small(run->last_part, pkt))
+		return;
+	run->last_part->next_part = pkt;
+	run->last_part = pkt;
+	run->memory += memory;
+	pcb->ooo_memory += memory;
+}
+
+/* The next run begins where this one ends. */
+static void run_join(struct tcp_pcb *pcb, struct tcp_run *run,
+		     struct pkt *next)
+{
+	struct tcp_run *other = tcp_run(next);
+	uint32_t bytes = other->end - other->seq, memory = other->memory;
+	struct pkt *last_part = other->last_part;
+
+	run->end = other->end;
+	run->has_fin = other->has_fin;
+	run->memory += memory;
+	run_remove(pcb, next);
+	pcb->ooo_bytes += bytes;
+	pcb->ooo_memory += memory;
+	run->last_part->next_part = next;
+	run->last_part = last_part;
+}
+
+/* What the runs behind `where` already have of [seq, end): those that are covered
+ * go, and the packet is cut where the first that reaches further begins. */
+static void resolve_overlap(struct tcp_pcb *pcb, struct list *where,
+			    struct pkt *pkt, uint32_t seq, bool *has_fin)
+{
+	uint32_t end = seq + pkt->len + *has_fin;
+	struct pkt *next;
+
+	while ((next = run_next(pcb, where)) &&
+	       seq_before(tcp_run(next)->seq, end)) {
+		struct tcp_run *run = tcp_run(next);
+
+		note_duplicate(pcb, run->seq, seq_min(run->end, end));
+		if (seq_after(run->end, end) ||
+		    (run->end == end && run->has_fin && !*has_fin)) {
+			pkt_trim(pkt, run->seq - seq);
+			*has_fin = false;
+			return;
+		}
+		run_remove(pcb, next);
+		pkt_put(next);
+	}
+}
+
+static void keep_out_of_order(struct tcp_pcb *pcb, struct pkt *pkt,
+			      uint32_t seq, bool has_fin)
+{
+	struct list *where = find_run(pcb, seq);
+	uint32_t end = seq + pkt->len + has_fin;
+	struct tcp_run *run = NULL;
+	struct pkt *head = NULL, *next;
+
+	if (where != &pcb->runs) {
+		head = pkt_from_link(where);
+		run = tcp_run(head);
+	}
+	if (run && seq_at_most(end, run->end)) {
+		note_duplicate(pcb, seq, end);
+		remember_recent(pcb, run);
+		pkt_put(pkt);
+		return;
+	}
+	if (run && run->has_fin && seq_at_most(run->end, end) &&
+	    seq_at_most(seq, run->end)) {
+		/* bytes behind a FIN: one of the two is a lie */
+		pkt_put(pkt);
+		return;
+	}
+	if (run && seq_before(seq, run->end)) {
+		note_duplicate(pcb, seq, run->end);
+		pkt_pull(pkt, MIN(run->end - seq, pkt->len));
+		seq = run->end;
+	}
+	resolve_overlap(pcb, where, pkt, seq, &has_fin);
+	if (run && run->end == seq)
+		run_append(pcb, run, pkt, has_fin);
+	else
+		head = run_create(pcb, where, pkt, seq, has_fin);
+	run = tcp_run(head);
+	next = run_next(pcb, &head->link);
+	if (next && tcp_run(next)->seq == run->end)
+		run_join(pcb, run, next);
+	pcb->run_hint = head;
+	remember_recent(pcb, run);
+	prune(pcb);
+}
+
+/* Runs that the bytes in order have reached become bytes in order. */
+static void drain_runs(struct tcp_pcb *pcb)
+{
+	while (!list_is_empty(&pcb->runs)) {
+		struct pkt *pkt = pkt_from_link(pcb->runs.next);
+		struct tcp_run run = *tcp_run(pkt);
+
+		if (seq_after(run.seq, pcb->rcv_nxt))
+			return;
+		run_remove(pcb, pkt);
+		forget_recent(pcb, run.seq, run.end);
+		if (seq_at_most(run.end, pcb->rcv_nxt)) {
+			note_duplicate(pcb, run.seq, run.end);
+			pkt_put(pkt);
+			continue;
+		}
+		if (run.seq != pcb->rcv_nxt) {
+			note_duplicate(pcb, run.seq, pcb->rcv_nxt);
+			pkt = cut_chain(pkt, pcb->rcv_nxt - run.seq);
+		}
+		append_parts(pcb, pkt);
+		pcb->rcv_nxt = run.end;
+		if (run.has_fin) {
+			take_fin(pcb);
+			return;
+		}
+	}
+}
+
+/* ---- segments ---- */
+
+/* Leaves of the segment only what is new and inside the window. False when that
+ * is nothing. */
+static bool trim_to_window(struct tcp_pcb *pcb, struct tcp_segment *in)
+{
+	uint32_t past, end = in->seq + in->len;
+
+	if (seq_before(in->seq, pcb->rcv_nxt)) {
+		past = pcb->rcv_nxt - in->seq;
+		note_duplicate(pcb, in->seq, seq_min(pcb->rcv_nxt, end));
+		if (past > in->len)
+			return false;
+		pkt_pull(in->pkt, past);
+		in->seq += past;
+		in->len -= past;
+	}
+	if (seq_after(end, pcb->rcv_edge)) {
+		uint32_t over = end - pcb->rcv_edge;
+
+		pcb->flags |= TF_ACK_NOW;
+		if (over > in->len)
+			return false;
+		pkt_trim(in->pkt, in->len - over);
+		in->len -= over;
+		in->flags &= (uint8_t)~WIRE_TCP_FIN;
+	}
+	return in->len || in->flags & WIRE_TCP_FIN;
+}
+
+/* RFC 9293 section 3.8.6.3: every second full segment at once, at the start every
+ * one, others after a while. */
+static void schedule_ack(struct tcp_pcb *pcb, uint32_t len, uint64_t now_ns)
+{
+	pcb->unacked_rcvd += len;
+	if (len > pcb->rcv_mss)
+		pcb->rcv_mss = MIN(len, pcb->mss);
+	if (pcb->unacked_rcvd >= 2 * pcb->rcv_mss ||
+	    pcb->flags & TF_QUICK_ACK) {
+		pcb->flags |= TF_ACK_NOW;
+	} else if (pcb->quick_acks_left) {
+		pcb->quick_acks_left--;
+		pcb->flags |= TF_ACK_NOW;
+	}
+	if (!(pcb->flags & TF_ACK_NOW))
+		tcp_timer_delay_ack(pcb, now_ns);
+}
+
+void tcp_rx_data(struct tcp_pcb *pcb, struct tcp_segment *in, uint64_t now_ns)
+{
+	struct pkt *pkt = in->pkt;
+	bool has_fin;
+
+	if (pcb->flags & TF_FIN_RCVD || !trim_to_window(pcb, in)) {
+		pcb->flags |= TF_ACK_NOW;
+		in->pkt = NULL;
+		pkt_put(pkt);
+		return;
+	}
+	in->pkt = NULL;
+	has_fin = in->flags & WIRE_TCP_FIN;
+	if (in->seq != pcb->rcv_nxt) {
+		/* RFC 5681 section 4.2: at once, for fast retransmit */
+		pcb->flags |= TF_ACK_NOW;
+		keep_out_of_order(pcb, pkt, in->seq, has_fin);
+		return;
+	}
+	pcb->rcv_nxt += in->len + has_fin;
+	append_parts(pcb, pkt);
+	if (has_fin)
+		take_fin(pcb);
+	if (!list_is_empty(&pcb->runs)) {
+		/* the gap may be closing: at once, too */
+		pcb->flags |= TF_ACK_NOW;
+		if (!has_fin)
+			drain_runs(pcb);
+	}
+	schedule_ack(pcb, in->len, now_ns);
+	tcp_event_raise(pcb, TCP_EV_READABLE);
+}
+
+/* ---- the window ---- */
+
+/* Receiver's side of silly window avoidance (RFC 9293 section 3.8.6.2.2): the
+ * edge moves by a worthwhile amount or not at all, and never back. */
+uint32_t tcp_rx_window(struct tcp_pcb *pcb)
+{
+	uint32_t room = pcb->rcv_buf > pcb->rcv_unread
+				? pcb->rcv_buf - pcb->rcv_unread
+				: 0;
+	uint32_t edge = pcb->rcv_nxt + room;
+	uint32_t worthwhile = MIN(pcb->rcv_buf / 2, pcb->mss);
+
+	if (seq_after(edge, pcb->rcv_edge) &&
+	    edge - pcb->rcv_edge >= worthwhile)
+		pcb->rcv_edge = edge;
+	return seq_after(pcb->rcv_edge, pcb->rcv_nxt)
+		       ? pcb->rcv_edge - pcb->rcv_nxt
+		       : 0;
+}
+
+uint32_t tcp_take(struct tcp_pcb *pcb, struct list *pkts)
+{
+	struct pkt *pkt;
+	uint32_t len = 0;
+
+	LIST_FOR_EACH(pkt, &pcb->rcv_queue, link)
+		len += pkt->len;
+	list_splice_back(pkts, &pcb->rcv_queue);
+	pcb->rcv_memory = 0;
+	return len;
+}
+
+bool tcp_at_end(const struct tcp_pcb *pcb)
+{
+	return pcb->flags & TF_FIN_RCVD && list_is_empty(&pcb->rcv_queue);
+}
+
+/* Dynamic right-sizing: a reader who takes, in one round trip, nearly all that
+ * the window lets in, is held up by the window. It then becomes twice what he
+ * took, so that the sender may double as slow start does. */
+static void tune_rcv_buf(struct tcp_pcb *pcb, uint32_t len, uint64_t now_ns)
+{
+	uint64_t wanted;
+
+	pcb->tune_taken += len;
+	if (now_ns - pcb->tune_start_ns < MAX(pcb->srtt_ns, NS_PER_MS))
+		return;
+	wanted = 2 * (uint64_t)pcb->tune_taken + 16 * (uint64_t)pcb->mss;
+	if (!(pcb->flags & TF_RCV_BUF_FIXED) && wanted > pcb->rcv_buf)
+		pcb->rcv_buf = (uint32_t)MIN(
+			wanted, (uint64_t)pcb->table->params.rcv_buf_max);
+	pcb->tune_start_ns = now_ns;
+	pcb->tune_taken = 0;
+}
+
+void tcp_recved(struct tcp_pcb *pcb, uint32_t len, uint64_t now_ns)
+{
+	uint32_t room, window, step;
+
+	INVARIANT(len <= pcb->rcv_unread, "more read than was received");
+	pcb->rcv_unread -= len;
+	if (!tcp_is_synchronised(pcb) || pcb->flags & TF_FIN_RCVD)
+		return;
+	tune_rcv_buf(pcb, len, now_ns);
+	room = pcb->rcv_buf - MIN(pcb->rcv_unread, pcb->rcv_buf);
+	window = seq_after(pcb->rcv_edge, pcb->rcv_nxt)
+			 ? pcb->rcv_edge - pcb->rcv_nxt
+			 : 0;
+	/* tell the peer when it gains a lot, or when it may be stuck */
+	step = window < 2 * pcb->mss ? MIN(pcb->rcv_buf / 2, pcb->mss)
+				     : pcb->rcv_buf / 2;
+	if (room >= window + step)
+		tcp_out_ack(pcb, now_ns);
+}
+
+void tcp_rx_free(struct tcp_pcb *pcb)
+{
+	pkt_put_list(&pcb->rcv_queue);
+	pkt_put_list(&pcb->runs);
+	pcb->ooo_bytes = pcb->ooo_memory = 0;
+	pcb->run_hint = NULL;
+	pcb->recent_cnt = 0;
+}

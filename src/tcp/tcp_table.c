@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Who has which four-tuple. Connections hang in buckets by a seeded hash of the
+ * whole key. When there are more of them than buckets the table doubles, and
+ * moves a few buckets with each insertion, so that no single segment pays for it.
+ * Listeners hang by local port.
+ */
+#include "tcp/tcp_priv.h"
+
+#include <errno.h>
+
+enum { FIRST_BUCKETS = 64, MOVED_AT_ONCE = 4 };
+
+static uint64_t hash_of(const struct tcp_table *table,
+			const struct flow_key *key)
+{
+	return flow_key_hash(key, table->hash_seed);
+}
+
+static struct tcp_pcb *find_in(struct tcp_pcb *pcb, const struct flow_key *key)
+{
+	while (pcb && !flow_key_eq(&pcb->key, key))
+		pcb = pcb->hash_next;
+	return pcb;
+}
+
+struct tcp_pcb *tcp_table_find(struct tcp_table *table,
+			       const struct flow_key *key)
+{
+	uint64_t hash = hash_of(table, key);
+	struct tcp_pcb *pcb = NULL;
+
+	if (LIKELY(table->buckets != NULL))
+		pcb = find_in(table->buckets[hash & (table->bucket_cnt - 1)],
+			      key);
+	if (UNLIKELY(!pcb && table->old_buckets))
+		pcb = find_in(table->old_buckets[hash &
+						 (table->old_bucket_cnt - 1)],
+			      key);
+	return pcb;
+}
+
+static void hang(struct tcp_table *table, struct tcp_pcb *pcb)
+{
+	uint64_t hash = hash_of(table, &pcb->key);
+	struct tcp_pcb **bucket =
+		&table->buckets[hash & (table->bucket_cnt - 1)];
+
+	pcb->hash_next = *bucket;
+	*bucket = pcb;
+}
+
+static void free_old_buckets(struct tcp_table *table)
+{
+	table->ops->release(table->ctx, table->old_buckets,
+			    table->old_bucket_cnt * sizeof(struct tcp_pcb *));
+	table->old_buckets = NULL;
+}
+
+static void move_some(struct tcp_table *table)
+{
+	for (int i = 0; i < MOVED_AT_ONCE; i++) {
+		struct tcp_pcb *pcb, *following;
+
+		if (table->old_next == table->old_bucket_cnt) {
+			free_old_buckets(table);
+			return;
+		}
+		pcb = table->old_buckets[table->old_next];
+		table->old_buckets[table->old_next++] = NULL;
+		for (; pcb; pcb = following) {
+			following = pcb->hash_next;
+			hang(table, pcb);
+		}
+	}
+}
+
+/* Without memory the table stays as it is, only more crowded. */
+static int grow(struct tcp_table *table)
+{
+	uint32_t cnt = table->bucket_cnt ? 2 * table->bucket_cnt
+					 : FIRST_BUCKETS;
+	struct tcp_pcb **buckets = table->ops->alloc(
+		table->ctx, cnt * sizeof(struct tcp_pcb *));
+
+	if (!buckets)
+		return table->buckets ? 0 : -ENOMEM;
+	if (table->buckets) {
+		table->old_buckets = table->buckets;
+		table->old_bucket_cnt = table->bucket_cnt;
+		table->old_next = 0;
+	}
+	table->buckets = buckets;
+	table->bucket_cnt = cnt;
+	return 0;
+}
+
+int tcp_table_insert(struct tcp_table *table, struct tcp_pcb *pcb)
+{
+	int rc;
+
+	if (table->old_buckets)
+		move_some(table);
+	if (table->hashed_cnt >= table->bucket_cnt && !table->old_buckets) {
+		rc = grow(table);
+		if (rc)
+			return rc;
+	}
+	hang(table, pcb);
+	pcb->flags |= TF_HASHED;
+	table->hashed_cnt++;
+	return 0;
+}
+
+static bool unhang(struct tcp_pcb **bucket, struct tcp_pcb *pcb)
+{
+	for (; *bucket; bucket = &(*bucket)->hash_next) {
+		if (*bucket == pcb) {
+			*bucket = pcb->hash_next;
+			return true;
+		}
+	}
+	return false;
+}
+
+void tcp_table_remove(struct tcp_table *table, struct tcp_pcb *pcb)
+{
+	uint64_t hash = hash_of(table, &pcb->key);
+
+	if (!(pcb->flags & TF_HASHED))
+		return;
+	if (!unhang(&table->buckets[hash & (table->bucket_cnt - 1)], pcb) &&
+	    table->old_buckets)
+		unhang(&table->old_buckets[hash & (table->old_bucket_cnt - 1)],
+		       pcb);
+	pcb->flags &= ~TF_HASHED;
+	table->hashed_cnt--;
+}
+
+void tcp_table_free_buckets(struct tcp_table *table)
+{
+	if (table->old_buckets)
+		free_old_buckets(table);
+	if (table->buckets)
+		table->ops->release(table->ctx, table->buckets,
+				    table->bucket_cnt *
+					    sizeof(struct tcp_pcb *));
+}
+
+/* One that is bound to the very address goes before a wildcard. */
+struct tcp_listener *tcp_table_find_listener(struct tcp_table *table,
+					     const struct flow_key *key)
+{
+	struct list *bucket = &table->listeners[be16toh(key->local_port) %
+						TCP_LISTEN_BUCKETS];
+	struct tcp_listener *listener, *wildcard = NULL;
+
+	LIST_FOR_EACH(listener, bucket, link) {
+		const struct flow_key *own = &listener->pcb->key;
+
+		if (own->local_port != key->local_port)
+			continue;
+		if (ip_addr_eq(&own->local, &key->local))
+			return listener;
+		if (ip_addr_is_any(&own->local) &&
+		    (!ip_addr_is_v4(&own->local) ||
+		     ip_addr_is_v4(&key->local)))
+			wildcard = listener;
+	}
+	return wildcard;
+}

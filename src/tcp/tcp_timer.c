@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The timers of a connection. It has several deadlines and one timer in the
+ * wheel, which is armed no later than the earliest of them. A deadline that moves
+ * further away, as with every segment acknowledged, costs one store: the timer
+ * fires at the old time, finds nothing due, and is set again.
+ */
+#include "tcp/tcp_priv.h"
+
+#include <errno.h>
+
+static uint64_t earliest(uint64_t a_ns, uint64_t b_ns)
+{
+	if (!a_ns || !b_ns)
+		return a_ns | b_ns;
+	return MIN(a_ns, b_ns);
+}
+
+void tcp_timer_update(struct tcp_pcb *pcb)
+{
+	uint64_t at_ns = earliest(earliest(pcb->rtx_at_ns, pcb->delack_at_ns),
+				  earliest(pcb->keep_at_ns, pcb->state_at_ns));
+
+	at_ns = earliest(at_ns, pcb->cork_ns);
+	if (!at_ns || (timer_is_pending(&pcb->timer) && pcb->armed_ns <= at_ns))
+		return;
+	pcb->armed_ns = at_ns;
+	timer_set(pcb->table->wheel, &pcb->timer, at_ns);
+}
+
+void tcp_timer_stop(struct tcp_pcb *pcb)
+{
+	pcb->rtx_at_ns = pcb->delack_at_ns = 0;
+	pcb->keep_at_ns = pcb->state_at_ns = pcb->cork_ns = 0;
+	pcb->rtx_kind = RTX_NONE;
+	timer_cancel(pcb->table->wheel, &pcb->timer);
+}
+
+static void set_rtx(struct tcp_pcb *pcb, enum tcp_rtx_kind kind, uint64_t at_ns)
+{
+	pcb->rtx_kind = (uint8_t)kind;
+	pcb->rtx_at_ns = at_ns;
+	tcp_timer_update(pcb);
+}
+
+void tcp_timer_rearm_rtx(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	uint64_t rto_ns = tcp_rto_ns(pcb), probe_ns;
+
+	if (pcb->snd_una == pcb->snd_nxt) {
+		/* RFC 9293 section 3.8.6.1: what waits for a window must not
+		 * wait for ever */
+		if (pcb->snd_end != pcb->snd_nxt && tcp_may_send(pcb)) {
+			if (pcb->rtx_kind != RTX_PERSIST)
+				set_rtx(pcb, RTX_PERSIST, now_ns + rto_ns);
+			return;
+		}
+		pcb->rtx_kind = RTX_NONE;
+		pcb->rtx_at_ns = 0;
+		return;
+	}
+	probe_ns = tcp_tlp_timeout_ns(pcb);
+	if (probe_ns && probe_ns < rto_ns)
+		set_rtx(pcb, RTX_PROBE, now_ns + probe_ns);
+	else
+		set_rtx(pcb, RTX_TIMEOUT, now_ns + rto_ns);
+}
+
+void tcp_timer_set_reorder(struct tcp_pcb *pcb, uint64_t at_ns)
+{
+	set_rtx(pcb, RTX_REORDER, at_ns);
+}
+
+void tcp_timer_delay_ack(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	if (pcb->delack_at_ns)
+		return;
+	pcb->delack_at_ns = now_ns + pcb->table->params.delayed_ack_ns;
+	tcp_timer_update(pcb);
+}
+
+void tcp_timer_restart_keepalive(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	pcb->probes = 0;
+	if (!(pcb->flags & TF_KEEPALIVE) || !tcp_is_synchronised(pcb)) {
+		pcb->keep_at_ns = 0;
+		return;
+	}
+	pcb->keep_at_ns = now_ns + pcb->keep_idle_ns;
+	tcp_timer_update(pcb);
+}
+
+/* Whether waiting has gone on for longer than the connection may last. */
+static bool has_given_up(const struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	const struct tcp_params *params = &pcb->table->params;
+	uint8_t retries = params->retries;
+
+	if (pcb->flags & TF_ORPHAN)
+		retries = MIN(retries, params->orphan_retries);
+	if (pcb->user_timeout_ns)
+		return now_ns - pcb->progress_ns >= pcb->user_timeout_ns;
+	return pcb->backoff >= retries;
+}
+
+/* Never beyond the moment at which the user timeout (RFC 5482) ends it all. */
+static uint64_t not_past_user_timeout(const struct tcp_pcb *pcb,
+				      uint64_t at_ns)
+{
+	if (!pcb->user_timeout_ns)
+		return at_ns;
+	return MIN(at_ns, pcb->progress_ns + pcb->user_timeout_ns);
+}
+
+static void on_syn_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	const struct tcp_params *params = &pcb->table->params;
+	uint8_t retries = pcb->flags & TF_PASSIVE ? params->synack_retries
+						  : params->syn_retries;
+	bool is_over = pcb->user_timeout_ns ? has_given_up(pcb, now_ns)
+					    : pcb->backoff >= retries;
+
+	if (is_over) {
+		tcp_pcb_die(pcb, -ETIMEDOUT);
+		return;
+	}
+	pcb->backoff++;
+	pcb->flags |= TF_CWND_LIMITED;
+	tcp_out_syn(pcb, now_ns);
+	set_rtx(pcb, RTX_TIMEOUT,
+		not_past_user_timeout(pcb, now_ns + tcp_rto_ns(pcb)));
+}
+
+static void on_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	if (pcb->state == TCP_SYN_SENT || pcb->state == TCP_SYN_RCVD) {
+		on_syn_timeout(pcb, now_ns);
+		return;
+	}
+	if (has_given_up(pcb, now_ns)) {
+		tcp_pcb_die(pcb, -ETIMEDOUT);
+		return;
+	}
+	pcb->table->counts.rto_fired++;
+	pcb->has_tlp = false;
+	tcp_recovery_on_timeout(pcb, now_ns);
+	/* RFC 6298 section 5.5 */
+	if (pcb->backoff < UINT8_MAX)
+		pcb->backoff++;
+	if (!list_is_empty(&pcb->lost))
+		tcp_out_resend(pcb, tcp_seg_pkt(pcb->lost.next), now_ns);
+	set_rtx(pcb, RTX_TIMEOUT,
+		not_past_user_timeout(pcb, now_ns + tcp_rto_ns(pcb)));
+}
+
+/* RFC 9293 section 3.8.6.1: probed as long as the peer answers at all. */
+static void on_persist(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	const struct tcp_params *params = &pcb->table->params;
+	bool is_silent;
+
+	/* The window may have opened without our noticing the whole of it. */
+	tcp_out_push(pcb, now_ns);
+	if (pcb->rtx_kind != RTX_PERSIST)
+		return;
+	is_silent = pcb->probes >= params->retries ||
+		    (pcb->flags & TF_ORPHAN &&
+		     pcb->probes >= params->orphan_retries);
+	if (pcb->user_timeout_ns)
+		is_silent = pcb->probes &&
+			    now_ns - MAX(pcb->last_rcvd_ns, pcb->progress_ns) >=
+				    pcb->user_timeout_ns;
+	if (is_silent) {
+		tcp_pcb_die(pcb, -ETIMEDOUT);
+		return;
+	}
+	pcb->probes++;
+	if (pcb->backoff < UINT8_MAX)
+		pcb->backoff++;
+	pcb->table->counts.persist_probes++;
+	tcp_out_probe(pcb, now_ns);
+	set_rtx(pcb, RTX_PERSIST, now_ns + tcp_rto_ns(pcb));
+}
+
+static void on_rtx(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	enum tcp_rtx_kind kind = pcb->rtx_kind;
+
+	pcb->rtx_at_ns = 0;
+	switch (kind) {
+	case RTX_NONE:
+		break;
+	case RTX_TIMEOUT:
+		on_timeout(pcb, now_ns);
+		break;
+	case RTX_PROBE:
+		tcp_tlp_fire(pcb, now_ns);
+		break;
+	case RTX_REORDER:
+		tcp_rack_on_timeout(pcb, now_ns);
+		break;
+	case RTX_PERSIST:
+		on_persist(pcb, now_ns);
+		break;
+	}
+}
+
+/* RFC 9293 section 3.8.4. Silent while data is outstanding, whose own timer then
+ * finds out. */
+static void on_keepalive(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	uint64_t idle_ns = now_ns - pcb->last_rcvd_ns;
+	bool is_dead = pcb->probes >= pcb->keep_probes;
+
+	if (pcb->snd_una != pcb->snd_nxt || idle_ns < pcb->keep_idle_ns) {
+		pcb->probes = 0;
+		pcb->keep_at_ns = MAX(now_ns + 1, pcb->last_rcvd_ns +
+							  pcb->keep_idle_ns);
+		if (pcb->snd_una != pcb->snd_nxt)
+			pcb->keep_at_ns = now_ns + pcb->keep_idle_ns;
+		return;
+	}
+	if (pcb->user_timeout_ns)
+		is_dead = pcb->probes && idle_ns >= pcb->user_timeout_ns;
+	if (is_dead) {
+		tcp_out_reset(pcb, now_ns);
+		tcp_pcb_die(pcb, -ETIMEDOUT);
+		return;
+	}
+	pcb->probes++;
+	pcb->table->counts.keepalive_probes++;
+	tcp_out_probe(pcb, now_ns);
+	pcb->keep_at_ns = now_ns + pcb->keep_interval_ns;
+}
+
+static bool take_due(uint64_t *at_ns, uint64_t now_ns)
+{
+	if (!*at_ns || *at_ns > now_ns)
+		return false;
+	*at_ns = 0;
+	return true;
+}
+
+static void fire(struct timer *timer, uint64_t now_ns)
+{
+	struct tcp_pcb *pcb = CONTAINER_OF(timer, struct tcp_pcb, timer);
+
+	if (take_due(&pcb->state_at_ns, now_ns)) {
+		/* FIN_WAIT_2 without owner has lasted too long */
+		tcp_pcb_to_time_wait(pcb, now_ns);
+		return;
+	}
+	if (take_due(&pcb->delack_at_ns, now_ns))
+		tcp_out_ack(pcb, now_ns);
+	if (take_due(&pcb->cork_ns, now_ns)) {
+		pcb->flags |= TF_CORK_TIMER;
+		tcp_out_push(pcb, now_ns);
+		pcb->flags &= ~TF_CORK_TIMER;
+	}
+	if (pcb->rtx_at_ns && pcb->rtx_at_ns <= now_ns)
+		on_rtx(pcb, now_ns);
+	if (pcb->state != TCP_CLOSED && take_due(&pcb->keep_at_ns, now_ns))
+		on_keepalive(pcb, now_ns);
+	/* each of them may have ended the connection, which stops the timer for
+	 * good; a dead pcb is freed only by tcp_event_next */
+	if (pcb->state != TCP_CLOSED)
+		tcp_timer_update(pcb);
+}
+
+void tcp_timer_init(struct tcp_pcb *pcb)
+{
+	timer_init(&pcb->timer, fire);
+}

@@ -1,0 +1,634 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The simulated network of sim.h. */
+#include "tests/engine/sim.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "pkt/wire.h"
+#include "tcp/tcp_seq.h"
+#include "tests/support/test.h"
+
+enum {
+	RX_BUF_SIZE = 2048,
+	RX_HEADROOM = 64,
+	MTU = 1500,
+	SERVER_PORT = 80,
+	FIRST_CLIENT_PORT = 10000,
+};
+
+#define SIM_CHECK(sim, cond)                                                 \
+	do {                                                                 \
+		if (!(cond))                                                 \
+			FAIL("seed %" PRIu64 " at %" PRIu64 " ns: not so: %s", \
+			     (sim)->seed, (sim)->now_ns, #cond);             \
+	} while (0)
+
+static uint8_t stream_byte(uint8_t mark, uint64_t offset)
+{
+	return (uint8_t)(offset * 7 + (offset >> 8) * 13 + (offset >> 16) +
+			 mark);
+}
+
+/* ---- frames: IP packets in counted bytes ---- */
+
+static bool frame_mark(void *ctx UNUSED, void *frame)
+{
+	struct impair_bytes *bytes = frame;
+
+	return impair_mark_ip(bytes->data, bytes->len);
+}
+
+static void capture(struct sim *sim, const uint8_t *data, size_t len)
+{
+	if (sim->capture)
+		SIM_CHECK(sim, pcap_write(&sim->pcap, sim->now_ns, data,
+					  len) == 0);
+}
+
+static int capture_write(void *ctx, const void *data, size_t len)
+{
+	return fwrite(data, 1, len, ctx) == len ? 0 : -1;
+}
+
+static struct impair_ops frame_ops;
+
+/* ---- the engine's ops ---- */
+
+static struct pkt *take_pkt(struct pkt_pool *pool, uint32_t buf_size)
+{
+	if (!pool->free)
+		CHECK(pkt_pool_grow(pool, 64, buf_size) == 0);
+	return pkt_alloc(pool);
+}
+
+/* Never beyond what the peer has granted. */
+static void check_window(struct sim_host *host, const struct tcp_out *out)
+{
+	const struct wire_tcp *header = (const void *)out->header;
+	uint32_t end = be32toh(header->seq) + out->data_len;
+	struct sim_conn *conn;
+	struct tcp_info info;
+
+	if (!out->data_len)
+		return;
+	LIST_FOR_EACH(conn, &host->peer->conns, link) {
+		const struct flow_key *key;
+
+		if (!conn->pcb)
+			continue;
+		key = tcp_key(conn->pcb);
+		if (key->local_port != out->key->remote_port ||
+		    key->remote_port != out->key->local_port)
+			continue;
+		tcp_get_info(conn->pcb, &info);
+		if (info.state >= TCP_ESTABLISHED)
+			SIM_CHECK(host->sim, seq_at_most(end, info.rcv_edge));
+	}
+}
+
+static size_t put_payload(uint8_t *to, const struct tcp_out *out)
+{
+	struct pkt *pkt = out->data;
+	size_t len = 0;
+
+	for (uint32_t i = 0; i < out->data_cnt; i++) {
+		memcpy(to + len, pkt->data, pkt->len);
+		len += pkt->len;
+		pkt = pkt_from_link(pkt->link.next);
+	}
+	CHECK_EQ(len, out->data_len);
+	return len;
+}
+
+static void send_packet(struct sim_host *host, const uint8_t *packet,
+			size_t len)
+{
+	struct sim *sim = host->sim;
+
+	host->segments++;
+	capture(sim, packet, len);
+	if (host->loses && host->loses(host, packet, len, host->loses_ctx))
+		return;
+	if (host->sees)
+		host->sees(host, packet, len, host->sees_ctx);
+	impair_send(host->out, sim->now_ns, impair_bytes_create(packet, len),
+		    len);
+}
+
+static void sim_emit(void *ctx, struct tcp_pcb *pcb UNUSED,
+		     const struct tcp_out *out)
+{
+	struct sim_host *host = ctx;
+	uint8_t packet[65536];
+	struct wire_ip ip = {
+		.src = out->key->local,
+		.dst = out->key->remote,
+		.proto = WIRE_PROTO_TCP,
+		.tos = out->ecn,
+		.ttl = 64,
+		.payload_len = (uint16_t)(out->header_len + out->data_len),
+	};
+	size_t len = wire_build_ip(packet, &ip, host->ip_id++);
+
+	SIM_CHECK(host->sim, out->segment_size == 0);
+	check_window(host, out);
+	host->retransmissions += out->is_retransmission;
+	memcpy(packet + len, out->header, out->header_len);
+	len += out->header_len;
+	len += put_payload(packet + len, out);
+	SIM_CHECK(host->sim, len <= host->path.mtu);
+	send_packet(host, packet, len);
+}
+
+static void *sim_alloc(void *ctx, size_t size)
+{
+	struct sim_host *host = ctx;
+
+	host->memory += size;
+	return calloc(1, size);
+}
+
+static void sim_release(void *ctx, void *mem, size_t size)
+{
+	struct sim_host *host = ctx;
+
+	host->memory -= size;
+	free(mem);
+}
+
+static bool sim_path(void *ctx, const struct flow_key *key UNUSED,
+		     struct tcp_path *path_out)
+{
+	struct sim_host *host = ctx;
+
+	*path_out = host->path;
+	return true;
+}
+
+static const struct tcp_ops sim_ops = {
+	.emit = sim_emit,
+	.alloc = sim_alloc,
+	.release = sim_release,
+	.path = sim_path,
+};
+
+/* ---- applications ---- */
+
+static struct sim_conn *conn_create(struct sim_host *host, struct tcp_pcb *pcb,
+				    const struct sim_app *app, bool is_client)
+{
+	struct sim_conn *conn = calloc(1, sizeof(*conn));
+	const struct flow_key *key = tcp_key(pcb);
+	__be16 client_port = is_client ? key->local_port : key->remote_port;
+
+	CHECK(conn != NULL);
+	conn->host = host;
+	conn->pcb = pcb;
+	conn->app = *app;
+	conn->is_client = is_client;
+	conn->out_mark = (uint8_t)(2 * be16toh(client_port) + is_client);
+	conn->in_mark = (uint8_t)(2 * be16toh(client_port) + !is_client);
+	list_init(&conn->unread);
+	list_push_back(&host->conns, &conn->link);
+	tcp_set_user(pcb, conn);
+	if (app->nodelay)
+		tcp_set_nodelay(pcb, true, host->sim->now_ns);
+	return conn;
+}
+
+static void check_bytes(struct sim_conn *conn, const struct pkt *pkt)
+{
+	for (uint32_t i = 0; i < pkt->len; i++)
+		SIM_CHECK(conn->host->sim,
+			  pkt->data[i] == stream_byte(conn->in_mark,
+						      conn->received + i));
+	conn->received += pkt->len;
+}
+
+/* Up to `limit` bytes of what was taken. */
+static void read_some(struct sim_conn *conn, uint32_t limit)
+{
+	uint32_t done = 0;
+
+	while (!list_is_empty(&conn->unread) && done < limit) {
+		struct pkt *pkt = pkt_from_link(conn->unread.next);
+
+		list_remove(&pkt->link);
+		check_bytes(conn, pkt);
+		done += pkt->len;
+		pkt_put(pkt);
+	}
+	conn->unread_len -= done;
+	conn->done_ns = conn->host->sim->now_ns;
+	if (conn->pcb)
+		tcp_recved(conn->pcb, done, conn->host->sim->now_ns);
+}
+
+static void app_read(struct sim_conn *conn)
+{
+	struct sim *sim = conn->host->sim;
+
+	if (!conn->pcb || conn->is_gone)
+		return;
+	if (conn->app.read_size) {
+		if (!conn->next_read_ns)
+			conn->next_read_ns = sim->now_ns;
+		if (sim->now_ns < conn->next_read_ns)
+			return;
+		conn->next_read_ns = sim->now_ns + conn->app.read_every_ns;
+	}
+	conn->unread_len += tcp_take(conn->pcb, &conn->unread);
+	if (conn->unread_len)
+		read_some(conn, conn->app.read_size ? conn->app.read_size
+						    : UINT32_MAX);
+	if (tcp_at_end(conn->pcb) && !conn->unread_len)
+		conn->has_end = true;
+}
+
+static bool write_one(struct sim_conn *conn)
+{
+	struct sim_host *host = conn->host;
+	uint32_t len = tcp_sndbuf(conn->pcb);
+	struct pkt *pkt;
+
+	len = MIN(len, conn->app.write_size ? conn->app.write_size
+					    : tcp_mss(conn->pcb));
+	len = (uint32_t)MIN((uint64_t)len, conn->app.to_send - conn->sent);
+	if (!len)
+		return false;
+	pkt = take_pkt(&host->tx_pool, RX_BUF_SIZE);
+	len = MIN(len, pkt_tailroom(pkt));
+	pkt_append(pkt, len);
+	for (uint32_t i = 0; i < len; i++)
+		pkt->data[i] = stream_byte(conn->out_mark, conn->sent + i);
+	SIM_CHECK(host->sim, tcp_write(conn->pcb, pkt) == 0);
+	conn->sent += len;
+	return true;
+}
+
+void sim_close(struct sim_conn *conn)
+{
+	pkt_put_list(&conn->unread);
+	conn->unread_len = 0;
+	if (!conn->pcb)
+		return;
+	tcp_close(conn->pcb, conn->host->sim->now_ns);
+	conn->pcb = NULL;
+}
+
+static void app_write(struct sim_conn *conn)
+{
+	uint64_t now_ns = conn->host->sim->now_ns;
+
+	if (!conn->pcb || !conn->is_connected || conn->error)
+		return;
+	while (write_one(conn))
+		;
+	tcp_output(conn->pcb, now_ns);
+	if (conn->app.abort_after && conn->sent >= conn->app.abort_after) {
+		pkt_put_list(&conn->unread);
+		tcp_abort(conn->pcb, now_ns);
+		conn->pcb = NULL;
+		conn->was_aborted = true;
+		return;
+	}
+	if (conn->sent == conn->app.to_send && !conn->app.stays_open &&
+	    !conn->is_shut && (!conn->app.closes_last || conn->has_end)) {
+		conn->is_shut = true;
+		SIM_CHECK(conn->host->sim, tcp_shutdown(conn->pcb, now_ns) == 0);
+	}
+	if (conn->is_shut && conn->has_end)
+		sim_close(conn);
+}
+
+static void accept_all(struct sim_host *host)
+{
+	struct tcp_pcb *pcb;
+
+	while ((pcb = tcp_accept(host->listener))) {
+		struct sim_conn *conn = conn_create(host, pcb,
+						    &host->accept_app, false);
+
+		conn->is_connected = true;
+		conn->connected_ns = host->sim->now_ns;
+		app_read(conn);
+		app_write(conn);
+	}
+}
+
+static void on_event(struct sim_host *host, const struct tcp_event *event)
+{
+	struct sim_conn *conn = event->user;
+
+	if (event->pcb == host->listener) {
+		if (event->what & TCP_EV_ACCEPT)
+			accept_all(host);
+		return;
+	}
+	if (event->what & TCP_EV_GONE) {
+		conn->is_gone = true;
+		return;
+	}
+	SIM_CHECK(host->sim, conn->pcb == event->pcb);
+	if (event->what & TCP_EV_CONNECTED) {
+		conn->is_connected = true;
+		conn->connected_ns = host->sim->now_ns;
+	}
+	if (event->what & TCP_EV_READABLE)
+		app_read(conn);
+	if (event->what & TCP_EV_ERROR) {
+		conn->error = tcp_error(conn->pcb);
+		sim_close(conn);
+		return;
+	}
+	app_write(conn);
+}
+
+static void drain_events(struct sim_host *host)
+{
+	struct tcp_event event;
+
+	while (tcp_event_next(host->table, &event))
+		on_event(host, &event);
+}
+
+/* Slow readers whose time has come; when the next one's comes. */
+static uint64_t run_readers(struct sim_host *host)
+{
+	uint64_t next_ns = UINT64_MAX, now_ns = host->sim->now_ns;
+	struct sim_conn *conn;
+
+	LIST_FOR_EACH(conn, &host->conns, link) {
+		if (!conn->pcb || !conn->app.read_size || !conn->next_read_ns)
+			continue;
+		if (now_ns >= conn->next_read_ns) {
+			app_read(conn);
+			app_write(conn);
+		}
+		if (conn->pcb && !conn->has_end)
+			next_ns = MIN(next_ns, conn->next_read_ns);
+	}
+	return next_ns;
+}
+
+/* ---- invariants ---- */
+
+static void check_conn(struct sim *sim, const struct sim_conn *conn)
+{
+	struct tcp_info i;
+
+	tcp_get_info(conn->pcb, &i);
+	if (i.state < TCP_ESTABLISHED || i.state == TCP_TIME_WAIT)
+		return;
+	SIM_CHECK(sim, seq_at_most(i.snd_una, i.snd_nxt));
+	SIM_CHECK(sim, seq_at_most(i.snd_nxt, i.snd_end));
+	SIM_CHECK(sim, i.in_flight <= i.snd_nxt - i.snd_una);
+	SIM_CHECK(sim, i.snd_nxt == i.snd_end || i.snd_end != i.snd_una);
+	/* what is unacknowledged or waits for the window has a timer */
+	SIM_CHECK(sim, i.snd_una == i.snd_nxt || i.has_timer);
+	SIM_CHECK(sim, i.snd_nxt == i.snd_end || i.has_timer);
+	SIM_CHECK(sim, i.cwnd >= 1);
+	/* memory: out of order at most twice the buffer and one packet */
+	SIM_CHECK(sim, i.ooo_memory <= 2 * i.rcv_buf + 4096);
+	SIM_CHECK(sim, i.rcv_unread <= i.rcv_buf + 65536);
+	SIM_CHECK(sim, seq_at_most(i.rcv_nxt, i.rcv_edge + 1));
+}
+
+static void check_invariants(struct sim_host *host)
+{
+	struct sim_conn *conn;
+
+	LIST_FOR_EACH(conn, &host->conns, link)
+		if (conn->pcb)
+			check_conn(host->sim, conn);
+}
+
+/* ---- the world ---- */
+
+static void host_init(struct sim *sim, int index,
+		      const struct tcp_params *params,
+		      const struct impair_params *link)
+{
+	struct sim_host *host = &sim->host[index];
+	uint8_t addr[4] = { 10, 0, 0, (uint8_t)(index + 1) };
+	struct tcp_params own = *params;
+	__be32 word;
+
+	memcpy(&word, addr, sizeof(word));
+	host->sim = sim;
+	host->peer = &sim->host[!index];
+	host->addr = ip_addr_from_v4(word);
+	host->path.mtu = MTU;
+	own.secret.word[0] = rand_u64(&sim->rand);
+	own.secret.word[1] = rand_u64(&sim->rand);
+	list_init(&host->conns);
+	pkt_pool_init(&host->rx_pool, RX_HEADROOM);
+	pkt_pool_init(&host->tx_pool, 0);
+	pkt_pool_init(&host->borrowers, 0);
+	CHECK(pkt_pool_grow(&host->borrowers, 4096, 0) == 0);
+	timer_wheel_init(&host->wheel, sim->now_ns);
+	host->table = tcp_table_create(&own, &sim_ops, host, &host->wheel,
+				       &host->borrowers);
+	CHECK(host->table != NULL);
+	host->out = impair_create(link, rand_u64(&sim->rand), &frame_ops, host);
+	CHECK(host->out != NULL);
+}
+
+void sim_init(struct sim *sim, uint64_t seed, const struct tcp_params *params,
+	      const struct impair_params link[2])
+{
+	const char *file = getenv("SIM_PCAP");
+
+	memset(sim, 0, sizeof(*sim));
+	sim->seed = seed;
+	rand_init(&sim->rand, seed);
+	/* a virtual clock that begins anywhere, so that wrapping is seen */
+	sim->now_ns = NS_PER_SEC +
+		      rand_below(&sim->rand, UINT64_C(1) << 53);
+	frame_ops = impair_bytes_ops;
+	frame_ops.mark = frame_mark;
+	if (file && (sim->capture = fopen(file, "w")))
+		CHECK(pcap_writer_init(&sim->pcap, PCAP_RAW_IP, 65536,
+				       capture_write, sim->capture) == 0);
+	for (int i = 0; i < 2; i++)
+		host_init(sim, i, params, &link[i]);
+}
+
+static void host_finish(struct sim_host *host, bool may_be_open)
+{
+	struct sim *sim = host->sim;
+	struct sim_conn *conn, *following;
+
+	LIST_FOR_EACH_SAFE(conn, following, &host->conns, link) {
+		SIM_CHECK(sim, may_be_open || !conn->pcb);
+		sim_close(conn);
+	}
+	if (host->listener)
+		tcp_close(host->listener, sim->now_ns);
+	drain_events(host);
+	if (!may_be_open)
+		SIM_CHECK(sim, tcp_pcb_cnt(host->table) == 0);
+	tcp_table_destroy(host->table);
+	SIM_CHECK(sim, host->memory == 0);
+	SIM_CHECK(sim, timer_wheel_pending_cnt(&host->wheel) == 0);
+	LIST_FOR_EACH_SAFE(conn, following, &host->conns, link)
+		free(conn);
+	impair_destroy(host->out);
+	SIM_CHECK(sim, pkt_pool_destroy(&host->rx_pool) == 0);
+	SIM_CHECK(sim, pkt_pool_destroy(&host->tx_pool) == 0);
+	SIM_CHECK(sim, pkt_pool_destroy(&host->borrowers) == 0);
+}
+
+void sim_finish(struct sim *sim, bool may_be_open)
+{
+	if (!may_be_open) {
+		/* whatever still travels, and TIME_WAIT */
+		sim_run(sim, sim->now_ns + 400 * NS_PER_SEC);
+		for (int i = 0; i < 2; i++)
+			SIM_CHECK(sim, tcp_time_wait_cnt(sim->host[i].table) ==
+					       0);
+	}
+	for (int i = 0; i < 2; i++)
+		host_finish(&sim->host[i], may_be_open);
+	if (sim->capture)
+		fclose(sim->capture);
+}
+
+void sim_listen(struct sim *sim, const struct sim_app *app)
+{
+	struct sim_host *host = &sim->host[1];
+
+	host->accept_app = *app;
+	host->listener = tcp_new(host->table);
+	CHECK(host->listener != NULL);
+	CHECK_EQ(tcp_bind(host->listener, &host->addr, htobe16(SERVER_PORT)),
+		 0);
+	CHECK_EQ(tcp_listen(host->listener, 1024), 0);
+}
+
+struct sim_conn *sim_connect(struct sim *sim, const struct sim_app *app)
+{
+	struct sim_host *host = &sim->host[0];
+	struct tcp_pcb *pcb = tcp_new(host->table);
+	struct sim_conn *conn, *other;
+	uint16_t port = FIRST_CLIENT_PORT;
+
+	CHECK(pcb != NULL);
+	LIST_FOR_EACH(other, &host->conns, link)
+		port++;
+	CHECK_EQ(tcp_bind(pcb, &host->addr, htobe16(port)), 0);
+	conn = conn_create(host, pcb, app, true);
+	CHECK_EQ(tcp_connect(pcb, &host->peer->addr, htobe16(SERVER_PORT),
+			     &host->path, sim->now_ns), 0);
+	return conn;
+}
+
+struct sim_conn *sim_other_end(const struct sim_conn *conn)
+{
+	struct sim_conn *other;
+
+	LIST_FOR_EACH(other, &conn->host->peer->conns, link)
+		if (other->out_mark == conn->in_mark)
+			return other;
+	return NULL;
+}
+
+static void deliver(struct sim_host *to, struct impair_bytes *frame)
+{
+	struct tcp_in in = { .pkt = NULL };
+	struct wire_ip ip;
+
+	if (wire_parse_ip(frame->data, frame->len, &ip) == 0 &&
+	    ip.proto == WIRE_PROTO_TCP && ip_addr_eq(&ip.dst, &to->addr) &&
+	    ip.payload_len <= RX_BUF_SIZE - RX_HEADROOM) {
+		in.pkt = take_pkt(&to->rx_pool, RX_BUF_SIZE);
+		memcpy(pkt_append(in.pkt, ip.payload_len),
+		       frame->data + ip.header_len, ip.payload_len);
+		in.key.local = ip.dst;
+		in.key.remote = ip.src;
+		in.ecn = ip.tos & 3;
+		tcp_input(to->table, &in, to->sim->now_ns);
+	}
+	free(frame);
+}
+
+static uint64_t next_event_ns(struct sim *sim)
+{
+	uint64_t next_ns = UINT64_MAX;
+
+	for (int i = 0; i < 2; i++) {
+		struct sim_host *host = &sim->host[i];
+
+		next_ns = MIN(next_ns, impair_next_ns(host->out));
+		next_ns = MIN(next_ns, timer_wheel_next_ns(&host->wheel));
+		next_ns = MIN(next_ns, run_readers(host));
+	}
+	return next_ns;
+}
+
+bool sim_step(struct sim *sim, uint64_t until_ns)
+{
+	uint64_t next_ns;
+
+	for (int i = 0; i < 2; i++)
+		drain_events(&sim->host[i]);
+	next_ns = next_event_ns(sim);
+	if (next_ns > until_ns) {
+		sim->now_ns = MAX(sim->now_ns, until_ns);
+		return false;
+	}
+	sim->now_ns = MAX(sim->now_ns, next_ns);
+	sim->steps++;
+	for (int i = 0; i < 2; i++) {
+		struct sim_host *host = &sim->host[i];
+		struct impair_bytes *frame;
+		size_t len;
+
+		timer_wheel_advance(&host->wheel, sim->now_ns);
+		drain_events(host);
+		while ((frame = impair_recv(host->peer->out, sim->now_ns,
+					    &len))) {
+			deliver(host, frame);
+			drain_events(host);
+		}
+		check_invariants(host);
+	}
+	return true;
+}
+
+void sim_run(struct sim *sim, uint64_t until_ns)
+{
+	while (sim_step(sim, until_ns))
+		;
+}
+
+static bool has_ended(const struct sim_host *host)
+{
+	struct sim_conn *conn;
+
+	LIST_FOR_EACH(conn, &host->conns, link)
+		if (!conn->is_gone)
+			return false;
+	return true;
+}
+
+bool sim_run_to_end(struct sim *sim, uint64_t until_ns)
+{
+	while (sim_step(sim, until_ns))
+		if (has_ended(&sim->host[0]) && has_ended(&sim->host[1]) &&
+		    !list_is_empty(&sim->host[0].conns))
+			return true;
+	return has_ended(&sim->host[0]) && has_ended(&sim->host[1]);
+}
+
+struct impair_params sim_link(uint64_t rate_bps, uint64_t delay_ns)
+{
+	uint64_t queue = rate_bps * delay_ns / (4 * NS_PER_SEC);
+
+	return (struct impair_params){
+		.rate_bps = rate_bps,
+		.delay_ns = delay_ns,
+		.queue_bytes = MAX(queue, UINT64_C(30) * MTU),
+	};
+}
