@@ -19,19 +19,23 @@ engine_programs =
 shim_programs =
 shim_scripts =
 system_scripts =
+softcx_programs =
+softcx_scripts =
 
 include tests/unit/local.mk
 include tests/engine/local.mk
 include tests/shim/local.mk
 include tests/system/local.mk
 include tests/fuzz/local.mk
+include tests/softcx/local.mk
 include tests/contract/local.mk
 
-check_PROGRAMS += $(unit_programs) $(engine_programs) $(shim_programs)
+check_PROGRAMS += $(unit_programs) $(engine_programs) $(shim_programs) \
+	$(softcx_programs)
 TESTS += $(lint_scripts) $(unit_programs) $(unit_scripts) \
 	$(engine_programs) $(shim_programs) $(shim_scripts)
 EXTRA_DIST += $(lint_scripts) $(unit_scripts) $(shim_scripts) \
-	$(system_scripts)
+	$(system_scripts) $(softcx_scripts)
 
 check-lint:
 	$(MAKE) check TESTS='$(lint_scripts)'
@@ -43,11 +47,14 @@ check-shim:
 	$(MAKE) check TESTS='$(shim_programs) $(shim_scripts)'
 check-system:
 	$(MAKE) check TESTS='$(system_scripts)'
+check-softcx:
+	$(MAKE) check TESTS='$(softcx_scripts)'
 # All tiers in one report; what contrib/check runs.
 check-all:
-	$(MAKE) check TESTS='$(TESTS) $(system_scripts)'
+	$(MAKE) check TESTS='$(TESTS) $(system_scripts) $(softcx_scripts)'
 
-.PHONY: check-lint check-unit check-engine check-shim check-system check-all
+.PHONY: check-lint check-unit check-engine check-shim check-system check-softcx \
+	check-all
 
 # Which lines of src the tests reach, in a build with --enable-coverage. Their
 # verdict does not count here, and the lints have no part in it: an instrumented

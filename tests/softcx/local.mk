@@ -1,0 +1,50 @@
+# The software ConnectX: libsoftcx.so, which runs after the library under test,
+# and the programs that show what it does. `make softcx` builds all of it.
+if HAVE_MLX5
+check_LTLIBRARIES += %D%/libsoftcx.la
+softcx_programs +=
+
+softcx: %D%/libsoftcx.la $(softcx_programs)
+.PHONY: softcx
+endif
+
+%C%_libsoftcx_la_SOURCES = \
+	%D%/api.c \
+	%D%/card.c %D%/card.h \
+	%D%/chan.c %D%/chan.h \
+	%D%/check.c %D%/check.h \
+	%D%/cmd.c %D%/cmd.h \
+	%D%/cmd_cq.c \
+	%D%/cmd_ioctl.c \
+	%D%/cmd_qp.c \
+	%D%/cmd_query.c \
+	%D%/conf.c %D%/conf.h \
+	%D%/counters.def \
+	%D%/cq.c %D%/cq.h \
+	%D%/ctx.c %D%/ctx.h \
+	%D%/dm.c %D%/dm.h \
+	%D%/dma.h \
+	%D%/files.c %D%/files.h \
+	%D%/filter.c %D%/filter.h \
+	%D%/frame.c %D%/frame.h \
+	%D%/hca_clock.c %D%/hca_clock.h \
+	%D%/idtab.c %D%/idtab.h \
+	%D%/mr.c %D%/mr.h \
+	%D%/netdev.c %D%/netdev.h \
+	%D%/obj.c %D%/obj.h \
+	%D%/preload.c \
+	%D%/qp.c %D%/qp.h \
+	%D%/rdma_cm.c %D%/rdma_cm.h \
+	%D%/rq.c \
+	%D%/softcx.h \
+	%D%/sq.c \
+	%D%/steer.c %D%/steer.h \
+	%D%/sys.h \
+	%D%/tree.c %D%/tree.h \
+	%D%/uar.c %D%/uar.h \
+	%D%/uverbs.c %D%/uverbs.h \
+	%D%/wire.c %D%/wire.h
+# -rpath makes it a shared object, which nobody installs.
+%C%_libsoftcx_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared \
+	-rpath /nowhere -Wl,-z,defs -pthread
+%C%_libsoftcx_la_LIBADD = src/base/libbase-debug.la

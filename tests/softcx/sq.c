@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Send queues: executing entries; see qp.h. */
+#include "config.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "card.h"
+#include "check.h"
+#include "cq.h"
+#include "dma.h"
+#include "mr.h"
+#include "qp.h"
+
+enum {
+	BATCH = 64,           /* entries of one queue pair in one step */
+	MAX_DS = 63,          /* 16-byte units of the longest entry */
+	SEGMENT = 16,
+	/* The Ethernet segment: its inline header begins inside it. */
+	ETH_SEGMENT_MIN = 16,
+	INLINE_HEADER_AT = 14,
+	MIN_INLINE_HEADER = 18,
+	CTRL_CE_MASK = 3 << 2,
+};
+
+/* An entry taken apart. */
+struct entry {
+	uint8_t bytes[MAX_DS * SEGMENT];
+	uint32_t len;          /* of bytes, from the control segment on */
+	uint16_t index;
+	uint16_t n_bbs;
+	uint8_t opcode;
+	bool is_signaled;
+	uint8_t cs_flags;
+	uint16_t mss;
+	uint16_t header_len;   /* inline header */
+	uint32_t data_at;      /* first data segment */
+};
+
+/* How an entry ended: executed, failed with a syndrome, or to be tried again. */
+enum { RUN_AGAIN = -1, RUN_DONE = 0 };
+
+/* Nothing is sent by a queue pair in this state. */
+static bool check_state(struct qp *qp)
+{
+	static const char *const names[] = { "RESET", "INIT", "RTR" };
+
+	if (qp->state <= IBV_QPS_RTR) {
+		check_violation("bad-state",
+				"queue pair %#x: an entry was posted for "
+				"sending in state %s",
+				qp->qpn, names[qp->state]);
+		return false;
+	}
+	return qp->state == IBV_QPS_RTS;
+}
+
+static void set_target(struct qp *qp, uint16_t target)
+{
+	struct sq *sq = &qp->sq;
+
+	if (!check_state(qp))
+		return;
+	if ((uint16_t)(target - sq->ci) > sq->n_bbs) {
+		check_violation("sq-overrun",
+				"queue pair %#x: %u blocks posted in a ring of "
+				"%u",
+				qp->qpn, (uint16_t)(target - sq->ci),
+				sq->n_bbs);
+		return;
+	}
+	sq->target = target;
+}
+
+void sq_ring(struct qp *qp, uint16_t index)
+{
+	uint16_t target = (uint16_t)dma_record_read(&qp->dbrec[QP_RECORD_SQ]);
+
+	if (!qp->sq.n_bbs) {
+		check_violation("bad-number",
+				"doorbell for queue pair %#x, which has no "
+				"send queue",
+				qp->qpn);
+		return;
+	}
+	if ((int16_t)(target - index) <= 0) {
+		check_violation("doorbell-before-record",
+				"queue pair %#x: doorbell for entry %u, but "
+				"the doorbell record says %u",
+				qp->qpn, index, target);
+		return;
+	}
+	set_target(qp, target);
+}
+
+bool sq_ring_overtaken(struct qp *qp)
+{
+	uint16_t target;
+
+	if (!qp->sq.n_bbs || qp->state != IBV_QPS_RTS)
+		return false;
+	target = (uint16_t)dma_record_read(&qp->dbrec[QP_RECORD_SQ]);
+	if (target == qp->sq.target)
+		return false;
+	set_target(qp, target);
+	return true;
+}
+
+/* The ring wraps inside an entry. */
+static void copy_entry(const struct sq *sq, uint8_t *to, uint32_t len)
+{
+	size_t size = (size_t)sq->n_bbs * MLX5_SEND_WQE_BB;
+	size_t at = (size_t)(sq->ci & (sq->n_bbs - 1)) * MLX5_SEND_WQE_BB;
+	size_t first = MIN((size_t)len, size - at);
+
+	dma_copy(to, sq->buf + at, first);
+	dma_copy(to + first, sq->buf, len - first);
+}
+
+/* The control segment. 0 or a syndrome. */
+static uint8_t read_control(struct qp *qp, struct entry *e)
+{
+	struct mlx5_wqe_ctrl_seg ctrl;
+	uint32_t word, ds, posted;
+
+	copy_entry(&qp->sq, (uint8_t *)&ctrl, sizeof(ctrl));
+	word = be32toh(ctrl.opmod_idx_opcode);
+	ds = be32toh(ctrl.qpn_ds) & 0x3f;
+	posted = (uint16_t)(qp->sq.target - qp->sq.ci);
+	e->index = qp->sq.ci;
+	e->opcode = (uint8_t)word;
+	e->n_bbs = (uint16_t)MAX(1u, (ds + 3) / 4);
+	e->is_signaled = qp->sq_sig_all || (ctrl.fm_ce_se & CTRL_CE_MASK) ==
+						   MLX5_WQE_CTRL_CQ_UPDATE;
+	if (be32toh(ctrl.qpn_ds) >> 8 != qp->qpn) {
+		check_violation("wrong-qp",
+				"queue pair %#x: entry %u says it is of %#x",
+				qp->qpn, e->index,
+				be32toh(ctrl.qpn_ds) >> 8);
+		return MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
+	}
+	if ((uint16_t)(word >> 8) != e->index) {
+		check_violation("wrong-index",
+				"queue pair %#x: entry %u says it is entry %u",
+				qp->qpn, e->index, (uint16_t)(word >> 8));
+		return MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
+	}
+	if (!ds || e->n_bbs > posted) {
+		check_violation("bad-size",
+				"queue pair %#x: entry %u has %u segments, but "
+				"%u blocks are posted",
+				qp->qpn, e->index, ds, posted);
+		return MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
+	}
+	e->len = ds * SEGMENT;
+	copy_entry(&qp->sq, e->bytes, e->len);
+	return 0;
+}
+
+/* The Ethernet segment. 0 or a syndrome. */
+static uint8_t read_ethernet(struct qp *qp, struct entry *e)
+{
+	struct mlx5_wqe_eth_seg eth;
+	uint32_t size;
+
+	if (e->opcode != MLX5_OPCODE_SEND && e->opcode != MLX5_OPCODE_TSO) {
+		check_violation("bad-opcode",
+				"queue pair %#x: entry %u has opcode %#x",
+				qp->qpn, e->index, e->opcode);
+		return MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
+	}
+	memset(&eth, 0, sizeof(eth));
+	memcpy(&eth, e->bytes + SEGMENT,
+	       MIN(sizeof(eth), (size_t)(e->len - SEGMENT)));
+	e->cs_flags = eth.cs_flags;
+	e->mss = be16toh(eth.mss);
+	e->header_len = be16toh(eth.inline_hdr_sz) & 0x3ff;
+	size = ETH_SEGMENT_MIN;
+	if (e->header_len > ETH_SEGMENT_MIN - INLINE_HEADER_AT)
+		size = (INLINE_HEADER_AT + e->header_len + SEGMENT - 1u) &
+		       ~(SEGMENT - 1u);
+	e->data_at = SEGMENT + size;
+	if (e->header_len < MIN_INLINE_HEADER) {
+		check_violation("inline-header",
+				"queue pair %#x: entry %u has an inline header "
+				"of %u bytes; this card needs %u",
+				qp->qpn, e->index, e->header_len,
+				MIN_INLINE_HEADER);
+		return MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
+	}
+	if (e->data_at > e->len) {
+		check_violation("bad-size",
+				"queue pair %#x: the inline header of entry %u "
+				"exceeds the entry",
+				qp->qpn, e->index);
+		return MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
+	}
+	return 0;
+}
+
+/* One data segment at *at, which is advanced; adds its bytes to the frame. */
+static uint8_t gather_one(struct qp *qp, const struct entry *e, uint32_t *at,
+			  uint8_t *frame, size_t size, size_t *len,
+			  bool *has_pointers)
+{
+	struct mlx5_wqe_data_seg seg;
+	const void *from;
+	uint32_t n;
+
+	memcpy(&seg, e->bytes + *at, sizeof(seg));
+	n = be32toh(seg.byte_count);
+	if (n & MLX5_INLINE_SEG) {
+		n &= 0x3ff;
+		from = e->bytes + *at + sizeof(seg.byte_count);
+		*at += (uint32_t)((sizeof(seg.byte_count) + n + SEGMENT - 1u) &
+				  ~(SEGMENT - 1u));
+		if (*at > e->len) {
+			check_violation("bad-size",
+					"queue pair %#x: inline data of entry "
+					"%u exceeds the entry",
+					qp->qpn, e->index);
+			return MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR;
+		}
+	} else {
+		*at += SEGMENT;
+		*has_pointers = true;
+		from = mr_map(qp->ctx->dev, qp->pd, be32toh(seg.lkey),
+			      be64toh(seg.addr), n, false, "a send entry");
+		if (!from)
+			return MLX5_CQE_SYNDROME_LOCAL_PROT_ERR;
+	}
+	if (n > size - *len) {
+		check_violation("bad-size",
+				"queue pair %#x: entry %u is a frame of more "
+				"than %zu bytes",
+				qp->qpn, e->index, size);
+		return MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR;
+	}
+	dma_copy(frame + *len, from, n);
+	*len += n;
+	return 0;
+}
+
+static uint8_t gather(struct qp *qp, const struct entry *e, uint8_t *frame,
+		      size_t size, size_t *len_out)
+{
+	bool has_pointers = false;
+	uint32_t at = e->data_at;
+	uint8_t syndrome = 0;
+
+	*len_out = e->header_len;
+	memcpy(frame, e->bytes + SEGMENT + INLINE_HEADER_AT, e->header_len);
+	while (at < e->len && !syndrome)
+		syndrome = gather_one(qp, e, &at, frame, size, len_out,
+				      &has_pointers);
+	if (!has_pointers)
+		qp->ctx->dev->stats.tx_inline++;
+	return syndrome;
+}
+
+static void put_checksums(struct dev *dev, uint8_t cs_flags, uint8_t *frame,
+			  size_t len)
+{
+	struct frame_info info;
+
+	if (!cs_flags)
+		return;
+	frame_parse(frame, len, &info);
+	if (cs_flags & MLX5_ETH_WQE_L3_CSUM && info.key.l3 == FRAME_L3_IPV4) {
+		frame_put_l3_csum(frame, &info);
+		dev->stats.tx_l3_csum++;
+	}
+	if (cs_flags & MLX5_ETH_WQE_L4_CSUM && info.l4_offset) {
+		frame_put_l4_csum(frame, &info);
+		dev->stats.tx_l4_csum++;
+	}
+}
+
+/* Pacing: what was sent pushes back when the next may be. */
+static void pace(struct qp *qp, size_t len, uint64_t now_ns)
+{
+	if (!qp->rate_kbps)
+		return;
+	qp->sq.ready_ns = MAX(qp->sq.ready_ns, now_ns) +
+			  len * 8 * NS_PER_MS / qp->rate_kbps;
+}
+
+static int send_one(struct qp *qp, const struct entry *e, uint64_t now_ns)
+{
+	struct dev *dev = qp->ctx->dev;
+	uint8_t *frame = wire_tx_reserve(&dev->wire);
+	uint8_t syndrome;
+	size_t len;
+
+	if (!frame)
+		return RUN_AGAIN;
+	syndrome = gather(qp, e, frame, FRAME_MAX_LEN, &len);
+	if (syndrome)
+		return syndrome;
+	put_checksums(dev, e->cs_flags, frame, len);
+	wire_tx_commit(&dev->wire, len);
+	pace(qp, len, now_ns);
+	return RUN_DONE;
+}
+
+/* All segments of an entry leave together, or none does yet. */
+static int send_segments(struct qp *qp, const struct entry *e, uint64_t now_ns)
+{
+	static uint8_t large[QP_MAX_TSO + 1024];
+	struct dev *dev = qp->ctx->dev;
+	uint8_t syndrome;
+	unsigned int n;
+	size_t len;
+
+	if (!e->mss) {
+		check_violation("bad-size",
+				"queue pair %#x: entry %u asks for "
+				"segmentation by 0 bytes",
+				qp->qpn, e->index);
+		return MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
+	}
+	syndrome = gather(qp, e, large, sizeof(large), &len);
+	if (syndrome)
+		return syndrome;
+	len -= e->header_len;
+	n = (unsigned int)((len + e->mss - 1) / e->mss);
+	for (unsigned int i = 0; i < n; i++) {
+		size_t at = (size_t)i * e->mss;
+		size_t part = MIN(len - at, (size_t)e->mss);
+		uint8_t *frame = wire_tx_reserve(&dev->wire);
+
+		if (!frame) {
+			dev_flush_wire(the_card, dev);
+			frame = wire_tx_reserve(&dev->wire);
+		}
+		/* The socket is full: what a card's buffers would hold. */
+		if (!frame) {
+			dev->stats.tx_failed++;
+			continue;
+		}
+		part = frame_segment(frame, large, e->header_len,
+				     large + e->header_len + at, part, at, i,
+				     i == n - 1);
+		put_checksums(dev, e->cs_flags, frame, part);
+		wire_tx_commit(&dev->wire, part);
+		pace(qp, part, now_ns);
+	}
+	dev->stats.tx_segments += n;
+	return RUN_DONE;
+}
+
+static void complete(struct qp *qp, const struct entry *e)
+{
+	struct mlx5_cqe64 cqe = {
+		.srqn_uidx = htobe32(qp->uidx),
+		.sop_drop_qpn = htobe32((uint32_t)e->opcode << 24 | qp->qpn),
+		.wqe_counter = htobe16(e->index),
+		.op_own = MLX5_CQE_REQ << 4,
+	};
+
+	if (e->is_signaled)
+		cq_post(qp->sq.cq, &cqe);
+}
+
+static int execute(struct qp *qp, struct entry *e, uint64_t now_ns)
+{
+	uint8_t syndrome = read_control(qp, e);
+
+	if (syndrome)
+		return syndrome;
+	if (e->opcode == MLX5_OPCODE_NOP)
+		return RUN_DONE;
+	syndrome = read_ethernet(qp, e);
+	if (syndrome)
+		return syndrome;
+	return e->opcode == MLX5_OPCODE_TSO ? send_segments(qp, e, now_ns) :
+					      send_one(qp, e, now_ns);
+}
+
+/* One entry. False when it has to wait or the queue pair ended. */
+static bool run_one(struct qp *qp, uint64_t now_ns)
+{
+	struct dev *dev = qp->ctx->dev;
+	struct entry e;
+	int ret = execute(qp, &e, now_ns);
+
+	if (ret == RUN_AGAIN)
+		return false;
+	qp->sq.ci = (uint16_t)(qp->sq.ci + e.n_bbs);
+	if (ret != RUN_DONE) {
+		dev->stats.tx_bad_entries++;
+		qp_post_error(qp, true, e.index, e.opcode, (uint8_t)ret);
+		qp_stop(qp);
+		return false;
+	}
+	dev->stats.tx_entries++;
+	complete(qp, &e);
+	return true;
+}
+
+int sq_run(struct qp *qp, uint64_t now_ns)
+{
+	int n = 0;
+
+	while (n < BATCH && qp->state == IBV_QPS_RTS &&
+	       qp->sq.ci != qp->sq.target && qp->sq.ready_ns <= now_ns &&
+	       run_one(qp, now_ns))
+		n++;
+	return n;
+}

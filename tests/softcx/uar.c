@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Watching for doorbells; see uar.h. */
+#include "config.h"
+
+#include "uar.h"
+
+#include <endian.h>
+#include <stdlib.h>
+
+#include "card.h"
+#include "check.h"
+#include "cq.h"
+#include "qp.h"
+#include "sys.h"
+
+static const unsigned int bf_words[UAR_N_BF_WORDS] = {
+	0x800 / 8, 0x900 / 8, 0xa00 / 8, 0xb00 / 8,
+};
+
+static int map_page(struct ctx *ctx, struct uar *uar)
+{
+	off_t offset = (off_t)uar->page_id * UAR_PAGE_SIZE;
+	int ret = (int)SYS(__NR_ftruncate, ctx->uar_fd, offset + UAR_PAGE_SIZE);
+
+	if (ret)
+		return ret;
+	uar->words = sys_mmap(NULL, UAR_PAGE_SIZE, PROT_READ | PROT_WRITE,
+			      MAP_SHARED, ctx->uar_fd, offset);
+	return uar->words ? 0 : -ENOMEM;
+}
+
+int uar_create(struct ctx *ctx, struct uar **uar_out)
+{
+	struct uar *uar = calloc(1, sizeof(*uar));
+	int ret = -ENOMEM;
+
+	if (!uar)
+		return ret;
+	list_init(&uar->qps);
+	list_init(&uar->cqs);
+	if (idtab_add(&ctx->uars, uar, &uar->page_id))
+		goto err_free;
+	ret = -ENOSPC;
+	if (uar->page_id >= UAR_MAX_PAGES)
+		goto err_page;
+	ret = map_page(ctx, uar);
+	if (ret)
+		goto err_page;
+	ret = obj_add(ctx, &uar->obj, OBJ_UAR);
+	if (ret)
+		goto err_unmap;
+	list_push_back(&ctx->uar_list, &uar->link);
+	*uar_out = uar;
+	return 0;
+
+err_unmap:
+	sys_munmap((void *)uar->words, UAR_PAGE_SIZE);
+err_page:
+	idtab_remove(&ctx->uars, uar->page_id);
+err_free:
+	free(uar);
+	return ret;
+}
+
+void uar_destroy(struct ctx *ctx, struct uar *uar)
+{
+	list_remove(&uar->link);
+	obj_remove(ctx, &uar->obj);
+	idtab_remove(&ctx->uars, uar->page_id);
+	sys_munmap((void *)uar->words, UAR_PAGE_SIZE);
+	free(uar);
+}
+
+uint64_t uar_mmap_offset(const struct uar *uar)
+{
+	return (uint64_t)(UAR_FIRST_MMAP_PAGE + uar->page_id) * UAR_PAGE_SIZE;
+}
+
+void *uar_mmap(struct ctx *ctx, uint64_t offset, void *addr, size_t len,
+	       int prot, int flags)
+{
+	uint64_t page = offset / UAR_PAGE_SIZE - UAR_FIRST_MMAP_PAGE;
+
+	if (len != UAR_PAGE_SIZE || page >= UAR_MAX_PAGES ||
+	    !idtab_get(&ctx->uars, (uint32_t)page))
+		return NULL;
+	return sys_mmap(addr, len, prot, flags, ctx->uar_fd,
+			(off_t)(page * UAR_PAGE_SIZE));
+}
+
+/* Takes what was written; 0 when there was nothing. The acquire pairs with the
+ * program's store to the register: entries and records before it are visible. */
+static uint64_t take_word(_Atomic uint64_t *word)
+{
+	if (!atomic_load_explicit(word, memory_order_relaxed))
+		return 0;
+	return be64toh(atomic_exchange_explicit(word, 0, memory_order_acq_rel));
+}
+
+/* Why a doorbell for a queue that is not there is wrong. */
+static void stray(const struct idtab *tab, const char *what, uint32_t number)
+{
+	if (idtab_was_used(tab, number))
+		check_violation("use-after-destroy",
+				"doorbell for %s %#x, which was destroyed", what,
+				number);
+	else
+		check_violation("bad-number",
+				"doorbell for %s %#x, which never existed",
+				what, number);
+}
+
+static void ring_sq(struct ctx *ctx, struct uar *uar, unsigned int bf,
+		    uint64_t bell)
+{
+	struct dev *dev = ctx->dev;
+	uint32_t qpn = (uint32_t)bell >> 8;
+	uint16_t index = (uint16_t)(bell >> 40);
+	struct qp *rung = idtab_get(&dev->qps, qpn), *qp;
+
+	dev->stats.bells++;
+	if (!rung || rung->ctx != ctx) {
+		stray(&dev->qps, "queue pair", qpn);
+		return;
+	}
+	rung->sq.bf = (int)bf / 2;
+	sq_ring(rung, index);
+	LIST_FOR_EACH(qp, &uar->qps, uar_link) {
+		bool may_share = qp->sq.bf < 0 || qp->sq.bf == (int)bf / 2;
+
+		if (qp != rung && may_share && sq_ring_overtaken(qp))
+			dev->stats.bells_overtaken++;
+	}
+}
+
+static void ring_cq(struct ctx *ctx, struct uar *uar, uint64_t bell)
+{
+	struct dev *dev = ctx->dev;
+	uint32_t cqn = (uint32_t)bell & 0xffffff;
+	struct cq *rung = idtab_get(&dev->cqs, cqn), *cq;
+
+	dev->stats.bells++;
+	if (!rung || rung->ctx != ctx) {
+		stray(&dev->cqs, "completion queue", cqn);
+		return;
+	}
+	cq_arm(rung, (uint32_t)(bell >> 32));
+	LIST_FOR_EACH(cq, &uar->cqs, uar_link) {
+		if (cq != rung && cq_arm_overtaken(cq))
+			dev->stats.bells_overtaken++;
+	}
+}
+
+int uar_poll(struct ctx *ctx, struct uar *uar)
+{
+	uint64_t bell;
+	int n = 0;
+
+	for (unsigned int i = 0; i < UAR_N_BF_WORDS; i++) {
+		bell = take_word(&uar->words[bf_words[i]]);
+		if (bell) {
+			ring_sq(ctx, uar, i, bell);
+			n++;
+		}
+	}
+	bell = take_word(&uar->words[UAR_CQ_WORD]);
+	if (bell) {
+		ring_cq(ctx, uar, bell);
+		n++;
+	}
+	return n;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * UAR pages: the windows into the card through which doorbells are rung. Here a
+ * page is shared memory that the card watches. A word that was consumed is set
+ * to zero, which no doorbell is: each names a queue.
+ *
+ * A store that overwrites another before the card looked loses the first, which
+ * hardware never does. So a doorbell on a register counts for every queue that
+ * may share the register and has a newer doorbell record than the card knows.
+ */
+#ifndef SOFTCX_UAR_H
+#define SOFTCX_UAR_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "obj.h"
+
+struct ctx;
+
+enum {
+	UAR_PAGE_SIZE = 4096,
+	UAR_CQ_WORD = 0x20 / 8,
+	UAR_N_BF_WORDS = 4,      /* two BlueFlame registers of two halves */
+	UAR_MAX_PAGES = 4096,    /* of one context */
+	UAR_FIRST_MMAP_PAGE = 0x1000000, /* beyond libmlx5's own offsets */
+};
+
+struct uar {
+	struct obj obj;
+	struct list link;        /* ctx->uar_list */
+	uint32_t page_id;
+	_Atomic uint64_t *words; /* the card's view of the page */
+	struct list qps;
+	struct list cqs;
+};
+
+/* Also gives it a handle. */
+MUST_CHECK int uar_create(struct ctx *ctx, struct uar **uar_out);
+void uar_destroy(struct ctx *ctx, struct uar *uar);
+uint64_t uar_mmap_offset(const struct uar *uar);
+/* Maps the page for the program, or NULL. */
+void *uar_mmap(struct ctx *ctx, uint64_t offset, void *addr, size_t len,
+	       int prot, int flags);
+/* Looks for doorbells; returns how many were rung. */
+int uar_poll(struct ctx *ctx, struct uar *uar);
+
+#endif
