@@ -3,6 +3,8 @@
  * The owner's side of the engine: tables, the life of a pcb, reading and writing,
  * settings, events. What segments do to a pcb begins in tcp_in.c.
  */
+#include "tcp/tcp.h"
+
 #include "tcp/tcp_priv.h"
 
 #include <errno.h>

@@ -17,3 +17,9 @@ EXTRA_DIST += %D%/matrix.cells tests/support/preload.sh
 check_PROGRAMS += %D%/scenarios
 
 shim_scripts += %D%/scenarios.sh
+
+check_PROGRAMS += %D%/moments
+check_LTLIBRARIES += %D%/early.la
+%C%_early_la_SOURCES = %D%/early.c
+%C%_early_la_LDFLAGS = -module -avoid-version -rpath /nowhere
+shim_scripts += %D%/moments.sh

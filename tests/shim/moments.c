@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The unusual moments of a process: what a program without sockets sees, calls
+ * before and after main, in threads that begin and end, and through dlopen. Run
+ * by moments.sh.
+ *
+ *   moments idle                no socket at all
+ *   moments threads             sockets in new threads and in key destructors
+ *   moments dlopen LIBRARY      as the manual shows, without preloading
+ *   moments sockets N           opens and closes N sockets
+ *   moments daemon              becomes a daemon, closes everything, goes on
+ *   moments take FD             what the program can do to an fd it never opened
+ *   moments namespace           a socket before and after a new namespace
+ *   moments exec ARGUMENT...    a socket, then exec
+ */
+#include "config.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Entries of a directory of /proc/self, without those of looking. */
+static int count_entries(const char *path)
+{
+	DIR *dir = opendir(path);
+	int cnt = 0;
+
+	while (readdir(dir))
+		cnt++;
+	closedir(dir);
+	return cnt;
+}
+
+static int idle(void)
+{
+	char *text = strdup("some memory");
+
+	printf("%d fds, %d threads, %s\n", count_entries("/proc/self/fd"),
+	       count_entries("/proc/self/task"), text);
+	free(text);
+	return 0;
+}
+
+static void use_socket(void)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM, 0), on = 1;
+
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)))
+		printf("socket: %m\n");
+	close(fd);
+}
+
+static void at_thread_end(void *arg)
+{
+	(void)arg;
+	use_socket();
+	printf("socket in a destructor of a thread\n");
+}
+
+static void *in_thread(void *arg)
+{
+	pthread_setspecific(*(pthread_key_t *)arg, arg);
+	use_socket();
+	return NULL;
+}
+
+static int threads(void)
+{
+	pthread_key_t key;
+	pthread_t thread;
+
+	pthread_key_create(&key, at_thread_end);
+	for (int i = 0; i < 3; i++) {
+		pthread_create(&thread, NULL, in_thread, &key);
+		pthread_join(thread, NULL);
+	}
+	return 0;
+}
+
+static int by_dlopen(const char *path)
+{
+	void *library = dlopen(path, RTLD_LAZY);
+	int (*vma_socket)(int, int, int), (*vma_close)(int);
+	int (*vma_bind)(int, const struct sockaddr *, socklen_t);
+	struct sockaddr_in addr = { .sin_family = AF_INET,
+				    .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	int fd, result;
+
+	if (!library) {
+		printf("dlopen: %s\n", dlerror());
+		return 1;
+	}
+	vma_socket = (int (*)(int, int, int))dlsym(library, "socket");
+	vma_bind = (int (*)(int, const struct sockaddr *, socklen_t))dlsym(
+		library, "bind");
+	vma_close = (int (*)(int))dlsym(library, "close");
+	printf("ours is %s\n", vma_socket == socket ? "libc's" : "another");
+	fd = vma_socket(AF_INET, SOCK_DGRAM, 0);
+	result = vma_bind(fd, (struct sockaddr *)&addr, sizeof(addr));
+	printf("bind %d\n", result);
+	printf("close %d\n", vma_close(fd));
+	return 0;
+}
+
+static int sockets(int cnt)
+{
+	for (int i = 0; i < cnt; i++)
+		use_socket();
+	printf("%d sockets\n", cnt);
+	return 0;
+}
+
+static int become_daemon(void)
+{
+	use_socket();
+	if (daemon(1, 1) != 0)
+		return 1;
+	for (int fd = 3; fd < 4096; fd++)
+		close(fd);
+	closefrom(3);
+	use_socket();
+	printf("a daemon\n");
+	return 0;
+}
+
+static void say(const char *what, long result)
+{
+	printf("%s: %ld %s\n", what, result, strerrorname_np(errno));
+}
+
+static int take(int fd)
+{
+	struct stat before, after;
+
+	use_socket();
+	printf("before: %d\n", fstat(fd, &before));
+	say("close", close(fd));
+	say("write", write(fd, "x", 1));
+	say("dup", dup(fd));
+	say("fdopen", fdopen(fd, "w") ? 0 : -1);
+	printf("dup2: %d\n", dup2(STDOUT_FILENO, fd) == fd);
+	printf("now mine: %d\n",
+	       fstat(fd, &after) == 0 && after.st_ino != before.st_ino);
+	printf("close: %d\n", close(fd));
+	return 0;
+}
+
+static int change_namespace(void)
+{
+	use_socket();
+	printf("unshare: %d\n", unshare(CLONE_NEWNET));
+	use_socket();
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (strcmp(what, "idle") == 0)
+		return idle();
+	if (strcmp(what, "threads") == 0)
+		return threads();
+	if (strcmp(what, "dlopen") == 0)
+		return by_dlopen(argv[2]);
+	if (strcmp(what, "sockets") == 0)
+		return sockets(atoi(argv[2]));
+	if (strcmp(what, "daemon") == 0)
+		return become_daemon();
+	if (strcmp(what, "take") == 0)
+		return take(atoi(argv[2]));
+	if (strcmp(what, "namespace") == 0)
+		return change_namespace();
+	if (strcmp(what, "exec") == 0) {
+		use_socket();
+		return execv(argv[2], argv + 2);
+	}
+	return 2;
+}

@@ -1,0 +1,204 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# The library at unusual moments, and what it says when. See moments.c.
+. "${srcdir:-.}/tests/support/preload.sh"
+
+moments=$builddir/tests/shim/moments
+library=$builddir/src/.libs/libvma.so
+early=$builddir/tests/shim/.libs/early.so
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# expect TEXT COMMAND...: stdout is TEXT.
+expect() {
+	local want=$1 got
+	shift
+	got=$("$@" 2>"$work/stderr") || echo "exit $?"
+	[ "$got" = "$want" ] || { printf 'got:\n%s\nwant:\n%s\n' "$got" "$want"
+		cat "$work/stderr"; return 1; }
+}
+
+lines_with() {
+	grep -c -- "$1" "$2"
+}
+
+program_without_sockets_is_left_alone() {
+	local want
+	want=$("$moments" idle)
+	expect "$want" preloaded "$library" "$moments" idle &&
+		{ [ ! -s "$work/stderr" ] || { cat "$work/stderr"; return 1; }; }
+}
+
+banner_comes_once_at_the_first_socket() {
+	expect "5 sockets" preloaded "$library" "$moments" sockets 5 || return 1
+	[ "$(lines_with VMA_VERSION: "$work/stderr")" = 1 ] &&
+		[ "$(lines_with 'Sockets stay with the kernel' "$work/stderr")" = 1 ] ||
+		{ cat "$work/stderr"; return 1; }
+}
+
+details_come_at_load() {
+	VMA_TRACELEVEL=details preloaded "$library" "$moments" idle \
+		>/dev/null 2>"$work/stderr"
+	[ "$(lines_with VMA_VERSION: "$work/stderr")" = 1 ] ||
+		{ cat "$work/stderr"; return 1; }
+}
+
+threads_begin_and_end() {
+	local want
+	want=$("$moments" threads)
+	expect "$want" preloaded "$library" "$moments" threads
+}
+
+dlopen_as_the_manual_shows() {
+	expect "ours is another
+bind 0
+close 0" "$moments" dlopen "$library"
+}
+
+calls_before_and_after_main() {
+	local want order
+	want=$(LD_PRELOAD=$early "$moments" sockets 1)
+	for order in "$library:$early" "$early:$library"; do
+		expect "$want" timeout 20 env VMA_LOG_FILE=/dev/null \
+			LD_PRELOAD="$order" "$moments" sockets 1 || return 1
+	done
+}
+
+other_allocator_before_or_after() {
+	local jemalloc
+	jemalloc=$(ldconfig -p | awk '/libjemalloc.so.2 / { print $NF; exit }')
+	[ -n "$jemalloc" ] || { echo "libjemalloc.so.2 is missing"; return 1; }
+	for order in "$library:$jemalloc" "$jemalloc:$library"; do
+		expect "3 sockets" timeout 20 env VMA_LOG_FILE=/dev/null \
+			LD_PRELOAD="$order" "$moments" sockets 3 || return 1
+	done
+}
+
+address_sanitizer_before() {
+	printf '%s\n' '#include <stdlib.h>' '#include <stdio.h>' \
+		'#include <sys/socket.h>' '#include <unistd.h>' \
+		'int main(void) { char *p = malloc(9); int fd = socket(2, 2, 0);' \
+		'  p[8] = 1; printf("%d %d\n", fd > 0, close(fd)); free(p); return 0; }' \
+		>"$work/a.c"
+	gcc -fsanitize=address -o "$work/a" "$work/a.c" || return 1
+	expect "1 0" env VMA_LOG_FILE=/dev/null \
+		LD_PRELOAD="$(gcc -print-file-name=libasan.so):$library" "$work/a"
+}
+
+daemon_that_closes_everything_goes_on_logging() {
+	VMA_TRACELEVEL=debug VMA_LOG_FILE=$work/daemon.log \
+		preloaded "$library" "$moments" daemon >"$work/out" 2>&1
+	for _ in $(seq 100); do
+		grep -q 'a daemon' "$work/out" && break
+		sleep 0.05
+	done
+	[ "$(lines_with 'stays with the kernel' "$work/daemon.log")" -ge 2 ] ||
+		{ cat "$work/daemon.log" "$work/out"; return 1; }
+}
+
+log_file_is_out_of_reach() {
+	local fd
+	# The fd is the lowest number the library keeps for itself.
+	VMA_LOG_FILE=$work/take.log expect "before: 0
+close: -1 EBADF
+write: -1 EBADF
+dup: -1 EBADF
+fdopen: -1 EBADF
+dup2: 1
+now mine: 1
+close: 0" preloaded "$library" "$moments" take 2048
+}
+
+new_namespace_is_a_reason() {
+	VMA_TRACELEVEL=debug preloaded "$library" "$moments" namespace \
+		>/dev/null 2>"$work/stderr"
+	grep -q 'stays with the kernel: the network namespace has changed' \
+		"$work/stderr" || { cat "$work/stderr"; return 1; }
+}
+
+switched_off_is_a_reason() {
+	VMA_OFFLOADED_SOCKETS=0 VMA_TRACELEVEL=debug preloaded "$library" \
+		"$moments" sockets 1 >/dev/null 2>"$work/stderr"
+	grep -q 'stays with the kernel: VMA_OFFLOADED_SOCKETS=0' "$work/stderr"
+}
+
+rule_is_a_reason() {
+	printf 'application-id moments *\nuse os udp_receiver *:*\nuse os udp_sender *:*\n' \
+		>"$work/conf"
+	VMA_CONFIG_FILE=$work/conf VMA_TRACELEVEL=debug preloaded "$library" \
+		"$moments" sockets 1 >/dev/null 2>"$work/stderr"
+	grep -q 'stays with the kernel: a rule for this program says so' \
+		"$work/stderr" || { cat "$work/stderr"; return 1; }
+}
+
+missing_rules_file_is_said_once() {
+	VMA_CONFIG_FILE=/no/such/file preloaded "$library" "$moments" sockets 2 \
+		>/dev/null 2>"$work/stderr"
+	[ "$(lines_with 'WARNING.*/no/such/file' "$work/stderr")" = 1 ] ||
+		{ cat "$work/stderr"; return 1; }
+}
+
+rules_file_says_where_to_log() {
+	printf 'log destination file %s min-level 1\nuse os tcp_server *:80\n' \
+		"$work/by-rule.log" >"$work/conf"
+	VMA_CONFIG_FILE=$work/conf preloaded "$library" "$moments" sockets 1 \
+		>/dev/null 2>"$work/stderr"
+	grep -q VMA_VERSION: "$work/by-rule.log" &&
+		grep -q 'use os tcp_server' "$work/stderr" ||
+		{ cat "$work/stderr"; return 1; }
+}
+
+unwritable_log_file_is_one_line() {
+	VMA_LOG_FILE=/no/such/dir/log preloaded "$library" "$moments" sockets 1 \
+		>/dev/null 2>"$work/stderr"
+	[ "$(lines_with 'WARNING.*/no/such/dir/log' "$work/stderr")" = 1 ] ||
+		{ cat "$work/stderr"; return 1; }
+}
+
+exec_is_flushed_and_starts_anew() {
+	VMA_TRACELEVEL=debug preloaded "$library" "$moments" exec "$moments" \
+		sockets 1 >/dev/null 2>"$work/stderr"
+	[ "$(lines_with VMA_VERSION: "$work/stderr")" = 2 ] &&
+		[ "$(lines_with 'process image ends' "$work/stderr")" = 1 ] ||
+		{ cat "$work/stderr"; return 1; }
+}
+
+bad_value_is_one_line() {
+	VMA_RX_POLL=junk preloaded "$library" "$moments" sockets 1 \
+		>/dev/null 2>"$work/stderr"
+	[ "$(lines_with 'WARNING.*VMA_RX_POLL.*junk' "$work/stderr")" = 1 ] ||
+		{ cat "$work/stderr"; return 1; }
+}
+
+options_without_effect_are_named() {
+	VMA_RX_POLL=5 VMA_MTU=1400 preloaded "$library" "$moments" sockets 1 \
+		>/dev/null 2>"$work/stderr"
+	grep -i 'not effective yet' "$work/stderr" | grep VMA_RX_POLL |
+		grep -q VMA_MTU || { cat "$work/stderr"; return 1; }
+}
+
+sanitized='program_without_sockets_is_left_alone dlopen_as_the_manual_shows
+calls_before_and_after_main other_allocator_before_or_after
+address_sanitizer_before'
+for case in program_without_sockets_is_left_alone \
+	banner_comes_once_at_the_first_socket details_come_at_load \
+	threads_begin_and_end dlopen_as_the_manual_shows \
+	calls_before_and_after_main other_allocator_before_or_after \
+	address_sanitizer_before daemon_that_closes_everything_goes_on_logging \
+	log_file_is_out_of_reach switched_off_is_a_reason rule_is_a_reason \
+	missing_rules_file_is_said_once rules_file_says_where_to_log \
+	unwritable_log_file_is_one_line exec_is_flushed_and_starts_anew \
+	bad_value_is_one_line options_without_effect_are_named; do
+	if [ "${SANITIZERS:-none}" != none ] && grep -qw "$case" <<<"$sanitized"; then
+		tap_skip "$case" "not under a sanitizer"
+	else
+		tap_check "$case" "$case"
+	fi
+done
+if [ "$(id -u)" = 0 ]; then
+	tap_check new_namespace_is_a_reason new_namespace_is_a_reason
+else
+	tap_skip new_namespace_is_a_reason "needs root"
+fi
+tap_end
