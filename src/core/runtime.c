@@ -20,6 +20,7 @@
 #include "os/real.h"
 #include "os/signals.h"
 #include "os/thread.h"
+#include "sock/fd_flight.h"
 #include "sock/fd_internal.h"
 #include "sock/fd_table.h"
 #include "stats/reasons.h"
@@ -316,6 +317,7 @@ static void after_fork_in_child(void)
 	lock_witness_forked(&runtime.lock.witness);
 	signals_forked();
 	fd_internal_forked();
+	fd_flight_forked();
 	fd_table_forked();
 	mutex_release(&runtime.lock);
 	os_leave();

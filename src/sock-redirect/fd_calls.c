@@ -2,11 +2,13 @@
 /* Calls on an fd: the object's op, or libc. Most are made from calls.def. */
 #include "config.h"
 
+#include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "os/file.h"
 #include "sock-redirect/call.h"
+#include "sock/fd_flight.h"
 
 /* The body of a call on an object, for wrappers with a variable `result` and
  * one `call`; falls out of it when libc is to do the call. */
@@ -70,8 +72,63 @@ int shim_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 	return fd_table_forget(real.accept4(fd, addr, len, flags));
 }
 
-/* An fd that arrived in a control message names a file of the sender. When that
- * is a socket of this process, it names our object too. */
+/* What is done with each fd in a control message. */
+typedef void fd_fn(int fd);
+
+static void for_fds_in(const struct cmsghdr *cmsg, fd_fn *fn)
+{
+	size_t len = cmsg->cmsg_len - CMSG_LEN(0);
+	int fd;
+
+	for (size_t at = 0; at + sizeof(fd) <= len; at += sizeof(fd)) {
+		memcpy(&fd, CMSG_DATA(cmsg) + at, sizeof(fd));
+		fn(fd);
+	}
+}
+
+/* The program's lengths have not been checked by anybody yet. */
+static bool is_within(const struct msghdr *msg, const struct cmsghdr *cmsg)
+{
+	const char *end = (const char *)msg->msg_control + msg->msg_controllen;
+
+	return cmsg->cmsg_len >= CMSG_LEN(0) &&
+	       cmsg->cmsg_len <= (size_t)(end - (const char *)cmsg);
+}
+
+static COLD void for_fds_of_message(const struct msghdr *msg, fd_fn *fn)
+{
+	/* The macros take no const. */
+	struct msghdr *walked = (struct msghdr *)msg;
+	int saved_errno = errno;
+	struct cmsghdr *cmsg;
+
+	os_enter();
+	for (cmsg = CMSG_FIRSTHDR(walked); cmsg && is_within(msg, cmsg);
+	     cmsg = CMSG_NXTHDR(walked, cmsg))
+		if (cmsg->cmsg_level == SOL_SOCKET &&
+		    cmsg->cmsg_type == SCM_RIGHTS)
+			for_fds_in(cmsg, fn);
+	os_leave();
+	errno = saved_errno;
+}
+
+/* Fds matter only when there are objects that they could name. A pointer that
+ * cannot be one is left to the kernel, which has the right errno for it. */
+static bool is_address(const void *p)
+{
+	return (uintptr_t)p >= 1 << 16;
+}
+
+static bool may_carry_objects(const struct msghdr *msg)
+{
+	return atomic_load_explicit(&fd_table_root, memory_order_relaxed) &&
+	       is_address(msg) &&
+	       is_address(msg->msg_control) &&
+	       msg->msg_controllen >= CMSG_LEN(sizeof(int)) && !os_is_inside();
+}
+
+/* A received fd names a file of the sender. When that is a socket of this
+ * process, it names our object too. */
 static void adopt_fd(int fd)
 {
 	struct file_id id = file_identify(fd);
@@ -81,43 +138,55 @@ static void adopt_fd(int fd)
 	if (!S_ISSOCK(id.mode))
 		return;
 	obj = fd_table_find_inode(id.ino);
+	if (!obj)
+		return;
 	/* Without memory for the table the fd stays what the kernel made it. */
-	if (obj && fd_table_install(fd, obj) != 0)
+	if (fd_table_install(fd, obj) != 0)
 		fd_table_forget(fd);
+	fd_flight_end(obj);
 	fd_object_put(obj);
 }
 
-static void adopt_rights(const struct cmsghdr *cmsg)
+/* The fd did not leave after all. */
+static void ground_fd(int fd)
 {
-	size_t len = cmsg->cmsg_len - CMSG_LEN(0);
-	int fd;
+	struct fd_object *obj = fd_table_get(fd);
 
-	for (size_t at = 0; at + sizeof(fd) <= len; at += sizeof(fd)) {
-		memcpy(&fd, CMSG_DATA(cmsg) + at, sizeof(fd));
-		adopt_fd(fd);
-	}
+	if (obj)
+		fd_flight_end(obj);
+	fd_object_put(obj);
 }
 
-/* A message that libc received may have brought fds. */
-static COLD void adopt_from(struct msghdr *msg)
+ssize_t shim_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
-	int saved_errno = errno;
-	struct cmsghdr *cmsg;
+	bool has_objects;
+	ssize_t n;
 
-	os_enter();
-	for (cmsg = CMSG_FIRSTHDR(msg); cmsg; cmsg = CMSG_NXTHDR(msg, cmsg))
-		if (cmsg->cmsg_level == SOL_SOCKET &&
-		    cmsg->cmsg_type == SCM_RIGHTS)
-			adopt_rights(cmsg);
-	os_leave();
-	errno = saved_errno;
+	CALL_ENTERED(sendmsg);
+	ON_OBJECT(ssize_t, fd, sendmsg, fd, msg, flags);
+	has_objects = UNLIKELY(may_carry_objects(msg));
+	if (has_objects)
+		for_fds_of_message(msg, fd_flight_start);
+	n = real.sendmsg(fd, msg, flags);
+	if (has_objects && n < 0)
+		for_fds_of_message(msg, ground_fd);
+	return n;
 }
 
-static bool may_bring_fds(const struct msghdr *msg)
+int shim_sendmmsg(int fd, struct mmsghdr *msgs, unsigned int cnt, int flags)
 {
-	return msg->msg_controllen >= CMSG_LEN(sizeof(int)) &&
-	       atomic_load_explicit(&fd_table_root, memory_order_relaxed) &&
-	       !os_is_inside();
+	int n;
+
+	CALL_ENTERED(sendmmsg);
+	ON_OBJECT(int, fd, sendmmsg, fd, msgs, cnt, flags);
+	for (unsigned i = 0; is_address(msgs) && i < cnt; i++)
+		if (UNLIKELY(may_carry_objects(&msgs[i].msg_hdr)))
+			for_fds_of_message(&msgs[i].msg_hdr, fd_flight_start);
+	n = real.sendmmsg(fd, msgs, cnt, flags);
+	for (unsigned i = MAX(n, 0); is_address(msgs) && i < cnt; i++)
+		if (UNLIKELY(may_carry_objects(&msgs[i].msg_hdr)))
+			for_fds_of_message(&msgs[i].msg_hdr, ground_fd);
+	return n;
 }
 
 ssize_t shim_recvmsg(int fd, struct msghdr *msg, int flags)
@@ -127,8 +196,8 @@ ssize_t shim_recvmsg(int fd, struct msghdr *msg, int flags)
 	CALL_ENTERED(recvmsg);
 	ON_OBJECT(ssize_t, fd, recvmsg, fd, msg, flags);
 	n = real.recvmsg(fd, msg, flags);
-	if (n >= 0 && UNLIKELY(may_bring_fds(msg)))
-		adopt_from(msg);
+	if (n >= 0 && UNLIKELY(may_carry_objects(msg)))
+		for_fds_of_message(msg, adopt_fd);
 	return n;
 }
 
@@ -141,8 +210,8 @@ int shim_recvmmsg(int fd, struct mmsghdr *msgs, unsigned int cnt, int flags,
 	ON_OBJECT(int, fd, recvmmsg, fd, msgs, cnt, flags, timeout);
 	n = real.recvmmsg(fd, msgs, cnt, flags, timeout);
 	for (int i = 0; i < n; i++)
-		if (UNLIKELY(may_bring_fds(&msgs[i].msg_hdr)))
-			adopt_from(&msgs[i].msg_hdr);
+		if (UNLIKELY(may_carry_objects(&msgs[i].msg_hdr)))
+			for_fds_of_message(&msgs[i].msg_hdr, adopt_fd);
 	return n;
 }
 

@@ -107,8 +107,13 @@ void fd_object_init(struct fd_object *obj, const struct fd_ops *ops,
 	spinlock_release(&inode_lock);
 }
 
-/* The object loses one of its fds. */
-static void object_drop_fd(struct fd_object *obj)
+void fd_object_add_fd(struct fd_object *obj)
+{
+	fd_object_hold(obj);
+	atomic_fetch_add(&obj->fd_cnt, 1);
+}
+
+void fd_object_drop_fd(struct fd_object *obj)
 {
 	if (atomic_fetch_sub(&obj->fd_cnt, 1) == 1) {
 		spinlock_acquire(&inode_lock);
@@ -147,11 +152,10 @@ int fd_table_install(int fd, struct fd_object *obj)
 	entry = make_entry(fd);
 	if (!entry)
 		return -ENOMEM;
-	fd_object_hold(obj);
-	atomic_fetch_add(&obj->fd_cnt, 1);
+	fd_object_add_fd(obj);
 	old = atomic_exchange(entry, obj);
 	if (old)
-		object_drop_fd(old);
+		fd_object_drop_fd(old);
 	return 0;
 }
 
@@ -164,7 +168,7 @@ bool fd_table_remove(int fd)
 		return false;
 	old = atomic_exchange(entry, NULL);
 	if (old)
-		object_drop_fd(old);
+		fd_object_drop_fd(old);
 	return old != NULL;
 }
 

@@ -72,6 +72,11 @@ void fd_object_put(struct fd_object *obj);
 void fd_object_init(struct fd_object *obj, const struct fd_ops *ops,
 		    ino_t inode);
 
+/* Counts an fd of the object that is not in the table (fd_flight.h), and gives
+ * it up again. The last one closes the object. */
+void fd_object_add_fd(struct fd_object *obj);
+void fd_object_drop_fd(struct fd_object *obj);
+
 /*
  * Lets `fd` name `obj`, which gets a reference for it. What the number named
  * before is dropped. -ENOMEM, -EBADF for a number that no fd can have.

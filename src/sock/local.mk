@@ -1,4 +1,4 @@
-sock_sources = %D%/fd_internal.h %D%/fd_internal.c %D%/fd_ops.h \
+sock_sources = %D%/fd_flight.h %D%/fd_flight.c %D%/fd_internal.h %D%/fd_internal.c %D%/fd_ops.h \
 	%D%/fd_ops.c %D%/fd_pool.h %D%/fd_pool.c %D%/fd_table.h \
 	%D%/fd_table.c %D%/fd_wait.h %D%/fd_wait.c
 

@@ -8,7 +8,7 @@
 . "${srcdir:-.}/tests/support/preload.sh"
 
 matrix=$builddir/tests/shim/matrix
-library=$builddir/tests/shim/.libs/libvma-test.so
+library=${SHIM_LIBRARY:-$builddir/tests/shim/.libs/libvma-test.so}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

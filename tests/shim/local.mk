@@ -23,3 +23,9 @@ check_LTLIBRARIES += %D%/early.la
 %C%_early_la_SOURCES = %D%/early.c
 %C%_early_la_LDFLAGS = -module -avoid-version -rpath /nowhere
 shim_scripts += %D%/moments.sh
+
+# Are the tests of this tier any good? Not part of make check.
+EXTRA_DIST += %D%/mutants.sh
+check-mutants:
+	$(MAKE) check TESTS='%D%/mutants.sh'
+.PHONY: check-mutants

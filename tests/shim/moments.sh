@@ -5,7 +5,7 @@
 . "${srcdir:-.}/tests/support/preload.sh"
 
 moments=$builddir/tests/shim/moments
-library=$builddir/src/.libs/libvma.so
+library=${SHIM_LIBRARY:-$builddir/src/.libs/libvma.so}
 early=$builddir/tests/shim/.libs/early.so
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -6,7 +6,7 @@
 . "${srcdir:-.}/tests/support/preload.sh"
 
 program=$builddir/tests/shim/scenarios
-library=$builddir/tests/shim/.libs/libvma-test.so
+library=${SHIM_LIBRARY:-$builddir/tests/shim/.libs/libvma-test.so}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export VMA_LOG_FILE=$work/log
