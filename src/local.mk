@@ -10,7 +10,11 @@ debug_folders = src/core/libcore-debug.la src/sock/libsock-debug.la \
 	src/event/libevent-debug.la src/pkt/libpkt-debug.la \
 	src/stats/libstats-debug.la src/conf/libconf-debug.la \
 	src/os/libos-debug.la src/base/libbase-debug.la
-export_flags = -Wl,-z,defs -Wl,-z,relro -Wl,-z,now -Wl,--as-needed \
+# clang leaves the sanitizers' run-time library to the program.
+if !SANITIZED
+defs_flags = -Wl,-z,defs
+endif
+export_flags = $(defs_flags) -Wl,-z,relro -Wl,-z,now -Wl,--as-needed \
 	-Wl,--version-script=
 
 lib_LTLIBRARIES += src/libvma.la

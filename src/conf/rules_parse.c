@@ -8,9 +8,9 @@
  *     log destination stderr | syslog | file NAME
  *     log min-level N
  *
- * Several statements may share a line. Every function below either consumes what
- * it is named after and returns true, or reports once what it expected where, and
- * returns false, upon which the rest of the line is skipped.
+ * Several statements may share a line. Every function below either consumes
+ * what it is named after and returns true, or reports once what it expected
+ * where, and returns false, upon which the rest of the line is skipped.
  */
 #include "config.h"
 
@@ -200,8 +200,8 @@ static int parse_keyword(struct parser *p, const char *const *keywords,
 }
 
 /* Any run of characters but blanks. */
-static bool parse_word(struct parser *p, const char *what, const char **word_out,
-		       size_t *len_out)
+static bool parse_word(struct parser *p, const char *what,
+		       const char **word_out, size_t *len_out)
 {
 	const char *start;
 

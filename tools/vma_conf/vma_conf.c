@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * vma_conf: checks a rules file, explains what the rules say about a socket, and
- * lists the options. It asks the same code as the library, so its answers are
- * the library's.
+ * vma_conf: checks a rules file, explains what the rules say about a socket,
+ * and lists the options. It asks the same code as the library, so its answers
+ * are the library's.
  */
 #include "config.h"
 

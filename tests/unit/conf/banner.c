@@ -249,6 +249,10 @@ TEST(drain_lines_change_when_off)
 	has_line(" VMA INFO: CQ Drain Thread                Disabled                   [VMA_PROGRESS_ENGINE_INTERVAL]");
 	lacks("CQ Drain Interval");
 	lacks("CQ Drain WCE");
+	parse_quietly("VMA_PROGRESS_ENGINE_INTERVAL=0");
+	print();
+	has_line(" VMA INFO: CQ Drain Thread                Disabled                   [VMA_PROGRESS_ENGINE_INTERVAL]");
+	lacks("CQ Drain WCE");
 	parse_quietly("VMA_RX_CQ_DRAIN_RATE_NSEC=500");
 	print();
 	has_line(" VMA INFO: Rx CQ Drain Rate (nsec)        500                        [VMA_RX_CQ_DRAIN_RATE_NSEC]");

@@ -242,6 +242,10 @@ TEST(reversed_port_range)
 {
 	wrong("use os tcp_server *:9-5",
 	      "x.conf:1:21: the range of ports 9-5 ends before it begins", "");
+	wrong("use os tcp_server *:6-5",
+	      "x.conf:1:21: the range of ports 6-5 ends before it begins", "");
+	right("use os tcp_server *:5-5",
+	      ANY_GROUP "use os tcp_server *:5\n");
 }
 
 TEST(leading_zeros)
