@@ -27,6 +27,7 @@ include tests/engine/local.mk
 include tests/shim/local.mk
 include tests/system/local.mk
 include tests/fuzz/local.mk
+include tests/bench/local.mk
 include tests/softcx/local.mk
 include tests/contract/local.mk
 

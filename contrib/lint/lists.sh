@@ -30,7 +30,18 @@ startup_steps_exist() {
 	return $failed
 }
 
+# The manual says what each reason means.
+reasons_are_documented() {
+	local name failed=0
+	for name in $(sed -nE 's/^REASON\((\w+),.*/\1/p' src/stats/reasons.def); do
+		grep -q "^\.B $name\$" doc/libvma.7 ||
+			{ echo "reason $name is not in libvma(7)"; failed=1; }
+	done
+	return $failed
+}
+
 tap_check calls_are_listed_once calls_are_listed_once
 tap_check calls_are_in_the_matrix calls_are_in_the_matrix
 tap_check startup_steps_exist startup_steps_exist
+tap_check reasons_are_documented reasons_are_documented
 tap_end

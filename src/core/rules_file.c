@@ -42,8 +42,11 @@ int rules_file_read(struct rules *rules, const char *path,
 {
 	size_t len;
 	char *text;
-	int err = file_read(path, FILE_MAX, &text, &len);
+	int err;
 
+	if (!path[0])
+		return 0; /* an empty name: no rules are wanted */
+	err = file_read(path, FILE_MAX, &text, &len);
 	if (err == -ENOMEM)
 		return err;
 	if (err) {
