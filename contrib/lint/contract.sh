@@ -37,7 +37,7 @@ script_cases() {
 	*/shim/scenarios)
 		sed -nE 's/^\tSCENARIO\((\w+)\),/\1/p' tests/shim/scenarios.c
 		;;
-	*/system/programs)
+	*/system/*)
 		sed -nE 's/^program_(\w+)\(\).*/\1_preloaded\n\1_as_object/p' "$1.sh"
 		;;
 	esac

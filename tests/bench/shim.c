@@ -17,6 +17,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -238,12 +239,12 @@ static void measure_start(void)
 	static double us[ROUNDS], more_us[ROUNDS], kb[ROUNDS], more_kb[ROUNDS];
 
 	for (int r = 0; r < ROUNDS; r++) {
-		struct idle a, b;
+		bool is_turned = r % 2; /* who goes first takes turns, too */
+		struct idle first = run_idle(is_turned);
+		struct idle second = run_idle(!is_turned);
+		struct idle a = is_turned ? second : first;
+		struct idle b = is_turned ? first : second;
 
-		b = run_idle(true);
-		a = run_idle(false);
-		if (r % 2)
-			b = run_idle(true);
 		us[r] = a.us;
 		more_us[r] = b.us - a.us;
 		kb[r] = a.kb;

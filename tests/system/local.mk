@@ -1,1 +1,3 @@
-system_scripts += tests/system/programs.sh
+# Tier 4: real programs, in network namespaces of their own; needs root.
+system_scripts += %D%/programs.sh %D%/python.sh
+EXTRA_DIST += %D%/compare.sh
