@@ -16,9 +16,16 @@
 
 #define CALL_REAL(ret, name, params, args) \
 	EXPORT ret shim_##name params __asm__(#name);
+/* Calls with a variable list are taken over with as many fixed parameters as they
+ * can have. The machines we run on pass integers and pointers in the same
+ * registers either way, and what the caller left out is passed on as unread as it
+ * came; a va_list would cost each call a dozen stores. */
 #define CALL_REAL_VA(ret, name, va_params, params, args) \
-	EXPORT ret shim_##name va_params __asm__(#name);
+	EXPORT ret shim_##name params __asm__(#name);
 #include "os/calls.def"
+#if !defined(__x86_64__) && !defined(__aarch64__) && !defined(__powerpc64__)
+#error "check that variable arguments travel like fixed ones on this machine"
+#endif
 
 enum call_id {
 #define CALL_NAME(name) CALL_ID_##name,

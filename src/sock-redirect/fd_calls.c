@@ -243,22 +243,8 @@ static bool is_duplication(int cmd)
 	return cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC;
 }
 
-/* Variable arguments that may be absent are read as libc reads them: whatever is
- * in the register is passed on. */
-#define VARIABLE_ARG(last)                    \
-	({                                    \
-		va_list list_;                \
-		void *arg_;                   \
-		va_start(list_, last);        \
-		arg_ = va_arg(list_, void *); \
-		va_end(list_);                \
-		arg_;                         \
-	})
-
-int shim_fcntl(int fd, int cmd, ...)
+int shim_fcntl(int fd, int cmd, void *arg)
 {
-	void *arg = VARIABLE_ARG(cmd);
-
 	CALL_ENTERED(fcntl);
 	if (is_duplication(cmd))
 		return duplicate(fd, cmd, arg);
@@ -266,10 +252,8 @@ int shim_fcntl(int fd, int cmd, ...)
 	return real.fcntl(fd, cmd, arg);
 }
 
-int shim_fcntl64(int fd, int cmd, ...)
+int shim_fcntl64(int fd, int cmd, void *arg)
 {
-	void *arg = VARIABLE_ARG(cmd);
-
 	CALL_ENTERED(fcntl64);
 	if (is_duplication(cmd))
 		return duplicate(fd, cmd, arg);
@@ -277,10 +261,8 @@ int shim_fcntl64(int fd, int cmd, ...)
 	return real.fcntl64(fd, cmd, arg);
 }
 
-int shim_ioctl(int fd, unsigned long request, ...)
+int shim_ioctl(int fd, unsigned long request, void *arg)
 {
-	void *arg = VARIABLE_ARG(request);
-
 	CALL_ENTERED(ioctl);
 	ON_OBJECT(int, fd, ioctl, fd, request, arg);
 	return real.ioctl(fd, request, arg);

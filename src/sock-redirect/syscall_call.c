@@ -150,19 +150,8 @@ static int second_fd(long number, long b, long c)
 	}
 }
 
-long shim_syscall(long number, ...)
+long shim_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
-	long a, b, c, d, e, f;
-	va_list list;
-
-	va_start(list, number);
-	a = va_arg(list, long);
-	b = va_arg(list, long);
-	c = va_arg(list, long);
-	d = va_arg(list, long);
-	e = va_arg(list, long);
-	f = va_arg(list, long);
-	va_end(list);
 	CALL_ENTERED(syscall);
 	if (os_is_inside())
 		return real.syscall(number, a, b, c, d, e, f);

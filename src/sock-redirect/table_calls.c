@@ -59,47 +59,26 @@ int shim_pipe2(int fds[2], int flags)
 	return result;
 }
 
-/* The mode of an open that may create a file; otherwise there is none. */
-#define OPEN_MODE(flags)                                               \
-	({                                                             \
-		mode_t mode_ = 0;                                      \
-		if ((flags) & (O_CREAT | O_TMPFILE)) {                 \
-			va_list list_;                                 \
-			va_start(list_, flags);                        \
-			mode_ = (mode_t)va_arg(list_, int);            \
-			va_end(list_);                                 \
-		}                                                      \
-		mode_;                                                 \
-	})
-
-int shim_open(const char *path, int flags, ...)
+int shim_open(const char *path, int flags, mode_t mode)
 {
-	mode_t mode = OPEN_MODE(flags);
-
 	CALL_ENTERED(open);
 	return fd_table_forget(real.open(path, flags, mode));
 }
 
-int shim_open64(const char *path, int flags, ...)
+int shim_open64(const char *path, int flags, mode_t mode)
 {
-	mode_t mode = OPEN_MODE(flags);
-
 	CALL_ENTERED(open64);
 	return fd_table_forget(real.open64(path, flags, mode));
 }
 
-int shim_openat(int dir, const char *path, int flags, ...)
+int shim_openat(int dir, const char *path, int flags, mode_t mode)
 {
-	mode_t mode = OPEN_MODE(flags);
-
 	CALL_ENTERED(openat);
 	return fd_table_forget(real.openat(dir, path, flags, mode));
 }
 
-int shim_openat64(int dir, const char *path, int flags, ...)
+int shim_openat64(int dir, const char *path, int flags, mode_t mode)
 {
-	mode_t mode = OPEN_MODE(flags);
-
 	CALL_ENTERED(openat64);
 	return fd_table_forget(real.openat64(dir, path, flags, mode));
 }
