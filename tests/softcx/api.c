@@ -58,6 +58,14 @@ EXPORT int softcx_clock_set(uint64_t ns)
 	return release(0);
 }
 
+EXPORT int softcx_strict_set(int is_strict)
+{
+	if (!the_card)
+		return -ENODEV;
+	check_set_strict(is_strict);
+	return 0;
+}
+
 EXPORT int softcx_stats(const char *name, struct softcx_stats *stats_out)
 {
 	struct dev *dev = acquire(name);

@@ -479,6 +479,8 @@ static void after_fork_child(void)
 	if (card->pcap_fd >= 0)
 		sys_close(card->pcap_fd);
 	card->conf.pcap = NULL;
+	lock_witness_forked(&card->lock.witness);
+	card_unlock(card);
 	init_state(card);
 	files_forget();
 }

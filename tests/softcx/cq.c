@@ -231,7 +231,10 @@ void cq_post(struct cq *cq, struct mlx5_cqe64 *cqe)
 	uint64_t now_ns = card_now_ns(the_card);
 	uint64_t late_ns = the_card->conf.late_ns;
 
-	cqe->timestamp = htobe64(hca_clock_cycles(&dev->clock, now_ns));
+	/* An error completion has its syndrome where others have the time. */
+	if (!is_error(cqe))
+		cqe->timestamp =
+			htobe64(hca_clock_cycles(&dev->clock, now_ns));
 	if (late_ns)
 		late_ns = rand_below(&dev->late_rand, late_ns + 1);
 	if (late_ns || !list_is_empty(&cq->late))

@@ -2,11 +2,11 @@
 # and the programs that show what it does. `make softcx` builds all of it.
 if HAVE_MLX5
 check_LTLIBRARIES += %D%/libsoftcx.la
-softcx_programs +=
+softcx_programs += %D%/card_test %D%/rules_test %D%/exchange
 
-softcx: %D%/libsoftcx.la $(softcx_programs)
-.PHONY: softcx
 endif
+
+softcx: $(check_LTLIBRARIES) $(softcx_programs)
 
 %C%_libsoftcx_la_SOURCES = \
 	%D%/api.c \
@@ -48,3 +48,23 @@ endif
 %C%_libsoftcx_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared \
 	-rpath /nowhere -Wl,-z,defs -pthread
 %C%_libsoftcx_la_LIBADD = src/base/libbase-debug.la
+
+EXTRA_DIST += %D%/lab.sh
+softcx_scripts += %D%/card.sh %D%/rules.sh %D%/exchange.sh \
+	%D%/programs.sh
+softcx_test_libs = tests/support/libtest.la src/base/libbase-debug.la
+
+%C%_card_test_SOURCES = %D%/card_test.c %D%/rig.c %D%/rig.h
+%C%_card_test_LDADD = $(softcx_test_libs) -libverbs -lmlx5
+%C%_rules_test_SOURCES = %D%/rules_test.c %D%/rig.c %D%/rig.h \
+	%D%/direct.c %D%/direct.h
+%C%_rules_test_LDADD = $(softcx_test_libs) -libverbs -lmlx5
+%C%_exchange_SOURCES = %D%/exchange.c %D%/rig.c %D%/rig.h \
+	%D%/direct.c %D%/direct.h
+%C%_exchange_LDADD = src/base/libbase-debug.la -libverbs -lmlx5
+
+# Ten million frames: a campaign, not a check.
+check-softcx-long: softcx
+	srcdir='$(abs_top_srcdir)' builddir='$(abs_top_builddir)' \
+	CC='$(CC)' SANITIZERS='$(SANITIZERS)' \
+	EXCHANGE_FRAMES=10000000 $(srcdir)/%D%/exchange.sh

@@ -26,6 +26,8 @@ typedef int softcx_step_fn(void);
  * first call leaves real time. Never goes back. */
 typedef int softcx_clock_set_fn(uint64_t ns);
 
+/* As SOFTCX_STRICT. */
+typedef int softcx_strict_set_fn(int is_strict);
 typedef int softcx_stats_fn(const char *dev, struct softcx_stats *stats_out);
 /* From now on; what is in flight keeps its fate. */
 typedef int softcx_impair_fn(const char *dev,
@@ -49,6 +51,7 @@ typedef int softcx_steer_frame_fn(const char *dev, const void *frame,
 
 softcx_step_fn softcx_step;
 softcx_clock_set_fn softcx_clock_set;
+softcx_strict_set_fn softcx_strict_set;
 softcx_stats_fn softcx_stats;
 softcx_impair_fn softcx_impair;
 softcx_impair_counts_fn softcx_impair_counts;

@@ -1,0 +1,91 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+#    namespace a                        namespace b
+#    exchange -- mlx5_0:eth0 --cable-- mlx5_0:eth0 -- exchange
+#    ping     -- eth0 ---------------- eth0
+#
+# EXCHANGE_FRAMES (a million) frames over plain verbs and over the queues
+# themselves, inline and not, with and without checksum offload, polled and by
+# interrupt, one and several queue pairs, one and two processes on each card.
+# The kernel's own traffic on the same cable must not notice.
+. "${srcdir:-.}/tests/softcx/lab.sh"
+lab_two
+total=${EXCHANGE_FRAMES:-1000000}
+program=${builddir:-.}/tests/softcx/exchange
+tmp=$(mktemp -d)
+trap 'lab_end; rm -rf "$tmp"' EXIT
+limit=$((60 + total / 10000))
+
+# start NAME OPTIONS: one side in the background; it waits for "$tmp/go".
+start() {
+	at=$1 number=$2
+	shift 2
+	peer=b
+	[ "$at" = b ] && peer=a
+	(
+		while [ ! -e "$tmp/go" ]; do sleep 0.05; done
+		echo go
+	) | in_ns "$at" SOFTCX_STATS=1 timeout "$limit" "$program" \
+		-m "$(mac_of $peer)" "$@" >"$tmp/out-$at$number" \
+		2>"$tmp/err-$at$number" &
+	pids="$pids $!"
+}
+
+all_ready() {
+	for try in $(seq 200); do
+		[ "$(cat "$tmp"/out-* | grep -c ready)" = "$1" ] && return
+		sleep 0.05
+	done
+}
+
+# run NAME PAIRS FRAMES OPTIONS: so many processes on each card, and so many
+# frames, of both directions and all queue pairs together.
+run() {
+	name=$1 pairs=$2 frames=$3
+	shift 3
+	rm -f "$tmp"/*
+	pids=
+	for i in $(seq "$pairs"); do
+		for side in a b; do
+			start $side "$i" -n $((frames / 2 / pairs)) \
+				-p $((6000 + 100 * i)) -s "$i" "$@"
+		done
+	done
+	all_ready $((2 * pairs))
+	: >"$tmp/go"
+	result=0
+	for pid in $pids; do
+		wait "$pid" || result=1
+	done
+	for out in "$tmp"/out-*; do
+		echo "# $name ${out##*-}: $(grep sent "$out")"
+	done
+	[ $result = 0 ] || sed 's/^/# /' "$tmp"/err-*
+	tap $result "$name"
+}
+
+# Somebody else's traffic, all the while.
+ip netns exec "$lab-a" ping -q -i 0.02 -W 2 $LAB_IP_B >"$tmp.ping" 2>&1 &
+ping_pid=$!
+
+share=$((total / 10))
+run verbs_polled 1 $share
+run verbs_polled_inline 1 $share -I
+run verbs_polled_csum 1 $share -C
+run verbs_events_inline_csum 1 $share -E -I -C
+run direct_polled 1 $share -D
+run direct_polled_inline_csum 1 $share -D -I -C
+run direct_events 1 $share -D -E
+run direct_events_inline_csum 1 $share -D -E -I -C
+# -n counts for each queue pair.
+run four_queue_pairs 1 $((share / 4)) -D -q 4 -C
+run two_processes_on_each_card 2 $share -D -I
+
+kill -INT $ping_pid
+wait $ping_pid
+grep 'packet loss' "$tmp.ping" | sed 's/^/# /'
+grep -q ' 0% packet loss' "$tmp.ping"
+tap $? kernel_traffic_is_undisturbed
+rm -f "$tmp.ping"
+tap_end

@@ -1,0 +1,88 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Software that was not written for this card: rdma-core's and perftest's own
+# programs, as the distribution packages them. And what is left behind after
+# a process was killed: nothing.
+. "${srcdir:-.}/tests/softcx/lab.sh"
+lab_two 2
+tmp=$(mktemp -d)
+trap 'lab_end; rm -rf "$tmp"' EXIT
+
+in_ns a timeout 10 ibv_devices >"$tmp/out" 2>&1
+grep -q mlx5_0 "$tmp/out" && grep -q mlx5_1 "$tmp/out"
+tap $? ibv_devices_lists_both
+
+in_ns a timeout 10 ibv_devinfo -v >"$tmp/out" 2>&1
+[ "$(grep -c 'PORT_ACTIVE (4)' "$tmp/out")" = 2 ]
+tap $? ibv_devinfo_shows_active_ports
+grep -q 'link_layer:.*Ethernet' "$tmp/out" && grep -q RAW_IP_CSUM "$tmp/out" &&
+	grep -q MANAGED_FLOW_STEERING "$tmp/out"
+tap $? ibv_devinfo_shows_capabilities
+
+# perftest NAME PROGRAM OPTIONS: server in b, client in a
+perftest() {
+	name=$1 program=$2
+	shift 2
+	a=$(mac_of a) b=$(mac_of b)
+	ends="-J $LAB_IP_B -j $LAB_IP_A -K 5000 -k 5001"
+	in_ns b timeout 30 "$program" --server -d mlx5_0 -B "$b" -E "$a" \
+		$ends "$@" >"$tmp/server" 2>&1 </dev/null &
+	server=$!
+	sleep 1
+	in_ns a timeout 25 "$program" --client -d mlx5_0 -B "$a" -E "$b" \
+		$ends "$@" >"$tmp/client" 2>&1 </dev/null
+	result=$?
+	if [ "${one_way:-0}" = 0 ]; then
+		wait $server || result=1
+	else
+		kill $server 2>/dev/null
+		wait $server
+	fi
+	[ $result = 0 ] || sed 's/^/# /' "$tmp/client" "$tmp/server"
+	grep -E '^ *[0-9]+ +[0-9]+ ' "$tmp/client" | sed 's/^/# /'
+	tap $result "$name"
+}
+
+if command -v raw_ethernet_lat >/dev/null; then
+	perftest raw_ethernet_lat raw_ethernet_lat -s 128 -n 5000
+	perftest raw_ethernet_bw raw_ethernet_bw -s 1024 -n 50000
+	perftest raw_ethernet_burst_lat raw_ethernet_burst_lat -s 128 \
+		-n 1000 --burst_size=16 --rate_limit=100 --rate_units=p \
+		--rate_limit_type=HW
+else
+	for name in lat bw burst_lat; do
+		tap 0 "raw_ethernet_$name # SKIP needs perftest"
+	done
+fi
+
+# A killed process takes its filter with it, and the next one starts at once.
+filters() {
+	ip netns exec "$lab-a" bpftool net show 2>/dev/null | grep -c tcx
+}
+in_ns a sleep 0
+if command -v bpftool >/dev/null; then
+	(sleep 20) | in_ns a "${builddir:-.}/tests/softcx/exchange" \
+		-m 02:00:00:00:00:01 >"$tmp/out" 2>&1 &
+	for try in $(seq 100); do
+		grep -q ready "$tmp/out" && break
+		sleep 0.05
+	done
+	[ "$(filters)" -ge 1 ]
+	tap $? filter_is_there
+	victim=$(ip netns pids "$lab-a" | while read -r pid; do
+		[ "$(cat /proc/$pid/comm)" = exchange ] && echo "$pid"
+	done)
+	kill -KILL $victim
+	for try in $(seq 20); do
+		[ "$(filters)" = 0 ] && break
+		sleep 0.05
+	done
+	[ "$(filters)" = 0 ]
+	tap $? sigkill_leaves_no_filter
+else
+	tap 0 "filter_is_there # SKIP needs bpftool"
+	tap 0 "sigkill_leaves_no_filter # SKIP needs bpftool"
+fi
+in_ns a timeout 10 ibv_devinfo >"$tmp/out" 2>&1 && grep -q PORT_ACTIVE "$tmp/out"
+tap $? next_start_works_at_once
+tap_end

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Every rule that the card holds its user to, broken once: a child does so, and
+ * must end with the rule's line and an abort. Run by rules.sh.
+ */
+#include "config.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "direct.h"
+#include "rig.h"
+#include "tests/support/test.h"
+
+static struct rig r;
+static struct direct d;
+
+static void set_up(void)
+{
+	struct rig_params params = { .dev = "mlx5_0", .max_inline = 128 };
+
+	rig_open(&r, &params);
+	direct_init(&d, &r);
+	d.rq_pi = (uint16_t)r.n_recv;
+}
+
+static struct direct_entry entry(void)
+{
+	struct direct_entry e;
+
+	direct_build(&d, &e, rig_send_slot(&r, 0), 100, r.mr->lkey, 0);
+	return e;
+}
+
+/* What the child does; it is not to come back. */
+static void send_entry(const struct direct_entry *e)
+{
+	direct_put(&d, e);
+	direct_ring(&d, e, false);
+	rig_settle();
+}
+
+static size_t read_all(int fd, char *text, size_t size)
+{
+	size_t len = 0;
+	ssize_t n;
+
+	while (len < size - 1 && (n = read(fd, text + len, size - 1 - len)) > 0)
+		len += (size_t)n;
+	text[len] = '\0';
+	return len;
+}
+
+/* Runs `misuse` in a child of its own card; expects the line of `rule`. */
+static void expect_violation(const char *rule, void (*misuse)(void))
+{
+	char text[1024], expected[64];
+	int fds[2], status;
+	pid_t pid;
+
+	CHECK_EQ(pipe(fds), 0);
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		dup2(fds[1], 2);
+		close(fds[0]);
+		alarm(10);
+		set_up();
+		misuse();
+		_exit(0);
+	}
+	close(fds[1]);
+	read_all(fds[0], text, sizeof(text));
+	close(fds[0]);
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	snprintf(expected, sizeof(expected), "softcx: %s: ", rule);
+	if (!strstr(text, expected))
+		FAIL("no \"%s\" in: %s (status %#x)", expected, text, status);
+	test_note("%.*s", (int)strcspn(text, "\n"), text);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+}
+
+static void use_unknown_key(void)
+{
+	struct direct_entry e;
+
+	direct_build(&d, &e, rig_send_slot(&r, 0), 100, 0x7777705c, 0);
+	send_entry(&e);
+}
+TEST(unknown_key)
+{
+	expect_violation("bad-key", use_unknown_key);
+}
+
+static void use_key_of_other_pd(void)
+{
+	struct ibv_pd *pd = ibv_alloc_pd(r.ctx);
+	struct ibv_mr *mr = ibv_reg_mr(pd, r.slots, 4096, 0);
+	struct direct_entry e;
+
+	direct_build(&d, &e, r.slots, 100, mr->lkey, 0);
+	send_entry(&e);
+}
+TEST(key_of_another_protection_domain)
+{
+	expect_violation("bad-key", use_key_of_other_pd);
+}
+
+static void use_dead_key(void)
+{
+	struct direct_entry e = entry();
+
+	ibv_dereg_mr(r.mr);
+	send_entry(&e);
+}
+TEST(key_after_deregistration)
+{
+	expect_violation("use-after-destroy", use_dead_key);
+}
+
+static void send_beyond_region(void)
+{
+	struct direct_entry e;
+
+	direct_build(&d, &e, rig_send_slot(&r, r.n_send) - 50, 100,
+		     r.mr->lkey, 0);
+	send_entry(&e);
+}
+TEST(range_beyond_the_region)
+{
+	expect_violation("bad-range", send_beyond_region);
+}
+
+/* A frame for ourselves over the cable: the other card sends it. */
+static void receive_into(uint32_t lkey)
+{
+	struct rig_params params = { .dev = "mlx5_1" };
+	struct rig_frame f = { .src_ip = 1, .dst_ip = 2, .src_port = 3,
+			       .dst_port = 4, .proto = IPPROTO_UDP };
+	struct rig_flow flow = { 0 };
+	struct rig sender;
+
+	rig_open(&sender, &params);
+	memcpy(flow.dst_mac, r.mac, 6);
+	rig_flow(&r, &flow);
+	rig_modify(&r, IBV_QPS_RESET);
+	rig_modify(&r, IBV_QPS_INIT);
+	rig_modify(&r, IBV_QPS_RTR);
+	d.rq_pi = 0;
+	direct_post_recv(&d, r.slots, RIG_SLOT, lkey);
+	memcpy(f.dst_mac, r.mac, 6);
+	rig_post_send(&sender, 0,
+		      rig_build(rig_send_slot(&sender, 0), &f, "x", 1), 0);
+	rig_settle();
+}
+
+static void receive_read_only(void)
+{
+	receive_into(ibv_reg_mr(r.pd, r.slots, 4096, 0)->lkey);
+}
+TEST(receiving_into_read_only_memory)
+{
+	expect_violation("bad-access", receive_read_only);
+}
+
+static void receive_unknown_key(void)
+{
+	receive_into(0x12345600);
+}
+TEST(receiving_with_an_unknown_key)
+{
+	expect_violation("bad-key", receive_unknown_key);
+}
+
+static void name_other_qp(void)
+{
+	struct direct_entry e = entry();
+
+	d.qpn++;
+	direct_build(&d, &e, rig_send_slot(&r, 0), 100, r.mr->lkey, 0);
+	direct_put(&d, &e);
+	direct_set_record(&d, d.sq_pi);
+	/* The doorbell names the right queue, the entry does not. */
+	d.qpn--;
+	d.sq_pi--;
+	e = entry();
+	direct_bell(&d, &e, false);
+	rig_settle();
+}
+TEST(entry_of_another_queue_pair)
+{
+	expect_violation("wrong-qp", name_other_qp);
+}
+
+static void name_other_index(void)
+{
+	struct direct_entry e;
+
+	d.sq_pi = 7;
+	e = entry();
+	d.sq_pi = 0;
+	direct_put(&d, &e);
+	direct_set_record(&d, d.sq_pi);
+	d.sq_pi = 0;
+	e = entry();
+	direct_bell(&d, &e, false);
+	rig_settle();
+}
+TEST(entry_with_another_index)
+{
+	expect_violation("wrong-index", name_other_index);
+}
+
+static void exceed_record(void)
+{
+	struct direct_entry e = entry();
+
+	e.bytes[7] = 20; /* segments: five blocks, of which one is posted */
+	send_entry(&e);
+}
+TEST(entry_longer_than_what_is_posted)
+{
+	expect_violation("bad-size", exceed_record);
+}
+
+static void exceed_inline(void)
+{
+	struct direct_entry e = entry();
+
+	e.bytes[48] = 0x80; /* inline data of 400 bytes in 16 */
+	e.bytes[50] = 400 >> 8;
+	e.bytes[51] = 400 & 0xff;
+	send_entry(&e);
+}
+TEST(inline_data_longer_than_the_entry)
+{
+	expect_violation("bad-size", exceed_inline);
+}
+
+static void use_bad_opcode(void)
+{
+	struct direct_entry e = entry();
+
+	e.bytes[3] = MLX5_OPCODE_RDMA_WRITE;
+	send_entry(&e);
+}
+TEST(opcode_of_another_transport)
+{
+	expect_violation("bad-opcode", use_bad_opcode);
+}
+
+static void use_short_header(void)
+{
+	struct direct_entry e = entry();
+
+	e.bytes[29] = 14; /* low byte of the header's size */
+	send_entry(&e);
+}
+TEST(inline_header_too_short)
+{
+	expect_violation("inline-header", use_short_header);
+}
+
+static void ring_before_record(void)
+{
+	struct direct_entry e = entry();
+
+	direct_put(&d, &e);
+	direct_bell(&d, &e, false);
+	rig_settle();
+}
+TEST(doorbell_without_the_record)
+{
+	expect_violation("doorbell-before-record", ring_before_record);
+}
+
+static void overrun_sq(void)
+{
+	struct direct_entry e = entry();
+
+	for (uint32_t i = 0; i <= d.qp.sq.wqe_cnt; i++) {
+		e = entry();
+		direct_put(&d, &e);
+	}
+	direct_ring(&d, &e, false);
+	rig_settle();
+}
+TEST(send_ring_overrun)
+{
+	expect_violation("sq-overrun", overrun_sq);
+}
+
+static void overrun_rq(void)
+{
+	struct rig_params params = { .dev = "mlx5_1" };
+	struct rig_frame f = { .dst_port = 4, .proto = IPPROTO_UDP };
+	struct rig_flow flow = { 0 };
+	struct rig sender;
+
+	rig_open(&sender, &params);
+	memcpy(flow.dst_mac, r.mac, 6);
+	rig_flow(&r, &flow);
+	d.qp.dbrec[MLX5_RCV_DBR] = htobe32(d.qp.rq.wqe_cnt + 1);
+	memcpy(f.dst_mac, r.mac, 6);
+	rig_post_send(&sender, 0,
+		      rig_build(rig_send_slot(&sender, 0), &f, "x", 1), 0);
+	rig_settle();
+}
+TEST(receive_ring_overrun)
+{
+	expect_violation("rq-overrun", overrun_rq);
+}
+
+static void overrun_cq(void)
+{
+	struct rig_params params = { .dev = "mlx5_0", .n_cqes = 4 };
+	struct rig small;
+
+	rig_open(&small, &params);
+	for (uint32_t i = 0; i < 60; i++)
+		rig_post_send(&small, i, 100, IBV_SEND_SIGNALED);
+	rig_settle();
+}
+TEST(completion_ring_overrun)
+{
+	expect_violation("cq-overrun", overrun_cq);
+}
+
+static void send_too_early(void)
+{
+	struct direct_entry e = entry();
+
+	rig_modify(&r, IBV_QPS_RESET);
+	rig_modify(&r, IBV_QPS_INIT);
+	send_entry(&e);
+}
+TEST(sending_before_rts)
+{
+	expect_violation("bad-state", send_too_early);
+}
+
+/* A page of its own, which outlives queue pairs. */
+static void ring_number(uint32_t qpn)
+{
+	struct mlx5dv_devx_uar *uar =
+		mlx5dv_devx_alloc_uar(r.ctx, MLX5DV_UAR_ALLOC_TYPE_BF);
+	uint64_t bell = htobe64((uint64_t)MLX5_OPCODE_SEND << 32 | qpn << 8 | 4);
+
+	CHECK(uar);
+	*(volatile uint64_t *)uar->reg_addr = bell;
+	rig_settle();
+}
+
+static void ring_dead_qp(void)
+{
+	uint32_t qpn = r.qp->qp_num;
+
+	ibv_destroy_qp(r.qp);
+	ring_number(qpn);
+}
+TEST(doorbell_of_a_destroyed_queue_pair)
+{
+	expect_violation("use-after-destroy", ring_dead_qp);
+}
+
+static void ring_no_qp(void)
+{
+	ring_number(0x4321);
+}
+TEST(doorbell_of_no_queue_pair)
+{
+	expect_violation("bad-number", ring_no_qp);
+}
+
+static void arm_silently(void)
+{
+	uint64_t now_ns = rig_now_ns() + 1000 * NS_PER_SEC;
+
+	SOFTCX_CALL(softcx_clock_set, now_ns);
+	rig_settle();
+	*(volatile uint32_t *)&d.recv_cq.dbrec[1] = 0;
+	rig_settle();
+	SOFTCX_CALL(softcx_clock_set, now_ns + NS_PER_SEC);
+	rig_settle();
+}
+TEST(arming_without_a_doorbell)
+{
+	expect_violation("arm-without-doorbell", arm_silently);
+}
+
+/* Without strictness the same misuse is what it is on a card: an error
+ * completion, and a queue pair that stopped. */
+TEST(lenient_card_completes_with_an_error)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	struct ibv_wc wc;
+	int status;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		SOFTCX_CALL(softcx_strict_set, 0);
+		set_up();
+		rig_send_slot(&r, 0)[0] = 2;
+		r.mr->lkey ^= 0x100;
+		rig_post_send(&r, 0, 100, 0);
+		rig_post_send(&r, 1, 100, 0);
+		rig_settle();
+		if (ibv_poll_cq(r.send_cq, 1, &wc) != 1 ||
+		    wc.status != IBV_WC_LOC_PROT_ERR || wc.wr_id != 0)
+			_exit(1);
+		if (ibv_poll_cq(r.send_cq, 1, &wc) != 1 ||
+		    wc.status != IBV_WC_WR_FLUSH_ERR || wc.wr_id != 1)
+			_exit(2);
+		ibv_query_qp(r.qp, &attr, IBV_QP_STATE, &init);
+		_exit(attr.qp_state == IBV_QPS_ERR ? 0 : 3);
+	}
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK_EQ(status, 0);
+}
