@@ -32,10 +32,14 @@ struct late_cqe {
 	struct mlx5_cqe64 cqe;
 };
 
-static void poison_arm_record(struct cq *cq)
+/* The request in the record was heard. A newer one that the program wrote in the
+ * meantime stays: its doorbell may yet be overwritten. */
+static void clear_arm_record(struct cq *cq, uint32_t word_be)
 {
-	atomic_store_explicit(&cq->params.dbrec[RECORD_ARM], no_arm_word,
-			      memory_order_relaxed);
+	atomic_compare_exchange_strong_explicit(&cq->params.dbrec[RECORD_ARM],
+						&word_be, no_arm_word,
+						memory_order_relaxed,
+						memory_order_relaxed);
 	cq->record_seen_ns = 0;
 }
 
@@ -59,7 +63,8 @@ int cq_create(struct ctx *ctx, const struct cq_params *params,
 	params->uar->obj.n_users++;
 	if (params->chan)
 		params->chan->n_users++;
-	poison_arm_record(cq);
+	atomic_store_explicit(&params->dbrec[RECORD_ARM], no_arm_word,
+			      memory_order_relaxed);
 	*cq_out = cq;
 	return 0;
 
@@ -253,7 +258,7 @@ void cq_arm(struct cq *cq, uint32_t word)
 	uint8_t sn = word >> 28 & 3;
 	uint32_t ci = word & INDEX_MASK;
 
-	poison_arm_record(cq);
+	clear_arm_record(cq, htobe32(word));
 	if (cq->has_fired && sn == cq->fired_sn) {
 		cq->ctx->dev->stats.arms_stale++;
 		return;
@@ -292,7 +297,7 @@ static void check_record(struct cq *cq, uint64_t now_ns)
 				"completion queue %#x was armed in its record, "
 				"but no doorbell followed",
 				cq->cqn);
-		poison_arm_record(cq);
+		clear_arm_record(cq, word);
 	}
 }
 

@@ -131,7 +131,8 @@ static void send_frame(struct stream *s, enum kind kind)
 {
 	uint32_t slot = (uint32_t)(s->slot_head % N_SEND);
 	uint8_t *frame = rig_send_slot(&s->rig, slot);
-	bool is_signaled = s->slot_head % SIGNAL_EVERY == SIGNAL_EVERY - 1;
+	bool is_signaled = s->slot_head % SIGNAL_EVERY == SIGNAL_EVERY - 1 ||
+			   kind == FIN;
 	uint32_t len = MIN_FRAME;
 
 	if (kind == DATA)
@@ -267,9 +268,10 @@ static bool turn(struct stream *s)
 	return is_busy;
 }
 
+/* A queue pair that is destroyed takes along what it has not sent. */
 static bool is_done(const struct stream *s)
 {
-	return s->fin_sent && s->fin_received;
+	return s->fin_sent && s->fin_received && s->slot_tail == s->slot_head;
 }
 
 static void arm(struct stream *s)

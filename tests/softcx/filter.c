@@ -387,14 +387,15 @@ static int create_map(uint32_t type, uint32_t key_size, uint32_t value_size,
 	return bpf(BPF_MAP_CREATE, &attr);
 }
 
-static int load_program(const struct assembler *as, uint32_t type,
-			uint32_t attach_type)
+static int load_program(const struct assembler *as, const char *name,
+			uint32_t type, uint32_t attach_type)
 {
 	static char log[16384];
 	union bpf_attr attr = { 0 };
 	int fd;
 
 	attr.prog_type = type;
+	strcpy(attr.prog_name, name);
 	attr.expected_attach_type = attach_type;
 	attr.insns = (uintptr_t)as->insns;
 	attr.insn_cnt = (uint32_t)as->n;
@@ -418,12 +419,13 @@ static int load_programs(struct filter *filter)
 	int fd;
 
 	assemble(&as, filter, true, -1, 0);
-	fd = load_program(&as, BPF_PROG_TYPE_SOCKET_FILTER, 0);
+	fd = load_program(&as, "softcx_wire", BPF_PROG_TYPE_SOCKET_FILTER, 0);
 	if (fd < 0)
 		return fd;
 	filter->wire_prog_fd = fd;
 	assemble(&as, filter, false, VERDICT_DROP, VERDICT_NEXT);
-	fd = load_program(&as, BPF_PROG_TYPE_SCHED_CLS, ATTACH_TCX_INGRESS);
+	fd = load_program(&as, "softcx_drop", BPF_PROG_TYPE_SCHED_CLS,
+			  ATTACH_TCX_INGRESS);
 	/* An older kernel does not know that way of attaching. */
 	if (fd == -EINVAL)
 		return -ENOTSUP;

@@ -2,7 +2,8 @@
 # and the programs that show what it does. `make softcx` builds all of it.
 if HAVE_MLX5
 check_LTLIBRARIES += %D%/libsoftcx.la
-softcx_programs += %D%/card_test %D%/rules_test %D%/exchange
+softcx_programs += %D%/card_test %D%/rules_test %D%/exchange \
+	%D%/bystander
 
 endif
 
