@@ -195,7 +195,7 @@ static void publish_clocks(struct dev *dev, uint64_t now_ns)
 		ctx_publish_clock(ctx, now_ns);
 }
 
-static int step_dev(struct card *card, struct dev *dev)
+static int step_dev(struct card *card, struct dev *dev) REQUIRES(card->lock)
 {
 	struct rx rx = { card, dev };
 	struct ctx *ctx;
@@ -212,7 +212,7 @@ static int step_dev(struct card *card, struct dev *dev)
 	return n;
 }
 
-static void look_at_links(struct card *card)
+static void look_at_links(struct card *card) REQUIRES(card->lock)
 {
 	netdev_monitor_drain(card->monitor_fd);
 	for (unsigned int i = 0; i < card->conf.n_devs; i++) {
@@ -447,12 +447,12 @@ static void init_state(struct card *card)
 }
 
 /* Holds the card still, so that the child inherits it in one piece. */
-static void before_fork(void)
+static void before_fork(void) NO_LOCK_ANALYSIS
 {
 	card_lock(the_card);
 }
 
-static void after_fork_parent(void)
+static void after_fork_parent(void) NO_LOCK_ANALYSIS
 {
 	card_unlock(the_card);
 }
@@ -462,7 +462,7 @@ static void after_fork_parent(void)
  * is closed, so that the parent's filters do not outlive the parent, and it may
  * open devices of its own; the view is the same. The memory of the old objects is left alone.
  */
-static void after_fork_child(void)
+static void after_fork_child(void) NO_LOCK_ANALYSIS
 {
 	struct card *card = the_card;
 

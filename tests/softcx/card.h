@@ -95,11 +95,9 @@ static inline void card_unlock(struct card *card) RELEASES(&card->lock)
 /* Builds the view of the devices if that was not done yet. */
 void card_show(struct card *card);
 /* Makes a device ready for its first context. */
-MUST_CHECK int card_open_dev_locked(struct card *card, struct dev *dev)
-	REQUIRES(card->lock);
+MUST_CHECK int card_open_dev_locked(struct card *card, struct dev *dev);
 /* After the last context is gone. */
-void card_close_dev_locked(struct card *card, struct dev *dev)
-	REQUIRES(card->lock);
+void card_close_dev_locked(struct card *card, struct dev *dev);
 /* The card's time. */
 uint64_t card_now_ns(const struct card *card);
 /* One round of everything; returns how many things were done. */
@@ -108,7 +106,7 @@ int card_step_locked(struct card *card) REQUIRES(card->lock);
 void card_capture(struct card *card, const void *frame, size_t len);
 
 /* Sends what is committed, as far as the wire takes it. */
-void dev_flush_wire(struct card *card, struct dev *dev) REQUIRES(card->lock);
+void dev_flush_wire(struct card *card, struct dev *dev);
 /* The port may have changed: raises the event and shows the state. */
 void dev_update_port_locked(struct card *card, struct dev *dev)
 	REQUIRES(card->lock);

@@ -164,6 +164,20 @@ int cmd_create_qp_ex(const struct cmd *cmd)
 	return ret;
 }
 
+/* A card is through with what was rung long before a command that stops the
+ * queue pair has reached it; ours would be later. In manual mode only steps
+ * count. */
+static void finish_sends(struct qp *qp)
+{
+	struct dev *dev = qp->ctx->dev;
+
+	ctx_take_doorbells(qp->ctx);
+	if (the_card->conf.is_manual)
+		return;
+	while (sq_run(qp, card_now_ns(the_card)))
+		dev_flush_wire(the_card, dev);
+}
+
 /* Raw packet queue pairs have few attributes. */
 static int modify(const struct cmd *cmd, const struct ib_uverbs_modify_qp *req,
 		  const uint32_t *rate_limit)
@@ -187,7 +201,7 @@ static int modify(const struct cmd *cmd, const struct ib_uverbs_modify_qp *req,
 	}
 	if (!(req->attr_mask & IBV_QP_STATE))
 		return 0;
-	ctx_take_doorbells(cmd->ctx);
+	finish_sends(qp);
 	return qp_set_state(qp, req->qp_state);
 }
 
@@ -241,7 +255,7 @@ int cmd_destroy_qp(const struct cmd *cmd)
 		return -EINVAL;
 	if (obj->n_users)
 		return -EBUSY;
-	ctx_take_doorbells(cmd->ctx);
+	finish_sends((struct qp *)obj);
 	qp_destroy((struct qp *)obj, &resp.events_reported);
 	cmd_reply(cmd, &resp, sizeof(resp));
 	return 0;

@@ -9,6 +9,7 @@
 
 lab=softcx-$$
 lab_names=
+lab_library=
 lab_so=${builddir:-.}/tests/softcx/.libs/libsoftcx.so
 LAB_IP_A=10.9.0.1
 LAB_IP_B=10.9.0.2
@@ -92,7 +93,7 @@ in_ns() {
 	ns=$lab-$1
 	shift
 	ip netns exec "$ns" env SOFTCX="$lab_cards" \
-		LD_PRELOAD="$(lab_preload) $lab_so" "$@"
+		LD_PRELOAD="$(lab_preload) $lab_library $lab_so" "$@"
 }
 mac_of() {
 	ip netns exec "$lab-$1" cat "/sys/class/net/${2:-eth0}/address"

@@ -3,7 +3,7 @@
 if HAVE_MLX5
 check_LTLIBRARIES += %D%/libsoftcx.la
 softcx_programs += %D%/card_test %D%/rules_test %D%/exchange \
-	%D%/bystander
+	%D%/bystander %D%/cm_test
 
 endif
 
@@ -52,7 +52,7 @@ softcx: $(check_LTLIBRARIES) $(softcx_programs)
 
 EXTRA_DIST += %D%/lab.sh
 softcx_scripts += %D%/card.sh %D%/rules.sh %D%/exchange.sh \
-	%D%/programs.sh
+	%D%/programs.sh %D%/cm.sh
 softcx_test_libs = tests/support/libtest.la src/base/libbase-debug.la
 
 %C%_card_test_SOURCES = %D%/card_test.c %D%/rig.c %D%/rig.h
@@ -63,6 +63,7 @@ softcx_test_libs = tests/support/libtest.la src/base/libbase-debug.la
 %C%_exchange_SOURCES = %D%/exchange.c %D%/rig.c %D%/rig.h \
 	%D%/direct.c %D%/direct.h
 %C%_exchange_LDADD = src/base/libbase-debug.la -libverbs -lmlx5
+%C%_cm_test_LDADD = $(softcx_test_libs) -lrdmacm -libverbs
 
 # Ten million frames: a campaign, not a check.
 check-softcx-long: softcx
