@@ -8,6 +8,7 @@
 #include <rdma/mlx5-abi.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "card.h"
 #include "check.h"
 #include "cmd.h"
@@ -165,16 +166,17 @@ int cmd_create_qp_ex(const struct cmd *cmd)
 }
 
 /* A card is through with what was rung long before a command that stops the
- * queue pair has reached it; ours would be later. In manual mode only steps
- * count. */
+ * queue pair has reached it; ours would be later. Pacing is no reason to drop
+ * what a card would have sent by then. In manual mode only steps count. */
 static void finish_sends(struct qp *qp)
 {
+	const uint64_t head_start_ns = 10 * NS_PER_MS;
 	struct dev *dev = qp->ctx->dev;
 
 	ctx_take_doorbells(qp->ctx);
 	if (the_card->conf.is_manual)
 		return;
-	while (sq_run(qp, card_now_ns(the_card)))
+	while (sq_run(qp, card_now_ns(the_card) + head_start_ns))
 		dev_flush_wire(the_card, dev);
 }
 

@@ -50,7 +50,8 @@ softcx: $(check_LTLIBRARIES) $(softcx_programs)
 	-rpath /nowhere -Wl,-z,defs -pthread
 %C%_libsoftcx_la_LIBADD = src/base/libbase-debug.la
 
-EXTRA_DIST += %D%/lab.sh
+EXTRA_DIST += %D%/lab.sh %D%/README contrib/softcx-run \
+	tests/contract/softcx.tsv
 softcx_scripts += %D%/card.sh %D%/rules.sh %D%/exchange.sh \
 	%D%/programs.sh %D%/cm.sh
 softcx_test_libs = tests/support/libtest.la src/base/libbase-debug.la
