@@ -5,18 +5,21 @@
  */
 #include "tcp/tcp_priv.h"
 
-/* RFC 9293 section 3.10.7.4: only segments newer than the last that spoke of the
- * window may change it. True if it changed. */
+/* RFC 9293 section 3.10.7.4: older segments must not change the window. One that
+ * acknowledges more is newer, whatever its sequence number: a retransmission
+ * carries an old one. Without that the edge would move with snd_una past what the
+ * peer has granted. True if the window changed. */
 static bool update_window(struct tcp_pcb *pcb, const struct tcp_segment *in)
 {
 	uint32_t window = (uint32_t)in->window << pcb->snd_scale;
 	bool has_changed = window != pcb->snd_wnd;
+	bool is_newer = seq_after(in->ack, pcb->snd_una) ||
+			seq_after(in->seq, pcb->snd_wl1) ||
+			(in->seq == pcb->snd_wl1 && window > pcb->snd_wnd);
 
-	if (seq_before(in->seq, pcb->snd_wl1) ||
-	    (in->seq == pcb->snd_wl1 && seq_before(in->ack, pcb->snd_wl2)))
+	if (!is_newer)
 		return false;
 	pcb->snd_wl1 = in->seq;
-	pcb->snd_wl2 = in->ack;
 	pcb->snd_wnd = window;
 	pcb->snd_wnd_max = MAX(pcb->snd_wnd_max, window);
 	return has_changed;

@@ -208,7 +208,6 @@ static bool complete_handshake(struct tcp_pcb *pcb, struct tcp_segment *in,
 	pcb->snd_wnd = (uint32_t)in->window << pcb->snd_scale;
 	pcb->snd_wnd_max = pcb->snd_wnd;
 	pcb->snd_wl1 = in->seq;
-	pcb->snd_wl2 = in->ack;
 	pcb->snd_una = in->ack;
 	tcp_pcb_established(pcb, now_ns);
 	return true;
@@ -273,7 +272,6 @@ static void in_syn_sent(struct tcp_pcb *pcb, struct tcp_segment *in,
 	pcb->snd_wnd = in->window;
 	pcb->snd_wnd_max = pcb->snd_wnd;
 	pcb->snd_wl1 = in->seq;
-	pcb->snd_wl2 = in->ack;
 	tcp_pcb_established(pcb, now_ns);
 	pcb->flags |= TF_ACK_NOW;
 	in->seq++;
@@ -324,7 +322,7 @@ static void in_unknown(struct tcp_table *table, const struct flow_key *key,
 		pcb = tcp_listen_cookie(table, listener, key, in, now_ns);
 		if (pcb)
 			dispatch(pcb, in, now_ns);
-		else
+		else if (!tcp_listen_may_be_cookie(listener, in, now_ns))
 			tcp_reply_reset(table, key, in, now_ns);
 	} else if (in->flags & WIRE_TCP_SYN) {
 		if (!reopens)

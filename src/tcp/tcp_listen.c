@@ -351,18 +351,38 @@ static void rebuild_syn(const struct tcp_segment *ack, int mss_index,
 		syn->flags |= WIRE_TCP_ECE | WIRE_TCP_CWR;
 }
 
+static bool has_open_cookies(const struct tcp_listener *listener,
+			     uint64_t now_ns)
+{
+	return listener->cookie_ns &&
+	       now_ns - listener->cookie_ns <=
+		       UINT64_C(2) << COOKIE_PERIOD_SHIFT;
+}
+
+/* The cookie is bound to the peer's initial sequence number, so only the first
+ * segments behind it can be checked. Where those were lost, later data come
+ * first; a reset would end a connection that the peer believes in, while its
+ * retransmission will pass. */
+bool tcp_listen_may_be_cookie(const struct tcp_listener *listener,
+			      const struct tcp_segment *in, uint64_t now_ns)
+{
+	uint64_t period = now_ns >> COOKIE_PERIOD_SHIFT;
+	uint32_t counter = (in->ack - 1) >> 27;
+
+	return in->len && has_open_cookies(listener, now_ns) &&
+	       (counter == (period & 31) || counter == ((period - 1) & 31));
+}
+
 struct tcp_pcb *tcp_listen_cookie(struct tcp_table *table,
 				  struct tcp_listener *listener,
 				  const struct flow_key *key,
 				  struct tcp_segment *in, uint64_t now_ns)
 {
-	uint64_t life_ns = UINT64_C(2) << COOKIE_PERIOD_SHIFT;
 	struct tcp_segment syn;
 	struct tcp_pcb *child;
 	int mss_index;
 
-	if (!listener->cookie_ns || now_ns - listener->cookie_ns > life_ns ||
-	    in->flags & WIRE_TCP_SYN)
+	if (!has_open_cookies(listener, now_ns) || in->flags & WIRE_TCP_SYN)
 		return NULL;
 	mss_index = cookie_check(table, key, in->ack - 1, in->seq - 1, now_ns);
 	if (mss_index < 0 || !has_room(listener)) {

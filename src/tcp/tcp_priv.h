@@ -246,9 +246,8 @@ struct tcp_pcb {
 	uint32_t snd_end;
 	uint32_t snd_wnd;
 	uint32_t snd_wnd_max;
-	/* segment that last updated the window */
+	/* seq of the segment that last updated the window */
 	uint32_t snd_wl1;
-	uint32_t snd_wl2;
 	/* end of the last segment that was smaller than a full one (Minshall) */
 	uint32_t snd_small_end;
 	uint32_t mss;
@@ -629,6 +628,9 @@ struct tcp_pcb *tcp_listen_cookie(struct tcp_table *table,
 				  struct tcp_listener *listener,
 				  const struct flow_key *key,
 				  struct tcp_segment *in, uint64_t now_ns);
+/* Whether a segment that failed the check deserves another chance. */
+bool tcp_listen_may_be_cookie(const struct tcp_listener *listener,
+			      const struct tcp_segment *in, uint64_t now_ns);
 /* The handshake of a child is complete; false when nobody has room for it. */
 bool tcp_listen_promote(struct tcp_pcb *child);
 void tcp_listen_forget(struct tcp_pcb *child);

@@ -78,7 +78,8 @@ static void reduce_proportionally(struct tcp_pcb *pcb, uint32_t delivered,
 	/* the first retransmission goes at once */
 	if (!pcb->prr_out)
 		quota = MAX(quota, (int64_t)pcb->mss);
-	pcb->cwnd = pipe + (uint32_t)MAX(quota, (int64_t)0);
+	quota = MAX(quota, INT64_C(0));
+	pcb->cwnd = MAX(pipe + (uint32_t)quota, pcb->mss);
 }
 
 void tcp_recovery_grant(struct tcp_pcb *pcb)

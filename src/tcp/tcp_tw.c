@@ -350,8 +350,9 @@ bool tcp_tw_input(struct tcp_table *table, const struct flow_key *key,
 		drop(tw, index);
 		return true;
 	}
-	/* RFC 1337: a reset must not end the wait */
-	if (in->flags & WIRE_TCP_RST)
+	/* RFC 1337: a reset must not end the wait. An empty segment needs no
+	 * answer: two ends that both wait would answer each other for ever. */
+	if (in->flags & WIRE_TCP_RST || tcp_segment_end(in) == in->seq)
 		return true;
 	answer(table, key, e, now_ns);
 	/* RFC 9293 section 3.10.7.4: the peer's FIN again starts the wait again */

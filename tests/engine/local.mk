@@ -8,3 +8,6 @@ check_LTLIBRARIES += %D%/libsim.la
 
 engine_programs += %D%/transfer
 %C%_transfer_LDADD = $(engine_test_libs)
+
+engine_programs += %D%/random
+%C%_random_LDADD = $(engine_test_libs)

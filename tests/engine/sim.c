@@ -557,12 +557,14 @@ static uint64_t next_event_ns(struct sim *sim)
 {
 	uint64_t next_ns = UINT64_MAX;
 
+	/* readers first: what they do may send and set timers */
+	for (int i = 0; i < 2; i++)
+		next_ns = MIN(next_ns, run_readers(&sim->host[i]));
 	for (int i = 0; i < 2; i++) {
 		struct sim_host *host = &sim->host[i];
 
 		next_ns = MIN(next_ns, impair_next_ns(host->out));
 		next_ns = MIN(next_ns, timer_wheel_next_ns(&host->wheel));
-		next_ns = MIN(next_ns, run_readers(host));
 	}
 	return next_ns;
 }
