@@ -360,16 +360,16 @@ static bool has_open_cookies(const struct tcp_listener *listener,
 }
 
 /* The cookie is bound to the peer's initial sequence number, so only the first
- * segments behind it can be checked. Where those were lost, later data come
+ * segments behind it can be checked. Where those were lost or late, others come
  * first; a reset would end a connection that the peer believes in, while its
- * retransmission will pass. */
+ * retransmission will pass. One stray segment in sixteen looks like this. */
 bool tcp_listen_may_be_cookie(const struct tcp_listener *listener,
 			      const struct tcp_segment *in, uint64_t now_ns)
 {
 	uint64_t period = now_ns >> COOKIE_PERIOD_SHIFT;
 	uint32_t counter = (in->ack - 1) >> 27;
 
-	return in->len && has_open_cookies(listener, now_ns) &&
+	return has_open_cookies(listener, now_ns) &&
 	       (counter == (period & 31) || counter == ((period - 1) & 31));
 }
 

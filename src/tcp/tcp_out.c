@@ -491,7 +491,8 @@ static void send_run(struct tcp_pcb *pcb, uint64_t now_ns)
 	entries = o.cnt;
 	if (tcp_seg(pkt)->flags & SEG_FIN)
 		o.flags |= WIRE_TCP_FIN;
-	if (tcp_seg(pkt)->flags & SEG_PUSH || !tcp_out_next(pcb, pkt))
+	if (o.len && (tcp_seg(pkt)->flags & SEG_PUSH ||
+		      !tcp_out_next(pcb, pkt)))
 		o.flags |= WIRE_TCP_PSH;
 	if (o.len && takes_fin(pcb, pkt)) {
 		o.flags |= WIRE_TCP_FIN | WIRE_TCP_PSH;

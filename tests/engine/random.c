@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "tests/support/test.h"
 
-enum { DEFAULT_SEEDS = 400 };
+enum { DEFAULT_SEEDS = 2000 };
 
 static struct sim sim;
 static uint64_t segments, connections;
