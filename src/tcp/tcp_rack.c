@@ -18,7 +18,8 @@ static bool is_sent_after(uint64_t a_ns, uint32_t a_end, uint64_t b_ns,
 }
 
 /* An ACK of something sent twice may belong to the first: then it came too soon
- * for the second. */
+ * for the second, or its time stamp is older. The echo only tells so for bytes in
+ * order: with SACK it is that of the last segment before the gap. */
 static bool is_of_earlier_copy(const struct tcp_pcb *pcb,
 			       const struct tcp_seg *seg,
 			       const struct tcp_ack_sample *sample,
@@ -26,10 +27,13 @@ static bool is_of_earlier_copy(const struct tcp_pcb *pcb,
 {
 	if (seg->sent_cnt < 2)
 		return false;
-	if (sample->has_ts && seq_before(sample->ts_ecr,
-					 tcp_ts_now(pcb, seg->sent_ns)))
+	if (sample->has_ts && sample->has_advanced &&
+	    seq_before(sample->ts_ecr, tcp_ts_now(pcb, seg->sent_ns)))
 		return true;
-	return now_ns - seg->sent_ns < pcb->min_rtt_ns;
+	/* a little less than the smallest: a short segment may be the fastest
+	 * yet */
+	return now_ns - seg->sent_ns <
+	       pcb->min_rtt_ns - pcb->min_rtt_ns / 16;
 }
 
 void tcp_rack_delivered(struct tcp_pcb *pcb, struct pkt *pkt,

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* How losses are repaired: what should not need a timeout does not. */
+#include "tests/engine/sim.h"
+
+#include "base/clock.h"
+#include "pkt/wire.h"
+#include "tests/support/test.h"
+
+static struct sim sim;
+static struct tcp_params params;
+
+static void begin(const struct impair_params *link)
+{
+	struct impair_params links[2] = { *link, *link };
+
+	sim_init(&sim, test_seed, &params, links);
+}
+
+/* Loses the data segments of host 0 numbered [first, first + cnt), each once. */
+struct hole {
+	unsigned first;
+	unsigned cnt;
+	unsigned seen;
+};
+
+static uint32_t payload_len(const uint8_t *packet, size_t len)
+{
+	return (uint32_t)(len - 20 - 4u * (packet[20 + 12] >> 4));
+}
+
+static bool loses_hole(struct sim_host *host UNUSED, const uint8_t *packet,
+		       size_t len, void *ctx)
+{
+	struct hole *hole = ctx;
+
+	if (!payload_len(packet, len))
+		return false;
+	hole->seen++;
+	return hole->seen > hole->first &&
+	       hole->seen <= hole->first + hole->cnt;
+}
+
+/* Sends `bytes` from host 0 with a hole; returns the time it took. */
+static uint64_t send_with_hole(uint64_t bytes, struct hole *hole)
+{
+	struct sim_app client = { .to_send = bytes }, server = { 0 };
+	struct sim_conn *conn;
+	uint64_t start_ns;
+
+	sim_listen(&sim, &server);
+	sim.host[0].loses = hole ? loses_hole : NULL;
+	sim.host[0].loses_ctx = hole;
+	conn = sim_connect(&sim, &client);
+	start_ns = sim.now_ns;
+	CHECK(sim_run_to_end(&sim, sim.now_ns + 60 * NS_PER_SEC));
+	CHECK_EQ(sim_other_end(conn)->received, bytes);
+	return sim_other_end(conn)->done_ns - start_ns;
+}
+
+static uint64_t timeouts(void)
+{
+	return tcp_counts(sim.host[0].table)->rto_fired;
+}
+
+TEST(single_loss_is_repaired_without_timeout)
+{
+	struct impair_params link = sim_link(100000000, 10 * NS_PER_MS);
+	struct hole hole = { .first = 20, .cnt = 1 };
+
+	tcp_params_init(&params);
+	begin(&link);
+	send_with_hole(300000, &hole);
+	CHECK_EQ(timeouts(), 0);
+	CHECK_EQ(sim.host[0].retransmissions, 1);
+	CHECK_EQ(tcp_counts(sim.host[0].table)->fast_recoveries, 1);
+	sim_finish(&sim, false);
+}
+
+TEST(burst_of_twenty_is_repaired_without_timeout)
+{
+	struct impair_params link = sim_link(100000000, 10 * NS_PER_MS);
+	struct hole hole = { .first = 60, .cnt = 20 };
+
+	tcp_params_init(&params);
+	begin(&link);
+	send_with_hole(400000, &hole);
+	CHECK_EQ(timeouts(), 0);
+	CHECK_EQ(sim.host[0].retransmissions, 20);
+	sim_finish(&sim, false);
+}
+
+TEST(lost_tail_is_repaired_by_a_probe)
+{
+	struct impair_params link = sim_link(100000000, 10 * NS_PER_MS);
+	/* 30 segments of 1448 bytes; the last three are lost */
+	struct hole hole = { .first = 27, .cnt = 3 };
+
+	tcp_params_init(&params);
+	begin(&link);
+	send_with_hole(30 * 1448, &hole);
+	CHECK_EQ(timeouts(), 0);
+	CHECK(tcp_counts(sim.host[0].table)->tlp_sent >= 1);
+	sim_finish(&sim, false);
+}
+
+TEST(single_loss_without_sack_needs_three_duplicates)
+{
+	struct impair_params link = sim_link(100000000, 10 * NS_PER_MS);
+	struct hole hole = { .first = 20, .cnt = 1 };
+
+	tcp_params_init(&params);
+	params.with_sack = false;
+	begin(&link);
+	send_with_hole(300000, &hole);
+	CHECK_EQ(timeouts(), 0);
+	CHECK_EQ(sim.host[0].retransmissions, 1);
+	sim_finish(&sim, false);
+}
+
+TEST(newreno_repairs_one_hole_each_round_trip)
+{
+	struct impair_params link = sim_link(100000000, 10 * NS_PER_MS);
+	struct hole hole = { .first = 60, .cnt = 4 };
+
+	tcp_params_init(&params);
+	params.with_sack = false;
+	params.cc = TCP_CC_NEWRENO;
+	begin(&link);
+	send_with_hole(400000, &hole);
+	CHECK_EQ(timeouts(), 0);
+	CHECK_EQ(sim.host[0].retransmissions, 4);
+	sim_finish(&sim, false);
+}
+
+/* Bytes per second of ten megabytes. */
+static double goodput(const struct impair_params *link)
+{
+	uint64_t took_ns;
+
+	tcp_params_init(&params);
+	params.rcv_buf = 4 << 20;
+	params.snd_buf = 4 << 20;
+	begin(link);
+	took_ns = send_with_hole(10 << 20, NULL);
+	sim_finish(&sim, false);
+	return (10 << 20) * 1e9 / (double)took_ns;
+}
+
+TEST(clean_link_is_filled)
+{
+	struct impair_params link = sim_link(100000000, 5 * NS_PER_MS);
+	double rate = goodput(&link);
+
+	link.queue_bytes = 250000;
+	test_note("%.1f of 100 Mbit/s", rate * 8e-6);
+	CHECK(rate * 8 > 0.85 * 100e6);
+}
+
+TEST(reordering_costs_less_than_a_tenth)
+{
+	struct impair_params link = sim_link(100000000, 5 * NS_PER_MS);
+	double clean, reordered;
+
+	link.queue_bytes = 250000;
+	clean = goodput(&link);
+	link.reorder_ppm = 100000;
+	link.reorder_cnt = 5;
+	reordered = goodput(&link);
+	test_note("%.1f Mbit/s, in order %.1f", reordered * 8e-6, clean * 8e-6);
+	CHECK(reordered >= 0.9 * clean);
+}
+
+static void check_fairness(enum tcp_cc_algorithm cc)
+{
+	struct impair_params link = sim_link(50000000, 10 * NS_PER_MS);
+	struct sim_app client = { .to_send = 1 << 30 }, server = { 0 };
+	struct sim_conn *conn[2];
+	double got[2], jain;
+
+	tcp_params_init(&params);
+	params.cc = cc;
+	params.rcv_buf = params.snd_buf = 2 << 20;
+	link.queue_bytes = 125000;
+	begin(&link);
+	sim_listen(&sim, &server);
+	conn[0] = sim_connect(&sim, &client);
+	sim_run(&sim, sim.now_ns + NS_PER_SEC);
+	conn[1] = sim_connect(&sim, &client);
+	sim_run(&sim, sim.now_ns + 10 * NS_PER_SEC);
+	for (int i = 0; i < 2; i++)
+		got[i] = -(double)sim_other_end(conn[i])->received;
+	sim_run(&sim, sim.now_ns + 30 * NS_PER_SEC);
+	for (int i = 0; i < 2; i++)
+		got[i] += (double)sim_other_end(conn[i])->received;
+	jain = (got[0] + got[1]) * (got[0] + got[1]) /
+	       (2 * (got[0] * got[0] + got[1] * got[1]));
+	test_note("%.1f and %.1f Mbit/s, Jain %.3f", got[0] * 8e-6 / 30,
+		  got[1] * 8e-6 / 30, jain);
+	CHECK(jain >= 0.9);
+	CHECK(got[0] + got[1] >= 0.9 * 30 * 50e6 / 8);
+	sim_finish(&sim, true);
+}
+
+TEST(two_cubic_flows_share_fairly)
+{
+	check_fairness(TCP_CC_CUBIC);
+}
+
+TEST(two_newreno_flows_share_fairly)
+{
+	check_fairness(TCP_CC_NEWRENO);
+}
+
+/* Everything stands still for a second, then goes on: nothing was lost. */
+TEST(needless_timeout_is_undone)
+{
+	struct impair_params link = sim_link(100000000, 10 * NS_PER_MS);
+	struct sim_app client = { .to_send = 3000000 }, server = { 0 };
+	struct impair_params slow = link;
+	uint32_t cwnd_before;
+	struct tcp_info info;
+	struct sim_conn *conn;
+
+	tcp_params_init(&params);
+	begin(&link);
+	sim_listen(&sim, &server);
+	conn = sim_connect(&sim, &client);
+	sim_run(&sim, sim.now_ns + 150 * NS_PER_MS);
+	tcp_get_info(conn->pcb, &info);
+	cwnd_before = info.cwnd;
+	slow.delay_ns = NS_PER_SEC;
+	impair_set_params(sim.host[1].out, &slow);
+	sim_run(&sim, sim.now_ns + 12 * NS_PER_MS);
+	impair_set_params(sim.host[1].out, &link);
+	sim_run(&sim, sim.now_ns + 1500 * NS_PER_MS);
+	CHECK(timeouts() >= 1);
+	CHECK(tcp_counts(sim.host[0].table)->undone >= 1);
+	if (conn->pcb) {
+		tcp_get_info(conn->pcb, &info);
+		CHECK(info.cwnd >= cwnd_before);
+	}
+	CHECK(sim_run_to_end(&sim, sim.now_ns + 60 * NS_PER_SEC));
+	sim_finish(&sim, false);
+}
