@@ -14,7 +14,8 @@
 #include "base/clock.h"
 #include "tests/support/test.h"
 
-enum { DEFAULT_SEEDS = 2000 };
+/* ten million segments */
+enum { DEFAULT_SEEDS = 5600 };
 
 static struct sim sim;
 static uint64_t segments, connections;
@@ -144,8 +145,11 @@ static void run_seed(uint64_t seed)
 	both_close_last = client.closes_last && server.closes_last;
 	if (both_close_last)
 		server.closes_last = false;
-	if (one_in(&rand, 10))
+	if (one_in(&rand, 10)) {
 		client.abort_after = 1 + rand_below(&rand, client.to_send + 1);
+		/* the reset may be lost, and then only this tells */
+		server.keepalive_ns = 60 * NS_PER_SEC;
+	}
 	conn_cnt = (unsigned)rand_between(&rand, 1, 8);
 
 	sim_init(&sim, seed, &params, link);

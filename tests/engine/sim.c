@@ -194,6 +194,9 @@ static struct sim_conn *conn_create(struct sim_host *host, struct tcp_pcb *pcb,
 	tcp_set_user(pcb, conn);
 	if (app->nodelay)
 		tcp_set_nodelay(pcb, true, host->sim->now_ns);
+	if (app->keepalive_ns)
+		tcp_set_keepalive(pcb, true, app->keepalive_ns, NS_PER_SEC, 9,
+				  host->sim->now_ns);
 	return conn;
 }
 

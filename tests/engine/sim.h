@@ -35,6 +35,8 @@ struct sim_app {
 	/* FIN only when the peer's has been read */
 	bool closes_last;
 	bool nodelay;
+	/* probes a silent peer after this long; 0: never */
+	uint64_t keepalive_ns;
 };
 
 /* One end of a connection. */
