@@ -14,3 +14,7 @@ engine_programs += %D%/random
 
 engine_programs += %D%/recovery
 %C%_recovery_LDADD = $(engine_test_libs)
+
+# The example of the engine's interface, linked as others would link it.
+engine_programs += %D%/minimal
+%C%_minimal_LDADD = libvma-tcp.a
