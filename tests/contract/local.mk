@@ -1,2 +1,3 @@
 EXTRA_DIST += tests/contract/shim.tsv
 EXTRA_DIST += tests/contract/options.tsv tests/contract/rules.tsv
+EXTRA_DIST += tests/contract/tcp.tsv

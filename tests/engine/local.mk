@@ -18,3 +18,6 @@ engine_programs += %D%/recovery
 # The example of the engine's interface, linked as others would link it.
 engine_programs += %D%/minimal
 %C%_minimal_LDADD = libvma-tcp.a
+
+engine_programs += %D%/rules
+%C%_rules_LDADD = $(engine_test_libs)
