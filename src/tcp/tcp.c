@@ -406,7 +406,7 @@ void tcp_pcb_update_mss(struct tcp_pcb *pcb)
 	if (pcb->flags & TF_TS)
 		mss -= 12;
 	pcb->mss = mss;
-	if (!pcb->rcv_mss || pcb->rcv_mss > mss)
+	if (pcb->rcv_mss > mss)
 		pcb->rcv_mss = mss;
 }
 

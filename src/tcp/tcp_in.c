@@ -279,9 +279,49 @@ static void in_syn_sent(struct tcp_pcb *pcb, struct tcp_segment *in,
 	take_payload(pcb, in, now_ns);
 }
 
+/* Header prediction for a stream that comes in: the next bytes, which fit, on a
+ * connection where nothing else is going on. Everything that makes a segment
+ * unusual is asked at once; what is left needs no other check. */
+static bool is_next_data(const struct tcp_pcb *pcb,
+			 const struct tcp_segment *in)
+{
+	return pcb->state == TCP_ESTABLISHED && in->is_plain &&
+	       in->seq == pcb->rcv_nxt && in->len &&
+	       in->len <= pcb->rcv_edge - pcb->rcv_nxt &&
+	       in->ack == pcb->snd_una &&
+	       (uint32_t)in->window << pcb->snd_scale == pcb->snd_wnd &&
+	       !(pcb->flags & (TF_ECN | TF_ORPHAN)) &&
+	       list_is_empty(&pcb->runs) && !in->pkt->next_part &&
+	       pcb->flags & TF_TS &&
+	       !seq_before(in->options.ts_val, pcb->ts_recent);
+}
+
+static void take_next_data(struct tcp_pcb *pcb, struct tcp_segment *in,
+			   uint64_t now_ns)
+{
+	pcb->table->counts.fast_path_data++;
+	if (seq_at_most(in->seq, pcb->last_ack_sent)) {
+		pcb->ts_recent = in->options.ts_val;
+		pcb->ts_recent_ns = now_ns;
+	}
+	pcb->last_rcvd_ns = now_ns;
+	pcb->snd_wl1 = in->seq;
+	pcb->rcv_nxt += in->len;
+	tcp_rx_append(pcb, in->pkt);
+	in->pkt = NULL;
+	tcp_rx_schedule_ack(pcb, in->len, now_ns);
+	tcp_event_raise(pcb, TCP_EV_READABLE);
+	if (pcb->flags & TF_ACK_NOW)
+		tcp_out_push(pcb, now_ns);
+}
+
 static void dispatch(struct tcp_pcb *pcb, struct tcp_segment *in,
 		     uint64_t now_ns)
 {
+	if (LIKELY(is_next_data(pcb, in))) {
+		take_next_data(pcb, in, now_ns);
+		return;
+	}
 	switch ((enum tcp_state)pcb->state) {
 	case TCP_CLOSED:
 	case TCP_LISTEN:
@@ -351,6 +391,24 @@ static bool is_intact(const struct tcp_in *in)
 	return csum_fold(csum_partial(pkt->data, pkt->len, sum)) == 0;
 }
 
+/* Nearly all segments have a time stamp and nothing else. */
+static void parse_options(const uint8_t *data, size_t len,
+			  struct tcp_segment *segment)
+{
+	struct tcp_options *o = &segment->options;
+	uint8_t unusual = segment->flags & ~(WIRE_TCP_ACK | WIRE_TCP_PSH);
+
+	if (!unusual && tcp_options_parse_ts_only(data, len, &o->ts_val,
+						  &o->ts_ecr)) {
+		o->has_ts = true;
+		o->sack_cnt = 0;
+		segment->is_plain = segment->flags & WIRE_TCP_ACK;
+		return;
+	}
+	segment->is_plain = false;
+	tcp_options_parse(data, len, segment->flags & WIRE_TCP_SYN, o);
+}
+
 /* Reads the header and takes it off the packet. False: malformed. */
 static bool parse(struct tcp_in *in, struct tcp_segment *segment)
 {
@@ -370,9 +428,8 @@ static bool parse(struct tcp_in *in, struct tcp_segment *segment)
 	segment->window = be16toh(header->window);
 	segment->flags = header->flags;
 	segment->ecn = in->ecn;
-	tcp_options_parse(in->pkt->data + sizeof(*header),
-			  header_len - sizeof(*header),
-			  header->flags & WIRE_TCP_SYN, &segment->options);
+	parse_options(in->pkt->data + sizeof(*header),
+		      header_len - sizeof(*header), segment);
 	pkt_pull(in->pkt, header_len);
 	segment->len = pkt_total_len(in->pkt);
 	return true;

@@ -91,6 +91,9 @@ struct tcp_segment {
 	uint16_t window;
 	uint8_t flags;
 	uint8_t ecn;
+	/* ACK and maybe PSH, a time stamp, nothing else: of the options only
+	 * that is set, and the flags of what there is not */
+	bool is_plain;
 	/* payload bytes */
 	uint32_t len;
 	struct tcp_options options;
@@ -574,6 +577,8 @@ uint64_t tcp_rto_ns(const struct tcp_pcb *pcb);
 void tcp_rx_data(struct tcp_pcb *pcb, struct tcp_segment *in, uint64_t now_ns);
 /* In order, no FIN, nothing out of order waits: the fast path's half. */
 void tcp_rx_append(struct tcp_pcb *pcb, struct pkt *pkt);
+/* So many bytes came in order: acknowledge now or later. */
+void tcp_rx_schedule_ack(struct tcp_pcb *pcb, uint32_t len, uint64_t now_ns);
 /* The window to announce; moves rcv_edge. */
 uint32_t tcp_rx_window(struct tcp_pcb *pcb);
 /* SACK blocks for the next ACK. */

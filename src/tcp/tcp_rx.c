@@ -365,7 +365,7 @@ static bool trim_to_window(struct tcp_pcb *pcb, struct tcp_segment *in)
 
 /* RFC 9293 section 3.8.6.3: every second full segment at once, at the start every
  * one, others after a while. */
-static void schedule_ack(struct tcp_pcb *pcb, uint32_t len, uint64_t now_ns)
+void tcp_rx_schedule_ack(struct tcp_pcb *pcb, uint32_t len, uint64_t now_ns)
 {
 	pcb->unacked_rcvd += len;
 	if (len > pcb->rcv_mss)
@@ -410,7 +410,7 @@ void tcp_rx_data(struct tcp_pcb *pcb, struct tcp_segment *in, uint64_t now_ns)
 		if (!has_fin)
 			drain_runs(pcb);
 	}
-	schedule_ack(pcb, in->len, now_ns);
+	tcp_rx_schedule_ack(pcb, in->len, now_ns);
 	tcp_event_raise(pcb, TCP_EV_READABLE);
 }
 

@@ -293,10 +293,29 @@ TEST(window_follows_the_newest_acknowledgment)
 	/* a later segment shrinks the window; an older one that comes after it
 	 * acknowledges more */
 	recv_options(A, P + 100, U, 300, 0, &none);
+	recv_options(A, P, U, 200, 0, &none);
+	tcp_get_info(t.pcb, &info);
+	CHECK_EQ(info.snd_wnd, 1200);
 	recv_options(A, P, U + 1000, 100, 0, &none);
 	tcp_get_info(t.pcb, &info);
 	CHECK_EQ(info.snd_una, U + 1000);
 	CHECK_EQ(info.snd_wnd, 400);
+	teardown();
+}
+
+TEST(full_window_takes_not_one_byte)
+{
+	struct tcp_options none = { 0 };
+
+	connected();
+	tcp_set_nodelay(t.pcb, true, t.now_ns);
+	recv_options(A, P, U, 1460 / 4, 0, &none);
+	write_bytes(1460);
+	CHECK_EQ(next_sent()->len, 1460);
+	write_bytes(1);
+	expect_silence();
+	recv_options(A, P, U + 1460, 1460 / 4, 0, &none);
+	CHECK_EQ(next_sent()->len, 1);
 	teardown();
 }
 
@@ -461,6 +480,12 @@ TEST(duplicate_is_reported_by_dsack)
 	/* once */
 	recv_segment(A, P + 900, U, 10);
 	CHECK_EQ(next_sent()->options.sack[0].start, P + 900);
+	/* part of one */
+	recv_segment(A, P + 200, U, 600);
+	sent = next_sent();
+	CHECK_EQ(sent->ack, P + 800);
+	CHECK_EQ(sent->options.sack[0].start, P + 200);
+	CHECK_EQ(sent->options.sack[0].end, P + 500);
 	teardown();
 }
 
@@ -516,9 +541,15 @@ TEST(small_segment_waits_for_a_small_one)
 	expect_silence();
 	recv_segment(A, P, U + 10, 0);
 	CHECK_EQ(next_sent()->len, 20);
-	tcp_set_nodelay(t.pcb, true, t.now_ns);
+	recv_segment(A, P, U + 30, 0);
+	/* but not for a full one */
+	write_bytes(1460);
+	CHECK_EQ(next_sent()->len, 1460);
 	write_bytes(30);
 	CHECK_EQ(next_sent()->len, 30);
+	tcp_set_nodelay(t.pcb, true, t.now_ns);
+	write_bytes(40);
+	CHECK_EQ(next_sent()->len, 40);
 	teardown();
 }
 
@@ -588,6 +619,8 @@ TEST(user_timeout_ends_in_etimedout)
 	CHECK_EQ(tcp_state(t.pcb), TCP_ESTABLISHED);
 	advance_ms(200);
 	CHECK_EQ(tcp_error(t.pcb), -ETIMEDOUT);
+	/* at 0.21, 0.42, 0.84 and 1.68 seconds */
+	CHECK_EQ(t.sent_cnt - t.looked_at, 1 + 3);
 	teardown();
 }
 

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Plants one fault after the other in src/tcp and runs the engine's tests.
+
+Each line of mutations.txt is `name | file | text | text instead`; the text must
+occur exactly once, line breaks aside; a | is written \\|. A fault is caught when a test program fails, crashes or does
+not end. Survivors are listed, and make the run fail. `mutate.py NAME...` runs only
+those. Compiles by itself (CC, default gcc); needs no configured tree.
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FOLDERS = ("src/base", "src/pkt", "src/event", "src/tcp", "tests/support")
+PROGRAMS = ("rules", "recovery", "transfer", "random")
+SEEDS = os.environ.get("SIM_SEEDS", "200")
+TIMEOUT_S = 60
+
+
+def compile_file(source, work):
+    target = work / (str(source).replace("/", "_") + ".o")
+    command = [os.environ.get("CC", "gcc"), "-std=gnu11", "-O1",
+               "-DVMA_DEBUG=1", "-D_GNU_SOURCE", "-w",
+               "-I", work / "src", "-I", work, "-c", work / source,
+               "-o", target]
+    subprocess.run(command, check=True)
+    return target
+
+
+def build_all(work):
+    for folder in FOLDERS + ("tests/engine",):
+        shutil.copytree(ROOT / folder, work / folder)
+    (work / "config.h").write_text("")
+    objects = {}
+    for folder in FOLDERS:
+        for path in sorted((work / folder).glob("*.c")):
+            source = path.relative_to(work)
+            if source.name not in ("log.c", "lock.c", "fuzz_main.c"):
+                objects[str(source)] = compile_file(source, work)
+    for name in ("sim",) + PROGRAMS:
+        source = f"tests/engine/{name}.c"
+        objects[source] = compile_file(source, work)
+    return objects
+
+
+def recompile(name, objects, work):
+    """The source, or all that may include the header."""
+    for source in objects:
+        if source == f"src/tcp/{name}" or (name.endswith(".h") and
+                                           source.startswith("src/tcp/")):
+            compile_file(pathlib.Path(source), work)
+
+
+def is_caught(objects, work):
+    """The name of the program that noticed, or None."""
+    shared = [o for s, o in objects.items() if not s.startswith("tests/engine")]
+    shared.append(objects["tests/engine/sim.c"])
+    for name in PROGRAMS:
+        program = work / name
+        subprocess.run([os.environ.get("CC", "gcc"), "-o", program,
+                        objects[f"tests/engine/{name}.c"], *shared], check=True)
+        try:
+            done = subprocess.run([program], timeout=TIMEOUT_S,
+                                  env={**os.environ, "SIM_SEEDS": SEEDS},
+                                  stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL)
+        except subprocess.TimeoutExpired:
+            return f"{name} (no end)"
+        if done.returncode:
+            return name
+    return None
+
+
+def plant(line, objects, work):
+    line = line.replace("\\|", "\0")
+    name, source, old, new = (part.strip().replace("\0", "|")
+                              for part in line.split(" | "))
+    path = work / "src/tcp" / source
+    text = path.read_text()
+    found = list(re.finditer(r"\s+".join(map(re.escape, old.split())), text))
+    if len(found) != 1:
+        print(f"not ok - {name} # the text occurs {len(found)} times")
+        return False
+    try:
+        path.write_text(text[:found[0].start()] + new + text[found[0].end():])
+        recompile(source, objects, work)
+        caught = is_caught(objects, work)
+    except subprocess.CalledProcessError:
+        print(f"not ok - {name} # does not build")
+        return False
+    finally:
+        path.write_text(text)
+        recompile(source, objects, work)
+    print(f"{'ok' if caught else 'not ok'} - {name}"
+          f" # {caught or 'SURVIVED'}", flush=True)
+    return caught is not None
+
+
+def main():
+    lines = (ROOT / "tests/engine/mutations.txt").read_text().splitlines()
+    lines = [l for l in lines if l.strip() and not l.startswith("#")]
+    if len(sys.argv) > 1:
+        lines = [l for l in lines if l.split(" | ")[0].strip() in sys.argv[1:]]
+    with tempfile.TemporaryDirectory() as folder:
+        work = pathlib.Path(folder)
+        objects = build_all(work)
+        if is_caught(objects, work):
+            sys.exit("the tests fail without any fault")
+        caught = sum(plant(line, objects, work) for line in lines)
+    print(f"{caught} of {len(lines)} caught")
+    sys.exit(caught != len(lines))
+
+
+main()
