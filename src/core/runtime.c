@@ -168,18 +168,13 @@ static int run_steps(void)
 	return 0;
 }
 
-/* Whether the library runs. Starts it if this is the first time. In the
- * bracket. */
-static bool ensure_started(void)
+/* In the bracket. */
+static void start_once(void)
 {
-	enum runtime_state state =
-		atomic_load_explicit(&runtime.state, memory_order_acquire);
+	enum runtime_state state;
 
-	if (LIKELY(state != NOT_STARTED))
-		return state == STARTED;
 	mutex_acquire(&runtime.lock);
-	state = atomic_load(&runtime.state);
-	if (state == NOT_STARTED) {
+	if (atomic_load(&runtime.state) == NOT_STARTED) {
 		int err = run_steps();
 
 		if (err)
@@ -190,7 +185,23 @@ static bool ensure_started(void)
 				      memory_order_release);
 	}
 	mutex_release(&runtime.lock);
-	return state == STARTED;
+}
+
+/* Starts the library if this is the first time. Handlers of the program, which the
+ * bracket does not keep out before there is a trampoline, must not fork or jump
+ * out while we hold the lock. Outside the bracket. */
+static void ensure_started(void)
+{
+	struct signals_hold hold;
+
+	if (LIKELY(atomic_load_explicit(&runtime.state, memory_order_acquire) !=
+		   NOT_STARTED))
+		return;
+	signals_hold(&hold);
+	os_enter();
+	start_once();
+	os_leave();
+	signals_unhold(&hold);
 }
 
 static enum reason reason_by_kind(int domain, int type)
@@ -253,14 +264,13 @@ static void serve_socket(int fd, int domain, int type, int protocol)
 	enum reason reason;
 	struct fd_object *obj;
 
-	if (!ensure_started())
+	if (atomic_load(&runtime.state) == FAILED)
 		return;
 	obj = make_object(fd, domain, type, protocol, &reason);
 	if (!obj) {
 		tell(fd, reason);
 		return;
 	}
-	signals_activate();
 	if (fd_table_install(fd, obj) != 0)
 		log_dbg("fd %d stays with the kernel: no memory", fd);
 	fd_object_put(obj);
@@ -277,6 +287,10 @@ void runtime_socket_made(int fd, int domain, int type, int protocol)
 
 	if (reason_by_kind(domain, type) != REASON_NONE)
 		return;
+	ensure_started();
+	/* Before the first bracket that a handler could find open. */
+	if (runtime.make_socket)
+		signals_activate();
 	os_enter();
 	serve_socket(fd, domain, type, protocol);
 	os_leave();
@@ -343,9 +357,6 @@ void runtime_load(void)
 {
 	real_resolve();
 	pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-	if (!wants_details())
-		return;
-	os_enter();
-	(void)ensure_started();
-	os_leave();
+	if (wants_details())
+		ensure_started();
 }

@@ -57,3 +57,25 @@ enum fd_verdict fd_call_end(struct fd_call *call, long *result)
 	}
 	return FD_CALL_DONE;
 }
+
+int fd_call_duplicate(int fd, int cmd, void *arg)
+{
+	struct fd_object *obj;
+	int new_fd;
+
+	if (os_is_inside() || !fd_table_has(fd))
+		return fd_table_forget(real.fcntl(fd, cmd, arg));
+	os_enter();
+	obj = fd_table_get(fd);
+	if (obj && obj->ops->is_internal) {
+		errno = EBADF;
+		new_fd = -1;
+	} else {
+		new_fd = fd_table_forget(real.fcntl(fd, cmd, arg));
+		if (obj && new_fd >= 0 && fd_table_install(new_fd, obj) != 0)
+			fd_table_forget(new_fd);
+	}
+	fd_object_put(obj);
+	os_leave();
+	return new_fd;
+}

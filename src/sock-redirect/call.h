@@ -73,4 +73,8 @@ enum fd_verdict {
  * errno. The one place that writes errno; on success it is as it was. */
 enum fd_verdict fd_call_end(struct fd_call *call, long *result);
 
+/* F_DUPFD in both forms: the new number names what the old one names. errno is
+ * set. */
+int fd_call_duplicate(int fd, int cmd, void *arg);
+
 #endif

@@ -215,29 +215,6 @@ int shim_recvmmsg(int fd, struct mmsghdr *msgs, unsigned int cnt, int flags,
 	return n;
 }
 
-/* F_DUPFD in both forms: the new number names what the old one names. */
-static int duplicate(int fd, int cmd, void *arg)
-{
-	struct fd_object *obj;
-	int new_fd;
-
-	if (os_is_inside() || !fd_table_has(fd))
-		return fd_table_forget(real.fcntl(fd, cmd, arg));
-	os_enter();
-	obj = fd_table_get(fd);
-	if (obj && obj->ops->is_internal) {
-		errno = EBADF;
-		new_fd = -1;
-	} else {
-		new_fd = fd_table_forget(real.fcntl(fd, cmd, arg));
-		if (obj && new_fd >= 0 && fd_table_install(new_fd, obj) != 0)
-			fd_table_forget(new_fd);
-	}
-	fd_object_put(obj);
-	os_leave();
-	return new_fd;
-}
-
 static bool is_duplication(int cmd)
 {
 	return cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC;
@@ -247,7 +224,7 @@ int shim_fcntl(int fd, int cmd, void *arg)
 {
 	CALL_ENTERED(fcntl);
 	if (is_duplication(cmd))
-		return duplicate(fd, cmd, arg);
+		return fd_call_duplicate(fd, cmd, arg);
 	ON_OBJECT(int, fd, fcntl, fd, cmd, arg);
 	return real.fcntl(fd, cmd, arg);
 }
@@ -256,7 +233,7 @@ int shim_fcntl64(int fd, int cmd, void *arg)
 {
 	CALL_ENTERED(fcntl64);
 	if (is_duplication(cmd))
-		return duplicate(fd, cmd, arg);
+		return fd_call_duplicate(fd, cmd, arg);
 	ON_OBJECT(int, fd, fcntl64, fd, cmd, arg);
 	return real.fcntl64(fd, cmd, arg);
 }

@@ -20,43 +20,32 @@ int shim_socket(int domain, int type, int protocol)
 	return fd;
 }
 
-int shim_socketpair(int domain, int type, int protocol, int fds[2])
+/* A call has made a pair of fds, if it succeeded. Returns its result. */
+static int forget_pair(int result, const int fds[2])
 {
-	int result;
-
-	CALL_ENTERED(socketpair);
-	result = real.socketpair(domain, type, protocol, fds);
 	if (result == 0) {
 		fd_table_forget(fds[0]);
 		fd_table_forget(fds[1]);
 	}
 	return result;
+}
+
+int shim_socketpair(int domain, int type, int protocol, int fds[2])
+{
+	CALL_ENTERED(socketpair);
+	return forget_pair(real.socketpair(domain, type, protocol, fds), fds);
 }
 
 int shim_pipe(int fds[2])
 {
-	int result;
-
 	CALL_ENTERED(pipe);
-	result = real.pipe(fds);
-	if (result == 0) {
-		fd_table_forget(fds[0]);
-		fd_table_forget(fds[1]);
-	}
-	return result;
+	return forget_pair(real.pipe(fds), fds);
 }
 
 int shim_pipe2(int fds[2], int flags)
 {
-	int result;
-
 	CALL_ENTERED(pipe2);
-	result = real.pipe2(fds, flags);
-	if (result == 0) {
-		fd_table_forget(fds[0]);
-		fd_table_forget(fds[1]);
-	}
-	return result;
+	return forget_pair(real.pipe2(fds, flags), fds);
 }
 
 int shim_open(const char *path, int flags, mode_t mode)
@@ -83,12 +72,10 @@ int shim_openat64(int dir, const char *path, int flags, mode_t mode)
 	return fd_table_forget(real.openat64(dir, path, flags, mode));
 }
 
-/* The object of an fd that is about to be copied or closed, in the bracket. An
- * internal one looks closed. */
+/* An internal fd looks closed. */
 static COLD int close_object(int fd)
 {
 	struct fd_object *obj;
-	int result;
 
 	os_enter();
 	obj = fd_table_get(fd);
@@ -103,8 +90,7 @@ static COLD int close_object(int fd)
 	os_leave();
 	/* The entry is gone first: whoever gets the number next finds it
 	 * empty. */
-	result = real.close(fd);
-	return result;
+	return real.close(fd);
 }
 
 int shim_close(int fd)
@@ -117,25 +103,10 @@ int shim_close(int fd)
 
 int shim_dup(int fd)
 {
-	struct fd_object *obj;
-	int new_fd;
-
 	CALL_ENTERED(dup);
-	if (LIKELY(!fd_table_has(fd)) || os_is_inside())
-		return fd_table_forget(real.dup(fd));
-	os_enter();
-	obj = fd_table_get(fd);
-	if (obj && obj->ops->is_internal) {
-		errno = EBADF;
-		new_fd = -1;
-	} else {
-		new_fd = fd_table_forget(real.dup(fd));
-		if (obj && new_fd >= 0 && fd_table_install(new_fd, obj) != 0)
-			fd_table_forget(new_fd);
-	}
-	fd_object_put(obj);
-	os_leave();
-	return new_fd;
+	if (UNLIKELY(fd_table_has(fd)))
+		return fd_call_duplicate(fd, F_DUPFD, NULL);
+	return fd_table_forget(real.dup(fd));
 }
 
 /*

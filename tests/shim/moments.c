@@ -12,6 +12,7 @@
  *   moments take FD             what the program can do to an fd it never opened
  *   moments namespace           a socket before and after a new namespace
  *   moments exec ARGUMENT...    a socket, then exec
+ *   moments callback            forks in a signal handler, from the log callback
  */
 #include "config.h"
 
@@ -23,11 +24,13 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Entries of a directory of /proc/self, without those of looking. */
@@ -156,6 +159,42 @@ static int take(int fd)
 	return 0;
 }
 
+static volatile int lines, handlers;
+
+static void fork_in_handler(int sig)
+{
+	pid_t pid = fork();
+	int status = -1;
+
+	(void)sig;
+	if (pid == 0)
+		_exit(3);
+	waitpid(pid, &status, 0);
+	handlers++;
+}
+
+static void on_line(int level, const char *line)
+{
+	(void)level;
+	(void)line;
+	lines++;
+	raise(SIGUSR1);
+}
+
+/* A signal in the midst of the library's start. */
+static int log_callback(void)
+{
+	char pointer[32];
+
+	snprintf(pointer, sizeof(pointer), "%p", (void *)on_line);
+	setenv("VMA_LOG_CB_FUNC_PTR", pointer, 1);
+	signal(SIGUSR1, fork_in_handler);
+	use_socket();
+	printf("lines %s, handlers %s\n", lines ? "came" : "did not come",
+	       handlers ? "ran" : "did not run");
+	return 0;
+}
+
 static int change_namespace(void)
 {
 	use_socket();
@@ -181,6 +220,8 @@ int main(int argc, char **argv)
 		return become_daemon();
 	if (strcmp(what, "take") == 0)
 		return take(atoi(argv[2]));
+	if (strcmp(what, "callback") == 0)
+		return log_callback();
 	if (strcmp(what, "namespace") == 0)
 		return change_namespace();
 	if (strcmp(what, "exec") == 0) {

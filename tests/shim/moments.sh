@@ -156,6 +156,11 @@ unwritable_log_file_is_one_line() {
 		{ cat "$work/stderr"; return 1; }
 }
 
+signal_during_the_start_is_harmless() {
+	expect "lines came, handlers ran" preloaded "$library" timeout 20 \
+		"$moments" callback
+}
+
 exec_is_flushed_and_starts_anew() {
 	VMA_TRACELEVEL=debug preloaded "$library" "$moments" exec "$moments" \
 		sockets 1 >/dev/null 2>"$work/stderr"
@@ -188,7 +193,8 @@ for case in program_without_sockets_is_left_alone \
 	address_sanitizer_before daemon_that_closes_everything_goes_on_logging \
 	log_file_is_out_of_reach switched_off_is_a_reason rule_is_a_reason \
 	missing_rules_file_is_said_once rules_file_says_where_to_log \
-	unwritable_log_file_is_one_line exec_is_flushed_and_starts_anew \
+	unwritable_log_file_is_one_line \
+	signal_during_the_start_is_harmless exec_is_flushed_and_starts_anew \
 	bad_value_is_one_line options_without_effect_are_named; do
 	if [ "${SANITIZERS:-none}" != none ] && grep -qw "$case" <<<"$sanitized"; then
 		tap_skip "$case" "not under a sanitizer"

@@ -75,10 +75,10 @@ mutant syscall_misses_the_object sock-redirect/syscall_call.c \
 	's/return shim_read(fd/return real.read(fd/' ab
 mutant sysv_signal_is_not_reset sock-redirect/signal_calls.c \
 	's/return signals_sysv_signal/return signals_signal/' ab
-mutant dup_makes_a_stranger sock-redirect/table_calls.c \
-	'/^int shim_dup(/,/^}/s/if (obj && new_fd >= 0/if (0/' scenarios
-mutant dupfd_makes_a_stranger sock-redirect/fd_calls.c \
-	'/^static int duplicate/,/^}/s/if (obj && new_fd >= 0/if (0/' scenarios
+mutant dup_bypasses_the_table sock-redirect/table_calls.c \
+	'/^int shim_dup(/,/^}/s/fd_call_duplicate(fd, F_DUPFD, NULL)/real.dup(fd)/' scenarios
+mutant copy_is_a_stranger sock-redirect/call.c \
+	'/^int fd_call_duplicate/,/^}/s/if (obj && new_fd >= 0/if (0/' scenarios
 mutant dup2_keeps_the_old_object sock-redirect/table_calls.c \
 	's/if (obj && fd_table_install(new_fd, obj) != 0)/if (0)/' scenarios
 mutant close_leaks_the_object sock-redirect/table_calls.c \
