@@ -1,24 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Python's own tests of sockets, readiness, processes and signals, under the
-# library (compare.sh).
+# Python's tests of sockets, readiness, processes and signals, under the library.
 . "${srcdir:-.}/tests/system/compare.sh"
-
-# Python's own tests of what we touch: the verdict on each case. What a case says
-# on libc is the standard. VSOCK hangs on machines without the driver.
-python_tests() {
-	rm -f "$work/verdicts.xml"
-	(cd "$work" && timeout 280 /usr/bin/python3 -m test -j2 --timeout 100 \
-		--junit-xml verdicts.xml -i '*VSOCK*' "$@" >python.out 2>&1 </dev/null)
-	/usr/bin/python3 - "$work/verdicts.xml" <<-'PY'
-		import sys, xml.etree.ElementTree as tree
-		lines = set()
-		for case in tree.parse(sys.argv[1]).iter("testcase"):
-		    bad = [c.tag for c in case if c.tag in ("failure", "error", "skipped")]
-		    lines.add(case.get("name") + " " + (bad[0] if bad else "ok"))
-		print("\n".join(sorted(lines)))
-	PY
-}
+. "${srcdir:-.}/tests/system/python_tests.sh"
 
 program_net() {
 	python_tests test_socket test_select test_epoll test_poll
@@ -28,8 +12,4 @@ program_process() {
 	python_tests test_subprocess test_signal test_os
 }
 
-program_asyncio() {
-	python_tests test_asyncio
-}
-
-compare_all ${*:-net process asyncio}
+compare_all ${*:-net process}
