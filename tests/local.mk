@@ -55,7 +55,7 @@ check-all:
 	$(MAKE) check TESTS='$(system_scripts) $(softcx_scripts) $(TESTS)'
 
 .PHONY: check-lint check-unit check-engine check-shim check-system check-softcx \
-	check-all softcx check-softcx-long
+	check-all softcx check-softcx-long check-softcx-asan check-softcx-tsan
 
 # Which lines of src the tests reach, in a build with --enable-coverage. Their
 # verdict does not count here, and the lints have no part in it: an instrumented

@@ -26,7 +26,7 @@ start() {
 	(
 		while [ ! -e "$tmp/go" ]; do sleep 0.05; done
 		echo go
-	) 9>&- | in_ns "$at" SOFTCX_STATS=1 timeout "$limit" "$program" \
+	) 9>&- | in_ns "$at" SOFTCX_STATS=1 SOFTCX_LATE_US="$late_us" timeout "$limit" "$program" \
 		-m "$(mac_of $peer)" "$@" >"$tmp/out-$at$number" \
 		2>"$tmp/err-$at$number" 9>&- &
 	pids="$pids $!"
@@ -75,7 +75,7 @@ ip netns exec "$lab-a" "$bystander" connect $LAB_IP_B <"$tmp.stop" \
 connector=$!
 exec 9>"$tmp.stop"
 
-share=$((total / 10))
+share=$((total / 10)) late_us=0
 run verbs_polled 1 $share
 run verbs_polled_inline 1 $share -I
 run verbs_polled_csum 1 $share -C
@@ -87,6 +87,9 @@ run direct_events_inline_csum 1 $share -D -E -I -C
 # -n counts for each queue pair.
 run four_queue_pairs 1 $((share / 4)) -D -q 4 -C
 run two_processes_on_each_card 2 $share -D -I
+# Completions that come when they like, but in order.
+late_us=200
+run late_completions 1 $((share / 10)) -D
 
 exec 9>&-
 wait $connector

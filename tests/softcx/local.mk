@@ -1,13 +1,15 @@
 # The software ConnectX: libsoftcx.so, which runs after the library under test,
 # and the programs that show what it does. `make softcx` builds all of it.
 if HAVE_MLX5
-check_LTLIBRARIES += %D%/libsoftcx.la
+softcx_library = %D%/libsoftcx.la
+check_LTLIBRARIES += $(softcx_library)
 softcx_programs += %D%/card_test %D%/rules_test %D%/exchange \
 	%D%/bystander %D%/cm_test
+unit_programs += %D%/clock_test
 
 endif
 
-softcx: $(check_LTLIBRARIES) $(softcx_programs)
+softcx: $(softcx_library) $(softcx_programs)
 
 %C%_libsoftcx_la_SOURCES = \
 	%D%/api.c \
@@ -65,9 +67,25 @@ softcx_test_libs = tests/support/libtest.la src/base/libbase-debug.la
 	%D%/direct.c %D%/direct.h
 %C%_exchange_LDADD = src/base/libbase-debug.la -libverbs -lmlx5
 %C%_cm_test_LDADD = $(softcx_test_libs) -lrdmacm -libverbs
+%C%_clock_test_SOURCES = %D%/clock_test.c %D%/hca_clock.c %D%/hca_clock.h
+# Flags of its own, for an object of its own beside libtool's.
+%C%_clock_test_CFLAGS = $(AM_CFLAGS)
+%C%_clock_test_LDADD = $(softcx_test_libs)
 
 # Ten million frames: a campaign, not a check.
 check-softcx-long: softcx
 	srcdir='$(abs_top_srcdir)' builddir='$(abs_top_builddir)' \
 	CC='$(CC)' SANITIZERS='$(SANITIZERS)' \
 	EXCHANGE_FRAMES=10000000 $(srcdir)/%D%/exchange.sh
+
+# The same tests, with a tenth of the frames, in builds of their own below this
+# one.
+check-softcx-asan: softcx_sanitizers = address,undefined
+check-softcx-tsan: softcx_sanitizers = thread
+check-softcx-asan check-softcx-tsan:
+	$(MKDIR_P) $@
+	cd $@ && { test -f Makefile || $(abs_top_srcdir)/configure \
+		--enable-sanitizers=$(softcx_sanitizers) CC='$(CC)' \
+		CFLAGS='-O1 -g' >/dev/null; }
+	cd $@ && $(MAKE) softcx && \
+		EXCHANGE_FRAMES=100000 $(MAKE) check-softcx
