@@ -31,13 +31,20 @@ static enum rdma_cm_event_type next_event(struct rdma_event_channel *channel)
 	return type;
 }
 
-TEST(bound_address_names_its_device)
+static struct rdma_event_channel *open_channel(void)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();
+
+	CHECK(channel);
+	return channel;
+}
+
+TEST(bound_address_names_its_device)
+{
+	struct rdma_event_channel *channel = open_channel();
 	struct sockaddr_in addr = address("10.9.0.1");
 	struct rdma_cm_id *id;
 
-	CHECK(channel);
 	CHECK_EQ(rdma_create_id(channel, &id, NULL, RDMA_PS_UDP), 0);
 	CHECK_EQ(rdma_bind_addr(id, (struct sockaddr *)&addr), 0);
 	CHECK(id->verbs);
@@ -49,7 +56,7 @@ TEST(bound_address_names_its_device)
 
 TEST(foreign_address_has_no_device)
 {
-	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_event_channel *channel = open_channel();
 	struct sockaddr_in addr = address("192.0.2.1");
 	struct rdma_cm_id *id;
 
@@ -61,7 +68,7 @@ TEST(foreign_address_has_no_device)
 
 TEST(peer_resolves_to_the_device_of_its_route)
 {
-	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_event_channel *channel = open_channel();
 	struct sockaddr_in addr = address("10.9.0.2");
 	struct rdma_cm_id *id;
 
@@ -78,7 +85,7 @@ TEST(peer_resolves_to_the_device_of_its_route)
 
 TEST(channel_can_be_non_blocking)
 {
-	struct rdma_event_channel *channel = rdma_create_event_channel();
+	struct rdma_event_channel *channel = open_channel();
 	struct rdma_cm_event *event;
 
 	CHECK_EQ(fcntl(channel->fd, F_SETFL, O_NONBLOCK), 0);

@@ -320,7 +320,7 @@ EXPORT int close(int fd)
 	return NEXT(close)(fd);
 }
 
-EXPORT int fstat(int fd, struct stat *st)
+static int fstat_of(int fd, struct stat *st)
 {
 	struct file *file = files_get(fd);
 	int ret = NEXT(fstat)(fd, st);
@@ -330,4 +330,17 @@ EXPORT int fstat(int fd, struct stat *st)
 	st->st_mode = S_IFCHR | 0666;
 	st->st_rdev = makedev(TREE_DEV_MAJOR, TREE_DEV_MINOR);
 	return 0;
+}
+
+EXPORT int fstat(int fd, struct stat *st)
+{
+	return fstat_of(fd, st);
+}
+
+/* What older programs call for it, and the sanitizers' run-time libraries. */
+int __fxstat(int version, int fd, struct stat *st);
+
+EXPORT int __fxstat(int version UNUSED, int fd, struct stat *st)
+{
+	return fstat_of(fd, st);
 }
