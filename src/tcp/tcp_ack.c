@@ -108,9 +108,10 @@ static void advance(struct tcp_pcb *pcb, uint32_t ack,
 	pcb->snd_una = ack;
 	pcb->progress_ns = now_ns;
 	sample->has_advanced = true;
+	free_acked(pcb, ack, sample, now_ns);
+	/* only now: what was in order must not look overtaken */
 	if (seq_before(pcb->sack_high, ack))
 		pcb->sack_high = ack;
-	free_acked(pcb, ack, sample, now_ns);
 	/* keeps Minshall's mark within half the sequence space */
 	if (seq_before(pcb->snd_small_end, ack))
 		pcb->snd_small_end = ack;

@@ -15,11 +15,17 @@
 
 /* ---- checks ---- */
 
-/* PAWS, RFC 7323 section 5.3 R1. */
+/* PAWS, RFC 7323 section 5.3 R1. An empty segment that is only late changes no
+ * sequence numbers; where the path reorders, its acknowledgment is welcome. */
 static bool is_old_duplicate(const struct tcp_pcb *pcb,
 			     const struct tcp_segment *in, uint64_t now_ns)
 {
-	return pcb->flags & TF_TS && in->options.has_ts &&
+	bool is_late_ack = tcp_segment_end(in) == in->seq &&
+			   in->seq == pcb->rcv_nxt &&
+			   pcb->ts_recent - in->options.ts_val <=
+				   pcb->rto_ns / NS_PER_MS;
+
+	return pcb->flags & TF_TS && in->options.has_ts && !is_late_ack &&
 	       seq_before(in->options.ts_val, pcb->ts_recent) &&
 	       now_ns - pcb->ts_recent_ns < TS_RECENT_LIFE_NS;
 }

@@ -489,6 +489,114 @@ TEST(duplicate_is_reported_by_dsack)
 	teardown();
 }
 
+static uint32_t take_all(void)
+{
+	struct list pkts = LIST_INIT(pkts);
+	uint32_t len = tcp_take(t.pcb, &pkts);
+
+	pkt_put_list(&pkts);
+	return len;
+}
+
+/* The same bytes in other segments than before, as after a retransmission on a
+ * narrower path. */
+TEST(overlapping_segments_count_once)
+{
+	connected();
+	recv_segment(A, P + 1000, U, 500);
+	recv_segment(A, P + 500, U, 700);
+	recv_segment(A, P, U, 600);
+	CHECK_EQ(take_all(), 1500);
+	recv_segment(A, P + 2000, U, 500);
+	recv_segment(A, P + 1500, U, 700);
+	CHECK_EQ(take_all(), 1000);
+	recv_segment(A, P + 2600, U, 100);
+	recv_segment(A, P + 2550, U, 300);
+	recv_segment(A, P + 2500, U, 50);
+	CHECK_EQ(take_all(), 350);
+	t.looked_at = t.sent_cnt;
+	recv_segment(A, P + 2850, U, 1460);
+	recv_segment(A, P + 4310, U, 1460);
+	CHECK_EQ(next_sent()->ack, P + 5770);
+	teardown();
+}
+
+TEST(runs_that_meet_become_one)
+{
+	const struct sent *sent;
+
+	connected();
+	recv_segment(A, P + 1000, U, 100);
+	recv_segment(A, P + 1200, U, 100);
+	recv_segment(A, P + 1100, U, 100);
+	t.looked_at = t.sent_cnt - 1;
+	sent = next_sent();
+	CHECK_EQ(sent->options.sack_cnt, 1);
+	CHECK_EQ(sent->options.sack[0].start, P + 1000);
+	CHECK_EQ(sent->options.sack[0].end, P + 1300);
+	teardown();
+}
+
+TEST(reader_reopens_a_closed_window)
+{
+	uint32_t at = 0;
+
+	defaults();
+	t.params.rcv_buf = t.params.rcv_buf_max = 14600;
+	connect_with(&full_options);
+	for (int i = 0; i < 10; i++, at += 1460)
+		recv_segment(A, P + at, U, 1460);
+	CHECK_EQ(t.sent[(t.sent_cnt - 1) % SENT_MAX].window, 0);
+	t.looked_at = t.sent_cnt;
+	CHECK_EQ(take_all(), 14600);
+	expect_silence();
+	tcp_recved(t.pcb, 14600, t.now_ns);
+	CHECK(next_sent()->window > 0);
+	teardown();
+}
+
+TEST(window_is_never_taken_back)
+{
+	struct tcp_info before, after;
+
+	connected();
+	tcp_get_info(t.pcb, &before);
+	tcp_set_rcv_buf(t.pcb, 4000, t.now_ns);
+	recv_segment(A, P, U, 1460);
+	recv_segment(A, P + 1460, U, 1460);
+	next_sent();
+	tcp_get_info(t.pcb, &after);
+	CHECK_EQ(after.rcv_edge, before.rcv_edge);
+	/* what was granted is still taken */
+	recv_segment(A, P + 2920, U, 1460);
+	recv_segment(A, P + 4380, U, 1460);
+	CHECK_EQ(take_all(), 5840);
+	teardown();
+}
+
+TEST(impossible_sack_blocks_are_ignored)
+{
+	struct tcp_options options = { .sack_cnt = 1 };
+	struct tcp_info info;
+
+	connected();
+	for (int i = 0; i < 3; i++)
+		write_bytes(1460);
+	options.sack[0] = (struct tcp_sack_block){ U - 10, U + 1460 };
+	recv_options(A, P, U, 5000, 0, &options);
+	options.sack[0] = (struct tcp_sack_block){ U + 1460, U + 9000 };
+	recv_options(A, P, U, 5000, 0, &options);
+	options.sack[0] = (struct tcp_sack_block){ U + 2920, U + 1460 };
+	recv_options(A, P, U, 5000, 0, &options);
+	tcp_get_info(t.pcb, &info);
+	CHECK_EQ(info.in_flight, 3 * 1460);
+	options.sack[0] = (struct tcp_sack_block){ U + 1460, U + 2920 };
+	recv_options(A, P, U, 5000, 0, &options);
+	tcp_get_info(t.pcb, &info);
+	CHECK_EQ(info.in_flight, 2 * 1460);
+	teardown();
+}
+
 TEST(out_of_order_memory_is_bounded)
 {
 	struct tcp_info info;
