@@ -197,10 +197,6 @@ struct tcp_counts {
 	uint64_t tw_reused;
 	uint64_t tw_dropped;
 	uint64_t fast_path_data;
-	uint64_t fast_path_acks;
-	uint64_t merged;
-	uint64_t icmp_ignored;
-	uint64_t pmtu_lowered;
 };
 const struct tcp_counts *tcp_counts(const struct tcp_table *table);
 /* Everything that has an address: pcbs that are not yet freed, and how many of

@@ -152,6 +152,17 @@ static void restart_timers(struct tcp_pcb *pcb,
 		tcp_timer_rearm_rtx(pcb, now_ns);
 }
 
+/* The writer must be able to stay ahead of the window: two of them, so that one
+ * can be filled while the other is under way. */
+static void tune_snd_buf(struct tcp_pcb *pcb)
+{
+	uint32_t most = pcb->table->params.snd_buf_max;
+
+	if (pcb->snd_buf / 2 < pcb->cwnd && !(pcb->flags & TF_SND_BUF_FIXED))
+		pcb->snd_buf = MAX(pcb->snd_buf,
+				   pcb->cwnd < most / 2 ? 2 * pcb->cwnd : most);
+}
+
 bool tcp_ack_in(struct tcp_pcb *pcb, struct tcp_segment *in, uint64_t now_ns)
 {
 	struct tcp_ack_sample sample = {
@@ -184,7 +195,9 @@ bool tcp_ack_in(struct tcp_pcb *pcb, struct tcp_segment *in, uint64_t now_ns)
 			pcb->backoff = 0;
 	}
 	restart_timers(pcb, &sample, reorder_ns, now_ns);
-	if (sample.has_advanced)
+	if (sample.has_advanced) {
+		tune_snd_buf(pcb);
 		tcp_event_raise(pcb, TCP_EV_WRITABLE);
+	}
 	return true;
 }

@@ -205,8 +205,6 @@ enum tcp_flag {
 	TF_CORK_TIMER = 1 << 24,
 	/* an RTT was measured */
 	TF_HAS_RTT = 1 << 25,
-	/* RTO has shrunk the segments to get past a black hole */
-	TF_BLACK_HOLE = 1 << 26,
 	/* F-RTO sends new data before it repairs */
 	TF_FRTO_NEW = 1 << 27,
 	/* a child that was never accepted: no events, freed quietly */
@@ -371,7 +369,6 @@ struct tcp_pcb {
 	/* receive-buffer tuning: bytes taken in the present round trip */
 	uint64_t tune_start_ns;
 	uint32_t tune_taken;
-	uint32_t tune_space;
 
 	/* events */
 	struct list event_link;

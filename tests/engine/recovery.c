@@ -177,6 +177,18 @@ TEST(reordering_costs_less_than_a_tenth)
 	CHECK(resent < 30);
 }
 
+TEST(one_loss_in_a_thousand_leaves_most)
+{
+	struct impair_params link = sim_link(100000000, 5 * NS_PER_MS);
+	double rate;
+
+	link.queue_bytes = 250000;
+	link.loss_ppm = 1000;
+	rate = goodput(&link);
+	test_note("%.1f of 100 Mbit/s", rate * 8e-6);
+	CHECK(rate * 8 >= 0.5 * 100e6);
+}
+
 static void check_fairness(enum tcp_cc_algorithm cc)
 {
 	struct impair_params link = sim_link(50000000, 10 * NS_PER_MS);

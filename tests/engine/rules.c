@@ -227,6 +227,15 @@ static void write_bytes(uint32_t len)
 	tcp_output(t.pcb, t.now_ns);
 }
 
+static uint32_t take_all(void)
+{
+	struct list pkts = LIST_INIT(pkts);
+	uint32_t len = tcp_take(t.pcb, &pkts);
+
+	pkt_put_list(&pkts);
+	return len;
+}
+
 /* ---- RFC 5961 ---- */
 
 TEST(reset_counts_only_at_the_exact_number)
@@ -316,6 +325,36 @@ TEST(full_window_takes_not_one_byte)
 	expect_silence();
 	recv_options(A, P, U + 1460, 1460 / 4, 0, &none);
 	CHECK_EQ(next_sent()->len, 1);
+	teardown();
+}
+
+TEST(shrunk_window_holds_what_is_beyond)
+{
+	struct tcp_options none = { 0 };
+
+	connected();
+	write_bytes(1460);
+	write_bytes(1460);
+	CHECK_EQ(next_sent()->len, 1460);
+	CHECK_EQ(next_sent()->len, 1460);
+	recv_options(A, P + 1, U, 365, 0, &none);
+	write_bytes(1460);
+	expect_silence();
+	teardown();
+}
+
+TEST(bytes_beyond_our_window_are_cut)
+{
+	struct tcp_options options = full_options;
+
+	defaults();
+	t.params.rcv_buf = t.params.rcv_buf_max = 2000;
+	options.has_ts = true;
+	options.ts_val = 7;
+	connect_with(&options);
+	recv_segment(A, P, U, 1448);
+	recv_segment(A, P + 1448, U, 1448);
+	CHECK_EQ(take_all(), 2000);
 	teardown();
 }
 
@@ -489,22 +528,18 @@ TEST(duplicate_is_reported_by_dsack)
 	teardown();
 }
 
-static uint32_t take_all(void)
-{
-	struct list pkts = LIST_INIT(pkts);
-	uint32_t len = tcp_take(t.pcb, &pkts);
-
-	pkt_put_list(&pkts);
-	return len;
-}
-
 /* The same bytes in other segments than before, as after a retransmission on a
  * narrower path. */
 TEST(overlapping_segments_count_once)
 {
+	const struct sent *sent;
+
 	connected();
 	recv_segment(A, P + 1000, U, 500);
 	recv_segment(A, P + 500, U, 700);
+	sent = &t.sent[(t.sent_cnt - 1) % SENT_MAX];
+	CHECK_EQ(sent->options.sack[1].start, P + 500);
+	CHECK_EQ(sent->options.sack[1].end, P + 1500);
 	recv_segment(A, P, U, 600);
 	CHECK_EQ(take_all(), 1500);
 	recv_segment(A, P + 2000, U, 500);
@@ -630,11 +665,16 @@ TEST(old_time_stamp_is_refused)
 	recv_segment(A, P, U, 100);
 	advance_ms(50);
 	CHECK_EQ(next_sent()->ack, P + 100);
+	/* the same where everything else is as predicted */
+	t.ts = 999;
+	recv_segment(A, P + 100, U, 100);
+	CHECK_EQ(next_sent()->ack, P + 100);
+	CHECK_EQ(tcp_counts(t.table)->paws_drops, 2);
 	/* negotiated, so one without is not ours */
 	t.ts = 0;
 	recv_segment(A, P + 100, U, 100);
 	expect_silence();
-	CHECK_EQ(tcp_counts(t.table)->paws_drops, 2);
+	CHECK_EQ(tcp_counts(t.table)->paws_drops, 3);
 	teardown();
 }
 

@@ -74,3 +74,30 @@ TEST(survives_loss_both_ways)
 	CHECK(sim.host[0].retransmissions > 0);
 	sim_finish(&sim, false);
 }
+
+/* From buffers of 64 KB to a path that holds 1.25 MB. */
+TEST(buffers_grow_with_the_path)
+{
+	struct impair_params link = sim_link(100000000, 50 * NS_PER_MS);
+	struct sim_app client = { .to_send = 60 << 20 }, server = { 0 };
+	struct tcp_info info;
+	struct sim_conn *conn;
+	uint64_t start_ns;
+
+	tcp_params_init(&params);
+	params.rcv_buf = params.snd_buf = 65536;
+	begin(&link, &link);
+	sim_listen(&sim, &server);
+	conn = sim_connect(&sim, &client);
+	sim_run(&sim, sim.now_ns + 4 * NS_PER_SEC);
+	tcp_get_info(conn->pcb, &info);
+	CHECK(info.snd_buf > 1250000);
+	CHECK(info.snd_buf <= params.snd_buf_max);
+	tcp_get_info(sim_other_end(conn)->pcb, &info);
+	CHECK(info.rcv_buf > 1250000);
+	CHECK(info.rcv_buf <= params.rcv_buf_max);
+	start_ns = sim_other_end(conn)->connected_ns;
+	CHECK(sim_run_to_end(&sim, sim.now_ns + 60 * NS_PER_SEC));
+	CHECK(sim_other_end(conn)->done_ns - start_ns < 8 * NS_PER_SEC);
+	sim_finish(&sim, false);
+}
