@@ -21,3 +21,13 @@ engine_programs += %D%/minimal
 
 engine_programs += %D%/rules
 %C%_rules_LDADD = $(engine_test_libs)
+
+# Campaigns, never part of `make check`: planted faults, and seeds without end.
+EXTRA_DIST += %D%/mutate.py %D%/mutations.txt
+check-mutations:
+	CC='$(CC)' $(srcdir)/tests/engine/mutate.py
+soak-engine: tests/engine/random
+	for first in `seq 1000000 100000 100000000`; do \
+		SIM_SEEDS=100000 tests/engine/random --seed $$first || exit 1; \
+	done
+.PHONY: check-mutations soak-engine

@@ -76,6 +76,33 @@ TEST(single_loss_is_repaired_without_timeout)
 	sim_finish(&sim, false);
 }
 
+/* RFC 6937: the window arrives at the threshold, not below it. */
+TEST(recovery_ends_at_the_threshold)
+{
+	struct impair_params link = sim_link(100000000, 10 * NS_PER_MS);
+	struct sim_app client = { .to_send = 300000, .stays_open = true };
+	struct sim_app server = { 0 };
+	struct hole hole = { .first = 60, .cnt = 1 };
+	struct tcp_info info = { .is_recovering = false };
+	struct sim_conn *conn;
+
+	tcp_params_init(&params);
+	begin(&link);
+	sim.host[0].loses = loses_hole;
+	sim.host[0].loses_ctx = &hole;
+	sim_listen(&sim, &server);
+	conn = sim_connect(&sim, &client);
+	while (!tcp_counts(sim.host[0].table)->fast_recoveries ||
+	       info.is_recovering) {
+		CHECK(sim_step(&sim, sim.now_ns + NS_PER_SEC));
+		CHECK(conn->pcb != NULL);
+		tcp_get_info(conn->pcb, &info);
+	}
+	CHECK(info.ssthresh < 100000);
+	CHECK(info.cwnd >= info.ssthresh);
+	sim_finish(&sim, true);
+}
+
 TEST(burst_of_twenty_is_repaired_without_timeout)
 {
 	struct impair_params link = sim_link(100000000, 10 * NS_PER_MS);

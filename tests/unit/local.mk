@@ -7,3 +7,4 @@ include tests/unit/pkt/local.mk
 include tests/unit/os/local.mk
 include tests/unit/sock/local.mk
 include tests/unit/stats/local.mk
+include tests/unit/tcp/local.mk
