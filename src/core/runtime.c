@@ -310,13 +310,16 @@ void runtime_namespace_changed(void)
 	log_dbg("the network namespace has changed: new sockets stay with the kernel");
 }
 
-static void before_fork(void)
+/* Held across the fork, so that the child never inherits a start half done. The
+ * lock analysis wants each function to give back what it takes; these three
+ * balance as a set, on pthread_atfork's word. */
+NO_LOCK_ANALYSIS static void before_fork(void)
 {
 	os_enter();
 	mutex_acquire(&runtime.lock);
 }
 
-static void after_fork_in_parent(void)
+NO_LOCK_ANALYSIS static void after_fork_in_parent(void)
 {
 	mutex_release(&runtime.lock);
 	os_leave();
@@ -324,7 +327,7 @@ static void after_fork_in_parent(void)
 
 /* The child keeps options, rules and log; it gives up our fds, and all its
  * sockets are the kernel's. */
-static void after_fork_in_child(void)
+NO_LOCK_ANALYSIS static void after_fork_in_child(void)
 {
 	int saved_errno = errno;
 
