@@ -9,7 +9,17 @@
 
 #include "tests/support/test.h"
 
-/* This program defines no call itself, so libc's are what the plain names are. */
+/* This program defines no call itself: the table has libc's, or what a sanitizer
+ * put before libc's for everybody. */
+static bool is_libc_fn(void *fn, const char *name)
+{
+	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+	bool is_libc = fn == dlsym(libc, name);
+
+	dlclose(libc);
+	return fn && (is_libc || fn == dlsym(RTLD_DEFAULT, name));
+}
+
 TEST(first_use_resolves_the_table)
 {
 	int fds[2];
@@ -21,7 +31,7 @@ TEST(first_use_resolves_the_table)
 	CHECK_EQ(byte, 'x');
 	CHECK_EQ(real.close(fds[0]), 0);
 	CHECK_EQ(real.close(fds[1]), 0);
-	CHECK((void *)real.read == dlsym(RTLD_DEFAULT, "read"));
+	CHECK(is_libc_fn((void *)real.read, "read"));
 }
 
 TEST(every_call_is_found_in_this_libc)
@@ -31,10 +41,10 @@ TEST(every_call_is_found_in_this_libc)
 	CHECK_EQ(errno, ENOENT);
 #define CALL_REAL(ret, name, params, args)                           \
 	{                                                            \
-		void *fn = dlsym(RTLD_DEFAULT, #name);               \
-		if (fn && (void *)real.name != fn)                   \
+		bool is_there = dlsym(RTLD_DEFAULT, #name);          \
+		if (is_there && !is_libc_fn((void *)real.name, #name)) \
 			FAIL("%s is not libc's", #name);             \
-		if (!fn && strcmp(#name, "sigvec") != 0)             \
+		if (!is_there && strcmp(#name, "sigvec") != 0)       \
 			FAIL("this libc has no %s", #name);          \
 	}
 #define CALL_REAL_VA(ret, name, va_params, params, args) \
