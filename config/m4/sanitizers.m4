@@ -5,6 +5,7 @@ AC_DEFUN([VMA_PROBE_SANITIZERS], [
   AC_ARG_ENABLE([sanitizers],
     [AS_HELP_STRING([--enable-sanitizers=LIST], [build with -fsanitize: address,undefined or thread])],
     [], [enable_sanitizers=no])
+  SAN_LDFLAGS=
   AS_CASE([$enable_sanitizers],
     [no], [SAN_CFLAGS=; vma_sanitizers=none],
     [yes], [SAN_CFLAGS="-fsanitize=address,undefined"],
@@ -14,12 +15,18 @@ AC_DEFUN([VMA_PROBE_SANITIZERS], [
   AS_IF([test -n "$SAN_CFLAGS"], [
     vma_sanitizers=${SAN_CFLAGS#-fsanitize=}
     SAN_CFLAGS="$SAN_CFLAGS -fno-omit-frame-pointer -g"
+    # clang would put the run-time library into each program, out of reach of
+    # what else is preloaded there; gcc shares it anyway.
+    vma_runtime=`$CC -print-file-name=libclang_rt.asan-$host_cpu.so`
+    AS_CASE([$vma_runtime], [/*],
+      [SAN_LDFLAGS="-shared-libasan -Wl,-rpath,`dirname $vma_runtime`"])
     vma_saved=$CFLAGS
-    CFLAGS="$CFLAGS $SAN_CFLAGS"
+    CFLAGS="$CFLAGS $SAN_CFLAGS $SAN_LDFLAGS"
     AC_LINK_IFELSE([AC_LANG_PROGRAM([], [])], [],
       [AC_MSG_ERROR([$CC cannot link with $SAN_CFLAGS])])
     CFLAGS=$vma_saved])
   AC_SUBST([SAN_CFLAGS])
+  AC_SUBST([SAN_LDFLAGS])
   AC_SUBST([SANITIZERS], [$vma_sanitizers])
   AM_CONDITIONAL([SANITIZED], [test "$vma_sanitizers" != none])
 ])

@@ -4,23 +4,37 @@
 #   preloaded LIBRARY COMMAND...     COMMAND with LIBRARY preloaded
 #
 # In a sanitizer build the run-time library has to come first, and a program that
-# is not instrumented must not be held to account for what it leaks.
+# is not instrumented must not be held to account for what it leaks. The thread
+# sanitizer starts by installing fault handlers, through our sigaction(), before it
+# can bear instrumented code: it shall not.
 
 builddir=${builddir:-.}
 srcdir=${srcdir:-.}
 
+# clang's name first: it would find gcc's under the other.
+runtime_of() {
+	local name path
+	for name in "libclang_rt.$1-$(uname -m).so" "lib$1.so"; do
+		path=$(${CC:-gcc} -print-file-name="$name")
+		case $path in /*) echo "$path"; return ;; esac
+	done
+}
+
 sanitizer_runtime() {
 	case ${SANITIZERS:-none} in
-	*thread*) "${CC:-gcc}" -print-file-name=libtsan.so ;;
-	*address*) "${CC:-gcc}" -print-file-name=libasan.so ;;
+	*thread*) runtime_of tsan ;;
+	*address*) runtime_of asan ;;
 	esac
 }
+
+tsan_no_handlers=handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:handle_abort=0
 
 preloaded() {
 	local library=$1 runtime
 	shift
 	runtime=$(sanitizer_runtime)
 	ASAN_OPTIONS=detect_leaks=0:${ASAN_OPTIONS:-} \
+	TSAN_OPTIONS=$tsan_no_handlers:${TSAN_OPTIONS:-} \
 	LD_PRELOAD=${runtime:+$runtime:}$library "$@"
 }
 
