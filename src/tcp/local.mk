@@ -14,6 +14,7 @@ noinst_LTLIBRARIES += %D%/libtcp.la %D%/libtcp-debug.la
 # One archive with the engine and all it needs, for conformance suites and other
 # programs: `make libvma-tcp.a`; its interface is src/tcp/tcp.h.
 EXTRA_LIBRARIES += libvma-tcp.a
+CLEANFILES += libvma-tcp.a
 libvma_tcp_a_SOURCES = $(tcp_sources) $(event_sources) $(pkt_sources) \
 	src/base/checksum.c src/base/hash.c
 libvma_tcp_a_CFLAGS = $(release_cflags)
