@@ -403,6 +403,35 @@ TEST(drop_rule_drops)
 	close_both();
 }
 
+TEST(dont_trap_rule_leaves_the_kernel_its_copy)
+{
+	struct rig_flow flow;
+	struct ibv_flow *rule;
+	struct rig_frame f;
+	uint8_t frame[256];
+	uint32_t len;
+
+	open_both(NULL, NULL);
+	flow = flow_to_b();
+	flow.is_copy = true;
+	rule = rig_flow(&b, &flow);
+	f = frame_to_b();
+	len = rig_build(frame, &f, zeros, 20);
+	CHECK_EQ(SOFTCX_CALL(softcx_try_frame, "mlx5_1", frame, len), 0);
+	send_to_b(0, 0);
+	CHECK_EQ(next_wc(b.recv_cq).byte_len, 42 + DATA);
+	/* One match cannot both hide frames and leave them. */
+	flow.is_copy = false;
+	CHECK(!rig_flow_try(&b, &flow));
+	CHECK_EQ(errno, EOPNOTSUPP);
+	CHECK_EQ(SOFTCX_CALL(softcx_try_frame, "mlx5_1", frame, len), 0);
+	ibv_destroy_flow(rule);
+	rule = rig_flow(&b, &flow);
+	CHECK_EQ(SOFTCX_CALL(softcx_try_frame, "mlx5_1", frame, len), 1);
+	ibv_destroy_flow(rule);
+	close_both();
+}
+
 TEST(unknown_rules_are_refused)
 {
 	struct rig_flow flow;

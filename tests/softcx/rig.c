@@ -60,6 +60,26 @@ static void open_qp(struct rig *rig, const struct rig_params *p)
 		FAIL("ibv_create_qp_ex: %s", strerror(errno));
 }
 
+static void open_recv_cq(struct rig *rig, const struct rig_params *p,
+			 uint32_t n)
+{
+	struct ibv_cq_init_attr_ex attr = {
+		.cqe = n,
+		.cq_context = rig,
+		.channel = rig->chan,
+		.wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP,
+	};
+
+	if (!p->has_time_stamps) {
+		rig->recv_cq = ibv_create_cq(rig->ctx, (int)n, rig, rig->chan,
+					     0);
+		return;
+	}
+	rig->recv_cq_ex = ibv_create_cq_ex(rig->ctx, &attr);
+	CHECK(rig->recv_cq_ex);
+	rig->recv_cq = ibv_cq_ex_to_cq(rig->recv_cq_ex);
+}
+
 /* The port's GID 0 has the MAC in it. */
 static void find_mac(struct rig *rig)
 {
@@ -92,7 +112,7 @@ void rig_open(struct rig *rig, const struct rig_params *p)
 	rig->mr = ibv_reg_mr(rig->pd, rig->slots, size, IBV_ACCESS_LOCAL_WRITE);
 	n = p->n_cqes ? p->n_cqes : n;
 	rig->send_cq = ibv_create_cq(rig->ctx, (int)n, rig, rig->chan, 0);
-	rig->recv_cq = ibv_create_cq(rig->ctx, (int)n, rig, rig->chan, 0);
+	open_recv_cq(rig, p, n);
 	CHECK(rig->mr && rig->send_cq && rig->recv_cq);
 	open_qp(rig, p);
 	find_mac(rig);
@@ -266,6 +286,8 @@ struct ibv_flow *rig_flow_try(struct rig *rig, const struct rig_flow *f)
 			.size = sizeof(s.attr),
 			.priority = f->priority,
 			.port = 1,
+			.flags = f->is_copy ? IBV_FLOW_ATTR_FLAGS_DONT_TRAP :
+					      0,
 		},
 	};
 

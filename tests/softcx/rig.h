@@ -25,6 +25,7 @@ struct rig_params {
 	bool has_channel;    /* completion events */
 	bool is_idle;        /* leave the queue pair in RESET */
 	bool is_unposted;    /* post no receive entries */
+	bool has_time_stamps; /* recv_cq_ex, with raw ones */
 };
 
 /* Slots [0, n_recv) receive, the n_send after them send. */
@@ -34,6 +35,7 @@ struct rig {
 	struct ibv_pd *pd;
 	struct ibv_cq *send_cq;
 	struct ibv_cq *recv_cq;
+	struct ibv_cq_ex *recv_cq_ex; /* the same, or NULL */
 	struct ibv_qp *qp;
 	struct ibv_mr *mr;
 	uint8_t *slots;
@@ -65,6 +67,7 @@ struct rig_flow {
 	uint32_t tag;        /* 0: none */
 	bool is_ipv6;        /* the addresses are ::ip */
 	bool is_drop;
+	bool is_copy;        /* DONT_TRAP: the kernel sees it, too */
 	enum ibv_flow_attr_type type;
 };
 /* NULL with errno. */

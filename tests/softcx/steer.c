@@ -234,19 +234,20 @@ static int compare(const struct rule *a, const struct rule *b)
 	return ret ? ret : memcmp(&a->value, &b->value, sizeof(a->value));
 }
 
-/* Whether some other rule makes the same claim on frames. */
-static bool is_claimed(const struct dev *dev, const struct rule *rule)
+/* Some other rule that makes the same claim on frames, or NULL. */
+static const struct rule *find_claim(const struct dev *dev,
+				     const struct rule *rule)
 {
-	struct rule *other;
+	const struct rule *other;
 
 	LIST_FOR_EACH(other, &dev->rules, link) {
 		if (other != rule &&
 		    memcmp(&other->mask, &rule->mask, sizeof(rule->mask)) == 0 &&
 		    memcmp(&other->value, &rule->value,
 			   sizeof(rule->value)) == 0)
-			return true;
+			return other;
 	}
-	return false;
+	return NULL;
 }
 
 static void insert(struct dev *dev, struct rule *rule)
@@ -264,15 +265,20 @@ int rule_create(struct ctx *ctx, struct qp *qp, const struct rule *params,
 		struct rule **rule_out)
 {
 	struct dev *dev = ctx->dev;
-	struct rule *rule = malloc(sizeof(*rule));
+	const struct rule *claim = find_claim(dev, params);
+	struct rule *rule;
 	int ret = -ENOMEM;
 
+	/* The kernel's filter has one verdict for a match. */
+	if (claim && claim->is_trap != params->is_trap)
+		return -EOPNOTSUPP;
+	rule = malloc(sizeof(*rule));
 	if (!rule)
 		return ret;
 	*rule = *params;
 	rule->ctx = ctx;
 	rule->qp = qp;
-	if (!is_claimed(dev, rule)) {
+	if (!claim) {
 		ret = filter_add(&dev->filter, &rule->value, &rule->mask,
 				 rule->is_trap);
 		if (ret)
@@ -287,7 +293,7 @@ int rule_create(struct ctx *ctx, struct qp *qp, const struct rule *params,
 	return 0;
 
 err_claim:
-	if (!is_claimed(dev, rule))
+	if (!claim)
 		filter_remove(&dev->filter, &rule->value, &rule->mask);
 err_free:
 	free(rule);
@@ -299,7 +305,7 @@ void rule_destroy(struct rule *rule)
 	struct dev *dev = rule->ctx->dev;
 
 	list_remove(&rule->link);
-	if (!is_claimed(dev, rule))
+	if (!find_claim(dev, rule))
 		filter_remove(&dev->filter, &rule->value, &rule->mask);
 	rule->qp->obj.n_users--;
 	obj_remove(rule->ctx, &rule->obj);
