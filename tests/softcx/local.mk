@@ -4,7 +4,7 @@ if HAVE_MLX5
 softcx_library = %D%/libsoftcx.la
 check_LTLIBRARIES += $(softcx_library)
 softcx_programs += %D%/card_test %D%/rules_test %D%/exchange \
-	%D%/bystander %D%/cm_test
+	%D%/bystander %D%/cm_test %D%/env_test
 unit_programs += %D%/clock_test
 
 endif
@@ -55,7 +55,7 @@ softcx: $(softcx_library) $(softcx_programs)
 EXTRA_DIST += %D%/lab.sh %D%/README contrib/softcx-run \
 	tests/contract/softcx.tsv
 softcx_scripts += %D%/card.sh %D%/rules.sh %D%/exchange.sh \
-	%D%/programs.sh %D%/cm.sh
+	%D%/programs.sh %D%/cm.sh %D%/env.sh
 softcx_test_libs = tests/support/libtest.la src/base/libbase-debug.la
 
 %C%_card_test_SOURCES = %D%/card_test.c %D%/rig.c %D%/rig.h
@@ -63,6 +63,8 @@ softcx_test_libs = tests/support/libtest.la src/base/libbase-debug.la
 %C%_rules_test_SOURCES = %D%/rules_test.c %D%/rig.c %D%/rig.h \
 	%D%/direct.c %D%/direct.h
 %C%_rules_test_LDADD = $(softcx_test_libs) -libverbs -lmlx5
+%C%_env_test_SOURCES = %D%/env_test.c %D%/rig.c %D%/rig.h
+%C%_env_test_LDADD = $(softcx_test_libs) -libverbs -lmlx5
 %C%_exchange_SOURCES = %D%/exchange.c %D%/rig.c %D%/rig.h \
 	%D%/direct.c %D%/direct.h
 %C%_exchange_LDADD = src/base/libbase-debug.la -libverbs -lmlx5
