@@ -55,7 +55,7 @@ softcx: $(softcx_library) $(softcx_programs)
 EXTRA_DIST += %D%/lab.sh %D%/README contrib/softcx-run \
 	tests/contract/softcx.tsv
 softcx_scripts += %D%/card.sh %D%/rules.sh %D%/exchange.sh \
-	%D%/programs.sh %D%/cm.sh %D%/env.sh
+	%D%/programs.sh %D%/cm.sh %D%/env.sh %D%/run.sh
 softcx_test_libs = tests/support/libtest.la src/base/libbase-debug.la
 
 %C%_card_test_SOURCES = %D%/card_test.c %D%/rig.c %D%/rig.h

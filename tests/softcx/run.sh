@@ -1,0 +1,49 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# contrib/softcx-run with a peer: both have a card, and nothing is left behind,
+# whichever way COMMAND ends.
+. "${srcdir:-.}/tests/softcx/lab.sh"
+lab_check
+export srcdir="${srcdir:-.}" builddir="${builddir:-.}" ASAN_OPTIONS=detect_leaks=0
+tmp=$(mktemp -d)
+export tmp
+trap 'rm -rf "$tmp"' EXIT
+
+# The peer runs a child of its own, which holds a card open.
+peer='echo $$ >"$tmp/pids"
+	(sleep 30) | "$builddir/tests/softcx/exchange" -m 02:00:00:00:00:01 \
+		>"$tmp/peer" & wait'
+wait_for_peer='for i in $(seq 100); do
+		grep -q ready "$tmp/peer" && break; sleep 0.05
+	done
+	grep -q ready "$tmp/peer" && ibv_devinfo >"$tmp/own" &&
+	readlink /proc/self/ns/net >"$tmp/ns"'
+
+# run_with END: softcx-run whose COMMAND ends so; its status in $status.
+run_with() {
+	rm -f "$tmp"/*
+	timeout 30 "$srcdir/contrib/softcx-run" -b "$peer" \
+		sh -c "$wait_for_peer; $1" >"$tmp/out" 2>&1
+	status=$?
+}
+nothing_is_left() {
+	[ -s "$tmp/pids" ] && [ -s "$tmp/ns" ] || return 1
+	for try in $(seq 40); do
+		left=$(grep -lzsx "tmp=$tmp" /proc/[0-9]*/environ | while read -r at; do
+			readlink "${at%/environ}/exe"
+		done | grep -c exchange)
+		[ "$left" = 0 ] && [ ! -e "/proc/$(cat "$tmp/pids")" ] && return
+		sleep 0.05
+	done
+	return 1
+}
+
+run_with 'exit 3'
+[ $status = 3 ] && grep -q PORT_ACTIVE "$tmp/own"
+tap $? peer_and_command_have_cards
+nothing_is_left
+tap $? nothing_is_left_of_the_peer
+run_with 'kill -KILL $$'
+[ $status = 137 ] && nothing_is_left
+tap $? killed_command_leaves_nothing
+tap_end
