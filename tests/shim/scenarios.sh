@@ -12,11 +12,11 @@ trap 'rm -rf "$work"' EXIT
 export VMA_LOG_FILE=$work/log
 
 run() {
-	timeout 60 "$@" </dev/null 2>&1 || echo "exit $?"
+	timeout -k 5 60 "$@" </dev/null 2>&1 || echo "exit $?"
 }
 
 on_object() {
-	SHIM_TEST_KIND=1 preloaded "$library" timeout 60 "$program" "$1" \
+	SHIM_TEST_KIND=1 preloaded "$library" timeout -k 5 60 "$program" "$1" \
 		</dev/null 2>&1 || echo "exit $?"
 }
 
@@ -24,7 +24,7 @@ on_object() {
 compare() {
 	local diff
 	run "$program" "$2" >"$work/libc"
-	preloaded "$library" timeout 60 "$program" "$2" </dev/null \
+	preloaded "$library" timeout -k 5 60 "$program" "$2" </dev/null \
 		>"$work/preloaded" 2>&1 || echo "exit $?" >>"$work/preloaded"
 	on_object "$2" >"$work/as_object"
 	diff=$(diff "$work/libc" "$work/preloaded" &&
