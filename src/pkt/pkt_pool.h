@@ -45,6 +45,27 @@ void pkt_pool_add(struct pkt_pool *pool, struct pkt_slab *slab);
 int pkt_pool_grow(struct pkt_pool *pool, uint32_t cnt, uint32_t buf_size)
 	MUST_CHECK;
 
+/* Packets whose memory is somebody else's, a region's, come and go one by one. */
+static inline void pkt_pool_adopt(struct pkt_pool *pool, struct pkt *pkt)
+{
+	pkt->pool = pool;
+	pkt->next_part = pool->free;
+	pool->free = pkt;
+	pool->free_cnt++;
+	pool->total_cnt++;
+}
+
+/* One that nobody uses; the pool has one. */
+static inline struct pkt *pkt_pool_disown(struct pkt_pool *pool)
+{
+	struct pkt *pkt = pool->free;
+
+	pool->free = pkt->next_part;
+	pool->free_cnt--;
+	pool->total_cnt--;
+	return pkt;
+}
+
 static inline bool pkt_pool_is_full(const struct pkt_pool *pool)
 {
 	return pool->free_cnt == pool->total_cnt;

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Regions (region.h). */
+#include "config.h"
+
+#include "pkt/region.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { HUGE_PAGE = 2 << 20, SMALL_PAGE = 4 << 10 };
+
+static size_t round_up(size_t size, size_t page)
+{
+	return (size + page - 1) & ~(page - 1);
+}
+
+static void *map(size_t size, int flags)
+{
+	void *mem = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+
+	return mem == MAP_FAILED ? NULL : mem;
+}
+
+static int map_frames(struct region *region, enum region_pages pages)
+{
+	size_t size = (size_t)region->frame_cnt * region->frame_size;
+
+	region->pages = pages;
+	region->mem_size = round_up(size, HUGE_PAGE);
+	if (pages == REGION_HUGE_PAGES)
+		region->mem = map(region->mem_size, MAP_HUGETLB);
+	if (!region->mem) {
+		region->pages = REGION_SMALL_PAGES;
+		region->mem_size = round_up(size, SMALL_PAGE);
+		region->mem = map(region->mem_size, 0);
+	}
+	if (!region->mem)
+		return -ENOMEM;
+	/* A child that wrote to an inherited copy would make the kernel give
+	 * the parent new pages, which the device does not know. */
+	if (madvise(region->mem, region->mem_size, MADV_DONTFORK) != 0)
+		return -errno;
+	return 0;
+}
+
+static size_t descriptors_size(const struct region *region)
+{
+	return round_up(region->frame_cnt * sizeof(struct pkt), SMALL_PAGE);
+}
+
+static void init_pkt(struct region *region, uint32_t id)
+{
+	struct pkt *pkt = &region->pkts[id];
+
+	list_init(&pkt->link);
+	pkt->frame_id = id;
+	pkt->buf_size = region->frame_size;
+	pkt->buf = region->mem + (size_t)id * region->frame_size;
+}
+
+NO_LOCK_ANALYSIS static void fill_store(struct region *region)
+{
+	/* from the end, so that the first frame is taken first */
+	for (uint32_t id = region->frame_cnt; id-- > 0;) {
+		init_pkt(region, id);
+		region->pkts[id].next_part = region->free;
+		region->free = &region->pkts[id];
+	}
+	region->free_cnt = region->frame_cnt;
+}
+
+static void free_all(struct region *region)
+{
+	if (region->pkts)
+		munmap(region->pkts, descriptors_size(region));
+	if (region->mem)
+		munmap(region->mem, region->mem_size);
+	free(region);
+}
+
+int region_create(uint32_t frame_cnt, uint32_t frame_size,
+		  enum region_pages pages, struct region **region_out)
+{
+	struct region *region = calloc(1, sizeof(*region));
+	int err;
+
+	if (!region)
+		return -ENOMEM;
+	region->frame_cnt = frame_cnt;
+	region->frame_size = frame_size;
+	spinlock_init(&region->lock, LOCK_RANK_REGION);
+	err = map_frames(region, pages);
+	if (err)
+		goto err_free;
+	region->pkts = map(descriptors_size(region), 0);
+	if (!region->pkts) {
+		err = -ENOMEM;
+		goto err_free;
+	}
+	fill_store(region);
+	*region_out = region;
+	return 0;
+err_free:
+	free_all(region);
+	return err;
+}
+
+uint32_t region_destroy(struct region *region)
+{
+	uint32_t missing;
+
+	if (!region)
+		return 0;
+	missing = region->frame_cnt - region_free_cnt(region);
+	if (!missing)
+		free_all(region);
+	return missing;
+}
+
+uint32_t region_take(struct region *region, struct pkt_pool *pool, uint32_t cnt)
+{
+	struct pkt *pkt;
+	uint32_t taken;
+
+	spinlock_acquire(&region->lock);
+	for (taken = 0; taken < cnt && region->free; taken++) {
+		pkt = region->free;
+		region->free = pkt->next_part;
+		pkt_pool_adopt(pool, pkt);
+	}
+	region->free_cnt -= taken;
+	spinlock_release(&region->lock);
+	return taken;
+}
+
+uint32_t region_give(struct region *region, struct pkt_pool *pool, uint32_t cnt)
+{
+	struct pkt *pkt;
+	uint32_t given;
+
+	spinlock_acquire(&region->lock);
+	for (given = 0; given < cnt && pool->free; given++) {
+		pkt = pkt_pool_disown(pool);
+		pkt->next_part = region->free;
+		region->free = pkt;
+	}
+	region->free_cnt += given;
+	spinlock_release(&region->lock);
+	return given;
+}
+
+uint32_t region_free_cnt(struct region *region)
+{
+	uint32_t cnt;
+
+	spinlock_acquire(&region->lock);
+	cnt = region->free_cnt;
+	spinlock_release(&region->lock);
+	return cnt;
+}

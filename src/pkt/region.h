@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The buffers of one interface: one block of memory that a device can be told
+ * of, cut into frames of one size, and a packet descriptor for each frame. It
+ * never grows.
+ *
+ * A frame is in the region's store, or it belongs to the packet pool of one
+ * stack, which takes frames out in magazines and brings them back; only the
+ * store has a lock. The memory is not inherited by a fork.
+ */
+#ifndef PKT_REGION_H
+#define PKT_REGION_H
+
+#include "base/lock.h"
+#include "pkt/pkt_pool.h"
+
+/* How many frames a stack takes at a time. */
+enum { REGION_MAGAZINE = 64 };
+
+enum region_pages { REGION_SMALL_PAGES, REGION_HUGE_PAGES };
+
+struct region {
+	/* fixed after the creation */
+	uint8_t *mem;
+	size_t mem_size; /* as mapped */
+	uint32_t frame_size;
+	uint32_t frame_cnt;
+	enum region_pages pages; /* what it got */
+	struct pkt *pkts; /* by frame id */
+
+	struct spinlock lock;
+	/* the store, linked by next_part */
+	struct pkt *free GUARDED_BY(lock);
+	uint32_t free_cnt GUARDED_BY(lock);
+};
+
+/* `frame_cnt` frames of `frame_size` bytes, a power of two. Huge pages are a
+ * wish: without any, the region has small ones. -ENOMEM. */
+int region_create(uint32_t frame_cnt, uint32_t frame_size,
+		  enum region_pages pages, struct region **region_out)
+	MUST_CHECK;
+
+/* Frees the region. Returns how many frames are not in the store, in which case
+ * nothing is freed, because somebody still uses them. NULL is a no-op. */
+uint32_t region_destroy(struct region *region) MUST_CHECK;
+
+/* Moves up to `cnt` frames from the store to `pool`, whose lock the caller
+ * holds. Returns how many. */
+uint32_t region_take(struct region *region, struct pkt_pool *pool,
+		     uint32_t cnt);
+
+/* And back, of those that nobody uses. */
+uint32_t region_give(struct region *region, struct pkt_pool *pool,
+		     uint32_t cnt);
+
+/* Frames in the store at this moment. */
+uint32_t region_free_cnt(struct region *region);
+
+/* Where a frame's buffer begins, seen from the region's start. */
+static inline uint64_t region_offset(const struct region *region,
+				     const struct pkt *pkt)
+{
+	return (uint64_t)pkt->frame_id * region->frame_size;
+}
+
+/* The packet in whose buffer the offset lies; the caller has checked that it is
+ * inside the region. */
+static inline struct pkt *region_pkt(const struct region *region,
+				     uint64_t offset)
+{
+	return &region->pkts[offset / region->frame_size];
+}
+
+#endif
