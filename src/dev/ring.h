@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The contract between the stack and whatever moves frames: AF_XDP, a work-queue
+ * NIC, or memory (the fake). Two objects:
+ *
+ * A *device* is an interface that this process drives. It owns what exists once
+ * for each interface: the region of frames, the steering program or rules, the
+ * hardware's queues. Its operations are of the control plane: they are called
+ * under the control mutex, may block, and may make system calls.
+ *
+ * A *ring* is what one stack uses of a device: its way to send, and the frames
+ * steered to it. Its operations are of the data path: they are called under the
+ * stack's lock and make no system call, with the exceptions named below.
+ *
+ * Frames are Ethernet frames without their checksum. A packet that goes into a
+ * ring or comes out of one has the Ethernet header at `data`.
+ */
+#ifndef DEV_RING_H
+#define DEV_RING_H
+
+#include "base/ipaddr.h"
+#include "pkt/region.h"
+
+struct dev;
+struct ring;
+
+/* What a device can do. Asked, never inferred from its kind. */
+struct dev_caps {
+	/* It completes the transport checksum of what is sent. */
+	bool tx_csum;
+	/* Frames may carry a checksum that is no more than the sum of their
+	 * pseudo header, because the link has no wire and the sender is the
+	 * kernel of this machine. */
+	bool rx_partial_csum;
+	/* kick() is needed after sending. */
+	bool needs_kick;
+	/* Packets carry the device's own time. */
+	bool hw_time;
+	/* The most bytes of one frame it sends, Ethernet header included. */
+	uint32_t tx_len_max;
+	/* The longest segment that it splits by itself; 0: none. */
+	uint32_t tso_len_max;
+};
+
+/*
+ * Which frames belong to a ring: addressed to this interface, of the protocol,
+ * to `dst` and `dst_port`, and unless `src` is the any-address, from `src` and
+ * `src_port`. Everything no rule names is the kernel's, and so are fragments,
+ * packets with IP options and tagged frames, whatever the rules say.
+ */
+struct flow_rule {
+	struct ip_addr dst;
+	struct ip_addr src;
+	__be16 dst_port;
+	__be16 src_port;
+	uint8_t proto;
+};
+
+/* What a back end says of itself, and of an interface that it was not given. */
+enum dev_refusal {
+	DEV_REFUSED_NOT, /* it drives the interface */
+	/* another process does; `pid` says which, if it is known */
+	DEV_REFUSED_IN_USE,
+	/* somebody's XDP program is attached */
+	DEV_REFUSED_FOREIGN_PROGRAM,
+	/* it cannot drive this kind of interface, or none in this state */
+	DEV_REFUSED_KIND,
+	/* rights are missing */
+	DEV_REFUSED_RIGHTS,
+	/* memory, or the limit on locked memory */
+	DEV_REFUSED_MEMORY,
+	/* the kernel's answer; `err` has it */
+	DEV_REFUSED_ERROR,
+};
+
+struct dev_verdict {
+	enum dev_refusal refusal;
+	int err; /* negative errno, or 0 */
+	int pid;
+	/* For the line that is logged: what exactly, a complete clause. */
+	char text[128];
+};
+
+struct dev_ops {
+	/* "xdp", for logs and statistics. */
+	const char *name;
+
+	/*
+	 * Makes the stack's ring. `pool` is the stack's and takes the frames
+	 * that the ring uses; it is only touched under the stack's lock, which
+	 * is not held now and is not needed, since nobody knows the ring yet.
+	 * -ENOBUFS when the device has no queue or frames left.
+	 */
+	int (*ring_create)(struct dev *dev, struct pkt_pool *pool,
+			   struct ring **ring_out) MUST_CHECK;
+
+	/*
+	 * Frames that match the rule go to the ring from now on; with a tag,
+	 * they carry it as their flow_tag if the device can. A more specific
+	 * rule wins. -EEXIST: the device has exactly this rule already;
+	 * -ENOSPC: no room for another one.
+	 */
+	int (*flow_add)(struct dev *dev, const struct flow_rule *rule,
+			struct ring *ring, uint32_t tag) MUST_CHECK;
+
+	/* Frames that match go where they would have gone without the rule;
+	 * some may still arrive. Harmless for a rule that is not there. */
+	void (*flow_remove)(struct dev *dev, const struct flow_rule *rule);
+
+	/* Whether the device still works: 0, or why it does not, as when its
+	 * program was replaced or the interface is gone. Asked at link events
+	 * and about once a second. */
+	int (*check)(struct dev *dev) MUST_CHECK;
+
+	/* The interface's address or MTU has changed; dev->mac and dev->mtu say
+	 * the new ones. -EOPNOTSUPP: the device cannot go on with them. */
+	int (*link_changed)(struct dev *dev) MUST_CHECK;
+
+	/* Ends it; all rings are closed. The region goes too, unless somebody
+	 * still holds frames of it: then it stays, which is logged. */
+	void (*close)(struct dev *dev);
+};
+
+/* The part that all devices begin with; fixed while it lives, but for the
+ * address and MTU, which change under the control mutex. */
+struct dev {
+	const struct dev_ops *ops;
+	struct region *region;
+	struct dev_caps caps;
+	int ifindex;
+	char name[16];
+	uint8_t mac[6];
+	uint32_t mtu;
+	/* For the line at attachment: "native, copy" */
+	char mode[32];
+};
+
+/* Payloads up to this many bytes are given to transmit as they lie in the
+ * program's memory; longer ones are copied before the stack's lock is taken. */
+enum { RING_TX_SMALL_MAX = 256 };
+
+enum ring_tx_flag {
+	/* Store the transport checksum `csum_at` bytes into the frame. */
+	RING_TX_CSUM = 1 << 0,
+	/* UDP: a checksum of 0 is sent as 0xffff. */
+	RING_TX_CSUM_NOT_ZERO = 1 << 1,
+};
+
+/*
+ * One frame to send: a header, then at most one of a payload in library memory
+ * and one in user memory. A frame that is complete in itself is a payload with
+ * an empty header.
+ */
+struct ring_tx {
+	const uint8_t *header;
+	uint16_t header_len;
+	uint16_t small_len;
+	const uint8_t *small;
+	/* The ring owns it from the call on, whatever comes of it. */
+	struct pkt *payload;
+	/* enum ring_tx_flag */
+	uint16_t flags;
+	uint16_t csum_at;
+	/* The partial sum of the pseudo header and the transport header, in
+	 * which the checksum field is 0. */
+	uint32_t csum_sum;
+	/* Bytes of each piece if the device is to split the payload (caps.
+	 * tso_len_max); 0: one frame. */
+	uint16_t segment_len;
+};
+
+struct ring_ops {
+	/*
+	 * Fills `batch` with up to `cnt` received packets, the caller's from
+	 * then on, and gives the device new frames. A packet of several frames
+	 * is a chain by next_part. A checksum verdict is given where it is
+	 * known. No system call, unless the device cannot go on without one.
+	 */
+	unsigned (*rx_poll)(struct ring *ring, struct pkt **batch,
+			    unsigned cnt);
+
+	/*
+	 * Sends a frame, at the latest at the next kick. 0, or -EAGAIN: the
+	 * queue is full, or there is no frame to copy to; a payload is released
+	 * then too.
+	 */
+	int (*tx)(struct ring *ring, const struct ring_tx *tx) MUST_CHECK;
+
+	/*
+	 * Takes back frames whose transmission is complete. Called when room
+	 * is short; the ring does it by itself now and then.
+	 */
+	void (*reap)(struct ring *ring);
+
+	/*
+	 * Outside the stack's lock, by one thread at a time: tells the device
+	 * that there is something to send. May make system calls. Returns true
+	 * when more is left and it wants to be called again.
+	 */
+	bool (*kick)(struct ring *ring);
+
+	/*
+	 * Fds that become readable when frames arrive; at most `cnt` of them
+	 * are stored. Returns how many there are. They stay the same while the
+	 * ring lives.
+	 */
+	unsigned (*fds)(struct ring *ring, int *fds, unsigned cnt);
+
+	/* From now on the fds become readable at the next arrival. False: a
+	 * frame has arrived already, poll again. */
+	bool (*arm)(struct ring *ring);
+
+	/* Under the control mutex, when no rule leads to the ring and nobody
+	 * polls it: gives all its frames back to the pool and ends. */
+	void (*close)(struct ring *ring);
+};
+
+/* Written by the ring under the stack's lock. */
+struct ring_counts {
+	uint64_t rx_pkts;
+	uint64_t rx_bytes;
+	uint64_t tx_pkts;
+	uint64_t tx_bytes;
+	/* sends that found no room or no frame */
+	uint64_t tx_full;
+	/* times the device could not be given frames, for none were left */
+	uint64_t rx_no_frame;
+	/* frames that the device dropped or damaged */
+	uint64_t rx_errors;
+	/* system calls that told the device of work */
+	uint64_t kicks;
+};
+
+/* The part that all rings begin with; inline functions of the data path need
+ * its members. */
+struct ring {
+	const struct ring_ops *ops;
+	struct dev *dev;
+	struct pkt_pool *pool;
+	/* Frames wait for a kick. Set by tx under the stack's lock. */
+	bool wants_kick;
+	struct ring_counts counts;
+};
+
+/* A packet of the stack's pool, which takes a magazine from the region when it
+ * has none left. NULL: there is none. Under the stack's lock. */
+static inline struct pkt *ring_pkt_alloc(struct ring *ring)
+{
+	struct pkt_pool *pool = ring->pool;
+
+	if (UNLIKELY(!pool->free))
+		region_take(ring->dev->region, pool, REGION_MAGAZINE);
+	return pkt_alloc(pool);
+}
+
+#endif
