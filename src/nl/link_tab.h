@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The links (interfaces) of the network namespace, by index and by name, with the
+ * facts a back end asks before it drives one. Pure: whoever reads netlink puts the
+ * links in. No locking, the owner of the view says which lock protects it.
+ */
+#ifndef NL_LINK_TAB_H
+#define NL_LINK_TAB_H
+
+#include <net/if.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/hash_tab.h"
+#include "base/list.h"
+
+enum link_kind {
+	/* no kind of its own: hardware, mostly */
+	LINK_PLAIN,
+	LINK_LOOPBACK,
+	LINK_VETH,
+	LINK_VLAN,
+	/* macvtap too */
+	LINK_MACVLAN,
+	/* ipvtap too */
+	LINK_IPVLAN,
+	LINK_BRIDGE,
+	LINK_BOND,
+	LINK_TEAM,
+	LINK_VRF,
+	LINK_DUMMY,
+	LINK_TUN,
+	/* any other kind the kernel names */
+	LINK_OTHER,
+};
+
+/* The values of IFLA_XDP_ATTACHED. */
+enum link_xdp_mode {
+	LINK_XDP_NONE,
+	LINK_XDP_NATIVE,
+	LINK_XDP_GENERIC,
+	LINK_XDP_HW,
+	LINK_XDP_SEVERAL,
+};
+
+/* The longest hardware address there is (MAX_ADDR_LEN of the kernel). */
+enum { LINK_ADDR_MAX = 32 };
+
+struct link_info {
+	int ifindex;
+	char name[IF_NAMESIZE];
+	/* IFF_ bits as <linux/if.h> has them */
+	uint32_t flags;
+	/* ARPHRD_ */
+	uint16_t hw_type;
+	enum link_kind kind;
+	uint32_t mtu;
+	uint8_t addr_len;
+	uint8_t addr[LINK_ADDR_MAX];
+	/* the bridge, bond, team or VRF it is a port of; 0: none */
+	int master;
+	/* what the master is, from the port's own message; meaningless
+	 * without a master, LINK_OTHER when the kernel does not say */
+	enum link_kind master_kind;
+	/* the link below, when it is in this namespace; 0: none. For a veth,
+	 * the peer. */
+	int lower;
+	/* VLAN id of a LINK_VLAN */
+	uint16_t vlan_id;
+	uint32_t group;
+	/* The kernel does not tell when this changes: read the link again
+	 * (netlink_conn_read_link) before relying on it. */
+	enum link_xdp_mode xdp_mode;
+	uint32_t xdp_prog_id;
+};
+
+struct link {
+	struct link_info info;
+	/* the VLANs, MACVLANs and IPVLANs in this namespace that stand on it */
+	unsigned upper_cnt;
+	/* for the table */
+	uint32_t epoch;
+	struct hash_link by_index;
+	/* in the order of ifindex */
+	struct list in_tab;
+};
+
+struct link_tab {
+	struct hash_tab by_index;
+	struct list links;
+	uint32_t epoch;
+};
+
+void link_tab_init(struct link_tab *tab);
+void link_tab_destroy(struct link_tab *tab);
+
+/* NULL when there is none. Borrowed until the link is removed. */
+const struct link *link_tab_find(const struct link_tab *tab, int ifindex);
+const struct link *link_tab_find_name(const struct link_tab *tab,
+				      const char *name);
+
+/* Adds the link or replaces what is known of it. 1: something changed, 0: all of
+ * it was known. -ENOMEM. */
+int link_tab_set(struct link_tab *tab, const struct link_info *info) MUST_CHECK;
+/* Whether there was such a link. */
+bool link_tab_remove(struct link_tab *tab, int ifindex);
+
+/* Reading all of them again: what is not set between these two is removed by the
+ * second. `gone` is told of each link before it goes. */
+void link_tab_mark(struct link_tab *tab);
+void link_tab_sweep(struct link_tab *tab,
+		    void (*gone)(void *ctx, const struct link *link),
+		    void *ctx);
+
+static inline bool link_is_up(const struct link *link)
+{
+	return link->info.flags & IFF_UP;
+}
+
+/* Up, and with a carrier. */
+static inline bool link_is_running(const struct link *link)
+{
+	return (link->info.flags & (IFF_UP | IFF_RUNNING)) ==
+	       (IFF_UP | IFF_RUNNING);
+}
+
+static inline bool link_is_loopback(const struct link *link)
+{
+	return link->info.flags & IFF_LOOPBACK;
+}
+
+/* A port of a bridge, bond, team or switch: its frames are its master's. A VRF
+ * takes no frames. */
+static inline bool link_is_port(const struct link *link)
+{
+	return link->info.master && link->info.master_kind != LINK_VRF;
+}
+
+/* "veth" and so on, for log lines. */
+const char *link_kind_name(enum link_kind kind);
+
+#endif

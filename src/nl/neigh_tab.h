@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The kernel's neighbour table as we last heard of it. An entry the kernel has
+ * dropped keeps its address until there is an answer: the kernel forgets
+ * neighbours that it does not talk to, and we are the ones who talk. Pure, no
+ * locking.
+ */
+#ifndef NL_NEIGH_TAB_H
+#define NL_NEIGH_TAB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/hash_tab.h"
+#include "base/ipaddr.h"
+#include "base/list.h"
+#include "nl/link_tab.h"
+
+/* Dropped neighbours that are remembered; the oldest gives way. */
+enum { NEIGH_DROPPED_MAX = 4096 };
+
+struct neigh_info {
+	int ifindex;
+	struct ip_addr addr;
+	/* NUD_ bits as the kernel has them */
+	uint16_t state;
+	/* 0: not known */
+	uint8_t hw_len;
+	uint8_t hw_addr[LINK_ADDR_MAX];
+};
+
+struct neigh {
+	/* state NUD_NONE: the kernel has dropped it */
+	struct neigh_info info;
+	uint32_t epoch;
+	struct hash_link by_addr;
+	/* all, or the dropped ones in the order of their dropping */
+	struct list in_tab;
+};
+
+/* What to do with a packet for a neighbour. */
+enum neigh_advice {
+	/* send */
+	NEIGH_USABLE,
+	/* send, and ask the kernel to confirm (netlink_conn_resolve) */
+	NEIGH_CONFIRM,
+	/* nothing known or an answer is awaited: ask, and let it wait */
+	NEIGH_RESOLVE,
+	/* the kernel asked and got no answer; asking again is allowed */
+	NEIGH_FAILED,
+};
+
+struct neigh_tab {
+	struct hash_tab by_addr;
+	struct list known;
+	struct list dropped;
+	unsigned dropped_cnt;
+	uint32_t epoch;
+};
+
+void neigh_tab_init(struct neigh_tab *tab);
+void neigh_tab_destroy(struct neigh_tab *tab);
+
+/* NULL when nothing was ever heard of it. Borrowed until the next change. */
+const struct neigh *neigh_tab_find(const struct neigh_tab *tab, int ifindex,
+				   const struct ip_addr *addr);
+/* For NULL too. */
+enum neigh_advice neigh_advice(const struct neigh *neigh);
+
+/* 1: what a sender must know has changed (hardware address, or from usable to not
+ * usable and back), 0: nothing of that kind. -ENOMEM. */
+int neigh_tab_set(struct neigh_tab *tab, const struct neigh_info *info)
+	MUST_CHECK;
+/* The kernel dropped it. Returns what neigh_tab_set does; never fails. */
+int neigh_tab_drop(struct neigh_tab *tab, int ifindex,
+		   const struct ip_addr *addr);
+/* Forgets all of a link that is gone. Whether there was any. */
+bool neigh_tab_remove_link(struct neigh_tab *tab, int ifindex);
+
+/* Reading all again: what is not set between them is dropped. */
+void neigh_tab_mark(struct neigh_tab *tab);
+bool neigh_tab_sweep(struct neigh_tab *tab);
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the library knows of the network namespace it lives in: links, addresses,
+ * routes, rules, neighbours, and the questions senders ask of all of them
+ * together, answered as Linux answers them. Fed from netlink messages; does no
+ * I/O itself.
+ *
+ * One writer at a time, and no reader beside it: the view's owner holds its lock
+ * (the control mutex) around every call here but the two that read a generation.
+ * What is looked up is borrowed until that lock is given back.
+ *
+ * A generation goes up with every change that may lead to other answers. Whoever
+ * keeps an answer remembers the generation from before the question, and asks
+ * again when it has moved.
+ */
+#ifndef NL_NET_VIEW_H
+#define NL_NET_VIEW_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/ipaddr.h"
+#include "nl/addr_tab.h"
+#include "nl/link_tab.h"
+#include "nl/neigh_tab.h"
+#include "nl/net_flow.h"
+#include "nl/policy_tab.h"
+#include "nl/route_tab.h"
+
+struct net_view {
+	struct link_tab links;
+	struct addr_tab addrs;
+	struct route_tab routes;
+	struct policy_tab policies;
+	struct neigh_tab neighs;
+	/* chooses among the next hops of a multipath route */
+	uint64_t hash_seed;
+	/* links, addresses, routes, rules */
+	_Atomic uint32_t route_gen;
+	/* neighbours */
+	_Atomic uint32_t neigh_gen;
+};
+
+/* `hash_seed`: any number. */
+void net_view_init(struct net_view *view, uint64_t hash_seed);
+void net_view_destroy(struct net_view *view);
+
+/* Any thread, no lock. Never 0, so that 0 can stand for "never asked". */
+static inline uint32_t net_view_route_gen(const struct net_view *view)
+{
+	/* pairs with the release in net_view_routes_changed() */
+	return atomic_load_explicit(&view->route_gen, memory_order_acquire);
+}
+
+static inline uint32_t net_view_neigh_gen(const struct net_view *view)
+{
+	/* pairs with the release in net_view_neighs_changed() */
+	return atomic_load_explicit(&view->neigh_gen, memory_order_acquire);
+}
+
+/* For whoever changes the tables. */
+void net_view_routes_changed(struct net_view *view);
+void net_view_neighs_changed(struct net_view *view);
+
+/* Where packets of a flow go. */
+struct net_path {
+	/* RTN_UNICAST, RTN_LOCAL, RTN_BROADCAST or RTN_MULTICAST */
+	uint8_t type;
+	/* 0: the system's default */
+	uint8_t hop_limit;
+	/* the route forbids path MTU discovery: no DF bit unless the socket
+	 * insists */
+	bool is_mtu_locked;
+	bool has_gateway;
+	int ifindex;
+	/* whom to resolve: the gateway, else the destination */
+	struct ip_addr next_hop;
+	/* the flow's, else the one Linux chooses; any: there is none */
+	struct ip_addr src;
+	/* of the route if it is smaller, else the link's */
+	uint32_t mtu;
+	/* 0: from the MTU */
+	uint32_t adv_mss;
+	/* 0: no route was asked */
+	uint32_t table;
+};
+
+/*
+ * The way of one packet, as ip_route_output_key() finds it. IPv4 only; a flow to
+ * an IPv6 address gets -EAFNOSUPPORT. 0, or the errno the kernel gives:
+ * -ENETUNREACH, -EHOSTUNREACH, -EACCES, -EINVAL, -ENODEV; or -EOPNOTSUPP: only
+ * the kernel can tell.
+ */
+int net_view_route(const struct net_view *view, const struct net_flow *flow,
+		   struct net_path *path_out) MUST_CHECK;
+
+/* The same for connect(): when the flow has no source the route is looked up a
+ * second time with the one found, because rules may look at it. */
+int net_view_route_connect(const struct net_view *view,
+			   const struct net_flow *flow,
+			   struct net_path *path_out) MUST_CHECK;
+
+/* Whether packets to this address are for this host: an address of an interface,
+ * or in a local route. */
+bool net_view_is_ours(const struct net_view *view, const struct ip_addr *addr);
+
+#endif

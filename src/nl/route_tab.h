@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The routes of all tables: for a table and a destination, the route Linux takes
+ * (fib_table_lookup). A look-up costs one hash for each prefix length that occurs.
+ * Pure, no locking.
+ */
+#ifndef NL_ROUTE_TAB_H
+#define NL_ROUTE_TAB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/hash_tab.h"
+#include "base/ipaddr.h"
+#include "base/list.h"
+
+struct link_tab;
+
+/* Routes with more next hops are kept, and marked as foreign. */
+enum { ROUTE_HOPS_MAX = 128 };
+
+struct route_hop {
+	/* any: the destination is on the link. May be an IPv6 address for an
+	 * IPv4 route (RTA_VIA). */
+	struct ip_addr gateway;
+	int ifindex;
+	/* 1 and more */
+	uint32_t weight;
+	/* RTNH_F_ bits */
+	uint8_t flags;
+};
+
+struct route {
+	uint32_t table;
+	struct ip_addr dst;
+	/* counts all 128 bits, IPv4 has IP_PREFIX_V4 added */
+	uint8_t prefix_len;
+	uint8_t tos;
+	/* RTN_ */
+	uint8_t type;
+	uint8_t scope;
+	uint8_t protocol;
+	/* the metric: the lowest wins */
+	uint32_t priority;
+	/* any: none */
+	struct ip_addr prefsrc;
+	/* 0: the link's */
+	uint32_t mtu;
+	bool is_mtu_locked;
+	/* 0: the system's */
+	uint8_t hop_limit;
+	uint32_t adv_mss;
+	/* has something this library does not follow (an encapsulation, a next
+	 * hop it cannot see): whoever is led here stays with the kernel */
+	bool is_foreign;
+	uint16_t hop_cnt;
+	struct route_hop *hops;
+};
+
+/* Where the kernel put a route among those of the same prefix, tos and metric. */
+enum route_place {
+	ROUTE_FIRST,
+	ROUTE_LAST,
+	/* in the place of the first of them */
+	ROUTE_REPLACE,
+};
+
+struct route_tab {
+	struct hash_tab leaves;
+	struct hash_tab tables;
+	uint32_t route_cnt;
+	uint32_t epoch;
+};
+
+/* What a route is looked up for. */
+struct route_query {
+	struct ip_addr dst;
+	/* the whole byte; only some of its bits are looked at */
+	uint8_t tos;
+	/* 0: any */
+	int oif;
+	/* routes of a wider scope are passed over; 0: none */
+	uint8_t scope;
+};
+
+struct route_match {
+	const struct route *route;
+	/* the first usable next hop; NULL for a route that has none */
+	const struct route_hop *hop;
+};
+
+void route_tab_init(struct route_tab *tab);
+void route_tab_destroy(struct route_tab *tab);
+
+/* The route is copied with its hops. 1: changed, 0: known, -ENOMEM. */
+int route_tab_insert(struct route_tab *tab, const struct route *route,
+		     enum route_place place) MUST_CHECK;
+/* The route that equals this one in everything but next hops' flags. Whether
+ * there was one. */
+bool route_tab_remove(struct route_tab *tab, const struct route *route);
+
+/* Reading all again; the second returns whether anything was removed. */
+void route_tab_mark(struct route_tab *tab);
+bool route_tab_sweep(struct route_tab *tab);
+
+/*
+ * The route of the longest prefix, the right tos, the lowest metric. Several
+ * tables are searched as if they were one, where among equal prefixes those of
+ * the first table come first. 0; -EAGAIN: no route, or a throw route; else the
+ * error of a route that refuses (-EINVAL blackhole, -EHOSTUNREACH unreachable,
+ * -EACCES prohibit); -EOPNOTSUPP: a foreign route. The match is borrowed until
+ * the next change.
+ */
+int route_tab_lookup(const struct route_tab *tab, const uint32_t *tables,
+		     unsigned table_cnt, const struct route_query *query,
+		     const struct link_tab *links,
+		     struct route_match *match_out) MUST_CHECK;
+
+/* Whether a next hop can be used at all: neither dead nor on a link that is down
+ * or gone. */
+bool route_hop_is_usable(const struct route_hop *hop,
+			 const struct link_tab *links);
+
+#endif
