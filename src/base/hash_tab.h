@@ -53,8 +53,13 @@ int hash_tab_insert(struct hash_tab *tab, struct hash_link *link, uint64_t hash)
 	MUST_CHECK;
 /* The link must be in the table. */
 void hash_tab_remove(struct hash_tab *tab, struct hash_link *link);
-/* Any element, or NULL when the table is empty. For taking them all out. */
-struct hash_link *hash_tab_any(const struct hash_tab *tab);
+/* `link` must be in the table; `with` takes its place and its hash. */
+void hash_tab_replace(struct hash_tab *tab, struct hash_link *link,
+		      struct hash_link *with);
+/* All elements in no order: the one after `link`, or any for NULL; NULL at the
+ * end. `link` may be removed once its successor is known, others may not. */
+struct hash_link *hash_tab_walk(const struct hash_tab *tab,
+				const struct hash_link *link);
 /* Frees the buckets; the elements are the caller's. The table is empty then. */
 void hash_tab_release(struct hash_tab *tab);
 

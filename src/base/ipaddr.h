@@ -7,6 +7,7 @@
 #ifndef BASE_IPADDR_H
 #define BASE_IPADDR_H
 
+#include <endian.h>
 #include <linux/types.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -92,6 +93,25 @@ static inline bool ip_addr_is_loopback(const struct ip_addr *a)
  * addresses has IP_PREFIX_V4 added to its length. */
 bool ip_addr_in_prefix(const struct ip_addr *a, const struct ip_addr *net,
 		       unsigned len);
+
+/* The first `len` bits (0..128) of the address, the others zero. */
+static inline struct ip_addr ip_addr_masked(const struct ip_addr *a,
+					    unsigned len)
+{
+	struct ip_addr masked = { .half = { 0, 0 } };
+
+	if (len >= 64) {
+		masked.half[0] = a->half[0];
+		len -= 64;
+		if (len)
+			masked.half[1] = a->half[1] &
+					 htobe64(~UINT64_C(0) << (64 - len));
+	} else if (len) {
+		masked.half[0] = a->half[0] &
+				 htobe64(~UINT64_C(0) << (64 - len));
+	}
+	return masked;
+}
 
 /* The usual spellings: 10.0.0.1, 2001:db8::1, ::ffff:10.0.0.1. `text` needs no
  * NUL; all of its `len` bytes must belong to the address. -EINVAL otherwise. */

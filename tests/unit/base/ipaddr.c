@@ -106,3 +106,16 @@ TEST(prefixes)
 	CHECK(!in_prefix("2001:db9::5", "2001:db8::", 32));
 	CHECK(in_prefix("2001:db8::5", "2001:db8::5", IP_PREFIX_MAX));
 }
+
+TEST(masked_keeps_the_first_bits)
+{
+	struct ip_addr a = addr("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff");
+
+	for (unsigned len = 0; len <= IP_PREFIX_MAX; len++) {
+		struct ip_addr masked = ip_addr_masked(&a, len);
+
+		CHECK(ip_addr_in_prefix(&masked, &a, len));
+		for (unsigned bit = len; bit < IP_PREFIX_MAX; bit++)
+			CHECK(!(masked.byte[bit / 8] & 0x80 >> bit % 8));
+	}
+}
