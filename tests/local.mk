@@ -18,6 +18,7 @@ unit_scripts =
 engine_programs =
 shim_programs =
 shim_scripts =
+system_programs =
 system_scripts =
 softcx_programs =
 softcx_scripts =
@@ -32,7 +33,7 @@ include tests/softcx/local.mk
 include tests/contract/local.mk
 
 check_PROGRAMS += $(unit_programs) $(engine_programs) $(shim_programs) \
-	$(softcx_programs)
+	$(system_programs) $(softcx_programs)
 TESTS += $(lint_scripts) $(unit_programs) $(unit_scripts) \
 	$(engine_programs) $(shim_programs) $(shim_scripts)
 EXTRA_DIST += $(lint_scripts) $(unit_scripts) $(shim_scripts) \
@@ -47,12 +48,12 @@ check-engine:
 check-shim:
 	$(MAKE) check TESTS='$(shim_programs) $(shim_scripts)'
 check-system:
-	$(MAKE) check TESTS='$(system_scripts)'
+	$(MAKE) check TESTS='$(system_scripts) $(system_programs)'
 check-softcx:
 	$(MAKE) check TESTS='$(softcx_scripts)'
 # All tiers in one report; what contrib/check runs. The long ones first.
 check-all:
-	$(MAKE) check TESTS='$(system_scripts) $(softcx_scripts) $(TESTS)'
+	$(MAKE) check TESTS='$(system_scripts) $(system_programs) $(softcx_scripts) $(TESTS)'
 
 .PHONY: check-lint check-unit check-engine check-shim check-system check-softcx \
 	check-all softcx check-softcx-long check-softcx-asan check-softcx-tsan

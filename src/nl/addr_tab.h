@@ -16,18 +16,20 @@
 
 struct addr_info {
 	struct ip_addr local;
-	/* the network's side: equal to local, or the peer's address */
+	/* equal to local, or the peer's address */
 	struct ip_addr prefix;
-	/* counts all 128 bits, IPv4 has IP_PREFIX_V4 added */
-	uint8_t prefix_len;
-	/* RT_SCOPE_ */
-	uint8_t scope;
+	/* :: when there is none */
+	struct ip_addr broadcast;
 	int ifindex;
+	/* counts all 128 bits, IPv4 has IP_PREFIX_V4 added */
+	uint32_t prefix_len;
+	/* RT_SCOPE_ */
+	uint32_t scope;
 	/* IFA_F_ bits; IPv6: not usable while IFA_F_TENTATIVE */
 	uint32_t flags;
-	/* any: none */
-	struct ip_addr broadcast;
 };
+_Static_assert(sizeof(struct addr_info) == 64,
+	       "no padding: addresses compare as memory");
 
 struct addr {
 	struct addr_info info;

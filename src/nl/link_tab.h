@@ -50,13 +50,16 @@ enum { LINK_ADDR_MAX = 32 };
 struct link_info {
 	int ifindex;
 	char name[IF_NAMESIZE];
-	/* IFF_ bits as <linux/if.h> has them */
+	/* IFF_ bits */
 	uint32_t flags;
-	/* ARPHRD_ */
-	uint16_t hw_type;
 	enum link_kind kind;
 	uint32_t mtu;
-	uint8_t addr_len;
+	/* ARPHRD_ */
+	uint16_t hw_type;
+	/* VLAN id of a LINK_VLAN */
+	uint16_t vlan_id;
+	/* the MAC, for a hw_type of ARPHRD_ETHER */
+	uint32_t addr_len;
 	uint8_t addr[LINK_ADDR_MAX];
 	/* the bridge, bond, team or VRF it is a port of; 0: none */
 	int master;
@@ -66,20 +69,17 @@ struct link_info {
 	/* the link below, when it is in this namespace; 0: none. For a veth,
 	 * the peer. */
 	int lower;
-	/* VLAN id of a LINK_VLAN */
-	uint16_t vlan_id;
 	uint32_t group;
 	/* The kernel does not tell when this changes: read the link again
 	 * (netlink_conn_read_link) before relying on it. */
 	enum link_xdp_mode xdp_mode;
 	uint32_t xdp_prog_id;
 };
+_Static_assert(sizeof(struct link_info) == 96,
+	       "no padding: links compare as memory");
 
 struct link {
 	struct link_info info;
-	/* the VLANs, MACVLANs and IPVLANs in this namespace that stand on it */
-	unsigned upper_cnt;
-	/* for the table */
 	uint32_t epoch;
 	struct hash_link by_index;
 	/* in the order of ifindex */
@@ -107,11 +107,12 @@ int link_tab_set(struct link_tab *tab, const struct link_info *info) MUST_CHECK;
 bool link_tab_remove(struct link_tab *tab, int ifindex);
 
 /* Reading all of them again: what is not set between these two is removed by the
- * second. `gone` is told of each link before it goes. */
+ * second, which returns whether anything was. */
 void link_tab_mark(struct link_tab *tab);
-void link_tab_sweep(struct link_tab *tab,
-		    void (*gone)(void *ctx, const struct link *link),
-		    void *ctx);
+bool link_tab_sweep(struct link_tab *tab);
+
+/* Whether a VLAN, MACVLAN or IPVLAN of this namespace stands on the link. */
+bool link_tab_has_upper(const struct link_tab *tab, int ifindex);
 
 static inline bool link_is_up(const struct link *link)
 {

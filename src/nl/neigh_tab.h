@@ -21,12 +21,12 @@
 enum { NEIGH_DROPPED_MAX = 4096 };
 
 struct neigh_info {
-	int ifindex;
 	struct ip_addr addr;
+	int ifindex;
 	/* NUD_ bits as the kernel has them */
 	uint16_t state;
 	/* 0: not known */
-	uint8_t hw_len;
+	uint16_t hw_len;
 	uint8_t hw_addr[LINK_ADDR_MAX];
 };
 
@@ -35,7 +35,7 @@ struct neigh {
 	struct neigh_info info;
 	uint32_t epoch;
 	struct hash_link by_addr;
-	/* all, or the dropped ones in the order of their dropping */
+	/* the known ones, or the dropped ones in the order of their dropping */
 	struct list in_tab;
 };
 

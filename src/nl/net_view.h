@@ -88,10 +88,15 @@ struct net_path {
 };
 
 /*
- * The way of one packet, as ip_route_output_key() finds it. IPv4 only; a flow to
- * an IPv6 address gets -EAFNOSUPPORT. 0, or the errno the kernel gives:
+ * The way of one packet, as ip_route_output_key() finds it. IPv4 only; a flow of
+ * IPv6 addresses gets -EAFNOSUPPORT. 0, or the errno the kernel gives:
  * -ENETUNREACH, -EHOSTUNREACH, -EACCES, -EINVAL, -ENODEV; or -EOPNOTSUPP: only
- * the kernel can tell.
+ * the kernel can tell. What gets no path is best left to the twin, so that the
+ * kernel has the last word.
+ *
+ * Which of several next hops the kernel would take depends on a secret of its own;
+ * ours is as good. Of several default routes of equal metric we take the first,
+ * where the kernel looks which gateway answers.
  */
 int net_view_route(const struct net_view *view, const struct net_flow *flow,
 		   struct net_path *path_out) MUST_CHECK;

@@ -6,7 +6,8 @@
  * other single questions are asked and answered at once. Whoever opens the
  * connection may adopt them (netlink_conn_fds) and waits on the first.
  *
- * The calls that take the view's lock say so; no call takes it by itself.
+ * Belongs to the owner of the view, under the same lock. A call may wait for the
+ * kernel's own lock of its tables, never for a message.
  */
 #ifndef NL_NETLINK_CONN_H
 #define NL_NETLINK_CONN_H
@@ -29,9 +30,10 @@ struct netlink_counts {
 	uint64_t messages;
 	/* the kernel had no room and dropped events; everything was read again */
 	uint64_t overruns;
-	/* dumps that something interrupted, and that were repeated */
+	/* readings of one table that something interrupted, and that were
+	 * repeated */
 	uint64_t repeats;
-	/* messages that made no sense, or of somebody else */
+	/* messages that made no sense, and datagrams of somebody else */
 	uint64_t rejects;
 	/* complete readings of all tables */
 	uint64_t syncs;
@@ -61,29 +63,29 @@ void netlink_conn_moved(struct netlink_conn *conn, const int fds[2]);
  * Reads what is there, up to a bound, and puts it into the view. Never waits.
  * 1: more may be there, call again (other work may come first); 0: nothing more
  * for now; negative errno: the connection is of no more use, the view will not
- * change any more. The caller holds the view's lock.
+ * change any more.
  */
 int netlink_conn_poll(struct netlink_conn *conn) MUST_CHECK;
 
 /* All tables have been read, and nothing that was lost is still to be read
  * again. */
 bool netlink_conn_is_synced(const struct netlink_conn *conn);
-/* Polls until that is so. -ETIMEDOUT: the view is what was read so far, and goes
- * on filling with each poll. The caller holds the view's lock. */
+/* Polls until that is so: the one call that waits for messages. -ETIMEDOUT: the
+ * view is what was read so far, and goes on filling with each poll. */
 int netlink_conn_wait_synced(struct netlink_conn *conn, int timeout_ms)
 	MUST_CHECK;
 
 /*
- * Asks the kernel to find, or to confirm, the hardware address of a neighbour; the
- * answer comes as an event. Any thread, with or without the view's lock; does not
- * wait. -EPERM: the process lacks CAP_NET_ADMIN; a datagram sent through a kernel
- * socket makes the kernel ask, too.
+ * Asks the kernel to find, or to confirm, the hardware address of a neighbour; what
+ * it finds comes as an event. -EPERM: the process lacks CAP_NET_ADMIN; a datagram
+ * sent through a kernel socket makes the kernel ask, too. -ENODEV and others are the
+ * kernel's word.
  */
 int netlink_conn_resolve(struct netlink_conn *conn, int ifindex,
 			 const struct ip_addr *addr) MUST_CHECK;
 
-/* Reads one link anew, for facts that come without an event (XDP). The caller
- * holds the view's lock. -ENODEV: there is none such. */
+/* Reads one link anew, for facts that come without an event (XDP). -ENODEV: there
+ * is no such link. */
 int netlink_conn_read_link(struct netlink_conn *conn, int ifindex) MUST_CHECK;
 
 const struct netlink_counts *netlink_conn_counts(

@@ -19,7 +19,7 @@ enum netlink_part {
 	NETLINK_LINKS,
 	NETLINK_ADDRS,
 	NETLINK_ROUTES,
-	NETLINK_RULES,
+	NETLINK_POLICIES,
 	NETLINK_NEIGHS,
 	NETLINK_PARTS,
 };
@@ -28,6 +28,8 @@ enum netlink_part {
 
 /* What a message did. */
 struct netlink_effect {
+	/* the table it is about, or NETLINK_PARTS */
+	enum netlink_part part;
 	/* tables that must be read again, as NETLINK_BITs: the kernel changes
 	 * some of them without a word (routes, when a link goes down) */
 	unsigned stale;

@@ -25,12 +25,32 @@ struct policy_ports {
 	uint16_t mask;
 };
 
-/* All bytes are defined, so that rules compare as memory. */
 struct policy {
+	struct ip_addr src;
+	struct ip_addr dst;
+	/* not taken are routes by a link of this group; -1: all are */
+	int64_t suppress_group;
+	/* nor those of this prefix length (of 128) or a shorter one; -1: all
+	 * are */
+	int suppress_len;
 	uint32_t priority;
+	uint32_t table;
+	/* of FR_ACT_GOTO: the priority to go on with */
+	uint32_t target;
+	uint32_t mark;
+	uint32_t mark_mask;
+	uint32_t uid_first;
+	uint32_t uid_last;
+	/* empty: any */
+	char iif[IF_NAMESIZE];
+	char oif[IF_NAMESIZE];
+	struct policy_ports sport;
+	struct policy_ports dport;
+	/* count all 128 bits; 0: any address */
+	uint8_t src_len;
+	uint8_t dst_len;
 	/* FR_ACT_ */
 	uint8_t action;
-	bool is_inverted;
 	/* the three bits of the TOS byte that routing has always looked at;
 	 * 0: any */
 	uint8_t tos;
@@ -39,33 +59,15 @@ struct policy {
 	uint8_t dscp_mask;
 	/* 0: any */
 	uint8_t proto;
-	struct ip_addr src;
-	struct ip_addr dst;
-	/* count all 128 bits; 0: any address of the family */
-	uint8_t src_len;
-	uint8_t dst_len;
+	bool is_inverted;
 	/* has a selector or action this library does not follow */
 	bool is_foreign;
 	/* for packets of devices in a VRF only */
 	bool is_l3mdev;
-	uint32_t table;
-	/* of FR_ACT_GOTO: the priority to go on with */
-	uint32_t target;
-	uint32_t mark;
-	uint32_t mark_mask;
-	/* empty: any */
-	char iif[IF_NAMESIZE];
-	char oif[IF_NAMESIZE];
-	uint32_t uid_first;
-	uint32_t uid_last;
-	struct policy_ports sport;
-	struct policy_ports dport;
-	/* routes of this prefix length (of 128) or a shorter one are not taken;
-	 * -1: all are */
-	int suppress_len;
-	/* nor those by a link of this group; -1: all are */
-	int64_t suppress_group;
+	uint16_t zero;
 };
+_Static_assert(sizeof(struct policy) == 128,
+	       "no padding: policies compare as memory");
 
 struct policy_entry {
 	struct policy policy;

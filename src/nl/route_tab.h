@@ -17,8 +17,10 @@
 
 struct link_tab;
 
-/* Routes with more next hops are kept, and marked as foreign. */
+/* A route with more next hops is foreign. */
 enum { ROUTE_HOPS_MAX = 128 };
+/* How many tables are ever searched as one. */
+enum { ROUTE_TABLES_MAX = 2 };
 
 struct route_hop {
 	/* any: the destination is on the link. May be an IPv6 address for an
@@ -32,8 +34,16 @@ struct route_hop {
 };
 
 struct route {
-	uint32_t table;
 	struct ip_addr dst;
+	/* :: when there is none */
+	struct ip_addr prefsrc;
+	uint32_t table;
+	/* the metric: the lowest wins */
+	uint32_t priority;
+	/* 0: the link's */
+	uint32_t mtu;
+	/* 0: from the MTU */
+	uint32_t adv_mss;
 	/* counts all 128 bits, IPv4 has IP_PREFIX_V4 added */
 	uint8_t prefix_len;
 	uint8_t tos;
@@ -41,16 +51,9 @@ struct route {
 	uint8_t type;
 	uint8_t scope;
 	uint8_t protocol;
-	/* the metric: the lowest wins */
-	uint32_t priority;
-	/* any: none */
-	struct ip_addr prefsrc;
-	/* 0: the link's */
-	uint32_t mtu;
-	bool is_mtu_locked;
 	/* 0: the system's */
 	uint8_t hop_limit;
-	uint32_t adv_mss;
+	bool is_mtu_locked;
 	/* has something this library does not follow (an encapsulation, a next
 	 * hop it cannot see): whoever is led here stays with the kernel */
 	bool is_foreign;
@@ -117,9 +120,9 @@ int route_tab_lookup(const struct route_tab *tab, const uint32_t *tables,
 		     const struct link_tab *links,
 		     struct route_match *match_out) MUST_CHECK;
 
-/* Whether a next hop can be used at all: neither dead nor on a link that is down
- * or gone. */
-bool route_hop_is_usable(const struct route_hop *hop,
+/* Whether a next hop can be used at all: neither dead nor on a link that is gone,
+ * nor on one that is down, unless the route is to this host. */
+bool route_hop_is_usable(const struct route *route, const struct route_hop *hop,
 			 const struct link_tab *links);
 
 #endif

@@ -2,3 +2,11 @@
 # ones first.
 system_scripts += %D%/asyncio.sh %D%/python.sh %D%/programs.sh
 EXTRA_DIST += %D%/compare.sh %D%/python_tests.sh
+
+nl_system_libs = tests/support/libtest.la src/nl/libnl-debug.la \
+	src/os/libos-debug.la src/base/libbase-debug.la
+netns_sources = %D%/netns.h %D%/netns.c
+
+system_programs += %D%/net_view_routes
+%C%_net_view_routes_SOURCES = %D%/net_view_routes.c $(netns_sources)
+%C%_net_view_routes_LDADD = $(nl_system_libs)

@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * One hash over (table, prefix) for the routes of all tables. Routes of the same
+ * prefix hang together behind the first of them, in the order in which the kernel
+ * considers them: tos down, metric up, then as they were put. Each table counts its
+ * prefix lengths, so that a look-up tries only those that occur.
+ */
+#include "config.h"
+
+#include "nl/route_tab.h"
+
+#include <errno.h>
+#include <linux/rtnetlink.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "nl/link_tab.h"
+#include "nl/net_flow.h"
+
+enum { LEN_WORDS = IP_PREFIX_MAX / 64 + 1 };
+
+struct route_entry {
+	/* of the first of its prefix only */
+	struct hash_link by_prefix;
+	/* the next of the same prefix */
+	struct route_entry *next;
+	uint32_t epoch;
+	struct route route;
+	struct route_hop hops[];
+};
+
+/* Stays when its last route goes. */
+struct route_table {
+	uint32_t id;
+	struct hash_link by_id;
+	/* routes by prefix length, and a bit for each length that occurs */
+	uint32_t len_cnt[IP_PREFIX_MAX + 1];
+	uint64_t len_bits[LEN_WORDS];
+};
+
+void route_tab_init(struct route_tab *tab)
+{
+	*tab = (struct route_tab){ 0 };
+}
+
+static uint64_t hash_of_id(uint32_t id)
+{
+	return hash_u64(0, id);
+}
+
+static uint64_t hash_of_prefix(uint32_t table, const struct ip_addr *dst,
+			       unsigned len)
+{
+	return hash_u64x2((uint64_t)table << 8 | len, dst->half[0],
+			  dst->half[1]);
+}
+
+static struct route_table *find_table(const struct route_tab *tab, uint32_t id)
+{
+	struct hash_link *link;
+
+	HASH_FOR_EACH(link, &tab->tables, hash_of_id(id)) {
+		struct route_table *table =
+			CONTAINER_OF(link, struct route_table, by_id);
+
+		if (table->id == id)
+			return table;
+	}
+	return NULL;
+}
+
+/* NULL without memory. */
+static struct route_table *get_table(struct route_tab *tab, uint32_t id)
+{
+	struct route_table *table = find_table(tab, id);
+
+	if (table)
+		return table;
+	table = calloc(1, sizeof(*table));
+	if (!table)
+		return NULL;
+	table->id = id;
+	if (hash_tab_insert(&tab->tables, &table->by_id, hash_of_id(id))) {
+		free(table);
+		return NULL;
+	}
+	return table;
+}
+
+/* The first route of the prefix, or NULL. */
+static struct route_entry *find_prefix(const struct route_tab *tab,
+				       uint32_t table,
+				       const struct ip_addr *dst, unsigned len)
+{
+	struct hash_link *link;
+
+	HASH_FOR_EACH(link, &tab->leaves, hash_of_prefix(table, dst, len)) {
+		struct route_entry *entry =
+			CONTAINER_OF(link, struct route_entry, by_prefix);
+
+		if (entry->route.table == table &&
+		    entry->route.prefix_len == len &&
+		    ip_addr_eq(&entry->route.dst, dst))
+			return entry;
+	}
+	return NULL;
+}
+
+static bool is_same_hop(const struct route_hop *a, const struct route_hop *b)
+{
+	return a->ifindex == b->ifindex && a->weight == b->weight &&
+	       ip_addr_eq(&a->gateway, &b->gateway);
+}
+
+/* But for the flags of next hops, which come and go with their links. */
+static bool is_same(const struct route *a, const struct route *b)
+{
+	if (a->tos != b->tos || a->priority != b->priority ||
+	    a->type != b->type || a->scope != b->scope ||
+	    a->protocol != b->protocol || a->mtu != b->mtu ||
+	    a->is_mtu_locked != b->is_mtu_locked ||
+	    a->hop_limit != b->hop_limit || a->adv_mss != b->adv_mss ||
+	    a->is_foreign != b->is_foreign || a->hop_cnt != b->hop_cnt ||
+	    !ip_addr_eq(&a->prefsrc, &b->prefsrc))
+		return false;
+	for (unsigned i = 0; i < a->hop_cnt; i++) {
+		if (!is_same_hop(&a->hops[i], &b->hops[i]))
+			return false;
+	}
+	return true;
+}
+
+/* Takes over what may differ between routes that are the same. Whether it
+ * did. */
+static bool take_flags(struct route *known, const struct route *route)
+{
+	bool has_changed = false;
+
+	for (unsigned i = 0; i < known->hop_cnt; i++) {
+		has_changed |= known->hops[i].flags != route->hops[i].flags;
+		known->hops[i].flags = route->hops[i].flags;
+	}
+	return has_changed;
+}
+
+/* Negative: a comes before b; 0: they are rivals. */
+static int compare(const struct route *a, const struct route *b)
+{
+	if (a->tos != b->tos)
+		return a->tos > b->tos ? -1 : 1;
+	if (a->priority != b->priority)
+		return a->priority < b->priority ? -1 : 1;
+	return 0;
+}
+
+static struct route_entry *make_entry(const struct route_tab *tab,
+				      const struct route *route)
+{
+	size_t hops_size = route->hop_cnt * sizeof(struct route_hop);
+	struct route_entry *entry = malloc(sizeof(*entry) + hops_size);
+
+	if (!entry)
+		return NULL;
+	entry->next = NULL;
+	entry->epoch = tab->epoch;
+	entry->route = *route;
+	entry->route.hops = entry->hops;
+	if (hops_size)
+		memcpy(entry->hops, route->hops, hops_size);
+	return entry;
+}
+
+static void count(struct route_tab *tab, struct route_table *table,
+		  unsigned len, int by)
+{
+	uint64_t bit = UINT64_C(1) << len % 64;
+
+	tab->route_cnt += (uint32_t)by;
+	table->len_cnt[len] += (uint32_t)by;
+	if (table->len_cnt[len])
+		table->len_bits[len / 64] |= bit;
+	else
+		table->len_bits[len / 64] &= ~bit;
+}
+
+/* Takes the entry, which follows `prev` or is the first of its prefix, out of the
+ * table and frees it. */
+static void unchain(struct route_tab *tab, struct route_entry *prev,
+		    struct route_entry *entry)
+{
+	count(tab, find_table(tab, entry->route.table),
+	      entry->route.prefix_len, -1);
+	if (prev)
+		prev->next = entry->next;
+	else if (entry->next)
+		hash_tab_replace(&tab->leaves, &entry->by_prefix,
+				 &entry->next->by_prefix);
+	else
+		hash_tab_remove(&tab->leaves, &entry->by_prefix);
+	free(entry);
+}
+
+/* Removes the route that is the same, if the prefix has one. */
+static bool remove_same(struct route_tab *tab, const struct route *route)
+{
+	struct route_entry *prev = NULL;
+	struct route_entry *entry = find_prefix(tab, route->table, &route->dst,
+						route->prefix_len);
+
+	for (; entry; prev = entry, entry = entry->next) {
+		if (is_same(&entry->route, route)) {
+			unchain(tab, prev, entry);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The first rival of the route, and through `prev_out` whom a route in its place
+ * follows: NULL for the first of the prefix. */
+static struct route_entry *find_rival(struct route_entry *entry,
+				      const struct route *route,
+				      struct route_entry **prev_out)
+{
+	*prev_out = NULL;
+	while (entry && compare(&entry->route, route) < 0) {
+		*prev_out = entry;
+		entry = entry->next;
+	}
+	return entry && compare(&entry->route, route) == 0 ? entry : NULL;
+}
+
+static struct route_entry *last_rival(struct route_entry *rival)
+{
+	while (rival->next && compare(&rival->route, &rival->next->route) == 0)
+		rival = rival->next;
+	return rival;
+}
+
+static int chain(struct route_tab *tab, struct route_entry *prev,
+		 struct route_entry *entry)
+{
+	const struct route *route = &entry->route;
+	struct route_entry *first;
+
+	if (prev) {
+		entry->next = prev->next;
+		prev->next = entry;
+		return 0;
+	}
+	first = find_prefix(tab, route->table, &route->dst, route->prefix_len);
+	if (!first)
+		return hash_tab_insert(&tab->leaves, &entry->by_prefix,
+				       hash_of_prefix(route->table, &route->dst,
+						      route->prefix_len));
+	entry->next = first;
+	hash_tab_replace(&tab->leaves, &first->by_prefix, &entry->by_prefix);
+	return 0;
+}
+
+static int add(struct route_tab *tab, const struct route *route,
+	       enum route_place place)
+{
+	struct route_table *table = get_table(tab, route->table);
+	struct route_entry *entry = table ? make_entry(tab, route) : NULL;
+	struct route_entry *prev, *rival;
+
+	if (!entry)
+		return -ENOMEM;
+	rival = find_rival(find_prefix(tab, route->table, &route->dst,
+				       route->prefix_len),
+			   route, &prev);
+	if (place == ROUTE_REPLACE && rival)
+		unchain(tab, prev, rival);
+	if (place == ROUTE_LAST && rival)
+		prev = last_rival(rival);
+	if (chain(tab, prev, entry)) {
+		free(entry);
+		return -ENOMEM;
+	}
+	count(tab, table, route->prefix_len, 1);
+	return 1;
+}
+
+/* The same route, if it already is where it belongs. For ROUTE_LAST that is the
+ * end, so that reading all again brings rivals into the kernel's order. */
+static struct route_entry *find_in_place(const struct route_tab *tab,
+					 const struct route *route,
+					 enum route_place place)
+{
+	struct route_entry *prev;
+	struct route_entry *entry =
+		find_rival(find_prefix(tab, route->table, &route->dst,
+				       route->prefix_len),
+			   route, &prev);
+
+	if (entry && place == ROUTE_LAST)
+		entry = last_rival(entry);
+	return entry && is_same(&entry->route, route) ? entry : NULL;
+}
+
+int route_tab_insert(struct route_tab *tab, const struct route *route,
+		     enum route_place place)
+{
+	struct route_entry *known = find_in_place(tab, route, place);
+
+	if (known) {
+		known->epoch = tab->epoch;
+		return take_flags(&known->route, route);
+	}
+	/* The kernel has no route twice: it has moved. */
+	remove_same(tab, route);
+	return add(tab, route, place);
+}
+
+bool route_tab_remove(struct route_tab *tab, const struct route *route)
+{
+	return remove_same(tab, route);
+}
+
+void route_tab_mark(struct route_tab *tab)
+{
+	tab->epoch++;
+}
+
+/* Frees the routes of one prefix that were not met in this epoch, or all. */
+static bool clear_prefix(struct route_tab *tab, struct route_entry *entry,
+			 bool is_all)
+{
+	struct route_entry *prev = NULL, *following;
+	bool has_removed = false;
+
+	for (; entry; entry = following) {
+		following = entry->next;
+		if (!is_all && entry->epoch == tab->epoch) {
+			prev = entry;
+			continue;
+		}
+		unchain(tab, prev, entry);
+		has_removed = true;
+	}
+	return has_removed;
+}
+
+static bool clear(struct route_tab *tab, bool is_all)
+{
+	struct hash_link *link, *following;
+	bool has_removed = false;
+
+	for (link = hash_tab_walk(&tab->leaves, NULL); link; link = following) {
+		following = hash_tab_walk(&tab->leaves, link);
+		has_removed |= clear_prefix(
+			tab, CONTAINER_OF(link, struct route_entry, by_prefix),
+			is_all);
+	}
+	return has_removed;
+}
+
+bool route_tab_sweep(struct route_tab *tab)
+{
+	return clear(tab, false);
+}
+
+void route_tab_destroy(struct route_tab *tab)
+{
+	struct hash_link *link, *following;
+
+	clear(tab, true);
+	hash_tab_release(&tab->leaves);
+	for (link = hash_tab_walk(&tab->tables, NULL); link; link = following) {
+		following = hash_tab_walk(&tab->tables, link);
+		hash_tab_remove(&tab->tables, link);
+		free(CONTAINER_OF(link, struct route_table, by_id));
+	}
+	hash_tab_release(&tab->tables);
+}
+
+bool route_hop_is_usable(const struct route *route, const struct route_hop *hop,
+			 const struct link_tab *links)
+{
+	const struct link *link;
+
+	if (hop->flags & RTNH_F_DEAD)
+		return false;
+	link = link_tab_find(links, hop->ifindex);
+	return link && (link_is_up(link) || route->scope == RT_SCOPE_HOST);
+}
+
+/* What a type of route does to whom it is led to. */
+static int verdict_of(uint8_t type)
+{
+	switch (type) {
+	case RTN_UNICAST:
+	case RTN_LOCAL:
+	case RTN_BROADCAST:
+	case RTN_ANYCAST:
+	case RTN_MULTICAST:
+		return 0;
+	case RTN_UNREACHABLE:
+		return -EHOSTUNREACH;
+	case RTN_PROHIBIT:
+		return -EACCES;
+	case RTN_THROW:
+		return -EAGAIN;
+	default:
+		return -EINVAL;
+	}
+}
+
+static const struct route_hop *find_hop(const struct route *route, int oif,
+					const struct link_tab *links)
+{
+	for (unsigned i = 0; i < route->hop_cnt; i++) {
+		const struct route_hop *hop = &route->hops[i];
+
+		if ((!oif || hop->ifindex == oif) &&
+		    route_hop_is_usable(route, hop, links))
+			return hop;
+	}
+	return NULL;
+}
+
+enum { GO_ON = 1 };
+
+/* GO_ON: the next route of the prefix may do. */
+static int try_route(const struct route *route, const struct route_query *query,
+		     const struct link_tab *links,
+		     struct route_match *match_out)
+{
+	int err;
+
+	if (route->tos && route->tos != (query->tos & NET_TOS_ROUTE_MASK))
+		return GO_ON;
+	if (route->scope < query->scope)
+		return GO_ON;
+	err = verdict_of(route->type);
+	if (err)
+		return err;
+	*match_out = (struct route_match){
+		route, find_hop(route, query->oif, links)
+	};
+	if (route->is_foreign && (match_out->hop || !route->hop_cnt))
+		return -EOPNOTSUPP;
+	return match_out->hop ? 0 : GO_ON;
+}
+
+static int try_prefix(const struct route_entry *entry,
+		      const struct route_query *query,
+		      const struct link_tab *links,
+		      struct route_match *match_out)
+{
+	int rc = GO_ON;
+
+	for (; entry && rc == GO_ON; entry = entry->next)
+		rc = try_route(&entry->route, query, links, match_out);
+	return rc;
+}
+
+/* The tables that exist, and the prefix lengths that occur in any of them. */
+struct search {
+	const struct route_table *tables[ROUTE_TABLES_MAX];
+	unsigned table_cnt;
+	uint64_t len_bits[LEN_WORDS];
+};
+
+static void search_init(struct search *search, const struct route_tab *tab,
+			const uint32_t *ids, unsigned cnt)
+{
+	*search = (struct search){ 0 };
+	for (unsigned i = 0; i < cnt; i++) {
+		const struct route_table *table = find_table(tab, ids[i]);
+
+		if (!table)
+			continue;
+		search->tables[search->table_cnt++] = table;
+		for (unsigned w = 0; w < LEN_WORDS; w++)
+			search->len_bits[w] |= table->len_bits[w];
+	}
+}
+
+static int try_len(const struct route_tab *tab, const struct search *search,
+		   unsigned len, const struct route_query *query,
+		   const struct link_tab *links, struct route_match *match_out)
+{
+	struct ip_addr dst = ip_addr_masked(&query->dst, len);
+	int rc = GO_ON;
+
+	for (unsigned i = 0; i < search->table_cnt && rc == GO_ON; i++) {
+		const struct route_table *table = search->tables[i];
+
+		if (table->len_cnt[len])
+			rc = try_prefix(find_prefix(tab, table->id, &dst, len),
+					query, links, match_out);
+	}
+	return rc;
+}
+
+int route_tab_lookup(const struct route_tab *tab, const uint32_t *tables,
+		     unsigned table_cnt, const struct route_query *query,
+		     const struct link_tab *links,
+		     struct route_match *match_out)
+{
+	struct search search;
+	int rc;
+
+	INVARIANT(table_cnt <= ROUTE_TABLES_MAX, "nobody merges more");
+	search_init(&search, tab, tables, table_cnt);
+	for (int w = LEN_WORDS - 1; w >= 0; w--) {
+		uint64_t bits = search.len_bits[w];
+
+		while (bits) {
+			unsigned bit = 63 - (unsigned)__builtin_clzll(bits);
+
+			rc = try_len(tab, &search, (unsigned)w * 64 + bit,
+				     query, links, match_out);
+			if (rc != GO_ON)
+				return rc;
+			bits &= ~(UINT64_C(1) << bit);
+		}
+	}
+	return -EAGAIN;
+}
