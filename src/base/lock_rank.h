@@ -10,7 +10,14 @@
 enum lock_rank {
 	/* Leaf-most last. 0 is not a rank, so that a forgotten one shows. */
 	LOCK_RANK_NONE,
-	/* core: rings, regions, rules, netlink, start-up. One, outermost. */
+	/* core: the start, and whatever must not be half done at a fork. */
+	LOCK_RANK_START,
+	/* sock: one socket's binding, connection and options: calls that change
+	 * them are ordered around everything that follows from the change. */
+	LOCK_RANK_SOCK_CONFIG,
+	/* core: the making of the network, which takes all of the below. */
+	LOCK_RANK_NETWORK,
+	/* net: rings, regions, rules, netlink, start-up. One, outermost. */
 	LOCK_RANK_CONTROL,
 	/* sock: orders two writers of one TCP socket around the stack lock. */
 	LOCK_RANK_SOCK_WRITER,
@@ -20,6 +27,8 @@ enum lock_rank {
 	LOCK_RANK_REGION,
 	/* dev/xdp: the fill and completion rings of one hardware queue. */
 	LOCK_RANK_QUEUE,
+	/* net: the waiters that nobody uses; may map memory. */
+	LOCK_RANK_WAITERS,
 	/* os: the table of the program's signal handlers; nothing is called
 	 * under it. */
 	LOCK_RANK_SIGNALS,

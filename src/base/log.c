@@ -97,13 +97,12 @@ const char *log_level_name(int level)
 	return is_level(level) ? level_looks[level].name : "NONE";
 }
 
-void log_write(enum log_level level, const char *fmt, ...)
+void log_vwrite(enum log_level level, const char *fmt, va_list args)
 {
 	static const char tail[] = PLAIN "\n";
 	int saved_errno = errno;
 	const char *color = "";
 	struct line line;
-	va_list args;
 
 	if (!log_sink)
 		return;
@@ -115,13 +114,20 @@ void log_write(enum log_level level, const char *fmt, ...)
 
 	line_add(&line, "%s", color);
 	line_add_prefix(&line, level);
-	va_start(args, fmt);
 	line_vadd(&line, fmt, args);
-	va_end(args);
 	while (line.len > 0 && line.text[line.len - 1] == '\n')
 		line.len--;
 	line.room = sizeof(line.text);
 	line_add(&line, "%s\n", *color ? PLAIN : "");
 	log_sink(log_sink_ctx, level, line.text, line.len);
 	errno = saved_errno;
+}
+
+void log_write(enum log_level level, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	log_vwrite(level, fmt, args);
+	va_end(args);
 }

@@ -8,6 +8,7 @@
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -67,6 +68,8 @@ void log_set_sink(log_sink_fn *sink, void *ctx);
 const char *log_level_name(int level);
 
 void log_write(enum log_level level, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void log_vwrite(enum log_level level, const char *fmt, va_list args)
+	PRINTF_LIKE(2, 0);
 
 static inline bool log_is_on(enum log_level level)
 {

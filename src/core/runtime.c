@@ -15,6 +15,7 @@
 #include "conf/options.h"
 #include "conf/rules.h"
 #include "core/about.h"
+#include "core/network.h"
 #include "core/rules_file.h"
 #include "os/log_out.h"
 #include "os/real.h"
@@ -35,12 +36,15 @@ static struct {
 	struct mutex lock;
 	_Atomic bool has_left_namespace;
 	runtime_socket_fn *make_socket;
+	bool (*may_serve)(int type);
 
 	/* Fixed after the start. */
 	bool has_complaints; /* about the environment */
 	struct rules *rules;
 } runtime = {
-	.lock = MUTEX_INIT(LOCK_RANK_CONTROL),
+	.lock = MUTEX_INIT(LOCK_RANK_START),
+	.make_socket = network_make_socket,
+	.may_serve = network_may_serve,
 };
 
 /* Large, and untouched until the start. */
@@ -150,6 +154,12 @@ static int start_log_of_rules(void)
 	return 0;
 }
 
+static int start_network(void)
+{
+	network_configure(&options, runtime.rules);
+	return 0;
+}
+
 static int start_banner(void)
 {
 	about_print(&options);
@@ -240,9 +250,6 @@ static struct fd_object *make_object(int fd, int domain, int type,
 	*reason_out = reason_by_policy(type);
 	if (*reason_out != REASON_NONE)
 		return NULL;
-	*reason_out = REASON_NO_BACK_END;
-	if (!runtime.make_socket)
-		return NULL;
 	reason = REASON_NO_BACK_END;
 	obj = runtime.make_socket(fd, domain, type, protocol, &reason);
 	*reason_out = obj ? REASON_NONE : (enum reason)reason;
@@ -252,9 +259,8 @@ static struct fd_object *make_object(int fd, int domain, int type,
 /* What a user has to know is said once; each socket's reason, to who debugs. */
 static void tell(int fd, enum reason reason)
 {
-	if (reason == REASON_NO_BACK_END)
-		LOG_ONCE(LOG_LEVEL_INFO,
-			 "Sockets stay with the kernel: %s",
+	if (reason == REASON_TCP)
+		LOG_ONCE(LOG_LEVEL_INFO, "TCP sockets stay with the kernel: %s",
 			 reason_why(reason));
 	log_dbg("fd %d stays with the kernel: %s", fd, reason_why(reason));
 }
@@ -276,9 +282,21 @@ static void serve_socket(int fd, int domain, int type, int protocol)
 	fd_object_put(obj);
 }
 
-void runtime_set_sockets(runtime_socket_fn *make)
+/* A socket that is nobody's business here, and what else might be in its way. */
+static void tell_of_unserved(int fd, int type)
+{
+	enum reason reason;
+
+	if (atomic_load(&runtime.state) == FAILED)
+		return;
+	reason = reason_by_policy(type);
+	tell(fd, reason == REASON_NONE ? REASON_TCP : reason);
+}
+
+void runtime_set_sockets(runtime_socket_fn *make, bool (*may_serve)(int type))
 {
 	runtime.make_socket = make;
+	runtime.may_serve = may_serve;
 }
 
 void runtime_socket_made(int fd, int domain, int type, int protocol)
@@ -288,9 +306,13 @@ void runtime_socket_made(int fd, int domain, int type, int protocol)
 	if (reason_by_kind(domain, type) != REASON_NONE)
 		return;
 	ensure_started();
+	if (!runtime.may_serve(type)) {
+		tell_of_unserved(fd, type);
+		errno = saved_errno;
+		return;
+	}
 	/* Before the first bracket that a handler could find open. */
-	if (runtime.make_socket)
-		signals_activate();
+	signals_activate();
 	os_enter();
 	serve_socket(fd, domain, type, protocol);
 	os_leave();
@@ -336,6 +358,7 @@ NO_LOCK_ANALYSIS static void after_fork_in_child(void)
 	fd_internal_forked();
 	fd_flight_forked();
 	fd_table_forked();
+	network_forked();
 	mutex_release(&runtime.lock);
 	os_leave();
 	errno = saved_errno;

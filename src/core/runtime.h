@@ -17,9 +17,10 @@
 typedef struct fd_object *runtime_socket_fn(int fd, int domain, int type,
 					    int protocol, int *reason_out);
 
-/* Who makes objects for sockets; NULL, as at the start: nobody does. Before the
- * first socket. */
-void runtime_set_sockets(runtime_socket_fn *make);
+/* Who makes objects for sockets instead of core/network.h, and of which types, so
+ * that nothing happens to programs that have no others. Before the first
+ * socket. */
+void runtime_set_sockets(runtime_socket_fn *make, bool (*may_serve)(int type));
 
 /* At load: finds libc's functions, prepares for forks, and starts at once if the
  * log is to show details. */

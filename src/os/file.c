@@ -6,7 +6,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "os/real.h"
 
@@ -90,4 +92,16 @@ ssize_t file_peek(const char *path, char *buf, size_t size)
 	len = read_all(fd, buf, size);
 	real.close(fd);
 	return len;
+}
+
+bool file_is_there(const char *path)
+{
+	return access(path, R_OK) == 0;
+}
+
+int file_event_fd(void)
+{
+	int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
 }

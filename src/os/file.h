@@ -37,4 +37,9 @@ int file_read(const char *path, size_t max, char **text_out,
  * their own. The number of bytes, or negative errno. */
 ssize_t file_peek(const char *path, char *buf, size_t size) MUST_CHECK;
 
+bool file_is_there(const char *path);
+
+/* A new eventfd, non-blocking, closed at exec. Negative errno. */
+int file_event_fd(void) MUST_CHECK;
+
 #endif

@@ -27,6 +27,7 @@ static struct {
 	struct handler handlers[_NSIG];
 	/* Signals that siginterrupt() made interrupting, for signal(). */
 	_Atomic(unsigned long) interrupting;
+	_Atomic(void (*)(void)) before_handler;
 } signals = {
 	.lock = SPINLOCK_INIT(LOCK_RANK_SIGNALS),
 };
@@ -149,6 +150,7 @@ static void trampoline(int sig, siginfo_t *info, void *context)
 	struct handler *h = &signals.handlers[sig];
 	int saved_errno = errno;
 	void (*run)(int, siginfo_t *, void *);
+	void (*before)(void);
 	void *fn;
 	int flags;
 
@@ -164,6 +166,10 @@ static void trampoline(int sig, siginfo_t *info, void *context)
 	os_thread.handler_cnt++;
 	if (!(flags & SA_RESTART))
 		os_thread.interrupt_cnt++;
+	before = atomic_load_explicit(&signals.before_handler,
+				      memory_order_relaxed);
+	if (before)
+		before();
 	memcpy(&run, &fn, sizeof(run));
 	errno = saved_errno;
 	run(sig, info, context);
@@ -287,6 +293,12 @@ void signals_activate(void)
 	}
 	signals_unlock(&mask);
 	errno = saved_errno;
+}
+
+void signals_set_before_handler(void (*fn)(void))
+{
+	atomic_store_explicit(&signals.before_handler, fn,
+			      memory_order_relaxed);
 }
 
 void signals_forked(void)

@@ -28,6 +28,10 @@ void signals_activate(void);
 /* In the child of a fork. */
 void signals_forked(void);
 
+/* What is to be called before each handler of the program that runs outside the
+ * bracket, in its thread, on its stack. There is one such function. */
+void signals_set_before_handler(void (*fn)(void));
+
 /* The calls of the same name, with their errno semantics. */
 int signals_sigaction(int sig, const struct sigaction *act,
 		      struct sigaction *old);

@@ -88,6 +88,7 @@ static inline struct pkt *pkt_alloc(struct pkt_pool *pool)
 	pkt->refs = 1;
 	pkt->csum_verdict = PKT_CSUM_UNKNOWN;
 	pkt->flags = 0;
+	pkt->time_ns = 0;
 	return pkt;
 }
 

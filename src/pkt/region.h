@@ -29,9 +29,9 @@ struct region {
 	struct pkt *pkts; /* by frame id */
 
 	struct spinlock lock;
-	/* the store, linked by next_part */
-	struct pkt *free GUARDED_BY(lock);
-	uint32_t free_cnt GUARDED_BY(lock);
+	/* under the lock: the store, linked by next_part */
+	struct pkt *free;
+	uint32_t free_cnt;
 };
 
 /* `frame_cnt` frames of `frame_size` bytes, a power of two. Huge pages are a

@@ -50,12 +50,6 @@
 		CALL_ENTERED(name);                        \
 		return fd_table_forget(real.name args);    \
 	}
-#define CALL_PASS(ret, name, params, args) \
-	ret shim_##name params             \
-	{                                  \
-		CALL_ENTERED(name);        \
-		return real.name args;     \
-	}
 #include "os/calls.def"
 
 int shim_accept(int fd, struct sockaddr *addr, socklen_t *len)

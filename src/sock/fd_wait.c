@@ -16,10 +16,12 @@
  * handler that interrupted the first waits too. Not on the waiting stack frame,
  * which a jump makes garbage.
  */
-enum { WAITS_MAX = 8 };
+enum { WAITS_MAX = 16 };
 
 struct wait_record {
-	struct fd_object *obj;
+	struct fd_object *obj; /* or NULL */
+	const struct fd_wait_hold *hold; /* or NULL */
+	void *arg;
 	uintptr_t frame; /* address of the waiting frame */
 	unsigned id;
 };
@@ -45,6 +47,13 @@ bool fd_wait_is_pending(void)
 	return waits.cnt > 0;
 }
 
+static void abandon(const struct wait_record *record)
+{
+	if (record->hold)
+		record->hold->abandoned(record->arg);
+	fd_object_put(record->obj);
+}
+
 /*
  * A waiting frame below ours on the same stack cannot be alive. A handler that
  * is still running on the wait's behalf has a lower address, or is on the
@@ -63,8 +72,21 @@ void fd_wait_collect(void)
 
 		if (last->frame >= here || here - last->frame > STACK_MAX)
 			return;
-		waits.cnt--;
-		fd_object_put(last->obj);
+		abandon(&waits.records[--waits.cnt]);
+	}
+}
+
+/* From the trampoline, outside the bracket. */
+static void before_handler(void)
+{
+	for (int i = 0; i < waits.cnt; i++) {
+		struct wait_record *record = &waits.records[i];
+
+		if (!record->hold)
+			continue;
+		os_enter();
+		record->hold->handler_runs(record->arg);
+		os_leave();
 	}
 }
 
@@ -81,14 +103,28 @@ int fd_wait(struct fd_object *obj, struct pollfd *fds, nfds_t cnt,
 	    const struct timespec *timeout, const struct signals_mark *mark,
 	    bool may_restart)
 {
+	return fd_wait_holding(obj, fds, cnt, timeout, mark, may_restart, NULL,
+			       NULL);
+}
+
+int fd_wait_holding(struct fd_object *obj, struct pollfd *fds, nfds_t cnt,
+		    const struct timespec *timeout,
+		    const struct signals_mark *mark, bool may_restart,
+		    const struct fd_wait_hold *hold, void *arg)
+{
 	unsigned id = ++waits.last_id;
-	/* Nested deeper than we can note, a jump leaks the reference. */
+	/* Nested deeper than we can note, a jump leaks what the wait holds. */
 	bool is_noted = waits.cnt < WAITS_MAX;
 	int result;
+
+	if (hold)
+		signals_set_before_handler(before_handler);
 
 	if (is_noted)
 		waits.records[waits.cnt++] = (struct wait_record){
 			.obj = obj,
+			.hold = hold,
+			.arg = arg,
 			.frame = (uintptr_t)__builtin_frame_address(0),
 			.id = id,
 		};
@@ -101,7 +137,7 @@ int fd_wait(struct fd_object *obj, struct pollfd *fds, nfds_t cnt,
 		return -ECANCELED;
 	/* Anything noted after ours belonged to handlers that are gone. */
 	while (waits.records[waits.cnt - 1].id != id)
-		fd_object_put(waits.records[--waits.cnt].obj);
+		abandon(&waits.records[--waits.cnt]);
 	waits.cnt--;
 	return result;
 }

@@ -21,6 +21,24 @@ int fd_wait(struct fd_object *obj, struct pollfd *fds, nfds_t cnt,
 	    const struct timespec *timeout, const struct signals_mark *mark,
 	    bool may_restart);
 
+/* What a wait holds besides the object, for a wait that holds more. */
+struct fd_wait_hold {
+	/* A handler of the program is about to run in the sleeping thread, and
+	 * may never return: others must be able to go on without it. Called
+	 * inside the bracket, possibly more than once. */
+	void (*handler_runs)(void *arg);
+	/* It did not return: nothing of the wait may be left. Inside the
+	 * bracket. */
+	void (*abandoned)(void *arg);
+};
+
+/* As fd_wait, for a wait that holds `arg`, and maybe no object (NULL). After
+ * -ECANCELED `arg` is not the caller's any more. */
+int fd_wait_holding(struct fd_object *obj, struct pollfd *fds, nfds_t cnt,
+		    const struct timespec *timeout,
+		    const struct signals_mark *mark, bool may_restart,
+		    const struct fd_wait_hold *hold, void *arg);
+
 /* What an op returns after -ECANCELED: the wrapper starts the call again. */
 #define FD_ABANDONED (LONG_MIN + 1)
 

@@ -57,7 +57,7 @@ static int idle(void)
 
 static void use_socket(void)
 {
-	int fd = socket(AF_INET, SOCK_DGRAM, 0), on = 1;
+	int fd = socket(AF_INET, SOCK_STREAM, 0), on = 1;
 
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)))
 		printf("socket: %m\n");
@@ -109,7 +109,7 @@ static int by_dlopen(const char *path)
 		library, "bind");
 	vma_close = (int (*)(int))dlsym(library, "close");
 	printf("ours is %s\n", vma_socket == socket ? "libc's" : "another");
-	fd = vma_socket(AF_INET, SOCK_DGRAM, 0);
+	fd = vma_socket(AF_INET, SOCK_STREAM, 0);
 	result = vma_bind(fd, (struct sockaddr *)&addr, sizeof(addr));
 	printf("bind %d\n", result);
 	printf("close %d\n", vma_close(fd));

@@ -33,7 +33,7 @@ program_without_sockets_is_left_alone() {
 banner_comes_once_at_the_first_socket() {
 	expect "5 sockets" preloaded "$library" "$moments" sockets 5 || return 1
 	[ "$(lines_with VMA_VERSION: "$work/stderr")" = 1 ] &&
-		[ "$(lines_with 'Sockets stay with the kernel' "$work/stderr")" = 1 ] ||
+		[ "$(lines_with 'TCP sockets stay with the kernel' "$work/stderr")" = 1 ] ||
 		{ cat "$work/stderr"; return 1; }
 }
 

@@ -166,7 +166,7 @@ static void copies_name_one_socket(void)
 
 static void dup2_over_a_socket_closes_it(void)
 {
-	int pair[2], other[2];
+	int pair[2], other[2], result;
 
 	connect_pair(pair);
 	connect_pair(other);
@@ -175,7 +175,9 @@ static void dup2_over_a_socket_closes_it(void)
 	send(pair[0], "by copy", 7, 0);
 	say_received(other[1], 0);
 	SAY("itself: %d\n", dup2(pair[0], pair[0]) == pair[0]);
-	SAY("of nothing: %d %s\n", dup2(900, pair[0]), strerrorname_np(errno));
+	errno = 0;
+	result = dup2(900, pair[0]);
+	SAY("of nothing: %d %s\n", result, strerrorname_np(errno));
 	send(pair[0], "still", 5, 0);
 	say_received(other[1], 0);
 	close_pair(pair);

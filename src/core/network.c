@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The network of the process, made when it is needed (network.h). */
+#include "config.h"
+
+#include "core/network.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/lock.h"
+#include "base/log.h"
+#include "core/module.h"
+#include "core/progress.h"
+#include "dev/xdp/xdp.h"
+#include "net/net.h"
+#include "net/wait.h"
+#include "os/real.h"
+#include "sock/fd_internal.h"
+#include "sock/udp.h"
+
+static struct {
+	const struct options *options;
+	const struct rules *rules;
+	struct dev *local_dev;
+
+	struct mutex lock;
+	/* NULL until it is made; then it stays */
+	_Atomic(struct net *) net;
+	/* why there will be none */
+	enum reason failure;
+	/* the back ends, which outlive a network in the child of a fork */
+	struct backend *backends[NET_BACKENDS_MAX];
+	unsigned backend_cnt;
+	bool has_backends;
+} network = { .lock = MUTEX_INIT(LOCK_RANK_NETWORK) };
+
+/* -- rules ----------------------------------------------------------------------- */
+
+static struct rules_end rules_end_of(const struct udp_end *end)
+{
+	return (struct rules_end){ end->addr, be16toh(end->port) };
+}
+
+static bool is_kernel_by_rule(enum udp_role role, const struct udp_end *local,
+			      const struct udp_end *remote)
+{
+	static const enum rule_role roles[] = {
+		[UDP_RECEIVER] = RULE_UDP_RECEIVER,
+		[UDP_SENDER] = RULE_UDP_SENDER,
+		[UDP_CONNECT] = RULE_UDP_CONNECT,
+	};
+	struct rules_who who = { program_invocation_short_name,
+				 network.options->application_id };
+	struct rules_end local_end, remote_end;
+
+	if (local)
+		local_end = rules_end_of(local);
+	if (remote)
+		remote_end = rules_end_of(remote);
+	return rules_match(network.rules, &who, roles[role],
+			   local ? &local_end : NULL,
+			   remote ? &remote_end : NULL)
+		.is_kernel;
+}
+
+/* -- making it --------------------------------------------------------------------- */
+
+static void open_backends(void)
+{
+	struct xdp_params xdp = {
+		.mode = (enum xdp_wish)network.options->xdp_mode,
+	};
+
+	if (network.has_backends)
+		return;
+	network.has_backends = true;
+	if (module_open("xdp", &xdp, &network.backends[0]) == 0)
+		network.backend_cnt = 1;
+}
+
+static enum stack_lock_kind lock_kind(int thread_mode)
+{
+	switch (thread_mode) {
+	case 0:
+		return STACK_LOCK_BIASED;
+	case 2:
+		return STACK_LOCK_SLEEP;
+	case 3:
+		return STACK_LOCK_YIELD;
+	default:
+		return STACK_LOCK_SPIN;
+	}
+}
+
+static void each_second(void)
+{
+}
+
+static int start(struct net **net_out)
+{
+	const struct options *o = network.options;
+	struct net_params params = {
+		.stack = {
+			.lock_kind = lock_kind(o->thread_mode),
+			.poll_batch = (unsigned)o->cq_poll_batch_max,
+			.seed = hash_u64((uint64_t)getpid(),
+					 clock_realtime_ns()),
+		},
+		.backend_cnt = network.backend_cnt,
+		.interfaces = o->xdp_interfaces,
+		.frame_cnt = (uint32_t)o->xdp_frames,
+		.pages = o->mem_alloc_type == 2 ? REGION_HUGE_PAGES :
+						  REGION_SMALL_PAGES,
+		.local_dev = network.local_dev,
+		.adopt_fd = fd_internal_adopt,
+	};
+	struct progress_params progress = {
+		.interval_ms = (unsigned)o->progress_interval,
+		.batch_max = (unsigned)o->progress_wce_max,
+		.each_second = each_second,
+	};
+	int err;
+
+	memcpy(params.backends, network.backends, sizeof(params.backends));
+	waiters_set_adopt(fd_internal_adopt);
+	err = net_create(&params, net_out);
+	if (err)
+		return err;
+	progress.net = *net_out;
+	err = progress_start(&progress);
+	if (err)
+		net_destroy(*net_out);
+	return err;
+}
+
+static void make_locked(void) REQUIRES(network.lock)
+{
+	struct net *net;
+	int err;
+
+	open_backends();
+	if (!network.backend_cnt && !network.local_dev) {
+		network.failure = REASON_NO_BACK_END;
+		log_info("Sockets stay with the kernel: %s",
+			 reason_why(network.failure));
+		return;
+	}
+	err = start(&net);
+	if (err) {
+		network.failure = REASON_NETLINK;
+		log_err("cannot follow the kernel's network (%s); sockets stay with the kernel",
+			strerror(-err));
+		return;
+	}
+	/* release pairs with the acquire in network_get */
+	atomic_store_explicit(&network.net, net, memory_order_release);
+}
+
+static struct net *network_get(enum reason *reason_out)
+{
+	struct net *net =
+		atomic_load_explicit(&network.net, memory_order_acquire);
+
+	if (LIKELY(net))
+		return net;
+	mutex_acquire(&network.lock);
+	if (!atomic_load(&network.net) && network.failure == REASON_NONE)
+		make_locked();
+	*reason_out = network.failure;
+	net = atomic_load(&network.net);
+	mutex_release(&network.lock);
+	return net;
+}
+
+static struct net *network_get_made(void)
+{
+	return atomic_load_explicit(&network.net, memory_order_acquire);
+}
+
+/* -- for the runtime ----------------------------------------------------------------- */
+
+void network_configure(const struct options *options, const struct rules *rules)
+{
+	struct udp_params params = {
+		.net = network_get,
+		.net_if_made = network_get_made,
+		.is_kernel_by_rule = is_kernel_by_rule,
+		.watch_twin = progress_watch_twin,
+		.rx_polls = options->rx_poll,
+		.os_ratio = (unsigned)options->rx_udp_poll_os_ratio,
+		.does_yield = options->rx_poll_yield,
+		.rx_bytes_min = (uint32_t)options->rx_bytes_min,
+		.tx_eagain = options->tx_nonblocked_eagains,
+	};
+
+	network.options = options;
+	network.rules = rules;
+	udp_start(&params);
+}
+
+bool network_may_serve(int type)
+{
+	return (type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) == SOCK_DGRAM;
+}
+
+struct fd_object *network_make_socket(int fd, int domain, int type, int protocol,
+				      int *reason_out)
+{
+	struct fd_object *obj;
+
+	if (protocol && protocol != IPPROTO_UDP) {
+		*reason_out = REASON_TYPE;
+		return NULL;
+	}
+	/* what keeps the whole process with the kernel needs no object */
+	if (network.failure != REASON_NONE) {
+		*reason_out = (int)network.failure;
+		return NULL;
+	}
+	obj = udp_create(fd, domain, type);
+	if (!obj)
+		*reason_out = REASON_MEMORY;
+	return obj;
+}
+
+void network_set_local_dev(struct dev *dev)
+{
+	network.local_dev = dev;
+}
+
+NO_LOCK_ANALYSIS void network_forked(void)
+{
+	mutex_init(&network.lock, LOCK_RANK_NETWORK);
+	/* The parent's memory, of which the device's part is not even mapped
+	 * here: left alone. */
+	atomic_store(&network.net, NULL);
+	/* A device of the test is the parent's, too. */
+	network.local_dev = NULL;
+	network.failure = REASON_NONE;
+	for (unsigned i = 0; i < network.backend_cnt; i++)
+		network.backends[i]->forked(network.backends[i]);
+	waiters_forked();
+	progress_forked();
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The progress thread (progress.h). */
+#include "config.h"
+
+#include "core/progress.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "os/real.h"
+#include "os/thread.h"
+#include "sock/fd_internal.h"
+#include "sock/udp.h"
+
+enum { EVENTS_MAX = 64, RING_FDS_MAX = 64 };
+
+/* What an event is about, in the place of an object's address. */
+enum { ABOUT_NETLINK = 1, ABOUT_RING = 2 };
+
+enum phase {
+	/* Somebody polls: look again after an interval whether that is still
+	 * so. */
+	PHASE_LOOK,
+	/* Nobody polls, or a sleeper watches: the rings' fds wake us. */
+	PHASE_GUARD,
+};
+
+static struct {
+	struct progress_params params;
+	_Atomic int epfd;
+	/* this thread's alone */
+	enum phase phase;
+	int ring_fds[RING_FDS_MAX];
+	unsigned ring_fd_cnt;
+	uint64_t next_second_ns;
+} progress = { .epfd = -1 };
+
+static int epfd(void)
+{
+	return atomic_load(&progress.epfd);
+}
+
+static int add_fd(int fd, uint32_t events, uint64_t about)
+{
+	struct epoll_event event = { .events = events, .data.u64 = about };
+
+	return real.epoll_ctl(epfd(), EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+void progress_watch_twin(int fd, struct fd_object *obj)
+{
+	/* An object's memory stays an object's; a late event is harmless. */
+	int err = add_fd(fd, EPOLLIN | EPOLLERR | EPOLLET,
+			 (uint64_t)(uintptr_t)obj);
+
+	if (err && err != -EEXIST)
+		log_dbg("fd %d: cannot watch what the kernel brings (%s)", fd,
+			strerror(-err));
+}
+
+/* -- rings --------------------------------------------------------------------- */
+
+static void guard(struct stack *stack)
+{
+	progress.phase = PHASE_GUARD;
+	progress.ring_fd_cnt =
+		stack_fds(stack, progress.ring_fds, RING_FDS_MAX);
+	for (unsigned i = 0; i < progress.ring_fd_cnt; i++)
+		(void)!add_fd(progress.ring_fds[i], EPOLLIN, ABOUT_RING);
+}
+
+static void unguard(void)
+{
+	for (unsigned i = 0; i < progress.ring_fd_cnt; i++)
+		real.epoll_ctl(epfd(), EPOLL_CTL_DEL, progress.ring_fds[i],
+			       NULL);
+	progress.ring_fd_cnt = 0;
+	progress.phase = PHASE_LOOK;
+}
+
+static bool was_polled(struct stack *stack)
+{
+	return atomic_exchange_explicit(&stack->was_polled, false,
+					memory_order_relaxed);
+}
+
+/* Processes what the rings have, unless somebody sleeps on them: it is the
+ * sleeper's. Our own polling is not the program's. */
+static void drain(struct stack *stack)
+{
+	unsigned done = 0, cnt;
+
+	do {
+		cnt = stack_poll_as_guest(stack);
+		done += cnt;
+	} while (cnt && done < progress.params.batch_max);
+	was_polled(stack);
+}
+
+/* An interval is over. */
+static void look(struct stack *stack)
+{
+	if (was_polled(stack))
+		return;
+	drain(stack);
+	guard(stack);
+}
+
+/* A packet has come while we guarded. */
+static void wake_up(struct stack *stack)
+{
+	unguard();
+	if (!was_polled(stack))
+		drain(stack);
+}
+
+/* -- the thread ---------------------------------------------------------------- */
+
+static void handle(const struct epoll_event *event)
+{
+	struct net *net = progress.params.net;
+
+	switch (event->data.u64) {
+	case ABOUT_NETLINK:
+		net_events(net);
+		break;
+	case ABOUT_RING:
+		if (progress.phase == PHASE_GUARD)
+			wake_up(net->stack);
+		break;
+	default:
+		udp_twin_event((struct fd_object *)(uintptr_t)event->data.u64);
+	}
+}
+
+static int time_to_sleep_ms(void)
+{
+	uint64_t now = clock_monotonic_ns();
+	uint64_t left = progress.next_second_ns > now ?
+				progress.next_second_ns - now :
+				0;
+	int ms = (int)((left + NS_PER_MS - 1) / NS_PER_MS);
+
+	if (progress.phase == PHASE_LOOK && progress.params.interval_ms)
+		ms = MIN(ms, (int)progress.params.interval_ms);
+	return ms;
+}
+
+static void each_second(void)
+{
+	uint64_t now = clock_monotonic_ns();
+
+	if (now < progress.next_second_ns)
+		return;
+	progress.next_second_ns = now + NS_PER_SEC;
+	net_check(progress.params.net);
+	progress.params.each_second();
+}
+
+static void run_once(uint64_t *next_look_ns)
+{
+	struct epoll_event events[EVENTS_MAX];
+	int cnt = real.epoll_wait(epfd(), events, EVENTS_MAX,
+				  time_to_sleep_ms());
+	uint64_t now;
+
+	for (int i = 0; i < cnt; i++)
+		handle(&events[i]);
+	now = clock_monotonic_ns();
+	if (progress.phase == PHASE_LOOK && progress.params.interval_ms &&
+	    now >= *next_look_ns) {
+		look(progress.params.net->stack);
+		*next_look_ns = now + progress.params.interval_ms * NS_PER_MS;
+	}
+	each_second();
+}
+
+static void *run(void *arg UNUSED)
+{
+	uint64_t next_look_ns = 0;
+
+	pthread_setname_np(pthread_self(), "vma");
+	/* Everything this thread does is the library's own. */
+	os_enter();
+	while (epfd() >= 0)
+		run_once(&next_look_ns);
+	os_leave();
+	return NULL;
+}
+
+static int start_thread(void)
+{
+	sigset_t all, old;
+	pthread_attr_t attr;
+	pthread_t thread;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &old);
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	err = pthread_create(&thread, &attr, run, NULL);
+	pthread_attr_destroy(&attr);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return -err;
+}
+
+int progress_start(const struct progress_params *params)
+{
+	int fd, err;
+
+	progress.params = *params;
+	progress.phase = PHASE_LOOK;
+	progress.ring_fd_cnt = 0;
+	fd = real.epoll_create1(EPOLL_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (fd_internal_adopt(fd, &progress.epfd) != 0)
+		atomic_store(&progress.epfd, fd);
+	err = add_fd(net_event_fd(params->net), EPOLLIN, ABOUT_NETLINK);
+	if (!err)
+		err = start_thread();
+	if (err)
+		fd_internal_close(&progress.epfd);
+	return err;
+}
+
+void progress_forked(void)
+{
+	atomic_store(&progress.epfd, -1);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The library's own thread. It follows the kernel's news, hears of the sockets'
+ * twins, and processes packets when nobody else does. It runs from the first
+ * attached socket on, with all signals blocked, and sleeps when there is nothing
+ * to do: while the program polls it looks in from time to time, otherwise the
+ * next packet wakes it.
+ */
+#ifndef CORE_PROGRESS_H
+#define CORE_PROGRESS_H
+
+#include "net/net.h"
+#include "sock/fd_ops.h"
+
+struct progress_params {
+	struct net *net;
+	/* how long packets may wait while nobody polls; 0: as long as it takes
+	 * until somebody does */
+	unsigned interval_ms;
+	/* packets at a time, before others may have the lock */
+	unsigned batch_max;
+	/* called once a second */
+	void (*each_second)(void);
+};
+
+/* Starts the thread. 0 or negative errno. */
+int progress_start(const struct progress_params *params) MUST_CHECK;
+
+/* udp_params.watch_twin. */
+void progress_watch_twin(int fd, struct fd_object *obj);
+
+/* In the child of a fork, which has no such thread. */
+void progress_forked(void);
+
+#endif

@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Devices in memory (fake.h). */
+#include "config.h"
+
+#include "dev/fake/fake.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pkt/wire.h"
+
+enum { RULES_MAX = 4096, RX_QUEUE_MAX = 4096 };
+
+struct fake_ring {
+	struct ring ring;
+	/* the device's lock */
+	struct impair_bytes *queue[RX_QUEUE_MAX];
+	unsigned head, tail;
+};
+
+struct fake_rule {
+	struct flow_rule rule;
+	struct fake_ring *ring;
+	uint32_t tag;
+};
+
+struct fake_dev {
+	struct dev dev;
+	struct fake_params params;
+	struct fake_cable *cable;
+	int end;
+	int broken;
+	/* Stands for the hardware, which serves several stacks: a leaf lock,
+	 * for everything below. */
+	struct spinlock lock;
+	struct fake_rule rules[RULES_MAX];
+	unsigned rule_cnt;
+	uint64_t unmatched_cnt;
+};
+
+struct fake_cable {
+	struct fake_cable_params params;
+	/* by the end that sends */
+	struct impair *links[2];
+	struct fake_dev *ends[2];
+};
+
+static struct fake_dev *fake_of(struct dev *dev)
+{
+	return CONTAINER_OF(dev, struct fake_dev, dev);
+}
+
+static struct fake_ring *ring_of(struct ring *ring)
+{
+	return CONTAINER_OF(ring, struct fake_ring, ring);
+}
+
+static uint64_t cable_now(const struct fake_cable *cable)
+{
+	return cable->params.now_ns ? *cable->params.now_ns : 0;
+}
+
+struct fake_cable *fake_cable_create(const struct fake_cable_params *params)
+{
+	struct fake_cable *cable = calloc(1, sizeof(*cable));
+
+	if (!cable)
+		return NULL;
+	cable->params = *params;
+	for (int i = 0; i < 2; i++)
+		cable->links[i] = impair_create(&params->impair,
+						params->seed + (unsigned)i,
+						&impair_bytes_ops, NULL);
+	if (cable->links[0] && cable->links[1])
+		return cable;
+	fake_cable_destroy(cable);
+	return NULL;
+}
+
+void fake_cable_destroy(struct fake_cable *cable)
+{
+	if (!cable)
+		return;
+	impair_destroy(cable->links[0]);
+	impair_destroy(cable->links[1]);
+	free(cable);
+}
+
+const struct impair_counts *fake_cable_counts(const struct fake_cable *cable,
+					      int end)
+{
+	return impair_counts(cable->links[end]);
+}
+
+uint64_t fake_cable_next_ns(const struct fake_cable *cable)
+{
+	return MIN(impair_next_ns(cable->links[0]),
+		   impair_next_ns(cable->links[1]));
+}
+
+/* -- receiving ------------------------------------------------------------ */
+
+/* The most specific rule for a UDP or TCP frame without fragments and options,
+ * or NULL: what a steering program does. */
+static struct fake_rule *match(struct fake_dev *fake, const uint8_t *frame,
+			       size_t len) REQUIRES(fake->lock)
+{
+	const struct wire_eth *eth = (const void *)frame;
+	struct fake_rule *best = NULL;
+	struct wire_ip ip;
+	__be16 ports[2];
+
+	if (len < sizeof(*eth) || eth->type != htobe16(WIRE_ETH_IPV4) ||
+	    wire_parse_ip(frame + sizeof(*eth), len - sizeof(*eth), &ip) != 0 ||
+	    ip.is_fragment || ip.header_len != sizeof(struct wire_ipv4) ||
+	    ip.payload_len < sizeof(ports))
+		return NULL;
+	memcpy(ports, frame + sizeof(*eth) + ip.header_len, sizeof(ports));
+	for (unsigned i = 0; i < fake->rule_cnt; i++) {
+		struct flow_rule *rule = &fake->rules[i].rule;
+
+		if (rule->proto != ip.proto || rule->dst_port != ports[1] ||
+		    !ip_addr_eq(&rule->dst, &ip.dst))
+			continue;
+		if (ip_addr_is_any(&rule->src)) {
+			if (!best)
+				best = &fake->rules[i];
+		} else if (rule->src_port == ports[0] &&
+			   ip_addr_eq(&rule->src, &ip.src)) {
+			return &fake->rules[i];
+		}
+	}
+	return best;
+}
+
+/* Brings what has arrived at the device to the rings it is for. */
+static void deliver_locked(struct fake_dev *fake) REQUIRES(fake->lock)
+{
+	/* what arrives here was sent by the other end, or in a loop by us */
+	int from = fake->cable->ends[0] == fake->cable->ends[1] ? 0 :
+								  !fake->end;
+	struct impair *link = fake->cable->links[from];
+	struct impair_bytes *bytes;
+	size_t len;
+
+	while ((bytes = impair_recv(link, cable_now(fake->cable), &len))) {
+		struct fake_rule *rule = match(fake, bytes->data, len);
+		struct fake_ring *ring = rule ? rule->ring : NULL;
+
+		if (!ring) {
+			fake->unmatched_cnt++;
+			free(bytes);
+		} else if (ring->tail - ring->head == RX_QUEUE_MAX) {
+			ring->ring.counts.rx_errors++;
+			free(bytes);
+		} else {
+			ring->queue[ring->tail++ % RX_QUEUE_MAX] = bytes;
+		}
+	}
+}
+
+/* A packet with the frame's bytes, in as many parts as it takes. */
+static struct pkt *to_packet(struct ring *ring, const struct impair_bytes *bytes)
+{
+	struct pkt *first = NULL, **at = &first;
+
+	for (size_t done = 0; done < bytes->len;) {
+		struct pkt *pkt = ring_pkt_alloc(ring);
+		uint32_t len;
+
+		if (!pkt) {
+			pkt_put(first);
+			return NULL;
+		}
+		len = (uint32_t)MIN((size_t)pkt_tailroom(pkt),
+				    bytes->len - done);
+		memcpy(pkt_append(pkt, len), bytes->data + done, len);
+		done += len;
+		*at = pkt;
+		at = &pkt->next_part;
+	}
+	return first;
+}
+
+static unsigned fake_rx_poll(struct ring *ring, struct pkt **batch, unsigned cnt)
+{
+	struct fake_dev *fake = fake_of(ring->dev);
+	struct fake_ring *own = ring_of(ring);
+	unsigned got = 0;
+
+	spinlock_acquire(&fake->lock);
+	deliver_locked(fake);
+	while (got < cnt && own->head != own->tail) {
+		struct impair_bytes *bytes =
+			own->queue[own->head % RX_QUEUE_MAX];
+		struct pkt *pkt;
+
+		spinlock_release(&fake->lock);
+		pkt = to_packet(ring, bytes);
+		spinlock_acquire(&fake->lock);
+		if (!pkt) {
+			ring->counts.rx_no_frame++;
+			break;
+		}
+		own->head++;
+		ring->counts.rx_pkts++;
+		ring->counts.rx_bytes += bytes->len;
+		free(bytes);
+		batch[got++] = pkt;
+	}
+	spinlock_release(&fake->lock);
+	return got;
+}
+
+/* -- sending -------------------------------------------------------------- */
+
+/* The checksum where the flags say. `sum` is that of everything after the
+ * header. */
+static void store_csum(uint8_t *frame, const struct ring_tx *tx, uint32_t sum)
+{
+	uint16_t check = csum_fold(csum_add(tx->csum_sum, sum));
+
+	if (!check && (tx->flags & RING_TX_CSUM_NOT_ZERO))
+		check = 0xffff;
+	memcpy(frame + tx->csum_at, &check, sizeof(check));
+}
+
+static int fake_tx(struct ring *ring, const struct ring_tx *tx)
+{
+	struct fake_dev *fake = fake_of(ring->dev);
+	struct fake_cable *cable = fake->cable;
+	size_t len = tx->header_len + (size_t)tx->small_len +
+		     (tx->payload ? pkt_total_len(tx->payload) : 0);
+	struct impair_bytes *bytes = malloc(sizeof(*bytes) + len);
+	uint8_t *at;
+
+	if (!bytes) {
+		pkt_put(tx->payload);
+		return -EAGAIN;
+	}
+	bytes->len = len;
+	at = bytes->data;
+	memcpy(at, tx->header, tx->header_len);
+	at += tx->header_len;
+	memcpy(at, tx->small, tx->small_len);
+	at += tx->small_len;
+	for (struct pkt *part = tx->payload; part; part = part->next_part) {
+		memcpy(at, part->data, part->len);
+		at += part->len;
+	}
+	pkt_put(tx->payload);
+	if (tx->flags & RING_TX_CSUM)
+		store_csum(bytes->data, tx,
+			   csum_partial(bytes->data + tx->header_len,
+					len - tx->header_len, 0));
+	ring->counts.tx_pkts++;
+	ring->counts.tx_bytes += len;
+	ring->wants_kick = fake->params.wake != NULL;
+	spinlock_acquire(&fake->lock);
+	if (cable->params.tap)
+		cable->params.tap(cable->params.tap_ctx, cable_now(cable),
+				  bytes->data, len);
+	impair_send(cable->links[fake->end], cable_now(cable), bytes, len);
+	spinlock_release(&fake->lock);
+	return 0;
+}
+
+static void fake_reap(struct ring *ring UNUSED)
+{
+	/* Frames are copied at once. */
+}
+
+static bool fake_kick(struct ring *ring)
+{
+	struct fake_dev *fake = fake_of(ring->dev);
+
+	ring->counts.kicks++;
+	if (fake->params.wake)
+		fake->params.wake(fake->params.wake_ctx);
+	return false;
+}
+
+static unsigned fake_fds(struct ring *ring, int *fds, unsigned cnt)
+{
+	struct fake_dev *fake = fake_of(ring->dev);
+
+	if (fake->params.fd < 0)
+		return 0;
+	if (cnt)
+		fds[0] = fake->params.fd;
+	return 1;
+}
+
+static bool fake_arm(struct ring *ring)
+{
+	struct fake_dev *fake = fake_of(ring->dev);
+	struct fake_ring *own = ring_of(ring);
+	bool is_empty;
+
+	if (fake->params.quiet)
+		fake->params.quiet(fake->params.wake_ctx);
+	spinlock_acquire(&fake->lock);
+	deliver_locked(fake);
+	is_empty = own->head == own->tail;
+	spinlock_release(&fake->lock);
+	return is_empty;
+}
+
+static void fake_ring_close(struct ring *ring)
+{
+	struct fake_ring *own = ring_of(ring);
+
+	while (own->head != own->tail)
+		free(own->queue[own->head++ % RX_QUEUE_MAX]);
+	free(own);
+}
+
+static const struct ring_ops fake_ring_ops = {
+	.rx_poll = fake_rx_poll,
+	.tx = fake_tx,
+	.reap = fake_reap,
+	.kick = fake_kick,
+	.fds = fake_fds,
+	.arm = fake_arm,
+	.close = fake_ring_close,
+};
+
+/* -- the device ----------------------------------------------------------- */
+
+static int fake_ring_create(struct dev *dev, struct pkt_pool *pool,
+			    struct ring **ring_out)
+{
+	struct fake_ring *own = calloc(1, sizeof(*own));
+
+	if (!own)
+		return -ENOMEM;
+	own->ring.ops = &fake_ring_ops;
+	own->ring.dev = dev;
+	own->ring.pool = pool;
+	*ring_out = &own->ring;
+	return 0;
+}
+
+static bool is_same_rule(const struct flow_rule *a, const struct flow_rule *b)
+{
+	return a->proto == b->proto && a->dst_port == b->dst_port &&
+	       a->src_port == b->src_port && ip_addr_eq(&a->dst, &b->dst) &&
+	       ip_addr_eq(&a->src, &b->src);
+}
+
+/* Its position, or rule_cnt. */
+static unsigned find_rule(struct fake_dev *fake, const struct flow_rule *rule)
+	REQUIRES(fake->lock)
+{
+	unsigned i;
+
+	for (i = 0; i < fake->rule_cnt; i++)
+		if (is_same_rule(&fake->rules[i].rule, rule))
+			break;
+	return i;
+}
+
+static int fake_flow_add(struct dev *dev, const struct flow_rule *rule,
+			 struct ring *ring, uint32_t tag)
+{
+	struct fake_dev *fake = fake_of(dev);
+	int err = 0;
+
+	spinlock_acquire(&fake->lock);
+	if (find_rule(fake, rule) < fake->rule_cnt)
+		err = -EEXIST;
+	else if (fake->rule_cnt == RULES_MAX)
+		err = -ENOSPC;
+	else
+		fake->rules[fake->rule_cnt++] = (struct fake_rule){
+			*rule, ring_of(ring), tag,
+		};
+	spinlock_release(&fake->lock);
+	return err;
+}
+
+static void fake_flow_remove(struct dev *dev, const struct flow_rule *rule)
+{
+	struct fake_dev *fake = fake_of(dev);
+	unsigned i;
+
+	spinlock_acquire(&fake->lock);
+	i = find_rule(fake, rule);
+	if (i < fake->rule_cnt)
+		fake->rules[i] = fake->rules[--fake->rule_cnt];
+	spinlock_release(&fake->lock);
+}
+
+static int fake_check(struct dev *dev)
+{
+	return fake_of(dev)->broken;
+}
+
+static int fake_link_changed(struct dev *dev UNUSED)
+{
+	return 0;
+}
+
+static void fake_close(struct dev *dev)
+{
+	struct fake_dev *fake = fake_of(dev);
+
+	for (int i = 0; i < 2; i++)
+		if (fake->cable->ends[i] == fake)
+			fake->cable->ends[i] = NULL;
+	INVARIANT(region_free_cnt(dev->region) == dev->region->frame_cnt,
+		  "all frames have come back");
+	if (region_destroy(dev->region) == 0)
+		free(fake);
+}
+
+static const struct dev_ops fake_dev_ops = {
+	.name = "fake",
+	.ring_create = fake_ring_create,
+	.flow_add = fake_flow_add,
+	.flow_remove = fake_flow_remove,
+	.check = fake_check,
+	.link_changed = fake_link_changed,
+	.close = fake_close,
+};
+
+int fake_dev_create(struct fake_cable *cable, int end,
+		    const struct fake_params *params, struct dev **dev_out)
+{
+	struct fake_dev *fake = calloc(1, sizeof(*fake));
+	int err;
+
+	if (!fake)
+		return -ENOMEM;
+	err = region_create(params->frame_cnt, params->frame_size,
+			    REGION_SMALL_PAGES, &fake->dev.region);
+	if (err) {
+		free(fake);
+		return err;
+	}
+	spinlock_init(&fake->lock, LOCK_RANK_QUEUE);
+	fake->params = *params;
+	fake->cable = cable;
+	fake->end = end;
+	fake->dev.ops = &fake_dev_ops;
+	fake->dev.ifindex = params->ifindex;
+	fake->dev.mtu = params->mtu;
+	memcpy(fake->dev.mac, params->mac, sizeof(fake->dev.mac));
+	strcpy(fake->dev.name, "fake");
+	strcpy(fake->dev.mode, "memory");
+	fake->dev.caps = (struct dev_caps){
+		.tx_csum = params->tx_csum,
+		.needs_kick = params->wake != NULL,
+		.tx_len_max = params->mtu + (uint32_t)sizeof(struct wire_eth),
+	};
+	cable->ends[end] = fake;
+	*dev_out = &fake->dev;
+	return 0;
+}
+
+int fake_dev_create_loop(struct fake_cable *cable,
+			 const struct fake_params *params, struct dev **dev_out)
+{
+	int err = fake_dev_create(cable, 0, params, dev_out);
+
+	if (!err)
+		cable->ends[1] = cable->ends[0];
+	return err;
+}
+
+uint64_t fake_dev_unmatched_cnt(const struct dev *dev)
+{
+	struct fake_dev *fake = fake_of((struct dev *)(uintptr_t)dev);
+	uint64_t cnt;
+
+	spinlock_acquire(&fake->lock);
+	cnt = fake->unmatched_cnt;
+	spinlock_release(&fake->lock);
+	return cnt;
+}
+
+void fake_dev_break(struct dev *dev, int err)
+{
+	fake_of(dev)->broken = err;
+}

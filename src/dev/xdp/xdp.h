@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The AF_XDP back end: any Linux interface, through queues of its driver or of
+ * the kernel's generic code. A module; this is what core gives it at the start.
+ */
+#ifndef DEV_XDP_XDP_H
+#define DEV_XDP_XDP_H
+
+/* In the order of VMA_XDP_MODE's values. */
+enum xdp_wish {
+	XDP_WISH_AUTO,
+	XDP_WISH_ZC,
+	XDP_WISH_NATIVE,
+	XDP_WISH_GENERIC,
+};
+
+struct xdp_params {
+	enum xdp_wish mode;
+};
+
+#endif

@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* epoll (mux.h, epoll_set.h). */
+#include "config.h"
+
+#include <errno.h>
+#include <limits.h>
+
+#include "base/log.h"
+#include "iomux/epoll_set.h"
+#include "iomux/mux_wait.h"
+#include "net/wait.h"
+#include "sock/fd_pool.h"
+#include "sock/fd_table.h"
+#include "sock/fd_wait.h"
+#include "sock/udp.h"
+#include "sock/user_msg.h"
+
+/* One socket of ours in a set. All under the stack's lock. */
+struct item {
+	struct list in_set;
+	struct list in_ready;
+	struct watch watch;
+	struct epoll_set *set;
+	struct endpoint *end;
+	/* what it was added by; no reference: it goes when the socket closes */
+	struct fd_object *obj;
+	int fd;
+	struct epoll_event event;
+};
+
+struct epoll_set {
+	struct fd_object obj;
+	/* of all its sockets, fixed with the first one */
+	_Atomic(struct stack *) stack;
+	/* the stack's lock */
+	struct list items;
+	struct list ready; /* items that may be, the next to report first */
+	struct list sleepers; /* epoll_call */
+	_Atomic unsigned item_cnt;
+	/* looks that do without the kernel; any thread */
+	_Atomic unsigned skips_left;
+};
+
+/* An epoll_wait in progress. */
+struct epoll_call {
+	struct mux_call call;
+	struct list in_sleepers;
+	struct epoll_set *set; /* with a reference */
+	struct epoll_event *events; /* the program's */
+	int cnt;
+	int epfd;
+	struct pollfd fds[1 + WAIT_FDS_MAX];
+};
+
+static struct fd_pool sets = FD_POOL_INIT(struct epoll_set);
+static struct fd_pool items = FD_POOL_INIT(struct item);
+static struct fd_pool calls = FD_POOL_INIT(struct epoll_call);
+static struct fd_ops set_ops;
+
+static struct epoll_set *set_of(struct fd_object *obj)
+{
+	return CONTAINER_OF(obj, struct epoll_set, obj);
+}
+
+static bool is_set(const struct fd_object *obj)
+{
+	return obj->ops == &set_ops;
+}
+
+/* -- items ----------------------------------------------------------------------- */
+
+static void item_destroy(struct item *item)
+{
+	list_remove(&item->in_set);
+	list_remove(&item->in_ready);
+	list_remove(&item->watch.link);
+	atomic_fetch_sub(&item->set->item_cnt, 1);
+	fd_pool_put(&items, item);
+}
+
+static void make_ready(struct item *item)
+{
+	struct epoll_call *sleeper;
+
+	if (!list_is_linked(&item->in_ready))
+		list_push_back(&item->set->ready, &item->in_ready);
+	LIST_FOR_EACH(sleeper, &item->set->sleepers, in_sleepers)
+		if (sleeper->call.waiter)
+			waiter_wake_locked(sleeper->call.waiter);
+}
+
+static void item_fire(struct watch *watch)
+{
+	make_ready(CONTAINER_OF(watch, struct item, watch));
+}
+
+static void item_closed(struct watch *watch)
+{
+	item_destroy(CONTAINER_OF(watch, struct item, watch));
+}
+
+static struct item *find_item(struct epoll_set *set, const struct fd_object *obj,
+			      int fd)
+{
+	struct item *item;
+
+	LIST_FOR_EACH(item, &set->items, in_set)
+		if (item->fd == fd && item->obj == obj)
+			return item;
+	return NULL;
+}
+
+static uint32_t ready_events(const struct item *item)
+{
+	uint32_t ready = endpoint_ready(item->end);
+
+	if (!(ready & item->event.events))
+		return 0;
+	/* The kernel says these names together, and UDP can be written to. */
+	if (ready & READY_IN)
+		ready |= EPOLLRDNORM;
+	ready |= EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND;
+	return ready & item->event.events;
+}
+
+static void add_item(struct epoll_set *set, struct stack *stack,
+		     struct fd_object *obj, struct endpoint *end, int fd,
+		     const struct epoll_event *event)
+{
+	struct item *item = fd_pool_get(&items);
+
+	if (!item) {
+		udp_leave(obj, fd, REASON_MEMORY);
+		return;
+	}
+	*item = (struct item){
+		.set = set,
+		.end = end,
+		.obj = obj,
+		.fd = fd,
+		.event = *event,
+		.watch = { .fire = item_fire, .closed = item_closed },
+	};
+	list_init(&item->in_ready);
+	stack_lock(stack);
+	list_push_back(&set->items, &item->in_set);
+	list_push_back(&end->watches, &item->watch.link);
+	atomic_fetch_add(&set->item_cnt, 1);
+	if (ready_events(item))
+		make_ready(item);
+	stack_unlock(stack);
+}
+
+/* -- sets ------------------------------------------------------------------------ */
+
+static struct epoll_set *create_set(int epfd)
+{
+	struct epoll_set *set = fd_pool_get(&sets);
+
+	if (!set)
+		return NULL;
+	atomic_init(&set->stack, NULL);
+	list_init(&set->items);
+	list_init(&set->ready);
+	list_init(&set->sleepers);
+	atomic_init(&set->item_cnt, 0);
+	atomic_init(&set->skips_left, 0);
+	fd_object_init(&set->obj, &set_ops, 0);
+	if (fd_table_install(epfd, &set->obj) != 0) {
+		fd_object_put(&set->obj);
+		return NULL;
+	}
+	return set;
+}
+
+/* The set that epfd names, with a reference; made if there is none. */
+static struct epoll_set *get_set(int epfd)
+{
+	struct fd_object *obj = fd_table_get(epfd);
+
+	if (!obj)
+		return create_set(epfd);
+	if (is_set(obj))
+		return set_of(obj);
+	fd_object_put(obj);
+	return NULL;
+}
+
+static void set_release(struct fd_object *obj)
+{
+	struct epoll_set *set = set_of(obj);
+	struct stack *stack = atomic_load(&set->stack);
+	struct item *item, *following;
+
+	if (stack) {
+		stack_lock(stack);
+		LIST_FOR_EACH_SAFE(item, following, &set->items, in_set)
+			item_destroy(item);
+		stack_unlock(stack);
+	}
+	fd_pool_put(&sets, set);
+}
+
+static struct fd_ops set_ops = {
+	.name = "epoll",
+	.release = set_release,
+};
+
+/* All sockets of the set go back to the kernel. Each is taken by itself, since
+ * leaving takes outer locks. */
+static void leave_all(struct epoll_set *set)
+{
+	struct stack *stack = atomic_load(&set->stack);
+	struct fd_object *obj;
+	struct item *item;
+	int fd = -1;
+
+	if (!stack)
+		return;
+	do {
+		obj = NULL;
+		stack_lock(stack);
+		LIST_FOR_EACH(item, &set->items, in_set) {
+			if (item->event.events & EPOLLET)
+				continue; /* marked: has left already */
+			item->event.events |= EPOLLET;
+			fd = item->fd;
+			obj = fd_table_get(fd);
+			if (obj == item->obj)
+				break;
+			fd_object_put(obj);
+			obj = NULL;
+		}
+		stack_unlock(stack);
+		if (obj)
+			udp_leave(obj, fd, REASON_EPOLL_FLAGS);
+		fd_object_put(obj);
+	} while (obj);
+}
+
+void epoll_set_is_nested(struct fd_object *obj)
+{
+	if (is_set(obj))
+		leave_all(set_of(obj));
+}
+
+/* -- changes --------------------------------------------------------------------- */
+
+/* What level-triggered sets cannot express. */
+static bool is_beyond_us(const struct epoll_event *event)
+{
+	return event->events & (EPOLLET | EPOLLONESHOT | EPOLLEXCLUSIVE);
+}
+
+static void added(int epfd, struct fd_object *obj, int fd,
+		  const struct epoll_event *event)
+{
+	struct epoll_set *set;
+	struct endpoint *end;
+	struct stack *stack;
+
+	if (is_beyond_us(event)) {
+		udp_leave(obj, fd, REASON_EPOLL_FLAGS);
+		return;
+	}
+	end = udp_follow(obj, &stack);
+	if (!end)
+		return;
+	set = get_set(epfd);
+	if (!set) {
+		udp_leave(obj, fd, REASON_MEMORY);
+		return;
+	}
+	atomic_store(&set->stack, stack);
+	add_item(set, stack, obj, end, fd, event);
+	fd_object_put(&set->obj);
+}
+
+static void modified(struct epoll_set *set, struct fd_object *obj, int fd,
+		     const struct epoll_event *event)
+{
+	struct stack *stack = atomic_load(&set->stack);
+	struct item *item;
+
+	if (!stack)
+		return;
+	stack_lock(stack);
+	item = find_item(set, obj, fd);
+	if (item) {
+		item->event = *event;
+		if (ready_events(item))
+			make_ready(item);
+	}
+	stack_unlock(stack);
+	if (is_beyond_us(event))
+		udp_leave(obj, fd, REASON_EPOLL_FLAGS);
+}
+
+static void removed(struct epoll_set *set, struct fd_object *obj, int fd)
+{
+	struct stack *stack = atomic_load(&set->stack);
+	struct item *item;
+
+	if (!stack)
+		return;
+	stack_lock(stack);
+	item = find_item(set, obj, fd);
+	if (item)
+		item_destroy(item);
+	stack_unlock(stack);
+}
+
+static void changed(int epfd, int op, struct fd_object *obj, int fd,
+		    const struct epoll_event *event)
+{
+	struct epoll_set *set;
+
+	if (op == EPOLL_CTL_ADD) {
+		added(epfd, obj, fd, event);
+		return;
+	}
+	set = get_set(epfd);
+	if (!set)
+		return;
+	if (op == EPOLL_CTL_MOD)
+		modified(set, obj, fd, event);
+	else
+		removed(set, obj, fd);
+	fd_object_put(&set->obj);
+}
+
+void mux_epoll_changed(int epfd, int op, int fd, const struct epoll_event *event)
+{
+	struct fd_object *obj = fd_table_get(fd);
+
+	if (!obj)
+		return;
+	if (udp_is_one(obj))
+		changed(epfd, op, obj, fd, event);
+	else if (op == EPOLL_CTL_ADD)
+		epoll_set_is_nested(obj);
+	fd_object_put(obj);
+}
+
+/* -- waiting --------------------------------------------------------------------- */
+
+static struct epoll_call *call_of(struct mux_call *call)
+{
+	return CONTAINER_OF(call, struct epoll_call, call);
+}
+
+/* Stores what our queues have, each item once, in turn. */
+static int harvest(struct epoll_set *set, struct epoll_event *events, int cnt)
+{
+	struct list again = LIST_INIT(again), *link;
+	int n = 0;
+
+	while (n < cnt && (link = list_pop_front(&set->ready))) {
+		struct item *item = LIST_ENTRY(link, struct item, in_ready);
+		uint32_t ready = ready_events(item);
+
+		if (!ready)
+			continue;
+		events[n] = item->event;
+		events[n++].events = ready;
+		list_push_back(&again, link);
+	}
+	/* Level-triggered: what was reported is looked at again, after the
+	 * others. */
+	list_splice_back(&set->ready, &again);
+	return n;
+}
+
+/* What the kernel reports of a socket that we report too becomes one event. A
+ * program cannot tell fds apart to which it gave the same data. Returns how many
+ * events there are in all. */
+static int merge(struct epoll_event *events, int own, int all)
+{
+	int n = own;
+
+	for (int i = own; i < all; i++) {
+		int j = 0;
+
+		while (j < own && events[j].data.u64 != events[i].data.u64)
+			j++;
+		if (j < own)
+			events[j].events |= events[i].events;
+		else
+			events[n++] = events[i];
+	}
+	return n;
+}
+
+static long epoll_look(struct mux_call *call, bool with_kernel)
+{
+	struct epoll_call *wait = call_of(call);
+	struct epoll_set *set = wait->set;
+	int own, n, room;
+
+	stack_lock(call->stack);
+	stack_poll_locked(call->stack);
+	/* the kernel's fds get a share however busy ours are */
+	room = wait->cnt > 1 && with_kernel ? wait->cnt - 1 : wait->cnt;
+	own = harvest(set, wait->events, room);
+	stack_unlock(call->stack);
+	if (own && atomic_load(&set->skips_left)) {
+		atomic_fetch_sub(&set->skips_left, 1);
+		return own;
+	}
+	if (!own && !with_kernel)
+		return 0;
+	if (own)
+		atomic_store(&set->skips_left, mux_params.skip_os);
+	if (own == wait->cnt)
+		return own;
+	n = real.epoll_wait(wait->epfd, wait->events + own, wait->cnt - own, 0);
+	if (n < 0)
+		return own ? own : -errno;
+	return merge(wait->events, own, own + n);
+}
+
+static bool epoll_watch(struct mux_call *call)
+{
+	struct epoll_call *wait = call_of(call);
+	struct item *item;
+
+	list_push_back(&wait->set->sleepers, &wait->in_sleepers);
+	LIST_FOR_EACH(item, &wait->set->ready, in_ready)
+		if (ready_events(item))
+			return true;
+	return false;
+}
+
+static void epoll_unwatch(struct mux_call *call)
+{
+	list_remove(&call_of(call)->in_sleepers);
+}
+
+static void epoll_abandoned(struct mux_call *call)
+{
+	fd_object_put(&call_of(call)->set->obj);
+	fd_pool_put(&calls, call_of(call));
+}
+
+bool mux_epoll_is_ours(int epfd)
+{
+	struct fd_object *obj;
+	bool is_ours;
+
+	if (LIKELY(!fd_table_has(epfd)))
+		return false;
+	obj = fd_table_get(epfd);
+	is_ours = obj && is_set(obj) && atomic_load(&set_of(obj)->item_cnt);
+	fd_object_put(obj);
+	return is_ours;
+}
+
+static struct epoll_call *make(struct epoll_set *set, int epfd,
+			       struct epoll_event *events, int cnt)
+{
+	struct epoll_call *wait = fd_pool_get(&calls);
+
+	if (!wait)
+		return NULL;
+	wait->call = (struct mux_call){
+		.stack = atomic_load(&set->stack),
+		.look = epoll_look,
+		.watch = epoll_watch,
+		.unwatch = epoll_unwatch,
+		.abandoned = epoll_abandoned,
+		.fds = wait->fds,
+		.fd_cnt = 1,
+	};
+	list_init(&wait->in_sleepers);
+	wait->set = set;
+	wait->events = events;
+	wait->cnt = cnt;
+	wait->epfd = epfd;
+	wait->fds[0] = (struct pollfd){ .fd = epfd, .events = POLLIN };
+	return wait;
+}
+
+long mux_epoll_wait(int epfd, struct epoll_event *events, int cnt,
+		    const struct timespec *timeout,
+		    const struct signals_mark *mark)
+{
+	struct epoll_set *set = get_set(epfd);
+	struct epoll_call *wait;
+	long n;
+
+	if (!set)
+		return -EBADF;
+	if (cnt <= 0 || cnt > INT_MAX / (int)sizeof(*events) ||
+	    !user_is_plausible(events, (size_t)cnt * sizeof(*events))) {
+		fd_object_put(&set->obj);
+		return cnt <= 0 || cnt > INT_MAX / (int)sizeof(*events) ?
+			       -EINVAL :
+			       -EFAULT;
+	}
+	wait = make(set, epfd, events, cnt);
+	if (!wait) {
+		fd_object_put(&set->obj);
+		return -ENOMEM;
+	}
+	n = mux_wait(&wait->call, timeout, mark);
+	if (n != FD_ABANDONED)
+		epoll_abandoned(&wait->call);
+	return n;
+}
+
+void mux_start(const struct mux_params *params)
+{
+	mux_params = *params;
+	fd_ops_fill(&set_ops);
+}
+
+void mux_forked(void)
+{
+	fd_pool_forked(&sets);
+	fd_pool_forked(&items);
+	fd_pool_forked(&calls);
+	poll_forked();
+}

@@ -1,0 +1,8 @@
+iomux_sources = %D%/epoll.c %D%/epoll_set.h %D%/mux.h %D%/mux_wait.h \
+	%D%/mux_wait.c %D%/poll.c
+
+noinst_LTLIBRARIES += %D%/libiomux.la %D%/libiomux-debug.la
+%C%_libiomux_la_SOURCES = $(iomux_sources)
+%C%_libiomux_la_CFLAGS = $(release_cflags)
+%C%_libiomux_debug_la_SOURCES = $(iomux_sources)
+%C%_libiomux_debug_la_CFLAGS = $(debug_cflags)

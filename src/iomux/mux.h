@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * select, poll and epoll for sets in which there are sockets of ours. Such an fd
+ * is the kernel's socket as well, so the kernel is asked about all fds as ever,
+ * and what our own queues have is added: a set is ready if either says so.
+ *
+ * The calls return what libc's would, a negative errno, or FD_ABANDONED: from the
+ * beginning. They run inside the bracket.
+ */
+#ifndef IOMUX_MUX_H
+#define IOMUX_MUX_H
+
+#include "os/signals.h"
+#include "sock/fd_ops.h"
+
+struct mux_params {
+	/* microseconds of polling before a call sleeps; -1: it never does */
+	int poll_us;
+	/* The kernel is asked once in so many looks; 0: only before a sleep. */
+	unsigned os_ratio;
+	/* After a look that found something of ours, so many further ones of
+	 * that kind do without the kernel. */
+	unsigned skip_os;
+};
+
+/* Once, before the first call. */
+void mux_start(const struct mux_params *params);
+/* In the child of a fork. */
+void mux_forked(void);
+
+/* Whether something in the set is ours; outside the bracket, at any time. Then the
+ * call below it does the whole call, and it is the caller who sets the signal
+ * mask for its time; `mark` is from before that. `timeout` NULL: for ever. */
+bool mux_poll_is_ours(const struct pollfd *fds, nfds_t cnt);
+long mux_poll(struct pollfd *fds, nfds_t cnt, const struct timespec *timeout,
+	      const struct signals_mark *mark);
+
+bool mux_select_is_ours(int cnt, const fd_set *in, const fd_set *out,
+			const fd_set *except);
+long mux_select(int cnt, fd_set *in, fd_set *out, fd_set *except,
+		const struct timespec *timeout,
+		const struct signals_mark *mark);
+
+bool mux_epoll_is_ours(int epfd);
+long mux_epoll_wait(int epfd, struct epoll_event *events, int cnt,
+		    const struct timespec *timeout,
+		    const struct signals_mark *mark);
+
+/* epoll_ctl after the kernel has done it, with its success. Never fails: a socket
+ * that cannot be followed goes back to the kernel. */
+void mux_epoll_changed(int epfd, int op, int fd,
+		       const struct epoll_event *event);
+
+#endif

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* poll and select (mux.h). */
+#include "config.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "iomux/epoll_set.h"
+#include "iomux/mux_wait.h"
+#include "net/wait.h"
+#include "sock/fd_pool.h"
+#include "sock/fd_table.h"
+#include "sock/fd_wait.h"
+#include "sock/udp.h"
+#include "sock/user_msg.h"
+
+/* A socket of ours in the set. */
+struct source {
+	struct fd_object *obj; /* with a reference */
+	struct endpoint *end;
+	nfds_t at; /* in the program's array */
+	struct watch watch;
+	struct poll_call *owner;
+};
+
+/* Sets up to this size take no system call for their memory. */
+enum { SMALL_SET = 64 };
+
+/* A poll in progress. It outlives the calling frame when a handler jumps. */
+struct poll_call {
+	struct mux_call call;
+	/* the program's */
+	struct pollfd *user_fds;
+	nfds_t cnt;
+	unsigned skips_left;
+	nfds_t source_cnt;
+	size_t mapped; /* bytes, if it is not from the pool */
+	struct source *sources; /* cnt */
+	struct pollfd *fds; /* cnt + WAIT_FDS_MAX */
+};
+
+struct small_call {
+	struct poll_call poll;
+	struct source sources[SMALL_SET];
+	struct pollfd fds[SMALL_SET + WAIT_FDS_MAX];
+};
+
+static struct fd_pool pool = FD_POOL_INIT(struct small_call);
+
+void poll_forked(void)
+{
+	fd_pool_forked(&pool);
+}
+
+static struct poll_call *make_small(void)
+{
+	struct small_call *small = fd_pool_get(&pool);
+
+	if (!small)
+		return NULL;
+	small->poll.sources = small->sources;
+	small->poll.fds = small->fds;
+	small->poll.mapped = 0;
+	return &small->poll;
+}
+
+static struct poll_call *make_large(nfds_t cnt)
+{
+	size_t size = sizeof(struct poll_call) + cnt * sizeof(struct source) +
+		      (cnt + WAIT_FDS_MAX) * sizeof(struct pollfd);
+	struct poll_call *poll = mmap(NULL, size, PROT_READ | PROT_WRITE,
+				      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (poll == MAP_FAILED)
+		return NULL;
+	poll->sources = (struct source *)(poll + 1);
+	poll->fds = (struct pollfd *)(poll->sources + cnt);
+	poll->mapped = size;
+	return poll;
+}
+
+static void destroy(struct poll_call *poll)
+{
+	for (nfds_t i = 0; i < poll->source_cnt; i++)
+		fd_object_put(poll->sources[i].obj);
+	if (poll->mapped)
+		munmap(poll, poll->mapped);
+	else
+		fd_pool_put(&pool, CONTAINER_OF(poll, struct small_call, poll));
+}
+
+static struct poll_call *poll_of(struct mux_call *call)
+{
+	return CONTAINER_OF(call, struct poll_call, call);
+}
+
+/* -- what is ours ---------------------------------------------------------------- */
+
+bool mux_poll_is_ours(const struct pollfd *fds, nfds_t cnt)
+{
+	if (LIKELY(!atomic_load_explicit(&fd_table_root, memory_order_relaxed)) ||
+	    !user_is_plausible(fds, cnt * sizeof(*fds)))
+		return false;
+	for (nfds_t i = 0; i < cnt; i++)
+		if (fd_table_has(fds[i].fd))
+			return true;
+	return false;
+}
+
+static void add_source(struct poll_call *poll, nfds_t at)
+{
+	struct fd_object *obj = fd_table_get(poll->user_fds[at].fd);
+	struct endpoint *end = NULL;
+	struct stack *stack;
+
+	if (obj && udp_is_one(obj))
+		end = udp_endpoint(obj, &stack);
+	else if (obj)
+		epoll_set_is_nested(obj);
+	if (!end) {
+		fd_object_put(obj);
+		return;
+	}
+	poll->call.stack = stack;
+	poll->sources[poll->source_cnt++] =
+		(struct source){ .obj = obj, .end = end, .at = at };
+}
+
+/* Internal fds look closed. */
+static int seen_fd(int fd)
+{
+	struct fd_object *obj = fd_table_get(fd);
+	bool is_hidden = obj && obj->ops->is_internal;
+
+	fd_object_put(obj);
+	/* a number that no file can have */
+	return is_hidden ? FD_TABLE_LIMIT : fd;
+}
+
+static void copy_set(struct poll_call *poll)
+{
+	for (nfds_t i = 0; i < poll->cnt; i++) {
+		poll->fds[i] = poll->user_fds[i];
+		if (fd_table_has(poll->fds[i].fd)) {
+			poll->fds[i].fd = seen_fd(poll->fds[i].fd);
+			add_source(poll, i);
+		}
+	}
+}
+
+/* -- looking --------------------------------------------------------------------- */
+
+/* Linux says both names of a readiness. */
+static short as_poll_events(uint32_t ready)
+{
+	short events = (short)(ready & (READY_IN | READY_OUT | READY_ERR |
+					READY_HUP | READY_RDHUP));
+
+	if (ready & READY_IN)
+		events |= POLLRDNORM;
+	return events;
+}
+
+static bool has_ready_source(const struct poll_call *poll)
+{
+	for (nfds_t i = 0; i < poll->source_cnt; i++)
+		if (endpoint_ready(poll->sources[i].end) &
+		    (uint32_t)poll->fds[poll->sources[i].at].events)
+			return true;
+	return false;
+}
+
+static void merge_sources(struct poll_call *poll)
+{
+	for (nfds_t i = 0; i < poll->source_cnt; i++) {
+		struct pollfd *fd = &poll->fds[poll->sources[i].at];
+
+		fd->revents |= as_poll_events(
+				       endpoint_ready(poll->sources[i].end)) &
+			       (fd->events | POLLERR | POLLHUP);
+	}
+}
+
+static long count_ready(const struct poll_call *poll)
+{
+	long n = 0;
+
+	for (nfds_t i = 0; i < poll->cnt; i++)
+		n += poll->fds[i].revents != 0;
+	return n;
+}
+
+static long poll_look(struct mux_call *call, bool with_kernel)
+{
+	static const struct timespec none;
+	struct poll_call *poll = poll_of(call);
+
+	if (call->stack) {
+		stack_lock(call->stack);
+		stack_poll_locked(call->stack);
+		stack_unlock(call->stack);
+	}
+	/* The kernel's word is wanted for the other fds, and for the same ones:
+	 * whether they can be written to. */
+	if (!with_kernel && !has_ready_source(poll))
+		return 0;
+	if (real.ppoll(poll->fds, poll->cnt, &none, NULL) < 0)
+		return -errno;
+	merge_sources(poll);
+	return count_ready(poll);
+}
+
+/* -- sleeping -------------------------------------------------------------------- */
+
+static void source_fire(struct watch *watch)
+{
+	struct source *source = CONTAINER_OF(watch, struct source, watch);
+
+	if (source->owner->call.waiter)
+		waiter_wake_locked(source->owner->call.waiter);
+}
+
+static bool poll_watch(struct mux_call *call)
+{
+	struct poll_call *poll = poll_of(call);
+
+	for (nfds_t i = 0; i < poll->source_cnt; i++) {
+		struct source *source = &poll->sources[i];
+
+		source->owner = poll;
+		source->watch.fire = source_fire;
+		source->watch.closed = NULL;
+		if (poll->fds[source->at].events & POLLIN)
+			list_push_back(&source->end->watches,
+				       &source->watch.link);
+		else
+			list_init(&source->watch.link);
+	}
+	return has_ready_source(poll);
+}
+
+static void poll_unwatch(struct mux_call *call)
+{
+	struct poll_call *poll = poll_of(call);
+
+	for (nfds_t i = 0; i < poll->source_cnt; i++)
+		list_remove(&poll->sources[i].watch.link);
+}
+
+static void poll_abandoned(struct mux_call *call)
+{
+	destroy(poll_of(call));
+}
+
+/* -- calls ----------------------------------------------------------------------- */
+
+static struct poll_call *make(struct pollfd *fds, nfds_t cnt)
+{
+	struct poll_call *poll = cnt <= SMALL_SET ? make_small() :
+						    make_large(cnt);
+
+	if (!poll)
+		return NULL;
+	poll->call = (struct mux_call){
+		.look = poll_look,
+		.watch = poll_watch,
+		.unwatch = poll_unwatch,
+		.abandoned = poll_abandoned,
+		.fds = poll->fds,
+		.fd_cnt = (unsigned)cnt,
+	};
+	poll->user_fds = fds;
+	poll->cnt = cnt;
+	poll->source_cnt = 0;
+	copy_set(poll);
+	return poll;
+}
+
+static void nothing_to_pause(void *arg UNUSED)
+{
+}
+
+static void abandoned(void *arg)
+{
+	destroy(arg);
+}
+
+/* Without any source the kernel can do it all, and sleep as well. */
+static long leave_to_kernel(struct poll_call *poll,
+			    const struct timespec *timeout,
+			    const struct signals_mark *mark)
+{
+	static const struct fd_wait_hold hold = {
+		.handler_runs = nothing_to_pause,
+		.abandoned = abandoned,
+	};
+	int n = fd_wait_holding(NULL, poll->fds, poll->cnt, timeout, mark,
+				false, &hold, poll);
+
+	return n == -ECANCELED ? FD_ABANDONED : n;
+}
+
+long mux_poll(struct pollfd *fds, nfds_t cnt, const struct timespec *timeout,
+	      const struct signals_mark *mark)
+{
+	struct poll_call *poll = make(fds, cnt);
+	long n;
+
+	if (!poll)
+		return -ENOMEM;
+	if (poll->source_cnt)
+		n = mux_wait(&poll->call, timeout, mark);
+	else
+		n = leave_to_kernel(poll, timeout, mark);
+	if (n == FD_ABANDONED)
+		return n;
+	for (nfds_t i = 0; n >= 0 && i < cnt; i++)
+		fds[i].revents = poll->fds[i].revents;
+	destroy(poll);
+	return n;
+}
+
+/* -- select ---------------------------------------------------------------------- */
+
+/* What select means by its three sets, as Linux has it. */
+enum {
+	SELECT_IN = POLLIN | POLLRDNORM | POLLRDBAND | POLLHUP | POLLERR,
+	SELECT_OUT = POLLOUT | POLLWRNORM | POLLWRBAND | POLLERR,
+	SELECT_EXCEPT = POLLPRI,
+};
+
+static bool is_in(int fd, const fd_set *set)
+{
+	return set && FD_ISSET(fd, set);
+}
+
+bool mux_select_is_ours(int cnt, const fd_set *in, const fd_set *out,
+			const fd_set *except)
+{
+	if (LIKELY(!atomic_load_explicit(&fd_table_root, memory_order_relaxed)) ||
+	    cnt < 0 || cnt > FD_SETSIZE ||
+	    (in && !user_is_plausible(in, sizeof(*in))) ||
+	    (out && !user_is_plausible(out, sizeof(*out))) ||
+	    (except && !user_is_plausible(except, sizeof(*except))))
+		return false;
+	for (int fd = 0; fd < cnt; fd++)
+		if (fd_table_has(fd) && (is_in(fd, in) || is_in(fd, out) ||
+					 is_in(fd, except)))
+			return true;
+	return false;
+}
+
+static nfds_t to_pollfds(int cnt, const fd_set *in, const fd_set *out,
+			 const fd_set *except, struct pollfd *fds)
+{
+	nfds_t n = 0;
+
+	for (int fd = 0; fd < cnt; fd++) {
+		short events = (short)((is_in(fd, in) ? POLLIN : 0) |
+				       (is_in(fd, out) ? POLLOUT : 0) |
+				       (is_in(fd, except) ? POLLPRI : 0));
+
+		if (events)
+			fds[n++] = (struct pollfd){ .fd = fd, .events = events };
+	}
+	return n;
+}
+
+/* Marks the fd in a set that asked for it. */
+static int mark(const struct pollfd *fd, int asked, int means, fd_set *set)
+{
+	if (!set || !(fd->events & asked) || !(fd->revents & means))
+		return 0;
+	FD_SET(fd->fd, set);
+	return 1;
+}
+
+long mux_select(int cnt, fd_set *in, fd_set *out, fd_set *except,
+		const struct timespec *timeout,
+		const struct signals_mark *sig_mark)
+{
+	struct pollfd fds[FD_SETSIZE];
+	nfds_t n = to_pollfds(cnt, in, out, except, fds);
+	size_t bytes = ((size_t)cnt + 63) / 64 * 8;
+	long result = mux_poll(fds, n, timeout, sig_mark);
+
+	if (result < 0)
+		return result;
+	for (nfds_t i = 0; i < n; i++)
+		if (fds[i].revents & POLLNVAL)
+			return -EBADF;
+	if (in)
+		memset(in, 0, bytes);
+	if (out)
+		memset(out, 0, bytes);
+	if (except)
+		memset(except, 0, bytes);
+	result = 0;
+	for (nfds_t i = 0; i < n; i++)
+		result += mark(&fds[i], POLLIN, SELECT_IN, in) +
+			  mark(&fds[i], POLLOUT, SELECT_OUT, out) +
+			  mark(&fds[i], POLLPRI, SELECT_EXCEPT, except);
+	return result;
+}

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The demultiplexer (demux.h). */
+#include "config.h"
+
+#include "net/demux.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pkt/wire.h"
+
+enum { CONNECTED_BITS_MIN = 6 };
+
+static int alloc_connected(struct list **lists_out, unsigned bits)
+{
+	struct list *lists = malloc(sizeof(*lists) << bits);
+
+	if (!lists)
+		return -ENOMEM;
+	for (size_t i = 0; i < (size_t)1 << bits; i++)
+		list_init(&lists[i]);
+	*lists_out = lists;
+	return 0;
+}
+
+int demux_init(struct demux *demux, uint64_t seed)
+{
+	memset(demux, 0, sizeof(*demux));
+	demux->seed = seed;
+	demux->connected_bits = CONNECTED_BITS_MIN;
+	for (int i = 0; i < DEMUX_BUCKETS; i++)
+		list_init(&demux->ports[i].ends);
+	return alloc_connected(&demux->connected, demux->connected_bits);
+}
+
+void demux_destroy(struct demux *demux)
+{
+	free(demux->connected);
+	demux->connected = NULL;
+}
+
+static struct demux_bucket *port_bucket(struct demux *demux, __be16 port)
+{
+	return &demux->ports[be16toh(port) % DEMUX_BUCKETS];
+}
+
+static bool is_connected(const struct endpoint *end)
+{
+	return end->key.remote_port != 0;
+}
+
+static struct list *connected_bucket(struct demux *demux,
+				     const struct flow_key *key)
+{
+	uint64_t hash = flow_key_hash(key, demux->seed);
+
+	return &demux->connected[hash >> (64 - demux->connected_bits)];
+}
+
+/* Twice as many lists when there are as many endpoints as lists. */
+static int make_room(struct demux *demux)
+{
+	size_t old_cnt = (size_t)1 << demux->connected_bits;
+	struct list *old = demux->connected, *link;
+	int err;
+
+	if (demux->connected_cnt < old_cnt)
+		return 0;
+	err = alloc_connected(&demux->connected, demux->connected_bits + 1);
+	if (err)
+		return err;
+	demux->connected_bits++;
+	for (size_t i = 0; i < old_cnt; i++) {
+		while ((link = list_pop_front(&old[i]))) {
+			struct endpoint *end =
+				LIST_ENTRY(link, struct endpoint, by_key);
+
+			list_push_back(connected_bucket(demux, &end->key),
+				       link);
+		}
+	}
+	free(old);
+	return 0;
+}
+
+int demux_add(struct demux *demux, struct endpoint *end)
+{
+	struct demux_bucket *bucket = port_bucket(demux, end->key.local_port);
+	int err;
+
+	if (is_connected(end)) {
+		err = make_room(demux);
+		if (err)
+			return err;
+		list_push_back(connected_bucket(demux, &end->key),
+			       &end->by_key);
+		demux->connected_cnt++;
+		bucket->connected_cnt++;
+	} else if (ip_addr_is_any(&end->key.local)) {
+		list_push_back(&bucket->ends, &end->by_key);
+	} else {
+		/* what names an address is found before what names none */
+		list_push_front(&bucket->ends, &end->by_key);
+	}
+	end->is_reachable = true;
+	demux->last = NULL;
+	return 0;
+}
+
+void demux_remove(struct demux *demux, struct endpoint *end)
+{
+	if (!end->is_reachable)
+		return;
+	list_remove(&end->by_key);
+	if (is_connected(end)) {
+		demux->connected_cnt--;
+		port_bucket(demux, end->key.local_port)->connected_cnt--;
+	}
+	end->is_reachable = false;
+	demux->last = NULL;
+}
+
+static bool is_for_interface(const struct endpoint *end, uint32_t ifindex)
+{
+	return !end->ifindex || end->ifindex == ifindex;
+}
+
+static bool is_for_local(const struct endpoint *end, const struct flow_key *key)
+{
+	return end->key.local_port == key->local_port &&
+	       (ip_addr_is_any(&end->key.local) ||
+		ip_addr_eq(&end->key.local, &key->local));
+}
+
+/* The one of several sockets with the same key that gets this flow. */
+static struct endpoint *choose_shared(struct demux *demux,
+				      struct endpoint *first,
+				      struct list *head,
+				      const struct flow_key *key,
+				      uint32_t ifindex)
+{
+	struct endpoint *end = first, *chosen = first;
+	uint64_t hash = flow_key_hash(key, ~demux->seed);
+	unsigned cnt = 0;
+
+	/* Each of n is the last one chosen with a chance of 1/n. */
+	for (struct list *link = &first->by_key; link != head;
+	     link = link->next) {
+		end = LIST_ENTRY(link, struct endpoint, by_key);
+		if (!flow_key_eq(&end->key, &first->key) ||
+		    !is_for_interface(end, ifindex) || !end->is_shared)
+			continue;
+		cnt++;
+		hash = hash_u64(hash, cnt);
+		if (((hash >> 32) * cnt) >> 32 == 0)
+			chosen = end;
+	}
+	return chosen;
+}
+
+static struct endpoint *find_unconnected(struct demux *demux,
+					 struct demux_bucket *bucket,
+					 const struct flow_key *key,
+					 uint32_t ifindex)
+{
+	struct endpoint *end, *best = NULL;
+
+	LIST_FOR_EACH(end, &bucket->ends, by_key) {
+		if (!is_for_local(end, key) || !is_for_interface(end, ifindex))
+			continue;
+		/* Bound to an address, then to an interface, counts more. */
+		if (!best)
+			best = end;
+		else if (ip_addr_is_any(&end->key.local) ==
+				 ip_addr_is_any(&best->key.local) &&
+			 end->ifindex && !best->ifindex)
+			best = end;
+	}
+	if (best && best->is_shared)
+		best = choose_shared(demux, best, &bucket->ends, key, ifindex);
+	return best;
+}
+
+static struct endpoint *find_connected(struct demux *demux,
+				       const struct flow_key *key,
+				       uint32_t ifindex)
+{
+	struct list *bucket = connected_bucket(demux, key);
+	struct endpoint *end;
+
+	LIST_FOR_EACH(end, bucket, by_key) {
+		if (flow_key_eq(&end->key, key) &&
+		    is_for_interface(end, ifindex))
+			return end->is_shared ?
+				       choose_shared(demux, end, bucket, key,
+						     ifindex) :
+				       end;
+	}
+	return NULL;
+}
+
+struct endpoint *demux_find(struct demux *demux, const struct flow_key *key,
+			    uint32_t ifindex)
+{
+	struct demux_bucket *bucket = port_bucket(demux, key->local_port);
+	struct endpoint *end = NULL;
+
+	if (bucket->connected_cnt)
+		end = find_connected(demux, key, ifindex);
+	return end ? end : find_unconnected(demux, bucket, key, ifindex);
+}
+
+/* -- frames --------------------------------------------------------------- */
+
+struct udp_frame {
+	struct wire_eth eth;
+	struct wire_ipv4 ip;
+	struct wire_udp udp;
+} WIRE_PACKED;
+
+static void drop(struct demux *demux, struct pkt *pkt, enum demux_drop why)
+{
+	demux->drops[why]++;
+	pkt_put(pkt);
+}
+
+/* What is wrong with the headers, or DEMUX_DROP_CNT. */
+static inline enum demux_drop check_headers(const struct udp_frame *frame,
+					    uint32_t len)
+{
+	uint32_t total_len, udp_len;
+
+	if (UNLIKELY(len < sizeof(*frame) ||
+		     frame->eth.type != htobe16(WIRE_ETH_IPV4)))
+		return DEMUX_NOT_IP;
+	if (UNLIKELY(frame->ip.version_ihl != 0x45))
+		return frame->ip.version_ihl >> 4 == 4 ? DEMUX_FRAGMENT :
+							 DEMUX_IP_HEADER;
+	if (UNLIKELY(frame->ip.frag & htobe16(WIRE_IPV4_MF | WIRE_IPV4_OFFSET)))
+		return DEMUX_FRAGMENT;
+	if (UNLIKELY(frame->ip.proto != WIRE_PROTO_UDP))
+		return DEMUX_PROTO;
+	total_len = be16toh(frame->ip.total_len);
+	udp_len = be16toh(frame->udp.len);
+	if (UNLIKELY(total_len + sizeof(frame->eth) > len ||
+		     csum_fold(csum_partial(&frame->ip, sizeof(frame->ip), 0))))
+		return DEMUX_IP_HEADER;
+	if (UNLIKELY(udp_len < sizeof(frame->udp) ||
+		     udp_len > total_len - sizeof(frame->ip) ||
+		     !frame->udp.dst_port))
+		return DEMUX_UDP_HEADER;
+	return DEMUX_DROP_CNT;
+}
+
+/* The sum over all parts of what follows the IP header. */
+static uint32_t sum_parts(const struct pkt *pkt, uint32_t offset, uint32_t len)
+{
+	uint32_t sum = 0, done = 0;
+
+	for (; pkt && done < len; pkt = pkt->next_part) {
+		uint32_t part = MIN(pkt->len - offset, len - done);
+
+		sum = csum_block_add(sum, csum_partial(pkt->data + offset, part,
+						       0), done);
+		done += part;
+		offset = 0;
+	}
+	return sum;
+}
+
+static uint32_t pseudo_sum(const struct udp_frame *frame)
+{
+	uint32_t sum = csum_partial(&frame->ip.src, 8, 0);
+
+	sum = csum_add(sum, htobe16(WIRE_PROTO_UDP));
+	return csum_add(sum, frame->udp.len);
+}
+
+/* A checksum of 0 is none. One that is the pseudo header's sum alone was left to
+ * a card that the frame never met. */
+static bool is_csum_good(const struct udp_frame *frame, const struct pkt *pkt,
+			 const struct demux_from *from)
+{
+	uint32_t pseudo;
+	uint16_t folded;
+
+	if (pkt->csum_verdict != PKT_CSUM_UNKNOWN)
+		return pkt->csum_verdict == PKT_CSUM_GOOD;
+	if (!frame->udp.check)
+		return true;
+	pseudo = pseudo_sum(frame);
+	folded = (uint16_t)~csum_fold(pseudo);
+	if (from->rx_partial_csum && frame->udp.check == folded)
+		return true;
+	return csum_fold(csum_add(
+		       pseudo, sum_parts(pkt,
+					 sizeof(frame->eth) + sizeof(frame->ip),
+					 be16toh(frame->udp.len)))) == 0;
+}
+
+/* Nobody sends from these, and from the outside nobody sends from our own. */
+static bool is_source_impossible(const struct wire_ipv4 *ip,
+				 const struct demux_from *from)
+{
+	uint32_t addr = be32toh(ip->src);
+
+	return addr == 0 || addr >> 28 >= 0xe ||
+	       (!from->is_local && (addr >> 24 == 127 || ip->src == ip->dst));
+}
+
+/* Of all parts; 0 for a chain whose first part is shorter than the headers. */
+static uint32_t frame_len(const struct pkt *pkt)
+{
+	if (LIKELY(!pkt->next_part))
+		return pkt->len;
+	return pkt->len < sizeof(struct udp_frame) ? 0 : pkt_total_len(pkt);
+}
+
+/* Cuts a chain to its first `len` bytes. */
+static void trim_chain(struct pkt *pkt, uint32_t len)
+{
+	while (pkt->len < len && pkt->next_part) {
+		len -= pkt->len;
+		pkt = pkt->next_part;
+	}
+	pkt_trim(pkt, MIN(len, pkt->len));
+	pkt_put(pkt->next_part);
+	pkt->next_part = NULL;
+}
+
+static struct endpoint *find_for_frame(struct demux *demux,
+				       const struct udp_frame *frame,
+				       const struct demux_from *from)
+{
+	struct flow_key key = {
+		.local = ip_addr_from_v4(frame->ip.dst),
+		.remote = ip_addr_from_v4(frame->ip.src),
+		.local_port = frame->udp.dst_port,
+		.remote_port = frame->udp.src_port,
+	};
+	struct endpoint *last = demux->last;
+
+	if (last && flow_key_eq(&last->key, &key) &&
+	    is_for_interface(last, from->ifindex))
+		return last;
+	last = demux_find(demux, &key, from->ifindex);
+	if (last && is_connected(last) && !last->is_shared)
+		demux->last = last;
+	return last;
+}
+
+void demux_input(struct demux *demux, struct pkt *pkt,
+		 const struct demux_from *from)
+{
+	const struct udp_frame *frame = (const void *)pkt->data;
+	enum demux_drop why = check_headers(frame, frame_len(pkt));
+	struct endpoint *end;
+	struct rx_info *info;
+
+	if (UNLIKELY(why != DEMUX_DROP_CNT)) {
+		drop(demux, pkt, why);
+		return;
+	}
+	if (UNLIKELY(is_source_impossible(&frame->ip, from))) {
+		drop(demux, pkt, DEMUX_SPOOFED);
+		return;
+	}
+	if (UNLIKELY(!is_csum_good(frame, pkt, from))) {
+		drop(demux, pkt, DEMUX_CSUM);
+		return;
+	}
+	end = find_for_frame(demux, frame, from);
+	if (UNLIKELY(!end)) {
+		drop(demux, pkt, DEMUX_NO_ENDPOINT);
+		return;
+	}
+	info = PKT_CB(pkt, struct rx_info);
+	info->ip_at = (uint16_t)(pkt_headroom(pkt) + sizeof(frame->eth));
+	info->udp_at = (uint16_t)(info->ip_at + sizeof(frame->ip));
+	info->ifindex = from->ifindex;
+	info->len = be16toh(frame->udp.len) - (uint32_t)sizeof(frame->udp);
+	pkt_pull(pkt, sizeof(*frame));
+	if (pkt->next_part)
+		trim_chain(pkt, info->len);
+	else
+		pkt_trim(pkt, info->len);
+	end->input(end, pkt);
+}
+
+const char *demux_drop_name(enum demux_drop drop)
+{
+	static const char *const names[DEMUX_DROP_CNT] = {
+		"NOT_IP", "IP_HEADER", "FRAGMENT", "PROTO", "UDP_HEADER",
+		"CSUM", "SPOOFED", "NO_ENDPOINT",
+	};
+
+	return names[drop];
+}

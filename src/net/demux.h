@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * From a received frame to the endpoint that it is for. All under the lock of
+ * the stack that owns it.
+ */
+#ifndef NET_DEMUX_H
+#define NET_DEMUX_H
+
+#include "net/endpoint.h"
+
+/* Why a frame was not delivered. */
+enum demux_drop {
+	DEMUX_NOT_IP,      /* neither IPv4 nor anything else we take */
+	DEMUX_IP_HEADER,   /* length, version or checksum of the IP header */
+	DEMUX_FRAGMENT,    /* or options: should have gone to the kernel */
+	DEMUX_PROTO,       /* not UDP */
+	DEMUX_UDP_HEADER,  /* a length that lies */
+	DEMUX_CSUM,        /* transport checksum */
+	DEMUX_SPOOFED,     /* a source that cannot be: ours, or no unicast */
+	DEMUX_NO_ENDPOINT, /* nobody has the port (any more) */
+	DEMUX_DROP_CNT
+};
+
+enum { DEMUX_BUCKETS = 1024 };
+
+/* Endpoints by local port, in the order of Linux's preference where it matters,
+ * and the connected ones of a crowded port by all four parts of the key. */
+struct demux_bucket {
+	struct list ends; /* those that are not connected */
+	unsigned connected_cnt;
+};
+
+struct demux {
+	uint64_t seed;
+	struct demux_bucket ports[DEMUX_BUCKETS];
+	/* connected endpoints by key; grows with their number */
+	struct list *connected;
+	unsigned connected_bits;
+	unsigned connected_cnt;
+	/* of the last packet, which is usually the next one's too; NULL: none */
+	struct endpoint *last;
+	uint64_t drops[DEMUX_DROP_CNT];
+};
+
+/* What the demultiplexer has to know of where a frame came from. */
+struct demux_from {
+	uint32_t ifindex;
+	bool rx_partial_csum;
+	/* a device within this machine, on which loopback addresses are right */
+	bool is_local;
+};
+
+int demux_init(struct demux *demux, uint64_t seed) MUST_CHECK;
+/* No endpoint is left. */
+void demux_destroy(struct demux *demux);
+
+/* Makes the endpoint reachable by its key. -ENOMEM. */
+int demux_add(struct demux *demux, struct endpoint *end) MUST_CHECK;
+/* Harmless when it is not reachable. */
+void demux_remove(struct demux *demux, struct endpoint *end);
+
+/* Delivers the packet, or drops and counts it; takes it either way. */
+void demux_input(struct demux *demux, struct pkt *pkt,
+		 const struct demux_from *from);
+
+/* The endpoint that a UDP packet with these ends would reach, or NULL. `key` is
+ * seen from the receiver. */
+struct endpoint *demux_find(struct demux *demux, const struct flow_key *key,
+			    uint32_t ifindex);
+
+/* "NO_ENDPOINT" and so on. */
+const char *demux_drop_name(enum demux_drop drop);
+
+#endif

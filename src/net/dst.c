@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Looking destinations up (dst.h). */
+#include "config.h"
+
+#include "net/dst.h"
+
+#include <errno.h>
+#include <linux/rtnetlink.h>
+#include <string.h>
+
+#include "net/netif.h"
+
+enum { TTL_DEFAULT = 64 };
+
+static void build_header(struct dst *dst, const struct dev *dev,
+			 const uint8_t *mac, const struct net_path *path)
+{
+	const struct dst_query *query = &dst->query;
+	struct dst_header *header = &dst->header;
+	uint8_t ttl = query->ttl ? query->ttl :
+		      path->hop_limit ? path->hop_limit : TTL_DEFAULT;
+
+	memset(header, 0, sizeof(*header));
+	memcpy(header->eth.dst, mac, sizeof(header->eth.dst));
+	memcpy(header->eth.src, dev->mac, sizeof(header->eth.src));
+	header->eth.type = htobe16(WIRE_ETH_IPV4);
+	header->ip.version_ihl = 0x45;
+	header->ip.tos = query->tos;
+	header->ip.frag = query->is_df && !path->is_mtu_locked ?
+				  htobe16(WIRE_IPV4_DF) :
+				  0;
+	header->ip.ttl = ttl;
+	header->ip.proto = WIRE_PROTO_UDP;
+	header->ip.src = ip_addr_v4(&path->src);
+	header->ip.dst = ip_addr_v4(&query->remote);
+	header->udp.src_port = query->local_port;
+	header->udp.dst_port = query->remote_port;
+	dst->ip_sum = csum_partial(&header->ip, sizeof(header->ip), 0);
+	dst->udp_sum = csum_partial(&header->ip.src, 8,
+				    htobe16(WIRE_PROTO_UDP));
+	dst->udp_sum = csum_partial(&header->udp, 4, dst->udp_sum);
+	dst->payload_max = MIN(path->mtu, dev->mtu) -
+			   (uint32_t)(sizeof(header->ip) + sizeof(header->udp));
+}
+
+static enum reason reason_of_error(int err)
+{
+	return err == -EOPNOTSUPP ? REASON_ROUTE : REASON_NO_ROUTE;
+}
+
+/* Addresses that never leave by a ring of ours. */
+static enum reason reason_by_address(const struct ip_addr *addr)
+{
+	if (!ip_addr_is_v4(addr))
+		return REASON_IPV6_PEER;
+	if (ip_addr_is_multicast(addr))
+		return REASON_MULTICAST;
+	if (ip_addr_v4(addr) == (__be32)~0u)
+		return REASON_BROADCAST;
+	return REASON_NONE;
+}
+
+/* The ring of a path on this host, if one of our sockets is at its end. */
+static enum reason resolve_local(struct dst *dst, struct net *net,
+				 struct net_path *path) REQUIRES(net->control)
+{
+	static const uint8_t nobody[6];
+	struct flow_key key = {
+		.local = dst->query.remote,
+		.remote = path->src,
+		.local_port = dst->query.remote_port,
+		.remote_port = dst->query.local_port,
+	};
+	struct ring *ring = net_local_ring_locked(net, &key);
+
+	if (!ring)
+		return REASON_LOCAL;
+	path->mtu = ring->dev->mtu;
+	build_header(dst, ring->dev, nobody, path);
+	dst->ring = ring;
+	return REASON_NONE;
+}
+
+/* The neighbour's address, or NULL: the kernel is to find it out, which a
+ * datagram sent through it makes it do. */
+static const uint8_t *neighbour_mac(struct net *net, const struct net_path *path)
+	REQUIRES(net->control)
+{
+	const struct neigh *neigh = neigh_tab_find(
+		&net->view.neighs, path->ifindex, &path->next_hop);
+
+	switch (neigh_advice(neigh)) {
+	case NEIGH_CONFIRM:
+		/* Without the right to ask, an old address is what we have. */
+		(void)!netlink_conn_resolve(net->conn, path->ifindex,
+					    &path->next_hop);
+		return neigh->info.hw_addr;
+	case NEIGH_USABLE:
+		return neigh->info.hw_len == 6 ? neigh->info.hw_addr : NULL;
+	default:
+		return NULL;
+	}
+}
+
+static enum reason resolve_remote(struct dst *dst, struct net *net,
+				  const struct net_path *path)
+	REQUIRES(net->control)
+{
+	struct netif *netif = netif_get(net, path->ifindex);
+	const uint8_t *mac;
+
+	if (!netif_is_driven(netif))
+		return netif ? netif->reason : REASON_MEMORY;
+	mac = neighbour_mac(net, path);
+	if (!mac)
+		return REASON_NO_NEIGHBOUR;
+	build_header(dst, netif->dev, mac, path);
+	dst->ring = netif->ring;
+	return REASON_NONE;
+}
+
+static enum reason resolve(struct dst *dst, struct net *net)
+	REQUIRES(net->control)
+{
+	const struct dst_query *query = &dst->query;
+	enum reason reason = reason_by_address(&query->remote);
+	struct net_path path;
+	struct net_flow flow = {
+		.dst = query->remote,
+		.src = query->local,
+		.oif = query->ifindex,
+		.mark = query->mark,
+		.uid = query->uid,
+		.sport = be16toh(query->local_port),
+		.dport = be16toh(query->remote_port),
+		.proto = WIRE_PROTO_UDP,
+		.tos = query->tos,
+		.is_on_link_only = query->is_on_link_only,
+	};
+	int err;
+
+	if (reason != REASON_NONE)
+		return reason;
+	if (net->broken)
+		return REASON_NETLINK;
+	err = net_view_route(&net->view, &flow, &path);
+	if (err)
+		return reason_of_error(err);
+	switch (path.type) {
+	case RTN_LOCAL:
+		return resolve_local(dst, net, &path);
+	case RTN_UNICAST:
+		return resolve_remote(dst, net, &path);
+	case RTN_BROADCAST:
+		return REASON_BROADCAST;
+	default:
+		return REASON_ROUTE;
+	}
+}
+
+void dst_resolve(struct dst *dst, struct net *net)
+{
+	mutex_acquire(&net->control);
+	/* before the questions: what changes meanwhile makes us ask again */
+	dst->route_gen = net_view_route_gen(&net->view);
+	dst->neigh_gen = net_view_neigh_gen(&net->view);
+	dst->ring = NULL;
+	dst->reason = resolve(dst, net);
+	mutex_release(&net->control);
+}

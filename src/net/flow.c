@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The flow registry (flow.h). */
+#include "config.h"
+
+#include "net/flow.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static bool is_same(const struct flow_rule *a, const struct flow_rule *b)
+{
+	return a->proto == b->proto && a->dst_port == b->dst_port &&
+	       a->src_port == b->src_port && ip_addr_eq(&a->dst, &b->dst) &&
+	       ip_addr_eq(&a->src, &b->src);
+}
+
+static struct list *bucket_of(struct net *net, const struct flow_rule *rule)
+{
+	return &net->flows[be16toh(rule->dst_port) % NET_FLOW_BUCKETS];
+}
+
+struct flow *flow_find(struct net *net, const struct netif *netif,
+		       const struct flow_rule *rule)
+{
+	struct flow *flow;
+
+	LIST_FOR_EACH(flow, bucket_of(net, rule), link)
+		if (flow->netif == netif && is_same(&flow->rule, rule))
+			return flow;
+	return NULL;
+}
+
+static int make(struct net *net, struct netif *netif,
+		const struct flow_rule *rule, struct flow **flow_out)
+{
+	struct flow *flow = calloc(1, sizeof(*flow));
+	int err;
+
+	if (!flow)
+		return -ENOMEM;
+	flow->netif = netif;
+	flow->rule = *rule;
+	err = netif->dev->ops->flow_add(netif->dev, rule, netif->ring, 0);
+	if (err) {
+		free(flow);
+		return err;
+	}
+	list_push_back(bucket_of(net, rule), &flow->link);
+	*flow_out = flow;
+	return 0;
+}
+
+int flow_hold(struct net *net, struct attachment *att, struct netif *netif,
+	      const struct flow_rule *rule)
+{
+	struct flow *flow = flow_find(net, netif, rule);
+	struct held_flow *held;
+	int err;
+
+	LIST_FOR_EACH(held, &att->flows, link) {
+		if (flow && held->flow == flow) {
+			held->is_wanted = true;
+			return 0;
+		}
+	}
+	held = calloc(1, sizeof(*held));
+	if (!held)
+		return -ENOMEM;
+	if (!flow) {
+		err = make(net, netif, rule, &flow);
+		if (err) {
+			free(held);
+			return err;
+		}
+	}
+	flow->ref_cnt++;
+	held->flow = flow;
+	held->is_wanted = true;
+	list_push_back(&att->flows, &held->link);
+	return 0;
+}
+
+void flow_release(struct net *net UNUSED, struct held_flow *held)
+{
+	struct flow *flow = held->flow;
+	struct dev *dev = flow->netif->dev;
+
+	list_remove(&held->link);
+	free(held);
+	if (--flow->ref_cnt)
+		return;
+	if (dev)
+		dev->ops->flow_remove(dev, &flow->rule);
+	list_remove(&flow->link);
+	free(flow);
+}

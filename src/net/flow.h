@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The registry of flow rules: which frames of which interface this process has
+ * claimed, and for how many sockets. A rule is the device's once, however many
+ * sockets share it. All under the control mutex.
+ */
+#ifndef NET_FLOW_H
+#define NET_FLOW_H
+
+#include "net/netif.h"
+
+struct flow {
+	struct list link; /* of the network's */
+	struct netif *netif;
+	struct flow_rule rule;
+	unsigned ref_cnt;
+};
+
+/* A socket's hold on a flow. */
+struct held_flow {
+	struct list link;
+	struct flow *flow;
+	/* still wanted; for who brings the held ones into line */
+	bool is_wanted;
+};
+
+/* Makes the attachment hold the flow, once. -ENOMEM, or what the device says. */
+int flow_hold(struct net *net, struct attachment *att, struct netif *netif,
+	      const struct flow_rule *rule) MUST_CHECK REQUIRES(net->control);
+void flow_release(struct net *net, struct held_flow *held)
+	REQUIRES(net->control);
+
+/* The flow with exactly this rule on the interface, or NULL. */
+struct flow *flow_find(struct net *net, const struct netif *netif,
+		       const struct flow_rule *rule) REQUIRES(net->control);
+
+#endif

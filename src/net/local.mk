@@ -1,0 +1,10 @@
+net_sources = $(dev_headers) %D%/demux.h %D%/demux.c %D%/dst.h %D%/dst.c \
+	%D%/endpoint.h %D%/flow.h %D%/flow.c %D%/net.h %D%/net.c \
+	%D%/netif.h %D%/netif.c %D%/stack.h %D%/stack.c %D%/stack_lock.h \
+	%D%/stack_lock.c %D%/wait.h %D%/wait.c
+
+noinst_LTLIBRARIES += %D%/libnet.la %D%/libnet-debug.la
+%C%_libnet_la_SOURCES = $(net_sources)
+%C%_libnet_la_CFLAGS = $(release_cflags)
+%C%_libnet_debug_la_SOURCES = $(net_sources)
+%C%_libnet_debug_la_CFLAGS = $(debug_cflags)

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The network of the process (net.h): news from the kernel, and attachments. */
+#include "config.h"
+
+#include "net/net.h"
+
+#include <errno.h>
+#include <linux/rtnetlink.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "net/flow.h"
+#include "net/netif.h"
+#include "pkt/wire.h"
+
+/* How long the first socket waits for the kernel's tables. What has been read by
+ * then counts, and the rest follows. */
+enum { SYNC_TIMEOUT_MS = 500 };
+
+/* The netlink connection's fds, moved out of the program's way. */
+static void adopt_conn(struct net *net)
+{
+	int fds[2];
+
+	netlink_conn_fds(net->conn, fds);
+	for (int i = 0; i < 2; i++) {
+		atomic_store(&net->conn_fds[i], fds[i]);
+		if (net->params.adopt_fd &&
+		    net->params.adopt_fd(fds[i], &net->conn_fds[i]) == 0)
+			fds[i] = atomic_load(&net->conn_fds[i]);
+	}
+	netlink_conn_moved(net->conn, fds);
+}
+
+int net_create(const struct net_params *params, struct net **net_out)
+{
+	struct net *net = calloc(1, sizeof(*net));
+	int err;
+
+	if (!net)
+		return -ENOMEM;
+	net->params = *params;
+	mutex_init(&net->control, LOCK_RANK_CONTROL);
+	list_init(&net->netifs);
+	list_init(&net->attachments);
+	for (int i = 0; i < NET_FLOW_BUCKETS; i++)
+		list_init(&net->flows[i]);
+	net_view_init(&net->view, params->stack.seed);
+	err = stack_create(&params->stack, &net->stack);
+	if (err)
+		goto err_free;
+	err = netlink_conn_open(&net->view, &(struct netlink_conn_params){ 0 },
+				&net->conn);
+	if (err)
+		goto err_stack;
+	adopt_conn(net);
+	err = netlink_conn_wait_synced(net->conn, SYNC_TIMEOUT_MS);
+	if (err && err != -ETIMEDOUT)
+		goto err_conn;
+	net->seen_route_gen = net_view_route_gen(&net->view);
+	*net_out = net;
+	return 0;
+err_conn:
+	netlink_conn_close(net->conn);
+err_stack:
+	stack_destroy(net->stack);
+err_free:
+	net_view_destroy(&net->view);
+	free(net);
+	return err;
+}
+
+NO_LOCK_ANALYSIS void net_destroy(struct net *net)
+{
+	if (!net)
+		return;
+	INVARIANT(list_is_empty(&net->attachments), "sockets are attached");
+	netif_destroy_all(net);
+	netlink_conn_close(net->conn);
+	net_view_destroy(&net->view);
+	stack_destroy(net->stack);
+	free(net);
+}
+
+int net_event_fd(const struct net *net)
+{
+	return atomic_load(&net->conn_fds[0]);
+}
+
+/* -- where frames for a socket arrive ------------------------------------- */
+
+/* Bringing an attachment's flows into line with what it wants. */
+struct alignment {
+	struct net *net;
+	struct attachment *att;
+	struct netif *netif;
+	unsigned held_cnt;
+	/* the first thing that was in the way */
+	enum reason reason;
+	int err;
+};
+
+static void note_reason(struct alignment *a, enum reason reason)
+{
+	if (a->reason == REASON_NONE)
+		a->reason = reason;
+}
+
+static void want_flow(struct alignment *a, struct netif *netif,
+		      const struct ip_addr *local)
+{
+	const struct attach_where *where = &a->att->where;
+	struct flow_rule rule = {
+		.dst = *local,
+		.dst_port = where->local_port,
+		.src = where->remote,
+		.src_port = where->remote_port,
+		.proto = WIRE_PROTO_UDP,
+	};
+	int err;
+
+	if (!netif_is_driven(netif)) {
+		note_reason(a, netif ? netif->reason : REASON_NO_ROUTE);
+		return;
+	}
+	err = flow_hold(a->net, a->att, netif, &rule);
+	if (!err)
+		a->held_cnt++;
+	else
+		note_reason(a, err == -ENOMEM || err == -ENOSPC ?
+				       REASON_MEMORY :
+				       REASON_INTERFACE_ERROR);
+}
+
+static bool want_address(void *ctx, const struct addr_info *info)
+{
+	struct alignment *a = ctx;
+
+	if (ip_addr_is_v4(&info->local))
+		want_flow(a, a->netif, &info->local);
+	return true;
+}
+
+/* All addresses of an interface. */
+NO_LOCK_ANALYSIS static void want_interface(struct alignment *a,
+					    const struct link *link)
+{
+	a->netif = netif_get(a->net, link->info.ifindex);
+	if (netif_is_driven(a->netif))
+		addr_tab_visit(&a->net->view.addrs, link->info.ifindex,
+			       want_address, a);
+	else if (!link_is_loopback(link))
+		note_reason(a, a->netif ? a->netif->reason : REASON_MEMORY);
+}
+
+NO_LOCK_ANALYSIS static void want_wildcard(struct alignment *a)
+{
+	const struct link *link;
+	struct netif *local = netif_get_local(a->net);
+
+	LIST_FOR_EACH(link, &a->net->view.links.links, in_tab) {
+		if (a->att->where.ifindex &&
+		    a->att->where.ifindex != link->info.ifindex)
+			continue;
+		want_interface(a, link);
+		if (!local)
+			continue;
+		a->netif = local;
+		addr_tab_visit(&a->net->view.addrs, link->info.ifindex,
+			       want_address, a);
+	}
+	note_reason(a, REASON_LOCAL);
+}
+
+/* The interface by which the peer of a connected socket is reached, or the one
+ * that has the socket's address. */
+static int interface_of(const struct net *net, const struct attach_where *where)
+{
+	const struct addr *addr;
+	struct net_path path;
+	struct net_flow flow = {
+		.dst = where->remote,
+		.src = where->local,
+		.oif = where->ifindex,
+		.sport = be16toh(where->local_port),
+		.dport = be16toh(where->remote_port),
+		.proto = WIRE_PROTO_UDP,
+	};
+
+	if (where->remote_port)
+		return net_view_route(&net->view, &flow, &path) == 0 ?
+			       path.ifindex :
+			       0;
+	addr = addr_tab_find(&net->view.addrs, &where->local);
+	return addr ? addr->info.ifindex : 0;
+}
+
+NO_LOCK_ANALYSIS static void want_one_address(struct alignment *a)
+{
+	const struct attach_where *where = &a->att->where;
+	struct netif *local = netif_get_local(a->net);
+	int ifindex = interface_of(a->net, where);
+
+	if (local && net_view_is_ours(&a->net->view, &where->local) &&
+	    (!where->remote_port ||
+	     net_view_is_ours(&a->net->view, &where->remote)))
+		want_flow(a, local, &where->local);
+	if (where->ifindex && ifindex && where->ifindex != ifindex)
+		ifindex = 0;
+	if (ifindex)
+		want_flow(a, netif_get(a->net, ifindex), &where->local);
+	else if (!a->held_cnt)
+		note_reason(a, net_view_is_ours(&a->net->view, &where->local) ?
+				       REASON_LOCAL :
+				       REASON_NO_ROUTE);
+}
+
+/* Holds what is wanted, and gives up what is no longer. */
+NO_LOCK_ANALYSIS static void align(struct alignment *a)
+{
+	struct held_flow *held, *following;
+
+	LIST_FOR_EACH(held, &a->att->flows, link)
+		held->is_wanted = false;
+	if (ip_addr_is_any(&a->att->where.local))
+		want_wildcard(a);
+	else
+		want_one_address(a);
+	LIST_FOR_EACH_SAFE(held, following, &a->att->flows, link)
+		if (!held->is_wanted)
+			flow_release(a->net, held);
+}
+
+/* -- attaching ------------------------------------------------------------- */
+
+static int make_reachable(struct net *net, struct endpoint *end,
+			  const struct attach_where *where)
+{
+	int err;
+
+	end->key = (struct flow_key){
+		.local = where->local,
+		.remote = where->remote,
+		.local_port = where->local_port,
+		.remote_port = where->remote_port,
+	};
+	end->ifindex = (uint32_t)where->ifindex;
+	end->is_shared = where->is_shared;
+	stack_lock(net->stack);
+	err = demux_add(&net->stack->demux, end);
+	stack_unlock(net->stack);
+	return err;
+}
+
+static void make_unreachable(struct net *net, struct endpoint *end)
+{
+	stack_lock(net->stack);
+	demux_remove(&net->stack->demux, end);
+	stack_unlock(net->stack);
+}
+
+/* Answers to senders on the local device depend on who is attached. */
+static void tell_local_senders(struct net *net)
+{
+	if (net->params.local_dev) {
+		net_view_routes_changed(&net->view);
+		net->seen_route_gen = net_view_route_gen(&net->view);
+	}
+}
+
+static enum reason attach_locked(struct net *net, struct attachment *att,
+				 struct endpoint *end,
+				 const struct attach_where *where)
+	REQUIRES(net->control)
+{
+	struct alignment a = { .net = net, .att = att };
+
+	if (net->broken)
+		return REASON_NETLINK;
+	att->where = *where;
+	/* one spelling of nobody, since rules are compared */
+	if (!where->remote_port)
+		memset(&att->where.remote, 0, sizeof(att->where.remote));
+	list_init(&att->flows);
+	/* Reachable before the first frame can come. */
+	if (make_reachable(net, end, &att->where) != 0)
+		return REASON_MEMORY;
+	align(&a);
+	if (!a.held_cnt) {
+		make_unreachable(net, end);
+		return a.reason;
+	}
+	att->end = end;
+	list_push_back(&net->attachments, &att->link);
+	tell_local_senders(net);
+	return REASON_NONE;
+}
+
+enum reason net_attach(struct net *net, struct attachment *att,
+		       struct endpoint *end, const struct attach_where *where)
+{
+	enum reason reason;
+
+	mutex_acquire(&net->control);
+	reason = attach_locked(net, att, end, where);
+	mutex_release(&net->control);
+	return reason;
+}
+
+void net_detach(struct net *net, struct attachment *att)
+{
+	struct held_flow *held, *following;
+
+	mutex_acquire(&net->control);
+	if (attachment_is_made(att)) {
+		LIST_FOR_EACH_SAFE(held, following, &att->flows, link)
+			flow_release(net, held);
+		list_remove(&att->link);
+		make_unreachable(net, att->end);
+		att->end = NULL;
+		tell_local_senders(net);
+	}
+	mutex_release(&net->control);
+}
+
+NO_LOCK_ANALYSIS struct ring *net_local_ring_locked(struct net *net,
+						    const struct flow_key *key)
+{
+	struct netif *local = netif_get_local(net);
+	struct flow_rule rule = {
+		.dst = key->local,
+		.dst_port = key->local_port,
+		.src = key->remote,
+		.src_port = key->remote_port,
+		.proto = WIRE_PROTO_UDP,
+	};
+
+	if (!netif_is_driven(local))
+		return NULL;
+	if (flow_find(net, local, &rule))
+		return local->ring;
+	memset(&rule.src, 0, sizeof(rule.src));
+	rule.src_port = 0;
+	return flow_find(net, local, &rule) ? local->ring : NULL;
+}
+
+/* -- news ------------------------------------------------------------------ */
+
+/* Flows of an interface that is given up go before it does. */
+static void release_flows_of(struct net *net, const struct netif *netif)
+	REQUIRES(net->control)
+{
+	struct held_flow *held, *following;
+	struct attachment *att;
+
+	LIST_FOR_EACH(att, &net->attachments, link)
+		LIST_FOR_EACH_SAFE(held, following, &att->flows, link)
+			if (held->flow->netif == netif)
+				flow_release(net, held);
+}
+
+static void check_netifs(struct net *net) REQUIRES(net->control)
+{
+	struct netif *netif;
+
+	LIST_FOR_EACH(netif, &net->netifs, link) {
+		if (!netif_check(net, netif))
+			continue;
+		release_flows_of(net, netif);
+		netif_close(net, netif);
+		/* destinations remember its ring */
+		net_view_routes_changed(&net->view);
+	}
+}
+
+static void align_all(struct net *net) REQUIRES(net->control)
+{
+	struct attachment *att;
+
+	LIST_FOR_EACH(att, &net->attachments, link) {
+		struct alignment a = { .net = net, .att = att };
+
+		align(&a);
+	}
+}
+
+static void follow_news(struct net *net) REQUIRES(net->control)
+{
+	if (net->seen_route_gen == net_view_route_gen(&net->view))
+		return;
+	check_netifs(net);
+	net->seen_route_gen = net_view_route_gen(&net->view);
+	align_all(net);
+}
+
+void net_events(struct net *net)
+{
+	int more;
+
+	mutex_acquire(&net->control);
+	do
+		more = net->broken ? 0 : netlink_conn_poll(net->conn);
+	while (more > 0);
+	if (more < 0) {
+		net->broken = more;
+		log_err("the kernel's tables cannot be read any more (%s); sockets stay as they are",
+			strerror(-more));
+	}
+	follow_news(net);
+	mutex_release(&net->control);
+}
+
+void net_check(struct net *net)
+{
+	mutex_acquire(&net->control);
+	check_netifs(net);
+	follow_news(net);
+	mutex_release(&net->control);
+}

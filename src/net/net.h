@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The network of this process: what the kernel says of it (nl), the interfaces
+ * that we drive (netif.h), which frames of them are whose (flow.h), and the stack
+ * they go to. All of it is the control plane, under one mutex, the outermost
+ * lock; the data path meets it in a socket's endpoint and its destinations.
+ */
+#ifndef NET_NET_H
+#define NET_NET_H
+
+#include "base/lock.h"
+#include "dev/backend.h"
+#include "net/stack.h"
+#include "nl/net_view.h"
+#include "nl/netlink_conn.h"
+#include "stats/reasons.h"
+
+enum { NET_BACKENDS_MAX = 4, NET_FLOW_BUCKETS = 1024 };
+
+struct net_params {
+	struct stack_params stack;
+	/* tried in this order; each lives as long as the process */
+	struct backend *backends[NET_BACKENDS_MAX];
+	unsigned backend_cnt;
+	/* "all", or names with commas between them */
+	const char *interfaces;
+	uint32_t frame_cnt;
+	enum region_pages pages;
+	/* An interface that carries what this process says to itself: test
+	 * builds only. Owned by the network. */
+	struct dev *local_dev;
+	int (*adopt_fd)(int fd, _Atomic int *slot);
+};
+
+struct net {
+	struct mutex control;
+
+	/* fixed */
+	struct net_params params;
+	struct stack *stack;
+
+	/* the control mutex */
+	struct net_view view;
+	struct netlink_conn *conn;
+	_Atomic int conn_fds[2];
+	struct list netifs;
+	struct list flows[NET_FLOW_BUCKETS];
+	struct list attachments;
+	/* what the attachments were last brought into line with */
+	uint32_t seen_route_gen;
+	/* the kernel's tables could not be read */
+	int broken;
+};
+
+/* Reads the kernel's tables. */
+int net_create(const struct net_params *params, struct net **net_out)
+	MUST_CHECK;
+/* Nothing is attached any more. NULL is a no-op. */
+void net_destroy(struct net *net);
+
+/* Readable when net_events has something to do. */
+int net_event_fd(const struct net *net);
+/* Takes the kernel's news, and lets sockets and interfaces follow it. */
+void net_events(struct net *net) EXCLUDES(net->control);
+/* What has to be looked at now and then: about once a second. */
+void net_check(struct net *net) EXCLUDES(net->control);
+
+/* -- attachments ----------------------------------------------------------- */
+
+/* Where a socket is to receive. */
+struct attach_where {
+	/* the any-address stands for all of this host */
+	struct ip_addr local;
+	__be16 local_port;
+	/* port 0: not connected */
+	__be16 remote_port;
+	struct ip_addr remote;
+	/* 0: all interfaces */
+	int ifindex;
+	bool is_shared;
+};
+
+/* A socket's way to receive: its endpoint is reachable, and flows lead frames to
+ * it. */
+struct attachment {
+	struct list link; /* of the network's */
+	struct endpoint *end;
+	struct attach_where where;
+	struct list flows; /* held_flow */
+};
+
+static inline bool attachment_is_made(const struct attachment *att)
+{
+	return att->end != NULL;
+}
+
+/* REASON_NONE: frames reach the endpoint from now on, and the attachment follows
+ * changes of addresses and interfaces. Otherwise nothing has changed, and this is
+ * why. `att` is zero or detached. */
+enum reason net_attach(struct net *net, struct attachment *att,
+		       struct endpoint *end, const struct attach_where *where)
+	MUST_CHECK EXCLUDES(net->control);
+/* Afterwards no packet reaches the endpoint. Harmless when it is not attached. */
+void net_detach(struct net *net, struct attachment *att)
+	EXCLUDES(net->control);
+
+/* Whether packets to this address, port and protocol UDP would reach one of our
+ * sockets: for senders on the local device. */
+struct ring *net_local_ring_locked(struct net *net, const struct flow_key *key)
+	REQUIRES(net->control);
+
+#endif

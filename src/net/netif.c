@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Interfaces, opened and given up (netif.h). */
+#include "config.h"
+
+#include "net/netif.h"
+
+#include <errno.h>
+#include <net/if_arp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+
+/* Whether the name is among those of a list with commas. */
+static bool is_listed(const char *list, const char *name)
+{
+	size_t len = strlen(name);
+
+	while (*list) {
+		size_t n = strcspn(list, ",");
+
+		if (n == len && memcmp(list, name, n) == 0)
+			return true;
+		list += n + (list[n] == ',');
+	}
+	return false;
+}
+
+static bool is_allowed(const struct net *net, const char *name)
+{
+	return strcmp(net->params.interfaces, "all") == 0 ||
+	       is_listed(net->params.interfaces, name);
+}
+
+/* Whether frames of this interface are frames of ours, whatever the back end. */
+static enum reason reason_by_link(const struct net *net, const struct link *link)
+{
+	if (link_is_loopback(link))
+		return REASON_LOCAL;
+	if (!is_allowed(net, link->info.name))
+		return REASON_NOT_ALLOWED;
+	if (link->info.hw_type != ARPHRD_ETHER || link->info.addr_len != 6 ||
+	    link_is_port(link) ||
+	    link_tab_has_upper(&net->view.links, link->info.ifindex))
+		return REASON_INTERFACE_KIND;
+	return REASON_NONE;
+}
+
+static enum reason reason_of(const struct dev_verdict *why)
+{
+	switch (why->refusal) {
+	case DEV_REFUSED_IN_USE:
+		return REASON_INTERFACE_IN_USE;
+	case DEV_REFUSED_FOREIGN_PROGRAM:
+		return REASON_FOREIGN_PROGRAM;
+	case DEV_REFUSED_KIND:
+		return REASON_INTERFACE_KIND;
+	case DEV_REFUSED_RIGHTS:
+		return REASON_RIGHTS;
+	case DEV_REFUSED_MEMORY:
+		return REASON_MEMORY;
+	default:
+		return REASON_INTERFACE_ERROR;
+	}
+}
+
+static struct netif *find(struct net *net, int ifindex)
+{
+	struct netif *netif;
+
+	LIST_FOR_EACH(netif, &net->netifs, link)
+		if (netif->ifindex == ifindex)
+			return netif;
+	return NULL;
+}
+
+static struct netif *add(struct net *net, int ifindex, const char *name)
+{
+	struct netif *netif = calloc(1, sizeof(*netif));
+
+	if (!netif)
+		return NULL;
+	netif->ifindex = ifindex;
+	snprintf(netif->name, sizeof(netif->name), "%s", name);
+	list_push_back(&net->netifs, &netif->link);
+	return netif;
+}
+
+/* With a device: gives the stack its ring. */
+static int start(struct net *net, struct netif *netif, bool is_local)
+{
+	struct demux_from from = {
+		.ifindex = (uint32_t)netif->ifindex,
+		.rx_partial_csum = netif->dev->caps.rx_partial_csum,
+		.is_local = is_local,
+	};
+
+	return stack_add_ring(net->stack, netif->dev, &from, &netif->ring);
+}
+
+static void refuse(struct net *net, struct netif *netif, enum reason reason,
+		   const char *text)
+{
+	/* Loopback and what the user has excluded is no news to anybody. */
+	bool is_news = netif->reason != reason && reason != REASON_LOCAL &&
+		       reason != REASON_NOT_ALLOWED;
+
+	netif->reason = reason;
+	netif->refused_gen = net_view_route_gen(&net->view);
+	if (is_news)
+		log_info("%s stays with the kernel: %s%s%s", netif->name,
+			 reason_why(reason), *text ? ": " : "", text);
+}
+
+static int try_backends(struct net *net, struct netif *netif,
+			const struct link *link, struct dev_verdict *why)
+{
+	struct backend_request request = {
+		.ifindex = netif->ifindex,
+		.name = netif->name,
+		.mtu = link->info.mtu,
+		.frame_cnt = net->params.frame_cnt,
+		.pages = net->params.pages,
+	};
+	int err = -ENODEV;
+
+	memcpy(request.mac, link->info.addr, sizeof(request.mac));
+	for (unsigned i = 0; i < net->params.backend_cnt && err; i++) {
+		struct backend *backend = net->params.backends[i];
+
+		*why = (struct dev_verdict){ .refusal = DEV_REFUSED_KIND };
+		err = backend->open(backend, &request, &netif->dev, why);
+	}
+	return err;
+}
+
+static void open_netif(struct net *net, struct netif *netif,
+		       const struct link *link)
+{
+	enum reason reason = reason_by_link(net, link);
+	struct dev_verdict why = { .text = "" };
+	int err;
+
+	if (reason == REASON_NONE && !net->params.backend_cnt)
+		reason = REASON_NO_BACK_END;
+	if (reason != REASON_NONE) {
+		refuse(net, netif, reason, "");
+		return;
+	}
+	if (try_backends(net, netif, link, &why) != 0) {
+		refuse(net, netif, reason_of(&why), why.text);
+		return;
+	}
+	err = start(net, netif, false);
+	if (err) {
+		netif->dev->ops->close(netif->dev);
+		netif->dev = NULL;
+		refuse(net, netif, REASON_INTERFACE_ERROR, strerror(-err));
+		return;
+	}
+	netif->reason = REASON_NONE;
+	log_info("%s is driven by %s (%s); VMA_XDP_INTERFACES chooses interfaces",
+		 netif->name, netif->dev->ops->name, netif->dev->mode);
+}
+
+struct netif *netif_get(struct net *net, int ifindex)
+{
+	const struct link *link = link_tab_find(&net->view.links, ifindex);
+	struct netif *netif = find(net, ifindex);
+
+	if (netif && (netif->dev ||
+		      netif->refused_gen == net_view_route_gen(&net->view)))
+		return netif;
+	if (!link)
+		return NULL;
+	if (!netif)
+		netif = add(net, ifindex, link->info.name);
+	if (netif)
+		open_netif(net, netif, link);
+	return netif;
+}
+
+struct netif *netif_get_local(struct net *net)
+{
+	struct dev *dev = net->params.local_dev;
+	struct netif *netif;
+
+	if (!dev)
+		return NULL;
+	netif = find(net, dev->ifindex);
+	if (netif)
+		return netif;
+	netif = add(net, dev->ifindex, dev->name);
+	if (!netif)
+		return NULL;
+	netif->dev = dev;
+	if (start(net, netif, true) != 0)
+		netif->dev = NULL;
+	return netif;
+}
+
+void netif_close(struct net *net, struct netif *netif)
+{
+	if (!netif->dev)
+		return;
+	stack_remove_ring(net->stack, netif->ring);
+	netif->dev->ops->close(netif->dev);
+	netif->dev = NULL;
+	netif->ring = NULL;
+}
+
+/* Takes over a new address or MTU. */
+static int follow_link(struct netif *netif, const struct link *link)
+{
+	struct dev *dev = netif->dev;
+
+	if (memcmp(dev->mac, link->info.addr, sizeof(dev->mac)) == 0 &&
+	    dev->mtu == link->info.mtu)
+		return 0;
+	memcpy(dev->mac, link->info.addr, sizeof(dev->mac));
+	dev->mtu = link->info.mtu;
+	return dev->ops->link_changed(dev);
+}
+
+bool netif_check(struct net *net, struct netif *netif)
+{
+	const struct link *link;
+	int err;
+
+	if (!netif->dev || netif->dev == net->params.local_dev)
+		return false;
+	link = link_tab_find(&net->view.links, netif->ifindex);
+	if (!link)
+		err = -ENODEV;
+	else if (reason_by_link(net, link) != REASON_NONE)
+		err = -EOPNOTSUPP;
+	else
+		err = follow_link(netif, link);
+	if (!err)
+		err = netif->dev->ops->check(netif->dev);
+	if (!err)
+		return false;
+	log_warn("%s cannot be driven any more (%s); its sockets go on with the kernel",
+		 netif->name, strerror(-err));
+	netif->reason = REASON_INTERFACE_ERROR;
+	netif->refused_gen = net_view_route_gen(&net->view);
+	return true;
+}
+
+void netif_destroy_all(struct net *net)
+{
+	struct list *link;
+
+	while ((link = list_pop_front(&net->netifs))) {
+		struct netif *netif = LIST_ENTRY(link, struct netif, link);
+
+		netif_close(net, netif);
+		free(netif);
+	}
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * An interface as far as we are concerned: driven by a back end, or refused, and
+ * why. Opened when the first socket needs it. All under the control mutex.
+ */
+#ifndef NET_NETIF_H
+#define NET_NETIF_H
+
+#include "net/net.h"
+
+struct netif {
+	struct list link;
+	int ifindex;
+	char name[16];
+	/* NULL: refused, or not any more */
+	struct dev *dev;
+	/* the stack's */
+	struct ring *ring;
+	enum reason reason;
+	/* the view's generation when it was refused: news may change that */
+	uint32_t refused_gen;
+};
+
+/* The interface, driven if it can be, or NULL: there is none of that number, or
+ * no memory. A refusal is logged once. */
+struct netif *netif_get(struct net *net, int ifindex) REQUIRES(net->control);
+
+/* The local device's, or NULL. */
+struct netif *netif_get_local(struct net *net) REQUIRES(net->control);
+
+static inline bool netif_is_driven(const struct netif *netif)
+{
+	return netif && netif->dev;
+}
+
+/* Stops driving it: no flow leads to it any more. */
+void netif_close(struct net *net, struct netif *netif) REQUIRES(net->control);
+
+/* Address or MTU have changed, the interface is gone, or its device does not work
+ * any more. True when it was given up, and flows on it must go. */
+bool netif_check(struct net *net, struct netif *netif) REQUIRES(net->control);
+
+void netif_destroy_all(struct net *net) REQUIRES(net->control);
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * One lock and everything a received packet can reach under it: rings, endpoints,
+ * waiters. Whoever has the lock may process what the rings bring; what that calls
+ * for outside the lock, kicks and wake-ups, is done by stack_unlock.
+ */
+#ifndef NET_STACK_H
+#define NET_STACK_H
+
+#include "dev/ring.h"
+#include "net/demux.h"
+#include "net/stack_lock.h"
+#include "net/wait.h"
+
+enum { STACK_RINGS_MAX = 32, STACK_BATCH = 32 };
+
+struct stack_params {
+	enum stack_lock_kind lock_kind;
+	/* packets taken from a ring at a time, 1 to STACK_BATCH */
+	unsigned poll_batch;
+	/* of the demultiplexer's tables */
+	uint64_t seed;
+};
+
+/* Kicks of a ring are made outside the lock, one at a time. */
+struct kicker {
+	/* idle, kicking, or kicking and wanted again; leaves idle under the
+	 * lock */
+	_Atomic int state;
+	struct ring *ring; /* while not idle */
+};
+
+struct stack {
+	struct stack_lock lock;
+
+	/* under the lock; a ring is added for ever, as long as its device
+	 * lives */
+	struct ring *rings[STACK_RINGS_MAX];
+	struct demux_from froms[STACK_RINGS_MAX];
+	unsigned ring_cnt;
+	unsigned poll_batch;
+	struct list wakes; /* waiters */
+	struct list waiters;
+	struct waiter *watcher;
+	/* some ring wants a kick */
+	bool wants_kick;
+	/* somebody has polled since the progress thread looked */
+	_Atomic bool was_polled;
+
+	/* one for each ring */
+	struct kicker kickers[STACK_RINGS_MAX];
+	struct pkt_pool pools[STACK_RINGS_MAX];
+	struct demux demux;
+};
+
+int stack_create(const struct stack_params *params, struct stack **stack_out)
+	MUST_CHECK;
+/* Nobody uses it any more, its rings are closed. */
+void stack_destroy(struct stack *stack);
+
+static inline void stack_lock(struct stack *stack) ACQUIRES(stack->lock)
+{
+	stack_lock_acquire(&stack->lock);
+}
+
+/* Out of line: kicks, wake-ups. Releases the lock. */
+void stack_unlock_slow(struct stack *stack, bool is_guest)
+	RELEASES(stack->lock);
+
+static inline void stack_unlock(struct stack *stack)
+	RELEASES(stack->lock) NO_LOCK_ANALYSIS
+{
+	if (UNLIKELY(stack->wants_kick || !list_is_empty(&stack->wakes)))
+		stack_unlock_slow(stack, false);
+	else
+		stack_lock_release(&stack->lock);
+}
+
+/* Makes this stack's ring of a device: under the control mutex. -ENOSPC: no more
+ * rings. */
+int stack_add_ring(struct stack *stack, struct dev *dev,
+		   const struct demux_from *from, struct ring **ring_out)
+	MUST_CHECK EXCLUDES(stack->lock);
+/* The device is about to close. Under the control mutex. */
+void stack_remove_ring(struct stack *stack, struct ring *ring)
+	EXCLUDES(stack->lock);
+
+/* Processes what has arrived, at most one batch of each ring. Returns how many
+ * packets that were. */
+unsigned stack_poll_locked(struct stack *stack) REQUIRES(stack->lock);
+
+/* The same for the library's own thread, which takes the lock itself, and leaves
+ * the packets to the watcher if there is one. */
+unsigned stack_poll_as_guest(struct stack *stack) EXCLUDES(stack->lock);
+
+/* The rings' fds. Returns how many were stored. */
+unsigned stack_fds(struct stack *stack, int *fds, unsigned cnt)
+	EXCLUDES(stack->lock);
+unsigned stack_fds_locked(struct stack *stack, int *fds, unsigned cnt)
+	REQUIRES(stack->lock);
+
+/* Sends a frame by one of the stack's rings; ring_ops.tx. */
+static inline int stack_tx_locked(struct stack *stack, struct ring *ring,
+				  const struct ring_tx *tx)
+	REQUIRES(stack->lock)
+{
+	int err = ring->ops->tx(ring, tx);
+
+	stack->wants_kick |= ring->wants_kick;
+	return err;
+}
+
+/* Whether all rings are still empty, now that somebody is about to sleep. */
+bool stack_arm_locked(struct stack *stack) REQUIRES(stack->lock);
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The lock of a stack, in the four kinds that VMA_THREAD_MODE chooses from. One
+ * word, 0 when free; the kinds differ in how they wait for it. Only the biased
+ * kind has more: the thread that took it first, its owner, enters and leaves with
+ * plain stores, and others pay for that with a barrier on all processors.
+ */
+#ifndef NET_STACK_LOCK_H
+#define NET_STACK_LOCK_H
+
+#include "base/lock.h"
+#include "os/thread.h"
+
+/* The numbers are VMA_THREAD_MODE's. */
+enum stack_lock_kind {
+	/* one thread uses the sockets; a second one makes it SPIN for good */
+	STACK_LOCK_BIASED,
+	STACK_LOCK_SPIN,
+	STACK_LOCK_SLEEP,
+	/* more threads than processors: spins, and gives way */
+	STACK_LOCK_YIELD,
+};
+
+struct CAPABILITY("stack lock") stack_lock {
+	/* 0 free, 1 held, 2 held and somebody sleeps */
+	_Atomic int word;
+	/* The owner of a biased lock is inside. Written by the owner alone. */
+	_Atomic bool is_owner_inside;
+	/* The owner has to take the word like anybody else. */
+	_Atomic bool is_revoked;
+	/* The owner, by the address of its os_thread; NULL: no bias. Changes
+	 * once, under the word. */
+	_Atomic(const struct os_thread *) owner;
+	_Atomic enum stack_lock_kind kind;
+	struct lock_witness witness;
+};
+
+void stack_lock_init(struct stack_lock *lock, enum stack_lock_kind kind);
+
+/* Out of line: somebody else has it, or there is no bias for this thread yet. */
+void stack_lock_acquire_slow(struct stack_lock *lock);
+void stack_lock_wake(struct stack_lock *lock);
+
+/*
+ * For the library's own threads. Does not end the bias, but takes the lock from
+ * the owner for the time being. Released by stack_lock_release_guest.
+ */
+void stack_lock_acquire_guest(struct stack_lock *lock) ACQUIRES(lock);
+void stack_lock_release_guest(struct stack_lock *lock) RELEASES(lock);
+
+static inline bool stack_lock_is_mine(const struct stack_lock *lock)
+{
+	return lock_witness_is_mine(&lock->witness);
+}
+
+/* The owner's way in. The store must not pass the load, which an ordinary
+ * processor would allow; whoever revokes makes up for it with a barrier on the
+ * owner's processor (membarrier), so that here the compiler is all to be held. */
+static inline bool stack_lock_enter_biased(struct stack_lock *lock)
+{
+	if (atomic_load_explicit(&lock->owner, memory_order_relaxed) !=
+	    &os_thread)
+		return false;
+	atomic_store_explicit(&lock->is_owner_inside, true,
+			      memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst);
+	/* acquire pairs with the release in stack_lock_release_guest */
+	if (LIKELY(!atomic_load_explicit(&lock->is_revoked,
+					 memory_order_acquire)))
+		return true;
+	atomic_store_explicit(&lock->is_owner_inside, false,
+			      memory_order_release);
+	return false;
+}
+
+static inline void stack_lock_acquire(struct stack_lock *lock)
+	ACQUIRES(lock) NO_LOCK_ANALYSIS
+{
+	int free = 0;
+
+	lock_witness_check(&lock->witness);
+	/* acquire pairs with the release in stack_lock_release */
+	if (!stack_lock_enter_biased(lock) &&
+	    (atomic_load_explicit(&lock->kind, memory_order_relaxed) ==
+		     STACK_LOCK_BIASED ||
+	     !atomic_compare_exchange_strong_explicit(
+		     &lock->word, &free, 1, memory_order_acquire,
+		     memory_order_relaxed)))
+		stack_lock_acquire_slow(lock);
+	lock_witness_acquired(&lock->witness);
+}
+
+static inline void stack_lock_release(struct stack_lock *lock)
+	RELEASES(lock) NO_LOCK_ANALYSIS
+{
+	lock_witness_released(&lock->witness);
+	if (atomic_load_explicit(&lock->owner, memory_order_relaxed) ==
+		    &os_thread &&
+	    atomic_load_explicit(&lock->is_owner_inside,
+				 memory_order_relaxed)) {
+		/* release pairs with the acquire of who has revoked */
+		atomic_store_explicit(&lock->is_owner_inside, false,
+				      memory_order_release);
+		return;
+	}
+	if (UNLIKELY(atomic_exchange_explicit(&lock->word, 0,
+					      memory_order_release) == 2))
+		stack_lock_wake(lock);
+}
+
+#endif

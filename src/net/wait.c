@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Waiters and the watch (wait.h). */
+#include "config.h"
+
+#include "net/wait.h"
+
+#include <sys/mman.h>
+
+#include "net/stack.h"
+#include "os/file.h"
+#include "os/real.h"
+
+enum { CHUNK = 64 };
+
+static struct {
+	struct spinlock lock;
+	struct waiter *free; /* under the lock */
+	int (*adopt)(int fd, _Atomic int *slot);
+} waiters = { .lock = SPINLOCK_INIT(LOCK_RANK_WAITERS) };
+
+void waiters_set_adopt(int (*adopt)(int fd, _Atomic int *slot))
+{
+	waiters.adopt = adopt;
+}
+
+/* Memory that is not malloc's: waits happen in allocators too. */
+static void grow_locked(void) REQUIRES(waiters.lock)
+{
+	struct waiter *chunk = mmap(NULL, CHUNK * sizeof(*chunk),
+				    PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (chunk == MAP_FAILED)
+		return;
+	for (int i = 0; i < CHUNK; i++) {
+		atomic_init(&chunk[i].fd, -1);
+		list_init(&chunk[i].wake_link);
+		list_init(&chunk[i].by_stack);
+		list_init(&chunk[i].watch.link);
+		chunk[i].watch.fire = waiter_watch_fire;
+		chunk[i].next_free = waiters.free;
+		waiters.free = &chunk[i];
+	}
+}
+
+static struct waiter *take_free(void)
+{
+	struct waiter *waiter;
+
+	spinlock_acquire(&waiters.lock);
+	if (!waiters.free)
+		grow_locked();
+	waiter = waiters.free;
+	if (waiter)
+		waiters.free = waiter->next_free;
+	spinlock_release(&waiters.lock);
+	return waiter;
+}
+
+static int open_fd(struct waiter *waiter)
+{
+	int fd = file_event_fd();
+
+	if (fd < 0)
+		return fd;
+	if (!waiters.adopt || waiters.adopt(fd, &waiter->fd) != 0)
+		atomic_store(&waiter->fd, fd);
+	return 0;
+}
+
+struct waiter *waiter_get(void)
+{
+	struct waiter *waiter = take_free();
+
+	if (!waiter)
+		return NULL;
+	if (atomic_load(&waiter->fd) < 0 && open_fd(waiter) != 0) {
+		waiter_put(waiter);
+		return NULL;
+	}
+	return waiter;
+}
+
+void waiter_put(struct waiter *waiter)
+{
+	INVARIANT(!list_is_linked(&waiter->by_stack), "still registered");
+	spinlock_acquire(&waiters.lock);
+	waiter->next_free = waiters.free;
+	waiters.free = waiter;
+	spinlock_release(&waiters.lock);
+}
+
+NO_LOCK_ANALYSIS void waiters_forked(void)
+{
+	/* What other threads of the parent had is lost to the child, a few
+	 * hundred bytes each. */
+	spinlock_init(&waiters.lock, LOCK_RANK_WAITERS);
+	for (struct waiter *w = waiters.free; w; w = w->next_free)
+		atomic_store(&w->fd, -1);
+}
+
+void waiter_wake_locked(struct waiter *waiter)
+{
+	struct stack *stack = waiter->stack;
+
+	if (!list_is_linked(&waiter->wake_link))
+		list_push_back(&stack->wakes, &waiter->wake_link);
+}
+
+void waiter_watch_fire(struct watch *watch)
+{
+	waiter_wake_locked(CONTAINER_OF(watch, struct waiter, watch));
+}
+
+void waiter_signal(struct waiter *waiter)
+{
+	uint64_t one = 1;
+
+	if (!atomic_exchange_explicit(&waiter->is_woken, true,
+				      memory_order_acq_rel))
+		(void)!real.write(atomic_load(&waiter->fd), &one, sizeof(one));
+}
+
+/* Empties the eventfd, in this order: a signal that comes in between is written
+ * after the read, and found by the poll. */
+static void rearm(struct waiter *waiter)
+{
+	uint64_t value;
+
+	atomic_store_explicit(&waiter->is_woken, false, memory_order_release);
+	(void)!real.read(atomic_load(&waiter->fd), &value, sizeof(value));
+}
+
+bool wait_begin_locked(struct stack *stack, struct waiter *waiter)
+{
+	waiter->stack = stack;
+	rearm(waiter);
+	if (!list_is_linked(&waiter->by_stack))
+		list_push_back(&stack->waiters, &waiter->by_stack);
+	if (stack->watcher)
+		return false;
+	stack->watcher = waiter;
+	waiter->is_watcher = true;
+	return true;
+}
+
+static void pass_the_watch(struct stack *stack)
+{
+	struct list *next;
+
+	stack->watcher = NULL;
+	next = list_first(&stack->waiters);
+	if (next)
+		waiter_wake_locked(LIST_ENTRY(next, struct waiter, by_stack));
+}
+
+void wait_end_locked(struct stack *stack, struct waiter *waiter)
+{
+	list_remove(&waiter->by_stack);
+	list_remove(&waiter->watch.link);
+	list_remove(&waiter->wake_link);
+	/* One that was woken to take the watch, and leaves instead, must wake
+	 * the next one. */
+	if (waiter->is_watcher || !stack->watcher)
+		pass_the_watch(stack);
+	waiter->is_watcher = false;
+}
+
+void wait_pause_locked(struct stack *stack, struct waiter *waiter)
+{
+	if (!waiter->is_watcher)
+		return;
+	waiter->is_watcher = false;
+	/* the last one to be asked */
+	list_remove(&waiter->by_stack);
+	list_push_back(&stack->waiters, &waiter->by_stack);
+	pass_the_watch(stack);
+}
+
+unsigned wait_fds(struct stack *stack, struct waiter *waiter,
+		  struct pollfd *fds)
+{
+	int ring_fds[WAIT_FDS_MAX - 1];
+	unsigned ring_cnt = 0;
+
+	fds[0] = (struct pollfd){ .fd = atomic_load(&waiter->fd),
+				  .events = POLLIN };
+	if (waiter->is_watcher)
+		ring_cnt = stack_fds_locked(stack, ring_fds, WAIT_FDS_MAX - 1);
+	for (unsigned i = 0; i < ring_cnt; i++)
+		fds[1 + i] = (struct pollfd){ .fd = ring_fds[i],
+					      .events = POLLIN };
+	return 1 + ring_cnt;
+}

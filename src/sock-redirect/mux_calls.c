@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* select, poll, epoll: the set as a whole, or libc. */
+#include "config.h"
+
+#include "iomux/mux.h"
+
+#include <pthread.h>
+#include <time.h>
+
+#include "sock-redirect/call.h"
+#include "sock/user_msg.h"
+
+/*
+ * Runs `call`, an expression of the iomux folder that may use `mark`, until it is
+ * done, with the signal mask `sigs` if there is one: the mask is set before the
+ * bracket is entered, so that handlers it lets in run at once, and the call hears
+ * of them by the mark. Writes errno as the kernel would.
+ */
+#define WITH_MASK(sigs, call)                                              \
+	({                                                                 \
+		struct signals_mark mark = signals_mark();                 \
+		int saved_errno_ = errno;                                  \
+		sigset_t old_;                                             \
+		long n_;                                                   \
+									   \
+		if (sigs)                                                  \
+			pthread_sigmask(SIG_SETMASK, sigs, &old_);         \
+		os_enter();                                                \
+		if (UNLIKELY(fd_wait_is_pending()))                        \
+			fd_wait_collect();                                 \
+		do                                                         \
+			n_ = (call);                                       \
+		while (n_ == FD_ABANDONED);                                \
+		os_leave();                                                \
+		if (sigs)                                                  \
+			pthread_sigmask(SIG_SETMASK, &old_, NULL);         \
+		errno = n_ < 0 ? (int)-n_ : saved_errno_;                  \
+		(int)(n_ < 0 ? -1 : n_);                                   \
+	})
+
+static const sigset_t *const same_mask;
+
+/* NULL for a negative time: no timeout. */
+static const struct timespec *from_ms(int ms, struct timespec *ts)
+{
+	if (ms < 0)
+		return NULL;
+	ts->tv_sec = ms / 1000;
+	ts->tv_nsec = ms % 1000 * 1000000L;
+	return ts;
+}
+
+/* What libc must judge: sets that are not ours, calls from inside, arguments with
+ * errors of their own. */
+static bool is_sound(const struct timespec *ts)
+{
+	return !ts || (user_is_plausible(ts, sizeof(*ts)) && ts->tv_sec >= 0 &&
+		       ts->tv_nsec >= 0 && ts->tv_nsec < 1000000000L);
+}
+
+static bool is_mask_sound(const sigset_t *mask)
+{
+	return !mask || user_is_plausible(mask, sizeof(*mask));
+}
+
+static inline bool is_ours(const struct pollfd *fds, nfds_t cnt)
+{
+	return UNLIKELY(mux_poll_is_ours(fds, cnt)) && !os_is_inside();
+}
+
+int shim_poll(struct pollfd *fds, nfds_t cnt, int timeout)
+{
+	struct timespec ts;
+
+	CALL_ENTERED(poll);
+	if (is_ours(fds, cnt))
+		return WITH_MASK(same_mask,
+				 mux_poll(fds, cnt, from_ms(timeout, &ts),
+					  &mark));
+	return real.poll(fds, cnt, timeout);
+}
+
+int shim___poll_chk(struct pollfd *fds, nfds_t cnt, int timeout, size_t size)
+{
+	struct timespec ts;
+
+	CALL_ENTERED(__poll_chk);
+	if (is_ours(fds, cnt) && cnt <= size / sizeof(*fds))
+		return WITH_MASK(same_mask,
+				 mux_poll(fds, cnt, from_ms(timeout, &ts),
+					  &mark));
+	return real.__poll_chk(fds, cnt, timeout, size);
+}
+
+int shim_ppoll(struct pollfd *fds, nfds_t cnt, const struct timespec *timeout,
+	       const sigset_t *mask)
+{
+	CALL_ENTERED(ppoll);
+	if (is_ours(fds, cnt) && is_sound(timeout) &&
+	    is_mask_sound(mask))
+		return WITH_MASK(mask, mux_poll(fds, cnt, timeout, &mark));
+	return real.ppoll(fds, cnt, timeout, mask);
+}
+
+int shim___ppoll_chk(struct pollfd *fds, nfds_t cnt,
+		     const struct timespec *timeout, const sigset_t *mask,
+		     size_t size)
+{
+	CALL_ENTERED(__ppoll_chk);
+	if (is_ours(fds, cnt) && is_sound(timeout) &&
+	    is_mask_sound(mask) && cnt <= size / sizeof(*fds))
+		return WITH_MASK(mask, mux_poll(fds, cnt, timeout, &mark));
+	return real.__ppoll_chk(fds, cnt, timeout, mask, size);
+}
+
+static inline bool is_select_ours(int cnt, const fd_set *in, const fd_set *out,
+				  const fd_set *except)
+{
+	return UNLIKELY(mux_select_is_ours(cnt, in, out, except)) &&
+	       !os_is_inside();
+}
+
+/* Linux tells how much of the time is left. */
+static void count_down(const struct timespec *from, struct timeval *timeout)
+{
+	struct timespec now;
+	long long us;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	us = timeout->tv_sec * 1000000LL + timeout->tv_usec -
+	     ((now.tv_sec - from->tv_sec) * 1000000LL +
+	      (now.tv_nsec - from->tv_nsec) / 1000);
+	if (us < 0)
+		us = 0;
+	timeout->tv_sec = us / 1000000;
+	timeout->tv_usec = us % 1000000;
+}
+
+int shim_select(int cnt, fd_set *in, fd_set *out, fd_set *except,
+		struct timeval *timeout)
+{
+	struct timespec ts, from;
+	int n;
+
+	CALL_ENTERED(select);
+	if (!is_select_ours(cnt, in, out, except) ||
+	    (timeout && (!user_is_plausible(timeout, sizeof(*timeout)) ||
+			 timeout->tv_sec < 0 || timeout->tv_usec < 0)))
+		return real.select(cnt, in, out, except, timeout);
+	if (timeout) {
+		clock_gettime(CLOCK_MONOTONIC, &from);
+		ts.tv_sec = timeout->tv_sec + timeout->tv_usec / 1000000;
+		ts.tv_nsec = timeout->tv_usec % 1000000 * 1000;
+	}
+	n = WITH_MASK(same_mask, mux_select(cnt, in, out, except,
+					    timeout ? &ts : NULL, &mark));
+	if (timeout)
+		count_down(&from, timeout);
+	return n;
+}
+
+int shim_pselect(int cnt, fd_set *in, fd_set *out, fd_set *except,
+		 const struct timespec *timeout, const sigset_t *mask)
+{
+	CALL_ENTERED(pselect);
+	if (is_select_ours(cnt, in, out, except) && is_sound(timeout) &&
+	    is_mask_sound(mask))
+		return WITH_MASK(mask, mux_select(cnt, in, out, except, timeout,
+						  &mark));
+	return real.pselect(cnt, in, out, except, timeout, mask);
+}
+
+int shim_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
+{
+	int saved_errno = errno, result;
+
+	CALL_ENTERED(epoll_ctl);
+	result = real.epoll_ctl(epfd, op, fd, event);
+	if (result == 0 && UNLIKELY(fd_table_has(fd)) && !os_is_inside()) {
+		os_enter();
+		mux_epoll_changed(epfd, op, fd, event);
+		os_leave();
+		errno = saved_errno;
+	}
+	return result;
+}
+
+static inline bool is_epoll_ours(int epfd)
+{
+	return UNLIKELY(mux_epoll_is_ours(epfd)) && !os_is_inside();
+}
+
+int shim_epoll_wait(int epfd, struct epoll_event *events, int cnt, int timeout)
+{
+	struct timespec ts;
+
+	CALL_ENTERED(epoll_wait);
+	if (is_epoll_ours(epfd))
+		return WITH_MASK(same_mask,
+				 mux_epoll_wait(epfd, events, cnt,
+						from_ms(timeout, &ts), &mark));
+	return real.epoll_wait(epfd, events, cnt, timeout);
+}
+
+int shim_epoll_pwait(int epfd, struct epoll_event *events, int cnt, int timeout,
+		     const sigset_t *mask)
+{
+	struct timespec ts;
+
+	CALL_ENTERED(epoll_pwait);
+	if (is_epoll_ours(epfd) && is_mask_sound(mask))
+		return WITH_MASK(mask, mux_epoll_wait(epfd, events, cnt,
+						      from_ms(timeout, &ts),
+						      &mark));
+	return real.epoll_pwait(epfd, events, cnt, timeout, mask);
+}
+
+int shim_epoll_pwait2(int epfd, struct epoll_event *events, int cnt,
+		      const struct timespec *timeout, const sigset_t *mask)
+{
+	CALL_ENTERED(epoll_pwait2);
+	if (is_epoll_ours(epfd) && is_sound(timeout) &&
+	    is_mask_sound(mask))
+		return WITH_MASK(mask, mux_epoll_wait(epfd, events, cnt,
+						      timeout, &mark));
+	return real.epoll_pwait2(epfd, events, cnt, timeout, mask);
+}

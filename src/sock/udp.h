@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * UDP sockets of ours. The program's fd is the kernel's socket, the twin, which
+ * holds port, address, options and errors; beside it we receive what our flows
+ * bring and send where our rings lead. Whatever is not ours to do the twin does,
+ * so a call that an accelerated socket cannot serve is passed on, not refused.
+ */
+#ifndef SOCK_UDP_H
+#define SOCK_UDP_H
+
+#include "net/net.h"
+#include "sock/fd_ops.h"
+
+/* The roles of libvma.conf that a UDP socket can be in. */
+enum udp_role { UDP_RECEIVER, UDP_SENDER, UDP_CONNECT };
+
+struct udp_end {
+	struct ip_addr addr;
+	__be16 port;
+};
+
+/* What the sockets know of the world; fixed after the start. */
+struct udp_params {
+	/* The network, started if it is not yet; NULL: it cannot be, for
+	 * *reason_out. In the bracket. */
+	struct net *(*net)(enum reason *reason_out);
+	/* The same, if it has been started already. */
+	struct net *(*net_if_made)(void);
+	/* Whether a rule leaves a socket in this role to the kernel. Either end
+	 * may be NULL. */
+	bool (*is_kernel_by_rule)(enum udp_role role,
+				  const struct udp_end *local,
+				  const struct udp_end *remote);
+	/* Somebody is to call udp_twin_event when the twin becomes readable or
+	 * has an error; until unwatch, or the twin is closed. */
+	void (*watch_twin)(int fd, struct fd_object *obj);
+
+	/* polls before a blocking call sleeps; -1: it never does */
+	int rx_polls;
+	/* the twin is looked at once in so many polls; 0: only when flagged */
+	unsigned os_ratio;
+	bool does_yield;
+	/* the least room for received data, in bytes */
+	uint32_t rx_bytes_min;
+	/* Without room to send, a non-blocking send says EAGAIN; otherwise it
+	 * drops the datagram, as a network may. */
+	bool tx_eagain;
+};
+
+/* Once, before the first socket. */
+void udp_start(const struct udp_params *params);
+
+/* The object for a new kernel socket, with a reference, or NULL: no memory. */
+struct fd_object *udp_create(int fd, int domain, int type) MUST_CHECK;
+
+/* The twin has something to read, or an error to tell. Any thread, inside the
+ * bracket, with a reference. */
+void udp_twin_event(struct fd_object *obj);
+
+/* The socket's endpoint, and the stack whose lock guards it. NULL: datagrams come
+ * to it by the twin alone. Valid while the caller has its reference. */
+struct endpoint *udp_endpoint(struct fd_object *obj, struct stack **stack_out);
+
+/* The same for somebody who will wait for it for long: a socket that is not bound
+ * yet gets a network for it. NULL: it will be the kernel's for good. Inside the
+ * bracket. */
+struct endpoint *udp_follow(struct fd_object *obj, struct stack **stack_out);
+
+bool udp_is_one(const struct fd_object *obj);
+
+/* Gives the socket back to the kernel for good. What is queued is delivered
+ * first. Inside the bracket. */
+void udp_leave(struct fd_object *obj, int fd, enum reason reason);
+
+enum reason udp_reason(struct fd_object *obj);
+
+#endif

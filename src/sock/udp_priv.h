@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A UDP socket from the inside, shared by the files udp*.c. */
+#ifndef SOCK_UDP_PRIV_H
+#define SOCK_UDP_PRIV_H
+
+#include "net/dst.h"
+#include "sock/fd_table.h"
+#include "sock/fd_wait.h"
+#include "sock/udp.h"
+#include "sock/user_msg.h"
+
+/* Destinations that a socket remembers: the one it is connected to, and some it
+ * has sent to. */
+enum { UDP_DSTS = 4, UDP_DST_CONNECTED = 0 };
+
+/* What a receiver wants to be told with each datagram. */
+enum udp_wish {
+	UDP_WISH_PKTINFO = 1 << 0,
+	UDP_WISH_TTL = 1 << 1,
+	UDP_WISH_TOS = 1 << 2,
+	UDP_WISH_TIMESTAMP = 1 << 3,
+	UDP_WISH_TIMESTAMPNS = 1 << 4,
+	UDP_WISH_TIMESTAMPING = 1 << 5,
+	UDP_WISH_PKTINFO6 = 1 << 6,
+};
+
+/* The twin's settings as far as they concern us, read from it after each change.
+ * The stack's lock, but written with `config` as well. */
+struct udp_settings {
+	uint32_t wishes; /* enum udp_wish */
+	uint32_t mark;
+	int ifindex;
+	uint8_t tos;
+	uint8_t ttl;
+	bool is_df;
+	bool is_on_link_only;
+	/* sends are gathered by the twin */
+	bool is_corked;
+	bool is_shared;
+};
+
+struct udp {
+	struct fd_object obj;
+	struct endpoint end;
+
+	/* fixed */
+	int domain;
+
+	/* Read without a lock. */
+	_Atomic bool is_nonblocking;
+	/* the twin may have something for us: read, or an error */
+	_Atomic bool is_twin_ready;
+	/* it will be like that for ever: shut down */
+	_Atomic bool is_twin_always;
+	_Atomic unsigned os_countdown;
+	/* in nanoseconds; 0: none */
+	_Atomic uint64_t rx_timeout_ns;
+	_Atomic uint64_t tx_timeout_ns;
+	/* Set with the stack that the endpoint is in; NULL: not attached. */
+	_Atomic(struct stack *) stack;
+	_Atomic(struct net *) net;
+
+	/* `config`: ranked outside everything */
+	struct mutex config;
+	struct attachment att;
+	enum reason reason;
+	bool is_watched; /* the twin */
+	bool has_left; /* for good */
+	uid_t uid;
+
+	/* the stack's lock */
+	struct list rx_queue;
+	uint32_t rx_cnt;
+	uint32_t rx_bytes; /* as counted against the limit */
+	uint32_t rx_limit;
+	uint64_t rx_drops;
+	struct udp_settings set;
+	struct ip_addr local;
+	__be16 local_port;
+	bool is_connected;
+	struct dst dsts[UDP_DSTS];
+	unsigned next_dst;
+};
+
+extern struct udp_params udp_params;
+
+static inline struct udp *udp_of(struct fd_object *obj)
+{
+	return CONTAINER_OF(obj, struct udp, obj);
+}
+
+/* Whether `fd` is still the socket: a call that has waited looks before it acts on
+ * the number. */
+static inline bool udp_owns_fd(const struct udp *u, int fd)
+{
+	_Atomic(struct fd_object *) *entry = fd_table_entry(fd);
+
+	return entry && atomic_load(entry) == &u->obj;
+}
+
+static inline struct stack *udp_stack(struct udp *u)
+{
+	/* acquire pairs with the release in udp_attach */
+	return atomic_load_explicit(&u->stack, memory_order_acquire);
+}
+
+/* udp.c: makes the socket ready to send, binding the twin if it has no port yet.
+ * The network, or NULL: the kernel is to do it. */
+struct net *udp_prepare_send(struct udp *u, int fd);
+
+/* udp_options.c: reads all settings anew, with `config`. */
+void udp_read_settings(struct udp *u, int fd);
+long udp_setsockopt(struct fd_object *obj, int fd, int level, int name,
+		    const void *value, socklen_t len);
+long udp_fcntl(struct fd_object *obj, int fd, int cmd, void *arg);
+long udp_ioctl(struct fd_object *obj, int fd, unsigned long request, void *arg);
+/* udp.c, for the options, with `config`: leaves for good; attaches again under
+ * what holds now. */
+void udp_leave_config(struct udp *u, enum reason reason);
+void udp_attach_anew(struct udp *u, int fd);
+
+/* udp_rx.c */
+void udp_input(struct endpoint *end, struct pkt *pkt);
+/* Frees what is queued. Under the stack's lock. */
+void udp_purge(struct udp *u);
+long udp_read(struct fd_object *obj, int fd, void *buf, size_t len);
+long udp_readv(struct fd_object *obj, int fd, const struct iovec *iov, int cnt);
+long udp_recv(struct fd_object *obj, int fd, void *buf, size_t len, int flags);
+long udp_recvfrom(struct fd_object *obj, int fd, void *buf, size_t len,
+		  int flags, struct sockaddr *addr, socklen_t *addr_len);
+long udp_recvmsg(struct fd_object *obj, int fd, struct msghdr *msg, int flags);
+long udp_recvmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
+		  unsigned int cnt, int flags, struct timespec *timeout);
+
+/* udp_tx.c */
+long udp_write(struct fd_object *obj, int fd, const void *buf, size_t len);
+long udp_writev(struct fd_object *obj, int fd, const struct iovec *iov,
+		int cnt);
+long udp_send(struct fd_object *obj, int fd, const void *buf, size_t len,
+	      int flags);
+long udp_sendto(struct fd_object *obj, int fd, const void *buf, size_t len,
+		int flags, const struct sockaddr *addr, socklen_t addr_len);
+long udp_sendmsg(struct fd_object *obj, int fd, const struct msghdr *msg,
+		 int flags);
+long udp_sendmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
+		  unsigned int cnt, int flags);
+
+#endif

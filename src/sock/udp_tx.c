@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Sending. A datagram leaves by a ring when its destination leads there and one
+ * frame holds it; everything else is the twin's.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "os/signals.h"
+#include "sock/udp_priv.h"
+
+/* A send call, whichever it was. */
+struct tx_call {
+	const struct iovec *iov;
+	size_t iov_cnt;
+	size_t len;
+	int flags;
+	/* where to; NULL: where it is connected */
+	const struct user_name *to;
+};
+
+/* What to tell the caller while the way of a datagram is being prepared. */
+enum tx_verdict {
+	TX_SENT,
+	TX_RESOLVE, /* the destination has to be looked up first */
+	TX_KERNEL,  /* the twin is to send it */
+	TX_FULL,    /* no room, or no frame */
+	TX_COPY,    /* too long to be copied under the lock */
+};
+
+/* Flags that make no difference to a datagram sent by us, or that we follow. */
+enum { TX_FLAGS = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_CONFIRM | MSG_EOR };
+
+/* -- destinations ------------------------------------------------------------- */
+
+/* The socket's entry for a destination; under the stack's lock. NULL: there is
+ * none yet. */
+static inline struct dst *find_dst(struct udp *u, const struct user_name *to)
+{
+	if (!to)
+		return u->is_connected ? &u->dsts[UDP_DST_CONNECTED] : NULL;
+	for (int i = 0; i < UDP_DSTS; i++) {
+		struct dst *dst = &u->dsts[i];
+
+		if (dst->query.remote_port == to->port &&
+		    ip_addr_eq(&dst->query.remote, &to->addr))
+			return dst;
+	}
+	return NULL;
+}
+
+/* Where a new destination is remembered; the connected one stays. */
+static struct dst *choose_slot(struct udp *u, const struct user_name *to)
+{
+	struct dst *dst = find_dst(u, to);
+
+	if (!dst && to)
+		dst = &u->dsts[1 + u->next_dst++ % (UDP_DSTS - 1)];
+	return dst;
+}
+
+static bool is_by_rule(const struct udp *u, const struct dst_query *query)
+{
+	struct udp_end local = { u->local, u->local_port };
+	struct udp_end remote = { query->remote, query->remote_port };
+
+	return udp_params.is_kernel_by_rule(UDP_SENDER, &local, &remote);
+}
+
+/* Looks the destination up, outside the stack's lock, and remembers the answer.
+ * -ENOTCONN: there is none to look up. */
+static COLD int resolve(struct udp *u, struct net *net,
+			const struct user_name *to)
+{
+	struct stack *stack = net->stack;
+	struct dst *slot, found = { .route_gen = 0 };
+
+	stack_lock(stack);
+	slot = find_dst(u, to);
+	found.query = (struct dst_query){
+		.local = u->local,
+		.local_port = u->local_port,
+		.remote = to ? to->addr : u->dsts[UDP_DST_CONNECTED].query.remote,
+		.remote_port = to ? to->port :
+				    u->dsts[UDP_DST_CONNECTED].query.remote_port,
+		.ifindex = u->set.ifindex,
+		.mark = u->set.mark,
+		.uid = u->uid,
+		.tos = u->set.tos,
+		.ttl = u->set.ttl,
+		.is_df = u->set.is_df,
+		.is_on_link_only = u->set.is_on_link_only,
+	};
+	found.next_id = slot ? slot->next_id : (uint16_t)clock_monotonic_ns();
+	if (!to && !u->is_connected) {
+		stack_unlock(stack);
+		return -ENOTCONN;
+	}
+	stack_unlock(stack);
+
+	dst_resolve(&found, net);
+	if (found.ring && is_by_rule(u, &found.query)) {
+		found.ring = NULL;
+		found.reason = REASON_RULE;
+	}
+
+	stack_lock(stack);
+	slot = choose_slot(u, to);
+	if (slot)
+		*slot = found;
+	stack_unlock(stack);
+	return 0;
+}
+
+/* -- one datagram --------------------------------------------------------------- */
+
+static const uint8_t *gather(const struct tx_call *call, uint8_t *buf)
+{
+	if (LIKELY(call->iov_cnt == 1))
+		return call->iov[0].iov_base;
+	user_iov_read(call->iov, call->iov_cnt, 0, buf, call->len);
+	return buf;
+}
+
+static enum tx_verdict way_of(const struct udp *u, const struct net *net,
+			      const struct dst *dst, const struct tx_call *call)
+{
+	if (UNLIKELY(!dst || !dst_is_valid(dst, net)))
+		return TX_RESOLVE;
+	if (UNLIKELY(!dst->ring || call->len > dst->payload_max ||
+		     u->set.is_corked))
+		return TX_KERNEL;
+	return TX_SENT;
+}
+
+static inline enum tx_verdict transmit(struct stack *stack, struct dst *dst,
+				       struct ring_tx *tx, uint32_t len)
+{
+	struct dst_header header;
+
+	dst_fill(dst, len, &header, tx);
+	return LIKELY(stack_tx_locked(stack, dst->ring, tx) == 0) ? TX_SENT :
+								    TX_FULL;
+}
+
+/* A short datagram straight from the program's memory. Under the stack's lock. */
+static inline enum tx_verdict send_short_locked(struct udp *u, struct net *net,
+						const struct tx_call *call)
+{
+	struct dst *dst = find_dst(u, call->to);
+	enum tx_verdict way = way_of(u, net, dst, call);
+	uint8_t buf[RING_TX_SMALL_MAX];
+	struct ring_tx tx;
+
+	if (UNLIKELY(way != TX_SENT))
+		return way;
+	if (UNLIKELY(call->len > RING_TX_SMALL_MAX))
+		return TX_COPY;
+	tx.small = gather(call, buf);
+	tx.small_len = (uint16_t)call->len;
+	tx.payload = NULL;
+	tx.segment_len = 0;
+	return transmit(net->stack, dst, &tx, (uint32_t)call->len);
+}
+
+/* A chain of packets that hold the payload, copied without the lock. */
+static void fill_chain(struct pkt *pkt, const struct tx_call *call)
+{
+	size_t done = 0;
+
+	for (; pkt; pkt = pkt->next_part) {
+		uint32_t n = (uint32_t)MIN((size_t)pkt_tailroom(pkt),
+					   call->len - done);
+
+		user_iov_read(call->iov, call->iov_cnt, done,
+			      pkt_append(pkt, n), n);
+		done += n;
+	}
+}
+
+static struct pkt *alloc_chain(struct ring *ring, size_t len)
+{
+	struct pkt *first = NULL, **at = &first;
+
+	for (size_t room = 0; room < len;) {
+		*at = ring_pkt_alloc(ring);
+		if (!*at) {
+			pkt_put(first);
+			return NULL;
+		}
+		room += pkt_tailroom(*at);
+		at = &(*at)->next_part;
+	}
+	return first;
+}
+
+/* A longer one: into frames first, then under the lock. */
+static enum tx_verdict send_long(struct udp *u, struct net *net,
+				 const struct tx_call *call)
+{
+	struct stack *stack = net->stack;
+	struct ring_tx tx = { .payload = NULL };
+	struct ring *ring = NULL;
+	enum tx_verdict way;
+	struct dst *dst;
+
+	stack_lock(stack);
+	dst = find_dst(u, call->to);
+	way = way_of(u, net, dst, call);
+	if (way == TX_SENT) {
+		ring = dst->ring;
+		tx.payload = alloc_chain(ring, call->len);
+		if (!tx.payload)
+			way = TX_FULL;
+	}
+	stack_unlock(stack);
+	if (way != TX_SENT)
+		return way;
+
+	fill_chain(tx.payload, call);
+
+	stack_lock(stack);
+	dst = find_dst(u, call->to);
+	way = way_of(u, net, dst, call);
+	if (way == TX_SENT && dst->ring != ring)
+		way = TX_RESOLVE;
+	if (way == TX_SENT)
+		way = transmit(stack, dst, &tx, (uint32_t)call->len);
+	else
+		pkt_put(tx.payload);
+	stack_unlock(stack);
+	return way;
+}
+
+static enum tx_verdict send_once(struct udp *u, struct net *net,
+				 const struct tx_call *call)
+{
+	enum tx_verdict way;
+
+	stack_lock(net->stack);
+	way = send_short_locked(u, net, call);
+	stack_unlock(net->stack);
+	return LIKELY(way != TX_COPY) ? way : send_long(u, net, call);
+}
+
+/* -- when it cannot go at once ---------------------------------------------------- */
+
+/* The twin sends it, and may have an error for the next receive. */
+static long leave_to_twin(struct udp *u)
+{
+	atomic_store_explicit(&u->is_twin_ready, true, memory_order_relaxed);
+	return FD_PASS;
+}
+
+static inline bool is_blocking(const struct udp *u, int flags)
+{
+	return !(flags & MSG_DONTWAIT) &&
+	       !atomic_load_explicit(&u->is_nonblocking, memory_order_relaxed);
+}
+
+/* Frames come back as the device sends them, which takes microseconds: a blocking
+ * send waits for that, and for no longer than the device could be stuck. */
+enum { FULL_WAIT_NS = 100 * 1000 * 1000 };
+
+static void reap(struct net *net)
+{
+	struct stack *stack = net->stack;
+
+	stack_lock(stack);
+	for (unsigned i = 0; i < stack->ring_cnt; i++)
+		if (stack->rings[i])
+			stack->rings[i]->ops->reap(stack->rings[i]);
+	stack->wants_kick = true;
+	stack_unlock(stack);
+}
+
+static COLD long send_slowly(struct udp *u, int fd, struct net *net,
+			     const struct tx_call *call, enum tx_verdict way)
+{
+	struct signals_mark mark = signals_mark();
+	uint64_t end = 0;
+	int err;
+
+	for (;;) {
+		switch (way) {
+		case TX_RESOLVE:
+			err = resolve(u, net, call->to);
+			if (err)
+				return leave_to_twin(u);
+			break;
+		case TX_FULL:
+			reap(net);
+			if (!is_blocking(u, call->flags))
+				return udp_params.tx_eagain ? -EAGAIN :
+							      (long)call->len;
+			if (signals_is_interrupted(&mark, false))
+				return -EINTR;
+			if (!end)
+				end = clock_monotonic_ns() + FULL_WAIT_NS;
+			else if (clock_monotonic_ns() > end)
+				return -ENOBUFS;
+			break;
+		case TX_KERNEL:
+			return udp_owns_fd(u, fd) ? leave_to_twin(u) : -EBADF;
+		default:
+			return (long)call->len;
+		}
+		way = send_once(u, net, call);
+	}
+}
+
+/* -- calls ------------------------------------------------------------------------ */
+
+/* What only the kernel does, or says why not: options of one datagram, cork, an
+ * error that is waiting to be told. */
+static inline struct net *net_for(struct udp *u, int fd, int flags)
+{
+	struct net *net = atomic_load_explicit(&u->net, memory_order_acquire);
+
+	if (UNLIKELY(flags & ~TX_FLAGS ||
+		     atomic_load_explicit(&u->is_twin_always,
+					  memory_order_relaxed)))
+		return NULL;
+	return LIKELY(net) ? net : udp_prepare_send(u, fd);
+}
+
+static inline long send_call(struct udp *u, int fd, const struct tx_call *call)
+{
+	struct net *net = net_for(u, fd, call->flags);
+	enum tx_verdict way;
+
+	if (UNLIKELY(!net))
+		return leave_to_twin(u);
+	way = send_once(u, net, call);
+	if (LIKELY(way == TX_SENT))
+		return (long)call->len;
+	return send_slowly(u, fd, net, call, way);
+}
+
+long udp_sendto(struct fd_object *obj, int fd, const void *buf, size_t len,
+		int flags, const struct sockaddr *addr, socklen_t addr_len)
+{
+	struct iovec iov = { (void *)(uintptr_t)buf, len };
+	struct tx_call call = {
+		.iov = &iov,
+		.iov_cnt = 1,
+		.len = len,
+		.flags = flags,
+	};
+	struct user_name to;
+
+	if (addr) {
+		if (user_name_read(addr, addr_len, &to) != 0 || !to.port)
+			return FD_PASS;
+		call.to = &to;
+	}
+	if (UNLIKELY(!user_is_plausible(buf, len)))
+		return FD_PASS;
+	return send_call(udp_of(obj), fd, &call);
+}
+
+long udp_send(struct fd_object *obj, int fd, const void *buf, size_t len,
+	      int flags)
+{
+	return udp_sendto(obj, fd, buf, len, flags, NULL, 0);
+}
+
+long udp_write(struct fd_object *obj, int fd, const void *buf, size_t len)
+{
+	return udp_sendto(obj, fd, buf, len, 0, NULL, 0);
+}
+
+long udp_writev(struct fd_object *obj, int fd, const struct iovec *iov, int cnt)
+{
+	ssize_t len = cnt < 0 ? -EINVAL : user_iov_len(iov, (size_t)cnt);
+	struct tx_call call = {
+		.iov = iov,
+		.iov_cnt = (size_t)cnt,
+		.len = (size_t)len,
+	};
+
+	return len < 0 ? FD_PASS : send_call(udp_of(obj), fd, &call);
+}
+
+/* Whether a message is one that we can send; `to` is filled in if it names a
+ * destination. */
+static bool read_msg(const struct msghdr *msg, int flags, struct user_name *to,
+		     struct tx_call *call)
+{
+	ssize_t len;
+
+	if (msg->msg_control && msg->msg_controllen)
+		return false;
+	len = user_iov_len(msg->msg_iov, msg->msg_iovlen);
+	if (len < 0)
+		return false;
+	*call = (struct tx_call){
+		.iov = msg->msg_iov,
+		.iov_cnt = msg->msg_iovlen,
+		.len = (size_t)len,
+		.flags = flags,
+	};
+	if (!msg->msg_name)
+		return true;
+	call->to = to;
+	return user_name_read(msg->msg_name, msg->msg_namelen, to) == 0 &&
+	       to->port;
+}
+
+long udp_sendmsg(struct fd_object *obj, int fd, const struct msghdr *msg,
+		 int flags)
+{
+	struct user_name to;
+	struct tx_call call;
+
+	if (!user_is_plausible(msg, sizeof(*msg)) ||
+	    !read_msg(msg, flags, &to, &call))
+		return leave_to_twin(udp_of(obj));
+	return send_call(udp_of(obj), fd, &call);
+}
+
+/* As many short datagrams as go at once under one hold of the lock. */
+static unsigned send_run(struct udp *u, struct net *net, struct mmsghdr *msgs,
+			 unsigned cnt, int flags)
+{
+	struct stack *stack = net->stack;
+	struct user_name to;
+	struct tx_call call;
+	unsigned done;
+
+	stack_lock(stack);
+	for (done = 0; done < cnt; done++) {
+		if (!read_msg(&msgs[done].msg_hdr, flags, &to, &call) ||
+		    send_short_locked(u, net, &call) != TX_SENT)
+			break;
+		msgs[done].msg_len = (unsigned)call.len;
+	}
+	stack_unlock(stack);
+	return done;
+}
+
+/* A burst as long as a ring takes between two kicks. */
+enum { RUN_MAX = 32 };
+
+long udp_sendmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
+		  unsigned int cnt, int flags)
+{
+	struct udp *u = udp_of(obj);
+	struct net *net = net_for(u, fd, flags);
+	unsigned done = 0;
+	long n;
+
+	cnt = MIN(cnt, (unsigned)IOV_MAX);
+	if (!net || !user_is_plausible(msgs, cnt * sizeof(*msgs)))
+		return leave_to_twin(u);
+	while (done < cnt) {
+		unsigned run = send_run(u, net, msgs + done,
+					MIN(cnt - done, (unsigned)RUN_MAX),
+					flags);
+
+		done += run;
+		if (run)
+			continue;
+		/* one that needs more than that; with its own errors */
+		n = udp_sendmsg(obj, fd, &msgs[done].msg_hdr, flags);
+		if (n == FD_PASS)
+			n = real.sendmsg(fd, &msgs[done].msg_hdr, flags);
+		if (n < 0)
+			return done ? (long)done : n == -1 ? -errno : n;
+		msgs[done++].msg_len = (unsigned)n;
+	}
+	return done;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The program's side of a send or receive call: its buffers, names and control
+ * data, however the call passes them. Pure memory work; pointers that cannot be
+ * right give EFAULT before anything has happened, others are the program's risk,
+ * as with memcpy.
+ */
+#ifndef SOCK_USER_MSG_H
+#define SOCK_USER_MSG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "base/compiler.h"
+#include "base/ipaddr.h"
+
+/* Whether `len` bytes at `ptr` may be the program's: not near 0, not beyond what
+ * a process can have. No bytes may be anywhere. */
+static inline bool user_is_plausible(const void *ptr, size_t len)
+{
+	uintptr_t at = (uintptr_t)ptr;
+
+	return len == 0 || (at >= 0x10000 && at < (UINT64_C(1) << 47) &&
+			    len < (UINT64_C(1) << 47));
+}
+
+/* The sum of the lengths. -EFAULT, -EINVAL: more than fits ssize_t, -EMSGSIZE:
+ * too many elements, as Linux has it. */
+ssize_t user_iov_len(const struct iovec *iov, size_t cnt) MUST_CHECK;
+
+/* Copies `len` bytes from the iovec, or to it, after its first `skip` bytes. There
+ * are enough. */
+void user_iov_read(const struct iovec *iov, size_t cnt, size_t skip,
+		   void *to, size_t len);
+void user_iov_write(const struct iovec *iov, size_t cnt, size_t skip,
+		    const void *from, size_t len);
+/* An address of the program: AF_INET or AF_INET6, whose scope must be 0. -EFAULT,
+ * -EINVAL: too short, -EAFNOSUPPORT. */
+struct user_name {
+	struct ip_addr addr;
+	__be16 port;
+};
+int user_name_read(const struct sockaddr *addr, socklen_t len,
+		   struct user_name *name_out) MUST_CHECK;
+/* Stores it in the socket's family, as much as there is room for, and what it
+ * would have taken. */
+void user_name_write(const struct user_name *name, int family, void *addr,
+		     socklen_t *len);
+
+/* Control messages of a receiver, appended in order. */
+struct user_control {
+	uint8_t *at;
+	size_t room;
+	/* msg_flags to be returned: MSG_CTRUNC */
+	int flags;
+};
+void user_control_put(struct user_control *control, int level, int type,
+		      const void *data, size_t len);
+
+#endif
