@@ -124,7 +124,7 @@ switched_off_is_a_reason() {
 }
 
 rule_is_a_reason() {
-	printf 'application-id moments *\nuse os udp_receiver *:*\nuse os udp_sender *:*\n' \
+	printf 'application-id moments *\nuse os tcp_server *:*\nuse os tcp_client *:*:*:*\n' \
 		>"$work/conf"
 	VMA_CONFIG_FILE=$work/conf VMA_TRACELEVEL=debug preloaded "$library" \
 		"$moments" sockets 1 >/dev/null 2>"$work/stderr"
