@@ -15,6 +15,8 @@ struct backend_request {
 	const char *name;
 	uint8_t mac[6];
 	uint32_t mtu;
+	/* both ends are in this machine, as a veth's */
+	bool is_virtual;
 	/* frames of its region, and their memory: ceilings and wishes */
 	uint32_t frame_cnt;
 	enum region_pages pages;

@@ -1,8 +1,51 @@
 # The contract is a header; each back end is a folder.
-dev_headers = %D%/ring.h
+dev_headers = %D%/backend.h %D%/ring.h %D%/services.h %D%/services.def
 
 # In memory, for tests alone.
 fake_sources = $(dev_headers) %D%/fake/fake.h %D%/fake/fake.c
 check_LTLIBRARIES += %D%/fake/libfake-debug.la
 %C%_fake_libfake_debug_la_SOURCES = $(fake_sources)
 %C%_fake_libfake_debug_la_CFLAGS = $(debug_cflags)
+
+# AF_XDP, a module: built with the libraries' and the debug build's locks.
+if HAVE_XDP
+%D%/xdp/steer.bpf.o: %D%/xdp/steer.bpf.c %D%/xdp/steer.h
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(CLANG) -target bpf -mcpu=v2 -O2 -g \
+		-I$(top_srcdir)/src -I/usr/include/$(host_cpu)-linux-gnu \
+		-c $(top_srcdir)/%D%/xdp/steer.bpf.c -o $@ && \
+		$(LLVM_STRIP) -g $@
+# As an array, so that it travels in the module.
+%D%/xdp/steer_object.c: %D%/xdp/steer.bpf.o
+	$(AM_V_GEN){ echo '#include "dev/xdp/steer_object.h"' && \
+		echo 'const uint8_t steer_object[] = {' && \
+		od -An -v -tx1 %D%/xdp/steer.bpf.o | \
+		sed 's/ \(..\)/0x\1,/g' && echo '};' && \
+		echo 'const size_t steer_object_size = sizeof(steer_object);'; } >$@
+CLEANFILES += %D%/xdp/steer.bpf.o %D%/xdp/steer_object.c
+
+xdp_sources = $(dev_headers) %D%/services.c %D%/xdp/dev.c %D%/xdp/module.c \
+	%D%/xdp/owner.h %D%/xdp/owner.c %D%/xdp/ring.c %D%/xdp/steer.h \
+	%D%/xdp/steer.c %D%/xdp/steer_object.h %D%/xdp/xdp.h %D%/xdp/xdp_compat.h \
+	%D%/xdp/xdp_priv.h %D%/xdp/xsk.h %D%/xdp/xsk.c
+xdp_cppflags = $(AM_CPPFLAGS) $(XDP_CFLAGS)
+xdp_ldflags = $(AM_LDFLAGS) -module -avoid-version -Wl,-z,defs \
+	-Wl,-z,relro -Wl,-z,now -Wl,--as-needed
+
+lib_LTLIBRARIES += %D%/xdp/libvma-xdp.la
+%C%_xdp_libvma_xdp_la_SOURCES = $(xdp_sources)
+nodist_%C%_xdp_libvma_xdp_la_SOURCES = %D%/xdp/steer_object.c
+%C%_xdp_libvma_xdp_la_CPPFLAGS = $(xdp_cppflags)
+%C%_xdp_libvma_xdp_la_CFLAGS = $(release_cflags)
+%C%_xdp_libvma_xdp_la_LDFLAGS = $(xdp_ldflags)
+%C%_xdp_libvma_xdp_la_LIBADD = $(XDP_LIBS)
+
+# Not installed, like libvma-debug.so.
+noinst_LTLIBRARIES += %D%/xdp/libvma-xdp-debug.la
+%C%_xdp_libvma_xdp_debug_la_SOURCES = $(xdp_sources)
+nodist_%C%_xdp_libvma_xdp_debug_la_SOURCES = %D%/xdp/steer_object.c
+%C%_xdp_libvma_xdp_debug_la_CPPFLAGS = $(xdp_cppflags)
+%C%_xdp_libvma_xdp_debug_la_CFLAGS = $(debug_cflags)
+%C%_xdp_libvma_xdp_debug_la_LDFLAGS = $(xdp_ldflags) -rpath $(libdir)
+%C%_xdp_libvma_xdp_debug_la_LIBADD = $(XDP_LIBS)
+endif
+EXTRA_DIST += %D%/xdp/steer.bpf.c

@@ -19,6 +19,7 @@ static void build_header(struct dst *dst, const struct dev *dev,
 	struct dst_header *header = &dst->header;
 	uint8_t ttl = query->ttl ? query->ttl :
 		      path->hop_limit ? path->hop_limit : TTL_DEFAULT;
+	uint32_t mtu, link_mtu = MIN(path->mtu, dev->mtu);
 
 	memset(header, 0, sizeof(*header));
 	memcpy(header->eth.dst, mac, sizeof(header->eth.dst));
@@ -39,8 +40,10 @@ static void build_header(struct dst *dst, const struct dev *dev,
 	dst->udp_sum = csum_partial(&header->ip.src, 8,
 				    htobe16(WIRE_PROTO_UDP));
 	dst->udp_sum = csum_partial(&header->udp, 4, dst->udp_sum);
-	dst->payload_max = MIN(path->mtu, dev->mtu) -
-			   (uint32_t)(sizeof(header->ip) + sizeof(header->udp));
+	mtu = MIN(link_mtu, dev->caps.tx_len_max -
+				    (uint32_t)sizeof(header->eth));
+	dst->payload_max =
+		mtu - (uint32_t)(sizeof(header->ip) + sizeof(header->udp));
 }
 
 static enum reason reason_of_error(int err)

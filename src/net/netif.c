@@ -120,6 +120,7 @@ static int try_backends(struct net *net, struct netif *netif,
 		.ifindex = netif->ifindex,
 		.name = netif->name,
 		.mtu = link->info.mtu,
+		.is_virtual = link->info.kind != LINK_PLAIN,
 		.frame_cnt = net->params.frame_cnt,
 		.pages = net->params.pages,
 	};

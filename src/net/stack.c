@@ -117,6 +117,7 @@ unsigned stack_poll_locked(struct stack *stack)
 		cnt = ring->ops->rx_poll(ring, batch, stack->poll_batch);
 		for (unsigned j = 0; j < cnt; j++)
 			demux_input(&stack->demux, batch[j], &stack->froms[i]);
+		stack->wants_kick |= ring->wants_kick;
 		sum += cnt;
 	}
 	return sum;

@@ -33,6 +33,8 @@ enum pkt_flag {
 	PKT_HAS_SUM = 1 << 1,
 	/* vlan_tci holds the tag the device removed */
 	PKT_HAS_VLAN = 1 << 2,
+	/* only the device knows of it: posted, or on its way out */
+	PKT_WITH_DEVICE = 1 << 3,
 };
 
 /* Room for whichever layer owns the packet at the moment. */

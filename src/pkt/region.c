@@ -91,6 +91,8 @@ int region_create(uint32_t frame_cnt, uint32_t frame_size,
 		return -ENOMEM;
 	region->frame_cnt = frame_cnt;
 	region->frame_size = frame_size;
+	region->frame_shift = (uint32_t)__builtin_ctz(frame_size);
+	INVARIANT(frame_size == 1u << region->frame_shift, "a power of two");
 	spinlock_init(&region->lock, LOCK_RANK_REGION);
 	err = map_frames(region, pages);
 	if (err)

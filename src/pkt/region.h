@@ -24,6 +24,7 @@ struct region {
 	uint8_t *mem;
 	size_t mem_size; /* as mapped */
 	uint32_t frame_size;
+	uint32_t frame_shift; /* its logarithm */
 	uint32_t frame_cnt;
 	enum region_pages pages; /* what it got */
 	struct pkt *pkts; /* by frame id */
@@ -60,7 +61,7 @@ uint32_t region_free_cnt(struct region *region);
 static inline uint64_t region_offset(const struct region *region,
 				     const struct pkt *pkt)
 {
-	return (uint64_t)pkt->frame_id * region->frame_size;
+	return (uint64_t)pkt->frame_id << region->frame_shift;
 }
 
 /* The packet in whose buffer the offset lies; the caller has checked that it is
@@ -68,7 +69,7 @@ static inline uint64_t region_offset(const struct region *region,
 static inline struct pkt *region_pkt(const struct region *region,
 				     uint64_t offset)
 {
-	return &region->pkts[offset / region->frame_size];
+	return &region->pkts[offset >> region->frame_shift];
 }
 
 #endif

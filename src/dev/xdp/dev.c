@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Interfaces driven by AF_XDP: how one is taken, in which mode, and given back. */
+#include "config.h"
+
+#include <errno.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "dev/xdp/xdp_priv.h"
+#include "pkt/wire.h"
+
+struct xdp_back_end {
+	struct backend backend;
+	struct xdp_params params;
+	struct list devs;
+};
+
+static struct xdp_dev *dev_of(struct dev *dev)
+{
+	return CONTAINER_OF(dev, struct xdp_dev, dev);
+}
+
+int xdp_adopt_fd(int fd, _Atomic int *slot)
+{
+	if (services_adopt_fd(fd, slot) != 0)
+		atomic_store(slot, fd);
+	return 0;
+}
+
+/* -- modes ---------------------------------------------------------------------- */
+
+/* A way to drive an interface, the best first. */
+struct mode {
+	const char *name;
+	bool is_native;
+	uint16_t bind_flags;
+};
+
+static const struct mode modes[] = {
+	{ "native, zero-copy", true, XDP_ZEROCOPY },
+	{ "native, copy", true, XDP_COPY },
+	{ "generic", false, XDP_COPY },
+};
+
+/* Between two ends in one machine the generic way is the shorter one, since the
+ * native one of such drivers goes by a detour (DESIGN, facts on AF_XDP). */
+static const struct mode virtual_modes[] = {
+	{ "generic", false, XDP_COPY },
+	{ "native, copy", true, XDP_COPY },
+};
+
+static bool is_wanted(const struct mode *mode, enum xdp_wish wish)
+{
+	switch (wish) {
+	case XDP_WISH_ZC:
+		return mode->bind_flags & XDP_ZEROCOPY;
+	case XDP_WISH_NATIVE:
+		return mode->is_native && !(mode->bind_flags & XDP_ZEROCOPY);
+	case XDP_WISH_GENERIC:
+		return !mode->is_native;
+	default:
+		return true;
+	}
+}
+
+/* -- one interface ---------------------------------------------------------------- */
+
+/* The queues frames can arrive by. */
+static uint32_t count_queues(const char *name)
+{
+	struct ethtool_channels channels = { .cmd = ETHTOOL_GCHANNELS };
+	struct ifreq request = { .ifr_data = (char *)&channels };
+	int fd = real.socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	uint32_t cnt = 0;
+
+	if (fd < 0)
+		return 1;
+	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", name);
+	if (real.ioctl(fd, SIOCETHTOOL, &request) == 0)
+		cnt = channels.rx_count + channels.combined_count;
+	real.close(fd);
+	return cnt ? MIN(cnt, (uint32_t)STEER_QUEUES_MAX) : 1;
+}
+
+static void describe(struct xdp_dev *own, const struct mode *mode)
+{
+	snprintf(own->dev.mode, sizeof(own->dev.mode), "%s%s", mode->name,
+		 own->has_sg ? "" : ", single buffers");
+	own->is_native = mode->is_native;
+	own->is_zero_copy = mode->bind_flags & XDP_ZEROCOPY;
+}
+
+/* The stack's ring is made with the pool it brings, later; here a ring with a pool
+ * of our own finds out whether the mode works at all. */
+static int try_mode(struct xdp_dev *own, const struct mode *mode)
+{
+	uint16_t flags = mode->bind_flags | XDP_USE_NEED_WAKEUP;
+	struct pkt_pool pool = { .headroom = XDP_HEADROOM };
+	struct xdp_ring *ring;
+	int err;
+
+	own->bind_flags = flags | XDP_USE_SG;
+	own->has_sg = true;
+	err = xdp_ring_create(own, &pool, &ring, own->bind_flags);
+	if (err == -EINVAL) {
+		/* Linux before 6.6 */
+		own->bind_flags = flags;
+		own->has_sg = false;
+		err = xdp_ring_create(own, &pool, &ring, own->bind_flags);
+	}
+	if (err)
+		return err;
+	xdp_ring_destroy(ring);
+	region_give(own->dev.region, &pool, UINT32_MAX);
+	return 0;
+}
+
+static int attach(struct xdp_dev *own, const struct mode *mode)
+{
+	int err = steer_attach(own->steer, own->dev.ifindex, mode->is_native);
+
+	if (err)
+		return err;
+	err = try_mode(own, mode);
+	if (err)
+		steer_detach(own->steer);
+	else
+		describe(own, mode);
+	return err;
+}
+
+static int choose_mode(struct xdp_dev *own, bool is_virtual, enum xdp_wish wish)
+{
+	const struct mode *list = is_virtual ? virtual_modes : modes;
+	size_t cnt = is_virtual ? ARRAY_LEN(virtual_modes) : ARRAY_LEN(modes);
+	int err = -EOPNOTSUPP;
+
+	if (wish == XDP_WISH_ZC) {
+		list = modes;
+		cnt = ARRAY_LEN(modes);
+	}
+	for (size_t i = 0; i < cnt; i++) {
+		if (!is_wanted(&list[i], wish))
+			continue;
+		err = attach(own, &list[i]);
+		log_dbg("%s: AF_XDP %s: %s", own->dev.name, list[i].name,
+			err ? strerror(-err) : "works");
+		/* what another mode cannot change */
+		if (!err || err == -EBUSY || err == -EPERM || err == -ENOBUFS)
+			break;
+	}
+	return err;
+}
+
+static int xdp_dev_ring_create(struct dev *dev, struct pkt_pool *pool,
+			       struct ring **ring_out)
+{
+	struct xdp_dev *own = dev_of(dev);
+	int err;
+
+	if (own->ring)
+		return -ENOBUFS;
+	err = xdp_ring_create(own, pool, &own->ring, own->bind_flags);
+	if (!err)
+		*ring_out = &own->ring->ring;
+	return err;
+}
+
+static int xdp_flow_add(struct dev *dev, const struct flow_rule *rule,
+			struct ring *ring UNUSED, uint32_t tag UNUSED)
+{
+	return steer_add(dev_of(dev)->steer, rule);
+}
+
+static void xdp_flow_remove(struct dev *dev, const struct flow_rule *rule)
+{
+	steer_remove(dev_of(dev)->steer, rule);
+}
+
+static int xdp_check(struct dev *dev)
+{
+	return steer_check(dev_of(dev)->steer);
+}
+
+static int xdp_link_changed(struct dev *dev)
+{
+	return steer_set_mac(dev_of(dev)->steer, dev->mac);
+}
+
+static void xdp_close(struct dev *dev)
+{
+	struct xdp_dev *own = dev_of(dev);
+	uint32_t missing;
+
+	list_remove(&own->link);
+	steer_destroy(own->steer);
+	owner_release(&own->owner);
+	missing = region_destroy(dev->region);
+	if (missing) {
+		/* A socket has data in them that nobody has read yet. */
+		log_dbg("%s: %u frames are still in use; their memory stays",
+			dev->name, missing);
+		return;
+	}
+	free(own);
+}
+
+static const struct dev_ops xdp_dev_ops = {
+	.name = "xdp",
+	.ring_create = xdp_dev_ring_create,
+	.flow_add = xdp_flow_add,
+	.flow_remove = xdp_flow_remove,
+	.check = xdp_check,
+	.link_changed = xdp_link_changed,
+	.close = xdp_close,
+};
+
+/* -- the back end ------------------------------------------------------------------ */
+
+static int refuse(struct dev_verdict *why, int err, const char *what)
+{
+	why->err = err;
+	why->refusal = err == -EPERM || err == -EACCES ? DEV_REFUSED_RIGHTS :
+		       err == -ENOMEM || err == -ENOBUFS ?
+						       DEV_REFUSED_MEMORY :
+		       err == -EBUSY ? DEV_REFUSED_FOREIGN_PROGRAM :
+		       err == -EOPNOTSUPP ? DEV_REFUSED_KIND :
+					    DEV_REFUSED_ERROR;
+	snprintf(why->text, sizeof(why->text), "%s: %s", what, strerror(-err));
+	return err;
+}
+
+static int refuse_owned(struct dev_verdict *why, int pid)
+{
+	why->refusal = DEV_REFUSED_IN_USE;
+	why->pid = pid;
+	if (pid)
+		snprintf(why->text, sizeof(why->text),
+			 "interface in use by pid %d", pid);
+	return -EEXIST;
+}
+
+/* A frame holds the largest packet where one page can. */
+static uint32_t frame_size_for(uint32_t mtu)
+{
+	return mtu + sizeof(struct wire_eth) + XDP_HEADROOM <= 2048 ? 2048 :
+								     4096;
+}
+
+static void init_dev(struct xdp_dev *own, const struct backend_request *request)
+{
+	struct dev *dev = &own->dev;
+
+	dev->ops = &xdp_dev_ops;
+	dev->ifindex = request->ifindex;
+	snprintf(dev->name, sizeof(dev->name), "%s", request->name);
+	memcpy(dev->mac, request->mac, sizeof(dev->mac));
+	dev->mtu = request->mtu;
+	dev->caps = (struct dev_caps){
+		.rx_partial_csum = request->is_virtual,
+		.needs_kick = true,
+		.tx_len_max = frame_size_for(request->mtu) - XDP_HEADROOM,
+	};
+	own->queue_cnt = count_queues(request->name);
+}
+
+static int make_dev(struct xdp_back_end *end,
+		    const struct backend_request *request, struct xdp_dev *own,
+		    struct dev_verdict *why)
+{
+	int err = region_create(request->frame_cnt,
+				frame_size_for(request->mtu), request->pages,
+				&own->dev.region);
+
+	if (err)
+		return refuse(why, err, "memory for frames");
+	err = steer_create(own->dev.mac, &own->steer);
+	if (err) {
+		refuse(why, err, "loading the steering program");
+		goto err_region;
+	}
+	err = choose_mode(own, request->is_virtual, end->params.mode);
+	if (err) {
+		refuse(why, err, "AF_XDP");
+		goto err_steer;
+	}
+	return 0;
+err_steer:
+	steer_destroy(own->steer);
+err_region:
+	if (region_destroy(own->dev.region) != 0)
+		log_dbg("%s: frames were lost while it was tried", request->name);
+	return err;
+}
+
+static int xdp_open(struct backend *backend,
+		    const struct backend_request *request, struct dev **dev_out,
+		    struct dev_verdict *why)
+{
+	struct xdp_back_end *end =
+		CONTAINER_OF(backend, struct xdp_back_end, backend);
+	struct xdp_dev *own = calloc(1, sizeof(*own));
+	int err, pid;
+
+	if (!own)
+		return refuse(why, -ENOMEM, "memory");
+	err = owner_claim(&own->owner, request->ifindex, &pid);
+	if (err) {
+		free(own);
+		return err == -EEXIST ? refuse_owned(why, pid) :
+					refuse(why, err, "claiming it");
+	}
+	init_dev(own, request);
+	err = make_dev(end, request, own, why);
+	if (err) {
+		owner_release(&own->owner);
+		free(own);
+		return err;
+	}
+	list_push_back(&end->devs, &own->link);
+	*dev_out = &own->dev;
+	return 0;
+}
+
+/* The fds were closed, the memory is not mapped: nothing of it is ours. */
+static void xdp_forked(struct backend *backend)
+{
+	struct xdp_back_end *end =
+		CONTAINER_OF(backend, struct xdp_back_end, backend);
+
+	list_init(&end->devs);
+}
+
+struct backend *xdp_backend(const struct xdp_params *params)
+{
+	static struct xdp_back_end end = {
+		.backend = {
+			.name = "xdp",
+			.open = xdp_open,
+			.forked = xdp_forked,
+		},
+	};
+
+	end.params = *params;
+	list_init(&end.devs);
+	return &end.backend;
+}

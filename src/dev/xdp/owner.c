@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Claims to interfaces (owner.h). */
+#include "config.h"
+
+#include "dev/xdp/owner.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/un.h>
+
+#include "dev/xdp/xdp_priv.h"
+
+/* A name in the abstract namespace, which belongs to the network's. */
+static socklen_t name_of(int ifindex, struct sockaddr_un *addr)
+{
+	int len;
+
+	*addr = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	len = snprintf(addr->sun_path + 1, sizeof(addr->sun_path) - 1,
+		       "libvma/xdp/%d", ifindex);
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+			   (size_t)len);
+}
+
+/* The process that listens under the name, or 0. */
+static int ask_pid(const struct sockaddr_un *addr, socklen_t len)
+{
+	int fd = real.socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+			     0);
+	struct ucred cred = { .pid = 0 };
+	socklen_t cred_len = sizeof(cred);
+
+	if (fd < 0)
+		return 0;
+	if (real.connect(fd, (const struct sockaddr *)addr, len) != 0 ||
+	    real.getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &cred_len) != 0)
+		cred.pid = 0;
+	real.close(fd);
+	return cred.pid;
+}
+
+int owner_claim(struct owner *owner, int ifindex, int *pid_out)
+{
+	int fd = real.socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_un addr;
+	socklen_t len = name_of(ifindex, &addr);
+	int err;
+
+	atomic_init(&owner->fd, -1);
+	*pid_out = 0;
+	if (fd < 0)
+		return -errno;
+	if (real.bind(fd, (struct sockaddr *)&addr, len) != 0) {
+		err = errno == EADDRINUSE ? -EEXIST : -errno;
+		*pid_out = ask_pid(&addr, len);
+		real.close(fd);
+		return err;
+	}
+	/* so that others can ask who we are; nobody is ever accepted */
+	if (real.listen(fd, 16) != 0) {
+		err = -errno;
+		real.close(fd);
+		return err;
+	}
+	return xdp_adopt_fd(fd, &owner->fd);
+}
+
+void owner_release(struct owner *owner)
+{
+	if (atomic_load(&owner->fd) >= 0)
+		services_close_fd(&owner->fd);
+}

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The data path of AF_XDP: frames in and out of the rings of the sockets on all
+ * queues of the interface. What is received comes by the queue the hardware chose;
+ * what is sent goes by the first.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/checksum.h"
+#include "base/clock.h"
+#include "dev/xdp/xdp_priv.h"
+
+enum {
+	RX_SIZE = 2048,
+	TX_SIZE = 1024,
+	/* Frames are given to the kernel, and taken back, in batches. */
+	FILL_BATCH = 32,
+	REAP_BATCH = 32,
+	/* What the kernel moves at one kick. */
+	KICK_BATCH = 32,
+};
+
+static struct xdp_ring *ring_of(struct ring *ring)
+{
+	return CONTAINER_OF(ring, struct xdp_ring, ring);
+}
+
+/* -- receiving ---------------------------------------------------------------- */
+
+/* Posts as many frames as there are and have room, if that makes a batch. */
+static void refill(struct xdp_ring *own, struct xsk *xsk)
+{
+	struct xsk_ring *fill = &xsk->fill;
+	uint32_t room = xsk_room(fill, FILL_BATCH);
+	uint32_t cnt;
+
+	if (room < FILL_BATCH)
+		return;
+	for (cnt = 0; cnt < FILL_BATCH; cnt++) {
+		struct pkt *pkt = ring_pkt_alloc(&own->ring);
+
+		if (!pkt) {
+			own->ring.counts.rx_no_frame++;
+			break;
+		}
+		pkt->flags = PKT_WITH_DEVICE;
+		*xsk_offset(fill, fill->next++) =
+			region_offset(own->ring.dev->region, pkt);
+	}
+	xsk_produced(fill);
+}
+
+static void fill_up(struct xdp_ring *own, struct xsk *xsk)
+{
+	uint32_t before;
+
+	do {
+		before = xsk->fill.next;
+		refill(own, xsk);
+	} while (xsk->fill.next != before);
+}
+
+/* The packet of a received frame, whose descriptor was made when it was posted. */
+static struct pkt *to_pkt(struct xdp_ring *own, const struct xdp_desc *desc)
+{
+	struct region *region = own->ring.dev->region;
+	struct pkt *pkt = region_pkt(region, desc->addr);
+
+	pkt->flags = 0;
+	pkt->data = region->mem + desc->addr;
+	pkt->len = desc->len;
+	return pkt;
+}
+
+/* Joins the frames of one packet; NULL until the last of them has come. */
+static struct pkt *assemble(struct xdp_ring *own, struct pkt *pkt, bool is_last)
+{
+	struct pkt **at = &own->partial;
+
+	while (*at)
+		at = &(*at)->next_part;
+	*at = pkt;
+	if (!is_last)
+		return NULL;
+	pkt = own->partial;
+	own->partial = NULL;
+	return pkt;
+}
+
+static unsigned poll_queue(struct xdp_ring *own, struct xsk *xsk,
+			   struct pkt **batch, unsigned cnt)
+{
+	uint32_t available = xsk_available(&xsk->rx, cnt);
+	unsigned got = 0;
+
+	if (LIKELY(!available))
+		return 0;
+	for (uint32_t i = 0; i < available; i++) {
+		const struct xdp_desc *desc = xsk_desc(&xsk->rx, xsk->rx.next++);
+		bool is_last = !(desc->options & XDP_PKT_CONTD);
+		struct pkt *pkt = to_pkt(own, desc);
+
+		own->ring.counts.rx_bytes += desc->len;
+		if (UNLIKELY(!is_last || own->partial)) {
+			pkt = assemble(own, pkt, is_last);
+			if (!pkt)
+				continue;
+		}
+		batch[got++] = pkt;
+	}
+	xsk_consumed(&xsk->rx);
+	own->ring.counts.rx_pkts += got;
+	refill(own, xsk);
+	return got;
+}
+
+static unsigned xdp_rx_poll(struct ring *ring, struct pkt **batch, unsigned cnt)
+{
+	struct xdp_ring *own = ring_of(ring);
+	unsigned got = 0;
+
+	for (uint32_t i = 0; i < own->queue_cnt && got < cnt; i++)
+		got += poll_queue(own, &own->queues[i], batch + got, cnt - got);
+	if (UNLIKELY(atomic_load_explicit(&own->is_stuck,
+					  memory_order_relaxed))) {
+		atomic_store_explicit(&own->is_stuck, false,
+				      memory_order_relaxed);
+		ring->wants_kick = true;
+	}
+	return got;
+}
+
+/* -- sending ------------------------------------------------------------------ */
+
+/* Takes back what has been sent. */
+static void reap_queue(struct xdp_ring *own, struct xsk *xsk)
+{
+	struct region *region = own->ring.dev->region;
+	uint32_t cnt = xsk_available(&xsk->done, UINT32_MAX);
+
+	for (uint32_t i = 0; i < cnt; i++) {
+		uint64_t offset = *xsk_offset(&xsk->done, xsk->done.next++);
+		struct pkt *pkt = region_pkt(region, offset);
+
+		pkt->flags = 0;
+		pkt_put(pkt);
+	}
+	if (!cnt)
+		return;
+	own->sending_cnt -= cnt;
+	xsk_consumed(&xsk->done);
+}
+
+static void xdp_reap(struct ring *ring)
+{
+	struct xdp_ring *own = ring_of(ring);
+
+	reap_queue(own, &own->queues[0]);
+	/* what is left may wait for a kick that failed */
+	ring->wants_kick = own->sending_cnt > 0;
+}
+
+static void store_csum(const struct ring_tx *tx, uint8_t *frame, uint32_t sum)
+{
+	uint16_t check;
+
+	if (!(tx->flags & RING_TX_CSUM))
+		return;
+	check = csum_fold(csum_add(tx->csum_sum, sum));
+	if (!check && (tx->flags & RING_TX_CSUM_NOT_ZERO))
+		check = 0xffff;
+	memcpy(frame + tx->csum_at, &check, sizeof(check));
+}
+
+/* A frame with everything copied into it. NULL: there is none. */
+static struct pkt *copy_frame(struct xdp_ring *own, const struct ring_tx *tx)
+{
+	struct pkt *pkt = ring_pkt_alloc(&own->ring);
+	uint8_t *to;
+	uint32_t sum;
+
+	if (UNLIKELY(!pkt))
+		return NULL;
+	to = pkt_append(pkt, (uint32_t)tx->header_len + tx->small_len);
+	memcpy(to, tx->header, tx->header_len);
+	sum = csum_copy(to + tx->header_len, tx->small, tx->small_len, 0);
+	store_csum(tx, to, sum);
+	return pkt;
+}
+
+/* A payload that lies in a frame of this device, with room for the header in
+ * front, goes as it is; any other is copied. Takes the payload. */
+static struct pkt *wrap_payload(struct xdp_ring *own, const struct ring_tx *tx)
+{
+	struct pkt *pkt = tx->payload, *copy;
+	uint32_t len = pkt->len;
+	uint32_t sum = csum_partial(pkt->data, len, 0);
+
+	if (pkt->pool == own->ring.pool && pkt->refs == 1 && !pkt->next_part &&
+	    pkt_headroom(pkt) >= tx->header_len) {
+		memcpy(pkt_push(pkt, tx->header_len), tx->header,
+		       tx->header_len);
+		store_csum(tx, pkt->data, sum);
+		return pkt;
+	}
+	copy = ring_pkt_alloc(&own->ring);
+	if (copy && tx->header_len + pkt_total_len(pkt) <= pkt_tailroom(copy)) {
+		uint8_t *to = pkt_append(copy, tx->header_len);
+
+		memcpy(to, tx->header, tx->header_len);
+		sum = 0;
+		for (struct pkt *part = pkt; part; part = part->next_part) {
+			uint32_t at = copy->len - tx->header_len;
+
+			sum = csum_block_add(
+				sum,
+				csum_copy(pkt_append(copy, part->len),
+					  part->data, part->len, 0),
+				at);
+		}
+		store_csum(tx, to, sum);
+	} else {
+		/* caps.tx_len_max says what fits */
+		pkt_put(copy);
+		copy = NULL;
+	}
+	pkt_put(pkt);
+	return copy;
+}
+
+static int xdp_tx(struct ring *ring, const struct ring_tx *tx)
+{
+	struct xdp_ring *own = ring_of(ring);
+	struct xsk *xsk = &own->queues[0];
+	struct xdp_desc *desc;
+	struct pkt *pkt = NULL;
+
+	if (own->sending_cnt >= REAP_BATCH)
+		reap_queue(own, xsk);
+	if (LIKELY(xsk_room(&xsk->tx, 1) && own->sending_cnt < TX_SIZE))
+		pkt = tx->payload ? wrap_payload(own, tx) : copy_frame(own, tx);
+	else
+		pkt_put(tx->payload);
+	if (UNLIKELY(!pkt)) {
+		ring->counts.tx_full++;
+		return -EAGAIN;
+	}
+	desc = xsk_desc(&xsk->tx, xsk->tx.next++);
+	desc->addr = (uint64_t)(pkt->data - ring->dev->region->mem);
+	desc->len = pkt->len;
+	desc->options = 0;
+	pkt->flags = PKT_WITH_DEVICE;
+	xsk_produced(&xsk->tx);
+	own->sending_cnt++;
+	ring->counts.tx_pkts++;
+	ring->counts.tx_bytes += desc->len;
+	ring->wants_kick = true;
+	return 0;
+}
+
+/* One call moves KICK_BATCH frames, or fails for a moment while the kernel is at
+ * it. The ring is asked again as long as that gets somewhere. */
+static bool xdp_kick(struct ring *ring)
+{
+	struct xdp_ring *own = ring_of(ring);
+	struct xsk *xsk = &own->queues[0];
+	uint32_t before, after;
+
+	if (!xsk_needs_wakeup(&xsk->tx))
+		return false;
+	before = atomic_load_explicit(xsk->tx.consumer, memory_order_relaxed);
+	ring->counts.kicks++;
+	if (real.sendto(atomic_load_explicit(&xsk->fd, memory_order_relaxed),
+			NULL, 0, MSG_DONTWAIT, NULL, 0) >= 0)
+		return false;
+	after = atomic_load_explicit(xsk->tx.consumer, memory_order_relaxed);
+	if (after != before)
+		return true;
+	/* No room further down: whoever polls next tries again. */
+	atomic_store_explicit(&own->is_stuck, true, memory_order_relaxed);
+	return false;
+}
+
+/* -- sleeping ----------------------------------------------------------------- */
+
+static unsigned xdp_fds(struct ring *ring, int *fds, unsigned cnt)
+{
+	struct xdp_ring *own = ring_of(ring);
+
+	for (uint32_t i = 0; i < own->queue_cnt && i < cnt; i++)
+		fds[i] = atomic_load(&own->queues[i].fd);
+	return own->queue_cnt;
+}
+
+/* The fds are readable while there are entries: nothing to arm. */
+static bool xdp_arm(struct ring *ring)
+{
+	struct xdp_ring *own = ring_of(ring);
+
+	for (uint32_t i = 0; i < own->queue_cnt; i++)
+		if (xsk_available(&own->queues[i].rx, 1))
+			return false;
+	return true;
+}
+
+/* -- life --------------------------------------------------------------------- */
+
+/* The frames that only the kernel's rings know of come back: after the sockets
+ * are gone nobody writes to them. */
+static void take_back(struct xdp_ring *own)
+{
+	struct region *region = own->ring.dev->region;
+
+	for (uint32_t id = 0; id < region->frame_cnt; id++) {
+		struct pkt *pkt = &region->pkts[id];
+
+		if (!(pkt->flags & PKT_WITH_DEVICE))
+			continue;
+		pkt->flags = 0;
+		pkt_put(pkt);
+	}
+}
+
+void xdp_ring_destroy(struct xdp_ring *own)
+{
+	for (uint32_t i = 0; i < own->queue_cnt; i++)
+		xsk_destroy(&own->queues[i]);
+	pkt_put(own->partial);
+	take_back(own);
+	free(own);
+}
+
+static void xdp_close(struct ring *ring)
+{
+	struct xdp_ring *own = ring_of(ring);
+
+	CONTAINER_OF(ring->dev, struct xdp_dev, dev)->ring = NULL;
+	xdp_ring_destroy(own);
+}
+
+static const struct ring_ops xdp_ring_ops = {
+	.rx_poll = xdp_rx_poll,
+	.tx = xdp_tx,
+	.reap = xdp_reap,
+	.kick = xdp_kick,
+	.fds = xdp_fds,
+	.arm = xdp_arm,
+	.close = xdp_close,
+};
+
+/* As large a power of two as is left for each queue when half of the frames are
+ * kept for sending and for sockets to hold. */
+static uint32_t fill_size(const struct xdp_dev *dev)
+{
+	uint32_t share = dev->dev.region->frame_cnt / 2 / dev->queue_cnt;
+	uint32_t size = FILL_BATCH;
+
+	while (size * 2 <= share && size < RX_SIZE)
+		size *= 2;
+	return size;
+}
+
+/* After the process before us has ended, its queues are busy for some
+ * milliseconds. */
+enum { BUSY_RETRIES = 50, BUSY_NAP_US = 1000 };
+
+static int create_xsk(struct xsk *xsk, const struct xsk_params *params)
+{
+	int err = xsk_create(xsk, params);
+
+	for (int i = 0; err == -EBUSY && i < BUSY_RETRIES; i++) {
+		usleep(BUSY_NAP_US);
+		err = xsk_create(xsk, params);
+	}
+	return err;
+}
+
+int xdp_ring_create(struct xdp_dev *dev, struct pkt_pool *pool,
+		    struct xdp_ring **ring_out, uint16_t bind_flags)
+{
+	struct region *region = dev->dev.region;
+	struct xdp_ring *own = calloc(1, sizeof(*own) + dev->queue_cnt *
+							sizeof(struct xsk));
+	struct xsk_params params = {
+		.ifindex = dev->dev.ifindex,
+		.mem = region->mem,
+		.mem_size = (size_t)region->frame_cnt * region->frame_size,
+		.frame_size = region->frame_size,
+		.shared_fd = -1,
+		.bind_flags = bind_flags,
+		.rx_size = RX_SIZE,
+		.tx_size = TX_SIZE,
+		.fill_size = fill_size(dev),
+		.done_size = TX_SIZE,
+	};
+	int err;
+
+	if (!own)
+		return -ENOMEM;
+	own->ring.ops = &xdp_ring_ops;
+	own->ring.dev = &dev->dev;
+	own->ring.pool = pool;
+	for (uint32_t i = 0; i < dev->queue_cnt; i++) {
+		params.queue = i;
+		err = create_xsk(&own->queues[i], &params);
+		if (!err) {
+			own->queue_cnt++;
+			err = steer_set_queue(dev->steer, i,
+					      atomic_load(&own->queues[i].fd));
+		}
+		if (err) {
+			xdp_ring_destroy(own);
+			return err;
+		}
+		params.shared_fd = atomic_load(&own->queues[0].fd);
+		fill_up(own, &own->queues[i]);
+	}
+	*ring_out = own;
+	return 0;
+}

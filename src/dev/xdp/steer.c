@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Loading, attaching and filling the steering program (steer.h). */
+#include "config.h"
+
+#include "dev/xdp/steer.h"
+
+#include <errno.h>
+#include <linux/if_link.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "base/log.h"
+#include "dev/services.h"
+#include "dev/xdp/steer_object.h"
+#include "dev/xdp/xdp_priv.h"
+
+struct steer {
+	struct bpf_object *object;
+	/* libbpf's, which closes them */
+	int prog, queues, rules, config;
+	/* ours, where the program of the user cannot close it */
+	_Atomic int link;
+	uint32_t prog_id;
+	int ifindex;
+	struct steer_config now;
+};
+
+static int say(enum libbpf_print_level level, const char *fmt, va_list args)
+{
+	char line[256];
+
+	if (level == LIBBPF_DEBUG)
+		return 0;
+	vsnprintf(line, sizeof(line), fmt, args);
+	log_dbg("%s", line);
+	return 0;
+}
+
+static int write_config(struct steer *steer)
+{
+	uint32_t zero = 0;
+
+	return bpf_map_update_elem(steer->config, &zero, &steer->now, BPF_ANY) ?
+		       -errno :
+		       0;
+}
+
+static int find_fds(struct steer *steer)
+{
+	struct bpf_program *prog =
+		bpf_object__find_program_by_name(steer->object, "steer");
+	struct bpf_prog_info info = { 0 };
+	uint32_t len = sizeof(info);
+
+	steer->prog = bpf_program__fd(prog);
+	steer->queues = bpf_object__find_map_fd_by_name(steer->object,
+							"queues");
+	steer->rules = bpf_object__find_map_fd_by_name(steer->object, "rules");
+	steer->config = bpf_object__find_map_fd_by_name(steer->object,
+							"config");
+	if (bpf_obj_get_info_by_fd(steer->prog, &info, &len) != 0)
+		return -errno;
+	steer->prog_id = info.id;
+	return 0;
+}
+
+int steer_create(const uint8_t *mac, struct steer **steer_out)
+{
+	struct steer *steer = calloc(1, sizeof(*steer));
+	int err;
+
+	if (!steer)
+		return -ENOMEM;
+	atomic_init(&steer->link, -1);
+	memcpy(steer->now.mac, mac, sizeof(steer->now.mac));
+	libbpf_set_print(say);
+	steer->object =
+		bpf_object__open_mem(steer_object, steer_object_size, NULL);
+	if (!steer->object) {
+		err = -errno;
+		goto err_free;
+	}
+	err = bpf_object__load(steer->object);
+	if (err)
+		goto err_close;
+	err = find_fds(steer);
+	if (!err)
+		err = write_config(steer);
+	if (err)
+		goto err_close;
+	*steer_out = steer;
+	return 0;
+err_close:
+	bpf_object__close(steer->object);
+err_free:
+	free(steer);
+	return err;
+}
+
+void steer_destroy(struct steer *steer)
+{
+	if (!steer)
+		return;
+	steer_detach(steer);
+	bpf_object__close(steer->object);
+	free(steer);
+}
+
+int steer_set_queue(struct steer *steer, uint32_t queue, int xsk_fd)
+{
+	return bpf_map_update_elem(steer->queues, &queue, &xsk_fd, BPF_ANY) ?
+		       -errno :
+		       0;
+}
+
+/* By a link that nobody pins: it dies with us. */
+int steer_attach(struct steer *steer, int ifindex, bool is_native)
+{
+	LIBBPF_OPTS(bpf_link_create_opts, opts,
+		    .flags = is_native ? XDP_FLAGS_DRV_MODE :
+					 XDP_FLAGS_SKB_MODE);
+	int fd = bpf_link_create(steer->prog, ifindex, BPF_XDP, &opts);
+
+	if (fd < 0)
+		return -errno;
+	steer->ifindex = ifindex;
+	return xdp_adopt_fd(fd, &steer->link);
+}
+
+void steer_detach(struct steer *steer)
+{
+	if (atomic_load(&steer->link) >= 0)
+		services_close_fd(&steer->link);
+}
+
+int steer_check(const struct steer *steer)
+{
+	struct bpf_link_info info = { 0 };
+	uint32_t len = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(atomic_load(&steer->link), &info, &len) != 0)
+		return -errno;
+	if (info.xdp.ifindex != (uint32_t)steer->ifindex)
+		return -ENODEV;
+	return info.prog_id == steer->prog_id ? 0 : -EBUSY;
+}
+
+int steer_set_mac(struct steer *steer, const uint8_t *mac)
+{
+	memcpy(steer->now.mac, mac, sizeof(steer->now.mac));
+	return write_config(steer);
+}
+
+static bool is_connected(const struct flow_rule *rule)
+{
+	return rule->src_port != 0;
+}
+
+static struct steer_key key_of(const struct flow_rule *rule)
+{
+	return (struct steer_key){
+		.dst = ip_addr_v4(&rule->dst),
+		.src = is_connected(rule) ? ip_addr_v4(&rule->src) : 0,
+		.dport = rule->dst_port,
+		.sport = rule->src_port,
+		.proto = rule->proto,
+	};
+}
+
+int steer_add(struct steer *steer, const struct flow_rule *rule)
+{
+	struct steer_key key = key_of(rule);
+	uint32_t value = 1;
+
+	if (bpf_map_update_elem(steer->rules, &key, &value, BPF_NOEXIST) != 0)
+		return errno == E2BIG ? -ENOSPC : -errno;
+	if (!is_connected(rule))
+		return 0;
+	steer->now.connected_cnt++;
+	return write_config(steer);
+}
+
+void steer_remove(struct steer *steer, const struct flow_rule *rule)
+{
+	struct steer_key key = key_of(rule);
+
+	if (bpf_map_delete_elem(steer->rules, &key) != 0 || !is_connected(rule))
+		return;
+	steer->now.connected_cnt--;
+	if (write_config(steer) != 0)
+		log_dbg("%d: the steering program keeps looking for connected sockets",
+			steer->ifindex);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the headers of the distribution's kernel do not have yet. */
+#ifndef DEV_XDP_XDP_COMPAT_H
+#define DEV_XDP_XDP_COMPAT_H
+
+#include <linux/if_xdp.h>
+#include <sys/socket.h>
+
+#ifndef XDP_USE_SG
+#define XDP_USE_SG (1 << 4) /* Linux 6.6 */
+#endif
+#ifndef XDP_PKT_CONTD
+#define XDP_PKT_CONTD (1 << 0)
+#endif
+#ifndef AF_XDP
+#define AF_XDP 44
+#endif
+#ifndef SOL_XDP
+#define SOL_XDP 283
+#endif
+
+#endif

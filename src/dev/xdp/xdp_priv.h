@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The AF_XDP back end from the inside. */
+#ifndef DEV_XDP_XDP_PRIV_H
+#define DEV_XDP_XDP_PRIV_H
+
+#include "dev/backend.h"
+#include "dev/xdp/owner.h"
+#include "dev/xdp/steer.h"
+#include "dev/xdp/xdp.h"
+#include "dev/xdp/xsk.h"
+
+/* Room that the kernel leaves in front of a received frame, and we in front of
+ * what we send. */
+enum { XDP_HEADROOM = 256 };
+
+struct xdp_ring;
+
+struct xdp_dev {
+	struct dev dev;
+	struct steer *steer;
+	struct owner owner;
+	uint32_t queue_cnt;
+	bool is_native;
+	bool is_zero_copy;
+	/* several frames for one packet */
+	bool has_sg;
+	uint16_t bind_flags; /* of the mode that works */
+	/* The one ring: AF_XDP gives a queue to one stack at a time. */
+	struct xdp_ring *ring;
+	struct list link; /* of the back end's */
+};
+
+struct xdp_ring {
+	struct ring ring;
+	/* frames on their way out */
+	uint32_t sending_cnt;
+	/* a kick got nowhere */
+	_Atomic bool is_stuck;
+	/* a packet of several frames of which the end has not come yet */
+	struct pkt *partial;
+	uint32_t queue_cnt;
+	struct xsk queues[];
+};
+
+/* Makes the slot's fd an internal one; without room for it, as it is. */
+int xdp_adopt_fd(int fd, _Atomic int *slot) MUST_CHECK;
+
+/* dev.c: who makes devices. */
+struct backend *xdp_backend(const struct xdp_params *params);
+
+/* ring.c: sockets on all queues, with frames posted. `bind_flags` as in xsk.h. */
+int xdp_ring_create(struct xdp_dev *dev, struct pkt_pool *pool,
+		    struct xdp_ring **ring_out, uint16_t bind_flags) MUST_CHECK;
+void xdp_ring_destroy(struct xdp_ring *ring);
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * One AF_XDP socket with its four rings, on one queue of an interface. The rings
+ * are shared with the kernel: each has one producer and one consumer, whose
+ * positions count on for ever and are masked.
+ */
+#ifndef DEV_XDP_XSK_H
+#define DEV_XDP_XSK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "dev/xdp/xdp_compat.h"
+
+struct xsk_ring {
+	/* shared */
+	_Atomic uint32_t *producer;
+	_Atomic uint32_t *consumer;
+	_Atomic uint32_t *flags;
+	void *entries;
+	/* ours */
+	uint32_t mask;
+	uint32_t size;
+	/* the next entry for us, and up to where the other side has come, as
+	 * far as we have looked */
+	uint32_t next;
+	uint32_t known;
+	void *mem;
+	size_t mem_size;
+};
+
+struct xsk {
+	_Atomic int fd;
+	struct xsk_ring rx, tx; /* struct xdp_desc */
+	struct xsk_ring fill, done; /* offsets */
+};
+
+struct xsk_params {
+	int ifindex;
+	uint32_t queue;
+	void *mem;
+	size_t mem_size;
+	uint32_t frame_size;
+	/* the socket whose memory this one shares; -1: it is the first */
+	int shared_fd;
+	/* XDP_COPY or XDP_ZEROCOPY, XDP_USE_SG, XDP_USE_NEED_WAKEUP */
+	uint16_t bind_flags;
+	uint32_t rx_size, tx_size, fill_size, done_size;
+};
+
+/* Makes and binds it. -EBUSY: the queue is taken; -ENOBUFS: memory, or the limit
+ * on locked memory; -EOPNOTSUPP: not with these flags; -EPERM. */
+int xsk_create(struct xsk *xsk, const struct xsk_params *params) MUST_CHECK;
+void xsk_destroy(struct xsk *xsk);
+
+/* -- the side that takes: rx, done -- */
+
+/* Entries that may be read, at most `max`, from xsk_ring.next on. */
+static inline uint32_t xsk_available(struct xsk_ring *ring, uint32_t max)
+{
+	uint32_t cnt = ring->known - ring->next;
+
+	if (cnt == 0) {
+		/* acquire pairs with the kernel's release: the entries before
+		 * the position are written */
+		ring->known = atomic_load_explicit(ring->producer,
+						   memory_order_acquire);
+		cnt = ring->known - ring->next;
+	}
+	return MIN(cnt, max);
+}
+
+/* The entries before xsk_ring.next are the kernel's again. */
+static inline void xsk_consumed(struct xsk_ring *ring)
+{
+	/* release: we have read them */
+	atomic_store_explicit(ring->consumer, ring->next, memory_order_release);
+}
+
+/* -- the side that gives: fill, tx -- */
+
+/* Entries that may be written. */
+static inline uint32_t xsk_room(struct xsk_ring *ring, uint32_t wanted)
+{
+	uint32_t used = ring->next - ring->known;
+
+	if (ring->size - used < wanted) {
+		/* acquire pairs with the kernel's release: it has read them */
+		ring->known = atomic_load_explicit(ring->consumer,
+						   memory_order_acquire);
+		used = ring->next - ring->known;
+	}
+	return ring->size - used;
+}
+
+/* The entries before xsk_ring.next are the kernel's. */
+static inline void xsk_produced(struct xsk_ring *ring)
+{
+	/* release: they are written */
+	atomic_store_explicit(ring->producer, ring->next, memory_order_release);
+}
+
+static inline struct xdp_desc *xsk_desc(const struct xsk_ring *ring,
+					uint32_t at)
+{
+	return (struct xdp_desc *)ring->entries + (at & ring->mask);
+}
+
+static inline uint64_t *xsk_offset(const struct xsk_ring *ring, uint32_t at)
+{
+	return (uint64_t *)ring->entries + (at & ring->mask);
+}
+
+static inline bool xsk_needs_wakeup(const struct xsk_ring *ring)
+{
+	return atomic_load_explicit(ring->flags, memory_order_relaxed) &
+	       XDP_RING_NEED_WAKEUP;
+}
+
+#endif
