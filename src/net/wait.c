@@ -168,13 +168,12 @@ void wait_end_locked(struct stack *stack, struct waiter *waiter)
 
 void wait_pause_locked(struct stack *stack, struct waiter *waiter)
 {
-	if (!waiter->is_watcher)
-		return;
-	waiter->is_watcher = false;
-	/* the last one to be asked */
+	/* It must not be asked to take the watch any more; if it has been, or
+	 * has it, another one is. */
 	list_remove(&waiter->by_stack);
-	list_push_back(&stack->waiters, &waiter->by_stack);
-	pass_the_watch(stack);
+	if (waiter->is_watcher || !stack->watcher)
+		pass_the_watch(stack);
+	waiter->is_watcher = false;
 }
 
 unsigned wait_fds(struct stack *stack, struct waiter *waiter,

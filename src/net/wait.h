@@ -67,7 +67,7 @@ bool wait_begin_locked(struct stack *stack, struct waiter *waiter);
 void wait_end_locked(struct stack *stack, struct waiter *waiter);
 
 /* The waiting thread may not come back: the watch goes to another one, if there
- * is one. It stays registered, and can still be woken. */
+ * is one. It can still be woken by what it waits for. */
 void wait_pause_locked(struct stack *stack, struct waiter *waiter);
 
 /* The fds to poll for POLLIN, at most WAIT_FDS_MAX. */

@@ -31,3 +31,11 @@ soak-engine: tests/engine/random
 		SIM_SEEDS=100000 tests/engine/random --seed $$first || exit 1; \
 	done
 .PHONY: check-mutations soak-engine
+
+# The stack and what stands on it.
+net_test_libs = src/net/libnet-debug.la src/nl/libnl-debug.la \
+	src/pkt/libpkt-debug.la src/stats/libstats-debug.la \
+	src/os/libos-debug.la src/base/libbase-debug.la \
+	tests/support/libtest.la
+engine_programs += %D%/wait_model
+%C%_wait_model_LDADD = $(net_test_libs)

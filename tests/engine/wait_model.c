@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The protocol of sleepers (net/wait.h), tried in every order in which things can
+ * happen. A few threads wait for a datagram each, frames arrive, time runs out,
+ * handlers jump out of the sleep: each run makes one choice after another, and the
+ * next run another one, until all have been made. What runs is the library's own
+ * code, on a ring that hands frames straight to endpoints; only the order is the
+ * test's.
+ *
+ * If nothing can happen any more, every thread that still waits has got all that
+ * arrived for it. That is the promise.
+ */
+#include "config.h"
+
+#include "net/wait.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "net/stack.h"
+#include "os/real.h"
+#include "tests/support/test.h"
+
+enum { THREADS_MAX = 3, FRAMES_MAX = 3, STEPS_MAX = 64 };
+
+enum state {
+	LOOKS,  /* about to look, and to sleep if there is nothing */
+	SLEEPS, /* in ppoll */
+	JUMPED, /* a handler has left the sleep, and the call behind */
+	ENDED,
+};
+
+struct thread {
+	enum state state;
+	struct endpoint end;
+	struct waiter *waiter;
+	bool polls_ring; /* its fds are among those it sleeps on */
+	unsigned data;
+	unsigned wanted;
+};
+
+/* What can happen next. */
+struct event {
+	enum { RUN, WAKE, TIME_OUT, JUMP, COME_BACK, ARRIVE } what;
+	unsigned who;
+};
+
+static struct {
+	struct stack *stack;
+	struct ring ring;
+	struct thread threads[THREADS_MAX];
+	unsigned thread_cnt;
+	/* in the ring: for whom */
+	unsigned frames[FRAMES_MAX];
+	unsigned frame_cnt;
+	unsigned arrivals_left;
+	unsigned timeouts_left, jumps_left;
+	bool is_signalled[64]; /* eventfds, by the waiter's number */
+} model;
+
+/* -- the kernel's part -------------------------------------------------------- */
+
+static int adopt(int fd, _Atomic int *slot)
+{
+	static int next;
+
+	close(fd);
+	atomic_store(slot, next++ % 64);
+	return 0;
+}
+
+static ssize_t write_event(int fd, const void *buf, size_t len)
+{
+	(void)buf;
+	model.is_signalled[fd] = true;
+	return (ssize_t)len;
+}
+
+static ssize_t read_event(int fd, void *buf, size_t len)
+{
+	(void)buf;
+	model.is_signalled[fd] = false;
+	return (ssize_t)len;
+}
+
+/* Delivers all there is, as the demultiplexer would. */
+static unsigned poll_ring(struct ring *ring, struct pkt **batch, unsigned cnt)
+{
+	(void)ring, (void)batch, (void)cnt;
+	while (model.frame_cnt) {
+		struct thread *thread =
+			&model.threads[model.frames[--model.frame_cnt]];
+
+		thread->data++;
+		endpoint_set_ready(&thread->end, READY_IN);
+	}
+	return 0;
+}
+
+static bool arm_ring(struct ring *ring)
+{
+	(void)ring;
+	return model.frame_cnt == 0;
+}
+
+static unsigned ring_fds(struct ring *ring, int *fds, unsigned cnt)
+{
+	(void)ring;
+	if (cnt)
+		fds[0] = 1000;
+	return 1;
+}
+
+static const struct ring_ops ring_ops = {
+	.rx_poll = poll_ring,
+	.arm = arm_ring,
+	.fds = ring_fds,
+};
+
+/* -- the threads' part: what a blocking receive does -------------------------- */
+
+static void no_input(struct endpoint *end, struct pkt *pkt)
+{
+	(void)end, (void)pkt;
+}
+
+/* What has come is taken; a thread that has all it wants ends. */
+static bool take(struct thread *thread)
+{
+	if (!thread->data)
+		return false;
+	thread->wanted -= MIN(thread->data, thread->wanted);
+	thread->data = 0;
+	endpoint_clear_ready(&thread->end, READY_IN);
+	if (!thread->wanted)
+		thread->state = ENDED;
+	return true;
+}
+
+static void look_or_sleep(struct thread *thread)
+{
+	struct stack *stack = model.stack;
+	struct pollfd fds[WAIT_FDS_MAX];
+	bool has_watch;
+
+	stack_lock(stack);
+	stack_poll_locked(stack);
+	if (take(thread)) {
+		stack_unlock(stack);
+		return;
+	}
+	stack_unlock(stack);
+
+	thread->waiter = waiter_get();
+	stack_lock(stack);
+	has_watch = wait_begin_locked(stack, thread->waiter);
+	list_push_back(&thread->end.watches, &thread->waiter->watch.link);
+	if (thread->data || (has_watch && !stack_arm_locked(stack))) {
+		wait_end_locked(stack, thread->waiter);
+	} else {
+		thread->polls_ring =
+			wait_fds(stack, thread->waiter, fds) > 1;
+		thread->state = SLEEPS;
+	}
+	stack_unlock(stack);
+	if (thread->state != SLEEPS)
+		waiter_put(thread->waiter);
+}
+
+static void leave_sleep(struct thread *thread, enum state next)
+{
+	struct stack *stack = model.stack;
+
+	stack_lock(stack);
+	wait_end_locked(stack, thread->waiter);
+	stack_poll_locked(stack);
+	stack_unlock(stack);
+	waiter_put(thread->waiter);
+	thread->state = next;
+}
+
+/* The trampoline's part; the thread does not return for now. */
+static void jump(struct thread *thread)
+{
+	stack_lock(model.stack);
+	wait_pause_locked(model.stack, thread->waiter);
+	stack_unlock(model.stack);
+	thread->state = JUMPED;
+}
+
+/* -- every order ---------------------------------------------------------------- */
+
+static bool is_awake(const struct thread *thread)
+{
+	return model.is_signalled[atomic_load(&thread->waiter->fd)] ||
+	       (thread->polls_ring && model.frame_cnt);
+}
+
+/* What can happen by itself, and then what need not. */
+static unsigned list_events(struct event *events)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < model.thread_cnt; i++) {
+		struct thread *thread = &model.threads[i];
+
+		if (thread->state == LOOKS)
+			events[n++] = (struct event){ RUN, i };
+		if (thread->state == SLEEPS && is_awake(thread))
+			events[n++] = (struct event){ WAKE, i };
+		if (thread->state == SLEEPS && model.timeouts_left)
+			events[n++] = (struct event){ TIME_OUT, i };
+		if (thread->state == SLEEPS && model.jumps_left)
+			events[n++] = (struct event){ JUMP, i };
+		if (thread->state == JUMPED)
+			events[n++] = (struct event){ COME_BACK, i };
+	}
+	if (model.arrivals_left)
+		events[n++] = (struct event){ ARRIVE, 0 };
+	return n;
+}
+
+static void happen(const struct event *event)
+{
+	struct thread *thread = &model.threads[event->who];
+
+	switch (event->what) {
+	case RUN:
+		look_or_sleep(thread);
+		break;
+	case WAKE:
+		leave_sleep(thread, LOOKS);
+		break;
+	case TIME_OUT:
+		/* the call returns, and the program goes on to wait */
+		model.timeouts_left--;
+		leave_sleep(thread, LOOKS);
+		break;
+	case JUMP:
+		model.jumps_left--;
+		jump(thread);
+		break;
+	case COME_BACK:
+		/* its next call cleans up, and it waits no more */
+		leave_sleep(thread, ENDED);
+		break;
+	case ARRIVE:
+		model.frames[model.frame_cnt++] =
+			--model.arrivals_left % model.thread_cnt;
+		break;
+	}
+}
+
+/* A thread that jumped may never call us again: that must be enough, too. */
+static bool is_stuck(const struct event *events, unsigned cnt)
+{
+	for (unsigned i = 0; i < cnt; i++)
+		if (events[i].what != COME_BACK && events[i].what != JUMP &&
+		    events[i].what != TIME_OUT)
+			return false;
+	return true;
+}
+
+static void check_nobody_is_forgotten(const unsigned *choices, unsigned steps)
+{
+	for (unsigned i = 0; i < model.thread_cnt; i++) {
+		struct thread *thread = &model.threads[i];
+
+		if (thread->state != SLEEPS)
+			continue;
+		if (!thread->data && !model.frame_cnt)
+			continue;
+		for (unsigned j = 0; j < steps; j++)
+			test_note("choice %u: %u", j, choices[j]);
+		FAIL("thread %u sleeps over what has come", i);
+	}
+}
+
+static void begin(unsigned threads, unsigned frames, unsigned timeouts,
+		  unsigned jumps)
+{
+	struct stack_params params = { .lock_kind = STACK_LOCK_SPIN,
+				       .poll_batch = 16 };
+
+	memset(&model, 0, sizeof(model));
+	CHECK_EQ(stack_create(&params, &model.stack), 0);
+	model.ring.ops = &ring_ops;
+	model.stack->rings[0] = &model.ring;
+	model.stack->ring_cnt = 1;
+	model.thread_cnt = threads;
+	model.arrivals_left = frames;
+	model.timeouts_left = timeouts;
+	model.jumps_left = jumps;
+	for (unsigned i = 0; i < threads; i++) {
+		endpoint_init(&model.threads[i].end, no_input);
+		model.threads[i].wanted = (frames + threads - 1 - i) / threads;
+		if (!model.threads[i].wanted)
+			model.threads[i].wanted = 1;
+	}
+}
+
+static void end(void)
+{
+	for (unsigned i = 0; i < model.thread_cnt; i++) {
+		enum state state = model.threads[i].state;
+
+		if (state == SLEEPS || state == JUMPED)
+			leave_sleep(&model.threads[i], ENDED);
+	}
+	CHECK(model.stack->watcher == NULL);
+	CHECK(list_is_empty(&model.stack->waiters));
+	CHECK(list_is_empty(&model.stack->wakes));
+	stack_destroy(model.stack);
+}
+
+/* One run: the given choices first, then always the first. Returns how many steps
+ * it had, and in `widths` how many choices there were at each. */
+static unsigned run(unsigned *choices, unsigned given, unsigned *widths)
+{
+	struct event events[4 * THREADS_MAX + 1];
+	unsigned step, cnt;
+
+	for (step = 0; step < STEPS_MAX; step++) {
+		cnt = list_events(events);
+		if (is_stuck(events, cnt))
+			check_nobody_is_forgotten(choices, step);
+		if (!cnt)
+			break;
+		if (step >= given)
+			choices[step] = 0;
+		widths[step] = cnt;
+		happen(&events[choices[step]]);
+	}
+	CHECK(step < STEPS_MAX);
+	return step;
+}
+
+static void try_everything(unsigned threads, unsigned frames, unsigned timeouts,
+			   unsigned jumps)
+{
+	unsigned choices[STEPS_MAX], widths[STEPS_MAX];
+	unsigned given = 0, steps;
+	unsigned long runs = 0;
+
+	waiters_set_adopt(adopt);
+	real.write = write_event;
+	real.read = read_event;
+	for (;;) {
+		begin(threads, frames, timeouts, jumps);
+		steps = run(choices, given, widths);
+		end();
+		runs++;
+		/* the next one in the order of the alphabet */
+		while (steps && choices[steps - 1] + 1 == widths[steps - 1])
+			steps--;
+		if (!steps)
+			break;
+		choices[steps - 1]++;
+		given = steps;
+	}
+	test_note("%lu runs", runs);
+	CHECK(runs > 10);
+}
+
+TEST(two_threads_two_frames)
+{
+	try_everything(2, 2, 0, 0);
+}
+
+TEST(two_threads_a_timeout)
+{
+	try_everything(2, 2, 1, 0);
+}
+
+TEST(two_threads_a_jump)
+{
+	try_everything(2, 2, 0, 1);
+}
+
+TEST(two_threads_a_timeout_and_a_jump)
+{
+	try_everything(2, 2, 1, 1);
+}
+
+TEST(three_threads_two_frames)
+{
+	try_everything(3, 2, 0, 0);
+}
+
+TEST(three_threads_three_frames_a_jump)
+{
+	try_everything(3, 3, 0, 1);
+}
