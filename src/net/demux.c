@@ -314,6 +314,7 @@ static uint32_t frame_len(const struct pkt *pkt)
 {
 	if (LIKELY(!pkt->next_part))
 		return pkt->len;
+	/* what reads the headers reads one buffer */
 	return pkt->len < sizeof(struct udp_frame) ? 0 : pkt_total_len(pkt);
 }
 

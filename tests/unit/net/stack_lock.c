@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "net/stack_lock.h"
+
+#include <pthread.h>
+
+#include "tests/support/test.h"
+
+enum { ROUNDS = 20000 };
+
+static struct stack_lock lock;
+static int guarded; /* plain, so that a broken lock loses counts */
+static _Atomic bool is_over;
+
+static void *count_up(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < ROUNDS; i++) {
+		stack_lock_acquire(&lock);
+		guarded++;
+		stack_lock_release(&lock);
+	}
+	return NULL;
+}
+
+static void *count_up_as_guest(void *arg)
+{
+	int *rounds = arg;
+
+	while (!atomic_load(&is_over)) {
+		stack_lock_acquire_guest(&lock);
+		guarded++;
+		stack_lock_release_guest(&lock);
+		(*rounds)++;
+	}
+	return NULL;
+}
+
+static void count_with_threads(enum stack_lock_kind kind)
+{
+	pthread_t threads[3];
+
+	stack_lock_init(&lock, kind);
+	guarded = 0;
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(pthread_create(&threads[i], NULL, count_up, NULL), 0);
+	for (int i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	CHECK_EQ(guarded, 3 * ROUNDS);
+	CHECK_EQ(atomic_load(&lock.word), 0);
+}
+
+TEST(spinning_threads_exclude_each_other)
+{
+	count_with_threads(STACK_LOCK_SPIN);
+}
+
+TEST(sleeping_threads_exclude_each_other)
+{
+	count_with_threads(STACK_LOCK_SLEEP);
+}
+
+TEST(yielding_threads_exclude_each_other)
+{
+	count_with_threads(STACK_LOCK_YIELD);
+}
+
+TEST(owner_needs_no_word)
+{
+	stack_lock_init(&lock, STACK_LOCK_BIASED);
+	stack_lock_acquire(&lock);
+	stack_lock_release(&lock);
+	CHECK(atomic_load(&lock.owner) == &os_thread);
+	stack_lock_acquire(&lock);
+	CHECK_EQ(atomic_load(&lock.word), 0);
+	CHECK(atomic_load(&lock.is_owner_inside));
+	stack_lock_release(&lock);
+	CHECK(!atomic_load(&lock.is_owner_inside));
+}
+
+TEST(second_thread_ends_the_bias)
+{
+	count_with_threads(STACK_LOCK_BIASED);
+	CHECK_EQ(atomic_load(&lock.kind), STACK_LOCK_SPIN);
+	CHECK(atomic_load(&lock.owner) == NULL);
+}
+
+TEST(guest_leaves_the_bias)
+{
+	int guest_rounds = 0;
+	pthread_t guest;
+
+	stack_lock_init(&lock, STACK_LOCK_BIASED);
+	guarded = 0;
+	atomic_store(&is_over, false);
+	count_up(NULL);
+	CHECK_EQ(pthread_create(&guest, NULL, count_up_as_guest, &guest_rounds),
+		 0);
+	for (int i = 0; i < 20; i++)
+		count_up(NULL);
+	atomic_store(&is_over, true);
+	pthread_join(guest, NULL);
+	CHECK_EQ(guarded, 21 * ROUNDS + guest_rounds);
+	CHECK_EQ(atomic_load(&lock.kind), STACK_LOCK_BIASED);
+	CHECK(atomic_load(&lock.owner) == &os_thread);
+	CHECK(!atomic_load(&lock.is_revoked));
+}
