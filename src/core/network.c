@@ -14,6 +14,7 @@
 #include "core/module.h"
 #include "core/progress.h"
 #include "dev/xdp/xdp.h"
+#include "iomux/mux.h"
 #include "net/net.h"
 #include "net/wait.h"
 #include "os/real.h"
@@ -111,6 +112,7 @@ static int start(struct net **net_out)
 		.backend_cnt = network.backend_cnt,
 		.interfaces = o->xdp_interfaces,
 		.frame_cnt = (uint32_t)o->xdp_frames,
+		.mtu_max = (uint32_t)o->mtu,
 		.pages = o->mem_alloc_type == 2 ? REGION_HUGE_PAGES :
 						  REGION_SMALL_PAGES,
 		.local_dev = network.local_dev,
@@ -195,9 +197,16 @@ void network_configure(const struct options *options, const struct rules *rules)
 		.tx_eagain = options->tx_nonblocked_eagains,
 	};
 
+	struct mux_params mux = {
+		.poll_us = options->select_poll,
+		.os_ratio = (unsigned)options->select_poll_os_ratio,
+		.skip_os = (unsigned)options->select_skip_os,
+	};
+
 	network.options = options;
 	network.rules = rules;
 	udp_start(&params);
+	mux_start(&mux);
 }
 
 bool network_may_serve(int type)
@@ -242,5 +251,6 @@ NO_LOCK_ANALYSIS void network_forked(void)
 	for (unsigned i = 0; i < network.backend_cnt; i++)
 		network.backends[i]->forked(network.backends[i]);
 	waiters_forked();
+	mux_forked();
 	progress_forked();
 }

@@ -106,14 +106,15 @@ static const uint8_t *neighbour_mac(struct net *net, const struct net_path *path
 }
 
 static enum reason resolve_remote(struct dst *dst, struct net *net,
-				  const struct net_path *path)
-	REQUIRES(net->control)
+				  struct net_path *path) REQUIRES(net->control)
 {
 	struct netif *netif = netif_get(net, path->ifindex);
 	const uint8_t *mac;
 
 	if (!netif_is_driven(netif))
 		return netif ? netif->reason : REASON_MEMORY;
+	if (net->params.mtu_max)
+		path->mtu = MIN(path->mtu, net->params.mtu_max);
 	mac = neighbour_mac(net, path);
 	if (!mac)
 		return REASON_NO_NEIGHBOUR;

@@ -25,6 +25,8 @@ struct net_params {
 	/* "all", or names with commas between them */
 	const char *interfaces;
 	uint32_t frame_cnt;
+	/* the most that is sent in one packet; 0: as the interfaces say */
+	uint32_t mtu_max;
 	enum region_pages pages;
 	/* An interface that carries what this process says to itself: test
 	 * builds only. Owned by the network. */
