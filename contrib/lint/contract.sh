@@ -34,8 +34,8 @@ script_cases() {
 			sed 'p;p' | awk 'NR % 3 == 1 { print $0 "_preloaded" }
 				NR % 3 == 2 { print $0 "_as_object" }'
 		;;
-	*/shim/scenarios)
-		sed -nE 's/^\tSCENARIO\((\w+)\),/\1/p' tests/shim/scenarios.c
+	*/shim/scenarios | */shim/udp)
+		sed -nE 's/^\tSCENARIO\((\w+).*\),/\1/p' "$1.c"
 		;;
 	*/system/*)
 		sed -nE 's/^program_(\w+)\(\).*/\1_preloaded\n\1_as_object/p' "$1.sh"

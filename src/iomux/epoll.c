@@ -259,10 +259,9 @@ static void added(int epfd, struct fd_object *obj, int fd,
 	struct endpoint *end;
 	struct stack *stack;
 
-	if (is_beyond_us(event)) {
+	if (is_beyond_us(event))
 		udp_leave(obj, fd, REASON_EPOLL_FLAGS);
-		return;
-	}
+	/* one that has left is followed as long as something is queued */
 	end = udp_follow(obj, &stack);
 	if (!end)
 		return;

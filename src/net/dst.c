@@ -10,7 +10,8 @@
 
 #include "net/netif.h"
 
-enum { TTL_DEFAULT = 64 };
+/* The longest packet is what the length field of its header can say. */
+enum { TTL_DEFAULT = 64, UDP_PACKET_MAX = 65535 };
 
 static void build_header(struct dst *dst, const struct dev *dev,
 			 const uint8_t *mac, const struct net_path *path)
@@ -43,7 +44,8 @@ static void build_header(struct dst *dst, const struct dev *dev,
 	mtu = MIN(link_mtu, dev->caps.tx_len_max -
 				    (uint32_t)sizeof(header->eth));
 	dst->payload_max =
-		mtu - (uint32_t)(sizeof(header->ip) + sizeof(header->udp));
+		MIN(mtu, (uint32_t)UDP_PACKET_MAX) -
+		(uint32_t)(sizeof(header->ip) + sizeof(header->udp));
 }
 
 static enum reason reason_of_error(int err)

@@ -253,9 +253,12 @@ static int make_reachable(struct net *net, struct endpoint *end,
 	return err;
 }
 
+/* After its flows are gone: what they have brought is still for it. */
 static void make_unreachable(struct net *net, struct endpoint *end)
 {
 	stack_lock(net->stack);
+	while (stack_poll_locked(net->stack) > 0)
+		;
 	demux_remove(&net->stack->demux, end);
 	stack_unlock(net->stack);
 }

@@ -169,7 +169,7 @@ static void forget_stack_if_empty(struct udp *u)
 	if (is_empty)
 		atomic_store(&u->stack, NULL);
 	else
-		atomic_store(&u->is_twin_always, true);
+		atomic_store(&u->is_rx_over, true);
 }
 
 void udp_attach_anew(struct udp *u, int fd)
@@ -187,6 +187,7 @@ void udp_leave_config(struct udp *u, enum reason reason)
 {
 	detach(u);
 	u->has_left = true;
+	atomic_store(&u->is_tx_over, true);
 	u->reason = reason;
 	forget_stack_if_empty(u);
 }
@@ -285,8 +286,12 @@ static long udp_shutdown(struct fd_object *obj, int fd, int how)
 	int result = real.shutdown(fd, how) ? -errno : 0;
 
 	/* Linux shuts an unconnected socket down too, and says it did not. */
-	if (result == 0 || result == -ENOTCONN)
-		atomic_store(&u->is_twin_always, true);
+	if (result != 0 && result != -ENOTCONN)
+		return result;
+	if (how == SHUT_RD || how == SHUT_RDWR)
+		atomic_store(&u->is_rx_over, true);
+	if (how == SHUT_WR || how == SHUT_RDWR)
+		atomic_store(&u->is_tx_over, true);
 	return result;
 }
 

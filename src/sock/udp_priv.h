@@ -50,8 +50,10 @@ struct udp {
 	_Atomic bool is_nonblocking;
 	/* the twin may have something for us: read, or an error */
 	_Atomic bool is_twin_ready;
-	/* it will be like that for ever: shut down */
-	_Atomic bool is_twin_always;
+	/* once the queue is empty, or at once, the twin does all the receiving
+	 * or sending: left, or shut down */
+	_Atomic bool is_rx_over;
+	_Atomic bool is_tx_over;
 	_Atomic unsigned os_countdown;
 	/* in nanoseconds; 0: none */
 	_Atomic uint64_t rx_timeout_ns;

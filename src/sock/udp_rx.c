@@ -300,7 +300,7 @@ static inline bool is_twin_due(struct udp *u)
 
 	if (UNLIKELY(atomic_load_explicit(&u->is_twin_ready,
 					  memory_order_relaxed) ||
-		     atomic_load_explicit(&u->is_twin_always,
+		     atomic_load_explicit(&u->is_rx_over,
 					  memory_order_relaxed)))
 		return true;
 	if (!udp_params.os_ratio)
@@ -435,7 +435,10 @@ static long wait_for_data(struct udp *u, int fd, struct rx_patience *patience)
 
 	if (UNLIKELY(os_thread.has_deferred))
 		return let_handlers_run(u, patience);
-	if (!stack)
+	/* The kernel knows how to wait for what the twin alone brings, and when
+	 * there is nothing to wait for. */
+	if (!stack || atomic_load_explicit(&u->is_rx_over,
+					   memory_order_relaxed))
 		return FD_PASS;
 	if (patience->polls_left == 0)
 		return sleep_for_data(u, fd, stack, patience);

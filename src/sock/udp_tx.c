@@ -322,7 +322,7 @@ static inline struct net *net_for(struct udp *u, int fd, int flags)
 	struct net *net = atomic_load_explicit(&u->net, memory_order_acquire);
 
 	if (UNLIKELY(flags & ~TX_FLAGS ||
-		     atomic_load_explicit(&u->is_twin_always,
+		     atomic_load_explicit(&u->is_tx_over,
 					  memory_order_relaxed)))
 		return NULL;
 	return LIKELY(net) ? net : udp_prepare_send(u, fd);

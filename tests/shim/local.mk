@@ -18,6 +18,9 @@ check_PROGRAMS += %D%/scenarios
 
 shim_scripts += %D%/scenarios.sh
 
+check_PROGRAMS += %D%/udp
+shim_scripts += %D%/udp.sh
+
 check_PROGRAMS += %D%/moments
 check_LTLIBRARIES += %D%/early.la
 %C%_early_la_SOURCES = %D%/early.c

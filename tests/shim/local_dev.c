@@ -24,6 +24,15 @@ enum { IFINDEX = 0x7ffffff0 };
 enum { MTU = 65536, FRAME_SIZE = 1 << 17, FRAME_CNT = 512 };
 
 static _Atomic int event_fd = -1;
+static struct dev *dev;
+
+EXPORT unsigned long vma_test_local_rx_cnt(void);
+
+/* Datagrams that the device has carried. */
+unsigned long vma_test_local_rx_cnt(void)
+{
+	return dev ? (unsigned long)fake_dev_rx_cnt(dev) : 0;
+}
 
 /* Readable from a send to the next sleep. */
 static void wake(void *ctx)
@@ -55,7 +64,6 @@ __attribute__((constructor(103))) static void offer(void)
 	};
 	const char *value = getenv("VMA_TEST_LOCAL");
 	struct fake_cable *cable;
-	struct dev *dev;
 	int fd;
 
 	if (!value || strcmp(value, "1") != 0)

@@ -37,6 +37,7 @@ struct fake_dev {
 	struct fake_rule rules[RULES_MAX];
 	unsigned rule_cnt;
 	uint64_t unmatched_cnt;
+	uint64_t rx_cnt;
 };
 
 struct fake_cable {
@@ -156,6 +157,7 @@ static void deliver_locked(struct fake_dev *fake) REQUIRES(fake->lock)
 			free(bytes);
 		} else {
 			ring->queue[ring->tail++ % RX_QUEUE_MAX] = bytes;
+			fake->rx_cnt++;
 		}
 	}
 }
@@ -386,6 +388,8 @@ static void fake_flow_remove(struct dev *dev, const struct flow_rule *rule)
 	unsigned i;
 
 	spinlock_acquire(&fake->lock);
+	/* what has arrived was steered when it did */
+	deliver_locked(fake);
 	i = find_rule(fake, rule);
 	if (i < fake->rule_cnt)
 		fake->rules[i] = fake->rules[--fake->rule_cnt];
@@ -476,6 +480,17 @@ uint64_t fake_dev_unmatched_cnt(const struct dev *dev)
 
 	spinlock_acquire(&fake->lock);
 	cnt = fake->unmatched_cnt;
+	spinlock_release(&fake->lock);
+	return cnt;
+}
+
+uint64_t fake_dev_rx_cnt(const struct dev *dev)
+{
+	struct fake_dev *fake = fake_of((struct dev *)(uintptr_t)dev);
+	uint64_t cnt;
+
+	spinlock_acquire(&fake->lock);
+	cnt = fake->rx_cnt;
 	spinlock_release(&fake->lock);
 	return cnt;
 }

@@ -1,0 +1,1109 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What programs do with UDP sockets, over loopback. Each scenario prints what it
+ * saw; udp.sh runs it on libc and under the test library, where loopback is an
+ * accelerated device (VMA_TEST_LOCAL), and the outputs must be the same. There at
+ * least 95 in 100 datagrams must have come by that device, unless the scenario is
+ * about sockets that the kernel keeps.
+ *
+ *   udp NAME     udp --list
+ */
+#include "config.h"
+
+#include <arpa/inet.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+#define SAY(...) (printf(__VA_ARGS__), fflush(stdout))
+
+/* Datagrams that a scenario has received. */
+static unsigned long received_cnt;
+
+static struct sockaddr_in loopback(uint16_t port)
+{
+	return (struct sockaddr_in){ .sin_family = AF_INET,
+				     .sin_port = port,
+				     .sin_addr = { htonl(INADDR_LOOPBACK) } };
+}
+
+static const char *err(long result)
+{
+	return result < 0 ? strerrorname_np(errno) : "ok";
+}
+
+/* Bound to loopback and a free port; its name in *name. */
+static int bound(struct sockaddr_in *name)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	socklen_t len = sizeof(*name);
+
+	*name = loopback(0);
+	if (fd < 0 || bind(fd, (struct sockaddr *)name, len) != 0 ||
+	    getsockname(fd, (struct sockaddr *)name, &len) != 0)
+		SAY("bound: %m\n");
+	return fd;
+}
+
+/* Two sockets that are connected to each other. */
+static void make_pair(int pair[2])
+{
+	struct sockaddr_in names[2];
+
+	for (int i = 0; i < 2; i++)
+		pair[i] = bound(&names[i]);
+	for (int i = 0; i < 2; i++)
+		if (connect(pair[i], (struct sockaddr *)&names[!i],
+			    sizeof(names[0])) != 0)
+			SAY("connect: %m\n");
+}
+
+static void close_pair(const int pair[2])
+{
+	close(pair[0]);
+	close(pair[1]);
+}
+
+/* Bytes that depend on their place. */
+static void fill(char *buf, size_t len, unsigned seed)
+{
+	for (size_t i = 0; i < len; i++)
+		buf[i] = (char)('a' + (i * 7 + seed) % 26);
+}
+
+static unsigned sum(const char *buf, size_t len)
+{
+	unsigned sum = 0;
+
+	for (size_t i = 0; i < len; i++)
+		sum = sum * 31 + (unsigned char)buf[i];
+	return sum;
+}
+
+static ssize_t receive(int fd, int flags)
+{
+	char buf[256] = "";
+	ssize_t n = recv(fd, buf, sizeof(buf) - 1, flags);
+
+	SAY("recv: %zd %s %s\n", n, err(n), n > 0 ? buf : "");
+	received_cnt += n >= 0 && !(flags & MSG_PEEK);
+	return n;
+}
+
+/* -- forms of sending and receiving ------------------------------------------- */
+
+static void every_size(void)
+{
+	static const size_t sizes[] = { 0,    1,    2,	  63,	64,    255,
+					256,  257,  1000, 1471, 1472,  1473,
+					2048, 8000, 9216, 65507 };
+	static char out[65536], in[70000];
+	int pair[2];
+
+	make_pair(pair);
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+		ssize_t n;
+
+		fill(out, sizes[i], (unsigned)i);
+		n = send(pair[0], out, sizes[i], 0);
+		SAY("send %zu: %zd %s\n", sizes[i], n, err(n));
+		n = recv(pair[1], in, sizeof(in), 0);
+		SAY("recv: %zd %08x\n", n, n >= 0 ? sum(in, (size_t)n) : 0);
+		received_cnt++;
+	}
+	for (size_t len = 65508; len <= 65536; len += 14) {
+		ssize_t n = send(pair[0], out, len, 0);
+
+		SAY("send %zu: %zd %s\n", len, n, err(n));
+	}
+	close_pair(pair);
+}
+
+static void every_form(void)
+{
+	struct sockaddr_in name, from = { 0 };
+	socklen_t len = sizeof(from);
+	char a[8] = "", b[8] = "";
+	struct iovec out[3] = { { "one", 3 }, { NULL, 0 }, { "two", 3 } };
+	struct iovec in[2] = { { a, 4 }, { b, 4 } };
+	struct msghdr msg = { .msg_name = &name,
+			      .msg_namelen = sizeof(name),
+			      .msg_iov = out,
+			      .msg_iovlen = 3 };
+	int server = bound(&name), pair[2];
+	ssize_t n;
+
+	make_pair(pair);
+	n = write(pair[0], "written", 7);
+	SAY("write %zd\n", n);
+	receive(pair[1], 0);
+	n = writev(pair[0], out, 3);
+	SAY("writev %zd\n", n);
+	n = readv(pair[1], in, 2);
+	SAY("readv %zd %.4s|%.4s\n", n, a, b);
+	received_cnt++;
+	n = sendto(pair[0], "to", 2, 0, (struct sockaddr *)&name, sizeof(name));
+	SAY("sendto of a connected one: %zd %s\n", n, err(n));
+	n = recvfrom(server, a, sizeof(a), 0, (struct sockaddr *)&from, &len);
+	SAY("recvfrom %zd %.2s, family %d, length %u\n", n, a, from.sin_family,
+	    len);
+	received_cnt++;
+	n = sendmsg(pair[1], &msg, 0);
+	SAY("sendmsg %zd\n", n);
+	memset(a, 0, sizeof(a));
+	n = read(server, a, 8);
+	SAY("read %zd %.6s\n", n, a);
+	received_cnt++;
+	n = send(server, "x", 1, 0);
+	SAY("send without a peer: %zd %s\n", n, err(n));
+	close(server);
+	close_pair(pair);
+}
+
+static void messages_in_batches(void)
+{
+	enum { CNT = 40 };
+	struct mmsghdr out[CNT], in[CNT];
+	struct iovec out_iov[CNT], in_iov[CNT];
+	char out_buf[CNT][16], in_buf[CNT][16];
+	int pair[2], n;
+
+	make_pair(pair);
+	memset(out, 0, sizeof(out));
+	memset(in, 0, sizeof(in));
+	for (int i = 0; i < CNT; i++) {
+		snprintf(out_buf[i], sizeof(out_buf[i]), "message %d", i);
+		out_iov[i] = (struct iovec){ out_buf[i], strlen(out_buf[i]) };
+		in_iov[i] = (struct iovec){ in_buf[i], sizeof(in_buf[i]) };
+		out[i].msg_hdr.msg_iov = &out_iov[i];
+		out[i].msg_hdr.msg_iovlen = 1;
+		in[i].msg_hdr.msg_iov = &in_iov[i];
+		in[i].msg_hdr.msg_iovlen = 1;
+	}
+	n = sendmmsg(pair[0], out, CNT, 0);
+	SAY("sendmmsg %d, the last %u\n", n, out[CNT - 1].msg_len);
+	n = recvmmsg(pair[1], in, 10, 0, NULL);
+	SAY("recvmmsg %d %.*s\n", n, (int)in[9].msg_len, in_buf[9]);
+	received_cnt += (unsigned)n;
+	n = recvmmsg(pair[1], in, CNT, MSG_WAITFORONE, NULL);
+	SAY("recvmmsg %d %.*s\n", n, (int)in[29].msg_len, in_buf[29]);
+	received_cnt += (unsigned)n;
+	n = recvmmsg(pair[1], in, CNT, MSG_DONTWAIT, NULL);
+	SAY("recvmmsg %d %s\n", n, err(n));
+	close_pair(pair);
+}
+
+static void peek_and_truncate(void)
+{
+	char small[4] = "";
+	struct iovec iov = { small, sizeof(small) };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	int pair[2];
+	ssize_t n;
+
+	make_pair(pair);
+	send(pair[0], "longer than that", 16, 0);
+	receive(pair[1], MSG_PEEK);
+	receive(pair[1], MSG_PEEK);
+	n = recv(pair[1], small, sizeof(small), MSG_PEEK | MSG_TRUNC);
+	SAY("peek and trunc: %zd %.4s\n", n, small);
+	n = recvmsg(pair[1], &msg, 0);
+	SAY("recvmsg: %zd %.4s %s\n", n, small,
+	    msg.msg_flags & MSG_TRUNC ? "truncated" : "whole");
+	received_cnt++;
+	send(pair[0], "again", 5, 0);
+	n = recv(pair[1], small, 0, MSG_TRUNC);
+	SAY("recv of nothing: %zd\n", n);
+	received_cnt++;
+	receive(pair[1], MSG_DONTWAIT);
+	close_pair(pair);
+}
+
+static void bad_pointers(void)
+{
+	struct sockaddr_in name = loopback(htons(9));
+	struct msghdr msg = { .msg_iov = NULL, .msg_iovlen = 1 };
+	struct iovec iov = { NULL, 5 };
+	volatile int too_few = -1;
+	int pair[2];
+	ssize_t n;
+
+	make_pair(pair);
+	n = send(pair[0], NULL, 5, 0);
+	SAY("send: %s\n", err(n));
+	n = send(pair[0], NULL, 0, 0);
+	SAY("send of nothing: %s\n", err(n));
+	receive(pair[1], 0);
+	n = sendto(pair[0], "x", 1, 0, (struct sockaddr *)&name, 3);
+	SAY("short name: %s\n", err(n));
+	n = sendto(pair[0], "x", 1, 0, (struct sockaddr *)8, sizeof(name));
+	SAY("bad name: %s\n", err(n));
+	n = sendmsg(pair[0], &msg, 0);
+	SAY("bad vector: %s\n", err(n));
+	n = writev(pair[0], &iov, 1);
+	SAY("bad base: %s\n", err(n));
+	n = writev(pair[0], &iov, too_few);
+	SAY("bad count: %s\n", err(n));
+	n = recvmsg(pair[1], NULL, MSG_DONTWAIT);
+	SAY("no message: %s\n", err(n));
+	n = recv(pair[1], NULL, 5, MSG_DONTWAIT);
+	SAY("nothing there: %s\n", err(n));
+	name.sin_port = 0;
+	n = sendto(pair[0], "x", 1, 0, (struct sockaddr *)&name, sizeof(name));
+	SAY("port 0: %s\n", err(n));
+	close_pair(pair);
+}
+
+/* -- names and connections ------------------------------------------------------ */
+
+static void connected_hears_its_peer_alone(void)
+{
+	struct sockaddr_in a, b, c, got = { 0 };
+	int x = bound(&a), y = bound(&b), z = bound(&c);
+	struct sockaddr none = { .sa_family = AF_UNSPEC };
+	socklen_t len = sizeof(got);
+
+	connect(x, (struct sockaddr *)&b, sizeof(b));
+	sendto(z, "stranger", 8, 0, (struct sockaddr *)&a, sizeof(a));
+	sendto(y, "peer", 4, 0, (struct sockaddr *)&a, sizeof(a));
+	receive(x, 0);
+	receive(x, MSG_DONTWAIT);
+	SAY("peer: %d %d\n", getpeername(x, (struct sockaddr *)&got, &len),
+	    got.sin_port == b.sin_port);
+	SAY("to another: %d\n", connect(x, (struct sockaddr *)&c, sizeof(c)));
+	sendto(z, "friend now", 10, 0, (struct sockaddr *)&a, sizeof(a));
+	receive(x, 0);
+	SAY("to nobody: %d\n", connect(x, &none, sizeof(none)));
+	SAY("peer: %d %s\n", getpeername(x, (struct sockaddr *)&got, &len),
+	    strerrorname_np(errno));
+	sendto(y, "anybody", 7, 0, (struct sockaddr *)&a, sizeof(a));
+	receive(x, 0);
+	close(x);
+	close(y);
+	close(z);
+}
+
+static void implicit_names(void)
+{
+	struct sockaddr_in name, from = { 0 };
+	int server = bound(&name), client = socket(AF_INET, SOCK_DGRAM, 0);
+	socklen_t len = sizeof(from);
+	char buf[16];
+	ssize_t n;
+
+	n = sendto(client, "hello", 5, 0, (struct sockaddr *)&name,
+		   sizeof(name));
+	SAY("sendto %zd\n", n);
+	n = recvfrom(server, buf, sizeof(buf), 0, (struct sockaddr *)&from,
+		     &len);
+	SAY("recvfrom %zd, port %s\n", n, from.sin_port ? "yes" : "no");
+	received_cnt++;
+	n = sendto(server, "answer", 6, 0, (struct sockaddr *)&from, len);
+	SAY("answer %zd\n", n);
+	receive(client, 0);
+	SAY("bind: %s\n", err(bind(client, (struct sockaddr *)&name, len)));
+	close(server);
+	close(client);
+}
+
+static void wildcard_and_specific(void)
+{
+	struct sockaddr_in any = { .sin_family = AF_INET }, name;
+	int wild = socket(AF_INET, SOCK_DGRAM, 0), one = 1;
+	int special = socket(AF_INET, SOCK_DGRAM, 0);
+	int client = socket(AF_INET, SOCK_DGRAM, 0);
+	socklen_t len = sizeof(any);
+
+	setsockopt(wild, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	setsockopt(special, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	bind(wild, (struct sockaddr *)&any, sizeof(any));
+	getsockname(wild, (struct sockaddr *)&any, &len);
+	name = loopback(any.sin_port);
+	sendto(client, "to the wildcard", 15, 0, (struct sockaddr *)&name,
+	       sizeof(name));
+	receive(wild, 0);
+	SAY("bind: %s\n", err(bind(special, (struct sockaddr *)&name, len)));
+	sendto(client, "to the address", 14, 0, (struct sockaddr *)&name,
+	       sizeof(name));
+	receive(special, 0);
+	receive(wild, MSG_DONTWAIT);
+	close(special);
+	sendto(client, "back again", 10, 0, (struct sockaddr *)&name,
+	       sizeof(name));
+	receive(wild, 0);
+	close(wild);
+	close(client);
+}
+
+static void closed_port_refuses(void)
+{
+	struct sockaddr_in name, mine;
+	int server = bound(&name), client = bound(&mine);
+	int error = 0;
+	socklen_t len = sizeof(error);
+	struct pollfd fd = { .fd = client, .events = POLLIN };
+
+	connect(client, (struct sockaddr *)&name, sizeof(name));
+	send(client, "first", 5, 0);
+	receive(server, 0);
+	close(server);
+	SAY("send: %s\n", err(send(client, "x", 1, 0)));
+	SAY("poll: %d %#x\n", poll(&fd, 1, 1000), fd.revents);
+	receive(client, 0);
+	SAY("send: %s\n", err(send(client, "x", 1, 0)));
+	poll(&fd, 1, 1000);
+	getsockopt(client, SOL_SOCKET, SO_ERROR, &error, &len);
+	SAY("SO_ERROR: %s\n", strerrorname_np(error));
+	receive(client, MSG_DONTWAIT);
+	close(client);
+}
+
+static void mapped_addresses(void)
+{
+	struct sockaddr_in6 any = { .sin6_family = AF_INET6 }, from = { 0 };
+	int server = socket(AF_INET6, SOCK_DGRAM, 0), off = 0;
+	int client = socket(AF_INET, SOCK_DGRAM, 0);
+	struct sockaddr_in name;
+	socklen_t len = sizeof(any);
+	char buf[16], text[64];
+	ssize_t n;
+
+	setsockopt(server, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+	bind(server, (struct sockaddr *)&any, sizeof(any));
+	getsockname(server, (struct sockaddr *)&any, &len);
+	name = loopback(any.sin6_port);
+	sendto(client, "hello", 5, 0, (struct sockaddr *)&name, sizeof(name));
+	len = sizeof(from);
+	n = recvfrom(server, buf, sizeof(buf), 0, (struct sockaddr *)&from,
+		     &len);
+	received_cnt++;
+	SAY("recvfrom %zd, %s, length %u\n", n,
+	    inet_ntop(AF_INET6, &from.sin6_addr, text, sizeof(text)), len);
+	n = sendto(server, "answer", 6, 0, (struct sockaddr *)&from, len);
+	SAY("sendto %zd\n", n);
+	receive(client, 0);
+	close(server);
+	close(client);
+}
+
+/* -- options -------------------------------------------------------------------- */
+
+static void say_control(struct msghdr *msg)
+{
+	struct cmsghdr *c;
+	struct in_pktinfo info;
+	struct timeval tv;
+	struct timespec ts;
+	int number;
+
+	for (c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		SAY("control %d/%d length %zu", c->cmsg_level, c->cmsg_type,
+		    c->cmsg_len);
+		if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO) {
+			memcpy(&info, CMSG_DATA(c), sizeof(info));
+			SAY(" to %s", inet_ntoa(info.ipi_addr));
+		} else if (c->cmsg_level == IPPROTO_IP &&
+			   c->cmsg_type == IP_TTL) {
+			memcpy(&number, CMSG_DATA(c), sizeof(number));
+			SAY(" ttl %d", number);
+		} else if (c->cmsg_level == IPPROTO_IP &&
+			   c->cmsg_type == IP_TOS) {
+			SAY(" tos %#x", *CMSG_DATA(c));
+		} else if (c->cmsg_type == SO_TIMESTAMP) {
+			memcpy(&tv, CMSG_DATA(c), sizeof(tv));
+			SAY(" time %s", llabs(time(NULL) - tv.tv_sec) < 5 ?
+						"about now" : "wrong");
+		} else if (c->cmsg_type == SO_TIMESTAMPNS) {
+			memcpy(&ts, CMSG_DATA(c), sizeof(ts));
+			SAY(" time %s", llabs(time(NULL) - ts.tv_sec) < 5 ?
+						"about now" : "wrong");
+		}
+		SAY("\n");
+	}
+}
+
+static void receive_with_control(int fd, size_t room)
+{
+	char buf[64], control[512];
+	struct iovec iov = { buf, sizeof(buf) };
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = control,
+			      .msg_controllen = room };
+	ssize_t n = recvmsg(fd, &msg, 0);
+
+	SAY("recvmsg %zd flags %#x control %zu\n", n, msg.msg_flags,
+	    msg.msg_controllen);
+	received_cnt++;
+	if (!(msg.msg_flags & MSG_CTRUNC))
+		say_control(&msg);
+}
+
+static void control_messages(void)
+{
+	static const struct {
+		int level, name, value;
+	} wishes[] = {
+		{ IPPROTO_IP, IP_PKTINFO, 1 },
+		{ IPPROTO_IP, IP_RECVTTL, 1 },
+		{ IPPROTO_IP, IP_RECVTOS, 1 },
+		{ SOL_SOCKET, SO_TIMESTAMP, 1 },
+		{ SOL_SOCKET, SO_TIMESTAMPNS, 1 },
+	};
+	int pair[2], tos = 0x28, ttl = 33;
+
+	make_pair(pair);
+	setsockopt(pair[0], IPPROTO_IP, IP_TOS, &tos, sizeof(tos));
+	setsockopt(pair[0], IPPROTO_IP, IP_TTL, &ttl, sizeof(ttl));
+	for (size_t i = 0; i < ARRAY_LEN(wishes); i++) {
+		SAY("wish %zu: %s\n", i,
+		    err(setsockopt(pair[1], wishes[i].level, wishes[i].name,
+				   &wishes[i].value, sizeof(int))));
+		send(pair[0], "hello", 5, 0);
+		receive_with_control(pair[1], 512);
+	}
+	send(pair[0], "hello", 5, 0);
+	receive_with_control(pair[1], 40);
+	send(pair[0], "hello", 5, 0);
+	receive_with_control(pair[1], 0);
+	close_pair(pair);
+}
+
+static void buffers_and_timeouts(void)
+{
+	struct timeval tv = { 0, 30000 };
+	struct timespec from, to;
+	int pair[2], size = 4096, got = 0, n = 0;
+	char buf[1024] = "";
+	socklen_t len = sizeof(got);
+	long us;
+
+	make_pair(pair);
+	setsockopt(pair[1], SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	receive(pair[1], 0);
+	clock_gettime(CLOCK_MONOTONIC, &to);
+	us = (to.tv_sec - from.tv_sec) * 1000000 +
+	     (to.tv_nsec - from.tv_nsec) / 1000;
+	SAY("%s\n", us >= 30000 ? "in time" : "too early");
+	setsockopt(pair[1], SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	getsockopt(pair[1], SOL_SOCKET, SO_RCVBUF, &got, &len);
+	SAY("SO_RCVBUF %d\n", got);
+	/* far more than fits: what does not is lost, and nothing breaks */
+	for (int i = 0; i < 2000; i++)
+		send(pair[0], buf, sizeof(buf), MSG_DONTWAIT);
+	while (recv(pair[1], buf, sizeof(buf), MSG_DONTWAIT) > 0)
+		n++;
+	SAY("%s\n", n ? "some" : "none");
+	received_cnt += (unsigned)n;
+	close_pair(pair);
+}
+
+static void bytes_that_wait(void)
+{
+	int pair[2], n = -1;
+
+	make_pair(pair);
+	SAY("FIONREAD %d %d\n", ioctl(pair[1], FIONREAD, &n), n);
+	send(pair[0], "12345", 5, 0);
+	send(pair[0], "678", 3, 0);
+	SAY("FIONREAD %d %d\n", ioctl(pair[1], FIONREAD, &n), n);
+	receive(pair[1], 0);
+	SAY("FIONREAD %d %d\n", ioctl(pair[1], FIONREAD, &n), n);
+	receive(pair[1], 0);
+	SAY("FIONREAD %d %d\n", ioctl(pair[1], FIONREAD, &n), n);
+	close_pair(pair);
+}
+
+static void nonblocking_in_each_way(void)
+{
+	int pair[2], on = 1, off = 0, fd;
+
+	make_pair(pair);
+	receive(pair[1], MSG_DONTWAIT);
+	fcntl(pair[1], F_SETFL, O_NONBLOCK);
+	receive(pair[1], 0);
+	SAY("flags %#x\n", fcntl(pair[1], F_GETFL) & O_NONBLOCK);
+	ioctl(pair[1], FIONBIO, &off);
+	SAY("flags %#x\n", fcntl(pair[1], F_GETFL) & O_NONBLOCK);
+	ioctl(pair[1], FIONBIO, &on);
+	receive(pair[1], 0);
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+	receive(fd, 0);
+	close(fd);
+	send(pair[0], "there", 5, 0);
+	receive(pair[1], 0);
+	close_pair(pair);
+}
+
+static void shut_down(void)
+{
+	int pair[2];
+
+	make_pair(pair);
+	send(pair[0], "before", 6, 0);
+	SAY("shutdown %s\n", err(shutdown(pair[1], SHUT_RD)));
+	receive(pair[1], 0);
+	receive(pair[1], 0);
+	SAY("shutdown %s\n", err(shutdown(pair[0], SHUT_WR)));
+	signal(SIGPIPE, SIG_IGN);
+	SAY("send %s\n", err(send(pair[0], "x", 1, 0)));
+	close_pair(pair);
+}
+
+/* -- descriptors, processes, signals -------------------------------------------- */
+
+static void copies_share_the_socket(void)
+{
+	int pair[2], copy;
+
+	make_pair(pair);
+	copy = dup(pair[1]);
+	send(pair[0], "one", 3, 0);
+	send(pair[0], "two", 3, 0);
+	receive(copy, 0);
+	close(pair[1]);
+	receive(copy, 0);
+	send(pair[0], "three", 5, 0);
+	receive(copy, 0);
+	close(copy);
+	SAY("send %s\n", err(send(pair[0], "four", 4, 0)));
+	close(pair[0]);
+}
+
+static void child_and_parent(void)
+{
+	struct sockaddr_in name;
+	int server = bound(&name), client, status;
+	pid_t pid;
+
+	pid = fork();
+	if (pid == 0) {
+		client = socket(AF_INET, SOCK_DGRAM, 0);
+		sendto(client, "from the child", 14, 0,
+		       (struct sockaddr *)&name, sizeof(name));
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	SAY("child %d\n", status);
+	receive(server, 0);
+	client = socket(AF_INET, SOCK_DGRAM, 0);
+	sendto(client, "from the parent", 15, 0, (struct sockaddr *)&name,
+	       sizeof(name));
+	receive(server, 0);
+	close(client);
+	close(server);
+}
+
+static void handler(int sig)
+{
+	(void)sig;
+}
+
+static void *interrupt(void *arg)
+{
+	pthread_t *target = arg;
+
+	for (int i = 0; i < 3; i++) {
+		usleep(50000);
+		pthread_kill(*target, SIGUSR1);
+	}
+	return NULL;
+}
+
+static void interrupted(void)
+{
+	struct sigaction act = { .sa_handler = handler };
+	pthread_t self = pthread_self(), thread;
+	struct pollfd fd = { .events = POLLIN };
+	int pair[2], n;
+
+	make_pair(pair);
+	fd.fd = pair[1];
+	sigaction(SIGUSR1, &act, NULL);
+	pthread_create(&thread, NULL, interrupt, &self);
+	receive(pair[1], 0);
+	n = poll(&fd, 1, -1);
+	SAY("poll %d %s\n", n, err(n));
+	receive(pair[1], 0);
+	pthread_join(thread, NULL);
+	close_pair(pair);
+}
+
+static int answer_by;
+
+static void answer(int sig)
+{
+	(void)sig;
+	send(answer_by, "from the handler", 16, 0);
+}
+
+static void *interrupt_once(void *arg)
+{
+	usleep(50000);
+	pthread_kill(*(pthread_t *)arg, SIGUSR1);
+	return NULL;
+}
+
+static void restarted_and_served_by_its_handler(void)
+{
+	struct sigaction act = { .sa_handler = answer, .sa_flags = SA_RESTART };
+	pthread_t self = pthread_self(), thread;
+	int pair[2];
+
+	make_pair(pair);
+	answer_by = pair[0];
+	sigaction(SIGUSR1, &act, NULL);
+	pthread_create(&thread, NULL, interrupt_once, &self);
+	receive(pair[1], 0);
+	pthread_join(thread, NULL);
+	close_pair(pair);
+}
+
+static sigjmp_buf out_of_here;
+
+static void jump(int sig)
+{
+	(void)sig;
+	siglongjmp(out_of_here, 1);
+}
+
+static void jumps_out_of_a_wait(void)
+{
+	struct sigaction act = { .sa_handler = jump };
+	pthread_t self = pthread_self(), thread;
+	int pair[2];
+
+	make_pair(pair);
+	sigaction(SIGUSR1, &act, NULL);
+	for (int i = 0; i < 3; i++) {
+		pthread_create(&thread, NULL, interrupt_once, &self);
+		if (sigsetjmp(out_of_here, 1) == 0)
+			receive(pair[1], 0);
+		pthread_join(thread, NULL);
+		SAY("out\n");
+	}
+	send(pair[0], "still there", 11, 0);
+	receive(pair[1], 0);
+	close_pair(pair);
+}
+
+/* -- threads ---------------------------------------------------------------------- */
+
+struct crowd {
+	int fd;
+	unsigned cnt;
+	_Atomic unsigned long long sum;
+	_Atomic unsigned got;
+};
+
+static void *take_numbers(void *arg)
+{
+	struct crowd *crowd = arg;
+	unsigned number;
+
+	while (recv(crowd->fd, &number, sizeof(number), 0) ==
+		       sizeof(number) &&
+	       number) {
+		crowd->sum += number;
+		crowd->got++;
+	}
+	return NULL;
+}
+
+/* Each datagram is received once, whichever thread it is by. */
+static void many_threads_one_socket(void)
+{
+	enum { THREADS = 4, NUMBERS = 4000 };
+	struct crowd crowd = { 0 };
+	pthread_t threads[THREADS];
+	unsigned number;
+	int pair[2];
+
+	make_pair(pair);
+	crowd.fd = pair[1];
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&threads[i], NULL, take_numbers, &crowd);
+	for (number = 1; number <= NUMBERS; number++) {
+		send(pair[0], &number, sizeof(number), 0);
+		/* no more on the way than the queue holds */
+		while (number - crowd.got > 50)
+			sched_yield();
+	}
+	while (crowd.got < NUMBERS)
+		sched_yield();
+	number = 0;
+	for (int i = 0; i < THREADS; i++)
+		send(pair[0], &number, sizeof(number), 0);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	SAY("%u numbers, sum %llu\n", crowd.got, crowd.sum);
+	received_cnt += crowd.got + THREADS;
+	close_pair(pair);
+}
+
+static void *echo(void *arg)
+{
+	struct sockaddr_in from;
+	socklen_t len = sizeof(from);
+	char buf[256];
+	ssize_t n;
+
+	while ((n = recvfrom(*(int *)arg, buf, sizeof(buf), 0,
+			     (struct sockaddr *)&from, &len)) > 1)
+		sendto(*(int *)arg, buf, (size_t)n, 0,
+		       (struct sockaddr *)&from, len);
+	return NULL;
+}
+
+struct asker {
+	struct sockaddr_in server;
+	unsigned id;
+	_Atomic unsigned *good;
+};
+
+static void *ask(void *arg)
+{
+	struct asker *asker = arg;
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	char out[64], in[64];
+
+	connect(fd, (struct sockaddr *)&asker->server, sizeof(asker->server));
+	for (int i = 0; i < 500; i++) {
+		int len = snprintf(out, sizeof(out), "%u asks %d", asker->id, i);
+
+		send(fd, out, (size_t)len, 0);
+		if (recv(fd, in, sizeof(in), 0) == len &&
+		    memcmp(in, out, (size_t)len) == 0)
+			(*asker->good)++;
+	}
+	close(fd);
+	return NULL;
+}
+
+/* Threads that sleep on sockets of their own: one at a time watches for all. */
+static void many_threads_many_sockets(void)
+{
+	enum { ASKERS = 6 };
+	struct asker askers[ASKERS];
+	pthread_t threads[ASKERS], server_thread;
+	_Atomic unsigned good = 0;
+	struct sockaddr_in name;
+	int server = bound(&name);
+	int me = socket(AF_INET, SOCK_DGRAM, 0);
+
+	pthread_create(&server_thread, NULL, echo, &server);
+	for (unsigned i = 0; i < ASKERS; i++) {
+		askers[i] = (struct asker){ name, i, &good };
+		pthread_create(&threads[i], NULL, ask, &askers[i]);
+	}
+	for (int i = 0; i < ASKERS; i++)
+		pthread_join(threads[i], NULL);
+	sendto(me, "", 1, 0, (struct sockaddr *)&name, sizeof(name));
+	pthread_join(server_thread, NULL);
+	SAY("%u good\n", good);
+	received_cnt += 2 * good + 1;
+	close(server);
+	close(me);
+}
+
+/* -- readiness -------------------------------------------------------------------- */
+
+static void readiness_by_poll(void)
+{
+	struct pollfd fds[4];
+	int pair[2], pipes[2], n;
+
+	make_pair(pair);
+	if (pipe(pipes) != 0)
+		return;
+	fds[0] = (struct pollfd){ .fd = pair[1], .events = POLLIN };
+	fds[1] = (struct pollfd){ .fd = pipes[0], .events = POLLIN };
+	fds[2] = (struct pollfd){ .fd = -1, .events = POLLIN };
+	fds[3] = (struct pollfd){ .fd = pair[0],
+				  .events = POLLIN | POLLOUT | POLLRDNORM };
+#define POLL_THEM(cnt, ms)                                                   \
+	(n = poll(fds, cnt, ms),                                             \
+	 SAY("poll %d: %#x %#x %#x %#x\n", n, fds[0].revents, fds[1].revents, \
+	     fds[2].revents, fds[3].revents))
+	POLL_THEM(3, 0);
+	POLL_THEM(3, 20);
+	POLL_THEM(4, 20);
+	send(pair[0], "x", 1, 0);
+	POLL_THEM(4, -1);
+	n = (int)write(pipes[1], "y", 1);
+	POLL_THEM(3, -1);
+	receive(pair[1], 0);
+	POLL_THEM(3, -1);
+	send(pair[1], "z", 1, 0);
+	POLL_THEM(4, -1);
+	receive(pair[0], 0);
+	fds[0].fd = 999;
+	POLL_THEM(1, -1);
+	close(pipes[0]);
+	close(pipes[1]);
+	close_pair(pair);
+}
+
+static void select_them(const int pair[2], bool with_out, struct timeval *tv)
+{
+	int n, max = (pair[0] > pair[1] ? pair[0] : pair[1]) + 1;
+	fd_set in, out;
+
+	FD_ZERO(&in);
+	FD_ZERO(&out);
+	FD_SET(pair[0], &in);
+	FD_SET(pair[1], &in);
+	FD_SET(pair[0], &out);
+	n = select(max, &in, with_out ? &out : NULL, NULL, tv);
+	SAY("select %d: %d %d %d\n", n, !!FD_ISSET(pair[0], &in),
+	    !!FD_ISSET(pair[1], &in), !!FD_ISSET(pair[0], &out));
+}
+
+static void readiness_by_select(void)
+{
+	struct timeval tv = { 0, 20000 };
+	int pair[2];
+
+	make_pair(pair);
+	select_them(pair, false, &tv);
+	SAY("left %ld\n", (long)tv.tv_sec * 1000000 + tv.tv_usec);
+	select_them(pair, true, NULL);
+	send(pair[0], "x", 1, 0);
+	select_them(pair, false, NULL);
+	select_them(pair, true, NULL);
+	receive(pair[1], 0);
+	close_pair(pair);
+}
+
+static void *send_soon(void *arg)
+{
+	usleep(50000);
+	send(*(int *)arg, "late", 4, 0);
+	return NULL;
+}
+
+static void readiness_by_epoll(void)
+{
+	struct epoll_event events[4], event = { .events = EPOLLIN };
+	int pair[2], set = epoll_create1(0), pipes[2], n;
+	pthread_t thread;
+
+	make_pair(pair);
+	if (pipe(pipes) != 0)
+		return;
+#define WAIT_FOR(cnt, ms)                                                \
+	(n = epoll_wait(set, events, cnt, ms),                           \
+	 SAY("epoll %d: %#x %u\n", n, n > 0 ? events[0].events : 0,      \
+	     n > 0 ? events[0].data.u32 : 0))
+	event.data.u32 = 1;
+	SAY("add %s\n", err(epoll_ctl(set, EPOLL_CTL_ADD, pair[1], &event)));
+	SAY("add %s\n", err(epoll_ctl(set, EPOLL_CTL_ADD, pair[1], &event)));
+	event.data.u32 = 2;
+	epoll_ctl(set, EPOLL_CTL_ADD, pipes[0], &event);
+	WAIT_FOR(4, 0);
+	WAIT_FOR(4, 20);
+	send(pair[0], "x", 1, 0);
+	WAIT_FOR(4, -1);
+	WAIT_FOR(1, -1);
+	n = (int)write(pipes[1], "y", 1);
+	n = epoll_wait(set, events, 4, -1);
+	SAY("both: %d\n", n);
+	receive(pair[1], 0);
+	WAIT_FOR(4, -1);
+	n = (int)read(pipes[0], events, 1);
+	WAIT_FOR(4, 0);
+	pthread_create(&thread, NULL, send_soon, &pair[0]);
+	WAIT_FOR(4, -1);
+	pthread_join(thread, NULL);
+	receive(pair[1], 0);
+	event.events = EPOLLIN | EPOLLOUT;
+	event.data.u32 = 3;
+	SAY("mod %s\n", err(epoll_ctl(set, EPOLL_CTL_MOD, pair[1], &event)));
+	WAIT_FOR(4, -1);
+	send(pair[0], "x", 1, 0);
+	WAIT_FOR(4, -1);
+	SAY("del %s\n", err(epoll_ctl(set, EPOLL_CTL_DEL, pair[1], NULL)));
+	WAIT_FOR(4, 0);
+	SAY("wait %s\n", err(epoll_wait(set, events, 0, 0)));
+	receive(pair[1], 0);
+	event.events = EPOLLIN;
+	epoll_ctl(set, EPOLL_CTL_ADD, pair[1], &event);
+	send(pair[0], "x", 1, 0);
+	close(pair[1]);
+	WAIT_FOR(4, 0);
+	close(set);
+	close(pipes[0]);
+	close(pipes[1]);
+	close(pair[0]);
+}
+
+/* Kernel's affair: but nothing that is queued may be lost on the way back. */
+static void epoll_beyond_us(void)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET }, got;
+	int pair[2], set = epoll_create1(0), n;
+
+	make_pair(pair);
+	send(pair[0], "early", 5, 0);
+	epoll_ctl(set, EPOLL_CTL_ADD, pair[1], &event);
+	receive(pair[1], 0);
+	send(pair[0], "one", 3, 0);
+	n = epoll_wait(set, &got, 1, 1000);
+	SAY("wait %d %#x\n", n, n > 0 ? got.events : 0);
+	receive(pair[1], 0);
+	n = epoll_wait(set, &got, 1, 0);
+	SAY("wait %d\n", n);
+	send(pair[0], "two", 3, 0);
+	n = epoll_wait(set, &got, 1, 1000);
+	SAY("wait %d\n", n);
+	n = epoll_wait(set, &got, 1, 0);
+	SAY("edge only: %d\n", n);
+	receive(pair[1], 0);
+	close(set);
+	close_pair(pair);
+}
+
+static void *wait_in_set(void *arg)
+{
+	struct crowd *crowd = arg;
+	struct epoll_event event;
+	unsigned number;
+
+	while (epoll_wait(crowd->fd, &event, 1, -1) == 1) {
+		if (recv(event.data.fd, &number, sizeof(number),
+			 MSG_DONTWAIT) != sizeof(number))
+			continue;
+		if (!number)
+			break;
+		crowd->sum += number;
+		crowd->got++;
+	}
+	return NULL;
+}
+
+static void many_threads_one_set(void)
+{
+	enum { THREADS = 3, SOCKETS = 5, NUMBERS = 1000 };
+	struct crowd crowd = { .fd = epoll_create1(0) };
+	int pairs[SOCKETS][2];
+	pthread_t threads[THREADS];
+	unsigned number;
+
+	for (int i = 0; i < SOCKETS; i++) {
+		struct epoll_event event = { .events = EPOLLIN };
+
+		make_pair(pairs[i]);
+		event.data.fd = pairs[i][1];
+		epoll_ctl(crowd.fd, EPOLL_CTL_ADD, pairs[i][1], &event);
+	}
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&threads[i], NULL, wait_in_set, &crowd);
+	for (number = 1; number <= NUMBERS; number++) {
+		send(pairs[number % SOCKETS][0], &number, sizeof(number), 0);
+		while (number - crowd.got > 50)
+			sched_yield();
+	}
+	while (crowd.got < NUMBERS)
+		sched_yield();
+	number = 0;
+	for (int i = 0; i < THREADS; i++)
+		send(pairs[i][0], &number, sizeof(number), 0);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	SAY("%u numbers, sum %llu\n", crowd.got, crowd.sum);
+	received_cnt += crowd.got + THREADS;
+	for (int i = 0; i < SOCKETS; i++)
+		close_pair(pairs[i]);
+	close(crowd.fd);
+}
+
+/* -- the runner --------------------------------------------------------------------- */
+
+static const struct scenario {
+	const char *name;
+	void (*run)(void);
+	/* datagrams that the kernel carries by right */
+	unsigned by_kernel;
+} scenarios[] = {
+#define SCENARIO(name, by_kernel) { #name, name, by_kernel }
+	SCENARIO(every_size, 0),
+	SCENARIO(every_form, 0),
+	SCENARIO(messages_in_batches, 0),
+	SCENARIO(peek_and_truncate, 0),
+	SCENARIO(bad_pointers, 1),
+	SCENARIO(connected_hears_its_peer_alone, 0),
+	SCENARIO(implicit_names, 0),
+	SCENARIO(wildcard_and_specific, 0),
+	SCENARIO(closed_port_refuses, 0),
+	SCENARIO(mapped_addresses, 0),
+	SCENARIO(control_messages, 0),
+	SCENARIO(buffers_and_timeouts, 0),
+	SCENARIO(bytes_that_wait, 0),
+	SCENARIO(nonblocking_in_each_way, 0),
+	SCENARIO(shut_down, 1),
+	SCENARIO(copies_share_the_socket, 0),
+	SCENARIO(child_and_parent, 1),
+	SCENARIO(interrupted, 0),
+	SCENARIO(restarted_and_served_by_its_handler, 0),
+	SCENARIO(jumps_out_of_a_wait, 0),
+	SCENARIO(many_threads_one_socket, 0),
+	SCENARIO(many_threads_many_sockets, 0),
+	SCENARIO(readiness_by_poll, 0),
+	SCENARIO(readiness_by_select, 0),
+	SCENARIO(readiness_by_epoll, 0),
+	SCENARIO(epoll_beyond_us, 4),
+	SCENARIO(many_threads_one_set, 0),
+};
+
+/* Datagrams that came by the accelerated device; only the test library knows. */
+static void check_share(unsigned by_kernel)
+{
+	unsigned long (*fn)(void) = (unsigned long (*)(void))dlsym(
+		RTLD_DEFAULT, "vma_test_local_rx_cnt");
+	unsigned long ours;
+
+	if (!fn || !getenv("VMA_TEST_LOCAL"))
+		return;
+	ours = fn();
+	if (ours * 100 < (received_cnt - by_kernel) * 95)
+		SAY("only %lu of %lu datagrams were accelerated\n", ours,
+		    received_cnt);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 2 && strcmp(argv[1], "--list") == 0) {
+		for (size_t i = 0; i < ARRAY_LEN(scenarios); i++)
+			puts(scenarios[i].name);
+		return 0;
+	}
+	for (size_t i = 0; argc == 2 && i < ARRAY_LEN(scenarios); i++) {
+		if (strcmp(argv[1], scenarios[i].name) != 0)
+			continue;
+		scenarios[i].run();
+		check_share(scenarios[i].by_kernel);
+		return 0;
+	}
+	fprintf(stderr, "usage: udp NAME | --list\n");
+	return 2;
+}

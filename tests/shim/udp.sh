@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# Each UDP scenario on libc, and under the test library with loopback as an
+# accelerated device: sleeping at once, and polling before it sleeps. The outputs
+# must be the same. VMA_SELECT_SKIP_OS=0, since its default lets kernel descriptors
+# wait for a few calls.
+. "${srcdir:-.}/tests/support/preload.sh"
+
+program=$builddir/tests/shim/udp
+library=${SHIM_LIBRARY:-$builddir/tests/shim/.libs/libvma-test.so}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export VMA_LOG_FILE=$work/log
+
+# accelerated OUTPUT SCENARIO VARIABLE=VALUE...
+accelerated() {
+	local output=$1 scenario=$2
+	shift 2
+	VMA_TEST_LOCAL=1 VMA_SELECT_SKIP_OS=0 preloaded "$library" env "$@" \
+		timeout -k 5 60 "$program" "$scenario" </dev/null \
+		>"$output" 2>&1 || echo "exit $?" >>"$output"
+}
+
+for scenario in $("$program" --list); do
+	timeout -k 5 60 "$program" "$scenario" </dev/null >"$work/libc" 2>&1 ||
+		echo "exit $?" >>"$work/libc"
+	accelerated "$work/sleeping" "$scenario" VMA_RX_POLL=0 VMA_SELECT_POLL=0
+	accelerated "$work/polling" "$scenario" VMA_RX_POLL=2000 \
+		VMA_SELECT_POLL=500
+	diff=$(diff "$work/libc" "$work/sleeping" &&
+		diff "$work/libc" "$work/polling")
+	if [ -z "$diff" ] && [ -s "$work/libc" ]; then
+		tap_ok "$scenario"
+	else
+		tap_not_ok "$scenario" "$diff"
+	fi
+done
+tap_end
