@@ -35,6 +35,10 @@ static struct {
 /* Flags that we keep to ourselves: the trampoline always wants the siginfo, and
  * the kernel must not drop it when the signal was only deferred. */
 enum { OWN_FLAGS = SA_SIGINFO | SA_RESETHAND };
+/* Flags that the program is told as we have them: also the one our own waits
+ * heed, which siginterrupt() changes behind everybody who listens to
+ * sigaction(). */
+enum { TOLD_FLAGS = OWN_FLAGS | SA_RESTART };
 
 /* The kernel's signal set: 64 bits on every machine. */
 enum { KERNEL_SIGSET_SIZE = 8 };
@@ -209,7 +213,7 @@ static void translate_old(int sig, const struct handler *h,
 	    old->sa_sigaction != trampoline)
 		return;
 	flags = atomic_load(&h->flags);
-	old->sa_flags = (old->sa_flags & ~OWN_FLAGS) | (flags & OWN_FLAGS);
+	old->sa_flags = (old->sa_flags & ~TOLD_FLAGS) | (flags & TOLD_FLAGS);
 	if (flags & SA_SIGINFO)
 		old->sa_sigaction =
 			(void (*)(int, siginfo_t *, void *))atomic_load(&h->fn);

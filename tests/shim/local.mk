@@ -12,7 +12,8 @@ EXTRA_%C%_libvma_test_la_DEPENDENCIES = src/sock-redirect/export-test.map
 check_PROGRAMS += %D%/matrix
 %C%_matrix_SOURCES = %D%/matrix.c %D%/matrix_calls.c %D%/matrix_calls.h
 shim_scripts += %D%/ab.sh
-EXTRA_DIST += %D%/matrix.cells tests/support/preload.sh
+EXTRA_DIST += %D%/matrix.cells tests/support/preload.sh \
+	tests/support/tsan.supp
 
 check_PROGRAMS += %D%/scenarios
 

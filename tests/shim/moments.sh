@@ -9,6 +9,7 @@ library=${SHIM_LIBRARY:-$builddir/src/.libs/libvma.so}
 early=$builddir/tests/shim/.libs/early.so
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+collect_reports "$work"
 
 # expect TEXT COMMAND...: stdout is TEXT.
 expect() {

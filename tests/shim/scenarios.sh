@@ -9,6 +9,7 @@ program=$builddir/tests/shim/scenarios
 library=${SHIM_LIBRARY:-$builddir/tests/shim/.libs/libvma-test.so}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+collect_reports "$work"
 export VMA_LOG_FILE=$work/log
 
 run() {
@@ -20,16 +21,30 @@ on_object() {
 		</dev/null 2>&1 || echo "exit $?"
 }
 
+# The thread sanitizer keeps a handler until the call it interrupts returns, which
+# it does not here; and runs it wherever it likes then, inside our bracket too.
+needs_prompt_handlers() {
+	case $1 in
+	restarted_with_sa_restart | handler_jumps_out_of_a_wait) ;;
+	*) false ;;
+	esac
+}
+
 # compare NAME SCENARIO
 compare() {
 	local diff
+	if is_thread_sanitized && needs_prompt_handlers "$2"; then
+		tap_skip "$1" "not under a sanitizer"
+		return
+	fi
 	run "$program" "$2" >"$work/libc"
 	preloaded "$library" timeout -k 5 60 "$program" "$2" </dev/null \
 		>"$work/preloaded" 2>&1 || echo "exit $?" >>"$work/preloaded"
 	on_object "$2" >"$work/as_object"
 	diff=$(diff "$work/libc" "$work/preloaded" &&
 		diff "$work/libc" "$work/as_object")
-	if [ -z "$diff" ] && [ -s "$work/libc" ]; then
+	if [ -z "$diff" ] && [ -s "$work/libc" ] &&
+		! grep '^exit ' "$work/libc"; then
 		tap_ok "$1"
 	else
 		tap_not_ok "$1" "$diff"

@@ -6,7 +6,9 @@
 # In a sanitizer build the run-time library has to come first, and a program that
 # is not instrumented must not be held to account for what it leaks. The thread
 # sanitizer starts by installing fault handlers, through our sigaction(), before it
-# can bear instrumented code: it shall not.
+# can bear instrumented code: it shall not. What it reports goes to files, because
+# outputs are compared; a script that has called collect_reports has one more case
+# at its end, which fails on any.
 
 builddir=${builddir:-.}
 srcdir=${srcdir:-.}
@@ -27,14 +29,29 @@ sanitizer_runtime() {
 	esac
 }
 
-tsan_no_handlers=handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:handle_abort=0
+is_thread_sanitized() {
+	[ "${SANITIZERS:-none}" = thread ]
+}
+
+tsan_options=handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:handle_abort=0
+tsan_options=$tsan_options:suppressions=$srcdir/tests/support/tsan.supp
+export TSAN_OPTIONS=$tsan_options:${TSAN_OPTIONS:-}
+
+# collect_reports DIRECTORY: where those of the thread sanitizer go.
+collect_reports() {
+	reports=$1/tsan
+	TSAN_OPTIONS=log_path=$reports:$TSAN_OPTIONS
+}
+
+no_reports() {
+	! cat "$reports".* 2>/dev/null
+}
 
 preloaded() {
 	local library=$1 runtime
 	shift
 	runtime=$(sanitizer_runtime)
 	ASAN_OPTIONS=detect_leaks=0:${ASAN_OPTIONS:-} \
-	TSAN_OPTIONS=$tsan_no_handlers:${TSAN_OPTIONS:-} \
 	LD_PRELOAD=${runtime:+$runtime:}$library "$@"
 }
 
@@ -65,5 +82,8 @@ tap_check() {
 	fi
 }
 tap_end() {
+	if [ -n "${reports:-}" ] && is_thread_sanitized; then
+		tap_check nothing_was_reported no_reports
+	fi
 	echo "1..$tap_cnt"
 }
