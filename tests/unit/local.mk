@@ -9,3 +9,5 @@ include tests/unit/os/local.mk
 include tests/unit/sock/local.mk
 include tests/unit/stats/local.mk
 include tests/unit/tcp/local.mk
+
+unit_scripts += %D%/support/verdict.sh
