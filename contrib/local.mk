@@ -2,5 +2,5 @@ lint_scripts += contrib/lint/contract.sh contrib/lint/exports.sh \
 	contrib/lint/headers.sh contrib/lint/layers.sh contrib/lint/lists.sh \
 	contrib/lint/manual.sh
 EXTRA_DIST += contrib/lint/layers.txt contrib/check contrib/quickstart \
-	contrib/setup.sh contrib/verdict.sh tests/support/skips.txt \
+	contrib/setup.sh contrib/variant contrib/verdict.sh tests/support/skips.txt \
 	contrib/packages.txt .ci/run

@@ -55,8 +55,34 @@ check-softcx:
 check-all:
 	$(MAKE) check TESTS='$(system_scripts) $(system_programs) $(softcx_scripts) $(TESTS)'
 
+# The same tests in builds of their own below this one: another compiler, whose
+# lock analysis makes errors, and the sanitizers. The thread sanitizer has nothing
+# to see in engines and would take minutes for them; the lints are not made for
+# libraries that need and export a sanitizer's symbols.
+variant = MAKE='$(MAKE)' $(top_srcdir)/contrib/variant $@
+memory_tests = $(unit_programs) $(unit_scripts) $(engine_programs) \
+	$(shim_programs) $(shim_scripts)
+thread_tests = $(unit_programs) $(unit_scripts) $(shim_programs) $(shim_scripts)
+check-clang:
+	@$(variant) '$(TESTS)' CC=clang CFLAGS='-O2 -g -Werror'
+check-asan:
+	@SIM_SEEDS=200 $(variant) '$(memory_tests)' CC='$(CC)' \
+		--enable-sanitizers=address,undefined CFLAGS='-O1 -g -Werror'
+check-tsan:
+	@$(variant) '$(thread_tests)' CC='$(CC)' \
+		--enable-sanitizers=thread CFLAGS='-O1 -g -Werror'
+
+# The unit tests once more, in this build, under valgrind, but for those of signals,
+# which it delivers at moments of its own.
+check-valgrind:
+	@LOG_COMPILER='valgrind -q --leak-check=full --error-exitcode=99 \
+		--errors-for-leak-kinds=definite' $(variant) \
+		'$(unit_programs:tests/unit/os/signals=)'
+
+variants = check-clang check-asan check-tsan check-softcx-asan \
+	check-softcx-tsan
 .PHONY: check-lint check-unit check-engine check-shim check-system check-softcx \
-	check-all softcx check-softcx-long check-softcx-asan check-softcx-tsan
+	check-all check-valgrind softcx check-softcx-long $(variants)
 
 # Which lines of src the tests reach, in a build with --enable-coverage. Their
 # verdict does not count here, and the lints have no part in it: an instrumented
@@ -75,6 +101,6 @@ coverage:
 	@echo 'Configure with --enable-coverage first.'; exit 1
 endif
 clean-local:
-	rm -rf coverage coverage.all coverage.info
+	rm -rf coverage coverage.all coverage.info $(variants)
 
 .PHONY: coverage

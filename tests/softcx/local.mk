@@ -49,7 +49,7 @@ softcx: $(softcx_library) $(softcx_programs)
 	%D%/wire.c %D%/wire.h
 # -rpath makes it a shared object, which nobody installs.
 %C%_libsoftcx_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared \
-	-rpath /nowhere -Wl,-z,defs -pthread
+	-rpath /nowhere $(defs_flags) -pthread
 %C%_libsoftcx_la_LIBADD = src/base/libbase-debug.la
 
 EXTRA_DIST += %D%/lab.sh %D%/README contrib/softcx-run \
@@ -80,14 +80,10 @@ check-softcx-long: softcx
 	CC='$(CC)' SANITIZERS='$(SANITIZERS)' \
 	EXCHANGE_FRAMES=10000000 $(srcdir)/%D%/exchange.sh
 
-# The same tests, with a tenth of the frames, in builds of their own below this
-# one.
-check-softcx-asan: softcx_sanitizers = address,undefined
-check-softcx-tsan: softcx_sanitizers = thread
-check-softcx-asan check-softcx-tsan:
-	$(MKDIR_P) $@
-	cd $@ && { test -f Makefile || $(abs_top_srcdir)/configure \
-		--enable-sanitizers=$(softcx_sanitizers) CC='$(CC)' \
-		CFLAGS='-O1 -g' >/dev/null; }
-	cd $@ && $(MAKE) softcx && \
-		EXCHANGE_FRAMES=100000 $(MAKE) check-softcx
+# The same tests, with a tenth of the frames, under the sanitizers.
+check-softcx-asan:
+	@EXCHANGE_FRAMES=100000 $(variant) '$(softcx_scripts)' CC='$(CC)' \
+		--enable-sanitizers=address,undefined CFLAGS='-O1 -g -Werror'
+check-softcx-tsan:
+	@EXCHANGE_FRAMES=100000 $(variant) '$(softcx_scripts)' CC='$(CC)' \
+		--enable-sanitizers=thread CFLAGS='-O1 -g -Werror'
