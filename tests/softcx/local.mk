@@ -85,5 +85,5 @@ check-softcx-asan:
 	@EXCHANGE_FRAMES=100000 $(variant) '$(softcx_scripts)' CC='$(CC)' \
 		--enable-sanitizers=address,undefined CFLAGS='-O1 -g -Werror'
 check-softcx-tsan:
-	@EXCHANGE_FRAMES=100000 $(variant) '$(softcx_scripts)' CC='$(CC)' \
+	@EXCHANGE_FRAMES=100000 $(variant) '$(softcx_scripts)' CC=gcc \
 		--enable-sanitizers=thread CFLAGS='-O1 -g -Werror'
