@@ -67,13 +67,15 @@ static int parse_range(const char **pos, struct cpus *cpus)
 	unsigned first, last;
 	int err = parse_cpu(pos, &first);
 
-	last = first;
-	if (!err && **pos == '-') {
-		++*pos;
-		err = parse_cpu(pos, &last);
-	}
 	if (err)
 		return err;
+	last = first;
+	if (**pos == '-') {
+		++*pos;
+		err = parse_cpu(pos, &last);
+		if (err)
+			return err;
+	}
 	if (last < first)
 		return -EINVAL;
 	for (unsigned cpu = first; cpu <= last; cpu++)
