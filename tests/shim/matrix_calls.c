@@ -591,7 +591,7 @@ static long do_epoll_pwait(struct cell *c)
 static long do_epoll_pwait2(struct cell *c)
 {
 	struct timespec timeout = { 0, 60000000 };
-	struct epoll_event event;
+	struct epoll_event event = { 0 };
 
 	return epoll_pwait2(watching(c), P(&event), 1, &timeout, NULL);
 }
