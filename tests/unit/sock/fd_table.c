@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -55,6 +56,42 @@ static struct thing *make(ino_t inode)
 	thing->last_closes = thing->releases = thing->forks = 0;
 	fd_object_init(&thing->obj, &ops, inode);
 	return thing;
+}
+
+/* KB of this process in memory, files excepted. */
+static long resident_kb(void)
+{
+	char text[64] = "";
+	FILE *file = fopen("/proc/self/statm", "r");
+	long resident = 0, of_files = 0;
+
+	CHECK(file);
+	if (fgets(text, sizeof(text), file))
+		sscanf(text, "%*s %ld %ld", &resident, &of_files);
+	fclose(file);
+	CHECK(resident > 0);
+	return (resident - of_files) * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+/* First of all, while nothing of the table was touched. The limit leaves room for
+ * what the address sanitizer keeps; the thread sanitizer keeps more. */
+TEST(billion_fds_cost_kilobytes)
+{
+	struct thing *thing;
+	long before, after;
+
+	if (HAS_THREAD_SANITIZER)
+		test_skip("not under a sanitizer");
+	thing = make(0);
+	before = resident_kb();
+	CHECK_EQ(fd_table_install(3, &thing->obj), 0);
+	CHECK_EQ(fd_table_install((1 << 30) - 1, &thing->obj), 0);
+	CHECK(!fd_table_has(1 << 29));
+	after = resident_kb();
+	CHECK(after > before && after - before <= 128);
+	fd_object_put(&thing->obj);
+	fd_table_remove_range(0, ~0u);
+	CHECK_EQ(thing->releases, 1);
 }
 
 TEST(empty_table_knows_nothing)
