@@ -14,27 +14,22 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/pcap.h"
-#include "rig.h"
+#include "pair.h"
 #include "tests/support/test.h"
 
 enum { PORT = 5000, N_FRAMES = 400, DATA = 80, FRAME = 42 + DATA };
 
-/* a sends, b receives. */
-static struct rig a, b;
 static struct ibv_flow *rule;
 static uint64_t now_ns;
 
 static void open_both(bool has_time_stamps)
 {
-	struct rig_params pa = { .dev = "mlx5_0" };
-	struct rig_params pb = { .dev = "mlx5_1",
-				 .has_time_stamps = has_time_stamps };
+	struct rig_params pb = { .has_time_stamps = has_time_stamps };
 	struct rig_flow flow = { .proto = IPPROTO_UDP, .dst_port = PORT };
 
-	rig_open(&a, &pa);
-	rig_open(&b, &pb);
-	memcpy(flow.dst_mac, b.mac, 6);
-	rule = rig_flow(&b, &flow);
+	pair_open(NULL, &pb);
+	memcpy(flow.dst_mac, pair_b.mac, 6);
+	rule = rig_flow(&pair_b, &flow);
 	now_ns = rig_now_ns() + NS_PER_SEC;
 	CHECK_EQ(SOFTCX_CALL(softcx_clock_set, now_ns), 0);
 }
@@ -42,8 +37,7 @@ static void open_both(bool has_time_stamps)
 static void close_both(void)
 {
 	CHECK_EQ(ibv_destroy_flow(rule), 0);
-	rig_close(&a);
-	rig_close(&b);
+	pair_close();
 }
 
 static void build(uint8_t *frame, uint32_t number)
@@ -55,27 +49,26 @@ static void build(uint8_t *frame, uint32_t number)
 
 	for (uint32_t i = 0; i < DATA / 4; i++)
 		data[i] = number + (i << 16);
-	memcpy(f.src_mac, a.mac, 6);
-	memcpy(f.dst_mac, b.mac, 6);
+	memcpy(f.src_mac, pair_a.mac, 6);
+	memcpy(f.dst_mac, pair_b.mac, 6);
 	CHECK_EQ(rig_build(frame, &f, data, DATA), FRAME);
 }
 
 static bool poll_one(struct ibv_cq *cq, struct ibv_wc *wc)
 {
-	int n = ibv_poll_cq(cq, 1, wc);
+	bool has_one = rig_poll(cq, wc);
 
-	CHECK(n >= 0);
-	CHECK(!n || wc->status == IBV_WC_SUCCESS);
-	return n == 1;
+	CHECK(!has_one || wc->status == IBV_WC_SUCCESS);
+	return has_one;
 }
 
 static void send_number(uint32_t number)
 {
 	struct ibv_wc wc;
 
-	build(rig_send_slot(&a, 0), number);
-	rig_post_send(&a, 0, FRAME, IBV_SEND_SIGNALED);
-	CHECK(STEP_UNTIL(poll_one(a.send_cq, &wc)));
+	build(rig_send_slot(&pair_a, 0), number);
+	rig_post_send(&pair_a, 0, FRAME, IBV_SEND_SIGNALED);
+	CHECK(STEP_UNTIL(poll_one(pair_a.send_cq, &wc)));
 	CHECK_EQ(SOFTCX_CALL(softcx_clock_set, now_ns += NS_PER_US), 0);
 	SOFTCX_CALL(softcx_step);
 }
@@ -86,10 +79,10 @@ static uint32_t take(uint64_t *hash)
 	struct ibv_wc wc;
 	uint32_t n = 0;
 
-	for (; poll_one(b.recv_cq, &wc); n++) {
-		*hash = hash_bytes(*hash, b.slots + wc.wr_id * RIG_SLOT,
+	for (; poll_one(pair_b.recv_cq, &wc); n++) {
+		*hash = hash_bytes(*hash, pair_b.slots + wc.wr_id * RIG_SLOT,
 				   wc.byte_len);
-		rig_post_recv(&b, (uint32_t)wc.wr_id);
+		rig_post_recv(&pair_b, (uint32_t)wc.wr_id);
 	}
 	return n;
 }
@@ -173,7 +166,7 @@ static uint64_t raw_clock(void)
 	struct ibv_values_ex values = { .comp_mask = IBV_VALUES_MASK_RAW_CLOCK };
 
 	SOFTCX_CALL(softcx_step);
-	CHECK_EQ(ibv_query_rt_values_ex(a.ctx, &values), 0);
+	CHECK_EQ(ibv_query_rt_values_ex(pair_a.ctx, &values), 0);
 	return (uint64_t)values.raw_clock.tv_sec * NS_PER_SEC +
 	       (uint64_t)values.raw_clock.tv_nsec;
 }
@@ -183,9 +176,9 @@ static uint64_t received_at(void)
 	struct ibv_poll_cq_attr attr = { 0 };
 	uint64_t cycles;
 
-	CHECK(STEP_UNTIL(ibv_start_poll(b.recv_cq_ex, &attr) == 0));
-	cycles = ibv_wc_read_completion_ts(b.recv_cq_ex);
-	ibv_end_poll(b.recv_cq_ex);
+	CHECK(STEP_UNTIL(ibv_start_poll(pair_b.recv_cq_ex, &attr) == 0));
+	cycles = ibv_wc_read_completion_ts(pair_b.recv_cq_ex);
+	ibv_end_poll(pair_b.recv_cq_ex);
 	return cycles;
 }
 
@@ -193,7 +186,7 @@ static uint64_t in_ns(uint64_t cycles)
 {
 	struct mlx5dv_clock_info info;
 
-	CHECK_EQ(mlx5dv_get_clock_info(a.ctx, &info), 0);
+	CHECK_EQ(mlx5dv_get_clock_info(pair_a.ctx, &info), 0);
 	return mlx5dv_ts_to_ns(&info, cycles);
 }
 
@@ -228,10 +221,10 @@ TEST(completions_of_128_bytes)
 	uint64_t hash = 0;
 
 	open_both(false);
-	obj.cq.in = a.send_cq;
+	obj.cq.in = pair_a.send_cq;
 	obj.cq.out = &send;
 	CHECK_EQ(mlx5dv_init_obj(&obj, MLX5DV_OBJ_CQ), 0);
-	obj.cq.in = b.recv_cq;
+	obj.cq.in = pair_b.recv_cq;
 	obj.cq.out = &recv;
 	CHECK_EQ(mlx5dv_init_obj(&obj, MLX5DV_OBJ_CQ), 0);
 	CHECK_EQ(send.cqe_size, 128);

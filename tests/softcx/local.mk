@@ -3,7 +3,8 @@
 if HAVE_MLX5
 softcx_library = %D%/libsoftcx.la
 check_LTLIBRARIES += $(softcx_library)
-softcx_programs += %D%/card_test %D%/rules_test %D%/exchange \
+softcx_programs += %D%/card_test %D%/steer_test %D%/offload_test \
+	%D%/fault_test %D%/refused_test %D%/rules_test %D%/exchange \
 	%D%/bystander %D%/cm_test %D%/env_test
 unit_programs += %D%/clock_test
 
@@ -54,16 +55,26 @@ softcx: $(softcx_library) $(softcx_programs)
 
 EXTRA_DIST += %D%/lab.sh %D%/README contrib/softcx-run \
 	tests/contract/softcx.tsv
-softcx_scripts += %D%/card.sh %D%/rules.sh %D%/exchange.sh \
+softcx_scripts += %D%/card.sh %D%/steer.sh %D%/offload.sh %D%/fault.sh \
+	%D%/refused.sh %D%/rules.sh %D%/exchange.sh \
 	%D%/programs.sh %D%/cm.sh %D%/env.sh %D%/run.sh
 softcx_test_libs = tests/support/libtest.la src/base/libbase-debug.la
 
-%C%_card_test_SOURCES = %D%/card_test.c %D%/rig.c %D%/rig.h
+softcx_pair = %D%/pair.c %D%/pair.h %D%/rig.c %D%/rig.h
+%C%_card_test_SOURCES = %D%/card_test.c $(softcx_pair)
 %C%_card_test_LDADD = $(softcx_test_libs) -libverbs -lmlx5
+%C%_steer_test_SOURCES = %D%/steer_test.c $(softcx_pair)
+%C%_steer_test_LDADD = $(softcx_test_libs) -libverbs -lmlx5
+%C%_offload_test_SOURCES = %D%/offload_test.c $(softcx_pair)
+%C%_offload_test_LDADD = $(softcx_test_libs) -libverbs -lmlx5
+%C%_fault_test_SOURCES = %D%/fault_test.c $(softcx_pair)
+%C%_fault_test_LDADD = $(softcx_test_libs) -libverbs -lmlx5
+%C%_refused_test_SOURCES = %D%/refused_test.c $(softcx_pair)
+%C%_refused_test_LDADD = $(softcx_test_libs) -libverbs -lmlx5
 %C%_rules_test_SOURCES = %D%/rules_test.c %D%/rig.c %D%/rig.h \
 	%D%/direct.c %D%/direct.h
 %C%_rules_test_LDADD = $(softcx_test_libs) -libverbs -lmlx5
-%C%_env_test_SOURCES = %D%/env_test.c %D%/rig.c %D%/rig.h
+%C%_env_test_SOURCES = %D%/env_test.c $(softcx_pair)
 %C%_env_test_LDADD = $(softcx_test_libs) -libverbs -lmlx5
 %C%_exchange_SOURCES = %D%/exchange.c %D%/rig.c %D%/rig.h \
 	%D%/direct.c %D%/direct.h

@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -413,4 +414,62 @@ struct softcx_stats rig_stats(const char *dev)
 
 	CHECK_EQ(SOFTCX_CALL(softcx_stats, dev, &stats), 0);
 	return stats;
+}
+
+bool rig_poll(struct ibv_cq *cq, struct ibv_wc *wc)
+{
+	int n = ibv_poll_cq(cq, 1, wc);
+
+	CHECK(n >= 0);
+	return n == 1;
+}
+
+struct ibv_wc rig_next_wc(struct ibv_cq *cq)
+{
+	struct ibv_wc wc;
+
+	CHECK(STEP_UNTIL(rig_poll(cq, &wc)));
+	return wc;
+}
+
+void rig_expect_nothing(struct ibv_cq *cq)
+{
+	struct ibv_wc wc;
+
+	rig_settle();
+	CHECK(!rig_poll(cq, &wc));
+}
+
+bool rig_is_readable(int fd)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+
+	return poll(&pfd, 1, 0) == 1;
+}
+
+void rig_take_event(struct rig *rig, struct ibv_cq *expected)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	CHECK_EQ(ibv_get_cq_event(rig->chan, &cq, &context), 0);
+	CHECK(cq == expected);
+	CHECK(context == rig);
+	ibv_ack_cq_events(cq, 1);
+}
+
+enum ibv_event_type rig_next_async(struct rig *rig)
+{
+	struct ibv_async_event event;
+	enum ibv_event_type type;
+
+	CHECK(STEP_UNTIL(rig_is_readable(rig->ctx->async_fd)));
+	CHECK_EQ(ibv_get_async_event(rig->ctx, &event), 0);
+	type = event.event_type;
+	if (type == IBV_EVENT_QP_FATAL)
+		CHECK(event.element.qp == rig->qp);
+	if (type == IBV_EVENT_CQ_ERR)
+		CHECK(event.element.cq == rig->recv_cq);
+	ibv_ack_async_event(&event);
+	return type;
 }

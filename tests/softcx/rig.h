@@ -89,6 +89,18 @@ struct rig_frame {
 uint32_t rig_build(uint8_t *frame, const struct rig_frame *f, const void *data,
 		   uint32_t len);
 
+/* False when there is no completion. */
+bool rig_poll(struct ibv_cq *cq, struct ibv_wc *wc);
+/* The next completion, stepping the card until it comes. */
+struct ibv_wc rig_next_wc(struct ibv_cq *cq);
+/* Steps until all is quiet: no completion has come. */
+void rig_expect_nothing(struct ibv_cq *cq);
+bool rig_is_readable(int fd);
+/* Takes the event of the channel, which must name this CQ. */
+void rig_take_event(struct rig *rig, struct ibv_cq *expected);
+/* The next asynchronous event, stepping the card until it comes. */
+enum ibv_event_type rig_next_async(struct rig *rig);
+
 /* A function of softcx.h; ends the program when the card is not there. */
 void *rig_softcx(const char *name);
 #define SOFTCX_CALL(fn, ...) ((fn##_fn *)rig_softcx(#fn))(__VA_ARGS__)

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the card does for its user beside moving bytes: checksums, tags, time
+ * stamps, segmentation, memory of its own, pacing. See card_test.c. */
+#include "config.h"
+
+#include <arpa/inet.h>
+#include <infiniband/mlx5dv.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "pair.h"
+#include "tests/support/test.h"
+
+TEST(checksum_offload_both_ways)
+{
+	struct rig_flow flow;
+	struct ibv_flow *rule;
+	struct ibv_wc wc;
+
+	pair_open(NULL, NULL);
+	flow = pair_flow();
+	rule = rig_flow(&pair_b, &flow);
+	/* Not asked for: IPv4 checksum 0 arrives as it is, and is wrong. */
+	pair_send(0, 0);
+	wc = rig_next_wc(pair_b.recv_cq);
+	CHECK(!(wc.wc_flags & IBV_WC_IP_CSUM_OK));
+	CHECK_EQ(pair_b.slots[24] << 8 | pair_b.slots[25], 0);
+	pair_send(1, IBV_SEND_IP_CSUM);
+	wc = rig_next_wc(pair_b.recv_cq);
+	CHECK(wc.wc_flags & IBV_WC_IP_CSUM_OK);
+	CHECK((pair_b.slots[RIG_SLOT + 24] << 8 | pair_b.slots[RIG_SLOT + 25]) != 0);
+	CHECK((pair_b.slots[RIG_SLOT + 40] << 8 | pair_b.slots[RIG_SLOT + 41]) != 0);
+	ibv_destroy_flow(rule);
+	pair_close();
+}
+
+/* mlx5_cqe64 as the extended poll shows it. */
+static struct ibv_cq_ex *open_cq_ex(struct rig *rig, uint64_t flags)
+{
+	struct ibv_cq_init_attr_ex attr = {
+		.cqe = 64,
+		.wc_flags = IBV_WC_EX_WITH_BYTE_LEN | flags,
+	};
+	struct ibv_cq_ex *cq = ibv_create_cq_ex(rig->ctx, &attr);
+
+	CHECK(cq);
+	return cq;
+}
+
+/* Opens b with an extended receive CQ. */
+static struct ibv_cq_ex *open_b_ex(uint64_t flags, uint32_t create_flags)
+{
+	struct rig_params pb = { .is_idle = true, .is_unposted = true };
+	struct ibv_cq_ex *cq;
+	struct ibv_qp_init_attr_ex attr = {
+		.cap = { .max_send_wr = 1, .max_recv_wr = 64,
+			 .max_send_sge = 1, .max_recv_sge = 1 },
+		.qp_type = IBV_QPT_RAW_PACKET,
+		.comp_mask = IBV_QP_INIT_ATTR_PD |
+			     (create_flags ? IBV_QP_INIT_ATTR_CREATE_FLAGS : 0),
+		.create_flags = create_flags,
+	};
+
+	pair_open(NULL, &pb);
+	cq = open_cq_ex(&pair_b, flags);
+	CHECK_EQ(ibv_destroy_qp(pair_b.qp), 0);
+	attr.pd = pair_b.pd;
+	attr.send_cq = pair_b.send_cq;
+	attr.recv_cq = ibv_cq_ex_to_cq(cq);
+	pair_b.qp = ibv_create_qp_ex(pair_b.ctx, &attr);
+	CHECK(pair_b.qp);
+	rig_modify(&pair_b, IBV_QPS_INIT);
+	rig_modify(&pair_b, IBV_QPS_RTR);
+	rig_modify(&pair_b, IBV_QPS_RTS);
+	for (uint32_t i = 0; i < 8; i++)
+		rig_post_recv(&pair_b, i);
+	return cq;
+}
+
+static void close_b_ex(struct ibv_cq_ex *cq)
+{
+	CHECK_EQ(ibv_destroy_qp(pair_b.qp), 0);
+	CHECK_EQ(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+	ibv_destroy_cq(pair_b.send_cq);
+	ibv_destroy_cq(pair_b.recv_cq);
+	ibv_dereg_mr(pair_b.mr);
+	ibv_dealloc_pd(pair_b.pd);
+	CHECK_EQ(ibv_close_device(pair_b.ctx), 0);
+	free(pair_b.slots);
+	rig_close(&pair_a);
+}
+
+static bool start_poll(struct ibv_cq_ex *cq)
+{
+	struct ibv_poll_cq_attr attr = { 0 };
+
+	return ibv_start_poll(cq, &attr) == 0;
+}
+
+TEST(flow_tag_is_in_the_completion)
+{
+	struct ibv_cq_ex *cq = open_b_ex(IBV_WC_EX_WITH_FLOW_TAG, 0);
+	struct rig_flow flow = pair_flow();
+	struct ibv_flow *rule;
+
+	flow.tag = 0xabcdef;
+	rule = rig_flow(&pair_b, &flow);
+	pair_send(0, 0);
+	CHECK(STEP_UNTIL(start_poll(cq)));
+	CHECK_EQ(ibv_wc_read_flow_tag(cq), 0xabcdef);
+	ibv_end_poll(cq);
+	ibv_destroy_flow(rule);
+	close_b_ex(cq);
+}
+
+TEST(vlan_tag_is_stripped_on_request)
+{
+	struct ibv_cq_ex *cq = open_b_ex(IBV_WC_EX_WITH_CVLAN,
+					 IBV_QP_CREATE_CVLAN_STRIPPING);
+	struct rig_flow flow = pair_flow();
+	struct rig_frame f = pair_frame();
+	struct ibv_flow *rule;
+
+	flow.vlan = 42;
+	rule = rig_flow(&pair_b, &flow);
+	f.vlan = 42;
+	rig_post_send(&pair_a, 0, pair_put(0, &f, PAIR_DATA), 0);
+	CHECK(STEP_UNTIL(start_poll(cq)));
+	CHECK_EQ(ibv_wc_read_cvlan(cq), 42);
+	CHECK_EQ(ibv_wc_read_byte_len(cq), 42 + PAIR_DATA);
+	CHECK_MEM(pair_b.slots + 12, "\x08\x00\x45", 3);
+	ibv_end_poll(cq);
+	ibv_destroy_flow(rule);
+	close_b_ex(cq);
+}
+
+TEST(vlan_tag_arrives_in_the_frame_otherwise)
+{
+	struct rig_flow flow;
+	struct rig_frame f;
+	struct ibv_flow *rule;
+
+	pair_open(NULL, NULL);
+	flow = pair_flow();
+	flow.vlan = 42;
+	rule = rig_flow(&pair_b, &flow);
+	f = pair_frame();
+	f.vlan = 42;
+	rig_post_send(&pair_a, 0, pair_put(0, &f, PAIR_DATA), 0);
+	CHECK_EQ(rig_next_wc(pair_b.recv_cq).byte_len, 46 + PAIR_DATA);
+	CHECK_MEM(pair_b.slots, rig_send_slot(&pair_a, 0), 46 + PAIR_DATA);
+	/* Another tag is not this rule's. */
+	f.vlan = 43;
+	rig_post_send(&pair_a, 1, pair_put(1, &f, PAIR_DATA), 0);
+	rig_expect_nothing(pair_b.recv_cq);
+	ibv_destroy_flow(rule);
+	pair_close();
+}
+
+TEST(raw_time_stamps_follow_the_clock)
+{
+	struct ibv_cq_ex *cq =
+		open_b_ex(IBV_WC_EX_WITH_COMPLETION_TIMESTAMP, 0);
+	struct rig_flow flow = pair_flow();
+	struct ibv_flow *rule = rig_flow(&pair_b, &flow);
+	uint64_t now_ns = rig_now_ns(), first, second;
+
+	CHECK_EQ(SOFTCX_CALL(softcx_clock_set, now_ns), 0);
+	pair_send(0, 0);
+	CHECK(STEP_UNTIL(start_poll(cq)));
+	first = ibv_wc_read_completion_ts(cq);
+	ibv_end_poll(cq);
+	CHECK_EQ(SOFTCX_CALL(softcx_clock_set, now_ns + NS_PER_SEC), 0);
+	pair_send(1, 0);
+	CHECK(STEP_UNTIL(start_poll(cq)));
+	second = ibv_wc_read_completion_ts(cq);
+	ibv_end_poll(cq);
+	CHECK_EQ(second - first, 78125000);
+	CHECK_EQ(SOFTCX_CALL(softcx_clock_set, now_ns), -EINVAL);
+	ibv_destroy_flow(rule);
+	close_b_ex(cq);
+}
+
+TEST(clock_pages_agree_with_the_time)
+{
+	struct ibv_values_ex values = { .comp_mask = IBV_VALUES_MASK_RAW_CLOCK };
+	struct mlx5dv_clock_info info;
+	uint64_t cycles, now_ns = rig_now_ns() + 10 * NS_PER_SEC, ns;
+
+	pair_open(NULL, NULL);
+	SOFTCX_CALL(softcx_clock_set, now_ns);
+	SOFTCX_CALL(softcx_step);
+	CHECK_EQ(ibv_query_rt_values_ex(pair_a.ctx, &values), 0);
+	cycles = (uint64_t)values.raw_clock.tv_sec * NS_PER_SEC +
+		 (uint64_t)values.raw_clock.tv_nsec;
+	CHECK_EQ(mlx5dv_get_clock_info(pair_a.ctx, &info), 0);
+	ns = mlx5dv_ts_to_ns(&info, cycles);
+	SOFTCX_CALL(softcx_clock_set, now_ns + 100 * NS_PER_MS);
+	SOFTCX_CALL(softcx_step);
+	CHECK_EQ(ibv_query_rt_values_ex(pair_a.ctx, &values), 0);
+	CHECK_EQ(values.raw_clock.tv_nsec + values.raw_clock.tv_sec * 1000000000 -
+			 (int64_t)cycles,
+		 7812500);
+	CHECK_EQ(mlx5dv_get_clock_info(pair_a.ctx, &info), 0);
+	CHECK_EQ((mlx5dv_ts_to_ns(&info, cycles + 7812500) - ns + 500000) /
+			 NS_PER_MS,
+		 100);
+	pair_close();
+}
+
+TEST(segmentation_cuts_and_numbers)
+{
+	enum { MSS = 500, TOTAL = 1400 };
+	uint8_t header[54], *slot;
+	struct ibv_sge sge = { .length = TOTAL };
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_TSO,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.send_flags = IBV_SEND_IP_CSUM,
+		.tso = { .hdr = header, .hdr_sz = sizeof(header), .mss = MSS },
+	};
+	struct ibv_send_wr *bad;
+	struct rig_flow flow;
+	struct ibv_flow *rule;
+	struct rig_frame f;
+	uint32_t seq = 1000;
+
+	pair_open(NULL, NULL);
+	flow = pair_flow();
+	flow.proto = IPPROTO_TCP;
+	rule = rig_flow(&pair_b, &flow);
+	f = pair_frame();
+	f.proto = IPPROTO_TCP;
+	rig_build(header, &f, "", 0);
+	slot = rig_send_slot(&pair_a, 0);
+	for (int i = 0; i < TOTAL; i++)
+		slot[i] = (uint8_t)i;
+	sge.addr = (uintptr_t)slot;
+	sge.lkey = pair_a.mr->lkey;
+	CHECK_EQ(ibv_post_send(pair_a.qp, &wr, &bad), 0);
+	for (uint32_t i = 0, left = TOTAL; left; i++) {
+		uint32_t part = MIN(left, (uint32_t)MSS), got;
+		const uint8_t *frame = pair_b.slots + i * RIG_SLOT;
+		struct ibv_wc wc = rig_next_wc(pair_b.recv_cq);
+
+		CHECK_EQ(wc.byte_len, sizeof(header) + part);
+		CHECK(wc.wc_flags & IBV_WC_IP_CSUM_OK);
+		memcpy(&got, frame + 38, 4);
+		CHECK_EQ(ntohl(got), seq);
+		CHECK_EQ(frame[19], i);
+		CHECK_EQ(frame[47], left > MSS ? 0x10 : 0x18);
+		CHECK_MEM(frame + 54, slot + TOTAL - left, part);
+		seq += part;
+		left -= part;
+	}
+	ibv_destroy_flow(rule);
+	pair_close();
+}
+
+TEST(device_memory_is_sent_from)
+{
+	/* libmlx5 reads the inline header through the pointer itself. */
+	enum { HEADER = 18 };
+	struct ibv_alloc_dm_attr attr = { .length = 4096 };
+	struct ibv_sge sge[2] = {
+		{ .length = HEADER },
+		{ .addr = 64, .length = 42 + PAIR_DATA - HEADER },
+	};
+	struct ibv_send_wr wr = { .sg_list = sge, .num_sge = 2,
+				  .opcode = IBV_WR_SEND };
+	struct ibv_send_wr *bad;
+	struct rig_flow flow;
+	struct ibv_flow *rule;
+	struct rig_frame f;
+	struct ibv_dm *dm;
+	struct ibv_mr *mr;
+
+	pair_open(NULL, NULL);
+	flow = pair_flow();
+	rule = rig_flow(&pair_b, &flow);
+	dm = ibv_alloc_dm(pair_a.ctx, &attr);
+	CHECK(dm);
+	mr = ibv_reg_dm_mr(pair_a.pd, dm, 0, 4096,
+			   IBV_ACCESS_ZERO_BASED | IBV_ACCESS_LOCAL_WRITE);
+	CHECK(mr);
+	f = pair_frame();
+	pair_put(0, &f, PAIR_DATA);
+	CHECK_EQ(ibv_memcpy_to_dm(dm, 64, rig_send_slot(&pair_a, 0) + HEADER, 128),
+		 0);
+	sge[0].addr = (uintptr_t)rig_send_slot(&pair_a, 0);
+	sge[0].lkey = pair_a.mr->lkey;
+	sge[1].lkey = mr->lkey;
+	CHECK_EQ(ibv_post_send(pair_a.qp, &wr, &bad), 0);
+	CHECK_EQ(rig_next_wc(pair_b.recv_cq).byte_len, 42 + PAIR_DATA);
+	CHECK_MEM(pair_b.slots, rig_send_slot(&pair_a, 0), 42 + PAIR_DATA);
+	CHECK_EQ(ibv_dereg_mr(mr), 0);
+	CHECK_EQ(ibv_free_dm(dm), 0);
+	ibv_destroy_flow(rule);
+	pair_close();
+}
+
+TEST(pacing_spaces_frames)
+{
+	/* 142 bytes at 1000 kbit/s take 1.136 ms. */
+	struct ibv_qp_rate_limit_attr attr = { .rate_limit = 1000 };
+	uint64_t now_ns = rig_now_ns() + 120 * NS_PER_SEC;
+	struct rig_flow flow;
+	struct ibv_flow *rule;
+
+	pair_open(NULL, NULL);
+	SOFTCX_CALL(softcx_clock_set, now_ns);
+	flow = pair_flow();
+	rule = rig_flow(&pair_b, &flow);
+	CHECK_EQ(ibv_modify_qp_rate_limit(pair_a.qp, &attr), 0);
+	pair_send(0, 0);
+	pair_send(1, 0);
+	rig_next_wc(pair_b.recv_cq);
+	rig_expect_nothing(pair_b.recv_cq);
+	SOFTCX_CALL(softcx_clock_set, now_ns + 1135 * NS_PER_US);
+	rig_expect_nothing(pair_b.recv_cq);
+	SOFTCX_CALL(softcx_clock_set, now_ns + 1137 * NS_PER_US);
+	rig_next_wc(pair_b.recv_cq);
+	ibv_destroy_flow(rule);
+	pair_close();
+}
