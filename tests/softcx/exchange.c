@@ -6,6 +6,10 @@
  * receive queue by acknowledgements inside the frames, so nothing is ever sent
  * twice. Over plain verbs, or over the queues themselves (mlx5dv). Run by
  * exchange.sh; prints one line of sums.
+ *
+ * With -F the card has been told to lose, double, damage or delay frames
+ * (SOFTCX_IMPAIR). Every frame has a number then, nothing is repeated, and what
+ * is missing, twice, damaged or late must be what the card says it did.
  */
 #include "config.h"
 
@@ -20,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/rand.h"
 #include "direct.h"
@@ -33,23 +38,31 @@ enum {
 	WINDOW = 256,      /* data frames not yet acknowledged */
 	ACK_EVERY = 64,
 	SIGNAL_EVERY = 16,
-	MIN_FRAME = 42 + 48,
+	MIN_FRAME = 42 + 56,
 	MAX_FRAME = 1514,
 	MAX_INLINE_FRAME = 400,
 	STALL_MS = 10000,
+	/* with -F */
+	PROBE_MS = 20,
+	LINGER_MS = 500,
+	MAX_NUMBERS = 1 << 20, /* beside data and its acknowledgements */
 };
 
-enum kind { DATA, ACK, FIN };
+/* PROBE and ANSWER with -F alone. */
+enum kind { DATA, ACK, FIN, PROBE, ANSWER };
 
 /* Behind the UDP header; little-endian, both ends are one machine. */
 struct message {
 	uint64_t hash;    /* of all that follows, to the end of the frame */
 	uint32_t magic;
 	uint32_t kind;
-	uint64_t seq;     /* of this data frame */
+	uint64_t seq;     /* of this data frame; of the next in a PROBE, and in
+			     the ANSWER to it */
 	uint64_t n_received; /* data frames the sender of this got */
+	uint64_t number;  /* of this frame, whatever its kind */
 	uint32_t len;     /* of the frame */
-	uint32_t stream;
+	uint16_t stream;
+	uint16_t is_done; /* its sender has sent all, and knows what became of it */
 };
 
 static const uint32_t magic = 0x50f7c6a3;
@@ -65,6 +78,7 @@ static struct options {
 	bool is_inline;
 	bool has_csum;
 	bool has_events;
+	bool has_faults;
 } opt = { .dev = "mlx5_0", .n_frames = 1000, .n_qps = 1, .port = 6000 };
 
 struct stream {
@@ -73,6 +87,7 @@ struct stream {
 	struct ibv_flow *rule;
 	struct rand rand;
 	struct rig_frame header;
+	struct rig_frame peer_header;
 	uint32_t number;
 	/* Send slots are used in a ring; those before the tail are free. */
 	uint64_t slot_head, slot_tail;
@@ -83,6 +98,15 @@ struct stream {
 	uint64_t n_told;     /* n_received as last told to the peer */
 	uint64_t n_corrupt, n_stray, n_disorder, n_bad_csum;
 	bool fin_sent, fin_received;
+	/* With faults: what was seen of the peer's frames, by their numbers. */
+	uint8_t *seen;
+	uint64_t seen_size;
+	uint64_t n_unique, n_twice, n_behind;
+	uint64_t highest;    /* number */
+	uint64_t heard_ns;   /* when the last frame came */
+	uint64_t probed_ns;
+	uint64_t asked_seq;  /* of the probe to answer, or 0 */
+	bool is_peer_done;
 };
 
 static struct stream streams[MAX_QPS];
@@ -92,10 +116,12 @@ static void fill(struct stream *s, uint8_t *frame, enum kind kind, uint32_t len)
 	struct message m = {
 		.magic = magic,
 		.kind = kind,
-		.seq = s->n_sent,
+		.seq = kind == ANSWER ? s->asked_seq : s->n_sent,
 		.n_received = s->n_received,
+		.number = s->slot_head,
 		.len = len,
-		.stream = s->number,
+		.stream = (uint16_t)s->number,
+		.is_done = s->n_acked == opt.n_frames,
 	};
 	uint8_t payload[MAX_FRAME];
 	size_t n = len - 42;
@@ -172,23 +198,67 @@ static bool reap_one(struct stream *s)
 	return true;
 }
 
+/* The headers as the peer made them; checksums are the cards' business. */
+static bool has_good_headers(const struct stream *s, const uint8_t *frame,
+			     uint32_t len)
+{
+	enum { IP_CSUM = 24, UDP_CSUM = 40, CSUM = 2 };
+	uint8_t expected[MAX_FRAME];
+
+	rig_build(expected, &s->peer_header, frame + 42, len - 42);
+	if (opt.has_csum) {
+		memcpy(expected + IP_CSUM, frame + IP_CSUM, CSUM);
+		memcpy(expected + UDP_CSUM, frame + UDP_CSUM, CSUM);
+	}
+	return memcmp(expected, frame, 42) == 0;
+}
+
+/* A whole frame where some are lost, doubled and late. An acknowledgement names
+ * the highest; the answer to a probe, all that was sent before the probe. */
+static void note_numbered(struct stream *s, const struct message *m)
+{
+	if (m->number >= s->seen_size) {
+		s->n_stray++;
+		return;
+	}
+	s->n_twice += s->seen[m->number];
+	s->n_unique += !s->seen[m->number];
+	s->n_behind += !s->seen[m->number] && m->number < s->highest;
+	s->seen[m->number] = 1;
+	s->highest = MAX(s->highest, m->number);
+	s->n_acked = MAX(s->n_acked, m->n_received);
+	s->is_peer_done |= m->is_done;
+	if (m->kind == DATA)
+		s->n_received = MAX(s->n_received, m->seq + 1);
+	else if (m->kind == PROBE)
+		s->asked_seq = MAX(s->asked_seq, m->seq);
+	else if (m->kind == ANSWER)
+		s->n_acked = MAX(s->n_acked, m->seq);
+}
+
 static void check_frame(struct stream *s, const uint8_t *frame, uint32_t len,
 			bool csum_is_ok)
 {
 	struct message m;
 
+	s->heard_ns = rig_now_ns();
 	if (len < MIN_FRAME) {
 		s->n_stray++;
 		return;
 	}
 	memcpy(&m, frame + 42, sizeof(m));
-	if (m.magic != magic || m.stream != s->number) {
+	if (!opt.has_faults && (m.magic != magic || m.stream != s->number)) {
 		s->n_stray++;
 		return;
 	}
-	if (m.len != len ||
+	if (m.len != len || len > MAX_FRAME ||
+	    !has_good_headers(s, frame, len) ||
 	    m.hash != hash_bytes(magic, frame + 50, len - 50)) {
 		s->n_corrupt++;
+		return;
+	}
+	if (opt.has_faults) {
+		note_numbered(s, &m);
 		return;
 	}
 	s->n_bad_csum += opt.has_csum && !csum_is_ok;
@@ -259,13 +329,32 @@ static bool turn(struct stream *s)
 		send_frame(s, ACK);
 		is_busy = true;
 	}
-	if (has_slot(s) && !s->fin_sent && s->n_acked == opt.n_frames &&
+	if (has_slot(s) && !s->fin_sent && !opt.has_faults && s->n_acked == opt.n_frames &&
 	    s->n_received == opt.n_frames) {
 		send_frame(s, FIN);
 		s->fin_sent = true;
 		is_busy = true;
 	}
 	return is_busy;
+}
+
+/* One round where frames are lost, acknowledgements as well: in silence the peer is
+ * asked what it has. */
+static void turn_faulty(struct stream *s, bool is_done)
+{
+	uint64_t now_ns;
+
+	turn(s);
+	if (s->asked_seq && has_slot(s)) {
+		send_frame(s, ANSWER);
+		s->asked_seq = 0;
+	}
+	now_ns = rig_now_ns();
+	if (now_ns - MAX(s->heard_ns, s->probed_ns) > PROBE_MS * NS_PER_MS &&
+	    has_slot(s) && !is_done) {
+		send_frame(s, PROBE);
+		s->probed_ns = now_ns;
+	}
 }
 
 /* A queue pair that is destroyed takes along what it has not sent. */
@@ -343,6 +432,9 @@ static void open_stream(unsigned int i)
 	s->direct.rq_pi = N_RECV;
 	s->number = opt.port + i;
 	rand_init(&s->rand, opt.seed + i);
+	s->seen_size = 2 * opt.n_frames + MAX_NUMBERS;
+	s->seen = calloc(s->seen_size, 1);
+	CHECK(s->seen);
 	memcpy(flow.dst_mac, s->rig.mac, 6);
 	s->rule = rig_flow(&s->rig, &flow);
 	s->header = (struct rig_frame){
@@ -354,12 +446,77 @@ static void open_stream(unsigned int i)
 	};
 	memcpy(s->header.dst_mac, opt.peer_mac, 6);
 	memcpy(s->header.src_mac, s->rig.mac, 6);
+	s->peer_header = s->header;
+	memcpy(s->peer_header.dst_mac, s->rig.mac, 6);
+	memcpy(s->peer_header.src_mac, opt.peer_mac, 6);
 }
 
 static void close_stream(struct stream *s)
 {
 	CHECK_EQ(ibv_destroy_flow(s->rule), 0);
 	rig_close(&s->rig);
+	free(s->seen);
+}
+
+/* Until both ends are done; then a while for the peer to hear of it, and for the
+ * last frames held back. */
+static bool run_faulty(struct stream *s)
+{
+	uint64_t done_ns = 0;
+
+	s->heard_ns = rig_now_ns();
+	while (!done_ns || rig_now_ns() - done_ns < LINGER_MS * NS_PER_MS) {
+		turn_faulty(s, done_ns);
+		if (!done_ns && s->is_peer_done && s->n_acked == opt.n_frames)
+			done_ns = rig_now_ns();
+		if (rig_now_ns() - s->heard_ns > STALL_MS * NS_PER_MS)
+			return false;
+	}
+	return true;
+}
+
+/* Exactly what was injected, of whichever kinds. */
+static int report_faulty(const struct stream *s)
+{
+	struct softcx_stats stats = rig_stats(opt.dev);
+	struct impair_counts did;
+	uint64_t whole = s->n_unique + s->n_twice, damaged, missing;
+
+	CHECK_EQ(SOFTCX_CALL(softcx_impair_counts, opt.dev, &did), 0);
+	damaged = s->n_corrupt + stats.rx_no_rule;
+	missing = did.sent - s->n_unique;
+	printf("sent %" PRIu64 " wire %" PRIu64 " missing %" PRIu64
+	       " twice %" PRIu64 " damaged %" PRIu64 " behind %" PRIu64
+	       " injected: lost %" PRIu64 " duplicated %" PRIu64
+	       " corrupted %" PRIu64 " held %" PRIu64 "\n",
+	       s->slot_head, did.sent, missing, s->n_twice, damaged,
+	       s->n_behind, did.lost, did.duplicated, did.corrupted, did.held);
+	CHECK_EQ(stats.rx_no_buffer + stats.rx_overrun + s->n_stray, 0);
+	CHECK_EQ(whole + damaged, did.delivered);
+	CHECK_EQ(did.delivered, did.sent - did.lost + did.duplicated);
+	CHECK(did.lost + did.duplicated + did.corrupted + did.held > 0);
+	/* Where kinds mix, a damaged frame may also be doubled. */
+	if (!did.corrupted) {
+		CHECK_EQ(missing, did.lost);
+		CHECK_EQ(s->n_twice, did.duplicated);
+		CHECK_EQ(damaged, 0);
+	} else if (!did.lost && !did.duplicated) {
+		CHECK_EQ(missing, did.corrupted);
+		CHECK_EQ(damaged, did.corrupted);
+	}
+	CHECK(s->n_behind <= did.held);
+	CHECK(!did.held || s->n_behind > 0);
+	return 0;
+}
+
+static int main_faulty(void)
+{
+	int ret;
+
+	CHECK(run_faulty(&streams[0]));
+	ret = report_faulty(&streams[0]);
+	close_stream(&streams[0]);
+	return ret;
 }
 
 /* False when nothing has come for a long time. */
@@ -424,7 +581,7 @@ static void parse(int argc, char **argv)
 {
 	int c;
 
-	while ((c = getopt(argc, argv, "d:n:q:p:m:s:DICE")) != -1) {
+	while ((c = getopt(argc, argv, "d:n:q:p:m:s:DICEF")) != -1) {
 		switch (c) {
 		case 'd': opt.dev = optarg; break;
 		case 'n': opt.n_frames = strtoull(optarg, NULL, 0); break;
@@ -436,11 +593,16 @@ static void parse(int argc, char **argv)
 		case 'I': opt.is_inline = true; break;
 		case 'C': opt.has_csum = true; break;
 		case 'E': opt.has_events = true; break;
+		case 'F': opt.has_faults = true; break;
 		default: exit(2);
 		}
 	}
 	if (!opt.n_qps || opt.n_qps > MAX_QPS) {
 		fprintf(stderr, "-q: 1 to %d queue pairs\n", MAX_QPS);
+		exit(2);
+	}
+	if (opt.has_faults && (opt.has_events || opt.n_qps > 1)) {
+		fprintf(stderr, "-F: one queue pair, polled\n");
 		exit(2);
 	}
 }
@@ -469,6 +631,8 @@ int main(int argc, char **argv)
 	printf("ready\n");
 	fflush(stdout);
 	(void)!getchar();
+	if (opt.has_faults)
+		return main_faulty();
 	is_complete = run();
 	for (unsigned int i = 0; is_complete && i < opt.n_qps; i++)
 		close_stream(&streams[i]);

@@ -5,10 +5,12 @@
 #    exchange -- mlx5_0:eth0 --cable-- mlx5_0:eth0 -- exchange
 #    bystander - eth0 ---------------- eth0 - bystander
 #
-# EXCHANGE_FRAMES (a million) frames over plain verbs and over the queues
-# themselves, inline and not, with and without checksum offload, polled and by
-# interrupt, one and several queue pairs, one and two processes on each card.
-# The kernel's own traffic on the same cable must not notice.
+# EXCHANGE_FRAMES (a million) frames over plain verbs, and as many over the queues
+# themselves, both directions together: inline and not, with and without checksum
+# offload, polled and by interrupt, one and several queue pairs, one and two
+# processes on each card.
+# The kernel's own traffic on the same cable must not notice. Then, alone on the
+# cable, with each kind of fault.
 . "${srcdir:-.}/tests/softcx/lab.sh"
 lab_two
 total=${EXCHANGE_FRAMES:-1000000}
@@ -26,8 +28,9 @@ start() {
 	(
 		while [ ! -e "$tmp/go" ]; do sleep 0.05; done
 		echo go
-	) 9>&- | in_ns "$at" SOFTCX_STATS=1 SOFTCX_LATE_US="$late_us" timeout "$limit" "$program" \
-		-m "$(mac_of $peer)" "$@" >"$tmp/out-$at$number" \
+	) 9>&- | in_ns "$at" SOFTCX_STATS=1 SOFTCX_LATE_US="$late_us" \
+		SOFTCX_SEED="$number" SOFTCX_IMPAIR="$impair" \
+		timeout "$limit" "$program" -m "$(mac_of $peer)" "$@" >"$tmp/out-$at$number" \
 		2>"$tmp/err-$at$number" 9>&- &
 	pids="$pids $!"
 }
@@ -39,9 +42,9 @@ all_ready() {
 	done
 }
 
-# run NAME PAIRS FRAMES OPTIONS: so many processes on each card, and so many
+# run_quietly NAME PAIRS FRAMES OPTIONS: so many processes on each card, and so many
 # frames, of both directions and all queue pairs together.
-run() {
+run_quietly() {
 	name=$1 pairs=$2 frames=$3
 	shift 3
 	rm -f "$tmp"/*
@@ -62,7 +65,19 @@ run() {
 		echo "# $name ${out##*-}: $(grep sent "$out")"
 	done
 	[ $result = 0 ] || sed 's/^/# /' "$tmp"/err-*
-	tap $result "$name"
+}
+
+# verbs and direct: what each of the two clients has received.
+verbs=0 direct=0
+run() {
+	run_quietly "$@"
+	tap $result "$1"
+	received=$(awk '$3 == "received" { n += $4 } END { print n + 0 }' \
+		"$tmp"/out-*)
+	case " $* " in
+	*' -D '*) direct=$((direct + received)) ;;
+	*) verbs=$((verbs + received)) ;;
+	esac
 }
 
 # Somebody else's traffic, all the while: a TCP connection of the kernel's.
@@ -75,11 +90,13 @@ ip netns exec "$lab-a" "$bystander" connect $LAB_IP_B <"$tmp.stop" \
 connector=$!
 exec 9>"$tmp.stop"
 
-share=$((total / 10)) late_us=0
+late_us=0 impair=
+share=$(((total + 3) / 4))
 run verbs_polled 1 $share
 run verbs_polled_inline 1 $share -I
 run verbs_polled_csum 1 $share -C
 run verbs_events_inline_csum 1 $share -E -I -C
+share=$(((total + 5) / 6))
 run direct_polled 1 $share -D
 run direct_polled_inline_csum 1 $share -D -I -C
 run direct_events 1 $share -D -E
@@ -90,6 +107,9 @@ run two_processes_on_each_card 2 $share -D -I
 # Completions that come when they like, but in order.
 late_us=200
 run late_completions 1 $((share / 10)) -D
+echo "# frames exchanged: $verbs over verbs, $direct over the queues themselves"
+[ "$verbs" -ge "$total" ] && [ "$direct" -ge "$total" ]
+tap $? both_clients_have_exchanged_their_frames
 
 exec 9>&-
 wait $connector
@@ -98,4 +118,23 @@ sed 's/^/# /' "$tmp.sums"
 wait $listener || result=1
 tap $result kernel_traffic_is_undisturbed
 rm -f "$tmp.sums" "$tmp.stop"
+
+# faults NAME OPTIONS: each side sees what its own card did to the frames that came,
+# and all that the other side sent came.
+faults() {
+	impair=$2
+	run_quietly "$1" 1 $((total / 100)) -F $3
+	[ "$(numbers sent a)" = "$(numbers wire b)" ] &&
+		[ "$(numbers sent b)" = "$(numbers wire a)" ] || result=1
+	tap $result "$1"
+}
+numbers() {
+	sed -nE "s/.*\b$1 ([0-9]+).*/\1/p" "$tmp/out-$2"1
+}
+late_us=0
+faults loss_is_seen_exactly loss=20000
+faults duplicates_are_seen_exactly dup=20000 -I
+faults damage_is_seen_exactly corrupt=20000 -D
+faults reordering_is_seen_exactly reorder=20000
+faults all_faults_add_up loss=10000,dup=10000,corrupt=10000,reorder=10000 -D
 tap_end

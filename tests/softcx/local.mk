@@ -85,7 +85,7 @@ softcx_pair = %D%/pair.c %D%/pair.h %D%/rig.c %D%/rig.h
 %C%_clock_test_CFLAGS = $(AM_CFLAGS)
 %C%_clock_test_LDADD = $(softcx_test_libs)
 
-# Ten million frames: a campaign, not a check.
+# Ten million frames by each client: a campaign, not a check.
 check-softcx-long: softcx
 	srcdir='$(abs_top_srcdir)' builddir='$(abs_top_builddir)' \
 	CC='$(CC)' SANITIZERS='$(SANITIZERS)' \
