@@ -19,19 +19,36 @@ skip() {
 	exit 0
 }
 
+# Whoever is still in the namespace is ours, whatever its session: a process that
+# stays would keep it.
+lab_ns_end() {
+	pids=$(ip netns pids "$1" 2>/dev/null)
+	[ -z "$pids" ] || kill -KILL $pids 2>/dev/null
+	ip netns del "$1" 2>/dev/null
+}
+
+# Namespaces whose maker was killed before it could remove them.
+lab_end_stale() {
+	ip netns list | sed -nE 's/^(softcx-([0-9]+)-[a-z]+).*/\1 \2/p' |
+		while read -r name maker; do
+			[ -d "/proc/$maker" ] || lab_ns_end "$name"
+		done
+}
+
 # What the card needs of the machine; ends the test when that is not there.
 lab_check() {
 	[ -e "$lab_so" ] || skip "needs libmlx5"
 	[ "$(id -u)" = 0 ] || skip "needs root"
 	printf '%s\n6.6\n' "$(uname -r | sed 's/[^0-9.].*//')" |
 		sort -V | head -1 | grep -qx 6.6 || skip "needs Linux 6.6"
+	lab_end_stale
 	ip netns add "$lab-try" 2>/dev/null || skip "needs root"
 	ip netns del "$lab-try"
 }
 
 lab_end() {
 	for name in $lab_names; do
-		ip netns del "$lab-$name" 2>/dev/null
+		lab_ns_end "$lab-$name"
 	done
 	lab_names=
 }

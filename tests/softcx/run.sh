@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # contrib/softcx-run with a peer: both have a card, and nothing is left behind,
-# whichever way COMMAND ends.
+# whichever way COMMAND ends; what a killed softcx-run leaves goes at the next start.
 . "${srcdir:-.}/tests/softcx/lab.sh"
 lab_check
 export srcdir="${srcdir:-.}" builddir="${builddir:-.}" ASAN_OPTIONS=detect_leaks=0
@@ -46,4 +46,21 @@ tap $? nothing_is_left_of_the_peer
 run_with 'kill -KILL $$'
 [ $status = 137 ] && nothing_is_left
 tap $? killed_command_leaves_nothing
+
+"$srcdir/contrib/softcx-run" sh -c 'echo $$ >"$tmp/command"; sleep 60' \
+	>"$tmp/out" 2>&1 &
+runner=$!
+for try in $(seq 100); do
+	[ -s "$tmp/command" ] && break
+	sleep 0.05
+done
+kill -KILL $runner
+wait $runner 2>/dev/null
+left() {
+	ip netns list | grep -c "^softcx-$runner-"
+}
+[ "$(left)" = 2 ] && [ -e "/proc/$(cat "$tmp/command")" ] &&
+	"$srcdir/contrib/softcx-run" true && [ "$(left)" = 0 ] &&
+	[ ! -e "/proc/$(cat "$tmp/command")/exe" ]
+tap $? leftovers_of_a_killed_run_go_at_the_next_start
 tap_end
