@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "check.h"
 
@@ -149,6 +150,31 @@ static void read_devs(struct conf *conf, const char *text)
 	free(copy);
 }
 
+/* A variable that is misspelled would change nothing, and nobody would know. */
+static void check_names(void)
+{
+	static const char *const names[] = {
+		"STRICT", "MANUAL", "TRACE", "STATS", "SEED",
+		"LATE_US", "PCAP",   "IMPAIR", "CLOCK",
+	};
+	static const char prefix[] = "SOFTCX_";
+
+	for (char **env = environ; *env; env++) {
+		const char *name = *env + sizeof(prefix) - 1;
+		bool is_known = false;
+
+		if (strncmp(*env, prefix, sizeof(prefix) - 1) != 0)
+			continue;
+		for (size_t i = 0; i < ARRAY_LEN(names); i++)
+			is_known |= strcspn(name, "=") == strlen(names[i]) &&
+				    strncmp(name, names[i],
+					    strlen(names[i])) == 0;
+		if (!is_known)
+			check_die("%.*s: there is no such variable",
+				  (int)strcspn(*env, "="), *env);
+	}
+}
+
 bool conf_read(struct conf *conf)
 {
 	const char *devs = getenv("SOFTCX");
@@ -157,6 +183,7 @@ bool conf_read(struct conf *conf)
 	if (!devs || !*devs)
 		return false;
 	memset(conf, 0, sizeof(*conf));
+	check_names();
 	read_devs(conf, devs);
 	conf->is_strict = env_number("SOFTCX_STRICT", 0, 1, 1);
 	conf->is_manual = env_number("SOFTCX_MANUAL", 0, 1, 0);

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # What the environment asks of the card (env_test.c): a capture, faults by seed,
-# a clock of its own, large completions.
+# a clock of its own, large completions; what it prints; and what it says to a value
+# it does not understand.
 . "${srcdir:-.}/tests/softcx/lab.sh"
 lab_one
 tmp=$(mktemp -d)
@@ -40,4 +41,60 @@ run clock_drifts_as_configured SOFTCX_CLOCK=khz=100000,ppm=200,offset=5000000
 tap $? clock_drifts_as_configured
 run completions_of_128_bytes MLX5_CQE_SIZE=128
 tap $? completions_of_128_bytes
+
+# Nothing, when it asks for nothing.
+in_ns a env -u SOFTCX timeout 20 "${builddir:-.}/tests/softcx/env_test" \
+	nothing_happens_without_the_variable >"$tmp/out" 2>&1
+result=$?
+[ $result = 0 ] || sed 's/^/# /' "$tmp/out"
+tap $result nothing_happens_without_the_variable
+
+# What is printed: each command, and each counter that is not zero.
+in_ns a SOFTCX_TRACE=1 timeout 20 ibv_devinfo -d mlx5_0 >"$tmp/out" 2>"$tmp/err"
+grep -qx 'softcx: command 0 get_context: ok' "$tmp/err" &&
+	grep -qx 'softcx: command ex 1 query_device_ex: ok' "$tmp/err" &&
+	grep -qx 'softcx: command 2 query_port: ok' "$tmp/err" &&
+	grep -q '^softcx: ioctl object 0x.* (unknown): Protocol not supported$' \
+		"$tmp/err" && ! grep -v '^softcx: ' "$tmp/err"
+tap $? commands_are_traced
+in_ns a SOFTCX_MANUAL=1 SOFTCX_STATS=1 SOFTCX_PCAP="$tmp/wire.pcap" timeout 60 \
+	"${builddir:-.}/tests/softcx/env_test" pcap_has_exactly_the_frames \
+	>"$tmp/out" 2>"$tmp/err"
+grep -qx 'softcx: mlx5_0: tx_wire  *400  frames given to the wire' "$tmp/err" &&
+	grep -qx 'softcx: mlx5_1: rx_delivered  *400  frames written into a receive queue' \
+		"$tmp/err" && ! grep -q ' 0  ' "$tmp/err"
+tap $? counters_are_printed
+
+# malformed VARIABLE=VALUE LINE: ends the process with this one line.
+bad=0
+malformed() {
+	in_ns a env "$1" timeout 20 ibv_devices >"$tmp/out" 2>"$tmp/err"
+	[ $? = 134 ] && [ "$(grep -v '^Aborted' "$tmp/err")" = "softcx: $2" ] &&
+		return
+	echo "# $1: $(cat "$tmp/err")"
+	bad=1
+}
+malformed SOFTCX=mlx5_0 'SOFTCX: "mlx5_0" is not DEVICE:INTERFACE'
+malformed SOFTCX=:eth0 'SOFTCX: "" is no name'
+malformed SOFTCX=mlx5_0: 'SOFTCX: "" is no name'
+malformed SOFTCX=../x:eth0 'SOFTCX: "../x" is no name'
+malformed SOFTCX=a:e,b:e,c:e,d:e,e:e,f:e,g:e,h:e,i:e 'SOFTCX: more than 8 devices'
+malformed SOFTCX_STRICT=2 'SOFTCX_STRICT: "2" is not a number from 0 to 1'
+malformed SOFTCX_STATS=yes 'SOFTCX_STATS: "yes" is not a number from 0 to 1'
+malformed SOFTCX_SEED=7x \
+	'SOFTCX_SEED: "7x" is not a number from 0 to 9223372036854775807'
+malformed SOFTCX_LATE_US=-1 'SOFTCX_LATE_US: "-1" is not a number from 0 to 1000000'
+malformed SOFTCX_IMPAIR=loss 'SOFTCX_IMPAIR: "loss" has no ='
+malformed SOFTCX_IMPAIR=loss=1000001 \
+	'SOFTCX_IMPAIR: "1000001" is not a number from 0 to 1000000'
+malformed SOFTCX_IMPAIR=loss=1,drop=5 'SOFTCX_IMPAIR: there is no "drop"'
+malformed SOFTCX_CLOCK=khz=1 'SOFTCX_CLOCK: "1" is not a number from 1000 to 10000000'
+malformed SOFTCX_STRICTT=1 'SOFTCX_STRICTT: there is no such variable'
+malformed SOFTCX_PCAP=/no/such/dir/x \
+	'SOFTCX_PCAP: cannot write /no/such/dir/x: No such file or directory'
+tap $bad malformed_values_are_one_line
+in_ns a env SOFTCX=mlx5_0:nosuch ibv_devices >"$tmp/out" 2>"$tmp/err"
+[ "$(cat "$tmp/err")" = 'softcx: mlx5_0: no interface nosuch here' ] &&
+	! grep -q mlx5_0 "$tmp/out"
+tap $? missing_interface_is_one_line
 tap_end

@@ -6,10 +6,14 @@
  */
 #include "config.h"
 
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
 #include <infiniband/mlx5dv.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
@@ -232,4 +236,38 @@ TEST(completions_of_128_bytes)
 	CHECK(send.cqe_cnt < N_FRAMES && recv.cqe_cnt < N_FRAMES);
 	CHECK_EQ(send_all(&hash), N_FRAMES);
 	close_both();
+}
+
+static int entries_of(const char *path)
+{
+	DIR *dir = opendir(path);
+	int n = 0;
+
+	CHECK(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n - 2;
+}
+
+/* Preloaded without SOFTCX: no device, no thread, no descriptor, no other view of
+ * the machine. */
+TEST(nothing_happens_without_the_variable)
+{
+	int n = -1, fds = entries_of("/proc/self/fd");
+	struct ibv_device **list;
+	struct softcx_stats stats;
+
+	CHECK(!getenv("SOFTCX"));
+	CHECK(dlsym(RTLD_DEFAULT, "softcx_step"));
+	list = ibv_get_device_list(&n);
+	CHECK(!list || n == 0);
+	if (list)
+		ibv_free_device_list(list);
+	CHECK(access("/sys/class/infiniband/mlx5_0", F_OK) != 0);
+	CHECK(access("/dev/infiniband/uverbs0", F_OK) != 0);
+	CHECK_EQ(SOFTCX_CALL(softcx_step), -ENODEV);
+	CHECK_EQ(SOFTCX_CALL(softcx_stats, "mlx5_0", &stats), -ENODEV);
+	CHECK_EQ(entries_of("/proc/self/task"), 1);
+	CHECK_EQ(entries_of("/proc/self/fd"), fds);
 }

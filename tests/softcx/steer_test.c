@@ -158,6 +158,44 @@ TEST(priority_then_detail_decides)
 	pair_close();
 }
 
+/* Frames that no other rule claims, and groups that none does. */
+TEST(default_rules_come_last)
+{
+	struct rig_flow all = { .type = IBV_FLOW_ATTR_ALL_DEFAULT };
+	struct rig_flow groups = { .type = IBV_FLOW_ATTR_MC_DEFAULT };
+	struct rig_params p = { .dev = "mlx5_1" };
+	struct rig_frame f;
+	struct ibv_flow *rules[3];
+	struct rig_flow flow;
+	struct rig c, d;
+
+	pair_open(NULL, NULL);
+	rig_open(&c, &p);
+	rig_open(&d, &p);
+	flow = pair_flow();
+	flow.priority = 7;
+	rules[0] = rig_flow(&c, &all);
+	rules[1] = rig_flow(&d, &groups);
+	rules[2] = rig_flow(&pair_b, &flow);
+	pair_send(0, 0);
+	rig_next_wc(pair_b.recv_cq);
+	f = pair_frame();
+	f.dst_port++;
+	rig_post_send(&pair_a, 1, pair_put(1, &f, PAIR_DATA), 0);
+	rig_next_wc(c.recv_cq);
+	f.dst_mac[0] |= 1;
+	rig_post_send(&pair_a, 2, pair_put(2, &f, PAIR_DATA), 0);
+	rig_next_wc(d.recv_cq);
+	rig_expect_nothing(pair_b.recv_cq);
+	rig_expect_nothing(c.recv_cq);
+	rig_expect_nothing(d.recv_cq);
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(ibv_destroy_flow(rules[i]), 0);
+	rig_close(&c);
+	rig_close(&d);
+	pair_close();
+}
+
 TEST(multicast_by_mac_reaches_every_queue)
 {
 	static const uint8_t group[6] = { 0x01, 0, 0x5e, 1, 2, 3 };
