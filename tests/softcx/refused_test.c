@@ -490,8 +490,8 @@ TEST(attributes_and_states)
 
 /* A rule by hand: the destination's MAC, and perhaps one specification more. */
 struct flow_request {
-	struct ib_uverbs_create_flow core;
 	uint8_t specs[256];
+	struct ib_uverbs_create_flow core;
 };
 
 /* A specification whose value is zero and whose mask has one byte set. */
@@ -526,16 +526,20 @@ static struct flow_request flow_request(void)
 
 static int create_flow(const struct flow_request *flow, uint32_t *handle_out)
 {
+	uint8_t in[sizeof(flow->core) + sizeof(flow->specs)];
 	struct ib_uverbs_create_flow_resp resp;
 	struct request r = {
 		.number = IB_USER_VERBS_EX_CMD_CREATE_FLOW, .is_ex = true,
-		.in = flow,
+		.in = in,
 		.in_len = sizeof(flow->core) +
 			  ((flow->core.flow_attr.size + 7u) & ~7u),
 		.out_len = sizeof(resp),
 	};
-	int error = ask(&r);
+	int error;
 
+	memcpy(in, &flow->core, sizeof(flow->core));
+	memcpy(in + sizeof(flow->core), flow->specs, sizeof(flow->specs));
+	error = ask(&r);
 	memcpy(&resp, response, sizeof(resp));
 	*handle_out = resp.flow_handle;
 	return error;
@@ -686,37 +690,36 @@ TEST(ioctl_methods)
 	pair_close();
 }
 
+static int alloc_dm(uint8_t type)
+{
+	const struct ib_uverbs_attr attrs[] = {
+		{ .attr_id = UVERBS_ATTR_ALLOC_DM_HANDLE },
+		{ .attr_id = UVERBS_ATTR_ALLOC_DM_LENGTH, .len = 8,
+		  .data = PAGE },
+		{ .attr_id = MLX5_IB_ATTR_ALLOC_DM_REQ_TYPE, .len = 1,
+		  .data = type },
+	};
+	uint64_t room[(sizeof(struct ib_uverbs_ioctl_hdr) + sizeof(attrs)) / 8];
+	struct ib_uverbs_ioctl_hdr *hdr = (void *)room;
+
+	memset(room, 0, sizeof(room));
+	hdr->length = sizeof(room);
+	hdr->object_id = UVERBS_OBJECT_DM;
+	hdr->method_id = UVERBS_METHOD_DM_ALLOC;
+	hdr->num_attrs = ARRAY_LEN(attrs);
+	memcpy(hdr->attrs, attrs, sizeof(attrs));
+	return ioctl(pair_b.ctx->cmd_fd, RDMA_VERBS_IOCTL, hdr) ? errno : 0;
+}
+
 /* Memory of the card for anything but the program's bytes. */
 TEST(device_memory_of_another_type)
 {
-	struct {
-		struct ib_uverbs_ioctl_hdr hdr;
-		struct ib_uverbs_attr attrs[3];
-	} cmd = {
-		.hdr = {
-			.length = sizeof(cmd),
-			.object_id = UVERBS_OBJECT_DM,
-			.method_id = UVERBS_METHOD_DM_ALLOC,
-			.num_attrs = ARRAY_LEN(cmd.attrs),
-		},
-		.attrs = {
-			{ .attr_id = UVERBS_ATTR_ALLOC_DM_HANDLE },
-			{ .attr_id = UVERBS_ATTR_ALLOC_DM_LENGTH, .len = 8,
-			  .data = PAGE },
-			{ .attr_id = MLX5_IB_ATTR_ALLOC_DM_REQ_TYPE, .len = 1,
-			  .data = MLX5_IB_UAPI_DM_TYPE_STEERING_SW_ICM },
-		},
-	};
-	struct ib_uverbs_attr *type = &cmd.attrs[2];
-
 	pair_open(NULL, NULL);
-	CHECK_EQ(ioctl(pair_b.ctx->cmd_fd, RDMA_VERBS_IOCTL, &cmd), -1);
-	CHECK_EQ(errno, EOPNOTSUPP);
-	type->data = MLX5_IB_UAPI_DM_TYPE_HEADER_MODIFY_SW_ICM;
-	CHECK_EQ(ioctl(pair_b.ctx->cmd_fd, RDMA_VERBS_IOCTL, &cmd), -1);
-	CHECK_EQ(errno, EOPNOTSUPP);
-	type->data = MLX5_IB_UAPI_DM_TYPE_MEMIC;
-	CHECK_EQ(ioctl(pair_b.ctx->cmd_fd, RDMA_VERBS_IOCTL, &cmd), 0);
+	EXPECT("steering", alloc_dm(MLX5_IB_UAPI_DM_TYPE_STEERING_SW_ICM),
+	       EOPNOTSUPP);
+	EXPECT("headers", alloc_dm(MLX5_IB_UAPI_DM_TYPE_HEADER_MODIFY_SW_ICM),
+	       EOPNOTSUPP);
+	EXPECT("bytes", alloc_dm(MLX5_IB_UAPI_DM_TYPE_MEMIC), 0);
 	pair_close();
 }
 
