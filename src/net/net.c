@@ -107,8 +107,10 @@ static void note_reason(struct alignment *a, enum reason reason)
 		a->reason = reason;
 }
 
-static void want_flow(struct alignment *a, struct netif *netif,
-		      const struct ip_addr *local)
+/* With the control mutex, as align(); the way here is through callbacks. */
+NO_LOCK_ANALYSIS static void want_flow(struct alignment *a,
+				       struct netif *netif,
+				       const struct ip_addr *local)
 {
 	const struct attach_where *where = &a->att->where;
 	struct flow_rule rule = {

@@ -177,7 +177,7 @@ void wait_pause_locked(struct stack *stack, struct waiter *waiter)
 }
 
 unsigned wait_fds(struct stack *stack, struct waiter *waiter,
-		  struct pollfd *fds)
+		  struct pollfd *fds) REQUIRES(stack->lock)
 {
 	int ring_fds[WAIT_FDS_MAX - 1];
 	unsigned ring_cnt = 0;

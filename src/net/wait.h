@@ -70,7 +70,7 @@ void wait_end_locked(struct stack *stack, struct waiter *waiter);
  * is one. It can still be woken by what it waits for. */
 void wait_pause_locked(struct stack *stack, struct waiter *waiter);
 
-/* The fds to poll for POLLIN, at most WAIT_FDS_MAX. */
+/* The fds to poll for POLLIN, at most WAIT_FDS_MAX. Under the stack's lock. */
 enum { WAIT_FDS_MAX = 1 + 64 };
 unsigned wait_fds(struct stack *stack, struct waiter *waiter,
 		  struct pollfd *fds);

@@ -220,7 +220,7 @@ static bool is_plausible(const struct rx_call *call)
 /* With a datagram at the head of the queue. Under the stack's lock, which is
  * released for a long copy. */
 static long take_first(struct udp *u, struct stack *stack,
-		       const struct rx_call *call)
+		       const struct rx_call *call) RELEASES(stack->lock)
 {
 	struct pkt *pkt = pkt_from_link(u->rx_queue.next);
 	long result;

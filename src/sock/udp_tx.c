@@ -139,6 +139,7 @@ static enum tx_verdict way_of(const struct udp *u, const struct net *net,
 
 static inline enum tx_verdict transmit(struct stack *stack, struct dst *dst,
 				       struct ring_tx *tx, uint32_t len)
+	REQUIRES(stack->lock)
 {
 	struct dst_header header;
 
@@ -150,6 +151,7 @@ static inline enum tx_verdict transmit(struct stack *stack, struct dst *dst,
 /* A short datagram straight from the program's memory. Under the stack's lock. */
 static inline enum tx_verdict send_short_locked(struct udp *u, struct net *net,
 						const struct tx_call *call)
+	REQUIRES(net->stack->lock)
 {
 	struct dst *dst = find_dst(u, call->to);
 	enum tx_verdict way = way_of(u, net, dst, call);
@@ -427,19 +429,18 @@ long udp_sendmsg(struct fd_object *obj, int fd, const struct msghdr *msg,
 static unsigned send_run(struct udp *u, struct net *net, struct mmsghdr *msgs,
 			 unsigned cnt, int flags)
 {
-	struct stack *stack = net->stack;
 	struct user_name to;
 	struct tx_call call;
 	unsigned done;
 
-	stack_lock(stack);
+	stack_lock(net->stack);
 	for (done = 0; done < cnt; done++) {
 		if (!read_msg(&msgs[done].msg_hdr, flags, &to, &call) ||
 		    send_short_locked(u, net, &call) != TX_SENT)
 			break;
 		msgs[done].msg_len = (unsigned)call.len;
 	}
-	stack_unlock(stack);
+	stack_unlock(net->stack);
 	return done;
 }
 
