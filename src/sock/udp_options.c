@@ -212,11 +212,12 @@ long udp_fcntl(struct fd_object *obj, int fd, int cmd, void *arg)
 	return result;
 }
 
-/* The length of the datagram that a read would give. */
-static int next_len(struct udp *u, int *len_out)
+/* The length of the datagram that a read would give; negative: there is none. */
+static int next_len(struct udp *u)
 {
 	struct stack *stack = udp_stack(u);
 	struct list *first;
+	int len = -ENOENT;
 
 	if (!stack)
 		return -ENOENT;
@@ -224,9 +225,9 @@ static int next_len(struct udp *u, int *len_out)
 	stack_poll_locked(stack);
 	first = list_first(&u->rx_queue);
 	if (first)
-		*len_out = (int)PKT_CB(pkt_from_link(first), struct rx_info)->len;
+		len = (int)PKT_CB(pkt_from_link(first), struct rx_info)->len;
 	stack_unlock(stack);
-	return first ? 0 : -ENOENT;
+	return len;
 }
 
 long udp_ioctl(struct fd_object *obj, int fd, unsigned long request, void *arg)
@@ -242,7 +243,8 @@ long udp_ioctl(struct fd_object *obj, int fd, unsigned long request, void *arg)
 		atomic_store(&u->is_nonblocking, *(int *)arg != 0);
 		return result;
 	case FIONREAD:
-		if (next_len(u, &len) != 0)
+		len = next_len(u);
+		if (len < 0)
 			return FD_PASS;
 		if (!user_is_plausible(arg, sizeof(len)))
 			return -EFAULT;
