@@ -226,6 +226,7 @@ void tcp_pcb_set_key(struct tcp_pcb *pcb, const struct flow_key *key,
 	pcb->iss = iss;
 	pcb->snd_una = pcb->snd_small_end = pcb->sack_high = iss;
 	pcb->recovery_point = pcb->rack_round_end = iss;
+	pcb->rtt_round_end = iss;
 	pcb->snd_nxt = pcb->snd_end = iss + 1;
 	pcb->ts_offset = tcp_ts_offset(pcb->table, key);
 	pcb->pseudo_sum = wire_pseudo_sum(&key->local, &key->remote,
@@ -468,7 +469,8 @@ void tcp_pcb_established(struct tcp_pcb *pcb, uint64_t now_ns)
 		pcb->backoff = 0;
 		pcb->rto_ns = MAX(pcb->rto_ns, 3 * NS_PER_SEC);
 	} else {
-		tcp_rtt_sample(pcb, now_ns - pcb->progress_ns, now_ns);
+		tcp_rtt_sample(pcb, MAX(now_ns - pcb->progress_ns, UINT64_C(1)),
+			       now_ns);
 	}
 	pcb->state = TCP_ESTABLISHED;
 	pcb->cwnd = segments * pcb->mss;

@@ -281,6 +281,10 @@ struct tcp_pcb {
 	uint64_t rto_ns;
 	uint64_t min_rtt_ns;
 	uint64_t min_rtt_at_ns;
+	/* snd_nxt at the start of the present round trip, and how little a
+	 * sample weighs in it */
+	uint32_t rtt_round_end;
+	uint8_t rtt_shift;
 
 	/* timers: one in the wheel, armed no later than the earliest of these;
 	 * 0 is off */
@@ -565,6 +569,7 @@ void tcp_recovery_enter_fast(struct tcp_pcb *pcb, uint64_t now_ns);
 
 /* tcp_rtt.c */
 void tcp_rtt_init(struct tcp_pcb *pcb);
+/* What an ACK of something sent once tells; at least 1. */
 void tcp_rtt_sample(struct tcp_pcb *pcb, uint64_t rtt_ns, uint64_t now_ns);
 /* The timeout with its backoff. */
 uint64_t tcp_rto_ns(const struct tcp_pcb *pcb);

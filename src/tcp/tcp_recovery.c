@@ -95,6 +95,8 @@ static void end_recovery(struct tcp_pcb *pcb)
 	if (pcb->recovery >= RECOVERY_FAST)
 		tcp_rack_on_recovery_end(pcb);
 	pcb->recovery = RECOVERY_OPEN;
+	/* news of a mistake may still come for a round trip */
+	pcb->recovery_point = pcb->snd_nxt;
 	pcb->dup_acks = 0;
 	pcb->flags &= ~(TF_FRTO | TF_FRTO_NEW);
 }
@@ -290,6 +292,8 @@ static void on_ack_in_open(struct tcp_pcb *pcb,
 		return;
 	}
 	pcb->recovery = pcb->sacked_bytes ? RECOVERY_DISORDER : RECOVERY_OPEN;
+	if (!seq_before(pcb->snd_una, pcb->recovery_point))
+		pcb->undo_cwnd = 0;
 	grow(pcb, sample, now_ns);
 }
 

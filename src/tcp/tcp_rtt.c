@@ -18,50 +18,45 @@ void tcp_rtt_init(struct tcp_pcb *pcb)
 	pcb->rto_ns = pcb->table->params.rto_initial_ns;
 }
 
-static void update_min(struct tcp_pcb *pcb, uint64_t rtt_ns, uint64_t now_ns)
+/* RFC 6298 sections 2.2 and 2.3, with the weight of a sample shared among those of
+ * one round trip (RFC 7323 appendix G): the averages would otherwise lose their
+ * memory within a window. Once in a round trip we look how many there are. */
+static void begin_round(struct tcp_pcb *pcb, uint64_t rtt_ns, uint64_t now_ns)
 {
-	if (pcb->min_rtt_ns && rtt_ns > pcb->min_rtt_ns &&
-	    now_ns - pcb->min_rtt_at_ns < MIN_RTT_LIFE_NS)
-		return;
-	pcb->min_rtt_ns = rtt_ns;
-	pcb->min_rtt_at_ns = now_ns;
+	uint32_t samples = (pcb->snd_nxt - pcb->snd_una) / (2 * pcb->mss);
+
+	pcb->rtt_shift = (uint8_t)(31 - __builtin_clz(samples | 1));
+	pcb->rtt_round_end = pcb->snd_nxt;
+	if (now_ns - pcb->min_rtt_at_ns >= MIN_RTT_LIFE_NS)
+		pcb->min_rtt_ns = rtt_ns;
 }
 
-/* RFC 6298 sections 2.2 and 2.3; the variance falls no faster than once for each
- * round trip would make it, because with many samples in one (RFC 7323 appendix
- * G) it would otherwise lose its memory within a window. */
-static void update_smoothed(struct tcp_pcb *pcb, uint64_t rtt_ns)
+static void take_first(struct tcp_pcb *pcb, uint64_t rtt_ns)
 {
-	uint64_t off_ns, samples;
-
-	if (!(pcb->flags & TF_HAS_RTT)) {
-		pcb->flags |= TF_HAS_RTT;
-		pcb->srtt_ns = rtt_ns;
-		pcb->rttvar_ns = rtt_ns / 2;
-		return;
-	}
-	off_ns = rtt_ns > pcb->srtt_ns ? rtt_ns - pcb->srtt_ns
-				       : pcb->srtt_ns - rtt_ns;
-	samples = MAX((uint64_t)1, (pcb->snd_nxt - pcb->snd_una) /
-					   (2 * (uint64_t)pcb->mss));
-	if (off_ns < pcb->rttvar_ns)
-		pcb->rttvar_ns -= (pcb->rttvar_ns - off_ns) / (4 * samples);
-	else
-		pcb->rttvar_ns += (off_ns - pcb->rttvar_ns) / (4 * samples);
-	if (rtt_ns < pcb->srtt_ns)
-		pcb->srtt_ns -= (pcb->srtt_ns - rtt_ns) / (8 * samples);
-	else
-		pcb->srtt_ns += (rtt_ns - pcb->srtt_ns) / (8 * samples);
+	pcb->flags |= TF_HAS_RTT;
+	pcb->srtt_ns = rtt_ns;
+	pcb->rttvar_ns = rtt_ns / 2;
+	pcb->min_rtt_ns = rtt_ns;
 }
 
 void tcp_rtt_sample(struct tcp_pcb *pcb, uint64_t rtt_ns, uint64_t now_ns)
 {
 	const struct tcp_params *params = &pcb->table->params;
 	uint64_t margin_ns;
+	int64_t off_ns;
 
-	rtt_ns = MAX(rtt_ns, (uint64_t)1);
-	update_min(pcb, rtt_ns, now_ns);
-	update_smoothed(pcb, rtt_ns);
+	if (UNLIKELY(!(pcb->flags & TF_HAS_RTT)))
+		take_first(pcb, rtt_ns);
+	if (!seq_before(pcb->snd_una, pcb->rtt_round_end))
+		begin_round(pcb, rtt_ns, now_ns);
+	if (rtt_ns <= pcb->min_rtt_ns) {
+		pcb->min_rtt_ns = rtt_ns;
+		pcb->min_rtt_at_ns = now_ns;
+	}
+	off_ns = (int64_t)(rtt_ns - pcb->srtt_ns);
+	pcb->srtt_ns += (uint64_t)(off_ns >> (3 + pcb->rtt_shift));
+	off_ns = (off_ns < 0 ? -off_ns : off_ns) - (int64_t)pcb->rttvar_ns;
+	pcb->rttvar_ns += (uint64_t)(off_ns >> (2 + pcb->rtt_shift));
 	/* The floor applies to the margin, so that the timeout stays well above
 	 * a round trip even where that is longer than the floor: delayed
 	 * acknowledgments come on top of it. */

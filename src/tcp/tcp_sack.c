@@ -66,12 +66,12 @@ void tcp_sack_mark_all_lost(struct tcp_pcb *pcb)
 
 void tcp_sack_unmark_lost(struct tcp_pcb *pcb)
 {
-	struct list *order;
+	/* from the end, so that they stay in the order they were sent in */
+	while (!list_is_empty(&pcb->lost)) {
+		struct list *order = pcb->lost.prev;
 
-	while ((order = list_pop_front(&pcb->lost))) {
-		struct pkt *pkt = tcp_seg_pkt(order);
-
-		tcp_seg(pkt)->flags &= (uint8_t)~SEG_LOST;
+		tcp_seg(tcp_seg_pkt(order))->flags &= (uint8_t)~SEG_LOST;
+		list_remove(order);
 		/* sent before everything that is still under way */
 		list_push_front(&pcb->in_flight, order);
 	}
