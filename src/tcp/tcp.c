@@ -131,9 +131,7 @@ void tcp_event_raise(struct tcp_pcb *pcb, unsigned what)
 	if (pcb->flags & TF_UNSEEN ||
 	    (pcb->flags & TF_ORPHAN && what != TCP_EV_GONE))
 		return;
-	pcb->events |= what;
-	if (!list_is_linked(&pcb->event_link))
-		list_push_back(&pcb->table->events, &pcb->event_link);
+	tcp_event_mark(pcb, what);
 }
 
 bool tcp_event_next(struct tcp_table *table, struct tcp_event *event_out)
@@ -226,7 +224,6 @@ void tcp_pcb_set_key(struct tcp_pcb *pcb, const struct flow_key *key,
 	pcb->iss = iss;
 	pcb->snd_una = pcb->snd_small_end = pcb->sack_high = iss;
 	pcb->recovery_point = pcb->rack_round_end = iss;
-	pcb->rtt_round_end = iss;
 	pcb->snd_nxt = pcb->snd_end = iss + 1;
 	pcb->ts_offset = tcp_ts_offset(pcb->table, key);
 	pcb->pseudo_sum = wire_pseudo_sum(&key->local, &key->remote,
@@ -237,6 +234,7 @@ void tcp_pcb_set_key(struct tcp_pcb *pcb, const struct flow_key *key,
  * for its owner. */
 static void wind_up(struct tcp_pcb *pcb)
 {
+	pcb->is_quiet = false;
 	tcp_table_remove(pcb->table, pcb);
 	tcp_timer_stop(pcb);
 	tcp_out_free(pcb);
@@ -293,16 +291,16 @@ void tcp_pcb_to_time_wait(struct tcp_pcb *pcb, uint64_t now_ns)
 	}
 }
 
-static void enqueue(struct tcp_pcb *pcb, struct pkt *pkt, uint8_t flags)
+static ALWAYS_INLINE void enqueue(struct tcp_pcb *pcb, struct pkt *pkt, uint8_t flags)
 {
 	struct tcp_seg *seg = tcp_seg(pkt);
 
-	memset(seg, 0, sizeof(*seg));
 	list_init(&seg->order);
 	seg->seq = pcb->snd_end;
 	seg->flags = flags;
+	seg->sent_cnt = 0;
 	list_push_back(&pcb->snd_queue, &pkt->link);
-	pcb->snd_end += tcp_seg_len(pkt);
+	pcb->snd_end += pkt->len + !!(flags & SEG_FIN);
 	if (!pcb->unsent)
 		pcb->unsent = pkt;
 }
@@ -313,6 +311,7 @@ static void queue_fin(struct tcp_pcb *pcb, uint64_t now_ns)
 	list_init(&pcb->fin.link);
 	enqueue(pcb, &pcb->fin, SEG_FIN);
 	pcb->flags |= TF_FIN_QUEUED;
+	pcb->is_quiet = false;
 	if (pcb->state == TCP_ESTABLISHED)
 		pcb->state = TCP_FIN_WAIT_1;
 	else if (pcb->state == TCP_CLOSE_WAIT)
@@ -348,6 +347,7 @@ void tcp_close(struct tcp_pcb *pcb, uint64_t now_ns)
 		return;
 	}
 	pcb->flags |= TF_ORPHAN;
+	pcb->is_quiet = false;
 	pcb->events = 0;
 	list_remove(&pcb->event_link);
 	if (pcb->state == TCP_FIN_WAIT_2) {
@@ -469,10 +469,11 @@ void tcp_pcb_established(struct tcp_pcb *pcb, uint64_t now_ns)
 		pcb->backoff = 0;
 		pcb->rto_ns = MAX(pcb->rto_ns, 3 * NS_PER_SEC);
 	} else {
-		tcp_rtt_sample(pcb, MAX(now_ns - pcb->progress_ns, UINT64_C(1)),
-			       now_ns);
+		tcp_rtt_take(pcb, MAX(now_ns - pcb->progress_ns, UINT64_C(1)),
+			     now_ns);
 	}
 	pcb->state = TCP_ESTABLISHED;
+	tcp_fast_init(pcb);
 	pcb->cwnd = segments * pcb->mss;
 	pcb->ssthresh = UINT32_MAX / 4;
 	pcb->cc_ops = algorithms[pcb->cc_id];
@@ -549,23 +550,21 @@ static int check_writable(const struct tcp_pcb *pcb)
 
 int tcp_write(struct tcp_pcb *pcb, struct pkt *pkt)
 {
-	int rc = check_writable(pcb);
+	int rc;
 
-	if (rc)
-		return rc;
-	if (!tcp_sndbuf(pcb))
+	if (UNLIKELY(pcb->state != TCP_ESTABLISHED)) {
+		rc = check_writable(pcb);
+		if (rc)
+			return rc;
+	}
+	if (UNLIKELY(queued(pcb) >= pcb->snd_buf))
 		return -ENOBUFS;
-	if (!pkt->len) {
+	if (UNLIKELY(!pkt->len)) {
 		pkt_put(pkt);
 		return 0;
 	}
 	enqueue(pcb, pkt, SEG_PUSH);
 	return 0;
-}
-
-void tcp_output(struct tcp_pcb *pcb, uint64_t now_ns)
-{
-	tcp_out_push(pcb, now_ns);
 }
 
 uint32_t tcp_sndbuf(const struct tcp_pcb *pcb)

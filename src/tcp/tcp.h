@@ -334,7 +334,8 @@ void tcp_get_info(const struct tcp_pcb *pcb, struct tcp_info *info_out);
 /* ---- packets in ---- */
 
 struct tcp_in {
-	/* data begins with the TCP header and ends with the segment */
+	/* data begins with the TCP header, which lies in the first part, and
+	 * ends with the segment */
 	struct pkt *pkt;
 	/* local is where the packet was sent to */
 	struct flow_key key;
@@ -346,5 +347,9 @@ struct tcp_in {
  * verified unless the packet's verdict says it is good. The ports of the key are
  * set from the header. */
 void tcp_input(struct tcp_table *table, struct tcp_in *in, uint64_t now_ns);
+/* The same for what a poll brought, in its order. Neighbours that continue each
+ * other are taken as one, and answered by one acknowledgment at most. */
+void tcp_input_batch(struct tcp_table *table, struct tcp_in *in, unsigned cnt,
+		     uint64_t now_ns);
 
 #endif

@@ -98,8 +98,11 @@ static void sample_rtt(struct tcp_pcb *pcb, struct tcp_ack_sample *sample,
 		if (ms < 60000)
 			sample->rtt_ns = MAX(ms, 1u) * NS_PER_MS;
 	}
-	if (sample->rtt_ns)
+	if (sample->rtt_ns) {
 		tcp_rtt_sample(pcb, sample->rtt_ns, now_ns);
+		/* RFC 6298 section 5.7 */
+		pcb->backoff = 0;
+	}
 }
 
 static void advance(struct tcp_pcb *pcb, uint32_t ack,
@@ -152,17 +155,6 @@ static void restart_timers(struct tcp_pcb *pcb,
 		tcp_timer_rearm_rtx(pcb, now_ns);
 }
 
-/* The writer must be able to stay ahead of the window: two of them, so that one
- * can be filled while the other is under way. */
-static void tune_snd_buf(struct tcp_pcb *pcb)
-{
-	uint32_t most = pcb->table->params.snd_buf_max;
-
-	if (pcb->snd_buf / 2 < pcb->cwnd && !(pcb->flags & TF_SND_BUF_FIXED))
-		pcb->snd_buf = MAX(pcb->snd_buf,
-				   pcb->cwnd < most / 2 ? 2 * pcb->cwnd : most);
-}
-
 bool tcp_ack_in(struct tcp_pcb *pcb, struct tcp_segment *in, uint64_t now_ns)
 {
 	struct tcp_ack_sample sample = {
@@ -195,9 +187,7 @@ bool tcp_ack_in(struct tcp_pcb *pcb, struct tcp_segment *in, uint64_t now_ns)
 			pcb->backoff = 0;
 	}
 	restart_timers(pcb, &sample, reorder_ns, now_ns);
-	if (sample.has_advanced) {
-		tune_snd_buf(pcb);
+	if (sample.has_advanced)
 		tcp_event_raise(pcb, TCP_EV_WRITABLE);
-	}
 	return true;
 }

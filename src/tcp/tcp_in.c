@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A segment arrives: RFC 9293 section 3.10.7 in its order, with the checks of RFC
- * 5961 and 7323. The acknowledgment is tcp_ack.c's, the payload tcp_rx.c's.
+ * A segment that tcp_fast.c did not expect: RFC 9293 section 3.10.7 in its order,
+ * with the checks of RFC 5961 and 7323. The acknowledgment is tcp_ack.c's, the
+ * payload tcp_rx.c's.
  */
 #include "tcp/tcp_priv.h"
 
@@ -285,49 +286,10 @@ static void in_syn_sent(struct tcp_pcb *pcb, struct tcp_segment *in,
 	take_payload(pcb, in, now_ns);
 }
 
-/* Header prediction for a stream that comes in: the next bytes, which fit, on a
- * connection where nothing else is going on. Everything that makes a segment
- * unusual is asked at once; what is left needs no other check. */
-static bool is_next_data(const struct tcp_pcb *pcb,
-			 const struct tcp_segment *in)
-{
-	return pcb->state == TCP_ESTABLISHED && in->is_plain &&
-	       in->seq == pcb->rcv_nxt && in->len &&
-	       in->len <= pcb->rcv_edge - pcb->rcv_nxt &&
-	       in->ack == pcb->snd_una &&
-	       (uint32_t)in->window << pcb->snd_scale == pcb->snd_wnd &&
-	       !(pcb->flags & (TF_ECN | TF_ORPHAN)) &&
-	       list_is_empty(&pcb->runs) && !in->pkt->next_part &&
-	       pcb->flags & TF_TS &&
-	       !seq_before(in->options.ts_val, pcb->ts_recent);
-}
-
-static void take_next_data(struct tcp_pcb *pcb, struct tcp_segment *in,
-			   uint64_t now_ns)
-{
-	pcb->table->counts.fast_path_data++;
-	if (seq_at_most(in->seq, pcb->last_ack_sent)) {
-		pcb->ts_recent = in->options.ts_val;
-		pcb->ts_recent_ns = now_ns;
-	}
-	pcb->last_rcvd_ns = now_ns;
-	pcb->snd_wl1 = in->seq;
-	pcb->rcv_nxt += in->len;
-	tcp_rx_append(pcb, in->pkt);
-	in->pkt = NULL;
-	tcp_rx_schedule_ack(pcb, in->len, now_ns);
-	tcp_event_raise(pcb, TCP_EV_READABLE);
-	if (pcb->flags & TF_ACK_NOW)
-		tcp_out_push(pcb, now_ns);
-}
-
 static void dispatch(struct tcp_pcb *pcb, struct tcp_segment *in,
 		     uint64_t now_ns)
 {
-	if (LIKELY(is_next_data(pcb, in))) {
-		take_next_data(pcb, in, now_ns);
-		return;
-	}
+	pcb->is_quiet = false;
 	switch ((enum tcp_state)pcb->state) {
 	case TCP_CLOSED:
 	case TCP_LISTEN:
@@ -343,6 +305,7 @@ static void dispatch(struct tcp_pcb *pcb, struct tcp_segment *in,
 	}
 	if (pcb->state != TCP_CLOSED && pcb->state != TCP_TIME_WAIT)
 		tcp_out_push(pcb, now_ns);
+	tcp_fast_update(pcb);
 }
 
 /* RFC 9293 sections 3.10.7.1 and 3.10.7.2: no connection has this key. */
@@ -379,40 +342,33 @@ static void in_unknown(struct tcp_table *table, const struct flow_key *key,
 
 /* ---- bytes ---- */
 
-static bool is_intact(const struct tcp_in *in)
+/* Of all parts, of which any may have an odd length. */
+static uint32_t sum_of(const struct pkt *pkt)
 {
-	const struct pkt *pkt = in->pkt;
-	uint32_t sum;
+	uint32_t sum = 0;
+	size_t offset = 0;
 
-	switch ((enum pkt_csum)pkt->csum_verdict) {
-	case PKT_CSUM_GOOD:
-		return true;
-	case PKT_CSUM_BAD:
-		return false;
-	case PKT_CSUM_UNKNOWN:
-		break;
+	for (; pkt; pkt = pkt->next_part) {
+		sum = csum_block_add(sum, csum_partial(pkt->data, pkt->len, 0),
+				     offset);
+		offset += pkt->len;
 	}
-	sum = wire_pseudo_sum(&in->key.remote, &in->key.local, WIRE_PROTO_TCP,
-			      pkt->len);
-	return csum_fold(csum_partial(pkt->data, pkt->len, sum)) == 0;
+	return sum;
 }
 
-/* Nearly all segments have a time stamp and nothing else. */
-static void parse_options(const uint8_t *data, size_t len,
-			  struct tcp_segment *segment)
+bool tcp_in_is_intact(const struct tcp_in *in)
 {
-	struct tcp_options *o = &segment->options;
-	uint8_t unusual = segment->flags & ~(WIRE_TCP_ACK | WIRE_TCP_PSH);
+	struct pkt *pkt = in->pkt;
+	uint32_t sum;
+	bool is_good;
 
-	if (!unusual && tcp_options_parse_ts_only(data, len, &o->ts_val,
-						  &o->ts_ecr)) {
-		o->has_ts = true;
-		o->sack_cnt = 0;
-		segment->is_plain = segment->flags & WIRE_TCP_ACK;
-		return;
+	if (pkt->csum_verdict == PKT_CSUM_UNKNOWN) {
+		sum = wire_pseudo_sum(&in->key.remote, &in->key.local,
+				      WIRE_PROTO_TCP, pkt_total_len(pkt));
+		is_good = csum_fold(csum_add(sum, sum_of(pkt))) == 0;
+		pkt->csum_verdict = is_good ? PKT_CSUM_GOOD : PKT_CSUM_BAD;
 	}
-	segment->is_plain = false;
-	tcp_options_parse(data, len, segment->flags & WIRE_TCP_SYN, o);
+	return pkt->csum_verdict == PKT_CSUM_GOOD;
 }
 
 /* Reads the header and takes it off the packet. False: malformed. */
@@ -434,26 +390,28 @@ static bool parse(struct tcp_in *in, struct tcp_segment *segment)
 	segment->window = be16toh(header->window);
 	segment->flags = header->flags;
 	segment->ecn = in->ecn;
-	parse_options(in->pkt->data + sizeof(*header),
-		      header_len - sizeof(*header), segment);
+	tcp_options_parse(in->pkt->data + sizeof(*header),
+			  header_len - sizeof(*header),
+			  header->flags & WIRE_TCP_SYN, &segment->options);
 	pkt_pull(in->pkt, header_len);
 	segment->len = pkt_total_len(in->pkt);
 	return true;
 }
 
-void tcp_input(struct tcp_table *table, struct tcp_in *in, uint64_t now_ns)
+void tcp_in_segment(struct tcp_table *table, struct tcp_in *in, uint64_t now_ns)
 {
 	struct tcp_segment segment;
 	struct tcp_pcb *pcb;
 
-	table->counts.in_segments++;
-	if (!is_intact(in)) {
+	if (!tcp_in_is_intact(in)) {
 		table->counts.bad_checksum++;
-		goto drop;
+		pkt_put(in->pkt);
+		return;
 	}
 	if (!parse(in, &segment)) {
 		table->counts.malformed++;
-		goto drop;
+		pkt_put(in->pkt);
+		return;
 	}
 	pcb = tcp_table_find(table, &in->key);
 	if (pcb)
@@ -462,7 +420,4 @@ void tcp_input(struct tcp_table *table, struct tcp_in *in, uint64_t now_ns)
 		in_unknown(table, &in->key, &segment, now_ns);
 	/* NULL where a queue has it now */
 	pkt_put(segment.pkt);
-	return;
-drop:
-	pkt_put(in->pkt);
 }

@@ -69,6 +69,7 @@ struct tcp_pcb *tcp_accept(struct tcp_pcb *pcb)
 	listener->accept_cnt--;
 	child->listener = NULL;
 	child->flags &= ~(TF_IN_ACCEPT_QUEUE | TF_UNSEEN);
+	tcp_fast_update(child);
 	/* what happened while it waited was told to nobody */
 	if (!list_is_empty(&child->rcv_queue) || child->flags & TF_FIN_RCVD)
 		tcp_event_raise(child, TCP_EV_READABLE);

@@ -86,20 +86,10 @@ void tcp_options_parse(const uint8_t *data, size_t len, bool is_syn,
 	}
 }
 
-bool tcp_options_parse_ts_only(const uint8_t *data, size_t len,
-			       uint32_t *ts_val_out, uint32_t *ts_ecr_out)
-{
-	if (len != 12 || wire_get_u32(data) != 0x0101080a)
-		return false;
-	*ts_val_out = wire_get_u32(data + 4);
-	*ts_ecr_out = wire_get_u32(data + 8);
-	return true;
-}
-
 /* NOPs in front, so that the bodies of 32-bit numbers lie aligned. */
 static size_t build_ts(uint8_t *data, const struct tcp_options *o)
 {
-	wire_put_u32(data, 0x0101080a);
+	wire_put_u32(data, TCP_OPTION_TS_PLAIN);
 	wire_put_u32(data + 4, o->ts_val);
 	wire_put_u32(data + 8, o->ts_ecr);
 	return 12;

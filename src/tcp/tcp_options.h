@@ -17,6 +17,9 @@ enum {
 	TCP_SCALE_MAX = 14,
 };
 
+/* How a time stamp alone begins: two NOPs, kind, length (RFC 7323 appendix A). */
+#define TCP_OPTION_TS_PLAIN UINT32_C(0x0101080a)
+
 /* end is exclusive */
 struct tcp_sack_block {
 	uint32_t start;
@@ -44,10 +47,5 @@ void tcp_options_parse(const uint8_t *data, size_t len, bool is_syn,
 /* Writes options padded to a multiple of four; returns their length, at most
  * TCP_OPTIONS_MAX. SACK blocks that do not fit are left out. */
 size_t tcp_options_build(uint8_t *data, const struct tcp_options *options);
-
-/* For the options of nearly all segments, a time stamp behind two NOPs and
- * nothing else: reads it, false if it is something else. */
-bool tcp_options_parse_ts_only(const uint8_t *data, size_t len,
-			       uint32_t *ts_val_out, uint32_t *ts_ecr_out);
 
 #endif

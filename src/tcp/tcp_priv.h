@@ -64,6 +64,22 @@ static inline uint32_t tcp_seg_end(struct pkt *pkt)
 	return tcp_seg(pkt)->seq + tcp_seg_len(pkt);
 }
 
+/* pkt_put, short for a packet without parts or lender. */
+static inline void tcp_pkt_put(struct pkt *pkt)
+{
+	struct pkt_pool *pool = pkt->pool;
+
+	if (UNLIKELY(pkt->next_part || pkt->lender)) {
+		pkt_put(pkt);
+		return;
+	}
+	if (--pkt->refs)
+		return;
+	pkt->next_part = pool->free;
+	pool->free = pkt;
+	pool->free_cnt++;
+}
+
 /* In the cb of a packet that heads a run of bytes received out of order. The
  * bytes are those of the packet and its further parts. */
 struct tcp_run {
@@ -91,9 +107,6 @@ struct tcp_segment {
 	uint16_t window;
 	uint8_t flags;
 	uint8_t ecn;
-	/* ACK and maybe PSH, a time stamp, nothing else: of the options only
-	 * that is set, and the flags of what there is not */
-	bool is_plain;
 	/* payload bytes */
 	uint32_t len;
 	struct tcp_options options;
@@ -224,6 +237,12 @@ struct tcp_pcb {
 	uint32_t ts_recent;
 	uint32_t flags; /* enum tcp_flag */
 	uint8_t state; /* enum tcp_state */
+	/* nothing unusual goes on: see tcp_fast.c */
+	bool is_quiet;
+	/* length of a plain segment's header, and where it says so: the word
+	 * with the flags */
+	uint8_t plain_len;
+	__be16 plain_word;
 	uint8_t recovery; /* enum tcp_recovery */
 	uint8_t snd_scale;
 	uint8_t rcv_scale;
@@ -261,6 +280,13 @@ struct tcp_pcb {
 
 	/* addresses and protocol, for checksums */
 	uint32_t pseudo_sum;
+	/* the header of a plain segment, see tcp_fast_init */
+	struct {
+		struct wire_tcp header;
+		__be32 ts_head;
+		__be32 ts_val;
+		__be32 ts_ecr;
+	} plain;
 
 	/* congestion */
 	uint32_t cwnd;
@@ -281,20 +307,23 @@ struct tcp_pcb {
 	uint64_t rto_ns;
 	uint64_t min_rtt_ns;
 	uint64_t min_rtt_at_ns;
-	/* snd_nxt at the start of the present round trip, and how little a
-	 * sample weighs in it */
-	uint32_t rtt_round_end;
-	uint8_t rtt_shift;
+	/* no sample is needed before */
+	uint64_t rtt_due_ns;
 
 	/* timers: one in the wheel, armed no later than the earliest of these;
 	 * 0 is off */
 	struct timer timer;
+	/* what it is set for; 0: not pending */
 	uint64_t armed_ns;
 	uint64_t rtx_at_ns;
 	uint64_t delack_at_ns;
 	uint64_t keep_at_ns;
 	/* of the present state: SYN retries, FIN_WAIT_2 */
 	uint64_t state_at_ns;
+	/* how long, and for what, a quiet connection waits that has more than a
+	 * segment under way; follows from the round trips */
+	uint64_t quiet_rtx_ns;
+	uint8_t quiet_kind;
 	uint8_t rtx_kind; /* enum tcp_rtx_kind */
 	uint8_t backoff;
 	uint8_t probes; /* keepalive and persist, unanswered */
@@ -429,6 +458,8 @@ struct tcp_table {
 	uint32_t old_next;
 	uint32_t hashed_cnt;
 	uint32_t pcb_cnt;
+	/* the one found last, or NULL */
+	struct tcp_pcb *recent;
 
 	struct list listeners[TCP_LISTEN_BUCKETS];
 	struct list events;
@@ -450,6 +481,13 @@ void tcp_pcb_free(struct tcp_pcb *pcb);
 void tcp_pcb_set_key(struct tcp_pcb *pcb, const struct flow_key *key,
 		     uint32_t iss);
 void tcp_event_raise(struct tcp_pcb *pcb, unsigned what);
+/* The same for one whose owner listens. */
+static inline void tcp_event_mark(struct tcp_pcb *pcb, unsigned what)
+{
+	pcb->events |= what;
+	if (!list_is_linked(&pcb->event_link))
+		list_push_back(&pcb->table->events, &pcb->event_link);
+}
 /* The connection is over: out of the table, queues freed, timers stopped. The
  * owner hears of `error`; without owner the pcb goes. */
 void tcp_pcb_die(struct tcp_pcb *pcb, int error);
@@ -476,14 +514,39 @@ uint8_t tcp_rcv_scale(const struct tcp_params *params);
 
 /* tcp_table.c */
 void tcp_table_free_buckets(struct tcp_table *table);
-struct tcp_pcb *tcp_table_find(struct tcp_table *table,
-			       const struct flow_key *key);
+struct tcp_pcb *tcp_table_look_up(struct tcp_table *table,
+				  const struct flow_key *key);
+
+/* Segments come in batches of one connection. */
+static inline struct tcp_pcb *tcp_table_find(struct tcp_table *table,
+					     const struct flow_key *key)
+{
+	struct tcp_pcb *recent = table->recent;
+
+	if (LIKELY(recent && flow_key_eq(&recent->key, key)))
+		return recent;
+	return tcp_table_look_up(table, key);
+}
+
 int tcp_table_insert(struct tcp_table *table, struct tcp_pcb *pcb) MUST_CHECK;
 void tcp_table_remove(struct tcp_table *table, struct tcp_pcb *pcb);
 struct tcp_listener *tcp_table_find_listener(struct tcp_table *table,
 					     const struct flow_key *key);
 
-/* tcp_in.c is tcp.h's tcp_input */
+/* tcp_fast.c is tcp.h's tcp_input and tcp_input_batch */
+/* Once the connection is established. */
+void tcp_fast_init(struct tcp_pcb *pcb);
+/* Sends what needs no closer look; what it leaves in `unsent` does. */
+void tcp_fast_push(struct tcp_pcb *pcb, uint64_t now_ns);
+/* After a change to what makes a connection unusual. */
+void tcp_fast_update(struct tcp_pcb *pcb);
+
+/* tcp_in.c */
+/* Verifies the checksum where no verdict is given, and leaves one. */
+bool tcp_in_is_intact(const struct tcp_in *in);
+/* A segment by the general rules. Takes its packet. */
+void tcp_in_segment(struct tcp_table *table, struct tcp_in *in,
+		    uint64_t now_ns) COLD;
 
 /* tcp_ack.c */
 /* The acknowledgment of a segment in a synchronised state. False when the
@@ -548,6 +611,12 @@ void tcp_rack_on_recovery_end(struct tcp_pcb *pcb);
 void tcp_rack_on_timeout(struct tcp_pcb *pcb, uint64_t now_ns);
 /* Time of a probe if one may be scheduled, or 0. */
 uint64_t tcp_tlp_timeout_ns(const struct tcp_pcb *pcb);
+
+/* The same without the conditions. */
+static inline uint64_t tcp_tlp_after_ns(const struct tcp_pcb *pcb)
+{
+	return 2 * pcb->srtt_ns + 2 * NS_PER_MS;
+}
 void tcp_tlp_fire(struct tcp_pcb *pcb, uint64_t now_ns);
 /* What an ACK tells about the outstanding probe; sets has_loss if the probe
  * repaired one. */
@@ -564,35 +633,163 @@ void tcp_recovery_on_timeout(struct tcp_pcb *pcb, uint64_t now_ns);
 void tcp_recovery_enter_cwr(struct tcp_pcb *pcb, uint64_t now_ns);
 /* What may be sent now, without news from the peer. */
 void tcp_recovery_grant(struct tcp_pcb *pcb);
+/* So many bytes were acknowledged while nothing is being repaired. */
+void tcp_recovery_grow(struct tcp_pcb *pcb, uint32_t acked, uint64_t now_ns);
 /* RACK's timer found losses. */
 void tcp_recovery_enter_fast(struct tcp_pcb *pcb, uint64_t now_ns);
 
 /* tcp_rtt.c */
 void tcp_rtt_init(struct tcp_pcb *pcb);
-/* What an ACK of something sent once tells; at least 1. */
-void tcp_rtt_sample(struct tcp_pcb *pcb, uint64_t rtt_ns, uint64_t now_ns);
+void tcp_rtt_take(struct tcp_pcb *pcb, uint64_t rtt_ns, uint64_t now_ns);
 /* The timeout with its backoff. */
 uint64_t tcp_rto_ns(const struct tcp_pcb *pcb);
+
+/* What an ACK of something sent once tells. */
+static inline void tcp_rtt_sample(struct tcp_pcb *pcb, uint64_t rtt_ns,
+				  uint64_t now_ns)
+{
+	if (now_ns >= pcb->rtt_due_ns || rtt_ns < pcb->min_rtt_ns)
+		tcp_rtt_take(pcb, MAX(rtt_ns, UINT64_C(1)), now_ns);
+}
+
+/* tcp_timer.c */
+void tcp_timer_init(struct tcp_pcb *pcb);
+/* After any deadline changed. */
+void tcp_timer_update(struct tcp_pcb *pcb);
+void tcp_timer_stop(struct tcp_pcb *pcb);
+/* Starts, restarts or stops the retransmission timer as the queue demands. */
+void tcp_timer_rearm_rtx(struct tcp_pcb *pcb, uint64_t now_ns);
+void tcp_timer_set_reorder(struct tcp_pcb *pcb, uint64_t at_ns);
+
+/* Whether the timer is not pending, or set for later than that. */
+static inline bool tcp_timer_is_later(const struct tcp_pcb *pcb,
+				      uint64_t at_ns)
+{
+	/* 0, not pending, becomes the latest time there is */
+	return pcb->armed_ns - 1 >= at_ns;
+}
+
+/* tcp_timer_rearm_rtx for a quiet connection with something under way. */
+static inline void tcp_timer_rearm_quiet(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	/* one segment alone is waited for differently */
+	if (UNLIKELY(pcb->snd_nxt - pcb->snd_una <= pcb->mss)) {
+		tcp_timer_rearm_rtx(pcb, now_ns);
+		return;
+	}
+	pcb->rtx_kind = pcb->quiet_kind;
+	pcb->rtx_at_ns = now_ns + pcb->quiet_rtx_ns;
+	if (UNLIKELY(tcp_timer_is_later(pcb, pcb->rtx_at_ns)))
+		tcp_timer_update(pcb);
+}
+
+static inline void tcp_timer_delay_ack(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	if (pcb->delack_at_ns)
+		return;
+	pcb->delack_at_ns = now_ns + pcb->table->params.delayed_ack_ns;
+	if (UNLIKELY(tcp_timer_is_later(pcb, pcb->delack_at_ns)))
+		tcp_timer_update(pcb);
+}
+void tcp_timer_restart_keepalive(struct tcp_pcb *pcb, uint64_t now_ns);
 
 /* tcp_rx.c */
 /* Takes the payload and FIN of an acceptable segment. */
 void tcp_rx_data(struct tcp_pcb *pcb, struct tcp_segment *in, uint64_t now_ns);
-/* In order, no FIN, nothing out of order waits: the fast path's half. */
-void tcp_rx_append(struct tcp_pcb *pcb, struct pkt *pkt);
-/* So many bytes came in order: acknowledge now or later. */
-void tcp_rx_schedule_ack(struct tcp_pcb *pcb, uint32_t len, uint64_t now_ns);
-/* The window to announce; moves rcv_edge. */
-uint32_t tcp_rx_window(struct tcp_pcb *pcb);
+/* The same for a packet without parts, in order, when unread packets take more
+ * memory than their bytes account for. */
+void tcp_rx_append_wasteful(struct tcp_pcb *pcb, struct pkt *pkt);
+
+static inline uint32_t tcp_pkt_memory(const struct pkt *pkt)
+{
+	return pkt->buf_size + (uint32_t)sizeof(*pkt);
+}
+
+static inline void tcp_rx_queue(struct tcp_pcb *pcb, struct pkt *pkt)
+{
+	pcb->rcv_unread += pkt->len;
+	pcb->rcv_memory += tcp_pkt_memory(pkt);
+	list_push_back(&pcb->rcv_queue, &pkt->link);
+}
+
+/* Bytes in order become readable. */
+static inline void tcp_rx_append(struct tcp_pcb *pcb, struct pkt *pkt)
+{
+	if (UNLIKELY(pcb->rcv_memory > pcb->rcv_buf))
+		tcp_rx_append_wasteful(pcb, pkt);
+	else
+		tcp_rx_queue(pcb, pkt);
+}
+
+/* The largest segment seen is what the peer calls a full one. */
+static inline void tcp_rx_note_len(struct tcp_pcb *pcb, uint32_t len)
+{
+	if (UNLIKELY(len > pcb->rcv_mss))
+		pcb->rcv_mss = MIN(len, pcb->mss);
+}
+
+/* RFC 9293 section 3.8.6.3: every second full segment at once, at the start every
+ * one, others after a while. */
+static inline void tcp_rx_schedule_ack(struct tcp_pcb *pcb, uint32_t len,
+				       uint64_t now_ns)
+{
+	pcb->unacked_rcvd += len;
+	if (pcb->unacked_rcvd >= 2 * pcb->rcv_mss ||
+	    pcb->flags & TF_QUICK_ACK) {
+		pcb->flags |= TF_ACK_NOW;
+	} else if (pcb->quick_acks_left) {
+		pcb->quick_acks_left--;
+		pcb->flags |= TF_ACK_NOW;
+	}
+	if (!(pcb->flags & TF_ACK_NOW))
+		tcp_timer_delay_ack(pcb, now_ns);
+}
+
+/* Receiver's side of silly window avoidance (RFC 9293 section 3.8.6.2.2): the
+ * edge moves by a worthwhile amount or not at all, and never back. */
+static inline uint32_t tcp_rx_window(struct tcp_pcb *pcb)
+{
+	uint32_t room = pcb->rcv_buf - MIN(pcb->rcv_unread, pcb->rcv_buf);
+	uint32_t edge = pcb->rcv_nxt + room;
+	int32_t gain = (int32_t)(edge - pcb->rcv_edge);
+	int32_t window;
+
+	if (gain > 0 && (uint32_t)gain >= MIN(pcb->rcv_buf / 2, pcb->mss))
+		pcb->rcv_edge = edge;
+	window = (int32_t)(pcb->rcv_edge - pcb->rcv_nxt);
+	return (uint32_t)MAX(window, 0);
+}
+
 /* SACK blocks for the next ACK. */
 void tcp_rx_sack_blocks(struct tcp_pcb *pcb, struct tcp_options *options);
 void tcp_rx_free(struct tcp_pcb *pcb);
 
-/* tcp_out.c */
+/* tcp_emit.c */
+/* One segment on its way out. */
+struct tcp_outgoing {
+	uint32_t seq;
+	uint8_t flags;
+	/* queue entries it carries, from this one on */
+	struct pkt *first;
+	uint32_t cnt;
+	uint32_t len;
+	bool is_retransmission;
+};
+/* The sum of the bytes, computed where the writer did not bring it. */
+uint32_t tcp_pkt_sum(struct pkt *pkt);
+/* A segment of a synchronised connection; sets ACK and, where due, ECE. */
+void tcp_emit(struct tcp_pcb *pcb, struct tcp_outgoing *o, uint64_t now_ns);
 void tcp_out_ack(struct tcp_pcb *pcb, uint64_t now_ns);
 /* An empty segment one below snd_una, which makes the peer answer. */
 void tcp_out_probe(struct tcp_pcb *pcb, uint64_t now_ns);
 void tcp_out_syn(struct tcp_pcb *pcb, uint64_t now_ns);
 void tcp_out_reset(struct tcp_pcb *pcb, uint64_t now_ns);
+/* An answer to a segment that belongs to no pcb. */
+void tcp_out_stateless(struct tcp_table *table, const struct flow_key *key,
+		       uint8_t flags, uint32_t seq, uint32_t ack,
+		       uint16_t window, const struct tcp_options *options);
+
+/* tcp_out.c */
 /* Sends queued data and retransmissions as far as the windows allow. */
 void tcp_out_push(struct tcp_pcb *pcb, uint64_t now_ns);
 /* One segment of new data although the congestion window is full; false if there
@@ -604,27 +801,12 @@ void tcp_out_free(struct tcp_pcb *pcb);
 /* The next entry in the queue, or NULL. */
 struct pkt *tcp_out_next(const struct tcp_pcb *pcb, struct pkt *pkt);
 bool tcp_out_split(struct tcp_pcb *pcb, struct pkt *pkt, uint32_t len);
-/* An answer to a segment that belongs to no pcb. */
-void tcp_out_stateless(struct tcp_table *table, const struct flow_key *key,
-		       uint8_t flags, uint32_t seq, uint32_t ack,
-		       uint16_t window, const struct tcp_options *options);
 
 /* tcp_reply.c */
 void tcp_reply_reset(struct tcp_table *table, const struct flow_key *key,
 		     const struct tcp_segment *in, uint64_t now_ns);
 /* RFC 5961 section 7: limited */
 void tcp_reply_challenge(struct tcp_pcb *pcb, uint64_t now_ns);
-
-/* tcp_timer.c */
-void tcp_timer_init(struct tcp_pcb *pcb);
-/* After any deadline changed. */
-void tcp_timer_update(struct tcp_pcb *pcb);
-void tcp_timer_stop(struct tcp_pcb *pcb);
-/* Starts, restarts or stops the retransmission timer as the queue demands. */
-void tcp_timer_rearm_rtx(struct tcp_pcb *pcb, uint64_t now_ns);
-void tcp_timer_set_reorder(struct tcp_pcb *pcb, uint64_t at_ns);
-void tcp_timer_delay_ack(struct tcp_pcb *pcb, uint64_t now_ns);
-void tcp_timer_restart_keepalive(struct tcp_pcb *pcb, uint64_t now_ns);
 
 /* tcp_listen.c */
 void tcp_listen_syn(struct tcp_table *table, struct tcp_listener *listener,

@@ -139,7 +139,7 @@ uint64_t tcp_tlp_timeout_ns(const struct tcp_pcb *pcb)
 	    pcb->recovery > RECOVERY_DISORDER || pcb->sacked_bytes ||
 	    !(pcb->flags & TF_HAS_RTT))
 		return 0;
-	timeout_ns = 2 * pcb->srtt_ns + 2 * NS_PER_MS;
+	timeout_ns = tcp_tlp_after_ns(pcb);
 	/* one segment alone may wait for a delayed acknowledgment */
 	if (pcb->snd_nxt - pcb->snd_una <= pcb->mss)
 		timeout_ns += 200 * NS_PER_MS;

@@ -239,16 +239,25 @@ static void detect_by_duplicates(struct tcp_pcb *pcb,
 
 /* ---- each ACK ---- */
 
-static void grow(struct tcp_pcb *pcb, const struct tcp_ack_sample *sample,
-		 uint64_t now_ns)
+/* The writer must be able to stay ahead of the window: two of them, so that one
+ * can be filled while the other is under way. */
+static void tune_snd_buf(struct tcp_pcb *pcb)
 {
-	uint32_t acked = pcb->snd_una - sample->prior_una;
+	uint32_t most = pcb->table->params.snd_buf_max;
 
-	/* RFC 7661's reason: a window that was not used proves nothing */
-	if (acked && pcb->flags & TF_CWND_LIMITED) {
-		pcb->flags &= ~TF_CWND_LIMITED;
-		pcb->cc_ops->acked(pcb, acked, now_ns);
-	}
+	if (pcb->snd_buf / 2 < pcb->cwnd && !(pcb->flags & TF_SND_BUF_FIXED))
+		pcb->snd_buf = MAX(pcb->snd_buf,
+				   pcb->cwnd < most / 2 ? 2 * pcb->cwnd : most);
+}
+
+/* RFC 7661's reason: a window that was not used proves nothing */
+void tcp_recovery_grow(struct tcp_pcb *pcb, uint32_t acked, uint64_t now_ns)
+{
+	if (!acked || !(pcb->flags & TF_CWND_LIMITED))
+		return;
+	pcb->flags &= ~TF_CWND_LIMITED;
+	pcb->cc_ops->acked(pcb, acked, now_ns);
+	tune_snd_buf(pcb);
 }
 
 static void on_ack_in_loss(struct tcp_pcb *pcb,
@@ -261,7 +270,7 @@ static void on_ack_in_loss(struct tcp_pcb *pcb,
 		end_recovery(pcb);
 		return;
 	}
-	grow(pcb, sample, now_ns);
+	tcp_recovery_grow(pcb, pcb->snd_una - sample->prior_una, now_ns);
 }
 
 static void on_ack_in_fast(struct tcp_pcb *pcb,
@@ -294,7 +303,7 @@ static void on_ack_in_open(struct tcp_pcb *pcb,
 	pcb->recovery = pcb->sacked_bytes ? RECOVERY_DISORDER : RECOVERY_OPEN;
 	if (!seq_before(pcb->snd_una, pcb->recovery_point))
 		pcb->undo_cwnd = 0;
-	grow(pcb, sample, now_ns);
+	tcp_recovery_grow(pcb, pcb->snd_una - sample->prior_una, now_ns);
 }
 
 uint64_t tcp_recovery_on_ack(struct tcp_pcb *pcb,

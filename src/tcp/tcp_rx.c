@@ -12,15 +12,10 @@
 /* Up to so many bytes are copied to save a buffer. */
 enum { SMALL_PIECE = 256 };
 
-static uint32_t memory_of(const struct pkt *pkt)
-{
-	return pkt->buf_size + (uint32_t)sizeof(*pkt);
-}
-
 /* Copies a small packet behind another one's data, and frees it, if it fits. */
 static bool join_small(struct pkt *into, struct pkt *pkt)
 {
-	if (pkt->len > SMALL_PIECE || into->refs != 1 || into->lender ||
+	if (pkt->len > SMALL_PIECE || pkt->next_part || into->refs != 1 || into->lender ||
 	    pkt_tailroom(into) < pkt->len)
 		return false;
 	memcpy(pkt_append(into, pkt->len), pkt->data, pkt->len);
@@ -30,21 +25,15 @@ static bool join_small(struct pkt *into, struct pkt *pkt)
 
 /* ---- in order ---- */
 
-/* Whether unread packets take more memory than their bytes account for. */
-static bool is_wasteful(const struct tcp_pcb *pcb)
+void tcp_rx_append_wasteful(struct tcp_pcb *pcb, struct pkt *pkt)
 {
-	return pcb->rcv_memory > pcb->rcv_buf &&
-	       !list_is_empty(&pcb->rcv_queue);
-}
+	uint32_t len = pkt->len;
 
-void tcp_rx_append(struct tcp_pcb *pcb, struct pkt *pkt)
-{
-	pcb->rcv_unread += pkt->len;
-	if (UNLIKELY(is_wasteful(pcb)) &&
+	if (!list_is_empty(&pcb->rcv_queue) &&
 	    join_small(pkt_from_link(pcb->rcv_queue.prev), pkt))
-		return;
-	pcb->rcv_memory += memory_of(pkt);
-	list_push_back(&pcb->rcv_queue, &pkt->link);
+		pcb->rcv_unread += len;
+	else
+		tcp_rx_queue(pcb, pkt);
 }
 
 static void append_parts(struct tcp_pcb *pcb, struct pkt *pkt)
@@ -61,8 +50,8 @@ static void append_parts(struct tcp_pcb *pcb, struct pkt *pkt)
 	}
 }
 
-/* Takes `len` bytes off a chain, which has more; returns its new head. */
-static struct pkt *cut_chain(struct pkt *pkt, uint32_t len)
+/* Takes `len` bytes off the front of a chain; returns its new head. */
+static struct pkt *cut_front(struct pkt *pkt, uint32_t len)
 {
 	while (pkt->next_part && len >= pkt->len) {
 		struct pkt *next = pkt->next_part;
@@ -74,6 +63,34 @@ static struct pkt *cut_chain(struct pkt *pkt, uint32_t len)
 	}
 	pkt_pull(pkt, MIN(len, pkt->len));
 	return pkt;
+}
+
+/* Cuts a chain to its first `len` bytes. */
+static void cut_back(struct pkt *pkt, uint32_t len)
+{
+	while (len > pkt->len) {
+		len -= pkt->len;
+		pkt = pkt->next_part;
+	}
+	pkt_trim(pkt, len);
+	pkt_put(pkt->next_part);
+	pkt->next_part = NULL;
+}
+
+static struct pkt *last_part(struct pkt *pkt)
+{
+	while (pkt->next_part)
+		pkt = pkt->next_part;
+	return pkt;
+}
+
+static uint32_t chain_memory(const struct pkt *pkt)
+{
+	uint32_t memory = 0;
+
+	for (; pkt; pkt = pkt->next_part)
+		memory += tcp_pkt_memory(pkt);
+	return memory;
 }
 
 static void take_fin(struct tcp_pcb *pcb)
@@ -192,9 +209,9 @@ static struct pkt *run_create(struct tcp_pcb *pcb, struct list *where,
 	struct tcp_run *run = tcp_run(pkt);
 
 	run->seq = seq;
-	run->end = seq + pkt->len + has_fin;
-	run->last_part = pkt;
-	run->memory = memory_of(pkt);
+	run->end = seq + pkt_total_len(pkt) + has_fin;
+	run->last_part = last_part(pkt);
+	run->memory = chain_memory(pkt);
 	run->has_fin = has_fin;
 	list_insert_after(where, &pkt->link);
 	pcb->ooo_bytes += run->end - run->seq;
@@ -206,7 +223,7 @@ static struct pkt *run_create(struct tcp_pcb *pcb, struct list *where,
 static void run_append(struct tcp_pcb *pcb, struct tcp_run *run,
 		       struct pkt *pkt, bool has_fin)
 {
-	uint32_t len = pkt->len, memory = memory_of(pkt);
+	uint32_t len = pkt_total_len(pkt), memory = chain_memory(pkt);
 
 	run->end += len + has_fin;
 	run->has_fin = has_fin;
@@ -214,7 +231,7 @@ static void run_append(struct tcp_pcb *pcb, struct tcp_run *run,
 	if (join_small(run->last_part, pkt))
 		return;
 	run->last_part->next_part = pkt;
-	run->last_part = pkt;
+	run->last_part = last_part(pkt);
 	run->memory += memory;
 	pcb->ooo_memory += memory;
 }
@@ -225,7 +242,7 @@ static void run_join(struct tcp_pcb *pcb, struct tcp_run *run,
 {
 	struct tcp_run *other = tcp_run(next);
 	uint32_t bytes = other->end - other->seq, memory = other->memory;
-	struct pkt *last_part = other->last_part;
+	struct pkt *last = other->last_part;
 
 	run->end = other->end;
 	run->has_fin = other->has_fin;
@@ -234,7 +251,7 @@ static void run_join(struct tcp_pcb *pcb, struct tcp_run *run,
 	pcb->ooo_bytes += bytes;
 	pcb->ooo_memory += memory;
 	run->last_part->next_part = next;
-	run->last_part = last_part;
+	run->last_part = last;
 }
 
 /* What the runs behind `where` already have of [seq, end): those that are covered
@@ -242,7 +259,7 @@ static void run_join(struct tcp_pcb *pcb, struct tcp_run *run,
 static void resolve_overlap(struct tcp_pcb *pcb, struct list *where,
 			    struct pkt *pkt, uint32_t seq, bool *has_fin)
 {
-	uint32_t end = seq + pkt->len + *has_fin;
+	uint32_t end = seq + pkt_total_len(pkt) + *has_fin;
 	struct pkt *next;
 
 	while ((next = run_next(pcb, where)) &&
@@ -252,7 +269,7 @@ static void resolve_overlap(struct tcp_pcb *pcb, struct list *where,
 		note_duplicate(pcb, run->seq, seq_min(run->end, end));
 		if (seq_after(run->end, end) ||
 		    (run->end == end && run->has_fin && !*has_fin)) {
-			pkt_trim(pkt, run->seq - seq);
+			cut_back(pkt, run->seq - seq);
 			*has_fin = false;
 			return;
 		}
@@ -265,7 +282,7 @@ static void keep_out_of_order(struct tcp_pcb *pcb, struct pkt *pkt,
 			      uint32_t seq, bool has_fin)
 {
 	struct list *where = find_run(pcb, seq);
-	uint32_t end = seq + pkt->len + has_fin;
+	uint32_t end = seq + pkt_total_len(pkt) + has_fin;
 	struct tcp_run *run = NULL;
 	struct pkt *head = NULL, *next;
 
@@ -287,7 +304,7 @@ static void keep_out_of_order(struct tcp_pcb *pcb, struct pkt *pkt,
 	}
 	if (run && seq_before(seq, run->end)) {
 		note_duplicate(pcb, seq, run->end);
-		pkt_pull(pkt, MIN(run->end - seq, pkt->len));
+		pkt = cut_front(pkt, run->end - seq);
 		seq = run->end;
 	}
 	resolve_overlap(pcb, where, pkt, seq, &has_fin);
@@ -322,7 +339,7 @@ static void drain_runs(struct tcp_pcb *pcb)
 		}
 		if (run.seq != pcb->rcv_nxt) {
 			note_duplicate(pcb, run.seq, pcb->rcv_nxt);
-			pkt = cut_chain(pkt, pcb->rcv_nxt - run.seq);
+			pkt = cut_front(pkt, pcb->rcv_nxt - run.seq);
 		}
 		append_parts(pcb, pkt);
 		pcb->rcv_nxt = run.end;
@@ -346,7 +363,7 @@ static bool trim_to_window(struct tcp_pcb *pcb, struct tcp_segment *in)
 		note_duplicate(pcb, in->seq, seq_min(pcb->rcv_nxt, end));
 		if (past > in->len)
 			return false;
-		pkt_pull(in->pkt, past);
+		in->pkt = cut_front(in->pkt, past);
 		in->seq += past;
 		in->len -= past;
 	}
@@ -356,43 +373,26 @@ static bool trim_to_window(struct tcp_pcb *pcb, struct tcp_segment *in)
 		pcb->flags |= TF_ACK_NOW;
 		if (over > in->len)
 			return false;
-		pkt_trim(in->pkt, in->len - over);
+		cut_back(in->pkt, in->len - over);
 		in->len -= over;
 		in->flags &= (uint8_t)~WIRE_TCP_FIN;
 	}
 	return in->len || in->flags & WIRE_TCP_FIN;
 }
 
-/* RFC 9293 section 3.8.6.3: every second full segment at once, at the start every
- * one, others after a while. */
-void tcp_rx_schedule_ack(struct tcp_pcb *pcb, uint32_t len, uint64_t now_ns)
-{
-	pcb->unacked_rcvd += len;
-	if (len > pcb->rcv_mss)
-		pcb->rcv_mss = MIN(len, pcb->mss);
-	if (pcb->unacked_rcvd >= 2 * pcb->rcv_mss ||
-	    pcb->flags & TF_QUICK_ACK) {
-		pcb->flags |= TF_ACK_NOW;
-	} else if (pcb->quick_acks_left) {
-		pcb->quick_acks_left--;
-		pcb->flags |= TF_ACK_NOW;
-	}
-	if (!(pcb->flags & TF_ACK_NOW))
-		tcp_timer_delay_ack(pcb, now_ns);
-}
-
 void tcp_rx_data(struct tcp_pcb *pcb, struct tcp_segment *in, uint64_t now_ns)
 {
-	struct pkt *pkt = in->pkt;
-	bool has_fin;
+	bool has_fin, is_news;
+	struct pkt *pkt;
 
-	if (pcb->flags & TF_FIN_RCVD || !trim_to_window(pcb, in)) {
+	is_news = !(pcb->flags & TF_FIN_RCVD) && trim_to_window(pcb, in);
+	pkt = in->pkt;
+	in->pkt = NULL;
+	if (!is_news) {
 		pcb->flags |= TF_ACK_NOW;
-		in->pkt = NULL;
 		pkt_put(pkt);
 		return;
 	}
-	in->pkt = NULL;
 	has_fin = in->flags & WIRE_TCP_FIN;
 	if (in->seq != pcb->rcv_nxt) {
 		/* RFC 5681 section 4.2: at once, for fast retransmit */
@@ -410,29 +410,12 @@ void tcp_rx_data(struct tcp_pcb *pcb, struct tcp_segment *in, uint64_t now_ns)
 		if (!has_fin)
 			drain_runs(pcb);
 	}
+	tcp_rx_note_len(pcb, in->len);
 	tcp_rx_schedule_ack(pcb, in->len, now_ns);
 	tcp_event_raise(pcb, TCP_EV_READABLE);
 }
 
-/* ---- the window ---- */
-
-/* Receiver's side of silly window avoidance (RFC 9293 section 3.8.6.2.2): the
- * edge moves by a worthwhile amount or not at all, and never back. */
-uint32_t tcp_rx_window(struct tcp_pcb *pcb)
-{
-	uint32_t room = pcb->rcv_buf > pcb->rcv_unread
-				? pcb->rcv_buf - pcb->rcv_unread
-				: 0;
-	uint32_t edge = pcb->rcv_nxt + room;
-	uint32_t worthwhile = MIN(pcb->rcv_buf / 2, pcb->mss);
-
-	if (seq_after(edge, pcb->rcv_edge) &&
-	    edge - pcb->rcv_edge >= worthwhile)
-		pcb->rcv_edge = edge;
-	return seq_after(pcb->rcv_edge, pcb->rcv_nxt)
-		       ? pcb->rcv_edge - pcb->rcv_nxt
-		       : 0;
-}
+/* ---- reading ---- */
 
 uint32_t tcp_take(struct tcp_pcb *pcb, struct list *pkts)
 {

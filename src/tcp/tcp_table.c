@@ -24,8 +24,8 @@ static struct tcp_pcb *find_in(struct tcp_pcb *pcb, const struct flow_key *key)
 	return pcb;
 }
 
-struct tcp_pcb *tcp_table_find(struct tcp_table *table,
-			       const struct flow_key *key)
+struct tcp_pcb *tcp_table_look_up(struct tcp_table *table,
+				  const struct flow_key *key)
 {
 	uint64_t hash = hash_of(table, key);
 	struct tcp_pcb *pcb = NULL;
@@ -37,6 +37,7 @@ struct tcp_pcb *tcp_table_find(struct tcp_table *table,
 		pcb = find_in(table->old_buckets[hash &
 						 (table->old_bucket_cnt - 1)],
 			      key);
+	table->recent = pcb;
 	return pcb;
 }
 
@@ -135,6 +136,7 @@ void tcp_table_remove(struct tcp_table *table, struct tcp_pcb *pcb)
 		       pcb);
 	pcb->flags &= ~TF_HASHED;
 	table->hashed_cnt--;
+	table->recent = NULL;
 }
 
 void tcp_table_free_buckets(struct tcp_table *table)

@@ -22,7 +22,7 @@ void tcp_timer_update(struct tcp_pcb *pcb)
 				  earliest(pcb->keep_at_ns, pcb->state_at_ns));
 
 	at_ns = earliest(at_ns, pcb->cork_ns);
-	if (!at_ns || (timer_is_pending(&pcb->timer) && pcb->armed_ns <= at_ns))
+	if (!at_ns || !tcp_timer_is_later(pcb, at_ns))
 		return;
 	pcb->armed_ns = at_ns;
 	timer_set(pcb->table->wheel, &pcb->timer, at_ns);
@@ -30,35 +30,44 @@ void tcp_timer_update(struct tcp_pcb *pcb)
 
 void tcp_timer_stop(struct tcp_pcb *pcb)
 {
-	pcb->rtx_at_ns = pcb->delack_at_ns = 0;
+	pcb->rtx_at_ns = pcb->delack_at_ns = pcb->armed_ns = 0;
 	pcb->keep_at_ns = pcb->state_at_ns = pcb->cork_ns = 0;
 	pcb->rtx_kind = RTX_NONE;
 	timer_cancel(pcb->table->wheel, &pcb->timer);
 }
 
-static void set_rtx(struct tcp_pcb *pcb, enum tcp_rtx_kind kind, uint64_t at_ns)
+static ALWAYS_INLINE void set_rtx(struct tcp_pcb *pcb, enum tcp_rtx_kind kind,
+				  uint64_t at_ns)
 {
 	pcb->rtx_kind = (uint8_t)kind;
 	pcb->rtx_at_ns = at_ns;
-	tcp_timer_update(pcb);
+	if (UNLIKELY(tcp_timer_is_later(pcb, at_ns)))
+		tcp_timer_update(pcb);
+}
+
+/* RFC 9293 section 3.8.6.1: what waits for a window must not wait for ever. */
+static void rearm_persist(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	bool is_waiting = pcb->snd_end != pcb->snd_nxt && tcp_may_send(pcb);
+
+	if (!is_waiting) {
+		pcb->rtx_kind = RTX_NONE;
+		pcb->rtx_at_ns = 0;
+	} else if (pcb->rtx_kind != RTX_PERSIST) {
+		pcb->is_quiet = false;
+		set_rtx(pcb, RTX_PERSIST, now_ns + tcp_rto_ns(pcb));
+	}
 }
 
 void tcp_timer_rearm_rtx(struct tcp_pcb *pcb, uint64_t now_ns)
 {
-	uint64_t rto_ns = tcp_rto_ns(pcb), probe_ns;
+	uint64_t rto_ns, probe_ns;
 
-	if (pcb->snd_una == pcb->snd_nxt) {
-		/* RFC 9293 section 3.8.6.1: what waits for a window must not
-		 * wait for ever */
-		if (pcb->snd_end != pcb->snd_nxt && tcp_may_send(pcb)) {
-			if (pcb->rtx_kind != RTX_PERSIST)
-				set_rtx(pcb, RTX_PERSIST, now_ns + rto_ns);
-			return;
-		}
-		pcb->rtx_kind = RTX_NONE;
-		pcb->rtx_at_ns = 0;
+	if (UNLIKELY(pcb->snd_una == pcb->snd_nxt)) {
+		rearm_persist(pcb, now_ns);
 		return;
 	}
+	rto_ns = tcp_rto_ns(pcb);
 	probe_ns = tcp_tlp_timeout_ns(pcb);
 	if (probe_ns && probe_ns < rto_ns)
 		set_rtx(pcb, RTX_PROBE, now_ns + probe_ns);
@@ -69,14 +78,6 @@ void tcp_timer_rearm_rtx(struct tcp_pcb *pcb, uint64_t now_ns)
 void tcp_timer_set_reorder(struct tcp_pcb *pcb, uint64_t at_ns)
 {
 	set_rtx(pcb, RTX_REORDER, at_ns);
-}
-
-void tcp_timer_delay_ack(struct tcp_pcb *pcb, uint64_t now_ns)
-{
-	if (pcb->delack_at_ns)
-		return;
-	pcb->delack_at_ns = now_ns + pcb->table->params.delayed_ack_ns;
-	tcp_timer_update(pcb);
 }
 
 void tcp_timer_restart_keepalive(struct tcp_pcb *pcb, uint64_t now_ns)
@@ -245,6 +246,8 @@ static void fire(struct timer *timer, uint64_t now_ns)
 {
 	struct tcp_pcb *pcb = CONTAINER_OF(timer, struct tcp_pcb, timer);
 
+	pcb->armed_ns = 0;
+	pcb->is_quiet = false;
 	if (take_due(&pcb->state_at_ns, now_ns)) {
 		/* FIN_WAIT_2 without owner has lasted too long */
 		tcp_pcb_to_time_wait(pcb, now_ns);
@@ -265,6 +268,7 @@ static void fire(struct timer *timer, uint64_t now_ns)
 	 * good; a dead pcb is freed only by tcp_event_next */
 	if (pcb->state != TCP_CLOSED)
 		tcp_timer_update(pcb);
+	tcp_fast_update(pcb);
 }
 
 void tcp_timer_init(struct tcp_pcb *pcb)

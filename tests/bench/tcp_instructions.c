@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a segment costs in instructions: runs one of three loops of 10,000
- * segments (receive, send, ack) between toggles that callgrind sees, so that
- * tests/bench/tcp_instructions.sh can divide. Release build of the engine alone;
- * SACK and time stamps on, checksum verdict given, ACK every second segment.
+ * What a segment costs in instructions: receives 10,000 segments, or sends them
+ * with a given number under way, while callgrind counts the engine's functions
+ * (tests/bench/tcp_instructions.sh). Release build of the engine alone; SACK and
+ * time stamps on, checksum verdict given, ACK every second segment.
+ * Usage: tcp_instructions receive|send SEGMENTS_UNDER_WAY SEGMENTS_IN_A_POLL
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,13 @@
 #include "tcp/tcp.h"
 #include "tcp/tcp_options.h"
 
-enum { SEGMENTS = 10000, PAYLOAD = 64, BATCH = 2, BUF_SIZE = 2048 };
+enum {
+	SEGMENTS = 10000,
+	PAYLOAD = 64,
+	BATCH = 2,
+	BUF_SIZE = 2048,
+	POLL_MAX = 16,
+};
 
 static struct timer_wheel wheel;
 static struct pkt_pool pool, borrowers;
@@ -22,7 +29,7 @@ static struct tcp_table *table;
 static struct tcp_pcb *pcb;
 static struct flow_key key;
 static uint64_t now_ns = NS_PER_SEC;
-static uint32_t iss, peer_ts = 1, our_ts, last_end;
+static uint32_t iss, peer_ts = 1, our_ts, acked_end;
 static unsigned emitted;
 
 static void emit(void *ctx UNUSED, struct tcp_pcb *from UNUSED,
@@ -31,7 +38,6 @@ static void emit(void *ctx UNUSED, struct tcp_pcb *from UNUSED,
 	const struct wire_tcp *header = (const void *)out->header;
 
 	emitted++;
-	last_end = be32toh(header->seq) + out->data_len;
 	if (header->flags & WIRE_TCP_SYN)
 		iss = be32toh(header->seq);
 	else
@@ -76,27 +82,29 @@ static struct pkt *make(uint8_t flags, uint32_t seq, uint32_t ack, uint32_t len,
 	return pkt;
 }
 
-/* What callgrind counts (--toggle-collect). */
-__attribute__((noinline)) static void measured_input(struct pkt *pkt)
-{
-	struct tcp_in in = { .pkt = pkt, .key = key };
+/* What a poll found so far. */
+static struct tcp_in poll[POLL_MAX];
+static unsigned poll_cnt, poll_size = 1;
 
-	tcp_input(table, &in, now_ns);
-}
-
-__attribute__((noinline)) static void measured_send(struct pkt *pkt)
+static void flush(void)
 {
-	if (tcp_write(pcb, pkt))
-		abort();
-	tcp_output(pcb, now_ns);
+	if (poll_size == 1 && poll_cnt)
+		tcp_input(table, poll, now_ns);
+	else
+		tcp_input_batch(table, poll, poll_cnt, now_ns);
+	poll_cnt = 0;
 }
 
 static void input(uint8_t flags, uint32_t seq, uint32_t ack, uint32_t len)
 {
 	struct tcp_options options = { .has_ts = true, .ts_val = peer_ts,
 				       .ts_ecr = our_ts };
+	struct tcp_in *in = &poll[poll_cnt++];
 
-	measured_input(make(flags, seq, ack, len, &options));
+	*in = (struct tcp_in){ .key = key };
+	in->pkt = make(flags, seq, ack, len, &options);
+	if (poll_cnt == poll_size)
+		flush();
 }
 
 static void drain(void)
@@ -133,12 +141,22 @@ static void send_one(void)
 	struct pkt *pkt = pkt_alloc(&pool);
 
 	memset(pkt_append(pkt, PAYLOAD), 0, PAYLOAD);
-	measured_send(pkt);
+	if (tcp_write(pcb, pkt))
+		abort();
+	tcp_output(pcb, now_ns);
+}
+
+/* The ACK of the oldest batch under way. */
+static void take_ack(uint32_t seq)
+{
+	acked_end += BATCH * PAYLOAD;
+	input(WIRE_TCP_ACK, seq, acked_end, 0);
 }
 
 int main(int argc, char **argv)
 {
 	bool is_receive = argc > 1 && strcmp(argv[1], "receive") == 0;
+	int under_way = argc > 2 ? atoi(argv[2]) : BATCH;
 	struct tcp_params params;
 	uint32_t seq = 1000;
 
@@ -147,7 +165,7 @@ int main(int argc, char **argv)
 	timer_wheel_init(&wheel, now_ns);
 	pkt_pool_init(&pool, 0);
 	pkt_pool_init(&borrowers, 0);
-	if (pkt_pool_grow(&pool, 64, BUF_SIZE) ||
+	if (pkt_pool_grow(&pool, 256, BUF_SIZE) ||
 	    pkt_pool_grow(&borrowers, 8, 0))
 		return 1;
 	table = tcp_table_create(&params, &ops, NULL, &wheel, &borrowers);
@@ -157,7 +175,10 @@ int main(int argc, char **argv)
 	key.remote_port = htobe16(2000);
 	pcb = tcp_new(table);
 	connect_up();
+	if (argc > 3)
+		poll_size = (unsigned)atoi(argv[3]);
 	emitted = 0;
+	acked_end = iss + 1;
 	for (int i = 0; i < SEGMENTS; i += BATCH) {
 		now_ns += 2 * NS_PER_US;
 		timer_wheel_advance(&wheel, now_ns);
@@ -168,10 +189,11 @@ int main(int argc, char **argv)
 				send_one();
 			seq += is_receive ? PAYLOAD : 0;
 		}
-		if (!is_receive)
-			input(WIRE_TCP_ACK, seq, last_end, 0);
+		if (!is_receive && i + BATCH >= under_way)
+			take_ack(seq);
 		drain();
 	}
+	flush();
 	printf("%u segments sent\n", emitted);
 	return 0;
 }

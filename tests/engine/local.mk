@@ -4,7 +4,7 @@ engine_test_libs = tests/engine/libsim.la src/tcp/libtcp-debug.la \
 	src/base/libbase-debug.la tests/support/libtest.la
 
 check_LTLIBRARIES += %D%/libsim.la
-%C%_libsim_la_SOURCES = %D%/sim.h %D%/sim.c
+%C%_libsim_la_SOURCES = %D%/sim.h %D%/sim.c %D%/peer.h %D%/peer.c
 
 engine_programs += %D%/transfer
 %C%_transfer_LDADD = $(engine_test_libs)
@@ -18,6 +18,9 @@ engine_programs += %D%/recovery
 # The example of the engine's interface, linked as others would link it.
 engine_programs += %D%/minimal
 %C%_minimal_LDADD = libvma-tcp.a
+
+engine_programs += %D%/batch
+%C%_batch_LDADD = $(engine_test_libs)
 
 engine_programs += %D%/rules
 %C%_rules_LDADD = $(engine_test_libs)

@@ -17,7 +17,8 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ("src/base", "src/pkt", "src/event", "src/tcp", "tests/support")
-PROGRAMS = ("rules", "recovery", "transfer", "random")
+SHARED = ("sim", "peer")
+PROGRAMS = ("rules", "batch", "recovery", "transfer", "random")
 SEEDS = os.environ.get("SIM_SEEDS", "200")
 TIMEOUT_S = 60
 
@@ -42,7 +43,7 @@ def build_all(work):
             source = path.relative_to(work)
             if source.name not in ("log.c", "lock.c", "fuzz_main.c"):
                 objects[str(source)] = compile_file(source, work)
-    for name in ("sim",) + PROGRAMS:
+    for name in SHARED + PROGRAMS:
         source = f"tests/engine/{name}.c"
         objects[source] = compile_file(source, work)
     return objects
@@ -59,7 +60,7 @@ def recompile(name, objects, work):
 def is_caught(objects, work):
     """The name of the program that noticed, or None."""
     shared = [o for s, o in objects.items() if not s.startswith("tests/engine")]
-    shared.append(objects["tests/engine/sim.c"])
+    shared += [objects[f"tests/engine/{name}.c"] for name in SHARED]
     for name in PROGRAMS:
         program = work / name
         subprocess.run([os.environ.get("CC", "gcc"), "-o", program,

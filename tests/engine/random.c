@@ -130,6 +130,7 @@ static void run_seed(uint64_t seed)
 	struct tcp_params params;
 	struct sim_app client, server;
 	unsigned conn_cnt, deaths = 0;
+	uint64_t poll_every_ns;
 	int last_error = 0;
 	struct sim_conn *conn;
 	bool both_close_last;
@@ -151,8 +152,11 @@ static void run_seed(uint64_t seed)
 		server.keepalive_ns = 60 * NS_PER_SEC;
 	}
 	conn_cnt = (unsigned)rand_between(&rand, 1, 8);
+	poll_every_ns = one_in(&rand, 2) ? rand_between(&rand, 1000, 1000000)
+					 : 0;
 
 	sim_init(&sim, seed, &params, link);
+	sim.poll_every_ns = poll_every_ns;
 	sim_listen(&sim, &server);
 	for (unsigned i = 0; i < conn_cnt; i++)
 		sim_connect(&sim, &client);

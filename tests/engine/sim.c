@@ -15,6 +15,7 @@ enum {
 	MTU = 1500,
 	SERVER_PORT = 80,
 	FIRST_CLIENT_PORT = 10000,
+	POLL_MAX = 16,
 };
 
 #define SIM_CHECK(sim, cond)                                                 \
@@ -537,23 +538,55 @@ struct sim_conn *sim_other_end(const struct sim_conn *conn)
 	return NULL;
 }
 
-static void deliver(struct sim_host *to, struct impair_bytes *frame)
+/* Makes a segment of a frame; false if it is not one for us. */
+static bool unwrap(struct sim_host *to, struct impair_bytes *frame,
+		   struct tcp_in *in)
 {
-	struct tcp_in in = { .pkt = NULL };
 	struct wire_ip ip;
+	bool is_ours = wire_parse_ip(frame->data, frame->len, &ip) == 0 &&
+		       ip.proto == WIRE_PROTO_TCP &&
+		       ip_addr_eq(&ip.dst, &to->addr) &&
+		       ip.payload_len <= RX_BUF_SIZE - RX_HEADROOM;
 
-	if (wire_parse_ip(frame->data, frame->len, &ip) == 0 &&
-	    ip.proto == WIRE_PROTO_TCP && ip_addr_eq(&ip.dst, &to->addr) &&
-	    ip.payload_len <= RX_BUF_SIZE - RX_HEADROOM) {
-		in.pkt = take_pkt(&to->rx_pool, RX_BUF_SIZE);
-		memcpy(pkt_append(in.pkt, ip.payload_len),
+	if (is_ours) {
+		memset(in, 0, sizeof(*in));
+		in->pkt = take_pkt(&to->rx_pool, RX_BUF_SIZE);
+		memcpy(pkt_append(in->pkt, ip.payload_len),
 		       frame->data + ip.header_len, ip.payload_len);
-		in.key.local = ip.dst;
-		in.key.remote = ip.src;
-		in.ecn = ip.tos & 3;
-		tcp_input(to->table, &in, to->sim->now_ns);
+		in->key.local = ip.dst;
+		in->key.remote = ip.src;
+		in->ecn = ip.tos & 3;
 	}
 	free(frame);
+	return is_ours;
+}
+
+/* Up to a batch of what has come; false when there was nothing. */
+static bool poll_host(struct sim_host *host)
+{
+	struct sim *sim = host->sim;
+	unsigned cnt = 0, most = sim->poll_every_ns ? POLL_MAX : 1;
+	struct tcp_in in[POLL_MAX];
+	struct impair_bytes *frame = NULL;
+	size_t len;
+
+	while (cnt < most &&
+	       (frame = impair_recv(host->peer->out, sim->now_ns, &len)))
+		cnt += unwrap(host, frame, &in[cnt]);
+	if (cnt)
+		tcp_input_batch(host->table, in, cnt, sim->now_ns);
+	drain_events(host);
+	return frame != NULL;
+}
+
+/* When the host would look for the next frame. */
+static uint64_t next_poll_ns(const struct sim *sim, const struct sim_host *host)
+{
+	uint64_t next_ns = impair_next_ns(host->out), every = sim->poll_every_ns;
+
+	if (!every || next_ns == IMPAIR_NEVER)
+		return next_ns;
+	return (next_ns + every - 1) / every * every;
 }
 
 static uint64_t next_event_ns(struct sim *sim)
@@ -566,7 +599,7 @@ static uint64_t next_event_ns(struct sim *sim)
 	for (int i = 0; i < 2; i++) {
 		struct sim_host *host = &sim->host[i];
 
-		next_ns = MIN(next_ns, impair_next_ns(host->out));
+		next_ns = MIN(next_ns, next_poll_ns(sim, host));
 		next_ns = MIN(next_ns, timer_wheel_next_ns(&host->wheel));
 	}
 	return next_ns;
@@ -587,16 +620,12 @@ bool sim_step(struct sim *sim, uint64_t until_ns)
 	sim->steps++;
 	for (int i = 0; i < 2; i++) {
 		struct sim_host *host = &sim->host[i];
-		struct impair_bytes *frame;
-		size_t len;
 
 		timer_wheel_advance(&host->wheel, sim->now_ns);
 		drain_events(host);
-		while ((frame = impair_recv(host->peer->out, sim->now_ns,
-					    &len))) {
-			deliver(host, frame);
-			drain_events(host);
-		}
+		while (next_poll_ns(sim, host->peer) <= sim->now_ns &&
+		       poll_host(host))
+			;
 		check_invariants(host);
 	}
 	return true;

@@ -103,6 +103,9 @@ struct sim {
 	uint64_t now_ns;
 	uint64_t seed;
 	uint64_t steps;
+	/* hosts look for frames no more often than this, and take what has
+	 * come as batches; 0: each as it comes */
+	uint64_t poll_every_ns;
 	/* set by SIM_PCAP=FILE in the environment, for debugging */
 	FILE *capture;
 	struct pcap_writer pcap;

@@ -84,19 +84,6 @@ TEST(impossible_lengths_end_the_reading)
 	CHECK(!o.mss && !o.has_ts);
 }
 
-TEST(time_stamp_alone_is_recognised)
-{
-	static const uint8_t usual[] = { 1, 1, 8, 10, 0, 0, 1, 0, 0, 0, 2, 0 };
-	static const uint8_t other[] = { 8, 10, 0, 0, 1, 0, 0, 0, 2, 0, 1, 1 };
-	uint32_t val, ecr;
-
-	CHECK(tcp_options_parse_ts_only(usual, 12, &val, &ecr));
-	CHECK_EQ(val, 256);
-	CHECK_EQ(ecr, 512);
-	CHECK(!tcp_options_parse_ts_only(other, 12, &val, &ecr));
-	CHECK(!tcp_options_parse_ts_only(usual, 0, &val, &ecr));
-}
-
 /* Whatever comes in, nothing outside is touched (the sanitizer build sees), and
  * what is read can be built again. */
 TEST(random_bytes_do_no_harm)

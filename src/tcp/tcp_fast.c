@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Header prediction: the way of nearly all segments, in and out. On a connection
+ * where nothing unusual is going on, the next segment in order with no other
+ * option than a time stamp passes every check of tcp_in.c and moves a few numbers;
+ * neighbours in a batch that continue each other do so as one. What makes a
+ * connection unusual is asked when it changes (tcp_fast_update), what makes a
+ * segment unusual is asked at once; nothing has been changed then, and the general
+ * code takes over. What is left is one straight line, which must do to the pcb
+ * what the general code would.
+ */
+#include "tcp/tcp_priv.h"
+
+/* ---- connections ---- */
+
+/* Established, no loss, no gap, nothing to report, nothing to take back. */
+static bool is_quiet(const struct tcp_pcb *pcb)
+{
+	const uint32_t unusual = TF_ECN | TF_ORPHAN | TF_FIN_RCVD | TF_UNSEEN;
+
+	return pcb->state == TCP_ESTABLISHED &&
+	       pcb->recovery == RECOVERY_OPEN && !(pcb->flags & unusual) &&
+	       pcb->rtx_kind <= RTX_PROBE && !pcb->sacked_bytes &&
+	       list_is_empty(&pcb->lost) && !pcb->has_tlp && !pcb->undo_cwnd &&
+	       !pcb->backoff && !pcb->dup_acks && list_is_empty(&pcb->runs) &&
+	       !pcb->recent_cnt && pcb->dsack.start == pcb->dsack.end;
+}
+
+void tcp_fast_update(struct tcp_pcb *pcb)
+{
+	pcb->is_quiet = is_quiet(pcb);
+}
+
+/* ---- plain segments out ---- */
+
+/* The header of a plain segment is kept, and changes where it must. */
+void tcp_fast_init(struct tcp_pcb *pcb)
+{
+	struct wire_tcp *header = &pcb->plain.header;
+	uint32_t len = sizeof(*header) + (pcb->flags & TF_TS ? 12 : 0);
+
+	header->src_port = pcb->key.local_port;
+	header->dst_port = pcb->key.remote_port;
+	header->offset_ae = (uint8_t)(len << 2);
+	header->urgent = 0;
+	pcb->plain.ts_head = htobe32(TCP_OPTION_TS_PLAIN);
+	pcb->plain_len = (uint8_t)len;
+	pcb->plain_word = htobe16((uint16_t)(len << 10 | WIRE_TCP_ACK));
+}
+
+static ALWAYS_INLINE void put_checksum(struct tcp_pcb *pcb, struct pkt *pkt,
+				       uint32_t len)
+{
+	struct wire_tcp *header = &pcb->plain.header;
+	uint32_t sum = csum_add(pcb->pseudo_sum,
+				htobe16((uint16_t)(pcb->plain_len + len)));
+
+	if (LIKELY(pcb->path.with_checksum)) {
+		header->check = (uint16_t)~csum_fold(sum);
+		return;
+	}
+	header->check = 0;
+	sum = csum_partial(header, pcb->plain_len, sum);
+	if (pkt)
+		sum = csum_add(sum, tcp_pkt_sum(pkt));
+	header->check = csum_fold(sum);
+}
+
+static ALWAYS_INLINE void emit(struct tcp_pcb *pcb, uint32_t seq, uint8_t flags,
+			       struct pkt *pkt, uint32_t len, uint64_t now_ns)
+{
+	struct wire_tcp *header = &pcb->plain.header;
+	uint32_t window = tcp_rx_window(pcb) >> pcb->rcv_scale;
+	struct tcp_table *table = pcb->table;
+	struct tcp_out out = {
+		.key = &pcb->key,
+		.header = (const uint8_t *)header,
+		.header_len = pcb->plain_len,
+		.data = pkt,
+		.data_cnt = pkt != NULL,
+		.data_len = len,
+	};
+
+	header->seq = htobe32(seq);
+	header->ack = htobe32(pcb->rcv_nxt);
+	header->flags = flags;
+	header->window = htobe16((uint16_t)MIN(window, (uint32_t)UINT16_MAX));
+	/* left out by header_len where they were not negotiated */
+	pcb->plain.ts_val = htobe32(tcp_ts_now(pcb, now_ns));
+	pcb->plain.ts_ecr = htobe32(pcb->ts_recent);
+	put_checksum(pcb, pkt, len);
+	pcb->last_ack_sent = pcb->rcv_nxt;
+	pcb->unacked_rcvd = 0;
+	pcb->delack_at_ns = 0;
+	pcb->flags &= ~TF_ACK_NOW;
+	table->counts.out_segments++;
+	table->ops->emit(table->ctx, pcb, &out);
+}
+
+static void emit_ack(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	emit(pcb, pcb->snd_nxt, WIRE_TCP_ACK, NULL, 0, now_ns);
+}
+
+/* ---- sending ---- */
+
+/* Whether a segment that is not full may go: it is the last, and Nagle (Minshall)
+ * lets it pass. */
+static ALWAYS_INLINE bool may_be_small(const struct tcp_pcb *pcb, bool is_last)
+{
+	return is_last && (pcb->flags & TF_NODELAY ||
+			   !seq_after(pcb->snd_small_end, pcb->snd_una));
+}
+
+static ALWAYS_INLINE void note_sent(struct tcp_pcb *pcb, struct tcp_seg *seg,
+				    uint64_t now_ns)
+{
+	seg->flags |= SEG_SENT;
+	seg->sent_cnt = 1;
+	seg->sent_ns = now_ns;
+	list_push_back(&pcb->in_flight, &seg->order);
+}
+
+/* Full segments and a last one, as far as the windows reach. */
+static ALWAYS_INLINE void push(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	uint32_t edge = pcb->snd_una + MIN(pcb->snd_wnd, pcb->cwnd);
+	struct pkt *pkt = pcb->unsent;
+
+	do {
+		struct list *next = pkt->link.next;
+		bool is_last = next == &pcb->snd_queue;
+		uint32_t seq = pcb->snd_nxt, end = seq + pkt->len;
+
+		if (seq_after(end, edge) || pkt->len > pcb->mss)
+			return;
+		if (pkt->len < pcb->mss) {
+			if (!may_be_small(pcb, is_last))
+				return;
+			pcb->snd_small_end = end;
+		}
+		note_sent(pcb, tcp_seg(pkt), now_ns);
+		pcb->snd_nxt = end;
+		pcb->unsent = is_last ? NULL : pkt_from_link(next);
+		emit(pcb, seq, is_last ? WIRE_TCP_ACK | WIRE_TCP_PSH
+				       : WIRE_TCP_ACK,
+		     pkt, pkt->len, now_ns);
+		pkt = pcb->unsent;
+	} while (pkt);
+}
+
+static ALWAYS_INLINE void push_if_quiet(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	uint32_t start = pcb->snd_nxt;
+	bool was_idle = pcb->snd_una == start;
+
+	/* segmentation offload, cork, the answer to an ECN echo, and the window
+	 * after a pause have rules of their own */
+	if (!pcb->is_quiet || !pcb->unsent || pcb->path.segment_max ||
+	    pcb->flags & (TF_CORK | TF_CWR_OUT) ||
+	    (was_idle && now_ns - pcb->last_sent_ns > pcb->rto_ns))
+		return;
+	push(pcb, now_ns);
+	if (pcb->snd_nxt == start)
+		return;
+	if (was_idle)
+		pcb->progress_ns = now_ns;
+	pcb->last_sent_ns = now_ns;
+	/* RFC 6298 section 5.1, RFC 8985 section 7.2 */
+	if (pcb->rtx_kind != RTX_TIMEOUT)
+		tcp_timer_rearm_quiet(pcb, now_ns);
+}
+
+void tcp_fast_push(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	push_if_quiet(pcb, now_ns);
+}
+
+void tcp_output(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	push_if_quiet(pcb, now_ns);
+	if (UNLIKELY(pcb->unsent || pcb->flags & TF_ACK_NOW))
+		tcp_out_push(pcb, now_ns);
+}
+
+/* ---- acknowledgments in ---- */
+
+/* What is acknowledged in one go, from the head of the queue. */
+struct covered {
+	struct pkt *last;
+	/* of the oldest */
+	uint64_t sent_ns;
+};
+
+/* False unless these are whole entries that were sent once; then they are also
+ * the first that are in flight. */
+static ALWAYS_INLINE bool find_covered(const struct tcp_pcb *pcb, uint32_t ack,
+				       struct covered *covered_out)
+{
+	struct list *link = pcb->snd_queue.next;
+	struct pkt *pkt;
+	uint32_t end;
+
+	covered_out->sent_ns = tcp_seg(pkt_from_link(link))->sent_ns;
+	do {
+		pkt = pkt_from_link(link);
+		end = tcp_seg(pkt)->seq + pkt->len;
+		if (tcp_seg(pkt)->sent_cnt != 1 || seq_after(end, ack))
+			return false;
+		link = link->next;
+	} while (end != ack);
+	covered_out->last = pkt;
+	return true;
+}
+
+/* The list begins behind `last`. */
+static ALWAYS_INLINE void cut_off(struct list *head, struct list *last)
+{
+	head->next = last->next;
+	last->next->prev = head;
+}
+
+static ALWAYS_INLINE void free_covered(struct tcp_pcb *pcb,
+				       const struct covered *covered)
+{
+	struct list *link = pcb->snd_queue.next;
+	struct pkt *pkt;
+
+	INVARIANT(pcb->in_flight.next ==
+			  &tcp_seg(pkt_from_link(link))->order,
+		  "what was sent once and is not lost flies in order");
+	cut_off(&pcb->snd_queue, &covered->last->link);
+	cut_off(&pcb->in_flight, &tcp_seg(covered->last)->order);
+	pcb->sack_hint = NULL;
+	do {
+		pkt = pkt_from_link(link);
+		link = link->next;
+		list_init(&pkt->link);
+		tcp_pkt_put(pkt);
+	} while (pkt != covered->last);
+}
+
+/* More of what we sent has arrived. False when it is not as expected. */
+static ALWAYS_INLINE bool take_ack(struct tcp_pcb *pcb, uint32_t ack,
+				   uint64_t now_ns)
+{
+	uint32_t acked = ack - pcb->snd_una;
+	struct covered covered;
+
+	if (UNLIKELY(acked > pcb->snd_nxt - pcb->snd_una ||
+		     !find_covered(pcb, ack, &covered)))
+		return false;
+	pcb->snd_una = ack;
+	pcb->progress_ns = now_ns;
+	/* RFC 8985 section 6.2: the newest; RFC 6298 section 3: the oldest */
+	pcb->rack_sent_ns = tcp_seg(covered.last)->sent_ns;
+	pcb->rack_end = ack;
+	pcb->rack_rtt_ns = now_ns - pcb->rack_sent_ns;
+	tcp_rtt_sample(pcb, now_ns - covered.sent_ns, now_ns);
+	free_covered(pcb, &covered);
+	if (pcb->flags & TF_CWND_LIMITED)
+		tcp_recovery_grow(pcb, acked, now_ns);
+	/* where more waits to be sent, tcp_out_push starts it again */
+	if (ack == pcb->snd_nxt || pcb->unsent) {
+		pcb->rtx_kind = RTX_NONE;
+		pcb->rtx_at_ns = 0;
+	} else {
+		tcp_timer_rearm_quiet(pcb, now_ns);
+	}
+	tcp_event_mark(pcb, TCP_EV_WRITABLE);
+	return true;
+}
+
+/* ---- plain segments in ---- */
+
+/* Neighbours in a batch that continue each other, as one segment. */
+struct run {
+	struct tcp_pcb *pcb;
+	unsigned cnt;
+	uint32_t seq;
+	uint32_t len;
+	/* of the latest */
+	uint32_t last_seq;
+	uint32_t ack;
+	uint32_t window;
+	/* what TS.Recent becomes */
+	uint32_t ts_recent;
+};
+
+static ALWAYS_INLINE struct run run_begin(struct tcp_pcb *pcb)
+{
+	return (struct run){
+		.pcb = pcb,
+		.seq = pcb->rcv_nxt,
+		.ack = pcb->snd_una,
+		.window = pcb->snd_wnd,
+		.ts_recent = pcb->ts_recent,
+	};
+}
+
+/* RFC 7323 section 5.3: a time stamp, alone, that is not older; R3 says which one
+ * is remembered. */
+static ALWAYS_INLINE bool take_ts(struct run *run, const uint8_t *options,
+				  uint32_t seq)
+{
+	uint32_t ts_val = wire_get_u32(options + 4);
+
+	if (run->pcb->plain_len == sizeof(struct wire_tcp))
+		return true;
+	if (wire_get_u32(options) != TCP_OPTION_TS_PLAIN ||
+	    seq_before(ts_val, run->ts_recent))
+		return false;
+	if (seq_at_most(seq, run->pcb->last_ack_sent))
+		run->ts_recent = ts_val;
+	return true;
+}
+
+/* Adds a segment if it looks as nearly all do, is the next in order and inside the
+ * window. Acknowledgments that go back, and empty segments that bring none, are
+ * for the general rules. */
+static ALWAYS_INLINE bool run_add(struct run *run, const struct pkt *pkt)
+{
+	const struct wire_tcp *header = (const void *)pkt->data;
+	const struct tcp_pcb *pcb = run->pcb;
+	uint32_t seq = run->seq + run->len, ack = be32toh(header->ack);
+	uint32_t len = pkt->len - pcb->plain_len;
+	uint32_t window = (uint32_t)be16toh(header->window) << pcb->snd_scale;
+	__be16 word;
+
+	memcpy(&word, &header->offset_ae, sizeof(word));
+	word &= ~htobe16(WIRE_TCP_PSH);
+	if (UNLIKELY(word != pcb->plain_word || pkt->len < pcb->plain_len ||
+		     be32toh(header->seq) != seq || len > pcb->rcv_edge - seq))
+		return false;
+	if (ack == run->ack ? !len || window != run->window
+			    : seq_before(ack, run->ack))
+		return false;
+	if (UNLIKELY(!take_ts(run, (const uint8_t *)(header + 1), seq)))
+		return false;
+	run->last_seq = seq;
+	run->len += len;
+	run->ack = ack;
+	run->window = window;
+	run->cnt++;
+	return true;
+}
+
+static ALWAYS_INLINE void take_data(const struct run *run, struct tcp_in *in,
+				    uint64_t now_ns)
+{
+	struct tcp_pcb *pcb = run->pcb;
+
+	pcb->table->counts.fast_path_data += run->cnt;
+	pcb->rcv_nxt += run->len;
+	for (unsigned i = 0; i < run->cnt; i++) {
+		struct pkt *pkt = in[i].pkt;
+
+		pkt_pull(pkt, pcb->plain_len);
+		if (UNLIKELY(!pkt->len)) {
+			tcp_pkt_put(pkt);
+			continue;
+		}
+		tcp_rx_note_len(pcb, pkt->len);
+		tcp_rx_append(pcb, pkt);
+	}
+	tcp_rx_schedule_ack(pcb, run->len, now_ns);
+	tcp_event_mark(pcb, TCP_EV_READABLE);
+}
+
+/* False when the acknowledgment is not as expected; nothing was changed then. */
+static ALWAYS_INLINE bool run_take(const struct run *run, struct tcp_in *in,
+				   uint64_t now_ns)
+{
+	struct tcp_pcb *pcb = run->pcb;
+
+	if (run->ack != pcb->snd_una) {
+		if (UNLIKELY(!take_ack(pcb, run->ack, now_ns)))
+			return false;
+		pcb->snd_wnd = run->window;
+		pcb->snd_wnd_max = MAX(pcb->snd_wnd_max, run->window);
+	}
+	pcb->snd_wl1 = run->last_seq;
+	pcb->last_rcvd_ns = now_ns;
+	if (seq_at_most(run->seq, pcb->last_ack_sent)) {
+		pcb->ts_recent = run->ts_recent;
+		pcb->ts_recent_ns = now_ns;
+	}
+	if (run->len) {
+		take_data(run, in, now_ns);
+	} else {
+		for (unsigned i = 0; i < run->cnt; i++)
+			tcp_pkt_put(in[i].pkt);
+	}
+	if (pcb->unsent)
+		tcp_out_push(pcb, now_ns);
+	if (pcb->flags & TF_ACK_NOW)
+		emit_ack(pcb, now_ns);
+	return true;
+}
+
+/* One buffer, a whole header, a checksum that is good; completes the key. */
+static ALWAYS_INLINE bool is_readable(struct tcp_in *in)
+{
+	const struct pkt *pkt = in->pkt;
+	const struct wire_tcp *header = (const void *)pkt->data;
+
+	if (UNLIKELY(pkt->len < sizeof(*header) || pkt->next_part))
+		return false;
+	in->key.local_port = header->dst_port;
+	in->key.remote_port = header->src_port;
+	return pkt->csum_verdict == PKT_CSUM_GOOD || tcp_in_is_intact(in);
+}
+
+/* Takes as many as continue each other; 0 when the first is not plain. */
+static ALWAYS_INLINE unsigned take_run(struct tcp_table *table,
+				       struct tcp_in *in, unsigned cnt,
+				       uint64_t now_ns)
+{
+	struct tcp_pcb *pcb;
+	struct run run;
+
+	if (!is_readable(in))
+		return 0;
+	pcb = tcp_table_find(table, &in->key);
+	if (UNLIKELY(!pcb || !pcb->is_quiet))
+		return 0;
+	INVARIANT(is_quiet(pcb), "whoever changes that says so");
+	run = run_begin(pcb);
+	if (!run_add(&run, in->pkt))
+		return 0;
+	while (run.cnt < cnt && is_readable(&in[run.cnt]) &&
+	       flow_key_eq(&in[run.cnt].key, &pcb->key) &&
+	       run_add(&run, in[run.cnt].pkt))
+		;
+	return run_take(&run, in, now_ns) ? run.cnt : 0;
+}
+
+void tcp_input_batch(struct tcp_table *table, struct tcp_in *in, unsigned cnt,
+		     uint64_t now_ns)
+{
+	unsigned taken;
+
+	table->counts.in_segments += cnt;
+	for (; cnt; cnt -= taken, in += taken) {
+		taken = take_run(table, in, cnt, now_ns);
+		if (LIKELY(taken))
+			continue;
+		tcp_in_segment(table, in, now_ns);
+		taken = 1;
+	}
+}
+
+void tcp_input(struct tcp_table *table, struct tcp_in *in, uint64_t now_ns)
+{
+	table->counts.in_segments++;
+	if (UNLIKELY(!take_run(table, in, 1, now_ns)))
+		tcp_in_segment(table, in, now_ns);
+}

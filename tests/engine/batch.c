@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the engine does with many packets at once: batches of a poll, segments in
+ * several buffers, segments for a device that splits. */
+#include "tests/engine/peer.h"
+
+#include "base/checksum.h"
+#include "base/clock.h"
+#include "tests/support/test.h"
+
+static void connected_with_ts(void)
+{
+	struct tcp_options offered = peer_full_options;
+
+	offered.has_ts = true;
+	offered.ts_val = 700;
+	peer_defaults();
+	peer_connect(&offered);
+}
+
+/* ---- batches ---- */
+
+TEST(neighbours_are_taken_as_one)
+{
+	struct tcp_in in[3];
+
+	connected_with_ts();
+	peer_send(A, P, U, 100); /* the largest the peer sends */
+	for (uint32_t i = 0; i < 3; i++)
+		in[i] = peer_make(A, P + 100 * (i + 1), U, 100);
+	tcp_input_batch(peer.table, in, 3, peer.now_ns);
+	/* not the first, whose window is news */
+	CHECK_EQ(tcp_counts(peer.table)->fast_path_data, 3);
+	CHECK_EQ(peer_next()->ack, P + 400);
+	peer_expect_silence();
+	CHECK_EQ(peer_take_all(), 400);
+	peer_teardown();
+}
+
+TEST(acknowledgments_of_a_batch_count_as_the_last)
+{
+	struct tcp_info info;
+	struct tcp_in in[3];
+
+	connected_with_ts();
+	tcp_set_nodelay(peer.pcb, true, peer.now_ns);
+	for (int i = 0; i < 3; i++) {
+		peer_write(100);
+		CHECK_EQ(peer_next()->len, 100);
+	}
+	for (uint32_t i = 0; i < 3; i++)
+		in[i] = peer_make(A, P, U + 100 * (i + 1), 0);
+	tcp_input_batch(peer.table, in, 3, peer.now_ns);
+	tcp_get_info(peer.pcb, &info);
+	CHECK_EQ(info.snd_una, U + 300);
+	CHECK_EQ(info.snd_wnd, 4000);
+	CHECK_EQ(info.snd_queued, 0);
+	peer_expect_silence();
+	peer_teardown();
+}
+
+/* A gap, a reset at the wrong place and an old time stamp in the middle of a batch
+ * meet their own rules; what is around them is taken. */
+TEST(odd_ones_in_a_batch_meet_their_rules)
+{
+	struct tcp_info info;
+	struct tcp_in in[5];
+
+	connected_with_ts();
+	in[0] = peer_make(A, P, U, 10);
+	in[1] = peer_make(R, P + 50, U, 0);
+	in[2] = peer_make(A, P + 20, U, 10);
+	in[3] = peer_make(A, P + 10, U, 10);
+	peer.ts -= 5000;
+	in[4] = peer_make(A, P + 30, U, 10);
+	tcp_input_batch(peer.table, in, 5, peer.now_ns);
+	tcp_get_info(peer.pcb, &info);
+	CHECK_EQ(info.rcv_nxt, P + 30);
+	CHECK_EQ(info.ooo_bytes, 0);
+	CHECK_EQ(tcp_counts(peer.table)->challenge_acks, 1);
+	CHECK_EQ(tcp_counts(peer.table)->paws_drops, 1);
+	CHECK_EQ(tcp_state(peer.pcb), TCP_ESTABLISHED);
+	CHECK_EQ(peer_take_all(), 30);
+	peer_teardown();
+}
+
+TEST(batch_of_two_connections_reaches_both)
+{
+	struct flow_key other_key;
+	struct tcp_pcb *other;
+	struct tcp_in in[4];
+
+	connected_with_ts();
+	other = peer.pcb;
+	other_key = peer.key;
+	peer.key.local_port = htobe16(1001);
+	peer.pcb = tcp_new(peer.table);
+	CHECK_EQ(tcp_bind(peer.pcb, &peer.key.local, peer.key.local_port), 0);
+	CHECK_EQ(tcp_connect(peer.pcb, &peer.key.remote, peer.key.remote_port,
+			     &peer.path, peer.now_ns), 0);
+	CHECK_EQ(peer_next()->flags & (S | A), S);
+	peer_send(S | A, PEER_ISN, U, 0);
+	/* both expect the same numbers next from the peer */
+	for (uint32_t i = 0; i < 4; i++) {
+		in[i] = peer_make(A, P + 10 * (i / 2), U, 10);
+		if (i & 1)
+			in[i].key = other_key;
+		memcpy(in[i].pkt->data + 2, &in[i].key.local_port, 2);
+	}
+	tcp_input_batch(peer.table, in, 4, peer.now_ns);
+	CHECK_EQ(peer_take_all(), 20);
+	tcp_abort(peer.pcb, peer.now_ns);
+	peer.pcb = other;
+	/* an acknowledgment of the other's numbers is not one of ours */
+	CHECK(tcp_counts(peer.table)->in_segments >= 6);
+	peer_teardown();
+}
+
+/* ---- several buffers ---- */
+
+/* Cuts what a segment carries into parts of `size` bytes, the header excepted. */
+static void split(struct tcp_in *in, uint32_t size)
+{
+	uint32_t header_len = 4u * (in->pkt->data[12] >> 4);
+	uint8_t *from = in->pkt->data + header_len;
+	uint32_t left = in->pkt->len - header_len;
+	struct pkt *last = in->pkt;
+
+	pkt_trim(in->pkt, header_len);
+	while (left) {
+		uint32_t len = MIN(size, left);
+		struct pkt *part = pkt_alloc(&peer.pool);
+
+		memcpy(pkt_append(part, len), from, len);
+		from += len;
+		left -= len;
+		last->next_part = part;
+		last = part;
+	}
+}
+
+static struct tcp_in make_split(uint8_t flags, uint32_t seq, uint32_t len)
+{
+	struct tcp_in in = peer_make(flags, seq, U, len);
+
+	split(&in, 7);
+	return in;
+}
+
+static void send_split(uint8_t flags, uint32_t seq, uint32_t len)
+{
+	struct tcp_in in = make_split(flags, seq, len);
+
+	tcp_input(peer.table, &in, peer.now_ns);
+}
+
+TEST(parts_in_order_are_read_in_order)
+{
+	struct tcp_info info;
+
+	peer_connected();
+	send_split(A, P, 100);
+	tcp_get_info(peer.pcb, &info);
+	CHECK_EQ(info.rcv_nxt, P + 100);
+	CHECK_EQ(peer_take_all(), 100);
+	peer_teardown();
+}
+
+TEST(parts_are_cut_at_both_ends)
+{
+	struct tcp_info info;
+
+	peer_connected();
+	/* a run, then what overlaps it in front, behind, and is inside */
+	send_split(A, P + 50, 50);
+	send_split(A, P + 90, 40);
+	send_split(A, P + 30, 45);
+	send_split(A, P + 60, 20);
+	tcp_get_info(peer.pcb, &info);
+	CHECK_EQ(info.ooo_bytes, 100);
+	send_split(A, P, 40);
+	tcp_get_info(peer.pcb, &info);
+	CHECK_EQ(info.rcv_nxt, P + 130);
+	CHECK_EQ(info.ooo_bytes, 0);
+	CHECK_EQ(info.ooo_memory, 0);
+	/* known in front, new behind */
+	send_split(A | F, P + 100, 60);
+	CHECK_EQ(peer_take_all(), 160);
+	CHECK(tcp_at_end(peer.pcb));
+	peer_teardown();
+}
+
+TEST(parts_beyond_the_window_are_cut)
+{
+	struct tcp_info info;
+
+	peer_defaults();
+	peer.params.rcv_buf = peer.params.rcv_buf_max = 2000;
+	peer_connect(&peer_full_options);
+	tcp_get_info(peer.pcb, &info);
+	CHECK_EQ(info.rcv_edge, P + 2000);
+	send_split(A, P, 1450);
+	send_split(A | F, P + 1450, 600);
+	tcp_get_info(peer.pcb, &info);
+	CHECK_EQ(info.rcv_nxt, P + 2000);
+	CHECK_EQ(peer_take_all(), 2000);
+	CHECK(!tcp_at_end(peer.pcb));
+	peer_teardown();
+}
+
+TEST(checksum_goes_over_parts_of_odd_length)
+{
+	struct tcp_in in;
+	uint32_t sum;
+
+	peer_connected();
+	in = peer_make(A, P, U, 100);
+	in.pkt->csum_verdict = PKT_CSUM_UNKNOWN;
+	for (uint32_t i = 0; i < 100; i++)
+		in.pkt->data[20 + i] = (uint8_t)(i * 37);
+	sum = wire_pseudo_sum(&peer.key.remote, &peer.key.local, WIRE_PROTO_TCP,
+			      in.pkt->len);
+	((struct wire_tcp *)(void *)in.pkt->data)->check =
+		csum_fold(csum_partial(in.pkt->data, in.pkt->len, sum));
+	split(&in, 7);
+	tcp_input(peer.table, &in, peer.now_ns);
+	CHECK_EQ(tcp_counts(peer.table)->bad_checksum, 0);
+	CHECK_EQ(peer_take_all(), 100);
+
+	in = make_split(A, P + 100, 50);
+	in.pkt->csum_verdict = PKT_CSUM_UNKNOWN;
+	tcp_input(peer.table, &in, peer.now_ns);
+	CHECK_EQ(tcp_counts(peer.table)->bad_checksum, 1);
+	CHECK_EQ(peer_take_all(), 0);
+	peer_teardown();
+}
+
+/* ---- segmentation offload ---- */
+
+TEST(device_that_splits_gets_large_segments)
+{
+	struct tcp_options none = { 0 };
+	const struct peer_sent *sent;
+
+	peer_defaults();
+	peer.path.segment_max = 5000;
+	peer_connect(&peer_full_options);
+	peer_write(1460);
+	CHECK_EQ(peer_next()->segment_size, 0);
+	peer_send_options(A, P, U + 1460, 0, 0, &none);
+	for (int i = 0; i < 4; i++)
+		peer_write(1460);
+	peer_write(700);
+	tcp_set_nodelay(peer.pcb, true, peer.now_ns);
+	peer_expect_silence();
+	peer_send_options(A, P, U + 1460, 20000, 0, &none);
+	sent = peer_next();
+	CHECK_EQ(sent->len, 3 * 1460);
+	CHECK_EQ(sent->segment_size, 1460);
+	CHECK_EQ(sent->data_cnt, 3);
+	/* a full one and the rest */
+	sent = peer_next();
+	CHECK_EQ(sent->len, 1460 + 700);
+	CHECK_EQ(sent->segment_size, 1460);
+	CHECK_EQ(sent->flags, A | WIRE_TCP_PSH);
+	peer_expect_silence();
+	/* each of them is one by itself when it has to be sent again */
+	peer_advance_ms(1000);
+	CHECK_EQ(peer_next()->len, 700);
+	CHECK_EQ(peer_next()->len, 1460);
+	peer_teardown();
+}
