@@ -265,6 +265,9 @@ void tcp_pcb_die(struct tcp_pcb *pcb, int error)
 		return;
 	wind_up(pcb);
 	pcb->state = TCP_CLOSED;
+	/* RFC 1122 section 4.2.3.9 */
+	if (error == -ETIMEDOUT && pcb->soft_error)
+		error = pcb->soft_error;
 	pcb->error = error;
 	if (pcb->flags & TF_ORPHAN) {
 		let_go(pcb);
@@ -385,11 +388,21 @@ int tcp_bind(struct tcp_pcb *pcb, const struct ip_addr *addr, __be16 port)
 	return 0;
 }
 
+/* Headers of IP and TCP. */
+enum { OVERHEAD_V4 = 40, OVERHEAD_V6 = 60, TS_SIZE = 12 };
+
+uint32_t tcp_overhead(const struct tcp_pcb *pcb)
+{
+	return (ip_addr_is_v4(&pcb->key.remote) ? OVERHEAD_V4 : OVERHEAD_V6) +
+	       (pcb->flags & TF_TS ? TS_SIZE : 0);
+}
+
 /* RFC 9293 section 3.7.1 with RFC 6691: without options. */
 uint16_t tcp_path_mss(const struct tcp_params *params,
 		      const struct tcp_path *path, const struct flow_key *key)
 {
-	uint16_t overhead = ip_addr_is_v4(&key->remote) ? 40 : 60;
+	uint16_t overhead = ip_addr_is_v4(&key->remote) ? OVERHEAD_V4
+							: OVERHEAD_V6;
 	uint16_t mss = (uint16_t)(MAX(path->mtu, overhead + 64) - overhead);
 
 	return params->mss_max ? MIN(mss, params->mss_max) : mss;
@@ -402,10 +415,15 @@ uint16_t tcp_pcb_syn_mss(const struct tcp_pcb *pcb)
 
 void tcp_pcb_update_mss(struct tcp_pcb *pcb)
 {
-	uint32_t mss = MIN(tcp_pcb_syn_mss(pcb), pcb->mss_peer);
+	struct tcp_path path = pcb->path;
+	uint32_t mss;
 
+	if (pcb->pmtu)
+		path.mtu = MIN(path.mtu, pcb->pmtu);
+	mss = tcp_path_mss(&pcb->table->params, &path, &pcb->key);
+	mss = MIN(mss, (uint32_t)pcb->mss_peer);
 	if (pcb->flags & TF_TS)
-		mss -= 12;
+		mss -= TS_SIZE;
 	pcb->mss = mss;
 	if (pcb->rcv_mss > mss)
 		pcb->rcv_mss = mss;
@@ -734,6 +752,7 @@ void tcp_set_path(struct tcp_pcb *pcb, const struct tcp_path *path,
 		  uint64_t now_ns)
 {
 	pcb->path = *path;
+	pcb->pmtu = 0;
 	if (pcb->state == TCP_CLOSED || pcb->state == TCP_LISTEN)
 		return;
 	tcp_pcb_update_mss(pcb);

@@ -114,7 +114,8 @@ void tcp_params_init(struct tcp_params *params);
 struct tcp_path {
 	/* bytes of an IP packet */
 	uint16_t mtu;
-	/* the device splits segments of up to so many bytes; 0: it does not */
+	/* the device splits segments of up to so many bytes, for which it must
+	 * complete checksums, too; 0: it does not */
 	uint32_t segment_max;
 	/* the device completes the checksum: tcp_out.header then carries the
 	 * sum of the pseudo header in its place */
@@ -197,6 +198,9 @@ struct tcp_counts {
 	uint64_t tw_reused;
 	uint64_t tw_dropped;
 	uint64_t fast_path_data;
+	uint64_t pmtu_lowered;
+	uint64_t black_holes;
+	uint64_t icmp_ignored;
 };
 const struct tcp_counts *tcp_counts(const struct tcp_table *table);
 /* Everything that has an address: pcbs that are not yet freed, and how many of
@@ -351,5 +355,25 @@ void tcp_input(struct tcp_table *table, struct tcp_in *in, uint64_t now_ns);
  * other are taken as one, and answered by one acknowledgment at most. */
 void tcp_input_batch(struct tcp_table *table, struct tcp_in *in, unsigned cnt,
 		     uint64_t now_ns);
+
+/* ---- ICMP ---- */
+
+/* An error message about a segment of ours. */
+struct tcp_icmp {
+	/* local is the source of the segment that it quotes */
+	struct flow_key key;
+	uint32_t seq;
+	/* length of the quoted packet, IP header included, as its header says */
+	uint32_t quoted_len;
+	/* -EMSGSIZE: fragmentation needed, or packet too big; others are what a
+	 * connection that cannot be set up fails with */
+	int error;
+	/* of the next hop; 0: the message does not say */
+	uint16_t mtu;
+};
+
+/* Believed only when it quotes numbers that are under way. */
+void tcp_icmp_in(struct tcp_table *table, const struct tcp_icmp *icmp,
+		 uint64_t now_ns);
 
 #endif

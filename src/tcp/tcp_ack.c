@@ -110,6 +110,7 @@ static void advance(struct tcp_pcb *pcb, uint32_t ack,
 {
 	pcb->snd_una = ack;
 	pcb->progress_ns = now_ns;
+	pcb->soft_error = 0;
 	sample->has_advanced = true;
 	free_acked(pcb, ack, sample, now_ns);
 	/* only now: what was in order must not look overtaken */

@@ -396,7 +396,12 @@ struct tcp_pcb {
 	uint8_t cc_id;
 	uint16_t mss_peer;
 	struct tcp_path path;
+	/* what the path was found to carry, and when; 0: all that it should */
+	uint16_t pmtu;
+	uint64_t pmtu_ns;
 	int error;
+	/* by ICMP; what a connection dies of that dies of silence */
+	int soft_error;
 	uint64_t retransmitted;
 
 	/* receive-buffer tuning: bytes taken in the present round trip */
@@ -499,6 +504,8 @@ void tcp_pcb_apply_syn(struct tcp_pcb *pcb, const struct tcp_segment *in,
 		       uint64_t now_ns);
 uint16_t tcp_pcb_syn_mss(const struct tcp_pcb *pcb);
 void tcp_pcb_update_mss(struct tcp_pcb *pcb);
+/* Headers of an IP packet with data. */
+uint32_t tcp_overhead(const struct tcp_pcb *pcb);
 /* Whether one more of the limited kind may happen in this second; counts it. */
 bool tcp_limit_allows(struct tcp_limit *limit, uint32_t per_sec,
 		      uint64_t now_ns);
@@ -692,6 +699,12 @@ static inline void tcp_timer_delay_ack(struct tcp_pcb *pcb, uint64_t now_ns)
 		tcp_timer_update(pcb);
 }
 void tcp_timer_restart_keepalive(struct tcp_pcb *pcb, uint64_t now_ns);
+
+/* tcp_pmtu.c is tcp.h's tcp_icmp_in */
+/* Nothing came back: may be the segments are too large, and nobody says so. */
+void tcp_pmtu_on_timeout(struct tcp_pcb *pcb, uint64_t now_ns);
+/* While pcb.pmtu is set, now and then: the path may have widened. */
+void tcp_pmtu_refresh(struct tcp_pcb *pcb, uint64_t now_ns);
 
 /* tcp_rx.c */
 /* Takes the payload and FIN of an acceptable segment. */

@@ -76,6 +76,8 @@ void tcp_rtt_take(struct tcp_pcb *pcb, uint64_t rtt_ns, uint64_t now_ns)
 	margin_ns = MAX(4 * pcb->rttvar_ns, params->rto_min_ns);
 	pcb->rto_ns = MIN(pcb->srtt_ns + margin_ns, params->rto_max_ns);
 	set_quiet_rtx(pcb);
+	if (UNLIKELY(pcb->pmtu))
+		tcp_pmtu_refresh(pcb, now_ns);
 	pcb->rtt_due_ns = now_ns + (pcb->srtt_ns >> SAMPLES_SHIFT);
 }
 

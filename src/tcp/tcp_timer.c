@@ -144,6 +144,7 @@ static void on_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 	}
 	pcb->table->counts.rto_fired++;
 	pcb->has_tlp = false;
+	tcp_pmtu_on_timeout(pcb, now_ns);
 	tcp_recovery_on_timeout(pcb, now_ns);
 	/* RFC 6298 section 5.5 */
 	if (pcb->backoff < UINT8_MAX)

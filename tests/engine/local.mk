@@ -22,6 +22,9 @@ engine_programs += %D%/minimal
 engine_programs += %D%/batch
 %C%_batch_LDADD = $(engine_test_libs)
 
+engine_programs += %D%/pmtu
+%C%_pmtu_LDADD = $(engine_test_libs)
+
 engine_programs += %D%/rules
 %C%_rules_LDADD = $(engine_test_libs)
 

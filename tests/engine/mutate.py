@@ -18,7 +18,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ("src/base", "src/pkt", "src/event", "src/tcp", "tests/support")
 SHARED = ("sim", "peer")
-PROGRAMS = ("rules", "batch", "recovery", "transfer", "random")
+PROGRAMS = ("rules", "batch", "pmtu", "recovery", "transfer", "random")
 SEEDS = os.environ.get("SIM_SEEDS", "200")
 TIMEOUT_S = 60
 

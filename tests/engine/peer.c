@@ -64,6 +64,8 @@ void peer_defaults(void)
 
 void peer_setup(void)
 {
+	struct ip_addr v6 = { .byte = { 0x20, 1, 0xd, 0xb8, [15] = 1 } };
+
 	peer.params.secret.word[0] = test_seed;
 	timer_wheel_init(&peer.wheel, peer.now_ns);
 	pkt_pool_init(&peer.pool, 0);
@@ -73,8 +75,10 @@ void peer_setup(void)
 	peer.table = tcp_table_create(&peer.params, &ops, NULL, &peer.wheel,
 				   &peer.borrowers);
 	CHECK(peer.table != NULL);
-	peer.key.local = ip_addr_from_v4(htobe32(0x0a000001));
-	peer.key.remote = ip_addr_from_v4(htobe32(0x0a000002));
+	peer.key.local = peer.is_ipv6 ? v6 : ip_addr_from_v4(
+						     htobe32(0x0a000001));
+	peer.key.remote = peer.key.local;
+	peer.key.remote.byte[15] = 2;
 	peer.key.local_port = htobe16(1000);
 	peer.key.remote_port = htobe16(2000);
 }

@@ -38,6 +38,7 @@ extern struct peer {
 	struct tcp_params params;
 	/* of the engine's end */
 	struct tcp_path path;
+	bool is_ipv6;
 	struct tcp_pcb *pcb, *listener;
 	struct flow_key key;
 	uint64_t now_ns;

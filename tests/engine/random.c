@@ -19,7 +19,7 @@ enum { DEFAULT_SEEDS = 5600 };
 
 static struct sim sim;
 static uint64_t segments, connections;
-static unsigned impaired_by[8];
+static unsigned impaired_by[16];
 
 static bool one_in(struct rand *rand, unsigned n)
 {
@@ -58,6 +58,37 @@ static void draw_link(struct rand *rand, struct impair_params *link)
 	if (one_in(rand, 4))
 		link->mark_ppm = (uint32_t)rand_between(rand, 1000, 50000);
 	link->jitter_reorders = one_in(rand, 4);
+}
+
+static void draw_setup(struct rand *rand, struct sim_setup *setup)
+{
+	memset(setup, 0, sizeof(*setup));
+	if (one_in(rand, 2))
+		setup->poll_every_ns = rand_between(rand, 1000, 1000000);
+	setup->is_ipv6 = one_in(rand, 3);
+	setup->with_checksum = one_in(rand, 2);
+	if (setup->with_checksum && one_in(rand, 2))
+		setup->segment_max = (uint32_t)rand_between(rand, 2000, 60000);
+	if (one_in(rand, 4))
+		setup->rx_part = (uint32_t)rand_between(rand, 1, 700);
+	if (one_in(rand, 4)) {
+		setup->mtu_change_ns = rand_between(rand, 1, NS_PER_SEC / 2);
+		setup->is_black_hole = one_in(rand, 2);
+		setup->mtu = (uint32_t)rand_between(
+			rand, setup->is_ipv6 ? 1280 : 576, 1499);
+	}
+}
+
+static void note_setup(const struct sim_setup *setup)
+{
+	impaired_by[8] += setup->poll_every_ns != 0;
+	impaired_by[9] += setup->is_ipv6;
+	impaired_by[10] += setup->with_checksum;
+	impaired_by[11] += setup->segment_max != 0;
+	impaired_by[12] += setup->rx_part != 0;
+	impaired_by[13] += setup->mtu_change_ns && !setup->is_black_hole;
+	impaired_by[14] += setup->mtu_change_ns && setup->is_black_hole;
+	impaired_by[15] += setup->mtu_change_ns != 0;
 }
 
 static void note_faults(const struct impair_params *a,
@@ -130,7 +161,7 @@ static void run_seed(uint64_t seed)
 	struct tcp_params params;
 	struct sim_app client, server;
 	unsigned conn_cnt, deaths = 0;
-	uint64_t poll_every_ns;
+	struct sim_setup setup;
 	int last_error = 0;
 	struct sim_conn *conn;
 	bool both_close_last;
@@ -152,11 +183,10 @@ static void run_seed(uint64_t seed)
 		server.keepalive_ns = 60 * NS_PER_SEC;
 	}
 	conn_cnt = (unsigned)rand_between(&rand, 1, 8);
-	poll_every_ns = one_in(&rand, 2) ? rand_between(&rand, 1000, 1000000)
-					 : 0;
+	draw_setup(&rand, &setup);
+	note_setup(&setup);
 
-	sim_init(&sim, seed, &params, link);
-	sim.poll_every_ns = poll_every_ns;
+	sim_init_with(&sim, seed, &params, link, &setup);
 	sim_listen(&sim, &server);
 	for (unsigned i = 0; i < conn_cnt; i++)
 		sim_connect(&sim, &client);

@@ -2,6 +2,7 @@
 /* The simulated network of sim.h. */
 #include "tests/engine/sim.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -50,6 +51,37 @@ static void capture(struct sim *sim, const uint8_t *data, size_t len)
 static int capture_write(void *ctx, const void *data, size_t len)
 {
 	return fwrite(data, 1, len, ctx) == len ? 0 : -1;
+}
+
+/* The router of a narrow link tells the sender of what it drops; one message at
+ * a time is on its way. */
+static void frame_report(void *ctx, const void *frame, size_t len UNUSED,
+			 unsigned fate)
+{
+	const struct impair_bytes *bytes = frame;
+	struct sim_host *host = ctx;
+	const struct wire_tcp *tcp;
+	struct wire_ip ip;
+
+	if (!(fate & IMPAIR_DROPPED_MTU) || host->sim->setup.is_black_hole ||
+	    host->icmp_at_ns ||
+	    wire_parse_quoted_ip(bytes->data, bytes->len, &ip))
+		return;
+	tcp = (const void *)(bytes->data + ip.header_len);
+	host->icmp = (struct tcp_icmp){
+		.key = { .local = ip.src, .remote = ip.dst,
+			 .local_port = tcp->src_port,
+			 .remote_port = tcp->dst_port },
+		.seq = be32toh(tcp->seq),
+		.quoted_len = (uint32_t)bytes->len,
+		.error = -EMSGSIZE,
+		/* some routers are old */
+		.mtu = rand_below(&host->sim->rand, 4)
+			       ? (uint16_t)host->sim->setup.mtu
+			       : 0,
+	};
+	host->icmp_at_ns = host->sim->now_ns +
+			   impair_params(host->out)->delay_ns / 2;
 }
 
 static struct impair_ops frame_ops;
@@ -117,29 +149,78 @@ static void send_packet(struct sim_host *host, const uint8_t *packet,
 		    len);
 }
 
-static void sim_emit(void *ctx, struct tcp_pcb *pcb UNUSED,
-		     const struct tcp_out *out)
+/* One frame, `len` bytes of payload from `offset` on, with the header that a
+ * device makes of it. */
+static void emit_piece(struct sim_host *host, const struct tcp_out *out,
+		       const uint8_t *payload, uint32_t offset, uint32_t len)
 {
-	struct sim_host *host = ctx;
-	uint8_t packet[65536];
+	bool is_first = offset == 0, is_last = offset + len == out->data_len;
 	struct wire_ip ip = {
 		.src = out->key->local,
 		.dst = out->key->remote,
 		.proto = WIRE_PROTO_TCP,
 		.tos = out->ecn,
 		.ttl = 64,
-		.payload_len = (uint16_t)(out->header_len + out->data_len),
+		.payload_len = (uint16_t)(out->header_len + len),
 	};
-	size_t len = wire_build_ip(packet, &ip, host->ip_id++);
+	uint8_t packet[2048];
+	size_t ip_len = wire_build_ip(packet, &ip, host->ip_id++);
+	struct wire_tcp *header = (void *)(packet + ip_len);
+	size_t total_len = ip_len + ip.payload_len;
+	uint32_t sum;
 
-	SIM_CHECK(host->sim, out->segment_size == 0);
+	SIM_CHECK(host->sim, total_len <= host->path.mtu);
+	memcpy(header, out->header, out->header_len);
+	memcpy(packet + ip_len + out->header_len, payload + offset, len);
+	header->seq = htobe32(be32toh(header->seq) + offset);
+	if (!is_last)
+		header->flags &= (uint8_t)~(WIRE_TCP_PSH | WIRE_TCP_FIN);
+	if (!is_first)
+		header->flags &= (uint8_t)~WIRE_TCP_CWR;
+	if (host->path.with_checksum && host->with_pseudo_sum) {
+		header->check = 0;
+		sum = wire_pseudo_sum(&ip.src, &ip.dst, WIRE_PROTO_TCP,
+				      ip.payload_len);
+		header->check = csum_fold(csum_partial(header, ip.payload_len,
+						       sum));
+	}
+	send_packet(host, packet, total_len);
+}
+
+/* What the engine leaves to the device is the sum of the pseudo header. */
+static void check_pseudo_sum(struct sim_host *host, const struct tcp_out *out)
+{
+	const struct wire_tcp *header = (const void *)out->header;
+	uint32_t sum = wire_pseudo_sum(&out->key->local, &out->key->remote,
+				       WIRE_PROTO_TCP,
+				       out->header_len + out->data_len);
+	uint16_t expected = (uint16_t)~csum_fold(sum);
+
+	SIM_CHECK(host->sim, header->check == expected);
+}
+
+static void sim_emit(void *ctx, struct tcp_pcb *pcb, const struct tcp_out *out)
+{
+	struct sim_host *host = ctx;
+	static uint8_t payload[65536];
+	uint32_t size = out->segment_size ? out->segment_size : out->data_len;
+	uint32_t offset = 0;
+
+	SIM_CHECK(host->sim, out->data_len <=
+				     MAX(host->path.segment_max, 2000u));
 	check_window(host, out);
 	host->retransmissions += out->is_retransmission;
-	memcpy(packet + len, out->header, out->header_len);
-	len += out->header_len;
-	len += put_payload(packet + len, out);
-	SIM_CHECK(host->sim, len <= host->path.mtu);
-	send_packet(host, packet, len);
+	put_payload(payload, out);
+	/* answers of no connection have whole checksums */
+	host->with_pseudo_sum = pcb != NULL;
+	if (host->path.with_checksum && pcb)
+		check_pseudo_sum(host, out);
+	do {
+		uint32_t len = MIN(size, out->data_len - offset);
+
+		emit_piece(host, out, payload, offset, len);
+		offset += len;
+	} while (offset < out->data_len);
 }
 
 static void *sim_alloc(void *ctx, size_t size)
@@ -415,15 +496,19 @@ static void host_init(struct sim *sim, int index,
 		      const struct impair_params *link)
 {
 	struct sim_host *host = &sim->host[index];
-	uint8_t addr[4] = { 10, 0, 0, (uint8_t)(index + 1) };
+	struct ip_addr v6 = { .byte = { 0x20, 1, 0xd, 0xb8,
+					[15] = (uint8_t)(index + 1) } };
 	struct tcp_params own = *params;
-	__be32 word;
 
-	memcpy(&word, addr, sizeof(word));
 	host->sim = sim;
 	host->peer = &sim->host[!index];
-	host->addr = ip_addr_from_v4(word);
+	host->addr = sim->setup.is_ipv6
+			     ? v6
+			     : ip_addr_from_v4(htobe32(0x0a000001u +
+						       (uint32_t)index));
 	host->path.mtu = MTU;
+	host->path.with_checksum = sim->setup.with_checksum;
+	host->path.segment_max = sim->setup.segment_max;
 	own.secret.word[0] = rand_u64(&sim->rand);
 	own.secret.word[1] = rand_u64(&sim->rand);
 	list_init(&host->conns);
@@ -442,15 +527,29 @@ static void host_init(struct sim *sim, int index,
 void sim_init(struct sim *sim, uint64_t seed, const struct tcp_params *params,
 	      const struct impair_params link[2])
 {
+	struct sim_setup plain = { .poll_every_ns = 0 };
+
+	sim_init_with(sim, seed, params, link, &plain);
+}
+
+void sim_init_with(struct sim *sim, uint64_t seed,
+		   const struct tcp_params *params,
+		   const struct impair_params link[2],
+		   const struct sim_setup *setup)
+{
 	const char *file = getenv("SIM_PCAP");
 
 	memset(sim, 0, sizeof(*sim));
 	sim->seed = seed;
+	sim->setup = *setup;
 	rand_init(&sim->rand, seed);
 	/* a virtual clock that begins anywhere, so that wrapping is seen */
 	sim->now_ns = NS_PER_SEC +
 		      rand_below(&sim->rand, UINT64_C(1) << 53);
+	if (setup->mtu_change_ns)
+		sim->mtu_change_at_ns = sim->now_ns + setup->mtu_change_ns;
 	frame_ops = impair_bytes_ops;
+	frame_ops.report = frame_report;
 	frame_ops.mark = frame_mark;
 	if (file && (sim->capture = fopen(file, "w")))
 		CHECK(pcap_writer_init(&sim->pcap, PCAP_RAW_IP, 65536,
@@ -538,10 +637,30 @@ struct sim_conn *sim_other_end(const struct sim_conn *conn)
 	return NULL;
 }
 
+/* A chain of buffers of `part` bytes; the first one has the whole header. */
+static struct pkt *put_in_parts(struct sim_host *to, const uint8_t *data,
+				uint32_t len, uint32_t part)
+{
+	struct pkt *first = take_pkt(&to->rx_pool, RX_BUF_SIZE), *last = first;
+	/* the longest header */
+	uint32_t here = MAX(part, 60u);
+
+	here = MIN(len, here);
+	memcpy(pkt_append(first, here), data, here);
+	for (uint32_t done = here; done < len; done += here) {
+		here = MIN(len - done, part);
+		last->next_part = take_pkt(&to->rx_pool, RX_BUF_SIZE);
+		last = last->next_part;
+		memcpy(pkt_append(last, here), data + done, here);
+	}
+	return first;
+}
+
 /* Makes a segment of a frame; false if it is not one for us. */
 static bool unwrap(struct sim_host *to, struct impair_bytes *frame,
 		   struct tcp_in *in)
 {
+	uint32_t part = to->sim->setup.rx_part;
 	struct wire_ip ip;
 	bool is_ours = wire_parse_ip(frame->data, frame->len, &ip) == 0 &&
 		       ip.proto == WIRE_PROTO_TCP &&
@@ -550,9 +669,9 @@ static bool unwrap(struct sim_host *to, struct impair_bytes *frame,
 
 	if (is_ours) {
 		memset(in, 0, sizeof(*in));
-		in->pkt = take_pkt(&to->rx_pool, RX_BUF_SIZE);
-		memcpy(pkt_append(in->pkt, ip.payload_len),
-		       frame->data + ip.header_len, ip.payload_len);
+		in->pkt = put_in_parts(to, frame->data + ip.header_len,
+				       ip.payload_len,
+				       part ? part : ip.payload_len);
 		in->key.local = ip.dst;
 		in->key.remote = ip.src;
 		in->ecn = ip.tos & 3;
@@ -565,7 +684,7 @@ static bool unwrap(struct sim_host *to, struct impair_bytes *frame,
 static bool poll_host(struct sim_host *host)
 {
 	struct sim *sim = host->sim;
-	unsigned cnt = 0, most = sim->poll_every_ns ? POLL_MAX : 1;
+	unsigned cnt = 0, most = sim->setup.poll_every_ns ? POLL_MAX : 1;
 	struct tcp_in in[POLL_MAX];
 	struct impair_bytes *frame = NULL;
 	size_t len;
@@ -582,17 +701,38 @@ static bool poll_host(struct sim_host *host)
 /* When the host would look for the next frame. */
 static uint64_t next_poll_ns(const struct sim *sim, const struct sim_host *host)
 {
-	uint64_t next_ns = impair_next_ns(host->out), every = sim->poll_every_ns;
+	uint64_t next_ns = impair_next_ns(host->out), every = sim->setup.poll_every_ns;
 
 	if (!every || next_ns == IMPAIR_NEVER)
 		return next_ns;
 	return (next_ns + every - 1) / every * every;
 }
 
+static void narrow_path(struct sim *sim)
+{
+	for (int i = 0; i < 2; i++) {
+		struct impair_params link = *impair_params(sim->host[i].out);
+
+		link.mtu_bytes = sim->setup.mtu;
+		impair_set_params(sim->host[i].out, &link);
+	}
+	sim->mtu_change_at_ns = 0;
+}
+
+static void take_icmp(struct sim_host *host)
+{
+	if (!host->icmp_at_ns || host->icmp_at_ns > host->sim->now_ns)
+		return;
+	host->icmp_at_ns = 0;
+	tcp_icmp_in(host->table, &host->icmp, host->sim->now_ns);
+}
+
 static uint64_t next_event_ns(struct sim *sim)
 {
 	uint64_t next_ns = UINT64_MAX;
 
+	if (sim->mtu_change_at_ns)
+		next_ns = sim->mtu_change_at_ns;
 	/* readers first: what they do may send and set timers */
 	for (int i = 0; i < 2; i++)
 		next_ns = MIN(next_ns, run_readers(&sim->host[i]));
@@ -600,6 +740,8 @@ static uint64_t next_event_ns(struct sim *sim)
 		struct sim_host *host = &sim->host[i];
 
 		next_ns = MIN(next_ns, next_poll_ns(sim, host));
+		if (host->icmp_at_ns)
+			next_ns = MIN(next_ns, host->icmp_at_ns);
 		next_ns = MIN(next_ns, timer_wheel_next_ns(&host->wheel));
 	}
 	return next_ns;
@@ -618,9 +760,12 @@ bool sim_step(struct sim *sim, uint64_t until_ns)
 	}
 	sim->now_ns = MAX(sim->now_ns, next_ns);
 	sim->steps++;
+	if (sim->mtu_change_at_ns && sim->now_ns >= sim->mtu_change_at_ns)
+		narrow_path(sim);
 	for (int i = 0; i < 2; i++) {
 		struct sim_host *host = &sim->host[i];
 
+		take_icmp(host);
 		timer_wheel_advance(&host->wheel, sim->now_ns);
 		drain_events(host);
 		while (next_poll_ns(sim, host->peer) <= sim->now_ns &&

@@ -78,6 +78,9 @@ struct sim_host {
 	struct tcp_path path;
 	/* frames to the peer */
 	struct impair *out;
+	/* a message from the router that is on its way here */
+	struct tcp_icmp icmp;
+	uint64_t icmp_at_ns;
 	struct list conns;
 	/* what accepted connections do */
 	struct sim_app accept_app;
@@ -85,6 +88,8 @@ struct sim_host {
 	/* bytes the engine has allocated */
 	size_t memory;
 	uint16_t ip_id;
+	/* of the segment being sent: the checksum is the device's to make */
+	bool with_pseudo_sum;
 	uint64_t segments;
 	uint64_t retransmissions;
 	/* asked for each segment that leaves: true loses it */
@@ -97,15 +102,32 @@ struct sim_host {
 	void *sees_ctx;
 };
 
+/* What surrounds the engines besides the links; all zero is the plainest. */
+struct sim_setup {
+	/* hosts look for frames no more often than this, and take what has
+	 * come as batches; 0: each as it comes */
+	uint64_t poll_every_ns;
+	bool is_ipv6;
+	/* the devices complete checksums, and split segments of so many bytes */
+	bool with_checksum;
+	uint32_t segment_max;
+	/* received segments come in buffers of so many bytes; 0: in one */
+	uint32_t rx_part;
+	/* at this time after the start the path narrows to so many bytes, with
+	 * or without ICMP messages; 0: it does not */
+	uint64_t mtu_change_ns;
+	uint32_t mtu;
+	bool is_black_hole;
+};
+
 struct sim {
 	struct sim_host host[2];
+	struct sim_setup setup;
+	uint64_t mtu_change_at_ns;
 	struct rand rand;
 	uint64_t now_ns;
 	uint64_t seed;
 	uint64_t steps;
-	/* hosts look for frames no more often than this, and take what has
-	 * come as batches; 0: each as it comes */
-	uint64_t poll_every_ns;
 	/* set by SIM_PCAP=FILE in the environment, for debugging */
 	FILE *capture;
 	struct pcap_writer pcap;
@@ -115,6 +137,10 @@ struct sim {
  * connection; link[0] carries from host 0 to host 1. */
 void sim_init(struct sim *sim, uint64_t seed, const struct tcp_params *params,
 	      const struct impair_params link[2]);
+void sim_init_with(struct sim *sim, uint64_t seed,
+		   const struct tcp_params *params,
+		   const struct impair_params link[2],
+		   const struct sim_setup *setup);
 /* Checks that everything was given back, and frees it. Connections that are
  * still there are a failure unless `may_be_open`. */
 void sim_finish(struct sim *sim, bool may_be_open);
