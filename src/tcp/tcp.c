@@ -376,6 +376,14 @@ void tcp_abort(struct tcp_pcb *pcb, uint64_t now_ns)
 	let_go(pcb);
 }
 
+void tcp_drop(struct tcp_pcb *pcb)
+{
+	wind_up(pcb);
+	pcb->state = TCP_CLOSED;
+	pcb->flags |= TF_UNSEEN;
+	let_go(pcb);
+}
+
 /* ---- opening ---- */
 
 int tcp_bind(struct tcp_pcb *pcb, const struct ip_addr *addr, __be16 port)
@@ -476,6 +484,12 @@ void tcp_pcb_apply_syn(struct tcp_pcb *pcb, const struct tcp_segment *in,
 	tcp_pcb_update_mss(pcb);
 }
 
+void tcp_pcb_restore_cc(struct tcp_pcb *pcb)
+{
+	pcb->cc_ops = algorithms[pcb->cc_id];
+	pcb->cc_ops->init(pcb);
+}
+
 void tcp_pcb_established(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	const struct tcp_params *params = &pcb->table->params;
@@ -494,8 +508,7 @@ void tcp_pcb_established(struct tcp_pcb *pcb, uint64_t now_ns)
 	tcp_fast_init(pcb);
 	pcb->cwnd = segments * pcb->mss;
 	pcb->ssthresh = UINT32_MAX / 4;
-	pcb->cc_ops = algorithms[pcb->cc_id];
-	pcb->cc_ops->init(pcb);
+	tcp_pcb_restore_cc(pcb);
 	pcb->quick_acks_left = params->quick_acks;
 	pcb->tune_start_ns = now_ns;
 	pcb->progress_ns = now_ns;

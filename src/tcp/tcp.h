@@ -376,4 +376,24 @@ struct tcp_icmp {
 void tcp_icmp_in(struct tcp_table *table, const struct tcp_icmp *icmp,
 		 uint64_t now_ns);
 
+/* ---- moving ---- */
+
+/* A connection as bytes, which tcp_import makes a connection of again, in another
+ * table or process. Its size is 0 for what cannot be moved: listeners, and what is
+ * closed, in TIME_WAIT, or not accepted yet. */
+size_t tcp_export_size(const struct tcp_pcb *pcb);
+/* Writes so many bytes. -ENOTCONN, -ENOBUFS; the pcb stays as it is. */
+int tcp_export(const struct tcp_pcb *pcb, uint8_t *to, size_t size,
+	       uint64_t now_ns) MUST_CHECK;
+/* Gives a pcb back without a word to the peer and without an event: it lives on
+ * elsewhere. */
+void tcp_drop(struct tcp_pcb *pcb);
+/* The bytes may come from anyone. Packets for what they hold are taken from
+ * `pool`. The pcb is the caller's; what it has to read or room to write is raised
+ * as events anew. -EINVAL, -EADDRINUSE, -ENOBUFS when the pool
+ * ran dry, -ENOMEM. */
+int tcp_import(struct tcp_table *table, const uint8_t *data, size_t len,
+	       struct pkt_pool *pool, uint64_t now_ns,
+	       struct tcp_pcb **pcb_out) MUST_CHECK;
+
 #endif

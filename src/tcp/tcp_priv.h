@@ -497,6 +497,8 @@ static inline void tcp_event_mark(struct tcp_pcb *pcb, unsigned what)
  * owner hears of `error`; without owner the pcb goes. */
 void tcp_pcb_die(struct tcp_pcb *pcb, int error);
 void tcp_pcb_established(struct tcp_pcb *pcb, uint64_t now_ns);
+/* The algorithm of cc_id, from its start. */
+void tcp_pcb_restore_cc(struct tcp_pcb *pcb);
 /* Both FINs are through: a TIME_WAIT entry takes over (RFC 9293 3.10.7.4). */
 void tcp_pcb_to_time_wait(struct tcp_pcb *pcb, uint64_t now_ns);
 /* mss, buffers and options follow from the path and what the peer's SYN said. */
@@ -776,6 +778,9 @@ static inline uint32_t tcp_rx_window(struct tcp_pcb *pcb)
 /* SACK blocks for the next ACK. */
 void tcp_rx_sack_blocks(struct tcp_pcb *pcb, struct tcp_options *options);
 void tcp_rx_free(struct tcp_pcb *pcb);
+/* A run of an imported connection, behind all that it has. */
+void tcp_rx_restore_run(struct tcp_pcb *pcb, struct pkt *pkt, uint32_t seq,
+			bool has_fin);
 
 /* tcp_emit.c */
 /* One segment on its way out. */

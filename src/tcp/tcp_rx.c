@@ -472,6 +472,13 @@ void tcp_recved(struct tcp_pcb *pcb, uint32_t len, uint64_t now_ns)
 		tcp_out_ack(pcb, now_ns);
 }
 
+void tcp_rx_restore_run(struct tcp_pcb *pcb, struct pkt *pkt, uint32_t seq,
+			bool has_fin)
+{
+	run_create(pcb, pcb->runs.prev, pkt, seq, has_fin);
+	remember_recent(pcb, tcp_run(pkt));
+}
+
 void tcp_rx_free(struct tcp_pcb *pcb)
 {
 	pkt_put_list(&pcb->rcv_queue);

@@ -20,6 +20,7 @@ enum { DEFAULT_SEEDS = 5600 };
 static struct sim sim;
 static uint64_t segments, connections;
 static unsigned impaired_by[16];
+static bool moves_always;
 
 static bool one_in(struct rand *rand, unsigned n)
 {
@@ -71,6 +72,8 @@ static void draw_setup(struct rand *rand, struct sim_setup *setup)
 		setup->segment_max = (uint32_t)rand_between(rand, 2000, 60000);
 	if (one_in(rand, 4))
 		setup->rx_part = (uint32_t)rand_between(rand, 1, 700);
+	if (one_in(rand, 8))
+		setup->move_every = (unsigned)rand_between(rand, 1, 100);
 	if (one_in(rand, 4)) {
 		setup->mtu_change_ns = rand_between(rand, 1, NS_PER_SEC / 2);
 		setup->is_black_hole = one_in(rand, 2);
@@ -88,7 +91,7 @@ static void note_setup(const struct sim_setup *setup)
 	impaired_by[12] += setup->rx_part != 0;
 	impaired_by[13] += setup->mtu_change_ns && !setup->is_black_hole;
 	impaired_by[14] += setup->mtu_change_ns && setup->is_black_hole;
-	impaired_by[15] += setup->mtu_change_ns != 0;
+	impaired_by[15] += setup->move_every != 0;
 }
 
 static void note_faults(const struct impair_params *a,
@@ -184,6 +187,8 @@ static void run_seed(uint64_t seed)
 	}
 	conn_cnt = (unsigned)rand_between(&rand, 1, 8);
 	draw_setup(&rand, &setup);
+	if (moves_always)
+		setup.move_every = 1;
 	note_setup(&setup);
 
 	sim_init_with(&sim, seed, &params, link, &setup);
@@ -205,11 +210,22 @@ static void run_seed(uint64_t seed)
 	sim_finish(&sim, false);
 }
 
+/* Every connection moves between any two events. */
+TEST(connections_move_at_every_step)
+{
+	moves_always = true;
+	for (uint64_t i = 0; i < 40; i++)
+		run_seed(test_seed + i);
+	moves_always = false;
+}
+
 TEST(every_seed_carries_its_bytes_and_ends)
 {
 	const char *text = getenv("SIM_SEEDS");
 	uint64_t cnt = text ? strtoull(text, NULL, 0) : DEFAULT_SEEDS;
 
+	segments = connections = 0;
+	memset(impaired_by, 0, sizeof(impaired_by));
 	for (uint64_t i = 0; i < cnt; i++)
 		run_seed(test_seed + i);
 	test_note("%" PRIu64 " seeds, %" PRIu64 " segments, %" PRIu64

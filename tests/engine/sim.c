@@ -457,6 +457,48 @@ static uint64_t run_readers(struct sim_host *host)
 	return next_ns;
 }
 
+/* ---- moving ---- */
+
+static void move_conn(struct sim_host *host, struct sim_conn *conn)
+{
+	size_t size = tcp_export_size(conn->pcb);
+	uint64_t now_ns = host->sim->now_ns;
+	uint32_t needed;
+	uint8_t *bytes, *again;
+
+	if (!size)
+		return;
+	bytes = malloc(size);
+	again = malloc(size);
+	CHECK(bytes && again);
+	SIM_CHECK(host->sim, tcp_export(conn->pcb, bytes, size, now_ns) == 0);
+	tcp_drop(conn->pcb);
+	/* an entry takes 14 bytes at least */
+	needed = (uint32_t)size / 14;
+	if (host->tx_pool.free_cnt < needed)
+		CHECK_EQ(pkt_pool_grow(&host->tx_pool, needed, RX_BUF_SIZE), 0);
+	SIM_CHECK(host->sim, tcp_import(host->table, bytes, size,
+					&host->tx_pool, now_ns,
+					&conn->pcb) == 0);
+	tcp_set_user(conn->pcb, conn);
+	/* nothing was lost on the way */
+	SIM_CHECK(host->sim, tcp_export_size(conn->pcb) == size);
+	SIM_CHECK(host->sim, tcp_export(conn->pcb, again, size, now_ns) == 0);
+	SIM_CHECK(host->sim, memcmp(bytes, again, size) == 0);
+	free(bytes);
+	free(again);
+}
+
+/* Between events, so that nobody holds what moves. */
+static void move_all(struct sim_host *host)
+{
+	struct sim_conn *conn;
+
+	LIST_FOR_EACH(conn, &host->conns, link)
+		if (conn->pcb)
+			move_conn(host, conn);
+}
+
 /* ---- invariants ---- */
 
 static void check_conn(struct sim *sim, const struct sim_conn *conn)
@@ -772,6 +814,9 @@ bool sim_step(struct sim *sim, uint64_t until_ns)
 		       poll_host(host))
 			;
 		check_invariants(host);
+		if (sim->setup.move_every &&
+		    sim->steps % sim->setup.move_every == 0)
+			move_all(host);
 	}
 	return true;
 }

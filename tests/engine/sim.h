@@ -113,6 +113,9 @@ struct sim_setup {
 	uint32_t segment_max;
 	/* received segments come in buffers of so many bytes; 0: in one */
 	uint32_t rx_part;
+	/* in so many events each connection moves: it becomes bytes, and these
+	 * a connection again; 0: it stays */
+	unsigned move_every;
 	/* at this time after the start the path narrows to so many bytes, with
 	 * or without ICMP messages; 0: it does not */
 	uint64_t mtu_change_ns;

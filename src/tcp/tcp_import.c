@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A connection from the bytes that tcp_export.c made of it, or from those that
+ * somebody else made: nothing is believed that the engine relies on. What can be
+ * derived is not read; what cannot is checked, or put into its bounds.
+ */
+#include "tcp/tcp_export_priv.h"
+#include "tcp/tcp_priv.h"
+
+#include <errno.h>
+
+/* Larger than any window (RFC 7323 section 2.3), an hour, and six years. */
+#define SPAN_MAX (UINT32_C(1) << 30)
+#define SHORT_MAX_NS (UINT64_C(1) << 42)
+#define LONG_MAX_NS (UINT64_C(1) << 57)
+
+/* ---- reading ---- */
+
+/* What is left. Once something was missing, everything reads as 0. */
+struct reader {
+	const uint8_t *at;
+	size_t left;
+	bool has_failed;
+	uint64_t now_ns;
+	struct pkt_pool *pool;
+};
+
+static const uint8_t *take(struct reader *r, size_t len)
+{
+	const uint8_t *at = r->at;
+
+	if (r->has_failed || len > r->left) {
+		r->has_failed = true;
+		return NULL;
+	}
+	r->at += len;
+	r->left -= len;
+	return at;
+}
+
+static uint64_t get(struct reader *r, unsigned bytes)
+{
+	const uint8_t *at = take(r, bytes);
+	uint64_t value = 0;
+
+	for (unsigned i = 0; i < bytes && at; i++)
+		value |= (uint64_t)at[i] << 8 * i;
+	return value;
+}
+
+/* At least 1: 0 is none. */
+static uint64_t get_at(struct reader *r)
+{
+	uint64_t value = get(r, 8);
+	int64_t off_ns = (int64_t)(value - TCP_EXPORT_NOW);
+
+	if (!value)
+		return 0;
+	off_ns = MAX(off_ns, -(int64_t)r->now_ns + 1);
+	return r->now_ns + (uint64_t)MIN(off_ns, (int64_t)LONG_MAX_NS);
+}
+
+/* A packet with as many of the next `len` bytes as fit, or NULL. */
+static struct pkt *get_pkt(struct reader *r, uint32_t len)
+{
+	struct pkt *pkt = pkt_alloc(r->pool);
+	const uint8_t *at;
+
+	if (!pkt) {
+		r->has_failed = true;
+		return NULL;
+	}
+	len = MIN(len, pkt_tailroom(pkt));
+	at = take(r, len);
+	if (!at || !len) {
+		r->has_failed = true;
+		pkt_put(pkt);
+		return NULL;
+	}
+	memcpy(pkt_append(pkt, len), at, len);
+	return pkt;
+}
+
+static void get_members(struct reader *r, struct tcp_pcb *pcb)
+{
+	uint32_t ts_now;
+
+#define U8(member) pcb->member = (uint8_t)get(r, 1);
+#define U16(member) pcb->member = (uint16_t)get(r, 2);
+#define U32(member) pcb->member = (uint32_t)get(r, 4);
+#define U64(member) pcb->member = get(r, 8);
+#define AT(member) pcb->member = get_at(r);
+#include "tcp/tcp_export.def"
+#undef U8
+#undef U16
+#undef U32
+#undef U64
+#undef AT
+	ts_now = (uint32_t)get(r, 4);
+	pcb->ts_offset += ts_now - tcp_ts_now(pcb, r->now_ns);
+}
+
+/* ---- checks ---- */
+
+static bool has_state(const struct tcp_pcb *pcb, unsigned states)
+{
+	return states >> pcb->state & 1;
+}
+
+/* Who has sent a FIN and who has received one follows from the state. */
+static bool is_state_sound(const struct tcp_pcb *pcb)
+{
+	const unsigned opening = 1 << TCP_SYN_SENT | 1 << TCP_SYN_RCVD;
+	const unsigned open = 1 << TCP_ESTABLISHED | 1 << TCP_CLOSE_WAIT;
+	const unsigned fin_sent = 1 << TCP_FIN_WAIT_1 | 1 << TCP_FIN_WAIT_2 |
+				  1 << TCP_CLOSING | 1 << TCP_LAST_ACK;
+	const unsigned fin_rcvd = 1 << TCP_CLOSE_WAIT | 1 << TCP_CLOSING |
+				  1 << TCP_LAST_ACK;
+	bool has_sent = pcb->flags & TF_FIN_QUEUED;
+
+	if (pcb->state > TCP_LAST_ACK ||
+	    !has_state(pcb, opening | open | fin_sent))
+		return false;
+	if (!!(pcb->flags & TF_FIN_RCVD) != has_state(pcb, fin_rcvd))
+		return false;
+	if (has_state(pcb, opening))
+		return pcb->snd_una == pcb->iss &&
+		       pcb->snd_nxt == pcb->iss + 1;
+	return has_sent == has_state(pcb, fin_sent) &&
+	       (pcb->state != TCP_FIN_WAIT_2 || pcb->snd_una == pcb->snd_end);
+}
+
+static bool is_window_sound(const struct tcp_pcb *pcb)
+{
+	return pcb->snd_nxt - pcb->snd_una <= SPAN_MAX &&
+	       pcb->snd_end - pcb->snd_nxt <= SPAN_MAX &&
+	       pcb->rcv_edge + 1 - pcb->rcv_nxt <= SPAN_MAX &&
+	       pcb->snd_wnd <= SPAN_MAX && pcb->snd_wnd_max <= SPAN_MAX &&
+	       pcb->rcv_buf <= SPAN_MAX && pcb->snd_buf <= SPAN_MAX &&
+	       pcb->rcv_unread <= SPAN_MAX && pcb->unacked_rcvd <= SPAN_MAX &&
+	       pcb->rcv_buf;
+}
+
+static bool is_sound(const struct tcp_pcb *pcb)
+{
+	return pcb->key.local_port && pcb->key.remote_port &&
+	       is_state_sound(pcb) && is_window_sound(pcb) &&
+	       pcb->cc_id < TCP_CC_CNT && pcb->recovery <= RECOVERY_LOSS &&
+	       pcb->rtx_kind <= RTX_PERSIST &&
+	       pcb->snd_scale <= TCP_SCALE_MAX &&
+	       pcb->rcv_scale <= TCP_SCALE_MAX && pcb->mss_peer >= 64;
+}
+
+static uint64_t clamp(uint64_t low, uint64_t value, uint64_t high)
+{
+	value = MIN(value, high);
+	return MAX(low, value);
+}
+
+/* What only makes the connection slow when it is wrong, into its bounds. */
+static void bound(struct tcp_pcb *pcb)
+{
+	const uint32_t kept =
+		TF_NODELAY | TF_CORK | TF_QUICK_ACK | TF_KEEPALIVE | TF_SACK |
+		TF_TS | TF_SCALE | TF_ECN | TF_ACK_NOW | TF_FIN_RCVD |
+		TF_FIN_QUEUED | TF_ECE_OUT | TF_CWR_OUT | TF_RCV_BUF_FIXED |
+		TF_SND_BUF_FIXED | TF_PASSIVE | TF_CWND_LIMITED | TF_REORDERS |
+		TF_TLP_NEW | TF_FRTO | TF_HAS_RTT | TF_FRTO_NEW;
+
+	pcb->flags &= kept;
+	pcb->path.mtu = MAX(pcb->path.mtu, 68);
+	pcb->cwnd = MIN(pcb->cwnd, SPAN_MAX);
+	pcb->ssthresh = MIN(pcb->ssthresh, UINT32_MAX / 4);
+	pcb->undo_cwnd = MIN(pcb->undo_cwnd, SPAN_MAX);
+	pcb->undo_ssthresh = MIN(pcb->undo_ssthresh, UINT32_MAX / 4);
+	if (pcb->recovery == RECOVERY_CWR || pcb->recovery == RECOVERY_FAST)
+		pcb->prr_flight = MAX(pcb->prr_flight, 1u);
+	pcb->srtt_ns = MIN(pcb->srtt_ns, SHORT_MAX_NS);
+	pcb->rttvar_ns = MIN(pcb->rttvar_ns, SHORT_MAX_NS);
+	pcb->min_rtt_ns = MIN(pcb->min_rtt_ns, SHORT_MAX_NS);
+	pcb->rack_rtt_ns = MIN(pcb->rack_rtt_ns, SHORT_MAX_NS);
+	pcb->rto_ns = clamp(NS_PER_MS, pcb->rto_ns,
+			    pcb->table->params.rto_max_ns);
+	pcb->user_timeout_ns = MIN(pcb->user_timeout_ns, LONG_MAX_NS);
+	pcb->keep_idle_ns = MIN(pcb->keep_idle_ns, LONG_MAX_NS);
+	pcb->keep_interval_ns = MIN(pcb->keep_interval_ns, LONG_MAX_NS);
+}
+
+/* ---- queues ---- */
+
+/* An entry as it was described. */
+struct entry {
+	uint32_t len;
+	uint8_t flags;
+	uint8_t sent_cnt;
+	uint64_t sent_ns;
+};
+
+/* In the order of transmission; mostly that of the queue. */
+static void fly(struct tcp_pcb *pcb, struct tcp_seg *seg)
+{
+	struct list *where = pcb->in_flight.prev;
+
+	while (where != &pcb->in_flight &&
+	       tcp_seg(tcp_seg_pkt(where))->sent_ns > seg->sent_ns)
+		where = where->prev;
+	list_insert_after(where, &seg->order);
+}
+
+static void append_entry(struct tcp_pcb *pcb, struct pkt *pkt, uint32_t seq,
+			 const struct entry *entry)
+{
+	struct tcp_seg *seg = tcp_seg(pkt);
+
+	memset(seg, 0, sizeof(*seg));
+	list_init(&seg->order);
+	seg->seq = seq;
+	seg->flags = entry->flags;
+	seg->sent_cnt = entry->sent_cnt;
+	seg->sent_ns = entry->sent_ns;
+	list_push_back(&pcb->snd_queue, &pkt->link);
+	if (!(seg->flags & SEG_SENT)) {
+		if (!pcb->unsent)
+			pcb->unsent = pkt;
+	} else if (seg->flags & SEG_SACKED) {
+		pcb->sacked_bytes += tcp_seg_len(pkt);
+	} else if (seg->flags & SEG_LOST) {
+		pcb->lost_bytes += tcp_seg_len(pkt);
+		list_push_back(&pcb->lost, &seg->order);
+	} else {
+		fly(pcb, seg);
+	}
+}
+
+/* Flags that cannot be together, and an order that cannot be. */
+static bool is_entry_sound(const struct tcp_pcb *pcb, const struct entry *e,
+			   uint32_t seq, bool is_last)
+{
+	uint32_t end = seq + e->len + !!(e->flags & SEG_FIN);
+	bool is_sent = e->flags & SEG_SENT;
+	const uint8_t both = SEG_SACKED | SEG_LOST;
+
+	if (e->flags & ~(SEG_SENT | SEG_SACKED | SEG_LOST | SEG_FIN | SEG_PUSH) ||
+	    (e->flags & both) == both || (e->flags & both && !is_sent) ||
+	    (e->flags & SEG_SACKED && !(pcb->flags & TF_SACK)) ||
+	    is_sent != !!e->sent_cnt || is_sent != !!e->sent_ns)
+		return false;
+	if (e->flags & SEG_FIN ? e->len || !is_last : !e->len)
+		return false;
+	/* sent up to snd_nxt, and no further */
+	return e->len <= pcb->snd_end - seq &&
+	       (is_sent ? seq_at_most(end, pcb->snd_nxt)
+			: !seq_before(seq, pcb->snd_nxt));
+}
+
+static bool get_entry_bytes(struct reader *bytes, struct tcp_pcb *pcb,
+			    uint32_t seq, const struct entry *entry)
+{
+	uint32_t left = entry->len;
+
+	if (entry->flags & SEG_FIN) {
+		pcb->fin.refs = 1;
+		append_entry(pcb, &pcb->fin, seq, entry);
+		return true;
+	}
+	while (left) {
+		struct pkt *pkt = get_pkt(bytes, left);
+
+		if (!pkt)
+			return false;
+		left -= pkt->len;
+		append_entry(pcb, pkt, seq, entry);
+		seq += pkt->len;
+	}
+	return true;
+}
+
+/* The descriptions come from `r`, what they describe from `bytes`. */
+static int get_entries(struct reader *r, struct reader *bytes, uint32_t cnt,
+		       struct tcp_pcb *pcb)
+{
+	uint32_t seq = pcb->snd_una + !tcp_is_synchronised(pcb);
+	bool has_fin = false;
+
+	for (uint32_t i = 0; i < cnt; i++) {
+		struct entry e = { .len = (uint32_t)get(r, 4) };
+
+		e.flags = (uint8_t)get(r, 1);
+		e.sent_cnt = (uint8_t)get(r, 1);
+		e.sent_ns = get_at(r);
+		if (r->has_failed ||
+		    !is_entry_sound(pcb, &e, seq, i == cnt - 1))
+			return -EINVAL;
+		if (!get_entry_bytes(bytes, pcb, seq, &e))
+			return bytes->left ? -ENOBUFS : -EINVAL;
+		has_fin |= e.flags & SEG_FIN;
+		seq += e.len + !!(e.flags & SEG_FIN);
+	}
+	/* acknowledged in FIN_WAIT_2, else still there */
+	if (seq != pcb->snd_end ||
+	    has_fin != (pcb->flags & TF_FIN_QUEUED &&
+			pcb->state != TCP_FIN_WAIT_2))
+		return -EINVAL;
+	return 0;
+}
+
+/* A chain of `len` bytes, of which a FIN alone has none; or NULL. */
+static struct pkt *get_chain(struct reader *bytes, uint32_t len)
+{
+	struct pkt *first = NULL, *last = NULL;
+
+	if (!len)
+		return pkt_alloc(bytes->pool);
+	while (len) {
+		struct pkt *pkt = get_pkt(bytes, len);
+
+		if (!pkt) {
+			pkt_put(first);
+			return NULL;
+		}
+		if (last)
+			last->next_part = pkt;
+		else
+			first = pkt;
+		last = pkt;
+		len -= pkt->len;
+	}
+	return first;
+}
+
+/* Runs lie above what is in order, apart from each other, within the window. */
+static int get_runs(struct reader *r, struct reader *bytes, uint32_t cnt,
+		    struct tcp_pcb *pcb)
+{
+	uint32_t behind = pcb->rcv_nxt;
+
+	for (uint32_t i = 0; i < cnt; i++) {
+		uint32_t seq = (uint32_t)get(r, 4), len = (uint32_t)get(r, 4);
+		uint8_t has_fin = (uint8_t)get(r, 1);
+		bool is_last = i == cnt - 1;
+		struct pkt *pkt;
+
+		if (r->has_failed || !(len || has_fin) || len > SPAN_MAX ||
+		    !seq_after(seq, behind) || has_fin > is_last ||
+		    seq - pcb->rcv_nxt > SPAN_MAX ||
+		    seq_after(seq + len, pcb->rcv_edge) ||
+		    pcb->flags & TF_FIN_RCVD)
+			return -EINVAL;
+		pkt = get_chain(bytes, len);
+		if (!pkt)
+			return bytes->left ? -ENOBUFS : -EINVAL;
+		tcp_rx_restore_run(pcb, pkt, seq, has_fin);
+		behind = seq + len;
+	}
+	return 0;
+}
+
+static int get_received(struct reader *bytes, uint32_t len,
+			struct tcp_pcb *pcb)
+{
+	uint32_t unread = pcb->rcv_unread;
+
+	if (len > unread)
+		return -EINVAL;
+	while (len) {
+		struct pkt *pkt = get_pkt(bytes, len);
+
+		if (!pkt)
+			return bytes->left ? -ENOBUFS : -EINVAL;
+		len -= pkt->len;
+		tcp_rx_queue(pcb, pkt);
+	}
+	/* what the reader has taken and not reported counts, too */
+	pcb->rcv_unread = unread;
+	return 0;
+}
+
+/* The descriptions of a kind, which `r` then stands behind. */
+static struct reader skip(struct reader *r, uint32_t cnt, size_t size)
+{
+	struct reader descriptions = *r;
+
+	take(r, cnt * size);
+	return descriptions;
+}
+
+/* Sizes of a description: see tcp_export_priv.h. */
+enum { ENTRY_SIZE = 4 + 1 + 1 + 8, RUN_SIZE = 4 + 4 + 1 };
+
+static int get_queues(struct reader *r, struct tcp_pcb *pcb)
+{
+	uint32_t estimate = pcb->sacked_bytes, unread, entry_cnt, run_cnt;
+	struct reader entries, runs;
+	int rc;
+
+	entry_cnt = (uint32_t)get(r, 4);
+	entries = skip(r, entry_cnt, ENTRY_SIZE);
+	run_cnt = (uint32_t)get(r, 4);
+	runs = skip(r, run_cnt, RUN_SIZE);
+	unread = (uint32_t)get(r, 4);
+	if (r->has_failed)
+		return -EINVAL;
+	pcb->sacked_bytes = 0;
+	rc = get_entries(&entries, r, entry_cnt, pcb);
+	if (!rc)
+		rc = get_runs(&runs, r, run_cnt, pcb);
+	if (!rc)
+		rc = get_received(r, unread, pcb);
+	if (!rc && r->left)
+		rc = -EINVAL;
+	/* without SACK it is an estimate, which the queue does not tell */
+	if (!(pcb->flags & TF_SACK))
+		pcb->sacked_bytes = MIN(estimate, pcb->snd_nxt - pcb->snd_una -
+							  pcb->lost_bytes);
+	return rc;
+}
+
+/* ---- what follows ---- */
+
+/* The retransmission timer fits what is in the queue, whatever was written. */
+static void restore_timers(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	bool is_flying = pcb->snd_una != pcb->snd_nxt;
+	bool fits = is_flying ? pcb->rtx_kind != RTX_NONE &&
+					pcb->rtx_kind != RTX_PERSIST
+			      : pcb->rtx_kind == RTX_PERSIST && pcb->unsent;
+
+	if (!tcp_is_synchronised(pcb))
+		fits = pcb->rtx_kind == RTX_TIMEOUT;
+	if (!fits || !pcb->rtx_at_ns) {
+		pcb->rtx_kind = RTX_NONE;
+		pcb->rtx_at_ns = 0;
+		tcp_timer_rearm_rtx(pcb, now_ns);
+	}
+	if (!(pcb->flags & TF_KEEPALIVE))
+		pcb->keep_at_ns = 0;
+	tcp_timer_update(pcb);
+}
+
+static int restore(struct tcp_pcb *pcb, uint32_t w_max, uint64_t now_ns)
+{
+	uint32_t cwnd = pcb->cwnd;
+
+	pcb->pseudo_sum = wire_pseudo_sum(&pcb->key.local, &pcb->key.remote,
+					  WIRE_PROTO_TCP, 0);
+	tcp_pcb_update_mss(pcb);
+	tcp_pcb_restore_cc(pcb);
+	pcb->cwnd = tcp_is_synchronised(pcb) ? MAX(cwnd, pcb->mss) : cwnd;
+	if (pcb->cc_id == TCP_CC_CUBIC)
+		pcb->cc.cubic.w_max = MIN(w_max, SPAN_MAX);
+	pcb->rtt_due_ns = now_ns;
+	pcb->quiet_kind = RTX_TIMEOUT;
+	pcb->quiet_rtx_ns = pcb->rto_ns;
+	if (tcp_is_synchronised(pcb))
+		tcp_fast_init(pcb);
+	return tcp_table_insert(pcb->table, pcb);
+}
+
+static int fill(struct tcp_pcb *pcb, struct reader *r)
+{
+	uint64_t len = r->left;
+	const uint8_t *key;
+	uint32_t w_max;
+	int rc;
+
+	if (get(r, 4) != TCP_EXPORT_MAGIC || get(r, 4) != TCP_EXPORT_VERSION ||
+	    get(r, 8) != len)
+		return -EINVAL;
+	key = take(r, offsetof(struct flow_key, zero));
+	if (!key)
+		return -EINVAL;
+	memcpy(&pcb->key, key, offsetof(struct flow_key, zero));
+	get_members(r, pcb);
+	w_max = (uint32_t)get(r, 4);
+	if (r->has_failed || !is_sound(pcb))
+		return -EINVAL;
+	bound(pcb);
+	if (tcp_table_find(pcb->table, &pcb->key) ||
+	    tcp_tw_has(pcb->table, &pcb->key))
+		return -EADDRINUSE;
+	rc = get_queues(r, pcb);
+	return rc ? rc : restore(pcb, w_max, r->now_ns);
+}
+
+int tcp_import(struct tcp_table *table, const uint8_t *data, size_t len,
+	       struct pkt_pool *pool, uint64_t now_ns,
+	       struct tcp_pcb **pcb_out)
+{
+	struct reader r = { .at = data, .left = len, .now_ns = now_ns,
+			    .pool = pool };
+	struct tcp_pcb *pcb = tcp_pcb_create(table);
+	int rc;
+
+	if (!pcb)
+		return -ENOMEM;
+	rc = fill(pcb, &r);
+	if (rc) {
+		pcb->state = TCP_CLOSED;
+		tcp_pcb_free(pcb);
+		return rc;
+	}
+	restore_timers(pcb, now_ns);
+	tcp_fast_update(pcb);
+	if (!list_is_empty(&pcb->rcv_queue) || pcb->flags & TF_FIN_RCVD)
+		tcp_event_raise(pcb, TCP_EV_READABLE);
+	if (tcp_is_synchronised(pcb))
+		tcp_event_raise(pcb, TCP_EV_WRITABLE);
+	*pcb_out = pcb;
+	return 0;
+}
