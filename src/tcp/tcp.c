@@ -238,10 +238,7 @@ static void wind_up(struct tcp_pcb *pcb)
 	tcp_table_remove(pcb->table, pcb);
 	tcp_timer_stop(pcb);
 	tcp_out_free(pcb);
-	pkt_put_list(&pcb->runs);
-	pcb->ooo_bytes = pcb->ooo_memory = 0;
-	pcb->recent_cnt = 0;
-	pcb->run_hint = NULL;
+	tcp_rx_free_runs(pcb);
 }
 
 /* The event list is also how a pcb is freed later: somebody up the call chain may
@@ -741,6 +738,7 @@ void tcp_set_rcv_buf(struct tcp_pcb *pcb, uint32_t bytes, uint64_t now_ns)
 {
 	pcb->flags |= TF_RCV_BUF_FIXED;
 	pcb->rcv_buf = bytes;
+	tcp_rx_prune(pcb);
 	/* more room: the peer should know */
 	tcp_recved(pcb, 0, now_ns);
 }

@@ -26,7 +26,7 @@ static void put_at(struct writer *w, uint64_t at_ns)
 
 static void put_bytes(struct writer *w, const void *data, size_t len)
 {
-	if (w->to)
+	if (w->to && len)
 		memcpy(w->to + w->len, data, len);
 	w->len += len;
 }

@@ -14,6 +14,16 @@
 #define SHORT_MAX_NS (UINT64_C(1) << 42)
 #define LONG_MAX_NS (UINT64_C(1) << 57)
 
+/* Others say where a pcb hangs. */
+enum {
+	FLAGS_KEPT = TF_NODELAY | TF_CORK | TF_QUICK_ACK | TF_KEEPALIVE |
+		     TF_SACK | TF_TS | TF_SCALE | TF_ECN | TF_ACK_NOW |
+		     TF_FIN_RCVD | TF_FIN_QUEUED | TF_ECE_OUT | TF_CWR_OUT |
+		     TF_RCV_BUF_FIXED | TF_SND_BUF_FIXED | TF_PASSIVE |
+		     TF_CWND_LIMITED | TF_REORDERS | TF_TLP_NEW | TF_FRTO |
+		     TF_HAS_RTT | TF_FRTO_NEW,
+};
+
 /* ---- reading ---- */
 
 /* What is left. Once something was missing, everything reads as 0. */
@@ -96,6 +106,7 @@ static void get_members(struct reader *r, struct tcp_pcb *pcb)
 #undef U32
 #undef U64
 #undef AT
+	pcb->flags &= FLAGS_KEPT;
 	ts_now = (uint32_t)get(r, 4);
 	pcb->ts_offset += ts_now - tcp_ts_now(pcb, r->now_ns);
 }
@@ -160,14 +171,6 @@ static uint64_t clamp(uint64_t low, uint64_t value, uint64_t high)
 /* What only makes the connection slow when it is wrong, into its bounds. */
 static void bound(struct tcp_pcb *pcb)
 {
-	const uint32_t kept =
-		TF_NODELAY | TF_CORK | TF_QUICK_ACK | TF_KEEPALIVE | TF_SACK |
-		TF_TS | TF_SCALE | TF_ECN | TF_ACK_NOW | TF_FIN_RCVD |
-		TF_FIN_QUEUED | TF_ECE_OUT | TF_CWR_OUT | TF_RCV_BUF_FIXED |
-		TF_SND_BUF_FIXED | TF_PASSIVE | TF_CWND_LIMITED | TF_REORDERS |
-		TF_TLP_NEW | TF_FRTO | TF_HAS_RTT | TF_FRTO_NEW;
-
-	pcb->flags &= kept;
 	pcb->path.mtu = MAX(pcb->path.mtu, 68);
 	pcb->cwnd = MIN(pcb->cwnd, SPAN_MAX);
 	pcb->ssthresh = MIN(pcb->ssthresh, UINT32_MAX / 4);
@@ -337,11 +340,10 @@ static int get_runs(struct reader *r, struct reader *bytes, uint32_t cnt,
 	for (uint32_t i = 0; i < cnt; i++) {
 		uint32_t seq = (uint32_t)get(r, 4), len = (uint32_t)get(r, 4);
 		uint8_t has_fin = (uint8_t)get(r, 1);
-		bool is_last = i == cnt - 1;
 		struct pkt *pkt;
 
 		if (r->has_failed || !(len || has_fin) || len > SPAN_MAX ||
-		    !seq_after(seq, behind) || has_fin > is_last ||
+		    !seq_after(seq, behind) || has_fin > 1 ||
 		    seq - pcb->rcv_nxt > SPAN_MAX ||
 		    seq_after(seq + len, pcb->rcv_edge) ||
 		    pcb->flags & TF_FIN_RCVD)
@@ -350,7 +352,7 @@ static int get_runs(struct reader *r, struct reader *bytes, uint32_t cnt,
 		if (!pkt)
 			return bytes->left ? -ENOBUFS : -EINVAL;
 		tcp_rx_restore_run(pcb, pkt, seq, has_fin);
-		behind = seq + len;
+		behind = seq + len + has_fin;
 	}
 	return 0;
 }
@@ -409,7 +411,7 @@ static int get_queues(struct reader *r, struct tcp_pcb *pcb)
 	if (!rc && r->left)
 		rc = -EINVAL;
 	/* without SACK it is an estimate, which the queue does not tell */
-	if (!(pcb->flags & TF_SACK))
+	if (!(pcb->flags & TF_SACK) && tcp_is_synchronised(pcb))
 		pcb->sacked_bytes = MIN(estimate, pcb->snd_nxt - pcb->snd_una -
 							  pcb->lost_bytes);
 	return rc;
@@ -425,6 +427,9 @@ static void restore_timers(struct tcp_pcb *pcb, uint64_t now_ns)
 					pcb->rtx_kind != RTX_PERSIST
 			      : pcb->rtx_kind == RTX_PERSIST && pcb->unsent;
 
+	/* both are part of RFC 8985, which needs SACK */
+	if (pcb->rtx_kind == RTX_PROBE || pcb->rtx_kind == RTX_REORDER)
+		fits &= !!(pcb->flags & TF_SACK);
 	if (!tcp_is_synchronised(pcb))
 		fits = pcb->rtx_kind == RTX_TIMEOUT;
 	if (!fits || !pcb->rtx_at_ns) {

@@ -778,6 +778,9 @@ static inline uint32_t tcp_rx_window(struct tcp_pcb *pcb)
 /* SACK blocks for the next ACK. */
 void tcp_rx_sack_blocks(struct tcp_pcb *pcb, struct tcp_options *options);
 void tcp_rx_free(struct tcp_pcb *pcb);
+void tcp_rx_free_runs(struct tcp_pcb *pcb);
+/* Back into the bounds that follow from the buffer's size. */
+void tcp_rx_prune(struct tcp_pcb *pcb);
 /* A run of an imported connection, behind all that it has. */
 void tcp_rx_restore_run(struct tcp_pcb *pcb, struct pkt *pkt, uint32_t seq,
 			bool has_fin);

@@ -93,9 +93,19 @@ static uint32_t chain_memory(const struct pkt *pkt)
 	return memory;
 }
 
+void tcp_rx_free_runs(struct tcp_pcb *pcb)
+{
+	pkt_put_list(&pcb->runs);
+	pcb->ooo_bytes = pcb->ooo_memory = 0;
+	pcb->run_hint = NULL;
+	pcb->recent_cnt = 0;
+}
+
+/* What claims to lie behind it is none of the stream. */
 static void take_fin(struct tcp_pcb *pcb)
 {
 	pcb->flags |= TF_FIN_RCVD | TF_ACK_NOW;
+	tcp_rx_free_runs(pcb);
 }
 
 /* ---- what SACK reports ---- */
@@ -189,7 +199,7 @@ static struct list *find_run(struct tcp_pcb *pcb, uint32_t seq)
  * others what was never granted. The highest run goes first, since it will be
  * needed last; the peer sends again what SACK no longer reports (RFC 2018
  * section 8). */
-static void prune(struct tcp_pcb *pcb)
+void tcp_rx_prune(struct tcp_pcb *pcb)
 {
 	while (pcb->ooo_memory > 2 * (uint64_t)pcb->rcv_buf) {
 		struct pkt *pkt = pkt_from_link(pcb->runs.prev);
@@ -318,7 +328,7 @@ static void keep_out_of_order(struct tcp_pcb *pcb, struct pkt *pkt,
 		run_join(pcb, run, next);
 	pcb->run_hint = head;
 	remember_recent(pcb, run);
-	prune(pcb);
+	tcp_rx_prune(pcb);
 }
 
 /* Runs that the bytes in order have reached become bytes in order. */
@@ -482,8 +492,5 @@ void tcp_rx_restore_run(struct tcp_pcb *pcb, struct pkt *pkt, uint32_t seq,
 void tcp_rx_free(struct tcp_pcb *pcb)
 {
 	pkt_put_list(&pcb->rcv_queue);
-	pkt_put_list(&pcb->runs);
-	pcb->ooo_bytes = pcb->ooo_memory = 0;
-	pcb->run_hint = NULL;
-	pcb->recent_cnt = 0;
+	tcp_rx_free_runs(pcb);
 }

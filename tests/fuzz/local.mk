@@ -31,6 +31,30 @@ unit_programs += %D%/fuzz_options
 %D%/fuzz_options.fuzz: %D%/fuzz_options.c $(conf_fuzz_sources)
 	$(AM_V_CCLD)$(FUZZ_CC) $(fuzz_flags) $(FUZZ_CFLAGS) -o $@ $^
 
+tcp_world = %D%/tcp_world.h %D%/tcp_world.c
+tcp_fuzz_libs = src/tcp/libtcp-debug.la src/event/libevent-debug.la \
+	src/pkt/libpkt-debug.la src/base/libbase-debug.la \
+	tests/support/libtest.la
+tcp_fuzz_sources = $(tcp_sources) $(event_sources) $(pkt_sources) \
+	src/base/checksum.c src/base/hash.c %D%/tcp_world.c
+
+fuzz_targets += %D%/fuzz_tcp.fuzz
+unit_programs += %D%/fuzz_tcp
+%C%_fuzz_tcp_SOURCES = %D%/fuzz_tcp.c $(tcp_world) $(fuzz_replay)
+%C%_fuzz_tcp_LDADD = $(tcp_fuzz_libs)
+%D%/fuzz_tcp.fuzz: %D%/fuzz_tcp.c $(tcp_fuzz_sources)
+	$(AM_V_CCLD)$(FUZZ_CC) $(fuzz_flags) $(FUZZ_CFLAGS) -o $@ \
+		$(filter %.c,$^)
+
+fuzz_targets += %D%/fuzz_tcp_import.fuzz
+unit_programs += %D%/fuzz_tcp_import
+%C%_fuzz_tcp_import_SOURCES = %D%/fuzz_tcp_import.c $(tcp_world) \
+	$(fuzz_replay)
+%C%_fuzz_tcp_import_LDADD = $(tcp_fuzz_libs)
+%D%/fuzz_tcp_import.fuzz: %D%/fuzz_tcp_import.c $(tcp_fuzz_sources)
+	$(AM_V_CCLD)$(FUZZ_CC) $(fuzz_flags) $(FUZZ_CFLAGS) -o $@ \
+		$(filter %.c,$^)
+
 fuzz: $(fuzz_targets)
 
 EXTRA_DIST += %D%/corpus %D%/fuzz_rules.dict %D%/fuzz_options.dict
