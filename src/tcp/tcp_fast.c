@@ -23,8 +23,7 @@ static bool is_quiet(const struct tcp_pcb *pcb)
 	       pcb->rtx_kind <= RTX_PROBE && !pcb->sacked_bytes &&
 	       list_is_empty(&pcb->lost) && !pcb->has_tlp && !pcb->undo_cwnd &&
 	       !pcb->backoff && !pcb->dup_acks && list_is_empty(&pcb->runs) &&
-	       !pcb->recent_cnt && pcb->dsack.start == pcb->dsack.end &&
-	       !pcb->soft_error;
+	       pcb->dsack.start == pcb->dsack.end && !pcb->soft_error;
 }
 
 void tcp_fast_update(struct tcp_pcb *pcb)

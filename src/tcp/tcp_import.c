@@ -33,6 +33,8 @@ struct reader {
 	bool has_failed;
 	uint64_t now_ns;
 	struct pkt_pool *pool;
+	/* it had no packet any more */
+	bool is_pool_dry;
 };
 
 static const uint8_t *take(struct reader *r, size_t len)
@@ -70,16 +72,22 @@ static uint64_t get_at(struct reader *r)
 	return r->now_ns + (uint64_t)MIN(off_ns, (int64_t)LONG_MAX_NS);
 }
 
+static struct pkt *get_empty(struct reader *r)
+{
+	struct pkt *pkt = pkt_alloc(r->pool);
+
+	r->is_pool_dry = !pkt;
+	return pkt;
+}
+
 /* A packet with as many of the next `len` bytes as fit, or NULL. */
 static struct pkt *get_pkt(struct reader *r, uint32_t len)
 {
-	struct pkt *pkt = pkt_alloc(r->pool);
+	struct pkt *pkt = get_empty(r);
 	const uint8_t *at;
 
-	if (!pkt) {
-		r->has_failed = true;
+	if (!pkt)
 		return NULL;
-	}
 	len = MIN(len, pkt_tailroom(pkt));
 	at = take(r, len);
 	if (!at || !len) {
@@ -89,6 +97,12 @@ static struct pkt *get_pkt(struct reader *r, uint32_t len)
 	}
 	memcpy(pkt_append(pkt, len), at, len);
 	return pkt;
+}
+
+/* Why there was no packet. */
+static int why_not(const struct reader *r)
+{
+	return r->is_pool_dry ? -ENOBUFS : -EINVAL;
 }
 
 static void get_members(struct reader *r, struct tcp_pcb *pcb)
@@ -295,7 +309,7 @@ static int get_entries(struct reader *r, struct reader *bytes, uint32_t cnt,
 		    !is_entry_sound(pcb, &e, seq, i == cnt - 1))
 			return -EINVAL;
 		if (!get_entry_bytes(bytes, pcb, seq, &e))
-			return bytes->left ? -ENOBUFS : -EINVAL;
+			return why_not(bytes);
 		has_fin |= e.flags & SEG_FIN;
 		seq += e.len + !!(e.flags & SEG_FIN);
 	}
@@ -313,7 +327,7 @@ static struct pkt *get_chain(struct reader *bytes, uint32_t len)
 	struct pkt *first = NULL, *last = NULL;
 
 	if (!len)
-		return pkt_alloc(bytes->pool);
+		return get_empty(bytes);
 	while (len) {
 		struct pkt *pkt = get_pkt(bytes, len);
 
@@ -350,7 +364,7 @@ static int get_runs(struct reader *r, struct reader *bytes, uint32_t cnt,
 			return -EINVAL;
 		pkt = get_chain(bytes, len);
 		if (!pkt)
-			return bytes->left ? -ENOBUFS : -EINVAL;
+			return why_not(bytes);
 		tcp_rx_restore_run(pcb, pkt, seq, has_fin);
 		behind = seq + len + has_fin;
 	}
@@ -368,7 +382,7 @@ static int get_received(struct reader *bytes, uint32_t len,
 		struct pkt *pkt = get_pkt(bytes, len);
 
 		if (!pkt)
-			return bytes->left ? -ENOBUFS : -EINVAL;
+			return why_not(bytes);
 		len -= pkt->len;
 		tcp_rx_queue(pcb, pkt);
 	}

@@ -4,7 +4,8 @@ engine_test_libs = tests/engine/libsim.la src/tcp/libtcp-debug.la \
 	src/base/libbase-debug.la tests/support/libtest.la
 
 check_LTLIBRARIES += %D%/libsim.la
-%C%_libsim_la_SOURCES = %D%/sim.h %D%/sim.c %D%/peer.h %D%/peer.c
+%C%_libsim_la_SOURCES = %D%/sim.h %D%/sim.c %D%/peer.h %D%/peer.c \
+	%D%/reference.h %D%/reference.c
 
 engine_programs += %D%/transfer
 %C%_transfer_LDADD = $(engine_test_libs)
@@ -24,6 +25,9 @@ engine_programs += %D%/batch
 
 engine_programs += %D%/pmtu
 %C%_pmtu_LDADD = $(engine_test_libs)
+
+engine_programs += %D%/misbehave
+%C%_misbehave_LDADD = $(engine_test_libs)
 
 engine_programs += %D%/rules
 %C%_rules_LDADD = $(engine_test_libs)

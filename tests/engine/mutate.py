@@ -17,8 +17,9 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ("src/base", "src/pkt", "src/event", "src/tcp", "tests/support")
-SHARED = ("sim", "peer")
-PROGRAMS = ("rules", "batch", "pmtu", "recovery", "transfer", "random")
+SHARED = ("sim", "peer", "reference")
+PROGRAMS = ("rules", "batch", "pmtu", "recovery", "transfer", "misbehave",
+            "random")
 SEEDS = os.environ.get("SIM_SEEDS", "200")
 TIMEOUT_S = 60
 

@@ -22,6 +22,13 @@ static uint64_t segments, connections;
 static unsigned impaired_by[16];
 static bool moves_always;
 
+static uint64_t seeds(void)
+{
+	const char *text = getenv("SIM_SEEDS");
+
+	return text ? strtoull(text, NULL, 0) : DEFAULT_SEEDS;
+}
+
 static bool one_in(struct rand *rand, unsigned n)
 {
 	return rand_below(rand, n) == 0;
@@ -213,16 +220,17 @@ static void run_seed(uint64_t seed)
 /* Every connection moves between any two events. */
 TEST(connections_move_at_every_step)
 {
+	uint64_t cnt = seeds() / 140;
+
 	moves_always = true;
-	for (uint64_t i = 0; i < 40; i++)
+	for (uint64_t i = 0; i < cnt; i++)
 		run_seed(test_seed + i);
 	moves_always = false;
 }
 
 TEST(every_seed_carries_its_bytes_and_ends)
 {
-	const char *text = getenv("SIM_SEEDS");
-	uint64_t cnt = text ? strtoull(text, NULL, 0) : DEFAULT_SEEDS;
+	uint64_t cnt = seeds();
 
 	segments = connections = 0;
 	memset(impaired_by, 0, sizeof(impaired_by));

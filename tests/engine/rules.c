@@ -450,9 +450,11 @@ TEST(old_time_stamp_is_refused)
 
 /* ---- sending ---- */
 
-TEST(small_segment_waits_for_a_small_one)
+static void check_nagle(uint32_t segment_max)
 {
-	peer_connected();
+	peer_defaults();
+	peer.path.segment_max = segment_max;
+	peer_connect(&peer_full_options);
 	peer_write(10);
 	CHECK_EQ(peer_next()->len, 10);
 	peer_write(20);
@@ -469,6 +471,13 @@ TEST(small_segment_waits_for_a_small_one)
 	peer_write(40);
 	CHECK_EQ(peer_next()->len, 40);
 	peer_teardown();
+}
+
+TEST(small_segment_waits_for_a_small_one)
+{
+	check_nagle(0);
+	/* by the general rules, too */
+	check_nagle(60000);
 }
 
 TEST(cork_holds_for_two_hundred_milliseconds)

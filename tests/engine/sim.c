@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "pkt/wire.h"
 #include "tcp/tcp_seq.h"
+#include "tests/engine/reference.h"
 #include "tests/support/test.h"
 
 enum {
@@ -26,7 +27,7 @@ enum {
 			     (sim)->seed, (sim)->now_ns, #cond);             \
 	} while (0)
 
-static uint8_t stream_byte(uint8_t mark, uint64_t offset)
+uint8_t sim_stream_byte(uint8_t mark, uint64_t offset)
 {
 	return (uint8_t)(offset * 7 + (offset >> 8) * 13 + (offset >> 16) +
 			 mark);
@@ -134,8 +135,7 @@ static size_t put_payload(uint8_t *to, const struct tcp_out *out)
 	return len;
 }
 
-static void send_packet(struct sim_host *host, const uint8_t *packet,
-			size_t len)
+void sim_send_packet(struct sim_host *host, const uint8_t *packet, size_t len)
 {
 	struct sim *sim = host->sim;
 
@@ -184,7 +184,7 @@ static void emit_piece(struct sim_host *host, const struct tcp_out *out,
 		header->check = csum_fold(csum_partial(header, ip.payload_len,
 						       sum));
 	}
-	send_packet(host, packet, total_len);
+	sim_send_packet(host, packet, total_len);
 }
 
 /* What the engine leaves to the device is the sum of the pseudo header. */
@@ -286,7 +286,7 @@ static void check_bytes(struct sim_conn *conn, const struct pkt *pkt)
 {
 	for (uint32_t i = 0; i < pkt->len; i++)
 		SIM_CHECK(conn->host->sim,
-			  pkt->data[i] == stream_byte(conn->in_mark,
+			  pkt->data[i] == sim_stream_byte(conn->in_mark,
 						      conn->received + i));
 	conn->received += pkt->len;
 }
@@ -346,7 +346,7 @@ static bool write_one(struct sim_conn *conn)
 	len = MIN(len, pkt_tailroom(pkt));
 	pkt_append(pkt, len);
 	for (uint32_t i = 0; i < len; i++)
-		pkt->data[i] = stream_byte(conn->out_mark, conn->sent + i);
+		pkt->data[i] = sim_stream_byte(conn->out_mark, conn->sent + i);
 	SIM_CHECK(host->sim, tcp_write(conn->pcb, pkt) == 0);
 	conn->sent += len;
 	return true;
@@ -723,6 +723,19 @@ static bool unwrap(struct sim_host *to, struct impair_bytes *frame,
 }
 
 /* Up to a batch of what has come; false when there was nothing. */
+static bool poll_reference(struct sim_host *host)
+{
+	struct impair_bytes *frame;
+	size_t len;
+
+	frame = impair_recv(host->peer->out, host->sim->now_ns, &len);
+	if (!frame)
+		return false;
+	reference_input(host->reference, frame->data, frame->len);
+	free(frame);
+	return true;
+}
+
 static bool poll_host(struct sim_host *host)
 {
 	struct sim *sim = host->sim;
@@ -731,6 +744,8 @@ static bool poll_host(struct sim_host *host)
 	struct impair_bytes *frame = NULL;
 	size_t len;
 
+	if (host->reference)
+		return poll_reference(host);
 	while (cnt < most &&
 	       (frame = impair_recv(host->peer->out, sim->now_ns, &len)))
 		cnt += unwrap(host, frame, &in[cnt]);
@@ -782,6 +797,9 @@ static uint64_t next_event_ns(struct sim *sim)
 		struct sim_host *host = &sim->host[i];
 
 		next_ns = MIN(next_ns, next_poll_ns(sim, host));
+		if (host->reference)
+			next_ns = MIN(next_ns,
+				      reference_next_ns(host->reference));
 		if (host->icmp_at_ns)
 			next_ns = MIN(next_ns, host->icmp_at_ns);
 		next_ns = MIN(next_ns, timer_wheel_next_ns(&host->wheel));
@@ -807,6 +825,8 @@ bool sim_step(struct sim *sim, uint64_t until_ns)
 	for (int i = 0; i < 2; i++) {
 		struct sim_host *host = &sim->host[i];
 
+		if (host->reference)
+			reference_tick(host->reference);
 		take_icmp(host);
 		timer_wheel_advance(&host->wheel, sim->now_ns);
 		drain_events(host);

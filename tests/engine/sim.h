@@ -17,6 +17,7 @@
 #include "base/rand.h"
 #include "tcp/tcp.h"
 
+struct reference;
 struct sim;
 struct sim_host;
 
@@ -87,6 +88,8 @@ struct sim_host {
 	struct tcp_pcb *listener;
 	/* bytes the engine has allocated */
 	size_t memory;
+	/* who plays this host instead of an engine, or NULL */
+	struct reference *reference;
 	uint16_t ip_id;
 	/* of the segment being sent: the checksum is the device's to make */
 	bool with_pseudo_sum;
@@ -168,5 +171,9 @@ void sim_close(struct sim_conn *conn);
 /* The perfect link of a delay and a rate; queue of one round trip and 30 packets
  * at least. */
 struct impair_params sim_link(uint64_t rate_bps, uint64_t delay_ns);
+
+/* For who plays a host: the byte of a stream, and a packet to the other host. */
+uint8_t sim_stream_byte(uint8_t mark, uint64_t offset);
+void sim_send_packet(struct sim_host *host, const uint8_t *packet, size_t len);
 
 #endif
