@@ -5,7 +5,7 @@ engine_test_libs = tests/engine/libsim.la src/tcp/libtcp-debug.la \
 
 check_LTLIBRARIES += %D%/libsim.la
 %C%_libsim_la_SOURCES = %D%/sim.h %D%/sim.c %D%/peer.h %D%/peer.c \
-	%D%/reference.h %D%/reference.c
+	%D%/reference.h %D%/reference.c %D%/script.h %D%/script.c
 
 engine_programs += %D%/transfer
 %C%_transfer_LDADD = $(engine_test_libs)
@@ -31,6 +31,20 @@ engine_programs += %D%/misbehave
 
 engine_programs += %D%/rules
 %C%_rules_LDADD = $(engine_test_libs)
+
+engine_programs += %D%/scripts
+%C%_scripts_SOURCES = %D%/scripts.c
+%C%_scripts_LDADD = $(engine_test_libs)
+EXTRA_DIST += %D%/scripts %D%/scripts_linux.sh
+
+# The same against Linux, on request: it needs root, and real time.
+EXTRA_PROGRAMS += %D%/scripts_linux
+%C%_scripts_linux_SOURCES = %D%/scripts_linux.c
+%C%_scripts_linux_LDADD = $(engine_test_libs)
+check-scripts-linux: %D%/scripts_linux
+	srcdir='$(abs_top_srcdir)' $(srcdir)/tests/engine/scripts_linux.sh \
+		tests/engine/scripts_linux
+.PHONY: check-scripts-linux
 
 # Campaigns, never part of `make check`: planted faults, and seeds without end.
 EXTRA_DIST += %D%/mutate.py %D%/mutations.txt
