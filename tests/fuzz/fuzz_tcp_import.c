@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "tcp/tcp_export_priv.h"
 #include "tests/fuzz/tcp_world.h"
 #include "tests/support/fuzz.h"
 
@@ -113,8 +112,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	bytes = malloc(size);
 	FUZZ_CHECK(bytes);
 	memcpy(bytes, data, size);
-	for (int i = 0; i < 4; i++)
-		bytes[i] = (uint8_t)(TCP_EXPORT_MAGIC >> 8 * i);
+	memcpy(bytes, "vTCP\1\0\0", 8);
 	for (int i = 0; i < 8; i++)
 		bytes[8 + i] = (uint8_t)(size >> 8 * i);
 	pcb = import(bytes, size);
