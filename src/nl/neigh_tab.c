@@ -108,13 +108,22 @@ static void set_state(struct neigh_tab *tab, struct neigh *neigh,
 	neigh->info.state = state;
 }
 
-/* The kernel sends no address while it has none to vouch for. Until it has an
- * answer, the last one stands; that there is no answer is one, too. */
+/* Nobody answered. An entry that is deleted by hand fails first, too, out of any
+ * other state. */
+static bool is_disproved(const struct neigh *neigh,
+			 const struct neigh_info *info)
+{
+	return info->state == NUD_FAILED &&
+	       (neigh->info.state & (NUD_INCOMPLETE | NUD_PROBE));
+}
+
+/* The kernel sends no address while it has none to vouch for. Until there is an
+ * answer, the last one stands. */
 static bool take_hw_addr(struct neigh *neigh, const struct neigh_info *info)
 {
 	struct neigh_info *known = &neigh->info;
 
-	if (!info->hw_len && info->state != NUD_FAILED)
+	if (!info->hw_len && !is_disproved(neigh, info))
 		return false;
 	if (known->hw_len == info->hw_len &&
 	    memcmp(known->hw_addr, info->hw_addr, info->hw_len) == 0)

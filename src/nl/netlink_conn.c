@@ -439,22 +439,21 @@ int netlink_conn_wait_synced(struct netlink_conn *conn, int timeout_ms)
 	uint64_t end_ns = clock_monotonic_ns() +
 			  (uint64_t)timeout_ms * NS_PER_MS;
 	struct pollfd pfd = { .fd = conn->event_fd, .events = POLLIN };
-	uint64_t now_ns;
-	int rc;
 
-	while (!netlink_conn_is_synced(conn)) {
-		rc = netlink_conn_poll(conn);
+	for (;;) {
+		int rc = netlink_conn_poll(conn);
+		uint64_t now_ns = clock_monotonic_ns();
+
 		if (rc < 0)
 			return rc;
-		now_ns = clock_monotonic_ns();
+		if (netlink_conn_is_synced(conn))
+			return 0;
 		if (now_ns >= end_ns)
 			return -ETIMEDOUT;
-		if (rc > 0)
-			continue;
-		real.poll(&pfd, 1,
-			  (int)((end_ns - now_ns + NS_PER_MS - 1) / NS_PER_MS));
+		if (rc == 0)
+			real.poll(&pfd, 1, (int)((end_ns - now_ns) / NS_PER_MS) +
+						   1);
 	}
-	return 0;
 }
 
 /* The answer to the last request: 0 or the kernel's error. What it brings is put

@@ -376,6 +376,20 @@ void route_tab_destroy(struct route_tab *tab)
 	hash_tab_release(&tab->tables);
 }
 
+void route_tab_visit(const struct route_tab *tab,
+		     void (*visit)(void *ctx, const struct route *route),
+		     void *ctx)
+{
+	const struct hash_link *link = NULL;
+	const struct route_entry *entry;
+
+	while ((link = hash_tab_walk(&tab->leaves, link))) {
+		entry = CONTAINER_OF(link, struct route_entry, by_prefix);
+		for (; entry; entry = entry->next)
+			visit(ctx, &entry->route);
+	}
+}
+
 bool route_hop_is_usable(const struct route *route, const struct route_hop *hop,
 			 const struct link_tab *links)
 {

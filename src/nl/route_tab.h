@@ -107,6 +107,11 @@ bool route_tab_remove(struct route_tab *tab, const struct route *route);
 void route_tab_mark(struct route_tab *tab);
 bool route_tab_sweep(struct route_tab *tab);
 
+/* All routes; those of one prefix in the kernel's order, the rest in none. */
+void route_tab_visit(const struct route_tab *tab,
+		     void (*visit)(void *ctx, const struct route *route),
+		     void *ctx);
+
 /*
  * The route of the longest prefix, the right tos, the lowest metric. Several
  * tables are searched as if they were one, where among equal prefixes those of

@@ -10,3 +10,7 @@ netns_sources = %D%/netns.h %D%/netns.c
 system_programs += %D%/net_view_routes
 %C%_net_view_routes_SOURCES = %D%/net_view_routes.c $(netns_sources)
 %C%_net_view_routes_LDADD = $(nl_system_libs)
+
+system_programs += %D%/net_view
+%C%_net_view_SOURCES = %D%/net_view.c $(netns_sources)
+%C%_net_view_LDADD = $(nl_system_libs)
