@@ -2,3 +2,4 @@ EXTRA_DIST += tests/contract/shim.tsv
 EXTRA_DIST += tests/contract/options.tsv tests/contract/rules.tsv
 EXTRA_DIST += tests/contract/tcp.tsv
 EXTRA_DIST += tests/contract/udp.tsv
+EXTRA_DIST += tests/contract/net.tsv

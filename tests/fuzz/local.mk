@@ -17,6 +17,12 @@ conf_fuzz_sources = src/conf/banner.c src/conf/cpus.c src/conf/options.c \
 	src/conf/options_parse.c src/conf/rules.c src/conf/rules_match.c \
 	src/conf/rules_parse.c src/conf/suggest.c $(base_fuzz_sources)
 
+nl_fuzz_sources = src/nl/addr_tab.c src/nl/firewall_parse.c src/nl/link_tab.c \
+	src/nl/neigh_tab.c src/nl/net_view.c src/nl/netlink_attr.c \
+	src/nl/netlink_msg.c src/nl/netlink_parse.c \
+	src/nl/netlink_parse_route.c src/nl/policy_tab.c src/nl/route_tab.c \
+	src/base/hash_tab.c src/base/hash.c $(base_fuzz_sources)
+
 fuzz_targets += %D%/fuzz_rules.fuzz
 unit_programs += %D%/fuzz_rules
 %C%_fuzz_rules_SOURCES = %D%/fuzz_rules.c $(fuzz_replay)
@@ -54,6 +60,13 @@ unit_programs += %D%/fuzz_tcp_import
 %D%/fuzz_tcp_import.fuzz: %D%/fuzz_tcp_import.c $(tcp_fuzz_sources)
 	$(AM_V_CCLD)$(FUZZ_CC) $(fuzz_flags) $(FUZZ_CFLAGS) -o $@ \
 		$(filter %.c,$^)
+
+fuzz_targets += %D%/fuzz_netlink.fuzz
+unit_programs += %D%/fuzz_netlink
+%C%_fuzz_netlink_SOURCES = %D%/fuzz_netlink.c $(fuzz_replay)
+%C%_fuzz_netlink_LDADD = $(nl_test_libs)
+%D%/fuzz_netlink.fuzz: %D%/fuzz_netlink.c $(nl_fuzz_sources)
+	$(AM_V_CCLD)$(FUZZ_CC) $(fuzz_flags) $(FUZZ_CFLAGS) -o $@ $^
 
 fuzz: $(fuzz_targets)
 
