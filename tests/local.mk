@@ -48,12 +48,12 @@ check-engine:
 check-shim:
 	$(MAKE) check TESTS='$(shim_programs) $(shim_scripts)'
 check-system:
-	$(MAKE) check TESTS='$(system_scripts) $(system_programs)'
+	$(MAKE) check TESTS='$(system_scripts)'
 check-softcx:
 	$(MAKE) check TESTS='$(softcx_scripts)'
 # All tiers in one report; what contrib/check runs. The long ones first.
 check-all:
-	$(MAKE) check TESTS='$(system_scripts) $(system_programs) $(softcx_scripts) $(TESTS)'
+	$(MAKE) check TESTS='$(system_scripts) $(softcx_scripts) $(TESTS)'
 
 # The same tests in builds of their own below this one: another compiler, whose
 # lock analysis makes errors, and the sanitizers. The thread sanitizer has nothing

@@ -7,10 +7,12 @@ nl_system_libs = tests/support/libtest.la src/nl/libnl-debug.la \
 	src/os/libos-debug.la src/base/libbase-debug.la
 netns_sources = %D%/netns.h %D%/netns.c
 
-system_programs += %D%/net_view_routes
-%C%_net_view_routes_SOURCES = %D%/net_view_routes.c $(netns_sources)
-%C%_net_view_routes_LDADD = $(nl_system_libs)
+system_programs += %D%/net_view_routes_test
+system_scripts += %D%/net_view_routes.sh
+%C%_net_view_routes_test_SOURCES = %D%/net_view_routes_test.c $(netns_sources)
+%C%_net_view_routes_test_LDADD = $(nl_system_libs)
 
-system_programs += %D%/net_view
-%C%_net_view_SOURCES = %D%/net_view.c $(netns_sources)
-%C%_net_view_LDADD = $(nl_system_libs)
+system_programs += %D%/net_view_test
+system_scripts += %D%/net_view.sh
+%C%_net_view_test_SOURCES = %D%/net_view_test.c $(netns_sources)
+%C%_net_view_test_LDADD = $(nl_system_libs)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The tables asked together. Against the kernel itself they are tested by
- * system/net_view_routes. */
+ * system/net_view_routes_test. */
 #include "nl/net_view.h"
 
 #include <errno.h>
