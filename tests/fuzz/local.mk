@@ -17,6 +17,8 @@ conf_fuzz_sources = src/conf/banner.c src/conf/cpus.c src/conf/options.c \
 	src/conf/options_parse.c src/conf/rules.c src/conf/rules_match.c \
 	src/conf/rules_parse.c src/conf/suggest.c $(base_fuzz_sources)
 
+ip_fuzz_sources = src/ip/ip_frag.c src/ip/ip_icmp.c src/pkt/wire.c \
+	src/base/checksum.c $(base_fuzz_sources)
 nl_fuzz_sources = src/nl/addr_tab.c src/nl/firewall_parse.c src/nl/link_tab.c \
 	src/nl/neigh_tab.c src/nl/net_view.c src/nl/netlink_attr.c \
 	src/nl/netlink_msg.c src/nl/netlink_parse.c \
@@ -66,6 +68,13 @@ unit_programs += %D%/fuzz_netlink
 %C%_fuzz_netlink_SOURCES = %D%/fuzz_netlink.c $(fuzz_replay)
 %C%_fuzz_netlink_LDADD = $(nl_test_libs)
 %D%/fuzz_netlink.fuzz: %D%/fuzz_netlink.c $(nl_fuzz_sources)
+	$(AM_V_CCLD)$(FUZZ_CC) $(fuzz_flags) $(FUZZ_CFLAGS) -o $@ $^
+
+fuzz_targets += %D%/fuzz_icmp.fuzz
+unit_programs += %D%/fuzz_icmp
+%C%_fuzz_icmp_SOURCES = %D%/fuzz_icmp.c $(fuzz_replay)
+%C%_fuzz_icmp_LDADD = $(ip_test_libs)
+%D%/fuzz_icmp.fuzz: %D%/fuzz_icmp.c $(ip_fuzz_sources)
 	$(AM_V_CCLD)$(FUZZ_CC) $(fuzz_flags) $(FUZZ_CFLAGS) -o $@ $^
 
 fuzz: $(fuzz_targets)

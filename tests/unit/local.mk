@@ -3,6 +3,7 @@
 include tests/unit/base/local.mk
 include tests/unit/conf/local.mk
 include tests/unit/event/local.mk
+include tests/unit/ip/local.mk
 include tests/unit/nl/local.mk
 include tests/unit/pkt/local.mk
 include tests/unit/net/local.mk
