@@ -55,15 +55,6 @@ static int send_question(int fd, const struct question *q)
 
 enum { IS_COMPLETE = 1 };
 
-static int error_of(const struct nlmsghdr *msg)
-{
-	int error = 0;
-
-	if (msg->nlmsg_len >= NLMSG_LENGTH(sizeof(error)))
-		memcpy(&error, NLMSG_DATA(msg), sizeof(error));
-	return error;
-}
-
 /* IS_COMPLETE, 0 for more to come, or negative errno; what is found is added to
  * *cnt. */
 static int take_answers(const struct question *q, const uint8_t *buf,
@@ -78,7 +69,7 @@ static int take_answers(const struct question *q, const uint8_t *buf,
 		if (msg->nlmsg_type == NLMSG_DONE)
 			return IS_COMPLETE;
 		if (msg->nlmsg_type == NLMSG_ERROR) {
-			rc = error_of(msg);
+			rc = netlink_error(msg);
 			return rc ? rc : IS_COMPLETE;
 		}
 		if (msg->nlmsg_type != q->answer_type)

@@ -288,16 +288,6 @@ static int end_dump(struct netlink_conn *conn, int error)
 	return 0;
 }
 
-/* The number in NLMSG_DONE and NLMSG_ERROR. */
-static int error_of(const struct nlmsghdr *msg)
-{
-	int error = 0;
-
-	if (msg->nlmsg_len >= NLMSG_LENGTH(sizeof(error)))
-		memcpy(&error, NLMSG_DATA(msg), sizeof(error));
-	return error;
-}
-
 static void note_effect(struct netlink_conn *conn, int rc, bool is_dump,
 			const struct netlink_effect *effect)
 {
@@ -325,7 +315,7 @@ static int handle_message(struct netlink_conn *conn, const struct nlmsghdr *msg)
 	if (is_dump && (msg->nlmsg_flags & NLM_F_DUMP_INTR))
 		conn->is_interrupted = true;
 	if (msg->nlmsg_type == NLMSG_DONE || msg->nlmsg_type == NLMSG_ERROR)
-		return is_dump ? end_dump(conn, error_of(msg)) : 0;
+		return is_dump ? end_dump(conn, netlink_error(msg)) : 0;
 	rc = netlink_apply(conn->view, msg, is_dump, &effect);
 	note_effect(conn, rc, is_dump, &effect);
 	return 0;
@@ -469,7 +459,7 @@ static int read_answer(struct netlink_conn *conn, size_t len)
 		if (msg->nlmsg_seq != conn->seq)
 			continue;
 		if (msg->nlmsg_type == NLMSG_ERROR)
-			return error_of(msg);
+			return netlink_error(msg);
 		rc = netlink_apply(conn->view, msg, false, &effect);
 		note_effect(conn, rc, false, &effect);
 		return rc;

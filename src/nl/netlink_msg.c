@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <linux/rtnetlink.h>
+#include <string.h>
 
 #include "nl/netlink_parse.h"
 
@@ -21,6 +22,15 @@ const struct nlmsghdr *netlink_next(const uint8_t **at, size_t *left)
 	*at += step;
 	*left -= step;
 	return msg;
+}
+
+int netlink_error(const struct nlmsghdr *msg)
+{
+	int error = 0;
+
+	if (msg->nlmsg_len >= NLMSG_LENGTH(sizeof(error)))
+		memcpy(&error, NLMSG_DATA(msg), sizeof(error));
+	return error;
 }
 
 /* What the tables' setters return: 1 changed, 0 known, or a negative errno. */

@@ -42,6 +42,9 @@ struct netlink_effect {
  */
 const struct nlmsghdr *netlink_next(const uint8_t **at, size_t *left);
 
+/* The number in NLMSG_DONE and NLMSG_ERROR: 0 or a negative errno. */
+int netlink_error(const struct nlmsghdr *msg);
+
 /* Applies one event, or one answer of a dump (`is_dump`). 0; -EBADMSG: the message
  * makes no sense; -ENOMEM: it is lost, the table must be read again. Messages of
  * other types, families or tables are accepted and change nothing. */

@@ -3,6 +3,7 @@
 #ifndef UNIT_NL_BUILD_H
 #define UNIT_NL_BUILD_H
 
+#include <linux/fib_rules.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <stdlib.h>
@@ -47,6 +48,19 @@ static inline struct link_info link_up(int ifindex, const char *name)
 		info.flags |= IFF_LOOPBACK;
 	strcpy(info.name, name);
 	return info;
+}
+
+/* A rule that sends everything to a table. */
+static inline struct policy rule(uint32_t priority, uint32_t table)
+{
+	return (struct policy){
+		.priority = priority,
+		.table = table,
+		.action = FR_ACT_TO_TBL,
+		.uid_last = UINT32_MAX,
+		.suppress_len = -1,
+		.suppress_group = -1,
+	};
 }
 
 static inline struct addr_info address(int ifindex, const char *text,

@@ -4,8 +4,6 @@
 #include "nl/net_view.h"
 
 #include <errno.h>
-#include <linux/fib_rules.h>
-#include <linux/rtnetlink.h>
 
 #include "tests/unit/nl/build.h"
 
@@ -18,18 +16,6 @@ enum { LO = 1, ETH2, ETH3 };
 static void add_rule(const struct policy *policy)
 {
 	CHECK_EQ(policy_tab_add(&view.policies, policy), 0);
-}
-
-static struct policy rule(uint32_t priority, uint32_t table)
-{
-	return (struct policy){
-		.priority = priority,
-		.table = table,
-		.action = FR_ACT_TO_TBL,
-		.uid_last = UINT32_MAX,
-		.suppress_len = -1,
-		.suppress_group = -1,
-	};
 }
 
 static struct route *route(uint32_t table, const char *net, const char *gateway,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "nl/policy_tab.h"
 
-#include <linux/fib_rules.h>
 #include <netinet/in.h>
 
 #include "nl/link_tab.h"
@@ -9,18 +8,6 @@
 #include "tests/unit/nl/build.h"
 
 static struct policy_tab tab;
-
-static struct policy rule(uint32_t priority, uint32_t table)
-{
-	return (struct policy){
-		.priority = priority,
-		.table = table,
-		.action = FR_ACT_TO_TBL,
-		.uid_last = UINT32_MAX,
-		.suppress_len = -1,
-		.suppress_group = -1,
-	};
-}
 
 static void add(uint32_t priority, uint32_t table)
 {
