@@ -27,7 +27,7 @@ enum {
 	FIRST_BUF_SIZE = 64 << 10,
 	LAST_BUF_SIZE = 4 << 20,
 	/* So that a flood does not hold the caller's lock for long. */
-	DATAGRAMS_AT_ONCE = 64,
+	DATAGRAMS_AT_ONCE = 16,
 	ALL_PARTS = (1 << NETLINK_PARTS) - 1,
 };
 

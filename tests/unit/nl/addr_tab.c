@@ -75,6 +75,8 @@ TEST(source_is_the_first_primary_of_the_scope)
 	CHECK_STR(source(3, NULL, RT_SCOPE_LINK), "10.0.0.1");
 	CHECK_STR(source(3, "10.2.0.9", RT_SCOPE_UNIVERSE), "10.2.0.1");
 	CHECK_STR(source(3, "10.9.0.9", RT_SCOPE_UNIVERSE), "10.1.0.1");
+	set(3, "10.9.0.1", "10.9.0.1/24", RT_SCOPE_UNIVERSE, IFA_F_SECONDARY);
+	CHECK_STR(source(3, "10.9.0.9", RT_SCOPE_UNIVERSE), "10.1.0.1");
 	addr_tab_destroy(&tab);
 }
 
@@ -86,6 +88,7 @@ TEST(others_lend_what_is_not_of_their_link)
 	set(4, "10.4.0.1", "10.4.0.1/24", RT_SCOPE_LINK, 0);
 	set(1, "127.0.0.1", "127.0.0.1/8", RT_SCOPE_HOST, 0);
 	CHECK_STR(source(3, NULL, RT_SCOPE_UNIVERSE), "10.5.0.1");
+	CHECK_STR(source(3, NULL, RT_SCOPE_LINK), "10.5.0.1");
 	CHECK_STR(source(3, NULL, RT_SCOPE_HOST), "127.0.0.1");
 	addr_tab_destroy(&tab);
 }

@@ -169,6 +169,40 @@ TEST(a_source_must_be_ours)
 	net_view_destroy(&view);
 }
 
+/* While local and main are one, a local route in main will do. */
+TEST(a_source_may_be_ours_by_a_route)
+{
+	struct policy any = rule(10, 99);
+	struct route *r;
+
+	set_up();
+	r = route(RT_TABLE_MAIN, "10.64.0.0/10", NULL, LO);
+	r->type = RTN_LOCAL;
+	r->scope = RT_SCOPE_HOST;
+	add_route(r);
+	flow.src = addr("10.64.0.1");
+	CHECK_EQ(way("8.8.8.8"), 0);
+	add_rule(&any);
+	CHECK_EQ(way("8.8.8.8"), -ENETUNREACH);
+	net_view_destroy(&view);
+}
+
+TEST(on_the_link_only)
+{
+	struct route *r;
+
+	set_up();
+	flow.is_on_link_only = true;
+	CHECK_EQ(way("10.3.0.9"), 0);
+	CHECK_EQ(way("8.8.8.8"), -ENETUNREACH);
+	r = route(RT_TABLE_MAIN, "8.0.0.0/8", NULL, ETH3);
+	r->scope = RT_SCOPE_LINK;
+	add_route(r);
+	CHECK_EQ(way("8.8.8.8"), 0);
+	CHECK_EQ(path.ifindex, ETH3);
+	net_view_destroy(&view);
+}
+
 TEST(an_interface_named_by_the_sender)
 {
 	struct link_info down = link_up(ETH3, "eth3");
@@ -218,6 +252,20 @@ TEST(groups_and_everybody)
 	CHECK_EQ(path.type, RTN_BROADCAST);
 	CHECK_EQ(path.ifindex, ETH3);
 	CHECK(is_addr(&path.src, "10.3.0.1"));
+	net_view_destroy(&view);
+}
+
+TEST(a_route_for_groups_may_name_a_gateway)
+{
+	set_up();
+	add_route(route(RT_TABLE_MAIN, "224.0.0.0/3", "10.3.0.254", ETH3));
+	CHECK_EQ(way("239.1.1.1"), 0);
+	CHECK_EQ(path.ifindex, ETH3);
+	CHECK(!path.has_gateway);
+	add_route(route(RT_TABLE_MAIN, "224.0.0.0/4", "10.3.0.254", ETH3));
+	CHECK_EQ(way("239.1.1.1"), 0);
+	CHECK(path.has_gateway && is_addr(&path.next_hop, "10.3.0.254"));
+	CHECK_EQ(path.type, RTN_MULTICAST);
 	net_view_destroy(&view);
 }
 

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The connection against a kernel made up here, which can do what the real one does
+ * rarely: be interrupted, run out of room, refuse. The real one is in
+ * system/net_view_test.
+ */
+#include "config.h"
+
+#include "nl/netlink_conn.h"
+
+#include <errno.h>
+#include <linux/fib_rules.h>
+#include <stdlib.h>
+
+#include "os/real.h"
+#include "tests/unit/nl/build.h"
+
+enum { EVENT_FD = 1000, REQUEST_FD = 1001, PORT = 4242, DATAGRAMS = 32 };
+
+/* What will be read from the event socket, in order. */
+struct datagram {
+	int error; /* instead of a message */
+	bool is_cut;
+	uint32_t from;
+	struct message m;
+};
+
+static struct datagram queue[DATAGRAMS];
+static unsigned queued_cnt, read_cnt;
+static struct nlmsghdr last_request, answer;
+static int answer_error;
+/* Types of the dumps asked for, in order. */
+static uint16_t asked[DATAGRAMS];
+static unsigned asked_cnt;
+/* What to do at the dump of this type, once. */
+static uint16_t special_type;
+static void (*special)(void);
+static unsigned open_cnt;
+static size_t last_buf_size;
+
+static struct datagram *queue_one(uint16_t type, uint16_t flags, bool is_mine,
+				  const void *body, size_t len)
+{
+	struct datagram *d = &queue[queued_cnt++];
+
+	CHECK(queued_cnt < DATAGRAMS);
+	*d = (struct datagram){ 0 };
+	msg_begin(&d->m, type, body, len);
+	d->m.head.nlmsg_flags = flags;
+	if (is_mine) {
+		d->m.head.nlmsg_seq = last_request.nlmsg_seq;
+		d->m.head.nlmsg_pid = PORT;
+	}
+	return d;
+}
+
+static void queue_done(int error)
+{
+	queue_one(NLMSG_DONE, NLM_F_MULTI, true, &error, sizeof(error));
+}
+
+static void queue_error(int error)
+{
+	queue_one(NLMSG_ERROR, 0, true, &error, sizeof(error));
+}
+
+/* A rule, of a dump or as an event. */
+static void queue_rule(bool is_mine, uint16_t flags)
+{
+	struct fib_rule_hdr head = { .family = AF_INET, .table = 7,
+				     .action = FR_ACT_TO_TBL };
+
+	queue_one(RTM_NEWRULE, flags, is_mine, &head, sizeof(head));
+}
+
+static int fake_socket(int domain UNUSED, int type UNUSED, int protocol UNUSED)
+{
+	return EVENT_FD + (int)open_cnt++;
+}
+
+static int fake_bind(int fd UNUSED, const struct sockaddr *addr UNUSED,
+		     socklen_t len UNUSED)
+{
+	return 0;
+}
+
+static int fake_getsockname(int fd UNUSED, struct sockaddr *addr,
+			    socklen_t *len UNUSED)
+{
+	((struct sockaddr_nl *)addr)->nl_pid = PORT;
+	return 0;
+}
+
+static int fake_setsockopt(int fd UNUSED, int level UNUSED, int name UNUSED,
+			   const void *value UNUSED, socklen_t len UNUSED)
+{
+	return 0;
+}
+
+static int fake_close(int fd UNUSED)
+{
+	open_cnt--;
+	return 0;
+}
+
+static ssize_t fake_send(int fd, const void *buf, size_t len, int flags UNUSED)
+{
+	memcpy(&last_request, buf, sizeof(last_request));
+	if (fd == REQUEST_FD) {
+		answer = last_request;
+		return (ssize_t)len;
+	}
+	asked[asked_cnt++] = last_request.nlmsg_type;
+	if (special && last_request.nlmsg_type == special_type) {
+		void (*once)(void) = special;
+
+		special = NULL;
+		once();
+	} else {
+		queue_done(0);
+	}
+	return (ssize_t)len;
+}
+
+static ssize_t put(struct msghdr *msg, const void *data, size_t len,
+		   uint32_t from)
+{
+	struct sockaddr_nl *addr = msg->msg_name;
+
+	last_buf_size = msg->msg_iov->iov_len;
+	CHECK(len <= last_buf_size);
+	memcpy(msg->msg_iov->iov_base, data, len);
+	*addr = (struct sockaddr_nl){ .nl_pid = from };
+	msg->msg_namelen = sizeof(*addr);
+	msg->msg_flags = 0;
+	return (ssize_t)len;
+}
+
+static ssize_t fake_recvmsg(int fd, struct msghdr *msg, int flags UNUSED)
+{
+	struct datagram *d = &queue[read_cnt];
+	struct message m;
+
+	if (fd == REQUEST_FD && answer.nlmsg_type) {
+		msg_begin(&m, NLMSG_ERROR, &answer_error, sizeof(answer_error));
+		m.head.nlmsg_seq = answer.nlmsg_seq;
+		answer.nlmsg_type = 0;
+		return put(msg, &m, m.head.nlmsg_len, 0);
+	}
+	if (fd == REQUEST_FD || read_cnt == queued_cnt) {
+		errno = EAGAIN;
+		return -1;
+	}
+	read_cnt++;
+	if (d->error) {
+		errno = d->error;
+		return -1;
+	}
+	if (d->is_cut) {
+		put(msg, &d->m, d->m.head.nlmsg_len, 0);
+		msg->msg_flags = MSG_TRUNC;
+		return (ssize_t)msg->msg_iov->iov_len;
+	}
+	return put(msg, &d->m, d->m.head.nlmsg_len, d->from);
+}
+
+static struct net_view view;
+static struct netlink_conn *conn;
+static struct real_calls genuine;
+
+static void set_up(void)
+{
+	static const struct netlink_conn_params params = { 0 };
+
+	genuine = real;
+	real.socket = fake_socket;
+	real.bind = fake_bind;
+	real.getsockname = fake_getsockname;
+	real.setsockopt = fake_setsockopt;
+	real.close = fake_close;
+	real.send = fake_send;
+	real.recvmsg = fake_recvmsg;
+	queued_cnt = read_cnt = asked_cnt = open_cnt = 0;
+	special = NULL;
+	net_view_init(&view, 0);
+	CHECK_EQ(netlink_conn_open(&view, &params, &conn), 0);
+	CHECK_EQ(open_cnt, 2);
+}
+
+static void tear_down(void)
+{
+	netlink_conn_close(conn);
+	CHECK_EQ(open_cnt, 0);
+	net_view_destroy(&view);
+	real = genuine;
+}
+
+/* Reads until nothing is left; what the last call said. */
+static int poll_all(void)
+{
+	int rc, cnt = 0;
+
+	while ((rc = netlink_conn_poll(conn)) > 0)
+		CHECK(++cnt < 100);
+	return rc;
+}
+
+static unsigned times_asked(uint16_t type)
+{
+	unsigned cnt = 0;
+
+	for (unsigned i = 0; i < asked_cnt; i++)
+		cnt += asked[i] == type;
+	return cnt;
+}
+
+static void at(uint16_t type, void (*what)(void))
+{
+	special_type = type;
+	special = what;
+}
+
+TEST(reads_all_tables_once_and_in_order)
+{
+	static const uint16_t order[] = { RTM_GETLINK, RTM_GETADDR,
+					  RTM_GETROUTE, RTM_GETRULE,
+					  RTM_GETNEIGH };
+
+	set_up();
+	CHECK(!netlink_conn_is_synced(conn));
+	CHECK_EQ(poll_all(), 0);
+	CHECK(netlink_conn_is_synced(conn));
+	CHECK_EQ(asked_cnt, ARRAY_LEN(order));
+	for (unsigned i = 0; i < asked_cnt; i++)
+		CHECK_EQ(asked[i], order[i]);
+	CHECK_EQ(netlink_conn_counts(conn)->syncs, 1);
+	CHECK_EQ(netlink_conn_counts(conn)->repeats, 0);
+	tear_down();
+}
+
+static void interrupt(void)
+{
+	queue_rule(true, NLM_F_MULTI | NLM_F_DUMP_INTR);
+	queue_done(0);
+}
+
+TEST(an_interrupted_reading_is_repeated)
+{
+	set_up();
+	at(RTM_GETRULE, interrupt);
+	CHECK_EQ(poll_all(), 0);
+	CHECK(netlink_conn_is_synced(conn));
+	CHECK_EQ(times_asked(RTM_GETRULE), 2);
+	CHECK_EQ(times_asked(RTM_GETLINK), 1);
+	CHECK_EQ(netlink_conn_counts(conn)->repeats, 1);
+	/* The second time it was not there. */
+	CHECK_EQ(view.policies.policy_cnt, 0);
+	tear_down();
+}
+
+static void event_within(void)
+{
+	queue_rule(false, NLM_F_CREATE);
+	queue_rule(true, NLM_F_MULTI);
+	queue_done(0);
+}
+
+static void one_rule(void)
+{
+	queue_rule(true, NLM_F_MULTI);
+	queue_done(0);
+}
+
+static void event_within_then_one(void)
+{
+	event_within();
+	at(RTM_GETRULE, one_rule);
+}
+
+TEST(a_rule_told_while_rules_are_read_is_not_two)
+{
+	set_up();
+	at(RTM_GETRULE, event_within_then_one);
+	CHECK_EQ(poll_all(), 0);
+	CHECK_EQ(times_asked(RTM_GETRULE), 2);
+	CHECK_EQ(view.policies.policy_cnt, 1);
+	tear_down();
+}
+
+static void overrun_within(void)
+{
+	queue[queued_cnt++] = (struct datagram){ .error = ENOBUFS };
+	queue_done(0);
+}
+
+TEST(an_overrun_within_a_reading_starts_over)
+{
+	set_up();
+	at(RTM_GETROUTE, overrun_within);
+	CHECK_EQ(poll_all(), 0);
+	CHECK(netlink_conn_is_synced(conn));
+	CHECK_EQ(times_asked(RTM_GETLINK), 2);
+	CHECK_EQ(times_asked(RTM_GETROUTE), 2);
+	CHECK_EQ(times_asked(RTM_GETRULE), 1);
+	CHECK_EQ(netlink_conn_counts(conn)->overruns, 1);
+	CHECK_EQ(netlink_conn_counts(conn)->syncs, 1);
+	tear_down();
+}
+
+TEST(a_message_too_large_is_lost_and_makes_room)
+{
+	struct datagram *d;
+	size_t first_size;
+
+	set_up();
+	CHECK_EQ(poll_all(), 0);
+	first_size = last_buf_size;
+	d = queue_one(RTM_NEWLINK, 0, false, "", 0);
+	d->is_cut = true;
+	CHECK_EQ(poll_all(), 0);
+	CHECK_EQ(times_asked(RTM_GETLINK), 2);
+	CHECK_EQ(last_buf_size, 2 * first_size);
+	tear_down();
+}
+
+TEST(others_are_not_heard)
+{
+	set_up();
+	CHECK_EQ(poll_all(), 0);
+	queue_rule(false, 0);
+	queue[queued_cnt - 1].from = 77;
+	CHECK_EQ(poll_all(), 0);
+	CHECK_EQ(view.policies.policy_cnt, 0);
+	CHECK_EQ(netlink_conn_counts(conn)->rejects, 1);
+	queue_rule(false, 0);
+	CHECK_EQ(poll_all(), 0);
+	CHECK_EQ(view.policies.policy_cnt, 1);
+	tear_down();
+}
+
+static void missing_table(void)
+{
+	queue_error(-EOPNOTSUPP);
+}
+
+static void busy(void)
+{
+	queue_error(-EBUSY);
+}
+
+static void refuse(void)
+{
+	queue_error(-EPERM);
+}
+
+static void give_up(void)
+{
+	queue_done(-EINVAL);
+}
+
+TEST(refusals)
+{
+	set_up();
+	at(RTM_GETRULE, missing_table);
+	CHECK_EQ(poll_all(), 0);
+	CHECK(netlink_conn_is_synced(conn));
+	CHECK_EQ(times_asked(RTM_GETRULE), 1);
+	tear_down();
+
+	set_up();
+	at(RTM_GETRULE, busy);
+	CHECK_EQ(poll_all(), 0);
+	CHECK_EQ(times_asked(RTM_GETRULE), 2);
+	tear_down();
+
+	set_up();
+	at(RTM_GETRULE, refuse);
+	CHECK_EQ(poll_all(), -EPERM);
+	tear_down();
+
+	set_up();
+	at(RTM_GETRULE, give_up);
+	CHECK_EQ(poll_all(), -EINVAL);
+	tear_down();
+}
+
+TEST(what_several_events_ask_for_is_read_once)
+{
+	struct ifinfomsg head = { .ifi_index = 3 };
+
+	set_up();
+	CHECK_EQ(poll_all(), 0);
+	for (int i = 0; i < 5; i++)
+		queue_one(RTM_DELLINK, 0, false, &head, sizeof(head));
+	CHECK_EQ(poll_all(), 0);
+	CHECK_EQ(times_asked(RTM_GETROUTE), 2);
+	CHECK_EQ(times_asked(RTM_GETLINK), 1);
+	CHECK_EQ(netlink_conn_counts(conn)->syncs, 1);
+	tear_down();
+}
+
+TEST(a_dead_socket_is_an_error)
+{
+	set_up();
+	CHECK_EQ(poll_all(), 0);
+	queue[queued_cnt++] = (struct datagram){ .error = EBADF };
+	CHECK_EQ(poll_all(), -EBADF);
+	tear_down();
+}
+
+TEST(answers_to_requests)
+{
+	struct ip_addr a = addr("10.0.0.2");
+
+	set_up();
+	answer_error = -EPERM;
+	CHECK_EQ(netlink_conn_resolve(conn, 3, &a), -EPERM);
+	CHECK_EQ(last_request.nlmsg_type, RTM_NEWNEIGH);
+	answer_error = 0;
+	CHECK_EQ(netlink_conn_resolve(conn, 3, &a), 0);
+	CHECK_EQ(netlink_conn_counts(conn)->resolves, 2);
+	answer_error = -ENODEV;
+	CHECK_EQ(netlink_conn_read_link(conn, 3), -ENODEV);
+	tear_down();
+}
