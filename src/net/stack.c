@@ -38,13 +38,14 @@ void stack_destroy(struct stack *stack)
 	free(stack);
 }
 
-/* A slot whose ring was removed, or the next one. */
+/* A slot without a ring. One whose frames sockets still hold keeps its pool: they
+ * go back there, and nowhere else. */
 static unsigned free_slot(const struct stack *stack)
 {
 	unsigned i;
 
-	for (i = 0; i < stack->ring_cnt; i++)
-		if (!stack->rings[i])
+	for (i = 0; i < STACK_RINGS_MAX; i++)
+		if (!stack->rings[i] && !stack->pools[i].total_cnt)
 			break;
 	return i;
 }
@@ -83,6 +84,7 @@ int stack_add_ring(struct stack *stack, struct dev *dev,
 
 void stack_remove_ring(struct stack *stack, struct ring *ring)
 {
+	struct region *region = ring->dev->region;
 	unsigned slot;
 
 	stack_lock(stack);
@@ -98,7 +100,9 @@ void stack_remove_ring(struct stack *stack, struct ring *ring)
 	while (atomic_load(&stack->kickers[slot].state))
 		cpu_relax();
 	ring->ops->close(ring);
-	region_give(ring->dev->region, &stack->pools[slot], UINT32_MAX);
+	stack_lock(stack);
+	region_give(region, &stack->pools[slot], UINT32_MAX);
+	stack_unlock(stack);
 }
 
 unsigned stack_poll_locked(struct stack *stack)

@@ -16,3 +16,15 @@ system_programs += %D%/net_view_test
 system_scripts += %D%/net_view.sh
 %C%_net_view_test_SOURCES = %D%/net_view_test.c $(netns_sources)
 %C%_net_view_test_LDADD = $(nl_system_libs)
+
+# UDP over AF_XDP, with a foreign XDP program in the way for one case.
+if HAVE_XDP
+system_scripts += %D%/udp_xdp.sh
+%D%/pass.bpf.o: %D%/pass.bpf.c
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(CLANG) -target bpf -O2 -g \
+		-I/usr/include/$(host_cpu)-linux-gnu \
+		-c $(top_srcdir)/%D%/pass.bpf.c -o $@
+check_DATA += %D%/pass.bpf.o
+CLEANFILES += %D%/pass.bpf.o
+endif
+EXTRA_DIST += %D%/udp_xdp.sh %D%/udp_xdp.py %D%/pass.bpf.c

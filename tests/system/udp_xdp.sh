@@ -1,0 +1,301 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# Unmodified UDP programs over AF_XDP, between two namespaces. How many datagrams
+# the kernel's sockets saw is read from the kernel's own counters.
+#
+#      namespace vma-ua.PID             namespace vma-ub.PID
+#      10.78.0.1 --- v0 -------- veth -------- v0 --- 10.78.0.2
+. "${srcdir:-.}/tests/support/preload.sh"
+
+library=$builddir/src/.libs/libvma-debug.so
+program="/usr/bin/python3 $srcdir/tests/system/udp_xdp.py"
+a=vma-ua.$$
+b=vma-ub.$$
+work=$(mktemp -d)
+server=
+
+end_server() {
+	[ -n "$server" ] || return 0
+	kill -9 "$server" 2>/dev/null
+	wait "$server" 2>/dev/null
+	server=
+}
+clean_up() {
+	end_server
+	ip netns del $a 2>/dev/null
+	ip netns del $b 2>/dev/null
+	rm -rf "$work"
+}
+trap clean_up EXIT
+
+make_lab() {
+	ip netns del $a 2>/dev/null
+	ip netns del $b 2>/dev/null
+	ip netns add $a && ip netns add $b &&
+		ip link add v0 netns $a type veth peer name v0 netns $b &&
+		ip -n $a address add 10.78.0.1/24 dev v0 &&
+		ip -n $b address add 10.78.0.2/24 dev v0 &&
+		ip -n $a link set lo up && ip -n $b link set lo up &&
+		ip -n $a link set v0 up && ip -n $b link set v0 up &&
+		ip netns exec $b ping -q -c 1 -W 2 10.78.0.1 >/dev/null
+}
+
+# (in_ns NAMESPACE LOG COMMAND...): on the kernel if LOG is -. The subshell becomes
+# the command, so that a kill reaches it.
+in_ns() {
+	local namespace=$1 log=$2
+	shift 2
+	if [ "$log" = - ]; then
+		exec ip netns exec "$namespace" "$@"
+	fi
+	export VMA_LOG_FILE=$work/$log VMA_TRACELEVEL=debug
+	preloaded "$library" exec ip netns exec "$namespace" "$@"
+}
+
+wait_for() {
+	for _ in $(seq 200); do
+		grep -q "$1" "$2" 2>/dev/null && return 0
+		sleep 0.02
+	done
+	echo "no \"$1\" in $2:"
+	grep -v '\[VMA_' "$2"
+	return 1
+}
+
+# start LOG COMMAND...: a server in a that says "ready".
+start() {
+	local log=$1
+	shift
+	: >"$work/out"
+	(in_ns $a "$log" "$@") >"$work/out" 2>&1 &
+	server=$!
+	wait_for ready "$work/out"
+}
+
+# Datagrams that the kernel's sockets of a namespace have received.
+kernel_cnt() {
+	ip netns exec "$1" cat /proc/net/snmp |
+		awk '/^Udp:/ && NR { n = $2 } END { print n }'
+}
+
+# ask LOG CNT LEN [ADDRESS]
+ask() {
+	(in_ns $b "$1" timeout 30 $program ask "${4:-10.78.0.1}" 7000 "$2" "$3") 2>&1
+}
+
+expect() {
+	[ "$1" = "$2" ] || { echo "got: $1, expected: $2"; return 1; }
+}
+
+# At most 5 in 100 by the kernel.
+is_accelerated() {
+	local namespace=$1 before=$2 cnt=$3 now
+	now=$(kernel_cnt "$namespace")
+	[ $(((now - before) * 20)) -le "$cnt" ] ||
+		{ echo "$((now - before)) of $cnt by the kernel in $namespace"; return 1; }
+}
+
+both_ends_are_accelerated() {
+	local in_a in_b
+	start a.log $program echo 10.78.0.1 7000 || return 1
+	in_a=$(kernel_cnt $a) in_b=$(kernel_cnt $b)
+	expect "$(ask b.log 2000 64)" "right 2000" &&
+		is_accelerated $a "$in_a" 2000 && is_accelerated $b "$in_b" 2000 &&
+		wait_for 'v0 is driven by xdp' "$work/a.log"
+}
+
+sizes_up_to_a_frame() {
+	local len in_a
+	start a.log $program echo 0.0.0.0 7000 || return 1
+	in_a=$(kernel_cnt $a)
+	for len in 1 64 255 256 257 1000 1471 1472; do
+		expect "$(ask b.log 50 $len)" "right 50" || return 1
+	done
+	is_accelerated $a "$in_a" 400
+}
+
+longer_ones_by_the_kernel() {
+	start a.log $program echo 0.0.0.0 7000 || return 1
+	expect "$(ask b.log 20 1473)" "right 20" &&
+		expect "$(ask b.log 20 9000)" "right 20"
+}
+
+peer_on_the_kernel() {
+	local in_a
+	start a.log $program echo 0.0.0.0 7000 || return 1
+	in_a=$(kernel_cnt $a)
+	expect "$(ask - 1000 300)" "right 1000" && is_accelerated $a "$in_a" 1000
+}
+
+server_on_the_kernel() {
+	local in_b
+	start - $program echo 10.78.0.1 7000 || return 1
+	in_b=$(kernel_cnt $b)
+	expect "$(ask b.log 1000 300)" "right 1000" && is_accelerated $b "$in_b" 1000
+}
+
+other_traffic_is_undisturbed() {
+	start a.log $program echo 10.78.0.1 7000 || return 1
+	expect "$(ask b.log 10 64)" "right 10" || return 1
+	ip netns exec $b ping -q -c 3 -i 0.05 -W 2 10.78.0.1 >/dev/null ||
+		{ echo "no answer to ping"; return 1; }
+	ip netns exec $a timeout 10 socat UDP4-RECVFROM:7001,bind=10.78.0.1 \
+		SYSTEM:'echo by the kernel' &
+	sleep 0.3
+	expect "$(echo hello | ip netns exec $b timeout 5 socat -t 2 - \
+		UDP4:10.78.0.1:7001)" "by the kernel"
+}
+
+killed_process_leaves_nothing() {
+	local round
+	for round in 1 2 3 4 5; do
+		start a.log $program echo 10.78.0.1 7000 || return 1
+		expect "$(ask - 20 64)" "right 20" || return 1
+		wait_for 'v0 is driven by xdp' "$work/a.log" || return 1
+		end_server
+		! ip -n $a link show v0 | grep -q xdp ||
+			{ echo "round $round: a program is left on v0"; return 1; }
+	done
+	start - $program echo 10.78.0.1 7000 &&
+		expect "$(ask - 20 64)" "right 20"
+}
+
+killed_while_a_child_lives() {
+	local child
+	start a.log $program forking 10.78.0.1 7000 || return 1
+	expect "$(ask - 20 64)" "right 20" || return 1
+	end_server
+	! ip -n $a link show v0 | grep -q xdp ||
+		{ echo "a program is left on v0"; return 1; }
+	# the child has the port, and so the next one says
+	for child in $(ip netns pids $a); do kill -9 "$child"; done
+}
+
+second_process_is_told_who_has_it() {
+	local other
+	start a.log $program echo 10.78.0.1 7000 || return 1
+	wait_for 'v0 is driven by xdp' "$work/a.log" || return 1
+	(in_ns $a second.log $program echo 10.78.0.1 7002) >"$work/second" 2>&1 &
+	other=$!
+	wait_for 'interface in use by pid' "$work/second.log"
+	local status=$?
+	kill -9 $other
+	wait $other 2>/dev/null
+	return $status
+}
+
+foreign_program_is_respected() {
+	ip -n $a link set dev v0 xdpgeneric obj \
+		"$builddir/tests/system/pass.bpf.o" sec xdp || return 1
+	start a.log $program echo 10.78.0.1 7000 || return 1
+	wait_for 'XDP program of somebody else' "$work/a.log" &&
+		expect "$(ask - 20 64)" "right 20" &&
+		ip -n $a link show v0 | grep -q xdp
+}
+
+excluded_interface_is_left_alone() {
+	export VMA_XDP_INTERFACES=eth7,v00
+	start a.log $program echo 10.78.0.1 7000
+	local status=$?
+	unset VMA_XDP_INTERFACES
+	[ $status = 0 ] || return 1
+	expect "$(ask - 20 64)" "right 20" || return 1
+	! ip -n $a link show v0 | grep -q xdp || { echo "v0 was taken"; return 1; }
+}
+
+mode_is_chosen() {
+	local mode
+	for mode in native generic; do
+		export VMA_XDP_MODE=$mode
+		start a.log $program echo 10.78.0.1 7000 &&
+			expect "$(ask b.log 200 64)" "right 200" &&
+			wait_for "v0 is driven by xdp ($mode" "$work/a.log"
+		local status=$?
+		unset VMA_XDP_MODE
+		[ $status = 0 ] || return 1
+		end_server
+	done
+}
+
+address_added_while_it_runs() {
+	local in_a
+	start a.log $program echo 0.0.0.0 7000 || return 1
+	expect "$(ask - 10 64)" "right 10" || return 1
+	ip -n $a address add 10.79.0.1/24 dev v0
+	ip -n $b address add 10.79.0.2/24 dev v0
+	ip netns exec $b ping -q -c 1 -W 2 10.79.0.1 >/dev/null
+	sleep 0.2
+	in_a=$(kernel_cnt $a)
+	expect "$(ask - 500 64 10.79.0.1)" "right 500" &&
+		is_accelerated $a "$in_a" 500
+}
+
+mac_changed_while_it_runs() {
+	local in_a
+	start a.log $program echo 10.78.0.1 7000 || return 1
+	expect "$(ask - 10 64)" "right 10" || return 1
+	ip -n $a link set v0 address 02:00:00:00:00:77
+	ip -n $b neigh flush dev v0
+	ip netns exec $b ping -q -c 1 -W 2 10.78.0.1 >/dev/null
+	sleep 0.2
+	in_a=$(kernel_cnt $a)
+	expect "$(ask - 500 64)" "right 500" && is_accelerated $a "$in_a" 500
+}
+
+interface_deleted_while_it_runs() {
+	start a.log $program echo 0.0.0.0 7000 || return 1
+	expect "$(ask - 10 64)" "right 10" || return 1
+	ip -n $a link del v0
+	wait_for 'v0 cannot be driven any more' "$work/a.log" || return 1
+	kill -0 "$server" || { echo "the program is gone"; return 1; }
+	make_lab_again
+	expect "$(ask - 10 64)" "right 10"
+}
+
+make_lab_again() {
+	ip link add v0 netns $a type veth peer name v0 netns $b
+	ip -n $a address add 10.78.0.1/24 dev v0
+	ip -n $b address add 10.78.0.2/24 dev v0
+	ip -n $a link set v0 up
+	ip -n $b link set v0 up
+	ip netns exec $b ping -q -c 1 -W 2 10.78.0.1 >/dev/null
+}
+
+sockperf_in_each_way() {
+	local way out
+	printf 'U:10.78.0.1:7100\nU:10.78.0.1:7101\n' >"$work/feed"
+	for way in select poll epoll; do
+		(in_ns $a a.log timeout 30 sockperf server -f "$work/feed" -F $way) \
+			>"$work/out" 2>&1 &
+		server=$!
+		wait_for 'v0 is driven by xdp' "$work/a.log" || return 1
+		sleep 0.5
+		out=$( (in_ns $b b.log timeout 20 sockperf ping-pong -f "$work/feed" -t 1 \
+			-m 400 --data-integrity -F $way) 2>&1)
+		grep -q '# dropped messages = 0; # duplicated messages = 0; # out-of-order messages = 0' \
+			<<<"$out" || { echo "$way:"; echo "$out"; return 1; }
+		kill "$server"
+		wait "$server" 2>/dev/null
+		server=
+		rm "$work/a.log"
+	done
+}
+
+cases="both_ends_are_accelerated sizes_up_to_a_frame longer_ones_by_the_kernel
+peer_on_the_kernel server_on_the_kernel other_traffic_is_undisturbed
+killed_process_leaves_nothing killed_while_a_child_lives
+second_process_is_told_who_has_it foreign_program_is_respected
+excluded_interface_is_left_alone mode_is_chosen address_added_while_it_runs
+mac_changed_while_it_runs interface_deleted_while_it_runs sockperf_in_each_way"
+
+for case in ${CASES:-$cases}; do
+	if [ "$(id -u)" != 0 ]; then
+		tap_skip "$case" "needs root"
+		continue
+	fi
+	make_lab || { tap_not_ok "$case" "cannot make the namespaces"; continue; }
+	tap_check "$case" "$case"
+	end_server
+done
+tap_end
