@@ -96,7 +96,7 @@ static void drain(struct stack *stack)
 	unsigned done = 0, cnt;
 
 	do {
-		cnt = stack_poll_as_guest(stack);
+		cnt = stack_poll_unwatched(stack);
 		done += cnt;
 	} while (cnt && done < progress.params.batch_max);
 	was_polled(stack);
@@ -186,6 +186,7 @@ static void *run(void *arg UNUSED)
 
 	pthread_setname_np(pthread_self(), "vma");
 	/* Everything this thread does is the library's own. */
+	os_thread.is_internal = true;
 	os_enter();
 	while (epfd() >= 0)
 		run_once(&next_look_ns);

@@ -99,12 +99,13 @@ static const uint8_t *neighbour_mac(struct net *net, const struct net_path *path
 		/* Without the right to ask, an old address is what we have. */
 		(void)!netlink_conn_resolve(net->conn, path->ifindex,
 					    &path->next_hop);
-		return neigh->info.hw_addr;
+		break;
 	case NEIGH_USABLE:
-		return neigh->info.hw_len == 6 ? neigh->info.hw_addr : NULL;
+		break;
 	default:
 		return NULL;
 	}
+	return neigh->info.hw_len == 6 ? neigh->info.hw_addr : NULL;
 }
 
 static enum reason resolve_remote(struct dst *dst, struct net *net,

@@ -127,14 +127,14 @@ unsigned stack_poll_locked(struct stack *stack)
 	return sum;
 }
 
-NO_LOCK_ANALYSIS unsigned stack_poll_as_guest(struct stack *stack)
+unsigned stack_poll_unwatched(struct stack *stack)
 {
 	unsigned cnt = 0;
 
-	stack_lock_acquire_guest(&stack->lock);
+	stack_lock(stack);
 	if (!stack->watcher)
 		cnt = stack_poll_locked(stack);
-	stack_unlock_slow(stack, true);
+	stack_unlock(stack);
 	return cnt;
 }
 
@@ -152,11 +152,11 @@ unsigned stack_fds_locked(struct stack *stack, int *fds, unsigned cnt)
 	return sum;
 }
 
-NO_LOCK_ANALYSIS unsigned stack_fds(struct stack *stack, int *fds, unsigned cnt)
+unsigned stack_fds(struct stack *stack, int *fds, unsigned cnt)
 {
-	stack_lock_acquire_guest(&stack->lock);
+	stack_lock(stack);
 	cnt = stack_fds_locked(stack, fds, cnt);
-	stack_unlock_slow(stack, true);
+	stack_unlock(stack);
 	return cnt;
 }
 
@@ -236,7 +236,7 @@ static void collect(struct stack *stack, struct afterwards *after)
 	stack->wants_kick = false;
 }
 
-NO_LOCK_ANALYSIS void stack_unlock_slow(struct stack *stack, bool is_guest)
+NO_LOCK_ANALYSIS void stack_unlock_slow(struct stack *stack)
 {
 	struct afterwards after;
 	bool is_more;
@@ -244,10 +244,7 @@ NO_LOCK_ANALYSIS void stack_unlock_slow(struct stack *stack, bool is_guest)
 	for (;;) {
 		collect(stack, &after);
 		is_more = !list_is_empty(&stack->wakes);
-		if (is_guest)
-			stack_lock_release_guest(&stack->lock);
-		else
-			stack_lock_release(&stack->lock);
+		stack_lock_release(&stack->lock);
 		for (unsigned i = 0; after.kicks; i++, after.kicks >>= 1)
 			if (after.kicks & 1)
 				kick(&stack->kickers[i]);
@@ -255,9 +252,6 @@ NO_LOCK_ANALYSIS void stack_unlock_slow(struct stack *stack, bool is_guest)
 			waiter_signal(after.wakes[i]);
 		if (!is_more)
 			return;
-		if (is_guest)
-			stack_lock_acquire_guest(&stack->lock);
-		else
-			stack_lock_acquire(&stack->lock);
+		stack_lock_acquire(&stack->lock);
 	}
 }

@@ -64,14 +64,13 @@ static inline void stack_lock(struct stack *stack) ACQUIRES(stack->lock)
 }
 
 /* Out of line: kicks, wake-ups. Releases the lock. */
-void stack_unlock_slow(struct stack *stack, bool is_guest)
-	RELEASES(stack->lock);
+void stack_unlock_slow(struct stack *stack) RELEASES(stack->lock);
 
 static inline void stack_unlock(struct stack *stack)
 	RELEASES(stack->lock) NO_LOCK_ANALYSIS
 {
 	if (UNLIKELY(stack->wants_kick || !list_is_empty(&stack->wakes)))
-		stack_unlock_slow(stack, false);
+		stack_unlock_slow(stack);
 	else
 		stack_lock_release(&stack->lock);
 }
@@ -89,9 +88,9 @@ void stack_remove_ring(struct stack *stack, struct ring *ring)
  * packets that were. */
 unsigned stack_poll_locked(struct stack *stack) REQUIRES(stack->lock);
 
-/* The same for the library's own thread, which takes the lock itself, and leaves
- * the packets to the watcher if there is one. */
-unsigned stack_poll_as_guest(struct stack *stack) EXCLUDES(stack->lock);
+/* The same for the library's own thread, which leaves the packets to the watcher
+ * if there is one. */
+unsigned stack_poll_unwatched(struct stack *stack) EXCLUDES(stack->lock);
 
 /* The rings' fds. Returns how many were stored. */
 unsigned stack_fds(struct stack *stack, int *fds, unsigned cnt)

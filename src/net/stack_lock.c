@@ -20,6 +20,7 @@ void stack_lock_init(struct stack_lock *lock, enum stack_lock_kind kind)
 	atomic_init(&lock->is_revoked, false);
 	atomic_init(&lock->owner, NULL);
 	atomic_init(&lock->kind, kind);
+	lock->has_guest = false;
 	lock_witness_init(&lock->witness, LOCK_RANK_STACK);
 	/* Without it there is no bias to be had. */
 	if (kind == STACK_LOCK_BIASED &&
@@ -90,12 +91,19 @@ static bool is_biased(const struct stack_lock *lock)
 	       STACK_LOCK_BIASED;
 }
 
-/* With the word, by a thread of the program: it becomes the owner, or ends the
- * bias for good. */
+/* With the word. A thread of the program becomes the owner, or ends the bias for
+ * good; one of ours keeps the owner out. */
 static void settle_bias(struct stack_lock *lock)
 {
 	const struct os_thread *owner = atomic_load(&lock->owner);
 
+	if (os_thread.is_internal) {
+		if (!owner)
+			return;
+		keep_owner_out(lock);
+		lock->has_guest = true;
+		return;
+	}
 	if (!owner) {
 		atomic_store(&lock->owner, &os_thread);
 		return;
@@ -116,23 +124,9 @@ void stack_lock_acquire_slow(struct stack_lock *lock)
 		settle_bias(lock);
 }
 
-NO_LOCK_ANALYSIS void stack_lock_acquire_guest(struct stack_lock *lock)
+void stack_lock_dismiss_guest(struct stack_lock *lock)
 {
-	lock_witness_check(&lock->witness);
-	take_word(lock);
-	if (is_biased(lock) && atomic_load(&lock->owner))
-		keep_owner_out(lock);
-	lock_witness_acquired(&lock->witness);
-}
-
-NO_LOCK_ANALYSIS void stack_lock_release_guest(struct stack_lock *lock)
-{
-	lock_witness_released(&lock->witness);
+	lock->has_guest = false;
 	/* release pairs with the owner's acquire load */
-	if (is_biased(lock))
-		atomic_store_explicit(&lock->is_revoked, false,
-				      memory_order_release);
-	/* release as in stack_lock_release */
-	if (atomic_exchange_explicit(&lock->word, 0, memory_order_release) == 2)
-		stack_lock_wake(lock);
+	atomic_store_explicit(&lock->is_revoked, false, memory_order_release);
 }

@@ -3,7 +3,8 @@
  * The lock of a stack, in the four kinds that VMA_THREAD_MODE chooses from. One
  * word, 0 when free; the kinds differ in how they wait for it. Only the biased
  * kind has more: the thread that took it first, its owner, enters and leaves with
- * plain stores, and others pay for that with a barrier on all processors.
+ * plain stores, and others pay for that with a barrier on all processors. The
+ * library's own threads borrow the lock; another one of the program ends the bias.
  */
 #ifndef NET_STACK_LOCK_H
 #define NET_STACK_LOCK_H
@@ -32,6 +33,9 @@ struct CAPABILITY("stack lock") stack_lock {
 	 * once, under the word. */
 	_Atomic(const struct os_thread *) owner;
 	_Atomic enum stack_lock_kind kind;
+	/* Under the word: one of the library's own threads has it, and keeps the
+	 * owner out for that long. */
+	bool has_guest;
 	struct lock_witness witness;
 };
 
@@ -40,13 +44,8 @@ void stack_lock_init(struct stack_lock *lock, enum stack_lock_kind kind);
 /* Out of line: somebody else has it, or there is no bias for this thread yet. */
 void stack_lock_acquire_slow(struct stack_lock *lock);
 void stack_lock_wake(struct stack_lock *lock);
-
-/*
- * For the library's own threads. Does not end the bias, but takes the lock from
- * the owner for the time being. Released by stack_lock_release_guest.
- */
-void stack_lock_acquire_guest(struct stack_lock *lock) ACQUIRES(lock);
-void stack_lock_release_guest(struct stack_lock *lock) RELEASES(lock);
+/* Under the word: the owner may enter again. */
+void stack_lock_dismiss_guest(struct stack_lock *lock);
 
 static inline bool stack_lock_is_mine(const struct stack_lock *lock)
 {
@@ -64,7 +63,7 @@ static inline bool stack_lock_enter_biased(struct stack_lock *lock)
 	atomic_store_explicit(&lock->is_owner_inside, true,
 			      memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
-	/* acquire pairs with the release in stack_lock_release_guest */
+	/* acquire pairs with the release in stack_lock_dismiss_guest */
 	if (LIKELY(!atomic_load_explicit(&lock->is_revoked,
 					 memory_order_acquire)))
 		return true;
@@ -103,6 +102,8 @@ static inline void stack_lock_release(struct stack_lock *lock)
 				      memory_order_release);
 		return;
 	}
+	if (UNLIKELY(lock->has_guest))
+		stack_lock_dismiss_guest(lock);
 	if (UNLIKELY(atomic_exchange_explicit(&lock->word, 0,
 					      memory_order_release) == 2))
 		stack_lock_wake(lock);

@@ -29,6 +29,8 @@ struct os_thread {
 	 * with the value at its start. */
 	volatile unsigned handler_cnt;
 	volatile unsigned interrupt_cnt;
+	/* One of the library's own threads. */
+	bool is_internal;
 	siginfo_t deferred;
 	sigset_t deferred_mask; /* the thread's mask when it came */
 };

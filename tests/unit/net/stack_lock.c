@@ -26,10 +26,11 @@ static void *count_up_as_guest(void *arg)
 {
 	int *rounds = arg;
 
+	os_thread.is_internal = true;
 	while (!atomic_load(&is_over)) {
-		stack_lock_acquire_guest(&lock);
+		stack_lock_acquire(&lock);
 		guarded++;
-		stack_lock_release_guest(&lock);
+		stack_lock_release(&lock);
 		(*rounds)++;
 	}
 	return NULL;
