@@ -1071,7 +1071,7 @@ static const struct scenario {
 	SCENARIO(readiness_by_poll, 0),
 	SCENARIO(readiness_by_select, 0),
 	SCENARIO(readiness_by_epoll, 0),
-	SCENARIO(epoll_beyond_us, 4),
+	SCENARIO(epoll_beyond_us, 2),
 	SCENARIO(many_threads_one_set, 0),
 };
 
