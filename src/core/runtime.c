@@ -24,6 +24,7 @@
 #include "sock/fd_flight.h"
 #include "sock/fd_internal.h"
 #include "sock/fd_table.h"
+#include "sock/fd_wait.h"
 #include "stats/reasons.h"
 
 extern char **environ;
@@ -357,6 +358,7 @@ NO_LOCK_ANALYSIS static void after_fork_in_child(void)
 	signals_forked();
 	fd_internal_forked();
 	fd_flight_forked();
+	fd_wait_forked();
 	fd_table_forked();
 	network_forked();
 	mutex_release(&runtime.lock);

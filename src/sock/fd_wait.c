@@ -90,6 +90,11 @@ static void before_handler(void)
 	}
 }
 
+void fd_wait_forked(void)
+{
+	waits.cnt = 0;
+}
+
 /* The position of the record, or -1 when it was collected. */
 static int find_record(unsigned id)
 {

@@ -46,6 +46,10 @@ int fd_wait_holding(struct fd_object *obj, struct pollfd *fds, nfds_t cnt,
  * each call, outside or inside the bracket. */
 void fd_wait_collect(void);
 
+/* In the child of a fork: what its waits held is the parent's. A wait that a
+ * handler forked from returns as if it had been abandoned. */
+void fd_wait_forked(void);
+
 /* Whether this thread has waits on record, that is, fd_wait_collect() has
  * something to look at. */
 bool fd_wait_is_pending(void);

@@ -89,6 +89,8 @@ static enum reason reason_by_names(const struct udp *u, int fd,
 	struct udp_end local_end = { local->addr, local->port };
 	struct udp_end peer_end = { peer->addr, peer->port };
 
+	if (!local->port)
+		return REASON_NOT_USED;
 	if (!ip_addr_is_v4(&local->addr) ||
 	    (peer->port && !ip_addr_is_v4(&peer->addr)))
 		return REASON_IPV6_PEER;

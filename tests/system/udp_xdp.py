@@ -4,6 +4,7 @@
 #   udp_xdp.py echo ADDRESS PORT             until "bye"; prints how many
 #   udp_xdp.py ask ADDRESS PORT CNT LEN      prints how many answers were right
 #   udp_xdp.py forking ADDRESS PORT          an echo that forks first
+#   udp_xdp.py closing ADDRESS PORT          an echo that closes all it has first
 import os
 import signal
 import socket
@@ -43,6 +44,19 @@ def ask(address, port, cnt, length):
             print(e)
             break
     print("right", good)
+
+
+def closing(address, port):
+    # as daemons do, and then the same again
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.bind((address, int(port)))
+    os.closerange(3, 4096)
+    for fd in range(3, 300):
+        try:
+            os.close(fd)
+        except OSError:
+            pass
+    echo(address, port)
 
 
 def forking(address, port):

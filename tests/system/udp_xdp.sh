@@ -172,6 +172,13 @@ killed_while_a_child_lives() {
 	for child in $(ip netns pids $a); do kill -9 "$child"; done
 }
 
+program_closes_all_it_has() {
+	local in_a
+	start a.log $program closing 10.78.0.1 7000 || return 1
+	in_a=$(kernel_cnt $a)
+	expect "$(ask b.log 500 64)" "right 500" && is_accelerated $a "$in_a" 500
+}
+
 second_process_is_told_who_has_it() {
 	local other
 	start a.log $program echo 10.78.0.1 7000 || return 1
@@ -284,7 +291,7 @@ sockperf_in_each_way() {
 
 cases="both_ends_are_accelerated sizes_up_to_a_frame longer_ones_by_the_kernel
 peer_on_the_kernel server_on_the_kernel other_traffic_is_undisturbed
-killed_process_leaves_nothing killed_while_a_child_lives
+killed_process_leaves_nothing killed_while_a_child_lives program_closes_all_it_has
 second_process_is_told_who_has_it foreign_program_is_respected
 excluded_interface_is_left_alone mode_is_chosen address_added_while_it_runs
 mac_changed_while_it_runs interface_deleted_while_it_runs sockperf_in_each_way"

@@ -5,7 +5,9 @@
 #include "dev/xdp/steer.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/if_link.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,10 +20,9 @@
 #include "dev/xdp/xdp_priv.h"
 
 struct steer {
-	struct bpf_object *object;
-	/* libbpf's, which closes them */
-	int prog, queues, rules, config;
-	/* ours, where the program of the user cannot close it */
+	/* Copies of libbpf's, among the library's own fds: a program that closes
+	 * all it has must not make us write to another file. */
+	_Atomic int prog, queues, rules, config;
 	_Atomic int link;
 	uint32_t prog_id;
 	int ifindex;
@@ -48,23 +49,63 @@ static int write_config(struct steer *steer)
 		       0;
 }
 
-static int find_fds(struct steer *steer)
+static int copy_fd(int fd, _Atomic int *slot)
+{
+	int copy = fd < 0 ? -1 : real.fcntl(fd, F_DUPFD_CLOEXEC, (void *)0);
+
+	return copy < 0 ? -errno : xdp_adopt_fd(copy, slot);
+}
+
+static int copy_map(const struct bpf_object *object, const char *name,
+		    _Atomic int *slot)
+{
+	return copy_fd(bpf_object__find_map_fd_by_name(object, name), slot);
+}
+
+static int copy_fds(struct steer *steer, const struct bpf_object *object)
 {
 	struct bpf_program *prog =
-		bpf_object__find_program_by_name(steer->object, "steer");
+		bpf_object__find_program_by_name(object, "steer");
 	struct bpf_prog_info info = { 0 };
 	uint32_t len = sizeof(info);
+	int err = copy_fd(bpf_program__fd(prog), &steer->prog);
 
-	steer->prog = bpf_program__fd(prog);
-	steer->queues = bpf_object__find_map_fd_by_name(steer->object,
-							"queues");
-	steer->rules = bpf_object__find_map_fd_by_name(steer->object, "rules");
-	steer->config = bpf_object__find_map_fd_by_name(steer->object,
-							"config");
-	if (bpf_obj_get_info_by_fd(steer->prog, &info, &len) != 0)
-		return -errno;
+	if (!err)
+		err = copy_map(object, "queues", &steer->queues);
+	if (!err)
+		err = copy_map(object, "rules", &steer->rules);
+	if (!err)
+		err = copy_map(object, "config", &steer->config);
+	if (!err && bpf_obj_get_info_by_fd(steer->prog, &info, &len) != 0)
+		err = -errno;
 	steer->prog_id = info.id;
-	return 0;
+	return err;
+}
+
+static void close_fds(struct steer *steer)
+{
+	_Atomic int *slots[] = { &steer->prog, &steer->queues, &steer->rules,
+				 &steer->config };
+
+	for (size_t i = 0; i < ARRAY_LEN(slots); i++)
+		if (atomic_load(slots[i]) >= 0)
+			services_close_fd(slots[i]);
+}
+
+/* What libbpf needs to load a program is not needed to run it. */
+static int load(struct steer *steer)
+{
+	struct bpf_object *object =
+		bpf_object__open_mem(steer_object, steer_object_size, NULL);
+	int err;
+
+	if (!object)
+		return -errno;
+	err = bpf_object__load(object);
+	if (!err)
+		err = copy_fds(steer, object);
+	bpf_object__close(object);
+	return err;
 }
 
 int steer_create(const uint8_t *mac, struct steer **steer_out)
@@ -74,29 +115,20 @@ int steer_create(const uint8_t *mac, struct steer **steer_out)
 
 	if (!steer)
 		return -ENOMEM;
+	atomic_init(&steer->prog, -1);
+	atomic_init(&steer->queues, -1);
+	atomic_init(&steer->rules, -1);
+	atomic_init(&steer->config, -1);
 	atomic_init(&steer->link, -1);
 	memcpy(steer->now.mac, mac, sizeof(steer->now.mac));
 	libbpf_set_print(say);
-	steer->object =
-		bpf_object__open_mem(steer_object, steer_object_size, NULL);
-	if (!steer->object) {
-		err = -errno;
-		goto err_free;
-	}
-	err = bpf_object__load(steer->object);
-	if (err)
-		goto err_close;
-	err = find_fds(steer);
+	err = load(steer);
 	if (!err)
 		err = write_config(steer);
 	if (err)
-		goto err_close;
-	*steer_out = steer;
-	return 0;
-err_close:
-	bpf_object__close(steer->object);
-err_free:
-	free(steer);
+		steer_destroy(steer);
+	else
+		*steer_out = steer;
 	return err;
 }
 
@@ -105,7 +137,7 @@ void steer_destroy(struct steer *steer)
 	if (!steer)
 		return;
 	steer_detach(steer);
-	bpf_object__close(steer->object);
+	close_fds(steer);
 	free(steer);
 }
 
