@@ -77,6 +77,14 @@ unit_programs += %D%/fuzz_icmp
 %D%/fuzz_icmp.fuzz: %D%/fuzz_icmp.c $(ip_fuzz_sources)
 	$(AM_V_CCLD)$(FUZZ_CC) $(fuzz_flags) $(FUZZ_CFLAGS) -o $@ $^
 
+fuzz_targets += %D%/fuzz_frame.fuzz
+unit_programs += %D%/fuzz_frame
+%C%_fuzz_frame_SOURCES = %D%/fuzz_frame.c $(fuzz_replay)
+%C%_fuzz_frame_LDADD = $(net_unit_libs)
+%D%/fuzz_frame.fuzz: %D%/fuzz_frame.c src/net/demux.c src/pkt/pkt_pool.c \
+	src/pkt/wire.c src/base/checksum.c $(base_fuzz_sources)
+	$(AM_V_CCLD)$(FUZZ_CC) $(fuzz_flags) $(FUZZ_CFLAGS) -o $@ $^
+
 fuzz: $(fuzz_targets)
 
 EXTRA_DIST += %D%/corpus %D%/fuzz_rules.dict %D%/fuzz_options.dict
