@@ -244,6 +244,7 @@ static inline enum demux_drop check_headers(const struct udp_frame *frame,
 	total_len = be16toh(frame->ip.total_len);
 	udp_len = be16toh(frame->udp.len);
 	if (UNLIKELY(total_len + sizeof(frame->eth) > len ||
+		     total_len < sizeof(frame->ip) + sizeof(frame->udp) ||
 		     csum_fold(csum_partial(&frame->ip, sizeof(frame->ip), 0))))
 		return DEMUX_IP_HEADER;
 	if (UNLIKELY(udp_len < sizeof(frame->udp) ||

@@ -197,7 +197,7 @@ static void messages_in_batches(void)
 	enum { CNT = 40 };
 	struct mmsghdr out[CNT], in[CNT];
 	struct iovec out_iov[CNT], in_iov[CNT];
-	char out_buf[CNT][16], in_buf[CNT][16];
+	char out_buf[CNT][24], in_buf[CNT][24];
 	int pair[2], n;
 
 	make_pair(pair);
