@@ -17,6 +17,7 @@
 #include "iomux/mux.h"
 #include "net/net.h"
 #include "net/wait.h"
+#include "nl/firewall.h"
 #include "os/real.h"
 #include "sock/fd_internal.h"
 #include "sock/udp.h"
@@ -137,6 +138,21 @@ static int start(struct net **net_out)
 	return err;
 }
 
+/* What the user has set up to look at packets never sees ours: said once, or
+ * respected. Without the right to ask there is none to accelerate either. */
+static bool is_kept_by_firewall(void)
+{
+	char text[FIREWALL_TEXT_SIZE];
+
+	if (firewall_read(text, sizeof(text)) <= 0)
+		return false;
+	log_info("Packets of accelerated sockets are not seen by: %s%s", text,
+		 network.options->respect_firewall ?
+			 "; sockets stay with the kernel (VMA_RESPECT_FIREWALL)" :
+			 "; VMA_RESPECT_FIREWALL=1 keeps sockets with the kernel");
+	return network.options->respect_firewall;
+}
+
 static void make_locked(void) REQUIRES(network.lock)
 {
 	struct net *net;
@@ -147,6 +163,10 @@ static void make_locked(void) REQUIRES(network.lock)
 		network.failure = REASON_NO_BACK_END;
 		log_info("Sockets stay with the kernel: %s",
 			 reason_why(network.failure));
+		return;
+	}
+	if (is_kept_by_firewall()) {
+		network.failure = REASON_FIREWALL;
 		return;
 	}
 	err = start(&net);

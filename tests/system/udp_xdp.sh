@@ -211,6 +211,26 @@ excluded_interface_is_left_alone() {
 	! ip -n $a link show v0 | grep -q xdp || { echo "v0 was taken"; return 1; }
 }
 
+firewall_is_named_or_respected() {
+	local status
+	ip netns exec $a nft add table ip guard &&
+		ip netns exec $a nft add chain ip guard in \
+			'{ type filter hook input priority 0; }' || return 1
+	start a.log $program echo 10.78.0.1 7000 &&
+		wait_for 'not seen by: .*guard.*VMA_RESPECT_FIREWALL=1 keeps' \
+			"$work/a.log" && wait_for 'v0 is driven' "$work/a.log" ||
+		return 1
+	end_server
+	export VMA_RESPECT_FIREWALL=1
+	start a.log $program echo 10.78.0.1 7000 &&
+		wait_for 'not seen by: .*guard' "$work/a.log" &&
+		expect "$(ask - 20 64)" "right 20" &&
+		! grep -q 'is driven' "$work/a.log"
+	status=$?
+	unset VMA_RESPECT_FIREWALL
+	return $status
+}
+
 mode_is_chosen() {
 	local mode
 	for mode in native generic; do
@@ -293,7 +313,7 @@ cases="both_ends_are_accelerated sizes_up_to_a_frame longer_ones_by_the_kernel
 peer_on_the_kernel server_on_the_kernel other_traffic_is_undisturbed
 killed_process_leaves_nothing killed_while_a_child_lives program_closes_all_it_has
 second_process_is_told_who_has_it foreign_program_is_respected
-excluded_interface_is_left_alone mode_is_chosen address_added_while_it_runs
+excluded_interface_is_left_alone firewall_is_named_or_respected mode_is_chosen address_added_while_it_runs
 mac_changed_while_it_runs interface_deleted_while_it_runs sockperf_in_each_way"
 
 for case in ${CASES:-$cases}; do
