@@ -76,7 +76,7 @@ check-tsan:
 # The unit tests once more, in this build, under valgrind, but for those of signals,
 # which it delivers at moments of its own.
 check-valgrind:
-	@LOG_COMPILER='valgrind -q --leak-check=full --error-exitcode=99 \
+	@TEST_UNDER_VALGRIND=1 LOG_COMPILER='valgrind -q --leak-check=full --error-exitcode=99 \
 		--errors-for-leak-kinds=definite' $(variant) \
 		'$(unit_programs:tests/unit/os/signals=)'
 

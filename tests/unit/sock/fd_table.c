@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -74,13 +75,13 @@ static long resident_kb(void)
 }
 
 /* First of all, while nothing of the table was touched. The limit leaves room for
- * what the address sanitizer keeps; the thread sanitizer keeps more. */
+ * what the address sanitizer keeps; others keep more. */
 TEST(billion_fds_cost_kilobytes)
 {
 	struct thing *thing;
 	long before, after;
 
-	if (HAS_THREAD_SANITIZER)
+	if (HAS_THREAD_SANITIZER || getenv("TEST_UNDER_VALGRIND"))
 		test_skip("not under a sanitizer");
 	thing = make(0);
 	before = resident_kb();
