@@ -116,6 +116,73 @@ TEST(want_of_receive_entries_drops)
 	pair_close();
 }
 
+/* Posts a receive entry of two pieces: of `first` bytes in slot 0, and slot 1. */
+static void post_pieces(uint32_t first, uint32_t second)
+{
+	struct ibv_sge sges[2] = {
+		{ .addr = (uintptr_t)pair_b.slots, .length = first },
+		{ .addr = (uintptr_t)pair_b.slots + RIG_SLOT, .length = second },
+	};
+	struct ibv_recv_wr wr = { .wr_id = 77, .sg_list = sges,
+				  .num_sge = second ? 2 : 1 };
+	struct ibv_recv_wr *bad;
+
+	sges[0].lkey = sges[1].lkey = pair_b.mr->lkey;
+	CHECK_EQ(ibv_post_recv(pair_b.qp, &wr, &bad), 0);
+}
+
+TEST(frame_is_scattered)
+{
+	struct rig_params pb = { .is_unposted = true };
+	struct rig_flow flow;
+	struct ibv_flow *rule;
+	struct ibv_wc wc;
+
+	pair_open(NULL, &pb);
+	flow = pair_flow();
+	rule = rig_flow(&pair_b, &flow);
+	post_pieces(50, RIG_SLOT);
+	pair_send(0, 0);
+	wc = rig_next_wc(pair_b.recv_cq);
+	CHECK_EQ(wc.status, IBV_WC_SUCCESS);
+	CHECK_EQ(wc.wr_id, 77);
+	CHECK_EQ(wc.byte_len, 42 + PAIR_DATA);
+	CHECK_MEM(pair_b.slots, rig_send_slot(&pair_a, 0), 50);
+	CHECK_EQ(pair_b.slots[50], 0);
+	CHECK_MEM(pair_b.slots + RIG_SLOT, rig_send_slot(&pair_a, 0) + 50,
+		  42 + PAIR_DATA - 50);
+	ibv_destroy_flow(rule);
+	pair_close();
+}
+
+TEST(entry_too_short_ends_the_queue_pair)
+{
+	struct rig_params pb = { .is_unposted = true };
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	struct rig_flow flow;
+	struct ibv_flow *rule;
+	struct ibv_wc wc;
+
+	pair_open(NULL, &pb);
+	flow = pair_flow();
+	rule = rig_flow(&pair_b, &flow);
+	post_pieces(50, 42 + PAIR_DATA - 50);
+	post_pieces(50, 42 + PAIR_DATA - 51);
+	rig_post_recv(&pair_b, 5);
+	pair_send(0, 0);
+	pair_send(1, 0);
+	CHECK_EQ(rig_next_wc(pair_b.recv_cq).status, IBV_WC_SUCCESS);
+	CHECK_EQ(rig_next_wc(pair_b.recv_cq).status, IBV_WC_LOC_LEN_ERR);
+	wc = rig_next_wc(pair_b.recv_cq);
+	CHECK_EQ(wc.status, IBV_WC_WR_FLUSH_ERR);
+	CHECK_EQ(wc.wr_id, 5);
+	CHECK_EQ(ibv_query_qp(pair_b.qp, &attr, IBV_QP_STATE, &init), 0);
+	CHECK_EQ(attr.qp_state, IBV_QPS_ERR);
+	ibv_destroy_flow(rule);
+	pair_close();
+}
+
 TEST(states_are_true_and_ordered)
 {
 	struct rig_params pa = { .is_idle = true, .is_unposted = true };

@@ -16,14 +16,6 @@
 #include "mr.h"
 #include "uverbs.h"
 
-/* What an MR of this card may be asked for. */
-static const uint32_t mr_access = IBV_ACCESS_LOCAL_WRITE |
-				  IBV_ACCESS_REMOTE_WRITE |
-				  IBV_ACCESS_REMOTE_READ |
-				  IBV_ACCESS_REMOTE_ATOMIC |
-				  IBV_ACCESS_HUGETLB |
-				  IBV_ACCESS_RELAXED_ORDERING;
-
 int cmd_alloc_pd(const struct cmd *cmd)
 {
 	struct pd *pd = calloc(1, sizeof(*pd));
@@ -81,8 +73,6 @@ int cmd_reg_mr(const struct cmd *cmd)
 				 IBV_ACCESS_REMOTE_ATOMIC) &&
 	    !(req->access_flags & IBV_ACCESS_LOCAL_WRITE))
 		return -EINVAL;
-	if (req->access_flags & ~mr_access)
-		return -EOPNOTSUPP;
 	if ((req->start ^ req->hca_va) & 4095)
 		return -EINVAL;
 	ret = mr_create(cmd->ctx, &params, &mr);

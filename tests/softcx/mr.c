@@ -4,18 +4,30 @@
 
 #include "mr.h"
 
+#include <errno.h>
 #include <infiniband/verbs.h>
 #include <stdlib.h>
 
 #include "card.h"
 #include "check.h"
 
+/* What may be asked for. */
+static const uint32_t known_access = IBV_ACCESS_LOCAL_WRITE |
+				     IBV_ACCESS_REMOTE_WRITE |
+				     IBV_ACCESS_REMOTE_READ |
+				     IBV_ACCESS_REMOTE_ATOMIC |
+				     IBV_ACCESS_HUGETLB |
+				     IBV_ACCESS_RELAXED_ORDERING;
+
 int mr_create(struct ctx *ctx, const struct mr *params, struct mr **mr_out)
 {
-	struct mr *mr = malloc(sizeof(*mr));
 	uint32_t number;
+	struct mr *mr;
 	int ret = -ENOMEM;
 
+	if (params->access & ~known_access)
+		return -EOPNOTSUPP;
+	mr = malloc(sizeof(*mr));
 	if (!mr)
 		return ret;
 	*mr = *params;

@@ -711,6 +711,26 @@ static int alloc_dm(uint8_t type)
 	return ioctl(pair_b.ctx->cmd_fd, RDMA_VERBS_IOCTL, hdr) ? errno : 0;
 }
 
+/* On demand, as memory of the program may not be either. */
+TEST(access_to_device_memory)
+{
+	struct ibv_alloc_dm_attr attr = { .length = PAGE };
+	const uint32_t good = IBV_ACCESS_ZERO_BASED | IBV_ACCESS_LOCAL_WRITE;
+	struct ibv_dm *dm;
+	struct ibv_mr *mr;
+
+	pair_open(NULL, NULL);
+	dm = ibv_alloc_dm(pair_b.ctx, &attr);
+	CHECK(dm);
+	mr = ibv_reg_dm_mr(pair_b.pd, dm, 0, PAGE, good);
+	CHECK(mr);
+	CHECK_EQ(ibv_dereg_mr(mr), 0);
+	CHECK(!ibv_reg_dm_mr(pair_b.pd, dm, 0, PAGE,
+			     good | IBV_ACCESS_ON_DEMAND));
+	CHECK_EQ(ibv_free_dm(dm), 0);
+	pair_close();
+}
+
 /* Memory of the card for anything but the program's bytes. */
 TEST(device_memory_of_another_type)
 {
