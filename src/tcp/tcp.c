@@ -738,6 +738,7 @@ void tcp_set_rcv_buf(struct tcp_pcb *pcb, uint32_t bytes, uint64_t now_ns)
 {
 	pcb->flags |= TF_RCV_BUF_FIXED;
 	pcb->rcv_buf = bytes;
+	pcb->is_header_stale = true;
 	tcp_rx_prune(pcb);
 	/* more room: the peer should know */
 	tcp_recved(pcb, 0, now_ns);

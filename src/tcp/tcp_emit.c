@@ -151,6 +151,8 @@ void tcp_emit(struct tcp_pcb *pcb, struct tcp_outgoing *o,
 	size_t header_len = sizeof(*header);
 
 	o->flags |= WIRE_TCP_ACK;
+	/* the window may be wider in this one */
+	pcb->is_header_stale = true;
 	if (pcb->flags & TF_ECE_OUT)
 		o->flags |= WIRE_TCP_ECE;
 	header_len += put_options(pcb, bytes + header_len, o->len, now_ns);

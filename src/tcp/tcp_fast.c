@@ -43,6 +43,7 @@ void tcp_fast_init(struct tcp_pcb *pcb)
 	header->dst_port = pcb->key.remote_port;
 	header->offset_ae = (uint8_t)(len << 2);
 	header->urgent = 0;
+	pcb->is_header_stale = true;
 	pcb->plain.ts_head = htobe32(TCP_OPTION_TS_PLAIN);
 	pcb->plain_len = (uint8_t)len;
 	pcb->plain_word = htobe16((uint16_t)(len << 10 | WIRE_TCP_ACK));
@@ -66,11 +67,26 @@ static ALWAYS_INLINE void put_checksum(struct tcp_pcb *pcb, struct pkt *pkt,
 	header->check = csum_fold(sum);
 }
 
+/* What acknowledges: it changes only when something was received or read. */
+static ALWAYS_INLINE void refresh_header(struct tcp_pcb *pcb)
+{
+	struct wire_tcp *header = &pcb->plain.header;
+	uint32_t window = tcp_rx_window(pcb) >> pcb->rcv_scale;
+
+	header->ack = htobe32(pcb->rcv_nxt);
+	header->window = htobe16((uint16_t)MIN(window, (uint32_t)UINT16_MAX));
+	pcb->plain.ts_ecr = htobe32(pcb->ts_recent);
+	pcb->last_ack_sent = pcb->rcv_nxt;
+	pcb->unacked_rcvd = 0;
+	pcb->delack_at_ns = 0;
+	pcb->flags &= ~TF_ACK_NOW;
+	pcb->is_header_stale = false;
+}
+
 static ALWAYS_INLINE void emit(struct tcp_pcb *pcb, uint32_t seq, uint8_t flags,
 			       struct pkt *pkt, uint32_t len, uint64_t now_ns)
 {
 	struct wire_tcp *header = &pcb->plain.header;
-	uint32_t window = tcp_rx_window(pcb) >> pcb->rcv_scale;
 	struct tcp_table *table = pcb->table;
 	struct tcp_out out = {
 		.key = &pcb->key,
@@ -81,24 +97,24 @@ static ALWAYS_INLINE void emit(struct tcp_pcb *pcb, uint32_t seq, uint8_t flags,
 		.data_len = len,
 	};
 
+	if (pcb->is_header_stale)
+		refresh_header(pcb);
+	INVARIANT(header->ack == htobe32(pcb->rcv_nxt) &&
+			  pcb->plain.ts_ecr == htobe32(pcb->ts_recent) &&
+			  !pcb->delack_at_ns && !(pcb->flags & TF_ACK_NOW),
+		  "whoever receives or reads says so");
 	header->seq = htobe32(seq);
-	header->ack = htobe32(pcb->rcv_nxt);
 	header->flags = flags;
-	header->window = htobe16((uint16_t)MIN(window, (uint32_t)UINT16_MAX));
 	/* left out by header_len where they were not negotiated */
 	pcb->plain.ts_val = htobe32(tcp_ts_now(pcb, now_ns));
-	pcb->plain.ts_ecr = htobe32(pcb->ts_recent);
 	put_checksum(pcb, pkt, len);
-	pcb->last_ack_sent = pcb->rcv_nxt;
-	pcb->unacked_rcvd = 0;
-	pcb->delack_at_ns = 0;
-	pcb->flags &= ~TF_ACK_NOW;
 	table->counts.out_segments++;
 	table->ops->emit(table->ctx, pcb, &out);
 }
 
 static void emit_ack(struct tcp_pcb *pcb, uint64_t now_ns)
 {
+	refresh_header(pcb);
 	emit(pcb, pcb->snd_nxt, WIRE_TCP_ACK, NULL, 0, now_ns);
 }
 
@@ -350,6 +366,7 @@ static ALWAYS_INLINE void take_data(const struct run *run, struct tcp_in *in,
 {
 	struct tcp_pcb *pcb = run->pcb;
 
+	pcb->is_header_stale = true;
 	pcb->table->counts.fast_path_data += run->cnt;
 	pcb->rcv_nxt += run->len;
 	for (unsigned i = 0; i < run->cnt; i++) {
@@ -388,6 +405,8 @@ static ALWAYS_INLINE bool run_take(const struct run *run, struct tcp_in *in,
 	if (run->len) {
 		take_data(run, in, now_ns);
 	} else {
+		if (pcb->plain.ts_ecr != htobe32(pcb->ts_recent))
+			pcb->is_header_stale = true;
 		for (unsigned i = 0; i < run->cnt; i++)
 			tcp_pkt_put(in[i].pkt);
 	}

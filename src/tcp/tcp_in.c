@@ -290,6 +290,7 @@ static void dispatch(struct tcp_pcb *pcb, struct tcp_segment *in,
 		     uint64_t now_ns)
 {
 	pcb->is_quiet = false;
+	pcb->is_header_stale = true;
 	switch ((enum tcp_state)pcb->state) {
 	case TCP_CLOSED:
 	case TCP_LISTEN:

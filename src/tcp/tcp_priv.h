@@ -239,6 +239,8 @@ struct tcp_pcb {
 	uint8_t state; /* enum tcp_state */
 	/* nothing unusual goes on: see tcp_fast.c */
 	bool is_quiet;
+	/* what was received or read since the plain header was last used */
+	bool is_header_stale;
 	/* length of a plain segment's header, and where it says so: the word
 	 * with the flags */
 	uint8_t plain_len;

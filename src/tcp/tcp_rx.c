@@ -468,6 +468,8 @@ void tcp_recved(struct tcp_pcb *pcb, uint32_t len, uint64_t now_ns)
 
 	INVARIANT(len <= pcb->rcv_unread, "more read than was received");
 	pcb->rcv_unread -= len;
+	if (len)
+		pcb->is_header_stale = true;
 	if (!tcp_is_synchronised(pcb) || pcb->flags & TF_FIN_RCVD)
 		return;
 	tune_rcv_buf(pcb, len, now_ns);

@@ -115,6 +115,30 @@ TEST(batch_of_two_connections_reaches_both)
 	peer_teardown();
 }
 
+/* What was read in between widens the window of the next segment, which is built
+ * from the header of the last. */
+TEST(window_rides_on_data)
+{
+	uint16_t window;
+
+	connected_with_ts();
+	tcp_set_nodelay(peer.pcb, true, peer.now_ns);
+	for (uint32_t i = 0; i < 4; i++)
+		peer_send(A, P + 1000 * i, U, 1000);
+	while (peer.looked_at != peer.sent_cnt)
+		peer_next();
+	peer_write(10);
+	window = peer_next()->window;
+	peer_write(10);
+	CHECK_EQ(peer_next()->window, window);
+	CHECK_EQ(peer_take_all(), 4000);
+	tcp_recved(peer.pcb, 4000, peer.now_ns);
+	peer_expect_silence();
+	peer_write(10);
+	CHECK(peer_next()->window > window);
+	peer_teardown();
+}
+
 /* ---- several buffers ---- */
 
 /* Cuts what a segment carries into parts of `size` bytes, the header excepted. */
