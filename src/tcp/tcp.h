@@ -130,7 +130,8 @@ struct tcp_out {
 	/* from the ports to the end of the options */
 	const uint8_t *header;
 	uint32_t header_len;
-	/* payload: `data_cnt` packets from this one on, linked by pkt.link */
+	/* payload: `data_cnt` packets from this one on, linked by pkt.link; NULL
+	 * when there is none */
 	struct pkt *data;
 	uint32_t data_cnt;
 	uint32_t data_len;

@@ -128,7 +128,7 @@ static ALWAYS_INLINE void emit(struct tcp_pcb *pcb, const uint8_t *header, size_
 		.key = &pcb->key,
 		.header = header,
 		.header_len = (uint32_t)header_len,
-		.data = o->first,
+		.data = o->len ? o->first : NULL,
 		.data_cnt = o->len ? o->cnt : 0,
 		.data_len = o->len,
 		.segment_size = o->len > pcb->mss ? pcb->mss : 0,

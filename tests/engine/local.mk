@@ -46,6 +46,16 @@ check-scripts-linux: %D%/scripts_linux
 		tests/engine/scripts_linux
 .PHONY: check-scripts-linux
 
+# Goodput under loss, ours in the simulator and Linux through two TUN devices and
+# the same links; needs root and half an hour. The last table is in goodput.txt.
+EXTRA_PROGRAMS += %D%/goodput
+%C%_goodput_SOURCES = %D%/goodput.c
+%C%_goodput_LDADD = $(engine_test_libs)
+EXTRA_DIST += %D%/goodput.sh %D%/goodput.txt
+goodput: %D%/goodput
+	$(srcdir)/%D%/goodput.sh %D%/goodput
+.PHONY: goodput
+
 # Campaigns, never part of `make check`: planted faults, and seeds without end.
 EXTRA_DIST += %D%/mutate.py %D%/mutations.txt
 check-mutations:
