@@ -128,75 +128,78 @@ static ALWAYS_INLINE bool may_be_small(const struct tcp_pcb *pcb, bool is_last)
 			   !seq_after(pcb->snd_small_end, pcb->snd_una));
 }
 
-static ALWAYS_INLINE void note_sent(struct tcp_pcb *pcb, struct tcp_seg *seg,
+/* Segmentation offload, cork, the answer to an ECN echo, and the window after a
+ * pause have rules of their own. */
+static ALWAYS_INLINE bool may_push(const struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	return pcb->is_quiet && pcb->unsent && !pcb->path.segment_max &&
+	       !(pcb->flags & (TF_CORK | TF_CWR_OUT)) &&
+	       (pcb->snd_una != pcb->snd_nxt ||
+		now_ns - pcb->last_sent_ns <= pcb->rto_ns);
+}
+
+/* The packet is under way from now on. */
+static ALWAYS_INLINE void note_sent(struct tcp_pcb *pcb, struct pkt *pkt,
 				    uint64_t now_ns)
 {
+	struct tcp_seg *seg = tcp_seg(pkt);
+
 	seg->flags |= SEG_SENT;
 	seg->sent_cnt = 1;
 	seg->sent_ns = now_ns;
 	list_push_back(&pcb->in_flight, &seg->order);
-}
-
-/* Full segments and a last one, as far as the windows reach. */
-static ALWAYS_INLINE void push(struct tcp_pcb *pcb, uint64_t now_ns)
-{
-	uint32_t edge = pcb->snd_una + MIN(pcb->snd_wnd, pcb->cwnd);
-	struct pkt *pkt = pcb->unsent;
-
-	do {
-		struct list *next = pkt->link.next;
-		bool is_last = next == &pcb->snd_queue;
-		uint32_t seq = pcb->snd_nxt, end = seq + pkt->len;
-
-		if (seq_after(end, edge) || pkt->len > pcb->mss)
-			return;
-		if (pkt->len < pcb->mss) {
-			if (!may_be_small(pcb, is_last))
-				return;
-			pcb->snd_small_end = end;
-		}
-		note_sent(pcb, tcp_seg(pkt), now_ns);
-		pcb->snd_nxt = end;
-		pcb->unsent = is_last ? NULL : pkt_from_link(next);
-		emit(pcb, seq, is_last ? WIRE_TCP_ACK | WIRE_TCP_PSH
-				       : WIRE_TCP_ACK,
-		     pkt, pkt->len, now_ns);
-		pkt = pcb->unsent;
-	} while (pkt);
-}
-
-static ALWAYS_INLINE void push_if_quiet(struct tcp_pcb *pcb, uint64_t now_ns)
-{
-	uint32_t start = pcb->snd_nxt;
-	bool was_idle = pcb->snd_una == start;
-
-	/* segmentation offload, cork, the answer to an ECN echo, and the window
-	 * after a pause have rules of their own */
-	if (!pcb->is_quiet || !pcb->unsent || pcb->path.segment_max ||
-	    pcb->flags & (TF_CORK | TF_CWR_OUT) ||
-	    (was_idle && now_ns - pcb->last_sent_ns > pcb->rto_ns))
-		return;
-	push(pcb, now_ns);
-	if (pcb->snd_nxt == start)
-		return;
-	if (was_idle)
+	if (pcb->snd_nxt == pcb->snd_una)
 		pcb->progress_ns = now_ns;
 	pcb->last_sent_ns = now_ns;
+	pcb->snd_nxt += pkt->len;
 	/* RFC 6298 section 5.1, RFC 8985 section 7.2 */
 	if (pcb->rtx_kind != RTX_TIMEOUT)
 		tcp_timer_rearm_quiet(pcb, now_ns);
 }
 
-void tcp_fast_push(struct tcp_pcb *pcb, uint64_t now_ns)
+/* A full segment or the last one, as far as the windows reach; false if it is for
+ * the general rules. Leaving is the last that it does. */
+static ALWAYS_INLINE bool push_one(struct tcp_pcb *pcb, struct pkt *pkt,
+				   bool is_last, uint64_t now_ns)
 {
-	push_if_quiet(pcb, now_ns);
+	uint32_t seq = pcb->snd_nxt, end = seq + pkt->len;
+	uint8_t flags = is_last ? WIRE_TCP_ACK | WIRE_TCP_PSH : WIRE_TCP_ACK;
+
+	if (UNLIKELY(end - pcb->snd_una > MIN(pcb->snd_wnd, pcb->cwnd) ||
+		     pkt->len > pcb->mss))
+		return false;
+	if (pkt->len < pcb->mss) {
+		if (!may_be_small(pcb, is_last))
+			return false;
+		pcb->snd_small_end = end;
+	}
+	pcb->unsent = is_last ? NULL : pkt_from_link(pkt->link.next);
+	note_sent(pcb, pkt, now_ns);
+	emit(pcb, seq, flags, pkt, pkt->len, now_ns);
+	return true;
 }
 
+static bool is_last(const struct tcp_pcb *pcb, const struct pkt *pkt)
+{
+	return pkt->link.next == &pcb->snd_queue;
+}
+
+void tcp_fast_push(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	if (!may_push(pcb, now_ns))
+		return;
+	while (pcb->unsent && push_one(pcb, pcb->unsent,
+				       is_last(pcb, pcb->unsent), now_ns))
+		;
+}
+
+/* Mostly one packet waits. */
 void tcp_output(struct tcp_pcb *pcb, uint64_t now_ns)
 {
-	push_if_quiet(pcb, now_ns);
-	if (UNLIKELY(pcb->unsent || pcb->flags & TF_ACK_NOW))
-		tcp_out_push(pcb, now_ns);
+	if (LIKELY(may_push(pcb, now_ns) && is_last(pcb, pcb->unsent)) &&
+	    push_one(pcb, pcb->unsent, true, now_ns))
+		return;
+	tcp_out_push(pcb, now_ns);
 }
 
 /* ---- acknowledgments in ---- */

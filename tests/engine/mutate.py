@@ -17,9 +17,10 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ("src/base", "src/pkt", "src/event", "src/tcp", "tests/support")
-SHARED = ("sim", "peer", "reference")
+SHARED = ("sim", "peer", "reference", "script")
+UNUSED = ("log.c", "lock.c", "region.c", "fuzz_main.c")
 PROGRAMS = ("rules", "batch", "pmtu", "recovery", "transfer", "misbehave",
-            "random")
+            "scripts", "random")
 SEEDS = os.environ.get("SIM_SEEDS", "200")
 TIMEOUT_S = 60
 
@@ -42,7 +43,7 @@ def build_all(work):
     for folder in FOLDERS:
         for path in sorted((work / folder).glob("*.c")):
             source = path.relative_to(work)
-            if source.name not in ("log.c", "lock.c", "fuzz_main.c"):
+            if source.name not in UNUSED:
                 objects[str(source)] = compile_file(source, work)
     for name in SHARED + PROGRAMS:
         source = f"tests/engine/{name}.c"
@@ -68,7 +69,8 @@ def is_caught(objects, work):
                         objects[f"tests/engine/{name}.c"], *shared], check=True)
         try:
             done = subprocess.run([program], timeout=TIMEOUT_S,
-                                  env={**os.environ, "SIM_SEEDS": SEEDS},
+                                  env={**os.environ, "SIM_SEEDS": SEEDS,
+                                       "srcdir": str(ROOT)},
                                   stdout=subprocess.DEVNULL,
                                   stderr=subprocess.DEVNULL)
         except subprocess.TimeoutExpired:
