@@ -58,6 +58,7 @@ static uint64_t run_ours(const struct cell *cell)
 	struct sim_app server = { .to_send = 0, .stays_open = true };
 	struct impair_params link[2];
 	struct tcp_params params;
+	const struct tcp_counts *counts;
 	struct sim_conn *conn;
 	uint64_t got;
 
@@ -68,6 +69,10 @@ static uint64_t run_ours(const struct cell *cell)
 	conn = sim_connect(&sim, &client);
 	sim_run(&sim, sim.now_ns + cell->duration_ns);
 	got = sim_other_end(conn)->received;
+	counts = tcp_counts(sim.host[0].table);
+	test_note("%" PRIu64 " sent again, %" PRIu64 " recoveries, %" PRIu64
+		  " timeouts", counts->retransmitted, counts->fast_recoveries,
+		  counts->rto_fired);
 	sim_finish(&sim, true);
 	return got;
 }

@@ -17,7 +17,7 @@ median() {
 # The runs of a kind: runs CASE COUNT
 runs() {
 	for seed in $(seq 1 "$2"); do
-		"$program" "$1" --seed "$seed" |
+		"$program" --seed "$seed" "$1" |
 			sed -n 's,^# \([0-9.]*\) Mbit/s$,\1,p'
 	done | median
 }

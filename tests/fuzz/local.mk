@@ -44,7 +44,8 @@ tcp_fuzz_libs = src/tcp/libtcp-debug.la src/event/libevent-debug.la \
 	src/pkt/libpkt-debug.la src/base/libbase-debug.la \
 	tests/support/libtest.la
 tcp_fuzz_sources = $(tcp_sources) $(event_sources) $(pkt_sources) \
-	src/base/checksum.c src/base/hash.c %D%/tcp_world.c
+	src/base/checksum.c src/base/hash.c src/base/lock.c src/base/log.c \
+	%D%/tcp_world.c
 
 fuzz_targets += %D%/fuzz_tcp.fuzz
 unit_programs += %D%/fuzz_tcp
