@@ -11,6 +11,7 @@ program=$builddir/tests/shim/udp
 library=${SHIM_LIBRARY:-$builddir/tests/shim/.libs/libvma-test.so}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+collect_reports "$work"
 export VMA_LOG_FILE=$work/log
 
 # accelerated OUTPUT SCENARIO VARIABLE=VALUE...
@@ -22,7 +23,21 @@ accelerated() {
 		>"$output" 2>&1 || echo "exit $?" >>"$output"
 }
 
+# The thread sanitizer keeps handlers until the call they interrupt returns, and
+# within epoll_wait it sees what threads write, but not the locks they hold.
+is_beyond_thread_sanitizer() {
+	case $1 in
+	restarted_and_served_by_its_handler | jumps_out_of_a_wait) ;;
+	readiness_by_epoll | many_threads_one_set) ;;
+	*) false ;;
+	esac
+}
+
 for scenario in $("$program" --list); do
+	if is_thread_sanitized && is_beyond_thread_sanitizer "$scenario"; then
+		tap_skip "$scenario" "not under a sanitizer"
+		continue
+	fi
 	timeout -k 5 20 "$program" "$scenario" </dev/null >"$work/libc" 2>&1 ||
 		echo "exit $?" >>"$work/libc"
 	accelerated "$work/sleeping" "$scenario" VMA_RX_POLL=0 VMA_SELECT_POLL=0
