@@ -12,6 +12,8 @@ library=${SHIM_LIBRARY:-$builddir/tests/shim/.libs/libvma-test.so}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 collect_reports "$work"
+# A child's sockets get a network of their own, with its thread.
+TSAN_OPTIONS=$TSAN_OPTIONS:die_after_fork=0
 export VMA_LOG_FILE=$work/log
 
 # accelerated OUTPUT SCENARIO VARIABLE=VALUE...
