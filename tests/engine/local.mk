@@ -35,7 +35,7 @@ engine_programs += %D%/rules
 engine_programs += %D%/scripts
 %C%_scripts_SOURCES = %D%/scripts.c
 %C%_scripts_LDADD = $(engine_test_libs)
-EXTRA_DIST += %D%/scripts %D%/scripts_linux.sh
+EXTRA_DIST += %D%/segments %D%/scripts_linux.sh
 
 # The same against Linux, on request: it needs root, and real time.
 EXTRA_PROGRAMS += %D%/scripts_linux

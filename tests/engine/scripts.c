@@ -134,7 +134,7 @@ static void run(const char *name)
 	const char *srcdir = getenv("srcdir");
 	char path[1024], why[128];
 
-	snprintf(path, sizeof(path), "%s/tests/engine/scripts/%s.tcp",
+	snprintf(path, sizeof(path), "%s/tests/engine/segments/%s.tcp",
 		 srcdir ? srcdir : ".", name);
 	script_run(path, &engine, why);
 	peer_expect_silence();

@@ -9,7 +9,7 @@ program=$1
 srcdir=${srcdir:-.}
 export srcdir
 bad=0
-for script in "$srcdir"/tests/engine/scripts/*.tcp; do
+for script in "$srcdir"/tests/engine/segments/*.tcp; do
 	name=$(basename "$script" .tcp)
 	why=$(sed -n 's/^differs *//p' "$script")
 	if out=$(timeout 30 "$program" "$name" 2>&1); then
