@@ -120,7 +120,8 @@ static COLD int resolve(struct udp *u, struct net *net,
 
 static const uint8_t *gather(const struct tx_call *call, uint8_t *buf)
 {
-	if (LIKELY(call->iov_cnt == 1))
+	/* an empty datagram may come from nowhere */
+	if (LIKELY(call->iov_cnt == 1 && call->len))
 		return call->iov[0].iov_base;
 	user_iov_read(call->iov, call->iov_cnt, 0, buf, call->len);
 	return buf;

@@ -245,7 +245,8 @@ static int fake_tx(struct ring *ring, const struct ring_tx *tx)
 	at = bytes->data;
 	memcpy(at, tx->header, tx->header_len);
 	at += tx->header_len;
-	memcpy(at, tx->small, tx->small_len);
+	if (tx->small_len)
+		memcpy(at, tx->small, tx->small_len);
 	at += tx->small_len;
 	for (struct pkt *part = tx->payload; part; part = part->next_part) {
 		memcpy(at, part->data, part->len);
