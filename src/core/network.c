@@ -268,8 +268,6 @@ NO_LOCK_ANALYSIS void network_forked(void)
 	/* A device of the test is the parent's, too. */
 	network.local_dev = NULL;
 	network.failure = REASON_NONE;
-	for (unsigned i = 0; i < network.backend_cnt; i++)
-		network.backends[i]->forked(network.backends[i]);
 	waiters_forked();
 	mux_forked();
 	progress_forked();

@@ -30,9 +30,6 @@ struct backend {
 		    const struct backend_request *request,
 		    struct dev **dev_out, struct dev_verdict *why_out)
 		MUST_CHECK;
-	/* In the child of a fork, which has none of its fds any more: forget
-	 * everything. */
-	void (*forked)(struct backend *backend);
 };
 
 /* What a module exports, as `vma_module`. */

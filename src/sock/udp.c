@@ -207,17 +207,6 @@ void udp_leave(struct fd_object *obj, int fd, enum reason reason)
 	mutex_release(&u->config);
 }
 
-enum reason udp_reason(struct fd_object *obj)
-{
-	struct udp *u = udp_of(obj);
-	enum reason reason;
-
-	mutex_acquire(&u->config);
-	reason = u->reason;
-	mutex_release(&u->config);
-	return reason;
-}
-
 /* -- binding and connecting --------------------------------------------------- */
 
 static long udp_bind(struct fd_object *obj, int fd,

@@ -72,6 +72,4 @@ bool udp_is_one(const struct fd_object *obj);
  * first. Inside the bracket. */
 void udp_leave(struct fd_object *obj, int fd, enum reason reason);
 
-enum reason udp_reason(struct fd_object *obj);
-
 #endif

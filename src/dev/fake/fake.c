@@ -30,7 +30,6 @@ struct fake_dev {
 	struct fake_params params;
 	struct fake_cable *cable;
 	int end;
-	int broken;
 	/* Stands for the hardware, which serves several stacks: a leaf lock,
 	 * for everything below. */
 	struct spinlock lock;
@@ -397,9 +396,9 @@ static void fake_flow_remove(struct dev *dev, const struct flow_rule *rule)
 	spinlock_release(&fake->lock);
 }
 
-static int fake_check(struct dev *dev)
+static int fake_check(struct dev *dev UNUSED)
 {
-	return fake_of(dev)->broken;
+	return 0;
 }
 
 static int fake_link_changed(struct dev *dev UNUSED)
@@ -494,9 +493,4 @@ uint64_t fake_dev_rx_cnt(const struct dev *dev)
 	cnt = fake->rx_cnt;
 	spinlock_release(&fake->lock);
 	return cnt;
-}
-
-void fake_dev_break(struct dev *dev, int err)
-{
-	fake_of(dev)->broken = err;
 }

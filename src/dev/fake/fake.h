@@ -69,7 +69,4 @@ uint64_t fake_dev_unmatched_cnt(const struct dev *dev);
 /* Frames that its rings have been given. */
 uint64_t fake_dev_rx_cnt(const struct dev *dev);
 
-/* From now on check() says this. */
-void fake_dev_break(struct dev *dev, int err);
-
 #endif

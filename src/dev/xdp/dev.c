@@ -17,7 +17,6 @@
 struct xdp_back_end {
 	struct backend backend;
 	struct xdp_params params;
-	struct list devs;
 };
 
 static struct xdp_dev *dev_of(struct dev *dev)
@@ -91,8 +90,6 @@ static void describe(struct xdp_dev *own, const struct mode *mode)
 {
 	snprintf(own->dev.mode, sizeof(own->dev.mode), "%s%s", mode->name,
 		 own->has_sg ? "" : ", single buffers");
-	own->is_native = mode->is_native;
-	own->is_zero_copy = mode->bind_flags & XDP_ZEROCOPY;
 }
 
 /* The stack's ring is made with the pool it brings, later; here a ring with a pool
@@ -197,7 +194,6 @@ static void xdp_close(struct dev *dev)
 	struct xdp_dev *own = dev_of(dev);
 	uint32_t missing;
 
-	list_remove(&own->link);
 	steer_destroy(own->steer);
 	owner_release(&own->owner);
 	missing = region_destroy(dev->region);
@@ -322,18 +318,8 @@ static int xdp_open(struct backend *backend,
 		free(own);
 		return err;
 	}
-	list_push_back(&end->devs, &own->link);
 	*dev_out = &own->dev;
 	return 0;
-}
-
-/* The fds were closed, the memory is not mapped: nothing of it is ours. */
-static void xdp_forked(struct backend *backend)
-{
-	struct xdp_back_end *end =
-		CONTAINER_OF(backend, struct xdp_back_end, backend);
-
-	list_init(&end->devs);
 }
 
 struct backend *xdp_backend(const struct xdp_params *params)
@@ -342,11 +328,9 @@ struct backend *xdp_backend(const struct xdp_params *params)
 		.backend = {
 			.name = "xdp",
 			.open = xdp_open,
-			.forked = xdp_forked,
 		},
 	};
 
 	end.params = *params;
-	list_init(&end.devs);
 	return &end.backend;
 }

@@ -20,14 +20,11 @@ struct xdp_dev {
 	struct steer *steer;
 	struct owner owner;
 	uint32_t queue_cnt;
-	bool is_native;
-	bool is_zero_copy;
 	/* several frames for one packet */
 	bool has_sg;
 	uint16_t bind_flags; /* of the mode that works */
 	/* The one ring: AF_XDP gives a queue to one stack at a time. */
 	struct xdp_ring *ring;
-	struct list link; /* of the back end's */
 };
 
 struct xdp_ring {
