@@ -121,14 +121,16 @@ void waiter_signal(struct waiter *waiter)
 		(void)!real.write(atomic_load(&waiter->fd), &one, sizeof(one));
 }
 
-/* Empties the eventfd, in this order: a signal that comes in between is written
- * after the read, and found by the poll. */
+/* Empties the eventfd, in this order. A signal for the wait before may still come
+ * from a thread that was slow after its unlock: were the flag cleared first, the
+ * read could take that signal's write and leave its flag, and no later signal
+ * would be written. */
 static void rearm(struct waiter *waiter)
 {
 	uint64_t value;
 
-	atomic_store_explicit(&waiter->is_woken, false, memory_order_release);
 	(void)!real.read(atomic_load(&waiter->fd), &value, sizeof(value));
+	atomic_store_explicit(&waiter->is_woken, false, memory_order_release);
 }
 
 bool wait_begin_locked(struct stack *stack, struct waiter *waiter)

@@ -5,7 +5,9 @@
  * handlers jump out of the sleep: each run makes one choice after another, and the
  * next run another one, until all have been made. What runs is the library's own
  * code, on a ring that hands frames straight to endpoints; only the order is the
- * test's.
+ * test's. Wake-ups are written after the unlock, by a thread that may be slow: each
+ * write comes at any time after, and a waiter is signalled for a wait that is long
+ * over, also while it begins the next one.
  *
  * If nothing can happen any more, every thread that still waits has got all that
  * arrived for it. That is the promise.
@@ -21,7 +23,7 @@
 #include "os/real.h"
 #include "tests/support/test.h"
 
-enum { THREADS_MAX = 3, FRAMES_MAX = 3, STEPS_MAX = 64 };
+enum { THREADS_MAX = 3, FRAMES_MAX = 3, EVENT_FDS = 64, CHOICES_MAX = 128 };
 
 enum state {
 	LOOKS,  /* about to look, and to sleep if there is nothing */
@@ -41,8 +43,8 @@ struct thread {
 
 /* What can happen next. */
 struct event {
-	enum { RUN, WAKE, TIME_OUT, JUMP, COME_BACK, ARRIVE } what;
-	unsigned who;
+	enum { RUN, WAKE, TIME_OUT, JUMP, COME_BACK, ARRIVE, WRITE } what;
+	unsigned who; /* a thread; of WRITE the eventfd */
 };
 
 static struct {
@@ -55,8 +57,27 @@ static struct {
 	unsigned frame_cnt;
 	unsigned arrivals_left;
 	unsigned timeouts_left, jumps_left;
-	bool is_signalled[64]; /* eventfds, by the waiter's number */
+	/* signals of waits that are over */
+	unsigned late_left;
+	/* eventfds, by the waiter's number */
+	bool is_signalled[EVENT_FDS];
+	unsigned writes_due[EVENT_FDS];
 } model;
+
+/* Of this run: what was chosen, out of how many; the first `given` ones are. */
+static struct {
+	unsigned choices[CHOICES_MAX], widths[CHOICES_MAX];
+	unsigned given, cnt;
+} way;
+
+static unsigned choose(unsigned width)
+{
+	CHECK(way.cnt < CHOICES_MAX);
+	if (way.cnt >= way.given)
+		way.choices[way.cnt] = 0;
+	way.widths[way.cnt] = width;
+	return way.choices[way.cnt++];
+}
 
 /* -- the kernel's part -------------------------------------------------------- */
 
@@ -65,21 +86,42 @@ static int adopt(int fd, _Atomic int *slot)
 	static int next;
 
 	close(fd);
-	atomic_store(slot, next++ % 64);
+	atomic_store(slot, next++ % EVENT_FDS);
 	return 0;
 }
 
 static ssize_t write_event(int fd, const void *buf, size_t len)
 {
 	(void)buf;
-	model.is_signalled[fd] = true;
+	model.writes_due[fd]++;
 	return (ssize_t)len;
+}
+
+static void signal_late(int fd)
+{
+	for (unsigned i = 0; i < model.thread_cnt; i++) {
+		struct waiter *waiter = model.threads[i].waiter;
+
+		if (waiter && atomic_load(&waiter->fd) == fd &&
+		    model.late_left && choose(2)) {
+			model.late_left--;
+			waiter_signal(waiter);
+			/* at once, or later */
+			if (model.writes_due[fd] && choose(2)) {
+				model.writes_due[fd]--;
+				model.is_signalled[fd] = true;
+			}
+			return;
+		}
+	}
 }
 
 static ssize_t read_event(int fd, void *buf, size_t len)
 {
 	(void)buf;
+	signal_late(fd);
 	model.is_signalled[fd] = false;
+	signal_late(fd);
 	return (ssize_t)len;
 }
 
@@ -217,12 +259,15 @@ static unsigned list_events(struct event *events)
 	}
 	if (model.arrivals_left)
 		events[n++] = (struct event){ ARRIVE, 0 };
+	for (unsigned fd = 0; fd < EVENT_FDS; fd++)
+		if (model.writes_due[fd])
+			events[n++] = (struct event){ WRITE, fd };
 	return n;
 }
 
 static void happen(const struct event *event)
 {
-	struct thread *thread = &model.threads[event->who];
+	struct thread *thread = &model.threads[event->who % THREADS_MAX];
 
 	switch (event->what) {
 	case RUN:
@@ -248,6 +293,10 @@ static void happen(const struct event *event)
 		model.frames[model.frame_cnt++] =
 			--model.arrivals_left % model.thread_cnt;
 		break;
+	case WRITE:
+		model.writes_due[event->who]--;
+		model.is_signalled[event->who] = true;
+		break;
 	}
 }
 
@@ -261,7 +310,7 @@ static bool is_stuck(const struct event *events, unsigned cnt)
 	return true;
 }
 
-static void check_nobody_is_forgotten(const unsigned *choices, unsigned steps)
+static void check_nobody_is_forgotten(void)
 {
 	for (unsigned i = 0; i < model.thread_cnt; i++) {
 		struct thread *thread = &model.threads[i];
@@ -270,30 +319,56 @@ static void check_nobody_is_forgotten(const unsigned *choices, unsigned steps)
 			continue;
 		if (!thread->data && !model.frame_cnt)
 			continue;
-		for (unsigned j = 0; j < steps; j++)
-			test_note("choice %u: %u", j, choices[j]);
+		for (unsigned j = 0; j < way.cnt; j++)
+			test_note("choice %u: %u", j, way.choices[j]);
 		FAIL("thread %u sleeps over what has come", i);
 	}
 }
 
-static void begin(unsigned threads, unsigned frames, unsigned timeouts,
-		  unsigned jumps)
+struct scene {
+	unsigned threads, frames, timeouts, jumps, late;
+};
+
+/* The same thread finds the same waiter in each run, with no signal on its way. */
+static void reset_waiters(void)
+{
+	struct waiter *sorted[THREADS_MAX], *waiter;
+	unsigned at;
+
+	for (unsigned i = 0; i < THREADS_MAX; i++) {
+		waiter = waiter_get();
+		for (at = i; at && atomic_load(&sorted[at - 1]->fd) <
+					   atomic_load(&waiter->fd);
+		     at--)
+			sorted[at] = sorted[at - 1];
+		sorted[at] = waiter;
+		atomic_store(&waiter->is_woken, false);
+	}
+	for (unsigned i = 0; i < THREADS_MAX; i++)
+		waiter_put(sorted[i]);
+}
+
+static void begin(const struct scene *scene)
 {
 	struct stack_params params = { .lock_kind = STACK_LOCK_SPIN,
 				       .poll_batch = 16 };
 
+	reset_waiters();
 	memset(&model, 0, sizeof(model));
 	CHECK_EQ(stack_create(&params, &model.stack), 0);
 	model.ring.ops = &ring_ops;
 	model.stack->rings[0] = &model.ring;
 	model.stack->ring_cnt = 1;
-	model.thread_cnt = threads;
-	model.arrivals_left = frames;
-	model.timeouts_left = timeouts;
-	model.jumps_left = jumps;
-	for (unsigned i = 0; i < threads; i++) {
+	model.thread_cnt = scene->threads;
+	model.arrivals_left = scene->frames;
+	model.timeouts_left = scene->timeouts;
+	model.jumps_left = scene->jumps;
+	model.late_left = scene->late;
+	for (unsigned i = 0; i < scene->threads; i++) {
 		endpoint_init(&model.threads[i].end, no_input);
-		model.threads[i].wanted = (frames + threads - 1 - i) / threads;
+		model.threads[i].wanted =
+			(scene->frames + scene->threads - 1 - i) /
+			scene->threads;
 		if (!model.threads[i].wanted)
 			model.threads[i].wanted = 1;
 	}
@@ -313,81 +388,96 @@ static void end(void)
 	stack_destroy(model.stack);
 }
 
-/* One run: the given choices first, then always the first. Returns how many steps
- * it had, and in `widths` how many choices there were at each. */
-static unsigned run(unsigned *choices, unsigned given, unsigned *widths)
-{
-	struct event events[4 * THREADS_MAX + 1];
-	unsigned step, cnt;
+enum { EVENTS_MAX = 4 * THREADS_MAX + 1 + EVENT_FDS };
 
-	for (step = 0; step < STEPS_MAX; step++) {
+static void run(void)
+{
+	struct event events[EVENTS_MAX];
+	unsigned cnt;
+
+	way.cnt = 0;
+	for (;;) {
 		cnt = list_events(events);
 		if (is_stuck(events, cnt))
-			check_nobody_is_forgotten(choices, step);
+			check_nobody_is_forgotten();
 		if (!cnt)
-			break;
-		if (step >= given)
-			choices[step] = 0;
-		widths[step] = cnt;
-		happen(&events[choices[step]]);
+			return;
+		happen(&events[choose(cnt)]);
 	}
-	CHECK(step < STEPS_MAX);
-	return step;
 }
 
-static void try_everything(unsigned threads, unsigned frames, unsigned timeouts,
-			   unsigned jumps)
+/* The next one in the order of the alphabet; false after the last. */
+static bool next_way(void)
 {
-	unsigned choices[STEPS_MAX], widths[STEPS_MAX];
-	unsigned given = 0, steps;
+	while (way.cnt && way.choices[way.cnt - 1] + 1 == way.widths[way.cnt - 1])
+		way.cnt--;
+	if (!way.cnt)
+		return false;
+	way.choices[way.cnt - 1]++;
+	way.given = way.cnt;
+	return true;
+}
+
+static void try_everything(const struct scene *scene)
+{
 	unsigned long runs = 0;
 
 	waiters_set_adopt(adopt);
 	real.write = write_event;
 	real.read = read_event;
-	for (;;) {
-		begin(threads, frames, timeouts, jumps);
-		steps = run(choices, given, widths);
+	way.given = 0;
+	do {
+		begin(scene);
+		run();
 		end();
 		runs++;
-		/* the next one in the order of the alphabet */
-		while (steps && choices[steps - 1] + 1 == widths[steps - 1])
-			steps--;
-		if (!steps)
-			break;
-		choices[steps - 1]++;
-		given = steps;
-	}
+	} while (next_way());
 	test_note("%lu runs", runs);
 	CHECK(runs > 10);
 }
 
 TEST(two_threads_two_frames)
 {
-	try_everything(2, 2, 0, 0);
+	try_everything(&(struct scene){ .threads = 2, .frames = 2 });
 }
 
 TEST(two_threads_a_timeout)
 {
-	try_everything(2, 2, 1, 0);
+	try_everything(
+		&(struct scene){ .threads = 2, .frames = 2, .timeouts = 1 });
 }
 
 TEST(two_threads_a_jump)
 {
-	try_everything(2, 2, 0, 1);
+	try_everything(
+		&(struct scene){ .threads = 2, .frames = 2, .jumps = 1 });
 }
 
 TEST(two_threads_a_timeout_and_a_jump)
 {
-	try_everything(2, 2, 1, 1);
+	try_everything(&(struct scene){
+		.threads = 2, .frames = 2, .timeouts = 1, .jumps = 1 });
+}
+
+TEST(two_threads_a_late_signal)
+{
+	try_everything(
+		&(struct scene){ .threads = 2, .frames = 2, .late = 2 });
+}
+
+TEST(two_threads_a_timeout_and_a_late_signal)
+{
+	try_everything(&(struct scene){
+		.threads = 2, .frames = 2, .timeouts = 1, .late = 1 });
 }
 
 TEST(three_threads_two_frames)
 {
-	try_everything(3, 2, 0, 0);
+	try_everything(&(struct scene){ .threads = 3, .frames = 2 });
 }
 
-TEST(three_threads_three_frames_a_jump)
+TEST(three_threads_two_frames_a_jump)
 {
-	try_everything(3, 3, 0, 1);
+	try_everything(
+		&(struct scene){ .threads = 3, .frames = 2, .jumps = 1 });
 }
