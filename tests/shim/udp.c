@@ -632,13 +632,19 @@ static void handler(int sig)
 	(void)sig;
 }
 
+struct interrupter {
+	pthread_t target;
+	_Atomic bool is_over;
+};
+
+/* Again and again, since one signal may come between two waits. */
 static void *interrupt(void *arg)
 {
-	pthread_t *target = arg;
+	struct interrupter *self = arg;
 
-	for (int i = 0; i < 3; i++) {
-		usleep(50000);
-		pthread_kill(*target, SIGUSR1);
+	while (!self->is_over) {
+		usleep(20000);
+		pthread_kill(self->target, SIGUSR1);
 	}
 	return NULL;
 }
@@ -646,18 +652,20 @@ static void *interrupt(void *arg)
 static void interrupted(void)
 {
 	struct sigaction act = { .sa_handler = handler };
-	pthread_t self = pthread_self(), thread;
+	struct interrupter interrupter = { .target = pthread_self() };
 	struct pollfd fd = { .events = POLLIN };
+	pthread_t thread;
 	int pair[2], n;
 
 	make_pair(pair);
 	fd.fd = pair[1];
 	sigaction(SIGUSR1, &act, NULL);
-	pthread_create(&thread, NULL, interrupt, &self);
+	pthread_create(&thread, NULL, interrupt, &interrupter);
 	receive(pair[1], 0);
 	n = poll(&fd, 1, -1);
 	SAY("poll %d %s\n", n, err(n));
 	receive(pair[1], 0);
+	interrupter.is_over = true;
 	pthread_join(thread, NULL);
 	close_pair(pair);
 }
