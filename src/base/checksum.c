@@ -1,14 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Internet checksums, 32 bytes at a time: four 64-bit words are added to two
- * accumulators with their carries, which keeps the adders busy; 2^64 - 1 is a
- * multiple of 2^16 - 1, so the wide sum folds to the same 16 bits.
+ * Internet checksums, 32 bytes at a time: the 32-bit words of two vectors are added
+ * up in 64-bit lanes, even and odd words apart, which needs no carries. 2^32 is 1
+ * modulo 2^16 - 1, so it does not matter which words a lane holds.
  */
 #include "base/checksum.h"
 
 #include <string.h>
 
 #include "base/compiler.h"
+
+typedef uint64_t lanes __attribute__((vector_size(16)));
+
+static ALWAYS_INLINE lanes load_lanes(const uint8_t *from)
+{
+	lanes words;
+
+	memcpy(&words, from, sizeof(words));
+	return words;
+}
+
+static ALWAYS_INLINE lanes add_words(lanes sum, lanes words)
+{
+	return sum + (words & 0xffffffff) + (words >> 32);
+}
 
 static ALWAYS_INLINE uint64_t load64(const uint8_t *from)
 {
@@ -18,13 +33,6 @@ static ALWAYS_INLINE uint64_t load64(const uint8_t *from)
 	return word;
 }
 
-static ALWAYS_INLINE uint64_t add64(uint64_t a, uint64_t b)
-{
-	uint64_t sum = a + b;
-
-	return sum + (sum < b);
-}
-
 /* Up to seven bytes, as the start of a word whose rest is zero. */
 static ALWAYS_INLINE uint64_t load_tail(const uint8_t *from, size_t len)
 {
@@ -32,6 +40,11 @@ static ALWAYS_INLINE uint64_t load_tail(const uint8_t *from, size_t len)
 
 	memcpy(&word, from, len);
 	return word;
+}
+
+static ALWAYS_INLINE uint64_t add_word(uint64_t sum, uint64_t word)
+{
+	return sum + (word & 0xffffffff) + (word >> 32);
 }
 
 static ALWAYS_INLINE uint32_t fold64(uint64_t sum)
@@ -44,42 +57,37 @@ static ALWAYS_INLINE uint32_t fold64(uint64_t sum)
 static ALWAYS_INLINE uint32_t sum_bytes(uint8_t *dst, const uint8_t *src,
 					size_t len, uint32_t start)
 {
-	uint64_t even = start, odd = 0;
+	const uint8_t *end = src + (len & ~(size_t)31);
+	lanes sums = { 0 };
+	uint64_t sum = start;
 
-	while (len >= 32) {
-		uint64_t w[4] = { load64(src), load64(src + 8),
-				  load64(src + 16), load64(src + 24) };
+	for (; src != end; src += 32) {
+		lanes low = load_lanes(src), high = load_lanes(src + 16);
 
-		even = add64(even, w[0]);
-		odd = add64(odd, w[1]);
-		even = add64(even, w[2]);
-		odd = add64(odd, w[3]);
+		sums = add_words(add_words(sums, low), high);
 		if (dst) {
-			memcpy(dst, w, sizeof(w));
+			memcpy(dst, &low, sizeof(low));
+			memcpy(dst + 16, &high, sizeof(high));
 			dst += 32;
 		}
-		src += 32;
-		len -= 32;
 	}
-	while (len >= 8) {
+	sum += sums[0] + sums[1];
+	len &= 31;
+	for (; len >= 8; len -= 8, src += 8) {
 		uint64_t word = load64(src);
 
-		even = add64(even, word);
+		sum = add_word(sum, word);
 		if (dst) {
 			memcpy(dst, &word, sizeof(word));
 			dst += 8;
 		}
-		src += 8;
-		len -= 8;
 	}
 	if (len) {
-		uint64_t word = load_tail(src, len);
-
-		even = add64(even, word);
+		sum = add_word(sum, load_tail(src, len));
 		if (dst)
 			memcpy(dst, src, len);
 	}
-	return fold64(add64(even, odd));
+	return fold64(sum);
 }
 
 uint32_t csum_partial(const void *data, size_t len, uint32_t sum)

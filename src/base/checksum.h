@@ -14,11 +14,28 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* `sum` plus the sum of the bytes, which begin at an even offset. */
 uint32_t csum_partial(const void *data, size_t len, uint32_t sum);
 /* The same while copying; dst and src do not overlap. */
 uint32_t csum_copy(void *dst, const void *src, size_t len, uint32_t sum);
+
+/* The same for a header of a few 32-bit words, whose number is constant. */
+static inline uint32_t csum_words(const void *data, size_t cnt)
+{
+	const uint8_t *from = data;
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < cnt; i++) {
+		uint32_t word;
+
+		memcpy(&word, from + 4 * i, sizeof(word));
+		sum += word;
+	}
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	return (uint32_t)(sum + (sum >> 32));
+}
 
 static inline uint32_t csum_add(uint32_t a, uint32_t b)
 {

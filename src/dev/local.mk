@@ -23,7 +23,8 @@ if HAVE_XDP
 		echo 'const size_t steer_object_size = sizeof(steer_object);'; } >$@
 CLEANFILES += %D%/xdp/steer.bpf.o %D%/xdp/steer_object.c
 
-xdp_sources = $(dev_headers) %D%/services.c %D%/xdp/dev.c %D%/xdp/module.c \
+# The sums are a copy of their own: the data path calls them without a pointer.
+xdp_sources = $(dev_headers) src/base/checksum.c %D%/services.c %D%/xdp/dev.c %D%/xdp/module.c \
 	%D%/xdp/owner.h %D%/xdp/owner.c %D%/xdp/ring.c %D%/xdp/steer.h \
 	%D%/xdp/steer.c %D%/xdp/steer_object.h %D%/xdp/xdp.h %D%/xdp/xdp_compat.h \
 	%D%/xdp/xdp_priv.h %D%/xdp/xsk.h %D%/xdp/xsk.c
