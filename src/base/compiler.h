@@ -16,6 +16,7 @@
 #define PRINTF_LIKE(fmt, first) __attribute__((format(printf, fmt, first)))
 /* For bodies that callers specialise with constant arguments. */
 #define ALWAYS_INLINE inline __attribute__((always_inline))
+#define NOINLINE __attribute__((noinline))
 /* Keeps a slow path out of its hot caller. */
 #define COLD __attribute__((cold, noinline))
 /* Part of the interface of libvma.so; everything else is hidden. */

@@ -31,6 +31,9 @@ struct os_thread {
 	volatile unsigned interrupt_cnt;
 	/* One of the library's own threads. */
 	bool is_internal;
+	/* Waits of this thread that a handler may have jumped out of: there is
+	 * something to look at before the next call (sock/fd_wait.h). */
+	int wait_cnt;
 	siginfo_t deferred;
 	sigset_t deferred_mask; /* the thread's mask when it came */
 };

@@ -23,41 +23,6 @@ __attribute__((constructor(101))) static void share_counters(void)
 }
 #endif
 
-bool fd_call_begin_slow(struct fd_call *call, int fd)
-{
-	if (os_is_inside())
-		return false;
-	call->saved_errno = errno;
-	os_enter();
-	if (UNLIKELY(fd_wait_is_pending()))
-		fd_wait_collect();
-	call->obj = fd_table_get(fd);
-	if (!call->obj) {
-		os_leave();
-		errno = call->saved_errno;
-		return false;
-	}
-	return true;
-}
-
-enum fd_verdict fd_call_end(struct fd_call *call, long *result)
-{
-	/* An abandoned wait has given the reference back already. */
-	if (*result != FD_ABANDONED)
-		fd_object_put(call->obj);
-	os_leave();
-	errno = call->saved_errno;
-	if (UNLIKELY(*result == FD_PASS))
-		return FD_CALL_LIBC;
-	if (UNLIKELY(*result == FD_ABANDONED))
-		return FD_CALL_AGAIN;
-	if (*result < 0) {
-		errno = (int)-*result;
-		*result = -1;
-	}
-	return FD_CALL_DONE;
-}
-
 int fd_call_duplicate(int fd, int cmd, void *arg)
 {
 	struct fd_object *obj;

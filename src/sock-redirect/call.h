@@ -51,16 +51,31 @@ extern _Atomic unsigned long *call_entries, *call_ops; /* by enum call_id */
 /* A call on an object in progress. */
 struct fd_call {
 	struct fd_object *obj;
+	/* errno, looked up once, and what it was */
+	int *errno_at;
 	int saved_errno;
 };
 
 /* Enters the bracket with the object that `fd` names. False, and outside, when
  * it names none or the call comes from inside the library. */
-bool fd_call_begin_slow(struct fd_call *call, int fd) MUST_CHECK;
-
-static inline bool fd_call_begin(struct fd_call *call, int fd)
+static ALWAYS_INLINE bool fd_call_begin(struct fd_call *call, int fd)
 {
-	return UNLIKELY(fd_table_has(fd)) && fd_call_begin_slow(call, fd);
+	_Atomic(struct fd_object *) *entry = fd_table_entry(fd);
+
+	if (!entry || !atomic_load_explicit(entry, memory_order_relaxed) ||
+	    UNLIKELY(os_is_inside()))
+		return false;
+	call->errno_at = &errno;
+	call->saved_errno = *call->errno_at;
+	os_enter();
+	if (UNLIKELY(fd_wait_is_pending()))
+		fd_wait_collect();
+	call->obj = fd_table_get_at(entry);
+	if (LIKELY(call->obj))
+		return true;
+	os_leave();
+	*call->errno_at = call->saved_errno;
+	return false;
 }
 
 enum fd_verdict {
@@ -71,7 +86,27 @@ enum fd_verdict {
 
 /* Leaves the bracket with an op's result, which becomes the call's result and
  * errno. The one place that writes errno; on success it is as it was. */
-enum fd_verdict fd_call_end(struct fd_call *call, long *result);
+static ALWAYS_INLINE enum fd_verdict fd_call_end(const struct fd_call *call,
+						 long *result)
+{
+	long n = *result;
+
+	/* An abandoned wait has given the reference back already. */
+	if (LIKELY(n != FD_ABANDONED))
+		fd_object_put(call->obj);
+	os_leave();
+	if (LIKELY(n >= 0)) {
+		*call->errno_at = call->saved_errno;
+		return FD_CALL_DONE;
+	}
+	if (UNLIKELY(n <= FD_ABANDONED)) {
+		*call->errno_at = call->saved_errno;
+		return n == FD_PASS ? FD_CALL_LIBC : FD_CALL_AGAIN;
+	}
+	*call->errno_at = (int)-n;
+	*result = -1;
+	return FD_CALL_DONE;
+}
 
 /* F_DUPFD in both forms: the new number names what the old one names. errno is
  * set. */

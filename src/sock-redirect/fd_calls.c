@@ -10,15 +10,15 @@
 #include "sock-redirect/call.h"
 #include "sock/fd_flight.h"
 
-/* The body of a call on an object, for wrappers with a variable `result` and
- * one `call`; falls out of it when libc is to do the call. */
+/* The body of a call on an object, for functions with one `call`; falls out of it
+ * when libc is to do the call. */
 #define ON_OBJECT(ret, fd, name, ...)                                         \
 	do {                                                                  \
 		enum fd_verdict verdict_ = FD_CALL_AGAIN;                     \
 		struct fd_call call_;                                         \
 		long result_;                                                 \
 									      \
-		while (verdict_ == FD_CALL_AGAIN &&                           \
+		while (UNLIKELY(verdict_ == FD_CALL_AGAIN) &&                 \
 		       fd_call_begin(&call_, fd)) {                           \
 			CALL_REACHED_OP(name);                                \
 			result_ = call_.obj->ops->name(call_.obj,             \
@@ -29,21 +29,23 @@
 		}                                                             \
 	} while (0)
 
-#define CALL_FD(ret, name, params, args)                       \
-	ret shim_##name params                                 \
-	{                                                      \
-		CALL_ENTERED(name);                            \
-		ON_OBJECT(ret, fd, name, FD_UNWRAP args);      \
-		return real.name args;                         \
+/* A wrapper in two parts, so that a call on an fd that is not ours saves no
+ * register. */
+#define CALL_ON(ret, number, name, params, args)                          \
+	static NOINLINE ret object_##name params                          \
+	{                                                                 \
+		ON_OBJECT(ret, number, name, FD_UNWRAP args);             \
+		return real.name args;                                    \
+	}                                                                 \
+	ret shim_##name params                                            \
+	{                                                                 \
+		CALL_ENTERED(name);                                       \
+		return UNLIKELY(fd_table_has(number)) ? object_##name args : \
+							real.name args;   \
 	}
-#define CALL_FD2(ret, name, params, args)                                     \
-	ret shim_##name params                                                \
-	{                                                                     \
-		CALL_ENTERED(name);                                           \
-		ON_OBJECT(ret, fd_table_has(fd) ? fd : fd2, name,             \
-			  FD_UNWRAP args);                                    \
-		return real.name args;                                        \
-	}
+#define CALL_FD(ret, name, params, args) CALL_ON(ret, fd, name, params, args)
+#define CALL_FD2(ret, name, params, args) \
+	CALL_ON(ret, fd_table_has(fd) ? fd : fd2, name, params, args)
 #define CALL_MAKER(ret, name, params, args)                \
 	ret shim_##name params                             \
 	{                                                  \

@@ -57,20 +57,6 @@ static _Atomic(struct fd_object *) *make_entry(int fd)
 	return leaf ? &leaf->entries[fd & (FD_LEAF_SIZE - 1)] : NULL;
 }
 
-/* A reference, unless the object is gone. Its memory is an object's for ever,
- * so looking at a dead one is harmless. */
-static bool object_try_hold(struct fd_object *obj)
-{
-	int refs = atomic_load_explicit(&obj->refs, memory_order_relaxed);
-
-	while (refs > 0)
-		if (atomic_compare_exchange_weak_explicit(
-			    &obj->refs, &refs, refs + 1, memory_order_acquire,
-			    memory_order_relaxed))
-			return true;
-	return false;
-}
-
 struct fd_object *fd_object_hold(struct fd_object *obj)
 {
 	int refs = atomic_fetch_add_explicit(&obj->refs, 1,
@@ -79,16 +65,6 @@ struct fd_object *fd_object_hold(struct fd_object *obj)
 	INVARIANT(refs > 0, "only who has a reference makes another");
 	(void)refs;
 	return obj;
-}
-
-void fd_object_put(struct fd_object *obj)
-{
-	if (!obj)
-		return;
-	/* acq_rel: whoever releases sees what all others did */
-	if (atomic_fetch_sub_explicit(&obj->refs, 1, memory_order_acq_rel) > 1)
-		return;
-	obj->ops->release(obj);
 }
 
 void fd_object_init(struct fd_object *obj, const struct fd_ops *ops,
@@ -127,19 +103,8 @@ void fd_object_drop_fd(struct fd_object *obj)
 struct fd_object *fd_table_get(int fd)
 {
 	_Atomic(struct fd_object *) *entry = fd_table_entry(fd);
-	struct fd_object *obj;
 
-	if (!entry)
-		return NULL;
-	while ((obj = atomic_load_explicit(entry, memory_order_acquire))) {
-		if (!object_try_hold(obj))
-			continue; /* being replaced */
-		if (LIKELY(atomic_load_explicit(
-				   entry, memory_order_relaxed) == obj))
-			return obj;
-		fd_object_put(obj);
-	}
-	return NULL;
+	return entry ? fd_table_get_at(entry) : NULL;
 }
 
 int fd_table_install(int fd, struct fd_object *obj)
@@ -229,7 +194,7 @@ struct fd_object *fd_table_find_inode(ino_t inode)
 
 	spinlock_acquire(&inode_lock);
 	LIST_FOR_EACH(obj, &inode_objects, by_inode) {
-		if (obj->inode == inode && object_try_hold(obj)) {
+		if (obj->inode == inode && fd_object_try_hold(obj)) {
 			found = obj;
 			break;
 		}

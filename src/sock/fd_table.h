@@ -59,14 +59,51 @@ static inline bool fd_table_has(int fd)
 	return entry && atomic_load_explicit(entry, memory_order_relaxed);
 }
 
-/* The object with a reference, or NULL. */
-struct fd_object *fd_table_get(int fd) MUST_CHECK;
-
 /* Another reference for who has one. */
 struct fd_object *fd_object_hold(struct fd_object *obj);
 
 /* Gives a reference back; the last one releases the object. NULL is fine. */
-void fd_object_put(struct fd_object *obj);
+static inline void fd_object_put(struct fd_object *obj)
+{
+	/* acq_rel: whoever releases sees what all others did */
+	if (obj && UNLIKELY(atomic_fetch_sub_explicit(
+				    &obj->refs, 1, memory_order_acq_rel) == 1))
+		obj->ops->release(obj);
+}
+
+/* A reference, unless the object is gone. Its memory is an object's for ever,
+ * so looking at a dead one is harmless. */
+static inline bool fd_object_try_hold(struct fd_object *obj)
+{
+	int refs = atomic_load_explicit(&obj->refs, memory_order_relaxed);
+
+	while (LIKELY(refs > 0))
+		if (LIKELY(atomic_compare_exchange_weak_explicit(
+			    &obj->refs, &refs, refs + 1, memory_order_acquire,
+			    memory_order_relaxed)))
+			return true;
+	return false;
+}
+
+/* What an entry names, with a reference, or NULL. */
+static inline struct fd_object *
+fd_table_get_at(const _Atomic(struct fd_object *) *entry)
+{
+	struct fd_object *obj;
+
+	while ((obj = atomic_load_explicit(entry, memory_order_acquire))) {
+		if (UNLIKELY(!fd_object_try_hold(obj)))
+			continue; /* being replaced */
+		if (LIKELY(atomic_load_explicit(
+				   entry, memory_order_relaxed) == obj))
+			return obj;
+		fd_object_put(obj);
+	}
+	return NULL;
+}
+
+/* The object with a reference, or NULL. */
+struct fd_object *fd_table_get(int fd) MUST_CHECK;
 
 /* Begins the life of an object: one reference, the caller's, and no fd. */
 void fd_object_init(struct fd_object *obj, const struct fd_ops *ops,

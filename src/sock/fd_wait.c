@@ -12,7 +12,7 @@
 #include "sock/fd_table.h"
 
 /*
- * A thread's unfinished waits, outermost first; a second one comes about when a
+ * A thread's unfinished waits, os_thread.wait_cnt of them, outermost first; a second one comes about when a
  * handler that interrupted the first waits too. Not on the waiting stack frame,
  * which a jump makes garbage.
  */
@@ -28,7 +28,6 @@ struct wait_record {
 
 static _Thread_local struct {
 	struct wait_record records[WAITS_MAX];
-	int cnt;
 	unsigned last_id;
 } waits;
 
@@ -40,11 +39,6 @@ static bool is_on_alternate_stack(void)
 	stack_t stack;
 
 	return sigaltstack(NULL, &stack) == 0 && (stack.ss_flags & SS_ONSTACK);
-}
-
-bool fd_wait_is_pending(void)
-{
-	return waits.cnt > 0;
 }
 
 static void abandon(const struct wait_record *record)
@@ -65,21 +59,21 @@ void fd_wait_collect(void)
 {
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
 
-	if (!waits.cnt || is_on_alternate_stack())
+	if (!os_thread.wait_cnt || is_on_alternate_stack())
 		return;
-	while (waits.cnt) {
-		struct wait_record *last = &waits.records[waits.cnt - 1];
+	while (os_thread.wait_cnt) {
+		struct wait_record *last = &waits.records[os_thread.wait_cnt - 1];
 
 		if (last->frame >= here || here - last->frame > STACK_MAX)
 			return;
-		abandon(&waits.records[--waits.cnt]);
+		abandon(&waits.records[--os_thread.wait_cnt]);
 	}
 }
 
 /* From the trampoline, outside the bracket. */
 static void before_handler(void)
 {
-	for (int i = 0; i < waits.cnt; i++) {
+	for (int i = 0; i < os_thread.wait_cnt; i++) {
 		struct wait_record *record = &waits.records[i];
 
 		if (!record->hold)
@@ -92,13 +86,13 @@ static void before_handler(void)
 
 void fd_wait_forked(void)
 {
-	waits.cnt = 0;
+	os_thread.wait_cnt = 0;
 }
 
 /* The position of the record, or -1 when it was collected. */
 static int find_record(unsigned id)
 {
-	for (int i = waits.cnt - 1; i >= 0; i--)
+	for (int i = os_thread.wait_cnt - 1; i >= 0; i--)
 		if (waits.records[i].id == id)
 			return i;
 	return -1;
@@ -119,14 +113,14 @@ int fd_wait_holding(struct fd_object *obj, struct pollfd *fds, nfds_t cnt,
 {
 	unsigned id = ++waits.last_id;
 	/* Nested deeper than we can note, a jump leaks what the wait holds. */
-	bool is_noted = waits.cnt < WAITS_MAX;
+	bool is_noted = os_thread.wait_cnt < WAITS_MAX;
 	int result;
 
 	if (hold)
 		signals_set_before_handler(before_handler);
 
 	if (is_noted)
-		waits.records[waits.cnt++] = (struct wait_record){
+		waits.records[os_thread.wait_cnt++] = (struct wait_record){
 			.obj = obj,
 			.hold = hold,
 			.arg = arg,
@@ -141,8 +135,8 @@ int fd_wait_holding(struct fd_object *obj, struct pollfd *fds, nfds_t cnt,
 	if (find_record(id) < 0)
 		return -ECANCELED;
 	/* Anything noted after ours belonged to handlers that are gone. */
-	while (waits.records[waits.cnt - 1].id != id)
-		abandon(&waits.records[--waits.cnt]);
-	waits.cnt--;
+	while (waits.records[os_thread.wait_cnt - 1].id != id)
+		abandon(&waits.records[--os_thread.wait_cnt]);
+	os_thread.wait_cnt--;
 	return result;
 }

@@ -9,6 +9,7 @@
 #define SOCK_FD_WAIT_H
 
 #include "os/signals.h"
+#include "os/thread.h"
 #include "sock/fd_ops.h"
 
 /*
@@ -52,6 +53,9 @@ void fd_wait_forked(void);
 
 /* Whether this thread has waits on record, that is, fd_wait_collect() has
  * something to look at. */
-bool fd_wait_is_pending(void);
+static inline bool fd_wait_is_pending(void)
+{
+	return os_thread.wait_cnt > 0;
+}
 
 #endif
