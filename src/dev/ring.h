@@ -18,6 +18,8 @@
 #ifndef DEV_RING_H
 #define DEV_RING_H
 
+#include <stdatomic.h>
+
 #include "base/ipaddr.h"
 #include "pkt/region.h"
 
@@ -169,6 +171,12 @@ struct ring_tx {
 	uint16_t segment_len;
 };
 
+enum ring_kick {
+	RING_KICKED,
+	RING_KICK_MORE,  /* more is left: call again */
+	RING_KICK_LATER, /* it takes no more for now: call after a while */
+};
+
 struct ring_ops {
 	/*
 	 * Fills `batch` with up to `cnt` received packets, the caller's from
@@ -194,10 +202,9 @@ struct ring_ops {
 
 	/*
 	 * Outside the stack's lock, by one thread at a time: tells the device
-	 * that there is something to send. May make system calls. Returns true
-	 * when more is left and it wants to be called again.
+	 * that there is something to send. May make system calls.
 	 */
-	bool (*kick)(struct ring *ring);
+	enum ring_kick (*kick)(struct ring *ring);
 
 	/*
 	 * Fds that become readable when frames arrive; at most `cnt` of them
@@ -239,8 +246,31 @@ struct ring {
 	struct pkt_pool *pool;
 	/* Frames wait for a kick. Set by tx under the stack's lock. */
 	bool wants_kick;
+	/* the stack's number for it */
+	uint8_t slot;
+	/* While the word has this value a poll would bring nothing and has
+	 * nothing else to do, and is left out. ring_set_busy for rings that
+	 * cannot tell. */
+	uint32_t rx_quiet;
+	const _Atomic uint32_t *rx_word;
 	struct ring_counts counts;
 };
+
+/* A word that is never quiet. */
+static inline void ring_set_busy(struct ring *ring)
+{
+	static const _Atomic uint32_t busy = 1;
+
+	ring->rx_word = &busy;
+	ring->rx_quiet = 0;
+}
+
+static inline bool ring_is_quiet(const struct ring *ring)
+{
+	/* acquire: what came before the word is seen by the poll */
+	return atomic_load_explicit(ring->rx_word, memory_order_acquire) ==
+	       ring->rx_quiet;
+}
 
 /* A packet of the stack's pool, which takes a magazine from the region when it
  * has none left. NULL: there is none. Under the stack's lock. */

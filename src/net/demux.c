@@ -245,7 +245,7 @@ static inline enum demux_drop check_headers(const struct udp_frame *frame,
 	udp_len = be16toh(frame->udp.len);
 	if (UNLIKELY(total_len + sizeof(frame->eth) > len ||
 		     total_len < sizeof(frame->ip) + sizeof(frame->udp) ||
-		     csum_fold(csum_partial(&frame->ip, sizeof(frame->ip), 0))))
+		     csum_fold(csum_words(&frame->ip, sizeof(frame->ip) / 4))))
 		return DEMUX_IP_HEADER;
 	if (UNLIKELY(udp_len < sizeof(frame->udp) ||
 		     udp_len > total_len - sizeof(frame->ip) ||
@@ -272,7 +272,7 @@ static uint32_t sum_parts(const struct pkt *pkt, uint32_t offset, uint32_t len)
 
 static uint32_t pseudo_sum(const struct udp_frame *frame)
 {
-	uint32_t sum = csum_partial(&frame->ip.src, 8, 0);
+	uint32_t sum = csum_words(&frame->ip.src, 2);
 
 	sum = csum_add(sum, htobe16(WIRE_PROTO_UDP));
 	return csum_add(sum, frame->udp.len);
@@ -331,9 +331,9 @@ static void trim_chain(struct pkt *pkt, uint32_t len)
 	pkt->next_part = NULL;
 }
 
-static struct endpoint *find_for_frame(struct demux *demux,
-				       const struct udp_frame *frame,
-				       const struct demux_from *from)
+static NOINLINE struct endpoint *look_up(struct demux *demux,
+					 const struct udp_frame *frame,
+					 const struct demux_flow *flow)
 {
 	struct flow_key key = {
 		.local = ip_addr_from_v4(frame->ip.dst),
@@ -341,15 +341,25 @@ static struct endpoint *find_for_frame(struct demux *demux,
 		.local_port = frame->udp.dst_port,
 		.remote_port = frame->udp.src_port,
 	};
-	struct endpoint *last = demux->last;
 
-	if (last && flow_key_eq(&last->key, &key) &&
-	    is_for_interface(last, from->ifindex))
-		return last;
-	last = demux_find(demux, &key, from->ifindex);
-	if (last && is_connected(last) && !last->is_shared)
-		demux->last = last;
-	return last;
+	demux->last = demux_find(demux, &key, flow->ifindex);
+	demux->last_flow = *flow;
+	return demux->last;
+}
+
+static inline struct endpoint *find_for_frame(struct demux *demux,
+					      const struct udp_frame *frame,
+					      const struct demux_from *from)
+{
+	struct demux_flow flow = { .ifindex = from->ifindex };
+
+	memcpy(&flow.addrs, &frame->ip.src, sizeof(flow.addrs));
+	memcpy(&flow.ports, &frame->udp.src_port, sizeof(flow.ports));
+	if (LIKELY(demux->last && demux->last_flow.addrs == flow.addrs &&
+		   demux->last_flow.ports == flow.ports &&
+		   demux->last_flow.ifindex == flow.ifindex))
+		return demux->last;
+	return look_up(demux, frame, &flow);
 }
 
 void demux_input(struct demux *demux, struct pkt *pkt,

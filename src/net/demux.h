@@ -30,6 +30,13 @@ struct demux_bucket {
 	unsigned connected_cnt;
 };
 
+/* What decides, as it lies in a frame, and where that came from. */
+struct demux_flow {
+	uint64_t addrs;
+	uint32_t ports;
+	uint32_t ifindex;
+};
+
 struct demux {
 	uint64_t seed;
 	struct demux_bucket ports[DEMUX_BUCKETS];
@@ -37,8 +44,10 @@ struct demux {
 	struct list *connected;
 	unsigned connected_bits;
 	unsigned connected_cnt;
-	/* of the last packet, which is usually the next one's too; NULL: none */
+	/* The last packet's endpoint, which is usually the next one's too, and
+	 * what found it; NULL: none. */
 	struct endpoint *last;
+	struct demux_flow last_flow;
 	uint64_t drops[DEMUX_DROP_CNT];
 };
 

@@ -72,6 +72,7 @@ int stack_add_ring(struct stack *stack, struct dev *dev,
 	err = dev->ops->ring_create(dev, &stack->pools[slot], &ring);
 	if (err)
 		return err;
+	ring->slot = (uint8_t)slot;
 	stack_lock(stack);
 	stack->rings[slot] = ring;
 	stack->froms[slot] = *from;
@@ -105,26 +106,18 @@ void stack_remove_ring(struct stack *stack, struct ring *ring)
 	stack_unlock(stack);
 }
 
-unsigned stack_poll_locked(struct stack *stack)
+unsigned stack_poll_ring_locked(struct stack *stack, struct ring *ring)
 {
 	struct pkt *batch[STACK_BATCH];
-	unsigned sum = 0;
+	unsigned cnt;
 
 	INVARIANT(stack_lock_is_mine(&stack->lock), "polled without the lock");
-	atomic_store_explicit(&stack->was_polled, true, memory_order_relaxed);
-	for (unsigned i = 0; i < stack->ring_cnt; i++) {
-		struct ring *ring = stack->rings[i];
-		unsigned cnt;
-
-		if (UNLIKELY(!ring))
-			continue;
-		cnt = ring->ops->rx_poll(ring, batch, stack->poll_batch);
-		for (unsigned j = 0; j < cnt; j++)
-			demux_input(&stack->demux, batch[j], &stack->froms[i]);
-		stack->wants_kick |= ring->wants_kick;
-		sum += cnt;
-	}
-	return sum;
+	cnt = ring->ops->rx_poll(ring, batch, stack->poll_batch);
+	for (unsigned i = 0; i < cnt; i++)
+		demux_input(&stack->demux, batch[i],
+			    &stack->froms[ring->slot]);
+	stack_note_kick(stack, ring);
+	return cnt;
 }
 
 unsigned stack_poll_unwatched(struct stack *stack)
@@ -177,81 +170,102 @@ enum kick_state { KICK_IDLE, KICKING, KICK_AGAIN };
 
 /* Whether the caller has become the one who kicks; otherwise that one has been
  * told that there is more. Under the stack's lock. */
-static bool claim_kick(struct kicker *kicker, struct ring *ring)
+static inline bool claim_kick(struct kicker *kicker, struct ring *ring)
 {
-	int state = KICK_IDLE;
-
-	while (!atomic_compare_exchange_weak(
-		&kicker->state, &state,
-		state == KICK_IDLE ? KICKING : KICK_AGAIN))
-		;
-	if (state != KICK_IDLE)
+	/* only under the lock does it leave idle */
+	if (LIKELY(atomic_load_explicit(&kicker->state, memory_order_acquire) ==
+		   KICK_IDLE))
+		atomic_store_explicit(&kicker->state, KICKING,
+				      memory_order_relaxed);
+	else if (atomic_exchange(&kicker->state, KICK_AGAIN) != KICK_IDLE)
 		return false;
 	kicker->ring = ring;
 	return true;
 }
 
-static void kick(struct kicker *kicker)
+/* Whoever unlocks next kicks. */
+static COLD void kick_later(struct stack *stack, struct ring *ring)
 {
+	stack_lock(stack);
+	ring->wants_kick = true;
+	stack_note_kick(stack, ring);
+	stack_lock_release(&stack->lock);
+}
+
+static inline void kick(struct stack *stack, struct kicker *kicker)
+{
+	struct ring *ring = kicker->ring;
+	enum ring_kick result;
 	int state;
 
-	do {
-		atomic_store(&kicker->state, KICKING);
-		while (kicker->ring->ops->kick(kicker->ring))
-			;
+	for (;;) {
+		do
+			result = ring->ops->kick(ring);
+		while (UNLIKELY(result == RING_KICK_MORE));
+		if (UNLIKELY(result == RING_KICK_LATER))
+			kick_later(stack, ring);
 		state = KICKING;
-	} while (!atomic_compare_exchange_strong(&kicker->state, &state,
-						 KICK_IDLE));
+		if (LIKELY(atomic_compare_exchange_strong(&kicker->state,
+							  &state, KICK_IDLE)))
+			return;
+		atomic_store(&kicker->state, KICKING);
+	}
+}
+
+/* Takes from `kicks` what another thread is kicking already. */
+static inline uint32_t claim_kicks(struct stack *stack, uint32_t kicks)
+	REQUIRES(stack->lock)
+{
+	for (uint32_t left = kicks; left; left &= left - 1) {
+		unsigned slot = (unsigned)__builtin_ctz(left);
+		struct ring *ring = stack->rings[slot];
+
+		if (ring)
+			ring->wants_kick = false;
+		if (UNLIKELY(!ring ||
+			     !claim_kick(&stack->kickers[slot], ring)))
+			kicks &= ~(1u << slot);
+	}
+	return kicks;
 }
 
 enum { WAKES_AT_ONCE = 32 };
 
-struct afterwards {
-	struct waiter *wakes[WAKES_AT_ONCE];
-	unsigned wake_cnt;
-	uint32_t kicks; /* by slot */
-};
-_Static_assert(STACK_RINGS_MAX <= 32, "a bit for each ring");
-
-static void collect(struct stack *stack, struct afterwards *after)
-	REQUIRES(stack->lock)
+/* Releases the lock. */
+static COLD void wake_all(struct stack *stack) RELEASES(stack->lock)
+	NO_LOCK_ANALYSIS
 {
+	struct waiter *waiters[WAKES_AT_ONCE];
 	struct list *link;
-
-	after->wake_cnt = 0;
-	while (after->wake_cnt < WAKES_AT_ONCE &&
-	       (link = list_pop_front(&stack->wakes)))
-		after->wakes[after->wake_cnt++] =
-			LIST_ENTRY(link, struct waiter, wake_link);
-	after->kicks = 0;
-	for (unsigned i = 0; stack->wants_kick && i < stack->ring_cnt; i++) {
-		struct ring *ring = stack->rings[i];
-
-		if (!ring || !ring->wants_kick)
-			continue;
-		ring->wants_kick = false;
-		if (claim_kick(&stack->kickers[i], ring))
-			after->kicks |= 1u << i;
-	}
-	stack->wants_kick = false;
-}
-
-NO_LOCK_ANALYSIS void stack_unlock_slow(struct stack *stack)
-{
-	struct afterwards after;
+	unsigned cnt;
 	bool is_more;
 
 	for (;;) {
-		collect(stack, &after);
+		cnt = 0;
+		while (cnt < WAKES_AT_ONCE &&
+		       (link = list_pop_front(&stack->wakes)))
+			waiters[cnt++] =
+				LIST_ENTRY(link, struct waiter, wake_link);
 		is_more = !list_is_empty(&stack->wakes);
 		stack_lock_release(&stack->lock);
-		for (unsigned i = 0; after.kicks; i++, after.kicks >>= 1)
-			if (after.kicks & 1)
-				kick(&stack->kickers[i]);
-		for (unsigned i = 0; i < after.wake_cnt; i++)
-			waiter_signal(after.wakes[i]);
+		for (unsigned i = 0; i < cnt; i++)
+			waiter_signal(waiters[i]);
 		if (!is_more)
 			return;
 		stack_lock_acquire(&stack->lock);
 	}
+}
+
+NO_LOCK_ANALYSIS void stack_unlock_slow(struct stack *stack)
+{
+	uint64_t afterwards = stack->afterwards;
+	uint32_t kicks = claim_kicks(stack, (uint32_t)afterwards);
+
+	stack->afterwards = 0;
+	if (UNLIKELY(afterwards & STACK_WAKES))
+		wake_all(stack);
+	else
+		stack_lock_release(&stack->lock);
+	for (; kicks; kicks &= kicks - 1)
+		kick(stack, &stack->kickers[__builtin_ctz(kicks)]);
 }

@@ -14,6 +14,9 @@
 
 enum { STACK_RINGS_MAX = 32, STACK_BATCH = 32 };
 
+/* See stack.afterwards. */
+#define STACK_WAKES (1ull << STACK_RINGS_MAX)
+
 struct stack_params {
 	enum stack_lock_kind lock_kind;
 	/* packets taken from a ring at a time, 1 to STACK_BATCH */
@@ -24,8 +27,7 @@ struct stack_params {
 
 /* Kicks of a ring are made outside the lock, one at a time. */
 struct kicker {
-	/* idle, kicking, or kicking and wanted again; leaves idle under the
-	 * lock */
+	/* enum kick_state; leaves idle under the lock */
 	_Atomic int state;
 	struct ring *ring; /* while not idle */
 };
@@ -42,8 +44,9 @@ struct stack {
 	struct list wakes; /* waiters */
 	struct list waiters;
 	struct waiter *watcher;
-	/* some ring wants a kick */
-	bool wants_kick;
+	/* What the unlock has to do: a bit for each ring that wants a kick,
+	 * and STACK_WAKES when there are `wakes`. */
+	uint64_t afterwards;
 	/* somebody has polled since the progress thread looked */
 	_Atomic bool was_polled;
 
@@ -69,7 +72,7 @@ void stack_unlock_slow(struct stack *stack) RELEASES(stack->lock);
 static inline void stack_unlock(struct stack *stack)
 	RELEASES(stack->lock) NO_LOCK_ANALYSIS
 {
-	if (UNLIKELY(stack->wants_kick || !list_is_empty(&stack->wakes)))
+	if (UNLIKELY(stack->afterwards))
 		stack_unlock_slow(stack);
 	else
 		stack_lock_release(&stack->lock);
@@ -84,9 +87,31 @@ int stack_add_ring(struct stack *stack, struct dev *dev,
 void stack_remove_ring(struct stack *stack, struct ring *ring)
 	EXCLUDES(stack->lock);
 
+static inline void stack_note_kick(struct stack *stack, const struct ring *ring)
+{
+	stack->afterwards |= (uint64_t)ring->wants_kick << ring->slot;
+}
+
+/* Processes what a ring that is not quiet has, at most one batch. */
+unsigned stack_poll_ring_locked(struct stack *stack, struct ring *ring)
+	REQUIRES(stack->lock);
+
 /* Processes what has arrived, at most one batch of each ring. Returns how many
  * packets that were. */
-unsigned stack_poll_locked(struct stack *stack) REQUIRES(stack->lock);
+static inline unsigned stack_poll_locked(struct stack *stack)
+	REQUIRES(stack->lock)
+{
+	unsigned sum = 0;
+
+	atomic_store_explicit(&stack->was_polled, true, memory_order_relaxed);
+	for (unsigned i = 0; i < stack->ring_cnt; i++) {
+		struct ring *ring = stack->rings[i];
+
+		if (UNLIKELY(ring && !ring_is_quiet(ring)))
+			sum += stack_poll_ring_locked(stack, ring);
+	}
+	return sum;
+}
 
 /* The same for the library's own thread, which leaves the packets to the watcher
  * if there is one. */
@@ -105,7 +130,7 @@ static inline int stack_tx_locked(struct stack *stack, struct ring *ring,
 {
 	int err = ring->ops->tx(ring, tx);
 
-	stack->wants_kick |= ring->wants_kick;
+	stack_note_kick(stack, ring);
 	return err;
 }
 

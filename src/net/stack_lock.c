@@ -53,20 +53,24 @@ void stack_lock_wake(struct stack_lock *lock)
 	real.syscall(SYS_futex, &lock->word, FUTEX_WAKE_PRIVATE, 1);
 }
 
-enum { SPINS_BEFORE_YIELD = 100 };
+/* Also who means to spin gives way in the end: the one that has the lock may be
+ * waiting for this processor. */
+enum { SPINS_BEFORE_YIELD = 100, SPINS_AT_MOST = 20000 };
 
 static void take_word(struct stack_lock *lock)
 {
 	enum stack_lock_kind kind =
 		atomic_load_explicit(&lock->kind, memory_order_relaxed);
-	unsigned spins = 0;
+	unsigned spins = 0, spins_max = kind == STACK_LOCK_YIELD ?
+					SPINS_BEFORE_YIELD :
+					SPINS_AT_MOST;
 
 	if (kind == STACK_LOCK_SLEEP) {
 		sleep_for_word(lock);
 		return;
 	}
 	while (!try_word(lock, 1)) {
-		if (kind == STACK_LOCK_YIELD && ++spins % SPINS_BEFORE_YIELD == 0)
+		if (++spins % spins_max == 0)
 			sched_yield();
 		cpu_relax();
 	}
@@ -83,12 +87,6 @@ static void keep_owner_out(struct stack_lock *lock)
 	while (atomic_load_explicit(&lock->is_owner_inside,
 				    memory_order_acquire))
 		cpu_relax();
-}
-
-static bool is_biased(const struct stack_lock *lock)
-{
-	return atomic_load_explicit(&lock->kind, memory_order_relaxed) ==
-	       STACK_LOCK_BIASED;
 }
 
 /* With the word. A thread of the program becomes the owner, or ends the bias for
@@ -120,7 +118,7 @@ static void settle_bias(struct stack_lock *lock)
 void stack_lock_acquire_slow(struct stack_lock *lock)
 {
 	take_word(lock);
-	if (is_biased(lock))
+	if (stack_lock_is_biased(lock))
 		settle_bias(lock);
 }
 

@@ -72,38 +72,56 @@ static inline bool stack_lock_enter_biased(struct stack_lock *lock)
 	return false;
 }
 
-static inline void stack_lock_acquire(struct stack_lock *lock)
-	ACQUIRES(lock) NO_LOCK_ANALYSIS
+static inline bool stack_lock_is_biased(const struct stack_lock *lock)
+{
+	return UNLIKELY(atomic_load_explicit(&lock->kind,
+					     memory_order_relaxed) ==
+			STACK_LOCK_BIASED);
+}
+
+static inline bool stack_lock_try_word(struct stack_lock *lock)
 {
 	int free = 0;
 
-	lock_witness_check(&lock->witness);
 	/* acquire pairs with the release in stack_lock_release */
-	if (!stack_lock_enter_biased(lock) &&
-	    (atomic_load_explicit(&lock->kind, memory_order_relaxed) ==
-		     STACK_LOCK_BIASED ||
-	     !atomic_compare_exchange_strong_explicit(
-		     &lock->word, &free, 1, memory_order_acquire,
-		     memory_order_relaxed)))
+	return atomic_compare_exchange_strong_explicit(&lock->word, &free, 1,
+						       memory_order_acquire,
+						       memory_order_relaxed);
+}
+
+static inline void stack_lock_acquire(struct stack_lock *lock)
+	ACQUIRES(lock) NO_LOCK_ANALYSIS
+{
+	lock_witness_check(&lock->witness);
+	if (!(stack_lock_is_biased(lock) ? stack_lock_enter_biased(lock) :
+					   stack_lock_try_word(lock)))
 		stack_lock_acquire_slow(lock);
 	lock_witness_acquired(&lock->witness);
+}
+
+/* The owner's way out; false: it has the word, as somebody else would. */
+static inline bool stack_lock_leave_biased(struct stack_lock *lock)
+{
+	if (atomic_load_explicit(&lock->owner, memory_order_relaxed) !=
+		    &os_thread ||
+	    !atomic_load_explicit(&lock->is_owner_inside, memory_order_relaxed))
+		return false;
+	/* release pairs with the acquire of who has revoked */
+	atomic_store_explicit(&lock->is_owner_inside, false,
+			      memory_order_release);
+	return true;
 }
 
 static inline void stack_lock_release(struct stack_lock *lock)
 	RELEASES(lock) NO_LOCK_ANALYSIS
 {
 	lock_witness_released(&lock->witness);
-	if (atomic_load_explicit(&lock->owner, memory_order_relaxed) ==
-		    &os_thread &&
-	    atomic_load_explicit(&lock->is_owner_inside,
-				 memory_order_relaxed)) {
-		/* release pairs with the acquire of who has revoked */
-		atomic_store_explicit(&lock->is_owner_inside, false,
-				      memory_order_release);
-		return;
+	if (stack_lock_is_biased(lock)) {
+		if (stack_lock_leave_biased(lock))
+			return;
+		if (UNLIKELY(lock->has_guest))
+			stack_lock_dismiss_guest(lock);
 	}
-	if (UNLIKELY(lock->has_guest))
-		stack_lock_dismiss_guest(lock);
 	if (UNLIKELY(atomic_exchange_explicit(&lock->word, 0,
 					      memory_order_release) == 2))
 		stack_lock_wake(lock);

@@ -105,6 +105,7 @@ void waiter_wake_locked(struct waiter *waiter)
 
 	if (!list_is_linked(&waiter->wake_link))
 		list_push_back(&stack->wakes, &waiter->wake_link);
+	stack->afterwards |= STACK_WAKES;
 }
 
 void waiter_watch_fire(struct watch *watch)

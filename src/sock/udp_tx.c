@@ -275,9 +275,10 @@ static void reap(struct net *net)
 
 	stack_lock(stack);
 	for (unsigned i = 0; i < stack->ring_cnt; i++)
-		if (stack->rings[i])
+		if (stack->rings[i]) {
 			stack->rings[i]->ops->reap(stack->rings[i]);
-	stack->wants_kick = true;
+			stack_note_kick(stack, stack->rings[i]);
+		}
 	stack_unlock(stack);
 }
 

@@ -16,3 +16,13 @@ EXTRA_DIST += %D%/tcp_instructions.sh
 bench-tcp: %D%/tcp_instructions
 	$(srcdir)/%D%/tcp_instructions.sh %D%/tcp_instructions
 .PHONY: bench-tcp
+
+# Instructions of UDP calls over AF_XDP; needs valgrind and root.
+EXTRA_PROGRAMS += %D%/udp_instructions
+%C%_udp_instructions_CFLAGS = $(release_cflags)
+%C%_udp_instructions_LDADD =
+EXTRA_DIST += %D%/udp_instructions.sh
+bench-udp: %D%/udp_instructions all
+	$(srcdir)/%D%/udp_instructions.sh %D%/udp_instructions \
+		src/.libs/libvma.so
+.PHONY: bench-udp

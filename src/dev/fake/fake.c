@@ -273,14 +273,14 @@ static void fake_reap(struct ring *ring UNUSED)
 	/* Frames are copied at once. */
 }
 
-static bool fake_kick(struct ring *ring)
+static enum ring_kick fake_kick(struct ring *ring)
 {
 	struct fake_dev *fake = fake_of(ring->dev);
 
 	ring->counts.kicks++;
 	if (fake->params.wake)
 		fake->params.wake(fake->params.wake_ctx);
-	return false;
+	return RING_KICKED;
 }
 
 static unsigned fake_fds(struct ring *ring, int *fds, unsigned cnt)
@@ -338,6 +338,7 @@ static int fake_ring_create(struct dev *dev, struct pkt_pool *pool,
 	if (!own)
 		return -ENOMEM;
 	own->ring.ops = &fake_ring_ops;
+	ring_set_busy(&own->ring);
 	own->ring.dev = dev;
 	own->ring.pool = pool;
 	*ring_out = &own->ring;

@@ -14,6 +14,7 @@
 #include "base/checksum.h"
 #include "base/clock.h"
 #include "dev/xdp/xdp_priv.h"
+#include "os/syscall_raw.h"
 
 enum {
 	RX_SIZE = 2048,
@@ -32,27 +33,39 @@ static struct xdp_ring *ring_of(struct ring *ring)
 
 /* -- receiving ---------------------------------------------------------------- */
 
-/* Posts as many frames as there are and have room, if that makes a batch. */
-static void refill(struct xdp_ring *own, struct xsk *xsk)
+/* Posts frames, if there is room for a batch. False: there are too few frames. */
+static inline bool refill(struct xdp_ring *own, struct xsk *xsk)
 {
 	struct xsk_ring *fill = &xsk->fill;
-	uint32_t room = xsk_room(fill, FILL_BATCH);
-	uint32_t cnt;
 
-	if (room < FILL_BATCH)
-		return;
-	for (cnt = 0; cnt < FILL_BATCH; cnt++) {
+	if (LIKELY(xsk_room(fill, FILL_BATCH) < FILL_BATCH))
+		return true;
+	for (uint32_t cnt = 0; cnt < FILL_BATCH; cnt++) {
 		struct pkt *pkt = ring_pkt_alloc(&own->ring);
 
-		if (!pkt) {
+		if (UNLIKELY(!pkt)) {
 			own->ring.counts.rx_no_frame++;
-			break;
+			xsk_produced(fill);
+			return false;
 		}
 		pkt->flags = PKT_WITH_DEVICE;
 		*xsk_offset(fill, fill->next++) =
 			region_offset(own->ring.dev->region, pkt);
 	}
 	xsk_produced(fill);
+	return true;
+}
+
+/* A single queue that has frames tells by its producer's position whether there
+ * is anything to do. */
+static inline void set_quiet(struct xdp_ring *own)
+{
+	if (UNLIKELY(own->queue_cnt != 1 || own->is_short)) {
+		ring_set_busy(&own->ring);
+		return;
+	}
+	own->ring.rx_word = own->queues[0].rx.producer;
+	own->ring.rx_quiet = own->queues[0].rx.next;
 }
 
 static void fill_up(struct xdp_ring *own, struct xsk *xsk)
@@ -61,7 +74,8 @@ static void fill_up(struct xdp_ring *own, struct xsk *xsk)
 
 	do {
 		before = xsk->fill.next;
-		refill(own, xsk);
+		if (!refill(own, xsk))
+			own->is_short = true;
 	} while (xsk->fill.next != before);
 }
 
@@ -92,13 +106,14 @@ static struct pkt *assemble(struct xdp_ring *own, struct pkt *pkt, bool is_last)
 	return pkt;
 }
 
-static unsigned poll_queue(struct xdp_ring *own, struct xsk *xsk,
-			   struct pkt **batch, unsigned cnt)
+static inline unsigned poll_queue(struct xdp_ring *own, struct xsk *xsk,
+				  bool was_short, struct pkt **batch,
+				  unsigned cnt)
 {
 	uint32_t available = xsk_available(&xsk->rx, cnt);
 	unsigned got = 0;
 
-	if (LIKELY(!available))
+	if (!available && LIKELY(!was_short))
 		return 0;
 	for (uint32_t i = 0; i < available; i++) {
 		const struct xdp_desc *desc = xsk_desc(&xsk->rx, xsk->rx.next++);
@@ -115,23 +130,22 @@ static unsigned poll_queue(struct xdp_ring *own, struct xsk *xsk,
 	}
 	xsk_consumed(&xsk->rx);
 	own->ring.counts.rx_pkts += got;
-	refill(own, xsk);
+	if (UNLIKELY(!refill(own, xsk)))
+		own->is_short = true;
 	return got;
 }
 
 static unsigned xdp_rx_poll(struct ring *ring, struct pkt **batch, unsigned cnt)
 {
 	struct xdp_ring *own = ring_of(ring);
+	bool was_short = own->is_short;
 	unsigned got = 0;
 
+	own->is_short = false;
 	for (uint32_t i = 0; i < own->queue_cnt && got < cnt; i++)
-		got += poll_queue(own, &own->queues[i], batch + got, cnt - got);
-	if (UNLIKELY(atomic_load_explicit(&own->is_stuck,
-					  memory_order_relaxed))) {
-		atomic_store_explicit(&own->is_stuck, false,
-				      memory_order_relaxed);
-		ring->wants_kick = true;
-	}
+		got += poll_queue(own, &own->queues[i], was_short, batch + got,
+				  cnt - got);
+	set_quiet(own);
 	return got;
 }
 
@@ -265,25 +279,24 @@ static int xdp_tx(struct ring *ring, const struct ring_tx *tx)
 
 /* One call moves KICK_BATCH frames, or fails for a moment while the kernel is at
  * it. The ring is asked again as long as that gets somewhere. */
-static bool xdp_kick(struct ring *ring)
+static enum ring_kick xdp_kick(struct ring *ring)
 {
 	struct xdp_ring *own = ring_of(ring);
 	struct xsk *xsk = &own->queues[0];
 	uint32_t before, after;
 
 	if (!xsk_needs_wakeup(&xsk->tx))
-		return false;
+		return RING_KICKED;
 	before = atomic_load_explicit(xsk->tx.consumer, memory_order_relaxed);
 	ring->counts.kicks++;
-	if (real.sendto(atomic_load_explicit(&xsk->fd, memory_order_relaxed),
-			NULL, 0, MSG_DONTWAIT, NULL, 0) >= 0)
-		return false;
+	if (LIKELY(syscall_raw(SYS_sendto,
+			       atomic_load_explicit(&xsk->fd,
+						    memory_order_relaxed),
+			       0, 0, MSG_DONTWAIT, 0, 0) >= 0))
+		return RING_KICKED;
 	after = atomic_load_explicit(xsk->tx.consumer, memory_order_relaxed);
-	if (after != before)
-		return true;
-	/* No room further down: whoever polls next tries again. */
-	atomic_store_explicit(&own->is_stuck, true, memory_order_relaxed);
-	return false;
+	/* no room further down? */
+	return after != before ? RING_KICK_MORE : RING_KICK_LATER;
 }
 
 /* -- sleeping ----------------------------------------------------------------- */
@@ -420,6 +433,7 @@ int xdp_ring_create(struct xdp_dev *dev, struct pkt_pool *pool,
 		params.shared_fd = atomic_load(&own->queues[0].fd);
 		fill_up(own, &own->queues[i]);
 	}
+	set_quiet(own);
 	*ring_out = own;
 	return 0;
 }

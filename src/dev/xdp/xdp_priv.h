@@ -31,8 +31,9 @@ struct xdp_ring {
 	struct ring ring;
 	/* frames on their way out */
 	uint32_t sending_cnt;
-	/* a kick got nowhere */
-	_Atomic bool is_stuck;
+	/* The kernel has fewer frames to receive into than it might: each poll
+	 * tries to give it more. */
+	bool is_short;
 	/* a packet of several frames of which the end has not come yet */
 	struct pkt *partial;
 	uint32_t queue_cnt;

@@ -167,7 +167,9 @@ TEST(the_more_specific_endpoint_wins)
 	device.end.ifindex = 7;
 	deliver(&other_addr);
 	CHECK_EQ(device.cnt, 1);
+	demux_remove(&demux, &device.end);
 	device.end.ifindex = 8;
+	CHECK_EQ(demux_add(&demux, &device.end), 0);
 	deliver(&other_addr);
 	CHECK_EQ(any.cnt, 2);
 	end();

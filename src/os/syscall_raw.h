@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A system call without libc: no cancellation point, and errno is left alone. For
+ * the data path.
+ */
+#ifndef OS_SYSCALL_RAW_H
+#define OS_SYSCALL_RAW_H
+
+#include <errno.h>
+#include <sys/syscall.h>
+
+#include "os/real.h"
+
+/* The kernel's answer: a negative errno when it fails. */
+static inline long syscall_raw(long number, long a, long b, long c, long d,
+			       long e, long f)
+{
+#if defined(__x86_64__)
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	register long r9 __asm__("r9") = f;
+	long result;
+
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10),
+			   "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	return result;
+#elif defined(__aarch64__)
+	register long x8 __asm__("x8") = number;
+	register long x0 __asm__("x0") = a;
+	register long x1 __asm__("x1") = b;
+	register long x2 __asm__("x2") = c;
+	register long x3 __asm__("x3") = d;
+	register long x4 __asm__("x4") = e;
+	register long x5 __asm__("x5") = f;
+
+	__asm__ volatile("svc 0"
+			 : "+r"(x0)
+			 : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+			 : "memory");
+	return x0;
+#else
+	int saved_errno = errno;
+	long result = real.syscall(number, a, b, c, d, e, f);
+
+	if (result < 0)
+		result = -errno;
+	errno = saved_errno;
+	return result;
+#endif
+}
+
+#endif

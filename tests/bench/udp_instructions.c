@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The calls whose instructions udp_instructions.sh counts, over the echo of a
+ * kernel socket: sends a datagram of 64 bytes, receives one that waits, and looks
+ * when there is none. Prints how often each was done.
+ *
+ *   udp_instructions echo ADDRESS             the echo, until it is ended
+ *   udp_instructions calls ADDRESS [SOCKETS]  the calls, beside so many sockets
+ *                                             more, each bound to a port
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { PORT = 7007, LEN = 64, ROUNDS = 500, WARM_UP = 20 };
+
+#define MEASURED __attribute__((noinline, noipa))
+
+MEASURED long measured_send(int fd, const void *buf)
+{
+	return send(fd, buf, LEN, 0);
+}
+
+MEASURED long measured_receive(int fd, void *buf)
+{
+	return recv(fd, buf, LEN, MSG_DONTWAIT);
+}
+
+MEASURED long measured_look(int fd, void *buf)
+{
+	return recv(fd, buf, LEN, MSG_DONTWAIT);
+}
+
+static struct sockaddr_in name_of(const char *address, int port)
+{
+	struct sockaddr_in name = { .sin_family = AF_INET,
+				    .sin_port = htons((uint16_t)port) };
+
+	inet_pton(AF_INET, address, &name.sin_addr);
+	return name;
+}
+
+static int echo(const char *address)
+{
+	struct sockaddr_in name = name_of(address, PORT), from;
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	char buf[LEN];
+
+	if (bind(fd, (struct sockaddr *)&name, sizeof(name)) != 0)
+		return 1;
+	for (;;) {
+		socklen_t len = sizeof(from);
+		ssize_t n = recvfrom(fd, buf, sizeof(buf), 0,
+				     (struct sockaddr *)&from, &len);
+
+		if (n >= 0)
+			sendto(fd, buf, (size_t)n, 0, (struct sockaddr *)&from,
+			       len);
+	}
+}
+
+/* Sockets that only lie there. */
+static void crowd(int cnt)
+{
+	struct rlimit limit = { (rlim_t)cnt + 100, (rlim_t)cnt + 100 };
+
+	setrlimit(RLIMIT_NOFILE, &limit);
+	for (int i = 0; i < cnt; i++) {
+		struct sockaddr_in any = name_of("0.0.0.0", 20000 + i);
+		int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+		if (bind(fd, (struct sockaddr *)&any, sizeof(any)) != 0) {
+			perror("bind");
+			exit(1);
+		}
+	}
+}
+
+/* Until the echo lies in the ring, without a look at it. */
+static void nap(void)
+{
+	usleep(5000);
+}
+
+static int calls(const char *address)
+{
+	struct sockaddr_in name = name_of(address, PORT);
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	unsigned sent = 0, received = 0, looked = 0;
+	char buf[LEN] = "";
+
+	if (connect(fd, (struct sockaddr *)&name, sizeof(name)) != 0)
+		return 1;
+	/* the first ones find the way; they may be the kernel's */
+	for (int i = 0; i < WARM_UP; i++) {
+		send(fd, buf, LEN, 0);
+		nap();
+		while (recv(fd, buf, LEN, MSG_DONTWAIT) > 0)
+			;
+	}
+	for (int i = 0; i < ROUNDS; i++) {
+		sent += measured_send(fd, buf) == LEN;
+		nap();
+		received += measured_receive(fd, buf) == LEN;
+		looked += measured_look(fd, buf) == -1 && errno == EAGAIN;
+	}
+	printf("%u %u %u\n", sent, received, looked);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc >= 3 && strcmp(argv[1], "echo") == 0)
+		return echo(argv[2]);
+	if (argc >= 3 && strcmp(argv[1], "calls") == 0) {
+		crowd(argc > 3 ? atoi(argv[3]) : 0);
+		return calls(argv[2]);
+	}
+	fprintf(stderr, "usage: %s echo|calls ADDRESS [SOCKETS]\n", argv[0]);
+	return 2;
+}

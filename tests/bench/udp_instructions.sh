@@ -1,0 +1,70 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# Instructions for each UDP call under the library, by callgrind, over veth: a
+# connected send of 64 bytes, the receive of a datagram that waits (with its poll),
+# and a receive with nothing there. Then the same beside 10,000 bound sockets.
+# Without a second argument what is counted ends with the call; with the name of
+# one of the measured functions its callees are listed.
+# Usage: udp_instructions.sh PROGRAM LIBRARY [measured_send|...]
+set -eu
+program=$1
+library=$(realpath "$2")
+a=vma-ia.$$
+b=vma-ib.$$
+work=$(mktemp -d)
+echo_pid=
+
+clean_up() {
+	[ -z "$echo_pid" ] || kill "$echo_pid"
+	ip netns del $a
+	ip netns del $b
+	rm -r "$work"
+}
+trap clean_up EXIT
+
+ip netns add $a
+ip netns add $b
+ip link add v0 netns $a type veth peer name v0 netns $b
+ip -n $a address add 10.79.0.1/24 dev v0
+ip -n $b address add 10.79.0.2/24 dev v0
+ip -n $a link set v0 up
+ip -n $b link set v0 up
+mac() { ip -n "$1" -br link show v0 | awk '{ print $3 }'; }
+ip -n $a neighbour replace 10.79.0.2 lladdr "$(mac $b)" dev v0 nud permanent
+ip netns exec $b "$program" echo 10.79.0.2 &
+echo_pid=$!
+
+# Sums what ran inside a function: count FUNCTION SOCKETS
+count() {
+	VMA_LOG_FILE=$work/log LD_PRELOAD=$library ip netns exec $a \
+		valgrind -q --tool=callgrind --dump-instr=yes \
+		--callgrind-out-file="$work/out" --toggle-collect="$1" \
+		"$program" calls 10.79.0.2 "$2" >"$work/stdout" 2>"$work/stderr"
+	# few were late, or the figure means something else
+	read -r sent received looked <"$work/stdout"
+	if [ $((sent + received + looked)) -lt 1490 ] ||
+		! grep -q 'is driven by xdp' "$work/log"; then
+		cat "$work/stdout" "$work/stderr" "$work/log" >&2
+		exit 1
+	fi
+	sed -n 's/^\(totals\|summary\): *//p' "$work"/out | head -n 1
+}
+
+if [ $# -gt 2 ]; then
+	count "$3" 0 >/dev/null
+	callgrind_annotate --auto=no --show-percs=no "$work/out" |
+		grep -E '^ *[0-9,]+ ' | head -n 40
+	exit
+fi
+row() {
+	printf '%-44s %4d (at most %d)\n' "$1" "$(($2 / 500))" "$3"
+}
+for sockets in 0 10000; do
+	row "send, connected, 64 bytes; $sockets more sockets" \
+		"$(count measured_send $sockets)" 250
+	row "receive, one waits; $sockets more sockets" \
+		"$(count measured_receive $sockets)" 300
+	row "receive, nothing there; $sockets more sockets" \
+		"$(count measured_look $sockets)" 120
+done
