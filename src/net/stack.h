@@ -96,6 +96,18 @@ static inline void stack_note_kick(struct stack *stack, const struct ring *ring)
 unsigned stack_poll_ring_locked(struct stack *stack, struct ring *ring)
 	REQUIRES(stack->lock);
 
+/* Whether a poll would find nothing. */
+static inline bool stack_is_quiet(const struct stack *stack)
+{
+	for (unsigned i = 0; i < stack->ring_cnt; i++) {
+		const struct ring *ring = stack->rings[i];
+
+		if (UNLIKELY(ring && !ring_is_quiet(ring)))
+			return false;
+	}
+	return true;
+}
+
 /* Processes what has arrived, at most one batch of each ring. Returns how many
  * packets that were. */
 static inline unsigned stack_poll_locked(struct stack *stack)

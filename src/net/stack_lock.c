@@ -48,11 +48,6 @@ static void sleep_for_word(struct stack_lock *lock)
 			     NULL);
 }
 
-void stack_lock_wake(struct stack_lock *lock)
-{
-	real.syscall(SYS_futex, &lock->word, FUTEX_WAKE_PRIVATE, 1);
-}
-
 /* Also who means to spin gives way in the end: the one that has the lock may be
  * waiting for this processor. */
 enum { SPINS_BEFORE_YIELD = 100, SPINS_AT_MOST = 20000 };
@@ -74,6 +69,12 @@ static void take_word(struct stack_lock *lock)
 			sched_yield();
 		cpu_relax();
 	}
+}
+
+static bool is_biased(const struct stack_lock *lock)
+{
+	return atomic_load_explicit(&lock->kind, memory_order_relaxed) ==
+	       STACK_LOCK_BIASED;
 }
 
 /* With the word: until the owner sees the revocation, or has left. */
@@ -118,13 +119,32 @@ static void settle_bias(struct stack_lock *lock)
 void stack_lock_acquire_slow(struct stack_lock *lock)
 {
 	take_word(lock);
-	if (stack_lock_is_biased(lock))
+	if (is_biased(lock))
 		settle_bias(lock);
 }
 
-void stack_lock_dismiss_guest(struct stack_lock *lock)
+/* Under the word: the owner may enter again. */
+static void dismiss_guest(struct stack_lock *lock)
 {
 	lock->has_guest = false;
 	/* release pairs with the owner's acquire load */
 	atomic_store_explicit(&lock->is_revoked, false, memory_order_release);
+}
+
+void stack_lock_release_slow(struct stack_lock *lock)
+{
+	if (is_biased(lock) &&
+	    atomic_load_explicit(&lock->owner, memory_order_relaxed) ==
+		    &os_thread &&
+	    atomic_load_explicit(&lock->is_owner_inside,
+				 memory_order_relaxed)) {
+		/* release pairs with the acquire of who has revoked */
+		atomic_store_explicit(&lock->is_owner_inside, false,
+				      memory_order_release);
+		return;
+	}
+	if (lock->has_guest)
+		dismiss_guest(lock);
+	if (atomic_exchange_explicit(&lock->word, 0, memory_order_release) == 2)
+		real.syscall(SYS_futex, &lock->word, FUTEX_WAKE_PRIVATE, 1);
 }

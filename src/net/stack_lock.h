@@ -43,9 +43,8 @@ void stack_lock_init(struct stack_lock *lock, enum stack_lock_kind kind);
 
 /* Out of line: somebody else has it, or there is no bias for this thread yet. */
 void stack_lock_acquire_slow(struct stack_lock *lock);
-void stack_lock_wake(struct stack_lock *lock);
-/* Under the word: the owner may enter again. */
-void stack_lock_dismiss_guest(struct stack_lock *lock);
+/* Of the kinds that are not plain. */
+void stack_lock_release_slow(struct stack_lock *lock);
 
 static inline bool stack_lock_is_mine(const struct stack_lock *lock)
 {
@@ -63,7 +62,7 @@ static inline bool stack_lock_enter_biased(struct stack_lock *lock)
 	atomic_store_explicit(&lock->is_owner_inside, true,
 			      memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
-	/* acquire pairs with the release in stack_lock_dismiss_guest */
+	/* acquire pairs with the release in dismiss_guest */
 	if (LIKELY(!atomic_load_explicit(&lock->is_revoked,
 					 memory_order_acquire)))
 		return true;
@@ -72,59 +71,63 @@ static inline bool stack_lock_enter_biased(struct stack_lock *lock)
 	return false;
 }
 
-static inline bool stack_lock_is_biased(const struct stack_lock *lock)
+/* The kinds whose word is 0 or 1, and nothing else counts. */
+static inline bool stack_lock_is_plain(const struct stack_lock *lock)
 {
-	return UNLIKELY(atomic_load_explicit(&lock->kind,
-					     memory_order_relaxed) ==
-			STACK_LOCK_BIASED);
+	_Static_assert(STACK_LOCK_SPIN & 1 && STACK_LOCK_YIELD & 1 &&
+			       !(STACK_LOCK_BIASED & 1) &&
+			       !(STACK_LOCK_SLEEP & 1),
+		       "one bit tells them");
+	return LIKELY(atomic_load_explicit(&lock->kind, memory_order_relaxed) &
+		      1);
 }
 
-static inline bool stack_lock_try_word(struct stack_lock *lock)
+/* False: it is held, or needs the slow way. */
+static inline bool stack_lock_try_quick(struct stack_lock *lock)
+	TRY_ACQUIRES(true, lock) NO_LOCK_ANALYSIS
 {
 	int free = 0;
 
+	lock_witness_check(&lock->witness);
 	/* acquire pairs with the release in stack_lock_release */
-	return atomic_compare_exchange_strong_explicit(&lock->word, &free, 1,
-						       memory_order_acquire,
-						       memory_order_relaxed);
+	if (!(stack_lock_is_plain(lock) ||
+			      atomic_load_explicit(&lock->kind,
+						   memory_order_relaxed) ==
+				      STACK_LOCK_SLEEP ?
+		      atomic_compare_exchange_strong_explicit(
+			      &lock->word, &free, 1, memory_order_acquire,
+			      memory_order_relaxed) :
+		      stack_lock_enter_biased(lock)))
+		return false;
+	lock_witness_acquired(&lock->witness);
+	return true;
 }
 
 static inline void stack_lock_acquire(struct stack_lock *lock)
 	ACQUIRES(lock) NO_LOCK_ANALYSIS
 {
-	lock_witness_check(&lock->witness);
-	if (!(stack_lock_is_biased(lock) ? stack_lock_enter_biased(lock) :
-					   stack_lock_try_word(lock)))
-		stack_lock_acquire_slow(lock);
+	if (LIKELY(stack_lock_try_quick(lock)))
+		return;
+	stack_lock_acquire_slow(lock);
 	lock_witness_acquired(&lock->witness);
 }
 
-/* The owner's way out; false: it has the word, as somebody else would. */
-static inline bool stack_lock_leave_biased(struct stack_lock *lock)
+static inline void stack_lock_release_plain(struct stack_lock *lock)
+	RELEASES(lock) NO_LOCK_ANALYSIS
 {
-	if (atomic_load_explicit(&lock->owner, memory_order_relaxed) !=
-		    &os_thread ||
-	    !atomic_load_explicit(&lock->is_owner_inside, memory_order_relaxed))
-		return false;
-	/* release pairs with the acquire of who has revoked */
-	atomic_store_explicit(&lock->is_owner_inside, false,
-			      memory_order_release);
-	return true;
+	lock_witness_released(&lock->witness);
+	atomic_store_explicit(&lock->word, 0, memory_order_release);
 }
 
 static inline void stack_lock_release(struct stack_lock *lock)
 	RELEASES(lock) NO_LOCK_ANALYSIS
 {
-	lock_witness_released(&lock->witness);
-	if (stack_lock_is_biased(lock)) {
-		if (stack_lock_leave_biased(lock))
-			return;
-		if (UNLIKELY(lock->has_guest))
-			stack_lock_dismiss_guest(lock);
+	if (stack_lock_is_plain(lock)) {
+		stack_lock_release_plain(lock);
+	} else {
+		lock_witness_released(&lock->witness);
+		stack_lock_release_slow(lock);
 	}
-	if (UNLIKELY(atomic_exchange_explicit(&lock->word, 0,
-					      memory_order_release) == 2))
-		stack_lock_wake(lock);
 }
 
 #endif

@@ -22,6 +22,9 @@ struct os_thread {
 	/* Open brackets. Written by this thread alone, but read by handlers
 	 * that interrupt it. */
 	volatile int depth;
+	/* Waits of this thread that a handler may have jumped out of: there is
+	 * something to look at before the next call (sock/fd_wait.h). */
+	int wait_cnt;
 	/* A signal came inside the bracket: `deferred` holds it. */
 	volatile bool has_deferred;
 	/* Handlers that ran in this thread, and those among them that want
@@ -31,9 +34,6 @@ struct os_thread {
 	volatile unsigned interrupt_cnt;
 	/* One of the library's own threads. */
 	bool is_internal;
-	/* Waits of this thread that a handler may have jumped out of: there is
-	 * something to look at before the next call (sock/fd_wait.h). */
-	int wait_cnt;
 	siginfo_t deferred;
 	sigset_t deferred_mask; /* the thread's mask when it came */
 };
@@ -59,6 +59,21 @@ static inline void os_leave(void)
 {
 	atomic_signal_fence(memory_order_seq_cst);
 	if (--os_thread.depth == 0 && UNLIKELY(os_thread.has_deferred))
+		os_deliver_deferred();
+}
+
+/* The same for a thread that is known to be outside: the data path's. */
+static inline void os_enter_first(void)
+{
+	os_thread.depth = 1;
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
+static inline void os_leave_last(void)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	os_thread.depth = 0;
+	if (UNLIKELY(os_thread.has_deferred))
 		os_deliver_deferred();
 }
 

@@ -23,6 +23,16 @@ __attribute__((constructor(101))) static void share_counters(void)
 }
 #endif
 
+bool fd_call_is_odd(void)
+{
+	if (os_is_inside())
+		return true;
+	os_enter();
+	fd_wait_collect();
+	os_leave();
+	return false;
+}
+
 int fd_call_duplicate(int fd, int cmd, void *arg)
 {
 	struct fd_object *obj;

@@ -56,24 +56,26 @@ struct fd_call {
 	int saved_errno;
 };
 
-/* Enters the bracket with the object that `fd` names. False, and outside, when
- * it names none or the call comes from inside the library. */
-static ALWAYS_INLINE bool fd_call_begin(struct fd_call *call, int fd)
-{
-	_Atomic(struct fd_object *) *entry = fd_table_entry(fd);
+/* Where the table says that a call comes from inside, or that a handler may have
+ * jumped out of one before. True: from inside. */
+COLD bool fd_call_is_odd(void);
 
-	if (!entry || !atomic_load_explicit(entry, memory_order_relaxed) ||
-	    UNLIKELY(os_is_inside()))
+/* Enters the bracket with the object that an entry of the table names; NULL is
+ * none. False, and outside, when it names none or the call comes from inside the
+ * library. */
+static ALWAYS_INLINE bool
+fd_call_begin(struct fd_call *call, const _Atomic(struct fd_object *) *entry)
+{
+	if (!entry || (UNLIKELY(os_thread.depth | os_thread.wait_cnt) &&
+		       fd_call_is_odd()))
 		return false;
 	call->errno_at = &errno;
 	call->saved_errno = *call->errno_at;
-	os_enter();
-	if (UNLIKELY(fd_wait_is_pending()))
-		fd_wait_collect();
+	os_enter_first();
 	call->obj = fd_table_get_at(entry);
 	if (LIKELY(call->obj))
 		return true;
-	os_leave();
+	os_leave_last();
 	*call->errno_at = call->saved_errno;
 	return false;
 }
@@ -94,7 +96,7 @@ static ALWAYS_INLINE enum fd_verdict fd_call_end(const struct fd_call *call,
 	/* An abandoned wait has given the reference back already. */
 	if (LIKELY(n != FD_ABANDONED))
 		fd_object_put(call->obj);
-	os_leave();
+	os_leave_last();
 	if (LIKELY(n >= 0)) {
 		*call->errno_at = call->saved_errno;
 		return FD_CALL_DONE;

@@ -12,14 +12,14 @@
 
 /* The body of a call on an object, for functions with one `call`; falls out of it
  * when libc is to do the call. */
-#define ON_OBJECT(ret, fd, name, ...)                                         \
+#define ON_OBJECT(ret, entry, name, ...)                                        \
 	do {                                                                  \
 		enum fd_verdict verdict_ = FD_CALL_AGAIN;                     \
 		struct fd_call call_;                                         \
 		long result_;                                                 \
 									      \
 		while (UNLIKELY(verdict_ == FD_CALL_AGAIN) &&                 \
-		       fd_call_begin(&call_, fd)) {                           \
+		       fd_call_begin(&call_, entry)) {                        \
 			CALL_REACHED_OP(name);                                \
 			result_ = call_.obj->ops->name(call_.obj,             \
 						       __VA_ARGS__);          \
@@ -31,17 +31,22 @@
 
 /* A wrapper in two parts, so that a call on an fd that is not ours saves no
  * register. */
-#define CALL_ON(ret, number, name, params, args)                          \
-	static NOINLINE ret object_##name params                          \
-	{                                                                 \
-		ON_OBJECT(ret, number, name, FD_UNWRAP args);             \
-		return real.name args;                                    \
-	}                                                                 \
-	ret shim_##name params                                            \
-	{                                                                 \
-		CALL_ENTERED(name);                                       \
-		return UNLIKELY(fd_table_has(number)) ? object_##name args : \
-							real.name args;   \
+#define CALL_ON(ret, number, name, params, args)                             \
+	static NOINLINE ret object_##name(                                   \
+		FD_UNWRAP params, const _Atomic(struct fd_object *) *entry)  \
+	{                                                                    \
+		ON_OBJECT(ret, entry, name, FD_UNWRAP args);                 \
+		return real.name args;                                       \
+	}                                                                    \
+	ret shim_##name params                                               \
+	{                                                                    \
+		const _Atomic(struct fd_object *) *entry =                   \
+			fd_table_entry(number);                              \
+									     \
+		CALL_ENTERED(name);                                          \
+		return UNLIKELY(fd_table_names(entry)) ?                     \
+			       object_##name(FD_UNWRAP args, entry) :        \
+			       real.name args;                               \
 	}
 #define CALL_FD(ret, name, params, args) CALL_ON(ret, fd, name, params, args)
 #define CALL_FD2(ret, name, params, args) \
@@ -57,14 +62,14 @@
 int shim_accept(int fd, struct sockaddr *addr, socklen_t *len)
 {
 	CALL_ENTERED(accept);
-	ON_OBJECT(int, fd, accept, fd, addr, len);
+	ON_OBJECT(int, fd_table_entry(fd), accept, fd, addr, len);
 	return fd_table_forget(real.accept(fd, addr, len));
 }
 
 int shim_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 {
 	CALL_ENTERED(accept4);
-	ON_OBJECT(int, fd, accept4, fd, addr, len, flags);
+	ON_OBJECT(int, fd_table_entry(fd), accept4, fd, addr, len, flags);
 	return fd_table_forget(real.accept4(fd, addr, len, flags));
 }
 
@@ -159,7 +164,7 @@ ssize_t shim_sendmsg(int fd, const struct msghdr *msg, int flags)
 	ssize_t n;
 
 	CALL_ENTERED(sendmsg);
-	ON_OBJECT(ssize_t, fd, sendmsg, fd, msg, flags);
+	ON_OBJECT(ssize_t, fd_table_entry(fd), sendmsg, fd, msg, flags);
 	has_objects = UNLIKELY(may_carry_objects(msg));
 	if (has_objects)
 		for_fds_of_message(msg, fd_flight_start);
@@ -174,7 +179,7 @@ int shim_sendmmsg(int fd, struct mmsghdr *msgs, unsigned int cnt, int flags)
 	int n;
 
 	CALL_ENTERED(sendmmsg);
-	ON_OBJECT(int, fd, sendmmsg, fd, msgs, cnt, flags);
+	ON_OBJECT(int, fd_table_entry(fd), sendmmsg, fd, msgs, cnt, flags);
 	for (unsigned i = 0; is_address(msgs) && i < cnt; i++)
 		if (UNLIKELY(may_carry_objects(&msgs[i].msg_hdr)))
 			for_fds_of_message(&msgs[i].msg_hdr, fd_flight_start);
@@ -190,7 +195,7 @@ ssize_t shim_recvmsg(int fd, struct msghdr *msg, int flags)
 	ssize_t n;
 
 	CALL_ENTERED(recvmsg);
-	ON_OBJECT(ssize_t, fd, recvmsg, fd, msg, flags);
+	ON_OBJECT(ssize_t, fd_table_entry(fd), recvmsg, fd, msg, flags);
 	n = real.recvmsg(fd, msg, flags);
 	if (n >= 0 && UNLIKELY(may_carry_objects(msg)))
 		for_fds_of_message(msg, adopt_fd);
@@ -203,7 +208,7 @@ int shim_recvmmsg(int fd, struct mmsghdr *msgs, unsigned int cnt, int flags,
 	int n;
 
 	CALL_ENTERED(recvmmsg);
-	ON_OBJECT(int, fd, recvmmsg, fd, msgs, cnt, flags, timeout);
+	ON_OBJECT(int, fd_table_entry(fd), recvmmsg, fd, msgs, cnt, flags, timeout);
 	n = real.recvmmsg(fd, msgs, cnt, flags, timeout);
 	for (int i = 0; i < n; i++)
 		if (UNLIKELY(may_carry_objects(&msgs[i].msg_hdr)))
@@ -221,7 +226,7 @@ int shim_fcntl(int fd, int cmd, void *arg)
 	CALL_ENTERED(fcntl);
 	if (is_duplication(cmd))
 		return fd_call_duplicate(fd, cmd, arg);
-	ON_OBJECT(int, fd, fcntl, fd, cmd, arg);
+	ON_OBJECT(int, fd_table_entry(fd), fcntl, fd, cmd, arg);
 	return real.fcntl(fd, cmd, arg);
 }
 
@@ -230,13 +235,13 @@ int shim_fcntl64(int fd, int cmd, void *arg)
 	CALL_ENTERED(fcntl64);
 	if (is_duplication(cmd))
 		return fd_call_duplicate(fd, cmd, arg);
-	ON_OBJECT(int, fd, fcntl64, fd, cmd, arg);
+	ON_OBJECT(int, fd_table_entry(fd), fcntl64, fd, cmd, arg);
 	return real.fcntl64(fd, cmd, arg);
 }
 
 int shim_ioctl(int fd, unsigned long request, void *arg)
 {
 	CALL_ENTERED(ioctl);
-	ON_OBJECT(int, fd, ioctl, fd, request, arg);
+	ON_OBJECT(int, fd_table_entry(fd), ioctl, fd, request, arg);
 	return real.ioctl(fd, request, arg);
 }

@@ -50,13 +50,16 @@ static inline _Atomic(struct fd_object *) *fd_table_entry(int fd)
 	return leaf ? &leaf->entries[fd & (FD_LEAF_SIZE - 1)] : NULL;
 }
 
+static inline bool fd_table_names(const _Atomic(struct fd_object *) *entry)
+{
+	return entry && atomic_load_explicit(entry, memory_order_relaxed);
+}
+
 /* Whether the fd names an object at this moment. Costs a few loads; for a
  * program without objects, one. */
 static inline bool fd_table_has(int fd)
 {
-	_Atomic(struct fd_object *) *entry = fd_table_entry(fd);
-
-	return entry && atomic_load_explicit(entry, memory_order_relaxed);
+	return fd_table_names(fd_table_entry(fd));
 }
 
 /* Another reference for who has one. */

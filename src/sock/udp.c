@@ -171,7 +171,7 @@ static void forget_stack_if_empty(struct udp *u)
 	if (is_empty)
 		atomic_store(&u->stack, NULL);
 	else
-		atomic_store(&u->is_rx_over, true);
+		udp_end_rx(u);
 }
 
 void udp_attach_anew(struct udp *u, int fd)
@@ -280,7 +280,7 @@ static long udp_shutdown(struct fd_object *obj, int fd, int how)
 	if (result != 0 && result != -ENOTCONN)
 		return result;
 	if (how == SHUT_RD || how == SHUT_RDWR)
-		atomic_store(&u->is_rx_over, true);
+		udp_end_rx(u);
 	if (how == SHUT_WR || how == SHUT_RDWR)
 		atomic_store(&u->is_tx_over, true);
 	return result;
@@ -347,7 +347,7 @@ struct fd_object *udp_create(int fd, int domain, int type)
 	u->reason = REASON_NOT_USED;
 	u->uid = getuid();
 	atomic_init(&u->is_nonblocking, type & SOCK_NONBLOCK);
-	atomic_init(&u->os_countdown, udp_params.os_ratio);
+	atomic_init(&u->os_countdown, udp_twin_interval());
 	mutex_init(&u->config, LOCK_RANK_SOCK_CONFIG);
 	list_init(&u->rx_queue);
 	fd_object_init(&u->obj, &udp_ops, file_identify(fd).ino);

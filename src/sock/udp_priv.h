@@ -3,6 +3,8 @@
 #ifndef SOCK_UDP_PRIV_H
 #define SOCK_UDP_PRIV_H
 
+#include <limits.h>
+
 #include "net/dst.h"
 #include "sock/fd_table.h"
 #include "sock/fd_wait.h"
@@ -50,10 +52,12 @@ struct udp {
 	_Atomic bool is_nonblocking;
 	/* the twin may have something for us: read, or an error */
 	_Atomic bool is_twin_ready;
-	/* once the queue is empty, or at once, the twin does all the receiving
-	 * or sending: left, or shut down */
+	/* Once the queue is empty, or at once, the twin does all the receiving
+	 * or sending: left, or shut down. With is_rx_over is_twin_ready stays
+	 * true. */
 	_Atomic bool is_rx_over;
 	_Atomic bool is_tx_over;
+	/* looks until the next one at the twin; never 0 */
 	_Atomic unsigned os_countdown;
 	/* in nanoseconds; 0: none */
 	_Atomic uint64_t rx_timeout_ns;
@@ -104,6 +108,19 @@ static inline struct stack *udp_stack(struct udp *u)
 {
 	/* acquire pairs with the release in udp_attach */
 	return atomic_load_explicit(&u->stack, memory_order_acquire);
+}
+
+static inline void udp_end_rx(struct udp *u)
+{
+	/* in this order, which read_twin relies on */
+	atomic_store(&u->is_rx_over, true);
+	atomic_store(&u->is_twin_ready, true);
+}
+
+/* VMA_RX_UDP_POLL_OS_RATIO; 0 is as good as never. */
+static inline unsigned udp_twin_interval(void)
+{
+	return udp_params.os_ratio ? udp_params.os_ratio : UINT_MAX;
 }
 
 /* udp.c: makes the socket ready to send, binding the twin if it has no port yet.

@@ -287,6 +287,8 @@ static COLD long read_twin(struct udp *u, int fd, const struct rx_call *call)
 		return -EBADF;
 	/* Before the look: what comes after it is flagged again. */
 	atomic_store(&u->is_twin_ready, false);
+	if (atomic_load(&u->is_rx_over))
+		atomic_store(&u->is_twin_ready, true);
 	if (call->msg)
 		n = real.recvmsg(fd, call->msg, call->flags | MSG_DONTWAIT);
 	else
@@ -300,24 +302,21 @@ static COLD long read_twin(struct udp *u, int fd, const struct rx_call *call)
 	return n;
 }
 
-/* Whether it is time to look at the twin. */
+/* Whether it is time to look at the twin. Threads that count together may lose a
+ * count. */
 static inline bool is_twin_due(struct udp *u)
 {
 	unsigned left = atomic_load_explicit(&u->os_countdown,
-					     memory_order_relaxed);
+					     memory_order_relaxed) - 1;
 
-	if (UNLIKELY(atomic_load_explicit(&u->is_twin_ready,
-					  memory_order_relaxed) ||
-		     atomic_load_explicit(&u->is_rx_over,
-					  memory_order_relaxed)))
+	atomic_store_explicit(&u->os_countdown, left, memory_order_relaxed);
+	if (UNLIKELY(left == 0)) {
+		atomic_store_explicit(&u->os_countdown, udp_twin_interval(),
+				      memory_order_relaxed);
 		return true;
-	if (!udp_params.os_ratio)
-		return false;
-	/* threads that count together may lose a count */
-	atomic_store_explicit(&u->os_countdown,
-			      left ? left - 1 : udp_params.os_ratio - 1,
-			      memory_order_relaxed);
-	return left == 0;
+	}
+	return UNLIKELY(atomic_load_explicit(&u->is_twin_ready,
+					     memory_order_relaxed));
 }
 
 /* -- waiting -------------------------------------------------------------------- */
@@ -529,9 +528,92 @@ static NOINLINE long receive(struct udp *u, int fd, const struct rx_call *call)
 	return is_blocking(u, call->flags) ? wait_and_look(u, fd, call) : n;
 }
 
-static NOINLINE long receive_one(struct udp *u, int fd, void *buf, size_t len,
-				 int flags, struct sockaddr *addr,
-				 socklen_t *addr_len)
+/* Whether a datagram is one that receive_short gives. */
+static inline bool is_short(const struct pkt *pkt, const void *buf, size_t len,
+			    int flags)
+{
+	return pkt->len <= COPY_LOCKED_MAX && pkt->len <= len &&
+	       !pkt->next_part && !(flags & MSG_PEEK) &&
+	       user_is_plausible(buf, len);
+}
+
+/* The whole way, for a buffer without a name. */
+static NOINLINE long receive_plain(struct udp *u, int fd, void *buf, size_t len,
+				   int flags)
+{
+	struct iovec iov = { buf, len };
+	struct rx_call call = {
+		.iov = &iov,
+		.iov_cnt = 1,
+		.len = len,
+		.flags = flags,
+	};
+
+	return receive(u, fd, &call);
+}
+
+/* With the stack locked: gives a short datagram that is in the queue, or in a
+ * ring. */
+static NOINLINE long receive_short(struct udp *u, int fd, void *buf, size_t len,
+				   int flags) NO_LOCK_ANALYSIS
+{
+	struct stack *stack = udp_stack(u);
+	struct pkt *pkt;
+	long n;
+
+	if (list_is_empty(&u->rx_queue))
+		stack_poll_locked(stack);
+	pkt = pkt_from_link(u->rx_queue.next);
+	if (UNLIKELY(list_is_empty(&u->rx_queue) ||
+		     !is_short(pkt, buf, len, flags))) {
+		stack_unlock(stack);
+		return receive_plain(u, fd, buf, len, flags);
+	}
+	unlink_first(u, pkt);
+	n = pkt->len;
+	memcpy(buf, pkt->data, pkt->len);
+	pkt_put(pkt);
+	stack_unlock(stack);
+	return n;
+}
+
+/* With the stack locked, and nothing there. */
+static COLD long receive_nothing(struct udp *u, int fd, void *buf, size_t len,
+				 int flags) NO_LOCK_ANALYSIS
+{
+	stack_unlock(udp_stack(u));
+	return is_blocking(u, flags) ? receive_plain(u, fd, buf, len, flags) :
+				       -EAGAIN;
+}
+
+/*
+ * The most frequent calls in the fewest steps: a short datagram that is there,
+ * and nothing there with no wish to wait. The same arguments everywhere, and
+ * whatever is called is called last, so that the look which finds nothing saves
+ * no register.
+ */
+long udp_recv(struct fd_object *obj, int fd, void *buf, size_t len, int flags)
+	NO_LOCK_ANALYSIS
+{
+	struct udp *u = udp_of(obj);
+	struct stack *stack = udp_stack(u);
+
+	if (UNLIKELY(!stack || flags & (MSG_ERRQUEUE | MSG_OOB) ||
+		     is_twin_due(u) || !stack_lock_try_quick(&stack->lock)))
+		return receive_plain(u, fd, buf, len, flags);
+	if (UNLIKELY(!list_is_empty(&u->rx_queue) || !stack_is_quiet(stack)))
+		return receive_short(u, fd, buf, len, flags);
+	if (UNLIKELY(stack->afterwards || !stack_lock_is_plain(&stack->lock)))
+		return receive_nothing(u, fd, buf, len, flags);
+	atomic_store_explicit(&stack->was_polled, true, memory_order_relaxed);
+	stack_lock_release_plain(&stack->lock);
+	if (is_blocking(u, flags))
+		return receive_plain(u, fd, buf, len, flags);
+	return -EAGAIN;
+}
+
+long udp_recvfrom(struct fd_object *obj, int fd, void *buf, size_t len,
+		  int flags, struct sockaddr *addr, socklen_t *addr_len)
 {
 	struct iovec iov = { buf, len };
 	struct rx_call call = {
@@ -543,75 +625,13 @@ static NOINLINE long receive_one(struct udp *u, int fd, void *buf, size_t len,
 		.name_len = addr_len,
 	};
 
-	return receive(u, fd, &call);
-}
-
-/* Whether a datagram is one that receive_short gives. */
-static inline bool is_short(const struct pkt *pkt, const void *buf, size_t len,
-			    int flags)
-{
-	return pkt->len <= COPY_LOCKED_MAX && pkt->len <= len &&
-	       !pkt->next_part && !(flags & MSG_PEEK) &&
-	       user_is_plausible(buf, len);
-}
-
-/*
- * The most frequent calls in the fewest steps: a short datagram without a name
- * that is there, and nothing there with no wish to wait. False: neither; all
- * other calls, and waiting, are receive_one's.
- */
-static inline bool receive_short(struct udp *u, void *buf, size_t len, int flags,
-				 long *result) NO_LOCK_ANALYSIS
-{
-	struct stack *stack = udp_stack(u);
-	struct pkt *pkt;
-
-	if (UNLIKELY(!stack || flags & (MSG_ERRQUEUE | MSG_OOB) ||
-		     is_twin_due(u)))
-		return false;
-	if (!lock_data(u, stack)) {
-		*result = -EAGAIN;
-		return !is_blocking(u, flags);
-	}
-	pkt = pkt_from_link(u->rx_queue.next);
-	if (UNLIKELY(!is_short(pkt, buf, len, flags))) {
-		stack_unlock(stack);
-		return false;
-	}
-	unlink_first(u, pkt);
-	*result = pkt->len;
-	memcpy(buf, pkt->data, pkt->len);
-	pkt_put(pkt);
-	stack_unlock(stack);
-	return true;
-}
-
-long udp_recvfrom(struct fd_object *obj, int fd, void *buf, size_t len,
-		  int flags, struct sockaddr *addr, socklen_t *addr_len)
-{
-	struct udp *u = udp_of(obj);
-	long result;
-
-	if (!addr && receive_short(u, buf, len, flags, &result))
-		return result;
-	return receive_one(u, fd, buf, len, flags, addr, addr_len);
-}
-
-long udp_recv(struct fd_object *obj, int fd, void *buf, size_t len, int flags)
-{
-	struct udp *u = udp_of(obj);
-	long result;
-
-	if (LIKELY(receive_short(u, buf, len, flags, &result)))
-		return result;
-	return receive_one(u, fd, buf, len, flags, NULL, NULL);
+	return receive(udp_of(obj), fd, &call);
 }
 
 long udp_read(struct fd_object *obj, int fd, void *buf, size_t len)
 {
 	/* read() of nothing returns at once, and takes no datagram. */
-	return len == 0 ? FD_PASS :
-			  udp_recvfrom(obj, fd, buf, len, 0, NULL, NULL);
+	return len == 0 ? FD_PASS : udp_recv(obj, fd, buf, len, 0);
 }
 
 long udp_readv(struct fd_object *obj, int fd, const struct iovec *iov, int cnt)
