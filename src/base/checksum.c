@@ -6,6 +6,7 @@
  */
 #include "base/checksum.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/compiler.h"
@@ -53,38 +54,40 @@ static ALWAYS_INLINE uint32_t fold64(uint64_t sum)
 	return (uint32_t)(sum + (sum >> 32));
 }
 
-/* dst is NULL for a sum without a copy; it is constant in each caller. */
+/* `copies` is constant in each caller; without it there is no dst. */
 static ALWAYS_INLINE uint32_t sum_bytes(uint8_t *dst, const uint8_t *src,
-					size_t len, uint32_t start)
+					size_t len, uint32_t start, bool copies)
 {
 	const uint8_t *end = src + (len & ~(size_t)31);
-	lanes sums = { 0 };
-	uint64_t sum = start;
+	lanes sums = { start };
+	uint64_t sum;
 
 	for (; src != end; src += 32) {
 		lanes low = load_lanes(src), high = load_lanes(src + 16);
 
 		sums = add_words(add_words(sums, low), high);
-		if (dst) {
+		if (copies) {
 			memcpy(dst, &low, sizeof(low));
 			memcpy(dst + 16, &high, sizeof(high));
 			dst += 32;
 		}
 	}
-	sum += sums[0] + sums[1];
+	sum = sums[0] + sums[1];
 	len &= 31;
+	if (!len)
+		return fold64(sum);
 	for (; len >= 8; len -= 8, src += 8) {
 		uint64_t word = load64(src);
 
 		sum = add_word(sum, word);
-		if (dst) {
+		if (copies) {
 			memcpy(dst, &word, sizeof(word));
 			dst += 8;
 		}
 	}
 	if (len) {
 		sum = add_word(sum, load_tail(src, len));
-		if (dst)
+		if (copies)
 			memcpy(dst, src, len);
 	}
 	return fold64(sum);
@@ -92,10 +95,10 @@ static ALWAYS_INLINE uint32_t sum_bytes(uint8_t *dst, const uint8_t *src,
 
 uint32_t csum_partial(const void *data, size_t len, uint32_t sum)
 {
-	return sum_bytes(NULL, data, len, sum);
+	return sum_bytes(NULL, data, len, sum, false);
 }
 
 uint32_t csum_copy(void *dst, const void *src, size_t len, uint32_t sum)
 {
-	return sum_bytes(dst, src, len, sum);
+	return sum_bytes(dst, src, len, sum, true);
 }

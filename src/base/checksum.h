@@ -27,14 +27,15 @@ static inline uint32_t csum_words(const void *data, size_t cnt)
 	const uint8_t *from = data;
 	uint64_t sum = 0;
 
+#pragma GCC unroll 8
 	for (size_t i = 0; i < cnt; i++) {
 		uint32_t word;
 
 		memcpy(&word, from + 4 * i, sizeof(word));
 		sum += word;
 	}
-	sum = (sum & 0xffffffff) + (sum >> 32);
-	return (uint32_t)(sum + (sum >> 32));
+	/* both halves added, and the carry, meet in the upper half */
+	return (uint32_t)((sum + (sum << 32 | sum >> 32)) >> 32);
 }
 
 static inline uint32_t csum_add(uint32_t a, uint32_t b)
@@ -75,9 +76,8 @@ static inline uint32_t csum_block_sub(uint32_t sum, uint32_t block,
  * that carries its checksum folds to 0. */
 static inline uint16_t csum_fold(uint32_t sum)
 {
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum += sum >> 16;
-	return (uint16_t)~sum;
+	/* both halves added, and the carry, meet in the upper half */
+	return (uint16_t)(~(sum + (sum << 16 | sum >> 16)) >> 16);
 }
 
 /* A field changes from one value to another (RFC 1624, equation 3); all three

@@ -246,8 +246,9 @@ struct ring {
 	struct pkt_pool *pool;
 	/* Frames wait for a kick. Set by tx under the stack's lock. */
 	bool wants_kick;
-	/* the stack's number for it */
+	/* the stack's: its number for it, and who kicks (net/stack.c) */
 	uint8_t slot;
+	_Atomic int kick_state;
 	/* While the word has this value a poll would bring nothing and has
 	 * nothing else to do, and is left out. ring_set_busy for rings that
 	 * cannot tell. */

@@ -172,6 +172,7 @@ void dst_resolve(struct dst *dst, struct net *net)
 	dst->route_gen = net_view_route_gen(&net->view);
 	dst->neigh_gen = net_view_neigh_gen(&net->view);
 	dst->ring = NULL;
+	dst->payload_max = 0;
 	dst->reason = resolve(dst, net);
 	mutex_release(&net->control);
 }

@@ -38,13 +38,15 @@ struct dst {
 	/* NULL: the kernel's, for `reason` */
 	struct ring *ring;
 	enum reason reason;
-	/* the longest datagram that one frame carries, without headers */
+	/* the longest datagram that one frame carries, without headers; 0
+	 * without a ring */
 	uint32_t payload_max;
 	/* partial sums of the IP header without length and identification, and
 	 * of pseudo and UDP header without lengths */
 	uint32_t ip_sum;
 	uint32_t udp_sum;
-	/* the stack's lock */
+	/* The stack's lock. The checksum fields of the header are 0 but while
+	 * it is sent. */
 	uint16_t next_id;
 	struct dst_header header;
 	struct dst_query query;
@@ -60,17 +62,16 @@ static inline bool dst_is_valid(const struct dst *dst, const struct net *net)
 /* Answers dst->query. The owner of `dst` keeps other threads from it. */
 void dst_resolve(struct dst *dst, struct net *net) EXCLUDES(net->control);
 
-/* Copies the header, filled in for a payload of `len` bytes, and says in `tx` how
- * to send it. Under the stack's lock. */
-static inline void dst_fill(struct dst *dst, uint32_t len,
-			    struct dst_header *header, struct ring_tx *tx)
+/* Fills the header in for a payload of `len` bytes, and says in `tx` how to send
+ * it. Under the stack's lock, until the ring has it. */
+static inline void dst_fill(struct dst *dst, uint32_t len, struct ring_tx *tx)
 {
+	struct dst_header *header = &dst->header;
 	uint16_t udp_len = htobe16((uint16_t)(len + sizeof(header->udp)));
 	uint16_t ip_len = htobe16((uint16_t)(len + sizeof(header->udp) +
 					     sizeof(header->ip)));
 	uint16_t id = htobe16(dst->next_id++);
 
-	*header = dst->header;
 	header->ip.total_len = ip_len;
 	header->ip.id = id;
 	header->ip.check =
@@ -82,6 +83,7 @@ static inline void dst_fill(struct dst *dst, uint32_t len,
 	tx->csum_at = offsetof(struct dst_header, udp.check);
 	/* once in the pseudo header and once in the header */
 	tx->csum_sum = csum_add(dst->udp_sum, 2 * (uint32_t)udp_len);
+	tx->segment_len = 0;
 }
 
 #endif

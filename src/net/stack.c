@@ -98,7 +98,7 @@ void stack_remove_ring(struct stack *stack, struct ring *ring)
 	wake_watcher(stack);
 	stack_unlock(stack);
 	/* no new kick can begin */
-	while (atomic_load(&stack->kickers[slot].state))
+	while (atomic_load(&ring->kick_state))
 		cpu_relax();
 	ring->ops->close(ring);
 	stack_lock(stack);
@@ -166,20 +166,20 @@ bool stack_arm_locked(struct stack *stack)
 
 /* -- after the unlock ------------------------------------------------------ */
 
+/* Kicks of a ring are made outside the lock, by one thread at a time. It leaves
+ * idle under the lock only. */
 enum kick_state { KICK_IDLE, KICKING, KICK_AGAIN };
 
 /* Whether the caller has become the one who kicks; otherwise that one has been
  * told that there is more. Under the stack's lock. */
-static inline bool claim_kick(struct kicker *kicker, struct ring *ring)
+static inline bool claim_kick(struct ring *ring)
 {
-	/* only under the lock does it leave idle */
-	if (LIKELY(atomic_load_explicit(&kicker->state, memory_order_acquire) ==
-		   KICK_IDLE))
-		atomic_store_explicit(&kicker->state, KICKING,
-				      memory_order_relaxed);
-	else if (atomic_exchange(&kicker->state, KICK_AGAIN) != KICK_IDLE)
-		return false;
-	kicker->ring = ring;
+	ring->wants_kick = false;
+	if (UNLIKELY(atomic_load_explicit(&ring->kick_state,
+					  memory_order_acquire)))
+		return atomic_exchange(&ring->kick_state, KICK_AGAIN) ==
+		       KICK_IDLE;
+	atomic_store_explicit(&ring->kick_state, KICKING, memory_order_relaxed);
 	return true;
 }
 
@@ -192,9 +192,8 @@ static COLD void kick_later(struct stack *stack, struct ring *ring)
 	stack_lock_release(&stack->lock);
 }
 
-static inline void kick(struct stack *stack, struct kicker *kicker)
+static inline void kick(struct stack *stack, struct ring *ring)
 {
-	struct ring *ring = kicker->ring;
 	enum ring_kick result;
 	int state;
 
@@ -205,34 +204,17 @@ static inline void kick(struct stack *stack, struct kicker *kicker)
 		if (UNLIKELY(result == RING_KICK_LATER))
 			kick_later(stack, ring);
 		state = KICKING;
-		if (LIKELY(atomic_compare_exchange_strong(&kicker->state,
+		if (LIKELY(atomic_compare_exchange_strong(&ring->kick_state,
 							  &state, KICK_IDLE)))
 			return;
-		atomic_store(&kicker->state, KICKING);
+		atomic_store(&ring->kick_state, KICKING);
 	}
-}
-
-/* Takes from `kicks` what another thread is kicking already. */
-static inline uint32_t claim_kicks(struct stack *stack, uint32_t kicks)
-	REQUIRES(stack->lock)
-{
-	for (uint32_t left = kicks; left; left &= left - 1) {
-		unsigned slot = (unsigned)__builtin_ctz(left);
-		struct ring *ring = stack->rings[slot];
-
-		if (ring)
-			ring->wants_kick = false;
-		if (UNLIKELY(!ring ||
-			     !claim_kick(&stack->kickers[slot], ring)))
-			kicks &= ~(1u << slot);
-	}
-	return kicks;
 }
 
 enum { WAKES_AT_ONCE = 32 };
 
 /* Releases the lock. */
-static COLD void wake_all(struct stack *stack) RELEASES(stack->lock)
+static void wake_all(struct stack *stack) RELEASES(stack->lock)
 	NO_LOCK_ANALYSIS
 {
 	struct waiter *waiters[WAKES_AT_ONCE];
@@ -256,16 +238,41 @@ static COLD void wake_all(struct stack *stack) RELEASES(stack->lock)
 	}
 }
 
-NO_LOCK_ANALYSIS void stack_unlock_slow(struct stack *stack)
+static COLD void unlock_and_do(struct stack *stack, uint64_t afterwards)
+	NO_LOCK_ANALYSIS
 {
-	uint64_t afterwards = stack->afterwards;
-	uint32_t kicks = claim_kicks(stack, (uint32_t)afterwards);
+	struct ring *rings[STACK_RINGS_MAX];
+	unsigned cnt = 0;
 
-	stack->afterwards = 0;
-	if (UNLIKELY(afterwards & STACK_WAKES))
+	for (unsigned i = 0; i < STACK_RINGS_MAX; i++)
+		if (afterwards >> i & 1 && stack->rings[i] &&
+		    claim_kick(stack->rings[i]))
+			rings[cnt++] = stack->rings[i];
+	if (afterwards & STACK_WAKES)
 		wake_all(stack);
 	else
 		stack_lock_release(&stack->lock);
-	for (; kicks; kicks &= kicks - 1)
-		kick(stack, &stack->kickers[__builtin_ctz(kicks)]);
+	for (unsigned i = 0; i < cnt; i++)
+		kick(stack, rings[i]);
+}
+
+NO_LOCK_ANALYSIS void stack_unlock_slow(struct stack *stack)
+{
+	uint64_t afterwards = stack->afterwards;
+	struct ring *ring;
+
+	stack->afterwards = 0;
+	/* A kick of one ring is what follows a send. */
+	if (UNLIKELY(afterwards & (afterwards - 1) ||
+		     afterwards == STACK_WAKES)) {
+		unlock_and_do(stack, afterwards);
+		return;
+	}
+	ring = stack->rings[__builtin_ctzll(afterwards)];
+	if (UNLIKELY(!ring || !claim_kick(ring))) {
+		stack_lock_release(&stack->lock);
+		return;
+	}
+	stack_lock_release(&stack->lock);
+	kick(stack, ring);
 }

@@ -25,13 +25,6 @@ struct stack_params {
 	uint64_t seed;
 };
 
-/* Kicks of a ring are made outside the lock, one at a time. */
-struct kicker {
-	/* enum kick_state; leaves idle under the lock */
-	_Atomic int state;
-	struct ring *ring; /* while not idle */
-};
-
 struct stack {
 	struct stack_lock lock;
 
@@ -51,7 +44,6 @@ struct stack {
 	_Atomic bool was_polled;
 
 	/* one for each ring */
-	struct kicker kickers[STACK_RINGS_MAX];
 	struct pkt_pool pools[STACK_RINGS_MAX];
 	struct demux demux;
 };

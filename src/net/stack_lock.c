@@ -42,6 +42,8 @@ static bool try_word(struct stack_lock *lock, int value)
 
 static void sleep_for_word(struct stack_lock *lock)
 {
+	if (try_word(lock, 1))
+		return;
 	/* acquire as above */
 	while (atomic_exchange_explicit(&lock->word, 2, memory_order_acquire))
 		real.syscall(SYS_futex, &lock->word, FUTEX_WAIT_PRIVATE, 2,

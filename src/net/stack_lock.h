@@ -82,22 +82,22 @@ static inline bool stack_lock_is_plain(const struct stack_lock *lock)
 		      1);
 }
 
-/* False: it is held, or needs the slow way. */
-static inline bool stack_lock_try_quick(struct stack_lock *lock)
-	TRY_ACQUIRES(true, lock) NO_LOCK_ANALYSIS
+static inline bool stack_lock_try_word(struct stack_lock *lock)
 {
 	int free = 0;
 
-	lock_witness_check(&lock->witness);
 	/* acquire pairs with the release in stack_lock_release */
-	if (!(stack_lock_is_plain(lock) ||
-			      atomic_load_explicit(&lock->kind,
-						   memory_order_relaxed) ==
-				      STACK_LOCK_SLEEP ?
-		      atomic_compare_exchange_strong_explicit(
-			      &lock->word, &free, 1, memory_order_acquire,
-			      memory_order_relaxed) :
-		      stack_lock_enter_biased(lock)))
+	return LIKELY(atomic_compare_exchange_strong_explicit(
+		&lock->word, &free, 1, memory_order_acquire,
+		memory_order_relaxed));
+}
+
+/* Of the plain kinds; false: it is held, or of another kind. */
+static inline bool stack_lock_try_plain(struct stack_lock *lock)
+	TRY_ACQUIRES(true, lock) NO_LOCK_ANALYSIS
+{
+	lock_witness_check(&lock->witness);
+	if (!stack_lock_is_plain(lock) || !stack_lock_try_word(lock))
 		return false;
 	lock_witness_acquired(&lock->witness);
 	return true;
@@ -106,9 +106,11 @@ static inline bool stack_lock_try_quick(struct stack_lock *lock)
 static inline void stack_lock_acquire(struct stack_lock *lock)
 	ACQUIRES(lock) NO_LOCK_ANALYSIS
 {
-	if (LIKELY(stack_lock_try_quick(lock)))
-		return;
-	stack_lock_acquire_slow(lock);
+	lock_witness_check(&lock->witness);
+	if (UNLIKELY(!(stack_lock_is_plain(lock) ?
+			       stack_lock_try_word(lock) :
+			       stack_lock_enter_biased(lock))))
+		stack_lock_acquire_slow(lock);
 	lock_witness_acquired(&lock->witness);
 }
 

@@ -92,6 +92,21 @@ static inline struct pkt *pkt_alloc(struct pkt_pool *pool)
 	return pkt;
 }
 
+/* pkt_put, quick for who has the one reference on a packet of one part. */
+static inline void pkt_put_last(struct pkt *pkt)
+{
+	struct pkt_pool *pool = pkt->pool;
+
+	if (UNLIKELY(pkt->refs != 1 || pkt->next_part || pkt->lender)) {
+		pkt_put(pkt);
+		return;
+	}
+	pkt->refs = 0;
+	pkt->next_part = pool->free;
+	pool->free = pkt;
+	pool->free_cnt++;
+}
+
 /* A packet of `pool` (its slabs have no buffers) that shows `len` bytes of
  * another one from `offset` on, and holds a reference on it. Flags, sums and time
  * stamps are not inherited. NULL when the pool is empty. */

@@ -33,6 +33,16 @@ bool fd_call_is_odd(void)
 	return false;
 }
 
+enum fd_verdict fd_call_end_odd(const struct fd_call *call, long n)
+{
+	/* An abandoned wait has given the reference back already. */
+	if (n == FD_PASS)
+		fd_object_put(call->obj);
+	os_leave();
+	*call->errno_at = call->saved_errno;
+	return n == FD_PASS ? FD_CALL_LIBC : FD_CALL_AGAIN;
+}
+
 int fd_call_duplicate(int fd, int cmd, void *arg)
 {
 	struct fd_object *obj;

@@ -86,6 +86,9 @@ enum fd_verdict {
 	FD_CALL_AGAIN, /* from the beginning */
 };
 
+/* The rest of fd_call_end for results that are none. */
+COLD enum fd_verdict fd_call_end_odd(const struct fd_call *call, long n);
+
 /* Leaves the bracket with an op's result, which becomes the call's result and
  * errno. The one place that writes errno; on success it is as it was. */
 static ALWAYS_INLINE enum fd_verdict fd_call_end(const struct fd_call *call,
@@ -93,20 +96,12 @@ static ALWAYS_INLINE enum fd_verdict fd_call_end(const struct fd_call *call,
 {
 	long n = *result;
 
-	/* An abandoned wait has given the reference back already. */
-	if (LIKELY(n != FD_ABANDONED))
-		fd_object_put(call->obj);
+	if (UNLIKELY(n <= FD_ABANDONED))
+		return fd_call_end_odd(call, n);
+	fd_object_put(call->obj);
 	os_leave_last();
-	if (LIKELY(n >= 0)) {
-		*call->errno_at = call->saved_errno;
-		return FD_CALL_DONE;
-	}
-	if (UNLIKELY(n <= FD_ABANDONED)) {
-		*call->errno_at = call->saved_errno;
-		return n == FD_PASS ? FD_CALL_LIBC : FD_CALL_AGAIN;
-	}
-	*call->errno_at = (int)-n;
-	*result = -1;
+	*call->errno_at = n < 0 ? (int)-n : call->saved_errno;
+	*result = n < 0 ? -1 : n;
 	return FD_CALL_DONE;
 }
 

@@ -59,6 +59,48 @@
 	}
 #include "os/calls.def"
 
+static ssize_t object_recv(int fd, void *buf, size_t len, int flags,
+			   const _Atomic(struct fd_object *) *entry)
+{
+	ON_OBJECT(ssize_t, entry, recv, fd, buf, len, flags);
+	return real.recv(fd, buf, len, flags);
+}
+
+ssize_t shim_recv(int fd, void *buf, size_t len, int flags)
+{
+	const _Atomic(struct fd_object *) *entry = fd_table_entry(fd);
+	struct fd_object *obj;
+
+	CALL_ENTERED(recv);
+	if (LIKELY(!entry))
+		return real.recv(fd, buf, len, flags);
+	obj = atomic_load_explicit(entry, memory_order_acquire);
+	return obj ? obj->ops->quick_recv(fd, buf, len, flags, entry,
+					  object_recv) :
+		     real.recv(fd, buf, len, flags);
+}
+
+static ssize_t object_send(int fd, const void *buf, size_t len, int flags,
+			   const _Atomic(struct fd_object *) *entry)
+{
+	ON_OBJECT(ssize_t, entry, send, fd, buf, len, flags);
+	return real.send(fd, buf, len, flags);
+}
+
+ssize_t shim_send(int fd, const void *buf, size_t len, int flags)
+{
+	const _Atomic(struct fd_object *) *entry = fd_table_entry(fd);
+	struct fd_object *obj;
+
+	CALL_ENTERED(send);
+	if (LIKELY(!entry))
+		return real.send(fd, buf, len, flags);
+	obj = atomic_load_explicit(entry, memory_order_acquire);
+	return obj ? obj->ops->quick_send(fd, buf, len, flags, entry,
+					  object_send) :
+		     real.send(fd, buf, len, flags);
+}
+
 int shim_accept(int fd, struct sockaddr *addr, socklen_t *len)
 {
 	CALL_ENTERED(accept);

@@ -16,6 +16,20 @@
 #include "os/calls.def"
 #pragma GCC diagnostic pop
 
+static ssize_t slow_recv(int fd, void *buf, size_t len, int flags,
+			 const _Atomic(struct fd_object *) *entry,
+			 fd_recv_fn *slow)
+{
+	return slow(fd, buf, len, flags, entry);
+}
+
+static ssize_t slow_send(int fd, const void *buf, size_t len, int flags,
+			 const _Atomic(struct fd_object *) *entry,
+			 fd_send_fn *slow)
+{
+	return slow(fd, buf, len, flags, entry);
+}
+
 void fd_ops_nothing(struct fd_object *obj UNUSED)
 {
 }
@@ -26,6 +40,10 @@ void fd_ops_fill(struct fd_ops *ops)
 	if (!ops->name)                  \
 		ops->name = pass_##name;
 #include "os/calls.def"
+	if (!ops->quick_recv)
+		ops->quick_recv = slow_recv;
+	if (!ops->quick_send)
+		ops->quick_send = slow_send;
 	if (!ops->last_close)
 		ops->last_close = fd_ops_nothing;
 	if (!ops->release)

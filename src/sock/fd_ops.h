@@ -27,6 +27,12 @@
 
 struct fd_object;
 
+/* The wrappers' way through the bracket, with the entry of the fd table. */
+typedef ssize_t fd_recv_fn(int fd, void *buf, size_t len, int flags,
+			   const _Atomic(struct fd_object *) *entry);
+typedef ssize_t fd_send_fn(int fd, const void *buf, size_t len, int flags,
+			   const _Atomic(struct fd_object *) *entry);
+
 struct fd_ops {
 	/* A name for logs and tests. */
 	const char *name;
@@ -38,6 +44,17 @@ struct fd_ops {
 #define CALL_OP(ret, name, params, args) \
 	long (*name)(struct fd_object *obj, FD_UNWRAP params);
 #include "os/calls.def"
+
+	/* recv and send once more, for the data path: called outside the bracket
+	 * and without a reference, for an entry that named such an object a
+	 * moment ago. They do the whole call, the bracket and errno included,
+	 * or undo what they did and return slow(fd, ...). */
+	ssize_t (*quick_recv)(int fd, void *buf, size_t len, int flags,
+			      const _Atomic(struct fd_object *) *entry,
+			      fd_recv_fn *slow);
+	ssize_t (*quick_send)(int fd, const void *buf, size_t len, int flags,
+			      const _Atomic(struct fd_object *) *entry,
+			      fd_send_fn *slow);
 
 	/* The last fd that named the object was closed or has become another
 	 * file; calls may still be inside. No reply: close() has succeeded. */

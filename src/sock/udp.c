@@ -19,7 +19,6 @@
 struct udp_params udp_params;
 
 static struct fd_pool pool = FD_POOL_INIT(struct udp);
-static struct fd_ops udp_ops;
 
 static bool is_attached(const struct udp *u)
 {
@@ -393,7 +392,9 @@ static void udp_forked(struct fd_object *obj UNUSED)
 	fd_pool_forked(&pool);
 }
 
-static struct fd_ops udp_ops = {
+struct fd_ops udp_ops = {
+	.quick_recv = udp_quick_recv,
+	.quick_send = udp_quick_send,
 	.name = "udp",
 	.bind = udp_bind,
 	.connect = udp_connect,

@@ -6,7 +6,7 @@
 #include <limits.h>
 
 #include "net/dst.h"
-#include "sock/fd_table.h"
+#include "sock/fd_quick.h"
 #include "sock/fd_wait.h"
 #include "sock/udp.h"
 #include "sock/user_msg.h"
@@ -89,6 +89,7 @@ struct udp {
 };
 
 extern struct udp_params udp_params;
+extern struct fd_ops udp_ops;
 
 static inline struct udp *udp_of(struct fd_object *obj)
 {
@@ -151,7 +152,14 @@ long udp_recvmsg(struct fd_object *obj, int fd, struct msghdr *msg, int flags);
 long udp_recvmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
 		  unsigned int cnt, int flags, struct timespec *timeout);
 
+ssize_t udp_quick_recv(int fd, void *buf, size_t len, int flags,
+		       const _Atomic(struct fd_object *) *entry,
+		       fd_recv_fn *slow);
+
 /* udp_tx.c */
+ssize_t udp_quick_send(int fd, const void *buf, size_t len, int flags,
+		       const _Atomic(struct fd_object *) *entry,
+		       fd_send_fn *slow);
 long udp_write(struct fd_object *obj, int fd, const void *buf, size_t len);
 long udp_writev(struct fd_object *obj, int fd, const struct iovec *iov,
 		int cnt);

@@ -552,11 +552,17 @@ static NOINLINE long receive_plain(struct udp *u, int fd, void *buf, size_t len,
 	return receive(u, fd, &call);
 }
 
-/* With the stack locked: gives a short datagram that is in the queue, or in a
- * ring. */
-static NOINLINE long receive_short(struct udp *u, int fd, void *buf, size_t len,
-				   int flags) NO_LOCK_ANALYSIS
+long udp_recv(struct fd_object *obj, int fd, void *buf, size_t len, int flags)
 {
+	return receive_plain(udp_of(obj), fd, buf, len, flags);
+}
+
+/* With the stack locked: a short datagram that is in the queue, or in a ring. */
+static NOINLINE ssize_t quick_take(int fd, void *buf, size_t len, int flags,
+				   struct fd_object *obj, fd_recv_fn *slow)
+	NO_LOCK_ANALYSIS
+{
+	struct udp *u = udp_of(obj);
 	struct stack *stack = udp_stack(u);
 	struct pkt *pkt;
 	long n;
@@ -567,49 +573,55 @@ static NOINLINE long receive_short(struct udp *u, int fd, void *buf, size_t len,
 	if (UNLIKELY(list_is_empty(&u->rx_queue) ||
 		     !is_short(pkt, buf, len, flags))) {
 		stack_unlock(stack);
-		return receive_plain(u, fd, buf, len, flags);
+		return fd_quick_undo_recv(fd, buf, len, flags, obj, slow);
 	}
 	unlink_first(u, pkt);
 	n = pkt->len;
 	memcpy(buf, pkt->data, pkt->len);
-	pkt_put(pkt);
+	pkt_put_last(pkt);
 	stack_unlock(stack);
-	return n;
+	return fd_quick_end(obj, n);
 }
 
-/* With the stack locked, and nothing there. */
-static COLD long receive_nothing(struct udp *u, int fd, void *buf, size_t len,
-				 int flags) NO_LOCK_ANALYSIS
+/* With the stack locked: not for the quick way. */
+static COLD ssize_t quick_unlock(int fd, void *buf, size_t len, int flags,
+				 struct fd_object *obj, fd_recv_fn *slow)
+	NO_LOCK_ANALYSIS
 {
-	stack_unlock(udp_stack(u));
-	return is_blocking(u, flags) ? receive_plain(u, fd, buf, len, flags) :
-				       -EAGAIN;
+	stack_unlock(udp_stack(udp_of(obj)));
+	return fd_quick_undo_recv(fd, buf, len, flags, obj, slow);
 }
 
 /*
- * The most frequent calls in the fewest steps: a short datagram that is there,
- * and nothing there with no wish to wait. The same arguments everywhere, and
- * whatever is called is called last, so that the look which finds nothing saves
- * no register.
+ * The most frequent receives in the fewest steps: a short datagram that is there,
+ * and nothing there with no wish to wait.
  */
-long udp_recv(struct fd_object *obj, int fd, void *buf, size_t len, int flags)
-	NO_LOCK_ANALYSIS
+ssize_t udp_quick_recv(int fd, void *buf, size_t len, int flags,
+		       const _Atomic(struct fd_object *) *entry,
+		       fd_recv_fn *slow) NO_LOCK_ANALYSIS
 {
-	struct udp *u = udp_of(obj);
-	struct stack *stack = udp_stack(u);
+	struct fd_object *obj;
+	struct stack *stack;
+	struct udp *u;
 
+	if (fd_quick_is_odd())
+		return slow(fd, buf, len, flags, entry);
+	os_enter_first();
+	obj = fd_quick_hold(entry);
+	if (UNLIKELY(!obj || !fd_quick_is_mine(obj, &udp_ops, entry)))
+		return fd_quick_undo_recv(fd, buf, len, flags, obj, slow);
+	u = udp_of(obj);
+	stack = udp_stack(u);
 	if (UNLIKELY(!stack || flags & (MSG_ERRQUEUE | MSG_OOB) ||
-		     is_twin_due(u) || !stack_lock_try_quick(&stack->lock)))
-		return receive_plain(u, fd, buf, len, flags);
+		     is_twin_due(u) || !stack_lock_try_plain(&stack->lock)))
+		return fd_quick_undo_recv(fd, buf, len, flags, obj, slow);
 	if (UNLIKELY(!list_is_empty(&u->rx_queue) || !stack_is_quiet(stack)))
-		return receive_short(u, fd, buf, len, flags);
-	if (UNLIKELY(stack->afterwards || !stack_lock_is_plain(&stack->lock)))
-		return receive_nothing(u, fd, buf, len, flags);
+		return quick_take(fd, buf, len, flags, obj, slow);
+	if (UNLIKELY(stack->afterwards || is_blocking(u, flags)))
+		return quick_unlock(fd, buf, len, flags, obj, slow);
 	atomic_store_explicit(&stack->was_polled, true, memory_order_relaxed);
 	stack_lock_release_plain(&stack->lock);
-	if (is_blocking(u, flags))
-		return receive_plain(u, fd, buf, len, flags);
-	return -EAGAIN;
+	return fd_quick_end_again(obj);
 }
 
 long udp_recvfrom(struct fd_object *obj, int fd, void *buf, size_t len,
@@ -631,7 +643,8 @@ long udp_recvfrom(struct fd_object *obj, int fd, void *buf, size_t len,
 long udp_read(struct fd_object *obj, int fd, void *buf, size_t len)
 {
 	/* read() of nothing returns at once, and takes no datagram. */
-	return len == 0 ? FD_PASS : udp_recv(obj, fd, buf, len, 0);
+	return len == 0 ? FD_PASS :
+			  receive_plain(udp_of(obj), fd, buf, len, 0);
 }
 
 long udp_readv(struct fd_object *obj, int fd, const struct iovec *iov, int cnt)

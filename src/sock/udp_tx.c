@@ -105,6 +105,7 @@ static COLD int resolve(struct udp *u, struct net *net,
 	dst_resolve(&found, net);
 	if (found.ring && is_by_rule(u, &found.query)) {
 		found.ring = NULL;
+		found.payload_max = 0;
 		found.reason = REASON_RULE;
 	}
 
@@ -138,13 +139,11 @@ static enum tx_verdict way_of(const struct udp *u, const struct net *net,
 	return TX_SENT;
 }
 
-static inline enum tx_verdict transmit(struct stack *stack, struct dst *dst,
-				       struct ring_tx *tx, uint32_t len)
+static ALWAYS_INLINE enum tx_verdict
+transmit(struct stack *stack, struct dst *dst, struct ring_tx *tx, uint32_t len)
 	REQUIRES(stack->lock)
 {
-	struct dst_header header;
-
-	dst_fill(dst, len, &header, tx);
+	dst_fill(dst, len, tx);
 	return LIKELY(stack_tx_locked(stack, dst->ring, tx) == 0) ? TX_SENT :
 								    TX_FULL;
 }
@@ -166,7 +165,6 @@ static inline enum tx_verdict send_short_locked(struct udp *u, struct net *net,
 	tx.small = gather(call, buf);
 	tx.small_len = (uint16_t)call->len;
 	tx.payload = NULL;
-	tx.segment_len = 0;
 	return transmit(net->stack, dst, &tx, (uint32_t)call->len);
 }
 
@@ -371,6 +369,57 @@ long udp_send(struct fd_object *obj, int fd, const void *buf, size_t len,
 	      int flags)
 {
 	return udp_sendto(obj, fd, buf, len, flags, NULL, 0);
+}
+
+/* A short datagram by a way that is known. False: not so, and nothing was sent. */
+static ALWAYS_INLINE bool send_known(struct udp *u, struct net *net,
+				     const void *buf, size_t len)
+	NO_LOCK_ANALYSIS
+{
+	struct dst *dst = &u->dsts[UDP_DST_CONNECTED];
+	struct ring_tx tx;
+	bool is_sent;
+
+	if (UNLIKELY(!stack_lock_try_plain(&net->stack->lock)))
+		return false;
+	tx.small = buf;
+	tx.small_len = (uint16_t)len;
+	tx.payload = NULL;
+	is_sent = LIKELY(dst_is_valid(dst, net) && len <= dst->payload_max &&
+			 !u->set.is_corked) &&
+		  LIKELY(transmit(net->stack, dst, &tx, (uint32_t)len) ==
+			 TX_SENT);
+	stack_unlock(net->stack);
+	return is_sent;
+}
+
+/* The most frequent send in the fewest steps: a short datagram to where the socket
+ * is connected. */
+ssize_t udp_quick_send(int fd, const void *buf, size_t len, int flags,
+		       const _Atomic(struct fd_object *) *entry,
+		       fd_send_fn *slow)
+{
+	struct fd_object *obj;
+	struct net *net;
+	struct udp *u;
+
+	/* an empty one is not this short */
+	if (UNLIKELY(fd_quick_is_odd() || flags & ~TX_FLAGS ||
+		     len - 1 >= RING_TX_SMALL_MAX ||
+		     !user_is_plausible(buf, len)))
+		return slow(fd, buf, len, flags, entry);
+	os_enter_first();
+	obj = fd_quick_hold(entry);
+	if (UNLIKELY(!obj || !fd_quick_is_mine(obj, &udp_ops, entry)))
+		return fd_quick_undo_send(fd, buf, len, flags, obj, slow);
+	u = udp_of(obj);
+	net = atomic_load_explicit(&u->net, memory_order_acquire);
+	if (UNLIKELY(!net ||
+		     atomic_load_explicit(&u->is_tx_over,
+					  memory_order_relaxed) ||
+		     !send_known(u, net, buf, len)))
+		return fd_quick_undo_send(fd, buf, len, flags, obj, slow);
+	return fd_quick_end(obj, (long)len);
 }
 
 long udp_write(struct fd_object *obj, int fd, const void *buf, size_t len)

@@ -162,7 +162,7 @@ static void reap_queue(struct xdp_ring *own, struct xsk *xsk)
 		struct pkt *pkt = region_pkt(region, offset);
 
 		pkt->flags = 0;
-		pkt_put(pkt);
+		pkt_put_last(pkt);
 	}
 	if (!cnt)
 		return;
@@ -179,7 +179,8 @@ static void xdp_reap(struct ring *ring)
 	ring->wants_kick = own->sending_cnt > 0;
 }
 
-static void store_csum(const struct ring_tx *tx, uint8_t *frame, uint32_t sum)
+static inline void store_csum(const struct ring_tx *tx, uint8_t *frame,
+			      uint32_t sum)
 {
 	uint16_t check;
 
@@ -191,20 +192,15 @@ static void store_csum(const struct ring_tx *tx, uint8_t *frame, uint32_t sum)
 	memcpy(frame + tx->csum_at, &check, sizeof(check));
 }
 
-/* A frame with everything copied into it. NULL: there is none. */
-static struct pkt *copy_frame(struct xdp_ring *own, const struct ring_tx *tx)
-{
-	struct pkt *pkt = ring_pkt_alloc(&own->ring);
-	uint8_t *to;
-	uint32_t sum;
+/* Of a UDP datagram, as most are. */
+enum { USUAL_HEADER_LEN = 14 + 20 + 8 };
 
-	if (UNLIKELY(!pkt))
-		return NULL;
-	to = pkt_append(pkt, (uint32_t)tx->header_len + tx->small_len);
-	memcpy(to, tx->header, tx->header_len);
-	sum = csum_copy(to + tx->header_len, tx->small, tx->small_len, 0);
-	store_csum(tx, to, sum);
-	return pkt;
+static inline void copy_header(uint8_t *to, const struct ring_tx *tx)
+{
+	if (LIKELY(tx->header_len == USUAL_HEADER_LEN))
+		memcpy(to, tx->header, USUAL_HEADER_LEN);
+	else
+		memcpy(to, tx->header, tx->header_len);
 }
 
 /* A payload that lies in a frame of this device, with room for the header in
@@ -247,24 +243,19 @@ static struct pkt *wrap_payload(struct xdp_ring *own, const struct ring_tx *tx)
 	return copy;
 }
 
-static int xdp_tx(struct ring *ring, const struct ring_tx *tx)
+static inline bool has_room(struct xdp_ring *own, struct xsk *xsk)
 {
-	struct xdp_ring *own = ring_of(ring);
-	struct xsk *xsk = &own->queues[0];
-	struct xdp_desc *desc;
-	struct pkt *pkt = NULL;
-
 	if (own->sending_cnt >= REAP_BATCH)
 		reap_queue(own, xsk);
-	if (LIKELY(xsk_room(&xsk->tx, 1) && own->sending_cnt < TX_SIZE))
-		pkt = tx->payload ? wrap_payload(own, tx) : copy_frame(own, tx);
-	else
-		pkt_put(tx->payload);
-	if (UNLIKELY(!pkt)) {
-		ring->counts.tx_full++;
-		return -EAGAIN;
-	}
-	desc = xsk_desc(&xsk->tx, xsk->tx.next++);
+	return LIKELY(xsk_room(&xsk->tx, 1) && own->sending_cnt < TX_SIZE);
+}
+
+/* The kernel has it from the next kick on. */
+static inline int post(struct xdp_ring *own, struct xsk *xsk, struct pkt *pkt)
+{
+	struct ring *ring = &own->ring;
+	struct xdp_desc *desc = xsk_desc(&xsk->tx, xsk->tx.next++);
+
 	desc->addr = (uint64_t)(pkt->data - ring->dev->region->mem);
 	desc->len = pkt->len;
 	desc->options = 0;
@@ -272,9 +263,51 @@ static int xdp_tx(struct ring *ring, const struct ring_tx *tx)
 	xsk_produced(&xsk->tx);
 	own->sending_cnt++;
 	ring->counts.tx_pkts++;
-	ring->counts.tx_bytes += desc->len;
+	ring->counts.tx_bytes += pkt->len;
 	ring->wants_kick = true;
 	return 0;
+}
+
+static int is_full(struct xdp_ring *own)
+{
+	own->ring.counts.tx_full++;
+	return -EAGAIN;
+}
+
+static NOINLINE int send_payload(struct xdp_ring *own, const struct ring_tx *tx)
+{
+	struct xsk *xsk = &own->queues[0];
+	struct pkt *pkt;
+
+	if (!has_room(own, xsk)) {
+		pkt_put(tx->payload);
+		return is_full(own);
+	}
+	pkt = wrap_payload(own, tx);
+	return pkt ? post(own, xsk, pkt) : is_full(own);
+}
+
+/* Header and payload are copied into a frame. */
+static int xdp_tx(struct ring *ring, const struct ring_tx *tx)
+{
+	struct xdp_ring *own = ring_of(ring);
+	struct xsk *xsk = &own->queues[0];
+	struct pkt *pkt;
+	uint32_t sum;
+
+	if (UNLIKELY(tx->payload))
+		return send_payload(own, tx);
+	if (UNLIKELY(!has_room(own, xsk)))
+		return is_full(own);
+	pkt = ring_pkt_alloc(ring);
+	if (UNLIKELY(!pkt))
+		return is_full(own);
+	copy_header(pkt->data, tx);
+	sum = csum_copy(pkt->data + tx->header_len, tx->small, tx->small_len,
+			0);
+	store_csum(tx, pkt->data, sum);
+	pkt->len = (uint32_t)tx->header_len + tx->small_len;
+	return post(own, xsk, pkt);
 }
 
 /* One call moves KICK_BATCH frames, or fails for a moment while the kernel is at

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The bracket for quick ops (fd_ops.h), step by step, for functions in which
+ * whatever is called is called last, so that they save no register:
+ *
+ *   is the thread odd?                     slow(...)
+ *   enter; is the entry's object mine?     fd_quick_undo_recv(...)
+ *   do it
+ *   fd_quick_end, fd_quick_end_again       the call's result, errno included
+ */
+#ifndef SOCK_FD_QUICK_H
+#define SOCK_FD_QUICK_H
+
+#include "os/thread.h"
+#include "sock/fd_table.h"
+
+/* Whether the call comes from inside the library, or after a handler may have
+ * jumped out of another one. */
+static ALWAYS_INLINE bool fd_quick_is_odd(void)
+{
+	return UNLIKELY(os_thread.depth | os_thread.wait_cnt);
+}
+
+/* Inside the bracket: a reference on the entry's object, or NULL. */
+static ALWAYS_INLINE struct fd_object *
+fd_quick_hold(const _Atomic(struct fd_object *) *entry)
+{
+	struct fd_object *obj =
+		atomic_load_explicit(entry, memory_order_acquire);
+
+	return LIKELY(obj && fd_object_try_hold(obj)) ? obj : NULL;
+}
+
+/* With the reference: whether the entry still means it, and it is of the kind. */
+static ALWAYS_INLINE bool
+fd_quick_is_mine(const struct fd_object *obj, const struct fd_ops *ops,
+		 const _Atomic(struct fd_object *) *entry)
+{
+	return LIKELY(atomic_load_explicit(entry, memory_order_relaxed) ==
+			      obj &&
+		      obj->ops == ops);
+}
+
+/* Gives back the reference, if there is one, and leaves. */
+COLD ssize_t fd_quick_undo_recv(int fd, void *buf, size_t len, int flags,
+				struct fd_object *obj, fd_recv_fn *slow);
+COLD ssize_t fd_quick_undo_send(int fd, const void *buf, size_t len, int flags,
+				struct fd_object *obj, fd_send_fn *slow);
+
+/* The rare parts of what follows. */
+COLD ssize_t fd_quick_release(struct fd_object *obj, ssize_t n);
+COLD ssize_t fd_quick_deliver(ssize_t n);
+/* -1, with errno EAGAIN. */
+ssize_t fd_quick_again(void);
+
+/* Gives the reference back and leaves, in a function that returns `n`; -1 stands
+ * for EAGAIN. */
+#define FD_QUICK_LEAVE(obj, n)                                               \
+	do {                                                                 \
+		/* acq_rel: whoever releases sees what all others did */     \
+		if (UNLIKELY(atomic_fetch_sub_explicit(                      \
+				     &(obj)->refs, 1,                        \
+				     memory_order_acq_rel) == 1))            \
+			return fd_quick_release(obj, n);                     \
+		atomic_signal_fence(memory_order_seq_cst);                   \
+		os_thread.depth = 0;                                         \
+		if (UNLIKELY(os_thread.has_deferred))                        \
+			return fd_quick_deliver(n);                          \
+	} while (0)
+
+/* The call has done `n` bytes. */
+static ALWAYS_INLINE ssize_t fd_quick_end(struct fd_object *obj, ssize_t n)
+{
+	FD_QUICK_LEAVE(obj, n);
+	return n;
+}
+
+/* There was nothing to do. */
+static ALWAYS_INLINE ssize_t fd_quick_end_again(struct fd_object *obj)
+{
+	FD_QUICK_LEAVE(obj, -1);
+	return fd_quick_again();
+}
+
+#endif
