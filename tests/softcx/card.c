@@ -21,7 +21,9 @@
 #include "tree.h"
 
 enum {
-	IDLE_NS = 30 * 1000,      /* between looks for doorbells */
+	/* Between looks for doorbells. */
+	IDLE_MIN_NS = 30 * 1000,
+	IDLE_MAX_NS = 300 * 1000,
 	/* QP and CQ numbers of a real card are never small. */
 	FIRST_QPN = 0x40,
 	FIRST_CQN = 0x400,
@@ -264,10 +266,18 @@ void dev_update_port_locked(struct card *card UNUSED, struct dev *dev)
 
 /* --- the thread --- */
 
-/* Frames end the sleep; doorbells are plain stores and do not. */
-static void sleep_idle(struct card *card)
+/*
+ * Frames end the sleep; doorbells are plain stores and do not. So it is short
+ * while a program is at it, and longer the longer nothing happened: a look costs
+ * half the shortest sleep, at a priority before all programs, and a few quiet
+ * cards would leave them nothing.
+ */
+static void sleep_idle(struct card *card, uint64_t quiet_ns)
 {
-	struct timespec idle = { .tv_nsec = IDLE_NS };
+	uint64_t idle_ns = MAX(quiet_ns / 8, (uint64_t)IDLE_MIN_NS);
+	struct timespec idle = {
+		.tv_nsec = (long)MIN(idle_ns, (uint64_t)IDLE_MAX_NS),
+	};
 	struct pollfd fds[CONF_MAX_DEVS];
 	unsigned int n = 0;
 
@@ -296,6 +306,7 @@ static void *run(void *arg)
 {
 	struct card *card = arg;
 	struct sched_param param = { .sched_priority = 1 };
+	uint64_t active_ns = clock_monotonic_ns();
 	bool is_running = true;
 
 	/* Beside a program that spins, on few cores, the card must get its
@@ -312,8 +323,10 @@ static void *run(void *arg)
 		if (!is_running)
 			card->has_thread = false;
 		card_unlock(card);
-		if (is_running && !n)
-			sleep_idle(card);
+		if (n)
+			active_ns = clock_monotonic_ns();
+		else if (is_running)
+			sleep_idle(card, clock_monotonic_ns() - active_ns);
 	}
 	return NULL;
 }
