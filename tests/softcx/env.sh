@@ -43,14 +43,14 @@ run completions_of_128_bytes MLX5_CQE_SIZE=128
 tap $? completions_of_128_bytes
 
 # Nothing, when it asks for nothing.
-in_ns a env -u SOFTCX timeout 20 "${builddir:-.}/tests/softcx/env_test" \
+in_ns a env -u SOFTCX timeout 60 "${builddir:-.}/tests/softcx/env_test" \
 	nothing_happens_without_the_variable >"$tmp/out" 2>&1
 result=$?
 [ $result = 0 ] || sed 's/^/# /' "$tmp/out"
 tap $result nothing_happens_without_the_variable
 
 # What is printed: each command, and each counter that is not zero.
-in_ns a SOFTCX_TRACE=1 timeout 20 ibv_devinfo -d mlx5_0 >"$tmp/out" 2>"$tmp/err"
+in_ns a SOFTCX_TRACE=1 timeout 60 ibv_devinfo -d mlx5_0 >"$tmp/out" 2>"$tmp/err"
 grep -qx 'softcx: command 0 get_context: ok' "$tmp/err" &&
 	grep -qx 'softcx: command ex 1 query_device_ex: ok' "$tmp/err" &&
 	grep -qx 'softcx: command 2 query_port: ok' "$tmp/err" &&
@@ -68,7 +68,7 @@ tap $? counters_are_printed
 # malformed VARIABLE=VALUE LINE: ends the process with this one line.
 bad=0
 malformed() {
-	in_ns a env "$1" timeout 20 ibv_devices >"$tmp/out" 2>"$tmp/err"
+	in_ns a env "$1" timeout 60 ibv_devices >"$tmp/out" 2>"$tmp/err"
 	[ $? = 134 ] && [ "$(grep -v '^Aborted' "$tmp/err")" = "softcx: $2" ] &&
 		return
 	echo "# $1: $(cat "$tmp/err")"

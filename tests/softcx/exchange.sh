@@ -17,7 +17,7 @@ total=${EXCHANGE_FRAMES:-1000000}
 program=${builddir:-.}/tests/softcx/exchange
 tmp=$(mktemp -d)
 trap 'lab_end; rm -rf "$tmp"' EXIT
-limit=$((60 + total / 10000))
+limit=$((180 + total / 10000))
 
 # start NAME OPTIONS: one side in the background; it waits for "$tmp/go".
 start() {
@@ -35,11 +35,8 @@ start() {
 	pids="$pids $!"
 }
 
-all_ready() {
-	for try in $(seq 200); do
-		[ "$(cat "$tmp"/out-* 2>/dev/null | grep -c ready)" = "$1" ] && return
-		sleep 0.05
-	done
+are_ready() {
+	[ "$(cat "$tmp"/out-* 2>/dev/null | grep -c ready)" = "$1" ]
 }
 
 # run_quietly NAME PAIRS FRAMES OPTIONS: so many processes on each card, and so many
@@ -55,7 +52,7 @@ run_quietly() {
 				-p $((6000 + 100 * i)) -s "$i" "$@"
 		done
 	done
-	all_ready $((2 * pairs))
+	wait_for are_ready $((2 * pairs))
 	: >"$tmp/go"
 	result=0
 	for pid in $pids; do

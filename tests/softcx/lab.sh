@@ -19,11 +19,25 @@ skip() {
 	exit 0
 }
 
+# wait_for COMMAND...: until it succeeds; a minute is long on any machine.
+wait_for() {
+	for lab_try in $(seq 1200); do
+		"$@" && return
+		sleep 0.05
+	done
+	return 1
+}
+
 # Whoever is still in the namespace is ours, whatever its session: a process that
-# stays would keep it.
-lab_ns_end() {
+# stays would keep it. Again until nobody is there: one may just be forking.
+lab_ns_is_empty() {
 	pids=$(ip netns pids "$1" 2>/dev/null)
-	[ -z "$pids" ] || kill -KILL $pids 2>/dev/null
+	[ -z "$pids" ] && return
+	kill -KILL $pids 2>/dev/null
+	return 1
+}
+lab_ns_end() {
+	wait_for lab_ns_is_empty "$1"
 	ip netns del "$1" 2>/dev/null
 }
 

@@ -11,9 +11,9 @@ trap 'rm -rf "$tmp"' EXIT
 
 # The peer runs a child of its own, which holds a card open.
 peer='echo $$ >"$tmp/pids"
-	(sleep 30) | "$builddir/tests/softcx/exchange" -m 02:00:00:00:00:01 \
+	(sleep 300) | "$builddir/tests/softcx/exchange" -m 02:00:00:00:00:01 \
 		>"$tmp/peer" & wait'
-wait_for_peer='for i in $(seq 100); do
+wait_for_peer='for i in $(seq 1200); do
 		grep -q ready "$tmp/peer" && break; sleep 0.05
 	done
 	grep -q ready "$tmp/peer" && ibv_devinfo >"$tmp/own" &&
@@ -22,20 +22,18 @@ wait_for_peer='for i in $(seq 100); do
 # run_with END: softcx-run whose COMMAND ends so; its status in $status.
 run_with() {
 	rm -f "$tmp"/*
-	timeout 30 "$srcdir/contrib/softcx-run" -b "$peer" \
+	timeout 300 "$srcdir/contrib/softcx-run" -b "$peer" \
 		sh -c "$wait_for_peer; $1" >"$tmp/out" 2>&1
 	status=$?
 }
+peer_is_gone() {
+	left=$(grep -lzsx "tmp=$tmp" /proc/[0-9]*/environ | while read -r at; do
+		readlink "${at%/environ}/exe"
+	done | grep -c exchange)
+	[ "$left" = 0 ] && [ ! -e "/proc/$(cat "$tmp/pids")" ]
+}
 nothing_is_left() {
-	[ -s "$tmp/pids" ] && [ -s "$tmp/ns" ] || return 1
-	for try in $(seq 40); do
-		left=$(grep -lzsx "tmp=$tmp" /proc/[0-9]*/environ | while read -r at; do
-			readlink "${at%/environ}/exe"
-		done | grep -c exchange)
-		[ "$left" = 0 ] && [ ! -e "/proc/$(cat "$tmp/pids")" ] && return
-		sleep 0.05
-	done
-	return 1
+	[ -s "$tmp/pids" ] && [ -s "$tmp/ns" ] && wait_for peer_is_gone
 }
 
 run_with 'exit 3'
@@ -50,10 +48,7 @@ tap $? killed_command_leaves_nothing
 "$srcdir/contrib/softcx-run" sh -c 'echo $$ >"$tmp/command"; sleep 60' \
 	>"$tmp/out" 2>&1 &
 runner=$!
-for try in $(seq 100); do
-	[ -s "$tmp/command" ] && break
-	sleep 0.05
-done
+wait_for [ -s "$tmp/command" ]
 kill -KILL $runner
 wait $runner 2>/dev/null
 left() {
