@@ -27,4 +27,4 @@ system_scripts += %D%/udp_xdp.sh
 check_DATA += %D%/pass.bpf.o
 CLEANFILES += %D%/pass.bpf.o
 endif
-EXTRA_DIST += %D%/udp_xdp.sh %D%/udp_xdp.py %D%/pass.bpf.c
+EXTRA_DIST += %D%/udp_lab.sh %D%/udp_xdp.py %D%/pass.bpf.c

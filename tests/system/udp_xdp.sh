@@ -1,100 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#
-# Unmodified UDP programs over AF_XDP, between two namespaces. How many datagrams
-# the kernel's sockets saw is read from the kernel's own counters.
-#
-#      namespace vma-ua.PID             namespace vma-ub.PID
-#      10.78.0.1 --- v0 -------- veth -------- v0 --- 10.78.0.2
-. "${srcdir:-.}/tests/support/preload.sh"
-
-library=$builddir/src/.libs/libvma-debug.so
-program="/usr/bin/python3 $srcdir/tests/system/udp_xdp.py"
-a=vma-ua.$$
-b=vma-ub.$$
-work=$(mktemp -d)
-server=
-
-end_server() {
-	[ -n "$server" ] || return 0
-	kill -9 "$server" 2>/dev/null
-	wait "$server" 2>/dev/null
-	server=
-}
-clean_up() {
-	end_server
-	ip netns del $a 2>/dev/null
-	ip netns del $b 2>/dev/null
-	rm -rf "$work"
-}
-trap clean_up EXIT
-
-make_lab() {
-	ip netns del $a 2>/dev/null
-	ip netns del $b 2>/dev/null
-	ip netns add $a && ip netns add $b &&
-		ip link add v0 netns $a type veth peer name v0 netns $b &&
-		ip -n $a address add 10.78.0.1/24 dev v0 &&
-		ip -n $b address add 10.78.0.2/24 dev v0 &&
-		ip -n $a link set lo up && ip -n $b link set lo up &&
-		ip -n $a link set v0 up && ip -n $b link set v0 up &&
-		ip netns exec $b ping -q -c 1 -W 2 10.78.0.1 >/dev/null
-}
-
-# (in_ns NAMESPACE LOG COMMAND...): on the kernel if LOG is -. The subshell becomes
-# the command, so that a kill reaches it.
-in_ns() {
-	local namespace=$1 log=$2
-	shift 2
-	if [ "$log" = - ]; then
-		exec ip netns exec "$namespace" "$@"
-	fi
-	export VMA_LOG_FILE=$work/$log VMA_TRACELEVEL=debug
-	preloaded "$library" exec ip netns exec "$namespace" "$@"
-}
-
-wait_for() {
-	for _ in $(seq 200); do
-		grep -q "$1" "$2" 2>/dev/null && return 0
-		sleep 0.02
-	done
-	echo "no \"$1\" in $2:"
-	grep -v '\[VMA_' "$2"
-	return 1
-}
-
-# start LOG COMMAND...: a server in a that says "ready".
-start() {
-	local log=$1
-	shift
-	: >"$work/out"
-	(in_ns $a "$log" "$@") >"$work/out" 2>&1 &
-	server=$!
-	wait_for ready "$work/out"
-}
-
-# Datagrams that the kernel's sockets of a namespace have received.
-kernel_cnt() {
-	ip netns exec "$1" cat /proc/net/snmp |
-		awk '/^Udp:/ && NR { n = $2 } END { print n }'
-}
-
-# ask LOG CNT LEN [ADDRESS]
-ask() {
-	(in_ns $b "$1" timeout 30 $program ask "${4:-10.78.0.1}" 7000 "$2" "$3") 2>&1
-}
-
-expect() {
-	[ "$1" = "$2" ] || { echo "got: $1, expected: $2"; return 1; }
-}
-
-# At most 5 in 100 by the kernel.
-is_accelerated() {
-	local namespace=$1 before=$2 cnt=$3 now
-	now=$(kernel_cnt "$namespace")
-	[ $(((now - before) * 20)) -le "$cnt" ] ||
-		{ echo "$((now - before)) of $cnt by the kernel in $namespace"; return 1; }
-}
+# Unmodified UDP programs over AF_XDP.
+. "${srcdir:-.}/tests/system/udp_lab.sh"
 
 both_ends_are_accelerated() {
 	local in_a in_b
@@ -316,13 +223,4 @@ second_process_is_told_who_has_it foreign_program_is_respected
 excluded_interface_is_left_alone firewall_is_named_or_respected mode_is_chosen address_added_while_it_runs
 mac_changed_while_it_runs interface_deleted_while_it_runs sockperf_in_each_way"
 
-for case in ${CASES:-$cases}; do
-	if [ "$(id -u)" != 0 ]; then
-		tap_skip "$case" "needs root"
-		continue
-	fi
-	make_lab || { tap_not_ok "$case" "cannot make the namespaces"; continue; }
-	tap_check "$case" "$case"
-	end_server
-done
-tap_end
+run_cases $cases

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Sourced by the tests of UDP over AF_XDP: two namespaces, programs in them, and
+# who has carried the datagrams, by the kernel's own counters.
+#
+#      namespace vma-ua.PID             namespace vma-ub.PID
+#      10.78.0.1 --- v0 -------- veth -------- v0 --- 10.78.0.2
+#
+# LAB_VETH: more about each end, as in "numrxqueues 4 numtxqueues 4".
+. "${srcdir:-.}/tests/support/preload.sh"
+
+library=$builddir/src/.libs/libvma-debug.so
+program="/usr/bin/python3 $srcdir/tests/system/udp_xdp.py"
+a=vma-ua.$$
+b=vma-ub.$$
+work=$(mktemp -d)
+server=
+
+end_server() {
+	[ -n "$server" ] || return 0
+	kill -9 "$server" 2>/dev/null
+	wait "$server" 2>/dev/null
+	server=
+}
+# Whoever is left in the namespaces is one of ours.
+end_lab() {
+	local pids
+	end_server
+	pids=$(ip netns pids $a 2>/dev/null; ip netns pids $b 2>/dev/null)
+	[ -z "$pids" ] || kill -9 $pids 2>/dev/null
+	ip netns del $a 2>/dev/null
+	ip netns del $b 2>/dev/null
+}
+clean_up() {
+	end_lab
+	rm -rf "$work"
+}
+trap clean_up EXIT
+trap 'exit 1' HUP INT TERM
+
+make_lab() {
+	end_lab
+	ip netns add $a && ip netns add $b &&
+		ip link add v0 netns $a ${LAB_VETH:-} type veth \
+			peer name v0 netns $b ${LAB_VETH:-} &&
+		ip -n $a address add 10.78.0.1/24 dev v0 &&
+		ip -n $b address add 10.78.0.2/24 dev v0 &&
+		ip -n $a link set lo up && ip -n $b link set lo up &&
+		ip -n $a link set v0 up && ip -n $b link set v0 up &&
+		ip netns exec $b ping -q -c 1 -W 2 10.78.0.1 >/dev/null
+}
+
+# (in_ns NAMESPACE LOG COMMAND...): on the kernel if LOG is -. The subshell becomes
+# the command, so that a kill reaches it.
+in_ns() {
+	local namespace=$1 log=$2
+	shift 2
+	if [ "$log" = - ]; then
+		exec ip netns exec "$namespace" "$@"
+	fi
+	export VMA_LOG_FILE=$work/$log VMA_TRACELEVEL=debug
+	preloaded "$library" exec ip netns exec "$namespace" "$@"
+}
+
+wait_for() {
+	for _ in $(seq 200); do
+		grep -q "$1" "$2" 2>/dev/null && return 0
+		sleep 0.02
+	done
+	echo "no \"$1\" in $2:"
+	grep -v '\[VMA_' "$2"
+	return 1
+}
+
+# start LOG COMMAND...: a server in a that says "ready".
+start() {
+	local log=$1
+	shift
+	: >"$work/out"
+	(in_ns $a "$log" "$@") >"$work/out" 2>&1 &
+	server=$!
+	wait_for ready "$work/out"
+}
+
+# Datagrams that the kernel's sockets of a namespace have received.
+kernel_cnt() {
+	ip netns exec "$1" cat /proc/net/snmp |
+		awk '/^Udp:/ && NR { n = $2 } END { print n }'
+}
+
+# ask LOG CNT LEN [ADDRESS]
+ask() {
+	(in_ns $b "$1" timeout 30 $program ask "${4:-10.78.0.1}" 7000 "$2" "$3") 2>&1
+}
+
+expect() {
+	[ "$1" = "$2" ] || { echo "got: $1, expected: $2"; return 1; }
+}
+
+# At most 5 in 100 by the kernel.
+is_accelerated() {
+	local namespace=$1 before=$2 cnt=$3 now
+	now=$(kernel_cnt "$namespace")
+	[ $(((now - before) * 20)) -le "$cnt" ] ||
+		{ echo "$((now - before)) of $cnt by the kernel in $namespace"; return 1; }
+}
+
+# run_cases NAME...: each in a lab of its own.
+run_cases() {
+	local case
+	for case in ${CASES:-$@}; do
+		if [ "$(id -u)" != 0 ]; then
+			tap_skip "$case" "needs root"
+			continue
+		fi
+		make_lab || { tap_not_ok "$case" "cannot make the namespaces"; continue; }
+		tap_check "$case" "$case"
+		end_lab
+	done
+	tap_end
+}
