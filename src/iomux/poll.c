@@ -115,7 +115,7 @@ static void add_source(struct poll_call *poll, nfds_t at)
 	struct stack *stack;
 
 	if (obj && udp_is_one(obj))
-		end = udp_endpoint(obj, &stack);
+		end = udp_await(obj, &stack);
 	else if (obj)
 		epoll_set_is_nested(obj);
 	if (!end) {

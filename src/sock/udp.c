@@ -311,6 +311,18 @@ struct endpoint *udp_endpoint(struct fd_object *obj, struct stack **stack_out)
 	return stack ? &u->end : NULL;
 }
 
+struct endpoint *udp_await(struct fd_object *obj, struct stack **stack_out)
+{
+	struct udp *u = udp_of(obj);
+	bool is_nameless;
+
+	mutex_acquire(&u->config);
+	is_nameless = u->reason == REASON_NOT_USED;
+	mutex_release(&u->config);
+	return is_nameless ? udp_follow(obj, stack_out) :
+			     udp_endpoint(obj, stack_out);
+}
+
 struct endpoint *udp_follow(struct fd_object *obj, struct stack **stack_out)
 {
 	struct udp *u = udp_of(obj);

@@ -61,6 +61,10 @@ void udp_twin_event(struct fd_object *obj);
  * to it by the twin alone. Valid while the caller has its reference. */
 struct endpoint *udp_endpoint(struct fd_object *obj, struct stack **stack_out);
 
+/* The same for a call that may block: a socket without a name gets a network for
+ * it, since another thread may name it meanwhile. Inside the bracket. */
+struct endpoint *udp_await(struct fd_object *obj, struct stack **stack_out);
+
 /* The same for somebody who will wait for it for long: a socket that is not bound
  * yet gets a network for it. NULL: it will be the kernel's for good. Inside the
  * bracket. */

@@ -486,6 +486,31 @@ static inline bool is_for_kernel(const struct udp *u, int flags)
 	       !atomic_load_explicit(&u->stack, memory_order_relaxed);
 }
 
+/* Of a socket that the kernel has. One without a name may get it, and our rings,
+ * from another thread that sends: whoever slept in the kernel by then would not
+ * hear of them. */
+static COLD long receive_by_kernel(struct udp *u, int fd,
+				   const struct rx_call *call)
+{
+	struct rx_patience patience;
+	struct stack *stack;
+	long n;
+
+	if (call->flags & (MSG_ERRQUEUE | MSG_OOB) ||
+	    !is_blocking(u, call->flags) || !udp_await(&u->obj, &stack))
+		return FD_PASS;
+	be_patient(u, &patience);
+	do {
+		n = sleep_for_data(u, fd, stack, &patience);
+		if (n)
+			return n;
+		n = read_twin(u, fd, call);
+		if (n == -EAGAIN)
+			n = try_queue(u, call);
+	} while (n == -EAGAIN);
+	return n;
+}
+
 /* One look at everything. -EAGAIN: nothing. */
 static inline long look(struct udp *u, int fd, const struct rx_call *call)
 {
@@ -521,7 +546,7 @@ static NOINLINE long receive(struct udp *u, int fd, const struct rx_call *call)
 	long n;
 
 	if (UNLIKELY(is_for_kernel(u, call->flags)))
-		return FD_PASS;
+		return receive_by_kernel(u, fd, call);
 	n = look(u, fd, call);
 	if (n != -EAGAIN)
 		return n;
@@ -700,13 +725,11 @@ static bool is_sound(const struct timespec *timeout)
 long udp_recvmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
 		  unsigned int cnt, int flags, struct timespec *timeout)
 {
-	struct udp *u = udp_of(obj);
 	uint64_t deadline = 0;
 	unsigned int done = 0;
 	long n = 0;
 
-	if (is_for_kernel(u, flags) || cnt == 0 ||
-	    !user_is_plausible(msgs, cnt * sizeof(*msgs)) ||
+	if (cnt == 0 || !user_is_plausible(msgs, cnt * sizeof(*msgs)) ||
 	    (timeout && !is_sound(timeout)))
 		return FD_PASS;
 	if (timeout)

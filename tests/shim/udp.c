@@ -782,6 +782,71 @@ static void many_threads_one_socket(void)
 	close_pair(pair);
 }
 
+/* Sleeps in the kernel, or wherever the library lets it sleep. */
+static void await_sleep(pid_t tid)
+{
+	char path[64], stat[256] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	while (!strstr(stat, ") S ")) {
+		file = fopen(path, "r");
+		if (!file || !fgets(stat, sizeof(stat), file))
+			SAY("no such thread\n");
+		if (file)
+			fclose(file);
+	}
+}
+
+struct early_reader {
+	int fd;
+	bool polls;
+	_Atomic pid_t tid;
+	char got[8];
+};
+
+static void *read_early(void *arg)
+{
+	struct early_reader *reader = arg;
+	struct pollfd pfd = { .fd = reader->fd, .events = POLLIN };
+
+	reader->tid = gettid();
+	if (reader->polls)
+		poll(&pfd, 1, -1);
+	recv(reader->fd, reader->got, sizeof(reader->got), 0);
+	return NULL;
+}
+
+/* As one thread sends and another one receives: the port comes with the first
+ * send, when the reader sleeps already. */
+static void reader_before_the_first_send(void)
+{
+	for (int polls = 0; polls < 2; polls++) {
+		struct early_reader reader = { .polls = polls };
+		struct sockaddr_in name, from;
+		socklen_t len = sizeof(from);
+		int server = bound(&name);
+		pthread_t thread;
+		char buf[8];
+
+		reader.fd = socket(AF_INET, SOCK_DGRAM, 0);
+		pthread_create(&thread, NULL, read_early, &reader);
+		while (!reader.tid)
+			sched_yield();
+		await_sleep(reader.tid);
+		sendto(reader.fd, "ask", 4, 0, (struct sockaddr *)&name,
+		       sizeof(name));
+		recvfrom(server, buf, sizeof(buf), 0, (struct sockaddr *)&from,
+			 &len);
+		sendto(server, "answer", 7, 0, (struct sockaddr *)&from, len);
+		pthread_join(thread, NULL);
+		SAY("%s, %s\n", buf, reader.got);
+		received_cnt += 2;
+		close(reader.fd);
+		close(server);
+	}
+}
+
 static void *echo(void *arg)
 {
 	struct sockaddr_in from;
@@ -1089,6 +1154,7 @@ static const struct scenario {
 	SCENARIO(jumps_out_of_a_wait, 0),
 	SCENARIO(many_threads_one_socket, 0),
 	SCENARIO(many_threads_many_sockets, 0),
+	SCENARIO(reader_before_the_first_send, 0),
 	SCENARIO(readiness_by_poll, 0),
 	SCENARIO(readiness_by_select, 0),
 	SCENARIO(readiness_by_epoll, 0),
