@@ -5,6 +5,7 @@
 #include "net/demux.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -300,14 +301,42 @@ static bool is_csum_good(const struct udp_frame *frame, const struct pkt *pkt,
 					 be16toh(frame->udp.len)))) == 0;
 }
 
+void demux_set_own(struct demux *demux, const __be32 *own, unsigned cnt)
+{
+	demux->own = own;
+	demux->own_cnt = cnt;
+	demux->last = NULL;
+}
+
+static bool is_own(const struct demux *demux, uint32_t addr)
+{
+	unsigned from = 0, to = demux->own_cnt;
+
+	while (from < to) {
+		unsigned at = (from + to) / 2;
+		uint32_t own = be32toh(demux->own[at]);
+
+		if (own == addr)
+			return true;
+		if (own < addr)
+			from = at + 1;
+		else
+			to = at;
+	}
+	return false;
+}
+
 /* Nobody sends from these, and from the outside nobody sends from our own. */
-static bool is_source_impossible(const struct wire_ipv4 *ip,
+static bool is_source_impossible(const struct demux *demux,
+				 const struct wire_ipv4 *ip,
 				 const struct demux_from *from)
 {
 	uint32_t addr = be32toh(ip->src);
 
-	return addr == 0 || addr >> 28 >= 0xe ||
-	       (!from->is_local && (addr >> 24 == 127 || ip->src == ip->dst));
+	return addr == INADDR_ANY || addr == INADDR_BROADCAST ||
+	       IN_MULTICAST(addr) ||
+	       (!from->is_local && (addr >> 24 == IN_LOOPBACKNET ||
+				    is_own(demux, addr)));
 }
 
 /* Of all parts; 0 for a chain whose first part is shorter than the headers. */
@@ -359,7 +388,10 @@ static inline struct endpoint *find_for_frame(struct demux *demux,
 		   demux->last_flow.ports == flow.ports &&
 		   demux->last_flow.ifindex == flow.ifindex))
 		return demux->last;
-	return look_up(demux, frame, &flow);
+	/* what was found once has been looked at */
+	return is_source_impossible(demux, &frame->ip, from) ?
+		       NULL :
+		       look_up(demux, frame, &flow);
 }
 
 void demux_input(struct demux *demux, struct pkt *pkt,
@@ -374,17 +406,15 @@ void demux_input(struct demux *demux, struct pkt *pkt,
 		drop(demux, pkt, why);
 		return;
 	}
-	if (UNLIKELY(is_source_impossible(&frame->ip, from))) {
-		drop(demux, pkt, DEMUX_SPOOFED);
-		return;
-	}
 	if (UNLIKELY(!is_csum_good(frame, pkt, from))) {
 		drop(demux, pkt, DEMUX_CSUM);
 		return;
 	}
 	end = find_for_frame(demux, frame, from);
 	if (UNLIKELY(!end)) {
-		drop(demux, pkt, DEMUX_NO_ENDPOINT);
+		drop(demux, pkt, is_source_impossible(demux, &frame->ip, from) ?
+					 DEMUX_SPOOFED :
+					 DEMUX_NO_ENDPOINT);
 		return;
 	}
 	info = PKT_CB(pkt, struct rx_info);

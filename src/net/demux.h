@@ -44,6 +44,9 @@ struct demux {
 	struct list *connected;
 	unsigned connected_bits;
 	unsigned connected_cnt;
+	/* This host's addresses, ascending as numbers: nobody else sends from them. */
+	const __be32 *own;
+	unsigned own_cnt;
 	/* The last packet's endpoint, which is usually the next one's too, and
 	 * what found it; NULL: none. */
 	struct endpoint *last;
@@ -62,6 +65,10 @@ struct demux_from {
 int demux_init(struct demux *demux, uint64_t seed) MUST_CHECK;
 /* No endpoint is left. */
 void demux_destroy(struct demux *demux);
+
+/* The addresses that are this host's from now on, in ascending order as numbers.
+ * The array is the caller's, and is used until the next call. */
+void demux_set_own(struct demux *demux, const __be32 *own, unsigned cnt);
 
 /* Makes the endpoint reachable by its key. -ENOMEM. */
 int demux_add(struct demux *demux, struct endpoint *end) MUST_CHECK;

@@ -18,6 +18,71 @@
  * then counts, and the rest follows. */
 enum { SYNC_TIMEOUT_MS = 500 };
 
+/* -- this host's addresses ------------------------------------------------ */
+
+struct own_addrs {
+	unsigned cnt, room;
+	__be32 v4[];
+};
+
+/* Those that find no room are counted. */
+static bool collect_own(void *ctx, const struct addr_info *info)
+{
+	struct own_addrs *own = ctx;
+
+	if (!ip_addr_is_v4(&info->local))
+		return true;
+	if (own->cnt < own->room)
+		own->v4[own->cnt] = ip_addr_v4(&info->local);
+	own->cnt++;
+	return true;
+}
+
+static int compare_v4(const void *a, const void *b)
+{
+	uint32_t x = be32toh(*(const __be32 *)a);
+	uint32_t y = be32toh(*(const __be32 *)b);
+
+	return x < y ? -1 : x > y;
+}
+
+static struct own_addrs *collect(const struct net *net, unsigned room)
+{
+	struct own_addrs *own =
+		malloc(sizeof(*own) + room * sizeof(own->v4[0]));
+	const struct link *link;
+
+	if (!own)
+		return NULL;
+	own->cnt = 0;
+	own->room = room;
+	LIST_FOR_EACH(link, &net->view.links.links, in_tab)
+		addr_tab_visit(&net->view.addrs, link->info.ifindex,
+			       collect_own, own);
+	return own;
+}
+
+/* Tells the demultiplexer. Without memory nothing is taken for a lie. */
+static void publish_own(struct net *net)
+{
+	struct own_addrs *own = collect(net, 16), *old = net->own;
+	unsigned cnt = own ? own->cnt : 0;
+
+	if (own && cnt > own->room) {
+		free(own);
+		own = collect(net, cnt);
+	}
+	if (own)
+		qsort(own->v4, cnt, sizeof(own->v4[0]), compare_v4);
+	stack_lock(net->stack);
+	demux_set_own(&net->stack->demux, own ? own->v4 : NULL, own ? cnt : 0);
+	stack_unlock(net->stack);
+	net->own = own;
+	free(old);
+}
+
+/* -- life ----------------------------------------------------------------- */
+
 /* The netlink connection's fds, moved out of the program's way. */
 static void adopt_conn(struct net *net)
 {
@@ -59,6 +124,7 @@ int net_create(const struct net_params *params, struct net **net_out)
 	if (err && err != -ETIMEDOUT)
 		goto err_conn;
 	net->seen_route_gen = net_view_route_gen(&net->view);
+	publish_own(net);
 	*net_out = net;
 	return 0;
 err_conn:
@@ -80,6 +146,7 @@ NO_LOCK_ANALYSIS void net_destroy(struct net *net)
 	netlink_conn_close(net->conn);
 	net_view_destroy(&net->view);
 	stack_destroy(net->stack);
+	free(net->own);
 	free(net);
 }
 
@@ -396,6 +463,7 @@ static void follow_news(struct net *net) REQUIRES(net->control)
 		return;
 	check_netifs(net);
 	net->seen_route_gen = net_view_route_gen(&net->view);
+	publish_own(net);
 	align_all(net);
 }
 

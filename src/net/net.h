@@ -48,6 +48,8 @@ struct net {
 	struct list netifs;
 	struct list flows[NET_FLOW_BUCKETS];
 	struct list attachments;
+	/* what the demultiplexer has of this host's addresses */
+	struct own_addrs *own;
 	/* what the attachments were last brought into line with */
 	uint32_t seen_route_gen;
 	/* the kernel's tables could not be read */

@@ -302,12 +302,17 @@ TEST(lies_are_dropped_and_counted)
 TEST(impossible_sources_are_dropped)
 {
 	static const uint32_t sources[] = {
-		0, 0x7f000001, 0xe0000001, 0xf0000001, 0xffffffff, ME_1,
+		0,	    0x7f000001, 0xe0000001, 0xefffffff,
+		0xffffffff, ME_1,	ME_2,
 	};
 	static const struct demux_from local = { .is_local = true };
+	const __be32 own[] = { htobe32(ME_1), htobe32(ME_2) };
+	struct frame reserved = make(0xf0000001, 9, ME_1, 5, "x");
+	struct frame peer = make(PEER, 9, ME_1, 5, "x");
 	struct sink sink;
 
 	begin();
+	demux_set_own(&demux, own, 2);
 	add(&sink, 0, 5, 0, 0);
 	for (size_t i = 0; i < ARRAY_LEN(sources); i++) {
 		struct frame f = make(sources[i], 9, ME_1, 5, "x");
@@ -321,7 +326,28 @@ TEST(impossible_sources_are_dropped)
 		deliver_from(&f, sizeof(f), &local);
 	}
 	/* loopback and ourselves, within this machine */
-	CHECK_EQ(sink.cnt, 2);
+	CHECK_EQ(sink.cnt, 3);
+	/* as Linux: nobody has 240/4, but it is no lie */
+	deliver(&reserved);
+	deliver(&peer);
+	CHECK_EQ(sink.cnt, 5);
+	end();
+}
+
+TEST(an_address_becomes_our_own)
+{
+	const __be32 own[] = { htobe32(ME_1), htobe32(PEER) };
+	struct frame f = make(PEER, 9, ME_1, 5, "x");
+	struct sink sink;
+
+	begin();
+	add(&sink, 0, 5, 0, 0);
+	demux_set_own(&demux, own, 1);
+	deliver(&f);
+	demux_set_own(&demux, own, 2);
+	deliver(&f);
+	CHECK_EQ(sink.cnt, 1);
+	CHECK_EQ(demux.drops[DEMUX_SPOOFED], 1);
 	end();
 }
 
