@@ -19,8 +19,10 @@
 enum {
 	RX_SIZE = 2048,
 	TX_SIZE = 1024,
-	/* Frames are given to the kernel, and taken back, in batches. */
+	/* Frames are given to the kernel, and taken back, in batches; to a small
+	 * fill ring all at once. */
 	FILL_BATCH = 32,
+	FILL_SIZE_MIN = 2,
 	REAP_BATCH = 32,
 	/* What the kernel moves at one kick. */
 	KICK_BATCH = 32,
@@ -37,10 +39,11 @@ static struct xdp_ring *ring_of(struct ring *ring)
 static inline bool refill(struct xdp_ring *own, struct xsk *xsk)
 {
 	struct xsk_ring *fill = &xsk->fill;
+	uint32_t batch = MIN((uint32_t)FILL_BATCH, fill->size);
 
-	if (LIKELY(xsk_room(fill, FILL_BATCH) < FILL_BATCH))
+	if (LIKELY(xsk_room(fill, batch) < batch))
 		return true;
-	for (uint32_t cnt = 0; cnt < FILL_BATCH; cnt++) {
+	for (uint32_t cnt = 0; cnt < batch; cnt++) {
 		struct pkt *pkt = ring_pkt_alloc(&own->ring);
 
 		if (UNLIKELY(!pkt)) {
@@ -404,7 +407,7 @@ static const struct ring_ops xdp_ring_ops = {
 static uint32_t fill_size(const struct xdp_dev *dev)
 {
 	uint32_t share = dev->dev.region->frame_cnt / 2 / dev->queue_cnt;
-	uint32_t size = FILL_BATCH;
+	uint32_t size = FILL_SIZE_MIN;
 
 	while (size * 2 <= share && size < RX_SIZE)
 		size *= 2;
