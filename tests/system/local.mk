@@ -19,7 +19,8 @@ system_scripts += %D%/net_view.sh
 
 # UDP over AF_XDP, with a foreign XDP program in the way for one case.
 if HAVE_XDP
-system_scripts += %D%/udp_xdp.sh
+system_scripts += %D%/udp_xdp.sh %D%/udp_programs.sh %D%/udp_hostile.sh \
+	%D%/udp_kill.sh
 %D%/pass.bpf.o: %D%/pass.bpf.c
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(CLANG) -target bpf -O2 -g \
 		-I/usr/include/$(host_cpu)-linux-gnu \
@@ -27,4 +28,14 @@ system_scripts += %D%/udp_xdp.sh
 check_DATA += %D%/pass.bpf.o
 CLEANFILES += %D%/pass.bpf.o
 endif
-EXTRA_DIST += %D%/udp_lab.sh %D%/udp_xdp.py %D%/pass.bpf.c
+EXTRA_DIST += %D%/udp_lab.sh %D%/udp_xdp.py %D%/udp_programs.py \
+	%D%/udp_hostile.py %D%/udp_kill.py %D%/pass.bpf.c
+
+# Campaigns: two hundred kills, frames of many seeds.
+check-udp-long:
+	$(MAKE) check TESTS='%D%/udp_kill.sh %D%/udp_hostile.sh' KILLS=200 BLASTS=50
+.PHONY: check-udp-long
+
+# Python's UDP tests with loopback as an accelerated device.
+system_scripts += %D%/python_udp.sh
+EXTRA_DIST += %D%/python_udp/sitecustomize.py

@@ -1,0 +1,213 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# What the wire, the machine and its owner do to an accelerated program: it goes on,
+# by the kernel if need be, and says why once.
+. "${srcdir:-.}/tests/system/udp_lab.sh"
+
+hostile="/usr/bin/python3 $srcdir/tests/system/udp_hostile.py"
+
+mac_of_a() {
+	ip -n $a -o link show v0 | sed -E 's/.*link\/ether ([^ ]*).*/\1/'
+}
+still_accelerated() {
+	local in_a
+	in_a=$(kernel_cnt $a)
+	expect "$(ask - 500 64)" "right 500" && is_accelerated $a "$in_a" 500
+}
+# The line, once, and the program is served.
+said_once() {
+	wait_for "$1" "$work/a.log" || return 1
+	expect "$(ask - 50 64)" "right 50" || return 1
+	[ "$(grep -c "$1" "$work/a.log")" = 1 ] ||
+		{ echo "said more than once:"; grep "$1" "$work/a.log"; return 1; }
+}
+
+# collected LOG FILE: the frames whose datagrams reach a program.
+collected() {
+	# a second address of its own, to be spoofed
+	ip -n $a address add 10.79.0.1/24 dev v0 2>/dev/null
+	start "$1" $hostile collect "$2" || return 1
+	(in_ns $b - $hostile blast "$(mac_of_a)" "$seed") || return 1
+	sleep 0.3
+	(in_ns $b - socat -u STDIN UDP4:10.78.0.1:7000 <<<"" ) 2>/dev/null
+	(printf end | in_ns $b - socat -u STDIN UDP4:10.78.0.1:7000)
+	wait "$server"
+	server=
+}
+one_blast() {
+	local numbers
+	seed=$1
+	collected - "$work/by_kernel" && collected a.log "$work/by_us" || return 1
+	[ "$(wc -l <"$work/by_kernel")" -gt 100 ] ||
+		{ wc -l "$work/by_kernel"; return 1; }
+	diff "$work/by_kernel" "$work/by_us" >"$work/diff" && return
+	echo "seed $seed"
+	numbers=$(sed -nE 's/^[<>] ([0-9]+) .*/\1/p' "$work/diff")
+	cat "$work/diff"
+	$hostile name "$seed" $numbers
+	return 1
+}
+# BLASTS times, each with a seed of its own; SEED repeats one.
+lies_on_the_wire() {
+	local i
+	for i in $(seq "${BLASTS:-1}"); do
+		one_blast "${SEED:-$RANDOM}" || return 1
+	done
+}
+lies_leave_the_program_accelerated() {
+	start a.log $program echo 10.78.0.1 7000 &&
+		(in_ns $b - $hostile blast "$(mac_of_a)" 1 >/dev/null) &&
+		still_accelerated
+}
+flood_of_fragments() {
+	start a.log $program echo 10.78.0.1 7000 &&
+		(in_ns $b - $hostile fragments "$(mac_of_a)" 20000) &&
+		still_accelerated
+}
+
+# A program that does not read for a second.
+ring_full() {
+	start a.log $hostile slow && (in_ns $b - $hostile flood 30000) || return 1
+	sleep 1.2
+	still_accelerated
+}
+few_frames() {
+	export VMA_XDP_FRAMES=128
+	ring_full
+	local status=$?
+	unset VMA_XDP_FRAMES
+	return $status
+}
+
+# without CAPABILITIES COMMAND...
+without() {
+	local drop=$1
+	shift
+	preloaded "$library" exec ip netns exec $a capsh --drop="$drop" -- -c \
+		'exec "$0" "$@"' "$@"
+}
+# start_without CAPABILITIES
+start_without() {
+	: >"$work/out"
+	(
+		export VMA_LOG_FILE=$work/a.log VMA_TRACELEVEL=${2:-info}
+		without "$1" $program echo 10.78.0.1 7000
+	) >"$work/out" 2>&1 &
+	server=$!
+	wait_for ready "$work/out"
+}
+memlock_too_small() {
+	(
+		ulimit -l 64
+		start_without cap_ipc_lock,cap_sys_resource &&
+			said_once 'v0 stays with the kernel: there is not enough memory'
+		local status=$?
+		end_server
+		exit $status
+	)
+}
+no_right_to_raw_sockets() {
+	start_without cap_net_raw && said_once 'stays* with the kernel: the process may not'
+}
+no_right_to_drive_interfaces() {
+	start_without cap_net_admin,cap_sys_admin &&
+		said_once 'stays* with the kernel: the process may not'
+}
+no_right_to_load_programs() {
+	start_without cap_bpf,cap_sys_admin,cap_perfmon &&
+		said_once 'stays* with the kernel: the process may not'
+}
+not_root_at_all() {
+	start_without all && said_once 'stays* with the kernel: the process may not'
+}
+# The first socket goes on by our queues, the second one is the kernel's.
+rights_dropped_later() {
+	local in_a
+	start a.log $hostile dropping 65534 || return 1
+	in_a=$(kernel_cnt $a)
+	expect "$( (in_ns $b - timeout 10 python3 -c '
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.settimeout(2)
+for i in range(200):
+    for port in 7000, 7001:
+        s.sendto(b"%d" % i, ("10.78.0.1", port))
+        assert s.recv(99) == b"%d" % i
+print("right")') 2>&1)" right || return 1
+	in_a=$(($(kernel_cnt $a) - in_a))
+	[ $in_a -le 210 ] || { echo "$in_a of 400 by the kernel"; return 1; }
+}
+
+interface_vanishes_mid_send() {
+	start a.log $hostile sending && wait_for well "$work/out" || return 1
+	sleep 0.3
+	ip -n $a link del v0
+	wait_for 'v0 cannot be driven any more' "$work/a.log" || return 1
+	wait_for unreachable "$work/out" || return 1
+	: >"$work/out"
+	ip link add v0 netns $a type veth peer name v0 netns $b
+	ip -n $a address add 10.78.0.1/24 dev v0
+	ip -n $b address add 10.78.0.2/24 dev v0
+	ip -n $a link set v0 up
+	ip -n $b link set v0 up
+	wait_for well "$work/out"
+}
+link_goes_down_mid_send() {
+	start a.log $hostile sending && wait_for well "$work/out" || return 1
+	ip -n $a link set v0 down
+	wait_for unreachable "$work/out" || return 1
+	: >"$work/out"
+	ip -n $a link set v0 up
+	wait_for well "$work/out"
+}
+
+# Our program is taken off under us: the kernel has the traffic.
+program_detached_under_us() {
+	local link
+	start a.log $program echo 10.78.0.1 7000 || return 1
+	expect "$(ask - 20 64)" "right 20" || return 1
+	link=$(cat /proc/$(pid_of_echo)/fdinfo/* 2>/dev/null |
+		sed -nE 's/^link_id:\s*//p' | head -1)
+	[ -n "$link" ] || { echo "no link"; return 1; }
+	ip netns exec $a bpftool link detach id "$link" || return 1
+	expect "$(ask - 50 64)" "right 50" &&
+		wait_for 'v0 cannot be driven any more' "$work/a.log" &&
+		expect "$(ask - 50 64)" "right 50"
+}
+pid_of_echo() {
+	ip netns pids $a | head -1
+}
+program_is_not_replaced() {
+	start a.log $program echo 10.78.0.1 7000 || return 1
+	wait_for 'v0 is driven' "$work/a.log" || return 1
+	! ip -n $a link set dev v0 xdpgeneric obj \
+		"$builddir/tests/system/pass.bpf.o" sec xdp 2>/dev/null ||
+		{ echo "ours was replaced"; return 1; }
+	! ip -n $a link set dev v0 xdpgeneric off 2>/dev/null ||
+		{ echo "ours was taken off"; return 1; }
+	still_accelerated
+}
+
+four_queues() {
+	local in_a
+	start a.log $program echo 10.78.0.1 7000 || return 1
+	in_a=$(kernel_cnt $a)
+	expect "$( (in_ns $b - timeout 20 $hostile many 64) 2>&1)" "right 320" &&
+		is_accelerated $a "$in_a" 320
+}
+four_queues_natively() {
+	local status
+	export VMA_XDP_MODE=native
+	four_queues
+	status=$?
+	unset VMA_XDP_MODE
+	return $status
+}
+
+cases="lies_on_the_wire lies_leave_the_program_accelerated flood_of_fragments
+ring_full few_frames memlock_too_small no_right_to_raw_sockets
+no_right_to_drive_interfaces no_right_to_load_programs not_root_at_all
+rights_dropped_later interface_vanishes_mid_send link_goes_down_mid_send
+program_detached_under_us program_is_not_replaced four_queues four_queues_natively"
+LAB_VETH="numrxqueues 4 numtxqueues 4"
+run_cases $cases
