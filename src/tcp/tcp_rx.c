@@ -445,8 +445,9 @@ bool tcp_at_end(const struct tcp_pcb *pcb)
 }
 
 /* Dynamic right-sizing: a reader who takes, in one round trip, nearly all that
- * the window lets in, is held up by the window. It then becomes twice what he
- * took, so that the sender may double as slow start does. */
+ * the window lets in, is held up by the window. It then becomes four times what he
+ * took: slow start doubles while the measure is taken, and once more until the new
+ * window is with the sender. With twice, the window ended slow start. */
 static void tune_rcv_buf(struct tcp_pcb *pcb, uint32_t len, uint64_t now_ns)
 {
 	uint64_t wanted;
@@ -454,7 +455,7 @@ static void tune_rcv_buf(struct tcp_pcb *pcb, uint32_t len, uint64_t now_ns)
 	pcb->tune_taken += len;
 	if (now_ns - pcb->tune_start_ns < MAX(pcb->srtt_ns, NS_PER_MS))
 		return;
-	wanted = 2 * (uint64_t)pcb->tune_taken + 16 * (uint64_t)pcb->mss;
+	wanted = 4 * (uint64_t)pcb->tune_taken + 16 * (uint64_t)pcb->mss;
 	if (!(pcb->flags & TF_RCV_BUF_FIXED) && wanted > pcb->rcv_buf)
 		pcb->rcv_buf = (uint32_t)MIN(
 			wanted, (uint64_t)pcb->table->params.rcv_buf_max);

@@ -103,3 +103,23 @@ TEST(buffers_grow_with_the_path)
 	CHECK(sim_other_end(conn)->done_ns - start_ns < 8 * NS_PER_SEC);
 	sim_finish(&sim, false);
 }
+
+/* The sender doubles for nine round trips, and nobody else ends that. */
+TEST(slow_start_is_not_ended_by_the_window)
+{
+	struct impair_params link = sim_link(1000000000, 50 * NS_PER_MS);
+	struct sim_app client = { .to_send = 60 << 20 }, server = { 0 };
+	uint64_t doubled = UINT64_C(10) * ((1 << 9) - 1) * 1448;
+	struct sim_conn *conn;
+
+	tcp_params_init(&params);
+	link.queue_bytes = 0;
+	begin(&link, &link);
+	sim_listen(&sim, &server);
+	conn = sim_connect(&sim, &client);
+	/* the handshake, nine round trips, and what came with the last one */
+	sim_run(&sim, sim.now_ns + 1090 * NS_PER_MS);
+	CHECK(sim_other_end(conn)->received >= doubled / 10 * 9);
+	CHECK(sim_run_to_end(&sim, sim.now_ns + 60 * NS_PER_SEC));
+	sim_finish(&sim, false);
+}
