@@ -92,10 +92,8 @@ void pkt_pool_add(struct pkt_pool *pool, struct pkt_slab *slab)
 
 		pkt->pool = pool;
 		pkt->frame_id = pool->total_cnt + i;
-		pkt->next_part = pool->free;
-		pool->free = pkt;
+		pkt_pool_give_back(pool, pkt, pkt, 1);
 	}
-	pool->free_cnt += slab->cnt;
 	pool->total_cnt += slab->cnt;
 	slab->next = pool->slabs;
 	pool->slabs = slab;
@@ -127,15 +125,6 @@ struct pkt *pkt_borrow(struct pkt_pool *pool, struct pkt *lender,
 	return pkt;
 }
 
-static void give_back(struct pkt *pkt)
-{
-	struct pkt_pool *pool = pkt->pool;
-
-	pkt->next_part = pool->free;
-	pool->free = pkt;
-	pool->free_cnt++;
-}
-
 static void end_loan(struct pkt *pkt)
 {
 	struct pkt *lender = pkt->lender;
@@ -151,9 +140,10 @@ void pkt_release(struct pkt *pkt)
 	do {
 		struct pkt *part = pkt->next_part;
 
+		pkt->next_part = NULL;
 		if (pkt->lender)
 			end_loan(pkt);
-		give_back(pkt);
+		pkt_pool_give_back(pkt->pool, pkt, pkt, 1);
 		pkt = part;
 	} while (pkt && --pkt->refs == 0);
 }

@@ -16,8 +16,9 @@
 struct pkt_slab;
 
 struct pkt_pool {
-	/* singly linked by next_part, the last one returned first */
-	struct pkt *free;
+	/* packets linked by link.next up to NULL, the last one returned first;
+	 * their next_part and lender are NULL */
+	struct list *free;
 	uint32_t free_cnt;
 	uint32_t total_cnt;
 	/* room kept in front of the data of a fresh packet */
@@ -45,22 +46,30 @@ void pkt_pool_add(struct pkt_pool *pool, struct pkt_slab *slab);
 int pkt_pool_grow(struct pkt_pool *pool, uint32_t cnt, uint32_t buf_size)
 	MUST_CHECK;
 
+/* Packets that nobody uses any more, linked from `first` to `last`. */
+static inline void pkt_pool_give_back(struct pkt_pool *pool, struct pkt *first,
+				      struct pkt *last, uint32_t cnt)
+{
+	last->link.next = pool->free;
+	pool->free = &first->link;
+	pool->free_cnt += cnt;
+}
+
 /* Packets whose memory is somebody else's, a region's, come and go one by one. */
 static inline void pkt_pool_adopt(struct pkt_pool *pool, struct pkt *pkt)
 {
 	pkt->pool = pool;
-	pkt->next_part = pool->free;
-	pool->free = pkt;
-	pool->free_cnt++;
+	pkt->next_part = NULL;
+	pkt_pool_give_back(pool, pkt, pkt, 1);
 	pool->total_cnt++;
 }
 
 /* One that nobody uses; the pool has one. */
 static inline struct pkt *pkt_pool_disown(struct pkt_pool *pool)
 {
-	struct pkt *pkt = pool->free;
+	struct pkt *pkt = pkt_from_link(pool->free);
 
-	pool->free = pkt->next_part;
+	pool->free = pkt->link.next;
 	pool->free_cnt--;
 	pool->total_cnt--;
 	return pkt;
@@ -74,15 +83,16 @@ static inline bool pkt_pool_is_full(const struct pkt_pool *pool)
 /* An empty packet with one reference and the pool's headroom, or NULL. */
 static inline struct pkt *pkt_alloc(struct pkt_pool *pool)
 {
-	struct pkt *pkt = pool->free;
+	struct pkt *pkt;
 
-	if (UNLIKELY(!pkt)) {
+	if (UNLIKELY(!pool->free)) {
 		pool->empty_cnt++;
 		return NULL;
 	}
-	pool->free = pkt->next_part;
+	pkt = pkt_from_link(pool->free);
+	pool->free = pkt->link.next;
 	pool->free_cnt--;
-	pkt->next_part = NULL;
+	list_init(&pkt->link);
 	pkt->data = pkt->buf + pool->headroom;
 	pkt->len = 0;
 	pkt->refs = 1;
@@ -92,19 +102,23 @@ static inline struct pkt *pkt_alloc(struct pkt_pool *pool)
 	return pkt;
 }
 
-/* pkt_put, quick for who has the one reference on a packet of one part. */
-static inline void pkt_put_last(struct pkt *pkt)
+/* Not 0: dropping a reference is not all it takes to give `pkt` back to `pool`.
+ * Of several packets the sum of it, by |, is one test for all. */
+static inline uintptr_t pkt_put_obstacles(const struct pkt *pkt,
+					  const struct pkt_pool *pool)
 {
-	struct pkt_pool *pool = pkt->pool;
+	return (uintptr_t)(pkt->refs - 1) | (uintptr_t)pkt->next_part |
+	       (uintptr_t)pkt->lender |
+	       ((uintptr_t)pkt->pool ^ (uintptr_t)pool);
+}
 
-	if (UNLIKELY(pkt->refs != 1 || pkt->next_part || pkt->lender)) {
+/* pkt_put, inline where nothing stands against it. */
+static inline void pkt_put_quick(struct pkt *pkt)
+{
+	if (LIKELY(!pkt_put_obstacles(pkt, pkt->pool)))
+		pkt_pool_give_back(pkt->pool, pkt, pkt, 1);
+	else
 		pkt_put(pkt);
-		return;
-	}
-	pkt->refs = 0;
-	pkt->next_part = pool->free;
-	pool->free = pkt;
-	pool->free_cnt++;
 }
 
 /* A packet of `pool` (its slabs have no buffers) that shows `len` bytes of

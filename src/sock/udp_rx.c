@@ -603,7 +603,7 @@ static NOINLINE ssize_t quick_take(int fd, void *buf, size_t len, int flags,
 	unlink_first(u, pkt);
 	n = pkt->len;
 	memcpy(buf, pkt->data, pkt->len);
-	pkt_put_last(pkt);
+	pkt_put_quick(pkt);
 	stack_unlock(stack);
 	return fd_quick_end(obj, n);
 }

@@ -206,9 +206,11 @@ void tcp_output(struct tcp_pcb *pcb, uint64_t now_ns)
 
 /* What is acknowledged in one go, from the head of the queue. */
 struct covered {
+	struct pkt *first;
 	struct pkt *last;
-	/* of the oldest */
-	uint64_t sent_ns;
+	uint32_t cnt;
+	/* why they cannot go back to their pool as they are */
+	uintptr_t obstacles;
 };
 
 /* False unless these are whole entries that were sent once; then they are also
@@ -217,19 +219,21 @@ static ALWAYS_INLINE bool find_covered(const struct tcp_pcb *pcb, uint32_t ack,
 				       struct covered *covered_out)
 {
 	struct list *link = pcb->snd_queue.next;
-	struct pkt *pkt;
-	uint32_t end;
+	struct covered covered = { .first = pkt_from_link(link) };
+	const struct pkt_pool *pool = covered.first->pool;
+	uint32_t end = pcb->snd_una;
 
-	covered_out->sent_ns = tcp_seg(pkt_from_link(link))->sent_ns;
 	do {
-		pkt = pkt_from_link(link);
-		end = tcp_seg(pkt)->seq + pkt->len;
-		if (tcp_seg(pkt)->sent_cnt != 1 || seq_after(end, ack))
+		covered.last = pkt_from_link(link);
+		covered.cnt++;
+		covered.obstacles |= pkt_put_obstacles(covered.last, pool);
+		end += covered.last->len;
+		if (tcp_seg(covered.last)->sent_cnt != 1)
 			return false;
 		link = link->next;
-	} while (end != ack);
-	covered_out->last = pkt;
-	return true;
+	} while (seq_before(end, ack));
+	*covered_out = covered;
+	return end == ack;
 }
 
 /* The list begins behind `last`. */
@@ -239,24 +243,32 @@ static ALWAYS_INLINE void cut_off(struct list *head, struct list *last)
 	last->next->prev = head;
 }
 
+/* One by one: somebody still reads one, or it has parts, or it was lent. */
+static COLD void put_each(struct pkt *first, struct pkt *last)
+{
+	struct list *link = &first->link, *end = last->link.next;
+
+	while (link != end) {
+		struct pkt *pkt = pkt_from_link(link);
+
+		link = link->next;
+		pkt_put(pkt);
+	}
+}
+
 static ALWAYS_INLINE void free_covered(struct tcp_pcb *pcb,
 				       const struct covered *covered)
 {
-	struct list *link = pcb->snd_queue.next;
-	struct pkt *pkt;
-
-	INVARIANT(pcb->in_flight.next ==
-			  &tcp_seg(pkt_from_link(link))->order,
+	INVARIANT(pcb->in_flight.next == &tcp_seg(covered->first)->order,
 		  "what was sent once and is not lost flies in order");
 	cut_off(&pcb->snd_queue, &covered->last->link);
 	cut_off(&pcb->in_flight, &tcp_seg(covered->last)->order);
 	pcb->sack_hint = NULL;
-	do {
-		pkt = pkt_from_link(link);
-		link = link->next;
-		list_init(&pkt->link);
-		tcp_pkt_put(pkt);
-	} while (pkt != covered->last);
+	if (LIKELY(!covered->obstacles))
+		pkt_pool_give_back(covered->first->pool, covered->first,
+				   covered->last, covered->cnt);
+	else
+		put_each(covered->first, covered->last);
 }
 
 /* More of what we sent has arrived. False when it is not as expected. */
@@ -275,7 +287,7 @@ static ALWAYS_INLINE bool take_ack(struct tcp_pcb *pcb, uint32_t ack,
 	pcb->rack_sent_ns = tcp_seg(covered.last)->sent_ns;
 	pcb->rack_end = ack;
 	pcb->rack_rtt_ns = now_ns - pcb->rack_sent_ns;
-	tcp_rtt_sample(pcb, now_ns - covered.sent_ns, now_ns);
+	tcp_rtt_sample(pcb, now_ns - tcp_seg(covered.first)->sent_ns, now_ns);
 	free_covered(pcb, &covered);
 	if (pcb->flags & TF_CWND_LIMITED)
 		tcp_recovery_grow(pcb, acked, now_ns);
@@ -377,7 +389,7 @@ static ALWAYS_INLINE void take_data(const struct run *run, struct tcp_in *in,
 
 		pkt_pull(pkt, pcb->plain_len);
 		if (UNLIKELY(!pkt->len)) {
-			tcp_pkt_put(pkt);
+			pkt_put_quick(pkt);
 			continue;
 		}
 		tcp_rx_note_len(pcb, pkt->len);
@@ -411,7 +423,7 @@ static ALWAYS_INLINE bool run_take(const struct run *run, struct tcp_in *in,
 		if (pcb->plain.ts_ecr != htobe32(pcb->ts_recent))
 			pcb->is_header_stale = true;
 		for (unsigned i = 0; i < run->cnt; i++)
-			tcp_pkt_put(in[i].pkt);
+			pkt_put_quick(in[i].pkt);
 	}
 	if (pcb->unsent)
 		tcp_out_push(pcb, now_ns);
@@ -420,17 +432,39 @@ static ALWAYS_INLINE bool run_take(const struct run *run, struct tcp_in *in,
 	return true;
 }
 
-/* One buffer, a whole header, a checksum that is good; completes the key. */
+/* One buffer, a whole header, a checksum that is good. */
 static ALWAYS_INLINE bool is_readable(struct tcp_in *in)
 {
 	const struct pkt *pkt = in->pkt;
-	const struct wire_tcp *header = (const void *)pkt->data;
 
-	if (UNLIKELY(pkt->len < sizeof(*header) || pkt->next_part))
-		return false;
+	return LIKELY(pkt->len >= sizeof(struct wire_tcp) &&
+		      !pkt->next_part) &&
+	       (pkt->csum_verdict == PKT_CSUM_GOOD || tcp_in_is_intact(in));
+}
+
+/* Source and destination port, to be compared in one. */
+static ALWAYS_INLINE uint32_t ports_of(const struct tcp_in *in)
+{
+	uint32_t ports;
+
+	memcpy(&ports, in->pkt->data, sizeof(ports));
+	return ports;
+}
+
+static ALWAYS_INLINE void complete_key(struct tcp_in *in)
+{
+	const struct wire_tcp *header = (const void *)in->pkt->data;
+
 	in->key.local_port = header->dst_port;
 	in->key.remote_port = header->src_port;
-	return pkt->csum_verdict == PKT_CSUM_GOOD || tcp_in_is_intact(in);
+}
+
+/* Readable, and of the same connection as the one before. */
+static ALWAYS_INLINE bool continues(struct tcp_in *in)
+{
+	return is_readable(in) && ports_of(in) == ports_of(in - 1) &&
+	       ip_addr_eq(&in->key.remote, &in[-1].key.remote) &&
+	       ip_addr_eq(&in->key.local, &in[-1].key.local);
 }
 
 /* Takes as many as continue each other; 0 when the first is not plain. */
@@ -443,6 +477,7 @@ static ALWAYS_INLINE unsigned take_run(struct tcp_table *table,
 
 	if (!is_readable(in))
 		return 0;
+	complete_key(in);
 	pcb = tcp_table_find(table, &in->key);
 	if (UNLIKELY(!pcb || !pcb->is_quiet))
 		return 0;
@@ -450,8 +485,7 @@ static ALWAYS_INLINE unsigned take_run(struct tcp_table *table,
 	run = run_begin(pcb);
 	if (!run_add(&run, in->pkt))
 		return 0;
-	while (run.cnt < cnt && is_readable(&in[run.cnt]) &&
-	       flow_key_eq(&in[run.cnt].key, &pcb->key) &&
+	while (run.cnt < cnt && continues(&in[run.cnt]) &&
 	       run_add(&run, in[run.cnt].pkt))
 		;
 	return run_take(&run, in, now_ns) ? run.cnt : 0;

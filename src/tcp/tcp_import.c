@@ -468,8 +468,8 @@ static int restore(struct tcp_pcb *pcb, uint32_t w_max, uint64_t now_ns)
 	if (pcb->cc_id == TCP_CC_CUBIC)
 		pcb->cc.cubic.w_max = MIN(w_max, SPAN_MAX);
 	pcb->rtt_due_ns = now_ns;
-	pcb->quiet_kind = RTX_TIMEOUT;
-	pcb->quiet_rtx_ns = pcb->rto_ns;
+	pcb->quiet_kind = pcb->quiet_lone_kind = RTX_TIMEOUT;
+	pcb->quiet_rtx_ns = pcb->quiet_lone_ns = pcb->rto_ns;
 	if (tcp_is_synchronised(pcb))
 		tcp_fast_init(pcb);
 	return tcp_table_insert(pcb->table, pcb);

@@ -64,22 +64,6 @@ static inline uint32_t tcp_seg_end(struct pkt *pkt)
 	return tcp_seg(pkt)->seq + tcp_seg_len(pkt);
 }
 
-/* pkt_put, short for a packet without parts or lender. */
-static inline void tcp_pkt_put(struct pkt *pkt)
-{
-	struct pkt_pool *pool = pkt->pool;
-
-	if (UNLIKELY(pkt->next_part || pkt->lender)) {
-		pkt_put(pkt);
-		return;
-	}
-	if (--pkt->refs)
-		return;
-	pkt->next_part = pool->free;
-	pool->free = pkt;
-	pool->free_cnt++;
-}
-
 /* In the cb of a packet that heads a run of bytes received out of order. The
  * bytes are those of the packet and its further parts. */
 struct tcp_run {
@@ -323,9 +307,11 @@ struct tcp_pcb {
 	/* of the present state: SYN retries, FIN_WAIT_2 */
 	uint64_t state_at_ns;
 	/* how long, and for what, a quiet connection waits that has more than a
-	 * segment under way; follows from the round trips */
+	 * segment under way, or one alone; follows from the round trips */
 	uint64_t quiet_rtx_ns;
+	uint64_t quiet_lone_ns;
 	uint8_t quiet_kind;
+	uint8_t quiet_lone_kind;
 	uint8_t rtx_kind; /* enum tcp_rtx_kind */
 	uint8_t backoff;
 	uint8_t probes; /* keepalive and persist, unanswered */
@@ -623,10 +609,11 @@ void tcp_rack_on_timeout(struct tcp_pcb *pcb, uint64_t now_ns);
 /* Time of a probe if one may be scheduled, or 0. */
 uint64_t tcp_tlp_timeout_ns(const struct tcp_pcb *pcb);
 
-/* The same without the conditions. */
-static inline uint64_t tcp_tlp_after_ns(const struct tcp_pcb *pcb)
+/* The same without the conditions; one segment alone may wait for a delayed
+ * acknowledgment. */
+static inline uint64_t tcp_tlp_after_ns(const struct tcp_pcb *pcb, bool is_lone)
 {
-	return 2 * pcb->srtt_ns + 2 * NS_PER_MS;
+	return 2 * pcb->srtt_ns + (is_lone ? 202 : 2) * NS_PER_MS;
 }
 void tcp_tlp_fire(struct tcp_pcb *pcb, uint64_t now_ns);
 /* What an ACK tells about the outstanding probe; sets has_loss if the probe
@@ -683,13 +670,11 @@ static inline bool tcp_timer_is_later(const struct tcp_pcb *pcb,
 /* tcp_timer_rearm_rtx for a quiet connection with something under way. */
 static inline void tcp_timer_rearm_quiet(struct tcp_pcb *pcb, uint64_t now_ns)
 {
-	/* one segment alone is waited for differently */
-	if (UNLIKELY(pcb->snd_nxt - pcb->snd_una <= pcb->mss)) {
-		tcp_timer_rearm_rtx(pcb, now_ns);
-		return;
-	}
-	pcb->rtx_kind = pcb->quiet_kind;
-	pcb->rtx_at_ns = now_ns + pcb->quiet_rtx_ns;
+	bool is_lone = pcb->snd_nxt - pcb->snd_una <= pcb->mss;
+
+	pcb->rtx_kind = is_lone ? pcb->quiet_lone_kind : pcb->quiet_kind;
+	pcb->rtx_at_ns = now_ns + (is_lone ? pcb->quiet_lone_ns
+					   : pcb->quiet_rtx_ns);
 	if (UNLIKELY(tcp_timer_is_later(pcb, pcb->rtx_at_ns)))
 		tcp_timer_update(pcb);
 }

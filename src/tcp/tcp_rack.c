@@ -133,17 +133,11 @@ void tcp_rack_on_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 /* Section 7.2 */
 uint64_t tcp_tlp_timeout_ns(const struct tcp_pcb *pcb)
 {
-	uint64_t timeout_ns;
-
 	if (!(pcb->flags & TF_SACK) || pcb->has_tlp ||
 	    pcb->recovery > RECOVERY_DISORDER || pcb->sacked_bytes ||
 	    !(pcb->flags & TF_HAS_RTT))
 		return 0;
-	timeout_ns = tcp_tlp_after_ns(pcb);
-	/* one segment alone may wait for a delayed acknowledgment */
-	if (pcb->snd_nxt - pcb->snd_una <= pcb->mss)
-		timeout_ns += 200 * NS_PER_MS;
-	return timeout_ns;
+	return tcp_tlp_after_ns(pcb, pcb->snd_nxt - pcb->snd_una <= pcb->mss);
 }
 
 /* The entry sent last by sequence. */

@@ -52,11 +52,21 @@ static void update_smoothed(struct tcp_pcb *pcb, uint64_t rtt_ns)
 
 static void set_quiet_rtx(struct tcp_pcb *pcb)
 {
-	uint64_t probe_ns = tcp_tlp_after_ns(pcb);
-	bool has_probe = pcb->flags & TF_SACK && probe_ns < pcb->rto_ns;
+	bool with_probes = pcb->flags & TF_SACK;
+	uint64_t rto_ns = pcb->rto_ns;
+	uint64_t probe_ns = tcp_tlp_after_ns(pcb, false);
+	uint64_t lone_ns = tcp_tlp_after_ns(pcb, true);
 
-	pcb->quiet_kind = has_probe ? RTX_PROBE : RTX_TIMEOUT;
-	pcb->quiet_rtx_ns = has_probe ? probe_ns : pcb->rto_ns;
+	pcb->quiet_rtx_ns = pcb->quiet_lone_ns = rto_ns;
+	pcb->quiet_kind = pcb->quiet_lone_kind = RTX_TIMEOUT;
+	if (with_probes && probe_ns < rto_ns) {
+		pcb->quiet_rtx_ns = probe_ns;
+		pcb->quiet_kind = RTX_PROBE;
+	}
+	if (with_probes && lone_ns < rto_ns) {
+		pcb->quiet_lone_ns = lone_ns;
+		pcb->quiet_lone_kind = RTX_PROBE;
+	}
 }
 
 void tcp_rtt_take(struct tcp_pcb *pcb, uint64_t rtt_ns, uint64_t now_ns)

@@ -165,7 +165,7 @@ static void reap_queue(struct xdp_ring *own, struct xsk *xsk)
 		struct pkt *pkt = region_pkt(region, offset);
 
 		pkt->flags = 0;
-		pkt_put_last(pkt);
+		pkt_put_quick(pkt);
 	}
 	if (!cnt)
 		return;
