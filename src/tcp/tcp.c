@@ -105,6 +105,16 @@ uint32_t tcp_time_wait_cnt(const struct tcp_table *table)
 	return tcp_tw_cnt(table);
 }
 
+struct tcp_pcb *tcp_pcb_next(const struct tcp_table *table,
+			     const struct tcp_pcb *pcb)
+{
+	struct list *next = pcb ? pcb->table_link.next : table->pcbs.next;
+
+	return next == &table->pcbs
+		       ? NULL
+		       : LIST_ENTRY(next, struct tcp_pcb, table_link);
+}
+
 /* RFC 6528: a clock of 4 microseconds, and a keyed hash of the connection. */
 uint32_t tcp_isn(const struct tcp_table *table, const struct flow_key *key,
 		 uint64_t now_ns)

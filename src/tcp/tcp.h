@@ -208,6 +208,10 @@ const struct tcp_counts *tcp_counts(const struct tcp_table *table);
  * the compact TIME_WAIT entries there are. */
 uint32_t tcp_pcb_cnt(const struct tcp_table *table);
 uint32_t tcp_time_wait_cnt(const struct tcp_table *table);
+/* The pcbs one after the other, listeners, half-open ones and those given back
+ * included: the one behind `pcb`, the first for NULL, and NULL at the end. */
+struct tcp_pcb *tcp_pcb_next(const struct tcp_table *table,
+			     const struct tcp_pcb *pcb);
 
 /* ---- events ---- */
 

@@ -501,12 +501,18 @@ static void move_all(struct sim_host *host)
 
 /* ---- invariants ---- */
 
-static void check_conn(struct sim *sim, const struct sim_conn *conn)
+static void check_pcb(struct sim *sim, const struct tcp_pcb *pcb,
+		      bool has_owner)
 {
 	struct tcp_info i;
 
-	tcp_get_info(conn->pcb, &i);
-	if (i.state < TCP_ESTABLISHED || i.state == TCP_TIME_WAIT)
+	tcp_get_info(pcb, &i);
+	if (i.state == TCP_CLOSED || i.state == TCP_LISTEN)
+		return;
+	/* what nobody owns, or waits for an answer, must end by itself */
+	if (!has_owner || i.state < TCP_ESTABLISHED)
+		SIM_CHECK(sim, i.has_timer);
+	if (i.state < TCP_ESTABLISHED)
 		return;
 	SIM_CHECK(sim, seq_at_most(i.snd_una, i.snd_nxt));
 	SIM_CHECK(sim, seq_at_most(i.snd_nxt, i.snd_end));
@@ -522,13 +528,16 @@ static void check_conn(struct sim *sim, const struct sim_conn *conn)
 	SIM_CHECK(sim, seq_at_most(i.rcv_nxt, i.rcv_edge + 1));
 }
 
+/* Every pcb there is: in use, half-open, waiting to be accepted, given back. */
 static void check_invariants(struct sim_host *host)
 {
-	struct sim_conn *conn;
+	const struct tcp_pcb *pcb = NULL;
 
-	LIST_FOR_EACH(conn, &host->conns, link)
-		if (conn->pcb)
-			check_conn(host->sim, conn);
+	while ((pcb = tcp_pcb_next(host->table, pcb))) {
+		const struct sim_conn *conn = tcp_user(pcb);
+
+		check_pcb(host->sim, pcb, !conn || conn->pcb == pcb);
+	}
 }
 
 /* ---- the world ---- */
