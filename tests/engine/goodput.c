@@ -3,7 +3,10 @@
  * Bytes per second over one link, for our engine in the simulator, or for Linux:
  * two network namespaces with a TUN device each, and between them, in real time,
  * the same impairment code. Data is lost at random, acknowledgments are not.
- * Usage: MBIT=n RTT_MS=n LOSS_PPM=n SECONDS=n goodput ours|linux_tcp [--seed N]
+ * `capacity` is Linux over a link that does nothing: what this carries.
+ *
+ * Usage: MBIT=n RTT_MS=n LOSS_PPM=n DURATION=n \
+ *        goodput ours|linux_tcp|capacity [--seed N]
  */
 #include "config.h"
 
@@ -19,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,6 +33,10 @@
 
 /* TCP_CONGESTION, whose header and tcp.h name the same things */
 enum { PORT = 5001, OPTION_CONGESTION = 13 };
+
+/* A turn of the emulator that takes so much longer than it meant to wait was
+ * somebody else's time. */
+#define STALL_NS (NS_PER_MS / 2)
 
 struct cell {
 	uint64_t rate_bps, rtt_ns, duration_ns, seed;
@@ -92,7 +100,7 @@ static void write_sysctl(const char *name, const char *value)
 	char path[256];
 	FILE *file;
 
-	snprintf(path, sizeof(path), "/proc/sys/net/ipv4/%s", name);
+	snprintf(path, sizeof(path), "/proc/sys/net/%s", name);
 	file = fopen(path, "w");
 	if (!file)
 		return;
@@ -109,6 +117,8 @@ static int make_end(const char *addr, const char *peer)
 	int fd, tun;
 
 	CHECK_EQ(unshare(CLONE_NEWNET), 0);
+	/* its first words on a link would take losses meant for others */
+	write_sysctl("ipv6/conf/default/disable_ipv6", "1");
 	tun = open("/dev/net/tun", O_RDWR | O_NONBLOCK);
 	CHECK(tun >= 0);
 	strcpy(req.ifr_name, "goodput0");
@@ -124,7 +134,7 @@ static int make_end(const char *addr, const char *peer)
 	req.ifr_qlen = 10000;
 	CHECK_EQ(ioctl(fd, SIOCSIFTXQLEN, &req), 0);
 	close(fd);
-	write_sysctl("tcp_no_metrics_save", "1");
+	write_sysctl("ipv4/tcp_no_metrics_save", "1");
 	return tun;
 }
 
@@ -177,29 +187,33 @@ static uint64_t drain(int sock)
 	return sum;
 }
 
-static void wait_for(const int tun[2], struct impair *const link[2])
+/* Returns how long it meant to wait. */
+static uint64_t wait_for(const int tun[2], struct impair *const link[2])
 {
 	struct pollfd fds[2] = { { .fd = tun[0], .events = POLLIN },
 				 { .fd = tun[1], .events = POLLIN } };
 	uint64_t next = MIN(impair_next_ns(link[0]), impair_next_ns(link[1]));
-	uint64_t left = next == IMPAIR_NEVER ? NS_PER_MS : next - now();
+	int64_t left = next == IMPAIR_NEVER ? INT64_C(1000000)
+					    : (int64_t)next - (int64_t)now();
 	struct timespec ts = { 0, 0 };
 
-	if ((int64_t)left > 0)
-		ts.tv_nsec = (long)MIN(left, NS_PER_MS);
+	if (left > 0)
+		ts.tv_nsec = (long)MIN(left, INT64_C(1000000));
 	ppoll(fds, 2, &ts, NULL);
+	return (uint64_t)ts.tv_nsec;
 }
 
-static uint64_t run_linux(const struct cell *cell)
+static uint64_t run_over(const struct cell *cell,
+			 const struct impair_params params[2])
 {
 	struct sockaddr_in addr = { .sin_family = AF_INET,
 				    .sin_port = htons(PORT) };
-	struct impair_params params[2];
 	struct impair *link[2];
 	int tun[2], sender, listener, receiver = -1;
-	uint64_t received = 0, end;
+	uint64_t received = 0, stalled = 0, turn, end;
 
-	make_links(cell, params);
+	/* wake up when told to, not fifty microseconds later */
+	prctl(PR_SET_TIMERSLACK, 1);
 	for (int i = 0; i < 2; i++) {
 		link[i] = impair_create(&params[i], cell->seed + (uint64_t)i,
 					&impair_bytes_ops, NULL);
@@ -214,9 +228,11 @@ static uint64_t run_linux(const struct cell *cell)
 	CHECK_EQ(inet_pton(AF_INET, "10.78.0.2", &addr.sin_addr), 1);
 	CHECK_EQ(connect(sender, (void *)&addr, sizeof(addr)), -1);
 	CHECK_EQ(errno, EINPROGRESS);
-	end = now() + cell->duration_ns;
-	while (now() < end) {
-		wait_for(tun, link);
+	turn = now();
+	end = turn + cell->duration_ns;
+	while (turn < end) {
+		uint64_t last = turn, waited = wait_for(tun, link);
+
 		carry(tun[0], link[0], link[1]);
 		carry(tun[1], link[1], link[0]);
 		fill_up(sender);
@@ -224,10 +240,30 @@ static uint64_t run_linux(const struct cell *cell)
 			receiver = accept4(listener, NULL, NULL, SOCK_NONBLOCK);
 		else
 			received += drain(receiver);
+		turn = now();
+		if (turn - last > waited + STALL_NS)
+			stalled += turn - last - waited;
 	}
+	test_note("%.2f %% stalled",
+		  100.0 * (double)stalled / (double)cell->duration_ns);
 	for (int i = 0; i < 2; i++)
 		impair_destroy(link[i]);
 	return received;
+}
+
+static uint64_t run_linux(const struct cell *cell)
+{
+	struct impair_params link[2];
+
+	make_links(cell, link);
+	return run_over(cell, link);
+}
+
+static uint64_t run_capacity(const struct cell *cell)
+{
+	const struct impair_params link[2] = { { .rate_bps = 0 } };
+
+	return run_over(cell, link);
 }
 
 /* ---- the cell ---- */
@@ -246,7 +282,7 @@ static void report(uint64_t (*run)(const struct cell *))
 		.rate_bps = argument("MBIT") * 1000000,
 		.rtt_ns = argument("RTT_MS") * NS_PER_MS,
 		.loss_ppm = (uint32_t)argument("LOSS_PPM"),
-		.duration_ns = argument("SECONDS") * NS_PER_SEC,
+		.duration_ns = argument("DURATION") * NS_PER_SEC,
 		.seed = test_seed,
 	};
 
@@ -262,4 +298,9 @@ TEST(ours)
 TEST(linux_tcp)
 {
 	report(run_linux);
+}
+
+TEST(capacity)
+{
+	report(run_capacity);
 }

@@ -1,38 +1,106 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# The table of goodput under loss: medians of OURS_RUNS seeds of our engine in the
-# simulator and LINUX_RUNS runs of Linux in real time, SECONDS each. A cell counts
-# when the emulator carries the link without loss at nearly its rate.
-# Usage: [SECONDS=n] [OURS_RUNS=n] [LINUX_RUNS=n] [RATES=..] goodput.sh PROGRAM
+# Goodput under loss, ours in the simulator and Linux in real time. A run is a line:
+# Mbit/s of the link, its RTT in ms, losses in a million, seed, Mbit/s of goodput
+# and, of Linux, the percentage of time that others took from the emulator.
+#
+#   goodput.sh ours PROGRAM [CNT]	CNT (15) seeds of each cell
+#   goodput.sh linux PROGRAM [CNT]	CNT (5) runs of each cell, once more if disturbed
+#   goodput.sh table OURS LINUX		medians of two such lists side by side
+#
+# In the environment: RATES, DURATION (20 s), STALLED (a run that lost more than so
+# many % is disturbed; 1).
 set -u
-program=$1
-export MBIT RTT_MS LOSS_PPM SECONDS=${SECONDS:-20}
+export MBIT RTT_MS LOSS_PPM DURATION=${DURATION:-20}
 rates=${RATES:-10 100 1000}
 
-median() {
-	sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'
+# One run: run CASE SEED
+run() {
+	"$program" --seed "$2" "$1" | awk -v cell="$MBIT $RTT_MS $LOSS_PPM $2" '
+		/% stalled/ { stalled = $2 }
+		/Mbit/ { goodput = $2 }
+		END { print cell, goodput, stalled + 0 }'
 }
 
-# The runs of a kind: runs CASE COUNT
-runs() {
-	for seed in $(seq 1 "$2"); do
-		"$program" --seed "$seed" "$1" |
-			sed -n 's,^# \([0-9.]*\) Mbit/s$,\1,p'
-	done | median
+# Stalls lengthen a round trip now and then; much of them is no measurement.
+run_undisturbed() {
+	for _ in 1 2 3 4; do
+		line=$(run linux_tcp "$1")
+		echo "$line" | awk -v most="${STALLED:-1}" '{ exit $6 > most }' &&
+			break
+	done
+	echo "$line"
 }
 
-printf '%s runs of %s s, %s of Linux\n' "${OURS_RUNS:-15}" "$SECONDS" \
-	"${LINUX_RUNS:-5}"
-printf 'Mbit/s  RTT ms  loss %%     ours    Linux   ratio\n'
-for MBIT in $rates; do
-	for RTT_MS in 1 10 100; do
-		for LOSS_PPM in 0 1000 10000 30000; do
-			ours=$(runs ours "${OURS_RUNS:-15}")
-			linux=$(runs linux_tcp "${LINUX_RUNS:-5}")
-			echo "$MBIT $RTT_MS $LOSS_PPM $ours $linux" | awk '{
-				printf "%6d %7d %7.1f %8.2f %8.2f %7.2f\n",
-					$1, $2, $3 / 10000, $4, $5, $4 / $5 }'
+cells() {
+	for MBIT in $rates; do
+		for RTT_MS in 1 10 100; do
+			for LOSS_PPM in 0 1000 10000 30000; do
+				for seed in $(seq 1 "$cnt"); do
+					"$@" "$seed"
+				done
+			done
 		done
 	done
-done
+}
+
+table() {
+	cat "$2" - "$1" <<-E | awk '
+	/^-/ { is_ours = 1; next }
+	{
+		cell = $1 " " $2 " " $3
+		if (is_ours && !(cell in n))
+			next
+		if (is_ours)
+			ours[cell, ++m[cell]] = $5
+		else {
+			if (!(cell in n))
+				order[++cells] = cell
+			linux[cell, ++n[cell]] = $5
+		}
+	}
+	function median(runs, cell, cnt,    v, i, j, t) {
+		for (i = 1; i <= cnt; i++) {
+			t = runs[cell, i]
+			for (j = i; j > 1 && v[j - 1] > t; j--)
+				v[j] = v[j - 1]
+			v[j] = t
+		}
+		return v[int((cnt + 1) / 2)]
+	}
+	END {
+		print "Mbit/s  RTT ms  loss %  seeds     ours  runs    Linux   ratio"
+		for (i = 1; i <= cells; i++) {
+			cell = order[i]
+			split(cell, part)
+			a = median(ours, cell, m[cell])
+			b = median(linux, cell, n[cell])
+			printf "%6d %7d %7.1f %6d %8.2f %5d %8.2f %7.2f\n", part[1],
+				part[2], part[3] / 10000, m[cell], a, n[cell], b, a / b
+			least = !least || a / b < least ? a / b : least
+			if (part[3] > 0) {
+				sum += log(a / b)
+				lossy++
+			}
+		}
+		printf "\ngeometric mean of the %d cells with loss: %.2f; least of all: %.2f\n",
+			lossy, exp(sum / lossy), least
+	}'
+	-
+	E
+}
+
+case $1 in
+ours)
+	program=$2 cnt=${3:-15}
+	cells run ours
+	;;
+linux)
+	program=$2 cnt=${3:-5}
+	cells run_undisturbed
+	;;
+table)
+	table "$2" "$3"
+	;;
+esac
