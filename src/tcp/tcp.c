@@ -211,7 +211,7 @@ void tcp_pcb_free(struct tcp_pcb *pcb)
 {
 	struct tcp_table *table = pcb->table;
 
-	if (pcb->state == TCP_LISTEN) {
+	if (pcb->state == TCPS_LISTEN) {
 		list_remove(&pcb->listener->link);
 		table->ops->release(table->ctx, pcb->listener,
 				    sizeof(*pcb->listener));
@@ -268,10 +268,10 @@ static void let_go(struct tcp_pcb *pcb)
 
 void tcp_pcb_die(struct tcp_pcb *pcb, int error)
 {
-	if (pcb->state == TCP_CLOSED)
+	if (pcb->state == TCPS_CLOSED)
 		return;
 	wind_up(pcb);
-	pcb->state = TCP_CLOSED;
+	pcb->state = TCPS_CLOSED;
 	/* RFC 1122 section 4.2.3.9 */
 	if (error == -ETIMEDOUT && pcb->soft_error)
 		error = pcb->soft_error;
@@ -294,9 +294,9 @@ void tcp_pcb_to_time_wait(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	tcp_tw_add(pcb->table, pcb, now_ns);
 	wind_up(pcb);
-	pcb->state = TCP_TIME_WAIT;
+	pcb->state = TCPS_TIME_WAIT;
 	if (pcb->flags & TF_ORPHAN) {
-		pcb->state = TCP_CLOSED;
+		pcb->state = TCPS_CLOSED;
 		let_go(pcb);
 	}
 }
@@ -322,10 +322,10 @@ static void queue_fin(struct tcp_pcb *pcb, uint64_t now_ns)
 	enqueue(pcb, &pcb->fin, SEG_FIN);
 	pcb->flags |= TF_FIN_QUEUED;
 	pcb->is_quiet = false;
-	if (pcb->state == TCP_ESTABLISHED)
-		pcb->state = TCP_FIN_WAIT_1;
-	else if (pcb->state == TCP_CLOSE_WAIT)
-		pcb->state = TCP_LAST_ACK;
+	if (pcb->state == TCPS_ESTABLISHED)
+		pcb->state = TCPS_FIN_WAIT_1;
+	else if (pcb->state == TCPS_CLOSE_WAIT)
+		pcb->state = TCPS_LAST_ACK;
 	tcp_out_push(pcb, now_ns);
 }
 
@@ -334,16 +334,16 @@ void tcp_close(struct tcp_pcb *pcb, uint64_t now_ns)
 	bool has_unread = !list_is_empty(&pcb->rcv_queue);
 
 	switch ((enum tcp_state)pcb->state) {
-	case TCP_LISTEN:
+	case TCPS_LISTEN:
 		tcp_listen_close(pcb, now_ns);
-		pcb->state = TCP_CLOSED;
+		pcb->state = TCPS_CLOSED;
 		let_go(pcb);
 		return;
-	case TCP_CLOSED:
-	case TCP_SYN_SENT:
-	case TCP_TIME_WAIT:
+	case TCPS_CLOSED:
+	case TCPS_SYN_SENT:
+	case TCPS_TIME_WAIT:
 		pcb->flags |= TF_ORPHAN;
-		if (pcb->state == TCP_SYN_SENT)
+		if (pcb->state == TCPS_SYN_SENT)
 			tcp_pcb_die(pcb, 0);
 		else
 			let_go(pcb);
@@ -360,7 +360,7 @@ void tcp_close(struct tcp_pcb *pcb, uint64_t now_ns)
 	pcb->is_quiet = false;
 	pcb->events = 0;
 	list_remove(&pcb->event_link);
-	if (pcb->state == TCP_FIN_WAIT_2) {
+	if (pcb->state == TCPS_FIN_WAIT_2) {
 		pcb->state_at_ns = now_ns + pcb->table->params.fin_wait_2_ns;
 		tcp_timer_update(pcb);
 	} else if (!(pcb->flags & TF_FIN_QUEUED)) {
@@ -370,23 +370,23 @@ void tcp_close(struct tcp_pcb *pcb, uint64_t now_ns)
 
 void tcp_abort(struct tcp_pcb *pcb, uint64_t now_ns)
 {
-	if (tcp_is_synchronised(pcb) && pcb->state != TCP_TIME_WAIT)
+	if (tcp_is_synchronised(pcb) && pcb->state != TCPS_TIME_WAIT)
 		tcp_out_reset(pcb, now_ns);
-	else if (pcb->state == TCP_SYN_RCVD)
+	else if (pcb->state == TCPS_SYN_RCVD)
 		tcp_out_reset(pcb, now_ns);
-	if (pcb->state == TCP_LISTEN) {
+	if (pcb->state == TCPS_LISTEN) {
 		tcp_close(pcb, now_ns);
 		return;
 	}
 	wind_up(pcb);
-	pcb->state = TCP_CLOSED;
+	pcb->state = TCPS_CLOSED;
 	let_go(pcb);
 }
 
 void tcp_drop(struct tcp_pcb *pcb)
 {
 	wind_up(pcb);
-	pcb->state = TCP_CLOSED;
+	pcb->state = TCPS_CLOSED;
 	pcb->flags |= TF_UNSEEN;
 	let_go(pcb);
 }
@@ -395,7 +395,7 @@ void tcp_drop(struct tcp_pcb *pcb)
 
 int tcp_bind(struct tcp_pcb *pcb, const struct ip_addr *addr, __be16 port)
 {
-	if (pcb->state != TCP_CLOSED || pcb->error || !port ||
+	if (pcb->state != TCPS_CLOSED || pcb->error || !port ||
 	    pcb->key.local_port)
 		return -EINVAL;
 	pcb->key.local = *addr;
@@ -511,7 +511,7 @@ void tcp_pcb_established(struct tcp_pcb *pcb, uint64_t now_ns)
 		tcp_rtt_take(pcb, MAX(now_ns - pcb->progress_ns, UINT64_C(1)),
 			     now_ns);
 	}
-	pcb->state = TCP_ESTABLISHED;
+	pcb->state = TCPS_ESTABLISHED;
 	tcp_fast_init(pcb);
 	pcb->cwnd = segments * pcb->mss;
 	pcb->ssthresh = UINT32_MAX / 4;
@@ -524,7 +524,7 @@ void tcp_pcb_established(struct tcp_pcb *pcb, uint64_t now_ns)
 	tcp_timer_restart_keepalive(pcb, now_ns);
 	/* closed, or shut down, before it was open */
 	if (pcb->flags & TF_FIN_QUEUED)
-		pcb->state = TCP_FIN_WAIT_1;
+		pcb->state = TCPS_FIN_WAIT_1;
 	tcp_event_raise(pcb, TCP_EV_CONNECTED | TCP_EV_WRITABLE);
 }
 
@@ -536,7 +536,7 @@ int tcp_connect(struct tcp_pcb *pcb, const struct ip_addr *addr, __be16 port,
 	uint32_t isn;
 	int rc;
 
-	if (pcb->state != TCP_CLOSED || pcb->error || !key.local_port || !port)
+	if (pcb->state != TCPS_CLOSED || pcb->error || !key.local_port || !port)
 		return -EINVAL;
 	key.remote = *addr;
 	key.remote_port = port;
@@ -557,7 +557,7 @@ int tcp_connect(struct tcp_pcb *pcb, const struct ip_addr *addr, __be16 port,
 		      (params->with_window_scale ? TF_SCALE : 0);
 	pcb->rcv_scale = params->with_window_scale ? tcp_rcv_scale(params) : 0;
 	tcp_pcb_update_mss(pcb);
-	pcb->state = TCP_SYN_SENT;
+	pcb->state = TCPS_SYN_SENT;
 	pcb->progress_ns = now_ns;
 	tcp_out_syn(pcb, now_ns);
 	tcp_timer_rearm_rtx(pcb, now_ns);
@@ -576,10 +576,10 @@ static int check_writable(const struct tcp_pcb *pcb)
 	if (pcb->flags & TF_FIN_QUEUED)
 		return -EPIPE;
 	switch ((enum tcp_state)pcb->state) {
-	case TCP_SYN_SENT:
-	case TCP_SYN_RCVD:
-	case TCP_ESTABLISHED:
-	case TCP_CLOSE_WAIT:
+	case TCPS_SYN_SENT:
+	case TCPS_SYN_RCVD:
+	case TCPS_ESTABLISHED:
+	case TCPS_CLOSE_WAIT:
 		return 0;
 	default:
 		return pcb->error ? pcb->error : -ENOTCONN;
@@ -590,7 +590,7 @@ int tcp_write(struct tcp_pcb *pcb, struct pkt *pkt)
 {
 	int rc;
 
-	if (UNLIKELY(pcb->state != TCP_ESTABLISHED)) {
+	if (UNLIKELY(pcb->state != TCPS_ESTABLISHED)) {
 		rc = check_writable(pcb);
 		if (rc)
 			return rc;
@@ -656,9 +656,9 @@ const struct flow_key *tcp_key(const struct tcp_pcb *pcb)
 	return &pcb->key;
 }
 
-void tcp_get_info(const struct tcp_pcb *pcb, struct tcp_info *info_out)
+void tcp_get_info(const struct tcp_pcb *pcb, struct tcp_pcb_info *info_out)
 {
-	*info_out = (struct tcp_info){
+	*info_out = (struct tcp_pcb_info){
 		.state = pcb->state,
 		.snd_una = pcb->snd_una,
 		.snd_nxt = pcb->snd_nxt,
@@ -762,7 +762,7 @@ void tcp_set_snd_buf(struct tcp_pcb *pcb, uint32_t bytes)
 
 int tcp_set_cc(struct tcp_pcb *pcb, enum tcp_cc_algorithm cc)
 {
-	if (pcb->state != TCP_CLOSED && pcb->state != TCP_LISTEN)
+	if (pcb->state != TCPS_CLOSED && pcb->state != TCPS_LISTEN)
 		return -EISCONN;
 	if (cc >= TCP_CC_CNT)
 		return -EINVAL;
@@ -775,7 +775,7 @@ void tcp_set_path(struct tcp_pcb *pcb, const struct tcp_path *path,
 {
 	pcb->path = *path;
 	pcb->pmtu = 0;
-	if (pcb->state == TCP_CLOSED || pcb->state == TCP_LISTEN)
+	if (pcb->state == TCPS_CLOSED || pcb->state == TCPS_LISTEN)
 		return;
 	tcp_pcb_update_mss(pcb);
 	tcp_out_push(pcb, now_ns);

@@ -12,7 +12,7 @@
  * Life of a pcb: tcp_new or tcp_accept hand it to the caller; tcp_close or
  * tcp_abort take it back, and the caller does not use it again. In between it
  * stays valid whatever happens to the connection; if that dies, the state is
- * TCP_CLOSED and tcp_error tells why.
+ * TCPS_CLOSED and tcp_error tells why.
  */
 #ifndef TCP_TCP_H
 #define TCP_TCP_H
@@ -31,19 +31,19 @@
 struct tcp_table;
 struct tcp_pcb;
 
-/* RFC 9293 section 3.3.2 */
+/* RFC 9293 section 3.3.2; the names that <netinet/tcp.h> left free */
 enum tcp_state {
-	TCP_CLOSED,
-	TCP_LISTEN,
-	TCP_SYN_SENT,
-	TCP_SYN_RCVD,
-	TCP_ESTABLISHED,
-	TCP_FIN_WAIT_1,
-	TCP_FIN_WAIT_2,
-	TCP_CLOSE_WAIT,
-	TCP_CLOSING,
-	TCP_LAST_ACK,
-	TCP_TIME_WAIT,
+	TCPS_CLOSED,
+	TCPS_LISTEN,
+	TCPS_SYN_SENT,
+	TCPS_SYN_RCVD,
+	TCPS_ESTABLISHED,
+	TCPS_FIN_WAIT_1,
+	TCPS_FIN_WAIT_2,
+	TCPS_CLOSE_WAIT,
+	TCPS_CLOSING,
+	TCPS_LAST_ACK,
+	TCPS_TIME_WAIT,
 };
 
 enum tcp_cc_algorithm {
@@ -223,7 +223,7 @@ enum tcp_event_bit {
 	TCP_EV_WRITABLE = 1 << 2,
 	/* tcp_accept of this listener will give one */
 	TCP_EV_ACCEPT = 1 << 3,
-	/* tcp_error tells the reason; the state is TCP_CLOSED */
+	/* tcp_error tells the reason; the state is TCPS_CLOSED */
 	TCP_EV_ERROR = 1 << 4,
 	/* after tcp_close or tcp_abort: nothing of the connection is left, or
 	 * only a TIME_WAIT entry. The pcb is only a name now. */
@@ -317,7 +317,7 @@ void tcp_set_path(struct tcp_pcb *pcb, const struct tcp_path *path,
 		  uint64_t now_ns);
 
 /* A look at a connection, for statistics and tests. */
-struct tcp_info {
+struct tcp_pcb_info {
 	enum tcp_state state;
 	uint32_t snd_una, snd_nxt, snd_end, snd_wnd;
 	uint32_t rcv_nxt, rcv_edge;
@@ -338,7 +338,7 @@ struct tcp_info {
 	uint8_t backoff;
 	uint64_t retransmitted;
 };
-void tcp_get_info(const struct tcp_pcb *pcb, struct tcp_info *info_out);
+void tcp_get_info(const struct tcp_pcb *pcb, struct tcp_pcb_info *info_out);
 
 /* ---- packets in ---- */
 

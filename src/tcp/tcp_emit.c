@@ -190,7 +190,7 @@ void tcp_out_reset(struct tcp_pcb *pcb, uint64_t now_ns)
 void tcp_out_syn(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	const struct tcp_params *params = &pcb->table->params;
-	bool is_answer = pcb->state == TCP_SYN_RCVD;
+	bool is_answer = pcb->state == TCPS_SYN_RCVD;
 	uint8_t bytes[TCP_HEADER_MAX] __attribute__((aligned(4)));
 	struct wire_tcp *header = (void *)bytes;
 	size_t header_len = sizeof(*header);

@@ -117,7 +117,7 @@ static void put_all(struct writer *w, const struct tcp_pcb *pcb, size_t len)
 
 static bool can_move(const struct tcp_pcb *pcb)
 {
-	return pcb->state >= TCP_SYN_SENT && pcb->state <= TCP_LAST_ACK &&
+	return pcb->state >= TCPS_SYN_SENT && pcb->state <= TCPS_LAST_ACK &&
 	       !pcb->listener && !(pcb->flags & (TF_ORPHAN | TF_UNSEEN));
 }
 

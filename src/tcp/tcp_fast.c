@@ -18,7 +18,7 @@ static bool is_quiet(const struct tcp_pcb *pcb)
 {
 	const uint32_t unusual = TF_ECN | TF_ORPHAN | TF_FIN_RCVD | TF_UNSEEN;
 
-	return pcb->state == TCP_ESTABLISHED &&
+	return pcb->state == TCPS_ESTABLISHED &&
 	       pcb->recovery == RECOVERY_OPEN && !(pcb->flags & unusual) &&
 	       pcb->rtx_kind <= RTX_PROBE && !pcb->sacked_bytes &&
 	       list_is_empty(&pcb->lost) && !pcb->has_tlp && !pcb->undo_cwnd &&

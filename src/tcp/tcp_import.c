@@ -135,15 +135,15 @@ static bool has_state(const struct tcp_pcb *pcb, unsigned states)
 /* Who has sent a FIN and who has received one follows from the state. */
 static bool is_state_sound(const struct tcp_pcb *pcb)
 {
-	const unsigned opening = 1 << TCP_SYN_SENT | 1 << TCP_SYN_RCVD;
-	const unsigned open = 1 << TCP_ESTABLISHED | 1 << TCP_CLOSE_WAIT;
-	const unsigned fin_sent = 1 << TCP_FIN_WAIT_1 | 1 << TCP_FIN_WAIT_2 |
-				  1 << TCP_CLOSING | 1 << TCP_LAST_ACK;
-	const unsigned fin_rcvd = 1 << TCP_CLOSE_WAIT | 1 << TCP_CLOSING |
-				  1 << TCP_LAST_ACK;
+	const unsigned opening = 1 << TCPS_SYN_SENT | 1 << TCPS_SYN_RCVD;
+	const unsigned open = 1 << TCPS_ESTABLISHED | 1 << TCPS_CLOSE_WAIT;
+	const unsigned fin_sent = 1 << TCPS_FIN_WAIT_1 | 1 << TCPS_FIN_WAIT_2 |
+				  1 << TCPS_CLOSING | 1 << TCPS_LAST_ACK;
+	const unsigned fin_rcvd = 1 << TCPS_CLOSE_WAIT | 1 << TCPS_CLOSING |
+				  1 << TCPS_LAST_ACK;
 	bool has_sent = pcb->flags & TF_FIN_QUEUED;
 
-	if (pcb->state > TCP_LAST_ACK ||
+	if (pcb->state > TCPS_LAST_ACK ||
 	    !has_state(pcb, opening | open | fin_sent))
 		return false;
 	if (!!(pcb->flags & TF_FIN_RCVD) != has_state(pcb, fin_rcvd))
@@ -152,7 +152,7 @@ static bool is_state_sound(const struct tcp_pcb *pcb)
 		return pcb->snd_una == pcb->iss &&
 		       pcb->snd_nxt == pcb->iss + 1;
 	return has_sent == has_state(pcb, fin_sent) &&
-	       (pcb->state != TCP_FIN_WAIT_2 || pcb->snd_una == pcb->snd_end);
+	       (pcb->state != TCPS_FIN_WAIT_2 || pcb->snd_una == pcb->snd_end);
 }
 
 static bool is_window_sound(const struct tcp_pcb *pcb)
@@ -316,7 +316,7 @@ static int get_entries(struct reader *r, struct reader *bytes, uint32_t cnt,
 	/* acknowledged in FIN_WAIT_2, else still there */
 	if (seq != pcb->snd_end ||
 	    has_fin != (pcb->flags & TF_FIN_QUEUED &&
-			pcb->state != TCP_FIN_WAIT_2))
+			pcb->state != TCPS_FIN_WAIT_2))
 		return -EINVAL;
 	return 0;
 }
@@ -514,7 +514,7 @@ int tcp_import(struct tcp_table *table, const uint8_t *data, size_t len,
 		return -ENOMEM;
 	rc = fill(pcb, &r);
 	if (rc) {
-		pcb->state = TCP_CLOSED;
+		pcb->state = TCPS_CLOSED;
 		tcp_pcb_free(pcb);
 		return rc;
 	}

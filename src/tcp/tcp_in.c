@@ -86,9 +86,9 @@ static void take_reset(struct tcp_pcb *pcb, const struct tcp_segment *in,
 		tcp_reply_challenge(pcb, now_ns);
 		return;
 	}
-	if (pcb->state == TCP_SYN_RCVD && !(pcb->flags & TF_PASSIVE))
+	if (pcb->state == TCPS_SYN_RCVD && !(pcb->flags & TF_PASSIVE))
 		error = -ECONNREFUSED;
-	else if (pcb->state == TCP_CLOSE_WAIT)
+	else if (pcb->state == TCPS_CLOSE_WAIT)
 		error = -EPIPE;
 	tcp_pcb_die(pcb, error);
 }
@@ -133,18 +133,18 @@ static bool passes_checks(struct tcp_pcb *pcb, struct tcp_segment *in,
 static void on_fin_acked(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	switch ((enum tcp_state)pcb->state) {
-	case TCP_FIN_WAIT_1:
-		pcb->state = TCP_FIN_WAIT_2;
+	case TCPS_FIN_WAIT_1:
+		pcb->state = TCPS_FIN_WAIT_2;
 		if (pcb->flags & TF_ORPHAN) {
 			pcb->state_at_ns = now_ns +
 					   pcb->table->params.fin_wait_2_ns;
 			tcp_timer_update(pcb);
 		}
 		break;
-	case TCP_CLOSING:
+	case TCPS_CLOSING:
 		tcp_pcb_to_time_wait(pcb, now_ns);
 		break;
-	case TCP_LAST_ACK:
+	case TCPS_LAST_ACK:
 		tcp_pcb_die(pcb, 0);
 		break;
 	default:
@@ -156,13 +156,13 @@ static void on_fin_acked(struct tcp_pcb *pcb, uint64_t now_ns)
 static void on_fin_received(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	switch ((enum tcp_state)pcb->state) {
-	case TCP_ESTABLISHED:
-		pcb->state = TCP_CLOSE_WAIT;
+	case TCPS_ESTABLISHED:
+		pcb->state = TCPS_CLOSE_WAIT;
 		break;
-	case TCP_FIN_WAIT_1:
-		pcb->state = TCP_CLOSING;
+	case TCPS_FIN_WAIT_1:
+		pcb->state = TCPS_CLOSING;
 		break;
-	case TCP_FIN_WAIT_2:
+	case TCPS_FIN_WAIT_2:
 		tcp_out_ack(pcb, now_ns);
 		tcp_pcb_to_time_wait(pcb, now_ns);
 		break;
@@ -224,7 +224,7 @@ static void in_synchronised(struct tcp_pcb *pcb, struct tcp_segment *in,
 			    uint64_t now_ns)
 {
 	/* a SYN that comes again: our answer was lost, or both sides opened */
-	if (pcb->state == TCP_SYN_RCVD && in->flags & WIRE_TCP_SYN &&
+	if (pcb->state == TCPS_SYN_RCVD && in->flags & WIRE_TCP_SYN &&
 	    in->seq == pcb->irs && !(in->flags & WIRE_TCP_RST)) {
 		if (!(in->flags & WIRE_TCP_ACK)) {
 			tcp_out_syn(pcb, now_ns);
@@ -235,7 +235,7 @@ static void in_synchronised(struct tcp_pcb *pcb, struct tcp_segment *in,
 	}
 	if (!passes_checks(pcb, in, now_ns))
 		return;
-	if (pcb->state == TCP_SYN_RCVD &&
+	if (pcb->state == TCPS_SYN_RCVD &&
 	    !complete_handshake(pcb, in, now_ns))
 		return;
 	update_ts_recent(pcb, in, now_ns);
@@ -246,7 +246,7 @@ static void in_synchronised(struct tcp_pcb *pcb, struct tcp_segment *in,
 		return;
 	if (pcb->flags & TF_FIN_QUEUED && pcb->snd_una == pcb->snd_end)
 		on_fin_acked(pcb, now_ns);
-	if (pcb->state >= TCP_ESTABLISHED && pcb->state <= TCP_LAST_ACK)
+	if (pcb->state >= TCPS_ESTABLISHED && pcb->state <= TCPS_LAST_ACK)
 		take_payload(pcb, in, now_ns);
 }
 
@@ -271,7 +271,7 @@ static void in_syn_sent(struct tcp_pcb *pcb, struct tcp_segment *in,
 	pcb->last_rcvd_ns = now_ns;
 	if (!has_ack) {
 		/* both sides opened */
-		pcb->state = TCP_SYN_RCVD;
+		pcb->state = TCPS_SYN_RCVD;
 		tcp_out_syn(pcb, now_ns);
 		return;
 	}
@@ -292,19 +292,19 @@ static void dispatch(struct tcp_pcb *pcb, struct tcp_segment *in,
 	pcb->is_quiet = false;
 	pcb->is_header_stale = true;
 	switch ((enum tcp_state)pcb->state) {
-	case TCP_CLOSED:
-	case TCP_LISTEN:
-	case TCP_TIME_WAIT:
+	case TCPS_CLOSED:
+	case TCPS_LISTEN:
+	case TCPS_TIME_WAIT:
 		/* none of them hangs in the table of connections */
 		return;
-	case TCP_SYN_SENT:
+	case TCPS_SYN_SENT:
 		in_syn_sent(pcb, in, now_ns);
 		break;
 	default:
 		in_synchronised(pcb, in, now_ns);
 		break;
 	}
-	if (pcb->state != TCP_CLOSED && pcb->state != TCP_TIME_WAIT)
+	if (pcb->state != TCPS_CLOSED && pcb->state != TCPS_TIME_WAIT)
 		tcp_out_push(pcb, now_ns);
 	tcp_fast_update(pcb);
 }

@@ -34,7 +34,7 @@ int tcp_listen(struct tcp_pcb *pcb, uint32_t backlog)
 						TCP_LISTEN_BUCKETS];
 	struct tcp_listener *listener;
 
-	if (pcb->state != TCP_CLOSED || !pcb->key.local_port || pcb->error)
+	if (pcb->state != TCPS_CLOSED || !pcb->key.local_port || pcb->error)
 		return -EINVAL;
 	LIST_FOR_EACH(listener, bucket, link) {
 		if (listener->pcb->key.local_port == pcb->key.local_port &&
@@ -50,7 +50,7 @@ int tcp_listen(struct tcp_pcb *pcb, uint32_t backlog)
 	list_init(&listener->accept_queue);
 	list_push_back(bucket, &listener->link);
 	pcb->listener = listener;
-	pcb->state = TCP_LISTEN;
+	pcb->state = TCPS_LISTEN;
 	return 0;
 }
 
@@ -60,7 +60,7 @@ struct tcp_pcb *tcp_accept(struct tcp_pcb *pcb)
 	struct tcp_pcb *child;
 	struct list *link;
 
-	if (pcb->state != TCP_LISTEN)
+	if (pcb->state != TCPS_LISTEN)
 		return NULL;
 	link = list_pop_front(&listener->accept_queue);
 	if (!link)
@@ -172,7 +172,7 @@ static struct tcp_pcb *child_create(struct tcp_listener *listener,
 	child->flags |= TF_PASSIVE | TF_UNSEEN;
 	child->path = path;
 	tcp_pcb_set_key(child, key, iss);
-	child->state = TCP_SYN_RCVD;
+	child->state = TCPS_SYN_RCVD;
 	child->progress_ns = now_ns;
 	tcp_pcb_apply_syn(child, syn, now_ns);
 	if (tcp_table_insert(table, child)) {

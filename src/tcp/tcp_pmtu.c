@@ -110,7 +110,7 @@ void tcp_icmp_in(struct tcp_table *table, const struct tcp_icmp *icmp,
 	pcb->is_quiet = false;
 	if (icmp->error == -EMSGSIZE)
 		take_too_big(pcb, icmp, now_ns);
-	else if (pcb->state == TCP_SYN_SENT)
+	else if (pcb->state == TCPS_SYN_SENT)
 		tcp_pcb_die(pcb, icmp->error);
 	else
 		/* RFC 5927 section 5.2: it may pass; told if nothing else is */

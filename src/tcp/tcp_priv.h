@@ -858,15 +858,15 @@ static inline uint32_t tcp_ts_now(const struct tcp_pcb *pcb, uint64_t now_ns)
 
 static inline bool tcp_is_synchronised(const struct tcp_pcb *pcb)
 {
-	return pcb->state >= TCP_ESTABLISHED;
+	return pcb->state >= TCPS_ESTABLISHED;
 }
 
 /* May still send data or FIN that is queued. */
 static inline bool tcp_may_send(const struct tcp_pcb *pcb)
 {
-	return pcb->state == TCP_ESTABLISHED || pcb->state == TCP_CLOSE_WAIT ||
-	       pcb->state == TCP_FIN_WAIT_1 || pcb->state == TCP_CLOSING ||
-	       pcb->state == TCP_LAST_ACK;
+	return pcb->state == TCPS_ESTABLISHED || pcb->state == TCPS_CLOSE_WAIT ||
+	       pcb->state == TCPS_FIN_WAIT_1 || pcb->state == TCPS_CLOSING ||
+	       pcb->state == TCPS_LAST_ACK;
 }
 
 #endif

@@ -134,7 +134,7 @@ static void on_syn_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 
 static void on_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 {
-	if (pcb->state == TCP_SYN_SENT || pcb->state == TCP_SYN_RCVD) {
+	if (pcb->state == TCPS_SYN_SENT || pcb->state == TCPS_SYN_RCVD) {
 		on_syn_timeout(pcb, now_ns);
 		return;
 	}
@@ -263,11 +263,11 @@ static void fire(struct timer *timer, uint64_t now_ns)
 	}
 	if (pcb->rtx_at_ns && pcb->rtx_at_ns <= now_ns)
 		on_rtx(pcb, now_ns);
-	if (pcb->state != TCP_CLOSED && take_due(&pcb->keep_at_ns, now_ns))
+	if (pcb->state != TCPS_CLOSED && take_due(&pcb->keep_at_ns, now_ns))
 		on_keepalive(pcb, now_ns);
 	/* each of them may have ended the connection, which stops the timer for
 	 * good; a dead pcb is freed only by tcp_event_next */
-	if (pcb->state != TCP_CLOSED)
+	if (pcb->state != TCPS_CLOSED)
 		tcp_timer_update(pcb);
 	tcp_fast_update(pcb);
 }

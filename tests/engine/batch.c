@@ -38,7 +38,7 @@ TEST(neighbours_are_taken_as_one)
 
 TEST(acknowledgments_of_a_batch_count_as_the_last)
 {
-	struct tcp_info info;
+	struct tcp_pcb_info info;
 	struct tcp_in in[3];
 
 	connected_with_ts();
@@ -62,7 +62,7 @@ TEST(acknowledgments_of_a_batch_count_as_the_last)
  * meet their own rules; what is around them is taken. */
 TEST(odd_ones_in_a_batch_meet_their_rules)
 {
-	struct tcp_info info;
+	struct tcp_pcb_info info;
 	struct tcp_in in[5];
 
 	connected_with_ts();
@@ -78,7 +78,7 @@ TEST(odd_ones_in_a_batch_meet_their_rules)
 	CHECK_EQ(info.ooo_bytes, 0);
 	CHECK_EQ(tcp_counts(peer.table)->challenge_acks, 1);
 	CHECK_EQ(tcp_counts(peer.table)->paws_drops, 1);
-	CHECK_EQ(tcp_state(peer.pcb), TCP_ESTABLISHED);
+	CHECK_EQ(tcp_state(peer.pcb), TCPS_ESTABLISHED);
 	CHECK_EQ(peer_take_all(), 30);
 	peer_teardown();
 }
@@ -179,7 +179,7 @@ static void send_split(uint8_t flags, uint32_t seq, uint32_t len)
 
 TEST(parts_in_order_are_read_in_order)
 {
-	struct tcp_info info;
+	struct tcp_pcb_info info;
 
 	peer_connected();
 	send_split(A, P, 100);
@@ -191,7 +191,7 @@ TEST(parts_in_order_are_read_in_order)
 
 TEST(parts_are_cut_at_both_ends)
 {
-	struct tcp_info info;
+	struct tcp_pcb_info info;
 
 	peer_connected();
 	/* a run, then what overlaps it in front, behind, and is inside */
@@ -215,7 +215,7 @@ TEST(parts_are_cut_at_both_ends)
 
 TEST(parts_beyond_the_window_are_cut)
 {
-	struct tcp_info info;
+	struct tcp_pcb_info info;
 
 	peer_defaults();
 	peer.params.rcv_buf = peer.params.rcv_buf_max = 2000;

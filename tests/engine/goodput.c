@@ -16,6 +16,7 @@
 #include <linux/if_tun.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -31,8 +32,7 @@
 #include "tests/engine/sim.h"
 #include "tests/support/test.h"
 
-/* TCP_CONGESTION, whose header and tcp.h name the same things */
-enum { PORT = 5001, OPTION_CONGESTION = 13 };
+enum { PORT = 5001 };
 
 /* A turn of the emulator that takes so much longer than it meant to wait was
  * somebody else's time. */
@@ -143,8 +143,7 @@ static int make_socket(void)
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
 
 	CHECK(fd >= 0);
-	CHECK_EQ(setsockopt(fd, IPPROTO_TCP, OPTION_CONGESTION, "cubic",
-			    5), 0);
+	CHECK_EQ(setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "cubic", 5), 0);
 	return fd;
 }
 

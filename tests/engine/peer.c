@@ -198,7 +198,7 @@ void peer_connect(const struct tcp_options *offered)
 	peer_advance_ms(10);
 	peer.ts = offered->has_ts ? offered->ts_val : 0;
 	peer_send_options(S | A, PEER_ISN, U, 20000, 0, offered);
-	CHECK_EQ(tcp_state(peer.pcb), TCP_ESTABLISHED);
+	CHECK_EQ(tcp_state(peer.pcb), TCPS_ESTABLISHED);
 	CHECK_EQ(peer_next()->ack, P);
 	peer_expect_silence();
 }

@@ -32,7 +32,7 @@ static void connected_and_sending(void)
 
 TEST(too_big_resends_in_smaller_segments)
 {
-	struct tcp_info before, after;
+	struct tcp_pcb_info before, after;
 
 	connected_and_sending();
 	tcp_get_info(peer.pcb, &before);
@@ -157,9 +157,9 @@ TEST(unreachable_ends_only_the_attempt)
 			     &peer.path, peer.now_ns), 0);
 	peer_next();
 	icmp(peer.iss + 1, -EHOSTUNREACH, 0);
-	CHECK_EQ(tcp_state(peer.pcb), TCP_SYN_SENT);
+	CHECK_EQ(tcp_state(peer.pcb), TCPS_SYN_SENT);
 	icmp(peer.iss, -EHOSTUNREACH, 0);
-	CHECK_EQ(tcp_state(peer.pcb), TCP_CLOSED);
+	CHECK_EQ(tcp_state(peer.pcb), TCPS_CLOSED);
 	CHECK_EQ(tcp_error(peer.pcb), -EHOSTUNREACH);
 	peer_teardown();
 }
@@ -171,7 +171,7 @@ TEST(unreachable_is_what_a_silent_connection_dies_of)
 	peer_connect(&peer_full_options);
 	peer_write(100);
 	icmp(U, -EHOSTUNREACH, 0);
-	CHECK_EQ(tcp_state(peer.pcb), TCP_ESTABLISHED);
+	CHECK_EQ(tcp_state(peer.pcb), TCPS_ESTABLISHED);
 	/* it passed */
 	peer_send(A, P, U + 100, 0);
 	peer_write(100);

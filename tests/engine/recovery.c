@@ -83,7 +83,7 @@ TEST(recovery_ends_at_the_threshold)
 	struct sim_app client = { .to_send = 300000, .stays_open = true };
 	struct sim_app server = { 0 };
 	struct hole hole = { .first = 60, .cnt = 1 };
-	struct tcp_info info = { .is_recovering = false };
+	struct tcp_pcb_info info = { .is_recovering = false };
 	struct sim_conn *conn;
 
 	tcp_params_init(&params);
@@ -264,7 +264,7 @@ TEST(needless_timeout_is_undone)
 	struct sim_app client = { .to_send = 3000000 }, server = { 0 };
 	struct impair_params slow = link;
 	uint32_t cwnd_before;
-	struct tcp_info info;
+	struct tcp_pcb_info info;
 	struct sim_conn *conn;
 
 	tcp_params_init(&params);

@@ -14,13 +14,13 @@ TEST(reset_counts_only_at_the_exact_number)
 {
 	peer_connected();
 	peer_send(R, P + 10, 0, 0);
-	CHECK_EQ(tcp_state(peer.pcb), TCP_ESTABLISHED);
+	CHECK_EQ(tcp_state(peer.pcb), TCPS_ESTABLISHED);
 	CHECK_EQ(peer_next()->flags, A);
 	peer_send(R, P - 1, 0, 0);
 	peer_expect_silence();
-	CHECK_EQ(tcp_state(peer.pcb), TCP_ESTABLISHED);
+	CHECK_EQ(tcp_state(peer.pcb), TCPS_ESTABLISHED);
 	peer_send(R, P, 0, 0);
-	CHECK_EQ(tcp_state(peer.pcb), TCP_CLOSED);
+	CHECK_EQ(tcp_state(peer.pcb), TCPS_CLOSED);
 	CHECK_EQ(tcp_error(peer.pcb), -ECONNRESET);
 	peer_teardown();
 }
@@ -29,7 +29,7 @@ TEST(syn_in_a_connection_is_challenged)
 {
 	peer_connected();
 	peer_send(S, P + 5, 0, 0);
-	CHECK_EQ(tcp_state(peer.pcb), TCP_ESTABLISHED);
+	CHECK_EQ(tcp_state(peer.pcb), TCPS_ESTABLISHED);
 	CHECK_EQ(peer_next()->ack, P);
 	CHECK_EQ(tcp_counts(peer.table)->challenge_acks, 1);
 	peer_teardown();
@@ -66,7 +66,7 @@ TEST(challenges_are_limited)
 TEST(window_follows_the_newest_acknowledgment)
 {
 	struct tcp_options none = { 0 };
-	struct tcp_info info;
+	struct tcp_pcb_info info;
 
 	peer_connected();
 	peer_write(1000);
@@ -160,7 +160,7 @@ TEST(refused_connection_tells)
 			     peer.now_ns), 0);
 	/* with a wrong acknowledgment it is not for us */
 	peer_send(R | A, 0, U + 5, 0);
-	CHECK_EQ(tcp_state(peer.pcb), TCP_SYN_SENT);
+	CHECK_EQ(tcp_state(peer.pcb), TCPS_SYN_SENT);
 	peer_send(R | A, 0, U, 0);
 	CHECK_EQ(tcp_error(peer.pcb), -ECONNREFUSED);
 	peer_teardown();
@@ -177,10 +177,10 @@ TEST(simultaneous_open_connects)
 			     peer.now_ns), 0);
 	peer_next();
 	peer_send_options(S, PEER_ISN, 0, 1000, 0, &peer_full_options);
-	CHECK_EQ(tcp_state(peer.pcb), TCP_SYN_RCVD);
+	CHECK_EQ(tcp_state(peer.pcb), TCPS_SYN_RCVD);
 	CHECK_EQ(peer_next()->flags & (S | A), S | A);
 	peer_send_options(S | A, PEER_ISN, U, 1000, 0, &peer_full_options);
-	CHECK_EQ(tcp_state(peer.pcb), TCP_ESTABLISHED);
+	CHECK_EQ(tcp_state(peer.pcb), TCPS_ESTABLISHED);
 	peer_teardown();
 }
 
@@ -190,10 +190,10 @@ TEST(simultaneous_close_ends_in_time_wait)
 	CHECK_EQ(tcp_shutdown(peer.pcb, peer.now_ns), 0);
 	CHECK_EQ(peer_next()->flags & F, F);
 	peer_send(F | A, P, U, 0);
-	CHECK_EQ(tcp_state(peer.pcb), TCP_CLOSING);
+	CHECK_EQ(tcp_state(peer.pcb), TCPS_CLOSING);
 	CHECK_EQ(peer_next()->ack, P + 1);
 	peer_send(A, P + 1, U + 1, 0);
-	CHECK_EQ(tcp_state(peer.pcb), TCP_TIME_WAIT);
+	CHECK_EQ(tcp_state(peer.pcb), TCPS_TIME_WAIT);
 	CHECK_EQ(tcp_time_wait_cnt(peer.table), 1);
 	/* nothing answers an empty segment, or two of us would for ever */
 	peer_send(A, P + 1, U + 1, 0);
@@ -362,7 +362,7 @@ TEST(reader_reopens_a_closed_window)
 
 TEST(window_is_never_taken_back)
 {
-	struct tcp_info before, after;
+	struct tcp_pcb_info before, after;
 
 	peer_connected();
 	tcp_get_info(peer.pcb, &before);
@@ -382,7 +382,7 @@ TEST(window_is_never_taken_back)
 TEST(impossible_sack_blocks_are_ignored)
 {
 	struct tcp_options options = { .sack_cnt = 1 };
-	struct tcp_info info;
+	struct tcp_pcb_info info;
 
 	peer_connected();
 	for (int i = 0; i < 3; i++)
@@ -404,7 +404,7 @@ TEST(impossible_sack_blocks_are_ignored)
 
 TEST(out_of_order_memory_is_bounded)
 {
-	struct tcp_info info;
+	struct tcp_pcb_info info;
 
 	peer_defaults();
 	peer.params.rcv_buf = 100000;
@@ -530,7 +530,7 @@ TEST(retries_end_in_etimedout)
 	peer_connect(&peer_full_options);
 	peer_write(10);
 	peer_advance_ms(60000);
-	CHECK_EQ(tcp_state(peer.pcb), TCP_CLOSED);
+	CHECK_EQ(tcp_state(peer.pcb), TCPS_CLOSED);
 	CHECK_EQ(tcp_error(peer.pcb), -ETIMEDOUT);
 	/* the segment and three retransmissions */
 	CHECK_EQ(peer.sent_cnt - peer.looked_at, 4);
@@ -543,7 +543,7 @@ TEST(user_timeout_ends_in_etimedout)
 	tcp_set_user_timeout(peer.pcb, 2 * NS_PER_SEC);
 	peer_write(10);
 	peer_advance_ms(1900);
-	CHECK_EQ(tcp_state(peer.pcb), TCP_ESTABLISHED);
+	CHECK_EQ(tcp_state(peer.pcb), TCPS_ESTABLISHED);
 	peer_advance_ms(200);
 	CHECK_EQ(tcp_error(peer.pcb), -ETIMEDOUT);
 	/* at 0.21, 0.42, 0.84 and 1.68 seconds */
@@ -564,7 +564,7 @@ TEST(zero_window_is_probed_for_ever)
 		CHECK_EQ(peer_next()->seq, U - 1);
 		peer.looked_at = peer.sent_cnt;
 		peer_send_options(A, P, U, 0, 0, &none);
-		CHECK_EQ(tcp_state(peer.pcb), TCP_ESTABLISHED);
+		CHECK_EQ(tcp_state(peer.pcb), TCPS_ESTABLISHED);
 	}
 	peer_send_options(A, P, U, 1000, 0, &none);
 	CHECK_EQ(peer_next()->len, 10);
@@ -596,7 +596,7 @@ TEST(syn_offers_and_accepts_options)
 {
 	struct tcp_options answer = peer_full_options;
 	const struct peer_sent *sent;
-	struct tcp_info info;
+	struct tcp_pcb_info info;
 
 	peer_defaults();
 	peer_setup();
@@ -650,7 +650,7 @@ TEST(cookie_opens_what_the_syn_asked_for)
 {
 	struct tcp_options offer = peer_full_options;
 	const struct peer_sent *sent;
-	struct tcp_info info;
+	struct tcp_pcb_info info;
 
 	peer_defaults();
 	peer.params.half_open_max = 0;
@@ -737,7 +737,7 @@ TEST(ecn_echo_lasts_until_cwr)
 {
 	struct tcp_in in;
 	const struct peer_sent *sent;
-	struct tcp_info info;
+	struct tcp_pcb_info info;
 
 	peer_defaults();
 	peer.params.with_ecn = true;

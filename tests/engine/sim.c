@@ -102,7 +102,7 @@ static void check_window(struct sim_host *host, const struct tcp_out *out)
 	const struct wire_tcp *header = (const void *)out->header;
 	uint32_t end = be32toh(header->seq) + out->data_len;
 	struct sim_conn *conn;
-	struct tcp_info info;
+	struct tcp_pcb_info info;
 
 	if (!out->data_len)
 		return;
@@ -116,7 +116,7 @@ static void check_window(struct sim_host *host, const struct tcp_out *out)
 		    key->remote_port != out->key->local_port)
 			continue;
 		tcp_get_info(conn->pcb, &info);
-		if (info.state >= TCP_ESTABLISHED)
+		if (info.state >= TCPS_ESTABLISHED)
 			SIM_CHECK(host->sim, seq_at_most(end, info.rcv_edge));
 	}
 }
@@ -504,15 +504,15 @@ static void move_all(struct sim_host *host)
 static void check_pcb(struct sim *sim, const struct tcp_pcb *pcb,
 		      bool has_owner)
 {
-	struct tcp_info i;
+	struct tcp_pcb_info i;
 
 	tcp_get_info(pcb, &i);
-	if (i.state == TCP_CLOSED || i.state == TCP_LISTEN)
+	if (i.state == TCPS_CLOSED || i.state == TCPS_LISTEN)
 		return;
 	/* what nobody owns, or waits for an answer, must end by itself */
-	if (!has_owner || i.state < TCP_ESTABLISHED)
+	if (!has_owner || i.state < TCPS_ESTABLISHED)
 		SIM_CHECK(sim, i.has_timer);
-	if (i.state < TCP_ESTABLISHED)
+	if (i.state < TCPS_ESTABLISHED)
 		return;
 	SIM_CHECK(sim, seq_at_most(i.snd_una, i.snd_nxt));
 	SIM_CHECK(sim, seq_at_most(i.snd_nxt, i.snd_end));

@@ -82,7 +82,7 @@ TEST(buffers_grow_with_the_path)
 {
 	struct impair_params link = sim_link(100000000, 50 * NS_PER_MS);
 	struct sim_app client = { .to_send = 60 << 20 }, server = { 0 };
-	struct tcp_info info;
+	struct tcp_pcb_info info;
 	struct sim_conn *conn;
 	uint64_t start_ns;
 

@@ -49,14 +49,14 @@ static struct tcp_pcb *some_pcb(uint8_t which)
 	return pcbs[which % PCBS_MAX];
 }
 
-static void info_of(const struct tcp_pcb *pcb, struct tcp_info *info_out)
+static void info_of(const struct tcp_pcb *pcb, struct tcp_pcb_info *info_out)
 {
 	memset(info_out, 0, sizeof(*info_out));
 	if (pcb)
 		tcp_get_info(pcb, info_out);
 }
 
-static uint32_t pick_seq(uint8_t how, const struct tcp_info *info)
+static uint32_t pick_seq(uint8_t how, const struct tcp_pcb_info *info)
 {
 	switch (how & 3) {
 	case 0:
@@ -70,7 +70,7 @@ static uint32_t pick_seq(uint8_t how, const struct tcp_info *info)
 	}
 }
 
-static uint32_t pick_ack(uint8_t how, const struct tcp_info *info)
+static uint32_t pick_ack(uint8_t how, const struct tcp_pcb_info *info)
 {
 	switch (how >> 2 & 3) {
 	case 0:
@@ -85,7 +85,8 @@ static uint32_t pick_ack(uint8_t how, const struct tcp_info *info)
 }
 
 /* Sane ones, or any bytes. */
-static size_t put_options(uint8_t *to, uint8_t how, const struct tcp_info *info)
+static size_t put_options(uint8_t *to, uint8_t how,
+			  const struct tcp_pcb_info *info)
 {
 	struct tcp_options o = { .has_ts = how & 1 };
 	size_t len = 0;
@@ -131,7 +132,7 @@ static bool make_segment(struct tcp_in *in)
 					  0x12, 0x11, 0x14, 0x04 };
 	uint8_t how = byte(), options = byte(), flags = byte();
 	struct wire_tcp *header;
-	struct tcp_info info;
+	struct tcp_pcb_info info;
 	uint32_t len, header_len;
 
 	memset(in, 0, sizeof(*in));
@@ -195,7 +196,7 @@ static void do_icmp(void)
 {
 	struct tcp_icmp icmp = { .key = key, .error = -EMSGSIZE };
 	struct tcp_pcb *pcb = some_pcb(byte());
-	struct tcp_info info;
+	struct tcp_pcb_info info;
 
 	info_of(pcb, &info);
 	if (pcb)
@@ -273,7 +274,7 @@ static void do_end(struct tcp_pcb **pcb, uint8_t how)
 		tcp_close(*pcb, world.now_ns);
 		*pcb = NULL;
 	} else if (tcp_shutdown(*pcb, world.now_ns)) {
-		FUZZ_CHECK(tcp_state(*pcb) != TCP_ESTABLISHED);
+		FUZZ_CHECK(tcp_state(*pcb) != TCPS_ESTABLISHED);
 	}
 }
 

@@ -32,7 +32,7 @@ static void send_to(const struct tcp_pcb *pcb, uint32_t seq_off, uint32_t len)
 {
 	struct tcp_in in = { .pkt = pkt_alloc(&world.pool) };
 	struct wire_tcp *header;
-	struct tcp_info info;
+	struct tcp_pcb_info info;
 
 	if (!in.pkt)
 		return;

@@ -106,10 +106,10 @@ void tcp_world_advance(uint64_t ns)
 
 void tcp_world_check(const struct tcp_pcb *pcb)
 {
-	struct tcp_info i;
+	struct tcp_pcb_info i;
 
 	tcp_get_info(pcb, &i);
-	if (i.state < TCP_ESTABLISHED || i.state == TCP_TIME_WAIT)
+	if (i.state < TCPS_ESTABLISHED || i.state == TCPS_TIME_WAIT)
 		return;
 	FUZZ_CHECK(seq_at_most(i.snd_una, i.snd_nxt));
 	FUZZ_CHECK(seq_at_most(i.snd_nxt, i.snd_end));
