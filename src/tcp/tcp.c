@@ -609,9 +609,9 @@ uint32_t tcp_sndbuf(const struct tcp_pcb *pcb)
 {
 	uint32_t used = queued(pcb);
 
-	return check_writable(pcb) || used >= pcb->snd_buf
-		       ? 0
-		       : pcb->snd_buf - used;
+	if (check_writable(pcb) || used >= pcb->snd_buf)
+		return 0;
+	return MAX(pcb->snd_buf - used, pcb->mss);
 }
 
 uint32_t tcp_mss(const struct tcp_pcb *pcb)

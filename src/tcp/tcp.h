@@ -269,7 +269,9 @@ int tcp_connect(struct tcp_pcb *pcb, const struct ip_addr *addr, __be16 port,
 int tcp_write(struct tcp_pcb *pcb, struct pkt *pkt) MUST_CHECK;
 /* Sends what may be sent. After a series of tcp_write. */
 void tcp_output(struct tcp_pcb *pcb, uint64_t now_ns);
-/* Bytes that tcp_write will still take. */
+/* Bytes that should be written now: 0, or a full segment at least, which may be
+ * more than the buffer's size allows. A writer who filled it to the byte would
+ * leave short segments in the middle of the stream. */
 uint32_t tcp_sndbuf(const struct tcp_pcb *pcb);
 /* Payload bytes of a full segment. */
 uint32_t tcp_mss(const struct tcp_pcb *pcb);

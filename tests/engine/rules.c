@@ -480,6 +480,22 @@ TEST(small_segment_waits_for_a_small_one)
 	check_nagle(60000);
 }
 
+/* Who writes as much as there is room for leaves no stumps. */
+TEST(room_is_for_full_segments)
+{
+	uint32_t mss;
+
+	peer_connected();
+	mss = tcp_mss(peer.pcb);
+	tcp_set_snd_buf(peer.pcb, 4 * mss + 1);
+	for (int i = 0; i < 4; i++)
+		peer_write(mss);
+	CHECK_EQ(tcp_sndbuf(peer.pcb), mss);
+	peer_write(mss);
+	CHECK_EQ(tcp_sndbuf(peer.pcb), 0);
+	peer_teardown();
+}
+
 TEST(cork_holds_for_two_hundred_milliseconds)
 {
 	peer_connected();
