@@ -60,6 +60,16 @@ missing_tests() {
 	done
 }
 
+# Scripts of segments say which rows they show.
+unknown_rows() {
+	grep -oP '^row +\K\S+' tests/engine/segments/*.tcp | sort -u |
+		while IFS=: read -r script id; do
+			rows | cut -f1 | grep -qx -- "$id" ||
+				echo "$script shows $id, which is no row"
+		done
+	grep -L '^row ' tests/engine/segments/*.tcp | sed 's/$/ shows no row/'
+}
+
 expect_nothing() {
 	local out
 	out=$("$1")
@@ -69,4 +79,5 @@ expect_nothing() {
 tap_check rows_are_complete expect_nothing malformed
 tap_check reasons_exist expect_nothing unknown_reasons
 tap_check tests_exist expect_nothing missing_tests
+tap_check scripts_show_rows expect_nothing unknown_rows
 tap_end

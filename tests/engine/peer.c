@@ -105,7 +105,8 @@ static struct tcp_in make(uint8_t flags, uint32_t seq, uint32_t ack,
 			  uint16_t window, uint32_t len,
 			  const struct tcp_options *options)
 {
-	struct tcp_in in = { .pkt = pkt_alloc(&peer.pool), .key = peer.key };
+	struct tcp_in in = { .pkt = pkt_alloc(&peer.pool), .key = peer.key,
+			     .ecn = peer.ecn };
 	struct wire_tcp *header;
 	size_t header_len;
 

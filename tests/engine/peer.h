@@ -44,6 +44,7 @@ extern struct peer {
 	uint64_t now_ns;
 	uint32_t iss; /* ours */
 	uint32_t ts;  /* peer's clock; 0: no time stamps */
+	uint8_t ecn;  /* what the IP headers of its segments say */
 	struct peer_sent sent[PEER_SENT_MAX];
 	unsigned sent_cnt, looked_at;
 	size_t memory;

@@ -17,8 +17,11 @@ struct run {
 	int line;
 	char *rest; /* of the line */
 	struct tcp_options offered;
+	bool with_ecn;
 	/* what the peer sends and acknowledges if nothing is said */
 	uint32_t seq, ack;
+	/* time stamps: its own, the last one it saw, one that it kept */
+	uint32_t ts, heard_ts, kept_ts;
 };
 
 #define BAD(run, ...)                                                      \
@@ -75,13 +78,15 @@ static uint8_t flags_of(struct run *run, const char *text)
 
 static void read_sack(struct run *run, struct script_segment *s)
 {
+	struct tcp_options *options = &s->options;
 	char *text = word(run);
 
 	s->has_sack = true;
 	if (!text)
 		BAD(run, "blocks are missing");
-	for (; *text && s->sack_cnt < TCP_SACK_BLOCKS_MAX; text++) {
-		struct tcp_sack_block *block = &s->sack[s->sack_cnt++];
+	for (; *text && options->sack_cnt < TCP_SACK_BLOCKS_MAX; text++) {
+		struct tcp_sack_block *block =
+			&options->sack[options->sack_cnt++];
 
 		block->start = (uint32_t)strtol(text, &text, 0);
 		if (*text++ != '-')
@@ -92,28 +97,103 @@ static void read_sack(struct run *run, struct script_segment *s)
 	}
 }
 
+static void read_ecr(struct run *run, struct script_segment *s)
+{
+	char *text = word(run);
+
+	s->has_ecr = true;
+	if (text && strcmp(text, "kept") == 0)
+		s->options.ts_ecr = run->kept_ts;
+	else if (text)
+		s->options.ts_ecr = (uint32_t)strtol(text, NULL, 0);
+	else
+		BAD(run, "an echo is missing");
+}
+
+static bool read_number_field(struct run *run, const char *name,
+			      struct script_segment *s)
+{
+	const struct {
+		const char *name;
+		bool *has;
+		uint32_t *value;
+	} fields[] = {
+		{ "seq", &s->has_seq, &s->seq },
+		{ "ack", &s->has_ack, &s->ack },
+		{ "len", &s->has_len, &s->len },
+		{ "win", &s->has_win, &s->win },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+		if (strcmp(name, fields[i].name))
+			continue;
+		*fields[i].has = true;
+		*fields[i].value = number(run);
+		return true;
+	}
+	return false;
+}
+
+/* The options by which connections begin. */
+static bool read_option(struct run *run, const char *name,
+			struct tcp_options *options)
+{
+	if (strcmp(name, "mss") == 0) {
+		options->mss = (uint16_t)number(run);
+	} else if (strcmp(name, "scale") == 0) {
+		options->has_scale = true;
+		options->scale = (uint8_t)number(run);
+	} else if (strcmp(name, "hasscale") == 0) {
+		options->has_scale = true;
+	} else if (strcmp(name, "sackok") == 0 || strcmp(name, "sack") == 0) {
+		options->has_sack_ok = true;
+	} else if (strcmp(name, "hasts") == 0) {
+		options->has_ts = true;
+	} else if (strcmp(name, "ts") == 0) {
+		options->has_ts = true;
+		run->ts = options->ts_val = number(run);
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static bool read_ecn_field(const char *name, struct script_segment *s)
+{
+	static const struct {
+		const char *name;
+		uint8_t ecn;
+	} names[] = { { "noect", 0 }, { "ect", 2 }, { "ce", 3 } };
+
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		if (strcmp(name, names[i].name))
+			continue;
+		s->has_ecn = true;
+		s->ecn = names[i].ecn;
+		return true;
+	}
+	return false;
+}
+
 static void read_fields(struct run *run, struct script_segment *s)
 {
 	char *name;
 
 	while ((name = word(run))) {
-		if (strcmp(name, "seq") == 0) {
-			s->has_seq = true;
-			s->seq = number(run);
-		} else if (strcmp(name, "ack") == 0) {
-			s->has_ack = true;
-			s->ack = number(run);
-		} else if (strcmp(name, "len") == 0) {
-			s->has_len = true;
-			s->len = number(run);
-		} else if (strcmp(name, "win") == 0) {
-			s->has_win = true;
-			s->win = number(run);
-		} else if (strcmp(name, "sack") == 0) {
+		if (read_number_field(run, name, s) || read_ecn_field(name, s))
+			continue;
+		if (strcmp(name, "sack") == 0)
 			read_sack(run, s);
-		} else {
+		else if (strcmp(name, "ecr") == 0)
+			read_ecr(run, s);
+		else if (strcmp(name, "nosack") == 0)
+			s->has_sack = true;
+		else if (strcmp(name, "nots") == 0)
+			s->options.has_ts = false;
+		else if (strcmp(name, "keep") == 0)
+			s->is_kept = true;
+		else if (!read_option(run, name, &s->options))
 			BAD(run, "no field: %s", name);
-		}
 	}
 }
 
@@ -124,31 +204,85 @@ static void do_options(struct run *run)
 	char *name;
 
 	memset(&run->offered, 0, sizeof(run->offered));
-	while ((name = word(run))) {
-		if (strcmp(name, "mss") == 0) {
-			run->offered.mss = (uint16_t)number(run);
-		} else if (strcmp(name, "scale") == 0) {
-			run->offered.has_scale = true;
-			run->offered.scale = (uint8_t)number(run);
-		} else if (strcmp(name, "sack") == 0) {
-			run->offered.has_sack_ok = true;
-		} else {
+	while ((name = word(run)))
+		if (!read_option(run, name, &run->offered))
 			BAD(run, "no option: %s", name);
-		}
-	}
+}
+
+/* Fills in what was not said, and sends. */
+static void send_segment(struct run *run, struct script_segment *s)
+{
+	bool is_syn = s->flags & WIRE_TCP_SYN;
+
+	if (!s->has_seq)
+		s->seq = is_syn ? UINT32_MAX : run->seq;
+	if (!s->has_ack)
+		s->ack = run->ack;
+	run->target->send(s);
+	if (s->seq == run->seq && !(s->flags & WIRE_TCP_RST))
+		run->seq += s->len + !!(s->flags & WIRE_TCP_FIN);
+	run->ack = s->ack;
 }
 
 static void do_in(struct run *run)
 {
-	struct script_segment s = { .seq = run->seq, .ack = run->ack,
-				    .win = 10000 };
+	struct script_segment s = { .win = 10000 };
 
 	s.flags = flags_of(run, word(run));
+	if (s.flags & WIRE_TCP_SYN)
+		s.options = run->offered;
+	s.options.has_ts = run->offered.has_ts;
+	s.options.ts_ecr = s.flags & WIRE_TCP_ACK ? run->heard_ts : 0;
 	read_fields(run, &s);
-	run->target->send(&s);
-	if (s.seq == run->seq && !(s.flags & WIRE_TCP_RST))
-		run->seq += s.len + !!(s.flags & WIRE_TCP_FIN);
-	run->ack = s.ack;
+	s.options.ts_val = run->ts;
+	send_segment(run, &s);
+}
+
+/* What the TCP sends within so long; false if nothing. */
+static bool hear(struct run *run, uint32_t within_ms,
+		 struct script_segment *got, uint32_t *after_ms_out)
+{
+	memset(got, 0, sizeof(*got));
+	if (!run->target->next(within_ms, got, after_ms_out))
+		return false;
+	if (got->options.has_ts)
+		run->heard_ts = got->options.ts_val;
+	return true;
+}
+
+static void do_begin(struct run *run, bool is_passive)
+{
+	run->target->open(is_passive, run->with_ecn);
+}
+
+/* The handshake with flags S, SA and A; a round trip takes ten milliseconds. */
+static void do_open(struct run *run, bool is_passive)
+{
+	struct script_segment got, syn = { .win = 20000 }, ack = { .win = 10000 };
+	uint32_t after_ms;
+	bool is_answered;
+
+	do_begin(run, is_passive);
+	syn.flags = WIRE_TCP_SYN;
+	if (!is_passive) {
+		is_answered = hear(run, run->target->slack_ms, &got, &after_ms);
+		CHECK(is_answered && got.flags & WIRE_TCP_SYN);
+		CHECK(!run->target->next(10, &got, &after_ms));
+		syn.flags |= WIRE_TCP_ACK;
+	}
+	syn.options = run->offered;
+	syn.options.ts_ecr = is_passive ? 0 : run->heard_ts;
+	send_segment(run, &syn);
+	is_answered = hear(run, run->target->slack_ms, &got, &after_ms);
+	CHECK(is_answered && got.flags & WIRE_TCP_ACK);
+	if (!is_passive)
+		return;
+	ack.flags = WIRE_TCP_ACK;
+	ack.options = (struct tcp_options){ .has_ts = run->offered.has_ts,
+					    .ts_val = run->ts,
+					    .ts_ecr = run->heard_ts };
+	send_segment(run, &ack);
+	run->target->act(SCRIPT_ACCEPT, 0);
 }
 
 static void check_number(struct run *run, const char *name, bool is_asked,
@@ -158,19 +292,9 @@ static void check_number(struct run *run, const char *name, bool is_asked,
 		BAD(run, "%s is %d, expected %d", name, (int)got, (int)want);
 }
 
-static void compare(struct run *run, const struct script_segment *got,
-		    const struct script_segment *want)
+static void compare_sack(struct run *run, const struct tcp_options *got,
+			 const struct tcp_options *want)
 {
-	uint8_t looked_at = want->flags | (uint8_t)~WIRE_TCP_PSH;
-
-	if ((got->flags ^ want->flags) & looked_at)
-		BAD(run, "flags are %#x, expected %#x", got->flags, want->flags);
-	check_number(run, "seq", want->has_seq, got->seq, want->seq);
-	check_number(run, "ack", want->has_ack, got->ack, want->ack);
-	check_number(run, "len", want->has_len, got->len, want->len);
-	check_number(run, "win", want->has_win, got->win, want->win);
-	if (!want->has_sack)
-		return;
 	check_number(run, "number of blocks", true, got->sack_cnt,
 		     want->sack_cnt);
 	for (uint8_t i = 0; i < want->sack_cnt; i++) {
@@ -179,6 +303,29 @@ static void compare(struct run *run, const struct script_segment *got,
 		check_number(run, "end of block", true, got->sack[i].end,
 			     want->sack[i].end);
 	}
+}
+
+static void compare(struct run *run, const struct script_segment *got,
+		    const struct script_segment *want)
+{
+	uint8_t looked_at = want->flags | (uint8_t)~WIRE_TCP_PSH;
+	const struct tcp_options *o = &want->options;
+
+	if ((got->flags ^ want->flags) & looked_at)
+		BAD(run, "flags are %#x, expected %#x", got->flags, want->flags);
+	check_number(run, "seq", want->has_seq, got->seq, want->seq);
+	check_number(run, "ack", want->has_ack, got->ack, want->ack);
+	check_number(run, "len", want->has_len, got->len, want->len);
+	check_number(run, "win", want->has_win, got->win, want->win);
+	check_number(run, "ecn", want->has_ecn, got->ecn, want->ecn);
+	check_number(run, "echo", want->has_ecr, got->options.ts_ecr,
+		     o->ts_ecr);
+	check_number(run, "mss", o->mss, got->options.mss, o->mss);
+	check_number(run, "hasscale", o->has_scale, got->options.has_scale, 1);
+	check_number(run, "sackok", o->has_sack_ok, got->options.has_sack_ok, 1);
+	check_number(run, "hasts", o->has_ts, got->options.has_ts, 1);
+	if (want->has_sack)
+		compare_sack(run, &got->options, o);
 }
 
 static void do_out(struct run *run)
@@ -194,11 +341,12 @@ static void do_out(struct run *run)
 	}
 	want.flags = flags_of(run, text);
 	read_fields(run, &want);
-	memset(&got, 0, sizeof(got));
-	if (!run->target->next(to_ms + run->target->slack_ms, &got, &after_ms))
+	if (!hear(run, to_ms + run->target->slack_ms, &got, &after_ms))
 		BAD(run, "nothing was sent");
 	if (after_ms + run->target->slack_ms < from_ms)
 		BAD(run, "sent after %u ms", after_ms);
+	if (want.is_kept)
+		run->kept_ts = run->heard_ts;
 	compare(run, &got, &want);
 }
 
@@ -220,6 +368,7 @@ static void do_error(struct run *run)
 	} names[] = {
 		{ "0", 0 },
 		{ "ECONNRESET", -ECONNRESET },
+		{ "ECONNREFUSED", -ECONNREFUSED },
 		{ "EPIPE", -EPIPE },
 		{ "ETIMEDOUT", -ETIMEDOUT },
 	};
@@ -243,37 +392,63 @@ static uint32_t on_or_off(struct run *run)
 	return text && strcmp(text, "on") == 0;
 }
 
+/* What the program does, and whether it says how much. */
+static bool do_act(struct run *run, const char *command)
+{
+	static const struct {
+		const char *name;
+		enum script_act act;
+		enum { NOTHING, NUMBER, ON_OR_OFF } takes;
+	} acts[] = {
+		{ "write", SCRIPT_WRITE, NUMBER },
+		{ "read", SCRIPT_READ, NUMBER },
+		{ "shutdown", SCRIPT_SHUTDOWN, NOTHING },
+		{ "close", SCRIPT_CLOSE, NOTHING },
+		{ "accepted", SCRIPT_ACCEPT, NOTHING },
+		{ "nodelay", SCRIPT_NODELAY, ON_OR_OFF },
+		{ "cork", SCRIPT_CORK, ON_OR_OFF },
+		{ "user_timeout", SCRIPT_USER_TIMEOUT, NUMBER },
+		{ "keepalive", SCRIPT_KEEPALIVE, NUMBER },
+	};
+	uint32_t value = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(acts); i++) {
+		if (strcmp(command, acts[i].name))
+			continue;
+		if (acts[i].takes == NUMBER)
+			value = number(run);
+		else if (acts[i].takes == ON_OR_OFF)
+			value = on_or_off(run);
+		run->target->act(acts[i].act, value);
+		return true;
+	}
+	return false;
+}
+
 static void do_command(struct run *run, const char *command)
 {
-	const struct script_target *t = run->target;
-
 	if (strcmp(command, "options") == 0)
 		do_options(run);
+	else if (strcmp(command, "ecn") == 0)
+		run->with_ecn = true;
 	else if (strcmp(command, "connect") == 0)
-		t->open(false, &run->offered);
+		do_open(run, false);
 	else if (strcmp(command, "accept") == 0)
-		t->open(true, &run->offered);
+		do_open(run, true);
+	else if (strcmp(command, "syn") == 0)
+		do_begin(run, false);
+	else if (strcmp(command, "listen") == 0)
+		do_begin(run, true);
 	else if (strcmp(command, "in") == 0)
 		do_in(run);
 	else if (strcmp(command, "out") == 0)
 		do_out(run);
 	else if (strcmp(command, "quiet") == 0)
 		do_quiet(run);
-	else if (strcmp(command, "write") == 0)
-		t->act(SCRIPT_WRITE, number(run));
-	else if (strcmp(command, "read") == 0)
-		t->act(SCRIPT_READ, number(run));
-	else if (strcmp(command, "shutdown") == 0)
-		t->act(SCRIPT_SHUTDOWN, 0);
-	else if (strcmp(command, "close") == 0)
-		t->act(SCRIPT_CLOSE, 0);
-	else if (strcmp(command, "nodelay") == 0)
-		t->act(SCRIPT_NODELAY, on_or_off(run));
-	else if (strcmp(command, "cork") == 0)
-		t->act(SCRIPT_CORK, on_or_off(run));
 	else if (strcmp(command, "error") == 0)
 		do_error(run);
-	else if (strcmp(command, "differs") != 0)
+	else if (strcmp(command, "differs") != 0 &&
+		 strcmp(command, "row") != 0 && !do_act(run, command))
 		BAD(run, "no command: %s", command);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The scripts of tests/engine/scripts, with the engine as the TCP. */
+/* The scripts of tests/engine/segments, with the engine as the TCP. */
 #include "tests/engine/script.h"
 
 #include <stdio.h>
@@ -9,40 +9,38 @@
 #include "tests/engine/peer.h"
 #include "tests/support/test.h"
 
-static void open_passive(const struct tcp_options *offered)
+static void engine_open(bool is_passive, bool with_ecn)
 {
-	peer_setup();
-	peer.listener = tcp_new(peer.table);
-	CHECK(peer.listener != NULL);
-	CHECK_EQ(tcp_bind(peer.listener, &peer.key.local, peer.key.local_port),
-		 0);
-	CHECK_EQ(tcp_listen(peer.listener, 4), 0);
-	peer_send_options(S, PEER_ISN, 0, 20000, 0, offered);
-	CHECK_EQ(peer_next()->flags & (S | A), S | A);
-	peer_send(A, P, U, 0);
-	peer.pcb = tcp_accept(peer.listener);
-	CHECK(peer.pcb != NULL);
-}
+	struct tcp_pcb *pcb;
 
-static void engine_open(bool is_passive, const struct tcp_options *offered)
-{
 	peer_defaults();
-	if (is_passive)
-		open_passive(offered);
-	else
-		peer_connect(offered);
+	peer.params.with_ecn = with_ecn;
+	peer_setup();
+	pcb = tcp_new(peer.table);
+	CHECK(pcb != NULL);
+	CHECK_EQ(tcp_bind(pcb, &peer.key.local, peer.key.local_port), 0);
+	if (is_passive) {
+		CHECK_EQ(tcp_listen(pcb, 4), 0);
+		peer.listener = pcb;
+	} else {
+		CHECK_EQ(tcp_connect(pcb, &peer.key.remote,
+				     peer.key.remote_port, &peer.path,
+				     peer.now_ns), 0);
+		peer.pcb = pcb;
+	}
 }
 
 static void engine_send(const struct script_segment *s)
 {
-	struct tcp_options options = { .sack_cnt = s->sack_cnt };
+	struct tcp_options options = s->options;
 
 	/* the way there and back takes a moment */
 	peer_advance_ms(1);
-	for (uint8_t i = 0; i < s->sack_cnt; i++) {
-		options.sack[i].start = U + s->sack[i].start;
-		options.sack[i].end = U + s->sack[i].end;
+	for (uint8_t i = 0; i < options.sack_cnt; i++) {
+		options.sack[i].start += U;
+		options.sack[i].end += U;
 	}
+	peer.ecn = s->ecn;
 	peer_send_options(s->flags, P + s->seq, U + s->ack, (uint16_t)s->win,
 			  s->len, &options);
 }
@@ -68,10 +66,11 @@ static bool engine_next(uint32_t within_ms, struct script_segment *s,
 	s->ack = sent->ack - P;
 	s->len = sent->len;
 	s->win = sent->window;
-	s->sack_cnt = sent->options.sack_cnt;
-	for (uint8_t i = 0; i < s->sack_cnt; i++) {
-		s->sack[i].start = sent->options.sack[i].start - P;
-		s->sack[i].end = sent->options.sack[i].end - P;
+	s->ecn = sent->ecn;
+	s->options = sent->options;
+	for (uint8_t i = 0; i < s->options.sack_cnt; i++) {
+		s->options.sack[i].start -= P;
+		s->options.sack[i].end -= P;
 	}
 	return true;
 }
@@ -113,6 +112,17 @@ static void engine_act(enum script_act act, uint32_t value)
 	case SCRIPT_CORK:
 		tcp_set_cork(peer.pcb, value, peer.now_ns);
 		break;
+	case SCRIPT_ACCEPT:
+		peer.pcb = tcp_accept(peer.listener);
+		CHECK(peer.pcb != NULL);
+		break;
+	case SCRIPT_USER_TIMEOUT:
+		tcp_set_user_timeout(peer.pcb, value * NS_PER_MS);
+		break;
+	case SCRIPT_KEEPALIVE:
+		tcp_set_keepalive(peer.pcb, true, value * NS_PER_SEC, NS_PER_SEC,
+				  3, peer.now_ns);
+		break;
 	}
 }
 
@@ -148,6 +158,7 @@ static void run(const char *name)
 
 /* A case for each script. */
 TEST(accepts_and_talks) { run("accepts_and_talks"); }
+TEST(ack_beyond) { run("ack_beyond"); }
 TEST(ack_rides_on_data) { run("ack_rides_on_data"); }
 TEST(active_close) { run("active_close"); }
 TEST(bytes_in_the_middle) { run("bytes_in_the_middle"); }
@@ -155,26 +166,52 @@ TEST(close_with_unread) { run("close_with_unread"); }
 TEST(cork) { run("cork"); }
 TEST(data_after_close) { run("data_after_close"); }
 TEST(data_beyond_window) { run("data_beyond_window"); }
+TEST(data_is_no_duplicate) { run("data_is_no_duplicate"); }
 TEST(delayed_ack) { run("delayed_ack"); }
 TEST(duplicate_data) { run("duplicate_data"); }
+TEST(echo_of_delayed) { run("echo_of_delayed"); }
+TEST(echo_undoes_timeout) { run("echo_undoes_timeout"); }
+TEST(ecn_is_echoed) { run("ecn_is_echoed"); }
+TEST(ecn_slows_down) { run("ecn_slows_down"); }
 TEST(fast_retransmit) { run("fast_retransmit"); }
 TEST(fin_out_of_order) { run("fin_out_of_order"); }
 TEST(fin_with_data) { run("fin_with_data"); }
 TEST(gap_then_repair) { run("gap_then_repair"); }
 TEST(half_close_by_peer) { run("half_close_by_peer"); }
+TEST(impossible_sack) { run("impossible_sack"); }
 TEST(initial_window) { run("initial_window"); }
+TEST(keepalive) { run("keepalive"); }
 TEST(lost_fin) { run("lost_fin"); }
+TEST(missing_time_stamp) { run("missing_time_stamp"); }
 TEST(nagle) { run("nagle"); }
+TEST(newreno) { run("newreno"); }
+TEST(no_ecn) { run("no_ecn"); }
 TEST(old_ack) { run("old_ack"); }
 TEST(old_segment) { run("old_segment"); }
+TEST(old_time_stamp) { run("old_time_stamp"); }
+TEST(open_options) { run("open_options"); }
+TEST(overlap) { run("overlap"); }
+TEST(plain_syn) { run("plain_syn"); }
 TEST(reset_in_window) { run("reset_in_window"); }
 TEST(reset_when_closing) { run("reset_when_closing"); }
+TEST(shrunk_window) { run("shrunk_window"); }
 TEST(simultaneous_close) { run("simultaneous_close"); }
+TEST(simultaneous_open) { run("simultaneous_open"); }
 TEST(small_mss) { run("small_mss"); }
+TEST(syn_again) { run("syn_again"); }
+TEST(syn_backs_off) { run("syn_backs_off"); }
 TEST(syn_in_window) { run("syn_in_window"); }
+TEST(syn_refused) { run("syn_refused"); }
+TEST(syn_window) { run("syn_window"); }
 TEST(tail_loss_probe) { run("tail_loss_probe"); }
 TEST(three_duplicates) { run("three_duplicates"); }
+TEST(time_wait) { run("time_wait"); }
+TEST(time_wait_and_reset) { run("time_wait_and_reset"); }
 TEST(timeout_doubles) { run("timeout_doubles"); }
 TEST(two_holes) { run("two_holes"); }
+TEST(unknown_reset) { run("unknown_reset"); }
+TEST(user_timeout) { run("user_timeout"); }
+TEST(window_anchor) { run("window_anchor"); }
 TEST(window_limits) { run("window_limits"); }
+TEST(wrong_refusal) { run("wrong_refusal"); }
 TEST(zero_window) { run("zero_window"); }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# Runs each script of tests/engine/scripts against Linux, in a namespace of its own.
+# Runs each script of tests/engine/segments against Linux, in a namespace of its own.
 # One that says `differs REASON` must fail there, all others must pass. Needs root.
 # Usage: scripts_linux.sh PROGRAM
 set -u
