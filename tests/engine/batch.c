@@ -117,6 +117,32 @@ TEST(batch_of_two_connections_reaches_both)
 
 /* What was read in between widens the window of the next segment, which is built
  * from the header of the last. */
+/* It continues the numbers of the one before, but not its connection. */
+static void check_stranger(uint16_t port, uint8_t host)
+{
+	struct tcp_pcb_info info;
+	struct tcp_in in[2];
+	struct wire_tcp *header;
+
+	connected_with_ts();
+	in[0] = peer_make(A, P, U, 100);
+	in[1] = peer_make(A, P + 100, U, 100);
+	header = (void *)in[1].pkt->data;
+	header->src_port = htobe16(port);
+	in[1].key.remote.byte[15] = host;
+	tcp_input_batch(peer.table, in, 2, peer.now_ns);
+	tcp_get_info(peer.pcb, &info);
+	CHECK_EQ(info.rcv_nxt, P + 100);
+	CHECK_EQ(tcp_counts(peer.table)->no_connection, 1);
+	peer_teardown();
+}
+
+TEST(stranger_in_a_batch_stays_one)
+{
+	check_stranger(2001, 2);
+	check_stranger(2000, 3);
+}
+
 TEST(window_rides_on_data)
 {
 	uint16_t window;

@@ -197,6 +197,11 @@ static void run_seed(uint64_t seed)
 	if (moves_always)
 		setup.move_every = 1;
 	note_setup(&setup);
+	/* what he does not wait for must not reset him */
+	if (one_in(&rand, 6)) {
+		client.leaves = true;
+		server.to_send = 0;
+	}
 
 	sim_init_with(&sim, seed, &params, link, &setup);
 	sim_listen(&sim, &server);

@@ -310,6 +310,7 @@ TEST(half_close_by_peer) { run("half_close_by_peer"); }
 TEST(impossible_sack) { run("impossible_sack"); }
 TEST(initial_window) { run("initial_window"); }
 TEST(keepalive) { run("keepalive"); }
+TEST(lone_segment) { run("lone_segment"); }
 TEST(lost_fin) { run("lost_fin"); }
 TEST(missing_time_stamp) { run("missing_time_stamp"); }
 TEST(nagle) { run("nagle"); }

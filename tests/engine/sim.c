@@ -383,7 +383,7 @@ static void app_write(struct sim_conn *conn)
 		conn->is_shut = true;
 		SIM_CHECK(conn->host->sim, tcp_shutdown(conn->pcb, now_ns) == 0);
 	}
-	if (conn->is_shut && conn->has_end)
+	if (conn->is_shut && (conn->has_end || conn->app.leaves))
 		sim_close(conn);
 }
 

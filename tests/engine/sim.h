@@ -33,6 +33,8 @@ struct sim_app {
 	/* gives the pcb back with tcp_abort when so much was sent; 0: never */
 	uint64_t abort_after;
 	bool stays_open;
+	/* gives the pcb back with its FIN, and does not wait for the peer's */
+	bool leaves;
 	/* FIN only when the peer's has been read */
 	bool closes_last;
 	bool nodelay;
