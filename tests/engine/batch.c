@@ -125,14 +125,16 @@ static void check_stranger(uint16_t port, uint8_t host)
 	struct wire_tcp *header;
 
 	connected_with_ts();
-	in[0] = peer_make(A, P, U, 100);
-	in[1] = peer_make(A, P + 100, U, 100);
+	/* whose window is news */
+	peer_send(A, P, U, 100);
+	in[0] = peer_make(A, P + 100, U, 100);
+	in[1] = peer_make(A, P + 200, U, 100);
 	header = (void *)in[1].pkt->data;
 	header->src_port = htobe16(port);
 	in[1].key.remote.byte[15] = host;
 	tcp_input_batch(peer.table, in, 2, peer.now_ns);
 	tcp_get_info(peer.pcb, &info);
-	CHECK_EQ(info.rcv_nxt, P + 100);
+	CHECK_EQ(info.rcv_nxt, P + 200);
 	CHECK_EQ(tcp_counts(peer.table)->no_connection, 1);
 	peer_teardown();
 }
