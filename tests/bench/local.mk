@@ -17,12 +17,16 @@ bench-tcp: %D%/tcp_instructions
 	$(srcdir)/%D%/tcp_instructions.sh %D%/tcp_instructions
 .PHONY: bench-tcp
 
-# Instructions of UDP calls over AF_XDP; needs valgrind and root.
-EXTRA_PROGRAMS += %D%/udp_instructions
+# UDP over AF_XDP: what sockets cost before any traffic, and the instructions of
+# calls; needs valgrind and root.
+EXTRA_PROGRAMS += %D%/udp_instructions %D%/udp_start
 %C%_udp_instructions_CFLAGS = $(release_cflags)
 %C%_udp_instructions_LDADD =
-EXTRA_DIST += %D%/udp_instructions.sh
-bench-udp: %D%/udp_instructions all
+%C%_udp_start_CFLAGS = $(release_cflags)
+%C%_udp_start_LDADD =
+EXTRA_DIST += %D%/udp_instructions.sh %D%/udp_start.sh
+bench-udp: %D%/udp_instructions %D%/udp_start all
+	$(srcdir)/%D%/udp_start.sh %D%/udp_start src/.libs/libvma.so
 	$(srcdir)/%D%/udp_instructions.sh %D%/udp_instructions \
 		src/.libs/libvma.so
 .PHONY: bench-udp

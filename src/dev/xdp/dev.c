@@ -92,29 +92,22 @@ static void describe(struct xdp_dev *own, const struct mode *mode)
 		 own->has_sg ? "" : ", single buffers");
 }
 
-/* The stack's ring is made with the pool it brings, later; here a ring with a pool
- * of our own finds out whether the mode works at all. */
+/* Whether the mode works at all shows when the ring is made. */
 static int try_mode(struct xdp_dev *own, const struct mode *mode)
 {
 	uint16_t flags = mode->bind_flags | XDP_USE_NEED_WAKEUP;
-	struct pkt_pool pool = { .headroom = XDP_HEADROOM };
-	struct xdp_ring *ring;
 	int err;
 
 	own->bind_flags = flags | XDP_USE_SG;
 	own->has_sg = true;
-	err = xdp_ring_create(own, &pool, &ring, own->bind_flags);
+	err = xdp_ring_create(own, own->bind_flags, &own->ring);
 	if (err == -EINVAL) {
 		/* Linux before 6.6 */
 		own->bind_flags = flags;
 		own->has_sg = false;
-		err = xdp_ring_create(own, &pool, &ring, own->bind_flags);
+		err = xdp_ring_create(own, own->bind_flags, &own->ring);
 	}
-	if (err)
-		return err;
-	xdp_ring_destroy(ring);
-	region_give(own->dev.region, &pool, UINT32_MAX);
-	return 0;
+	return err;
 }
 
 static int attach(struct xdp_dev *own, const struct mode *mode)
@@ -160,12 +153,17 @@ static int xdp_dev_ring_create(struct dev *dev, struct pkt_pool *pool,
 	struct xdp_dev *own = dev_of(dev);
 	int err;
 
-	if (own->ring)
+	if (own->is_ring_taken)
 		return -ENOBUFS;
-	err = xdp_ring_create(own, pool, &own->ring, own->bind_flags);
-	if (!err)
-		*ring_out = &own->ring->ring;
-	return err;
+	if (!own->ring) {
+		err = xdp_ring_create(own, own->bind_flags, &own->ring);
+		if (err)
+			return err;
+	}
+	xdp_ring_start(own->ring, pool);
+	own->is_ring_taken = true;
+	*ring_out = &own->ring->ring;
+	return 0;
 }
 
 static int xdp_flow_add(struct dev *dev, const struct flow_rule *rule,
@@ -194,6 +192,8 @@ static void xdp_close(struct dev *dev)
 	struct xdp_dev *own = dev_of(dev);
 	uint32_t missing;
 
+	if (own->ring)
+		xdp_ring_destroy(own->ring);
 	steer_destroy(own->steer);
 	owner_release(&own->owner);
 	missing = region_destroy(dev->region);

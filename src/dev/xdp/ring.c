@@ -56,6 +56,8 @@ static inline bool refill(struct xdp_ring *own, struct xsk *xsk)
 			region_offset(own->ring.dev->region, pkt);
 	}
 	xsk_produced(fill);
+	/* a driver that had no frames has stopped looking */
+	own->ring.wants_kick |= xsk_needs_wakeup(fill);
 	return true;
 }
 
@@ -313,6 +315,18 @@ static int xdp_tx(struct ring *ring, const struct ring_tx *tx)
 	return post(own, xsk, pkt);
 }
 
+/* Drivers that receive into the frames by themselves wait for this after they had
+ * none. */
+static void wake_receiver(struct xdp_ring *own, struct xsk *xsk)
+{
+	if (LIKELY(!xsk_needs_wakeup(&xsk->fill)))
+		return;
+	own->ring.counts.kicks++;
+	syscall_raw(SYS_recvfrom,
+		    atomic_load_explicit(&xsk->fd, memory_order_relaxed), 0, 0,
+		    MSG_DONTWAIT, 0, 0);
+}
+
 /* One call moves KICK_BATCH frames, or fails for a moment while the kernel is at
  * it. The ring is asked again as long as that gets somewhere. */
 static enum ring_kick xdp_kick(struct ring *ring)
@@ -321,6 +335,8 @@ static enum ring_kick xdp_kick(struct ring *ring)
 	struct xsk *xsk = &own->queues[0];
 	uint32_t before, after;
 
+	for (uint32_t i = 0; i < own->queue_cnt; i++)
+		wake_receiver(own, &own->queues[i]);
 	if (!xsk_needs_wakeup(&xsk->tx))
 		return RING_KICKED;
 	before = atomic_load_explicit(xsk->tx.consumer, memory_order_relaxed);
@@ -388,7 +404,10 @@ static void xdp_close(struct ring *ring)
 {
 	struct xdp_ring *own = ring_of(ring);
 
-	CONTAINER_OF(ring->dev, struct xdp_dev, dev)->ring = NULL;
+	struct xdp_dev *dev = CONTAINER_OF(ring->dev, struct xdp_dev, dev);
+
+	dev->ring = NULL;
+	dev->is_ring_taken = false;
 	xdp_ring_destroy(own);
 }
 
@@ -429,8 +448,8 @@ static int create_xsk(struct xsk *xsk, const struct xsk_params *params)
 	return err;
 }
 
-int xdp_ring_create(struct xdp_dev *dev, struct pkt_pool *pool,
-		    struct xdp_ring **ring_out, uint16_t bind_flags)
+int xdp_ring_create(struct xdp_dev *dev, uint16_t bind_flags,
+		    struct xdp_ring **ring_out)
 {
 	struct region *region = dev->dev.region;
 	struct xdp_ring *own = calloc(1, sizeof(*own) + dev->queue_cnt *
@@ -453,7 +472,6 @@ int xdp_ring_create(struct xdp_dev *dev, struct pkt_pool *pool,
 		return -ENOMEM;
 	own->ring.ops = &xdp_ring_ops;
 	own->ring.dev = &dev->dev;
-	own->ring.pool = pool;
 	for (uint32_t i = 0; i < dev->queue_cnt; i++) {
 		params.queue = i;
 		err = create_xsk(&own->queues[i], &params);
@@ -467,9 +485,17 @@ int xdp_ring_create(struct xdp_dev *dev, struct pkt_pool *pool,
 			return err;
 		}
 		params.shared_fd = atomic_load(&own->queues[0].fd);
-		fill_up(own, &own->queues[i]);
 	}
-	set_quiet(own);
 	*ring_out = own;
 	return 0;
+}
+
+void xdp_ring_start(struct xdp_ring *own, struct pkt_pool *pool)
+{
+	own->ring.pool = pool;
+	for (uint32_t i = 0; i < own->queue_cnt; i++) {
+		fill_up(own, &own->queues[i]);
+		wake_receiver(own, &own->queues[i]);
+	}
+	set_quiet(own);
 }

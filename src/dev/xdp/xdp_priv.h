@@ -23,8 +23,10 @@ struct xdp_dev {
 	/* several frames for one packet */
 	bool has_sg;
 	uint16_t bind_flags; /* of the mode that works */
-	/* The one ring: AF_XDP gives a queue to one stack at a time. */
+	/* The one ring: AF_XDP gives a queue to one stack at a time. Made to find
+	 * out whether the mode works, and started when a stack wants it. */
 	struct xdp_ring *ring;
+	bool is_ring_taken;
 };
 
 struct xdp_ring {
@@ -46,9 +48,12 @@ int xdp_adopt_fd(int fd, _Atomic int *slot) MUST_CHECK;
 /* dev.c: who makes devices. */
 struct backend *xdp_backend(const struct xdp_params *params);
 
-/* ring.c: sockets on all queues, with frames posted. `bind_flags` as in xsk.h. */
-int xdp_ring_create(struct xdp_dev *dev, struct pkt_pool *pool,
-		    struct xdp_ring **ring_out, uint16_t bind_flags) MUST_CHECK;
+/* ring.c: sockets on all queues, which receive nothing yet. `bind_flags` as in
+ * xsk.h. */
+int xdp_ring_create(struct xdp_dev *dev, uint16_t bind_flags,
+		    struct xdp_ring **ring_out) MUST_CHECK;
+/* Posts frames of the pool. */
+void xdp_ring_start(struct xdp_ring *ring, struct pkt_pool *pool);
 void xdp_ring_destroy(struct xdp_ring *ring);
 
 #endif

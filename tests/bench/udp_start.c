@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What UDP sockets cost before any traffic: the first one of a process that is
+ * bound, the next thousand, the first send, and ten seconds asleep in a receive.
+ * udp_start.sh runs it on the kernel and under the library.
+ *
+ *   udp_start OWN-ADDRESS PEER-ADDRESS
+ */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PORT = 7100, NEXT = 1000, ASLEEP_S = 10 };
+
+static double now_us(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec * 1e6 + (double)ts.tv_nsec / 1e3;
+}
+
+static double resident_kb(void)
+{
+	long pages = 0;
+	FILE *file = fopen("/proc/self/statm", "r");
+
+	if (!file || fscanf(file, "%*d %ld", &pages) != 1)
+		pages = 0;
+	if (file)
+		fclose(file);
+	return (double)pages * (double)sysconf(_SC_PAGESIZE) / 1024;
+}
+
+/* Time on a processor, of all threads. */
+static double cpu_us(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return (double)ts.tv_sec * 1e6 + (double)ts.tv_nsec / 1e3;
+}
+
+static struct sockaddr_in name_of(const char *address, int port)
+{
+	struct sockaddr_in name = { .sin_family = AF_INET,
+				    .sin_port = htons((uint16_t)port) };
+
+	inet_pton(AF_INET, address, &name.sin_addr);
+	return name;
+}
+
+static int bound(const char *address, int port)
+{
+	struct sockaddr_in name = name_of(address, port);
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	if (bind(fd, (struct sockaddr *)&name, sizeof(name)) != 0)
+		perror("bind");
+	return fd;
+}
+
+static void sleep_in_receive(int fd)
+{
+	struct timeval timeout = { .tv_sec = ASLEEP_S };
+	double cpu;
+	char buf[64];
+
+	/* what follows the start is over */
+	sleep(1);
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+	cpu = cpu_us();
+	if (recv(fd, buf, sizeof(buf), 0) >= 0)
+		printf("something came\n");
+	printf("asleep_us_cpu %.0f\n", cpu_us() - cpu);
+}
+
+int main(int argc, char **argv)
+{
+	struct rlimit limit = { NEXT + 100, NEXT + 100 };
+	struct sockaddr_in peer;
+	double time, memory;
+	int fd;
+
+	if (argc != 3) {
+		fprintf(stderr, "usage: %s OWN-ADDRESS PEER-ADDRESS\n", argv[0]);
+		return 2;
+	}
+	setrlimit(RLIMIT_NOFILE, &limit);
+	peer = name_of(argv[2], PORT);
+
+	memory = resident_kb();
+	time = now_us();
+	fd = bound(argv[1], PORT);
+	printf("first_us %.0f\n", now_us() - time);
+	printf("first_kb %.0f\n", resident_kb() - memory);
+
+	memory = resident_kb();
+	time = now_us();
+	for (int i = 1; i <= NEXT; i++)
+		bound(argv[1], PORT + i);
+	printf("next_us %.1f\n", (now_us() - time) / NEXT);
+	printf("next_kb %.2f\n", (resident_kb() - memory) / NEXT);
+
+	connect(fd, (struct sockaddr *)&peer, sizeof(peer));
+	time = now_us();
+	send(fd, "", 1, 0);
+	printf("send_us %.1f\n", now_us() - time);
+
+	sleep_in_receive(fd);
+	return 0;
+}
