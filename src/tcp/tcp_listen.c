@@ -275,6 +275,12 @@ static uint32_t cookie_ts(uint32_t ts_now, const struct tcp_options *offered,
 	return seq_after(ts, ts_now) ? ts - COOKIE_TS_MASK - 1 : ts;
 }
 
+/* What a SYN-ACK with a cookie grants. */
+static uint16_t cookie_window(const struct tcp_pcb *pcb)
+{
+	return (uint16_t)MIN(pcb->rcv_buf, (uint32_t)UINT16_MAX);
+}
+
 static void send_cookie(struct tcp_listener *listener,
 			const struct flow_key *key, struct tcp_segment *in,
 			uint64_t now_ns)
@@ -312,7 +318,7 @@ static void send_cookie(struct tcp_listener *listener,
 				      now_ns >> COOKIE_PERIOD_SHIFT,
 				      mss_index_of(mss)),
 			  in->seq + 1,
-			  (uint16_t)MIN(listener->pcb->rcv_buf, 65535u),
+			  cookie_window(listener->pcb),
 			  &options);
 }
 
@@ -397,6 +403,7 @@ struct tcp_pcb *tcp_listen_cookie(struct tcp_table *table,
 	table->counts.cookies_accepted++;
 	/* no round trip was measured: the SYN-ACK is not ours any more */
 	child->backoff = 1;
+	child->rcv_edge += cookie_window(child);
 	list_push_back(&listener->half_open, &child->child_link);
 	listener->half_open_cnt++;
 	return child;

@@ -695,6 +695,26 @@ TEST(cookie_opens_what_the_syn_asked_for)
 	peer_teardown();
 }
 
+/* Found by random --seed 3002422: the window was closed until our first ACK. */
+TEST(cookie_grants_what_its_answer_did)
+{
+	const struct tcp_options offer = { .mss = 1460 };
+	struct tcp_pcb_info info;
+
+	peer_defaults();
+	peer.params.half_open_max = 0;
+	listening(4);
+	peer_send_options(S, PEER_ISN, 0, 1000, 0, &offer);
+	CHECK_EQ(peer_next()->window, 65535);
+	peer_send(A, P, U, 100);
+	peer.pcb = tcp_accept(peer.listener);
+	CHECK(peer.pcb != NULL);
+	tcp_get_info(peer.pcb, &info);
+	CHECK_EQ(info.rcv_edge, P + 65535);
+	CHECK_EQ(peer_take_all(), 100);
+	peer_teardown();
+}
+
 TEST(syns_are_limited_by_rate)
 {
 	peer_defaults();
