@@ -31,6 +31,61 @@ TEST(pool_gives_all_and_gets_all_back)
 	CHECK_EQ(pkt_pool_destroy(&pool), 0);
 }
 
+/* What is in the way of giving a packet back as it is. */
+TEST(obstacles_to_a_quick_end_are_seen)
+{
+	struct pkt_pool pool, borrowers;
+	struct pkt *pkt, *part, *lent;
+
+	pkt_pool_init(&pool, 0);
+	pkt_pool_init(&borrowers, 0);
+	CHECK_EQ(pkt_pool_grow(&pool, 2, 64), 0);
+	CHECK_EQ(pkt_pool_grow(&borrowers, 1, 0), 0);
+	pkt = pkt_alloc(&pool);
+	part = pkt_alloc(&pool);
+	CHECK(pkt && part);
+	CHECK_EQ(pkt_put_obstacles(pkt, &pool), 0);
+	CHECK(pkt_put_obstacles(pkt, &borrowers) != 0);
+	lent = pkt_borrow(&borrowers, pkt, 0, 0);
+	CHECK(lent != NULL);
+	CHECK(pkt_put_obstacles(lent, &borrowers) != 0);
+	CHECK(pkt_put_obstacles(pkt, &pool) != 0);
+	pkt_put_quick(pkt);
+	CHECK_EQ(pool.free_cnt, 0);
+	pkt_put_quick(lent);
+	CHECK_EQ(pool.free_cnt, 1);
+	pkt = pkt_alloc(&pool);
+	part->next_part = pkt;
+	CHECK(pkt_put_obstacles(part, &pool) != 0);
+	pkt_put_quick(part);
+	CHECK_EQ(pkt_pool_destroy(&pool), 0);
+	CHECK_EQ(pkt_pool_destroy(&borrowers), 0);
+}
+
+TEST(linked_packets_go_back_together)
+{
+	struct pkt *first, *second, *third;
+	struct pkt_pool pool;
+
+	pkt_pool_init(&pool, 0);
+	CHECK_EQ(pkt_pool_grow(&pool, 3, 64), 0);
+	first = pkt_alloc(&pool);
+	second = pkt_alloc(&pool);
+	third = pkt_alloc(&pool);
+	first->link.next = &second->link;
+	second->link.next = &third->link;
+	pkt_pool_give_back(&pool, first, third, 3);
+	CHECK_EQ(pool.free_cnt, 3);
+	CHECK(pkt_alloc(&pool) == first);
+	CHECK(pkt_alloc(&pool) == second);
+	CHECK(pkt_alloc(&pool) == third);
+	CHECK(pkt_alloc(&pool) == NULL);
+	pkt_put(first);
+	pkt_put(second);
+	pkt_put(third);
+	CHECK_EQ(pkt_pool_destroy(&pool), 0);
+}
+
 TEST(frames_of_given_memory_are_numbered)
 {
 	static uint8_t region[4 * 512] CACHE_ALIGNED;
