@@ -366,7 +366,8 @@ static void app_write(struct sim_conn *conn)
 {
 	uint64_t now_ns = conn->host->sim->now_ns;
 
-	if (!conn->pcb || !conn->is_connected || conn->error)
+	/* it may have died while it waited to be accepted; an event says so */
+	if (!conn->pcb || !conn->is_connected || tcp_error(conn->pcb))
 		return;
 	while (write_one(conn))
 		;
