@@ -48,7 +48,7 @@ other_traffic_is_undisturbed() {
 	ip netns exec $b ping -q -c 3 -i 0.05 -W 2 10.78.0.1 >/dev/null ||
 		{ echo "no answer to ping"; return 1; }
 	ip netns exec $a timeout 10 socat UDP4-RECVFROM:7001,bind=10.78.0.1 \
-		SYSTEM:'echo by the kernel' &
+		SYSTEM:'read line; echo by the kernel' &
 	sleep 0.3
 	expect "$(echo hello | ip netns exec $b timeout 5 socat -t 2 - \
 		UDP4:10.78.0.1:7001)" "by the kernel"
