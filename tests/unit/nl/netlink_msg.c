@@ -6,6 +6,7 @@
 #include <linux/neighbour.h>
 #include <linux/netconf.h>
 
+#include "base/rand.h"
 #include "tests/unit/nl/build.h"
 
 static struct net_view view;
@@ -278,6 +279,77 @@ TEST(nonsense_changes_nothing)
 	msg_begin(&m, RTM_NEWNETCONF, "", 0);
 	CHECK_EQ(apply(false), -EBADMSG);
 	net_view_destroy(&view);
+}
+
+/* One of the messages that a kernel may send. */
+static void make_any(unsigned which)
+{
+	bool is_new = which % 2;
+
+	switch (which / 2) {
+	case 0:
+		make_link(is_new ? RTM_NEWLINK : RTM_DELLINK, IFF_UP);
+		break;
+	case 1:
+		make_addr(is_new ? RTM_NEWADDR : RTM_DELADDR);
+		break;
+	case 2:
+		make_route(is_new ? RTM_NEWROUTE : RTM_DELROUTE, 0,
+			   "10.0.0.2");
+		break;
+	case 3:
+		make_rule(is_new ? RTM_NEWRULE : RTM_DELRULE);
+		break;
+	default:
+		make_neigh(is_new ? RTM_NEWNEIGH : RTM_DELNEIGH,
+			   NUD_REACHABLE);
+	}
+}
+
+enum { ANY_CNT = 10 };
+
+/* Everything once, as after an overrun. */
+static void read_all(void)
+{
+	static const unsigned news[] = { 1, 7, 3, 5, 9 };
+
+	for (int part = 0; part < NETLINK_PARTS; part++)
+		netlink_part_begin(&view, (enum netlink_part)part);
+	for (size_t i = 0; i < ARRAY_LEN(news); i++) {
+		make_any(news[i]);
+		CHECK_EQ(apply(true), 0);
+	}
+	for (int part = 0; part < NETLINK_PARTS; part++)
+		netlink_part_end(&view, (enum netlink_part)part);
+}
+
+/* Whatever came in whatever order, whole or cut: the next reading counts. */
+TEST(disorder_is_forgotten_at_the_next_reading)
+{
+	struct net_flow flow = { .dst = addr("10.9.9.9"), .proto = 17 };
+	struct net_path path;
+	struct rand rand;
+
+	rand_init(&rand, test_seed);
+	for (int round = 0; round < 2000; round++) {
+		net_view_init(&view, 0);
+		for (int i = 0; i < 30; i++) {
+			make_any((unsigned)rand_below(&rand, ANY_CNT));
+			if (rand_below(&rand, 4) == 0)
+				m.head.nlmsg_len = (uint32_t)rand_between(
+					&rand, NLMSG_HDRLEN, m.head.nlmsg_len);
+			(void)!apply(rand_below(&rand, 4) == 0);
+		}
+		read_all();
+		CHECK_EQ(view.links.by_index.cnt, 1);
+		CHECK_EQ(view.addrs.by_local.cnt, 1);
+		CHECK_EQ(view.routes.route_cnt, 1);
+		CHECK_EQ(view.policies.policy_cnt, 1);
+		CHECK_EQ(net_view_route(&view, &flow, &path), 0);
+		CHECK_EQ(path.ifindex, 3);
+		CHECK(path.has_gateway);
+		net_view_destroy(&view);
+	}
 }
 
 TEST(messages_one_after_the_other)
