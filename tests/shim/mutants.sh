@@ -55,22 +55,22 @@ for suite in ab scenarios moments; do
 		tap_not_ok "${suite}_is_green_unbroken" "$red"
 done
 
-mutant recv_loses_a_byte os/calls.def \
-	'/ recv, /s/(fd, buf, len, flags))$/(fd, buf, len - 1, flags))/' ab
-mutant send_loses_a_byte os/calls.def \
-	'/ send, /s/(fd, buf, len, flags))$/(fd, buf, len - 1, flags))/' ab
+mutant recv_loses_a_byte sock-redirect/fd_calls.c \
+	's/ recv, fd, buf, len, flags);/ recv, fd, buf, len - 1, flags);/' ab
+mutant send_loses_a_byte sock-redirect/fd_calls.c \
+	's/ send, fd, buf, len, flags);/ send, fd, buf, len - 1, flags);/' ab
 mutant setsockopt_loses_the_value os/calls.def \
 	'/ setsockopt, /s/name, value, len))$/name, NULL, len))/' ab
 mutant epoll_wait_does_not_wait os/calls.def \
 	'/ epoll_wait, /s/cnt, timeout))$/cnt, 0))/' ab
 mutant poll_forgets_its_timeout os/calls.def \
 	'/ poll, /s/cnt, timeout))$/cnt, 0))/' ab
-mutant success_touches_errno sock-redirect/call.c \
-	'/^enum fd_verdict fd_call_end/,/^}/s/errno = call->saved_errno;/errno = 1;/' ab
-mutant failure_has_no_errno sock-redirect/call.c \
-	's/errno = (int)-\*result;//' ab
+mutant success_touches_errno sock-redirect/call.h \
+	's/(int)-n : call->saved_errno;/(int)-n : 1;/' ab
+mutant failure_has_no_errno sock-redirect/call.h \
+	's/n < 0 ? (int)-n : call->saved_errno/call->saved_errno/' ab
 mutant accept_misses_its_object sock-redirect/fd_calls.c \
-	's/ON_OBJECT(int, fd, accept, fd, addr, len);//' ab
+	's/ON_OBJECT(int, fd_table_entry(fd), accept, fd, addr, len);//' ab
 mutant syscall_misses_the_object sock-redirect/syscall_call.c \
 	's/return shim_read(fd/return real.read(fd/' ab
 mutant sysv_signal_is_not_reset sock-redirect/signal_calls.c \
