@@ -11,6 +11,12 @@ export srcdir builddir
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
+# The other folders, as they were built.
+unbroken() {
+	find "$builddir/src" -name 'lib*-debug.a' ! -name 'libos-*' \
+		! -name 'libsock-redirect-*' ! -name 'libvma-*'
+}
+
 # build_from TREE: libvma-test.so with the shim and os of that tree.
 build_from() {
 	local tree=$1
@@ -20,12 +26,8 @@ build_from() {
 		-ftls-model=initial-exec -DVMA_TEST -DVMA_DEBUG=1 -I"$tree/src" \
 		-I"$builddir" -I"$srcdir" -Wl,--version-script="$work/map" \
 		-o "$work/libvma-test.so" "$tree"/src/sock-redirect/*.c \
-		"$tree"/src/os/*.c "$srcdir/tests/shim/kind.c" \
-		-Wl,--start-group "$builddir"/src/core/.libs/libcore-debug.a \
-		"$builddir"/src/sock/.libs/libsock-debug.a \
-		"$builddir"/src/stats/.libs/libstats-debug.a \
-		"$builddir"/src/conf/.libs/libconf-debug.a \
-		"$builddir"/src/base/.libs/libbase-debug.a -Wl,--end-group
+		"$tree"/src/os/*.c "$srcdir/tests/shim/kind.c" -Wl,-z,defs \
+		-Wl,--start-group $(unbroken) -Wl,--end-group
 }
 
 # mutant NAME FILE SED SUITE: red is good.
@@ -47,7 +49,7 @@ mutant() {
 	fi
 }
 
-build_from "$srcdir" >"$work/log" 2>&1 || cat "$work/log"
+build_from "$srcdir" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 for suite in ab scenarios moments; do
 	red=$(SHIM_LIBRARY=$work/libvma-test.so "$srcdir/tests/shim/$suite.sh" 2>/dev/null |
 		grep '^not ok')
