@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -97,6 +98,76 @@ ssize_t file_peek(const char *path, char *buf, size_t size)
 bool file_is_there(const char *path)
 {
 	return access(path, R_OK) == 0;
+}
+
+static int map_reserved(int fd, size_t size, void **mem_out)
+{
+	int err;
+
+	/* whatever the umask took away */
+	if (fchmod(fd, 0600) != 0)
+		return -errno;
+	err = posix_fallocate(fd, 0, (off_t)size);
+	if (err)
+		return -err;
+	*mem_out = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	return *mem_out == MAP_FAILED ? -errno : 0;
+}
+
+int file_map_new(const char *path, size_t size, void **mem_out)
+{
+	int fd, err;
+
+	unlink(path);
+	/* O_EXCL follows no link that somebody has put there */
+	fd = real.open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	err = map_reserved(fd, size, mem_out);
+	if (err)
+		unlink(path);
+	real.close(fd);
+	return err;
+}
+
+void file_remove(const char *path)
+{
+	unlink(path);
+}
+
+int file_make_empty(const char *path)
+{
+	int fd = real.open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC |
+					 O_NONBLOCK | O_NOCTTY,
+			   0644);
+
+	if (fd < 0)
+		return -errno;
+	real.close(fd);
+	return 0;
+}
+
+int file_append(const char *path, const char *text, size_t len)
+{
+	int fd = real.open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC |
+					 O_NONBLOCK | O_NOCTTY,
+			   0644);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = real.write(fd, text, len);
+	if (n != (ssize_t)len)
+		n = n < 0 ? -errno : -EIO;
+	real.close(fd);
+	return (int)MIN(n, 0);
+}
+
+ino_t file_inode(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 ? st.st_ino : 0;
 }
 
 int file_event_fd(void)

@@ -39,6 +39,25 @@ ssize_t file_peek(const char *path, char *buf, size_t size) MUST_CHECK;
 
 bool file_is_there(const char *path);
 
+/*
+ * A new file of `size` zero bytes with mode 0600, mapped for sharing; all its
+ * blocks are reserved, so that a full file system shows here and not as a fault
+ * later. One of the same name goes first; -EEXIST when that is somebody else's.
+ */
+int file_map_new(const char *path, size_t size, void **mem_out) MUST_CHECK;
+
+/* Harmless when there is none. */
+void file_remove(const char *path);
+
+/* Makes the file, or empties it. */
+int file_make_empty(const char *path) MUST_CHECK;
+
+/* Appends in one piece. */
+int file_append(const char *path, const char *text, size_t len) MUST_CHECK;
+
+/* The inode that a link such as /proc/self/ns/pid leads to; 0: none. */
+ino_t file_inode(const char *path);
+
 /* A new eventfd, non-blocking, closed at exec. Negative errno. */
 int file_event_fd(void) MUST_CHECK;
 

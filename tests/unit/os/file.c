@@ -4,7 +4,9 @@
 #include "os/file.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -62,4 +64,75 @@ TEST(peek_reads_files_without_size)
 
 	CHECK(file_peek("/proc/self/comm", text, sizeof(text)) > 0);
 	CHECK_EQ(file_peek("/no/such/file", text, sizeof(text)), -ENOENT);
+}
+
+TEST(new_map_is_private_reserved_and_new)
+{
+	char dir[] = "/tmp/vma-unit-XXXXXX", path[64];
+	void *first, *second;
+	struct stat st;
+	mode_t mask;
+
+	CHECK(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/map", dir);
+	mask = umask(0777);
+	CHECK_EQ(file_map_new(path, 100000, &first), 0);
+	umask(mask);
+	CHECK(stat(path, &st) == 0);
+	CHECK_EQ(st.st_mode & 07777, 0600);
+	CHECK_EQ(st.st_size, 100000);
+	CHECK(st.st_blocks * 512 >= 100000);
+	memset(first, 1, 100000);
+	/* another one of that name; the first is still there for who has it */
+	CHECK_EQ(file_map_new(path, 10, &second), 0);
+	CHECK_EQ(*(char *)second, 0);
+	CHECK_EQ(*(char *)first, 1);
+	munmap(first, 100000);
+	munmap(second, 10);
+	file_remove(path);
+	file_remove(path);
+	CHECK(rmdir(dir) == 0);
+	CHECK_EQ(file_map_new(path, 10, &first), -ENOENT);
+}
+
+TEST(new_map_follows_no_link)
+{
+	char dir[] = "/tmp/vma-unit-XXXXXX", path[64], target[64];
+	struct stat st;
+	void *mem;
+
+	CHECK(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/map", dir);
+	snprintf(target, sizeof(target), "%s/target", dir);
+	CHECK_EQ(file_make_empty(target), 0);
+	CHECK(symlink(target, path) == 0);
+	CHECK_EQ(file_map_new(path, 10, &mem), 0);
+	CHECK(stat(target, &st) == 0 && st.st_size == 0);
+	munmap(mem, 10);
+	file_remove(path);
+	file_remove(target);
+	/* what cannot be removed is left alone */
+	CHECK(mkdir(path, 0700) == 0);
+	CHECK_EQ(file_map_new(path, 10, &mem), -EEXIST);
+	CHECK(rmdir(path) == 0 && rmdir(dir) == 0);
+}
+
+TEST(pieces_are_appended)
+{
+	char dir[] = "/tmp/vma-unit-XXXXXX", path[64], text[16];
+
+	CHECK(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/file", dir);
+	CHECK_EQ(file_append(path, "ab", 2), 0);
+	CHECK_EQ(file_append(path, "c", 1), 0);
+	CHECK_EQ(file_peek(path, text, sizeof(text)), 3);
+	CHECK_MEM(text, "abc", 3);
+	CHECK_EQ(file_make_empty(path), 0);
+	CHECK_EQ(file_peek(path, text, sizeof(text)), 0);
+	file_remove(path);
+	CHECK(rmdir(dir) == 0);
+	CHECK_EQ(file_append(path, "x", 1), -ENOENT);
+	CHECK_EQ(file_make_empty(path), -ENOENT);
+	CHECK_EQ(file_inode(path), 0);
+	CHECK(file_inode("/proc/self/ns/pid") > 0);
 }
