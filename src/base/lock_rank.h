@@ -36,6 +36,9 @@ enum lock_rank {
 	LOCK_RANK_FD_TABLE,
 	/* sock: the unused objects of one kind; may map memory. */
 	LOCK_RANK_FD_POOL,
+	/* stats: which places of the shared region are taken; sockets are made
+	 * and closed under many locks. Nothing is called under it. */
+	LOCK_RANK_STATS,
 	/* tests only */
 	LOCK_RANK_TEST,
 	LOCK_RANK_COUNT,

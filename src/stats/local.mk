@@ -1,4 +1,9 @@
-stats_sources = %D%/reasons.def %D%/reasons.h %D%/reasons.c
+stats_sources = %D%/counters.def %D%/deciders.def %D%/layout.c \
+	%D%/reasons.def %D%/reasons.h %D%/reasons.c %D%/stats_abi.h \
+	%D%/stats_file.h %D%/stats_file.c %D%/stats_process.h \
+	%D%/stats_process.c %D%/stats_publish.h %D%/stats_publish.c \
+	%D%/stats_snapshot.h %D%/stats_snapshot.c \
+	%D%/stats_text.h %D%/stats_text.c
 
 noinst_LTLIBRARIES += %D%/libstats.la %D%/libstats-debug.la
 %C%_libstats_la_SOURCES = $(stats_sources)

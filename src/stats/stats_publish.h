@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The library's side of the shared region (stats_abi.h): whoever counts gets a
+ * place in it, or one of its own where there is none, and then counts in place
+ * without asking again.
+ */
+#ifndef STATS_STATS_PUBLISH_H
+#define STATS_STATS_PUBLISH_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/list.h"
+#include "stats/reasons.h"
+#include "stats/stats_abi.h"
+
+struct stats_params {
+	/* Where vmastat.PID is made; empty: nowhere, counters are private. */
+	const char *dir;
+	/* What is appended to when a socket closes; empty: nothing. */
+	const char *file;
+	uint32_t socket_max; /* up to STATS_SOCKETS_MAX */
+	const char *program;
+	const char *version;
+};
+
+/* Keeps `params`, and makes the region. Without one, which is said once, all
+ * counters are private. In the bracket; once in a process, and once again in each
+ * child of a fork that has a socket of its own. */
+void stats_start(const struct stats_params *params);
+void stats_start_again(void);
+/* In the child of a fork: nothing is shared with the parent any more. */
+void stats_forked(void);
+
+/* The process image ends: open sockets are written to VMA_STATS_FILE, and
+ * vmastat.PID goes. Also from a handler, at any moment. */
+void stats_end(void);
+/* It is about to become another program's, or has failed to. Only a store, so that
+ * a child of vfork may. */
+void stats_set_ended(bool is_ended);
+
+/* -- sockets --------------------------------------------------------------- */
+
+/* One socket's place. `at` is fixed while it is open. */
+struct stats_handle {
+	struct stats_socket *at;
+	struct list link;
+	struct stats_socket own;
+};
+
+void stats_socket_open(struct stats_handle *h, int fd, ino_t inode,
+		       uint8_t protocol);
+/* Frees the place, after its counters have gone to VMA_STATS_FILE. */
+void stats_socket_close(struct stats_handle *h);
+
+/* How the socket receives and sends from now on, and why. `detail` may be "". One
+ * thread at a time. */
+void stats_set_rx(struct stats_handle *h, enum reason reason,
+		  enum stats_decider decider, uint32_t rings,
+		  const char *detail);
+void stats_set_tx(struct stats_handle *h, enum reason reason,
+		  enum stats_decider decider, uint32_t rings,
+		  const char *detail);
+
+/* A socket that is the kernel's from the start. */
+void stats_count_unserved(enum reason reason);
+
+/* For counters that are marked SHARED. */
+static inline void stats_add(uint64_t *counter, uint64_t cnt)
+{
+	__atomic_fetch_add(counter, cnt, __ATOMIC_RELAXED);
+}
+
+/* What came of a call that the kernel has done: a number of bytes or a negative
+ * errno. */
+void stats_count_os_rx(struct stats_handle *h, long result);
+void stats_count_os_tx(struct stats_handle *h, long result);
+
+/* -- everything else ------------------------------------------------------- */
+
+/* NULL: no place is left, or no region. */
+struct stats_ring *stats_ring_open(const char *interface, const char *back_end,
+				   const char *mode);
+void stats_ring_close(struct stats_ring *ring);
+/* The bit that stands for it in struct stats_way; 0 for NULL. */
+uint32_t stats_ring_bit(const struct stats_ring *ring);
+
+struct stats_pool *stats_pool_open(const char *interface, uint32_t total_cnt);
+void stats_pool_close(struct stats_pool *pool);
+
+/* By enum stats_drop; NULL without a region. */
+uint64_t *stats_drops(void);
+
+/* Never NULL: those without a place count where nobody looks. */
+struct stats_mux *stats_mux_poll(void);
+struct stats_mux *stats_mux_select(void);
+struct stats_mux *stats_mux_open(int epfd);
+void stats_mux_close(struct stats_mux *mux);
+
+/* -- requests -------------------------------------------------------------- */
+
+/* A request as it was when we looked. */
+struct stats_order {
+	uint32_t wish; /* any number */
+	int32_t value;
+	uint64_t sockets[STATS_SOCKETS_MAX / 64];
+};
+
+/* Whether a reader wants something. One thread. */
+bool stats_take_order(struct stats_order *order_out);
+void stats_answer_order(int result);
+
+/* Zeroes what the order names. Under every stack's lock. */
+void stats_zero(const struct stats_order *order);
+
+#endif
