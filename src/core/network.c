@@ -5,6 +5,7 @@
 #include "core/network.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -21,6 +22,7 @@
 #include "os/real.h"
 #include "sock/fd_internal.h"
 #include "sock/udp.h"
+#include "stats/stats_publish.h"
 
 static struct {
 	const struct options *options;
@@ -46,7 +48,8 @@ static struct rules_end rules_end_of(const struct udp_end *end)
 }
 
 static bool is_kernel_by_rule(enum udp_role role, const struct udp_end *local,
-			      const struct udp_end *remote)
+			      const struct udp_end *remote,
+			      char detail[STATS_DETAIL_SIZE])
 {
 	static const enum rule_role roles[] = {
 		[UDP_RECEIVER] = RULE_UDP_RECEIVER,
@@ -56,15 +59,21 @@ static bool is_kernel_by_rule(enum udp_role role, const struct udp_end *local,
 	struct rules_who who = { program_invocation_short_name,
 				 network.options->application_id };
 	struct rules_end local_end, remote_end;
+	struct rules_verdict verdict;
+	char text[RULE_TEXT_SIZE];
 
 	if (local)
 		local_end = rules_end_of(local);
 	if (remote)
 		remote_end = rules_end_of(remote);
-	return rules_match(network.rules, &who, roles[role],
-			   local ? &local_end : NULL,
-			   remote ? &remote_end : NULL)
-		.is_kernel;
+	verdict = rules_match(network.rules, &who, roles[role],
+			      local ? &local_end : NULL,
+			      remote ? &remote_end : NULL);
+	if (verdict.is_kernel)
+		snprintf(detail, STATS_DETAIL_SIZE, "%s:%d: %s",
+			 rule_source(verdict.rule), rule_line(verdict.rule),
+			 rule_format(verdict.rule, text));
+	return verdict.is_kernel;
 }
 
 /* -- making it --------------------------------------------------------------------- */
@@ -96,8 +105,42 @@ static enum stack_lock_kind lock_kind(int thread_mode)
 	}
 }
 
+static void zero(struct stack *stack, const struct stats_order *order)
+{
+	stack_lock(stack);
+	stats_zero(order);
+	stack_unlock(stack);
+}
+
+/* What a reader of the statistics asks for. 0 or a negative errno. */
+static int obey(const struct stats_order *order)
+{
+	switch (order->wish) {
+	case STATS_WISH_ZERO:
+		zero(atomic_load(&network.net)->stack, order);
+		return 0;
+	case STATS_WISH_LOG_LEVEL:
+		if (order->value < LOG_LEVEL_NONE ||
+		    order->value > LOG_LEVEL_ALL)
+			return -EINVAL;
+		atomic_store(&log_config.level, order->value);
+		return 0;
+	case STATS_WISH_LOG_DETAILS:
+		if (order->value < 0 || order->value > LOG_DETAILS_TIME)
+			return -EINVAL;
+		atomic_store(&log_config.details, order->value);
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
 static void each_second(void)
 {
+	struct stats_order order;
+
+	if (stats_take_order(&order))
+		stats_answer_order(obey(&order));
 }
 
 static int start(struct net **net_out)

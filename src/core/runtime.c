@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
@@ -26,13 +27,21 @@
 #include "sock/fd_table.h"
 #include "sock/fd_wait.h"
 #include "stats/reasons.h"
+#include "stats/stats_publish.h"
 
 extern char **environ;
 
-enum runtime_state { NOT_STARTED, STARTED, FAILED };
+enum runtime_state {
+	NOT_STARTED,
+	STARTED,
+	FAILED,
+	/* Started by the parent; what each process has for itself is still to be
+	 * made. */
+	FORKED,
+};
 
 static struct {
-	/* Leaves NOT_STARTED once, under `lock`. */
+	/* Leaves NOT_STARTED once, under `lock`; a fork makes STARTED FORKED. */
 	_Atomic enum runtime_state state;
 	struct mutex lock;
 	_Atomic bool has_left_namespace;
@@ -155,6 +164,23 @@ static int start_log_of_rules(void)
 	return 0;
 }
 
+static int start_stats(void)
+{
+	static char version[16];
+	struct stats_params params = {
+		.dir = options.stats_shmem_dir,
+		.file = options.stats_file,
+		.socket_max = (uint32_t)options.stats_fd_num,
+		.program = program_invocation_short_name,
+		.version = version,
+	};
+
+	snprintf(version, sizeof(version), "%d.%d.%d-%d", VMA_MAJOR, VMA_MINOR,
+		 VMA_REVISION, VMA_RELEASE);
+	stats_start(&params);
+	return 0;
+}
+
 static int start_network(void)
 {
 	network_configure(&options, runtime.rules);
@@ -183,18 +209,20 @@ static int run_steps(void)
 static void start_once(void)
 {
 	enum runtime_state state;
+	int err = 0;
 
 	mutex_acquire(&runtime.lock);
-	if (atomic_load(&runtime.state) == NOT_STARTED) {
-		int err = run_steps();
-
-		if (err)
-			log_err("cannot start (%s); all sockets stay with the kernel",
-				strerror(-err));
-		state = err ? FAILED : STARTED;
-		atomic_store_explicit(&runtime.state, state,
+	state = atomic_load(&runtime.state);
+	if (state == NOT_STARTED)
+		err = run_steps();
+	else if (state == FORKED)
+		stats_start_again();
+	if (err)
+		log_err("cannot start (%s); all sockets stay with the kernel",
+			strerror(-err));
+	if (state == NOT_STARTED || state == FORKED)
+		atomic_store_explicit(&runtime.state, err ? FAILED : STARTED,
 				      memory_order_release);
-	}
 	mutex_release(&runtime.lock);
 }
 
@@ -203,10 +231,11 @@ static void start_once(void)
  * out while we hold the lock. Outside the bracket. */
 static void ensure_started(void)
 {
+	enum runtime_state state =
+		atomic_load_explicit(&runtime.state, memory_order_acquire);
 	struct signals_hold hold;
 
-	if (LIKELY(atomic_load_explicit(&runtime.state, memory_order_acquire) !=
-		   NOT_STARTED))
+	if (LIKELY(state == STARTED || state == FAILED))
 		return;
 	signals_hold(&hold);
 	os_enter();
@@ -257,12 +286,14 @@ static struct fd_object *make_object(int fd, int domain, int type,
 	return obj;
 }
 
-/* What a user has to know is said once; each socket's reason, to who debugs. */
+/* What a user has to know is said once; each socket's reason is counted, and said
+ * to who debugs. */
 static void tell(int fd, enum reason reason)
 {
 	if (reason == REASON_TCP)
 		LOG_ONCE(LOG_LEVEL_INFO, "TCP sockets stay with the kernel: %s",
 			 reason_why(reason));
+	stats_count_unserved(reason);
 	log_dbg("fd %d stays with the kernel: %s", fd, reason_why(reason));
 }
 
@@ -320,9 +351,27 @@ void runtime_socket_made(int fd, int domain, int type, int protocol)
 	errno = saved_errno;
 }
 
-void runtime_flush(void)
+void runtime_unload(void)
+{
+	stats_end();
+}
+
+void runtime_exiting(void)
 {
 	log_dbg("this process image ends without destructors");
+	stats_end();
+}
+
+void runtime_executing(void)
+{
+	log_dbg("this process image ends without destructors");
+	stats_set_ended(true);
+}
+
+int runtime_goes_on(int result)
+{
+	stats_set_ended(false);
+	return result;
 }
 
 void runtime_namespace_changed(void)
@@ -356,6 +405,9 @@ NO_LOCK_ANALYSIS static void after_fork_in_child(void)
 
 	lock_witness_forked(&runtime.lock.witness);
 	signals_forked();
+	stats_forked();
+	if (atomic_load(&runtime.state) == STARTED)
+		atomic_store(&runtime.state, FORKED);
 	fd_internal_forked();
 	fd_flight_forked();
 	fd_wait_forked();

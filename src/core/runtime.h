@@ -29,8 +29,15 @@ void runtime_load(void);
 /* The program has made a socket. errno is as before. */
 void runtime_socket_made(int fd, int domain, int type, int protocol);
 
-/* This process image is about to end without destructors. */
-void runtime_flush(void);
+/* The library's destructor. */
+void runtime_unload(void);
+
+/* This process image is about to end without destructors: at once, */
+void runtime_exiting(void);
+/* or by becoming another program's; */
+void runtime_executing(void);
+/* which has failed. Returns `result`, errno as it was. */
+int runtime_goes_on(int result);
 
 /* The program has moved to another network namespace. */
 void runtime_namespace_changed(void);

@@ -22,6 +22,7 @@
 
 #include "base/ipaddr.h"
 #include "pkt/region.h"
+#include "stats/stats_abi.h"
 
 struct dev;
 struct ring;
@@ -222,22 +223,6 @@ struct ring_ops {
 	void (*close)(struct ring *ring);
 };
 
-/* Written by the ring under the stack's lock. */
-struct ring_counts {
-	uint64_t rx_pkts;
-	uint64_t rx_bytes;
-	uint64_t tx_pkts;
-	uint64_t tx_bytes;
-	/* sends that found no room or no frame */
-	uint64_t tx_full;
-	/* times the device could not be given frames, for none were left */
-	uint64_t rx_no_frame;
-	/* frames that the device dropped or damaged */
-	uint64_t rx_errors;
-	/* system calls that told the device of work */
-	uint64_t kicks;
-};
-
 /* The part that all rings begin with; inline functions of the data path need
  * its members. */
 struct ring {
@@ -254,7 +239,11 @@ struct ring {
 	 * cannot tell. */
 	uint32_t rx_quiet;
 	const _Atomic uint32_t *rx_word;
-	struct ring_counts counts;
+	/* Written by the ring under the stack's lock, where the stack says: at
+	 * first in its own, then in the shared region if there is room. */
+	struct stats_ring_counters *counts;
+	struct stats_ring_counters own_counts;
+	struct stats_ring *stats; /* NULL: no room */
 };
 
 /* A word that is never quiet. */

@@ -39,6 +39,7 @@ struct epoll_set {
 	_Atomic unsigned item_cnt;
 	/* looks that do without the kernel; any thread */
 	_Atomic unsigned skips_left;
+	struct stats_mux *stats;
 };
 
 /* An epoll_wait in progress. */
@@ -165,6 +166,7 @@ static struct epoll_set *create_set(int epfd)
 	list_init(&set->sleepers);
 	atomic_init(&set->item_cnt, 0);
 	atomic_init(&set->skips_left, 0);
+	set->stats = stats_mux_open(epfd);
 	fd_object_init(&set->obj, &set_ops, 0);
 	if (fd_table_install(epfd, &set->obj) != 0) {
 		fd_object_put(&set->obj);
@@ -198,6 +200,7 @@ static void set_release(struct fd_object *obj)
 			item_destroy(item);
 		stack_unlock(stack);
 	}
+	stats_mux_close(set->stats);
 	fd_pool_put(&sets, set);
 }
 
@@ -401,6 +404,7 @@ static long epoll_look(struct mux_call *call, bool with_kernel)
 	/* the kernel's fds get a share however busy ours are */
 	room = wait->cnt > 1 && with_kernel ? wait->cnt - 1 : wait->cnt;
 	own = harvest(set, wait->events, room);
+	call->own_cnt = (unsigned)own;
 	stack_unlock(call->stack);
 	if (own && atomic_load(&set->skips_left)) {
 		atomic_fetch_sub(&set->skips_left, 1);
@@ -469,6 +473,7 @@ static struct epoll_call *make(struct epoll_set *set, int epfd,
 		.abandoned = epoll_abandoned,
 		.fds = wait->fds,
 		.fd_cnt = 1,
+		.stats = set->stats,
 	};
 	list_init(&wait->in_sleepers);
 	wait->set = set;

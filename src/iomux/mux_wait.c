@@ -147,11 +147,28 @@ static long run(struct mux_call *call)
 		with_kernel = is_kernels_turn(call);
 		if (now < call->sleep_from_ns)
 			continue;
+		call->has_slept = true;
 		n = sleep_once(call);
 		if (n)
 			return n;
 		with_kernel = true;
 	}
+}
+
+static void count(const struct mux_call *call, long n)
+{
+	struct stats_mux_counters *c = &call->stats->counters;
+	long own = MIN((long)call->own_cnt, n);
+
+	stats_add(call->has_slept ? &c->poll_miss : &c->poll_hit, 1);
+	if (n < 0)
+		stats_add(&c->errors, 1);
+	else if (n == 0)
+		stats_add(&c->timeouts, 1);
+	if (own > 0)
+		stats_add(&c->rx_ready, (uint64_t)own);
+	if (n > own)
+		stats_add(&c->os_rx_ready, (uint64_t)(n - own));
 }
 
 /* No later than the end of time. */
@@ -169,10 +186,13 @@ long mux_wait(struct mux_call *call, const struct timespec *timeout,
 	      const struct signals_mark *mark)
 {
 	uint64_t now = clock_monotonic_ns();
+	long n;
 
 	call->waiter = NULL;
 	call->mark = *mark;
 	call->looks = 0;
+	call->own_cnt = 0;
+	call->has_slept = false;
 	call->is_timed = timeout != NULL;
 	if (timeout)
 		call->deadline_ns = add_time(now, timeout);
@@ -183,5 +203,8 @@ long mux_wait(struct mux_call *call, const struct timespec *timeout,
 	/* as ppoll does with a signal that its mask lets in */
 	if (signals_is_interrupted(mark, false))
 		return -EINTR;
-	return run(call);
+	n = run(call);
+	if (n != FD_ABANDONED)
+		count(call, n);
+	return n;
 }

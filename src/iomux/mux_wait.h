@@ -9,6 +9,7 @@
 #include "iomux/mux.h"
 #include "net/stack.h"
 #include "os/signals.h"
+#include "stats/stats_publish.h"
 
 extern struct mux_params mux_params;
 
@@ -30,6 +31,11 @@ struct mux_call {
 	/* Room for the kernel's fds in front, and WAIT_FDS_MAX behind. */
 	struct pollfd *fds;
 	unsigned fd_cnt;
+	/* where the call is counted */
+	struct stats_mux *stats;
+	/* from the last look that found something: how many were ready by our
+	 * queues */
+	unsigned own_cnt;
 
 	/* -- this file's -- */
 	struct waiter *waiter;
@@ -38,6 +44,7 @@ struct mux_call {
 	uint64_t deadline_ns;
 	uint64_t sleep_from_ns;
 	unsigned looks;
+	bool has_slept;
 };
 
 /* The whole call. FD_ABANDONED: `call` is not the caller's any more. It must not

@@ -173,12 +173,15 @@ static bool has_ready_source(const struct poll_call *poll)
 
 static void merge_sources(struct poll_call *poll)
 {
+	poll->call.own_cnt = 0;
 	for (nfds_t i = 0; i < poll->source_cnt; i++) {
 		struct pollfd *fd = &poll->fds[poll->sources[i].at];
+		short own = (short)(as_poll_events(endpoint_ready(
+					    poll->sources[i].end)) &
+				    (fd->events | POLLERR | POLLHUP));
 
-		fd->revents |= as_poll_events(
-				       endpoint_ready(poll->sources[i].end)) &
-			       (fd->events | POLLERR | POLLHUP);
+		fd->revents |= own;
+		poll->call.own_cnt += own != 0;
 	}
 }
 
@@ -255,7 +258,8 @@ static void poll_abandoned(struct mux_call *call)
 
 /* -- calls ----------------------------------------------------------------------- */
 
-static struct poll_call *make(struct pollfd *fds, nfds_t cnt)
+static struct poll_call *make(struct pollfd *fds, nfds_t cnt,
+			      struct stats_mux *stats)
 {
 	struct poll_call *poll = cnt <= SMALL_SET ? make_small() :
 						    make_large(cnt);
@@ -269,6 +273,7 @@ static struct poll_call *make(struct pollfd *fds, nfds_t cnt)
 		.abandoned = poll_abandoned,
 		.fds = poll->fds,
 		.fd_cnt = (unsigned)cnt,
+		.stats = stats,
 	};
 	poll->user_fds = fds;
 	poll->cnt = cnt;
@@ -301,10 +306,12 @@ static long leave_to_kernel(struct poll_call *poll,
 	return n == -ECANCELED ? FD_ABANDONED : n;
 }
 
-long mux_poll(struct pollfd *fds, nfds_t cnt, const struct timespec *timeout,
-	      const struct signals_mark *mark)
+static long poll_counted(struct pollfd *fds, nfds_t cnt,
+			 const struct timespec *timeout,
+			 const struct signals_mark *mark,
+			 struct stats_mux *stats)
 {
-	struct poll_call *poll = make(fds, cnt);
+	struct poll_call *poll = make(fds, cnt, stats);
 	long n;
 
 	if (!poll)
@@ -319,6 +326,12 @@ long mux_poll(struct pollfd *fds, nfds_t cnt, const struct timespec *timeout,
 		fds[i].revents = poll->fds[i].revents;
 	destroy(poll);
 	return n;
+}
+
+long mux_poll(struct pollfd *fds, nfds_t cnt, const struct timespec *timeout,
+	      const struct signals_mark *mark)
+{
+	return poll_counted(fds, cnt, timeout, mark, stats_mux_poll());
 }
 
 /* -- select ---------------------------------------------------------------------- */
@@ -383,7 +396,8 @@ long mux_select(int cnt, fd_set *in, fd_set *out, fd_set *except,
 	struct pollfd fds[FD_SETSIZE];
 	nfds_t n = to_pollfds(cnt, in, out, except, fds);
 	size_t bytes = ((size_t)cnt + 63) / 64 * 8;
-	long result = mux_poll(fds, n, timeout, sig_mark);
+	long result = poll_counted(fds, n, timeout, sig_mark,
+				   stats_mux_select());
 
 	if (result < 0)
 		return result;

@@ -29,6 +29,7 @@ int demux_init(struct demux *demux, uint64_t seed)
 {
 	memset(demux, 0, sizeof(*demux));
 	demux->seed = seed;
+	demux->drops = demux->own_drops;
 	demux->connected_bits = CONNECTED_BITS_MIN;
 	for (int i = 0; i < DEMUX_BUCKETS; i++)
 		list_init(&demux->ports[i].ends);
@@ -428,14 +429,4 @@ void demux_input(struct demux *demux, struct pkt *pkt,
 	else
 		pkt_trim(pkt, info->len);
 	end->input(end, pkt);
-}
-
-const char *demux_drop_name(enum demux_drop drop)
-{
-	static const char *const names[DEMUX_DROP_CNT] = {
-		"NOT_IP", "IP_HEADER", "FRAGMENT", "PROTO", "UDP_HEADER",
-		"CSUM", "SPOOFED", "NO_ENDPOINT",
-	};
-
-	return names[drop];
 }

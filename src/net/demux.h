@@ -7,17 +7,12 @@
 #define NET_DEMUX_H
 
 #include "net/endpoint.h"
+#include "stats/stats_abi.h"
 
 /* Why a frame was not delivered. */
 enum demux_drop {
-	DEMUX_NOT_IP,      /* neither IPv4 nor anything else we take */
-	DEMUX_IP_HEADER,   /* length, version or checksum of the IP header */
-	DEMUX_FRAGMENT,    /* or options: should have gone to the kernel */
-	DEMUX_PROTO,       /* not UDP */
-	DEMUX_UDP_HEADER,  /* a length that lies */
-	DEMUX_CSUM,        /* transport checksum */
-	DEMUX_SPOOFED,     /* a source that cannot be: ours, or no unicast */
-	DEMUX_NO_ENDPOINT, /* nobody has the port (any more) */
+#define DROP_COUNTER(name, how, what) DEMUX_##name,
+#include "stats/counters.def"
 	DEMUX_DROP_CNT
 };
 
@@ -51,7 +46,9 @@ struct demux {
 	 * what found it; NULL: none. */
 	struct endpoint *last;
 	struct demux_flow last_flow;
-	uint64_t drops[DEMUX_DROP_CNT];
+	/* by enum demux_drop; in the shared region, if there is one */
+	uint64_t *drops;
+	uint64_t own_drops[STATS_DROP_COUNT];
 };
 
 /* What the demultiplexer has to know of where a frame came from. */
@@ -83,8 +80,5 @@ void demux_input(struct demux *demux, struct pkt *pkt,
  * seen from the receiver. */
 struct endpoint *demux_find(struct demux *demux, const struct flow_key *key,
 			    uint32_t ifindex);
-
-/* "NO_ENDPOINT" and so on. */
-const char *demux_drop_name(enum demux_drop drop);
 
 #endif

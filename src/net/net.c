@@ -163,15 +163,18 @@ struct alignment {
 	struct attachment *att;
 	struct netif *netif;
 	unsigned held_cnt;
-	/* the first thing that was in the way */
+	/* the first thing that was in the way, and on which interface */
 	enum reason reason;
-	int err;
+	const struct netif *blamed;
 };
 
-static void note_reason(struct alignment *a, enum reason reason)
+static void note_reason(struct alignment *a, enum reason reason,
+			const struct netif *netif)
 {
-	if (a->reason == REASON_NONE)
-		a->reason = reason;
+	if (a->reason != REASON_NONE)
+		return;
+	a->reason = reason;
+	a->blamed = netif;
 }
 
 /* With the control mutex, as align(); the way here is through callbacks. */
@@ -190,16 +193,18 @@ NO_LOCK_ANALYSIS static void want_flow(struct alignment *a,
 	int err;
 
 	if (!netif_is_driven(netif)) {
-		note_reason(a, netif ? netif->reason : REASON_NO_ROUTE);
+		note_reason(a, netif ? netif->reason : REASON_NO_ROUTE, netif);
 		return;
 	}
 	err = flow_hold(a->net, a->att, netif, &rule);
 	if (!err)
 		a->held_cnt++;
 	else
-		note_reason(a, err == -ENOMEM || err == -ENOSPC ?
-				       REASON_MEMORY :
-				       REASON_INTERFACE_ERROR);
+		note_reason(a,
+			    err == -ENOMEM || err == -ENOSPC ?
+				    REASON_MEMORY :
+				    REASON_INTERFACE_ERROR,
+			    netif);
 }
 
 static bool want_address(void *ctx, const struct addr_info *info)
@@ -220,7 +225,8 @@ NO_LOCK_ANALYSIS static void want_interface(struct alignment *a,
 		addr_tab_visit(&a->net->view.addrs, link->info.ifindex,
 			       want_address, a);
 	else if (!link_is_loopback(link))
-		note_reason(a, a->netif ? a->netif->reason : REASON_MEMORY);
+		note_reason(a, a->netif ? a->netif->reason : REASON_MEMORY,
+			    a->netif);
 }
 
 NO_LOCK_ANALYSIS static void want_wildcard(struct alignment *a)
@@ -239,7 +245,7 @@ NO_LOCK_ANALYSIS static void want_wildcard(struct alignment *a)
 		addr_tab_visit(&a->net->view.addrs, link->info.ifindex,
 			       want_address, a);
 	}
-	note_reason(a, REASON_LOCAL);
+	note_reason(a, REASON_LOCAL, NULL);
 }
 
 /* The interface by which the peer of a connected socket is reached, or the one
@@ -280,9 +286,11 @@ NO_LOCK_ANALYSIS static void want_one_address(struct alignment *a)
 	if (ifindex)
 		want_flow(a, netif_get(a->net, ifindex), &where->local);
 	else if (!a->held_cnt)
-		note_reason(a, net_view_is_ours(&a->net->view, &where->local) ?
-				       REASON_LOCAL :
-				       REASON_NO_ROUTE);
+		note_reason(a,
+			    net_view_is_ours(&a->net->view, &where->local) ?
+				    REASON_LOCAL :
+				    REASON_NO_ROUTE,
+			    NULL);
 }
 
 /* Holds what is wanted, and gives up what is no longer. */
@@ -299,6 +307,25 @@ NO_LOCK_ANALYSIS static void align(struct alignment *a)
 	LIST_FOR_EACH_SAFE(held, following, &a->att->flows, link)
 		if (!held->is_wanted)
 			flow_release(a->net, held);
+}
+
+/* Says what has become of the attachment. */
+static void tell(const struct alignment *a, enum stats_decider decider)
+{
+	struct stats_handle *stats = a->att->where.stats;
+	struct held_flow *held;
+	uint32_t rings = 0;
+	bool has_flow = false;
+
+	LIST_FOR_EACH(held, &a->att->flows, link) {
+		has_flow = true;
+		rings |= stats_ring_bit(held->flow->netif->ring->stats);
+	}
+	if (has_flow)
+		stats_set_rx(stats, REASON_NONE, decider, rings, "");
+	else
+		stats_set_rx(stats, a->reason, decider, 0,
+			     a->blamed ? a->blamed->why : "");
 }
 
 /* -- attaching ------------------------------------------------------------- */
@@ -348,17 +375,24 @@ static enum reason attach_locked(struct net *net, struct attachment *att,
 {
 	struct alignment a = { .net = net, .att = att };
 
-	if (net->broken)
-		return REASON_NETLINK;
 	att->where = *where;
 	/* one spelling of nobody, since rules are compared */
 	if (!where->remote_port)
 		memset(&att->where.remote, 0, sizeof(att->where.remote));
 	list_init(&att->flows);
+	if (net->broken) {
+		a.reason = REASON_NETLINK;
+		tell(&a, where->decider);
+		return a.reason;
+	}
 	/* Reachable before the first frame can come. */
-	if (make_reachable(net, end, &att->where) != 0)
-		return REASON_MEMORY;
+	if (make_reachable(net, end, &att->where) != 0) {
+		a.reason = REASON_MEMORY;
+		tell(&a, where->decider);
+		return a.reason;
+	}
 	align(&a);
+	tell(&a, where->decider);
 	if (!a.held_cnt) {
 		make_unreachable(net, end);
 		return a.reason;
@@ -454,6 +488,7 @@ static void align_all(struct net *net) REQUIRES(net->control)
 		struct alignment a = { .net = net, .att = att };
 
 		align(&a);
+		tell(&a, STATS_BY_NEWS);
 	}
 }
 

@@ -13,7 +13,7 @@
 #include "net/stack.h"
 #include "nl/net_view.h"
 #include "nl/netlink_conn.h"
-#include "stats/reasons.h"
+#include "stats/stats_publish.h"
 
 enum { NET_BACKENDS_MAX = 4, NET_FLOW_BUCKETS = 1024 };
 
@@ -82,6 +82,10 @@ struct attach_where {
 	/* 0: all interfaces */
 	int ifindex;
 	bool is_shared;
+	/* Where it is said what becomes of it, now and at later news; and at
+	 * which call. */
+	struct stats_handle *stats;
+	enum stats_decider decider;
 };
 
 /* A socket's way to receive: its endpoint is reachable, and flows lead frames to

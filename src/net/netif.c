@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "stats/stats_publish.h"
 
 /* Whether the name is among those of a list with commas. */
 static bool is_listed(const char *list, const char *name)
@@ -87,6 +88,15 @@ static struct netif *add(struct net *net, int ifindex, const char *name)
 	return netif;
 }
 
+/* The region may outlive its device. */
+static void forget_pool(struct region *region)
+{
+	struct stats_pool *pool = region->stats;
+
+	region_set_stats(region, NULL);
+	stats_pool_close(pool);
+}
+
 /* With a device: gives the stack its ring. */
 static int start(struct net *net, struct netif *netif, bool is_local)
 {
@@ -96,6 +106,9 @@ static int start(struct net *net, struct netif *netif, bool is_local)
 		.is_local = is_local,
 	};
 
+	region_set_stats(netif->dev->region,
+			 stats_pool_open(netif->name,
+					 netif->dev->region->frame_cnt));
 	return stack_add_ring(net->stack, netif->dev, &from, &netif->ring);
 }
 
@@ -107,6 +120,8 @@ static void refuse(struct net *net, struct netif *netif, enum reason reason,
 		       reason != REASON_NOT_ALLOWED;
 
 	netif->reason = reason;
+	snprintf(netif->why, sizeof(netif->why), "%s%s%s", netif->name,
+		 *text ? ", " : "", text);
 	netif->refused_gen = net_view_route_gen(&net->view);
 	if (is_news)
 		log_info("%s stays with the kernel: %s%s%s", netif->name,
@@ -155,6 +170,7 @@ static void open_netif(struct net *net, struct netif *netif,
 	}
 	err = start(net, netif, false);
 	if (err) {
+		forget_pool(netif->dev->region);
 		netif->dev->ops->close(netif->dev);
 		netif->dev = NULL;
 		refuse(net, netif, REASON_INTERFACE_ERROR, strerror(-err));
@@ -206,6 +222,7 @@ void netif_close(struct net *net, struct netif *netif)
 	if (!netif->dev)
 		return;
 	stack_remove_ring(net->stack, netif->ring);
+	forget_pool(netif->dev->region);
 	netif->dev->ops->close(netif->dev);
 	netif->dev = NULL;
 	netif->ring = NULL;
@@ -245,6 +262,8 @@ bool netif_check(struct net *net, struct netif *netif)
 	log_warn("%s cannot be driven any more (%s); its sockets go on with the kernel",
 		 netif->name, strerror(-err));
 	netif->reason = REASON_INTERFACE_ERROR;
+	snprintf(netif->why, sizeof(netif->why), "%s, %s", netif->name,
+		 strerror(-err));
 	netif->refused_gen = net_view_route_gen(&net->view);
 	return true;
 }

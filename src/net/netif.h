@@ -17,6 +17,8 @@ struct netif {
 	/* the stack's */
 	struct ring *ring;
 	enum reason reason;
+	/* the interface, and more of the reason if there is more */
+	char why[STATS_DETAIL_SIZE];
 	/* the view's generation when it was refused: news may change that */
 	uint32_t refused_gen;
 };

@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "stats/stats_publish.h"
+
 /* Room in front of what is received or sent: the longest headers. */
 enum { POOL_HEADROOM = 128 };
 
@@ -22,6 +24,8 @@ int stack_create(const struct stack_params *params, struct stack **stack_out)
 		free(stack);
 		return err;
 	}
+	if (stats_drops())
+		stack->demux.drops = stats_drops();
 	stack_lock_init(&stack->lock, params->lock_kind);
 	stack->poll_batch = MIN(params->poll_batch, (unsigned)STACK_BATCH);
 	list_init(&stack->wakes);
@@ -57,6 +61,17 @@ static void wake_watcher(struct stack *stack) REQUIRES(stack->lock)
 		waiter_wake_locked(stack->watcher);
 }
 
+/* Nobody else knows the ring yet. */
+static void count_in_region(struct ring *ring)
+{
+	ring->stats = stats_ring_open(ring->dev->name, ring->dev->ops->name,
+				      ring->dev->mode);
+	if (!ring->stats)
+		return;
+	ring->stats->counters = *ring->counts;
+	ring->counts = &ring->stats->counters;
+}
+
 int stack_add_ring(struct stack *stack, struct dev *dev,
 		   const struct demux_from *from, struct ring **ring_out)
 {
@@ -73,6 +88,7 @@ int stack_add_ring(struct stack *stack, struct dev *dev,
 	if (err)
 		return err;
 	ring->slot = (uint8_t)slot;
+	count_in_region(ring);
 	stack_lock(stack);
 	stack->rings[slot] = ring;
 	stack->froms[slot] = *from;
@@ -86,6 +102,7 @@ int stack_add_ring(struct stack *stack, struct dev *dev,
 void stack_remove_ring(struct stack *stack, struct ring *ring)
 {
 	struct region *region = ring->dev->region;
+	struct stats_ring *stats = ring->stats;
 	unsigned slot;
 
 	stack_lock(stack);
@@ -101,6 +118,7 @@ void stack_remove_ring(struct stack *stack, struct ring *ring)
 	while (atomic_load(&ring->kick_state))
 		cpu_relax();
 	ring->ops->close(ring);
+	stats_ring_close(stats);
 	stack_lock(stack);
 	region_give(region, &stack->pools[slot], UINT32_MAX);
 	stack_unlock(stack);

@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include "pkt/region.h"
+#include "stats/stats_abi.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -122,6 +123,23 @@ uint32_t region_destroy(struct region *region)
 	return missing;
 }
 
+static void count_locked(struct region *region, bool is_in_vain)
+	REQUIRES(region->lock)
+{
+	if (!region->stats)
+		return;
+	region->stats->free_cnt = region->free_cnt;
+	region->stats->empty_cnt += is_in_vain;
+}
+
+void region_set_stats(struct region *region, struct stats_pool *stats)
+{
+	spinlock_acquire(&region->lock);
+	region->stats = stats;
+	count_locked(region, false);
+	spinlock_release(&region->lock);
+}
+
 uint32_t region_take(struct region *region, struct pkt_pool *pool, uint32_t cnt)
 {
 	struct pkt *pkt;
@@ -134,6 +152,7 @@ uint32_t region_take(struct region *region, struct pkt_pool *pool, uint32_t cnt)
 		pkt_pool_adopt(pool, pkt);
 	}
 	region->free_cnt -= taken;
+	count_locked(region, cnt && !taken);
 	spinlock_release(&region->lock);
 	return taken;
 }
@@ -150,6 +169,7 @@ uint32_t region_give(struct region *region, struct pkt_pool *pool, uint32_t cnt)
 		region->free = pkt;
 	}
 	region->free_cnt += given;
+	count_locked(region, false);
 	spinlock_release(&region->lock);
 	return given;
 }

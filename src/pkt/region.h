@@ -19,6 +19,8 @@ enum { REGION_MAGAZINE = 64 };
 
 enum region_pages { REGION_SMALL_PAGES, REGION_HUGE_PAGES };
 
+struct stats_pool;
+
 struct region {
 	/* fixed after the creation */
 	uint8_t *mem;
@@ -33,6 +35,7 @@ struct region {
 	/* under the lock: the store, linked by next_part */
 	struct pkt *free;
 	uint32_t free_cnt;
+	struct stats_pool *stats; /* where it is counted; or NULL */
 };
 
 /* `frame_cnt` frames of `frame_size` bytes, a power of two. Huge pages are a
@@ -53,6 +56,9 @@ uint32_t region_take(struct region *region, struct pkt_pool *pool,
 /* And back, of those that nobody uses. */
 uint32_t region_give(struct region *region, struct pkt_pool *pool,
 		     uint32_t cnt);
+
+/* From now on `stats` says how many frames the store has; NULL: nothing does. */
+void region_set_stats(struct region *region, struct stats_pool *stats);
 
 /* Frames in the store at this moment. */
 uint32_t region_free_cnt(struct region *region);

@@ -43,6 +43,22 @@ enum fd_verdict fd_call_end_odd(const struct fd_call *call, long n)
 	return n == FD_PASS ? FD_CALL_LIBC : FD_CALL_AGAIN;
 }
 
+long fd_call_passed(int fd, enum fd_traffic traffic, long result)
+{
+	int saved_errno = errno;
+	struct fd_object *obj;
+
+	os_enter();
+	obj = fd_table_get(fd);
+	if (obj)
+		obj->ops->passed(obj, traffic,
+				 result < 0 ? -saved_errno : result);
+	fd_object_put(obj);
+	os_leave();
+	errno = saved_errno;
+	return result;
+}
+
 int fd_call_duplicate(int fd, int cmd, void *arg)
 {
 	struct fd_object *obj;

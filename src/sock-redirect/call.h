@@ -105,6 +105,10 @@ static ALWAYS_INLINE enum fd_verdict fd_call_end(const struct fd_call *call,
 	return FD_CALL_DONE;
 }
 
+/* Tells the object what has come of a call that libc has done for it, as that
+ * returned it. Returns `result`, and leaves errno as it is. */
+COLD long fd_call_passed(int fd, enum fd_traffic traffic, long result);
+
 /* F_DUPFD in both forms: the new number names what the old one names. errno is
  * set. */
 int fd_call_duplicate(int fd, int cmd, void *arg);

@@ -10,11 +10,10 @@
 #include "sock-redirect/call.h"
 #include "sock/fd_flight.h"
 
-/* The body of a call on an object, for functions with one `call`; falls out of it
- * when libc is to do the call. */
-#define ON_OBJECT(ret, entry, name, ...)                                        \
+/* The body of a call on an object; falls out of it when libc is to do the call,
+ * with `verdict_` FD_CALL_LIBC if it is an object's. */
+#define ON_OBJECT_OR(verdict_, ret, entry, name, ...)                         \
 	do {                                                                  \
-		enum fd_verdict verdict_ = FD_CALL_AGAIN;                     \
 		struct fd_call call_;                                         \
 		long result_;                                                 \
 									      \
@@ -29,15 +28,15 @@
 		}                                                             \
 	} while (0)
 
+#define ON_OBJECT(ret, entry, name, ...)                                      \
+	do {                                                                  \
+		enum fd_verdict is_passed_ = FD_CALL_AGAIN;                   \
+		ON_OBJECT_OR(is_passed_, ret, entry, name, __VA_ARGS__);         \
+	} while (0)
+
 /* A wrapper in two parts, so that a call on an fd that is not ours saves no
  * register. */
-#define CALL_ON(ret, number, name, params, args)                             \
-	static NOINLINE ret object_##name(                                   \
-		FD_UNWRAP params, const _Atomic(struct fd_object *) *entry)  \
-	{                                                                    \
-		ON_OBJECT(ret, entry, name, FD_UNWRAP args);                 \
-		return real.name args;                                       \
-	}                                                                    \
+#define CALL_SPLIT(ret, number, name, params, args)                          \
 	ret shim_##name params                                               \
 	{                                                                    \
 		const _Atomic(struct fd_object *) *entry =                   \
@@ -48,6 +47,36 @@
 			       object_##name(FD_UNWRAP args, entry) :        \
 			       real.name args;                               \
 	}
+#define CALL_ON(ret, number, name, params, args)                             \
+	static NOINLINE ret object_##name(                                   \
+		FD_UNWRAP params, const _Atomic(struct fd_object *) *entry)  \
+	{                                                                    \
+		ON_OBJECT(ret, entry, name, FD_UNWRAP args);                 \
+		return real.name args;                                       \
+	}                                                                    \
+	CALL_SPLIT(ret, number, name, params, args)
+
+/* Flags of a receive call that takes nothing from the socket's queue. */
+enum { RX_TAKES_NOTHING = MSG_PEEK | MSG_ERRQUEUE };
+
+/* What moves data is told to the object when libc has done it. */
+#define CALL_MOVES(ret, name, params, args, traffic, is_counted)             \
+	static NOINLINE ret object_##name(                                   \
+		FD_UNWRAP params, const _Atomic(struct fd_object *) *entry)  \
+	{                                                                    \
+		enum fd_verdict verdict = FD_CALL_AGAIN;                     \
+									     \
+		ON_OBJECT_OR(verdict, ret, entry, name, FD_UNWRAP args);     \
+		if (verdict == FD_CALL_LIBC && (is_counted))                 \
+			return fd_call_passed(fd, traffic, real.name args);  \
+		return real.name args;                                       \
+	}                                                                    \
+	CALL_SPLIT(ret, fd, name, params, args)
+#define CALL_FD_RX(ret, name, params, args, flags_)            \
+	CALL_MOVES(ret, name, params, args, FD_RECEIVED,       \
+		   !((flags_) & RX_TAKES_NOTHING))
+#define CALL_FD_TX(ret, name, params, args) \
+	CALL_MOVES(ret, name, params, args, FD_SENT, true)
 #define CALL_FD(ret, name, params, args) CALL_ON(ret, fd, name, params, args)
 #define CALL_FD2(ret, name, params, args) \
 	CALL_ON(ret, fd_table_has(fd) ? fd : fd2, name, params, args)
@@ -62,7 +91,12 @@
 static ssize_t object_recv(int fd, void *buf, size_t len, int flags,
 			   const _Atomic(struct fd_object *) *entry)
 {
-	ON_OBJECT(ssize_t, entry, recv, fd, buf, len, flags);
+	enum fd_verdict verdict = FD_CALL_AGAIN;
+
+	ON_OBJECT_OR(verdict, ssize_t, entry, recv, fd, buf, len, flags);
+	if (verdict == FD_CALL_LIBC && !(flags & RX_TAKES_NOTHING))
+		return fd_call_passed(fd, FD_RECEIVED,
+				      real.recv(fd, buf, len, flags));
 	return real.recv(fd, buf, len, flags);
 }
 
@@ -83,7 +117,12 @@ ssize_t shim_recv(int fd, void *buf, size_t len, int flags)
 static ssize_t object_send(int fd, const void *buf, size_t len, int flags,
 			   const _Atomic(struct fd_object *) *entry)
 {
-	ON_OBJECT(ssize_t, entry, send, fd, buf, len, flags);
+	enum fd_verdict verdict = FD_CALL_AGAIN;
+
+	ON_OBJECT_OR(verdict, ssize_t, entry, send, fd, buf, len, flags);
+	if (verdict == FD_CALL_LIBC)
+		return fd_call_passed(fd, FD_SENT,
+				      real.send(fd, buf, len, flags));
 	return real.send(fd, buf, len, flags);
 }
 
@@ -200,17 +239,30 @@ static void ground_fd(int fd)
 	fd_object_put(obj);
 }
 
+/* A batch that libc has done for an object: `n` messages, or -1. */
+static void passed_batch(int fd, enum fd_traffic traffic,
+			 const struct mmsghdr *msgs, int n)
+{
+	if (n < 0)
+		fd_call_passed(fd, traffic, n);
+	for (int i = 0; i < n; i++)
+		fd_call_passed(fd, traffic, (long)msgs[i].msg_len);
+}
+
 ssize_t shim_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
+	enum fd_verdict verdict = FD_CALL_AGAIN;
 	bool has_objects;
 	ssize_t n;
 
 	CALL_ENTERED(sendmsg);
-	ON_OBJECT(ssize_t, fd_table_entry(fd), sendmsg, fd, msg, flags);
+	ON_OBJECT_OR(verdict, ssize_t, fd_table_entry(fd), sendmsg, fd, msg, flags);
 	has_objects = UNLIKELY(may_carry_objects(msg));
 	if (has_objects)
 		for_fds_of_message(msg, fd_flight_start);
 	n = real.sendmsg(fd, msg, flags);
+	if (UNLIKELY(verdict == FD_CALL_LIBC))
+		fd_call_passed(fd, FD_SENT, n);
 	if (has_objects && n < 0)
 		for_fds_of_message(msg, ground_fd);
 	return n;
@@ -218,14 +270,17 @@ ssize_t shim_sendmsg(int fd, const struct msghdr *msg, int flags)
 
 int shim_sendmmsg(int fd, struct mmsghdr *msgs, unsigned int cnt, int flags)
 {
+	enum fd_verdict verdict = FD_CALL_AGAIN;
 	int n;
 
 	CALL_ENTERED(sendmmsg);
-	ON_OBJECT(int, fd_table_entry(fd), sendmmsg, fd, msgs, cnt, flags);
+	ON_OBJECT_OR(verdict, int, fd_table_entry(fd), sendmmsg, fd, msgs, cnt, flags);
 	for (unsigned i = 0; is_address(msgs) && i < cnt; i++)
 		if (UNLIKELY(may_carry_objects(&msgs[i].msg_hdr)))
 			for_fds_of_message(&msgs[i].msg_hdr, fd_flight_start);
 	n = real.sendmmsg(fd, msgs, cnt, flags);
+	if (UNLIKELY(verdict == FD_CALL_LIBC))
+		passed_batch(fd, FD_SENT, msgs, n);
 	for (unsigned i = MAX(n, 0); is_address(msgs) && i < cnt; i++)
 		if (UNLIKELY(may_carry_objects(&msgs[i].msg_hdr)))
 			for_fds_of_message(&msgs[i].msg_hdr, ground_fd);
@@ -234,11 +289,14 @@ int shim_sendmmsg(int fd, struct mmsghdr *msgs, unsigned int cnt, int flags)
 
 ssize_t shim_recvmsg(int fd, struct msghdr *msg, int flags)
 {
+	enum fd_verdict verdict = FD_CALL_AGAIN;
 	ssize_t n;
 
 	CALL_ENTERED(recvmsg);
-	ON_OBJECT(ssize_t, fd_table_entry(fd), recvmsg, fd, msg, flags);
+	ON_OBJECT_OR(verdict, ssize_t, fd_table_entry(fd), recvmsg, fd, msg, flags);
 	n = real.recvmsg(fd, msg, flags);
+	if (UNLIKELY(verdict == FD_CALL_LIBC) && !(flags & RX_TAKES_NOTHING))
+		fd_call_passed(fd, FD_RECEIVED, n);
 	if (n >= 0 && UNLIKELY(may_carry_objects(msg)))
 		for_fds_of_message(msg, adopt_fd);
 	return n;
@@ -247,11 +305,14 @@ ssize_t shim_recvmsg(int fd, struct msghdr *msg, int flags)
 int shim_recvmmsg(int fd, struct mmsghdr *msgs, unsigned int cnt, int flags,
 		  struct timespec *timeout)
 {
+	enum fd_verdict verdict = FD_CALL_AGAIN;
 	int n;
 
 	CALL_ENTERED(recvmmsg);
-	ON_OBJECT(int, fd_table_entry(fd), recvmmsg, fd, msgs, cnt, flags, timeout);
+	ON_OBJECT_OR(verdict, int, fd_table_entry(fd), recvmmsg, fd, msgs, cnt, flags, timeout);
 	n = real.recvmmsg(fd, msgs, cnt, flags, timeout);
+	if (UNLIKELY(verdict == FD_CALL_LIBC) && !(flags & RX_TAKES_NOTHING))
+		passed_batch(fd, FD_RECEIVED, msgs, n);
 	for (int i = 0; i < n; i++)
 		if (UNLIKELY(may_carry_objects(&msgs[i].msg_hdr)))
 			for_fds_of_message(&msgs[i].msg_hdr, adopt_fd);

@@ -10,3 +10,9 @@ __attribute__((constructor(101))) static void load(void)
 {
 	runtime_load();
 }
+
+/* After the destructors of the program and of the libraries that came later. */
+__attribute__((destructor(101))) static void unload(void)
+{
+	runtime_unload();
+}

@@ -82,7 +82,7 @@ pid_t shim_vfork(void)
 void shim__exit(int status)
 {
 	CALL_ENTERED(_exit);
-	runtime_flush();
+	runtime_exiting();
 	real._exit(status);
 	__builtin_unreachable();
 }
@@ -90,7 +90,7 @@ void shim__exit(int status)
 void shim__Exit(int status)
 {
 	CALL_ENTERED(_Exit);
-	runtime_flush();
+	runtime_exiting();
 	real._Exit(status);
 	__builtin_unreachable();
 }
@@ -98,7 +98,7 @@ void shim__Exit(int status)
 void shim_quick_exit(int status)
 {
 	CALL_ENTERED(quick_exit);
-	runtime_flush();
+	runtime_exiting();
 	real.quick_exit(status);
 	__builtin_unreachable();
 }
@@ -106,44 +106,44 @@ void shim_quick_exit(int status)
 int shim_execve(const char *path, char *const argv[], char *const envp[])
 {
 	CALL_ENTERED(execve);
-	runtime_flush();
-	return real.execve(path, argv, envp);
+	runtime_executing();
+	return runtime_goes_on(real.execve(path, argv, envp));
 }
 
 int shim_execv(const char *path, char *const argv[])
 {
 	CALL_ENTERED(execv);
-	runtime_flush();
-	return real.execv(path, argv);
+	runtime_executing();
+	return runtime_goes_on(real.execv(path, argv));
 }
 
 int shim_execvp(const char *file, char *const argv[])
 {
 	CALL_ENTERED(execvp);
-	runtime_flush();
-	return real.execvp(file, argv);
+	runtime_executing();
+	return runtime_goes_on(real.execvp(file, argv));
 }
 
 int shim_execvpe(const char *file, char *const argv[], char *const envp[])
 {
 	CALL_ENTERED(execvpe);
-	runtime_flush();
-	return real.execvpe(file, argv, envp);
+	runtime_executing();
+	return runtime_goes_on(real.execvpe(file, argv, envp));
 }
 
 int shim_fexecve(int fd, char *const argv[], char *const envp[])
 {
 	CALL_ENTERED(fexecve);
-	runtime_flush();
-	return real.fexecve(fd, argv, envp);
+	runtime_executing();
+	return runtime_goes_on(real.fexecve(fd, argv, envp));
 }
 
 int shim_execveat(int dir, const char *path, char *const argv[],
 		  char *const envp[], int flags)
 {
 	CALL_ENTERED(execveat);
-	runtime_flush();
-	return real.execveat(dir, path, argv, envp, flags);
+	runtime_executing();
+	return runtime_goes_on(real.execveat(dir, path, argv, envp, flags));
 }
 
 /*
@@ -187,8 +187,8 @@ int shim_execl(const char *path, const char *arg, ...)
 	ARGS_OF_LIST(argv, arg);
 	va_end(list);
 	CALL_ENTERED(execl);
-	runtime_flush();
-	return real.execve(path, argv, environ);
+	runtime_executing();
+	return runtime_goes_on(real.execve(path, argv, environ));
 }
 
 int shim_execlp(const char *file, const char *arg, ...)
@@ -196,8 +196,8 @@ int shim_execlp(const char *file, const char *arg, ...)
 	ARGS_OF_LIST(argv, arg);
 	va_end(list);
 	CALL_ENTERED(execlp);
-	runtime_flush();
-	return real.execvp(file, argv);
+	runtime_executing();
+	return runtime_goes_on(real.execvp(file, argv));
 }
 
 int shim_execle(const char *path, const char *arg, ...)
@@ -208,8 +208,8 @@ int shim_execle(const char *path, const char *arg, ...)
 	envp = va_arg(list, char **);
 	va_end(list);
 	CALL_ENTERED(execle);
-	runtime_flush();
-	return real.execve(path, argv, envp);
+	runtime_executing();
+	return runtime_goes_on(real.execve(path, argv, envp));
 }
 
 int shim_setns(int fd, int type)

@@ -34,6 +34,11 @@ void fd_ops_nothing(struct fd_object *obj UNUSED)
 {
 }
 
+static void count_nothing(struct fd_object *obj UNUSED,
+			  enum fd_traffic traffic UNUSED, long result UNUSED)
+{
+}
+
 void fd_ops_fill(struct fd_ops *ops)
 {
 #define CALL_OP(ret, name, params, args) \
@@ -44,6 +49,8 @@ void fd_ops_fill(struct fd_ops *ops)
 		ops->quick_recv = slow_recv;
 	if (!ops->quick_send)
 		ops->quick_send = slow_send;
+	if (!ops->passed)
+		ops->passed = count_nothing;
 	if (!ops->last_close)
 		ops->last_close = fd_ops_nothing;
 	if (!ops->release)

@@ -27,6 +27,8 @@
 
 struct fd_object;
 
+enum fd_traffic { FD_RECEIVED, FD_SENT };
+
 /* The wrappers' way through the bracket, with the entry of the fd table. */
 typedef ssize_t fd_recv_fn(int fd, void *buf, size_t len, int flags,
 			   const _Atomic(struct fd_object *) *entry);
@@ -56,6 +58,11 @@ struct fd_ops {
 			      const _Atomic(struct fd_object *) *entry,
 			      fd_send_fn *slow);
 
+	/* libc has done a call that the op has passed, and that moves data: its
+	 * result, or a negative errno. For whoever counts. */
+	void (*passed)(struct fd_object *obj, enum fd_traffic traffic,
+		       long result);
+
 	/* The last fd that named the object was closed or has become another
 	 * file; calls may still be inside. No reply: close() has succeeded. */
 	void (*last_close)(struct fd_object *obj);
@@ -82,7 +89,7 @@ struct fd_object {
 	struct list by_inode;
 };
 
-/* For the last three members, where there is nothing to do. */
+/* For `last_close`, `release` and `forked`, where there is nothing to do. */
 void fd_ops_nothing(struct fd_object *obj);
 
 /* Fills the members that are NULL with the op that passes. Once for each

@@ -83,7 +83,8 @@ static void detach(struct udp *u)
 
 static enum reason reason_by_names(const struct udp *u, int fd,
 				   const struct user_name *local,
-				   const struct user_name *peer)
+				   const struct user_name *peer,
+				   char detail[STATS_DETAIL_SIZE])
 {
 	struct udp_end local_end = { local->addr, local->port };
 	struct udp_end peer_end = { peer->addr, peer->port };
@@ -99,9 +100,9 @@ static enum reason reason_by_names(const struct udp *u, int fd,
 	    (peer->port && ip_addr_is_multicast(&peer->addr)))
 		return REASON_MULTICAST;
 	if (peer->port ? udp_params.is_kernel_by_rule(UDP_CONNECT, &local_end,
-						      &peer_end) :
+						      &peer_end, detail) :
 			 udp_params.is_kernel_by_rule(UDP_RECEIVER, &local_end,
-						      NULL))
+						      NULL, detail))
 		return REASON_RULE;
 	return REASON_NONE;
 }
@@ -123,26 +124,55 @@ static void take_names(struct udp *u, struct stack *stack,
 	stack_unlock(stack);
 }
 
+static void show_names(struct udp *u, const struct user_name *local,
+		       const struct user_name *peer)
+{
+	struct stats_socket *s = u->stats.at;
+
+	s->local = local->addr;
+	s->local_port = be16toh(local->port);
+	s->remote = peer->addr;
+	s->remote_port = be16toh(peer->port);
+}
+
+/* What keeps the socket from being attached, before the network is asked. */
+static enum reason reason_to_stay(struct udp *u, int fd,
+				  const struct user_name *local,
+				  const struct user_name *peer,
+				  struct net **net_out,
+				  char detail[STATS_DETAIL_SIZE])
+{
+	enum reason reason = reason_by_names(u, fd, local, peer, detail);
+
+	if (reason == REASON_NONE)
+		*net_out = udp_params.net(&reason);
+	return reason;
+}
+
 /* Lets frames reach the socket under the names that its twin has now. With
  * `config`. */
-static enum reason attach(struct udp *u, int fd)
+static enum reason attach(struct udp *u, int fd, enum stats_decider decider)
 {
 	struct user_name local = read_name(fd, false);
 	struct user_name peer = read_name(fd, true);
-	enum reason reason = reason_by_names(u, fd, &local, &peer);
+	char detail[STATS_DETAIL_SIZE] = "";
 	struct attach_where where = {
 		.local = local.addr,
 		.local_port = local.port,
 		.remote = peer.addr,
 		.remote_port = peer.port,
+		.stats = &u->stats,
+		.decider = decider,
 	};
-	struct net *net;
+	struct net *net = NULL;
+	enum reason reason;
 
-	if (reason != REASON_NONE)
+	show_names(u, &local, &peer);
+	reason = reason_to_stay(u, fd, &local, &peer, &net, detail);
+	if (!net) {
+		stats_set_rx(&u->stats, reason, decider, 0, detail);
 		return reason;
-	net = udp_params.net(&reason);
-	if (!net)
-		return reason;
+	}
 	atomic_store(&u->net, net);
 	udp_read_settings(u, fd);
 	take_names(u, net->stack, &local, &peer);
@@ -173,10 +203,10 @@ static void forget_stack_if_empty(struct udp *u)
 		udp_end_rx(u);
 }
 
-void udp_attach_anew(struct udp *u, int fd)
+void udp_attach_anew(struct udp *u, int fd, enum stats_decider decider)
 {
 	detach(u);
-	u->reason = attach(u, fd);
+	u->reason = attach(u, fd, decider);
 	if (u->reason == REASON_NONE)
 		return;
 	forget_stack_if_empty(u);
@@ -184,9 +214,12 @@ void udp_attach_anew(struct udp *u, int fd)
 		reason_why(u->reason));
 }
 
-void udp_leave_config(struct udp *u, enum reason reason)
+void udp_leave_config(struct udp *u, enum reason reason,
+		      enum stats_decider decider, const char *detail)
 {
 	detach(u);
+	stats_set_rx(&u->stats, reason, decider, 0, detail);
+	stats_set_tx(&u->stats, reason, decider, 0, detail);
 	u->has_left = true;
 	atomic_store(&u->is_tx_over, true);
 	u->reason = reason;
@@ -199,7 +232,10 @@ void udp_leave(struct fd_object *obj, int fd, enum reason reason)
 
 	mutex_acquire(&u->config);
 	if (!u->has_left) {
-		udp_leave_config(u, reason);
+		udp_leave_config(u, reason,
+				 reason == REASON_SPLICE ? STATS_BY_SPLICE :
+							   STATS_BY_EPOLL,
+				 "");
 		log_dbg("fd %d goes back to the kernel: %s", fd,
 			reason_why(reason));
 	}
@@ -217,9 +253,19 @@ static long udp_bind(struct fd_object *obj, int fd,
 	mutex_acquire(&u->config);
 	result = real.bind(fd, addr, len) ? -errno : 0;
 	if (result == 0 && !u->has_left)
-		udp_attach_anew(u, fd);
+		udp_attach_anew(u, fd, STATS_BY_BIND);
 	mutex_release(&u->config);
 	return result;
+}
+
+/* The socket has no names any more. With `config`. */
+static void disconnect(struct udp *u)
+{
+	static const struct user_name none;
+
+	detach(u);
+	show_names(u, &none, &none);
+	stats_set_rx(&u->stats, REASON_NOT_USED, STATS_BY_CONNECT, 0, "");
 }
 
 /* Also the end of a connection, by AF_UNSPEC, after which Linux keeps the port
@@ -234,9 +280,9 @@ static long udp_connect(struct fd_object *obj, int fd,
 	result = real.connect(fd, addr, len) ? -errno : 0;
 	if (result == 0 && !u->has_left) {
 		if (read_name(fd, false).port)
-			udp_attach_anew(u, fd);
+			udp_attach_anew(u, fd, STATS_BY_CONNECT);
 		else
-			detach(u);
+			disconnect(u);
 	}
 	mutex_release(&u->config);
 	return result;
@@ -263,7 +309,7 @@ COLD struct net *udp_prepare_send(struct udp *u, int fd)
 	is_left = u->has_left;
 	net = atomic_load(&u->net);
 	if (!is_left && !net && ensure_port(u, fd)) {
-		udp_attach_anew(u, fd);
+		udp_attach_anew(u, fd, STATS_BY_SEND);
 		net = atomic_load(&u->net);
 	}
 	mutex_release(&u->config);
@@ -348,6 +394,7 @@ bool udp_is_one(const struct fd_object *obj)
 struct fd_object *udp_create(int fd, int domain, int type)
 {
 	struct udp *u = fd_pool_get(&pool);
+	ino_t inode;
 
 	if (!u)
 		return NULL;
@@ -357,11 +404,13 @@ struct fd_object *udp_create(int fd, int domain, int type)
 	u->domain = domain;
 	u->reason = REASON_NOT_USED;
 	u->uid = getuid();
-	atomic_init(&u->is_nonblocking, type & SOCK_NONBLOCK);
 	atomic_init(&u->os_countdown, udp_twin_interval());
 	mutex_init(&u->config, LOCK_RANK_SOCK_CONFIG);
 	list_init(&u->rx_queue);
-	fd_object_init(&u->obj, &udp_ops, file_identify(fd).ino);
+	inode = file_identify(fd).ino;
+	stats_socket_open(&u->stats, fd, inode, IPPROTO_UDP);
+	udp_set_nonblocking(u, type & SOCK_NONBLOCK);
+	fd_object_init(&u->obj, &udp_ops, inode);
 	return &u->obj;
 }
 
@@ -395,7 +444,20 @@ static void udp_release(struct fd_object *obj)
 		udp_purge(u);
 		stack_unlock(stack);
 	}
+	stats_socket_close(&u->stats);
 	fd_pool_put(&pool, u);
+}
+
+/* libc has done a call that we passed on to it. */
+static void udp_passed(struct fd_object *obj, enum fd_traffic traffic,
+		       long result)
+{
+	struct udp *u = udp_of(obj);
+
+	if (traffic == FD_RECEIVED)
+		stats_count_os_rx(&u->stats, result);
+	else
+		stats_count_os_tx(&u->stats, result);
 }
 
 /* The frames, rules and rings were the parent's and are still. */
@@ -431,6 +493,7 @@ struct fd_ops udp_ops = {
 	.last_close = udp_last_close,
 	.release = udp_release,
 	.forked = udp_forked,
+	.passed = udp_passed,
 };
 
 void udp_start(const struct udp_params *params)

@@ -26,11 +26,12 @@ struct udp_params {
 	struct net *(*net)(enum reason *reason_out);
 	/* The same, if it has been started already. */
 	struct net *(*net_if_made)(void);
-	/* Whether a rule leaves a socket in this role to the kernel. Either end
-	 * may be NULL. */
+	/* Whether a rule leaves a socket in this role to the kernel, and which
+	 * does. Either end may be NULL. */
 	bool (*is_kernel_by_rule)(enum udp_role role,
 				  const struct udp_end *local,
-				  const struct udp_end *remote);
+				  const struct udp_end *remote,
+				  char detail[STATS_DETAIL_SIZE]);
 	/* Somebody is to call udp_twin_event when the twin becomes readable or
 	 * has an error; until unwatch, or the twin is closed. */
 	void (*watch_twin)(int fd, struct fd_object *obj);

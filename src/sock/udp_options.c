@@ -15,6 +15,7 @@
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/time.h>
 
@@ -120,10 +121,11 @@ void udp_read_settings(struct udp *u, int fd)
 
 	atomic_store(&u->rx_timeout_ns, get_timeout_ns(fd, SO_RCVTIMEO));
 	atomic_store(&u->tx_timeout_ns, get_timeout_ns(fd, SO_SNDTIMEO));
-	atomic_store(&u->is_nonblocking, real.fcntl(fd, F_GETFL) & O_NONBLOCK);
+	udp_set_nonblocking(u, real.fcntl(fd, F_GETFL) & O_NONBLOCK);
 	stack_lock(stack);
 	u->set = set;
 	u->rx_limit = MAX(rx_limit, udp_params.rx_bytes_min);
+	u->stats.at->rx_limit = u->rx_limit;
 	for (int i = 0; i < UDP_DSTS; i++)
 		u->dsts[i].route_gen = 0;
 	stack_unlock(stack);
@@ -173,15 +175,19 @@ static bool is_of_attachment(int level, int name)
 
 static void follow_option(struct udp *u, int fd, int level, int name)
 {
+	char detail[STATS_DETAIL_SIZE];
+
 	if (is_kernel_only(level, name) && get_int(fd, level, name)) {
-		udp_leave_config(u, REASON_OPTION);
+		snprintf(detail, sizeof(detail), "level %d, option %d", level,
+			 name);
+		udp_leave_config(u, REASON_OPTION, STATS_BY_OPTION, detail);
 		return;
 	}
 	if (!atomic_load(&u->net))
 		return; /* all is read when it is attached */
 	udp_read_settings(u, fd);
 	if (is_of_attachment(level, name))
-		udp_attach_anew(u, fd);
+		udp_attach_anew(u, fd, STATS_BY_OPTION);
 }
 
 long udp_setsockopt(struct fd_object *obj, int fd, int level, int name,
@@ -208,7 +214,7 @@ long udp_fcntl(struct fd_object *obj, int fd, int cmd, void *arg)
 	result = real.fcntl(fd, cmd, arg);
 	if (result < 0)
 		return -errno;
-	atomic_store(&u->is_nonblocking, (uintptr_t)arg & O_NONBLOCK);
+	udp_set_nonblocking(u, (uintptr_t)arg & O_NONBLOCK);
 	return result;
 }
 
@@ -240,7 +246,7 @@ long udp_ioctl(struct fd_object *obj, int fd, unsigned long request, void *arg)
 		result = real.ioctl(fd, request, arg);
 		if (result < 0)
 			return -errno;
-		atomic_store(&u->is_nonblocking, *(int *)arg != 0);
+		udp_set_nonblocking(u, *(int *)arg != 0);
 		return result;
 	case FIONREAD:
 		len = next_len(u);

@@ -45,7 +45,9 @@ struct udp {
 	struct fd_object obj;
 	struct endpoint end;
 
-	/* fixed */
+	/* fixed; what it leads to is written as counters.def says, the rest of
+	 * it with `config` */
+	struct stats_handle stats;
 	int domain;
 
 	/* Read without a lock. */
@@ -77,9 +79,8 @@ struct udp {
 	/* the stack's lock */
 	struct list rx_queue;
 	uint32_t rx_cnt;
-	uint32_t rx_bytes; /* as counted against the limit */
+	uint32_t rx_bytes;
 	uint32_t rx_limit;
-	uint64_t rx_drops;
 	struct udp_settings set;
 	struct ip_addr local;
 	__be16 local_port;
@@ -105,6 +106,11 @@ static inline bool udp_owns_fd(const struct udp *u, int fd)
 	return entry && atomic_load(entry) == &u->obj;
 }
 
+static inline struct stats_socket_counters *udp_counters(struct udp *u)
+{
+	return &u->stats.at->counters;
+}
+
 static inline struct stack *udp_stack(struct udp *u)
 {
 	/* acquire pairs with the release in udp_attach */
@@ -124,6 +130,12 @@ static inline unsigned udp_twin_interval(void)
 	return udp_params.os_ratio ? udp_params.os_ratio : UINT_MAX;
 }
 
+static inline void udp_set_nonblocking(struct udp *u, bool is_nonblocking)
+{
+	atomic_store(&u->is_nonblocking, is_nonblocking);
+	u->stats.at->is_blocking = !is_nonblocking;
+}
+
 /* udp.c: makes the socket ready to send, binding the twin if it has no port yet.
  * The network, or NULL: the kernel is to do it. */
 struct net *udp_prepare_send(struct udp *u, int fd);
@@ -136,8 +148,9 @@ long udp_fcntl(struct fd_object *obj, int fd, int cmd, void *arg);
 long udp_ioctl(struct fd_object *obj, int fd, unsigned long request, void *arg);
 /* udp.c, for the options, with `config`: leaves for good; attaches again under
  * what holds now. */
-void udp_leave_config(struct udp *u, enum reason reason);
-void udp_attach_anew(struct udp *u, int fd);
+void udp_leave_config(struct udp *u, enum reason reason,
+		      enum stats_decider decider, const char *detail);
+void udp_attach_anew(struct udp *u, int fd, enum stats_decider decider);
 
 /* udp_rx.c */
 void udp_input(struct endpoint *end, struct pkt *pkt);

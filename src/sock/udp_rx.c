@@ -48,35 +48,66 @@ struct rx_patience {
 
 /* -- the queue ---------------------------------------------------------------- */
 
-static uint32_t cost_of(const struct pkt *pkt)
+static uint32_t len_of(const struct pkt *pkt)
 {
-	return PKT_CB(pkt, struct rx_info)->len + RX_OVERHEAD;
+	return PKT_CB(pkt, struct rx_info)->len;
+}
+
+static COLD void count_drop(struct udp *u, const struct pkt *pkt)
+{
+	udp_counters(u)->rx_ready_pkt_drop++;
+	udp_counters(u)->rx_ready_byte_drop += len_of(pkt);
+}
+
+/* The queue is longer than it ever was. */
+static COLD void count_longest(struct udp *u)
+{
+	struct stats_socket_counters *c = udp_counters(u);
+
+	c->rx_ready_pkt_max = MAX(c->rx_ready_pkt_max, u->rx_cnt);
+	c->rx_ready_byte_max = MAX(c->rx_ready_byte_max, u->rx_bytes);
 }
 
 void udp_input(struct endpoint *end, struct pkt *pkt)
 {
 	struct udp *u = CONTAINER_OF(end, struct udp, end);
+	struct stats_socket_counters *c = udp_counters(u);
 
 	/* As Linux does: what begins below the limit may exceed it. */
-	if (UNLIKELY(u->rx_bytes >= u->rx_limit)) {
-		u->rx_drops++;
+	if (UNLIKELY(u->rx_bytes + u->rx_cnt * RX_OVERHEAD >= u->rx_limit)) {
+		count_drop(u, pkt);
 		pkt_put(pkt);
 		return;
 	}
 	if (u->set.wishes && !pkt->time_ns)
 		pkt->time_ns = clock_realtime_ns();
 	list_push_back(&u->rx_queue, &pkt->link);
-	u->rx_bytes += cost_of(pkt);
+	u->rx_bytes += len_of(pkt);
 	u->rx_cnt++;
+	c->rx_queued_packets++;
+	c->rx_queued_bytes += len_of(pkt);
+	if (UNLIKELY(u->rx_cnt > c->rx_ready_pkt_max ||
+		     u->rx_bytes > c->rx_ready_byte_max))
+		count_longest(u);
 	endpoint_set_ready(end, READY_IN);
 }
 
 static void unlink_first(struct udp *u, struct pkt *pkt)
 {
 	list_remove(&pkt->link);
-	u->rx_bytes -= cost_of(pkt);
+	u->rx_bytes -= len_of(pkt);
 	if (--u->rx_cnt == 0)
 		endpoint_clear_ready(&u->end, READY_IN);
+}
+
+/* For the program. */
+static inline void unlink_taken(struct udp *u, struct pkt *pkt)
+{
+	struct stats_socket_counters *c = udp_counters(u);
+
+	unlink_first(u, pkt);
+	c->rx_packets++;
+	c->rx_bytes += len_of(pkt);
 }
 
 void udp_purge(struct udp *u)
@@ -226,13 +257,14 @@ static long take_first(struct udp *u, struct stack *stack,
 	long result;
 
 	if (UNLIKELY(!is_plausible(call))) {
+		stats_add(&udp_counters(u)->rx_errors, 1);
 		stack_unlock(stack);
 		return -EFAULT;
 	}
 	if (UNLIKELY(call->flags & MSG_PEEK))
 		pkt_get(pkt);
 	else
-		unlink_first(u, pkt);
+		unlink_taken(u, pkt);
 	if (LIKELY(MIN((size_t)PKT_CB(pkt, struct rx_info)->len, call->len) <=
 		   COPY_LOCKED_MAX)) {
 		result = give(u, call, pkt);
@@ -246,15 +278,33 @@ static long take_first(struct udp *u, struct stack *stack,
 	return result;
 }
 
+static inline bool is_blocking(const struct udp *u, int flags)
+{
+	return !(flags & MSG_DONTWAIT) &&
+	       !atomic_load_explicit(&u->is_nonblocking, memory_order_relaxed);
+}
+
+/* The call has nothing to give. Under the stack's lock. */
+static inline void count_nothing(struct udp *u)
+{
+	udp_counters(u)->rx_poll_miss++;
+	udp_counters(u)->rx_eagain++;
+}
+
 /* Locks the stack if the socket's queue has something, or has after a poll. */
-static inline bool lock_data(struct udp *u, struct stack *stack)
+static inline bool lock_data(struct udp *u, struct stack *stack, int flags)
 	NO_LOCK_ANALYSIS
 {
 	stack_lock(stack);
-	if (!list_is_empty(&u->rx_queue) ||
-	    (UNLIKELY(stack_poll_locked(stack)) &&
-	     !list_is_empty(&u->rx_queue)))
+	if (!list_is_empty(&u->rx_queue))
 		return true;
+	if (UNLIKELY(stack_poll_locked(stack)) &&
+	    !list_is_empty(&u->rx_queue)) {
+		udp_counters(u)->rx_poll_hit++;
+		return true;
+	}
+	if (!is_blocking(u, flags))
+		count_nothing(u);
 	stack_unlock(stack);
 	return false;
 }
@@ -265,7 +315,7 @@ static inline long try_queue(struct udp *u, const struct rx_call *call)
 {
 	struct stack *stack = udp_stack(u);
 
-	if (UNLIKELY(!stack) || !lock_data(u, stack))
+	if (UNLIKELY(!stack) || !lock_data(u, stack, call->flags))
 		return -EAGAIN;
 	return take_first(u, stack, call);
 }
@@ -295,8 +345,11 @@ static COLD long read_twin(struct udp *u, int fd, const struct rx_call *call)
 		n = real.recvmsg(fd, &msg, call->flags | MSG_DONTWAIT);
 	if (n < 0)
 		n = -errno;
-	if (n != -EAGAIN)
+	if (n != -EAGAIN) {
 		atomic_store(&u->is_twin_ready, true);
+		if (!(call->flags & MSG_PEEK))
+			stats_count_os_rx(&u->stats, n);
+	}
 	if (n >= 0 && call->name && !call->msg)
 		*call->name_len = msg.msg_namelen;
 	return n;
@@ -362,7 +415,9 @@ static unsigned begin_sleep(struct udp *u, struct stack *stack,
 		cnt = 0;
 	else
 		cnt += wait_fds(stack, waiter, fds + 1);
-	if (!cnt)
+	if (cnt)
+		udp_counters(u)->rx_poll_miss++;
+	else
 		wait_end_locked(stack, waiter);
 	stack_unlock(stack);
 	return cnt;
@@ -471,12 +526,6 @@ static void be_patient(const struct udp *u, struct rx_patience *patience)
 		patience->deadline_ns = clock_monotonic_ns() + timeout;
 }
 
-static inline bool is_blocking(const struct udp *u, int flags)
-{
-	return !(flags & MSG_DONTWAIT) &&
-	       !atomic_load_explicit(&u->is_nonblocking, memory_order_relaxed);
-}
-
 /* -- calls ---------------------------------------------------------------------- */
 
 /* What the kernel alone answers. */
@@ -484,6 +533,21 @@ static inline bool is_for_kernel(const struct udp *u, int flags)
 {
 	return flags & (MSG_ERRQUEUE | MSG_OOB) ||
 	       !atomic_load_explicit(&u->stack, memory_order_relaxed);
+}
+
+/* A call that waited ends without a datagram. */
+static long count_end(struct udp *u, long n)
+{
+	struct stack *stack = udp_stack(u);
+
+	if (n == -EAGAIN && stack) {
+		stack_lock(stack);
+		udp_counters(u)->rx_eagain++;
+		stack_unlock(stack);
+	} else if (n != FD_PASS && n != FD_ABANDONED) {
+		stats_add(&udp_counters(u)->rx_errors, 1);
+	}
+	return n;
 }
 
 /* Of a socket that the kernel has. One without a name may get it, and our rings,
@@ -503,7 +567,7 @@ static COLD long receive_by_kernel(struct udp *u, int fd,
 	do {
 		n = sleep_for_data(u, fd, stack, &patience);
 		if (n)
-			return n;
+			return count_end(u, n);
 		n = read_twin(u, fd, call);
 		if (n == -EAGAIN)
 			n = try_queue(u, call);
@@ -512,7 +576,7 @@ static COLD long receive_by_kernel(struct udp *u, int fd,
 }
 
 /* One look at everything. -EAGAIN: nothing. */
-static inline long look(struct udp *u, int fd, const struct rx_call *call)
+static ALWAYS_INLINE long look(struct udp *u, int fd, const struct rx_call *call)
 {
 	bool is_due = is_twin_due(u);
 	long n;
@@ -535,7 +599,7 @@ static COLD long wait_and_look(struct udp *u, int fd,
 	do {
 		n = wait_for_data(u, fd, &patience);
 		if (n)
-			return n;
+			return count_end(u, n);
 		n = look(u, fd, call);
 	} while (n == -EAGAIN);
 	return n;
@@ -592,15 +656,16 @@ static NOINLINE ssize_t quick_take(int fd, void *buf, size_t len, int flags,
 	struct pkt *pkt;
 	long n;
 
-	if (list_is_empty(&u->rx_queue))
-		stack_poll_locked(stack);
+	if (list_is_empty(&u->rx_queue) && stack_poll_locked(stack) &&
+	    !list_is_empty(&u->rx_queue))
+		udp_counters(u)->rx_poll_hit++;
 	pkt = pkt_from_link(u->rx_queue.next);
 	if (UNLIKELY(list_is_empty(&u->rx_queue) ||
 		     !is_short(pkt, buf, len, flags))) {
 		stack_unlock(stack);
 		return fd_quick_undo_recv(fd, buf, len, flags, obj, slow);
 	}
-	unlink_first(u, pkt);
+	unlink_taken(u, pkt);
 	n = pkt->len;
 	memcpy(buf, pkt->data, pkt->len);
 	pkt_put_quick(pkt);
@@ -645,6 +710,7 @@ ssize_t udp_quick_recv(int fd, void *buf, size_t len, int flags,
 	if (UNLIKELY(stack->afterwards || is_blocking(u, flags)))
 		return quick_unlock(fd, buf, len, flags, obj, slow);
 	atomic_store_explicit(&stack->was_polled, true, memory_order_relaxed);
+	count_nothing(u);
 	stack_lock_release_plain(&stack->lock);
 	return fd_quick_end_again(obj);
 }

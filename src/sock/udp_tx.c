@@ -63,12 +63,27 @@ static struct dst *choose_slot(struct udp *u, const struct user_name *to)
 	return dst;
 }
 
-static bool is_by_rule(const struct udp *u, const struct dst_query *query)
+static bool is_by_rule(const struct udp *u, const struct dst_query *query,
+		       char detail[STATS_DETAIL_SIZE])
 {
 	struct udp_end local = { u->local, u->local_port };
 	struct udp_end remote = { query->remote, query->remote_port };
 
-	return udp_params.is_kernel_by_rule(UDP_SENDER, &local, &remote);
+	return udp_params.is_kernel_by_rule(UDP_SENDER, &local, &remote,
+					    detail);
+}
+
+/* Where the socket sends now. Under the stack's lock. */
+static void show_dst(struct udp *u, const struct dst *dst,
+		     struct stats_way *way)
+{
+	struct stats_socket *s = u->stats.at;
+
+	way->reason = (uint16_t)dst->reason;
+	way->rings = dst->ring ? stats_ring_bit(dst->ring->stats) : 0;
+	s->tx = *way;
+	s->tx_addr = dst->query.remote;
+	s->tx_port = be16toh(dst->query.remote_port);
 }
 
 /* Looks the destination up, outside the stack's lock, and remembers the answer.
@@ -78,6 +93,7 @@ static COLD int resolve(struct udp *u, struct net *net,
 {
 	struct stack *stack = net->stack;
 	struct dst *slot, found = { .route_gen = 0 };
+	struct stats_way way = { .decider = STATS_BY_SEND };
 
 	stack_lock(stack);
 	slot = find_dst(u, to);
@@ -103,7 +119,7 @@ static COLD int resolve(struct udp *u, struct net *net,
 	stack_unlock(stack);
 
 	dst_resolve(&found, net);
-	if (found.ring && is_by_rule(u, &found.query)) {
+	if (found.ring && is_by_rule(u, &found.query, way.detail)) {
 		found.ring = NULL;
 		found.payload_max = 0;
 		found.reason = REASON_RULE;
@@ -113,6 +129,7 @@ static COLD int resolve(struct udp *u, struct net *net,
 	slot = choose_slot(u, to);
 	if (slot)
 		*slot = found;
+	show_dst(u, &found, &way);
 	stack_unlock(stack);
 	return 0;
 }
@@ -139,13 +156,18 @@ static enum tx_verdict way_of(const struct udp *u, const struct net *net,
 	return TX_SENT;
 }
 
-static ALWAYS_INLINE enum tx_verdict
-transmit(struct stack *stack, struct dst *dst, struct ring_tx *tx, uint32_t len)
+static ALWAYS_INLINE enum tx_verdict transmit(struct udp *u,
+					      struct stack *stack,
+					      struct dst *dst,
+					      struct ring_tx *tx, uint32_t len)
 	REQUIRES(stack->lock)
 {
 	dst_fill(dst, len, tx);
-	return LIKELY(stack_tx_locked(stack, dst->ring, tx) == 0) ? TX_SENT :
-								    TX_FULL;
+	if (UNLIKELY(stack_tx_locked(stack, dst->ring, tx) != 0))
+		return TX_FULL;
+	udp_counters(u)->tx_packets++;
+	udp_counters(u)->tx_bytes += len;
+	return TX_SENT;
 }
 
 /* A short datagram straight from the program's memory. Under the stack's lock. */
@@ -165,7 +187,7 @@ static inline enum tx_verdict send_short_locked(struct udp *u, struct net *net,
 	tx.small = gather(call, buf);
 	tx.small_len = (uint16_t)call->len;
 	tx.payload = NULL;
-	return transmit(net->stack, dst, &tx, (uint32_t)call->len);
+	return transmit(u, net->stack, dst, &tx, (uint32_t)call->len);
 }
 
 /* A chain of packets that hold the payload, copied without the lock. */
@@ -230,7 +252,7 @@ static enum tx_verdict send_long(struct udp *u, struct net *net,
 	if (way == TX_SENT && dst->ring != ring)
 		way = TX_RESOLVE;
 	if (way == TX_SENT)
-		way = transmit(stack, dst, &tx, (uint32_t)call->len);
+		way = transmit(u, stack, dst, &tx, (uint32_t)call->len);
 	else
 		pkt_put(tx.payload);
 	stack_unlock(stack);
@@ -280,6 +302,23 @@ static void reap(struct net *net)
 	stack_unlock(stack);
 }
 
+static long fail(struct udp *u, long err)
+{
+	stats_add(&udp_counters(u)->tx_errors, 1);
+	return err;
+}
+
+/* A non-blocking send without room. */
+static long give_up(struct udp *u, const struct tx_call *call)
+{
+	if (udp_params.tx_eagain) {
+		stats_add(&udp_counters(u)->tx_eagain, 1);
+		return -EAGAIN;
+	}
+	stats_add(&udp_counters(u)->tx_drops, 1);
+	return (long)call->len;
+}
+
 static COLD long send_slowly(struct udp *u, int fd, struct net *net,
 			     const struct tx_call *call, enum tx_verdict way)
 {
@@ -297,17 +336,17 @@ static COLD long send_slowly(struct udp *u, int fd, struct net *net,
 		case TX_FULL:
 			reap(net);
 			if (!is_blocking(u, call->flags))
-				return udp_params.tx_eagain ? -EAGAIN :
-							      (long)call->len;
+				return give_up(u, call);
 			if (signals_is_interrupted(&mark, false))
-				return -EINTR;
+				return fail(u, -EINTR);
 			if (!end)
 				end = clock_monotonic_ns() + FULL_WAIT_NS;
 			else if (clock_monotonic_ns() > end)
-				return -ENOBUFS;
+				return fail(u, -ENOBUFS);
 			break;
 		case TX_KERNEL:
-			return udp_owns_fd(u, fd) ? leave_to_twin(u) : -EBADF;
+			return udp_owns_fd(u, fd) ? leave_to_twin(u) :
+						    fail(u, -EBADF);
 		default:
 			return (long)call->len;
 		}
@@ -387,7 +426,7 @@ static ALWAYS_INLINE bool send_known(struct udp *u, struct net *net,
 	tx.payload = NULL;
 	is_sent = LIKELY(dst_is_valid(dst, net) && len <= dst->payload_max &&
 			 !u->set.is_corked) &&
-		  LIKELY(transmit(net->stack, dst, &tx, (uint32_t)len) ==
+		  LIKELY(transmit(u, net->stack, dst, &tx, (uint32_t)len) ==
 			 TX_SENT);
 	stack_unlock(net->stack);
 	return is_sent;
@@ -498,6 +537,17 @@ static unsigned send_run(struct udp *u, struct net *net, struct mmsghdr *msgs,
 /* A burst as long as a ring takes between two kicks. */
 enum { RUN_MAX = 32 };
 
+static long send_by_twin(struct udp *u, int fd, const struct msghdr *msg,
+			 int flags)
+{
+	long n = real.sendmsg(fd, msg, flags);
+
+	if (n < 0)
+		n = -errno;
+	stats_count_os_tx(&u->stats, n);
+	return n;
+}
+
 long udp_sendmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
 		  unsigned int cnt, int flags)
 {
@@ -520,9 +570,9 @@ long udp_sendmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
 		/* one that needs more than that; with its own errors */
 		n = udp_sendmsg(obj, fd, &msgs[done].msg_hdr, flags);
 		if (n == FD_PASS)
-			n = real.sendmsg(fd, &msgs[done].msg_hdr, flags);
+			n = send_by_twin(u, fd, &msgs[done].msg_hdr, flags);
 		if (n < 0)
-			return done ? (long)done : n == -1 ? -errno : n;
+			return done ? (long)done : n;
 		msgs[done++].msg_len = (unsigned)n;
 	}
 	return done;

@@ -152,7 +152,7 @@ static void deliver_locked(struct fake_dev *fake) REQUIRES(fake->lock)
 			fake->unmatched_cnt++;
 			free(bytes);
 		} else if (ring->tail - ring->head == RX_QUEUE_MAX) {
-			ring->ring.counts.rx_errors++;
+			ring->ring.counts->rx_errors++;
 			free(bytes);
 		} else {
 			ring->queue[ring->tail++ % RX_QUEUE_MAX] = bytes;
@@ -201,12 +201,12 @@ static unsigned fake_rx_poll(struct ring *ring, struct pkt **batch, unsigned cnt
 		pkt = to_packet(ring, bytes);
 		spinlock_acquire(&fake->lock);
 		if (!pkt) {
-			ring->counts.rx_no_frame++;
+			ring->counts->rx_no_frame++;
 			break;
 		}
 		own->head++;
-		ring->counts.rx_pkts++;
-		ring->counts.rx_bytes += bytes->len;
+		ring->counts->rx_pkts++;
+		ring->counts->rx_bytes += bytes->len;
 		free(bytes);
 		batch[got++] = pkt;
 	}
@@ -256,8 +256,8 @@ static int fake_tx(struct ring *ring, const struct ring_tx *tx)
 		store_csum(bytes->data, tx,
 			   csum_partial(bytes->data + tx->header_len,
 					len - tx->header_len, 0));
-	ring->counts.tx_pkts++;
-	ring->counts.tx_bytes += len;
+	ring->counts->tx_pkts++;
+	ring->counts->tx_bytes += len;
 	ring->wants_kick = fake->params.wake != NULL;
 	spinlock_acquire(&fake->lock);
 	if (cable->params.tap)
@@ -277,7 +277,7 @@ static enum ring_kick fake_kick(struct ring *ring)
 {
 	struct fake_dev *fake = fake_of(ring->dev);
 
-	ring->counts.kicks++;
+	ring->counts->kicks++;
 	if (fake->params.wake)
 		fake->params.wake(fake->params.wake_ctx);
 	return RING_KICKED;
@@ -341,6 +341,7 @@ static int fake_ring_create(struct dev *dev, struct pkt_pool *pool,
 	ring_set_busy(&own->ring);
 	own->ring.dev = dev;
 	own->ring.pool = pool;
+	own->ring.counts = &own->ring.own_counts;
 	*ring_out = &own->ring;
 	return 0;
 }

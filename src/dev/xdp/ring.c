@@ -47,7 +47,7 @@ static inline bool refill(struct xdp_ring *own, struct xsk *xsk)
 		struct pkt *pkt = ring_pkt_alloc(&own->ring);
 
 		if (UNLIKELY(!pkt)) {
-			own->ring.counts.rx_no_frame++;
+			own->ring.counts->rx_no_frame++;
 			xsk_produced(fill);
 			return false;
 		}
@@ -125,7 +125,7 @@ static inline unsigned poll_queue(struct xdp_ring *own, struct xsk *xsk,
 		bool is_last = !(desc->options & XDP_PKT_CONTD);
 		struct pkt *pkt = to_pkt(own, desc);
 
-		own->ring.counts.rx_bytes += desc->len;
+		own->ring.counts->rx_bytes += desc->len;
 		if (UNLIKELY(!is_last || own->partial)) {
 			pkt = assemble(own, pkt, is_last);
 			if (!pkt)
@@ -134,7 +134,7 @@ static inline unsigned poll_queue(struct xdp_ring *own, struct xsk *xsk,
 		batch[got++] = pkt;
 	}
 	xsk_consumed(&xsk->rx);
-	own->ring.counts.rx_pkts += got;
+	own->ring.counts->rx_pkts += got;
 	if (UNLIKELY(!refill(own, xsk)))
 		own->is_short = true;
 	return got;
@@ -267,15 +267,15 @@ static inline int post(struct xdp_ring *own, struct xsk *xsk, struct pkt *pkt)
 	pkt->flags = PKT_WITH_DEVICE;
 	xsk_produced(&xsk->tx);
 	own->sending_cnt++;
-	ring->counts.tx_pkts++;
-	ring->counts.tx_bytes += pkt->len;
+	ring->counts->tx_pkts++;
+	ring->counts->tx_bytes += pkt->len;
 	ring->wants_kick = true;
 	return 0;
 }
 
 static int is_full(struct xdp_ring *own)
 {
-	own->ring.counts.tx_full++;
+	own->ring.counts->tx_full++;
 	return -EAGAIN;
 }
 
@@ -321,7 +321,7 @@ static void wake_receiver(struct xdp_ring *own, struct xsk *xsk)
 {
 	if (LIKELY(!xsk_needs_wakeup(&xsk->fill)))
 		return;
-	own->ring.counts.kicks++;
+	own->ring.counts->kicks++;
 	syscall_raw(SYS_recvfrom,
 		    atomic_load_explicit(&xsk->fd, memory_order_relaxed), 0, 0,
 		    MSG_DONTWAIT, 0, 0);
@@ -340,7 +340,7 @@ static enum ring_kick xdp_kick(struct ring *ring)
 	if (!xsk_needs_wakeup(&xsk->tx))
 		return RING_KICKED;
 	before = atomic_load_explicit(xsk->tx.consumer, memory_order_relaxed);
-	ring->counts.kicks++;
+	ring->counts->kicks++;
 	if (LIKELY(syscall_raw(SYS_sendto,
 			       atomic_load_explicit(&xsk->fd,
 						    memory_order_relaxed),
@@ -472,6 +472,7 @@ int xdp_ring_create(struct xdp_dev *dev, uint16_t bind_flags,
 		return -ENOMEM;
 	own->ring.ops = &xdp_ring_ops;
 	own->ring.dev = &dev->dev;
+	own->ring.counts = &own->ring.own_counts;
 	for (uint32_t i = 0; i < dev->queue_cnt; i++) {
 		params.queue = i;
 		err = create_xsk(&own->queues[i], &params);
