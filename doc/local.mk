@@ -1,4 +1,5 @@
-dist_man_MANS += %D%/libvma.7 %D%/libvma.conf.5 %D%/vma.7 %D%/vma_conf.8
+dist_man_MANS += %D%/libvma.7 %D%/libvma.conf.5 %D%/vma.7 %D%/vma_conf.8 \
+	%D%/vma_stats.8
 
 # The sections of libvma(7) that are made from options.def, put where they are;
 # contrib/lint/manual.sh finds out when this was forgotten.

@@ -1,1 +1,2 @@
 include tools/vma_conf/local.mk
+include tools/vma_stats/local.mk

@@ -40,8 +40,20 @@ reasons_are_documented() {
 	return $failed
 }
 
+# The manual of vma_stats says what each counter counts.
+counters_are_documented() {
+	local name failed=0
+	for name in $(sed -nE 's/^(SOCKET|RING|DROP|MUX)_COUNTER\((\w+),.*/\2/p' \
+		src/stats/counters.def); do
+		grep -q "^\.B $name\$" doc/vma_stats.8 ||
+			{ echo "counter $name is not in vma_stats(8)"; failed=1; }
+	done
+	return $failed
+}
+
 tap_check calls_are_listed_once calls_are_listed_once
 tap_check calls_are_in_the_matrix calls_are_in_the_matrix
 tap_check startup_steps_exist startup_steps_exist
 tap_check reasons_are_documented reasons_are_documented
+tap_check counters_are_documented counters_are_documented
 tap_end

@@ -86,6 +86,20 @@ unit_programs += %D%/fuzz_frame
 	src/pkt/wire.c src/base/checksum.c $(base_fuzz_sources)
 	$(AM_V_CCLD)$(FUZZ_CC) $(fuzz_flags) $(FUZZ_CFLAGS) -o $@ $^
 
+stats_fuzz_reports = tools/vma_stats/report_basic.c \
+	tools/vma_stats/report_full.c tools/vma_stats/report_list.c \
+	tools/vma_stats/report_raw.c tools/vma_stats/report_why.c \
+	tools/vma_stats/args.c
+fuzz_targets += %D%/fuzz_stats.fuzz
+unit_programs += %D%/fuzz_stats
+%C%_fuzz_stats_SOURCES = %D%/fuzz_stats.c $(stats_fuzz_reports) $(fuzz_replay)
+%C%_fuzz_stats_LDADD = $(stats_test_libs)
+%D%/fuzz_stats.fuzz: %D%/fuzz_stats.c $(stats_fuzz_reports) \
+		src/stats/layout.c src/stats/reasons.c \
+		src/stats/stats_process.c src/stats/stats_snapshot.c \
+		src/stats/stats_text.c src/base/hash.c $(base_fuzz_sources)
+	$(AM_V_CCLD)$(FUZZ_CC) $(fuzz_flags) $(FUZZ_CFLAGS) -o $@ $^
+
 fuzz: $(fuzz_targets)
 
 EXTRA_DIST += %D%/corpus %D%/fuzz_rules.dict %D%/fuzz_options.dict

@@ -22,6 +22,9 @@ shim_scripts += %D%/scenarios.sh
 check_PROGRAMS += %D%/udp
 shim_scripts += %D%/udp.sh
 
+check_PROGRAMS += %D%/stats
+shim_scripts += %D%/stats.sh
+
 check_PROGRAMS += %D%/moments
 check_LTLIBRARIES += %D%/early.la
 %C%_early_la_SOURCES = %D%/early.c

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What stats.sh looks at: traffic over loopback whose counts are known. Says
+ * "ready", and ends when its standard input does.
+ *
+ *   stats SCENARIO [N]
+ */
+#include "config.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+static void must(int is_true, const char *what)
+{
+	if (is_true)
+		return;
+	perror(what);
+	exit(1);
+}
+
+static int bound(uint16_t port)
+{
+	struct sockaddr_in name = { .sin_family = AF_INET,
+				    .sin_port = htons(port),
+				    .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	must(fd >= 0 && bind(fd, (struct sockaddr *)&name, sizeof(name)) == 0,
+	     "bind");
+	return fd;
+}
+
+static void join(int fd, uint16_t port)
+{
+	struct sockaddr_in name = { .sin_family = AF_INET,
+				    .sin_port = htons(port),
+				    .sin_addr = { htonl(INADDR_LOOPBACK) } };
+
+	must(connect(fd, (struct sockaddr *)&name, sizeof(name)) == 0,
+	     "connect");
+}
+
+/* The first on fd 3 and port 7301, the second on 4 and 7302. */
+static void make_pair(int pair[2])
+{
+	pair[0] = bound(7301);
+	pair[1] = bound(7302);
+	join(pair[0], 7302);
+	join(pair[1], 7301);
+}
+
+static void stay(void)
+{
+	char c;
+
+	printf("ready\n");
+	fflush(stdout);
+	while (read(STDIN_FILENO, &c, 1) > 0)
+		;
+}
+
+/* Lets what is under way arrive, more than a poll takes. */
+static void gather(int fd)
+{
+	int len;
+
+	for (int i = 0; i < 20; i++)
+		must(ioctl(fd, FIONREAD, &len) == 0, "FIONREAD");
+}
+
+/* 100 datagrams of 1,000 bytes from 3 to 4, which takes 90 of them, 10 into a
+ * buffer that is too short; a peek; one of 500 bytes back, found by polling; and 3
+ * asks 5 times for what is not there. */
+static void exchange(int pair[2])
+{
+	char buf[1000] = "";
+
+	for (int i = 0; i < 100; i++)
+		must(send(pair[0], buf, sizeof(buf), 0) == sizeof(buf), "send");
+	gather(pair[1]);
+	must(recv(pair[1], buf, sizeof(buf), MSG_PEEK) == sizeof(buf), "peek");
+	for (int i = 0; i < 90; i++)
+		must(recv(pair[1], buf, i < 10 ? 10 : sizeof(buf), 0) > 0,
+		     "recv");
+	must(send(pair[1], buf, 500, 0) == 500, "send");
+	must(recv(pair[0], buf, sizeof(buf), 0) == 500, "recv");
+	for (int i = 0; i < 5; i++)
+		must(recv(pair[0], buf, sizeof(buf), MSG_DONTWAIT) < 0,
+		     "nothing");
+}
+
+static void traffic(int n)
+{
+	int pair[2];
+
+	(void)n;
+	make_pair(pair);
+	exchange(pair);
+	stay();
+}
+
+/* 4 goes back to the kernel: 7 sent and 7 received there, in each form, and one
+ * that fails. */
+static void by_kernel(int n)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
+	struct iovec iov = { (char[10]){ 0 }, 10 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct mmsghdr msgs[2] = { { .msg_hdr = msg }, { .msg_hdr = msg } };
+	char buf[100];
+	int plain = socket(AF_INET, SOCK_DGRAM, 0), set = epoll_create1(0);
+	int fd = bound(7302);
+
+	(void)n;
+	must(epoll_ctl(set, EPOLL_CTL_ADD, fd, &event) == 0, "epoll_ctl");
+	join(fd, 7302);
+	must(write(fd, buf, 10) == 10, "write");
+	must(writev(fd, &iov, 1) == 10, "writev");
+	must(send(fd, buf, 10, 0) == 10, "send");
+	must(sendto(fd, buf, 10, 0, NULL, 0) == 10, "sendto");
+	must(sendmsg(fd, &msg, 0) == 10, "sendmsg");
+	must(sendmmsg(fd, msgs, 2, 0) == 2, "sendmmsg");
+	must(send(fd, buf, sizeof(buf), MSG_OOB) < 0, "failure");
+	must(read(fd, buf, 10) == 10, "read");
+	must(readv(fd, &iov, 1) == 10, "readv");
+	must(recv(fd, buf, 10, MSG_PEEK) == 10, "peek");
+	must(recv(fd, buf, 10, 0) == 10, "recv");
+	must(recvfrom(fd, buf, 10, 0, NULL, NULL) == 10, "recvfrom");
+	must(recvmsg(fd, &msg, 0) == 10, "recvmsg");
+	must(recvmmsg(fd, msgs, 2, 0, NULL) == 2, "recvmmsg");
+	must(recv(fd, buf, 10, MSG_DONTWAIT) < 0, "nothing");
+	close(plain);
+	stay();
+}
+
+/* More than 4 takes. */
+static void flood(int n)
+{
+	char buf[1000] = "";
+	int pair[2];
+
+	make_pair(pair);
+	for (int i = 0; i < n; i++)
+		must(send(pair[0], buf, sizeof(buf), 0) == sizeof(buf), "send");
+	gather(pair[1]);
+	stay();
+}
+
+/* Each way of waiting once with data, and once in vain. */
+static void waits(int n)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	struct pollfd fd;
+	struct timeval none = { 0 };
+	int pair[2], set = epoll_create1(0);
+	fd_set in;
+
+	(void)n;
+	make_pair(pair);
+	must(epoll_ctl(set, EPOLL_CTL_ADD, pair[1], &event) == 0, "epoll_ctl");
+	fd = (struct pollfd){ .fd = pair[1], .events = POLLIN };
+	FD_ZERO(&in);
+	for (int i = 0; i < 2; i++) {
+		FD_SET(pair[1], &in);
+		must(poll(&fd, 1, 0) == i, "poll");
+		must(select(pair[1] + 1, &in, NULL, NULL, &none) == i,
+		     "select");
+		must(epoll_wait(set, &event, 1, i ? -1 : 0) == i, "epoll_wait");
+		if (!i)
+			must(send(pair[0], "x", 1, 0) == 1, "send");
+	}
+	stay();
+}
+
+/* Every kind of socket that the library is asked for; n bound ones. */
+static void kinds(int n)
+{
+	for (int i = 0; i < n; i++)
+		bound((uint16_t)(7400 + i));
+	(void)!socket(AF_INET, SOCK_STREAM, 0);
+	(void)!socket(AF_INET, SOCK_STREAM, 0);
+	stay();
+}
+
+/* The child's socket has a file of the child's. */
+static void child(int n)
+{
+	char buf[10];
+	int pair[2];
+	pid_t pid;
+
+	(void)n;
+	make_pair(pair);
+	pid = fork();
+	if (pid == 0) {
+		bound(7303);
+		send(pair[0], buf, sizeof(buf), 0);
+		printf("child %d\n", getpid());
+		stay();
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+}
+
+static void ends_at_once(int n)
+{
+	int pair[2];
+
+	make_pair(pair);
+	exchange(pair);
+	if (n == 0)
+		_exit(0);
+	close(pair[1]);
+}
+
+static void becomes_another(int n)
+{
+	char *argv[] = { (char *)"/nowhere", NULL };
+	char *cat[] = { (char *)"cat", NULL };
+	int pair[2];
+
+	(void)n;
+	make_pair(pair);
+	execv(argv[0], argv);
+	stay();
+	printf("going\n");
+	fflush(stdout);
+	execvp(cat[0], cat);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(int n);
+} scenarios[] = {
+	{ "traffic", traffic },
+	{ "by_kernel", by_kernel },
+	{ "flood", flood },
+	{ "waits", waits },
+	{ "kinds", kinds },
+	{ "child", child },
+	{ "ends_at_once", ends_at_once },
+	{ "becomes_another", becomes_another },
+};
+
+int main(int argc, char **argv)
+{
+	int n = argc > 2 ? atoi(argv[2]) : 0;
+
+	alarm(60);
+	/* what make leaves open: our first socket is to be 3 */
+	for (int fd = 3; fd < 64; fd++)
+		close(fd);
+	for (size_t i = 0; argc > 1 && i < ARRAY_LEN(scenarios); i++) {
+		if (strcmp(argv[1], scenarios[i].name) != 0)
+			continue;
+		scenarios[i].run(n);
+		return 0;
+	}
+	return 2;
+}

@@ -1,0 +1,395 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# vma_stats, and the files it reads, with programs under the test library whose
+# traffic over loopback is known to the last byte.
+. "${srcdir:-.}/tests/support/preload.sh"
+
+program=$builddir/tests/shim/stats
+tool=$builddir/tools/vma_stats/vma_stats
+library=${SHIM_LIBRARY:-$builddir/tests/shim/.libs/libvma-test.so}
+work=$(mktemp -d)
+mkdir "$work/shm"
+pid=
+# The progress thread would poll, too.
+export VMA_TEST_LOCAL=1 VMA_PROGRESS_ENGINE_INTERVAL=0 VMA_LOG_FILE=$work/log VMA_STATS_SHMEM_DIR=$work/shm
+TSAN_OPTIONS=$TSAN_OPTIONS:die_after_fork=0
+
+end_program() {
+	[ -n "$pid" ] || return 0
+	exec 9>&-
+	wait "$pid" 2>/dev/null
+	pid=
+}
+clean_up() {
+	[ -z "$pid" ] || kill -9 "$pid" 2>/dev/null
+	rm -rf "$work"
+}
+trap clean_up EXIT
+collect_reports "$work"
+
+wait_for() {
+	for _ in $(seq 500); do
+		grep -q "$1" "$2" 2>/dev/null && return 0
+		sleep 0.02
+	done
+	echo "no \"$1\" in $2:"
+	cat "$2"
+	return 1
+}
+
+# start SCENARIO [N]: its pid is $pid; it lives until end_program.
+start() {
+	rm -f "$work/in"
+	mkfifo "$work/in"
+	: >"$work/out"
+	(preloaded "$library" exec "$program" "$@" <"$work/in" >"$work/out" \
+		2>&1) &
+	pid=$!
+	exec 9>"$work/in"
+	wait_for ready "$work/out"
+}
+
+stats() {
+	timeout 20 "$tool" -k "$work/shm" -p "$pid" "$@"
+}
+
+expect() {
+	[ "$1" = "$2" ] || { printf 'got:\n%s\nexpected:\n%s\n' "$1" "$2"; return 1; }
+}
+
+# counts COUNTER VALUE...: --raw has exactly these, of those that are named.
+counts() {
+	local raw
+	raw=$(stats --raw)
+	while [ $# -gt 0 ]; do
+		expect "$1 $(awk -v name="$1" '$1 == name { n = $2 }
+			END { print n + 0 }' <<<"$raw")" "$1 $2" ||
+			{ echo "$raw"; return 1; }
+		shift 2
+	done
+}
+
+counters_are_those_of_the_traffic() {
+	start traffic || return 1
+	counts socket.3.tx_packets 100 socket.3.tx_bytes 100000 \
+		socket.4.rx_packets 90 socket.4.rx_bytes 90000 \
+		socket.4.rx_queued_packets 100 socket.4.rx_queued_bytes 100000 \
+		socket.4.rx_ready_pkt_max 100 socket.4.rx_ready_byte_max 100000 \
+		socket.4.rx_poll_hit 0 socket.4.rx_poll_miss 0 \
+		socket.4.tx_packets 1 socket.4.tx_bytes 500 \
+		socket.3.rx_packets 1 socket.3.rx_bytes 500 \
+		socket.3.rx_eagain 5 socket.3.rx_poll_miss 5 \
+		socket.3.rx_poll_hit 1 \
+		socket.3.tx_os_packets 0 socket.4.rx_os_packets 0 \
+		ring.0.tx_pkts 101 ring.0.tx_bytes 104742 \
+		ring.0.rx_pkts 101 ring.0.rx_bytes 104742
+}
+
+kernel_traffic_is_counted() {
+	start by_kernel || return 1
+	counts socket.5.tx_os_packets 7 socket.5.tx_os_bytes 70 \
+		socket.5.tx_os_errors 1 socket.5.rx_os_packets 7 \
+		socket.5.rx_os_bytes 70 socket.5.rx_os_eagain 1 \
+		socket.5.tx_packets 0 socket.5.rx_packets 0
+}
+
+overflow_is_counted() {
+	start flood 300 || return 1
+	local raw queued dropped
+	raw=$(stats --raw)
+	queued=$(awk '$1 == "socket.4.rx_queued_packets" { print $2 }' <<<"$raw")
+	dropped=$(awk '$1 == "socket.4.rx_ready_pkt_drop" { print $2 }' <<<"$raw")
+	[ "${dropped:-0}" -gt 0 ] && [ $((queued + dropped)) = 300 ] ||
+		{ echo "$raw"; return 1; }
+	counts socket.4.rx_ready_byte_drop $((dropped * 1000)) \
+		socket.4.rx_ready_pkt_max "$queued"
+}
+
+waits_are_counted() {
+	start waits || return 1
+	counts poll.poll_hit 2 poll.timeouts 1 poll.rx_ready 1 \
+		select.poll_hit 2 select.timeouts 1 select.rx_ready 1 \
+		epoll.3.poll_hit 2 epoll.3.timeouts 1 epoll.3.rx_ready 1 \
+		poll.errors 0 poll.poll_miss 0 || return 1
+	stats -c 1 | grep '^poll' >"$work/line"
+	expect "$(cat "$work/line")" "poll       Rx Ready:0/1 [os/offload] Timeouts:1     Errors:0    Poll:100.00%   Polling CPU:0%"
+}
+
+basic_view_has_vma_layout() {
+	start traffic || return 1
+	expect "$(stats -c 1)" "vmastat: stats for application: stats  with pid: $pid
+ fd      ------------ total offloaded -------------   --------- total os ----------
+                pkt   Kbyte   eagain   error  poll%     pkt   Kbyte  eagain   error
+ 3   Rx:          1       0        5       0   16.7       0       0       0       0
+     Tx:        100      97        0       0              0       0       0       0
+ 4   Rx:         90      87        0       0    0.0       0       0       0       0
+     Tx:          1       0        0       0              0       0       0       0
+-------------------------------------------------------------------------------"
+}
+
+medium_view_has_vma_layout() {
+	start traffic || return 1
+	expect "$(stats -c 1 -v 2 -s 4)" "vmastat: stats for application: stats  with pid: $pid
+ fd      ----------------------- total offloaded -------------------------   --------- total os ----------
+                pkt   Kbyte   eagain   error  poll%   ---- queue pkt -----     pkt   Kbyte  eagain   error
+                                                       cur     max    drop 
+ 4   Rx:         90      87        0       0    0.0     10     100       0       0       0       0       0
+     Tx:          1       0        0       0                                     0       0       0       0
+-------------------------------------------------------------------------------"
+}
+
+deltas_are_per_second() {
+	start traffic || return 1
+	expect "$(stats -c 2 -d 2 -i 0 -s 3-3 | tail -n +2)" " fd      --------------- offloaded ----------------         ---------- os ---------
+              pkt/s Kbyte/s eagain/s error/s  poll%   pkt/s Kbyte/s eagain/s error/s
+ 3   Rx:          0       0        0       0    0.0       0       0       0       0
+     Tx:          0       0        0       0              0       0       0       0
+-------------------------------------------------------------------------------
+ 3   Rx:          0       0        0       0    0.0       0       0       0       0
+     Tx:          0       0        0       0              0       0       0       0
+-------------------------------------------------------------------------------"
+}
+
+full_view_has_blocks() {
+	local out
+	start traffic || return 1
+	out=$(stats -c 1 -v 3)
+	grep -q '^Tx Offload: 97 / 100 / 0 / 0 \[kilobytes/packets/eagains/errors\]$' <<<"$out" &&
+		grep -q '^Rx pkt : cur 10 / max 100 / dropped 0$' <<<"$out" &&
+		grep -q '^	RING_ETH=\[0\]$' <<<"$out" &&
+		grep -q '^Rx Offload:         102 / 101 \[kilobytes/packets\]$' <<<"$out" &&
+		grep -q '^	BUFFER_POOL=\[0\]$' <<<"$out" ||
+		{ echo "$out"; return 1; }
+}
+
+list_view_has_vma_layout() {
+	local inode
+	start traffic || return 1
+	inode=$(stat -L -c %i "/proc/$pid/fd/4")
+	expect "$(timeout 20 "$tool" -k "$work/shm" -v 5 | head -1)" \
+		"Proto Offloaded Recv-Q               Send-Q               Local Address          Foreign Address       State       Inode      PID/Program name" &&
+		expect "$(timeout 20 "$tool" -k "$work/shm" -v 5 -s 4 | tail -1)" \
+			"udp   Yes       10000                0                    127.0.0.1:7302         127.0.0.1:7301                    $(printf %-10s "$inode") $pid/stats" &&
+		end_program &&
+		expect "$(timeout 20 "$tool" -k "$work/shm" -v 5 | wc -l)" 1
+}
+
+zeroed_counters_stay_zero() {
+	start traffic || return 1
+	stats -z -s 4 -c 1 >/dev/null || return 1
+	counts socket.4.rx_packets 0 socket.4.rx_queued_packets 10 \
+		socket.3.tx_packets 100 ring.0.tx_pkts 0 || return 1
+	stats -z -c 1 >/dev/null || return 1
+	sleep 0.1
+	counts socket.3.tx_packets 0 socket.3.rx_eagain 0
+}
+
+log_level_is_changed() {
+	start becomes_another || return 1
+	! grep -q 'without destructors' "$work/log" || return 1
+	stats -l debug -D 1 -c 1 >/dev/null || return 1
+	end_program
+	grep -q 'Tid: .*without destructors' "$work/log" ||
+		{ tail -3 "$work/log"; return 1; }
+}
+
+sockets_beyond_the_slots_are_sums() {
+	export VMA_STATS_FD_NUM=2
+	start kinds 5
+	local status=$? out
+	unset VMA_STATS_FD_NUM
+	[ $status = 0 ] || return 1
+	out=$(stats --why)
+	[ "$(grep -c '^fd ' <<<"$out")" = 2 ] &&
+		grep -q '^       3 accelerated$' <<<"$out" &&
+		grep -q '^       2 by the kernel: this version accelerates UDP only \[TCP\]$' <<<"$out" &&
+		[ "$(stats -c 1 | grep -c 'Rx:')" = 2 ] ||
+		{ echo "$out"; return 1; }
+}
+
+why_names_ring_reason_and_remedy() {
+	local out
+	start traffic || return 1
+	out=$(stats --why -s 4)
+	grep -q '^fd 4: UDP 127.0.0.1:7302 to 127.0.0.1:7301$' <<<"$out" &&
+		grep -q '^  receives  accelerated by ring 0 on ' <<<"$out" ||
+		{ echo "$out"; return 1; }
+	end_program
+	start by_kernel || return 1
+	out=$(stats --why -s 5)
+	grep -q '^  receives  by the kernel: it is in an epoll set .* \[EPOLL_FLAGS\]$' <<<"$out" &&
+		grep -q '^            decided at epoll_ctl$' <<<"$out" &&
+		grep -q '^            to change that: use level-triggered epoll$' <<<"$out" ||
+		{ echo "$out"; return 1; }
+	end_program
+	echo 'use os udp_connect *:*' >"$work/conf"
+	export VMA_CONFIG_FILE=$work/conf
+	start traffic
+	local status=$?
+	unset VMA_CONFIG_FILE
+	[ $status = 0 ] || return 1
+	out=$(stats --why -s 3)
+	grep -q "^            decided at connect: $work/conf:1: use os udp_connect \*:\*$" <<<"$out" ||
+		{ echo "$out"; return 1; }
+}
+
+file_is_private_and_goes() {
+	start traffic || return 1
+	expect "$(stat -c '%a %F' "$work/shm/vmastat.$pid")" "600 regular file" ||
+		return 1
+	end_program
+	expect "$(ls "$work/shm")" ""
+}
+
+no_directory_no_file() {
+	export VMA_STATS_SHMEM_DIR=
+	start traffic
+	local status=$?
+	export VMA_STATS_SHMEM_DIR=$work/shm
+	[ $status = 0 ] || return 1
+	expect "$(ls "$work/shm")" "" || return 1
+	end_program
+	export VMA_STATS_SHMEM_DIR=$work/nowhere
+	start traffic
+	status=$?
+	export VMA_STATS_SHMEM_DIR=$work/shm
+	[ $status = 0 ] && grep -q 'VMA_STATS_SHMEM_DIR)$' "$work/log"
+}
+
+exit_without_destructors_removes_the_file() {
+	(preloaded "$library" exec "$program" ends_at_once 0) || return 1
+	expect "$(ls "$work/shm")" ""
+}
+
+files_of_dead_processes_are_removed() {
+	local dead
+	start traffic || return 1
+	kill -9 "$pid"
+	wait "$pid" 2>/dev/null
+	dead=$pid pid=
+	expect "$(ls "$work/shm")" "vmastat.$dead" || return 1
+	timeout 20 "$tool" -k "$work/shm" -F >/dev/null 2>"$work/err" && return 1
+	expect "$(cat "$work/err")" \
+		"vmastat: Failed to identify process please provide pid of active proccess..." &&
+		expect "$(ls "$work/shm")" "vmastat.$dead" || return 1
+	start traffic || return 1
+	timeout 20 "$tool" -k "$work/shm" -c 1 | grep -q "with pid: $pid$" &&
+		expect "$(ls "$work/shm")" "vmastat.$pid"
+}
+
+program_is_found_by_name() {
+	start traffic || return 1
+	timeout 20 "$tool" -k "$work/shm" -n stats -c 1 |
+		grep -q "with pid: $pid$" || return 1
+	! timeout 20 "$tool" -k "$work/shm" -n other -c 1 >/dev/null 2>&1
+}
+
+end_of_the_process_is_said() {
+	start traffic || return 1
+	stats -i 1 >"$work/tool" 2>&1 9>&- &
+	local watcher=$!
+	wait_for 'Tx:' "$work/tool" || return 1
+	local of=$pid
+	end_program
+	wait $watcher
+	expect "$? $(tail -1 "$work/tool")" \
+		"0 vmastat: VMA statistics data for process id $of not found"
+}
+
+child_has_a_file_of_its_own() {
+	local child
+	start child || return 1
+	child=$(sed -n 's/^child //p' "$work/out")
+	expect "$(ls "$work/shm" | wc -l)" 2 &&
+		counts socket.3.tx_packets 0 &&
+		expect "$(timeout 20 "$tool" -k "$work/shm" -p "$child" --why |
+			grep -c '^fd ')" 1 || return 1
+	end_program
+	expect "$(ls "$work/shm")" ""
+}
+
+# The number and the start of the process stay the same.
+another_program_is_another_process() {
+	start becomes_another || return 1
+	stats -c 1 >/dev/null || { echo "a failed exec is the end"; return 1; }
+	exec 9>&-
+	wait_for going "$work/out" || return 1
+	wait "$pid"
+	expect "$(timeout 20 "$tool" -k "$work/shm" 2>&1 | head -1)" \
+		"vmastat: Failed to identify process please provide pid of active proccess..."
+	pid=
+	expect "$(ls "$work/shm")" ""
+}
+
+closed_sockets_are_in_the_file() {
+	export VMA_STATS_FILE=$work/file
+	(preloaded "$library" exec "$program" ends_at_once 1)
+	unset VMA_STATS_FILE
+	expect "$(cat "$work/file")" "======================================================
+	Fd=[4]
+- UDP, Blocked
+- Local Address   = [127.0.0.1:7302]
+- Foreign Address = [127.0.0.1:7301]
+Tx Offload: 0 / 1 / 0 / 0 [kilobytes/packets/eagains/errors]
+Rx Offload: 87 / 90 / 0 / 0 [kilobytes/packets/eagains/errors]
+Rx byte: cur 10000 / max 100000 / dropped 0 / limit 212992
+Rx pkt : cur 10 / max 100 / dropped 0
+======================================================
+	Fd=[3]
+- UDP, Blocked
+- Local Address   = [127.0.0.1:7301]
+- Foreign Address = [127.0.0.1:7302]
+Tx Offload: 97 / 100 / 0 / 0 [kilobytes/packets/eagains/errors]
+Rx Offload: 0 / 1 / 5 / 0 [kilobytes/packets/eagains/errors]
+Rx byte: cur 0 / max 500 / dropped 0 / limit 212992
+Rx pkt : cur 0 / max 1 / dropped 0
+Rx poll: 5 / 1 (16.67%) [miss/hit]
+======================================================"
+}
+
+damaged_files_are_refused() {
+	start traffic || return 1
+	local file=$work/shm/vmastat.$pid
+	cp "$file" "$work/good"
+	printf 'X' | dd of="$file" bs=1 conv=notrunc 2>/dev/null
+	stats -c 1 >"$work/tool" 2>&1 && return 1
+	grep -q 'are damaged$' "$work/tool" || { cat "$work/tool"; return 1; }
+	dd if="$work/good" of="$file" conv=notrunc 2>/dev/null
+	head -c 20 /dev/urandom | dd of="$file" bs=1 seek=24 conv=notrunc 2>/dev/null
+	stats -c 1 >"$work/tool" 2>&1 && return 1
+	dd if="$work/good" of="$file" conv=notrunc 2>/dev/null
+	stats -c 1 >/dev/null && rm "$file" && ln -s "$work/good" "$file" &&
+		! stats -c 1 >/dev/null 2>&1
+}
+
+wrong_arguments_are_refused() {
+	local args
+	for args in '-p -1' '-p x' '-v 6' '-v 0' '-d 3' '-i -1' '-c x' '-D 4' \
+		'-l loud' '-s 1-' '-s x' '-S 3'; do
+		timeout 20 "$tool" -k "$work/shm" $args >"$work/tool" 2>&1
+		expect "$args: $?" "$args: 1" &&
+			grep -q '^vmastat: ' "$work/tool" || return 1
+	done
+	timeout 20 "$tool" -h | grep -q '^Usage' &&
+		timeout 20 "$tool" -V | grep -q '^vmastat: Linked with VMA version: '
+}
+
+cases="counters_are_those_of_the_traffic kernel_traffic_is_counted
+overflow_is_counted waits_are_counted basic_view_has_vma_layout
+medium_view_has_vma_layout deltas_are_per_second full_view_has_blocks
+list_view_has_vma_layout zeroed_counters_stay_zero log_level_is_changed
+sockets_beyond_the_slots_are_sums why_names_ring_reason_and_remedy
+file_is_private_and_goes no_directory_no_file
+exit_without_destructors_removes_the_file files_of_dead_processes_are_removed
+program_is_found_by_name end_of_the_process_is_said child_has_a_file_of_its_own
+another_program_is_another_process closed_sockets_are_in_the_file
+damaged_files_are_refused wrong_arguments_are_refused"
+
+for case in ${CASES:-$cases}; do
+	tap_check "$case" "$case"
+	[ -z "$pid" ] || { exec 9>&-; }
+	end_program
+	rm -f "$work"/shm/*
+done
+tap_end

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Reading the files of processes (process.h). They are another process's to change
+ * or cut short at any moment, so they are read, never mapped.
+ */
+#include "config.h"
+
+#include "process.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "stats/stats_process.h"
+#include "stats/stats_snapshot.h"
+
+enum { PATH_SIZE = PATH_MAX };
+
+static void path_of(const char *dir, int pid, char *path, size_t size)
+{
+	snprintf(path, size, "%s/" STATS_FILE_PREFIX "%d", dir, pid);
+}
+
+/* -- one file -------------------------------------------------------------- */
+
+static int read_file(int fd, struct stats_region **region_out)
+{
+	struct stats_region *region;
+	struct stat st;
+	size_t size;
+	int err;
+
+	if (fstat(fd, &st) != 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) || st.st_size < 0 ||
+	    (uint64_t)st.st_size > stats_region_size(STATS_SOCKETS_MAX))
+		return -EBADMSG;
+	size = (size_t)st.st_size;
+	region = aligned_alloc(CACHE_LINE, (size + CACHE_LINE) &
+						   ~(size_t)(CACHE_LINE - 1));
+	if (!region)
+		return -ENOMEM;
+	/* what is not there any more makes it incomplete */
+	err = pread(fd, region, size, 0) == (ssize_t)size ?
+		      stats_snapshot_check(region, size) :
+		      -EBADMSG;
+	if (err)
+		free(region);
+	else
+		*region_out = region;
+	return err;
+}
+
+static int open_file(const char *dir, int pid, int flags)
+{
+	char path[PATH_SIZE];
+	int fd;
+
+	path_of(dir, pid, path, sizeof(path));
+	fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}
+
+static uint64_t start_of(int pid)
+{
+	char path[64], text[1024];
+	ssize_t len = 0;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	len = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[len < 0 ? 0 : len] = '\0';
+	return stats_process_start_in(text);
+}
+
+static bool is_alive(int pid)
+{
+	return kill(pid, 0) == 0 || errno != ESRCH;
+}
+
+/* Whether the process that wrote this still runs the program it ran then. */
+static bool is_current(const struct stats_region *region)
+{
+	uint64_t start = start_of(region->pid);
+
+	return is_alive(region->pid) && !region->has_ended &&
+	       (!start || start == region->start_time);
+}
+
+int process_read(const char *dir, int pid, struct stats_region **region_out)
+{
+	int fd = open_file(dir, pid, O_RDONLY), err;
+
+	if (fd < 0)
+		return fd;
+	err = read_file(fd, region_out);
+	close(fd);
+	if (err)
+		return err;
+	if ((*region_out)->pid != pid)
+		err = -EBADMSG;
+	else if (!is_current(*region_out))
+		err = -ESRCH;
+	if (err)
+		free(*region_out);
+	return err;
+}
+
+void process_name(const struct stats_region *region, char *name, size_t size)
+{
+	char link[64], path[PATH_MAX];
+	const char *base;
+	ssize_t len;
+
+	snprintf(link, sizeof(link), "/proc/%d/exe", region->pid);
+	len = readlink(link, path, sizeof(path) - 1);
+	if (len <= 0) {
+		snprintf(name, size, "%s", region->program);
+		return;
+	}
+	path[len] = '\0';
+	base = strrchr(path, '/');
+	snprintf(name, size, "%s", base ? base + 1 : path);
+	for (char *c = name; *c; c++)
+		if (*c < ' ' || *c > '~')
+			*c = '?';
+}
+
+/* -- all of them ----------------------------------------------------------- */
+
+/* The pid in a file's name; 0: it is no file of ours. */
+static int pid_in(const char *name)
+{
+	size_t prefix = strlen(STATS_FILE_PREFIX);
+	char *rest;
+	long pid;
+
+	if (strncmp(name, STATS_FILE_PREFIX, prefix) != 0 ||
+	    name[prefix] < '1' || name[prefix] > '9')
+		return 0;
+	pid = strtol(name + prefix, &rest, 10);
+	return !*rest && pid <= INT_MAX ? (int)pid : 0;
+}
+
+int process_visit(const char *dir,
+		  bool (*fn)(void *ctx, const char *dir, int pid), void *ctx)
+{
+	DIR *handle = opendir(dir);
+	struct dirent *entry;
+	int pid;
+
+	if (!handle)
+		return -errno;
+	while ((entry = readdir(handle))) {
+		pid = pid_in(entry->d_name);
+		if (pid && !fn(ctx, dir, pid))
+			break;
+	}
+	closedir(handle);
+	return 0;
+}
+
+struct search {
+	const char *program;
+	int found;
+};
+
+static bool try_process(void *ctx, const char *dir, int pid)
+{
+	struct search *search = ctx;
+	struct stats_region *region;
+	char name[NAME_MAX + 1];
+
+	if (process_read(dir, pid, &region) != 0)
+		return true;
+	process_name(region, name, sizeof(name));
+	free(region);
+	if (search->program && strcmp(name, search->program) != 0)
+		return true;
+	search->found = pid;
+	return false;
+}
+
+int process_find(const char *dir, const char *program)
+{
+	struct search search = { .program = program };
+
+	(void)!process_visit(dir, try_process, &search);
+	return search.found;
+}
+
+/* Whether a file is nobody's any more. A process of another pid namespace that
+ * shares the directory is not ours to judge. */
+static bool is_stale(const char *dir, int pid)
+{
+	int fd = open_file(dir, pid, O_RDONLY), err;
+	struct stats_region *region;
+	struct stat ns;
+	bool is_stale;
+
+	if (fd < 0)
+		return false;
+	err = read_file(fd, &region);
+	close(fd);
+	if (err)
+		return !is_alive(pid);
+	is_stale = (region->pid == pid ? !is_current(region) :
+					 !is_alive(pid)) &&
+		   stat("/proc/self/ns/pid", &ns) == 0 &&
+		   region->pid_namespace == ns.st_ino;
+	free(region);
+	return is_stale;
+}
+
+static bool clean_one(void *ctx UNUSED, const char *dir, int pid)
+{
+	char path[PATH_SIZE];
+
+	path_of(dir, pid, path, sizeof(path));
+	if (is_stale(dir, pid) && unlink(path) != 0)
+		fprintf(stderr, "vmastat: cannot remove %s: %s\n", path,
+			strerror(errno));
+	return true;
+}
+
+void process_clean(const char *dir)
+{
+	(void)!process_visit(dir, clean_one, NULL);
+}
+
+/* -- requests -------------------------------------------------------------- */
+
+/* The library looks once a second. */
+enum { ANSWER_TRIES = 150, ANSWER_NAP_MS = 20 };
+
+static bool write_at(int fd, const void *from, size_t len, size_t at)
+{
+	return pwrite(fd, from, len,
+		      (off_t)(offsetof(struct stats_region, request) + at)) ==
+	       (ssize_t)len;
+}
+
+/* The number comes last: with it the request is complete. */
+static int write_request(int fd, const struct stats_request *request,
+			 uint32_t number)
+{
+	size_t head = offsetof(struct stats_request, asked);
+
+	if (write_at(fd, request, head, 0) &&
+	    write_at(fd, &number, sizeof(number), head))
+		return 0;
+	return errno ? -errno : -EIO;
+}
+
+static int wait_for_answer(int fd, uint32_t number)
+{
+	static const struct timespec nap = { .tv_nsec = ANSWER_NAP_MS *
+							1000000L };
+	struct stats_request request;
+
+	for (int i = 0; i < ANSWER_TRIES; i++) {
+		if (pread(fd, &request, sizeof(request),
+			  offsetof(struct stats_region, request)) !=
+		    sizeof(request))
+			return -EBADMSG;
+		if (atomic_load(&request.answered) == number)
+			return MIN(atomic_load(&request.result), 0);
+		nanosleep(&nap, NULL);
+	}
+	return -ETIMEDOUT;
+}
+
+int process_request(const char *dir, int pid,
+		    const struct stats_request *request)
+{
+	int fd = open_file(dir, pid, O_RDWR), err;
+	struct timespec now;
+	uint32_t number;
+
+	if (fd < 0)
+		return fd;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	number = ((uint32_t)now.tv_nsec ^ (uint32_t)getpid() << 8) | 1;
+	err = write_request(fd, request, number);
+	if (!err)
+		err = wait_for_answer(fd, number);
+	close(fd);
+	return err;
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * vma_stats: what the library does in a running process, from the file that it
+ * keeps for that (stats_abi.h).
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "args.h"
+#include "process.h"
+#include "report.h"
+
+static volatile sig_atomic_t is_interrupted;
+
+static void interrupt(int sig UNUSED)
+{
+	is_interrupted = 1;
+}
+
+static void complain(int pid, int err)
+{
+	switch (-err) {
+	case ENOENT:
+		fprintf(stderr,
+			"vmastat: VMA statistics data for process id %d not found\n",
+			pid);
+		break;
+	case ESRCH:
+		fprintf(stderr, "vmastat: Proccess %d ended - exiting\n", pid);
+		break;
+	case EPROTO:
+		fprintf(stderr,
+			"vmastat: process %d runs another build of libvma, whose statistics this vma_stats cannot read\n",
+			pid);
+		break;
+	case EBADMSG:
+		fprintf(stderr,
+			"vmastat: the statistics of process %d are damaged\n",
+			pid);
+		break;
+	case ETIMEDOUT:
+		fprintf(stderr,
+			"vmastat: process %d does not answer: it has no accelerated socket yet, or is stopped\n",
+			pid);
+		break;
+	default:
+		fprintf(stderr, "vmastat: process %d: %s\n", pid,
+			strerror(-err));
+	}
+}
+
+/* -- requests -------------------------------------------------------------- */
+
+static int request(const struct args *args, int pid, enum stats_wish wish,
+		   int value, const struct stats_region *region)
+{
+	struct stats_request wanted = { .wish = wish, .value = value };
+	int err;
+
+	for (uint32_t i = 0; i < region->socket_max; i++)
+		if (args_wants(args, region->sockets[i].fd))
+			wanted.sockets[i / 64] |= UINT64_C(1) << i % 64;
+	err = process_request(args->dir, pid, &wanted);
+	if (err)
+		complain(pid, err);
+	return err;
+}
+
+static int request_all(const struct args *args, int pid,
+		       const struct stats_region *region)
+{
+	int err = 0;
+
+	if (args->log_level != ARGS_UNSET)
+		err = request(args, pid, STATS_WISH_LOG_LEVEL, args->log_level,
+			      region);
+	if (!err && args->log_details != ARGS_UNSET)
+		err = request(args, pid, STATS_WISH_LOG_DETAILS,
+			      args->log_details, region);
+	if (!err && args->zeroes)
+		err = request(args, pid, STATS_WISH_ZERO, 0, region);
+	return err;
+}
+
+/* -- reports --------------------------------------------------------------- */
+
+static bool list_process(void *ctx, const char *dir, int pid)
+{
+	const struct args *args = ctx;
+	struct report report = { .out = stdout, .args = args };
+	struct stats_region *region;
+	char name[NAME_MAX + 1];
+
+	if ((args->pid && args->pid != pid) ||
+	    process_read(dir, pid, &region) != 0)
+		return true;
+	process_name(region, name, sizeof(name));
+	if (!args->program || strcmp(name, args->program) == 0) {
+		report.now = region;
+		report_list(&report, name);
+	}
+	free(region);
+	return true;
+}
+
+static int list_all(struct args *args)
+{
+	report_list_header(stdout);
+	(void)!process_visit(args->dir, list_process, args);
+	return EXIT_SUCCESS;
+}
+
+/* True when there is no more to show. */
+static bool show(struct report *report)
+{
+	switch (report->args->view) {
+	case VIEW_FULL:
+		report_full(report);
+		return false;
+	case VIEW_GROUPS:
+		report_groups(report);
+		return true;
+	case VIEW_WHY:
+		report_why(report);
+		return true;
+	case VIEW_RAW:
+		report_raw(report);
+		return true;
+	default:
+		report_basic(report);
+		return false;
+	}
+}
+
+/* False: somebody wants us to stop. */
+static bool nap(unsigned seconds)
+{
+	struct timespec left = { .tv_sec = seconds };
+
+	return nanosleep(&left, NULL) == 0 && !is_interrupted;
+}
+
+/* A copy that goes with the one before; a file that was made anew does not. */
+static int read_next(const struct args *args, int pid, struct report *report,
+		     struct stats_region **now)
+{
+	struct stats_region *next;
+	int err = process_read(args->dir, pid, &next);
+
+	if (err)
+		return err;
+	if (args->details == DETAILS_DELTAS && next->size != (*now)->size) {
+		free(next);
+		return -EBADMSG;
+	}
+	free((void *)report->before);
+	report->before = NULL;
+	if (args->details == DETAILS_DELTAS)
+		report->before = *now;
+	else
+		free(*now);
+	*now = next;
+	report->now = next;
+	return 0;
+}
+
+static int watch(const struct args *args, int pid, struct stats_region *now)
+{
+	struct report report = { .out = stdout, .args = args, .now = now };
+	/* what a second adds can be shown at its end only */
+	bool has_report = args->details == DETAILS_TOTALS ||
+			  args->view >= VIEW_GROUPS;
+	unsigned shown = 0;
+	int err = 0;
+
+	for (;;) {
+		if (has_report && (show(&report) || ++shown == args->cycles))
+			break;
+		if (!nap(args->interval)) {
+			printf("Got Ctrl-C (interrupted by user)\n");
+			break;
+		}
+		err = read_next(args, pid, &report, &now);
+		if (err) {
+			complain(pid, err);
+			break;
+		}
+		has_report = true;
+	}
+	free((void *)report.before);
+	free(now);
+	return err && err != -ESRCH && err != -ENOENT ? EXIT_FAILURE :
+							EXIT_SUCCESS;
+}
+
+static int attach(const struct args *args, int pid)
+{
+	struct stats_region *region;
+	char name[NAME_MAX + 1];
+	int err = process_read(args->dir, pid, &region);
+
+	if (!err && request_all(args, pid, region) != 0) {
+		free(region);
+		return EXIT_FAILURE;
+	}
+	if (!err && (args->zeroes || args->log_level != ARGS_UNSET)) {
+		/* as it is now */
+		free(region);
+		err = process_read(args->dir, pid, &region);
+	}
+	if (err) {
+		complain(pid, err);
+		return EXIT_FAILURE;
+	}
+	process_name(region, name, sizeof(name));
+	if (args->view != VIEW_RAW)
+		printf("vmastat: stats for application: %s  with pid: %d\n",
+		       name[0] ? name : "proccess", pid);
+	return watch(args, pid, region);
+}
+
+int main(int argc, char **argv)
+{
+	struct sigaction action = { .sa_handler = interrupt };
+	struct args args;
+	int pid;
+
+	switch (args_parse(&args, argc, argv)) {
+	case ARGS_DONE:
+		return EXIT_SUCCESS;
+	case ARGS_WRONG:
+		args_usage();
+		return EXIT_FAILURE;
+	default:
+		break;
+	}
+	sigaction(SIGINT, &action, NULL);
+	if (!args.keeps_dead_files)
+		process_clean(args.dir);
+	if (args.view == VIEW_LIST)
+		return list_all(&args);
+	pid = args.pid ? args.pid : process_find(args.dir, args.program);
+	if (!pid) {
+		fputs("vmastat: Failed to identify process please provide pid of active proccess...\n",
+		      stderr);
+		args_usage();
+		return EXIT_FAILURE;
+	}
+	return attach(&args, pid);
+}
