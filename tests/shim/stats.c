@@ -147,6 +147,27 @@ static void by_kernel(int n)
 	stay();
 }
 
+/* Buffers that cannot be: 3 of ours, and one that the kernel gets. */
+static void failures(int n)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
+	/* not for the compiler to see through */
+	char *volatile nowhere = (char *)16;
+	int pair[2], fd, set = epoll_create1(0);
+
+	(void)n;
+	make_pair(pair);
+	must(send(pair[0], "x", 1, 0) == 1, "send");
+	for (int i = 0; i < 3; i++)
+		must(recv(pair[1], nowhere, 1, 0) < 0, "recv");
+	fd = bound(7303);
+	must(epoll_ctl(set, EPOLL_CTL_ADD, fd, &event) == 0, "epoll_ctl");
+	join(fd, 7303);
+	must(send(fd, "x", 1, 0) == 1, "send");
+	must(recv(fd, nowhere, 1, 0) < 0, "recv");
+	stay();
+}
+
 /* More than 4 takes. */
 static void flood(int n)
 {
@@ -248,6 +269,7 @@ static const struct {
 } scenarios[] = {
 	{ "traffic", traffic },
 	{ "by_kernel", by_kernel },
+	{ "failures", failures },
 	{ "flood", flood },
 	{ "waits", waits },
 	{ "kinds", kinds },

@@ -94,6 +94,12 @@ kernel_traffic_is_counted() {
 		socket.5.tx_packets 0 socket.5.rx_packets 0
 }
 
+failures_are_counted() {
+	start failures || return 1
+	counts socket.5.rx_errors 3 socket.5.rx_packets 0 \
+		socket.6.rx_os_errors 1 socket.6.rx_errors 0
+}
+
 overflow_is_counted() {
 	start flood 300 || return 1
 	local raw queued dropped
@@ -376,6 +382,7 @@ wrong_arguments_are_refused() {
 }
 
 cases="counters_are_those_of_the_traffic kernel_traffic_is_counted
+failures_are_counted
 overflow_is_counted waits_are_counted basic_view_has_vma_layout
 medium_view_has_vma_layout deltas_are_per_second full_view_has_blocks
 list_view_has_vma_layout zeroed_counters_stay_zero log_level_is_changed

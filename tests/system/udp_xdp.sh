@@ -12,6 +12,35 @@ both_ends_are_accelerated() {
 		wait_for 'v0 is driven by xdp' "$work/a.log"
 }
 
+# stats_of PID COUNTER: the sum over its sockets.
+stats_of() {
+	"$builddir/tools/vma_stats/vma_stats" -p "$1" --raw |
+		awk -v name="$2" '{ sub(/^socket\.[0-9]*\./, "") }
+			$1 == name { n += $2 } END { print n + 0 }'
+}
+
+# 2000 short datagrams by our rings, and 50 that are longer than a frame by the
+# kernel; its own counters say the same of the namespace.
+counters_agree_with_the_kernel() {
+	local in_a pid now
+	start a.log $program echo 10.78.0.1 7000 || return 1
+	in_a=$(kernel_cnt $a)
+	expect "$(ask - 2000 64)" "right 2000" &&
+		expect "$(ask - 50 3000)" "right 50" || return 1
+	pid=$(ip netns pids $a | head -1)
+	now=$(kernel_cnt $a)
+	expect "$(stats_of "$pid" rx_os_packets)" $((now - in_a)) &&
+		expect "$(($(stats_of "$pid" rx_packets) + now - in_a))" 2050 &&
+		expect "$(($(stats_of "$pid" rx_bytes) +
+			$(stats_of "$pid" rx_os_bytes)))" 278000 &&
+		expect "$(($(stats_of "$pid" tx_packets) +
+			$(stats_of "$pid" tx_os_packets)))" 2050 &&
+		expect "$(($(stats_of "$pid" tx_bytes) +
+			$(stats_of "$pid" tx_os_bytes)))" 278000 &&
+		"$builddir/tools/vma_stats/vma_stats" -p "$pid" --why |
+		grep -q '^  receives  accelerated by ring 0 on v0 (xdp: '
+}
+
 sizes_up_to_a_frame() {
 	local len in_a
 	start a.log $program echo 0.0.0.0 7000 || return 1
@@ -216,7 +245,7 @@ sockperf_in_each_way() {
 	done
 }
 
-cases="both_ends_are_accelerated sizes_up_to_a_frame longer_ones_by_the_kernel
+cases="both_ends_are_accelerated counters_agree_with_the_kernel sizes_up_to_a_frame longer_ones_by_the_kernel
 peer_on_the_kernel server_on_the_kernel other_traffic_is_undisturbed
 killed_process_leaves_nothing killed_while_a_child_lives program_closes_all_it_has
 second_process_is_told_who_has_it foreign_program_is_respected
