@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The op of a kind that leaves a call to libc. */
+/* What stands in for the ops that a kind does not have: mostly the one that leaves
+ * the call to libc. */
 #include "config.h"
 
 #include "sock/fd_ops.h"
@@ -15,6 +16,29 @@
 	}
 #include "os/calls.def"
 #pragma GCC diagnostic pop
+
+/* The calls of fortified programs are the plain ones when the buffer is as large as
+ * they say; when it is not, libc ends the program. */
+static long chk_read(struct fd_object *obj, int fd, void *buf, size_t len,
+		     size_t size)
+{
+	return len > size ? FD_PASS : obj->ops->read(obj, fd, buf, len);
+}
+
+static long chk_recv(struct fd_object *obj, int fd, void *buf, size_t len,
+		     size_t size, int flags)
+{
+	return len > size ? FD_PASS : obj->ops->recv(obj, fd, buf, len, flags);
+}
+
+static long chk_recvfrom(struct fd_object *obj, int fd, void *buf, size_t len,
+			 size_t size, int flags, struct sockaddr *addr,
+			 socklen_t *addr_len)
+{
+	return len > size ? FD_PASS :
+			    obj->ops->recvfrom(obj, fd, buf, len, flags, addr,
+					       addr_len);
+}
 
 static ssize_t slow_recv(int fd, void *buf, size_t len, int flags,
 			 const _Atomic(struct fd_object *) *entry,
@@ -41,6 +65,12 @@ static void count_nothing(struct fd_object *obj UNUSED,
 
 void fd_ops_fill(struct fd_ops *ops)
 {
+	if (!ops->__read_chk)
+		ops->__read_chk = chk_read;
+	if (!ops->__recv_chk)
+		ops->__recv_chk = chk_recv;
+	if (!ops->__recvfrom_chk)
+		ops->__recvfrom_chk = chk_recvfrom;
 #define CALL_OP(ret, name, params, args) \
 	if (!ops->name)                  \
 		ops->name = pass_##name;

@@ -45,7 +45,7 @@ static inline _Atomic(struct fd_object *) *fd_table_entry(int fd)
 
 	if (LIKELY(!root) || (unsigned)fd >= FD_TABLE_LIMIT)
 		return NULL;
-	leaf = atomic_load_explicit(&root->leaves[fd >> FD_LEAF_BITS],
+	leaf = atomic_load_explicit(&root->leaves[(unsigned)fd >> FD_LEAF_BITS],
 				    memory_order_acquire);
 	return leaf ? &leaf->entries[fd & (FD_LEAF_SIZE - 1)] : NULL;
 }

@@ -192,6 +192,37 @@ static void every_form(void)
 	close_pair(pair);
 }
 
+/* What a program that was built with _FORTIFY_SOURCE calls. */
+extern ssize_t __read_chk(int fd, void *buf, size_t len, size_t size);
+extern ssize_t __recv_chk(int fd, void *buf, size_t len, size_t size, int flags);
+extern ssize_t __recvfrom_chk(int fd, void *buf, size_t len, size_t size,
+			      int flags, struct sockaddr *addr,
+			      socklen_t *addr_len);
+
+static void fortified_calls(void)
+{
+	struct sockaddr_in from;
+	socklen_t from_len = sizeof(from);
+	char buf[64] = "";
+	int pair[2];
+
+	make_pair(pair);
+	send(pair[0], "one", 4, 0);
+	SAY("%zd ", __read_chk(pair[1], buf, 60, sizeof(buf)));
+	SAY("%s\n", buf);
+	send(pair[0], "two", 4, 0);
+	SAY("%zd ", __recv_chk(pair[1], buf, 60, sizeof(buf), 0));
+	SAY("%s\n", buf);
+	send(pair[0], "three", 6, 0);
+	SAY("%zd ", __recvfrom_chk(pair[1], buf, 60, sizeof(buf), 0,
+				   (struct sockaddr *)&from, &from_len));
+	SAY("%s %u\n", buf, from_len);
+	SAY("%s\n", err(__recv_chk(pair[1], buf, 60, sizeof(buf),
+				   MSG_DONTWAIT)));
+	received_cnt += 3;
+	close_pair(pair);
+}
+
 static void messages_in_batches(void)
 {
 	enum { CNT = 40 };
@@ -1134,6 +1165,7 @@ static const struct scenario {
 #define SCENARIO(name, by_kernel) { #name, name, by_kernel }
 	SCENARIO(every_size, 0),
 	SCENARIO(every_form, 0),
+	SCENARIO(fortified_calls, 0),
 	SCENARIO(messages_in_batches, 0),
 	SCENARIO(peek_and_truncate, 0),
 	SCENARIO(bad_pointers, 1),
