@@ -63,10 +63,10 @@ mutant send_loses_a_byte sock-redirect/fd_calls.c \
 	's/ send, fd, buf, len, flags);/ send, fd, buf, len - 1, flags);/' ab
 mutant setsockopt_loses_the_value os/calls.def \
 	'/ setsockopt, /s/name, value, len))$/name, NULL, len))/' ab
-mutant epoll_wait_does_not_wait os/calls.def \
-	'/ epoll_wait, /s/cnt, timeout))$/cnt, 0))/' ab
-mutant poll_forgets_its_timeout os/calls.def \
-	'/ poll, /s/cnt, timeout))$/cnt, 0))/' ab
+mutant epoll_wait_does_not_wait sock-redirect/mux_calls.c \
+	's/real.epoll_wait(epfd, events, cnt, timeout)/real.epoll_wait(epfd, events, cnt, 0)/' ab
+mutant poll_forgets_its_timeout sock-redirect/mux_calls.c \
+	's/real.poll(fds, cnt, timeout)/real.poll(fds, cnt, 0)/' ab
 mutant success_touches_errno sock-redirect/call.h \
 	's/(int)-n : call->saved_errno;/(int)-n : 1;/' ab
 mutant failure_has_no_errno sock-redirect/call.h \
