@@ -26,11 +26,13 @@ accelerated() {
 }
 
 # The thread sanitizer keeps handlers until the call they interrupt returns, and
-# within epoll_wait it sees what threads write, but not the locks they hold.
+# within poll and epoll_wait it sees what threads write, but not the locks they
+# hold.
 is_beyond_thread_sanitizer() {
 	case $1 in
 	restarted_and_served_by_its_handler | jumps_out_of_a_wait) ;;
 	readiness_by_epoll | many_threads_one_set) ;;
+	reader_before_the_first_send) ;;
 	*) false ;;
 	esac
 }
