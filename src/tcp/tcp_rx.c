@@ -12,11 +12,12 @@
 /* Up to so many bytes are copied to save a buffer. */
 enum { SMALL_PIECE = 256 };
 
-/* Copies a small packet behind another one's data, and frees it, if it fits. */
-static bool join_small(struct pkt *into, struct pkt *pkt)
+/* Copies a packet of up to `most` bytes behind another one's data, and frees it,
+ * if it fits. */
+static bool join(struct pkt *into, struct pkt *pkt, uint32_t most)
 {
-	if (pkt->len > SMALL_PIECE || pkt->next_part || into->refs != 1 || into->lender ||
-	    pkt_tailroom(into) < pkt->len)
+	if (pkt->len > most || pkt->next_part || into->refs != 1 ||
+	    into->lender || pkt_tailroom(into) < pkt->len)
 		return false;
 	memcpy(pkt_append(into, pkt->len), pkt->data, pkt->len);
 	pkt_put(pkt);
@@ -30,7 +31,7 @@ void tcp_rx_append_wasteful(struct tcp_pcb *pcb, struct pkt *pkt)
 	uint32_t len = pkt->len;
 
 	if (!list_is_empty(&pcb->rcv_queue) &&
-	    join_small(pkt_from_link(pcb->rcv_queue.prev), pkt))
+	    join(pkt_from_link(pcb->rcv_queue.prev), pkt, SMALL_PIECE))
 		pcb->rcv_unread += len;
 	else
 		tcp_rx_queue(pcb, pkt);
@@ -212,6 +213,34 @@ void tcp_rx_prune(struct tcp_pcb *pcb)
 	}
 }
 
+/* Up to what size a piece is copied to save its buffer. Whoever's bytes lie thinly
+ * in their buffers reaches the bound of the memory long before he has filled his
+ * window; as he comes near, whatever fits is copied. */
+static uint32_t worth_copying(const struct tcp_pcb *pcb)
+{
+	return pcb->ooo_memory > pcb->rcv_buf ? UINT32_MAX : SMALL_PIECE;
+}
+
+/* Copies the parts of a packet together. A segment in buffers of a few bytes would
+ * else take more memory than all that may be out of order, and be dropped at once,
+ * as often as it came. */
+static void join_parts(const struct tcp_pcb *pcb, struct pkt *pkt)
+{
+	uint32_t most = worth_copying(pcb);
+
+	while (pkt->next_part) {
+		struct pkt *part = pkt->next_part;
+
+		pkt->next_part = part->next_part;
+		part->next_part = NULL;
+		if (join(pkt, part, most))
+			continue;
+		part->next_part = pkt->next_part;
+		pkt->next_part = part;
+		pkt = part;
+	}
+}
+
 /* Makes the packet, of which nothing is known yet, a run behind `where`. */
 static struct pkt *run_create(struct tcp_pcb *pcb, struct list *where,
 			      struct pkt *pkt, uint32_t seq, bool has_fin)
@@ -238,7 +267,7 @@ static void run_append(struct tcp_pcb *pcb, struct tcp_run *run,
 	run->end += len + has_fin;
 	run->has_fin = has_fin;
 	pcb->ooo_bytes += len + has_fin;
-	if (join_small(run->last_part, pkt))
+	if (join(run->last_part, pkt, worth_copying(pcb)))
 		return;
 	run->last_part->next_part = pkt;
 	run->last_part = last_part(pkt);
@@ -318,6 +347,7 @@ static void keep_out_of_order(struct tcp_pcb *pcb, struct pkt *pkt,
 		seq = run->end;
 	}
 	resolve_overlap(pcb, where, pkt, seq, &has_fin);
+	join_parts(pcb, pkt);
 	if (run && run->end == seq)
 		run_append(pcb, run, pkt, has_fin);
 	else

@@ -241,6 +241,44 @@ TEST(parts_are_cut_at_both_ends)
 	peer_teardown();
 }
 
+/* All of a window but its first segment, in segments of `len` bytes: none of
+ * them may be dropped for the memory they lie in. */
+static void fill_behind_a_hole(uint32_t window, uint32_t len, bool in_parts)
+{
+	struct tcp_pcb_info info;
+
+	peer_defaults();
+	peer.params.rcv_buf = peer.params.rcv_buf_max = window;
+	peer_connect(&peer_full_options);
+	for (uint32_t at = len; at < window; at += len) {
+		if (in_parts)
+			send_split(A, P + at, len);
+		else
+			peer_send(A, P + at, U, len);
+		peer.looked_at = peer.sent_cnt;
+	}
+	tcp_get_info(peer.pcb, &info);
+	CHECK_EQ(tcp_counts(peer.table)->ooo_pruned, 0);
+	CHECK_EQ(info.ooo_bytes, window - len);
+	CHECK(info.ooo_memory <= 2 * window);
+	peer_send(A, P, U, len);
+	tcp_get_info(peer.pcb, &info);
+	CHECK_EQ(info.rcv_nxt, P + window);
+	CHECK_EQ(peer_take_all(), window);
+	peer.looked_at = peer.sent_cnt;
+	peer_teardown();
+}
+
+TEST(thin_buffers_leave_the_window_whole)
+{
+	fill_behind_a_hole(14000, 1400, true);
+}
+
+TEST(small_segments_leave_the_window_whole)
+{
+	fill_behind_a_hole(53600, 536, false);
+}
+
 TEST(parts_beyond_the_window_are_cut)
 {
 	struct tcp_pcb_info info;

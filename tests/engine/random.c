@@ -233,6 +233,16 @@ TEST(connections_move_at_every_step)
 	moves_always = false;
 }
 
+/* Found by the soak: connections in buffers of a few bytes that repaired one segment
+ * for each timeout, until one side took the sixtieth for the death of the other. */
+TEST(seeds_that_failed_once)
+{
+	static const uint64_t failed[] = { 13040346, 23035075 };
+
+	for (size_t i = 0; i < ARRAY_LEN(failed); i++)
+		run_seed(failed[i]);
+}
+
 TEST(every_seed_carries_its_bytes_and_ends)
 {
 	uint64_t cnt = seeds();

@@ -159,6 +159,23 @@ TEST(newreno_repairs_one_hole_each_round_trip)
 	sim_finish(&sim, false);
 }
 
+/* What waits behind the hole comes in buffers of three bytes. */
+TEST(thin_buffers_do_not_slow_the_repair)
+{
+	struct impair_params link = sim_link(100000000, 10 * NS_PER_MS);
+	struct impair_params links[2] = { link, link };
+	struct sim_setup setup = { .rx_part = 3 };
+	struct hole hole = { .first = 20, .cnt = 1 };
+
+	tcp_params_init(&params);
+	params.with_sack = params.with_timestamps = false;
+	sim_init_with(&sim, test_seed, &params, links, &setup);
+	send_with_hole(300000, &hole);
+	CHECK_EQ(timeouts(), 0);
+	CHECK_EQ(sim.host[0].retransmissions, 1);
+	sim_finish(&sim, false);
+}
+
 static uint64_t resent;
 
 /* Bytes per second of ten megabytes; `resent` tells what it took. */
