@@ -177,6 +177,8 @@ bool tcp_ack_in(struct tcp_pcb *pcb, struct tcp_segment *in, uint64_t now_ns)
 		advance(pcb, in->ack, &sample, now_ns);
 	else
 		sample.is_duplicate = is_duplicate(pcb, in, window_changed);
+	if (sample.delivered)
+		pcb->timeouts = 0;
 	sample_rtt(pcb, &sample, now_ns);
 	if (pcb->has_tlp)
 		tcp_tlp_on_ack(pcb, in, &sample, now_ns);

@@ -22,7 +22,8 @@ static bool is_quiet(const struct tcp_pcb *pcb)
 	       pcb->recovery == RECOVERY_OPEN && !(pcb->flags & unusual) &&
 	       pcb->rtx_kind <= RTX_PROBE && !pcb->sacked_bytes &&
 	       list_is_empty(&pcb->lost) && !pcb->has_tlp && !pcb->undo_cwnd &&
-	       !pcb->backoff && !pcb->dup_acks && list_is_empty(&pcb->runs) &&
+	       !pcb->backoff && !pcb->timeouts && !pcb->dup_acks &&
+	       list_is_empty(&pcb->runs) &&
 	       pcb->dsack.start == pcb->dsack.end && !pcb->soft_error;
 }
 

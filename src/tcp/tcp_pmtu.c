@@ -124,7 +124,7 @@ void tcp_pmtu_on_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 	const struct pkt *head = pkt_from_link(pcb->snd_queue.next);
 	uint32_t size = head->len + tcp_overhead(pcb);
 
-	if (pcb->backoff < BLACK_HOLE_TIMEOUTS || size <= HARMLESS_SIZE)
+	if (pcb->timeouts < BLACK_HOLE_TIMEOUTS || size <= HARMLESS_SIZE)
 		return;
 	if (lower(pcb, plateau_below(size), now_ns))
 		pcb->table->counts.black_holes++;

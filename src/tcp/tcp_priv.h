@@ -313,7 +313,11 @@ struct tcp_pcb {
 	uint8_t quiet_kind;
 	uint8_t quiet_lone_kind;
 	uint8_t rtx_kind; /* enum tcp_rtx_kind */
+	/* doublings of the timeout; only a round trip that is known ends them
+	 * (RFC 6298 section 5.7), while whoever gives up counts `timeouts` */
 	uint8_t backoff;
+	/* retransmission timeouts since the peer last took something new */
+	uint8_t timeouts;
 	uint8_t probes; /* keepalive and persist, unanswered */
 	uint8_t quick_acks_left;
 	/* when what is oldest in flight was first sent, or the probe; start of

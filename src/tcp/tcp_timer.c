@@ -101,7 +101,7 @@ static bool has_given_up(const struct tcp_pcb *pcb, uint64_t now_ns)
 		retries = MIN(retries, params->orphan_retries);
 	if (pcb->user_timeout_ns)
 		return now_ns - pcb->progress_ns >= pcb->user_timeout_ns;
-	return pcb->backoff >= retries;
+	return pcb->timeouts >= retries;
 }
 
 /* Never beyond the moment at which the user timeout (RFC 5482) ends it all. */
@@ -149,6 +149,8 @@ static void on_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 	/* RFC 6298 section 5.5 */
 	if (pcb->backoff < UINT8_MAX)
 		pcb->backoff++;
+	if (pcb->timeouts < UINT8_MAX)
+		pcb->timeouts++;
 	if (!list_is_empty(&pcb->lost))
 		tcp_out_resend(pcb, tcp_seg_pkt(pcb->lost.next), now_ns);
 	set_rtx(pcb, RTX_TIMEOUT,

@@ -553,6 +553,40 @@ TEST(retries_end_in_etimedout)
 	peer_teardown();
 }
 
+/* Without time stamps a repaired hole tells no round trip, so the timeout stays
+ * doubled; a peer that takes a segment each time is none the less alive. */
+TEST(progress_is_not_given_up)
+{
+	struct tcp_options options = { .mss = 1460 }, none = { 0 };
+	struct tcp_pcb_info info;
+
+	peer_defaults();
+	peer.params.retries = 3;
+	peer_connect(&options);
+	peer_send_options(A, P, U, 20000, 0, &none);
+	for (int i = 0; i < 8; i++)
+		peer_write(1460);
+	for (uint32_t i = 1; i <= 6; i++) {
+		tcp_get_info(peer.pcb, &info);
+		peer_advance_ms(info.rto_ns / NS_PER_MS + 2);
+		CHECK_EQ(tcp_counts(peer.table)->rto_fired, i);
+		peer_send_options(A, P, U + 1460 * i, 20000, 0, &none);
+		CHECK_EQ(tcp_state(peer.pcb), TCPS_ESTABLISHED);
+	}
+	tcp_get_info(peer.pcb, &info);
+	CHECK_EQ(info.backoff, 6);
+	/* nor is the path a black hole */
+	CHECK_EQ(info.mss, 1460);
+	CHECK_EQ(tcp_counts(peer.table)->black_holes, 0);
+	/* three more without any, and it is */
+	peer.looked_at = peer.sent_cnt;
+	peer_advance_ms(1000000);
+	CHECK_EQ(tcp_error(peer.pcb), -ETIMEDOUT);
+	CHECK_EQ(tcp_counts(peer.table)->rto_fired, 6 + 3);
+	peer.looked_at = peer.sent_cnt;
+	peer_teardown();
+}
+
 TEST(user_timeout_ends_in_etimedout)
 {
 	peer_connected();
