@@ -165,6 +165,20 @@ static void check_ends(struct sim_conn *conn)
 		     sim.seed, conn->received, other->received);
 }
 
+static unsigned count_deaths(const struct sim_host *host, int *last_error_out)
+{
+	const struct sim_conn *conn;
+	unsigned cnt = 0;
+
+	LIST_FOR_EACH(conn, &host->conns, link) {
+		if (!conn->error)
+			continue;
+		*last_error_out = conn->error;
+		cnt++;
+	}
+	return cnt;
+}
+
 static void run_seed(uint64_t seed)
 {
 	struct impair_params link[2];
@@ -209,11 +223,10 @@ static void run_seed(uint64_t seed)
 		sim_connect(&sim, &client);
 	if (!sim_run_to_end(&sim, sim.now_ns + 4000 * NS_PER_SEC))
 		FAIL("seed %" PRIu64 ": no end", seed);
-	LIST_FOR_EACH(conn, &sim.host[0].conns, link) {
-		deaths += conn->error != 0;
-		last_error = conn->error ? conn->error : last_error;
+	for (int i = 0; i < 2; i++)
+		deaths += count_deaths(&sim.host[i], &last_error);
+	LIST_FOR_EACH(conn, &sim.host[0].conns, link)
 		check_ends(conn);
-	}
 	if (!client.abort_after && deaths)
 		FAIL("seed %" PRIu64 ": %u connections died, the last with %d",
 		     seed, deaths, last_error);

@@ -51,7 +51,8 @@ static void capture(struct sim *sim, const uint8_t *data, size_t len)
 
 static int capture_write(void *ctx, const void *data, size_t len)
 {
-	return fwrite(data, 1, len, ctx) == len ? 0 : -1;
+	/* at once: a breach ends the process, and its last packets tell why */
+	return fwrite(data, 1, len, ctx) == len && !fflush(ctx) ? 0 : -1;
 }
 
 /* The router of a narrow link tells the sender of what it drops; one message at
