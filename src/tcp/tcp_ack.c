@@ -142,6 +142,13 @@ static bool is_acceptable(struct tcp_pcb *pcb, const struct tcp_segment *in,
 	return false;
 }
 
+/* RFC 9293 section 3.8.6.1: who answers may keep his window closed, though not to
+ * hold what nobody owns any more. */
+static bool may_stay_closed(const struct tcp_pcb *pcb)
+{
+	return !pcb->snd_wnd && !(pcb->flags & TF_ORPHAN);
+}
+
 static void restart_timers(struct tcp_pcb *pcb,
 			   const struct tcp_ack_sample *sample,
 			   uint64_t reorder_ns, uint64_t now_ns)
@@ -177,7 +184,7 @@ bool tcp_ack_in(struct tcp_pcb *pcb, struct tcp_segment *in, uint64_t now_ns)
 		advance(pcb, in->ack, &sample, now_ns);
 	else
 		sample.is_duplicate = is_duplicate(pcb, in, window_changed);
-	if (sample.delivered)
+	if (sample.delivered || may_stay_closed(pcb))
 		pcb->timeouts = 0;
 	sample_rtt(pcb, &sample, now_ns);
 	if (pcb->has_tlp)

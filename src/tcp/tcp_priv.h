@@ -316,7 +316,8 @@ struct tcp_pcb {
 	/* doublings of the timeout; only a round trip that is known ends them
 	 * (RFC 6298 section 5.7), while whoever gives up counts `timeouts` */
 	uint8_t backoff;
-	/* retransmission timeouts since the peer last took something new */
+	/* retransmission timeouts since the peer last took something new, or
+	 * said that it cannot */
 	uint8_t timeouts;
 	uint8_t probes; /* keepalive and persist, unanswered */
 	uint8_t quick_acks_left;

@@ -587,6 +587,32 @@ TEST(progress_is_not_given_up)
 	peer_teardown();
 }
 
+/* A peer without memory drops what is under way and closes its window; as long as
+ * it answers, it may open it again. */
+TEST(closed_window_is_not_given_up)
+{
+	struct tcp_options none = { 0 };
+	struct tcp_pcb_info info;
+
+	peer_defaults();
+	peer.params.retries = 3;
+	peer_connect(&peer_full_options);
+	peer_write(100);
+	peer.looked_at = peer.sent_cnt;
+	for (int i = 0; i < 8; i++) {
+		tcp_get_info(peer.pcb, &info);
+		peer_advance_ms(info.rto_ns / NS_PER_MS + 2);
+		CHECK_EQ(peer_next()->seq, U);
+		peer.looked_at = peer.sent_cnt;
+		peer_send_options(A, P, U, 0, 0, &none);
+		CHECK_EQ(tcp_state(peer.pcb), TCPS_ESTABLISHED);
+	}
+	peer_advance_ms(1000000);
+	CHECK_EQ(tcp_error(peer.pcb), -ETIMEDOUT);
+	peer.looked_at = peer.sent_cnt;
+	peer_teardown();
+}
+
 TEST(user_timeout_ends_in_etimedout)
 {
 	peer_connected();
