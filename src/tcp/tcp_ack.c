@@ -149,6 +149,17 @@ static bool may_stay_closed(const struct tcp_pcb *pcb)
 	return !pcb->snd_wnd && !(pcb->flags & TF_ORPHAN);
 }
 
+/* The peer lives: probes start over, and those for nobody when there is room. */
+static void note_probe_answered(struct tcp_pcb *pcb)
+{
+	bool has_room = pcb->snd_wnd && pcb->unsent;
+
+	if (has_room)
+		pcb->backoff = 0;
+	if (has_room || !(pcb->flags & TF_ORPHAN))
+		pcb->probes = 0;
+}
+
 static void restart_timers(struct tcp_pcb *pcb,
 			   const struct tcp_ack_sample *sample,
 			   uint64_t reorder_ns, uint64_t now_ns)
@@ -190,12 +201,8 @@ bool tcp_ack_in(struct tcp_pcb *pcb, struct tcp_segment *in, uint64_t now_ns)
 	if (pcb->has_tlp)
 		tcp_tlp_on_ack(pcb, in, &sample, now_ns);
 	reorder_ns = tcp_recovery_on_ack(pcb, &sample, now_ns);
-	/* the peer lives: probes start over */
-	if (pcb->rtx_kind == RTX_PERSIST) {
-		pcb->probes = 0;
-		if (pcb->snd_wnd && pcb->unsent)
-			pcb->backoff = 0;
-	}
+	if (pcb->rtx_kind == RTX_PERSIST)
+		note_probe_answered(pcb);
 	restart_timers(pcb, &sample, reorder_ns, now_ns);
 	if (sample.has_advanced)
 		tcp_event_raise(pcb, TCP_EV_WRITABLE);

@@ -647,6 +647,33 @@ TEST(zero_window_is_probed_for_ever)
 	peer_teardown();
 }
 
+/* What nobody owns is not held for ever by a peer who never reads. */
+TEST(orphan_does_not_wait_for_ever)
+{
+	struct tcp_options none = { 0 };
+	struct tcp_pcb_info info;
+
+	peer_defaults();
+	peer.params.orphan_retries = 4;
+	peer_connect(&peer_full_options);
+	peer_send_options(A, P, U, 0, 0, &none);
+	peer_write(10);
+	tcp_close(peer.pcb, peer.now_ns);
+	for (int i = 0; i < 4; i++) {
+		tcp_get_info(peer.pcb, &info);
+		CHECK_EQ(info.state, TCPS_FIN_WAIT_1);
+		peer_advance_ms(info.rto_ns / NS_PER_MS + 2);
+		CHECK_EQ(peer_next()->seq, U - 1);
+		peer_send_options(A, P, U, 0, 0, &none);
+	}
+	tcp_get_info(peer.pcb, &info);
+	peer_advance_ms(info.rto_ns / NS_PER_MS + 2);
+	peer_expect_silence();
+	/* which finds nothing left */
+	peer.pcb = NULL;
+	peer_teardown();
+}
+
 TEST(silent_peer_is_found_by_keepalive)
 {
 	peer_connected();
