@@ -27,6 +27,9 @@ clean_up() {
 }
 trap clean_up EXIT
 collect_reports "$work"
+# The layouts show ports: one run at a time on a machine.
+exec 8</tmp
+flock 8
 
 wait_for() {
 	for _ in $(seq 500); do
@@ -44,7 +47,7 @@ start() {
 	mkfifo "$work/in"
 	: >"$work/out"
 	(preloaded "$library" exec "$program" "$@" <"$work/in" >"$work/out" \
-		2>&1) &
+		2>&1 8<&-) &
 	pid=$!
 	exec 9>"$work/in"
 	wait_for ready "$work/out"
