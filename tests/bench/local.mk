@@ -24,7 +24,7 @@ EXTRA_PROGRAMS += %D%/udp_instructions %D%/udp_start
 %C%_udp_instructions_LDADD =
 %C%_udp_start_CFLAGS = $(release_cflags)
 %C%_udp_start_LDADD =
-EXTRA_DIST += %D%/udp_instructions.sh %D%/udp_start.sh
+EXTRA_DIST += %D%/udp_instructions.sh %D%/udp_lab.sh %D%/udp_start.sh
 bench-udp: %D%/udp_instructions %D%/udp_start all
 	$(srcdir)/%D%/udp_start.sh %D%/udp_start src/.libs/libvma.so
 	$(srcdir)/%D%/udp_instructions.sh %D%/udp_instructions \

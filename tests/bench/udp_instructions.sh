@@ -10,28 +10,7 @@
 set -eu
 program=$1
 library=$(realpath "$2")
-a=vma-ia.$$
-b=vma-ib.$$
-work=$(mktemp -d)
-echo_pid=
-
-clean_up() {
-	[ -z "$echo_pid" ] || kill "$echo_pid"
-	ip netns del $a
-	ip netns del $b
-	rm -r "$work"
-}
-trap clean_up EXIT
-
-ip netns add $a
-ip netns add $b
-ip link add v0 netns $a type veth peer name v0 netns $b
-ip -n $a address add 10.79.0.1/24 dev v0
-ip -n $b address add 10.79.0.2/24 dev v0
-ip -n $a link set v0 up
-ip -n $b link set v0 up
-mac() { ip -n "$1" -br link show v0 | awk '{ print $3 }'; }
-ip -n $a neighbour replace 10.79.0.2 lladdr "$(mac $b)" dev v0 nud permanent
+. "$(dirname "$0")/udp_lab.sh"
 ip netns exec $b "$program" echo 10.79.0.2 &
 echo_pid=$!
 

@@ -8,26 +8,7 @@
 set -eu
 program=$1
 library=$(realpath "$2")
-a=vma-sa.$$
-b=vma-sb.$$
-work=$(mktemp -d)
-
-clean_up() {
-	ip netns del $a
-	ip netns del $b
-	rm -r "$work"
-}
-trap clean_up EXIT
-
-ip netns add $a
-ip netns add $b
-ip link add v0 netns $a type veth peer name v0 netns $b
-ip -n $a address add 10.79.0.1/24 dev v0
-ip -n $b address add 10.79.0.2/24 dev v0
-ip -n $a link set v0 up
-ip -n $b link set v0 up
-mac=$(ip -n $b -br link show v0 | awk '{ print $3 }')
-ip -n $a neighbour replace 10.79.0.2 lladdr "$mac" dev v0 nud permanent
+. "$(dirname "$0")/udp_lab.sh"
 
 for round in 1 2 3 4 5; do
 	ip netns exec $a "$program" 10.79.0.1 10.79.0.2 >>"$work/kernel" &
