@@ -90,7 +90,8 @@ enum fd_verdict {
 COLD enum fd_verdict fd_call_end_odd(const struct fd_call *call, long n);
 
 /* Leaves the bracket with an op's result, which becomes the call's result and
- * errno. The one place that writes errno; on success it is as it was. */
+ * errno. With the ends of quick ops (sock/fd_quick.h) the one place that writes
+ * errno; on success it is as it was. */
 static ALWAYS_INLINE enum fd_verdict fd_call_end(const struct fd_call *call,
 						 long *result)
 {
