@@ -223,6 +223,27 @@ static void fortified_calls(void)
 	close_pair(pair);
 }
 
+static void errno_is_left_alone(void)
+{
+	char buf[16];
+	int pair[2];
+
+	make_pair(pair);
+	for (int i = 0; i < 3; i++) {
+		errno = ENOTTY;
+		send(pair[0], "x", 1, 0);
+		SAY("send %s, ", strerrorname_np(errno));
+		errno = ENOTTY;
+		recv(pair[1], buf, sizeof(buf), 0);
+		SAY("recv %s, ", strerrorname_np(errno));
+		errno = 0;
+		recv(pair[1], buf, sizeof(buf), MSG_DONTWAIT);
+		SAY("nothing %s\n", strerrorname_np(errno));
+		received_cnt++;
+	}
+	close_pair(pair);
+}
+
 static void messages_in_batches(void)
 {
 	enum { CNT = 40 };
@@ -1165,6 +1186,7 @@ static const struct scenario {
 #define SCENARIO(name, by_kernel) { #name, name, by_kernel }
 	SCENARIO(every_size, 0),
 	SCENARIO(every_form, 0),
+	SCENARIO(errno_is_left_alone, 0),
 	SCENARIO(fortified_calls, 0),
 	SCENARIO(messages_in_batches, 0),
 	SCENARIO(peek_and_truncate, 0),
