@@ -19,6 +19,8 @@
 #define NOINLINE __attribute__((noinline))
 /* Keeps a slow path out of its hot caller. */
 #define COLD __attribute__((cold, noinline))
+/* Of a variable: no code goes through a table to it. */
+#define HIDDEN __attribute__((visibility("hidden")))
 /* Part of the interface of libvma.so; everything else is hidden. */
 #define EXPORT __attribute__((visibility("default")))
 
@@ -29,6 +31,15 @@
 #define CACHE_ALIGNED __attribute__((aligned(CACHE_LINE)))
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+/* A value of which the compiler knows nothing. For the lengths of copies of which
+ * it knows that they are short: what it makes of them then is slower than memcpy. */
+#define OPAQUE(value)                               \
+	({                                          \
+		__typeof__(value) value_ = (value); \
+		__asm__("" : "+r"(value_));         \
+		value_;                             \
+	})
 
 /* The struct that holds `member` at the address `ptr`. */
 #define CONTAINER_OF(ptr, type, member) \

@@ -178,6 +178,12 @@ enum ring_kick {
 	RING_KICK_LATER, /* it takes no more for now: call after a while */
 };
 
+/* A received frame in one buffer; small enough for two registers. */
+struct ring_frame {
+	const uint8_t *data;
+	size_t len;
+};
+
 struct ring_ops {
 	/*
 	 * Fills `batch` with up to `cnt` received packets, the caller's from
@@ -187,6 +193,16 @@ struct ring_ops {
 	 */
 	unsigned (*rx_poll)(struct ring *ring, struct pkt **batch,
 			    unsigned cnt);
+
+	/*
+	 * The frame that a poll would bring first, where it lies: it stays there
+	 * until rx_done, which takes it, or the next rx_poll. No data: there
+	 * is none, or it is one for rx_poll, as one of several buffers.
+	 */
+	struct ring_frame (*rx_peek)(struct ring *ring);
+
+	/* The frame that rx_peek has just shown is the device's again. */
+	void (*rx_done)(struct ring *ring);
 
 	/*
 	 * Sends a frame, at the latest at the next kick. 0, or -EAGAIN: the

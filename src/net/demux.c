@@ -227,12 +227,57 @@ static void drop(struct demux *demux, struct pkt *pkt, enum demux_drop why)
 	pkt_put(pkt);
 }
 
-/* What is wrong with the headers, or DEMUX_DROP_CNT. */
-static inline enum demux_drop check_headers(const struct udp_frame *frame,
+static inline struct demux_flow flow_of(const struct udp_frame *frame,
+					const struct demux_from *from)
+{
+	struct demux_flow flow = { .ifindex = from->ifindex };
+
+	memcpy(&flow.addrs, &frame->ip.src, sizeof(flow.addrs));
+	memcpy(&flow.ports, &frame->udp.src_port, sizeof(flow.ports));
+	memcpy(&flow.kind, &frame->eth.type, sizeof(flow.kind));
+	memcpy(&flow.transport, &frame->ip.frag, sizeof(flow.transport));
+	return flow;
+}
+
+/* Whether the frame differs from the last one that was delivered in lengths and
+ * sums alone. */
+static inline bool is_like_last(const struct demux *demux,
+				const struct udp_frame *frame, size_t len,
+				const struct demux_from *from)
+{
+	const struct demux_flow *last = &demux->last_flow;
+	struct demux_flow flow;
+
+	if (UNLIKELY(len < sizeof(*frame)))
+		return false;
+	flow = flow_of(frame, from);
+	return LIKELY(flow.addrs == last->addrs && flow.ports == last->ports &&
+		      flow.kind == last->kind &&
+		      flow.transport == last->transport &&
+		      flow.ifindex == last->ifindex);
+}
+
+/* What is wrong with lengths and the IP header's sum, or DEMUX_DROP_CNT. */
+static inline enum demux_drop check_lengths(const struct udp_frame *frame,
 					    uint32_t len)
 {
-	uint32_t total_len, udp_len;
+	uint32_t total_len = be16toh(frame->ip.total_len);
+	uint32_t udp_len = be16toh(frame->udp.len);
 
+	if (UNLIKELY(total_len + sizeof(frame->eth) > len ||
+		     total_len < sizeof(frame->ip) + sizeof(frame->udp) ||
+		     csum_fold(csum_words(&frame->ip, sizeof(frame->ip) / 4))))
+		return DEMUX_IP_HEADER;
+	if (UNLIKELY(udp_len < sizeof(frame->udp) ||
+		     udp_len > total_len - sizeof(frame->ip)))
+		return DEMUX_UDP_HEADER;
+	return DEMUX_DROP_CNT;
+}
+
+/* What is wrong with the headers, or DEMUX_DROP_CNT. */
+static enum demux_drop check_headers(const struct udp_frame *frame,
+				     uint32_t len)
+{
 	if (UNLIKELY(len < sizeof(*frame) ||
 		     frame->eth.type != htobe16(WIRE_ETH_IPV4)))
 		return DEMUX_NOT_IP;
@@ -243,17 +288,8 @@ static inline enum demux_drop check_headers(const struct udp_frame *frame,
 		return DEMUX_FRAGMENT;
 	if (UNLIKELY(frame->ip.proto != WIRE_PROTO_UDP))
 		return DEMUX_PROTO;
-	total_len = be16toh(frame->ip.total_len);
-	udp_len = be16toh(frame->udp.len);
-	if (UNLIKELY(total_len + sizeof(frame->eth) > len ||
-		     total_len < sizeof(frame->ip) + sizeof(frame->udp) ||
-		     csum_fold(csum_words(&frame->ip, sizeof(frame->ip) / 4))))
-		return DEMUX_IP_HEADER;
-	if (UNLIKELY(udp_len < sizeof(frame->udp) ||
-		     udp_len > total_len - sizeof(frame->ip) ||
-		     !frame->udp.dst_port))
-		return DEMUX_UDP_HEADER;
-	return DEMUX_DROP_CNT;
+	return frame->udp.dst_port ? check_lengths(frame, len) :
+				     DEMUX_UDP_HEADER;
 }
 
 /* The sum over all parts of what follows the IP header. */
@@ -300,6 +336,57 @@ static bool is_csum_good(const struct udp_frame *frame, const struct pkt *pkt,
 		       pseudo, sum_parts(pkt,
 					 sizeof(frame->eth) + sizeof(frame->ip),
 					 be16toh(frame->udp.len)))) == 0;
+}
+
+static struct ring_frame payload_of(const struct udp_frame *frame, size_t len)
+{
+	return (struct ring_frame){ (const uint8_t *)(frame + 1), len };
+}
+
+static NOINLINE struct ring_frame peek_sum(const struct udp_frame *frame,
+					   size_t payload, uint64_t sum)
+{
+	uint32_t start = csum_add((uint32_t)sum, (uint32_t)(sum >> 32));
+	size_t len = payload + sizeof(frame->udp);
+
+	return csum_fold(csum_partial(&frame->udp, len, start)) == 0 ?
+		       payload_of(frame, payload) :
+		       (struct ring_frame){ NULL };
+}
+
+/* A sum of words is right when 2^16 - 1 divides it; dividing by a constant is
+ * cheaper than folding. */
+static ALWAYS_INLINE bool is_sum_complete(uint64_t sum)
+{
+	return sum % 0xffff == 0;
+}
+
+struct ring_frame demux_peek(const struct demux *demux, struct ring_frame in,
+			     const struct demux_from *from)
+{
+	const struct udp_frame *frame = (const void *)in.data;
+	uint64_t pseudo;
+	uint32_t len_id;
+	size_t payload;
+
+	if (UNLIKELY(!is_like_last(demux, frame, in.len, from)))
+		return (struct ring_frame){ NULL };
+	payload = (size_t)be16toh(frame->ip.total_len) -
+		  (sizeof(*frame) - sizeof(frame->eth));
+	memcpy(&len_id, &frame->ip.total_len, sizeof(len_id));
+	/* the first one for a total_len that is too small as well */
+	if (UNLIKELY(payload > in.len - sizeof(*frame) ||
+		     be16toh(frame->udp.len) != payload + sizeof(frame->udp) ||
+		     !is_sum_complete(demux->last_ip_sum + len_id +
+				      frame->ip.check)))
+		return (struct ring_frame){ NULL };
+	/* the same two exceptions as in is_csum_good */
+	pseudo = demux->last_pseudo_sum + frame->udp.len;
+	if (LIKELY(!frame->udp.check ||
+		   (from->rx_partial_csum &&
+		    is_sum_complete(pseudo + 0xffff - frame->udp.check))))
+		return payload_of(frame, payload);
+	return peek_sum(frame, payload, pseudo);
 }
 
 void demux_set_own(struct demux *demux, const __be32 *own, unsigned cnt)
@@ -361,9 +448,23 @@ static void trim_chain(struct pkt *pkt, uint32_t len)
 	pkt->next_part = NULL;
 }
 
+/* Remembers what the packets of this flow have in common. */
+static void remember(struct demux *demux, const struct udp_frame *frame,
+		     const struct demux_from *from, struct endpoint *end)
+{
+	uint64_t addrs = (uint64_t)frame->ip.src + frame->ip.dst;
+	uint16_t version_tos;
+
+	memcpy(&version_tos, &frame->ip, sizeof(version_tos));
+	demux->last = end;
+	demux->last_flow = flow_of(frame, from);
+	demux->last_ip_sum = addrs + version_tos + demux->last_flow.transport;
+	demux->last_pseudo_sum = addrs + htobe16(WIRE_PROTO_UDP);
+}
+
 static NOINLINE struct endpoint *look_up(struct demux *demux,
 					 const struct udp_frame *frame,
-					 const struct demux_flow *flow)
+					 const struct demux_from *from)
 {
 	struct flow_key key = {
 		.local = ip_addr_from_v4(frame->ip.dst),
@@ -372,34 +473,20 @@ static NOINLINE struct endpoint *look_up(struct demux *demux,
 		.remote_port = frame->udp.src_port,
 	};
 
-	demux->last = demux_find(demux, &key, flow->ifindex);
-	demux->last_flow = *flow;
+	if (is_source_impossible(demux, &frame->ip, from))
+		return NULL;
+	remember(demux, frame, from, demux_find(demux, &key, from->ifindex));
 	return demux->last;
-}
-
-static inline struct endpoint *find_for_frame(struct demux *demux,
-					      const struct udp_frame *frame,
-					      const struct demux_from *from)
-{
-	struct demux_flow flow = { .ifindex = from->ifindex };
-
-	memcpy(&flow.addrs, &frame->ip.src, sizeof(flow.addrs));
-	memcpy(&flow.ports, &frame->udp.src_port, sizeof(flow.ports));
-	if (LIKELY(demux->last && demux->last_flow.addrs == flow.addrs &&
-		   demux->last_flow.ports == flow.ports &&
-		   demux->last_flow.ifindex == flow.ifindex))
-		return demux->last;
-	/* what was found once has been looked at */
-	return is_source_impossible(demux, &frame->ip, from) ?
-		       NULL :
-		       look_up(demux, frame, &flow);
 }
 
 void demux_input(struct demux *demux, struct pkt *pkt,
 		 const struct demux_from *from)
 {
 	const struct udp_frame *frame = (const void *)pkt->data;
-	enum demux_drop why = check_headers(frame, frame_len(pkt));
+	uint32_t len = frame_len(pkt);
+	bool is_known = demux->last && is_like_last(demux, frame, len, from);
+	enum demux_drop why = LIKELY(is_known) ? check_lengths(frame, len) :
+						 check_headers(frame, len);
 	struct endpoint *end;
 	struct rx_info *info;
 
@@ -411,7 +498,7 @@ void demux_input(struct demux *demux, struct pkt *pkt,
 		drop(demux, pkt, DEMUX_CSUM);
 		return;
 	}
-	end = find_for_frame(demux, frame, from);
+	end = LIKELY(is_known) ? demux->last : look_up(demux, frame, from);
 	if (UNLIKELY(!end)) {
 		drop(demux, pkt, is_source_impossible(demux, &frame->ip, from) ?
 					 DEMUX_SPOOFED :

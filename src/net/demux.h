@@ -6,6 +6,7 @@
 #ifndef NET_DEMUX_H
 #define NET_DEMUX_H
 
+#include "dev/ring.h"
 #include "net/endpoint.h"
 #include "stats/stats_abi.h"
 
@@ -30,6 +31,10 @@ struct demux_flow {
 	uint64_t addrs;
 	uint32_t ports;
 	uint32_t ifindex;
+	/* Ethernet's type, IP's version, header length and TOS; its fragment
+	 * word, TTL and protocol */
+	uint32_t kind;
+	uint32_t transport;
 };
 
 struct demux {
@@ -46,6 +51,10 @@ struct demux {
 	 * what found it; NULL: none. */
 	struct endpoint *last;
 	struct demux_flow last_flow;
+	/* What all its packets have in common of their checksums: of the IP
+	 * header, and of UDP's pseudo header. */
+	uint64_t last_ip_sum;
+	uint64_t last_pseudo_sum;
 	/* by enum demux_drop; in the shared region, if there is one */
 	uint64_t *drops;
 	uint64_t own_drops[STATS_DROP_COUNT];
@@ -71,6 +80,11 @@ void demux_set_own(struct demux *demux, const __be32 *own, unsigned cnt);
 int demux_add(struct demux *demux, struct endpoint *end) MUST_CHECK;
 /* Harmless when it is not reachable. */
 void demux_remove(struct demux *demux, struct endpoint *end);
+
+/* The payload of a frame for the endpoint of the last packet, demux.last, which
+ * there is; no data: demux_input has to look at it, or there was none. */
+struct ring_frame demux_peek(const struct demux *demux, struct ring_frame frame,
+			     const struct demux_from *from);
 
 /* Delivers the packet, or drops and counts it; takes it either way. */
 void demux_input(struct demux *demux, struct pkt *pkt,

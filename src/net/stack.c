@@ -54,6 +54,21 @@ static unsigned free_slot(const struct stack *stack)
 	return i;
 }
 
+/* After rings have come or gone. */
+static void find_only(struct stack *stack) REQUIRES(stack->lock)
+{
+	unsigned cnt = 0;
+
+	stack->only = NULL;
+	for (unsigned i = 0; i < stack->ring_cnt; i++)
+		if (stack->rings[i] && cnt++ == 0)
+			stack->only = stack->rings[i];
+	if (cnt > 1)
+		stack->only = NULL;
+	if (stack->only)
+		stack->only_from = &stack->froms[stack->only->slot];
+}
+
 /* It sleeps on the fds of the rings there were. */
 static void wake_watcher(struct stack *stack) REQUIRES(stack->lock)
 {
@@ -93,6 +108,7 @@ int stack_add_ring(struct stack *stack, struct dev *dev,
 	stack->rings[slot] = ring;
 	stack->froms[slot] = *from;
 	stack->ring_cnt = MAX(stack->ring_cnt, slot + 1);
+	find_only(stack);
 	wake_watcher(stack);
 	stack_unlock(stack);
 	*ring_out = ring;
@@ -112,6 +128,7 @@ void stack_remove_ring(struct stack *stack, struct ring *ring)
 	stack->rings[slot] = NULL;
 	while (stack->ring_cnt && !stack->rings[stack->ring_cnt - 1])
 		stack->ring_cnt--;
+	find_only(stack);
 	wake_watcher(stack);
 	stack_unlock(stack);
 	/* no new kick can begin */

@@ -34,6 +34,9 @@ struct stack {
 	struct demux_from froms[STACK_RINGS_MAX];
 	unsigned ring_cnt;
 	unsigned poll_batch;
+	/* the only one; NULL: there are several, or none */
+	struct ring *only;
+	const struct demux_from *only_from;
 	struct list wakes; /* waiters */
 	struct list waiters;
 	struct waiter *watcher;
@@ -91,6 +94,8 @@ unsigned stack_poll_ring_locked(struct stack *stack, struct ring *ring)
 /* Whether a poll would find nothing. */
 static inline bool stack_is_quiet(const struct stack *stack)
 {
+	if (LIKELY(stack->only))
+		return LIKELY(ring_is_quiet(stack->only));
 	for (unsigned i = 0; i < stack->ring_cnt; i++) {
 		const struct ring *ring = stack->rings[i];
 

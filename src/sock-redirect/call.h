@@ -110,6 +110,9 @@ static ALWAYS_INLINE enum fd_verdict fd_call_end(const struct fd_call *call,
  * returned it. Returns `result`, and leaves errno as it is. */
 COLD long fd_call_passed(int fd, enum fd_traffic traffic, long result);
 
+/* Before there is any object. */
+void fd_calls_load(void);
+
 /* F_DUPFD in both forms: the new number names what the old one names. errno is
  * set. */
 int fd_call_duplicate(int fd, int cmd, void *arg);

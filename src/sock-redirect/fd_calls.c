@@ -109,8 +109,7 @@ ssize_t shim_recv(int fd, void *buf, size_t len, int flags)
 	if (LIKELY(!entry))
 		return real.recv(fd, buf, len, flags);
 	obj = atomic_load_explicit(entry, memory_order_acquire);
-	return obj ? obj->ops->quick_recv(fd, buf, len, flags, entry,
-					  object_recv) :
+	return obj ? obj->ops->quick_recv(fd, buf, len, flags, entry) :
 		     real.recv(fd, buf, len, flags);
 }
 
@@ -135,9 +134,13 @@ ssize_t shim_send(int fd, const void *buf, size_t len, int flags)
 	if (LIKELY(!entry))
 		return real.send(fd, buf, len, flags);
 	obj = atomic_load_explicit(entry, memory_order_acquire);
-	return obj ? obj->ops->quick_send(fd, buf, len, flags, entry,
-					  object_send) :
+	return obj ? obj->ops->quick_send(fd, buf, len, flags, entry) :
 		     real.send(fd, buf, len, flags);
+}
+
+void fd_calls_load(void)
+{
+	fd_slow_calls = (struct fd_slow_calls){ object_recv, object_send };
 }
 
 int shim_accept(int fd, struct sockaddr *addr, socklen_t *len)

@@ -3,11 +3,13 @@
 #include "config.h"
 
 #include "core/runtime.h"
+#include "sock-redirect/call.h"
 
 /* Before the constructors of the program and of most libraries; those that run
  * earlier, or call us from theirs, find wrappers that work without it. */
 __attribute__((constructor(101))) static void load(void)
 {
+	fd_calls_load();
 	runtime_load();
 }
 

@@ -40,19 +40,7 @@ static long chk_recvfrom(struct fd_object *obj, int fd, void *buf, size_t len,
 					       addr_len);
 }
 
-static ssize_t slow_recv(int fd, void *buf, size_t len, int flags,
-			 const _Atomic(struct fd_object *) *entry,
-			 fd_recv_fn *slow)
-{
-	return slow(fd, buf, len, flags, entry);
-}
-
-static ssize_t slow_send(int fd, const void *buf, size_t len, int flags,
-			 const _Atomic(struct fd_object *) *entry,
-			 fd_send_fn *slow)
-{
-	return slow(fd, buf, len, flags, entry);
-}
+struct fd_slow_calls fd_slow_calls;
 
 void fd_ops_nothing(struct fd_object *obj UNUSED)
 {
@@ -76,9 +64,9 @@ void fd_ops_fill(struct fd_ops *ops)
 		ops->name = pass_##name;
 #include "os/calls.def"
 	if (!ops->quick_recv)
-		ops->quick_recv = slow_recv;
+		ops->quick_recv = fd_slow_calls.recv;
 	if (!ops->quick_send)
-		ops->quick_send = slow_send;
+		ops->quick_send = fd_slow_calls.send;
 	if (!ops->passed)
 		ops->passed = count_nothing;
 	if (!ops->last_close)

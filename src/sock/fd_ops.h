@@ -35,6 +35,13 @@ typedef ssize_t fd_recv_fn(int fd, void *buf, size_t len, int flags,
 typedef ssize_t fd_send_fn(int fd, const void *buf, size_t len, int flags,
 			   const _Atomic(struct fd_object *) *entry);
 
+/* Set by the wrappers before there is any object. */
+struct fd_slow_calls {
+	fd_recv_fn *recv;
+	fd_send_fn *send;
+};
+extern HIDDEN struct fd_slow_calls fd_slow_calls;
+
 struct fd_ops {
 	/* A name for logs and tests. */
 	const char *name;
@@ -50,13 +57,9 @@ struct fd_ops {
 	/* recv and send once more, for the data path: called outside the bracket
 	 * and without a reference, for an entry that named such an object a
 	 * moment ago. They do the whole call, the bracket and errno included,
-	 * or undo what they did and return slow(fd, ...). */
-	ssize_t (*quick_recv)(int fd, void *buf, size_t len, int flags,
-			      const _Atomic(struct fd_object *) *entry,
-			      fd_recv_fn *slow);
-	ssize_t (*quick_send)(int fd, const void *buf, size_t len, int flags,
-			      const _Atomic(struct fd_object *) *entry,
-			      fd_send_fn *slow);
+	 * or undo what they did and return what fd_slow_calls returns. */
+	fd_recv_fn *quick_recv;
+	fd_send_fn *quick_send;
 
 	/* libc has done a call that the op has passed, and that moves data: its
 	 * result, or a negative errno. For whoever counts. */

@@ -7,19 +7,19 @@
 #include <errno.h>
 
 ssize_t fd_quick_undo_recv(int fd, void *buf, size_t len, int flags,
-			   struct fd_object *obj, fd_recv_fn *slow)
+			   struct fd_object *obj)
 {
 	fd_object_put(obj);
 	os_leave_last();
-	return slow(fd, buf, len, flags, fd_table_entry(fd));
+	return fd_slow_calls.recv(fd, buf, len, flags, fd_table_entry(fd));
 }
 
 ssize_t fd_quick_undo_send(int fd, const void *buf, size_t len, int flags,
-			   struct fd_object *obj, fd_send_fn *slow)
+			   struct fd_object *obj)
 {
 	fd_object_put(obj);
 	os_leave_last();
-	return slow(fd, buf, len, flags, fd_table_entry(fd));
+	return fd_slow_calls.send(fd, buf, len, flags, fd_table_entry(fd));
 }
 
 ssize_t fd_quick_again(void)

@@ -3,7 +3,7 @@
  * The bracket for quick ops (fd_ops.h), step by step, for functions in which
  * whatever is called is called last, so that they save no register:
  *
- *   is the thread odd?                     slow(...)
+ *   is the thread odd?                     fd_slow_calls
  *   enter; is the entry's object mine?     fd_quick_undo_recv(...)
  *   do it
  *   fd_quick_end, fd_quick_end_again       the call's result, errno included
@@ -43,9 +43,9 @@ fd_quick_is_mine(const struct fd_object *obj, const struct fd_ops *ops,
 
 /* Gives back the reference, if there is one, and leaves. */
 COLD ssize_t fd_quick_undo_recv(int fd, void *buf, size_t len, int flags,
-				struct fd_object *obj, fd_recv_fn *slow);
+				struct fd_object *obj);
 COLD ssize_t fd_quick_undo_send(int fd, const void *buf, size_t len, int flags,
-				struct fd_object *obj, fd_send_fn *slow);
+				struct fd_object *obj);
 
 /* The rare parts of what follows. */
 COLD ssize_t fd_quick_release(struct fd_object *obj, ssize_t n);

@@ -33,7 +33,7 @@ struct fd_root {
 	_Atomic(struct fd_leaf *) leaves[FD_TABLE_LIMIT / FD_LEAF_SIZE];
 };
 
-extern _Atomic(struct fd_root *) fd_table_root;
+extern HIDDEN _Atomic(struct fd_root *) fd_table_root;
 
 /* The entry itself, or NULL where nothing can be. */
 static inline _Atomic(struct fd_object *) *fd_table_entry(int fd)

@@ -618,12 +618,10 @@ static NOINLINE long receive(struct udp *u, int fd, const struct rx_call *call)
 }
 
 /* Whether a datagram is one that receive_short gives. */
-static inline bool is_short(const struct pkt *pkt, const void *buf, size_t len,
-			    int flags)
+static inline bool is_short(const struct pkt *pkt, const void *buf, size_t len)
 {
 	return pkt->len <= COPY_LOCKED_MAX && pkt->len <= len &&
-	       !pkt->next_part && !(flags & MSG_PEEK) &&
-	       user_is_plausible(buf, len);
+	       !pkt->next_part && user_is_plausible(buf, len);
 }
 
 /* The whole way, for a buffer without a name. */
@@ -646,10 +644,42 @@ long udp_recv(struct fd_object *obj, int fd, void *buf, size_t len, int flags)
 	return receive_plain(udp_of(obj), fd, buf, len, flags);
 }
 
-/* With the stack locked: a short datagram that is in the queue, or in a ring. */
-static NOINLINE ssize_t quick_take(int fd, void *buf, size_t len, int flags,
-				   struct fd_object *obj, fd_recv_fn *slow)
-	NO_LOCK_ANALYSIS
+/* A short datagram that is the first in the stack's ring, and for this socket,
+ * whose queue is empty: from the frame to the buffer without a packet. -EAGAIN: it
+ * is another one. */
+static ALWAYS_INLINE long take_from_ring(struct udp *u, struct stack *stack,
+					 void *buf, size_t len)
+	REQUIRES(stack->lock)
+{
+	struct ring *ring = stack->only;
+	struct stats_socket_counters *c;
+	struct ring_frame frame;
+
+	if (UNLIKELY(!ring || stack->demux.last != &u->end))
+		return -EAGAIN;
+	frame = demux_peek(&stack->demux, ring->ops->rx_peek(ring),
+			   stack->only_from);
+	if (UNLIKELY(!frame.data || frame.len > len ||
+		     frame.len > COPY_LOCKED_MAX ||
+		     !user_is_plausible(buf, 1)))
+		return -EAGAIN;
+	memcpy(buf, frame.data, OPAQUE(frame.len));
+	ring->ops->rx_done(ring);
+	if (UNLIKELY(ring->wants_kick))
+		stack_note_kick(stack, ring);
+	atomic_store_explicit(&stack->was_polled, true, memory_order_relaxed);
+	c = udp_counters(u);
+	c->rx_poll_hit++;
+	c->rx_queued_packets++;
+	c->rx_queued_bytes += frame.len;
+	c->rx_packets++;
+	c->rx_bytes += frame.len;
+	return (long)frame.len;
+}
+
+/* With the stack locked: a short datagram from the queue, which a poll may fill. */
+static NOINLINE ssize_t quick_take_queued(int fd, void *buf, size_t len,
+					  int flags, struct fd_object *obj) NO_LOCK_ANALYSIS
 {
 	struct udp *u = udp_of(obj);
 	struct stack *stack = udp_stack(u);
@@ -660,26 +690,44 @@ static NOINLINE ssize_t quick_take(int fd, void *buf, size_t len, int flags,
 	    !list_is_empty(&u->rx_queue))
 		udp_counters(u)->rx_poll_hit++;
 	pkt = pkt_from_link(u->rx_queue.next);
-	if (UNLIKELY(list_is_empty(&u->rx_queue) ||
-		     !is_short(pkt, buf, len, flags))) {
+	if (UNLIKELY(list_is_empty(&u->rx_queue) || !is_short(pkt, buf, len))) {
 		stack_unlock(stack);
-		return fd_quick_undo_recv(fd, buf, len, flags, obj, slow);
+		return fd_quick_undo_recv(fd, buf, len, flags, obj);
 	}
 	unlink_taken(u, pkt);
 	n = pkt->len;
-	memcpy(buf, pkt->data, pkt->len);
+	memcpy(buf, pkt->data, OPAQUE((size_t)n));
 	pkt_put_quick(pkt);
 	stack_unlock(stack);
 	return fd_quick_end(obj, n);
 }
 
+/* With the stack, whose lock is plain, locked: nothing is queued, but a ring may
+ * have something. */
+static NOINLINE ssize_t quick_take(int fd, void *buf, size_t len, int flags,
+				   struct fd_object *obj)
+	NO_LOCK_ANALYSIS
+{
+	struct udp *u = udp_of(obj);
+	struct stack *stack = udp_stack(u);
+	long n = take_from_ring(u, stack, buf, len);
+
+	if (UNLIKELY(n < 0))
+		return quick_take_queued(fd, buf, len, flags, obj);
+	if (UNLIKELY(stack->afterwards))
+		stack_unlock_slow(stack);
+	else
+		stack_lock_release_plain(&stack->lock);
+	return fd_quick_end(obj, n);
+}
+
 /* With the stack locked: not for the quick way. */
 static COLD ssize_t quick_unlock(int fd, void *buf, size_t len, int flags,
-				 struct fd_object *obj, fd_recv_fn *slow)
+				 struct fd_object *obj)
 	NO_LOCK_ANALYSIS
 {
 	stack_unlock(udp_stack(udp_of(obj)));
-	return fd_quick_undo_recv(fd, buf, len, flags, obj, slow);
+	return fd_quick_undo_recv(fd, buf, len, flags, obj);
 }
 
 /*
@@ -687,28 +735,29 @@ static COLD ssize_t quick_unlock(int fd, void *buf, size_t len, int flags,
  * and nothing there with no wish to wait.
  */
 ssize_t udp_quick_recv(int fd, void *buf, size_t len, int flags,
-		       const _Atomic(struct fd_object *) *entry,
-		       fd_recv_fn *slow) NO_LOCK_ANALYSIS
+		       const _Atomic(struct fd_object *) *entry) NO_LOCK_ANALYSIS
 {
 	struct fd_object *obj;
 	struct stack *stack;
 	struct udp *u;
 
 	if (fd_quick_is_odd())
-		return slow(fd, buf, len, flags, entry);
+		return fd_slow_calls.recv(fd, buf, len, flags, entry);
 	os_enter_first();
 	obj = fd_quick_hold(entry);
 	if (UNLIKELY(!obj || !fd_quick_is_mine(obj, &udp_ops, entry)))
-		return fd_quick_undo_recv(fd, buf, len, flags, obj, slow);
+		return fd_quick_undo_recv(fd, buf, len, flags, obj);
 	u = udp_of(obj);
 	stack = udp_stack(u);
-	if (UNLIKELY(!stack || flags & (MSG_ERRQUEUE | MSG_OOB) ||
+	if (UNLIKELY(!stack || flags & (MSG_ERRQUEUE | MSG_OOB | MSG_PEEK) ||
 		     is_twin_due(u) || !stack_lock_try_plain(&stack->lock)))
-		return fd_quick_undo_recv(fd, buf, len, flags, obj, slow);
-	if (UNLIKELY(!list_is_empty(&u->rx_queue) || !stack_is_quiet(stack)))
-		return quick_take(fd, buf, len, flags, obj, slow);
+		return fd_quick_undo_recv(fd, buf, len, flags, obj);
+	if (UNLIKELY(!list_is_empty(&u->rx_queue)))
+		return quick_take_queued(fd, buf, len, flags, obj);
+	if (UNLIKELY(!stack_is_quiet(stack)))
+		return quick_take(fd, buf, len, flags, obj);
 	if (UNLIKELY(stack->afterwards || is_blocking(u, flags)))
-		return quick_unlock(fd, buf, len, flags, obj, slow);
+		return quick_unlock(fd, buf, len, flags, obj);
 	atomic_store_explicit(&stack->was_polled, true, memory_order_relaxed);
 	count_nothing(u);
 	stack_lock_release_plain(&stack->lock);

@@ -435,8 +435,7 @@ static ALWAYS_INLINE bool send_known(struct udp *u, struct net *net,
 /* The most frequent send in the fewest steps: a short datagram to where the socket
  * is connected. */
 ssize_t udp_quick_send(int fd, const void *buf, size_t len, int flags,
-		       const _Atomic(struct fd_object *) *entry,
-		       fd_send_fn *slow)
+		       const _Atomic(struct fd_object *) *entry)
 {
 	struct fd_object *obj;
 	struct net *net;
@@ -446,18 +445,18 @@ ssize_t udp_quick_send(int fd, const void *buf, size_t len, int flags,
 	if (UNLIKELY(fd_quick_is_odd() || flags & ~TX_FLAGS ||
 		     len - 1 >= RING_TX_SMALL_MAX ||
 		     !user_is_plausible(buf, len)))
-		return slow(fd, buf, len, flags, entry);
+		return fd_slow_calls.send(fd, buf, len, flags, entry);
 	os_enter_first();
 	obj = fd_quick_hold(entry);
 	if (UNLIKELY(!obj || !fd_quick_is_mine(obj, &udp_ops, entry)))
-		return fd_quick_undo_send(fd, buf, len, flags, obj, slow);
+		return fd_quick_undo_send(fd, buf, len, flags, obj);
 	u = udp_of(obj);
 	net = atomic_load_explicit(&u->net, memory_order_acquire);
 	if (UNLIKELY(!net ||
 		     atomic_load_explicit(&u->is_tx_over,
 					  memory_order_relaxed) ||
 		     !send_known(u, net, buf, len)))
-		return fd_quick_undo_send(fd, buf, len, flags, obj, slow);
+		return fd_quick_undo_send(fd, buf, len, flags, obj);
 	return fd_quick_end(obj, (long)len);
 }
 

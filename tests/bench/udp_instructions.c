@@ -21,6 +21,11 @@ enum { PORT = 7007, LEN = 64, ROUNDS = 500, WARM_UP = 20 };
 
 #define MEASURED __attribute__((noinline, noipa))
 
+/* Visible, so that callgrind finds them. */
+long measured_send(int fd, const void *buf);
+long measured_receive(int fd, void *buf);
+long measured_look(int fd, void *buf);
+
 MEASURED long measured_send(int fd, const void *buf)
 {
 	return send(fd, buf, LEN, 0);

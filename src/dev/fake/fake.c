@@ -214,6 +214,38 @@ static unsigned fake_rx_poll(struct ring *ring, struct pkt **batch, unsigned cnt
 	return got;
 }
 
+static struct ring_frame fake_rx_peek(struct ring *ring)
+{
+	struct fake_dev *fake = fake_of(ring->dev);
+	struct fake_ring *own = ring_of(ring);
+	struct ring_frame frame = { NULL };
+
+	spinlock_acquire(&fake->lock);
+	deliver_locked(fake);
+	if (own->head != own->tail) {
+		struct impair_bytes *bytes =
+			own->queue[own->head % RX_QUEUE_MAX];
+
+		frame = (struct ring_frame){ bytes->data, bytes->len };
+	}
+	spinlock_release(&fake->lock);
+	return frame;
+}
+
+static void fake_rx_done(struct ring *ring)
+{
+	struct fake_dev *fake = fake_of(ring->dev);
+	struct fake_ring *own = ring_of(ring);
+	struct impair_bytes *bytes;
+
+	spinlock_acquire(&fake->lock);
+	bytes = own->queue[own->head++ % RX_QUEUE_MAX];
+	spinlock_release(&fake->lock);
+	ring->counts->rx_pkts++;
+	ring->counts->rx_bytes += bytes->len;
+	free(bytes);
+}
+
 /* -- sending -------------------------------------------------------------- */
 
 /* The checksum where the flags say. `sum` is that of everything after the
@@ -320,6 +352,8 @@ static void fake_ring_close(struct ring *ring)
 
 static const struct ring_ops fake_ring_ops = {
 	.rx_poll = fake_rx_poll,
+	.rx_peek = fake_rx_peek,
+	.rx_done = fake_rx_done,
 	.tx = fake_tx,
 	.reap = fake_reap,
 	.kick = fake_kick,

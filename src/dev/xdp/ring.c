@@ -65,7 +65,10 @@ static inline bool refill(struct xdp_ring *own, struct xsk *xsk)
  * is anything to do. */
 static inline void set_quiet(struct xdp_ring *own)
 {
-	if (UNLIKELY(own->queue_cnt != 1 || own->is_short)) {
+	bool is_plain = own->queue_cnt == 1 && !own->is_short;
+
+	own->can_peek = is_plain && !own->partial;
+	if (UNLIKELY(!is_plain)) {
 		ring_set_busy(&own->ring);
 		return;
 	}
@@ -152,6 +155,45 @@ static unsigned xdp_rx_poll(struct ring *ring, struct pkt **batch, unsigned cnt)
 				  cnt - got);
 	set_quiet(own);
 	return got;
+}
+
+static struct ring_frame xdp_rx_peek(struct ring *ring)
+{
+	struct xdp_ring *own = ring_of(ring);
+	struct xsk_ring *rx = &own->queues[0].rx;
+	const struct xdp_desc *desc = xsk_desc(rx, rx->next);
+
+	if (UNLIKELY(!own->can_peek || !xsk_available(rx, 1) ||
+		     desc->options & XDP_PKT_CONTD))
+		return (struct ring_frame){ NULL };
+	return (struct ring_frame){ own->mem + desc->addr, desc->len };
+}
+
+/* The frame is posted again at once, without a look at its packet; only a full
+ * fill ring has no room for it. */
+static void xdp_rx_done(struct ring *ring)
+{
+	struct xdp_ring *own = ring_of(ring);
+	struct xsk_ring *fill = &own->queues[0].fill, *rx = &own->queues[0].rx;
+	struct stats_ring_counters *counts = ring->counts;
+	const struct xdp_desc *desc = xsk_desc(rx, rx->next);
+	uint64_t addr = desc->addr;
+
+	counts->rx_pkts++;
+	counts->rx_bytes += desc->len;
+	ring->rx_quiet = ++rx->next;
+	xsk_consumed(rx);
+	if (UNLIKELY(!xsk_room(fill, 1))) {
+		struct pkt *pkt = region_pkt(ring->dev->region, addr);
+
+		pkt->flags = 0;
+		pkt_put(pkt);
+		return;
+	}
+	*xsk_offset(fill, fill->next++) = addr & own->frame_mask;
+	xsk_produced(fill);
+	if (UNLIKELY(xsk_needs_wakeup(fill)))
+		ring->wants_kick = true;
 }
 
 /* -- sending ------------------------------------------------------------------ */
@@ -413,6 +455,8 @@ static void xdp_close(struct ring *ring)
 
 static const struct ring_ops xdp_ring_ops = {
 	.rx_poll = xdp_rx_poll,
+	.rx_peek = xdp_rx_peek,
+	.rx_done = xdp_rx_done,
 	.tx = xdp_tx,
 	.reap = xdp_reap,
 	.kick = xdp_kick,
@@ -473,6 +517,8 @@ int xdp_ring_create(struct xdp_dev *dev, uint16_t bind_flags,
 	own->ring.ops = &xdp_ring_ops;
 	own->ring.dev = &dev->dev;
 	own->ring.counts = &own->ring.own_counts;
+	own->mem = region->mem;
+	own->frame_mask = -(uint64_t)region->frame_size;
 	for (uint32_t i = 0; i < dev->queue_cnt; i++) {
 		params.queue = i;
 		err = create_xsk(&own->queues[i], &params);

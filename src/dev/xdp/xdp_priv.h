@@ -31,11 +31,18 @@ struct xdp_dev {
 
 struct xdp_ring {
 	struct ring ring;
+	/* The region's: where it is, and what leaves of an offset in it that of
+	 * the frame. */
+	uint8_t *mem;
+	uint64_t frame_mask;
 	/* frames on their way out */
 	uint32_t sending_cnt;
 	/* The kernel has fewer frames to receive into than it might: each poll
 	 * tries to give it more. */
 	bool is_short;
+	/* The next frame of the first queue is all that a poll would bring
+	 * first, and all it would do. */
+	bool can_peek;
 	/* a packet of several frames of which the end has not come yet */
 	struct pkt *partial;
 	uint32_t queue_cnt;

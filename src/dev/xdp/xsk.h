@@ -24,10 +24,10 @@ struct xsk_ring {
 	/* ours */
 	uint32_t mask;
 	uint32_t size;
-	/* the next entry for us, and up to where the other side has come, as
-	 * far as we have looked */
+	/* the next entry for us, and the first one that is not ours yet, as far
+	 * as we have looked */
 	uint32_t next;
-	uint32_t known;
+	uint32_t end;
 	void *mem;
 	size_t mem_size;
 };
@@ -61,14 +61,14 @@ void xsk_destroy(struct xsk *xsk);
 /* Entries that may be read, at most `max`, from xsk_ring.next on. */
 static inline uint32_t xsk_available(struct xsk_ring *ring, uint32_t max)
 {
-	uint32_t cnt = ring->known - ring->next;
+	uint32_t cnt = ring->end - ring->next;
 
 	if (cnt == 0) {
 		/* acquire pairs with the kernel's release: the entries before
 		 * the position are written */
-		ring->known = atomic_load_explicit(ring->producer,
-						   memory_order_acquire);
-		cnt = ring->known - ring->next;
+		ring->end = atomic_load_explicit(ring->producer,
+						 memory_order_acquire);
+		cnt = ring->end - ring->next;
 	}
 	return MIN(cnt, max);
 }
@@ -85,15 +85,16 @@ static inline void xsk_consumed(struct xsk_ring *ring)
 /* Entries that may be written. */
 static inline uint32_t xsk_room(struct xsk_ring *ring, uint32_t wanted)
 {
-	uint32_t used = ring->next - ring->known;
+	uint32_t cnt = ring->end - ring->next;
 
-	if (ring->size - used < wanted) {
+	if (cnt < wanted) {
 		/* acquire pairs with the kernel's release: it has read them */
-		ring->known = atomic_load_explicit(ring->consumer,
-						   memory_order_acquire);
-		used = ring->next - ring->known;
+		ring->end = atomic_load_explicit(ring->consumer,
+						 memory_order_acquire) +
+			    ring->size;
+		cnt = ring->end - ring->next;
 	}
-	return ring->size - used;
+	return cnt;
 }
 
 /* The entries before xsk_ring.next are the kernel's. */

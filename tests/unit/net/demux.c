@@ -404,9 +404,66 @@ TEST(chains_are_delivered_whole)
 	end();
 }
 
+static struct ring_frame peek(const struct frame *f, size_t len,
+			      const struct demux_from *from)
+{
+	struct ring_frame frame = { (const uint8_t *)f, len };
+
+	return demux_peek(&demux, frame, from);
+}
+
+TEST(the_next_frame_of_a_flow_is_known)
+{
+	static const struct demux_from veth = { .ifindex = 7,
+						.rx_partial_csum = true };
+	static const struct demux_from other = { .ifindex = 8 };
+	struct frame f = make(PEER, 9, ME_1, 5, "hello");
+	struct ring_frame payload;
+	struct sink sink;
+
+	begin();
+	add(&sink, ME_1, 5, 0, 0);
+	deliver(&f);
+	CHECK(demux.last == &sink.end);
+	/* with padding, another length, another identification */
+	f = make(PEER, 9, ME_1, 5, "good morning");
+	f.ip.id = htobe16(0x1234);
+	fix_ip_sum(&f);
+	payload = peek(&f, sizeof(f), &wire);
+	CHECK_EQ(payload.len, 12);
+	CHECK(payload.data == (const uint8_t *)f.payload);
+	CHECK(!peek(&f, sizeof(f), &other).data);
+	CHECK(!peek(NULL, 0, &wire).data);
+	/* just long enough */
+	CHECK(peek(&f, 42 + 12, &wire).data);
+	CHECK(!peek(&f, 42 + 11, &wire).data);
+	/* no checksum, one that a card was to complete, and a wrong one */
+	f.udp.check = 0;
+	CHECK(peek(&f, sizeof(f), &wire).data);
+	f.udp.check = (uint16_t)~csum_fold(csum_partial(
+		&f.ip.src, 8, csum_add(htobe16(WIRE_PROTO_UDP), f.udp.len)));
+	CHECK(!peek(&f, sizeof(f), &wire).data);
+	CHECK(peek(&f, sizeof(f), &veth).data);
+	f.udp.check++;
+	CHECK(!peek(&f, sizeof(f), &veth).data);
+	/* an empty datagram */
+	f = make(PEER, 9, ME_1, 5, "");
+	payload = peek(&f, sizeof(f), &wire);
+	CHECK(payload.data);
+	CHECK_EQ(payload.len, 0);
+	/* other flows */
+	f = make(PEER, 10, ME_1, 5, "hello");
+	CHECK(!peek(&f, sizeof(f), &wire).data);
+	f = make(PEER, 9, ME_2, 5, "hello");
+	CHECK(!peek(&f, sizeof(f), &wire).data);
+	end();
+}
+
+/* What demux_peek takes demux_input delivers, with the same bytes. */
 TEST(noise_never_hurts)
 {
 	struct frame good = make(PEER, 9, ME_1, 5, "hello");
+	unsigned cnt, peeked = 0;
 	struct sink sink;
 	struct rand r;
 
@@ -414,13 +471,25 @@ TEST(noise_never_hurts)
 	begin();
 	add(&sink, 0, 5, 0, 0);
 	for (int i = 0; i < 200000; i++) {
-		struct frame f = good;
+		size_t len = rand_below(&r, sizeof(good) + 1);
 		unsigned flips = 1 + rand_below(&r, 4);
+		struct frame f = good;
+		struct ring_frame payload;
 
+		deliver(&good);
 		while (flips--)
 			((uint8_t *)&f)[rand_below(&r, sizeof(f))] ^=
 				(uint8_t)(1 << rand_below(&r, 8));
-		deliver_from(&f, rand_below(&r, sizeof(f) + 1), &wire);
+		payload = peek(&f, len, &wire);
+		cnt = sink.cnt;
+		deliver_from(&f, len, &wire);
+		if (!payload.data)
+			continue;
+		peeked++;
+		CHECK_EQ(sink.cnt, cnt + 1);
+		CHECK_EQ(sink.info.len, payload.len);
+		CHECK(!memcmp(sink.text, payload.data, payload.len));
 	}
+	CHECK(peeked > 1000);
 	end();
 }
