@@ -212,6 +212,12 @@ struct ring_ops {
 	int (*tx)(struct ring *ring, const struct ring_tx *tx) MUST_CHECK;
 
 	/*
+	 * Whether tx would now take `cnt` frames whose payloads lie in packets
+	 * of this ring, with room for their headers in front.
+	 */
+	bool (*tx_fits)(struct ring *ring, uint32_t cnt);
+
+	/*
 	 * Takes back frames whose transmission is complete. Called when room
 	 * is short; the ring does it by itself now and then.
 	 */

@@ -11,7 +11,28 @@
 #include "net/netif.h"
 
 /* The longest packet is what the length field of its header can say. */
-enum { TTL_DEFAULT = 64, UDP_PACKET_MAX = 65535 };
+enum { TTL_DEFAULT = 64, IP_PACKET_MAX = 65535 };
+
+static bool has_df(const struct dst_query *query, const struct net_path *path)
+{
+	return query->df == DST_DF_ALWAYS ||
+	       (query->df == DST_DF_USUAL && !path->is_mtu_locked);
+}
+
+/* How much goes in one frame, and whether more may go in several: cut as the
+ * kernel would, which takes frames as long as the way allows. */
+static void set_lengths(struct dst *dst, const struct dev *dev,
+			const struct net_path *path)
+{
+	uint32_t mtu = MIN(MIN(path->mtu, dev->mtu), (uint32_t)IP_PACKET_MAX);
+	uint32_t frame_max = dev->caps.tx_len_max -
+			     (uint32_t)sizeof(dst->header.eth);
+
+	dst->payload_max = MIN(mtu, frame_max) -
+			   (uint32_t)(sizeof(dst->header.ip) +
+				      sizeof(dst->header.udp));
+	dst->cut_mtu = dst->query.may_cut && mtu <= frame_max ? mtu : 0;
+}
 
 static void build_header(struct dst *dst, const struct dev *dev,
 			 const uint8_t *mac, const struct net_path *path)
@@ -20,7 +41,6 @@ static void build_header(struct dst *dst, const struct dev *dev,
 	struct dst_header *header = &dst->header;
 	uint8_t ttl = query->ttl ? query->ttl :
 		      path->hop_limit ? path->hop_limit : TTL_DEFAULT;
-	uint32_t mtu, link_mtu = MIN(path->mtu, dev->mtu);
 
 	memset(header, 0, sizeof(*header));
 	memcpy(header->eth.dst, mac, sizeof(header->eth.dst));
@@ -28,9 +48,7 @@ static void build_header(struct dst *dst, const struct dev *dev,
 	header->eth.type = htobe16(WIRE_ETH_IPV4);
 	header->ip.version_ihl = 0x45;
 	header->ip.tos = query->tos;
-	header->ip.frag = query->is_df && !path->is_mtu_locked ?
-				  htobe16(WIRE_IPV4_DF) :
-				  0;
+	header->ip.frag = has_df(query, path) ? htobe16(WIRE_IPV4_DF) : 0;
 	header->ip.ttl = ttl;
 	header->ip.proto = WIRE_PROTO_UDP;
 	header->ip.src = ip_addr_v4(&path->src);
@@ -41,11 +59,7 @@ static void build_header(struct dst *dst, const struct dev *dev,
 	dst->udp_sum = csum_partial(&header->ip.src, 8,
 				    htobe16(WIRE_PROTO_UDP));
 	dst->udp_sum = csum_partial(&header->udp, 4, dst->udp_sum);
-	mtu = MIN(link_mtu, dev->caps.tx_len_max -
-				    (uint32_t)sizeof(header->eth));
-	dst->payload_max =
-		MIN(mtu, (uint32_t)UDP_PACKET_MAX) -
-		(uint32_t)(sizeof(header->ip) + sizeof(header->udp));
+	set_lengths(dst, dev, path);
 }
 
 static enum reason reason_of_error(int err)
@@ -173,6 +187,7 @@ void dst_resolve(struct dst *dst, struct net *net)
 	dst->neigh_gen = net_view_neigh_gen(&net->view);
 	dst->ring = NULL;
 	dst->payload_max = 0;
+	dst->cut_mtu = 0;
 	dst->reason = resolve(dst, net);
 	mutex_release(&net->control);
 }

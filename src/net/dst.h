@@ -16,6 +16,13 @@ struct WIRE_PACKED dst_header {
 	struct wire_udp udp;
 };
 
+/* Whether datagrams may be fragmented on their way. */
+enum dst_df {
+	DST_DF_NEVER,
+	DST_DF_USUAL, /* set, unless the route forbids to find out its MTU */
+	DST_DF_ALWAYS,
+};
+
 /* Everything that the answer depends on. */
 struct dst_query {
 	struct ip_addr local; /* any: to be chosen */
@@ -28,7 +35,9 @@ struct dst_query {
 	uint8_t tos;
 	uint8_t ttl; /* 0: the route's or the system's */
 	bool is_on_link_only;
-	bool is_df; /* don't fragment */
+	/* what is longer than the way allows may be sent in pieces */
+	bool may_cut;
+	uint8_t df; /* enum dst_df */
 };
 
 struct dst {
@@ -41,6 +50,9 @@ struct dst {
 	/* the longest datagram that one frame carries, without headers; 0
 	 * without a ring */
 	uint32_t payload_max;
+	/* How long the fragments of a longer one are, IP header included; 0:
+	 * it is the kernel's. */
+	uint32_t cut_mtu;
 	/* partial sums of the IP header without length and identification, and
 	 * of pseudo and UDP header without lengths */
 	uint32_t ip_sum;

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "stats/stats_publish.h"
 
 /* Room in front of what is received or sent: the longest headers. */
@@ -24,6 +25,9 @@ int stack_create(const struct stack_params *params, struct stack **stack_out)
 		free(stack);
 		return err;
 	}
+	stack->frag_seed = params->seed;
+	for (unsigned i = 0; i < STACK_FRAG_IDS; i++)
+		stack->frag_ids[i] = (uint16_t)hash_u64(params->seed, i);
 	if (stats_drops())
 		stack->demux.drops = stats_drops();
 	stack_lock_init(&stack->lock, params->lock_kind);

@@ -12,7 +12,7 @@
 #include "net/stack_lock.h"
 #include "net/wait.h"
 
-enum { STACK_RINGS_MAX = 32, STACK_BATCH = 32 };
+enum { STACK_RINGS_MAX = 32, STACK_BATCH = 32, STACK_FRAG_IDS = 256 };
 
 /* See stack.afterwards. */
 #define STACK_WAKES (1ull << STACK_RINGS_MAX)
@@ -21,7 +21,7 @@ struct stack_params {
 	enum stack_lock_kind lock_kind;
 	/* packets taken from a ring at a time, 1 to STACK_BATCH */
 	unsigned poll_batch;
-	/* of the demultiplexer's tables */
+	/* of the demultiplexer's tables and of fragments' identifications */
 	uint64_t seed;
 };
 
@@ -49,6 +49,11 @@ struct stack {
 	/* one for each ring */
 	struct pkt_pool pools[STACK_RINGS_MAX];
 	struct demux demux;
+
+	/* The next identification of a datagram that is cut, by source and
+	 * destination. */
+	uint64_t frag_seed;
+	uint16_t frag_ids[STACK_FRAG_IDS];
 };
 
 int stack_create(const struct stack_params *params, struct stack **stack_out)

@@ -90,11 +90,24 @@ static uint32_t settle_stamps(uint32_t bits, int fd)
 	return bits;
 }
 
-static bool is_df(int fd)
+/* What IP_MTU_DISCOVER says of datagrams that fit, and of longer ones. */
+static void read_mtu_discovery(int fd, struct udp_settings *set)
 {
 	int mode = get_int(fd, IPPROTO_IP, IP_MTU_DISCOVER);
 
-	return mode != IP_PMTUDISC_DONT && mode != IP_PMTUDISC_OMIT;
+	set->may_cut = mode == IP_PMTUDISC_DONT || mode == IP_PMTUDISC_WANT ||
+		       mode == IP_PMTUDISC_OMIT;
+	switch (mode) {
+	case IP_PMTUDISC_DO:
+	case IP_PMTUDISC_PROBE:
+		set->df = DST_DF_ALWAYS;
+		break;
+	case IP_PMTUDISC_WANT:
+		set->df = DST_DF_USUAL;
+		break;
+	default:
+		set->df = DST_DF_NEVER;
+	}
 }
 
 static uint8_t get_ttl(int fd)
@@ -112,13 +125,13 @@ void udp_read_settings(struct udp *u, int fd)
 		.ifindex = get_device(fd),
 		.tos = (uint8_t)get_int(fd, IPPROTO_IP, IP_TOS),
 		.ttl = get_ttl(fd),
-		.is_df = is_df(fd),
 		.is_on_link_only = get_int(fd, SOL_SOCKET, SO_DONTROUTE),
 		.is_corked = get_int(fd, IPPROTO_UDP, UDP_CORK),
 		.is_shared = get_int(fd, SOL_SOCKET, SO_REUSEADDR) ||
 			     get_int(fd, SOL_SOCKET, SO_REUSEPORT),
 	};
 
+	read_mtu_discovery(fd, &set);
 	atomic_store(&u->rx_timeout_ns, get_timeout_ns(fd, SO_RCVTIMEO));
 	atomic_store(&u->tx_timeout_ns, get_timeout_ns(fd, SO_SNDTIMEO));
 	udp_set_nonblocking(u, real.fcntl(fd, F_GETFL) & O_NONBLOCK);

@@ -5,7 +5,7 @@
 
 #include <limits.h>
 
-#include "net/dst.h"
+#include "net/dst_cut.h"
 #include "sock/fd_quick.h"
 #include "sock/fd_wait.h"
 #include "sock/udp.h"
@@ -34,7 +34,8 @@ struct udp_settings {
 	int ifindex;
 	uint8_t tos;
 	uint8_t ttl;
-	bool is_df;
+	uint8_t df; /* enum dst_df */
+	bool may_cut;
 	bool is_on_link_only;
 	/* sends are gathered by the twin */
 	bool is_corked;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Sending. A datagram leaves by a ring when its destination leads there and one
- * frame holds it; everything else is the twin's.
+ * Sending. A datagram leaves by a ring when its destination leads there, in one
+ * frame or cut into several; everything else is the twin's.
  */
 #include "config.h"
 
@@ -30,7 +30,11 @@ enum tx_verdict {
 	TX_KERNEL,  /* the twin is to send it */
 	TX_FULL,    /* no room, or no frame */
 	TX_COPY,    /* too long to be copied under the lock */
+	TX_CUT,     /* too long for one frame */
 };
+
+/* With its headers it is as long as an IP packet can be. */
+enum { UDP_PAYLOAD_MAX = 65535 - 20 - 8 };
 
 /* Flags that make no difference to a datagram sent by us, or that we follow. */
 enum { TX_FLAGS = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_CONFIRM | MSG_EOR };
@@ -108,7 +112,8 @@ static COLD int resolve(struct udp *u, struct net *net,
 		.uid = u->uid,
 		.tos = u->set.tos,
 		.ttl = u->set.ttl,
-		.is_df = u->set.is_df,
+		.df = u->set.df,
+		.may_cut = u->set.may_cut,
 		.is_on_link_only = u->set.is_on_link_only,
 	};
 	found.next_id = slot ? slot->next_id : (uint16_t)clock_monotonic_ns();
@@ -122,6 +127,7 @@ static COLD int resolve(struct udp *u, struct net *net,
 	if (found.ring && is_by_rule(u, &found.query, way.detail)) {
 		found.ring = NULL;
 		found.payload_max = 0;
+		found.cut_mtu = 0;
 		found.reason = REASON_RULE;
 	}
 
@@ -150,10 +156,19 @@ static enum tx_verdict way_of(const struct udp *u, const struct net *net,
 {
 	if (UNLIKELY(!dst || !dst_is_valid(dst, net)))
 		return TX_RESOLVE;
-	if (UNLIKELY(!dst->ring || call->len > dst->payload_max ||
-		     u->set.is_corked))
+	if (UNLIKELY(!dst->ring || u->set.is_corked))
 		return TX_KERNEL;
+	if (UNLIKELY(call->len > dst->payload_max))
+		return dst->cut_mtu && call->len <= UDP_PAYLOAD_MAX ?
+			       TX_CUT :
+			       TX_KERNEL;
 	return TX_SENT;
+}
+
+static inline void count_sent(struct udp *u, uint32_t len)
+{
+	udp_counters(u)->tx_packets++;
+	udp_counters(u)->tx_bytes += len;
 }
 
 static ALWAYS_INLINE enum tx_verdict transmit(struct udp *u,
@@ -165,8 +180,7 @@ static ALWAYS_INLINE enum tx_verdict transmit(struct udp *u,
 	dst_fill(dst, len, tx);
 	if (UNLIKELY(stack_tx_locked(stack, dst->ring, tx) != 0))
 		return TX_FULL;
-	udp_counters(u)->tx_packets++;
-	udp_counters(u)->tx_bytes += len;
+	count_sent(u, len);
 	return TX_SENT;
 }
 
@@ -259,6 +273,74 @@ static enum tx_verdict send_long(struct udp *u, struct net *net,
 	return way;
 }
 
+/* Frames for all fragments of it, or for none. */
+static enum tx_verdict begin_cut(struct udp *u, struct net *net,
+				 const struct tx_call *call,
+				 struct dst_cut *cut)
+	REQUIRES(net->stack->lock)
+{
+	struct dst *dst = find_dst(u, call->to);
+	enum tx_verdict way = way_of(u, net, dst, call);
+	int err;
+
+	if (way != TX_CUT)
+		return way == TX_SENT ? TX_RESOLVE : way;
+	err = dst_cut_begin(cut, dst, (uint32_t)call->len);
+	if (err)
+		return err == -EAGAIN ? TX_FULL : TX_KERNEL;
+	return TX_CUT;
+}
+
+static void fill_cut(struct dst_cut *cut, const struct tx_call *call)
+{
+	struct pkt *pkt;
+	size_t done = 0;
+
+	LIST_FOR_EACH(pkt, &cut->pieces, link) {
+		user_iov_read(call->iov, call->iov_cnt, done, pkt->data,
+			      pkt->len);
+		done += pkt->len;
+	}
+	dst_cut_sum(cut);
+}
+
+static enum tx_verdict finish_cut(struct udp *u, struct net *net,
+				  const struct tx_call *call,
+				  struct dst_cut *cut)
+	REQUIRES(net->stack->lock)
+{
+	struct dst *dst = find_dst(u, call->to);
+	enum tx_verdict way = way_of(u, net, dst, call);
+
+	if (way != TX_CUT || !dst_cut_suits(cut, dst)) {
+		dst_cut_drop(cut);
+		return way == TX_KERNEL ? TX_KERNEL : TX_RESOLVE;
+	}
+	if (dst_cut_send(cut, dst, net->stack) != 0)
+		return TX_FULL;
+	count_sent(u, cut->len);
+	return TX_SENT;
+}
+
+/* One that is longer than a frame. */
+static COLD enum tx_verdict send_cut(struct udp *u, struct net *net,
+				     const struct tx_call *call)
+{
+	struct dst_cut cut;
+	enum tx_verdict way;
+
+	stack_lock(net->stack);
+	way = begin_cut(u, net, call, &cut);
+	stack_unlock(net->stack);
+	if (way != TX_CUT)
+		return way;
+	fill_cut(&cut, call);
+	stack_lock(net->stack);
+	way = finish_cut(u, net, call, &cut);
+	stack_unlock(net->stack);
+	return way;
+}
+
 static enum tx_verdict send_once(struct udp *u, struct net *net,
 				 const struct tx_call *call)
 {
@@ -267,7 +349,10 @@ static enum tx_verdict send_once(struct udp *u, struct net *net,
 	stack_lock(net->stack);
 	way = send_short_locked(u, net, call);
 	stack_unlock(net->stack);
-	return LIKELY(way != TX_COPY) ? way : send_long(u, net, call);
+	if (LIKELY(way != TX_COPY && way != TX_CUT))
+		return way;
+	return way == TX_COPY ? send_long(u, net, call) :
+				send_cut(u, net, call);
 }
 
 /* -- when it cannot go at once ---------------------------------------------------- */

@@ -357,6 +357,17 @@ static int xdp_tx(struct ring *ring, const struct ring_tx *tx)
 	return post(own, xsk, pkt);
 }
 
+static bool xdp_tx_fits(struct ring *ring, uint32_t cnt)
+{
+	struct xdp_ring *own = ring_of(ring);
+	struct xsk *xsk = &own->queues[0];
+
+	if (own->sending_cnt + cnt > TX_SIZE)
+		reap_queue(own, xsk);
+	return own->sending_cnt + cnt <= TX_SIZE &&
+	       xsk_room(&xsk->tx, cnt) >= cnt;
+}
+
 /* Drivers that receive into the frames by themselves wait for this after they had
  * none. */
 static void wake_receiver(struct xdp_ring *own, struct xsk *xsk)
@@ -458,6 +469,7 @@ static const struct ring_ops xdp_ring_ops = {
 	.rx_peek = xdp_rx_peek,
 	.rx_done = xdp_rx_done,
 	.tx = xdp_tx,
+	.tx_fits = xdp_tx_fits,
 	.reap = xdp_reap,
 	.kick = xdp_kick,
 	.fds = xdp_fds,

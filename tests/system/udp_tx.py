@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# The programs of udp_tx.sh: one that sends in some way and prints what it was
+# told, and one that prints what came over the wire.
+#
+#   udp_tx.py sniff          until a datagram says "end"
+#   udp_tx.py SCENARIO
+import errno
+import fcntl
+import os
+import signal
+import socket
+import struct
+import sys
+import time
+import zlib
+
+PEER = ("10.78.0.1", 7000)
+SIOCSIFMTU = 0x8922
+IP_MTU_DISCOVER, IP_RECVERR, IP_MTU = 10, 11, 14
+MSG_CONFIRM = 0x800
+
+
+# -- the wire -----------------------------------------------------------------
+
+def fold(data):
+    if len(data) % 2:
+        data += b"\0"
+    total = sum(struct.unpack("!%dH" % (len(data) // 2), data))
+    while total >> 16:
+        total = (total & 0xffff) + (total >> 16)
+    return total
+
+
+# Frames of the kernel that fit leave their checksum to a card.
+def show_datagram(head, data, is_cut):
+    pseudo = head[12:20] + struct.pack("!BBH", 0, 17, len(data))
+    ports = struct.unpack_from("!HHH", data)
+    verdict = "" if not is_cut else \
+        ", sum good" if fold(pseudo + data) == 0xffff else ", sum WRONG"
+    print("datagram to %d: %d bytes, %08x%s" % (
+        ports[1], ports[2] - 8, zlib.crc32(data[8:]), verdict), flush=True)
+    return data[8:] == b"end"
+
+
+# A fragment joins those before it. The datagram, once it is whole.
+def join(parts, head, data):
+    ident = (head[4:6], head[12:20])
+    field = struct.unpack_from("!H", head, 6)[0]
+    if field & 0x3fff == 0:
+        return data
+    whole, seen = parts.get(ident, (b"", False))
+    if seen:
+        print("identification used twice")
+    if len(whole) != (field & 0x1fff) * 8:
+        print("fragment out of place")
+    is_last = not field & 0x2000
+    parts[ident] = (whole + data, is_last)
+    return whole + data if is_last else None
+
+
+def sniff():
+    s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0800))
+    s.bind(("v0", 0))
+    # nobody is refused
+    sinks = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in "..."]
+    for sink, port in zip(sinks, (7000, 7001, 9)):
+        sink.bind(("0.0.0.0", port))
+    print("ready", flush=True)
+    parts = {}
+    is_over = False
+    while not is_over:
+        frame, origin = s.recvfrom(70000)
+        head = frame[14:34]
+        if origin[2] == socket.PACKET_OUTGOING or head[9] != 17:
+            continue
+        length, field = struct.unpack_from("!H2xH", head, 2)
+        print("%s > %s tos %#04x ttl %d length %d field %#06x" % (
+            socket.inet_ntoa(head[12:16]), socket.inet_ntoa(head[16:20]),
+            head[1], head[8], length, field))
+        data = join(parts, head, frame[34:14 + length])
+        if data is not None:
+            is_over = show_datagram(head, data, field & 0x3fff)
+
+
+# -- scenarios ----------------------------------------------------------------
+
+def say(what, call, *args):
+    try:
+        print(what, call(*args), flush=True)
+    except OSError as e:
+        print(what, errno.errorcode[e.errno], flush=True)
+
+
+def udp(*options):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.bind(("10.78.0.2", 6000))
+    for name, value in options:
+        s.setsockopt(socket.IPPROTO_IP, name, value)
+    return s
+
+
+def text(length, seed=0):
+    return bytes((i * 7 + i // 251 + seed) % 256 for i in range(length))
+
+
+LENGTHS = (1, 1472, 1473, 1480, 1481, 2952, 2953, 9000, 32768, 65506, 65507)
+
+
+def lengths():
+    s = udp()
+    for n in LENGTHS + (65508,):
+        say("sendto %d:" % n, s.sendto, text(n, n), PEER)
+    s.connect(PEER)
+    for n in LENGTHS:
+        say("send %d:" % n, s.send, text(n, n))
+    parts = [text(k * 10, k) for k in range(60)]
+    say("sendmsg:", s.sendmsg, parts)
+
+
+def show_errors(s):
+    while True:
+        try:
+            data, ancillary, flags, peer = s.recvmsg(
+                0, 512, socket.MSG_ERRQUEUE | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return
+        for level, kind, value in ancillary:
+            if kind == IP_RECVERR:
+                print("error", struct.unpack_from("=IBBBBII", value), peer)
+
+
+# Each value of IP_MTU_DISCOVER.
+def discovery():
+    for mode in range(6):
+        with udp((IP_MTU_DISCOVER, mode), (IP_RECVERR, 1)) as s:
+            for n in (100, 1472, 1473, 4000):
+                say("mode %d, sendto %d:" % (mode, n), s.sendto, text(n, mode),
+                    PEER)
+            show_errors(s)
+            s.connect(PEER)
+            for n in (100, 1472, 1473, 4000):
+                say("mode %d, send %d:" % (mode, n), s.send, text(n, mode))
+            show_errors(s)
+
+
+def headers():
+    with udp((socket.IP_TTL, 7), (socket.IP_TOS, 0x88)) as s:
+        for n in (10, 3000, 5000):
+            say("send:", s.sendto, text(n), PEER)
+        s.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, 200)
+        say("send:", s.sendto, text(3000), PEER)
+
+
+def set_mtu(mtu):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        fcntl.ioctl(s, SIOCSIFMTU, struct.pack("16sI12x", b"v0", mtu))
+    # until the news is everywhere
+    time.sleep(0.3)
+
+
+def changing():
+    s = udp()
+    s.connect(PEER)
+    for mtu in (1500, 1400, 600, 1500):
+        set_mtu(mtu)
+        for n in (500, 1300, 1400, 3000):
+            say("mtu %d, send %d:" % (mtu, n), s.send, text(n, n))
+
+
+# nobody may be left behind
+signal.alarm(60)
+globals()[sys.argv[1]]()
+if sys.argv[1] != "sniff":
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        s.sendto(b"end", ("10.78.0.1", 9))

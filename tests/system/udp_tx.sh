@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Sending over AF_XDP: a scenario of udp_tx.py runs on libc and under the library,
+# and what it was told and what came over the wire must be the same.
+. "${srcdir:-.}/tests/system/udp_lab.sh"
+
+tx_program="/usr/bin/python3 $srcdir/tests/system/udp_tx.py"
+
+# What the kernel's UDP has sent in namespace b.
+kernel_sent_cnt() {
+	ip netns exec $b cat /proc/net/snmp |
+		awk '/^Udp:/ { n = $5 } END { print n }'
+}
+
+# observe LOG SCENARIO: both sides of it in $work/told and $work/wire; the number of
+# datagrams that the kernel sent in $by_kernel.
+observe() {
+	local before
+	start - $tx_program sniff || return 1
+	before=$(kernel_sent_cnt)
+	(in_ns $b "$1" timeout 60 $tx_program "$2") >"$work/told" 2>&1 ||
+		{ cat "$work/told"; return 1; }
+	for _ in $(seq 200); do
+		kill -0 "$server" 2>/dev/null || break
+		sleep 0.02
+	done
+	grep -v ready "$work/out" >"$work/wire"
+	end_server
+	by_kernel=$(($(kernel_sent_cnt) - before))
+}
+
+# same_as_libc SCENARIO MOST: at most so many datagrams go by the kernel.
+same_as_libc() {
+	observe - "$1" || return 1
+	mv "$work/told" "$work/told.libc"
+	mv "$work/wire" "$work/wire.libc"
+	observe b.log "$1" || return 1
+	diff "$work/told.libc" "$work/told" &&
+		diff "$work/wire.libc" "$work/wire" || return 1
+	grep -q "datagram to 9: 3 bytes" "$work/wire" ||
+		{ echo "not all was seen"; return 1; }
+	! grep WRONG "$work/wire" || return 1
+	[ "$by_kernel" -le "$2" ] ||
+		{ echo "$by_kernel datagrams by the kernel"; return 1; }
+}
+
+every_length() { same_as_libc lengths 2; }
+# DO, PROBE and INTERFACE: what is too long is refused by the kernel's socket,
+# which sends nothing.
+mtu_discovery() { same_as_libc discovery 1; }
+ttl_and_tos() { same_as_libc headers 1; }
+mtu_changes() { same_as_libc changing 1; }
+
+run_cases every_length mtu_discovery ttl_and_tos mtu_changes
