@@ -134,7 +134,8 @@ static void handle(const struct epoll_event *event)
 			wake_up(net->stack);
 		break;
 	default:
-		udp_twin_event((struct fd_object *)(uintptr_t)event->data.u64);
+		udp_twin_event((struct fd_object *)(uintptr_t)event->data.u64,
+			       event->events & EPOLLERR);
 	}
 }
 

@@ -221,7 +221,7 @@ void udp_leave_config(struct udp *u, enum reason reason,
 	stats_set_rx(&u->stats, reason, decider, 0, detail);
 	stats_set_tx(&u->stats, reason, decider, 0, detail);
 	u->has_left = true;
-	atomic_store(&u->is_tx_over, true);
+	udp_hold_tx(u, UDP_TX_OVER);
 	u->reason = reason;
 	forget_stack_if_empty(u);
 }
@@ -327,7 +327,7 @@ static long udp_shutdown(struct fd_object *obj, int fd, int how)
 	if (how == SHUT_RD || how == SHUT_RDWR)
 		udp_end_rx(u);
 	if (how == SHUT_WR || how == SHUT_RDWR)
-		atomic_store(&u->is_tx_over, true);
+		udp_hold_tx(u, UDP_TX_OVER);
 	return result;
 }
 
@@ -343,9 +343,13 @@ static long udp_splice(struct fd_object *obj, int fd, off64_t *offset UNUSED,
 
 /* -- life ----------------------------------------------------------------------- */
 
-void udp_twin_event(struct fd_object *obj)
+void udp_twin_event(struct fd_object *obj, bool has_error)
 {
-	atomic_store(&udp_of(obj)->is_twin_ready, true);
+	struct udp *u = udp_of(obj);
+
+	atomic_store(&u->is_twin_ready, true);
+	if (has_error)
+		udp_hold_tx(u, UDP_TX_ERROR);
 }
 
 struct endpoint *udp_endpoint(struct fd_object *obj, struct stack **stack_out)

@@ -56,7 +56,7 @@ struct fd_object *udp_create(int fd, int domain, int type) MUST_CHECK;
 
 /* The twin has something to read, or an error to tell. Any thread, inside the
  * bracket, with a reference. */
-void udp_twin_event(struct fd_object *obj);
+void udp_twin_event(struct fd_object *obj, bool has_error);
 
 /* The socket's endpoint, and the stack whose lock guards it. NULL: datagrams come
  * to it by the twin alone. Valid while the caller has its reference. */

@@ -126,12 +126,15 @@ void udp_read_settings(struct udp *u, int fd)
 		.tos = (uint8_t)get_int(fd, IPPROTO_IP, IP_TOS),
 		.ttl = get_ttl(fd),
 		.is_on_link_only = get_int(fd, SOL_SOCKET, SO_DONTROUTE),
-		.is_corked = get_int(fd, IPPROTO_UDP, UDP_CORK),
 		.is_shared = get_int(fd, SOL_SOCKET, SO_REUSEADDR) ||
 			     get_int(fd, SOL_SOCKET, SO_REUSEPORT),
 	};
 
 	read_mtu_discovery(fd, &set);
+	if (get_int(fd, IPPROTO_UDP, UDP_CORK))
+		udp_hold_tx(u, UDP_TX_CORKED);
+	else
+		udp_release_tx(u, UDP_TX_CORKED);
 	atomic_store(&u->rx_timeout_ns, get_timeout_ns(fd, SO_RCVTIMEO));
 	atomic_store(&u->tx_timeout_ns, get_timeout_ns(fd, SO_SNDTIMEO));
 	udp_set_nonblocking(u, real.fcntl(fd, F_GETFL) & O_NONBLOCK);

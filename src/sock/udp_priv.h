@@ -26,6 +26,18 @@ enum udp_wish {
 	UDP_WISH_PKTINFO6 = 1 << 6,
 };
 
+/* Why a datagram is the twin's to send, wherever it goes. */
+enum udp_tx_hold {
+	/* left, or shut down: for good */
+	UDP_TX_OVER = 1 << 0,
+	/* UDP_CORK is set */
+	UDP_TX_CORKED = 1 << 1,
+	/* the twin has the beginning of a datagram, sent with MSG_MORE */
+	UDP_TX_MORE = 1 << 2,
+	/* the twin may have an error, which the next send is to tell */
+	UDP_TX_ERROR = 1 << 3,
+};
+
 /* The twin's settings as far as they concern us, read from it after each change.
  * The stack's lock, but written with `config` as well. */
 struct udp_settings {
@@ -37,8 +49,6 @@ struct udp_settings {
 	uint8_t df; /* enum dst_df */
 	bool may_cut;
 	bool is_on_link_only;
-	/* sends are gathered by the twin */
-	bool is_corked;
 	bool is_shared;
 };
 
@@ -55,11 +65,11 @@ struct udp {
 	_Atomic bool is_nonblocking;
 	/* the twin may have something for us: read, or an error */
 	_Atomic bool is_twin_ready;
-	/* Once the queue is empty, or at once, the twin does all the receiving
-	 * or sending: left, or shut down. With is_rx_over is_twin_ready stays
-	 * true. */
+	/* Once the queue is empty the twin does all the receiving: left, or
+	 * shut down. is_twin_ready stays true with it. */
 	_Atomic bool is_rx_over;
-	_Atomic bool is_tx_over;
+	/* why the twin does the sending; enum udp_tx_hold */
+	_Atomic unsigned tx_holds;
 	/* looks until the next one at the twin; never 0 */
 	_Atomic unsigned os_countdown;
 	/* in nanoseconds; 0: none */
@@ -123,6 +133,16 @@ static inline void udp_end_rx(struct udp *u)
 	/* in this order, which read_twin relies on */
 	atomic_store(&u->is_rx_over, true);
 	atomic_store(&u->is_twin_ready, true);
+}
+
+static inline void udp_hold_tx(struct udp *u, enum udp_tx_hold hold)
+{
+	atomic_fetch_or(&u->tx_holds, (unsigned)hold);
+}
+
+static inline void udp_release_tx(struct udp *u, unsigned holds)
+{
+	atomic_fetch_and(&u->tx_holds, ~holds);
 }
 
 /* VMA_RX_UDP_POLL_OS_RATIO; 0 is as good as never. */

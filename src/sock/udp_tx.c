@@ -151,12 +151,12 @@ static const uint8_t *gather(const struct tx_call *call, uint8_t *buf)
 	return buf;
 }
 
-static enum tx_verdict way_of(const struct udp *u, const struct net *net,
-			      const struct dst *dst, const struct tx_call *call)
+static enum tx_verdict way_of(const struct net *net, const struct dst *dst,
+			      const struct tx_call *call)
 {
 	if (UNLIKELY(!dst || !dst_is_valid(dst, net)))
 		return TX_RESOLVE;
-	if (UNLIKELY(!dst->ring || u->set.is_corked))
+	if (UNLIKELY(!dst->ring))
 		return TX_KERNEL;
 	if (UNLIKELY(call->len > dst->payload_max))
 		return dst->cut_mtu && call->len <= UDP_PAYLOAD_MAX ?
@@ -190,7 +190,7 @@ static inline enum tx_verdict send_short_locked(struct udp *u, struct net *net,
 	REQUIRES(net->stack->lock)
 {
 	struct dst *dst = find_dst(u, call->to);
-	enum tx_verdict way = way_of(u, net, dst, call);
+	enum tx_verdict way = way_of(net, dst, call);
 	uint8_t buf[RING_TX_SMALL_MAX];
 	struct ring_tx tx;
 
@@ -247,7 +247,7 @@ static enum tx_verdict send_long(struct udp *u, struct net *net,
 
 	stack_lock(stack);
 	dst = find_dst(u, call->to);
-	way = way_of(u, net, dst, call);
+	way = way_of(net, dst, call);
 	if (way == TX_SENT) {
 		ring = dst->ring;
 		tx.payload = alloc_chain(ring, call->len);
@@ -262,7 +262,7 @@ static enum tx_verdict send_long(struct udp *u, struct net *net,
 
 	stack_lock(stack);
 	dst = find_dst(u, call->to);
-	way = way_of(u, net, dst, call);
+	way = way_of(net, dst, call);
 	if (way == TX_SENT && dst->ring != ring)
 		way = TX_RESOLVE;
 	if (way == TX_SENT)
@@ -280,7 +280,7 @@ static enum tx_verdict begin_cut(struct udp *u, struct net *net,
 	REQUIRES(net->stack->lock)
 {
 	struct dst *dst = find_dst(u, call->to);
-	enum tx_verdict way = way_of(u, net, dst, call);
+	enum tx_verdict way = way_of(net, dst, call);
 	int err;
 
 	if (way != TX_CUT)
@@ -310,7 +310,7 @@ static enum tx_verdict finish_cut(struct udp *u, struct net *net,
 	REQUIRES(net->stack->lock)
 {
 	struct dst *dst = find_dst(u, call->to);
-	enum tx_verdict way = way_of(u, net, dst, call);
+	enum tx_verdict way = way_of(net, dst, call);
 
 	if (way != TX_CUT || !dst_cut_suits(cut, dst)) {
 		dst_cut_drop(cut);
@@ -357,9 +357,14 @@ static enum tx_verdict send_once(struct udp *u, struct net *net,
 
 /* -- when it cannot go at once ---------------------------------------------------- */
 
-/* The twin sends it, and may have an error for the next receive. */
-static long leave_to_twin(struct udp *u)
+/* The twin sends it, with the error that it may have, or may have one for the next
+ * receive. With MSG_MORE it keeps it, and is to get the rest, too. */
+static COLD long leave_to_twin(struct udp *u, int flags)
 {
+	if (flags & MSG_MORE)
+		udp_hold_tx(u, UDP_TX_MORE);
+	else
+		udp_release_tx(u, UDP_TX_MORE | UDP_TX_ERROR);
 	atomic_store_explicit(&u->is_twin_ready, true, memory_order_relaxed);
 	return FD_PASS;
 }
@@ -416,7 +421,7 @@ static COLD long send_slowly(struct udp *u, int fd, struct net *net,
 		case TX_RESOLVE:
 			err = resolve(u, net, call->to);
 			if (err)
-				return leave_to_twin(u);
+				return leave_to_twin(u, call->flags);
 			break;
 		case TX_FULL:
 			reap(net);
@@ -430,8 +435,9 @@ static COLD long send_slowly(struct udp *u, int fd, struct net *net,
 				return fail(u, -ENOBUFS);
 			break;
 		case TX_KERNEL:
-			return udp_owns_fd(u, fd) ? leave_to_twin(u) :
-						    fail(u, -EBADF);
+			return udp_owns_fd(u, fd) ?
+				       leave_to_twin(u, call->flags) :
+				       fail(u, -EBADF);
 		default:
 			return (long)call->len;
 		}
@@ -441,15 +447,13 @@ static COLD long send_slowly(struct udp *u, int fd, struct net *net,
 
 /* -- calls ------------------------------------------------------------------------ */
 
-/* What only the kernel does, or says why not: options of one datagram, cork, an
- * error that is waiting to be told. */
+/* NULL: what only the kernel does, or says why not. */
 static inline struct net *net_for(struct udp *u, int fd, int flags)
 {
 	struct net *net = atomic_load_explicit(&u->net, memory_order_acquire);
 
 	if (UNLIKELY(flags & ~TX_FLAGS ||
-		     atomic_load_explicit(&u->is_tx_over,
-					  memory_order_relaxed)))
+		     atomic_load_explicit(&u->tx_holds, memory_order_relaxed)))
 		return NULL;
 	return LIKELY(net) ? net : udp_prepare_send(u, fd);
 }
@@ -460,7 +464,7 @@ static inline long send_call(struct udp *u, int fd, const struct tx_call *call)
 	enum tx_verdict way;
 
 	if (UNLIKELY(!net))
-		return leave_to_twin(u);
+		return leave_to_twin(u, call->flags);
 	way = send_once(u, net, call);
 	if (LIKELY(way == TX_SENT))
 		return (long)call->len;
@@ -481,11 +485,11 @@ long udp_sendto(struct fd_object *obj, int fd, const void *buf, size_t len,
 
 	if (addr) {
 		if (user_name_read(addr, addr_len, &to) != 0 || !to.port)
-			return FD_PASS;
+			return leave_to_twin(udp_of(obj), flags);
 		call.to = &to;
 	}
 	if (UNLIKELY(!user_is_plausible(buf, len)))
-		return FD_PASS;
+		return leave_to_twin(udp_of(obj), flags);
 	return send_call(udp_of(obj), fd, &call);
 }
 
@@ -509,8 +513,7 @@ static ALWAYS_INLINE bool send_known(struct udp *u, struct net *net,
 	tx.small = buf;
 	tx.small_len = (uint16_t)len;
 	tx.payload = NULL;
-	is_sent = LIKELY(dst_is_valid(dst, net) && len <= dst->payload_max &&
-			 !u->set.is_corked) &&
+	is_sent = LIKELY(dst_is_valid(dst, net) && len <= dst->payload_max) &&
 		  LIKELY(transmit(u, net->stack, dst, &tx, (uint32_t)len) ==
 			 TX_SENT);
 	stack_unlock(net->stack);
@@ -538,7 +541,7 @@ ssize_t udp_quick_send(int fd, const void *buf, size_t len, int flags,
 	u = udp_of(obj);
 	net = atomic_load_explicit(&u->net, memory_order_acquire);
 	if (UNLIKELY(!net ||
-		     atomic_load_explicit(&u->is_tx_over,
+		     atomic_load_explicit(&u->tx_holds,
 					  memory_order_relaxed) ||
 		     !send_known(u, net, buf, len)))
 		return fd_quick_undo_send(fd, buf, len, flags, obj);
@@ -559,7 +562,8 @@ long udp_writev(struct fd_object *obj, int fd, const struct iovec *iov, int cnt)
 		.len = (size_t)len,
 	};
 
-	return len < 0 ? FD_PASS : send_call(udp_of(obj), fd, &call);
+	return len < 0 ? leave_to_twin(udp_of(obj), 0) :
+			 send_call(udp_of(obj), fd, &call);
 }
 
 /* Whether a message is one that we can send; `to` is filled in if it names a
@@ -595,7 +599,7 @@ long udp_sendmsg(struct fd_object *obj, int fd, const struct msghdr *msg,
 
 	if (!user_is_plausible(msg, sizeof(*msg)) ||
 	    !read_msg(msg, flags, &to, &call))
-		return leave_to_twin(udp_of(obj));
+		return leave_to_twin(udp_of(obj), flags);
 	return send_call(udp_of(obj), fd, &call);
 }
 
@@ -642,7 +646,7 @@ long udp_sendmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
 
 	cnt = MIN(cnt, (unsigned)IOV_MAX);
 	if (!net || !user_is_plausible(msgs, cnt * sizeof(*msgs)))
-		return leave_to_twin(u);
+		return leave_to_twin(u, flags);
 	while (done < cnt) {
 		unsigned run = send_run(u, net, msgs + done,
 					MIN(cnt - done, (unsigned)RUN_MAX),

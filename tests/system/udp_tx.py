@@ -6,7 +6,7 @@
 #   udp_tx.py SCENARIO
 import errno
 import fcntl
-import os
+import select
 import signal
 import socket
 import struct
@@ -16,8 +16,8 @@ import zlib
 
 PEER = ("10.78.0.1", 7000)
 SIOCSIFMTU = 0x8922
-IP_MTU_DISCOVER, IP_RECVERR, IP_MTU = 10, 11, 14
-MSG_CONFIRM = 0x800
+IP_MTU_DISCOVER, IP_RECVERR = 10, 11
+UDP_CORK = 1
 
 
 # -- the wire -----------------------------------------------------------------
@@ -149,6 +149,42 @@ def headers():
             say("send:", s.sendto, text(n), PEER)
         s.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, 200)
         say("send:", s.sendto, text(3000), PEER)
+
+
+# What is gathered by the kernel's socket, and what follows it.
+def gathered():
+    s = udp()
+    s.connect(PEER)
+    say("more:", s.send, text(1000, 1), socket.MSG_MORE)
+    say("rest:", s.send, text(1000, 2))
+    say("alone:", s.send, text(10, 3))
+    for k in range(3):
+        say("more:", s.sendmsg, [text(20, k)], [], socket.MSG_MORE)
+    say("rest:", s.send, text(5, 9))
+    say("alone:", s.send, text(3000, 4))
+    s.setsockopt(socket.IPPROTO_UDP, UDP_CORK, 1)
+    for k in range(5):
+        say("corked:", s.send, text(700, k))
+    s.setsockopt(socket.IPPROTO_UDP, UDP_CORK, 0)
+    say("alone:", s.send, text(20, 5))
+    say("more to:", s.sendto, text(1400, 6), socket.MSG_MORE, PEER)
+    say("rest to:", s.sendto, text(1400, 7), PEER)
+    say("alone:", s.send, text(1400, 8))
+
+
+# An error that came back for one datagram is what the next send says.
+def refused():
+    s = udp()
+    s.connect(("10.78.0.1", 7003))
+    for round in range(3):
+        say("send:", s.send, text(10, round))
+        poll = select.poll()
+        poll.register(s, 0)
+        print("poll:", [events for fd, events in poll.poll(5000)])
+        # a wake-up of ours may come before its own thread has heard of it
+        time.sleep(0.1)
+        say("send:", s.send, text(20, round))
+    say("send:", s.send, text(30))
 
 
 def set_mtu(mtu):
