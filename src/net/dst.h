@@ -64,6 +64,19 @@ struct dst {
 	struct dst_query query;
 };
 
+static inline bool dst_query_eq(const struct dst_query *a,
+				const struct dst_query *b)
+{
+	return a->remote_port == b->remote_port &&
+	       ip_addr_eq(&a->remote, &b->remote) &&
+	       ip_addr_eq(&a->local, &b->local) &&
+	       a->local_port == b->local_port && a->ifindex == b->ifindex &&
+	       a->mark == b->mark && a->uid == b->uid && a->tos == b->tos &&
+	       a->ttl == b->ttl && a->df == b->df &&
+	       a->may_cut == b->may_cut &&
+	       a->is_on_link_only == b->is_on_link_only;
+}
+
 /* Whether the answer still holds. Any thread. */
 static inline bool dst_is_valid(const struct dst *dst, const struct net *net)
 {

@@ -8,12 +8,13 @@
 #include "net/dst_cut.h"
 #include "sock/fd_quick.h"
 #include "sock/fd_wait.h"
+#include "sock/tx_control.h"
 #include "sock/udp.h"
 #include "sock/user_msg.h"
 
 /* Destinations that a socket remembers: the one it is connected to, and some it
  * has sent to. */
-enum { UDP_DSTS = 4, UDP_DST_CONNECTED = 0 };
+enum { UDP_DSTS = 4, UDP_DST_CONNECTED = 0, UDP_CONTROLLED_DSTS = 2 };
 
 /* What a receiver wants to be told with each datagram. */
 enum udp_wish {
@@ -97,6 +98,9 @@ struct udp {
 	__be16 local_port;
 	bool is_connected;
 	struct dst dsts[UDP_DSTS];
+	/* of sends whose control messages asked for something; these are
+	 * recognised by all that they depend on */
+	struct dst controlled[UDP_CONTROLLED_DSTS];
 	unsigned next_dst;
 };
 

@@ -21,6 +21,15 @@ struct tx_call {
 	int flags;
 	/* where to; NULL: where it is connected */
 	const struct user_name *to;
+	/* what this one asks for; NULL: nothing */
+	const struct tx_control *control;
+};
+
+/* A message as a call, and what the call points to. */
+struct tx_msg {
+	struct tx_call call;
+	struct user_name to;
+	struct tx_control control;
 };
 
 /* What to tell the caller while the way of a datagram is being prepared. */
@@ -41,10 +50,62 @@ enum { TX_FLAGS = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_CONFIRM | MSG_EOR };
 
 /* -- destinations ------------------------------------------------------------- */
 
+/* What the way of a call depends on. False: there is nowhere to send to. Under the
+ * stack's lock. */
+static bool make_query(const struct udp *u, const struct tx_call *call,
+		       struct dst_query *out)
+{
+	const struct dst_query *peer = &u->dsts[UDP_DST_CONNECTED].query;
+	const struct user_name *to = call->to;
+	const struct tx_control *control = call->control;
+
+	*out = (struct dst_query){
+		.local = u->local,
+		.local_port = u->local_port,
+		.remote = to ? to->addr : peer->remote,
+		.remote_port = to ? to->port : peer->remote_port,
+		.ifindex = u->set.ifindex,
+		.mark = u->set.mark,
+		.uid = u->uid,
+		.tos = u->set.tos,
+		.ttl = u->set.ttl,
+		.df = u->set.df,
+		.may_cut = u->set.may_cut,
+		.is_on_link_only = u->set.is_on_link_only,
+	};
+	if (control && control->has_source)
+		out->local = control->source;
+	if (control && control->ifindex)
+		out->ifindex = control->ifindex;
+	if (control && control->tos >= 0)
+		out->tos = (uint8_t)control->tos;
+	if (control && control->ttl)
+		out->ttl = (uint8_t)control->ttl;
+	return to || u->is_connected;
+}
+
+/* The entry of a call that asks for something of its own. */
+static COLD struct dst *find_controlled(struct udp *u,
+					const struct tx_call *call)
+{
+	struct dst_query query;
+
+	if (!make_query(u, call, &query))
+		return NULL;
+	for (int i = 0; i < UDP_CONTROLLED_DSTS; i++)
+		if (dst_query_eq(&u->controlled[i].query, &query))
+			return &u->controlled[i];
+	return NULL;
+}
+
 /* The socket's entry for a destination; under the stack's lock. NULL: there is
  * none yet. */
-static inline struct dst *find_dst(struct udp *u, const struct user_name *to)
+static inline struct dst *find_dst(struct udp *u, const struct tx_call *call)
 {
+	const struct user_name *to = call->to;
+
+	if (UNLIKELY(call->control))
+		return find_controlled(u, call);
 	if (!to)
 		return u->is_connected ? &u->dsts[UDP_DST_CONNECTED] : NULL;
 	for (int i = 0; i < UDP_DSTS; i++) {
@@ -58,19 +119,21 @@ static inline struct dst *find_dst(struct udp *u, const struct user_name *to)
 }
 
 /* Where a new destination is remembered; the connected one stays. */
-static struct dst *choose_slot(struct udp *u, const struct user_name *to)
+static struct dst *choose_slot(struct udp *u, const struct tx_call *call)
 {
-	struct dst *dst = find_dst(u, to);
+	struct dst *dst = find_dst(u, call);
 
-	if (!dst && to)
-		dst = &u->dsts[1 + u->next_dst++ % (UDP_DSTS - 1)];
-	return dst;
+	if (dst)
+		return dst;
+	if (call->control)
+		return &u->controlled[u->next_dst++ % UDP_CONTROLLED_DSTS];
+	return call->to ? &u->dsts[1 + u->next_dst++ % (UDP_DSTS - 1)] : NULL;
 }
 
-static bool is_by_rule(const struct udp *u, const struct dst_query *query,
+static bool is_by_rule(const struct dst_query *query,
 		       char detail[STATS_DETAIL_SIZE])
 {
-	struct udp_end local = { u->local, u->local_port };
+	struct udp_end local = { query->local, query->local_port };
 	struct udp_end remote = { query->remote, query->remote_port };
 
 	return udp_params.is_kernel_by_rule(UDP_SENDER, &local, &remote,
@@ -93,38 +156,23 @@ static void show_dst(struct udp *u, const struct dst *dst,
 /* Looks the destination up, outside the stack's lock, and remembers the answer.
  * -ENOTCONN: there is none to look up. */
 static COLD int resolve(struct udp *u, struct net *net,
-			const struct user_name *to)
+			const struct tx_call *call)
 {
 	struct stack *stack = net->stack;
 	struct dst *slot, found = { .route_gen = 0 };
 	struct stats_way way = { .decider = STATS_BY_SEND };
+	bool has_name;
 
 	stack_lock(stack);
-	slot = find_dst(u, to);
-	found.query = (struct dst_query){
-		.local = u->local,
-		.local_port = u->local_port,
-		.remote = to ? to->addr : u->dsts[UDP_DST_CONNECTED].query.remote,
-		.remote_port = to ? to->port :
-				    u->dsts[UDP_DST_CONNECTED].query.remote_port,
-		.ifindex = u->set.ifindex,
-		.mark = u->set.mark,
-		.uid = u->uid,
-		.tos = u->set.tos,
-		.ttl = u->set.ttl,
-		.df = u->set.df,
-		.may_cut = u->set.may_cut,
-		.is_on_link_only = u->set.is_on_link_only,
-	};
+	has_name = make_query(u, call, &found.query);
+	slot = find_dst(u, call);
 	found.next_id = slot ? slot->next_id : (uint16_t)clock_monotonic_ns();
-	if (!to && !u->is_connected) {
-		stack_unlock(stack);
-		return -ENOTCONN;
-	}
 	stack_unlock(stack);
+	if (!has_name)
+		return -ENOTCONN;
 
 	dst_resolve(&found, net);
-	if (found.ring && is_by_rule(u, &found.query, way.detail)) {
+	if (found.ring && is_by_rule(&found.query, way.detail)) {
 		found.ring = NULL;
 		found.payload_max = 0;
 		found.cut_mtu = 0;
@@ -132,7 +180,7 @@ static COLD int resolve(struct udp *u, struct net *net,
 	}
 
 	stack_lock(stack);
-	slot = choose_slot(u, to);
+	slot = choose_slot(u, call);
 	if (slot)
 		*slot = found;
 	show_dst(u, &found, &way);
@@ -189,7 +237,7 @@ static inline enum tx_verdict send_short_locked(struct udp *u, struct net *net,
 						const struct tx_call *call)
 	REQUIRES(net->stack->lock)
 {
-	struct dst *dst = find_dst(u, call->to);
+	struct dst *dst = find_dst(u, call);
 	enum tx_verdict way = way_of(net, dst, call);
 	uint8_t buf[RING_TX_SMALL_MAX];
 	struct ring_tx tx;
@@ -246,7 +294,7 @@ static enum tx_verdict send_long(struct udp *u, struct net *net,
 	struct dst *dst;
 
 	stack_lock(stack);
-	dst = find_dst(u, call->to);
+	dst = find_dst(u, call);
 	way = way_of(net, dst, call);
 	if (way == TX_SENT) {
 		ring = dst->ring;
@@ -261,7 +309,7 @@ static enum tx_verdict send_long(struct udp *u, struct net *net,
 	fill_chain(tx.payload, call);
 
 	stack_lock(stack);
-	dst = find_dst(u, call->to);
+	dst = find_dst(u, call);
 	way = way_of(net, dst, call);
 	if (way == TX_SENT && dst->ring != ring)
 		way = TX_RESOLVE;
@@ -279,7 +327,7 @@ static enum tx_verdict begin_cut(struct udp *u, struct net *net,
 				 struct dst_cut *cut)
 	REQUIRES(net->stack->lock)
 {
-	struct dst *dst = find_dst(u, call->to);
+	struct dst *dst = find_dst(u, call);
 	enum tx_verdict way = way_of(net, dst, call);
 	int err;
 
@@ -309,7 +357,7 @@ static enum tx_verdict finish_cut(struct udp *u, struct net *net,
 				  struct dst_cut *cut)
 	REQUIRES(net->stack->lock)
 {
-	struct dst *dst = find_dst(u, call->to);
+	struct dst *dst = find_dst(u, call);
 	enum tx_verdict way = way_of(net, dst, call);
 
 	if (way != TX_CUT || !dst_cut_suits(cut, dst)) {
@@ -419,7 +467,7 @@ static COLD long send_slowly(struct udp *u, int fd, struct net *net,
 	for (;;) {
 		switch (way) {
 		case TX_RESOLVE:
-			err = resolve(u, net, call->to);
+			err = resolve(u, net, call);
 			if (err)
 				return leave_to_twin(u, call->flags);
 			break;
@@ -566,57 +614,65 @@ long udp_writev(struct fd_object *obj, int fd, const struct iovec *iov, int cnt)
 			 send_call(udp_of(obj), fd, &call);
 }
 
-/* Whether a message is one that we can send; `to` is filled in if it names a
- * destination. */
-static bool read_msg(const struct msghdr *msg, int flags, struct user_name *to,
-		     struct tx_call *call)
+static bool read_control(const struct udp *u, const struct msghdr *msg,
+			 struct tx_msg *out)
 {
-	ssize_t len;
+	if (!msg->msg_control || !msg->msg_controllen)
+		return true;
+	out->call.control = &out->control;
+	return user_is_plausible(msg->msg_control, msg->msg_controllen) &&
+	       tx_control_read(msg->msg_control, msg->msg_controllen,
+			       u->domain == AF_INET6, &out->control);
+}
 
-	if (msg->msg_control && msg->msg_controllen)
-		return false;
-	len = user_iov_len(msg->msg_iov, msg->msg_iovlen);
+/* Whether a message is one that we can send. */
+static bool read_msg(const struct udp *u, const struct msghdr *msg, int flags,
+		     struct tx_msg *out)
+{
+	ssize_t len = user_iov_len(msg->msg_iov, msg->msg_iovlen);
+
 	if (len < 0)
 		return false;
-	*call = (struct tx_call){
+	out->call = (struct tx_call){
 		.iov = msg->msg_iov,
 		.iov_cnt = msg->msg_iovlen,
 		.len = (size_t)len,
 		.flags = flags,
 	};
+	if (!read_control(u, msg, out))
+		return false;
 	if (!msg->msg_name)
 		return true;
-	call->to = to;
-	return user_name_read(msg->msg_name, msg->msg_namelen, to) == 0 &&
-	       to->port;
+	out->call.to = &out->to;
+	return user_name_read(msg->msg_name, msg->msg_namelen, &out->to) == 0 &&
+	       out->to.port;
 }
 
 long udp_sendmsg(struct fd_object *obj, int fd, const struct msghdr *msg,
 		 int flags)
 {
-	struct user_name to;
-	struct tx_call call;
+	struct udp *u = udp_of(obj);
+	struct tx_msg own;
 
 	if (!user_is_plausible(msg, sizeof(*msg)) ||
-	    !read_msg(msg, flags, &to, &call))
-		return leave_to_twin(udp_of(obj), flags);
-	return send_call(udp_of(obj), fd, &call);
+	    !read_msg(u, msg, flags, &own))
+		return leave_to_twin(u, flags);
+	return send_call(u, fd, &own.call);
 }
 
 /* As many short datagrams as go at once under one hold of the lock. */
 static unsigned send_run(struct udp *u, struct net *net, struct mmsghdr *msgs,
 			 unsigned cnt, int flags)
 {
-	struct user_name to;
-	struct tx_call call;
+	struct tx_msg own;
 	unsigned done;
 
 	stack_lock(net->stack);
 	for (done = 0; done < cnt; done++) {
-		if (!read_msg(&msgs[done].msg_hdr, flags, &to, &call) ||
-		    send_short_locked(u, net, &call) != TX_SENT)
+		if (!read_msg(u, &msgs[done].msg_hdr, flags, &own) ||
+		    send_short_locked(u, net, &own.call) != TX_SENT)
 			break;
-		msgs[done].msg_len = (unsigned)call.len;
+		msgs[done].msg_len = (unsigned)own.call.len;
 	}
 	stack_unlock(net->stack);
 	return done;

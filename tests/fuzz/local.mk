@@ -86,6 +86,14 @@ unit_programs += %D%/fuzz_frame
 	src/pkt/wire.c src/base/checksum.c $(base_fuzz_sources)
 	$(AM_V_CCLD)$(FUZZ_CC) $(fuzz_flags) $(FUZZ_CFLAGS) -o $@ $^
 
+fuzz_targets += %D%/fuzz_tx_control.fuzz
+unit_programs += %D%/fuzz_tx_control
+%C%_fuzz_tx_control_SOURCES = %D%/fuzz_tx_control.c $(fuzz_replay)
+%C%_fuzz_tx_control_LDADD = $(sock_test_libs)
+%D%/fuzz_tx_control.fuzz: %D%/fuzz_tx_control.c src/sock/tx_control.c \
+	$(base_fuzz_sources)
+	$(AM_V_CCLD)$(FUZZ_CC) $(fuzz_flags) $(FUZZ_CFLAGS) -o $@ $^
+
 stats_fuzz_reports = tools/vma_stats/report_basic.c \
 	tools/vma_stats/report_full.c tools/vma_stats/report_list.c \
 	tools/vma_stats/report_raw.c tools/vma_stats/report_why.c \

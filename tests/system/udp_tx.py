@@ -16,7 +16,7 @@ import zlib
 
 PEER = ("10.78.0.1", 7000)
 SIOCSIFMTU = 0x8922
-IP_MTU_DISCOVER, IP_RECVERR = 10, 11
+IP_PKTINFO, IP_MTU_DISCOVER, IP_RECVERR = 8, 10, 11
 UDP_CORK = 1
 
 
@@ -149,6 +149,45 @@ def headers():
             say("send:", s.sendto, text(n), PEER)
         s.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, 200)
         say("send:", s.sendto, text(3000), PEER)
+
+
+def pktinfo(source, ifindex=0):
+    return (socket.IPPROTO_IP, IP_PKTINFO, struct.pack(
+        "=i4s4x", ifindex, socket.inet_aton(source)))
+
+
+def number(name, value):
+    return (socket.IPPROTO_IP, name, struct.pack("=i", value))
+
+
+# Needs 10.78.0.3 on v0 as well.
+def controlled():
+    v0 = socket.if_nametoindex("v0")
+    lo = socket.if_nametoindex("lo")
+    wishes = [
+        [pktinfo("10.78.0.3")], [pktinfo("10.78.0.2")], [pktinfo("0.0.0.0")],
+        [pktinfo("10.78.0.3", v0)], [pktinfo("10.78.0.3", lo)],
+        [pktinfo("10.78.0.9")], [pktinfo("10.78.0.3", 999)],
+        [number(socket.IP_TTL, 3)], [number(socket.IP_TTL, 0)],
+        [number(socket.IP_TOS, 0x44)], [number(socket.IP_TOS, 256)],
+        [(socket.IPPROTO_IP, socket.IP_TOS, b"\x64")],
+        [number(socket.IP_TTL, 8), pktinfo("10.78.0.3"),
+         number(socket.IP_TOS, 0x10)],
+        [(socket.IPPROTO_IP, 77, b"")],
+    ]
+    for address in ("0.0.0.0", "10.78.0.3"):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+            s.bind((address, 6001))
+            for n in (20, 1000, 3000):
+                for wish in wishes:
+                    say("%d, %s:" % (n, wish), s.sendmsg, [text(n)], wish, 0,
+                        PEER)
+                say("plain:", s.sendto, text(n), PEER)
+            say("nowhere:", s.sendmsg, [b"x"], wishes[0])
+            s.connect(PEER)
+            for wish in wishes:
+                say("connected, %s:" % wish, s.sendmsg, [text(9)], wish)
+            say("plain:", s.send, text(9))
 
 
 # What is gathered by the kernel's socket, and what follows it.

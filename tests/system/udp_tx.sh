@@ -54,7 +54,12 @@ refused_by_the_peer() {
 	ip netns exec $a sysctl -q net.ipv4.icmp_ratelimit=0
 	same_as_libc refused 1
 }
+# Of 14 wishes the kernel refuses five and sends at most one.
+control_messages() {
+	ip -n $b address add 10.78.0.3/24 dev v0
+	same_as_libc controlled 10
+}
 mtu_changes() { same_as_libc changing 1; }
 
 run_cases every_length mtu_discovery ttl_and_tos gathered_by_cork refused_by_the_peer \
-	mtu_changes
+	control_messages mtu_changes
