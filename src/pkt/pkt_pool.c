@@ -3,15 +3,16 @@
 #include "pkt/pkt_pool.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
+/* The head of one mapping, in which the packets follow, and then their buffers
+ * if nobody else has those. */
 struct pkt_slab {
 	struct pkt_slab *next;
-	/* what pkt_slab_create allocated for the buffers, or NULL */
-	void *own_mem;
+	size_t size; /* of the mapping */
 	uint32_t cnt;
-	struct pkt *pkts;
+	struct pkt pkts[] __attribute__((aligned(CACHE_LINE)));
 };
 
 void pkt_pool_init(struct pkt_pool *pool, uint32_t headroom)
@@ -20,31 +21,32 @@ void pkt_pool_init(struct pkt_pool *pool, uint32_t headroom)
 	pool->headroom = headroom;
 }
 
-static void slab_free(struct pkt_slab *slab)
+void pkt_slabs_free(struct pkt_slab *slab)
 {
-	free(slab->own_mem);
-	free(slab->pkts);
-	free(slab);
+	struct pkt_slab *next;
+
+	for (; slab; slab = next) {
+		next = slab->next;
+		munmap(slab, slab->size);
+	}
 }
 
 uint32_t pkt_pool_destroy(struct pkt_pool *pool)
 {
-	struct pkt_slab *slab;
+	uint32_t missing = pool->total_cnt - pool->free_cnt;
 
-	if (!pkt_pool_is_full(pool))
-		return pool->total_cnt - pool->free_cnt;
-	while ((slab = pool->slabs)) {
-		pool->slabs = slab->next;
-		slab_free(slab);
-	}
-	pkt_pool_init(pool, pool->headroom);
-	return 0;
+	if (!missing)
+		pkt_slabs_free(pkt_pool_take_slabs(pool));
+	return missing;
 }
 
-static void *alloc_lines(size_t size)
+struct pkt_slab *pkt_pool_take_slabs(struct pkt_pool *pool)
 {
-	size = (size + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1);
-	return aligned_alloc(CACHE_LINE, size);
+	struct pkt_slab *slabs = pool->slabs;
+
+	INVARIANT(pkt_pool_is_full(pool), "nobody uses a packet");
+	pkt_pool_init(pool, pool->headroom);
+	return slabs;
 }
 
 /* Where `buf` points in a packet that only borrows: never NULL, so that it can
@@ -56,20 +58,17 @@ static uint8_t *no_buffer(struct pkt *pkt)
 
 struct pkt_slab *pkt_slab_create(uint32_t cnt, uint32_t buf_size, void *mem)
 {
-	struct pkt_slab *slab = calloc(1, sizeof(*slab));
+	size_t head = sizeof(struct pkt_slab) + cnt * sizeof(struct pkt);
+	size_t size = head + (mem ? 0 : (size_t)cnt * buf_size);
+	struct pkt_slab *slab = mmap(NULL, size, PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (!slab)
+	if (slab == MAP_FAILED)
 		return NULL;
+	slab->size = size;
 	slab->cnt = cnt;
-	slab->pkts = alloc_lines(cnt * sizeof(struct pkt));
-	if (!slab->pkts)
-		goto err_free_slab;
-	if (!mem && buf_size) {
-		mem = slab->own_mem = alloc_lines((size_t)cnt * buf_size);
-		if (!mem)
-			goto err_free_slab;
-	}
-	memset(slab->pkts, 0, cnt * sizeof(struct pkt));
+	if (!mem)
+		mem = (uint8_t *)slab + head;
 	for (uint32_t i = 0; i < cnt; i++) {
 		struct pkt *pkt = &slab->pkts[i];
 
@@ -79,9 +78,6 @@ struct pkt_slab *pkt_slab_create(uint32_t cnt, uint32_t buf_size, void *mem)
 				    : no_buffer(pkt);
 	}
 	return slab;
-err_free_slab:
-	slab_free(slab);
-	return NULL;
 }
 
 void pkt_pool_add(struct pkt_pool *pool, struct pkt_slab *slab)

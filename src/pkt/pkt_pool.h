@@ -36,11 +36,18 @@ uint32_t pkt_pool_destroy(struct pkt_pool *pool) MUST_CHECK;
 /* `cnt` packets with buffers of `buf_size` bytes, each buffer beginning at a
  * multiple of 64. `mem` is cnt * buf_size bytes that outlive the slab, such as a
  * registered region, or NULL to have it allocated. A buf_size of 0 makes packets
- * for pkt_borrow only. NULL without memory. */
+ * for pkt_borrow only. NULL without memory. The memory is mapped, not malloc's:
+ * a send or receive that runs short may be a signal handler's, which has
+ * interrupted malloc. */
 struct pkt_slab *pkt_slab_create(uint32_t cnt, uint32_t buf_size, void *mem)
 	MUST_CHECK;
 /* The pool owns the slab from now on; frame ids count on from those it has. */
 void pkt_pool_add(struct pkt_pool *pool, struct pkt_slab *slab);
+
+/* Empties a pool of which nobody uses a packet, under its lock; and, outside, gives
+ * back what it had. */
+struct pkt_slab *pkt_pool_take_slabs(struct pkt_pool *pool) MUST_CHECK;
+void pkt_slabs_free(struct pkt_slab *slabs);
 
 /* Both steps, for owners that may allocate. -ENOMEM. */
 int pkt_pool_grow(struct pkt_pool *pool, uint32_t cnt, uint32_t buf_size)

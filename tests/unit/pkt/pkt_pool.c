@@ -31,6 +31,24 @@ TEST(pool_gives_all_and_gets_all_back)
 	CHECK_EQ(pkt_pool_destroy(&pool), 0);
 }
 
+TEST(slabs_of_an_unused_pool_can_be_taken)
+{
+	struct pkt_slab *slabs;
+	struct pkt_pool pool;
+
+	pkt_pool_init(&pool, 100);
+	CHECK_EQ(pkt_pool_grow(&pool, 4, 256), 0);
+	CHECK_EQ(pkt_pool_grow(&pool, 6, 256), 0);
+	slabs = pkt_pool_take_slabs(&pool);
+	CHECK(slabs != NULL);
+	CHECK_EQ(pool.total_cnt, 0);
+	CHECK(pkt_alloc(&pool) == NULL);
+	pkt_slabs_free(slabs);
+	CHECK_EQ(pkt_pool_grow(&pool, 1, 256), 0);
+	pkt_put(pkt_alloc(&pool));
+	CHECK_EQ(pkt_pool_destroy(&pool), 0);
+}
+
 /* What is in the way of giving a packet back as it is. */
 TEST(obstacles_to_a_quick_end_are_seen)
 {
