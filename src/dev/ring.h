@@ -240,6 +240,10 @@ struct ring_ops {
 	 * frame has arrived already, poll again. */
 	bool (*arm)(struct ring *ring);
 
+	/* How many frames of the pool the device has: posted, not delivered
+	 * yet, or on their way out. */
+	uint32_t (*device_cnt)(const struct ring *ring);
+
 	/* Under the control mutex, when no rule leads to the ring and nobody
 	 * polls it: gives all its frames back to the pool and ends. */
 	void (*close)(struct ring *ring);
@@ -251,6 +255,8 @@ struct ring {
 	const struct ring_ops *ops;
 	struct dev *dev;
 	struct pkt_pool *pool;
+	/* Fixed: the most frames that it posts to receive into. */
+	uint32_t rx_post_max;
 	/* Frames wait for a kick. Set by tx under the stack's lock. */
 	bool wants_kick;
 	/* the stack's: its number for it, and who kicks (net/stack.c) */

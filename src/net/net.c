@@ -525,4 +525,5 @@ void net_check(struct net *net)
 	check_netifs(net);
 	follow_news(net);
 	mutex_release(&net->control);
+	stack_check(net->stack);
 }

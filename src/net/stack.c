@@ -31,6 +31,7 @@ int stack_create(const struct stack_params *params, struct stack **stack_out)
 	if (stats_drops())
 		stack->demux.drops = stats_drops();
 	stack_lock_init(&stack->lock, params->lock_kind);
+	spill_init(&stack->spill);
 	stack->poll_batch = MIN(params->poll_batch, (unsigned)STACK_BATCH);
 	list_init(&stack->wakes);
 	list_init(&stack->waiters);
@@ -43,6 +44,7 @@ void stack_destroy(struct stack *stack)
 	if (!stack)
 		return;
 	demux_destroy(&stack->demux);
+	spill_destroy(&stack->spill);
 	free(stack);
 }
 
@@ -91,6 +93,20 @@ static void count_in_region(struct ring *ring)
 	ring->counts = &ring->stats->counters;
 }
 
+/* Of the frames that are not posted half are for sockets to hold, half for
+ * sending. */
+static struct stack_hold hold_of(const struct ring *ring)
+{
+	uint32_t max = (ring->dev->region->frame_cnt - ring->rx_post_max) / 2;
+
+	return (struct stack_hold){
+		.soon = max / 2,
+		.max = max,
+		.limit = max + max / 4,
+		.pool_max = max / 2 + ring->rx_post_max,
+	};
+}
+
 int stack_add_ring(struct stack *stack, struct dev *dev,
 		   const struct demux_from *from, struct ring **ring_out)
 {
@@ -111,6 +127,7 @@ int stack_add_ring(struct stack *stack, struct dev *dev,
 	stack_lock(stack);
 	stack->rings[slot] = ring;
 	stack->froms[slot] = *from;
+	stack->holds[slot] = hold_of(ring);
 	stack->ring_cnt = MAX(stack->ring_cnt, slot + 1);
 	find_only(stack);
 	wake_watcher(stack);
@@ -145,6 +162,40 @@ void stack_remove_ring(struct stack *stack, struct ring *ring)
 	stack_unlock(stack);
 }
 
+/* Copies what is received beyond the frames that sockets may hold, and drops what
+ * has nowhere to go. Returns how many of the batch are left. */
+static COLD unsigned spare_frames(struct stack *stack, struct ring *ring,
+				  struct pkt **batch, unsigned cnt)
+{
+	const struct stack_hold *hold = &stack->holds[ring->slot];
+	uint32_t held = ring->pool->total_cnt - ring->pool->free_cnt -
+			ring->ops->device_cnt(ring);
+	unsigned left = 0;
+
+	for (unsigned i = 0; i < cnt; i++) {
+		struct pkt *pkt = batch[i], *copy = NULL;
+
+		if (held > hold->soon)
+			spill_prepare(&stack->spill, pkt);
+		if (held > hold->max)
+			copy = spill_copy(&stack->spill, pkt);
+		if (copy) {
+			ring->counts->rx_spilled++;
+			batch[left++] = copy;
+		} else if (held <= hold->limit) {
+			batch[left++] = pkt;
+			continue;
+		} else {
+			ring->counts->rx_spill_drops++;
+		}
+		pkt_put(pkt);
+		held--;
+	}
+	if (spill_is_short(&stack->spill))
+		stack->afterwards |= STACK_SPILLS;
+	return left;
+}
+
 unsigned stack_poll_ring_locked(struct stack *stack, struct ring *ring)
 {
 	struct pkt *batch[STACK_BATCH];
@@ -152,6 +203,9 @@ unsigned stack_poll_ring_locked(struct stack *stack, struct ring *ring)
 
 	INVARIANT(stack_lock_is_mine(&stack->lock), "polled without the lock");
 	cnt = ring->ops->rx_poll(ring, batch, stack->poll_batch);
+	if (UNLIKELY(ring->pool->total_cnt >
+		     stack->holds[ring->slot].pool_max))
+		cnt = spare_frames(stack, ring, batch, cnt);
 	for (unsigned i = 0; i < cnt; i++)
 		demux_input(&stack->demux, batch[i],
 			    &stack->froms[ring->slot]);
@@ -168,6 +222,16 @@ unsigned stack_poll_unwatched(struct stack *stack)
 		cnt = stack_poll_locked(stack);
 	stack_unlock(stack);
 	return cnt;
+}
+
+void stack_check(struct stack *stack)
+{
+	struct spill_slabs idle;
+
+	stack_lock(stack);
+	idle = spill_shrink(&stack->spill);
+	stack_unlock(stack);
+	spill_free(&idle);
 }
 
 unsigned stack_fds_locked(struct stack *stack, int *fds, unsigned cnt)
@@ -277,11 +341,21 @@ static void wake_all(struct stack *stack) RELEASES(stack->lock)
 	}
 }
 
+/* Memory for what will be spilled, made without the lock. */
+static void grow_spill(struct stack *stack, unsigned wanted)
+{
+	struct spill_slabs more = spill_grow(wanted);
+
+	stack_lock(stack);
+	spill_add(&stack->spill, &more);
+	stack_lock_release(&stack->lock);
+}
+
 static COLD void unlock_and_do(struct stack *stack, uint64_t afterwards)
 	NO_LOCK_ANALYSIS
 {
 	struct ring *rings[STACK_RINGS_MAX];
-	unsigned cnt = 0;
+	unsigned cnt = 0, wanted = spill_take_wanted(&stack->spill);
 
 	for (unsigned i = 0; i < STACK_RINGS_MAX; i++)
 		if (afterwards >> i & 1 && stack->rings[i] &&
@@ -293,6 +367,8 @@ static COLD void unlock_and_do(struct stack *stack, uint64_t afterwards)
 		stack_lock_release(&stack->lock);
 	for (unsigned i = 0; i < cnt; i++)
 		kick(stack, rings[i]);
+	if (wanted)
+		grow_spill(stack, wanted);
 }
 
 NO_LOCK_ANALYSIS void stack_unlock_slow(struct stack *stack)
@@ -303,7 +379,7 @@ NO_LOCK_ANALYSIS void stack_unlock_slow(struct stack *stack)
 	stack->afterwards = 0;
 	/* A kick of one ring is what follows a send. */
 	if (UNLIKELY(afterwards & (afterwards - 1) ||
-		     afterwards == STACK_WAKES)) {
+		     afterwards >= STACK_WAKES)) {
 		unlock_and_do(stack, afterwards);
 		return;
 	}

@@ -9,6 +9,7 @@
 
 #include "dev/ring.h"
 #include "net/demux.h"
+#include "net/spill.h"
 #include "net/stack_lock.h"
 #include "net/wait.h"
 
@@ -16,6 +17,16 @@ enum { STACK_RINGS_MAX = 32, STACK_BATCH = 32, STACK_FRAG_IDS = 256 };
 
 /* See stack.afterwards. */
 #define STACK_WAKES (1ull << STACK_RINGS_MAX)
+#define STACK_SPILLS (STACK_WAKES << 1)
+
+/* How many frames of a ring sockets may hold: from `soon` on there is memory for
+ * copies, beyond `max` what arrives is copied, beyond `limit` what cannot be is
+ * dropped. */
+struct stack_hold {
+	uint32_t soon, max, limit;
+	/* With no more in its pool they hold fewer than `soon`. */
+	uint32_t pool_max;
+};
 
 struct stack_params {
 	enum stack_lock_kind lock_kind;
@@ -41,13 +52,16 @@ struct stack {
 	struct list waiters;
 	struct waiter *watcher;
 	/* What the unlock has to do: a bit for each ring that wants a kick,
-	 * and STACK_WAKES when there are `wakes`. */
+	 * STACK_WAKES when there are `wakes`, STACK_SPILLS when `spill` is
+	 * short. */
 	uint64_t afterwards;
 	/* somebody has polled since the progress thread looked */
 	_Atomic bool was_polled;
 
 	/* one for each ring */
 	struct pkt_pool pools[STACK_RINGS_MAX];
+	struct stack_hold holds[STACK_RINGS_MAX];
+	struct spill spill;
 	struct demux demux;
 
 	/* The next identification of a datagram that is cut, by source and
@@ -136,6 +150,9 @@ unsigned stack_fds(struct stack *stack, int *fds, unsigned cnt)
 	EXCLUDES(stack->lock);
 unsigned stack_fds_locked(struct stack *stack, int *fds, unsigned cnt)
 	REQUIRES(stack->lock);
+
+/* What has to be looked at now and then: memory that is not needed any more. */
+void stack_check(struct stack *stack) EXCLUDES(stack->lock);
 
 /* Sends a frame by one of the stack's rings; ring_ops.tx. */
 static inline int stack_tx_locked(struct stack *stack, struct ring *ring,

@@ -4,6 +4,10 @@
 #   udp_xdp.py echo ADDRESS PORT             until "bye"; prints how many
 #   udp_xdp.py ask ADDRESS PORT CNT LEN      prints how many answers were right
 #   udp_xdp.py forking ADDRESS PORT          an echo that forks first
+#   udp_xdp.py hoarding ADDRESS PORT CNT     an echo; what comes to PORT + 1 is left
+#                                            lying until CNT datagrams have been
+#                                            echoed; prints how many that were
+#   udp_xdp.py ask_hoarder ADDRESS PORT CNT  ten for PORT + 1 before each question
 #   udp_xdp.py closing ADDRESS PORT          an echo that closes all it has first
 import os
 import signal
@@ -40,6 +44,45 @@ def ask(address, port, cnt, length):
         s.send(data)
         try:
             good += s.recv(70000) == data
+        except OSError as e:
+            print(e)
+            break
+    print("right", good)
+
+
+def hoarding(address, port, cnt):
+    busy = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    slow = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    slow.setsockopt(socket.SOL_SOCKET, 33, 32 << 20)  # SO_RCVBUFFORCE
+    slow.settimeout(1)
+    busy.bind((address, int(port)))
+    slow.bind((address, int(port) + 1))
+    print("ready", flush=True)
+    for i in range(int(cnt)):
+        data, peer = busy.recvfrom(2000)
+        busy.sendto(data, peer)
+    right = 0
+    try:
+        while True:
+            right += slow.recv(2000) == b"%d." % right * 200
+    except TimeoutError:
+        print("hoarded", right, flush=True)
+    signal.pause()
+
+
+def ask_hoarder(address, port, cnt):
+    slow = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    busy = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    busy.settimeout(2)
+    busy.connect((address, int(port)))
+    slow.connect((address, int(port) + 1))
+    good = 0
+    for i in range(int(cnt)):
+        for j in range(10):
+            slow.send(b"%d." % (10 * i + j) * 200)
+        busy.send(b"%d" % i)
+        try:
+            good += busy.recv(2000) == b"%d" % i
         except OSError as e:
             print(e)
             break

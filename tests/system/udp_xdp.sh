@@ -86,6 +86,28 @@ other_traffic_is_undisturbed() {
 		UDP4:10.78.0.1:7001)" "by the kernel"
 }
 
+# ring_stat PID COUNTER
+ring_stat() {
+	"$builddir/tools/vma_stats/vma_stats" -p "$1" --raw |
+		awk -v name="ring.0.$2" '$1 == name { n = $2 }
+			END { print n + 0 }'
+}
+
+# 10,000 datagrams that nobody reads, and 4096 frames: they move to ordinary
+# memory, and the socket beside them loses nothing.
+slow_reader_takes_no_frames() {
+	local in_a pid
+	start a.log $program hoarding 10.78.0.1 7000 1000 || return 1
+	in_a=$(kernel_cnt $a)
+	expect "$( (in_ns $b - timeout 30 $program ask_hoarder 10.78.0.1 7000 \
+		1000) 2>&1)" "right 1000" &&
+		wait_for 'hoarded 10000$' "$work/out" &&
+		is_accelerated $a "$in_a" 11000 || return 1
+	pid=$(ip netns pids $a | head -1)
+	[ "$(ring_stat "$pid" rx_spilled)" -gt 5000 ] &&
+		expect "$(ring_stat "$pid" rx_spill_drops)" 0
+}
+
 killed_process_leaves_nothing() {
 	local round
 	for round in 1 2 3 4 5; do
@@ -249,7 +271,7 @@ sockperf_in_each_way() {
 }
 
 cases="both_ends_are_accelerated counters_agree_with_the_kernel sizes_up_to_a_frame longer_ones
-peer_on_the_kernel server_on_the_kernel other_traffic_is_undisturbed
+slow_reader_takes_no_frames peer_on_the_kernel server_on_the_kernel other_traffic_is_undisturbed
 killed_process_leaves_nothing killed_while_a_child_lives program_closes_all_it_has
 second_process_is_told_who_has_it foreign_program_is_respected
 excluded_interface_is_left_alone firewall_is_named_or_respected mode_is_chosen address_added_while_it_runs

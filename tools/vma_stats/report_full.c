@@ -109,6 +109,10 @@ static void print_ring(struct report *report, size_t i)
 	label(report, "Rx without frame:");
 	fprintf(report->out, "%" N "%s\n", report_rate(report, c.rx_no_frame),
 		per(report));
+	label(report, "Rx copied/dropped:");
+	fprintf(report->out, "%" N " / %" N "%s\n",
+		report_rate(report, c.rx_spilled),
+		report_rate(report, c.rx_spill_drops), per(report));
 	label(report, "Kicks:");
 	fprintf(report->out, "%" N "%s\n", report_rate(report, c.kicks),
 		per(report));

@@ -426,6 +426,18 @@ static bool xdp_arm(struct ring *ring)
 	return true;
 }
 
+/* What was posted, and has not been received or sent. */
+static uint32_t xdp_device_cnt(const struct ring *ring)
+{
+	const struct xdp_ring *own =
+		CONTAINER_OF(ring, const struct xdp_ring, ring);
+	uint32_t cnt = own->sending_cnt;
+
+	for (uint32_t i = 0; i < own->queue_cnt; i++)
+		cnt += own->queues[i].fill.next - own->queues[i].rx.next;
+	return cnt;
+}
+
 /* -- life --------------------------------------------------------------------- */
 
 /* The frames that only the kernel's rings know of come back: after the sockets
@@ -474,6 +486,7 @@ static const struct ring_ops xdp_ring_ops = {
 	.kick = xdp_kick,
 	.fds = xdp_fds,
 	.arm = xdp_arm,
+	.device_cnt = xdp_device_cnt,
 	.close = xdp_close,
 };
 
@@ -531,6 +544,7 @@ int xdp_ring_create(struct xdp_dev *dev, uint16_t bind_flags,
 	own->ring.counts = &own->ring.own_counts;
 	own->mem = region->mem;
 	own->frame_mask = -(uint64_t)region->frame_size;
+	own->ring.rx_post_max = dev->queue_cnt * params.fill_size;
 	for (uint32_t i = 0; i < dev->queue_cnt; i++) {
 		params.queue = i;
 		err = create_xsk(&own->queues[i], &params);

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A stack on a ring that does what a case says. */
+#include "net/stack.h"
+
+#include "pkt/wire.h"
+#include "tests/support/test.h"
+
+enum {
+	FRAMES = 256,
+	POSTED = 128,
+	HELD_MAX = (FRAMES - POSTED) / 2,
+	PORT = 7000,
+};
+
+struct frame {
+	struct wire_eth eth;
+	struct wire_ipv4 ip;
+	struct wire_udp udp;
+	uint32_t number;
+} WIRE_PACKED;
+
+static struct {
+	struct dev dev;
+	struct ring ring;
+	struct pkt *posted[POSTED];
+	/* frames that arrive, numbered, each in so many parts */
+	uint32_t arriving_cnt, arrived_cnt, part_cnt;
+	/* what kick returns, the last one for ever */
+	const enum ring_kick *kicks;
+	unsigned kick_cnt;
+} nic;
+
+static struct stack *stack;
+static struct endpoint reader;
+static struct list queue;
+static uint32_t queued_cnt;
+
+static void input(struct endpoint *end UNUSED, struct pkt *pkt)
+{
+	list_push_back(&queue, &pkt->link);
+	queued_cnt++;
+}
+
+static struct pkt *receive_frame(void)
+{
+	struct pkt *pkt = ring_pkt_alloc(&nic.ring);
+	struct frame f = {
+		.eth.type = htobe16(WIRE_ETH_IPV4),
+		.ip.version_ihl = 0x45,
+		.ip.total_len = htobe16(sizeof(f) - sizeof(f.eth)),
+		.ip.proto = WIRE_PROTO_UDP,
+		.ip.src = htobe32(0x0a000002),
+		.ip.dst = htobe32(0x0a000001),
+		.udp.src_port = htobe16(1),
+		.udp.dst_port = htobe16(PORT),
+		.udp.len = htobe16(sizeof(f.udp) + sizeof(f.number)),
+		.number = nic.arrived_cnt,
+	};
+
+	if (!pkt)
+		return NULL;
+	f.ip.check = csum_fold(csum_partial(&f.ip, sizeof(f.ip), 0));
+	memcpy(pkt_append(pkt, sizeof(f)), &f, sizeof(f));
+	for (uint32_t i = 1; i < nic.part_cnt; i++) {
+		struct pkt *part = ring_pkt_alloc(&nic.ring);
+
+		if (part)
+			part->next_part = pkt->next_part;
+		pkt->next_part = part;
+	}
+	nic.arrived_cnt++;
+	return pkt;
+}
+
+static unsigned rx_poll(struct ring *ring UNUSED, struct pkt **batch,
+			unsigned cnt)
+{
+	unsigned got = 0;
+
+	while (got < cnt && nic.arriving_cnt) {
+		batch[got] = receive_frame();
+		if (!batch[got])
+			break;
+		nic.arriving_cnt--;
+		got++;
+	}
+	return got;
+}
+
+static enum ring_kick kick(struct ring *ring UNUSED)
+{
+	enum ring_kick result = *nic.kicks;
+
+	nic.kick_cnt++;
+	if (result != RING_KICKED)
+		nic.kicks++;
+	return result;
+}
+
+static uint32_t device_cnt(const struct ring *ring UNUSED)
+{
+	return POSTED;
+}
+
+static void close_ring(struct ring *ring UNUSED)
+{
+	for (int i = 0; i < POSTED; i++)
+		pkt_put(nic.posted[i]);
+}
+
+static const struct ring_ops ring_ops = {
+	.rx_poll = rx_poll,
+	.kick = kick,
+	.device_cnt = device_cnt,
+	.close = close_ring,
+};
+
+static int ring_create(struct dev *dev, struct pkt_pool *pool,
+		       struct ring **ring_out)
+{
+	nic.ring.ops = &ring_ops;
+	nic.ring.dev = dev;
+	nic.ring.pool = pool;
+	nic.ring.rx_post_max = POSTED;
+	nic.ring.counts = &nic.ring.own_counts;
+	ring_set_busy(&nic.ring);
+	for (int i = 0; i < POSTED; i++)
+		nic.posted[i] = ring_pkt_alloc(&nic.ring);
+	*ring_out = &nic.ring;
+	return 0;
+}
+
+static const struct dev_ops dev_ops = {
+	.name = "script",
+	.ring_create = ring_create,
+};
+
+static void begin(void)
+{
+	static const struct stack_params params = {
+		.lock_kind = STACK_LOCK_SPIN,
+		.poll_batch = STACK_BATCH,
+	};
+	static const struct demux_from from = { .ifindex = 7 };
+	struct ring *ring;
+
+	memset(&nic, 0, sizeof(nic));
+	nic.part_cnt = 1;
+	nic.dev.ops = &dev_ops;
+	CHECK_EQ(region_create(FRAMES, 2048, REGION_SMALL_PAGES,
+			       &nic.dev.region),
+		 0);
+	CHECK_EQ(stack_create(&params, &stack), 0);
+	CHECK_EQ(stack_add_ring(stack, &nic.dev, &from, &ring), 0);
+	list_init(&queue);
+	queued_cnt = 0;
+	endpoint_init(&reader, input);
+	reader.key.local_port = htobe16(PORT);
+	reader.key.local = ip_addr_from_v4(0);
+	stack_lock(stack);
+	CHECK_EQ(demux_add(&stack->demux, &reader), 0);
+	stack_unlock(stack);
+}
+
+static void poll_once(void)
+{
+	stack_lock(stack);
+	stack_poll_locked(stack);
+	stack_unlock(stack);
+}
+
+static void arrive(uint32_t cnt)
+{
+	nic.arriving_cnt = cnt;
+	while (nic.arriving_cnt) {
+		uint32_t before = nic.arriving_cnt;
+
+		poll_once();
+		CHECK(nic.arriving_cnt < before);
+	}
+}
+
+static uint32_t read_one(void)
+{
+	struct pkt *pkt = pkt_from_link(list_pop_front(&queue));
+	uint32_t number;
+
+	memcpy(&number, pkt->data, sizeof(number));
+	stack_lock(stack);
+	pkt_put(pkt);
+	stack_unlock(stack);
+	queued_cnt--;
+	return number;
+}
+
+static void end(void)
+{
+	while (queued_cnt)
+		read_one();
+	stack_lock(stack);
+	demux_remove(&stack->demux, &reader);
+	stack_unlock(stack);
+	stack_remove_ring(stack, &nic.ring);
+	CHECK_EQ(region_destroy(nic.dev.region), 0);
+	stack_check(stack);
+	for (int i = 0; i < SPILL_SIZES; i++)
+		CHECK_EQ(stack->spill.pools[i].total_cnt, 0);
+	stack_destroy(stack);
+}
+
+static uint32_t frames_left(void)
+{
+	return region_free_cnt(nic.dev.region) + nic.ring.pool->free_cnt;
+}
+
+TEST(sockets_hold_half_of_the_frames_at_most)
+{
+	begin();
+	arrive(HELD_MAX);
+	CHECK_EQ(nic.ring.counts->rx_spilled, 0);
+	arrive(10 * FRAMES);
+	CHECK_EQ(nic.ring.counts->rx_spill_drops, 0);
+	CHECK(nic.ring.counts->rx_spilled > 9 * FRAMES);
+	CHECK_EQ(queued_cnt, HELD_MAX + 10 * FRAMES);
+	CHECK(frames_left() >= FRAMES - POSTED - HELD_MAX);
+	for (uint32_t i = 0; i < HELD_MAX + 10 * FRAMES; i++)
+		CHECK_EQ(read_one(), i);
+	CHECK_EQ(frames_left(), FRAMES - POSTED);
+	end();
+}
+
+TEST(frames_are_held_again_once_there_are_enough)
+{
+	uint64_t spilled;
+
+	begin();
+	arrive(2 * FRAMES);
+	spilled = nic.ring.counts->rx_spilled;
+	while (queued_cnt)
+		read_one();
+	arrive(HELD_MAX);
+	CHECK_EQ(nic.ring.counts->rx_spilled, spilled);
+	end();
+}
+
+/* Nothing longer than a frame is copied under the lock. */
+TEST(packets_of_several_frames_are_dropped_beyond_that)
+{
+	begin();
+	nic.part_cnt = 2;
+	arrive(FRAMES);
+	CHECK_EQ(nic.ring.counts->rx_spilled, 0);
+	CHECK(nic.ring.counts->rx_spill_drops > 0);
+	CHECK_EQ(queued_cnt + nic.ring.counts->rx_spill_drops, FRAMES);
+	CHECK(frames_left() >= FRAMES - POSTED - HELD_MAX - HELD_MAX / 4);
+	end();
+}
+
+static void note_frame_to_kick(void)
+{
+	stack_lock(stack);
+	nic.ring.wants_kick = true;
+	stack_note_kick(stack, &nic.ring);
+	stack_unlock(stack);
+}
+
+TEST(a_kick_that_finds_no_room_is_repeated_by_who_unlocks_next)
+{
+	static const enum ring_kick kicks[] = { RING_KICK_LATER,
+						RING_KICK_LATER, RING_KICKED };
+
+	begin();
+	nic.kicks = kicks;
+	note_frame_to_kick();
+	CHECK_EQ(nic.kick_cnt, 1);
+	poll_once();
+	CHECK_EQ(nic.kick_cnt, 2);
+	poll_once();
+	CHECK_EQ(nic.kick_cnt, 3);
+	poll_once();
+	CHECK_EQ(nic.kick_cnt, 3);
+	end();
+}
+
+TEST(a_kick_with_more_to_do_is_repeated_at_once)
+{
+	static const enum ring_kick kicks[] = { RING_KICK_MORE, RING_KICK_MORE,
+						RING_KICKED };
+
+	begin();
+	nic.kicks = kicks;
+	note_frame_to_kick();
+	CHECK_EQ(nic.kick_cnt, 3);
+	poll_once();
+	CHECK_EQ(nic.kick_cnt, 3);
+	end();
+}
