@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The data path of AF_XDP against a kernel that is played here: rings in memory,
+ * and the system calls that would move frames. */
+#include "config.h"
+
+#include "os/syscall_raw.h"
+
+static long played_call(long number, long fd);
+#define syscall_raw(number, a, b, c, d, e, f) played_call(number, a)
+
+#include "dev/xdp/ring.c"
+
+#include "tests/support/test.h"
+
+enum { FRAMES = 64, FD = 42 };
+
+/* -- the kernel ------------------------------------------------------------------ */
+
+static struct {
+	/* what it knows of the rings */
+	_Atomic uint32_t positions[4][2];
+	_Atomic uint32_t flags[4];
+	uint64_t offsets[FRAMES];
+	struct xdp_desc descs[2][FRAMES];
+	/* frames that tx takes at a call, and the answer */
+	uint32_t tx_takes;
+	long tx_answer;
+	unsigned tx_calls, rx_calls;
+} kernel;
+
+enum { RX, TX, FILL, DONE };
+
+static long played_call(long number, long fd)
+{
+	CHECK_EQ(fd, FD);
+	if (number == SYS_recvfrom) {
+		kernel.rx_calls++;
+		return 0;
+	}
+	CHECK_EQ(number, SYS_sendto);
+	kernel.tx_calls++;
+	kernel.positions[TX][1] += kernel.tx_takes;
+	return kernel.tx_answer;
+}
+
+static void map(struct xsk_ring *ring, int which, uint32_t size, void *entries)
+{
+	*ring = (struct xsk_ring){
+		.producer = &kernel.positions[which][0],
+		.consumer = &kernel.positions[which][1],
+		.flags = &kernel.flags[which],
+		.entries = entries,
+		.mask = size - 1,
+		.size = size,
+	};
+}
+
+int xsk_create(struct xsk *xsk, const struct xsk_params *params)
+{
+	static uint64_t done[FRAMES];
+
+	atomic_store(&xsk->fd, FD);
+	map(&xsk->rx, RX, FRAMES, kernel.descs[0]);
+	map(&xsk->tx, TX, FRAMES, kernel.descs[1]);
+	map(&xsk->fill, FILL, params->fill_size, kernel.offsets);
+	map(&xsk->done, DONE, FRAMES, done);
+	return 0;
+}
+
+void xsk_destroy(struct xsk *xsk UNUSED)
+{
+}
+
+int steer_set_queue(struct steer *steer UNUSED, uint32_t queue UNUSED,
+		    int fd UNUSED)
+{
+	return 0;
+}
+
+static uint32_t posted(void)
+{
+	return kernel.positions[FILL][0] - kernel.positions[FILL][1];
+}
+
+/* Receives a frame of 60 bytes into what it was given. */
+static void arrive(void)
+{
+	uint32_t from = kernel.positions[FILL][1]++;
+	uint32_t to = kernel.positions[RX][0];
+
+	kernel.descs[0][to % FRAMES] = (struct xdp_desc){
+		.addr = kernel.offsets[from % (FRAMES / 2)] + XDP_HEADROOM,
+		.len = 60,
+	};
+	kernel.positions[RX][0]++;
+}
+
+/* -- the ring -------------------------------------------------------------------- */
+
+static struct xdp_dev dev;
+static struct xdp_ring *own;
+static struct pkt_pool pool;
+
+static void begin(void)
+{
+	memset(&kernel, 0, sizeof(kernel));
+	memset(&dev, 0, sizeof(dev));
+	dev.queue_cnt = 1;
+	pkt_pool_init(&pool, 128);
+	CHECK_EQ(region_create(FRAMES, 2048, REGION_SMALL_PAGES,
+			       &dev.dev.region),
+		 0);
+	CHECK_EQ(xdp_ring_create(&dev, 0, &own), 0);
+	xdp_ring_start(own, &pool);
+	CHECK_EQ(posted(), FRAMES / 2);
+	CHECK_EQ(own->ring.rx_post_max, FRAMES / 2);
+}
+
+static void end(void)
+{
+	xdp_ring_destroy(own);
+	region_give(dev.dev.region, &pool, UINT32_MAX);
+	CHECK_EQ(region_destroy(dev.dev.region), 0);
+}
+
+static unsigned poll_ring(struct pkt **batch)
+{
+	return own->ring.ops->rx_poll(&own->ring, batch, 32);
+}
+
+static enum ring_kick kick(void)
+{
+	own->ring.wants_kick = false;
+	return own->ring.ops->kick(&own->ring);
+}
+
+static void send_one(void)
+{
+	static const uint8_t header[42];
+	struct ring_tx tx = { .header = header, .header_len = sizeof(header) };
+
+	CHECK_EQ(own->ring.ops->tx(&own->ring, &tx), 0);
+}
+
+/* -- receiving ------------------------------------------------------------------- */
+
+TEST(a_fill_ring_that_ran_dry_is_filled_without_an_arrival)
+{
+	struct pkt *held[2][32], *none[32];
+
+	begin();
+	for (int round = 0; round < 2; round++) {
+		for (int i = 0; i < 32; i++)
+			arrive();
+		CHECK_EQ(poll_ring(held[round]), 32);
+	}
+	CHECK_EQ(posted(), 0);
+	CHECK_EQ(own->ring.counts->rx_no_frame, 1);
+	CHECK(!ring_is_quiet(&own->ring));
+	for (int i = 0; i < 32; i++)
+		pkt_put(held[0][i]);
+	CHECK_EQ(poll_ring(none), 0);
+	CHECK_EQ(posted(), FRAMES / 2);
+	CHECK(ring_is_quiet(&own->ring));
+	for (int i = 0; i < 32; i++)
+		pkt_put(held[1][i]);
+	end();
+}
+
+TEST(a_ring_with_frames_is_quiet_until_one_arrives)
+{
+	struct pkt *batch[32];
+
+	begin();
+	CHECK(ring_is_quiet(&own->ring));
+	arrive();
+	CHECK(!ring_is_quiet(&own->ring));
+	CHECK_EQ(poll_ring(batch), 1);
+	CHECK_EQ(batch[0]->len, 60);
+	CHECK(ring_is_quiet(&own->ring));
+	pkt_put(batch[0]);
+	end();
+}
+
+/* As drivers do it that receive into the frames by themselves. */
+TEST(a_receiver_that_had_no_frames_is_woken)
+{
+	struct pkt *batch[32];
+
+	begin();
+	for (int i = 0; i < 32; i++)
+		arrive();
+	kernel.flags[FILL] = XDP_RING_NEED_WAKEUP;
+	CHECK_EQ(poll_ring(batch), 32);
+	CHECK(own->ring.wants_kick);
+	CHECK_EQ(kick(), RING_KICKED);
+	CHECK_EQ(kernel.rx_calls, 1);
+	CHECK_EQ(kernel.tx_calls, 0);
+	kernel.flags[FILL] = 0;
+	for (int i = 0; i < 32; i++)
+		pkt_put(batch[i]);
+	for (int i = 0; i < 32; i++)
+		arrive();
+	CHECK_EQ(poll_ring(batch), 32);
+	CHECK(!own->ring.wants_kick);
+	CHECK_EQ(kick(), RING_KICKED);
+	CHECK_EQ(kernel.rx_calls, 1);
+	for (int i = 0; i < 32; i++)
+		pkt_put(batch[i]);
+	end();
+}
+
+TEST(what_the_device_has_is_known)
+{
+	struct pkt *batch[32];
+
+	begin();
+	CHECK_EQ(own->ring.ops->device_cnt(&own->ring), FRAMES / 2);
+	arrive();
+	CHECK_EQ(own->ring.ops->device_cnt(&own->ring), FRAMES / 2);
+	CHECK_EQ(poll_ring(batch), 1);
+	CHECK_EQ(own->ring.ops->device_cnt(&own->ring), FRAMES / 2 - 1);
+	send_one();
+	CHECK_EQ(own->ring.ops->device_cnt(&own->ring), FRAMES / 2);
+	pkt_put(batch[0]);
+	end();
+}
+
+/* -- kicks ----------------------------------------------------------------------- */
+
+TEST(a_kick_that_the_kernel_did_whole_is_one)
+{
+	begin();
+	kernel.flags[TX] = XDP_RING_NEED_WAKEUP;
+	kernel.tx_takes = 1;
+	send_one();
+	CHECK(own->ring.wants_kick);
+	CHECK_EQ(kick(), RING_KICKED);
+	CHECK_EQ(kernel.tx_calls, 1);
+	end();
+}
+
+TEST(a_kick_that_took_some_asks_for_another_one)
+{
+	begin();
+	kernel.flags[TX] = XDP_RING_NEED_WAKEUP;
+	kernel.tx_takes = 1;
+	kernel.tx_answer = -EAGAIN;
+	send_one();
+	send_one();
+	CHECK_EQ(kick(), RING_KICK_MORE);
+	end();
+}
+
+TEST(a_kick_that_took_none_is_to_be_made_later)
+{
+	begin();
+	kernel.flags[TX] = XDP_RING_NEED_WAKEUP;
+	kernel.tx_answer = -ENOBUFS;
+	send_one();
+	CHECK_EQ(kick(), RING_KICK_LATER);
+	CHECK_EQ(own->ring.wants_kick, false);
+	/* and by whoever looks for room, as long as something is under way */
+	own->ring.ops->reap(&own->ring);
+	CHECK(own->ring.wants_kick);
+	end();
+}
