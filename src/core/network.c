@@ -302,6 +302,18 @@ void network_set_local_dev(struct dev *dev)
 	network.local_dev = dev;
 }
 
+void network_before_fork(void)
+{
+	if (network.options)
+		udp_before_fork();
+}
+
+void network_before_exit(void)
+{
+	if (network.options)
+		udp_before_exit();
+}
+
 NO_LOCK_ANALYSIS void network_forked(void)
 {
 	mutex_init(&network.lock, LOCK_RANK_NETWORK);

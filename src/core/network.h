@@ -26,6 +26,10 @@ struct fd_object *network_make_socket(int fd, int domain, int type,
 
 /* An interface that the process talks to itself by (test builds). Before the
  * first socket. */
+/* Before a fork, and before the process ends, inside the bracket: what belongs to
+ * processes that will have our sockets too. */
+void network_before_fork(void);
+void network_before_exit(void);
 void network_set_local_dev(struct dev *dev);
 
 /* In the child of a fork: there is no network yet. */

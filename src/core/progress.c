@@ -17,6 +17,9 @@
 #include "sock/fd_internal.h"
 #include "sock/udp.h"
 
+/* For so long what may be a child's waits for us to read it. */
+#define HEIRS_NS (50 * NS_PER_MS)
+
 enum { EVENTS_MAX = 64, RING_FDS_MAX = 64 };
 
 /* What an event is about, in the place of an object's address. */
@@ -38,6 +41,8 @@ static struct {
 	int ring_fds[RING_FDS_MAX];
 	unsigned ring_fd_cnt;
 	uint64_t next_second_ns;
+	/* UINT64_MAX: not before there is a reason to */
+	uint64_t next_heirs_ns;
 } progress = { .epfd = -1 };
 
 static int epfd(void)
@@ -89,6 +94,13 @@ static bool was_polled(struct stack *stack)
 					memory_order_relaxed);
 }
 
+/* What nobody took may be for a child of ours, which two looks decide. */
+static void look_after_heirs_soon(void)
+{
+	progress.next_heirs_ns =
+		MIN(progress.next_heirs_ns, clock_monotonic_ns() + HEIRS_NS);
+}
+
 /* Processes what the rings have, unless somebody sleeps on them: it is the
  * sleeper's. Our own polling is not the program's. */
 static void drain(struct stack *stack)
@@ -100,6 +112,8 @@ static void drain(struct stack *stack)
 		done += cnt;
 	} while (cnt && done < progress.params.batch_max);
 	was_polled(stack);
+	if (done && udp_has_heirs())
+		look_after_heirs_soon();
 }
 
 /* An interval is over. */
@@ -142,9 +156,8 @@ static void handle(const struct epoll_event *event)
 static int time_to_sleep_ms(void)
 {
 	uint64_t now = clock_monotonic_ns();
-	uint64_t left = progress.next_second_ns > now ?
-				progress.next_second_ns - now :
-				0;
+	uint64_t next = MIN(progress.next_second_ns, progress.next_heirs_ns);
+	uint64_t left = next > now ? next - now : 0;
 	int ms = (int)((left + NS_PER_MS - 1) / NS_PER_MS);
 
 	if (progress.phase == PHASE_LOOK && progress.params.interval_ms)
@@ -161,6 +174,19 @@ static void each_second(void)
 	progress.next_second_ns = now + NS_PER_SEC;
 	net_check(progress.params.net);
 	progress.params.each_second();
+	if (udp_has_heirs()) {
+		(void)stack_poll_unwatched(progress.params.net->stack);
+		look_after_heirs_soon();
+	}
+}
+
+static void look_after_heirs(uint64_t now)
+{
+	if (now < progress.next_heirs_ns)
+		return;
+	progress.next_heirs_ns = UINT64_MAX;
+	if (udp_look_after_heirs())
+		look_after_heirs_soon();
 }
 
 static void run_once(uint64_t *next_look_ns)
@@ -178,6 +204,7 @@ static void run_once(uint64_t *next_look_ns)
 		look(progress.params.net->stack);
 		*next_look_ns = now + progress.params.interval_ms * NS_PER_MS;
 	}
+	look_after_heirs(now);
 	each_second();
 }
 
@@ -219,6 +246,7 @@ int progress_start(const struct progress_params *params)
 	progress.params = *params;
 	progress.phase = PHASE_LOOK;
 	progress.ring_fd_cnt = 0;
+	progress.next_heirs_ns = UINT64_MAX;
 	fd = real.epoll_create1(EPOLL_CLOEXEC);
 	if (fd < 0)
 		return -errno;

@@ -351,14 +351,23 @@ void runtime_socket_made(int fd, int domain, int type, int protocol)
 	errno = saved_errno;
 }
 
+static void end_network(void)
+{
+	os_enter();
+	network_before_exit();
+	os_leave();
+}
+
 void runtime_unload(void)
 {
+	end_network();
 	stats_end();
 }
 
 void runtime_exiting(void)
 {
 	log_dbg("this process image ends without destructors");
+	end_network();
 	stats_end();
 }
 
@@ -388,6 +397,7 @@ void runtime_namespace_changed(void)
 NO_LOCK_ANALYSIS static void before_fork(void)
 {
 	os_enter();
+	network_before_fork();
 	mutex_acquire(&runtime.lock);
 }
 

@@ -110,6 +110,12 @@ struct dev_ops {
 	 * some may still arrive. Harmless for a rule that is not there. */
 	void (*flow_remove)(struct dev *dev, const struct flow_rule *rule);
 
+	/* A received frame, without further parts, that is the kernel's after
+	 * all: it takes a copy as if it had just come by this interface. No rule
+	 * names it any more. -EOPNOTSUPP, or the kernel's answer. */
+	int (*give_back)(struct dev *dev, const void *frame, uint32_t len)
+		MUST_CHECK;
+
 	/* Whether the device still works: 0, or why it does not, as when its
 	 * program was replaced or the interface is gone. Asked at link events
 	 * and about once a second. */

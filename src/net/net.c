@@ -430,6 +430,30 @@ void net_detach(struct net *net, struct attachment *att)
 	mutex_release(&net->control);
 }
 
+int net_give_back(struct net *net, const struct pkt *pkt)
+{
+	const struct rx_info *info = PKT_CB(pkt, struct rx_info);
+	struct wire_ipv4 *ip = (void *)(pkt->buf + info->ip_at);
+	struct wire_udp *udp = (void *)(pkt->buf + info->udp_at);
+	const uint8_t *frame = (const uint8_t *)ip - sizeof(struct wire_eth);
+	struct netif *netif;
+	int err = -ENODEV;
+
+	if (pkt->next_part)
+		return -EMSGSIZE;
+	/* It has been verified, or was left to a card that is not there. */
+	udp->check = 0;
+	mutex_acquire(&net->control);
+	netif = netif_find(net, (int)info->ifindex);
+	if (netif_is_driven(netif))
+		err = netif->dev->ops->give_back(
+			netif->dev, frame,
+			(uint32_t)sizeof(struct wire_eth) +
+				be16toh(ip->total_len));
+	mutex_release(&net->control);
+	return err;
+}
+
 NO_LOCK_ANALYSIS struct ring *net_local_ring_locked(struct net *net,
 						    const struct flow_key *key)
 {

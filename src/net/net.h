@@ -112,6 +112,12 @@ enum reason net_attach(struct net *net, struct attachment *att,
 void net_detach(struct net *net, struct attachment *att)
 	EXCLUDES(net->control);
 
+/* Returns a received packet to the kernel, which delivers it as if we had never
+ * had it: to whom no flow of ours keeps it from any more. The packet stays the
+ * caller's. A negative errno: the kernel does not take it. */
+int net_give_back(struct net *net, const struct pkt *pkt)
+	MUST_CHECK EXCLUDES(net->control);
+
 /* Whether packets to this address, port and protocol UDP would reach one of our
  * sockets: for senders on the local device. */
 struct ring *net_local_ring_locked(struct net *net, const struct flow_key *key)

@@ -66,7 +66,7 @@ static enum reason reason_of(const struct dev_verdict *why)
 	}
 }
 
-static struct netif *find(struct net *net, int ifindex)
+struct netif *netif_find(struct net *net, int ifindex)
 {
 	struct netif *netif;
 
@@ -184,7 +184,7 @@ static void open_netif(struct net *net, struct netif *netif,
 struct netif *netif_get(struct net *net, int ifindex)
 {
 	const struct link *link = link_tab_find(&net->view.links, ifindex);
-	struct netif *netif = find(net, ifindex);
+	struct netif *netif = netif_find(net, ifindex);
 
 	if (netif && (netif->dev ||
 		      netif->refused_gen == net_view_route_gen(&net->view)))
@@ -205,7 +205,7 @@ struct netif *netif_get_local(struct net *net)
 
 	if (!dev)
 		return NULL;
-	netif = find(net, dev->ifindex);
+	netif = netif_find(net, dev->ifindex);
 	if (netif)
 		return netif;
 	netif = add(net, dev->ifindex, dev->name);

@@ -23,6 +23,9 @@ struct netif {
 	uint32_t refused_gen;
 };
 
+/* One that has been asked for before, or NULL. */
+struct netif *netif_find(struct net *net, int ifindex) REQUIRES(net->control);
+
 /* The interface, driven if it can be, or NULL: there is none of that number, or
  * no memory. A refusal is logged once. */
 struct netif *netif_get(struct net *net, int ifindex) REQUIRES(net->control);

@@ -162,6 +162,11 @@ static int next_used(unsigned fd, unsigned last)
 	return -1;
 }
 
+int fd_table_next(unsigned first)
+{
+	return next_used(first, FD_TABLE_LIMIT - 1);
+}
+
 static bool is_internal(int fd)
 {
 	struct fd_object *obj = fd_table_get(fd);

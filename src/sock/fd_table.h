@@ -129,6 +129,9 @@ bool fd_table_remove(int fd);
 /* The same for first..last, both included, but internal fds stay. */
 void fd_table_remove_range(unsigned first, unsigned last);
 
+/* The first fd from `first` on that names an object, or -1. */
+int fd_table_next(unsigned first);
+
 /* The first internal fd in first..last, or -1. */
 int fd_table_next_internal(unsigned first, unsigned last);
 

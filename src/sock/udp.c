@@ -72,8 +72,7 @@ static void forget_dsts(struct udp *u)
 		u->dsts[i].route_gen = 0;
 }
 
-/* Frames cease to reach the socket; what is queued stays. With `config`. */
-static void detach(struct udp *u)
+void udp_detach(struct udp *u)
 {
 	struct net *net = atomic_load(&u->net);
 
@@ -205,7 +204,7 @@ static void forget_stack_if_empty(struct udp *u)
 
 void udp_attach_anew(struct udp *u, int fd, enum stats_decider decider)
 {
-	detach(u);
+	udp_detach(u);
 	u->reason = attach(u, fd, decider);
 	if (u->reason == REASON_NONE)
 		return;
@@ -217,7 +216,8 @@ void udp_attach_anew(struct udp *u, int fd, enum stats_decider decider)
 void udp_leave_config(struct udp *u, enum reason reason,
 		      enum stats_decider decider, const char *detail)
 {
-	detach(u);
+	udp_detach(u);
+	udp_hand_back(u);
 	stats_set_rx(&u->stats, reason, decider, 0, detail);
 	stats_set_tx(&u->stats, reason, decider, 0, detail);
 	u->has_left = true;
@@ -226,16 +226,25 @@ void udp_leave_config(struct udp *u, enum reason reason,
 	forget_stack_if_empty(u);
 }
 
+static enum stats_decider decider_of(enum reason reason)
+{
+	switch (reason) {
+	case REASON_SPLICE:
+		return STATS_BY_SPLICE;
+	case REASON_HEIR:
+		return STATS_BY_FORK;
+	default:
+		return STATS_BY_EPOLL;
+	}
+}
+
 void udp_leave(struct fd_object *obj, int fd, enum reason reason)
 {
 	struct udp *u = udp_of(obj);
 
 	mutex_acquire(&u->config);
 	if (!u->has_left) {
-		udp_leave_config(u, reason,
-				 reason == REASON_SPLICE ? STATS_BY_SPLICE :
-							   STATS_BY_EPOLL,
-				 "");
+		udp_leave_config(u, reason, decider_of(reason), "");
 		log_dbg("fd %d goes back to the kernel: %s", fd,
 			reason_why(reason));
 	}
@@ -263,7 +272,7 @@ static void disconnect(struct udp *u)
 {
 	static const struct user_name none;
 
-	detach(u);
+	udp_detach(u);
 	show_names(u, &none, &none);
 	stats_set_rx(&u->stats, REASON_NOT_USED, STATS_BY_CONNECT, 0, "");
 }
@@ -442,8 +451,10 @@ static void udp_release(struct fd_object *obj)
 	struct udp *u = udp_of(obj);
 	struct stack *stack = udp_stack(u);
 
-	detach(u);
+	udp_detach(u);
 	if (stack) {
+		if (u->has_heir)
+			udp_hand_back(u);
 		stack_lock(stack);
 		udp_purge(u);
 		stack_unlock(stack);
@@ -468,6 +479,7 @@ static void udp_passed(struct fd_object *obj, enum fd_traffic traffic,
 static void udp_forked(struct fd_object *obj UNUSED)
 {
 	fd_pool_forked(&pool);
+	udp_heirs_forked();
 }
 
 struct fd_ops udp_ops = {

@@ -73,8 +73,22 @@ struct endpoint *udp_follow(struct fd_object *obj, struct stack **stack_out);
 
 bool udp_is_one(const struct fd_object *obj);
 
-/* Gives the socket back to the kernel for good. What is queued is delivered
- * first. Inside the bracket. */
+/* Gives the socket back to the kernel for good, with what is queued; what the
+ * kernel does not take is delivered first. Inside the bracket. */
 void udp_leave(struct fd_object *obj, int fd, enum reason reason);
+
+/* -- sockets that a child of a fork has too (udp_heir.c) -- */
+
+/* Inside the bracket, before each fork: what is queued becomes the kernel's, for
+ * either process to read. */
+void udp_before_fork(void);
+/* Whether there may be such sockets. */
+bool udp_has_heirs(void);
+/* Now and then: those whose datagrams nobody has read, or waited for, since the
+ * call before are the kernel's from now on. True: there are some that the next
+ * call decides on. Inside the bracket. */
+bool udp_look_after_heirs(void);
+/* The same for all of them, before the process ends. Inside the bracket. */
+void udp_before_exit(void);
 
 #endif

@@ -86,6 +86,11 @@ struct udp {
 	enum reason reason;
 	bool is_watched; /* the twin */
 	bool has_left; /* for good */
+	/* A child of a fork has the socket too; and at the last look something
+	 * waited here unread, when so many had been read. */
+	bool has_heir;
+	bool is_neglected;
+	uint64_t neglected_since;
 	uid_t uid;
 
 	/* the stack's lock */
@@ -176,11 +181,21 @@ long udp_ioctl(struct fd_object *obj, int fd, unsigned long request, void *arg);
 void udp_leave_config(struct udp *u, enum reason reason,
 		      enum stats_decider decider, const char *detail);
 void udp_attach_anew(struct udp *u, int fd, enum stats_decider decider);
+/* Frames cease to reach the socket; what is queued stays. With `config`. */
+void udp_detach(struct udp *u);
+/* udp_heir.c: in the child of a fork. */
+void udp_heirs_forked(void);
+/* udp_heir.c: returns what is queued to the kernel, from which it can be read then;
+ * what that does not take stays queued. It is detached. */
+void udp_hand_back(struct udp *u);
 
 /* udp_rx.c */
 void udp_input(struct endpoint *end, struct pkt *pkt);
-/* Frees what is queued. Under the stack's lock. */
+/* Frees what is queued, moves it to an empty list, puts one of that back. Under
+ * the stack's lock. */
 void udp_purge(struct udp *u);
+void udp_take_queue(struct udp *u, struct list *pkts);
+void udp_requeue(struct udp *u, struct pkt *pkt);
 long udp_read(struct fd_object *obj, int fd, void *buf, size_t len);
 long udp_readv(struct fd_object *obj, int fd, const struct iovec *iov, int cnt);
 long udp_recv(struct fd_object *obj, int fd, void *buf, size_t len, int flags);

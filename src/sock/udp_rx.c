@@ -120,6 +120,24 @@ void udp_purge(struct udp *u)
 	}
 }
 
+void udp_take_queue(struct udp *u, struct list *pkts)
+{
+	struct list *link;
+
+	while ((link = list_first(&u->rx_queue))) {
+		unlink_first(u, pkt_from_link(link));
+		list_push_back(pkts, link);
+	}
+}
+
+void udp_requeue(struct udp *u, struct pkt *pkt)
+{
+	list_push_back(&u->rx_queue, &pkt->link);
+	u->rx_bytes += len_of(pkt);
+	u->rx_cnt++;
+	endpoint_set_ready(&u->end, READY_IN);
+}
+
 /* -- to the program ------------------------------------------------------------- */
 
 static const struct wire_ipv4 *ip_of(const struct pkt *pkt)

@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -15,6 +16,7 @@
 #include "core/network.h"
 #include "dev/fake/fake.h"
 #include "os/real.h"
+#include "pkt/wire.h"
 #include "sock/fd_internal.h"
 
 /* A number that no real interface has. */
@@ -22,6 +24,8 @@ enum { IFINDEX = 0x7ffffff0 };
 
 /* As loopback, whose datagrams are never fragmented. */
 enum { MTU = 65536, FRAME_SIZE = 1 << 17, FRAME_CNT = 512 };
+
+enum { FDS_MAX = 1024 };
 
 static _Atomic int event_fd = -1;
 static struct dev *dev;
@@ -51,6 +55,40 @@ static void quiet(void *ctx)
 	(void)!real.read(atomic_load(&event_fd), &value, sizeof(value));
 }
 
+/* The socket that has sent what comes from this address and port. */
+static int find_sender(__be32 addr, __be16 port)
+{
+	for (int fd = 3; fd < FDS_MAX; fd++) {
+		struct sockaddr_in name;
+		socklen_t len = sizeof(name);
+
+		if (real.getsockname(fd, (struct sockaddr *)&name, &len) == 0 &&
+		    name.sin_family == AF_INET && name.sin_port == port &&
+		    (!name.sin_addr.s_addr || name.sin_addr.s_addr == addr))
+			return fd;
+	}
+	return -1;
+}
+
+/* Sends it once more, by the kernel. */
+static int give_back(const void *frame, uint32_t len)
+{
+	const struct wire_ipv4 *ip = (const void *)((const char *)frame +
+						    sizeof(struct wire_eth));
+	const struct wire_udp *udp = (const void *)(ip + 1);
+	struct sockaddr_in to = { .sin_family = AF_INET,
+				  .sin_port = udp->dst_port,
+				  .sin_addr = { ip->dst } };
+	size_t payload = len - ((size_t)((const char *)(udp + 1) -
+					 (const char *)frame));
+
+	return real.sendto(find_sender(ip->src, udp->src_port), udp + 1, payload,
+			   MSG_DONTWAIT, (struct sockaddr *)&to,
+			   sizeof(to)) < 0 ?
+		       -errno :
+		       0;
+}
+
 __attribute__((constructor(103))) static void offer(void)
 {
 	struct fake_cable_params cable_params = { .seed = 1 };
@@ -61,6 +99,7 @@ __attribute__((constructor(103))) static void offer(void)
 		.frame_size = FRAME_SIZE,
 		.wake = wake,
 		.quiet = quiet,
+		.give_back = give_back,
 	};
 	const char *value = getenv("VMA_TEST_LOCAL");
 	struct fake_cable *cable;

@@ -8,11 +8,15 @@
 #                                            lying until CNT datagrams have been
 #                                            echoed; prints how many that were
 #   udp_xdp.py ask_hoarder ADDRESS PORT CNT  ten for PORT + 1 before each question
+#   udp_xdp.py heir ADDRESS PORT WAY         forks while datagrams wait; the child
+#                                            reads, the parent exits or stays
+#   udp_xdp.py bequeath ADDRESS PORT         40 datagrams, half of them late
 #   udp_xdp.py closing ADDRESS PORT          an echo that closes all it has first
 import os
 import signal
 import socket
 import sys
+import time
 
 
 def echo(address, port):
@@ -87,6 +91,38 @@ def ask_hoarder(address, port, cnt):
             print(e)
             break
     print("right", good)
+
+
+def heir(address, port, way):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.bind((address, int(port)))
+    print("ready", flush=True)
+    while s.recv(100) != b"go":
+        pass
+    time.sleep(0.3)
+    if os.fork():
+        if way == "exit":
+            os._exit(0)
+        signal.pause()
+    s.settimeout(3)
+    seen = set()
+    try:
+        while True:
+            seen.add(s.recv(100))
+    except TimeoutError:
+        print("heir", len(seen), flush=True)
+
+
+def bequeath(address, port):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.connect((address, int(port)))
+    s.send(b"go")
+    for i in range(20):
+        s.send(b"early %d" % i)
+    time.sleep(1)
+    for i in range(20):
+        s.send(b"late %d" % i)
+        time.sleep(0.01)
 
 
 def closing(address, port):

@@ -108,6 +108,22 @@ slow_reader_takes_no_frames() {
 		expect "$(ring_stat "$pid" rx_spill_drops)" 0
 }
 
+# child_hears_what WAY: what waited at the fork, and what came later.
+child_hears_what() {
+	start a.log $program heir 10.78.0.1 7000 "$1" || return 1
+	(in_ns $b - $program bequeath 10.78.0.1 7000)
+	wait_for 'heir 40$' "$work/out" &&
+		wait_for 'a child process has it too' "$work/a.log"
+}
+
+child_of_a_parent_that_exits() {
+	child_hears_what exit
+}
+
+child_of_a_parent_that_does_not_read() {
+	child_hears_what stay
+}
+
 killed_process_leaves_nothing() {
 	local round
 	for round in 1 2 3 4 5; do
@@ -271,7 +287,8 @@ sockperf_in_each_way() {
 }
 
 cases="both_ends_are_accelerated counters_agree_with_the_kernel sizes_up_to_a_frame longer_ones
-slow_reader_takes_no_frames peer_on_the_kernel server_on_the_kernel other_traffic_is_undisturbed
+slow_reader_takes_no_frames child_of_a_parent_that_exits
+child_of_a_parent_that_does_not_read peer_on_the_kernel server_on_the_kernel other_traffic_is_undisturbed
 killed_process_leaves_nothing killed_while_a_child_lives program_closes_all_it_has
 second_process_is_told_who_has_it foreign_program_is_respected
 excluded_interface_is_left_alone firewall_is_named_or_respected mode_is_chosen address_added_while_it_runs

@@ -446,6 +446,14 @@ static void fake_flow_remove(struct dev *dev, const struct flow_rule *rule)
 	spinlock_release(&fake->lock);
 }
 
+static int fake_give_back(struct dev *dev, const void *frame, uint32_t len)
+{
+	struct fake_dev *fake = fake_of(dev);
+
+	return fake->params.give_back ? fake->params.give_back(frame, len) :
+					-EOPNOTSUPP;
+}
+
 static int fake_check(struct dev *dev UNUSED)
 {
 	return 0;
@@ -474,6 +482,7 @@ static const struct dev_ops fake_dev_ops = {
 	.ring_create = fake_ring_create,
 	.flow_add = fake_flow_add,
 	.flow_remove = fake_flow_remove,
+	.give_back = fake_give_back,
 	.check = fake_check,
 	.link_changed = fake_link_changed,
 	.close = fake_close,

@@ -50,6 +50,8 @@ struct fake_params {
 	 * wake. */
 	void (*quiet)(void *ctx);
 	void *wake_ctx;
+	/* Gives a frame to the kernel; NULL: it cannot. */
+	int (*give_back)(const void *frame, uint32_t len);
 	/* Complete the transport checksum as a card would. */
 	bool tx_csum;
 };

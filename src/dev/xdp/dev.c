@@ -177,6 +177,11 @@ static void xdp_flow_remove(struct dev *dev, const struct flow_rule *rule)
 	steer_remove(dev_of(dev)->steer, rule);
 }
 
+static int xdp_give_back(struct dev *dev, const void *frame, uint32_t len)
+{
+	return steer_pass(dev_of(dev)->steer, frame, len);
+}
+
 static int xdp_check(struct dev *dev)
 {
 	return steer_check(dev_of(dev)->steer);
@@ -211,6 +216,7 @@ static const struct dev_ops xdp_dev_ops = {
 	.ring_create = xdp_dev_ring_create,
 	.flow_add = xdp_flow_add,
 	.flow_remove = xdp_flow_remove,
+	.give_back = xdp_give_back,
 	.check = xdp_check,
 	.link_changed = xdp_link_changed,
 	.close = xdp_close,

@@ -55,6 +55,10 @@ void steer_detach(struct steer *steer);
  * place. */
 int steer_check(const struct steer *steer) MUST_CHECK;
 
+/* Lets a frame into the kernel's stack as if it had come by the interface.
+ * -EINVAL: Linux before 5.18 cannot, or it is longer than a page. */
+int steer_pass(struct steer *steer, const void *frame, uint32_t len) MUST_CHECK;
+
 int steer_set_mac(struct steer *steer, const uint8_t *mac) MUST_CHECK;
 int steer_add(struct steer *steer, const struct flow_rule *rule) MUST_CHECK;
 void steer_remove(struct steer *steer, const struct flow_rule *rule);
