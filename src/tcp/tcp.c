@@ -670,11 +670,15 @@ void tcp_get_info(const struct tcp_pcb *pcb, struct tcp_pcb_info *info_out)
 		.ssthresh = pcb->ssthresh,
 		.in_flight = tcp_pipe(pcb),
 		.mss = pcb->mss,
+		.rcv_mss = pcb->rcv_mss,
+		.mss_offered = tcp_pcb_syn_mss(pcb),
+		.pmtu = tcp_pmtu_present(pcb),
 		.snd_buf = pcb->snd_buf,
 		.rcv_buf = pcb->rcv_buf,
 		.snd_queued = queued(pcb),
 		.rcv_unread = pcb->rcv_unread,
 		.ooo_bytes = pcb->ooo_bytes,
+		.rcv_memory = pcb->rcv_memory,
 		.ooo_memory = pcb->ooo_memory,
 		.srtt_ns = pcb->srtt_ns,
 		.rttvar_ns = pcb->rttvar_ns,
@@ -689,8 +693,32 @@ void tcp_get_info(const struct tcp_pcb *pcb, struct tcp_pcb_info *info_out)
 		.snd_scale = pcb->snd_scale,
 		.rcv_scale = pcb->rcv_scale,
 		.backoff = pcb->backoff,
+		.timeouts = pcb->timeouts,
+		.probes = pcb->probes,
 		.retransmitted = pcb->retransmitted,
+		.last_sent_ns = pcb->last_sent_ns,
+		.last_rcvd_ns = pcb->last_rcvd_ns,
 	};
+}
+
+void tcp_get_flight(struct tcp_pcb *pcb, struct tcp_flight *flight_out)
+{
+	struct pkt *pkt;
+
+	memset(flight_out, 0, sizeof(*flight_out));
+	LIST_FOR_EACH(pkt, &pcb->snd_queue, link) {
+		const struct tcp_seg *seg = tcp_seg(pkt);
+
+		if (!(seg->flags & SEG_SENT))
+			break;
+		flight_out->unacked++;
+		if (seg->flags & SEG_SACKED)
+			flight_out->sacked++;
+		else if (seg->flags & SEG_LOST)
+			flight_out->lost++;
+		else if (seg->sent_cnt > 1)
+			flight_out->resent++;
+	}
 }
 
 /* ---- settings ---- */

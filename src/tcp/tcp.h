@@ -324,12 +324,17 @@ struct tcp_pcb_info {
 	uint32_t snd_una, snd_nxt, snd_end, snd_wnd;
 	uint32_t rcv_nxt, rcv_edge;
 	uint32_t cwnd, ssthresh, in_flight;
-	uint32_t mss;
+	/* of a full segment that we send; the largest received; what our SYN
+	 * announces */
+	uint32_t mss, rcv_mss, mss_offered;
+	/* of a packet, as far as is known */
+	uint32_t pmtu;
 	uint32_t snd_buf, rcv_buf;
 	/* bytes queued: to send or unacknowledged, in order, out of order */
 	uint32_t snd_queued, rcv_unread, ooo_bytes;
-	/* memory of the packets out of order, buffers included */
-	uint32_t ooo_memory;
+	/* memory of the packets in order that were not taken, and of those out of
+	 * order, buffers included */
+	uint32_t rcv_memory, ooo_memory;
 	uint64_t srtt_ns, rttvar_ns, rto_ns, min_rtt_ns;
 	bool has_sack, has_timestamps, has_window_scale, has_ecn;
 	/* some timer of this connection is pending */
@@ -337,10 +342,27 @@ struct tcp_pcb_info {
 	/* in recovery, by duplicates or by timeout */
 	bool is_recovering;
 	uint8_t snd_scale, rcv_scale;
-	uint8_t backoff;
+	/* doublings of the timeout; timeouts since the peer last took something;
+	 * probes, of a closed window or to keep alive, without an answer */
+	uint8_t backoff, timeouts, probes;
+	/* segments, and when the last one left and came; 0: none did */
 	uint64_t retransmitted;
+	uint64_t last_sent_ns, last_rcvd_ns;
 };
 void tcp_get_info(const struct tcp_pcb *pcb, struct tcp_pcb_info *info_out);
+
+/* What is under way, in segments. */
+struct tcp_flight {
+	/* sent and not acknowledged; the others are parts of it */
+	uint32_t unacked;
+	uint32_t sacked;
+	/* deemed lost and not sent again yet */
+	uint32_t lost;
+	/* sent again, and neither sacked nor lost since */
+	uint32_t resent;
+};
+/* Walks the send queue: for who asks once, not for each segment. */
+void tcp_get_flight(struct tcp_pcb *pcb, struct tcp_flight *flight_out);
 
 /* ---- packets in ---- */
 

@@ -33,7 +33,7 @@ static uint16_t plateau_below(uint32_t size)
 	return LEAST_V4;
 }
 
-static uint16_t present_mtu(const struct tcp_pcb *pcb)
+uint16_t tcp_pmtu_present(const struct tcp_pcb *pcb)
 {
 	return pcb->pmtu ? MIN(pcb->pmtu, pcb->path.mtu) : pcb->path.mtu;
 }
@@ -43,7 +43,7 @@ static bool lower(struct tcp_pcb *pcb, uint32_t mtu, uint64_t now_ns)
 	uint32_t least = ip_addr_is_v4(&pcb->key.remote) ? LEAST_V4 : LEAST_V6;
 
 	mtu = MAX(mtu, least);
-	if (mtu >= present_mtu(pcb))
+	if (mtu >= tcp_pmtu_present(pcb))
 		return false;
 	pcb->pmtu = (uint16_t)mtu;
 	pcb->pmtu_ns = now_ns;

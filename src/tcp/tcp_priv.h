@@ -697,6 +697,8 @@ void tcp_timer_restart_keepalive(struct tcp_pcb *pcb, uint64_t now_ns);
 /* tcp_pmtu.c is tcp.h's tcp_icmp_in */
 /* Nothing came back: may be the segments are too large, and nobody says so. */
 void tcp_pmtu_on_timeout(struct tcp_pcb *pcb, uint64_t now_ns);
+/* What the path is held to carry. */
+uint16_t tcp_pmtu_present(const struct tcp_pcb *pcb);
 /* While pcb.pmtu is set, now and then: the path may have widened. */
 void tcp_pmtu_refresh(struct tcp_pcb *pcb, uint64_t now_ns);
 

@@ -26,6 +26,9 @@ engine_programs += %D%/batch
 engine_programs += %D%/pmtu
 %C%_pmtu_LDADD = $(engine_test_libs)
 
+engine_programs += %D%/info
+%C%_info_LDADD = $(engine_test_libs)
+
 engine_programs += %D%/misbehave
 %C%_misbehave_LDADD = $(engine_test_libs)
 
