@@ -706,7 +706,10 @@ void tcp_pmtu_refresh(struct tcp_pcb *pcb, uint64_t now_ns);
 /* Takes the payload and FIN of an acceptable segment. */
 void tcp_rx_data(struct tcp_pcb *pcb, struct tcp_segment *in, uint64_t now_ns);
 /* The same for a packet without parts, in order, when unread packets take more
- * memory than their bytes account for. */
+ * memory than their bytes account for: small ones are copied together, and past
+ * twice the buffer whatever fits behind the last. Of two neighbours one is then
+ * half full at least, which bounds what a peer makes us hold: twice the buffer, and
+ * for its bytes beyond that as many buffers as they fill by halves. */
 void tcp_rx_append_wasteful(struct tcp_pcb *pcb, struct pkt *pkt);
 
 static inline uint32_t tcp_pkt_memory(const struct pkt *pkt)

@@ -28,10 +28,12 @@ static bool join(struct pkt *into, struct pkt *pkt, uint32_t most)
 
 void tcp_rx_append_wasteful(struct tcp_pcb *pcb, struct pkt *pkt)
 {
+	uint32_t most = pcb->rcv_memory / 2 > pcb->rcv_buf ? UINT32_MAX
+							   : SMALL_PIECE;
 	uint32_t len = pkt->len;
 
 	if (!list_is_empty(&pcb->rcv_queue) &&
-	    join(pkt_from_link(pcb->rcv_queue.prev), pkt, SMALL_PIECE))
+	    join(pkt_from_link(pcb->rcv_queue.prev), pkt, most))
 		pcb->rcv_unread += len;
 	else
 		tcp_rx_queue(pcb, pkt);

@@ -419,6 +419,29 @@ TEST(out_of_order_memory_is_bounded)
 	peer_teardown();
 }
 
+/* The same for bytes in order that nobody takes, however they are cut. */
+TEST(unread_memory_is_bounded)
+{
+	static const uint32_t sizes[] = { 1, 200, 257, 400, 700, 900, 1460 };
+	const uint32_t buf = 100000;
+	struct tcp_pcb_info info;
+
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+		uint32_t cnt = MIN(buf / sizes[i], 3000u);
+
+		peer_defaults();
+		peer.params.rcv_buf = peer.params.rcv_buf_max = buf;
+		peer_connect(&peer_full_options);
+		for (uint32_t j = 0; j < cnt; j++)
+			peer_send(A, P + j * sizes[i], U, sizes[i]);
+		tcp_get_info(peer.pcb, &info);
+		CHECK_EQ(info.rcv_unread, cnt * sizes[i]);
+		CHECK(info.rcv_memory <= 4 * buf);
+		CHECK_EQ(peer_take_all(), cnt * sizes[i]);
+		peer_teardown();
+	}
+}
+
 TEST(old_time_stamp_is_refused)
 {
 	struct tcp_options options = peer_full_options;

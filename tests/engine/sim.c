@@ -524,8 +524,10 @@ static void check_pcb(struct sim *sim, const struct tcp_pcb *pcb,
 	SIM_CHECK(sim, i.snd_una == i.snd_nxt || i.has_timer);
 	SIM_CHECK(sim, i.snd_nxt == i.snd_end || i.has_timer);
 	SIM_CHECK(sim, i.cwnd >= 1);
-	/* memory: out of order at most twice the buffer and one packet */
+	/* memory: out of order at most twice the buffer and one packet; in order
+	 * that, and two buffers of which one is half full for the rest */
 	SIM_CHECK(sim, i.ooo_memory <= 2 * i.rcv_buf + 4096);
+	SIM_CHECK(sim, i.rcv_memory <= 5 * i.rcv_buf + 8192);
 	SIM_CHECK(sim, i.rcv_unread <= i.rcv_buf + 65536);
 	SIM_CHECK(sim, seq_at_most(i.rcv_nxt, i.rcv_edge + 1));
 }
