@@ -506,7 +506,7 @@ void tcp_pcb_established(struct tcp_pcb *pcb, uint64_t now_ns)
 	if (pcb->backoff) {
 		segments = 1;
 		pcb->backoff = 0;
-		pcb->rto_ns = MAX(pcb->rto_ns, 3 * NS_PER_SEC);
+		tcp_rtt_be_careful(pcb);
 	} else {
 		tcp_rtt_take(pcb, MAX(now_ns - pcb->progress_ns, UINT64_C(1)),
 			     now_ns);

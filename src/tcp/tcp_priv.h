@@ -644,6 +644,8 @@ void tcp_recovery_enter_fast(struct tcp_pcb *pcb, uint64_t now_ns);
 /* tcp_rtt.c */
 void tcp_rtt_init(struct tcp_pcb *pcb);
 void tcp_rtt_take(struct tcp_pcb *pcb, uint64_t rtt_ns, uint64_t now_ns);
+/* The handshake told no round trip: RFC 6298 section 5.7. */
+void tcp_rtt_be_careful(struct tcp_pcb *pcb);
 /* The timeout with its backoff. */
 uint64_t tcp_rto_ns(const struct tcp_pcb *pcb);
 

@@ -52,7 +52,7 @@ static void update_smoothed(struct tcp_pcb *pcb, uint64_t rtt_ns)
 
 static void set_quiet_rtx(struct tcp_pcb *pcb)
 {
-	bool with_probes = pcb->flags & TF_SACK;
+	bool with_probes = pcb->flags & TF_SACK && pcb->flags & TF_HAS_RTT;
 	uint64_t rto_ns = pcb->rto_ns;
 	uint64_t probe_ns = tcp_tlp_after_ns(pcb, false);
 	uint64_t lone_ns = tcp_tlp_after_ns(pcb, true);
@@ -67,6 +67,12 @@ static void set_quiet_rtx(struct tcp_pcb *pcb)
 		pcb->quiet_lone_ns = lone_ns;
 		pcb->quiet_lone_kind = RTX_PROBE;
 	}
+}
+
+void tcp_rtt_be_careful(struct tcp_pcb *pcb)
+{
+	pcb->rto_ns = MAX(pcb->rto_ns, 3 * NS_PER_SEC);
+	set_quiet_rtx(pcb);
 }
 
 void tcp_rtt_take(struct tcp_pcb *pcb, uint64_t rtt_ns, uint64_t now_ns)

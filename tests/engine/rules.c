@@ -764,6 +764,28 @@ TEST(syn_is_sent_again_and_given_up)
 	peer_teardown();
 }
 
+/* Found by fuzzing: nothing timed what was sent first after a lost SYN. */
+TEST(first_data_after_a_lost_syn_is_sent_again)
+{
+	peer_defaults();
+	peer_setup();
+	peer.pcb = tcp_new(peer.table);
+	CHECK_EQ(tcp_bind(peer.pcb, &peer.key.local, peer.key.local_port), 0);
+	CHECK_EQ(tcp_connect(peer.pcb, &peer.key.remote, peer.key.remote_port,
+			     &peer.path, peer.now_ns), 0);
+	peer_advance_ms(1500);
+	peer.looked_at = peer.sent_cnt;
+	peer_send_options(S | A, PEER_ISN, U, 20000, 0, &peer_full_options);
+	CHECK_EQ(peer_next()->ack, P);
+	peer_write(10);
+	CHECK_EQ(peer_next()->len, 10);
+	peer_advance_ms(2900);
+	peer_expect_silence();
+	peer_advance_ms(200);
+	CHECK_EQ(peer_next()->len, 10);
+	peer_teardown();
+}
+
 static void listening(uint32_t backlog)
 {
 	peer_setup();
