@@ -7,8 +7,11 @@
 # corpus with whatever compiler and sanitizers the build has.
 FUZZ_CC = clang
 FUZZ_CFLAGS = -O1 -g
+# Empty for a campaign: three times as fast, with the asserts and the target's own
+# checks alone; what it finds is then replayed by a build with sanitizers.
+FUZZ_SANITIZERS = -fsanitize=address,undefined -fno-sanitize-recover=all
 fuzz_flags = $(DEFS) -I. $(AM_CPPFLAGS) -std=gnu11 $(DEBUG_CFLAGS) \
-	-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
+	-fsanitize=fuzzer $(FUZZ_SANITIZERS)
 fuzz_replay = tests/support/fuzz.h tests/support/fuzz_main.c
 fuzz_targets =
 
@@ -46,13 +49,17 @@ tcp_fuzz_libs = src/tcp/libtcp-debug.la src/event/libevent-debug.la \
 tcp_fuzz_sources = $(tcp_sources) $(event_sources) $(pkt_sources) \
 	src/base/checksum.c src/base/hash.c src/base/lock.c src/base/log.c \
 	%D%/tcp_world.c
+# Nothing in a segment has to be guessed, for which the fuzzer looks at operands: they
+# cost more than the engine.
+tcp_fuzz_cflags = $(FUZZ_CFLAGS) \
+	-fno-sanitize-coverage=trace-cmp,trace-div,trace-gep,indirect-calls
 
 fuzz_targets += %D%/fuzz_tcp.fuzz
 unit_programs += %D%/fuzz_tcp
 %C%_fuzz_tcp_SOURCES = %D%/fuzz_tcp.c $(tcp_world) $(fuzz_replay)
 %C%_fuzz_tcp_LDADD = $(tcp_fuzz_libs)
 %D%/fuzz_tcp.fuzz: %D%/fuzz_tcp.c $(tcp_fuzz_sources)
-	$(AM_V_CCLD)$(FUZZ_CC) $(fuzz_flags) $(FUZZ_CFLAGS) -o $@ \
+	$(AM_V_CCLD)$(FUZZ_CC) $(fuzz_flags) $(tcp_fuzz_cflags) -o $@ \
 		$(filter %.c,$^)
 
 fuzz_targets += %D%/fuzz_tcp_import.fuzz
@@ -61,7 +68,7 @@ unit_programs += %D%/fuzz_tcp_import
 	$(fuzz_replay)
 %C%_fuzz_tcp_import_LDADD = $(tcp_fuzz_libs)
 %D%/fuzz_tcp_import.fuzz: %D%/fuzz_tcp_import.c $(tcp_fuzz_sources)
-	$(AM_V_CCLD)$(FUZZ_CC) $(fuzz_flags) $(FUZZ_CFLAGS) -o $@ \
+	$(AM_V_CCLD)$(FUZZ_CC) $(fuzz_flags) $(tcp_fuzz_cflags) -o $@ \
 		$(filter %.c,$^)
 
 fuzz_targets += %D%/fuzz_netlink.fuzz
