@@ -52,7 +52,8 @@ missing_tests() {
 			grep -qx -- "$name" <<<"$(script_cases "$program")" ||
 				echo "$program.sh has no case $name"
 		elif [ -f "$program.c" ]; then
-			grep -q "^TEST($name)" "$program.c" ||
+			grep -qE "^(TEST|SCRIPT)\($name\)" "$program.c" \
+				$(ls "$program.def" 2>/dev/null) ||
 				echo "$program.c has no TEST($name)"
 		else
 			echo "no test program $program"

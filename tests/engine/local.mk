@@ -36,13 +36,13 @@ engine_programs += %D%/rules
 %C%_rules_LDADD = $(engine_test_libs)
 
 engine_programs += %D%/scripts
-%C%_scripts_SOURCES = %D%/scripts.c
+%C%_scripts_SOURCES = %D%/scripts.c %D%/scripts.def
 %C%_scripts_LDADD = $(engine_test_libs)
 EXTRA_DIST += %D%/segments %D%/scripts_linux.sh
 
 # The same against Linux, on request: it needs root, and real time.
 EXTRA_PROGRAMS += %D%/scripts_linux
-%C%_scripts_linux_SOURCES = %D%/scripts_linux.c
+%C%_scripts_linux_SOURCES = %D%/scripts_linux.c %D%/scripts.def
 %C%_scripts_linux_LDADD = $(engine_test_libs)
 check-scripts-linux: %D%/scripts_linux
 	srcdir='$(abs_top_srcdir)' $(srcdir)/tests/engine/scripts_linux.sh \

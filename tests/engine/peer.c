@@ -19,6 +19,7 @@ static void emit(void *ctx UNUSED, struct tcp_pcb *pcb UNUSED,
 
 	sent->seq = be32toh(header->seq);
 	sent->ack = be32toh(header->ack);
+	sent->to_port = be16toh(header->dst_port);
 	sent->len = out->data_len;
 	sent->window = be16toh(header->window);
 	sent->flags = header->flags;
@@ -101,9 +102,9 @@ void peer_teardown(void)
 	CHECK_EQ(pkt_pool_destroy(&peer.borrowers), 0);
 }
 
-static struct tcp_in make(uint8_t flags, uint32_t seq, uint32_t ack,
-			  uint16_t window, uint32_t len,
-			  const struct tcp_options *options)
+struct tcp_in peer_make_options(uint8_t flags, uint32_t seq, uint32_t ack,
+				uint16_t window, uint32_t len,
+				const struct tcp_options *options)
 {
 	struct tcp_in in = { .pkt = pkt_alloc(&peer.pool), .key = peer.key,
 			     .ecn = peer.ecn };
@@ -132,7 +133,8 @@ void peer_send_options(uint8_t flags, uint32_t seq, uint32_t ack,
 		       uint16_t window, uint32_t len,
 		       const struct tcp_options *options)
 {
-	struct tcp_in in = make(flags, seq, ack, window, len, options);
+	struct tcp_in in = peer_make_options(flags, seq, ack, window, len,
+					     options);
 
 	tcp_input(peer.table, &in, peer.now_ns);
 }
@@ -143,7 +145,7 @@ struct tcp_in peer_make(uint8_t flags, uint32_t seq, uint32_t ack,
 	struct tcp_options options = { .has_ts = peer.ts != 0,
 				       .ts_val = peer.ts };
 
-	return make(flags, seq, ack, 1000, len, &options);
+	return peer_make_options(flags, seq, ack, 1000, len, &options);
 }
 
 void peer_send(uint8_t flags, uint32_t seq, uint32_t ack,

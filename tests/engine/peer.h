@@ -23,6 +23,7 @@ enum {
 /* A segment the engine sent. */
 struct peer_sent {
 	uint32_t seq, ack, len;
+	uint16_t to_port;
 	uint16_t window;
 	uint8_t flags, ecn;
 	struct tcp_options options;
@@ -71,7 +72,10 @@ void peer_send_options(uint8_t flags, uint32_t seq, uint32_t ack,
 		       const struct tcp_options *options);
 /* With a window of 1000 and, if there are any, time stamps. */
 void peer_send(uint8_t flags, uint32_t seq, uint32_t ack, uint32_t len);
-/* As peer_send, but the segment is only made: for batches and chains. */
+/* The same, but the segment is only made: for batches and chains. */
+struct tcp_in peer_make_options(uint8_t flags, uint32_t seq, uint32_t ack,
+				uint16_t window, uint32_t len,
+				const struct tcp_options *options);
 struct tcp_in peer_make(uint8_t flags, uint32_t seq, uint32_t ack,
 			uint32_t len);
 

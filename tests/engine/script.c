@@ -17,9 +17,11 @@ struct run {
 	int line;
 	char *rest; /* of the line */
 	struct tcp_options offered;
-	bool with_ecn;
+	struct script_setup setup;
 	/* what the peer sends and acknowledges if nothing is said */
 	uint32_t seq, ack;
+	/* the latest segment of the TCP */
+	struct script_segment heard;
 	/* time stamps: its own, the last one it saw, one that it kept */
 	uint32_t ts, heard_ts, kept_ts;
 };
@@ -27,8 +29,17 @@ struct run {
 #define BAD(run, ...)                                                      \
 	do {                                                               \
 		test_note(__VA_ARGS__);                                    \
+		note_heard(run);                                           \
 		FAIL("%s:%d", (run)->path, (run)->line);                   \
 	} while (0)
+
+static void note_heard(const struct run *run)
+{
+	const struct script_segment *s = &run->heard;
+
+	test_note("latest: flags %#x, seq %d, ack %d, len %u, win %u", s->flags,
+		  (int)s->seq, (int)s->ack, s->len, s->win);
+}
 
 /* The next word of the line, or NULL. */
 static char *word(struct run *run)
@@ -110,9 +121,24 @@ static void read_ecr(struct run *run, struct script_segment *s)
 		BAD(run, "an echo is missing");
 }
 
+static void read_raw(struct run *run, struct script_segment *s)
+{
+	char *text = word(run);
+	unsigned value;
+
+	for (; text && sscanf(text, "%2x", &value) == 1; text += 2) {
+		if (s->raw_len == sizeof(s->raw) || !text[1])
+			BAD(run, "not up to %zu whole bytes", sizeof(s->raw));
+		s->raw[s->raw_len++] = (uint8_t)value;
+	}
+	if (s->raw_len % 4 || !text || *text)
+		BAD(run, "not a multiple of four bytes");
+}
+
 static bool read_number_field(struct run *run, const char *name,
 			      struct script_segment *s)
 {
+	bool has_times;
 	const struct {
 		const char *name;
 		bool *has;
@@ -122,6 +148,8 @@ static bool read_number_field(struct run *run, const char *name,
 		{ "ack", &s->has_ack, &s->ack },
 		{ "len", &s->has_len, &s->len },
 		{ "win", &s->has_win, &s->win },
+		{ "port", &s->has_port, &s->port },
+		{ "times", &has_times, &s->times },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
@@ -192,6 +220,8 @@ static void read_fields(struct run *run, struct script_segment *s)
 			s->options.has_ts = false;
 		else if (strcmp(name, "keep") == 0)
 			s->is_kept = true;
+		else if (strcmp(name, "raw") == 0)
+			read_raw(run, s);
 		else if (!read_option(run, name, &s->options))
 			BAD(run, "no field: %s", name);
 	}
@@ -207,6 +237,30 @@ static void do_options(struct run *run)
 	while ((name = word(run)))
 		if (!read_option(run, name, &run->offered))
 			BAD(run, "no option: %s", name);
+}
+
+static void do_set(struct run *run)
+{
+	static const char *const names[SCRIPT_PARAMS] = {
+		[SCRIPT_RETRIES] = "retries",
+		[SCRIPT_ORPHAN_RETRIES] = "orphan_retries",
+		[SCRIPT_SYN_RETRIES] = "syn_retries",
+		[SCRIPT_BACKLOG] = "backlog",
+		[SCRIPT_COOKIES] = "cookies",
+		[SCRIPT_SYNS] = "syns",
+		[SCRIPT_CHALLENGES] = "challenges",
+		[SCRIPT_RCV_BUF] = "rcv_buf",
+		[SCRIPT_SPLIT] = "split",
+	};
+	char *name = word(run);
+
+	for (size_t i = 0; name && i < ARRAY_LEN(names); i++) {
+		if (strcmp(names[i], name))
+			continue;
+		run->setup.param[i] = number(run);
+		return;
+	}
+	BAD(run, "no parameter: %s", name ? name : "");
 }
 
 /* Fills in what was not said, and sends. */
@@ -226,7 +280,7 @@ static void send_segment(struct run *run, struct script_segment *s)
 
 static void do_in(struct run *run)
 {
-	struct script_segment s = { .win = 10000 };
+	struct script_segment s = { .win = 10000, .times = 1 };
 
 	s.flags = flags_of(run, word(run));
 	if (s.flags & WIRE_TCP_SYN)
@@ -235,7 +289,34 @@ static void do_in(struct run *run)
 	s.options.ts_ecr = s.flags & WIRE_TCP_ACK ? run->heard_ts : 0;
 	read_fields(run, &s);
 	s.options.ts_val = run->ts;
-	send_segment(run, &s);
+	for (uint32_t i = 0; i < s.times; i++) {
+		send_segment(run, &s);
+		s.seq += s.len;
+		s.has_seq = true;
+	}
+}
+
+static void do_icmp(struct run *run)
+{
+	struct script_icmp icmp = { .len = 1500 };
+	char *name = word(run);
+
+	icmp.is_too_big = name && strcmp(name, "too_big") == 0;
+	if (!name || (!icmp.is_too_big && strcmp(name, "unreachable") != 0))
+		BAD(run, "no message: %s", name ? name : "");
+	while ((name = word(run))) {
+		uint32_t value = number(run);
+
+		if (strcmp(name, "seq") == 0)
+			icmp.seq = value;
+		else if (strcmp(name, "mtu") == 0)
+			icmp.mtu = (uint16_t)value;
+		else if (strcmp(name, "len") == 0)
+			icmp.len = (uint16_t)value;
+		else
+			BAD(run, "no field: %s", name);
+	}
+	run->target->icmp(&icmp);
 }
 
 /* What the TCP sends within so long; false if nothing. */
@@ -245,6 +326,7 @@ static bool hear(struct run *run, uint32_t within_ms,
 	memset(got, 0, sizeof(*got));
 	if (!run->target->next(within_ms, got, after_ms_out))
 		return false;
+	run->heard = *got;
 	if (got->options.has_ts)
 		run->heard_ts = got->options.ts_val;
 	return true;
@@ -252,7 +334,8 @@ static bool hear(struct run *run, uint32_t within_ms,
 
 static void do_begin(struct run *run, bool is_passive)
 {
-	run->target->open(is_passive, run->with_ecn);
+	run->setup.is_passive = is_passive;
+	run->target->open(&run->setup);
 }
 
 /* The handshake with flags S, SA and A; a round trip takes ten milliseconds. */
@@ -317,6 +400,7 @@ static void compare(struct run *run, const struct script_segment *got,
 	check_number(run, "ack", want->has_ack, got->ack, want->ack);
 	check_number(run, "len", want->has_len, got->len, want->len);
 	check_number(run, "win", want->has_win, got->win, want->win);
+	check_number(run, "port", want->has_port, got->port, want->port);
 	check_number(run, "ecn", want->has_ecn, got->ecn, want->ecn);
 	check_number(run, "echo", want->has_ecr, got->options.ts_ecr,
 		     o->ts_ecr);
@@ -328,10 +412,25 @@ static void compare(struct run *run, const struct script_segment *got,
 		compare_sack(run, &got->options, o);
 }
 
+static void expect(struct run *run, const struct script_segment *want,
+		   uint32_t from_ms, uint32_t to_ms)
+{
+	struct script_segment got;
+	uint32_t after_ms;
+
+	if (!hear(run, to_ms + run->target->slack_ms, &got, &after_ms))
+		BAD(run, "nothing was sent");
+	if (after_ms + run->target->slack_ms < from_ms)
+		BAD(run, "sent after %u ms", after_ms);
+	if (want->is_kept)
+		run->kept_ts = run->heard_ts;
+	compare(run, &got, want);
+}
+
 static void do_out(struct run *run)
 {
-	struct script_segment want = { .flags = 0 }, got;
-	uint32_t from_ms = 0, to_ms = 0, after_ms;
+	struct script_segment want = { .times = 1 };
+	uint32_t from_ms = 0, to_ms = 0;
 	char *text = word(run);
 
 	if (text && text[0] >= '0' && text[0] <= '9') {
@@ -341,13 +440,10 @@ static void do_out(struct run *run)
 	}
 	want.flags = flags_of(run, text);
 	read_fields(run, &want);
-	if (!hear(run, to_ms + run->target->slack_ms, &got, &after_ms))
-		BAD(run, "nothing was sent");
-	if (after_ms + run->target->slack_ms < from_ms)
-		BAD(run, "sent after %u ms", after_ms);
-	if (want.is_kept)
-		run->kept_ts = run->heard_ts;
-	compare(run, &got, &want);
+	for (uint32_t i = 0; i < want.times; i++) {
+		expect(run, &want, from_ms, to_ms);
+		want.seq += want.len;
+	}
 }
 
 static void do_quiet(struct run *run)
@@ -371,6 +467,7 @@ static void do_error(struct run *run)
 		{ "ECONNREFUSED", -ECONNREFUSED },
 		{ "EPIPE", -EPIPE },
 		{ "ETIMEDOUT", -ETIMEDOUT },
+		{ "EHOSTUNREACH", -EHOSTUNREACH },
 	};
 	char *name = word(run);
 	int got = run->target->error();
@@ -409,6 +506,8 @@ static bool do_act(struct run *run, const char *command)
 		{ "cork", SCRIPT_CORK, ON_OR_OFF },
 		{ "user_timeout", SCRIPT_USER_TIMEOUT, NUMBER },
 		{ "keepalive", SCRIPT_KEEPALIVE, NUMBER },
+		{ "together", SCRIPT_TOGETHER, NUMBER },
+		{ "move", SCRIPT_MOVE, NOTHING },
 	};
 	uint32_t value = 0;
 
@@ -430,7 +529,11 @@ static void do_command(struct run *run, const char *command)
 	if (strcmp(command, "options") == 0)
 		do_options(run);
 	else if (strcmp(command, "ecn") == 0)
-		run->with_ecn = true;
+		run->setup.with_ecn = true;
+	else if (strcmp(command, "ipv6") == 0)
+		run->setup.is_ipv6 = true;
+	else if (strcmp(command, "set") == 0)
+		do_set(run);
 	else if (strcmp(command, "connect") == 0)
 		do_open(run, false);
 	else if (strcmp(command, "accept") == 0)
@@ -441,6 +544,8 @@ static void do_command(struct run *run, const char *command)
 		do_begin(run, true);
 	else if (strcmp(command, "in") == 0)
 		do_in(run);
+	else if (strcmp(command, "icmp") == 0)
+		do_icmp(run);
 	else if (strcmp(command, "out") == 0)
 		do_out(run);
 	else if (strcmp(command, "quiet") == 0)

@@ -6,27 +6,42 @@
  *
  *   options mss 1460 scale 2 sack ts 900   what the peer offers in its SYN
  *   ecn                               the TCP may use ECN
+ *   ipv6                              the connection is over IPv6
+ *   set NAME N                        one of the TCP's parameters, see below
  *   connect | accept                  who opens; the handshake is done
  *   syn | listen                      the same, and the script does it
- *   accepted                          the program takes what was opened
+ *   accepted                          the program takes what was opened; the
+ *                                     listener stays
  *   in FLAGS [FIELD...]               the peer sends; not named: the next numbers
+ *   together N                        the next N of these arrive in one poll
+ *   icmp too_big|unreachable seq N [mtu N] [len N]
+ *                                     somebody on the way has dropped the packet
+ *                                     of so many bytes that began there
  *   out [FROM..TO] FLAGS [FIELD...]   the TCP must have sent this, or sends it
  *                                     FROM to TO milliseconds after the last event
  *   quiet MS                          for so long it sends nothing
  *   write N | read N | shutdown | close | nodelay on|off | cork on|off
  *   user_timeout MS | keepalive S     probes after S seconds, each second, thrice
+ *   move                              the connection goes on in another place
  *   error NAME                        what the program is told, as ECONNRESET
  *   row ID                            of tests/contract/tcp.tsv that this shows
  *   differs REASON                    Linux does not pass, and why
  *
  * FLAGS are letters of SAFRPEW, or -; a FIELD is seq N, ack N, len N, win N, or
- * sack A-B[,C-D...]. P is not looked at unless named. A SYN has number -1.
+ * sack A-B[,C-D...]. P is not looked at unless named. A SYN has number -1. times N
+ * is so many of them, one behind the other. port N is that of the peer's ports, of
+ * which 0 is the usual one. raw HEX are bytes in place of the options.
  *
  * With time stamps the peer sends its latest one and echoes the last it saw: ts N
  * is a new one, nots none, ecr kept the one of the `out` that said keep. `out ecr
  * N` is what the TCP must echo. In the IP header, ce is congestion experienced, ect
  * and noect say what the TCP must have set. In a SYN, mss, hasscale, sackok and hasts
  * are the options it must have; nosack: no blocks.
+ *
+ * Parameters, of which 0 is the TCP's own: retries, orphan_retries and syn_retries
+ * until it gives up, backlog of a listener, cookies 1 for every SYN, syns and
+ * challenges in a second, rcv_buf, and split, the size of a segment that the device
+ * cuts into those that fit.
  */
 #ifndef ENGINE_SCRIPT_H
 #define ENGINE_SCRIPT_H
@@ -40,13 +55,47 @@
 struct script_segment {
 	uint8_t flags;
 	bool has_seq, has_ack, has_len, has_win, has_sack, has_ecr, has_ecn;
-	uint32_t seq, ack, len, win;
+	bool has_port;
+	uint32_t seq, ack, len, win, port;
+	/* how many, one behind the other */
+	uint32_t times;
 	/* SACK blocks are offsets, too */
 	struct tcp_options options;
 	/* the two bits of the IP header */
 	uint8_t ecn;
 	/* its time stamp is to be kept */
 	bool is_kept;
+	/* in place of the options */
+	uint8_t raw[TCP_OPTIONS_MAX];
+	uint8_t raw_len;
+};
+
+/* An error message about the segment that began at `seq`, of a packet of `len`
+ * bytes. */
+struct script_icmp {
+	bool is_too_big;
+	uint32_t seq;
+	uint16_t mtu, len;
+};
+
+enum script_param {
+	SCRIPT_RETRIES,
+	SCRIPT_ORPHAN_RETRIES,
+	SCRIPT_SYN_RETRIES,
+	SCRIPT_BACKLOG,
+	SCRIPT_COOKIES,
+	SCRIPT_SYNS,
+	SCRIPT_CHALLENGES,
+	SCRIPT_RCV_BUF,
+	SCRIPT_SPLIT,
+	SCRIPT_PARAMS,
+};
+
+/* What is said before the connection begins. */
+struct script_setup {
+	bool is_passive, with_ecn, is_ipv6;
+	/* by enum script_param; 0: as it is */
+	uint32_t param[SCRIPT_PARAMS];
 };
 
 enum script_act {
@@ -59,14 +108,18 @@ enum script_act {
 	SCRIPT_ACCEPT,
 	SCRIPT_USER_TIMEOUT,
 	SCRIPT_KEEPALIVE,
+	SCRIPT_MOVE,
+	/* so many segments come in one poll */
+	SCRIPT_TOGETHER,
 };
 
 /* Who plays the TCP. */
 struct script_target {
 	/* sends a SYN, or listens for one */
-	void (*open)(bool is_passive, bool with_ecn);
+	void (*open)(const struct script_setup *setup);
 	/* a segment of the peer; all fields are set */
 	void (*send)(const struct script_segment *segment);
+	void (*icmp)(const struct script_icmp *icmp);
 	/* the next segment of the TCP within so long, and after how long it
 	 * came; false when there was none */
 	bool (*next)(uint32_t within_ms, struct script_segment *segment_out,

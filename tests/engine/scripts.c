@@ -2,6 +2,7 @@
 /* The scripts of tests/engine/segments, with the engine as the TCP. */
 #include "tests/engine/script.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,18 +10,53 @@
 #include "tests/engine/peer.h"
 #include "tests/support/test.h"
 
-static void engine_open(bool is_passive, bool with_ecn)
+enum { TOGETHER_MAX = 16 };
+
+/* Segments that wait for others to arrive in one poll. */
+static struct tcp_in poll[TOGETHER_MAX];
+static unsigned poll_cnt, poll_size;
+
+static uint32_t or_default(uint32_t value, uint32_t otherwise)
+{
+	return value ? value : otherwise;
+}
+
+static void choose_params(const struct script_setup *setup)
+{
+	const uint32_t *param = setup->param;
+	struct tcp_params *p = &peer.params;
+
+	p->with_ecn = setup->with_ecn;
+	p->retries = (uint8_t)or_default(param[SCRIPT_RETRIES], p->retries);
+	p->orphan_retries = (uint8_t)or_default(param[SCRIPT_ORPHAN_RETRIES],
+						p->orphan_retries);
+	p->syn_retries = (uint8_t)or_default(param[SCRIPT_SYN_RETRIES],
+					     p->syn_retries);
+	if (param[SCRIPT_COOKIES])
+		p->half_open_max = 0;
+	p->syns_per_sec = param[SCRIPT_SYNS];
+	p->challenge_acks_per_sec = or_default(param[SCRIPT_CHALLENGES],
+					       p->challenge_acks_per_sec);
+	if (param[SCRIPT_RCV_BUF])
+		p->rcv_buf = p->rcv_buf_max = param[SCRIPT_RCV_BUF];
+	peer.path.segment_max = param[SCRIPT_SPLIT];
+}
+
+static void engine_open(const struct script_setup *setup)
 {
 	struct tcp_pcb *pcb;
 
+	poll_cnt = poll_size = 0;
 	peer_defaults();
-	peer.params.with_ecn = with_ecn;
+	peer.is_ipv6 = setup->is_ipv6;
+	choose_params(setup);
 	peer_setup();
 	pcb = tcp_new(peer.table);
 	CHECK(pcb != NULL);
 	CHECK_EQ(tcp_bind(pcb, &peer.key.local, peer.key.local_port), 0);
-	if (is_passive) {
-		CHECK_EQ(tcp_listen(pcb, 4), 0);
+	if (setup->is_passive) {
+		CHECK_EQ(tcp_listen(pcb, or_default(setup->param[SCRIPT_BACKLOG],
+						    4)), 0);
 		peer.listener = pcb;
 	} else {
 		CHECK_EQ(tcp_connect(pcb, &peer.key.remote,
@@ -30,19 +66,69 @@ static void engine_open(bool is_passive, bool with_ecn)
 	}
 }
 
-static void engine_send(const struct script_segment *s)
+/* Bytes in place of the options. */
+static struct tcp_in make_raw(const struct script_segment *s)
+{
+	const struct tcp_options none = { 0 };
+	struct tcp_in in = peer_make_options(s->flags, P + s->seq, U + s->ack,
+					     (uint16_t)s->win,
+					     s->raw_len + s->len, &none);
+	struct wire_tcp *header = (void *)in.pkt->data;
+
+	memcpy(header + 1, s->raw, s->raw_len);
+	header->offset_ae = (uint8_t)((sizeof(*header) + s->raw_len) << 2);
+	return in;
+}
+
+static struct tcp_in make(const struct script_segment *s)
 {
 	struct tcp_options options = s->options;
 
-	/* the way there and back takes a moment */
-	peer_advance_ms(1);
+	if (s->raw_len)
+		return make_raw(s);
 	for (uint8_t i = 0; i < options.sack_cnt; i++) {
 		options.sack[i].start += U;
 		options.sack[i].end += U;
 	}
+	return peer_make_options(s->flags, P + s->seq, U + s->ack,
+				 (uint16_t)s->win, s->len, &options);
+}
+
+static void engine_send(const struct script_segment *s)
+{
+	__be16 port = peer.key.remote_port;
+	struct tcp_in in;
+
+	/* the way there and back takes a moment */
+	if (!poll_cnt)
+		peer_advance_ms(1);
 	peer.ecn = s->ecn;
-	peer_send_options(s->flags, P + s->seq, U + s->ack, (uint16_t)s->win,
-			  s->len, &options);
+	peer.key.remote_port = htobe16((uint16_t)(be16toh(port) + s->port));
+	in = make(s);
+	peer.key.remote_port = port;
+	if (!poll_size) {
+		tcp_input(peer.table, &in, peer.now_ns);
+		return;
+	}
+	poll[poll_cnt++] = in;
+	if (poll_cnt == poll_size) {
+		tcp_input_batch(peer.table, poll, poll_cnt, peer.now_ns);
+		poll_cnt = poll_size = 0;
+	}
+}
+
+static void engine_icmp(const struct script_icmp *icmp)
+{
+	const struct tcp_icmp message = {
+		.key = peer.key,
+		.seq = U + icmp->seq,
+		.quoted_len = icmp->len,
+		.error = icmp->is_too_big ? -EMSGSIZE : -EHOSTUNREACH,
+		.mtu = icmp->mtu,
+	};
+
+	peer_advance_ms(1);
+	tcp_icmp_in(peer.table, &message, peer.now_ns);
 }
 
 static bool engine_next(uint32_t within_ms, struct script_segment *s,
@@ -66,6 +152,7 @@ static bool engine_next(uint32_t within_ms, struct script_segment *s,
 	s->ack = sent->ack - P;
 	s->len = sent->len;
 	s->win = sent->window;
+	s->port = sent->to_port - be16toh(peer.key.remote_port);
 	s->ecn = sent->ecn;
 	s->options = sent->options;
 	for (uint8_t i = 0; i < s->options.sack_cnt; i++) {
@@ -87,6 +174,20 @@ static void write_all(uint32_t len)
 		len -= piece;
 	}
 	tcp_output(peer.pcb, peer.now_ns);
+}
+
+/* What it is told is forgotten: only segments count here. */
+static void move(void)
+{
+	size_t size = tcp_export_size(peer.pcb);
+	uint8_t *bytes = malloc(size);
+
+	CHECK(size && bytes);
+	CHECK_EQ(tcp_export(peer.pcb, bytes, size, peer.now_ns), 0);
+	tcp_drop(peer.pcb);
+	CHECK_EQ(tcp_import(peer.table, bytes, size, &peer.pool, peer.now_ns,
+			    &peer.pcb), 0);
+	free(bytes);
 }
 
 static void engine_act(enum script_act act, uint32_t value)
@@ -123,6 +224,13 @@ static void engine_act(enum script_act act, uint32_t value)
 		tcp_set_keepalive(peer.pcb, true, value * NS_PER_SEC, NS_PER_SEC,
 				  3, peer.now_ns);
 		break;
+	case SCRIPT_MOVE:
+		move();
+		break;
+	case SCRIPT_TOGETHER:
+		CHECK(value <= TOGETHER_MAX);
+		poll_size = value;
+		break;
 	}
 }
 
@@ -134,6 +242,7 @@ static int engine_error(void)
 static const struct script_target engine = {
 	.open = engine_open,
 	.send = engine_send,
+	.icmp = engine_icmp,
 	.next = engine_next,
 	.act = engine_act,
 	.error = engine_error,
@@ -157,62 +266,5 @@ static void run(const char *name)
 }
 
 /* A case for each script. */
-TEST(accepts_and_talks) { run("accepts_and_talks"); }
-TEST(ack_beyond) { run("ack_beyond"); }
-TEST(ack_rides_on_data) { run("ack_rides_on_data"); }
-TEST(active_close) { run("active_close"); }
-TEST(bytes_in_the_middle) { run("bytes_in_the_middle"); }
-TEST(close_with_unread) { run("close_with_unread"); }
-TEST(cork) { run("cork"); }
-TEST(data_after_close) { run("data_after_close"); }
-TEST(data_beyond_window) { run("data_beyond_window"); }
-TEST(data_is_no_duplicate) { run("data_is_no_duplicate"); }
-TEST(delayed_ack) { run("delayed_ack"); }
-TEST(duplicate_data) { run("duplicate_data"); }
-TEST(echo_of_delayed) { run("echo_of_delayed"); }
-TEST(echo_undoes_timeout) { run("echo_undoes_timeout"); }
-TEST(ecn_is_echoed) { run("ecn_is_echoed"); }
-TEST(ecn_slows_down) { run("ecn_slows_down"); }
-TEST(fast_retransmit) { run("fast_retransmit"); }
-TEST(fin_out_of_order) { run("fin_out_of_order"); }
-TEST(fin_with_data) { run("fin_with_data"); }
-TEST(gap_then_repair) { run("gap_then_repair"); }
-TEST(half_close_by_peer) { run("half_close_by_peer"); }
-TEST(impossible_sack) { run("impossible_sack"); }
-TEST(initial_window) { run("initial_window"); }
-TEST(keepalive) { run("keepalive"); }
-TEST(lone_segment) { run("lone_segment"); }
-TEST(lost_fin) { run("lost_fin"); }
-TEST(missing_time_stamp) { run("missing_time_stamp"); }
-TEST(nagle) { run("nagle"); }
-TEST(newreno) { run("newreno"); }
-TEST(no_ecn) { run("no_ecn"); }
-TEST(old_ack) { run("old_ack"); }
-TEST(old_segment) { run("old_segment"); }
-TEST(old_time_stamp) { run("old_time_stamp"); }
-TEST(open_options) { run("open_options"); }
-TEST(overlap) { run("overlap"); }
-TEST(plain_syn) { run("plain_syn"); }
-TEST(reset_in_window) { run("reset_in_window"); }
-TEST(reset_when_closing) { run("reset_when_closing"); }
-TEST(shrunk_window) { run("shrunk_window"); }
-TEST(simultaneous_close) { run("simultaneous_close"); }
-TEST(simultaneous_open) { run("simultaneous_open"); }
-TEST(small_mss) { run("small_mss"); }
-TEST(syn_again) { run("syn_again"); }
-TEST(syn_backs_off) { run("syn_backs_off"); }
-TEST(syn_in_window) { run("syn_in_window"); }
-TEST(syn_refused) { run("syn_refused"); }
-TEST(syn_window) { run("syn_window"); }
-TEST(tail_loss_probe) { run("tail_loss_probe"); }
-TEST(three_duplicates) { run("three_duplicates"); }
-TEST(time_wait) { run("time_wait"); }
-TEST(time_wait_and_reset) { run("time_wait_and_reset"); }
-TEST(timeout_doubles) { run("timeout_doubles"); }
-TEST(two_holes) { run("two_holes"); }
-TEST(unknown_reset) { run("unknown_reset"); }
-TEST(user_timeout) { run("user_timeout"); }
-TEST(window_anchor) { run("window_anchor"); }
-TEST(window_limits) { run("window_limits"); }
-TEST(wrong_refusal) { run("wrong_refusal"); }
-TEST(zero_window) { run("zero_window"); }
+#define SCRIPT(name) TEST(name) { run(#name); }
+#include "tests/engine/scripts.def"

@@ -12,6 +12,11 @@ bad=0
 for script in "$srcdir"/tests/engine/segments/*.tcp; do
 	name=$(basename "$script" .tcp)
 	why=$(sed -n 's/^differs *//p' "$script")
+	# would take longer than anybody waits
+	if [ "$why" = "not waited for" ]; then
+		echo "ok - $name # $why"
+		continue
+	fi
 	if out=$(timeout 30 "$program" "$name" 2>&1); then
 		verdict=passes
 	else
