@@ -357,6 +357,7 @@ static void begin(const struct scene *scene)
 	memset(&model, 0, sizeof(model));
 	CHECK_EQ(stack_create(&params, &model.stack), 0);
 	model.ring.ops = &ring_ops;
+	model.ring.pool = &model.stack->pools[0];
 	ring_set_busy(&model.ring);
 	model.stack->rings[0] = &model.ring;
 	model.stack->ring_cnt = 1;
