@@ -351,7 +351,7 @@ static NOINLINE struct ring_frame peek_sum(const struct udp_frame *frame,
 
 	return csum_fold(csum_partial(&frame->udp, len, start)) == 0 ?
 		       payload_of(frame, payload) :
-		       (struct ring_frame){ NULL };
+		       (struct ring_frame){ NULL, 0 };
 }
 
 /* A sum of words is right when 2^16 - 1 divides it; dividing by a constant is
@@ -370,7 +370,7 @@ struct ring_frame demux_peek(const struct demux *demux, struct ring_frame in,
 	size_t payload;
 
 	if (UNLIKELY(!is_like_last(demux, frame, in.len, from)))
-		return (struct ring_frame){ NULL };
+		return (struct ring_frame){ NULL, 0 };
 	payload = (size_t)be16toh(frame->ip.total_len) -
 		  (sizeof(*frame) - sizeof(frame->eth));
 	memcpy(&len_id, &frame->ip.total_len, sizeof(len_id));
@@ -379,7 +379,7 @@ struct ring_frame demux_peek(const struct demux *demux, struct ring_frame in,
 		     be16toh(frame->udp.len) != payload + sizeof(frame->udp) ||
 		     !is_sum_complete(demux->last_ip_sum + len_id +
 				      frame->ip.check)))
-		return (struct ring_frame){ NULL };
+		return (struct ring_frame){ NULL, 0 };
 	/* the same two exceptions as in is_csum_good */
 	pseudo = demux->last_pseudo_sum + frame->udp.len;
 	if (LIKELY(!frame->udp.check ||

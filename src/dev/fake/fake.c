@@ -218,7 +218,7 @@ static struct ring_frame fake_rx_peek(struct ring *ring)
 {
 	struct fake_dev *fake = fake_of(ring->dev);
 	struct fake_ring *own = ring_of(ring);
-	struct ring_frame frame = { NULL };
+	struct ring_frame frame = { NULL, 0 };
 
 	spinlock_acquire(&fake->lock);
 	deliver_locked(fake);

@@ -165,7 +165,7 @@ static struct ring_frame xdp_rx_peek(struct ring *ring)
 
 	if (UNLIKELY(!own->can_peek || !xsk_available(rx, 1) ||
 		     desc->options & XDP_PKT_CONTD))
-		return (struct ring_frame){ NULL };
+		return (struct ring_frame){ NULL, 0 };
 	return (struct ring_frame){ own->mem + desc->addr, desc->len };
 }
 
