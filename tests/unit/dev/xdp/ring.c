@@ -210,6 +210,93 @@ TEST(a_receiver_that_had_no_frames_is_woken)
 	end();
 }
 
+static struct ring_frame peek(void)
+{
+	return own->ring.ops->rx_peek(&own->ring);
+}
+
+static void done(void)
+{
+	own->ring.ops->rx_done(&own->ring);
+}
+
+TEST(a_frame_that_was_looked_at_is_posted_again)
+{
+	const uint8_t *mem;
+
+	begin();
+	mem = dev.dev.region->mem;
+	CHECK(!peek().data);
+	/* all frames, many times over */
+	for (unsigned i = 0; i < 10 * FRAMES; i++) {
+		uint64_t offset = kernel.offsets[i % (FRAMES / 2)];
+
+		arrive();
+		CHECK_EQ(posted(), FRAMES / 2 - 1);
+		CHECK(peek().data == mem + offset + XDP_HEADROOM);
+		CHECK_EQ(peek().len, 60);
+		CHECK(!ring_is_quiet(&own->ring));
+		done();
+		CHECK_EQ(posted(), FRAMES / 2);
+		CHECK_EQ(own->ring.ops->device_cnt(&own->ring), FRAMES / 2);
+		CHECK(ring_is_quiet(&own->ring));
+		CHECK_EQ(offset % 2048, 0);
+	}
+	CHECK_EQ(own->ring.counts->rx_pkts, 10 * FRAMES);
+	CHECK_EQ(own->ring.counts->rx_bytes, 600 * FRAMES);
+	CHECK(!own->ring.wants_kick);
+	/* a driver that waits for frames */
+	kernel.flags[FILL] = XDP_RING_NEED_WAKEUP;
+	arrive();
+	CHECK(peek().data);
+	done();
+	CHECK(own->ring.wants_kick);
+	end();
+}
+
+TEST(a_frame_that_a_full_fill_ring_does_not_take_is_kept)
+{
+	struct pkt *first;
+	uint32_t free_cnt;
+
+	begin();
+	for (int i = 0; i < 32; i++)
+		arrive();
+	/* one is taken, and as many as fit are posted */
+	CHECK_EQ(own->ring.ops->rx_poll(&own->ring, &first, 1), 1);
+	CHECK_EQ(posted(), FRAMES / 2);
+	free_cnt = pool.free_cnt;
+	for (unsigned i = 1; i < 32; i++) {
+		CHECK(peek().data);
+		done();
+		CHECK_EQ(pool.free_cnt, free_cnt + i);
+		CHECK_EQ(posted(), FRAMES / 2);
+	}
+	CHECK(!peek().data);
+	pkt_put(first);
+	end();
+}
+
+TEST(a_packet_of_several_frames_is_not_shown)
+{
+	struct pkt *batch[32];
+
+	begin();
+	arrive();
+	kernel.descs[0][0].options = XDP_PKT_CONTD;
+	CHECK(!peek().data);
+	/* nor is its end, once the beginning was taken */
+	CHECK_EQ(poll_ring(batch), 0);
+	arrive();
+	CHECK(!peek().data);
+	CHECK_EQ(poll_ring(batch), 1);
+	CHECK_EQ(pkt_total_len(batch[0]), 120);
+	pkt_put(batch[0]);
+	arrive();
+	CHECK(peek().data);
+	end();
+}
+
 TEST(what_the_device_has_is_known)
 {
 	struct pkt *batch[32];
