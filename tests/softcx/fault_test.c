@@ -41,10 +41,11 @@ TEST(port_follows_the_interface)
 	pair_open(NULL, NULL);
 	CHECK_EQ(system("LD_PRELOAD= ip link set eth0 down"), 0);
 	CHECK_EQ(rig_next_async(&pair_a), IBV_EVENT_PORT_ERR);
+	/* The other end's carrier follows from a work queue of the kernel: one
+	 * that comes back before the queue ran was never lost. */
+	CHECK_EQ(rig_next_async(&pair_b), IBV_EVENT_PORT_ERR);
 	CHECK_EQ(system("LD_PRELOAD= ip link set eth0 up"), 0);
 	CHECK_EQ(rig_next_async(&pair_a), IBV_EVENT_PORT_ACTIVE);
-	/* The other end lost its carrier, and has it again. */
-	CHECK_EQ(rig_next_async(&pair_b), IBV_EVENT_PORT_ERR);
 	CHECK_EQ(rig_next_async(&pair_b), IBV_EVENT_PORT_ACTIVE);
 	pair_close();
 }
@@ -116,6 +117,21 @@ static void take_faulty(struct tally *t, uint8_t *seen, uint32_t *highest)
 	}
 }
 
+/* A device that an earlier case could not close has counted before. */
+static struct impair_counts counts_since(const struct impair_counts *old)
+{
+	struct impair_counts n;
+
+	CHECK_EQ(SOFTCX_CALL(softcx_impair_counts, "mlx5_1", &n), 0);
+	n.sent -= old->sent;
+	n.delivered -= old->delivered;
+	n.lost -= old->lost;
+	n.duplicated -= old->duplicated;
+	n.corrupted -= old->corrupted;
+	n.held -= old->held;
+	return n;
+}
+
 static struct tally run_faulty(const struct impair_params *params)
 {
 	static uint8_t seen[N_FAULTY];
@@ -151,9 +167,9 @@ static struct tally run_faulty(const struct impair_params *params)
 	SOFTCX_CALL(softcx_clock_set, now_ns += NS_PER_SEC);
 	rig_settle();
 	take_faulty(&t, seen, &highest);
-	CHECK_EQ(SOFTCX_CALL(softcx_impair_counts, "mlx5_1", &t.counts), 0);
+	t.counts = counts_since(&old);
 	t.n_strange = rig_stats("mlx5_1").rx_no_rule - before.rx_no_rule;
-	CHECK_EQ(t.counts.sent - old.sent, N_FAULTY);
+	CHECK_EQ(t.counts.sent, N_FAULTY);
 	CHECK_EQ(t.n_whole + t.n_damaged + t.n_strange, t.counts.delivered);
 	ibv_destroy_flow(rule);
 	pair_close();

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "softcx.h"
 
@@ -105,10 +106,10 @@ enum ibv_event_type rig_next_async(struct rig *rig);
 void *rig_softcx(const char *name);
 #define SOFTCX_CALL(fn, ...) ((fn##_fn *)rig_softcx(#fn))(__VA_ARGS__)
 
-/* Steps the card until `cond` holds; false after two seconds without. */
+/* Steps the card until `cond` holds; false after ten seconds without. */
 #define STEP_UNTIL(cond)                                               \
 	({                                                             \
-		uint64_t until_ = rig_now_ns() + 2000000000u;          \
+		uint64_t until_ = rig_now_ns() + 10 * NS_PER_SEC;      \
 		bool holds_;                                           \
 		while (!(holds_ = (cond)) && rig_now_ns() < until_)    \
 			SOFTCX_CALL(softcx_step);                      \
