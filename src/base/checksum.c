@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Internet checksums, 32 bytes at a time: the 32-bit words of two vectors are added
- * up in 64-bit lanes, even and odd words apart, which needs no carries. 2^32 is 1
- * modulo 2^16 - 1, so it does not matter which words a lane holds.
+ * Internet checksums, 64-bit words with the carries added back in: 2^64 is 1 modulo
+ * 2^16 - 1, as 2^16 is.
  */
 #include "base/checksum.h"
 
@@ -11,20 +10,7 @@
 
 #include "base/compiler.h"
 
-typedef uint64_t lanes __attribute__((vector_size(16)));
-
-static ALWAYS_INLINE lanes load_lanes(const uint8_t *from)
-{
-	lanes words;
-
-	memcpy(&words, from, sizeof(words));
-	return words;
-}
-
-static ALWAYS_INLINE lanes add_words(lanes sum, lanes words)
-{
-	return sum + (words & 0xffffffff) + (words >> 32);
-}
+enum { BLOCK = 32, CHUNK = 2 * BLOCK };
 
 static ALWAYS_INLINE uint64_t load64(const uint8_t *from)
 {
@@ -45,37 +31,61 @@ static ALWAYS_INLINE uint64_t load_tail(const uint8_t *from, size_t len)
 
 static ALWAYS_INLINE uint64_t add_word(uint64_t sum, uint64_t word)
 {
-	return sum + (word & 0xffffffff) + (word >> 32);
+	sum += word;
+	return sum + (sum < word);
+}
+
+static ALWAYS_INLINE uint64_t add_block(uint64_t sum, const uint8_t *from)
+{
+#if defined(__x86_64__)
+	/* compilers do not chain carries */
+	const struct {
+		uint64_t words[BLOCK / 8];
+	} __attribute__((packed)) *block = (const void *)from;
+
+	__asm__("addq %1, %0\n\tadcq %2, %0\n\t"
+		"adcq %3, %0\n\tadcq %4, %0\n\tadcq $0, %0"
+		: "+r"(sum)
+		: "m"(block->words[0]), "m"(block->words[1]),
+		  "m"(block->words[2]), "m"(block->words[3])
+		: "cc");
+#else
+	for (int i = 0; i < BLOCK; i += 8)
+		sum = add_word(sum, load64(from + i));
+#endif
+	return sum;
 }
 
 static ALWAYS_INLINE uint32_t fold64(uint64_t sum)
 {
-	sum = (sum & 0xffffffff) + (sum >> 32);
-	return (uint32_t)(sum + (sum >> 32));
+	/* both halves added, and the carry, meet in the upper half */
+	return (uint32_t)((sum + (sum << 32 | sum >> 32)) >> 32);
 }
 
 /* `copies` is constant in each caller; without it there is no dst. */
 static ALWAYS_INLINE uint32_t sum_bytes(uint8_t *dst, const uint8_t *src,
 					size_t len, uint32_t start, bool copies)
 {
-	const uint8_t *end = src + (len & ~(size_t)31);
-	lanes sums = { start };
-	uint64_t sum;
+	uint64_t sum = start;
 
-	for (; src != end; src += 32) {
-		lanes low = load_lanes(src), high = load_lanes(src + 16);
-
-		sums = add_words(add_words(sums, low), high);
+	for (; len >= CHUNK; len -= CHUNK, src += CHUNK) {
+		sum = add_block(add_block(sum, src), src + BLOCK);
 		if (copies) {
-			memcpy(dst, &low, sizeof(low));
-			memcpy(dst + 16, &high, sizeof(high));
-			dst += 32;
+			memcpy(dst, src, CHUNK);
+			dst += CHUNK;
 		}
 	}
-	sum = sums[0] + sums[1];
-	len &= 31;
 	if (!len)
 		return fold64(sum);
+	if (len >= BLOCK) {
+		sum = add_block(sum, src);
+		if (copies) {
+			memcpy(dst, src, BLOCK);
+			dst += BLOCK;
+		}
+		len -= BLOCK;
+		src += BLOCK;
+	}
 	for (; len >= 8; len -= 8, src += 8) {
 		uint64_t word = load64(src);
 

@@ -144,9 +144,8 @@ struct dev {
 	char mode[32];
 };
 
-/* Payloads up to this many bytes are given to transmit as they lie in the
- * program's memory; longer ones are copied before the stack's lock is taken. */
-enum { RING_TX_SMALL_MAX = 256 };
+/* The room at ring.tx_frame. */
+enum { RING_TX_FRAME_LEN = 320 };
 
 enum ring_tx_flag {
 	/* Store the transport checksum `csum_at` bytes into the frame. */
@@ -155,16 +154,11 @@ enum ring_tx_flag {
 	RING_TX_CSUM_NOT_ZERO = 1 << 1,
 };
 
-/*
- * One frame to send: a header, then at most one of a payload in library memory
- * and one in user memory. A frame that is complete in itself is a payload with
- * an empty header.
- */
+/* One frame to send: a header, then a payload. A frame that is complete in itself
+ * is a payload with an empty header. */
 struct ring_tx {
 	const uint8_t *header;
 	uint16_t header_len;
-	uint16_t small_len;
-	const uint8_t *small;
 	/* The ring owns it from the call on, whatever comes of it. */
 	struct pkt *payload;
 	/* enum ring_tx_flag */
@@ -218,14 +212,21 @@ struct ring_ops {
 	int (*tx)(struct ring *ring, const struct ring_tx *tx) MUST_CHECK;
 
 	/*
+	 * Sends the frame that was written to ring.tx_frame, complete with its
+	 * checksums, as tx does, and says where the next one goes.
+	 */
+	void (*tx_commit)(struct ring *ring, uint32_t len);
+
+	/*
 	 * Whether tx would now take `cnt` frames whose payloads lie in packets
 	 * of this ring, with room for their headers in front.
 	 */
 	bool (*tx_fits)(struct ring *ring, uint32_t cnt);
 
 	/*
-	 * Takes back frames whose transmission is complete. Called when room
-	 * is short; the ring does it by itself now and then.
+	 * Takes back frames whose transmission is complete, and has a tx_frame
+	 * again if it can. Called when room is short; the ring does it by
+	 * itself now and then.
 	 */
 	void (*reap)(struct ring *ring);
 
@@ -263,6 +264,9 @@ struct ring {
 	struct pkt_pool *pool;
 	/* Fixed: the most frames that it posts to receive into. */
 	uint32_t rx_post_max;
+	/* Where a short frame can be written, RING_TX_FRAME_LEN bytes; NULL:
+	 * there is no room. The stack's lock. */
+	uint8_t *tx_frame;
 	/* Frames wait for a kick. Set by tx under the stack's lock. */
 	bool wants_kick;
 	/* the stack's: its number for it, and who kicks (net/stack.c) */

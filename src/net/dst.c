@@ -55,11 +55,27 @@ static void build_header(struct dst *dst, const struct dev *dev,
 	header->ip.dst = ip_addr_v4(&query->remote);
 	header->udp.src_port = query->local_port;
 	header->udp.dst_port = query->remote_port;
-	dst->ip_sum = csum_partial(&header->ip, sizeof(header->ip), 0);
-	dst->udp_sum = csum_partial(&header->ip.src, 8,
-				    htobe16(WIRE_PROTO_UDP));
-	dst->udp_sum = csum_partial(&header->udp, 4, dst->udp_sum);
+	dst_set_len(dst, 0);
 	set_lengths(dst, dev, path);
+}
+
+void dst_set_len(struct dst *dst, uint32_t len)
+{
+	struct dst_header *header = &dst->header;
+	uint32_t udp_len = len + (uint32_t)sizeof(header->udp);
+
+	dst->len = len;
+	header->udp.len = htobe16((uint16_t)udp_len);
+	header->ip.total_len = htobe16(
+		(uint16_t)(udp_len + sizeof(header->ip)));
+	header->ip.id = 0;
+	header->ip.check = 0;
+	dst->ip_sum = csum_words(&header->ip, sizeof(header->ip) / 4);
+	/* the pseudo header has the UDP length, too */
+	dst->udp_sum = csum_add(csum_words(&header->ip.src, 2),
+				htobe16(WIRE_PROTO_UDP));
+	dst->udp_sum = csum_add(dst->udp_sum, header->udp.len);
+	dst->udp_sum = csum_add(dst->udp_sum, csum_words(&header->udp, 2));
 }
 
 static enum reason reason_of_error(int err)

@@ -53,12 +53,13 @@ struct dst {
 	/* How long the fragments of a longer one are, IP header included; 0:
 	 * it is the kernel's. */
 	uint32_t cut_mtu;
-	/* partial sums of the IP header without length and identification, and
-	 * of pseudo and UDP header without lengths */
+	/* The header is for a payload of this length. The partial sums are of
+	 * the IP header without identification, and of all that the UDP
+	 * checksum covers but the payload. */
+	uint32_t len;
 	uint32_t ip_sum;
 	uint32_t udp_sum;
-	/* The stack's lock. The checksum fields of the header are 0 but while
-	 * it is sent. */
+	/* The stack's lock. The UDP checksum of the header is 0. */
 	uint16_t next_id;
 	struct dst_header header;
 	struct dst_query query;
@@ -87,28 +88,49 @@ static inline bool dst_is_valid(const struct dst *dst, const struct net *net)
 /* Answers dst->query. The owner of `dst` keeps other threads from it. */
 void dst_resolve(struct dst *dst, struct net *net) EXCLUDES(net->control);
 
-/* Fills the header in for a payload of `len` bytes, and says in `tx` how to send
- * it. Under the stack's lock, until the ring has it. */
-static inline void dst_fill(struct dst *dst, uint32_t len, struct ring_tx *tx)
+/* Makes the header one for a payload of `len` bytes. Under the stack's lock. */
+void dst_set_len(struct dst *dst, uint32_t len);
+
+/* Fills in what differs from one datagram to the next, in the destination's header
+ * or a copy. Under the stack's lock. */
+static ALWAYS_INLINE void dst_number(struct dst *dst, struct dst_header *header)
 {
-	struct dst_header *header = &dst->header;
-	uint16_t udp_len = htobe16((uint16_t)(len + sizeof(header->udp)));
-	uint16_t ip_len = htobe16((uint16_t)(len + sizeof(header->udp) +
-					     sizeof(header->ip)));
 	uint16_t id = htobe16(dst->next_id++);
 
-	header->ip.total_len = ip_len;
 	header->ip.id = id;
-	header->ip.check =
-		csum_fold(csum_add(dst->ip_sum, (uint32_t)ip_len + id));
-	header->udp.len = udp_len;
-	tx->header = (const uint8_t *)header;
-	tx->header_len = sizeof(*header);
+	header->ip.check = csum_fold(csum_add(dst->ip_sum, id));
+}
+
+/* The header for a payload of `len` bytes, and in `tx` how to send it. Under the
+ * stack's lock, until the ring has it. */
+static inline void dst_fill(struct dst *dst, uint32_t len, struct ring_tx *tx)
+{
+	dst_set_len(dst, len);
+	dst_number(dst, &dst->header);
+	tx->header = (const uint8_t *)&dst->header;
+	tx->header_len = sizeof(dst->header);
 	tx->flags = RING_TX_CSUM | RING_TX_CSUM_NOT_ZERO;
 	tx->csum_at = offsetof(struct dst_header, udp.check);
-	/* once in the pseudo header and once in the header */
-	tx->csum_sum = csum_add(dst->udp_sum, 2 * (uint32_t)udp_len);
+	tx->csum_sum = dst->udp_sum;
 	tx->segment_len = 0;
+}
+
+/* Writes a whole frame: header and payload. Returns how long it is. Under the
+ * stack's lock. */
+static ALWAYS_INLINE uint32_t dst_write(struct dst *dst, const void *payload,
+					uint32_t len, uint8_t *frame)
+{
+	struct dst_header *header = (struct dst_header *)frame;
+	uint16_t check;
+
+	if (UNLIKELY(len != dst->len))
+		dst_set_len(dst, len);
+	check = csum_fold(csum_copy(header + 1, payload, len, dst->udp_sum));
+	*header = dst->header;
+	dst_number(dst, header);
+	/* 0 says that there is none */
+	header->udp.check = check ? check : (uint16_t)~0;
+	return (uint32_t)sizeof(*header) + len;
 }
 
 #endif

@@ -269,23 +269,6 @@ bool stack_arm_locked(struct stack *stack)
 
 /* -- after the unlock ------------------------------------------------------ */
 
-/* Kicks of a ring are made outside the lock, by one thread at a time. It leaves
- * idle under the lock only. */
-enum kick_state { KICK_IDLE, KICKING, KICK_AGAIN };
-
-/* Whether the caller has become the one who kicks; otherwise that one has been
- * told that there is more. Under the stack's lock. */
-static inline bool claim_kick(struct ring *ring)
-{
-	ring->wants_kick = false;
-	if (UNLIKELY(atomic_load_explicit(&ring->kick_state,
-					  memory_order_acquire)))
-		return atomic_exchange(&ring->kick_state, KICK_AGAIN) ==
-		       KICK_IDLE;
-	atomic_store_explicit(&ring->kick_state, KICKING, memory_order_relaxed);
-	return true;
-}
-
 /* Whoever unlocks next kicks. */
 static COLD void kick_later(struct stack *stack, struct ring *ring)
 {
@@ -295,23 +278,16 @@ static COLD void kick_later(struct stack *stack, struct ring *ring)
 	stack_lock_release(&stack->lock);
 }
 
-static inline void kick(struct stack *stack, struct ring *ring)
+COLD void stack_kick_on(struct stack *stack, struct ring *ring,
+			enum ring_kick result)
 {
-	enum ring_kick result;
-	int state;
-
-	for (;;) {
-		do
+	do {
+		while (result == RING_KICK_MORE)
 			result = ring->ops->kick(ring);
-		while (UNLIKELY(result == RING_KICK_MORE));
-		if (UNLIKELY(result == RING_KICK_LATER))
+		if (result == RING_KICK_LATER)
 			kick_later(stack, ring);
-		state = KICKING;
-		if (LIKELY(atomic_compare_exchange_strong(&ring->kick_state,
-							  &state, KICK_IDLE)))
-			return;
-		atomic_store(&ring->kick_state, KICKING);
-	}
+		result = RING_KICK_MORE;
+	} while (!stack_kick_end(ring));
 }
 
 enum { WAKES_AT_ONCE = 32 };
@@ -359,14 +335,14 @@ static COLD void unlock_and_do(struct stack *stack, uint64_t afterwards)
 
 	for (unsigned i = 0; i < STACK_RINGS_MAX; i++)
 		if (afterwards >> i & 1 && stack->rings[i] &&
-		    claim_kick(stack->rings[i]))
+		    stack_kick_begin(stack->rings[i]))
 			rings[cnt++] = stack->rings[i];
 	if (afterwards & STACK_WAKES)
 		wake_all(stack);
 	else
 		stack_lock_release(&stack->lock);
 	for (unsigned i = 0; i < cnt; i++)
-		kick(stack, rings[i]);
+		stack_kick(stack, rings[i]);
 	if (wanted)
 		grow_spill(stack, wanted);
 }
@@ -384,10 +360,10 @@ NO_LOCK_ANALYSIS void stack_unlock_slow(struct stack *stack)
 		return;
 	}
 	ring = stack->rings[__builtin_ctzll(afterwards)];
-	if (UNLIKELY(!ring || !claim_kick(ring))) {
+	if (UNLIKELY(!ring || !stack_kick_begin(ring))) {
 		stack_lock_release(&stack->lock);
 		return;
 	}
 	stack_lock_release(&stack->lock);
-	kick(stack, ring);
+	stack_kick(stack, ring);
 }

@@ -92,6 +92,51 @@ static inline void stack_unlock(struct stack *stack)
 		stack_lock_release(&stack->lock);
 }
 
+/* Kicks of a ring are made outside the lock, by one thread at a time. It leaves
+ * idle under the lock only. */
+enum stack_kick_state { STACK_KICK_IDLE, STACK_KICKING, STACK_KICK_AGAIN };
+
+/* Whether the caller has become the one who kicks; otherwise that one has been
+ * told that there is more. Under the stack's lock. */
+static inline bool stack_kick_begin(struct ring *ring)
+{
+	ring->wants_kick = false;
+	if (UNLIKELY(atomic_load_explicit(&ring->kick_state,
+					  memory_order_acquire)))
+		return atomic_exchange(&ring->kick_state, STACK_KICK_AGAIN) ==
+		       STACK_KICK_IDLE;
+	atomic_store_explicit(&ring->kick_state, STACK_KICKING,
+			      memory_order_relaxed);
+	return true;
+}
+
+/* False: there is more, and the caller still is the one. */
+static inline bool stack_kick_end(struct ring *ring)
+{
+	int state = STACK_KICKING;
+
+	if (LIKELY(atomic_compare_exchange_strong(&ring->kick_state, &state,
+						  STACK_KICK_IDLE)))
+		return true;
+	atomic_store(&ring->kick_state, STACK_KICKING);
+	return false;
+}
+
+/* What is left of stack_kick after a kick with this result. */
+void stack_kick_on(struct stack *stack, struct ring *ring,
+		   enum ring_kick result) EXCLUDES(stack->lock);
+
+/* By the one who kicks. */
+static inline void stack_kick(struct stack *stack, struct ring *ring)
+	EXCLUDES(stack->lock)
+{
+	enum ring_kick result = ring->ops->kick(ring);
+
+	if (UNLIKELY(result != RING_KICKED || !stack_kick_end(ring)))
+		stack_kick_on(stack, ring,
+			      result == RING_KICKED ? RING_KICK_MORE : result);
+}
+
 /* Makes this stack's ring of a device: under the control mutex. -ENOSPC: no more
  * rings. */
 int stack_add_ring(struct stack *stack, struct dev *dev,
@@ -163,6 +208,47 @@ static inline int stack_tx_locked(struct stack *stack, struct ring *ring,
 
 	stack_note_kick(stack, ring);
 	return err;
+}
+
+/* Where a short frame can be written, or NULL; ring.tx_frame. */
+static inline uint8_t *stack_tx_frame_locked(struct stack *stack UNUSED,
+					     struct ring *ring)
+	REQUIRES(stack->lock)
+{
+	if (UNLIKELY(!ring->tx_frame)) {
+		ring->ops->reap(ring);
+		ring->counts->tx_full += !ring->tx_frame;
+	}
+	return ring->tx_frame;
+}
+
+/* Sends what was written there. */
+static inline void stack_tx_commit_locked(struct stack *stack,
+					  struct ring *ring, uint32_t len)
+	REQUIRES(stack->lock)
+{
+	ring->ops->tx_commit(ring, len);
+	stack_note_kick(stack, ring);
+}
+
+/* The same, and the unlock; of a lock of the plain kinds. */
+static ALWAYS_INLINE void stack_tx_commit_unlock(struct stack *stack,
+						 struct ring *ring,
+						 uint32_t len)
+	RELEASES(stack->lock) NO_LOCK_ANALYSIS
+{
+	ring->ops->tx_commit(ring, len);
+	if (UNLIKELY(stack->afterwards)) {
+		stack_note_kick(stack, ring);
+		stack_unlock_slow(stack);
+		return;
+	}
+	if (UNLIKELY(!ring->wants_kick || !stack_kick_begin(ring))) {
+		stack_lock_release_plain(&stack->lock);
+		return;
+	}
+	stack_lock_release_plain(&stack->lock);
+	stack_kick(stack, ring);
 }
 
 /* Whether all rings are still empty, now that somebody is about to sleep. */

@@ -45,6 +45,9 @@ enum tx_verdict {
 /* With its headers it is as long as an IP packet can be. */
 enum { UDP_PAYLOAD_MAX = 65535 - 20 - 8 };
 
+/* Up to this many bytes are copied under the stack's lock. */
+enum { SHORT_MAX = 256 };
+
 /* Flags that make no difference to a datagram sent by us, or that we follow. */
 enum { TX_FLAGS = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_CONFIRM | MSG_EOR };
 
@@ -219,37 +222,51 @@ static inline void count_sent(struct udp *u, uint32_t len)
 	udp_counters(u)->tx_bytes += len;
 }
 
-static ALWAYS_INLINE enum tx_verdict transmit(struct udp *u,
-					      struct stack *stack,
-					      struct dst *dst,
-					      struct ring_tx *tx, uint32_t len)
-	REQUIRES(stack->lock)
+static enum tx_verdict transmit_long(struct udp *u, struct stack *stack,
+				     struct dst *dst, struct pkt *payload,
+				     uint32_t len) REQUIRES(stack->lock)
 {
-	dst_fill(dst, len, tx);
-	if (UNLIKELY(stack_tx_locked(stack, dst->ring, tx) != 0))
+	struct ring_tx tx = { .payload = payload };
+
+	dst_fill(dst, len, &tx);
+	if (stack_tx_locked(stack, dst->ring, &tx) != 0)
 		return TX_FULL;
 	count_sent(u, len);
 	return TX_SENT;
 }
 
-/* A short datagram straight from the program's memory. Under the stack's lock. */
+/* A short datagram, straight from the program's memory to the ring's. */
+static inline enum tx_verdict transmit_short(struct udp *u, struct stack *stack,
+					     struct dst *dst, const void *buf,
+					     uint32_t len) REQUIRES(stack->lock)
+{
+	uint8_t *frame = stack_tx_frame_locked(stack, dst->ring);
+
+	_Static_assert(SHORT_MAX + sizeof(struct dst_header) <=
+			       RING_TX_FRAME_LEN,
+		       "it has room");
+	if (UNLIKELY(!frame))
+		return TX_FULL;
+	stack_tx_commit_locked(stack, dst->ring,
+			       dst_write(dst, buf, len, frame));
+	count_sent(u, len);
+	return TX_SENT;
+}
+
 static inline enum tx_verdict send_short_locked(struct udp *u, struct net *net,
 						const struct tx_call *call)
 	REQUIRES(net->stack->lock)
 {
 	struct dst *dst = find_dst(u, call);
 	enum tx_verdict way = way_of(net, dst, call);
-	uint8_t buf[RING_TX_SMALL_MAX];
-	struct ring_tx tx;
+	uint8_t buf[SHORT_MAX];
 
 	if (UNLIKELY(way != TX_SENT))
 		return way;
-	if (UNLIKELY(call->len > RING_TX_SMALL_MAX))
+	if (UNLIKELY(call->len > SHORT_MAX))
 		return TX_COPY;
-	tx.small = gather(call, buf);
-	tx.small_len = (uint16_t)call->len;
-	tx.payload = NULL;
-	return transmit(u, net->stack, dst, &tx, (uint32_t)call->len);
+	return transmit_short(u, net->stack, dst, gather(call, buf),
+			      (uint32_t)call->len);
 }
 
 /* A chain of packets that hold the payload, copied without the lock. */
@@ -288,7 +305,7 @@ static enum tx_verdict send_long(struct udp *u, struct net *net,
 				 const struct tx_call *call)
 {
 	struct stack *stack = net->stack;
-	struct ring_tx tx = { .payload = NULL };
+	struct pkt *payload = NULL;
 	struct ring *ring = NULL;
 	enum tx_verdict way;
 	struct dst *dst;
@@ -298,15 +315,15 @@ static enum tx_verdict send_long(struct udp *u, struct net *net,
 	way = way_of(net, dst, call);
 	if (way == TX_SENT) {
 		ring = dst->ring;
-		tx.payload = alloc_chain(ring, call->len);
-		if (!tx.payload)
+		payload = alloc_chain(ring, call->len);
+		if (!payload)
 			way = TX_FULL;
 	}
 	stack_unlock(stack);
 	if (way != TX_SENT)
 		return way;
 
-	fill_chain(tx.payload, call);
+	fill_chain(payload, call);
 
 	stack_lock(stack);
 	dst = find_dst(u, call);
@@ -314,9 +331,10 @@ static enum tx_verdict send_long(struct udp *u, struct net *net,
 	if (way == TX_SENT && dst->ring != ring)
 		way = TX_RESOLVE;
 	if (way == TX_SENT)
-		way = transmit(u, stack, dst, &tx, (uint32_t)call->len);
+		way = transmit_long(u, stack, dst, payload,
+				    (uint32_t)call->len);
 	else
-		pkt_put(tx.payload);
+		pkt_put(payload);
 	stack_unlock(stack);
 	return way;
 }
@@ -547,40 +565,32 @@ long udp_send(struct fd_object *obj, int fd, const void *buf, size_t len,
 	return udp_sendto(obj, fd, buf, len, flags, NULL, 0);
 }
 
-/* A short datagram by a way that is known. False: not so, and nothing was sent. */
-static ALWAYS_INLINE bool send_known(struct udp *u, struct net *net,
-				     const void *buf, size_t len)
+/* Nothing was sent. */
+static COLD ssize_t quick_undo_locked(int fd, const void *buf, size_t len,
+				      int flags, struct fd_object *obj,
+				      struct stack *stack) RELEASES(stack->lock)
 	NO_LOCK_ANALYSIS
 {
-	struct dst *dst = &u->dsts[UDP_DST_CONNECTED];
-	struct ring_tx tx;
-	bool is_sent;
-
-	if (UNLIKELY(!stack_lock_try_plain(&net->stack->lock)))
-		return false;
-	tx.small = buf;
-	tx.small_len = (uint16_t)len;
-	tx.payload = NULL;
-	is_sent = LIKELY(dst_is_valid(dst, net) && len <= dst->payload_max) &&
-		  LIKELY(transmit(u, net->stack, dst, &tx, (uint32_t)len) ==
-			 TX_SENT);
-	stack_unlock(net->stack);
-	return is_sent;
+	stack_unlock(stack);
+	return fd_quick_undo_send(fd, buf, len, flags, obj);
 }
 
 /* The most frequent send in the fewest steps: a short datagram to where the socket
- * is connected. */
-ssize_t udp_quick_send(int fd, const void *buf, size_t len, int flags,
-		       const _Atomic(struct fd_object *) *entry)
+ * is connected, by a way that is known. First everything that may stand against
+ * it. */
+NO_LOCK_ANALYSIS ssize_t
+udp_quick_send(int fd, const void *buf, size_t len, int flags,
+	       const _Atomic(struct fd_object *) *entry)
 {
 	struct fd_object *obj;
+	struct stack *stack;
 	struct net *net;
+	struct dst *dst;
 	struct udp *u;
 
 	/* an empty one is not this short */
 	if (UNLIKELY(fd_quick_is_odd() || flags & ~TX_FLAGS ||
-		     len - 1 >= RING_TX_SMALL_MAX ||
-		     !user_is_plausible(buf, len)))
+		     len - 1 >= SHORT_MAX || !user_is_plausible(buf, len)))
 		return fd_slow_calls.send(fd, buf, len, flags, entry);
 	os_enter_first();
 	obj = fd_quick_hold(entry);
@@ -588,11 +598,21 @@ ssize_t udp_quick_send(int fd, const void *buf, size_t len, int flags,
 		return fd_quick_undo_send(fd, buf, len, flags, obj);
 	u = udp_of(obj);
 	net = atomic_load_explicit(&u->net, memory_order_acquire);
-	if (UNLIKELY(!net ||
-		     atomic_load_explicit(&u->tx_holds,
-					  memory_order_relaxed) ||
-		     !send_known(u, net, buf, len)))
+	if (UNLIKELY(!net || atomic_load_explicit(&u->tx_holds,
+						  memory_order_relaxed)))
 		return fd_quick_undo_send(fd, buf, len, flags, obj);
+	stack = net->stack;
+	if (UNLIKELY(!stack_lock_try_plain(&stack->lock)))
+		return fd_quick_undo_send(fd, buf, len, flags, obj);
+	dst = &u->dsts[UDP_DST_CONNECTED];
+	/* without a ring nothing is short enough */
+	if (UNLIKELY(!dst_is_valid(dst, net) || len > dst->payload_max ||
+		     !dst->ring->tx_frame))
+		return quick_undo_locked(fd, buf, len, flags, obj, stack);
+	count_sent(u, (uint32_t)len);
+	stack_tx_commit_unlock(stack, dst->ring,
+			       dst_write(dst, buf, (uint32_t)len,
+					 dst->ring->tx_frame));
 	return fd_quick_end(obj, (long)len);
 }
 

@@ -259,12 +259,53 @@ static void store_csum(uint8_t *frame, const struct ring_tx *tx, uint32_t sum)
 	memcpy(frame + tx->csum_at, &check, sizeof(check));
 }
 
-static int fake_tx(struct ring *ring, const struct ring_tx *tx)
+/* Takes the bytes. */
+static void transmit(struct ring *ring, struct impair_bytes *bytes)
 {
 	struct fake_dev *fake = fake_of(ring->dev);
 	struct fake_cable *cable = fake->cable;
-	size_t len = tx->header_len + (size_t)tx->small_len +
-		     (tx->payload ? pkt_total_len(tx->payload) : 0);
+
+	ring->counts->tx_pkts++;
+	ring->counts->tx_bytes += bytes->len;
+	ring->wants_kick = fake->params.wake != NULL;
+	spinlock_acquire(&fake->lock);
+	if (cable->params.tap)
+		cable->params.tap(cable->params.tap_ctx, cable_now(cable),
+				  bytes->data, bytes->len);
+	impair_send(cable->links[fake->end], cable_now(cable), bytes,
+		    bytes->len);
+	spinlock_release(&fake->lock);
+}
+
+static struct impair_bytes *tx_bytes(struct ring *ring)
+{
+	return CONTAINER_OF(ring->tx_frame, struct impair_bytes, data[0]);
+}
+
+static void fake_reap(struct ring *ring)
+{
+	struct impair_bytes *bytes;
+
+	/* What is sent is the cable's at once. */
+	if (ring->tx_frame)
+		return;
+	bytes = malloc(sizeof(*bytes) + RING_TX_FRAME_LEN);
+	ring->tx_frame = bytes ? bytes->data : NULL;
+}
+
+static void fake_tx_commit(struct ring *ring, uint32_t len)
+{
+	struct impair_bytes *bytes = tx_bytes(ring);
+
+	bytes->len = len;
+	transmit(ring, bytes);
+	ring->tx_frame = NULL;
+	fake_reap(ring);
+}
+
+static int fake_tx(struct ring *ring, const struct ring_tx *tx)
+{
+	size_t len = tx->header_len + pkt_total_len(tx->payload);
 	struct impair_bytes *bytes = malloc(sizeof(*bytes) + len);
 	uint8_t *at;
 
@@ -276,9 +317,6 @@ static int fake_tx(struct ring *ring, const struct ring_tx *tx)
 	at = bytes->data;
 	memcpy(at, tx->header, tx->header_len);
 	at += tx->header_len;
-	if (tx->small_len)
-		memcpy(at, tx->small, tx->small_len);
-	at += tx->small_len;
 	for (struct pkt *part = tx->payload; part; part = part->next_part) {
 		memcpy(at, part->data, part->len);
 		at += part->len;
@@ -288,15 +326,7 @@ static int fake_tx(struct ring *ring, const struct ring_tx *tx)
 		store_csum(bytes->data, tx,
 			   csum_partial(bytes->data + tx->header_len,
 					len - tx->header_len, 0));
-	ring->counts->tx_pkts++;
-	ring->counts->tx_bytes += len;
-	ring->wants_kick = fake->params.wake != NULL;
-	spinlock_acquire(&fake->lock);
-	if (cable->params.tap)
-		cable->params.tap(cable->params.tap_ctx, cable_now(cable),
-				  bytes->data, len);
-	impair_send(cable->links[fake->end], cable_now(cable), bytes, len);
-	spinlock_release(&fake->lock);
+	transmit(ring, bytes);
 	return 0;
 }
 
@@ -304,11 +334,6 @@ static int fake_tx(struct ring *ring, const struct ring_tx *tx)
 static bool fake_tx_fits(struct ring *ring UNUSED, uint32_t cnt UNUSED)
 {
 	return true;
-}
-
-static void fake_reap(struct ring *ring UNUSED)
-{
-	/* Frames are copied at once. */
 }
 
 static enum ring_kick fake_kick(struct ring *ring)
@@ -359,6 +384,8 @@ static void fake_ring_close(struct ring *ring)
 
 	while (own->head != own->tail)
 		free(own->queue[own->head++ % RX_QUEUE_MAX]);
+	if (ring->tx_frame)
+		free(tx_bytes(ring));
 	free(own);
 }
 
@@ -367,6 +394,7 @@ static const struct ring_ops fake_ring_ops = {
 	.rx_peek = fake_rx_peek,
 	.rx_done = fake_rx_done,
 	.tx = fake_tx,
+	.tx_commit = fake_tx_commit,
 	.tx_fits = fake_tx_fits,
 	.reap = fake_reap,
 	.kick = fake_kick,
@@ -390,6 +418,7 @@ static int fake_ring_create(struct dev *dev, struct pkt_pool *pool,
 	own->ring.dev = dev;
 	own->ring.pool = pool;
 	own->ring.counts = &own->ring.own_counts;
+	fake_reap(&own->ring);
 	*ring_out = &own->ring;
 	return 0;
 }

@@ -198,32 +198,77 @@ static void xdp_rx_done(struct ring *ring)
 
 /* -- sending ------------------------------------------------------------------ */
 
+/* Frames on their way out, or of which we have not seen yet that they are there:
+ * what was posted and has not come back. */
+static inline uint32_t sending_cnt(const struct xdp_ring *own)
+{
+	return own->queues[0].tx.next - own->queues[0].done.next;
+}
+
+/* What is posted, read or not, is what is being sent: less than there is room. */
+static inline bool has_room(const struct xdp_ring *own, uint32_t cnt)
+{
+	return LIKELY(sending_cnt(own) + cnt <= own->queues[0].tx.size);
+}
+
 /* Takes back what has been sent. */
-static void reap_queue(struct xdp_ring *own, struct xsk *xsk)
+static void reap_sent(struct xdp_ring *own)
 {
 	struct region *region = own->ring.dev->region;
-	uint32_t cnt = xsk_available(&xsk->done, UINT32_MAX);
+	struct xsk_ring *done = &own->queues[0].done;
+	uint32_t cnt = xsk_available(done, UINT32_MAX);
 
 	for (uint32_t i = 0; i < cnt; i++) {
-		uint64_t offset = *xsk_offset(&xsk->done, xsk->done.next++);
-		struct pkt *pkt = region_pkt(region, offset);
+		struct pkt *pkt = region_pkt(region,
+					     *xsk_offset(done, done->next++));
 
 		pkt->flags = 0;
 		pkt_put_quick(pkt);
 	}
-	if (!cnt)
+	if (cnt)
+		xsk_consumed(done);
+}
+
+static COLD void take_tx_frame(struct xdp_ring *own)
+{
+	struct pkt *pkt;
+
+	own->ring.tx_frame = NULL;
+	reap_sent(own);
+	if (!has_room(own, 1))
 		return;
-	own->sending_cnt -= cnt;
-	xsk_consumed(&xsk->done);
+	pkt = ring_pkt_alloc(&own->ring);
+	if (!pkt)
+		return;
+	pkt->flags = PKT_WITH_DEVICE;
+	own->ring.tx_frame = pkt->buf;
+}
+
+/* A frame that has been sent is written again at once, without a look at its
+ * packet, unless there are so many that the pool may miss them. */
+static inline void next_tx_frame(struct xdp_ring *own)
+{
+	struct xsk_ring *done = &own->queues[0].done;
+
+	if (UNLIKELY(xsk_available(done, UINT32_MAX) - 1 >= REAP_BATCH)) {
+		take_tx_frame(own);
+		return;
+	}
+	own->ring.tx_frame =
+		own->mem + (*xsk_offset(done, done->next++) & own->frame_mask);
+	xsk_consumed(done);
 }
 
 static void xdp_reap(struct ring *ring)
 {
 	struct xdp_ring *own = ring_of(ring);
 
-	reap_queue(own, &own->queues[0]);
+	if (ring->tx_frame)
+		reap_sent(own);
+	else
+		take_tx_frame(own);
 	/* what is left may wait for a kick that failed */
-	ring->wants_kick = own->sending_cnt > 0;
+	ring->wants_kick = sending_cnt(own) > 0;
 }
 
 static inline void store_csum(const struct ring_tx *tx, uint8_t *frame,
@@ -237,17 +282,6 @@ static inline void store_csum(const struct ring_tx *tx, uint8_t *frame,
 	if (!check && (tx->flags & RING_TX_CSUM_NOT_ZERO))
 		check = 0xffff;
 	memcpy(frame + tx->csum_at, &check, sizeof(check));
-}
-
-/* Of a UDP datagram, as most are. */
-enum { USUAL_HEADER_LEN = 14 + 20 + 8 };
-
-static inline void copy_header(uint8_t *to, const struct ring_tx *tx)
-{
-	if (LIKELY(tx->header_len == USUAL_HEADER_LEN))
-		memcpy(to, tx->header, USUAL_HEADER_LEN);
-	else
-		memcpy(to, tx->header, tx->header_len);
 }
 
 /* A payload that lies in a frame of this device, with room for the header in
@@ -290,94 +324,85 @@ static struct pkt *wrap_payload(struct xdp_ring *own, const struct ring_tx *tx)
 	return copy;
 }
 
-static inline bool has_room(struct xdp_ring *own, struct xsk *xsk)
-{
-	if (own->sending_cnt >= REAP_BATCH)
-		reap_queue(own, xsk);
-	return LIKELY(xsk_room(&xsk->tx, 1) && own->sending_cnt < TX_SIZE);
-}
-
 /* The kernel has it from the next kick on. */
-static inline int post(struct xdp_ring *own, struct xsk *xsk, struct pkt *pkt)
+static inline void post(struct xdp_ring *own, const uint8_t *frame, uint32_t len)
 {
 	struct ring *ring = &own->ring;
-	struct xdp_desc *desc = xsk_desc(&xsk->tx, xsk->tx.next++);
+	struct xsk_ring *tx = &own->queues[0].tx;
+	struct xdp_desc *desc = xsk_desc(tx, tx->next++);
 
-	desc->addr = (uint64_t)(pkt->data - ring->dev->region->mem);
-	desc->len = pkt->len;
+	desc->addr = (uint64_t)(frame - own->mem);
+	desc->len = len;
 	desc->options = 0;
-	pkt->flags = PKT_WITH_DEVICE;
-	xsk_produced(&xsk->tx);
-	own->sending_cnt++;
+	xsk_produced(tx);
 	ring->counts->tx_pkts++;
-	ring->counts->tx_bytes += pkt->len;
+	ring->counts->tx_bytes += len;
 	ring->wants_kick = true;
-	return 0;
 }
 
-static int is_full(struct xdp_ring *own)
+static void xdp_tx_commit(struct ring *ring, uint32_t len)
 {
-	own->ring.counts->tx_full++;
-	return -EAGAIN;
+	struct xdp_ring *own = ring_of(ring);
+
+	post(own, ring->tx_frame, len);
+	next_tx_frame(own);
 }
 
-static NOINLINE int send_payload(struct xdp_ring *own, const struct ring_tx *tx)
-{
-	struct xsk *xsk = &own->queues[0];
-	struct pkt *pkt;
-
-	if (!has_room(own, xsk)) {
-		pkt_put(tx->payload);
-		return is_full(own);
-	}
-	pkt = wrap_payload(own, tx);
-	return pkt ? post(own, xsk, pkt) : is_full(own);
-}
-
-/* Header and payload are copied into a frame. */
 static int xdp_tx(struct ring *ring, const struct ring_tx *tx)
 {
 	struct xdp_ring *own = ring_of(ring);
-	struct xsk *xsk = &own->queues[0];
-	struct pkt *pkt;
-	uint32_t sum;
+	struct pkt *pkt = NULL;
 
-	if (UNLIKELY(tx->payload))
-		return send_payload(own, tx);
-	if (UNLIKELY(!has_room(own, xsk)))
-		return is_full(own);
-	pkt = ring_pkt_alloc(ring);
-	if (UNLIKELY(!pkt))
-		return is_full(own);
-	copy_header(pkt->data, tx);
-	sum = csum_copy(pkt->data + tx->header_len, tx->small, tx->small_len,
-			0);
-	store_csum(tx, pkt->data, sum);
-	pkt->len = (uint32_t)tx->header_len + tx->small_len;
-	return post(own, xsk, pkt);
+	if (sending_cnt(own) >= REAP_BATCH)
+		reap_sent(own);
+	if (has_room(own, 1))
+		pkt = wrap_payload(own, tx);
+	else
+		pkt_put(tx->payload);
+	if (UNLIKELY(!pkt)) {
+		ring->counts->tx_full++;
+		return -EAGAIN;
+	}
+	pkt->flags = PKT_WITH_DEVICE;
+	post(own, pkt->data, pkt->len);
+	return 0;
 }
 
 static bool xdp_tx_fits(struct ring *ring, uint32_t cnt)
 {
 	struct xdp_ring *own = ring_of(ring);
-	struct xsk *xsk = &own->queues[0];
 
-	if (own->sending_cnt + cnt > TX_SIZE)
-		reap_queue(own, xsk);
-	return own->sending_cnt + cnt <= TX_SIZE &&
-	       xsk_room(&xsk->tx, cnt) >= cnt;
+	if (!has_room(own, cnt))
+		reap_sent(own);
+	return has_room(own, cnt);
 }
 
 /* Drivers that receive into the frames by themselves wait for this after they had
  * none. */
-static void wake_receiver(struct xdp_ring *own, struct xsk *xsk)
+static COLD void wake_receivers(struct xdp_ring *own)
 {
-	if (LIKELY(!xsk_needs_wakeup(&xsk->fill)))
-		return;
-	own->ring.counts->kicks++;
-	syscall_raw(SYS_recvfrom,
-		    atomic_load_explicit(&xsk->fd, memory_order_relaxed), 0, 0,
-		    MSG_DONTWAIT, 0, 0);
+	for (uint32_t i = 0; i < own->queue_cnt; i++) {
+		struct xsk *xsk = &own->queues[i];
+
+		if (!xsk_needs_wakeup(&xsk->fill))
+			continue;
+		own->ring.counts->kicks++;
+		syscall_raw(SYS_recvfrom,
+			    atomic_load_explicit(&xsk->fd,
+						 memory_order_relaxed),
+			    0, 0, MSG_DONTWAIT, 0, 0);
+	}
+}
+
+/* No room further down? */
+static COLD enum ring_kick refused(struct xdp_ring *own)
+{
+	uint32_t taken = atomic_load_explicit(own->queues[0].tx.consumer,
+					      memory_order_relaxed);
+	bool is_further = taken != own->tx_refused_at;
+
+	own->tx_refused_at = taken;
+	return is_further ? RING_KICK_MORE : RING_KICK_LATER;
 }
 
 /* One call moves KICK_BATCH frames, or fails for a moment while the kernel is at
@@ -386,22 +411,18 @@ static enum ring_kick xdp_kick(struct ring *ring)
 {
 	struct xdp_ring *own = ring_of(ring);
 	struct xsk *xsk = &own->queues[0];
-	uint32_t before, after;
 
-	for (uint32_t i = 0; i < own->queue_cnt; i++)
-		wake_receiver(own, &own->queues[i]);
+	if (UNLIKELY(own->queue_cnt > 1 || xsk_needs_wakeup(&xsk->fill)))
+		wake_receivers(own);
 	if (!xsk_needs_wakeup(&xsk->tx))
 		return RING_KICKED;
-	before = atomic_load_explicit(xsk->tx.consumer, memory_order_relaxed);
 	ring->counts->kicks++;
 	if (LIKELY(syscall_raw(SYS_sendto,
 			       atomic_load_explicit(&xsk->fd,
 						    memory_order_relaxed),
 			       0, 0, MSG_DONTWAIT, 0, 0) >= 0))
 		return RING_KICKED;
-	after = atomic_load_explicit(xsk->tx.consumer, memory_order_relaxed);
-	/* no room further down? */
-	return after != before ? RING_KICK_MORE : RING_KICK_LATER;
+	return refused(own);
 }
 
 /* -- sleeping ----------------------------------------------------------------- */
@@ -431,7 +452,7 @@ static uint32_t xdp_device_cnt(const struct ring *ring)
 {
 	const struct xdp_ring *own =
 		CONTAINER_OF(ring, const struct xdp_ring, ring);
-	uint32_t cnt = own->sending_cnt;
+	uint32_t cnt = sending_cnt(own) + (ring->tx_frame != NULL);
 
 	for (uint32_t i = 0; i < own->queue_cnt; i++)
 		cnt += own->queues[i].fill.next - own->queues[i].rx.next;
@@ -481,6 +502,7 @@ static const struct ring_ops xdp_ring_ops = {
 	.rx_peek = xdp_rx_peek,
 	.rx_done = xdp_rx_done,
 	.tx = xdp_tx,
+	.tx_commit = xdp_tx_commit,
 	.tx_fits = xdp_tx_fits,
 	.reap = xdp_reap,
 	.kick = xdp_kick,
@@ -566,9 +588,9 @@ int xdp_ring_create(struct xdp_dev *dev, uint16_t bind_flags,
 void xdp_ring_start(struct xdp_ring *own, struct pkt_pool *pool)
 {
 	own->ring.pool = pool;
-	for (uint32_t i = 0; i < own->queue_cnt; i++) {
+	for (uint32_t i = 0; i < own->queue_cnt; i++)
 		fill_up(own, &own->queues[i]);
-		wake_receiver(own, &own->queues[i]);
-	}
+	wake_receivers(own);
+	take_tx_frame(own);
 	set_quiet(own);
 }

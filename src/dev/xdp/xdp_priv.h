@@ -35,8 +35,9 @@ struct xdp_ring {
 	 * the frame. */
 	uint8_t *mem;
 	uint64_t frame_mask;
-	/* frames on their way out */
-	uint32_t sending_cnt;
+	/* what the kernel had taken when it last refused to take more; the
+	 * kicker's */
+	uint32_t tx_refused_at;
 	/* The kernel has fewer frames to receive into than it might: each poll
 	 * tries to give it more. */
 	bool is_short;

@@ -21,6 +21,7 @@ static struct {
 	_Atomic uint32_t positions[4][2];
 	_Atomic uint32_t flags[4];
 	uint64_t offsets[FRAMES];
+	uint64_t done[FRAMES];
 	struct xdp_desc descs[2][FRAMES];
 	/* frames that tx takes at a call, and the answer */
 	uint32_t tx_takes;
@@ -57,13 +58,11 @@ static void map(struct xsk_ring *ring, int which, uint32_t size, void *entries)
 
 int xsk_create(struct xsk *xsk, const struct xsk_params *params)
 {
-	static uint64_t done[FRAMES];
-
 	atomic_store(&xsk->fd, FD);
 	map(&xsk->rx, RX, FRAMES, kernel.descs[0]);
 	map(&xsk->tx, TX, FRAMES, kernel.descs[1]);
 	map(&xsk->fill, FILL, params->fill_size, kernel.offsets);
-	map(&xsk->done, DONE, FRAMES, done);
+	map(&xsk->done, DONE, FRAMES, kernel.done);
 	return 0;
 }
 
@@ -95,6 +94,17 @@ static void arrive(void)
 	kernel.positions[RX][0]++;
 }
 
+/* Has sent the next frame that it was given. Where it was. */
+static uint64_t send_out(void)
+{
+	uint32_t from = kernel.positions[TX][1]++;
+	uint32_t to = kernel.positions[DONE][0]++;
+
+	CHECK(from != kernel.positions[TX][0]);
+	kernel.done[to % FRAMES] = kernel.descs[1][from % FRAMES].addr;
+	return kernel.done[to % FRAMES];
+}
+
 /* -- the ring -------------------------------------------------------------------- */
 
 static struct xdp_dev dev;
@@ -107,7 +117,8 @@ static void begin(void)
 	memset(&dev, 0, sizeof(dev));
 	dev.queue_cnt = 1;
 	pkt_pool_init(&pool, 128);
-	CHECK_EQ(region_create(FRAMES, 2048, REGION_SMALL_PAGES,
+	/* one for the next short datagram */
+	CHECK_EQ(region_create(FRAMES + 1, 2048, REGION_SMALL_PAGES,
 			       &dev.dev.region),
 		 0);
 	CHECK_EQ(xdp_ring_create(&dev, 0, &own), 0);
@@ -136,10 +147,9 @@ static enum ring_kick kick(void)
 
 static void send_one(void)
 {
-	static const uint8_t header[42];
-	struct ring_tx tx = { .header = header, .header_len = sizeof(header) };
-
-	CHECK_EQ(own->ring.ops->tx(&own->ring, &tx), 0);
+	CHECK(own->ring.tx_frame);
+	memset(own->ring.tx_frame, 0, RING_TX_FRAME_LEN);
+	own->ring.ops->tx_commit(&own->ring, 60);
 }
 
 /* -- receiving ------------------------------------------------------------------- */
@@ -238,7 +248,8 @@ TEST(a_frame_that_was_looked_at_is_posted_again)
 		CHECK(!ring_is_quiet(&own->ring));
 		done();
 		CHECK_EQ(posted(), FRAMES / 2);
-		CHECK_EQ(own->ring.ops->device_cnt(&own->ring), FRAMES / 2);
+		CHECK_EQ(own->ring.ops->device_cnt(&own->ring),
+			 FRAMES / 2 + 1);
 		CHECK(ring_is_quiet(&own->ring));
 		CHECK_EQ(offset % 2048, 0);
 	}
@@ -302,14 +313,62 @@ TEST(what_the_device_has_is_known)
 	struct pkt *batch[32];
 
 	begin();
-	CHECK_EQ(own->ring.ops->device_cnt(&own->ring), FRAMES / 2);
+	CHECK_EQ(own->ring.ops->device_cnt(&own->ring), FRAMES / 2 + 1);
 	arrive();
-	CHECK_EQ(own->ring.ops->device_cnt(&own->ring), FRAMES / 2);
+	CHECK_EQ(own->ring.ops->device_cnt(&own->ring), FRAMES / 2 + 1);
 	CHECK_EQ(poll_ring(batch), 1);
-	CHECK_EQ(own->ring.ops->device_cnt(&own->ring), FRAMES / 2 - 1);
-	send_one();
 	CHECK_EQ(own->ring.ops->device_cnt(&own->ring), FRAMES / 2);
+	send_one();
+	CHECK_EQ(own->ring.ops->device_cnt(&own->ring), FRAMES / 2 + 1);
 	pkt_put(batch[0]);
+	end();
+}
+
+/* -- sending --------------------------------------------------------------------- */
+
+TEST(a_frame_that_was_sent_is_written_again)
+{
+	uint8_t *mem;
+	uint32_t free_cnt;
+
+	begin();
+	mem = dev.dev.region->mem;
+	send_one();
+	free_cnt = pool.free_cnt;
+	for (unsigned i = 0; i < 10 * FRAMES; i++) {
+		uint8_t *frame = own->ring.tx_frame;
+
+		send_out();
+		send_one();
+		CHECK(own->ring.tx_frame != frame);
+		CHECK(mem + kernel.descs[1][(i + 1) % FRAMES].addr == frame);
+		CHECK_EQ(kernel.descs[1][(i + 1) % FRAMES].len, 60);
+		CHECK_EQ(pool.free_cnt, free_cnt);
+		CHECK_EQ(own->ring.ops->device_cnt(&own->ring),
+			 FRAMES / 2 + 2);
+	}
+	CHECK_EQ(own->ring.counts->tx_pkts, 10 * FRAMES + 1);
+	CHECK_EQ(own->ring.counts->tx_bytes, 60 * (10 * FRAMES + 1));
+	end();
+}
+
+/* As many as a burst left behind. */
+TEST(frames_that_are_not_needed_go_back_to_the_pool)
+{
+	begin();
+	for (unsigned i = 0; i <= FRAMES / 2; i++)
+		send_one();
+	CHECK_EQ(pool.free_cnt, 0);
+	CHECK(!own->ring.tx_frame);
+	/* nothing has been sent yet */
+	own->ring.ops->reap(&own->ring);
+	CHECK(!own->ring.tx_frame);
+	for (unsigned i = 0; i <= FRAMES / 2; i++)
+		send_out();
+	own->ring.ops->reap(&own->ring);
+	CHECK(own->ring.tx_frame);
+	CHECK_EQ(pool.free_cnt, FRAMES / 2);
+	CHECK(!own->ring.wants_kick);
 	end();
 }
 
