@@ -12,14 +12,111 @@
 #ifndef BASE_CHECKSUM_H
 #define BASE_CHECKSUM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "base/compiler.h"
 
 /* `sum` plus the sum of the bytes, which begin at an even offset. */
 uint32_t csum_partial(const void *data, size_t len, uint32_t sum);
 /* The same while copying; dst and src do not overlap. */
 uint32_t csum_copy(void *dst, const void *src, size_t len, uint32_t sum);
+
+/* -- inline -- */
+
+/* 64-bit words are added up with the carries added back in: 2^64 is 1 modulo
+ * 2^16 - 1, as 2^16 is. */
+enum { CSUM_BLOCK = 64 };
+
+static ALWAYS_INLINE uint64_t csum_load64(const uint8_t *from)
+{
+	uint64_t word;
+
+	memcpy(&word, from, sizeof(word));
+	return word;
+}
+
+/* Up to seven bytes, as the start of a word whose rest is zero. */
+static ALWAYS_INLINE uint64_t csum_load_tail(const uint8_t *from, size_t len)
+{
+	uint64_t word = 0;
+
+	memcpy(&word, from, len);
+	return word;
+}
+
+static ALWAYS_INLINE uint64_t csum_add_word(uint64_t sum, uint64_t word)
+{
+	sum += word;
+	return sum + (sum < word);
+}
+
+static ALWAYS_INLINE uint64_t csum_add_64_bytes(uint64_t sum, const uint8_t *from)
+{
+#if defined(__x86_64__)
+	/* compilers do not chain carries */
+	const struct {
+		uint64_t words[CSUM_BLOCK / 8];
+	} __attribute__((packed)) *block = (const void *)from;
+
+	__asm__("addq %1, %0\n\tadcq %2, %0\n\t"
+		"adcq %3, %0\n\tadcq %4, %0\n\t"
+		"adcq %5, %0\n\tadcq %6, %0\n\t"
+		"adcq %7, %0\n\tadcq %8, %0\n\tadcq $0, %0"
+		: "+r"(sum)
+		: "m"(block->words[0]), "m"(block->words[1]),
+		  "m"(block->words[2]), "m"(block->words[3]),
+		  "m"(block->words[4]), "m"(block->words[5]),
+		  "m"(block->words[6]), "m"(block->words[7])
+		: "cc");
+#else
+	for (int i = 0; i < CSUM_BLOCK; i += 8)
+		sum = csum_add_word(sum, csum_load64(from + i));
+#endif
+	return sum;
+}
+
+static ALWAYS_INLINE uint32_t csum_fold64(uint64_t sum)
+{
+	/* both halves added, and the carry, meet in the upper half */
+	return (uint32_t)((sum + (sum << 32 | sum >> 32)) >> 32);
+}
+
+/* `copies` is constant in each caller; without it there is no dst. */
+static ALWAYS_INLINE uint32_t csum_bytes(uint8_t *dst, const uint8_t *src,
+					size_t len, uint32_t start, bool copies)
+{
+	const uint8_t *end = src + (len & ~(size_t)(CSUM_BLOCK - 1));
+	uint64_t sum = start;
+
+	for (; src != end; src += CSUM_BLOCK) {
+		sum = csum_add_64_bytes(sum, src);
+		if (copies) {
+			memcpy(dst, src, CSUM_BLOCK);
+			dst += CSUM_BLOCK;
+		}
+	}
+	len &= CSUM_BLOCK - 1;
+	if (!len)
+		return csum_fold64(sum);
+	for (; len >= 8; len -= 8, src += 8) {
+		uint64_t word = csum_load64(src);
+
+		sum = csum_add_word(sum, word);
+		if (copies) {
+			memcpy(dst, &word, sizeof(word));
+			dst += 8;
+		}
+	}
+	if (len) {
+		sum = csum_add_word(sum, csum_load_tail(src, len));
+		if (copies)
+			memcpy(dst, src, len);
+	}
+	return csum_fold64(sum);
+}
 
 /* The same for a header of a few 32-bit words, whose number is constant. */
 static inline uint32_t csum_words(const void *data, size_t cnt)
@@ -78,6 +175,14 @@ static inline uint16_t csum_fold(uint32_t sum)
 {
 	/* both halves added, and the carry, meet in the upper half */
 	return (uint16_t)(~(sum + (sum << 16 | sum >> 16)) >> 16);
+}
+
+/* The same for UDP, where 0 says that there is none, and 0xffff is as good. */
+static inline uint16_t csum_fold_not_zero(uint32_t sum)
+{
+	uint16_t check = csum_fold(sum);
+
+	return check ? check : 0xffff;
 }
 
 /* A field changes from one value to another (RFC 1624, equation 3); all three

@@ -215,7 +215,7 @@ struct ring_ops {
 	 * Sends the frame that was written to ring.tx_frame, complete with its
 	 * checksums, as tx does, and says where the next one goes.
 	 */
-	void (*tx_commit)(struct ring *ring, uint32_t len);
+	void (*tx_commit)(struct ring *ring, size_t len);
 
 	/*
 	 * Whether tx would now take `cnt` frames whose payloads lie in packets

@@ -59,25 +59,6 @@ static void build_header(struct dst *dst, const struct dev *dev,
 	set_lengths(dst, dev, path);
 }
 
-void dst_set_len(struct dst *dst, uint32_t len)
-{
-	struct dst_header *header = &dst->header;
-	uint32_t udp_len = len + (uint32_t)sizeof(header->udp);
-
-	dst->len = len;
-	header->udp.len = htobe16((uint16_t)udp_len);
-	header->ip.total_len = htobe16(
-		(uint16_t)(udp_len + sizeof(header->ip)));
-	header->ip.id = 0;
-	header->ip.check = 0;
-	dst->ip_sum = csum_words(&header->ip, sizeof(header->ip) / 4);
-	/* the pseudo header has the UDP length, too */
-	dst->udp_sum = csum_add(csum_words(&header->ip.src, 2),
-				htobe16(WIRE_PROTO_UDP));
-	dst->udp_sum = csum_add(dst->udp_sum, header->udp.len);
-	dst->udp_sum = csum_add(dst->udp_sum, csum_words(&header->udp, 2));
-}
-
 static enum reason reason_of_error(int err)
 {
 	return err == -EOPNOTSUPP ? REASON_ROUTE : REASON_NO_ROUTE;
@@ -199,8 +180,7 @@ void dst_resolve(struct dst *dst, struct net *net)
 {
 	mutex_acquire(&net->control);
 	/* before the questions: what changes meanwhile makes us ask again */
-	dst->route_gen = net_view_route_gen(&net->view);
-	dst->neigh_gen = net_view_neigh_gen(&net->view);
+	dst->view_gen = net_view_gen(&net->view);
 	dst->ring = NULL;
 	dst->payload_max = 0;
 	dst->cut_mtu = 0;

@@ -42,8 +42,7 @@ struct dst_query {
 
 struct dst {
 	/* 0: never asked */
-	uint32_t route_gen;
-	uint32_t neigh_gen;
+	uint64_t view_gen;
 	/* NULL: the kernel's, for `reason` */
 	struct ring *ring;
 	enum reason reason;
@@ -54,8 +53,8 @@ struct dst {
 	 * it is the kernel's. */
 	uint32_t cut_mtu;
 	/* The header is for a payload of this length. The partial sums are of
-	 * the IP header without identification, and of all that the UDP
-	 * checksum covers but the payload. */
+	 * the IP header without identification, which has 16 bits, and of all
+	 * that the UDP checksum covers but the payload. */
 	uint32_t len;
 	uint32_t ip_sum;
 	uint32_t udp_sum;
@@ -81,24 +80,42 @@ static inline bool dst_query_eq(const struct dst_query *a,
 /* Whether the answer still holds. Any thread. */
 static inline bool dst_is_valid(const struct dst *dst, const struct net *net)
 {
-	return dst->route_gen == net_view_route_gen(&net->view) &&
-	       dst->neigh_gen == net_view_neigh_gen(&net->view);
+	return net_view_gen(&net->view) == dst->view_gen;
 }
 
 /* Answers dst->query. The owner of `dst` keeps other threads from it. */
 void dst_resolve(struct dst *dst, struct net *net) EXCLUDES(net->control);
 
 /* Makes the header one for a payload of `len` bytes. Under the stack's lock. */
-void dst_set_len(struct dst *dst, uint32_t len);
+static inline void dst_set_len(struct dst *dst, uint32_t len)
+{
+	struct dst_header *header = &dst->header;
+	uint32_t udp_len = len + (uint32_t)sizeof(header->udp);
+
+	dst->len = len;
+	header->udp.len = htobe16((uint16_t)udp_len);
+	header->ip.total_len = htobe16(
+		(uint16_t)(udp_len + sizeof(header->ip)));
+	header->ip.id = 0;
+	header->ip.check = 0;
+	dst->ip_sum = (uint16_t)~csum_fold(
+		csum_words(&header->ip, sizeof(header->ip) / 4));
+	/* the pseudo header has the UDP length, too */
+	dst->udp_sum = csum_add(csum_words(&header->ip.src, 2),
+				htobe16(WIRE_PROTO_UDP));
+	dst->udp_sum = csum_add(dst->udp_sum, header->udp.len);
+	dst->udp_sum = csum_add(dst->udp_sum, csum_words(&header->udp, 2));
+}
 
 /* Fills in what differs from one datagram to the next, in the destination's header
  * or a copy. Under the stack's lock. */
 static ALWAYS_INLINE void dst_number(struct dst *dst, struct dst_header *header)
 {
-	uint16_t id = htobe16(dst->next_id++);
+	/* only that they differ counts: the order of this machine will do */
+	uint16_t id = dst->next_id++;
 
 	header->ip.id = id;
-	header->ip.check = csum_fold(csum_add(dst->ip_sum, id));
+	header->ip.check = csum_fold(dst->ip_sum + id);
 }
 
 /* The header for a payload of `len` bytes, and in `tx` how to send it. Under the
@@ -117,20 +134,20 @@ static inline void dst_fill(struct dst *dst, uint32_t len, struct ring_tx *tx)
 
 /* Writes a whole frame: header and payload. Returns how long it is. Under the
  * stack's lock. */
-static ALWAYS_INLINE uint32_t dst_write(struct dst *dst, const void *payload,
-					uint32_t len, uint8_t *frame)
+static ALWAYS_INLINE size_t dst_write(struct dst *dst, const void *payload,
+				      size_t len, uint8_t *frame)
 {
 	struct dst_header *header = (struct dst_header *)frame;
-	uint16_t check;
+	uint32_t sum;
 
-	if (UNLIKELY(len != dst->len))
-		dst_set_len(dst, len);
-	check = csum_fold(csum_copy(header + 1, payload, len, dst->udp_sum));
+	if (UNLIKELY((uint32_t)len != dst->len))
+		dst_set_len(dst, (uint32_t)len);
+	sum = csum_bytes((uint8_t *)(header + 1), payload, len, dst->udp_sum,
+			 true);
 	*header = dst->header;
 	dst_number(dst, header);
-	/* 0 says that there is none */
-	header->udp.check = check ? check : (uint16_t)~0;
-	return (uint32_t)sizeof(*header) + len;
+	header->udp.check = csum_fold_not_zero(sum);
+	return sizeof(*header) + len;
 }
 
 #endif

@@ -278,16 +278,25 @@ static COLD void kick_later(struct stack *stack, struct ring *ring)
 	stack_lock_release(&stack->lock);
 }
 
+COLD bool stack_kick_begin_slow(struct ring *ring)
+{
+	return atomic_exchange(&ring->kick_state, STACK_KICK_AGAIN) ==
+	       STACK_KICK_IDLE;
+}
+
 COLD void stack_kick_on(struct stack *stack, struct ring *ring,
 			enum ring_kick result)
 {
-	do {
+	for (;;) {
 		while (result == RING_KICK_MORE)
 			result = ring->ops->kick(ring);
 		if (result == RING_KICK_LATER)
 			kick_later(stack, ring);
+		if (stack_kick_end(ring))
+			return;
+		atomic_store(&ring->kick_state, STACK_KICKING);
 		result = RING_KICK_MORE;
-	} while (!stack_kick_end(ring));
+	}
 }
 
 enum { WAKES_AT_ONCE = 32 };
@@ -366,4 +375,10 @@ NO_LOCK_ANALYSIS void stack_unlock_slow(struct stack *stack)
 	}
 	stack_lock_release(&stack->lock);
 	stack_kick(stack, ring);
+}
+
+COLD void stack_unlock_kick_slow(struct stack *stack, struct ring *ring)
+{
+	stack_note_kick(stack, ring);
+	stack_unlock_slow(stack);
 }

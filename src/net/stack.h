@@ -96,6 +96,9 @@ static inline void stack_unlock(struct stack *stack)
  * idle under the lock only. */
 enum stack_kick_state { STACK_KICK_IDLE, STACK_KICKING, STACK_KICK_AGAIN };
 
+/* Somebody kicked a moment ago. */
+bool stack_kick_begin_slow(struct ring *ring);
+
 /* Whether the caller has become the one who kicks; otherwise that one has been
  * told that there is more. Under the stack's lock. */
 static inline bool stack_kick_begin(struct ring *ring)
@@ -103,8 +106,7 @@ static inline bool stack_kick_begin(struct ring *ring)
 	ring->wants_kick = false;
 	if (UNLIKELY(atomic_load_explicit(&ring->kick_state,
 					  memory_order_acquire)))
-		return atomic_exchange(&ring->kick_state, STACK_KICK_AGAIN) ==
-		       STACK_KICK_IDLE;
+		return stack_kick_begin_slow(ring);
 	atomic_store_explicit(&ring->kick_state, STACK_KICKING,
 			      memory_order_relaxed);
 	return true;
@@ -115,11 +117,8 @@ static inline bool stack_kick_end(struct ring *ring)
 {
 	int state = STACK_KICKING;
 
-	if (LIKELY(atomic_compare_exchange_strong(&ring->kick_state, &state,
-						  STACK_KICK_IDLE)))
-		return true;
-	atomic_store(&ring->kick_state, STACK_KICKING);
-	return false;
+	return LIKELY(atomic_compare_exchange_strong(&ring->kick_state, &state,
+						     STACK_KICK_IDLE));
 }
 
 /* What is left of stack_kick after a kick with this result. */
@@ -133,8 +132,7 @@ static inline void stack_kick(struct stack *stack, struct ring *ring)
 	enum ring_kick result = ring->ops->kick(ring);
 
 	if (UNLIKELY(result != RING_KICKED || !stack_kick_end(ring)))
-		stack_kick_on(stack, ring,
-			      result == RING_KICKED ? RING_KICK_MORE : result);
+		stack_kick_on(stack, ring, result);
 }
 
 /* Makes this stack's ring of a device: under the control mutex. -ENOSPC: no more
@@ -224,23 +222,25 @@ static inline uint8_t *stack_tx_frame_locked(struct stack *stack UNUSED,
 
 /* Sends what was written there. */
 static inline void stack_tx_commit_locked(struct stack *stack,
-					  struct ring *ring, uint32_t len)
+					  struct ring *ring, size_t len)
 	REQUIRES(stack->lock)
 {
 	ring->ops->tx_commit(ring, len);
 	stack_note_kick(stack, ring);
 }
 
+/* The unlock after that, when there is more to do. */
+void stack_unlock_kick_slow(struct stack *stack, struct ring *ring)
+	RELEASES(stack->lock);
+
 /* The same, and the unlock; of a lock of the plain kinds. */
 static ALWAYS_INLINE void stack_tx_commit_unlock(struct stack *stack,
-						 struct ring *ring,
-						 uint32_t len)
+						 struct ring *ring, size_t len)
 	RELEASES(stack->lock) NO_LOCK_ANALYSIS
 {
 	ring->ops->tx_commit(ring, len);
 	if (UNLIKELY(stack->afterwards)) {
-		stack_note_kick(stack, ring);
-		stack_unlock_slow(stack);
+		stack_unlock_kick_slow(stack, ring);
 		return;
 	}
 	if (UNLIKELY(!ring->wants_kick || !stack_kick_begin(ring))) {

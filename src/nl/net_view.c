@@ -31,7 +31,7 @@ void net_view_init(struct net_view *view, uint64_t hash_seed)
 	neigh_tab_init(&view->neighs);
 	view->hash_seed = hash_seed;
 	atomic_init(&view->route_gen, 1);
-	atomic_init(&view->neigh_gen, 1);
+	atomic_init(&view->gen, 1);
 }
 
 void net_view_destroy(struct net_view *view)
@@ -43,22 +43,22 @@ void net_view_destroy(struct net_view *view)
 	link_tab_destroy(&view->links);
 }
 
-static void next_gen(_Atomic uint32_t *gen)
-{
-	uint32_t now = atomic_load_explicit(gen, memory_order_relaxed);
-
-	atomic_store_explicit(gen, now == UINT32_MAX ? 1 : now + 1,
-			      memory_order_release);
-}
-
 void net_view_routes_changed(struct net_view *view)
 {
-	next_gen(&view->route_gen);
+	uint32_t now =
+		atomic_load_explicit(&view->route_gen, memory_order_relaxed);
+
+	atomic_store_explicit(&view->route_gen, now == UINT32_MAX ? 1 : now + 1,
+			      memory_order_release);
+	net_view_neighs_changed(view);
 }
 
 void net_view_neighs_changed(struct net_view *view)
 {
-	next_gen(&view->neigh_gen);
+	atomic_store_explicit(
+		&view->gen,
+		atomic_load_explicit(&view->gen, memory_order_relaxed) + 1,
+		memory_order_release);
 }
 
 static bool is_broadcast(const struct ip_addr *addr)

@@ -39,8 +39,8 @@ struct net_view {
 	uint64_t hash_seed;
 	/* links, addresses, routes, rules */
 	_Atomic uint32_t route_gen;
-	/* neighbours */
-	_Atomic uint32_t neigh_gen;
+	/* all of that, and neighbours */
+	_Atomic uint64_t gen;
 };
 
 /* `hash_seed`: any number. */
@@ -54,10 +54,10 @@ static inline uint32_t net_view_route_gen(const struct net_view *view)
 	return atomic_load_explicit(&view->route_gen, memory_order_acquire);
 }
 
-static inline uint32_t net_view_neigh_gen(const struct net_view *view)
+static inline uint64_t net_view_gen(const struct net_view *view)
 {
 	/* pairs with the release in net_view_neighs_changed() */
-	return atomic_load_explicit(&view->neigh_gen, memory_order_acquire);
+	return atomic_load_explicit(&view->gen, memory_order_acquire);
 }
 
 /* For whoever changes the tables. */

@@ -15,16 +15,24 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/compiler.h"
 
 struct os_thread {
-	/* Open brackets. Written by this thread alone, but read by handlers
-	 * that interrupt it. */
-	volatile int depth;
-	/* Waits of this thread that a handler may have jumped out of: there is
-	 * something to look at before the next call (sock/fd_wait.h). */
-	int wait_cnt;
+	union {
+		struct {
+			/* Open brackets. Written by this thread alone, but read
+			 * by handlers that interrupt it. */
+			volatile int depth;
+			/* Waits of this thread that a handler may have jumped
+			 * out of: there is something to look at before the next
+			 * call (sock/fd_wait.h). */
+			int wait_cnt;
+		};
+		/* not 0: one of them is not */
+		uint64_t is_odd;
+	};
 	/* A signal came inside the bracket: `deferred` holds it. */
 	volatile bool has_deferred;
 	/* Handlers that ran in this thread, and those among them that want

@@ -66,7 +66,7 @@ COLD bool fd_call_is_odd(void);
 static ALWAYS_INLINE bool
 fd_call_begin(struct fd_call *call, const _Atomic(struct fd_object *) *entry)
 {
-	if (!entry || (UNLIKELY(os_thread.depth | os_thread.wait_cnt) &&
+	if (!entry || (UNLIKELY(os_thread.is_odd) &&
 		       fd_call_is_odd()))
 		return false;
 	call->errno_at = &errno;

@@ -89,7 +89,8 @@ enum { RX_TAKES_NOTHING = MSG_PEEK | MSG_ERRQUEUE };
 #include "os/calls.def"
 
 static ssize_t object_recv(int fd, void *buf, size_t len, int flags,
-			   const _Atomic(struct fd_object *) *entry)
+			   const _Atomic(struct fd_object *) *entry,
+			   struct fd_object *named UNUSED)
 {
 	enum fd_verdict verdict = FD_CALL_AGAIN;
 
@@ -106,15 +107,16 @@ ssize_t shim_recv(int fd, void *buf, size_t len, int flags)
 	struct fd_object *obj;
 
 	CALL_ENTERED(recv);
-	if (LIKELY(!entry))
+	if (UNLIKELY(!entry))
 		return real.recv(fd, buf, len, flags);
 	obj = atomic_load_explicit(entry, memory_order_acquire);
-	return obj ? obj->ops->quick_recv(fd, buf, len, flags, entry) :
+	return obj ? obj->ops->quick_recv(fd, buf, len, flags, entry, obj) :
 		     real.recv(fd, buf, len, flags);
 }
 
 static ssize_t object_send(int fd, const void *buf, size_t len, int flags,
-			   const _Atomic(struct fd_object *) *entry)
+			   const _Atomic(struct fd_object *) *entry,
+			   struct fd_object *named UNUSED)
 {
 	enum fd_verdict verdict = FD_CALL_AGAIN;
 
@@ -131,10 +133,10 @@ ssize_t shim_send(int fd, const void *buf, size_t len, int flags)
 	struct fd_object *obj;
 
 	CALL_ENTERED(send);
-	if (LIKELY(!entry))
+	if (UNLIKELY(!entry))
 		return real.send(fd, buf, len, flags);
 	obj = atomic_load_explicit(entry, memory_order_acquire);
-	return obj ? obj->ops->quick_send(fd, buf, len, flags, entry) :
+	return obj ? obj->ops->quick_send(fd, buf, len, flags, entry, obj) :
 		     real.send(fd, buf, len, flags);
 }
 

@@ -29,11 +29,14 @@ struct fd_object;
 
 enum fd_traffic { FD_RECEIVED, FD_SENT };
 
-/* The wrappers' way through the bracket, with the entry of the fd table. */
+/* The wrappers' way through the bracket, with the entry of the fd table and what it
+ * named a moment ago. */
 typedef ssize_t fd_recv_fn(int fd, void *buf, size_t len, int flags,
-			   const _Atomic(struct fd_object *) *entry);
+			   const _Atomic(struct fd_object *) *entry,
+			   struct fd_object *named);
 typedef ssize_t fd_send_fn(int fd, const void *buf, size_t len, int flags,
-			   const _Atomic(struct fd_object *) *entry);
+			   const _Atomic(struct fd_object *) *entry,
+			   struct fd_object *named);
 
 /* Set by the wrappers before there is any object. */
 struct fd_slow_calls {
@@ -55,8 +58,7 @@ struct fd_ops {
 #include "os/calls.def"
 
 	/* recv and send once more, for the data path: called outside the bracket
-	 * and without a reference, for an entry that named such an object a
-	 * moment ago. They do the whole call, the bracket and errno included,
+	 * and without a reference. They do the whole call, the bracket and errno included,
 	 * or undo what they did and return what fd_slow_calls returns. */
 	fd_recv_fn *quick_recv;
 	fd_send_fn *quick_send;
@@ -81,11 +83,11 @@ struct fd_ops {
 
 /* The part that all kinds of objects begin with. */
 struct fd_object {
-	const struct fd_ops *ops; /* fixed while refs is not 0 */
 	/* One for each fd that names it and each call inside it; 0: not in
 	 * use. */
 	_Atomic int refs;
 	_Atomic int fd_cnt;
+	const struct fd_ops *ops; /* fixed while refs is not 0 */
 	/* The twin's inode, by which an fd that arrives in a control message is
 	 * recognised; 0: cannot be passed. */
 	ino_t inode;

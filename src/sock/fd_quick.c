@@ -11,7 +11,7 @@ ssize_t fd_quick_undo_recv(int fd, void *buf, size_t len, int flags,
 {
 	fd_object_put(obj);
 	os_leave_last();
-	return fd_slow_calls.recv(fd, buf, len, flags, fd_table_entry(fd));
+	return fd_slow_calls.recv(fd, buf, len, flags, fd_table_entry(fd), obj);
 }
 
 ssize_t fd_quick_undo_send(int fd, const void *buf, size_t len, int flags,
@@ -19,7 +19,7 @@ ssize_t fd_quick_undo_send(int fd, const void *buf, size_t len, int flags,
 {
 	fd_object_put(obj);
 	os_leave_last();
-	return fd_slow_calls.send(fd, buf, len, flags, fd_table_entry(fd));
+	return fd_slow_calls.send(fd, buf, len, flags, fd_table_entry(fd), obj);
 }
 
 ssize_t fd_quick_again(void)

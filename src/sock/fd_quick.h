@@ -4,7 +4,7 @@
  * whatever is called is called last, so that they save no register:
  *
  *   is the thread odd?                     fd_slow_calls
- *   enter; is the entry's object mine?     fd_quick_undo_recv(...)
+ *   enter; hold it; is it mine?            fd_quick_undo_recv(...)
  *   do it
  *   fd_quick_end, fd_quick_end_again       the call's result, errno included
  */
@@ -18,20 +18,11 @@
  * jumped out of another one. */
 static ALWAYS_INLINE bool fd_quick_is_odd(void)
 {
-	return UNLIKELY(os_thread.depth | os_thread.wait_cnt);
+	return UNLIKELY(os_thread.is_odd);
 }
 
-/* Inside the bracket: a reference on the entry's object, or NULL. */
-static ALWAYS_INLINE struct fd_object *
-fd_quick_hold(const _Atomic(struct fd_object *) *entry)
-{
-	struct fd_object *obj =
-		atomic_load_explicit(entry, memory_order_acquire);
-
-	return LIKELY(obj && fd_object_try_hold(obj)) ? obj : NULL;
-}
-
-/* With the reference: whether the entry still means it, and it is of the kind. */
+/* With a reference on what the entry named: whether it still means it, and it is of
+ * the kind. */
 static ALWAYS_INLINE bool
 fd_quick_is_mine(const struct fd_object *obj, const struct fd_ops *ops,
 		 const _Atomic(struct fd_object *) *entry)

@@ -10,6 +10,7 @@
 #include "base/lock.h"
 
 _Atomic(struct fd_root *) fd_table_root;
+struct fd_leaf fd_table_first;
 
 /* All objects that can be recognised by inode. */
 static struct spinlock inode_lock = SPINLOCK_INIT(LOCK_RANK_FD_TABLE);
@@ -52,6 +53,7 @@ static _Atomic(struct fd_object *) *make_entry(int fd)
 	root = publish((_Atomic(void *) *)&fd_table_root, sizeof(*root));
 	if (!root)
 		return NULL;
+	atomic_store(&root->leaves[0], &fd_table_first);
 	leaf = publish((_Atomic(void *) *)&root->leaves[fd >> FD_LEAF_BITS],
 		       sizeof(*leaf));
 	return leaf ? &leaf->entries[fd & (FD_LEAF_SIZE - 1)] : NULL;

@@ -34,16 +34,20 @@ struct fd_root {
 };
 
 extern HIDDEN _Atomic(struct fd_root *) fd_table_root;
+/* Most programs need no other. */
+extern HIDDEN struct fd_leaf fd_table_first;
 
 /* The entry itself, or NULL where nothing can be. */
 static inline _Atomic(struct fd_object *) *fd_table_entry(int fd)
 {
-	/* acquire pairs with the release stores in fd_table_make_entry */
-	struct fd_root *root =
-		atomic_load_explicit(&fd_table_root, memory_order_acquire);
+	struct fd_root *root;
 	struct fd_leaf *leaf;
 
-	if (LIKELY(!root) || (unsigned)fd >= FD_TABLE_LIMIT)
+	if (LIKELY((unsigned)fd < FD_LEAF_SIZE))
+		return &fd_table_first.entries[fd];
+	/* acquire pairs with the release stores in make_entry */
+	root = atomic_load_explicit(&fd_table_root, memory_order_acquire);
+	if (!root || (unsigned)fd >= FD_TABLE_LIMIT)
 		return NULL;
 	leaf = atomic_load_explicit(&root->leaves[(unsigned)fd >> FD_LEAF_BITS],
 				    memory_order_acquire);

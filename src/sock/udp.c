@@ -69,7 +69,7 @@ static void watch_twin(struct udp *u, int fd)
 static void forget_dsts(struct udp *u)
 {
 	for (int i = 0; i < UDP_DSTS; i++)
-		u->dsts[i].route_gen = 0;
+		u->dsts[i].view_gen = 0;
 }
 
 void udp_detach(struct udp *u)

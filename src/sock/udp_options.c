@@ -143,7 +143,7 @@ void udp_read_settings(struct udp *u, int fd)
 	u->rx_limit = MAX(rx_limit, udp_params.rx_bytes_min);
 	u->stats.at->rx_limit = u->rx_limit;
 	for (int i = 0; i < UDP_DSTS; i++)
-		u->dsts[i].route_gen = 0;
+		u->dsts[i].view_gen = 0;
 	stack_unlock(stack);
 }
 

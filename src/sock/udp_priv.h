@@ -206,11 +206,13 @@ long udp_recvmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
 		  unsigned int cnt, int flags, struct timespec *timeout);
 
 ssize_t udp_quick_recv(int fd, void *buf, size_t len, int flags,
-		       const _Atomic(struct fd_object *) *entry);
+		       const _Atomic(struct fd_object *) *entry,
+		       struct fd_object *named);
 
 /* udp_tx.c */
 ssize_t udp_quick_send(int fd, const void *buf, size_t len, int flags,
-		       const _Atomic(struct fd_object *) *entry);
+		       const _Atomic(struct fd_object *) *entry,
+		       struct fd_object *named);
 long udp_write(struct fd_object *obj, int fd, const void *buf, size_t len);
 long udp_writev(struct fd_object *obj, int fd, const struct iovec *iov,
 		int cnt);

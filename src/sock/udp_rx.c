@@ -753,17 +753,18 @@ static COLD ssize_t quick_unlock(int fd, void *buf, size_t len, int flags,
  * and nothing there with no wish to wait.
  */
 ssize_t udp_quick_recv(int fd, void *buf, size_t len, int flags,
-		       const _Atomic(struct fd_object *) *entry) NO_LOCK_ANALYSIS
+		       const _Atomic(struct fd_object *) *entry,
+		       struct fd_object *obj) NO_LOCK_ANALYSIS
 {
-	struct fd_object *obj;
 	struct stack *stack;
 	struct udp *u;
 
 	if (fd_quick_is_odd())
-		return fd_slow_calls.recv(fd, buf, len, flags, entry);
+		return fd_slow_calls.recv(fd, buf, len, flags, entry, obj);
 	os_enter_first();
-	obj = fd_quick_hold(entry);
-	if (UNLIKELY(!obj || !fd_quick_is_mine(obj, &udp_ops, entry)))
+	if (UNLIKELY(!fd_object_try_hold(obj)))
+		return fd_quick_undo_recv(fd, buf, len, flags, NULL);
+	if (UNLIKELY(!fd_quick_is_mine(obj, &udp_ops, entry)))
 		return fd_quick_undo_recv(fd, buf, len, flags, obj);
 	u = udp_of(obj);
 	stack = udp_stack(u);

@@ -162,7 +162,7 @@ static COLD int resolve(struct udp *u, struct net *net,
 			const struct tx_call *call)
 {
 	struct stack *stack = net->stack;
-	struct dst *slot, found = { .route_gen = 0 };
+	struct dst *slot, found = { .view_gen = 0 };
 	struct stats_way way = { .decider = STATS_BY_SEND };
 	bool has_name;
 
@@ -216,10 +216,12 @@ static enum tx_verdict way_of(const struct net *net, const struct dst *dst,
 	return TX_SENT;
 }
 
-static inline void count_sent(struct udp *u, uint32_t len)
+static inline void count_sent(struct udp *u, size_t len)
 {
-	udp_counters(u)->tx_packets++;
-	udp_counters(u)->tx_bytes += len;
+	struct stats_socket_counters *c = udp_counters(u);
+
+	c->tx_packets++;
+	c->tx_bytes += len;
 }
 
 static enum tx_verdict transmit_long(struct udp *u, struct stack *stack,
@@ -580,10 +582,12 @@ static COLD ssize_t quick_undo_locked(int fd, const void *buf, size_t len,
  * it. */
 NO_LOCK_ANALYSIS ssize_t
 udp_quick_send(int fd, const void *buf, size_t len, int flags,
-	       const _Atomic(struct fd_object *) *entry)
+	       const _Atomic(struct fd_object *) *entry,
+	       struct fd_object *obj)
 {
-	struct fd_object *obj;
 	struct stack *stack;
+	struct ring *ring;
+	uint8_t *frame;
 	struct net *net;
 	struct dst *dst;
 	struct udp *u;
@@ -591,10 +595,11 @@ udp_quick_send(int fd, const void *buf, size_t len, int flags,
 	/* an empty one is not this short */
 	if (UNLIKELY(fd_quick_is_odd() || flags & ~TX_FLAGS ||
 		     len - 1 >= SHORT_MAX || !user_is_plausible(buf, len)))
-		return fd_slow_calls.send(fd, buf, len, flags, entry);
+		return fd_slow_calls.send(fd, buf, len, flags, entry, obj);
 	os_enter_first();
-	obj = fd_quick_hold(entry);
-	if (UNLIKELY(!obj || !fd_quick_is_mine(obj, &udp_ops, entry)))
+	if (UNLIKELY(!fd_object_try_hold(obj)))
+		return fd_quick_undo_send(fd, buf, len, flags, NULL);
+	if (UNLIKELY(!fd_quick_is_mine(obj, &udp_ops, entry)))
 		return fd_quick_undo_send(fd, buf, len, flags, obj);
 	u = udp_of(obj);
 	net = atomic_load_explicit(&u->net, memory_order_acquire);
@@ -606,13 +611,15 @@ udp_quick_send(int fd, const void *buf, size_t len, int flags,
 		return fd_quick_undo_send(fd, buf, len, flags, obj);
 	dst = &u->dsts[UDP_DST_CONNECTED];
 	/* without a ring nothing is short enough */
-	if (UNLIKELY(!dst_is_valid(dst, net) || len > dst->payload_max ||
-		     !dst->ring->tx_frame))
+	if (UNLIKELY(!dst_is_valid(dst, net) ||
+		     (uint32_t)len > dst->payload_max))
 		return quick_undo_locked(fd, buf, len, flags, obj, stack);
-	count_sent(u, (uint32_t)len);
-	stack_tx_commit_unlock(stack, dst->ring,
-			       dst_write(dst, buf, (uint32_t)len,
-					 dst->ring->tx_frame));
+	ring = dst->ring;
+	frame = ring->tx_frame;
+	if (UNLIKELY(!frame))
+		return quick_undo_locked(fd, buf, len, flags, obj, stack);
+	count_sent(u, len);
+	stack_tx_commit_unlock(stack, ring, dst_write(dst, buf, len, frame));
 	return fd_quick_end(obj, (long)len);
 }
 

@@ -42,7 +42,7 @@ static void apply(const struct nlmsghdr *msg)
 {
 	bool is_dump = msg->nlmsg_seq & 1;
 	struct netlink_effect effect;
-	uint32_t route_gen, neigh_gen;
+	uint64_t gen;
 	int rc;
 
 	rc = netlink_apply(&view, msg, is_dump, &effect);
@@ -51,11 +51,9 @@ static void apply(const struct nlmsghdr *msg)
 	FUZZ_CHECK(effect.stale < NETLINK_BIT(NETLINK_PARTS));
 	if (!is_repeatable(msg))
 		return;
-	route_gen = net_view_route_gen(&view);
-	neigh_gen = net_view_neigh_gen(&view);
+	gen = net_view_gen(&view);
 	FUZZ_CHECK(netlink_apply(&view, msg, is_dump, &effect) == rc);
-	FUZZ_CHECK(net_view_route_gen(&view) == route_gen);
-	FUZZ_CHECK(net_view_neigh_gen(&view) == neigh_gen);
+	FUZZ_CHECK(net_view_gen(&view) == gen);
 }
 
 static void name(const struct nlmsghdr *msg)

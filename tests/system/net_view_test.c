@@ -213,7 +213,7 @@ TEST(shows_links_and_addresses)
 TEST(follows_addresses)
 {
 	struct ip_addr own = addr("10.0.7.1");
-	uint32_t gen;
+	uint64_t gen;
 
 	lay_cable();
 	open_view(0);
@@ -313,7 +313,7 @@ TEST(forgets_a_deleted_link)
 TEST(follows_mtu_mac_and_name)
 {
 	static const uint8_t mac[] = { 2, 0, 0, 0, 0, 0x77 };
-	uint32_t gen;
+	uint64_t gen;
 
 	lay_cable();
 	netns_run("ip route add 10.5.0.0/16 via 10.0.0.2 mtu 1300");
@@ -427,16 +427,16 @@ static int resolve(const char *dst)
 TEST(resolves_a_neighbour)
 {
 	static const uint8_t mac[] = { 2, 0, 0, 0, 0, 0x22 };
-	uint32_t gen;
+	uint64_t gen;
 
 	lay_cable();
 	netns_run_in_peer("ip link set v1 address 02:00:00:00:00:22");
 	open_view(0);
 	CHECK_EQ(advice_for("10.0.0.2"), NEIGH_RESOLVE);
-	gen = net_view_neigh_gen(&view);
+	gen = net_view_gen(&view);
 	CHECK_EQ(resolve("10.0.0.2"), 0);
 	EVENTUALLY(advice_for("10.0.0.2") == NEIGH_USABLE);
-	CHECK(net_view_neigh_gen(&view) != gen);
+	CHECK(net_view_gen(&view) != gen);
 	CHECK_EQ(neigh_of("10.0.0.2")->info.hw_len, 6);
 	CHECK_MEM(neigh_of("10.0.0.2")->info.hw_addr, mac, 6);
 	close_view();

@@ -293,7 +293,7 @@ static void fake_reap(struct ring *ring)
 	ring->tx_frame = bytes ? bytes->data : NULL;
 }
 
-static void fake_tx_commit(struct ring *ring, uint32_t len)
+static void fake_tx_commit(struct ring *ring, size_t len)
 {
 	struct impair_bytes *bytes = tx_bytes(ring);
 

@@ -250,12 +250,15 @@ static inline void next_tx_frame(struct xdp_ring *own)
 {
 	struct xsk_ring *done = &own->queues[0].done;
 
+	uint32_t next = done->next;
+
 	if (UNLIKELY(xsk_available(done, UINT32_MAX) - 1 >= REAP_BATCH)) {
 		take_tx_frame(own);
 		return;
 	}
 	own->ring.tx_frame =
-		own->mem + (*xsk_offset(done, done->next++) & own->frame_mask);
+		own->mem + (*xsk_offset(done, next) & own->frame_mask);
+	done->next = next + 1;
 	xsk_consumed(done);
 }
 
@@ -325,22 +328,25 @@ static struct pkt *wrap_payload(struct xdp_ring *own, const struct ring_tx *tx)
 }
 
 /* The kernel has it from the next kick on. */
-static inline void post(struct xdp_ring *own, const uint8_t *frame, uint32_t len)
+static inline void post(struct xdp_ring *own, const uint8_t *frame, size_t len)
 {
 	struct ring *ring = &own->ring;
+	struct stats_ring_counters *counts = ring->counts;
 	struct xsk_ring *tx = &own->queues[0].tx;
-	struct xdp_desc *desc = xsk_desc(tx, tx->next++);
+	uint32_t at = tx->next;
+	struct xdp_desc *desc = xsk_desc(tx, at);
 
 	desc->addr = (uint64_t)(frame - own->mem);
-	desc->len = len;
-	desc->options = 0;
+	desc->len = (uint32_t)len;
+	/* desc->options is 0 from the beginning */
+	tx->next = at + 1;
 	xsk_produced(tx);
-	ring->counts->tx_pkts++;
-	ring->counts->tx_bytes += len;
+	counts->tx_pkts++;
+	counts->tx_bytes += len;
 	ring->wants_kick = true;
 }
 
-static void xdp_tx_commit(struct ring *ring, uint32_t len)
+static void xdp_tx_commit(struct ring *ring, size_t len)
 {
 	struct xdp_ring *own = ring_of(ring);
 
@@ -412,7 +418,9 @@ static enum ring_kick xdp_kick(struct ring *ring)
 	struct xdp_ring *own = ring_of(ring);
 	struct xsk *xsk = &own->queues[0];
 
-	if (UNLIKELY(own->queue_cnt > 1 || xsk_needs_wakeup(&xsk->fill)))
+	if (UNLIKELY(atomic_load_explicit(own->wake_word,
+					  memory_order_relaxed) &
+		     XDP_RING_NEED_WAKEUP))
 		wake_receivers(own);
 	if (!xsk_needs_wakeup(&xsk->tx))
 		return RING_KICKED;
@@ -542,6 +550,7 @@ static int create_xsk(struct xsk *xsk, const struct xsk_params *params)
 int xdp_ring_create(struct xdp_dev *dev, uint16_t bind_flags,
 		    struct xdp_ring **ring_out)
 {
+	static _Atomic uint32_t ask_each = XDP_RING_NEED_WAKEUP;
 	struct region *region = dev->dev.region;
 	struct xdp_ring *own = calloc(1, sizeof(*own) + dev->queue_cnt *
 							sizeof(struct xsk));
@@ -581,6 +590,8 @@ int xdp_ring_create(struct xdp_dev *dev, uint16_t bind_flags,
 		}
 		params.shared_fd = atomic_load(&own->queues[0].fd);
 	}
+	own->wake_word = own->queue_cnt == 1 ? own->queues[0].fill.flags :
+					       &ask_each;
 	*ring_out = own;
 	return 0;
 }

@@ -35,6 +35,8 @@ struct xdp_ring {
 	 * the frame. */
 	uint8_t *mem;
 	uint64_t frame_mask;
+	/* says whether a receiver may wait to be woken */
+	_Atomic uint32_t *wake_word;
 	/* what the kernel had taken when it last refused to take more; the
 	 * kicker's */
 	uint32_t tx_refused_at;

@@ -61,16 +61,16 @@ void xsk_destroy(struct xsk *xsk);
 /* Entries that may be read, at most `max`, from xsk_ring.next on. */
 static inline uint32_t xsk_available(struct xsk_ring *ring, uint32_t max)
 {
-	uint32_t cnt = ring->end - ring->next;
+	uint32_t next = ring->next, end = ring->end;
 
-	if (cnt == 0) {
+	if (end == next) {
 		/* acquire pairs with the kernel's release: the entries before
 		 * the position are written */
-		ring->end = atomic_load_explicit(ring->producer,
-						 memory_order_acquire);
-		cnt = ring->end - ring->next;
+		end = atomic_load_explicit(ring->producer,
+					   memory_order_acquire);
+		ring->end = end;
 	}
-	return MIN(cnt, max);
+	return MIN(end - next, max);
 }
 
 /* The entries before xsk_ring.next are the kernel's again. */

@@ -398,6 +398,8 @@ TEST(generations_are_never_zero)
 	net_view_routes_changed(&view);
 	CHECK_EQ(net_view_route_gen(&view), 1);
 	net_view_neighs_changed(&view);
-	CHECK_EQ(net_view_neigh_gen(&view), 2);
+	CHECK_EQ(net_view_route_gen(&view), 1);
+	/* news of both */
+	CHECK_EQ(net_view_gen(&view), 3);
 	net_view_destroy(&view);
 }

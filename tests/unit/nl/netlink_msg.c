@@ -29,10 +29,10 @@ static bool moves_routes(bool is_dump)
 
 static bool moves_neighs(void)
 {
-	uint32_t gen = net_view_neigh_gen(&view);
+	uint64_t gen = net_view_gen(&view);
 
 	CHECK_EQ(apply(false), 0);
-	return net_view_neigh_gen(&view) != gen;
+	return net_view_gen(&view) != gen;
 }
 
 static void make_link(uint16_t type, unsigned flags)
@@ -224,7 +224,7 @@ TEST(flags_of_a_route_say_where_it_went)
 
 TEST(what_a_reading_does_not_show_goes)
 {
-	uint32_t gen;
+	uint64_t gen;
 
 	net_view_init(&view, 0);
 	make_link(RTM_NEWLINK, IFF_UP);
@@ -248,10 +248,10 @@ TEST(what_a_reading_does_not_show_goes)
 	CHECK_EQ(view.routes.route_cnt, 0);
 	make_neigh(RTM_NEWNEIGH, NUD_REACHABLE);
 	CHECK_EQ(apply(false), 0);
-	gen = net_view_neigh_gen(&view);
+	gen = net_view_gen(&view);
 	netlink_part_begin(&view, NETLINK_NEIGHS);
 	netlink_part_end(&view, NETLINK_NEIGHS);
-	CHECK(net_view_neigh_gen(&view) != gen);
+	CHECK(net_view_gen(&view) != gen);
 	CHECK_EQ(view.neighs.dropped_cnt, 1);
 	net_view_destroy(&view);
 }
