@@ -98,12 +98,20 @@ static bool is_under_way(const struct tcp_pcb *pcb, uint32_t seq)
 	return seq - pcb->snd_una < pcb->snd_nxt - pcb->snd_una;
 }
 
+/* RFC 8201 section 4: no link of IPv6 carries less, and every message names a
+ * size; one that names less, or none, is discarded. IPv4 has routers that do not. */
+static bool is_possible(const struct tcp_icmp *icmp)
+{
+	return icmp->error != -EMSGSIZE || ip_addr_is_v4(&icmp->key.remote) ||
+	       icmp->mtu >= LEAST_V6;
+}
+
 void tcp_icmp_in(struct tcp_table *table, const struct tcp_icmp *icmp,
 		 uint64_t now_ns)
 {
 	struct tcp_pcb *pcb = tcp_table_find(table, &icmp->key);
 
-	if (!pcb || !is_under_way(pcb, icmp->seq)) {
+	if (!pcb || !is_under_way(pcb, icmp->seq) || !is_possible(icmp)) {
 		table->counts.icmp_ignored++;
 		return;
 	}

@@ -105,7 +105,11 @@ TEST(ipv6_has_a_least_of_its_own)
 	CHECK_EQ(tcp_mss(peer.pcb), 1440);
 	peer_write(1440);
 	CHECK_EQ(peer_next()->len, 1440);
-	icmp(U, -EMSGSIZE, 600);
+	icmp(U, -EMSGSIZE, 1279);
+	icmp(U, -EMSGSIZE, 0);
+	CHECK_EQ(tcp_mss(peer.pcb), 1440);
+	CHECK_EQ(tcp_counts(peer.table)->icmp_ignored, 2);
+	icmp(U, -EMSGSIZE, 1280);
 	CHECK_EQ(tcp_mss(peer.pcb), 1280 - 60);
 	CHECK_EQ(peer_next()->len, 1220);
 	peer_teardown();
