@@ -146,8 +146,10 @@ void tcp_recovery_on_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 		pcb->flags |= TF_FRTO;
 	pcb->recovery = RECOVERY_LOSS;
 	pcb->recovery_point = pcb->snd_nxt;
-	/* RFC 5681 section 3.1: one segment */
+	/* RFC 5681 section 3.1: one segment, which is less than there is to send
+	 * again, so that its acknowledgment makes it two */
 	pcb->cwnd = pcb->mss;
+	pcb->flags |= TF_CWND_LIMITED;
 	pcb->dup_acks = 0;
 	tcp_sack_mark_all_lost(pcb);
 }
