@@ -71,6 +71,22 @@ unknown_rows() {
 	grep -L '^row ' tests/engine/segments/*.tcp | sed 's/$/ shows no row/'
 }
 
+# Of TCP each promise has a script, or a reason why there can be none.
+unscripted_rows() {
+	local reasons=tests/engine/segments/without_script.tsv
+	local shown excused ids
+	ids=$(grep -oP '^tcp-[^\t]+' tests/contract/tcp*.tsv -h | sort)
+	shown=$(grep -ohP '^row +\K\S+' tests/engine/segments/*.tcp | sort -u)
+	excused=$(grep -v '^#' $reasons | cut -f1 | sort)
+	comm -23 <(echo "$ids") <(sort -u <<<"$shown"$'\n'"$excused") |
+		sed 's/$/ has neither a script nor a reason/'
+	comm -13 <(echo "$ids") <(echo "$excused") |
+		sed "s|\$| in $reasons is no row|"
+	comm -12 <(echo "$shown") <(echo "$excused") |
+		sed 's/$/ has a script, and a reason to have none/'
+	grep -vP '^#|^\S+\t\S.{10,}' $reasons | sed 's/$/: no reason/'
+}
+
 expect_nothing() {
 	local out
 	out=$("$1")
@@ -81,4 +97,5 @@ tap_check rows_are_complete expect_nothing malformed
 tap_check reasons_exist expect_nothing unknown_reasons
 tap_check tests_exist expect_nothing missing_tests
 tap_check scripts_show_rows expect_nothing unknown_rows
+tap_check tcp_rows_have_scripts expect_nothing unscripted_rows
 tap_end

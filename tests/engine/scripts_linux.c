@@ -268,6 +268,8 @@ static int make_socket(uint32_t rcv_buf)
 	socklen_t len = fill_sockaddr(&sa, &own_addr, OWN_PORT);
 
 	CHECK(fd >= 0);
+	/* what the engine is set to, whatever the machine prefers */
+	CHECK_EQ(setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "cubic", 5), 0);
 	if (rcv_buf)
 		CHECK_EQ(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &rcv_buf,
 				    sizeof(rcv_buf)), 0);
