@@ -8,13 +8,21 @@
 
 #include <errno.h>
 
-/* How long a time stamp is to be compared with: RFC 7323 section 5.5. */
+/* How long a time stamp is to be compared with: RFC 7323 section 5.5. A later one
+ * replaces it whatever it is. */
 #define TS_RECENT_LIFE_NS (24 * 86400 * NS_PER_SEC)
 /* Between two answers to segments that carry nothing and are out of window, so
  * that two ends that disagree do not keep each other busy. */
 #define STRAY_ANSWER_NS (100 * NS_PER_MS)
 
 /* ---- checks ---- */
+
+static bool is_older_ts(const struct tcp_pcb *pcb,
+			const struct tcp_segment *in, uint64_t now_ns)
+{
+	return seq_before(in->options.ts_val, pcb->ts_recent) &&
+	       now_ns - pcb->ts_recent_ns < TS_RECENT_LIFE_NS;
+}
 
 /* PAWS, RFC 7323 section 5.3 R1. An empty segment that is only late changes no
  * sequence numbers; where the path reorders, its acknowledgment is welcome. */
@@ -27,8 +35,7 @@ static bool is_old_duplicate(const struct tcp_pcb *pcb,
 				   pcb->rto_ns / NS_PER_MS;
 
 	return pcb->flags & TF_TS && in->options.has_ts && !is_late_ack &&
-	       seq_before(in->options.ts_val, pcb->ts_recent) &&
-	       now_ns - pcb->ts_recent_ns < TS_RECENT_LIFE_NS;
+	       is_older_ts(pcb, in, now_ns);
 }
 
 /* RFC 7323 section 5.3 R3 */
@@ -37,7 +44,7 @@ static void update_ts_recent(struct tcp_pcb *pcb, const struct tcp_segment *in,
 {
 	if (!(pcb->flags & TF_TS) || !in->options.has_ts ||
 	    seq_after(in->seq, pcb->last_ack_sent) ||
-	    seq_before(in->options.ts_val, pcb->ts_recent))
+	    is_older_ts(pcb, in, now_ns))
 		return;
 	pcb->ts_recent = in->options.ts_val;
 	pcb->ts_recent_ns = now_ns;

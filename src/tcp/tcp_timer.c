@@ -252,8 +252,9 @@ static void fire(struct timer *timer, uint64_t now_ns)
 	pcb->armed_ns = 0;
 	pcb->is_quiet = false;
 	if (take_due(&pcb->state_at_ns, now_ns)) {
-		/* FIN_WAIT_2 without owner has lasted too long */
-		tcp_pcb_to_time_wait(pcb, now_ns);
+		/* FIN_WAIT_2 without owner has lasted too long; a peer that says
+		 * something after all shall hear that nobody is there */
+		tcp_pcb_die(pcb, -ETIMEDOUT);
 		return;
 	}
 	if (take_due(&pcb->delack_at_ns, now_ns))

@@ -38,10 +38,11 @@
  * and noect say what the TCP must have set. In a SYN, mss, hasscale, sackok and hasts
  * are the options it must have; nosack: no blocks.
  *
- * Parameters, of which 0 is the TCP's own: retries, orphan_retries and syn_retries
- * until it gives up, backlog of a listener, cookies 1 for every SYN, syns and
- * challenges in a second, rcv_buf, and split, the size of a segment that the device
- * cuts into those that fit.
+ * Parameters, of which 0 is the TCP's own: retries, orphan_retries, syn_retries and
+ * synack_retries until it gives up, fin_wait_2 for so many seconds, quick_acks at the
+ * start, backlog of a listener, cookies 1 for every SYN, syns, challenges and resets
+ * in a second, rcv_buf, and split, the size of a segment that the device cuts into
+ * those that fit.
  */
 #ifndef ENGINE_SCRIPT_H
 #define ENGINE_SCRIPT_H
@@ -82,10 +83,14 @@ enum script_param {
 	SCRIPT_RETRIES,
 	SCRIPT_ORPHAN_RETRIES,
 	SCRIPT_SYN_RETRIES,
+	SCRIPT_SYNACK_RETRIES,
+	SCRIPT_FIN_WAIT_2,
+	SCRIPT_QUICK_ACKS,
 	SCRIPT_BACKLOG,
 	SCRIPT_COOKIES,
 	SCRIPT_SYNS,
 	SCRIPT_CHALLENGES,
+	SCRIPT_RESETS,
 	SCRIPT_RCV_BUF,
 	SCRIPT_SPLIT,
 	SCRIPT_PARAMS,

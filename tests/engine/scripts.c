@@ -32,11 +32,18 @@ static void choose_params(const struct script_setup *setup)
 						p->orphan_retries);
 	p->syn_retries = (uint8_t)or_default(param[SCRIPT_SYN_RETRIES],
 					     p->syn_retries);
+	p->synack_retries = (uint8_t)or_default(param[SCRIPT_SYNACK_RETRIES],
+						p->synack_retries);
+	if (param[SCRIPT_FIN_WAIT_2])
+		p->fin_wait_2_ns = param[SCRIPT_FIN_WAIT_2] * NS_PER_SEC;
+	p->quick_acks = (uint8_t)param[SCRIPT_QUICK_ACKS];
 	if (param[SCRIPT_COOKIES])
 		p->half_open_max = 0;
 	p->syns_per_sec = param[SCRIPT_SYNS];
 	p->challenge_acks_per_sec = or_default(param[SCRIPT_CHALLENGES],
 					       p->challenge_acks_per_sec);
+	p->resets_per_sec = or_default(param[SCRIPT_RESETS],
+				       p->resets_per_sec);
 	if (param[SCRIPT_RCV_BUF])
 		p->rcv_buf = p->rcv_buf_max = param[SCRIPT_RCV_BUF];
 	peer.path.segment_max = param[SCRIPT_SPLIT];

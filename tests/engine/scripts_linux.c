@@ -289,6 +289,8 @@ static void choose_params(const uint32_t *param)
 		[SCRIPT_RETRIES] = "tcp_retries2",
 		[SCRIPT_ORPHAN_RETRIES] = "tcp_orphan_retries",
 		[SCRIPT_SYN_RETRIES] = "tcp_syn_retries",
+		[SCRIPT_SYNACK_RETRIES] = "tcp_synack_retries",
+		[SCRIPT_FIN_WAIT_2] = "tcp_fin_timeout",
 		[SCRIPT_CHALLENGES] = "tcp_challenge_ack_limit",
 	};
 
