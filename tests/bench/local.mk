@@ -30,3 +30,22 @@ bench-udp: %D%/udp_instructions %D%/udp_start all
 	$(srcdir)/%D%/udp_instructions.sh %D%/udp_instructions \
 		src/.libs/libvma.so
 .PHONY: bench-udp
+
+# How long a datagram takes, and how many go one way: the library beside the kernel
+# and beside bare AF_XDP, for which libxdp is needed. Root, and two processors that
+# do nothing else.
+if HAVE_XDP
+EXTRA_PROGRAMS += %D%/udp_rates
+%C%_udp_rates_SOURCES = %D%/udp_rates.h %D%/udp_rates.c %D%/udp_sockets.c \
+	%D%/udp_raw.c
+nodist_%C%_udp_rates_SOURCES = src/dev/xdp/steer_object.c
+%C%_udp_rates_CPPFLAGS = $(AM_CPPFLAGS) $(XDP_CFLAGS)
+%C%_udp_rates_CFLAGS = $(release_cflags)
+%C%_udp_rates_LDADD = -lxdp $(XDP_LIBS)
+bench-udp-rates: %D%/udp_rates all
+	$(srcdir)/%D%/udp_rates.sh %D%/udp_rates src/.libs/libvma.so \
+		bench-udp-rates.json
+endif
+CLEANFILES += bench-udp-rates.json
+EXTRA_DIST += %D%/udp_rates.sh %D%/udp_rates.py
+.PHONY: bench-udp-rates
