@@ -11,11 +11,15 @@
 #   udp_xdp.py heir ADDRESS PORT WAY         forks while datagrams wait; the child
 #                                            reads, the parent exits or stays
 #   udp_xdp.py bequeath ADDRESS PORT         40 datagrams, half of them late
+#   udp_xdp.py asleep ADDRESS PORT CALL...   a thread blocked in each call, on a
+#                                            socket of its own
 #   udp_xdp.py closing ADDRESS PORT          an echo that closes all it has first
 import os
+import select
 import signal
 import socket
 import sys
+import threading
 import time
 
 
@@ -123,6 +127,31 @@ def bequeath(address, port):
     for i in range(20):
         s.send(b"late %d" % i)
         time.sleep(0.01)
+
+
+def block(call, s):
+    if call == "recv":
+        s.recv(2000)
+    elif call == "select":
+        select.select([s], [], [])
+    elif call == "poll":
+        poll = select.poll()
+        poll.register(s, select.POLLIN)
+        poll.poll()
+    elif call == "epoll":
+        epoll = select.epoll()
+        epoll.register(s, select.EPOLLIN)
+        epoll.poll()
+    else:
+        signal.pause()
+
+
+def asleep(address, port, *calls):
+    for number, call in enumerate(calls):
+        s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        s.bind((address, int(port) + number))
+        threading.Thread(target=block, args=(call, s)).start()
+    print("ready", flush=True)
 
 
 def closing(address, port):

@@ -257,6 +257,45 @@ interface_deleted_while_it_runs() {
 	expect "$(ask - 10 64)" "right 10"
 }
 
+# Nanoseconds on a processor, and how often it went to sleep, of all its threads.
+use_of() {
+	cat /proc/"$1"/task/*/schedstat /proc/"$1"/task/*/status |
+		awk 'NF == 3 && $1 ~ /^[0-9]+$/ { ns += $1 }
+			/^voluntary_ctxt_switches/ { cnt += $2 }
+			END { print ns, cnt }'
+}
+
+# is_idle PID NS SLEEPS: the library's thread looks around each second. A busy machine
+# takes its time for that, but a call that spins would have all of it.
+is_idle() {
+	local ns cnt
+	read -r ns cnt < <(use_of "$1")
+	echo "# $((ns - $2)) ns, woken $((cnt - $3)) times" >&3
+	[ $((ns - $2)) -le 5000000 ] && [ $((cnt - $3)) -le 12 ]
+}
+
+# For 10 s: a program whose calls wait, and one where nobody does and the library's
+# thread guards the rings. Somebody reads the statistics meanwhile.
+sleepers_use_no_processor() {
+	local waiting idle waiting_use idle_use
+	start a.log $program asleep 10.78.0.1 7000 recv select poll epoll ||
+		return 1
+	(in_ns $b b.log $program asleep 10.78.0.2 7000 pause) >"$work/idle" &
+	wait_for ready "$work/idle" &&
+		wait_for 'v0 is driven by xdp' "$work/a.log" &&
+		wait_for 'v0 is driven by xdp' "$work/b.log" || return 1
+	waiting=$(ip netns pids $a) idle=$(ip netns pids $b)
+	# longer than any of them polls
+	sleep 2
+	waiting_use=$(use_of "$waiting") idle_use=$(use_of "$idle")
+	for _ in $(seq 10); do
+		"$builddir/tools/vma_stats/vma_stats" -p "$waiting" -v 1 -c 1 \
+			>"$work/stats"
+		sleep 1
+	done
+	is_idle "$waiting" $waiting_use && is_idle "$idle" $idle_use
+}
+
 make_lab_again() {
 	ip link add v0 netns $a type veth peer name v0 netns $b
 	ip -n $a address add 10.78.0.1/24 dev v0
@@ -292,6 +331,8 @@ child_of_a_parent_that_does_not_read peer_on_the_kernel server_on_the_kernel oth
 killed_process_leaves_nothing killed_while_a_child_lives program_closes_all_it_has
 second_process_is_told_who_has_it foreign_program_is_respected
 excluded_interface_is_left_alone firewall_is_named_or_respected mode_is_chosen address_added_while_it_runs
-mac_changed_while_it_runs interface_deleted_while_it_runs sockperf_in_each_way"
+mac_changed_while_it_runs interface_deleted_while_it_runs sockperf_in_each_way
+sleepers_use_no_processor"
 
+exec 3>&1
 run_cases $cases
