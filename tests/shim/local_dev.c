@@ -3,6 +3,7 @@
  * For libvma-test.so alone: with VMA_TEST_LOCAL=1 what a process says to itself
  * goes over an accelerated device in memory, so that programs written for loopback
  * exercise our sockets. The device passes frames at once and loses none.
+ * VMA_TEST_LOCAL_TX_MAX bounds how many may be under way before somebody polls.
  */
 #include "config.h"
 
@@ -102,6 +103,7 @@ __attribute__((constructor(103))) static void offer(void)
 		.give_back = give_back,
 	};
 	const char *value = getenv("VMA_TEST_LOCAL");
+	const char *tx_max = getenv("VMA_TEST_LOCAL_TX_MAX");
 	struct fake_cable *cable;
 	int fd;
 
@@ -111,6 +113,7 @@ __attribute__((constructor(103))) static void offer(void)
 	if (fd < 0 || fd_internal_adopt(fd, &event_fd) != 0)
 		return;
 	params.fd = atomic_load(&event_fd);
+	params.tx_max = tx_max ? (uint32_t)atoi(tx_max) : 0;
 	cable = fake_cable_create(&cable_params);
 	if (cable && fake_dev_create_loop(cable, &params, &dev) == 0)
 		network_set_local_dev(dev);

@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -18,6 +19,7 @@
 #include <sys/ioctl.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -181,6 +183,24 @@ static void flood(int n)
 	stay();
 }
 
+/* With room for 4 on the way: 10 that shall not wait, of which the last 6 end with
+ * `err` or, if it is 0, are lost in silence; and one that waits in vain. */
+static void full(int err)
+{
+	int pair[2];
+
+	make_pair(pair);
+	for (int i = 0; i < 10; i++) {
+		long n = send(pair[0], "x", 1, MSG_DONTWAIT);
+
+		must(i < 4 || !err ? n == 1 : n < 0 && errno == err, "send");
+	}
+	must(send(pair[0], "x", 1, 0) < 0 && errno == ENOBUFS, "blocking send");
+	gather(pair[1]);
+	must(send(pair[0], "x", 1, 0) == 1, "send when there is room");
+	stay();
+}
+
 /* Each way of waiting once with data, and once in vain. */
 static void waits(int n)
 {
@@ -204,6 +224,34 @@ static void waits(int n)
 		if (!i)
 			must(send(pair[0], "x", 1, 0) == 1, "send");
 	}
+	stay();
+}
+
+static void nothing(int sig)
+{
+	(void)sig;
+}
+
+/* poll: once asleep until time is over, once asleep until a signal, and once with
+ * a pipe that is readable beside a socket that is not. */
+static void waits_in_vain(int n)
+{
+	const struct itimerval soon = { .it_value = { .tv_usec = 50000 } };
+	struct sigaction action = { .sa_handler = nothing };
+	struct pollfd fds[2];
+	int pair[2], ends[2];
+
+	(void)n;
+	make_pair(pair);
+	must(pipe(ends) == 0, "pipe");
+	fds[0] = (struct pollfd){ .fd = pair[1], .events = POLLIN };
+	fds[1] = (struct pollfd){ .fd = ends[0], .events = POLLIN };
+	must(poll(fds, 2, 20) == 0, "poll");
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &soon, NULL);
+	must(poll(fds, 2, -1) < 0 && errno == EINTR, "interrupted poll");
+	must(write(ends[1], "x", 1) == 1 && poll(fds, 2, -1) == 1,
+	     "poll of a pipe");
 	stay();
 }
 
@@ -271,7 +319,9 @@ static const struct {
 	{ "by_kernel", by_kernel },
 	{ "failures", failures },
 	{ "flood", flood },
+	{ "full", full },
 	{ "waits", waits },
+	{ "waits_in_vain", waits_in_vain },
 	{ "kinds", kinds },
 	{ "child", child },
 	{ "ends_at_once", ends_at_once },

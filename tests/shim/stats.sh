@@ -86,7 +86,7 @@ counters_are_those_of_the_traffic() {
 		socket.3.rx_poll_hit 1 \
 		socket.3.tx_os_packets 0 socket.4.rx_os_packets 0 \
 		ring.0.tx_pkts 101 ring.0.tx_bytes 104742 \
-		ring.0.rx_pkts 101 ring.0.rx_bytes 104742
+		ring.0.rx_pkts 101 ring.0.rx_bytes 104742 ring.0.kicks 101
 }
 
 kernel_traffic_is_counted() {
@@ -113,6 +113,42 @@ overflow_is_counted() {
 		{ echo "$raw"; return 1; }
 	counts socket.4.rx_ready_byte_drop $((dropped * 1000)) \
 		socket.4.rx_ready_pkt_max "$queued"
+}
+
+# full NAME=VALUE ERRNO COUNTER VALUE...: the sends that do not wait and the one
+# that does find no room, the latter more than once. EAGAIN is 11.
+full() {
+	local status
+	export VMA_TEST_LOCAL_TX_MAX=4 "$1"
+	start full "$2"
+	status=$?
+	unset VMA_TEST_LOCAL_TX_MAX "${1%%=*}"
+	[ $status = 0 ] || return 1
+	shift 2
+	counts socket.3.tx_packets 5 socket.3.tx_errors 1 ring.0.tx_pkts 5 \
+		"$@" &&
+		[ "$(stats --raw |
+			awk '$1 == "ring.0.tx_full" { print $2 }')" -ge 8 ]
+	status=$?
+	end_program
+	return $status
+}
+
+full_ring_is_counted() {
+	full VMA_TX_NONBLOCKED_EAGAINS=0 0 socket.3.tx_drops 6 \
+		socket.3.tx_eagain 0 &&
+		full VMA_TX_NONBLOCKED_EAGAINS=1 11 \
+			socket.3.tx_drops 0 socket.3.tx_eagain 6
+}
+
+waits_in_vain_are_counted() {
+	export VMA_SELECT_POLL=0
+	start waits_in_vain
+	local status=$?
+	unset VMA_SELECT_POLL
+	[ $status = 0 ] || return 1
+	counts poll.poll_miss 2 poll.poll_hit 1 poll.timeouts 1 poll.errors 1 \
+		poll.rx_ready 0 poll.os_rx_ready 1
 }
 
 waits_are_counted() {
@@ -372,6 +408,42 @@ damaged_files_are_refused() {
 		! stats -c 1 >/dev/null 2>&1
 }
 
+# cut FILE BYTES OPTION...: another file of that name, so that the process keeps its
+# own. The tool refuses it and ends by itself.
+cut() {
+	local file=$1 len=$2 status
+	shift 2
+	rm -f "$file"
+	head -c "$len" "$work/good" >"$file"
+	stats "$@" >"$work/tool" 2>&1
+	status=$?
+	[ $status = 1 ] && grep -q 'are damaged$' "$work/tool" ||
+		{ echo "$len bytes, $*: $status"; cat "$work/tool"; return 1; }
+}
+
+# At its start, and between two looks, which a mapping would not survive.
+cut_files_are_refused() {
+	local size len view watcher
+	start traffic || return 1
+	local file=$work/shm/vmastat.$pid
+	cp "$file" "$work/good"
+	size=$(stat -c %s "$file")
+	for len in 0 1 8 4096 $((size / 2)) $((size - 1)); do
+		for view in '-v 1' '-v 3' --why --raw -z; do
+			cut "$file" $len $view -c 1 || return 1
+		done
+		timeout 20 "$tool" -k "$work/shm" -v 5 >"$work/tool" &&
+			expect "$(wc -l <"$work/tool")" 1 || return 1
+	done
+	cp "$work/good" "$file"
+	stats -i 0 >"$work/tool" 2>&1 9>&- &
+	watcher=$!
+	wait_for 'Tx:' "$work/tool" || return 1
+	truncate -s 4096 "$file"
+	wait $watcher
+	expect "$?" 1 && wait_for 'are damaged$' "$work/tool"
+}
+
 wrong_arguments_are_refused() {
 	local args
 	for args in '-p -1' '-p x' '-v 6' '-v 0' '-d 3' '-i -1' '-c x' '-D 4' \
@@ -386,7 +458,8 @@ wrong_arguments_are_refused() {
 
 cases="counters_are_those_of_the_traffic kernel_traffic_is_counted
 failures_are_counted
-overflow_is_counted waits_are_counted basic_view_has_vma_layout
+overflow_is_counted full_ring_is_counted waits_are_counted
+waits_in_vain_are_counted basic_view_has_vma_layout
 medium_view_has_vma_layout deltas_are_per_second full_view_has_blocks
 list_view_has_vma_layout zeroed_counters_stay_zero log_level_is_changed
 sockets_beyond_the_slots_are_sums why_names_ring_reason_and_remedy
@@ -394,7 +467,7 @@ file_is_private_and_goes no_directory_no_file
 exit_without_destructors_removes_the_file files_of_dead_processes_are_removed
 program_is_found_by_name end_of_the_process_is_said child_has_a_file_of_its_own
 another_program_is_another_process closed_sockets_are_in_the_file
-damaged_files_are_refused wrong_arguments_are_refused"
+damaged_files_are_refused cut_files_are_refused wrong_arguments_are_refused"
 
 # In the subshell of tap_check, which alone knows the pid; the next case must not
 # meet this one's program.

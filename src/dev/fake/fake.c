@@ -277,6 +277,19 @@ static void transmit(struct ring *ring, struct impair_bytes *bytes)
 	spinlock_release(&fake->lock);
 }
 
+static bool has_room(struct ring *ring, uint32_t cnt)
+{
+	struct fake_dev *fake = fake_of(ring->dev);
+	size_t under_way;
+
+	if (!fake->params.tx_max)
+		return true;
+	spinlock_acquire(&fake->lock);
+	under_way = impair_in_flight(fake->cable->links[fake->end]);
+	spinlock_release(&fake->lock);
+	return under_way + cnt <= fake->params.tx_max;
+}
+
 static struct impair_bytes *tx_bytes(struct ring *ring)
 {
 	return CONTAINER_OF(ring->tx_frame, struct impair_bytes, data[0]);
@@ -287,7 +300,7 @@ static void fake_reap(struct ring *ring)
 	struct impair_bytes *bytes;
 
 	/* What is sent is the cable's at once. */
-	if (ring->tx_frame)
+	if (ring->tx_frame || !has_room(ring, 1))
 		return;
 	bytes = malloc(sizeof(*bytes) + RING_TX_FRAME_LEN);
 	ring->tx_frame = bytes ? bytes->data : NULL;
@@ -306,10 +319,12 @@ static void fake_tx_commit(struct ring *ring, size_t len)
 static int fake_tx(struct ring *ring, const struct ring_tx *tx)
 {
 	size_t len = tx->header_len + pkt_total_len(tx->payload);
-	struct impair_bytes *bytes = malloc(sizeof(*bytes) + len);
+	struct impair_bytes *bytes =
+		has_room(ring, 1) ? malloc(sizeof(*bytes) + len) : NULL;
 	uint8_t *at;
 
 	if (!bytes) {
+		ring->counts->tx_full++;
 		pkt_put(tx->payload);
 		return -EAGAIN;
 	}
@@ -331,9 +346,9 @@ static int fake_tx(struct ring *ring, const struct ring_tx *tx)
 }
 
 /* It copies, and its queue is the cable. */
-static bool fake_tx_fits(struct ring *ring UNUSED, uint32_t cnt UNUSED)
+static bool fake_tx_fits(struct ring *ring, uint32_t cnt)
 {
-	return true;
+	return has_room(ring, cnt);
 }
 
 static enum ring_kick fake_kick(struct ring *ring)

@@ -52,6 +52,9 @@ struct fake_params {
 	void *wake_ctx;
 	/* Gives a frame to the kernel; NULL: it cannot. */
 	int (*give_back)(const void *frame, uint32_t len);
+	/* With so many frames under way to the other end the queue is full; 0:
+	 * never. */
+	uint32_t tx_max;
 	/* Complete the transport checksum as a card would. */
 	bool tx_csum;
 };
