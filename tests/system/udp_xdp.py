@@ -11,6 +11,7 @@
 #   udp_xdp.py heir ADDRESS PORT WAY         forks while datagrams wait; the child
 #                                            reads, the parent exits or stays
 #   udp_xdp.py bequeath ADDRESS PORT         40 datagrams, half of them late
+#   udp_xdp.py shower ADDRESS PORT CNT       asks, and waits for no answer
 #   udp_xdp.py asleep ADDRESS PORT CALL...   a thread blocked in each call, on a
 #                                            socket of its own
 #   udp_xdp.py closing ADDRESS PORT          an echo that closes all it has first
@@ -127,6 +128,13 @@ def bequeath(address, port):
     for i in range(20):
         s.send(b"late %d" % i)
         time.sleep(0.01)
+
+
+def shower(address, port, cnt):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.connect((address, int(port)))
+    for i in range(int(cnt)):
+        s.send(b"%d" % i)
 
 
 def block(call, s):

@@ -257,6 +257,25 @@ interface_deleted_while_it_runs() {
 	expect "$(ask - 10 64)" "right 10"
 }
 
+# A program that is stopped takes nothing; the ring is full after 2048 frames.
+frames_that_xdp_drops_are_counted() {
+	local pid cnt sum
+	start a.log $program echo 10.78.0.1 7000 || return 1
+	pid=$(ip netns pids $a | head -1)
+	expect "$(ask b.log 10 64)" "right 10" || return 1
+	cnt=$(stats_of "$pid" ring.0.rx_pkts)
+	kill -STOP "$pid"
+	(in_ns $b - $program shower 10.78.0.1 7000 5000) || return 1
+	kill -CONT "$pid"
+	for _ in $(seq 200); do
+		sum=$(($(stats_of "$pid" ring.0.rx_pkts) +
+			$(stats_of "$pid" ring.0.rx_errors) - cnt))
+		[ $sum -lt 5000 ] || break
+		sleep 0.02
+	done
+	expect $sum 5000 && [ "$(stats_of "$pid" ring.0.rx_errors)" -gt 2000 ]
+}
+
 # Nanoseconds on a processor, and how often it went to sleep, of all its threads.
 use_of() {
 	cat /proc/"$1"/task/*/schedstat /proc/"$1"/task/*/status |
@@ -332,6 +351,7 @@ killed_process_leaves_nothing killed_while_a_child_lives program_closes_all_it_h
 second_process_is_told_who_has_it foreign_program_is_respected
 excluded_interface_is_left_alone firewall_is_named_or_respected mode_is_chosen address_added_while_it_runs
 mac_changed_while_it_runs interface_deleted_while_it_runs sockperf_in_each_way
+frames_that_xdp_drops_are_counted
 sleepers_use_no_processor"
 
 exec 3>&1

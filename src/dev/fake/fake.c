@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "pkt/wire.h"
+#include "stats/stats_publish.h"
 
 enum { RULES_MAX = 4096, RX_QUEUE_MAX = 4096 };
 
@@ -152,7 +153,7 @@ static void deliver_locked(struct fake_dev *fake) REQUIRES(fake->lock)
 			fake->unmatched_cnt++;
 			free(bytes);
 		} else if (ring->tail - ring->head == RX_QUEUE_MAX) {
-			ring->ring.counts->rx_errors++;
+			stats_add(&ring->ring.counts->rx_errors, 1);
 			free(bytes);
 		} else {
 			ring->queue[ring->tail++ % RX_QUEUE_MAX] = bytes;

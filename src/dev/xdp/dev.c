@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "dev/xdp/xdp_priv.h"
 #include "pkt/wire.h"
+#include "stats/stats_publish.h"
 
 struct xdp_back_end {
 	struct backend backend;
@@ -182,9 +183,28 @@ static int xdp_give_back(struct dev *dev, const void *frame, uint32_t len)
 	return steer_pass(dev_of(dev)->steer, frame, len);
 }
 
+/* Nobody is told of a frame that the kernel has no room for. */
+static void count_drops(struct xdp_ring *ring)
+{
+	for (uint32_t i = 0; i < ring->queue_cnt; i++) {
+		struct xsk *xsk = &ring->queues[i];
+		uint64_t drops = xsk_drops(xsk);
+
+		if (drops <= xsk->seen_drops)
+			continue;
+		stats_add(&ring->ring.counts->rx_errors,
+			  drops - xsk->seen_drops);
+		xsk->seen_drops = drops;
+	}
+}
+
 static int xdp_check(struct dev *dev)
 {
-	return steer_check(dev_of(dev)->steer);
+	struct xdp_dev *own = dev_of(dev);
+
+	if (own->is_ring_taken)
+		count_drops(own->ring);
+	return steer_check(own->steer);
 }
 
 static int xdp_link_changed(struct dev *dev)

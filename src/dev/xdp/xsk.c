@@ -141,6 +141,17 @@ static void unmap_ring(struct xsk_ring *ring)
 	ring->mem = NULL;
 }
 
+uint64_t xsk_drops(const struct xsk *xsk)
+{
+	struct xdp_statistics now = { .rx_dropped = 0 };
+	socklen_t len = sizeof(now);
+
+	if (real.getsockopt(atomic_load(&xsk->fd), SOL_XDP, XDP_STATISTICS,
+			    &now, &len) != 0)
+		return 0;
+	return now.rx_dropped + now.rx_ring_full;
+}
+
 /* Unmapped first: a mapped ring keeps the queue taken after the close. */
 void xsk_destroy(struct xsk *xsk)
 {

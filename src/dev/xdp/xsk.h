@@ -36,6 +36,8 @@ struct xsk {
 	_Atomic int fd;
 	struct xsk_ring rx, tx; /* struct xdp_desc */
 	struct xsk_ring fill, done; /* offsets */
+	/* of the kernel's drops those that are counted; the control mutex */
+	uint64_t seen_drops;
 };
 
 struct xsk_params {
@@ -55,6 +57,10 @@ struct xsk_params {
  * on locked memory; -EOPNOTSUPP: not with these flags; -EPERM. */
 int xsk_create(struct xsk *xsk, const struct xsk_params *params) MUST_CHECK;
 void xsk_destroy(struct xsk *xsk);
+
+/* Frames for us that the kernel has dropped so far, because the ring was full or
+ * there was none to receive into. */
+uint64_t xsk_drops(const struct xsk *xsk);
 
 /* -- the side that takes: rx, done -- */
 
