@@ -679,6 +679,63 @@ static void child_and_parent(void)
 	close(server);
 }
 
+/* A child reads what waited when it was made; what comes later is the parent's. */
+static void inherited(void)
+{
+	char buf[16], expected[16];
+	int pair[2], status, got;
+	pid_t pid;
+
+	make_pair(pair);
+	for (int i = 0; i < 3; i++) {
+		snprintf(buf, sizeof(buf), "number %d", i);
+		send(pair[0], buf, 9, 0);
+	}
+	/* they have arrived */
+	recv(pair[1], buf, sizeof(buf), MSG_PEEK);
+	pid = fork();
+	if (pid == 0) {
+		for (got = 0; got < 3; got++) {
+			snprintf(expected, sizeof(expected), "number %d", got);
+			if (recv(pair[1], buf, sizeof(buf), 0) != 9 ||
+			    memcmp(buf, expected, 9) != 0)
+				break;
+		}
+		_exit(got);
+	}
+	waitpid(pid, &status, 0);
+	SAY("the child got %d\n", WEXITSTATUS(status));
+	receive(pair[1], MSG_DONTWAIT);
+	send(pair[0], "later", 5, 0);
+	receive(pair[1], 0);
+	close_pair(pair);
+}
+
+/* What waits, and what comes then. */
+static void spliced(void)
+{
+	char buf[64];
+	int pair[2], ends[2];
+
+	make_pair(pair);
+	if (pipe(ends) != 0)
+		SAY("pipe: %m\n");
+	send(pair[0], "before", 6, 0);
+	recv(pair[1], buf, sizeof(buf), MSG_PEEK);
+	for (int i = 0; i < 2; i++) {
+		ssize_t n = splice(pair[1], NULL, ends[1], NULL, sizeof(buf), 0);
+
+		SAY("splice %zd %s\n", n, err(n));
+		n = read(ends[0], buf, sizeof(buf));
+		SAY("read %zd %.*s\n", n, (int)n, buf);
+		send(pair[0], "then", 4, 0);
+	}
+	receive(pair[1], 0);
+	close(ends[0]);
+	close(ends[1]);
+	close_pair(pair);
+}
+
 static void handler(int sig)
 {
 	(void)sig;
@@ -1203,6 +1260,8 @@ static const struct scenario {
 	SCENARIO(shut_down, 1),
 	SCENARIO(copies_share_the_socket, 0),
 	SCENARIO(child_and_parent, 1),
+	SCENARIO(inherited, 0),
+	SCENARIO(spliced, 1),
 	SCENARIO(interrupted, 0),
 	SCENARIO(restarted_and_served_by_its_handler, 0),
 	SCENARIO(jumps_out_of_a_wait, 0),

@@ -117,6 +117,13 @@ def lengths():
     say("sendmsg:", s.sendmsg, parts)
 
 
+# 480 bytes in a fragment: 128 of them, and two datagrams with more.
+def pieces():
+    s = udp()
+    for n in (60000, 128 * 480 - 8, 128 * 480 - 7, 65507):
+        say("sendto %d:" % n, s.sendto, text(n, n), PEER)
+
+
 def show_errors(s):
     while True:
         try:

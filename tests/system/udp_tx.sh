@@ -59,7 +59,12 @@ control_messages() {
 	ip -n $b address add 10.78.0.3/24 dev v0
 	same_as_libc controlled 10
 }
+# Up to 128 fragments are ours, more are the kernel's.
+many_fragments() {
+	ip -n $b link set v0 mtu 500
+	same_as_libc pieces 2 && expect "$by_kernel" 2
+}
 mtu_changes() { same_as_libc changing 1; }
 
 run_cases every_length mtu_discovery ttl_and_tos gathered_by_cork refused_by_the_peer \
-	control_messages mtu_changes
+	control_messages many_fragments mtu_changes
