@@ -274,17 +274,36 @@ static void xdp_reap(struct ring *ring)
 	ring->wants_kick = sending_cnt(own) > 0;
 }
 
-static inline void store_csum(const struct ring_tx *tx, uint8_t *frame,
-			      uint32_t sum)
+/* In a frame that is complete otherwise. */
+static void store_csum(const struct ring_tx *tx, struct pkt *frame)
 {
 	uint16_t check;
+	uint32_t sum;
 
 	if (!(tx->flags & RING_TX_CSUM))
 		return;
-	check = csum_fold(csum_add(tx->csum_sum, sum));
+	sum = csum_partial(frame->data + tx->header_len,
+			   frame->len - tx->header_len, tx->csum_sum);
+	check = csum_fold(sum);
 	if (!check && (tx->flags & RING_TX_CSUM_NOT_ZERO))
 		check = 0xffff;
-	memcpy(frame + tx->csum_at, &check, sizeof(check));
+	memcpy(frame->data + tx->csum_at, &check, sizeof(check));
+}
+
+/* NULL: there is no frame, or it does not fit, which caps.tx_len_max says. */
+static struct pkt *copy_payload(struct xdp_ring *own, const struct ring_tx *tx)
+{
+	struct pkt *copy = ring_pkt_alloc(&own->ring);
+
+	if (!copy || tx->header_len + pkt_total_len(tx->payload) >
+			     pkt_tailroom(copy)) {
+		pkt_put(copy);
+		return NULL;
+	}
+	memcpy(pkt_append(copy, tx->header_len), tx->header, tx->header_len);
+	for (struct pkt *part = tx->payload; part; part = part->next_part)
+		memcpy(pkt_append(copy, part->len), part->data, part->len);
+	return copy;
 }
 
 /* A payload that lies in a frame of this device, with room for the header in
@@ -292,39 +311,20 @@ static inline void store_csum(const struct ring_tx *tx, uint8_t *frame,
 static struct pkt *wrap_payload(struct xdp_ring *own, const struct ring_tx *tx)
 {
 	struct pkt *pkt = tx->payload, *copy;
-	uint32_t len = pkt->len;
-	uint32_t sum = csum_partial(pkt->data, len, 0);
 
 	if (pkt->pool == own->ring.pool && pkt->refs == 1 && !pkt->next_part &&
 	    pkt_headroom(pkt) >= tx->header_len) {
 		memcpy(pkt_push(pkt, tx->header_len), tx->header,
 		       tx->header_len);
-		store_csum(tx, pkt->data, sum);
-		return pkt;
-	}
-	copy = ring_pkt_alloc(&own->ring);
-	if (copy && tx->header_len + pkt_total_len(pkt) <= pkt_tailroom(copy)) {
-		uint8_t *to = pkt_append(copy, tx->header_len);
-
-		memcpy(to, tx->header, tx->header_len);
-		sum = 0;
-		for (struct pkt *part = pkt; part; part = part->next_part) {
-			uint32_t at = copy->len - tx->header_len;
-
-			sum = csum_block_add(
-				sum,
-				csum_copy(pkt_append(copy, part->len),
-					  part->data, part->len, 0),
-				at);
-		}
-		store_csum(tx, to, sum);
 	} else {
-		/* caps.tx_len_max says what fits */
-		pkt_put(copy);
-		copy = NULL;
+		copy = copy_payload(own, tx);
+		pkt_put(pkt);
+		if (!copy)
+			return NULL;
+		pkt = copy;
 	}
-	pkt_put(pkt);
-	return copy;
+	store_csum(tx, pkt);
+	return pkt;
 }
 
 /* The kernel has it from the next kick on. */

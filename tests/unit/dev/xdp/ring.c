@@ -372,6 +372,159 @@ TEST(frames_that_are_not_needed_go_back_to_the_pool)
 	end();
 }
 
+/* -- payloads -------------------------------------------------------------------- */
+
+enum { HEADER_LEN = 42, CSUM_AT = 40, CSUM_SUM = 0x1234 };
+
+static uint8_t header[HEADER_LEN];
+
+/* With bytes that go on from those of `pkt`'s other parts. */
+static void append(struct pkt *pkt, uint32_t len)
+{
+	static uint8_t next;
+	uint8_t *at = pkt_append(pkt, len);
+
+	for (uint32_t i = 0; i < len; i++)
+		at[i] = next++;
+}
+
+static int send_payload(struct pkt *payload, uint16_t flags)
+{
+	struct ring_tx tx = {
+		.header = header,
+		.header_len = HEADER_LEN,
+		.payload = payload,
+		.flags = flags,
+		.csum_at = CSUM_AT,
+		.csum_sum = CSUM_SUM,
+	};
+
+	for (int i = 0; i < HEADER_LEN; i++)
+		header[i] = (uint8_t)(200 - i);
+	return own->ring.ops->tx(&own->ring, &tx);
+}
+
+/* The last frame that was posted has the header, with the sum or without, and then
+ * these bytes. */
+static void check_posted(const uint8_t *payload, uint32_t len, bool has_sum)
+{
+	uint32_t last = kernel.positions[TX][0] - 1;
+	const struct xdp_desc *desc = &kernel.descs[1][last % FRAMES];
+	const uint8_t *frame = dev.dev.region->mem + desc->addr;
+	uint16_t sum;
+
+	CHECK_EQ(desc->len, HEADER_LEN + len);
+	CHECK(memcmp(frame, header, CSUM_AT) == 0);
+	CHECK(memcmp(frame + HEADER_LEN, payload, len) == 0);
+	if (has_sum) {
+		sum = csum_fold(csum_partial(payload, len, CSUM_SUM));
+		CHECK(memcmp(frame + CSUM_AT, &sum, sizeof(sum)) == 0);
+	} else {
+		CHECK(memcmp(frame + CSUM_AT, header + CSUM_AT, 2) == 0);
+	}
+}
+
+TEST(a_payload_in_a_frame_goes_as_it_is)
+{
+	uint32_t free_cnt;
+
+	begin();
+	free_cnt = pool.free_cnt;
+	for (int round = 0; round < 4; round++) {
+		struct pkt *pkt = ring_pkt_alloc(&own->ring);
+		uint16_t flags = round % 2 ? RING_TX_CSUM : 0;
+		uint8_t bytes[301];
+
+		append(pkt, sizeof(bytes));
+		memcpy(bytes, pkt->data, sizeof(bytes));
+		CHECK_EQ(send_payload(pkt, flags), 0);
+		check_posted(bytes, sizeof(bytes), flags);
+		CHECK(own->mem + send_out() == pkt->data);
+	}
+	own->ring.ops->reap(&own->ring);
+	CHECK_EQ(pool.free_cnt, free_cnt);
+	end();
+}
+
+/* Of several parts, of odd lengths, or with somebody else who holds it. */
+TEST(any_other_payload_is_copied)
+{
+	uint32_t free_cnt;
+
+	begin();
+	free_cnt = pool.free_cnt;
+	for (int round = 0; round < 4; round++) {
+		struct pkt *pkt = ring_pkt_alloc(&own->ring);
+		uint16_t flags = round % 2 ? RING_TX_CSUM : 0;
+		bool has_parts = round / 2;
+		uint8_t bytes[600];
+		uint32_t len = 0;
+
+		append(pkt, 301);
+		if (has_parts) {
+			pkt->next_part = ring_pkt_alloc(&own->ring);
+			append(pkt->next_part, 77);
+			pkt->next_part->next_part = ring_pkt_alloc(&own->ring);
+			append(pkt->next_part->next_part, 100);
+		} else {
+			pkt_get(pkt);
+		}
+		for (struct pkt *at = pkt; at; at = at->next_part) {
+			memcpy(bytes + len, at->data, at->len);
+			len += at->len;
+		}
+		CHECK_EQ(send_payload(pkt, flags), 0);
+		check_posted(bytes, len, flags);
+		CHECK(own->mem + send_out() != pkt->data);
+		if (!has_parts)
+			pkt_put(pkt);
+	}
+	own->ring.ops->reap(&own->ring);
+	CHECK_EQ(pool.free_cnt, free_cnt);
+	end();
+}
+
+/* Whatever comes of it the ring has taken it. */
+TEST(a_payload_that_no_frame_holds_is_not_sent)
+{
+	struct pkt *pkt, **at = &pkt;
+	uint32_t free_cnt;
+
+	begin();
+	free_cnt = pool.free_cnt;
+	for (int i = 0; i < 2; i++) {
+		*at = ring_pkt_alloc(&own->ring);
+		append(*at, pkt_tailroom(*at));
+		at = &(*at)->next_part;
+	}
+	CHECK_EQ(send_payload(pkt, 0), -EAGAIN);
+	CHECK_EQ(own->ring.counts->tx_full, 1);
+	CHECK_EQ(pool.free_cnt, free_cnt);
+	end();
+}
+
+TEST(room_for_several_is_known)
+{
+	uint32_t room;
+
+	begin();
+	room = own->queues[0].tx.size;
+	CHECK(own->ring.ops->tx_fits(&own->ring, room));
+	CHECK(!own->ring.ops->tx_fits(&own->ring, room + 1));
+	for (int i = 0; i < 3; i++)
+		send_one();
+	CHECK(own->ring.ops->tx_fits(&own->ring, room - 3));
+	CHECK(!own->ring.ops->tx_fits(&own->ring, room - 2));
+	/* what has been sent is taken back when that helps */
+	send_out();
+	CHECK(own->ring.ops->tx_fits(&own->ring, room - 2));
+	CHECK(!own->ring.ops->tx_fits(&own->ring, room - 1));
+	send_out();
+	send_out();
+	CHECK(own->ring.ops->tx_fits(&own->ring, room));
+	end();
+}
+
 /* -- kicks ----------------------------------------------------------------------- */
 
 TEST(a_kick_that_the_kernel_did_whole_is_one)
