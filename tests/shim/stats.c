@@ -115,6 +115,20 @@ static void traffic(int n)
 	stay();
 }
 
+/* The same for each line that it is given. */
+static void on_demand(int n)
+{
+	char c;
+	int pair[2];
+
+	(void)n;
+	make_pair(pair);
+	printf("ready\n");
+	fflush(stdout);
+	while (read(STDIN_FILENO, &c, 1) > 0)
+		exchange(pair);
+}
+
 /* 4 goes back to the kernel: 7 sent and 7 received there, in each form, and one
  * that fails. */
 static void by_kernel(int n)
@@ -316,6 +330,7 @@ static const struct {
 	void (*run)(int n);
 } scenarios[] = {
 	{ "traffic", traffic },
+	{ "on_demand", on_demand },
 	{ "by_kernel", by_kernel },
 	{ "failures", failures },
 	{ "flood", flood },

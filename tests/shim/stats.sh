@@ -184,6 +184,51 @@ medium_view_has_vma_layout() {
 -------------------------------------------------------------------------------"
 }
 
+# The sum of a column over all reports so far: sum_of fd 4, of what it sent or got.
+sum_of() {
+	awk -v fd="$1" -v what="$2" '$1 ~ /^[0-9]+$/ { at = $1; shift = 1 }
+		$1 == "Tx:" { shift = 0 }
+		at == fd && $(1 + shift) == what { n += $(2 + shift) }
+		END { print n + 0 }' "$work/tool"
+}
+
+# wait_until COMMAND...: ten seconds at most.
+wait_until() {
+	for _ in $(seq 500); do
+		"$@" && return 0
+		sleep 0.02
+	done
+	echo "not: $*"
+	return 1
+}
+has_exchanged() {
+	stats --raw | grep -q '^socket.3.rx_packets 1$'
+}
+has_shown_exchange() {
+	[ "$(sum_of 3 Rx:)" -gt 0 ]
+}
+has_shown_lines() {
+	[ "$(grep -c 'Tx:' "$work/tool")" -ge "$1" ]
+}
+
+# What is exchanged between two reports is in one of those that follow, once; what
+# was before in none.
+deltas_add_up() {
+	start on_demand || return 1
+	echo >&9
+	wait_until has_exchanged || return 1
+	(exec timeout 20 "$tool" -k "$work/shm" -p "$pid" -d 2 -i 1) \
+		>"$work/tool" 9>&- &
+	local watcher=$!
+	wait_until has_shown_lines 2 && echo >&9 &&
+		wait_until has_shown_exchange &&
+		wait_until has_shown_lines \
+			$(($(grep -c 'Tx:' "$work/tool") + 2)) || return 1
+	kill $watcher
+	wait $watcher 2>/dev/null
+	expect "$(sum_of 4 Rx:) $(sum_of 4 Tx:) $(sum_of 3 Tx:)" "90 1 100"
+}
+
 deltas_are_per_second() {
 	start traffic || return 1
 	expect "$(stats -c 2 -d 2 -i 0 -s 3-3 | tail -n +2)" " fd      --------------- offloaded ----------------         ---------- os ---------
@@ -460,7 +505,7 @@ cases="counters_are_those_of_the_traffic kernel_traffic_is_counted
 failures_are_counted
 overflow_is_counted full_ring_is_counted waits_are_counted
 waits_in_vain_are_counted basic_view_has_vma_layout
-medium_view_has_vma_layout deltas_are_per_second full_view_has_blocks
+medium_view_has_vma_layout deltas_are_per_second deltas_add_up full_view_has_blocks
 list_view_has_vma_layout zeroed_counters_stay_zero log_level_is_changed
 sockets_beyond_the_slots_are_sums why_names_ring_reason_and_remedy
 file_is_private_and_goes no_directory_no_file
