@@ -233,7 +233,7 @@ static inline void stack_tx_commit_locked(struct stack *stack,
 void stack_unlock_kick_slow(struct stack *stack, struct ring *ring)
 	RELEASES(stack->lock);
 
-/* The same, and the unlock; of a lock of the plain kinds. */
+/* The same, and the unlock; of what stack_lock_try_plain has locked. */
 static ALWAYS_INLINE void stack_tx_commit_unlock(struct stack *stack,
 						 struct ring *ring, size_t len)
 	RELEASES(stack->lock) NO_LOCK_ANALYSIS

@@ -92,12 +92,14 @@ static inline bool stack_lock_try_word(struct stack_lock *lock)
 		memory_order_relaxed));
 }
 
-/* Of the plain kinds; false: it is held, or of another kind. */
+/* For calls that have another way: inline, with nothing to wait for. False: it is
+ * held, or of the kind that sleeps. */
 static inline bool stack_lock_try_plain(struct stack_lock *lock)
 	TRY_ACQUIRES(true, lock) NO_LOCK_ANALYSIS
 {
 	lock_witness_check(&lock->witness);
-	if (!stack_lock_is_plain(lock) || !stack_lock_try_word(lock))
+	if (!(stack_lock_is_plain(lock) ? stack_lock_try_word(lock) :
+					  stack_lock_enter_biased(lock)))
 		return false;
 	lock_witness_acquired(&lock->witness);
 	return true;
@@ -114,22 +116,28 @@ static inline void stack_lock_acquire(struct stack_lock *lock)
 	lock_witness_acquired(&lock->witness);
 }
 
+/* What stack_lock_try_plain has taken. The kind is still the same: who ends a bias
+ * waits for the owner first. */
 static inline void stack_lock_release_plain(struct stack_lock *lock)
 	RELEASES(lock) NO_LOCK_ANALYSIS
 {
 	lock_witness_released(&lock->witness);
-	atomic_store_explicit(&lock->word, 0, memory_order_release);
+	if (stack_lock_is_plain(lock))
+		atomic_store_explicit(&lock->word, 0, memory_order_release);
+	else
+		/* release pairs with the acquire of who has revoked */
+		atomic_store_explicit(&lock->is_owner_inside, false,
+				      memory_order_release);
 }
 
 static inline void stack_lock_release(struct stack_lock *lock)
 	RELEASES(lock) NO_LOCK_ANALYSIS
 {
-	if (stack_lock_is_plain(lock)) {
-		stack_lock_release_plain(lock);
-	} else {
-		lock_witness_released(&lock->witness);
+	lock_witness_released(&lock->witness);
+	if (stack_lock_is_plain(lock))
+		atomic_store_explicit(&lock->word, 0, memory_order_release);
+	else
 		stack_lock_release_slow(lock);
-	}
 }
 
 #endif

@@ -720,7 +720,7 @@ static NOINLINE ssize_t quick_take_queued(int fd, void *buf, size_t len,
 	return fd_quick_end(obj, n);
 }
 
-/* With the stack, whose lock is plain, locked: nothing is queued, but a ring may
+/* With the stack locked by stack_lock_try_plain: nothing is queued, but a ring may
  * have something. */
 static NOINLINE ssize_t quick_take(int fd, void *buf, size_t len, int flags,
 				   struct fd_object *obj)

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
 # Each UDP scenario on libc, and under the test library with loopback as an
-# accelerated device: sleeping at once, and polling before it sleeps. The outputs
-# must be the same. VMA_SELECT_SKIP_OS=0, since its default lets kernel descriptors
-# wait for a few calls.
+# accelerated device: sleeping at once, and polling before it sleeps, with a lock
+# that belongs to the first thread. The outputs must be the same.
+# VMA_SELECT_SKIP_OS=0, since its default lets kernel descriptors wait for a few
+# calls.
 . "${srcdir:-.}/tests/support/preload.sh"
 
 program=$builddir/tests/shim/udp
@@ -46,7 +47,7 @@ for scenario in $("$program" --list); do
 		echo "exit $?" >>"$work/libc"
 	accelerated "$work/sleeping" "$scenario" VMA_RX_POLL=0 VMA_SELECT_POLL=0
 	accelerated "$work/polling" "$scenario" VMA_RX_POLL=2000 \
-		VMA_SELECT_POLL=500
+		VMA_SELECT_POLL=500 VMA_THREAD_MODE=0
 	diff=$(diff "$work/libc" "$work/sleeping" &&
 		diff "$work/libc" "$work/polling")
 	if [ -z "$diff" ] && [ -s "$work/libc" ] &&
