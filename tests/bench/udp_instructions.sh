@@ -3,7 +3,8 @@
 #
 # Instructions for each UDP call under the library, by callgrind, over veth: a
 # connected send of 64 bytes, the receive of a datagram that waits (with its poll),
-# and a receive with nothing there. Then the same beside 10,000 bound sockets.
+# and a receive with nothing there. Then the same beside 10,000 bound sockets, and
+# with the lock of the latency profile.
 # Without a second argument what is counted ends with the call; with the name of
 # one of the measured functions its callees are listed.
 # Usage: udp_instructions.sh PROGRAM LIBRARY [measured_send|...]
@@ -39,11 +40,13 @@ fi
 row() {
 	printf '%-44s %4d (at most %d)\n' "$1" "$(($2 / 500))" "$3"
 }
-for sockets in 0 10000; do
-	row "send, connected, 64 bytes; $sockets more sockets" \
-		"$(count measured_send $sockets)" 250
-	row "receive, one waits; $sockets more sockets" \
-		"$(count measured_receive $sockets)" 300
-	row "receive, nothing there; $sockets more sockets" \
-		"$(count measured_look $sockets)" 120
-done
+# (rows SOCKETS REMARK)
+rows() {
+	row "send, connected, 64 bytes; $2" "$(count measured_send "$1")" 250
+	row "receive, one waits; $2" "$(count measured_receive "$1")" 300
+	row "receive, nothing there; $2" "$(count measured_look "$1")" 120
+}
+rows 0 "alone"
+rows 10000 "10000 more sockets"
+export VMA_THREAD_MODE=0
+rows 0 "VMA_THREAD_MODE=0"
