@@ -267,8 +267,10 @@ struct ring {
 	/* Where a short frame can be written, RING_TX_FRAME_LEN bytes; NULL:
 	 * there is no room. The stack's lock. */
 	uint8_t *tx_frame;
-	/* Frames wait for a kick. Set by tx under the stack's lock. */
+	/* Frames wait for a kick. Under the stack's lock; tx and polls set it,
+	 * and whoever commits a tx_frame if that needs one. */
 	bool wants_kick;
+	bool needs_kick; /* fixed */
 	/* the stack's: its number for it, and who kicks (net/stack.c) */
 	uint8_t slot;
 	_Atomic int kick_state;

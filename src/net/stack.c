@@ -336,6 +336,13 @@ static void grow_spill(struct stack *stack, unsigned wanted)
 	stack_lock_release(&stack->lock);
 }
 
+/* stack_kick_begin for a kick that was noted. */
+static inline bool take_kick(struct ring *ring)
+{
+	ring->wants_kick = false;
+	return stack_kick_begin(ring);
+}
+
 static COLD void unlock_and_do(struct stack *stack, uint64_t afterwards)
 	NO_LOCK_ANALYSIS
 {
@@ -344,7 +351,7 @@ static COLD void unlock_and_do(struct stack *stack, uint64_t afterwards)
 
 	for (unsigned i = 0; i < STACK_RINGS_MAX; i++)
 		if (afterwards >> i & 1 && stack->rings[i] &&
-		    stack_kick_begin(stack->rings[i]))
+		    take_kick(stack->rings[i]))
 			rings[cnt++] = stack->rings[i];
 	if (afterwards & STACK_WAKES)
 		wake_all(stack);
@@ -369,7 +376,7 @@ NO_LOCK_ANALYSIS void stack_unlock_slow(struct stack *stack)
 		return;
 	}
 	ring = stack->rings[__builtin_ctzll(afterwards)];
-	if (UNLIKELY(!ring || !stack_kick_begin(ring))) {
+	if (UNLIKELY(!ring || !take_kick(ring))) {
 		stack_lock_release(&stack->lock);
 		return;
 	}
@@ -379,6 +386,7 @@ NO_LOCK_ANALYSIS void stack_unlock_slow(struct stack *stack)
 
 COLD void stack_unlock_kick_slow(struct stack *stack, struct ring *ring)
 {
+	ring->wants_kick |= ring->needs_kick;
 	stack_note_kick(stack, ring);
 	stack_unlock_slow(stack);
 }

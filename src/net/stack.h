@@ -103,7 +103,6 @@ bool stack_kick_begin_slow(struct ring *ring);
  * told that there is more. Under the stack's lock. */
 static inline bool stack_kick_begin(struct ring *ring)
 {
-	ring->wants_kick = false;
 	if (UNLIKELY(atomic_load_explicit(&ring->kick_state,
 					  memory_order_acquire)))
 		return stack_kick_begin_slow(ring);
@@ -226,6 +225,7 @@ static inline void stack_tx_commit_locked(struct stack *stack,
 	REQUIRES(stack->lock)
 {
 	ring->ops->tx_commit(ring, len);
+	ring->wants_kick |= ring->needs_kick;
 	stack_note_kick(stack, ring);
 }
 
@@ -243,7 +243,7 @@ static ALWAYS_INLINE void stack_tx_commit_unlock(struct stack *stack,
 		stack_unlock_kick_slow(stack, ring);
 		return;
 	}
-	if (UNLIKELY(!ring->wants_kick || !stack_kick_begin(ring))) {
+	if (UNLIKELY(!ring->needs_kick || !stack_kick_begin(ring))) {
 		stack_lock_release_plain(&stack->lock);
 		return;
 	}

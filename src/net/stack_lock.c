@@ -13,20 +13,26 @@
 #include "base/log.h"
 #include "os/real.h"
 
+static void set_kind(struct stack_lock *lock, enum stack_lock_kind kind)
+{
+	atomic_store(&lock->kind, kind);
+	lock->is_plain = stack_lock_is_plain(lock);
+}
+
 void stack_lock_init(struct stack_lock *lock, enum stack_lock_kind kind)
 {
 	atomic_init(&lock->word, 0);
 	atomic_init(&lock->is_owner_inside, false);
 	atomic_init(&lock->is_revoked, false);
 	atomic_init(&lock->owner, NULL);
-	atomic_init(&lock->kind, kind);
+	set_kind(lock, kind);
 	lock->has_guest = false;
 	lock_witness_init(&lock->witness, LOCK_RANK_STACK);
 	/* Without it there is no bias to be had. */
 	if (kind == STACK_LOCK_BIASED &&
 	    real.syscall(SYS_membarrier,
 			 MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0)
-		atomic_store(&lock->kind, STACK_LOCK_SPIN);
+		set_kind(lock, STACK_LOCK_SPIN);
 }
 
 static bool try_word(struct stack_lock *lock, int value)
@@ -113,7 +119,7 @@ static void settle_bias(struct stack_lock *lock)
 		return;
 	keep_owner_out(lock);
 	atomic_store(&lock->owner, NULL);
-	atomic_store(&lock->kind, STACK_LOCK_SPIN);
+	set_kind(lock, STACK_LOCK_SPIN);
 	LOG_ONCE(LOG_LEVEL_WARNING,
 		 "VMA_THREAD_MODE=0 but a second thread uses the sockets; using 1 from now on");
 }

@@ -33,6 +33,9 @@ struct CAPABILITY("stack lock") stack_lock {
 	 * once, under the word. */
 	_Atomic(const struct os_thread *) owner;
 	_Atomic enum stack_lock_kind kind;
+	/* Under the lock: of which sort the kind is, for who is about to release
+	 * it. */
+	bool is_plain;
 	/* Under the word: one of the library's own threads has it, and keeps the
 	 * owner out for that long. */
 	bool has_guest;
@@ -122,7 +125,7 @@ static inline void stack_lock_release_plain(struct stack_lock *lock)
 	RELEASES(lock) NO_LOCK_ANALYSIS
 {
 	lock_witness_released(&lock->witness);
-	if (stack_lock_is_plain(lock))
+	if (LIKELY(lock->is_plain))
 		atomic_store_explicit(&lock->word, 0, memory_order_release);
 	else
 		/* release pairs with the acquire of who has revoked */

@@ -268,7 +268,6 @@ static void transmit(struct ring *ring, struct impair_bytes *bytes)
 
 	ring->counts->tx_pkts++;
 	ring->counts->tx_bytes += bytes->len;
-	ring->wants_kick = fake->params.wake != NULL;
 	spinlock_acquire(&fake->lock);
 	if (cable->params.tap)
 		cable->params.tap(cable->params.tap_ctx, cable_now(cable),
@@ -343,6 +342,7 @@ static int fake_tx(struct ring *ring, const struct ring_tx *tx)
 			   csum_partial(bytes->data + tx->header_len,
 					len - tx->header_len, 0));
 	transmit(ring, bytes);
+	ring->wants_kick = ring->needs_kick;
 	return 0;
 }
 
@@ -434,6 +434,7 @@ static int fake_ring_create(struct dev *dev, struct pkt_pool *pool,
 	own->ring.dev = dev;
 	own->ring.pool = pool;
 	own->ring.counts = &own->ring.own_counts;
+	own->ring.needs_kick = fake_of(dev)->params.wake != NULL;
 	fake_reap(&own->ring);
 	*ring_out = &own->ring;
 	return 0;

@@ -343,7 +343,6 @@ static inline void post(struct xdp_ring *own, const uint8_t *frame, size_t len)
 	xsk_produced(tx);
 	counts->tx_pkts++;
 	counts->tx_bytes += len;
-	ring->wants_kick = true;
 }
 
 static void xdp_tx_commit(struct ring *ring, size_t len)
@@ -371,6 +370,7 @@ static int xdp_tx(struct ring *ring, const struct ring_tx *tx)
 	}
 	pkt->flags = PKT_WITH_DEVICE;
 	post(own, pkt->data, pkt->len);
+	ring->wants_kick = true;
 	return 0;
 }
 
@@ -572,6 +572,7 @@ int xdp_ring_create(struct xdp_dev *dev, uint16_t bind_flags,
 		return -ENOMEM;
 	own->ring.ops = &xdp_ring_ops;
 	own->ring.dev = &dev->dev;
+	own->ring.needs_kick = true;
 	own->ring.counts = &own->ring.own_counts;
 	own->mem = region->mem;
 	own->frame_mask = -(uint64_t)region->frame_size;

@@ -533,7 +533,7 @@ TEST(a_kick_that_the_kernel_did_whole_is_one)
 	kernel.flags[TX] = XDP_RING_NEED_WAKEUP;
 	kernel.tx_takes = 1;
 	send_one();
-	CHECK(own->ring.wants_kick);
+	CHECK(own->ring.needs_kick);
 	CHECK_EQ(kick(), RING_KICKED);
 	CHECK_EQ(kernel.tx_calls, 1);
 	end();
