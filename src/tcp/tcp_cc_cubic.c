@@ -34,7 +34,6 @@ static uint32_t cubic_ssthresh(struct tcp_pcb *pcb, uint64_t now_ns UNUSED)
 	struct tcp_cubic *c = &pcb->cc.cubic;
 
 	c->epoch_ns = 0;
-	c->w_last_max = c->w_max;
 	if (pcb->cwnd < c->w_max)
 		c->w_max = (uint32_t)((uint64_t)pcb->cwnd * 17 / 20);
 	else
@@ -50,7 +49,6 @@ static void begin_epoch(struct tcp_pcb *pcb, uint64_t now_ns)
 
 	c->epoch_ns = now_ns;
 	c->w_est = pcb->cwnd;
-	c->acked = 0;
 	if (pcb->cwnd >= c->w_max) {
 		c->origin = pcb->cwnd;
 		c->k_ms = 0;
@@ -104,10 +102,8 @@ static void cubic_acked(struct tcp_pcb *pcb, uint32_t bytes, uint64_t now_ns)
 	if (target <= pcb->cwnd)
 		return;
 	/* reach the target within one window of acknowledgments */
-	c->acked += (uint32_t)((uint64_t)(target - pcb->cwnd) * bytes /
-			       pcb->cwnd);
-	pcb->cwnd += c->acked;
-	c->acked = 0;
+	pcb->cwnd += (uint32_t)((uint64_t)(target - pcb->cwnd) * bytes /
+				pcb->cwnd);
 }
 
 static void cubic_restarted(struct tcp_pcb *pcb, uint64_t idle_ns)

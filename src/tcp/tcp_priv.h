@@ -128,11 +128,9 @@ extern const struct tcp_cc_ops tcp_cc_newreno, tcp_cc_cubic, tcp_cc_none;
 struct tcp_cubic {
 	uint64_t epoch_ns; /* 0: none has begun */
 	uint32_t w_max;
-	uint32_t w_last_max;
 	uint32_t k_ms;
 	uint32_t w_est;
 	uint32_t origin;
-	uint32_t acked;
 };
 
 /* ---- the pcb ---- */
