@@ -129,6 +129,12 @@ static void resend_lost(struct tcp_pcb *pcb, uint64_t now_ns)
 		/* no borrower to split with: later */
 		if (tcp_seg(pkt)->flags & SEG_LOST)
 			return;
+		/* RFC 6675 section 6: what everything waits for has a whole
+		 * timeout, or a path whose round trip is more than half of it
+		 * would never be repaired in time */
+		if (tcp_seg(pkt)->seq == pcb->snd_una &&
+		    pcb->rtx_kind == RTX_TIMEOUT)
+			tcp_timer_rearm_rtx(pcb, now_ns);
 	}
 }
 

@@ -19,8 +19,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ("src/base", "src/pkt", "src/event", "src/tcp", "tests/support")
 SHARED = ("sim", "peer", "reference", "script")
 UNUSED = ("log.c", "lock.c", "region.c", "fuzz_main.c")
-PROGRAMS = ("rules", "batch", "pmtu", "info", "recovery", "transfer", "misbehave",
-            "scripts", "random")
+PROGRAMS = ("rules", "batch", "pmtu", "info", "growth", "scripts",
+            "recovery", "transfer", "misbehave", "random")
 SEEDS = os.environ.get("SIM_SEEDS", "200")
 TIMEOUT_S = 60
 

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * How the congestion window grows, acknowledgment by acknowledgment, on a path of
+ * one round trip and no queue: against the formulas, computed apart.
+ */
+#include "tests/engine/peer.h"
+
+#include "base/clock.h"
+#include "tests/support/test.h"
+
+enum { MSS = 1460, WINDOW = 65535, BEFORE_LOSS = 80 };
+
+static unsigned rtt_ms;
+
+static uint32_t cwnd(void)
+{
+	struct tcp_pcb_info info;
+
+	tcp_get_info(peer.pcb, &info);
+	return info.cwnd;
+}
+
+static double segments(void)
+{
+	return (double)cwnd() / MSS;
+}
+
+/* A writer who is never what limits it. */
+static void stay_ahead(void)
+{
+	struct tcp_pcb_info info;
+
+	tcp_get_info(peer.pcb, &info);
+	while (info.snd_queued < info.cwnd + 2 * MSS) {
+		peer_write(MSS);
+		info.snd_queued += MSS;
+	}
+	peer.looked_at = peer.sent_cnt;
+}
+
+static void acknowledge(uint32_t ack)
+{
+	const struct tcp_options none = { 0 };
+
+	peer_send_options(A, P, ack, WINDOW, 0, &none);
+}
+
+/* All that is under way is acknowledged a round trip later. */
+static void round_trip(void)
+{
+	struct tcp_pcb_info info;
+
+	stay_ahead();
+	peer_advance_ms(rtt_ms);
+	tcp_get_info(peer.pcb, &info);
+	acknowledge(info.snd_nxt);
+}
+
+/* The first segment of those under way is lost and repaired. */
+static void lose_one(void)
+{
+	struct tcp_options gap = { .sack_cnt = 1 };
+	struct tcp_pcb_info info;
+
+	stay_ahead();
+	peer_advance_ms(rtt_ms);
+	tcp_get_info(peer.pcb, &info);
+	gap.sack[0].start = info.snd_una + MSS;
+	gap.sack[0].end = info.snd_una + 4 * MSS;
+	peer_send_options(A, P, info.snd_una, WINDOW, 0, &gap);
+	CHECK_EQ(tcp_counts(peer.table)->fast_recoveries, 1);
+	peer_advance_ms(rtt_ms);
+	tcp_get_info(peer.pcb, &info);
+	acknowledge(info.snd_nxt);
+	tcp_get_info(peer.pcb, &info);
+	CHECK(!info.is_recovering);
+}
+
+/* The handshake took less, and a probe would come too early. */
+static void learn_round_trip(void)
+{
+	struct tcp_pcb_info info;
+
+	for (int i = 0; i < 40; i++) {
+		peer_write(1);
+		peer_advance_ms(rtt_ms);
+		tcp_get_info(peer.pcb, &info);
+		acknowledge(info.snd_nxt);
+	}
+	CHECK_EQ(tcp_counts(peer.table)->tlp_sent, 0);
+}
+
+/* Slow start up to a window of BEFORE_LOSS, and the loss. */
+static void begin(enum tcp_cc_algorithm cc, unsigned path_ms)
+{
+	rtt_ms = path_ms;
+	peer_defaults();
+	peer.params.cc = cc;
+	peer.params.snd_buf = peer.params.snd_buf_max = 4 << 20;
+	peer_connect(&peer_full_options);
+	acknowledge(U);
+	learn_round_trip();
+	for (int expected = 10; expected < BEFORE_LOSS; expected *= 2) {
+		CHECK_EQ(cwnd(), expected * MSS);
+		round_trip();
+	}
+	CHECK_EQ(cwnd(), BEFORE_LOSS * MSS);
+	lose_one();
+}
+
+/* RFC 5681 section 3.1 */
+TEST(newreno_grows_by_a_segment_each_round_trip)
+{
+	begin(TCP_CC_NEWRENO, 200);
+	CHECK_EQ(cwnd(), BEFORE_LOSS / 2 * MSS);
+	for (int i = 1; i <= 30; i++) {
+		round_trip();
+		CHECK(segments() >= BEFORE_LOSS / 2 + i - 1);
+		CHECK(segments() <= BEFORE_LOSS / 2 + i);
+	}
+	peer_teardown();
+}
+
+/* RFC 9438: equation 1 with C = 0.4, and equation 4 where it is more. */
+static void check_cubic(unsigned path_ms, int rounds)
+{
+	/* the cube root of 80 * (1 - 0.7) / 0.4 */
+	const double k = 3.9149;
+	double estimate = BEFORE_LOSS * 0.7, least = 1e9, most = -1e9;
+
+	begin(TCP_CC_CUBIC, path_ms);
+	CHECK_EQ(cwnd(), BEFORE_LOSS * 7 / 10 * MSS);
+	for (int i = 1; i <= rounds; i++) {
+		/* the epoch begins with the first acknowledgment, and looks a
+		 * round trip ahead */
+		double t = i * (double)path_ms / 1000 - k;
+		double cubic = 0.4 * t * t * t + BEFORE_LOSS, off;
+
+		estimate += estimate < BEFORE_LOSS ? 9.0 / 17 : 1;
+		round_trip();
+		off = segments() - (cubic > estimate ? cubic : estimate);
+		least = off < least ? off : least;
+		most = off > most ? off : most;
+	}
+	test_note("%u ms: from %.2f to %.2f segments off", path_ms, least,
+		  most);
+	CHECK(least >= -1.5);
+	CHECK(most <= 1.5);
+	peer_teardown();
+}
+
+TEST(cubic_follows_its_curve)
+{
+	check_cubic(200, 30);
+}
+
+/* On a short path Reno would have more. */
+TEST(cubic_is_no_slower_than_reno)
+{
+	check_cubic(20, 60);
+}
+
+/* The peer's window alone. */
+TEST(none_knows_no_congestion)
+{
+	struct tcp_pcb_info info;
+
+	peer_defaults();
+	peer.params.cc = TCP_CC_NONE;
+	peer.params.snd_buf = peer.params.snd_buf_max = 4 << 20;
+	peer_connect(&peer_full_options);
+	acknowledge(U);
+	for (int i = 0; i < 200; i++)
+		peer_write(MSS);
+	tcp_get_info(peer.pcb, &info);
+	CHECK_EQ(info.in_flight / MSS, WINDOW * 4 / MSS);
+	peer.looked_at = peer.sent_cnt;
+	peer_teardown();
+}
