@@ -23,6 +23,9 @@ engine_programs += %D%/minimal
 engine_programs += %D%/batch
 %C%_batch_LDADD = $(engine_test_libs)
 
+engine_programs += %D%/table
+%C%_table_LDADD = $(engine_test_libs)
+
 engine_programs += %D%/growth
 %C%_growth_LDADD = $(engine_test_libs)
 

@@ -35,6 +35,8 @@ static void emit(void *ctx UNUSED, struct tcp_pcb *pcb UNUSED,
 
 static void *alloc(void *ctx UNUSED, size_t size)
 {
+	if (peer.allocs_left && !--peer.allocs_left)
+		return NULL;
 	peer.memory += size;
 	return calloc(1, size);
 }

@@ -49,6 +49,8 @@ extern struct peer {
 	struct peer_sent sent[PEER_SENT_MAX];
 	unsigned sent_cnt, looked_at;
 	size_t memory;
+	/* allocations until one fails; 0: none does */
+	unsigned allocs_left;
 } peer;
 
 #define P (PEER_ISN + 1)

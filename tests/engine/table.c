@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Many connections, and who is found by which four-tuple while they come and go. */
+#include "tests/engine/peer.h"
+
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/rand.h"
+#include "tests/support/test.h"
+
+enum { CONNS = 3000, FIRST_PORT = 10000 };
+
+/* Connections by port; the peer's numbers begin at P in each. */
+static struct conn {
+	struct tcp_pcb *pcb;
+	uint32_t iss;
+	uint32_t rcvd;
+} conns[CONNS];
+
+static void use(int index)
+{
+	peer.key.remote_port = htobe16((uint16_t)(FIRST_PORT + index));
+	peer.iss = conns[index].iss;
+}
+
+static struct tcp_pcb *listen_at(const struct ip_addr *addr)
+{
+	struct tcp_pcb *pcb = tcp_new(peer.table);
+
+	CHECK(pcb != NULL);
+	CHECK_EQ(tcp_bind(pcb, addr, peer.key.local_port), 0);
+	CHECK_EQ(tcp_listen(pcb, 16), 0);
+	return pcb;
+}
+
+/* A peer opens a connection; NULL when it got none. */
+static struct tcp_pcb *opened_by_peer(struct tcp_pcb *listener)
+{
+	peer.iss = 0;
+	peer_send_options(S, PEER_ISN, 0, 20000, 0, &peer_full_options);
+	peer_send(A, P, U, 0);
+	return tcp_accept(listener);
+}
+
+static void open_conn(int index)
+{
+	use(index);
+	conns[index].pcb = opened_by_peer(peer.listener);
+	conns[index].iss = peer.iss;
+	conns[index].rcvd = 0;
+	CHECK(conns[index].pcb != NULL);
+}
+
+/* A byte for it arrives there. */
+static void check_found(int index)
+{
+	struct conn *conn = &conns[index];
+	struct list pkts = LIST_INIT(pkts);
+
+	use(index);
+	peer_send(A, P + conn->rcvd, U, 1);
+	CHECK_EQ(tcp_take(conn->pcb, &pkts), 1);
+	pkt_put_list(&pkts);
+	tcp_recved(conn->pcb, 1, peer.now_ns);
+	conn->rcvd++;
+}
+
+static void abort_conn(int index)
+{
+	struct tcp_event event;
+
+	tcp_abort(conns[index].pcb, peer.now_ns);
+	conns[index].pcb = NULL;
+	while (tcp_event_next(peer.table, &event))
+		;
+	/* who still sends there is a stranger */
+	use(index);
+	peer.looked_at = peer.sent_cnt;
+	peer_send(A, P + conns[index].rcvd, U, 1);
+	CHECK_EQ(peer_next()->flags, R);
+}
+
+static void listening(void)
+{
+	peer_defaults();
+	peer.params.syns_per_sec = peer.params.resets_per_sec = 0;
+	peer_setup();
+	peer.listener = listen_at(&peer.key.local);
+}
+
+/* While the table grows some hang in the old buckets, some in the new ones. */
+TEST(each_of_many_is_found)
+{
+	struct rand rand;
+	int cnt = 0;
+
+	rand_init(&rand, test_seed);
+	listening();
+	for (; cnt < CONNS; cnt++) {
+		int some = (int)rand_below(&rand, (uint64_t)cnt + 1);
+
+		open_conn(cnt);
+		if (conns[some].pcb)
+			check_found(some);
+		some = (int)rand_below(&rand, (uint64_t)cnt + 1);
+		if (conns[some].pcb && rand_below(&rand, 4) == 0)
+			abort_conn(some);
+	}
+	for (int i = 0; i < cnt; i++) {
+		if (!conns[i].pcb)
+			continue;
+		check_found(i);
+		abort_conn(i);
+	}
+	peer_teardown();
+}
+
+/* Closed by us first, with time stamps or without; then a TIME_WAIT entry. */
+static void close_conn(int index)
+{
+	struct tcp_event event;
+
+	use(index);
+	tcp_close(conns[index].pcb, peer.now_ns);
+	peer_send(F | A, P + conns[index].rcvd, U + 1, 0);
+	while (tcp_event_next(peer.table, &event))
+		;
+}
+
+TEST(each_of_many_in_time_wait_is_found)
+{
+	listening();
+	for (int i = 0; i < CONNS; i++) {
+		open_conn(i);
+		close_conn(i);
+	}
+	CHECK_EQ(tcp_time_wait_cnt(peer.table), CONNS);
+	CHECK_EQ(tcp_pcb_cnt(peer.table), 1);
+	for (int i = 0; i < CONNS; i++) {
+		use(i);
+		peer.looked_at = peer.sent_cnt;
+		peer_send(F | A, P, U + 1, 0);
+		CHECK_EQ(peer_next()->flags, A);
+		CHECK_EQ(peer.sent[(peer.sent_cnt - 1) % PEER_SENT_MAX].to_port,
+			 FIRST_PORT + i);
+	}
+	peer_advance_ms(61 * 1000);
+	CHECK_EQ(tcp_time_wait_cnt(peer.table), 0);
+	peer_teardown();
+}
+
+TEST(time_wait_is_bounded)
+{
+	peer_defaults();
+	peer.params.syns_per_sec = 0;
+	peer.params.time_wait_max = 10;
+	peer_setup();
+	peer.listener = listen_at(&peer.key.local);
+	for (int i = 0; i < 12; i++) {
+		open_conn(i);
+		close_conn(i);
+	}
+	CHECK_EQ(tcp_time_wait_cnt(peer.table), 10);
+	CHECK_EQ(tcp_counts(peer.table)->tw_dropped, 2);
+	peer_teardown();
+}
+
+TEST(listener_of_the_address_goes_before_a_wildcard)
+{
+	struct ip_addr any_v4 = ip_addr_from_v4(0), any = { .byte = { 0 } };
+	struct tcp_pcb *exact, *child;
+	struct tcp_event event;
+
+	peer_defaults();
+	peer_setup();
+	peer.listener = listen_at(&any_v4);
+	exact = listen_at(&peer.key.local);
+	child = opened_by_peer(exact);
+	CHECK(child != NULL);
+	tcp_abort(child, peer.now_ns);
+	tcp_close(exact, peer.now_ns);
+	while (tcp_event_next(peer.table, &event))
+		;
+	child = opened_by_peer(peer.listener);
+	CHECK(child != NULL);
+	tcp_abort(child, peer.now_ns);
+	/* nobody listens for IPv6 there */
+	peer.key.local = (struct ip_addr){ .byte = { 0x20, 1, [15] = 1 } };
+	peer.key.remote = (struct ip_addr){ .byte = { 0x20, 1, [15] = 2 } };
+	peer.looked_at = peer.sent_cnt;
+	peer_send(S, PEER_ISN, 0, 0);
+	CHECK_EQ(peer_next()->flags, R | A);
+	/* the other wildcard is of both */
+	tcp_close(peer.listener, peer.now_ns);
+	peer.listener = listen_at(&any);
+	child = opened_by_peer(peer.listener);
+	CHECK(child != NULL);
+	tcp_abort(child, peer.now_ns);
+	peer.key.local = ip_addr_from_v4(htobe32(0x0a000001));
+	peer.key.remote = ip_addr_from_v4(htobe32(0x0a000002));
+	child = opened_by_peer(peer.listener);
+	CHECK(child != NULL);
+	tcp_abort(child, peer.now_ns);
+	peer_teardown();
+}
+
+TEST(what_is_taken_is_in_use)
+{
+	struct ip_addr local, remote;
+	struct tcp_pcb *other;
+	struct pkt *pkt;
+
+	peer_connected();
+	local = peer.key.local;
+	remote = peer.key.remote;
+	CHECK_EQ(tcp_bind(peer.pcb, &local, htobe16(1)), -EINVAL);
+	CHECK_EQ(tcp_listen(peer.pcb, 1), -EINVAL);
+	CHECK_EQ(tcp_connect(peer.pcb, &remote, htobe16(1), &peer.path,
+			     peer.now_ns), -EINVAL);
+	CHECK_EQ(tcp_set_cc(peer.pcb, TCP_CC_NONE), -EISCONN);
+	CHECK(tcp_accept(peer.pcb) == NULL);
+
+	other = tcp_new(peer.table);
+	CHECK(other != NULL);
+	CHECK_EQ(tcp_listen(other, 1), -EINVAL);
+	CHECK_EQ(tcp_connect(other, &remote, htobe16(1), &peer.path,
+			     peer.now_ns), -EINVAL);
+	CHECK_EQ(tcp_bind(other, &local, 0), -EINVAL);
+	CHECK_EQ(tcp_bind(other, &local, peer.key.local_port), 0);
+	CHECK_EQ(tcp_bind(other, &local, peer.key.local_port), -EINVAL);
+	CHECK_EQ(tcp_connect(other, &remote, peer.key.remote_port, &peer.path,
+			     peer.now_ns), -EADDRINUSE);
+	CHECK_EQ(tcp_set_cc(other, TCP_CC_CNT), -EINVAL);
+	CHECK_EQ(tcp_set_cc(other, TCP_CC_NEWRENO), 0);
+	pkt = pkt_alloc(&peer.pool);
+	pkt_append(pkt, 1);
+	CHECK_EQ(tcp_write(other, pkt), -ENOTCONN);
+	pkt_put(pkt);
+	CHECK_EQ(tcp_shutdown(other, peer.now_ns), -ENOTCONN);
+	CHECK_EQ(tcp_listen(other, 1), 0);
+
+	peer.listener = tcp_new(peer.table);
+	CHECK(peer.listener != NULL);
+	CHECK_EQ(tcp_bind(peer.listener, &local, peer.key.local_port), 0);
+	CHECK_EQ(tcp_listen(peer.listener, 1), -EADDRINUSE);
+	tcp_close(other, peer.now_ns);
+	peer_teardown();
+}
+
+/* RFC 6191 from this side: time stamps tell the new connection from the old. */
+static int connect_again(const struct tcp_options *offered, uint32_t *isn_out)
+{
+	int rc;
+
+	peer_defaults();
+	peer_connect(offered);
+	tcp_close(peer.pcb, peer.now_ns);
+	peer_send(F | A, P, U + 1, 0);
+	CHECK_EQ(tcp_time_wait_cnt(peer.table), 1);
+	peer.pcb = tcp_new(peer.table);
+	CHECK_EQ(tcp_bind(peer.pcb, &peer.key.local, peer.key.local_port), 0);
+	*isn_out = peer.iss;
+	rc = tcp_connect(peer.pcb, &peer.key.remote, peer.key.remote_port,
+			 &peer.path, peer.now_ns);
+	return rc;
+}
+
+TEST(connect_goes_on_from_time_wait)
+{
+	struct tcp_options offered = peer_full_options;
+	uint32_t isn;
+
+	CHECK_EQ(connect_again(&offered, &isn), -EADDRINUSE);
+	CHECK_EQ(tcp_time_wait_cnt(peer.table), 1);
+	peer_teardown();
+	offered.has_ts = true;
+	offered.ts_val = 900;
+	CHECK_EQ(connect_again(&offered, &isn), 0);
+	/* behind all that was sent before, FIN included */
+	CHECK_EQ(peer.iss - isn, 2 + 65535 + 2);
+	CHECK_EQ(tcp_time_wait_cnt(peer.table), 0);
+	CHECK_EQ(tcp_counts(peer.table)->tw_reused, 1);
+	peer_teardown();
+}
+
+/* The SYN of a connection from this port, at this time. */
+static const struct peer_sent *syn_from(uint16_t port)
+{
+	struct tcp_pcb *pcb = tcp_new(peer.table);
+	struct tcp_event event;
+
+	CHECK_EQ(tcp_bind(pcb, &peer.key.local, htobe16(port)), 0);
+	CHECK_EQ(tcp_connect(pcb, &peer.key.remote, peer.key.remote_port,
+			     &peer.path, peer.now_ns), 0);
+	tcp_abort(pcb, peer.now_ns);
+	while (tcp_event_next(peer.table, &event))
+		;
+	return peer_next();
+}
+
+/* RFC 6528 and RFC 7323 section 7.1: a clock of its own for each four-tuple, which
+ * nobody can tell who does not know the secret. */
+TEST(first_numbers_are_a_keyed_clock)
+{
+	uint32_t seq, ts, other_seq;
+
+	peer_defaults();
+	peer_setup();
+	seq = syn_from(1)->seq;
+	other_seq = syn_from(2)->seq;
+	peer_advance_ms(4);
+	CHECK_EQ(syn_from(1)->seq, seq + 1000);
+	ts = syn_from(1)->options.ts_val;
+	CHECK_EQ(syn_from(2)->seq, other_seq + 1000);
+	CHECK(other_seq - seq > 1u << 16 && seq - other_seq > 1u << 16);
+	CHECK(ts - syn_from(2)->options.ts_val + 1000 > 2000);
+	peer_advance_ms(7);
+	CHECK_EQ(syn_from(1)->options.ts_val, ts + 7);
+	peer_teardown();
+
+	test_seed++;
+	peer_defaults();
+	peer_setup();
+	CHECK(syn_from(1)->seq - seq + (1u << 16) > 1u << 17);
+	test_seed--;
+	peer_teardown();
+}
+
+/* Opens as many as need a larger table, and closes them into TIME_WAIT; whatever
+ * cannot be had is refused. Returns how many there were. */
+static int try_many(void)
+{
+	struct tcp_pcb *pcb = tcp_new(peer.table);
+	struct tcp_event event;
+	int cnt = 0;
+
+	if (!pcb)
+		return 0;
+	CHECK_EQ(tcp_bind(pcb, &peer.key.local, peer.key.local_port), 0);
+	if (tcp_listen(pcb, 16)) {
+		tcp_close(pcb, peer.now_ns);
+		while (tcp_event_next(peer.table, &event))
+			;
+		return 0;
+	}
+	peer.listener = pcb;
+	for (int i = 0; i < 70; i++) {
+		use(i);
+		conns[i].pcb = opened_by_peer(peer.listener);
+		conns[i].iss = peer.iss;
+		conns[i].rcvd = 0;
+		cnt += conns[i].pcb != NULL;
+	}
+	for (int i = 0; i < 70; i++)
+		if (conns[i].pcb)
+			close_conn(i);
+	return cnt;
+}
+
+TEST(lack_of_memory_is_survived)
+{
+	unsigned failed = 0;
+	bool has_failed = true;
+
+	while (has_failed) {
+		peer_defaults();
+		peer.params.syns_per_sec = 0;
+		peer_setup();
+		peer.allocs_left = ++failed;
+		CHECK(try_many() >= 69 || failed < 3);
+		has_failed = !peer.allocs_left;
+		peer.allocs_left = 0;
+		peer_advance_ms(200 * 1000);
+		peer_teardown();
+	}
+	/* the listener and its pcb, a pcb each, the tables */
+	CHECK(failed > 74);
+}
