@@ -29,6 +29,7 @@ void net_view_init(struct net_view *view, uint64_t hash_seed)
 	route_tab_init(&view->routes);
 	policy_tab_init(&view->policies);
 	neigh_tab_init(&view->neighs);
+	path_mtu_tab_init(&view->path_mtus);
 	view->hash_seed = hash_seed;
 	atomic_init(&view->route_gen, 1);
 	atomic_init(&view->gen, 1);
@@ -36,6 +37,7 @@ void net_view_init(struct net_view *view, uint64_t hash_seed)
 
 void net_view_destroy(struct net_view *view)
 {
+	path_mtu_tab_destroy(&view->path_mtus);
 	neigh_tab_destroy(&view->neighs);
 	policy_tab_destroy(&view->policies);
 	route_tab_destroy(&view->routes);
@@ -443,6 +445,18 @@ static int find_path(const struct net_view *view, struct net_flow *flow,
 	return find_route(view, flow, path);
 }
 
+static void heed_path_mtu(const struct net_view *view,
+			  const struct ip_addr *dst, struct net_path *path)
+{
+	const struct path_mtu *learned =
+		path_mtu_tab_find(&view->path_mtus, path->ifindex, dst);
+
+	if (path->type != RTN_UNICAST || !learned)
+		return;
+	path->mtu = MIN(path->mtu, learned->info.mtu);
+	path->is_mtu_locked |= learned->info.is_locked;
+}
+
 /* What the interface has to say about it. */
 static int settle(const struct net_view *view, struct net_path *path)
 {
@@ -452,9 +466,8 @@ static int settle(const struct net_view *view, struct net_path *path)
 		return -ENODEV;
 	if (ip_addr_is_loopback(&path->src) && !link_is_loopback(link))
 		return -EINVAL;
-	if (!path->mtu || path->mtu > link->info.mtu)
-		path->mtu = link->info.mtu;
-	path->mtu = MIN(path->mtu, (uint32_t)MTU_MAX);
+	path->link_mtu = MIN(link->info.mtu, (uint32_t)MTU_MAX);
+	path->mtu = path->mtu ? MIN(path->mtu, path->link_mtu) : path->link_mtu;
 	return 0;
 }
 
@@ -472,7 +485,11 @@ int net_view_route(const struct net_view *view, const struct net_flow *flow,
 	if (!is_v4_or_any(&flow->dst) || !is_v4_or_any(&flow->src))
 		return -EAFNOSUPPORT;
 	err = find_path(view, &settled, path_out);
-	return err ? err : settle(view, path_out);
+	if (!err)
+		err = settle(view, path_out);
+	if (!err)
+		heed_path_mtu(view, &settled.dst, path_out);
+	return err;
 }
 
 int net_view_route_connect(const struct net_view *view,

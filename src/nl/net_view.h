@@ -26,6 +26,7 @@
 #include "nl/link_tab.h"
 #include "nl/neigh_tab.h"
 #include "nl/net_flow.h"
+#include "nl/path_mtu_tab.h"
 #include "nl/policy_tab.h"
 #include "nl/route_tab.h"
 
@@ -35,11 +36,12 @@ struct net_view {
 	struct route_tab routes;
 	struct policy_tab policies;
 	struct neigh_tab neighs;
+	struct path_mtu_tab path_mtus;
 	/* chooses among the next hops of a multipath route */
 	uint64_t hash_seed;
 	/* links, addresses, routes, rules */
 	_Atomic uint32_t route_gen;
-	/* all of that, and neighbours */
+	/* all of that, neighbours and path MTUs: what is sent depends on them */
 	_Atomic uint64_t gen;
 };
 
@@ -70,8 +72,8 @@ struct net_path {
 	uint8_t type;
 	/* 0: the system's default */
 	uint8_t hop_limit;
-	/* the route forbids path MTU discovery: no DF bit unless the socket
-	 * insists */
+	/* the route forbids path MTU discovery, or what was learned is too small
+	 * for it: no DF bit unless the socket insists */
 	bool is_mtu_locked;
 	bool has_gateway;
 	int ifindex;
@@ -79,8 +81,10 @@ struct net_path {
 	struct ip_addr next_hop;
 	/* the flow's, else the one Linux chooses; any: there is none */
 	struct ip_addr src;
-	/* of the route if it is smaller, else the link's */
+	/* what the kernel has learned of the path, or of the route, if it is
+	 * smaller than the link's */
 	uint32_t mtu;
+	uint32_t link_mtu;
 	/* 0: from the MTU */
 	uint32_t adv_mss;
 	/* 0: no route was asked */

@@ -547,6 +547,49 @@ int netlink_conn_read_link(struct netlink_conn *conn, int ifindex)
 	return ask(conn, &request.head);
 }
 
+int netlink_conn_read_path(struct netlink_conn *conn,
+			   const struct path_mtu_info *about)
+{
+	struct {
+		struct nlmsghdr head;
+		struct rtmsg body;
+		uint8_t attrs[32];
+	} request = {
+		.head = {
+			.nlmsg_len = NLMSG_LENGTH(sizeof(struct rtmsg)),
+			.nlmsg_type = RTM_GETROUTE,
+			.nlmsg_flags = NLM_F_REQUEST,
+		},
+		.body = { .rtm_family = AF_INET, .rtm_dst_len = 32 },
+	};
+	__be32 dst = ip_addr_v4(&about->dst), src = ip_addr_v4(&about->src);
+
+	add_attr(&request.head, RTA_DST, &dst, sizeof(dst));
+	if (src) {
+		request.body.rtm_src_len = 32;
+		add_attr(&request.head, RTA_SRC, &src, sizeof(src));
+	}
+	if (about->ifindex)
+		add_attr(&request.head, RTA_OIF, &about->ifindex,
+			 sizeof(about->ifindex));
+	return ask(conn, &request.head);
+}
+
+void netlink_conn_check_path(struct netlink_conn *conn)
+{
+	const struct path_mtu_info *info =
+		path_mtu_tab_doubt(&conn->view->path_mtus);
+	struct path_mtu_info about;
+
+	if (!info)
+		return;
+	about = *info;
+	/* An error is an answer: there is no such path any more. */
+	(void)!netlink_conn_read_path(conn, &about);
+	if (path_mtu_tab_settle(&conn->view->path_mtus))
+		net_view_neighs_changed(conn->view);
+}
+
 const struct netlink_counts *netlink_conn_counts(const struct netlink_conn *conn)
 {
 	return &conn->counts;

@@ -88,6 +88,14 @@ int netlink_conn_resolve(struct netlink_conn *conn, int ifindex,
  * is no such link. */
 int netlink_conn_read_link(struct netlink_conn *conn, int ifindex) MUST_CHECK;
 
+/* Asks what the kernel has learned of the path to a destination, for the view's
+ * path_mtus. `ifindex` 0, any `src`: not known. */
+int netlink_conn_read_path(struct netlink_conn *conn,
+			   const struct path_mtu_info *about) MUST_CHECK;
+/* Asks again for the entry that was confirmed longest ago, which it may have
+ * forgotten. */
+void netlink_conn_check_path(struct netlink_conn *conn);
+
 const struct netlink_counts *netlink_conn_counts(
 	const struct netlink_conn *conn);
 

@@ -113,12 +113,24 @@ static enum route_place place_of(const struct nlmsghdr *msg, bool is_dump)
 	return msg->nlmsg_flags & NLM_F_REPLACE ? ROUTE_REPLACE : ROUTE_FIRST;
 }
 
+/* Not a route, but what the kernel has learned of a path. */
+static int apply_path_mtu(struct net_view *view, const struct nlmsghdr *msg)
+{
+	struct path_mtu_info info;
+	int rc = netlink_parse_path_mtu(msg, &info);
+
+	return rc ? rc :
+		    note_neighs(view, path_mtu_tab_set(&view->path_mtus, &info));
+}
+
 static int apply_route(struct net_view *view, const struct nlmsghdr *msg,
 		       bool is_dump, struct netlink_effect *effect)
 {
 	struct netlink_route parsed;
 	int rc = netlink_parse_route(msg, &parsed);
 
+	if (rc == NETLINK_NOT_OURS && msg->nlmsg_type == RTM_NEWROUTE)
+		return apply_path_mtu(view, msg);
 	if (rc)
 		return rc;
 	if (msg->nlmsg_type == RTM_NEWROUTE)

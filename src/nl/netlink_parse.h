@@ -14,6 +14,7 @@
 #include "nl/addr_tab.h"
 #include "nl/link_tab.h"
 #include "nl/neigh_tab.h"
+#include "nl/path_mtu_tab.h"
 #include "nl/policy_tab.h"
 #include "nl/route_tab.h"
 
@@ -35,6 +36,9 @@ struct netlink_route {
 /* RTM_NEWROUTE, RTM_DELROUTE, of IPv4; out->route.hops is out->hops. */
 int netlink_parse_route(const struct nlmsghdr *msg, struct netlink_route *out)
 	MUST_CHECK;
+/* RTM_NEWROUTE of IPv4 that is no route but an answer, or an exception of one */
+int netlink_parse_path_mtu(const struct nlmsghdr *msg,
+			   struct path_mtu_info *out) MUST_CHECK;
 /* RTM_NEWRULE, RTM_DELRULE, of IPv4 */
 int netlink_parse_policy(const struct nlmsghdr *msg, struct policy *out)
 	MUST_CHECK;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Routes out of messages: the one kind with lists in it. */
+/* Routes out of messages: the one kind with lists in it; and what the kernel has
+ * learned of a route's destinations, which looks like one. */
 #include "config.h"
 
 #include <errno.h>
@@ -168,4 +169,50 @@ int netlink_parse_route(const struct nlmsghdr *msg, struct netlink_route *out)
 		.hops = out->hops,
 	};
 	return get_route(&head, attrs, out) ? 0 : -EBADMSG;
+}
+
+/* Only what was learned expires; the metrics of the route itself are there, too. */
+static bool has_expiry(const struct attr *attr)
+{
+	struct rta_cacheinfo info = { 0 };
+	size_t len;
+
+	return attr_is_present(attr) &&
+	       attr_get_bytes(attr, &info, sizeof(info), &len) &&
+	       info.rta_expires > 0;
+}
+
+static bool get_path_mtu(const struct attr *attrs, struct path_mtu_info *out)
+{
+	struct route metrics = { 0 };
+
+	if (!attr_get_addr(&attrs[RTA_DST], AF_INET, &out->dst) ||
+	    !attr_get_addr(&attrs[RTA_PREFSRC], AF_INET, &out->src) ||
+	    !attr_get_addr(&attrs[RTA_SRC], AF_INET, &out->src) ||
+	    !attr_get_index(&attrs[RTA_OIF], &out->ifindex) ||
+	    !get_metrics(&attrs[RTA_METRICS], &metrics))
+		return false;
+	if (!has_expiry(&attrs[RTA_CACHEINFO]))
+		return true;
+	out->mtu = metrics.mtu;
+	out->is_locked = metrics.is_mtu_locked;
+	return true;
+}
+
+int netlink_parse_path_mtu(const struct nlmsghdr *msg,
+			   struct path_mtu_info *out)
+{
+	struct attr attrs[RTA_ENCAP + 1];
+	struct rtmsg head;
+
+	if (attr_sort_message(msg, &head, sizeof(head), attrs, RTA_ENCAP) < 0)
+		return -EBADMSG;
+	if (head.rtm_family != AF_INET || !(head.rtm_flags & RTM_F_CLONED) ||
+	    head.rtm_type != RTN_UNICAST)
+		return NETLINK_NOT_OURS;
+	*out = (struct path_mtu_info){ .src = ip_addr_from_v4(0) };
+	if (!attr_is_present(&attrs[RTA_DST]) ||
+	    !attr_is_present(&attrs[RTA_OIF]))
+		return -EBADMSG;
+	return get_path_mtu(attrs, out) ? 0 : -EBADMSG;
 }

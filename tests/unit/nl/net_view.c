@@ -150,6 +150,32 @@ TEST(metrics_of_the_route)
 	net_view_destroy(&view);
 }
 
+TEST(what_was_learned_of_a_path)
+{
+	struct path_mtu_info info = { addr("8.8.8.8"), ETH2, addr("10.2.0.1"),
+				      1000, false };
+
+	set_up();
+	CHECK_EQ(path_mtu_tab_set(&view.path_mtus, &info), 1);
+	CHECK_EQ(way("8.8.8.8"), 0);
+	CHECK_EQ(path.mtu, 1000);
+	CHECK_EQ(path.link_mtu, 1500);
+	CHECK(!path.is_mtu_locked);
+	CHECK_EQ(way("8.8.8.9"), 0);
+	CHECK_EQ(path.mtu, 1500);
+	info.mtu = 552;
+	info.is_locked = true;
+	CHECK_EQ(path_mtu_tab_set(&view.path_mtus, &info), 1);
+	CHECK_EQ(way("8.8.8.8"), 0);
+	CHECK_EQ(path.mtu, 552);
+	CHECK(path.is_mtu_locked);
+	/* by another interface nothing is known */
+	flow.oif = ETH3;
+	CHECK_EQ(way("8.8.8.8"), 0);
+	CHECK_EQ(path.mtu, 1500);
+	net_view_destroy(&view);
+}
+
 TEST(a_source_must_be_ours)
 {
 	set_up();

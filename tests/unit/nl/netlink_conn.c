@@ -423,3 +423,24 @@ TEST(answers_to_requests)
 	CHECK_EQ(netlink_conn_read_link(conn, 3), -ENODEV);
 	tear_down();
 }
+
+TEST(a_path_that_the_kernel_does_not_confirm_is_forgotten)
+{
+	struct path_mtu_info info = { addr("10.0.0.2"), 3, addr("10.0.0.1"),
+				      1000, false };
+	uint64_t gen;
+
+	set_up();
+	netlink_conn_check_path(conn);
+	CHECK(last_request.nlmsg_type != RTM_GETROUTE);
+	CHECK_EQ(path_mtu_tab_set(&view.path_mtus, &info), 1);
+	gen = net_view_gen(&view);
+	answer_error = -ENETUNREACH;
+	netlink_conn_check_path(conn);
+	CHECK_EQ(last_request.nlmsg_type, RTM_GETROUTE);
+	CHECK_EQ(last_request.nlmsg_len,
+		 NLMSG_LENGTH(sizeof(struct rtmsg)) + 3 * 8);
+	CHECK_EQ(view.path_mtus.cnt, 0);
+	CHECK(net_view_gen(&view) != gen);
+	tear_down();
+}

@@ -344,6 +344,48 @@ TEST(routes_that_are_no_news)
 	CHECK_EQ(parse_route(), NETLINK_NOT_OURS);
 }
 
+/* What RTM_GETROUTE answers. */
+static void begin_answer(uint32_t mtu, uint32_t locks, int expires)
+{
+	struct rtmsg clone = { .rtm_family = AF_INET, .rtm_dst_len = 32,
+			       .rtm_type = RTN_UNICAST,
+			       .rtm_flags = RTM_F_CLONED };
+	struct rta_cacheinfo info = { .rta_expires = expires };
+	struct nlattr *nest;
+
+	msg_begin(&m, RTM_NEWROUTE, &clone, sizeof(clone));
+	msg_put_v4(&m, RTA_DST, "10.5.0.1");
+	msg_put_v4(&m, RTA_PREFSRC, "10.0.0.1");
+	msg_put_u32(&m, RTA_OIF, 3);
+	nest = msg_put(&m, RTA_METRICS, NULL, 0);
+	msg_put_u32(&m, RTAX_LOCK, locks);
+	msg_put_u32(&m, RTAX_MTU, mtu);
+	msg_nest_end(&m, nest);
+	msg_put(&m, RTA_CACHEINFO, &info, sizeof(info));
+}
+
+TEST(what_the_kernel_has_learned_of_a_path)
+{
+	struct path_mtu_info info;
+
+	begin_answer(552, 1u << RTAX_MTU, 6000);
+	CHECK_EQ(netlink_parse_path_mtu(&m.head, &info), 0);
+	CHECK(is_addr(&info.dst, "10.5.0.1") && is_addr(&info.src, "10.0.0.1"));
+	CHECK_EQ(info.ifindex, 3);
+	CHECK_EQ(info.mtu, 552);
+	CHECK(info.is_locked);
+	/* the route's own */
+	begin_answer(1400, 0, 0);
+	CHECK_EQ(netlink_parse_path_mtu(&m.head, &info), 0);
+	CHECK_EQ(info.mtu, 0);
+	CHECK_EQ(netlink_parse_path_mtu(MSG(route_msg), &info),
+		 NETLINK_NOT_OURS);
+	for (uint32_t len = m.head.nlmsg_len - 1; len >= NLMSG_HDRLEN; len--) {
+		m.head.nlmsg_len = len;
+		CHECK(netlink_parse_path_mtu(&m.head, &info) <= 0);
+	}
+}
+
 TEST(routes_we_cannot_follow)
 {
 	uint16_t encap = 1;
