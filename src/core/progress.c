@@ -20,10 +20,14 @@
 /* For so long what may be a child's waits for us to read it. */
 #define HEIRS_NS (50 * NS_PER_MS)
 
+/* The kernel has taken a router's complaint that we have heard by then, and who
+ * complains without end is heard a hundred times a second. */
+#define ROUTERS_NS (10 * NS_PER_MS)
+
 enum { EVENTS_MAX = 64, RING_FDS_MAX = 64 };
 
 /* What an event is about, in the place of an object's address. */
-enum { ABOUT_NETLINK = 1, ABOUT_RING = 2 };
+enum { ABOUT_NETLINK = 1, ABOUT_RING = 2, ABOUT_ROUTERS = 3 };
 
 enum phase {
 	/* Somebody polls: look again after an interval whether that is still
@@ -43,11 +47,24 @@ static struct {
 	uint64_t next_second_ns;
 	/* UINT64_MAX: not before there is a reason to */
 	uint64_t next_heirs_ns;
+	uint64_t next_routers_ns;
 } progress = { .epfd = -1 };
 
 static int epfd(void)
 {
 	return atomic_load(&progress.epfd);
+}
+
+/* Routers have complained: once, until it is asked for again. */
+static int await_routers(int op)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLONESHOT,
+				     .data.u64 = ABOUT_ROUTERS };
+	int fd = net_icmp_fd(progress.params.net);
+
+	if (fd < 0)
+		return 0;
+	return real.epoll_ctl(epfd(), op, fd, &event) ? -errno : 0;
 }
 
 static int add_fd(int fd, uint32_t events, uint64_t about)
@@ -147,6 +164,9 @@ static void handle(const struct epoll_event *event)
 		if (progress.phase == PHASE_GUARD)
 			wake_up(net->stack);
 		break;
+	case ABOUT_ROUTERS:
+		progress.next_routers_ns = clock_monotonic_ns() + ROUTERS_NS;
+		break;
 	default:
 		udp_twin_event((struct fd_object *)(uintptr_t)event->data.u64,
 			       event->events & EPOLLERR);
@@ -157,8 +177,12 @@ static int time_to_sleep_ms(void)
 {
 	uint64_t now = clock_monotonic_ns();
 	uint64_t next = MIN(progress.next_second_ns, progress.next_heirs_ns);
-	uint64_t left = next > now ? next - now : 0;
-	int ms = (int)((left + NS_PER_MS - 1) / NS_PER_MS);
+	uint64_t left;
+	int ms;
+
+	next = MIN(next, progress.next_routers_ns);
+	left = next > now ? next - now : 0;
+	ms = (int)((left + NS_PER_MS - 1) / NS_PER_MS);
 
 	if (progress.phase == PHASE_LOOK && progress.params.interval_ms)
 		ms = MIN(ms, (int)progress.params.interval_ms);
@@ -189,6 +213,15 @@ static void look_after_heirs(uint64_t now)
 		look_after_heirs_soon();
 }
 
+static void hear_routers(uint64_t now)
+{
+	if (now < progress.next_routers_ns)
+		return;
+	progress.next_routers_ns = UINT64_MAX;
+	net_hear_routers(progress.params.net);
+	(void)!await_routers(EPOLL_CTL_MOD);
+}
+
 static void run_once(uint64_t *next_look_ns)
 {
 	struct epoll_event events[EVENTS_MAX];
@@ -204,6 +237,7 @@ static void run_once(uint64_t *next_look_ns)
 		look(progress.params.net->stack);
 		*next_look_ns = now + progress.params.interval_ms * NS_PER_MS;
 	}
+	hear_routers(now);
 	look_after_heirs(now);
 	each_second();
 }
@@ -247,12 +281,15 @@ int progress_start(const struct progress_params *params)
 	progress.phase = PHASE_LOOK;
 	progress.ring_fd_cnt = 0;
 	progress.next_heirs_ns = UINT64_MAX;
+	progress.next_routers_ns = UINT64_MAX;
 	fd = real.epoll_create1(EPOLL_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	if (fd_internal_adopt(fd, &progress.epfd) != 0)
 		atomic_store(&progress.epfd, fd);
 	err = add_fd(net_event_fd(params->net), EPOLLIN, ABOUT_NETLINK);
+	if (!err)
+		err = await_routers(EPOLL_CTL_ADD);
 	if (!err)
 		err = start_thread();
 	if (err)

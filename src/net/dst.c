@@ -24,7 +24,9 @@ static bool has_df(const struct dst_query *query, const struct net_path *path)
 static void set_lengths(struct dst *dst, const struct dev *dev,
 			const struct net_path *path)
 {
-	uint32_t mtu = MIN(MIN(path->mtu, dev->mtu), (uint32_t)IP_PACKET_MAX);
+	uint32_t path_mtu = dst->query.is_mtu_of_link ? path->link_mtu :
+							path->mtu;
+	uint32_t mtu = MIN(MIN(path_mtu, dev->mtu), (uint32_t)IP_PACKET_MAX);
 	uint32_t frame_max = dev->caps.tx_len_max -
 			     (uint32_t)sizeof(dst->header.eth);
 
@@ -91,7 +93,7 @@ static enum reason resolve_local(struct dst *dst, struct net *net,
 
 	if (!ring)
 		return REASON_LOCAL;
-	path->mtu = ring->dev->mtu;
+	path->mtu = path->link_mtu = ring->dev->mtu;
 	build_header(dst, ring->dev, nobody, path);
 	dst->ring = ring;
 	return REASON_NONE;
@@ -127,8 +129,10 @@ static enum reason resolve_remote(struct dst *dst, struct net *net,
 
 	if (!netif_is_driven(netif))
 		return netif ? netif->reason : REASON_MEMORY;
-	if (net->params.mtu_max)
+	if (net->params.mtu_max) {
 		path->mtu = MIN(path->mtu, net->params.mtu_max);
+		path->link_mtu = MIN(path->link_mtu, net->params.mtu_max);
+	}
 	mac = neighbour_mac(net, path);
 	if (!mac)
 		return REASON_NO_NEIGHBOUR;

@@ -38,6 +38,8 @@ struct dst_query {
 	/* what is longer than the way allows may be sent in pieces */
 	bool may_cut;
 	uint8_t df; /* enum dst_df */
+	/* neither what was learned of the path nor the route's MTU counts */
+	bool is_mtu_of_link;
 };
 
 struct dst {
@@ -74,6 +76,7 @@ static inline bool dst_query_eq(const struct dst_query *a,
 	       a->mark == b->mark && a->uid == b->uid && a->tos == b->tos &&
 	       a->ttl == b->ttl && a->df == b->df &&
 	       a->may_cut == b->may_cut &&
+	       a->is_mtu_of_link == b->is_mtu_of_link &&
 	       a->is_on_link_only == b->is_on_link_only;
 }
 

@@ -12,6 +12,8 @@
 #include "base/log.h"
 #include "net/flow.h"
 #include "net/netif.h"
+#include "net/path_news.h"
+#include "os/real.h"
 #include "pkt/wire.h"
 
 /* How long the first socket waits for the kernel's tables. What has been read by
@@ -98,6 +100,24 @@ static void adopt_conn(struct net *net)
 	netlink_conn_moved(net->conn, fds);
 }
 
+static void listen_to_routers(struct net *net)
+{
+	int fd = path_news_open();
+
+	atomic_store(&net->icmp_fd, MAX(fd, -1));
+	if (fd < 0)
+		log_dbg("routers that complain of long packets are not heard (%s)",
+			strerror(-fd));
+	else if (net->params.adopt_fd)
+		(void)!net->params.adopt_fd(fd, &net->icmp_fd);
+}
+
+static void stop_listening(struct net *net)
+{
+	if (atomic_load(&net->icmp_fd) >= 0)
+		real.close(atomic_load(&net->icmp_fd));
+}
+
 int net_create(const struct net_params *params, struct net **net_out)
 {
 	struct net *net = calloc(1, sizeof(*net));
@@ -120,6 +140,7 @@ int net_create(const struct net_params *params, struct net **net_out)
 	if (err)
 		goto err_stack;
 	adopt_conn(net);
+	listen_to_routers(net);
 	err = netlink_conn_wait_synced(net->conn, SYNC_TIMEOUT_MS);
 	if (err && err != -ETIMEDOUT)
 		goto err_conn;
@@ -128,6 +149,7 @@ int net_create(const struct net_params *params, struct net **net_out)
 	*net_out = net;
 	return 0;
 err_conn:
+	stop_listening(net);
 	netlink_conn_close(net->conn);
 err_stack:
 	stack_destroy(net->stack);
@@ -143,6 +165,7 @@ NO_LOCK_ANALYSIS void net_destroy(struct net *net)
 		return;
 	INVARIANT(list_is_empty(&net->attachments), "sockets are attached");
 	netif_destroy_all(net);
+	stop_listening(net);
 	netlink_conn_close(net->conn);
 	net_view_destroy(&net->view);
 	stack_destroy(net->stack);
@@ -543,9 +566,22 @@ void net_events(struct net *net)
 	mutex_release(&net->control);
 }
 
+int net_icmp_fd(const struct net *net)
+{
+	return atomic_load(&net->icmp_fd);
+}
+
+void net_hear_routers(struct net *net)
+{
+	mutex_acquire(&net->control);
+	path_news_take(net);
+	mutex_release(&net->control);
+}
+
 void net_check(struct net *net)
 {
 	mutex_acquire(&net->control);
+	path_news_check(net);
 	check_netifs(net);
 	follow_news(net);
 	mutex_release(&net->control);

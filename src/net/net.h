@@ -45,6 +45,8 @@ struct net {
 	struct net_view view;
 	struct netlink_conn *conn;
 	_Atomic int conn_fds[2];
+	/* what routers complain of; -1: we may not hear it */
+	_Atomic int icmp_fd;
 	struct list netifs;
 	struct list flows[NET_FLOW_BUCKETS];
 	struct list attachments;
@@ -66,6 +68,11 @@ void net_destroy(struct net *net);
 int net_event_fd(const struct net *net);
 /* Takes the kernel's news, and lets sockets and interfaces follow it. */
 void net_events(struct net *net) EXCLUDES(net->control);
+/* Readable when net_hear_routers has something to do; -1: there is none. */
+int net_icmp_fd(const struct net *net);
+/* Takes what routers say of packets that were too long for them. The kernel is to
+ * have heard of it before: some milliseconds after it came. */
+void net_hear_routers(struct net *net) EXCLUDES(net->control);
 /* What has to be looked at now and then: about once a second. */
 void net_check(struct net *net) EXCLUDES(net->control);
 

@@ -97,6 +97,9 @@ static void read_mtu_discovery(int fd, struct udp_settings *set)
 
 	set->may_cut = mode == IP_PMTUDISC_DONT || mode == IP_PMTUDISC_WANT ||
 		       mode == IP_PMTUDISC_OMIT;
+	set->is_mtu_of_link = mode == IP_PMTUDISC_PROBE ||
+			      mode == IP_PMTUDISC_INTERFACE ||
+			      mode == IP_PMTUDISC_OMIT;
 	switch (mode) {
 	case IP_PMTUDISC_DO:
 	case IP_PMTUDISC_PROBE:

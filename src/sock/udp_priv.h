@@ -49,6 +49,7 @@ struct udp_settings {
 	uint8_t ttl;
 	uint8_t df; /* enum dst_df */
 	bool may_cut;
+	bool is_mtu_of_link;
 	bool is_on_link_only;
 	bool is_shared;
 };

@@ -74,6 +74,7 @@ static bool make_query(const struct udp *u, const struct tx_call *call,
 		.ttl = u->set.ttl,
 		.df = u->set.df,
 		.may_cut = u->set.may_cut,
+		.is_mtu_of_link = u->set.is_mtu_of_link,
 		.is_on_link_only = u->set.is_on_link_only,
 	};
 	if (control && control->has_source)

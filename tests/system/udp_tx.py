@@ -249,6 +249,79 @@ def changing():
             say("mtu %d, send %d:" % (mtu, n), s.send, text(n, n))
 
 
+# Until the router's complaint, if there was one, is known everywhere.
+def hear():
+    time.sleep(0.15)
+
+
+# What the kernel has learned of them.
+def forget_paths():
+    with open("/proc/sys/net/ipv4/route/flush", "w") as f:
+        f.write("1")
+
+
+# A link in the middle takes 1000 bytes, which Linux learns from the router, for
+# each destination anew. What of it a socket is told, and sends then, depends on
+# its mode.
+def narrow():
+    forget_paths()
+    for mode in range(6):
+        to = ("10.78.0.%d" % (100 + mode), 7000)
+        for name in ("bound", "connected"):
+            with udp((IP_MTU_DISCOVER, mode)) as s:
+                if name == "connected":
+                    s.connect(to)
+                for n in (900, 1400, 1400, 973, 972, 3000, 1472, 1473):
+                    what = "mode %d, %s, %d:" % (mode, name, n)
+                    if name == "connected":
+                        say(what, s.send, text(n, mode))
+                    else:
+                        say(what, s.sendto, text(n, mode), to)
+                    hear()
+                show_errors(s)
+                if name == "connected":
+                    say("mtu", s.getsockopt, socket.IPPROTO_IP, 14)
+        # each first
+        to = ("10.78.0.%d" % (110 + mode), 7000)
+        with udp((IP_MTU_DISCOVER, mode), (IP_RECVERR, 1)) as s:
+            s.connect(to)
+            for n in (1400, 1400, 1400, 3000):
+                say("mode %d, send %d:" % (mode, n), s.send, text(n, mode))
+                hear()
+            show_errors(s)
+
+
+# What was learned is forgotten after two seconds (net.ipv4.route.mtu_expires), or
+# at once; and learned again.
+def forgotten():
+    forget_paths()
+    to = ("10.78.0.100", 7000)
+    with udp((IP_MTU_DISCOVER, 2)) as s:
+        for round in range(3):
+            for n in (1400, 1400, 972):
+                say("round %d, %d:" % (round, n), s.sendto, text(n), to)
+                hear()
+            if round == 1:
+                forget_paths()
+            # the library asks each second
+            time.sleep(3.5)
+
+
+# Before this program was there, somebody else has been told.
+def known():
+    for name, mode in (("refused", 2), ("cut", 1)):
+        with udp((IP_MTU_DISCOVER, mode)) as s:
+            for n in (1400, 973, 972):
+                say("%s, %d:" % (name, n), s.sendto, text(n), PEER)
+
+
+def teach():
+    with udp((IP_MTU_DISCOVER, 2)) as s:
+        s.sendto(text(1400), PEER)
+        hear()
+        say("taught:", s.sendto, text(1400), PEER)
+
+
 # nobody may be left behind
 signal.alarm(60)
 globals()[sys.argv[1]]()

@@ -66,5 +66,58 @@ many_fragments() {
 }
 mtu_changes() { same_as_libc changing 1; }
 
+# A router between them, and 1000 bytes beyond it:
+#
+#   b v0 10.78.0.2 -- v1 10.78.0.254 r v2 -- 1000 -- v0 10.78.0.1, .100 and on a
+r=vma-ur.$$
+put_router_between() {
+	local i
+	ip netns add $r && ip -n $b link del v0 &&
+		ip link add v0 netns $b type veth peer name v1 netns $r &&
+		ip link add v0 mtu 1000 netns $a type veth \
+			peer name v2 mtu 1000 netns $r &&
+		ip -n $b address add 10.78.0.2/32 dev v0 &&
+		ip -n $a address add 10.78.0.1/32 dev v0 &&
+		ip -n $r address add 10.78.0.254/32 dev v1 || return 1
+	for i in $a,v0 $b,v0 $r,v1 $r,v2; do
+		ip -n ${i%,*} link set ${i#*,} up || return 1
+	done
+	for i in $(seq 100 120); do
+		ip -n $a address add 10.78.0.$i/32 dev v0 || return 1
+	done
+	ip netns exec $r sysctl -qw net.ipv4.ip_forward=1 \
+		net.ipv4.icmp_ratelimit=0 &&
+		ip -n $r route add 10.78.0.2 dev v1 &&
+		ip -n $r route add 10.78.0.0/24 dev v2 &&
+		ip -n $b route add 10.78.0.254 dev v0 &&
+		ip -n $b route add 10.78.0.0/24 via 10.78.0.254 &&
+		ip -n $a route add 10.78.0.0/24 dev v0 &&
+		ip netns exec $r sysctl -qw net.ipv4.conf.v2.proxy_arp=1 &&
+		ip netns exec $b ping -q -c 1 -W 2 10.78.0.1 >/dev/null
+}
+
+# with_router CASE ARGUMENTS...
+with_router() {
+	local status
+	put_router_between && "$@"
+	status=$?
+	ip netns del $r
+	return $status
+}
+
+narrow_way() { with_router same_as_libc narrow 1; }
+
+way_is_forgotten() {
+	ip netns exec $b sysctl -qw net.ipv4.route.mtu_expires=2
+	with_router same_as_libc forgotten 1
+}
+
+known_way() {
+	expect "$(in_ns $b - $tx_program teach)" "taught: EMSGSIZE" &&
+		same_as_libc known 1
+}
+way_known_before() { with_router known_way; }
+
 run_cases every_length mtu_discovery ttl_and_tos gathered_by_cork refused_by_the_peer \
-	control_messages many_fragments mtu_changes
+	control_messages many_fragments mtu_changes narrow_way \
+	way_is_forgotten way_known_before

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Complaints of routers (path_news.h). */
+#include "config.h"
+
+#include "net/path_news.h"
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <netinet/in.h>
+#include <netinet/ip_icmp.h>
+#include <sys/socket.h>
+
+#include "ip/ip_icmp.h"
+#include "net/net.h"
+#include "os/real.h"
+#include "pkt/wire.h"
+
+enum {
+	/* the header, what it quotes, and options of both */
+	MESSAGE_MAX = 576,
+	/* Read at a time, and asked about: who forges them shall not keep us
+	 * busy. A complaint that is passed over comes again with the next
+	 * packet. */
+	READ_MAX = 256,
+	ASK_MAX = 16,
+	/* asked for again in a second */
+	CHECK_MAX = 16,
+};
+
+/* Raw sockets have one option, in a header that does not go with libc's: types of
+ * ICMP that are not wanted. */
+enum { SOL_RAW_ = 255, ICMP_FILTER_ = 1 };
+
+/* Destination unreachable, fragmentation needed, and nothing else of ICMP. */
+static int let_in(int fd)
+{
+	uint32_t types = ~(1u << ICMP_DEST_UNREACH);
+	struct sock_filter code[] = {
+		/* the code is the second byte behind the IP header */
+		BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, 0),
+		BPF_STMT(BPF_LD | BPF_B | BPF_IND, 1),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ICMP_FRAG_NEEDED, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, MESSAGE_MAX),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+	struct sock_fprog filter = { ARRAY_LEN(code), code };
+
+	if (real.setsockopt(fd, SOL_RAW_, ICMP_FILTER_, &types,
+			    sizeof(types)) != 0 ||
+	    real.setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter,
+			    sizeof(filter)) != 0)
+		return -errno;
+	return 0;
+}
+
+int path_news_open(void)
+{
+	int fd = real.socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK,
+			     IPPROTO_ICMP);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	err = let_in(fd);
+	if (err) {
+		real.close(fd);
+		return err;
+	}
+	return fd;
+}
+
+/* What a message of `len` bytes is about. */
+static bool read_complaint(const uint8_t *msg, size_t len,
+			   struct path_mtu_info *out)
+{
+	const struct wire_ipv4 *ip = (const void *)msg;
+	size_t head_len = len ? (msg[0] & 0xfu) * 4 : 0;
+	struct ip_icmp icmp;
+
+	if (len < sizeof(*ip) || len < head_len ||
+	    ip_icmp_parse(msg + head_len, len - head_len, &icmp) != 0 ||
+	    icmp.error != -EMSGSIZE)
+		return false;
+	*out = (struct path_mtu_info){
+		.dst = icmp.key.remote,
+		.src = icmp.key.local,
+	};
+	return true;
+}
+
+/* Destinations to ask about, each once. */
+struct question_list {
+	struct path_mtu_info about[ASK_MAX];
+	unsigned cnt;
+};
+
+static void note(struct question_list *list, const struct path_mtu_info *about)
+{
+	for (unsigned i = 0; i < list->cnt; i++)
+		if (ip_addr_eq(&list->about[i].dst, &about->dst))
+			return;
+	if (list->cnt < ASK_MAX)
+		list->about[list->cnt++] = *about;
+}
+
+void path_news_take(struct net *net)
+{
+	int fd = atomic_load(&net->icmp_fd);
+	uint8_t msg[MESSAGE_MAX];
+	struct question_list list = { .cnt = 0 };
+	struct path_mtu_info about;
+
+	for (int i = 0; i < READ_MAX; i++) {
+		ssize_t len = real.recv(fd, msg, sizeof(msg), 0);
+
+		if (len < 0 && errno != EINTR)
+			break;
+		if (len > 0 && read_complaint(msg, (size_t)len, &about))
+			note(&list, &about);
+	}
+	for (unsigned i = 0; i < list.cnt; i++)
+		/* An error: no route leads there any more. */
+		(void)!netlink_conn_read_path(net->conn, &list.about[i]);
+}
+
+void path_news_check(struct net *net)
+{
+	unsigned cnt = MIN(net->view.path_mtus.cnt, (unsigned)CHECK_MAX);
+
+	while (cnt--)
+		netlink_conn_check_path(net->conn);
+}
