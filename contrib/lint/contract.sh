@@ -35,7 +35,7 @@ script_cases() {
 				NR % 3 == 2 { print $0 "_as_object" }'
 		;;
 	*/shim/scenarios | */shim/udp)
-		sed -nE 's/^\tSCENARIO\((\w+).*\),/\1/p' "$1.c"
+		sed -nE 's/^\tSCENARIO\((\w+).*\),/\1/p' "$1"*.c
 		;;
 	*/system/*)
 		sed -nE 's/^program_(\w+)\(\).*/\1_preloaded\n\1_as_object/p' "$1.sh"

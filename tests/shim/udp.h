@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the scenarios of udp.sh have in common. */
+#ifndef SHIM_UDP_H
+#define SHIM_UDP_H
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/types.h>
+
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+#define SAY(...) (printf(__VA_ARGS__), fflush(stdout))
+
+struct scenario {
+	const char *name;
+	void (*run)(void);
+	/* datagrams that the kernel carries by right */
+	unsigned by_kernel;
+};
+
+#define SCENARIO(name, by_kernel) { #name, name, by_kernel }
+#define SCENARIO_END { NULL, NULL, 0 }
+
+extern const struct scenario call_scenarios[];
+extern const struct scenario wait_scenarios[];
+
+/* Datagrams that a scenario has received. */
+extern unsigned long received_cnt;
+
+static inline const char *err(long result)
+{
+	return result < 0 ? strerrorname_np(errno) : "ok";
+}
+
+struct sockaddr_in loopback(uint16_t port);
+/* Bound to loopback and a free port; its name in *name. */
+int bound(struct sockaddr_in *name);
+/* The same, with a port that was asked for, which a socket keeps when it is
+ * disconnected. */
+int bound_by_number(struct sockaddr_in *name);
+/* Two sockets that are connected to each other. */
+void make_pair(int pair[2]);
+void close_pair(const int pair[2]);
+
+/* Bytes that depend on their place. */
+void fill(char *buf, size_t len, unsigned seed);
+unsigned sum(const char *buf, size_t len);
+
+/* One datagram, printed. */
+ssize_t receive(int fd, int flags);
+
+#endif

@@ -1,0 +1,766 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Scenarios of udp.sh: every call on UDP sockets, by one thread; options, names,
+ * descriptors, processes and signals. */
+#include "config.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/shim/udp.h"
+
+/* -- forms of sending and receiving ------------------------------------------- */
+
+static void every_size(void)
+{
+	static const size_t sizes[] = { 0,    1,    2,	  63,	64,    255,
+					256,  257,  1000, 1471, 1472,  1473,
+					2048, 8000, 9216, 65507 };
+	static char out[65536], in[70000];
+	int pair[2];
+
+	make_pair(pair);
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+		ssize_t n;
+
+		fill(out, sizes[i], (unsigned)i);
+		n = send(pair[0], out, sizes[i], 0);
+		SAY("send %zu: %zd %s\n", sizes[i], n, err(n));
+		n = recv(pair[1], in, sizeof(in), 0);
+		SAY("recv: %zd %08x\n", n, n >= 0 ? sum(in, (size_t)n) : 0);
+		received_cnt++;
+	}
+	for (size_t len = 65508; len <= 65536; len += 14) {
+		ssize_t n = send(pair[0], out, len, 0);
+
+		SAY("send %zu: %zd %s\n", len, n, err(n));
+	}
+	close_pair(pair);
+}
+
+static void every_form(void)
+{
+	struct sockaddr_in name, from = { 0 };
+	socklen_t len = sizeof(from);
+	char a[8] = "", b[8] = "";
+	struct iovec out[3] = { { "one", 3 }, { NULL, 0 }, { "two", 3 } };
+	struct iovec in[2] = { { a, 4 }, { b, 4 } };
+	struct msghdr msg = { .msg_name = &name,
+			      .msg_namelen = sizeof(name),
+			      .msg_iov = out,
+			      .msg_iovlen = 3 };
+	int server = bound(&name), pair[2];
+	ssize_t n;
+
+	make_pair(pair);
+	n = write(pair[0], "written", 7);
+	SAY("write %zd\n", n);
+	receive(pair[1], 0);
+	n = writev(pair[0], out, 3);
+	SAY("writev %zd\n", n);
+	n = readv(pair[1], in, 2);
+	SAY("readv %zd %.4s|%.4s\n", n, a, b);
+	received_cnt++;
+	n = sendto(pair[0], "to", 2, 0, (struct sockaddr *)&name, sizeof(name));
+	SAY("sendto of a connected one: %zd %s\n", n, err(n));
+	n = recvfrom(server, a, sizeof(a), 0, (struct sockaddr *)&from, &len);
+	SAY("recvfrom %zd %.2s, family %d, length %u\n", n, a, from.sin_family,
+	    len);
+	received_cnt++;
+	n = sendmsg(pair[1], &msg, 0);
+	SAY("sendmsg %zd\n", n);
+	memset(a, 0, sizeof(a));
+	n = read(server, a, 8);
+	SAY("read %zd %.6s\n", n, a);
+	received_cnt++;
+	n = send(server, "x", 1, 0);
+	SAY("send without a peer: %zd %s\n", n, err(n));
+	close(server);
+	close_pair(pair);
+}
+
+/* What a program that was built with _FORTIFY_SOURCE calls. */
+extern ssize_t __read_chk(int fd, void *buf, size_t len, size_t size);
+extern ssize_t __recv_chk(int fd, void *buf, size_t len, size_t size, int flags);
+extern ssize_t __recvfrom_chk(int fd, void *buf, size_t len, size_t size,
+			      int flags, struct sockaddr *addr,
+			      socklen_t *addr_len);
+
+static void fortified_calls(void)
+{
+	struct sockaddr_in from;
+	socklen_t from_len = sizeof(from);
+	char buf[64] = "";
+	int pair[2];
+
+	make_pair(pair);
+	send(pair[0], "one", 4, 0);
+	SAY("%zd ", __read_chk(pair[1], buf, 60, sizeof(buf)));
+	SAY("%s\n", buf);
+	send(pair[0], "two", 4, 0);
+	SAY("%zd ", __recv_chk(pair[1], buf, 60, sizeof(buf), 0));
+	SAY("%s\n", buf);
+	send(pair[0], "three", 6, 0);
+	SAY("%zd ", __recvfrom_chk(pair[1], buf, 60, sizeof(buf), 0,
+				   (struct sockaddr *)&from, &from_len));
+	SAY("%s %u\n", buf, from_len);
+	SAY("%s\n", err(__recv_chk(pair[1], buf, 60, sizeof(buf),
+				   MSG_DONTWAIT)));
+	received_cnt += 3;
+	close_pair(pair);
+}
+
+static void errno_is_left_alone(void)
+{
+	char buf[16];
+	int pair[2];
+
+	make_pair(pair);
+	for (int i = 0; i < 3; i++) {
+		errno = ENOTTY;
+		send(pair[0], "x", 1, 0);
+		SAY("send %s, ", strerrorname_np(errno));
+		errno = ENOTTY;
+		recv(pair[1], buf, sizeof(buf), 0);
+		SAY("recv %s, ", strerrorname_np(errno));
+		errno = 0;
+		recv(pair[1], buf, sizeof(buf), MSG_DONTWAIT);
+		SAY("nothing %s\n", strerrorname_np(errno));
+		received_cnt++;
+	}
+	close_pair(pair);
+}
+
+static void messages_in_batches(void)
+{
+	enum { CNT = 40 };
+	struct mmsghdr out[CNT], in[CNT];
+	struct iovec out_iov[CNT], in_iov[CNT];
+	char out_buf[CNT][24], in_buf[CNT][24];
+	int pair[2], n;
+
+	make_pair(pair);
+	memset(out, 0, sizeof(out));
+	memset(in, 0, sizeof(in));
+	for (int i = 0; i < CNT; i++) {
+		snprintf(out_buf[i], sizeof(out_buf[i]), "message %d", i);
+		out_iov[i] = (struct iovec){ out_buf[i], strlen(out_buf[i]) };
+		in_iov[i] = (struct iovec){ in_buf[i], sizeof(in_buf[i]) };
+		out[i].msg_hdr.msg_iov = &out_iov[i];
+		out[i].msg_hdr.msg_iovlen = 1;
+		in[i].msg_hdr.msg_iov = &in_iov[i];
+		in[i].msg_hdr.msg_iovlen = 1;
+	}
+	n = sendmmsg(pair[0], out, CNT, 0);
+	SAY("sendmmsg %d, the last %u\n", n, out[CNT - 1].msg_len);
+	n = recvmmsg(pair[1], in, 10, 0, NULL);
+	SAY("recvmmsg %d %.*s\n", n, (int)in[9].msg_len, in_buf[9]);
+	received_cnt += (unsigned)n;
+	n = recvmmsg(pair[1], in, CNT, MSG_WAITFORONE, NULL);
+	SAY("recvmmsg %d %.*s\n", n, (int)in[29].msg_len, in_buf[29]);
+	received_cnt += (unsigned)n;
+	n = recvmmsg(pair[1], in, CNT, MSG_DONTWAIT, NULL);
+	SAY("recvmmsg %d %s\n", n, err(n));
+	close_pair(pair);
+}
+
+static void peek_and_truncate(void)
+{
+	char small[4] = "";
+	struct iovec iov = { small, sizeof(small) };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	int pair[2];
+	ssize_t n;
+
+	make_pair(pair);
+	send(pair[0], "longer than that", 16, 0);
+	receive(pair[1], MSG_PEEK);
+	receive(pair[1], MSG_PEEK);
+	n = recv(pair[1], small, sizeof(small), MSG_PEEK | MSG_TRUNC);
+	SAY("peek and trunc: %zd %.4s\n", n, small);
+	n = recvmsg(pair[1], &msg, 0);
+	SAY("recvmsg: %zd %.4s %s\n", n, small,
+	    msg.msg_flags & MSG_TRUNC ? "truncated" : "whole");
+	received_cnt++;
+	send(pair[0], "again", 5, 0);
+	n = recv(pair[1], small, 0, MSG_TRUNC);
+	SAY("recv of nothing: %zd\n", n);
+	received_cnt++;
+	receive(pair[1], MSG_DONTWAIT);
+	close_pair(pair);
+}
+
+static void bad_pointers(void)
+{
+	struct sockaddr_in name = loopback(htons(9));
+	struct msghdr msg = { .msg_iov = NULL, .msg_iovlen = 1 };
+	struct iovec iov = { NULL, 5 };
+	volatile int too_few = -1;
+	int pair[2];
+	ssize_t n;
+
+	make_pair(pair);
+	n = send(pair[0], NULL, 5, 0);
+	SAY("send: %s\n", err(n));
+	n = send(pair[0], NULL, 0, 0);
+	SAY("send of nothing: %s\n", err(n));
+	receive(pair[1], 0);
+	n = sendto(pair[0], "x", 1, 0, (struct sockaddr *)&name, 3);
+	SAY("short name: %s\n", err(n));
+	n = sendto(pair[0], "x", 1, 0, (struct sockaddr *)8, sizeof(name));
+	SAY("bad name: %s\n", err(n));
+	n = sendmsg(pair[0], &msg, 0);
+	SAY("bad vector: %s\n", err(n));
+	n = writev(pair[0], &iov, 1);
+	SAY("bad base: %s\n", err(n));
+	n = writev(pair[0], &iov, too_few);
+	SAY("bad count: %s\n", err(n));
+	n = recvmsg(pair[1], NULL, MSG_DONTWAIT);
+	SAY("no message: %s\n", err(n));
+	n = recv(pair[1], NULL, 5, MSG_DONTWAIT);
+	SAY("nothing there: %s\n", err(n));
+	name.sin_port = 0;
+	n = sendto(pair[0], "x", 1, 0, (struct sockaddr *)&name, sizeof(name));
+	SAY("port 0: %s\n", err(n));
+	close_pair(pair);
+}
+
+/* -- names and connections ------------------------------------------------------ */
+
+static void connected_hears_its_peer_alone(void)
+{
+	struct sockaddr_in a, b, c, got = { 0 };
+	int x = bound_by_number(&a), y = bound(&b), z = bound(&c);
+	struct sockaddr none = { .sa_family = AF_UNSPEC };
+	socklen_t len = sizeof(got);
+
+	connect(x, (struct sockaddr *)&b, sizeof(b));
+	sendto(z, "stranger", 8, 0, (struct sockaddr *)&a, sizeof(a));
+	sendto(y, "peer", 4, 0, (struct sockaddr *)&a, sizeof(a));
+	receive(x, 0);
+	receive(x, MSG_DONTWAIT);
+	SAY("peer: %d %d\n", getpeername(x, (struct sockaddr *)&got, &len),
+	    got.sin_port == b.sin_port);
+	SAY("to another: %d\n", connect(x, (struct sockaddr *)&c, sizeof(c)));
+	sendto(z, "friend now", 10, 0, (struct sockaddr *)&a, sizeof(a));
+	receive(x, 0);
+	SAY("to nobody: %d\n", connect(x, &none, sizeof(none)));
+	SAY("peer: %d %s\n", getpeername(x, (struct sockaddr *)&got, &len),
+	    strerrorname_np(errno));
+	sendto(y, "anybody", 7, 0, (struct sockaddr *)&a, sizeof(a));
+	receive(x, 0);
+	close(x);
+	close(y);
+	close(z);
+}
+
+static void implicit_names(void)
+{
+	struct sockaddr_in name, from = { 0 };
+	int server = bound(&name), client = socket(AF_INET, SOCK_DGRAM, 0);
+	socklen_t len = sizeof(from);
+	char buf[16];
+	ssize_t n;
+
+	n = sendto(client, "hello", 5, 0, (struct sockaddr *)&name,
+		   sizeof(name));
+	SAY("sendto %zd\n", n);
+	n = recvfrom(server, buf, sizeof(buf), 0, (struct sockaddr *)&from,
+		     &len);
+	SAY("recvfrom %zd, port %s\n", n, from.sin_port ? "yes" : "no");
+	received_cnt++;
+	n = sendto(server, "answer", 6, 0, (struct sockaddr *)&from, len);
+	SAY("answer %zd\n", n);
+	receive(client, 0);
+	SAY("bind: %s\n", err(bind(client, (struct sockaddr *)&name, len)));
+	close(server);
+	close(client);
+}
+
+static void wildcard_and_specific(void)
+{
+	struct sockaddr_in any = { .sin_family = AF_INET }, name;
+	int wild = socket(AF_INET, SOCK_DGRAM, 0), one = 1;
+	int special = socket(AF_INET, SOCK_DGRAM, 0);
+	int client = socket(AF_INET, SOCK_DGRAM, 0);
+	socklen_t len = sizeof(any);
+
+	setsockopt(wild, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	setsockopt(special, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	bind(wild, (struct sockaddr *)&any, sizeof(any));
+	getsockname(wild, (struct sockaddr *)&any, &len);
+	name = loopback(any.sin_port);
+	sendto(client, "to the wildcard", 15, 0, (struct sockaddr *)&name,
+	       sizeof(name));
+	receive(wild, 0);
+	SAY("bind: %s\n", err(bind(special, (struct sockaddr *)&name, len)));
+	sendto(client, "to the address", 14, 0, (struct sockaddr *)&name,
+	       sizeof(name));
+	receive(special, 0);
+	receive(wild, MSG_DONTWAIT);
+	close(special);
+	sendto(client, "back again", 10, 0, (struct sockaddr *)&name,
+	       sizeof(name));
+	receive(wild, 0);
+	close(wild);
+	close(client);
+}
+
+static void closed_port_refuses(void)
+{
+	struct sockaddr_in name, mine;
+	int server = bound(&name), client = bound(&mine);
+	int error = 0;
+	socklen_t len = sizeof(error);
+	struct pollfd fd = { .fd = client, .events = POLLIN };
+
+	connect(client, (struct sockaddr *)&name, sizeof(name));
+	send(client, "first", 5, 0);
+	receive(server, 0);
+	close(server);
+	SAY("send: %s\n", err(send(client, "x", 1, 0)));
+	SAY("poll: %d %#x\n", poll(&fd, 1, 1000), fd.revents);
+	receive(client, 0);
+	SAY("send: %s\n", err(send(client, "x", 1, 0)));
+	poll(&fd, 1, 1000);
+	getsockopt(client, SOL_SOCKET, SO_ERROR, &error, &len);
+	SAY("SO_ERROR: %s\n", strerrorname_np(error));
+	receive(client, MSG_DONTWAIT);
+	close(client);
+}
+
+static void mapped_addresses(void)
+{
+	struct sockaddr_in6 any = { .sin6_family = AF_INET6 }, from = { 0 };
+	int server = socket(AF_INET6, SOCK_DGRAM, 0), off = 0;
+	int client = socket(AF_INET, SOCK_DGRAM, 0);
+	struct sockaddr_in name;
+	socklen_t len = sizeof(any);
+	char buf[16], text[64];
+	ssize_t n;
+
+	setsockopt(server, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+	bind(server, (struct sockaddr *)&any, sizeof(any));
+	getsockname(server, (struct sockaddr *)&any, &len);
+	name = loopback(any.sin6_port);
+	sendto(client, "hello", 5, 0, (struct sockaddr *)&name, sizeof(name));
+	len = sizeof(from);
+	n = recvfrom(server, buf, sizeof(buf), 0, (struct sockaddr *)&from,
+		     &len);
+	received_cnt++;
+	SAY("recvfrom %zd, %s, length %u\n", n,
+	    inet_ntop(AF_INET6, &from.sin6_addr, text, sizeof(text)), len);
+	n = sendto(server, "answer", 6, 0, (struct sockaddr *)&from, len);
+	SAY("sendto %zd\n", n);
+	receive(client, 0);
+	close(server);
+	close(client);
+}
+
+/* -- options -------------------------------------------------------------------- */
+
+static void say_control(struct msghdr *msg)
+{
+	struct cmsghdr *c;
+	struct in_pktinfo info;
+	struct timeval tv;
+	struct timespec ts;
+	int number;
+
+	for (c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		SAY("control %d/%d length %zu", c->cmsg_level, c->cmsg_type,
+		    c->cmsg_len);
+		if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO) {
+			memcpy(&info, CMSG_DATA(c), sizeof(info));
+			SAY(" to %s", inet_ntoa(info.ipi_addr));
+		} else if (c->cmsg_level == IPPROTO_IP &&
+			   c->cmsg_type == IP_TTL) {
+			memcpy(&number, CMSG_DATA(c), sizeof(number));
+			SAY(" ttl %d", number);
+		} else if (c->cmsg_level == IPPROTO_IP &&
+			   c->cmsg_type == IP_TOS) {
+			SAY(" tos %#x", *CMSG_DATA(c));
+		} else if (c->cmsg_type == SO_TIMESTAMP) {
+			memcpy(&tv, CMSG_DATA(c), sizeof(tv));
+			SAY(" time %s", llabs(time(NULL) - tv.tv_sec) < 5 ?
+						"about now" : "wrong");
+		} else if (c->cmsg_type == SO_TIMESTAMPNS) {
+			memcpy(&ts, CMSG_DATA(c), sizeof(ts));
+			SAY(" time %s", llabs(time(NULL) - ts.tv_sec) < 5 ?
+						"about now" : "wrong");
+		}
+		SAY("\n");
+	}
+}
+
+static void receive_with_control(int fd, size_t room)
+{
+	char buf[64], control[512];
+	struct iovec iov = { buf, sizeof(buf) };
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = control,
+			      .msg_controllen = room };
+	ssize_t n = recvmsg(fd, &msg, 0);
+
+	SAY("recvmsg %zd flags %#x control %zu\n", n, msg.msg_flags,
+	    msg.msg_controllen);
+	received_cnt++;
+	if (!(msg.msg_flags & MSG_CTRUNC))
+		say_control(&msg);
+}
+
+static void control_messages(void)
+{
+	static const struct {
+		int level, name, value;
+	} wishes[] = {
+		{ IPPROTO_IP, IP_PKTINFO, 1 },
+		{ IPPROTO_IP, IP_RECVTTL, 1 },
+		{ IPPROTO_IP, IP_RECVTOS, 1 },
+		{ SOL_SOCKET, SO_TIMESTAMP, 1 },
+		{ SOL_SOCKET, SO_TIMESTAMPNS, 1 },
+	};
+	int pair[2], tos = 0x28, ttl = 33;
+
+	make_pair(pair);
+	setsockopt(pair[0], IPPROTO_IP, IP_TOS, &tos, sizeof(tos));
+	setsockopt(pair[0], IPPROTO_IP, IP_TTL, &ttl, sizeof(ttl));
+	for (size_t i = 0; i < ARRAY_LEN(wishes); i++) {
+		SAY("wish %zu: %s\n", i,
+		    err(setsockopt(pair[1], wishes[i].level, wishes[i].name,
+				   &wishes[i].value, sizeof(int))));
+		send(pair[0], "hello", 5, 0);
+		receive_with_control(pair[1], 512);
+	}
+	send(pair[0], "hello", 5, 0);
+	receive_with_control(pair[1], 40);
+	send(pair[0], "hello", 5, 0);
+	receive_with_control(pair[1], 0);
+	close_pair(pair);
+}
+
+static void buffers_and_timeouts(void)
+{
+	struct timeval tv = { 0, 30000 };
+	struct timespec from, to;
+	int pair[2], size = 4096, got = 0, n = 0;
+	char buf[1024] = "";
+	socklen_t len = sizeof(got);
+	long us;
+
+	make_pair(pair);
+	setsockopt(pair[1], SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	receive(pair[1], 0);
+	clock_gettime(CLOCK_MONOTONIC, &to);
+	us = (to.tv_sec - from.tv_sec) * 1000000 +
+	     (to.tv_nsec - from.tv_nsec) / 1000;
+	SAY("%s\n", us >= 30000 ? "in time" : "too early");
+	setsockopt(pair[1], SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	getsockopt(pair[1], SOL_SOCKET, SO_RCVBUF, &got, &len);
+	SAY("SO_RCVBUF %d\n", got);
+	/* far more than fits: what does not is lost, and nothing breaks */
+	for (int i = 0; i < 2000; i++)
+		send(pair[0], buf, sizeof(buf), MSG_DONTWAIT);
+	while (recv(pair[1], buf, sizeof(buf), MSG_DONTWAIT) > 0)
+		n++;
+	SAY("%s\n", n ? "some" : "none");
+	received_cnt += (unsigned)n;
+	close_pair(pair);
+}
+
+static void bytes_that_wait(void)
+{
+	int pair[2], n = -1;
+
+	make_pair(pair);
+	SAY("FIONREAD %d %d\n", ioctl(pair[1], FIONREAD, &n), n);
+	send(pair[0], "12345", 5, 0);
+	send(pair[0], "678", 3, 0);
+	SAY("FIONREAD %d %d\n", ioctl(pair[1], FIONREAD, &n), n);
+	receive(pair[1], 0);
+	SAY("FIONREAD %d %d\n", ioctl(pair[1], FIONREAD, &n), n);
+	receive(pair[1], 0);
+	SAY("FIONREAD %d %d\n", ioctl(pair[1], FIONREAD, &n), n);
+	close_pair(pair);
+}
+
+static void nonblocking_in_each_way(void)
+{
+	int pair[2], on = 1, off = 0, fd;
+
+	make_pair(pair);
+	receive(pair[1], MSG_DONTWAIT);
+	fcntl(pair[1], F_SETFL, O_NONBLOCK);
+	receive(pair[1], 0);
+	SAY("flags %#x\n", fcntl(pair[1], F_GETFL) & O_NONBLOCK);
+	ioctl(pair[1], FIONBIO, &off);
+	SAY("flags %#x\n", fcntl(pair[1], F_GETFL) & O_NONBLOCK);
+	ioctl(pair[1], FIONBIO, &on);
+	receive(pair[1], 0);
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+	receive(fd, 0);
+	close(fd);
+	send(pair[0], "there", 5, 0);
+	receive(pair[1], 0);
+	close_pair(pair);
+}
+
+static void shut_down(void)
+{
+	int pair[2];
+
+	make_pair(pair);
+	send(pair[0], "before", 6, 0);
+	SAY("shutdown %s\n", err(shutdown(pair[1], SHUT_RD)));
+	receive(pair[1], 0);
+	receive(pair[1], 0);
+	SAY("shutdown %s\n", err(shutdown(pair[0], SHUT_WR)));
+	signal(SIGPIPE, SIG_IGN);
+	SAY("send %s\n", err(send(pair[0], "x", 1, 0)));
+	close_pair(pair);
+}
+
+/* -- descriptors, processes, signals -------------------------------------------- */
+
+static void copies_share_the_socket(void)
+{
+	int pair[2], copy;
+
+	make_pair(pair);
+	copy = dup(pair[1]);
+	send(pair[0], "one", 3, 0);
+	send(pair[0], "two", 3, 0);
+	receive(copy, 0);
+	close(pair[1]);
+	receive(copy, 0);
+	send(pair[0], "three", 5, 0);
+	receive(copy, 0);
+	close(copy);
+	SAY("send %s\n", err(send(pair[0], "four", 4, 0)));
+	close(pair[0]);
+}
+
+static void child_and_parent(void)
+{
+	struct sockaddr_in name;
+	int server = bound(&name), client, status;
+	pid_t pid;
+
+	pid = fork();
+	if (pid == 0) {
+		client = socket(AF_INET, SOCK_DGRAM, 0);
+		sendto(client, "from the child", 14, 0,
+		       (struct sockaddr *)&name, sizeof(name));
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	SAY("child %d\n", status);
+	receive(server, 0);
+	client = socket(AF_INET, SOCK_DGRAM, 0);
+	sendto(client, "from the parent", 15, 0, (struct sockaddr *)&name,
+	       sizeof(name));
+	receive(server, 0);
+	close(client);
+	close(server);
+}
+
+/* A child reads what waited when it was made; what comes later is the parent's. */
+static void inherited(void)
+{
+	char buf[16], expected[16];
+	int pair[2], status, got;
+	pid_t pid;
+
+	make_pair(pair);
+	for (int i = 0; i < 3; i++) {
+		snprintf(buf, sizeof(buf), "number %d", i);
+		send(pair[0], buf, 9, 0);
+	}
+	/* they have arrived */
+	recv(pair[1], buf, sizeof(buf), MSG_PEEK);
+	pid = fork();
+	if (pid == 0) {
+		for (got = 0; got < 3; got++) {
+			snprintf(expected, sizeof(expected), "number %d", got);
+			if (recv(pair[1], buf, sizeof(buf), 0) != 9 ||
+			    memcmp(buf, expected, 9) != 0)
+				break;
+		}
+		_exit(got);
+	}
+	waitpid(pid, &status, 0);
+	SAY("the child got %d\n", WEXITSTATUS(status));
+	receive(pair[1], MSG_DONTWAIT);
+	send(pair[0], "later", 5, 0);
+	receive(pair[1], 0);
+	close_pair(pair);
+}
+
+/* What waits, and what comes then. */
+static void spliced(void)
+{
+	char buf[64];
+	int pair[2], ends[2];
+
+	make_pair(pair);
+	if (pipe(ends) != 0)
+		SAY("pipe: %m\n");
+	send(pair[0], "before", 6, 0);
+	recv(pair[1], buf, sizeof(buf), MSG_PEEK);
+	for (int i = 0; i < 2; i++) {
+		ssize_t n = splice(pair[1], NULL, ends[1], NULL, sizeof(buf), 0);
+
+		SAY("splice %zd %s\n", n, err(n));
+		n = read(ends[0], buf, sizeof(buf));
+		SAY("read %zd %.*s\n", n, (int)n, buf);
+		send(pair[0], "then", 4, 0);
+	}
+	receive(pair[1], 0);
+	close(ends[0]);
+	close(ends[1]);
+	close_pair(pair);
+}
+
+static void handler(int sig)
+{
+	(void)sig;
+}
+
+struct interrupter {
+	pthread_t target;
+	_Atomic bool is_over;
+};
+
+/* Again and again, since one signal may come between two waits. */
+static void *interrupt(void *arg)
+{
+	struct interrupter *self = arg;
+
+	while (!self->is_over) {
+		usleep(20000);
+		pthread_kill(self->target, SIGUSR1);
+	}
+	return NULL;
+}
+
+static void interrupted(void)
+{
+	struct sigaction act = { .sa_handler = handler };
+	struct interrupter interrupter = { .target = pthread_self() };
+	struct pollfd fd = { .events = POLLIN };
+	pthread_t thread;
+	int pair[2], n;
+
+	make_pair(pair);
+	fd.fd = pair[1];
+	sigaction(SIGUSR1, &act, NULL);
+	pthread_create(&thread, NULL, interrupt, &interrupter);
+	receive(pair[1], 0);
+	n = poll(&fd, 1, -1);
+	SAY("poll %d %s\n", n, err(n));
+	receive(pair[1], 0);
+	interrupter.is_over = true;
+	pthread_join(thread, NULL);
+	close_pair(pair);
+}
+
+static int answer_by;
+
+static void answer(int sig)
+{
+	(void)sig;
+	send(answer_by, "from the handler", 16, 0);
+}
+
+static void *interrupt_once(void *arg)
+{
+	usleep(50000);
+	pthread_kill(*(pthread_t *)arg, SIGUSR1);
+	return NULL;
+}
+
+static void restarted_and_served_by_its_handler(void)
+{
+	struct sigaction act = { .sa_handler = answer, .sa_flags = SA_RESTART };
+	pthread_t self = pthread_self(), thread;
+	int pair[2];
+
+	make_pair(pair);
+	answer_by = pair[0];
+	sigaction(SIGUSR1, &act, NULL);
+	pthread_create(&thread, NULL, interrupt_once, &self);
+	receive(pair[1], 0);
+	pthread_join(thread, NULL);
+	close_pair(pair);
+}
+
+static sigjmp_buf out_of_here;
+
+static void jump(int sig)
+{
+	(void)sig;
+	siglongjmp(out_of_here, 1);
+}
+
+static void jumps_out_of_a_wait(void)
+{
+	struct sigaction act = { .sa_handler = jump };
+	pthread_t self = pthread_self(), thread;
+	int pair[2];
+
+	make_pair(pair);
+	sigaction(SIGUSR1, &act, NULL);
+	for (int i = 0; i < 3; i++) {
+		pthread_create(&thread, NULL, interrupt_once, &self);
+		if (sigsetjmp(out_of_here, 1) == 0)
+			receive(pair[1], 0);
+		pthread_join(thread, NULL);
+		SAY("out\n");
+	}
+	send(pair[0], "still there", 11, 0);
+	receive(pair[1], 0);
+	close_pair(pair);
+}
+const struct scenario call_scenarios[] = {
+	SCENARIO(every_size, 0),
+	SCENARIO(every_form, 0),
+	SCENARIO(errno_is_left_alone, 0),
+	SCENARIO(fortified_calls, 0),
+	SCENARIO(messages_in_batches, 0),
+	SCENARIO(peek_and_truncate, 0),
+	SCENARIO(bad_pointers, 1),
+	SCENARIO(connected_hears_its_peer_alone, 0),
+	SCENARIO(implicit_names, 0),
+	SCENARIO(wildcard_and_specific, 0),
+	SCENARIO(closed_port_refuses, 0),
+	SCENARIO(mapped_addresses, 0),
+	SCENARIO(control_messages, 0),
+	SCENARIO(buffers_and_timeouts, 0),
+	SCENARIO(bytes_that_wait, 0),
+	SCENARIO(nonblocking_in_each_way, 0),
+	SCENARIO(shut_down, 1),
+	SCENARIO(copies_share_the_socket, 0),
+	SCENARIO(child_and_parent, 1),
+	SCENARIO(inherited, 0),
+	SCENARIO(spliced, 1),
+	SCENARIO(interrupted, 0),
+	SCENARIO(restarted_and_served_by_its_handler, 0),
+	SCENARIO(jumps_out_of_a_wait, 0),
+	SCENARIO_END,
+};

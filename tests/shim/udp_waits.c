@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Scenarios of udp.sh: threads that wait for datagrams, in receiving calls, and in
+ * poll, select and epoll. */
+#include "config.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tests/shim/udp.h"
+
+/* -- threads ---------------------------------------------------------------------- */
+
+struct crowd {
+	int fd;
+	unsigned cnt;
+	_Atomic unsigned long long sum;
+	_Atomic unsigned got;
+};
+
+static void *take_numbers(void *arg)
+{
+	struct crowd *crowd = arg;
+	unsigned number;
+
+	while (recv(crowd->fd, &number, sizeof(number), 0) ==
+		       sizeof(number) &&
+	       number) {
+		crowd->sum += number;
+		crowd->got++;
+	}
+	return NULL;
+}
+
+/* Each datagram is received once, whichever thread it is by. */
+static void many_threads_one_socket(void)
+{
+	enum { THREADS = 4, NUMBERS = 4000 };
+	struct crowd crowd = { 0 };
+	pthread_t threads[THREADS];
+	unsigned number;
+	int pair[2];
+
+	make_pair(pair);
+	crowd.fd = pair[1];
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&threads[i], NULL, take_numbers, &crowd);
+	for (number = 1; number <= NUMBERS; number++) {
+		send(pair[0], &number, sizeof(number), 0);
+		/* no more on the way than the queue holds */
+		while (number - crowd.got > 50)
+			sched_yield();
+	}
+	while (crowd.got < NUMBERS)
+		sched_yield();
+	number = 0;
+	for (int i = 0; i < THREADS; i++)
+		send(pair[0], &number, sizeof(number), 0);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	SAY("%u numbers, sum %llu\n", crowd.got, crowd.sum);
+	received_cnt += crowd.got + THREADS;
+	close_pair(pair);
+}
+
+/* Sleeps in the kernel, or wherever the library lets it sleep. */
+static void await_sleep(pid_t tid)
+{
+	char path[64], stat[256] = "";
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+	while (!strstr(stat, ") S ")) {
+		file = fopen(path, "r");
+		if (!file || !fgets(stat, sizeof(stat), file))
+			SAY("no such thread\n");
+		if (file)
+			fclose(file);
+	}
+}
+
+struct early_reader {
+	int fd;
+	bool polls;
+	_Atomic pid_t tid;
+	char got[8];
+};
+
+static void *read_early(void *arg)
+{
+	struct early_reader *reader = arg;
+	struct pollfd pfd = { .fd = reader->fd, .events = POLLIN };
+
+	reader->tid = gettid();
+	if (reader->polls)
+		poll(&pfd, 1, -1);
+	recv(reader->fd, reader->got, sizeof(reader->got), 0);
+	return NULL;
+}
+
+/* As one thread sends and another one receives: the port comes with the first
+ * send, when the reader sleeps already. */
+static void reader_before_the_first_send(void)
+{
+	for (int polls = 0; polls < 2; polls++) {
+		struct early_reader reader = { .polls = polls };
+		struct sockaddr_in name, from;
+		socklen_t len = sizeof(from);
+		int server = bound(&name);
+		pthread_t thread;
+		char buf[8];
+
+		reader.fd = socket(AF_INET, SOCK_DGRAM, 0);
+		pthread_create(&thread, NULL, read_early, &reader);
+		while (!reader.tid)
+			sched_yield();
+		await_sleep(reader.tid);
+		sendto(reader.fd, "ask", 4, 0, (struct sockaddr *)&name,
+		       sizeof(name));
+		recvfrom(server, buf, sizeof(buf), 0, (struct sockaddr *)&from,
+			 &len);
+		sendto(server, "answer", 7, 0, (struct sockaddr *)&from, len);
+		pthread_join(thread, NULL);
+		SAY("%s, %s\n", buf, reader.got);
+		received_cnt += 2;
+		close(reader.fd);
+		close(server);
+	}
+}
+
+static void *echo(void *arg)
+{
+	struct sockaddr_in from;
+	socklen_t len = sizeof(from);
+	char buf[256];
+	ssize_t n;
+
+	while ((n = recvfrom(*(int *)arg, buf, sizeof(buf), 0,
+			     (struct sockaddr *)&from, &len)) > 1)
+		sendto(*(int *)arg, buf, (size_t)n, 0,
+		       (struct sockaddr *)&from, len);
+	return NULL;
+}
+
+struct asker {
+	struct sockaddr_in server;
+	unsigned id;
+	_Atomic unsigned *good;
+};
+
+static void *ask(void *arg)
+{
+	struct asker *asker = arg;
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	char out[64], in[64];
+
+	connect(fd, (struct sockaddr *)&asker->server, sizeof(asker->server));
+	for (int i = 0; i < 500; i++) {
+		int len = snprintf(out, sizeof(out), "%u asks %d", asker->id, i);
+
+		send(fd, out, (size_t)len, 0);
+		if (recv(fd, in, sizeof(in), 0) == len &&
+		    memcmp(in, out, (size_t)len) == 0)
+			(*asker->good)++;
+	}
+	close(fd);
+	return NULL;
+}
+
+/* Threads that sleep on sockets of their own: one at a time watches for all. */
+static void many_threads_many_sockets(void)
+{
+	enum { ASKERS = 6 };
+	struct asker askers[ASKERS];
+	pthread_t threads[ASKERS], server_thread;
+	_Atomic unsigned good = 0;
+	struct sockaddr_in name;
+	int server = bound(&name);
+	int me = socket(AF_INET, SOCK_DGRAM, 0);
+
+	pthread_create(&server_thread, NULL, echo, &server);
+	for (unsigned i = 0; i < ASKERS; i++) {
+		askers[i] = (struct asker){ name, i, &good };
+		pthread_create(&threads[i], NULL, ask, &askers[i]);
+	}
+	for (int i = 0; i < ASKERS; i++)
+		pthread_join(threads[i], NULL);
+	sendto(me, "", 1, 0, (struct sockaddr *)&name, sizeof(name));
+	pthread_join(server_thread, NULL);
+	SAY("%u good\n", good);
+	received_cnt += 2 * good + 1;
+	close(server);
+	close(me);
+}
+
+/* -- readiness -------------------------------------------------------------------- */
+
+static void readiness_by_poll(void)
+{
+	struct pollfd fds[4];
+	int pair[2], pipes[2], n;
+
+	make_pair(pair);
+	if (pipe(pipes) != 0)
+		return;
+	fds[0] = (struct pollfd){ .fd = pair[1], .events = POLLIN };
+	fds[1] = (struct pollfd){ .fd = pipes[0], .events = POLLIN };
+	fds[2] = (struct pollfd){ .fd = -1, .events = POLLIN };
+	fds[3] = (struct pollfd){ .fd = pair[0],
+				  .events = POLLIN | POLLOUT | POLLRDNORM };
+#define POLL_THEM(cnt, ms)                                                   \
+	(n = poll(fds, cnt, ms),                                             \
+	 SAY("poll %d: %#x %#x %#x %#x\n", n, fds[0].revents, fds[1].revents, \
+	     fds[2].revents, fds[3].revents))
+	POLL_THEM(3, 0);
+	POLL_THEM(3, 20);
+	POLL_THEM(4, 20);
+	send(pair[0], "x", 1, 0);
+	POLL_THEM(4, -1);
+	n = (int)write(pipes[1], "y", 1);
+	POLL_THEM(3, -1);
+	receive(pair[1], 0);
+	POLL_THEM(3, -1);
+	send(pair[1], "z", 1, 0);
+	POLL_THEM(4, -1);
+	receive(pair[0], 0);
+	fds[0].fd = 999;
+	POLL_THEM(1, -1);
+	close(pipes[0]);
+	close(pipes[1]);
+	close_pair(pair);
+}
+
+static void select_them(const int pair[2], bool with_out, struct timeval *tv)
+{
+	int n, max = (pair[0] > pair[1] ? pair[0] : pair[1]) + 1;
+	fd_set in, out;
+
+	FD_ZERO(&in);
+	FD_ZERO(&out);
+	FD_SET(pair[0], &in);
+	FD_SET(pair[1], &in);
+	FD_SET(pair[0], &out);
+	n = select(max, &in, with_out ? &out : NULL, NULL, tv);
+	SAY("select %d: %d %d %d\n", n, !!FD_ISSET(pair[0], &in),
+	    !!FD_ISSET(pair[1], &in), !!FD_ISSET(pair[0], &out));
+}
+
+static void readiness_by_select(void)
+{
+	struct timeval tv = { 0, 20000 };
+	int pair[2];
+
+	make_pair(pair);
+	select_them(pair, false, &tv);
+	SAY("left %ld\n", (long)tv.tv_sec * 1000000 + tv.tv_usec);
+	select_them(pair, true, NULL);
+	send(pair[0], "x", 1, 0);
+	select_them(pair, false, NULL);
+	select_them(pair, true, NULL);
+	receive(pair[1], 0);
+	close_pair(pair);
+}
+
+static void *send_soon(void *arg)
+{
+	usleep(50000);
+	send(*(int *)arg, "late", 4, 0);
+	return NULL;
+}
+
+static void readiness_by_epoll(void)
+{
+	struct epoll_event events[4], event = { .events = EPOLLIN };
+	int pair[2], set = epoll_create1(0), pipes[2], n;
+	pthread_t thread;
+
+	make_pair(pair);
+	if (pipe(pipes) != 0)
+		return;
+#define WAIT_FOR(cnt, ms)                                                \
+	(n = epoll_wait(set, events, cnt, ms),                           \
+	 SAY("epoll %d: %#x %u\n", n, n > 0 ? events[0].events : 0,      \
+	     n > 0 ? events[0].data.u32 : 0))
+	event.data.u32 = 1;
+	SAY("add %s\n", err(epoll_ctl(set, EPOLL_CTL_ADD, pair[1], &event)));
+	SAY("add %s\n", err(epoll_ctl(set, EPOLL_CTL_ADD, pair[1], &event)));
+	event.data.u32 = 2;
+	epoll_ctl(set, EPOLL_CTL_ADD, pipes[0], &event);
+	WAIT_FOR(4, 0);
+	WAIT_FOR(4, 20);
+	send(pair[0], "x", 1, 0);
+	WAIT_FOR(4, -1);
+	WAIT_FOR(1, -1);
+	n = (int)write(pipes[1], "y", 1);
+	n = epoll_wait(set, events, 4, -1);
+	SAY("both: %d\n", n);
+	receive(pair[1], 0);
+	WAIT_FOR(4, -1);
+	n = (int)read(pipes[0], events, 1);
+	WAIT_FOR(4, 0);
+	pthread_create(&thread, NULL, send_soon, &pair[0]);
+	WAIT_FOR(4, -1);
+	pthread_join(thread, NULL);
+	receive(pair[1], 0);
+	event.events = EPOLLIN | EPOLLOUT;
+	event.data.u32 = 3;
+	SAY("mod %s\n", err(epoll_ctl(set, EPOLL_CTL_MOD, pair[1], &event)));
+	WAIT_FOR(4, -1);
+	send(pair[0], "x", 1, 0);
+	WAIT_FOR(4, -1);
+	SAY("del %s\n", err(epoll_ctl(set, EPOLL_CTL_DEL, pair[1], NULL)));
+	WAIT_FOR(4, 0);
+	SAY("wait %s\n", err(epoll_wait(set, events, 0, 0)));
+	receive(pair[1], 0);
+	event.events = EPOLLIN;
+	epoll_ctl(set, EPOLL_CTL_ADD, pair[1], &event);
+	send(pair[0], "x", 1, 0);
+	close(pair[1]);
+	WAIT_FOR(4, 0);
+	close(set);
+	close(pipes[0]);
+	close(pipes[1]);
+	close(pair[0]);
+}
+
+/* Kernel's affair: but nothing that is queued may be lost on the way back. */
+static void epoll_beyond_us(void)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET }, got;
+	int pair[2], set = epoll_create1(0), n;
+
+	make_pair(pair);
+	send(pair[0], "early", 5, 0);
+	epoll_ctl(set, EPOLL_CTL_ADD, pair[1], &event);
+	receive(pair[1], 0);
+	send(pair[0], "one", 3, 0);
+	n = epoll_wait(set, &got, 1, 1000);
+	SAY("wait %d %#x\n", n, n > 0 ? got.events : 0);
+	receive(pair[1], 0);
+	n = epoll_wait(set, &got, 1, 0);
+	SAY("wait %d\n", n);
+	send(pair[0], "two", 3, 0);
+	n = epoll_wait(set, &got, 1, 1000);
+	SAY("wait %d\n", n);
+	n = epoll_wait(set, &got, 1, 0);
+	SAY("edge only: %d\n", n);
+	receive(pair[1], 0);
+	close(set);
+	close_pair(pair);
+}
+
+static void *wait_in_set(void *arg)
+{
+	struct crowd *crowd = arg;
+	struct epoll_event event;
+	unsigned number;
+
+	while (epoll_wait(crowd->fd, &event, 1, -1) == 1) {
+		if (recv(event.data.fd, &number, sizeof(number),
+			 MSG_DONTWAIT) != sizeof(number))
+			continue;
+		if (!number)
+			break;
+		crowd->sum += number;
+		crowd->got++;
+	}
+	return NULL;
+}
+
+static void many_threads_one_set(void)
+{
+	enum { THREADS = 3, SOCKETS = 5, NUMBERS = 1000 };
+	struct crowd crowd = { .fd = epoll_create1(0) };
+	int pairs[SOCKETS][2];
+	pthread_t threads[THREADS];
+	unsigned number;
+
+	for (int i = 0; i < SOCKETS; i++) {
+		struct epoll_event event = { .events = EPOLLIN };
+
+		make_pair(pairs[i]);
+		event.data.fd = pairs[i][1];
+		epoll_ctl(crowd.fd, EPOLL_CTL_ADD, pairs[i][1], &event);
+	}
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&threads[i], NULL, wait_in_set, &crowd);
+	for (number = 1; number <= NUMBERS; number++) {
+		send(pairs[number % SOCKETS][0], &number, sizeof(number), 0);
+		while (number - crowd.got > 50)
+			sched_yield();
+	}
+	while (crowd.got < NUMBERS)
+		sched_yield();
+	number = 0;
+	for (int i = 0; i < THREADS; i++)
+		send(pairs[i][0], &number, sizeof(number), 0);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	SAY("%u numbers, sum %llu\n", crowd.got, crowd.sum);
+	received_cnt += crowd.got + THREADS;
+	for (int i = 0; i < SOCKETS; i++)
+		close_pair(pairs[i]);
+	close(crowd.fd);
+}
+const struct scenario wait_scenarios[] = {
+	SCENARIO(many_threads_one_socket, 0),
+	SCENARIO(many_threads_many_sockets, 0),
+	SCENARIO(reader_before_the_first_send, 0),
+	SCENARIO(readiness_by_poll, 0),
+	SCENARIO(readiness_by_select, 0),
+	SCENARIO(readiness_by_epoll, 0),
+	SCENARIO(epoll_beyond_us, 2),
+	SCENARIO(many_threads_one_set, 0),
+	SCENARIO_END,
+};
