@@ -86,6 +86,30 @@ static int make_room(struct demux *demux)
 	return 0;
 }
 
+/* Whether Linux looks at `a` before `b`, if either will do: what names an address
+ * comes before what names none, then IPv4's own sockets, then the newest. */
+static bool is_before(const struct endpoint *a, const struct endpoint *b)
+{
+	bool a_is_any = ip_addr_is_any(&a->key.local);
+	bool b_is_any = ip_addr_is_any(&b->key.local);
+
+	if (a_is_any != b_is_any)
+		return b_is_any;
+	if (a->is_ipv6 != b->is_ipv6)
+		return b->is_ipv6;
+	return a->named_ns >= b->named_ns;
+}
+
+static void insert(struct list *ends, struct endpoint *end)
+{
+	struct list *at = ends;
+
+	while (at->next != ends &&
+	       !is_before(end, LIST_ENTRY(at->next, struct endpoint, by_key)))
+		at = at->next;
+	list_insert_after(at, &end->by_key);
+}
+
 int demux_add(struct demux *demux, struct endpoint *end)
 {
 	struct demux_bucket *bucket = port_bucket(demux, end->key.local_port);
@@ -95,15 +119,13 @@ int demux_add(struct demux *demux, struct endpoint *end)
 		err = make_room(demux);
 		if (err)
 			return err;
-		list_push_back(connected_bucket(demux, &end->key),
-			       &end->by_key);
+		/* of those with one peer the newest hears it */
+		list_push_front(connected_bucket(demux, &end->key),
+				&end->by_key);
 		demux->connected_cnt++;
 		bucket->connected_cnt++;
-	} else if (ip_addr_is_any(&end->key.local)) {
-		list_push_back(&bucket->ends, &end->by_key);
 	} else {
-		/* what names an address is found before what names none */
-		list_push_front(&bucket->ends, &end->by_key);
+		insert(&bucket->ends, end);
 	}
 	end->is_reachable = true;
 	demux->last = NULL;
@@ -135,7 +157,8 @@ static bool is_for_local(const struct endpoint *end, const struct flow_key *key)
 		ip_addr_eq(&end->key.local, &key->local));
 }
 
-/* The one of several sockets with the same key that gets this flow. */
+/* The one of several sockets with SO_REUSEPORT and the same key that gets this
+ * flow. */
 static struct endpoint *choose_shared(struct demux *demux,
 				      struct endpoint *first,
 				      struct list *head,
@@ -151,7 +174,8 @@ static struct endpoint *choose_shared(struct demux *demux,
 	     link = link->next) {
 		end = LIST_ENTRY(link, struct endpoint, by_key);
 		if (!flow_key_eq(&end->key, &first->key) ||
-		    !is_for_interface(end, ifindex) || !end->is_shared)
+		    !is_for_interface(end, ifindex) || !end->is_shared ||
+		    end->is_ipv6 != first->is_ipv6)
 			continue;
 		cnt++;
 		hash = hash_u64(hash, cnt);
@@ -194,10 +218,7 @@ static struct endpoint *find_connected(struct demux *demux,
 	LIST_FOR_EACH(end, bucket, by_key) {
 		if (flow_key_eq(&end->key, key) &&
 		    is_for_interface(end, ifindex))
-			return end->is_shared ?
-				       choose_shared(demux, end, bucket, key,
-						     ifindex) :
-				       end;
+			return end;
 	}
 	return NULL;
 }

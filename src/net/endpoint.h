@@ -47,9 +47,14 @@ struct endpoint {
 
 	/* Only packets of this interface are for it; 0: of all. */
 	uint32_t ifindex;
-	/* Several sockets may have the same key if all of them say so; packets
-	 * are then spread by their flow. */
+	/* SO_REUSEPORT: packets are shared out among those with the same key
+	 * that say so. Otherwise the newest has them all. */
 	bool is_shared;
+	/* It serves IPv4 as mapped addresses, after those that serve nothing
+	 * else. */
+	bool is_ipv6;
+	/* when it got its local name: monotonic clock */
+	uint64_t named_ns;
 	bool is_reachable;
 
 	/* What it is ready for, enum ready_bit. Written under the stack's lock,

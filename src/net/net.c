@@ -366,6 +366,8 @@ static int make_reachable(struct net *net, struct endpoint *end,
 	};
 	end->ifindex = (uint32_t)where->ifindex;
 	end->is_shared = where->is_shared;
+	end->is_ipv6 = where->is_ipv6;
+	end->named_ns = where->named_ns;
 	stack_lock(net->stack);
 	err = demux_add(&net->stack->demux, end);
 	stack_unlock(net->stack);

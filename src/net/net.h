@@ -88,7 +88,10 @@ struct attach_where {
 	struct ip_addr remote;
 	/* 0: all interfaces */
 	int ifindex;
+	/* as in the endpoint */
 	bool is_shared;
+	bool is_ipv6;
+	uint64_t named_ns;
 	/* Where it is said what becomes of it, now and at later news; and at
 	 * which call. */
 	struct stats_handle *stats;

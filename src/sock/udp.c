@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "os/file.h"
 #include "sock/fd_pool.h"
@@ -106,11 +107,15 @@ static enum reason reason_by_names(const struct udp *u, int fd,
 	return REASON_NONE;
 }
 
-/* The stack's lock guards what senders and receivers read. */
+/* The stack's lock guards what senders and receivers read; `config` the time, which
+ * counts from bind(), or from connect() if that changed the address. */
 static void take_names(struct udp *u, struct stack *stack,
 		       const struct user_name *local,
 		       const struct user_name *peer)
 {
+	if (!ip_addr_eq(&u->local, &local->addr) ||
+	    u->local_port != local->port)
+		u->named_ns = clock_monotonic_ns();
 	stack_lock(stack);
 	u->local = local->addr;
 	u->local_port = local->port;
@@ -160,6 +165,7 @@ static enum reason attach(struct udp *u, int fd, enum stats_decider decider)
 		.local_port = local.port,
 		.remote = peer.addr,
 		.remote_port = peer.port,
+		.is_ipv6 = u->domain == AF_INET6,
 		.stats = &u->stats,
 		.decider = decider,
 	};
@@ -182,6 +188,7 @@ static enum reason attach(struct udp *u, int fd, enum stats_decider decider)
 	atomic_store(&u->is_twin_ready, true);
 	where.ifindex = u->set.ifindex;
 	where.is_shared = u->set.is_shared;
+	where.named_ns = u->named_ns;
 	return net_attach(net, &u->att, &u->end, &where);
 }
 

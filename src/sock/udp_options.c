@@ -129,8 +129,7 @@ void udp_read_settings(struct udp *u, int fd)
 		.tos = (uint8_t)get_int(fd, IPPROTO_IP, IP_TOS),
 		.ttl = get_ttl(fd),
 		.is_on_link_only = get_int(fd, SOL_SOCKET, SO_DONTROUTE),
-		.is_shared = get_int(fd, SOL_SOCKET, SO_REUSEADDR) ||
-			     get_int(fd, SOL_SOCKET, SO_REUSEPORT),
+		.is_shared = get_int(fd, SOL_SOCKET, SO_REUSEPORT),
 	};
 
 	read_mtu_discovery(fd, &set);

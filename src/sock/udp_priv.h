@@ -92,6 +92,8 @@ struct udp {
 	bool has_heir;
 	bool is_neglected;
 	uint64_t neglected_since;
+	/* when it got its local name */
+	uint64_t named_ns;
 	uid_t uid;
 
 	/* the stack's lock */

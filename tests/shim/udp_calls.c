@@ -320,6 +320,142 @@ static void wildcard_and_specific(void)
 	close(client);
 }
 
+/* Bound to the name, which others may have, too. */
+static int shared(const struct sockaddr_in *name, int option)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM, 0), one = 1;
+
+	setsockopt(fd, SOL_SOCKET, option, &one, sizeof(one));
+	SAY("bind: %s\n",
+	    err(bind(fd, (const struct sockaddr *)name, sizeof(*name))));
+	return fd;
+}
+
+/* An AF_INET6 socket without an address. */
+static int shared_by_ipv6(in_port_t port)
+{
+	struct sockaddr_in6 any = { .sin6_family = AF_INET6, .sin6_port = port };
+	int fd = socket(AF_INET6, SOCK_DGRAM, 0), one = 1;
+
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	SAY("bind: %s\n", err(bind(fd, (struct sockaddr *)&any, sizeof(any))));
+	return fd;
+}
+
+/* One datagram from each of several ports: who has got them. */
+static void say_who_hears(const struct sockaddr_in *name, const int *fds,
+			  unsigned cnt)
+{
+	enum { SENDERS = 5 };
+	struct sockaddr_in from;
+	unsigned got[8] = { 0 };
+	char c;
+
+	for (int i = 0; i < SENDERS; i++) {
+		int fd = bound(&from);
+
+		sendto(fd, "x", 1, 0, (const struct sockaddr *)name,
+		       sizeof(*name));
+		close(fd);
+	}
+	for (unsigned i = 0; i < cnt; i++)
+		while (recv(fds[i], &c, 1, MSG_DONTWAIT) == 1)
+			got[i]++;
+	for (unsigned i = 0; i < cnt; i++)
+		SAY("%u%s", got[i], i + 1 < cnt ? ", " : " heard\n");
+	received_cnt += SENDERS;
+}
+
+/* SO_REUSEADDR alone shares nothing out: the last to come has it all. */
+static void newest_of_those_with_reuseaddr(void)
+{
+	struct sockaddr_in name, any, peer;
+	int fds[4], client = bound(&peer), first = bound(&name);
+
+	close(first);
+	for (int i = 0; i < 3; i++)
+		fds[i] = shared(&name, SO_REUSEADDR);
+	say_who_hears(&name, fds, 3);
+	/* one that is connected hears its peer, and the rest goes to the
+	 * newest of the others */
+	SAY("connect: %s\n", err(connect(fds[2], (struct sockaddr *)&peer,
+					 sizeof(peer))));
+	say_who_hears(&name, fds, 3);
+	sendto(client, "to the connected one", 20, 0, (struct sockaddr *)&name,
+	       sizeof(name));
+	receive(fds[2], 0);
+	/* of two with the same peer the last to be connected */
+	connect(fds[0], (struct sockaddr *)&peer, sizeof(peer));
+	sendto(client, "to which", 8, 0, (struct sockaddr *)&name, sizeof(name));
+	receive(fds[2], MSG_DONTWAIT);
+	receive(fds[0], MSG_DONTWAIT);
+	peer.sin_family = AF_UNSPEC;
+	connect(fds[2], (struct sockaddr *)&peer, sizeof(peer));
+	connect(fds[0], (struct sockaddr *)&peer, sizeof(peer));
+	say_who_hears(&name, fds, 3);
+	close(fds[1]);
+	fds[1] = fds[2];
+	say_who_hears(&name, fds, 2);
+	/* an address before none, however old */
+	any = name;
+	any.sin_addr.s_addr = 0;
+	fds[2] = shared(&any, SO_REUSEADDR);
+	fds[3] = shared(&any, SO_REUSEADDR);
+	say_who_hears(&name, fds, 4);
+	close(fds[0]);
+	close(fds[1]);
+	say_who_hears(&name, fds + 2, 2);
+	/* IPv4's own, however old */
+	fds[0] = shared_by_ipv6(name.sin_port);
+	say_who_hears(&name, (int[]){ fds[2], fds[3], fds[0] }, 3);
+	close(fds[0]);
+	close(fds[2]);
+	close(fds[3]);
+	close(client);
+}
+
+/* With SO_REUSEPORT each has a share, which is chosen by a secret. */
+static void shares_of_those_with_reuseport(void)
+{
+	enum { SOCKETS = 4, SENDERS = 200 };
+	struct sockaddr_in name, from;
+	unsigned got[SOCKETS] = { 0 }, sum_got = 0;
+	int fds[SOCKETS], first = bound(&name);
+	char c;
+
+	close(first);
+	for (int i = 0; i < SOCKETS; i++)
+		fds[i] = shared(&name, SO_REUSEPORT);
+	for (int i = 0; i < SENDERS; i++) {
+		int fd = bound(&from);
+
+		for (int k = 0; k < 2; k++)
+			sendto(fd, "x", 1, 0, (struct sockaddr *)&name,
+			       sizeof(name));
+		close(fd);
+		for (int k = 0; k < SOCKETS; k++) {
+			unsigned n = 0;
+
+			while (recv(fds[k], &c, 1, MSG_DONTWAIT) == 1)
+				n++;
+			got[k] += n;
+			/* of one sender all or nothing */
+			if (n % 2)
+				SAY("%u at once\n", n);
+		}
+	}
+	for (int k = 0; k < SOCKETS; k++) {
+		sum_got += got[k];
+		SAY("%s share\n", got[k] > SENDERS / SOCKETS &&
+					  got[k] < 4 * SENDERS / SOCKETS ?
+				  "a fair" :
+				  "an unfair");
+		close(fds[k]);
+	}
+	SAY("%u\n", sum_got);
+	received_cnt += sum_got;
+}
+
 static void closed_port_refuses(void)
 {
 	struct sockaddr_in name, mine;
@@ -748,6 +884,8 @@ const struct scenario call_scenarios[] = {
 	SCENARIO(connected_hears_its_peer_alone, 0),
 	SCENARIO(implicit_names, 0),
 	SCENARIO(wildcard_and_specific, 0),
+	SCENARIO(newest_of_those_with_reuseaddr, 0),
+	SCENARIO(shares_of_those_with_reuseport, 0),
 	SCENARIO(closed_port_refuses, 0),
 	SCENARIO(mapped_addresses, 0),
 	SCENARIO(control_messages, 0),
