@@ -15,6 +15,9 @@ enum lock_rank {
 	/* sock: one socket's binding, connection and options: calls that change
 	 * them are ordered around everything that follows from the change. */
 	LOCK_RANK_SOCK_CONFIG,
+	/* sock: what is known of other processes' ports; a socket's binding asks
+	 * for it. */
+	LOCK_RANK_UDP_PORTS,
 	/* core: the making of the network, which takes all of the below. */
 	LOCK_RANK_NETWORK,
 	/* net: rings, regions, rules, netlink, start-up. One, outermost. */

@@ -198,6 +198,7 @@ static void each_second(void)
 	progress.next_second_ns = now + NS_PER_SEC;
 	net_check(progress.params.net);
 	progress.params.each_second();
+	udp_look_at_ports();
 	if (udp_has_heirs()) {
 		(void)stack_poll_unwatched(progress.params.net->stack);
 		look_after_heirs_soon();

@@ -153,6 +153,19 @@ static enum reason reason_to_stay(struct udp *u, int fd,
 	return reason;
 }
 
+static bool is_port_elsewhere(const struct udp *u,
+			      const struct attach_where *where)
+{
+	struct flow_key key = {
+		.local = where->local,
+		.local_port = where->local_port,
+		.remote = where->remote,
+		.remote_port = where->remote_port,
+	};
+
+	return u->set.may_share && udp_port_is_elsewhere(&key);
+}
+
 /* Lets frames reach the socket under the names that its twin has now. With
  * `config`. */
 static enum reason attach(struct udp *u, int fd, enum stats_decider decider)
@@ -189,6 +202,10 @@ static enum reason attach(struct udp *u, int fd, enum stats_decider decider)
 	where.ifindex = u->set.ifindex;
 	where.is_shared = u->set.is_shared;
 	where.named_ns = u->named_ns;
+	if (is_port_elsewhere(u, &where)) {
+		stats_set_rx(&u->stats, REASON_PORT_SHARED, decider, 0, "");
+		return REASON_PORT_SHARED;
+	}
 	return net_attach(net, &u->att, &u->end, &where);
 }
 
@@ -240,6 +257,8 @@ static enum stats_decider decider_of(enum reason reason)
 		return STATS_BY_SPLICE;
 	case REASON_HEIR:
 		return STATS_BY_FORK;
+	case REASON_PORT_SHARED:
+		return STATS_BY_PORT;
 	default:
 		return STATS_BY_EPOLL;
 	}
@@ -411,6 +430,21 @@ bool udp_is_one(const struct fd_object *obj)
 	return obj->ops == &udp_ops;
 }
 
+bool udp_visit(bool (*each)(struct udp *u, int fd))
+{
+	bool result = false;
+
+	for (int fd = fd_table_next(0); fd >= 0;
+	     fd = fd_table_next((unsigned)fd + 1)) {
+		struct fd_object *obj = fd_table_get(fd);
+
+		if (obj && udp_is_one(obj))
+			result |= each(udp_of(obj), fd);
+		fd_object_put(obj);
+	}
+	return result;
+}
+
 struct fd_object *udp_create(int fd, int domain, int type)
 {
 	struct udp *u = fd_pool_get(&pool);
@@ -487,6 +521,7 @@ static void udp_forked(struct fd_object *obj UNUSED)
 {
 	fd_pool_forked(&pool);
 	udp_heirs_forked();
+	udp_ports_forked();
 }
 
 struct fd_ops udp_ops = {

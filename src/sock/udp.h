@@ -77,6 +77,10 @@ bool udp_is_one(const struct fd_object *obj);
  * kernel does not take is delivered first. Inside the bracket. */
 void udp_leave(struct fd_object *obj, int fd, enum reason reason);
 
+/* Each second: sockets whose port another process has by now, too, go back to the
+ * kernel. Inside the bracket. */
+void udp_look_at_ports(void);
+
 /* -- sockets that a child of a fork has too (udp_heir.c) -- */
 
 /* Inside the bracket, before each fork: what is queued becomes the kernel's, for

@@ -97,22 +97,6 @@ static bool share(struct udp *u, int fd)
 	return false;
 }
 
-/* Calls `each` for every UDP socket, with a reference. Whether any said so. */
-static bool visit(bool (*each)(struct udp *u, int fd))
-{
-	bool result = false;
-
-	for (int fd = fd_table_next(0); fd >= 0;
-	     fd = fd_table_next((unsigned)fd + 1)) {
-		struct fd_object *obj = fd_table_get(fd);
-
-		if (obj && udp_is_one(obj))
-			result |= each(udp_of(obj), fd);
-		fd_object_put(obj);
-	}
-	return result;
-}
-
 static void poll_all(struct net *net)
 {
 	stack_lock(net->stack);
@@ -128,7 +112,7 @@ void udp_before_fork(void)
 	if (!net)
 		return;
 	poll_all(net);
-	visit(share);
+	udp_visit(share);
 }
 
 void udp_heirs_forked(void)
@@ -185,7 +169,7 @@ bool udp_has_heirs(void)
 
 bool udp_look_after_heirs(void)
 {
-	return visit(look_after);
+	return udp_visit(look_after);
 }
 
 static bool leave_to_heir(struct udp *u, int fd)
@@ -207,5 +191,5 @@ void udp_before_exit(void)
 	if (!net || !udp_has_heirs())
 		return;
 	poll_all(net);
-	visit(leave_to_heir);
+	udp_visit(leave_to_heir);
 }

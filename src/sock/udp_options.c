@@ -132,6 +132,8 @@ void udp_read_settings(struct udp *u, int fd)
 		.is_shared = get_int(fd, SOL_SOCKET, SO_REUSEPORT),
 	};
 
+	set.may_share = set.is_shared ||
+			get_int(fd, SOL_SOCKET, SO_REUSEADDR);
 	read_mtu_discovery(fd, &set);
 	if (get_int(fd, IPPROTO_UDP, UDP_CORK))
 		udp_hold_tx(u, UDP_TX_CORKED);

@@ -51,7 +51,10 @@ struct udp_settings {
 	bool may_cut;
 	bool is_mtu_of_link;
 	bool is_on_link_only;
+	/* SO_REUSEPORT */
 	bool is_shared;
+	/* that or SO_REUSEADDR: others may have the port, too */
+	bool may_share;
 };
 
 struct udp {
@@ -186,7 +189,14 @@ void udp_leave_config(struct udp *u, enum reason reason,
 void udp_attach_anew(struct udp *u, int fd, enum stats_decider decider);
 /* Frames cease to reach the socket; what is queued stays. With `config`. */
 void udp_detach(struct udp *u);
-/* udp_heir.c: in the child of a fork. */
+/* Calls `each` for every UDP socket, with a reference, and by each of its fds.
+ * Whether any said so. */
+bool udp_visit(bool (*each)(struct udp *u, int fd));
+/* udp_ports.c: whether a socket of another process stands in the way of this name,
+ * as of the last second. With `config`. */
+bool udp_port_is_elsewhere(const struct flow_key *key);
+/* udp_ports.c, udp_heir.c: in the child of a fork. */
+void udp_ports_forked(void);
 void udp_heirs_forked(void);
 /* udp_heir.c: returns what is queued to the kernel, from which it can be read then;
  * what that does not take stays queued. It is detached. */

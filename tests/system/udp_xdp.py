@@ -14,6 +14,10 @@
 #   udp_xdp.py shower ADDRESS PORT CNT       asks, and waits for no answer
 #   udp_xdp.py asleep ADDRESS PORT CALL...   a thread blocked in each call, on a
 #                                            socket of its own
+#   udp_xdp.py sharing ADDRESS PORT OPTION   has the port with SO_REUSE...; prints
+#                                            how many datagrams came, after each
+#                                            second in which none did
+#   udp_xdp.py spread ADDRESS PORT CNT       each from a socket of its own
 #   udp_xdp.py closing ADDRESS PORT          an echo that closes all it has first
 import os
 import select
@@ -160,6 +164,29 @@ def asleep(address, port, *calls):
         s.bind((address, int(port) + number))
         threading.Thread(target=block, args=(call, s)).start()
     print("ready", flush=True)
+
+
+def sharing(address, port, option):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.setsockopt(socket.SOL_SOCKET, getattr(socket, "SO_" + option), 1)
+    s.bind((address, int(port)))
+    s.settimeout(1)
+    print("ready", flush=True)
+    count = 0
+    while True:
+        try:
+            s.recv(100)
+            count += 1
+        except TimeoutError:
+            if count:
+                print("heard", count, flush=True)
+            count = 0
+
+
+def spread(address, port, cnt):
+    for i in range(int(cnt)):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+            s.sendto(b"x", (address, int(port)))
 
 
 def closing(address, port):

@@ -344,6 +344,50 @@ sockperf_in_each_way() {
 	done
 }
 
+# two_processes LOG LOG OPTION: on one port, the second one later; what each has
+# heard of 200 senders in $first and $second.
+two_processes() {
+	local other
+	start "$1" $program sharing 10.78.0.1 7000 "$3" || return 1
+	ip netns exec $b $program spread 10.78.0.1 7000 20
+	wait_for 'heard 20$' "$work/out" || return 1
+	(in_ns $a "$2" $program sharing 10.78.0.1 7000 "$3") >"$work/other" 2>&1 &
+	other=$!
+	# the first one looks each second
+	wait_for ready "$work/other" && sleep 2.5
+	ip netns exec $b $program spread 10.78.0.1 7000 200
+	sleep 2.5
+	kill -9 $other
+	wait $other 2>/dev/null
+	first=$(sed -n 's/^heard //p' "$work/out" | tail -n +2)
+	second=$(sed -n 's/^heard //p' "$work/other")
+	first=${first:-0} second=${second:-0}
+	expect $((first + second)) 200
+}
+
+is_balanced() {
+	[ "$first" -gt 50 ] && [ "$second" -gt 50 ] ||
+		{ echo "$first to the first, $second to the second"; return 1; }
+}
+
+port_taken_by_another_process() {
+	two_processes a.log - REUSEPORT && is_balanced &&
+		wait_for 'another process has the same port' "$work/a.log"
+}
+port_of_another_process() {
+	two_processes - a.log REUSEPORT && is_balanced &&
+		wait_for 'another process has the same port' "$work/a.log"
+}
+address_taken_by_another_process() {
+	two_processes a.log - REUSEADDR && expect "$first, $second" "0, 200"
+}
+# What Linux does, by which the three above are measured.
+port_shared_on_the_kernel() {
+	two_processes - - REUSEPORT && is_balanced || return 1
+	end_server
+	two_processes - - REUSEADDR && expect "$first, $second" "0, 200"
+}
+
 cases="both_ends_are_accelerated counters_agree_with_the_kernel sizes_up_to_a_frame longer_ones
 slow_reader_takes_no_frames child_of_a_parent_that_exits
 child_of_a_parent_that_does_not_read peer_on_the_kernel server_on_the_kernel other_traffic_is_undisturbed
@@ -352,7 +396,9 @@ second_process_is_told_who_has_it foreign_program_is_respected
 excluded_interface_is_left_alone firewall_is_named_or_respected mode_is_chosen address_added_while_it_runs
 mac_changed_while_it_runs interface_deleted_while_it_runs sockperf_in_each_way
 frames_that_xdp_drops_are_counted
-sleepers_use_no_processor"
+sleepers_use_no_processor
+port_taken_by_another_process port_of_another_process address_taken_by_another_process
+port_shared_on_the_kernel"
 
 exec 3>&1
 run_cases $cases

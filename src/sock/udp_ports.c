@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Ports that another process has, too. Linux shares the datagrams out, or gives
+ * them to the newest; our rules would bring us all of them. So such a socket is the
+ * kernel's. Only a socket that allows it can be in this place: it is looked for
+ * when one gets its name, and once a second, since the other may come later.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "os/file.h"
+#include "sock/port_row.h"
+#include "sock/udp_priv.h"
+
+/* A line has 128 bytes, 171 for IPv6. */
+enum { TEXT_FIRST = 64 << 10, TEXT_LAST = 64 << 20 };
+
+/* Inodes of our sockets, in ascending order when they are all there. */
+struct inode_list {
+	ino_t *at;
+	size_t cnt, room;
+};
+
+static struct {
+	struct mutex lock;
+
+	/* under the lock: sockets of others, as of read_ns; 0: never */
+	struct port_row *rows;
+	size_t cnt, room;
+	uint64_t read_ns;
+	struct inode_list ours;
+
+	/* a socket that allows it has been attached */
+	_Atomic bool is_wanted;
+} ports = { .lock = MUTEX_INIT(LOCK_RANK_UDP_PORTS) };
+
+/* Room for one more element of an array; false without memory. */
+static bool make_room(void **array, size_t cnt, size_t *room, size_t size)
+{
+	size_t wanted = MAX(2 * *room, (size_t)64);
+	void *bigger;
+
+	if (cnt < *room)
+		return true;
+	bigger = realloc(*array, wanted * size);
+	if (!bigger)
+		return false;
+	*array = bigger;
+	*room = wanted;
+	return true;
+}
+
+/* With the lock; the way here is through a callback. */
+static bool note_ours(struct udp *u, int fd UNUSED) NO_LOCK_ANALYSIS
+{
+	struct inode_list *ours = &ports.ours;
+
+	if (make_room((void **)&ours->at, ours->cnt, &ours->room,
+		      sizeof(*ours->at)))
+		ours->at[ours->cnt++] = u->obj.inode;
+	return false;
+}
+
+static int compare_inodes(const void *a, const void *b)
+{
+	ino_t x = *(const ino_t *)a, y = *(const ino_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void note_row(const char *line) REQUIRES(ports.lock)
+{
+	struct port_row row;
+
+	if (!port_row_parse(line, &row) ||
+	    bsearch(&row.inode, ports.ours.at, ports.ours.cnt,
+		    sizeof(row.inode), compare_inodes) ||
+	    !make_room((void **)&ports.rows, ports.cnt, &ports.room,
+		       sizeof(row)))
+		return;
+	ports.rows[ports.cnt++] = row;
+}
+
+/* All of a file whose size nobody knows, with a NUL, or NULL. */
+static char *read_text(const char *path)
+{
+	for (size_t size = TEXT_FIRST; size <= TEXT_LAST; size *= 4) {
+		char *text = malloc(size);
+		ssize_t len = text ? file_peek(path, text, size - 1) : -ENOMEM;
+
+		if (len >= 0 && (size_t)len < size - 1) {
+			text[len] = '\0';
+			return text;
+		}
+		free(text);
+		if (len < 0)
+			break;
+	}
+	return NULL;
+}
+
+static void read_file(const char *path) REQUIRES(ports.lock)
+{
+	char *text = read_text(path), *rest = text, *line;
+
+	while (rest && (line = strsep(&rest, "\n")))
+		note_row(line);
+	free(text);
+}
+
+static void read_ports(void) REQUIRES(ports.lock)
+{
+	ports.ours.cnt = 0;
+	udp_visit(note_ours);
+	qsort(ports.ours.at, ports.ours.cnt, sizeof(*ports.ours.at),
+	      compare_inodes);
+	ports.cnt = 0;
+	read_file("/proc/thread-self/net/udp");
+	read_file("/proc/thread-self/net/udp6");
+	ports.read_ns = clock_monotonic_ns();
+}
+
+bool udp_port_is_elsewhere(const struct flow_key *key)
+{
+	bool result = false;
+
+	atomic_store(&ports.is_wanted, true);
+	mutex_acquire(&ports.lock);
+	/* Many sockets that are bound at once look at one reading. */
+	if (!ports.read_ns ||
+	    clock_monotonic_ns() - ports.read_ns > NS_PER_SEC)
+		read_ports();
+	for (size_t i = 0; i < ports.cnt && !result; i++)
+		result = port_row_competes(&ports.rows[i], key);
+	mutex_release(&ports.lock);
+	return result;
+}
+
+static bool leave_if_shared(struct udp *u, int fd)
+{
+	bool is_shared;
+
+	mutex_acquire(&u->config);
+	is_shared = !u->has_left && attachment_is_made(&u->att) &&
+		    u->set.may_share && udp_port_is_elsewhere(&u->end.key);
+	mutex_release(&u->config);
+	if (is_shared)
+		udp_leave(&u->obj, fd, REASON_PORT_SHARED);
+	return false;
+}
+
+void udp_look_at_ports(void)
+{
+	if (!atomic_load_explicit(&ports.is_wanted, memory_order_relaxed))
+		return;
+	mutex_acquire(&ports.lock);
+	read_ports();
+	mutex_release(&ports.lock);
+	udp_visit(leave_if_shared);
+}
+
+NO_LOCK_ANALYSIS void udp_ports_forked(void)
+{
+	mutex_init(&ports.lock, LOCK_RANK_UDP_PORTS);
+	ports.read_ns = 0;
+	atomic_store(&ports.is_wanted, false);
+}
