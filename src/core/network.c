@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -196,6 +197,18 @@ static bool is_kept_by_firewall(void)
 	return network.options->respect_firewall;
 }
 
+/* VMA_EXCEPTION_HANDLING=-2: rather no program than one that is not accelerated. */
+static void exit_if_wished(void)
+{
+	bool is_failed = network.failure != REASON_NONE &&
+			 network.failure != REASON_FIREWALL;
+
+	if (!is_failed || network.options->exception_handling != -2)
+		return;
+	log_panic("the process ends: VMA_EXCEPTION_HANDLING=-2");
+	real._exit(EXIT_FAILURE);
+}
+
 static void make_locked(void) REQUIRES(network.lock)
 {
 	struct net *net;
@@ -233,6 +246,7 @@ static struct net *network_get(enum reason *reason_out)
 	mutex_acquire(&network.lock);
 	if (!atomic_load(&network.net) && network.failure == REASON_NONE)
 		make_locked();
+	exit_if_wished();
 	*reason_out = network.failure;
 	net = atomic_load(&network.net);
 	mutex_release(&network.lock);
@@ -258,6 +272,8 @@ void network_configure(const struct options *options, const struct rules *rules)
 		.does_yield = options->rx_poll_yield,
 		.rx_bytes_min = (uint32_t)options->rx_bytes_min,
 		.tx_eagain = options->tx_nonblocked_eagains,
+		.exception_mode = (enum udp_exception_mode)MAX(
+			options->exception_handling, UDP_EXCEPTION_PASS),
 	};
 
 	struct mux_params mux = {

@@ -257,6 +257,10 @@ static enum stats_decider decider_of(enum reason reason)
 		return STATS_BY_SPLICE;
 	case REASON_HEIR:
 		return STATS_BY_FORK;
+	case REASON_OPTION:
+		return STATS_BY_OPTION;
+	case REASON_SEND:
+		return STATS_BY_SEND;
 	case REASON_PORT_SHARED:
 		return STATS_BY_PORT;
 	default:
@@ -371,8 +375,14 @@ static long udp_splice(struct fd_object *obj, int fd, off64_t *offset UNUSED,
 		       int fd2 UNUSED, off64_t *offset2 UNUSED,
 		       size_t len UNUSED, unsigned int flags UNUSED)
 {
-	if (udp_owns_fd(udp_of(obj), fd))
-		udp_leave(obj, fd, REASON_SPLICE);
+	int err;
+
+	if (!udp_owns_fd(udp_of(obj), fd))
+		return FD_PASS;
+	err = udp_exception(udp_of(obj), fd, REASON_SPLICE, "a call", 0);
+	if (err)
+		return err;
+	udp_leave(obj, fd, REASON_SPLICE);
 	return FD_PASS;
 }
 

@@ -14,6 +14,15 @@
 /* The roles of libvma.conf that a UDP socket can be in. */
 enum udp_role { UDP_RECEIVER, UDP_SENDER, UDP_CONNECT };
 
+/* VMA_EXCEPTION_HANDLING; -2 is as PASS for sockets. */
+enum udp_exception_mode {
+	UDP_EXCEPTION_PASS = -1,
+	UDP_EXCEPTION_LEAVE = 0,
+	UDP_EXCEPTION_LEAVE_LOUDLY = 1,
+	UDP_EXCEPTION_REFUSE = 2,
+	UDP_EXCEPTION_ABORT = 3,
+};
+
 struct udp_end {
 	struct ip_addr addr;
 	__be16 port;
@@ -46,6 +55,7 @@ struct udp_params {
 	/* Without room to send, a non-blocking send says EAGAIN; otherwise it
 	 * drops the datagram, as a network may. */
 	bool tx_eagain;
+	enum udp_exception_mode exception_mode;
 };
 
 /* Once, before the first socket. */

@@ -185,6 +185,33 @@ static bool is_kernel_only(int level, int name)
 	}
 }
 
+static const char *option_level(int level)
+{
+	switch (level) {
+	case SOL_SOCKET:
+		return "an option of SOL_SOCKET";
+	case IPPROTO_IP:
+		return "an option of IPPROTO_IP";
+	case IPPROTO_IPV6:
+		return "an option of IPPROTO_IPV6";
+	default:
+		return "an option of IPPROTO_UDP";
+	}
+}
+
+/* Whether a value switches something on. */
+static bool is_set(const void *value, socklen_t len)
+{
+	const uint8_t *bytes = value;
+
+	if (!user_is_plausible(value, len))
+		return false;
+	for (socklen_t i = 0; i < len; i++)
+		if (bytes[i])
+			return true;
+	return false;
+}
+
 /* Which an attachment is made of. */
 static bool is_of_attachment(int level, int name)
 {
@@ -216,6 +243,12 @@ long udp_setsockopt(struct fd_object *obj, int fd, int level, int name,
 	struct udp *u = udp_of(obj);
 	int result;
 
+	if (is_kernel_only(level, name) && is_set(value, len)) {
+		result = udp_exception(u, fd, REASON_OPTION,
+				       option_level(level), name);
+		if (result)
+			return result;
+	}
 	mutex_acquire(&u->config);
 	result = real.setsockopt(fd, level, name, value, len) ? -errno : 0;
 	if (result == 0 && !u->has_left)

@@ -90,6 +90,8 @@ struct udp {
 	enum reason reason;
 	bool is_watched; /* the twin */
 	bool has_left; /* for good */
+	/* has asked for what only the kernel does, which was said */
+	bool has_exceeded;
 	/* A child of a fork has the socket too; and at the last look something
 	 * waited here unread, when so many had been read. */
 	bool has_heir;
@@ -201,6 +203,11 @@ void udp_heirs_forked(void);
 /* udp_heir.c: returns what is queued to the kernel, from which it can be read then;
  * what that does not take stays queued. It is detached. */
 void udp_hand_back(struct udp *u);
+
+/* udp_exception.c: the program asks for something that only the kernel does: `what`
+ * and its number. 0: go on, or -EINVAL: refuse it, without having done any of it. */
+int udp_exception(struct udp *u, int fd, enum reason reason, const char *what,
+		  int number) MUST_CHECK;
 
 /* udp_rx.c */
 void udp_input(struct endpoint *end, struct pkt *pkt);

@@ -30,6 +30,8 @@ struct tx_msg {
 	struct tx_call call;
 	struct user_name to;
 	struct tx_control control;
+	/* the control messages ask for what only the kernel does */
+	bool is_beyond;
 };
 
 /* What to tell the caller while the way of a datagram is being prepared. */
@@ -438,6 +440,21 @@ static COLD long leave_to_twin(struct udp *u, int flags)
 	return FD_PASS;
 }
 
+/* The same for what the twin has to send because of how it is asked. */
+static COLD long leave_asked(struct udp *u, int fd, int flags, const char *what)
+{
+	int err = udp_exception(u, fd, REASON_SEND, what, flags);
+
+	return err ? err : leave_to_twin(u, flags);
+}
+
+static COLD long leave_for(struct udp *u, int fd, int flags)
+{
+	return flags & ~TX_FLAGS ?
+		       leave_asked(u, fd, flags, "a send with these flags") :
+		       leave_to_twin(u, flags);
+}
+
 static inline bool is_blocking(const struct udp *u, int flags)
 {
 	return !(flags & MSG_DONTWAIT) &&
@@ -533,7 +550,7 @@ static inline long send_call(struct udp *u, int fd, const struct tx_call *call)
 	enum tx_verdict way;
 
 	if (UNLIKELY(!net))
-		return leave_to_twin(u, call->flags);
+		return leave_for(u, fd, call->flags);
 	way = send_once(u, net, call);
 	if (LIKELY(way == TX_SENT))
 		return (long)call->len;
@@ -648,9 +665,11 @@ static bool read_control(const struct udp *u, const struct msghdr *msg,
 	if (!msg->msg_control || !msg->msg_controllen)
 		return true;
 	out->call.control = &out->control;
-	return user_is_plausible(msg->msg_control, msg->msg_controllen) &&
-	       tx_control_read(msg->msg_control, msg->msg_controllen,
-			       u->domain == AF_INET6, &out->control);
+	if (!user_is_plausible(msg->msg_control, msg->msg_controllen))
+		return false;
+	out->is_beyond = !tx_control_read(msg->msg_control, msg->msg_controllen,
+					  u->domain == AF_INET6, &out->control);
+	return !out->is_beyond;
 }
 
 /* Whether a message is one that we can send. */
@@ -659,6 +678,7 @@ static bool read_msg(const struct udp *u, const struct msghdr *msg, int flags,
 {
 	ssize_t len = user_iov_len(msg->msg_iov, msg->msg_iovlen);
 
+	out->is_beyond = false;
 	if (len < 0)
 		return false;
 	out->call = (struct tx_call){
@@ -682,9 +702,13 @@ long udp_sendmsg(struct fd_object *obj, int fd, const struct msghdr *msg,
 	struct udp *u = udp_of(obj);
 	struct tx_msg own;
 
-	if (!user_is_plausible(msg, sizeof(*msg)) ||
-	    !read_msg(u, msg, flags, &own))
+	if (!user_is_plausible(msg, sizeof(*msg)))
 		return leave_to_twin(u, flags);
+	if (!read_msg(u, msg, flags, &own))
+		return own.is_beyond ?
+			       leave_asked(u, fd, flags,
+					   "a send with these control messages") :
+			       leave_to_twin(u, flags);
 	return send_call(u, fd, &own.call);
 }
 
@@ -730,7 +754,7 @@ long udp_sendmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
 
 	cnt = MIN(cnt, (unsigned)IOV_MAX);
 	if (!net || !user_is_plausible(msgs, cnt * sizeof(*msgs)))
-		return leave_to_twin(u, flags);
+		return leave_for(u, fd, flags);
 	while (done < cnt) {
 		unsigned run = send_run(u, net, msgs + done,
 					MIN(cnt - done, (unsigned)RUN_MAX),

@@ -26,6 +26,9 @@ shim_scripts += %D%/udp.sh
 check_PROGRAMS += %D%/stats
 shim_scripts += %D%/stats.sh
 
+check_PROGRAMS += %D%/options
+shim_scripts += %D%/options.sh
+
 check_PROGRAMS += %D%/moments
 check_LTLIBRARIES += %D%/early.la
 %C%_early_la_SOURCES = %D%/early.c

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What options.sh looks at: programs on which a VMA_ variable shows. Each prints
+ * what it saw.
+ *
+ *   options PROGRAM
+ */
+#include "config.h"
+
+#include <arpa/inet.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+/* What the accelerated loopback has carried; 0 without the test library. */
+static unsigned long carried(void)
+{
+	unsigned long (*fn)(void) = (unsigned long (*)(void))dlsym(
+		RTLD_DEFAULT, "vma_test_local_rx_cnt");
+
+	return fn ? fn() : 0;
+}
+
+static const char *err(long result)
+{
+	return result < 0 ? strerrorname_np(errno) : "ok";
+}
+
+static void make_pair(int pair[2])
+{
+	struct timeval patience = { .tv_usec = 300 * 1000 };
+	struct sockaddr_in names[2];
+	socklen_t len = sizeof(names[0]);
+
+	for (int i = 0; i < 2; i++) {
+		names[i] = (struct sockaddr_in){
+			.sin_family = AF_INET,
+			.sin_addr = { htonl(INADDR_LOOPBACK) },
+		};
+		pair[i] = socket(AF_INET, SOCK_DGRAM, 0);
+		if (bind(pair[i], (struct sockaddr *)&names[i], len) != 0 ||
+		    getsockname(pair[i], (struct sockaddr *)&names[i], &len))
+			perror("bind");
+	}
+	for (int i = 0; i < 2; i++) {
+		/* what the kernel brings is not looked for at each call */
+		setsockopt(pair[i], SOL_SOCKET, SO_RCVTIMEO, &patience,
+			   sizeof(patience));
+		if (connect(pair[i], (struct sockaddr *)&names[!i], len) != 0)
+			perror("connect");
+	}
+}
+
+/* Ten there, and how many of them were accelerated. */
+static void say_way(const int pair[2])
+{
+	unsigned long before = carried();
+	unsigned right = 0;
+	char c;
+
+	for (int i = 0; i < 10; i++) {
+		send(pair[0], "x", 1, 0);
+		right += recv(pair[1], &c, 1, 0) == 1;
+	}
+	printf("%u of 10 arrived, %lu accelerated\n", right,
+	       carried() - before);
+}
+
+static void plain(void)
+{
+	int pair[2];
+
+	make_pair(pair);
+	say_way(pair);
+}
+
+/* -- what only the kernel does --------------------------------------------------- */
+
+static void beyond_option(void)
+{
+	int pair[2], one = 1, zero = 0;
+
+	make_pair(pair);
+	say_way(pair);
+	printf("off: %s\n", err(setsockopt(pair[0], SOL_SOCKET, SO_RXQ_OVFL,
+					   &zero, sizeof(zero))));
+	printf("on: %s\n", err(setsockopt(pair[0], SOL_SOCKET, SO_RXQ_OVFL,
+					  &one, sizeof(one))));
+	say_way(pair);
+}
+
+static void beyond_flags(void)
+{
+	char buf[10];
+	int pair[2];
+
+	make_pair(pair);
+	say_way(pair);
+	printf("more: %s\n", err(send(pair[0], "a", 1, MSG_MORE)));
+	printf("rest: %s\n", err(send(pair[0], "b", 1, 0)));
+	printf("%zd bytes\n", recv(pair[1], buf, sizeof(buf), 0));
+	say_way(pair);
+}
+
+static void beyond_control(void)
+{
+	/* a mark of this send alone; 0 needs no right on any Linux */
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = { .head = { CMSG_LEN(sizeof(int)), SOL_SOCKET, SO_MARK } };
+	struct iovec iov = { "x", 1 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
+			      .msg_control = &control,
+			      .msg_controllen = sizeof(control) };
+	char buf[10];
+	int pair[2];
+
+	make_pair(pair);
+	say_way(pair);
+	printf("sendmsg: %s\n", err(sendmsg(pair[0], &msg, 0)));
+	printf("%zd bytes\n", recv(pair[1], buf, sizeof(buf), 0));
+	say_way(pair);
+}
+
+static void beyond_splice(void)
+{
+	int pair[2], ends[2];
+	char c;
+
+	make_pair(pair);
+	say_way(pair);
+	if (pipe(ends) != 0)
+		perror("pipe");
+	send(pair[1], "x", 1, 0);
+	printf("splice: %s\n",
+	       err(splice(pair[0], NULL, ends[1], NULL, 100, 0)));
+	/* who refused has not taken it */
+	while (recv(pair[0], &c, 1, MSG_DONTWAIT) == 1)
+		;
+	say_way(pair);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} programs[] = {
+	{ "plain", plain },
+	{ "beyond_option", beyond_option },
+	{ "beyond_flags", beyond_flags },
+	{ "beyond_control", beyond_control },
+	{ "beyond_splice", beyond_splice },
+};
+
+int main(int argc, char **argv)
+{
+	setlinebuf(stdout);
+	for (size_t i = 0; argc == 2 && i < ARRAY_LEN(programs); i++) {
+		if (strcmp(argv[1], programs[i].name) != 0)
+			continue;
+		programs[i].run();
+		return 0;
+	}
+	fprintf(stderr, "usage: options PROGRAM\n");
+	return 2;
+}

@@ -1,0 +1,112 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# VMA_ variables that change what UDP sockets do, by what a program sees of them.
+. "${srcdir:-.}/tests/support/preload.sh"
+
+program=$builddir/tests/shim/options
+library=${SHIM_LIBRARY:-$builddir/tests/shim/.libs/libvma-test.so}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+collect_reports "$work"
+export VMA_LOG_FILE=$work/log VMA_TRACELEVEL=debug VMA_TEST_LOCAL=1
+
+# run PROGRAM VARIABLE=VALUE...: what it says in $work/out
+run() {
+	local what=$1
+	shift
+	rm -f "$work/log"
+	(
+		ulimit -c 0
+		preloaded "$library" env "$@" timeout -k 5 20 "$program" \
+			"$what" </dev/null
+	) >"$work/out" 2>&1
+}
+
+# says PROGRAM LINES VARIABLE=VALUE...
+says() {
+	local what=$1 lines=$2
+	shift 2
+	run "$what" "$@"
+	[ "$(cat "$work/out")" = "$lines" ] && return 0
+	echo "$what, $*:"
+	cat "$work/out"
+	return 1
+}
+
+logged() {
+	grep -q "$1" "$work/log" || { echo "no \"$1\" in the log"; return 1; }
+}
+
+accelerated="10 of 10 arrived, 10 accelerated"
+by_kernel="10 of 10 arrived, 0 accelerated"
+
+# exception VALUE PROGRAM LINE...: between ten that are accelerated, and ten more.
+exception() {
+	local value=$1 what=$2
+	shift 2
+	says "$what" "$(printf '%s\n' "$accelerated" "$@")" \
+		"VMA_EXCEPTION_HANDLING=$value"
+}
+
+exception_passed_over() {
+	local value
+	for value in -1 -2; do
+		exception $value beyond_option "off: ok" "on: ok" "$by_kernel" &&
+			exception $value beyond_flags "more: ok" "rest: ok" \
+				"2 bytes" "$accelerated" &&
+			exception $value beyond_control "sendmsg: ok" "1 bytes" \
+				"$accelerated" &&
+			exception $value beyond_splice "splice: ok" "$by_kernel" &&
+			logged 'DEBUG.*beyond this library; the kernel does it' &&
+			! grep -q ERROR "$work/log" || return 1
+	done
+}
+
+# leaves VALUE SEVERITY
+leaves() {
+	exception "$1" beyond_option "off: ok" "on: ok" "$by_kernel" &&
+		exception "$1" beyond_flags "more: ok" "rest: ok" "2 bytes" \
+			"$by_kernel" &&
+		logged "$2.*with these flags (0x8000) is beyond this library; the socket is the kernel's now" &&
+		exception "$1" beyond_control "sendmsg: ok" "1 bytes" "$by_kernel" &&
+		logged "$2.*these control messages" &&
+		exception "$1" beyond_splice "splice: ok" "$by_kernel"
+}
+exception_leaves() { leaves 0 DEBUG; }
+exception_leaves_loudly() { leaves 1 ERROR; }
+
+exception_is_refused() {
+	exception 2 beyond_option "off: ok" "on: EINVAL" "$accelerated" &&
+		logged 'ERROR.*an option of SOL_SOCKET (0x28).*the call fails' &&
+		exception 2 beyond_flags "more: EINVAL" "rest: ok" "1 bytes" \
+			"$accelerated" &&
+		exception 2 beyond_control "sendmsg: EINVAL" "-1 bytes" \
+			"$accelerated" &&
+		exception 2 beyond_splice "splice: EINVAL" "$accelerated"
+}
+
+exception_aborts() {
+	local what
+	for what in option flags control splice; do
+		run "beyond_$what" VMA_EXCEPTION_HANDLING=3
+		[ $? = 134 ] || { echo "$what: $(cat "$work/out")"; return 1; }
+		logged 'ERROR.*beyond this library; the process ends' || return 1
+	done
+}
+
+# Without its modules and without the local device there is no way to start.
+exception_at_the_start() {
+	mkdir "$work/alone" && cp "$library" "$work/alone" || return 1
+	local library=$work/alone/${library##*/}
+	says plain "$by_kernel" VMA_TEST_LOCAL=0 VMA_EXCEPTION_HANDLING=-1 ||
+		return 1
+	run plain VMA_TEST_LOCAL=0 VMA_EXCEPTION_HANDLING=-2
+	[ $? = 1 ] && [ ! -s "$work/out" ] && logged 'the process ends'
+}
+
+for case in exception_passed_over exception_leaves exception_leaves_loudly \
+	exception_is_refused exception_aborts exception_at_the_start; do
+	tap_check "$case" "$case"
+done
+tap_end
