@@ -5,7 +5,8 @@ nl_sources = %D%/addr_tab.h %D%/addr_tab.c %D%/firewall.h %D%/firewall.c \
 	%D%/netlink_conn.c %D%/netlink_msg.h %D%/netlink_msg.c \
 	%D%/netlink_parse.h %D%/netlink_parse.c %D%/netlink_parse_route.c \
 	%D%/path_mtu_tab.h %D%/path_mtu_tab.c \
-	%D%/policy_tab.h %D%/policy_tab.c %D%/route_tab.h %D%/route_tab.c
+	%D%/policy_tab.h %D%/policy_tab.c %D%/route_tab.h %D%/route_tab.c \
+	%D%/rpf_tab.h %D%/rpf_tab.c
 
 noinst_LTLIBRARIES += %D%/libnl.la %D%/libnl-debug.la
 %C%_libnl_la_SOURCES = $(nl_sources)

@@ -30,6 +30,7 @@ void net_view_init(struct net_view *view, uint64_t hash_seed)
 	policy_tab_init(&view->policies);
 	neigh_tab_init(&view->neighs);
 	path_mtu_tab_init(&view->path_mtus);
+	rpf_tab_init(&view->rpf);
 	view->hash_seed = hash_seed;
 	atomic_init(&view->route_gen, 1);
 	atomic_init(&view->gen, 1);
@@ -37,6 +38,7 @@ void net_view_init(struct net_view *view, uint64_t hash_seed)
 
 void net_view_destroy(struct net_view *view)
 {
+	rpf_tab_destroy(&view->rpf);
 	path_mtu_tab_destroy(&view->path_mtus);
 	neigh_tab_destroy(&view->neighs);
 	policy_tab_destroy(&view->policies);
@@ -505,4 +507,33 @@ int net_view_route_connect(const struct net_view *view,
 	if (ip_addr_is_any(&flow->dst))
 		with_src.dst = path_out->next_hop;
 	return net_view_route(view, &with_src, path_out);
+}
+
+static bool uses_link(const struct route *route, int ifindex)
+{
+	for (unsigned i = 0; i < route->hop_cnt; i++)
+		if (route->hops[i].ifindex == ifindex)
+			return true;
+	return false;
+}
+
+bool net_view_admits(const struct net_view *view, int ifindex,
+		     const struct ip_addr *src, const struct ip_addr *dst)
+{
+	enum rpf_mode mode = rpf_tab_mode(&view->rpf, ifindex);
+	struct net_flow back = { .dst = *src, .src = *dst };
+	struct walk walk = {
+		.view = view,
+		.flow = &back,
+		.query = { .dst = *src },
+	};
+	int err;
+
+	if (mode == RPF_OFF)
+		return true;
+	err = walk_all(&walk);
+	if (err)
+		return err == -EOPNOTSUPP;
+	return walk.match.route->type == RTN_UNICAST &&
+	       (mode == RPF_LOOSE || uses_link(walk.match.route, ifindex));
 }

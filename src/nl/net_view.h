@@ -29,6 +29,7 @@
 #include "nl/path_mtu_tab.h"
 #include "nl/policy_tab.h"
 #include "nl/route_tab.h"
+#include "nl/rpf_tab.h"
 
 struct net_view {
 	struct link_tab links;
@@ -37,9 +38,10 @@ struct net_view {
 	struct policy_tab policies;
 	struct neigh_tab neighs;
 	struct path_mtu_tab path_mtus;
+	struct rpf_tab rpf;
 	/* chooses among the next hops of a multipath route */
 	uint64_t hash_seed;
-	/* links, addresses, routes, rules */
+	/* links, addresses, routes, rules, rp_filter */
 	_Atomic uint32_t route_gen;
 	/* all of that, neighbours and path MTUs: what is sent depends on them */
 	_Atomic uint64_t gen;
@@ -110,6 +112,12 @@ int net_view_route(const struct net_view *view, const struct net_flow *flow,
 int net_view_route_connect(const struct net_view *view,
 			   const struct net_flow *flow,
 			   struct net_path *path_out) MUST_CHECK;
+
+/* Whether a packet from `src` to `dst` that an interface received would pass
+ * rp_filter, as fib_validate_source() decides it. What only the kernel can tell
+ * passes. IPv4 only. */
+bool net_view_admits(const struct net_view *view, int ifindex,
+		     const struct ip_addr *src, const struct ip_addr *dst);
 
 /* Whether packets to this address are for this host: an address of an interface,
  * or in a local route. */

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <linux/fib_rules.h>
 #include <linux/neighbour.h>
+#include <linux/netconf.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <stdlib.h>
@@ -219,6 +220,8 @@ static int request_dump(struct netlink_conn *conn, enum netlink_part part)
 				       sizeof(struct fib_rule_hdr) },
 		[NETLINK_NEIGHS] = { RTM_GETNEIGH, AF_UNSPEC,
 				     sizeof(struct ndmsg) },
+		[NETLINK_NETCONFS] = { RTM_GETNETCONF, AF_INET,
+				       sizeof(struct netconfmsg) },
 	};
 	struct {
 		struct nlmsghdr head;

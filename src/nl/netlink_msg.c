@@ -5,6 +5,7 @@
 #include "nl/netlink_msg.h"
 
 #include <errno.h>
+#include <linux/netconf.h>
 #include <linux/rtnetlink.h>
 #include <string.h>
 
@@ -186,14 +187,24 @@ static void apply_nexthop(const struct nlmsghdr *msg,
 		effect->stale |= NETLINK_BIT(NETLINK_ROUTES);
 }
 
-static int apply_netconf(const struct nlmsghdr *msg,
-			 struct netlink_effect *effect)
+static int apply_netconf(struct net_view *view, const struct nlmsghdr *msg,
+			 bool is_dump, struct netlink_effect *effect)
 {
-	int rc = netlink_parse_netconf(msg);
+	struct netlink_netconf conf;
+	int rc = netlink_parse_netconf(msg, &conf);
 
-	if (!rc)
+	if (rc)
+		return rc;
+	if (msg->nlmsg_type == RTM_DELNETCONF)
+		return note_routes(view,
+				   rpf_tab_remove(&view->rpf, conf.ifindex));
+	/* A dump shows everything, whether it has changed or not. */
+	if (conf.has_linkdown && !is_dump)
 		effect->stale |= NETLINK_BIT(NETLINK_ROUTES);
-	return rc;
+	return conf.rp_filter < 0 ?
+		       0 :
+		       note_routes(view, rpf_tab_set(&view->rpf, conf.ifindex,
+						     conf.rp_filter));
 }
 
 static int apply(struct net_view *view, const struct nlmsghdr *msg,
@@ -225,7 +236,9 @@ static int apply(struct net_view *view, const struct nlmsghdr *msg,
 		apply_nexthop(msg, effect);
 		return 0;
 	case RTM_NEWNETCONF:
-		return apply_netconf(msg, effect);
+	case RTM_DELNETCONF:
+		effect->part = NETLINK_NETCONFS;
+		return apply_netconf(view, msg, is_dump, effect);
 	default:
 		return 0;
 	}
@@ -259,6 +272,9 @@ void netlink_part_begin(struct net_view *view, enum netlink_part part)
 	case NETLINK_NEIGHS:
 		neigh_tab_mark(&view->neighs);
 		break;
+	case NETLINK_NETCONFS:
+		rpf_tab_mark(&view->rpf);
+		break;
 	case NETLINK_PARTS:
 		break;
 	}
@@ -277,6 +293,8 @@ static bool sweep(struct net_view *view, enum netlink_part part)
 		return policy_tab_sweep(&view->policies);
 	case NETLINK_NEIGHS:
 		return neigh_tab_sweep(&view->neighs);
+	case NETLINK_NETCONFS:
+		return rpf_tab_sweep(&view->rpf);
 	case NETLINK_PARTS:
 		break;
 	}

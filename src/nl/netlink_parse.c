@@ -353,17 +353,27 @@ int netlink_parse_neigh(const struct nlmsghdr *msg, struct neigh_info *out)
 	return 0;
 }
 
-int netlink_parse_netconf(const struct nlmsghdr *msg)
+int netlink_parse_netconf(const struct nlmsghdr *msg,
+			  struct netlink_netconf *out)
 {
 	struct attr attrs[NETCONFA_IGNORE_ROUTES_WITH_LINKDOWN + 1];
 	struct netconfmsg head;
+	uint32_t ifindex = 0, rp_filter = UINT32_MAX;
 
 	if (attr_sort_message(msg, &head, sizeof(head), attrs,
 			 NETCONFA_IGNORE_ROUTES_WITH_LINKDOWN) < 0)
 		return -EBADMSG;
-	return head.ncm_family == AF_INET &&
-			       attr_is_present(
-				       &attrs[NETCONFA_IGNORE_ROUTES_WITH_LINKDOWN])
-		       ? 0
-		       : NETLINK_NOT_OURS;
+	if (head.ncm_family != AF_INET)
+		return NETLINK_NOT_OURS;
+	if (!attr_is_present(&attrs[NETCONFA_IFINDEX]) ||
+	    !attr_get_u32(&attrs[NETCONFA_IFINDEX], &ifindex) ||
+	    !attr_get_u32(&attrs[NETCONFA_RP_FILTER], &rp_filter))
+		return -EBADMSG;
+	*out = (struct netlink_netconf){
+		.ifindex = (int)ifindex,
+		.rp_filter = (int)rp_filter,
+		.has_linkdown = attr_is_present(
+			&attrs[NETCONFA_IGNORE_ROUTES_WITH_LINKDOWN]),
+	};
+	return 0;
 }

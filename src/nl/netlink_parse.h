@@ -45,8 +45,18 @@ int netlink_parse_policy(const struct nlmsghdr *msg, struct policy *out)
 /* RTM_NEWNEIGH, RTM_DELNEIGH */
 int netlink_parse_neigh(const struct nlmsghdr *msg, struct neigh_info *out)
 	MUST_CHECK;
-/* RTM_NEWNETCONF: 0 when routes over links without a carrier may count from now
- * on, or no longer. */
-int netlink_parse_netconf(const struct nlmsghdr *msg) MUST_CHECK;
+/* Settings of an interface, or of RPF_ALL. */
+struct netlink_netconf {
+	int ifindex;
+	/* -1: not said */
+	int rp_filter;
+	/* routes over links without a carrier may count from now on, or no
+	 * longer */
+	bool has_linkdown;
+};
+
+/* RTM_NEWNETCONF, RTM_DELNETCONF, of IPv4 */
+int netlink_parse_netconf(const struct nlmsghdr *msg,
+			  struct netlink_netconf *out) MUST_CHECK;
 
 #endif

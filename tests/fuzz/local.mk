@@ -25,7 +25,7 @@ ip_fuzz_sources = src/ip/ip_frag.c src/ip/ip_icmp.c src/pkt/wire.c \
 nl_fuzz_sources = src/nl/addr_tab.c src/nl/firewall_parse.c src/nl/link_tab.c \
 	src/nl/neigh_tab.c src/nl/net_view.c src/nl/netlink_attr.c \
 	src/nl/netlink_msg.c src/nl/netlink_parse.c \
-	src/nl/netlink_parse_route.c src/nl/path_mtu_tab.c src/nl/policy_tab.c src/nl/route_tab.c \
+	src/nl/netlink_parse_route.c src/nl/path_mtu_tab.c src/nl/policy_tab.c src/nl/route_tab.c src/nl/rpf_tab.c \
 	src/base/hash_tab.c src/base/hash.c $(base_fuzz_sources)
 
 fuzz_targets += %D%/fuzz_rules.fuzz

@@ -176,6 +176,45 @@ TEST(what_was_learned_of_a_path)
 	net_view_destroy(&view);
 }
 
+static bool admits(int ifindex, const char *src, const char *dst)
+{
+	struct ip_addr from = addr(src), to = addr(dst);
+
+	return net_view_admits(&view, ifindex, &from, &to);
+}
+
+static void set_rpf(int mode)
+{
+	CHECK(rpf_tab_set(&view.rpf, ETH3, mode) >= 0);
+}
+
+TEST(rp_filter_strict_and_loose)
+{
+	struct policy policy = rule(100, 200);
+
+	set_up();
+	CHECK(admits(ETH3, "8.8.8.8", "10.3.0.1"));
+	set_rpf(RPF_STRICT);
+	CHECK(admits(ETH3, "10.3.0.9", "10.3.0.1"));
+	/* the way back is by the other interface */
+	CHECK(!admits(ETH3, "10.2.0.9", "10.3.0.1"));
+	CHECK(!admits(ETH3, "8.8.8.8", "10.3.0.1"));
+	CHECK(!admits(ETH3, "10.3.0.1", "10.3.0.1"));
+	CHECK(admits(ETH2, "8.8.8.8", "10.2.0.1"));
+	set_rpf(RPF_LOOSE);
+	CHECK(admits(ETH3, "8.8.8.8", "10.3.0.1"));
+	CHECK(!admits(ETH3, "10.3.0.1", "10.3.0.1"));
+	/* for one of our addresses a rule leads back by eth3 */
+	set_rpf(RPF_STRICT);
+	policy.src = addr("10.3.0.1");
+	policy.src_len = IP_PREFIX_MAX;
+	add_rule(&policy);
+	add_route(route(200, "0.0.0.0/0", "10.3.0.254", ETH3));
+	CHECK(admits(ETH3, "8.8.8.8", "10.3.0.1"));
+	CHECK(!admits(ETH3, "8.8.8.8", "10.2.0.1"));
+	net_view_destroy(&view);
+}
+
 TEST(a_source_must_be_ours)
 {
 	set_up();

@@ -224,7 +224,7 @@ TEST(reads_all_tables_once_and_in_order)
 {
 	static const uint16_t order[] = { RTM_GETLINK, RTM_GETADDR,
 					  RTM_GETROUTE, RTM_GETRULE,
-					  RTM_GETNEIGH };
+					  RTM_GETNEIGH, RTM_GETNETCONF };
 
 	set_up();
 	CHECK(!netlink_conn_is_synced(conn));

@@ -178,11 +178,58 @@ TEST(routes_are_read_again_where_the_kernel_is_silent)
 	CHECK_EQ(apply(false), 0);
 	CHECK_EQ(effect.stale, routes);
 	msg_begin(&m, RTM_NEWNETCONF, &conf, sizeof(conf));
+	msg_put_u32(&m, NETCONFA_IFINDEX, 2);
 	CHECK_EQ(apply(false), 0);
 	CHECK_EQ(effect.stale, 0);
 	msg_put_u32(&m, NETCONFA_IGNORE_ROUTES_WITH_LINKDOWN, 1);
 	CHECK_EQ(apply(false), 0);
 	CHECK_EQ(effect.stale, routes);
+	net_view_destroy(&view);
+}
+
+static void make_netconf(uint16_t type, int ifindex, uint32_t rp_filter)
+{
+	struct netconfmsg conf = { .ncm_family = AF_INET };
+
+	msg_begin(&m, type, &conf, sizeof(conf));
+	msg_put_u32(&m, NETCONFA_IFINDEX, (uint32_t)ifindex);
+	if (type == RTM_NEWNETCONF)
+		msg_put_u32(&m, NETCONFA_RP_FILTER, rp_filter);
+}
+
+static enum rpf_mode rpf_after(uint16_t type, int ifindex, uint32_t rp_filter)
+{
+	uint32_t gen = net_view_route_gen(&view);
+	enum rpf_mode before = rpf_tab_mode(&view.rpf, 2);
+
+	make_netconf(type, ifindex, rp_filter);
+	CHECK_EQ(apply(false), 0);
+	CHECK_EQ(effect.stale, 0);
+	if (rpf_tab_mode(&view.rpf, 2) != before)
+		CHECK(net_view_route_gen(&view) != gen);
+	return rpf_tab_mode(&view.rpf, 2);
+}
+
+TEST(rp_filter_is_followed)
+{
+	net_view_init(&view, 0);
+	CHECK_EQ(rpf_tab_mode(&view.rpf, 2), RPF_OFF);
+	CHECK_EQ(rpf_after(RTM_NEWNETCONF, 2, 1), RPF_STRICT);
+	CHECK_EQ(rpf_after(RTM_NEWNETCONF, NETCONFA_IFINDEX_ALL, 2), RPF_LOOSE);
+	CHECK_EQ(rpf_after(RTM_NEWNETCONF, 2, 0), RPF_LOOSE);
+	CHECK_EQ(rpf_after(RTM_NEWNETCONF, NETCONFA_IFINDEX_ALL, 1),
+		 RPF_STRICT);
+	CHECK_EQ(rpf_after(RTM_NEWNETCONF, NETCONFA_IFINDEX_ALL, 0), RPF_OFF);
+	CHECK_EQ(rpf_after(RTM_NEWNETCONF, NETCONFA_IFINDEX_DEFAULT, 1),
+		 RPF_OFF);
+	CHECK_EQ(rpf_after(RTM_NEWNETCONF, 3, 1), RPF_OFF);
+	CHECK_EQ(rpf_after(RTM_NEWNETCONF, 2, 2), RPF_LOOSE);
+	CHECK_EQ(rpf_after(RTM_DELNETCONF, 2, 0), RPF_OFF);
+	/* what a reading does not show any more */
+	CHECK_EQ(rpf_after(RTM_NEWNETCONF, 2, 1), RPF_STRICT);
+	netlink_part_begin(&view, NETLINK_NETCONFS);
+	netlink_part_end(&view, NETLINK_NETCONFS);
+	CHECK_EQ(rpf_tab_mode(&view.rpf, 2), RPF_OFF);
 	net_view_destroy(&view);
 }
 
