@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "net/rpf.h"
 #include "pkt/wire.h"
 
 enum { CONNECTED_BITS_MIN = 6 };
@@ -417,6 +418,12 @@ void demux_set_own(struct demux *demux, const __be32 *own, unsigned cnt)
 	demux->last = NULL;
 }
 
+void demux_set_rpf(struct demux *demux, const struct rpf *rpf)
+{
+	demux->rpf = rpf;
+	demux->last = NULL;
+}
+
 static bool is_own(const struct demux *demux, uint32_t addr)
 {
 	unsigned from = 0, to = demux->own_cnt;
@@ -483,9 +490,24 @@ static void remember(struct demux *demux, const struct udp_frame *frame,
 	demux->last_pseudo_sum = addrs + htobe16(WIRE_PROTO_UDP);
 }
 
+/* Why a frame of a new sender is not for the endpoint that it names, if there is
+ * one, or DEMUX_DROP_CNT. */
+static enum demux_drop check_source(const struct demux *demux,
+				    const struct wire_ipv4 *ip,
+				    const struct demux_from *from)
+{
+	if (is_source_impossible(demux, ip, from))
+		return DEMUX_SPOOFED;
+	if (!rpf_admits(demux->rpf, from->ifindex, ip->src, ip->dst))
+		return DEMUX_RP_FILTER;
+	return DEMUX_DROP_CNT;
+}
+
+/* The endpoint, which is remembered, or NULL and the reason why there is none. */
 static NOINLINE struct endpoint *look_up(struct demux *demux,
 					 const struct udp_frame *frame,
-					 const struct demux_from *from)
+					 const struct demux_from *from,
+					 enum demux_drop *why_out)
 {
 	struct flow_key key = {
 		.local = ip_addr_from_v4(frame->ip.dst),
@@ -494,8 +516,10 @@ static NOINLINE struct endpoint *look_up(struct demux *demux,
 		.remote_port = frame->udp.src_port,
 	};
 
-	if (is_source_impossible(demux, &frame->ip, from))
+	*why_out = check_source(demux, &frame->ip, from);
+	if (*why_out != DEMUX_DROP_CNT)
 		return NULL;
+	*why_out = DEMUX_NO_ENDPOINT;
 	remember(demux, frame, from, demux_find(demux, &key, from->ifindex));
 	return demux->last;
 }
@@ -519,11 +543,10 @@ void demux_input(struct demux *demux, struct pkt *pkt,
 		drop(demux, pkt, DEMUX_CSUM);
 		return;
 	}
-	end = LIKELY(is_known) ? demux->last : look_up(demux, frame, from);
+	end = LIKELY(is_known) ? demux->last :
+				 look_up(demux, frame, from, &why);
 	if (UNLIKELY(!end)) {
-		drop(demux, pkt, is_source_impossible(demux, &frame->ip, from) ?
-					 DEMUX_SPOOFED :
-					 DEMUX_NO_ENDPOINT);
+		drop(demux, pkt, why);
 		return;
 	}
 	info = PKT_CB(pkt, struct rx_info);

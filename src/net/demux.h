@@ -37,6 +37,8 @@ struct demux_flow {
 	uint32_t transport;
 };
 
+struct rpf;
+
 struct demux {
 	uint64_t seed;
 	struct demux_bucket ports[DEMUX_BUCKETS];
@@ -47,6 +49,8 @@ struct demux {
 	/* This host's addresses, ascending as numbers: nobody else sends from them. */
 	const __be32 *own;
 	unsigned own_cnt;
+	/* sources that interfaces admit; NULL: all */
+	const struct rpf *rpf;
 	/* The last packet's endpoint, which is usually the next one's too, and
 	 * what found it; NULL: none. */
 	struct endpoint *last;
@@ -75,6 +79,9 @@ void demux_destroy(struct demux *demux);
 /* The addresses that are this host's from now on, in ascending order as numbers.
  * The array is the caller's, and is used until the next call. */
 void demux_set_own(struct demux *demux, const __be32 *own, unsigned cnt);
+
+/* What rp_filter admits from now on; the caller's until the next call. */
+void demux_set_rpf(struct demux *demux, const struct rpf *rpf);
 
 /* Makes the endpoint reachable by its key. -ENOMEM. */
 int demux_add(struct demux *demux, struct endpoint *end) MUST_CHECK;

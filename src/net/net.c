@@ -13,6 +13,7 @@
 #include "net/flow.h"
 #include "net/netif.h"
 #include "net/path_news.h"
+#include "net/rpf.h"
 #include "os/real.h"
 #include "pkt/wire.h"
 
@@ -81,6 +82,41 @@ static void publish_own(struct net *net)
 	stack_unlock(net->stack);
 	net->own = own;
 	free(old);
+}
+
+/* -- what rp_filter lets in --------------------------------------------------- */
+
+static unsigned collect_driven(const struct net *net, int *ifindexes)
+{
+	const struct netif *netif;
+	unsigned cnt = 0;
+
+	LIST_FOR_EACH(netif, &net->netifs, link)
+		if (netif_is_driven(netif) && cnt < STACK_RINGS_MAX)
+			ifindexes[cnt++] = netif->ifindex;
+	return cnt;
+}
+
+/* Tells the demultiplexer. What cannot be computed is let in. */
+static void publish_rpf(struct net *net)
+{
+	int ifindexes[STACK_RINGS_MAX];
+	unsigned cnt = collect_driven(net, ifindexes);
+	struct rpf *rpf, *old = net->rpf;
+	int err = rpf_make(&net->view, ifindexes, cnt,
+			   net->own ? net->own->v4 : NULL,
+			   net->own ? net->own->cnt : 0, &rpf);
+
+	if (err)
+		LOG_ONCE(LOG_LEVEL_WARNING,
+			 "rp_filter is not applied to accelerated sockets (%s)",
+			 err == -E2BIG ? "too many routes" : strerror(-err));
+	stack_lock(net->stack);
+	demux_set_rpf(&net->stack->demux, rpf);
+	stack_unlock(net->stack);
+	net->rpf = rpf;
+	net->is_rpf_stale = false;
+	rpf_free(old);
 }
 
 /* -- life ----------------------------------------------------------------- */
@@ -169,6 +205,7 @@ NO_LOCK_ANALYSIS void net_destroy(struct net *net)
 	netlink_conn_close(net->conn);
 	net_view_destroy(&net->view);
 	stack_destroy(net->stack);
+	rpf_free(net->rpf);
 	free(net->own);
 	free(net);
 }
@@ -417,6 +454,8 @@ static enum reason attach_locked(struct net *net, struct attachment *att,
 		return a.reason;
 	}
 	align(&a);
+	if (net->is_rpf_stale)
+		publish_rpf(net);
 	tell(&a, where->decider);
 	if (!a.held_cnt) {
 		make_unreachable(net, end);
@@ -549,6 +588,7 @@ static void follow_news(struct net *net) REQUIRES(net->control)
 	net->seen_route_gen = net_view_route_gen(&net->view);
 	publish_own(net);
 	align_all(net);
+	publish_rpf(net);
 }
 
 void net_events(struct net *net)

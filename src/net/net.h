@@ -34,6 +34,8 @@ struct net_params {
 	int (*adopt_fd)(int fd, _Atomic int *slot);
 };
 
+struct rpf;
+
 struct net {
 	struct mutex control;
 
@@ -52,6 +54,10 @@ struct net {
 	struct list attachments;
 	/* what the demultiplexer has of this host's addresses */
 	struct own_addrs *own;
+	/* and of the sources that interfaces admit */
+	struct rpf *rpf;
+	/* an interface has been opened since that was computed */
+	bool is_rpf_stale;
 	/* what the attachments were last brought into line with */
 	uint32_t seen_route_gen;
 	/* the kernel's tables could not be read */

@@ -177,6 +177,7 @@ static void open_netif(struct net *net, struct netif *netif,
 		return;
 	}
 	netif->reason = REASON_NONE;
+	net->is_rpf_stale = true;
 	log_info("%s is driven by %s (%s); VMA_XDP_INTERFACES chooses interfaces",
 		 netif->name, netif->dev->ops->name, netif->dev->mode);
 }
