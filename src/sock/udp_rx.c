@@ -390,6 +390,20 @@ static inline bool is_twin_due(struct udp *u)
 					     memory_order_relaxed));
 }
 
+/* When it is: whether there may be something, which is_twin_ready says from then
+ * on. */
+static COLD bool ask_twin(struct udp *u, int fd)
+{
+	struct pollfd twin = { .fd = fd, .events = POLLIN };
+
+	if (atomic_load(&u->is_twin_ready))
+		return true;
+	if (udp_owns_fd(u, fd) && real.poll(&twin, 1, 0) == 0)
+		return false;
+	atomic_store(&u->is_twin_ready, true);
+	return true;
+}
+
 /* -- waiting -------------------------------------------------------------------- */
 
 static void handler_runs(void *arg)
@@ -748,6 +762,20 @@ static COLD ssize_t quick_unlock(int fd, void *buf, size_t len, int flags,
 	return fd_quick_undo_recv(fd, buf, len, flags, obj);
 }
 
+/* It is the twin's turn. The general way reads it, and would poll a whole batch: when
+ * there is nothing to read, this one begins anew, unless each turn is the twin's. */
+static COLD ssize_t quick_ask_twin(int fd, void *buf, size_t len, int flags,
+				   const _Atomic(struct fd_object *) *entry,
+				   struct fd_object *obj)
+{
+	bool is_ready = udp_twin_interval() == 1 || ask_twin(udp_of(obj), fd);
+
+	fd_object_put(obj);
+	os_leave_last();
+	return (is_ready ? fd_slow_calls.recv : udp_quick_recv)(
+		fd, buf, len, flags, entry, obj);
+}
+
 /*
  * The most frequent receives in the fewest steps: a short datagram that is there,
  * and nothing there with no wish to wait.
@@ -768,8 +796,10 @@ ssize_t udp_quick_recv(int fd, void *buf, size_t len, int flags,
 		return fd_quick_undo_recv(fd, buf, len, flags, obj);
 	u = udp_of(obj);
 	stack = udp_stack(u);
+	if (UNLIKELY(is_twin_due(u)))
+		return quick_ask_twin(fd, buf, len, flags, entry, obj);
 	if (UNLIKELY(!stack || flags & (MSG_ERRQUEUE | MSG_OOB | MSG_PEEK) ||
-		     is_twin_due(u) || !stack_lock_try_plain(&stack->lock)))
+		     !stack_lock_try_plain(&stack->lock)))
 		return fd_quick_undo_recv(fd, buf, len, flags, obj);
 	if (UNLIKELY(!list_is_empty(&u->rx_queue)))
 		return quick_take_queued(fd, buf, len, flags, obj);

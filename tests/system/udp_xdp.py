@@ -12,6 +12,7 @@
 #                                            reads, the parent exits or stays
 #   udp_xdp.py bequeath ADDRESS PORT         40 datagrams, half of them late
 #   udp_xdp.py shower ADDRESS PORT CNT       asks, and waits for no answer
+#   udp_xdp.py look ADDRESS PORT CNT         for what does not come
 #   udp_xdp.py asleep ADDRESS PORT CALL...   a thread blocked in each call, on a
 #                                            socket of its own
 #   udp_xdp.py sharing ADDRESS PORT OPTION   has the port with SO_REUSE...; prints
@@ -139,6 +140,18 @@ def shower(address, port, cnt):
     s.connect((address, int(port)))
     for i in range(int(cnt)):
         s.send(b"%d" % i)
+
+
+def look(address, port, cnt):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.bind((address, int(port)))
+    s.setblocking(False)
+    for i in range(int(cnt)):
+        try:
+            print(s.recv(2000))
+        except BlockingIOError:
+            pass
+    print("looked", cnt)
 
 
 def block(call, s):

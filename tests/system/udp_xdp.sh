@@ -257,6 +257,25 @@ interface_deleted_while_it_runs() {
 	expect "$(ask - 10 64)" "right 10"
 }
 
+# looks_at_twin RATIO: how often the kernel's socket was asked during 1000 receives.
+looks_at_twin() {
+	(export VMA_RX_UDP_POLL_OS_RATIO=$1
+		in_ns $a a.log strace -f -e trace=poll,recvmsg -o "$work/calls" \
+			$program look 10.78.0.1 7000 1000) >"$work/looked" 2>&1
+	grep -qx 'looked 1000' "$work/looked" ||
+		{ cat "$work/looked" >&2; return 1; }
+	grep -E '(MSG_DONTWAIT\) = -1|events=POLLIN\}\], 1, 0\))' "$work/calls" |
+		wc -l
+}
+
+twin_is_asked_every_so_often() {
+	local often seldom each
+	seldom=$(looks_at_twin 0) && often=$(looks_at_twin 100) &&
+		each=$(looks_at_twin 1) || return 1
+	[ "$seldom" -le 2 ] && [ "$often" -ge 10 ] && [ "$often" -le 13 ] &&
+		[ "$each" -ge 1000 ] && [ "$each" -le 1010 ] || { echo "$seldom $often $each"; return 1; }
+}
+
 # A program that is stopped takes nothing; the ring is full after 2048 frames.
 frames_that_xdp_drops_are_counted() {
 	local pid cnt sum
@@ -394,7 +413,7 @@ child_of_a_parent_that_does_not_read peer_on_the_kernel server_on_the_kernel oth
 killed_process_leaves_nothing killed_while_a_child_lives program_closes_all_it_has
 second_process_is_told_who_has_it foreign_program_is_respected
 excluded_interface_is_left_alone firewall_is_named_or_respected mode_is_chosen address_added_while_it_runs
-mac_changed_while_it_runs interface_deleted_while_it_runs sockperf_in_each_way
+mac_changed_while_it_runs interface_deleted_while_it_runs sockperf_in_each_way twin_is_asked_every_so_often
 frames_that_xdp_drops_are_counted
 sleepers_use_no_processor
 port_taken_by_another_process port_of_another_process address_taken_by_another_process
