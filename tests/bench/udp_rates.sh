@@ -10,6 +10,7 @@ set -eu
 program=$1
 library=$(realpath "$2")
 json=$3
+[ "$(nproc)" -ge 2 ] || { echo 'This takes two processors.' >&2; exit 1; }
 . "$(dirname "$0")/udp_lab.sh"
 mac_b=$mac
 mac_a=$(ip -n $a -br link show v0 | awk '{ print $3 }')
