@@ -418,6 +418,17 @@ struct endpoint *udp_await(struct fd_object *obj, struct stack **stack_out)
 			     udp_endpoint(obj, stack_out);
 }
 
+struct endpoint *udp_await_names(struct udp *u, struct stack **stack_out)
+{
+	bool may_change;
+
+	mutex_acquire(&u->config);
+	may_change = !u->has_left && (u->reason == REASON_NOT_USED ||
+				      udp_params.net_if_made());
+	mutex_release(&u->config);
+	return may_change ? udp_follow(&u->obj, stack_out) : NULL;
+}
+
 struct endpoint *udp_follow(struct fd_object *obj, struct stack **stack_out)
 {
 	struct udp *u = udp_of(obj);

@@ -582,8 +582,15 @@ static long count_end(struct udp *u, long n)
 	return n;
 }
 
-/* Of a socket that the kernel has. One without a name may get it, and our rings,
- * from another thread that sends: whoever slept in the kernel by then would not
+static long look_everywhere(struct udp *u, int fd, const struct rx_call *call)
+{
+	long n = read_twin(u, fd, call);
+
+	return n == -EAGAIN ? try_queue(u, call) : n;
+}
+
+/* Of a socket that the kernel has. Another thread may bind or connect it, or send
+ * from it, so that our rings serve it: whoever slept in the kernel by then would not
  * hear of them. */
 static COLD long receive_by_kernel(struct udp *u, int fd,
 				   const struct rx_call *call)
@@ -593,17 +600,14 @@ static COLD long receive_by_kernel(struct udp *u, int fd,
 	long n;
 
 	if (call->flags & (MSG_ERRQUEUE | MSG_OOB) ||
-	    !is_blocking(u, call->flags) || !udp_await(&u->obj, &stack))
+	    !is_blocking(u, call->flags) || !udp_await_names(u, &stack))
 		return FD_PASS;
 	be_patient(u, &patience);
-	do {
+	while ((n = look_everywhere(u, fd, call)) == -EAGAIN) {
 		n = sleep_for_data(u, fd, stack, &patience);
 		if (n)
 			return count_end(u, n);
-		n = read_twin(u, fd, call);
-		if (n == -EAGAIN)
-			n = try_queue(u, call);
-	} while (n == -EAGAIN);
+	}
 	return n;
 }
 

@@ -138,6 +138,39 @@ static void reader_before_the_first_send(void)
 	}
 }
 
+/* The same for a socket with a peer that only the kernel serves, until another
+ * thread connects it elsewhere. */
+static void reader_of_one_that_is_reconnected(void)
+{
+	struct sockaddr_in group = { .sin_family = AF_INET,
+				     .sin_port = htons(9) };
+	struct sockaddr_in name, own;
+	int peer = bound(&name);
+
+	inet_pton(AF_INET, "239.7.7.7", &group.sin_addr);
+	for (int i = 0; i < 5; i++) {
+		struct early_reader reader = { .fd = bound(&own) };
+		pthread_t thread;
+
+		SAY("connect: %s\n",
+		    err(connect(reader.fd, (struct sockaddr *)&group,
+				sizeof(group))));
+		pthread_create(&thread, NULL, read_early, &reader);
+		while (!reader.tid)
+			sched_yield();
+		await_sleep(reader.tid);
+		SAY("reconnect: %s\n",
+		    err(connect(reader.fd, (struct sockaddr *)&name,
+				sizeof(name))));
+		sendto(peer, "hello", 5, 0, (struct sockaddr *)&own, sizeof(own));
+		pthread_join(thread, NULL);
+		SAY("got %s\n", reader.got);
+		received_cnt++;
+		close(reader.fd);
+	}
+	close(peer);
+}
+
 static void *echo(void *arg)
 {
 	struct sockaddr_in from;
@@ -417,6 +450,7 @@ const struct scenario wait_scenarios[] = {
 	SCENARIO(many_threads_one_socket, 0),
 	SCENARIO(many_threads_many_sockets, 0),
 	SCENARIO(reader_before_the_first_send, 0),
+	SCENARIO(reader_of_one_that_is_reconnected, 0),
 	SCENARIO(readiness_by_poll, 0),
 	SCENARIO(readiness_by_select, 0),
 	SCENARIO(readiness_by_epoll, 0),
