@@ -719,7 +719,7 @@ static void child_and_parent(void)
 /* A child reads what waited when it was made; what comes later is the parent's. */
 static void inherited(void)
 {
-	char buf[16], expected[16];
+	char buf[32], expected[32];
 	int pair[2], status, got;
 	pid_t pid;
 
