@@ -18,6 +18,7 @@ PEER = ("10.78.0.1", 7000)
 SIOCSIFMTU = 0x8922
 IP_PKTINFO, IP_MTU_DISCOVER, IP_RECVERR = 8, 10, 11
 UDP_CORK = 1
+SO_RCVBUFFORCE = 33
 
 
 # -- the wire -----------------------------------------------------------------
@@ -60,6 +61,8 @@ def join(parts, head, data):
 
 def sniff():
     s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0800))
+    # hundreds of fragments at once
+    s.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 16 << 20)
     s.bind(("v0", 0))
     # nobody is refused
     sinks = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in "..."]
