@@ -104,24 +104,32 @@ static char *read_text(const char *path)
 	return NULL;
 }
 
-static void read_file(const char *path) REQUIRES(ports.lock)
+/* Takes the text. */
+static void note_rows(char *text) REQUIRES(ports.lock)
 {
-	char *text = read_text(path), *rest = text, *line;
+	char *rest = text, *line;
 
 	while (rest && (line = strsep(&rest, "\n")))
 		note_row(line);
 	free(text);
 }
 
+/* Ours are noted twice, since some are closed and some are made while the files are
+ * read: they would be in the rows, and another process's. */
 static void read_ports(void) REQUIRES(ports.lock)
 {
+	char *text[2];
+
 	ports.ours.cnt = 0;
+	udp_visit(note_ours);
+	text[0] = read_text("/proc/thread-self/net/udp");
+	text[1] = read_text("/proc/thread-self/net/udp6");
 	udp_visit(note_ours);
 	qsort(ports.ours.at, ports.ours.cnt, sizeof(*ports.ours.at),
 	      compare_inodes);
 	ports.cnt = 0;
-	read_file("/proc/thread-self/net/udp");
-	read_file("/proc/thread-self/net/udp6");
+	note_rows(text[0]);
+	note_rows(text[1]);
 	ports.read_ns = clock_monotonic_ns();
 }
 
