@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -133,9 +134,21 @@ static void read_ports(void) REQUIRES(ports.lock)
 	ports.read_ns = clock_monotonic_ns();
 }
 
+static bool is_elsewhere(const struct flow_key *key) REQUIRES(ports.lock)
+{
+	for (size_t i = 0; i < ports.cnt; i++)
+		if (port_row_competes(&ports.rows[i], key))
+			return true;
+	return false;
+}
+
+/* A reading may be old, or have caught a socket of ours that is half closed: gone
+ * from our table, and not yet from the kernel's. */
+enum { READ_AGAIN_US = 1000 };
+
 bool udp_port_is_elsewhere(const struct flow_key *key)
 {
-	bool result = false;
+	bool result;
 
 	atomic_store(&ports.is_wanted, true);
 	mutex_acquire(&ports.lock);
@@ -143,19 +156,29 @@ bool udp_port_is_elsewhere(const struct flow_key *key)
 	if (!ports.read_ns ||
 	    clock_monotonic_ns() - ports.read_ns > NS_PER_SEC)
 		read_ports();
-	for (size_t i = 0; i < ports.cnt && !result; i++)
-		result = port_row_competes(&ports.rows[i], key);
+	result = is_elsewhere(key);
+	if (result) {
+		usleep(READ_AGAIN_US);
+		read_ports();
+		result = is_elsewhere(key);
+	}
 	mutex_release(&ports.lock);
 	return result;
 }
 
+/* At the second look that says so. */
 static bool leave_if_shared(struct udp *u, int fd)
 {
-	bool is_shared;
+	bool is_seen = false, is_shared;
 
 	mutex_acquire(&u->config);
-	is_shared = !u->has_left && attachment_is_made(&u->att) &&
-		    u->set.may_share && udp_port_is_elsewhere(&u->end.key);
+	if (!u->has_left && attachment_is_made(&u->att) && u->set.may_share) {
+		mutex_acquire(&ports.lock);
+		is_seen = is_elsewhere(&u->end.key);
+		mutex_release(&ports.lock);
+	}
+	is_shared = is_seen && u->was_port_elsewhere;
+	u->was_port_elsewhere = is_seen;
 	mutex_release(&u->config);
 	if (is_shared)
 		udp_leave(&u->obj, fd, REASON_PORT_SHARED);

@@ -90,6 +90,7 @@ struct udp {
 	enum reason reason;
 	bool is_watched; /* the twin */
 	bool has_left; /* for good */
+	bool was_port_elsewhere; /* at the last look (udp_ports.c) */
 	/* has asked for what only the kernel does, which was said */
 	bool has_exceeded;
 	/* A child of a fork has the socket too; and at the last look something
