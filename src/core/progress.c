@@ -44,6 +44,8 @@ static struct {
 	enum phase phase;
 	int ring_fds[RING_FDS_MAX];
 	unsigned ring_fd_cnt;
+	/* the stack's, when they were collected */
+	unsigned ring_gen;
 	uint64_t next_second_ns;
 	/* UINT64_MAX: not before there is a reason to */
 	uint64_t next_heirs_ns;
@@ -90,6 +92,7 @@ void progress_watch_twin(int fd, struct fd_object *obj)
 static void guard(struct stack *stack)
 {
 	progress.phase = PHASE_GUARD;
+	progress.ring_gen = atomic_load(&stack->ring_gen);
 	progress.ring_fd_cnt =
 		stack_fds(stack, progress.ring_fds, RING_FDS_MAX);
 	for (unsigned i = 0; i < progress.ring_fd_cnt; i++)
@@ -103,6 +106,14 @@ static void unguard(void)
 			       NULL);
 	progress.ring_fd_cnt = 0;
 	progress.phase = PHASE_LOOK;
+}
+
+/* Each second: an interface may have been opened since we began to guard. */
+static void follow_rings(struct stack *stack)
+{
+	if (progress.phase == PHASE_GUARD &&
+	    progress.ring_gen != atomic_load(&stack->ring_gen))
+		unguard();
 }
 
 static bool was_polled(struct stack *stack)
@@ -199,6 +210,7 @@ static void each_second(void)
 	net_check(progress.params.net);
 	progress.params.each_second();
 	udp_look_at_ports();
+	follow_rings(progress.params.net->stack);
 	if (udp_has_heirs()) {
 		(void)stack_poll_unwatched(progress.params.net->stack);
 		look_after_heirs_soon();

@@ -107,6 +107,14 @@ static struct stack_hold hold_of(const struct ring *ring)
 	};
 }
 
+/* There is another ring, or one fewer: who waits for them has to look again. */
+static void note_rings(struct stack *stack) REQUIRES(stack->lock)
+{
+	find_only(stack);
+	wake_watcher(stack);
+	atomic_fetch_add_explicit(&stack->ring_gen, 1, memory_order_relaxed);
+}
+
 int stack_add_ring(struct stack *stack, struct dev *dev,
 		   const struct demux_from *from, struct ring **ring_out)
 {
@@ -129,8 +137,7 @@ int stack_add_ring(struct stack *stack, struct dev *dev,
 	stack->froms[slot] = *from;
 	stack->holds[slot] = hold_of(ring);
 	stack->ring_cnt = MAX(stack->ring_cnt, slot + 1);
-	find_only(stack);
-	wake_watcher(stack);
+	note_rings(stack);
 	stack_unlock(stack);
 	*ring_out = ring;
 	return 0;
@@ -149,8 +156,7 @@ void stack_remove_ring(struct stack *stack, struct ring *ring)
 	stack->rings[slot] = NULL;
 	while (stack->ring_cnt && !stack->rings[stack->ring_cnt - 1])
 		stack->ring_cnt--;
-	find_only(stack);
-	wake_watcher(stack);
+	note_rings(stack);
 	stack_unlock(stack);
 	/* no new kick can begin */
 	while (atomic_load(&ring->kick_state))

@@ -58,6 +58,9 @@ struct stack {
 	/* somebody has polled since the progress thread looked */
 	_Atomic bool was_polled;
 
+	/* goes up when a ring comes or goes */
+	_Atomic unsigned ring_gen;
+
 	/* one for each ring */
 	struct pkt_pool pools[STACK_RINGS_MAX];
 	struct stack_hold holds[STACK_RINGS_MAX];
