@@ -27,6 +27,7 @@ check_PROGRAMS += %D%/stats
 shim_scripts += %D%/stats.sh
 
 check_PROGRAMS += %D%/options
+%C%_options_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 shim_scripts += %D%/options.sh
 
 check_PROGRAMS += %D%/moments

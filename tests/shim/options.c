@@ -12,11 +12,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
@@ -150,6 +157,133 @@ static void beyond_splice(void)
 	say_way(pair);
 }
 
+/* -- threads ------------------------------------------------------------------------ */
+
+/* The library's sched_yield(), since a program's own comes before libc's. */
+static _Atomic unsigned long yield_cnt;
+
+__attribute__((visibility("default"))) int sched_yield(void)
+{
+	yield_cnt++;
+	return 0;
+}
+
+/* Two thousand polls before it sleeps, or gives up. */
+static void patient(void)
+{
+	int pair[2];
+	char c;
+
+	make_pair(pair);
+	yield_cnt = 0;
+	printf("recv: %s, ", err(recv(pair[0], &c, 1, 0)));
+	printf("%s\n", yield_cnt >= 1000 ? "gave way" : "did not give way");
+}
+
+enum { PAGE = 4096, HELD_MS = 150 };
+
+static char *page;
+static _Atomic bool is_held;
+
+/* The one who receives into the page is inside the library's lock. */
+static void hold(int sig)
+{
+	struct timespec nap = { .tv_nsec = HELD_MS * 1000 * 1000 };
+
+	(void)sig;
+	is_held = true;
+	nanosleep(&nap, NULL);
+	mprotect(page, PAGE, PROT_READ | PROT_WRITE);
+}
+
+static double cpu_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
+}
+
+static void *contend(void *arg)
+{
+	double spent, yields;
+	char c;
+
+	while (!is_held)
+		;
+	spent = cpu_ms();
+	yield_cnt = 0;
+	recv(*(int *)arg, &c, 1, MSG_DONTWAIT);
+	spent = cpu_ms() - spent;
+	yields = (double)yield_cnt;
+	puts(yields > 10 * spent + 100 ? "gives way" :
+	     spent > HELD_MS / 10      ? "spins" :
+					 "sleeps");
+	return NULL;
+}
+
+/* One thread has the lock for long, by a fault in the copy to its buffer; another
+ * one wants it. */
+static void contended(void)
+{
+	struct sigaction action = { .sa_handler = hold };
+	pthread_t thread;
+	int pair[2];
+
+	make_pair(pair);
+	page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	sigaction(SIGSEGV, &action, NULL);
+	/* the way of a datagram is known to be short */
+	for (int i = 0; i < 3; i++) {
+		send(pair[0], "xyz", 3, 0);
+		recv(pair[1], page, PAGE, 0);
+	}
+	send(pair[0], "xyz", 3, 0);
+	mprotect(page, PAGE, PROT_NONE);
+	pthread_create(&thread, NULL, contend, &pair[0]);
+	printf("%zd bytes, ", recv(pair[1], page, PAGE, 0));
+	pthread_join(thread, NULL);
+}
+
+/* Two hundred datagrams that nobody asks for, until the end of the input. */
+static void unread(void)
+{
+	int pair[2];
+
+	make_pair(pair);
+	for (int i = 0; i < 200; i++)
+		send(pair[0], "x", 1, 0);
+	puts("ready");
+	while (getchar() != EOF)
+		;
+}
+
+/* -- memory ------------------------------------------------------------------------ */
+
+static _Atomic unsigned huge_cnt;
+
+/* The library's, as sched_yield() above. */
+__attribute__((visibility("default"))) void *
+mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
+{
+	huge_cnt += (flags & MAP_HUGETLB) != 0;
+	return (void *)syscall(SYS_mmap, addr, len, prot, flags, fd, offset);
+}
+
+/* Sends to whoever is beyond an interface that is not local. */
+static void pages(void)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET,
+				  .sin_port = htons(9) };
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	inet_pton(AF_INET, "10.78.0.1", &to.sin_addr);
+	printf("sendto: %s\n", err(sendto(fd, "x", 1, 0, (struct sockaddr *)&to,
+					  sizeof(to))));
+	printf("huge pages asked for: %d\n", huge_cnt != 0);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -159,6 +293,10 @@ static const struct {
 	{ "beyond_flags", beyond_flags },
 	{ "beyond_control", beyond_control },
 	{ "beyond_splice", beyond_splice },
+	{ "patient", patient },
+	{ "contended", contended },
+	{ "unread", unread },
+	{ "pages", pages },
 };
 
 int main(int argc, char **argv)

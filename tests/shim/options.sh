@@ -105,8 +105,78 @@ exception_at_the_start() {
 	[ $? = 1 ] && [ ! -s "$work/out" ] && logged 'the process ends'
 }
 
-for case in exception_passed_over exception_leaves exception_leaves_loudly \
-	exception_is_refused exception_aborts exception_at_the_start; do
+switched_off() {
+	says plain "$accelerated" VMA_OFFLOADED_SOCKETS=1 &&
+		says plain "$by_kernel" VMA_OFFLOADED_SOCKETS=0
+}
+
+polls_give_way() {
+	says patient "recv: EAGAIN, gave way" VMA_RX_POLL=2000 \
+		VMA_RX_POLL_YIELD=1 &&
+		says patient "recv: EAGAIN, did not give way" \
+			VMA_RX_POLL=2000 VMA_RX_POLL_YIELD=0
+}
+
+# thread_mode MODE WORDS
+thread_mode() {
+	says contended "3 bytes, $2" VMA_THREAD_MODE="$1" VMA_RX_POLL=0
+}
+thread_mode_biased() {
+	thread_mode 0 spins && logged 'VMA_THREAD_MODE=0 but a second thread'
+}
+thread_mode_spin() {
+	thread_mode 1 spins && ! grep -q 'second thread' "$work/log"
+}
+thread_mode_sleep() { thread_mode 2 sleeps; }
+thread_mode_yield() { thread_mode 3 "gives way"; }
+
+# What the library has queued of 200 datagrams that the program does not ask for.
+queued() {
+	"$builddir/tools/vma_stats/vma_stats" -k "$work/shm" -p "$pid" --raw |
+		awk '$1 ~ /\.rx_queued_packets$/ { n += $2 } END { print n + 0 }'
+}
+
+# unread VARIABLE=VALUE...: the first count that is not 0 in $first, and what it is
+# in the end in $last.
+unread() {
+	rm -f "$work/in" "$work/log"
+	: >"$work/out"
+	mkfifo "$work/in" && mkdir -p "$work/shm"
+	(preloaded "$library" exec env VMA_STATS_SHMEM_DIR="$work/shm" "$@" \
+		"$program" unread <"$work/in" >"$work/out" 2>&1) &
+	pid=$!
+	exec 9>"$work/in"
+	first=0 last=0
+	until grep -q ready "$work/out"; do
+		kill -0 $pid || return 1
+		sleep 0.02
+	done
+	for _ in $(seq 100); do
+		last=$(queued)
+		[ "$first" != 0 ] || first=$last
+		[ "$last" -lt 200 ] || break
+		sleep 0.03
+	done
+	exec 9>&-
+	wait "$pid"
+}
+
+progress_of_what_nobody_polls() {
+	unread VMA_PROGRESS_ENGINE_INTERVAL=100 && [ "$first" = 200 ] ||
+		{ echo "$first at once"; return 1; }
+	unread VMA_PROGRESS_ENGINE_INTERVAL=0 && [ "$last" = 0 ] ||
+		{ echo "$last without it"; return 1; }
+}
+progress_in_portions() {
+	unread VMA_PROGRESS_ENGINE_INTERVAL=200 VMA_PROGRESS_ENGINE_WCE_MAX=16 &&
+		[ "$first" -le 64 ] && [ "$last" = 200 ] ||
+		{ echo "first $first, at last $last"; return 1; }
+}
+
+for case in ${CASES:-exception_passed_over exception_leaves exception_leaves_loudly \
+	exception_is_refused exception_aborts exception_at_the_start switched_off \
+	polls_give_way thread_mode_biased thread_mode_spin thread_mode_sleep \
+	thread_mode_yield progress_of_what_nobody_polls progress_in_portions}; do
 	tap_check "$case" "$case"
 done
 tap_end

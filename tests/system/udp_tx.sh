@@ -66,6 +66,36 @@ many_fragments() {
 }
 mtu_changes() { same_as_libc changing 1; }
 
+# As if the link said so.
+mtu_by_option() {
+	local status
+	ip -n $b link set v0 mtu 1000
+	observe - lengths || return 1
+	mv "$work/told" "$work/told.libc"
+	mv "$work/wire" "$work/wire.libc"
+	ip -n $b link set v0 mtu 1500
+	export VMA_MTU=1000
+	observe b.log lengths
+	status=$?
+	unset VMA_MTU
+	[ $status = 0 ] && diff "$work/told.libc" "$work/told" &&
+		diff "$work/wire.libc" "$work/wire" && [ "$by_kernel" -le 2 ]
+}
+
+# Memory is asked for by a call that the program sees, as its own comes first.
+pages_by_option() {
+	local type
+	for type in 0 1 2; do
+		(
+			export VMA_MEM_ALLOC_TYPE=$type
+			in_ns $b b.log timeout 60 "$builddir/tests/shim/options" \
+				pages
+		) >"$work/pages" 2>&1
+		grep -v '\[VMA_' "$work/pages" | grep -q "huge pages asked for: $((type == 2))" ||
+			{ echo "$type: $(cat "$work/pages")"; return 1; }
+	done
+}
+
 # A router between them, and 1000 bytes beyond it:
 #
 #   b v0 10.78.0.2 -- v1 10.78.0.254 r v2 -- 1000 -- v0 10.78.0.1, .100 and on a
@@ -120,4 +150,4 @@ way_known_before() { with_router known_way; }
 
 run_cases every_length mtu_discovery ttl_and_tos gathered_by_cork refused_by_the_peer \
 	control_messages many_fragments mtu_changes narrow_way \
-	way_is_forgotten way_known_before
+	way_is_forgotten way_known_before mtu_by_option pages_by_option
