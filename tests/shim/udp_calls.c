@@ -6,7 +6,9 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
+#include <netinet/udp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -590,6 +592,61 @@ static void control_messages(void)
 	close_pair(pair);
 }
 
+/* What is about a datagram's way through the kernel changes nothing of it. */
+static void options_of_the_way(void)
+{
+	struct sockaddr_in elsewhere = { .sin_family = AF_INET };
+	int pair[2], value = 3, one = 1, fd;
+	socklen_t len = sizeof(value);
+
+	make_pair(pair);
+	SAY("confirm: %zd\n", send(pair[0], "confirmed", 9,
+				   MSG_CONFIRM | MSG_NOSIGNAL));
+	receive(pair[1], 0);
+	SAY("priority: %s\n", err(setsockopt(pair[0], SOL_SOCKET, SO_PRIORITY,
+					     &value, sizeof(value))));
+	value = 0;
+	getsockopt(pair[0], SOL_SOCKET, SO_PRIORITY, &value, &len);
+	for (int i = 0; i < 10; i++)
+		send(pair[0], "with priority", 13, 0);
+	for (int i = 0; i < 10; i++)
+		receive(pair[1], 0);
+	SAY("priority %d, ", value);
+	SAY("%s, ", err(ioctl(pair[0], SIOCOUTQ, &value)));
+	SAY("%d bytes on their way\n", value);
+	inet_pton(AF_INET, "198.51.100.7", &elsewhere.sin_addr);
+	fd = socket(AF_INET, SOCK_DGRAM, 0);
+	SAY("bind: %s\n", err(bind(fd, (struct sockaddr *)&elsewhere,
+				   sizeof(elsewhere))));
+	setsockopt(fd, IPPROTO_IP, IP_FREEBIND, &one, sizeof(one));
+	SAY("freebind: %s\n", err(bind(fd, (struct sockaddr *)&elsewhere,
+				       sizeof(elsewhere))));
+	close(fd);
+	close_pair(pair);
+}
+
+/* One call, three datagrams. */
+static void segments(void)
+{
+	char buf[256];
+	int pair[2], size = 100;
+
+	make_pair(pair);
+	send(pair[0], "whole", 5, 0);
+	receive(pair[1], 0);
+	SAY("segment: %s\n", err(setsockopt(pair[0], IPPROTO_UDP, UDP_SEGMENT,
+					    &size, sizeof(size))));
+	fill(buf, 250, 1);
+	SAY("send: %zd\n", send(pair[0], buf, 250, 0));
+	for (int i = 0; i < 3; i++) {
+		ssize_t n = recv(pair[1], buf, sizeof(buf), 0);
+
+		SAY("recv: %zd %08x\n", n, n > 0 ? sum(buf, (size_t)n) : 0);
+		received_cnt++;
+	}
+	close_pair(pair);
+}
+
 static void buffers_and_timeouts(void)
 {
 	struct timeval tv = { 0, 30000 };
@@ -889,6 +946,8 @@ const struct scenario call_scenarios[] = {
 	SCENARIO(closed_port_refuses, 0),
 	SCENARIO(mapped_addresses, 0),
 	SCENARIO(control_messages, 0),
+	SCENARIO(options_of_the_way, 0),
+	SCENARIO(segments, 3),
 	SCENARIO(buffers_and_timeouts, 0),
 	SCENARIO(bytes_that_wait, 0),
 	SCENARIO(nonblocking_in_each_way, 0),

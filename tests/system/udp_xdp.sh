@@ -247,6 +247,37 @@ mac_changed_while_it_runs() {
 	expect "$(ask - 500 64)" "right 500" && is_accelerated $a "$in_a" 500
 }
 
+peer_mac_changed_while_it_runs() {
+	local in_a pid by_kernel
+	start a.log $program echo 10.78.0.1 7000 || return 1
+	expect "$(ask - 10 64)" "right 10" || return 1
+	ip -n $b link set v0 address 02:00:00:00:00:78
+	ip -n $a neigh flush dev v0
+	ip netns exec $a ping -q -c 1 -W 2 10.78.0.2 >/dev/null
+	sleep 0.2
+	in_a=$(kernel_cnt $a)
+	pid=$(ip netns pids $a | head -1)
+	by_kernel=$(stats_of "$pid" tx_os_packets)
+	expect "$(ask - 500 64)" "right 500" && is_accelerated $a "$in_a" 500 &&
+		[ $(($(stats_of "$pid" tx_os_packets) - by_kernel)) -le 5 ]
+}
+
+# b goes on to send to where the address was.
+address_removed_while_it_runs() {
+	local mac in_a
+	ip -n $a address add 10.79.0.1/24 dev v0
+	start a.log $program echo 0.0.0.0 7000 || return 1
+	mac=$(ip netns exec $a cat /sys/class/net/v0/address)
+	ip -n $b address add 10.79.0.2/24 dev v0
+	ip -n $b neigh replace 10.79.0.1 lladdr "$mac" dev v0
+	expect "$(ask - 10 64 10.79.0.1)" "right 10" || return 1
+	ip -n $a address del 10.79.0.1/24 dev v0
+	sleep 0.2
+	expect "$(ask - 1 64 10.79.0.1 | tail -1)" "right 0" || return 1
+	in_a=$(kernel_cnt $a)
+	expect "$(ask - 500 64)" "right 500" && is_accelerated $a "$in_a" 500
+}
+
 interface_deleted_while_it_runs() {
 	start a.log $program echo 0.0.0.0 7000 || return 1
 	expect "$(ask - 10 64)" "right 10" || return 1
@@ -413,7 +444,8 @@ child_of_a_parent_that_does_not_read peer_on_the_kernel server_on_the_kernel oth
 killed_process_leaves_nothing killed_while_a_child_lives program_closes_all_it_has
 second_process_is_told_who_has_it foreign_program_is_respected
 excluded_interface_is_left_alone firewall_is_named_or_respected mode_is_chosen address_added_while_it_runs
-mac_changed_while_it_runs interface_deleted_while_it_runs sockperf_in_each_way twin_is_asked_every_so_often
+mac_changed_while_it_runs peer_mac_changed_while_it_runs address_removed_while_it_runs
+interface_deleted_while_it_runs sockperf_in_each_way twin_is_asked_every_so_often
 frames_that_xdp_drops_are_counted
 sleepers_use_no_processor
 port_taken_by_another_process port_of_another_process address_taken_by_another_process
