@@ -451,18 +451,59 @@ bool udp_is_one(const struct fd_object *obj)
 	return obj->ops == &udp_ops;
 }
 
+/* Sockets that the library looks at by itself. Each of those threads needs one; one
+ * more than there are goes without. */
+enum { VISITORS_MAX = 4, VISIT_NAP_US = 20 };
+static _Atomic(struct fd_object *) visited[VISITORS_MAX];
+
+static _Atomic(struct fd_object *) *begin_visit(struct fd_object *obj)
+{
+	for (int i = 0; i < VISITORS_MAX; i++) {
+		struct fd_object *nobody = NULL;
+
+		if (!atomic_compare_exchange_strong(&visited[i], &nobody, obj))
+			continue;
+		/* either we see that it is closed, or who closes sees us */
+		atomic_thread_fence(memory_order_seq_cst);
+		return &visited[i];
+	}
+	return NULL;
+}
+
+/* A socket is gone when its close has returned, unless the program itself is still
+ * inside; who visits it has a reference, too. */
+static void wait_for_visitors(const struct fd_object *obj)
+{
+	for (int i = 0; i < VISITORS_MAX; i++)
+		while (atomic_load(&visited[i]) == obj)
+			usleep(VISIT_NAP_US);
+}
+
+static bool visit(int fd, bool (*each)(struct udp *u, int fd))
+{
+	_Atomic(struct fd_object *) *entry = fd_table_entry(fd), *visit;
+	struct fd_object *named = entry ? atomic_load(entry) : NULL, *obj;
+	bool result;
+
+	if (!named)
+		return false;
+	visit = begin_visit(named);
+	obj = fd_table_get_at(entry);
+	result = obj && obj == named && udp_is_one(obj) &&
+		 each(udp_of(obj), fd);
+	fd_object_put(obj);
+	if (visit)
+		atomic_store(visit, NULL);
+	return result;
+}
+
 bool udp_visit(bool (*each)(struct udp *u, int fd))
 {
 	bool result = false;
 
 	for (int fd = fd_table_next(0); fd >= 0;
-	     fd = fd_table_next((unsigned)fd + 1)) {
-		struct fd_object *obj = fd_table_get(fd);
-
-		if (obj && udp_is_one(obj))
-			result |= each(udp_of(obj), fd);
-		fd_object_put(obj);
-	}
+	     fd = fd_table_next((unsigned)fd + 1))
+		result |= visit(fd, each);
 	return result;
 }
 
@@ -496,6 +537,7 @@ static void udp_last_close(struct fd_object *obj)
 	struct net *net = atomic_load(&u->net);
 	struct watch *watch, *following;
 
+	wait_for_visitors(obj);
 	if (!net)
 		net = udp_params.net_if_made();
 	if (!net)
@@ -540,6 +582,8 @@ static void udp_passed(struct fd_object *obj, enum fd_traffic traffic,
 /* The frames, rules and rings were the parent's and are still. */
 static void udp_forked(struct fd_object *obj UNUSED)
 {
+	for (int i = 0; i < VISITORS_MAX; i++)
+		atomic_store(&visited[i], NULL);
 	fd_pool_forked(&pool);
 	udp_heirs_forked();
 	udp_ports_forked();
