@@ -9,7 +9,7 @@ library=${SHIM_LIBRARY:-$builddir/tests/shim/.libs/libvma-test.so}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 collect_reports "$work"
-export VMA_LOG_FILE=$work/log VMA_TRACELEVEL=debug VMA_TEST_LOCAL=1
+export VMA_LOG_FILE=$work/log VMA_TRACELEVEL=debug VMA_TEST_LOCAL=1 VMA_XDP_INTERFACES=lo
 
 # run PROGRAM VARIABLE=VALUE...: what it says in $work/out
 run() {

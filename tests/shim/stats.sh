@@ -12,7 +12,7 @@ work=$(mktemp -d)
 mkdir "$work/shm"
 pid=
 # The progress thread would poll, too.
-export VMA_TEST_LOCAL=1 VMA_PROGRESS_ENGINE_INTERVAL=0 VMA_LOG_FILE=$work/log VMA_STATS_SHMEM_DIR=$work/shm
+export VMA_TEST_LOCAL=1 VMA_XDP_INTERFACES=lo VMA_PROGRESS_ENGINE_INTERVAL=0 VMA_LOG_FILE=$work/log VMA_STATS_SHMEM_DIR=$work/shm
 TSAN_OPTIONS=$TSAN_OPTIONS:die_after_fork=0
 
 end_program() {

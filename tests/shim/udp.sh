@@ -21,7 +21,7 @@ export VMA_LOG_FILE=$work/log
 accelerated() {
 	local output=$1 scenario=$2
 	shift 2
-	VMA_TEST_LOCAL=1 VMA_SELECT_SKIP_OS=0 preloaded "$library" env "$@" \
+	VMA_TEST_LOCAL=1 VMA_XDP_INTERFACES=lo VMA_SELECT_SKIP_OS=0 preloaded "$library" env "$@" \
 		timeout -k 5 20 "$program" "$scenario" </dev/null \
 		>"$output" 2>&1 || echo "exit $?" >>"$output"
 }

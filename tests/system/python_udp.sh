@@ -25,7 +25,7 @@ kernel_cnt() {
 
 # local_mode COMMAND...
 local_mode() {
-	VMA_TEST_LOCAL=1 VMA_SELECT_SKIP_OS=0 VMA_LOG_FILE=$work/log \
+	VMA_TEST_LOCAL=1 VMA_XDP_INTERFACES=lo VMA_SELECT_SKIP_OS=0 VMA_LOG_FILE=$work/log \
 		preloaded "$library" "$@"
 }
 
