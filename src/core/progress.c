@@ -25,6 +25,7 @@
 #define ROUTERS_NS (10 * NS_PER_MS)
 
 enum { EVENTS_MAX = 64, RING_FDS_MAX = 64 };
+#define IDLE_NS (2 * NS_PER_SEC)
 
 /* What an event is about, in the place of an object's address. */
 enum { ABOUT_NETLINK = 1, ABOUT_RING = 2, ABOUT_ROUTERS = 3 };
@@ -99,8 +100,16 @@ static void guard(struct stack *stack)
 		(void)!add_fd(progress.ring_fds[i], EPOLLIN, ABOUT_RING);
 }
 
+/* From now on each second counts. */
+static void check_soon(void)
+{
+	progress.next_second_ns = MIN(progress.next_second_ns,
+				      clock_monotonic_ns() + NS_PER_SEC);
+}
+
 static void unguard(void)
 {
+	check_soon();
 	for (unsigned i = 0; i < progress.ring_fd_cnt; i++)
 		real.epoll_ctl(epfd(), EPOLL_CTL_DEL, progress.ring_fds[i],
 			       NULL);
@@ -200,13 +209,20 @@ static int time_to_sleep_ms(void)
 	return ms;
 }
 
+/* Nothing moves: a wake-up costs more than what it does. */
+static bool is_idle(void)
+{
+	return progress.phase == PHASE_GUARD && !udp_has_heirs() &&
+	       !udp_looks_at_ports();
+}
+
 static void each_second(void)
 {
 	uint64_t now = clock_monotonic_ns();
 
 	if (now < progress.next_second_ns)
 		return;
-	progress.next_second_ns = now + NS_PER_SEC;
+	progress.next_second_ns = now + (is_idle() ? IDLE_NS : NS_PER_SEC);
 	net_check(progress.params.net);
 	progress.params.each_second();
 	udp_look_at_ports();

@@ -19,7 +19,7 @@ struct progress_params {
 	unsigned interval_ms;
 	/* packets at a time, before others may have the lock */
 	unsigned batch_max;
-	/* called once a second */
+	/* called once a second; every two while nothing happens */
 	void (*each_second)(void);
 };
 

@@ -90,6 +90,8 @@ void udp_leave(struct fd_object *obj, int fd, enum reason reason);
 /* Each second: sockets whose port another process has by now, too, go back to the
  * kernel. Inside the bracket. */
 void udp_look_at_ports(void);
+/* Whether there is something to look for, each second. */
+bool udp_looks_at_ports(void);
 
 /* -- sockets that a child of a fork has too (udp_heir.c) -- */
 

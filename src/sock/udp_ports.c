@@ -185,9 +185,14 @@ static bool leave_if_shared(struct udp *u, int fd)
 	return false;
 }
 
+bool udp_looks_at_ports(void)
+{
+	return atomic_load_explicit(&ports.is_wanted, memory_order_relaxed);
+}
+
 void udp_look_at_ports(void)
 {
-	if (!atomic_load_explicit(&ports.is_wanted, memory_order_relaxed))
+	if (!udp_looks_at_ports())
 		return;
 	mutex_acquire(&ports.lock);
 	read_ports();
