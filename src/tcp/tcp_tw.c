@@ -9,7 +9,8 @@
 
 enum {
 	SLAB_ENTRIES = 1024,
-	FIRST_BUCKETS = 256,
+	BUCKETS_MIN = 256,
+	BUCKETS_MAX = 1 << 16,
 	/* index 0 is nobody */
 	NOBODY = 0,
 };
@@ -121,24 +122,16 @@ static struct flow_key key_of(const struct tcp_tw *e)
 				  e->remote_port, 0 };
 }
 
-/* The table of buckets follows the number of entries; entries stay. */
-static void grow_buckets(struct tcp_tw_table *tw)
+/* With the first entry, for as many as there may be: a byte each, so that no
+ * connection's end ever waits for all others to find a new place. */
+static void make_buckets(struct tcp_tw_table *tw, uint32_t entries_max)
 {
-	uint32_t cnt = tw->bucket_cnt ? 4 * tw->bucket_cnt : FIRST_BUCKETS;
-	uint32_t *buckets = tw_alloc(tw, cnt * sizeof(*buckets));
+	uint32_t cnt = BUCKETS_MIN;
 
-	if (!buckets)
-		return;
-	tw_release(tw, tw->buckets, tw->bucket_cnt * sizeof(*buckets));
-	tw->buckets = buckets;
-	tw->bucket_cnt = cnt;
-	for (uint32_t i = tw->first; i != NOBODY; i = entry(tw, i)->later) {
-		struct flow_key key = key_of(entry(tw, i));
-		uint32_t *bucket = bucket_of(tw, &key);
-
-		entry(tw, i)->hash_next = *bucket;
-		*bucket = i;
-	}
+	while (cnt < entries_max / 4 && cnt < BUCKETS_MAX)
+		cnt *= 2;
+	tw->buckets = tw_alloc(tw, cnt * sizeof(*tw->buckets));
+	tw->bucket_cnt = tw->buckets ? cnt : 0;
 }
 
 static void queue_append(struct tcp_tw_table *tw, uint32_t index)
@@ -276,8 +269,8 @@ void tcp_tw_add(struct tcp_table *table, const struct tcp_pcb *pcb,
 	struct tcp_tw *e;
 	uint32_t index;
 
-	if (tw->cnt >= 4 * tw->bucket_cnt)
-		grow_buckets(tw);
+	if (!tw->bucket_cnt)
+		make_buckets(tw, table->params.time_wait_max);
 	if (tw->cnt >= table->params.time_wait_max || !tw->bucket_cnt ||
 	    (tw->free == NOBODY && !add_slab(tw))) {
 		table->counts.tw_dropped++;
