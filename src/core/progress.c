@@ -209,11 +209,12 @@ static int time_to_sleep_ms(void)
 	return ms;
 }
 
-/* Nothing moves: a wake-up costs more than what it does. */
+/* Nothing moves: a wake-up costs more than what it does. Without a ring to guard the
+ * first one may be about to come. */
 static bool is_idle(void)
 {
-	return progress.phase == PHASE_GUARD && !udp_has_heirs() &&
-	       !udp_looks_at_ports();
+	return progress.phase == PHASE_GUARD && progress.ring_fd_cnt &&
+	       !udp_has_heirs() && !udp_looks_at_ports();
 }
 
 static void each_second(void)
