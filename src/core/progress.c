@@ -223,8 +223,9 @@ static void each_second(void)
 
 	if (now < progress.next_second_ns)
 		return;
-	progress.next_second_ns = now + (is_idle() ? IDLE_NS : NS_PER_SEC);
-	net_check(progress.params.net);
+	progress.next_second_ns = now + NS_PER_SEC;
+	if (!net_check(progress.params.net) && is_idle())
+		progress.next_second_ns = now + IDLE_NS;
 	progress.params.each_second();
 	udp_look_at_ports();
 	follow_rings(progress.params.net->stack);

@@ -620,12 +620,15 @@ void net_hear_routers(struct net *net)
 	mutex_release(&net->control);
 }
 
-void net_check(struct net *net)
+bool net_check(struct net *net)
 {
+	bool has_paths;
+
 	mutex_acquire(&net->control);
-	path_news_check(net);
+	has_paths = path_news_check(net);
 	check_netifs(net);
 	follow_news(net);
 	mutex_release(&net->control);
 	stack_check(net->stack);
+	return has_paths;
 }

@@ -79,8 +79,9 @@ int net_icmp_fd(const struct net *net);
 /* Takes what routers say of packets that were too long for them. The kernel is to
  * have heard of it before: some milliseconds after it came. */
 void net_hear_routers(struct net *net) EXCLUDES(net->control);
-/* What has to be looked at now and then: about once a second. */
-void net_check(struct net *net) EXCLUDES(net->control);
+/* What has to be looked at now and then. True: in a second again; otherwise somewhat
+ * later does as well. */
+bool net_check(struct net *net) EXCLUDES(net->control);
 
 /* -- attachments ----------------------------------------------------------- */
 

@@ -123,10 +123,11 @@ void path_news_take(struct net *net)
 		(void)!netlink_conn_read_path(net->conn, &list.about[i]);
 }
 
-void path_news_check(struct net *net)
+bool path_news_check(struct net *net)
 {
-	unsigned cnt = MIN(net->view.path_mtus.cnt, (unsigned)CHECK_MAX);
+	unsigned known = net->view.path_mtus.cnt;
 
-	while (cnt--)
+	for (unsigned i = MIN(known, (unsigned)CHECK_MAX); i; i--)
 		netlink_conn_check_path(net->conn);
+	return known;
 }

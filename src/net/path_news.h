@@ -8,6 +8,8 @@
 #ifndef NET_PATH_NEWS_H
 #define NET_PATH_NEWS_H
 
+#include <stdbool.h>
+
 #include "base/compiler.h"
 
 struct net;
@@ -19,7 +21,8 @@ int path_news_open(void) MUST_CHECK;
 /* Takes the complaints, and asks the kernel about each destination. */
 void path_news_take(struct net *net);
 
-/* Some of what was learned is asked for again: it may be forgotten by now. */
-void path_news_check(struct net *net);
+/* Some of what was learned is asked for again: it may be forgotten by now. False:
+ * there is none. */
+bool path_news_check(struct net *net);
 
 #endif

@@ -66,8 +66,7 @@ COLD bool fd_call_is_odd(void);
 static ALWAYS_INLINE bool
 fd_call_begin(struct fd_call *call, const _Atomic(struct fd_object *) *entry)
 {
-	if (!entry || (UNLIKELY(os_thread.is_odd) &&
-		       fd_call_is_odd()))
+	if (!entry || (UNLIKELY(os_thread.is_odd) && fd_call_is_odd()))
 		return false;
 	call->errno_at = &errno;
 	call->saved_errno = *call->errno_at;

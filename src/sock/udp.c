@@ -481,19 +481,19 @@ static void wait_for_visitors(const struct fd_object *obj)
 
 static bool visit(int fd, bool (*each)(struct udp *u, int fd))
 {
-	_Atomic(struct fd_object *) *entry = fd_table_entry(fd), *visit;
+	_Atomic(struct fd_object *) *entry = fd_table_entry(fd), *slot;
 	struct fd_object *named = entry ? atomic_load(entry) : NULL, *obj;
 	bool result;
 
 	if (!named)
 		return false;
-	visit = begin_visit(named);
+	slot = begin_visit(named);
 	obj = fd_table_get_at(entry);
 	result = obj && obj == named && udp_is_one(obj) &&
 		 each(udp_of(obj), fd);
 	fd_object_put(obj);
-	if (visit)
-		atomic_store(visit, NULL);
+	if (slot)
+		atomic_store(slot, NULL);
 	return result;
 }
 

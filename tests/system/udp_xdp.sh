@@ -334,13 +334,13 @@ use_of() {
 			END { print ns, cnt }'
 }
 
-# is_idle PID NS SLEEPS: the library's thread looks around each second. A busy machine
+# is_idle PID NS SLEEPS: the library's thread looks around every two seconds. A busy machine
 # takes its time for that, but a call that spins would have all of it.
 is_idle() {
 	local ns cnt
 	read -r ns cnt < <(use_of "$1")
 	echo "# $((ns - $2)) ns, woken $((cnt - $3)) times" >&3
-	[ $((ns - $2)) -le 5000000 ] && [ $((cnt - $3)) -le 12 ]
+	[ $((ns - $2)) -le 5000000 ] && [ $((cnt - $3)) -le 8 ]
 }
 
 # For 10 s: a program whose calls wait, and one where nobody does and the library's

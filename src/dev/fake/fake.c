@@ -253,10 +253,11 @@ static void fake_rx_done(struct ring *ring)
  * header. */
 static void store_csum(uint8_t *frame, const struct ring_tx *tx, uint32_t sum)
 {
-	uint16_t check = csum_fold(csum_add(tx->csum_sum, sum));
+	uint16_t check;
 
-	if (!check && (tx->flags & RING_TX_CSUM_NOT_ZERO))
-		check = 0xffff;
+	sum = csum_add(tx->csum_sum, sum);
+	check = tx->flags & RING_TX_CSUM_NOT_ZERO ? csum_fold_not_zero(sum) :
+						    csum_fold(sum);
 	memcpy(frame + tx->csum_at, &check, sizeof(check));
 }
 

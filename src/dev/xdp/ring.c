@@ -284,9 +284,8 @@ static void store_csum(const struct ring_tx *tx, struct pkt *frame)
 		return;
 	sum = csum_partial(frame->data + tx->header_len,
 			   frame->len - tx->header_len, tx->csum_sum);
-	check = csum_fold(sum);
-	if (!check && (tx->flags & RING_TX_CSUM_NOT_ZERO))
-		check = 0xffff;
+	check = tx->flags & RING_TX_CSUM_NOT_ZERO ? csum_fold_not_zero(sum) :
+						    csum_fold(sum);
 	memcpy(frame->data + tx->csum_at, &check, sizeof(check));
 }
 
