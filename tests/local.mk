@@ -102,6 +102,6 @@ coverage:
 	@echo 'Configure with --enable-coverage first.'; exit 1
 endif
 clean-local:
-	rm -rf coverage coverage.all coverage.info $(variants)
+	rm -rf coverage coverage.all coverage.info fuzz $(variants)
 
 .PHONY: coverage

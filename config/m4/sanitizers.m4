@@ -30,3 +30,24 @@ AC_DEFUN([VMA_PROBE_SANITIZERS], [
   AC_SUBST([SANITIZERS], [$vma_sanitizers])
   AM_CONDITIONAL([SANITIZED], [test "$vma_sanitizers" != none])
 ])
+
+dnl The fuzz targets with clang's fuzzer in place of their replay: `make fuzz`.
+AC_DEFUN([VMA_PROBE_FUZZING], [
+  AC_ARG_ENABLE([fuzzing],
+    [AS_HELP_STRING([--enable-fuzzing], [make fuzzers of the fuzz targets, by clang, with the sanitizers of --enable-sanitizers])],
+    [], [enable_fuzzing=no])
+  FUZZ_LDFLAGS=
+  AS_IF([test "$enable_fuzzing" != no], [
+    FUZZ_LDFLAGS=-fsanitize=fuzzer
+    vma_saved=$CFLAGS
+    CFLAGS="$CFLAGS $SAN_CFLAGS $FUZZ_LDFLAGS"
+    AC_LINK_IFELSE(
+      [AC_LANG_SOURCE([int LLVMFuzzerTestOneInput(void) { return 0; }])], [],
+      [AC_MSG_ERROR([$CC cannot link with -fsanitize=fuzzer])])
+    CFLAGS=$vma_saved
+    # what a fuzzer does not need: one run-time library for all that is preloaded
+    SAN_LDFLAGS=
+    SAN_CFLAGS="$SAN_CFLAGS -fsanitize=fuzzer-no-link -fno-sanitize-recover=all"])
+  AC_SUBST([FUZZ_LDFLAGS])
+  AM_CONDITIONAL([FUZZING], [test "$enable_fuzzing" != no])
+])

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A fuzz target is a source of tests/fuzz with LLVMFuzzerTestOneInput() and
- * FUZZ_CHECKs. It is built twice: by `make fuzz` with clang's fuzzer, and by `make
- * check` with fuzz_main.c, which replays what the fuzzer has found so far.
+ * FUZZ_CHECKs. `make fuzz` builds it with clang's fuzzer, `make check` with
+ * fuzz_main.c, which replays what the fuzzer has found so far.
  */
 #ifndef SUPPORT_FUZZ_H
 #define SUPPORT_FUZZ_H
