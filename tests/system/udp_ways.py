@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# The programs of udp_ways.sh.
+#
+#   udp_ways.py peer    hears port 7000 and the group 239.1.1.1 and answers what it
+#                       heard, by which interface, with which TTL; "send to ADDRESS"
+#                       asks for a datagram to port 7001 of that address
+#   udp_ways.py CASE    talks to it, prints what came of it, and waits to be ended
+import ctypes
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+IP_PKTINFO, IP_RECVTTL = 8, 12
+PEER = ("10.78.0.2", 7000)
+MINE = 7001
+
+
+# None is closed before the end.
+sockets = []
+
+
+def udp(address="0.0.0.0", port=0):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sockets.append(s)
+    s.settimeout(2)
+    if port:
+        s.bind((address, port))
+    return s
+
+
+def join(s, group, by):
+    s.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP,
+                 socket.inet_aton(group) + socket.inet_aton(by))
+
+
+def peer():
+    s = udp(port=7000)
+    s.settimeout(None)
+    join(s, "239.1.1.1", PEER[0])
+    for option in IP_PKTINFO, IP_RECVTTL:
+        s.setsockopt(socket.IPPROTO_IP, option, 1)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+    print("ready", flush=True)
+    while True:
+        data, controls, _, who = s.recvmsg(1000, 100)
+        said = {kind: value for _, kind, value in controls}
+        by, mine, to = struct.unpack("i4s4s", said[IP_PKTINFO])
+        ttl, = struct.unpack("i", said[socket.IP_TTL])
+        if data.startswith(b"send to "):
+            s.sendto(b"as you wish", (data[8:].decode(), MINE))
+            continue
+        said = "%s from %s to %s by %s, TTL %d" % (
+            data.decode(), who[0], socket.inet_ntoa(to),
+            socket.if_indextoname(by), ttl)
+        s.sendmsg([said.encode()], [(socket.IPPROTO_IP, IP_PKTINFO,
+                                     struct.pack("i4s4s", 0, mine, to))], 0, who)
+
+
+def hear(s):
+    try:
+        data, who = s.recvfrom(1000)
+        return "%s: %s" % (who[0], data.decode())
+    except OSError as e:
+        return str(e)
+
+
+# What the peer says to it, or the error.
+def tell(what, s, text, to=PEER):
+    try:
+        s.sendto(text.encode(), to) if to else s.send(text.encode())
+        print(what, hear(s), flush=True)
+    except OSError as e:
+        print(what, e, flush=True)
+
+
+def ask(what, s, address):
+    s.sendto(b"send to " + address.encode(), PEER)
+    print(what, hear(s), flush=True)
+
+
+def multicast():
+    s = udp(port=MINE)
+    join(s, "239.1.1.2", "10.78.0.1")
+    tell("before:", s, "hello")
+    ask("member:", s, "239.1.1.2")
+    s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 3)
+    tell("sender:", s, "hello all", ("239.1.1.1", 7000))
+    c = udp("10.78.0.1", 7002)
+    c.connect(("239.1.1.2", MINE))
+    c.send(b"hello to myself")
+    print("looped:", hear(s))
+    m = udp("239.1.1.2", MINE + 2)
+    print("nobody:", hear(m))
+    tell("after:", s, "hello")
+
+
+def broadcast():
+    s = udp(port=MINE)
+    everybody = ("10.78.0.255", 7000), ("255.255.255.255", 7000)
+    for to in everybody:
+        tell("refused:", s, "hello", to)
+    ask("heard:", s, "10.78.0.255")
+    ask("heard:", s, "255.255.255.255")
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+    for to in everybody:
+        tell("sent:", s, "hello", to)
+    tell("after:", s, "hello")
+
+
+def devices():
+    by = {}
+    for name in "v0", "w0":
+        by[name] = udp()
+        by[name].setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE,
+                            name.encode())
+        by[name].bind(("0.0.0.0", MINE))
+    for address in "10.78.0.1", "10.79.0.1":
+        by["v0"].sendto(b"send to " + address.encode(), PEER)
+        for name, s in by.items():
+            s.settimeout(0.5)
+            print("to", address, "on", name, hear(s), flush=True)
+    for to in "10.78.0.2", "10.79.0.2":
+        for name, s in by.items():
+            tell("to %s on %s" % (to, name), s, "hello", (to, 7000))
+
+
+def ip(*args):
+    subprocess.run(("ip", "route") + args, check=True,
+                   env=dict(os.environ, LD_PRELOAD=""))
+    time.sleep(0.3)
+
+
+def routes():
+    away = "10.99.0.1", 7000
+    s, c = udp(), udp()
+    tell("no way:", s, "hello", away)
+    ip("add", "10.99.0.1", "via", "10.78.0.2")
+    c.connect(away)
+    for change in (None, ("replace", "10.99.0.1", "via", "10.79.0.2"),
+                   ("del", "10.99.0.1"),
+                   ("add", "unreachable", "10.99.0.1"),
+                   ("replace", "10.99.0.1", "via", "10.78.0.2")):
+        if change:
+            ip(*change)
+        tell("%s:" % (change,), s, "hello", away)
+        tell("connected:", c, "hello", None)
+
+
+# `nothing` is an empty directory.
+def confined(nothing):
+    s = udp(port=MINE)
+    tell("before:", s, "hello")
+    os.chroot(nothing)
+    os.chdir("/")
+    later = udp(port=MINE + 1)
+    for i in range(200):
+        s.sendto(b"hello", PEER)
+        later.sendto(b"hello", PEER)
+        told = hear(s), hear(later)
+        time.sleep(0.02)
+    print("after:", *told, flush=True)
+
+
+def elsewhere(namespace):
+    s = udp(port=MINE)
+    tell("before:", s, "hello")
+    fd = os.open(namespace, os.O_RDONLY)
+    if ctypes.CDLL(None, use_errno=True).setns(fd, 0):
+        sys.exit(os.strerror(ctypes.get_errno()))
+    later = udp(port=MINE + 1)
+    tell("later:", later, "hello")
+    for i in range(100):
+        s.sendto(b"hello", PEER)
+        told = hear(s)
+    print("after:", told, flush=True)
+
+
+# By rules the receiver on 7001, what is sent to the peer's 7003, and the connection
+# to its 7004 are the kernel's.
+def ruled():
+    free, receiver, sender, connected = (udp(port=port) for port in
+                                         (7010, 7001, 7002, 7003))
+    connected.connect(("10.78.0.2", 7004))
+    for i in range(50):
+        tell("free:", free, "hello")
+        tell("receiver:", receiver, "hello")
+        sender.sendto(b"hello", ("10.78.0.2", 7003))
+    tell("sender:", sender, "hello")
+    connected.send(b"hello")
+
+
+# Whatever the caller left open: the first socket is 3.
+os.closerange(3, 100)
+signal.alarm(60)
+globals()[sys.argv[1]](*sys.argv[2:])
+print("done", flush=True)
+time.sleep(60)
