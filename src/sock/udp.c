@@ -461,11 +461,8 @@ static _Atomic(struct fd_object *) *begin_visit(struct fd_object *obj)
 	for (int i = 0; i < VISITORS_MAX; i++) {
 		struct fd_object *nobody = NULL;
 
-		if (!atomic_compare_exchange_strong(&visited[i], &nobody, obj))
-			continue;
-		/* either we see that it is closed, or who closes sees us */
-		atomic_thread_fence(memory_order_seq_cst);
-		return &visited[i];
+		if (atomic_compare_exchange_strong(&visited[i], &nobody, obj))
+			return &visited[i];
 	}
 	return NULL;
 }
@@ -488,7 +485,9 @@ static bool visit(int fd, bool (*each)(struct udp *u, int fd))
 	if (!named)
 		return false;
 	slot = begin_visit(named);
-	obj = fd_table_get_at(entry);
+	/* In one order with the exchange and with the closer's load: either we see
+	 * that it is closed, or who closes sees us. */
+	obj = atomic_load(entry) == named ? fd_table_get_at(entry) : NULL;
 	result = obj && obj == named && udp_is_one(obj) &&
 		 each(udp_of(obj), fd);
 	fd_object_put(obj);
