@@ -69,6 +69,27 @@
 #define INVARIANT(cond, why) ((void)sizeof(cond))
 #endif
 
+#if defined(__SANITIZE_THREAD__)
+#define HAS_THREAD_SANITIZER 1
+#elif defined(__has_feature)
+#define HAS_THREAD_SANITIZER __has_feature(thread_sanitizer)
+#else
+#define HAS_THREAD_SANITIZER 0
+#endif
+
+/* Tells the thread sanitizer of a lock. It takes no notice of atomic operations and
+ * mutexes while a thread is inside a call that it knows to block (poll, epoll_wait),
+ * but of all other accesses; and in a preloaded library such a call is all ours. */
+#if HAS_THREAD_SANITIZER
+void __tsan_acquire(void *lock);
+void __tsan_release(void *lock);
+#define TSAN_ACQUIRED(lock) __tsan_acquire(lock)
+#define TSAN_RELEASED(lock) __tsan_release(lock)
+#else
+#define TSAN_ACQUIRED(lock) ((void)(lock))
+#define TSAN_RELEASED(lock) ((void)(lock))
+#endif
+
 /* Lock annotations, checked by clang's thread-safety analysis. */
 #ifdef __clang__
 #define TSA(x) __attribute__((x))

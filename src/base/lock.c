@@ -37,6 +37,7 @@ void lock_witness_check(const struct lock_witness *w)
 
 void lock_witness_acquired(struct lock_witness *w)
 {
+	TSAN_ACQUIRED(w);
 	held_ranks |= 1u << w->rank;
 	atomic_store_explicit(&w->owner_tid, tid(), memory_order_relaxed);
 }
@@ -46,6 +47,7 @@ void lock_witness_released(struct lock_witness *w)
 	INVARIANT(lock_witness_is_mine(w), "only its owner releases a lock");
 	atomic_store_explicit(&w->owner_tid, 0, memory_order_relaxed);
 	held_ranks &= ~(1u << w->rank);
+	TSAN_RELEASED(w);
 }
 
 bool lock_witness_is_mine(const struct lock_witness *w)

@@ -38,8 +38,14 @@ int lock_witness_held_cnt(void);
 static inline void lock_witness_init(struct lock_witness *w UNUSED,
 				     enum lock_rank rank UNUSED) {}
 static inline void lock_witness_check(const struct lock_witness *w UNUSED) {}
-static inline void lock_witness_acquired(struct lock_witness *w UNUSED) {}
-static inline void lock_witness_released(struct lock_witness *w UNUSED) {}
+static inline void lock_witness_acquired(struct lock_witness *w)
+{
+	TSAN_ACQUIRED(w);
+}
+static inline void lock_witness_released(struct lock_witness *w)
+{
+	TSAN_RELEASED(w);
+}
 static inline bool lock_witness_is_mine(const struct lock_witness *w UNUSED)
 {
 	return true;

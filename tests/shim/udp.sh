@@ -26,14 +26,10 @@ accelerated() {
 		>"$output" 2>&1 || echo "exit $?" >>"$output"
 }
 
-# The thread sanitizer keeps handlers until the call they interrupt returns, and
-# within poll and epoll_wait it sees what threads write, but not the locks they
-# hold. A connect while another thread reads is a race to it.
+# The thread sanitizer keeps handlers until the call they interrupt returns.
 is_beyond_thread_sanitizer() {
 	case $1 in
 	restarted_and_served_by_its_handler | jumps_out_of_a_wait) ;;
-	readiness_by_epoll | many_threads_one_set) ;;
-	reader_before_the_first_send | reader_of_one_that_is_reconnected) ;;
 	*) false ;;
 	esac
 }

@@ -14,15 +14,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#if defined(__SANITIZE_THREAD__)
-#define DMA_UNSEEN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define DMA_UNSEEN 1
-#endif
-#endif
+#include "base/compiler.h"
 
-#ifdef DMA_UNSEEN
+#if HAS_THREAD_SANITIZER
 __attribute__((no_sanitize("thread"), noinline, unused))
 static void dma_copy(void *dst, const void *src, size_t len)
 {

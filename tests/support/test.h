@@ -46,16 +46,9 @@ NO_RETURN void test_skip(const char *why);
 /* A comment in the output. */
 void test_note(const char *fmt, ...) PRINTF_LIKE(1, 2);
 
-/* True in a build with the thread sanitizer, which stands between the kernel and
- * every handler: it runs most of them later, at the end of the next libc call it
+/* HAS_THREAD_SANITIZER (base/compiler.h): the sanitizer stands between the kernel and
+ * every handler. It runs most of them later, at the end of the next libc call it
  * knows, one for each signal, on the ordinary stack and with all others blocked. */
-#if defined(__SANITIZE_THREAD__)
-#define HAS_THREAD_SANITIZER true
-#elif defined(__has_feature)
-#define HAS_THREAD_SANITIZER __has_feature(thread_sanitizer)
-#else
-#define HAS_THREAD_SANITIZER false
-#endif
 
 #define FAIL(...) test_fail(__FILE__, __LINE__, __VA_ARGS__)
 
