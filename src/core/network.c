@@ -171,7 +171,6 @@ static int start(struct net **net_out)
 	int err;
 
 	memcpy(params.backends, network.backends, sizeof(params.backends));
-	waiters_set_adopt(fd_internal_adopt);
 	err = net_create(&params, net_out);
 	if (err)
 		return err;
@@ -234,6 +233,7 @@ static void make_locked(void) REQUIRES(network.lock)
 	}
 	/* release pairs with the acquire in network_get */
 	atomic_store_explicit(&network.net, net, memory_order_release);
+	wait_early_over();
 }
 
 static struct net *network_get(enum reason *reason_out)
@@ -284,6 +284,7 @@ void network_configure(const struct options *options, const struct rules *rules)
 
 	network.options = options;
 	network.rules = rules;
+	waiters_set_adopt(fd_internal_adopt);
 	udp_start(&params);
 	mux_start(&mux);
 }

@@ -27,6 +27,8 @@ static void handler_runs(void *arg)
 {
 	struct mux_call *call = arg;
 
+	if (!call->stack)
+		return;
 	stack_lock(call->stack);
 	wait_pause_locked(call->stack, call->waiter);
 	stack_unlock(call->stack);
@@ -34,10 +36,14 @@ static void handler_runs(void *arg)
 
 static void end_wait(struct mux_call *call)
 {
-	stack_lock(call->stack);
-	call->unwatch(call);
-	wait_end_locked(call->stack, call->waiter);
-	stack_unlock(call->stack);
+	if (call->stack) {
+		stack_lock(call->stack);
+		call->unwatch(call);
+		wait_end_locked(call->stack, call->waiter);
+		stack_unlock(call->stack);
+	} else {
+		wait_early_end(call->waiter);
+	}
 	waiter_put(call->waiter);
 	call->waiter = NULL;
 }
@@ -59,16 +65,19 @@ static const struct fd_wait_hold wait_hold = {
 static unsigned begin_wait(struct mux_call *call)
 {
 	struct stack *stack = call->stack;
+	struct pollfd *fds = call->fds + call->fd_cnt;
 	unsigned cnt = 0;
 	bool has_watch;
 
+	if (!stack)
+		return wait_early_begin(call->waiter, fds) ? call->fd_cnt + 1 :
+							     0;
 	stack_lock(stack);
 	has_watch = wait_begin_locked(stack, call->waiter);
 	if (!call->watch(call) &&
 	    !(has_watch && (!stack_arm_locked(stack) ||
 			    stack_poll_locked(stack) > 0)))
-		cnt = call->fd_cnt + wait_fds(stack, call->waiter,
-					      call->fds + call->fd_cnt);
+		cnt = call->fd_cnt + wait_fds(stack, call->waiter, fds);
 	stack_unlock(stack);
 	return cnt;
 }
@@ -145,7 +154,7 @@ static long run(struct mux_call *call)
 		if (call->is_timed && now >= call->deadline_ns)
 			return with_kernel ? 0 : call->look(call, true);
 		with_kernel = is_kernels_turn(call);
-		if (now < call->sleep_from_ns)
+		if (call->stack && now < call->sleep_from_ns)
 			continue;
 		call->has_slept = true;
 		n = sleep_once(call);

@@ -15,11 +15,10 @@ extern struct mux_params mux_params;
 
 struct mux_call {
 	/* -- from the caller -- */
-	struct stack *stack;
-	void *ctx;
+	struct stack *stack; /* NULL: there is none yet (wait_early_begin) */
 	/* What is ready now: a count, 0, or what the call returns. With
 	 * `with_kernel` the kernel's fds are looked at too, otherwise only what
-	 * our queues have. Without the stack's lock. */
+	 * our queues have. Without the stack's lock. Finds the stack, too. */
 	long (*look)(struct mux_call *call, bool with_kernel);
 	/* Under the stack's lock: `call->waiter` hears of everything in the set
 	 * from now on. True when something is ready already. */

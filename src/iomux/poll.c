@@ -33,8 +33,9 @@ struct poll_call {
 	/* the program's */
 	struct pollfd *user_fds;
 	nfds_t cnt;
-	unsigned skips_left;
 	nfds_t source_cnt;
+	/* there may be more of them when there is a stack */
+	bool is_early;
 	size_t mapped; /* bytes, if it is not from the pool */
 	struct source *sources; /* cnt */
 	struct pollfd *fds; /* cnt + WAIT_FDS_MAX */
@@ -80,10 +81,16 @@ static struct poll_call *make_large(nfds_t cnt)
 	return poll;
 }
 
-static void destroy(struct poll_call *poll)
+static void drop_sources(struct poll_call *poll)
 {
 	for (nfds_t i = 0; i < poll->source_cnt; i++)
 		fd_object_put(poll->sources[i].obj);
+	poll->source_cnt = 0;
+}
+
+static void destroy(struct poll_call *poll)
+{
+	drop_sources(poll);
 	if (poll->mapped)
 		munmap(poll, poll->mapped);
 	else
@@ -111,20 +118,24 @@ bool mux_poll_is_ours(const struct pollfd *fds, nfds_t cnt)
 static void add_source(struct poll_call *poll, nfds_t at)
 {
 	struct fd_object *obj = fd_table_get(poll->user_fds[at].fd);
-	struct endpoint *end = NULL;
+	enum udp_wait wait = UDP_WAIT_KERNEL;
 	struct stack *stack;
 
 	if (obj && udp_is_one(obj))
-		end = udp_await(obj, &stack);
+		wait = udp_await(obj, &stack);
 	else if (obj)
 		epoll_set_is_nested(obj);
-	if (!end) {
+	poll->is_early |= wait == UDP_WAIT_EARLY;
+	if (wait != UDP_WAIT_STACK) {
 		fd_object_put(obj);
 		return;
 	}
 	poll->call.stack = stack;
-	poll->sources[poll->source_cnt++] =
-		(struct source){ .obj = obj, .end = end, .at = at };
+	poll->sources[poll->source_cnt++] = (struct source){
+		.obj = obj,
+		.end = udp_endpoint(obj),
+		.at = at,
+	};
 }
 
 /* Internal fds look closed. */
@@ -140,6 +151,7 @@ static int seen_fd(int fd)
 
 static void copy_set(struct poll_call *poll)
 {
+	poll->is_early = false;
 	for (nfds_t i = 0; i < poll->cnt; i++) {
 		poll->fds[i] = poll->user_fds[i];
 		if (fd_table_has(poll->fds[i].fd)) {
@@ -199,6 +211,10 @@ static long poll_look(struct mux_call *call, bool with_kernel)
 	static const struct timespec none;
 	struct poll_call *poll = poll_of(call);
 
+	if (UNLIKELY(poll->is_early)) {
+		drop_sources(poll);
+		copy_set(poll);
+	}
 	if (call->stack) {
 		stack_lock(call->stack);
 		stack_poll_locked(call->stack);
@@ -316,7 +332,7 @@ static long poll_counted(struct pollfd *fds, nfds_t cnt,
 
 	if (!poll)
 		return -ENOMEM;
-	if (poll->source_cnt)
+	if (poll->source_cnt || poll->is_early)
 		n = mux_wait(&poll->call, timeout, mark);
 	else
 		n = leave_to_kernel(poll, timeout, mark);

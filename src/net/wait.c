@@ -15,8 +15,14 @@ enum { CHUNK = 64 };
 static struct {
 	struct spinlock lock;
 	struct waiter *free; /* under the lock */
+	/* those that wait for a stack, and whether there is one */
+	struct list early;
+	bool is_early_over;
 	int (*adopt)(int fd, _Atomic int *slot);
-} waiters = { .lock = SPINLOCK_INIT(LOCK_RANK_WAITERS) };
+} waiters = {
+	.lock = SPINLOCK_INIT(LOCK_RANK_WAITERS),
+	.early = LIST_INIT(waiters.early),
+};
 
 void waiters_set_adopt(int (*adopt)(int fd, _Atomic int *slot))
 {
@@ -95,6 +101,8 @@ NO_LOCK_ANALYSIS void waiters_forked(void)
 	/* What other threads of the parent had is lost to the child, a few
 	 * hundred bytes each. */
 	spinlock_init(&waiters.lock, LOCK_RANK_WAITERS);
+	list_init(&waiters.early);
+	waiters.is_early_over = false;
 	for (struct waiter *w = waiters.free; w; w = w->next_free)
 		atomic_store(&w->fd, -1);
 }
@@ -179,14 +187,57 @@ void wait_pause_locked(struct stack *stack, struct waiter *waiter)
 	waiter->is_watcher = false;
 }
 
+static struct pollfd own_fd(const struct waiter *waiter)
+{
+	return (struct pollfd){ .fd = atomic_load(&waiter->fd),
+				.events = POLLIN };
+}
+
+bool wait_early_begin(struct waiter *waiter, struct pollfd *fd_out)
+{
+	bool is_over;
+
+	waiter->stack = NULL;
+	rearm(waiter);
+	*fd_out = own_fd(waiter);
+	spinlock_acquire(&waiters.lock);
+	is_over = waiters.is_early_over;
+	if (!is_over)
+		list_push_back(&waiters.early, &waiter->by_stack);
+	spinlock_release(&waiters.lock);
+	return !is_over;
+}
+
+void wait_early_end(struct waiter *waiter)
+{
+	spinlock_acquire(&waiters.lock);
+	list_remove(&waiter->by_stack);
+	spinlock_release(&waiters.lock);
+}
+
+/* One that leaves between the unlock and its signal hears it in its next wait, if
+ * at all, which is harmless. */
+void wait_early_over(void)
+{
+	struct list *link;
+
+	do {
+		spinlock_acquire(&waiters.lock);
+		waiters.is_early_over = true;
+		link = list_pop_front(&waiters.early);
+		spinlock_release(&waiters.lock);
+		if (link)
+			waiter_signal(LIST_ENTRY(link, struct waiter, by_stack));
+	} while (link);
+}
+
 unsigned wait_fds(struct stack *stack, struct waiter *waiter,
 		  struct pollfd *fds) REQUIRES(stack->lock)
 {
 	int ring_fds[WAIT_FDS_MAX - 1];
 	unsigned ring_cnt = 0;
 
-	fds[0] = (struct pollfd){ .fd = atomic_load(&waiter->fd),
-				  .events = POLLIN };
+	fds[0] = own_fd(waiter);
 	if (waiter->is_watcher)
 		ring_cnt = stack_fds_locked(stack, ring_fds, WAIT_FDS_MAX - 1);
 	for (unsigned i = 0; i < ring_cnt; i++)

@@ -38,9 +38,9 @@ struct waiter {
 	bool is_watcher;
 	/* to be woken at the next unlock */
 	struct list wake_link;
-	/* all that wait on the stack */
+	/* all that wait on the stack, or for one */
 	struct list by_stack;
-	struct stack *stack;
+	struct stack *stack; /* NULL: for one */
 	/* the first endpoint it waits for; more are the caller's watches */
 	struct watch watch;
 	/* the owner's free list */
@@ -74,6 +74,13 @@ void wait_pause_locked(struct stack *stack, struct waiter *waiter);
 enum { WAIT_FDS_MAX = 1 + 64 };
 unsigned wait_fds(struct stack *stack, struct waiter *waiter,
 		  struct pollfd *fds);
+
+/* Sleeping while there is no stack yet: the fd to poll for POLLIN is readable when
+ * there is one. False: it has been made. */
+bool wait_early_begin(struct waiter *waiter, struct pollfd *fd_out) MUST_CHECK;
+void wait_early_end(struct waiter *waiter);
+/* There is a stack, and everybody can find it. */
+void wait_early_over(void);
 
 /* A watch that wakes this waiter. */
 void waiter_watch_fire(struct watch *watch);

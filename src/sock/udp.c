@@ -397,36 +397,30 @@ void udp_twin_event(struct fd_object *obj, bool has_error)
 		udp_hold_tx(u, UDP_TX_ERROR);
 }
 
-struct endpoint *udp_endpoint(struct fd_object *obj, struct stack **stack_out)
+struct endpoint *udp_endpoint(struct fd_object *obj)
 {
-	struct udp *u = udp_of(obj);
-	struct stack *stack = udp_stack(u);
-
-	*stack_out = stack;
-	return stack ? &u->end : NULL;
+	return &udp_of(obj)->end;
 }
 
-struct endpoint *udp_await(struct fd_object *obj, struct stack **stack_out)
+enum udp_wait udp_await(struct fd_object *obj, struct stack **stack_out)
 {
 	struct udp *u = udp_of(obj);
-	bool is_nameless;
+	struct net *net;
+	bool has_left;
 
+	*stack_out = udp_stack(u);
+	if (*stack_out)
+		return UDP_WAIT_STACK;
 	mutex_acquire(&u->config);
-	is_nameless = u->reason == REASON_NOT_USED;
+	has_left = u->has_left;
 	mutex_release(&u->config);
-	return is_nameless ? udp_follow(obj, stack_out) :
-			     udp_endpoint(obj, stack_out);
-}
-
-struct endpoint *udp_await_names(struct udp *u, struct stack **stack_out)
-{
-	bool may_change;
-
-	mutex_acquire(&u->config);
-	may_change = !u->has_left && (u->reason == REASON_NOT_USED ||
-				      udp_params.net_if_made());
-	mutex_release(&u->config);
-	return may_change ? udp_follow(&u->obj, stack_out) : NULL;
+	if (has_left)
+		return UDP_WAIT_KERNEL;
+	net = udp_params.net_if_made();
+	if (!net)
+		return UDP_WAIT_EARLY;
+	*stack_out = net->stack;
+	return UDP_WAIT_STACK;
 }
 
 struct endpoint *udp_follow(struct fd_object *obj, struct stack **stack_out)

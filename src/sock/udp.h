@@ -68,15 +68,21 @@ struct fd_object *udp_create(int fd, int domain, int type) MUST_CHECK;
  * bracket, with a reference. */
 void udp_twin_event(struct fd_object *obj, bool has_error);
 
-/* The socket's endpoint, and the stack whose lock guards it. NULL: datagrams come
- * to it by the twin alone. Valid while the caller has its reference. */
-struct endpoint *udp_endpoint(struct fd_object *obj, struct stack **stack_out);
+/* The socket's endpoint. Valid while the caller has its reference. */
+struct endpoint *udp_endpoint(struct fd_object *obj);
 
-/* The same for a call that may block: a socket without a name gets a network for
- * it, since another thread may name it meanwhile. Inside the bracket. */
-struct endpoint *udp_await(struct fd_object *obj, struct stack **stack_out);
+/* How a call that may block can hear of the socket's datagrams. Of one that the
+ * kernel has, too: another thread may name it, connect it elsewhere or send from it,
+ * and whoever slept in the kernel by then would not hear what our rings bring. */
+enum udp_wait {
+	UDP_WAIT_KERNEL, /* the kernel has it for good */
+	UDP_WAIT_STACK, /* by the endpoint, and the twin */
+	/* the same, and there is no stack yet: by wait_early_begin, and the twin */
+	UDP_WAIT_EARLY,
+};
+enum udp_wait udp_await(struct fd_object *obj, struct stack **stack_out);
 
-/* The same for somebody who will wait for it for long: a socket that is not bound
+/* The endpoint for somebody who will wait for it for long: a socket that is not bound
  * yet gets a network for it. NULL: it will be the kernel's for good. Inside the
  * bracket. */
 struct endpoint *udp_follow(struct fd_object *obj, struct stack **stack_out);

@@ -179,11 +179,6 @@ static inline void udp_set_nonblocking(struct udp *u, bool is_nonblocking)
  * The network, or NULL: the kernel is to do it. */
 struct net *udp_prepare_send(struct udp *u, int fd);
 
-/* udp.c: the endpoint of a socket that the kernel has, for a receive that blocks:
- * another thread may give it names by which our rings serve it. NULL: that cannot be,
- * or there is no network yet to be woken by. */
-struct endpoint *udp_await_names(struct udp *u, struct stack **stack_out);
-
 /* udp_options.c: reads all settings anew, with `config`. */
 void udp_read_settings(struct udp *u, int fd);
 long udp_setsockopt(struct fd_object *obj, int fd, int level, int name,

@@ -410,19 +410,31 @@ static void handler_runs(void *arg)
 {
 	struct waiter *waiter = arg;
 
+	if (!waiter->stack)
+		return;
 	stack_lock(waiter->stack);
 	wait_pause_locked(waiter->stack, waiter);
 	stack_unlock(waiter->stack);
 }
 
+static void end_sleep(struct waiter *waiter)
+{
+	struct stack *stack = waiter->stack;
+
+	if (stack) {
+		stack_lock(stack);
+		wait_end_locked(stack, waiter);
+		stack_poll_locked(stack);
+		stack_unlock(stack);
+	} else {
+		wait_early_end(waiter);
+	}
+	waiter_put(waiter);
+}
+
 static void abandoned(void *arg)
 {
-	struct waiter *waiter = arg;
-
-	stack_lock(waiter->stack);
-	wait_end_locked(waiter->stack, waiter);
-	stack_unlock(waiter->stack);
-	waiter_put(waiter);
+	end_sleep(arg);
 }
 
 static const struct fd_wait_hold wait_hold = {
@@ -430,37 +442,26 @@ static const struct fd_wait_hold wait_hold = {
 	.abandoned = abandoned,
 };
 
-/* Registers, and finds out that there is nothing to wait for, or how many of `fds`
- * to sleep on; the first is the twin. */
+/* Registers, and finds out that there is nothing to wait for, or on how many of `fds`
+ * to sleep. `stack` NULL: there is none yet. */
 static unsigned begin_sleep(struct udp *u, struct stack *stack,
 			    struct waiter *waiter, struct pollfd *fds)
 {
-	unsigned cnt = 1;
+	unsigned cnt = 0;
 	bool has_watch;
 
+	if (!stack)
+		return wait_early_begin(waiter, fds);
 	stack_lock(stack);
 	has_watch = wait_begin_locked(stack, waiter);
 	list_push_back(&u->end.watches, &waiter->watch.link);
-	if (!list_is_empty(&u->rx_queue) ||
-	    (has_watch && (!stack_arm_locked(stack) ||
-			   stack_poll_locked(stack) > 0)))
-		cnt = 0;
-	else
-		cnt += wait_fds(stack, waiter, fds + 1);
-	if (cnt)
-		udp_counters(u)->rx_poll_miss++;
-	else
-		wait_end_locked(stack, waiter);
+	if (list_is_empty(&u->rx_queue) &&
+	    !(has_watch && (!stack_arm_locked(stack) ||
+			    stack_poll_locked(stack) > 0)))
+		cnt = wait_fds(stack, waiter, fds);
+	udp_counters(u)->rx_poll_miss += cnt != 0;
 	stack_unlock(stack);
 	return cnt;
-}
-
-static void end_sleep(struct stack *stack, struct waiter *waiter)
-{
-	stack_lock(stack);
-	wait_end_locked(stack, waiter);
-	stack_poll_locked(stack);
-	stack_unlock(stack);
 }
 
 static bool time_left(const struct rx_patience *patience, struct timespec *left)
@@ -475,15 +476,18 @@ static bool time_left(const struct rx_patience *patience, struct timespec *left)
 }
 
 /* 0: look again; otherwise what the op returns. */
-static long sleep_for_data(struct udp *u, int fd, struct stack *stack,
+static long sleep_for_data(struct udp *u, int fd,
 			   const struct rx_patience *patience)
 {
 	struct pollfd fds[1 + WAIT_FDS_MAX] = { { .fd = fd, .events = POLLIN } };
 	struct timespec left;
 	struct waiter *waiter;
+	struct stack *stack;
 	unsigned cnt;
-	int n;
+	int n = 0;
 
+	if (udp_await(&u->obj, &stack) == UDP_WAIT_KERNEL)
+		return FD_PASS;
 	if (patience->is_timed && !time_left(patience, &left))
 		return -EAGAIN;
 	if (!udp_owns_fd(u, fd))
@@ -491,18 +495,15 @@ static long sleep_for_data(struct udp *u, int fd, struct stack *stack,
 	waiter = waiter_get();
 	if (!waiter)
 		return -ENOMEM;
-	cnt = begin_sleep(u, stack, waiter, fds);
-	if (!cnt) {
-		waiter_put(waiter);
-		return 0;
-	}
-	n = fd_wait_holding(&u->obj, fds, cnt, patience->is_timed ? &left : NULL,
-			    &patience->mark, !patience->is_timed, &wait_hold,
-			    waiter);
+	cnt = begin_sleep(u, stack, waiter, fds + 1);
+	if (cnt)
+		n = fd_wait_holding(&u->obj, fds, 1 + cnt,
+				    patience->is_timed ? &left : NULL,
+				    &patience->mark, !patience->is_timed,
+				    &wait_hold, waiter);
 	if (n == -ECANCELED)
 		return FD_ABANDONED;
-	end_sleep(stack, waiter);
-	waiter_put(waiter);
+	end_sleep(waiter);
 	if (fds[0].revents)
 		atomic_store(&u->is_twin_ready, true);
 	return n < 0 ? n : 0;
@@ -525,17 +526,14 @@ enum { POLLS_PER_CLOCK = 64 };
 /* After a look that found nothing. 0: look again. */
 static long wait_for_data(struct udp *u, int fd, struct rx_patience *patience)
 {
-	struct stack *stack = udp_stack(u);
-
 	if (UNLIKELY(os_thread.has_deferred))
 		return let_handlers_run(u, patience);
 	/* The kernel knows how to wait for what the twin alone brings, and when
 	 * there is nothing to wait for. */
-	if (!stack || atomic_load_explicit(&u->is_rx_over,
-					   memory_order_relaxed))
+	if (atomic_load_explicit(&u->is_rx_over, memory_order_relaxed))
 		return FD_PASS;
-	if (patience->polls_left == 0)
-		return sleep_for_data(u, fd, stack, patience);
+	if (patience->polls_left == 0 || !udp_stack(u))
+		return sleep_for_data(u, fd, patience);
 	if (patience->polls_left > 0)
 		patience->polls_left--;
 	if (patience->polls_left % POLLS_PER_CLOCK == 0 && patience->is_timed &&
@@ -576,6 +574,8 @@ static long count_end(struct udp *u, long n)
 		stack_lock(stack);
 		udp_counters(u)->rx_eagain++;
 		stack_unlock(stack);
+	} else if (n == -EAGAIN) {
+		stats_count_os_rx(&u->stats, n);
 	} else if (n != FD_PASS && n != FD_ABANDONED) {
 		stats_add(&udp_counters(u)->rx_errors, 1);
 	}
@@ -589,9 +589,7 @@ static long look_everywhere(struct udp *u, int fd, const struct rx_call *call)
 	return n == -EAGAIN ? try_queue(u, call) : n;
 }
 
-/* Of a socket that the kernel has. Another thread may bind or connect it, or send
- * from it, so that our rings serve it: whoever slept in the kernel by then would not
- * hear of them. */
+/* Of a socket that the kernel has (udp_await). */
 static COLD long receive_by_kernel(struct udp *u, int fd,
 				   const struct rx_call *call)
 {
@@ -600,11 +598,12 @@ static COLD long receive_by_kernel(struct udp *u, int fd,
 	long n;
 
 	if (call->flags & (MSG_ERRQUEUE | MSG_OOB) ||
-	    !is_blocking(u, call->flags) || !udp_await_names(u, &stack))
+	    !is_blocking(u, call->flags) ||
+	    udp_await(&u->obj, &stack) == UDP_WAIT_KERNEL)
 		return FD_PASS;
 	be_patient(u, &patience);
 	while ((n = look_everywhere(u, fd, call)) == -EAGAIN) {
-		n = sleep_for_data(u, fd, stack, &patience);
+		n = sleep_for_data(u, fd, &patience);
 		if (n)
 			return count_end(u, n);
 	}

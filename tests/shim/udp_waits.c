@@ -89,53 +89,96 @@ static void await_sleep(pid_t tid)
 	}
 }
 
+/* How a thread sleeps until there is a datagram. */
+enum way { BY_RECV, BY_POLL, BY_SELECT, BY_EPOLL, WAYS };
+
+static void await_datagram(enum way way, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	fd_set in;
+	int set;
+
+	switch (way) {
+	case BY_POLL:
+		poll(&pfd, 1, -1);
+		break;
+	case BY_SELECT:
+		FD_ZERO(&in);
+		FD_SET(fd, &in);
+		select(fd + 1, &in, NULL, NULL, NULL);
+		break;
+	case BY_EPOLL:
+		set = epoll_create1(0);
+		epoll_ctl(set, EPOLL_CTL_ADD, fd, &event);
+		epoll_wait(set, &event, 1, -1);
+		close(set);
+		break;
+	default:
+		break; /* recv does it itself */
+	}
+}
+
 struct early_reader {
 	int fd;
-	bool polls;
+	enum way way;
 	_Atomic pid_t tid;
+	pthread_t thread;
 	char got[8];
 };
 
 static void *read_early(void *arg)
 {
 	struct early_reader *reader = arg;
-	struct pollfd pfd = { .fd = reader->fd, .events = POLLIN };
 
 	reader->tid = gettid();
-	if (reader->polls)
-		poll(&pfd, 1, -1);
+	await_datagram(reader->way, reader->fd);
 	recv(reader->fd, reader->got, sizeof(reader->got), 0);
 	return NULL;
+}
+
+/* It sleeps when this returns. */
+static void start_reader(struct early_reader *reader)
+{
+	pthread_create(&reader->thread, NULL, read_early, reader);
+	while (!reader->tid)
+		sched_yield();
+	await_sleep(reader->tid);
+}
+
+/* Its socket gets its port by a send, and is answered. */
+static void ask_for_reader(struct early_reader *reader, int server,
+			   const struct sockaddr_in *name)
+{
+	struct sockaddr_in from;
+	socklen_t len = sizeof(from);
+	char buf[8];
+
+	sendto(reader->fd, "ask", 4, 0, (const struct sockaddr *)name,
+	       sizeof(*name));
+	recvfrom(server, buf, sizeof(buf), 0, (struct sockaddr *)&from, &len);
+	sendto(server, "answer", 7, 0, (struct sockaddr *)&from, len);
+	pthread_join(reader->thread, NULL);
+	SAY("%s, %s\n", buf, reader->got);
+	received_cnt += 2;
 }
 
 /* As one thread sends and another one receives: the port comes with the first
  * send, when the reader sleeps already. */
 static void reader_before_the_first_send(void)
 {
-	for (int polls = 0; polls < 2; polls++) {
-		struct early_reader reader = { .polls = polls };
-		struct sockaddr_in name, from;
-		socklen_t len = sizeof(from);
-		int server = bound(&name);
-		pthread_t thread;
-		char buf[8];
+	struct sockaddr_in name;
+	int server = bound(&name);
+
+	for (enum way way = 0; way < WAYS; way++) {
+		struct early_reader reader = { .way = way };
 
 		reader.fd = socket(AF_INET, SOCK_DGRAM, 0);
-		pthread_create(&thread, NULL, read_early, &reader);
-		while (!reader.tid)
-			sched_yield();
-		await_sleep(reader.tid);
-		sendto(reader.fd, "ask", 4, 0, (struct sockaddr *)&name,
-		       sizeof(name));
-		recvfrom(server, buf, sizeof(buf), 0, (struct sockaddr *)&from,
-			 &len);
-		sendto(server, "answer", 7, 0, (struct sockaddr *)&from, len);
-		pthread_join(thread, NULL);
-		SAY("%s, %s\n", buf, reader.got);
-		received_cnt += 2;
+		start_reader(&reader);
+		ask_for_reader(&reader, server, &name);
 		close(reader.fd);
-		close(server);
 	}
+	close(server);
 }
 
 /* By itself, since the thread sanitizer takes it for a race (tsan.supp). */
@@ -145,37 +188,89 @@ connect_under_a_sleeper(int fd, const struct sockaddr_in *name)
 	return connect(fd, (const struct sockaddr *)name, sizeof(*name));
 }
 
-/* The same for a socket with a peer that only the kernel serves, until another
- * thread connects it elsewhere. */
-static void reader_of_one_that_is_reconnected(void)
+/* A socket with a peer that only the kernel serves; its name in *own. No other
+ * socket of the program is needed for it. */
+static int connected_to_a_group(struct sockaddr_in *own)
 {
 	struct sockaddr_in group = { .sin_family = AF_INET,
 				     .sin_port = htons(9) };
+	struct in_addr by = { htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(*own);
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	inet_pton(AF_INET, "239.7.7.7", &group.sin_addr);
+	setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &by, sizeof(by));
+	SAY("connect: %s\n",
+	    err(connect(fd, (struct sockaddr *)&group, sizeof(group))));
+	getsockname(fd, (struct sockaddr *)own, &len);
+	return fd;
+}
+
+/* Another thread connects the reader's socket to the peer, which sends then. */
+static void reconnect_reader(struct early_reader *reader, int peer,
+			     const struct sockaddr_in *name,
+			     const struct sockaddr_in *own)
+{
+	SAY("reconnect: %s\n", err(connect_under_a_sleeper(reader->fd, name)));
+	sendto(peer, "hello", 5, 0, (const struct sockaddr *)own, sizeof(*own));
+	pthread_join(reader->thread, NULL);
+	SAY("got %s\n", reader->got);
+	received_cnt++;
+}
+
+/* The same for a socket that the kernel has, until another thread connects it
+ * elsewhere. */
+static void reader_of_one_that_is_reconnected(void)
+{
 	struct sockaddr_in name, own;
 	int peer = bound(&name);
 
-	inet_pton(AF_INET, "239.7.7.7", &group.sin_addr);
-	for (int i = 0; i < 5; i++) {
-		struct early_reader reader = { .fd = bound(&own) };
-		pthread_t thread;
+	for (int i = 0; i < 3 * WAYS; i++) {
+		struct early_reader reader = { .way = (enum way)i % WAYS };
 
-		SAY("connect: %s\n",
-		    err(connect(reader.fd, (struct sockaddr *)&group,
-				sizeof(group))));
-		pthread_create(&thread, NULL, read_early, &reader);
-		while (!reader.tid)
-			sched_yield();
-		await_sleep(reader.tid);
-		SAY("reconnect: %s\n",
-		    err(connect_under_a_sleeper(reader.fd, &name)));
-		sendto(peer, "hello", 5, 0, (struct sockaddr *)&own, sizeof(own));
-		pthread_join(thread, NULL);
-		SAY("got %s\n", reader.got);
-		received_cnt++;
+		reader.fd = connected_to_a_group(&own);
+		start_reader(&reader);
+		reconnect_reader(&reader, peer, &name, &own);
 		close(reader.fd);
 	}
 	close(peer);
 }
+
+/* Both once more, when nothing in the process is accelerated yet: that comes while
+ * the reader sleeps. */
+static void first_in_the_process(enum way way, bool has_names)
+{
+	struct early_reader reader = { .way = way };
+	struct sockaddr_in name, own;
+	int peer;
+
+	if (has_names)
+		reader.fd = connected_to_a_group(&own);
+	else
+		reader.fd = socket(AF_INET, SOCK_DGRAM, 0);
+	start_reader(&reader);
+	peer = bound(&name);
+	if (has_names)
+		reconnect_reader(&reader, peer, &name, &own);
+	else
+		ask_for_reader(&reader, peer, &name);
+	close(reader.fd);
+	close(peer);
+}
+
+#define FIRST_READER(name, way)                      \
+	static void first_reader_by_##name(void)     \
+	{                                            \
+		first_in_the_process(way, false);    \
+	}                                            \
+	static void first_by_kernel_by_##name(void)  \
+	{                                            \
+		first_in_the_process(way, true);     \
+	}
+FIRST_READER(recv, BY_RECV)
+FIRST_READER(poll, BY_POLL)
+FIRST_READER(select, BY_SELECT)
+FIRST_READER(epoll, BY_EPOLL)
 
 static void *echo(void *arg)
 {
@@ -457,6 +552,14 @@ const struct scenario wait_scenarios[] = {
 	SCENARIO(many_threads_many_sockets, 0),
 	SCENARIO(reader_before_the_first_send, 0),
 	SCENARIO(reader_of_one_that_is_reconnected, 0),
+	SCENARIO(first_reader_by_recv, 0),
+	SCENARIO(first_reader_by_poll, 0),
+	SCENARIO(first_reader_by_select, 0),
+	SCENARIO(first_reader_by_epoll, 0),
+	SCENARIO(first_by_kernel_by_recv, 0),
+	SCENARIO(first_by_kernel_by_poll, 0),
+	SCENARIO(first_by_kernel_by_select, 0),
+	SCENARIO(first_by_kernel_by_epoll, 0),
 	SCENARIO(readiness_by_poll, 0),
 	SCENARIO(readiness_by_select, 0),
 	SCENARIO(readiness_by_epoll, 0),
