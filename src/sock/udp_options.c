@@ -118,6 +118,13 @@ static uint8_t get_ttl(int fd)
 	return (uint8_t)get_int(fd, IPPROTO_IP, IP_TTL);
 }
 
+/* Of use before there is a stack, too. */
+static void read_timeouts(struct udp *u, int fd)
+{
+	atomic_store(&u->rx_timeout_ns, get_timeout_ns(fd, SO_RCVTIMEO));
+	atomic_store(&u->tx_timeout_ns, get_timeout_ns(fd, SO_SNDTIMEO));
+}
+
 void udp_read_settings(struct udp *u, int fd)
 {
 	struct stack *stack = atomic_load(&u->net)->stack;
@@ -139,8 +146,7 @@ void udp_read_settings(struct udp *u, int fd)
 		udp_hold_tx(u, UDP_TX_CORKED);
 	else
 		udp_release_tx(u, UDP_TX_CORKED);
-	atomic_store(&u->rx_timeout_ns, get_timeout_ns(fd, SO_RCVTIMEO));
-	atomic_store(&u->tx_timeout_ns, get_timeout_ns(fd, SO_SNDTIMEO));
+	read_timeouts(u, fd);
 	udp_set_nonblocking(u, real.fcntl(fd, F_GETFL) & O_NONBLOCK);
 	stack_lock(stack);
 	u->set = set;
@@ -230,8 +236,10 @@ static void follow_option(struct udp *u, int fd, int level, int name)
 		udp_leave_config(u, REASON_OPTION, STATS_BY_OPTION, detail);
 		return;
 	}
-	if (!atomic_load(&u->net))
-		return; /* all is read when it is attached */
+	if (!atomic_load(&u->net)) {
+		read_timeouts(u, fd);
+		return; /* the rest is read when it is attached */
+	}
 	udp_read_settings(u, fd);
 	if (is_of_attachment(level, name))
 		udp_attach_anew(u, fd, STATS_BY_OPTION);

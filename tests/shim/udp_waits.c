@@ -258,6 +258,24 @@ static void first_in_the_process(enum way way, bool has_names)
 	close(peer);
 }
 
+/* How long is asked of the socket, whoever has it. */
+static void timeouts_of_the_kernels(void)
+{
+	struct timeval tv = { 0, 30000 };
+	struct sockaddr_in own;
+	int fds[] = { socket(AF_INET, SOCK_DGRAM, 0),
+		      connected_to_a_group(&own) };
+	struct pollfd pfd = { .events = POLLIN };
+
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+		pfd.fd = fds[i];
+		SAY("poll %d\n", poll(&pfd, 1, 30));
+		setsockopt(fds[i], SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+		receive(fds[i], 0);
+		close(fds[i]);
+	}
+}
+
 #define FIRST_READER(name, way)                      \
 	static void first_reader_by_##name(void)     \
 	{                                            \
@@ -552,6 +570,7 @@ const struct scenario wait_scenarios[] = {
 	SCENARIO(many_threads_many_sockets, 0),
 	SCENARIO(reader_before_the_first_send, 0),
 	SCENARIO(reader_of_one_that_is_reconnected, 0),
+	SCENARIO(timeouts_of_the_kernels, 0),
 	SCENARIO(first_reader_by_recv, 0),
 	SCENARIO(first_reader_by_poll, 0),
 	SCENARIO(first_reader_by_select, 0),
