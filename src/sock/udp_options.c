@@ -16,6 +16,7 @@
 #include <netinet/udp.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/time.h>
 
@@ -157,12 +158,23 @@ void udp_read_settings(struct udp *u, int fd)
 	stack_unlock(stack);
 }
 
+/* Stamps of what was sent, which come by the error queue. */
+enum {
+	TX_STAMPS = SOF_TIMESTAMPING_TX_SOFTWARE |
+		    SOF_TIMESTAMPING_TX_HARDWARE | SOF_TIMESTAMPING_TX_SCHED |
+		    SOF_TIMESTAMPING_TX_ACK,
+};
+
 /* Options that change what arrives, or how, in ways we do not follow: the socket
  * goes to the kernel when one is switched on. */
-static bool is_kernel_only(int level, int name)
+static bool is_kernel_only(int level, int name, int value)
 {
+	if (!value)
+		return false;
 	switch (level) {
 	case SOL_SOCKET:
+		if (name == SO_TIMESTAMPING)
+			return value & TX_STAMPS;
 		return name == SO_RXQ_OVFL || name == SO_ATTACH_FILTER ||
 		       name == SO_ATTACH_BPF ||
 		       name == SO_ATTACH_REUSEPORT_CBPF ||
@@ -205,17 +217,19 @@ static const char *option_level(int level)
 	}
 }
 
-/* Whether a value switches something on. */
-static bool is_set(const void *value, socklen_t len)
+/* What a value switches on: of one that is no number, whether it is more than
+ * zeroes. */
+static int read_value(const void *value, socklen_t len)
 {
 	const uint8_t *bytes = value;
+	int number = 0;
 
 	if (!user_is_plausible(value, len))
-		return false;
-	for (socklen_t i = 0; i < len; i++)
-		if (bytes[i])
-			return true;
-	return false;
+		return 0;
+	memcpy(&number, value, MIN(len, (socklen_t)sizeof(number)));
+	for (socklen_t i = sizeof(number); !number && i < len; i++)
+		number = bytes[i] != 0;
+	return number;
 }
 
 /* Which an attachment is made of. */
@@ -230,7 +244,7 @@ static void follow_option(struct udp *u, int fd, int level, int name)
 {
 	char detail[STATS_DETAIL_SIZE];
 
-	if (is_kernel_only(level, name) && get_int(fd, level, name)) {
+	if (is_kernel_only(level, name, get_int(fd, level, name))) {
 		snprintf(detail, sizeof(detail), "level %d, option %d", level,
 			 name);
 		udp_leave_config(u, REASON_OPTION, STATS_BY_OPTION, detail);
@@ -251,7 +265,7 @@ long udp_setsockopt(struct fd_object *obj, int fd, int level, int name,
 	struct udp *u = udp_of(obj);
 	int result;
 
-	if (is_kernel_only(level, name) && is_set(value, len)) {
+	if (is_kernel_only(level, name, read_value(value, len))) {
 		result = udp_exception(u, fd, REASON_OPTION,
 				       option_level(level), name);
 		if (result)

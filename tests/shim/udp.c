@@ -6,7 +6,7 @@
  * least 95 in 100 datagrams must have come by that device, unless the scenario is
  * about sockets that the kernel keeps.
  *
- * The scenarios are in udp_calls.c and udp_waits.c.
+ * The scenarios are in udp_calls.c, udp_control.c and udp_waits.c.
  *
  *   udp NAME     udp --list
  */
@@ -98,7 +98,11 @@ ssize_t receive(int fd, int flags)
 
 /* -- the runner --------------------------------------------------------------------- */
 
-static const struct scenario *const lists[] = { call_scenarios, wait_scenarios };
+static const struct scenario *const lists[] = {
+	call_scenarios,
+	control_scenarios,
+	wait_scenarios,
+};
 
 /* Datagrams that came by the accelerated device; only the test library knows. */
 static void check_share(unsigned by_kernel)

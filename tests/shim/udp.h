@@ -25,6 +25,7 @@ struct scenario {
 #define SCENARIO_END { NULL, NULL, 0 }
 
 extern const struct scenario call_scenarios[];
+extern const struct scenario control_scenarios[];
 extern const struct scenario wait_scenarios[];
 
 /* Datagrams that a scenario has received. */

@@ -511,87 +511,6 @@ static void mapped_addresses(void)
 
 /* -- options -------------------------------------------------------------------- */
 
-static void say_control(struct msghdr *msg)
-{
-	struct cmsghdr *c;
-	struct in_pktinfo info;
-	struct timeval tv;
-	struct timespec ts;
-	int number;
-
-	for (c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
-		SAY("control %d/%d length %zu", c->cmsg_level, c->cmsg_type,
-		    c->cmsg_len);
-		if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO) {
-			memcpy(&info, CMSG_DATA(c), sizeof(info));
-			SAY(" to %s", inet_ntoa(info.ipi_addr));
-		} else if (c->cmsg_level == IPPROTO_IP &&
-			   c->cmsg_type == IP_TTL) {
-			memcpy(&number, CMSG_DATA(c), sizeof(number));
-			SAY(" ttl %d", number);
-		} else if (c->cmsg_level == IPPROTO_IP &&
-			   c->cmsg_type == IP_TOS) {
-			SAY(" tos %#x", *CMSG_DATA(c));
-		} else if (c->cmsg_type == SO_TIMESTAMP) {
-			memcpy(&tv, CMSG_DATA(c), sizeof(tv));
-			SAY(" time %s", llabs(time(NULL) - tv.tv_sec) < 5 ?
-						"about now" : "wrong");
-		} else if (c->cmsg_type == SO_TIMESTAMPNS) {
-			memcpy(&ts, CMSG_DATA(c), sizeof(ts));
-			SAY(" time %s", llabs(time(NULL) - ts.tv_sec) < 5 ?
-						"about now" : "wrong");
-		}
-		SAY("\n");
-	}
-}
-
-static void receive_with_control(int fd, size_t room)
-{
-	char buf[64], control[512];
-	struct iovec iov = { buf, sizeof(buf) };
-	struct msghdr msg = { .msg_iov = &iov,
-			      .msg_iovlen = 1,
-			      .msg_control = control,
-			      .msg_controllen = room };
-	ssize_t n = recvmsg(fd, &msg, 0);
-
-	SAY("recvmsg %zd flags %#x control %zu\n", n, msg.msg_flags,
-	    msg.msg_controllen);
-	received_cnt++;
-	if (!(msg.msg_flags & MSG_CTRUNC))
-		say_control(&msg);
-}
-
-static void control_messages(void)
-{
-	static const struct {
-		int level, name, value;
-	} wishes[] = {
-		{ IPPROTO_IP, IP_PKTINFO, 1 },
-		{ IPPROTO_IP, IP_RECVTTL, 1 },
-		{ IPPROTO_IP, IP_RECVTOS, 1 },
-		{ SOL_SOCKET, SO_TIMESTAMP, 1 },
-		{ SOL_SOCKET, SO_TIMESTAMPNS, 1 },
-	};
-	int pair[2], tos = 0x28, ttl = 33;
-
-	make_pair(pair);
-	setsockopt(pair[0], IPPROTO_IP, IP_TOS, &tos, sizeof(tos));
-	setsockopt(pair[0], IPPROTO_IP, IP_TTL, &ttl, sizeof(ttl));
-	for (size_t i = 0; i < ARRAY_LEN(wishes); i++) {
-		SAY("wish %zu: %s\n", i,
-		    err(setsockopt(pair[1], wishes[i].level, wishes[i].name,
-				   &wishes[i].value, sizeof(int))));
-		send(pair[0], "hello", 5, 0);
-		receive_with_control(pair[1], 512);
-	}
-	send(pair[0], "hello", 5, 0);
-	receive_with_control(pair[1], 40);
-	send(pair[0], "hello", 5, 0);
-	receive_with_control(pair[1], 0);
-	close_pair(pair);
-}
-
 /* What is about a datagram's way through the kernel changes nothing of it. */
 static void options_of_the_way(void)
 {
@@ -945,7 +864,6 @@ const struct scenario call_scenarios[] = {
 	SCENARIO(shares_of_those_with_reuseport, 0),
 	SCENARIO(closed_port_refuses, 0),
 	SCENARIO(mapped_addresses, 0),
-	SCENARIO(control_messages, 0),
 	SCENARIO(options_of_the_way, 0),
 	SCENARIO(segments, 3),
 	SCENARIO(buffers_and_timeouts, 0),
