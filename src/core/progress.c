@@ -47,6 +47,8 @@ static struct {
 	unsigned ring_fd_cnt;
 	/* the stack's, when they were collected */
 	unsigned ring_gen;
+	/* the view's, when the sockets were told of it */
+	uint32_t route_gen;
 	uint64_t next_second_ns;
 	/* UINT64_MAX: not before there is a reason to */
 	uint64_t next_heirs_ns;
@@ -253,6 +255,19 @@ static void hear_routers(uint64_t now)
 	(void)!await_routers(EPOLL_CTL_MOD);
 }
 
+static uint32_t route_gen(void)
+{
+	return net_view_route_gen(&progress.params.net->view);
+}
+
+static void tell_sockets(void)
+{
+	if (progress.route_gen == route_gen())
+		return;
+	progress.route_gen = route_gen();
+	udp_follow_news();
+}
+
 static void run_once(uint64_t *next_look_ns)
 {
 	struct epoll_event events[EVENTS_MAX];
@@ -271,6 +286,7 @@ static void run_once(uint64_t *next_look_ns)
 	hear_routers(now);
 	look_after_heirs(now);
 	each_second();
+	tell_sockets();
 }
 
 static void *run(void *arg UNUSED)
@@ -311,6 +327,7 @@ int progress_start(const struct progress_params *params)
 	progress.params = *params;
 	progress.phase = PHASE_LOOK;
 	progress.ring_fd_cnt = 0;
+	progress.route_gen = route_gen();
 	progress.next_heirs_ns = UINT64_MAX;
 	progress.next_routers_ns = UINT64_MAX;
 	fd = real.epoll_create1(EPOLL_CLOEXEC);

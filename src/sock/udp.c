@@ -500,6 +500,41 @@ bool udp_visit(bool (*each)(struct udp *u, int fd))
 	return result;
 }
 
+/* Whether news of interfaces, addresses and routes may end what keeps the socket with
+ * the kernel. With `config`. */
+static bool depends_on_news(const struct udp *u)
+{
+	switch (u->reason) {
+	case REASON_LOCAL:
+		/* of no interface so far */
+		return ip_addr_is_any(&u->local);
+	case REASON_NO_ROUTE:
+	case REASON_NOT_ALLOWED:
+	case REASON_INTERFACE_KIND:
+	case REASON_INTERFACE_IN_USE:
+	case REASON_FOREIGN_PROGRAM:
+	case REASON_INTERFACE_ERROR:
+	case REASON_MEMORY:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool attach_by_news(struct udp *u, int fd)
+{
+	mutex_acquire(&u->config);
+	if (!u->has_left && depends_on_news(u))
+		udp_attach_anew(u, fd, STATS_BY_NEWS);
+	mutex_release(&u->config);
+	return false;
+}
+
+void udp_follow_news(void)
+{
+	udp_visit(attach_by_news);
+}
+
 struct fd_object *udp_create(int fd, int domain, int type)
 {
 	struct udp *u = fd_pool_get(&pool);

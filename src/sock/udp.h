@@ -93,6 +93,10 @@ bool udp_is_one(const struct fd_object *obj);
  * kernel does not take is delivered first. Inside the bracket. */
 void udp_leave(struct fd_object *obj, int fd, enum reason reason);
 
+/* After news of interfaces, addresses or routes: sockets that no interface served may
+ * be served now. Those that are attached follow by themselves. Inside the bracket. */
+void udp_follow_news(void);
+
 /* Each second: sockets whose port another process has by now, too, go back to the
  * kernel. Inside the bracket. */
 void udp_look_at_ports(void);

@@ -278,6 +278,60 @@ address_removed_while_it_runs() {
 	expect "$(ask - 500 64)" "right 500" && is_accelerated $a "$in_a" 500
 }
 
+# Another link between the two: 10.79.0.1 and .2 on v1.
+add_link() {
+	ip link add v1 netns $a type veth peer name v1 netns $b &&
+		ip -n $a address add 10.79.0.1/24 dev v1 &&
+		ip -n $b address add 10.79.0.2/24 dev v1 &&
+		ip -n $a link set v1 up && ip -n $b link set v1 up &&
+		ip netns exec $b ping -q -c 1 -W 2 10.79.0.1 >/dev/null
+}
+
+# says_why PATTERN: of the server's only socket.
+says_why() {
+	"$builddir/tools/vma_stats/vma_stats" -p "$(ip netns pids $a | head -1)" \
+		--why >"$work/why"
+	grep -q "$1" "$work/why" || { cat "$work/why"; return 1; }
+}
+
+# Its only call sleeps on the first one when the second one comes.
+interface_added_while_it_runs() {
+	local in_a
+	start a.log $program echo 0.0.0.0 7000 || return 1
+	expect "$(ask - 10 64)" "right 10" && add_link &&
+		wait_for 'v1 is driven by xdp' "$work/a.log" || return 1
+	in_a=$(kernel_cnt $a)
+	expect "$(ask - 500 64 10.79.0.1)" "right 500" &&
+		expect "$(ask - 500 64)" "right 500" &&
+		is_accelerated $a "$in_a" 1000 &&
+		says_why '^  receives  accelerated by ring 0 on v0 .*, ring 1 on v1 '
+}
+
+# A program that is started before there is any.
+first_interface_added_while_it_runs() {
+	local in_a
+	ip -n $a link del v0
+	start a.log $program echo 0.0.0.0 7000 && make_lab_again &&
+		wait_for 'v0 is driven by xdp' "$work/a.log" || return 1
+	in_a=$(kernel_cnt $a)
+	expect "$(ask - 500 64)" "right 500" &&
+		is_accelerated $a "$in_a" 500 &&
+		says_why '^  receives  accelerated by ring 0 on v0 '
+}
+
+# The interface is there, and has no address yet.
+first_address_added_while_it_runs() {
+	local in_a
+	ip -n $a address flush dev v0
+	start a.log $program echo 0.0.0.0 7000 &&
+		ip -n $a address add 10.78.0.1/24 dev v0 &&
+		wait_for 'v0 is driven by xdp' "$work/a.log" || return 1
+	in_a=$(kernel_cnt $a)
+	expect "$(ask - 500 64)" "right 500" &&
+		is_accelerated $a "$in_a" 500 &&
+		says_why '^  receives  accelerated by ring 0 on v0 '
+}
+
 interface_deleted_while_it_runs() {
 	start a.log $program echo 0.0.0.0 7000 || return 1
 	expect "$(ask - 10 64)" "right 10" || return 1
@@ -445,7 +499,8 @@ killed_process_leaves_nothing killed_while_a_child_lives program_closes_all_it_h
 second_process_is_told_who_has_it foreign_program_is_respected
 excluded_interface_is_left_alone firewall_is_named_or_respected mode_is_chosen address_added_while_it_runs
 mac_changed_while_it_runs peer_mac_changed_while_it_runs address_removed_while_it_runs
-interface_deleted_while_it_runs sockperf_in_each_way twin_is_asked_every_so_often
+interface_added_while_it_runs first_interface_added_while_it_runs
+first_address_added_while_it_runs interface_deleted_while_it_runs sockperf_in_each_way twin_is_asked_every_so_often
 frames_that_xdp_drops_are_counted
 sleepers_use_no_processor
 port_taken_by_another_process port_of_another_process address_taken_by_another_process
