@@ -16,13 +16,16 @@ collect_reports "$work"
 # A child's sockets get a network of their own, with its thread.
 TSAN_OPTIONS=$TSAN_OPTIONS:die_after_fork=0
 export VMA_LOG_FILE=$work/log
+# Threads that poll leave each other little of two processors.
+patience=20
+is_thread_sanitized && patience=60
 
 # accelerated OUTPUT SCENARIO VARIABLE=VALUE...
 accelerated() {
 	local output=$1 scenario=$2
 	shift 2
 	VMA_TEST_LOCAL=1 VMA_XDP_INTERFACES=lo VMA_SELECT_SKIP_OS=0 preloaded "$library" env "$@" \
-		timeout -k 5 20 "$program" "$scenario" </dev/null \
+		timeout -k 5 $patience "$program" "$scenario" </dev/null \
 		>"$output" 2>&1 || echo "exit $?" >>"$output"
 }
 
@@ -39,7 +42,7 @@ for scenario in $("$program" --list); do
 		tap_skip "$scenario" "not under a sanitizer"
 		continue
 	fi
-	timeout -k 5 20 "$program" "$scenario" </dev/null >"$work/libc" 2>&1 ||
+	timeout -k 5 $patience "$program" "$scenario" </dev/null >"$work/libc" 2>&1 ||
 		echo "exit $?" >>"$work/libc"
 	accelerated "$work/sleeping" "$scenario" VMA_RX_POLL=0 VMA_SELECT_POLL=0
 	accelerated "$work/polling" "$scenario" VMA_RX_POLL=2000 \
