@@ -25,6 +25,7 @@
 #include "sock/fd_flight.h"
 #include "sock/fd_internal.h"
 #include "sock/fd_table.h"
+#include "sock/fd_visit.h"
 #include "sock/fd_wait.h"
 #include "stats/reasons.h"
 #include "stats/stats_publish.h"
@@ -422,6 +423,7 @@ NO_LOCK_ANALYSIS static void after_fork_in_child(void)
 	fd_flight_forked();
 	fd_wait_forked();
 	fd_table_forked();
+	fd_visit_forked();
 	network_forked();
 	mutex_release(&runtime.lock);
 	os_leave();

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "os/file.h"
 #include "sock/fd_pool.h"
+#include "sock/fd_visit.h"
 #include "sock/udp_priv.h"
 
 struct udp_params udp_params;
@@ -445,61 +446,6 @@ bool udp_is_one(const struct fd_object *obj)
 	return obj->ops == &udp_ops;
 }
 
-/* Sockets that the library looks at by itself. Each of those threads needs one; one
- * more than there are goes without. */
-enum { VISITORS_MAX = 4, VISIT_NAP_US = 20 };
-static _Atomic(struct fd_object *) visited[VISITORS_MAX];
-
-static _Atomic(struct fd_object *) *begin_visit(struct fd_object *obj)
-{
-	for (int i = 0; i < VISITORS_MAX; i++) {
-		struct fd_object *nobody = NULL;
-
-		if (atomic_compare_exchange_strong(&visited[i], &nobody, obj))
-			return &visited[i];
-	}
-	return NULL;
-}
-
-/* A socket is gone when its close has returned, unless the program itself is still
- * inside; who visits it has a reference, too. */
-static void wait_for_visitors(const struct fd_object *obj)
-{
-	for (int i = 0; i < VISITORS_MAX; i++)
-		while (atomic_load(&visited[i]) == obj)
-			usleep(VISIT_NAP_US);
-}
-
-static bool visit(int fd, bool (*each)(struct udp *u, int fd))
-{
-	_Atomic(struct fd_object *) *entry = fd_table_entry(fd), *slot;
-	struct fd_object *named = entry ? atomic_load(entry) : NULL, *obj;
-	bool result;
-
-	if (!named)
-		return false;
-	slot = begin_visit(named);
-	/* In one order with the exchange and with the closer's load: either we see
-	 * that it is closed, or who closes sees us. */
-	obj = atomic_load(entry) == named ? fd_table_get_at(entry) : NULL;
-	result = obj && obj == named && udp_is_one(obj) &&
-		 each(udp_of(obj), fd);
-	fd_object_put(obj);
-	if (slot)
-		atomic_store(slot, NULL);
-	return result;
-}
-
-bool udp_visit(bool (*each)(struct udp *u, int fd))
-{
-	bool result = false;
-
-	for (int fd = fd_table_next(0); fd >= 0;
-	     fd = fd_table_next((unsigned)fd + 1))
-		result |= visit(fd, each);
-	return result;
-}
-
 /* Whether news of interfaces, addresses and routes may end what keeps the socket with
  * the kernel. With `config`. */
 static bool depends_on_news(const struct udp *u)
@@ -521,8 +467,10 @@ static bool depends_on_news(const struct udp *u)
 	}
 }
 
-static bool attach_by_news(struct udp *u, int fd)
+static bool attach_by_news(struct fd_object *obj, int fd)
 {
+	struct udp *u = udp_of(obj);
+
 	mutex_acquire(&u->config);
 	if (!u->has_left && depends_on_news(u))
 		udp_attach_anew(u, fd, STATS_BY_NEWS);
@@ -532,7 +480,7 @@ static bool attach_by_news(struct udp *u, int fd)
 
 void udp_follow_news(void)
 {
-	udp_visit(attach_by_news);
+	fd_visit(&udp_ops, attach_by_news);
 }
 
 struct fd_object *udp_create(int fd, int domain, int type)
@@ -565,7 +513,7 @@ static void udp_last_close(struct fd_object *obj)
 	struct net *net = atomic_load(&u->net);
 	struct watch *watch, *following;
 
-	wait_for_visitors(obj);
+	fd_visit_await_end(obj);
 	if (!net)
 		net = udp_params.net_if_made();
 	if (!net)
@@ -610,8 +558,6 @@ static void udp_passed(struct fd_object *obj, enum fd_traffic traffic,
 /* The frames, rules and rings were the parent's and are still. */
 static void udp_forked(struct fd_object *obj UNUSED)
 {
-	for (int i = 0; i < VISITORS_MAX; i++)
-		atomic_store(&visited[i], NULL);
 	fd_pool_forked(&pool);
 	udp_heirs_forked();
 	udp_ports_forked();

@@ -12,6 +12,7 @@
 #include <errno.h>
 
 #include "base/log.h"
+#include "sock/fd_visit.h"
 #include "sock/udp_priv.h"
 
 /* There may be such sockets. */
@@ -81,8 +82,10 @@ static bool has_queued(struct udp *u)
 }
 
 /* Without the flows for a moment, since they would bring the frames to us again. */
-static bool share(struct udp *u, int fd)
+static bool share(struct fd_object *obj, int fd)
 {
+	struct udp *u = udp_of(obj);
+
 	mutex_acquire(&u->config);
 	if (attachment_is_made(&u->att)) {
 		u->has_heir = true;
@@ -112,7 +115,7 @@ void udp_before_fork(void)
 	if (!net)
 		return;
 	poll_all(net);
-	udp_visit(share);
+	fd_visit(&udp_ops, share);
 }
 
 void udp_heirs_forked(void)
@@ -149,8 +152,9 @@ static bool is_left_to_heir(struct udp *u)
 	       had_taken == u->neglected_since;
 }
 
-static bool look_after(struct udp *u, int fd)
+static bool look_after(struct fd_object *obj, int fd)
 {
+	struct udp *u = udp_of(obj);
 	bool is_over, is_noted;
 
 	mutex_acquire(&u->config);
@@ -169,11 +173,12 @@ bool udp_has_heirs(void)
 
 bool udp_look_after_heirs(void)
 {
-	return udp_visit(look_after);
+	return fd_visit(&udp_ops, look_after);
 }
 
-static bool leave_to_heir(struct udp *u, int fd)
+static bool leave_to_heir(struct fd_object *obj, int fd)
 {
+	struct udp *u = udp_of(obj);
 	bool has_heir;
 
 	mutex_acquire(&u->config);
@@ -191,5 +196,5 @@ void udp_before_exit(void)
 	if (!net || !udp_has_heirs())
 		return;
 	poll_all(net);
-	udp_visit(leave_to_heir);
+	fd_visit(&udp_ops, leave_to_heir);
 }

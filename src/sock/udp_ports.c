@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "os/file.h"
+#include "sock/fd_visit.h"
 #include "sock/port_row.h"
 #include "sock/udp_priv.h"
 
@@ -57,13 +58,13 @@ static bool make_room(void **array, size_t cnt, size_t *room, size_t size)
 }
 
 /* With the lock; the way here is through a callback. */
-static bool note_ours(struct udp *u, int fd UNUSED) NO_LOCK_ANALYSIS
+static bool note_ours(struct fd_object *obj, int fd UNUSED) NO_LOCK_ANALYSIS
 {
 	struct inode_list *ours = &ports.ours;
 
 	if (make_room((void **)&ours->at, ours->cnt, &ours->room,
 		      sizeof(*ours->at)))
-		ours->at[ours->cnt++] = u->obj.inode;
+		ours->at[ours->cnt++] = obj->inode;
 	return false;
 }
 
@@ -122,10 +123,10 @@ static void read_ports(void) REQUIRES(ports.lock)
 	char *text[2];
 
 	ports.ours.cnt = 0;
-	udp_visit(note_ours);
+	fd_visit(&udp_ops, note_ours);
 	text[0] = read_text("/proc/thread-self/net/udp");
 	text[1] = read_text("/proc/thread-self/net/udp6");
-	udp_visit(note_ours);
+	fd_visit(&udp_ops, note_ours);
 	qsort(ports.ours.at, ports.ours.cnt, sizeof(*ports.ours.at),
 	      compare_inodes);
 	ports.cnt = 0;
@@ -167,8 +168,9 @@ bool udp_port_is_elsewhere(const struct flow_key *key)
 }
 
 /* At the second look that says so. */
-static bool leave_if_shared(struct udp *u, int fd)
+static bool leave_if_shared(struct fd_object *obj, int fd)
 {
+	struct udp *u = udp_of(obj);
 	bool is_seen = false, is_shared;
 
 	mutex_acquire(&u->config);
@@ -197,7 +199,7 @@ void udp_look_at_ports(void)
 	mutex_acquire(&ports.lock);
 	read_ports();
 	mutex_release(&ports.lock);
-	udp_visit(leave_if_shared);
+	fd_visit(&udp_ops, leave_if_shared);
 }
 
 NO_LOCK_ANALYSIS void udp_ports_forked(void)

@@ -192,9 +192,6 @@ void udp_leave_config(struct udp *u, enum reason reason,
 void udp_attach_anew(struct udp *u, int fd, enum stats_decider decider);
 /* Frames cease to reach the socket; what is queued stays. With `config`. */
 void udp_detach(struct udp *u);
-/* Calls `each` for every UDP socket, with a reference, and by each of its fds.
- * Whether any said so. */
-bool udp_visit(bool (*each)(struct udp *u, int fd));
 /* udp_ports.c: whether a socket of another process stands in the way of this name,
  * as of the last second. With `config`. */
 bool udp_port_is_elsewhere(const struct flow_key *key);
