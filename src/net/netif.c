@@ -239,6 +239,9 @@ static int follow_link(struct netif *netif, const struct link *link)
 		return 0;
 	memcpy(dev->mac, link->info.addr, sizeof(dev->mac));
 	dev->mtu = link->info.mtu;
+	log_dbg("%s: MTU %u, address %02x:%02x:%02x:%02x:%02x:%02x",
+		netif->name, dev->mtu, dev->mac[0], dev->mac[1], dev->mac[2],
+		dev->mac[3], dev->mac[4], dev->mac[5]);
 	return dev->ops->link_changed(dev);
 }
 

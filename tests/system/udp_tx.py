@@ -6,6 +6,8 @@
 #   udp_tx.py SCENARIO
 import errno
 import fcntl
+import os
+import re
 import select
 import signal
 import socket
@@ -236,11 +238,18 @@ def refused():
     say("send:", s.send, text(30))
 
 
+# What the library, if there is one, has heard of last.
+def known_mtu():
+    with open(os.environ["VMA_LOG_FILE"]) as f:
+        mtus = re.findall(r"v0: MTU (\d+)", f.read())
+    return int(mtus[-1]) if mtus else 1500
+
+
 def set_mtu(mtu):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
         fcntl.ioctl(s, SIOCSIFMTU, struct.pack("16sI12x", b"v0", mtu))
-    # until the news is everywhere
-    time.sleep(0.3)
+    while "VMA_LOG_FILE" in os.environ and known_mtu() != mtu:
+        time.sleep(0.01)
 
 
 def changing():

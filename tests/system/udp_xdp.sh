@@ -19,6 +19,33 @@ stats_of() {
 			$1 == name { n += $2 } END { print n + 0 }'
 }
 
+# ring_stat PID COUNTER
+ring_stat() {
+	"$builddir/tools/vma_stats/vma_stats" -p "$1" --raw |
+		awk -v name="ring.0.$2" '$1 == name { n = $2 }
+			END { print n + 0 }'
+}
+
+# one_by_ring [ADDRESS]: what is asked comes by the ring, and the answer goes by it.
+one_by_ring() {
+	local pid rx tx
+	pid=$(ip netns pids $a | head -1)
+	rx=$(ring_stat "$pid" rx_pkts) tx=$(ring_stat "$pid" tx_pkts)
+	[ "$(ask - 1 64 "${1:-10.78.0.1}")" = "right 1" ] &&
+		[ "$(ring_stat "$pid" rx_pkts)" -gt "$rx" ] &&
+		[ "$(ring_stat "$pid" tx_pkts)" -gt "$tx" ]
+}
+
+# wait_until COMMAND...
+wait_until() {
+	for _ in $(seq 100); do
+		"$@" && return 0
+		sleep 0.02
+	done
+	echo "not: $*"
+	return 1
+}
+
 # 2000 short datagrams by our rings, and 50 that are longer than a frame by the
 # kernel; its own counters say the same of the namespace.
 counters_agree_with_the_kernel() {
@@ -74,6 +101,11 @@ server_on_the_kernel() {
 	expect "$(ask b.log 1000 300)" "right 1000" && is_accelerated $b "$in_b" 1000
 }
 
+# has_port PORT: somebody in a has it.
+has_port() {
+	ip netns exec $a grep -q ":$(printf %04X "$1") " /proc/net/udp
+}
+
 other_traffic_is_undisturbed() {
 	start a.log $program echo 10.78.0.1 7000 || return 1
 	expect "$(ask b.log 10 64)" "right 10" || return 1
@@ -81,16 +113,9 @@ other_traffic_is_undisturbed() {
 		{ echo "no answer to ping"; return 1; }
 	ip netns exec $a timeout 10 socat UDP4-RECVFROM:7001,bind=10.78.0.1 \
 		SYSTEM:'read line; echo by the kernel' &
-	sleep 0.3
+	wait_until has_port 7001 || return 1
 	expect "$(echo hello | ip netns exec $b timeout 5 socat -t 2 - \
 		UDP4:10.78.0.1:7001)" "by the kernel"
-}
-
-# ring_stat PID COUNTER
-ring_stat() {
-	"$builddir/tools/vma_stats/vma_stats" -p "$1" --raw |
-		awk -v name="ring.0.$2" '$1 == name { n = $2 }
-			END { print n + 0 }'
 }
 
 # 10,000 datagrams that nobody reads, and 4096 frames: they move to ordinary
@@ -229,7 +254,7 @@ address_added_while_it_runs() {
 	ip -n $a address add 10.79.0.1/24 dev v0
 	ip -n $b address add 10.79.0.2/24 dev v0
 	ip netns exec $b ping -q -c 1 -W 2 10.79.0.1 >/dev/null
-	sleep 0.2
+	wait_until one_by_ring 10.79.0.1 || return 1
 	in_a=$(kernel_cnt $a)
 	expect "$(ask - 500 64 10.79.0.1)" "right 500" &&
 		is_accelerated $a "$in_a" 500
@@ -242,19 +267,23 @@ mac_changed_while_it_runs() {
 	ip -n $a link set v0 address 02:00:00:00:00:77
 	ip -n $b neigh flush dev v0
 	ip netns exec $b ping -q -c 1 -W 2 10.78.0.1 >/dev/null
-	sleep 0.2
+	wait_until one_by_ring || return 1
 	in_a=$(kernel_cnt $a)
 	expect "$(ask - 500 64)" "right 500" && is_accelerated $a "$in_a" 500
 }
 
-peer_mac_changed_while_it_runs() {
+# peer_mac MAC WAY: b's address, of which a learns by asking anew, or is told while
+# it thinks that it knows (the kernel's entry is valid before and after).
+peer_mac() {
 	local in_a pid by_kernel
-	start a.log $program echo 10.78.0.1 7000 || return 1
-	expect "$(ask - 10 64)" "right 10" || return 1
-	ip -n $b link set v0 address 02:00:00:00:00:78
-	ip -n $a neigh flush dev v0
+	ip -n $b link set v0 address "$1"
+	if [ "$2" = told ]; then
+		ip -n $a neigh replace 10.78.0.2 lladdr "$1" dev v0 nud permanent
+	else
+		ip -n $a neigh del 10.78.0.2 dev v0
+	fi
 	ip netns exec $a ping -q -c 1 -W 2 10.78.0.2 >/dev/null
-	sleep 0.2
+	wait_until one_by_ring || return 1
 	in_a=$(kernel_cnt $a)
 	pid=$(ip netns pids $a | head -1)
 	by_kernel=$(stats_of "$pid" tx_os_packets)
@@ -262,9 +291,21 @@ peer_mac_changed_while_it_runs() {
 		[ $(($(stats_of "$pid" tx_os_packets) - by_kernel)) -le 5 ]
 }
 
-# b goes on to send to where the address was.
+peer_mac_changed_while_it_runs() {
+	start a.log $program echo 10.78.0.1 7000 &&
+		expect "$(ask - 10 64)" "right 10" &&
+		peer_mac 02:00:00:00:00:78 asked && peer_mac 02:00:00:00:00:79 told &&
+		peer_mac 02:00:00:00:00:7a told && peer_mac 02:00:00:00:00:7b asked
+}
+
+nobody_answers() {
+	[ "$(ask - 1 64 "$1" | tail -1)" = "right 0" ]
+}
+
+# b goes on to send to where the address was; that is the kernel's from then on, as
+# it is on the kernel, which may forward it.
 address_removed_while_it_runs() {
-	local mac in_a
+	local mac in_a pid rx
 	ip -n $a address add 10.79.0.1/24 dev v0
 	start a.log $program echo 0.0.0.0 7000 || return 1
 	mac=$(ip netns exec $a cat /sys/class/net/v0/address)
@@ -272,8 +313,12 @@ address_removed_while_it_runs() {
 	ip -n $b neigh replace 10.79.0.1 lladdr "$mac" dev v0
 	expect "$(ask - 10 64 10.79.0.1)" "right 10" || return 1
 	ip -n $a address del 10.79.0.1/24 dev v0
-	sleep 0.2
-	expect "$(ask - 1 64 10.79.0.1 | tail -1)" "right 0" || return 1
+	wait_until nobody_answers 10.79.0.1 || return 1
+	pid=$(ip netns pids $a | head -1)
+	rx=$(ring_stat "$pid" rx_pkts)
+	(in_ns $b - $program shower 10.79.0.1 7000 20) &&
+		expect "$(ask - 1 64)" "right 1" &&
+		expect "$(($(ring_stat "$pid" rx_pkts) - rx))" 1 || return 1
 	in_a=$(kernel_cnt $a)
 	expect "$(ask - 500 64)" "right 500" && is_accelerated $a "$in_a" 500
 }
