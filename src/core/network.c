@@ -164,7 +164,10 @@ static int start(struct net **net_out)
 		.adopt_fd = fd_internal_adopt,
 	};
 	struct progress_params progress = {
-		.interval_ms = (unsigned)o->progress_interval,
+		/* who takes nothing need not look */
+		.interval_ms = o->progress_wce_max ?
+				       (unsigned)o->progress_interval :
+				       0,
 		.batch_max = (unsigned)o->progress_wce_max,
 		.each_second = each_second,
 	};

@@ -175,6 +175,8 @@ progress_in_portions() {
 	unread VMA_PROGRESS_ENGINE_INTERVAL=200 VMA_PROGRESS_ENGINE_WCE_MAX=16 &&
 		[ "$first" -le 64 ] && [ "$last" = 200 ] ||
 		{ echo "first $first, at last $last"; return 1; }
+	unread VMA_PROGRESS_ENGINE_INTERVAL=100 VMA_PROGRESS_ENGINE_WCE_MAX=0 &&
+		[ "$last" = 0 ] || { echo "$last in portions of none"; return 1; }
 }
 
 for case in ${CASES:-exception_passed_over exception_leaves exception_leaves_loudly \
