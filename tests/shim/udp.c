@@ -6,6 +6,10 @@
  * least 95 in 100 datagrams must have come by that device, unless the scenario is
  * about sockets that the kernel keeps.
  *
+ * With UDP_OWNED, an address of this host, and UDP_HEARD_AT, one from which a mirror
+ * sends back whatever is sent there, the same goes over a wire
+ * (tests/system/udp_mirror.sh). UDP_CHECK_SHARE then asks for the same share.
+ *
  * The scenarios are in udp_calls.c, udp_control.c and udp_waits.c.
  *
  *   udp NAME     udp --list
@@ -21,13 +25,37 @@
 
 #include "tests/shim/udp.h"
 
-unsigned long received_cnt;
+unsigned long received_cnt, kernels_cnt;
 
-struct sockaddr_in loopback(uint16_t port)
+static struct sockaddr_in name_of(const char *variable, uint16_t port)
 {
-	return (struct sockaddr_in){ .sin_family = AF_INET,
-				     .sin_port = port,
-				     .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	const char *address = getenv(variable);
+	struct sockaddr_in name = { .sin_family = AF_INET,
+				    .sin_port = port,
+				    .sin_addr = { htonl(INADDR_LOOPBACK) } };
+
+	if (address)
+		inet_pton(AF_INET, address, &name.sin_addr);
+	return name;
+}
+
+struct sockaddr_in owned(uint16_t port)
+{
+	return name_of("UDP_OWNED", port);
+}
+
+struct sockaddr_in heard_at(uint16_t port)
+{
+	return name_of("UDP_HEARD_AT", port);
+}
+
+int bind_as_heard(int fd, const struct sockaddr_in *name)
+{
+	struct sockaddr_in own = owned(name->sin_port);
+
+	if (!name->sin_addr.s_addr)
+		own.sin_addr.s_addr = 0;
+	return bind(fd, (struct sockaddr *)&own, sizeof(own));
 }
 
 int bound(struct sockaddr_in *name)
@@ -35,11 +63,32 @@ int bound(struct sockaddr_in *name)
 	int fd = socket(AF_INET, SOCK_DGRAM, 0);
 	socklen_t len = sizeof(*name);
 
-	*name = loopback(0);
-	if (fd < 0 || bind(fd, (struct sockaddr *)name, len) != 0 ||
+	*name = owned(0);
+	if (fd < 0 || bind_as_heard(fd, name) != 0 ||
 	    getsockname(fd, (struct sockaddr *)name, &len) != 0)
 		SAY("bound: %m\n");
+	*name = heard_at(name->sin_port);
 	return fd;
+}
+
+bool over_wire(void)
+{
+	return getenv("UDP_HEARD_AT");
+}
+
+/* The mirror and the ring keep the order. */
+void settle(void)
+{
+	struct sockaddr_in name;
+	char c = 0;
+	int fd;
+
+	if (!over_wire())
+		return;
+	fd = bound(&name);
+	sendto(fd, &c, 1, 0, (struct sockaddr *)&name, sizeof(name));
+	received_cnt += recv(fd, &c, 1, 0) == 1;
+	close(fd);
 }
 
 int bound_by_number(struct sockaddr_in *name)
@@ -48,7 +97,7 @@ int bound_by_number(struct sockaddr_in *name)
 
 	close(fd);
 	fd = socket(AF_INET, SOCK_DGRAM, 0);
-	if (bind(fd, (struct sockaddr *)name, sizeof(*name)) != 0)
+	if (bind_as_heard(fd, name) != 0)
 		SAY("bind: %m\n");
 	return fd;
 }
@@ -89,8 +138,11 @@ unsigned sum(const char *buf, size_t len)
 ssize_t receive(int fd, int flags)
 {
 	char buf[256] = "";
-	ssize_t n = recv(fd, buf, sizeof(buf) - 1, flags);
+	ssize_t n;
 
+	if (flags & MSG_DONTWAIT)
+		settle();
+	n = recv(fd, buf, sizeof(buf) - 1, flags);
 	SAY("recv: %zd %s %s\n", n, err(n), n > 0 ? buf : "");
 	received_cnt += n >= 0 && !(flags & MSG_PEEK);
 	return n;
@@ -103,6 +155,31 @@ static const struct scenario *const lists[] = {
 	control_scenarios,
 	wait_scenarios,
 };
+
+/* What the kernel's sockets of this host have received. */
+static unsigned long kernel_cnt(void)
+{
+	FILE *file = fopen("/proc/net/snmp", "re");
+	unsigned long cnt = 0;
+	char line[512];
+
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "Udp: %lu", &cnt) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return cnt;
+}
+
+/* Over a wire, under the library. */
+static void check_share_of_wire(unsigned by_kernel, unsigned long kernel_before)
+{
+	unsigned long theirs = kernel_cnt() - kernel_before;
+
+	by_kernel += (unsigned)kernels_cnt;
+	if (theirs > by_kernel && (theirs - by_kernel) * 20 > received_cnt)
+		SAY("the kernel had %lu of %lu datagrams\n", theirs, received_cnt);
+}
 
 /* Datagrams that came by the accelerated device; only the test library knows. */
 static void check_share(unsigned by_kernel)
@@ -134,6 +211,7 @@ static const struct scenario *find(const char *name)
 int main(int argc, char **argv)
 {
 	const struct scenario *scenario;
+	unsigned long kernel_before;
 
 	if (argc == 2 && strcmp(argv[1], "--list") == 0) {
 		find(NULL);
@@ -144,7 +222,10 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: udp NAME | --list\n");
 		return 2;
 	}
+	kernel_before = kernel_cnt();
 	scenario->run();
 	check_share(scenario->by_kernel);
+	if (getenv("UDP_CHECK_SHARE"))
+		check_share_of_wire(scenario->by_kernel, kernel_before);
 	return 0;
 }

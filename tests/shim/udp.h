@@ -28,20 +28,29 @@ extern const struct scenario call_scenarios[];
 extern const struct scenario control_scenarios[];
 extern const struct scenario wait_scenarios[];
 
-/* Datagrams that a scenario has received. */
-extern unsigned long received_cnt;
+/* Datagrams that a scenario has received, and those that the kernel has by right, though
+ * only over a wire. */
+extern unsigned long received_cnt, kernels_cnt;
 
 static inline const char *err(long result)
 {
 	return result < 0 ? strerrorname_np(errno) : "ok";
 }
 
-struct sockaddr_in loopback(uint16_t port);
-/* Bound to loopback and a free port; its name in *name. */
+/* What a socket binds itself to, and where others reach it: both are loopback's unless
+ * a mirror stands somewhere. */
+struct sockaddr_in owned(uint16_t port);
+struct sockaddr_in heard_at(uint16_t port);
+/* To the name by which it is heard, or to no address but that port. */
+int bind_as_heard(int fd, const struct sockaddr_in *name);
+/* Bound to a free port; where it is heard in *name. */
 int bound(struct sockaddr_in *name);
 /* The same, with a port that was asked for, which a socket keeps when it is
  * disconnected. */
 int bound_by_number(struct sockaddr_in *name);
+bool over_wire(void);
+/* Returns when what was sent before has arrived, which by loopback it has at once. */
+void settle(void);
 /* Two sockets that are connected to each other. */
 void make_pair(int pair[2]);
 void close_pair(const int pair[2]);

@@ -20,7 +20,8 @@ system_scripts += %D%/net_view.sh
 # UDP over AF_XDP, with a foreign XDP program in the way for one case.
 if HAVE_XDP
 system_scripts += %D%/udp_xdp.sh %D%/udp_programs.sh %D%/udp_hostile.sh \
-	%D%/udp_kill.sh %D%/udp_rpf.sh %D%/udp_tx.sh %D%/udp_ways.sh
+	%D%/udp_kill.sh %D%/udp_mirror.sh %D%/udp_rpf.sh %D%/udp_tx.sh \
+	%D%/udp_ways.sh
 %D%/pass.bpf.o: %D%/pass.bpf.c
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(CLANG) -target bpf -O2 -g \
 		-I/usr/include/$(host_cpu)-linux-gnu \
@@ -30,7 +31,7 @@ CLEANFILES += %D%/pass.bpf.o
 endif
 EXTRA_DIST += %D%/udp_lab.sh %D%/udp_xdp.py %D%/udp_programs.py \
 	%D%/udp_hostile.py %D%/udp_kill.py %D%/udp_rpf.py %D%/udp_tx.py \
-	%D%/udp_ways.py %D%/pass.bpf.c
+	%D%/udp_mirror.py %D%/udp_ways.py %D%/pass.bpf.c
 
 # Campaigns: two hundred kills, frames of many seeds.
 check-udp-long:

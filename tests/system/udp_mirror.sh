@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# The scenarios of tests/shim/udp over AF_XDP: b is a mirror, by which the sockets of
+# one program reach each other over the wire. Each runs on libc, and under the library
+# sleeping at once and polling before it sleeps; the outputs must be the same.
+. "${srcdir:-.}/tests/system/udp_lab.sh"
+
+scenarios=$builddir/tests/shim/udp
+mirror=10.78.0.200
+
+make_mirror() {
+	make_lab || return 1
+	ip -n $a neighbour add $mirror dev v0 lladdr \
+		"$(ip netns exec $b cat /sys/class/net/v0/address)" &&
+		ip netns exec $a sysctl -qw net.ipv4.icmp_ratelimit=0 &&
+		# what leaves by the kernel leaves complete
+		ip netns exec $a ethtool -K v0 tx off >/dev/null || return 1
+	(in_ns $b - /usr/bin/python3 "$srcdir/tests/system/udp_mirror.py" v0 \
+		$mirror) >"$work/mirror" 2>&1 &
+	wait_for ready "$work/mirror"
+}
+
+# run_scenario OUTPUT LOG SCENARIO VARIABLE=VALUE...
+run_scenario() {
+	local output=$1 log=$2 scenario=$3
+	shift 3
+	(in_ns $a "$log" env UDP_OWNED=10.78.0.1 UDP_HEARD_AT=$mirror \
+		VMA_SELECT_SKIP_OS=0 "$@" timeout -k 5 20 \
+		"$scenarios" "$scenario") >"$work/$output" 2>&1 ||
+		echo "exit $?" >>"$work/$output"
+}
+
+if [ "$(id -u)" != 0 ]; then
+	tap_skip all_scenarios "needs root"
+	tap_end
+	exit
+fi
+make_mirror || { tap_not_ok mirror "cannot make the mirror"; tap_end; exit; }
+different=
+for scenario in ${CASES:-$("$scenarios" --list)}; do
+	run_scenario libc - "$scenario"
+	run_scenario sleeping a.log "$scenario" VMA_RX_POLL=0 VMA_SELECT_POLL=0 \
+		UDP_CHECK_SHARE=1
+	run_scenario polling a.log "$scenario" VMA_RX_POLL=2000 \
+		VMA_SELECT_POLL=500 VMA_THREAD_MODE=0 UDP_CHECK_SHARE=1
+	diff=$(diff "$work/libc" "$work/sleeping" &&
+		diff "$work/libc" "$work/polling")
+	if [ -z "$diff" ] && [ -s "$work/libc" ] &&
+		! grep -q '^exit' "$work/libc"; then
+		tap_ok "$scenario"
+	else
+		tap_not_ok "$scenario" "${diff:-$(cat "$work/libc")}"
+		different+=" $scenario"
+	fi
+done
+[ -n "$different" ] && tap_not_ok all_scenarios "$different" || tap_ok all_scenarios
+tap_end
