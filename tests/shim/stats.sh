@@ -192,15 +192,6 @@ sum_of() {
 		END { print n + 0 }' "$work/tool"
 }
 
-# wait_until COMMAND...: ten seconds at most.
-wait_until() {
-	for _ in $(seq 500); do
-		"$@" && return 0
-		sleep 0.02
-	done
-	echo "not: $*"
-	return 1
-}
 has_exchanged() {
 	stats --raw | grep -q '^socket.3.rx_packets 1$'
 }

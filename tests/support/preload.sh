@@ -55,6 +55,15 @@ preloaded() {
 	LD_PRELOAD=${runtime:+$runtime:}$library "$@"
 }
 
+# wait_until COMMAND...: ten seconds at most.
+wait_until() {
+	local end=$((SECONDS + 10))
+	until "$@"; do
+		[ $SECONDS -lt $end ] || { echo "not: $*"; return 1; }
+		sleep 0.02
+	done
+}
+
 # TAP.
 tap_cnt=0
 tap_ok() {

@@ -3,6 +3,7 @@
 #
 #   udp_xdp.py echo ADDRESS PORT             until "bye"; prints how many
 #   udp_xdp.py ask ADDRESS PORT CNT LEN      prints how many answers were right
+#   udp_xdp.py go_on_asking ADDRESS PORT     from one port; prints each right answer
 #   udp_xdp.py forking ADDRESS PORT          an echo that forks first
 #   udp_xdp.py hoarding ADDRESS PORT CNT     an echo; what comes to PORT + 1 is left
 #                                            lying until CNT datagrams have been
@@ -62,6 +63,22 @@ def ask(address, port, cnt, length):
             print(e)
             break
     print("right", good)
+
+
+def go_on_asking(address, port):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.settimeout(0.1)
+    s.connect((address, int(port)))
+    number = 0
+    while True:
+        number += 1
+        s.send(b"%d" % number)
+        try:
+            if s.recv(100) == b"%d" % number:
+                print("right", flush=True)
+        except TimeoutError:
+            pass
+        time.sleep(0.01)
 
 
 def hoarding(address, port, cnt):
