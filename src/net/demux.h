@@ -89,7 +89,8 @@ int demux_add(struct demux *demux, struct endpoint *end) MUST_CHECK;
 void demux_remove(struct demux *demux, struct endpoint *end);
 
 /* The payload of a frame for the endpoint of the last packet, demux.last, which
- * there is; no data: demux_input has to look at it, or there was none. */
+ * there is; right before it are its headers, IPv4's without options. No data:
+ * demux_input has to look at it, or there was none. */
 struct ring_frame demux_peek(const struct demux *demux, struct ring_frame frame,
 			     const struct demux_from *from);
 

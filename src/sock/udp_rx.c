@@ -309,13 +309,81 @@ static inline void count_nothing(struct udp *u)
 	udp_counters(u)->rx_eagain++;
 }
 
-/* Locks the stack if the socket's queue has something, or has after a poll. */
-static inline bool lock_data(struct udp *u, struct stack *stack, int flags)
-	NO_LOCK_ANALYSIS
+/* Of what demux_peek shows. */
+static inline struct user_name source_before(const uint8_t *payload)
 {
-	stack_lock(stack);
-	if (!list_is_empty(&u->rx_queue))
-		return true;
+	const struct wire_udp *udp = (const void *)(payload - sizeof(*udp));
+	const struct wire_ipv4 *ip =
+		(const void *)((const uint8_t *)udp - sizeof(*ip));
+
+	return (struct user_name){ ip_addr_from_v4(ip->src), udp->src_port };
+}
+
+/* A short datagram that is the first in the stack's ring, and for this socket,
+ * whose queue is empty: from the frame to the buffer without a packet. `source_out`
+ * may be NULL. -EAGAIN: it is another one. */
+static ALWAYS_INLINE long take_from_ring(struct udp *u, struct stack *stack,
+					 void *buf, size_t len,
+					 struct user_name *source_out)
+	REQUIRES(stack->lock)
+{
+	struct ring *ring = stack->only;
+	struct stats_socket_counters *c;
+	struct ring_frame frame;
+
+	if (UNLIKELY(!ring || stack->demux.last != &u->end))
+		return -EAGAIN;
+	frame = demux_peek(&stack->demux, ring->ops->rx_peek(ring),
+			   stack->only_from);
+	if (UNLIKELY(!frame.data || frame.len > len ||
+		     frame.len > COPY_LOCKED_MAX ||
+		     !user_is_plausible(buf, 1)))
+		return -EAGAIN;
+	memcpy(buf, frame.data, OPAQUE(frame.len));
+	if (source_out)
+		*source_out = source_before(frame.data);
+	ring->ops->rx_done(ring);
+	if (UNLIKELY(ring->wants_kick))
+		stack_note_kick(stack, ring);
+	atomic_store_explicit(&stack->was_polled, true, memory_order_relaxed);
+	c = udp_counters(u);
+	c->rx_poll_hit++;
+	c->rx_queued_packets++;
+	c->rx_queued_bytes += frame.len;
+	c->rx_packets++;
+	c->rx_bytes += frame.len;
+	return (long)frame.len;
+}
+
+/* The same for a call that wants bytes, and at most the sender's name: no control
+ * messages. */
+static inline long take_next(struct udp *u, struct stack *stack,
+			     const struct rx_call *call) REQUIRES(stack->lock)
+{
+	struct user_name source;
+	long n;
+
+	if (stack_is_quiet(stack) || call->iov_cnt != 1 ||
+	    call->flags & MSG_PEEK || (call->msg && u->set.wishes) ||
+	    !is_plausible(call))
+		return -EAGAIN;
+	n = take_from_ring(u, stack, call->iov[0].iov_base,
+			   call->iov[0].iov_len, &source);
+	if (n < 0)
+		return n;
+	if (call->name)
+		user_name_write(&source, u->domain, call->name, call->name_len);
+	if (call->msg) {
+		call->msg->msg_flags = call->flags & MSG_CMSG_CLOEXEC;
+		call->msg->msg_controllen = 0;
+	}
+	return n;
+}
+
+/* Polls for an empty queue. */
+static inline bool poll_for_data(struct udp *u, struct stack *stack, int flags)
+	REQUIRES(stack->lock)
+{
 	if (UNLIKELY(stack_poll_locked(stack)) &&
 	    !list_is_empty(&u->rx_queue)) {
 		udp_counters(u)->rx_poll_hit++;
@@ -323,7 +391,6 @@ static inline bool lock_data(struct udp *u, struct stack *stack, int flags)
 	}
 	if (!is_blocking(u, flags))
 		count_nothing(u);
-	stack_unlock(stack);
 	return false;
 }
 
@@ -332,10 +399,18 @@ static inline long try_queue(struct udp *u, const struct rx_call *call)
 	NO_LOCK_ANALYSIS
 {
 	struct stack *stack = udp_stack(u);
+	long n;
 
-	if (UNLIKELY(!stack) || !lock_data(u, stack, call->flags))
+	if (UNLIKELY(!stack))
 		return -EAGAIN;
-	return take_first(u, stack, call);
+	stack_lock(stack);
+	if (!list_is_empty(&u->rx_queue))
+		return take_first(u, stack, call);
+	n = take_next(u, stack, call);
+	if (n < 0 && poll_for_data(u, stack, call->flags))
+		return take_first(u, stack, call);
+	stack_unlock(stack);
+	return n;
 }
 
 /* -- the twin ------------------------------------------------------------------- */
@@ -679,39 +754,6 @@ long udp_recv(struct fd_object *obj, int fd, void *buf, size_t len, int flags)
 	return receive_plain(udp_of(obj), fd, buf, len, flags);
 }
 
-/* A short datagram that is the first in the stack's ring, and for this socket,
- * whose queue is empty: from the frame to the buffer without a packet. -EAGAIN: it
- * is another one. */
-static ALWAYS_INLINE long take_from_ring(struct udp *u, struct stack *stack,
-					 void *buf, size_t len)
-	REQUIRES(stack->lock)
-{
-	struct ring *ring = stack->only;
-	struct stats_socket_counters *c;
-	struct ring_frame frame;
-
-	if (UNLIKELY(!ring || stack->demux.last != &u->end))
-		return -EAGAIN;
-	frame = demux_peek(&stack->demux, ring->ops->rx_peek(ring),
-			   stack->only_from);
-	if (UNLIKELY(!frame.data || frame.len > len ||
-		     frame.len > COPY_LOCKED_MAX ||
-		     !user_is_plausible(buf, 1)))
-		return -EAGAIN;
-	memcpy(buf, frame.data, OPAQUE(frame.len));
-	ring->ops->rx_done(ring);
-	if (UNLIKELY(ring->wants_kick))
-		stack_note_kick(stack, ring);
-	atomic_store_explicit(&stack->was_polled, true, memory_order_relaxed);
-	c = udp_counters(u);
-	c->rx_poll_hit++;
-	c->rx_queued_packets++;
-	c->rx_queued_bytes += frame.len;
-	c->rx_packets++;
-	c->rx_bytes += frame.len;
-	return (long)frame.len;
-}
-
 /* With the stack locked: a short datagram from the queue, which a poll may fill. */
 static NOINLINE ssize_t quick_take_queued(int fd, void *buf, size_t len,
 					  int flags, struct fd_object *obj) NO_LOCK_ANALYSIS
@@ -745,7 +787,7 @@ static NOINLINE ssize_t quick_take(int fd, void *buf, size_t len, int flags,
 {
 	struct udp *u = udp_of(obj);
 	struct stack *stack = udp_stack(u);
-	long n = take_from_ring(u, stack, buf, len);
+	long n = take_from_ring(u, stack, buf, len, NULL);
 
 	if (UNLIKELY(n < 0))
 		return quick_take_queued(fd, buf, len, flags, obj);
