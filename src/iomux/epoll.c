@@ -5,10 +5,13 @@
 #include <errno.h>
 #include <limits.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "iomux/epoll_set.h"
 #include "iomux/mux_wait.h"
 #include "net/wait.h"
+#include "os/file.h"
+#include "sock/fd_internal.h"
 #include "sock/fd_pool.h"
 #include "sock/fd_table.h"
 #include "sock/fd_wait.h"
@@ -39,6 +42,11 @@ struct epoll_set {
 	_Atomic unsigned item_cnt;
 	/* looks that do without the kernel; any thread */
 	_Atomic unsigned skips_left;
+	/* In the kernel's set, and readable, while threads may sleep there that
+	 * have not seen yet that the set is ours; -1: it is not. Until then, on
+	 * the monotonic clock, if nothing says before that there are none. */
+	_Atomic int wake_fd;
+	_Atomic uint64_t wake_until_ns;
 	struct stats_mux *stats;
 };
 
@@ -124,15 +132,17 @@ static uint32_t ready_events(const struct item *item)
 	return ready & item->event.events;
 }
 
-static void add_item(struct epoll_set *set, struct stack *stack,
+/* Whether it is the first one. */
+static bool add_item(struct epoll_set *set, struct stack *stack,
 		     struct fd_object *obj, struct endpoint *end, int fd,
 		     const struct epoll_event *event)
 {
 	struct item *item = fd_pool_get(&items);
+	bool is_first;
 
 	if (!item) {
 		udp_leave(obj, fd, REASON_MEMORY);
-		return;
+		return false;
 	}
 	*item = (struct item){
 		.set = set,
@@ -146,10 +156,71 @@ static void add_item(struct epoll_set *set, struct stack *stack,
 	stack_lock(stack);
 	list_push_back(&set->items, &item->in_set);
 	list_push_back(&end->watches, &item->watch.link);
-	atomic_fetch_add(&set->item_cnt, 1);
+	is_first = atomic_fetch_add(&set->item_cnt, 1) == 0;
 	if (ready_events(item))
 		make_ready(item);
 	stack_unlock(stack);
+	return is_first;
+}
+
+/* -- threads that sleep in the kernel ---------------------------------------------- */
+
+_Atomic unsigned mux_sleepers[MUX_SLEEPER_PLACES];
+
+/* After so long a count is of another set, or of a thread that has jumped out: until
+ * then waits for the set do not sleep. */
+#define WAKE_NS NS_PER_SEC
+
+static uint64_t wake_data(const struct epoll_set *set)
+{
+	return (uint64_t)(uintptr_t)set;
+}
+
+static void end_wake(struct epoll_set *set)
+{
+	/* its last fd: it leaves the kernel's set by that */
+	fd_internal_close(&set->wake_fd);
+}
+
+/* The first socket of ours has come into the set: whoever sleeps in the kernel for it
+ * would not hear of it. A level, since it may be several. */
+static void wake_sleepers(struct epoll_set *set, int epfd)
+{
+	struct epoll_event event = { .events = EPOLLIN,
+				     .data.u64 = wake_data(set) };
+	uint64_t one = 1;
+	int fd;
+
+	/* They have counted before they looked at item_cnt. */
+	if (!atomic_load(mux_sleepers_of(epfd)) ||
+	    atomic_load(&set->wake_fd) >= 0)
+		return;
+	fd = file_event_fd();
+	if (fd < 0)
+		return;
+	(void)!real.write(fd, &one, sizeof(one));
+	atomic_store(&set->wake_until_ns, clock_monotonic_ns() + WAKE_NS);
+	if (fd_internal_adopt(fd, &set->wake_fd) != 0)
+		real.close(fd);
+	else if (real.epoll_ctl(epfd, EPOLL_CTL_ADD, atomic_load(&set->wake_fd),
+				&event) != 0)
+		end_wake(set);
+}
+
+/* Returns how many events are left. */
+static int take_wake(struct epoll_set *set, int epfd,
+		     struct epoll_event *events, int n)
+{
+	int rest = 0;
+
+	for (int i = 0; i < n; i++)
+		if (events[i].data.u64 != wake_data(set))
+			events[rest++] = events[i];
+	if (rest < n && (!atomic_load(mux_sleepers_of(epfd)) ||
+			 clock_monotonic_ns() >=
+				 atomic_load(&set->wake_until_ns)))
+		end_wake(set);
+	return rest;
 }
 
 /* -- sets ------------------------------------------------------------------------ */
@@ -166,6 +237,7 @@ static struct epoll_set *create_set(int epfd)
 	list_init(&set->sleepers);
 	atomic_init(&set->item_cnt, 0);
 	atomic_init(&set->skips_left, 0);
+	atomic_init(&set->wake_fd, -1);
 	set->stats = stats_mux_open(epfd);
 	fd_object_init(&set->obj, &set_ops, 0);
 	if (fd_table_install(epfd, &set->obj) != 0) {
@@ -194,6 +266,7 @@ static void set_release(struct fd_object *obj)
 	struct stack *stack = atomic_load(&set->stack);
 	struct item *item, *following;
 
+	end_wake(set);
 	if (stack) {
 		stack_lock(stack);
 		LIST_FOR_EACH_SAFE(item, following, &set->items, in_set)
@@ -243,8 +316,10 @@ static void leave_all(struct epoll_set *set)
 
 void epoll_set_is_nested(struct fd_object *obj)
 {
-	if (is_set(obj))
-		leave_all(set_of(obj));
+	if (!is_set(obj))
+		return;
+	end_wake(set_of(obj));
+	leave_all(set_of(obj));
 }
 
 /* -- changes --------------------------------------------------------------------- */
@@ -274,7 +349,8 @@ static void added(int epfd, struct fd_object *obj, int fd,
 		return;
 	}
 	atomic_store(&set->stack, stack);
-	add_item(set, stack, obj, end, fd, event);
+	if (add_item(set, stack, obj, end, fd, event))
+		wake_sleepers(set, epfd);
 	fd_object_put(&set->obj);
 }
 
@@ -419,6 +495,7 @@ static long epoll_look(struct mux_call *call, bool with_kernel)
 	n = real.epoll_wait(wait->epfd, wait->events + own, wait->cnt - own, 0);
 	if (n < 0)
 		return own ? own : -errno;
+	n = take_wake(set, wait->epfd, wait->events + own, n);
 	return merge(wait->events, own, own + n);
 }
 
@@ -512,6 +589,17 @@ long mux_epoll_wait(int epfd, struct epoll_event *events, int cnt,
 	return n;
 }
 
+int mux_epoll_woken(int epfd, struct epoll_event *events, int n)
+{
+	struct fd_object *obj = fd_table_get(epfd);
+	int rest = n;
+
+	if (obj && is_set(obj))
+		rest = take_wake(set_of(obj), epfd, events, n);
+	fd_object_put(obj);
+	return rest ? rest : MUX_WOKEN;
+}
+
 void mux_start(const struct mux_params *params)
 {
 	mux_params = *params;
@@ -523,5 +611,7 @@ void mux_forked(void)
 	fd_pool_forked(&sets);
 	fd_pool_forked(&items);
 	fd_pool_forked(&calls);
+	for (int i = 0; i < MUX_SLEEPER_PLACES; i++)
+		atomic_store(&mux_sleepers[i], 0);
 	poll_forked();
 }

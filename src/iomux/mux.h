@@ -42,6 +42,21 @@ long mux_select(int cnt, fd_set *in, fd_set *out, fd_set *except,
 		const struct signals_mark *mark);
 
 bool mux_epoll_is_ours(int epfd);
+
+/* Around a wait in the kernel for a set that is not ours, which it may become
+ * meanwhile: threads that are about to sleep or do so, by epfd; high ones share
+ * places. A handler that jumps leaves its count behind, which costs others a little. */
+enum { MUX_SLEEPER_PLACES = 1024 };
+extern HIDDEN _Atomic unsigned mux_sleepers[MUX_SLEEPER_PLACES];
+
+static inline _Atomic unsigned *mux_sleepers_of(int epfd)
+{
+	return &mux_sleepers[(unsigned)epfd % MUX_SLEEPER_PLACES];
+}
+
+/* What such a wait has got, without what woke it up for our sake. */
+enum { MUX_WOKEN = -2 };
+int mux_epoll_woken(int epfd, struct epoll_event *events, int n);
 long mux_epoll_wait(int epfd, struct epoll_event *events, int cnt,
 		    const struct timespec *timeout,
 		    const struct signals_mark *mark);

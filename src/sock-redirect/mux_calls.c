@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "sock-redirect/call.h"
 #include "sock/user_msg.h"
 
@@ -190,38 +191,115 @@ static inline bool is_epoll_ours(int epfd)
 	return UNLIKELY(mux_epoll_is_ours(epfd)) && !os_is_inside();
 }
 
+/* Counted first, looked at then, in one order with who makes the set ours, and does
+ * it the other way round. */
+static inline bool has_become_ours(int epfd)
+{
+	_Atomic(struct fd_object *) *entry = fd_table_entry(epfd);
+
+	return UNLIKELY(entry && atomic_load(entry)) && is_epoll_ours(epfd);
+}
+
+/* `call` waits in the kernel for a set that is not ours. MUX_WOKEN: it is ours by now,
+ * and the wait has to go on there. */
+#define WAIT_IN_KERNEL(call)                                               \
+	({                                                                 \
+		int n_ = MUX_WOKEN;                                        \
+									   \
+		atomic_fetch_add(mux_sleepers_of(epfd), 1);                \
+		if (LIKELY(!has_become_ours(epfd)))                        \
+			n_ = (call);                                       \
+		atomic_fetch_sub(mux_sleepers_of(epfd), 1);                \
+		if (n_ > 0 && UNLIKELY(fd_table_has(epfd)) &&              \
+		    !os_is_inside()) {                                     \
+			os_enter();                                        \
+			n_ = mux_epoll_woken(epfd, events, n_);            \
+			os_leave();                                        \
+		}                                                          \
+		n_;                                                        \
+	})
+
+/* What is left of a wait since then. */
+static const struct timespec *time_left(const struct timespec *timeout,
+					uint64_t from_ns, struct timespec *ts)
+{
+	uint64_t gone = clock_monotonic_ns() - from_ns;
+	uint64_t ns;
+
+	if (!timeout)
+		return NULL;
+	ns = (uint64_t)timeout->tv_nsec;
+	*ts = (struct timespec){ .tv_sec = timeout->tv_sec -
+					   (time_t)(gone / NS_PER_SEC) };
+	gone %= NS_PER_SEC;
+	ts->tv_sec -= ns < gone;
+	ts->tv_nsec = (long)(ns < gone ? ns + NS_PER_SEC - gone : ns - gone);
+	if (ts->tv_sec < 0)
+		*ts = (struct timespec){ 0 };
+	return ts;
+}
+
 int shim_epoll_wait(int epfd, struct epoll_event *events, int cnt, int timeout)
 {
+	const struct timespec *left;
 	struct timespec ts;
+	uint64_t from_ns;
+	int n;
 
 	CALL_ENTERED(epoll_wait);
-	if (is_epoll_ours(epfd))
-		return WITH_MASK(same_mask,
-				 mux_epoll_wait(epfd, events, cnt,
-						from_ms(timeout, &ts), &mark));
-	return real.epoll_wait(epfd, events, cnt, timeout);
+	left = from_ms(timeout, &ts);
+	if (!is_epoll_ours(epfd)) {
+		from_ns = timeout > 0 ? clock_monotonic_ns() : 0;
+		n = WAIT_IN_KERNEL(real.epoll_wait(epfd, events, cnt, timeout));
+		if (LIKELY(n != MUX_WOKEN))
+			return n;
+		left = timeout > 0 ? time_left(left, from_ns, &ts) : left;
+	}
+	return WITH_MASK(same_mask,
+			 mux_epoll_wait(epfd, events, cnt, left, &mark));
 }
 
 int shim_epoll_pwait(int epfd, struct epoll_event *events, int cnt, int timeout,
 		     const sigset_t *mask)
 {
+	const struct timespec *left;
 	struct timespec ts;
+	uint64_t from_ns;
+	int n;
 
 	CALL_ENTERED(epoll_pwait);
-	if (is_epoll_ours(epfd) && is_mask_sound(mask))
-		return WITH_MASK(mask, mux_epoll_wait(epfd, events, cnt,
-						      from_ms(timeout, &ts),
-						      &mark));
-	return real.epoll_pwait(epfd, events, cnt, timeout, mask);
+	if (!is_mask_sound(mask))
+		return real.epoll_pwait(epfd, events, cnt, timeout, mask);
+	left = from_ms(timeout, &ts);
+	if (!is_epoll_ours(epfd)) {
+		from_ns = timeout > 0 ? clock_monotonic_ns() : 0;
+		n = WAIT_IN_KERNEL(
+			real.epoll_pwait(epfd, events, cnt, timeout, mask));
+		if (LIKELY(n != MUX_WOKEN))
+			return n;
+		left = timeout > 0 ? time_left(left, from_ns, &ts) : left;
+	}
+	return WITH_MASK(mask, mux_epoll_wait(epfd, events, cnt, left, &mark));
 }
 
 int shim_epoll_pwait2(int epfd, struct epoll_event *events, int cnt,
 		      const struct timespec *timeout, const sigset_t *mask)
 {
+	struct timespec ts;
+	uint64_t from_ns;
+	int n;
+
 	CALL_ENTERED(epoll_pwait2);
-	if (is_epoll_ours(epfd) && is_sound(timeout) &&
-	    is_mask_sound(mask))
-		return WITH_MASK(mask, mux_epoll_wait(epfd, events, cnt,
-						      timeout, &mark));
-	return real.epoll_pwait2(epfd, events, cnt, timeout, mask);
+	if (!is_sound(timeout) || !is_mask_sound(mask))
+		return real.epoll_pwait2(epfd, events, cnt, timeout, mask);
+	if (!is_epoll_ours(epfd)) {
+		from_ns = timeout ? clock_monotonic_ns() : 0;
+		n = WAIT_IN_KERNEL(real.epoll_pwait2(epfd, events, cnt, timeout,
+						     mask));
+		if (LIKELY(n != MUX_WOKEN))
+			return n;
+		timeout = time_left(timeout, from_ns, &ts);
+	}
+	return WITH_MASK(mask,
+			 mux_epoll_wait(epfd, events, cnt, timeout, &mark));
 }

@@ -15,6 +15,7 @@
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/shim/udp.h"
@@ -572,6 +573,142 @@ static void many_threads_one_set(void)
 		close_pair(pairs[i]);
 	close(crowd.fd);
 }
+
+/* A thread in a set, by one of the three calls, until it has a datagram. */
+struct early_waiter {
+	int set;
+	int fd; /* that may have one */
+	unsigned call;
+	_Atomic pid_t tid;
+	_Atomic unsigned *got;
+	pthread_t thread;
+};
+
+static int wait_by(unsigned call, int set, struct epoll_event *event, int ms)
+{
+	struct timespec ts = { ms / 1000, ms % 1000 * 1000000L };
+
+	switch (call) {
+	case 0:
+		return epoll_wait(set, event, 1, ms);
+	case 1:
+		return epoll_pwait(set, event, 1, ms, NULL);
+	default:
+		return epoll_pwait2(set, event, 1, ms < 0 ? NULL : &ts, NULL);
+	}
+}
+
+static void *take_one(void *arg)
+{
+	struct early_waiter *waiter = arg;
+	struct epoll_event event;
+	char buf[8];
+
+	waiter->tid = gettid();
+	do {
+		if (wait_by(waiter->call, waiter->set, &event, -1) != 1 ||
+		    event.data.fd != waiter->fd)
+			SAY("stray\n");
+	} while (recv(waiter->fd, buf, sizeof(buf), MSG_DONTWAIT) < 0);
+	(*waiter->got)++;
+	return NULL;
+}
+
+static int set_with_pipe(int pipes[2])
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.fd = -1 };
+	int set = epoll_create1(0);
+
+	if (pipe(pipes) == 0)
+		epoll_ctl(set, EPOLL_CTL_ADD, pipes[0], &event);
+	return set;
+}
+
+/* As a program does whose loop runs before it has sockets. */
+static void sleepers_of_a_set_without_sockets(void)
+{
+	enum { THREADS = 6 };
+	struct epoll_event event = { .events = EPOLLIN };
+	struct early_waiter waiters[THREADS];
+	_Atomic unsigned got = 0;
+	struct sockaddr_in name;
+	int pipes[2], set = set_with_pipe(pipes);
+	int me, fd = dup(set);
+
+	/* the number of the socket to be */
+	close(fd);
+	for (unsigned i = 0; i < THREADS; i++) {
+		waiters[i] = (struct early_waiter){
+			.set = set, .fd = fd, .call = i % 3, .got = &got
+		};
+		pthread_create(&waiters[i].thread, NULL, take_one, &waiters[i]);
+		while (!waiters[i].tid)
+			sched_yield();
+		await_sleep(waiters[i].tid);
+	}
+	event.data.fd = bound(&name);
+	SAY("%s\n", event.data.fd == fd ? "as expected" : "another number");
+	me = socket(AF_INET, SOCK_DGRAM, 0);
+	epoll_ctl(set, EPOLL_CTL_ADD, fd, &event);
+	for (unsigned i = 0; i < THREADS; i++) {
+		sendto(me, "x", 1, 0, (struct sockaddr *)&name, sizeof(name));
+		while (got == i)
+			sched_yield();
+	}
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_join(waiters[i].thread, NULL);
+	SAY("%u got one\n", got);
+	received_cnt += got;
+	close(fd);
+	close(me);
+	close(set);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
+static void *wait_in_vain(void *arg)
+{
+	struct early_waiter *waiter = arg;
+	struct timespec from, to;
+	struct epoll_event event;
+	int n;
+
+	waiter->tid = gettid();
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	n = wait_by(waiter->call, waiter->set, &event, 80);
+	clock_gettime(CLOCK_MONOTONIC, &to);
+	SAY("epoll %d, %s\n", n,
+	    (to.tv_sec - from.tv_sec) * 1000000000L + to.tv_nsec - from.tv_nsec >=
+			    80000000L ?
+		    "in time" :
+		    "too early");
+	return NULL;
+}
+
+/* The socket comes, and nothing for it. */
+static void time_of_a_set_that_gets_sockets(void)
+{
+	for (unsigned call = 0; call < 3; call++) {
+		struct early_waiter waiter = { .call = call };
+		struct epoll_event event = { .events = EPOLLIN };
+		struct sockaddr_in name;
+		int pipes[2], fd;
+
+		waiter.set = set_with_pipe(pipes);
+		pthread_create(&waiter.thread, NULL, wait_in_vain, &waiter);
+		while (!waiter.tid)
+			sched_yield();
+		await_sleep(waiter.tid);
+		fd = bound(&name);
+		epoll_ctl(waiter.set, EPOLL_CTL_ADD, fd, &event);
+		pthread_join(waiter.thread, NULL);
+		close(fd);
+		close(waiter.set);
+		close(pipes[0]);
+		close(pipes[1]);
+	}
+}
+
 const struct scenario wait_scenarios[] = {
 	SCENARIO(many_threads_one_socket, 0),
 	SCENARIO(many_threads_many_sockets, 0),
@@ -591,5 +728,7 @@ const struct scenario wait_scenarios[] = {
 	SCENARIO(readiness_by_epoll, 0),
 	SCENARIO(epoll_beyond_us, 2),
 	SCENARIO(many_threads_one_set, 0),
+	SCENARIO(sleepers_of_a_set_without_sockets, 0),
+	SCENARIO(time_of_a_set_that_gets_sockets, 0),
 	SCENARIO_END,
 };
