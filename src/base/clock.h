@@ -23,6 +23,16 @@ static inline uint64_t clock_monotonic_ns(void)
 	return (uint64_t)ts.tv_sec * NS_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
+/* The same, up to CLOCK_COARSE_NS ago, for less. */
+#define CLOCK_COARSE_NS (10 * NS_PER_MS)
+static inline uint64_t clock_coarse_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
+	return (uint64_t)ts.tv_sec * NS_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
 /* Nanoseconds since 1970, as the system has it: it may jump. */
 static inline uint64_t clock_realtime_ns(void)
 {

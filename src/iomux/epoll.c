@@ -165,7 +165,7 @@ static bool add_item(struct epoll_set *set, struct stack *stack,
 
 /* -- threads that sleep in the kernel ---------------------------------------------- */
 
-_Atomic unsigned mux_sleepers[MUX_SLEEPER_PLACES];
+struct mux_sleepers mux_sleepers[MUX_SLEEPER_PLACES];
 
 /* After so long a count is of another set, or of a thread that has jumped out: until
  * then waits for the set do not sleep. */
@@ -612,6 +612,6 @@ void mux_forked(void)
 	fd_pool_forked(&items);
 	fd_pool_forked(&calls);
 	for (int i = 0; i < MUX_SLEEPER_PLACES; i++)
-		atomic_store(&mux_sleepers[i], 0);
+		atomic_store(&mux_sleepers[i].cnt, 0);
 	poll_forked();
 }

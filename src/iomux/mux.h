@@ -43,15 +43,18 @@ long mux_select(int cnt, fd_set *in, fd_set *out, fd_set *except,
 
 bool mux_epoll_is_ours(int epfd);
 
-/* Around a wait in the kernel for a set that is not ours, which it may become
- * meanwhile: threads that are about to sleep or do so, by epfd; high ones share
+/* Around a wait in the kernel for a set that is not ours, which another thread may make
+ * ours meanwhile: threads that are about to sleep or do so, by epfd; high ones share
  * places. A handler that jumps leaves its count behind, which costs others a little. */
-enum { MUX_SLEEPER_PLACES = 1024 };
-extern HIDDEN _Atomic unsigned mux_sleepers[MUX_SLEEPER_PLACES];
+enum { MUX_SLEEPER_PLACES = 64 };
+struct mux_sleepers {
+	_Atomic unsigned cnt;
+} CACHE_ALIGNED;
+extern HIDDEN struct mux_sleepers mux_sleepers[MUX_SLEEPER_PLACES];
 
 static inline _Atomic unsigned *mux_sleepers_of(int epfd)
 {
-	return &mux_sleepers[(unsigned)epfd % MUX_SLEEPER_PLACES];
+	return &mux_sleepers[(unsigned)epfd % MUX_SLEEPER_PLACES].cnt;
 }
 
 /* What such a wait has got, without what woke it up for our sake. */

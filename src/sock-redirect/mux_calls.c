@@ -5,6 +5,7 @@
 #include "iomux/mux.h"
 
 #include <pthread.h>
+#include <sys/single_threaded.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -201,29 +202,37 @@ static inline bool has_become_ours(int epfd)
 }
 
 /* `call` waits in the kernel for a set that is not ours. MUX_WOKEN: it is ours by now,
- * and the wait has to go on there. */
-#define WAIT_IN_KERNEL(call)                                               \
+ * and the wait has to go on there, for what is left of it since `from_ns`. Without
+ * another thread nobody makes it ours. */
+#define WAIT_IN_KERNEL(from_ns, call)                                      \
 	({                                                                 \
 		int n_ = MUX_WOKEN;                                        \
 									   \
-		atomic_fetch_add(mux_sleepers_of(epfd), 1);                \
-		if (LIKELY(!has_become_ours(epfd)))                        \
+		if (__libc_single_threaded) {                              \
 			n_ = (call);                                       \
-		atomic_fetch_sub(mux_sleepers_of(epfd), 1);                \
-		if (n_ > 0 && UNLIKELY(fd_table_has(epfd)) &&              \
-		    !os_is_inside()) {                                     \
-			os_enter();                                        \
-			n_ = mux_epoll_woken(epfd, events, n_);            \
-			os_leave();                                        \
+		} else {                                                   \
+			from_ns = clock_coarse_ns();                       \
+			atomic_fetch_add(mux_sleepers_of(epfd), 1);        \
+			if (LIKELY(!has_become_ours(epfd)))                \
+				n_ = (call);                               \
+			atomic_fetch_sub(mux_sleepers_of(epfd), 1);        \
+			if (n_ > 0 && UNLIKELY(fd_table_has(epfd)) &&      \
+			    !os_is_inside()) {                             \
+				os_enter();                                \
+				n_ = mux_epoll_woken(epfd, events, n_);    \
+				os_leave();                                \
+			}                                                  \
 		}                                                          \
 		n_;                                                        \
 	})
 
-/* What is left of a wait since then. */
-static const struct timespec *time_left(const struct timespec *timeout,
-					uint64_t from_ns, struct timespec *ts)
+/* What is left of a wait since then, and rather more. */
+static COLD const struct timespec *time_left(const struct timespec *timeout,
+					     uint64_t from_ns,
+					     struct timespec *ts)
 {
-	uint64_t gone = clock_monotonic_ns() - from_ns;
+	uint64_t now_ns = clock_coarse_ns();
+	uint64_t gone = now_ns - MIN(from_ns + CLOCK_COARSE_NS, now_ns);
 	uint64_t ns;
 
 	if (!timeout)
@@ -243,17 +252,17 @@ int shim_epoll_wait(int epfd, struct epoll_event *events, int cnt, int timeout)
 {
 	const struct timespec *left;
 	struct timespec ts;
-	uint64_t from_ns;
+	uint64_t from_ns = 0;
 	int n;
 
 	CALL_ENTERED(epoll_wait);
 	left = from_ms(timeout, &ts);
 	if (!is_epoll_ours(epfd)) {
-		from_ns = timeout > 0 ? clock_monotonic_ns() : 0;
-		n = WAIT_IN_KERNEL(real.epoll_wait(epfd, events, cnt, timeout));
+		n = WAIT_IN_KERNEL(from_ns, real.epoll_wait(epfd, events, cnt,
+							    timeout));
 		if (LIKELY(n != MUX_WOKEN))
 			return n;
-		left = timeout > 0 ? time_left(left, from_ns, &ts) : left;
+		left = time_left(left, from_ns, &ts);
 	}
 	return WITH_MASK(same_mask,
 			 mux_epoll_wait(epfd, events, cnt, left, &mark));
@@ -264,7 +273,7 @@ int shim_epoll_pwait(int epfd, struct epoll_event *events, int cnt, int timeout,
 {
 	const struct timespec *left;
 	struct timespec ts;
-	uint64_t from_ns;
+	uint64_t from_ns = 0;
 	int n;
 
 	CALL_ENTERED(epoll_pwait);
@@ -272,12 +281,11 @@ int shim_epoll_pwait(int epfd, struct epoll_event *events, int cnt, int timeout,
 		return real.epoll_pwait(epfd, events, cnt, timeout, mask);
 	left = from_ms(timeout, &ts);
 	if (!is_epoll_ours(epfd)) {
-		from_ns = timeout > 0 ? clock_monotonic_ns() : 0;
-		n = WAIT_IN_KERNEL(
-			real.epoll_pwait(epfd, events, cnt, timeout, mask));
+		n = WAIT_IN_KERNEL(from_ns, real.epoll_pwait(epfd, events, cnt,
+							     timeout, mask));
 		if (LIKELY(n != MUX_WOKEN))
 			return n;
-		left = timeout > 0 ? time_left(left, from_ns, &ts) : left;
+		left = time_left(left, from_ns, &ts);
 	}
 	return WITH_MASK(mask, mux_epoll_wait(epfd, events, cnt, left, &mark));
 }
@@ -286,16 +294,15 @@ int shim_epoll_pwait2(int epfd, struct epoll_event *events, int cnt,
 		      const struct timespec *timeout, const sigset_t *mask)
 {
 	struct timespec ts;
-	uint64_t from_ns;
+	uint64_t from_ns = 0;
 	int n;
 
 	CALL_ENTERED(epoll_pwait2);
 	if (!is_sound(timeout) || !is_mask_sound(mask))
 		return real.epoll_pwait2(epfd, events, cnt, timeout, mask);
 	if (!is_epoll_ours(epfd)) {
-		from_ns = timeout ? clock_monotonic_ns() : 0;
-		n = WAIT_IN_KERNEL(real.epoll_pwait2(epfd, events, cnt, timeout,
-						     mask));
+		n = WAIT_IN_KERNEL(from_ns, real.epoll_pwait2(epfd, events, cnt,
+							      timeout, mask));
 		if (LIKELY(n != MUX_WOKEN))
 			return n;
 		timeout = time_left(timeout, from_ns, &ts);
