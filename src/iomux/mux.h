@@ -46,7 +46,7 @@ bool mux_epoll_is_ours(int epfd);
 /* Around a wait in the kernel for a set that is not ours, which another thread may make
  * ours meanwhile: threads that are about to sleep or do so, by epfd; high ones share
  * places. A handler that jumps leaves its count behind, which costs others a little. */
-enum { MUX_SLEEPER_PLACES = 64 };
+enum { MUX_SLEEPER_PLACES = 256 };
 struct mux_sleepers {
 	_Atomic unsigned cnt;
 } CACHE_ALIGNED;
