@@ -83,6 +83,7 @@ static void open_backends(void)
 {
 	struct xdp_params xdp = {
 		.mode = (enum xdp_wish)network.options->xdp_mode,
+		.has_multi_buffer = network.options->xdp_multi_buffer,
 	};
 
 	if (network.has_backends)

@@ -332,6 +332,7 @@ static void steer(const struct rates_ends *ends, const uint8_t *mac)
 	uint32_t zero = 0, one = 1;
 	int prog, link;
 
+	/* for single buffers (VMA_XDP_MULTI_BUFFER=0), as in the latency profile */
 	if (!object || bpf_object__load(object) != 0)
 		rates_die("steering program");
 	memcpy(config.mac, mac, ETH_ALEN);

@@ -216,10 +216,9 @@ static void *contend(void *arg)
 	recv(*(int *)arg, &c, 1, MSG_DONTWAIT);
 	spent = cpu_ms() - spent;
 	yields = (double)yield_cnt;
-	puts(yields > 10 * spent + 100 ? "gives way" :
-	     spent > HELD_MS / 10      ? "spins" :
-					 "sleeps");
-	return NULL;
+	return yields > 10 * spent + 100 ? "gives way" :
+	       spent > HELD_MS / 10	 ? "spins" :
+					   "sleeps";
 }
 
 /* One thread has the lock for long, by a fault in the copy to its buffer; another
@@ -229,6 +228,7 @@ static void contended(void)
 	struct sigaction action = { .sa_handler = hold };
 	pthread_t thread;
 	int pair[2];
+	void *way;
 
 	make_pair(pair);
 	page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
@@ -243,7 +243,8 @@ static void contended(void)
 	mprotect(page, PAGE, PROT_NONE);
 	pthread_create(&thread, NULL, contend, &pair[0]);
 	printf("%zd bytes, ", recv(pair[1], page, PAGE, 0));
-	pthread_join(thread, NULL);
+	pthread_join(thread, &way);
+	puts(way);
 }
 
 /* Two hundred datagrams that nobody asks for, until the end of the input. */

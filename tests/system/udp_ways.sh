@@ -126,22 +126,39 @@ rules_of_udp() {
 		counted 6 tx_packets=0 tx_os_packets=1
 }
 
-# Frames that take several buffers, by XDP programs of either kind.
-large_frames() {
-	local len mode in_a in_b
-	for mode in native generic; do
-		ip -n $a link set v0 mtu 9000 && ip -n $b link set v0 mtu 9000 || return 1
-		export VMA_XDP_MODE=$mode
-		start a.log $program echo 0.0.0.0 7000 || return 1
-		in_a=$(kernel_cnt $a) in_b=$(kernel_cnt $b)
-		for len in 64 1473 4000 4096 8192 8972; do
-			expect "$(ask b.log 50 $len)" "right 50" || return 1
-		done
-		is_accelerated $a "$in_a" 300 && is_accelerated $b "$in_b" 300 &&
-			wait_for "v0 is driven by xdp.*$mode" "$work/a.log" || return 1
-		end_server
+# large_by MODE: frames that take several buffers.
+large_by() {
+	local len in_a in_b
+	ip -n $a link set v0 mtu 9000 && ip -n $b link set v0 mtu 9000 || return 1
+	export VMA_XDP_MODE=$1
+	start a.log $program echo 0.0.0.0 7000 || return 1
+	in_a=$(kernel_cnt $a) in_b=$(kernel_cnt $b)
+	for len in 64 1473 4000 4096 8192 8972; do
+		expect "$(ask b.log 50 $len)" "right 50" || return 1
 	done
+	is_accelerated $a "$in_a" 300 && is_accelerated $b "$in_b" 300 &&
+		wait_for "v0 is driven by xdp ($1" "$work/a.log"
+}
+
+large_frames() {
+	large_by native && end_server && large_by generic
+}
+
+# As many bytes by TCP as are asked for, in packets of up to 64 KB.
+bulk() {
+	(in_ns $a - timeout 20 socat -u TCP-LISTEN:7100 OPEN:"$work/bulk",creat) &
+	until ip netns exec $a ss -Htln 'sport = 7100' | grep -q .; do sleep 0.02; done
+	(in_ns $b - timeout 20 socat -u EXEC:"head -c $1 /dev/zero" TCP:10.78.0.1:7100)
+	wait $!
+	expect "$(stat -c %s "$work/bulk")" "$1"
+}
+
+# The same where the program gets everything in one buffer; native XDP could not.
+single_buffers() {
+	export VMA_XDP_MULTI_BUFFER=0
+	large_by generic && wait_for 'xdp (generic, single buffers)' "$work/a.log" &&
+		bulk 100000000 && end_server && large_by native
 }
 
 run_cases multicast broadcast bound_to_devices routes_change changed_root \
-	changed_namespace rules_of_udp large_frames
+	changed_namespace rules_of_udp large_frames single_buffers

@@ -90,7 +90,7 @@ static uint32_t count_queues(const char *name)
 static void describe(struct xdp_dev *own, const struct mode *mode)
 {
 	snprintf(own->dev.mode, sizeof(own->dev.mode), "%s%s", mode->name,
-		 own->has_sg ? "" : ", single buffers");
+		 own->has_sg && !own->is_single ? "" : ", single buffers");
 }
 
 /* Whether the mode works at all shows when the ring is made. */
@@ -123,6 +123,15 @@ static int attach(struct xdp_dev *own, const struct mode *mode)
 	else
 		describe(own, mode);
 	return err;
+}
+
+/* Generic XDP copies every packet for a program that takes several buffers, and only
+ * those that have several for one that does not. */
+static bool wants_single(const struct xdp_params *params, bool is_virtual)
+{
+	return !params->has_multi_buffer &&
+	       (params->mode == XDP_WISH_GENERIC ||
+		(params->mode == XDP_WISH_AUTO && is_virtual));
 }
 
 static int choose_mode(struct xdp_dev *own, bool is_virtual, enum xdp_wish wish)
@@ -301,7 +310,8 @@ static int make_dev(struct xdp_back_end *end,
 
 	if (err)
 		return refuse(why, err, "memory for frames");
-	err = steer_create(own->dev.mac, &own->steer);
+	own->is_single = wants_single(&end->params, request->is_virtual);
+	err = steer_create(own->dev.mac, own->is_single, &own->steer);
 	if (err) {
 		refuse(why, err, "loading the steering program");
 		goto err_region;

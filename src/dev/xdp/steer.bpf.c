@@ -84,7 +84,8 @@ static __always_inline int has_rule(const struct headers *h,
 	return bpf_map_lookup_elem(&rules, &key) != NULL;
 }
 
-SEC("xdp.frags")
+/* whether it is one for packets of several buffers is said when it is loaded */
+SEC("xdp")
 int steer(struct xdp_md *ctx)
 {
 	const struct headers *h = (void *)(long)ctx->data;

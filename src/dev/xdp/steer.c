@@ -94,8 +94,14 @@ static void close_fds(struct steer *steer)
 			services_close_fd(slots[i]);
 }
 
+static void take_several(const struct bpf_object *object)
+{
+	bpf_program__set_flags(bpf_object__find_program_by_name(object, "steer"),
+			       BPF_F_XDP_HAS_FRAGS);
+}
+
 /* What libbpf needs to load a program is not needed to run it. */
-static int load(struct steer *steer)
+static int load(struct steer *steer, bool is_single)
 {
 	struct bpf_object *object =
 		bpf_object__open_mem(steer_object, steer_object_size, NULL);
@@ -103,6 +109,8 @@ static int load(struct steer *steer)
 
 	if (!object)
 		return -errno;
+	if (!is_single)
+		take_several(object);
 	err = bpf_object__load(object);
 	if (!err)
 		err = copy_fds(steer, object);
@@ -123,7 +131,7 @@ static int load_pass(struct steer *steer)
 	return fd < 0 ? -errno : xdp_adopt_fd(fd, &steer->pass);
 }
 
-int steer_create(const uint8_t *mac, struct steer **steer_out)
+int steer_create(const uint8_t *mac, bool is_single, struct steer **steer_out)
 {
 	struct steer *steer = calloc(1, sizeof(*steer));
 	int err;
@@ -138,7 +146,7 @@ int steer_create(const uint8_t *mac, struct steer **steer_out)
 	atomic_init(&steer->pass, -1);
 	memcpy(steer->now.mac, mac, sizeof(steer->now.mac));
 	libbpf_set_print(say);
-	err = load(steer);
+	err = load(steer, is_single);
 	if (!err)
 		err = load_pass(steer);
 	if (!err)

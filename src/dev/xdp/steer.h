@@ -39,8 +39,11 @@ struct steer_config {
 
 struct steer;
 
-/* Loads program and maps. -EPERM and the like. */
-int steer_create(const uint8_t *mac, struct steer **steer_out) MUST_CHECK;
+/* Loads program and maps. `is_single`: a packet of several buffers is put into one
+ * before the program sees it; in native mode long ones are then impossible. -EPERM
+ * and the like. */
+int steer_create(const uint8_t *mac, bool is_single,
+		 struct steer **steer_out) MUST_CHECK;
 /* Detaches and unloads. NULL is a no-op. */
 void steer_destroy(struct steer *steer);
 

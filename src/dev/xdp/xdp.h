@@ -6,6 +6,8 @@
 #ifndef DEV_XDP_XDP_H
 #define DEV_XDP_XDP_H
 
+#include <stdbool.h>
+
 /* In the order of VMA_XDP_MODE's values. */
 enum xdp_wish {
 	XDP_WISH_AUTO,
@@ -16,6 +18,8 @@ enum xdp_wish {
 
 struct xdp_params {
 	enum xdp_wish mode;
+	/* generic XDP may get packets of several buffers */
+	bool has_multi_buffer;
 };
 
 #endif

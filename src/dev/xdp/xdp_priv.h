@@ -22,6 +22,8 @@ struct xdp_dev {
 	uint32_t queue_cnt;
 	/* several frames for one packet */
 	bool has_sg;
+	/* the program gets one buffer for it */
+	bool is_single;
 	uint16_t bind_flags; /* of the mode that works */
 	/* The one ring: AF_XDP gives a queue to one stack at a time. Made to find
 	 * out whether the mode works, and started when a stack wants it. */

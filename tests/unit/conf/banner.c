@@ -235,6 +235,7 @@ TEST(details_show_all_values)
 		  " VMA DETAILS: Polling Rx on Tx TCP           Disabled                   [VMA_RX_POLL_ON_TX_TCP]\n"
 		  " VMA DETAILS: Trig dummy send getsockname()  Disabled                   [VMA_TRIGGER_DUMMY_SEND_GETSOCKNAME]\n"
 		  " VMA DETAILS: XDP mode                       auto                       [VMA_XDP_MODE]\n"
+		  " VMA DETAILS: XDP multi-buffer               Enabled                    [VMA_XDP_MULTI_BUFFER]\n"
 		  " VMA DETAILS: XDP frames                     4096                       [VMA_XDP_FRAMES]\n"
 		  " VMA DETAILS: XDP interfaces                 all                        [VMA_XDP_INTERFACES]\n"
 		  " VMA DETAILS: Respect firewall               Disabled                   [VMA_RESPECT_FIREWALL]\n"

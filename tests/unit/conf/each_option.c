@@ -512,6 +512,11 @@ TEST(time_measure_samples)
 	NUM(time_measure_samples, "VMA_TIME_MEASURE_NUM_SAMPLES", 10000, 1, INT_MAX);
 }
 
+TEST(xdp_multi_buffer)
+{
+	FLAG(xdp_multi_buffer, "VMA_XDP_MULTI_BUFFER", true);
+}
+
 TEST(xdp_frames)
 {
 	NUM(xdp_frames, "VMA_XDP_FRAMES", 4096, 64, 1048576);
