@@ -55,6 +55,22 @@ preloaded() {
 	LD_PRELOAD=${runtime:+$runtime:}$library "$@"
 }
 
+# tap_alike CASE OUTPUT OTHER...: whether they are the same, and of a program that
+# printed something and ended by itself ("exit N" is the last line of others).
+tap_alike() {
+	local name=$1 first=$2 other diff=
+	shift 2
+	for other; do
+		diff=$(diff "$first" "$other") || break
+	done
+	if [ -z "$diff" ] && [ -s "$first" ] && ! grep -q '^exit' "$first"; then
+		tap_ok "$name"
+	else
+		tap_not_ok "$name" "${diff:-$(cat "$first")}"
+		return 1
+	fi
+}
+
 # wait_until COMMAND...: ten seconds at most.
 wait_until() {
 	local end=$((SECONDS + 10))

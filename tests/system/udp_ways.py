@@ -69,12 +69,26 @@ def hear(s):
 
 
 # What the peer says to it, or the error.
-def tell(what, s, text, to=PEER):
+def answer(s, text, to):
     try:
         s.sendto(text.encode(), to) if to else s.send(text.encode())
-        print(what, hear(s), flush=True)
+        return hear(s)
     except OSError as e:
-        print(what, e, flush=True)
+        return str(e)
+
+
+def tell(what, s, text, to=PEER):
+    print(what, answer(s, text, to), flush=True)
+
+
+# The same after a change by which the answer must be another one: it is followed a
+# moment later.
+def tell_new(what, s, text, to, last):
+    end = time.monotonic() + 5
+    while (now := answer(s, text, to)) == last and time.monotonic() < end:
+        time.sleep(0.01)
+    print(what, now, flush=True)
+    return now
 
 
 def ask(what, s, address):
@@ -131,13 +145,12 @@ def devices():
 def ip(*args):
     subprocess.run(("ip", "route") + args, check=True,
                    env=dict(os.environ, LD_PRELOAD=""))
-    time.sleep(0.3)
 
 
 def routes():
     away = "10.99.0.1", 7000
     s, c = udp(), udp()
-    tell("no way:", s, "hello", away)
+    by_s, by_c = tell_new("no way:", s, "hello", away, None), None
     ip("add", "10.99.0.1", "via", "10.78.0.2")
     c.connect(away)
     for change in (None, ("replace", "10.99.0.1", "via", "10.79.0.2"),
@@ -146,8 +159,8 @@ def routes():
                    ("replace", "10.99.0.1", "via", "10.78.0.2")):
         if change:
             ip(*change)
-        tell("%s:" % (change,), s, "hello", away)
-        tell("connected:", c, "hello", None)
+        by_s = tell_new("%s:" % (change,), s, "hello", away, by_s)
+        by_c = tell_new("connected:", c, "hello", None, by_c)
 
 
 # `nothing` is an empty directory.

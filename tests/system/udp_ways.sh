@@ -61,14 +61,26 @@ said() {
 	grep -qE "$1" "$work/why" || { echo "no \"$1\" in:"; cat "$work/why"; return 1; }
 }
 
+# count_of FD COUNTER
+count_of() {
+	awk -v name="socket.$1.$2" '$1 == name { n = $2 } END { print n + 0 }' \
+		"$work/raw"
+}
+
 # counted FD COUNTER=VALUE...
 counted() {
-	local fd=$1 pair now
+	local fd=$1 pair
 	shift
 	for pair in "$@"; do
-		now=$(sed -n "s/^socket\.$fd\.${pair%=*} //p" "$work/raw")
-		expect "$fd.${pair%=*}=${now:-0}" "$fd.$pair" || return 1
+		expect "$fd.${pair%=*}=$(count_of "$fd" "${pair%=*}")" \
+			"$fd.$pair" || return 1
 	done
+}
+
+# by_rings FD CNT: sent so many or more, and none by the kernel.
+by_rings() {
+	counted "$1" tx_os_packets=0 && [ "$(count_of "$1" tx_packets)" -ge "$2" ] ||
+		{ echo "$1: not $2 sent by our rings"; return 1; }
 }
 
 # The library's socket, one that is connected to the group, one bound to another one.
@@ -93,8 +105,7 @@ bound_to_devices() {
 
 routes_change() {
 	same routes &&
-		counted 3 rx_packets=3 tx_packets=3 tx_os_packets=0 &&
-		counted 4 tx_packets=3 tx_os_packets=0
+		by_rings 3 3 && by_rings 4 3 && counted 3 rx_os_packets=0
 }
 
 changed_root() {
@@ -144,10 +155,14 @@ large_frames() {
 	large_by native && end_server && large_by generic
 }
 
+is_listening() {
+	ip netns exec $a ss -Htln 'sport = 7100' | grep -q .
+}
+
 # As many bytes by TCP as are asked for, in packets of up to 64 KB.
 bulk() {
 	(in_ns $a - timeout 20 socat -u TCP-LISTEN:7100 OPEN:"$work/bulk",creat) &
-	until ip netns exec $a ss -Htln 'sport = 7100' | grep -q .; do sleep 0.02; done
+	wait_until is_listening || return 1
 	(in_ns $b - timeout 20 socat -u EXEC:"head -c $1 /dev/zero" TCP:10.78.0.1:7100)
 	wait $!
 	expect "$(stat -c %s "$work/bulk")" "$1"

@@ -3,4 +3,10 @@ unit_programs += %D%/xdp/ring
 %C%_xdp_ring_CPPFLAGS = $(AM_CPPFLAGS) $(XDP_CFLAGS)
 %C%_xdp_ring_LDADD = src/pkt/libpkt-debug.la src/stats/libstats-debug.la \
 	src/os/libos-debug.la src/base/libbase-debug.la tests/support/libtest.la
+unit_programs += %D%/xdp/steer
+nodist_%C%_xdp_steer_SOURCES = src/dev/xdp/steer_object.c
+%C%_xdp_steer_SOURCES = %D%/xdp/steer.c
+%C%_xdp_steer_CPPFLAGS = $(AM_CPPFLAGS) $(XDP_CFLAGS)
+%C%_xdp_steer_LDADD = src/os/libos-debug.la src/base/libbase-debug.la \
+	tests/support/libtest.la $(XDP_LIBS)
 endif
