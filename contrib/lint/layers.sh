@@ -20,6 +20,8 @@ upward() {
 	  if (from == to) {
 		if (from == "dev" && path[3] !~ /\./ && inc[2] != "" && inc[2] != path[3])
 			print $1 " includes " $2 "/" $3 ": back ends do not know each other"
+		if (from == "sock" && inc[2] != "" && inc[2] != path[3] && path[3] != "sock_kinds.c")
+			print $1 " includes " $2 "/" $3 ": only sock_kinds.c knows the kinds"
 	  } else if (!(to in level)) print $1 " includes " $2 "/" $3 ": no such layer"
 	  else if (!(from in level)) print $1 ": its folder is not in " table
 	  else if (level[to] >= level[from])

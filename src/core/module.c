@@ -12,8 +12,8 @@
 
 #include "base/checksum.h"
 #include "base/log.h"
+#include "fd/fd_internal.h"
 #include "os/file.h"
-#include "sock/fd_internal.h"
 
 static const struct services services = {
 	.real = &real,

@@ -16,13 +16,13 @@
 #include "core/module.h"
 #include "core/progress.h"
 #include "dev/xdp/xdp.h"
+#include "fd/fd_internal.h"
 #include "iomux/mux.h"
 #include "net/net.h"
 #include "net/wait.h"
 #include "nl/firewall.h"
 #include "os/real.h"
-#include "sock/fd_internal.h"
-#include "sock/udp.h"
+#include "sock/udp/udp.h"
 #include "stats/stats_publish.h"
 
 static struct {

@@ -10,7 +10,7 @@
 #include "conf/options.h"
 #include "conf/rules.h"
 #include "dev/ring.h"
-#include "sock/fd_ops.h"
+#include "fd/fd_ops.h"
 #include "stats/reasons.h"
 
 /* Once, at the start of the runtime; both stay as they are. */

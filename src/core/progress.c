@@ -12,10 +12,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "fd/fd_internal.h"
 #include "os/real.h"
 #include "os/thread.h"
-#include "sock/fd_internal.h"
-#include "sock/udp.h"
+#include "sock/udp/udp.h"
 
 /* For so long what may be a child's waits for us to read it. */
 #define HEIRS_NS (50 * NS_PER_MS)

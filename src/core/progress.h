@@ -9,8 +9,8 @@
 #ifndef CORE_PROGRESS_H
 #define CORE_PROGRESS_H
 
+#include "fd/fd_ops.h"
 #include "net/net.h"
-#include "sock/fd_ops.h"
 
 struct progress_params {
 	struct net *net;

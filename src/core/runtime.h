@@ -7,7 +7,7 @@
 #ifndef CORE_RUNTIME_H
 #define CORE_RUNTIME_H
 
-#include "sock/fd_ops.h"
+#include "fd/fd_ops.h"
 
 /*
  * Offers a new kernel socket. Returns the object that is to serve it, with a

@@ -7,15 +7,15 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "fd/fd_internal.h"
+#include "fd/fd_pool.h"
+#include "fd/fd_table.h"
+#include "fd/fd_wait.h"
 #include "iomux/epoll_set.h"
 #include "iomux/mux_wait.h"
 #include "net/wait.h"
 #include "os/file.h"
-#include "sock/fd_internal.h"
-#include "sock/fd_pool.h"
-#include "sock/fd_table.h"
-#include "sock/fd_wait.h"
-#include "sock/udp.h"
+#include "sock/udp/udp.h"
 #include "sock/user_msg.h"
 
 /* One socket of ours in a set. All under the stack's lock. */

@@ -7,7 +7,7 @@
 #ifndef IOMUX_EPOLL_SET_H
 #define IOMUX_EPOLL_SET_H
 
-#include "sock/fd_ops.h"
+#include "fd/fd_ops.h"
 
 /* Whether the object is such a set; then it is about to be waited for as a whole,
  * which the kernel can do only with kernel sockets: ours in it go back there. */

@@ -10,8 +10,8 @@
 #ifndef IOMUX_MUX_H
 #define IOMUX_MUX_H
 
+#include "fd/fd_ops.h"
 #include "os/signals.h"
-#include "sock/fd_ops.h"
 
 struct mux_params {
 	/* microseconds of polling before a call sleeps; -1: it never does */

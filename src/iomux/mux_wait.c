@@ -7,8 +7,8 @@
 #include <errno.h>
 
 #include "base/clock.h"
+#include "fd/fd_wait.h"
 #include "os/thread.h"
-#include "sock/fd_wait.h"
 
 struct mux_params mux_params;
 

@@ -6,13 +6,13 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "fd/fd_pool.h"
+#include "fd/fd_table.h"
+#include "fd/fd_wait.h"
 #include "iomux/epoll_set.h"
 #include "iomux/mux_wait.h"
 #include "net/wait.h"
-#include "sock/fd_pool.h"
-#include "sock/fd_table.h"
-#include "sock/fd_wait.h"
-#include "sock/udp.h"
+#include "sock/udp/udp.h"
 #include "sock/user_msg.h"
 
 /* A socket of ours in the set. */

@@ -27,7 +27,7 @@ struct os_thread {
 			volatile int depth;
 			/* Waits of this thread that a handler may have jumped
 			 * out of: there is something to look at before the next
-			 * call (sock/fd_wait.h). */
+			 * call (fd/fd_wait.h). */
 			int wait_cnt;
 		};
 		/* not 0: one of them is not */

@@ -9,10 +9,10 @@
 
 #include <errno.h>
 
+#include "fd/fd_table.h"
+#include "fd/fd_wait.h"
 #include "os/real.h"
 #include "os/thread.h"
-#include "sock/fd_table.h"
-#include "sock/fd_wait.h"
 
 #define CALL_REAL(ret, name, params, args) \
 	EXPORT ret shim_##name params __asm__(#name);
@@ -89,7 +89,7 @@ enum fd_verdict {
 COLD enum fd_verdict fd_call_end_odd(const struct fd_call *call, long n);
 
 /* Leaves the bracket with an op's result, which becomes the call's result and
- * errno. With the ends of quick ops (sock/fd_quick.h) the one place that writes
+ * errno. With the ends of quick ops (fd/fd_quick.h) the one place that writes
  * errno; on success it is as it was. */
 static ALWAYS_INLINE enum fd_verdict fd_call_end(const struct fd_call *call,
 						 long *result)

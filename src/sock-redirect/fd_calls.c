@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "fd/fd_flight.h"
 #include "os/file.h"
 #include "sock-redirect/call.h"
-#include "sock/fd_flight.h"
 
 /* The body of a call on an object; falls out of it when libc is to do the call,
  * with `verdict_` FD_CALL_LIBC if it is an object's. */

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "core/runtime.h"
+#include "fd/fd_internal.h"
 #include "os/signals.h"
 #include "sock-redirect/call.h"
-#include "sock/fd_internal.h"
 
 extern char **environ;
 

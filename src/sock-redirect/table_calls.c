@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "core/runtime.h"
+#include "fd/fd_internal.h"
 #include "sock-redirect/call.h"
-#include "sock/fd_internal.h"
 
 int shim_socket(int domain, int type, int protocol)
 {

@@ -17,13 +17,13 @@
 
 #include "base/log.h"
 #include "core/runtime.h"
+#include "fd/fd_internal.h"
+#include "fd/fd_pool.h"
+#include "fd/fd_table.h"
+#include "fd/fd_wait.h"
 #include "os/file.h"
 #include "os/thread.h"
 #include "sock-redirect/call.h"
-#include "sock/fd_internal.h"
-#include "sock/fd_pool.h"
-#include "sock/fd_table.h"
-#include "sock/fd_wait.h"
 
 EXPORT unsigned long vma_test_entry_cnt(const char *name);
 EXPORT unsigned long vma_test_op_cnt(const char *name);

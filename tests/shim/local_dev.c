@@ -16,9 +16,9 @@
 
 #include "core/network.h"
 #include "dev/fake/fake.h"
+#include "fd/fd_internal.h"
 #include "os/real.h"
 #include "pkt/wire.h"
-#include "sock/fd_internal.h"
 
 /* A number that no real interface has. */
 enum { IFINDEX = 0x7ffffff0 };

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Fds of our own: high, invisible, and out of the program's way. */
+#include "config.h"
+
+#include "fd/fd_internal.h"
+
+#include <errno.h>
+#include <sys/resource.h>
+
+#include "fd/fd_pool.h"
+#include "fd/fd_table.h"
+#include "os/file.h"
+#include "os/real.h"
+
+struct fd_internal {
+	struct fd_object obj;
+	_Atomic int *slot;
+	struct file_id id;
+};
+
+static struct fd_pool pool = FD_POOL_INIT(struct fd_internal);
+
+/* Above what select() can name, below where the kernel's own table of fds would
+ * cost the process much memory. */
+enum { PREFERRED_LOW = 2048, ROOM = 64 };
+
+static struct fd_internal *internal_of(struct fd_object *obj)
+{
+	return CONTAINER_OF(obj, struct fd_internal, obj);
+}
+
+static void internal_release(struct fd_object *obj)
+{
+	fd_pool_put(&pool, internal_of(obj));
+}
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#define CALL_OP(ret, name, params, args)                                      \
+	static long closed_##name(struct fd_object *obj, FD_UNWRAP params)    \
+	{                                                                     \
+		return -EBADF;                                                \
+	}
+#include "os/calls.def"
+#pragma GCC diagnostic pop
+
+static const struct fd_ops internal_ops = {
+	.name = "internal",
+	.is_internal = true,
+#define CALL_OP(ret, name, params, args) .name = closed_##name,
+#include "os/calls.def"
+	.last_close = fd_ops_nothing,
+	.release = internal_release,
+	.forked = fd_ops_nothing,
+};
+
+/* The lowest number for an internal fd under the present limit. */
+static int lowest_number(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return 3;
+	if (limit.rlim_cur > PREFERRED_LOW + ROOM)
+		return PREFERRED_LOW;
+	return limit.rlim_cur > 2 * ROOM ? (int)limit.rlim_cur - ROOM : 3;
+}
+
+/* A duplicate of fd at a high number, or negative errno. */
+static int duplicate_high(int fd)
+{
+	int high = real.fcntl(fd, F_DUPFD_CLOEXEC, lowest_number());
+
+	if (high < 0)
+		high = real.fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	return high < 0 ? -errno : high;
+}
+
+int fd_internal_copy(int fd, _Atomic int *slot)
+{
+	struct fd_internal *internal;
+	int high, err;
+
+	high = duplicate_high(fd);
+	if (high < 0)
+		return high;
+	internal = fd_pool_get(&pool);
+	if (!internal) {
+		err = -ENOMEM;
+		goto err_close;
+	}
+	internal->slot = slot;
+	internal->id = file_identify(high);
+	fd_object_init(&internal->obj, &internal_ops, 0);
+	err = fd_table_install(high, &internal->obj);
+	fd_object_put(&internal->obj); /* the table's reference remains */
+	if (err)
+		goto err_close;
+	atomic_store(slot, high);
+	return 0;
+
+err_close:
+	real.close(high);
+	return err;
+}
+
+int fd_internal_adopt(int fd, _Atomic int *slot)
+{
+	int err = fd_internal_copy(fd, slot);
+
+	if (!err)
+		real.close(fd);
+	return err;
+}
+
+/* The internal fd of this number, with a reference, or NULL. */
+static struct fd_internal *get_internal(int fd)
+{
+	struct fd_object *obj = fd_table_get(fd);
+
+	if (obj && obj->ops == &internal_ops)
+		return internal_of(obj);
+	fd_object_put(obj);
+	return NULL;
+}
+
+static bool is_same_file(int fd, const struct fd_internal *internal)
+{
+	struct file_id now = file_identify(fd);
+
+	return file_is_same(&now, &internal->id);
+}
+
+bool fd_internal_is_intact(_Atomic int *slot)
+{
+	int fd = atomic_load(slot);
+	struct fd_internal *internal = fd < 0 ? NULL : get_internal(fd);
+	bool result;
+
+	if (!internal)
+		return false;
+	result = is_same_file(fd, internal);
+	fd_object_put(&internal->obj);
+	return result;
+}
+
+void fd_internal_close(_Atomic int *slot)
+{
+	bool is_intact = fd_internal_is_intact(slot);
+	int fd = atomic_exchange(slot, -1);
+
+	if (fd < 0)
+		return;
+	fd_table_remove(fd);
+	if (is_intact)
+		real.close(fd);
+}
+
+int fd_internal_make_way(int fd)
+{
+	struct fd_internal *internal = get_internal(fd);
+	int high, err = 0;
+
+	if (!internal)
+		return 0;
+	if (!is_same_file(fd, internal)) {
+		/* Closed behind our back; the number is the program's. */
+		fd_table_remove(fd);
+		goto out;
+	}
+	high = duplicate_high(fd);
+	if (high < 0) {
+		err = high;
+		goto out;
+	}
+	err = fd_table_install(high, &internal->obj);
+	if (err) {
+		real.close(high);
+		goto out;
+	}
+	atomic_store(internal->slot, high);
+	fd_table_remove(fd);
+out:
+	fd_object_put(&internal->obj);
+	return err;
+}
+
+void fd_internal_forked(void)
+{
+	int fd = -1;
+
+	while ((fd = fd_table_next_internal((unsigned)fd + 1,
+					    FD_TABLE_LIMIT - 1)) >= 0) {
+		struct fd_internal *internal = get_internal(fd);
+
+		if (!internal)
+			continue;
+		if (is_same_file(fd, internal))
+			real.close(fd);
+		atomic_store(internal->slot, -1);
+	}
+	fd_pool_forked(&pool);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The library's own fds. They live above the numbers that programs use, look
+ * closed to the program whatever it tries, and give way when it asks for their
+ * number with dup2. What is closed behind our back (a raw system call) is the
+ * owner's to notice: before acting on such an fd outside the data path it checks
+ * with fd_internal_is_intact().
+ */
+#ifndef FD_FD_INTERNAL_H
+#define FD_FD_INTERNAL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "base/compiler.h"
+
+/*
+ * Moves `fd` to a high number, with FD_CLOEXEC, stores it in `*slot` and keeps
+ * `*slot` true when it moves again. `fd` itself is closed. Negative errno: `fd`
+ * is still open, `*slot` untouched.
+ */
+int fd_internal_adopt(int fd, _Atomic int *slot) MUST_CHECK;
+
+/* The same for a duplicate: `fd` stays as it is. */
+int fd_internal_copy(int fd, _Atomic int *slot) MUST_CHECK;
+
+/* Closes what `slot` names, if it is still ours, and stores -1. */
+void fd_internal_close(_Atomic int *slot);
+
+/* Whether `*slot` is still the file that was adopted. */
+bool fd_internal_is_intact(_Atomic int *slot);
+
+/* The program is about to replace `fd` by another file: an internal fd of that
+ * number moves away. -EMFILE and the like when it cannot. */
+int fd_internal_make_way(int fd) MUST_CHECK;
+
+/* In the child of a fork, before anything else of the table: all internal fds
+ * are closed, their slots hold -1. */
+void fd_internal_forked(void);
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What an fd can be besides a plain fd of the kernel: an object with a table of
+ * operations, one for each intercepted call on an fd.
+ *
+ * An op gets the call's own parameters, runs inside the bracket (os/thread.h)
+ * with a reference to its object, and returns what the call returns or a
+ * negative errno. It may return FD_PASS instead: the wrapper then leaves the
+ * bracket, gives the reference back and lets libc do the call on the kernel fd,
+ * the object's twin. What a kind does not implement does just that, so callers
+ * never test a member. An op that has to wait does so with fd_wait.h.
+ */
+#ifndef FD_FD_OPS_H
+#define FD_FD_OPS_H
+
+#include <limits.h>
+#include <stdatomic.h>
+
+#include "base/list.h"
+#include "os/real.h"
+
+/* "Let libc do it on the twin." No call returns this value. */
+#define FD_PASS LONG_MIN
+
+/* A parameter list of calls.def without its parentheses. */
+#define FD_UNWRAP(...) __VA_ARGS__
+
+struct fd_object;
+
+enum fd_traffic { FD_RECEIVED, FD_SENT };
+
+/* The wrappers' way through the bracket, with the entry of the fd table and what it
+ * named a moment ago. */
+typedef ssize_t fd_recv_fn(int fd, void *buf, size_t len, int flags,
+			   const _Atomic(struct fd_object *) *entry,
+			   struct fd_object *named);
+typedef ssize_t fd_send_fn(int fd, const void *buf, size_t len, int flags,
+			   const _Atomic(struct fd_object *) *entry,
+			   struct fd_object *named);
+
+/* Set by the wrappers before there is any object. */
+struct fd_slow_calls {
+	fd_recv_fn *recv;
+	fd_send_fn *send;
+};
+extern HIDDEN struct fd_slow_calls fd_slow_calls;
+
+struct fd_ops {
+	/* A name for logs and tests. */
+	const char *name;
+
+	/* The fd numbers stay the library's own: they look closed to the
+	 * program, and make way when it wants their number (fd_internal.h). */
+	bool is_internal;
+
+#define CALL_OP(ret, name, params, args) \
+	long (*name)(struct fd_object *obj, FD_UNWRAP params);
+#include "os/calls.def"
+
+	/* recv and send once more, for the data path: called outside the bracket
+	 * and without a reference. They do the whole call, the bracket and errno included,
+	 * or undo what they did and return what fd_slow_calls returns. */
+	fd_recv_fn *quick_recv;
+	fd_send_fn *quick_send;
+
+	/* libc has done a call that the op has passed, and that moves data: its
+	 * result, or a negative errno. For whoever counts. */
+	void (*passed)(struct fd_object *obj, enum fd_traffic traffic,
+		       long result);
+
+	/* The last fd that named the object was closed or has become another
+	 * file; calls may still be inside. No reply: close() has succeeded. */
+	void (*last_close)(struct fd_object *obj);
+
+	/* Nobody refers to the object any more. Its memory may be given to
+	 * another object, but to nothing else ever: look-ups race with this. */
+	void (*release)(struct fd_object *obj);
+
+	/* In the child of a fork, where no fd names the object any more. The
+	 * only thread; no locks are held. */
+	void (*forked)(struct fd_object *obj);
+};
+
+/* The part that all kinds of objects begin with. */
+struct fd_object {
+	/* One for each fd that names it and each call inside it; 0: not in
+	 * use. */
+	_Atomic int refs;
+	_Atomic int fd_cnt;
+	const struct fd_ops *ops; /* fixed while refs is not 0 */
+	/* The twin's inode, by which an fd that arrives in a control message is
+	 * recognised; 0: cannot be passed. */
+	ino_t inode;
+	struct list by_inode;
+};
+
+/* For `last_close`, `release` and `forked`, where there is nothing to do. */
+void fd_ops_nothing(struct fd_object *obj);
+
+/* Fills the members that are NULL with the op that passes. Once for each
+ * table, before its first use. */
+void fd_ops_fill(struct fd_ops *ops);
+
+#endif

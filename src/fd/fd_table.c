@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The sparse table from fds to objects, and the objects' reference counts. */
+#include "config.h"
+
+#include "fd/fd_table.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "base/lock.h"
+
+_Atomic(struct fd_root *) fd_table_root;
+struct fd_leaf fd_table_first;
+
+/* All objects that can be recognised by inode. */
+static struct spinlock inode_lock = SPINLOCK_INIT(LOCK_RANK_FD_TABLE);
+static struct list inode_objects GUARDED_BY(inode_lock) =
+	LIST_INIT(inode_objects);
+
+/* Pages that read as zero until touched, or NULL. Not malloc: this runs inside
+ * calls that an allocator makes. */
+static void *reserve(size_t size)
+{
+	void *mem = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return mem == MAP_FAILED ? NULL : mem;
+}
+
+/* Publishes `size` fresh bytes in `slot`; when another thread was faster, its
+ * own stay. Returns what is there then. */
+static void *publish(_Atomic(void *) *slot, size_t size)
+{
+	void *there = atomic_load_explicit(slot, memory_order_acquire);
+	void *fresh;
+
+	if (there)
+		return there;
+	fresh = reserve(size);
+	if (!fresh)
+		return NULL;
+	if (atomic_compare_exchange_strong(slot, &there, fresh))
+		return fresh;
+	munmap(fresh, size);
+	return there;
+}
+
+static _Atomic(struct fd_object *) *make_entry(int fd)
+{
+	struct fd_root *root;
+	struct fd_leaf *leaf;
+
+	root = publish((_Atomic(void *) *)&fd_table_root, sizeof(*root));
+	if (!root)
+		return NULL;
+	atomic_store(&root->leaves[0], &fd_table_first);
+	leaf = publish((_Atomic(void *) *)&root->leaves[fd >> FD_LEAF_BITS],
+		       sizeof(*leaf));
+	return leaf ? &leaf->entries[fd & (FD_LEAF_SIZE - 1)] : NULL;
+}
+
+struct fd_object *fd_object_hold(struct fd_object *obj)
+{
+	int refs = atomic_fetch_add_explicit(&obj->refs, 1,
+					     memory_order_relaxed);
+
+	INVARIANT(refs > 0, "only who has a reference makes another");
+	(void)refs;
+	return obj;
+}
+
+void fd_object_init(struct fd_object *obj, const struct fd_ops *ops,
+		    ino_t inode)
+{
+	obj->ops = ops;
+	obj->inode = inode;
+	list_init(&obj->by_inode);
+	atomic_store_explicit(&obj->fd_cnt, 0, memory_order_relaxed);
+	/* release: a look-up that gets a reference sees the rest */
+	atomic_store_explicit(&obj->refs, 1, memory_order_release);
+	if (!inode)
+		return;
+	spinlock_acquire(&inode_lock);
+	list_push_back(&inode_objects, &obj->by_inode);
+	spinlock_release(&inode_lock);
+}
+
+void fd_object_add_fd(struct fd_object *obj)
+{
+	fd_object_hold(obj);
+	atomic_fetch_add(&obj->fd_cnt, 1);
+}
+
+void fd_object_drop_fd(struct fd_object *obj)
+{
+	if (atomic_fetch_sub(&obj->fd_cnt, 1) == 1) {
+		spinlock_acquire(&inode_lock);
+		list_remove(&obj->by_inode);
+		spinlock_release(&inode_lock);
+		obj->ops->last_close(obj);
+	}
+	fd_object_put(obj);
+}
+
+struct fd_object *fd_table_get(int fd)
+{
+	_Atomic(struct fd_object *) *entry = fd_table_entry(fd);
+
+	return entry ? fd_table_get_at(entry) : NULL;
+}
+
+int fd_table_install(int fd, struct fd_object *obj)
+{
+	_Atomic(struct fd_object *) *entry;
+	struct fd_object *old;
+
+	if ((unsigned)fd >= FD_TABLE_LIMIT)
+		return -EBADF;
+	entry = make_entry(fd);
+	if (!entry)
+		return -ENOMEM;
+	fd_object_add_fd(obj);
+	old = atomic_exchange(entry, obj);
+	if (old)
+		fd_object_drop_fd(old);
+	return 0;
+}
+
+bool fd_table_remove(int fd)
+{
+	_Atomic(struct fd_object *) *entry = fd_table_entry(fd);
+	struct fd_object *old;
+
+	if (!entry)
+		return false;
+	old = atomic_exchange(entry, NULL);
+	if (old)
+		fd_object_drop_fd(old);
+	return old != NULL;
+}
+
+/* The next fd at or after `fd` and up to `last` that names an object, skipping
+ * what was never used; -1 when there is none. */
+static int next_used(unsigned fd, unsigned last)
+{
+	struct fd_root *root = atomic_load(&fd_table_root);
+
+	if (!root)
+		return -1;
+	last = MIN(last, (unsigned)FD_TABLE_LIMIT - 1);
+	while (fd <= last) {
+		struct fd_leaf *leaf =
+			atomic_load(&root->leaves[fd >> FD_LEAF_BITS]);
+
+		if (!leaf)
+			fd = (fd | (FD_LEAF_SIZE - 1)) + 1;
+		else if (atomic_load_explicit(
+				 &leaf->entries[fd & (FD_LEAF_SIZE - 1)],
+				 memory_order_relaxed))
+			return (int)fd;
+		else
+			fd++;
+	}
+	return -1;
+}
+
+int fd_table_next(unsigned first)
+{
+	return next_used(first, FD_TABLE_LIMIT - 1);
+}
+
+static bool is_internal(int fd)
+{
+	struct fd_object *obj = fd_table_get(fd);
+	bool result = obj && obj->ops->is_internal;
+
+	fd_object_put(obj);
+	return result;
+}
+
+void fd_table_remove_range(unsigned first, unsigned last)
+{
+	for (int fd = next_used(first, last); fd >= 0;
+	     fd = next_used((unsigned)fd + 1, last))
+		if (!is_internal(fd))
+			fd_table_remove(fd);
+}
+
+int fd_table_next_internal(unsigned first, unsigned last)
+{
+	int fd = next_used(first, last);
+
+	while (fd >= 0 && !is_internal(fd))
+		fd = next_used((unsigned)fd + 1, last);
+	return fd;
+}
+
+struct fd_object *fd_table_find_inode(ino_t inode)
+{
+	struct fd_object *obj, *found = NULL;
+
+	spinlock_acquire(&inode_lock);
+	LIST_FOR_EACH(obj, &inode_objects, by_inode) {
+		if (obj->inode == inode && fd_object_try_hold(obj)) {
+			found = obj;
+			break;
+		}
+	}
+	spinlock_release(&inode_lock);
+	return found;
+}
+
+NO_LOCK_ANALYSIS void fd_table_forked(void)
+{
+	struct fd_root *root = atomic_load(&fd_table_root);
+
+	/* Another thread of the parent may have been inside. */
+	spinlock_init(&inode_lock, LOCK_RANK_FD_TABLE);
+	list_init(&inode_objects);
+	if (!root)
+		return;
+	for (int fd = next_used(0, FD_TABLE_LIMIT - 1); fd >= 0;
+	     fd = next_used((unsigned)fd + 1, FD_TABLE_LIMIT - 1)) {
+		struct fd_object *obj =
+			atomic_exchange(fd_table_entry(fd), NULL);
+
+		/* The counts are the parent's and mean nothing here; the
+		 * object hears of it once, with its last fd. */
+		if (atomic_fetch_sub(&obj->fd_cnt, 1) == 1)
+			obj->ops->forked(obj);
+	}
+}

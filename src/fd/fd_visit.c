@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Visits and the closes that wait for them (fd_visit.h). */
+#include "config.h"
+
+#include "fd/fd_visit.h"
+
+#include <unistd.h>
+
+#include "fd/fd_table.h"
+
+/* What is visited. Each thread that visits needs a place; one more than there are
+ * goes without, and closes do not wait for it. */
+enum { VISITORS_MAX = 4, NAP_US = 20 };
+static _Atomic(struct fd_object *) visited[VISITORS_MAX];
+
+static _Atomic(struct fd_object *) *begin(struct fd_object *obj)
+{
+	for (int i = 0; i < VISITORS_MAX; i++) {
+		struct fd_object *nobody = NULL;
+
+		if (atomic_compare_exchange_strong(&visited[i], &nobody, obj))
+			return &visited[i];
+	}
+	return NULL;
+}
+
+static bool visit(const struct fd_ops *ops, int fd,
+		  bool (*each)(struct fd_object *obj, int fd))
+{
+	_Atomic(struct fd_object *) *entry = fd_table_entry(fd), *place;
+	struct fd_object *named = entry ? atomic_load(entry) : NULL, *obj;
+	bool result;
+
+	if (!named)
+		return false;
+	place = begin(named);
+	/* In one order with the exchange and with the closer's load: either we see
+	 * that it is closed, or who closes sees us. */
+	obj = atomic_load(entry) == named ? fd_table_get_at(entry) : NULL;
+	result = obj && obj == named && obj->ops == ops && each(obj, fd);
+	fd_object_put(obj);
+	if (place)
+		atomic_store(place, NULL);
+	return result;
+}
+
+bool fd_visit(const struct fd_ops *ops,
+	      bool (*each)(struct fd_object *obj, int fd))
+{
+	bool result = false;
+
+	for (int fd = fd_table_next(0); fd >= 0;
+	     fd = fd_table_next((unsigned)fd + 1))
+		result |= visit(ops, fd, each);
+	return result;
+}
+
+void fd_visit_await_end(const struct fd_object *obj)
+{
+	for (int i = 0; i < VISITORS_MAX; i++)
+		while (atomic_load(&visited[i]) == obj)
+			usleep(NAP_US);
+}
+
+void fd_visit_forked(void)
+{
+	for (int i = 0; i < VISITORS_MAX; i++)
+		atomic_store(&visited[i], NULL);
+}

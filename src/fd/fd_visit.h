@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Objects that the library looks at by itself, now and then. Whoever visits one has
+ * a reference; so that a socket is gone when its close has returned, the close of a
+ * kind that is visited waits for the visit to end.
+ */
+#ifndef FD_FD_VISIT_H
+#define FD_FD_VISIT_H
+
+#include "fd/fd_ops.h"
+
+/* Calls `each` for every object with these ops, with a reference, by each of its fds;
+ * it must not wait for a close. Whether any said so. Inside the bracket, with no lock
+ * that is taken on the way to a close. */
+bool fd_visit(const struct fd_ops *ops,
+	      bool (*each)(struct fd_object *obj, int fd));
+
+/* In last_close: returns when nobody visits the object any more. */
+void fd_visit_await_end(const struct fd_object *obj);
+
+/* In the child of a fork. */
+void fd_visit_forked(void);
+
+#endif

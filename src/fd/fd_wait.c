@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Waits that survive, and clean up after, handlers that jump out of them. */
+#include "config.h"
+
+#include "fd/fd_wait.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+
+#include "fd/fd_table.h"
+#include "os/thread.h"
+
+/*
+ * A thread's unfinished waits, os_thread.wait_cnt of them, outermost first; a second one comes about when a
+ * handler that interrupted the first waits too. Not on the waiting stack frame,
+ * which a jump makes garbage.
+ */
+enum { WAITS_MAX = 16 };
+
+struct wait_record {
+	struct fd_object *obj; /* or NULL */
+	const struct fd_wait_hold *hold; /* or NULL */
+	void *arg;
+	uintptr_t frame; /* address of the waiting frame */
+	unsigned id;
+};
+
+static _Thread_local struct {
+	struct wait_record records[WAITS_MAX];
+	unsigned last_id;
+} waits;
+
+/* How deep a stack may be. Frames further apart are on different stacks. */
+enum { STACK_MAX = 64 << 20 };
+
+static bool is_on_alternate_stack(void)
+{
+	stack_t stack;
+
+	return sigaltstack(NULL, &stack) == 0 && (stack.ss_flags & SS_ONSTACK);
+}
+
+static void abandon(const struct wait_record *record)
+{
+	if (record->hold)
+		record->hold->abandoned(record->arg);
+	fd_object_put(record->obj);
+}
+
+/*
+ * A waiting frame below ours on the same stack cannot be alive. A handler that
+ * is still running on the wait's behalf has a lower address, or is on the
+ * alternate stack. (A handler that switches to a coroutine whose stack happens
+ * to lie above looks like a jump; its wait then finds its record gone, which is
+ * why waits look.)
+ */
+void fd_wait_collect(void)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	if (!os_thread.wait_cnt || is_on_alternate_stack())
+		return;
+	while (os_thread.wait_cnt) {
+		struct wait_record *last = &waits.records[os_thread.wait_cnt - 1];
+
+		if (last->frame >= here || here - last->frame > STACK_MAX)
+			return;
+		abandon(&waits.records[--os_thread.wait_cnt]);
+	}
+}
+
+/* From the trampoline, outside the bracket. */
+static void before_handler(void)
+{
+	for (int i = 0; i < os_thread.wait_cnt; i++) {
+		struct wait_record *record = &waits.records[i];
+
+		if (!record->hold)
+			continue;
+		os_enter();
+		record->hold->handler_runs(record->arg);
+		os_leave();
+	}
+}
+
+void fd_wait_forked(void)
+{
+	os_thread.wait_cnt = 0;
+}
+
+/* The position of the record, or -1 when it was collected. */
+static int find_record(unsigned id)
+{
+	for (int i = os_thread.wait_cnt - 1; i >= 0; i--)
+		if (waits.records[i].id == id)
+			return i;
+	return -1;
+}
+
+int fd_wait(struct fd_object *obj, struct pollfd *fds, nfds_t cnt,
+	    const struct timespec *timeout, const struct signals_mark *mark,
+	    bool may_restart)
+{
+	return fd_wait_holding(obj, fds, cnt, timeout, mark, may_restart, NULL,
+			       NULL);
+}
+
+int fd_wait_holding(struct fd_object *obj, struct pollfd *fds, nfds_t cnt,
+		    const struct timespec *timeout,
+		    const struct signals_mark *mark, bool may_restart,
+		    const struct fd_wait_hold *hold, void *arg)
+{
+	unsigned id = ++waits.last_id;
+	/* Nested deeper than we can note, a jump leaks what the wait holds. */
+	bool is_noted = os_thread.wait_cnt < WAITS_MAX;
+	int result;
+
+	if (hold)
+		signals_set_before_handler(before_handler);
+
+	if (is_noted)
+		waits.records[os_thread.wait_cnt++] = (struct wait_record){
+			.obj = obj,
+			.hold = hold,
+			.arg = arg,
+			.frame = (uintptr_t)__builtin_frame_address(0),
+			.id = id,
+		};
+	os_leave();
+	result = signals_sleep(fds, cnt, timeout, mark, may_restart);
+	os_enter();
+	if (!is_noted)
+		return result;
+	if (find_record(id) < 0)
+		return -ECANCELED;
+	/* Anything noted after ours belonged to handlers that are gone. */
+	while (waits.records[os_thread.wait_cnt - 1].id != id)
+		abandon(&waits.records[--os_thread.wait_cnt]);
+	os_thread.wait_cnt--;
+	return result;
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * UDP sockets that a child of a fork has too. The child reads the twin, which is
+ * one for both processes; we read our queue, which is ours alone. So what is queued
+ * at a fork goes to the kernel, where either finds it, and frames keep coming to
+ * us: programs that fork to run others notice nothing. When nobody reads here what
+ * comes afterwards, the child is meant to, and the socket is the kernel's from then
+ * on.
+ */
+#include "config.h"
+
+#include <errno.h>
+
+#include "base/log.h"
+#include "fd/fd_visit.h"
+#include "sock/udp/udp_priv.h"
+
+/* There may be such sockets. */
+static _Atomic bool has_heirs;
+
+/* -- datagrams back to the kernel ------------------------------------------------ */
+
+/* Frames that the kernel does not take are the socket's again. */
+static void requeue(struct udp *u, struct stack *stack, struct list *pkts)
+{
+	struct list *link;
+
+	stack_lock(stack);
+	while ((link = list_pop_front(pkts)))
+		udp_requeue(u, pkt_from_link(link));
+	stack_unlock(stack);
+}
+
+static void put(struct stack *stack, struct pkt *pkt)
+{
+	stack_lock(stack);
+	pkt_put(pkt);
+	stack_unlock(stack);
+}
+
+void udp_hand_back(struct udp *u)
+{
+	struct stack *stack = udp_stack(u);
+	struct net *net = atomic_load(&u->net);
+	struct list pkts;
+	int err = 0;
+
+	if (!stack)
+		return;
+	list_init(&pkts);
+	stack_lock(stack);
+	udp_take_queue(u, &pkts);
+	stack_unlock(stack);
+	while (!list_is_empty(&pkts)) {
+		struct pkt *pkt = pkt_from_link(list_first(&pkts));
+
+		err = net_give_back(net, pkt);
+		if (err)
+			break;
+		list_remove(&pkt->link);
+		put(stack, pkt);
+		atomic_store(&u->is_twin_ready, true);
+	}
+	if (!err)
+		return;
+	log_dbg("datagrams that wait here cannot be given to the kernel (error %d)",
+		-err);
+	requeue(u, stack, &pkts);
+}
+
+/* -- forks ----------------------------------------------------------------------- */
+
+static bool has_queued(struct udp *u)
+{
+	struct stack *stack = udp_stack(u);
+	bool result;
+
+	stack_lock(stack);
+	result = !list_is_empty(&u->rx_queue);
+	stack_unlock(stack);
+	return result;
+}
+
+/* Without the flows for a moment, since they would bring the frames to us again. */
+static bool share(struct fd_object *obj, int fd)
+{
+	struct udp *u = udp_of(obj);
+
+	mutex_acquire(&u->config);
+	if (attachment_is_made(&u->att)) {
+		u->has_heir = true;
+		atomic_store(&has_heirs, true);
+		if (has_queued(u)) {
+			udp_detach(u);
+			udp_hand_back(u);
+			udp_attach_anew(u, fd, STATS_BY_FORK);
+		}
+	}
+	mutex_release(&u->config);
+	return false;
+}
+
+static void poll_all(struct net *net)
+{
+	stack_lock(net->stack);
+	while (stack_poll_locked(net->stack) > 0)
+		;
+	stack_unlock(net->stack);
+}
+
+void udp_before_fork(void)
+{
+	struct net *net = udp_params.net_if_made();
+
+	if (!net)
+		return;
+	poll_all(net);
+	fd_visit(&udp_ops, share);
+}
+
+void udp_heirs_forked(void)
+{
+	atomic_store(&has_heirs, false);
+}
+
+/* -- afterwards ------------------------------------------------------------------ */
+
+/* Something lies here that nobody has begun to wait for. */
+static bool is_neglected(struct udp *u, uint64_t *taken_out)
+{
+	struct stack *stack = udp_stack(u);
+	bool result;
+
+	stack_lock(stack);
+	result = !list_is_empty(&u->rx_queue) && list_is_empty(&u->end.watches);
+	*taken_out = udp_counters(u)->rx_packets;
+	stack_unlock(stack);
+	return result;
+}
+
+/* The first look notes what the program has read so far, the second one whether
+ * that has changed. */
+static bool is_left_to_heir(struct udp *u)
+{
+	bool was_neglected = u->is_neglected;
+	uint64_t had_taken = u->neglected_since;
+
+	if (!u->has_heir || u->has_left || !attachment_is_made(&u->att))
+		return false;
+	u->is_neglected = is_neglected(u, &u->neglected_since);
+	return was_neglected && u->is_neglected &&
+	       had_taken == u->neglected_since;
+}
+
+static bool look_after(struct fd_object *obj, int fd)
+{
+	struct udp *u = udp_of(obj);
+	bool is_over, is_noted;
+
+	mutex_acquire(&u->config);
+	is_over = is_left_to_heir(u);
+	is_noted = u->is_neglected;
+	mutex_release(&u->config);
+	if (is_over)
+		udp_leave(&u->obj, fd, REASON_HEIR);
+	return is_noted && !is_over;
+}
+
+bool udp_has_heirs(void)
+{
+	return atomic_load_explicit(&has_heirs, memory_order_relaxed);
+}
+
+bool udp_look_after_heirs(void)
+{
+	return fd_visit(&udp_ops, look_after);
+}
+
+static bool leave_to_heir(struct fd_object *obj, int fd)
+{
+	struct udp *u = udp_of(obj);
+	bool has_heir;
+
+	mutex_acquire(&u->config);
+	has_heir = u->has_heir && attachment_is_made(&u->att);
+	mutex_release(&u->config);
+	if (has_heir)
+		udp_leave(&u->obj, fd, REASON_HEIR);
+	return false;
+}
+
+void udp_before_exit(void)
+{
+	struct net *net = udp_params.net_if_made();
+
+	if (!net || !udp_has_heirs())
+		return;
+	poll_all(net);
+	fd_visit(&udp_ops, leave_to_heir);
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The settings of a UDP socket. The twin has them all, with the kernel's limits
+ * and defaults; after each change we read back those that concern us. An option
+ * that changes what a receiver gets, and that we do not serve, returns the socket
+ * to the kernel.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/errqueue.h>
+#include <linux/net_tstamp.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/time.h>
+
+#include "base/clock.h"
+#include "sock/udp/udp_priv.h"
+
+static int get_int(int fd, int level, int name)
+{
+	int value = 0;
+	socklen_t len = sizeof(value);
+
+	if (real.getsockopt(fd, level, name, &value, &len) != 0)
+		return 0;
+	return value;
+}
+
+static uint64_t get_timeout_ns(int fd, int name)
+{
+	struct timeval tv = { 0 };
+	socklen_t len = sizeof(tv);
+
+	if (real.getsockopt(fd, SOL_SOCKET, name, &tv, &len) != 0)
+		return 0;
+	return (uint64_t)tv.tv_sec * NS_PER_SEC +
+	       (uint64_t)tv.tv_usec * NS_PER_US;
+}
+
+static int get_device(int fd)
+{
+	char name[IFNAMSIZ] = "";
+	socklen_t len = sizeof(name);
+
+	if (real.getsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, name, &len) != 0 ||
+	    len == 0 || !name[0])
+		return 0;
+	return (int)if_nametoindex(name);
+}
+
+/* What a receiver can wish for, where it is asked for, and that we serve it. */
+static const struct {
+	int level, name;
+	enum udp_wish wish;
+} wishes[] = {
+	{ IPPROTO_IP, IP_PKTINFO, UDP_WISH_PKTINFO },
+	{ IPPROTO_IP, IP_RECVTTL, UDP_WISH_TTL },
+	{ IPPROTO_IP, IP_RECVTOS, UDP_WISH_TOS },
+	{ SOL_SOCKET, SO_TIMESTAMP, UDP_WISH_TIMESTAMP },
+	{ SOL_SOCKET, SO_TIMESTAMPNS, UDP_WISH_TIMESTAMPNS },
+	{ SOL_SOCKET, SO_TIMESTAMPING, UDP_WISH_TIMESTAMPING },
+	{ IPPROTO_IPV6, IPV6_RECVPKTINFO, UDP_WISH_PKTINFO6 },
+};
+
+static uint32_t get_wishes(int fd)
+{
+	uint32_t bits = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(wishes); i++)
+		if (get_int(fd, wishes[i].level, wishes[i].name))
+			bits |= wishes[i].wish;
+	return bits;
+}
+
+/* SO_TIMESTAMP and SO_TIMESTAMPNS exclude each other, and the getter of either
+ * says which holds. SO_TIMESTAMPING counts for receivers of software stamps. */
+static uint32_t settle_stamps(uint32_t bits, int fd)
+{
+	int flags = get_int(fd, SOL_SOCKET, SO_TIMESTAMPING);
+
+	if ((flags & (SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE)) !=
+	    (SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE))
+		bits &= ~(uint32_t)UDP_WISH_TIMESTAMPING;
+	return bits;
+}
+
+/* What IP_MTU_DISCOVER says of datagrams that fit, and of longer ones. */
+static void read_mtu_discovery(int fd, struct udp_settings *set)
+{
+	int mode = get_int(fd, IPPROTO_IP, IP_MTU_DISCOVER);
+
+	set->may_cut = mode == IP_PMTUDISC_DONT || mode == IP_PMTUDISC_WANT ||
+		       mode == IP_PMTUDISC_OMIT;
+	set->is_mtu_of_link = mode == IP_PMTUDISC_PROBE ||
+			      mode == IP_PMTUDISC_INTERFACE ||
+			      mode == IP_PMTUDISC_OMIT;
+	switch (mode) {
+	case IP_PMTUDISC_DO:
+	case IP_PMTUDISC_PROBE:
+		set->df = DST_DF_ALWAYS;
+		break;
+	case IP_PMTUDISC_WANT:
+		set->df = DST_DF_USUAL;
+		break;
+	default:
+		set->df = DST_DF_NEVER;
+	}
+}
+
+static uint8_t get_ttl(int fd)
+{
+	return (uint8_t)get_int(fd, IPPROTO_IP, IP_TTL);
+}
+
+/* Of use before there is a stack, too. */
+static void read_timeouts(struct udp *u, int fd)
+{
+	atomic_store(&u->rx_timeout_ns, get_timeout_ns(fd, SO_RCVTIMEO));
+	atomic_store(&u->tx_timeout_ns, get_timeout_ns(fd, SO_SNDTIMEO));
+}
+
+void udp_read_settings(struct udp *u, int fd)
+{
+	struct stack *stack = atomic_load(&u->net)->stack;
+	uint32_t rx_limit = (uint32_t)get_int(fd, SOL_SOCKET, SO_RCVBUF);
+	struct udp_settings set = {
+		.wishes = settle_stamps(get_wishes(fd), fd),
+		.mark = (uint32_t)get_int(fd, SOL_SOCKET, SO_MARK),
+		.ifindex = get_device(fd),
+		.tos = (uint8_t)get_int(fd, IPPROTO_IP, IP_TOS),
+		.ttl = get_ttl(fd),
+		.is_on_link_only = get_int(fd, SOL_SOCKET, SO_DONTROUTE),
+		.is_shared = get_int(fd, SOL_SOCKET, SO_REUSEPORT),
+	};
+
+	set.may_share = set.is_shared ||
+			get_int(fd, SOL_SOCKET, SO_REUSEADDR);
+	read_mtu_discovery(fd, &set);
+	if (get_int(fd, IPPROTO_UDP, UDP_CORK))
+		udp_hold_tx(u, UDP_TX_CORKED);
+	else
+		udp_release_tx(u, UDP_TX_CORKED);
+	read_timeouts(u, fd);
+	udp_set_nonblocking(u, real.fcntl(fd, F_GETFL) & O_NONBLOCK);
+	stack_lock(stack);
+	u->set = set;
+	u->rx_limit = MAX(rx_limit, udp_params.rx_bytes_min);
+	u->stats.at->rx_limit = u->rx_limit;
+	for (int i = 0; i < UDP_DSTS; i++)
+		u->dsts[i].view_gen = 0;
+	stack_unlock(stack);
+}
+
+/* Stamps of what was sent, which come by the error queue. */
+enum {
+	TX_STAMPS = SOF_TIMESTAMPING_TX_SOFTWARE |
+		    SOF_TIMESTAMPING_TX_HARDWARE | SOF_TIMESTAMPING_TX_SCHED |
+		    SOF_TIMESTAMPING_TX_ACK,
+};
+
+/* Options that change what arrives, or how, in ways we do not follow: the socket
+ * goes to the kernel when one is switched on. */
+static bool is_kernel_only(int level, int name, int value)
+{
+	if (!value)
+		return false;
+	switch (level) {
+	case SOL_SOCKET:
+		if (name == SO_TIMESTAMPING)
+			return value & TX_STAMPS;
+		return name == SO_RXQ_OVFL || name == SO_ATTACH_FILTER ||
+		       name == SO_ATTACH_BPF ||
+		       name == SO_ATTACH_REUSEPORT_CBPF ||
+		       name == SO_ATTACH_REUSEPORT_EBPF ||
+		       name == SO_PEEK_OFF || name == SO_ZEROCOPY ||
+		       name == SO_TXTIME || name == SO_RCVLOWAT ||
+		       name == SO_TIMESTAMP_NEW || name == SO_TIMESTAMPNS_NEW ||
+		       name == SO_TIMESTAMPING_NEW;
+	case IPPROTO_IP:
+		return name == IP_OPTIONS || name == IP_RECVOPTS ||
+		       name == IP_RETOPTS || name == IP_PASSSEC ||
+		       name == IP_RECVORIGDSTADDR || name == IP_CHECKSUM ||
+		       name == IP_TRANSPARENT || name == IP_NODEFRAG ||
+		       name == IP_MINTTL || name == IP_RECVFRAGSIZE;
+	case IPPROTO_IPV6:
+		return name == IPV6_RECVTCLASS || name == IPV6_RECVHOPLIMIT ||
+		       name == IPV6_RECVORIGDSTADDR ||
+		       name == IPV6_2292PKTINFO || name == IPV6_2292HOPLIMIT ||
+		       name == IPV6_HOPOPTS || name == IPV6_RECVHOPOPTS ||
+		       name == IPV6_ADDRFORM;
+	case IPPROTO_UDP:
+		return name == UDP_SEGMENT || name == UDP_GRO ||
+		       name == UDP_ENCAP;
+	default:
+		return false;
+	}
+}
+
+static const char *option_level(int level)
+{
+	switch (level) {
+	case SOL_SOCKET:
+		return "an option of SOL_SOCKET";
+	case IPPROTO_IP:
+		return "an option of IPPROTO_IP";
+	case IPPROTO_IPV6:
+		return "an option of IPPROTO_IPV6";
+	default:
+		return "an option of IPPROTO_UDP";
+	}
+}
+
+/* What a value switches on: of one that is no number, whether it is more than
+ * zeroes. */
+static int read_value(const void *value, socklen_t len)
+{
+	const uint8_t *bytes = value;
+	int number = 0;
+
+	if (!user_is_plausible(value, len))
+		return 0;
+	memcpy(&number, value, MIN(len, (socklen_t)sizeof(number)));
+	for (socklen_t i = sizeof(number); !number && i < len; i++)
+		number = bytes[i] != 0;
+	return number;
+}
+
+/* Which an attachment is made of. */
+static bool is_of_attachment(int level, int name)
+{
+	return level == SOL_SOCKET &&
+	       (name == SO_BINDTODEVICE || name == SO_BINDTOIFINDEX ||
+		name == SO_REUSEADDR || name == SO_REUSEPORT);
+}
+
+static void follow_option(struct udp *u, int fd, int level, int name)
+{
+	char detail[STATS_DETAIL_SIZE];
+
+	if (is_kernel_only(level, name, get_int(fd, level, name))) {
+		snprintf(detail, sizeof(detail), "level %d, option %d", level,
+			 name);
+		udp_leave_config(u, REASON_OPTION, STATS_BY_OPTION, detail);
+		return;
+	}
+	if (!atomic_load(&u->net)) {
+		read_timeouts(u, fd);
+		return; /* the rest is read when it is attached */
+	}
+	udp_read_settings(u, fd);
+	if (is_of_attachment(level, name))
+		udp_attach_anew(u, fd, STATS_BY_OPTION);
+}
+
+long udp_setsockopt(struct fd_object *obj, int fd, int level, int name,
+		    const void *value, socklen_t len)
+{
+	struct udp *u = udp_of(obj);
+	int result;
+
+	if (is_kernel_only(level, name, read_value(value, len))) {
+		result = udp_exception(u, fd, REASON_OPTION,
+				       option_level(level), name);
+		if (result)
+			return result;
+	}
+	mutex_acquire(&u->config);
+	result = real.setsockopt(fd, level, name, value, len) ? -errno : 0;
+	if (result == 0 && !u->has_left)
+		follow_option(u, fd, level, name);
+	mutex_release(&u->config);
+	return result;
+}
+
+long udp_fcntl(struct fd_object *obj, int fd, int cmd, void *arg)
+{
+	struct udp *u = udp_of(obj);
+	int result;
+
+	if (cmd != F_SETFL)
+		return FD_PASS;
+	result = real.fcntl(fd, cmd, arg);
+	if (result < 0)
+		return -errno;
+	udp_set_nonblocking(u, (uintptr_t)arg & O_NONBLOCK);
+	return result;
+}
+
+/* The length of the datagram that a read would give; negative: there is none. */
+static int next_len(struct udp *u)
+{
+	struct stack *stack = udp_stack(u);
+	struct list *first;
+	int len = -ENOENT;
+
+	if (!stack)
+		return -ENOENT;
+	stack_lock(stack);
+	stack_poll_locked(stack);
+	first = list_first(&u->rx_queue);
+	if (first)
+		len = (int)PKT_CB(pkt_from_link(first), struct rx_info)->len;
+	stack_unlock(stack);
+	return len;
+}
+
+long udp_ioctl(struct fd_object *obj, int fd, unsigned long request, void *arg)
+{
+	struct udp *u = udp_of(obj);
+	int result, len;
+
+	switch (request) {
+	case FIONBIO:
+		result = real.ioctl(fd, request, arg);
+		if (result < 0)
+			return -errno;
+		udp_set_nonblocking(u, *(int *)arg != 0);
+		return result;
+	case FIONREAD:
+		len = next_len(u);
+		if (len < 0)
+			return FD_PASS;
+		if (!user_is_plausible(arg, sizeof(len)))
+			return -EFAULT;
+		*(int *)arg = len;
+		return 0;
+	default:
+		return FD_PASS;
+	}
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Ports that another process has, too. Linux shares the datagrams out, or gives
+ * them to the newest; our rules would bring us all of them. So such a socket is the
+ * kernel's. Only a socket that allows it can be in this place: it is looked for
+ * when one gets its name, and once a second, since the other may come later.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "fd/fd_visit.h"
+#include "os/file.h"
+#include "sock/udp/port_row.h"
+#include "sock/udp/udp_priv.h"
+
+/* A line has 128 bytes, 171 for IPv6. */
+enum { TEXT_FIRST = 64 << 10, TEXT_LAST = 64 << 20 };
+
+/* Inodes of our sockets, in ascending order when they are all there. */
+struct inode_list {
+	ino_t *at;
+	size_t cnt, room;
+};
+
+static struct {
+	struct mutex lock;
+
+	/* under the lock: sockets of others, as of read_ns; 0: never */
+	struct port_row *rows;
+	size_t cnt, room;
+	uint64_t read_ns;
+	struct inode_list ours;
+
+	/* a socket that allows it has been attached */
+	_Atomic bool is_wanted;
+} ports = { .lock = MUTEX_INIT(LOCK_RANK_UDP_PORTS) };
+
+/* Room for one more element of an array; false without memory. */
+static bool make_room(void **array, size_t cnt, size_t *room, size_t size)
+{
+	size_t wanted = MAX(2 * *room, (size_t)64);
+	void *bigger;
+
+	if (cnt < *room)
+		return true;
+	bigger = realloc(*array, wanted * size);
+	if (!bigger)
+		return false;
+	*array = bigger;
+	*room = wanted;
+	return true;
+}
+
+/* With the lock; the way here is through a callback. */
+static bool note_ours(struct fd_object *obj, int fd UNUSED) NO_LOCK_ANALYSIS
+{
+	struct inode_list *ours = &ports.ours;
+
+	if (make_room((void **)&ours->at, ours->cnt, &ours->room,
+		      sizeof(*ours->at)))
+		ours->at[ours->cnt++] = obj->inode;
+	return false;
+}
+
+static int compare_inodes(const void *a, const void *b)
+{
+	ino_t x = *(const ino_t *)a, y = *(const ino_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void note_row(const char *line) REQUIRES(ports.lock)
+{
+	struct port_row row;
+
+	if (!port_row_parse(line, &row) ||
+	    bsearch(&row.inode, ports.ours.at, ports.ours.cnt,
+		    sizeof(row.inode), compare_inodes) ||
+	    !make_room((void **)&ports.rows, ports.cnt, &ports.room,
+		       sizeof(row)))
+		return;
+	ports.rows[ports.cnt++] = row;
+}
+
+/* All of a file whose size nobody knows, with a NUL, or NULL. */
+static char *read_text(const char *path)
+{
+	for (size_t size = TEXT_FIRST; size <= TEXT_LAST; size *= 4) {
+		char *text = malloc(size);
+		ssize_t len = text ? file_peek(path, text, size - 1) : -ENOMEM;
+
+		if (len >= 0 && (size_t)len < size - 1) {
+			text[len] = '\0';
+			return text;
+		}
+		free(text);
+		if (len < 0)
+			break;
+	}
+	return NULL;
+}
+
+/* Takes the text. */
+static void note_rows(char *text) REQUIRES(ports.lock)
+{
+	char *rest = text, *line;
+
+	while (rest && (line = strsep(&rest, "\n")))
+		note_row(line);
+	free(text);
+}
+
+/* Ours are noted twice, since some are closed and some are made while the files are
+ * read: they would be in the rows, and another process's. */
+static void read_ports(void) REQUIRES(ports.lock)
+{
+	char *text[2];
+
+	ports.ours.cnt = 0;
+	fd_visit(&udp_ops, note_ours);
+	text[0] = read_text("/proc/thread-self/net/udp");
+	text[1] = read_text("/proc/thread-self/net/udp6");
+	fd_visit(&udp_ops, note_ours);
+	qsort(ports.ours.at, ports.ours.cnt, sizeof(*ports.ours.at),
+	      compare_inodes);
+	ports.cnt = 0;
+	note_rows(text[0]);
+	note_rows(text[1]);
+	ports.read_ns = clock_monotonic_ns();
+}
+
+static bool is_elsewhere(const struct flow_key *key) REQUIRES(ports.lock)
+{
+	for (size_t i = 0; i < ports.cnt; i++)
+		if (port_row_competes(&ports.rows[i], key))
+			return true;
+	return false;
+}
+
+/* A reading may be old, or have caught a socket of ours that is half closed: gone
+ * from our table, and not yet from the kernel's. */
+enum { READ_AGAIN_US = 1000 };
+
+bool udp_port_is_elsewhere(const struct flow_key *key)
+{
+	bool result;
+
+	atomic_store(&ports.is_wanted, true);
+	mutex_acquire(&ports.lock);
+	/* Many sockets that are bound at once look at one reading. */
+	if (!ports.read_ns ||
+	    clock_monotonic_ns() - ports.read_ns > NS_PER_SEC)
+		read_ports();
+	result = is_elsewhere(key);
+	if (result) {
+		usleep(READ_AGAIN_US);
+		read_ports();
+		result = is_elsewhere(key);
+	}
+	mutex_release(&ports.lock);
+	return result;
+}
+
+/* At the second look that says so. */
+static bool leave_if_shared(struct fd_object *obj, int fd)
+{
+	struct udp *u = udp_of(obj);
+	bool is_seen = false, is_shared;
+
+	mutex_acquire(&u->config);
+	if (!u->has_left && attachment_is_made(&u->att) && u->set.may_share) {
+		mutex_acquire(&ports.lock);
+		is_seen = is_elsewhere(&u->end.key);
+		mutex_release(&ports.lock);
+	}
+	is_shared = is_seen && u->was_port_elsewhere;
+	u->was_port_elsewhere = is_seen;
+	mutex_release(&u->config);
+	if (is_shared)
+		udp_leave(&u->obj, fd, REASON_PORT_SHARED);
+	return false;
+}
+
+bool udp_looks_at_ports(void)
+{
+	return atomic_load_explicit(&ports.is_wanted, memory_order_relaxed);
+}
+
+void udp_look_at_ports(void)
+{
+	if (!udp_looks_at_ports())
+		return;
+	mutex_acquire(&ports.lock);
+	read_ports();
+	mutex_release(&ports.lock);
+	fd_visit(&udp_ops, leave_if_shared);
+}
+
+NO_LOCK_ANALYSIS void udp_ports_forked(void)
+{
+	mutex_init(&ports.lock, LOCK_RANK_UDP_PORTS);
+	ports.read_ns = 0;
+	atomic_store(&ports.is_wanted, false);
+}

@@ -1,0 +1,960 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Receiving. A datagram comes from the socket's queue, which whoever polls the
+ * stack fills, or from the twin. A call that finds neither polls as often as it
+ * may, and then sleeps.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/time.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "os/signals.h"
+#include "os/thread.h"
+#include "pkt/wire.h"
+#include "sock/udp/udp_priv.h"
+
+/* What a datagram counts besides its bytes. */
+enum { RX_OVERHEAD = 256 };
+
+/* Payloads up to this many bytes are copied under the stack's lock. */
+enum { COPY_LOCKED_MAX = 256 };
+
+/* A receive call, whichever it was. */
+struct rx_call {
+	const struct iovec *iov;
+	size_t iov_cnt;
+	size_t len;
+	int flags;
+	/* NULL: not wanted */
+	struct sockaddr *name;
+	socklen_t *name_len;
+	/* NULL unless it was recvmsg */
+	struct msghdr *msg;
+};
+
+/* How long a call may go on. */
+struct rx_patience {
+	struct signals_mark mark;
+	int polls_left; /* -1: for ever */
+	bool is_timed;
+	uint64_t deadline_ns;
+};
+
+/* -- the queue ---------------------------------------------------------------- */
+
+static uint32_t len_of(const struct pkt *pkt)
+{
+	return PKT_CB(pkt, struct rx_info)->len;
+}
+
+static COLD void count_drop(struct udp *u, const struct pkt *pkt)
+{
+	udp_counters(u)->rx_ready_pkt_drop++;
+	udp_counters(u)->rx_ready_byte_drop += len_of(pkt);
+}
+
+/* The queue is longer than it ever was. */
+static COLD void count_longest(struct udp *u)
+{
+	struct stats_socket_counters *c = udp_counters(u);
+
+	c->rx_ready_pkt_max = MAX(c->rx_ready_pkt_max, u->rx_cnt);
+	c->rx_ready_byte_max = MAX(c->rx_ready_byte_max, u->rx_bytes);
+}
+
+void udp_input(struct endpoint *end, struct pkt *pkt)
+{
+	struct udp *u = CONTAINER_OF(end, struct udp, end);
+	struct stats_socket_counters *c = udp_counters(u);
+
+	/* As Linux does: what begins below the limit may exceed it. */
+	if (UNLIKELY(u->rx_bytes + u->rx_cnt * RX_OVERHEAD >= u->rx_limit)) {
+		count_drop(u, pkt);
+		pkt_put(pkt);
+		return;
+	}
+	if (u->set.wishes && !pkt->time_ns)
+		pkt->time_ns = clock_realtime_ns();
+	list_push_back(&u->rx_queue, &pkt->link);
+	u->rx_bytes += len_of(pkt);
+	u->rx_cnt++;
+	c->rx_queued_packets++;
+	c->rx_queued_bytes += len_of(pkt);
+	if (UNLIKELY(u->rx_cnt > c->rx_ready_pkt_max ||
+		     u->rx_bytes > c->rx_ready_byte_max))
+		count_longest(u);
+	endpoint_set_ready(end, READY_IN);
+}
+
+static void unlink_first(struct udp *u, struct pkt *pkt)
+{
+	list_remove(&pkt->link);
+	u->rx_bytes -= len_of(pkt);
+	if (--u->rx_cnt == 0)
+		endpoint_clear_ready(&u->end, READY_IN);
+}
+
+/* For the program. */
+static inline void unlink_taken(struct udp *u, struct pkt *pkt)
+{
+	struct stats_socket_counters *c = udp_counters(u);
+
+	unlink_first(u, pkt);
+	c->rx_packets++;
+	c->rx_bytes += len_of(pkt);
+}
+
+void udp_purge(struct udp *u)
+{
+	struct list *link;
+
+	while ((link = list_first(&u->rx_queue))) {
+		unlink_first(u, pkt_from_link(link));
+		pkt_put(pkt_from_link(link));
+	}
+}
+
+void udp_take_queue(struct udp *u, struct list *pkts)
+{
+	struct list *link;
+
+	while ((link = list_first(&u->rx_queue))) {
+		unlink_first(u, pkt_from_link(link));
+		list_push_back(pkts, link);
+	}
+}
+
+void udp_requeue(struct udp *u, struct pkt *pkt)
+{
+	list_push_back(&u->rx_queue, &pkt->link);
+	u->rx_bytes += len_of(pkt);
+	u->rx_cnt++;
+	endpoint_set_ready(&u->end, READY_IN);
+}
+
+/* -- to the program ------------------------------------------------------------- */
+
+static const struct wire_ipv4 *ip_of(const struct pkt *pkt)
+{
+	return (const void *)(pkt->buf + PKT_CB(pkt, struct rx_info)->ip_at);
+}
+
+static struct user_name source_of(const struct pkt *pkt)
+{
+	const struct wire_udp *udp =
+		(const void *)(pkt->buf + PKT_CB(pkt, struct rx_info)->udp_at);
+
+	return (struct user_name){ ip_addr_from_v4(ip_of(pkt)->src),
+				   udp->src_port };
+}
+
+static void put_stamps(struct user_control *control, uint32_t wishes,
+		       const struct pkt *pkt)
+{
+	struct timespec ts[3] = { { 0 } };
+	struct timeval tv;
+
+	ts[0].tv_sec = (time_t)(pkt->time_ns / NS_PER_SEC);
+	ts[0].tv_nsec = (long)(pkt->time_ns % NS_PER_SEC);
+	tv.tv_sec = ts[0].tv_sec;
+	tv.tv_usec = ts[0].tv_nsec / 1000;
+	if (wishes & UDP_WISH_TIMESTAMPNS)
+		user_control_put(control, SOL_SOCKET, SO_TIMESTAMPNS, &ts[0],
+				 sizeof(ts[0]));
+	else if (wishes & UDP_WISH_TIMESTAMP)
+		user_control_put(control, SOL_SOCKET, SO_TIMESTAMP, &tv,
+				 sizeof(tv));
+	if (wishes & UDP_WISH_TIMESTAMPING)
+		user_control_put(control, SOL_SOCKET, SO_TIMESTAMPING, ts,
+				 sizeof(ts));
+}
+
+/* In the order in which Linux has them. */
+static void put_control(const struct udp *u, struct msghdr *msg,
+			const struct pkt *pkt)
+{
+	struct user_control control = {
+		.at = msg->msg_control,
+		.room = msg->msg_controllen,
+	};
+	const struct wire_ipv4 *ip = ip_of(pkt);
+	int ifindex = (int)PKT_CB(pkt, struct rx_info)->ifindex;
+	uint32_t wishes = u->set.wishes;
+	struct in6_pktinfo info6 = { .ipi6_ifindex = (unsigned)ifindex };
+	struct in_pktinfo info = {
+		.ipi_ifindex = ifindex,
+		.ipi_spec_dst.s_addr = ip->dst,
+		.ipi_addr.s_addr = ip->dst,
+	};
+	struct ip_addr dst = ip_addr_from_v4(ip->dst);
+	int ttl = ip->ttl;
+
+	put_stamps(&control, wishes, pkt);
+	if (wishes & UDP_WISH_PKTINFO6) {
+		memcpy(&info6.ipi6_addr, &dst, sizeof(info6.ipi6_addr));
+		user_control_put(&control, IPPROTO_IPV6, IPV6_PKTINFO, &info6,
+				 sizeof(info6));
+	}
+	if (wishes & UDP_WISH_PKTINFO)
+		user_control_put(&control, IPPROTO_IP, IP_PKTINFO, &info,
+				 sizeof(info));
+	if (wishes & UDP_WISH_TTL)
+		user_control_put(&control, IPPROTO_IP, IP_TTL, &ttl,
+				 sizeof(ttl));
+	if (wishes & UDP_WISH_TOS)
+		user_control_put(&control, IPPROTO_IP, IP_TOS, &ip->tos,
+				 sizeof(ip->tos));
+	msg->msg_controllen -= control.room;
+	msg->msg_flags |= control.flags;
+}
+
+static void copy_chain(const struct rx_call *call, const struct pkt *pkt,
+		       size_t len)
+{
+	size_t done = 0;
+
+	if (LIKELY(call->iov_cnt == 1 && !pkt->next_part)) {
+		memcpy(call->iov[0].iov_base, pkt->data, len);
+		return;
+	}
+	for (; pkt && done < len; pkt = pkt->next_part) {
+		size_t n = MIN((size_t)pkt->len, len - done);
+
+		user_iov_write(call->iov, call->iov_cnt, done, pkt->data, n);
+		done += n;
+	}
+}
+
+/* The datagram as the call wants it. Returns the call's result. */
+static long give(const struct udp *u, const struct rx_call *call,
+		 const struct pkt *pkt)
+{
+	size_t full = PKT_CB(pkt, struct rx_info)->len;
+	size_t len = MIN(full, call->len);
+	struct user_name source;
+
+	copy_chain(call, pkt, len);
+	if (call->name) {
+		source = source_of(pkt);
+		user_name_write(&source, u->domain, call->name, call->name_len);
+	}
+	if (call->msg) {
+		call->msg->msg_flags = call->flags & MSG_CMSG_CLOEXEC;
+		if (len < full)
+			call->msg->msg_flags |= MSG_TRUNC;
+		put_control(u, call->msg, pkt);
+	}
+	return (long)(call->flags & MSG_TRUNC ? full : len);
+}
+
+/* Whether the call's pointers can be right. */
+static bool is_plausible(const struct rx_call *call)
+{
+	if (user_iov_len(call->iov, call->iov_cnt) < 0)
+		return false;
+	if (call->name &&
+	    (!user_is_plausible(call->name_len, sizeof(*call->name_len)) ||
+	     !user_is_plausible(call->name, *call->name_len)))
+		return false;
+	return !call->msg || user_is_plausible(call->msg->msg_control,
+					       call->msg->msg_controllen);
+}
+
+/* With a datagram at the head of the queue. Under the stack's lock, which is
+ * released for a long copy. */
+static long take_first(struct udp *u, struct stack *stack,
+		       const struct rx_call *call) RELEASES(stack->lock)
+{
+	struct pkt *pkt = pkt_from_link(u->rx_queue.next);
+	long result;
+
+	if (UNLIKELY(!is_plausible(call))) {
+		stats_add(&udp_counters(u)->rx_errors, 1);
+		stack_unlock(stack);
+		return -EFAULT;
+	}
+	if (UNLIKELY(call->flags & MSG_PEEK))
+		pkt_get(pkt);
+	else
+		unlink_taken(u, pkt);
+	if (LIKELY(MIN((size_t)PKT_CB(pkt, struct rx_info)->len, call->len) <=
+		   COPY_LOCKED_MAX)) {
+		result = give(u, call, pkt);
+	} else {
+		stack_unlock(stack);
+		result = give(u, call, pkt);
+		stack_lock(stack);
+	}
+	pkt_put(pkt);
+	stack_unlock(stack);
+	return result;
+}
+
+static inline bool is_blocking(const struct udp *u, int flags)
+{
+	return !(flags & MSG_DONTWAIT) &&
+	       !atomic_load_explicit(&u->is_nonblocking, memory_order_relaxed);
+}
+
+/* The call has nothing to give. Under the stack's lock. */
+static inline void count_nothing(struct udp *u)
+{
+	udp_counters(u)->rx_poll_miss++;
+	udp_counters(u)->rx_eagain++;
+}
+
+/* Of what demux_peek shows. */
+static inline struct user_name source_before(const uint8_t *payload)
+{
+	const struct wire_udp *udp = (const void *)(payload - sizeof(*udp));
+	const struct wire_ipv4 *ip =
+		(const void *)((const uint8_t *)udp - sizeof(*ip));
+
+	return (struct user_name){ ip_addr_from_v4(ip->src), udp->src_port };
+}
+
+/* A short datagram that is the first in the stack's ring, and for this socket,
+ * whose queue is empty: from the frame to the buffer without a packet. `source_out`
+ * may be NULL. -EAGAIN: it is another one. */
+static ALWAYS_INLINE long take_from_ring(struct udp *u, struct stack *stack,
+					 void *buf, size_t len,
+					 struct user_name *source_out)
+	REQUIRES(stack->lock)
+{
+	struct ring *ring = stack->only;
+	struct stats_socket_counters *c;
+	struct ring_frame frame;
+
+	if (UNLIKELY(!ring || stack->demux.last != &u->end))
+		return -EAGAIN;
+	frame = demux_peek(&stack->demux, ring->ops->rx_peek(ring),
+			   stack->only_from);
+	if (UNLIKELY(!frame.data || frame.len > len ||
+		     frame.len > COPY_LOCKED_MAX ||
+		     !user_is_plausible(buf, 1)))
+		return -EAGAIN;
+	memcpy(buf, frame.data, OPAQUE(frame.len));
+	if (source_out)
+		*source_out = source_before(frame.data);
+	ring->ops->rx_done(ring);
+	if (UNLIKELY(ring->wants_kick))
+		stack_note_kick(stack, ring);
+	atomic_store_explicit(&stack->was_polled, true, memory_order_relaxed);
+	c = udp_counters(u);
+	c->rx_poll_hit++;
+	c->rx_queued_packets++;
+	c->rx_queued_bytes += frame.len;
+	c->rx_packets++;
+	c->rx_bytes += frame.len;
+	return (long)frame.len;
+}
+
+/* The same for a call that wants bytes, and at most the sender's name: no control
+ * messages. */
+static inline long take_next(struct udp *u, struct stack *stack,
+			     const struct rx_call *call) REQUIRES(stack->lock)
+{
+	struct user_name source;
+	long n;
+
+	if (stack_is_quiet(stack) || call->iov_cnt != 1 ||
+	    call->flags & MSG_PEEK || (call->msg && u->set.wishes) ||
+	    !is_plausible(call))
+		return -EAGAIN;
+	n = take_from_ring(u, stack, call->iov[0].iov_base,
+			   call->iov[0].iov_len, &source);
+	if (n < 0)
+		return n;
+	if (call->name)
+		user_name_write(&source, u->domain, call->name, call->name_len);
+	if (call->msg) {
+		call->msg->msg_flags = call->flags & MSG_CMSG_CLOEXEC;
+		call->msg->msg_controllen = 0;
+	}
+	return n;
+}
+
+/* Polls for an empty queue. */
+static inline bool poll_for_data(struct udp *u, struct stack *stack, int flags)
+	REQUIRES(stack->lock)
+{
+	if (UNLIKELY(stack_poll_locked(stack)) &&
+	    !list_is_empty(&u->rx_queue)) {
+		udp_counters(u)->rx_poll_hit++;
+		return true;
+	}
+	if (!is_blocking(u, flags))
+		count_nothing(u);
+	return false;
+}
+
+/* -EAGAIN: nothing has come by our ways. */
+static inline long try_queue(struct udp *u, const struct rx_call *call)
+	NO_LOCK_ANALYSIS
+{
+	struct stack *stack = udp_stack(u);
+	long n;
+
+	if (UNLIKELY(!stack))
+		return -EAGAIN;
+	stack_lock(stack);
+	if (!list_is_empty(&u->rx_queue))
+		return take_first(u, stack, call);
+	n = take_next(u, stack, call);
+	if (n < 0 && poll_for_data(u, stack, call->flags))
+		return take_first(u, stack, call);
+	stack_unlock(stack);
+	return n;
+}
+
+/* -- the twin ------------------------------------------------------------------- */
+
+/* -EAGAIN: it has nothing. */
+static COLD long read_twin(struct udp *u, int fd, const struct rx_call *call)
+{
+	struct msghdr msg = {
+		.msg_name = call->name,
+		.msg_namelen = call->name ? *call->name_len : 0,
+		.msg_iov = (struct iovec *)call->iov,
+		.msg_iovlen = call->iov_cnt,
+	};
+	long n;
+
+	if (!udp_owns_fd(u, fd))
+		return -EBADF;
+	/* Before the look: what comes after it is flagged again. */
+	atomic_store(&u->is_twin_ready, false);
+	if (atomic_load(&u->is_rx_over))
+		atomic_store(&u->is_twin_ready, true);
+	if (call->msg)
+		n = real.recvmsg(fd, call->msg, call->flags | MSG_DONTWAIT);
+	else
+		n = real.recvmsg(fd, &msg, call->flags | MSG_DONTWAIT);
+	if (n < 0)
+		n = -errno;
+	if (n != -EAGAIN) {
+		atomic_store(&u->is_twin_ready, true);
+		if (!(call->flags & MSG_PEEK))
+			stats_count_os_rx(&u->stats, n);
+	}
+	if (n >= 0 && call->name && !call->msg)
+		*call->name_len = msg.msg_namelen;
+	return n;
+}
+
+/* Whether it is time to look at the twin. Threads that count together may lose a
+ * count. */
+static inline bool is_twin_due(struct udp *u)
+{
+	unsigned left = atomic_load_explicit(&u->os_countdown,
+					     memory_order_relaxed) - 1;
+
+	atomic_store_explicit(&u->os_countdown, left, memory_order_relaxed);
+	if (UNLIKELY(left == 0)) {
+		atomic_store_explicit(&u->os_countdown, udp_twin_interval(),
+				      memory_order_relaxed);
+		return true;
+	}
+	return UNLIKELY(atomic_load_explicit(&u->is_twin_ready,
+					     memory_order_relaxed));
+}
+
+/* When it is: whether there may be something, which is_twin_ready says from then
+ * on. */
+static COLD bool ask_twin(struct udp *u, int fd)
+{
+	struct pollfd twin = { .fd = fd, .events = POLLIN };
+
+	if (atomic_load(&u->is_twin_ready))
+		return true;
+	if (udp_owns_fd(u, fd) && real.poll(&twin, 1, 0) == 0)
+		return false;
+	atomic_store(&u->is_twin_ready, true);
+	return true;
+}
+
+/* -- waiting -------------------------------------------------------------------- */
+
+static void handler_runs(void *arg)
+{
+	struct waiter *waiter = arg;
+
+	if (!waiter->stack)
+		return;
+	stack_lock(waiter->stack);
+	wait_pause_locked(waiter->stack, waiter);
+	stack_unlock(waiter->stack);
+}
+
+static void end_sleep(struct waiter *waiter)
+{
+	struct stack *stack = waiter->stack;
+
+	if (stack) {
+		stack_lock(stack);
+		wait_end_locked(stack, waiter);
+		stack_poll_locked(stack);
+		stack_unlock(stack);
+	} else {
+		wait_early_end(waiter);
+	}
+	waiter_put(waiter);
+}
+
+static void abandoned(void *arg)
+{
+	end_sleep(arg);
+}
+
+static const struct fd_wait_hold wait_hold = {
+	.handler_runs = handler_runs,
+	.abandoned = abandoned,
+};
+
+/* Registers, and finds out that there is nothing to wait for, or on how many of `fds`
+ * to sleep. `stack` NULL: there is none yet. */
+static unsigned begin_sleep(struct udp *u, struct stack *stack,
+			    struct waiter *waiter, struct pollfd *fds)
+{
+	unsigned cnt = 0;
+	bool has_watch;
+
+	if (!stack)
+		return wait_early_begin(waiter, fds);
+	stack_lock(stack);
+	has_watch = wait_begin_locked(stack, waiter);
+	list_push_back(&u->end.watches, &waiter->watch.link);
+	if (list_is_empty(&u->rx_queue) &&
+	    !(has_watch && (!stack_arm_locked(stack) ||
+			    stack_poll_locked(stack) > 0)))
+		cnt = wait_fds(stack, waiter, fds);
+	udp_counters(u)->rx_poll_miss += cnt != 0;
+	stack_unlock(stack);
+	return cnt;
+}
+
+static bool time_left(const struct rx_patience *patience, struct timespec *left)
+{
+	uint64_t now = clock_monotonic_ns();
+
+	if (now >= patience->deadline_ns)
+		return false;
+	left->tv_sec = (time_t)((patience->deadline_ns - now) / NS_PER_SEC);
+	left->tv_nsec = (long)((patience->deadline_ns - now) % NS_PER_SEC);
+	return true;
+}
+
+/* 0: look again; otherwise what the op returns. */
+static long sleep_for_data(struct udp *u, int fd,
+			   const struct rx_patience *patience)
+{
+	struct pollfd fds[1 + WAIT_FDS_MAX] = { { .fd = fd, .events = POLLIN } };
+	struct timespec left;
+	struct waiter *waiter;
+	struct stack *stack;
+	unsigned cnt;
+	int n = 0;
+
+	if (udp_await(&u->obj, &stack) == UDP_WAIT_KERNEL)
+		return FD_PASS;
+	if (patience->is_timed && !time_left(patience, &left))
+		return -EAGAIN;
+	if (!udp_owns_fd(u, fd))
+		return -EBADF;
+	waiter = waiter_get();
+	if (!waiter)
+		return -ENOMEM;
+	cnt = begin_sleep(u, stack, waiter, fds + 1);
+	if (cnt)
+		n = fd_wait_holding(&u->obj, fds, 1 + cnt,
+				    patience->is_timed ? &left : NULL,
+				    &patience->mark, !patience->is_timed,
+				    &wait_hold, waiter);
+	if (n == -ECANCELED)
+		return FD_ABANDONED;
+	end_sleep(waiter);
+	if (fds[0].revents)
+		atomic_store(&u->is_twin_ready, true);
+	return n < 0 ? n : 0;
+}
+
+/* Lets a handler run that came while we polled. */
+static long let_handlers_run(struct udp *u, const struct rx_patience *patience)
+{
+	static const struct timespec none;
+	int n = fd_wait(&u->obj, NULL, 0, &none, &patience->mark,
+			!patience->is_timed);
+
+	if (n == -ECANCELED)
+		return FD_ABANDONED;
+	return n < 0 ? n : 0;
+}
+
+enum { POLLS_PER_CLOCK = 64 };
+
+/* After a look that found nothing. 0: look again. */
+static long wait_for_data(struct udp *u, int fd, struct rx_patience *patience)
+{
+	if (UNLIKELY(os_thread.has_deferred))
+		return let_handlers_run(u, patience);
+	/* The kernel knows how to wait for what the twin alone brings, and when
+	 * there is nothing to wait for. */
+	if (atomic_load_explicit(&u->is_rx_over, memory_order_relaxed))
+		return FD_PASS;
+	if (patience->polls_left == 0 || !udp_stack(u))
+		return sleep_for_data(u, fd, patience);
+	if (patience->polls_left > 0)
+		patience->polls_left--;
+	if (patience->polls_left % POLLS_PER_CLOCK == 0 && patience->is_timed &&
+	    clock_monotonic_ns() >= patience->deadline_ns)
+		return -EAGAIN;
+	if (udp_params.does_yield)
+		sched_yield();
+	return 0;
+}
+
+static void be_patient(const struct udp *u, struct rx_patience *patience)
+{
+	uint64_t timeout = atomic_load_explicit(&u->rx_timeout_ns,
+						memory_order_relaxed);
+
+	patience->mark = signals_mark();
+	patience->polls_left = udp_params.rx_polls;
+	patience->is_timed = timeout != 0;
+	if (timeout)
+		patience->deadline_ns = clock_monotonic_ns() + timeout;
+}
+
+/* -- calls ---------------------------------------------------------------------- */
+
+/* What the kernel alone answers. */
+static inline bool is_for_kernel(const struct udp *u, int flags)
+{
+	return flags & (MSG_ERRQUEUE | MSG_OOB) ||
+	       !atomic_load_explicit(&u->stack, memory_order_relaxed);
+}
+
+/* A call that waited ends without a datagram. */
+static long count_end(struct udp *u, long n)
+{
+	struct stack *stack = udp_stack(u);
+
+	if (n == -EAGAIN && stack) {
+		stack_lock(stack);
+		udp_counters(u)->rx_eagain++;
+		stack_unlock(stack);
+	} else if (n == -EAGAIN) {
+		stats_count_os_rx(&u->stats, n);
+	} else if (n != FD_PASS && n != FD_ABANDONED) {
+		stats_add(&udp_counters(u)->rx_errors, 1);
+	}
+	return n;
+}
+
+static long look_everywhere(struct udp *u, int fd, const struct rx_call *call)
+{
+	long n = read_twin(u, fd, call);
+
+	return n == -EAGAIN ? try_queue(u, call) : n;
+}
+
+/* Of a socket that the kernel has (udp_await). */
+static COLD long receive_by_kernel(struct udp *u, int fd,
+				   const struct rx_call *call)
+{
+	struct rx_patience patience;
+	struct stack *stack;
+	long n;
+
+	if (call->flags & (MSG_ERRQUEUE | MSG_OOB) ||
+	    !is_blocking(u, call->flags) ||
+	    udp_await(&u->obj, &stack) == UDP_WAIT_KERNEL)
+		return FD_PASS;
+	be_patient(u, &patience);
+	while ((n = look_everywhere(u, fd, call)) == -EAGAIN) {
+		n = sleep_for_data(u, fd, &patience);
+		if (n)
+			return count_end(u, n);
+	}
+	return n;
+}
+
+/* One look at everything. -EAGAIN: nothing. */
+static ALWAYS_INLINE long look(struct udp *u, int fd, const struct rx_call *call)
+{
+	bool is_due = is_twin_due(u);
+	long n;
+
+	if (UNLIKELY(is_due)) {
+		n = read_twin(u, fd, call);
+		if (n != -EAGAIN)
+			return n;
+	}
+	return try_queue(u, call);
+}
+
+static COLD long wait_and_look(struct udp *u, int fd,
+			       const struct rx_call *call)
+{
+	struct rx_patience patience;
+	long n;
+
+	be_patient(u, &patience);
+	do {
+		n = wait_for_data(u, fd, &patience);
+		if (n)
+			return count_end(u, n);
+		n = look(u, fd, call);
+	} while (n == -EAGAIN);
+	return n;
+}
+
+static NOINLINE long receive(struct udp *u, int fd, const struct rx_call *call)
+{
+	long n;
+
+	if (UNLIKELY(is_for_kernel(u, call->flags)))
+		return receive_by_kernel(u, fd, call);
+	n = look(u, fd, call);
+	if (n != -EAGAIN)
+		return n;
+	return is_blocking(u, call->flags) ? wait_and_look(u, fd, call) : n;
+}
+
+/* Whether a datagram is one that receive_short gives. */
+static inline bool is_short(const struct pkt *pkt, const void *buf, size_t len)
+{
+	return pkt->len <= COPY_LOCKED_MAX && pkt->len <= len &&
+	       !pkt->next_part && user_is_plausible(buf, len);
+}
+
+/* The whole way, for a buffer without a name. */
+static NOINLINE long receive_plain(struct udp *u, int fd, void *buf, size_t len,
+				   int flags)
+{
+	struct iovec iov = { buf, len };
+	struct rx_call call = {
+		.iov = &iov,
+		.iov_cnt = 1,
+		.len = len,
+		.flags = flags,
+	};
+
+	return receive(u, fd, &call);
+}
+
+long udp_recv(struct fd_object *obj, int fd, void *buf, size_t len, int flags)
+{
+	return receive_plain(udp_of(obj), fd, buf, len, flags);
+}
+
+/* With the stack locked: a short datagram from the queue, which a poll may fill. */
+static NOINLINE ssize_t quick_take_queued(int fd, void *buf, size_t len,
+					  int flags, struct fd_object *obj) NO_LOCK_ANALYSIS
+{
+	struct udp *u = udp_of(obj);
+	struct stack *stack = udp_stack(u);
+	struct pkt *pkt;
+	long n;
+
+	if (list_is_empty(&u->rx_queue) && stack_poll_locked(stack) &&
+	    !list_is_empty(&u->rx_queue))
+		udp_counters(u)->rx_poll_hit++;
+	pkt = pkt_from_link(u->rx_queue.next);
+	if (UNLIKELY(list_is_empty(&u->rx_queue) || !is_short(pkt, buf, len))) {
+		stack_unlock(stack);
+		return fd_quick_undo_recv(fd, buf, len, flags, obj);
+	}
+	unlink_taken(u, pkt);
+	n = pkt->len;
+	memcpy(buf, pkt->data, OPAQUE((size_t)n));
+	pkt_put_quick(pkt);
+	stack_unlock(stack);
+	return fd_quick_end(obj, n);
+}
+
+/* With the stack locked by stack_lock_try_plain: nothing is queued, but a ring may
+ * have something. */
+static NOINLINE ssize_t quick_take(int fd, void *buf, size_t len, int flags,
+				   struct fd_object *obj)
+	NO_LOCK_ANALYSIS
+{
+	struct udp *u = udp_of(obj);
+	struct stack *stack = udp_stack(u);
+	long n = take_from_ring(u, stack, buf, len, NULL);
+
+	if (UNLIKELY(n < 0))
+		return quick_take_queued(fd, buf, len, flags, obj);
+	if (UNLIKELY(stack->afterwards))
+		stack_unlock_slow(stack);
+	else
+		stack_lock_release_plain(&stack->lock);
+	return fd_quick_end(obj, n);
+}
+
+/* With the stack locked: not for the quick way. */
+static COLD ssize_t quick_unlock(int fd, void *buf, size_t len, int flags,
+				 struct fd_object *obj)
+	NO_LOCK_ANALYSIS
+{
+	stack_unlock(udp_stack(udp_of(obj)));
+	return fd_quick_undo_recv(fd, buf, len, flags, obj);
+}
+
+/* It is the twin's turn. The general way reads it, and would poll a whole batch: when
+ * there is nothing to read, this one begins anew, unless each turn is the twin's. */
+static COLD ssize_t quick_ask_twin(int fd, void *buf, size_t len, int flags,
+				   const _Atomic(struct fd_object *) *entry,
+				   struct fd_object *obj)
+{
+	bool is_ready = udp_twin_interval() == 1 || ask_twin(udp_of(obj), fd);
+
+	fd_object_put(obj);
+	os_leave_last();
+	return (is_ready ? fd_slow_calls.recv : udp_quick_recv)(
+		fd, buf, len, flags, entry, obj);
+}
+
+/*
+ * The most frequent receives in the fewest steps: a short datagram that is there,
+ * and nothing there with no wish to wait.
+ */
+ssize_t udp_quick_recv(int fd, void *buf, size_t len, int flags,
+		       const _Atomic(struct fd_object *) *entry,
+		       struct fd_object *obj) NO_LOCK_ANALYSIS
+{
+	struct stack *stack;
+	struct udp *u;
+
+	if (fd_quick_is_odd())
+		return fd_slow_calls.recv(fd, buf, len, flags, entry, obj);
+	os_enter_first();
+	if (UNLIKELY(!fd_object_try_hold(obj)))
+		return fd_quick_undo_recv(fd, buf, len, flags, NULL);
+	if (UNLIKELY(!fd_quick_is_mine(obj, &udp_ops, entry)))
+		return fd_quick_undo_recv(fd, buf, len, flags, obj);
+	u = udp_of(obj);
+	stack = udp_stack(u);
+	if (UNLIKELY(is_twin_due(u)))
+		return quick_ask_twin(fd, buf, len, flags, entry, obj);
+	if (UNLIKELY(!stack || flags & (MSG_ERRQUEUE | MSG_OOB | MSG_PEEK) ||
+		     !stack_lock_try_plain(&stack->lock)))
+		return fd_quick_undo_recv(fd, buf, len, flags, obj);
+	if (UNLIKELY(!list_is_empty(&u->rx_queue)))
+		return quick_take_queued(fd, buf, len, flags, obj);
+	if (UNLIKELY(!stack_is_quiet(stack)))
+		return quick_take(fd, buf, len, flags, obj);
+	if (UNLIKELY(stack->afterwards || is_blocking(u, flags)))
+		return quick_unlock(fd, buf, len, flags, obj);
+	atomic_store_explicit(&stack->was_polled, true, memory_order_relaxed);
+	count_nothing(u);
+	stack_lock_release_plain(&stack->lock);
+	return fd_quick_end_again(obj);
+}
+
+long udp_recvfrom(struct fd_object *obj, int fd, void *buf, size_t len,
+		  int flags, struct sockaddr *addr, socklen_t *addr_len)
+{
+	struct iovec iov = { buf, len };
+	struct rx_call call = {
+		.iov = &iov,
+		.iov_cnt = 1,
+		.len = len,
+		.flags = flags,
+		.name = addr,
+		.name_len = addr_len,
+	};
+
+	return receive(udp_of(obj), fd, &call);
+}
+
+long udp_read(struct fd_object *obj, int fd, void *buf, size_t len)
+{
+	/* read() of nothing returns at once, and takes no datagram. */
+	return len == 0 ? FD_PASS :
+			  receive_plain(udp_of(obj), fd, buf, len, 0);
+}
+
+long udp_readv(struct fd_object *obj, int fd, const struct iovec *iov, int cnt)
+{
+	ssize_t len = cnt < 0 ? -EINVAL : user_iov_len(iov, (size_t)cnt);
+	struct rx_call call = {
+		.iov = iov,
+		.iov_cnt = (size_t)cnt,
+		.len = (size_t)len,
+	};
+
+	/* libc has the right errno */
+	return len <= 0 ? FD_PASS : receive(udp_of(obj), fd, &call);
+}
+
+long udp_recvmsg(struct fd_object *obj, int fd, struct msghdr *msg, int flags)
+{
+	struct rx_call call = { .flags = flags, .msg = msg };
+	ssize_t len;
+
+	if (!user_is_plausible(msg, sizeof(*msg)))
+		return FD_PASS;
+	len = user_iov_len(msg->msg_iov, msg->msg_iovlen);
+	if (len < 0)
+		return FD_PASS;
+	call.iov = msg->msg_iov;
+	call.iov_cnt = msg->msg_iovlen;
+	call.len = (size_t)len;
+	call.name = msg->msg_name;
+	call.name_len = &msg->msg_namelen;
+	return receive(udp_of(obj), fd, &call);
+}
+
+/* The time that is left of it, or false. */
+static bool count_down(struct timespec *timeout, uint64_t deadline_ns)
+{
+	uint64_t now = clock_monotonic_ns();
+	uint64_t left = now < deadline_ns ? deadline_ns - now : 0;
+
+	timeout->tv_sec = (time_t)(left / NS_PER_SEC);
+	timeout->tv_nsec = (long)(left % NS_PER_SEC);
+	return left > 0;
+}
+
+static bool is_sound(const struct timespec *timeout)
+{
+	return user_is_plausible(timeout, sizeof(*timeout)) &&
+	       timeout->tv_sec >= 0 && timeout->tv_nsec >= 0 &&
+	       timeout->tv_nsec < (long)NS_PER_SEC;
+}
+
+/* As Linux does it: the timeout is looked at after each datagram only. */
+long udp_recvmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
+		  unsigned int cnt, int flags, struct timespec *timeout)
+{
+	uint64_t deadline = 0;
+	unsigned int done = 0;
+	long n = 0;
+
+	if (cnt == 0 || !user_is_plausible(msgs, cnt * sizeof(*msgs)) ||
+	    (timeout && !is_sound(timeout)))
+		return FD_PASS;
+	if (timeout)
+		deadline = clock_monotonic_ns() +
+			   (uint64_t)timeout->tv_sec * NS_PER_SEC +
+			   (uint64_t)timeout->tv_nsec;
+	while (done < cnt) {
+		n = udp_recvmsg(obj, fd, &msgs[done].msg_hdr,
+				flags & ~MSG_WAITFORONE);
+		if (n < 0)
+			break;
+		msgs[done++].msg_len = (unsigned)n;
+		if (flags & MSG_WAITFORONE)
+			flags |= MSG_DONTWAIT;
+		if (timeout && !count_down(timeout, deadline))
+			break;
+	}
+	return done && n != FD_ABANDONED ? (long)done : n;
+}

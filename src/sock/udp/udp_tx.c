@@ -1,0 +1,775 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Sending. A datagram leaves by a ring when its destination leads there, in one
+ * frame or cut into several; everything else is the twin's.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "os/signals.h"
+#include "sock/udp/udp_priv.h"
+
+/* A send call, whichever it was. */
+struct tx_call {
+	const struct iovec *iov;
+	size_t iov_cnt;
+	size_t len;
+	int flags;
+	/* where to; NULL: where it is connected */
+	const struct user_name *to;
+	/* what this one asks for; NULL: nothing */
+	const struct tx_control *control;
+};
+
+/* A message as a call, and what the call points to. */
+struct tx_msg {
+	struct tx_call call;
+	struct user_name to;
+	struct tx_control control;
+	/* the control messages ask for what only the kernel does */
+	bool is_beyond;
+};
+
+/* What to tell the caller while the way of a datagram is being prepared. */
+enum tx_verdict {
+	TX_SENT,
+	TX_RESOLVE, /* the destination has to be looked up first */
+	TX_KERNEL,  /* the twin is to send it */
+	TX_FULL,    /* no room, or no frame */
+	TX_COPY,    /* too long to be copied under the lock */
+	TX_CUT,     /* too long for one frame */
+};
+
+/* With its headers it is as long as an IP packet can be. */
+enum { UDP_PAYLOAD_MAX = 65535 - 20 - 8 };
+
+/* Up to this many bytes are copied under the stack's lock. */
+enum { SHORT_MAX = 256 };
+
+/* Flags that make no difference to a datagram sent by us, or that we follow. */
+enum { TX_FLAGS = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_CONFIRM | MSG_EOR };
+
+/* -- destinations ------------------------------------------------------------- */
+
+/* What the way of a call depends on. False: there is nowhere to send to. Under the
+ * stack's lock. */
+static bool make_query(const struct udp *u, const struct tx_call *call,
+		       struct dst_query *out)
+{
+	const struct dst_query *peer = &u->dsts[UDP_DST_CONNECTED].query;
+	const struct user_name *to = call->to;
+	const struct tx_control *control = call->control;
+
+	*out = (struct dst_query){
+		.local = u->local,
+		.local_port = u->local_port,
+		.remote = to ? to->addr : peer->remote,
+		.remote_port = to ? to->port : peer->remote_port,
+		.ifindex = u->set.ifindex,
+		.mark = u->set.mark,
+		.uid = u->uid,
+		.tos = u->set.tos,
+		.ttl = u->set.ttl,
+		.df = u->set.df,
+		.may_cut = u->set.may_cut,
+		.is_mtu_of_link = u->set.is_mtu_of_link,
+		.is_on_link_only = u->set.is_on_link_only,
+	};
+	if (control && control->has_source)
+		out->local = control->source;
+	if (control && control->ifindex)
+		out->ifindex = control->ifindex;
+	if (control && control->tos >= 0)
+		out->tos = (uint8_t)control->tos;
+	if (control && control->ttl)
+		out->ttl = (uint8_t)control->ttl;
+	return to || u->is_connected;
+}
+
+/* The entry of a call that asks for something of its own. */
+static COLD struct dst *find_controlled(struct udp *u,
+					const struct tx_call *call)
+{
+	struct dst_query query;
+
+	if (!make_query(u, call, &query))
+		return NULL;
+	for (int i = 0; i < UDP_CONTROLLED_DSTS; i++)
+		if (dst_query_eq(&u->controlled[i].query, &query))
+			return &u->controlled[i];
+	return NULL;
+}
+
+/* The socket's entry for a destination; under the stack's lock. NULL: there is
+ * none yet. */
+static inline struct dst *find_dst(struct udp *u, const struct tx_call *call)
+{
+	const struct user_name *to = call->to;
+
+	if (UNLIKELY(call->control))
+		return find_controlled(u, call);
+	if (!to)
+		return u->is_connected ? &u->dsts[UDP_DST_CONNECTED] : NULL;
+	for (int i = 0; i < UDP_DSTS; i++) {
+		struct dst *dst = &u->dsts[i];
+
+		if (dst->query.remote_port == to->port &&
+		    ip_addr_eq(&dst->query.remote, &to->addr))
+			return dst;
+	}
+	return NULL;
+}
+
+/* Where a new destination is remembered; the connected one stays. */
+static struct dst *choose_slot(struct udp *u, const struct tx_call *call)
+{
+	struct dst *dst = find_dst(u, call);
+
+	if (dst)
+		return dst;
+	if (call->control)
+		return &u->controlled[u->next_dst++ % UDP_CONTROLLED_DSTS];
+	return call->to ? &u->dsts[1 + u->next_dst++ % (UDP_DSTS - 1)] : NULL;
+}
+
+static bool is_by_rule(const struct dst_query *query,
+		       char detail[STATS_DETAIL_SIZE])
+{
+	struct udp_end local = { query->local, query->local_port };
+	struct udp_end remote = { query->remote, query->remote_port };
+
+	return udp_params.is_kernel_by_rule(UDP_SENDER, &local, &remote,
+					    detail);
+}
+
+/* Where the socket sends now. Under the stack's lock. */
+static void show_dst(struct udp *u, const struct dst *dst,
+		     struct stats_way *way)
+{
+	struct stats_socket *s = u->stats.at;
+
+	way->reason = (uint16_t)dst->reason;
+	way->rings = dst->ring ? stats_ring_bit(dst->ring->stats) : 0;
+	s->tx = *way;
+	s->tx_addr = dst->query.remote;
+	s->tx_port = be16toh(dst->query.remote_port);
+}
+
+/* Looks the destination up, outside the stack's lock, and remembers the answer.
+ * -ENOTCONN: there is none to look up. */
+static COLD int resolve(struct udp *u, struct net *net,
+			const struct tx_call *call)
+{
+	struct stack *stack = net->stack;
+	struct dst *slot, found = { .view_gen = 0 };
+	struct stats_way way = { .decider = STATS_BY_SEND };
+	bool has_name;
+
+	stack_lock(stack);
+	has_name = make_query(u, call, &found.query);
+	slot = find_dst(u, call);
+	found.next_id = slot ? slot->next_id : (uint16_t)clock_monotonic_ns();
+	stack_unlock(stack);
+	if (!has_name)
+		return -ENOTCONN;
+
+	dst_resolve(&found, net);
+	if (found.ring && is_by_rule(&found.query, way.detail)) {
+		found.ring = NULL;
+		found.payload_max = 0;
+		found.cut_mtu = 0;
+		found.reason = REASON_RULE;
+	}
+
+	stack_lock(stack);
+	slot = choose_slot(u, call);
+	if (slot)
+		*slot = found;
+	show_dst(u, &found, &way);
+	stack_unlock(stack);
+	return 0;
+}
+
+/* -- one datagram --------------------------------------------------------------- */
+
+static const uint8_t *gather(const struct tx_call *call, uint8_t *buf)
+{
+	/* an empty datagram may come from nowhere */
+	if (LIKELY(call->iov_cnt == 1 && call->len))
+		return call->iov[0].iov_base;
+	user_iov_read(call->iov, call->iov_cnt, 0, buf, call->len);
+	return buf;
+}
+
+static enum tx_verdict way_of(const struct net *net, const struct dst *dst,
+			      const struct tx_call *call)
+{
+	if (UNLIKELY(!dst || !dst_is_valid(dst, net)))
+		return TX_RESOLVE;
+	if (UNLIKELY(!dst->ring))
+		return TX_KERNEL;
+	if (UNLIKELY(call->len > dst->payload_max))
+		return dst->cut_mtu && call->len <= UDP_PAYLOAD_MAX ?
+			       TX_CUT :
+			       TX_KERNEL;
+	return TX_SENT;
+}
+
+static inline void count_sent(struct udp *u, size_t len)
+{
+	struct stats_socket_counters *c = udp_counters(u);
+
+	c->tx_packets++;
+	c->tx_bytes += len;
+}
+
+static enum tx_verdict transmit_long(struct udp *u, struct stack *stack,
+				     struct dst *dst, struct pkt *payload,
+				     uint32_t len) REQUIRES(stack->lock)
+{
+	struct ring_tx tx = { .payload = payload };
+
+	dst_fill(dst, len, &tx);
+	if (stack_tx_locked(stack, dst->ring, &tx) != 0)
+		return TX_FULL;
+	count_sent(u, len);
+	return TX_SENT;
+}
+
+/* A short datagram, straight from the program's memory to the ring's. */
+static inline enum tx_verdict transmit_short(struct udp *u, struct stack *stack,
+					     struct dst *dst, const void *buf,
+					     uint32_t len) REQUIRES(stack->lock)
+{
+	uint8_t *frame = stack_tx_frame_locked(stack, dst->ring);
+
+	_Static_assert(SHORT_MAX + sizeof(struct dst_header) <=
+			       RING_TX_FRAME_LEN,
+		       "it has room");
+	if (UNLIKELY(!frame))
+		return TX_FULL;
+	stack_tx_commit_locked(stack, dst->ring,
+			       dst_write(dst, buf, len, frame));
+	count_sent(u, len);
+	return TX_SENT;
+}
+
+static inline enum tx_verdict send_short_locked(struct udp *u, struct net *net,
+						const struct tx_call *call)
+	REQUIRES(net->stack->lock)
+{
+	struct dst *dst = find_dst(u, call);
+	enum tx_verdict way = way_of(net, dst, call);
+	uint8_t buf[SHORT_MAX];
+
+	if (UNLIKELY(way != TX_SENT))
+		return way;
+	if (UNLIKELY(call->len > SHORT_MAX))
+		return TX_COPY;
+	return transmit_short(u, net->stack, dst, gather(call, buf),
+			      (uint32_t)call->len);
+}
+
+/* A chain of packets that hold the payload, copied without the lock. */
+static void fill_chain(struct pkt *pkt, const struct tx_call *call)
+{
+	size_t done = 0;
+
+	for (; pkt; pkt = pkt->next_part) {
+		uint32_t n = (uint32_t)MIN((size_t)pkt_tailroom(pkt),
+					   call->len - done);
+
+		user_iov_read(call->iov, call->iov_cnt, done,
+			      pkt_append(pkt, n), n);
+		done += n;
+	}
+}
+
+static struct pkt *alloc_chain(struct ring *ring, size_t len)
+{
+	struct pkt *first = NULL, **at = &first;
+
+	for (size_t room = 0; room < len;) {
+		*at = ring_pkt_alloc(ring);
+		if (!*at) {
+			pkt_put(first);
+			return NULL;
+		}
+		room += pkt_tailroom(*at);
+		at = &(*at)->next_part;
+	}
+	return first;
+}
+
+/* A longer one: into frames first, then under the lock. */
+static enum tx_verdict send_long(struct udp *u, struct net *net,
+				 const struct tx_call *call)
+{
+	struct stack *stack = net->stack;
+	struct pkt *payload = NULL;
+	struct ring *ring = NULL;
+	enum tx_verdict way;
+	struct dst *dst;
+
+	stack_lock(stack);
+	dst = find_dst(u, call);
+	way = way_of(net, dst, call);
+	if (way == TX_SENT) {
+		ring = dst->ring;
+		payload = alloc_chain(ring, call->len);
+		if (!payload)
+			way = TX_FULL;
+	}
+	stack_unlock(stack);
+	if (way != TX_SENT)
+		return way;
+
+	fill_chain(payload, call);
+
+	stack_lock(stack);
+	dst = find_dst(u, call);
+	way = way_of(net, dst, call);
+	if (way == TX_SENT && dst->ring != ring)
+		way = TX_RESOLVE;
+	if (way == TX_SENT)
+		way = transmit_long(u, stack, dst, payload,
+				    (uint32_t)call->len);
+	else
+		pkt_put(payload);
+	stack_unlock(stack);
+	return way;
+}
+
+/* Frames for all fragments of it, or for none. */
+static enum tx_verdict begin_cut(struct udp *u, struct net *net,
+				 const struct tx_call *call,
+				 struct dst_cut *cut)
+	REQUIRES(net->stack->lock)
+{
+	struct dst *dst = find_dst(u, call);
+	enum tx_verdict way = way_of(net, dst, call);
+	int err;
+
+	if (way != TX_CUT)
+		return way == TX_SENT ? TX_RESOLVE : way;
+	err = dst_cut_begin(cut, dst, (uint32_t)call->len);
+	if (err)
+		return err == -EAGAIN ? TX_FULL : TX_KERNEL;
+	return TX_CUT;
+}
+
+static void fill_cut(struct dst_cut *cut, const struct tx_call *call)
+{
+	struct pkt *pkt;
+	size_t done = 0;
+
+	LIST_FOR_EACH(pkt, &cut->pieces, link) {
+		user_iov_read(call->iov, call->iov_cnt, done, pkt->data,
+			      pkt->len);
+		done += pkt->len;
+	}
+	dst_cut_sum(cut);
+}
+
+static enum tx_verdict finish_cut(struct udp *u, struct net *net,
+				  const struct tx_call *call,
+				  struct dst_cut *cut)
+	REQUIRES(net->stack->lock)
+{
+	struct dst *dst = find_dst(u, call);
+	enum tx_verdict way = way_of(net, dst, call);
+
+	if (way != TX_CUT || !dst_cut_suits(cut, dst)) {
+		dst_cut_drop(cut);
+		return way == TX_KERNEL ? TX_KERNEL : TX_RESOLVE;
+	}
+	if (dst_cut_send(cut, dst, net->stack) != 0)
+		return TX_FULL;
+	count_sent(u, cut->len);
+	return TX_SENT;
+}
+
+/* One that is longer than a frame. */
+static COLD enum tx_verdict send_cut(struct udp *u, struct net *net,
+				     const struct tx_call *call)
+{
+	struct dst_cut cut;
+	enum tx_verdict way;
+
+	stack_lock(net->stack);
+	way = begin_cut(u, net, call, &cut);
+	stack_unlock(net->stack);
+	if (way != TX_CUT)
+		return way;
+	fill_cut(&cut, call);
+	stack_lock(net->stack);
+	way = finish_cut(u, net, call, &cut);
+	stack_unlock(net->stack);
+	return way;
+}
+
+static enum tx_verdict send_once(struct udp *u, struct net *net,
+				 const struct tx_call *call)
+{
+	enum tx_verdict way;
+
+	stack_lock(net->stack);
+	way = send_short_locked(u, net, call);
+	stack_unlock(net->stack);
+	if (LIKELY(way != TX_COPY && way != TX_CUT))
+		return way;
+	return way == TX_COPY ? send_long(u, net, call) :
+				send_cut(u, net, call);
+}
+
+/* -- when it cannot go at once ---------------------------------------------------- */
+
+/* The twin sends it, with the error that it may have, or may have one for the next
+ * receive. With MSG_MORE it keeps it, and is to get the rest, too. */
+static COLD long leave_to_twin(struct udp *u, int flags)
+{
+	if (flags & MSG_MORE)
+		udp_hold_tx(u, UDP_TX_MORE);
+	else
+		udp_release_tx(u, UDP_TX_MORE | UDP_TX_ERROR);
+	atomic_store_explicit(&u->is_twin_ready, true, memory_order_relaxed);
+	return FD_PASS;
+}
+
+/* The same for what the twin has to send because of how it is asked. */
+static COLD long leave_asked(struct udp *u, int fd, int flags, const char *what)
+{
+	int err = udp_exception(u, fd, REASON_SEND, what, flags);
+
+	return err ? err : leave_to_twin(u, flags);
+}
+
+static COLD long leave_for(struct udp *u, int fd, int flags)
+{
+	return flags & ~TX_FLAGS ?
+		       leave_asked(u, fd, flags, "a send with these flags") :
+		       leave_to_twin(u, flags);
+}
+
+static inline bool is_blocking(const struct udp *u, int flags)
+{
+	return !(flags & MSG_DONTWAIT) &&
+	       !atomic_load_explicit(&u->is_nonblocking, memory_order_relaxed);
+}
+
+/* Frames come back as the device sends them, which takes microseconds: a blocking
+ * send waits for that, and for no longer than the device could be stuck. */
+enum { FULL_WAIT_NS = 100 * 1000 * 1000 };
+
+static void reap(struct net *net)
+{
+	struct stack *stack = net->stack;
+
+	stack_lock(stack);
+	for (unsigned i = 0; i < stack->ring_cnt; i++)
+		if (stack->rings[i]) {
+			stack->rings[i]->ops->reap(stack->rings[i]);
+			stack_note_kick(stack, stack->rings[i]);
+		}
+	stack_unlock(stack);
+}
+
+static long fail(struct udp *u, long err)
+{
+	stats_add(&udp_counters(u)->tx_errors, 1);
+	return err;
+}
+
+/* A non-blocking send without room. */
+static long give_up(struct udp *u, const struct tx_call *call)
+{
+	if (udp_params.tx_eagain) {
+		stats_add(&udp_counters(u)->tx_eagain, 1);
+		return -EAGAIN;
+	}
+	stats_add(&udp_counters(u)->tx_drops, 1);
+	return (long)call->len;
+}
+
+static COLD long send_slowly(struct udp *u, int fd, struct net *net,
+			     const struct tx_call *call, enum tx_verdict way)
+{
+	struct signals_mark mark = signals_mark();
+	uint64_t end = 0;
+	int err;
+
+	for (;;) {
+		switch (way) {
+		case TX_RESOLVE:
+			err = resolve(u, net, call);
+			if (err)
+				return leave_to_twin(u, call->flags);
+			break;
+		case TX_FULL:
+			reap(net);
+			if (!is_blocking(u, call->flags))
+				return give_up(u, call);
+			if (signals_is_interrupted(&mark, false))
+				return fail(u, -EINTR);
+			if (!end)
+				end = clock_monotonic_ns() + FULL_WAIT_NS;
+			else if (clock_monotonic_ns() > end)
+				return fail(u, -ENOBUFS);
+			break;
+		case TX_KERNEL:
+			return udp_owns_fd(u, fd) ?
+				       leave_to_twin(u, call->flags) :
+				       fail(u, -EBADF);
+		default:
+			return (long)call->len;
+		}
+		way = send_once(u, net, call);
+	}
+}
+
+/* -- calls ------------------------------------------------------------------------ */
+
+/* NULL: what only the kernel does, or says why not. */
+static inline struct net *net_for(struct udp *u, int fd, int flags)
+{
+	struct net *net = atomic_load_explicit(&u->net, memory_order_acquire);
+
+	if (UNLIKELY(flags & ~TX_FLAGS ||
+		     atomic_load_explicit(&u->tx_holds, memory_order_relaxed)))
+		return NULL;
+	return LIKELY(net) ? net : udp_prepare_send(u, fd);
+}
+
+static inline long send_call(struct udp *u, int fd, const struct tx_call *call)
+{
+	struct net *net = net_for(u, fd, call->flags);
+	enum tx_verdict way;
+
+	if (UNLIKELY(!net))
+		return leave_for(u, fd, call->flags);
+	way = send_once(u, net, call);
+	if (LIKELY(way == TX_SENT))
+		return (long)call->len;
+	return send_slowly(u, fd, net, call, way);
+}
+
+long udp_sendto(struct fd_object *obj, int fd, const void *buf, size_t len,
+		int flags, const struct sockaddr *addr, socklen_t addr_len)
+{
+	struct iovec iov = { (void *)(uintptr_t)buf, len };
+	struct tx_call call = {
+		.iov = &iov,
+		.iov_cnt = 1,
+		.len = len,
+		.flags = flags,
+	};
+	struct user_name to;
+
+	if (addr) {
+		if (user_name_read(addr, addr_len, &to) != 0 || !to.port)
+			return leave_to_twin(udp_of(obj), flags);
+		call.to = &to;
+	}
+	if (UNLIKELY(!user_is_plausible(buf, len)))
+		return leave_to_twin(udp_of(obj), flags);
+	return send_call(udp_of(obj), fd, &call);
+}
+
+long udp_send(struct fd_object *obj, int fd, const void *buf, size_t len,
+	      int flags)
+{
+	return udp_sendto(obj, fd, buf, len, flags, NULL, 0);
+}
+
+/* Nothing was sent. */
+static COLD ssize_t quick_undo_locked(int fd, const void *buf, size_t len,
+				      int flags, struct fd_object *obj,
+				      struct stack *stack) RELEASES(stack->lock)
+	NO_LOCK_ANALYSIS
+{
+	stack_unlock(stack);
+	return fd_quick_undo_send(fd, buf, len, flags, obj);
+}
+
+/* The most frequent send in the fewest steps: a short datagram to where the socket
+ * is connected, by a way that is known. First everything that may stand against
+ * it. */
+NO_LOCK_ANALYSIS ssize_t
+udp_quick_send(int fd, const void *buf, size_t len, int flags,
+	       const _Atomic(struct fd_object *) *entry,
+	       struct fd_object *obj)
+{
+	struct stack *stack;
+	struct ring *ring;
+	uint8_t *frame;
+	struct net *net;
+	struct dst *dst;
+	struct udp *u;
+
+	/* an empty one is not this short */
+	if (UNLIKELY(fd_quick_is_odd() || flags & ~TX_FLAGS ||
+		     len - 1 >= SHORT_MAX || !user_is_plausible(buf, len)))
+		return fd_slow_calls.send(fd, buf, len, flags, entry, obj);
+	os_enter_first();
+	if (UNLIKELY(!fd_object_try_hold(obj)))
+		return fd_quick_undo_send(fd, buf, len, flags, NULL);
+	if (UNLIKELY(!fd_quick_is_mine(obj, &udp_ops, entry)))
+		return fd_quick_undo_send(fd, buf, len, flags, obj);
+	u = udp_of(obj);
+	net = atomic_load_explicit(&u->net, memory_order_acquire);
+	if (UNLIKELY(!net || atomic_load_explicit(&u->tx_holds,
+						  memory_order_relaxed)))
+		return fd_quick_undo_send(fd, buf, len, flags, obj);
+	stack = net->stack;
+	if (UNLIKELY(!stack_lock_try_plain(&stack->lock)))
+		return fd_quick_undo_send(fd, buf, len, flags, obj);
+	dst = &u->dsts[UDP_DST_CONNECTED];
+	/* without a ring nothing is short enough */
+	if (UNLIKELY(!dst_is_valid(dst, net) ||
+		     (uint32_t)len > dst->payload_max))
+		return quick_undo_locked(fd, buf, len, flags, obj, stack);
+	ring = dst->ring;
+	frame = ring->tx_frame;
+	if (UNLIKELY(!frame))
+		return quick_undo_locked(fd, buf, len, flags, obj, stack);
+	count_sent(u, len);
+	stack_tx_commit_unlock(stack, ring, dst_write(dst, buf, len, frame));
+	return fd_quick_end(obj, (long)len);
+}
+
+long udp_write(struct fd_object *obj, int fd, const void *buf, size_t len)
+{
+	return udp_sendto(obj, fd, buf, len, 0, NULL, 0);
+}
+
+long udp_writev(struct fd_object *obj, int fd, const struct iovec *iov, int cnt)
+{
+	ssize_t len = cnt < 0 ? -EINVAL : user_iov_len(iov, (size_t)cnt);
+	struct tx_call call = {
+		.iov = iov,
+		.iov_cnt = (size_t)cnt,
+		.len = (size_t)len,
+	};
+
+	return len < 0 ? leave_to_twin(udp_of(obj), 0) :
+			 send_call(udp_of(obj), fd, &call);
+}
+
+static bool read_control(const struct udp *u, const struct msghdr *msg,
+			 struct tx_msg *out)
+{
+	if (!msg->msg_control || !msg->msg_controllen)
+		return true;
+	out->call.control = &out->control;
+	if (!user_is_plausible(msg->msg_control, msg->msg_controllen))
+		return false;
+	out->is_beyond = !tx_control_read(msg->msg_control, msg->msg_controllen,
+					  u->domain == AF_INET6, &out->control);
+	return !out->is_beyond;
+}
+
+/* Whether a message is one that we can send. */
+static bool read_msg(const struct udp *u, const struct msghdr *msg, int flags,
+		     struct tx_msg *out)
+{
+	ssize_t len = user_iov_len(msg->msg_iov, msg->msg_iovlen);
+
+	out->is_beyond = false;
+	if (len < 0)
+		return false;
+	out->call = (struct tx_call){
+		.iov = msg->msg_iov,
+		.iov_cnt = msg->msg_iovlen,
+		.len = (size_t)len,
+		.flags = flags,
+	};
+	if (!read_control(u, msg, out))
+		return false;
+	if (!msg->msg_name)
+		return true;
+	out->call.to = &out->to;
+	return user_name_read(msg->msg_name, msg->msg_namelen, &out->to) == 0 &&
+	       out->to.port;
+}
+
+long udp_sendmsg(struct fd_object *obj, int fd, const struct msghdr *msg,
+		 int flags)
+{
+	struct udp *u = udp_of(obj);
+	struct tx_msg own;
+
+	if (!user_is_plausible(msg, sizeof(*msg)))
+		return leave_to_twin(u, flags);
+	if (!read_msg(u, msg, flags, &own))
+		return own.is_beyond ?
+			       leave_asked(u, fd, flags,
+					   "a send with these control messages") :
+			       leave_to_twin(u, flags);
+	return send_call(u, fd, &own.call);
+}
+
+/* As many short datagrams as go at once under one hold of the lock. */
+static unsigned send_run(struct udp *u, struct net *net, struct mmsghdr *msgs,
+			 unsigned cnt, int flags)
+{
+	struct tx_msg own;
+	unsigned done;
+
+	stack_lock(net->stack);
+	for (done = 0; done < cnt; done++) {
+		if (!read_msg(u, &msgs[done].msg_hdr, flags, &own) ||
+		    send_short_locked(u, net, &own.call) != TX_SENT)
+			break;
+		msgs[done].msg_len = (unsigned)own.call.len;
+	}
+	stack_unlock(net->stack);
+	return done;
+}
+
+/* A burst as long as a ring takes between two kicks. */
+enum { RUN_MAX = 32 };
+
+static long send_by_twin(struct udp *u, int fd, const struct msghdr *msg,
+			 int flags)
+{
+	long n = real.sendmsg(fd, msg, flags);
+
+	if (n < 0)
+		n = -errno;
+	stats_count_os_tx(&u->stats, n);
+	return n;
+}
+
+long udp_sendmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
+		  unsigned int cnt, int flags)
+{
+	struct udp *u = udp_of(obj);
+	struct net *net = net_for(u, fd, flags);
+	unsigned done = 0;
+	long n;
+
+	cnt = MIN(cnt, (unsigned)IOV_MAX);
+	if (!net || !user_is_plausible(msgs, cnt * sizeof(*msgs)))
+		return leave_for(u, fd, flags);
+	while (done < cnt) {
+		unsigned run = send_run(u, net, msgs + done,
+					MIN(cnt - done, (unsigned)RUN_MAX),
+					flags);
+
+		done += run;
+		if (run)
+			continue;
+		/* one that needs more than that; with its own errors */
+		n = udp_sendmsg(obj, fd, &msgs[done].msg_hdr, flags);
+		if (n == FD_PASS)
+			n = send_by_twin(u, fd, &msgs[done].msg_hdr, flags);
+		if (n < 0)
+			return done ? (long)done : n;
+		msgs[done++].msg_len = (unsigned)n;
+	}
+	return done;
+}

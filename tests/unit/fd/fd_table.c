@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "config.h"
+
+#include "fd/fd_table.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fd/fd_pool.h"
+#include "tests/support/test.h"
+
+struct thing {
+	struct fd_object obj;
+	int last_closes, releases, forks;
+};
+
+static struct fd_pool pool = FD_POOL_INIT(struct thing);
+
+static struct thing *thing_of(struct fd_object *obj)
+{
+	return CONTAINER_OF(obj, struct thing, obj);
+}
+
+static void last_close(struct fd_object *obj)
+{
+	thing_of(obj)->last_closes++;
+}
+
+static void release(struct fd_object *obj)
+{
+	thing_of(obj)->releases++;
+	fd_pool_put(&pool, thing_of(obj));
+}
+
+static void forked(struct fd_object *obj)
+{
+	thing_of(obj)->forks++;
+}
+
+static struct fd_ops ops = {
+	.name = "thing",
+	.last_close = last_close,
+	.release = release,
+	.forked = forked,
+};
+
+static struct thing *make(ino_t inode)
+{
+	struct thing *thing = fd_pool_get(&pool);
+
+	CHECK(thing);
+	fd_ops_fill(&ops);
+	thing->last_closes = thing->releases = thing->forks = 0;
+	fd_object_init(&thing->obj, &ops, inode);
+	return thing;
+}
+
+/* KB of this process in memory, files excepted. */
+static long resident_kb(void)
+{
+	char text[64] = "";
+	FILE *file = fopen("/proc/self/statm", "r");
+	long resident = 0, of_files = 0;
+
+	CHECK(file);
+	if (fgets(text, sizeof(text), file))
+		sscanf(text, "%*s %ld %ld", &resident, &of_files);
+	fclose(file);
+	CHECK(resident > 0);
+	return (resident - of_files) * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+/* First of all, while nothing of the table was touched. The limit leaves room for
+ * what the address sanitizer keeps; others keep more. */
+TEST(billion_fds_cost_kilobytes)
+{
+	struct thing *thing;
+	long before, after;
+
+	if (HAS_THREAD_SANITIZER || getenv("TEST_UNDER_VALGRIND"))
+		test_skip("not under a sanitizer");
+	thing = make(0);
+	before = resident_kb();
+	CHECK_EQ(fd_table_install(3, &thing->obj), 0);
+	CHECK_EQ(fd_table_install((1 << 30) - 1, &thing->obj), 0);
+	CHECK(!fd_table_has(1 << 29));
+	after = resident_kb();
+	CHECK(after > before && after - before <= 128);
+	fd_object_put(&thing->obj);
+	fd_table_remove_range(0, ~0u);
+	CHECK_EQ(thing->releases, 1);
+}
+
+TEST(empty_table_knows_nothing)
+{
+	CHECK(!fd_table_has(0));
+	CHECK(!fd_table_has(-1));
+	CHECK(!fd_table_has(INT_MAX));
+	CHECK(fd_table_get(7) == NULL);
+	CHECK(!fd_table_remove(7));
+	CHECK_EQ(fd_table_forget(-1), -1);
+	fd_table_remove_range(0, ~0u);
+}
+
+TEST(several_fds_name_one_object)
+{
+	struct thing *thing = make(0);
+
+	CHECK_EQ(fd_table_install(5, &thing->obj), 0);
+	CHECK_EQ(fd_table_install(900000000, &thing->obj), 0);
+	fd_object_put(&thing->obj);
+	CHECK(fd_table_has(5) && fd_table_has(900000000));
+	CHECK(fd_table_remove(5));
+	CHECK_EQ(thing->last_closes, 0);
+	CHECK(fd_table_remove(900000000));
+	CHECK_EQ(thing->last_closes, 1);
+	CHECK_EQ(thing->releases, 1);
+	CHECK_EQ(fd_pool_used_cnt(&pool), 0);
+}
+
+TEST(object_lives_while_a_call_is_inside)
+{
+	struct thing *thing = make(0);
+	struct fd_object *inside;
+
+	CHECK_EQ(fd_table_install(6, &thing->obj), 0);
+	fd_object_put(&thing->obj);
+	inside = fd_table_get(6);
+	CHECK(inside == &thing->obj);
+	CHECK(fd_table_remove(6));
+	CHECK_EQ(thing->last_closes, 1);
+	CHECK_EQ(thing->releases, 0);
+	CHECK(fd_table_get(6) == NULL);
+	fd_object_put(inside);
+	CHECK_EQ(thing->releases, 1);
+}
+
+TEST(number_that_comes_again_drops_what_it_named)
+{
+	struct thing *old = make(0), *new = make(0);
+
+	CHECK_EQ(fd_table_install(8, &old->obj), 0);
+	fd_object_put(&old->obj);
+	CHECK_EQ(fd_table_install(8, &new->obj), 0);
+	fd_object_put(&new->obj);
+	CHECK_EQ(old->releases, 1);
+	CHECK_EQ(fd_table_forget(8), 8);
+	CHECK_EQ(new->releases, 1);
+}
+
+TEST(impossible_numbers_are_refused)
+{
+	struct thing *thing = make(0);
+
+	CHECK_EQ(fd_table_install(-1, &thing->obj), -EBADF);
+	CHECK_EQ(fd_table_install(FD_TABLE_LIMIT, &thing->obj), -EBADF);
+	fd_object_put(&thing->obj);
+	CHECK_EQ(fd_pool_used_cnt(&pool), 0);
+}
+
+TEST(range_removal_reaches_every_leaf)
+{
+	static const int fds[] = { 3, 4095, 4096, 1 << 20, (1 << 30) - 1 };
+	struct thing *thing = make(0);
+
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+		CHECK_EQ(fd_table_install(fds[i], &thing->obj), 0);
+	fd_object_put(&thing->obj);
+	fd_table_remove_range(4, 4095);
+	CHECK(fd_table_has(3) && !fd_table_has(4095) && fd_table_has(4096));
+	fd_table_remove_range(0, ~0u);
+	CHECK_EQ(thing->releases, 1);
+}
+
+TEST(inode_finds_live_objects_only)
+{
+	struct thing *thing = make(4242);
+	struct fd_object *found;
+
+	CHECK_EQ(fd_table_install(9, &thing->obj), 0);
+	fd_object_put(&thing->obj);
+	found = fd_table_find_inode(4242);
+	CHECK(found == &thing->obj);
+	fd_object_put(found);
+	CHECK(fd_table_find_inode(4243) == NULL);
+	CHECK(fd_table_remove(9));
+	CHECK(fd_table_find_inode(4242) == NULL);
+}
+
+TEST(forked_child_has_an_empty_table)
+{
+	struct thing *thing = make(77);
+	int status;
+	pid_t pid;
+
+	CHECK_EQ(fd_table_install(10, &thing->obj), 0);
+	CHECK_EQ(fd_table_install(11, &thing->obj), 0);
+	fd_object_put(&thing->obj);
+	pid = fork();
+	if (pid == 0) {
+		fd_table_forked();
+		_exit(fd_table_has(10) || fd_table_has(11) ||
+		      thing->forks != 1 || thing->last_closes != 0 ||
+		      fd_table_find_inode(77) != NULL);
+	}
+	waitpid(pid, &status, 0);
+	CHECK_EQ(status, 0);
+	CHECK(fd_table_remove(10) && fd_table_remove(11));
+	CHECK_EQ(fd_pool_used_cnt(&pool), 0);
+}
+
+static _Atomic bool is_over;
+static _Atomic int bad_looks;
+
+static void *look(void *arg UNUSED)
+{
+	while (!atomic_load(&is_over)) {
+		struct fd_object *obj = fd_table_get(20);
+
+		if (obj && obj->ops != &ops)
+			atomic_fetch_add(&bad_looks, 1);
+		fd_object_put(obj);
+	}
+	return NULL;
+}
+
+TEST(look_ups_race_with_reuse)
+{
+	pthread_t threads[2];
+
+	atomic_store(&is_over, false);
+	for (size_t i = 0; i < ARRAY_LEN(threads); i++)
+		CHECK_EQ(pthread_create(&threads[i], NULL, look, NULL), 0);
+	for (int i = 0; i < 20000; i++) {
+		struct thing *thing = make((ino_t)i + 1);
+
+		CHECK_EQ(fd_table_install(20, &thing->obj), 0);
+		fd_object_put(&thing->obj);
+		CHECK(fd_table_remove(20));
+	}
+	atomic_store(&is_over, true);
+	for (size_t i = 0; i < ARRAY_LEN(threads); i++)
+		pthread_join(threads[i], NULL);
+	CHECK_EQ(bad_looks, 0);
+	CHECK_EQ(fd_pool_used_cnt(&pool), 0);
+}

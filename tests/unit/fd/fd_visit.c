@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "config.h"
+
+#include "fd/fd_visit.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include "fd/fd_table.h"
+#include "tests/support/test.h"
+
+/* Where nothing else is. */
+enum { FD = 700, OTHER_FD = 701 };
+
+static _Atomic int release_cnt, visit_cnt;
+/* The closer naps, because of a visit; its close has returned. */
+static _Atomic bool is_waiting, is_closed;
+
+/* In the place of libc's: the naps of who waits. */
+int usleep(useconds_t us UNUSED)
+{
+	is_waiting = true;
+	sched_yield();
+	return 0;
+}
+
+static void last_close(struct fd_object *obj)
+{
+	fd_visit_await_end(obj);
+}
+
+static void release(struct fd_object *obj UNUSED)
+{
+	release_cnt++;
+}
+
+static struct fd_ops visited_ops = {
+	.name = "visited",
+	.last_close = last_close,
+	.release = release,
+};
+static struct fd_ops other_ops = { .name = "other", .last_close = last_close };
+
+static void make(struct fd_object *obj, const struct fd_ops *ops, int fd)
+{
+	release_cnt = visit_cnt = 0;
+	is_waiting = is_closed = false;
+	fd_object_init(obj, ops, 0);
+	CHECK_EQ(fd_table_install(fd, obj), 0);
+	fd_object_put(obj);
+}
+
+static void *close_it(void *arg UNUSED)
+{
+	fd_table_remove(FD);
+	is_closed = true;
+	return NULL;
+}
+
+/* Goes on until the closer waits for us, or does not. */
+static bool stay_while_closed(struct fd_object *obj, int fd)
+{
+	static pthread_t closer;
+
+	CHECK_EQ(fd, FD);
+	CHECK(!pthread_create(&closer, NULL, close_it, NULL));
+	while (!is_waiting && !is_closed)
+		sched_yield();
+	CHECK(!is_closed);
+	CHECK(!fd_table_has(FD));
+	CHECK(atomic_load(&obj->refs) > 0 && !release_cnt);
+	pthread_detach(closer);
+	return true;
+}
+
+TEST(a_close_waits_for_the_visit)
+{
+	struct fd_object obj = { 0 };
+
+	make(&obj, &visited_ops, FD);
+	CHECK(fd_visit(&visited_ops, stay_while_closed));
+	while (!is_closed)
+		sched_yield();
+	CHECK_EQ(release_cnt, 1);
+}
+
+static bool count(struct fd_object *obj UNUSED, int fd UNUSED)
+{
+	visit_cnt++;
+	return false;
+}
+
+TEST(what_is_closed_is_not_visited)
+{
+	struct fd_object obj = { 0 };
+
+	make(&obj, &visited_ops, FD);
+	close_it(NULL);
+	CHECK(!is_waiting);
+	CHECK(!fd_visit(&visited_ops, count));
+	CHECK_EQ(visit_cnt, 0);
+}
+
+TEST(other_kinds_are_not_visited)
+{
+	struct fd_object obj = { 0 };
+
+	other_ops.release = release;
+	make(&obj, &other_ops, FD);
+	CHECK(!fd_visit(&visited_ops, count));
+	CHECK_EQ(visit_cnt, 0);
+	close_it(NULL);
+}
+
+static bool close_a_copy(struct fd_object *obj UNUSED, int fd UNUSED)
+{
+	if (visit_cnt++ == 0)
+		fd_table_remove(OTHER_FD);
+	return false;
+}
+
+/* Only the last one ends the socket. */
+TEST(the_close_of_a_copy_does_not_wait)
+{
+	struct fd_object obj = { 0 };
+
+	make(&obj, &visited_ops, FD);
+	CHECK_EQ(fd_table_install(OTHER_FD, &obj), 0);
+	fd_visit(&visited_ops, close_a_copy);
+	CHECK_EQ(visit_cnt, 1);
+	CHECK(!is_waiting);
+	close_it(NULL);
+	CHECK_EQ(release_cnt, 1);
+}
+
+/* As many threads at once would, more of them than are waited for. */
+static bool visit_inside(struct fd_object *obj UNUSED, int fd UNUSED)
+{
+	return ++visit_cnt < 10 ? fd_visit(&visited_ops, visit_inside) : true;
+}
+
+TEST(any_number_of_visitors)
+{
+	struct fd_object obj = { 0 };
+
+	make(&obj, &visited_ops, FD);
+	CHECK(fd_visit(&visited_ops, visit_inside));
+	CHECK_EQ(visit_cnt, 10);
+	close_it(NULL);
+	CHECK(!is_waiting);
+	CHECK_EQ(release_cnt, 1);
+}
