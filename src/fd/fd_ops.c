@@ -46,6 +46,12 @@ void fd_ops_nothing(struct fd_object *obj UNUSED)
 {
 }
 
+static void leave_nothing(struct fd_object *obj UNUSED, int fd UNUSED,
+			  enum reason reason UNUSED,
+			  enum stats_decider decider UNUSED)
+{
+}
+
 static void count_nothing(struct fd_object *obj UNUSED,
 			  enum fd_traffic traffic UNUSED, long result UNUSED)
 {
@@ -69,6 +75,8 @@ void fd_ops_fill(struct fd_ops *ops)
 		ops->quick_send = fd_slow_calls.send;
 	if (!ops->passed)
 		ops->passed = count_nothing;
+	if (!ops->leave)
+		ops->leave = leave_nothing;
 	if (!ops->last_close)
 		ops->last_close = fd_ops_nothing;
 	if (!ops->release)

@@ -18,6 +18,8 @@
 
 #include "base/list.h"
 #include "os/real.h"
+#include "stats/reasons.h"
+#include "stats/stats_abi.h"
 
 /* "Let libc do it on the twin." No call returns this value. */
 #define FD_PASS LONG_MIN
@@ -67,6 +69,12 @@ struct fd_ops {
 	 * result, or a negative errno. For whoever counts. */
 	void (*passed)(struct fd_object *obj, enum fd_traffic traffic,
 		       long result);
+
+	/* The object is the kernel's from now on, for good and with all that it
+	 * holds: what waits in it can be read from the twin. `fd` names it.
+	 * Inside the bracket, without a lock of ours. Again: nothing. */
+	void (*leave)(struct fd_object *obj, int fd, enum reason reason,
+		      enum stats_decider decider);
 
 	/* The last fd that named the object was closed or has become another
 	 * file; calls may still be inside. No reply: close() has succeeded. */

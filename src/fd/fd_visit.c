@@ -37,7 +37,8 @@ static bool visit(const struct fd_ops *ops, int fd,
 	/* In one order with the exchange and with the closer's load: either we see
 	 * that it is closed, or who closes sees us. */
 	obj = atomic_load(entry) == named ? fd_table_get_at(entry) : NULL;
-	result = obj && obj == named && obj->ops == ops && each(obj, fd);
+	result = obj && obj == named && (!ops || obj->ops == ops) &&
+		 each(obj, fd);
 	fd_object_put(obj);
 	if (place)
 		atomic_store(place, NULL);

@@ -9,9 +9,9 @@
 
 #include "fd/fd_ops.h"
 
-/* Calls `each` for every object with these ops, with a reference, by each of its fds;
- * it must not wait for a close. Whether any said so. Inside the bracket, with no lock
- * that is taken on the way to a close. */
+/* Calls `each` for every object with these ops (NULL: with any), with a reference, by
+ * each of its fds; it must not wait for a close. Whether any said so. Inside the
+ * bracket, with no lock that is taken on the way to a close. */
 bool fd_visit(const struct fd_ops *ops,
 	      bool (*each)(struct fd_object *obj, int fd));
 

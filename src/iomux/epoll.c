@@ -141,7 +141,7 @@ static bool add_item(struct epoll_set *set, struct stack *stack,
 	bool is_first;
 
 	if (!item) {
-		udp_leave(obj, fd, REASON_MEMORY);
+		obj->ops->leave(obj, fd, REASON_MEMORY, STATS_BY_EPOLL);
 		return false;
 	}
 	*item = (struct item){
@@ -309,7 +309,8 @@ static void leave_all(struct epoll_set *set)
 		}
 		stack_unlock(stack);
 		if (obj)
-			udp_leave(obj, fd, REASON_EPOLL_FLAGS);
+			obj->ops->leave(obj, fd, REASON_EPOLL_FLAGS,
+				STATS_BY_EPOLL);
 		fd_object_put(obj);
 	} while (obj);
 }
@@ -338,14 +339,15 @@ static void added(int epfd, struct fd_object *obj, int fd,
 	struct stack *stack;
 
 	if (is_beyond_us(event))
-		udp_leave(obj, fd, REASON_EPOLL_FLAGS);
+		obj->ops->leave(obj, fd, REASON_EPOLL_FLAGS,
+				STATS_BY_EPOLL);
 	/* one that has left is followed as long as something is queued */
 	end = udp_follow(obj, &stack);
 	if (!end)
 		return;
 	set = get_set(epfd);
 	if (!set) {
-		udp_leave(obj, fd, REASON_MEMORY);
+		obj->ops->leave(obj, fd, REASON_MEMORY, STATS_BY_EPOLL);
 		return;
 	}
 	atomic_store(&set->stack, stack);
@@ -371,7 +373,8 @@ static void modified(struct epoll_set *set, struct fd_object *obj, int fd,
 	}
 	stack_unlock(stack);
 	if (is_beyond_us(event))
-		udp_leave(obj, fd, REASON_EPOLL_FLAGS);
+		obj->ops->leave(obj, fd, REASON_EPOLL_FLAGS,
+				STATS_BY_EPOLL);
 }
 
 static void removed(struct epoll_set *set, struct fd_object *obj, int fd)

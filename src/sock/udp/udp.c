@@ -251,31 +251,14 @@ void udp_leave_config(struct udp *u, enum reason reason,
 	forget_stack_if_empty(u);
 }
 
-static enum stats_decider decider_of(enum reason reason)
-{
-	switch (reason) {
-	case REASON_SPLICE:
-		return STATS_BY_SPLICE;
-	case REASON_HEIR:
-		return STATS_BY_FORK;
-	case REASON_OPTION:
-		return STATS_BY_OPTION;
-	case REASON_SEND:
-		return STATS_BY_SEND;
-	case REASON_PORT_SHARED:
-		return STATS_BY_PORT;
-	default:
-		return STATS_BY_EPOLL;
-	}
-}
-
-void udp_leave(struct fd_object *obj, int fd, enum reason reason)
+void udp_leave(struct fd_object *obj, int fd, enum reason reason,
+	       enum stats_decider decider)
 {
 	struct udp *u = udp_of(obj);
 
 	mutex_acquire(&u->config);
 	if (!u->has_left) {
-		udp_leave_config(u, reason, decider_of(reason), "");
+		udp_leave_config(u, reason, decider, "");
 		log_dbg("fd %d goes back to the kernel: %s", fd,
 			reason_why(reason));
 	}
@@ -380,10 +363,11 @@ static long udp_splice(struct fd_object *obj, int fd, off64_t *offset UNUSED,
 
 	if (!udp_owns_fd(udp_of(obj), fd))
 		return FD_PASS;
-	err = udp_exception(udp_of(obj), fd, REASON_SPLICE, "a call", 0);
+	err = udp_exception(udp_of(obj), fd, REASON_SPLICE,
+			    STATS_BY_SPLICE, "a call", 0);
 	if (err)
 		return err;
-	udp_leave(obj, fd, REASON_SPLICE);
+	udp_leave(obj, fd, REASON_SPLICE, STATS_BY_SPLICE);
 	return FD_PASS;
 }
 
@@ -567,6 +551,7 @@ struct fd_ops udp_ops = {
 	.quick_recv = udp_quick_recv,
 	.quick_send = udp_quick_send,
 	.name = "udp",
+	.leave = udp_leave,
 	.bind = udp_bind,
 	.connect = udp_connect,
 	.shutdown = udp_shutdown,

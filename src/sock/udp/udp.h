@@ -91,7 +91,8 @@ bool udp_is_one(const struct fd_object *obj);
 
 /* Gives the socket back to the kernel for good, with what is queued; what the
  * kernel does not take is delivered first. Inside the bracket. */
-void udp_leave(struct fd_object *obj, int fd, enum reason reason);
+void udp_leave(struct fd_object *obj, int fd, enum reason reason,
+	       enum stats_decider decider);
 
 /* After news of interfaces, addresses or routes: sockets that no interface served may
  * be served now. Those that are attached follow by themselves. Inside the bracket. */

@@ -34,7 +34,8 @@ static void tell(int fd, const char *what, int number, const char *outcome)
 }
 
 COLD int udp_exception(struct udp *u, int fd, enum reason reason,
-		       const char *what, int number)
+		       enum stats_decider decider, const char *what,
+		       int number)
 {
 	bool is_news;
 
@@ -45,7 +46,7 @@ COLD int udp_exception(struct udp *u, int fd, enum reason reason,
 	case UDP_EXCEPTION_LEAVE_LOUDLY:
 		if (is_news)
 			tell(fd, what, number, "the socket is the kernel's now");
-		udp_leave(&u->obj, fd, reason);
+		udp_leave(&u->obj, fd, reason, decider);
 		return 0;
 	case UDP_EXCEPTION_REFUSE:
 		if (is_news)

@@ -162,7 +162,7 @@ static bool look_after(struct fd_object *obj, int fd)
 	is_noted = u->is_neglected;
 	mutex_release(&u->config);
 	if (is_over)
-		udp_leave(&u->obj, fd, REASON_HEIR);
+		udp_leave(&u->obj, fd, REASON_HEIR, STATS_BY_FORK);
 	return is_noted && !is_over;
 }
 
@@ -185,7 +185,7 @@ static bool leave_to_heir(struct fd_object *obj, int fd)
 	has_heir = u->has_heir && attachment_is_made(&u->att);
 	mutex_release(&u->config);
 	if (has_heir)
-		udp_leave(&u->obj, fd, REASON_HEIR);
+		udp_leave(&u->obj, fd, REASON_HEIR, STATS_BY_FORK);
 	return false;
 }
 

@@ -267,6 +267,7 @@ long udp_setsockopt(struct fd_object *obj, int fd, int level, int name,
 
 	if (is_kernel_only(level, name, read_value(value, len))) {
 		result = udp_exception(u, fd, REASON_OPTION,
+				       STATS_BY_OPTION,
 				       option_level(level), name);
 		if (result)
 			return result;

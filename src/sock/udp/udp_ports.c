@@ -183,7 +183,7 @@ static bool leave_if_shared(struct fd_object *obj, int fd)
 	u->was_port_elsewhere = is_seen;
 	mutex_release(&u->config);
 	if (is_shared)
-		udp_leave(&u->obj, fd, REASON_PORT_SHARED);
+		udp_leave(&u->obj, fd, REASON_PORT_SHARED, STATS_BY_PORT);
 	return false;
 }
 

@@ -204,8 +204,9 @@ void udp_hand_back(struct udp *u);
 
 /* udp_exception.c: the program asks for something that only the kernel does: `what`
  * and its number. 0: go on, or -EINVAL: refuse it, without having done any of it. */
-int udp_exception(struct udp *u, int fd, enum reason reason, const char *what,
-		  int number) MUST_CHECK;
+int udp_exception(struct udp *u, int fd, enum reason reason,
+		  enum stats_decider decider, const char *what, int number)
+	MUST_CHECK;
 
 /* udp_rx.c */
 void udp_input(struct endpoint *end, struct pkt *pkt);

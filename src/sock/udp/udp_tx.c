@@ -443,7 +443,8 @@ static COLD long leave_to_twin(struct udp *u, int flags)
 /* The same for what the twin has to send because of how it is asked. */
 static COLD long leave_asked(struct udp *u, int fd, int flags, const char *what)
 {
-	int err = udp_exception(u, fd, REASON_SEND, what, flags);
+	int err = udp_exception(u, fd, REASON_SEND, STATS_BY_SEND, what,
+				flags);
 
 	return err ? err : leave_to_twin(u, flags);
 }
