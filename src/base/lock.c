@@ -1,8 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The witness of debug builds: who holds which lock, and in which order. */
+/* What locks do besides locking: they keep cancellation off, and in debug builds
+ * remember who holds which, and in which order. */
 #include "config.h"
 
 #include "base/lock.h"
+
+static _Thread_local struct {
+	unsigned depth;
+	int state; /* as it was outside */
+} cancellation;
+
+void lock_bar_cancellation(void)
+{
+	if (cancellation.depth++ == 0)
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE,
+				       &cancellation.state);
+}
+
+void lock_unbar_cancellation(void)
+{
+	if (--cancellation.depth == 0)
+		pthread_setcancelstate(cancellation.state, NULL);
+}
 
 #ifdef VMA_DEBUG
 
@@ -69,8 +88,4 @@ int lock_witness_held_cnt(void)
 	return __builtin_popcount(held_ranks);
 }
 
-#else
-/* A release build has no witness; ISO C wants a translation unit to have
- * something in it. */
-typedef int lock_no_witness;
 #endif

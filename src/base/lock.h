@@ -113,6 +113,12 @@ static inline void spinlock_release(struct spinlock *lock)
 	atomic_store_explicit(&lock->is_held, 0, memory_order_release);
 }
 
+/* A thread that is cancelled while it holds a mutex would keep it for ever, and what the
+ * control plane calls (netlink, BPF, the dynamic loader) is full of cancellation
+ * points: so there are none between these two. They nest. */
+void lock_bar_cancellation(void);
+void lock_unbar_cancellation(void);
+
 /* For the control plane, where the holder may sleep. */
 struct CAPABILITY("mutex") mutex {
 	pthread_mutex_t native;
@@ -129,6 +135,7 @@ static inline void mutex_acquire(struct mutex *lock)
 	ACQUIRES(lock) NO_LOCK_ANALYSIS
 {
 	lock_witness_check(&lock->witness);
+	lock_bar_cancellation();
 	pthread_mutex_lock(&lock->native);
 	lock_witness_acquired(&lock->witness);
 }
@@ -138,6 +145,7 @@ static inline void mutex_release(struct mutex *lock)
 {
 	lock_witness_released(&lock->witness);
 	pthread_mutex_unlock(&lock->native);
+	lock_unbar_cancellation();
 }
 
 #endif

@@ -22,7 +22,7 @@
 #include "net/wait.h"
 #include "nl/firewall.h"
 #include "os/real.h"
-#include "sock/udp/udp.h"
+#include "sock/sock_kinds.h"
 #include "stats/stats_publish.h"
 
 static struct {
@@ -43,19 +43,19 @@ static struct {
 
 /* -- rules ----------------------------------------------------------------------- */
 
-static struct rules_end rules_end_of(const struct udp_end *end)
+static struct rules_end rules_end_of(const struct sock_end *end)
 {
 	return (struct rules_end){ end->addr, be16toh(end->port) };
 }
 
-static bool is_kernel_by_rule(enum udp_role role, const struct udp_end *local,
-			      const struct udp_end *remote,
+static bool is_kernel_by_rule(enum sock_role role, const struct sock_end *local,
+			      const struct sock_end *remote,
 			      char detail[STATS_DETAIL_SIZE])
 {
 	static const enum rule_role roles[] = {
-		[UDP_RECEIVER] = RULE_UDP_RECEIVER,
-		[UDP_SENDER] = RULE_UDP_SENDER,
-		[UDP_CONNECT] = RULE_UDP_CONNECT,
+		[SOCK_UDP_RECEIVER] = RULE_UDP_RECEIVER,
+		[SOCK_UDP_SENDER] = RULE_UDP_SENDER,
+		[SOCK_UDP_CONNECT] = RULE_UDP_CONNECT,
 	};
 	struct rules_who who = { program_invocation_short_name,
 				 network.options->application_id };
@@ -107,19 +107,12 @@ static enum stack_lock_kind lock_kind(int thread_mode)
 	}
 }
 
-static void zero(struct stack *stack, const struct stats_order *order)
-{
-	stack_lock(stack);
-	stats_zero(order);
-	stack_unlock(stack);
-}
-
 /* What a reader of the statistics asks for. 0 or a negative errno. */
 static int obey(const struct stats_order *order)
 {
 	switch (order->wish) {
 	case STATS_WISH_ZERO:
-		zero(atomic_load(&network.net)->stack, order);
+		net_zero_stats(atomic_load(&network.net), order);
 		return 0;
 	case STATS_WISH_LOG_LEVEL:
 		if (order->value < LOG_LEVEL_NONE ||
@@ -266,18 +259,18 @@ static struct net *network_get_made(void)
 
 void network_configure(const struct options *options, const struct rules *rules)
 {
-	struct udp_params params = {
+	struct sock_params params = {
 		.net = network_get,
 		.net_if_made = network_get_made,
 		.is_kernel_by_rule = is_kernel_by_rule,
 		.watch_twin = progress_watch_twin,
 		.rx_polls = options->rx_poll,
-		.os_ratio = (unsigned)options->rx_udp_poll_os_ratio,
+		.os_ratio = (unsigned)options->rx_poll_os_ratio,
 		.does_yield = options->rx_poll_yield,
 		.rx_bytes_min = (uint32_t)options->rx_bytes_min,
 		.tx_eagain = options->tx_nonblocked_eagains,
-		.exception_mode = (enum udp_exception_mode)MAX(
-			options->exception_handling, UDP_EXCEPTION_PASS),
+		.exception_mode = (enum sock_exception_mode)MAX(
+			options->exception_handling, SOCK_EXCEPTION_PASS),
 	};
 
 	struct mux_params mux = {
@@ -288,33 +281,25 @@ void network_configure(const struct options *options, const struct rules *rules)
 
 	network.options = options;
 	network.rules = rules;
-	waiters_set_adopt(fd_internal_adopt);
-	udp_start(&params);
+	sock_kinds_start(&params);
 	mux_start(&mux);
 }
 
 bool network_may_serve(int type)
 {
-	return (type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) == SOCK_DGRAM;
+	return sock_kinds_may_serve(type);
 }
 
 struct fd_object *network_make_socket(int fd, int domain, int type, int protocol,
 				      int *reason_out)
 {
-	struct fd_object *obj;
+	enum reason reason = network.failure;
+	struct fd_object *obj = NULL;
 
-	if (protocol && protocol != IPPROTO_UDP) {
-		*reason_out = REASON_TYPE;
-		return NULL;
-	}
 	/* what keeps the whole process with the kernel needs no object */
-	if (network.failure != REASON_NONE) {
-		*reason_out = (int)network.failure;
-		return NULL;
-	}
-	obj = udp_create(fd, domain, type);
-	if (!obj)
-		*reason_out = REASON_MEMORY;
+	if (reason == REASON_NONE)
+		obj = sock_kinds_create(fd, domain, type, protocol, &reason);
+	*reason_out = (int)reason;
 	return obj;
 }
 
@@ -326,13 +311,13 @@ void network_set_local_dev(struct dev *dev)
 void network_before_fork(void)
 {
 	if (network.options)
-		udp_before_fork();
+		sock_kinds_before_fork();
 }
 
 void network_before_exit(void)
 {
 	if (network.options)
-		udp_before_exit();
+		sock_kinds_before_exit();
 }
 
 NO_LOCK_ANALYSIS void network_forked(void)

@@ -15,7 +15,7 @@
 #include "fd/fd_internal.h"
 #include "os/real.h"
 #include "os/thread.h"
-#include "sock/udp/udp.h"
+#include "sock/sock_kinds.h"
 
 /* For so long what may be a child's waits for us to read it. */
 #define HEIRS_NS (50 * NS_PER_MS)
@@ -24,16 +24,22 @@
  * complains without end is heard a hundred times a second. */
 #define ROUTERS_NS (10 * NS_PER_MS)
 
-enum { EVENTS_MAX = 64, RING_FDS_MAX = 64 };
+enum { EVENTS_MAX = 64 };
 #define IDLE_NS (2 * NS_PER_SEC)
 
-/* What an event is about, in the place of an object's address. */
-enum { ABOUT_NETLINK = 1, ABOUT_RING = 2, ABOUT_ROUTERS = 3 };
+/* What an event is about, in the place of an object's address: the last ones are the
+ * stacks', by their number. */
+enum {
+	ABOUT_NETLINK = 1,
+	ABOUT_ROUTERS = 2,
+	ABOUT_STACK = 3,
+	ABOUT_OBJECT = ABOUT_STACK + NET_STACKS_MAX,
+};
 
 enum phase {
 	/* Somebody polls: look again after an interval whether that is still
-	 * so. */
-	PHASE_LOOK,
+	 * so. A new stack begins with it. */
+	PHASE_LOOK = 0,
 	/* Nobody polls, or a sleeper watches: the rings' fds wake us. */
 	PHASE_GUARD,
 };
@@ -42,11 +48,7 @@ static struct {
 	struct progress_params params;
 	_Atomic int epfd;
 	/* this thread's alone */
-	enum phase phase;
-	int ring_fds[RING_FDS_MAX];
-	unsigned ring_fd_cnt;
-	/* the stack's, when they were collected */
-	unsigned ring_gen;
+	enum phase phases[NET_STACKS_MAX];
 	/* the view's, when the sockets were told of it */
 	uint32_t route_gen;
 	uint64_t next_second_ns;
@@ -92,14 +94,14 @@ void progress_watch_twin(int fd, struct fd_object *obj)
 
 /* -- rings --------------------------------------------------------------------- */
 
-static void guard(struct stack *stack)
+#define FOR_EACH_STACK(stack)                                              \
+	for (unsigned i_ = 0; i_ < net_stack_cnt(progress.params.net); i_++) \
+		for (struct stack *stack = progress.params.net->stacks[i_]; \
+		     stack; stack = NULL)
+
+static enum phase *phase_of(const struct stack *stack)
 {
-	progress.phase = PHASE_GUARD;
-	progress.ring_gen = atomic_load(&stack->ring_gen);
-	progress.ring_fd_cnt =
-		stack_fds(stack, progress.ring_fds, RING_FDS_MAX);
-	for (unsigned i = 0; i < progress.ring_fd_cnt; i++)
-		(void)!add_fd(progress.ring_fds[i], EPOLLIN, ABOUT_RING);
+	return &progress.phases[stack->index];
 }
 
 /* From now on each second counts. */
@@ -107,24 +109,6 @@ static void check_soon(void)
 {
 	progress.next_second_ns = MIN(progress.next_second_ns,
 				      clock_monotonic_ns() + NS_PER_SEC);
-}
-
-static void unguard(void)
-{
-	check_soon();
-	for (unsigned i = 0; i < progress.ring_fd_cnt; i++)
-		real.epoll_ctl(epfd(), EPOLL_CTL_DEL, progress.ring_fds[i],
-			       NULL);
-	progress.ring_fd_cnt = 0;
-	progress.phase = PHASE_LOOK;
-}
-
-/* Each second: an interface may have been opened since we began to guard. */
-static void follow_rings(struct stack *stack)
-{
-	if (progress.phase == PHASE_GUARD &&
-	    progress.ring_gen != atomic_load(&stack->ring_gen))
-		unguard();
 }
 
 static bool was_polled(struct stack *stack)
@@ -151,14 +135,30 @@ static void drain(struct stack *stack)
 		done += cnt;
 	} while (cnt && done < progress.params.batch_max);
 	was_polled(stack);
-	if (done && udp_has_heirs())
+	if (done && sock_kinds_have_heirs())
 		look_after_heirs_soon();
+}
+
+/* Unless something has come already, which the next look takes. */
+static void guard(struct stack *stack)
+{
+	if (!stack_arm_unwatched(stack))
+		return;
+	*phase_of(stack) = PHASE_GUARD;
+	(void)!add_fd(stack_fd(stack), EPOLLIN, ABOUT_STACK + stack->index);
+}
+
+static void unguard(struct stack *stack)
+{
+	check_soon();
+	*phase_of(stack) = PHASE_LOOK;
+	real.epoll_ctl(epfd(), EPOLL_CTL_DEL, stack_fd(stack), NULL);
 }
 
 /* An interval is over. */
 static void look(struct stack *stack)
 {
-	if (was_polled(stack))
+	if (*phase_of(stack) == PHASE_GUARD || was_polled(stack))
 		return;
 	drain(stack);
 	guard(stack);
@@ -167,9 +167,20 @@ static void look(struct stack *stack)
 /* A packet has come while we guarded. */
 static void wake_up(struct stack *stack)
 {
-	unguard();
+	if (*phase_of(stack) != PHASE_GUARD)
+		return;
+	unguard(stack);
 	if (!was_polled(stack))
 		drain(stack);
+}
+
+/* Whether somebody may be polling, so that it has to be looked for. */
+static bool has_looks(void)
+{
+	FOR_EACH_STACK(stack)
+		if (*phase_of(stack) == PHASE_LOOK)
+			return progress.params.interval_ms != 0;
+	return false;
 }
 
 /* -- the thread ---------------------------------------------------------------- */
@@ -177,21 +188,24 @@ static void wake_up(struct stack *stack)
 static void handle(const struct epoll_event *event)
 {
 	struct net *net = progress.params.net;
+	struct fd_object *obj;
+
+	if (event->data.u64 >= ABOUT_OBJECT) {
+		/* its memory stays an object's */
+		obj = (struct fd_object *)(uintptr_t)event->data.u64;
+		obj->ops->twin_event(obj, event->events);
+		return;
+	}
 
 	switch (event->data.u64) {
 	case ABOUT_NETLINK:
 		net_events(net);
 		break;
-	case ABOUT_RING:
-		if (progress.phase == PHASE_GUARD)
-			wake_up(net->stack);
-		break;
 	case ABOUT_ROUTERS:
 		progress.next_routers_ns = clock_monotonic_ns() + ROUTERS_NS;
 		break;
 	default:
-		udp_twin_event((struct fd_object *)(uintptr_t)event->data.u64,
-			       event->events & EPOLLERR);
+		wake_up(net->stacks[event->data.u64 - ABOUT_STACK]);
 	}
 }
 
@@ -206,7 +220,7 @@ static int time_to_sleep_ms(void)
 	left = next > now ? next - now : 0;
 	ms = (int)((left + NS_PER_MS - 1) / NS_PER_MS);
 
-	if (progress.phase == PHASE_LOOK && progress.params.interval_ms)
+	if (has_looks())
 		ms = MIN(ms, (int)progress.params.interval_ms);
 	return ms;
 }
@@ -215,8 +229,11 @@ static int time_to_sleep_ms(void)
  * first one may be about to come. */
 static bool is_idle(void)
 {
-	return progress.phase == PHASE_GUARD && progress.ring_fd_cnt &&
-	       !udp_has_heirs() && !udp_looks_at_ports();
+	bool has_rings = false;
+
+	FOR_EACH_STACK(stack)
+		has_rings |= stack_has_rings(stack);
+	return has_rings && !has_looks() && !sock_kinds_want_seconds();
 }
 
 static void each_second(void)
@@ -229,12 +246,12 @@ static void each_second(void)
 	if (!net_check(progress.params.net) && is_idle())
 		progress.next_second_ns = now + IDLE_NS;
 	progress.params.each_second();
-	udp_look_at_ports();
-	follow_rings(progress.params.net->stack);
-	if (udp_has_heirs()) {
-		(void)stack_poll_unwatched(progress.params.net->stack);
-		look_after_heirs_soon();
-	}
+	sock_kinds_each_second();
+	if (!sock_kinds_have_heirs())
+		return;
+	FOR_EACH_STACK(stack)
+		(void)stack_poll_unwatched(stack);
+	look_after_heirs_soon();
 }
 
 static void look_after_heirs(uint64_t now)
@@ -242,7 +259,7 @@ static void look_after_heirs(uint64_t now)
 	if (now < progress.next_heirs_ns)
 		return;
 	progress.next_heirs_ns = UINT64_MAX;
-	if (udp_look_after_heirs())
+	if (sock_kinds_look_after_heirs())
 		look_after_heirs_soon();
 }
 
@@ -265,7 +282,7 @@ static void tell_sockets(void)
 	if (progress.route_gen == route_gen())
 		return;
 	progress.route_gen = route_gen();
-	udp_follow_news();
+	sock_kinds_follow_news();
 }
 
 static void run_once(uint64_t *next_look_ns)
@@ -278,9 +295,9 @@ static void run_once(uint64_t *next_look_ns)
 	for (int i = 0; i < cnt; i++)
 		handle(&events[i]);
 	now = clock_monotonic_ns();
-	if (progress.phase == PHASE_LOOK && progress.params.interval_ms &&
-	    now >= *next_look_ns) {
-		look(progress.params.net->stack);
+	if (has_looks() && now >= *next_look_ns) {
+		FOR_EACH_STACK(stack)
+			look(stack);
 		*next_look_ns = now + progress.params.interval_ms * NS_PER_MS;
 	}
 	hear_routers(now);
@@ -325,8 +342,7 @@ int progress_start(const struct progress_params *params)
 	int fd, err;
 
 	progress.params = *params;
-	progress.phase = PHASE_LOOK;
-	progress.ring_fd_cnt = 0;
+	memset(progress.phases, 0, sizeof(progress.phases));
 	progress.route_gen = route_gen();
 	progress.next_heirs_ns = UINT64_MAX;
 	progress.next_routers_ns = UINT64_MAX;

@@ -26,7 +26,7 @@ struct progress_params {
 /* Starts the thread. 0 or negative errno. */
 int progress_start(const struct progress_params *params) MUST_CHECK;
 
-/* udp_params.watch_twin. */
+/* sock_params.watch_twin. */
 void progress_watch_twin(int fd, struct fd_object *obj);
 
 /* In the child of a fork, which has no such thread. */

@@ -10,7 +10,7 @@
 #include "fd/fd_pool.h"
 #include "fd/fd_table.h"
 #include "os/file.h"
-#include "os/real.h"
+#include "os/inside.h"
 
 struct fd_internal {
 	struct fd_object obj;
@@ -44,15 +44,19 @@ static void internal_release(struct fd_object *obj)
 #include "os/calls.def"
 #pragma GCC diagnostic pop
 
-static const struct fd_ops internal_ops = {
+static struct fd_ops internal_ops = {
 	.name = "internal",
 	.is_internal = true,
 #define CALL_OP(ret, name, params, args) .name = closed_##name,
 #include "os/calls.def"
-	.last_close = fd_ops_nothing,
 	.release = internal_release,
-	.forked = fd_ops_nothing,
 };
+
+/* Before there can be any. */
+__attribute__((constructor)) static void fill_ops(void)
+{
+	fd_ops_fill(&internal_ops);
+}
 
 /* The lowest number for an internal fd under the present limit. */
 static int lowest_number(void)
@@ -100,7 +104,7 @@ int fd_internal_copy(int fd, _Atomic int *slot)
 	return 0;
 
 err_close:
-	real.close(high);
+	inside_close(high);
 	return err;
 }
 
@@ -109,7 +113,7 @@ int fd_internal_adopt(int fd, _Atomic int *slot)
 	int err = fd_internal_copy(fd, slot);
 
 	if (!err)
-		real.close(fd);
+		inside_close(fd);
 	return err;
 }
 
@@ -153,7 +157,7 @@ void fd_internal_close(_Atomic int *slot)
 		return;
 	fd_table_remove(fd);
 	if (is_intact)
-		real.close(fd);
+		inside_close(fd);
 }
 
 int fd_internal_make_way(int fd)
@@ -175,7 +179,7 @@ int fd_internal_make_way(int fd)
 	}
 	err = fd_table_install(high, &internal->obj);
 	if (err) {
-		real.close(high);
+		inside_close(high);
 		goto out;
 	}
 	atomic_store(internal->slot, high);
@@ -196,7 +200,7 @@ void fd_internal_forked(void)
 		if (!internal)
 			continue;
 		if (is_same_file(fd, internal))
-			real.close(fd);
+			inside_close(fd);
 		atomic_store(internal->slot, -1);
 	}
 	fd_pool_forked(&pool);

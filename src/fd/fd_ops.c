@@ -42,7 +42,23 @@ static long chk_recvfrom(struct fd_object *obj, int fd, void *buf, size_t len,
 
 struct fd_slow_calls fd_slow_calls;
 
-void fd_ops_nothing(struct fd_object *obj UNUSED)
+/* Not what the wrappers have set, which may come after the filling of a table. */
+static ssize_t slow_recv(int fd, void *buf, size_t len, int flags,
+			 const _Atomic(struct fd_object *) *entry,
+			 struct fd_object *named)
+{
+	return fd_slow_calls.recv(fd, buf, len, flags, entry, named);
+}
+
+static ssize_t slow_send(int fd, const void *buf, size_t len, int flags,
+			 const _Atomic(struct fd_object *) *entry,
+			 struct fd_object *named)
+{
+	return fd_slow_calls.send(fd, buf, len, flags, entry, named);
+}
+
+static void count_nothing(struct fd_object *obj UNUSED,
+			  enum fd_traffic traffic UNUSED, long result UNUSED)
 {
 }
 
@@ -52,35 +68,53 @@ static void leave_nothing(struct fd_object *obj UNUSED, int fd UNUSED,
 {
 }
 
-static void count_nothing(struct fd_object *obj UNUSED,
-			  enum fd_traffic traffic UNUSED, long result UNUSED)
+static void ignore_event(struct fd_object *obj UNUSED, uint32_t events UNUSED)
 {
 }
 
+static enum fd_await await_kernel(struct fd_object *obj UNUSED,
+				  struct endpoint **end_out UNUSED,
+				  struct stack **stack_out UNUSED)
+{
+	return FD_AWAIT_KERNEL;
+}
+
+static struct endpoint *follow_nothing(struct fd_object *obj UNUSED,
+				       struct stack **stack_out UNUSED)
+{
+	return NULL;
+}
+
+static void ignore_news(struct fd_object *obj UNUSED, int fd UNUSED)
+{
+}
+
+static void do_nothing(struct fd_object *obj UNUSED)
+{
+}
+
+#define FILL(member, fn)           \
+	do {                       \
+		if (!ops->member)  \
+			ops->member = fn; \
+	} while (0)
+
 void fd_ops_fill(struct fd_ops *ops)
 {
-	if (!ops->__read_chk)
-		ops->__read_chk = chk_read;
-	if (!ops->__recv_chk)
-		ops->__recv_chk = chk_recv;
-	if (!ops->__recvfrom_chk)
-		ops->__recvfrom_chk = chk_recvfrom;
-#define CALL_OP(ret, name, params, args) \
-	if (!ops->name)                  \
-		ops->name = pass_##name;
+	FILL(__read_chk, chk_read);
+	FILL(__recv_chk, chk_recv);
+	FILL(__recvfrom_chk, chk_recvfrom);
+#define CALL_OP(ret, name, params, args) FILL(name, pass_##name);
 #include "os/calls.def"
-	if (!ops->quick_recv)
-		ops->quick_recv = fd_slow_calls.recv;
-	if (!ops->quick_send)
-		ops->quick_send = fd_slow_calls.send;
-	if (!ops->passed)
-		ops->passed = count_nothing;
-	if (!ops->leave)
-		ops->leave = leave_nothing;
-	if (!ops->last_close)
-		ops->last_close = fd_ops_nothing;
-	if (!ops->release)
-		ops->release = fd_ops_nothing;
-	if (!ops->forked)
-		ops->forked = fd_ops_nothing;
+	FILL(quick_recv, slow_recv);
+	FILL(quick_send, slow_send);
+	FILL(passed, count_nothing);
+	FILL(leave, leave_nothing);
+	FILL(twin_event, ignore_event);
+	FILL(await, await_kernel);
+	FILL(follow, follow_nothing);
+	FILL(follow_news, ignore_news);
+	FILL(last_close, do_nothing);
+	FILL(release, do_nothing);
+	FILL(forked, do_nothing);
 }

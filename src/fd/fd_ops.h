@@ -29,7 +29,20 @@
 
 struct fd_object;
 
+struct endpoint;
+struct stack;
+
 enum fd_traffic { FD_RECEIVED, FD_SENT };
+
+/* Also of a socket that the kernel has: another thread may name it, connect it
+ * elsewhere or send from it, and whoever slept in the kernel by then would not hear
+ * what our rings bring. */
+enum fd_await {
+	FD_AWAIT_KERNEL, /* it is the kernel's for good */
+	FD_AWAIT_STACK, /* by the endpoint, and the twin */
+	/* the same, and there is no stack yet: by wait_early_begin, and the twin */
+	FD_AWAIT_EARLY,
+};
 
 /* The wrappers' way through the bracket, with the entry of the fd table and what it
  * named a moment ago. */
@@ -76,6 +89,25 @@ struct fd_ops {
 	void (*leave)(struct fd_object *obj, int fd, enum reason reason,
 		      enum stats_decider decider);
 
+	/* The twin has something to read or an error to tell: EPOLLIN, EPOLLERR.
+	 * Any thread, inside the bracket, with or without a reference. */
+	void (*twin_event)(struct fd_object *obj, uint32_t events);
+
+	/* How a call that may block can hear of what the object gets; and the
+	 * endpoint and stack by which. Inside the bracket. */
+	enum fd_await (*await)(struct fd_object *obj, struct endpoint **end_out,
+			       struct stack **stack_out);
+
+	/* The endpoint for somebody who will wait for it for long: a socket that
+	 * is not bound yet gets a network for it. NULL: it will be the kernel's
+	 * for good. Inside the bracket. */
+	struct endpoint *(*follow)(struct fd_object *obj,
+				   struct stack **stack_out);
+
+	/* After news of interfaces, addresses or routes, which what is attached
+	 * follows by itself. Inside the bracket. */
+	void (*follow_news)(struct fd_object *obj, int fd);
+
 	/* The last fd that named the object was closed or has become another
 	 * file; calls may still be inside. No reply: close() has succeeded. */
 	void (*last_close)(struct fd_object *obj);
@@ -101,9 +133,6 @@ struct fd_object {
 	ino_t inode;
 	struct list by_inode;
 };
-
-/* For `last_close`, `release` and `forked`, where there is nothing to do. */
-void fd_ops_nothing(struct fd_object *obj);
 
 /* Fills the members that are NULL with the op that passes. Once for each
  * table, before its first use. */

@@ -4,13 +4,12 @@
 
 #include "fd/fd_visit.h"
 
-#include <unistd.h>
-
 #include "fd/fd_table.h"
+#include "os/inside.h"
 
 /* What is visited. Each thread that visits needs a place; one more than there are
  * goes without, and closes do not wait for it. */
-enum { VISITORS_MAX = 4, NAP_US = 20 };
+enum { VISITORS_MAX = 4, NAP_NS = 20000 };
 static _Atomic(struct fd_object *) visited[VISITORS_MAX];
 
 static _Atomic(struct fd_object *) *begin(struct fd_object *obj)
@@ -60,7 +59,7 @@ void fd_visit_await_end(const struct fd_object *obj)
 {
 	for (int i = 0; i < VISITORS_MAX; i++)
 		while (atomic_load(&visited[i]) == obj)
-			usleep(NAP_US);
+			inside_nap(NAP_NS);
 }
 
 void fd_visit_forked(void)

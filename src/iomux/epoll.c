@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* epoll (mux.h, epoll_set.h). */
+/*
+ * epoll (mux.h). A set with sockets of ours in it is the kernel's set, too, which has
+ * them by their twins, and knows whether they can be written to and what the kernel has
+ * brought; ours knows what our own queues have.
+ */
 #include "config.h"
 
 #include <errno.h>
@@ -11,11 +15,9 @@
 #include "fd/fd_pool.h"
 #include "fd/fd_table.h"
 #include "fd/fd_wait.h"
-#include "iomux/epoll_set.h"
 #include "iomux/mux_wait.h"
-#include "net/wait.h"
-#include "os/file.h"
-#include "sock/udp/udp.h"
+#include "os/event_fd.h"
+#include "os/inside.h"
 #include "sock/user_msg.h"
 
 /* One socket of ours in a set. All under the stack's lock. */
@@ -94,8 +96,7 @@ static void make_ready(struct item *item)
 	if (!list_is_linked(&item->in_ready))
 		list_push_back(&item->set->ready, &item->in_ready);
 	LIST_FOR_EACH(sleeper, &item->set->sleepers, in_sleepers)
-		if (sleeper->call.waiter)
-			waiter_wake_locked(sleeper->call.waiter);
+		waiter_wake_locked(sleeper->call.wait.waiter);
 }
 
 static void item_fire(struct watch *watch)
@@ -188,20 +189,19 @@ static void wake_sleepers(struct epoll_set *set, int epfd)
 {
 	struct epoll_event event = { .events = EPOLLIN,
 				     .data.u64 = wake_data(set) };
-	uint64_t one = 1;
 	int fd;
 
 	/* They have counted before they looked at item_cnt. */
 	if (!atomic_load(mux_sleepers_of(epfd)) ||
 	    atomic_load(&set->wake_fd) >= 0)
 		return;
-	fd = file_event_fd();
+	fd = event_fd_open();
 	if (fd < 0)
 		return;
-	(void)!real.write(fd, &one, sizeof(one));
+	event_fd_signal(fd);
 	atomic_store(&set->wake_until_ns, clock_monotonic_ns() + WAKE_NS);
 	if (fd_internal_adopt(fd, &set->wake_fd) != 0)
-		real.close(fd);
+		inside_close(fd);
 	else if (real.epoll_ctl(epfd, EPOLL_CTL_ADD, atomic_load(&set->wake_fd),
 				&event) != 0)
 		end_wake(set);
@@ -277,14 +277,10 @@ static void set_release(struct fd_object *obj)
 	fd_pool_put(&sets, set);
 }
 
-static struct fd_ops set_ops = {
-	.name = "epoll",
-	.release = set_release,
-};
-
 /* All sockets of the set go back to the kernel. Each is taken by itself, since
  * leaving takes outer locks. */
-static void leave_all(struct epoll_set *set)
+static void leave_all(struct epoll_set *set, enum reason reason,
+		      enum stats_decider decider)
 {
 	struct stack *stack = atomic_load(&set->stack);
 	struct fd_object *obj;
@@ -309,19 +305,42 @@ static void leave_all(struct epoll_set *set)
 		}
 		stack_unlock(stack);
 		if (obj)
-			obj->ops->leave(obj, fd, REASON_EPOLL_FLAGS,
-				STATS_BY_EPOLL);
+			obj->ops->leave(obj, fd, reason, decider);
 		fd_object_put(obj);
 	} while (obj);
 }
 
-void epoll_set_is_nested(struct fd_object *obj)
+static void set_leave(struct fd_object *obj, int fd UNUSED,
+		      enum reason reason, enum stats_decider decider)
 {
-	if (!is_set(obj))
-		return;
 	end_wake(set_of(obj));
-	leave_all(set_of(obj));
+	leave_all(set_of(obj), reason, decider);
 }
+
+/* It is about to be waited for as a whole, which the kernel can do only with kernel
+ * sockets. */
+static enum fd_await set_await(struct fd_object *obj,
+			       struct endpoint **end_out UNUSED,
+			       struct stack **stack_out UNUSED)
+{
+	set_leave(obj, -1, REASON_EPOLL_FLAGS, STATS_BY_EPOLL);
+	return FD_AWAIT_KERNEL;
+}
+
+static struct endpoint *set_follow(struct fd_object *obj,
+				   struct stack **stack_out UNUSED)
+{
+	set_leave(obj, -1, REASON_EPOLL_FLAGS, STATS_BY_EPOLL);
+	return NULL;
+}
+
+static struct fd_ops set_ops = {
+	.name = "epoll",
+	.leave = set_leave,
+	.await = set_await,
+	.follow = set_follow,
+	.release = set_release,
+};
 
 /* -- changes --------------------------------------------------------------------- */
 
@@ -342,7 +361,7 @@ static void added(int epfd, struct fd_object *obj, int fd,
 		obj->ops->leave(obj, fd, REASON_EPOLL_FLAGS,
 				STATS_BY_EPOLL);
 	/* one that has left is followed as long as something is queued */
-	end = udp_follow(obj, &stack);
+	end = obj->ops->follow(obj, &stack);
 	if (!end)
 		return;
 	set = get_set(epfd);
@@ -416,10 +435,7 @@ void mux_epoll_changed(int epfd, int op, int fd, const struct epoll_event *event
 
 	if (!obj)
 		return;
-	if (udp_is_one(obj))
-		changed(epfd, op, obj, fd, event);
-	else if (op == EPOLL_CTL_ADD)
-		epoll_set_is_nested(obj);
+	changed(epfd, op, obj, fd, event);
 	fd_object_put(obj);
 }
 
@@ -478,13 +494,13 @@ static long epoll_look(struct mux_call *call, bool with_kernel)
 	struct epoll_set *set = wait->set;
 	int own, n, room;
 
-	stack_lock(call->stack);
-	stack_poll_locked(call->stack);
+	stack_lock(call->wait.stack);
+	stack_poll_locked(call->wait.stack);
 	/* the kernel's fds get a share however busy ours are */
 	room = wait->cnt > 1 && with_kernel ? wait->cnt - 1 : wait->cnt;
 	own = harvest(set, wait->events, room);
 	call->own_cnt = (unsigned)own;
-	stack_unlock(call->stack);
+	stack_unlock(call->wait.stack);
 	if (own && atomic_load(&set->skips_left)) {
 		atomic_fetch_sub(&set->skips_left, 1);
 		return own;
@@ -495,9 +511,10 @@ static long epoll_look(struct mux_call *call, bool with_kernel)
 		atomic_store(&set->skips_left, mux_params.skip_os);
 	if (own == wait->cnt)
 		return own;
-	n = real.epoll_wait(wait->epfd, wait->events + own, wait->cnt - own, 0);
+	n = (int)inside_epoll_wait(wait->epfd, wait->events + own,
+				   wait->cnt - own);
 	if (n < 0)
-		return own ? own : -errno;
+		return own ? own : n;
 	n = take_wake(set, wait->epfd, wait->events + own, n);
 	return merge(wait->events, own, own + n);
 }
@@ -538,6 +555,13 @@ bool mux_epoll_is_ours(int epfd)
 	return is_ours;
 }
 
+static const struct mux_ops epoll_mux_ops = {
+	.look = epoll_look,
+	.watch = epoll_watch,
+	.unwatch = epoll_unwatch,
+	.abandoned = epoll_abandoned,
+};
+
 static struct epoll_call *make(struct epoll_set *set, int epfd,
 			       struct epoll_event *events, int cnt)
 {
@@ -546,13 +570,12 @@ static struct epoll_call *make(struct epoll_set *set, int epfd,
 	if (!wait)
 		return NULL;
 	wait->call = (struct mux_call){
-		.stack = atomic_load(&set->stack),
-		.look = epoll_look,
-		.watch = epoll_watch,
-		.unwatch = epoll_unwatch,
-		.abandoned = epoll_abandoned,
-		.fds = wait->fds,
-		.fd_cnt = 1,
+		.wait = {
+			.stack = atomic_load(&set->stack),
+			.fds = wait->fds,
+			.fd_cnt = 1,
+		},
+		.ops = &epoll_mux_ops,
 		.stats = set->stats,
 	};
 	list_init(&wait->in_sleepers);

@@ -9,10 +9,8 @@
 #include "fd/fd_pool.h"
 #include "fd/fd_table.h"
 #include "fd/fd_wait.h"
-#include "iomux/epoll_set.h"
 #include "iomux/mux_wait.h"
-#include "net/wait.h"
-#include "sock/udp/udp.h"
+#include "os/inside.h"
 #include "sock/user_msg.h"
 
 /* A socket of ours in the set. */
@@ -118,22 +116,21 @@ bool mux_poll_is_ours(const struct pollfd *fds, nfds_t cnt)
 static void add_source(struct poll_call *poll, nfds_t at)
 {
 	struct fd_object *obj = fd_table_get(poll->user_fds[at].fd);
-	enum udp_wait wait = UDP_WAIT_KERNEL;
+	enum fd_await await = FD_AWAIT_KERNEL;
+	struct endpoint *end;
 	struct stack *stack;
 
-	if (obj && udp_is_one(obj))
-		wait = udp_await(obj, &stack);
-	else if (obj)
-		epoll_set_is_nested(obj);
-	poll->is_early |= wait == UDP_WAIT_EARLY;
-	if (wait != UDP_WAIT_STACK) {
+	if (obj)
+		await = obj->ops->await(obj, &end, &stack);
+	poll->is_early |= await == FD_AWAIT_EARLY;
+	if (await != FD_AWAIT_STACK) {
 		fd_object_put(obj);
 		return;
 	}
-	poll->call.stack = stack;
+	poll->call.wait.stack = stack;
 	poll->sources[poll->source_cnt++] = (struct source){
 		.obj = obj,
-		.end = udp_endpoint(obj),
+		.end = end,
 		.at = at,
 	};
 }
@@ -208,24 +205,25 @@ static long count_ready(const struct poll_call *poll)
 
 static long poll_look(struct mux_call *call, bool with_kernel)
 {
-	static const struct timespec none;
 	struct poll_call *poll = poll_of(call);
+	long n;
 
 	if (UNLIKELY(poll->is_early)) {
 		drop_sources(poll);
 		copy_set(poll);
 	}
-	if (call->stack) {
-		stack_lock(call->stack);
-		stack_poll_locked(call->stack);
-		stack_unlock(call->stack);
+	if (call->wait.stack) {
+		stack_lock(call->wait.stack);
+		stack_poll_locked(call->wait.stack);
+		stack_unlock(call->wait.stack);
 	}
 	/* The kernel's word is wanted for the other fds, and for the same ones:
 	 * whether they can be written to. */
 	if (!with_kernel && !has_ready_source(poll))
 		return 0;
-	if (real.ppoll(poll->fds, poll->cnt, &none, NULL) < 0)
-		return -errno;
+	n = inside_poll(poll->fds, poll->cnt);
+	if (n < 0)
+		return n;
 	merge_sources(poll);
 	return count_ready(poll);
 }
@@ -236,8 +234,7 @@ static void source_fire(struct watch *watch)
 {
 	struct source *source = CONTAINER_OF(watch, struct source, watch);
 
-	if (source->owner->call.waiter)
-		waiter_wake_locked(source->owner->call.waiter);
+	waiter_wake_locked(source->owner->call.wait.waiter);
 }
 
 static bool poll_watch(struct mux_call *call)
@@ -274,6 +271,13 @@ static void poll_abandoned(struct mux_call *call)
 
 /* -- calls ----------------------------------------------------------------------- */
 
+static const struct mux_ops poll_mux_ops = {
+	.look = poll_look,
+	.watch = poll_watch,
+	.unwatch = poll_unwatch,
+	.abandoned = poll_abandoned,
+};
+
 static struct poll_call *make(struct pollfd *fds, nfds_t cnt,
 			      struct stats_mux *stats)
 {
@@ -283,12 +287,8 @@ static struct poll_call *make(struct pollfd *fds, nfds_t cnt,
 	if (!poll)
 		return NULL;
 	poll->call = (struct mux_call){
-		.look = poll_look,
-		.watch = poll_watch,
-		.unwatch = poll_unwatch,
-		.abandoned = poll_abandoned,
-		.fds = poll->fds,
-		.fd_cnt = (unsigned)cnt,
+		.wait = { .fds = poll->fds, .fd_cnt = (unsigned)cnt },
+		.ops = &poll_mux_ops,
 		.stats = stats,
 	};
 	poll->user_fds = fds;

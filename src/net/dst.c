@@ -89,9 +89,11 @@ static enum reason resolve_local(struct dst *dst, struct net *net,
 		.local_port = dst->query.remote_port,
 		.remote_port = dst->query.local_port,
 	};
-	struct ring *ring = net_local_ring_locked(net, &key);
+	struct netif *local = netif_get_local(net);
+	struct ring *ring;
 
-	if (!ring)
+	if (!net_is_local_locked(net, &key, WIRE_PROTO_UDP) ||
+	    netif_ring(local, dst->query.stack, &ring) != 0)
 		return REASON_LOCAL;
 	path->mtu = path->link_mtu = ring->dev->mtu;
 	build_header(dst, ring->dev, nobody, path);
@@ -125,6 +127,7 @@ static enum reason resolve_remote(struct dst *dst, struct net *net,
 				  struct net_path *path) REQUIRES(net->control)
 {
 	struct netif *netif = netif_get(net, path->ifindex);
+	struct ring *ring;
 	const uint8_t *mac;
 
 	if (!netif_is_driven(netif))
@@ -136,8 +139,10 @@ static enum reason resolve_remote(struct dst *dst, struct net *net,
 	mac = neighbour_mac(net, path);
 	if (!mac)
 		return REASON_NO_NEIGHBOUR;
+	if (netif_ring(netif, dst->query.stack, &ring) != 0)
+		return REASON_MEMORY;
 	build_header(dst, netif->dev, mac, path);
-	dst->ring = netif->ring;
+	dst->ring = ring;
 	return REASON_NONE;
 }
 

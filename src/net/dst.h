@@ -29,6 +29,8 @@ struct dst_query {
 	struct ip_addr remote;
 	__be16 local_port;
 	__be16 remote_port;
+	/* whose ring it leaves by */
+	struct stack *stack;
 	int ifindex; /* 0: any */
 	uint32_t mark;
 	uint32_t uid;
@@ -80,10 +82,10 @@ static inline bool dst_query_eq(const struct dst_query *a,
 	       a->is_on_link_only == b->is_on_link_only;
 }
 
-/* Whether the answer still holds. Any thread. */
-static inline bool dst_is_valid(const struct dst *dst, const struct net *net)
+/* Whether the answer still holds. Under the lock of the stack whose ring it is. */
+static inline bool dst_is_valid(const struct dst *dst, const struct stack *stack)
 {
-	return net_view_gen(&net->view) == dst->view_gen;
+	return net_view_gen(&stack->net->view) == dst->view_gen;
 }
 
 /* Answers dst->query. The owner of `dst` keeps other threads from it. */

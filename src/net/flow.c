@@ -30,7 +30,7 @@ struct flow *flow_find(struct net *net, const struct netif *netif,
 	return NULL;
 }
 
-static int make(struct net *net, struct netif *netif,
+static int make(struct net *net, struct netif *netif, struct stack *stack,
 		const struct flow_rule *rule, struct flow **flow_out)
 {
 	struct flow *flow = calloc(1, sizeof(*flow));
@@ -40,7 +40,11 @@ static int make(struct net *net, struct netif *netif,
 		return -ENOMEM;
 	flow->netif = netif;
 	flow->rule = *rule;
-	err = netif->dev->ops->flow_add(netif->dev, rule, netif->ring, 0);
+	flow->stack = stack;
+	err = netif_ring(netif, stack, &flow->ring);
+	if (!err)
+		err = netif->dev->ops->flow_add(netif->dev, rule, flow->ring,
+						0);
 	if (err) {
 		free(flow);
 		return err;
@@ -57,6 +61,8 @@ int flow_hold(struct net *net, struct attachment *att, struct netif *netif,
 	struct held_flow *held;
 	int err;
 
+	if (flow && flow->stack != att->where.stack)
+		return -EEXIST;
 	LIST_FOR_EACH(held, &att->flows, link) {
 		if (flow && held->flow == flow) {
 			held->is_wanted = true;
@@ -67,7 +73,7 @@ int flow_hold(struct net *net, struct attachment *att, struct netif *netif,
 	if (!held)
 		return -ENOMEM;
 	if (!flow) {
-		err = make(net, netif, rule, &flow);
+		err = make(net, netif, att->where.stack, rule, &flow);
 		if (err) {
 			free(held);
 			return err;

@@ -12,6 +12,9 @@
 struct flow {
 	struct list link; /* of the network's */
 	struct netif *netif;
+	/* where the frames go, and whose ring that is */
+	struct ring *ring;
+	struct stack *stack;
 	struct flow_rule rule;
 	unsigned ref_cnt;
 };
@@ -24,7 +27,8 @@ struct held_flow {
 	bool is_wanted;
 };
 
-/* Makes the attachment hold the flow, once. -ENOMEM, or what the device says. */
+/* Makes the attachment hold the flow, once. -ENOMEM, -EEXIST: another stack has it,
+ * or what the device says. */
 int flow_hold(struct net *net, struct attachment *att, struct netif *netif,
 	      const struct flow_rule *rule) MUST_CHECK REQUIRES(net->control);
 void flow_release(struct net *net, struct held_flow *held)

@@ -21,6 +21,11 @@
  * then counts, and the rest follows. */
 enum { SYNC_TIMEOUT_MS = 500 };
 
+#define FOR_EACH_STACK(stack, net)                                        \
+	for (struct stack *const *at_ = (net)->stacks, *stack;            \
+	     at_ < (net)->stacks + net_stack_cnt(net) && (stack = *at_); \
+	     at_++)
+
 /* -- this host's addresses ------------------------------------------------ */
 
 struct own_addrs {
@@ -65,7 +70,7 @@ static struct own_addrs *collect(const struct net *net, unsigned room)
 	return own;
 }
 
-/* Tells the demultiplexer. Without memory nothing is taken for a lie. */
+/* Without memory nothing is taken for a lie. */
 static void publish_own(struct net *net)
 {
 	struct own_addrs *own = collect(net, 16), *old = net->own;
@@ -77,9 +82,12 @@ static void publish_own(struct net *net)
 	}
 	if (own)
 		qsort(own->v4, cnt, sizeof(own->v4[0]), compare_v4);
-	stack_lock(net->stack);
-	demux_set_own(&net->stack->demux, own ? own->v4 : NULL, own ? cnt : 0);
-	stack_unlock(net->stack);
+	FOR_EACH_STACK(stack, net) {
+		stack_lock(stack);
+		demux_set_own(&stack->demux, own ? own->v4 : NULL,
+			      own ? cnt : 0);
+		stack_unlock(stack);
+	}
 	net->own = own;
 	free(old);
 }
@@ -97,7 +105,7 @@ static unsigned collect_driven(const struct net *net, int *ifindexes)
 	return cnt;
 }
 
-/* Tells the demultiplexer. What cannot be computed is let in. */
+/* What cannot be computed is let in. */
 static void publish_rpf(struct net *net)
 {
 	int ifindexes[STACK_RINGS_MAX];
@@ -111,9 +119,11 @@ static void publish_rpf(struct net *net)
 		LOG_ONCE(LOG_LEVEL_WARNING,
 			 "rp_filter is not applied to accelerated sockets (%s)",
 			 err == -E2BIG ? "too many routes" : strerror(-err));
-	stack_lock(net->stack);
-	demux_set_rpf(&net->stack->demux, rpf);
-	stack_unlock(net->stack);
+	FOR_EACH_STACK(stack, net) {
+		stack_lock(stack);
+		demux_set_rpf(&stack->demux, rpf);
+		stack_unlock(stack);
+	}
 	net->rpf = rpf;
 	net->is_rpf_stale = false;
 	rpf_free(old);
@@ -154,6 +164,52 @@ static void stop_listening(struct net *net)
 		real.close(atomic_load(&net->icmp_fd));
 }
 
+static int add_stack(struct net *net)
+{
+	struct stack_params params = net->params.stack;
+	unsigned index = net_stack_cnt(net);
+	int err;
+
+	params.net = net;
+	params.index = index;
+	err = stack_create(&params, &net->stacks[index]);
+	if (!err)
+		/* release pairs with the acquire in net_stack_cnt */
+		atomic_store_explicit(&net->stack_cnt, index + 1,
+				      memory_order_release);
+	return err;
+}
+
+static void destroy_stacks(struct net *net)
+{
+	FOR_EACH_STACK(stack, net)
+		stack_destroy(stack);
+}
+
+/* All sockets of the process share one. */
+struct stack *net_choose_stack(struct net *net)
+{
+	return net->stacks[0];
+}
+
+void net_poll_all(struct net *net)
+{
+	FOR_EACH_STACK(stack, net) {
+		stack_lock(stack);
+		stack_drain_locked(stack);
+		stack_unlock(stack);
+	}
+}
+
+void net_zero_stats(struct net *net, const struct stats_order *order)
+{
+	FOR_EACH_STACK(stack, net) {
+		stack_lock(stack);
+		stats_zero(order);
+		stack_unlock(stack);
+	}
+}
+
 int net_create(const struct net_params *params, struct net **net_out)
 {
 	struct net *net = calloc(1, sizeof(*net));
@@ -168,7 +224,7 @@ int net_create(const struct net_params *params, struct net **net_out)
 	for (int i = 0; i < NET_FLOW_BUCKETS; i++)
 		list_init(&net->flows[i]);
 	net_view_init(&net->view, params->stack.seed);
-	err = stack_create(&params->stack, &net->stack);
+	err = add_stack(net);
 	if (err)
 		goto err_free;
 	err = netlink_conn_open(&net->view, &(struct netlink_conn_params){ 0 },
@@ -188,7 +244,7 @@ err_conn:
 	stop_listening(net);
 	netlink_conn_close(net->conn);
 err_stack:
-	stack_destroy(net->stack);
+	destroy_stacks(net);
 err_free:
 	net_view_destroy(&net->view);
 	free(net);
@@ -204,7 +260,7 @@ NO_LOCK_ANALYSIS void net_destroy(struct net *net)
 	stop_listening(net);
 	netlink_conn_close(net->conn);
 	net_view_destroy(&net->view);
-	stack_destroy(net->stack);
+	destroy_stacks(net);
 	rpf_free(net->rpf);
 	free(net->own);
 	free(net);
@@ -248,7 +304,7 @@ NO_LOCK_ANALYSIS static void want_flow(struct alignment *a,
 		.dst_port = where->local_port,
 		.src = where->remote,
 		.src_port = where->remote_port,
-		.proto = WIRE_PROTO_UDP,
+		.proto = where->proto,
 	};
 	int err;
 
@@ -320,7 +376,7 @@ static int interface_of(const struct net *net, const struct attach_where *where)
 		.oif = where->ifindex,
 		.sport = be16toh(where->local_port),
 		.dport = be16toh(where->remote_port),
-		.proto = WIRE_PROTO_UDP,
+		.proto = where->proto,
 	};
 
 	if (where->remote_port)
@@ -379,7 +435,7 @@ static void tell(const struct alignment *a, enum stats_decider decider)
 
 	LIST_FOR_EACH(held, &a->att->flows, link) {
 		has_flow = true;
-		rings |= stats_ring_bit(held->flow->netif->ring->stats);
+		rings |= stats_ring_bit(held->flow->ring->stats);
 	}
 	if (has_flow)
 		stats_set_rx(stats, REASON_NONE, decider, rings, "");
@@ -390,9 +446,10 @@ static void tell(const struct alignment *a, enum stats_decider decider)
 
 /* -- attaching ------------------------------------------------------------- */
 
-static int make_reachable(struct net *net, struct endpoint *end,
+static int make_reachable(struct endpoint *end,
 			  const struct attach_where *where)
 {
+	struct stack *stack = where->stack;
 	int err;
 
 	end->key = (struct flow_key){
@@ -405,20 +462,19 @@ static int make_reachable(struct net *net, struct endpoint *end,
 	end->is_shared = where->is_shared;
 	end->is_ipv6 = where->is_ipv6;
 	end->named_ns = where->named_ns;
-	stack_lock(net->stack);
-	err = demux_add(&net->stack->demux, end);
-	stack_unlock(net->stack);
+	stack_lock(stack);
+	err = demux_add(&stack->demux, end);
+	stack_unlock(stack);
 	return err;
 }
 
 /* After its flows are gone: what they have brought is still for it. */
-static void make_unreachable(struct net *net, struct endpoint *end)
+static void make_unreachable(struct stack *stack, struct endpoint *end)
 {
-	stack_lock(net->stack);
-	while (stack_poll_locked(net->stack) > 0)
-		;
-	demux_remove(&net->stack->demux, end);
-	stack_unlock(net->stack);
+	stack_lock(stack);
+	stack_drain_locked(stack);
+	demux_remove(&stack->demux, end);
+	stack_unlock(stack);
 }
 
 /* Answers to senders on the local device depend on who is attached. */
@@ -448,7 +504,7 @@ static enum reason attach_locked(struct net *net, struct attachment *att,
 		return a.reason;
 	}
 	/* Reachable before the first frame can come. */
-	if (make_reachable(net, end, &att->where) != 0) {
+	if (make_reachable(end, &att->where) != 0) {
 		a.reason = REASON_MEMORY;
 		tell(&a, where->decider);
 		return a.reason;
@@ -458,7 +514,7 @@ static enum reason attach_locked(struct net *net, struct attachment *att,
 		publish_rpf(net);
 	tell(&a, where->decider);
 	if (!a.held_cnt) {
-		make_unreachable(net, end);
+		make_unreachable(where->stack, end);
 		return a.reason;
 	}
 	att->end = end;
@@ -487,7 +543,7 @@ void net_detach(struct net *net, struct attachment *att)
 		LIST_FOR_EACH_SAFE(held, following, &att->flows, link)
 			flow_release(net, held);
 		list_remove(&att->link);
-		make_unreachable(net, att->end);
+		make_unreachable(att->where.stack, att->end);
 		att->end = NULL;
 		tell_local_senders(net);
 	}
@@ -518,8 +574,9 @@ int net_give_back(struct net *net, const struct pkt *pkt)
 	return err;
 }
 
-NO_LOCK_ANALYSIS struct ring *net_local_ring_locked(struct net *net,
-						    const struct flow_key *key)
+NO_LOCK_ANALYSIS bool net_is_local_locked(struct net *net,
+					  const struct flow_key *key,
+					  uint8_t proto)
 {
 	struct netif *local = netif_get_local(net);
 	struct flow_rule rule = {
@@ -527,16 +584,16 @@ NO_LOCK_ANALYSIS struct ring *net_local_ring_locked(struct net *net,
 		.dst_port = key->local_port,
 		.src = key->remote,
 		.src_port = key->remote_port,
-		.proto = WIRE_PROTO_UDP,
+		.proto = proto,
 	};
 
 	if (!netif_is_driven(local))
-		return NULL;
+		return false;
 	if (flow_find(net, local, &rule))
-		return local->ring;
+		return true;
 	memset(&rule.src, 0, sizeof(rule.src));
 	rule.src_port = 0;
-	return flow_find(net, local, &rule) ? local->ring : NULL;
+	return flow_find(net, local, &rule) != NULL;
 }
 
 /* -- news ------------------------------------------------------------------ */
@@ -629,6 +686,7 @@ bool net_check(struct net *net)
 	check_netifs(net);
 	follow_news(net);
 	mutex_release(&net->control);
-	stack_check(net->stack);
+	FOR_EACH_STACK(stack, net)
+		stack_check(stack);
 	return has_paths;
 }

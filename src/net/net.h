@@ -15,7 +15,7 @@
 #include "nl/netlink_conn.h"
 #include "stats/stats_publish.h"
 
-enum { NET_BACKENDS_MAX = 4, NET_FLOW_BUCKETS = 1024 };
+enum { NET_BACKENDS_MAX = 4, NET_FLOW_BUCKETS = 1024, NET_STACKS_MAX = 64 };
 
 struct net_params {
 	struct stack_params stack;
@@ -41,7 +41,10 @@ struct net {
 
 	/* fixed */
 	struct net_params params;
-	struct stack *stack;
+
+	/* They come under the control mutex and never go; read by anybody. */
+	struct stack *stacks[NET_STACKS_MAX];
+	_Atomic unsigned stack_cnt;
 
 	/* the control mutex */
 	struct net_view view;
@@ -70,6 +73,21 @@ int net_create(const struct net_params *params, struct net **net_out)
 /* Nothing is attached any more. NULL is a no-op. */
 void net_destroy(struct net *net);
 
+/* The stack for a socket that needs one now. */
+struct stack *net_choose_stack(struct net *net);
+
+static inline unsigned net_stack_cnt(const struct net *net)
+{
+	/* acquire pairs with the release in add_stack */
+	return atomic_load_explicit(&net->stack_cnt, memory_order_acquire);
+}
+
+/* Processes what the rings of all stacks had when it was called. */
+void net_poll_all(struct net *net) EXCLUDES(net->control);
+
+/* Sets statistics to zero where nobody counts meanwhile. */
+void net_zero_stats(struct net *net, const struct stats_order *order);
+
 /* Readable when net_events has something to do. */
 int net_event_fd(const struct net *net);
 /* Takes the kernel's news, and lets sockets and interfaces follow it. */
@@ -87,6 +105,8 @@ bool net_check(struct net *net) EXCLUDES(net->control);
 
 /* Where a socket is to receive. */
 struct attach_where {
+	struct stack *stack;
+	uint8_t proto; /* IP's */
 	/* the any-address stands for all of this host */
 	struct ip_addr local;
 	__be16 local_port;
@@ -135,9 +155,9 @@ void net_detach(struct net *net, struct attachment *att)
 int net_give_back(struct net *net, const struct pkt *pkt)
 	MUST_CHECK EXCLUDES(net->control);
 
-/* Whether packets to this address, port and protocol UDP would reach one of our
+/* Whether packets of the protocol to this address and port would reach one of our
  * sockets: for senders on the local device. */
-struct ring *net_local_ring_locked(struct net *net, const struct flow_key *key)
-	REQUIRES(net->control);
+bool net_is_local_locked(struct net *net, const struct flow_key *key,
+			 uint8_t proto) REQUIRES(net->control);
 
 #endif

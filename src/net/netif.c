@@ -97,19 +97,30 @@ static void forget_pool(struct region *region)
 	stats_pool_close(pool);
 }
 
-/* With a device: gives the stack its ring. */
-static int start(struct net *net, struct netif *netif, bool is_local)
+int netif_ring(struct netif *netif, struct stack *stack, struct ring **ring_out)
 {
+	struct ring **at = &netif->rings[stack->index];
 	struct demux_from from = {
 		.ifindex = (uint32_t)netif->ifindex,
 		.rx_partial_csum = netif->dev->caps.rx_partial_csum,
-		.is_local = is_local,
+		.is_local = netif->is_local,
 	};
+	int err = *at ? 0 : stack_add_ring(stack, netif->dev, &from, at);
+
+	*ring_out = *at;
+	return err;
+}
+
+/* With a device. The first stack has a ring at once, so that an interface that gives
+ * none is refused as a whole. */
+static int start(struct net *net, struct netif *netif)
+{
+	struct ring *ring;
 
 	region_set_stats(netif->dev->region,
 			 stats_pool_open(netif->name,
 					 netif->dev->region->frame_cnt));
-	return stack_add_ring(net->stack, netif->dev, &from, &netif->ring);
+	return netif_ring(netif, net->stacks[0], &ring);
 }
 
 static void refuse(struct net *net, struct netif *netif, enum reason reason,
@@ -168,7 +179,7 @@ static void open_netif(struct net *net, struct netif *netif,
 		refuse(net, netif, reason_of(&why), why.text);
 		return;
 	}
-	err = start(net, netif, false);
+	err = start(net, netif);
 	if (err) {
 		forget_pool(netif->dev->region);
 		netif->dev->ops->close(netif->dev);
@@ -213,7 +224,8 @@ struct netif *netif_get_local(struct net *net)
 	if (!netif)
 		return NULL;
 	netif->dev = dev;
-	if (start(net, netif, true) != 0)
+	netif->is_local = true;
+	if (start(net, netif) != 0)
 		netif->dev = NULL;
 	return netif;
 }
@@ -222,11 +234,14 @@ void netif_close(struct net *net, struct netif *netif)
 {
 	if (!netif->dev)
 		return;
-	stack_remove_ring(net->stack, netif->ring);
+	for (unsigned i = 0; i < net_stack_cnt(net); i++) {
+		if (netif->rings[i])
+			stack_remove_ring(net->stacks[i], netif->rings[i]);
+		netif->rings[i] = NULL;
+	}
 	forget_pool(netif->dev->region);
 	netif->dev->ops->close(netif->dev);
 	netif->dev = NULL;
-	netif->ring = NULL;
 }
 
 /* Takes over a new address or MTU. */

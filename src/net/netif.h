@@ -14,8 +14,10 @@ struct netif {
 	char name[16];
 	/* NULL: refused, or not any more */
 	struct dev *dev;
-	/* the stack's */
-	struct ring *ring;
+	/* of each stack that uses it, by the stack's index */
+	struct ring *rings[NET_STACKS_MAX];
+	/* within this machine */
+	bool is_local;
 	enum reason reason;
 	/* the interface, and more of the reason if there is more */
 	char why[STATS_DETAIL_SIZE];
@@ -29,6 +31,10 @@ struct netif *netif_find(struct net *net, int ifindex) REQUIRES(net->control);
 /* The interface, driven if it can be, or NULL: there is none of that number, or
  * no memory. A refusal is logged once. */
 struct netif *netif_get(struct net *net, int ifindex) REQUIRES(net->control);
+
+/* The stack's ring of an interface that is driven, made when it is first wanted. */
+int netif_ring(struct netif *netif, struct stack *stack, struct ring **ring_out)
+	MUST_CHECK;
 
 /* The local device's, or NULL. */
 struct netif *netif_get_local(struct net *net) REQUIRES(net->control);

@@ -6,12 +6,32 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/hash.h"
+#include "base/log.h"
+#include "fd/fd_internal.h"
+#include "os/real.h"
 #include "stats/stats_publish.h"
 
 /* Room in front of what is received or sent: the longest headers. */
 enum { POOL_HEADROOM = 128 };
+
+/* Of one ring: one for each queue of the device. */
+enum { RING_FDS_MAX = 256 };
+
+/* The set that the rings' fds are in. */
+static int open_set(struct stack *stack)
+{
+	int fd = real.epoll_create1(EPOLL_CLOEXEC);
+
+	atomic_init(&stack->fd, fd);
+	if (fd < 0)
+		return -errno;
+	/* Where it cannot be moved out of the way it stays where it is. */
+	(void)!fd_internal_adopt(fd, &stack->fd);
+	return 0;
+}
 
 int stack_create(const struct stack_params *params, struct stack **stack_out)
 {
@@ -20,11 +40,14 @@ int stack_create(const struct stack_params *params, struct stack **stack_out)
 
 	if (!stack)
 		return -ENOMEM;
+	stack->net = params->net;
+	stack->index = params->index;
+	err = open_set(stack);
+	if (err)
+		goto err_free;
 	err = demux_init(&stack->demux, params->seed);
-	if (err) {
-		free(stack);
-		return err;
-	}
+	if (err)
+		goto err_set;
 	stack->frag_seed = params->seed;
 	for (unsigned i = 0; i < STACK_FRAG_IDS; i++)
 		stack->frag_ids[i] = (uint16_t)hash_u64(params->seed, i);
@@ -37,6 +60,11 @@ int stack_create(const struct stack_params *params, struct stack **stack_out)
 	list_init(&stack->waiters);
 	*stack_out = stack;
 	return 0;
+err_set:
+	fd_internal_close(&stack->fd);
+err_free:
+	free(stack);
+	return err;
 }
 
 void stack_destroy(struct stack *stack)
@@ -44,6 +72,7 @@ void stack_destroy(struct stack *stack)
 	if (!stack)
 		return;
 	demux_destroy(&stack->demux);
+	fd_internal_close(&stack->fd);
 	spill_destroy(&stack->spill);
 	free(stack);
 }
@@ -75,11 +104,18 @@ static void find_only(struct stack *stack) REQUIRES(stack->lock)
 		stack->only_from = &stack->froms[stack->only->slot];
 }
 
-/* It sleeps on the fds of the rings there were. */
-static void wake_watcher(struct stack *stack) REQUIRES(stack->lock)
+/* Lets the ring's fds wake who sleeps for the stack, or not any more. */
+static void watch_ring(struct stack *stack, struct ring *ring, int op)
 {
-	if (stack->watcher)
-		waiter_wake_locked(stack->watcher);
+	struct epoll_event event = { .events = EPOLLIN };
+	int fds[RING_FDS_MAX];
+	unsigned cnt = MIN(ring->ops->fds(ring, fds, RING_FDS_MAX),
+			   (unsigned)RING_FDS_MAX);
+
+	for (unsigned i = 0; i < cnt; i++)
+		if (real.epoll_ctl(stack_fd(stack), op, fds[i], &event) != 0)
+			log_dbg("a queue of %s is not watched: %s",
+				ring->dev->name, strerror(errno));
 }
 
 /* Nobody else knows the ring yet. */
@@ -107,14 +143,6 @@ static struct stack_hold hold_of(const struct ring *ring)
 	};
 }
 
-/* There is another ring, or one fewer: who waits for them has to look again. */
-static void note_rings(struct stack *stack) REQUIRES(stack->lock)
-{
-	find_only(stack);
-	wake_watcher(stack);
-	atomic_fetch_add_explicit(&stack->ring_gen, 1, memory_order_relaxed);
-}
-
 int stack_add_ring(struct stack *stack, struct dev *dev,
 		   const struct demux_from *from, struct ring **ring_out)
 {
@@ -132,12 +160,16 @@ int stack_add_ring(struct stack *stack, struct dev *dev,
 		return err;
 	ring->slot = (uint8_t)slot;
 	count_in_region(ring);
+	watch_ring(stack, ring, EPOLL_CTL_ADD);
 	stack_lock(stack);
 	stack->rings[slot] = ring;
 	stack->froms[slot] = *from;
 	stack->holds[slot] = hold_of(ring);
 	stack->ring_cnt = MAX(stack->ring_cnt, slot + 1);
-	note_rings(stack);
+	find_only(stack);
+	/* It sleeps without having armed this one. */
+	if (stack->watcher)
+		waiter_wake_locked(stack->watcher);
 	stack_unlock(stack);
 	*ring_out = ring;
 	return 0;
@@ -156,8 +188,9 @@ void stack_remove_ring(struct stack *stack, struct ring *ring)
 	stack->rings[slot] = NULL;
 	while (stack->ring_cnt && !stack->rings[stack->ring_cnt - 1])
 		stack->ring_cnt--;
-	note_rings(stack);
+	find_only(stack);
 	stack_unlock(stack);
+	watch_ring(stack, ring, EPOLL_CTL_DEL);
 	/* no new kick can begin */
 	while (atomic_load(&ring->kick_state))
 		cpu_relax();
@@ -219,6 +252,22 @@ unsigned stack_poll_ring_locked(struct stack *stack, struct ring *ring)
 	return cnt;
 }
 
+void stack_drain_locked(struct stack *stack)
+{
+	unsigned left = 0;
+
+	for (unsigned i = 0; i < stack->ring_cnt; i++)
+		if (stack->rings[i])
+			left += stack->rings[i]->dev->region->frame_cnt;
+	while (left) {
+		unsigned cnt = stack_poll_locked(stack);
+
+		if (!cnt)
+			return;
+		left -= MIN(cnt, left);
+	}
+}
+
 unsigned stack_poll_unwatched(struct stack *stack)
 {
 	unsigned cnt = 0;
@@ -240,26 +289,14 @@ void stack_check(struct stack *stack)
 	spill_free(&idle);
 }
 
-unsigned stack_fds_locked(struct stack *stack, int *fds, unsigned cnt)
+bool stack_has_rings(struct stack *stack)
 {
-	unsigned sum = 0;
+	bool result;
 
-	for (unsigned i = 0; i < stack->ring_cnt; i++) {
-		struct ring *ring = stack->rings[i];
-
-		if (ring && sum < cnt)
-			sum += MIN(ring->ops->fds(ring, fds + sum, cnt - sum),
-				   cnt - sum);
-	}
-	return sum;
-}
-
-unsigned stack_fds(struct stack *stack, int *fds, unsigned cnt)
-{
 	stack_lock(stack);
-	cnt = stack_fds_locked(stack, fds, cnt);
+	result = stack->ring_cnt != 0;
 	stack_unlock(stack);
-	return cnt;
+	return result;
 }
 
 bool stack_arm_locked(struct stack *stack)
@@ -270,6 +307,18 @@ bool stack_arm_locked(struct stack *stack)
 		if (stack->rings[i] &&
 		    !stack->rings[i]->ops->arm(stack->rings[i]))
 			is_empty = false;
+	return is_empty;
+}
+
+bool stack_arm_unwatched(struct stack *stack)
+{
+	bool is_empty;
+
+	stack_lock(stack);
+	is_empty = stack_arm_locked(stack);
+	if (!is_empty && stack->watcher)
+		waiter_wake_locked(stack->watcher);
+	stack_unlock(stack);
 	return is_empty;
 }
 

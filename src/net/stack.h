@@ -28,16 +28,29 @@ struct stack_hold {
 	uint32_t pool_max;
 };
 
+struct net;
+
 struct stack_params {
 	enum stack_lock_kind lock_kind;
 	/* packets taken from a ring at a time, 1 to STACK_BATCH */
 	unsigned poll_batch;
 	/* of the demultiplexer's tables and of fragments' identifications */
 	uint64_t seed;
+	struct net *net; /* NULL in tests that need none */
+	unsigned index;
 };
 
 struct stack {
 	struct stack_lock lock;
+
+	/* fixed */
+	struct net *net;
+	/* the network's number for it */
+	unsigned index;
+
+	/* An epoll set with the fds of all rings, by which one fd wakes who
+	 * sleeps for them, however many there are and whatever comes and goes. */
+	_Atomic int fd;
 
 	/* under the lock; a ring is added for ever, as long as its device
 	 * lives */
@@ -57,9 +70,6 @@ struct stack {
 	uint64_t afterwards;
 	/* somebody has polled since the progress thread looked */
 	_Atomic bool was_polled;
-
-	/* goes up when a ring comes or goes */
-	_Atomic unsigned ring_gen;
 
 	/* one for each ring */
 	struct pkt_pool pools[STACK_RINGS_MAX];
@@ -186,15 +196,24 @@ static inline unsigned stack_poll_locked(struct stack *stack)
 	return sum;
 }
 
+/* Processes what the rings had when it was called. What arrives meanwhile may stay:
+ * under the lock nothing goes on for as long as others send. */
+void stack_drain_locked(struct stack *stack) REQUIRES(stack->lock);
+
 /* The same for the library's own thread, which leaves the packets to the watcher
  * if there is one. */
 unsigned stack_poll_unwatched(struct stack *stack) EXCLUDES(stack->lock);
 
-/* The rings' fds. Returns how many were stored. */
-unsigned stack_fds(struct stack *stack, int *fds, unsigned cnt)
-	EXCLUDES(stack->lock);
-unsigned stack_fds_locked(struct stack *stack, int *fds, unsigned cnt)
-	REQUIRES(stack->lock);
+/* Readable when a frame arrives at any of the rings, once they are armed. */
+static inline int stack_fd(const struct stack *stack)
+{
+	return atomic_load_explicit(&stack->fd, memory_order_relaxed);
+}
+
+/* Arms the rings for the library's own thread. False: something has come already; if
+ * there is a watcher it is his, and he is woken for it, since the arming may have
+ * taken back what was about to wake him. */
+bool stack_arm_unwatched(struct stack *stack) EXCLUDES(stack->lock);
 
 /* What has to be looked at now and then: memory that is not needed any more. */
 void stack_check(struct stack *stack) EXCLUDES(stack->lock);
@@ -253,6 +272,8 @@ static ALWAYS_INLINE void stack_tx_commit_unlock(struct stack *stack,
 	stack_lock_release_plain(&stack->lock);
 	stack_kick(stack, ring);
 }
+
+bool stack_has_rings(struct stack *stack) EXCLUDES(stack->lock);
 
 /* Whether all rings are still empty, now that somebody is about to sleep. */
 bool stack_arm_locked(struct stack *stack) REQUIRES(stack->lock);

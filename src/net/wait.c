@@ -6,9 +6,9 @@
 
 #include <sys/mman.h>
 
+#include "fd/fd_internal.h"
 #include "net/stack.h"
-#include "os/file.h"
-#include "os/real.h"
+#include "os/event_fd.h"
 
 enum { CHUNK = 64 };
 
@@ -18,16 +18,10 @@ static struct {
 	/* those that wait for a stack, and whether there is one */
 	struct list early;
 	bool is_early_over;
-	int (*adopt)(int fd, _Atomic int *slot);
 } waiters = {
 	.lock = SPINLOCK_INIT(LOCK_RANK_WAITERS),
 	.early = LIST_INIT(waiters.early),
 };
-
-void waiters_set_adopt(int (*adopt)(int fd, _Atomic int *slot))
-{
-	waiters.adopt = adopt;
-}
 
 /* Memory that is not malloc's: waits happen in allocators too. */
 static void grow_locked(void) REQUIRES(waiters.lock)
@@ -65,11 +59,11 @@ static struct waiter *take_free(void)
 
 static int open_fd(struct waiter *waiter)
 {
-	int fd = file_event_fd();
+	int fd = event_fd_open();
 
 	if (fd < 0)
 		return fd;
-	if (!waiters.adopt || waiters.adopt(fd, &waiter->fd) != 0)
+	if (fd_internal_adopt(fd, &waiter->fd) != 0)
 		atomic_store(&waiter->fd, fd);
 	return 0;
 }
@@ -123,29 +117,24 @@ void waiter_watch_fire(struct watch *watch)
 
 void waiter_signal(struct waiter *waiter)
 {
-	uint64_t one = 1;
-
 	if (!atomic_exchange_explicit(&waiter->is_woken, true,
 				      memory_order_acq_rel))
-		(void)!real.write(atomic_load(&waiter->fd), &one, sizeof(one));
+		event_fd_signal(atomic_load(&waiter->fd));
 }
 
 /* Empties the eventfd, in this order. A signal for the wait before may still come
  * from a thread that was slow after its unlock: were the flag cleared first, the
  * read could take that signal's write and leave its flag, and no later signal
  * would be written. */
-static void rearm(struct waiter *waiter)
+void wait_rearm(struct waiter *waiter)
 {
-	uint64_t value;
-
-	(void)!real.read(atomic_load(&waiter->fd), &value, sizeof(value));
+	event_fd_clear(atomic_load(&waiter->fd));
 	atomic_store_explicit(&waiter->is_woken, false, memory_order_release);
 }
 
 bool wait_begin_locked(struct stack *stack, struct waiter *waiter)
 {
 	waiter->stack = stack;
-	rearm(waiter);
 	if (!list_is_linked(&waiter->by_stack))
 		list_push_back(&stack->waiters, &waiter->by_stack);
 	if (stack->watcher)
@@ -198,7 +187,6 @@ bool wait_early_begin(struct waiter *waiter, struct pollfd *fd_out)
 	bool is_over;
 
 	waiter->stack = NULL;
-	rearm(waiter);
 	*fd_out = own_fd(waiter);
 	spinlock_acquire(&waiters.lock);
 	is_over = waiters.is_early_over;
@@ -234,14 +222,9 @@ void wait_early_over(void)
 unsigned wait_fds(struct stack *stack, struct waiter *waiter,
 		  struct pollfd *fds) REQUIRES(stack->lock)
 {
-	int ring_fds[WAIT_FDS_MAX - 1];
-	unsigned ring_cnt = 0;
-
 	fds[0] = own_fd(waiter);
-	if (waiter->is_watcher)
-		ring_cnt = stack_fds_locked(stack, ring_fds, WAIT_FDS_MAX - 1);
-	for (unsigned i = 0; i < ring_cnt; i++)
-		fds[1 + i] = (struct pollfd){ .fd = ring_fds[i],
-					      .events = POLLIN };
-	return 1 + ring_cnt;
+	if (!waiter->is_watcher)
+		return 1;
+	fds[1] = (struct pollfd){ .fd = stack_fd(stack), .events = POLLIN };
+	return 2;
 }

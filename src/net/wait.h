@@ -7,6 +7,7 @@
  *
  * The protocol, for a thread that found nothing to do:
  *
+ *   wait_rearm
  *   lock; wait_begin_locked        registers; takes the watch if it is free
  *   look once more, poll the rings once more
  *   unlock
@@ -32,7 +33,7 @@ struct stack;
 struct waiter {
 	/* an internal fd; made at the first use, and kept */
 	_Atomic int fd;
-	/* It has been written to since the last wait_begin_locked. */
+	/* It has been written to since the last wait_rearm. */
 	_Atomic bool is_woken;
 	/* the stack's lock, from here on */
 	bool is_watcher;
@@ -43,6 +44,10 @@ struct waiter {
 	struct stack *stack; /* NULL: for one */
 	/* the first endpoint it waits for; more are the caller's watches */
 	struct watch watch;
+	/* What its owner holds meanwhile, and how that ends (sock/sock_wait.c). */
+	void (*unwatch)(void *owner);
+	void (*abandoned)(void *owner);
+	void *owner;
 	/* the owner's free list */
 	struct waiter *next_free;
 };
@@ -54,9 +59,9 @@ void waiter_put(struct waiter *waiter);
 /* In the child of a fork: its fds are gone. */
 void waiters_forked(void);
 
-/* How a waiter's eventfd becomes an internal fd, and what is done without it. Once
- * at the start. */
-void waiters_set_adopt(int (*adopt)(int fd, _Atomic int *slot));
+/* Takes back the wake-ups of earlier waits: right before one begins, and without a
+ * lock, since it is a system call. */
+void wait_rearm(struct waiter *waiter);
 
 /* Registers for a wake-up by watches and, being the first, as watcher. True when
  * it has the watch: then the rings are armed, and it must look at them once more
@@ -71,7 +76,7 @@ void wait_end_locked(struct stack *stack, struct waiter *waiter);
 void wait_pause_locked(struct stack *stack, struct waiter *waiter);
 
 /* The fds to poll for POLLIN, at most WAIT_FDS_MAX. Under the stack's lock. */
-enum { WAIT_FDS_MAX = 1 + 64 };
+enum { WAIT_FDS_MAX = 2 };
 unsigned wait_fds(struct stack *stack, struct waiter *waiter,
 		  struct pollfd *fds);
 

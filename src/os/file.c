@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -169,13 +168,4 @@ ino_t file_inode(const char *path)
 	struct stat st;
 
 	return stat(path, &st) == 0 ? st.st_ino : 0;
-}
-
-int file_event_fd(void)
-{
-	/* As it is closed, past whoever else interposes: the thread sanitizer
-	 * must know of both or of neither. */
-	long fd = real.syscall(SYS_eventfd2, 0, EFD_NONBLOCK | EFD_CLOEXEC);
-
-	return fd < 0 ? -errno : (int)fd;
 }

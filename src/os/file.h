@@ -58,7 +58,5 @@ int file_append(const char *path, const char *text, size_t len) MUST_CHECK;
 /* The inode that a link such as /proc/self/ns/pid leads to; 0: none. */
 ino_t file_inode(const char *path);
 
-/* A new eventfd, non-blocking, closed at exec. Negative errno. */
-int file_event_fd(void) MUST_CHECK;
 
 #endif

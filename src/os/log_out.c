@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "os/file.h"
 #include "os/real.h"
+#include "os/syscall_raw.h"
 #include "os/thread.h"
 
 static struct log_out_params params;
@@ -22,9 +23,11 @@ static struct file_id file, initial_stderr;
 static void write_all(int fd, const char *text, size_t len)
 {
 	while (len > 0) {
-		ssize_t n = real.write(fd, text, len);
+		/* not a cancellation point: who logs may have a lock */
+		long n = syscall_raw(SYS_write, fd, (long)text, (long)len, 0, 0,
+				     0);
 
-		if (n < 0 && errno == EINTR)
+		if (n == -EINTR)
 			continue;
 		if (n <= 0)
 			return;

@@ -597,6 +597,7 @@ static void buffers_and_timeouts(void)
 	/* far more than fits: what does not is lost, and nothing breaks */
 	for (int i = 0; i < 2000; i++)
 		send(pair[0], buf, sizeof(buf), MSG_DONTWAIT);
+	settle();
 	while (recv(pair[1], buf, sizeof(buf), MSG_DONTWAIT) > 0)
 		n++;
 	SAY("%s\n", n ? "some" : "none");

@@ -38,28 +38,27 @@ static void put(struct stack *stack, struct pkt *pkt)
 	stack_unlock(stack);
 }
 
-void udp_hand_back(struct udp *u)
+void udp_hand_back(struct sock *s)
 {
-	struct stack *stack = udp_stack(u);
-	struct net *net = atomic_load(&u->net);
+	struct udp *u = udp_of_sock(s);
+	struct stack *stack = sock_lock(s);
 	struct list pkts;
 	int err = 0;
 
 	if (!stack)
 		return;
 	list_init(&pkts);
-	stack_lock(stack);
 	udp_take_queue(u, &pkts);
 	stack_unlock(stack);
 	while (!list_is_empty(&pkts)) {
 		struct pkt *pkt = pkt_from_link(list_first(&pkts));
 
-		err = net_give_back(net, pkt);
+		err = net_give_back(stack->net, pkt);
 		if (err)
 			break;
 		list_remove(&pkt->link);
 		put(stack, pkt);
-		atomic_store(&u->is_twin_ready, true);
+		atomic_store(&u->sock.is_twin_ready, true);
 	}
 	if (!err)
 		return;
@@ -72,10 +71,9 @@ void udp_hand_back(struct udp *u)
 
 static bool has_queued(struct udp *u)
 {
-	struct stack *stack = udp_stack(u);
+	struct stack *stack = sock_lock(&u->sock);
 	bool result;
 
-	stack_lock(stack);
 	result = !list_is_empty(&u->rx_queue);
 	stack_unlock(stack);
 	return result;
@@ -86,35 +84,27 @@ static bool share(struct fd_object *obj, int fd)
 {
 	struct udp *u = udp_of(obj);
 
-	mutex_acquire(&u->config);
-	if (attachment_is_made(&u->att)) {
+	mutex_acquire(&u->sock.config);
+	if (attachment_is_made(&u->sock.att)) {
 		u->has_heir = true;
 		atomic_store(&has_heirs, true);
 		if (has_queued(u)) {
-			udp_detach(u);
-			udp_hand_back(u);
-			udp_attach_anew(u, fd, STATS_BY_FORK);
+			sock_detach(&u->sock);
+			udp_hand_back(&u->sock);
+			sock_attach_anew(&u->sock, fd, STATS_BY_FORK);
 		}
 	}
-	mutex_release(&u->config);
+	mutex_release(&u->sock.config);
 	return false;
-}
-
-static void poll_all(struct net *net)
-{
-	stack_lock(net->stack);
-	while (stack_poll_locked(net->stack) > 0)
-		;
-	stack_unlock(net->stack);
 }
 
 void udp_before_fork(void)
 {
-	struct net *net = udp_params.net_if_made();
+	struct net *net = sock_params.net_if_made();
 
 	if (!net)
 		return;
-	poll_all(net);
+	net_poll_all(net);
 	fd_visit(&udp_ops, share);
 }
 
@@ -128,12 +118,11 @@ void udp_heirs_forked(void)
 /* Something lies here that nobody has begun to wait for. */
 static bool is_neglected(struct udp *u, uint64_t *taken_out)
 {
-	struct stack *stack = udp_stack(u);
+	struct stack *stack = sock_lock(&u->sock);
 	bool result;
 
-	stack_lock(stack);
-	result = !list_is_empty(&u->rx_queue) && list_is_empty(&u->end.watches);
-	*taken_out = udp_counters(u)->rx_packets;
+	result = !list_is_empty(&u->rx_queue) && list_is_empty(&u->sock.end.watches);
+	*taken_out = sock_counters(&u->sock)->rx_packets;
 	stack_unlock(stack);
 	return result;
 }
@@ -145,7 +134,7 @@ static bool is_left_to_heir(struct udp *u)
 	bool was_neglected = u->is_neglected;
 	uint64_t had_taken = u->neglected_since;
 
-	if (!u->has_heir || u->has_left || !attachment_is_made(&u->att))
+	if (!u->has_heir || u->sock.has_left || !attachment_is_made(&u->sock.att))
 		return false;
 	u->is_neglected = is_neglected(u, &u->neglected_since);
 	return was_neglected && u->is_neglected &&
@@ -157,12 +146,12 @@ static bool look_after(struct fd_object *obj, int fd)
 	struct udp *u = udp_of(obj);
 	bool is_over, is_noted;
 
-	mutex_acquire(&u->config);
+	mutex_acquire(&u->sock.config);
 	is_over = is_left_to_heir(u);
 	is_noted = u->is_neglected;
-	mutex_release(&u->config);
+	mutex_release(&u->sock.config);
 	if (is_over)
-		udp_leave(&u->obj, fd, REASON_HEIR, STATS_BY_FORK);
+		sock_leave(&u->sock.obj, fd, REASON_HEIR, STATS_BY_FORK);
 	return is_noted && !is_over;
 }
 
@@ -181,20 +170,20 @@ static bool leave_to_heir(struct fd_object *obj, int fd)
 	struct udp *u = udp_of(obj);
 	bool has_heir;
 
-	mutex_acquire(&u->config);
-	has_heir = u->has_heir && attachment_is_made(&u->att);
-	mutex_release(&u->config);
+	mutex_acquire(&u->sock.config);
+	has_heir = u->has_heir && attachment_is_made(&u->sock.att);
+	mutex_release(&u->sock.config);
 	if (has_heir)
-		udp_leave(&u->obj, fd, REASON_HEIR, STATS_BY_FORK);
+		sock_leave(&u->sock.obj, fd, REASON_HEIR, STATS_BY_FORK);
 	return false;
 }
 
 void udp_before_exit(void)
 {
-	struct net *net = udp_params.net_if_made();
+	struct net *net = sock_params.net_if_made();
 
 	if (!net || !udp_has_heirs())
 		return;
-	poll_all(net);
+	net_poll_all(net);
 	fd_visit(&udp_ops, leave_to_heir);
 }

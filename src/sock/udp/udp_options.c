@@ -92,7 +92,7 @@ static uint32_t settle_stamps(uint32_t bits, int fd)
 }
 
 /* What IP_MTU_DISCOVER says of datagrams that fit, and of longer ones. */
-static void read_mtu_discovery(int fd, struct udp_settings *set)
+static void read_mtu_discovery(int fd, struct sock_settings *set)
 {
 	int mode = get_int(fd, IPPROTO_IP, IP_MTU_DISCOVER);
 
@@ -122,15 +122,16 @@ static uint8_t get_ttl(int fd)
 /* Of use before there is a stack, too. */
 static void read_timeouts(struct udp *u, int fd)
 {
-	atomic_store(&u->rx_timeout_ns, get_timeout_ns(fd, SO_RCVTIMEO));
-	atomic_store(&u->tx_timeout_ns, get_timeout_ns(fd, SO_SNDTIMEO));
+	atomic_store(&u->sock.rx_timeout_ns, get_timeout_ns(fd, SO_RCVTIMEO));
+	atomic_store(&u->sock.tx_timeout_ns, get_timeout_ns(fd, SO_SNDTIMEO));
 }
 
-void udp_read_settings(struct udp *u, int fd)
+void udp_read_settings(struct sock *sock, int fd)
 {
-	struct stack *stack = atomic_load(&u->net)->stack;
+	struct udp *u = udp_of_sock(sock);
+	struct stack *stack;
 	uint32_t rx_limit = (uint32_t)get_int(fd, SOL_SOCKET, SO_RCVBUF);
-	struct udp_settings set = {
+	struct sock_settings set = {
 		.wishes = settle_stamps(get_wishes(fd), fd),
 		.mark = (uint32_t)get_int(fd, SOL_SOCKET, SO_MARK),
 		.ifindex = get_device(fd),
@@ -144,15 +145,15 @@ void udp_read_settings(struct udp *u, int fd)
 			get_int(fd, SOL_SOCKET, SO_REUSEADDR);
 	read_mtu_discovery(fd, &set);
 	if (get_int(fd, IPPROTO_UDP, UDP_CORK))
-		udp_hold_tx(u, UDP_TX_CORKED);
+		sock_hold_tx(&u->sock, UDP_TX_CORKED);
 	else
-		udp_release_tx(u, UDP_TX_CORKED);
+		sock_release_tx(&u->sock, UDP_TX_CORKED);
 	read_timeouts(u, fd);
-	udp_set_nonblocking(u, real.fcntl(fd, F_GETFL) & O_NONBLOCK);
-	stack_lock(stack);
-	u->set = set;
-	u->rx_limit = MAX(rx_limit, udp_params.rx_bytes_min);
-	u->stats.at->rx_limit = u->rx_limit;
+	sock_set_nonblocking(&u->sock, real.fcntl(fd, F_GETFL) & O_NONBLOCK);
+	stack = sock_lock(sock);
+	u->sock.set = set;
+	u->rx_limit = MAX(rx_limit, sock_params.rx_bytes_min);
+	u->sock.stats.at->rx_limit = u->rx_limit;
 	for (int i = 0; i < UDP_DSTS; i++)
 		u->dsts[i].view_gen = 0;
 	stack_unlock(stack);
@@ -247,16 +248,16 @@ static void follow_option(struct udp *u, int fd, int level, int name)
 	if (is_kernel_only(level, name, get_int(fd, level, name))) {
 		snprintf(detail, sizeof(detail), "level %d, option %d", level,
 			 name);
-		udp_leave_config(u, REASON_OPTION, STATS_BY_OPTION, detail);
+		sock_leave_config(&u->sock, REASON_OPTION, STATS_BY_OPTION, detail);
 		return;
 	}
-	if (!atomic_load(&u->net)) {
+	if (!sock_stack(&u->sock)) {
 		read_timeouts(u, fd);
 		return; /* the rest is read when it is attached */
 	}
-	udp_read_settings(u, fd);
+	udp_read_settings(&u->sock, fd);
 	if (is_of_attachment(level, name))
-		udp_attach_anew(u, fd, STATS_BY_OPTION);
+		sock_attach_anew(&u->sock, fd, STATS_BY_OPTION);
 }
 
 long udp_setsockopt(struct fd_object *obj, int fd, int level, int name,
@@ -266,17 +267,17 @@ long udp_setsockopt(struct fd_object *obj, int fd, int level, int name,
 	int result;
 
 	if (is_kernel_only(level, name, read_value(value, len))) {
-		result = udp_exception(u, fd, REASON_OPTION,
+		result = sock_exception(&u->sock, fd, REASON_OPTION,
 				       STATS_BY_OPTION,
 				       option_level(level), name);
 		if (result)
 			return result;
 	}
-	mutex_acquire(&u->config);
+	mutex_acquire(&u->sock.config);
 	result = real.setsockopt(fd, level, name, value, len) ? -errno : 0;
-	if (result == 0 && !u->has_left)
+	if (result == 0 && !u->sock.has_left)
 		follow_option(u, fd, level, name);
-	mutex_release(&u->config);
+	mutex_release(&u->sock.config);
 	return result;
 }
 
@@ -290,20 +291,19 @@ long udp_fcntl(struct fd_object *obj, int fd, int cmd, void *arg)
 	result = real.fcntl(fd, cmd, arg);
 	if (result < 0)
 		return -errno;
-	udp_set_nonblocking(u, (uintptr_t)arg & O_NONBLOCK);
+	sock_set_nonblocking(&u->sock, (uintptr_t)arg & O_NONBLOCK);
 	return result;
 }
 
 /* The length of the datagram that a read would give; negative: there is none. */
 static int next_len(struct udp *u)
 {
-	struct stack *stack = udp_stack(u);
+	struct stack *stack = sock_lock(&u->sock);
 	struct list *first;
 	int len = -ENOENT;
 
 	if (!stack)
 		return -ENOENT;
-	stack_lock(stack);
 	stack_poll_locked(stack);
 	first = list_first(&u->rx_queue);
 	if (first)
@@ -322,7 +322,7 @@ long udp_ioctl(struct fd_object *obj, int fd, unsigned long request, void *arg)
 		result = real.ioctl(fd, request, arg);
 		if (result < 0)
 			return -errno;
-		udp_set_nonblocking(u, *(int *)arg != 0);
+		sock_set_nonblocking(&u->sock, *(int *)arg != 0);
 		return result;
 	case FIONREAD:
 		len = next_len(u);

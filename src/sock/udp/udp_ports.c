@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "fd/fd_visit.h"
 #include "os/file.h"
+#include "os/inside.h"
 #include "sock/udp/port_row.h"
 #include "sock/udp/udp_priv.h"
 
@@ -145,9 +146,10 @@ static bool is_elsewhere(const struct flow_key *key) REQUIRES(ports.lock)
 
 /* A reading may be old, or have caught a socket of ours that is half closed: gone
  * from our table, and not yet from the kernel's. */
-enum { READ_AGAIN_US = 1000 };
+enum { READ_AGAIN_NS = 1000000 };
 
-bool udp_port_is_elsewhere(const struct flow_key *key)
+bool udp_port_is_elsewhere(const struct sock *s UNUSED,
+			   const struct flow_key *key)
 {
 	bool result;
 
@@ -159,7 +161,7 @@ bool udp_port_is_elsewhere(const struct flow_key *key)
 		read_ports();
 	result = is_elsewhere(key);
 	if (result) {
-		usleep(READ_AGAIN_US);
+		inside_nap(READ_AGAIN_NS);
 		read_ports();
 		result = is_elsewhere(key);
 	}
@@ -173,17 +175,17 @@ static bool leave_if_shared(struct fd_object *obj, int fd)
 	struct udp *u = udp_of(obj);
 	bool is_seen = false, is_shared;
 
-	mutex_acquire(&u->config);
-	if (!u->has_left && attachment_is_made(&u->att) && u->set.may_share) {
+	mutex_acquire(&u->sock.config);
+	if (!u->sock.has_left && attachment_is_made(&u->sock.att) && u->sock.set.may_share) {
 		mutex_acquire(&ports.lock);
-		is_seen = is_elsewhere(&u->end.key);
+		is_seen = is_elsewhere(&u->sock.end.key);
 		mutex_release(&ports.lock);
 	}
 	is_shared = is_seen && u->was_port_elsewhere;
 	u->was_port_elsewhere = is_seen;
-	mutex_release(&u->config);
+	mutex_release(&u->sock.config);
 	if (is_shared)
-		udp_leave(&u->obj, fd, REASON_PORT_SHARED, STATS_BY_PORT);
+		sock_leave(&u->sock.obj, fd, REASON_PORT_SHARED, STATS_BY_PORT);
 	return false;
 }
 

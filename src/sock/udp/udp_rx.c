@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "os/inside.h"
 #include "os/signals.h"
 #include "os/thread.h"
 #include "pkt/wire.h"
@@ -38,14 +39,6 @@ struct rx_call {
 	struct msghdr *msg;
 };
 
-/* How long a call may go on. */
-struct rx_patience {
-	struct signals_mark mark;
-	int polls_left; /* -1: for ever */
-	bool is_timed;
-	uint64_t deadline_ns;
-};
-
 /* -- the queue ---------------------------------------------------------------- */
 
 static uint32_t len_of(const struct pkt *pkt)
@@ -55,14 +48,14 @@ static uint32_t len_of(const struct pkt *pkt)
 
 static COLD void count_drop(struct udp *u, const struct pkt *pkt)
 {
-	udp_counters(u)->rx_ready_pkt_drop++;
-	udp_counters(u)->rx_ready_byte_drop += len_of(pkt);
+	sock_counters(&u->sock)->rx_ready_pkt_drop++;
+	sock_counters(&u->sock)->rx_ready_byte_drop += len_of(pkt);
 }
 
 /* The queue is longer than it ever was. */
 static COLD void count_longest(struct udp *u)
 {
-	struct stats_socket_counters *c = udp_counters(u);
+	struct stats_socket_counters *c = sock_counters(&u->sock);
 
 	c->rx_ready_pkt_max = MAX(c->rx_ready_pkt_max, u->rx_cnt);
 	c->rx_ready_byte_max = MAX(c->rx_ready_byte_max, u->rx_bytes);
@@ -70,8 +63,8 @@ static COLD void count_longest(struct udp *u)
 
 void udp_input(struct endpoint *end, struct pkt *pkt)
 {
-	struct udp *u = CONTAINER_OF(end, struct udp, end);
-	struct stats_socket_counters *c = udp_counters(u);
+	struct udp *u = CONTAINER_OF(end, struct udp, sock.end);
+	struct stats_socket_counters *c = sock_counters(&u->sock);
 
 	/* As Linux does: what begins below the limit may exceed it. */
 	if (UNLIKELY(u->rx_bytes + u->rx_cnt * RX_OVERHEAD >= u->rx_limit)) {
@@ -79,7 +72,7 @@ void udp_input(struct endpoint *end, struct pkt *pkt)
 		pkt_put(pkt);
 		return;
 	}
-	if (u->set.wishes && !pkt->time_ns)
+	if (u->sock.set.wishes && !pkt->time_ns)
 		pkt->time_ns = clock_realtime_ns();
 	list_push_back(&u->rx_queue, &pkt->link);
 	u->rx_bytes += len_of(pkt);
@@ -97,13 +90,13 @@ static void unlink_first(struct udp *u, struct pkt *pkt)
 	list_remove(&pkt->link);
 	u->rx_bytes -= len_of(pkt);
 	if (--u->rx_cnt == 0)
-		endpoint_clear_ready(&u->end, READY_IN);
+		endpoint_clear_ready(&u->sock.end, READY_IN);
 }
 
 /* For the program. */
 static inline void unlink_taken(struct udp *u, struct pkt *pkt)
 {
-	struct stats_socket_counters *c = udp_counters(u);
+	struct stats_socket_counters *c = sock_counters(&u->sock);
 
 	unlink_first(u, pkt);
 	c->rx_packets++;
@@ -135,7 +128,7 @@ void udp_requeue(struct udp *u, struct pkt *pkt)
 	list_push_back(&u->rx_queue, &pkt->link);
 	u->rx_bytes += len_of(pkt);
 	u->rx_cnt++;
-	endpoint_set_ready(&u->end, READY_IN);
+	endpoint_set_ready(&u->sock.end, READY_IN);
 }
 
 /* -- to the program ------------------------------------------------------------- */
@@ -185,7 +178,7 @@ static void put_control(const struct udp *u, struct msghdr *msg,
 	};
 	const struct wire_ipv4 *ip = ip_of(pkt);
 	int ifindex = (int)PKT_CB(pkt, struct rx_info)->ifindex;
-	uint32_t wishes = u->set.wishes;
+	uint32_t wishes = u->sock.set.wishes;
 	struct in6_pktinfo info6 = { .ipi6_ifindex = (unsigned)ifindex };
 	struct in_pktinfo info = {
 		.ipi_ifindex = ifindex,
@@ -242,7 +235,7 @@ static long give(const struct udp *u, const struct rx_call *call,
 	copy_chain(call, pkt, len);
 	if (call->name) {
 		source = source_of(pkt);
-		user_name_write(&source, u->domain, call->name, call->name_len);
+		user_name_write(&source, u->sock.domain, call->name, call->name_len);
 	}
 	if (call->msg) {
 		call->msg->msg_flags = call->flags & MSG_CMSG_CLOEXEC;
@@ -275,7 +268,7 @@ static long take_first(struct udp *u, struct stack *stack,
 	long result;
 
 	if (UNLIKELY(!is_plausible(call))) {
-		stats_add(&udp_counters(u)->rx_errors, 1);
+		stats_add(&sock_counters(&u->sock)->rx_errors, 1);
 		stack_unlock(stack);
 		return -EFAULT;
 	}
@@ -296,17 +289,11 @@ static long take_first(struct udp *u, struct stack *stack,
 	return result;
 }
 
-static inline bool is_blocking(const struct udp *u, int flags)
-{
-	return !(flags & MSG_DONTWAIT) &&
-	       !atomic_load_explicit(&u->is_nonblocking, memory_order_relaxed);
-}
-
 /* The call has nothing to give. Under the stack's lock. */
 static inline void count_nothing(struct udp *u)
 {
-	udp_counters(u)->rx_poll_miss++;
-	udp_counters(u)->rx_eagain++;
+	sock_counters(&u->sock)->rx_poll_miss++;
+	sock_counters(&u->sock)->rx_eagain++;
 }
 
 /* Of what demux_peek shows. */
@@ -331,7 +318,7 @@ static ALWAYS_INLINE long take_from_ring(struct udp *u, struct stack *stack,
 	struct stats_socket_counters *c;
 	struct ring_frame frame;
 
-	if (UNLIKELY(!ring || stack->demux.last != &u->end))
+	if (UNLIKELY(!ring || stack->demux.last != &u->sock.end))
 		return -EAGAIN;
 	frame = demux_peek(&stack->demux, ring->ops->rx_peek(ring),
 			   stack->only_from);
@@ -346,7 +333,7 @@ static ALWAYS_INLINE long take_from_ring(struct udp *u, struct stack *stack,
 	if (UNLIKELY(ring->wants_kick))
 		stack_note_kick(stack, ring);
 	atomic_store_explicit(&stack->was_polled, true, memory_order_relaxed);
-	c = udp_counters(u);
+	c = sock_counters(&u->sock);
 	c->rx_poll_hit++;
 	c->rx_queued_packets++;
 	c->rx_queued_bytes += frame.len;
@@ -364,7 +351,7 @@ static inline long take_next(struct udp *u, struct stack *stack,
 	long n;
 
 	if (stack_is_quiet(stack) || call->iov_cnt != 1 ||
-	    call->flags & MSG_PEEK || (call->msg && u->set.wishes) ||
+	    call->flags & MSG_PEEK || (call->msg && u->sock.set.wishes) ||
 	    !is_plausible(call))
 		return -EAGAIN;
 	n = take_from_ring(u, stack, call->iov[0].iov_base,
@@ -372,7 +359,7 @@ static inline long take_next(struct udp *u, struct stack *stack,
 	if (n < 0)
 		return n;
 	if (call->name)
-		user_name_write(&source, u->domain, call->name, call->name_len);
+		user_name_write(&source, u->sock.domain, call->name, call->name_len);
 	if (call->msg) {
 		call->msg->msg_flags = call->flags & MSG_CMSG_CLOEXEC;
 		call->msg->msg_controllen = 0;
@@ -386,10 +373,10 @@ static inline bool poll_for_data(struct udp *u, struct stack *stack, int flags)
 {
 	if (UNLIKELY(stack_poll_locked(stack)) &&
 	    !list_is_empty(&u->rx_queue)) {
-		udp_counters(u)->rx_poll_hit++;
+		sock_counters(&u->sock)->rx_poll_hit++;
 		return true;
 	}
-	if (!is_blocking(u, flags))
+	if (!sock_is_blocking(&u->sock, flags))
 		count_nothing(u);
 	return false;
 }
@@ -398,12 +385,11 @@ static inline bool poll_for_data(struct udp *u, struct stack *stack, int flags)
 static inline long try_queue(struct udp *u, const struct rx_call *call)
 	NO_LOCK_ANALYSIS
 {
-	struct stack *stack = udp_stack(u);
+	struct stack *stack = sock_lock(&u->sock);
 	long n;
 
 	if (UNLIKELY(!stack))
 		return -EAGAIN;
-	stack_lock(stack);
 	if (!list_is_empty(&u->rx_queue))
 		return take_first(u, stack, call);
 	n = take_next(u, stack, call);
@@ -426,22 +412,20 @@ static COLD long read_twin(struct udp *u, int fd, const struct rx_call *call)
 	};
 	long n;
 
-	if (!udp_owns_fd(u, fd))
+	if (!sock_owns_fd(&u->sock, fd))
 		return -EBADF;
 	/* Before the look: what comes after it is flagged again. */
-	atomic_store(&u->is_twin_ready, false);
-	if (atomic_load(&u->is_rx_over))
-		atomic_store(&u->is_twin_ready, true);
+	atomic_store(&u->sock.is_twin_ready, false);
+	if (atomic_load(&u->sock.rx_holds))
+		atomic_store(&u->sock.is_twin_ready, true);
 	if (call->msg)
-		n = real.recvmsg(fd, call->msg, call->flags | MSG_DONTWAIT);
+		n = inside_recvmsg(fd, call->msg, call->flags | MSG_DONTWAIT);
 	else
-		n = real.recvmsg(fd, &msg, call->flags | MSG_DONTWAIT);
-	if (n < 0)
-		n = -errno;
+		n = inside_recvmsg(fd, &msg, call->flags | MSG_DONTWAIT);
 	if (n != -EAGAIN) {
-		atomic_store(&u->is_twin_ready, true);
+		atomic_store(&u->sock.is_twin_ready, true);
 		if (!(call->flags & MSG_PEEK))
-			stats_count_os_rx(&u->stats, n);
+			stats_count_os_rx(&u->sock.stats, n);
 	}
 	if (n >= 0 && call->name && !call->msg)
 		*call->name_len = msg.msg_namelen;
@@ -461,7 +445,7 @@ static inline bool is_twin_due(struct udp *u)
 				      memory_order_relaxed);
 		return true;
 	}
-	return UNLIKELY(atomic_load_explicit(&u->is_twin_ready,
+	return UNLIKELY(atomic_load_explicit(&u->sock.is_twin_ready,
 					     memory_order_relaxed));
 }
 
@@ -471,222 +455,139 @@ static COLD bool ask_twin(struct udp *u, int fd)
 {
 	struct pollfd twin = { .fd = fd, .events = POLLIN };
 
-	if (atomic_load(&u->is_twin_ready))
+	if (atomic_load(&u->sock.is_twin_ready))
 		return true;
-	if (udp_owns_fd(u, fd) && real.poll(&twin, 1, 0) == 0)
+	if (sock_owns_fd(&u->sock, fd) && inside_poll(&twin, 1) == 0)
 		return false;
-	atomic_store(&u->is_twin_ready, true);
+	atomic_store(&u->sock.is_twin_ready, true);
 	return true;
 }
 
 /* -- waiting -------------------------------------------------------------------- */
 
-static void handler_runs(void *arg)
-{
-	struct waiter *waiter = arg;
-
-	if (!waiter->stack)
-		return;
-	stack_lock(waiter->stack);
-	wait_pause_locked(waiter->stack, waiter);
-	stack_unlock(waiter->stack);
-}
-
-static void end_sleep(struct waiter *waiter)
-{
-	struct stack *stack = waiter->stack;
-
-	if (stack) {
-		stack_lock(stack);
-		wait_end_locked(stack, waiter);
-		stack_poll_locked(stack);
-		stack_unlock(stack);
-	} else {
-		wait_early_end(waiter);
-	}
-	waiter_put(waiter);
-}
-
-static void abandoned(void *arg)
-{
-	end_sleep(arg);
-}
-
-static const struct fd_wait_hold wait_hold = {
-	.handler_runs = handler_runs,
-	.abandoned = abandoned,
+/* A receive call that waits. */
+struct rx_wait {
+	struct sock_wait wait;
+	struct udp *u;
+	int fd;
+	const struct rx_call *call;
+	struct pollfd fds[1 + WAIT_FDS_MAX];
 };
 
-/* Registers, and finds out that there is nothing to wait for, or on how many of `fds`
- * to sleep. `stack` NULL: there is none yet. */
-static unsigned begin_sleep(struct udp *u, struct stack *stack,
-			    struct waiter *waiter, struct pollfd *fds)
+static struct rx_wait *rx_wait_of(struct sock_wait *wait)
 {
-	unsigned cnt = 0;
-	bool has_watch;
-
-	if (!stack)
-		return wait_early_begin(waiter, fds);
-	stack_lock(stack);
-	has_watch = wait_begin_locked(stack, waiter);
-	list_push_back(&u->end.watches, &waiter->watch.link);
-	if (list_is_empty(&u->rx_queue) &&
-	    !(has_watch && (!stack_arm_locked(stack) ||
-			    stack_poll_locked(stack) > 0)))
-		cnt = wait_fds(stack, waiter, fds);
-	udp_counters(u)->rx_poll_miss += cnt != 0;
-	stack_unlock(stack);
-	return cnt;
+	return CONTAINER_OF(wait, struct rx_wait, wait);
 }
 
-static bool time_left(const struct rx_patience *patience, struct timespec *left)
+static long look(struct udp *u, int fd, const struct rx_call *call);
+
+static long wait_look(struct sock_wait *wait, enum sock_look how)
 {
-	uint64_t now = clock_monotonic_ns();
+	struct rx_wait *w = rx_wait_of(wait);
 
-	if (now >= patience->deadline_ns)
-		return false;
-	left->tv_sec = (time_t)((patience->deadline_ns - now) / NS_PER_SEC);
-	left->tv_nsec = (long)((patience->deadline_ns - now) % NS_PER_SEC);
-	return true;
-}
+	long n;
 
-/* 0: look again; otherwise what the op returns. */
-static long sleep_for_data(struct udp *u, int fd,
-			   const struct rx_patience *patience)
-{
-	struct pollfd fds[1 + WAIT_FDS_MAX] = { { .fd = fd, .events = POLLIN } };
-	struct timespec left;
-	struct waiter *waiter;
-	struct stack *stack;
-	unsigned cnt;
-	int n = 0;
-
-	if (udp_await(&u->obj, &stack) == UDP_WAIT_KERNEL)
+	if (how == SOCK_LOOK_ALL && w->fds[0].revents & POLLRDHUP)
+		sock_hold_rx(&w->u->sock, SOCK_RX_SHUT);
+	else if (how == SOCK_LOOK_ALL && w->fds[0].revents)
+		atomic_store(&w->u->sock.is_twin_ready, true);
+	n = look(w->u, w->fd, w->call);
+	/* The kernel knows how to wait for what the twin alone brings, and when
+	 * there is nothing to wait for. */
+	if (n == -EAGAIN && sock_rx_holds(&w->u->sock) & SOCK_RX_OVER)
 		return FD_PASS;
-	if (patience->is_timed && !time_left(patience, &left))
-		return -EAGAIN;
-	if (!udp_owns_fd(u, fd))
-		return -EBADF;
-	waiter = waiter_get();
-	if (!waiter)
-		return -ENOMEM;
-	cnt = begin_sleep(u, stack, waiter, fds + 1);
-	if (cnt)
-		n = fd_wait_holding(&u->obj, fds, 1 + cnt,
-				    patience->is_timed ? &left : NULL,
-				    &patience->mark, !patience->is_timed,
-				    &wait_hold, waiter);
-	if (n == -ECANCELED)
-		return FD_ABANDONED;
-	end_sleep(waiter);
-	if (fds[0].revents)
-		atomic_store(&u->is_twin_ready, true);
-	return n < 0 ? n : 0;
+	return n;
 }
 
-/* Lets a handler run that came while we polled. */
-static long let_handlers_run(struct udp *u, const struct rx_patience *patience)
+static long wait_prepare(struct sock_wait *wait)
 {
-	static const struct timespec none;
-	int n = fd_wait(&u->obj, NULL, 0, &none, &patience->mark,
-			!patience->is_timed);
+	struct rx_wait *w = rx_wait_of(wait);
+	struct endpoint *end;
 
-	if (n == -ECANCELED)
-		return FD_ABANDONED;
-	return n < 0 ? n : 0;
+	w->fds[0].revents = 0;
+	wait->stack = NULL;
+	(void)sock_await(&w->u->sock.obj, &end, &wait->stack);
+	return sock_owns_fd(&w->u->sock, w->fd) ? 0 : -EBADF;
 }
+
+static bool wait_watch(struct sock_wait *wait)
+{
+	struct udp *u = rx_wait_of(wait)->u;
+
+	list_push_back(&u->sock.end.watches, &wait->waiter->watch.link);
+	if (!list_is_empty(&u->rx_queue))
+		return true;
+	sock_counters(&u->sock)->rx_poll_miss++;
+	return false;
+}
+
+/* The waiter's own watch is all that there is, and wait_end_locked takes it off. */
+static const struct sock_wait_ops wait_ops = {
+	.look = wait_look,
+	.prepare = wait_prepare,
+	.watch = wait_watch,
+	.unwatch = sock_wait_nothing,
+	.abandoned = sock_wait_nothing,
+};
 
 enum { POLLS_PER_CLOCK = 64 };
 
-/* After a look that found nothing. 0: look again. */
-static long wait_for_data(struct udp *u, int fd, struct rx_patience *patience)
+/* After a look that found nothing, until one that finds something. */
+static long wait_for_data(struct udp *u, int fd, const struct rx_call *call)
 {
-	if (UNLIKELY(os_thread.has_deferred))
-		return let_handlers_run(u, patience);
-	/* The kernel knows how to wait for what the twin alone brings, and when
-	 * there is nothing to wait for. */
-	if (atomic_load_explicit(&u->is_rx_over, memory_order_relaxed))
-		return FD_PASS;
-	if (patience->polls_left == 0 || !udp_stack(u))
-		return sleep_for_data(u, fd, patience);
-	if (patience->polls_left > 0)
-		patience->polls_left--;
-	if (patience->polls_left % POLLS_PER_CLOCK == 0 && patience->is_timed &&
-	    clock_monotonic_ns() >= patience->deadline_ns)
-		return -EAGAIN;
-	if (udp_params.does_yield)
-		sched_yield();
-	return 0;
-}
-
-static void be_patient(const struct udp *u, struct rx_patience *patience)
-{
-	uint64_t timeout = atomic_load_explicit(&u->rx_timeout_ns,
+	uint64_t timeout = atomic_load_explicit(&u->sock.rx_timeout_ns,
 						memory_order_relaxed);
+	struct rx_wait w = {
+		.wait = {
+			.ops = &wait_ops,
+			.obj = &u->sock.obj,
+			.stack = sock_rx_holds(&u->sock) ?
+					 NULL :
+					 sock_stack(&u->sock),
+			.fds = w.fds,
+			.fd_cnt = 1,
+			.mark = signals_mark(),
+			.may_restart = !timeout,
+			.polls_left = sock_params.rx_polls,
+			.spin_until_ns = UINT64_MAX,
+			.looks_per_clock = POLLS_PER_CLOCK,
+			.does_yield = sock_params.does_yield,
+		},
+		.u = u,
+		.fd = fd,
+		.call = call,
+		.fds = { { .fd = fd, .events = POLLIN | POLLRDHUP } },
+	};
 
-	patience->mark = signals_mark();
-	patience->polls_left = udp_params.rx_polls;
-	patience->is_timed = timeout != 0;
-	if (timeout)
-		patience->deadline_ns = clock_monotonic_ns() + timeout;
+	sock_wait_until(&w.wait, timeout ? clock_monotonic_ns() + timeout :
+					   UINT64_MAX);
+	return sock_wait(&w.wait);
 }
 
 /* -- calls ---------------------------------------------------------------------- */
 
-/* What the kernel alone answers. */
-static inline bool is_for_kernel(const struct udp *u, int flags)
-{
-	return flags & (MSG_ERRQUEUE | MSG_OOB) ||
-	       !atomic_load_explicit(&u->stack, memory_order_relaxed);
-}
-
 /* A call that waited ends without a datagram. */
 static long count_end(struct udp *u, long n)
 {
-	struct stack *stack = udp_stack(u);
-
-	if (n == -EAGAIN && stack) {
-		stack_lock(stack);
-		udp_counters(u)->rx_eagain++;
-		stack_unlock(stack);
-	} else if (n == -EAGAIN) {
-		stats_count_os_rx(&u->stats, n);
-	} else if (n != FD_PASS && n != FD_ABANDONED) {
-		stats_add(&udp_counters(u)->rx_errors, 1);
-	}
-	return n;
-}
-
-static long look_everywhere(struct udp *u, int fd, const struct rx_call *call)
-{
-	long n = read_twin(u, fd, call);
-
-	return n == -EAGAIN ? try_queue(u, call) : n;
-}
-
-/* Of a socket that the kernel has (udp_await). */
-static COLD long receive_by_kernel(struct udp *u, int fd,
-				   const struct rx_call *call)
-{
-	struct rx_patience patience;
 	struct stack *stack;
-	long n;
 
-	if (call->flags & (MSG_ERRQUEUE | MSG_OOB) ||
-	    !is_blocking(u, call->flags) ||
-	    udp_await(&u->obj, &stack) == UDP_WAIT_KERNEL)
-		return FD_PASS;
-	be_patient(u, &patience);
-	while ((n = look_everywhere(u, fd, call)) == -EAGAIN) {
-		n = sleep_for_data(u, fd, &patience);
-		if (n)
-			return count_end(u, n);
+	if (n == -EAGAIN) {
+		stack = sock_lock(&u->sock);
+		if (stack) {
+			sock_counters(&u->sock)->rx_eagain++;
+			stack_unlock(stack);
+		} else {
+			stats_count_os_rx(&u->sock.stats, n);
+		}
+	} else if (n < 0 && n != FD_PASS && n != FD_ABANDONED) {
+		stats_add(&sock_counters(&u->sock)->rx_errors, 1);
 	}
 	return n;
 }
 
 /* One look at everything. -EAGAIN: nothing. */
-static ALWAYS_INLINE long look(struct udp *u, int fd, const struct rx_call *call)
+static ALWAYS_INLINE long look_once(struct udp *u, int fd,
+				    const struct rx_call *call)
 {
 	bool is_due = is_twin_due(u);
 	long n;
@@ -699,32 +600,50 @@ static ALWAYS_INLINE long look(struct udp *u, int fd, const struct rx_call *call
 	return try_queue(u, call);
 }
 
-static COLD long wait_and_look(struct udp *u, int fd,
-			       const struct rx_call *call)
+static NOINLINE long look(struct udp *u, int fd, const struct rx_call *call)
 {
-	struct rx_patience patience;
-	long n;
+	return look_once(u, fd, call);
+}
 
-	be_patient(u, &patience);
-	do {
-		n = wait_for_data(u, fd, &patience);
-		if (n)
-			return count_end(u, n);
-		n = look(u, fd, call);
-	} while (n == -EAGAIN);
-	return n;
+static bool is_empty(struct udp *u)
+{
+	struct stack *stack = sock_lock(&u->sock);
+	bool result;
+
+	if (!stack)
+		return true;
+	result = list_is_empty(&u->rx_queue);
+	stack_unlock(stack);
+	return result;
+}
+
+/* What the kernel alone answers: also for a socket to which nothing of ours leads,
+ * once it has no reason to hear of our rings (fd_ops.await). */
+static COLD bool is_for_kernel(struct udp *u, int flags)
+{
+	unsigned holds = sock_rx_holds(&u->sock);
+
+	if (flags & (MSG_ERRQUEUE | MSG_OOB))
+		return true;
+	if (!(holds & SOCK_RX_LEFT) &&
+	    (!(holds & SOCK_RX_UNATTACHED) ||
+	     sock_is_blocking(&u->sock, flags)))
+		return false;
+	return is_empty(u);
 }
 
 static NOINLINE long receive(struct udp *u, int fd, const struct rx_call *call)
 {
+	bool is_odd = call->flags & (MSG_ERRQUEUE | MSG_OOB) ||
+		      sock_rx_holds(&u->sock);
 	long n;
 
-	if (UNLIKELY(is_for_kernel(u, call->flags)))
-		return receive_by_kernel(u, fd, call);
-	n = look(u, fd, call);
-	if (n != -EAGAIN)
+	if (UNLIKELY(is_odd) && is_for_kernel(u, call->flags))
+		return FD_PASS;
+	n = look_once(u, fd, call);
+	if (n != -EAGAIN || !sock_is_blocking(&u->sock, call->flags))
 		return n;
-	return is_blocking(u, call->flags) ? wait_and_look(u, fd, call) : n;
+	return count_end(u, wait_for_data(u, fd, call));
 }
 
 /* Whether a datagram is one that receive_short gives. */
@@ -756,16 +675,17 @@ long udp_recv(struct fd_object *obj, int fd, void *buf, size_t len, int flags)
 
 /* With the stack locked: a short datagram from the queue, which a poll may fill. */
 static NOINLINE ssize_t quick_take_queued(int fd, void *buf, size_t len,
-					  int flags, struct fd_object *obj) NO_LOCK_ANALYSIS
+					  int flags, struct fd_object *obj,
+					  struct stack *stack)
+	RELEASES(stack->lock) NO_LOCK_ANALYSIS
 {
 	struct udp *u = udp_of(obj);
-	struct stack *stack = udp_stack(u);
 	struct pkt *pkt;
 	long n;
 
 	if (list_is_empty(&u->rx_queue) && stack_poll_locked(stack) &&
 	    !list_is_empty(&u->rx_queue))
-		udp_counters(u)->rx_poll_hit++;
+		sock_counters(&u->sock)->rx_poll_hit++;
 	pkt = pkt_from_link(u->rx_queue.next);
 	if (UNLIKELY(list_is_empty(&u->rx_queue) || !is_short(pkt, buf, len))) {
 		stack_unlock(stack);
@@ -782,15 +702,14 @@ static NOINLINE ssize_t quick_take_queued(int fd, void *buf, size_t len,
 /* With the stack locked by stack_lock_try_plain: nothing is queued, but a ring may
  * have something. */
 static NOINLINE ssize_t quick_take(int fd, void *buf, size_t len, int flags,
-				   struct fd_object *obj)
-	NO_LOCK_ANALYSIS
+				   struct fd_object *obj, struct stack *stack)
+	RELEASES(stack->lock) NO_LOCK_ANALYSIS
 {
 	struct udp *u = udp_of(obj);
-	struct stack *stack = udp_stack(u);
 	long n = take_from_ring(u, stack, buf, len, NULL);
 
 	if (UNLIKELY(n < 0))
-		return quick_take_queued(fd, buf, len, flags, obj);
+		return quick_take_queued(fd, buf, len, flags, obj, stack);
 	if (UNLIKELY(stack->afterwards))
 		stack_unlock_slow(stack);
 	else
@@ -800,10 +719,10 @@ static NOINLINE ssize_t quick_take(int fd, void *buf, size_t len, int flags,
 
 /* With the stack locked: not for the quick way. */
 static COLD ssize_t quick_unlock(int fd, void *buf, size_t len, int flags,
-				 struct fd_object *obj)
-	NO_LOCK_ANALYSIS
+				 struct fd_object *obj, struct stack *stack)
+	RELEASES(stack->lock) NO_LOCK_ANALYSIS
 {
-	stack_unlock(udp_stack(udp_of(obj)));
+	stack_unlock(stack);
 	return fd_quick_undo_recv(fd, buf, len, flags, obj);
 }
 
@@ -840,18 +759,21 @@ ssize_t udp_quick_recv(int fd, void *buf, size_t len, int flags,
 	if (UNLIKELY(!fd_quick_is_mine(obj, &udp_ops, entry)))
 		return fd_quick_undo_recv(fd, buf, len, flags, obj);
 	u = udp_of(obj);
-	stack = udp_stack(u);
+	stack = sock_stack(&u->sock);
 	if (UNLIKELY(is_twin_due(u)))
 		return quick_ask_twin(fd, buf, len, flags, entry, obj);
-	if (UNLIKELY(!stack || flags & (MSG_ERRQUEUE | MSG_OOB | MSG_PEEK) ||
+	/* where it is not the twin's turn there is a stack (sock.rx_holds) */
+	if (UNLIKELY(flags & (MSG_ERRQUEUE | MSG_OOB | MSG_PEEK) ||
 		     !stack_lock_try_plain(&stack->lock)))
 		return fd_quick_undo_recv(fd, buf, len, flags, obj);
+	if (UNLIKELY(!sock_is_in(&u->sock, stack)))
+		return quick_unlock(fd, buf, len, flags, obj, stack);
 	if (UNLIKELY(!list_is_empty(&u->rx_queue)))
-		return quick_take_queued(fd, buf, len, flags, obj);
+		return quick_take_queued(fd, buf, len, flags, obj, stack);
 	if (UNLIKELY(!stack_is_quiet(stack)))
-		return quick_take(fd, buf, len, flags, obj);
-	if (UNLIKELY(stack->afterwards || is_blocking(u, flags)))
-		return quick_unlock(fd, buf, len, flags, obj);
+		return quick_take(fd, buf, len, flags, obj, stack);
+	if (UNLIKELY(stack->afterwards || sock_is_blocking(&u->sock, flags)))
+		return quick_unlock(fd, buf, len, flags, obj, stack);
 	atomic_store_explicit(&stack->was_polled, true, memory_order_relaxed);
 	count_nothing(u);
 	stack_lock_release_plain(&stack->lock);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "os/inside.h"
 #include "os/signals.h"
 #include "sock/udp/udp_priv.h"
 
@@ -65,19 +66,20 @@ static bool make_query(const struct udp *u, const struct tx_call *call,
 	const struct tx_control *control = call->control;
 
 	*out = (struct dst_query){
-		.local = u->local,
-		.local_port = u->local_port,
+		.stack = sock_stack(&u->sock),
+		.local = u->sock.local,
+		.local_port = u->sock.local_port,
 		.remote = to ? to->addr : peer->remote,
 		.remote_port = to ? to->port : peer->remote_port,
-		.ifindex = u->set.ifindex,
-		.mark = u->set.mark,
-		.uid = u->uid,
-		.tos = u->set.tos,
-		.ttl = u->set.ttl,
-		.df = u->set.df,
-		.may_cut = u->set.may_cut,
-		.is_mtu_of_link = u->set.is_mtu_of_link,
-		.is_on_link_only = u->set.is_on_link_only,
+		.ifindex = u->sock.set.ifindex,
+		.mark = u->sock.set.mark,
+		.uid = u->sock.uid,
+		.tos = u->sock.set.tos,
+		.ttl = u->sock.set.ttl,
+		.df = u->sock.set.df,
+		.may_cut = u->sock.set.may_cut,
+		.is_mtu_of_link = u->sock.set.is_mtu_of_link,
+		.is_on_link_only = u->sock.set.is_on_link_only,
 	};
 	if (control && control->has_source)
 		out->local = control->source;
@@ -87,7 +89,7 @@ static bool make_query(const struct udp *u, const struct tx_call *call,
 		out->tos = (uint8_t)control->tos;
 	if (control && control->ttl)
 		out->ttl = (uint8_t)control->ttl;
-	return to || u->is_connected;
+	return to || u->sock.is_connected;
 }
 
 /* The entry of a call that asks for something of its own. */
@@ -113,7 +115,7 @@ static inline struct dst *find_dst(struct udp *u, const struct tx_call *call)
 	if (UNLIKELY(call->control))
 		return find_controlled(u, call);
 	if (!to)
-		return u->is_connected ? &u->dsts[UDP_DST_CONNECTED] : NULL;
+		return u->sock.is_connected ? &u->dsts[UDP_DST_CONNECTED] : NULL;
 	for (int i = 0; i < UDP_DSTS; i++) {
 		struct dst *dst = &u->dsts[i];
 
@@ -139,10 +141,10 @@ static struct dst *choose_slot(struct udp *u, const struct tx_call *call)
 static bool is_by_rule(const struct dst_query *query,
 		       char detail[STATS_DETAIL_SIZE])
 {
-	struct udp_end local = { query->local, query->local_port };
-	struct udp_end remote = { query->remote, query->remote_port };
+	struct sock_end local = { query->local, query->local_port };
+	struct sock_end remote = { query->remote, query->remote_port };
 
-	return udp_params.is_kernel_by_rule(UDP_SENDER, &local, &remote,
+	return sock_params.is_kernel_by_rule(SOCK_UDP_SENDER, &local, &remote,
 					    detail);
 }
 
@@ -150,7 +152,7 @@ static bool is_by_rule(const struct dst_query *query,
 static void show_dst(struct udp *u, const struct dst *dst,
 		     struct stats_way *way)
 {
-	struct stats_socket *s = u->stats.at;
+	struct stats_socket *s = u->sock.stats.at;
 
 	way->reason = (uint16_t)dst->reason;
 	way->rings = dst->ring ? stats_ring_bit(dst->ring->stats) : 0;
@@ -161,15 +163,13 @@ static void show_dst(struct udp *u, const struct dst *dst,
 
 /* Looks the destination up, outside the stack's lock, and remembers the answer.
  * -ENOTCONN: there is none to look up. */
-static COLD int resolve(struct udp *u, struct net *net,
-			const struct tx_call *call)
+static COLD int resolve(struct udp *u, const struct tx_call *call)
 {
-	struct stack *stack = net->stack;
+	struct stack *stack = sock_lock(&u->sock);
 	struct dst *slot, found = { .view_gen = 0 };
 	struct stats_way way = { .decider = STATS_BY_SEND };
 	bool has_name;
 
-	stack_lock(stack);
 	has_name = make_query(u, call, &found.query);
 	slot = find_dst(u, call);
 	found.next_id = slot ? slot->next_id : (uint16_t)clock_monotonic_ns();
@@ -177,7 +177,7 @@ static COLD int resolve(struct udp *u, struct net *net,
 	if (!has_name)
 		return -ENOTCONN;
 
-	dst_resolve(&found, net);
+	dst_resolve(&found, stack->net);
 	if (found.ring && is_by_rule(&found.query, way.detail)) {
 		found.ring = NULL;
 		found.payload_max = 0;
@@ -185,7 +185,7 @@ static COLD int resolve(struct udp *u, struct net *net,
 		found.reason = REASON_RULE;
 	}
 
-	stack_lock(stack);
+	stack = sock_lock(&u->sock);
 	slot = choose_slot(u, call);
 	if (slot)
 		*slot = found;
@@ -205,10 +205,10 @@ static const uint8_t *gather(const struct tx_call *call, uint8_t *buf)
 	return buf;
 }
 
-static enum tx_verdict way_of(const struct net *net, const struct dst *dst,
+static enum tx_verdict way_of(const struct stack *stack, const struct dst *dst,
 			      const struct tx_call *call)
 {
-	if (UNLIKELY(!dst || !dst_is_valid(dst, net)))
+	if (UNLIKELY(!dst || !dst_is_valid(dst, stack)))
 		return TX_RESOLVE;
 	if (UNLIKELY(!dst->ring))
 		return TX_KERNEL;
@@ -221,7 +221,7 @@ static enum tx_verdict way_of(const struct net *net, const struct dst *dst,
 
 static inline void count_sent(struct udp *u, size_t len)
 {
-	struct stats_socket_counters *c = udp_counters(u);
+	struct stats_socket_counters *c = sock_counters(&u->sock);
 
 	c->tx_packets++;
 	c->tx_bytes += len;
@@ -258,19 +258,20 @@ static inline enum tx_verdict transmit_short(struct udp *u, struct stack *stack,
 	return TX_SENT;
 }
 
-static inline enum tx_verdict send_short_locked(struct udp *u, struct net *net,
+static inline enum tx_verdict send_short_locked(struct udp *u,
+						struct stack *stack,
 						const struct tx_call *call)
-	REQUIRES(net->stack->lock)
+	REQUIRES(stack->lock)
 {
 	struct dst *dst = find_dst(u, call);
-	enum tx_verdict way = way_of(net, dst, call);
+	enum tx_verdict way = way_of(stack, dst, call);
 	uint8_t buf[SHORT_MAX];
 
 	if (UNLIKELY(way != TX_SENT))
 		return way;
 	if (UNLIKELY(call->len > SHORT_MAX))
 		return TX_COPY;
-	return transmit_short(u, net->stack, dst, gather(call, buf),
+	return transmit_short(u, stack, dst, gather(call, buf),
 			      (uint32_t)call->len);
 }
 
@@ -306,18 +307,16 @@ static struct pkt *alloc_chain(struct ring *ring, size_t len)
 }
 
 /* A longer one: into frames first, then under the lock. */
-static enum tx_verdict send_long(struct udp *u, struct net *net,
-				 const struct tx_call *call)
+static enum tx_verdict send_long(struct udp *u, const struct tx_call *call)
 {
-	struct stack *stack = net->stack;
+	struct stack *stack = sock_lock(&u->sock);
 	struct pkt *payload = NULL;
 	struct ring *ring = NULL;
 	enum tx_verdict way;
 	struct dst *dst;
 
-	stack_lock(stack);
 	dst = find_dst(u, call);
-	way = way_of(net, dst, call);
+	way = way_of(stack, dst, call);
 	if (way == TX_SENT) {
 		ring = dst->ring;
 		payload = alloc_chain(ring, call->len);
@@ -330,9 +329,9 @@ static enum tx_verdict send_long(struct udp *u, struct net *net,
 
 	fill_chain(payload, call);
 
-	stack_lock(stack);
+	stack = sock_lock(&u->sock);
 	dst = find_dst(u, call);
-	way = way_of(net, dst, call);
+	way = way_of(stack, dst, call);
 	if (way == TX_SENT && dst->ring != ring)
 		way = TX_RESOLVE;
 	if (way == TX_SENT)
@@ -345,13 +344,12 @@ static enum tx_verdict send_long(struct udp *u, struct net *net,
 }
 
 /* Frames for all fragments of it, or for none. */
-static enum tx_verdict begin_cut(struct udp *u, struct net *net,
+static enum tx_verdict begin_cut(struct udp *u, struct stack *stack,
 				 const struct tx_call *call,
-				 struct dst_cut *cut)
-	REQUIRES(net->stack->lock)
+				 struct dst_cut *cut) REQUIRES(stack->lock)
 {
 	struct dst *dst = find_dst(u, call);
-	enum tx_verdict way = way_of(net, dst, call);
+	enum tx_verdict way = way_of(stack, dst, call);
 	int err;
 
 	if (way != TX_CUT)
@@ -375,55 +373,50 @@ static void fill_cut(struct dst_cut *cut, const struct tx_call *call)
 	dst_cut_sum(cut);
 }
 
-static enum tx_verdict finish_cut(struct udp *u, struct net *net,
+static enum tx_verdict finish_cut(struct udp *u, struct stack *stack,
 				  const struct tx_call *call,
-				  struct dst_cut *cut)
-	REQUIRES(net->stack->lock)
+				  struct dst_cut *cut) REQUIRES(stack->lock)
 {
 	struct dst *dst = find_dst(u, call);
-	enum tx_verdict way = way_of(net, dst, call);
+	enum tx_verdict way = way_of(stack, dst, call);
 
 	if (way != TX_CUT || !dst_cut_suits(cut, dst)) {
 		dst_cut_drop(cut);
 		return way == TX_KERNEL ? TX_KERNEL : TX_RESOLVE;
 	}
-	if (dst_cut_send(cut, dst, net->stack) != 0)
+	if (dst_cut_send(cut, dst, stack) != 0)
 		return TX_FULL;
 	count_sent(u, cut->len);
 	return TX_SENT;
 }
 
 /* One that is longer than a frame. */
-static COLD enum tx_verdict send_cut(struct udp *u, struct net *net,
-				     const struct tx_call *call)
+static COLD enum tx_verdict send_cut(struct udp *u, const struct tx_call *call)
 {
+	struct stack *stack = sock_lock(&u->sock);
 	struct dst_cut cut;
 	enum tx_verdict way;
 
-	stack_lock(net->stack);
-	way = begin_cut(u, net, call, &cut);
-	stack_unlock(net->stack);
+	way = begin_cut(u, stack, call, &cut);
+	stack_unlock(stack);
 	if (way != TX_CUT)
 		return way;
 	fill_cut(&cut, call);
-	stack_lock(net->stack);
-	way = finish_cut(u, net, call, &cut);
-	stack_unlock(net->stack);
+	stack = sock_lock(&u->sock);
+	way = finish_cut(u, stack, call, &cut);
+	stack_unlock(stack);
 	return way;
 }
 
-static enum tx_verdict send_once(struct udp *u, struct net *net,
-				 const struct tx_call *call)
+static enum tx_verdict send_once(struct udp *u, const struct tx_call *call)
 {
-	enum tx_verdict way;
+	struct stack *stack = sock_lock(&u->sock);
+	enum tx_verdict way = send_short_locked(u, stack, call);
 
-	stack_lock(net->stack);
-	way = send_short_locked(u, net, call);
-	stack_unlock(net->stack);
+	stack_unlock(stack);
 	if (LIKELY(way != TX_COPY && way != TX_CUT))
 		return way;
-	return way == TX_COPY ? send_long(u, net, call) :
-				send_cut(u, net, call);
+	return way == TX_COPY ? send_long(u, call) : send_cut(u, call);
 }
 
 /* -- when it cannot go at once ---------------------------------------------------- */
@@ -433,17 +426,17 @@ static enum tx_verdict send_once(struct udp *u, struct net *net,
 static COLD long leave_to_twin(struct udp *u, int flags)
 {
 	if (flags & MSG_MORE)
-		udp_hold_tx(u, UDP_TX_MORE);
+		sock_hold_tx(&u->sock, UDP_TX_MORE);
 	else
-		udp_release_tx(u, UDP_TX_MORE | UDP_TX_ERROR);
-	atomic_store_explicit(&u->is_twin_ready, true, memory_order_relaxed);
+		sock_release_tx(&u->sock, UDP_TX_MORE | UDP_TX_ERROR);
+	atomic_store_explicit(&u->sock.is_twin_ready, true, memory_order_relaxed);
 	return FD_PASS;
 }
 
 /* The same for what the twin has to send because of how it is asked. */
 static COLD long leave_asked(struct udp *u, int fd, int flags, const char *what)
 {
-	int err = udp_exception(u, fd, REASON_SEND, STATS_BY_SEND, what,
+	int err = sock_exception(&u->sock, fd, REASON_SEND, STATS_BY_SEND, what,
 				flags);
 
 	return err ? err : leave_to_twin(u, flags);
@@ -456,21 +449,14 @@ static COLD long leave_for(struct udp *u, int fd, int flags)
 		       leave_to_twin(u, flags);
 }
 
-static inline bool is_blocking(const struct udp *u, int flags)
-{
-	return !(flags & MSG_DONTWAIT) &&
-	       !atomic_load_explicit(&u->is_nonblocking, memory_order_relaxed);
-}
-
 /* Frames come back as the device sends them, which takes microseconds: a blocking
  * send waits for that, and for no longer than the device could be stuck. */
 enum { FULL_WAIT_NS = 100 * 1000 * 1000 };
 
-static void reap(struct net *net)
+static void reap(struct udp *u)
 {
-	struct stack *stack = net->stack;
+	struct stack *stack = sock_lock(&u->sock);
 
-	stack_lock(stack);
 	for (unsigned i = 0; i < stack->ring_cnt; i++)
 		if (stack->rings[i]) {
 			stack->rings[i]->ops->reap(stack->rings[i]);
@@ -481,23 +467,23 @@ static void reap(struct net *net)
 
 static long fail(struct udp *u, long err)
 {
-	stats_add(&udp_counters(u)->tx_errors, 1);
+	stats_add(&sock_counters(&u->sock)->tx_errors, 1);
 	return err;
 }
 
 /* A non-blocking send without room. */
 static long give_up(struct udp *u, const struct tx_call *call)
 {
-	if (udp_params.tx_eagain) {
-		stats_add(&udp_counters(u)->tx_eagain, 1);
+	if (sock_params.tx_eagain) {
+		stats_add(&sock_counters(&u->sock)->tx_eagain, 1);
 		return -EAGAIN;
 	}
-	stats_add(&udp_counters(u)->tx_drops, 1);
+	stats_add(&sock_counters(&u->sock)->tx_drops, 1);
 	return (long)call->len;
 }
 
-static COLD long send_slowly(struct udp *u, int fd, struct net *net,
-			     const struct tx_call *call, enum tx_verdict way)
+static COLD long send_slowly(struct udp *u, int fd, const struct tx_call *call,
+			     enum tx_verdict way)
 {
 	struct signals_mark mark = signals_mark();
 	uint64_t end = 0;
@@ -506,13 +492,13 @@ static COLD long send_slowly(struct udp *u, int fd, struct net *net,
 	for (;;) {
 		switch (way) {
 		case TX_RESOLVE:
-			err = resolve(u, net, call);
+			err = resolve(u, call);
 			if (err)
 				return leave_to_twin(u, call->flags);
 			break;
 		case TX_FULL:
-			reap(net);
-			if (!is_blocking(u, call->flags))
+			reap(u);
+			if (!sock_is_blocking(&u->sock, call->flags))
 				return give_up(u, call);
 			if (signals_is_interrupted(&mark, false))
 				return fail(u, -EINTR);
@@ -522,40 +508,40 @@ static COLD long send_slowly(struct udp *u, int fd, struct net *net,
 				return fail(u, -ENOBUFS);
 			break;
 		case TX_KERNEL:
-			return udp_owns_fd(u, fd) ?
+			return sock_owns_fd(&u->sock, fd) ?
 				       leave_to_twin(u, call->flags) :
 				       fail(u, -EBADF);
 		default:
 			return (long)call->len;
 		}
-		way = send_once(u, net, call);
+		way = send_once(u, call);
 	}
 }
 
 /* -- calls ------------------------------------------------------------------------ */
 
-/* NULL: what only the kernel does, or says why not. */
-static inline struct net *net_for(struct udp *u, int fd, int flags)
+/* Whether the way leads through a stack; otherwise the kernel does it, or says why
+ * not. */
+static inline bool is_by_stack(struct udp *u, int fd, int flags)
 {
-	struct net *net = atomic_load_explicit(&u->net, memory_order_acquire);
+	unsigned holds = sock_tx_holds(&u->sock);
 
-	if (UNLIKELY(flags & ~TX_FLAGS ||
-		     atomic_load_explicit(&u->tx_holds, memory_order_relaxed)))
-		return NULL;
-	return LIKELY(net) ? net : udp_prepare_send(u, fd);
+	if (UNLIKELY(flags & ~TX_FLAGS))
+		return false;
+	return LIKELY(!holds) || (holds == SOCK_TX_UNNAMED &&
+				  sock_prepare_send(&u->sock, fd));
 }
 
 static inline long send_call(struct udp *u, int fd, const struct tx_call *call)
 {
-	struct net *net = net_for(u, fd, call->flags);
 	enum tx_verdict way;
 
-	if (UNLIKELY(!net))
+	if (UNLIKELY(!is_by_stack(u, fd, call->flags)))
 		return leave_for(u, fd, call->flags);
-	way = send_once(u, net, call);
+	way = send_once(u, call);
 	if (LIKELY(way == TX_SENT))
 		return (long)call->len;
-	return send_slowly(u, fd, net, call, way);
+	return send_slowly(u, fd, call, way);
 }
 
 long udp_sendto(struct fd_object *obj, int fd, const void *buf, size_t len,
@@ -607,7 +593,6 @@ udp_quick_send(int fd, const void *buf, size_t len, int flags,
 	struct stack *stack;
 	struct ring *ring;
 	uint8_t *frame;
-	struct net *net;
 	struct dst *dst;
 	struct udp *u;
 
@@ -621,16 +606,15 @@ udp_quick_send(int fd, const void *buf, size_t len, int flags,
 	if (UNLIKELY(!fd_quick_is_mine(obj, &udp_ops, entry)))
 		return fd_quick_undo_send(fd, buf, len, flags, obj);
 	u = udp_of(obj);
-	net = atomic_load_explicit(&u->net, memory_order_acquire);
-	if (UNLIKELY(!net || atomic_load_explicit(&u->tx_holds,
-						  memory_order_relaxed)))
+	/* without a name, there may be no stack */
+	if (UNLIKELY(sock_tx_holds(&u->sock)))
 		return fd_quick_undo_send(fd, buf, len, flags, obj);
-	stack = net->stack;
+	stack = sock_stack(&u->sock);
 	if (UNLIKELY(!stack_lock_try_plain(&stack->lock)))
 		return fd_quick_undo_send(fd, buf, len, flags, obj);
 	dst = &u->dsts[UDP_DST_CONNECTED];
 	/* without a ring nothing is short enough */
-	if (UNLIKELY(!dst_is_valid(dst, net) ||
+	if (UNLIKELY(!sock_is_in(&u->sock, stack) || !dst_is_valid(dst, stack) ||
 		     (uint32_t)len > dst->payload_max))
 		return quick_undo_locked(fd, buf, len, flags, obj, stack);
 	ring = dst->ring;
@@ -669,7 +653,7 @@ static bool read_control(const struct udp *u, const struct msghdr *msg,
 	if (!user_is_plausible(msg->msg_control, msg->msg_controllen))
 		return false;
 	out->is_beyond = !tx_control_read(msg->msg_control, msg->msg_controllen,
-					  u->domain == AF_INET6, &out->control);
+					  u->sock.domain == AF_INET6, &out->control);
 	return !out->is_beyond;
 }
 
@@ -714,20 +698,20 @@ long udp_sendmsg(struct fd_object *obj, int fd, const struct msghdr *msg,
 }
 
 /* As many short datagrams as go at once under one hold of the lock. */
-static unsigned send_run(struct udp *u, struct net *net, struct mmsghdr *msgs,
-			 unsigned cnt, int flags)
+static unsigned send_run(struct udp *u, struct mmsghdr *msgs, unsigned cnt,
+			 int flags)
 {
+	struct stack *stack = sock_lock(&u->sock);
 	struct tx_msg own;
 	unsigned done;
 
-	stack_lock(net->stack);
 	for (done = 0; done < cnt; done++) {
 		if (!read_msg(u, &msgs[done].msg_hdr, flags, &own) ||
-		    send_short_locked(u, net, &own.call) != TX_SENT)
+		    send_short_locked(u, stack, &own.call) != TX_SENT)
 			break;
 		msgs[done].msg_len = (unsigned)own.call.len;
 	}
-	stack_unlock(net->stack);
+	stack_unlock(stack);
 	return done;
 }
 
@@ -737,11 +721,9 @@ enum { RUN_MAX = 32 };
 static long send_by_twin(struct udp *u, int fd, const struct msghdr *msg,
 			 int flags)
 {
-	long n = real.sendmsg(fd, msg, flags);
+	long n = inside_sendmsg(fd, msg, flags);
 
-	if (n < 0)
-		n = -errno;
-	stats_count_os_tx(&u->stats, n);
+	stats_count_os_tx(&u->sock.stats, n);
 	return n;
 }
 
@@ -749,15 +731,15 @@ long udp_sendmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
 		  unsigned int cnt, int flags)
 {
 	struct udp *u = udp_of(obj);
-	struct net *net = net_for(u, fd, flags);
+	bool is_ours = is_by_stack(u, fd, flags);
 	unsigned done = 0;
 	long n;
 
 	cnt = MIN(cnt, (unsigned)IOV_MAX);
-	if (!net || !user_is_plausible(msgs, cnt * sizeof(*msgs)))
+	if (!is_ours || !user_is_plausible(msgs, cnt * sizeof(*msgs)))
 		return leave_for(u, fd, flags);
 	while (done < cnt) {
-		unsigned run = send_run(u, net, msgs + done,
+		unsigned run = send_run(u, msgs + done,
 					MIN(cnt - done, (unsigned)RUN_MAX),
 					flags);
 

@@ -382,9 +382,9 @@ TEST(rx_poll_init)
 	NUM(rx_poll_init, "VMA_RX_POLL_INIT", 0, -1, 100000000);
 }
 
-TEST(rx_udp_poll_os_ratio)
+TEST(rx_poll_os_ratio)
 {
-	NUM(rx_udp_poll_os_ratio, "VMA_RX_UDP_POLL_OS_RATIO", 100, 0, INT_MAX);
+	NUM(rx_poll_os_ratio, "VMA_RX_UDP_POLL_OS_RATIO", 100, 0, INT_MAX);
 }
 
 TEST(rx_prefetch_bytes)

@@ -154,11 +154,11 @@ TEST(deprecated_names_work_and_win)
 	parse("VMA_RX_POLL_OS_RATIO=7", "VMA_RX_UDP_POLL_OS_RATIO=3");
 	CHECK_STR(only_report(),
 		  "VMA_RX_POLL_OS_RATIO is deprecated; use VMA_RX_UDP_POLL_OS_RATIO");
-	CHECK_EQ(opts.rx_udp_poll_os_ratio, 7);
-	CHECK(opts.is_set[OPTION_rx_udp_poll_os_ratio]);
+	CHECK_EQ(opts.rx_poll_os_ratio, 7);
+	CHECK(opts.is_set[OPTION_rx_poll_os_ratio]);
 	parse("VMA_RX_SKIP_OS=9", "VMA_RX_POLL_OS_RATIO=7");
 	CHECK_EQ(report_cnt, 2);
-	CHECK_EQ(opts.rx_udp_poll_os_ratio, 9);
+	CHECK_EQ(opts.rx_poll_os_ratio, 9);
 	parse("VMA_RX_SKIP_OS=many");
 	CHECK_STR(only_report(),
 		  "VMA_RX_SKIP_OS=\"many\": must be a whole number from 0 to 2147483647; using 100");

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Calls that in libc are cancellation points, for use inside the bracket, where a
+ * thread must not end: it would take a lock or a reference with it. They are system
+ * calls and nothing else, and return what the kernel does: a negative errno when they
+ * fail. Under a mutex there is no need for them (base/lock.h).
+ */
+#ifndef OS_INSIDE_H
+#define OS_INSIDE_H
+
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "os/syscall_raw.h"
+
+static inline long inside_recvmsg(int fd, struct msghdr *msg, int flags)
+{
+	return syscall_raw(SYS_recvmsg, fd, (long)msg, flags, 0, 0, 0);
+}
+
+static inline long inside_sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	return syscall_raw(SYS_sendmsg, fd, (long)msg, flags, 0, 0, 0);
+}
+
+/* Without waiting. */
+static inline long inside_poll(struct pollfd *fds, nfds_t cnt)
+{
+	struct timespec none = { 0 };
+
+	return syscall_raw(SYS_ppoll, (long)fds, (long)cnt, (long)&none, 0, 0,
+			   0);
+}
+
+static inline long inside_epoll_wait(int epfd, struct epoll_event *events,
+				     int cnt)
+{
+	return syscall_raw(SYS_epoll_pwait, epfd, (long)events, cnt, 0, 0, 0);
+}
+
+static inline void inside_close(int fd)
+{
+	(void)syscall_raw(SYS_close, fd, 0, 0, 0, 0, 0);
+}
+
+static inline void inside_nap(long ns)
+{
+	struct timespec time = { .tv_nsec = ns };
+
+	(void)syscall_raw(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, (long)&time,
+			  0, 0, 0);
+}
+
+#endif

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What all kinds of our sockets have in common. The program's fd is the kernel's
+ * socket, the twin, which holds port, address, options and errors; beside it we
+ * receive what our flows bring and send where our rings lead. Whatever is not ours
+ * to do the twin does, so a call that an accelerated socket cannot serve is passed
+ * on, not refused.
+ *
+ * A kind (sock/udp) begins its struct with this one, fills a struct sock_kind with
+ * what it adds, and puts the sock_ functions below into its table of ops where it
+ * has nothing to add.
+ */
+#ifndef SOCK_SOCK_H
+#define SOCK_SOCK_H
+
+#include "fd/fd_ops.h"
+#include "fd/fd_table.h"
+#include "net/net.h"
+#include "sock/user_msg.h"
+
+/* The roles of libvma.conf that a socket can be in. */
+enum sock_role {
+	SOCK_UDP_RECEIVER,
+	SOCK_UDP_SENDER,
+	SOCK_UDP_CONNECT,
+};
+
+/* VMA_EXCEPTION_HANDLING; -2 is as PASS for sockets. */
+enum sock_exception_mode {
+	SOCK_EXCEPTION_PASS = -1,
+	SOCK_EXCEPTION_LEAVE = 0,
+	SOCK_EXCEPTION_LEAVE_LOUDLY = 1,
+	SOCK_EXCEPTION_REFUSE = 2,
+	SOCK_EXCEPTION_ABORT = 3,
+};
+
+/* One end of a conversation. */
+struct sock_end {
+	struct ip_addr addr;
+	__be16 port;
+};
+
+/* What the sockets know of the world; fixed after the start. */
+struct sock_params {
+	/* The network, started if it is not yet; NULL: it cannot be, for
+	 * *reason_out. In the bracket. */
+	struct net *(*net)(enum reason *reason_out);
+	/* The same, if it has been started already. */
+	struct net *(*net_if_made)(void);
+	/* Whether a rule leaves a socket in this role to the kernel, and which
+	 * does. Either end may be NULL. */
+	bool (*is_kernel_by_rule)(enum sock_role role,
+				  const struct sock_end *local,
+				  const struct sock_end *remote,
+				  char detail[STATS_DETAIL_SIZE]);
+	/* Somebody is to call the twin_event op when the twin becomes readable
+	 * or has an error; until the twin is closed. */
+	void (*watch_twin)(int fd, struct fd_object *obj);
+
+	/* polls before a blocking call sleeps; -1: it never does */
+	int rx_polls;
+	/* the twin is looked at once in so many polls; 0: only when flagged */
+	unsigned os_ratio;
+	bool does_yield;
+	/* the least room for received data, in bytes */
+	uint32_t rx_bytes_min;
+	/* Without room to send, a non-blocking send says EAGAIN; otherwise it
+	 * drops the datagram, as a network may. */
+	bool tx_eagain;
+	enum sock_exception_mode exception_mode;
+};
+extern HIDDEN struct sock_params sock_params;
+
+/* The twin's settings as far as they concern us, read from it after each change.
+ * The stack's lock, but written with `config` as well. */
+struct sock_settings {
+	uint32_t wishes; /* what a receiver wants to be told: the kind's bits */
+	uint32_t mark;
+	int ifindex;
+	uint8_t tos;
+	uint8_t ttl;
+	uint8_t df; /* enum dst_df */
+	bool may_cut;
+	bool is_mtu_of_link;
+	bool is_on_link_only;
+	/* SO_REUSEPORT */
+	bool is_shared;
+	/* that or SO_REUSEADDR: others may have the port, too */
+	bool may_share;
+};
+
+/* Why nothing of ours brings anything to a socket. */
+enum sock_rx_hold {
+	/* it is the kernel's for good */
+	SOCK_RX_LEFT = 1 << 0,
+	/* shut down */
+	SOCK_RX_SHUT = 1 << 1,
+	/* not attached */
+	SOCK_RX_UNATTACHED = 1 << 2,
+	SOCK_RX_OVER = SOCK_RX_LEFT | SOCK_RX_SHUT,
+};
+
+/* Why the twin does the sending, wherever it goes. */
+enum sock_tx_hold {
+	/* left, or shut down: for good */
+	SOCK_TX_OVER = 1 << 0,
+	/* it was never attached, so that we do not know its names */
+	SOCK_TX_UNNAMED = 1 << 1,
+	/* the kind's reasons begin here */
+	SOCK_TX_KIND = 1 << 2,
+};
+
+struct sock;
+
+/* What a kind adds; all with `config` unless said otherwise. */
+struct sock_kind {
+	uint8_t proto; /* IP's */
+	enum sock_role receiver, connect;
+	/* Reads the twin's settings anew, before each attachment. */
+	void (*read_settings)(struct sock *s, int fd);
+	/* Under the stack's lock: names, options or routes that destinations
+	 * depend on have changed. `peer`: what it is connected to, or NULL. */
+	void (*forget_ways)(struct sock *s, const struct user_name *peer);
+	/* A socket of another process stands in the way of this name. */
+	bool (*is_port_elsewhere)(const struct sock *s,
+				  const struct flow_key *key);
+	/* The kernel gets what is queued, as far as it takes it. Nothing leads
+	 * to the socket any more. */
+	void (*hand_back)(struct sock *s);
+	/* Under the stack's lock: nothing is queued. */
+	bool (*is_empty)(const struct sock *s);
+};
+
+struct sock {
+	struct fd_object obj;
+	struct endpoint end;
+
+	/* fixed; what `stats` leads to is written as counters.def says, the rest
+	 * of it with `config` */
+	const struct sock_kind *kind;
+	struct stats_handle stats;
+	int domain;
+	uid_t uid;
+
+	/* Read without a lock. */
+	_Atomic bool is_nonblocking;
+	/* the twin may have something for us: read, or an error */
+	_Atomic bool is_twin_ready;
+	/* why the twin does all the receiving once the queue is empty; enum
+	 * sock_rx_hold. is_twin_ready stays true with it. */
+	_Atomic unsigned rx_holds;
+	/* why it does all the sending; enum sock_tx_hold */
+	_Atomic unsigned tx_holds;
+	/* what was set by SO_RCVTIMEO and SO_SNDTIMEO, in nanoseconds */
+	_Atomic uint64_t rx_timeout_ns;
+	_Atomic uint64_t tx_timeout_ns;
+	/* Whose lock guards it, from when somebody waits for it or frames are to
+	 * reach it; NULL: none yet. Changes under the lock that it names
+	 * (sock_lock). */
+	_Atomic(struct stack *) stack;
+
+	/* `config`: ranked outside everything */
+	struct mutex config;
+	struct attachment att;
+	enum reason reason;
+	bool is_watched; /* the twin */
+	bool has_left; /* for good */
+	/* has asked for what only the kernel does, which was said */
+	bool has_exceeded;
+	/* when it got its local name: monotonic clock */
+	uint64_t named_ns;
+
+	/* the stack's lock */
+	struct sock_settings set;
+	struct ip_addr local;
+	__be16 local_port;
+	bool is_connected;
+};
+
+static inline struct sock *sock_of(struct fd_object *obj)
+{
+	return CONTAINER_OF(obj, struct sock, obj);
+}
+
+/* Begins the life of a socket whose memory is all zeroes behind `obj`. */
+void sock_init(struct sock *s, const struct sock_kind *kind,
+	       const struct fd_ops *ops,
+	       void (*input)(struct endpoint *, struct pkt *), int fd,
+	       int domain, int type);
+/* Nobody is inside any more; the kind has emptied its queues. */
+void sock_destroy(struct sock *s);
+
+/* Whether `fd` is still the socket: a call that has waited looks before it acts on
+ * the number. */
+static inline bool sock_owns_fd(const struct sock *s, int fd)
+{
+	_Atomic(struct fd_object *) *entry = fd_table_entry(fd);
+
+	return entry && atomic_load(entry) == &s->obj;
+}
+
+static inline struct stats_socket_counters *sock_counters(struct sock *s)
+{
+	return &s->stats.at->counters;
+}
+
+/* May be another one, or none, a moment later: for who takes its lock, and then
+ * looks again. */
+static inline struct stack *sock_stack(const struct sock *s)
+{
+	/* acquire pairs with the release in sock_set_stack */
+	return atomic_load_explicit(&s->stack, memory_order_acquire);
+}
+
+/* With the lock of `stack`: whether it still is the socket's. */
+static inline bool sock_is_in(const struct sock *s, const struct stack *stack)
+{
+	return LIKELY(atomic_load_explicit(&s->stack, memory_order_relaxed) ==
+		      stack);
+}
+
+/* Locks the stack that the socket is in, which the caller unlocks. NULL: it is in
+ * none, and nothing is locked. */
+static inline struct stack *sock_lock(struct sock *s) NO_LOCK_ANALYSIS
+{
+	struct stack *stack;
+
+	while ((stack = sock_stack(s))) {
+		stack_lock(stack);
+		if (sock_is_in(s, stack))
+			return stack;
+		stack_unlock(stack);
+	}
+	return NULL;
+}
+
+static inline void sock_hold_rx(struct sock *s, enum sock_rx_hold hold)
+{
+	/* in this order, which a look at the twin relies on */
+	atomic_fetch_or(&s->rx_holds, (unsigned)hold);
+	atomic_store(&s->is_twin_ready, true);
+}
+
+static inline void sock_hold_tx(struct sock *s, unsigned holds)
+{
+	atomic_fetch_or(&s->tx_holds, holds);
+}
+
+static inline void sock_release_tx(struct sock *s, unsigned holds)
+{
+	atomic_fetch_and(&s->tx_holds, ~holds);
+}
+
+static inline unsigned sock_tx_holds(const struct sock *s)
+{
+	return atomic_load_explicit(&s->tx_holds, memory_order_relaxed);
+}
+
+static inline unsigned sock_rx_holds(const struct sock *s)
+{
+	return atomic_load_explicit(&s->rx_holds, memory_order_relaxed);
+}
+
+static inline void sock_set_nonblocking(struct sock *s, bool is_nonblocking)
+{
+	atomic_store(&s->is_nonblocking, is_nonblocking);
+	s->stats.at->is_blocking = !is_nonblocking;
+}
+
+static inline bool sock_is_blocking(const struct sock *s, int flags)
+{
+	return !(flags & MSG_DONTWAIT) &&
+	       !atomic_load_explicit(&s->is_nonblocking, memory_order_relaxed);
+}
+
+static inline bool sock_is_attached(const struct sock *s)
+{
+	return attachment_is_made(&s->att);
+}
+
+/* -- when frames begin and cease to reach it; with `config` ------------------------ */
+
+/* Under the names that its twin has now. */
+void sock_attach_anew(struct sock *s, int fd, enum stats_decider decider);
+/* Frames cease to reach it; what is queued stays. */
+void sock_detach(struct sock *s);
+/* It is the kernel's for good. */
+void sock_leave_config(struct sock *s, enum reason reason,
+		       enum stats_decider decider, const char *detail);
+/* Its twin has another name, or none. */
+void sock_renamed(struct sock *s, int fd);
+/* Makes it ready to send, binding the twin if it has no port yet. Takes `config`.
+ * False: the kernel is to do it. */
+bool sock_prepare_send(struct sock *s, int fd);
+
+/* The program asks for something that only the kernel does: `what` and its number.
+ * 0: go on, or -EINVAL: refuse it, without having done any of it. Takes `config`. */
+int sock_exception(struct sock *s, int fd, enum reason reason,
+		   enum stats_decider decider, const char *what, int number)
+	MUST_CHECK;
+
+/* -- ops, for the tables of kinds -------------------------------------------------- */
+
+long sock_bind(struct fd_object *obj, int fd, const struct sockaddr *addr,
+	       socklen_t len);
+void sock_leave(struct fd_object *obj, int fd, enum reason reason,
+		enum stats_decider decider);
+enum fd_await sock_await(struct fd_object *obj, struct endpoint **end_out,
+			 struct stack **stack_out);
+struct endpoint *sock_follow(struct fd_object *obj, struct stack **stack_out);
+void sock_follow_news(struct fd_object *obj, int fd);
+void sock_last_close(struct fd_object *obj);
+void sock_passed(struct fd_object *obj, enum fd_traffic traffic, long result);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The kinds of sockets (sock_kinds.h). */
+#include "config.h"
+
+#include "sock/sock_kinds.h"
+
+#include "fd/fd_visit.h"
+#include "sock/udp/udp.h"
+
+void sock_kinds_start(const struct sock_params *params)
+{
+	sock_params = *params;
+	udp_start();
+}
+
+static int plain_type(int type)
+{
+	return type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
+
+bool sock_kinds_may_serve(int type)
+{
+	return plain_type(type) == SOCK_DGRAM;
+}
+
+struct fd_object *sock_kinds_create(int fd, int domain, int type, int protocol,
+				    enum reason *reason_out)
+{
+	struct fd_object *obj = NULL;
+
+	*reason_out = REASON_TYPE;
+	if (plain_type(type) == SOCK_DGRAM &&
+	    (protocol == 0 || protocol == IPPROTO_UDP)) {
+		*reason_out = REASON_MEMORY;
+		obj = udp_create(fd, domain, type);
+	}
+	return obj;
+}
+
+static bool follow_news(struct fd_object *obj, int fd)
+{
+	obj->ops->follow_news(obj, fd);
+	return false;
+}
+
+void sock_kinds_follow_news(void)
+{
+	fd_visit(NULL, follow_news);
+}
+
+void sock_kinds_each_second(void)
+{
+	udp_look_at_ports();
+}
+
+bool sock_kinds_want_seconds(void)
+{
+	return udp_has_heirs() || udp_looks_at_ports();
+}
+
+void sock_kinds_before_fork(void)
+{
+	udp_before_fork();
+}
+
+void sock_kinds_before_exit(void)
+{
+	udp_before_exit();
+}
+
+bool sock_kinds_have_heirs(void)
+{
+	return udp_has_heirs();
+}
+
+bool sock_kinds_look_after_heirs(void)
+{
+	return udp_look_after_heirs();
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The course of a wait (sock_wait.h). */
+#include "config.h"
+
+#include "sock/sock_wait.h"
+
+#include <errno.h>
+#include <sched.h>
+
+#include "base/clock.h"
+#include "os/thread.h"
+
+void sock_wait_nothing(void *owner UNUSED)
+{
+}
+
+/* What a wait leaves behind when it is jumped out of is found by its waiter. */
+static struct waiter *get_waiter(const struct sock_wait *wait)
+{
+	struct waiter *waiter = waiter_get();
+
+	if (!waiter)
+		return NULL;
+	waiter->unwatch = wait->ops->unwatch;
+	waiter->abandoned = wait->ops->abandoned;
+	waiter->owner = wait->owner;
+	return waiter;
+}
+
+/* -- sleeping ------------------------------------------------------------------ */
+
+/* While a handler runs in the sleeping thread. */
+static void handler_runs(void *arg)
+{
+	struct waiter *waiter = arg;
+
+	if (!waiter->stack)
+		return;
+	stack_lock(waiter->stack);
+	wait_pause_locked(waiter->stack, waiter);
+	stack_unlock(waiter->stack);
+}
+
+static void end_sleep(struct waiter *waiter)
+{
+	struct stack *stack = waiter->stack;
+
+	if (stack) {
+		stack_lock(stack);
+		waiter->unwatch(waiter->owner);
+		wait_end_locked(stack, waiter);
+		stack_unlock(stack);
+	} else {
+		wait_early_end(waiter);
+	}
+	waiter_put(waiter);
+}
+
+static void abandoned(void *arg)
+{
+	struct waiter *waiter = arg;
+	void (*fn)(void *) = waiter->abandoned;
+	void *owner = waiter->owner;
+
+	end_sleep(waiter);
+	fn(owner);
+}
+
+static const struct fd_wait_hold sleep_hold = {
+	.handler_runs = handler_runs,
+	.abandoned = abandoned,
+};
+
+/* Registers. On how many fds to sleep; 0: something has come. */
+static unsigned begin_sleep(struct sock_wait *wait)
+{
+	struct stack *stack = wait->stack;
+	struct waiter *waiter = wait->waiter;
+	struct pollfd *fds = wait->fds + wait->fd_cnt;
+	unsigned cnt = 0;
+	bool has_watch;
+
+	wait_rearm(waiter);
+	if (!stack)
+		return wait_early_begin(waiter, fds) ? wait->fd_cnt + 1 : 0;
+	stack_lock(stack);
+	has_watch = wait_begin_locked(stack, waiter);
+	if (!wait->ops->watch(wait) &&
+	    !(has_watch && (!stack_arm_locked(stack) ||
+			    stack_poll_locked(stack) > 0)))
+		cnt = wait->fd_cnt + wait_fds(stack, waiter, fds);
+	stack_unlock(stack);
+	return cnt;
+}
+
+static bool time_left(const struct sock_wait *wait, struct timespec *left)
+{
+	uint64_t now = clock_monotonic_ns();
+
+	if (now >= wait->deadline_ns)
+		return false;
+	left->tv_sec = (time_t)((wait->deadline_ns - now) / NS_PER_SEC);
+	left->tv_nsec = (long)((wait->deadline_ns - now) % NS_PER_SEC);
+	return true;
+}
+
+/* 0: look again. */
+static long sleep_once(struct sock_wait *wait)
+{
+	struct timespec left;
+	long n = wait->ops->prepare(wait);
+	unsigned cnt;
+
+	if (n)
+		return n;
+	if (wait->is_timed && !time_left(wait, &left))
+		return -EAGAIN;
+	wait->waiter = get_waiter(wait);
+	if (!wait->waiter)
+		return -ENOMEM;
+	wait->has_slept = true;
+	cnt = begin_sleep(wait);
+	if (cnt)
+		n = fd_wait_holding(wait->obj, wait->fds, cnt,
+				    wait->is_timed ? &left : NULL, &wait->mark,
+				    wait->may_restart, &sleep_hold,
+				    wait->waiter);
+	if (n == -ECANCELED)
+		return FD_ABANDONED;
+	end_sleep(wait->waiter);
+	return MIN(n, 0L);
+}
+
+/* -- looking ------------------------------------------------------------------- */
+
+/* The waiter is not registered: it only says what the call holds. */
+static void abandoned_looking(void *arg)
+{
+	struct waiter *waiter = arg;
+	void (*fn)(void *) = waiter->abandoned;
+	void *owner = waiter->owner;
+
+	waiter_put(waiter);
+	fn(owner);
+}
+
+/* Lets a handler run that came while we looked. */
+static long let_handlers_run(struct sock_wait *wait)
+{
+	static const struct fd_wait_hold hold = {
+		.handler_runs = sock_wait_nothing,
+		.abandoned = abandoned_looking,
+	};
+	static const struct timespec none;
+	struct waiter *waiter = get_waiter(wait);
+	int n;
+
+	if (!waiter)
+		return -ENOMEM;
+	n = fd_wait_holding(wait->obj, NULL, 0, &none, &wait->mark,
+			    wait->may_restart, &hold, waiter);
+	if (n == -ECANCELED)
+		return FD_ABANDONED;
+	waiter_put(waiter);
+	return n;
+}
+
+/* Whether to look once more before a sleep. False with *n_out: the time is over. */
+static bool may_spin(struct sock_wait *wait, long *n_out)
+{
+	uint64_t now;
+
+	if (wait->polls_left == 0 || !wait->stack)
+		return false;
+	if (wait->polls_left > 0)
+		wait->polls_left--;
+	if (++wait->looks % wait->looks_per_clock)
+		return true;
+	now = clock_monotonic_ns();
+	if (wait->is_timed && now >= wait->deadline_ns)
+		*n_out = -EAGAIN;
+	return !*n_out && now < wait->spin_until_ns;
+}
+
+/* Between two looks: gives handlers, and others, their time. 0: look again, as *how_out
+ * says. */
+static long rest(struct sock_wait *wait, enum sock_look *how_out)
+{
+	long n = 0;
+
+	*how_out = SOCK_LOOK_QUICK;
+
+	if (UNLIKELY(os_thread.has_deferred)) {
+		n = let_handlers_run(wait);
+		if (n)
+			return n;
+	}
+	if (!may_spin(wait, &n)) {
+		*how_out = SOCK_LOOK_ALL;
+		return n ? n : sleep_once(wait);
+	}
+	if (wait->does_yield)
+		sched_yield();
+	return 0;
+}
+
+long sock_wait(struct sock_wait *wait)
+{
+	enum sock_look how;
+	long n;
+
+	wait->looks = 0;
+	wait->has_slept = false;
+	do {
+		n = rest(wait, &how);
+		/* what has come until the last moment counts */
+		if (n && n != -EAGAIN)
+			return n;
+		if (n)
+			return wait->ops->look(wait, SOCK_LOOK_ALL);
+		n = wait->ops->look(wait, how);
+	} while (n == -EAGAIN);
+	return n;
+}
