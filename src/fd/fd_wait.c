@@ -5,6 +5,7 @@
 #include "fd/fd_wait.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 
@@ -106,6 +107,26 @@ int fd_wait(struct fd_object *obj, struct pollfd *fds, nfds_t cnt,
 			       NULL);
 }
 
+/* The wait with this number, and what handlers began on top of it, is over for good. */
+static void abandon_from(unsigned id)
+{
+	if (find_record(id) < 0)
+		return;
+	while (waits.records[os_thread.wait_cnt - 1].id != id)
+		abandon(&waits.records[--os_thread.wait_cnt]);
+	abandon(&waits.records[--os_thread.wait_cnt]);
+}
+
+/* The thread ends in its sleep: it was cancelled, or a handler called pthread_exit. */
+static void ended(void *arg)
+{
+	const unsigned *id = arg;
+
+	os_enter();
+	abandon_from(*id);
+	os_leave();
+}
+
 int fd_wait_holding(struct fd_object *obj, struct pollfd *fds, nfds_t cnt,
 		    const struct timespec *timeout,
 		    const struct signals_mark *mark, bool may_restart,
@@ -128,7 +149,9 @@ int fd_wait_holding(struct fd_object *obj, struct pollfd *fds, nfds_t cnt,
 			.id = id,
 		};
 	os_leave();
+	pthread_cleanup_push(ended, &id);
 	result = signals_sleep(fds, cnt, timeout, mark, may_restart);
+	pthread_cleanup_pop(0);
 	os_enter();
 	if (!is_noted)
 		return result;

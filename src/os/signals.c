@@ -455,6 +455,11 @@ bool signals_is_interrupted(const struct signals_mark *mark, bool may_restart)
 			     os_thread.handler_cnt != mark->handler_cnt;
 }
 
+static void restore_mask_of(void *mask)
+{
+	restore_mask(mask);
+}
+
 int signals_sleep(struct pollfd *fds, nfds_t cnt,
 		  const struct timespec *timeout,
 		  const struct signals_mark *mark, bool may_restart)
@@ -471,7 +476,11 @@ int signals_sleep(struct pollfd *fds, nfds_t cnt,
 			restore_mask(&mask);
 			return -EINTR;
 		}
+		/* a cancellation point: what runs then runs as it would in
+		 * libc's call */
+		pthread_cleanup_push(restore_mask_of, &mask);
 		result = real.ppoll(fds, cnt, timeout, &mask);
+		pthread_cleanup_pop(0);
 		if (result < 0)
 			result = -errno;
 		restore_mask(&mask);

@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -709,6 +710,103 @@ static void time_of_a_set_that_gets_sockets(void)
 	}
 }
 
+/* -- threads that end while they wait ------------------------------------------------ */
+
+static void exit_here(int sig)
+{
+	(void)sig;
+	pthread_exit(NULL);
+}
+
+/* How a sleeping thread is made to end. */
+enum ending { BY_CANCEL, BY_HANDLER, ENDINGS };
+
+static void end_thread(pthread_t thread, enum ending ending)
+{
+	struct sigaction act = { .sa_handler = exit_here };
+
+	if (ending == BY_CANCEL) {
+		pthread_cancel(thread);
+	} else {
+		sigaction(SIGUSR1, &act, NULL);
+		pthread_kill(thread, SIGUSR1);
+	}
+	pthread_join(thread, NULL);
+}
+
+/* The thread that ends may have been the one that wakes all others, and is not to keep
+ * its socket: another one gets the port, and what is sent there. */
+static void end_in_a_sleep(enum way way, enum ending ending)
+{
+	struct early_reader ends = { .way = way }, stays = { .way = BY_RECV };
+	struct sockaddr_in name, other;
+	int sender = bound(&name);
+
+	ends.fd = bound_by_number(&other);
+	stays.fd = bound(&name);
+	start_reader(&ends);
+	start_reader(&stays);
+	end_thread(ends.thread, ending);
+	sendto(sender, "stays", 6, 0, (struct sockaddr *)&name, sizeof(name));
+	pthread_join(stays.thread, NULL);
+	SAY("%s\n", stays.got);
+	sendto(sender, "still", 6, 0, (struct sockaddr *)&other, sizeof(other));
+	receive(ends.fd, 0);
+	received_cnt++;
+	close(ends.fd);
+	close(stays.fd);
+	close(sender);
+}
+
+static void threads_end_in_sleeps(void)
+{
+	for (enum ending ending = 0; ending < ENDINGS; ending++)
+		for (enum way way = 0; way < WAYS; way++)
+			end_in_a_sleep(way, ending);
+}
+
+/* Cancelled threads that never sleep: each end is in a call that looks, names, or
+ * sends, and what those hold must be free afterwards. */
+static void *call_on_and_on(void *arg)
+{
+	const int *fd = arg;
+	struct pollfd pfd = { .fd = *fd, .events = POLLIN };
+	struct sockaddr_in name = heard_at(9);
+	char buf[8];
+
+	for (;;) {
+		recv(*fd, buf, sizeof(buf), MSG_DONTWAIT);
+		poll(&pfd, 1, 0);
+		connect(*fd, (struct sockaddr *)&name, sizeof(name));
+		pthread_testcancel();
+	}
+	return NULL;
+}
+
+static void threads_end_in_calls(void)
+{
+	enum { TIMES = 40 };
+	struct sockaddr_in name;
+	int fd = bound(&name), sender = bound(&name);
+	pthread_t thread;
+
+	close(sender);
+	for (int i = 0; i < TIMES; i++) {
+		pthread_create(&thread, NULL, call_on_and_on, &fd);
+		for (int j = 0; j < i; j++)
+			sched_yield();
+		pthread_cancel(thread);
+		pthread_join(thread, NULL);
+	}
+	close(fd);
+	fd = bound(&name);
+	sender = bound(&(struct sockaddr_in){ 0 });
+	sendto(sender, "after", 6, 0, (struct sockaddr *)&name, sizeof(name));
+	receive(fd, 0);
+	close(fd);
+	close(sender);
+}
+
 const struct scenario wait_scenarios[] = {
 	SCENARIO(many_threads_one_socket, 0),
 	SCENARIO(many_threads_many_sockets, 0),
@@ -730,5 +828,7 @@ const struct scenario wait_scenarios[] = {
 	SCENARIO(many_threads_one_set, 0),
 	SCENARIO(sleepers_of_a_set_without_sockets, 0),
 	SCENARIO(time_of_a_set_that_gets_sockets, 0),
+	SCENARIO(threads_end_in_sleeps, 0),
+	SCENARIO(threads_end_in_calls, 0),
 	SCENARIO_END,
 };
