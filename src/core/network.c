@@ -275,6 +275,9 @@ void network_configure(const struct options *options, const struct rules *rules)
 
 	struct mux_params mux = {
 		.poll_us = options->select_poll,
+		/* who has chosen gets what he chose */
+		.does_ease = options->spec == SPEC_NONE &&
+			     !options->is_set[OPTION_select_poll],
 		.os_ratio = (unsigned)options->select_poll_os_ratio,
 		.skip_os = (unsigned)options->select_skip_os,
 	};

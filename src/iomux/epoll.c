@@ -44,6 +44,8 @@ struct epoll_set {
 	_Atomic unsigned item_cnt;
 	/* looks that do without the kernel; any thread */
 	_Atomic unsigned skips_left;
+	/* looks with room for one event, of which both have every other one */
+	_Atomic unsigned turns;
 	/* In the kernel's set, and readable, while threads may sleep there that
 	 * have not seen yet that the set is ours; -1: it is not. Until then, on
 	 * the monotonic clock, if nothing says before that there are none. */
@@ -133,7 +135,8 @@ static uint32_t ready_events(const struct item *item)
 	return ready & item->event.events;
 }
 
-/* Whether it is the first one. */
+/* Whether it is the first one. A socket that another thread has closed meanwhile is in
+ * no set any more: its last close has looked for watches, or will, under the lock. */
 static bool add_item(struct epoll_set *set, struct stack *stack,
 		     struct fd_object *obj, struct endpoint *end, int fd,
 		     const struct epoll_event *event)
@@ -155,6 +158,11 @@ static bool add_item(struct epoll_set *set, struct stack *stack,
 	};
 	list_init(&item->in_ready);
 	stack_lock(stack);
+	if (!atomic_load(&obj->fd_cnt)) {
+		stack_unlock(stack);
+		fd_pool_put(&items, item);
+		return false;
+	}
 	list_push_back(&set->items, &item->in_set);
 	list_push_back(&end->watches, &item->watch.link);
 	is_first = atomic_fetch_add(&set->item_cnt, 1) == 0;
@@ -237,6 +245,7 @@ static struct epoll_set *create_set(int epfd)
 	list_init(&set->sleepers);
 	atomic_init(&set->item_cnt, 0);
 	atomic_init(&set->skips_left, 0);
+	atomic_init(&set->turns, 0);
 	atomic_init(&set->wake_fd, -1);
 	set->stats = stats_mux_open(epfd);
 	fd_object_init(&set->obj, &set_ops, 0);
@@ -488,34 +497,65 @@ static int merge(struct epoll_event *events, int own, int all)
 	return n;
 }
 
+/* How many of our events are reported, when so many were found: the kernel's get the
+ * last place, however busy ours are, and of a single one every other time. What is not
+ * reported now is still ready. */
+static int leave_room(struct epoll_set *set, int own, int cnt)
+{
+	if (own < cnt || (cnt == 1 && atomic_fetch_add(&set->turns, 1) & 1))
+		return own;
+	return own - 1;
+}
+
+static int harvest_own(struct epoll_call *wait)
+{
+	struct stack *stack = wait->call.wait.stack;
+	int own;
+
+	stack_lock(stack);
+	stack_poll_locked(stack);
+	own = harvest(wait->set, wait->events, wait->cnt);
+	stack_unlock(stack);
+	return own;
+}
+
+/* Behind the first `own` events; the one there was found, too, and stays if the kernel
+ * has none. */
+static int harvest_kernels(struct epoll_call *wait, int own, int found)
+{
+	struct epoll_event *at = wait->events + own;
+	struct epoll_event last = found > own ? *at : (struct epoll_event){ 0 };
+	int n = (int)inside_epoll_wait(wait->epfd, at, wait->cnt - own);
+
+	if (n > 0)
+		n = take_wake(wait->set, wait->epfd, at, n);
+	if (n > 0 || found == own)
+		return n;
+	*at = last;
+	return found - own;
+}
+
 static long epoll_look(struct mux_call *call, bool with_kernel)
 {
 	struct epoll_call *wait = call_of(call);
 	struct epoll_set *set = wait->set;
-	int own, n, room;
+	int found = harvest_own(wait), own, n;
 
-	stack_lock(call->wait.stack);
-	stack_poll_locked(call->wait.stack);
-	/* the kernel's fds get a share however busy ours are */
-	room = wait->cnt > 1 && with_kernel ? wait->cnt - 1 : wait->cnt;
-	own = harvest(set, wait->events, room);
-	call->own_cnt = (unsigned)own;
-	stack_unlock(call->wait.stack);
-	if (own && atomic_load(&set->skips_left)) {
+	call->own_cnt = (unsigned)found;
+	if (found && atomic_load(&set->skips_left)) {
 		atomic_fetch_sub(&set->skips_left, 1);
-		return own;
+		return found;
 	}
-	if (!own && !with_kernel)
+	if (!found && !with_kernel)
 		return 0;
-	if (own)
+	if (found)
 		atomic_store(&set->skips_left, mux_params.skip_os);
+	own = leave_room(set, found, wait->cnt);
 	if (own == wait->cnt)
 		return own;
-	n = (int)inside_epoll_wait(wait->epfd, wait->events + own,
-				   wait->cnt - own);
+	n = harvest_kernels(wait, own, found);
 	if (n < 0)
 		return own ? own : n;
-	n = take_wake(set, wait->epfd, wait->events + own, n);
 	return merge(wait->events, own, own + n);
 }
 

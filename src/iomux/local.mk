@@ -1,4 +1,4 @@
-iomux_sources = %D%/epoll.c %D%/mux.h %D%/mux_wait.h \
+iomux_sources = %D%/epoll.c %D%/mux.h %D%/mux_spin.h %D%/mux_wait.h \
 	%D%/mux_wait.c %D%/poll.c
 
 noinst_LTLIBRARIES += %D%/libiomux.la %D%/libiomux-debug.la

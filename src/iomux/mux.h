@@ -16,6 +16,8 @@
 struct mux_params {
 	/* microseconds of polling before a call sleeps; -1: it never does */
 	int poll_us;
+	/* less while nothing of ours comes (mux_spin.h) */
+	bool does_ease;
 	/* The kernel is asked once in so many looks; 0: only before a sleep. */
 	unsigned os_ratio;
 	/* After a look that found something of ours, so many further ones of

@@ -7,8 +7,10 @@
 #include <errno.h>
 
 #include "base/clock.h"
+#include "iomux/mux_spin.h"
 
 struct mux_params mux_params;
+static _Thread_local struct mux_spin spin;
 
 static struct mux_call *call_of(struct sock_wait *wait)
 {
@@ -90,6 +92,15 @@ static uint64_t add_time(uint64_t ns, const struct timespec *ts)
 	return sum;
 }
 
+static uint64_t spin_until(uint64_t now)
+{
+	uint64_t ns = (uint64_t)mux_params.poll_us * NS_PER_US;
+
+	if (mux_params.poll_us < 0)
+		return UINT64_MAX;
+	return now + (mux_params.does_ease ? mux_spin_ns(&spin, ns) : ns);
+}
+
 static long wait_until(struct mux_call *call, const struct timespec *timeout)
 {
 	uint64_t now = clock_monotonic_ns();
@@ -99,11 +110,11 @@ static long wait_until(struct mux_call *call, const struct timespec *timeout)
 			timeout ? add_time(now, timeout) : UINT64_MAX);
 	call->wait.polls_left = -1;
 	call->wait.looks_per_clock = 1;
-	call->wait.spin_until_ns = mux_params.poll_us < 0 ?
-					   UINT64_MAX :
-					   now + (uint64_t)mux_params.poll_us *
-							   NS_PER_US;
+	call->wait.spin_until_ns = spin_until(now);
 	n = sock_wait(&call->wait);
+	if (n == FD_ABANDONED)
+		return n;
+	mux_spin_learn(&spin, n > 0 && call->own_cnt);
 	return n == -EAGAIN ? 0 : n;
 }
 
@@ -123,6 +134,8 @@ long mux_wait(struct mux_call *call, const struct timespec *timeout,
 	if (signals_is_interrupted(mark, false))
 		return -EINTR;
 	n = call->ops->look(call, true);
+	if (n > 0 && call->own_cnt)
+		mux_spin_learn(&spin, true);
 	if (!n && !is_look)
 		n = wait_until(call, timeout);
 	if (n != FD_ABANDONED)

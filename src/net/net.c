@@ -619,9 +619,11 @@ static void check_netifs(struct net *net) REQUIRES(net->control)
 		if (!netif_check(net, netif))
 			continue;
 		release_flows_of(net, netif);
-		netif_close(net, netif);
-		/* destinations remember its ring */
+		/* Destinations remember its ring: before it goes, nobody may find
+		 * one valid any more. Who looks does so under the stack's lock,
+		 * which the closing takes after this. */
 		net_view_routes_changed(&net->view);
+		netif_close(net, netif);
 	}
 }
 

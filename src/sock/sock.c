@@ -28,7 +28,8 @@ static struct user_name read_name(int fd, bool is_peer)
 			  real.getpeername(fd, (struct sockaddr *)&addr, &len) :
 			  real.getsockname(fd, (struct sockaddr *)&addr, &len);
 
-	if (err || user_name_read((struct sockaddr *)&addr, len, &name) != 0)
+	if (err || user_name_read(AF_INET6, (struct sockaddr *)&addr, len,
+				  &name) != 0)
 		name = (struct user_name){ .port = 0 };
 	/* :: takes IPv4 too, or the socket would not have come this far */
 	if (ip_addr_is_any(&name.addr))
@@ -254,13 +255,19 @@ long sock_bind(struct fd_object *obj, int fd, const struct sockaddr *addr,
 	return result;
 }
 
-/* The socket has no names any more. */
+/* The socket has no names any more: it is as it was before its first use, and the next
+ * send gives it a port again. */
 static void forget_names(struct sock *s)
 {
 	static const struct user_name none;
 
 	sock_detach(s);
+	sock_hold_rx(s, SOCK_RX_UNATTACHED);
+	sock_hold_tx(s, SOCK_TX_UNNAMED);
+	if (sock_stack(s))
+		take_names(s, &none, &none);
 	show_names(s, &none, &none);
+	s->reason = REASON_NOT_USED;
 	stats_set_rx(&s->stats, REASON_NOT_USED, STATS_BY_CONNECT, 0, "");
 }
 

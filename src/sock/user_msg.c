@@ -71,7 +71,7 @@ void user_iov_write(const struct iovec *iov, size_t cnt, size_t skip,
 	}
 }
 
-int user_name_read(const struct sockaddr *addr, socklen_t len,
+int user_name_read(int domain, const struct sockaddr *addr, socklen_t len,
 		   struct user_name *name_out)
 {
 	union {
@@ -92,7 +92,7 @@ int user_name_read(const struct sockaddr *addr, socklen_t len,
 		name_out->port = name.v4.sin_port;
 		return 0;
 	}
-	if (name.v6.sin6_family != AF_INET6)
+	if (name.v6.sin6_family != AF_INET6 || domain == AF_INET)
 		return -EAFNOSUPPORT;
 	/* RFC 2133's shorter form is taken too, as Linux does */
 	if (len < offsetof(struct sockaddr_in6, sin6_scope_id))

@@ -36,13 +36,13 @@ void user_iov_read(const struct iovec *iov, size_t cnt, size_t skip,
 		   void *to, size_t len);
 void user_iov_write(const struct iovec *iov, size_t cnt, size_t skip,
 		    const void *from, size_t len);
-/* An address of the program: AF_INET or AF_INET6, whose scope must be 0. -EFAULT,
- * -EINVAL: too short, -EAFNOSUPPORT. */
+/* An address of the program for a socket of that domain: AF_INET, or on AF_INET6
+ * either. -EFAULT, -EINVAL: too short, -EAFNOSUPPORT. */
 struct user_name {
 	struct ip_addr addr;
 	__be16 port;
 };
-int user_name_read(const struct sockaddr *addr, socklen_t len,
+int user_name_read(int domain, const struct sockaddr *addr, socklen_t len,
 		   struct user_name *name_out) MUST_CHECK;
 /* Stores it in the socket's family, as much as there is room for, and what it
  * would have taken. */

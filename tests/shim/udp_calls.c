@@ -738,6 +738,123 @@ static void inherited(void)
 	close_pair(pair);
 }
 
+/* A child is served while the parent does not read, and then the parent is again. */
+static void lent_and_back(void)
+{
+	enum { LATER = 40 };
+	char buf[32];
+	int pair[2], ready[2], status;
+	pid_t pid;
+
+	make_pair(pair);
+	if (pipe(ready) != 0)
+		SAY("pipe: %m\n");
+	pid = fork();
+	if (pid == 0) {
+		ssize_t n = recv(pair[1], buf, sizeof(buf), 0);
+
+		_exit(n == 9 ? 0 : 1);
+	}
+	send(pair[0], "the child", 9, 0);
+	kernels_cnt++;
+	waitpid(pid, &status, 0);
+	SAY("child %d\n", status);
+	/* longer than it is lent at first */
+	nanosleep(&(struct timespec){ .tv_nsec = 150000000 }, NULL);
+	for (int i = 0; i < LATER; i++) {
+		send(pair[0], "the parent", 10, 0);
+		if (recv(pair[1], buf, sizeof(buf), 0) == 10)
+			received_cnt++;
+	}
+	SAY("later %lu\n", received_cnt);
+	close(ready[0]);
+	close(ready[1]);
+	close_pair(pair);
+}
+
+/* connect() to nothing ends a connection: what is sent then needs a name, and answers
+ * find the port that it has by then. */
+static void disconnected_for_good(void)
+{
+	struct sockaddr none = { .sa_family = AF_UNSPEC };
+	struct sockaddr_in peer, name;
+	socklen_t len = sizeof(name);
+	int server = bound(&peer), fd = socket(AF_INET, SOCK_DGRAM, 0);
+	char buf[16];
+
+	connect(fd, (struct sockaddr *)&peer, sizeof(peer));
+	SAY("connected %s\n", err(send(fd, "one", 3, 0)));
+	receive(server, 0);
+	SAY("connect to nothing %s\n", err(connect(fd, &none, sizeof(none))));
+	SAY("send %s\n", err(send(fd, "two", 3, 0)));
+	SAY("write %s\n", err(write(fd, "two", 3)));
+	SAY("sendto %s\n", err(sendto(fd, "three", 5, 0,
+				      (struct sockaddr *)&peer, sizeof(peer))));
+	recvfrom(server, buf, sizeof(buf), 0, (struct sockaddr *)&name, &len);
+	received_cnt++;
+	sendto(server, "answer", 6, 0, (struct sockaddr *)&name, len);
+	receive(fd, 0);
+	close(fd);
+	close(server);
+}
+
+static void names_that_cannot_be(void)
+{
+	struct sockaddr_in6 mapped = { .sin6_family = AF_INET6 };
+	struct sockaddr_in peer, name;
+	socklen_t len = (socklen_t)-1;
+	int server = bound(&peer), fd = socket(AF_INET, SOCK_DGRAM, 0);
+	char buf[16];
+
+	connect(fd, (struct sockaddr *)&peer, sizeof(peer));
+	/* whether they are lost by the errors is Linux's secret */
+	send(fd, "one", 3, 0);
+	send(fd, "two", 3, 0);
+	settle();
+	SAY("no length %s\n", err(recvfrom(server, buf, sizeof(buf), 0,
+					   (struct sockaddr *)&name, NULL)));
+	SAY("negative %s\n", err(recvfrom(server, buf, sizeof(buf), 0,
+					  (struct sockaddr *)&name, &len)));
+	while (recv(server, buf, sizeof(buf), MSG_DONTWAIT) > 0)
+		;
+	mapped.sin6_port = peer.sin_port;
+	mapped.sin6_addr.s6_addr[10] = mapped.sin6_addr.s6_addr[11] = 0xff;
+	memcpy(&mapped.sin6_addr.s6_addr[12], &peer.sin_addr, 4);
+	SAY("another family %s\n",
+	    err(sendto(fd, "x", 1, 0, (struct sockaddr *)&mapped,
+		       sizeof(mapped))));
+	SAY("its own %s\n", err(sendto(fd, "own", 3, 0,
+				       (struct sockaddr *)&peer, sizeof(peer))));
+	receive(server, 0);
+	close(fd);
+	close(server);
+}
+
+/* A negative time is over at once; one of 0 never is. */
+static void negative_timeouts(void)
+{
+	struct timeval negative = { -1, 0 }, none = { 0, 0 }, bad = { 0, -1 };
+	int pair[2];
+
+	make_pair(pair);
+	SAY("set %s\n", err(setsockopt(pair[1], SOL_SOCKET, SO_RCVTIMEO,
+				       &negative, sizeof(negative))));
+	receive(pair[1], 0);
+	SAY("set %s\n", err(setsockopt(pair[1], SOL_SOCKET, SO_RCVBUF,
+				       &(int){ 65536 }, sizeof(int))));
+	receive(pair[1], 0);
+	SAY("bad %s\n", err(setsockopt(pair[1], SOL_SOCKET, SO_RCVTIMEO, &bad,
+				       sizeof(bad))));
+	send(pair[0], "there", 5, 0);
+	settle();
+	receive(pair[1], 0);
+	SAY("set %s\n", err(setsockopt(pair[1], SOL_SOCKET, SO_RCVTIMEO, &none,
+				       sizeof(none))));
+	send(pair[0], "again", 5, 0);
+	receive(pair[1], 0);
+	close_pair(pair);
+}
+
 /* What waits, and what comes then. */
 static void spliced(void)
 {
@@ -888,6 +1005,10 @@ const struct scenario call_scenarios[] = {
 	SCENARIO(copies_share_the_socket, 0),
 	SCENARIO(child_and_parent, 1),
 	SCENARIO(inherited, 0),
+	SCENARIO(lent_and_back, 1),
+	SCENARIO(disconnected_for_good, 0),
+	SCENARIO(names_that_cannot_be, 0),
+	SCENARIO(negative_timeouts, 0),
 	SCENARIO(spliced, 1),
 	SCENARIO(interrupted, 0),
 	SCENARIO(restarted_and_served_by_its_handler, 0),

@@ -710,6 +710,128 @@ static void time_of_a_set_that_gets_sockets(void)
 	}
 }
 
+/* With room for one event everything that is ready is reported in turn. */
+static void one_event_at_a_time(void)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int pair[2], ends[2], set = epoll_create1(0);
+	unsigned seen[2] = { 0 };
+
+	make_pair(pair);
+	if (pipe(ends) != 0 || write(ends[1], "x", 1) != 1)
+		SAY("pipe: %m\n");
+	event.data.u32 = 0;
+	epoll_ctl(set, EPOLL_CTL_ADD, pair[1], &event);
+	event.data.u32 = 1;
+	epoll_ctl(set, EPOLL_CTL_ADD, ends[0], &event);
+	send(pair[0], "stays", 5, 0);
+	settle();
+	for (int i = 0; i < 64; i++)
+		if (epoll_wait(set, &event, 1, 1000) == 1)
+			seen[event.data.u32 & 1]++;
+	SAY("%s %s\n", seen[0] >= 4 ? "ours" : "starved",
+	    seen[1] >= 4 ? "the kernel's" : "starved");
+	receive(pair[1], 0);
+	close(ends[0]);
+	close(ends[1]);
+	close(set);
+	close_pair(pair);
+}
+
+/* -- shutdown() ends a wait, whoever serves the socket -------------------------------- */
+
+struct shut_reader {
+	int fd;
+	_Atomic pid_t tid;
+	pthread_t thread;
+	ssize_t n;
+};
+
+static void *read_until_shut(void *arg)
+{
+	struct shut_reader *reader = arg;
+	char buf[8];
+
+	reader->tid = gettid();
+	reader->n = recv(reader->fd, buf, sizeof(buf), 0);
+	return NULL;
+}
+
+static void shut_under_reader(int fd)
+{
+	struct shut_reader reader = { .fd = fd };
+
+	pthread_create(&reader.thread, NULL, read_until_shut, &reader);
+	while (!reader.tid)
+		sched_yield();
+	await_sleep(reader.tid);
+	SAY("shutdown %s\n", err(shutdown(fd, SHUT_RD)));
+	pthread_join(reader.thread, NULL);
+	SAY("recv %zd\n", reader.n);
+	SAY("again %zd\n", recv(fd, &(char){ 0 }, 1, 0));
+	SAY("without waiting %s\n",
+	    err(recv(fd, &(char){ 0 }, 1, MSG_DONTWAIT)));
+}
+
+static void shutdown_wakes_readers(void)
+{
+	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6,
+				   .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	struct sockaddr_in name;
+	int pair[2], fd;
+
+	make_pair(pair);
+	shut_under_reader(pair[1]);
+	close_pair(pair);
+	fd = bound(&name);
+	shut_under_reader(fd);
+	close(fd);
+	fd = socket(AF_INET6, SOCK_DGRAM, 0);
+	bind(fd, (struct sockaddr *)&v6, sizeof(v6));
+	shut_under_reader(fd);
+	close(fd);
+}
+
+/* -- sets and closes ------------------------------------------------------------------ */
+
+struct adder {
+	int set;
+	_Atomic int fd;
+	_Atomic bool is_over;
+};
+
+static void *add_on_and_on(void *arg)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	struct adder *adder = arg;
+
+	while (!adder->is_over)
+		epoll_ctl(adder->set, EPOLL_CTL_ADD, adder->fd, &event);
+	return NULL;
+}
+
+/* A socket that is closed while another thread adds it is in no set afterwards. */
+static void sockets_close_while_they_are_added(void)
+{
+	struct adder adder = { .set = epoll_create1(0), .fd = -1 };
+	struct sockaddr_in name;
+	struct epoll_event event;
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, add_on_and_on, &adder);
+	for (int i = 0; i < 500; i++) {
+		adder.fd = bound(&name);
+		if (i % 3)
+			sched_yield();
+		close(adder.fd);
+	}
+	adder.fd = -1;
+	adder.is_over = true;
+	pthread_join(thread, NULL);
+	SAY("left %d\n", epoll_wait(adder.set, &event, 1, 0));
+	close(adder.set);
+}
+
 /* -- threads that end while they wait ------------------------------------------------ */
 
 static void exit_here(int sig)
@@ -828,6 +950,9 @@ const struct scenario wait_scenarios[] = {
 	SCENARIO(many_threads_one_set, 0),
 	SCENARIO(sleepers_of_a_set_without_sockets, 0),
 	SCENARIO(time_of_a_set_that_gets_sockets, 0),
+	SCENARIO(one_event_at_a_time, 0),
+	SCENARIO(shutdown_wakes_readers, 0),
+	SCENARIO(sockets_close_while_they_are_added, 0),
 	SCENARIO(threads_end_in_sleeps, 0),
 	SCENARIO(threads_end_in_calls, 0),
 	SCENARIO_END,

@@ -4,13 +4,15 @@
  * one for both processes; we read our queue, which is ours alone. So what is queued
  * at a fork goes to the kernel, where either finds it, and frames keep coming to
  * us: programs that fork to run others notice nothing. When nobody reads here what
- * comes afterwards, the child is meant to, and the socket is the kernel's from then
- * on.
+ * comes afterwards, the child is meant to, and the socket is lent to the kernel: until
+ * this process reads it again, and at first not for long. Each time that this turns out
+ * to be wrong it is lent for twice as long.
  */
 #include "config.h"
 
 #include <errno.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "fd/fd_visit.h"
 #include "sock/udp/udp_priv.h"
@@ -141,18 +143,51 @@ static bool is_left_to_heir(struct udp *u)
 	       had_taken == u->neglected_since;
 }
 
+#define LEND_FIRST_NS (100 * NS_PER_MS)
+#define LEND_MAX_NS (60 * NS_PER_SEC)
+
+/* With `config`. */
+static void lend(struct udp *u, int fd)
+{
+	struct sock *s = &u->sock;
+
+	sock_detach(s);
+	udp_hand_back(s);
+	u->is_lent = true;
+	u->is_neglected = false;
+	u->lend_ns = u->lend_ns ? MIN(2 * u->lend_ns, LEND_MAX_NS) :
+				  LEND_FIRST_NS;
+	u->lent_until_ns = clock_monotonic_ns() + u->lend_ns;
+	s->reason = REASON_HEIR;
+	stats_set_rx(&s->stats, REASON_HEIR, STATS_BY_FORK, 0, "");
+	sock_hold_rx(s, SOCK_RX_UNATTACHED);
+	LOG_ONCE(LOG_LEVEL_INFO,
+		 "fd %d: a child process has the socket too, and reads it; the kernel serves it until this process does again",
+		 fd);
+}
+
+COLD void udp_reclaim(struct udp *u, int fd)
+{
+	mutex_acquire(&u->sock.config);
+	if (u->is_lent && !u->sock.has_left &&
+	    clock_monotonic_ns() >= u->lent_until_ns) {
+		u->is_lent = false;
+		sock_attach_anew(&u->sock, fd, STATS_BY_FORK);
+	}
+	mutex_release(&u->sock.config);
+}
+
 static bool look_after(struct fd_object *obj, int fd)
 {
 	struct udp *u = udp_of(obj);
-	bool is_over, is_noted;
+	bool is_noted;
 
 	mutex_acquire(&u->sock.config);
-	is_over = is_left_to_heir(u);
+	if (is_left_to_heir(u))
+		lend(u, fd);
 	is_noted = u->is_neglected;
 	mutex_release(&u->sock.config);
-	if (is_over)
-		sock_leave(&u->sock.obj, fd, REASON_HEIR, STATS_BY_FORK);
-	return is_noted && !is_over;
+	return is_noted;
 }
 
 bool udp_has_heirs(void)

@@ -33,6 +33,7 @@ static int get_int(int fd, int level, int name)
 	return value;
 }
 
+/* 0: none. */
 static uint64_t get_timeout_ns(int fd, int name)
 {
 	struct timeval tv = { 0 };
@@ -119,11 +120,30 @@ static uint8_t get_ttl(int fd)
 	return (uint8_t)get_int(fd, IPPROTO_IP, IP_TTL);
 }
 
-/* Of use before there is a stack, too. */
-static void read_timeouts(struct udp *u, int fd)
+/* A negative time is one that is over at once. It reads back as 0, which as a wish is
+ * none at all: so the wish itself has to be looked at. */
+enum { TIMEOUT_AT_ONCE_NS = 1 };
+
+static uint64_t wished_timeout_ns(int fd, int name, const void *value)
 {
-	atomic_store(&u->sock.rx_timeout_ns, get_timeout_ns(fd, SO_RCVTIMEO));
-	atomic_store(&u->sock.tx_timeout_ns, get_timeout_ns(fd, SO_SNDTIMEO));
+	struct timeval tv;
+
+	memcpy(&tv, value, sizeof(tv));
+	return tv.tv_sec < 0 ? TIMEOUT_AT_ONCE_NS : get_timeout_ns(fd, name);
+}
+
+/* Linux has taken the value. Of use before there is a stack, too. */
+static void follow_timeout(struct udp *u, int fd, int level, int name,
+			   const void *value)
+{
+	if (level != SOL_SOCKET)
+		return;
+	if (name == SO_RCVTIMEO || name == SO_RCVTIMEO_NEW)
+		atomic_store(&u->sock.rx_timeout_ns,
+			     wished_timeout_ns(fd, SO_RCVTIMEO, value));
+	else if (name == SO_SNDTIMEO || name == SO_SNDTIMEO_NEW)
+		atomic_store(&u->sock.tx_timeout_ns,
+			     wished_timeout_ns(fd, SO_SNDTIMEO, value));
 }
 
 void udp_read_settings(struct sock *sock, int fd)
@@ -148,7 +168,6 @@ void udp_read_settings(struct sock *sock, int fd)
 		sock_hold_tx(&u->sock, UDP_TX_CORKED);
 	else
 		sock_release_tx(&u->sock, UDP_TX_CORKED);
-	read_timeouts(u, fd);
 	sock_set_nonblocking(&u->sock, real.fcntl(fd, F_GETFL) & O_NONBLOCK);
 	stack = sock_lock(sock);
 	u->sock.set = set;
@@ -251,10 +270,8 @@ static void follow_option(struct udp *u, int fd, int level, int name)
 		sock_leave_config(&u->sock, REASON_OPTION, STATS_BY_OPTION, detail);
 		return;
 	}
-	if (!sock_stack(&u->sock)) {
-		read_timeouts(u, fd);
-		return; /* the rest is read when it is attached */
-	}
+	if (!sock_stack(&u->sock))
+		return; /* it is read when it is attached */
 	udp_read_settings(&u->sock, fd);
 	if (is_of_attachment(level, name))
 		sock_attach_anew(&u->sock, fd, STATS_BY_OPTION);
@@ -275,6 +292,8 @@ long udp_setsockopt(struct fd_object *obj, int fd, int level, int name,
 	}
 	mutex_acquire(&u->sock.config);
 	result = real.setsockopt(fd, level, name, value, len) ? -errno : 0;
+	if (result == 0)
+		follow_timeout(u, fd, level, name, value);
 	if (result == 0 && !u->sock.has_left)
 		follow_option(u, fd, level, name);
 	mutex_release(&u->sock.config);

@@ -51,6 +51,9 @@ struct udp {
 	bool has_heir;
 	bool is_neglected;
 	uint64_t neglected_since;
+	/* So it was lent to the kernel, for at least so long (udp_heir.c). */
+	_Atomic bool is_lent;
+	uint64_t lend_ns, lent_until_ns;
 
 	/* the stack's lock */
 	struct list rx_queue;
@@ -94,6 +97,8 @@ bool udp_port_is_elsewhere(const struct sock *s, const struct flow_key *key);
 /* udp_ports.c, udp_heir.c: in the child of a fork. */
 void udp_ports_forked(void);
 void udp_heirs_forked(void);
+/* udp_heir.c: this process reads a socket that was lent. Takes `config`. */
+void udp_reclaim(struct udp *u, int fd);
 /* udp_heir.c: returns what is queued to the kernel, from which it can be read then;
  * what that does not take stays queued. It is detached. */
 void udp_hand_back(struct sock *s);

@@ -638,8 +638,12 @@ static NOINLINE long receive(struct udp *u, int fd, const struct rx_call *call)
 		      sock_rx_holds(&u->sock);
 	long n;
 
-	if (UNLIKELY(is_odd) && is_for_kernel(u, call->flags))
-		return FD_PASS;
+	if (UNLIKELY(is_odd)) {
+		if (atomic_load(&u->is_lent))
+			udp_reclaim(u, fd);
+		if (is_for_kernel(u, call->flags))
+			return FD_PASS;
+	}
 	n = look_once(u, fd, call);
 	if (n != -EAGAIN || !sock_is_blocking(&u->sock, call->flags))
 		return n;
@@ -780,9 +784,23 @@ ssize_t udp_quick_recv(int fd, void *buf, size_t len, int flags,
 	return fd_quick_end_again(obj);
 }
 
+/* What Linux says of the place for the sender's name. It says so when it has a datagram,
+ * which is lost; we say it before. */
+static int check_name(const struct sockaddr *addr, const socklen_t *len)
+{
+	if (!addr)
+		return 0;
+	if (!user_is_plausible(len, sizeof(*len)))
+		return -EFAULT;
+	if ((int)*len < 0)
+		return -EINVAL;
+	return user_is_plausible(addr, *len) ? 0 : -EFAULT;
+}
+
 long udp_recvfrom(struct fd_object *obj, int fd, void *buf, size_t len,
 		  int flags, struct sockaddr *addr, socklen_t *addr_len)
 {
+	int err = check_name(addr, addr_len);
 	struct iovec iov = { buf, len };
 	struct rx_call call = {
 		.iov = &iov,
@@ -793,7 +811,7 @@ long udp_recvfrom(struct fd_object *obj, int fd, void *buf, size_t len,
 		.name_len = addr_len,
 	};
 
-	return receive(udp_of(obj), fd, &call);
+	return err ? err : receive(udp_of(obj), fd, &call);
 }
 
 long udp_read(struct fd_object *obj, int fd, void *buf, size_t len)

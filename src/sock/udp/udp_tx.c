@@ -557,7 +557,9 @@ long udp_sendto(struct fd_object *obj, int fd, const void *buf, size_t len,
 	struct user_name to;
 
 	if (addr) {
-		if (user_name_read(addr, addr_len, &to) != 0 || !to.port)
+		if (user_name_read(udp_of(obj)->sock.domain, addr, addr_len,
+				   &to) != 0 ||
+		    !to.port)
 			return leave_to_twin(udp_of(obj), flags);
 		call.to = &to;
 	}
@@ -677,7 +679,8 @@ static bool read_msg(const struct udp *u, const struct msghdr *msg, int flags,
 	if (!msg->msg_name)
 		return true;
 	out->call.to = &out->to;
-	return user_name_read(msg->msg_name, msg->msg_namelen, &out->to) == 0 &&
+	return user_name_read(u->sock.domain, msg->msg_name, msg->msg_namelen,
+			      &out->to) == 0 &&
 	       out->to.port;
 }
 
