@@ -217,6 +217,9 @@ static const char *option_level(int level)
 	}
 }
 
+/* No value that is looked at is longer; a length may be any number. */
+enum { VALUE_MAX = 64 };
+
 /* What a value switches on: of one that is no number, whether it is more than
  * zeroes. */
 static int read_value(const void *value, socklen_t len)
@@ -224,8 +227,9 @@ static int read_value(const void *value, socklen_t len)
 	const uint8_t *bytes = value;
 	int number = 0;
 
-	if (!user_is_plausible(value, len))
+	if ((int)len < 0 || !user_is_plausible(value, len))
 		return 0;
+	len = MIN(len, (socklen_t)VALUE_MAX);
 	memcpy(&number, value, MIN(len, (socklen_t)sizeof(number)));
 	for (socklen_t i = sizeof(number); !number && i < len; i++)
 		number = bytes[i] != 0;

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The doors of the process: where a socket, or the whole program, comes in, goes out,
+ * or is handed to somebody else. Each scenario prints what it saw; doors.sh runs it on
+ * libc and under the test library, where loopback is an accelerated device, and the
+ * outputs must be the same.
+ *
+ *   doors NAME     doors --list
+ */
+#include "config.h"
+
+#include <arpa/inet.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+#define SAY(...) (printf(__VA_ARGS__), fflush(stdout))
+
+/* In no process, though it is not near 0. */
+#define NOWHERE ((void *)-1)
+
+static const char *err(long result)
+{
+	return result < 0 ? strerrorname_np(errno) : "ok";
+}
+
+/* Bound to a free port of loopback, which *name tells. */
+static int bound(struct sockaddr_in *name)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	socklen_t len = sizeof(*name);
+
+	*name = (struct sockaddr_in){ .sin_family = AF_INET,
+				      .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	if (fd < 0 || bind(fd, (struct sockaddr *)name, len) != 0 ||
+	    getsockname(fd, (struct sockaddr *)name, &len) != 0)
+		SAY("bound: %m\n");
+	return fd;
+}
+
+static void make_pair(int pair[2])
+{
+	struct sockaddr_in names[2];
+
+	for (int i = 0; i < 2; i++)
+		pair[i] = bound(&names[i]);
+	for (int i = 0; i < 2; i++)
+		if (connect(pair[i], (struct sockaddr *)&names[!i],
+			    sizeof(names[0])) != 0)
+			SAY("connect: %m\n");
+}
+
+static void close_pair(const int pair[2])
+{
+	close(pair[0]);
+	close(pair[1]);
+}
+
+static void receive(int fd, int flags)
+{
+	char buf[256] = "";
+	ssize_t n = recv(fd, buf, sizeof(buf) - 1, flags);
+
+	SAY("recv: %zd %s %s\n", n, err(n), n > 0 ? buf : "");
+}
+
+/* -- pointers and counts ------------------------------------------------------------ */
+
+/* None of them may be looked at before the kernel does, on whichever socket. */
+static void pointers_beyond_everything(void)
+{
+	struct iovec iov = { (void *)"x", 1 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct mmsghdr batch = { .msg_hdr = msg };
+	struct timeval none = { 0 };
+	int pair[2], local[2], fds[2];
+	volatile size_t last = (size_t)-8;
+	char option[64] = "";
+
+	make_pair(pair);
+	if (socketpair(AF_UNIX, SOCK_DGRAM, 0, local) != 0)
+		SAY("socketpair: %m\n");
+	fds[0] = local[0];
+	fds[1] = pair[0];
+	for (int i = 0; i < 2; i++) {
+		int fd = fds[i];
+
+		msg.msg_control = NOWHERE;
+		msg.msg_controllen = 64;
+		batch.msg_hdr = msg;
+		SAY("control: %s\n", err(sendmsg(fd, &msg, 0)));
+		SAY("in a batch: %s\n", err(sendmmsg(fd, &batch, 1, 0)));
+		msg.msg_control = (void *)last;
+		SAY("at the end: %s\n", err(sendmsg(fd, &msg, 0)));
+		SAY("message: %s\n", err(sendmsg(fd, NOWHERE, 0)));
+		SAY("batch: %s\n", err(sendmmsg(fd, NOWHERE, 2, 0)));
+		SAY("long batch: %s\n", err(sendmmsg(fd, NOWHERE, -1u, 0)));
+		SAY("receive: %s\n", err(recvmsg(fd, NOWHERE, MSG_DONTWAIT)));
+		SAY("receive a batch: %s\n",
+		    err(recvmmsg(fd, NOWHERE, 2, MSG_DONTWAIT, NULL)));
+		SAY("option: %s\n", err(setsockopt(fd, SOL_SOCKET, SO_RCVBUF,
+						   option, (socklen_t)-1)));
+		SAY("filter: %s\n", err(setsockopt(fd, SOL_SOCKET,
+						   SO_ATTACH_FILTER, option,
+						   INT32_MAX)));
+	}
+	SAY("sets: %s\n", err(select(64, NOWHERE, NULL, NULL, &none)));
+	SAY("number: %s\n", err(select(-1, NULL, NULL, NULL, &none)));
+	close_pair(pair);
+	close_pair(local);
+}
+
+static void counts_beyond_everything(void)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	struct pollfd fds[2] = { { .events = POLLIN } };
+	volatile nfds_t many = (unsigned)-1, most = -1, wraps = -1ul / 8 + 2;
+	volatile int largest = INT32_MAX, negative = -1;
+	int pair[2], epfd = epoll_create1(0);
+
+	make_pair(pair);
+	fds[0].fd = pair[0];
+	SAY("poll: %s\n", err(poll(fds, many, 0)));
+	SAY("poll: %s\n", err(poll(fds, most, 0)));
+	SAY("poll: %s\n", err(poll(fds, wraps, 0)));
+	SAY("ppoll: %s\n", err(ppoll(fds, many, NULL, NULL)));
+	SAY("nothing: %s\n", err(poll(NOWHERE, 1, 0)));
+	SAY("add: %s\n", err(epoll_ctl(epfd, EPOLL_CTL_ADD, pair[0], &event)));
+	SAY("epoll_wait: %s\n", err(epoll_wait(epfd, &event, largest, 0)));
+	SAY("epoll_wait: %s\n", err(epoll_wait(epfd, &event, negative, 0)));
+	SAY("epoll_wait: %s\n", err(epoll_wait(epfd, &event, 0, 0)));
+	SAY("waits: %d\n", epoll_wait(epfd, &event, 1, 0));
+	close(epfd);
+	close_pair(pair);
+}
+
+enum { BIG_SET = 4096, BIG_FD = 3000 };
+
+static void *send_later(void *arg)
+{
+	usleep(30000);
+	send(*(int *)arg, "late", 4, 0);
+	return NULL;
+}
+
+/* Sets that the caller has made larger than FD_SETSIZE, as servers with many
+ * connections do. */
+static void select_beyond_its_size(void)
+{
+	struct rlimit limit = { BIG_SET, 1 << 20 };
+	unsigned long in[BIG_SET / 64] = { 0 };
+	struct timeval second = { 1, 0 }, none = { 0 };
+	unsigned long *word = &in[BIG_FD / 64];
+	int pair[2], n;
+	pthread_t thread;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = BIG_SET;
+	if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+		SAY("setrlimit: %m\n");
+	make_pair(pair);
+	if (dup2(pair[0], BIG_FD) != BIG_FD)
+		SAY("dup2: %m\n");
+	*word = 1ul << BIG_FD % 64;
+	n = select(BIG_FD + 1, (fd_set *)(void *)in, NULL, NULL, &none);
+	SAY("nothing: %d %d\n", n, *word != 0);
+	*word = 1ul << BIG_FD % 64;
+	pthread_create(&thread, NULL, send_later, &pair[1]);
+	n = select(BIG_FD + 1, (fd_set *)(void *)in, NULL, NULL, &second);
+	SAY("ready: %d %d\n", n, *word == 1ul << BIG_FD % 64);
+	pthread_join(thread, NULL);
+	receive(BIG_FD, MSG_DONTWAIT);
+	/* The kernel looks no further than there can be fds. */
+	memset(in, 0, sizeof(in));
+	n = select(1 << 30, (fd_set *)(void *)in, NULL, NULL, &none);
+	SAY("all: %d\n", n);
+	in[0] = 1ul << 63;
+	n = select(BIG_SET, (fd_set *)(void *)in, NULL, NULL, &none);
+	SAY("closed: %s\n", err(n));
+	close(BIG_FD);
+	close_pair(pair);
+}
+
+/* -- the runner --------------------------------------------------------------------- */
+
+#define SCENARIO(name) { #name, name }
+
+static const struct door {
+	const char *name;
+	void (*run)(void);
+} doors[] = {
+	SCENARIO(pointers_beyond_everything),
+	SCENARIO(counts_beyond_everything),
+	SCENARIO(select_beyond_its_size),
+};
+
+int main(int argc, char **argv)
+{
+	bool is_listing = argc == 2 && strcmp(argv[1], "--list") == 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(doors); i++) {
+		if (is_listing) {
+			puts(doors[i].name);
+		} else if (argc >= 2 && strcmp(argv[1], doors[i].name) == 0) {
+			doors[i].run();
+			return 0;
+		}
+	}
+	if (!is_listing)
+		fprintf(stderr, "usage: doors NAME | --list\n");
+	return is_listing ? 0 : 2;
+}
