@@ -198,6 +198,80 @@ static void select_beyond_its_size(void)
 	close_pair(pair);
 }
 
+/* -- copies and closes that fail ---------------------------------------------------- */
+
+/* Whether the socket still hears, and is still the library's where there is one. */
+static void still_hears(int fd, int from)
+{
+	int (*has_object)(int) =
+		(int (*)(int))dlsym(RTLD_DEFAULT, "vma_test_has_object");
+
+	if (has_object && !has_object(fd))
+		SAY("the library has lost the socket\n");
+	if (send(from, "still here", 10, 0) != 10)
+		SAY("send: %m\n");
+	receive(fd, MSG_DONTWAIT);
+}
+
+/* Nothing has happened to what the number named. */
+static void failing_copies_change_nothing(void)
+{
+	struct rlimit limit, less;
+	int pair[2], other[2], result;
+
+	make_pair(pair);
+	make_pair(other);
+	result = dup3(other[0], pair[0], O_NONBLOCK);
+	SAY("flags: %s\n", err(result));
+	result = dup3(other[0], pair[0], -1);
+	SAY("flags: %s\n", err(result));
+	result = dup3(900, pair[0], 0);
+	SAY("of nothing: %s\n", err(result));
+	result = dup3(pair[0], pair[0], 0);
+	SAY("to itself: %s\n", err(result));
+	still_hears(pair[0], pair[1]);
+	getrlimit(RLIMIT_NOFILE, &limit);
+	less = limit;
+	less.rlim_cur = (rlim_t)pair[0];
+	setrlimit(RLIMIT_NOFILE, &less);
+	result = dup2(other[0], pair[0]);
+	SAY("beyond the limit: %s\n", err(result));
+	result = dup3(other[0], pair[0], O_CLOEXEC);
+	SAY("beyond the limit: %s\n", err(result));
+	result = dup(other[0]);
+	SAY("beyond the limit: %s\n", err(result));
+	setrlimit(RLIMIT_NOFILE, &limit);
+	result = dup2(other[0], -1);
+	SAY("negative: %s\n", err(result));
+	still_hears(pair[0], pair[1]);
+	still_hears(other[0], other[1]);
+	close_pair(pair);
+	close_pair(other);
+}
+
+static void failing_ranges_close_nothing(void)
+{
+	int pair[2], result;
+
+	make_pair(pair);
+	result = close_range((unsigned)pair[0], (unsigned)pair[1], 1 << 9);
+	SAY("flags: %s\n", err(result));
+	result = close_range((unsigned)pair[0], ~0u, -1);
+	SAY("flags: %s\n", err(result));
+	result = close_range((unsigned)pair[1], (unsigned)pair[0], 0);
+	SAY("reversed: %s\n", err(result));
+	still_hears(pair[0], pair[1]);
+	result = close_range((unsigned)pair[0], (unsigned)pair[1],
+			     CLOSE_RANGE_CLOEXEC);
+	SAY("at exec: %s %d\n", err(result), fcntl(pair[0], F_GETFD));
+	still_hears(pair[0], pair[1]);
+	result = close_range((unsigned)pair[0], (unsigned)pair[1],
+			     CLOSE_RANGE_UNSHARE);
+	SAY("unshared: %s\n", err(result));
+	result = close(pair[0]);
+	SAY("closed: %s\n", err(result));
+}
+
 /* -- the runner --------------------------------------------------------------------- */
 
 #define SCENARIO(name) { #name, name }
@@ -209,6 +283,8 @@ static const struct door {
 	SCENARIO(pointers_beyond_everything),
 	SCENARIO(counts_beyond_everything),
 	SCENARIO(select_beyond_its_size),
+	SCENARIO(failing_copies_change_nothing),
+	SCENARIO(failing_ranges_close_nothing),
 };
 
 int main(int argc, char **argv)
