@@ -14,6 +14,7 @@
 #include "base/lock.h"
 #include "base/log.h"
 #include "os/file.h"
+#include "stats/stats_clean.h"
 #include "stats/stats_file.h"
 #include "stats/stats_process.h"
 
@@ -129,6 +130,8 @@ void stats_start(const struct stats_params *params)
 {
 	stats.params = *params;
 	stats_file_start(params->file);
+	if (params->dir[0])
+		stats_clean_dead(params->dir);
 	stats_start_again();
 }
 
