@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "conf/cpus.h"
 #include "core/module.h"
 #include "core/progress.h"
 #include "dev/xdp/xdp.h"
@@ -145,6 +146,23 @@ static void each_second(void)
 		stats_answer_order(obey(&order));
 }
 
+/* VMA_INTERNAL_THREAD_AFFINITY; NULL: it chooses none. */
+static const cpu_set_t *chosen_cpus(void)
+{
+	static cpu_set_t set;
+	struct cpus cpus;
+
+	if (cpus_parse(network.options->thread_affinity, &cpus) != 0 ||
+	    !cpus.is_chosen)
+		return NULL;
+	_Static_assert((int)CPUS_MAX <= CPU_SETSIZE, "all of them fit");
+	CPU_ZERO(&set);
+	for (unsigned cpu = 0; cpu < CPUS_MAX; cpu++)
+		if (cpus_has(&cpus, cpu))
+			CPU_SET(cpu, &set);
+	return &set;
+}
+
 static int start(struct net **net_out)
 {
 	const struct options *o = network.options;
@@ -170,6 +188,7 @@ static int start(struct net **net_out)
 				       (unsigned)o->progress_interval :
 				       0,
 		.batch_max = (unsigned)o->progress_wce_max,
+		.cpus = chosen_cpus(),
 		.each_second = each_second,
 	};
 	int err;

@@ -24,6 +24,7 @@
 #include "fd/fd_visit.h"
 #include "fd/fd_wait.h"
 #include "os/log_out.h"
+#include "os/own_thread.h"
 #include "os/real.h"
 #include "os/signals.h"
 #include "os/thread.h"
@@ -462,6 +463,7 @@ static bool wants_details(void)
 void runtime_load(void)
 {
 	real_resolve();
+	own_thread_load();
 	pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 	if (wants_details())
 		ensure_started();

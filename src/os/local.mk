@@ -1,4 +1,4 @@
-os_sources = %D%/calls.def %D%/file.h %D%/file.c %D%/log_out.h %D%/log_out.c %D%/real.h \
+os_sources = %D%/calls.def %D%/file.h %D%/file.c %D%/log_out.h %D%/log_out.c %D%/own_thread.h %D%/own_thread.c %D%/real.h \
 	%D%/real.c %D%/signals.h %D%/signals.c %D%/syscall_raw.h %D%/thread.h
 
 noinst_LTLIBRARIES += %D%/libos.la %D%/libos-debug.la

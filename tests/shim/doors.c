@@ -272,6 +272,36 @@ static void failing_ranges_close_nothing(void)
 	SAY("closed: %s\n", err(result));
 }
 
+/* -- the end of the process --------------------------------------------------------- */
+
+static void say_exit(void)
+{
+	SAY("handlers run at exit\n");
+}
+
+static void *outlive_main(void *arg)
+{
+	pthread_join(*(pthread_t *)arg, NULL);
+	SAY("the last thread ends\n");
+	return NULL;
+}
+
+/* A process whose threads have all ended is over, with exit handlers, in no time. */
+static void last_thread_ends(void)
+{
+	static pthread_t main_thread;
+	pthread_t thread;
+	int pair[2];
+
+	main_thread = pthread_self();
+	make_pair(pair);
+	still_hears(pair[0], pair[1]);
+	atexit(say_exit);
+	alarm(5);
+	pthread_create(&thread, NULL, outlive_main, &main_thread);
+	pthread_exit(NULL);
+}
+
 /* -- the runner --------------------------------------------------------------------- */
 
 #define SCENARIO(name) { #name, name }
@@ -285,6 +315,7 @@ static const struct door {
 	SCENARIO(select_beyond_its_size),
 	SCENARIO(failing_copies_change_nothing),
 	SCENARIO(failing_ranges_close_nothing),
+	SCENARIO(last_thread_ends),
 };
 
 int main(int argc, char **argv)
