@@ -1,8 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The witness of debug builds: who holds which lock, and in which order. */
+/* Waiting for a lock, and the witness of debug builds: who holds which lock, and in
+ * which order. */
 #include "config.h"
 
 #include "base/lock.h"
+
+#include <sched.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "base/syscall_raw.h"
+
+enum { YIELDS = 4, NAP_NS = 20000, NAPS_DOUBLE = 8, NAP_SHIFT_MAX = 6 };
+
+void lock_give_way(unsigned turn)
+{
+	unsigned shift = turn / NAPS_DOUBLE < NAP_SHIFT_MAX ?
+				 turn / NAPS_DOUBLE :
+				 NAP_SHIFT_MAX;
+	struct timespec nap = { .tv_nsec = (long)NAP_NS << shift };
+
+	if (turn <= YIELDS)
+		sched_yield();
+	else
+		syscall_raw(SYS_nanosleep, (long)(uintptr_t)&nap, 0, 0, 0, 0,
+			    0);
+}
 
 #ifdef VMA_DEBUG
 
@@ -69,8 +92,4 @@ int lock_witness_held_cnt(void)
 	return __builtin_popcount(held_ranks);
 }
 
-#else
-/* A release build has no witness; ISO C wants a translation unit to have
- * something in it. */
-typedef int lock_no_witness;
 #endif

@@ -159,8 +159,8 @@ void stack_remove_ring(struct stack *stack, struct ring *ring)
 	note_rings(stack);
 	stack_unlock(stack);
 	/* no new kick can begin */
-	while (atomic_load(&ring->kick_state))
-		cpu_relax();
+	for (unsigned spins = 0; atomic_load(&ring->kick_state);)
+		lock_spin(&spins, LOCK_SPINS);
 	ring->ops->close(ring);
 	stats_ring_close(stats);
 	stack_lock(stack);

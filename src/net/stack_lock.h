@@ -32,6 +32,10 @@ struct CAPABILITY("stack lock") stack_lock {
 	/* The owner, by the address of its os_thread; NULL: no bias. Changes
 	 * once, under the word. */
 	_Atomic(const struct os_thread *) owner;
+	int owner_tid; /* set with it */
+	/* The owner has noticed since it was last kept out, and waits for the
+	 * word. */
+	_Atomic bool has_seen_revocation;
 	_Atomic enum stack_lock_kind kind;
 	/* Under the lock: of which sort the kind is, for who is about to release
 	 * it. */

@@ -1,5 +1,5 @@
 os_sources = %D%/calls.def %D%/file.h %D%/file.c %D%/log_out.h %D%/log_out.c %D%/own_thread.h %D%/own_thread.c %D%/real.h \
-	%D%/real.c %D%/signals.h %D%/signals.c %D%/syscall_raw.h %D%/thread.h
+	%D%/real.c %D%/signals.h %D%/signals.c %D%/thread.h
 
 noinst_LTLIBRARIES += %D%/libos.la %D%/libos-debug.la
 %C%_libos_la_SOURCES = $(os_sources)
