@@ -363,6 +363,7 @@ NO_LOCK_ANALYSIS void network_forked(void)
 	/* A device of the test is the parent's, too. */
 	network.local_dev = NULL;
 	network.failure = REASON_NONE;
+	udp_forked();
 	waiters_forked();
 	mux_forked();
 	progress_forked();

@@ -2,6 +2,7 @@
 /* Calls that make, replace and end processes. */
 #include "config.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,12 +33,50 @@ int shim_daemon(int keep_dir, int keep_stdio)
  * the child closes it. */
 static _Atomic int vfork_end = -1;
 
+/* The pipe of this thread's vfork; NULL: it does none. */
+static _Thread_local struct vfork_pipe {
+	int fds[2];
+	bool is_made;
+} *vforking;
+
+/*
+ * The writing end exists only while no other thread can fork, since a copy in another
+ * child would keep the parent waiting. These run inside those handlers of core that
+ * let one fork happen at a time.
+ */
+static void make_pipe(void)
+{
+	if (vforking)
+		vforking->is_made = real.pipe2(vforking->fds, O_CLOEXEC) == 0;
+}
+
+static void close_childs_end(void)
+{
+	if (vforking && vforking->is_made)
+		real.close(vforking->fds[1]);
+}
+
+void process_calls_load(void)
+{
+	pthread_atfork(make_pipe, close_childs_end, NULL);
+}
+
 static void wait_for_end_of_file(int fd)
 {
 	char byte;
 
 	while (real.read(fd, &byte, 1) < 0 && errno == EINTR)
 		;
+}
+
+static void begin_as_vforked(struct vfork_pipe *own)
+{
+	vforking = NULL;
+	if (!own->is_made)
+		return;
+	real.close(own->fds[0]);
+	if (fd_internal_adopt(own->fds[1], &vfork_end) != 0)
+		real.close(own->fds[1]);
 }
 
 EXPORT pid_t shim_vfork(void) __asm__("vfork");
@@ -50,30 +89,28 @@ EXPORT pid_t shim_vfork(void) __asm__("vfork");
  */
 pid_t shim_vfork(void)
 {
+	struct vfork_pipe own = { .is_made = false };
 	int saved_errno = errno;
 	struct signals_hold hold;
-	int fds[2];
 	pid_t pid;
 
 	CALL_ENTERED(vfork);
-	if (real.pipe2(fds, O_CLOEXEC) != 0)
-		return real.fork();
 	signals_hold(&hold);
+	vforking = &own;
 	pid = real.fork();
 	if (pid == 0) {
-		real.close(fds[0]);
-		if (fd_internal_adopt(fds[1], &vfork_end) != 0)
-			real.close(fds[1]);
+		begin_as_vforked(&own);
 		signals_unhold(&hold);
 		errno = saved_errno;
 		return 0;
 	}
+	vforking = NULL;
 	if (pid < 0)
 		saved_errno = errno;
-	real.close(fds[1]);
-	if (pid > 0)
-		wait_for_end_of_file(fds[0]);
-	real.close(fds[0]);
+	if (pid > 0 && own.is_made)
+		wait_for_end_of_file(own.fds[0]);
+	if (own.is_made)
+		real.close(own.fds[0]);
 	signals_unhold(&hold);
 	errno = saved_errno;
 	return pid;

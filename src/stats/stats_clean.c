@@ -4,9 +4,7 @@
 
 #include "stats/stats_clean.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -14,12 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "os/file.h"
-#include "os/real.h"
 #include "stats/stats_abi.h"
 #include "stats/stats_process.h"
 
@@ -101,24 +97,6 @@ static bool is_dead(const struct head *head, int pid)
 	return is_successor(pid, start);
 }
 
-/* Reads what is surely a plain file of this user. */
-static bool read_head(int dir, const char *name, struct head *head,
-		      struct stat *st)
-{
-	/* A FIFO must not hold the program up, and a link leads elsewhere. */
-	int fd = real.openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW |
-						O_NONBLOCK | O_NOCTTY);
-	bool is_read;
-
-	if (fd < 0)
-		return false;
-	is_read = fstat(fd, st) == 0 && S_ISREG(st->st_mode) &&
-		  st->st_uid == geteuid() &&
-		  real.read(fd, head, sizeof(*head)) == sizeof(*head);
-	real.close(fd);
-	return is_read;
-}
-
 /* The pid in a file's name; 0: it is none of ours. */
 static int pid_of(const char *name)
 {
@@ -133,31 +111,25 @@ static int pid_of(const char *name)
 	return !*rest && pid <= INT_MAX ? (int)pid : 0;
 }
 
-static void clean(int dir, const char *name)
+static void clean(void *dir, const char *name)
 {
 	int pid = pid_of(name);
-	struct stat st, now;
+	char path[PATH_MAX];
+	struct file_id id;
 	struct head head;
 
-	if (!pid || pid == getpid() || !read_head(dir, name, &head, &st) ||
-	    !is_dead(&head, pid))
+	if (!pid || pid == getpid())
 		return;
-	/* A new process of that number may have made its own file meanwhile. For
-	 * that the numbers have to come round between this line and the next,
-	 * which nobody can prevent or need fear. */
-	if (fstatat(dir, name, &now, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    now.st_ino == st.st_ino && unlinkat(dir, name, 0) == 0)
-		log_dbg("removed %s, whose process is dead", name);
+	snprintf(path, sizeof(path), "%s/%s", (const char *)dir, name);
+	/* A new process of that number may make its own file between the look and the
+	 * removal. For that the numbers have to come round meanwhile, which nobody
+	 * can prevent or need fear. */
+	if (file_read_own(path, &head, sizeof(head), &id) &&
+	    is_dead(&head, pid) && file_remove_same(path, &id))
+		log_dbg("removed %s, whose process is dead", path);
 }
 
 void stats_clean_dead(const char *dir)
 {
-	DIR *handle = opendir(dir);
-	struct dirent *entry;
-
-	for (int i = 0; handle && i < NAMES_MAX && (entry = readdir(handle));
-	     i++)
-		clean(dirfd(handle), entry->d_name);
-	if (handle)
-		closedir(handle);
+	file_for_names(dir, NAMES_MAX, clean, (void *)dir);
 }

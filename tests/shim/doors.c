@@ -18,6 +18,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -28,6 +29,7 @@
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
@@ -302,6 +304,88 @@ static void last_thread_ends(void)
 	pthread_exit(NULL);
 }
 
+/* -- forks -------------------------------------------------------------------------- */
+
+static _Atomic bool is_over;
+
+static void *fork_sleepers(void *arg)
+{
+	(void)arg;
+	while (!atomic_load(&is_over)) {
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			usleep(300000);
+			_exit(0);
+		}
+		usleep(500);
+	}
+	return NULL;
+}
+
+/* However many children others have that live on. */
+static void vfork_waits_for_its_child_alone(void)
+{
+	struct timespec start, end;
+	volatile int late = 0;
+	pthread_t thread;
+	int pair[2];
+
+	make_pair(pair);
+	pthread_create(&thread, NULL, fork_sleepers, NULL);
+	for (int i = 0; i < 200; i++) {
+		pid_t pid;
+
+		clock_gettime(CLOCK_MONOTONIC, &start);
+		pid = vfork();
+		if (pid == 0)
+			_exit(0);
+		clock_gettime(CLOCK_MONOTONIC, &end);
+		late += (end.tv_sec - start.tv_sec) * 1000 +
+				(end.tv_nsec - start.tv_nsec) / 1000000 >
+			150;
+		waitpid(pid, NULL, 0);
+	}
+	atomic_store(&is_over, true);
+	pthread_join(thread, NULL);
+	SAY("late: %d\n", late);
+	while (wait(NULL) > 0)
+		;
+	close_pair(pair);
+}
+
+static void *make_sockets(void *arg)
+{
+	(void)arg;
+	while (!atomic_load(&is_over))
+		close(socket(AF_INET, SOCK_DGRAM, 0));
+	return NULL;
+}
+
+/* Whatever other threads were about at the moment of the fork. */
+static void child_makes_sockets(void)
+{
+	int hanging = 0, status;
+	pthread_t thread;
+
+	close(socket(AF_INET, SOCK_DGRAM, 0));
+	pthread_create(&thread, NULL, make_sockets, NULL);
+	for (int i = 0; i < 1000 && !hanging; i++) {
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			alarm(2);
+			close(socket(AF_INET, SOCK_DGRAM, 0));
+			_exit(0);
+		}
+		waitpid(pid, &status, 0);
+		hanging = WIFSIGNALED(status);
+	}
+	atomic_store(&is_over, true);
+	pthread_join(thread, NULL);
+	SAY("hanging: %d\n", hanging);
+}
+
 /* -- the runner --------------------------------------------------------------------- */
 
 #define SCENARIO(name) { #name, name }
@@ -316,6 +400,8 @@ static const struct door {
 	SCENARIO(failing_copies_change_nothing),
 	SCENARIO(failing_ranges_close_nothing),
 	SCENARIO(last_thread_ends),
+	SCENARIO(vfork_waits_for_its_child_alone),
+	SCENARIO(child_makes_sockets),
 };
 
 int main(int argc, char **argv)

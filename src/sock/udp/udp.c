@@ -540,7 +540,7 @@ static void udp_passed(struct fd_object *obj, enum fd_traffic traffic,
 }
 
 /* The frames, rules and rings were the parent's and are still. */
-static void udp_forked(struct fd_object *obj UNUSED)
+void udp_forked(void)
 {
 	fd_pool_forked(&pool);
 	udp_heirs_forked();
@@ -574,7 +574,6 @@ struct fd_ops udp_ops = {
 	.splice = udp_splice,
 	.last_close = udp_last_close,
 	.release = udp_release,
-	.forked = udp_forked,
 	.passed = udp_passed,
 };
 

@@ -98,6 +98,10 @@ void udp_leave(struct fd_object *obj, int fd, enum reason reason,
  * be served now. Those that are attached follow by themselves. Inside the bracket. */
 void udp_follow_news(void);
 
+/* In the child of a fork: there are no sockets, and whatever another thread of the
+ * parent was about is nobody's. */
+void udp_forked(void);
+
 /* Each second: sockets whose port another process has by now, too, go back to the
  * kernel. Inside the bracket. */
 void udp_look_at_ports(void);
