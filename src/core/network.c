@@ -348,9 +348,18 @@ void network_before_fork(void)
 		udp_before_fork();
 }
 
+/* A thread that has faulted under the lock may stay there for ever, in a handler of the
+ * program's; the process shall end all the same. */
+enum { EXIT_PATIENCE_MS = 1000 };
+
 void network_before_exit(void)
 {
-	if (network.options)
+	struct net *net = network_get_made();
+
+	if (!net)
+		return;
+	if (stack_lock_is_free_within(&net->stack->lock,
+				      EXIT_PATIENCE_MS * NS_PER_MS))
 		udp_before_exit();
 }
 

@@ -353,8 +353,13 @@ void runtime_socket_made(int fd, int domain, int type, int protocol)
 	errno = saved_errno;
 }
 
+/* The bracket is open when a handler of the program ends the process, after a fault in
+ * the program's memory that we were copying: this thread may hold any lock, and what
+ * it guards may be half done. */
 static void end_network(void)
 {
+	if (os_is_inside())
+		return;
 	os_enter();
 	network_before_exit();
 	os_leave();
@@ -368,7 +373,8 @@ void runtime_unload(void)
 
 void runtime_exiting(void)
 {
-	log_dbg("this process image ends without destructors");
+	if (!os_is_inside())
+		log_dbg("this process image ends without destructors");
 	end_network();
 	stats_end();
 }

@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "os/file.h"
 #include "os/real.h"
@@ -195,6 +196,20 @@ void stack_lock_acquire_slow(struct stack_lock *lock)
 	take_word(lock);
 	if (is_biased(lock))
 		settle_bias(lock);
+}
+
+bool stack_lock_is_free_within(struct stack_lock *lock, uint64_t ns)
+{
+	uint64_t end_ns = clock_monotonic_ns() + ns;
+	unsigned spins = 0;
+
+	while (atomic_load(&lock->word) ||
+	       atomic_load(&lock->is_owner_inside)) {
+		if (clock_monotonic_ns() > end_ns)
+			return false;
+		lock_spin(&spins, SPINS_BEFORE_YIELD);
+	}
+	return true;
 }
 
 /* Under the word: the owner may enter again. */

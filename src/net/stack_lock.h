@@ -53,6 +53,9 @@ void stack_lock_acquire_slow(struct stack_lock *lock);
 /* Of the kinds that are not plain. */
 void stack_lock_release_slow(struct stack_lock *lock);
 
+/* Whether nobody was inside at some moment within this time. Does not enter. */
+bool stack_lock_is_free_within(struct stack_lock *lock, uint64_t ns);
+
 static inline bool stack_lock_is_mine(const struct stack_lock *lock)
 {
 	return lock_witness_is_mine(&lock->witness);

@@ -25,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/socket.h>
@@ -304,6 +305,35 @@ static void last_thread_ends(void)
 	pthread_exit(NULL);
 }
 
+static void end_at_once(int sig)
+{
+	(void)sig;
+	_exit(0);
+}
+
+/* Linux says EFAULT. Our copy faults, as libc's memcpy would, and under a lock; the
+ * program's handler for that ends the process all the same. A child has the socket,
+ * too, so that there is something to do before the end. */
+static void crash_handler_ends_the_process(void)
+{
+	void *nowhere = mmap(NULL, 4096, PROT_NONE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int pair[2];
+	pid_t pid;
+
+	make_pair(pair);
+	still_hears(pair[0], pair[1]);
+	pid = fork();
+	if (pid == 0) {
+		usleep(100000);
+		_exit(0);
+	}
+	signal(SIGSEGV, end_at_once);
+	alarm(5);
+	send(pair[0], nowhere, 40, 0);
+	end_at_once(0);
+}
+
 /* -- forks -------------------------------------------------------------------------- */
 
 static _Atomic bool is_over;
@@ -400,6 +430,7 @@ static const struct door {
 	SCENARIO(failing_copies_change_nothing),
 	SCENARIO(failing_ranges_close_nothing),
 	SCENARIO(last_thread_ends),
+	SCENARIO(crash_handler_ends_the_process),
 	SCENARIO(vfork_waits_for_its_child_alone),
 	SCENARIO(child_makes_sockets),
 };

@@ -185,6 +185,42 @@ TEST(guest_leaves_the_bias)
 	CHECK(!atomic_load(&lock.is_revoked));
 }
 
+static _Atomic bool is_taken;
+
+static void *hold_until_over(void *arg UNUSED)
+{
+	stack_lock_acquire(&lock);
+	atomic_store(&is_taken, true);
+	while (!atomic_load(&is_over))
+		usleep(100);
+	stack_lock_release(&lock);
+	return NULL;
+}
+
+TEST(looking_whether_it_is_free_ends)
+{
+	static const enum stack_lock_kind kinds[] = {
+		STACK_LOCK_BIASED, STACK_LOCK_SPIN, STACK_LOCK_SLEEP,
+		STACK_LOCK_YIELD,
+	};
+	pthread_t holder;
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		stack_lock_init(&lock, kinds[i]);
+		CHECK(stack_lock_is_free_within(&lock, 0));
+		is_over = false;
+		atomic_store(&is_taken, false);
+		CHECK_EQ(pthread_create(&holder, NULL, hold_until_over, NULL),
+			 0);
+		while (!atomic_load(&is_taken))
+			usleep(100);
+		CHECK(!stack_lock_is_free_within(&lock, 10 * NS_PER_MS));
+		atomic_store(&is_over, true);
+		CHECK(stack_lock_is_free_within(&lock, NS_PER_SEC));
+		pthread_join(holder, NULL);
+	}
+}
+
 /* -- priorities ---------------------------------------------------------------------- */
 
 static struct spinlock spinlock = SPINLOCK_INIT(LOCK_RANK_TEST);
