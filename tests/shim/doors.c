@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -25,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/select.h>
@@ -275,6 +277,91 @@ static void failing_ranges_close_nothing(void)
 	SAY("closed: %s\n", err(result));
 }
 
+/* -- what the kernel does on its own --------------------------------------------------- */
+
+static volatile sig_atomic_t signal_cnt, last_signal;
+
+static void count_signal(int sig)
+{
+	last_signal = sig;
+	signal_cnt++;
+}
+
+/* A signal for a datagram, however it is asked for. */
+static void signals_for_datagrams(void)
+{
+	int pair[2], on = 1;
+
+	signal(SIGIO, count_signal);
+	signal(SIGRTMIN, count_signal);
+	for (int i = 0; i < 3; i++) {
+		make_pair(pair);
+		still_hears(pair[0], pair[1]);
+		send(pair[1], "waits", 5, 0);
+		fcntl(pair[0], F_SETOWN, getpid());
+		if (i == 2)
+			fcntl(pair[0], F_SETSIG, SIGRTMIN);
+		if (i == 1)
+			SAY("FIOASYNC: %d\n", ioctl(pair[0], FIOASYNC, &on));
+		else
+			SAY("O_ASYNC: %d\n", fcntl(pair[0], F_SETFL, O_ASYNC));
+		signal_cnt = 0;
+		send(pair[1], "heard", 5, 0);
+		for (int k = 0; k < 100 && !signal_cnt; k++)
+			usleep(10000);
+		SAY("signal: %d, %s\n", signal_cnt > 0,
+		    last_signal == SIGIO ? "SIGIO" : "SIGRTMIN");
+		receive(pair[0], MSG_DONTWAIT);
+		receive(pair[0], MSG_DONTWAIT);
+		close_pair(pair);
+	}
+}
+
+static void say_stamp(int fd, struct timespec *ts)
+{
+	struct timespec now, last = *ts;
+	int result = ioctl(fd, SIOCGSTAMPNS, ts);
+	struct timeval tv = { 0 };
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	if (result != 0) {
+		SAY("stamp: %s\n", err(result));
+		return;
+	}
+	SAY("stamp: of %s, %s\n",
+	    ts->tv_sec <= now.tv_sec && ts->tv_sec >= now.tv_sec - 2 ? "now" :
+								      "another time",
+	    ts->tv_sec == last.tv_sec && ts->tv_nsec == last.tv_nsec ?
+		    "the same" :
+		    "a new one");
+	result = ioctl(fd, SIOCGSTAMP, &tv);
+	SAY("in microseconds: %d %d\n", result,
+	    tv.tv_sec == ts->tv_sec && tv.tv_usec == ts->tv_nsec / 1000);
+}
+
+static void stamps_of_the_last_datagram(void)
+{
+	struct timespec ts = { 0 };
+	int pair[2];
+
+	make_pair(pair);
+	say_stamp(pair[0], &ts);
+	still_hears(pair[0], pair[1]);
+	usleep(2000);
+	say_stamp(pair[0], &ts);
+	say_stamp(pair[0], &ts);
+	close_pair(pair);
+	make_pair(pair);
+	still_hears(pair[0], pair[1]);
+	send(pair[1], "waits", 5, 0);
+	say_stamp(pair[0], &ts);
+	usleep(2000);
+	say_stamp(pair[0], &ts);
+	receive(pair[0], MSG_DONTWAIT);
+	say_stamp(pair[0], &ts);
+	close_pair(pair);
+}
+
 /* -- the end of the process --------------------------------------------------------- */
 
 static void say_exit(void)
@@ -429,6 +516,8 @@ static const struct door {
 	SCENARIO(select_beyond_its_size),
 	SCENARIO(failing_copies_change_nothing),
 	SCENARIO(failing_ranges_close_nothing),
+	SCENARIO(signals_for_datagrams),
+	SCENARIO(stamps_of_the_last_datagram),
 	SCENARIO(last_thread_ends),
 	SCENARIO(crash_handler_ends_the_process),
 	SCENARIO(vfork_waits_for_its_child_alone),

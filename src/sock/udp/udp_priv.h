@@ -101,6 +101,8 @@ struct udp {
 	/* when it got its local name */
 	uint64_t named_ns;
 	uid_t uid;
+	/* what SIOCGSTAMP says until the twin has a stamp of its own; 0: nothing */
+	uint64_t stamp_ns;
 
 	/* the stack's lock */
 	struct list rx_queue;
