@@ -379,10 +379,69 @@ void runtime_exiting(void)
 	stats_end();
 }
 
+static bool hand_on(struct fd_object *obj, int fd)
+{
+	if (!obj->ops->is_internal)
+		obj->ops->leave(obj, fd, REASON_HANDED_ON, STATS_BY_HAND);
+	return false;
+}
+
+static bool hand_on_if_inherited(struct fd_object *obj, int fd)
+{
+	int flags = real.fcntl(fd, F_GETFD);
+
+	return flags >= 0 && !(flags & FD_CLOEXEC) && hand_on(obj, fd);
+}
+
+static bool hand_on_standard(struct fd_object *obj, int fd)
+{
+	return fd <= STDERR_FILENO && hand_on_if_inherited(obj, fd);
+}
+
+void runtime_handing_on(int fd)
+{
+	int saved_errno = errno;
+	struct fd_object *obj;
+
+	if (os_is_inside() || !fd_table_has(fd))
+		return;
+	os_enter();
+	obj = fd_table_get(fd);
+	if (obj)
+		hand_on(obj, fd);
+	fd_object_put(obj);
+	os_leave();
+	errno = saved_errno;
+}
+
+/* Whatever the new image inherits is the kernel's before, with all that waits. */
 void runtime_executing(void)
 {
+	int saved_errno = errno;
+
 	log_dbg("this process image ends without destructors");
+	if (!os_is_inside()) {
+		os_enter();
+		fd_visit(NULL, hand_on_if_inherited);
+		os_leave();
+	}
 	stats_set_ended(true);
+	errno = saved_errno;
+}
+
+/* As before a fork: many programs run others, which inherit all that is not closed at
+ * exec, and never look at it. The standard ones are meant for it. */
+void runtime_spawning(void)
+{
+	int saved_errno = errno;
+
+	if (os_is_inside())
+		return;
+	os_enter();
+	fd_visit(NULL, hand_on_standard);
+	network_before_fork();
+	os_leave();
+	errno = saved_errno;
 }
 
 int runtime_goes_on(int result)
@@ -448,6 +507,22 @@ NO_LOCK_ANALYSIS static void after_fork_in_child(void)
 		forget();
 	mutex_release(&runtime.lock);
 	os_leave();
+	errno = saved_errno;
+}
+
+void runtime_before_fork(void)
+{
+	before_fork();
+}
+
+void runtime_after_fork(bool is_child)
+{
+	int saved_errno = errno;
+
+	if (is_child)
+		after_fork_in_child();
+	else
+		after_fork_in_parent();
 	errno = saved_errno;
 }
 

@@ -237,6 +237,17 @@ static void adopt_fd(int fd)
 	fd_object_put(obj);
 }
 
+/* Whoever receives it has the kernel's socket, so that has to have all there is. */
+static void send_fd(int fd)
+{
+	struct fd_object *obj = fd_table_get(fd);
+
+	if (obj && !obj->ops->is_internal)
+		obj->ops->leave(obj, fd, REASON_HANDED_ON, STATS_BY_HAND);
+	fd_object_put(obj);
+	fd_flight_start(fd);
+}
+
 /* The fd did not leave after all. */
 static void ground_fd(int fd)
 {
@@ -267,7 +278,7 @@ ssize_t shim_sendmsg(int fd, const struct msghdr *msg, int flags)
 	ON_OBJECT_OR(verdict, ssize_t, fd_table_entry(fd), sendmsg, fd, msg, flags);
 	has_objects = UNLIKELY(may_carry_objects(msg));
 	if (has_objects)
-		for_fds_of_message(msg, fd_flight_start);
+		for_fds_of_message(msg, send_fd);
 	n = real.sendmsg(fd, msg, flags);
 	if (UNLIKELY(verdict == FD_CALL_LIBC))
 		fd_call_passed(fd, FD_SENT, n);
@@ -286,7 +297,7 @@ int shim_sendmmsg(int fd, struct mmsghdr *msgs, unsigned int cnt, int flags)
 	ON_OBJECT_OR(verdict, int, fd_table_entry(fd), sendmmsg, fd, msgs, cnt, flags);
 	for (unsigned i = 0; i < len; i++)
 		if (UNLIKELY(may_carry_objects(&msgs[i].msg_hdr)))
-			for_fds_of_message(&msgs[i].msg_hdr, fd_flight_start);
+			for_fds_of_message(&msgs[i].msg_hdr, send_fd);
 	n = real.sendmmsg(fd, msgs, cnt, flags);
 	if (UNLIKELY(verdict == FD_CALL_LIBC))
 		passed_batch(fd, FD_SENT, msgs, n);

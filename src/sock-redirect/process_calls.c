@@ -249,6 +249,94 @@ int shim_execle(const char *path, const char *arg, ...)
 	return runtime_goes_on(real.execve(path, argv, envp));
 }
 
+int shim_posix_spawn(pid_t *pid, const char *path,
+		     const posix_spawn_file_actions_t *actions,
+		     const posix_spawnattr_t *attr, char *const argv[],
+		     char *const envp[])
+{
+	CALL_ENTERED(posix_spawn);
+	runtime_spawning();
+	return real.posix_spawn(pid, path, actions, attr, argv, envp);
+}
+
+int shim_posix_spawnp(pid_t *pid, const char *file,
+		      const posix_spawn_file_actions_t *actions,
+		      const posix_spawnattr_t *attr, char *const argv[],
+		      char *const envp[])
+{
+	CALL_ENTERED(posix_spawnp);
+	runtime_spawning();
+	return real.posix_spawnp(pid, file, actions, attr, argv, envp);
+}
+
+int shim_posix_spawn_file_actions_adddup2(posix_spawn_file_actions_t *actions,
+					  int fd, int new_fd)
+{
+	CALL_ENTERED(posix_spawn_file_actions_adddup2);
+	runtime_handing_on(fd);
+	return real.posix_spawn_file_actions_adddup2(actions, fd, new_fd);
+}
+
+/* libc spawns inside these two. */
+int shim_system(const char *command)
+{
+	CALL_ENTERED(system);
+	if (command)
+		runtime_spawning();
+	return real.system(command);
+}
+
+FILE *shim_popen(const char *command, const char *mode)
+{
+	CALL_ENTERED(popen);
+	runtime_spawning();
+	return real.popen(command, mode);
+}
+
+/* A fork without libc's handlers. */
+pid_t shim__Fork(void)
+{
+	pid_t pid;
+
+	CALL_ENTERED(_Fork);
+	runtime_before_fork();
+	pid = real._Fork();
+	runtime_after_fork(pid == 0);
+	return pid;
+}
+
+struct clone_start {
+	int (*fn)(void *arg);
+	void *arg;
+};
+
+static int begin_as_clone(void *arg)
+{
+	struct clone_start *start = arg;
+
+	runtime_after_fork(true);
+	return start->fn(start->arg);
+}
+
+/* One that gets a copy of everything is a child as by fork. Others share our memory:
+ * threads, or children that are about to become another program. */
+int shim_clone(int (*fn)(void *arg), void *stack, int flags, void *arg,
+	       pid_t *parent_tid, void *tls, pid_t *child_tid)
+{
+	struct clone_start start = { fn, arg };
+	int result;
+
+	CALL_ENTERED(clone);
+	if (flags & (CLONE_VM | CLONE_FILES) || !fn || !stack)
+		return real.clone(fn, stack, flags, arg, parent_tid, tls,
+				  child_tid);
+	runtime_before_fork();
+	result = real.clone(begin_as_clone, stack, flags, &start, parent_tid,
+			    tls, child_tid);
+	runtime_after_fork(false);
+	return result;
+}
+
 int shim_setns(int fd, int type)
 {
 	int result;
