@@ -34,7 +34,7 @@ script_cases() {
 			sed 'p;p' | awk 'NR % 3 == 1 { print $0 "_preloaded" }
 				NR % 3 == 2 { print $0 "_as_object" }'
 		;;
-	*/shim/scenarios | */shim/udp)
+	*/shim/scenarios | */shim/udp | */shim/doors)
 		sed -nE 's/^\tSCENARIO\((\w+).*\),/\1/p' "$1"*.c
 		;;
 	*/system/*)

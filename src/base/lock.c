@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What locks do besides locking: they keep cancellation off, and in debug builds
- * remember who holds which, and in which order. */
+/* Waiting for a lock, keeping cancellation off meanwhile, and the witness of debug
+ * builds: who holds which lock, and in which order. */
 #include "config.h"
 
 #include "base/lock.h"
+
+#include <sched.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "base/syscall_raw.h"
 
 static _Thread_local struct {
 	unsigned depth;
@@ -21,6 +27,22 @@ void lock_unbar_cancellation(void)
 {
 	if (--cancellation.depth == 0)
 		pthread_setcancelstate(cancellation.state, NULL);
+}
+
+enum { YIELDS = 4, NAP_NS = 20000, NAPS_DOUBLE = 8, NAP_SHIFT_MAX = 6 };
+
+void lock_give_way(unsigned turn)
+{
+	unsigned shift = turn / NAPS_DOUBLE < NAP_SHIFT_MAX ?
+				 turn / NAPS_DOUBLE :
+				 NAP_SHIFT_MAX;
+	struct timespec nap = { .tv_nsec = (long)NAP_NS << shift };
+
+	if (turn <= YIELDS)
+		sched_yield();
+	else
+		syscall_raw(SYS_nanosleep, (long)(uintptr_t)&nap, 0, 0, 0, 0,
+			    0);
 }
 
 #ifdef VMA_DEBUG

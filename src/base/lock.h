@@ -87,6 +87,25 @@ static inline void cpu_relax(void)
 #endif
 }
 
+/*
+ * One more turn of waiting, without libc, for something that another thread is about
+ * to do. `spins` counts the turns, from 0. After `spins_max` of them the processor goes
+ * to others: first to those that want it as much, and then, by short sleeps, to all.
+ * The holder may be of a lower priority than a waiter that runs in real time, which a
+ * yield would never let run.
+ */
+COLD void lock_give_way(unsigned turn);
+
+static inline void lock_spin(unsigned *spins, unsigned spins_max)
+{
+	if (UNLIKELY(++*spins % spins_max == 0))
+		lock_give_way(*spins / spins_max);
+	cpu_relax();
+}
+
+/* Far more than a critical section of this kind takes. */
+enum { LOCK_SPINS = 2000 };
+
 static inline bool spinlock_try_acquire(struct spinlock *lock)
 	TRY_ACQUIRES(true, lock) NO_LOCK_ANALYSIS
 {
@@ -101,9 +120,11 @@ static inline bool spinlock_try_acquire(struct spinlock *lock)
 static inline void spinlock_acquire(struct spinlock *lock)
 	ACQUIRES(lock) NO_LOCK_ANALYSIS
 {
+	unsigned spins = 0;
+
 	lock_witness_check(&lock->witness);
 	while (!spinlock_try_acquire(lock))
-		cpu_relax();
+		lock_spin(&spins, LOCK_SPINS);
 }
 
 static inline void spinlock_release(struct spinlock *lock)

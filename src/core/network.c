@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "conf/cpus.h"
 #include "core/module.h"
 #include "core/progress.h"
 #include "dev/xdp/xdp.h"
@@ -138,6 +139,23 @@ static void each_second(void)
 		stats_answer_order(obey(&order));
 }
 
+/* VMA_INTERNAL_THREAD_AFFINITY; NULL: it chooses none. */
+static const cpu_set_t *chosen_cpus(void)
+{
+	static cpu_set_t set;
+	struct cpus cpus;
+
+	if (cpus_parse(network.options->thread_affinity, &cpus) != 0 ||
+	    !cpus.is_chosen)
+		return NULL;
+	_Static_assert((int)CPUS_MAX <= CPU_SETSIZE, "all of them fit");
+	CPU_ZERO(&set);
+	for (unsigned cpu = 0; cpu < CPUS_MAX; cpu++)
+		if (cpus_has(&cpus, cpu))
+			CPU_SET(cpu, &set);
+	return &set;
+}
+
 static int start(struct net **net_out)
 {
 	const struct options *o = network.options;
@@ -163,6 +181,7 @@ static int start(struct net **net_out)
 				       (unsigned)o->progress_interval :
 				       0,
 		.batch_max = (unsigned)o->progress_wce_max,
+		.cpus = chosen_cpus(),
 		.each_second = each_second,
 	};
 	int err;
@@ -317,9 +336,15 @@ void network_before_fork(void)
 		sock_kinds_before_fork();
 }
 
+/* A thread that has faulted under the lock may stay there for ever, in a handler of the
+ * program's; the process shall end all the same. */
+enum { EXIT_PATIENCE_MS = 1000 };
+
 void network_before_exit(void)
 {
-	if (network.options)
+	struct net *net = network_get_made();
+
+	if (net && net_is_free_within(net, EXIT_PATIENCE_MS * NS_PER_MS))
 		sock_kinds_before_exit();
 }
 
@@ -332,6 +357,7 @@ NO_LOCK_ANALYSIS void network_forked(void)
 	/* A device of the test is the parent's, too. */
 	network.local_dev = NULL;
 	network.failure = REASON_NONE;
+	sock_kinds_forked();
 	waiters_forked();
 	mux_forked();
 	progress_forked();

@@ -5,16 +5,14 @@
 #include "core/progress.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "fd/fd_internal.h"
+#include "os/own_thread.h"
 #include "os/real.h"
-#include "os/thread.h"
 #include "sock/sock_kinds.h"
 
 /* For so long what may be a child's waits for us to read it. */
@@ -246,6 +244,8 @@ static void each_second(void)
 	if (!net_check(progress.params.net) && is_idle())
 		progress.next_second_ns = now + IDLE_NS;
 	progress.params.each_second();
+	if (own_thread_has_to_look() && own_thread_is_last())
+		own_thread_end_process();
 	sock_kinds_each_second();
 	if (!sock_kinds_have_heirs())
 		return;
@@ -306,35 +306,23 @@ static void run_once(uint64_t *next_look_ns)
 	tell_sockets();
 }
 
-static void *run(void *arg UNUSED)
+static void run(void)
 {
 	uint64_t next_look_ns = 0;
 
-	pthread_setname_np(pthread_self(), "vma");
-	/* Everything this thread does is the library's own. */
-	os_thread.is_internal = true;
-	os_enter();
 	while (epfd() >= 0)
 		run_once(&next_look_ns);
-	os_leave();
-	return NULL;
 }
 
 static int start_thread(void)
 {
-	sigset_t all, old;
-	pthread_attr_t attr;
-	pthread_t thread;
-	int err;
+	struct own_thread_params params = {
+		.name = "vma",
+		.cpus = progress.params.cpus,
+		.run = run,
+	};
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &old);
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	err = pthread_create(&thread, &attr, run, NULL);
-	pthread_attr_destroy(&attr);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return -err;
+	return own_thread_start(&params);
 }
 
 int progress_start(const struct progress_params *params)

@@ -2,12 +2,15 @@
 /*
  * The library's own thread. It follows the kernel's news, hears of the sockets'
  * twins, and processes packets when nobody else does. It runs from the first
- * attached socket on, with all signals blocked, and sleeps when there is nothing
+ * attached socket on, with all signals blocked, keeps no process alive
+ * (os/own_thread.h), and sleeps when there is nothing
  * to do: while the program polls it looks in from time to time, otherwise the
  * next packet wakes it.
  */
 #ifndef CORE_PROGRESS_H
 #define CORE_PROGRESS_H
+
+#include <sched.h>
 
 #include "fd/fd_ops.h"
 #include "net/net.h"
@@ -19,6 +22,8 @@ struct progress_params {
 	unsigned interval_ms;
 	/* packets at a time, before others may have the lock */
 	unsigned batch_max;
+	/* where the thread may run; NULL: where the program was started to */
+	const cpu_set_t *cpus;
 	/* called once a second; every two while nothing happens */
 	void (*each_second)(void);
 };

@@ -24,6 +24,7 @@
 #include "fd/fd_visit.h"
 #include "fd/fd_wait.h"
 #include "os/log_out.h"
+#include "os/own_thread.h"
 #include "os/real.h"
 #include "os/signals.h"
 #include "os/thread.h"
@@ -352,8 +353,13 @@ void runtime_socket_made(int fd, int domain, int type, int protocol)
 	errno = saved_errno;
 }
 
+/* The bracket is open when a handler of the program ends the process, after a fault in
+ * the program's memory that we were copying: this thread may hold any lock, and what
+ * it guards may be half done. */
 static void end_network(void)
 {
+	if (os_is_inside())
+		return;
 	os_enter();
 	network_before_exit();
 	os_leave();
@@ -367,15 +373,75 @@ void runtime_unload(void)
 
 void runtime_exiting(void)
 {
-	log_dbg("this process image ends without destructors");
+	if (!os_is_inside())
+		log_dbg("this process image ends without destructors");
 	end_network();
 	stats_end();
 }
 
+static bool hand_on(struct fd_object *obj, int fd)
+{
+	if (!obj->ops->is_internal)
+		obj->ops->leave(obj, fd, REASON_HANDED_ON, STATS_BY_HAND);
+	return false;
+}
+
+static bool hand_on_if_inherited(struct fd_object *obj, int fd)
+{
+	int flags = real.fcntl(fd, F_GETFD);
+
+	return flags >= 0 && !(flags & FD_CLOEXEC) && hand_on(obj, fd);
+}
+
+static bool hand_on_standard(struct fd_object *obj, int fd)
+{
+	return fd <= STDERR_FILENO && hand_on_if_inherited(obj, fd);
+}
+
+void runtime_handing_on(int fd)
+{
+	int saved_errno = errno;
+	struct fd_object *obj;
+
+	if (os_is_inside() || !fd_table_has(fd))
+		return;
+	os_enter();
+	obj = fd_table_get(fd);
+	if (obj)
+		hand_on(obj, fd);
+	fd_object_put(obj);
+	os_leave();
+	errno = saved_errno;
+}
+
+/* Whatever the new image inherits is the kernel's before, with all that waits. */
 void runtime_executing(void)
 {
+	int saved_errno = errno;
+
 	log_dbg("this process image ends without destructors");
+	if (!os_is_inside()) {
+		os_enter();
+		fd_visit(NULL, hand_on_if_inherited);
+		os_leave();
+	}
 	stats_set_ended(true);
+	errno = saved_errno;
+}
+
+/* As before a fork: many programs run others, which inherit all that is not closed at
+ * exec, and never look at it. The standard ones are meant for it. */
+void runtime_spawning(void)
+{
+	int saved_errno = errno;
+
+	if (os_is_inside())
+		return;
+	os_enter();
+	fd_visit(NULL, hand_on_standard);
+	network_before_fork();
+	os_leave();
+	errno = saved_errno;
 }
 
 int runtime_goes_on(int result)
@@ -408,13 +474,18 @@ NO_LOCK_ANALYSIS static void after_fork_in_parent(void)
 	os_leave();
 }
 
+/* Nothing of ours was ever used: a program without sockets forks as fast as on
+ * libc. */
+static bool has_nothing_to_forget(void)
+{
+	return atomic_load(&runtime.state) == NOT_STARTED &&
+	       !atomic_load(&fd_table_root);
+}
+
 /* The child keeps options, rules and log; it gives up our fds, and all its
  * sockets are the kernel's. */
-NO_LOCK_ANALYSIS static void after_fork_in_child(void)
+NO_LOCK_ANALYSIS static void forget(void)
 {
-	int saved_errno = errno;
-
-	lock_witness_forked(&runtime.lock.witness);
 	signals_forked();
 	stats_forked();
 	if (atomic_load(&runtime.state) == STARTED)
@@ -425,8 +496,33 @@ NO_LOCK_ANALYSIS static void after_fork_in_child(void)
 	fd_table_forked();
 	fd_visit_forked();
 	network_forked();
+}
+
+NO_LOCK_ANALYSIS static void after_fork_in_child(void)
+{
+	int saved_errno = errno;
+
+	lock_witness_forked(&runtime.lock.witness);
+	if (!has_nothing_to_forget())
+		forget();
 	mutex_release(&runtime.lock);
 	os_leave();
+	errno = saved_errno;
+}
+
+void runtime_before_fork(void)
+{
+	before_fork();
+}
+
+void runtime_after_fork(bool is_child)
+{
+	int saved_errno = errno;
+
+	if (is_child)
+		after_fork_in_child();
+	else
+		after_fork_in_parent();
 	errno = saved_errno;
 }
 
@@ -448,6 +544,7 @@ static bool wants_details(void)
 void runtime_load(void)
 {
 	real_resolve();
+	own_thread_load();
 	pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 	if (wants_details())
 		ensure_started();

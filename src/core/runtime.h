@@ -39,6 +39,18 @@ void runtime_executing(void);
 /* which has failed. Returns `result`, errno as it was. */
 int runtime_goes_on(int result);
 
+/* A program is about to be started that inherits our fds, by a child in which none of
+ * our handlers runs. errno is as before. */
+void runtime_spawning(void);
+
+/* Another process or program is about to get what this fd names, if that is ours. errno
+ * is as before. */
+void runtime_handing_on(int fd);
+
+/* Around a fork that libc does not know of, in the forking thread. */
+void runtime_before_fork(void);
+void runtime_after_fork(bool is_child);
+
 /* The program has moved to another network namespace. */
 void runtime_namespace_changed(void);
 

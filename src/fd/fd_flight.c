@@ -51,5 +51,6 @@ NO_LOCK_ANALYSIS void fd_flight_forked(void)
 {
 	spinlock_init(&lock, LOCK_RANK_FD_TABLE);
 	for (int i = 0; i < FLIGHTS_MAX; i++)
-		flights[i] = NULL;
+		if (flights[i]) /* or its page stays the parent's */
+			flights[i] = NULL;
 }

@@ -45,6 +45,53 @@ static void *publish(_Atomic(void *) *slot, size_t size)
 	return there;
 }
 
+/* Of each word of fd_root.used, whether there is a bit in it: a walk through the
+ * table, which every fork does twice, looks at one page of memory and at those that
+ * have entries, and faults no others in. */
+enum { USED_WORDS = FD_TABLE_LIMIT / FD_PAGE_SIZE / 64 };
+static _Atomic uint64_t used_words[USED_WORDS / 64];
+
+/* Before the entry is stored, so that a walk does not miss it. */
+static void mark_used(struct fd_root *root, int fd)
+{
+	unsigned page = (unsigned)fd / FD_PAGE_SIZE, word = page / 64;
+	uint64_t bit = UINT64_C(1) << page % 64;
+
+	if (atomic_load_explicit(&root->used[word], memory_order_relaxed) & bit)
+		return;
+	atomic_fetch_or(&root->used[word], bit);
+	atomic_fetch_or(&used_words[word / 64], UINT64_C(1) << word % 64);
+}
+
+/* The first bit from `at` on among `cnt`, or -1. */
+static int next_bit(const _Atomic uint64_t *bits, unsigned at, unsigned cnt)
+{
+	while (at < cnt) {
+		uint64_t rest = atomic_load(&bits[at / 64]) >> at % 64;
+
+		if (rest)
+			return (int)at + __builtin_ctzll(rest);
+		at = (at | 63) + 1;
+	}
+	return -1;
+}
+
+/* The next page, from this one on, that may have entries, or -1. */
+static int next_page(const struct fd_root *root, unsigned page)
+{
+	int word = next_bit(used_words, page / 64, USED_WORDS), found;
+
+	while (word >= 0) {
+		if ((unsigned)word > page / 64)
+			page = (unsigned)word * 64;
+		found = next_bit(root->used, page, (unsigned)(word + 1) * 64);
+		if (found >= 0)
+			return found;
+		word = next_bit(used_words, (unsigned)word + 1, USED_WORDS);
+	}
+	return -1;
+}
+
 static _Atomic(struct fd_object *) *make_entry(int fd)
 {
 	struct fd_root *root;
@@ -56,6 +103,8 @@ static _Atomic(struct fd_object *) *make_entry(int fd)
 	atomic_store(&root->leaves[0], &fd_table_first);
 	leaf = publish((_Atomic(void *) *)&root->leaves[fd >> FD_LEAF_BITS],
 		       sizeof(*leaf));
+	if (leaf)
+		mark_used(root, fd);
 	return leaf ? &leaf->entries[fd & (FD_LEAF_SIZE - 1)] : NULL;
 }
 
@@ -139,27 +188,32 @@ bool fd_table_remove(int fd)
 	return old != NULL;
 }
 
+/* The first fd in first..last, which are on one page, that names an object, or -1. */
+static int next_on_page(unsigned first, unsigned last)
+{
+	for (unsigned fd = first; fd <= last; fd++)
+		if (fd_table_has((int)fd))
+			return (int)fd;
+	return -1;
+}
+
 /* The next fd at or after `fd` and up to `last` that names an object, skipping
  * what was never used; -1 when there is none. */
 static int next_used(unsigned fd, unsigned last)
 {
 	struct fd_root *root = atomic_load(&fd_table_root);
+	int page, found;
 
-	if (!root)
-		return -1;
 	last = MIN(last, (unsigned)FD_TABLE_LIMIT - 1);
-	while (fd <= last) {
-		struct fd_leaf *leaf =
-			atomic_load(&root->leaves[fd >> FD_LEAF_BITS]);
-
-		if (!leaf)
-			fd = (fd | (FD_LEAF_SIZE - 1)) + 1;
-		else if (atomic_load_explicit(
-				 &leaf->entries[fd & (FD_LEAF_SIZE - 1)],
-				 memory_order_relaxed))
-			return (int)fd;
-		else
-			fd++;
+	while (root && fd <= last) {
+		page = next_page(root, fd / FD_PAGE_SIZE);
+		if (page < 0)
+			break;
+		fd = MAX(fd, (unsigned)page * FD_PAGE_SIZE);
+		found = next_on_page(fd, MIN(last, fd | (FD_PAGE_SIZE - 1)));
+		if (found >= 0)
+			return found;
+		fd = (fd | (FD_PAGE_SIZE - 1)) + 1;
 	}
 	return -1;
 }

@@ -14,6 +14,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/compiler.h"
 #include "fd/fd_ops.h"
@@ -23,6 +24,9 @@
 
 enum { FD_LEAF_BITS = 12, FD_LEAF_SIZE = 1 << FD_LEAF_BITS };
 
+/* Entries on a page of memory. */
+enum { FD_PAGE_SIZE = 512 };
+
 struct fd_leaf {
 	_Atomic(struct fd_object *) entries[FD_LEAF_SIZE];
 };
@@ -31,6 +35,8 @@ struct fd_leaf {
  * functions below. */
 struct fd_root {
 	_Atomic(struct fd_leaf *) leaves[FD_TABLE_LIMIT / FD_LEAF_SIZE];
+	/* A bit for each page of entries that was ever used, for who walks. */
+	_Atomic uint64_t used[FD_TABLE_LIMIT / FD_PAGE_SIZE / 64];
 };
 
 extern HIDDEN _Atomic(struct fd_root *) fd_table_root;

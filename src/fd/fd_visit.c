@@ -4,12 +4,13 @@
 
 #include "fd/fd_visit.h"
 
+#include "base/lock.h"
 #include "fd/fd_table.h"
 #include "os/inside.h"
 
 /* What is visited. Each thread that visits needs a place; one more than there are
  * goes without, and closes do not wait for it. */
-enum { VISITORS_MAX = 4, NAP_NS = 20000 };
+enum { VISITORS_MAX = 4 };
 static _Atomic(struct fd_object *) visited[VISITORS_MAX];
 
 static _Atomic(struct fd_object *) *begin(struct fd_object *obj)
@@ -58,8 +59,8 @@ bool fd_visit(const struct fd_ops *ops,
 void fd_visit_await_end(const struct fd_object *obj)
 {
 	for (int i = 0; i < VISITORS_MAX; i++)
-		while (atomic_load(&visited[i]) == obj)
-			inside_nap(NAP_NS);
+		for (unsigned spins = 0; atomic_load(&visited[i]) == obj;)
+			lock_spin(&spins, LOCK_SPINS);
 }
 
 void fd_visit_forked(void)

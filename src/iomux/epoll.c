@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <sys/single_threaded.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -677,7 +678,8 @@ void mux_forked(void)
 	fd_pool_forked(&sets);
 	fd_pool_forked(&items);
 	fd_pool_forked(&calls);
-	for (int i = 0; i < MUX_SLEEPER_PLACES; i++)
+	/* With one thread nobody counted, and a fork need not touch four pages. */
+	for (int i = 0; i < MUX_SLEEPER_PLACES && !__libc_single_threaded; i++)
 		atomic_store(&mux_sleepers[i].cnt, 0);
 	poll_forked();
 }

@@ -3,13 +3,16 @@
 #include "config.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "fd/fd_pool.h"
 #include "fd/fd_table.h"
 #include "fd/fd_wait.h"
 #include "iomux/mux_wait.h"
+#include "os/file.h"
 #include "os/inside.h"
 #include "sock/user_msg.h"
 
@@ -102,10 +105,21 @@ static struct poll_call *poll_of(struct mux_call *call)
 
 /* -- what is ours ---------------------------------------------------------------- */
 
+/* The kernel refuses sets that are larger than the limit on fds. It is asked for
+ * only when the number is unusual. */
+static bool is_cnt_sound(nfds_t cnt)
+{
+	struct rlimit limit;
+
+	return cnt <= FD_SETSIZE ||
+	       (getrlimit(RLIMIT_NOFILE, &limit) == 0 && cnt <= limit.rlim_cur);
+}
+
 bool mux_poll_is_ours(const struct pollfd *fds, nfds_t cnt)
 {
 	if (LIKELY(!atomic_load_explicit(&fd_table_root, memory_order_relaxed)) ||
-	    !user_is_plausible(fds, cnt * sizeof(*fds)))
+	    !is_cnt_sound(cnt) ||
+	    !user_is_array_plausible(fds, cnt, sizeof(*fds)))
 		return false;
 	for (nfds_t i = 0; i < cnt; i++)
 		if (fd_table_has(fds[i].fd))
@@ -359,25 +373,78 @@ enum {
 	SELECT_EXCEPT = POLLPRI,
 };
 
+/* Sets may be larger than FD_SETSIZE, which FD_ISSET of a fortified build would
+ * not believe. */
+enum { WORD_BITS = 8 * sizeof(unsigned long) };
+
 static bool is_in(int fd, const fd_set *set)
 {
-	return set && FD_ISSET(fd, set);
+	const unsigned long *words = (const void *)set;
+
+	return set && words[fd / WORD_BITS] >> fd % WORD_BITS & 1;
 }
 
-bool mux_select_is_ours(int cnt, const fd_set *in, const fd_set *out,
-			const fd_set *except)
+static void put_in(int fd, fd_set *set)
 {
-	if (LIKELY(!atomic_load_explicit(&fd_table_root, memory_order_relaxed)) ||
-	    cnt < 0 || cnt > FD_SETSIZE ||
-	    (in && !user_is_plausible(in, sizeof(*in))) ||
-	    (out && !user_is_plausible(out, sizeof(*out))) ||
-	    (except && !user_is_plausible(except, sizeof(*except))))
+	unsigned long *words = (void *)set;
+
+	words[fd / WORD_BITS] |= 1ul << fd % WORD_BITS;
+}
+
+static size_t set_size(int cnt)
+{
+	return ((size_t)cnt + WORD_BITS - 1) / WORD_BITS *
+	       sizeof(unsigned long);
+}
+
+static bool is_set_plausible(const fd_set *set, int cnt)
+{
+	return !set || user_is_plausible(set, set_size(cnt));
+}
+
+/* How far the kernel looks at sets: a program may say more than its sets have. Its
+ * table of fds never shrinks, so that what it was once is still there. */
+static int kernel_limit(int cnt)
+{
+	static _Atomic int known = FD_SETSIZE;
+	char text[4096];
+	const char *line;
+	ssize_t len;
+
+	if (cnt <= atomic_load_explicit(&known, memory_order_relaxed))
+		return cnt;
+	len = file_peek("/proc/thread-self/status", text, sizeof(text) - 1);
+	text[MAX(len, 0)] = '\0';
+	line = strstr(text, "\nFDSize:");
+	if (line)
+		atomic_store(&known, MAX(atoi(line + strlen("\nFDSize:")),
+					 FD_SETSIZE));
+	return MIN(cnt, atomic_load(&known));
+}
+
+static bool is_select_ours(int cnt, const fd_set *in, const fd_set *out,
+			   const fd_set *except)
+{
+	int saved_errno = errno;
+
+	cnt = kernel_limit(cnt);
+	errno = saved_errno;
+	if (!is_set_plausible(in, cnt) || !is_set_plausible(out, cnt) ||
+	    !is_set_plausible(except, cnt))
 		return false;
 	for (int fd = 0; fd < cnt; fd++)
 		if (fd_table_has(fd) && (is_in(fd, in) || is_in(fd, out) ||
 					 is_in(fd, except)))
 			return true;
 	return false;
+}
+
+bool mux_select_is_ours(int cnt, const fd_set *in, const fd_set *out,
+			const fd_set *except)
+{
+	return UNLIKELY(atomic_load_explicit(&fd_table_root,
+					     memory_order_relaxed)) &&
+	       cnt > 0 && is_select_ours(cnt, in, out, except);
 }
 
 static nfds_t to_pollfds(int cnt, const fd_set *in, const fd_set *out,
@@ -401,17 +468,21 @@ static int mark(const struct pollfd *fd, int asked, int means, fd_set *set)
 {
 	if (!set || !(fd->events & asked) || !(fd->revents & means))
 		return 0;
-	FD_SET(fd->fd, set);
+	put_in(fd->fd, set);
 	return 1;
 }
 
-long mux_select(int cnt, fd_set *in, fd_set *out, fd_set *except,
-		const struct timespec *timeout,
-		const struct signals_mark *sig_mark)
+static void clear(fd_set *set, int cnt)
 {
-	struct pollfd fds[FD_SETSIZE];
+	if (set)
+		memset((void *)set, 0, set_size(cnt));
+}
+
+static long select_by_poll(int cnt, fd_set *in, fd_set *out, fd_set *except,
+			   struct pollfd *fds, const struct timespec *timeout,
+			   const struct signals_mark *sig_mark)
+{
 	nfds_t n = to_pollfds(cnt, in, out, except, fds);
-	size_t bytes = ((size_t)cnt + 63) / 64 * 8;
 	long result = poll_counted(fds, n, timeout, sig_mark,
 				   stats_mux_select());
 
@@ -420,16 +491,43 @@ long mux_select(int cnt, fd_set *in, fd_set *out, fd_set *except,
 	for (nfds_t i = 0; i < n; i++)
 		if (fds[i].revents & POLLNVAL)
 			return -EBADF;
-	if (in)
-		memset(in, 0, bytes);
-	if (out)
-		memset(out, 0, bytes);
-	if (except)
-		memset(except, 0, bytes);
+	clear(in, cnt);
+	clear(out, cnt);
+	clear(except, cnt);
 	result = 0;
 	for (nfds_t i = 0; i < n; i++)
 		result += mark(&fds[i], POLLIN, SELECT_IN, in) +
 			  mark(&fds[i], POLLOUT, SELECT_OUT, out) +
 			  mark(&fds[i], POLLPRI, SELECT_EXCEPT, except);
 	return result;
+}
+
+/* A handler that jumps out of the call leaves this memory behind. */
+static long select_large(int cnt, fd_set *in, fd_set *out, fd_set *except,
+			 const struct timespec *timeout,
+			 const struct signals_mark *sig_mark)
+{
+	size_t size = (size_t)cnt * sizeof(struct pollfd);
+	struct pollfd *fds = mmap(NULL, size, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long result;
+
+	if (fds == MAP_FAILED)
+		return -ENOMEM;
+	result = select_by_poll(cnt, in, out, except, fds, timeout, sig_mark);
+	munmap(fds, size);
+	return result;
+}
+
+long mux_select(int cnt, fd_set *in, fd_set *out, fd_set *except,
+		const struct timespec *timeout,
+		const struct signals_mark *sig_mark)
+{
+	struct pollfd fds[FD_SETSIZE];
+
+	cnt = kernel_limit(cnt);
+	return cnt <= FD_SETSIZE ?
+		       select_by_poll(cnt, in, out, except, fds, timeout,
+				      sig_mark) :
+		       select_large(cnt, in, out, except, timeout, sig_mark);
 }

@@ -192,6 +192,14 @@ struct stack *net_choose_stack(struct net *net)
 	return net->stacks[0];
 }
 
+bool net_is_free_within(struct net *net, uint64_t ns)
+{
+	FOR_EACH_STACK(stack, net)
+		if (!stack_lock_is_free_within(&stack->lock, ns))
+			return false;
+	return true;
+}
+
 void net_poll_all(struct net *net)
 {
 	FOR_EACH_STACK(stack, net) {

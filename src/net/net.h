@@ -82,6 +82,10 @@ static inline unsigned net_stack_cnt(const struct net *net)
 	return atomic_load_explicit(&net->stack_cnt, memory_order_acquire);
 }
 
+/* Whether nobody holds a stack's lock for as long as that: otherwise something has gone
+ * wrong, and who wants to end does without it. */
+bool net_is_free_within(struct net *net, uint64_t ns);
+
 /* Processes what the rings of all stacks had when it was called. */
 void net_poll_all(struct net *net) EXCLUDES(net->control);
 

@@ -192,8 +192,8 @@ void stack_remove_ring(struct stack *stack, struct ring *ring)
 	stack_unlock(stack);
 	watch_ring(stack, ring, EPOLL_CTL_DEL);
 	/* no new kick can begin */
-	while (atomic_load(&ring->kick_state))
-		cpu_relax();
+	for (unsigned spins = 0; atomic_load(&ring->kick_state);)
+		lock_spin(&spins, LOCK_SPINS);
 	ring->ops->close(ring);
 	stats_ring_close(stats);
 	stack_lock(stack);

@@ -4,13 +4,18 @@
 
 #include "net/stack_lock.h"
 
+#include <errno.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
-#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
+#include "os/file.h"
 #include "os/real.h"
 
 static void set_kind(struct stack_lock *lock, enum stack_lock_kind kind)
@@ -24,6 +29,7 @@ void stack_lock_init(struct stack_lock *lock, enum stack_lock_kind kind)
 	atomic_init(&lock->word, 0);
 	atomic_init(&lock->is_owner_inside, false);
 	atomic_init(&lock->is_revoked, false);
+	atomic_init(&lock->has_seen_revocation, false);
 	atomic_init(&lock->owner, NULL);
 	set_kind(lock, kind);
 	lock->has_guest = false;
@@ -72,11 +78,8 @@ static void take_word(struct stack_lock *lock)
 		sleep_for_word(lock);
 		return;
 	}
-	while (!try_word(lock, 1)) {
-		if (++spins % spins_max == 0)
-			sched_yield();
-		cpu_relax();
-	}
+	while (!try_word(lock, 1))
+		lock_spin(&spins, spins_max);
 }
 
 static bool is_biased(const struct stack_lock *lock)
@@ -85,17 +88,73 @@ static bool is_biased(const struct stack_lock *lock)
 	       STACK_LOCK_BIASED;
 }
 
+/* How often a thread has lost its processor so far; -1: it has none now, or has
+ * ended. A negative errno, other than that, when nobody tells. */
+static long switch_cnt(int tid)
+{
+	char path[64], text[4096];
+	const char *state, *some, *others;
+	ssize_t len;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/status", tid);
+	len = file_peek(path, text, sizeof(text) - 1);
+	if (len < 0)
+		return len == -ENOENT || len == -ESRCH ? -1 : -EACCES;
+	text[len] = '\0';
+	state = strstr(text, "\nState:\t");
+	some = strstr(text, "\nvoluntary_ctxt_switches:\t");
+	others = strstr(text, "\nnonvoluntary_ctxt_switches:\t");
+	if (!state || !some || !others)
+		return -EACCES;
+	if (state[sizeof("\nState:\t") - 1] != 'R')
+		return -1;
+	return atol(some + sizeof("\nvoluntary_ctxt_switches:\t") - 1) +
+	       atol(others + sizeof("\nnonvoluntary_ctxt_switches:\t") - 1);
+}
+
+/*
+ * Without the kernel's barrier, which a filter of system calls may forbid at any time:
+ * until the owner has said that it saw the revocation, or has lost its processor since,
+ * which is a barrier as well. An owner that does neither, and computes for ever on a
+ * processor of its own, keeps others waiting.
+ */
+static COLD void await_barrier(struct stack_lock *lock)
+{
+	int tid = lock->owner_tid;
+	unsigned spins = 0;
+	long before, now;
+
+	atomic_thread_fence(memory_order_seq_cst);
+	before = switch_cnt(tid);
+	now = before;
+	while (now != -1 && (now < 0 || now == before) &&
+	       !atomic_load_explicit(&lock->has_seen_revocation,
+				     memory_order_acquire)) {
+		lock_spin(&spins, SPINS_BEFORE_YIELD);
+		if (spins % SPINS_BEFORE_YIELD == 0)
+			now = switch_cnt(tid);
+	}
+	atomic_thread_fence(memory_order_seq_cst);
+}
+
 /* With the word: until the owner sees the revocation, or has left. */
 static void keep_owner_out(struct stack_lock *lock)
 {
-	atomic_store_explicit(&lock->is_revoked, true, memory_order_relaxed);
+	unsigned spins = 0;
+
+	atomic_store_explicit(&lock->has_seen_revocation, false,
+			      memory_order_relaxed);
+	/* release, so that the owner's word for it comes after the line above */
+	atomic_store_explicit(&lock->is_revoked, true, memory_order_release);
 	/* The owner's store and load, and our store and load, are ordered by a
 	 * full barrier on both sides: one of us sees the other. */
-	real.syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+	if (UNLIKELY(real.syscall(SYS_membarrier,
+				  MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0))
+		await_barrier(lock);
 	/* acquire pairs with the owner's release */
 	while (atomic_load_explicit(&lock->is_owner_inside,
 				    memory_order_acquire))
-		cpu_relax();
+		lock_spin(&spins, SPINS_AT_MOST);
 }
 
 /* With the word. A thread of the program becomes the owner, or ends the bias for
@@ -112,6 +171,7 @@ static void settle_bias(struct stack_lock *lock)
 		return;
 	}
 	if (!owner) {
+		lock->owner_tid = (int)gettid();
 		atomic_store(&lock->owner, &os_thread);
 		return;
 	}
@@ -126,9 +186,30 @@ static void settle_bias(struct stack_lock *lock)
 
 void stack_lock_acquire_slow(struct stack_lock *lock)
 {
+	/* An owner that comes here is outside, has seen the revocation, and does not
+	 * enter without the word. release pairs with the acquire in
+	 * await_barrier */
+	if (atomic_load_explicit(&lock->owner, memory_order_relaxed) ==
+	    &os_thread)
+		atomic_store_explicit(&lock->has_seen_revocation, true,
+				      memory_order_release);
 	take_word(lock);
 	if (is_biased(lock))
 		settle_bias(lock);
+}
+
+bool stack_lock_is_free_within(struct stack_lock *lock, uint64_t ns)
+{
+	uint64_t end_ns = clock_monotonic_ns() + ns;
+	unsigned spins = 0;
+
+	while (atomic_load(&lock->word) ||
+	       atomic_load(&lock->is_owner_inside)) {
+		if (clock_monotonic_ns() > end_ns)
+			return false;
+		lock_spin(&spins, SPINS_BEFORE_YIELD);
+	}
+	return true;
 }
 
 /* Under the word: the owner may enter again. */

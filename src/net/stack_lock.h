@@ -32,6 +32,10 @@ struct CAPABILITY("stack lock") stack_lock {
 	/* The owner, by the address of its os_thread; NULL: no bias. Changes
 	 * once, under the word. */
 	_Atomic(const struct os_thread *) owner;
+	int owner_tid; /* set with it */
+	/* The owner has noticed since it was last kept out, and waits for the
+	 * word. */
+	_Atomic bool has_seen_revocation;
 	_Atomic enum stack_lock_kind kind;
 	/* Under the lock: of which sort the kind is, for who is about to release
 	 * it. */
@@ -48,6 +52,9 @@ void stack_lock_init(struct stack_lock *lock, enum stack_lock_kind kind);
 void stack_lock_acquire_slow(struct stack_lock *lock);
 /* Of the kinds that are not plain. */
 void stack_lock_release_slow(struct stack_lock *lock);
+
+/* Whether nobody was inside at some moment within this time. Does not enter. */
+bool stack_lock_is_free_within(struct stack_lock *lock, uint64_t ns);
 
 static inline bool stack_lock_is_mine(const struct stack_lock *lock)
 {

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/eventfd.h>
 
-#include "os/syscall_raw.h"
+#include "base/syscall_raw.h"
 
 int event_fd_open(void)
 {

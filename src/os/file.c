@@ -4,6 +4,7 @@
 
 #include "os/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -128,6 +129,46 @@ int file_map_new(const char *path, size_t size, void **mem_out)
 		unlink(path);
 	real.close(fd);
 	return err;
+}
+
+void file_for_names(const char *dir, unsigned max,
+		    void (*fn)(void *ctx, const char *name), void *ctx)
+{
+	DIR *handle = opendir(dir);
+	struct dirent *entry;
+
+	for (unsigned i = 0; handle && i < max && (entry = readdir(handle));
+	     i++)
+		fn(ctx, entry->d_name);
+	if (handle)
+		closedir(handle);
+}
+
+bool file_read_own(const char *path, void *buf, size_t size,
+		   struct file_id *id_out)
+{
+	/* A FIFO must not hold the program up, and a link leads elsewhere. */
+	int fd = real.open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW |
+					 O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+	bool is_read;
+
+	if (fd < 0)
+		return false;
+	is_read = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+		  st.st_uid == geteuid() &&
+		  real.read(fd, buf, size) == (ssize_t)size;
+	*id_out = (struct file_id){ st.st_dev, st.st_ino, st.st_mode };
+	real.close(fd);
+	return is_read;
+}
+
+bool file_remove_same(const char *path, const struct file_id *id)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && st.st_ino == id->ino &&
+	       st.st_dev == id->dev && unlink(path) == 0;
 }
 
 void file_remove(const char *path)

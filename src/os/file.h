@@ -46,6 +46,18 @@ bool file_is_there(const char *path);
  */
 int file_map_new(const char *path, size_t size, void **mem_out) MUST_CHECK;
 
+/* Calls `fn` for the names in a directory, for so many at most. */
+void file_for_names(const char *dir, unsigned max,
+		    void (*fn)(void *ctx, const char *name), void *ctx);
+
+/* Reads the first `size` bytes of a regular file of this user. False: it is not that,
+ * or a link, or shorter. Never waits. */
+bool file_read_own(const char *path, void *buf, size_t size,
+		   struct file_id *id_out) MUST_CHECK;
+
+/* Removes it if it is still that file. */
+bool file_remove_same(const char *path, const struct file_id *id);
+
 /* Harmless when there is none. */
 void file_remove(const char *path);
 

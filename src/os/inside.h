@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#include "os/syscall_raw.h"
+#include "base/syscall_raw.h"
 
 static inline long inside_recvmsg(int fd, struct msghdr *msg, int flags)
 {

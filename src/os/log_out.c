@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/syscall_raw.h"
 #include "os/file.h"
 #include "os/real.h"
-#include "os/syscall_raw.h"
 #include "os/thread.h"
 
 static struct log_out_params params;

@@ -14,7 +14,9 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <resolv.h>
+#include <sched.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>

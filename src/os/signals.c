@@ -5,6 +5,7 @@
 #include "os/signals.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -122,16 +123,40 @@ static bool is_caught(const struct sigaction *act)
 	return fn != (void *)SIG_DFL && fn != (void *)SIG_IGN;
 }
 
+/* The kernel's bits of a set. */
+static uint64_t bits_of(const sigset_t *set)
+{
+	uint64_t bits;
+
+	_Static_assert(sizeof(bits) == KERNEL_SIGSET_SIZE, "all of them");
+	memcpy(&bits, set, sizeof(bits));
+	return bits;
+}
+
+static uint64_t synchronous_bits(void)
+{
+	uint64_t bits = 0;
+
+	for (int sig = 1; sig < 32; sig++)
+		if (is_synchronous(sig))
+			bits |= UINT64_C(1) << (sig - 1);
+	return bits;
+}
+
 /* Remembers the signal and keeps all others with the kernel until os_leave, so
- * that one place to remember is enough. */
+ * that one place to remember is enough. Not the faults: the program's memory may be
+ * what we copy, and one that is blocked ends the process without a word to its
+ * handler. */
 static void defer(const siginfo_t *info, ucontext_t *context)
 {
 	struct os_thread *self = &os_thread;
+	uint64_t mask;
 
 	memcpy(&self->deferred, info, sizeof(self->deferred));
 	self->deferred_mask = context->uc_sigmask;
+	mask = ~synchronous_bits() | bits_of(&context->uc_sigmask);
 	/* The kernel restores this mask when the trampoline returns. */
-	memset(&context->uc_sigmask, 0xff, KERNEL_SIGSET_SIZE);
+	memcpy(&context->uc_sigmask, &mask, sizeof(mask));
 	self->has_deferred = true;
 }
 

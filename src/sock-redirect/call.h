@@ -112,6 +112,9 @@ COLD long fd_call_passed(int fd, enum fd_traffic traffic, long result);
 /* Before there is any object. */
 void fd_calls_load(void);
 
+/* Before core prepares for forks, so that what happens here at one does so inside. */
+void process_calls_load(void);
+
 /* F_DUPFD in both forms: the new number names what the old one names. errno is
  * set. */
 int fd_call_duplicate(int fd, int cmd, void *arg);

@@ -2,13 +2,13 @@
 /* Calls on an fd: the object's op, or libc. Most are made from calls.def. */
 #include "config.h"
 
-#include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "fd/fd_flight.h"
 #include "os/file.h"
 #include "sock-redirect/call.h"
+#include "sock/user_msg.h"
 
 /* The body of a call on an object; falls out of it when libc is to do the call,
  * with `verdict_` FD_CALL_LIBC if it is an object's. */
@@ -199,19 +199,22 @@ static COLD void for_fds_of_message(const struct msghdr *msg, fd_fn *fn)
 	errno = saved_errno;
 }
 
-/* Fds matter only when there are objects that they could name. A pointer that
- * cannot be one is left to the kernel, which has the right errno for it. */
-static bool is_address(const void *p)
-{
-	return (uintptr_t)p >= 1 << 16;
-}
-
+/* Fds matter only when there are objects that they could name. What cannot be a
+ * message is left to the kernel, which has the right errno for it. */
 static bool may_carry_objects(const struct msghdr *msg)
 {
 	return atomic_load_explicit(&fd_table_root, memory_order_relaxed) &&
-	       is_address(msg) &&
-	       is_address(msg->msg_control) &&
-	       msg->msg_controllen >= CMSG_LEN(sizeof(int)) && !os_is_inside();
+	       user_is_plausible(msg, sizeof(*msg)) &&
+	       msg->msg_controllen >= CMSG_LEN(sizeof(int)) &&
+	       user_is_plausible(msg->msg_control, msg->msg_controllen) &&
+	       !os_is_inside();
+}
+
+/* How many messages of a batch may be looked at: the kernel takes no more. */
+static unsigned batch_len(const struct mmsghdr *msgs, unsigned cnt)
+{
+	cnt = MIN(cnt, (unsigned)UIO_MAXIOV);
+	return user_is_array_plausible(msgs, cnt, sizeof(*msgs)) ? cnt : 0;
 }
 
 /* A received fd names a file of the sender. When that is a socket of this
@@ -232,6 +235,17 @@ static void adopt_fd(int fd)
 		fd_table_forget(fd);
 	fd_flight_end(obj);
 	fd_object_put(obj);
+}
+
+/* Whoever receives it has the kernel's socket, so that has to have all there is. */
+static void send_fd(int fd)
+{
+	struct fd_object *obj = fd_table_get(fd);
+
+	if (obj && !obj->ops->is_internal)
+		obj->ops->leave(obj, fd, REASON_HANDED_ON, STATS_BY_HAND);
+	fd_object_put(obj);
+	fd_flight_start(fd);
 }
 
 /* The fd did not leave after all. */
@@ -264,7 +278,7 @@ ssize_t shim_sendmsg(int fd, const struct msghdr *msg, int flags)
 	ON_OBJECT_OR(verdict, ssize_t, fd_table_entry(fd), sendmsg, fd, msg, flags);
 	has_objects = UNLIKELY(may_carry_objects(msg));
 	if (has_objects)
-		for_fds_of_message(msg, fd_flight_start);
+		for_fds_of_message(msg, send_fd);
 	n = real.sendmsg(fd, msg, flags);
 	if (UNLIKELY(verdict == FD_CALL_LIBC))
 		fd_call_passed(fd, FD_SENT, n);
@@ -276,17 +290,18 @@ ssize_t shim_sendmsg(int fd, const struct msghdr *msg, int flags)
 int shim_sendmmsg(int fd, struct mmsghdr *msgs, unsigned int cnt, int flags)
 {
 	enum fd_verdict verdict = FD_CALL_AGAIN;
+	unsigned len = batch_len(msgs, cnt);
 	int n;
 
 	CALL_ENTERED(sendmmsg);
 	ON_OBJECT_OR(verdict, int, fd_table_entry(fd), sendmmsg, fd, msgs, cnt, flags);
-	for (unsigned i = 0; is_address(msgs) && i < cnt; i++)
+	for (unsigned i = 0; i < len; i++)
 		if (UNLIKELY(may_carry_objects(&msgs[i].msg_hdr)))
-			for_fds_of_message(&msgs[i].msg_hdr, fd_flight_start);
+			for_fds_of_message(&msgs[i].msg_hdr, send_fd);
 	n = real.sendmmsg(fd, msgs, cnt, flags);
 	if (UNLIKELY(verdict == FD_CALL_LIBC))
 		passed_batch(fd, FD_SENT, msgs, n);
-	for (unsigned i = MAX(n, 0); is_address(msgs) && i < cnt; i++)
+	for (unsigned i = (unsigned)MAX(n, 0); i < len; i++)
 		if (UNLIKELY(may_carry_objects(&msgs[i].msg_hdr)))
 			for_fds_of_message(&msgs[i].msg_hdr, ground_fd);
 	return n;

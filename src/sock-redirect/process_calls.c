@@ -2,6 +2,7 @@
 /* Calls that make, replace and end processes. */
 #include "config.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,12 +33,50 @@ int shim_daemon(int keep_dir, int keep_stdio)
  * the child closes it. */
 static _Atomic int vfork_end = -1;
 
+/* The pipe of this thread's vfork; NULL: it does none. */
+static _Thread_local struct vfork_pipe {
+	int fds[2];
+	bool is_made;
+} *vforking;
+
+/*
+ * The writing end exists only while no other thread can fork, since a copy in another
+ * child would keep the parent waiting. These run inside those handlers of core that
+ * let one fork happen at a time.
+ */
+static void make_pipe(void)
+{
+	if (vforking)
+		vforking->is_made = real.pipe2(vforking->fds, O_CLOEXEC) == 0;
+}
+
+static void close_childs_end(void)
+{
+	if (vforking && vforking->is_made)
+		real.close(vforking->fds[1]);
+}
+
+void process_calls_load(void)
+{
+	pthread_atfork(make_pipe, close_childs_end, NULL);
+}
+
 static void wait_for_end_of_file(int fd)
 {
 	char byte;
 
 	while (real.read(fd, &byte, 1) < 0 && errno == EINTR)
 		;
+}
+
+static void begin_as_vforked(struct vfork_pipe *own)
+{
+	vforking = NULL;
+	if (!own->is_made)
+		return;
+	real.close(own->fds[0]);
+	if (fd_internal_adopt(own->fds[1], &vfork_end) != 0)
+		real.close(own->fds[1]);
 }
 
 EXPORT pid_t shim_vfork(void) __asm__("vfork");
@@ -50,30 +89,28 @@ EXPORT pid_t shim_vfork(void) __asm__("vfork");
  */
 pid_t shim_vfork(void)
 {
+	struct vfork_pipe own = { .is_made = false };
 	int saved_errno = errno;
 	struct signals_hold hold;
-	int fds[2];
 	pid_t pid;
 
 	CALL_ENTERED(vfork);
-	if (real.pipe2(fds, O_CLOEXEC) != 0)
-		return real.fork();
 	signals_hold(&hold);
+	vforking = &own;
 	pid = real.fork();
 	if (pid == 0) {
-		real.close(fds[0]);
-		if (fd_internal_adopt(fds[1], &vfork_end) != 0)
-			real.close(fds[1]);
+		begin_as_vforked(&own);
 		signals_unhold(&hold);
 		errno = saved_errno;
 		return 0;
 	}
+	vforking = NULL;
 	if (pid < 0)
 		saved_errno = errno;
-	real.close(fds[1]);
-	if (pid > 0)
-		wait_for_end_of_file(fds[0]);
-	real.close(fds[0]);
+	if (pid > 0 && own.is_made)
+		wait_for_end_of_file(own.fds[0]);
+	if (own.is_made)
+		real.close(own.fds[0]);
 	signals_unhold(&hold);
 	errno = saved_errno;
 	return pid;
@@ -210,6 +247,94 @@ int shim_execle(const char *path, const char *arg, ...)
 	CALL_ENTERED(execle);
 	runtime_executing();
 	return runtime_goes_on(real.execve(path, argv, envp));
+}
+
+int shim_posix_spawn(pid_t *pid, const char *path,
+		     const posix_spawn_file_actions_t *actions,
+		     const posix_spawnattr_t *attr, char *const argv[],
+		     char *const envp[])
+{
+	CALL_ENTERED(posix_spawn);
+	runtime_spawning();
+	return real.posix_spawn(pid, path, actions, attr, argv, envp);
+}
+
+int shim_posix_spawnp(pid_t *pid, const char *file,
+		      const posix_spawn_file_actions_t *actions,
+		      const posix_spawnattr_t *attr, char *const argv[],
+		      char *const envp[])
+{
+	CALL_ENTERED(posix_spawnp);
+	runtime_spawning();
+	return real.posix_spawnp(pid, file, actions, attr, argv, envp);
+}
+
+int shim_posix_spawn_file_actions_adddup2(posix_spawn_file_actions_t *actions,
+					  int fd, int new_fd)
+{
+	CALL_ENTERED(posix_spawn_file_actions_adddup2);
+	runtime_handing_on(fd);
+	return real.posix_spawn_file_actions_adddup2(actions, fd, new_fd);
+}
+
+/* libc spawns inside these two. */
+int shim_system(const char *command)
+{
+	CALL_ENTERED(system);
+	if (command)
+		runtime_spawning();
+	return real.system(command);
+}
+
+FILE *shim_popen(const char *command, const char *mode)
+{
+	CALL_ENTERED(popen);
+	runtime_spawning();
+	return real.popen(command, mode);
+}
+
+/* A fork without libc's handlers. */
+pid_t shim__Fork(void)
+{
+	pid_t pid;
+
+	CALL_ENTERED(_Fork);
+	runtime_before_fork();
+	pid = real._Fork();
+	runtime_after_fork(pid == 0);
+	return pid;
+}
+
+struct clone_start {
+	int (*fn)(void *arg);
+	void *arg;
+};
+
+static int begin_as_clone(void *arg)
+{
+	struct clone_start *start = arg;
+
+	runtime_after_fork(true);
+	return start->fn(start->arg);
+}
+
+/* One that gets a copy of everything is a child as by fork. Others share our memory:
+ * threads, or children that are about to become another program. */
+int shim_clone(int (*fn)(void *arg), void *stack, int flags, void *arg,
+	       pid_t *parent_tid, void *tls, pid_t *child_tid)
+{
+	struct clone_start start = { fn, arg };
+	int result;
+
+	CALL_ENTERED(clone);
+	if (flags & (CLONE_VM | CLONE_FILES) || !fn || !stack)
+		return real.clone(fn, stack, flags, arg, parent_tid, tls,
+				  child_tid);
+	runtime_before_fork();
+	result = real.clone(begin_as_clone, stack, flags, &start, parent_tid,
+			    tls, child_tid);
+	runtime_after_fork(false);
+	return result;
 }
 
 int shim_setns(int fd, int type)

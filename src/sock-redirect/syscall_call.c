@@ -5,12 +5,67 @@
  */
 #include "config.h"
 
+#include <linux/sched.h>
+#include <stdint.h>
 #include <sys/syscall.h>
 
+#include "core/runtime.h"
 #include "sock-redirect/call.h"
+#include "sock/user_msg.h"
 
 #define FD_FROM(x) ((int)(x))
 #define PTR(x) ((void *)(x))
+
+static long fork_by_number(long number, long a, long b, long c, long d, long e,
+			   long f)
+{
+	long result;
+
+	runtime_before_fork();
+	result = real.syscall(number, a, b, c, d, e, f);
+	runtime_after_fork(result == 0);
+	return result;
+}
+
+/* Whether a child gets a copy of everything and goes on where its parent is. */
+static bool is_fork(uint64_t flags, uint64_t stack)
+{
+	return !(flags & (CLONE_VM | CLONE_FILES)) && !stack;
+}
+
+static bool is_fork3(const struct clone_args *args, size_t size)
+{
+	return size >= CLONE_ARGS_SIZE_VER0 && user_is_plausible(args, size) &&
+	       is_fork(args->flags, args->stack);
+}
+
+/* Calls about processes. */
+static long call_on_process(long number, long a, long b, long c, long d, long e,
+			    long f)
+{
+	switch (number) {
+	case SYS_clone:
+		if (is_fork((uint64_t)a, (uint64_t)b))
+			return fork_by_number(number, a, b, c, d, e, f);
+		break;
+	case SYS_clone3:
+		if (is_fork3(PTR(a), (size_t)b))
+			return fork_by_number(number, a, b, c, d, e, f);
+		break;
+#ifdef SYS_fork
+	case SYS_fork:
+		return fork_by_number(number, a, b, c, d, e, f);
+#endif
+	case SYS_execve:
+	case SYS_execveat:
+		runtime_executing();
+		return runtime_goes_on(
+			(int)real.syscall(number, a, b, c, d, e, f));
+	default:
+		break;
+	}
+	return real.syscall(number, a, b, c, d, e, f);
+}
 
 /* Calls that make fds or close many. A program without objects gets exactly the
  * call it asked for, but for the bookkeeping. */
@@ -44,8 +99,15 @@ static long call_on_table(long number, long a, long b, long c, long d, long e,
 #endif
 	case SYS_recvmsg:
 		return shim_recvmsg(FD_FROM(a), PTR(b), (int)c);
+	case SYS_recvmmsg:
+		return shim_recvmmsg(FD_FROM(a), PTR(b), (unsigned)c, (int)d,
+				     PTR(e));
+	case SYS_sendmsg:
+		return shim_sendmsg(FD_FROM(a), PTR(b), (int)c);
+	case SYS_sendmmsg:
+		return shim_sendmmsg(FD_FROM(a), PTR(b), (unsigned)c, (int)d);
 	default:
-		return real.syscall(number, a, b, c, d, e, f);
+		return call_on_process(number, a, b, c, d, e, f);
 	}
 }
 

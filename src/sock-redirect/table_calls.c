@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <linux/close_range.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "core/runtime.h"
@@ -109,6 +110,30 @@ int shim_dup(int fd)
 	return fd_table_forget(real.dup(fd));
 }
 
+static int copy_to(int fd, int new_fd, int flags, bool is_dup3)
+{
+	return is_dup3 ? real.dup3(fd, new_fd, flags) : real.dup2(fd, new_fd);
+}
+
+/* Whether the kernel will let new_fd name another file. What it refuses must change
+ * nothing of ours. */
+static bool will_replace(int fd, int new_fd, int flags)
+{
+	struct rlimit limit;
+
+	return fd != new_fd && !(flags & ~O_CLOEXEC) && new_fd >= 0 &&
+	       getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+	       (rlim_t)new_fd < limit.rlim_cur && real.fcntl(fd, F_GETFD) >= 0;
+}
+
+/* With both numbers in the same order of checks as Linux has. */
+static int refuse_internal(int fd, int new_fd, int flags, bool is_dup3)
+{
+	errno = is_dup3 && (fd == new_fd || (flags & ~O_CLOEXEC)) ? EINVAL :
+								    EBADF;
+	return -1;
+}
+
 /*
  * dup2 and dup3 where one of the numbers is in the table. The kernel replaces
  * new_fd in one step and we do not: the old object goes before, the new one comes
@@ -116,17 +141,17 @@ int shim_dup(int fd)
  */
 static COLD int replace(int fd, int new_fd, int flags, bool is_dup3)
 {
-	struct fd_object *obj = NULL, *old = NULL;
+	struct fd_object *obj, *old = NULL;
 	int result = -1, err;
 
 	os_enter();
 	obj = fd_table_get(fd);
-	if ((obj && obj->ops->is_internal) || real.fcntl(fd, F_GETFD) < 0) {
-		errno = EBADF;
+	if (obj && obj->ops->is_internal) {
+		result = refuse_internal(fd, new_fd, flags, is_dup3);
 		goto out;
 	}
-	if (fd == new_fd) {
-		result = is_dup3 ? real.dup3(fd, new_fd, flags) : new_fd;
+	if (!will_replace(fd, new_fd, flags)) {
+		result = copy_to(fd, new_fd, flags, is_dup3);
 		goto out;
 	}
 	err = fd_internal_make_way(new_fd);
@@ -136,8 +161,7 @@ static COLD int replace(int fd, int new_fd, int flags, bool is_dup3)
 	}
 	old = fd_table_get(new_fd);
 	fd_table_forget(new_fd);
-	result = is_dup3 ? real.dup3(fd, new_fd, flags) :
-			   real.dup2(fd, new_fd);
+	result = copy_to(fd, new_fd, flags, is_dup3);
 	if (result < 0)
 		goto out;
 	if (obj && fd_table_install(new_fd, obj) != 0)
@@ -173,10 +197,13 @@ int shim_dup3(int fd, int new_fd, int flags)
 /* Closes first..last around the internal fds. */
 static COLD int close_around(unsigned first, unsigned last, int flags)
 {
-	int result = 0;
+	int result;
 
 	os_enter();
-	if (!(flags & CLOSE_RANGE_CLOEXEC))
+	/* Flags that this kernel does not know, or no such call at all: a range in
+	 * which no fd can be has the same answer, and closes nothing. */
+	result = real.close_range(~0u, ~0u, flags);
+	if (result == 0 && !(flags & CLOSE_RANGE_CLOEXEC))
 		fd_table_remove_range(first, last);
 	while (first <= last && result == 0) {
 		int kept = fd_table_next_internal(first, last);

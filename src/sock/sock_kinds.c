@@ -68,6 +68,11 @@ void sock_kinds_before_exit(void)
 	udp_before_exit();
 }
 
+void sock_kinds_forked(void)
+{
+	udp_forked();
+}
+
 bool sock_kinds_have_heirs(void)
 {
 	return udp_has_heirs();

@@ -29,6 +29,9 @@ bool sock_kinds_want_seconds(void);
 void sock_kinds_before_fork(void);
 void sock_kinds_before_exit(void);
 
+/* In the child of a fork: there are no sockets. */
+void sock_kinds_forked(void);
+
 /* Whether a child may have sockets that are ours. */
 bool sock_kinds_have_heirs(void);
 /* Now and then, when that is so: what is a child's to read becomes the kernel's. True:

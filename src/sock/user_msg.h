@@ -16,14 +16,30 @@
 #include "base/compiler.h"
 #include "base/ipaddr.h"
 
+/* Where a process's memory ends at the latest. More than that takes a mapping that
+ * asked for it by address, which nobody does for a message. */
+#if defined(__x86_64__)
+#define USER_MEMORY_END (UINT64_C(1) << 47)
+#else
+#define USER_MEMORY_END (UINT64_C(1) << 52)
+#endif
+
 /* Whether `len` bytes at `ptr` may be the program's: not near 0, not beyond what
  * a process can have. No bytes may be anywhere. */
 static inline bool user_is_plausible(const void *ptr, size_t len)
 {
 	uintptr_t at = (uintptr_t)ptr;
 
-	return len == 0 || (at >= 0x10000 && at < (UINT64_C(1) << 47) &&
-			    len < (UINT64_C(1) << 47));
+	return len == 0 || (at >= 0x10000 && len < USER_MEMORY_END &&
+			    at <= USER_MEMORY_END - len);
+}
+
+/* The same for `cnt` elements of `size` bytes, however many they claim to be. */
+static inline bool user_is_array_plausible(const void *ptr, size_t cnt,
+					   size_t size)
+{
+	return cnt < USER_MEMORY_END / size &&
+	       user_is_plausible(ptr, cnt * size);
 }
 
 /* The sum of the lengths. -EFAULT, -EINVAL: more than fits ssize_t, -EMSGSIZE:

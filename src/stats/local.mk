@@ -1,4 +1,5 @@
 stats_sources = %D%/counters.def %D%/deciders.def %D%/layout.c \
+	%D%/stats_clean.h %D%/stats_clean.c \
 	%D%/reasons.def %D%/reasons.h %D%/reasons.c %D%/stats_abi.h \
 	%D%/stats_file.h %D%/stats_file.c %D%/stats_process.h \
 	%D%/stats_process.c %D%/stats_publish.h %D%/stats_publish.c \

@@ -14,6 +14,7 @@
 #include "base/lock.h"
 #include "base/log.h"
 #include "os/file.h"
+#include "stats/stats_clean.h"
 #include "stats/stats_file.h"
 #include "stats/stats_process.h"
 
@@ -25,7 +26,6 @@ static struct {
 	struct stats_region *region;
 	size_t region_size;
 	pid_t owner;
-	char path[PATH_MAX];
 
 	struct spinlock lock;
 	/* Under the lock. Which places are taken is known here, whatever the
@@ -39,6 +39,9 @@ static struct {
 
 	/* who takes orders */
 	uint32_t seen_request;
+
+	/* fixed as the region is; last, so that a fork writes to one page only */
+	char path[PATH_MAX];
 } stats = {
 	.lock = SPINLOCK_INIT(LOCK_RANK_STATS),
 	.handles = LIST_INIT(stats.handles),
@@ -127,6 +130,8 @@ void stats_start(const struct stats_params *params)
 {
 	stats.params = *params;
 	stats_file_start(params->file);
+	if (params->dir[0])
+		stats_clean_dead(params->dir);
 	stats_start_again();
 }
 
@@ -140,7 +145,9 @@ NO_LOCK_ANALYSIS void stats_forked(void)
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	stats.region = NULL;
 	spinlock_init(&stats.lock, LOCK_RANK_STATS);
-	memset(stats.sockets_taken, 0, sizeof(stats.sockets_taken));
+	for (size_t i = 0; i < ARRAY_LEN(stats.sockets_taken); i++)
+		if (stats.sockets_taken[i]) /* or its page stays the parent's */
+			stats.sockets_taken[i] = 0;
 	stats.rings_taken[0] = 0;
 	stats.pools_taken[0] = 0;
 	stats.epolls_taken[0] = 0;

@@ -9,6 +9,7 @@
  *   shim LIBRARY [JSON-FILE]     (make bench)
  *   shim --calls                 a child: nanoseconds for each call
  *   shim --idle                  a child: nothing
+ *   shim --fork, --fork-socket   a child: microseconds for a fork
  */
 #include "config.h"
 
@@ -122,6 +123,36 @@ static int calls(void)
 	return 0;
 }
 
+/* Until the child's end has been heard of. The socket is of a kind that the library
+ * looks after, though it serves none yet. */
+static double fork_once(void)
+{
+	uint64_t start = clock_monotonic_ns();
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(0);
+	waitpid(pid, NULL, 0);
+	return (double)(clock_monotonic_ns() - start) / 1e3;
+}
+
+enum { FORKS = 40 };
+
+static int forks(bool has_socket)
+{
+	double best = 1e9;
+
+	if (has_socket && socket(AF_INET, SOCK_DGRAM, 0) < 0)
+		abort();
+	for (int i = 0; i < FORKS; i++) {
+		double us = fork_once();
+
+		best = MIN(best, us);
+	}
+	printf("%.3f\n", best);
+	return 0;
+}
+
 static const char *library;
 
 /* Starts this program again with `mode`, under the library or not; its output
@@ -132,6 +163,7 @@ static pid_t spawn(const char *mode, bool is_preloaded, int out_fd)
 
 	if (pid != 0)
 		return pid;
+	setenv("VMA_TRACELEVEL", "none", 1);
 	if (is_preloaded)
 		setenv("LD_PRELOAD", library, 1);
 	else
@@ -142,7 +174,9 @@ static pid_t spawn(const char *mode, bool is_preloaded, int out_fd)
 	_exit(127);
 }
 
-static void run_calls(bool is_preloaded, double ns[SUBJECTS])
+/* What a child in this mode prints: `cnt` numbers. */
+static void run_child(const char *mode, bool is_preloaded, double *numbers,
+		      int cnt)
 {
 	int fds[2], status;
 	FILE *in;
@@ -150,11 +184,11 @@ static void run_calls(bool is_preloaded, double ns[SUBJECTS])
 
 	if (pipe2(fds, O_CLOEXEC) != 0)
 		exit(1);
-	pid = spawn("--calls", is_preloaded, fds[1]);
+	pid = spawn(mode, is_preloaded, fds[1]);
 	close(fds[1]);
 	in = fdopen(fds[0], "r");
-	for (int i = 0; i < SUBJECTS; i++)
-		if (fscanf(in, "%lf", &ns[i]) != 1)
+	for (int i = 0; i < cnt; i++)
+		if (fscanf(in, "%lf", &numbers[i]) != 1)
 			exit(1);
 	fclose(in);
 	waitpid(pid, &status, 0);
@@ -221,8 +255,8 @@ static void measure_calls(void)
 	char what[64];
 
 	for (int r = 0; r < ROUNDS; r++) {
-		run_calls(r % 2, r % 2 ? b : a);
-		run_calls(!(r % 2), r % 2 ? a : b);
+		run_child("--calls", r % 2, r % 2 ? b : a, SUBJECTS);
+		run_child("--calls", !(r % 2), r % 2 ? a : b, SUBJECTS);
 		for (int i = 0; i < SUBJECTS; i++) {
 			libc[i][r] = a[i];
 			over[i][r] = b[i] - a[i];
@@ -254,6 +288,26 @@ static void measure_start(void)
 	row("resident memory", "KB", kb, more_kb, 2048);
 }
 
+/* By the library alone, and by its first socket as well. */
+static void measure_fork(void)
+{
+	static double us[ROUNDS], more_us[ROUNDS], with[ROUNDS], socket_us[ROUNDS];
+
+	for (int r = 0; r < ROUNDS; r++) {
+		double a, b, c;
+
+		run_child("--fork", r % 2, r % 2 ? &b : &a, 1);
+		run_child("--fork-socket", true, &c, 1);
+		run_child("--fork", !(r % 2), r % 2 ? &a : &b, 1);
+		us[r] = a;
+		more_us[r] = b - a;
+		with[r] = b;
+		socket_us[r] = c - b;
+	}
+	row("fork", "us", us, more_us, 40);
+	row("fork, for a socket", "us", with, socket_us, 20);
+}
+
 /* On one core: a second one has a clock and caches of its own. */
 static void pin(void)
 {
@@ -272,6 +326,10 @@ int main(int argc, char **argv)
 		return calls();
 	if (argc > 1 && strcmp(argv[1], "--idle") == 0)
 		return 0;
+	if (argc > 1 && strcmp(argv[1], "--fork") == 0)
+		return forks(false);
+	if (argc > 1 && strcmp(argv[1], "--fork-socket") == 0)
+		return forks(true);
 	if (argc < 2 || stat(argv[1], &st) != 0) {
 		fprintf(stderr, "usage: shim LIBRARY [JSON-FILE]\n");
 		return 2;
@@ -285,6 +343,7 @@ int main(int argc, char **argv)
 	       "more");
 	measure_calls();
 	measure_start();
+	measure_fork();
 	if (json) {
 		fprintf(json, "]\n");
 		fclose(json);

@@ -24,6 +24,9 @@ check_PROGRAMS += %D%/udp
 	%D%/udp_waits.c
 shim_scripts += %D%/udp.sh
 
+check_PROGRAMS += %D%/doors
+shim_scripts += %D%/doors.sh
+
 check_PROGRAMS += %D%/stats
 shim_scripts += %D%/stats.sh
 

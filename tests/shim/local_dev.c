@@ -17,6 +17,7 @@
 #include "core/network.h"
 #include "dev/fake/fake.h"
 #include "fd/fd_internal.h"
+#include "fd/fd_table.h"
 #include "os/real.h"
 #include "pkt/wire.h"
 
@@ -32,11 +33,18 @@ static _Atomic int event_fd = -1;
 static struct dev *dev;
 
 EXPORT unsigned long vma_test_local_rx_cnt(void);
+EXPORT int vma_test_has_object(int fd);
 
 /* Datagrams that the device has carried. */
 unsigned long vma_test_local_rx_cnt(void)
 {
 	return dev ? (unsigned long)fake_dev_rx_cnt(dev) : 0;
+}
+
+/* Whether the fd names an object of ours. */
+int vma_test_has_object(int fd)
+{
+	return fd_table_has(fd);
 }
 
 /* Readable from a send to the next sleep. */

@@ -13,6 +13,7 @@
 #include <resolv.h>
 #include <sched.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -1010,6 +1011,102 @@ static long do_execle(struct cell *c)
 			   (char *)NULL, shell_env));
 }
 
+static long do__Fork(struct cell *c)
+{
+	pid_t pid = _Fork();
+
+	if (pid == 0)
+		syscall(SYS_exit_group,
+			read(c->fd, c->buf, 5) == 5 ? c->buf[1] : 1);
+	return ended(c, pid);
+}
+
+static int read_in_clone(void *arg)
+{
+	struct cell *c = arg;
+
+	syscall(SYS_exit_group, read(c->fd, c->buf, 5) == 5 ? c->buf[1] : 1);
+	return 1;
+}
+
+static long do_clone(struct cell *c)
+{
+	static char stack[256 << 10] __attribute__((aligned(16)));
+
+	return ended(c, clone(read_in_clone, stack + sizeof(stack), SIGCHLD, c));
+}
+
+/* These two return their errors. */
+static long spawned(struct cell *c, int result, pid_t pid)
+{
+	if (result == 0)
+		return ended(c, pid);
+	cell_show(c, "error %d", result);
+	errno = ENOTRECOVERABLE;
+	return 0;
+}
+
+static long do_posix_spawn(struct cell *c)
+{
+	pid_t pid = -1;
+	int result = posix_spawn(&pid, shell(c), NULL, NULL, shell_args,
+				 shell_env);
+
+	return spawned(c, result, pid);
+}
+
+static long do_posix_spawnp(struct cell *c)
+{
+	pid_t pid = -1;
+	int result = posix_spawnp(
+		&pid, c->condition == COND_WRONG_TYPE ? "no-such" : "sh", NULL,
+		NULL, shell_args, shell_env);
+
+	return spawned(c, result, pid);
+}
+
+/* The child reads what waits in the connection, by its standard input. */
+static long do_posix_spawn_file_actions_adddup2(struct cell *c)
+{
+	char *args[] = { "sh", "-c", "read -n 5 x || test -n \"$x\"", NULL };
+	posix_spawn_file_actions_t actions;
+	pid_t pid = -1;
+	int result;
+
+	posix_spawn_file_actions_init(&actions);
+	result = posix_spawn_file_actions_adddup2(&actions, c->fd, 0);
+	cell_show(c, "added %d ", result);
+	if (result == 0)
+		result = posix_spawn(&pid, "/bin/bash", &actions, NULL, args,
+				     shell_env);
+	posix_spawn_file_actions_destroy(&actions);
+	return spawned(c, result, pid);
+}
+
+static long do_system(struct cell *c)
+{
+	int status = system(P("exit 25"));
+
+	cell_show(c, "status %#x", (unsigned)status);
+	errno = ENOTRECOVERABLE;
+	return 0;
+}
+
+static long do_popen(struct cell *c)
+{
+	FILE *file = popen("echo said; exit 26",
+			   c->condition == COND_WRONG_TYPE ? "x" : "re");
+	char line[16] = "";
+
+	if (!file)
+		return -1;
+	if (fgets(line, sizeof(line), file))
+		cell_show(c, "%.4s ", line);
+	cell_show(c, "status %#x", (unsigned)pclose(file));
+	errno = ENOTRECOVERABLE;
+	return 0;
+}
+
 static long do_setns(struct cell *c)
 {
 	int fd = c->condition == COND_VALID ?
@@ -1269,6 +1366,14 @@ const struct call calls[] = {
 	CALL(execl, NONE, NO_NULL | NO_FD | NO_WAIT),
 	CALL(execlp, NONE, NO_NULL | NO_FD | NO_WAIT),
 	CALL(execle, NONE, NO_NULL | NO_FD | NO_WAIT),
+	CALL(_Fork, STREAM, ONLY_VALID),
+	CALL(clone, STREAM, ONLY_VALID),
+	CALL(posix_spawn, NONE, NO_NULL | NO_FD | NO_WAIT),
+	CALL(posix_spawnp, NONE, NO_NULL | NO_FD | NO_WAIT),
+	CALL(posix_spawn_file_actions_adddup2, STREAM,
+	     NO_NULL | NO_WAIT | NOT(WRONG_TYPE)),
+	CALL(system, NONE, NO_FD | NO_WAIT | NOT(WRONG_TYPE)),
+	CALL(popen, NONE, NO_NULL | NO_FD | NO_WAIT),
 	CALL(setns, STREAM, NO_NULL | NO_WAIT),
 	CALL(unshare, NONE,
 	     NO_NULL | NO_WAIT | NOT(CLOSED) | NOT(WRONG_TYPE)),

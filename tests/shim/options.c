@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -285,6 +286,39 @@ static void pages(void)
 	printf("huge pages asked for: %d\n", huge_cnt != 0);
 }
 
+/* Says where the library's thread may run, a mask, and how it is scheduled, in a
+ * program that has kept itself to the first CPU and has taken real time. */
+static void where(void)
+{
+	struct sched_param fifo = { .sched_priority = 1 };
+	struct dirent *entry;
+	cpu_set_t cpus;
+	char name[64];
+	int pair[2];
+	DIR *tasks;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(0, &cpus);
+	sched_setaffinity(0, sizeof(cpus), &cpus);
+	if (sched_setscheduler(0, SCHED_FIFO, &fifo) != 0)
+		printf("no right to real time\n");
+	make_pair(pair);
+	usleep(200000);
+	tasks = opendir("/proc/self/task");
+	while (tasks && (entry = readdir(tasks))) {
+		pid_t tid = (pid_t)atoi(entry->d_name);
+
+		if (tid == 0 || tid == getpid())
+			continue;
+		sched_getaffinity(tid, sizeof(cpus), &cpus);
+		snprintf(name, sizeof(name), "%#lx, policy %d\n",
+			 *(const unsigned long *)(const void *)&cpus,
+			 sched_getscheduler(tid));
+		printf("%s", name);
+	}
+	closedir(tasks);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -298,6 +332,7 @@ static const struct {
 	{ "contended", contended },
 	{ "unread", unread },
 	{ "pages", pages },
+	{ "where", where },
 };
 
 int main(int argc, char **argv)

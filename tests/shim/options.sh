@@ -132,7 +132,8 @@ thread_mode_spin() {
 	thread_mode 1 spins && ! grep -q 'second thread' "$work/log"
 }
 thread_mode_sleep() { thread_mode 2 sleeps; }
-thread_mode_yield() { thread_mode 3 "gives way"; }
+# It gives way a few times, and then for longer than a moment.
+thread_mode_yield() { thread_mode 3 sleeps; }
 
 # What the library has queued of 200 datagrams that the program does not ask for.
 queued() {
@@ -179,10 +180,23 @@ progress_in_portions() {
 		[ "$last" = 0 ] || { echo "$last in portions of none"; return 1; }
 }
 
+# As the program is started, or where the option says, and never in real time.
+internal_thread_where_asked() {
+	local cpus
+	cpus=$(taskset -p $$ | sed 's/.*: //')
+	run where
+	grep -qx "0x$cpus, policy 0" "$work/out" ||
+		{ cat "$work/out"; return 1; }
+	run where VMA_INTERNAL_THREAD_AFFINITY=0
+	grep -qx "0x1, policy 0" "$work/out" ||
+		{ cat "$work/out"; return 1; }
+}
+
 for case in ${CASES:-exception_passed_over exception_leaves exception_leaves_loudly \
 	exception_is_refused exception_aborts exception_at_the_start switched_off \
 	polls_give_way thread_mode_biased thread_mode_spin thread_mode_sleep \
-	thread_mode_yield progress_of_what_nobody_polls progress_in_portions}; do
+	thread_mode_yield progress_of_what_nobody_polls progress_in_portions \
+	internal_thread_where_asked}; do
 	tap_check "$case" "$case"
 done
 tap_end

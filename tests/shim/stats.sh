@@ -359,6 +359,17 @@ files_of_dead_processes_are_removed() {
 		expect "$(ls "$work/shm")" "vmastat.$pid"
 }
 
+start_removes_files_of_dead_processes() {
+	local dead
+	start traffic || return 1
+	kill -9 "$pid"
+	wait "$pid" 2>/dev/null
+	dead=$pid pid=
+	expect "$(ls "$work/shm")" "vmastat.$dead" || return 1
+	start traffic || return 1
+	expect "$(ls "$work/shm")" "vmastat.$pid"
+}
+
 program_is_found_by_name() {
 	start traffic || return 1
 	timeout 20 "$tool" -k "$work/shm" -n stats -c 1 |
@@ -501,6 +512,7 @@ list_view_has_vma_layout zeroed_counters_stay_zero log_level_is_changed
 sockets_beyond_the_slots_are_sums why_names_ring_reason_and_remedy
 file_is_private_and_goes no_directory_no_file
 exit_without_destructors_removes_the_file files_of_dead_processes_are_removed
+start_removes_files_of_dead_processes
 program_is_found_by_name end_of_the_process_is_said child_has_a_file_of_its_own
 another_program_is_another_process closed_sockets_are_in_the_file
 damaged_files_are_refused cut_files_are_refused wrong_arguments_are_refused"

@@ -13,8 +13,8 @@
 
 #include "base/checksum.h"
 #include "base/clock.h"
+#include "base/syscall_raw.h"
 #include "dev/xdp/xdp_priv.h"
-#include "os/syscall_raw.h"
 
 enum {
 	RX_SIZE = 2048,

@@ -136,7 +136,7 @@ static void udp_release(struct fd_object *obj)
 }
 
 /* The frames, rules and rings were the parent's and are still. */
-static void udp_forked(struct fd_object *obj UNUSED)
+void udp_forked(void)
 {
 	fd_pool_forked(&pool);
 	udp_heirs_forked();
@@ -174,7 +174,6 @@ struct fd_ops udp_ops = {
 	.splice = udp_splice,
 	.last_close = sock_last_close,
 	.release = udp_release,
-	.forked = udp_forked,
 	.passed = sock_passed,
 };
 

@@ -12,6 +12,10 @@ void udp_start(void);
 /* The object for a new kernel socket, with a reference, or NULL: no memory. */
 struct fd_object *udp_create(int fd, int domain, int type) MUST_CHECK;
 
+/* In the child of a fork: there are no sockets, and whatever another thread of the
+ * parent was about is nobody's. */
+void udp_forked(void);
+
 /* Each second: sockets whose port another process has by now, too, go back to the
  * kernel. Inside the bracket. */
 void udp_look_at_ports(void);

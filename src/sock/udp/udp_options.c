@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <linux/errqueue.h>
 #include <linux/net_tstamp.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
@@ -237,6 +238,9 @@ static const char *option_level(int level)
 	}
 }
 
+/* No value that is looked at is longer; a length may be any number. */
+enum { VALUE_MAX = 64 };
+
 /* What a value switches on: of one that is no number, whether it is more than
  * zeroes. */
 static int read_value(const void *value, socklen_t len)
@@ -244,8 +248,9 @@ static int read_value(const void *value, socklen_t len)
 	const uint8_t *bytes = value;
 	int number = 0;
 
-	if (!user_is_plausible(value, len))
+	if ((int)len < 0 || !user_is_plausible(value, len))
 		return 0;
+	len = MIN(len, (socklen_t)VALUE_MAX);
 	memcpy(&number, value, MIN(len, (socklen_t)sizeof(number)));
 	for (socklen_t i = sizeof(number); !number && i < len; i++)
 		number = bytes[i] != 0;
@@ -300,6 +305,18 @@ long udp_setsockopt(struct fd_object *obj, int fd, int level, int name,
 	return result;
 }
 
+/* The kernel is to do something for the socket on its own, so it must have the
+ * datagrams. 0, or -EINVAL: the call is refused. */
+static int leave_for(struct udp *u, int fd, const char *what, int number)
+{
+	int err = sock_exception(&u->sock, fd, REASON_OPTION, STATS_BY_OPTION,
+				 what, number);
+
+	if (!err)
+		sock_leave(&u->sock.obj, fd, REASON_OPTION, STATS_BY_OPTION);
+	return err;
+}
+
 long udp_fcntl(struct fd_object *obj, int fd, int cmd, void *arg)
 {
 	struct udp *u = udp_of(obj);
@@ -307,6 +324,12 @@ long udp_fcntl(struct fd_object *obj, int fd, int cmd, void *arg)
 
 	if (cmd != F_SETFL)
 		return FD_PASS;
+	/* a signal for each datagram */
+	result = (uintptr_t)arg & O_ASYNC ?
+			 leave_for(u, fd, "a flag of F_SETFL", O_ASYNC) :
+			 0;
+	if (result)
+		return result;
 	result = real.fcntl(fd, cmd, arg);
 	if (result < 0)
 		return -errno;
@@ -331,12 +354,67 @@ static int next_len(struct udp *u)
 	return len;
 }
 
+/* Whether the program has received by our ways. */
+static bool has_received(struct udp *u)
+{
+	struct stack *stack = sock_lock(&u->sock);
+	bool result;
+
+	if (!stack)
+		return false;
+	result = sock_counters(&u->sock)->rx_packets > 0;
+	stack_unlock(stack);
+	return result;
+}
+
+/*
+ * When the last datagram came. To note it for every one would cost all programs, so
+ * the socket of one that asks is the kernel's from then on. Linux begins to note when
+ * it is asked first, and then says what time it is, if something was received before;
+ * and the same again until more is.
+ */
+static int last_stamp(struct udp *u, int fd, unsigned long request, void *arg)
+{
+	bool is_in_us = _IOC_NR(request) == _IOC_NR(SIOCGSTAMP_OLD);
+	/* as the program sees it: before what waits is given back */
+	bool is_known = has_received(u);
+	int result = real.ioctl(fd, request, arg) ? -errno : 0;
+	int err = leave_for(u, fd, "an ioctl", (int)request);
+	int64_t stamp[2];
+
+	if (err)
+		return err;
+	mutex_acquire(&u->sock.config);
+	if (result == -ENOENT && is_known && !u->stamp_ns)
+		u->stamp_ns = clock_realtime_ns();
+	stamp[0] = (int64_t)(u->stamp_ns / NS_PER_SEC);
+	stamp[1] = (int64_t)(u->stamp_ns % NS_PER_SEC) / (is_in_us ? 1000 : 1);
+	mutex_release(&u->sock.config);
+	if (result != -ENOENT || !stamp[0])
+		return result;
+	if (!user_is_plausible(arg, sizeof(stamp)))
+		return -EFAULT;
+	memcpy(arg, stamp, sizeof(stamp));
+	return 0;
+}
+
 long udp_ioctl(struct fd_object *obj, int fd, unsigned long request, void *arg)
 {
 	struct udp *u = udp_of(obj);
 	int result, len;
 
 	switch (request) {
+	case FIOASYNC:
+		/* a signal for each datagram */
+		result = user_is_plausible(arg, sizeof(int)) && *(int *)arg ?
+				 leave_for(u, fd, "an ioctl", FIOASYNC) :
+				 0;
+		return result ? result : FD_PASS;
+	case SIOCGSTAMP_OLD:
+	case SIOCGSTAMPNS_OLD:
+	case SIOCGSTAMP_NEW:
+	case SIOCGSTAMPNS_NEW:
+		return last_stamp(u, fd, request, arg);
 	case FIONBIO:
 		result = real.ioctl(fd, request, arg);
 		if (result < 0)

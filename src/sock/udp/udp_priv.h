@@ -54,6 +54,8 @@ struct udp {
 	/* So it was lent to the kernel, for at least so long (udp_heir.c). */
 	_Atomic bool is_lent;
 	uint64_t lend_ns, lent_until_ns;
+	/* what SIOCGSTAMP says until the twin has a stamp of its own; 0: nothing */
+	uint64_t stamp_ns;
 
 	/* the stack's lock */
 	struct list rx_queue;

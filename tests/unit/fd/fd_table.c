@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -189,6 +190,71 @@ TEST(inode_finds_live_objects_only)
 	CHECK(fd_table_find_inode(4243) == NULL);
 	CHECK(fd_table_remove(9));
 	CHECK(fd_table_find_inode(4242) == NULL);
+}
+
+static long fault_cnt(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return usage.ru_minflt;
+}
+
+/* Faults of a child that forgets what these fds named. */
+static int faults_of_child(const int *fds, size_t cnt)
+{
+	struct thing *thing = make(0);
+	int status;
+	pid_t pid;
+
+	for (size_t i = 0; i < cnt; i++)
+		CHECK_EQ(fd_table_install(fds[i], &thing->obj), 0);
+	fd_object_put(&thing->obj);
+	pid = fork();
+	if (pid == 0) {
+		long before = fault_cnt();
+
+		fd_table_forked();
+		_exit((int)MIN(fault_cnt() - before, 200));
+	}
+	waitpid(pid, &status, 0);
+	fd_table_remove_range(0, ~0u);
+	CHECK(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+/* The table is two megabytes of addresses and more; what it does not use is not
+ * faulted in. */
+TEST(forked_child_touches_what_it_needs)
+{
+	static const int one[] = { 5 };
+	static const int far[] = { 5, 2048, 70000, 900000000 };
+
+	if (HAS_THREAD_SANITIZER || getenv("TEST_UNDER_VALGRIND"))
+		test_skip("not under a sanitizer");
+	/* Pages of code and data that any call of this kind touches, the table's
+	 * pages with entries, and what leads to them. */
+	CHECK(faults_of_child(one, 1) <= 12);
+	CHECK(faults_of_child(far, ARRAY_LEN(far)) <= 12 + 4 * 3);
+}
+
+TEST(walk_finds_every_fd)
+{
+	static const int fds[] = { 0, 511, 512, 4095, 4096, 32767, 32768,
+				   (1 << 21) - 1, 1 << 21, (1 << 30) - 1 };
+	struct thing *thing = make(0);
+	int fd = -1;
+
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+		CHECK_EQ(fd_table_install(fds[i], &thing->obj), 0);
+	fd_object_put(&thing->obj);
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+		fd = fd_table_next((unsigned)fd + 1);
+		CHECK_EQ(fd, fds[i]);
+	}
+	CHECK_EQ(fd_table_next((unsigned)fd + 1), -1);
+	fd_table_remove_range(0, ~0u);
+	CHECK_EQ(fd_table_next(0), -1);
 }
 
 TEST(forked_child_has_an_empty_table)

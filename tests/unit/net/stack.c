@@ -108,9 +108,16 @@ static void close_ring(struct ring *ring UNUSED)
 		pkt_put(nic.posted[i]);
 }
 
+static unsigned no_fds(struct ring *ring UNUSED, int *fds UNUSED,
+		       unsigned cnt UNUSED)
+{
+	return 0;
+}
+
 static const struct ring_ops ring_ops = {
 	.rx_poll = rx_poll,
 	.kick = kick,
+	.fds = no_fds,
 	.device_cnt = device_cnt,
 	.close = close_ring,
 };

@@ -1,8 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "config.h"
+
 #include "net/stack_lock.h"
 
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "tests/support/test.h"
 
 enum { ROUNDS = 20000 };
@@ -171,4 +183,207 @@ TEST(guest_leaves_the_bias)
 	CHECK_EQ(atomic_load(&lock.kind), STACK_LOCK_BIASED);
 	CHECK(atomic_load(&lock.owner) == &os_thread);
 	CHECK(!atomic_load(&lock.is_revoked));
+}
+
+static _Atomic bool is_taken;
+
+static void *hold_until_over(void *arg UNUSED)
+{
+	stack_lock_acquire(&lock);
+	atomic_store(&is_taken, true);
+	while (!atomic_load(&is_over))
+		usleep(100);
+	stack_lock_release(&lock);
+	return NULL;
+}
+
+TEST(looking_whether_it_is_free_ends)
+{
+	static const enum stack_lock_kind kinds[] = {
+		STACK_LOCK_BIASED, STACK_LOCK_SPIN, STACK_LOCK_SLEEP,
+		STACK_LOCK_YIELD,
+	};
+	pthread_t holder;
+
+	for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+		stack_lock_init(&lock, kinds[i]);
+		CHECK(stack_lock_is_free_within(&lock, 0));
+		is_over = false;
+		atomic_store(&is_taken, false);
+		CHECK_EQ(pthread_create(&holder, NULL, hold_until_over, NULL),
+			 0);
+		while (!atomic_load(&is_taken))
+			usleep(100);
+		CHECK(!stack_lock_is_free_within(&lock, 10 * NS_PER_MS));
+		atomic_store(&is_over, true);
+		CHECK(stack_lock_is_free_within(&lock, NS_PER_SEC));
+		pthread_join(holder, NULL);
+	}
+}
+
+/* -- priorities ---------------------------------------------------------------------- */
+
+static struct spinlock spinlock = SPINLOCK_INIT(LOCK_RANK_TEST);
+static _Atomic bool is_held;
+
+static void stay_on_first_cpu(void)
+{
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(0, &cpus);
+	pthread_setaffinity_np(pthread_self(), sizeof(cpus), &cpus);
+}
+
+/* Needs the processor for this long to get to its release. */
+static void compute(unsigned ms)
+{
+	struct timespec used;
+
+	do
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+	while ((uint64_t)used.tv_sec * NS_PER_SEC + (uint64_t)used.tv_nsec <
+	       ms * NS_PER_MS);
+}
+
+static void *hold_lock(void *arg UNUSED)
+{
+	stay_on_first_cpu();
+	stack_lock_acquire(&lock);
+	atomic_store(&is_held, true);
+	compute(30);
+	stack_lock_release(&lock);
+	return NULL;
+}
+
+static void *hold_spinlock(void *arg UNUSED)
+{
+	stay_on_first_cpu();
+	spinlock_acquire(&spinlock);
+	atomic_store(&is_held, true);
+	compute(30);
+	spinlock_release(&spinlock);
+	return NULL;
+}
+
+static void take_lock(void)
+{
+	stack_lock_acquire(&lock);
+	stack_lock_release(&lock);
+}
+
+static void take_spinlock(void)
+{
+	spinlock_acquire(&spinlock);
+	spinlock_release(&spinlock);
+}
+
+/* Milliseconds that a real-time thread waits for what one on its processor holds that
+ * is not. */
+static uint64_t wait_in_real_time(void *(*hold)(void *), void (*take)(void))
+{
+	struct sched_param fifo = { .sched_priority = 1 }, other = { 0 };
+	pthread_t holder;
+	uint64_t start;
+
+	atomic_store(&is_held, false);
+	CHECK_EQ(pthread_create(&holder, NULL, hold, NULL), 0);
+	while (!atomic_load(&is_held))
+		usleep(100);
+	stay_on_first_cpu();
+	if (sched_setscheduler(0, SCHED_FIFO, &fifo) != 0)
+		test_skip("needs the right to schedule in real time");
+	start = clock_monotonic_ns();
+	take();
+	start = clock_monotonic_ns() - start;
+	sched_setscheduler(0, SCHED_OTHER, &other);
+	pthread_join(holder, NULL);
+	return start / NS_PER_MS;
+}
+
+/* Linux itself would interfere after 950 ms. */
+enum { PATIENCE_MS = 600 };
+
+TEST(real_time_waiters_let_the_holder_run)
+{
+	stack_lock_init(&lock, STACK_LOCK_SPIN);
+	CHECK(wait_in_real_time(hold_lock, take_lock) < PATIENCE_MS);
+	stack_lock_init(&lock, STACK_LOCK_YIELD);
+	CHECK(wait_in_real_time(hold_lock, take_lock) < PATIENCE_MS);
+	stack_lock_init(&lock, STACK_LOCK_BIASED);
+	CHECK(wait_in_real_time(hold_lock, take_lock) < PATIENCE_MS);
+	CHECK(wait_in_real_time(hold_spinlock, take_spinlock) < PATIENCE_MS);
+}
+
+/* -- without the barrier ------------------------------------------------------------- */
+
+/* From now on membarrier fails. */
+static void forbid_barrier(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { ARRAY_LEN(code), code };
+
+	CHECK_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	CHECK_EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+}
+
+static _Atomic bool is_guest_done;
+
+static void *enter_once_as_guest(void *arg UNUSED)
+{
+	os_thread.is_internal = true;
+	stack_lock_acquire(&lock);
+	guarded++;
+	stack_lock_release(&lock);
+	atomic_store(&is_guest_done, true);
+	return NULL;
+}
+
+/* The owner comes and goes, or sleeps: a guest gets in either way, and nobody is
+ * there with another. */
+static void be_owner_without_barrier(void)
+{
+	int rounds = 0, guest_rounds = 0;
+	pthread_t guest;
+
+	stack_lock_init(&lock, STACK_LOCK_BIASED);
+	guarded = 0;
+	atomic_store(&is_over, false);
+	take_lock();
+	forbid_barrier();
+	pthread_create(&guest, NULL, count_up_as_guest, &guest_rounds);
+	for (; rounds < 200; rounds++)
+		count_up(NULL);
+	atomic_store(&is_over, true);
+	count_up(NULL);
+	pthread_join(guest, NULL);
+	if (guarded % ROUNDS != guest_rounds % ROUNDS || !guest_rounds)
+		_exit(1);
+	pthread_create(&guest, NULL, enter_once_as_guest, NULL);
+	usleep(500000);
+	if (!atomic_load(&is_guest_done))
+		_exit(2);
+	pthread_join(guest, NULL);
+	pthread_create(&guest, NULL, count_up, NULL);
+	pthread_join(guest, NULL);
+	_exit(atomic_load(&lock.kind) == STACK_LOCK_SPIN ? 0 : 3);
+}
+
+TEST(bias_is_safe_without_the_barrier)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		alarm(20);
+		be_owner_without_barrier();
+	}
+	waitpid(pid, &status, 0);
+	CHECK_EQ(status, 0);
 }

@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <stdlib.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -391,4 +392,52 @@ TEST(no_signal_is_lost_under_fire)
 	pthread_join(thread, NULL);
 	CHECK_EQ(runs, 2000);
 	CHECK_EQ(seen_depth, 0);
+}
+
+/* -- faults while a signal waits ------------------------------------------------------ */
+
+static void jump_out(int sig)
+{
+	siglongjmp(way_out, sig);
+}
+
+static void fault_while_a_signal_waits(int fault)
+{
+	volatile uintptr_t nowhere = 8;
+	struct sigaction act = { .sa_handler = note };
+
+	runs = 0;
+	signals_activate();
+	signals_sigaction(SIGUSR1, &act, NULL);
+	act.sa_handler = jump_out;
+	signals_sigaction(fault, &act, NULL);
+	os_enter();
+	raise(SIGUSR1);
+	if (runs || !os_thread.has_deferred)
+		_exit(1);
+	if (sigsetjmp(way_out, 0) == 0) {
+		if (fault == SIGSEGV)
+			*(volatile int *)nowhere = 1;
+		else
+			raise(fault);
+		_exit(2);
+	}
+	os_leave();
+	_exit(runs == 1 ? 0 : 3);
+}
+
+TEST(faults_reach_their_handler_while_a_signal_waits)
+{
+	static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP,
+				      SIGABRT, SIGSYS };
+
+	for (size_t i = 0; i < ARRAY_LEN(faults); i++) {
+		pid_t pid = fork();
+		int status;
+
+		if (pid == 0)
+			fault_while_a_signal_waits(faults[i]);
+		waitpid(pid, &status, 0);
+		CHECK_EQ(status, 0);
+	}
 }

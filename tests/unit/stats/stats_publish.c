@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -11,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "stats/stats_clean.h"
 #include "stats/stats_snapshot.h"
 #include "tests/support/test.h"
 
@@ -58,6 +60,89 @@ static struct stats_region *read_region(void)
 	close(fd);
 	CHECK_EQ(stats_snapshot_check(r, (size_t)st.st_size), 0);
 	return r;
+}
+
+/* A process with a file in the directory, waiting to be killed. */
+static pid_t start_other(void)
+{
+	int ready[2];
+	pid_t pid;
+	char byte;
+
+	CHECK(pipe(ready) == 0);
+	pid = fork();
+	if (pid == 0) {
+		stats_forked();
+		stats_start_again();
+		(void)!write(ready[1], "", 1);
+		pause();
+		_exit(0);
+	}
+	CHECK_EQ(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	return pid;
+}
+
+static void path_of(pid_t pid, char *buf, size_t size)
+{
+	snprintf(buf, size, "%s/vmastat.%d", dir, pid);
+}
+
+static void end_other(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* Gives the file another value at this offset. */
+static void forge(const char *file, size_t offset, uint64_t value, size_t size)
+{
+	int fd = open(file, O_WRONLY);
+
+	CHECK(fd >= 0);
+	CHECK_EQ(pwrite(fd, &value, size, (off_t)offset), (ssize_t)size);
+	close(fd);
+}
+
+TEST(files_of_dead_processes_go_at_the_next_start)
+{
+	char dead[96], living[96], elsewhere[96], newer[96], text[96];
+	pid_t pid[4];
+
+	start(3, "");
+	for (size_t i = 0; i < ARRAY_LEN(pid); i++)
+		pid[i] = start_other();
+	path_of(pid[0], dead, sizeof(dead));
+	path_of(pid[1], living, sizeof(living));
+	path_of(pid[2], elsewhere, sizeof(elsewhere));
+	path_of(pid[3], newer, sizeof(newer));
+	end_other(pid[0]);
+	/* of another pid namespace, where the number may be alive */
+	forge(elsewhere, offsetof(struct stats_region, pid_namespace), 1, 8);
+	end_other(pid[2]);
+	/* of a build that we do not know */
+	forge(newer, offsetof(struct stats_region, abi), 99999, 4);
+	end_other(pid[3]);
+	snprintf(text, sizeof(text), "%s/vmastat.1x", dir);
+	close(open(text, O_CREAT | O_WRONLY, 0600));
+	CHECK(access(dead, F_OK) == 0);
+	stats_clean_dead(dir);
+	CHECK(access(dead, F_OK) != 0);
+	CHECK(access(living, F_OK) == 0);
+	CHECK(access(elsewhere, F_OK) == 0);
+	CHECK(access(newer, F_OK) == 0);
+	CHECK(access(text, F_OK) == 0);
+	CHECK(access(path, F_OK) == 0);
+	/* A file of the number that the living one got after another. */
+	forge(living, offsetof(struct stats_region, start_time), 1, 8);
+	stats_clean_dead(dir);
+	CHECK(access(living, F_OK) != 0);
+	end_other(pid[1]);
+	unlink(elsewhere);
+	unlink(newer);
+	unlink(text);
+	end();
 }
 
 TEST(region_says_whose_it_is)

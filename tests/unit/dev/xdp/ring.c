@@ -3,7 +3,7 @@
  * and the system calls that would move frames. */
 #include "config.h"
 
-#include "os/syscall_raw.h"
+#include "base/syscall_raw.h"
 
 static long played_call(long number, long fd);
 #define syscall_raw(number, a, b, c, d, e, f) played_call(number, a)

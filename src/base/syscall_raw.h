@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A system call without libc: no cancellation point, and errno is left alone. For
- * the data path.
+ * the data path, and for waits under a lock.
  */
-#ifndef OS_SYSCALL_RAW_H
-#define OS_SYSCALL_RAW_H
+#ifndef BASE_SYSCALL_RAW_H
+#define BASE_SYSCALL_RAW_H
 
-#include <errno.h>
 #include <sys/syscall.h>
-
-#include "os/real.h"
 
 /* The kernel's answer: a negative errno when it fails. */
 static inline long syscall_raw(long number, long a, long b, long c, long d,
@@ -41,14 +38,25 @@ static inline long syscall_raw(long number, long a, long b, long c, long d,
 			 : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
 			 : "memory");
 	return x0;
-#else
-	int saved_errno = errno;
-	long result = real.syscall(number, a, b, c, d, e, f);
+#elif defined(__powerpc64__)
+	register long r0 __asm__("r0") = number;
+	register long r3 __asm__("r3") = a;
+	register long r4 __asm__("r4") = b;
+	register long r5 __asm__("r5") = c;
+	register long r6 __asm__("r6") = d;
+	register long r7 __asm__("r7") = e;
+	register long r8 __asm__("r8") = f;
 
-	if (result < 0)
-		result = -errno;
-	errno = saved_errno;
-	return result;
+	/* failure is the summary overflow bit, and a positive errno */
+	__asm__ volatile("sc\n\tbns+ 1f\n\tneg %1, %1\n1:"
+			 : "+r"(r0), "+r"(r3), "+r"(r4), "+r"(r5), "+r"(r6),
+			   "+r"(r7), "+r"(r8)
+			 :
+			 : "memory", "cr0", "ctr", "xer", "r9", "r10", "r11",
+			   "r12");
+	return r3;
+#else
+#error "this machine's system call is missing"
 #endif
 }
 

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Threads that the program does not notice (own_thread.h). */
+#include "config.h"
+
+#include "os/own_thread.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "os/file.h"
+#include "os/thread.h"
+
+static struct {
+	cpu_set_t cpus;
+	bool has_cpus;
+	struct own_thread_params params;
+	/* libc's number of threads; NULL: it cannot be found */
+	_Atomic unsigned *libc_cnt;
+} own;
+
+void own_thread_load(void)
+{
+	own.has_cpus =
+		sched_getaffinity(0, sizeof(own.cpus), &own.cpus) == 0;
+}
+
+/*
+ * The last thread that ends takes the process with it. libc knows it by a number that
+ * it counts down, and that debuggers may read, so it has a name, though one that no
+ * header has. Ours is not one of them: so whoever ends last runs exit(0) itself, at
+ * once, in its own place.
+ */
+static void find_libc_cnt(void)
+{
+	own.libc_cnt = dlvsym(RTLD_DEFAULT, "__nptl_nthreads", "GLIBC_PRIVATE");
+}
+
+bool own_thread_has_to_look(void)
+{
+	return !own.libc_cnt;
+}
+
+/* One of the program's policies for real time would let us starve others, or, spinning
+ * for a lock, the thread that has it. */
+static void be_ordinary(void)
+{
+	static const struct sched_param ordinary;
+	const cpu_set_t *cpus = own.params.cpus ? own.params.cpus :
+				own.has_cpus	? &own.cpus :
+						  NULL;
+
+	if (sched_getscheduler(0) != SCHED_OTHER &&
+	    sched_setscheduler(0, SCHED_OTHER, &ordinary) != 0)
+		log_dbg("the library's thread has the program's scheduling policy: %m");
+	if (cpus && sched_setaffinity(0, sizeof(*cpus), cpus) != 0 &&
+	    own.params.cpus)
+		log_warn("the library's thread cannot run on the CPUs that are asked for (%m); going on without (VMA_INTERNAL_THREAD_AFFINITY)");
+}
+
+static void *run(void *arg UNUSED)
+{
+	pthread_setname_np(pthread_self(), own.params.name);
+	/* Everything this thread does is the library's own. */
+	os_thread.is_internal = true;
+	os_enter();
+	be_ordinary();
+	own.params.run();
+	os_leave();
+	/* libc is about to count it down. */
+	if (own.libc_cnt)
+		atomic_fetch_add(own.libc_cnt, 1);
+	return NULL;
+}
+
+int own_thread_start(const struct own_thread_params *params)
+{
+	sigset_t all, old;
+	pthread_attr_t attr;
+	pthread_t thread;
+	int err;
+
+	own.params = *params;
+	find_libc_cnt();
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &old);
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	err = pthread_create(&thread, &attr, run, NULL);
+	pthread_attr_destroy(&attr);
+	/* Here, where the caller's thread still counts, and not in the new one. */
+	if (!err && own.libc_cnt)
+		atomic_fetch_sub(own.libc_cnt, 1);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return -err;
+}
+
+bool own_thread_is_last(void)
+{
+	char text[1024];
+	ssize_t len = file_peek("/proc/self/stat", text, sizeof(text) - 1);
+	const char *at;
+
+	text[MAX(len, 0)] = '\0';
+	/* The first thread of a process is there as long as that, if only as a
+	 * zombie: "PID (NAME) Z", and 17 fields later how many there are. */
+	at = strrchr(text, ')');
+	if (!at || strncmp(at, ") Z ", 4) != 0)
+		return false;
+	for (int field = 2; at && field < 20; field++)
+		at = strchr(at + 1, ' ');
+	return at && atoi(at) == 2;
+}
+
+void own_thread_end_process(void)
+{
+	os_leave();
+	os_thread.is_internal = false;
+	exit(0);
+}

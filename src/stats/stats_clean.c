@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Removing what dead processes have left (stats_clean.h). */
+#include "config.h"
+
+#include "stats/stats_clean.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "os/file.h"
+#include "stats/stats_abi.h"
+#include "stats/stats_process.h"
+
+/* The directory is often /tmp, and others may have filled it: a start waits no longer
+ * than for so many names. */
+enum { NAMES_MAX = 20000 };
+
+/* What tells whose a file is: the same in all builds of one ABI. */
+struct head {
+	char bytes[offsetof(struct stats_region, program)];
+};
+
+static int32_t pid_in(const struct head *head)
+{
+	int32_t pid;
+
+	memcpy(&pid, head->bytes + offsetof(struct stats_region, pid),
+	       sizeof(pid));
+	return pid;
+}
+
+static uint64_t number_in(const struct head *head, size_t offset)
+{
+	uint64_t number;
+
+	memcpy(&number, head->bytes + offset, sizeof(number));
+	return number;
+}
+
+static bool is_of_this_abi(const struct head *head)
+{
+	uint32_t abi;
+
+	memcpy(&abi, head->bytes + offsetof(struct stats_region, abi),
+	       sizeof(abi));
+	return memcmp(head->bytes, STATS_MAGIC,
+		      sizeof(((struct stats_region *)0)->magic)) == 0 &&
+	       abi == STATS_ABI;
+}
+
+/* The clock by which a process was started counts from elsewhere in another time
+ * namespace. */
+static bool has_our_clock(int pid)
+{
+	char path[64];
+	ino_t theirs;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/time", pid);
+	theirs = file_inode(path);
+	return theirs && theirs == file_inode("/proc/self/ns/time");
+}
+
+/* Whether the process of that number, which lives, is surely another one. */
+static bool is_successor(int pid, uint64_t start)
+{
+	char path[64], text[1024];
+	uint64_t its_start;
+	ssize_t len;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	len = file_peek(path, text, sizeof(text) - 1);
+	text[MAX(len, 0)] = '\0';
+	its_start = stats_process_start_in(text);
+	return start && its_start && its_start != start && has_our_clock(pid);
+}
+
+static bool is_dead(const struct head *head, int pid)
+{
+	uint64_t namespace = number_in(
+		head, offsetof(struct stats_region, pid_namespace));
+	uint64_t start =
+		number_in(head, offsetof(struct stats_region, start_time));
+
+	if (!is_of_this_abi(head) || pid_in(head) != pid || !namespace ||
+	    namespace != file_inode("/proc/self/ns/pid"))
+		return false;
+	if (kill(pid, 0) != 0 && errno == ESRCH)
+		return true;
+	return is_successor(pid, start);
+}
+
+/* The pid in a file's name; 0: it is none of ours. */
+static int pid_of(const char *name)
+{
+	size_t prefix = strlen(STATS_FILE_PREFIX);
+	char *rest;
+	long pid;
+
+	if (strncmp(name, STATS_FILE_PREFIX, prefix) != 0 ||
+	    name[prefix] < '1' || name[prefix] > '9')
+		return 0;
+	pid = strtol(name + prefix, &rest, 10);
+	return !*rest && pid <= INT_MAX ? (int)pid : 0;
+}
+
+static void clean(void *dir, const char *name)
+{
+	int pid = pid_of(name);
+	char path[PATH_MAX];
+	struct file_id id;
+	struct head head;
+
+	if (!pid || pid == getpid())
+		return;
+	snprintf(path, sizeof(path), "%s/%s", (const char *)dir, name);
+	/* A new process of that number may make its own file between the look and the
+	 * removal. For that the numbers have to come round meanwhile, which nobody
+	 * can prevent or need fear. */
+	if (file_read_own(path, &head, sizeof(head), &id) &&
+	    is_dead(&head, pid) && file_remove_same(path, &id))
+		log_dbg("removed %s, whose process is dead", path);
+}
+
+void stats_clean_dead(const char *dir)
+{
+	file_for_names(dir, NAMES_MAX, clean, (void *)dir);
+}

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# Each scenario of doors.c on libc, and under the test library with loopback as an
+# accelerated device; the outputs must be the same. SAID names what the library has to
+# say of it, so that a scenario cannot pass by not being accelerated.
+. "${srcdir:-.}/tests/support/preload.sh"
+
+program=$builddir/tests/shim/doors
+library=${SHIM_LIBRARY:-$builddir/tests/shim/.libs/libvma-test.so}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+collect_reports "$work"
+TSAN_OPTIONS=$TSAN_OPTIONS:die_after_fork=0
+export VMA_LOG_FILE=$work/log VMA_TRACELEVEL=debug VMA_STATS_SHMEM_DIR=
+
+run() {
+	timeout -k 5 30 "$@" </dev/null 2>&1 || echo "exit $?"
+}
+
+accelerated() {
+	VMA_TEST_LOCAL=1 VMA_XDP_INTERFACES=lo VMA_SELECT_SKIP_OS=0 \
+		preloaded "$library" timeout -k 5 30 "$program" "$1" \
+		</dev/null 2>&1 || echo "exit $?"
+}
+
+# What the log has to say after a scenario; nothing, if it is not here. A new image
+# begins a new log.
+said_of() {
+	case $1 in
+	passed_to_another_process)
+		echo "goes back to the kernel: the program has handed it on" ;;
+	signals_for_datagrams | stamps_of_the_last_datagram)
+		echo "goes back to the kernel: the program has set an option" ;;
+	esac
+}
+
+is_said() {
+	local said
+	said=$(said_of "$1")
+	[ -z "$said" ] || grep -q "$said" "$work/log" ||
+		{ echo "the log does not say \"$said\":"; grep ': fd ' "$work/log"; return 1; }
+}
+
+for scenario in ${SCENARIOS:-$("$program" --list)}; do
+	rm -f "$work/log"
+	run "$program" "$scenario" >"$work/libc"
+	accelerated "$scenario" >"$work/accelerated"
+	if ! said=$(is_said "$scenario"); then
+		echo "$said" >>"$work/accelerated"
+	fi
+	tap_alike "$scenario" "$work/libc" "$work/accelerated"
+done
+tap_end
