@@ -89,7 +89,7 @@ static void open_backends(void)
 	if (network.has_backends)
 		return;
 	network.has_backends = true;
-	if (module_open("xdp", &xdp, &network.backends[0]) == 0)
+	if (module_open_backend("xdp", &xdp, &network.backends[0]) == 0)
 		network.backend_cnt = 1;
 }
 
