@@ -113,8 +113,8 @@ static const uint8_t *neighbour_mac(struct net *net, const struct net_path *path
 	switch (neigh_advice(neigh)) {
 	case NEIGH_CONFIRM:
 		/* Without the right to ask, an old address is what we have. */
-		(void)!netlink_conn_resolve(net->conn, path->ifindex,
-					    &path->next_hop);
+		(void)!netlink_resolve(&net->netlink, path->ifindex,
+				       &path->next_hop);
 		break;
 	case NEIGH_USABLE:
 		break;
