@@ -8,6 +8,7 @@
 #include <linux/fib_rules.h>
 #include <linux/neighbour.h>
 #include <linux/rtnetlink.h>
+#include <malloc.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -596,15 +597,22 @@ TEST(reading_a_link_shows_its_xdp_program)
 	close_view();
 }
 
-static void add_many_routes(unsigned cnt)
+/* To 172.16.0.0 and up, by next hops 10.0.0.2 and up. */
+static void add_routes(unsigned cnt, unsigned hop_cnt)
 {
 	FILE *f = popen("ip -batch -", "w");
 
 	CHECK(f);
 	for (unsigned i = 0; i < cnt; i++)
-		fprintf(f, "route add 172.%u.%u.%u via 10.0.0.2\n",
-			16 + i / 65536, i / 256 % 256, i % 256);
+		fprintf(f, "route add 172.%u.%u.%u via 10.0.0.%u\n",
+			16 + i / 65536, i / 256 % 256, i % 256,
+			2 + i % hop_cnt);
 	CHECK(pclose(f) == 0);
+}
+
+static void add_many_routes(unsigned cnt)
+{
+	add_routes(cnt, 1);
 }
 
 TEST(after_an_overrun_everything_is_read_again)
@@ -634,6 +642,47 @@ TEST(a_flood_without_overrun_needs_no_second_reading)
 	CHECK_EQ(netlink_counts(&nl)->overruns, 0);
 	CHECK_EQ(netlink_counts(&nl)->syncs, 1);
 	EVENTUALLY(is_like_new());
+	close_view();
+}
+
+/* Sanitizers have a heap of their own, of which this knows nothing. */
+static size_t heap_in_use(void)
+{
+	struct mallinfo2 info = mallinfo2();
+
+	return info.uordblks + info.hblkhd;
+}
+
+/* User's and system's together: what others do on the machine is not in it. */
+static uint64_t cpu_ms(void)
+{
+	struct timespec ts;
+
+	CHECK(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts) == 0);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / NS_PER_MS;
+}
+
+/* What the library reads at its start on a router of the Internet. libnl allocates
+ * for each of them, and keeps nothing. */
+TEST(half_a_million_routes_are_read_in_two_seconds)
+{
+	enum { ROUTES = 500000, HOPS = 50, BYTES_MAX = 100, MS_MAX = 2000 };
+	uint64_t start_ms, took_ms;
+	size_t before, bytes;
+
+	lay_cable();
+	add_routes(ROUTES, HOPS);
+	before = heap_in_use();
+	start_ms = cpu_ms();
+	open_view(0);
+	took_ms = cpu_ms() - start_ms;
+	bytes = (heap_in_use() - before) / ROUTES;
+	CHECK(view.routes.route_cnt >= ROUTES);
+	CHECK_EQ(netlink_counts(&nl)->overruns, 0);
+	test_note("%u routes in %u ms, %zu bytes each", ROUTES,
+		  (unsigned)took_ms, bytes);
+	CHECK(bytes <= BYTES_MAX);
+	CHECK(took_ms <= MS_MAX);
 	close_view();
 }
 
