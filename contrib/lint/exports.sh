@@ -29,7 +29,7 @@ fstatat access unlink rename mkdir rmdir opendir readdir eventfd timerfd_create
 signalfd inotify_init1 memfd_create lseek lseek64 ftruncate getline'
 
 doors() {
-	sed -n 's|^module src/||p' "$srcdir/contrib/lint/layers.txt"
+	sed -nE 's|^module src/([^ ]+).*|\1|p' "$srcdir/contrib/lint/layers.txt"
 	echo os
 	echo sock-redirect # its names are the calls
 }

@@ -41,6 +41,32 @@ foreign_private() {
 		print $1 " includes " $2 "/" $3 }'
 }
 
+# "folder prefix" for each module's library.
+vendors() {
+	awk '$1 == "module" { for (i = 3; i <= NF; i++) print $2, $i }' $table
+}
+
+# A module's headers are its own, but for what core gives it at the start.
+modules_are_entered() {
+	edges src | awk -v table=$table '
+	BEGIN { while ((getline line < table) > 0) {
+		n = split(line, f, " "); if (f[1] == "module") module[f[2]] = 1 } }
+	{ folder = "src/" $2
+	  if (!(folder in module) || index($1, folder "/") == 1) next
+	  n = split($2, part, "/")
+	  if ($3 != part[n] ".h") print $1 " includes " $2 "/" $3 ": a module of its own" }'
+}
+
+vendor_headers_elsewhere() {
+	local prefixes prefix folders
+	prefixes=$(vendors | cut -d' ' -f2 | sort -u)
+	for prefix in $prefixes; do
+		folders=$(vendors | awk -v p="$prefix" '$2 == p { print "^" $1 "/" }')
+		grep -rnE --include='*.[ch]' "^#include [<\"]$prefix" src |
+			grep -vE '\.bpf\.c:' | grep -vE "$(tr '\n' '|' <<<"$folders" | sed 's/|*$//')"
+	done
+}
+
 without_licence() {
 	git ls-files -- '*.[ch]' '*.def' '*.sh' 2>/dev/null | while read -r f; do
 		head -3 "$f" | grep -q 'SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause' || echo "$f"
@@ -72,6 +98,8 @@ expect_nothing() {
 tap_check includes_go_down expect_nothing upward
 tap_check tools_include_low_layers_only expect_nothing tools_reach_too_far
 tap_check private_headers_stay_private expect_nothing foreign_private
+tap_check modules_headers_are_their_own expect_nothing modules_are_entered
+tap_check vendor_headers_stay_in_their_module expect_nothing vendor_headers_elsewhere
 tap_check files_have_a_licence_line expect_nothing without_licence
 tap_check sources_include_their_header_first expect_nothing own_header_first
 tap_check only_core_reads_options expect_nothing options_elsewhere

@@ -22,6 +22,9 @@ enum lock_rank {
 	LOCK_RANK_NETWORK,
 	/* net: rings, regions, rules, netlink, start-up. One, outermost. */
 	LOCK_RANK_CONTROL,
+	/* nl: calls into the netlink module. A fork waits for the one that is
+	 * under way, and would wait too long for the control mutex. */
+	LOCK_RANK_NETLINK,
 	/* sock: orders two writers of one TCP socket around the stack lock. */
 	LOCK_RANK_SOCK_WRITER,
 	/* net: everything a received packet can reach. */

@@ -12,33 +12,81 @@
 
 #include "base/checksum.h"
 #include "base/log.h"
+#include "dev/dev_services.h"
 #include "fd/fd_internal.h"
 #include "os/file.h"
+#include "os/services.h"
+
+static const struct dev_services dev_services = {
+#define SERVICE(ret, name, params, args) .name = name,
+#include "dev/dev_services.def"
+};
 
 static const struct services services = {
 	.real = &real,
 	.log_config = &log_config,
 	.log_vwrite = log_vwrite,
 	.adopt_fd = fd_internal_adopt,
+	.copy_fd = fd_internal_copy,
 	.close_fd = fd_internal_close,
 #define SERVICE(ret, name, params, args) .name = name,
-#include "dev/services.def"
+#include "os/services.def"
+	.dev = &dev_services,
 };
+
+/* Where the build makes modules of a kind, below src; %s is the name. */
+static const char *const folders[] = {
+	[MODULE_BACKEND] = "dev/%s",
+	[MODULE_NETLINK] = "nl/libnl",
+};
+
+#ifdef VMA_DEBUG
+#define MODULE_FILE "libvma-%s-debug.so"
+#else
+#define MODULE_FILE "libvma-%s.so"
+#endif
+
+/* Ways from the library's folder to the build's src: none, for an installed
+ * library; from src/.libs; from a test's .libs. */
+static const char *const ways[] = {
+	NULL,
+	"..",
+#ifdef VMA_DEBUG
+	"../../../src",
+#endif
+};
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+#pragma GCC diagnostic ignored "-Wformat-extra-args"
+/* "" for a path that does not fit. */
+static void write_path(char *path, size_t size, const char *dir, int dir_len,
+		       const char *way, enum module_kind kind, const char *name)
+{
+	char folder[64] = "";
+	int n;
+
+	if (way) {
+		n = snprintf(folder, sizeof(folder), folders[kind], name);
+		if (n < 0 || (size_t)n >= sizeof(folder))
+			goto too_long;
+		n = snprintf(path, size, "%.*s%s/%s/.libs/" MODULE_FILE,
+			     dir_len, dir, way, folder, name);
+	} else {
+		n = snprintf(path, size, "%.*s" MODULE_FILE, dir_len, dir, name);
+	}
+	if (n >= 0 && (size_t)n < size)
+		return;
+too_long:
+	*path = '\0';
+}
+#pragma GCC diagnostic pop
 
 /* Beside the library, whatever its own name is; a debug library takes debug
  * modules, and one that lies in its build tree finds them there. */
-static int find_path(const char *name, char *path, size_t size)
+static int find_path(enum module_kind kind, const char *name, char *path,
+		     size_t size)
 {
-#ifdef VMA_DEBUG
-	static const char *const forms[] = {
-		"libvma-%s-debug.so", "../../../src/dev/%s/.libs/libvma-%s-debug.so",
-		"../dev/%s/.libs/libvma-%s-debug.so",
-	};
-#else
-	static const char *const forms[] = {
-		"libvma-%s.so", "../dev/%s/.libs/libvma-%s.so",
-	};
-#endif
 	Dl_info info;
 	const char *slash;
 	int dir_len;
@@ -47,44 +95,53 @@ static int find_path(const char *name, char *path, size_t size)
 		return -ENOENT;
 	slash = strrchr(info.dli_fname, '/');
 	dir_len = slash ? (int)(slash + 1 - info.dli_fname) : 0;
-	for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
-		int n = snprintf(path, size, "%.*s", dir_len, info.dli_fname);
-
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-#pragma GCC diagnostic ignored "-Wformat-extra-args"
-		n += snprintf(path + n, size - (size_t)n, forms[i], name, name);
-#pragma GCC diagnostic pop
-		if ((size_t)n < size && file_is_there(path))
+	for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
+		write_path(path, size, info.dli_fname, dir_len, ways[i], kind,
+			   name);
+		if (*path && file_is_there(path))
 			return 0;
 	}
 	return -ENOENT;
 }
 
-int module_open(const char *name, const void *options,
-		struct backend **backend_out)
+int module_open(enum module_kind kind, const char *name,
+		const void **exports_out)
 {
 	const struct module *module;
 	char path[PATH_MAX];
 	void *handle;
 	int err;
 
-	err = find_path(name, path, sizeof(path));
+	err = find_path(kind, name, path, sizeof(path));
 	if (err)
 		return err;
 	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	if (!handle) {
 		log_warn("cannot open %s (%s); going on without it", path,
 			 dlerror());
-		return -ENOENT;
+		return -ELIBACC;
 	}
 	module = dlsym(handle, "vma_module");
-	if (!module || module->abi != MODULE_ABI) {
+	if (!module || module->abi != MODULE_ABI || module->kind != kind) {
 		log_warn("%s belongs to another libvma; going on without it",
 			 path);
 		return -EPROTO;
 	}
-	err = module->start(&services, options, backend_out);
-	log_dbg("module %s: %s", path, err ? strerror(-err) : "started");
-	return err;
+	module->start(&services);
+	log_dbg("module %s: started", path);
+	*exports_out = module->exports;
+	return 0;
+}
+
+int module_open_backend(const char *name, const void *options,
+			struct backend **backend_out)
+{
+	const struct backend_module *exports;
+	const void *found;
+	int err = module_open(MODULE_BACKEND, name, &found);
+
+	if (err)
+		return err;
+	exports = found;
+	return exports->open(options, backend_out);
 }

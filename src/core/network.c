@@ -40,6 +40,8 @@ static struct {
 	struct backend *backends[NET_BACKENDS_MAX];
 	unsigned backend_cnt;
 	bool has_backends;
+	/* NULL: not opened; outlives a network, too */
+	const struct netlink_ops *netlink;
 } network = { .lock = MUTEX_INIT(LOCK_RANK_NETWORK) };
 
 /* -- rules ----------------------------------------------------------------------- */
@@ -90,8 +92,19 @@ static void open_backends(void)
 	if (network.has_backends)
 		return;
 	network.has_backends = true;
-	if (module_open("xdp", &xdp, &network.backends[0]) == 0)
+	if (module_open_backend("xdp", &xdp, &network.backends[0]) == 0)
 		network.backend_cnt = 1;
+}
+
+/* Whether there is one. */
+static bool open_netlink(void)
+{
+	const void *exports;
+
+	if (!network.netlink &&
+	    module_open(MODULE_NETLINK, "nl", &exports) == 0)
+		network.netlink = exports;
+	return network.netlink;
 }
 
 static enum stack_lock_kind lock_kind(int thread_mode)
@@ -166,6 +179,7 @@ static int start(struct net **net_out)
 			.seed = hash_u64((uint64_t)getpid(),
 					 clock_realtime_ns()),
 		},
+		.netlink = network.netlink,
 		.backend_cnt = network.backend_cnt,
 		.interfaces = o->xdp_interfaces,
 		.frame_cnt = (uint32_t)o->xdp_frames,
@@ -203,7 +217,7 @@ static bool is_kept_by_firewall(void)
 {
 	char text[FIREWALL_TEXT_SIZE];
 
-	if (firewall_read(text, sizeof(text)) <= 0)
+	if (firewall_read(network.netlink, text, sizeof(text)) <= 0)
 		return false;
 	log_info("Packets of accelerated sockets are not seen by: %s%s", text,
 		 network.options->respect_firewall ?
@@ -224,16 +238,32 @@ static void exit_if_wished(void)
 	real._exit(EXIT_FAILURE);
 }
 
+/* What is missing from this installation, or REASON_NONE. */
+static enum reason open_modules(void)
+{
+	open_backends();
+	if (!network.backend_cnt && !network.local_dev)
+		return REASON_NO_BACK_END;
+	return open_netlink() ? REASON_NONE : REASON_NO_NETLINK;
+}
+
+static void say_why(void)
+{
+	const char *remedy = reason_remedy(network.failure);
+
+	log_info("Sockets stay with the kernel: %s%s%s",
+		 reason_why(network.failure),
+		 *remedy ? "; to change that: " : "", remedy);
+}
+
 static void make_locked(void) REQUIRES(network.lock)
 {
 	struct net *net;
 	int err;
 
-	open_backends();
-	if (!network.backend_cnt && !network.local_dev) {
-		network.failure = REASON_NO_BACK_END;
-		log_info("Sockets stay with the kernel: %s",
-			 reason_why(network.failure));
+	network.failure = open_modules();
+	if (network.failure != REASON_NONE) {
+		say_why();
 		return;
 	}
 	if (is_kept_by_firewall()) {

@@ -23,6 +23,7 @@
 #include "fd/fd_table.h"
 #include "fd/fd_visit.h"
 #include "fd/fd_wait.h"
+#include "nl/netlink.h"
 #include "os/log_out.h"
 #include "os/own_thread.h"
 #include "os/real.h"
@@ -466,10 +467,12 @@ NO_LOCK_ANALYSIS static void before_fork(void)
 	os_enter();
 	network_before_fork();
 	mutex_acquire(&runtime.lock);
+	netlink_before_fork();
 }
 
 NO_LOCK_ANALYSIS static void after_fork_in_parent(void)
 {
+	netlink_after_fork();
 	mutex_release(&runtime.lock);
 	os_leave();
 }
@@ -486,6 +489,7 @@ static bool has_nothing_to_forget(void)
  * sockets are the kernel's. */
 NO_LOCK_ANALYSIS static void forget(void)
 {
+	netlink_forked();
 	signals_forked();
 	stats_forked();
 	if (atomic_load(&runtime.state) == STARTED)

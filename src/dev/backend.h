@@ -7,7 +7,7 @@
 #define DEV_BACKEND_H
 
 #include "dev/ring.h"
-#include "dev/services.h"
+#include "os/module.h"
 
 /* The interface that is to be driven. */
 struct backend_request {
@@ -32,23 +32,12 @@ struct backend {
 		MUST_CHECK;
 };
 
-/* What a module exports, as `vma_module`. */
-#ifdef VMA_DEBUG
-enum { MODULE_ABI = 0x101 };
-#else
-enum { MODULE_ABI = 0x001 };
-#endif
-
-struct module {
-	/* MODULE_ABI: locks of debug builds have another size. A module of
-	 * another number is left alone. */
-	int abi;
-	const char *name;
-	/* What the module uses of us, for as long as the process lives; it has
-	 * no other way to reach libvma.so. `options` is the back end's own
-	 * parameter struct. 0 or negative errno. */
-	int (*start)(const struct services *services, const void *options,
-		     struct backend **backend_out) MUST_CHECK;
+/* What a module of MODULE_BACKEND exports. */
+struct backend_module {
+	/* `options` is the back end's own parameter struct. Once. 0 or negative
+	 * errno. */
+	int (*open)(const void *options, struct backend **backend_out)
+		MUST_CHECK;
 };
 
 #endif

@@ -1,5 +1,6 @@
 # The contract is a header; each back end is a folder.
-dev_headers = %D%/backend.h %D%/ring.h %D%/services.h %D%/services.def
+dev_headers = %D%/backend.h %D%/ring.h %D%/dev_services.h \
+	%D%/dev_services.def
 
 # In memory, for tests alone.
 fake_sources = $(dev_headers) %D%/fake/fake.h %D%/fake/fake.c
@@ -24,7 +25,8 @@ if HAVE_XDP
 CLEANFILES += %D%/xdp/steer.bpf.o %D%/xdp/steer_object.c
 
 # The sums are a copy of their own: the data path calls them without a pointer.
-xdp_sources = $(dev_headers) src/base/checksum.c %D%/services.c %D%/xdp/dev.c %D%/xdp/module.c \
+xdp_sources = $(dev_headers) src/base/checksum.c src/os/services.c \
+	%D%/dev_services.c %D%/xdp/dev.c %D%/xdp/module.c \
 	%D%/xdp/owner.h %D%/xdp/owner.c %D%/xdp/ring.c %D%/xdp/steer.h \
 	%D%/xdp/steer.c %D%/xdp/steer_object.h %D%/xdp/xdp.h %D%/xdp/xdp_compat.h \
 	%D%/xdp/xdp_priv.h %D%/xdp/xsk.h %D%/xdp/xsk.c

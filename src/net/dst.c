@@ -26,7 +26,8 @@ static void set_lengths(struct dst *dst, const struct dev *dev,
 {
 	uint32_t path_mtu = dst->query.is_mtu_of_link ? path->link_mtu :
 							path->mtu;
-	uint32_t mtu = MIN(MIN(path_mtu, dev->mtu), (uint32_t)IP_PACKET_MAX);
+	uint32_t link_mtu = MIN(dev->mtu, (uint32_t)IP_PACKET_MAX);
+	uint32_t mtu = MIN(path_mtu, link_mtu);
 	uint32_t frame_max = dev->caps.tx_len_max -
 			     (uint32_t)sizeof(dst->header.eth);
 
@@ -112,8 +113,8 @@ static const uint8_t *neighbour_mac(struct net *net, const struct net_path *path
 	switch (neigh_advice(neigh)) {
 	case NEIGH_CONFIRM:
 		/* Without the right to ask, an old address is what we have. */
-		(void)!netlink_conn_resolve(net->conn, path->ifindex,
-					    &path->next_hop);
+		(void)!netlink_resolve(&net->netlink, path->ifindex,
+				       &path->next_hop);
 		break;
 	case NEIGH_USABLE:
 		break;

@@ -131,21 +131,6 @@ static void publish_rpf(struct net *net)
 
 /* -- life ----------------------------------------------------------------- */
 
-/* The netlink connection's fds, moved out of the program's way. */
-static void adopt_conn(struct net *net)
-{
-	int fds[2];
-
-	netlink_conn_fds(net->conn, fds);
-	for (int i = 0; i < 2; i++) {
-		atomic_store(&net->conn_fds[i], fds[i]);
-		if (net->params.adopt_fd &&
-		    net->params.adopt_fd(fds[i], &net->conn_fds[i]) == 0)
-			fds[i] = atomic_load(&net->conn_fds[i]);
-	}
-	netlink_conn_moved(net->conn, fds);
-}
-
 static void listen_to_routers(struct net *net)
 {
 	int fd = path_news_open();
@@ -235,13 +220,12 @@ int net_create(const struct net_params *params, struct net **net_out)
 	err = add_stack(net);
 	if (err)
 		goto err_free;
-	err = netlink_conn_open(&net->view, &(struct netlink_conn_params){ 0 },
-				&net->conn);
+	err = netlink_open(&net->netlink, params->netlink, &net->view,
+			   &(struct netlink_params){ 0 });
 	if (err)
 		goto err_stack;
-	adopt_conn(net);
 	listen_to_routers(net);
-	err = netlink_conn_wait_synced(net->conn, SYNC_TIMEOUT_MS);
+	err = netlink_wait_synced(&net->netlink, SYNC_TIMEOUT_MS);
 	if (err && err != -ETIMEDOUT)
 		goto err_conn;
 	net->seen_route_gen = net_view_route_gen(&net->view);
@@ -250,7 +234,7 @@ int net_create(const struct net_params *params, struct net **net_out)
 	return 0;
 err_conn:
 	stop_listening(net);
-	netlink_conn_close(net->conn);
+	netlink_close(&net->netlink);
 err_stack:
 	destroy_stacks(net);
 err_free:
@@ -266,7 +250,7 @@ NO_LOCK_ANALYSIS void net_destroy(struct net *net)
 	INVARIANT(list_is_empty(&net->attachments), "sockets are attached");
 	netif_destroy_all(net);
 	stop_listening(net);
-	netlink_conn_close(net->conn);
+	netlink_close(&net->netlink);
 	net_view_destroy(&net->view);
 	destroy_stacks(net);
 	rpf_free(net->rpf);
@@ -276,7 +260,7 @@ NO_LOCK_ANALYSIS void net_destroy(struct net *net)
 
 int net_event_fd(const struct net *net)
 {
-	return atomic_load(&net->conn_fds[0]);
+	return netlink_event_fd(&net->netlink);
 }
 
 /* -- where frames for a socket arrive ------------------------------------- */
@@ -664,7 +648,7 @@ void net_events(struct net *net)
 
 	mutex_acquire(&net->control);
 	do
-		more = net->broken ? 0 : netlink_conn_poll(net->conn);
+		more = net->broken ? 0 : netlink_poll(&net->netlink);
 	while (more > 0);
 	if (more < 0) {
 		net->broken = more;

@@ -12,13 +12,15 @@
 #include "dev/backend.h"
 #include "net/stack.h"
 #include "nl/net_view.h"
-#include "nl/netlink_conn.h"
+#include "nl/netlink.h"
 #include "stats/stats_publish.h"
 
 enum { NET_BACKENDS_MAX = 4, NET_FLOW_BUCKETS = 1024, NET_STACKS_MAX = 64 };
 
 struct net_params {
 	struct stack_params stack;
+	/* the module that reads the kernel's tables */
+	const struct netlink_ops *netlink;
 	/* tried in this order; each lives as long as the process */
 	struct backend *backends[NET_BACKENDS_MAX];
 	unsigned backend_cnt;
@@ -48,8 +50,7 @@ struct net {
 
 	/* the control mutex */
 	struct net_view view;
-	struct netlink_conn *conn;
-	_Atomic int conn_fds[2];
+	struct netlink netlink;
 	/* what routers complain of; -1: we may not hear it */
 	_Atomic int icmp_fd;
 	struct list netifs;

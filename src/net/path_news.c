@@ -120,7 +120,7 @@ void path_news_take(struct net *net)
 	}
 	for (unsigned i = 0; i < list.cnt; i++)
 		/* An error: no route leads there any more. */
-		(void)!netlink_conn_read_path(net->conn, &list.about[i]);
+		(void)!netlink_read_path(&net->netlink, &list.about[i]);
 }
 
 bool path_news_check(struct net *net)
@@ -128,6 +128,6 @@ bool path_news_check(struct net *net)
 	unsigned known = net->view.path_mtus.cnt;
 
 	for (unsigned i = MIN(known, (unsigned)CHECK_MAX); i; i--)
-		netlink_conn_check_path(net->conn);
+		netlink_check_path(&net->netlink);
 	return known;
 }

@@ -1,156 +1,99 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Asking the kernel for filters and policies: one socket and one request for each
- * of its answers, nothing stays open. */
+/* Filters and policies, asked for and turned into names. */
 #include "config.h"
 
 #include "nl/firewall.h"
 
 #include <errno.h>
-#include <linux/netfilter/nf_tables.h>
-#include <linux/netfilter/nfnetlink.h>
-#include <linux/xfrm.h>
+#include <linux/netfilter.h>
 #include <string.h>
 
 #include "base/text.h"
-#include "nl/netlink_msg.h"
+#include "nl/netlink.h"
 #include "os/file.h"
-#include "os/real.h"
 
-enum {
-	/* What the kernel fills at once with a dump. */
-	BUF_SIZE = 32 << 10,
-	SEQ = 1,
-};
-
-/* One question: the request, and who reads its answers. */
-struct question {
-	int protocol;
-	uint16_t type;
-	uint16_t flags;
-	/* what follows the header */
-	const void *body;
-	size_t body_len;
-	uint16_t answer_type;
-	int (*name)(const struct nlmsghdr *msg, struct text *out);
-};
-
-static int send_question(int fd, const struct question *q)
+static void add_separator(struct text *out)
 {
-	struct {
-		struct nlmsghdr head;
-		uint8_t body[16];
-	} request = {
-		.head = {
-			.nlmsg_len = (uint32_t)NLMSG_LENGTH(q->body_len),
-			.nlmsg_type = q->type,
-			.nlmsg_flags = NLM_F_REQUEST | q->flags,
-			.nlmsg_seq = SEQ,
-		},
-	};
-
-	memcpy(request.body, q->body, q->body_len);
-	return real.send(fd, &request, request.head.nlmsg_len, 0) < 0 ? -errno
-								     : 0;
+	if (out->len)
+		text_add(out, ", ");
 }
 
-enum { IS_COMPLETE = 1 };
-
-/* IS_COMPLETE, 0 for more to come, or negative errno; what is found is added to
- * *cnt. */
-static int take_answers(const struct question *q, const uint8_t *buf,
-			size_t len, struct text *out, int *cnt)
+/* The families whose chains see IPv4 packets of this host. */
+static const char *family_name(uint8_t family)
 {
-	const struct nlmsghdr *msg;
-	int rc;
+	switch (family) {
+	case NFPROTO_INET:
+		return "inet";
+	case NFPROTO_IPV4:
+		return "ip";
+	case NFPROTO_NETDEV:
+		return "netdev";
+	default:
+		return NULL;
+	}
+}
 
-	while ((msg = netlink_next(&buf, &len))) {
-		if (msg->nlmsg_seq != SEQ)
-			continue;
-		if (msg->nlmsg_type == NLMSG_DONE)
-			return IS_COMPLETE;
-		if (msg->nlmsg_type == NLMSG_ERROR) {
-			rc = netlink_error(msg);
-			return rc ? rc : IS_COMPLETE;
+static void add_name(const char *name, struct text *out)
+{
+	text_add(out, " ");
+	for (; *name; name++)
+		text_add(out, "%c", *name > ' ' && *name < 0x7f ? *name : '?');
+}
+
+static int name_chain(const struct firewall_row *row, struct text *out)
+{
+	const char *family = family_name(row->family);
+
+	/* A chain without a hook is only jumped to. */
+	if (!family || !row->has_hook)
+		return 0;
+	if (row->family != NFPROTO_NETDEV && row->hook == NF_INET_FORWARD)
+		return 0;
+	add_separator(out);
+	text_add(out, "nftables %s", family);
+	add_name(row->table, out);
+	add_name(row->chain, out);
+	return 1;
+}
+
+static int name_policies(const struct firewall_row *row, struct text *out)
+{
+	if (!row->policy_cnt)
+		return 0;
+	add_separator(out);
+	text_add(out, "%llu xfrm polic%s", (unsigned long long)row->policy_cnt,
+		 row->policy_cnt == 1 ? "y" : "ies");
+	return 1;
+}
+
+int firewall_name_row(const struct firewall_row *row, struct text *out)
+{
+	return row->is_policies ? name_policies(row, out) :
+				  name_chain(row, out);
+}
+
+int firewall_name_tables(const char *lines, struct text *out)
+{
+	int cnt = 0;
+
+	while (*lines) {
+		size_t len = strcspn(lines, "\n");
+
+		if (len) {
+			add_separator(out);
+			text_add(out, "iptables %.*s",
+				 (int)MIN(len, (size_t)FIREWALL_NAME_SIZE - 1),
+				 lines);
+			cnt++;
 		}
-		if (msg->nlmsg_type != q->answer_type)
-			continue;
-		rc = q->name(msg, out);
-		if (rc < 0)
-			return rc;
-		*cnt += rc;
-		if (!(msg->nlmsg_flags & NLM_F_MULTI))
-			return IS_COMPLETE;
+		lines += len;
+		lines += *lines == '\n';
 	}
-	return 0;
-}
-
-/* The kernel has the next answer ready when the last one was taken. */
-static int read_answers(int fd, const struct question *q, struct text *out,
-			int *cnt)
-{
-	uint8_t buf[BUF_SIZE] __attribute__((aligned(NLMSG_ALIGNTO)));
-	int rc = 0;
-
-	while (!rc) {
-		ssize_t len = real.recv(fd, buf, sizeof(buf), MSG_DONTWAIT);
-
-		if (len < 0 && errno == EINTR)
-			continue;
-		if (len < 0)
-			return -errno;
-		rc = take_answers(q, buf, (size_t)len, out, cnt);
-	}
-	return rc < 0 ? rc : 0;
-}
-
-/* How many things were named, or negative errno. */
-static int ask(const struct question *q, struct text *out)
-{
-	int fd = real.socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, q->protocol);
-	int err, cnt = 0;
-
-	if (fd < 0)
-		return -errno;
-	err = send_question(fd, q);
-	if (!err)
-		err = read_answers(fd, q, out, &cnt);
-	real.close(fd);
-	return err ? err : cnt;
-}
-
-static int ask_nftables(struct text *out)
-{
-	static const struct nfgenmsg body = { .nfgen_family = AF_UNSPEC };
-	static const struct question chains = {
-		.protocol = NETLINK_NETFILTER,
-		.type = NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_GETCHAIN,
-		.flags = NLM_F_DUMP,
-		.body = &body,
-		.body_len = sizeof(body),
-		.answer_type = NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_NEWCHAIN,
-		.name = firewall_name_chain,
-	};
-
-	return ask(&chains, out);
-}
-
-static int ask_xfrm(struct text *out)
-{
-	static const uint32_t flags = UINT32_MAX;
-	static const struct question policies = {
-		.protocol = NETLINK_XFRM,
-		.type = XFRM_MSG_GETSPDINFO,
-		.body = &flags,
-		.body_len = sizeof(flags),
-		.answer_type = XFRM_MSG_NEWSPDINFO,
-		.name = firewall_name_policies,
-	};
-
-	return ask(&policies, out);
+	return cnt;
 }
 
 /* iptables' own tables, which exist from their first use on. */
-static int ask_iptables(struct text *out)
+static int read_iptables(struct text *out)
 {
 	char lines[256];
 	ssize_t len = file_peek("/proc/thread-self/net/ip_tables_names", lines,
@@ -162,25 +105,30 @@ static int ask_iptables(struct text *out)
 	return firewall_name_tables(lines, out);
 }
 
-int firewall_read(char *text, size_t size)
+struct findings {
+	struct text text;
+	int cnt;
+};
+
+static void take(void *ctx, const struct firewall_row *row)
 {
-	static int (*const questions[])(struct text *out) = {
-		ask_nftables,
-		ask_iptables,
-		ask_xfrm,
-	};
-	struct text out = text_in(text, size);
+	struct findings *found = ctx;
+
+	found->cnt += firewall_name_row(row, &found->text);
+}
+
+int firewall_read(const struct netlink_ops *ops, char *text, size_t size)
+{
+	struct findings found = { .text = text_in(text, size) };
+	int errors[3];
 	bool is_denied = false;
-	int cnt = 0;
 
-	for (size_t i = 0; i < ARRAY_LEN(questions); i++) {
-		int rc = questions[i](&out);
-
+	errors[0] = netlink_read_chains(ops, take, &found);
+	errors[1] = read_iptables(&found.text);
+	found.cnt += MAX(errors[1], 0);
+	errors[2] = netlink_read_policies(ops, take, &found);
+	for (size_t i = 0; i < ARRAY_LEN(errors); i++)
 		/* Anything else: the kernel has no such thing. */
-		if (rc == -EPERM || rc == -EACCES)
-			is_denied = true;
-		if (rc > 0)
-			cnt += rc;
-	}
-	return !cnt && is_denied ? -EPERM : cnt;
+		is_denied |= errors[i] == -EPERM || errors[i] == -EACCES;
+	return !found.cnt && is_denied ? -EPERM : found.cnt;
 }

@@ -71,7 +71,7 @@ struct link_info {
 	int lower;
 	uint32_t group;
 	/* The kernel does not tell when this changes: read the link again
-	 * (netlink_conn_read_link) before relying on it. */
+	 * (netlink_read_link) before relying on it. */
 	enum link_xdp_mode xdp_mode;
 	uint32_t xdp_prog_id;
 };

@@ -43,7 +43,7 @@ struct neigh {
 enum neigh_advice {
 	/* send */
 	NEIGH_USABLE,
-	/* send, and ask the kernel to confirm (netlink_conn_resolve) */
+	/* send, and ask the kernel to confirm (netlink_resolve) */
 	NEIGH_CONFIRM,
 	/* nothing known or an answer is awaited: ask, and let it wait */
 	NEIGH_RESOLVE,

@@ -116,7 +116,7 @@ static bool is_suppressed(const struct walk *walk, const struct policy *policy)
 {
 	const struct link *link;
 
-	if (walk->match.route->prefix_len <= policy->suppress_len)
+	if (walk->match.route.prefix_len <= policy->suppress_len)
 		return true;
 	link = link_tab_find(&walk->view->links, walk->match.hop->ifindex);
 	return link && policy->suppress_group == link->info.group;
@@ -211,7 +211,7 @@ static const struct route_hop *choose_hop(const struct net_view *view,
 					  const struct net_flow *flow,
 					  const struct route_match *match)
 {
-	const struct route *route = match->route;
+	const struct route *route = &match->route;
 	uint64_t hash, total = 0;
 
 	for (unsigned i = 0; i < route->hop_cnt; i++) {
@@ -288,7 +288,7 @@ static void follow_route(const struct net_view *view,
 			 const struct net_flow *flow,
 			 const struct route_match *match, struct net_path *path)
 {
-	const struct route *route = match->route;
+	const struct route *route = &match->route;
 	const struct route_hop *hop = match->hop;
 	/* To ourselves, whatever interface owns the address. */
 	bool is_home = route->type == RTN_LOCAL;
@@ -356,7 +356,7 @@ static int find_owner(const struct net_view *view, const struct ip_addr *addr)
 		return own->info.ifindex;
 	if (route_tab_lookup(&view->routes, merged_tables, table_cnt,
 			     &query, &view->links, &match) ||
-	    match.route->type != RTN_LOCAL)
+	    match.route.type != RTN_LOCAL)
 		return 0;
 	return match.hop->ifindex;
 }
@@ -534,6 +534,6 @@ bool net_view_admits(const struct net_view *view, int ifindex,
 	err = walk_all(&walk);
 	if (err)
 		return err == -EOPNOTSUPP;
-	return walk.match.route->type == RTN_UNICAST &&
-	       (mode == RPF_LOOSE || uses_link(walk.match.route, ifindex));
+	return walk.match.route.type == RTN_UNICAST &&
+	       (mode == RPF_LOOSE || uses_link(&walk.match.route, ifindex));
 }

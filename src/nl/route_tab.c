@@ -4,6 +4,10 @@
  * prefix hang together behind the first of them, in the order in which the kernel
  * considers them: tos down, metric up, then as they were put. Each table counts its
  * prefix lengths, so that a look-up tries only those that occur.
+ *
+ * A full table of the Internet has some 10^6 prefixes and few next hops. So what
+ * does not belong to the prefix is a body that equal routes share, as in the kernel
+ * (struct fib_info): a route costs less than 100 bytes.
  */
 #include "config.h"
 
@@ -20,15 +24,29 @@
 
 enum { LEN_WORDS = IP_PREFIX_MAX / 64 + 1 };
 
+/* All of a route but its table and prefix, and the flags of its hops with it.
+ * Never changes; goes with the last route that uses it. */
+struct route_body {
+	struct hash_link by_content;
+	uint32_t user_cnt;
+	/* table and prefix are zero */
+	struct route route;
+	struct route_hop hops[];
+};
+
 struct route_entry {
 	/* of the first of its prefix only */
 	struct hash_link by_prefix;
 	/* the next of the same prefix */
 	struct route_entry *next;
+	struct route_body *body;
+	struct ip_addr dst;
+	uint32_t table;
 	uint32_t epoch;
-	struct route route;
-	struct route_hop hops[];
+	uint8_t prefix_len;
 };
+_Static_assert(sizeof(struct route_entry) <= 64,
+	       "a route costs at most 80 bytes of heap, and its bucket");
 
 /* Stays when its last route goes. */
 struct route_table {
@@ -99,9 +117,8 @@ static struct route_entry *find_prefix(const struct route_tab *tab,
 		struct route_entry *entry =
 			CONTAINER_OF(link, struct route_entry, by_prefix);
 
-		if (entry->route.table == table &&
-		    entry->route.prefix_len == len &&
-		    ip_addr_eq(&entry->route.dst, dst))
+		if (entry->table == table && entry->prefix_len == len &&
+		    ip_addr_eq(&entry->dst, dst))
 			return entry;
 	}
 	return NULL;
@@ -131,17 +148,121 @@ static bool is_same(const struct route *a, const struct route *b)
 	return true;
 }
 
-/* Takes over what may differ between routes that are the same. Whether it
- * did. */
-static bool take_flags(struct route *known, const struct route *route)
+static bool has_same_flags(const struct route *a, const struct route *b)
 {
-	bool has_changed = false;
-
-	for (unsigned i = 0; i < known->hop_cnt; i++) {
-		has_changed |= known->hops[i].flags != route->hops[i].flags;
-		known->hops[i].flags = route->hops[i].flags;
+	for (unsigned i = 0; i < a->hop_cnt; i++) {
+		if (a->hops[i].flags != b->hops[i].flags)
+			return false;
 	}
-	return has_changed;
+	return true;
+}
+
+/* -- bodies ---------------------------------------------------------------- */
+
+static uint64_t hash_of_body(const struct route *route)
+{
+	struct route body = *route;
+	uint64_t hash;
+
+	memset(&body.dst, 0, sizeof(body.dst));
+	body.table = 0;
+	body.prefix_len = 0;
+	/* no padding before the count of hops */
+	hash = hash_bytes(route->hop_cnt, &body,
+			  offsetof(struct route, hop_cnt));
+	for (unsigned i = 0; i < route->hop_cnt; i++) {
+		const struct route_hop *hop = &route->hops[i];
+
+		hash = hash_u64x2(hash, hop->gateway.half[0],
+				  hop->gateway.half[1]);
+		hash = hash_u64x2(hash, (uint64_t)hop->ifindex << 32 | hop->weight,
+				  hop->flags);
+	}
+	return hash;
+}
+
+static struct route_body *find_body(const struct route_tab *tab,
+				    const struct route *route, uint64_t hash)
+{
+	struct hash_link *link;
+
+	HASH_FOR_EACH(link, &tab->bodies, hash) {
+		struct route_body *body =
+			CONTAINER_OF(link, struct route_body, by_content);
+
+		if (is_same(&body->route, route) &&
+		    has_same_flags(&body->route, route))
+			return body;
+	}
+	return NULL;
+}
+
+/* A reference to the route's body, or NULL without memory. */
+static struct route_body *get_body(struct route_tab *tab,
+				   const struct route *route)
+{
+	uint64_t hash = hash_of_body(route);
+	struct route_body *body = find_body(tab, route, hash);
+	size_t hops_size = route->hop_cnt * sizeof(struct route_hop);
+
+	if (body) {
+		body->user_cnt++;
+		return body;
+	}
+	body = malloc(sizeof(*body) + hops_size);
+	if (!body)
+		return NULL;
+	body->user_cnt = 1;
+	body->route = *route;
+	body->route.dst = (struct ip_addr){ 0 };
+	body->route.table = 0;
+	body->route.prefix_len = 0;
+	body->route.hops = body->hops;
+	if (hops_size)
+		memcpy(body->hops, route->hops, hops_size);
+	if (hash_tab_insert(&tab->bodies, &body->by_content, hash)) {
+		free(body);
+		return NULL;
+	}
+	return body;
+}
+
+static void put_body(struct route_tab *tab, struct route_body *body)
+{
+	if (--body->user_cnt)
+		return;
+	hash_tab_remove(&tab->bodies, &body->by_content);
+	free(body);
+}
+
+/* -- entries --------------------------------------------------------------- */
+
+/* The whole route again; its hops are borrowed from the body. */
+static struct route route_of(const struct route_entry *entry)
+{
+	struct route route = entry->body->route;
+
+	route.dst = entry->dst;
+	route.table = entry->table;
+	route.prefix_len = entry->prefix_len;
+	return route;
+}
+
+/* Takes over what may differ between routes that are the same. 1: it did, 0: it
+ * did not, -ENOMEM. */
+static int take_flags(struct route_tab *tab, struct route_entry *known,
+		      const struct route *route)
+{
+	struct route_body *body;
+
+	if (has_same_flags(&known->body->route, route))
+		return 0;
+	body = get_body(tab, route);
+	if (!body)
+		return -ENOMEM;
+	put_body(tab, known->body);
+	known->body = body;
+	return 1;
 }
 
 /* Negative: a comes before b; 0: they are rivals. */
@@ -154,21 +275,30 @@ static int compare(const struct route *a, const struct route *b)
 	return 0;
 }
 
-static struct route_entry *make_entry(const struct route_tab *tab,
+static struct route_entry *make_entry(struct route_tab *tab,
 				      const struct route *route)
 {
-	size_t hops_size = route->hop_cnt * sizeof(struct route_hop);
-	struct route_entry *entry = malloc(sizeof(*entry) + hops_size);
+	struct route_entry *entry = malloc(sizeof(*entry));
 
 	if (!entry)
 		return NULL;
 	entry->next = NULL;
 	entry->epoch = tab->epoch;
-	entry->route = *route;
-	entry->route.hops = entry->hops;
-	if (hops_size)
-		memcpy(entry->hops, route->hops, hops_size);
+	entry->dst = route->dst;
+	entry->table = route->table;
+	entry->prefix_len = route->prefix_len;
+	entry->body = get_body(tab, route);
+	if (!entry->body) {
+		free(entry);
+		return NULL;
+	}
 	return entry;
+}
+
+static void free_entry(struct route_tab *tab, struct route_entry *entry)
+{
+	put_body(tab, entry->body);
+	free(entry);
 }
 
 static void count(struct route_tab *tab, struct route_table *table,
@@ -189,8 +319,7 @@ static void count(struct route_tab *tab, struct route_table *table,
 static void unchain(struct route_tab *tab, struct route_entry *prev,
 		    struct route_entry *entry)
 {
-	count(tab, find_table(tab, entry->route.table),
-	      entry->route.prefix_len, -1);
+	count(tab, find_table(tab, entry->table), entry->prefix_len, -1);
 	if (prev)
 		prev->next = entry->next;
 	else if (entry->next)
@@ -198,7 +327,7 @@ static void unchain(struct route_tab *tab, struct route_entry *prev,
 				 &entry->next->by_prefix);
 	else
 		hash_tab_remove(&tab->leaves, &entry->by_prefix);
-	free(entry);
+	free_entry(tab, entry);
 }
 
 /* Removes the route that is the same, if the prefix has one. */
@@ -209,7 +338,7 @@ static bool remove_same(struct route_tab *tab, const struct route *route)
 						route->prefix_len);
 
 	for (; entry; prev = entry, entry = entry->next) {
-		if (is_same(&entry->route, route)) {
+		if (is_same(&entry->body->route, route)) {
 			unchain(tab, prev, entry);
 			return true;
 		}
@@ -224,16 +353,17 @@ static struct route_entry *find_rival(struct route_entry *entry,
 				      struct route_entry **prev_out)
 {
 	*prev_out = NULL;
-	while (entry && compare(&entry->route, route) < 0) {
+	while (entry && compare(&entry->body->route, route) < 0) {
 		*prev_out = entry;
 		entry = entry->next;
 	}
-	return entry && compare(&entry->route, route) == 0 ? entry : NULL;
+	return entry && compare(&entry->body->route, route) == 0 ? entry : NULL;
 }
 
 static struct route_entry *last_rival(struct route_entry *rival)
 {
-	while (rival->next && compare(&rival->route, &rival->next->route) == 0)
+	while (rival->next && compare(&rival->body->route,
+				      &rival->next->body->route) == 0)
 		rival = rival->next;
 	return rival;
 }
@@ -241,7 +371,6 @@ static struct route_entry *last_rival(struct route_entry *rival)
 static int chain(struct route_tab *tab, struct route_entry *prev,
 		 struct route_entry *entry)
 {
-	const struct route *route = &entry->route;
 	struct route_entry *first;
 
 	if (prev) {
@@ -249,11 +378,11 @@ static int chain(struct route_tab *tab, struct route_entry *prev,
 		prev->next = entry;
 		return 0;
 	}
-	first = find_prefix(tab, route->table, &route->dst, route->prefix_len);
+	first = find_prefix(tab, entry->table, &entry->dst, entry->prefix_len);
 	if (!first)
 		return hash_tab_insert(&tab->leaves, &entry->by_prefix,
-				       hash_of_prefix(route->table, &route->dst,
-						      route->prefix_len));
+				       hash_of_prefix(entry->table, &entry->dst,
+						      entry->prefix_len));
 	entry->next = first;
 	hash_tab_replace(&tab->leaves, &first->by_prefix, &entry->by_prefix);
 	return 0;
@@ -276,7 +405,7 @@ static int add(struct route_tab *tab, const struct route *route,
 	if (place == ROUTE_LAST && rival)
 		prev = last_rival(rival);
 	if (chain(tab, prev, entry)) {
-		free(entry);
+		free_entry(tab, entry);
 		return -ENOMEM;
 	}
 	count(tab, table, route->prefix_len, 1);
@@ -297,7 +426,7 @@ static struct route_entry *find_in_place(const struct route_tab *tab,
 
 	if (entry && place == ROUTE_LAST)
 		entry = last_rival(entry);
-	return entry && is_same(&entry->route, route) ? entry : NULL;
+	return entry && is_same(&entry->body->route, route) ? entry : NULL;
 }
 
 int route_tab_insert(struct route_tab *tab, const struct route *route,
@@ -307,7 +436,7 @@ int route_tab_insert(struct route_tab *tab, const struct route *route,
 
 	if (known) {
 		known->epoch = tab->epoch;
-		return take_flags(&known->route, route);
+		return take_flags(tab, known, route);
 	}
 	/* The kernel has no route twice: it has moved. */
 	remove_same(tab, route);
@@ -368,6 +497,7 @@ void route_tab_destroy(struct route_tab *tab)
 
 	clear(tab, true);
 	hash_tab_release(&tab->leaves);
+	hash_tab_release(&tab->bodies);
 	for (link = hash_tab_walk(&tab->tables, NULL); link; link = following) {
 		following = hash_tab_walk(&tab->tables, link);
 		hash_tab_remove(&tab->tables, link);
@@ -385,8 +515,11 @@ void route_tab_visit(const struct route_tab *tab,
 
 	while ((link = hash_tab_walk(&tab->leaves, link))) {
 		entry = CONTAINER_OF(link, struct route_entry, by_prefix);
-		for (; entry; entry = entry->next)
-			visit(ctx, &entry->route);
+		for (; entry; entry = entry->next) {
+			struct route route = route_of(entry);
+
+			visit(ctx, &route);
+		}
 	}
 }
 
@@ -438,10 +571,12 @@ static const struct route_hop *find_hop(const struct route *route, int oif,
 enum { GO_ON = 1 };
 
 /* GO_ON: the next route of the prefix may do. */
-static int try_route(const struct route *route, const struct route_query *query,
+static int try_route(const struct route_entry *entry,
+		     const struct route_query *query,
 		     const struct link_tab *links,
 		     struct route_match *match_out)
 {
+	const struct route *route = &entry->body->route;
 	int err;
 
 	if (route->tos && route->tos != (query->tos & NET_TOS_ROUTE_MASK))
@@ -452,7 +587,7 @@ static int try_route(const struct route *route, const struct route_query *query,
 	if (err)
 		return err;
 	*match_out = (struct route_match){
-		route, find_hop(route, query->oif, links)
+		route_of(entry), find_hop(route, query->oif, links)
 	};
 	if (route->is_foreign && (match_out->hop || !route->hop_cnt))
 		return -EOPNOTSUPP;
@@ -467,7 +602,7 @@ static int try_prefix(const struct route_entry *entry,
 	int rc = GO_ON;
 
 	for (; entry && rc == GO_ON; entry = entry->next)
-		rc = try_route(&entry->route, query, links, match_out);
+		rc = try_route(entry, query, links, match_out);
 	return rc;
 }
 

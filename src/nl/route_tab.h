@@ -71,6 +71,7 @@ enum route_place {
 
 struct route_tab {
 	struct hash_tab leaves;
+	struct hash_tab bodies;
 	struct hash_tab tables;
 	uint32_t route_cnt;
 	uint32_t epoch;
@@ -88,7 +89,8 @@ struct route_query {
 };
 
 struct route_match {
-	const struct route *route;
+	/* its hops are borrowed, as is the next one */
+	struct route route;
 	/* the first usable next hop; NULL for a route that has none */
 	const struct route_hop *hop;
 };
@@ -107,7 +109,8 @@ bool route_tab_remove(struct route_tab *tab, const struct route *route);
 void route_tab_mark(struct route_tab *tab);
 bool route_tab_sweep(struct route_tab *tab);
 
-/* All routes; those of one prefix in the kernel's order, the rest in none. */
+/* All routes; those of one prefix in the kernel's order, the rest in none. What
+ * `visit` gets is a copy with borrowed hops. */
 void route_tab_visit(const struct route_tab *tab,
 		     void (*visit)(void *ctx, const struct route *route),
 		     void *ctx);

@@ -1,24 +1,119 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Any bytes as netlink messages. What was understood is known: the same again
- * changes nothing; and every question has an answer. A message is taken as part of
- * a dump when its sequence number is odd, and NLMSG_DONE begins and ends the reading
- * of a table.
+ * Any bytes as what the kernel sends, through the door that its messages take: our
+ * recvmsg, libnl, the rows, the view. What was understood is known: the same again
+ * changes nothing; and every question has an answer. A message becomes part of the
+ * reading under way when its sequence number is odd, and NLMSG_DONE ends it.
  */
 #include "config.h"
 
 #include <errno.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nfnetlink.h>
 #include <linux/rtnetlink.h>
+#include <linux/xfrm.h>
+#include <netlink/msg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/compiler.h"
 #include "base/text.h"
-#include "nl/firewall.h"
-#include "nl/netlink_msg.h"
+#include "nl/libnl/conn.h"
+#include "nl/netlink.h"
+#include "os/real.h"
+#include "os/services.h"
 #include "tests/support/fuzz.h"
 
 static struct net_view view;
+static struct netlink nl;
+
+/* The kernel: the last request, and the datagram that is there. */
+static struct nlmsghdr request;
+static const void *datagram;
+static size_t datagram_len;
+
+static ssize_t fake_send(int fd UNUSED, const void *buf, size_t len,
+			 int flags UNUSED)
+{
+	memcpy(&request, buf, sizeof(request));
+	return (ssize_t)len;
+}
+
+static ssize_t take_datagram(void *buf, size_t len)
+{
+	if (!datagram) {
+		errno = EAGAIN;
+		return -1;
+	}
+	len = MIN(len, datagram_len);
+	memcpy(buf, datagram, len);
+	datagram = NULL;
+	return (ssize_t)len;
+}
+
+static ssize_t fake_recvmsg(int fd UNUSED, struct msghdr *msg,
+			    int flags UNUSED)
+{
+	memset(msg->msg_name, 0, msg->msg_namelen);
+	msg->msg_flags = 0;
+	return take_datagram(msg->msg_iov->iov_base, msg->msg_iov->iov_len);
+}
+
+static ssize_t fake_recvfrom(int fd UNUSED, void *buf, size_t len,
+			     int flags UNUSED, struct sockaddr *from,
+			     socklen_t *from_len)
+{
+	memset(from, 0, *from_len);
+	return take_datagram(buf, len);
+}
+
+/* libnl's own sockets are true ones that nothing is sent by; ours are no fds. */
+int services_copy_fd(int fd, _Atomic int *slot)
+{
+	atomic_store(slot, fd);
+	return 0;
+}
+
+void services_close_fd(_Atomic int *slot)
+{
+	atomic_store(slot, -1);
+}
+
+static void open_connection(void)
+{
+	static const struct netlink_params params = { 0 };
+
+	if (netlink_open(&nl, &libnl_ops, &view, &params) != 0)
+		abort();
+}
+
+/* A reading that the kernel refuses ends the connection: there is a new one. */
+static void poll_all(void)
+{
+	int rc, cnt = 0;
+
+	do {
+		rc = netlink_poll(&nl);
+		FUZZ_CHECK(rc <= 1 && ++cnt < 100);
+		if (rc < 0) {
+			netlink_close(&nl);
+			open_connection();
+			rc = 1;
+		}
+	} while (rc > 0);
+}
+
+/* How many messages were refused. */
+static uint64_t deliver(const void *bytes, size_t len)
+{
+	uint64_t before = netlink_counts(&nl)->rejects, now;
+
+	datagram = bytes;
+	datagram_len = len;
+	poll_all();
+	datagram = NULL;
+	now = netlink_counts(&nl)->rejects;
+	return now < before ? now : now - before;
+}
 
 /* What may be said twice without a change: not a rule, and nothing that is put in
  * front of what was put in its place. */
@@ -38,47 +133,61 @@ static bool is_repeatable(const struct nlmsghdr *msg)
 	}
 }
 
-static void apply(const struct nlmsghdr *msg)
+static void apply(struct nlmsghdr *msg)
 {
-	bool is_dump = msg->nlmsg_seq & 1;
-	struct netlink_effect effect;
-	uint64_t gen;
-	int rc;
+	bool is_end = msg->nlmsg_type == NLMSG_DONE ||
+		      msg->nlmsg_type == NLMSG_ERROR;
+	uint64_t rejects, gen;
 
-	rc = netlink_apply(&view, msg, is_dump, &effect);
-	FUZZ_CHECK(rc == 0 || rc == -EBADMSG);
-	FUZZ_CHECK(effect.part <= NETLINK_PARTS);
-	FUZZ_CHECK(effect.stale < NETLINK_BIT(NETLINK_PARTS));
+	/* of the reading under way, or an event */
+	msg->nlmsg_pid = 0;
+	if (msg->nlmsg_seq & 1 || is_end) {
+		msg->nlmsg_pid = request.nlmsg_pid;
+		msg->nlmsg_seq = request.nlmsg_seq;
+	}
+	rejects = deliver(msg, msg->nlmsg_len);
+	FUZZ_CHECK(rejects <= 1);
 	if (!is_repeatable(msg))
 		return;
 	gen = net_view_gen(&view);
-	FUZZ_CHECK(netlink_apply(&view, msg, is_dump, &effect) == rc);
+	FUZZ_CHECK(deliver(msg, msg->nlmsg_len) == rejects);
 	FUZZ_CHECK(net_view_gen(&view) == gen);
 }
 
-static void name(const struct nlmsghdr *msg)
+static void name_row(void *ctx, const struct firewall_row *row)
 {
-	char buf[FIREWALL_TEXT_SIZE];
-	struct text text = text_in(buf, sizeof(buf));
-	int rc = firewall_name_chain(msg, &text);
+	struct text *text = ctx;
+	size_t len = text->len;
+	int rc = firewall_name_row(row, text);
 
-	FUZZ_CHECK(rc == -EBADMSG || (rc == 0) == (text.len == 0));
-	rc = firewall_name_policies(msg, &text);
-	FUZZ_CHECK(rc >= -EBADMSG && rc <= 1);
+	FUZZ_CHECK(rc >= 0 && rc <= 1);
+	FUZZ_CHECK((rc == 0) == (text->len == len) || text->is_cut);
 }
 
-static void take(const struct nlmsghdr *msg, enum netlink_part *part)
+/* The message as the answer to a question about filters and policies. */
+static void name(struct nlmsghdr *msg)
 {
-	if (msg->nlmsg_type == NLMSG_DONE) {
-		if (*part != NETLINK_PARTS)
-			netlink_part_end(&view, *part);
-		*part = msg->nlmsg_seq % (NETLINK_PARTS + 1);
-		if (*part != NETLINK_PARTS)
-			netlink_part_begin(&view, *part);
-		return;
+	static const uint16_t types[] = {
+		NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_NEWCHAIN,
+		XFRM_MSG_NEWSPDINFO,
+	};
+	char buf[FIREWALL_TEXT_SIZE];
+	struct text text = text_in(buf, sizeof(buf));
+	struct nlmsghdr last = request;
+
+	for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+		int rc;
+
+		msg->nlmsg_type = types[i];
+		msg->nlmsg_flags = 0;
+		datagram = msg;
+		datagram_len = msg->nlmsg_len;
+		rc = i ? libnl_read_policies(name_row, &text) :
+			 libnl_read_chains(name_row, &text);
+		datagram = NULL;
+		FUZZ_CHECK(rc <= 0);
 	}
-	apply(msg);
-	name(msg);
+	request = last;
 }
 
 /* Flows made of the same bytes, so that they hit what is there. */
@@ -118,24 +227,44 @@ static void count(void *ctx, const struct route *route)
 	++*cnt;
 }
 
+static void set_up(void)
+{
+	real.send = fake_send;
+	real.recvmsg = fake_recvmsg;
+	real.recvfrom = fake_recvfrom;
+	memset(&request, 0, sizeof(request));
+	net_view_init(&view, 0);
+	open_connection();
+	/* begins the first reading */
+	poll_all();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	enum netlink_part part = NETLINK_PARTS;
 	uint8_t *copy = malloc(size);
-	const uint8_t *at = copy;
-	const struct nlmsghdr *msg;
+	struct nlmsghdr *msg = (struct nlmsghdr *)copy;
+	int left = (int)size;
 	uint32_t route_cnt = 0;
-	size_t left = size;
 
 	if (!copy)
 		return 0;
 	memcpy(copy, data, size);
-	net_view_init(&view, 0);
-	while ((msg = netlink_next(&at, &left)))
-		take(msg, &part);
+	set_up();
+	for (; nlmsg_ok(msg, left); msg = nlmsg_next(msg, &left)) {
+		struct nlmsghdr saved = *msg;
+
+		apply(msg);
+		name(msg);
+		*msg = saved;
+	}
+	/* what is left makes no message, alone or behind others */
+	if (left > 0)
+		FUZZ_CHECK(deliver(msg, (size_t)left) == 1);
+	deliver(copy, size);
 	route_tab_visit(&view.routes, count, &route_cnt);
 	FUZZ_CHECK(route_cnt == view.routes.route_cnt);
 	ask(copy, size);
+	netlink_close(&nl);
 	net_view_destroy(&view);
 	free(copy);
 	return 0;

@@ -43,10 +43,13 @@ fuzz_programs += %D%/fuzz_tcp_import
 %C%_fuzz_tcp_import_LDADD = $(tcp_fuzz_libs)
 %C%_fuzz_tcp_import_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
 
+if HAVE_NL
 fuzz_programs += %D%/fuzz_netlink
 %C%_fuzz_netlink_SOURCES = %D%/fuzz_netlink.c $(fuzz_replay)
-%C%_fuzz_netlink_LDADD = $(nl_test_libs)
+%C%_fuzz_netlink_CPPFLAGS = $(libnl_cppflags)
+%C%_fuzz_netlink_LDADD = $(libnl_test_libs)
 %C%_fuzz_netlink_LDFLAGS = $(AM_LDFLAGS) $(FUZZ_LDFLAGS)
+endif
 
 fuzz_programs += %D%/fuzz_icmp
 %C%_fuzz_icmp_SOURCES = %D%/fuzz_icmp.c $(fuzz_replay)

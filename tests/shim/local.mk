@@ -40,6 +40,10 @@ check_LTLIBRARIES += %D%/early.la
 %C%_early_la_LDFLAGS = -module -avoid-version -rpath /nowhere
 shim_scripts += %D%/moments.sh
 
+if HAVE_NL
+shim_scripts += %D%/modules.sh
+endif
+
 # Are the tests of this tier any good? Not part of make check.
 EXTRA_DIST += %D%/mutants.sh
 check-mutants:

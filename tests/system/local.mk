@@ -3,19 +3,22 @@
 system_scripts += %D%/asyncio.sh %D%/python.sh %D%/programs.sh
 EXTRA_DIST += %D%/compare.sh %D%/python_tests.sh
 
-nl_system_libs = tests/support/libtest.la src/nl/libnl-debug.la \
-	src/os/libos-debug.la src/base/libbase-debug.la
 netns_sources = %D%/netns.h %D%/netns.c
 
+if HAVE_NL
 system_programs += %D%/net_view_routes_test
 system_scripts += %D%/net_view_routes.sh
-%C%_net_view_routes_test_SOURCES = %D%/net_view_routes_test.c $(netns_sources)
-%C%_net_view_routes_test_LDADD = $(nl_system_libs)
+%C%_net_view_routes_test_SOURCES = %D%/net_view_routes_test.c $(netns_sources) \
+	$(fd_services)
+%C%_net_view_routes_test_CPPFLAGS = $(libnl_cppflags)
+%C%_net_view_routes_test_LDADD = $(libnl_test_libs)
 
 system_programs += %D%/net_view_test
 system_scripts += %D%/net_view.sh
-%C%_net_view_test_SOURCES = %D%/net_view_test.c $(netns_sources)
-%C%_net_view_test_LDADD = $(nl_system_libs)
+%C%_net_view_test_SOURCES = %D%/net_view_test.c $(netns_sources) $(fd_services)
+%C%_net_view_test_CPPFLAGS = $(libnl_cppflags)
+%C%_net_view_test_LDADD = $(libnl_test_libs)
+endif
 
 # UDP over AF_XDP, with a foreign XDP program in the way for one case.
 if HAVE_XDP

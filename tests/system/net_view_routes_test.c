@@ -14,8 +14,9 @@
 
 #include "base/rand.h"
 #include "nl/net_view.h"
-#include "nl/netlink_attr.h"
-#include "nl/netlink_conn.h"
+#include "nl/libnl/conn.h"
+#include "nl/libnl/rows.h"
+#include "nl/netlink.h"
 #include "tests/support/test.h"
 #include "tests/system/netns.h"
 
@@ -23,7 +24,7 @@ enum { SYNC_MS = 20000, FLOWS = 10000 };
 
 static struct rand dice;
 static struct net_view view;
-static struct netlink_conn *conn;
+static struct netlink nl;
 static int kernel_fd = -1;
 
 /* What both answer. */
@@ -94,38 +95,41 @@ static void build_request(struct request *r, const struct net_flow *flow)
 	add_attr(r, RTA_DPORT, &dport, 2);
 }
 
-/* A gateway of IPv6 is a struct rtvia. */
-static void read_via(const struct attr *via, struct ip_addr *out)
+static uint32_t get_u32(const struct nlattr *attr, uint32_t otherwise)
 {
-	struct attr addr;
-
-	if (!attr_is_present(via))
-		return;
-	CHECK_EQ(via->len, 2 + 16);
-	addr = (struct attr){ via->data + 2, 16 };
-	CHECK(attr_get_addr(&addr, AF_INET6, out));
+	return attr ? nla_get_u32(attr) : otherwise;
 }
 
-static void read_answer(const struct nlmsghdr *msg, struct answer *out)
+/* A gateway of IPv6 is a struct rtvia. */
+static void read_via(const struct nlattr *via, struct ip_addr *out)
 {
-	struct attr attrs[RTA_VIA + 1], metrics[RTAX_MTU + 1];
-	struct rtmsg head;
+	if (!via)
+		return;
+	CHECK_EQ(nla_len(via), 2 + 16);
+	*out = ip_addr_from_v6((const uint8_t *)nla_data(via) + 2);
+}
+
+static void read_answer(struct nlmsghdr *msg, struct answer *out)
+{
+	struct nlattr *attrs[RTA_VIA + 1], *metrics[RTAX_MTU + 1] = { NULL };
+	const struct rtmsg *head = NLMSG_DATA(msg);
 
 	if (msg->nlmsg_type == NLMSG_ERROR) {
 		memcpy(&out->error, NLMSG_DATA(msg), sizeof(out->error));
 		return;
 	}
 	CHECK_EQ(msg->nlmsg_type, RTM_NEWROUTE);
-	CHECK(attr_sort_message(msg, &head, sizeof(head), attrs, RTA_VIA) >= 0);
-	CHECK(attr_sort_nested(&attrs[RTA_METRICS], metrics, RTAX_MTU) >= 0);
-	out->type = head.rtm_type;
-	out->table = head.rtm_table;
-	CHECK(attr_get_u32(&attrs[RTA_TABLE], &out->table));
-	CHECK(attr_get_index(&attrs[RTA_OIF], &out->ifindex));
-	CHECK(attr_get_addr(&attrs[RTA_GATEWAY], AF_INET, &out->gateway));
-	CHECK(attr_get_addr(&attrs[RTA_PREFSRC], AF_INET, &out->src));
-	CHECK(attr_get_u32(&metrics[RTAX_MTU], &out->mtu));
-	read_via(&attrs[RTA_VIA], &out->gateway);
+	CHECK(nlmsg_parse(msg, sizeof(*head), attrs, RTA_VIA, NULL) >= 0);
+	if (attrs[RTA_METRICS])
+		CHECK(nla_parse_nested(metrics, RTAX_MTU, attrs[RTA_METRICS],
+				       NULL) >= 0);
+	out->type = head->rtm_type;
+	out->table = get_u32(attrs[RTA_TABLE], head->rtm_table);
+	out->ifindex = (int)get_u32(attrs[RTA_OIF], 0);
+	CHECK(rows_get_addr_attr(attrs[RTA_GATEWAY], AF_INET, &out->gateway));
+	CHECK(rows_get_addr_attr(attrs[RTA_PREFSRC], AF_INET, &out->src));
+	out->mtu = get_u32(metrics[RTAX_MTU], 0);
+	read_via(attrs[RTA_VIA], &out->gateway);
 }
 
 static struct answer ask_kernel(const struct net_flow *flow)
@@ -139,7 +143,7 @@ static struct answer ask_kernel(const struct net_flow *flow)
 	CHECK(send(kernel_fd, &request, request.head.nlmsg_len, 0) > 0);
 	len = recv(kernel_fd, buf, sizeof(buf), 0);
 	CHECK(len >= (ssize_t)sizeof(struct nlmsghdr));
-	read_answer((const struct nlmsghdr *)buf, &answer);
+	read_answer((struct nlmsghdr *)buf, &answer);
 	return answer;
 }
 
@@ -464,10 +468,10 @@ static void follow(void)
 {
 	int rc;
 
-	while ((rc = netlink_conn_poll(conn)) > 0)
+	while ((rc = netlink_poll(&nl)) > 0)
 		;
 	CHECK_EQ(rc, 0);
-	CHECK_EQ(netlink_conn_wait_synced(conn, SYNC_MS), 0);
+	CHECK_EQ(netlink_wait_synced(&nl, SYNC_MS), 0);
 }
 
 static void make_links(void)
@@ -492,12 +496,12 @@ static void make_links(void)
 
 static void enter(void)
 {
-	static const struct netlink_conn_params params = { 0 };
+	static const struct netlink_params params = { 0 };
 
 	netns_enter();
 	rand_init(&dice, test_seed);
 	net_view_init(&view, 0);
-	CHECK_EQ(netlink_conn_open(&view, &params, &conn), 0);
+	CHECK_EQ(netlink_open(&nl, &libnl_ops, &view, &params), 0);
 	follow();
 	make_links();
 	kernel_fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
@@ -507,7 +511,7 @@ static void enter(void)
 static void leave(void)
 {
 	close(kernel_fd);
-	netlink_conn_close(conn);
+	netlink_close(&nl);
 	net_view_destroy(&view);
 }
 

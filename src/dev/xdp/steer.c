@@ -15,7 +15,6 @@
 #include <bpf/libbpf.h>
 
 #include "base/log.h"
-#include "dev/services.h"
 #include "dev/xdp/steer_object.h"
 #include "dev/xdp/xdp_priv.h"
 

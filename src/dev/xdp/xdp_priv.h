@@ -8,6 +8,7 @@
 #include "dev/xdp/steer.h"
 #include "dev/xdp/xdp.h"
 #include "dev/xdp/xsk.h"
+#include "os/services.h"
 
 /* Room that the kernel leaves in front of a received frame, and we in front of
  * what we send. */

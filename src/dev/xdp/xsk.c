@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "dev/services.h"
 #include "dev/xdp/xdp_priv.h"
 
 static int set_option(int fd, int name, const void *value, socklen_t len)

@@ -3,24 +3,29 @@
  * What a module may use of libvma.so besides inline functions (services.def, and
  * the members here).
  */
-#ifndef DEV_SERVICES_H
-#define DEV_SERVICES_H
+#ifndef OS_SERVICES_H
+#define OS_SERVICES_H
 
 #include <stdarg.h>
 
+#include "base/lock.h"
 #include "base/log.h"
 #include "os/real.h"
-#include "pkt/region.h"
+
+struct dev_services;
 
 struct services {
 	const struct real_calls *real;
 	const struct log_config *log_config;
 	void (*log_vwrite)(enum log_level level, const char *fmt, va_list args);
-	/* fd_internal_adopt and fd_internal_close */
+	/* fd_internal_adopt, fd_internal_copy and fd_internal_close */
 	int (*adopt_fd)(int fd, _Atomic int *slot);
+	int (*copy_fd)(int fd, _Atomic int *slot);
 	void (*close_fd)(_Atomic int *slot);
 #define SERVICE(ret, name, params, args) ret (*name) params;
-#include "dev/services.def"
+#include "os/services.def"
+	/* for back ends (dev/dev_services.h) */
+	const struct dev_services *dev;
 };
 
 /* Within a module: from now on its functions lead to these. */
@@ -28,6 +33,7 @@ void services_set(const struct services *services);
 
 /* Within a module. */
 int services_adopt_fd(int fd, _Atomic int *slot) MUST_CHECK;
+int services_copy_fd(int fd, _Atomic int *slot) MUST_CHECK;
 void services_close_fd(_Atomic int *slot);
 
 #endif

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include "nl/netlink_parse.h"
+/* Messages to rows: those of a kernel, and those that no kernel sends. */
+#include "nl/libnl/rows.h"
 
 #include <errno.h>
 #include <linux/fib_rules.h>
 #include <linux/if_arp.h>
 #include <linux/if_link.h>
 #include <linux/neighbour.h>
+#include <linux/netconf.h>
 #include <netinet/in.h>
 
+#include "base/rand.h"
+#include "nl/net_feed.h"
 #include "tests/unit/nl/build.h"
 
 #define ALIGNED __attribute__((aligned(4)))
@@ -82,6 +86,33 @@ static const uint8_t neigh_msg[] ALIGNED = {
 
 #define MSG(bytes) ((const struct nlmsghdr *)(bytes))
 
+static struct row_room room;
+static struct message m;
+
+/* As the connection has it done: on a copy of the message. */
+static int read_as(const struct nlmsghdr *head, bool is_dump)
+{
+	struct nl_msg *msg = nlmsg_convert((struct nlmsghdr *)head);
+	int rc;
+
+	CHECK(msg);
+	/* nothing is left of the one before */
+	memset(&room, 0xa5, sizeof(room));
+	rc = rows_read(msg, is_dump, &room);
+	nlmsg_free(msg);
+	return rc;
+}
+
+/* The row of a message, which must be of this kind. */
+static int read_row(const struct nlmsghdr *head, enum net_row_kind kind)
+{
+	int rc = read_as(head, false);
+
+	if (rc == 0)
+		CHECK_EQ(room.row.kind, kind);
+	return rc;
+}
+
 static bool is_addr(const struct ip_addr *a, const char *text)
 {
 	struct ip_addr want = addr(text);
@@ -91,22 +122,21 @@ static bool is_addr(const struct ip_addr *a, const char *text)
 
 TEST(an_address_with_a_peer)
 {
-	struct addr_info info;
+	const struct addr_info *info = &room.row.addr;
 
-	CHECK_EQ(netlink_parse_addr(MSG(addr_msg), &info), 0);
-	CHECK(is_addr(&info.local, "10.3.0.1"));
-	CHECK(is_addr(&info.prefix, "10.3.0.2"));
-	CHECK_EQ(info.prefix_len, IP_PREFIX_MAX);
-	CHECK_EQ(info.ifindex, 3);
-	CHECK_EQ(info.scope, RT_SCOPE_UNIVERSE);
+	CHECK_EQ(read_row(MSG(addr_msg), NET_ROW_ADDR), 0);
+	CHECK(is_addr(&info->local, "10.3.0.1"));
+	CHECK(is_addr(&info->prefix, "10.3.0.2"));
+	CHECK_EQ(info->prefix_len, IP_PREFIX_MAX);
+	CHECK_EQ(info->ifindex, 3);
+	CHECK_EQ(info->scope, RT_SCOPE_UNIVERSE);
 }
 
 TEST(a_route_with_metrics)
 {
-	struct netlink_route out;
-	const struct route *r = &out.route;
+	const struct route *r = &room.row.route;
 
-	CHECK_EQ(netlink_parse_route(MSG(route_msg), &out), 0);
+	CHECK_EQ(read_row(MSG(route_msg), NET_ROW_ROUTE), 0);
 	CHECK(is_addr(&r->dst, "10.5.0.0"));
 	CHECK_EQ(r->prefix_len, IP_PREFIX_V4 + 16);
 	CHECK_EQ(r->table, 1000);
@@ -123,22 +153,21 @@ TEST(a_route_with_metrics)
 
 TEST(a_route_with_several_hops)
 {
-	struct netlink_route out;
-
-	CHECK_EQ(netlink_parse_route(MSG(multipath_msg), &out), 0);
-	CHECK_EQ(out.route.hop_cnt, 2);
-	CHECK(is_addr(&out.hops[0].gateway, "10.0.0.2"));
-	CHECK_EQ(out.hops[0].weight, 3);
-	CHECK(is_addr(&out.hops[1].gateway, "fe80::1"));
-	CHECK_EQ(out.hops[1].weight, 1);
-	CHECK_EQ(out.hops[1].ifindex, 3);
+	CHECK_EQ(read_row(MSG(multipath_msg), NET_ROW_ROUTE), 0);
+	CHECK_EQ(room.row.route.hop_cnt, 2);
+	CHECK(is_addr(&room.hops[0].gateway, "10.0.0.2"));
+	CHECK_EQ(room.hops[0].weight, 3);
+	CHECK(is_addr(&room.hops[1].gateway, "fe80::1"));
+	CHECK_EQ(room.hops[1].weight, 1);
+	CHECK_EQ(room.hops[1].ifindex, 3);
 }
 
 TEST(a_rule_with_everything)
 {
 	struct policy p;
 
-	CHECK_EQ(netlink_parse_policy(MSG(rule_msg), &p), 0);
+	CHECK_EQ(read_row(MSG(rule_msg), NET_ROW_POLICY), 0);
+	p = room.row.policy;
 	CHECK(p.is_inverted && !p.is_foreign && !p.is_l3mdev);
 	CHECK(is_addr(&p.src, "10.1.0.0") && is_addr(&p.dst, "10.2.0.0"));
 	CHECK_EQ(p.src_len, IP_PREFIX_V4 + 16);
@@ -169,7 +198,8 @@ TEST(a_neighbour)
 	static const uint8_t mac[] = { 2, 0, 0, 0, 0, 0x22 };
 	struct neigh_info info;
 
-	CHECK_EQ(netlink_parse_neigh(MSG(neigh_msg), &info), 0);
+	CHECK_EQ(read_row(MSG(neigh_msg), NET_ROW_NEIGH), 0);
+	info = room.row.neigh;
 	CHECK(is_addr(&info.addr, "10.0.0.2"));
 	CHECK_EQ(info.ifindex, 3);
 	CHECK_EQ(info.state, NUD_REACHABLE);
@@ -177,7 +207,6 @@ TEST(a_neighbour)
 	CHECK_MEM(info.hw_addr, mac, 6);
 }
 
-static struct message m;
 static struct link_info link;
 
 static void begin_link(uint16_t type, int ifindex)
@@ -193,7 +222,10 @@ static void begin_link(uint16_t type, int ifindex)
 
 static int parse_link(void)
 {
-	return netlink_parse_link(&m.head, &link);
+	int rc = read_row(&m.head, NET_ROW_LINK);
+
+	link = room.row.link;
+	return rc;
 }
 
 static void put_kind(const char *kind, const char *slave_kind, uint16_t vlan_id)
@@ -285,11 +317,11 @@ TEST(links_that_are_no_news)
 	struct ifinfomsg bare = { .ifi_index = 7 };
 
 	msg_begin(&m, RTM_DELLINK, &bridge, sizeof(bridge));
-	CHECK_EQ(parse_link(), NETLINK_NOT_OURS);
+	CHECK_EQ(parse_link(), ROWS_NONE);
 	/* A wireless event. */
 	msg_begin(&m, RTM_NEWLINK, &bare, sizeof(bare));
 	msg_put_text(&m, IFLA_IFNAME, "wlan0");
-	CHECK_EQ(parse_link(), NETLINK_NOT_OURS);
+	CHECK_EQ(parse_link(), ROWS_NONE);
 	msg_begin(&m, RTM_DELLINK, &bare, sizeof(bare));
 	CHECK_EQ(parse_link(), 0);
 }
@@ -317,8 +349,6 @@ TEST(bad_links)
 	CHECK_EQ(parse_link(), -EBADMSG);
 }
 
-static struct netlink_route out;
-
 static void begin_route(uint8_t len, uint8_t type)
 {
 	struct rtmsg head = { .rtm_family = AF_INET, .rtm_dst_len = len,
@@ -329,7 +359,7 @@ static void begin_route(uint8_t len, uint8_t type)
 
 static int parse_route(void)
 {
-	return netlink_parse_route(&m.head, &out);
+	return read_row(&m.head, NET_ROW_ROUTE);
 }
 
 TEST(routes_that_are_no_news)
@@ -339,9 +369,9 @@ TEST(routes_that_are_no_news)
 			       .rtm_flags = RTM_F_CLONED };
 
 	msg_begin(&m, RTM_NEWROUTE, &v6, sizeof(v6));
-	CHECK_EQ(parse_route(), NETLINK_NOT_OURS);
+	CHECK_EQ(parse_route(), ROWS_NONE);
 	msg_begin(&m, RTM_NEWROUTE, &clone, sizeof(clone));
-	CHECK_EQ(parse_route(), NETLINK_NOT_OURS);
+	CHECK_EQ(parse_route(), ROWS_NONE);
 }
 
 /* What RTM_GETROUTE answers. */
@@ -364,25 +394,29 @@ static void begin_answer(uint32_t mtu, uint32_t locks, int expires)
 	msg_put(&m, RTA_CACHEINFO, &info, sizeof(info));
 }
 
+static int parse_path(void)
+{
+	return read_row(&m.head, NET_ROW_PATH_MTU);
+}
+
 TEST(what_the_kernel_has_learned_of_a_path)
 {
-	struct path_mtu_info info;
+	const struct path_mtu_info *info = &room.row.path_mtu;
 
 	begin_answer(552, 1u << RTAX_MTU, 6000);
-	CHECK_EQ(netlink_parse_path_mtu(&m.head, &info), 0);
-	CHECK(is_addr(&info.dst, "10.5.0.1") && is_addr(&info.src, "10.0.0.1"));
-	CHECK_EQ(info.ifindex, 3);
-	CHECK_EQ(info.mtu, 552);
-	CHECK(info.is_locked);
+	CHECK_EQ(parse_path(), 0);
+	CHECK(is_addr(&info->dst, "10.5.0.1"));
+	CHECK(is_addr(&info->src, "10.0.0.1"));
+	CHECK_EQ(info->ifindex, 3);
+	CHECK_EQ(info->mtu, 552);
+	CHECK(info->is_locked);
 	/* the route's own */
 	begin_answer(1400, 0, 0);
-	CHECK_EQ(netlink_parse_path_mtu(&m.head, &info), 0);
-	CHECK_EQ(info.mtu, 0);
-	CHECK_EQ(netlink_parse_path_mtu(MSG(route_msg), &info),
-		 NETLINK_NOT_OURS);
+	CHECK_EQ(parse_path(), 0);
+	CHECK_EQ(info->mtu, 0);
 	for (uint32_t len = m.head.nlmsg_len - 1; len >= NLMSG_HDRLEN; len--) {
 		m.head.nlmsg_len = len;
-		CHECK(netlink_parse_path_mtu(&m.head, &info) <= 0);
+		CHECK(parse_path() <= 0);
 	}
 }
 
@@ -392,15 +426,15 @@ TEST(routes_we_cannot_follow)
 
 	begin_route(0, RTN_UNICAST);
 	CHECK_EQ(parse_route(), 0);
-	CHECK(out.route.is_foreign);
+	CHECK(room.row.route.is_foreign);
 	begin_route(0, RTN_UNICAST);
 	msg_put_u32(&m, RTA_OIF, 3);
 	msg_put(&m, RTA_ENCAP_TYPE, &encap, sizeof(encap));
 	CHECK_EQ(parse_route(), 0);
-	CHECK(out.route.is_foreign);
+	CHECK(room.row.route.is_foreign);
 	begin_route(0, RTN_BLACKHOLE);
 	CHECK_EQ(parse_route(), 0);
-	CHECK(!out.route.is_foreign);
+	CHECK(!room.row.route.is_foreign);
 }
 
 static void put_hops(unsigned cnt, const struct rtnexthop *hop)
@@ -431,9 +465,9 @@ TEST(more_hops_than_we_keep)
 		memcpy(at, &hop, sizeof(hop));
 	attr->nla_len = (uint16_t)(at - (uint8_t *)attr);
 	big.m.head.nlmsg_len = (uint32_t)(at - (uint8_t *)&big);
-	CHECK_EQ(netlink_parse_route(&big.m.head, &out), 0);
-	CHECK_EQ(out.route.hop_cnt, ROUTE_HOPS_MAX);
-	CHECK(out.route.is_foreign);
+	CHECK_EQ(read_row(&big.m.head, NET_ROW_ROUTE), 0);
+	CHECK_EQ(room.row.route.hop_cnt, ROUTE_HOPS_MAX);
+	CHECK(room.row.route.is_foreign);
 }
 
 TEST(bad_routes)
@@ -449,7 +483,7 @@ TEST(bad_routes)
 	begin_route(0, RTN_UNICAST);
 	put_hops(2, &hop);
 	CHECK_EQ(parse_route(), 0);
-	CHECK_EQ(out.route.hop_cnt, 2);
+	CHECK_EQ(room.row.route.hop_cnt, 2);
 	hop.rtnh_len = sizeof(hop) + 1;
 	begin_route(0, RTN_UNICAST);
 	put_hops(1, &hop);
@@ -470,7 +504,7 @@ TEST(bits_beyond_the_prefix_do_not_count)
 	msg_put_v4(&m, RTA_DST, "10.1.2.3");
 	msg_put_u32(&m, RTA_OIF, 3);
 	CHECK_EQ(parse_route(), 0);
-	CHECK(is_addr(&out.route.dst, "10.0.0.0"));
+	CHECK(is_addr(&room.row.route.dst, "10.0.0.0"));
 }
 
 static struct policy policy;
@@ -485,7 +519,10 @@ static void begin_rule(uint8_t src_len)
 
 static int parse_rule(void)
 {
-	return netlink_parse_policy(&m.head, &policy);
+	int rc = read_row(&m.head, NET_ROW_POLICY);
+
+	policy = room.row.policy;
+	return rc;
 }
 
 TEST(rules_of_newer_kernels)
@@ -551,23 +588,21 @@ TEST(bad_addresses_and_neighbours)
 				  .ifa_prefixlen = 33 };
 	struct ndmsg proxy = { .ndm_family = AF_INET, .ndm_ifindex = 3,
 			       .ndm_flags = NTF_PROXY };
-	struct addr_info info;
-	struct neigh_info neigh;
 
 	msg_begin(&m, RTM_NEWADDR, &head, sizeof(head));
-	CHECK_EQ(netlink_parse_addr(&m.head, &info), -EBADMSG);
+	CHECK_EQ(read_row(&m.head, NET_ROW_ADDR), -EBADMSG);
 	head.ifa_prefixlen = 24;
 	msg_begin(&m, RTM_NEWADDR, &head, sizeof(head));
-	CHECK_EQ(netlink_parse_addr(&m.head, &info), -EBADMSG);
+	CHECK_EQ(read_row(&m.head, NET_ROW_ADDR), -EBADMSG);
 	head.ifa_family = AF_UNIX;
 	msg_begin(&m, RTM_NEWADDR, &head, sizeof(head));
-	CHECK_EQ(netlink_parse_addr(&m.head, &info), NETLINK_NOT_OURS);
+	CHECK_EQ(read_row(&m.head, NET_ROW_ADDR), ROWS_NONE);
 	msg_begin(&m, RTM_NEWNEIGH, &proxy, sizeof(proxy));
 	msg_put_v4(&m, NDA_DST, "10.0.0.1");
-	CHECK_EQ(netlink_parse_neigh(&m.head, &neigh), NETLINK_NOT_OURS);
+	CHECK_EQ(read_row(&m.head, NET_ROW_NEIGH), ROWS_NONE);
 	proxy.ndm_flags = 0;
 	msg_begin(&m, RTM_NEWNEIGH, &proxy, sizeof(proxy));
-	CHECK_EQ(netlink_parse_neigh(&m.head, &neigh), -EBADMSG);
+	CHECK_EQ(read_row(&m.head, NET_ROW_NEIGH), -EBADMSG);
 }
 
 /* Whatever is cut off, nothing behind the end is looked at: a sanitizer would
@@ -584,9 +619,6 @@ TEST(every_cut_of_every_message)
 		{ rule_msg, sizeof(rule_msg) },
 		{ neigh_msg, sizeof(neigh_msg) },
 	};
-	struct neigh_info neigh;
-	struct addr_info info;
-
 	for (size_t i = 0; i < ARRAY_LEN(whole); i++) {
 		for (size_t len = NLMSG_HDRLEN; len < whole[i].len; len++) {
 			struct nlmsghdr *cut = malloc(len);
@@ -595,10 +627,7 @@ TEST(every_cut_of_every_message)
 			CHECK(cut);
 			memcpy(cut, whole[i].bytes, len);
 			cut->nlmsg_len = (uint32_t)len;
-			rc = i == 0   ? netlink_parse_addr(cut, &info)
-			     : i < 3  ? netlink_parse_route(cut, &out)
-			     : i == 3 ? netlink_parse_policy(cut, &policy)
-				      : netlink_parse_neigh(cut, &neigh);
+			rc = read_as(cut, false);
 			CHECK(rc == 0 || rc == -EBADMSG);
 			if (len < NLMSG_HDRLEN + 8)
 				CHECK_EQ(rc, -EBADMSG);
@@ -606,3 +635,214 @@ TEST(every_cut_of_every_message)
 		}
 	}
 }
+
+/* -- messages and the view ------------------------------------------------------ */
+
+static struct net_view view;
+static unsigned stale;
+
+static int apply(bool is_dump)
+{
+	int rc = read_as(&m.head, is_dump);
+
+	stale = 0;
+	return rc ? rc : net_feed_take(&view, &room.row, &stale);
+}
+
+static void make_link(uint16_t type, unsigned flags)
+{
+	struct ifinfomsg head = { .ifi_index = 3, .ifi_flags = flags };
+
+	msg_begin(&m, type, &head, sizeof(head));
+	msg_put_text(&m, IFLA_IFNAME, "eth3");
+	msg_put_u32(&m, IFLA_MTU, 1500);
+}
+
+static void make_addr(uint16_t type)
+{
+	struct ifaddrmsg head = { .ifa_family = AF_INET, .ifa_index = 3,
+				  .ifa_prefixlen = 24 };
+
+	msg_begin(&m, type, &head, sizeof(head));
+	msg_put_v4(&m, IFA_LOCAL, "10.0.0.1");
+}
+
+static void make_route(uint16_t type, uint16_t flags, const char *gateway)
+{
+	struct rtmsg head = { .rtm_family = AF_INET, .rtm_table = 254,
+			      .rtm_type = RTN_UNICAST };
+
+	msg_begin(&m, type, &head, sizeof(head));
+	m.head.nlmsg_flags = flags;
+	msg_put_u32(&m, RTA_OIF, 3);
+	msg_put_v4(&m, RTA_GATEWAY, gateway);
+}
+
+static void make_rule(uint16_t type)
+{
+	struct fib_rule_hdr head = { .family = AF_INET, .table = 254,
+				     .action = FR_ACT_TO_TBL };
+
+	msg_begin(&m, type, &head, sizeof(head));
+}
+
+static void make_neigh(uint16_t type, uint16_t state)
+{
+	struct ndmsg head = { .ndm_family = AF_INET, .ndm_ifindex = 3,
+			      .ndm_state = state };
+
+	msg_begin(&m, type, &head, sizeof(head));
+	msg_put_v4(&m, NDA_DST, "10.0.0.2");
+	msg_put(&m, NDA_LLADDR, "\2\0\0\0\0\2", 6);
+}
+
+static void make_netconf(uint16_t type, int ifindex, uint32_t rp_filter)
+{
+	struct netconfmsg conf = { .ncm_family = AF_INET };
+
+	msg_begin(&m, type, &conf, sizeof(conf));
+	msg_put_u32(&m, NETCONFA_IFINDEX, (uint32_t)ifindex);
+	if (type == RTM_NEWNETCONF)
+		msg_put_u32(&m, NETCONFA_RP_FILTER, rp_filter);
+}
+
+
+TEST(settings_of_an_interface)
+{
+	const struct netconf_info *conf = &room.row.netconf;
+
+	make_netconf(RTM_NEWNETCONF, 2, 1);
+	CHECK_EQ(read_row(&m.head, NET_ROW_NETCONF), 0);
+	CHECK_EQ(conf->ifindex, 2);
+	CHECK_EQ(conf->rp_filter, 1);
+	CHECK(!conf->has_linkdown && !room.row.is_gone);
+	msg_put_u32(&m, NETCONFA_IGNORE_ROUTES_WITH_LINKDOWN, 1);
+	CHECK_EQ(read_row(&m.head, NET_ROW_NETCONF), 0);
+	CHECK(conf->has_linkdown);
+	make_netconf(RTM_DELNETCONF, NETCONFA_IFINDEX_ALL, 0);
+	CHECK_EQ(read_row(&m.head, NET_ROW_NETCONF), 0);
+	CHECK_EQ(conf->ifindex, RPF_ALL);
+	CHECK_EQ(conf->rp_filter, -1);
+	CHECK(room.row.is_gone);
+	msg_begin(&m, RTM_NEWNETCONF, "", 0);
+	CHECK_EQ(read_as(&m.head, false), -EBADMSG);
+	msg_begin(&m, RTM_NEWNETCONF, "\x0a\0\0", 4);
+	CHECK_EQ(read_as(&m.head, false), ROWS_NONE);
+}
+
+TEST(messages_about_something_else)
+{
+	msg_begin(&m, RTM_NEWQDISC, "abc", 3);
+	CHECK_EQ(read_as(&m.head, false), ROWS_NONE);
+	msg_begin(&m, RTM_DELNEXTHOP, "", 0);
+	CHECK_EQ(read_row(&m.head, NET_ROW_NEXTHOP), 0);
+	CHECK(room.row.is_gone);
+}
+
+static char order[128];
+
+static void add_gateway(void *ctx UNUSED, const struct route *route)
+{
+	char text[IP_ADDR_TEXT_SIZE];
+
+	strcat(order, ip_addr_format(&route->hops[0].gateway, text));
+	strcat(order, " ");
+}
+
+static const char *order_of_routes(void)
+{
+	order[0] = '\0';
+	route_tab_visit(&view.routes, add_gateway, NULL);
+	return order;
+}
+
+TEST(flags_of_a_route_say_where_it_went)
+{
+	net_view_init(&view, 0);
+	make_route(RTM_NEWROUTE, NLM_F_CREATE, "10.0.0.1");
+	CHECK_EQ(apply(false), 0);
+	make_route(RTM_NEWROUTE, NLM_F_CREATE, "10.0.0.2");
+	CHECK_EQ(apply(false), 0);
+	make_route(RTM_NEWROUTE, NLM_F_APPEND, "10.0.0.3");
+	CHECK_EQ(apply(false), 0);
+	CHECK_STR(order_of_routes(), "10.0.0.2 10.0.0.1 10.0.0.3 ");
+	make_route(RTM_NEWROUTE, NLM_F_REPLACE, "10.0.0.4");
+	CHECK_EQ(apply(false), 0);
+	CHECK_STR(order_of_routes(), "10.0.0.4 10.0.0.1 10.0.0.3 ");
+	make_route(RTM_NEWROUTE, NLM_F_MULTI, "10.0.0.5");
+	CHECK_EQ(apply(true), 0);
+	CHECK_STR(order_of_routes(), "10.0.0.4 10.0.0.1 10.0.0.3 10.0.0.5 ");
+	net_view_destroy(&view);
+}
+
+/* One of the messages that a kernel may send. */
+static void make_any(unsigned which)
+{
+	bool is_new = which % 2;
+
+	switch (which / 2) {
+	case 0:
+		make_link(is_new ? RTM_NEWLINK : RTM_DELLINK, IFF_UP);
+		break;
+	case 1:
+		make_addr(is_new ? RTM_NEWADDR : RTM_DELADDR);
+		break;
+	case 2:
+		make_route(is_new ? RTM_NEWROUTE : RTM_DELROUTE, 0,
+			   "10.0.0.2");
+		break;
+	case 3:
+		make_rule(is_new ? RTM_NEWRULE : RTM_DELRULE);
+		break;
+	default:
+		make_neigh(is_new ? RTM_NEWNEIGH : RTM_DELNEIGH,
+			   NUD_REACHABLE);
+	}
+}
+
+enum { ANY_CNT = 10 };
+
+/* Everything once, as after an overrun. */
+static void read_all(void)
+{
+	static const unsigned news[] = { 1, 7, 3, 5, 9 };
+
+	for (int part = 0; part < NET_PARTS; part++)
+		net_feed_begin(&view, (enum net_part)part);
+	for (size_t i = 0; i < ARRAY_LEN(news); i++) {
+		make_any(news[i]);
+		CHECK_EQ(apply(true), 0);
+	}
+	for (int part = 0; part < NET_PARTS; part++)
+		net_feed_end(&view, (enum net_part)part);
+}
+
+/* Whatever came in whatever order, whole or cut: the next reading counts. */
+TEST(disorder_is_forgotten_at_the_next_reading)
+{
+	struct net_flow flow = { .dst = addr("10.9.9.9"), .proto = 17 };
+	struct net_path path;
+	struct rand rand;
+
+	rand_init(&rand, test_seed);
+	for (int round = 0; round < 2000; round++) {
+		net_view_init(&view, 0);
+		for (int i = 0; i < 30; i++) {
+			make_any((unsigned)rand_below(&rand, ANY_CNT));
+			if (rand_below(&rand, 4) == 0)
+				m.head.nlmsg_len = (uint32_t)rand_between(
+					&rand, NLMSG_HDRLEN, m.head.nlmsg_len);
+			(void)!apply(rand_below(&rand, 4) == 0);
+		}
+		read_all();
+		CHECK_EQ(view.links.by_index.cnt, 1);
+		CHECK_EQ(view.addrs.by_local.cnt, 1);
+		CHECK_EQ(view.routes.route_cnt, 1);
+		CHECK_EQ(view.policies.policy_cnt, 1);
+		CHECK_EQ(net_view_route(&view, &flow, &path), 0);
+		CHECK_EQ(path.ifindex, 3);
+		CHECK(path.has_gateway);
+		net_view_destroy(&view);
+	}
+}
+

@@ -6,21 +6,25 @@
  */
 #include "config.h"
 
-#include "nl/netlink_conn.h"
+#include "nl/libnl/conn.h"
 
 #include <errno.h>
 #include <linux/fib_rules.h>
 #include <stdlib.h>
 
+#include "nl/netlink.h"
 #include "os/real.h"
+#include "os/services.h"
 #include "tests/unit/nl/build.h"
 
-enum { EVENT_FD = 1000, REQUEST_FD = 1001, PORT = 4242, DATAGRAMS = 32 };
+/* libnl makes true sockets, since that needs no right; all I/O on them is ours. */
+enum { EVENT_FD = 1000, REQUEST_FD = 1001, DATAGRAMS = 32 };
 
 /* What will be read from the event socket, in order. */
 struct datagram {
 	int error; /* instead of a message */
 	bool is_cut;
+	unsigned rest; /* bytes behind the message */
 	uint32_t from;
 	struct message m;
 };
@@ -49,7 +53,7 @@ static struct datagram *queue_one(uint16_t type, uint16_t flags, bool is_mine,
 	d->m.head.nlmsg_flags = flags;
 	if (is_mine) {
 		d->m.head.nlmsg_seq = last_request.nlmsg_seq;
-		d->m.head.nlmsg_pid = PORT;
+		d->m.head.nlmsg_pid = last_request.nlmsg_pid;
 	}
 	return d;
 }
@@ -61,7 +65,9 @@ static void queue_done(int error)
 
 static void queue_error(int error)
 {
-	queue_one(NLMSG_ERROR, 0, true, &error, sizeof(error));
+	struct nlmsgerr body = { .error = error };
+
+	queue_one(NLMSG_ERROR, 0, true, &body, sizeof(body));
 }
 
 /* A rule, of a dump or as an event. */
@@ -73,39 +79,37 @@ static void queue_rule(bool is_mine, uint16_t flags)
 	queue_one(RTM_NEWRULE, flags, is_mine, &head, sizeof(head));
 }
 
-static int fake_socket(int domain UNUSED, int type UNUSED, int protocol UNUSED)
-{
-	return EVENT_FD + (int)open_cnt++;
-}
+enum { MOVED_BY = 100 };
 
-static int fake_bind(int fd UNUSED, const struct sockaddr *addr UNUSED,
-		     socklen_t len UNUSED)
+static _Atomic int *slots[2];
+static int moved_by;
+
+int services_copy_fd(int fd UNUSED, _Atomic int *slot)
 {
+	slots[open_cnt] = slot;
+	atomic_store(slot, EVENT_FD + (int)open_cnt++);
 	return 0;
 }
 
-static int fake_getsockname(int fd UNUSED, struct sockaddr *addr,
-			    socklen_t *len UNUSED)
+/* As the library does when the program wants their numbers. */
+static void move_fds(void)
 {
-	((struct sockaddr_nl *)addr)->nl_pid = PORT;
-	return 0;
+	moved_by = MOVED_BY;
+	for (int i = 0; i < 2; i++)
+		atomic_fetch_add(slots[i], MOVED_BY);
 }
 
-static int fake_setsockopt(int fd UNUSED, int level UNUSED, int name UNUSED,
-			   const void *value UNUSED, socklen_t len UNUSED)
+void services_close_fd(_Atomic int *slot)
 {
-	return 0;
-}
-
-static int fake_close(int fd UNUSED)
-{
-	open_cnt--;
-	return 0;
+	if (atomic_exchange(slot, -1) >= 0)
+		open_cnt--;
 }
 
 static ssize_t fake_send(int fd, const void *buf, size_t len, int flags UNUSED)
 {
 	memcpy(&last_request, buf, sizeof(last_request));
+	fd -= moved_by;
+	CHECK(fd == EVENT_FD || fd == REQUEST_FD);
 	if (fd == REQUEST_FD) {
 		answer = last_request;
 		return (ssize_t)len;
@@ -139,10 +143,13 @@ static ssize_t put(struct msghdr *msg, const void *data, size_t len,
 static ssize_t fake_recvmsg(int fd, struct msghdr *msg, int flags UNUSED)
 {
 	struct datagram *d = &queue[read_cnt];
+	struct nlmsgerr body = { .error = answer_error };
 	struct message m;
 
+	fd -= moved_by;
+	CHECK(fd == EVENT_FD || fd == REQUEST_FD);
 	if (fd == REQUEST_FD && answer.nlmsg_type) {
-		msg_begin(&m, NLMSG_ERROR, &answer_error, sizeof(answer_error));
+		msg_begin(&m, NLMSG_ERROR, &body, sizeof(body));
 		m.head.nlmsg_seq = answer.nlmsg_seq;
 		answer.nlmsg_type = 0;
 		return put(msg, &m, m.head.nlmsg_len, 0);
@@ -161,35 +168,30 @@ static ssize_t fake_recvmsg(int fd, struct msghdr *msg, int flags UNUSED)
 		msg->msg_flags = MSG_TRUNC;
 		return (ssize_t)msg->msg_iov->iov_len;
 	}
-	return put(msg, &d->m, d->m.head.nlmsg_len, d->from);
+	return put(msg, &d->m, d->m.head.nlmsg_len + d->rest, d->from);
 }
 
 static struct net_view view;
-static struct netlink_conn *conn;
+static struct netlink nl;
 static struct real_calls genuine;
 
 static void set_up(void)
 {
-	static const struct netlink_conn_params params = { 0 };
+	static const struct netlink_params params = { 0 };
 
 	genuine = real;
-	real.socket = fake_socket;
-	real.bind = fake_bind;
-	real.getsockname = fake_getsockname;
-	real.setsockopt = fake_setsockopt;
-	real.close = fake_close;
 	real.send = fake_send;
 	real.recvmsg = fake_recvmsg;
 	queued_cnt = read_cnt = asked_cnt = open_cnt = 0;
 	special = NULL;
 	net_view_init(&view, 0);
-	CHECK_EQ(netlink_conn_open(&view, &params, &conn), 0);
+	CHECK_EQ(netlink_open(&nl, &libnl_ops, &view, &params), 0);
 	CHECK_EQ(open_cnt, 2);
 }
 
 static void tear_down(void)
 {
-	netlink_conn_close(conn);
+	netlink_close(&nl);
 	CHECK_EQ(open_cnt, 0);
 	net_view_destroy(&view);
 	real = genuine;
@@ -200,7 +202,7 @@ static int poll_all(void)
 {
 	int rc, cnt = 0;
 
-	while ((rc = netlink_conn_poll(conn)) > 0)
+	while ((rc = netlink_poll(&nl)) > 0)
 		CHECK(++cnt < 100);
 	return rc;
 }
@@ -227,14 +229,14 @@ TEST(reads_all_tables_once_and_in_order)
 					  RTM_GETNEIGH, RTM_GETNETCONF };
 
 	set_up();
-	CHECK(!netlink_conn_is_synced(conn));
+	CHECK(!netlink_is_synced(&nl));
 	CHECK_EQ(poll_all(), 0);
-	CHECK(netlink_conn_is_synced(conn));
+	CHECK(netlink_is_synced(&nl));
 	CHECK_EQ(asked_cnt, ARRAY_LEN(order));
 	for (unsigned i = 0; i < asked_cnt; i++)
 		CHECK_EQ(asked[i], order[i]);
-	CHECK_EQ(netlink_conn_counts(conn)->syncs, 1);
-	CHECK_EQ(netlink_conn_counts(conn)->repeats, 0);
+	CHECK_EQ(netlink_counts(&nl)->syncs, 1);
+	CHECK_EQ(netlink_counts(&nl)->repeats, 0);
 	tear_down();
 }
 
@@ -249,10 +251,10 @@ TEST(an_interrupted_reading_is_repeated)
 	set_up();
 	at(RTM_GETRULE, interrupt);
 	CHECK_EQ(poll_all(), 0);
-	CHECK(netlink_conn_is_synced(conn));
+	CHECK(netlink_is_synced(&nl));
 	CHECK_EQ(times_asked(RTM_GETRULE), 2);
 	CHECK_EQ(times_asked(RTM_GETLINK), 1);
-	CHECK_EQ(netlink_conn_counts(conn)->repeats, 1);
+	CHECK_EQ(netlink_counts(&nl)->repeats, 1);
 	/* The second time it was not there. */
 	CHECK_EQ(view.policies.policy_cnt, 0);
 	tear_down();
@@ -298,12 +300,12 @@ TEST(an_overrun_within_a_reading_starts_over)
 	set_up();
 	at(RTM_GETROUTE, overrun_within);
 	CHECK_EQ(poll_all(), 0);
-	CHECK(netlink_conn_is_synced(conn));
+	CHECK(netlink_is_synced(&nl));
 	CHECK_EQ(times_asked(RTM_GETLINK), 2);
 	CHECK_EQ(times_asked(RTM_GETROUTE), 2);
 	CHECK_EQ(times_asked(RTM_GETRULE), 1);
-	CHECK_EQ(netlink_conn_counts(conn)->overruns, 1);
-	CHECK_EQ(netlink_conn_counts(conn)->syncs, 1);
+	CHECK_EQ(netlink_counts(&nl)->overruns, 1);
+	CHECK_EQ(netlink_counts(&nl)->syncs, 1);
 	tear_down();
 }
 
@@ -331,7 +333,7 @@ TEST(others_are_not_heard)
 	queue[queued_cnt - 1].from = 77;
 	CHECK_EQ(poll_all(), 0);
 	CHECK_EQ(view.policies.policy_cnt, 0);
-	CHECK_EQ(netlink_conn_counts(conn)->rejects, 1);
+	CHECK_EQ(netlink_counts(&nl)->rejects, 1);
 	queue_rule(false, 0);
 	CHECK_EQ(poll_all(), 0);
 	CHECK_EQ(view.policies.policy_cnt, 1);
@@ -363,7 +365,7 @@ TEST(refusals)
 	set_up();
 	at(RTM_GETRULE, missing_table);
 	CHECK_EQ(poll_all(), 0);
-	CHECK(netlink_conn_is_synced(conn));
+	CHECK(netlink_is_synced(&nl));
 	CHECK_EQ(times_asked(RTM_GETRULE), 1);
 	tear_down();
 
@@ -395,7 +397,7 @@ TEST(what_several_events_ask_for_is_read_once)
 	CHECK_EQ(poll_all(), 0);
 	CHECK_EQ(times_asked(RTM_GETROUTE), 2);
 	CHECK_EQ(times_asked(RTM_GETLINK), 1);
-	CHECK_EQ(netlink_conn_counts(conn)->syncs, 1);
+	CHECK_EQ(netlink_counts(&nl)->syncs, 1);
 	tear_down();
 }
 
@@ -414,13 +416,13 @@ TEST(answers_to_requests)
 
 	set_up();
 	answer_error = -EPERM;
-	CHECK_EQ(netlink_conn_resolve(conn, 3, &a), -EPERM);
+	CHECK_EQ(netlink_resolve(&nl, 3, &a), -EPERM);
 	CHECK_EQ(last_request.nlmsg_type, RTM_NEWNEIGH);
 	answer_error = 0;
-	CHECK_EQ(netlink_conn_resolve(conn, 3, &a), 0);
-	CHECK_EQ(netlink_conn_counts(conn)->resolves, 2);
+	CHECK_EQ(netlink_resolve(&nl, 3, &a), 0);
+	CHECK_EQ(netlink_counts(&nl)->resolves, 2);
 	answer_error = -ENODEV;
-	CHECK_EQ(netlink_conn_read_link(conn, 3), -ENODEV);
+	CHECK_EQ(netlink_read_link(&nl, 3), -ENODEV);
 	tear_down();
 }
 
@@ -431,16 +433,93 @@ TEST(a_path_that_the_kernel_does_not_confirm_is_forgotten)
 	uint64_t gen;
 
 	set_up();
-	netlink_conn_check_path(conn);
+	netlink_check_path(&nl);
 	CHECK(last_request.nlmsg_type != RTM_GETROUTE);
 	CHECK_EQ(path_mtu_tab_set(&view.path_mtus, &info), 1);
 	gen = net_view_gen(&view);
 	answer_error = -ENETUNREACH;
-	netlink_conn_check_path(conn);
+	netlink_check_path(&nl);
 	CHECK_EQ(last_request.nlmsg_type, RTM_GETROUTE);
 	CHECK_EQ(last_request.nlmsg_len,
 		 NLMSG_LENGTH(sizeof(struct rtmsg)) + 3 * 8);
 	CHECK_EQ(view.path_mtus.cnt, 0);
 	CHECK(net_view_gen(&view) != gen);
 	tear_down();
+}
+
+/* What a message says that is cut, or that lies, is not believed; the rest is. */
+TEST(nonsense_is_skipped_and_counted)
+{
+	struct datagram *d;
+
+	set_up();
+	CHECK_EQ(poll_all(), 0);
+	/* a link's event without a link */
+	queue_one(RTM_NEWLINK, 0, false, "abc", 3);
+	CHECK_EQ(poll_all(), 0);
+	CHECK_EQ(netlink_counts(&nl)->rejects, 1);
+	/* bytes behind the last message */
+	queue_rule(false, NLM_F_CREATE);
+	d = &queue[queued_cnt - 1];
+	d->rest = 10;
+	CHECK_EQ(poll_all(), 0);
+	CHECK_EQ(netlink_counts(&nl)->rejects, 2);
+	CHECK_EQ(view.policies.policy_cnt, 1);
+	/* an error that is none, for nobody */
+	queue_one(NLMSG_ERROR, 0, false, "", 0);
+	CHECK_EQ(poll_all(), 0);
+	CHECK_EQ(netlink_counts(&nl)->rejects, 3);
+	CHECK(netlink_is_synced(&nl));
+	CHECK_EQ(netlink_counts(&nl)->syncs, 1);
+	tear_down();
+}
+
+static void cut_error(void)
+{
+	int error = -EPERM;
+
+	queue_one(NLMSG_ERROR, 0, true, &error, sizeof(error));
+}
+
+static void positive_error(void)
+{
+	queue_error(EPERM);
+}
+
+static void positive_done(void)
+{
+	queue_done(EPERM);
+}
+
+TEST(a_reading_that_ends_in_nonsense_is_repeated)
+{
+	static void (*const ends[])(void) = { cut_error, positive_error,
+					      positive_done };
+
+	for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+		set_up();
+		at(RTM_GETRULE, ends[i]);
+		CHECK_EQ(poll_all(), 0);
+		CHECK_EQ(times_asked(RTM_GETRULE), 2);
+		CHECK_EQ(netlink_counts(&nl)->rejects, 1);
+		CHECK(netlink_is_synced(&nl));
+		tear_down();
+	}
+}
+
+/* The fd may be moved at any time: what counts is where it is at the call. */
+TEST(the_fd_is_taken_from_its_place_at_each_call)
+{
+	answer_error = 0;
+	set_up();
+	CHECK_EQ(poll_all(), 0);
+	CHECK_EQ(netlink_event_fd(&nl), EVENT_FD);
+	move_fds();
+	CHECK_EQ(netlink_event_fd(&nl), EVENT_FD + MOVED_BY);
+	queue_rule(false, NLM_F_CREATE);
+	CHECK_EQ(poll_all(), 0);
+	CHECK_EQ(view.policies.policy_cnt, 1);
+	CHECK_EQ(netlink_read_link(&nl, 3), 0);
+	tear_down();
+	moved_by = 0;
 }

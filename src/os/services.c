@@ -5,9 +5,7 @@
  */
 #include "config.h"
 
-#include "dev/services.h"
-
-#include "base/checksum.h"
+#include "os/services.h"
 
 static const struct services *services;
 
@@ -40,6 +38,11 @@ int services_adopt_fd(int fd, _Atomic int *slot)
 	return services->adopt_fd(fd, slot);
 }
 
+int services_copy_fd(int fd, _Atomic int *slot)
+{
+	return services->copy_fd(fd, slot);
+}
+
 void services_close_fd(_Atomic int *slot)
 {
 	services->close_fd(slot);
@@ -50,4 +53,4 @@ void services_close_fd(_Atomic int *slot)
 	{                                \
 		return services->name args; \
 	}
-#include "dev/services.def"
+#include "os/services.def"

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The connection to the kernel's rtnetlink, which fills a net_view and keeps it
+ * true: what libvma-nl.so exports, and how the rest of the library uses it.
+ *
+ * Belongs to the owner of the view, under the same lock. A call may wait for the
+ * kernel's own lock of its tables, never for a message; netlink_wait_synced() does.
+ */
+#ifndef NL_NETLINK_H
+#define NL_NETLINK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/ipaddr.h"
+#include "nl/firewall.h"
+#include "nl/net_row.h"
+#include "nl/net_view.h"
+
+/* -- what the module exports ------------------------------------------------- */
+
+struct netlink_params {
+	/* bytes the kernel may queue for us; 0: 4 MB, or what it allows */
+	int rx_size;
+};
+
+struct netlink_counts {
+	uint64_t messages;
+	/* the kernel had no room and dropped events; everything was read again */
+	uint64_t overruns;
+	/* readings of one table that something interrupted, and that were
+	 * repeated */
+	uint64_t repeats;
+	/* messages that made no sense, and datagrams of somebody else */
+	uint64_t rejects;
+	/* complete readings of all tables */
+	uint64_t syncs;
+	/* neighbours asked for */
+	uint64_t resolves;
+};
+
+struct netlink_conn;
+
+/*
+ * One call at a time in the whole process, whatever the connection: libnl has state
+ * of its own, and so has the module. Inside the bracket. Never under a stack lock:
+ * libnl allocates. A call is not repeated in the child of a fork, which forgets the
+ * connections of its parent.
+ */
+struct netlink_ops {
+	/* Connects to the namespace of the calling thread; reading begins at the
+	 * first poll. Nothing of the parameters is kept but the sink and its ctx.
+	 * 0 or negative errno. */
+	int (*open)(const struct netlink_params *params,
+		    const struct net_sink *sink, void *ctx,
+		    struct netlink_conn **conn_out) MUST_CHECK;
+	void (*close)(struct netlink_conn *conn);
+	/* Readable when poll has something to do; may change at each call. */
+	int (*event_fd)(const struct netlink_conn *conn);
+	/* Reads what is there, up to a bound, and gives its rows to the sink.
+	 * 1: more may be there, call again (other work may come first); 0:
+	 * nothing more for now; negative errno: the connection is of no more
+	 * use. */
+	int (*poll)(struct netlink_conn *conn) MUST_CHECK;
+	/* All tables have been read, and nothing that was lost is still to be
+	 * read again. */
+	bool (*is_synced)(const struct netlink_conn *conn);
+	/* The answer becomes a row. 0 or the kernel's error. */
+	int (*resolve)(struct netlink_conn *conn, int ifindex,
+		       const struct ip_addr *addr) MUST_CHECK;
+	int (*read_link)(struct netlink_conn *conn, int ifindex) MUST_CHECK;
+	int (*read_path)(struct netlink_conn *conn,
+			 const struct path_mtu_info *about) MUST_CHECK;
+	const struct netlink_counts *(*counts)(const struct netlink_conn *conn);
+	/* Ask for nftables' chains and for the number of xfrm's policies, and
+	 * give each answer to `take`. 0, or an error: -EPERM, or the kernel has no
+	 * such thing. Need no connection. */
+	int (*read_chains)(firewall_take_fn *take, void *ctx) MUST_CHECK;
+	int (*read_policies)(firewall_take_fn *take, void *ctx) MUST_CHECK;
+};
+
+/* -- a connection ------------------------------------------------------------ */
+
+struct netlink {
+	const struct netlink_ops *ops;
+	/* NULL: closed */
+	struct netlink_conn *conn;
+	struct net_view *view;
+};
+
+/* The view is empty until netlink_wait_synced(), and must outlive the connection.
+ * 0 or negative errno. */
+int netlink_open(struct netlink *nl, const struct netlink_ops *ops,
+		 struct net_view *view, const struct netlink_params *params)
+	MUST_CHECK;
+/* Harmless when it is closed. */
+void netlink_close(struct netlink *nl);
+
+/* As the ops of these names. */
+int netlink_event_fd(const struct netlink *nl);
+int netlink_poll(struct netlink *nl) MUST_CHECK;
+bool netlink_is_synced(const struct netlink *nl);
+const struct netlink_counts *netlink_counts(const struct netlink *nl);
+
+/* Polls until all is read: the one call that waits for messages. -ETIMEDOUT: the
+ * view is what was read so far, and goes on filling with each poll. */
+int netlink_wait_synced(struct netlink *nl, int timeout_ms) MUST_CHECK;
+
+/*
+ * Asks the kernel to find, or to confirm, the hardware address of a neighbour; what
+ * it finds comes as an event. -EPERM: the process lacks CAP_NET_ADMIN; a datagram
+ * sent through a kernel socket makes the kernel ask, too. -ENODEV and others are the
+ * kernel's word.
+ */
+int netlink_resolve(struct netlink *nl, int ifindex,
+		    const struct ip_addr *addr) MUST_CHECK;
+
+/* Reads one link anew, for facts that come without an event (XDP). -ENODEV: there
+ * is no such link. */
+int netlink_read_link(struct netlink *nl, int ifindex) MUST_CHECK;
+
+/* Asks what the kernel has learned of the path to a destination, for the view's
+ * path_mtus. `ifindex` 0, any `src`: not known. */
+int netlink_read_path(struct netlink *nl, const struct path_mtu_info *about)
+	MUST_CHECK;
+/* Asks again for the entry that was confirmed longest ago, which it may have
+ * forgotten. */
+void netlink_check_path(struct netlink *nl);
+
+/* As the ops. */
+int netlink_read_chains(const struct netlink_ops *ops, firewall_take_fn *take,
+			void *ctx) MUST_CHECK;
+int netlink_read_policies(const struct netlink_ops *ops, firewall_take_fn *take,
+			  void *ctx) MUST_CHECK;
+
+/* -- fork ---------------------------------------------------------------------- */
+
+/*
+ * No call is under way while a fork copies the process: libnl has locks that a child
+ * would find taken for ever. The first waits for the one that is, which is short;
+ * the others follow in the parent and in the child.
+ */
+void netlink_before_fork(void);
+void netlink_after_fork(void);
+void netlink_forked(void);
+
+#endif
