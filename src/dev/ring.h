@@ -35,6 +35,8 @@ struct dev_caps {
 	 * pseudo header, because the link has no wire and the sender is the
 	 * kernel of this machine. */
 	bool rx_partial_csum;
+	/* Rules may say FLOW_TO_KERNEL. */
+	bool kernel_verdicts;
 	/* kick() is needed after sending. */
 	bool needs_kick;
 	/* Packets carry the device's own time. */
@@ -45,11 +47,24 @@ struct dev_caps {
 	uint32_t tso_len_max;
 };
 
+enum flow_verdict {
+	/* they belong to the ring */
+	FLOW_TO_RING,
+	/* they are the kernel's, whatever a wider rule says; only for devices
+	 * with caps.kernel_verdicts */
+	FLOW_TO_KERNEL,
+};
+
 /*
- * Which frames belong to a ring: addressed to this interface, of the protocol,
- * to `dst` and `dst_port`, and unless `src` is the any-address, from `src` and
- * `src_port`. Everything no rule names is the kernel's, and so are fragments,
- * packets with IP options and tagged frames, whatever the rules say.
+ * Some frames, and what becomes of them: addressed to this interface, of the
+ * protocol, to `dst` and `dst_port`, and unless `src` is the any-address, from `src`
+ * and `src_port`. The more specific rule wins; the verdict does not make it another
+ * rule. Everything no rule names is the kernel's, and so are tagged frames.
+ *
+ * Of UDP fragments, packets with IP options, and what a sender on this host has left
+ * for a card to split are the kernel's too, whatever the rules say. Of TCP no frame
+ * that belongs to the ring reaches the kernel: there it comes in as many buffers as
+ * it takes, with its IP options; first fragments are dropped and counted.
  */
 struct flow_rule {
 	struct ip_addr dst;
@@ -57,6 +72,8 @@ struct flow_rule {
 	__be16 dst_port;
 	__be16 src_port;
 	uint8_t proto;
+	/* enum flow_verdict */
+	uint8_t verdict;
 };
 
 /* What a back end says of itself, and of an interface that it was not given. */

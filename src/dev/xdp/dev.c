@@ -111,17 +111,51 @@ static int try_mode(struct xdp_dev *own, const struct mode *mode)
 	return err;
 }
 
+/* How the program has to look at frames in this mode. */
+static enum steer_sight sight_in(const struct xdp_dev *own,
+				 const struct mode *mode)
+{
+	if (!mode->is_native)
+		return STEER_SIGHT_GSO;
+	return own->are_tags_off ? STEER_SIGHT_TAG : STEER_SIGHT_BYTES;
+}
+
+static int make_steer(struct xdp_dev *own, const struct mode *mode)
+{
+	struct steer_params params = {
+		.ifindex = own->dev.ifindex,
+		.is_native = mode->is_native,
+		.is_single = own->is_single,
+		.sight = sight_in(own, mode),
+	};
+	int err;
+
+	memcpy(params.mac, own->dev.mac, sizeof(params.mac));
+	err = steer_create(&params, &own->steer);
+	/* A card's frames are single datagrams, unless somebody has told it to
+	 * join them. */
+	if (err && params.sight == STEER_SIGHT_GSO && !own->is_virtual) {
+		params.sight = STEER_SIGHT_BYTES;
+		err = steer_create(&params, &own->steer);
+	}
+	return err;
+}
+
 static int attach(struct xdp_dev *own, const struct mode *mode)
 {
-	int err = steer_attach(own->steer, own->dev.ifindex, mode->is_native);
+	int err = make_steer(own, mode);
 
 	if (err)
 		return err;
-	err = try_mode(own, mode);
-	if (err)
-		steer_detach(own->steer);
-	else
+	err = steer_attach(own->steer);
+	if (!err)
+		err = try_mode(own, mode);
+	if (err) {
+		steer_destroy(own->steer);
+		own->steer = NULL;
+	} else {
 		describe(own, mode);
+	}
 	return err;
 }
 
@@ -134,10 +168,11 @@ static bool wants_single(const struct xdp_params *params, bool is_virtual)
 		(params->mode == XDP_WISH_AUTO && is_virtual));
 }
 
-static int choose_mode(struct xdp_dev *own, bool is_virtual, enum xdp_wish wish)
+static int choose_mode(struct xdp_dev *own, enum xdp_wish wish)
 {
-	const struct mode *list = is_virtual ? virtual_modes : modes;
-	size_t cnt = is_virtual ? ARRAY_LEN(virtual_modes) : ARRAY_LEN(modes);
+	const struct mode *list = own->is_virtual ? virtual_modes : modes;
+	size_t cnt = own->is_virtual ? ARRAY_LEN(virtual_modes) :
+				       ARRAY_LEN(modes);
 	int err = -EOPNOTSUPP;
 
 	if (wish == XDP_WISH_ZC) {
@@ -150,8 +185,9 @@ static int choose_mode(struct xdp_dev *own, bool is_virtual, enum xdp_wish wish)
 		err = attach(own, &list[i]);
 		log_dbg("%s: AF_XDP %s: %s", own->dev.name, list[i].name,
 			err ? strerror(-err) : "works");
-		/* what another mode cannot change */
-		if (!err || err == -EBUSY || err == -EPERM || err == -ENOBUFS)
+		/* What another mode cannot change. A right that is missing may be
+		 * one that only this mode's program needs. */
+		if (!err || err == -EBUSY || err == -ENOBUFS)
 			break;
 	}
 	return err;
@@ -207,12 +243,26 @@ static void count_drops(struct xdp_ring *ring)
 	}
 }
 
+/* What the program dropped. */
+static void count_fragments(struct xdp_dev *own)
+{
+	uint64_t cnt = steer_fragments(own->steer);
+
+	if (cnt <= own->seen_fragments)
+		return;
+	stats_add(&own->ring->ring.counts->rx_fragments,
+		  cnt - own->seen_fragments);
+	own->seen_fragments = cnt;
+}
+
 static int xdp_check(struct dev *dev)
 {
 	struct xdp_dev *own = dev_of(dev);
 
-	if (own->is_ring_taken)
+	if (own->is_ring_taken) {
 		count_drops(own->ring);
+		count_fragments(own);
+	}
 	return steer_check(own->steer);
 }
 
@@ -294,10 +344,12 @@ static void init_dev(struct xdp_dev *own, const struct backend_request *request)
 	dev->mtu = request->mtu;
 	dev->caps = (struct dev_caps){
 		.rx_partial_csum = request->is_virtual,
+		.kernel_verdicts = true,
 		.needs_kick = true,
 		.tx_len_max = frame_size_for(request->mtu) - XDP_HEADROOM,
 	};
 	own->queue_cnt = count_queues(request->name);
+	own->is_virtual = request->is_virtual;
 }
 
 static int make_dev(struct xdp_back_end *end,
@@ -311,20 +363,10 @@ static int make_dev(struct xdp_back_end *end,
 	if (err)
 		return refuse(why, err, "memory for frames");
 	own->is_single = wants_single(&end->params, request->is_virtual);
-	err = steer_create(own->dev.mac, own->is_single, &own->steer);
-	if (err) {
-		refuse(why, err, "loading the steering program");
-		goto err_region;
-	}
-	err = choose_mode(own, request->is_virtual, end->params.mode);
-	if (err) {
-		refuse(why, err, "AF_XDP");
-		goto err_steer;
-	}
-	return 0;
-err_steer:
-	steer_destroy(own->steer);
-err_region:
+	err = choose_mode(own, end->params.mode);
+	if (!err)
+		return 0;
+	refuse(why, err, "AF_XDP");
 	if (region_destroy(own->dev.region) != 0)
 		log_dbg("%s: frames were lost while it was tried", request->name);
 	return err;

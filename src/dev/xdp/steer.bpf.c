@@ -2,7 +2,9 @@
 /*
  * Runs for each received frame, before the kernel's stack: hands to our socket
  * what a rule names, and leaves everything else as it was. What our stack does not
- * take (fragments, IP options, tags, other destinations) is none of its business.
+ * take of UDP (fragments, IP options, tags, other destinations) is none of its
+ * business. Of TCP it is otherwise: a frame that a rule for the ring names must never
+ * reach the kernel, which knows of no connection there and would answer RST.
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -13,6 +15,9 @@
 #include <bpf/bpf_helpers.h>
 
 #include "dev/xdp/steer.h"
+
+/* The headers of the distribution's kernel have no names for them. */
+enum { NO_TAG = -61 /* ENODATA */, VLAN_ID = 0x0fff };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_XSKMAP);
@@ -36,16 +41,32 @@ struct {
 	__type(value, struct steer_config);
 } config SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct steer_counts);
+} counts SEC(".maps");
+
+/* Functions of the kernel; steer.c puts in what they are on this one. */
+static struct steer_xdp_buff *(*const to_kern_ctx)(struct xdp_md *ctx) =
+	(void *)STEER_BLANK_KERN_CTX;
+static const void *(*const to_readable)(const void *address, __u64 type) =
+	(void *)STEER_BLANK_RDONLY_CAST;
+static int (*const read_tag)(struct xdp_md *ctx, __be16 *proto, __u16 *tci) =
+	(void *)STEER_BLANK_RX_VLAN_TAG;
+
+#define BLANK(number)                                          \
+	({                                                     \
+		__u64 value;                                   \
+		asm volatile("%0 = %1" : "=r"(value) : "i"(number)); \
+		value;                                         \
+	})
+
 struct ports {
 	__be16 src;
 	__be16 dst;
 };
-
-struct headers {
-	struct ethhdr eth;
-	struct iphdr ip;
-	struct ports ports;
-} __attribute__((packed));
 
 /* There is no memcmp here, which clang would make of three comparisons. */
 static __always_inline int is_mac(const __u8 *a, const __u8 *b)
@@ -55,50 +76,136 @@ static __always_inline int is_mac(const __u8 *a, const __u8 *b)
 	return ((x[0] ^ y[0]) | (x[1] ^ y[1]) | (x[2] ^ y[2])) == 0;
 }
 
-static __always_inline int is_ours(const struct headers *h,
-				   const struct steer_config *c)
-{
-	return h->eth.h_proto == bpf_htons(ETH_P_IP) &&
-	       is_mac(h->eth.h_dest, c->mac) &&
-	       h->ip.version == 4 && h->ip.ihl == 5 &&
-	       !(h->ip.frag_off & bpf_htons(0x3fff)) &&
-	       (h->ip.protocol == IPPROTO_UDP ||
-		h->ip.protocol == IPPROTO_TCP);
-}
-
-static __always_inline int has_rule(const struct headers *h,
-				    const struct steer_config *c)
+/* Whether the most specific rule for the frame gives it to the ring. */
+static __always_inline int is_for_ring(const struct iphdr *ip,
+				       const struct ports *ports,
+				       const struct steer_config *c)
 {
 	struct steer_key key = {
-		.dst = h->ip.daddr,
-		.src = h->ip.saddr,
-		.dport = h->ports.dst,
-		.sport = h->ports.src,
-		.proto = h->ip.protocol,
+		.dst = ip->daddr,
+		.src = ip->saddr,
+		.dport = ports->dst,
+		.sport = ports->src,
+		.proto = ip->protocol,
 	};
+	const __u32 *verdict = NULL;
 
-	if (c->connected_cnt && bpf_map_lookup_elem(&rules, &key))
-		return 1;
-	key.src = 0;
-	key.sport = 0;
-	return bpf_map_lookup_elem(&rules, &key) != NULL;
+	if (c->connected_cnt)
+		verdict = bpf_map_lookup_elem(&rules, &key);
+	if (!verdict) {
+		key.src = 0;
+		key.sport = 0;
+		verdict = bpf_map_lookup_elem(&rules, &key);
+	}
+	return verdict && *verdict == STEER_TO_RING;
 }
 
-/* whether it is one for packets of several buffers is said when it is loaded */
-SEC("xdp")
-int steer(struct xdp_md *ctx)
+/* What a sender on this host has left for a card to split, in generic mode: the
+ * kernel's packet lies behind the frame then. */
+static __always_inline int is_several(struct xdp_md *ctx)
 {
-	const struct headers *h = (void *)(long)ctx->data;
+	const struct steer_xdp_buff *xdp = to_kern_ctx(ctx);
+	const struct steer_shared_info *info;
+
+	info = to_readable(xdp->data_hard_start + xdp->frame_sz -
+				   BLANK(STEER_BLANK_SHARED_INFO_SIZE),
+			   BLANK(STEER_BLANK_SHARED_INFO));
+	return info->gso_size != 0;
+}
+
+/* What the device has taken off. A tag that names no VLAN, a priority alone, is
+ * none to the kernel either. */
+static __always_inline int is_tagged(struct xdp_md *ctx,
+				     struct steer_counts *counted)
+{
+	__be16 proto = 0;
+	__u16 tci = 0;
+	int err = read_tag(ctx, &proto, &tci);
+
+	if (!err)
+		return tci & VLAN_ID;
+	if (err == NO_TAG)
+		return 0;
+	counted->untold++;
+	return 1;
+}
+
+static __always_inline int is_fragment(const struct iphdr *ip)
+{
+	return ip->frag_off & bpf_htons(0x3fff);
+}
+
+static __always_inline int is_later_fragment(const struct iphdr *ip)
+{
+	return ip->frag_off & bpf_htons(0x1fff);
+}
+
+static __always_inline int steer(struct xdp_md *ctx, enum steer_sight sight)
+{
+	const struct ethhdr *eth = (void *)(long)ctx->data;
+	const struct iphdr *ip = (const void *)(eth + 1);
+	const struct ports *ports = (const void *)(ip + 1);
+	const void *end = (void *)(long)ctx->data_end;
+	struct steer_counts *counted;
 	const struct steer_config *c;
 	__u32 zero = 0;
+	int is_tcp;
 
-	if ((void *)(h + 1) > (void *)(long)ctx->data_end)
+	if ((const void *)(ports + 1) > end)
 		return XDP_PASS;
 	c = bpf_map_lookup_elem(&config, &zero);
-	if (!c || !is_ours(h, c) || !has_rule(h, c))
+	if (!c || eth->h_proto != bpf_htons(ETH_P_IP) ||
+	    !is_mac(eth->h_dest, c->mac) || ip->version != 4)
 		return XDP_PASS;
-	/* The kernel, if the queue is not (any more) one of ours. */
-	return bpf_redirect_map(&queues, ctx->rx_queue_index, XDP_PASS);
+	is_tcp = ip->protocol == IPPROTO_TCP;
+	if (!is_tcp && ip->protocol != IPPROTO_UDP)
+		return XDP_PASS;
+	if (ip->ihl != 5 || is_fragment(ip)) {
+		/* A later fragment names no port; without the first one it
+		 * comes to nothing. */
+		if (!is_tcp || ip->ihl < 5 || is_later_fragment(ip))
+			return XDP_PASS;
+		ports = (const void *)ip + ip->ihl * 4;
+		if ((const void *)(ports + 1) > end)
+			return XDP_PASS;
+	}
+	if (!is_for_ring(ip, ports, c))
+		return XDP_PASS;
+	if (sight == STEER_SIGHT_GSO && !is_tcp && is_several(ctx))
+		return XDP_PASS;
+	if (sight == STEER_SIGHT_TAG || is_tcp) {
+		counted = bpf_map_lookup_elem(&counts, &zero);
+		if (!counted)
+			return XDP_ABORTED;
+		if (sight == STEER_SIGHT_TAG && is_tagged(ctx, counted))
+			return XDP_PASS;
+		if (is_tcp && is_fragment(ip)) {
+			__sync_fetch_and_add(&counted->tcp_fragments, 1);
+			return XDP_DROP;
+		}
+	}
+	/* Otherwise, if the queue is not (any more) one of ours. */
+	return bpf_redirect_map(&queues, ctx->rx_queue_index,
+				is_tcp ? XDP_DROP : XDP_PASS);
+}
+
+/* Whether they are for packets of several buffers is said when they are loaded. */
+SEC("xdp")
+int steer_by_bytes(struct xdp_md *ctx)
+{
+	return steer(ctx, STEER_SIGHT_BYTES);
+}
+
+SEC("xdp")
+int steer_by_gso(struct xdp_md *ctx)
+{
+	return steer(ctx, STEER_SIGHT_GSO);
+}
+
+SEC("xdp")
+int steer_by_tag(struct xdp_md *ctx)
+{
+	return steer(ctx, STEER_SIGHT_TAG);
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -10,24 +10,34 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
 #include "base/log.h"
+#include "dev/xdp/kernel_btf.h"
 #include "dev/xdp/steer_object.h"
 #include "dev/xdp/xdp_priv.h"
 
 struct steer {
+	struct steer_params params;
 	/* Copies of libbpf's, among the library's own fds: a program that closes
 	 * all it has must not make us write to another file. */
-	_Atomic int prog, queues, rules, config;
+	_Atomic int prog, queues, rules, config, counts;
 	_Atomic int link;
 	/* lets everything through; for steer_pass */
 	_Atomic int pass;
 	uint32_t prog_id;
-	int ifindex;
 	struct steer_config now;
+};
+
+/* The program for each sight. */
+static const char *const programs[] = {
+	[STEER_SIGHT_BYTES] = "steer_by_bytes",
+	[STEER_SIGHT_GSO] = "steer_by_gso",
+	[STEER_SIGHT_TAG] = "steer_by_tag",
 };
 
 static int say(enum libbpf_print_level level, const char *fmt, va_list args)
@@ -63,10 +73,9 @@ static int copy_map(const struct bpf_object *object, const char *name,
 	return copy_fd(bpf_object__find_map_fd_by_name(object, name), slot);
 }
 
-static int copy_fds(struct steer *steer, const struct bpf_object *object)
+static int copy_fds(struct steer *steer, const struct bpf_object *object,
+		    const struct bpf_program *prog)
 {
-	struct bpf_program *prog =
-		bpf_object__find_program_by_name(object, "steer");
 	struct bpf_prog_info info = { 0 };
 	uint32_t len = sizeof(info);
 	int err = copy_fd(bpf_program__fd(prog), &steer->prog);
@@ -77,6 +86,8 @@ static int copy_fds(struct steer *steer, const struct bpf_object *object)
 		err = copy_map(object, "rules", &steer->rules);
 	if (!err)
 		err = copy_map(object, "config", &steer->config);
+	if (!err)
+		err = copy_map(object, "counts", &steer->counts);
 	if (!err && bpf_obj_get_info_by_fd(steer->prog, &info, &len) != 0)
 		err = -errno;
 	steer->prog_id = info.id;
@@ -85,34 +96,166 @@ static int copy_fds(struct steer *steer, const struct bpf_object *object)
 
 static void close_fds(struct steer *steer)
 {
-	_Atomic int *slots[] = { &steer->prog, &steer->queues, &steer->rules,
-				 &steer->config, &steer->pass };
+	_Atomic int *slots[] = { &steer->link, &steer->prog, &steer->queues,
+				 &steer->rules, &steer->config, &steer->counts,
+				 &steer->pass };
 
 	for (size_t i = 0; i < ARRAY_LEN(slots); i++)
 		if (atomic_load(slots[i]) >= 0)
 			services_close_fd(slots[i]);
 }
 
-static void take_several(const struct bpf_object *object)
+/* -- what the program wants to know of the kernel --------------------------------- */
+
+/* As the kernel does, whose allocations end on whole cache lines. */
+static uint32_t align_to_line(uint32_t size)
 {
-	bpf_program__set_flags(bpf_object__find_program_by_name(object, "steer"),
-			       BPF_F_XDP_HAS_FRAGS);
+	return (size + CACHE_LINE - 1) & ~(uint32_t)(CACHE_LINE - 1);
+}
+
+/* What stands in the place of a blank; 0: this kernel has nothing. */
+static int32_t fill_blank(const struct kernel_btf *btf, int32_t blank)
+{
+	switch (blank) {
+	case STEER_BLANK_KERN_CTX:
+		return (int32_t)btf->cast_to_kern_ctx;
+	case STEER_BLANK_RDONLY_CAST:
+		return (int32_t)btf->rdonly_cast;
+	case STEER_BLANK_RX_VLAN_TAG:
+		return (int32_t)btf->rx_vlan_tag;
+	case STEER_BLANK_SHARED_INFO:
+		return btf->has_known_layout ? (int32_t)btf->shared_info : 0;
+	case STEER_BLANK_SHARED_INFO_SIZE:
+		return (int32_t)align_to_line(btf->shared_info_size);
+	default:
+		return 0;
+	}
+}
+
+static bool is_blank(const struct bpf_insn *insn)
+{
+	return (insn->code == (BPF_JMP | BPF_CALL) ||
+		insn->code == (BPF_ALU64 | BPF_MOV | BPF_K)) &&
+	       insn->imm >= STEER_BLANK_KERN_CTX &&
+	       insn->imm <= STEER_BLANK_SHARED_INFO_SIZE;
+}
+
+static int fill_blanks(const struct kernel_btf *btf, struct bpf_insn *insns,
+		       size_t cnt)
+{
+	for (size_t i = 0; i < cnt; i++) {
+		if (!is_blank(&insns[i]))
+			continue;
+		insns[i].imm = fill_blank(btf, insns[i].imm);
+		if (!insns[i].imm)
+			return -EOPNOTSUPP;
+		if (insns[i].code == (BPF_JMP | BPF_CALL))
+			insns[i].src_reg = BPF_PSEUDO_KFUNC_CALL;
+	}
+	return 0;
+}
+
+/* The file's bytes, as memory to be unmapped, or NULL. */
+static void *map_bytes(int fd, size_t len)
+{
+	size_t done = 0;
+	ssize_t cnt = 1;
+	uint8_t *mem = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);
+
+	if (mem != MAP_FAILED)
+		return mem;
+	/* Linux before 6.16 */
+	mem = mmap(NULL, len, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (mem == MAP_FAILED)
+		return NULL;
+	for (; done < len && cnt > 0; done += (size_t)MAX(cnt, 0))
+		cnt = real.read(fd, mem + done, len - done);
+	return mem;
+}
+
+/* The kernel does not change, and reading what it says takes a millisecond. Under
+ * the control mutex. */
+static const struct kernel_btf *read_kernel(void)
+{
+	static struct kernel_btf found;
+	static bool is_read;
+	struct stat st;
+	void *mem;
+	int fd;
+
+	if (is_read)
+		return &found;
+	is_read = true;
+	fd = real.open("/sys/kernel/btf/vmlinux", O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return &found;
+	if (fstat(fd, &st) == 0 && st.st_size > 0) {
+		mem = map_bytes(fd, (size_t)st.st_size);
+		if (mem) {
+			found = kernel_btf_parse(mem, (size_t)st.st_size);
+			munmap(mem, (size_t)st.st_size);
+		}
+	}
+	real.close(fd);
+	return &found;
+}
+
+static int complete(struct bpf_program *prog)
+{
+	size_t cnt = bpf_program__insn_cnt(prog);
+	struct bpf_insn *insns = malloc(cnt * sizeof(*insns));
+	int err;
+
+	if (!insns)
+		return -ENOMEM;
+	memcpy(insns, bpf_program__insns(prog), cnt * sizeof(*insns));
+	err = fill_blanks(read_kernel(), insns, cnt);
+	if (!err)
+		err = bpf_program__set_insns(prog, insns, cnt);
+	free(insns);
+	return err;
+}
+
+/* -- loading ----------------------------------------------------------------------- */
+
+/* Of the object's programs this one is loaded, as the parameters want it. */
+static int prepare(const struct steer_params *params,
+		   const struct bpf_object *object, struct bpf_program *wanted)
+{
+	struct bpf_program *prog;
+	uint32_t flags = params->is_single ? 0 : BPF_F_XDP_HAS_FRAGS;
+
+	bpf_object__for_each_program(prog, object)
+		bpf_program__set_autoload(prog, prog == wanted);
+	if (params->sight == STEER_SIGHT_BYTES)
+		return bpf_program__set_flags(wanted, flags);
+	if (params->sight == STEER_SIGHT_TAG) {
+		/* it asks the driver, and is for this interface alone */
+		flags |= BPF_F_XDP_DEV_BOUND_ONLY;
+		bpf_program__set_ifindex(wanted, (uint32_t)params->ifindex);
+	}
+	bpf_program__set_flags(wanted, flags);
+	return complete(wanted);
 }
 
 /* What libbpf needs to load a program is not needed to run it. */
-static int load(struct steer *steer, bool is_single)
+static int load(struct steer *steer)
 {
 	struct bpf_object *object =
 		bpf_object__open_mem(steer_object, steer_object_size, NULL);
+	struct bpf_program *prog;
 	int err;
 
 	if (!object)
 		return -errno;
-	if (!is_single)
-		take_several(object);
-	err = bpf_object__load(object);
+	prog = bpf_object__find_program_by_name(object,
+						programs[steer->params.sight]);
+	err = prepare(&steer->params, object, prog);
 	if (!err)
-		err = copy_fds(steer, object);
+		err = bpf_object__load(object);
+	if (!err)
+		err = copy_fds(steer, object, prog);
 	bpf_object__close(object);
 	return err;
 }
@@ -130,22 +273,24 @@ static int load_pass(struct steer *steer)
 	return fd < 0 ? -errno : xdp_adopt_fd(fd, &steer->pass);
 }
 
-int steer_create(const uint8_t *mac, bool is_single, struct steer **steer_out)
+int steer_create(const struct steer_params *params, struct steer **steer_out)
 {
 	struct steer *steer = calloc(1, sizeof(*steer));
 	int err;
 
 	if (!steer)
 		return -ENOMEM;
+	steer->params = *params;
 	atomic_init(&steer->prog, -1);
 	atomic_init(&steer->queues, -1);
 	atomic_init(&steer->rules, -1);
 	atomic_init(&steer->config, -1);
+	atomic_init(&steer->counts, -1);
 	atomic_init(&steer->link, -1);
 	atomic_init(&steer->pass, -1);
-	memcpy(steer->now.mac, mac, sizeof(steer->now.mac));
+	memcpy(steer->now.mac, params->mac, sizeof(steer->now.mac));
 	libbpf_set_print(say);
-	err = load(steer, is_single);
+	err = load(steer);
 	if (!err)
 		err = load_pass(steer);
 	if (!err)
@@ -161,7 +306,6 @@ void steer_destroy(struct steer *steer)
 {
 	if (!steer)
 		return;
-	steer_detach(steer);
 	close_fds(steer);
 	free(steer);
 }
@@ -174,23 +318,27 @@ int steer_set_queue(struct steer *steer, uint32_t queue, int xsk_fd)
 }
 
 /* By a link that nobody pins: it dies with us. */
-int steer_attach(struct steer *steer, int ifindex, bool is_native)
+int steer_attach(struct steer *steer)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, opts,
-		    .flags = is_native ? XDP_FLAGS_DRV_MODE :
-					 XDP_FLAGS_SKB_MODE);
-	int fd = bpf_link_create(steer->prog, ifindex, BPF_XDP, &opts);
+		    .flags = steer->params.is_native ? XDP_FLAGS_DRV_MODE :
+						       XDP_FLAGS_SKB_MODE);
+	int fd = bpf_link_create(steer->prog, steer->params.ifindex, BPF_XDP,
+				 &opts);
 
-	if (fd < 0)
-		return -errno;
-	steer->ifindex = ifindex;
-	return xdp_adopt_fd(fd, &steer->link);
+	return fd < 0 ? -errno : xdp_adopt_fd(fd, &steer->link);
 }
 
-void steer_detach(struct steer *steer)
+/* All zero when they cannot be read. */
+static struct steer_counts read_counts(const struct steer *steer)
 {
-	if (atomic_load(&steer->link) >= 0)
-		services_close_fd(&steer->link);
+	struct steer_counts counts = { 0 };
+	uint32_t zero = 0;
+
+	if (bpf_map_lookup_elem(atomic_load(&steer->counts), &zero, &counts))
+		log_dbg("%d: what was dropped cannot be read",
+			steer->params.ifindex);
+	return counts;
 }
 
 int steer_check(const struct steer *steer)
@@ -200,16 +348,24 @@ int steer_check(const struct steer *steer)
 
 	if (bpf_obj_get_info_by_fd(atomic_load(&steer->link), &info, &len) != 0)
 		return -errno;
-	if (info.xdp.ifindex != (uint32_t)steer->ifindex)
+	if (info.xdp.ifindex != (uint32_t)steer->params.ifindex)
 		return -ENODEV;
+	if (steer->params.sight == STEER_SIGHT_TAG &&
+	    read_counts(steer).untold)
+		return -EOPNOTSUPP;
 	return info.prog_id == steer->prog_id ? 0 : -EBUSY;
+}
+
+uint64_t steer_fragments(const struct steer *steer)
+{
+	return read_counts(steer).tcp_fragments;
 }
 
 int steer_pass(struct steer *steer, const void *frame, uint32_t len)
 {
 	struct xdp_md where = {
 		.data_end = len,
-		.ingress_ifindex = (uint32_t)steer->ifindex,
+		.ingress_ifindex = (uint32_t)steer->params.ifindex,
 	};
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = frame,
 		    .data_size_in = len, .ctx_in = &where,
@@ -246,7 +402,8 @@ static struct steer_key key_of(const struct flow_rule *rule)
 int steer_add(struct steer *steer, const struct flow_rule *rule)
 {
 	struct steer_key key = key_of(rule);
-	uint32_t value = 1;
+	uint32_t value = rule->verdict == FLOW_TO_RING ? STEER_TO_RING :
+							 STEER_TO_KERNEL;
 
 	if (bpf_map_update_elem(steer->rules, &key, &value, BPF_NOEXIST) != 0)
 		return errno == E2BIG ? -ENOSPC : -errno;
@@ -265,5 +422,5 @@ void steer_remove(struct steer *steer, const struct flow_rule *rule)
 	steer->now.connected_cnt--;
 	if (write_config(steer) != 0)
 		log_dbg("%d: the steering program keeps looking for connected sockets",
-			steer->ifindex);
+			steer->params.ifindex);
 }

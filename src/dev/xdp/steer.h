@@ -22,12 +22,64 @@ struct steer_key {
 	__u32 proto;
 };
 
+/* What becomes of the frames that a rule names. */
+enum steer_verdict { STEER_TO_KERNEL, STEER_TO_RING };
+
 /* What the program reads of each frame's surroundings. */
 struct steer_config {
 	__u8 mac[6];
 	__u16 zero;
 	/* rules that name a peer; 0 spares the program the first look */
 	__u32 connected_cnt;
+};
+
+/* What the program counts. */
+struct steer_counts {
+	/* first fragments of TCP that a rule names, dropped */
+	__u64 tcp_fragments;
+	/* frames of which the driver did not say whether they had a tag */
+	__u64 untold;
+};
+
+/* The beginnings of the kernel's struct xdp_buff and struct skb_shared_info:
+ * kernel_btf.c looks whether the running kernel's are like that. */
+struct steer_xdp_buff {
+	void *data;
+	void *data_end;
+	void *data_meta;
+	void *data_hard_start;
+	void *rxq;
+	void *txq;
+	__u32 frame_sz;
+	__u32 flags;
+};
+
+struct steer_shared_info {
+	__u8 flags[4];
+	__u16 gso_size;
+	__u16 gso_segs;
+};
+
+/* Numbers that stand in the compiled program for what only the running kernel
+ * knows: functions of the kernel, a type, and its size. */
+enum steer_blank {
+	STEER_BLANK_KERN_CTX = 0x7e000001,
+	STEER_BLANK_RDONLY_CAST,
+	STEER_BLANK_RX_VLAN_TAG,
+	STEER_BLANK_SHARED_INFO,
+	STEER_BLANK_SHARED_INFO_SIZE,
+};
+
+/* The ways the program can look at a frame, each a program of its own. */
+enum steer_sight {
+	/* at its bytes alone */
+	STEER_SIGHT_BYTES,
+	/* In generic mode: also whether it is several datagrams in one, which a
+	 * sender on this host has left for a card to split. Those of UDP are the
+	 * kernel's, who splits them. */
+	STEER_SIGHT_GSO,
+	/* In native mode: also whether the device has taken a tag off. */
+	STEER_SIGHT_TAG,
 };
 
 #ifndef __bpf__
@@ -39,10 +91,19 @@ struct steer_config {
 
 struct steer;
 
-/* Loads program and maps. `is_single`: a packet of several buffers is put into one
- * before the program sees it; in native mode long ones are then impossible. -EPERM
+struct steer_params {
+	int ifindex;
+	uint8_t mac[6];
+	bool is_native;
+	/* A packet of several buffers is put into one before the program sees it;
+	 * in native mode long ones are then impossible. */
+	bool is_single;
+	enum steer_sight sight;
+};
+
+/* Loads program and maps. -EOPNOTSUPP: the kernel does not offer this sight; -EPERM
  * and the like. */
-int steer_create(const uint8_t *mac, bool is_single,
+int steer_create(const struct steer_params *params,
 		 struct steer **steer_out) MUST_CHECK;
 /* Detaches and unloads. NULL is a no-op. */
 void steer_destroy(struct steer *steer);
@@ -51,16 +112,17 @@ void steer_destroy(struct steer *steer);
 int steer_set_queue(struct steer *steer, uint32_t queue, int xsk_fd) MUST_CHECK;
 
 /* -EBUSY: another program is there. -EOPNOTSUPP: not in this mode. */
-int steer_attach(struct steer *steer, int ifindex, bool is_native) MUST_CHECK;
-/* Without what it does; it can be attached again. */
-void steer_detach(struct steer *steer);
+int steer_attach(struct steer *steer) MUST_CHECK;
 /* 0, -ENODEV: the interface is gone, -EBUSY: somebody put another program in our
- * place. */
+ * place. -EOPNOTSUPP: the driver does not say what STEER_SIGHT_TAG is to tell. */
 int steer_check(const struct steer *steer) MUST_CHECK;
 
 /* Lets a frame into the kernel's stack as if it had come by the interface.
  * -EINVAL: Linux before 5.18 cannot, or it is longer than a page. */
 int steer_pass(struct steer *steer, const void *frame, uint32_t len) MUST_CHECK;
+
+/* First fragments of TCP that were dropped so far. */
+uint64_t steer_fragments(const struct steer *steer);
 
 int steer_set_mac(struct steer *steer, const uint8_t *mac) MUST_CHECK;
 int steer_add(struct steer *steer, const struct flow_rule *rule) MUST_CHECK;

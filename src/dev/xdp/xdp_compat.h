@@ -3,6 +3,7 @@
 #ifndef DEV_XDP_XDP_COMPAT_H
 #define DEV_XDP_XDP_COMPAT_H
 
+#include <linux/bpf.h>
 #include <linux/if_xdp.h>
 #include <sys/socket.h>
 
@@ -11,6 +12,9 @@
 #endif
 #ifndef XDP_PKT_CONTD
 #define XDP_PKT_CONTD (1 << 0)
+#endif
+#ifndef BPF_F_XDP_DEV_BOUND_ONLY
+#define BPF_F_XDP_DEV_BOUND_ONLY (1U << 6) /* Linux 6.3 */
 #endif
 #ifndef AF_XDP
 #define AF_XDP 44

@@ -21,6 +21,10 @@ struct xdp_dev {
 	struct steer *steer;
 	struct owner owner;
 	uint32_t queue_cnt;
+	/* both ends of the link are in this machine */
+	bool is_virtual;
+	/* The driver takes VLAN tags off before XDP sees the frame. */
+	bool are_tags_off;
 	/* several frames for one packet */
 	bool has_sg;
 	/* the program gets one buffer for it */
@@ -30,6 +34,8 @@ struct xdp_dev {
 	 * out whether the mode works, and started when a stack wants it. */
 	struct xdp_ring *ring;
 	bool is_ring_taken;
+	/* of the program's drops those that are counted */
+	uint64_t seen_fragments;
 };
 
 struct xdp_ring {

@@ -5,8 +5,18 @@ unit_programs += %D%/xdp/ring
 	src/os/libos-debug.la src/base/libbase-debug.la tests/support/libtest.la
 unit_programs += %D%/xdp/steer
 nodist_%C%_xdp_steer_SOURCES = src/dev/xdp/steer_object.c
-%C%_xdp_steer_SOURCES = %D%/xdp/steer.c
+%C%_xdp_steer_SOURCES = %D%/xdp/steer.c src/dev/xdp/kernel_btf.c
 %C%_xdp_steer_CPPFLAGS = $(AM_CPPFLAGS) $(XDP_CFLAGS)
 %C%_xdp_steer_LDADD = src/os/libos-debug.la src/base/libbase-debug.la \
+	tests/support/libtest.la $(XDP_LIBS)
+unit_programs += %D%/xdp/kernel_btf
+%C%_xdp_kernel_btf_SOURCES = %D%/xdp/kernel_btf.c src/dev/xdp/kernel_btf.c
+%C%_xdp_kernel_btf_LDADD = src/base/libbase-debug.la tests/support/libtest.la
+unit_programs += %D%/xdp/program
+nodist_%C%_xdp_program_SOURCES = src/dev/xdp/steer_object.c
+%C%_xdp_program_SOURCES = %D%/xdp/program.c src/dev/xdp/kernel_btf.c \
+	src/dev/xdp/xsk.c
+%C%_xdp_program_CPPFLAGS = $(AM_CPPFLAGS) $(XDP_CFLAGS)
+%C%_xdp_program_LDADD = src/os/libos-debug.la src/base/libbase-debug.la \
 	tests/support/libtest.la $(XDP_LIBS)
 endif
