@@ -26,7 +26,7 @@ CLEANFILES += %D%/xdp/steer.bpf.o %D%/xdp/steer_object.c
 
 # The sums are a copy of their own: the data path calls them without a pointer.
 xdp_sources = $(dev_headers) src/base/checksum.c src/os/services.c \
-	%D%/dev_services.c %D%/xdp/dev.c \
+	%D%/dev_services.c %D%/xdp/dev.c %D%/xdp/ethtool.h %D%/xdp/ethtool.c \
 	%D%/xdp/kernel_btf.h %D%/xdp/kernel_btf.c %D%/xdp/module.c \
 	%D%/xdp/owner.h %D%/xdp/owner.c %D%/xdp/ring.c %D%/xdp/steer.h \
 	%D%/xdp/steer.c %D%/xdp/steer_object.h %D%/xdp/xdp.h %D%/xdp/xdp_compat.h \

@@ -45,5 +45,32 @@ segments_in_one_buffer() {
 		are_separate generic 5 1200
 }
 
+# tagged_in MODE: five datagrams of 11 bytes with the tag of a VLAN that a does not
+# have, then one of 8 without.
+tagged_in() {
+	export VMA_XDP_MODE=$1
+	start a.log $frames collect 10.78.0.1 7000 1 || return 1
+	(in_ns $b - $frames say 10.78.0.1 7000 "<...>")
+	ip netns exec $b tc qdisc add dev v0 clsact &&
+		ip netns exec $b tc filter add dev v0 egress bpf direct-action \
+			object-file "$builddir/tests/system/tag.bpf.o" section tc ||
+		return 1
+	for _ in 1 2 3 4 5; do
+		(in_ns $b - $frames say 10.78.0.1 7000 "<.........>")
+	done
+	ip netns exec $b tc qdisc del dev v0 clsact
+	(in_ns $b - $frames say 10.78.0.1 7000 "<......>")
+	wait_for '^lengths' "$work/out" &&
+		expect "$(grep '^lengths' "$work/out")" "lengths 1x5 1x8 whole" &&
+		wait_for "v0 is driven by xdp ($1" "$work/a.log"
+}
+
+tags_in_native_mode() { tagged_in native; }
+# There the program cannot ask; the sender has to leave the tag in the frame.
+tags_in_generic_mode() {
+	ip netns exec $b ethtool -K v0 tx-vlan-offload off && tagged_in generic
+}
+
 run_cases segments_of_a_frame short_segments_in_a_long_frame \
-	segments_in_a_long_frame segments_in_one_buffer
+	segments_in_a_long_frame segments_in_one_buffer \
+	tags_in_native_mode tags_in_generic_mode

@@ -3,14 +3,12 @@
 #include "config.h"
 
 #include <errno.h>
-#include <linux/ethtool.h>
-#include <linux/sockios.h>
-#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "dev/xdp/ethtool.h"
 #include "dev/xdp/xdp_priv.h"
 #include "pkt/wire.h"
 #include "stats/stats_publish.h"
@@ -70,23 +68,6 @@ static bool is_wanted(const struct mode *mode, enum xdp_wish wish)
 
 /* -- one interface ---------------------------------------------------------------- */
 
-/* The queues frames can arrive by. */
-static uint32_t count_queues(const char *name)
-{
-	struct ethtool_channels channels = { .cmd = ETHTOOL_GCHANNELS };
-	struct ifreq request = { .ifr_data = (char *)&channels };
-	int fd = real.socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	uint32_t cnt = 0;
-
-	if (fd < 0)
-		return 1;
-	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", name);
-	if (real.ioctl(fd, SIOCETHTOOL, &request) == 0)
-		cnt = channels.rx_count + channels.combined_count;
-	real.close(fd);
-	return cnt ? MIN(cnt, (uint32_t)STEER_QUEUES_MAX) : 1;
-}
-
 static void describe(struct xdp_dev *own, const struct mode *mode)
 {
 	snprintf(own->dev.mode, sizeof(own->dev.mode), "%s%s", mode->name,
@@ -120,6 +101,15 @@ static enum steer_sight sight_in(const struct xdp_dev *own,
 	return own->are_tags_off ? STEER_SIGHT_TAG : STEER_SIGHT_BYTES;
 }
 
+/* Without this sight, can frames be taken by their bytes alone? A card's are single
+ * datagrams, unless somebody has told it to join them, but have lost their tags.
+ * Tags that a sender in this machine has left beside the bytes are the exception:
+ * generic XDP cannot be told of them either (README.txt says what to do). */
+static bool may_do_without(const struct xdp_dev *own, enum steer_sight sight)
+{
+	return sight == STEER_SIGHT_GSO ? !own->is_virtual : own->is_virtual;
+}
+
 static int make_steer(struct xdp_dev *own, const struct mode *mode)
 {
 	struct steer_params params = {
@@ -130,11 +120,11 @@ static int make_steer(struct xdp_dev *own, const struct mode *mode)
 	};
 	int err;
 
+	if (own->are_tags_off && !own->is_virtual && !mode->is_native)
+		return -EOPNOTSUPP;
 	memcpy(params.mac, own->dev.mac, sizeof(params.mac));
 	err = steer_create(&params, &own->steer);
-	/* A card's frames are single datagrams, unless somebody has told it to
-	 * join them. */
-	if (err && params.sight == STEER_SIGHT_GSO && !own->is_virtual) {
+	if (err && may_do_without(own, params.sight)) {
 		params.sight = STEER_SIGHT_BYTES;
 		err = steer_create(&params, &own->steer);
 	}
@@ -192,6 +182,47 @@ static int choose_mode(struct xdp_dev *own, enum xdp_wish wish)
 	}
 	return err;
 }
+
+/* -- VLAN tags --------------------------------------------------------------------- */
+
+/* A frame of a VLAN that this host does not have must not pass for one without a
+ * tag. A card leaves the tags where they are, if it can; between ends in one machine
+ * it is the sender who puts them beside the bytes, and only the program can ask. */
+static void see_tags(struct xdp_dev *own)
+{
+	const char *name = own->dev.name;
+	int err;
+
+	if (!ethtool_takes_tags(name))
+		return;
+	own->are_tags_off = true;
+	if (own->is_virtual)
+		return;
+	err = ethtool_set_takes_tags(name, false);
+	if (err) {
+		log_dbg("%s goes on taking VLAN tags off (%s)", name,
+			strerror(-err));
+		return;
+	}
+	own->are_tags_off = false;
+	own->has_set_tags = true;
+	log_info("%s: its VLAN receive offload is switched off, so that tagged frames are known; as long as it is driven",
+		 name);
+}
+
+static void restore_tags(const struct xdp_dev *own)
+{
+	int err;
+
+	if (!own->has_set_tags)
+		return;
+	err = ethtool_set_takes_tags(own->dev.name, true);
+	if (err)
+		log_dbg("%s: its VLAN receive offload stays off (%s)",
+			own->dev.name, strerror(-err));
+}
+
+/* -- the device -------------------------------------------------------------------- */
 
 static int xdp_dev_ring_create(struct dev *dev, struct pkt_pool *pool,
 			       struct ring **ring_out)
@@ -279,6 +310,7 @@ static void xdp_close(struct dev *dev)
 	if (own->ring)
 		xdp_ring_destroy(own->ring);
 	steer_destroy(own->steer);
+	restore_tags(own);
 	owner_release(&own->owner);
 	missing = region_destroy(dev->region);
 	if (missing) {
@@ -348,7 +380,8 @@ static void init_dev(struct xdp_dev *own, const struct backend_request *request)
 		.needs_kick = true,
 		.tx_len_max = frame_size_for(request->mtu) - XDP_HEADROOM,
 	};
-	own->queue_cnt = count_queues(request->name);
+	own->queue_cnt = MIN(ethtool_queue_cnt(request->name),
+			     (uint32_t)STEER_QUEUES_MAX);
 	own->is_virtual = request->is_virtual;
 }
 
@@ -363,10 +396,15 @@ static int make_dev(struct xdp_back_end *end,
 	if (err)
 		return refuse(why, err, "memory for frames");
 	own->is_single = wants_single(&end->params, request->is_virtual);
+	see_tags(own);
 	err = choose_mode(own, end->params.mode);
 	if (!err)
 		return 0;
-	refuse(why, err, "AF_XDP");
+	refuse(why, err,
+	       own->are_tags_off && !own->is_virtual ?
+		       "AF_XDP, with VLAN tags that the card takes off" :
+		       "AF_XDP");
+	restore_tags(own);
 	if (region_destroy(own->dev.region) != 0)
 		log_dbg("%s: frames were lost while it was tried", request->name);
 	return err;

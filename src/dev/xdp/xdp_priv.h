@@ -23,8 +23,10 @@ struct xdp_dev {
 	uint32_t queue_cnt;
 	/* both ends of the link are in this machine */
 	bool is_virtual;
-	/* The driver takes VLAN tags off before XDP sees the frame. */
+	/* VLAN tags are not among the bytes that XDP sees. */
 	bool are_tags_off;
+	/* They are since we have told the driver, which we shall undo. */
+	bool has_set_tags;
 	/* several frames for one packet */
 	bool has_sg;
 	/* the program gets one buffer for it */

@@ -9,6 +9,10 @@ nodist_%C%_xdp_steer_SOURCES = src/dev/xdp/steer_object.c
 %C%_xdp_steer_CPPFLAGS = $(AM_CPPFLAGS) $(XDP_CFLAGS)
 %C%_xdp_steer_LDADD = src/os/libos-debug.la src/base/libbase-debug.la \
 	tests/support/libtest.la $(XDP_LIBS)
+unit_programs += %D%/xdp/ethtool
+%C%_xdp_ethtool_SOURCES = %D%/xdp/ethtool.c src/dev/xdp/ethtool.c
+%C%_xdp_ethtool_LDADD = src/os/libos-debug.la src/base/libbase-debug.la \
+	tests/support/libtest.la
 unit_programs += %D%/xdp/kernel_btf
 %C%_xdp_kernel_btf_SOURCES = %D%/xdp/kernel_btf.c src/dev/xdp/kernel_btf.c
 %C%_xdp_kernel_btf_LDADD = src/base/libbase-debug.la tests/support/libtest.la
