@@ -184,6 +184,21 @@ second_process_is_told_who_has_it() {
 	return $status
 }
 
+# Anybody may take the name by which the owner is found; it keeps nobody out.
+name_of_another_proves_nothing() {
+	local index in_a
+	index=$(ip netns exec $a cat /sys/class/net/v0/ifindex)
+	(in_ns $a - socat ABSTRACT-LISTEN:"libvma/xdp/$index",fork -) >/dev/null 2>&1 &
+	wait_until has_name "libvma/xdp/$index" || return 1
+	start a.log $program echo 10.78.0.1 7000 || return 1
+	in_a=$(kernel_cnt $a)
+	expect "$(ask - 500 64)" "right 500" && is_accelerated $a "$in_a" 500
+}
+
+has_name() {
+	ip netns exec $a grep -q "@$1\$" /proc/net/unix
+}
+
 foreign_program_is_respected() {
 	ip -n $a link set dev v0 xdpgeneric obj \
 		"$builddir/tests/system/pass.bpf.o" sec xdp || return 1
@@ -545,7 +560,7 @@ cases="both_ends_are_accelerated counters_agree_with_the_kernel sizes_up_to_a_fr
 slow_reader_takes_no_frames child_of_a_parent_that_exits
 child_of_a_parent_that_does_not_read peer_on_the_kernel server_on_the_kernel other_traffic_is_undisturbed
 killed_process_leaves_nothing killed_while_a_child_lives program_closes_all_it_has
-second_process_is_told_who_has_it foreign_program_is_respected
+second_process_is_told_who_has_it name_of_another_proves_nothing foreign_program_is_respected
 excluded_interface_is_left_alone firewall_is_named_or_respected mode_is_chosen address_added_while_it_runs
 mac_changed_while_it_runs peer_mac_changed_while_it_runs address_removed_while_it_runs
 interface_added_while_it_runs first_interface_added_while_it_runs

@@ -89,6 +89,8 @@ static int try_mode(struct xdp_dev *own, const struct mode *mode)
 		own->has_sg = false;
 		err = xdp_ring_create(own, own->bind_flags, &own->ring);
 	}
+	/* The program is attached: nobody else's is, and a queue has an owner. */
+	own->is_in_use = err == -EBUSY;
 	return err;
 }
 
@@ -140,6 +142,8 @@ static int attach(struct xdp_dev *own, const struct mode *mode)
 	err = steer_attach(own->steer);
 	if (!err)
 		err = try_mode(own, mode);
+	else if (err == -EBUSY)
+		own->is_in_use = xdp_queue_is_taken(own, mode->bind_flags);
 	if (err) {
 		steer_destroy(own->steer);
 		own->steer = NULL;
@@ -290,6 +294,8 @@ static int xdp_check(struct dev *dev)
 {
 	struct xdp_dev *own = dev_of(dev);
 
+	/* whoever had the name may have gone */
+	owner_claim(&own->owner, dev->ifindex);
 	if (own->is_ring_taken) {
 		count_drops(own->ring);
 		count_fragments(own);
@@ -348,13 +354,13 @@ static int refuse(struct dev_verdict *why, int err, const char *what)
 	return err;
 }
 
-static int refuse_owned(struct dev_verdict *why, int pid)
+static int refuse_owned(struct dev_verdict *why, int ifindex)
 {
 	why->refusal = DEV_REFUSED_IN_USE;
-	why->pid = pid;
-	if (pid)
+	why->pid = owner_ask(ifindex);
+	if (why->pid)
 		snprintf(why->text, sizeof(why->text),
-			 "interface in use by pid %d", pid);
+			 "interface in use by pid %d", why->pid);
 	return -EEXIST;
 }
 
@@ -370,6 +376,7 @@ static void init_dev(struct xdp_dev *own, const struct backend_request *request)
 	struct dev *dev = &own->dev;
 
 	dev->ops = &xdp_dev_ops;
+	owner_init(&own->owner);
 	dev->ifindex = request->ifindex;
 	snprintf(dev->name, sizeof(dev->name), "%s", request->name);
 	memcpy(dev->mac, request->mac, sizeof(dev->mac));
@@ -400,10 +407,13 @@ static int make_dev(struct xdp_back_end *end,
 	err = choose_mode(own, end->params.mode);
 	if (!err)
 		return 0;
-	refuse(why, err,
-	       own->are_tags_off && !own->is_virtual ?
-		       "AF_XDP, with VLAN tags that the card takes off" :
-		       "AF_XDP");
+	if (own->is_in_use)
+		err = refuse_owned(why, request->ifindex);
+	else
+		refuse(why, err,
+		       own->are_tags_off && !own->is_virtual ?
+			       "AF_XDP, with VLAN tags that the card takes off" :
+			       "AF_XDP");
 	restore_tags(own);
 	if (region_destroy(own->dev.region) != 0)
 		log_dbg("%s: frames were lost while it was tried", request->name);
@@ -417,23 +427,17 @@ static int xdp_open(struct backend *backend,
 	struct xdp_back_end *end =
 		CONTAINER_OF(backend, struct xdp_back_end, backend);
 	struct xdp_dev *own = calloc(1, sizeof(*own));
-	int err, pid;
+	int err;
 
 	if (!own)
 		return refuse(why, -ENOMEM, "memory");
-	err = owner_claim(&own->owner, request->ifindex, &pid);
-	if (err) {
-		free(own);
-		return err == -EEXIST ? refuse_owned(why, pid) :
-					refuse(why, err, "claiming it");
-	}
 	init_dev(own, request);
 	err = make_dev(end, request, own, why);
 	if (err) {
-		owner_release(&own->owner);
 		free(own);
 		return err;
 	}
+	owner_claim(&own->owner, request->ifindex);
 	*dev_out = &own->dev;
 	return 0;
 }

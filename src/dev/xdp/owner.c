@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Claims to interfaces (owner.h). */
+/* Names of who drives an interface (owner.h). */
 #include "config.h"
 
 #include "dev/xdp/owner.h"
 
-#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/un.h>
@@ -23,47 +22,51 @@ static socklen_t name_of(int ifindex, struct sockaddr_un *addr)
 			   (size_t)len);
 }
 
-/* The process that listens under the name, or 0. */
-static int ask_pid(const struct sockaddr_un *addr, socklen_t len)
+static int make_socket(void)
 {
-	int fd = real.socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
-			     0);
+	return real.socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+			   0);
+}
+
+int owner_ask(int ifindex)
+{
+	int fd = make_socket();
 	struct ucred cred = { .pid = 0 };
 	socklen_t cred_len = sizeof(cred);
+	struct sockaddr_un addr;
+	socklen_t len = name_of(ifindex, &addr);
 
 	if (fd < 0)
 		return 0;
-	if (real.connect(fd, (const struct sockaddr *)addr, len) != 0 ||
+	if (real.connect(fd, (const struct sockaddr *)&addr, len) != 0 ||
 	    real.getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &cred_len) != 0)
 		cred.pid = 0;
 	real.close(fd);
 	return cred.pid;
 }
 
-int owner_claim(struct owner *owner, int ifindex, int *pid_out)
+void owner_init(struct owner *owner)
 {
-	int fd = real.socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	atomic_init(&owner->fd, -1);
+}
+
+void owner_claim(struct owner *owner, int ifindex)
+{
 	struct sockaddr_un addr;
 	socklen_t len = name_of(ifindex, &addr);
-	int err;
+	int fd;
 
-	atomic_init(&owner->fd, -1);
-	*pid_out = 0;
+	if (atomic_load(&owner->fd) >= 0)
+		return;
+	fd = make_socket();
 	if (fd < 0)
-		return -errno;
-	if (real.bind(fd, (struct sockaddr *)&addr, len) != 0) {
-		err = errno == EADDRINUSE ? -EEXIST : -errno;
-		*pid_out = ask_pid(&addr, len);
+		return;
+	/* it listens so that others can ask who we are; nobody is ever accepted */
+	if (real.bind(fd, (struct sockaddr *)&addr, len) != 0 ||
+	    real.listen(fd, 16) != 0)
 		real.close(fd);
-		return err;
-	}
-	/* so that others can ask who we are; nobody is ever accepted */
-	if (real.listen(fd, 16) != 0) {
-		err = -errno;
-		real.close(fd);
-		return err;
-	}
-	return xdp_adopt_fd(fd, &owner->fd);
+	else
+		(void)!xdp_adopt_fd(fd, &owner->fd);
 }
 
 void owner_release(struct owner *owner)

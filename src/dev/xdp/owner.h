@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Who drives an interface: one process in a namespace, found by a socket with a
- * name that is made of the interface's number and dies with the process.
+ * Who drives an interface, for others to be told: a socket in the network namespace
+ * with a name that is made of the interface's number and dies with the process.
+ * Anybody may take the name, so it proves nothing; the queues do, which are one
+ * process's at a time.
  */
 #ifndef DEV_XDP_OWNER_H
 #define DEV_XDP_OWNER_H
@@ -11,12 +13,16 @@
 #include "base/compiler.h"
 
 struct owner {
+	/* -1: somebody else has the name */
 	_Atomic int fd;
 };
 
-/* 0: this process is the owner until owner_release. -EEXIST: `*pid_out` is, 0 if
- * it does not say. */
-int owner_claim(struct owner *owner, int ifindex, int *pid_out) MUST_CHECK;
+void owner_init(struct owner *owner);
+/* Takes the name, if it is free; harmless when we have it. */
+void owner_claim(struct owner *owner, int ifindex);
 void owner_release(struct owner *owner);
+
+/* The process that has the name, 0: nobody, or it does not say. */
+int owner_ask(int ifindex) MUST_CHECK;
 
 #endif

@@ -546,14 +546,13 @@ static int create_xsk(struct xsk *xsk, const struct xsk_params *params)
 	return err;
 }
 
-int xdp_ring_create(struct xdp_dev *dev, uint16_t bind_flags,
-		    struct xdp_ring **ring_out)
+/* Of the first queue's socket. */
+static struct xsk_params xsk_params_of(const struct xdp_dev *dev,
+				       uint16_t bind_flags)
 {
-	static _Atomic uint32_t ask_each = XDP_RING_NEED_WAKEUP;
 	struct region *region = dev->dev.region;
-	struct xdp_ring *own = calloc(1, sizeof(*own) + dev->queue_cnt *
-							sizeof(struct xsk));
-	struct xsk_params params = {
+
+	return (struct xsk_params){
 		.ifindex = dev->dev.ifindex,
 		.mem = region->mem,
 		.mem_size = (size_t)region->frame_cnt * region->frame_size,
@@ -565,6 +564,27 @@ int xdp_ring_create(struct xdp_dev *dev, uint16_t bind_flags,
 		.fill_size = fill_size(dev),
 		.done_size = TX_SIZE,
 	};
+}
+
+bool xdp_queue_is_taken(struct xdp_dev *dev, uint16_t bind_flags)
+{
+	struct xsk_params params = xsk_params_of(dev, bind_flags);
+	struct xsk xsk;
+	int err = xsk_create(&xsk, &params);
+
+	if (!err)
+		xsk_destroy(&xsk);
+	return err == -EBUSY;
+}
+
+int xdp_ring_create(struct xdp_dev *dev, uint16_t bind_flags,
+		    struct xdp_ring **ring_out)
+{
+	static _Atomic uint32_t ask_each = XDP_RING_NEED_WAKEUP;
+	struct region *region = dev->dev.region;
+	struct xdp_ring *own = calloc(1, sizeof(*own) + dev->queue_cnt *
+							sizeof(struct xsk));
+	struct xsk_params params = xsk_params_of(dev, bind_flags);
 	int err;
 
 	if (!own)

@@ -326,7 +326,10 @@ int steer_attach(struct steer *steer)
 	int fd = bpf_link_create(steer->prog, steer->params.ifindex, BPF_XDP,
 				 &opts);
 
-	return fd < 0 ? -errno : xdp_adopt_fd(fd, &steer->link);
+	/* EEXIST: another program is there in the other mode */
+	if (fd < 0)
+		return errno == EEXIST ? -EBUSY : -errno;
+	return xdp_adopt_fd(fd, &steer->link);
 }
 
 /* All zero when they cannot be read. */

@@ -27,6 +27,8 @@ struct xdp_dev {
 	bool are_tags_off;
 	/* They are since we have told the driver, which we shall undo. */
 	bool has_set_tags;
+	/* while it is tried: another process has a queue of it */
+	bool is_in_use;
 	/* several frames for one packet */
 	bool has_sg;
 	/* the program gets one buffer for it */
@@ -73,6 +75,8 @@ struct backend *xdp_backend(const struct xdp_params *params);
  * xsk.h. */
 int xdp_ring_create(struct xdp_dev *dev, uint16_t bind_flags,
 		    struct xdp_ring **ring_out) MUST_CHECK;
+/* Whether another process has the first queue. */
+bool xdp_queue_is_taken(struct xdp_dev *dev, uint16_t bind_flags);
 /* Posts frames of the pool. */
 void xdp_ring_start(struct xdp_ring *ring, struct pkt_pool *pool);
 void xdp_ring_destroy(struct xdp_ring *ring);
