@@ -142,8 +142,8 @@ struct dev_ops {
 	 * the new ones. -EOPNOTSUPP: the device cannot go on with them. */
 	int (*link_changed)(struct dev *dev) MUST_CHECK;
 
-	/* Ends it; all rings are closed. The region goes too, unless somebody
-	 * still holds frames of it: then it stays, which is logged. */
+	/* Ends it; all rings are closed. The device is one user less of its
+	 * region, which lives on while sockets hold frames of it. */
 	void (*close)(struct dev *dev);
 };
 

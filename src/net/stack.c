@@ -57,6 +57,7 @@ int stack_create(const struct stack_params *params, struct stack **stack_out)
 	spill_init(&stack->spill);
 	stack->poll_batch = MIN(params->poll_batch, (unsigned)STACK_BATCH);
 	list_init(&stack->wakes);
+	list_init(&stack->orphans);
 	list_init(&stack->waiters);
 	*stack_out = stack;
 	return 0;
@@ -67,24 +68,12 @@ err_free:
 	return err;
 }
 
-void stack_destroy(struct stack *stack)
-{
-	if (!stack)
-		return;
-	demux_destroy(&stack->demux);
-	fd_internal_close(&stack->fd);
-	spill_destroy(&stack->spill);
-	free(stack);
-}
-
-/* A slot without a ring. One whose frames sockets still hold keeps its pool: they
- * go back there, and nowhere else. */
 static unsigned free_slot(const struct stack *stack)
 {
 	unsigned i;
 
 	for (i = 0; i < STACK_RINGS_MAX; i++)
-		if (!stack->rings[i] && !stack->pools[i].total_cnt)
+		if (!stack->rings[i])
 			break;
 	return i;
 }
@@ -143,21 +132,82 @@ static struct stack_hold hold_of(const struct ring *ring)
 	};
 }
 
+/* -- pools ------------------------------------------------------------------ */
+
+static struct stack_pool *make_pool(struct region *region)
+{
+	struct stack_pool *pool = calloc(1, sizeof(*pool));
+
+	if (!pool)
+		return NULL;
+	pkt_pool_init(&pool->pool, POOL_HEADROOM);
+	region_get(region);
+	pool->region = region;
+	return pool;
+}
+
+/* All its packets are in the region. */
+static void free_pool(struct stack_pool *pool)
+{
+	region_put(pool->region);
+	free(pool);
+}
+
+/* Brings what has come home to pools without a ring to their regions, and ends those
+ * that have it all. */
+static void reclaim(struct stack *stack)
+{
+	struct stack_pool *pool, *following;
+	struct list whole;
+
+	list_init(&whole);
+	stack_lock(stack);
+	LIST_FOR_EACH_SAFE(pool, following, &stack->orphans, link) {
+		region_give(pool->region, &pool->pool, UINT32_MAX);
+		if (pool->pool.total_cnt)
+			continue;
+		list_remove(&pool->link);
+		list_push_back(&whole, &pool->link);
+	}
+	stack_unlock(stack);
+	LIST_FOR_EACH_SAFE(pool, following, &whole, link)
+		free_pool(pool);
+}
+
+void stack_destroy(struct stack *stack)
+{
+	if (!stack)
+		return;
+	reclaim(stack);
+	demux_destroy(&stack->demux);
+	fd_internal_close(&stack->fd);
+	spill_destroy(&stack->spill);
+	free(stack);
+}
+
+/* -- rings ------------------------------------------------------------------ */
+
 int stack_add_ring(struct stack *stack, struct dev *dev,
 		   const struct demux_from *from, struct ring **ring_out)
 {
 	/* Rings come and go under the control mutex alone, so that the slot
 	 * stays free without the lock. */
 	unsigned slot = free_slot(stack);
+	struct stack_pool *pool;
 	struct ring *ring;
 	int err;
 
 	if (slot == STACK_RINGS_MAX)
 		return -ENOSPC;
-	pkt_pool_init(&stack->pools[slot], POOL_HEADROOM);
-	err = dev->ops->ring_create(dev, &stack->pools[slot], &ring);
-	if (err)
+	pool = make_pool(dev->region);
+	if (!pool)
+		return -ENOMEM;
+	err = dev->ops->ring_create(dev, &pool->pool, &ring);
+	if (err) {
+		region_give(dev->region, &pool->pool, UINT32_MAX);
+		free_pool(pool);
 		return err;
+	}
 	ring->slot = (uint8_t)slot;
 	count_in_region(ring);
 	watch_ring(stack, ring, EPOLL_CTL_ADD);
@@ -177,7 +227,8 @@ int stack_add_ring(struct stack *stack, struct dev *dev,
 
 void stack_remove_ring(struct stack *stack, struct ring *ring)
 {
-	struct region *region = ring->dev->region;
+	struct stack_pool *pool =
+		CONTAINER_OF(ring->pool, struct stack_pool, pool);
 	struct stats_ring *stats = ring->stats;
 	unsigned slot;
 
@@ -197,8 +248,9 @@ void stack_remove_ring(struct stack *stack, struct ring *ring)
 	ring->ops->close(ring);
 	stats_ring_close(stats);
 	stack_lock(stack);
-	region_give(region, &stack->pools[slot], UINT32_MAX);
+	list_push_back(&stack->orphans, &pool->link);
 	stack_unlock(stack);
+	reclaim(stack);
 }
 
 /* Copies what is received beyond the frames that sockets may hold, and drops what
@@ -287,6 +339,7 @@ void stack_check(struct stack *stack)
 	idle = spill_shrink(&stack->spill);
 	stack_unlock(stack);
 	spill_free(&idle);
+	reclaim(stack);
 }
 
 bool stack_has_rings(struct stack *stack)

@@ -30,6 +30,14 @@ struct stack_hold {
 
 struct net;
 
+/* A ring's packets. They go back there even when it is gone, so the pool and the
+ * region outlive it, until the last one has come home. */
+struct stack_pool {
+	struct pkt_pool pool; /* the stack's lock */
+	struct region *region;
+	struct list link; /* of the stack's orphans */
+};
+
 struct stack_params {
 	enum stack_lock_kind lock_kind;
 	/* packets taken from a ring at a time, 1 to STACK_BATCH */
@@ -71,8 +79,8 @@ struct stack {
 	/* somebody has polled since the progress thread looked */
 	_Atomic bool was_polled;
 
-	/* one for each ring */
-	struct pkt_pool pools[STACK_RINGS_MAX];
+	/* stack_pool: of rings that are gone, whose frames sockets still hold */
+	struct list orphans;
 	struct stack_hold holds[STACK_RINGS_MAX];
 	struct spill spill;
 	struct demux demux;

@@ -94,6 +94,7 @@ int region_create(uint32_t frame_cnt, uint32_t frame_size,
 	region->frame_size = frame_size;
 	region->frame_shift = (uint32_t)__builtin_ctz(frame_size);
 	INVARIANT(frame_size == 1u << region->frame_shift, "a power of two");
+	atomic_init(&region->user_cnt, 1);
 	spinlock_init(&region->lock, LOCK_RANK_REGION);
 	err = map_frames(region, pages);
 	if (err)
@@ -111,16 +112,22 @@ err_free:
 	return err;
 }
 
-uint32_t region_destroy(struct region *region)
+void region_get(struct region *region)
 {
-	uint32_t missing;
+	atomic_fetch_add_explicit(&region->user_cnt, 1, memory_order_relaxed);
+}
 
-	if (!region)
-		return 0;
-	missing = region->frame_cnt - region_free_cnt(region);
-	if (!missing)
-		free_all(region);
-	return missing;
+void region_put(struct region *region)
+{
+	/* release pairs with the acquire of the last one's: what the others did
+	 * to the store is over */
+	if (!region ||
+	    atomic_fetch_sub_explicit(&region->user_cnt, 1,
+				      memory_order_acq_rel) != 1)
+		return;
+	INVARIANT(region_free_cnt(region) == region->frame_cnt,
+		  "all frames have come back");
+	free_all(region);
 }
 
 static void count_locked(struct region *region, bool is_in_vain)

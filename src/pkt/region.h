@@ -31,6 +31,8 @@ struct region {
 	enum region_pages pages; /* what it got */
 	struct pkt *pkts; /* by frame id */
 
+	_Atomic uint32_t user_cnt;
+
 	struct spinlock lock;
 	/* under the lock: the store, linked by next_part */
 	struct pkt *free;
@@ -44,9 +46,12 @@ int region_create(uint32_t frame_cnt, uint32_t frame_size,
 		  enum region_pages pages, struct region **region_out)
 	MUST_CHECK;
 
-/* Frees the region. Returns how many frames are not in the store, in which case
- * nothing is freed, because somebody still uses them. NULL is a no-op. */
-uint32_t region_destroy(struct region *region) MUST_CHECK;
+/* Another user of the region; whoever has a pool with frames of it is one, since a
+ * packet may outlive the device. region_create makes the first one. */
+void region_get(struct region *region);
+/* One user less. The last one frees the region; all frames are in the store then.
+ * NULL is a no-op. */
+void region_put(struct region *region);
 
 /* Moves up to `cnt` frames from the store to `pool`, whose lock the caller
  * holds. Returns how many. */

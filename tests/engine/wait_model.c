@@ -48,6 +48,7 @@ struct event {
 
 static struct {
 	struct stack *stack;
+	struct pkt_pool pool;
 	struct ring ring;
 	struct thread threads[THREADS_MAX];
 	unsigned thread_cnt;
@@ -366,7 +367,8 @@ static void begin(const struct scene *scene)
 	memset(&model, 0, sizeof(model));
 	model.stack = stack;
 	model.ring.ops = &ring_ops;
-	model.ring.pool = &model.stack->pools[0];
+	pkt_pool_init(&model.pool, 0);
+	model.ring.pool = &model.pool;
 	ring_set_busy(&model.ring);
 	model.stack->rings[0] = &model.ring;
 	model.stack->ring_cnt = 1;

@@ -8,11 +8,15 @@
 #   udp_xdp.py hoarding ADDRESS PORT CNT     an echo; what comes to PORT + 1 is left
 #                                            lying until CNT datagrams have been
 #                                            echoed; prints how many that were
+#   udp_xdp.py keeping ADDRESS PORT          an echo; what comes to PORT + 1 is left
+#                                            lying until "bye"; prints how many that
+#                                            were
 #   udp_xdp.py ask_hoarder ADDRESS PORT CNT  ten for PORT + 1 before each question
 #   udp_xdp.py heir ADDRESS PORT WAY         forks while datagrams wait; the child
 #                                            reads, the parent exits or stays
 #   udp_xdp.py bequeath ADDRESS PORT         40 datagrams, half of them late
 #   udp_xdp.py shower ADDRESS PORT CNT       asks, and waits for no answer
+#   udp_xdp.py say ADDRESS PORT TEXT         one datagram
 #   udp_xdp.py look ADDRESS PORT CNT         for what does not come
 #   udp_xdp.py asleep ADDRESS PORT CALL...   a thread blocked in each call, on a
 #                                            socket of its own
@@ -101,6 +105,20 @@ def hoarding(address, port, cnt):
     signal.pause()
 
 
+def keeping(address, port):
+    slow = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    slow.bind((address, int(port) + 1))
+    slow.settimeout(1)
+    echo(address, port)
+    cnt = 0
+    try:
+        while slow.recv(2000):
+            cnt += 1
+    except TimeoutError:
+        print("kept", cnt, flush=True)
+    signal.pause()
+
+
 def ask_hoarder(address, port, cnt):
     slow = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     busy = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -157,6 +175,11 @@ def shower(address, port, cnt):
     s.connect((address, int(port)))
     for i in range(int(cnt)):
         s.send(b"%d" % i)
+
+
+def say(address, port, text):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.sendto(text.encode(), (address, int(port)))
 
 
 def look(address, port, cnt):

@@ -406,6 +406,31 @@ interface_deleted_while_it_runs() {
 	expect "$(ask - 10 64)" "right 10"
 }
 
+# is_said CNT TEXT: so often in the log of a.
+is_said() {
+	[ "$(grep -c "$2" "$work/a.log")" -ge "$1" ]
+}
+
+# Whoever reads late holds a datagram of each: neither places nor memory run out.
+interface_lost_again_and_again() {
+	local i in_a
+	start a.log $program keeping 0.0.0.0 7000 || return 1
+	for i in $(seq 40); do
+		wait_until is_said "$i" 'v0 is driven by xdp' || return 1
+		(in_ns $b - $program shower 10.78.0.1 7001 1)
+		expect "$(ask - 1 64)" "right 1" || return 1
+		ip -n $a link del v0
+		wait_until is_said "$i" 'v0 cannot be driven any more' || return 1
+		make_lab_again
+	done
+	wait_until is_said 41 'v0 is driven by xdp' || return 1
+	in_a=$(kernel_cnt $a)
+	expect "$(ask - 500 64)" "right 500" && is_accelerated $a "$in_a" 500 ||
+		return 1
+	(in_ns $b - $program say 10.78.0.1 7000 bye)
+	wait_for 'kept 40$' "$work/out"
+}
+
 # looks_at_twin RATIO: how often the kernel's socket was asked during 1000 receives.
 looks_at_twin() {
 	(export VMA_RX_UDP_POLL_OS_RATIO=$1
@@ -564,7 +589,8 @@ second_process_is_told_who_has_it name_of_another_proves_nothing foreign_program
 excluded_interface_is_left_alone firewall_is_named_or_respected mode_is_chosen address_added_while_it_runs
 mac_changed_while_it_runs peer_mac_changed_while_it_runs address_removed_while_it_runs
 interface_added_while_it_runs first_interface_added_while_it_runs
-first_address_added_while_it_runs interface_deleted_while_it_runs sockperf_in_each_way twin_is_asked_every_so_often
+first_address_added_while_it_runs interface_deleted_while_it_runs
+interface_lost_again_and_again sockperf_in_each_way twin_is_asked_every_so_often
 frames_that_xdp_drops_are_counted
 sleepers_use_no_processor
 port_taken_by_another_process port_of_another_process address_taken_by_another_process

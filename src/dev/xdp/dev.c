@@ -311,20 +311,13 @@ static int xdp_link_changed(struct dev *dev)
 static void xdp_close(struct dev *dev)
 {
 	struct xdp_dev *own = dev_of(dev);
-	uint32_t missing;
 
 	if (own->ring)
 		xdp_ring_destroy(own->ring);
 	steer_destroy(own->steer);
 	restore_tags(own);
 	owner_release(&own->owner);
-	missing = region_destroy(dev->region);
-	if (missing) {
-		/* A socket has data in them that nobody has read yet. */
-		log_dbg("%s: %u frames are still in use; their memory stays",
-			dev->name, missing);
-		return;
-	}
+	region_put(dev->region);
 	free(own);
 }
 
@@ -415,8 +408,7 @@ static int make_dev(struct xdp_back_end *end,
 			       "AF_XDP, with VLAN tags that the card takes off" :
 			       "AF_XDP");
 	restore_tags(own);
-	if (region_destroy(own->dev.region) != 0)
-		log_dbg("%s: frames were lost while it was tried", request->name);
+	region_put(own->dev.region);
 	return err;
 }
 

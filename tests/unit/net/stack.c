@@ -142,12 +142,8 @@ static const struct dev_ops dev_ops = {
 	.ring_create = ring_create,
 };
 
-static void begin(void)
+static void open_nic(void)
 {
-	static const struct stack_params params = {
-		.lock_kind = STACK_LOCK_SPIN,
-		.poll_batch = STACK_BATCH,
-	};
 	static const struct demux_from from = { .ifindex = 7 };
 	struct ring *ring;
 
@@ -157,8 +153,25 @@ static void begin(void)
 	CHECK_EQ(region_create(FRAMES, 2048, REGION_SMALL_PAGES,
 			       &nic.dev.region),
 		 0);
-	CHECK_EQ(stack_create(&params, &stack), 0);
 	CHECK_EQ(stack_add_ring(stack, &nic.dev, &from, &ring), 0);
+}
+
+/* As a device does when its interface is gone. */
+static void lose_nic(void)
+{
+	stack_remove_ring(stack, &nic.ring);
+	region_put(nic.dev.region);
+}
+
+static void begin(void)
+{
+	static const struct stack_params params = {
+		.lock_kind = STACK_LOCK_SPIN,
+		.poll_batch = STACK_BATCH,
+	};
+
+	CHECK_EQ(stack_create(&params, &stack), 0);
+	open_nic();
 	list_init(&queue);
 	queued_cnt = 0;
 	endpoint_init(&reader, input);
@@ -208,11 +221,36 @@ static void end(void)
 	demux_remove(&stack->demux, &reader);
 	stack_unlock(stack);
 	stack_remove_ring(stack, &nic.ring);
-	CHECK_EQ(region_destroy(nic.dev.region), 0);
+	CHECK_EQ(region_free_cnt(nic.dev.region), nic.dev.region->frame_cnt);
+	region_put(nic.dev.region);
 	stack_check(stack);
 	for (int i = 0; i < SPILL_SIZES; i++)
 		CHECK_EQ(stack->spill.pools[i].total_cnt, 0);
 	stack_destroy(stack);
+}
+
+/* More than there are places for rings. */
+TEST(a_lost_ring_leaves_its_frames_to_who_holds_them)
+{
+	enum { LOSSES = 40 };
+
+	begin();
+	for (uint32_t i = 0; i < LOSSES; i++) {
+		arrive(1);
+		CHECK_EQ(nic.ring.slot, 0);
+		CHECK_EQ(queued_cnt, i + 1);
+		lose_nic();
+		open_nic();
+		/* each says how often its own ring has received */
+		nic.arrived_cnt = i + 1;
+	}
+	CHECK(!list_is_empty(&stack->orphans));
+	for (uint32_t i = 0; i < LOSSES; i++)
+		CHECK_EQ(read_one(), i);
+	CHECK(!list_is_empty(&stack->orphans));
+	stack_check(stack);
+	CHECK(list_is_empty(&stack->orphans));
+	end();
 }
 
 static uint32_t frames_left(void)
