@@ -127,9 +127,9 @@ struct dev_ops {
 	 * some may still arrive. Harmless for a rule that is not there. */
 	void (*flow_remove)(struct dev *dev, const struct flow_rule *rule);
 
-	/* A received frame, without further parts, that is the kernel's after
-	 * all: it takes a copy as if it had just come by this interface. No rule
-	 * names it any more. -EOPNOTSUPP, or the kernel's answer. */
+	/* A received frame, in one piece, that is the kernel's after all. Only for
+	 * a device that is no interface of the kernel's: for all others net/
+	 * give_back.h does it, which -EOPNOTSUPP asks for. */
 	int (*give_back)(struct dev *dev, const void *frame, uint32_t len)
 		MUST_CHECK;
 
@@ -160,6 +160,10 @@ struct dev {
 	/* For the line at attachment: "native, copy" */
 	char mode[32];
 };
+
+/* Bytes of metadata in front of a frame that went back to the kernel, for a device
+ * that looks at what the kernel receives. Nobody else has so many. */
+enum { RING_GIVEN_BACK_META = 12 };
 
 /* The room at ring.tx_frame. */
 enum { RING_TX_FRAME_LEN = 320 };

@@ -225,6 +225,7 @@ int net_create(const struct net_params *params, struct net **net_out)
 	if (err)
 		goto err_stack;
 	listen_to_routers(net);
+	give_back_open(&net->door, params->adopt_fd);
 	err = netlink_wait_synced(&net->netlink, SYNC_TIMEOUT_MS);
 	if (err && err != -ETIMEDOUT)
 		goto err_conn;
@@ -233,6 +234,7 @@ int net_create(const struct net_params *params, struct net **net_out)
 	*net_out = net;
 	return 0;
 err_conn:
+	give_back_close(&net->door);
 	stop_listening(net);
 	netlink_close(&net->netlink);
 err_stack:
@@ -249,6 +251,7 @@ NO_LOCK_ANALYSIS void net_destroy(struct net *net)
 		return;
 	INVARIANT(list_is_empty(&net->attachments), "sockets are attached");
 	netif_destroy_all(net);
+	give_back_close(&net->door);
 	stop_listening(net);
 	netlink_close(&net->netlink);
 	net_view_destroy(&net->view);
@@ -542,27 +545,71 @@ void net_detach(struct net *net, struct attachment *att)
 	mutex_release(&net->control);
 }
 
+/* What followed the datagram in its packet has been cut off. */
+static void fit_ip(uint8_t *frame, uint32_t len)
+{
+	struct wire_ipv4 *ip = (void *)(frame + sizeof(struct wire_eth));
+	uint32_t total_len = len - (uint32_t)sizeof(struct wire_eth);
+
+	if (be16toh(ip->total_len) <= total_len)
+		return;
+	ip->total_len = htobe16((uint16_t)total_len);
+	ip->check = 0;
+	ip->check = csum_fold(csum_words(ip, sizeof(*ip) / 4));
+}
+
+/* The frame of a received packet, in one piece that the caller frees; NULL without
+ * memory. */
+static uint8_t *copy_frame(const struct pkt *pkt, uint32_t *len_out)
+{
+	const struct rx_info *info = PKT_CB(pkt, struct rx_info);
+	const uint8_t *start = pkt->buf + info->ip_at - sizeof(struct wire_eth);
+	uint32_t header_len = (uint32_t)(pkt->data - start);
+	uint32_t len = header_len + pkt_total_len(pkt);
+	uint8_t *frame = malloc(len), *at = frame;
+
+	if (!frame)
+		return NULL;
+	memcpy(at, start, header_len);
+	at += header_len;
+	for (; pkt; pkt = pkt->next_part) {
+		memcpy(at, pkt->data, pkt->len);
+		at += pkt->len;
+	}
+	fit_ip(frame, len);
+	*len_out = len;
+	return frame;
+}
+
+static int give_frame_back(struct net *net, const struct netif *netif,
+			   uint8_t *frame, uint32_t len)
+{
+	struct dev *dev = netif->dev;
+	int err = dev->ops->give_back(dev, frame, len);
+
+	if (err != -EOPNOTSUPP)
+		return err;
+	return give_back_frame(&net->door, netif->ifindex, frame, len,
+			       dev->caps.rx_partial_csum);
+}
+
 int net_give_back(struct net *net, const struct pkt *pkt)
 {
 	const struct rx_info *info = PKT_CB(pkt, struct rx_info);
-	struct wire_ipv4 *ip = (void *)(pkt->buf + info->ip_at);
-	struct wire_udp *udp = (void *)(pkt->buf + info->udp_at);
-	const uint8_t *frame = (const uint8_t *)ip - sizeof(struct wire_eth);
 	struct netif *netif;
+	uint8_t *frame;
+	uint32_t len;
 	int err = -ENODEV;
 
-	if (pkt->next_part)
-		return -EMSGSIZE;
-	/* It has been verified, or was left to a card that is not there. */
-	udp->check = 0;
+	frame = copy_frame(pkt, &len);
+	if (!frame)
+		return -ENOMEM;
 	mutex_acquire(&net->control);
 	netif = netif_find(net, (int)info->ifindex);
 	if (netif_is_driven(netif))
-		err = netif->dev->ops->give_back(
-			netif->dev, frame,
-			(uint32_t)sizeof(struct wire_eth) +
-				be16toh(ip->total_len));
+		err = give_frame_back(net, netif, frame, len);
 	mutex_release(&net->control);
+	free(frame);
 	return err;
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/lock.h"
 #include "dev/backend.h"
+#include "net/give_back.h"
 #include "net/stack.h"
 #include "nl/net_view.h"
 #include "nl/netlink.h"
@@ -53,6 +54,7 @@ struct net {
 	struct netlink netlink;
 	/* what routers complain of; -1: we may not hear it */
 	_Atomic int icmp_fd;
+	struct give_back door;
 	struct list netifs;
 	struct list flows[NET_FLOW_BUCKETS];
 	struct list attachments;

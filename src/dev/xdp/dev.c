@@ -258,9 +258,10 @@ static void xdp_flow_remove(struct dev *dev, const struct flow_rule *rule)
 	steer_remove(dev_of(dev)->steer, rule);
 }
 
-static int xdp_give_back(struct dev *dev, const void *frame, uint32_t len)
+static int xdp_give_back(struct dev *dev UNUSED, const void *frame UNUSED,
+			 uint32_t len UNUSED)
 {
-	return steer_pass(dev_of(dev)->steer, frame, len);
+	return -EOPNOTSUPP;
 }
 
 /* Nobody is told of a frame that the kernel has no room for. */

@@ -164,6 +164,7 @@ static const struct member_place xdp_buff_places[] = {
 };
 
 static const struct member_place shared_info_places[] = {
+	{ "meta_len", offsetof(struct steer_shared_info, meta_len) },
 	{ "gso_size", offsetof(struct steer_shared_info, gso_size) },
 };
 

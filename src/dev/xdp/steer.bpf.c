@@ -100,9 +100,10 @@ static __always_inline int is_for_ring(const struct iphdr *ip,
 	return verdict && *verdict == STEER_TO_RING;
 }
 
-/* What a sender on this host has left for a card to split, in generic mode: the
- * kernel's packet lies behind the frame then. */
-static __always_inline int is_several(struct xdp_md *ctx)
+/* The kernel's packet lies behind the frame, in generic mode. A frame that we have
+ * given back is the kernel's, and datagrams that a sender on this host has left for a
+ * card to split. */
+static __always_inline int is_for_kernel(struct xdp_md *ctx, int is_tcp)
 {
 	const struct steer_xdp_buff *xdp = to_kern_ctx(ctx);
 	const struct steer_shared_info *info;
@@ -110,7 +111,8 @@ static __always_inline int is_several(struct xdp_md *ctx)
 	info = to_readable(xdp->data_hard_start + xdp->frame_sz -
 				   BLANK(STEER_BLANK_SHARED_INFO_SIZE),
 			   BLANK(STEER_BLANK_SHARED_INFO));
-	return info->gso_size != 0;
+	return info->meta_len == STEER_GIVEN_BACK_META ||
+	       (!is_tcp && info->gso_size != 0);
 }
 
 /* What the device has taken off. A tag that names no VLAN, a priority alone, is
@@ -171,7 +173,7 @@ static __always_inline int steer(struct xdp_md *ctx, enum steer_sight sight)
 	}
 	if (!is_for_ring(ip, ports, c))
 		return XDP_PASS;
-	if (sight == STEER_SIGHT_GSO && !is_tcp && is_several(ctx))
+	if (sight == STEER_SIGHT_GSO && is_for_kernel(ctx, is_tcp))
 		return XDP_PASS;
 	if (sight == STEER_SIGHT_TAG || is_tcp) {
 		counted = bpf_map_lookup_elem(&counts, &zero);

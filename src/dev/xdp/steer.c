@@ -27,11 +27,11 @@ struct steer {
 	 * all it has must not make us write to another file. */
 	_Atomic int prog, queues, rules, config, counts;
 	_Atomic int link;
-	/* lets everything through; for steer_pass */
-	_Atomic int pass;
 	uint32_t prog_id;
 	struct steer_config now;
 };
+
+_Static_assert((int)STEER_GIVEN_BACK_META == RING_GIVEN_BACK_META, "one mark");
 
 /* The program for each sight. */
 static const char *const programs[] = {
@@ -97,8 +97,7 @@ static int copy_fds(struct steer *steer, const struct bpf_object *object,
 static void close_fds(struct steer *steer)
 {
 	_Atomic int *slots[] = { &steer->link, &steer->prog, &steer->queues,
-				 &steer->rules, &steer->config, &steer->counts,
-				 &steer->pass };
+				 &steer->rules, &steer->config, &steer->counts };
 
 	for (size_t i = 0; i < ARRAY_LEN(slots); i++)
 		if (atomic_load(slots[i]) >= 0)
@@ -260,19 +259,6 @@ static int load(struct steer *steer)
 	return err;
 }
 
-/* Now, since the right to may be gone later. */
-static int load_pass(struct steer *steer)
-{
-	static const struct bpf_insn insns[] = {
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = XDP_PASS },
-		{ .code = BPF_JMP | BPF_EXIT },
-	};
-	int fd = bpf_prog_load(BPF_PROG_TYPE_XDP, "vma_pass", "Dual BSD/GPL",
-			       insns, ARRAY_LEN(insns), NULL);
-
-	return fd < 0 ? -errno : xdp_adopt_fd(fd, &steer->pass);
-}
-
 int steer_create(const struct steer_params *params, struct steer **steer_out)
 {
 	struct steer *steer = calloc(1, sizeof(*steer));
@@ -287,12 +273,9 @@ int steer_create(const struct steer_params *params, struct steer **steer_out)
 	atomic_init(&steer->config, -1);
 	atomic_init(&steer->counts, -1);
 	atomic_init(&steer->link, -1);
-	atomic_init(&steer->pass, -1);
 	memcpy(steer->now.mac, params->mac, sizeof(steer->now.mac));
 	libbpf_set_print(say);
 	err = load(steer);
-	if (!err)
-		err = load_pass(steer);
 	if (!err)
 		err = write_config(steer);
 	if (err)
@@ -362,22 +345,6 @@ int steer_check(const struct steer *steer)
 uint64_t steer_fragments(const struct steer *steer)
 {
 	return read_counts(steer).tcp_fragments;
-}
-
-int steer_pass(struct steer *steer, const void *frame, uint32_t len)
-{
-	struct xdp_md where = {
-		.data_end = len,
-		.ingress_ifindex = (uint32_t)steer->params.ifindex,
-	};
-	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = frame,
-		    .data_size_in = len, .ctx_in = &where,
-		    .ctx_size_in = sizeof(where), .repeat = 1,
-		    .flags = BPF_F_TEST_XDP_LIVE_FRAMES);
-
-	return bpf_prog_test_run_opts(atomic_load(&steer->pass), &opts) ?
-		       -errno :
-		       0;
 }
 
 int steer_set_mac(struct steer *steer, const uint8_t *mac)

@@ -55,10 +55,16 @@ struct steer_xdp_buff {
 };
 
 struct steer_shared_info {
-	__u8 flags[4];
+	__u8 flags;
+	__u8 meta_len;
+	__u8 nr_frags;
+	__u8 tx_flags;
 	__u16 gso_size;
 	__u16 gso_segs;
 };
+
+/* As in ring.h: the frame comes from us. */
+enum { STEER_GIVEN_BACK_META = 12 };
 
 /* Numbers that stand in the compiled program for what only the running kernel
  * knows: functions of the kernel, a type, and its size. */
@@ -75,8 +81,9 @@ enum steer_sight {
 	/* at its bytes alone */
 	STEER_SIGHT_BYTES,
 	/* In generic mode: also whether it is several datagrams in one, which a
-	 * sender on this host has left for a card to split. Those of UDP are the
-	 * kernel's, who splits them. */
+	 * sender on this host has left for a card to split; those of UDP are the
+	 * kernel's, who splits them. And whether it is one that we have given back
+	 * to the kernel. */
 	STEER_SIGHT_GSO,
 	/* In native mode: also whether the device has taken a tag off. */
 	STEER_SIGHT_TAG,
@@ -116,10 +123,6 @@ int steer_attach(struct steer *steer) MUST_CHECK;
 /* 0, -ENODEV: the interface is gone, -EBUSY: somebody put another program in our
  * place. -EOPNOTSUPP: the driver does not say what STEER_SIGHT_TAG is to tell. */
 int steer_check(const struct steer *steer) MUST_CHECK;
-
-/* Lets a frame into the kernel's stack as if it had come by the interface.
- * -EINVAL: Linux before 5.18 cannot, or it is longer than a page. */
-int steer_pass(struct steer *steer, const void *frame, uint32_t len) MUST_CHECK;
 
 /* First fragments of TCP that were dropped so far. */
 uint64_t steer_fragments(const struct steer *steer);

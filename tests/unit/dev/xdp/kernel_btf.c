@@ -89,7 +89,7 @@ static struct numbers describe(uint32_t frame_sz_at, uint32_t gso_size_at)
 	member("data_hard_start", number, 24);
 	member("", both, frame_sz_at);
 	numbers.info = type("skb_shared_info", BTF_KIND_STRUCT, 2, 320);
-	member("nr_frags", number, 2);
+	member("meta_len", number, 1);
 	member("gso_size", number, gso_size_at);
 	type("", BTF_KIND_FUNC_PROTO, 1, 0);
 	word(0);

@@ -11,6 +11,7 @@
 
 #include "dev/xdp/steer.c"
 
+#include "net/give_back.h"
 #include "pkt/wire.h"
 #include "tests/support/test.h"
 
@@ -55,10 +56,10 @@ static void enter_namespace(void)
 	is_inside = true;
 }
 
-static void open_xsk(void)
+static void open_xsk(int ifindex)
 {
 	struct xsk_params params = {
-		.ifindex = LO,
+		.ifindex = ifindex,
 		.queue = QUEUE,
 		.mem_size = 64 * 2048,
 		.frame_size = 2048,
@@ -94,7 +95,7 @@ static void begin(enum steer_sight sight)
 	enter_namespace();
 	memcpy(params.mac, mac, sizeof(mac));
 	CHECK_EQ(steer_create(&params, &world.steer), 0);
-	open_xsk();
+	open_xsk(LO);
 }
 
 static void end(void)
@@ -280,7 +281,7 @@ TEST(tcp_on_a_queue_without_a_socket_is_dropped)
 		usleep(1000);
 	CHECK_EQ(run_tcp(80), XDP_DROP);
 	CHECK_EQ(run_udp(80), XDP_PASS);
-	open_xsk();
+	open_xsk(LO);
 	end();
 }
 
@@ -297,6 +298,90 @@ TEST(frames_that_end_early_are_the_kernels)
 					      .len = len }),
 			 XDP_PASS);
 	end();
+}
+
+/* -- frames that go back ------------------------------------------------------------ */
+
+enum { PORT = 80 };
+
+/* A link of two ends: v0 has 10.0.0.1, and our program in generic mode. */
+static int open_link(void)
+{
+	enter_namespace();
+	if (system("ip link add v0 address 02:00:00:00:00:01 type veth peer name v1 &&"
+		   "ip address add 10.0.0.1/24 dev v0 &&"
+		   "ip link set v0 up && ip link set v1 up") != 0)
+		test_skip("needs root");
+	return (int)if_nametoindex("v0");
+}
+
+static int open_receiver(void)
+{
+	struct sockaddr_in name = { .sin_family = AF_INET,
+				    .sin_port = htobe16(PORT) };
+	struct timeval second = { .tv_sec = 1 };
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	CHECK_EQ(bind(fd, (struct sockaddr *)&name, sizeof(name)), 0);
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &second, sizeof(second));
+	return fd;
+}
+
+/* A datagram of `len` zeros from 10.0.0.2, whose sum a card should complete. */
+static int give_back(const struct give_back *door, int ifindex, uint32_t len)
+{
+	uint8_t bytes[10000] = { 0 };
+	struct wire_eth *eth = (void *)bytes;
+	struct wire_ipv4 *ip = (void *)(eth + 1);
+	struct wire_udp *udp = (void *)(ip + 1);
+	uint32_t sum;
+
+	memcpy(eth->dst, mac, sizeof(mac));
+	eth->type = htobe16(WIRE_ETH_IPV4);
+	*udp = (struct wire_udp){ htobe16(7), htobe16(PORT),
+				  htobe16((uint16_t)(sizeof(*udp) + len)), 0 };
+	*ip = (struct wire_ipv4){
+		.version_ihl = 0x45,
+		.total_len = htobe16((uint16_t)(sizeof(*ip) + sizeof(*udp) +
+						len)),
+		.ttl = 1,
+		.proto = IPPROTO_UDP,
+		.src = inet_addr("10.0.0.2"),
+		.dst = inet_addr("10.0.0.1"),
+	};
+	ip->check = csum_fold(csum_words(ip, 5));
+	sum = csum_add(csum_words(&ip->src, 2), htobe16(IPPROTO_UDP));
+	udp->check = (uint16_t)~csum_fold(csum_add(sum, udp->len));
+	return give_back_frame(door, ifindex, bytes,
+			       (uint32_t)(sizeof(*eth) + sizeof(*ip) +
+					  sizeof(*udp) + len),
+			       true);
+}
+
+/* With a rule that takes all that comes by the link itself. */
+TEST(a_frame_that_goes_back_does_not_come_to_us_again)
+{
+	struct steer_params params = { .sight = STEER_SIGHT_GSO };
+	struct give_back door;
+	uint8_t answer[10000];
+	int fd;
+
+	params.ifindex = open_link();
+	memcpy(params.mac, mac, sizeof(mac));
+	fd = open_receiver();
+	CHECK_EQ(steer_create(&params, &world.steer), 0);
+	CHECK_EQ(steer_attach(world.steer), 0);
+	open_xsk(params.ifindex);
+	add_plain(IPPROTO_UDP, PORT);
+	give_back_open(&door, NULL);
+	for (uint32_t len = 1; len < 9000; len += 1777) {
+		CHECK_EQ(give_back(&door, params.ifindex, len), 0);
+		CHECK_EQ(recv(fd, answer, sizeof(answer), 0), len);
+	}
+	close(fd);
+	give_back_close(&door);
+	end();
+	CHECK_EQ(system("ip link del v0"), 0);
 }
 
 /* -- verdicts ---------------------------------------------------------------------- */
