@@ -28,7 +28,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, STEER_RULES_MAX);
+	__uint(max_entries, STEER_RULES_FIRST);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, struct steer_key);
 	__type(value, __u32);

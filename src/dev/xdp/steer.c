@@ -28,6 +28,8 @@ struct steer {
 	_Atomic int prog, queues, rules, config, counts;
 	_Atomic int link;
 	uint32_t prog_id;
+	/* room of the table of rules */
+	uint32_t rules_max;
 	struct steer_config now;
 };
 
@@ -218,6 +220,12 @@ static int complete(struct bpf_program *prog)
 
 /* -- loading ----------------------------------------------------------------------- */
 
+/* A map that another program has, too. */
+struct kept_map {
+	const char *name;
+	int fd;
+};
+
 /* Of the object's programs this one is loaded, as the parameters want it. */
 static int prepare(const struct steer_params *params,
 		   const struct bpf_object *object, struct bpf_program *wanted)
@@ -238,26 +246,147 @@ static int prepare(const struct steer_params *params,
 	return complete(wanted);
 }
 
-/* What libbpf needs to load a program is not needed to run it. */
-static int load(struct steer *steer)
+/* The program, with maps of its own but for those in `kept`; what libbpf needs to load
+ * it is not needed to run it. NULL and the error. */
+static struct bpf_object *load(const struct steer_params *params,
+			       const struct kept_map *kept, size_t kept_cnt,
+			       int *err_out)
 {
 	struct bpf_object *object =
 		bpf_object__open_mem(steer_object, steer_object_size, NULL);
 	struct bpf_program *prog;
-	int err;
+	int err = 0;
 
-	if (!object)
-		return -errno;
+	if (!object) {
+		*err_out = -errno;
+		return NULL;
+	}
+	for (size_t i = 0; i < kept_cnt && !err; i++)
+		err = bpf_map__reuse_fd(
+			bpf_object__find_map_by_name(object, kept[i].name),
+			kept[i].fd);
 	prog = bpf_object__find_program_by_name(object,
-						programs[steer->params.sight]);
-	err = prepare(&steer->params, object, prog);
+						programs[params->sight]);
+	if (!err)
+		err = prepare(params, object, prog);
 	if (!err)
 		err = bpf_object__load(object);
 	if (!err)
-		err = copy_fds(steer, object, prog);
+		return object;
+	bpf_object__close(object);
+	*err_out = err;
+	return NULL;
+}
+
+static int load_first(struct steer *steer)
+{
+	int err;
+	struct bpf_object *object = load(&steer->params, NULL, 0, &err);
+
+	if (!object)
+		return err;
+	err = copy_fds(steer, object,
+		       bpf_object__find_program_by_name(
+			       object, programs[steer->params.sight]));
 	bpf_object__close(object);
 	return err;
 }
+
+/* -- a larger table ------------------------------------------------------------------ */
+
+enum { COPY_BATCH = 4096 };
+
+static int copy_rules(int from, int to)
+{
+	struct steer_key *keys = malloc(COPY_BATCH * sizeof(*keys));
+	uint32_t *values = malloc(COPY_BATCH * sizeof(*values));
+	uint32_t place, cnt, done;
+	bool is_first = true;
+	int err = 0, last = 0;
+
+	if (!keys || !values)
+		err = -ENOMEM;
+	while (!err && !last) {
+		cnt = COPY_BATCH;
+		/* ENOENT: these are the last ones */
+		last = bpf_map_lookup_batch(from, is_first ? NULL : &place,
+					    &place, keys, values, &cnt, NULL);
+		if (last && errno != ENOENT)
+			err = -errno;
+		is_first = false;
+		done = cnt;
+		if (!err && cnt &&
+		    bpf_map_update_batch(to, keys, values, &done, NULL) != 0)
+			err = -errno;
+	}
+	free(keys);
+	free(values);
+	return err;
+}
+
+/* The same program on another table takes the place of the one that is attached, in
+ * one step. */
+static int replace_program(struct steer *steer, int rules)
+{
+	const struct kept_map kept[] = {
+		{ "rules", rules },
+		{ "queues", atomic_load(&steer->queues) },
+		{ "config", atomic_load(&steer->config) },
+		{ "counts", atomic_load(&steer->counts) },
+	};
+	int link = atomic_load(&steer->link);
+	struct bpf_prog_info info = { 0 };
+	uint32_t len = sizeof(info);
+	int err, prog, copy;
+	struct bpf_object *object =
+		load(&steer->params, kept, ARRAY_LEN(kept), &err);
+
+	if (!object)
+		return err;
+	err = 0;
+	prog = bpf_program__fd(bpf_object__find_program_by_name(
+		object, programs[steer->params.sight]));
+	copy = real.fcntl(prog, F_DUPFD_CLOEXEC, (void *)0);
+	if (copy < 0 || bpf_obj_get_info_by_fd(prog, &info, &len) != 0 ||
+	    (link >= 0 && bpf_link_update(link, prog, NULL) != 0)) {
+		err = -errno;
+		if (copy >= 0)
+			real.close(copy);
+	} else {
+		services_close_fd(&steer->prog);
+		steer->prog_id = info.id;
+		err = xdp_adopt_fd(copy, &steer->prog);
+	}
+	bpf_object__close(object);
+	return err;
+}
+
+static int grow(struct steer *steer)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_NO_PREALLOC);
+	uint32_t rules_max = steer->rules_max * STEER_RULES_GROWTH;
+	int rules, err;
+
+	if (rules_max > STEER_RULES_MAX)
+		return -ENOSPC;
+	rules = bpf_map_create(BPF_MAP_TYPE_HASH, "rules",
+			       sizeof(struct steer_key), sizeof(uint32_t),
+			       rules_max, &opts);
+	if (rules < 0)
+		return -errno;
+	err = copy_rules(atomic_load(&steer->rules), rules);
+	if (!err)
+		err = replace_program(steer, rules);
+	if (err) {
+		real.close(rules);
+		return err;
+	}
+	services_close_fd(&steer->rules);
+	steer->rules_max = rules_max;
+	return xdp_adopt_fd(rules, &steer->rules);
+}
+
+/* -- for dev.c ------------------------------------------------------------------------ */
 
 int steer_create(const struct steer_params *params, struct steer **steer_out)
 {
@@ -275,7 +404,8 @@ int steer_create(const struct steer_params *params, struct steer **steer_out)
 	atomic_init(&steer->link, -1);
 	memcpy(steer->now.mac, params->mac, sizeof(steer->now.mac));
 	libbpf_set_print(say);
-	err = load(steer);
+	steer->rules_max = STEER_RULES_FIRST;
+	err = load_first(steer);
 	if (!err)
 		err = write_config(steer);
 	if (err)
@@ -369,14 +499,32 @@ static struct steer_key key_of(const struct flow_rule *rule)
 	};
 }
 
+static int insert(struct steer *steer, const struct steer_key *key,
+		  uint32_t value)
+{
+	return bpf_map_update_elem(atomic_load(&steer->rules), key, &value,
+				   BPF_NOEXIST) ?
+		       -errno :
+		       0;
+}
+
 int steer_add(struct steer *steer, const struct flow_rule *rule)
 {
 	struct steer_key key = key_of(rule);
 	uint32_t value = rule->verdict == FLOW_TO_RING ? STEER_TO_RING :
 							 STEER_TO_KERNEL;
 
-	if (bpf_map_update_elem(steer->rules, &key, &value, BPF_NOEXIST) != 0)
-		return errno == E2BIG ? -ENOSPC : -errno;
+	int err = insert(steer, &key, value);
+
+	if (err == -E2BIG) {
+		err = grow(steer);
+		log_dbg("%d: a table for %u rules: %s", steer->params.ifindex,
+			steer->rules_max * (err ? STEER_RULES_GROWTH : 1u),
+			err ? strerror(-err) : "made");
+		err = err ? -ENOSPC : insert(steer, &key, value);
+	}
+	if (err)
+		return err;
 	if (!is_connected(rule))
 		return 0;
 	steer->now.connected_cnt++;

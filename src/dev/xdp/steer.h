@@ -9,8 +9,14 @@
 
 #include <linux/types.h>
 
-/* Hardware queues of an interface, and rules of it. */
-enum { STEER_QUEUES_MAX = 64, STEER_RULES_MAX = 65536 };
+/* Hardware queues of an interface, and rules of it: the table begins small, since the
+ * kernel takes milliseconds to make a large one, and grows when it is full. */
+enum {
+	STEER_QUEUES_MAX = 64,
+	STEER_RULES_FIRST = 4096,
+	STEER_RULES_GROWTH = 8,
+	STEER_RULES_MAX = 4096 * 8 * 8 * 8,
+};
 
 /* A rule; `src` and `sport` are 0 in one that takes any peer. No padding, since
  * keys are compared as bytes. */
@@ -128,6 +134,7 @@ int steer_check(const struct steer *steer) MUST_CHECK;
 uint64_t steer_fragments(const struct steer *steer);
 
 int steer_set_mac(struct steer *steer, const uint8_t *mac) MUST_CHECK;
+/* -EEXIST: it is there; -ENOSPC: the table is full and cannot grow. */
 int steer_add(struct steer *steer, const struct flow_rule *rule) MUST_CHECK;
 void steer_remove(struct steer *steer, const struct flow_rule *rule);
 

@@ -423,3 +423,33 @@ TEST(a_rule_is_there_once_whatever_its_verdict)
 	CHECK_EQ(steer_add(world.steer, &one), -EEXIST);
 	end();
 }
+
+/* -- many rules ---------------------------------------------------------------------- */
+
+/* All of them still decide, by the program that is attached. */
+TEST(the_table_of_rules_grows)
+{
+	enum { RULES = 40000, BEFORE = STEER_RULES_FIRST };
+	struct flow_rule one;
+	uint32_t first_id;
+
+	begin(STEER_SIGHT_BYTES);
+	CHECK_EQ(steer_attach(world.steer), 0);
+	first_id = world.steer->prog_id;
+	for (uint16_t port = 1; port <= RULES; port++)
+		add_plain(IPPROTO_UDP, port);
+	CHECK(world.steer->rules_max > RULES);
+	CHECK(world.steer->prog_id != first_id);
+	/* what is attached is what we know of */
+	CHECK_EQ(steer_check(world.steer), 0);
+	for (uint16_t port = 1; port <= RULES; port += 97)
+		CHECK_EQ(run_udp(port), XDP_REDIRECT);
+	for (uint16_t port = BEFORE - 5; port < BEFORE + 5; port++)
+		CHECK_EQ(run_udp(port), XDP_REDIRECT);
+	CHECK_EQ(run_udp(RULES + 1), XDP_PASS);
+	one = rule(IPPROTO_UDP, 17, false);
+	CHECK_EQ(steer_add(world.steer, &one), -EEXIST);
+	steer_remove(world.steer, &one);
+	CHECK_EQ(run_udp(17), XDP_PASS);
+	end();
+}
