@@ -25,6 +25,26 @@ static void *map(size_t size, int flags)
 	return mem == MAP_FAILED ? NULL : mem;
 }
 
+/* Memory that begins at a huge page's address, so that the kernel can use one without
+ * being asked for it by number: a device that wants all of it at once gets it four
+ * times as fast as page by page, and the processor finds its addresses faster. */
+static void *map_aligned(size_t size)
+{
+	uint8_t *mem = map(size + HUGE_PAGE, 0), *start;
+	size_t before;
+
+	if (!mem)
+		return NULL;
+	before = round_up((uintptr_t)mem, HUGE_PAGE) - (uintptr_t)mem;
+	start = mem + before;
+	if (before)
+		munmap(mem, before);
+	munmap(start + size, HUGE_PAGE - before);
+	/* a wish: what is left over has small ones */
+	madvise(start, size & ~(size_t)(HUGE_PAGE - 1), MADV_HUGEPAGE);
+	return start;
+}
+
 static int map_frames(struct region *region, enum region_pages pages)
 {
 	size_t size = (size_t)region->frame_cnt * region->frame_size;
@@ -36,7 +56,8 @@ static int map_frames(struct region *region, enum region_pages pages)
 	if (!region->mem) {
 		region->pages = REGION_SMALL_PAGES;
 		region->mem_size = round_up(size, SMALL_PAGE);
-		region->mem = map(region->mem_size, 0);
+		region->mem = size < HUGE_PAGE ? map(region->mem_size, 0) :
+						 map_aligned(region->mem_size);
 	}
 	if (!region->mem)
 		return -ENOMEM;

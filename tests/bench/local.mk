@@ -37,11 +37,11 @@ bench-udp: %D%/udp_instructions %D%/udp_start all
 if HAVE_XDP
 EXTRA_PROGRAMS += %D%/udp_rates
 %C%_udp_rates_SOURCES = %D%/udp_rates.h %D%/udp_rates.c %D%/udp_sockets.c \
-	%D%/udp_raw.c
+	%D%/udp_raw.c src/dev/xdp/kernel_btf.c
 nodist_%C%_udp_rates_SOURCES = src/dev/xdp/steer_object.c
 %C%_udp_rates_CPPFLAGS = $(AM_CPPFLAGS) $(XDP_CFLAGS)
 %C%_udp_rates_CFLAGS = $(release_cflags)
-%C%_udp_rates_LDADD = -lxdp $(XDP_LIBS)
+%C%_udp_rates_LDADD = src/os/libos.la src/base/libbase.la -lxdp $(XDP_LIBS)
 bench-udp-rates: %D%/udp_rates all
 	$(srcdir)/%D%/udp_rates.sh %D%/udp_rates src/.libs/libvma.so \
 		bench-udp-rates.json

@@ -6,6 +6,8 @@
  * checksums computed and verified. Nothing else is between the caller and the
  * rings, which are libxdp's.
  */
+#include "config.h"
+
 #include <errno.h>
 #include <linux/if_ether.h>
 #include <linux/if_link.h>
@@ -21,13 +23,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <xdp/xsk.h>
 
-#include "dev/xdp/steer.h"
-#include "dev/xdp/steer_object.h"
-#include "dev/xdp/xdp_compat.h"
+/* as tests do that look inside */
+#include "dev/xdp/steer.c"
+
 #include "tests/bench/udp_rates.h"
 
 enum {
@@ -305,45 +305,41 @@ static void post_frames(void)
 	xsk_ring_prod__submit(&raw.fill, cnt);
 }
 
-static void set_map(struct bpf_object *object, const char *name,
-		    const void *key, const void *value)
+/* What steer.c asks of its surroundings: nobody closes our fds here. */
+void services_close_fd(_Atomic int *slot)
 {
-	check(bpf_map_update_elem(bpf_object__find_map_fd_by_name(object, name),
-				  key, value, BPF_ANY) ?
-		      errno :
-		      0,
-	      name);
+	close(atomic_exchange(slot, -1));
 }
 
-/* The link lives as long as the process. */
-static void steer(const struct rates_ends *ends, const uint8_t *mac)
+int xdp_adopt_fd(int fd, _Atomic int *slot)
 {
-	struct bpf_object *object =
-		bpf_object__open_mem(steer_object, steer_object_size, NULL);
-	struct steer_config config = { .connected_cnt = 1 };
-	struct steer_key rule = {
-		.dst = ends->own.s_addr,
-		.src = ends->peer.s_addr,
-		.dport = htons(RATES_PORT),
-		.sport = htons(RATES_PORT),
+	atomic_store(slot, fd);
+	return 0;
+}
+
+/* As the library does in the latency profile: generic, for single buffers. It lives as
+ * long as the process. */
+static void steer_frames(const struct rates_ends *ends, const uint8_t *mac)
+{
+	struct steer_params params = {
+		.ifindex = (int)if_nametoindex(RATES_INTERFACE),
+		.is_single = true,
+		.sight = STEER_SIGHT_GSO,
+	};
+	struct flow_rule rule = {
+		.dst = ip_addr_from_v4(ends->own.s_addr),
+		.src = ip_addr_from_v4(ends->peer.s_addr),
+		.dst_port = htons(RATES_PORT),
+		.src_port = htons(RATES_PORT),
 		.proto = IPPROTO_UDP,
 	};
-	LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = XDP_FLAGS_SKB_MODE);
-	uint32_t zero = 0, one = 1;
-	int prog, link;
+	struct steer *program;
 
-	/* for single buffers (VMA_XDP_MULTI_BUFFER=0), as in the latency profile */
-	if (!object || bpf_object__load(object) != 0)
-		rates_die("steering program");
-	memcpy(config.mac, mac, ETH_ALEN);
-	set_map(object, "config", &zero, &config);
-	set_map(object, "rules", &rule, &one);
-	set_map(object, "queues", &zero, &raw.fd);
-	prog = bpf_program__fd(bpf_object__find_program_by_name(object, "steer"));
-	link = bpf_link_create(prog, (int)if_nametoindex(RATES_INTERFACE),
-			       BPF_XDP, &opts);
-	if (link < 0)
-		rates_die("attaching");
+	memcpy(params.mac, mac, ETH_ALEN);
+	check(-steer_create(&params, &program), "steering program");
+	check(-steer_set_queue(program, 0, raw.fd), "queue");
+	check(-steer_add(program, &rule), "rule");
+	check(-steer_attach(program), "attaching");
 }
 
 static void open_raw(const struct rates_ends *ends)
@@ -355,7 +351,7 @@ static void open_raw(const struct rates_ends *ends)
 	raw.expected = frame_of(mac, ends->peer_mac, ends->own, ends->peer);
 	make_rings();
 	post_frames();
-	steer(ends, mac);
+	steer_frames(ends, mac);
 }
 
 const struct rates_way rates_raw = {

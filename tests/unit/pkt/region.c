@@ -71,6 +71,18 @@ TEST(huge_pages_are_a_wish)
 	region_put(region);
 }
 
+/* Which the kernel uses without being asked for one, if it can. */
+TEST(a_large_region_begins_where_a_huge_page_does)
+{
+	struct region *region;
+
+	CHECK_EQ(region_create(1536, 2048, REGION_SMALL_PAGES, &region), 0);
+	CHECK_EQ((uintptr_t)region->mem % (2 << 20), 0);
+	CHECK_EQ(region->mem_size, 1536 * 2048);
+	memset(region->mem, 1, region->mem_size);
+	region_put(region);
+}
+
 TEST(a_child_does_not_inherit_the_frames)
 {
 	struct region *region;
