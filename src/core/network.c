@@ -87,6 +87,7 @@ static void open_backends(void)
 	struct xdp_params xdp = {
 		.mode = (enum xdp_wish)network.options->xdp_mode,
 		.has_multi_buffer = network.options->xdp_multi_buffer,
+		.rx_post_first = (uint32_t)network.options->rx_wre,
 	};
 
 	if (network.has_backends)

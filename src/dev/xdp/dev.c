@@ -425,6 +425,7 @@ static int xdp_open(struct backend *backend,
 	if (!own)
 		return refuse(why, -ENOMEM, "memory");
 	init_dev(own, request);
+	own->rx_post_first = end->params.rx_post_first;
 	err = make_dev(end, request, own, why);
 	if (err) {
 		free(own);

@@ -35,14 +35,27 @@ static struct xdp_ring *ring_of(struct ring *ring)
 
 /* -- receiving ---------------------------------------------------------------- */
 
+/* The kernel has used up most of what it had: from now on it has twice as many, as far
+ * as the ring goes. */
+static COLD void post_more(struct xsk_ring *fill)
+{
+	uint32_t more = MIN(fill->size, fill->mask + 1 - fill->size);
+
+	fill->size += more;
+	fill->end += more;
+}
+
 /* Posts frames, if there is room for a batch. False: there are too few frames. */
-static inline bool refill(struct xdp_ring *own, struct xsk *xsk)
+static inline bool refill(struct xdp_ring *own, struct xsk *xsk, bool is_start)
 {
 	struct xsk_ring *fill = &xsk->fill;
 	uint32_t batch = MIN((uint32_t)FILL_BATCH, fill->size);
+	uint32_t room = xsk_room(fill, batch);
 
-	if (LIKELY(xsk_room(fill, batch) < batch))
+	if (LIKELY(room < batch))
 		return true;
+	if (UNLIKELY(!is_start && room > fill->size - fill->size / 4))
+		post_more(fill);
 	for (uint32_t cnt = 0; cnt < batch; cnt++) {
 		struct pkt *pkt = ring_pkt_alloc(&own->ring);
 
@@ -76,13 +89,17 @@ static inline void set_quiet(struct xdp_ring *own)
 	own->ring.rx_quiet = own->queues[0].rx.next;
 }
 
-static void fill_up(struct xdp_ring *own, struct xsk *xsk)
+/* With few frames in turn each of them is still in the processor's cache when it is
+ * received into again. */
+static void fill_up(struct xdp_ring *own, struct xsk *xsk, uint32_t few)
 {
 	uint32_t before;
 
+	few = MAX(few, (uint32_t)FILL_SIZE_MIN);
+	xsk->fill.size = MIN(xsk->fill.size, few);
 	do {
 		before = xsk->fill.next;
-		if (!refill(own, xsk))
+		if (!refill(own, xsk, true))
 			own->is_short = true;
 	} while (xsk->fill.next != before);
 }
@@ -138,7 +155,7 @@ static inline unsigned poll_queue(struct xdp_ring *own, struct xsk *xsk,
 	}
 	xsk_consumed(&xsk->rx);
 	own->ring.counts->rx_pkts += got;
-	if (UNLIKELY(!refill(own, xsk)))
+	if (UNLIKELY(!refill(own, xsk, false)))
 		own->is_short = true;
 	return got;
 }
@@ -618,9 +635,12 @@ int xdp_ring_create(struct xdp_dev *dev, uint16_t bind_flags,
 
 void xdp_ring_start(struct xdp_ring *own, struct pkt_pool *pool)
 {
+	const struct xdp_dev *dev =
+		CONTAINER_OF(own->ring.dev, const struct xdp_dev, dev);
+
 	own->ring.pool = pool;
 	for (uint32_t i = 0; i < own->queue_cnt; i++)
-		fill_up(own, &own->queues[i]);
+		fill_up(own, &own->queues[i], dev->rx_post_first);
 	wake_receivers(own);
 	take_tx_frame(own);
 	set_quiet(own);

@@ -7,6 +7,7 @@
 #define DEV_XDP_XDP_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* In the order of VMA_XDP_MODE's values. */
 enum xdp_wish {
@@ -20,6 +21,9 @@ struct xdp_params {
 	enum xdp_wish mode;
 	/* generic XDP may get packets of several buffers */
 	bool has_multi_buffer;
+	/* Frames that each queue has to receive into at first, if it could have
+	 * more. */
+	uint32_t rx_post_first;
 };
 
 #endif

@@ -21,6 +21,8 @@ struct xdp_dev {
 	struct steer *steer;
 	struct owner owner;
 	uint32_t queue_cnt;
+	/* as in xdp_params */
+	uint32_t rx_post_first;
 	/* both ends of the link are in this machine */
 	bool is_virtual;
 	/* VLAN tags are not among the bytes that XDP sees. */

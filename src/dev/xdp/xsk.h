@@ -23,6 +23,7 @@ struct xsk_ring {
 	void *entries;
 	/* ours */
 	uint32_t mask;
+	/* how many entries are used at a time; all, or as many as we want */
 	uint32_t size;
 	/* the next entry for us, and the first one that is not ours yet, as far
 	 * as we have looked */

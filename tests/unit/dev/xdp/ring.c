@@ -20,9 +20,10 @@ static struct {
 	/* what it knows of the rings */
 	_Atomic uint32_t positions[4][2];
 	_Atomic uint32_t flags[4];
-	uint64_t offsets[FRAMES];
+	uint64_t offsets[8 * FRAMES];
+	uint32_t fill_size;
 	uint64_t done[FRAMES];
-	struct xdp_desc descs[2][FRAMES];
+	struct xdp_desc descs[2][8 * FRAMES];
 	/* frames that tx takes at a call, and the answer */
 	uint32_t tx_takes;
 	long tx_answer;
@@ -59,8 +60,9 @@ static void map(struct xsk_ring *ring, int which, uint32_t size, void *entries)
 int xsk_create(struct xsk *xsk, const struct xsk_params *params)
 {
 	atomic_store(&xsk->fd, FD);
-	map(&xsk->rx, RX, FRAMES, kernel.descs[0]);
+	map(&xsk->rx, RX, 8 * FRAMES, kernel.descs[0]);
 	map(&xsk->tx, TX, FRAMES, kernel.descs[1]);
+	kernel.fill_size = params->fill_size;
 	map(&xsk->fill, FILL, params->fill_size, kernel.offsets);
 	map(&xsk->done, DONE, FRAMES, kernel.done);
 	return 0;
@@ -87,8 +89,8 @@ static void arrive(void)
 	uint32_t from = kernel.positions[FILL][1]++;
 	uint32_t to = kernel.positions[RX][0];
 
-	kernel.descs[0][to % FRAMES] = (struct xdp_desc){
-		.addr = kernel.offsets[from % (FRAMES / 2)] + XDP_HEADROOM,
+	kernel.descs[0][to % (8 * FRAMES)] = (struct xdp_desc){
+		.addr = kernel.offsets[from % kernel.fill_size] + XDP_HEADROOM,
 		.len = 60,
 	};
 	kernel.positions[RX][0]++;
@@ -111,20 +113,27 @@ static struct xdp_dev dev;
 static struct xdp_ring *own;
 static struct pkt_pool pool;
 
-static void begin(void)
+/* Of so many frames, with so many to receive into at first. */
+static void begin_with(uint32_t frames, uint32_t few)
 {
 	memset(&kernel, 0, sizeof(kernel));
 	memset(&dev, 0, sizeof(dev));
 	dev.queue_cnt = 1;
+	dev.rx_post_first = few;
 	pkt_pool_init(&pool, 128);
 	/* one for the next short datagram */
-	CHECK_EQ(region_create(FRAMES + 1, 2048, REGION_SMALL_PAGES,
+	CHECK_EQ(region_create(frames + 1, 2048, REGION_SMALL_PAGES,
 			       &dev.dev.region),
 		 0);
 	CHECK_EQ(xdp_ring_create(&dev, 0, &own), 0);
 	xdp_ring_start(own, &pool);
-	CHECK_EQ(posted(), FRAMES / 2);
-	CHECK_EQ(own->ring.rx_post_max, FRAMES / 2);
+	CHECK_EQ(posted(), MIN(few, frames / 2));
+	CHECK_EQ(own->ring.rx_post_max, frames / 2);
+}
+
+static void begin(void)
+{
+	begin_with(FRAMES, 16000);
 }
 
 static void end(void)
@@ -286,6 +295,71 @@ TEST(a_frame_that_a_full_fill_ring_does_not_take_is_kept)
 	}
 	CHECK(!peek().data);
 	pkt_put(first);
+	end();
+}
+
+/* So that each is in the processor's cache when its turn comes. */
+TEST(few_frames_take_turns)
+{
+	enum { FEW = 8 };
+	const uint8_t *seen[FEW];
+
+	begin_with(FRAMES, FEW);
+	for (unsigned i = 0; i < 10 * FRAMES; i++) {
+		arrive();
+		if (i < FEW)
+			seen[i] = peek().data;
+		CHECK(peek().data == seen[i % FEW]);
+		done();
+		CHECK_EQ(posted(), FEW);
+	}
+	end();
+}
+
+/* `cnt` frames come, and are read. */
+static void receive(unsigned cnt)
+{
+	struct pkt *batch[32];
+	unsigned got;
+
+	for (unsigned i = 0; i < cnt; i++)
+		arrive();
+	got = poll_ring(batch);
+	CHECK_EQ(got, cnt);
+	while (got--)
+		pkt_put(batch[got]);
+}
+
+static void read_all(void)
+{
+	struct pkt *batch[32];
+	unsigned got;
+
+	while ((got = poll_ring(batch)))
+		while (got--)
+			pkt_put(batch[got]);
+}
+
+TEST(there_are_more_when_they_run_short)
+{
+	enum { FEW = 64, MANY = 4 * FEW };
+
+	begin_with(2 * MANY, FEW);
+	/* as many as come now and then change nothing */
+	for (unsigned i = 0; i < 100; i++) {
+		receive(1 + i % 16);
+		CHECK(posted() <= FEW);
+	}
+	/* more than three in four have been used, without a poll */
+	for (uint32_t had = FEW; had < MANY; had *= 2) {
+		while (posted() > had / 4 - 1)
+			arrive();
+		read_all();
+		for (unsigned i = 0; i < MANY / 32; i++)
+			receive(1);
+		CHECK(posted() > had);
+		CHECK(posted() <= 2 * had);
+	}
 	end();
 }
 
