@@ -29,8 +29,6 @@ struct ring;
 
 /* What a device can do. Asked, never inferred from its kind. */
 struct dev_caps {
-	/* It completes the transport checksum of what is sent. */
-	bool tx_csum;
 	/* Frames may carry a checksum that is no more than the sum of their
 	 * pseudo header, because the link has no wire and the sender is the
 	 * kernel of this machine. */
@@ -39,12 +37,8 @@ struct dev_caps {
 	bool kernel_verdicts;
 	/* kick() is needed after sending. */
 	bool needs_kick;
-	/* Packets carry the device's own time. */
-	bool hw_time;
 	/* The most bytes of one frame it sends, Ethernet header included. */
 	uint32_t tx_len_max;
-	/* The longest segment that it splits by itself; 0: none. */
-	uint32_t tso_len_max;
 };
 
 enum flow_verdict {
@@ -115,9 +109,9 @@ struct dev_ops {
 			   struct ring **ring_out) MUST_CHECK;
 
 	/*
-	 * Frames that match the rule go to the ring from now on; with a tag,
-	 * they carry it as their flow_tag if the device can. A more specific
-	 * rule wins. -EEXIST: the device has exactly this rule already;
+	 * The rule holds from now on. Frames for the ring carry the tag as their
+	 * flow_tag if the device can, by which ConnectX spares them a look-up.
+	 * A more specific rule wins. -EEXIST: the device has exactly this rule already;
 	 * -ENOSPC: no room for another one.
 	 */
 	int (*flow_add)(struct dev *dev, const struct flow_rule *rule,
@@ -188,9 +182,6 @@ struct ring_tx {
 	/* The partial sum of the pseudo header and the transport header, in
 	 * which the checksum field is 0. */
 	uint32_t csum_sum;
-	/* Bytes of each piece if the device is to split the payload (caps.
-	 * tso_len_max); 0: one frame. */
-	uint16_t segment_len;
 };
 
 enum ring_kick {

@@ -134,7 +134,6 @@ static inline void dst_fill(struct dst *dst, uint32_t len, struct ring_tx *tx)
 	tx->flags = RING_TX_CSUM | RING_TX_CSUM_NOT_ZERO;
 	tx->csum_at = offsetof(struct dst_header, udp.check);
 	tx->csum_sum = dst->udp_sum;
-	tx->segment_len = 0;
 }
 
 /* Writes a whole frame: header and payload. Returns how long it is. Under the

@@ -59,7 +59,6 @@ struct pkt *spill_copy(struct spill *spill, const struct pkt *pkt)
 	memcpy(pkt_append(copy, pkt->len), pkt->data, pkt->len);
 	copy->csum_verdict = pkt->csum_verdict;
 	copy->flags = pkt->flags;
-	copy->vlan_tci = pkt->vlan_tci;
 	copy->flow_tag = pkt->flow_tag;
 	copy->time_ns = pkt->time_ns;
 	return copy;

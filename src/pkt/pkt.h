@@ -27,14 +27,10 @@ enum pkt_csum {
 };
 
 enum pkt_flag {
-	/* time_ns comes from the device's clock, already converted */
-	PKT_HW_TIME = 1 << 0,
 	/* csum_sum is the partial checksum of data[0..len) */
-	PKT_HAS_SUM = 1 << 1,
-	/* vlan_tci holds the tag the device removed */
-	PKT_HAS_VLAN = 1 << 2,
+	PKT_HAS_SUM = 1 << 0,
 	/* only the device knows of it: posted, or on its way out */
-	PKT_WITH_DEVICE = 1 << 3,
+	PKT_WITH_DEVICE = 1 << 1,
 };
 
 /* Room for whichever layer owns the packet at the moment. */
@@ -54,8 +50,9 @@ struct pkt {
 	uint8_t csum_verdict;
 	/* enum pkt_flag */
 	uint8_t flags;
-	uint16_t vlan_tci;
-	/* of the flow rule that matched; 0 is none */
+	uint16_t spare;
+	/* of the flow rule that matched, where devices can say it (ConnectX);
+	 * 0 is none */
 	uint32_t flow_tag;
 	/* index of the buffer in its pool: where in a region it lies */
 	uint32_t frame_id;
@@ -70,7 +67,8 @@ struct pkt {
 	/* the packet whose buffer this one borrows; it holds a reference */
 	struct pkt *lender;
 	uint32_t buf_size;
-	uint32_t spare;
+	/* which of its device's regions it lies in (region.h) */
+	uint32_t region_id;
 	uint64_t cb[PKT_CB_SIZE / 8];
 };
 _Static_assert(sizeof(struct pkt) == 2 * CACHE_LINE, "two cache lines");

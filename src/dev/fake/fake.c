@@ -558,7 +558,6 @@ int fake_dev_create(struct fake_cable *cable, int end,
 	strcpy(fake->dev.name, "fake");
 	strcpy(fake->dev.mode, "memory");
 	fake->dev.caps = (struct dev_caps){
-		.tx_csum = params->tx_csum,
 		.needs_kick = params->wake != NULL,
 		.tx_len_max = params->mtu + (uint32_t)sizeof(struct wire_eth),
 	};

@@ -55,8 +55,6 @@ struct fake_params {
 	/* With so many frames under way to the other end the queue is full; 0:
 	 * never. */
 	uint32_t tx_max;
-	/* Complete the transport checksum as a card would. */
-	bool tx_csum;
 };
 
 /* A device at end 0 or 1 of the cable. */
