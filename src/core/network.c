@@ -82,19 +82,30 @@ static bool is_kernel_by_rule(enum sock_role role, const struct sock_end *local,
 
 /* -- making it --------------------------------------------------------------------- */
 
+/* Each opened if its module is there, and tried in this order on each interface. */
 static void open_backends(void)
 {
-	struct xdp_params xdp = {
+	const struct xdp_params xdp = {
 		.mode = (enum xdp_wish)network.options->xdp_mode,
 		.has_multi_buffer = network.options->xdp_multi_buffer,
 		.rx_post_first = (uint32_t)network.options->rx_wre,
 	};
+	const struct {
+		const char *name;
+		const void *params;
+	} list[] = {
+		{ "xdp", &xdp },
+	};
 
+	_Static_assert(ARRAY_LEN(list) <= NET_BACKENDS_MAX, "room for all");
 	if (network.has_backends)
 		return;
 	network.has_backends = true;
-	if (module_open_backend("xdp", &xdp, &network.backends[0]) == 0)
-		network.backend_cnt = 1;
+	for (size_t i = 0; i < ARRAY_LEN(list); i++)
+		if (module_open_backend(list[i].name, list[i].params,
+					&network.backends[network.backend_cnt]) ==
+		    0)
+			network.backend_cnt++;
 }
 
 /* Whether there is one. */

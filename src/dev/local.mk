@@ -3,7 +3,7 @@ dev_headers = %D%/backend.h %D%/ring.h %D%/dev_services.h \
 	%D%/dev_services.def
 
 # In memory, for tests alone.
-fake_sources = $(dev_headers) %D%/fake/fake.h %D%/fake/fake.c
+fake_sources = $(dev_headers) %D%/ring_fill.c %D%/fake/fake.h %D%/fake/fake.c
 check_LTLIBRARIES += %D%/fake/libfake-debug.la
 %C%_fake_libfake_debug_la_SOURCES = $(fake_sources)
 %C%_fake_libfake_debug_la_CFLAGS = $(debug_cflags)
@@ -26,7 +26,8 @@ CLEANFILES += %D%/xdp/steer.bpf.o %D%/xdp/steer_object.c
 
 # The sums are a copy of their own: the data path calls them without a pointer.
 xdp_sources = $(dev_headers) src/base/checksum.c src/os/services.c \
-	%D%/dev_services.c %D%/xdp/dev.c %D%/xdp/ethtool.h %D%/xdp/ethtool.c \
+	%D%/dev_services.c %D%/ring_fill.c %D%/xdp/dev.c \
+	%D%/xdp/ethtool.h %D%/xdp/ethtool.c \
 	%D%/xdp/kernel_btf.h %D%/xdp/kernel_btf.c %D%/xdp/module.c \
 	%D%/xdp/owner.h %D%/xdp/owner.c %D%/xdp/ring.c %D%/xdp/steer.h \
 	%D%/xdp/steer.c %D%/xdp/steer_object.h %D%/xdp/xdp.h %D%/xdp/xdp_compat.h \

@@ -127,6 +127,10 @@ struct dev_ops {
 	int (*give_back)(struct dev *dev, const void *frame, uint32_t len)
 		MUST_CHECK;
 
+	/* Registers another region of so many frames: those there are run low.
+	 * -EOPNOTSUPP: the device has one for good, as AF_XDP. */
+	int (*region_add)(struct dev *dev, uint32_t frame_cnt) MUST_CHECK;
+
 	/* Whether the device still works: 0, or why it does not, as when its
 	 * program was replaced or the interface is gone. Asked at link events
 	 * and about once a second. */
@@ -141,11 +145,13 @@ struct dev_ops {
 	void (*close)(struct dev *dev);
 };
 
-/* The part that all devices begin with; fixed while it lives, but for the
- * address and MTU, which change under the control mutex. */
+/* The part that all devices begin with; fixed while it lives, but for the address
+ * and MTU, which change under the control mutex, and further regions. */
 struct dev {
 	const struct dev_ops *ops;
+	/* the first one of `regions`, and the only one of most devices */
 	struct region *region;
+	struct region_set regions;
 	struct dev_caps caps;
 	int ifindex;
 	char name[16];
@@ -256,8 +262,15 @@ struct ring_ops {
 	unsigned (*fds)(struct ring *ring, int *fds, unsigned cnt);
 
 	/* From now on the fds become readable at the next arrival. False: a
-	 * frame has arrived already, poll again. */
+	 * frame has arrived already, poll again. Whoever sleeps on the fds calls
+	 * it first, each time. */
 	bool (*arm)(struct ring *ring);
+
+	/* Outside the stack's lock, by one thread at a time, as kick: takes note
+	 * of what has made the fds readable, so that they no longer are. Only of
+	 * rings with needs_ack; before they are armed again, so that no later
+	 * arrival is taken for one that is known. May make system calls. */
+	void (*acknowledge)(struct ring *ring);
 
 	/* How many frames of the pool the device has: posted, not delivered
 	 * yet, or on their way out. */
@@ -267,6 +280,14 @@ struct ring_ops {
 	 * polls it: gives all its frames back to the pool and ends. */
 	void (*close)(struct ring *ring);
 };
+
+/* Fill the gaps of a table, once, before it is used. A ring needs rx_poll, tx and close;
+ * what it leaves out has nothing to show, to do or to wait for. A device needs its name,
+ * ring_create, flow_add, flow_remove and close; without the others its frames go back by
+ * its interface, it works until it is closed, follows the link without being told, and
+ * has one region. */
+void ring_ops_fill(struct ring_ops *ops);
+void dev_ops_fill(struct dev_ops *ops);
 
 /* The part that all rings begin with; inline functions of the data path need
  * its members. */
@@ -283,6 +304,9 @@ struct ring {
 	 * and whoever commits a tx_frame if that needs one. */
 	bool wants_kick;
 	bool needs_kick; /* fixed */
+	/* Its fds stay readable until they are acknowledged, as those of
+	 * completion queues; fixed. */
+	bool needs_ack;
 	/* the stack's: its number for it, and who kicks (net/stack.c) */
 	uint8_t slot;
 	_Atomic int kick_state;
@@ -321,7 +345,7 @@ static inline struct pkt *ring_pkt_alloc(struct ring *ring)
 	struct pkt_pool *pool = ring->pool;
 
 	if (UNLIKELY(!pool->free))
-		region_take(ring->dev->region, pool, REGION_MAGAZINE);
+		region_set_take(&ring->dev->regions, pool, REGION_MAGAZINE);
 	return pkt_alloc(pool);
 }
 

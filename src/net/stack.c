@@ -81,12 +81,19 @@ static unsigned free_slot(const struct stack *stack)
 /* After rings have come or gone. */
 static void find_only(struct stack *stack) REQUIRES(stack->lock)
 {
+	bool needs_ack = false;
 	unsigned cnt = 0;
 
 	stack->only = NULL;
-	for (unsigned i = 0; i < stack->ring_cnt; i++)
-		if (stack->rings[i] && cnt++ == 0)
+	for (unsigned i = 0; i < stack->ring_cnt; i++) {
+		if (!stack->rings[i])
+			continue;
+		if (cnt++ == 0)
 			stack->only = stack->rings[i];
+		needs_ack |= stack->rings[i]->needs_ack;
+	}
+	atomic_store_explicit(&stack->needs_ack, needs_ack,
+			      memory_order_relaxed);
 	if (cnt > 1)
 		stack->only = NULL;
 	if (stack->only)
@@ -122,8 +129,12 @@ static void count_in_region(struct ring *ring)
  * sending. */
 static struct stack_hold hold_of(const struct ring *ring)
 {
-	uint32_t max = (ring->dev->region->frame_cnt - ring->rx_post_max) / 2;
+	const struct region_set *set = &ring->dev->regions;
+	uint32_t frame_cnt = 0, max;
 
+	for (uint32_t i = 0; i < atomic_load(&set->cnt); i++)
+		frame_cnt += set->regions[i]->frame_cnt;
+	max = (frame_cnt - ring->rx_post_max) / 2;
 	return (struct stack_hold){
 		.soon = max / 2,
 		.max = max,
@@ -134,23 +145,13 @@ static struct stack_hold hold_of(const struct ring *ring)
 
 /* -- pools ------------------------------------------------------------------ */
 
-static struct stack_pool *make_pool(struct region *region)
+static struct stack_pool *make_pool(void)
 {
 	struct stack_pool *pool = calloc(1, sizeof(*pool));
 
-	if (!pool)
-		return NULL;
-	pkt_pool_init(&pool->pool, POOL_HEADROOM);
-	region_get(region);
-	pool->region = region;
+	if (pool)
+		pkt_pool_init(&pool->pool, POOL_HEADROOM);
 	return pool;
-}
-
-/* All its packets are in the region. */
-static void free_pool(struct stack_pool *pool)
-{
-	region_put(pool->region);
-	free(pool);
 }
 
 /* Brings what has come home to pools without a ring to their regions, and ends those
@@ -163,15 +164,17 @@ static void reclaim(struct stack *stack)
 	list_init(&whole);
 	stack_lock(stack);
 	LIST_FOR_EACH_SAFE(pool, following, &stack->orphans, link) {
-		region_give(pool->region, &pool->pool, UINT32_MAX);
+		region_set_give(&pool->regions, &pool->pool, UINT32_MAX);
 		if (pool->pool.total_cnt)
 			continue;
 		list_remove(&pool->link);
 		list_push_back(&whole, &pool->link);
 	}
 	stack_unlock(stack);
-	LIST_FOR_EACH_SAFE(pool, following, &whole, link)
-		free_pool(pool);
+	LIST_FOR_EACH_SAFE(pool, following, &whole, link) {
+		region_set_put(&pool->regions);
+		free(pool);
+	}
 }
 
 void stack_destroy(struct stack *stack)
@@ -199,13 +202,13 @@ int stack_add_ring(struct stack *stack, struct dev *dev,
 
 	if (slot == STACK_RINGS_MAX)
 		return -ENOSPC;
-	pool = make_pool(dev->region);
+	pool = make_pool();
 	if (!pool)
 		return -ENOMEM;
 	err = dev->ops->ring_create(dev, &pool->pool, &ring);
 	if (err) {
-		region_give(dev->region, &pool->pool, UINT32_MAX);
-		free_pool(pool);
+		region_set_give(&dev->regions, &pool->pool, UINT32_MAX);
+		free(pool);
 		return err;
 	}
 	ring->slot = (uint8_t)slot;
@@ -225,6 +228,18 @@ int stack_add_ring(struct stack *stack, struct dev *dev,
 	return 0;
 }
 
+int stack_add_region(struct stack *stack, struct ring *ring, uint32_t frame_cnt)
+{
+	int err = ring->dev->ops->region_add(ring->dev, frame_cnt);
+
+	if (err)
+		return err;
+	stack_lock(stack);
+	stack->holds[ring->slot] = hold_of(ring);
+	stack_unlock(stack);
+	return 0;
+}
+
 void stack_remove_ring(struct stack *stack, struct ring *ring)
 {
 	struct stack_pool *pool =
@@ -232,6 +247,7 @@ void stack_remove_ring(struct stack *stack, struct ring *ring)
 	struct stats_ring *stats = ring->stats;
 	unsigned slot;
 
+	region_set_get(&pool->regions, &ring->dev->regions);
 	stack_lock(stack);
 	for (slot = 0; slot < stack->ring_cnt; slot++)
 		if (stack->rings[slot] == ring)
@@ -363,10 +379,39 @@ bool stack_arm_locked(struct stack *stack)
 	return is_empty;
 }
 
+/* Makes the caller the one who kicks the ring in the slot, if it needs this. */
+static struct ring *begin_to_acknowledge(struct stack *stack, unsigned slot)
+{
+	struct ring *ring;
+
+	stack_lock(stack);
+	ring = stack->rings[slot];
+	if (ring && (!ring->needs_ack || !stack_kick_begin(ring)))
+		ring = NULL;
+	stack_unlock(stack);
+	return ring;
+}
+
+/* A ring that somebody kicks at this moment is left out: its fd stays readable, and
+ * whoever sleeps on it is here again at once. */
+COLD void stack_acknowledge_slow(struct stack *stack)
+{
+	for (unsigned i = 0; i < STACK_RINGS_MAX; i++) {
+		struct ring *ring = begin_to_acknowledge(stack, i);
+
+		if (!ring)
+			continue;
+		ring->ops->acknowledge(ring);
+		if (!stack_kick_end(ring))
+			stack_kick_on(stack, ring, RING_KICK_MORE);
+	}
+}
+
 bool stack_arm_unwatched(struct stack *stack)
 {
 	bool is_empty;
 
+	stack_acknowledge(stack);
 	stack_lock(stack);
 	is_empty = stack_arm_locked(stack);
 	if (!is_empty && stack->watcher)

@@ -34,7 +34,7 @@ struct net;
  * region outlive it, until the last one has come home. */
 struct stack_pool {
 	struct pkt_pool pool; /* the stack's lock */
-	struct region *region;
+	struct region_set regions; /* of an orphan */
 	struct list link; /* of the stack's orphans */
 };
 
@@ -76,6 +76,8 @@ struct stack {
 	 * STACK_WAKES when there are `wakes`, STACK_SPILLS when `spill` is
 	 * short. */
 	uint64_t afterwards;
+	/* one of the rings is to be told what has woken who slept for it */
+	_Atomic bool needs_ack;
 	/* somebody has polled since the progress thread looked */
 	_Atomic bool was_polled;
 
@@ -159,6 +161,10 @@ static inline void stack_kick(struct stack *stack, struct ring *ring)
  * rings. */
 int stack_add_ring(struct stack *stack, struct dev *dev,
 		   const struct demux_from *from, struct ring **ring_out)
+	MUST_CHECK EXCLUDES(stack->lock);
+/* Registers another region with the ring's device, which all its rings use from then on;
+ * what the device says. Under the control mutex. */
+int stack_add_region(struct stack *stack, struct ring *ring, uint32_t frame_cnt)
 	MUST_CHECK EXCLUDES(stack->lock);
 /* The device is about to close. Under the control mutex. */
 void stack_remove_ring(struct stack *stack, struct ring *ring)
@@ -282,6 +288,16 @@ static ALWAYS_INLINE void stack_tx_commit_unlock(struct stack *stack,
 }
 
 bool stack_has_rings(struct stack *stack) EXCLUDES(stack->lock);
+
+void stack_acknowledge_slow(struct stack *stack) EXCLUDES(stack->lock);
+
+/* By whoever has slept on the stack's fd, or is about to, before the rings are armed. */
+static inline void stack_acknowledge(struct stack *stack) EXCLUDES(stack->lock)
+{
+	if (UNLIKELY(atomic_load_explicit(&stack->needs_ack,
+					  memory_order_relaxed)))
+		stack_acknowledge_slow(stack);
+}
 
 /* Whether all rings are still empty, now that somebody is about to sleep. */
 bool stack_arm_locked(struct stack *stack) REQUIRES(stack->lock);

@@ -211,3 +211,77 @@ uint32_t region_free_cnt(struct region *region)
 	spinlock_release(&region->lock);
 	return cnt;
 }
+
+/* -- of one device ------------------------------------------------------------- */
+
+int region_set_add(struct region_set *set, struct region *region)
+{
+	uint32_t cnt = atomic_load(&set->cnt);
+
+	if (cnt == REGION_SET_MAX)
+		return -ENOSPC;
+	region->id = cnt;
+	for (uint32_t id = 0; id < region->frame_cnt; id++)
+		region->pkts[id].region_id = cnt;
+	set->regions[cnt] = region;
+	/* release pairs with the acquire of who takes frames: the region is
+	 * there before it counts */
+	atomic_store_explicit(&set->cnt, cnt + 1, memory_order_release);
+	return 0;
+}
+
+void region_set_get(struct region_set *copy, const struct region_set *set)
+{
+	uint32_t cnt = atomic_load(&set->cnt);
+
+	for (uint32_t i = 0; i < cnt; i++) {
+		copy->regions[i] = set->regions[i];
+		region_get(copy->regions[i]);
+	}
+	atomic_store(&copy->cnt, cnt);
+}
+
+void region_set_put(struct region_set *set)
+{
+	uint32_t cnt = atomic_load(&set->cnt);
+
+	atomic_store(&set->cnt, 0);
+	for (uint32_t i = 0; i < cnt; i++)
+		region_put(set->regions[i]);
+}
+
+uint32_t region_set_take(struct region_set *set, struct pkt_pool *pool,
+			 uint32_t cnt)
+{
+	uint32_t region_cnt =
+		atomic_load_explicit(&set->cnt, memory_order_acquire);
+	uint32_t taken = 0;
+
+	for (uint32_t i = 0; i < region_cnt && taken < cnt; i++)
+		taken += region_take(set->regions[i], pool, cnt - taken);
+	return taken;
+}
+
+/* Puts back what lies on top of the pool and is of one region. */
+static uint32_t give_run(struct region_set *set, struct pkt_pool *pool,
+			 uint32_t cnt)
+{
+	uint32_t id = pkt_from_link(pool->free)->region_id, run = 1;
+	struct list *link = pool->free->next;
+
+	while (run < cnt && link && pkt_from_link(link)->region_id == id) {
+		link = link->next;
+		run++;
+	}
+	return region_give(set->regions[id], pool, run);
+}
+
+uint32_t region_set_give(struct region_set *set, struct pkt_pool *pool,
+			 uint32_t cnt)
+{
+	uint32_t given = 0;
+
+	while (given < cnt && pool->free)
+		given += give_run(set, pool, cnt - given);
+	return given;
+}

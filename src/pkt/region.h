@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The buffers of one interface: one block of memory that a device can be told
- * of, cut into frames of one size, and a packet descriptor for each frame. It
- * never grows.
+ * Buffers of one interface: one block of memory that a device can be told of, cut
+ * into frames of one size, and a packet descriptor for each frame. It never grows;
+ * a device that can be told of more than one has a set of them.
  *
  * A frame is in the region's store, or it belongs to the packet pool of one
  * stack, which takes frames out in magazines and brings them back; only the
@@ -23,6 +23,7 @@ struct stats_pool;
 
 struct region {
 	/* fixed after the creation */
+	uint32_t id; /* its place in the set of its device */
 	uint8_t *mem;
 	size_t mem_size; /* as mapped */
 	uint32_t frame_size;
@@ -61,6 +62,38 @@ uint32_t region_take(struct region *region, struct pkt_pool *pool,
 /* And back, of those that nobody uses. */
 uint32_t region_give(struct region *region, struct pkt_pool *pool,
 		     uint32_t cnt);
+
+/* -- of one device ------------------------------------------------------------- */
+
+enum { REGION_SET_MAX = 8 };
+
+/* They come one by one, under the control mutex, and stay as long as the device. */
+struct region_set {
+	struct region *regions[REGION_SET_MAX];
+	_Atomic uint32_t cnt;
+};
+
+/* Takes over the caller's use of a region that has given no frame to anybody yet.
+ * -ENOSPC: it cannot have any more. */
+int region_set_add(struct region_set *set, struct region *region) MUST_CHECK;
+/* Another user of each of them, whose set is a copy. */
+void region_set_get(struct region_set *copy, const struct region_set *set);
+/* One user less of each. */
+void region_set_put(struct region_set *set);
+
+/* region_take from those that have frames, and region_give, to each its own. */
+uint32_t region_set_take(struct region_set *set, struct pkt_pool *pool,
+			 uint32_t cnt);
+uint32_t region_set_give(struct region_set *set, struct pkt_pool *pool,
+			 uint32_t cnt);
+
+static inline struct region *region_set_find(const struct region_set *set,
+					     const struct pkt *pkt)
+{
+	return set->regions[pkt->region_id];
+}
+
+/* -- statistics ---------------------------------------------------------------- */
 
 /* From now on `stats` says how many frames the store has; NULL: nothing does. */
 void region_set_stats(struct region *region, struct stats_pool *stats);

@@ -83,6 +83,7 @@ static unsigned begin_sleep(struct sock_wait *wait)
 	wait_rearm(waiter);
 	if (!stack)
 		return wait_early_begin(waiter, fds) ? wait->fd_cnt + 1 : 0;
+	stack_acknowledge(stack);
 	stack_lock(stack);
 	has_watch = wait_begin_locked(stack, waiter);
 	if (!wait->ops->watch(wait) &&

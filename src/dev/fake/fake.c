@@ -147,7 +147,9 @@ static void deliver_locked(struct fake_dev *fake) REQUIRES(fake->lock)
 
 	while ((bytes = impair_recv(link, cable_now(fake->cable), &len))) {
 		struct fake_rule *rule = match(fake, bytes->data, len);
-		struct fake_ring *ring = rule ? rule->ring : NULL;
+		struct fake_ring *ring =
+			rule && rule->rule.verdict == FLOW_TO_RING ? rule->ring :
+								     NULL;
 
 		if (!ring) {
 			fake->unmatched_cnt++;
@@ -389,12 +391,6 @@ static bool fake_arm(struct ring *ring)
 	return is_empty;
 }
 
-static uint32_t fake_device_cnt(const struct ring *ring UNUSED)
-{
-	/* A frame is taken when it is delivered. */
-	return 0;
-}
-
 static void fake_ring_close(struct ring *ring)
 {
 	struct fake_ring *own = ring_of(ring);
@@ -406,7 +402,7 @@ static void fake_ring_close(struct ring *ring)
 	free(own);
 }
 
-static const struct ring_ops fake_ring_ops = {
+static struct ring_ops fake_ring_ops = {
 	.rx_poll = fake_rx_poll,
 	.rx_peek = fake_rx_peek,
 	.rx_done = fake_rx_done,
@@ -417,7 +413,6 @@ static const struct ring_ops fake_ring_ops = {
 	.kick = fake_kick,
 	.fds = fake_fds,
 	.arm = fake_arm,
-	.device_cnt = fake_device_cnt,
 	.close = fake_ring_close,
 };
 
@@ -501,14 +496,19 @@ static int fake_give_back(struct dev *dev, const void *frame, uint32_t len)
 					-EOPNOTSUPP;
 }
 
-static int fake_check(struct dev *dev UNUSED)
+static int fake_region_add(struct dev *dev, uint32_t frame_cnt)
 {
-	return 0;
-}
+	struct fake_dev *fake = fake_of(dev);
+	struct region *region;
+	int err = region_create(frame_cnt, fake->params.frame_size,
+				REGION_SMALL_PAGES, &region);
 
-static int fake_link_changed(struct dev *dev UNUSED)
-{
-	return 0;
+	if (err)
+		return err;
+	err = region_set_add(&dev->regions, region);
+	if (err)
+		region_put(region);
+	return err;
 }
 
 static void fake_close(struct dev *dev)
@@ -518,18 +518,17 @@ static void fake_close(struct dev *dev)
 	for (int i = 0; i < 2; i++)
 		if (fake->cable->ends[i] == fake)
 			fake->cable->ends[i] = NULL;
-	region_put(dev->region);
+	region_set_put(&dev->regions);
 	free(fake);
 }
 
-static const struct dev_ops fake_dev_ops = {
+static struct dev_ops fake_dev_ops = {
 	.name = "fake",
 	.ring_create = fake_ring_create,
 	.flow_add = fake_flow_add,
 	.flow_remove = fake_flow_remove,
 	.give_back = fake_give_back,
-	.check = fake_check,
-	.link_changed = fake_link_changed,
+	.region_add = fake_region_add,
 	.close = fake_close,
 };
 
@@ -543,10 +542,14 @@ int fake_dev_create(struct fake_cable *cable, int end,
 		return -ENOMEM;
 	err = region_create(params->frame_cnt, params->frame_size,
 			    REGION_SMALL_PAGES, &fake->dev.region);
+	if (!err)
+		err = region_set_add(&fake->dev.regions, fake->dev.region);
 	if (err) {
 		free(fake);
 		return err;
 	}
+	ring_ops_fill(&fake_ring_ops);
+	dev_ops_fill(&fake_dev_ops);
 	spinlock_init(&fake->lock, LOCK_RANK_QUEUE);
 	fake->params = *params;
 	fake->cable = cable;
@@ -559,6 +562,7 @@ int fake_dev_create(struct fake_cable *cable, int end,
 	strcpy(fake->dev.mode, "memory");
 	fake->dev.caps = (struct dev_caps){
 		.needs_kick = params->wake != NULL,
+		.kernel_verdicts = true,
 		.tx_len_max = params->mtu + (uint32_t)sizeof(struct wire_eth),
 	};
 	cable->ends[end] = fake;

@@ -258,12 +258,6 @@ static void xdp_flow_remove(struct dev *dev, const struct flow_rule *rule)
 	steer_remove(dev_of(dev)->steer, rule);
 }
 
-static int xdp_give_back(struct dev *dev UNUSED, const void *frame UNUSED,
-			 uint32_t len UNUSED)
-{
-	return -EOPNOTSUPP;
-}
-
 /* Nobody is told of a frame that the kernel has no room for. */
 static void count_drops(struct xdp_ring *ring)
 {
@@ -318,16 +312,15 @@ static void xdp_close(struct dev *dev)
 	steer_destroy(own->steer);
 	restore_tags(own);
 	owner_release(&own->owner);
-	region_put(dev->region);
+	region_set_put(&dev->regions);
 	free(own);
 }
 
-static const struct dev_ops xdp_dev_ops = {
+static struct dev_ops xdp_dev_ops = {
 	.name = "xdp",
 	.ring_create = xdp_dev_ring_create,
 	.flow_add = xdp_flow_add,
 	.flow_remove = xdp_flow_remove,
-	.give_back = xdp_give_back,
 	.check = xdp_check,
 	.link_changed = xdp_link_changed,
 	.close = xdp_close,
@@ -394,6 +387,8 @@ static int make_dev(struct xdp_back_end *end,
 				frame_size_for(request->mtu), request->pages,
 				&own->dev.region);
 
+	if (!err)
+		err = region_set_add(&own->dev.regions, own->dev.region);
 	if (err)
 		return refuse(why, err, "memory for frames");
 	own->is_single = wants_single(&end->params, request->is_virtual);
@@ -409,7 +404,7 @@ static int make_dev(struct xdp_back_end *end,
 			       "AF_XDP, with VLAN tags that the card takes off" :
 			       "AF_XDP");
 	restore_tags(own);
-	region_put(own->dev.region);
+	region_set_put(&own->dev.regions);
 	return err;
 }
 
@@ -445,6 +440,8 @@ struct backend *xdp_backend(const struct xdp_params *params)
 		},
 	};
 
+	dev_ops_fill(&xdp_dev_ops);
+	xdp_ring_module();
 	end.params = *params;
 	return &end.backend;
 }

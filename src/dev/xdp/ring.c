@@ -521,7 +521,7 @@ static void xdp_close(struct ring *ring)
 	xdp_ring_destroy(own);
 }
 
-static const struct ring_ops xdp_ring_ops = {
+static struct ring_ops xdp_ring_ops = {
 	.rx_poll = xdp_rx_poll,
 	.rx_peek = xdp_rx_peek,
 	.rx_done = xdp_rx_done,
@@ -535,6 +535,11 @@ static const struct ring_ops xdp_ring_ops = {
 	.device_cnt = xdp_device_cnt,
 	.close = xdp_close,
 };
+
+void xdp_ring_module(void)
+{
+	ring_ops_fill(&xdp_ring_ops);
+}
 
 /* As large a power of two as is left for each queue when half of the frames are
  * kept for sending and for sockets to hold. */

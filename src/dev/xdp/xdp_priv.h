@@ -73,6 +73,9 @@ int xdp_adopt_fd(int fd, _Atomic int *slot) MUST_CHECK;
 /* dev.c: who makes devices. */
 struct backend *xdp_backend(const struct xdp_params *params);
 
+/* ring.c: once, before any is made. */
+void xdp_ring_module(void);
+
 /* ring.c: sockets on all queues, which receive nothing yet. `bind_flags` as in
  * xsk.h. */
 int xdp_ring_create(struct xdp_dev *dev, uint16_t bind_flags,

@@ -1,5 +1,10 @@
+unit_programs += %D%/fake
+%C%_fake_LDADD = src/dev/fake/libfake-debug.la src/pkt/libpkt-debug.la \
+	src/stats/libstats-debug.la src/os/libos-debug.la \
+	src/base/libbase-debug.la tests/support/libtest.la
 if HAVE_XDP
 unit_programs += %D%/xdp/ring
+%C%_xdp_ring_SOURCES = %D%/xdp/ring.c src/dev/ring_fill.c
 %C%_xdp_ring_CPPFLAGS = $(AM_CPPFLAGS) $(XDP_CFLAGS)
 %C%_xdp_ring_LDADD = src/pkt/libpkt-debug.la src/stats/libstats-debug.la \
 	src/os/libos-debug.la src/base/libbase-debug.la tests/support/libtest.la

@@ -11,5 +11,5 @@ unit_programs += %D%/demux %D%/dst %D%/dst_cut %D%/give_back %D%/rpf %D%/spill %
 %C%_give_back_LDADD = $(net_unit_libs)
 %C%_rpf_LDADD = $(net_unit_libs)
 %C%_spill_LDADD = $(net_unit_libs)
-%C%_stack_LDADD = $(net_unit_libs)
+%C%_stack_LDADD = src/dev/fake/libfake-debug.la $(net_unit_libs)
 %C%_stack_lock_LDADD = $(net_unit_libs)

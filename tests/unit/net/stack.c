@@ -28,6 +28,8 @@ static struct {
 	/* what kick returns, the last one for ever */
 	const enum ring_kick *kicks;
 	unsigned kick_cnt;
+	unsigned acknowledge_cnt;
+	bool is_armed;
 } nic;
 
 static struct stack *stack;
@@ -108,16 +110,27 @@ static void close_ring(struct ring *ring UNUSED)
 		pkt_put(nic.posted[i]);
 }
 
-static unsigned no_fds(struct ring *ring UNUSED, int *fds UNUSED,
-		       unsigned cnt UNUSED)
+/* As those of a completion queue. */
+static void acknowledge(struct ring *ring)
 {
-	return 0;
+	CHECK(!stack_lock_is_mine(&stack->lock));
+	/* nobody kicks meanwhile */
+	CHECK(atomic_load(&ring->kick_state));
+	nic.is_armed = false;
+	nic.acknowledge_cnt++;
 }
 
-static const struct ring_ops ring_ops = {
+static bool arm(struct ring *ring UNUSED)
+{
+	nic.is_armed = true;
+	return true;
+}
+
+static struct ring_ops ring_ops = {
 	.rx_poll = rx_poll,
 	.kick = kick,
-	.fds = no_fds,
+	.arm = arm,
+	.acknowledge = acknowledge,
 	.device_cnt = device_cnt,
 	.close = close_ring,
 };
@@ -137,10 +150,21 @@ static int ring_create(struct dev *dev, struct pkt_pool *pool,
 	return 0;
 }
 
-static const struct dev_ops dev_ops = {
+static int region_add(struct dev *dev, uint32_t frame_cnt)
+{
+	struct region *region;
+	int err = region_create(frame_cnt, 2048, REGION_SMALL_PAGES, &region);
+
+	return err ? err : region_set_add(&dev->regions, region);
+}
+
+static struct dev_ops dev_ops = {
 	.name = "script",
+	.region_add = region_add,
 	.ring_create = ring_create,
 };
+
+static bool does_need_ack;
 
 static void open_nic(void)
 {
@@ -149,10 +173,14 @@ static void open_nic(void)
 
 	memset(&nic, 0, sizeof(nic));
 	nic.part_cnt = 1;
+	nic.ring.needs_ack = does_need_ack;
 	nic.dev.ops = &dev_ops;
 	CHECK_EQ(region_create(FRAMES, 2048, REGION_SMALL_PAGES,
 			       &nic.dev.region),
 		 0);
+	CHECK_EQ(region_set_add(&nic.dev.regions, nic.dev.region), 0);
+	ring_ops_fill(&ring_ops);
+	dev_ops_fill(&dev_ops);
 	CHECK_EQ(stack_add_ring(stack, &nic.dev, &from, &ring), 0);
 }
 
@@ -160,7 +188,7 @@ static void open_nic(void)
 static void lose_nic(void)
 {
 	stack_remove_ring(stack, &nic.ring);
-	region_put(nic.dev.region);
+	region_set_put(&nic.dev.regions);
 }
 
 static void begin(void)
@@ -222,7 +250,7 @@ static void end(void)
 	stack_unlock(stack);
 	stack_remove_ring(stack, &nic.ring);
 	CHECK_EQ(region_free_cnt(nic.dev.region), nic.dev.region->frame_cnt);
-	region_put(nic.dev.region);
+	region_set_put(&nic.dev.regions);
 	stack_check(stack);
 	for (int i = 0; i < SPILL_SIZES; i++)
 		CHECK_EQ(stack->spill.pools[i].total_cnt, 0);
@@ -338,5 +366,54 @@ TEST(a_kick_with_more_to_do_is_repeated_at_once)
 	CHECK_EQ(nic.kick_cnt, 3);
 	poll_once();
 	CHECK_EQ(nic.kick_cnt, 3);
+	end();
+}
+
+/* -- fds ------------------------------------------------------------------------ */
+
+/* What has woken us is taken note of before the ring is armed: it must not take the next
+ * arrival's place. */
+TEST(a_queue_is_acknowledged_before_it_is_armed)
+{
+	does_need_ack = true;
+	begin();
+	does_need_ack = false;
+	CHECK(atomic_load(&stack->needs_ack));
+	CHECK(stack_arm_unwatched(stack));
+	CHECK_EQ(nic.acknowledge_cnt, 1);
+	CHECK(nic.is_armed);
+	CHECK_EQ(atomic_load(&nic.ring.kick_state), STACK_KICK_IDLE);
+	lose_nic();
+	CHECK(!atomic_load(&stack->needs_ack));
+	open_nic();
+	end();
+}
+
+TEST(other_rings_are_not)
+{
+	begin();
+	CHECK(stack_arm_unwatched(stack));
+	CHECK_EQ(nic.acknowledge_cnt, 0);
+	CHECK(nic.is_armed);
+	end();
+}
+
+/* -- regions --------------------------------------------------------------------- */
+
+TEST(with_a_further_region_sockets_hold_more)
+{
+	begin();
+	CHECK_EQ(stack_add_region(stack, &nic.ring, FRAMES), 0);
+	arrive(HELD_MAX + FRAMES / 2);
+	CHECK_EQ(nic.ring.counts->rx_spilled, 0);
+	arrive(FRAMES);
+	CHECK(nic.ring.counts->rx_spilled > 0);
+	/* the frames of either go home, also of a ring that is lost */
+	lose_nic();
+	open_nic();
+	while (queued_cnt)
+		read_one();
+	stack_check(stack);
+	CHECK(list_is_empty(&stack->orphans));
 	end();
 }

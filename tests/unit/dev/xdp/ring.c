@@ -125,6 +125,8 @@ static void begin_with(uint32_t frames, uint32_t few)
 	CHECK_EQ(region_create(frames + 1, 2048, REGION_SMALL_PAGES,
 			       &dev.dev.region),
 		 0);
+	CHECK_EQ(region_set_add(&dev.dev.regions, dev.dev.region), 0);
+	xdp_ring_module();
 	CHECK_EQ(xdp_ring_create(&dev, 0, &own), 0);
 	xdp_ring_start(own, &pool);
 	CHECK_EQ(posted(), MIN(few, frames / 2));

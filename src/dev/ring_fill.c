@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What stands in for the ops that a ring or a device does not need. Compiled into each
+ * back end, like services.c.
+ */
+#include "config.h"
+
+#include <errno.h>
+
+#include "dev/ring.h"
+
+/* Always by rx_poll. */
+static struct ring_frame peek_nothing(struct ring *ring UNUSED)
+{
+	return (struct ring_frame){ NULL, 0 };
+}
+
+static void nothing(struct ring *ring UNUSED)
+{
+}
+
+/* There is no tx_frame. */
+static void commit_nothing(struct ring *ring UNUSED, size_t len UNUSED)
+{
+}
+
+static bool any_fits(struct ring *ring UNUSED, uint32_t cnt UNUSED)
+{
+	return true;
+}
+
+static enum ring_kick kick_nothing(struct ring *ring UNUSED)
+{
+	return RING_KICKED;
+}
+
+static unsigned no_fds(struct ring *ring UNUSED, int *fds UNUSED,
+		       unsigned cnt UNUSED)
+{
+	return 0;
+}
+
+static bool arm_nothing(struct ring *ring UNUSED)
+{
+	return true;
+}
+
+static uint32_t has_no_frames(const struct ring *ring UNUSED)
+{
+	return 0;
+}
+
+void ring_ops_fill(struct ring_ops *ops)
+{
+	if (!ops->rx_peek)
+		ops->rx_peek = peek_nothing;
+	if (!ops->rx_done)
+		ops->rx_done = nothing;
+	if (!ops->tx_commit)
+		ops->tx_commit = commit_nothing;
+	if (!ops->tx_fits)
+		ops->tx_fits = any_fits;
+	if (!ops->reap)
+		ops->reap = nothing;
+	if (!ops->kick)
+		ops->kick = kick_nothing;
+	if (!ops->fds)
+		ops->fds = no_fds;
+	if (!ops->arm)
+		ops->arm = arm_nothing;
+	if (!ops->acknowledge)
+		ops->acknowledge = nothing;
+	if (!ops->device_cnt)
+		ops->device_cnt = has_no_frames;
+}
+
+static int give_to_interface(struct dev *dev UNUSED, const void *frame UNUSED,
+			     uint32_t len UNUSED)
+{
+	return -EOPNOTSUPP;
+}
+
+static int still_works(struct dev *dev UNUSED)
+{
+	return 0;
+}
+
+static int no_more_regions(struct dev *dev UNUSED, uint32_t frame_cnt UNUSED)
+{
+	return -EOPNOTSUPP;
+}
+
+void dev_ops_fill(struct dev_ops *ops)
+{
+	if (!ops->give_back)
+		ops->give_back = give_to_interface;
+	if (!ops->check)
+		ops->check = still_works;
+	if (!ops->link_changed)
+		ops->link_changed = still_works;
+	if (!ops->region_add)
+		ops->region_add = no_more_regions;
+}
