@@ -9,7 +9,8 @@ AM_TESTS_ENVIRONMENT = \
 	export srcdir builddir CC SANITIZERS;
 
 noinst_LTLIBRARIES += tests/support/libtest.la
-tests_support_libtest_la_SOURCES = tests/support/test.c tests/support/test.h
+tests_support_libtest_la_SOURCES = tests/support/test.c tests/support/test.h \
+	tests/support/pcap.c tests/support/pcap.h
 
 # The tests of each tier, filled by their local.mk: programs that automake builds,
 # and scripts (which are also to be named in EXTRA_DIST).

@@ -2,9 +2,12 @@
 dev_headers = %D%/backend.h %D%/ring.h %D%/dev_services.h \
 	%D%/dev_services.def
 
-# In memory, for tests alone.
+# In memory, for tests alone, and its bad links, which other simulations use, too.
 fake_sources = $(dev_headers) %D%/ring_fill.c %D%/fake/fake.h %D%/fake/fake.c
-check_LTLIBRARIES += %D%/fake/libfake-debug.la
+check_LTLIBRARIES += %D%/fake/libimpair-debug.la %D%/fake/libfake-debug.la
+%C%_fake_libimpair_debug_la_SOURCES = %D%/fake/impair.h %D%/fake/impair.c
+%C%_fake_libimpair_debug_la_CFLAGS = $(debug_cflags)
+%C%_fake_libfake_debug_la_LIBADD = %D%/fake/libimpair-debug.la
 %C%_fake_libfake_debug_la_SOURCES = $(fake_sources)
 %C%_fake_libfake_debug_la_CFLAGS = $(debug_cflags)
 

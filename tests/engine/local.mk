@@ -1,5 +1,5 @@
 # Tier 2: engines on a virtual clock and simulated links.
-engine_test_libs = tests/engine/libsim.la src/tcp/libtcp-debug.la \
+engine_test_libs = tests/engine/libsim.la src/dev/fake/libimpair-debug.la src/tcp/libtcp-debug.la \
 	src/event/libevent-debug.la src/pkt/libpkt-debug.la \
 	src/base/libbase-debug.la tests/support/libtest.la
 

@@ -11,9 +11,9 @@
 
 #include <stdio.h>
 
-#include "base/impair.h"
+#include "dev/fake/impair.h"
 #include "base/list.h"
-#include "base/pcap.h"
+#include "tests/support/pcap.h"
 #include "base/rand.h"
 #include "tcp/tcp.h"
 

@@ -13,10 +13,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/impair.h"
+#include "dev/fake/impair.h"
 #include "base/list.h"
 #include "base/lock.h"
-#include "base/pcap.h"
+#include "tests/support/pcap.h"
 #include "base/rand.h"
 #include "conf.h"
 #include "filter.h"

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/impair.h"
+#include "dev/fake/impair.h"
 #include "base/compiler.h"
 
 enum { CONF_MAX_DEVS = 8, CONF_NAME_SIZE = 64, CONF_IF_SIZE = 16 };

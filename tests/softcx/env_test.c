@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "base/pcap.h"
+#include "tests/support/pcap.h"
 #include "pair.h"
 #include "tests/support/test.h"
 

@@ -47,11 +47,11 @@ softcx: $(softcx_library) $(softcx_programs)
 	%D%/tree.c %D%/tree.h \
 	%D%/uar.c %D%/uar.h \
 	%D%/uverbs.c %D%/uverbs.h \
-	%D%/wire.c %D%/wire.h
+	%D%/wire.c %D%/wire.h tests/support/pcap.h tests/support/pcap.c
 # -rpath makes it a shared object, which nobody installs.
 %C%_libsoftcx_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared \
 	-rpath /nowhere $(defs_flags) -pthread
-%C%_libsoftcx_la_LIBADD = src/base/libbase-debug.la
+%C%_libsoftcx_la_LIBADD = src/dev/fake/libimpair-debug.la src/base/libbase-debug.la
 
 EXTRA_DIST += %D%/lab.sh %D%/README contrib/softcx-run \
 	tests/contract/softcx.tsv

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "base/impair.h"
+#include "dev/fake/impair.h"
 
 /* Counters of one device in this process. */
 struct softcx_stats {

@@ -14,4 +14,6 @@ include tests/unit/sock/local.mk
 include tests/unit/stats/local.mk
 include tests/unit/tcp/local.mk
 
+unit_programs += %D%/support/pcap
+%C%_support_pcap_LDADD = tests/support/libtest.la src/base/libbase-debug.la
 unit_scripts += %D%/support/verdict.sh

@@ -8,7 +8,7 @@
 #ifndef DEV_FAKE_FAKE_H
 #define DEV_FAKE_FAKE_H
 
-#include "base/impair.h"
+#include "dev/fake/impair.h"
 #include "dev/ring.h"
 
 struct fake_cable;

@@ -1,15 +1,13 @@
 base_test_libs = tests/support/libtest.la src/base/libbase-debug.la
 
-unit_programs += %D%/checksum %D%/hash %D%/hash_tab %D%/impair %D%/ipaddr \
-	%D%/list %D%/lock %D%/log %D%/pcap %D%/rand %D%/text
+unit_programs += %D%/checksum %D%/hash %D%/hash_tab %D%/ipaddr \
+	%D%/list %D%/lock %D%/log %D%/rand %D%/text
 %C%_checksum_LDADD = $(base_test_libs)
 %C%_hash_LDADD = $(base_test_libs)
 %C%_hash_tab_LDADD = $(base_test_libs)
-%C%_impair_LDADD = $(base_test_libs)
 %C%_ipaddr_LDADD = $(base_test_libs)
 %C%_list_LDADD = $(base_test_libs)
 %C%_lock_LDADD = $(base_test_libs)
 %C%_log_LDADD = $(base_test_libs)
-%C%_pcap_LDADD = $(base_test_libs)
 %C%_rand_LDADD = $(base_test_libs)
 %C%_text_LDADD = $(base_test_libs)

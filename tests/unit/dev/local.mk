@@ -1,3 +1,6 @@
+unit_programs += %D%/impair
+%C%_impair_LDADD = src/dev/fake/libimpair-debug.la src/base/libbase-debug.la \
+	tests/support/libtest.la
 unit_programs += %D%/fake
 %C%_fake_LDADD = src/dev/fake/libfake-debug.la src/pkt/libpkt-debug.la \
 	src/stats/libstats-debug.la src/os/libos-debug.la \

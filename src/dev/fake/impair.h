@@ -12,8 +12,8 @@
  * Used by the fake ring, the simulators and the link emulators. No I/O, no
  * clock, no locking: one object belongs to one thread at a time.
  */
-#ifndef BASE_IMPAIR_H
-#define BASE_IMPAIR_H
+#ifndef DEV_FAKE_IMPAIR_H
+#define DEV_FAKE_IMPAIR_H
 
 #include <stdbool.h>
 #include <stddef.h>

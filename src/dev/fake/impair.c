@@ -4,7 +4,7 @@
  * they are due. Times mostly grow with each frame, so inserting from the end is
  * constant work except for jitter that reorders.
  */
-#include "base/impair.h"
+#include "dev/fake/impair.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  * bytes to a callback, and a reader over a buffer. No files here; whoever wants
  * one supplies the callback.
  */
-#ifndef BASE_PCAP_H
-#define BASE_PCAP_H
+#ifndef SUPPORT_PCAP_H
+#define SUPPORT_PCAP_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include "base/impair.h"
+#include "dev/fake/impair.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Writer and reader of the pcap capture format (pcap.h). */
-#include "base/pcap.h"
+#include "tests/support/pcap.h"
 
 #include <errno.h>
 #include <string.h>
