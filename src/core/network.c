@@ -102,9 +102,9 @@ static void open_backends(void)
 		return;
 	network.has_backends = true;
 	for (size_t i = 0; i < ARRAY_LEN(list); i++)
-		if (module_open_backend(list[i].name, list[i].params,
-					&network.backends[network.backend_cnt]) ==
-		    0)
+		if (module_open_backend(
+			    list[i].name, list[i].params,
+			    &network.backends[network.backend_cnt]) == 0)
 			network.backend_cnt++;
 }
 
@@ -199,7 +199,6 @@ static int start(struct net **net_out)
 		.pages = o->mem_alloc_type == 2 ? REGION_HUGE_PAGES :
 						  REGION_SMALL_PAGES,
 		.local_dev = network.local_dev,
-		.adopt_fd = fd_internal_adopt,
 	};
 	struct progress_params progress = {
 		/* who takes nothing need not look */

@@ -9,9 +9,10 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "dev/ring.h"
-#include "os/real.h"
 #include "base/syscall_raw.h"
+#include "dev/ring.h"
+#include "fd/fd_internal.h"
+#include "os/real.h"
 #include "pkt/wire.h"
 
 /* -- pieces ------------------------------------------------------------------ */
@@ -237,8 +238,7 @@ static const struct bpf_insn pass[] = {
 	{ .code = BPF_JMP | BPF_EXIT },
 };
 
-void give_back_open(struct give_back *door,
-		    int (*adopt)(int fd, _Atomic int *slot))
+void give_back_open(struct give_back *door)
 {
 	union bpf_attr attr = {
 		.prog_type = BPF_PROG_TYPE_XDP,
@@ -250,8 +250,8 @@ void give_back_open(struct give_back *door,
 	long fd = bpf(BPF_PROG_LOAD, &attr);
 
 	atomic_init(&door->prog, (int)MAX(fd, -1L));
-	if (fd >= 0 && adopt)
-		(void)!adopt((int)fd, &door->prog);
+	if (fd >= 0)
+		(void)!fd_internal_adopt((int)fd, &door->prog);
 }
 
 void give_back_close(struct give_back *door)

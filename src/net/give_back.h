@@ -26,10 +26,9 @@ struct give_back {
 	_Atomic int prog;
 };
 
-/* Opens it, which needs rights that may be gone later; `adopt` may be NULL. Without,
- * or when that fails, give_back_frame says so. */
-void give_back_open(struct give_back *door,
-		    int (*adopt)(int fd, _Atomic int *slot));
+/* Opens it, which needs rights that may be gone later. Without, or when that fails,
+ * give_back_frame says so. */
+void give_back_open(struct give_back *door);
 void give_back_close(struct give_back *door);
 
 /*

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "fd/fd_internal.h"
 #include "net/flow.h"
 #include "net/netif.h"
 #include "net/path_news.h"
@@ -139,8 +140,8 @@ static void listen_to_routers(struct net *net)
 	if (fd < 0)
 		log_dbg("routers that complain of long packets are not heard (%s)",
 			strerror(-fd));
-	else if (net->params.adopt_fd)
-		(void)!net->params.adopt_fd(fd, &net->icmp_fd);
+	else
+		(void)!fd_internal_adopt(fd, &net->icmp_fd);
 }
 
 static void stop_listening(struct net *net)
@@ -225,7 +226,7 @@ int net_create(const struct net_params *params, struct net **net_out)
 	if (err)
 		goto err_stack;
 	listen_to_routers(net);
-	give_back_open(&net->door, params->adopt_fd);
+	give_back_open(&net->door);
 	err = netlink_wait_synced(&net->netlink, SYNC_TIMEOUT_MS);
 	if (err && err != -ETIMEDOUT)
 		goto err_conn;

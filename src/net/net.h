@@ -34,7 +34,6 @@ struct net_params {
 	/* An interface that carries what this process says to itself: test
 	 * builds only. Owned by the network. */
 	struct dev *local_dev;
-	int (*adopt_fd)(int fd, _Atomic int *slot);
 };
 
 struct rpf;

@@ -29,6 +29,6 @@ nodist_%C%_xdp_program_SOURCES = src/dev/xdp/steer_object.c
 %C%_xdp_program_SOURCES = %D%/xdp/program.c src/dev/xdp/kernel_btf.c \
 	src/dev/xdp/xsk.c src/net/give_back.c
 %C%_xdp_program_CPPFLAGS = $(AM_CPPFLAGS) $(XDP_CFLAGS)
-%C%_xdp_program_LDADD = src/os/libos-debug.la src/base/libbase-debug.la \
+%C%_xdp_program_LDADD = src/fd/libfd-debug.la src/os/libos-debug.la src/base/libbase-debug.la \
 	tests/support/libtest.la $(XDP_LIBS)
 endif

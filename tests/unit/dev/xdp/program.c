@@ -373,7 +373,7 @@ TEST(a_frame_that_goes_back_does_not_come_to_us_again)
 	CHECK_EQ(steer_attach(world.steer), 0);
 	open_xsk(params.ifindex);
 	add_plain(IPPROTO_UDP, PORT);
-	give_back_open(&door, NULL);
+	give_back_open(&door);
 	for (uint32_t len = 1; len < 9000; len += 1777) {
 		CHECK_EQ(give_back(&door, params.ifindex, len), 0);
 		CHECK_EQ(recv(fd, answer, sizeof(answer), 0), len);
