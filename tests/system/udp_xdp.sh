@@ -434,11 +434,11 @@ interface_lost_again_and_again() {
 # looks_at_twin RATIO: how often the kernel's socket was asked during 1000 receives.
 looks_at_twin() {
 	(export VMA_RX_UDP_POLL_OS_RATIO=$1
-		in_ns $a a.log strace -f -e trace=poll,recvmsg -o "$work/calls" \
+		in_ns $a a.log strace -f -e trace=ppoll,recvmsg -o "$work/calls" \
 			$program look 10.78.0.1 7000 1000) >"$work/looked" 2>&1
 	grep -qx 'looked 1000' "$work/looked" ||
 		{ cat "$work/looked" >&2; return 1; }
-	grep -E '(MSG_DONTWAIT\) = -1|events=POLLIN\}\], 1, 0\))' "$work/calls" |
+	grep -E '(MSG_DONTWAIT\) = -1|events=POLLIN\}\], 1, \{tv_sec=0, tv_nsec=0\}' "$work/calls" |
 		wc -l
 }
 

@@ -162,7 +162,7 @@ static void lend(struct udp *u, int fd)
 	stats_set_rx(&s->stats, REASON_HEIR, STATS_BY_FORK, 0, "");
 	sock_hold_rx(s, SOCK_RX_UNATTACHED);
 	LOG_ONCE(LOG_LEVEL_INFO,
-		 "fd %d: a child process has the socket too, and reads it; the kernel serves it until this process does again",
+		 "fd %d: a child process has it too, and is to read it; the kernel serves it until this process reads again",
 		 fd);
 }
 
