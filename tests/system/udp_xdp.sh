@@ -438,7 +438,7 @@ looks_at_twin() {
 			$program look 10.78.0.1 7000 1000) >"$work/looked" 2>&1
 	grep -qx 'looked 1000' "$work/looked" ||
 		{ cat "$work/looked" >&2; return 1; }
-	grep -E '(MSG_DONTWAIT\) = -1|events=POLLIN\}\], 1, \{tv_sec=0, tv_nsec=0\}' "$work/calls" |
+	grep -E '(MSG_DONTWAIT\) = -1|events=POLLIN\}\], 1, \{tv_sec=0, tv_nsec=0\})' "$work/calls" |
 		wc -l
 }
 
