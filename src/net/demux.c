@@ -151,9 +151,10 @@ static bool is_for_interface(const struct endpoint *end, uint32_t ifindex)
 	return !end->ifindex || end->ifindex == ifindex;
 }
 
-static bool is_for_local(const struct endpoint *end, const struct flow_key *key)
+static bool is_for_local(const struct endpoint *end, const struct flow_key *key,
+			 uint8_t proto)
 {
-	return end->key.local_port == key->local_port &&
+	return end->key.local_port == key->local_port && end->proto == proto &&
 	       (ip_addr_is_any(&end->key.local) ||
 		ip_addr_eq(&end->key.local, &key->local));
 }
@@ -175,6 +176,7 @@ static struct endpoint *choose_shared(struct demux *demux,
 	     link = link->next) {
 		end = LIST_ENTRY(link, struct endpoint, by_key);
 		if (!flow_key_eq(&end->key, &first->key) ||
+		    end->proto != first->proto ||
 		    !is_for_interface(end, ifindex) || !end->is_shared ||
 		    end->is_ipv6 != first->is_ipv6)
 			continue;
@@ -189,12 +191,12 @@ static struct endpoint *choose_shared(struct demux *demux,
 static struct endpoint *find_unconnected(struct demux *demux,
 					 struct demux_bucket *bucket,
 					 const struct flow_key *key,
-					 uint32_t ifindex)
+					 uint8_t proto, uint32_t ifindex)
 {
 	struct endpoint *end, *best = NULL;
 
 	LIST_FOR_EACH(end, &bucket->ends, by_key) {
-		if (!is_for_local(end, key) || !is_for_interface(end, ifindex))
+		if (!is_for_local(end, key, proto) || !is_for_interface(end, ifindex))
 			continue;
 		/* Bound to an address, then to an interface, counts more. */
 		if (!best)
@@ -211,13 +213,13 @@ static struct endpoint *find_unconnected(struct demux *demux,
 
 static struct endpoint *find_connected(struct demux *demux,
 				       const struct flow_key *key,
-				       uint32_t ifindex)
+				       uint8_t proto, uint32_t ifindex)
 {
 	struct list *bucket = connected_bucket(demux, key);
 	struct endpoint *end;
 
 	LIST_FOR_EACH(end, bucket, by_key) {
-		if (flow_key_eq(&end->key, key) &&
+		if (flow_key_eq(&end->key, key) && end->proto == proto &&
 		    is_for_interface(end, ifindex))
 			return end;
 	}
@@ -225,22 +227,25 @@ static struct endpoint *find_connected(struct demux *demux,
 }
 
 struct endpoint *demux_find(struct demux *demux, const struct flow_key *key,
-			    uint32_t ifindex)
+			    uint8_t proto, uint32_t ifindex)
 {
 	struct demux_bucket *bucket = port_bucket(demux, key->local_port);
 	struct endpoint *end = NULL;
 
 	if (bucket->connected_cnt)
-		end = find_connected(demux, key, ifindex);
-	return end ? end : find_unconnected(demux, bucket, key, ifindex);
+		end = find_connected(demux, key, proto, ifindex);
+	return end ? end : find_unconnected(demux, bucket, key, proto,
+					   ifindex);
 }
 
 /* -- frames --------------------------------------------------------------- */
 
-struct udp_frame {
+/* What is looked at: both protocols that we take have their ports in front. */
+struct ip_frame {
 	struct wire_eth eth;
 	struct wire_ipv4 ip;
-	struct wire_udp udp;
+	__be16 src_port;
+	__be16 dst_port;
 } WIRE_PACKED;
 
 static void drop(struct demux *demux, struct pkt *pkt, enum demux_drop why)
@@ -249,13 +254,13 @@ static void drop(struct demux *demux, struct pkt *pkt, enum demux_drop why)
 	pkt_put(pkt);
 }
 
-static inline struct demux_flow flow_of(const struct udp_frame *frame,
+static inline struct demux_flow flow_of(const struct ip_frame *frame,
 					const struct demux_from *from)
 {
 	struct demux_flow flow = { .ifindex = from->ifindex };
 
 	memcpy(&flow.addrs, &frame->ip.src, sizeof(flow.addrs));
-	memcpy(&flow.ports, &frame->udp.src_port, sizeof(flow.ports));
+	memcpy(&flow.ports, &frame->src_port, sizeof(flow.ports));
 	memcpy(&flow.kind, &frame->eth.type, sizeof(flow.kind));
 	memcpy(&flow.transport, &frame->ip.frag, sizeof(flow.transport));
 	return flow;
@@ -264,7 +269,7 @@ static inline struct demux_flow flow_of(const struct udp_frame *frame,
 /* Whether the frame differs from the last one that was delivered in lengths and
  * sums alone. */
 static inline bool is_like_last(const struct demux *demux,
-				const struct udp_frame *frame, size_t len,
+				const struct ip_frame *frame, size_t len,
 				const struct demux_from *from)
 {
 	const struct demux_flow *last = &demux->last_flow;
@@ -279,26 +284,21 @@ static inline bool is_like_last(const struct demux *demux,
 		      flow.ifindex == last->ifindex);
 }
 
-/* What is wrong with lengths and the IP header's sum, or DEMUX_DROP_CNT. */
-static inline enum demux_drop check_lengths(const struct udp_frame *frame,
-					    uint32_t len)
+/* What is wrong with the length and the IP header's sum, or DEMUX_DROP_CNT. */
+static inline enum demux_drop check_ip(const struct ip_frame *frame,
+				       uint32_t len)
 {
 	uint32_t total_len = be16toh(frame->ip.total_len);
-	uint32_t udp_len = be16toh(frame->udp.len);
 
 	if (UNLIKELY(total_len + sizeof(frame->eth) > len ||
-		     total_len < sizeof(frame->ip) + sizeof(frame->udp) ||
+		     total_len < sizeof(*frame) - sizeof(frame->eth) ||
 		     csum_fold(csum_words(&frame->ip, sizeof(frame->ip) / 4))))
 		return DEMUX_IP_HEADER;
-	if (UNLIKELY(udp_len < sizeof(frame->udp) ||
-		     udp_len > total_len - sizeof(frame->ip)))
-		return DEMUX_UDP_HEADER;
 	return DEMUX_DROP_CNT;
 }
 
 /* What is wrong with the headers, or DEMUX_DROP_CNT. */
-static enum demux_drop check_headers(const struct udp_frame *frame,
-				     uint32_t len)
+static enum demux_drop check_headers(const struct ip_frame *frame, uint32_t len)
 {
 	if (UNLIKELY(len < sizeof(*frame) ||
 		     frame->eth.type != htobe16(WIRE_ETH_IPV4)))
@@ -308,107 +308,29 @@ static enum demux_drop check_headers(const struct udp_frame *frame,
 							 DEMUX_IP_HEADER;
 	if (UNLIKELY(frame->ip.frag & htobe16(WIRE_IPV4_MF | WIRE_IPV4_OFFSET)))
 		return DEMUX_FRAGMENT;
-	if (UNLIKELY(frame->ip.proto != WIRE_PROTO_UDP))
+	if (UNLIKELY(frame->ip.proto != WIRE_PROTO_UDP &&
+		     frame->ip.proto != WIRE_PROTO_TCP))
 		return DEMUX_PROTO;
-	return frame->udp.dst_port ? check_lengths(frame, len) :
-				     DEMUX_UDP_HEADER;
-}
-
-/* The sum over all parts of what follows the IP header. */
-static uint32_t sum_parts(const struct pkt *pkt, uint32_t offset, uint32_t len)
-{
-	uint32_t sum = 0, done = 0;
-
-	for (; pkt && done < len; pkt = pkt->next_part) {
-		uint32_t part = MIN(pkt->len - offset, len - done);
-
-		sum = csum_block_add(sum, csum_partial(pkt->data + offset, part,
-						       0), done);
-		done += part;
-		offset = 0;
-	}
-	return sum;
-}
-
-static uint32_t pseudo_sum(const struct udp_frame *frame)
-{
-	uint32_t sum = csum_words(&frame->ip.src, 2);
-
-	sum = csum_add(sum, htobe16(WIRE_PROTO_UDP));
-	return csum_add(sum, frame->udp.len);
-}
-
-/* A checksum of 0 is none. One that is the pseudo header's sum alone was left to
- * a card that the frame never met. */
-static bool is_csum_good(const struct udp_frame *frame, const struct pkt *pkt,
-			 const struct demux_from *from)
-{
-	uint32_t pseudo;
-	uint16_t folded;
-
-	if (pkt->csum_verdict != PKT_CSUM_UNKNOWN)
-		return pkt->csum_verdict == PKT_CSUM_GOOD;
-	if (!frame->udp.check)
-		return true;
-	pseudo = pseudo_sum(frame);
-	folded = (uint16_t)~csum_fold(pseudo);
-	if (from->rx_partial_csum && frame->udp.check == folded)
-		return true;
-	return csum_fold(csum_add(
-		       pseudo, sum_parts(pkt,
-					 sizeof(frame->eth) + sizeof(frame->ip),
-					 be16toh(frame->udp.len)))) == 0;
-}
-
-static struct ring_frame payload_of(const struct udp_frame *frame, size_t len)
-{
-	return (struct ring_frame){ (const uint8_t *)(frame + 1), len };
-}
-
-static NOINLINE struct ring_frame peek_sum(const struct udp_frame *frame,
-					   size_t payload, uint64_t sum)
-{
-	uint32_t start = csum_add((uint32_t)sum, (uint32_t)(sum >> 32));
-	size_t len = payload + sizeof(frame->udp);
-
-	return csum_fold(csum_partial(&frame->udp, len, start)) == 0 ?
-		       payload_of(frame, payload) :
-		       (struct ring_frame){ NULL, 0 };
-}
-
-/* A sum of words is right when 2^16 - 1 divides it; dividing by a constant is
- * cheaper than folding. */
-static ALWAYS_INLINE bool is_sum_complete(uint64_t sum)
-{
-	return sum % 0xffff == 0;
+	return check_ip(frame, len);
 }
 
 struct ring_frame demux_peek(const struct demux *demux, struct ring_frame in,
 			     const struct demux_from *from)
 {
-	const struct udp_frame *frame = (const void *)in.data;
-	uint64_t pseudo;
+	const struct ip_frame *frame = (const void *)in.data;
 	uint32_t len_id;
-	size_t payload;
+	size_t len;
 
 	if (UNLIKELY(!is_like_last(demux, frame, in.len, from)))
 		return (struct ring_frame){ NULL, 0 };
-	payload = (size_t)be16toh(frame->ip.total_len) -
-		  (sizeof(*frame) - sizeof(frame->eth));
+	len = (size_t)be16toh(frame->ip.total_len) - sizeof(frame->ip);
 	memcpy(&len_id, &frame->ip.total_len, sizeof(len_id));
-	/* the first one for a total_len that is too small as well */
-	if (UNLIKELY(payload > in.len - sizeof(*frame) ||
-		     be16toh(frame->udp.len) != payload + sizeof(frame->udp) ||
-		     !is_sum_complete(demux->last_ip_sum + len_id +
-				      frame->ip.check)))
+	/* the first one for a total_len that is too small as well; a sum is right
+	 * when 2^16 - 1 divides it */
+	if (UNLIKELY(len > in.len - sizeof(frame->eth) - sizeof(frame->ip) ||
+		     (demux->last_ip_sum + len_id + frame->ip.check) % 0xffff))
 		return (struct ring_frame){ NULL, 0 };
-	/* the same two exceptions as in is_csum_good */
-	pseudo = demux->last_pseudo_sum + frame->udp.len;
-	if (LIKELY(!frame->udp.check ||
-		   (from->rx_partial_csum &&
-		    is_sum_complete(pseudo + 0xffff - frame->udp.check))))
-		return payload_of(frame, payload);
-	return peek_sum(frame, payload, pseudo);
+	return (struct ring_frame){ (const uint8_t *)(&frame->ip + 1), len };
 }
 
 void demux_set_own(struct demux *demux, const __be32 *own, unsigned cnt)
@@ -461,7 +383,7 @@ static uint32_t frame_len(const struct pkt *pkt)
 	if (LIKELY(!pkt->next_part))
 		return pkt->len;
 	/* what reads the headers reads one buffer */
-	return pkt->len < sizeof(struct udp_frame) ? 0 : pkt_total_len(pkt);
+	return pkt->len < sizeof(struct ip_frame) ? 0 : pkt_total_len(pkt);
 }
 
 /* Cuts a chain to its first `len` bytes. */
@@ -477,7 +399,7 @@ static void trim_chain(struct pkt *pkt, uint32_t len)
 }
 
 /* Remembers what the packets of this flow have in common. */
-static void remember(struct demux *demux, const struct udp_frame *frame,
+static void remember(struct demux *demux, const struct ip_frame *frame,
 		     const struct demux_from *from, struct endpoint *end)
 {
 	uint64_t addrs = (uint64_t)frame->ip.src + frame->ip.dst;
@@ -487,7 +409,7 @@ static void remember(struct demux *demux, const struct udp_frame *frame,
 	demux->last = end;
 	demux->last_flow = flow_of(frame, from);
 	demux->last_ip_sum = addrs + version_tos + demux->last_flow.transport;
-	demux->last_pseudo_sum = addrs + htobe16(WIRE_PROTO_UDP);
+	demux->last_pseudo_sum = addrs + htobe16(frame->ip.proto);
 }
 
 /* Why a frame of a new sender is not for the endpoint that it names, if there is
@@ -505,42 +427,39 @@ static enum demux_drop check_source(const struct demux *demux,
 
 /* The endpoint, which is remembered, or NULL and the reason why there is none. */
 static NOINLINE struct endpoint *look_up(struct demux *demux,
-					 const struct udp_frame *frame,
+					 const struct ip_frame *frame,
 					 const struct demux_from *from,
 					 enum demux_drop *why_out)
 {
 	struct flow_key key = {
 		.local = ip_addr_from_v4(frame->ip.dst),
 		.remote = ip_addr_from_v4(frame->ip.src),
-		.local_port = frame->udp.dst_port,
-		.remote_port = frame->udp.src_port,
+		.local_port = frame->dst_port,
+		.remote_port = frame->src_port,
 	};
 
 	*why_out = check_source(demux, &frame->ip, from);
 	if (*why_out != DEMUX_DROP_CNT)
 		return NULL;
 	*why_out = DEMUX_NO_ENDPOINT;
-	remember(demux, frame, from, demux_find(demux, &key, from->ifindex));
+	remember(demux, frame, from,
+		 demux_find(demux, &key, frame->ip.proto, from->ifindex));
 	return demux->last;
 }
 
 void demux_input(struct demux *demux, struct pkt *pkt,
 		 const struct demux_from *from)
 {
-	const struct udp_frame *frame = (const void *)pkt->data;
+	const struct ip_frame *frame = (const void *)pkt->data;
 	uint32_t len = frame_len(pkt);
 	bool is_known = demux->last && is_like_last(demux, frame, len, from);
-	enum demux_drop why = LIKELY(is_known) ? check_lengths(frame, len) :
+	enum demux_drop why = LIKELY(is_known) ? check_ip(frame, len) :
 						 check_headers(frame, len);
 	struct endpoint *end;
 	struct rx_info *info;
 
 	if (UNLIKELY(why != DEMUX_DROP_CNT)) {
 		drop(demux, pkt, why);
-		return;
-	}
-	if (UNLIKELY(!is_csum_good(frame, pkt, from))) {
-		drop(demux, pkt, DEMUX_CSUM);
 		return;
 	}
 	end = LIKELY(is_known) ? demux->last :
@@ -551,13 +470,23 @@ void demux_input(struct demux *demux, struct pkt *pkt,
 	}
 	info = PKT_CB(pkt, struct rx_info);
 	info->ip_at = (uint16_t)(pkt_headroom(pkt) + sizeof(frame->eth));
-	info->udp_at = (uint16_t)(info->ip_at + sizeof(frame->ip));
+	info->transport_at = (uint16_t)(info->ip_at + sizeof(frame->ip));
 	info->ifindex = from->ifindex;
-	info->len = be16toh(frame->udp.len) - (uint32_t)sizeof(frame->udp);
-	pkt_pull(pkt, sizeof(*frame));
-	if (pkt->next_part)
-		trim_chain(pkt, info->len);
-	else
-		pkt_trim(pkt, info->len);
+	info->len = be16toh(frame->ip.total_len) - (uint32_t)sizeof(frame->ip);
+	info->may_be_partial = from->rx_partial_csum;
+	pkt_pull(pkt, sizeof(frame->eth) + sizeof(frame->ip));
 	end->input(end, pkt);
+}
+
+void demux_drop(struct demux *demux, struct pkt *pkt, enum demux_drop why)
+{
+	drop(demux, pkt, why);
+}
+
+void demux_trim(struct pkt *pkt, uint32_t len)
+{
+	if (LIKELY(!pkt->next_part))
+		pkt_trim(pkt, len);
+	else
+		trim_chain(pkt, len);
 }

@@ -56,7 +56,7 @@ struct demux {
 	struct endpoint *last;
 	struct demux_flow last_flow;
 	/* What all its packets have in common of their checksums: of the IP
-	 * header, and of UDP's pseudo header. */
+	 * header, and of the pseudo header without the length. */
 	uint64_t last_ip_sum;
 	uint64_t last_pseudo_sum;
 	/* by enum demux_drop; in the shared region, if there is one */
@@ -88,8 +88,8 @@ int demux_add(struct demux *demux, struct endpoint *end) MUST_CHECK;
 /* Harmless when it is not reachable. */
 void demux_remove(struct demux *demux, struct endpoint *end);
 
-/* The payload of a frame for the endpoint of the last packet, demux.last, which
- * there is; right before it are its headers, IPv4's without options. No data:
+/* What follows the IP header in a frame for the endpoint of the last packet, demux.last,
+ * which there is: right before it are its headers, IPv4's without options. No data:
  * demux_input has to look at it, or there was none. */
 struct ring_frame demux_peek(const struct demux *demux, struct ring_frame frame,
 			     const struct demux_from *from);
@@ -98,9 +98,14 @@ struct ring_frame demux_peek(const struct demux *demux, struct ring_frame frame,
 void demux_input(struct demux *demux, struct pkt *pkt,
 		 const struct demux_from *from);
 
-/* The endpoint that a UDP packet with these ends would reach, or NULL. `key` is
- * seen from the receiver. */
+/* The endpoint that a packet with these ends would reach, or NULL. `key` is seen from
+ * the receiver. */
 struct endpoint *demux_find(struct demux *demux, const struct flow_key *key,
-			    uint32_t ifindex);
+			    uint8_t proto, uint32_t ifindex);
+
+/* For endpoints: a packet that they do not take; and all but its first `len` bytes, of
+ * which there are as many, go. */
+void demux_drop(struct demux *demux, struct pkt *pkt, enum demux_drop why);
+void demux_trim(struct pkt *pkt, uint32_t len);
 
 #endif

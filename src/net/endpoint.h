@@ -25,23 +25,30 @@ enum ready_bit {
 };
 
 /*
- * A received UDP packet: `data` is the datagram's payload, and this, in its
- * scratch room, says where its headers lie in the first buffer.
+ * A received packet as an endpoint gets it: `data` is what follows the IP header, and
+ * this, in its scratch room, says where its headers lie in the first buffer.
  */
 struct rx_info {
 	uint16_t ip_at;
-	uint16_t udp_at;
+	/* behind the IP header, which has no options */
+	uint16_t transport_at;
 	uint32_t ifindex;
-	/* of the payload, in all parts */
+	/* from `data` on, in all parts: of IP's payload, then of what the endpoint
+	 * makes of it */
 	uint32_t len;
+	/* its checksum may be the sum of the pseudo header alone */
+	bool may_be_partial;
 } __attribute__((may_alias));
 _Static_assert(sizeof(struct rx_info) <= PKT_CB_SIZE, "fits");
 
 struct endpoint {
-	/* Fixed while it is reachable. The any-address stands for every local
+	/* Fixed while it is reachable: IP's number of its protocol, one with ports
+	 * in front, and its ends. The any-address stands for every local
 	 * address, or for an end that is not connected. */
+	uint8_t proto;
 	struct flow_key key;
-	/* Takes the packet. Under the stack's lock; appends, and tells the
+	/* Takes the packet, whose IP header has been looked at. Under the stack's
+	 * lock; appends, and tells the
 	 * watches by endpoint_set_ready. */
 	void (*input)(struct endpoint *end, struct pkt *pkt);
 

@@ -454,6 +454,7 @@ static int make_reachable(struct endpoint *end,
 		.local_port = where->local_port,
 		.remote_port = where->remote_port,
 	};
+	end->proto = where->proto;
 	end->ifindex = (uint32_t)where->ifindex;
 	end->is_shared = where->is_shared;
 	end->is_ipv6 = where->is_ipv6;

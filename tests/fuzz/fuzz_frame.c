@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/checksum.h"
+#include "ip/ip_udp.h"
 #include "net/demux.h"
 #include "pkt/pkt_pool.h"
 #include "pkt/wire.h"
@@ -37,10 +38,22 @@ struct good_frame {
 	char payload[8];
 } __attribute__((packed, aligned(2)));
 
+/* As a UDP socket does it. */
 static void input(struct endpoint *end, struct pkt *pkt)
 {
-	const struct rx_info *info = PKT_CB(pkt, struct rx_info);
+	struct rx_info *info = PKT_CB(pkt, struct rx_info);
+	const struct wire_udp *udp = (const void *)pkt->data;
 
+	if (pkt_total_len(pkt) < info->len || info->len + 34 > frame_len)
+		abort();
+	if (ip_udp_judge((const void *)(pkt->buf + info->ip_at), pkt, info->len,
+			 info->may_be_partial) != IP_UDP_GOOD) {
+		demux_drop(&demux, pkt, DEMUX_CSUM);
+		return;
+	}
+	info->len = be16toh(udp->len) - (uint32_t)sizeof(*udp);
+	pkt_pull(pkt, sizeof(*udp));
+	demux_trim(pkt, info->len);
 	if (pkt_total_len(pkt) != info->len || info->len + 42 > frame_len)
 		abort();
 	if (promised.payload.data) {
@@ -56,6 +69,7 @@ static void add(struct endpoint *end, uint32_t local, uint32_t remote,
 		uint16_t remote_port)
 {
 	endpoint_init(end, input);
+	end->proto = WIRE_PROTO_UDP;
 	end->key.local = ip_addr_from_v4(htobe32(local));
 	end->key.local_port = htobe16(5);
 	if (remote_port)
@@ -136,6 +150,20 @@ static void deliver(const void *frame, size_t len, size_t parts,
 		abort();
 }
 
+/* What a UDP socket takes straight from the frame. */
+static struct ring_frame peek(struct ring_frame frame,
+			      const struct demux_from *from)
+{
+	struct ring_frame segment = demux_peek(&demux, frame, from);
+	const struct wire_udp *udp = (const void *)segment.data;
+
+	if (!udp || !ip_udp_is_good(udp, segment.len, demux.last_pseudo_sum,
+				    from->rx_partial_csum))
+		return (struct ring_frame){ NULL, 0 };
+	return (struct ring_frame){ (const uint8_t *)(udp + 1),
+				    segment.len - sizeof(*udp) };
+}
+
 /* The next frame of a connection, which differs from its last by the bits that are
  * given. */
 static void take_next(const uint8_t *bits, size_t len,
@@ -153,8 +181,7 @@ static void take_next(const uint8_t *bits, size_t len,
 					      ((uint8_t *)&good)[i] :
 					      0);
 	promised.end = demux.last;
-	promised.payload = demux_peek(
-		&demux, (struct ring_frame){ frame, len }, from);
+	promised.payload = peek((struct ring_frame){ frame, len }, from);
 	deliver(frame, len, 1, PKT_CSUM_UNKNOWN, from);
 	if (promised.payload.data)
 		abort();

@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "ip/ip_udp.h"
 #include "os/inside.h"
 #include "os/signals.h"
 #include "os/thread.h"
@@ -61,11 +62,39 @@ static COLD void count_longest(struct udp *u)
 	c->rx_ready_byte_max = MAX(c->rx_ready_byte_max, u->rx_bytes);
 }
 
+static COLD void refuse(struct udp *u, struct pkt *pkt,
+			enum ip_udp_verdict verdict)
+{
+	demux_drop(&sock_stack(&u->sock)->demux, pkt,
+		   verdict == IP_UDP_HEADER ? DEMUX_UDP_HEADER : DEMUX_CSUM);
+}
+
+/* Of a packet with IP's payload: leaves UDP's. False: there was none to leave. */
+static inline bool unwrap(struct udp *u, struct pkt *pkt)
+{
+	struct rx_info *info = PKT_CB(pkt, struct rx_info);
+	const struct wire_udp *udp = (const void *)pkt->data;
+	enum ip_udp_verdict verdict =
+		ip_udp_judge((const void *)(pkt->buf + info->ip_at), pkt,
+			     info->len, info->may_be_partial);
+
+	if (UNLIKELY(verdict != IP_UDP_GOOD)) {
+		refuse(u, pkt, verdict);
+		return false;
+	}
+	info->len = be16toh(udp->len) - (uint32_t)sizeof(*udp);
+	pkt_pull(pkt, sizeof(*udp));
+	demux_trim(pkt, info->len);
+	return true;
+}
+
 void udp_input(struct endpoint *end, struct pkt *pkt)
 {
 	struct udp *u = CONTAINER_OF(end, struct udp, sock.end);
 	struct stats_socket_counters *c = sock_counters(&u->sock);
 
+	if (!unwrap(u, pkt))
+		return;
 	/* As Linux does: what begins below the limit may exceed it. */
 	if (UNLIKELY(u->rx_bytes + u->rx_cnt * RX_OVERHEAD >= u->rx_limit)) {
 		count_drop(u, pkt);
@@ -141,7 +170,7 @@ static const struct wire_ipv4 *ip_of(const struct pkt *pkt)
 static struct user_name source_of(const struct pkt *pkt)
 {
 	const struct wire_udp *udp =
-		(const void *)(pkt->buf + PKT_CB(pkt, struct rx_info)->udp_at);
+		(const void *)(pkt->buf + PKT_CB(pkt, struct rx_info)->transport_at);
 
 	return (struct user_name){ ip_addr_from_v4(ip_of(pkt)->src),
 				   udp->src_port };
@@ -296,10 +325,9 @@ static inline void count_nothing(struct udp *u)
 	sock_counters(&u->sock)->rx_eagain++;
 }
 
-/* Of what demux_peek shows. */
-static inline struct user_name source_before(const uint8_t *payload)
+/* Right before what demux_peek shows is the IP header. */
+static inline struct user_name source_of_segment(const struct wire_udp *udp)
 {
-	const struct wire_udp *udp = (const void *)(payload - sizeof(*udp));
 	const struct wire_ipv4 *ip =
 		(const void *)((const uint8_t *)udp - sizeof(*ip));
 
@@ -316,19 +344,26 @@ static ALWAYS_INLINE long take_from_ring(struct udp *u, struct stack *stack,
 {
 	struct ring *ring = stack->only;
 	struct stats_socket_counters *c;
-	struct ring_frame frame;
+	struct ring_frame segment;
+	const struct wire_udp *udp;
+	size_t n;
 
 	if (UNLIKELY(!ring || stack->demux.last != &u->sock.end))
 		return -EAGAIN;
-	frame = demux_peek(&stack->demux, ring->ops->rx_peek(ring),
-			   stack->only_from);
-	if (UNLIKELY(!frame.data || frame.len > len ||
-		     frame.len > COPY_LOCKED_MAX ||
-		     !user_is_plausible(buf, 1)))
+	segment = demux_peek(&stack->demux, ring->ops->rx_peek(ring),
+			     stack->only_from);
+	udp = (const void *)segment.data;
+	n = segment.len - sizeof(*udp);
+	/* a segment that is too short for a header has no n that fits */
+	if (UNLIKELY(!udp || n > len || n > COPY_LOCKED_MAX ||
+		     !user_is_plausible(buf, 1) ||
+		     !ip_udp_is_good(udp, segment.len,
+				     stack->demux.last_pseudo_sum,
+				     stack->only_from->rx_partial_csum)))
 		return -EAGAIN;
-	memcpy(buf, frame.data, OPAQUE(frame.len));
+	memcpy(buf, udp + 1, OPAQUE(n));
 	if (source_out)
-		*source_out = source_before(frame.data);
+		*source_out = source_of_segment(udp);
 	ring->ops->rx_done(ring);
 	if (UNLIKELY(ring->wants_kick))
 		stack_note_kick(stack, ring);
@@ -336,10 +371,10 @@ static ALWAYS_INLINE long take_from_ring(struct udp *u, struct stack *stack,
 	c = sock_counters(&u->sock);
 	c->rx_poll_hit++;
 	c->rx_queued_packets++;
-	c->rx_queued_bytes += frame.len;
+	c->rx_queued_bytes += n;
 	c->rx_packets++;
-	c->rx_bytes += frame.len;
-	return (long)frame.len;
+	c->rx_bytes += n;
+	return (long)n;
 }
 
 /* The same for a call that wants bytes, and at most the sender's name: no control

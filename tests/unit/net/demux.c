@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/rand.h"
+#include "ip/ip_udp.h"
 #include "pkt/pkt_pool.h"
 #include "pkt/wire.h"
 #include "tests/support/test.h"
@@ -30,10 +31,35 @@ static struct demux demux;
 static struct pkt_pool pool;
 static const struct demux_from wire = { .ifindex = 7 };
 
+/* As a UDP socket does it. */
+static bool unwrap(struct pkt *pkt)
+{
+	struct rx_info *info = PKT_CB(pkt, struct rx_info);
+	const struct wire_udp *udp = (const void *)pkt->data;
+
+	switch (ip_udp_judge((const void *)(pkt->buf + info->ip_at), pkt,
+			     info->len, info->may_be_partial)) {
+	case IP_UDP_GOOD:
+		break;
+	case IP_UDP_HEADER:
+		demux_drop(&demux, pkt, DEMUX_UDP_HEADER);
+		return false;
+	default:
+		demux_drop(&demux, pkt, DEMUX_CSUM);
+		return false;
+	}
+	info->len = be16toh(udp->len) - (uint32_t)sizeof(*udp);
+	pkt_pull(pkt, sizeof(*udp));
+	demux_trim(pkt, info->len);
+	return true;
+}
+
 static void input(struct endpoint *end, struct pkt *pkt)
 {
 	struct sink *sink = CONTAINER_OF(end, struct sink, end);
 
+	if (!unwrap(pkt))
+		return;
 	sink->cnt++;
 	sink->info = *PKT_CB(pkt, struct rx_info);
 	memcpy(sink->text, pkt->data, MIN(pkt->len, sizeof(sink->text) - 1));
@@ -66,6 +92,7 @@ static void add(struct sink *sink, uint32_t local, uint16_t port,
 {
 	memset(sink, 0, sizeof(*sink));
 	endpoint_init(&sink->end, input);
+	sink->end.proto = WIRE_PROTO_UDP;
 	sink->end.key.local = v4(local);
 	sink->end.key.local_port = htobe16(port);
 	if (remote_port)
@@ -134,7 +161,7 @@ TEST(payload_arrives_without_padding)
 	CHECK_EQ(sink.info.len, 5);
 	CHECK_EQ(sink.info.ifindex, 7);
 	CHECK_EQ(sink.info.ip_at, 64 + 14);
-	CHECK_EQ(sink.info.udp_at, 64 + 34);
+	CHECK_EQ(sink.info.transport_at, 64 + 34);
 	demux_remove(&demux, &sink.end);
 	deliver(&f);
 	CHECK_EQ(sink.cnt, 1);
@@ -245,7 +272,7 @@ TEST(lies_are_dropped_and_counted)
 	f.eth.type = htobe16(WIRE_ETH_ARP);
 	deliver(&f);
 	CHECK_EQ(demux.drops[DEMUX_NOT_IP], 1);
-	deliver_from(&good, 41, &wire);
+	deliver_from(&good, 37, &wire);
 	CHECK_EQ(demux.drops[DEMUX_NOT_IP], 2);
 	f = good;
 	f.ip.version_ihl = 0x46;
@@ -275,10 +302,21 @@ TEST(lies_are_dropped_and_counted)
 	deliver(&f);
 	CHECK_EQ(demux.drops[DEMUX_IP_HEADER], 4);
 	f = good;
-	f.ip.proto = WIRE_PROTO_TCP;
+	f.ip.proto = WIRE_PROTO_ICMP;
 	fix_ip_sum(&f);
 	deliver(&f);
 	CHECK_EQ(demux.drops[DEMUX_PROTO], 1);
+	/* a protocol that nobody here has this port of */
+	f.ip.proto = WIRE_PROTO_TCP;
+	fix_ip_sum(&f);
+	deliver(&f);
+	CHECK_EQ(demux.drops[DEMUX_NO_ENDPOINT], 1);
+	/* IP's payload is shorter than a UDP header */
+	f = good;
+	f.ip.total_len = htobe16(27);
+	fix_ip_sum(&f);
+	deliver(&f);
+	CHECK_EQ(demux.drops[DEMUX_UDP_HEADER], 1);
 	f = good;
 	f.udp.len = htobe16(7);
 	deliver(&f);
@@ -289,6 +327,7 @@ TEST(lies_are_dropped_and_counted)
 	f.udp.dst_port = 0;
 	deliver(&f);
 	CHECK_EQ(demux.drops[DEMUX_UDP_HEADER], 3);
+	CHECK_EQ(demux.drops[DEMUX_NO_ENDPOINT], 2);
 	f = good;
 	f.payload[0] ^= 1;
 	deliver(&f);
@@ -408,8 +447,14 @@ static struct ring_frame peek(const struct frame *f, size_t len,
 			      const struct demux_from *from)
 {
 	struct ring_frame frame = { (const uint8_t *)f, len };
+	struct ring_frame segment = demux_peek(&demux, frame, from);
+	const struct wire_udp *udp = (const void *)segment.data;
 
-	return demux_peek(&demux, frame, from);
+	if (!udp || !ip_udp_is_good(udp, segment.len, demux.last_pseudo_sum,
+				    from->rx_partial_csum))
+		return (struct ring_frame){ NULL, 0 };
+	return (struct ring_frame){ (const uint8_t *)(udp + 1),
+				    segment.len - sizeof(*udp) };
 }
 
 TEST(the_next_frame_of_a_flow_is_known)

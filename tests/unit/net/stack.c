@@ -203,6 +203,7 @@ static void begin(void)
 	list_init(&queue);
 	queued_cnt = 0;
 	endpoint_init(&reader, input);
+	reader.proto = WIRE_PROTO_UDP;
 	reader.key.local_port = htobe16(PORT);
 	reader.key.local = ip_addr_from_v4(0);
 	stack_lock(stack);
@@ -233,7 +234,7 @@ static uint32_t read_one(void)
 	struct pkt *pkt = pkt_from_link(list_pop_front(&queue));
 	uint32_t number;
 
-	memcpy(&number, pkt->data, sizeof(number));
+	memcpy(&number, pkt->data + sizeof(struct wire_udp), sizeof(number));
 	stack_lock(stack);
 	pkt_put(pkt);
 	stack_unlock(stack);
