@@ -489,7 +489,6 @@ static bool has_nothing_to_forget(void)
  * sockets are the kernel's. */
 NO_LOCK_ANALYSIS static void forget(void)
 {
-	netlink_forked();
 	signals_forked();
 	stats_forked();
 	if (atomic_load(&runtime.state) == STARTED)
@@ -507,6 +506,8 @@ NO_LOCK_ANALYSIS static void after_fork_in_child(void)
 	int saved_errno = errno;
 
 	lock_witness_forked(&runtime.lock.witness);
+	/* taken before every fork, of a program without sockets, too */
+	netlink_forked();
 	if (!has_nothing_to_forget())
 		forget();
 	mutex_release(&runtime.lock);

@@ -64,16 +64,28 @@ assert netlink() == parents, netlink()
 print("hello")
 PY
 
+# The lock around the module is given back in a child whose parent has no sockets.
+cat >"$work/first.py" <<'PY'
+import os
+child = os.fork()
+if child == 0:
+    exec(open(os.path.dirname(__file__) + "/program.py").read())
+else:
+    assert os.waitpid(child, 0)[1] == 0
+PY
+
 # run_beside [FILE [BACK-END]]: the program under a library that has FILE as its
 # netlink module.
 program=program.py
+level=debug
+is_local=1
 run_beside() {
 	rm -rf "$work/lib"
 	mkdir "$work/lib"
 	cp "$built" "$work/lib/libvma-test.so"
 	[ $# = 0 ] || cp "$1" "$work/lib/libvma-nl-debug.so"
 	[ $# -lt 2 ] || cp "$2" "$work/lib/libvma-xdp-debug.so"
-	VMA_TEST_LOCAL=1 VMA_XDP_INTERFACES=lo VMA_TRACELEVEL=debug \
+	VMA_TEST_LOCAL=$is_local VMA_XDP_INTERFACES=lo VMA_TRACELEVEL=$level \
 		VMA_LOG_FILE=$work/log \
 		preloaded "$work/lib/libvma-test.so" \
 		timeout 20 /usr/bin/python3 "$work/$program" >"$work/out" 2>&1
@@ -120,6 +132,13 @@ a_child_has_sockets_of_its_own() {
 	BACK_END=$back_end run_beside "$module" $back_end
 }
 
+a_child_may_have_the_first_socket() {
+	# a local device, and who asks for details, would have the library start
+	# before the fork
+	local program=first.py level=info is_local=0
+	run_beside "$module"
+}
+
 without_the_module_sockets_are_the_kernels() {
 	run_beside && all_with_the_kernel 0
 }
@@ -161,6 +180,7 @@ a_module_of_another_kind_is_left_alone() {
 
 tap_check with_the_module_sockets_are_accelerated with_the_module_sockets_are_accelerated
 tap_check a_child_has_sockets_of_its_own a_child_has_sockets_of_its_own
+tap_check a_child_may_have_the_first_socket a_child_may_have_the_first_socket
 tap_check without_the_module_sockets_are_the_kernels without_the_module_sockets_are_the_kernels
 tap_check without_libnl_sockets_are_the_kernels without_libnl_sockets_are_the_kernels
 tap_check a_module_of_another_abi_is_left_alone a_module_of_another_abi_is_left_alone

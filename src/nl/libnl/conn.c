@@ -373,17 +373,13 @@ static ssize_t receive_one(struct netlink_conn *conn, struct nl_sock *sock,
 {
 	bool is_event = sock == conn->events.sock;
 
-	while (conn->budget > 0) {
+	while (conn->budget-- > 0) {
 		ssize_t len = receive(conn, fd_of(conn, sock), from);
 
-		if (len > 0) {
-			conn->budget--;
+		if (len > 0)
 			return len;
-		}
-		if (len == 0 || len == -EINTR) {
-			conn->budget -= is_event;
+		if (len == 0 || len == -EINTR)
 			continue;
-		}
 		if (len == -EAGAIN) {
 			conn->is_drained = true;
 			return 0;
@@ -392,7 +388,6 @@ static ssize_t receive_one(struct netlink_conn *conn, struct nl_sock *sock,
 			conn->failure = (int)len;
 			return 0;
 		}
-		conn->budget--;
 		conn->counts.overruns++;
 		note_loss(conn);
 	}
