@@ -39,6 +39,7 @@ enum {
 	REAP_BATCH = 32,
 	BUSY_RETRIES = 1000,
 	BUSY_NAP_US = 1000,
+	HUGE_PAGE = 2 << 20,
 };
 
 struct frame {
@@ -278,10 +279,12 @@ static void make_rings(void)
 	struct xsk_umem *umem;
 	int err, retries = BUSY_RETRIES;
 
-	raw.mem = mmap(NULL, size, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	if (raw.mem == MAP_FAILED)
+	/* in huge pages if there are any, as the library's */
+	raw.mem = aligned_alloc(HUGE_PAGE, size);
+	if (!raw.mem)
 		rates_die("memory");
+	madvise(raw.mem, size, MADV_HUGEPAGE);
+	memset(raw.mem, 0, size);
 	check(xsk_umem__create(&umem, raw.mem, size, &raw.fill, &raw.done,
 			       &umem_config),
 	      "registering memory");
