@@ -42,6 +42,8 @@ static struct {
 	bool has_backends;
 	/* NULL: not opened; outlives a network, too */
 	const struct netlink_ops *netlink;
+	/* Nothing of it runs any more, or may. */
+	_Atomic bool is_over;
 } network = { .lock = MUTEX_INIT(LOCK_RANK_NETWORK) };
 
 /* -- rules ----------------------------------------------------------------------- */
@@ -315,6 +317,11 @@ static struct net *network_get_made(void)
 	return atomic_load_explicit(&network.net, memory_order_acquire);
 }
 
+bool network_is_made(void)
+{
+	return network_get_made();
+}
+
 /* -- for the runtime ----------------------------------------------------------------- */
 
 void network_configure(const struct options *options, const struct rules *rules)
@@ -371,9 +378,15 @@ void network_set_local_dev(struct dev *dev)
 	network.local_dev = dev;
 }
 
+void network_stop(void)
+{
+	atomic_store(&network.is_over, true);
+	progress_stop();
+}
+
 void network_before_fork(void)
 {
-	if (network.options)
+	if (network.options && !atomic_load(&network.is_over))
 		sock_kinds_before_fork();
 }
 
@@ -385,7 +398,8 @@ void network_before_exit(void)
 {
 	struct net *net = network_get_made();
 
-	if (net && net_is_free_within(net, EXIT_PATIENCE_MS * NS_PER_MS))
+	if (net && !atomic_load(&network.is_over) &&
+	    net_is_free_within(net, EXIT_PATIENCE_MS * NS_PER_MS))
 		sock_kinds_before_exit();
 }
 

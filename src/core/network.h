@@ -32,6 +32,11 @@ void network_before_fork(void);
 void network_before_exit(void);
 void network_set_local_dev(struct dev *dev);
 
+bool network_is_made(void);
+
+/* All sockets have left: the progress thread ends, and no call is made any more. */
+void network_stop(void);
+
 /* In the child of a fork: there is no network yet. */
 void network_forked(void);
 

@@ -48,6 +48,8 @@ static struct {
 	_Atomic enum runtime_state state;
 	struct mutex lock;
 	_Atomic bool has_left_namespace;
+	/* A filter of system calls is about to be installed, or is. */
+	_Atomic bool is_filtered;
 	runtime_socket_fn *make_socket;
 	bool (*may_serve)(int type);
 
@@ -340,6 +342,11 @@ void runtime_socket_made(int fd, int domain, int type, int protocol)
 
 	if (reason_by_kind(domain, type) != REASON_NONE)
 		return;
+	/* Not a call more than the program's own. */
+	if (UNLIKELY(atomic_load(&runtime.is_filtered))) {
+		stats_count_unserved(REASON_SECCOMP);
+		return;
+	}
 	ensure_started();
 	if (!runtime.may_serve(type)) {
 		tell_of_unserved(fd, type);
@@ -359,25 +366,63 @@ void runtime_socket_made(int fd, int domain, int type, int protocol)
  * it guards may be half done. */
 static void end_network(void)
 {
-	if (os_is_inside())
+	if (os_is_inside() || atomic_load(&runtime.is_filtered))
 		return;
 	os_enter();
 	network_before_exit();
 	os_leave();
 }
 
+/* Under a filter the file stays, for the next start to remove. */
+static void end_stats(void)
+{
+	if (!atomic_load(&runtime.is_filtered))
+		stats_end();
+}
+
 void runtime_unload(void)
 {
 	end_network();
-	stats_end();
+	end_stats();
 }
 
 void runtime_exiting(void)
 {
-	if (!os_is_inside())
+	if (!os_is_inside() && !atomic_load(&runtime.is_filtered))
 		log_dbg("this process image ends without destructors");
 	end_network();
-	stats_end();
+	end_stats();
+}
+
+static bool leave_by_filter(struct fd_object *obj, int fd)
+{
+	if (!obj->ops->is_internal)
+		obj->ops->leave(obj, fd, REASON_SECCOMP, STATS_BY_SECCOMP);
+	return false;
+}
+
+/*
+ * The filter knows which system calls the program makes, and kills it for others. Ours
+ * are others. So what we have goes back to the kernel before, and is forgotten, so that
+ * each call of the program is libc's alone; and our thread ends, since a filter may be
+ * for all threads. A thread of the program that waits in a call of ours meanwhile may
+ * still make one.
+ */
+void runtime_filtering(void)
+{
+	int saved_errno = errno;
+
+	if (os_is_inside() || atomic_exchange(&runtime.is_filtered, true))
+		return;
+	os_enter();
+	if (fd_visit(NULL, leave_by_filter) || network_is_made())
+		log_info("Sockets go back to the kernel: %s",
+			 reason_why(REASON_SECCOMP));
+	fd_table_remove_range(0, ~0u);
+	fd_table_close();
+	network_stop();
+	os_leave();
+	errno = saved_errno;
 }
 
 static bool hand_on(struct fd_object *obj, int fd)
@@ -491,6 +536,10 @@ NO_LOCK_ANALYSIS static void forget(void)
 {
 	netlink_forked();
 	signals_forked();
+	/* A filter that the child has, too, may know no call of ours: our fds stay
+	 * open, and nobody uses them. */
+	if (atomic_load(&runtime.is_filtered))
+		return;
 	stats_forked();
 	if (atomic_load(&runtime.state) == STARTED)
 		atomic_store(&runtime.state, FORKED);

@@ -51,6 +51,10 @@ void runtime_handing_on(int fd);
 void runtime_before_fork(void);
 void runtime_after_fork(bool is_child);
 
+/* A filter of system calls is about to be installed: all sockets go back to the kernel,
+ * and nothing of ours makes a call any more. errno is as before. */
+void runtime_filtering(void);
+
 /* The program has moved to another network namespace. */
 void runtime_namespace_changed(void);
 

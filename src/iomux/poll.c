@@ -118,7 +118,7 @@ static bool is_cnt_sound(nfds_t cnt)
 bool mux_poll_is_ours(const struct pollfd *fds, nfds_t cnt)
 {
 	if (LIKELY(!atomic_load_explicit(&fd_table_root, memory_order_relaxed)) ||
-	    !is_cnt_sound(cnt) ||
+	    fd_table_is_closed() || !is_cnt_sound(cnt) ||
 	    !user_is_array_plausible(fds, cnt, sizeof(*fds)))
 		return false;
 	for (nfds_t i = 0; i < cnt; i++)
@@ -427,6 +427,8 @@ static bool is_select_ours(int cnt, const fd_set *in, const fd_set *out,
 {
 	int saved_errno = errno;
 
+	if (fd_table_is_closed())
+		return false;
 	cnt = kernel_limit(cnt);
 	errno = saved_errno;
 	if (!is_set_plausible(in, cnt) || !is_set_plausible(out, cnt) ||

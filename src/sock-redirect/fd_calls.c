@@ -204,7 +204,7 @@ static COLD void for_fds_of_message(const struct msghdr *msg, fd_fn *fn)
 static bool may_carry_objects(const struct msghdr *msg)
 {
 	return atomic_load_explicit(&fd_table_root, memory_order_relaxed) &&
-	       user_is_plausible(msg, sizeof(*msg)) &&
+	       !fd_table_is_closed() && user_is_plausible(msg, sizeof(*msg)) &&
 	       msg->msg_controllen >= CMSG_LEN(sizeof(int)) &&
 	       user_is_plausible(msg->msg_control, msg->msg_controllen) &&
 	       !os_is_inside();

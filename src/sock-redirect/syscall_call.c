@@ -56,6 +56,14 @@ static long call_on_process(long number, long a, long b, long c, long d, long e,
 	case SYS_fork:
 		return fork_by_number(number, a, b, c, d, e, f);
 #endif
+	case SYS_prctl:
+		return shim_prctl((int)a, (unsigned long)b, (unsigned long)c,
+				  (unsigned long)d, (unsigned long)e);
+	case SYS_seccomp:
+		/* its operations are one less than the modes */
+		if (process_is_filter((unsigned long)a + 1, PTR(c)))
+			runtime_filtering();
+		break;
 	case SYS_execve:
 	case SYS_execveat:
 		runtime_executing();

@@ -15,6 +15,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -24,6 +26,7 @@
 #include <spawn.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +34,7 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/socket.h>
@@ -641,6 +645,110 @@ static void cloned_children_read_what_waits(void)
 	}
 }
 
+/* -- filters of system calls ----------------------------------------------------------- */
+
+/* What the program itself needs from then on, and nothing that a library might: whoever
+ * calls anything else is killed. */
+static const int allowed[] = {
+	SYS_read, SYS_write, SYS_recvfrom, SYS_sendto, SYS_close, SYS_socket,
+	SYS_clock_nanosleep, SYS_exit_group, SYS_exit, SYS_futex, SYS_brk,
+	SYS_rt_sigreturn, SYS_rt_sigprocmask, SYS_getpid, SYS_gettid,
+	SYS_epoll_wait,
+};
+
+static struct sock_filter filter_code[4 + 2 * ARRAY_LEN(allowed)];
+
+static struct sock_fprog filter(void)
+{
+	unsigned n = 0;
+
+	filter_code[n++] = (struct sock_filter)BPF_STMT(
+		BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+	for (size_t i = 0; i < ARRAY_LEN(allowed); i++) {
+		filter_code[n++] = (struct sock_filter)BPF_JUMP(
+			BPF_JMP | BPF_JEQ | BPF_K, (unsigned)allowed[i], 0, 1);
+		filter_code[n++] = (struct sock_filter)BPF_STMT(
+			BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	}
+	filter_code[n++] = (struct sock_filter)BPF_STMT(
+		BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+	return (struct sock_fprog){ (unsigned short)n, filter_code };
+}
+
+static _Atomic bool is_there;
+
+static void *sleep_in_kernel(void *arg)
+{
+	(void)arg;
+	/* whatever libc has to do for a new thread has been done */
+	atomic_store(&is_there, true);
+	sleep(60);
+	return NULL;
+}
+
+static void live_under_filter(const int pair[2], int epfd)
+{
+	struct epoll_event event = { 0 };
+	int fd;
+
+	SAY("set: %d\n", epoll_wait(epfd, &event, 1, 0));
+	receive(pair[0], MSG_DONTWAIT);
+	receive(pair[0], MSG_DONTWAIT);
+	receive(pair[0], MSG_DONTWAIT);
+	send(pair[1], "third", 5, 0);
+	receive(pair[0], 0);
+	SAY("set: %d\n", epoll_wait(epfd, &event, 1, 0));
+	fd = socket(AF_INET, SOCK_DGRAM, 0);
+	SAY("another: %d\n", fd > pair[1]);
+	close(fd);
+	/* whatever the library does each second */
+	sleep(2);
+	SAY("alive\n");
+	close_pair(pair);
+}
+
+static void filter_for_one_thread(void)
+{
+	struct sock_fprog program = filter();
+	int pair[2], epfd = epoll_create1(0);
+	struct epoll_event event = { .events = EPOLLIN };
+
+	make_waiting_pair(pair);
+	epoll_ctl(epfd, EPOLL_CTL_ADD, pair[0], &event);
+	SAY("set: %d\n", epoll_wait(epfd, &event, 1, 0));
+	SAY("no new privileges: %d\n",
+	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	SAY("nothing: %s\n", err(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER,
+					NULL)));
+	SAY("nothing: %s\n", err(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+					 0, NULL)));
+	SAY("mode: %d\n", prctl(PR_GET_SECCOMP));
+	receive(pair[0], MSG_DONTWAIT);
+	receive(pair[0], MSG_DONTWAIT);
+	still_hears(pair[0], pair[1]);
+	send(pair[1], "first", 5, 0);
+	send(pair[1], "second", 6, 0);
+	SAY("filter: %d\n", prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER,
+				   &program));
+	live_under_filter(pair, epfd);
+}
+
+static void filter_for_all_threads(void)
+{
+	struct sock_fprog program = filter();
+	int pair[2], epfd = epoll_create1(0);
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, sleep_in_kernel, NULL);
+	while (!atomic_load(&is_there))
+		usleep(1000);
+	make_waiting_pair(pair);
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	SAY("filter: %ld\n", syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+				     SECCOMP_FILTER_FLAG_TSYNC, &program));
+	live_under_filter(pair, epfd);
+}
+
 /* -- forks -------------------------------------------------------------------------- */
 
 static _Atomic bool is_over;
@@ -746,6 +854,8 @@ static const struct door {
 	SCENARIO(spawned_children_read_what_waits),
 	SCENARIO(shells_read_what_waits),
 	SCENARIO(cloned_children_read_what_waits),
+	SCENARIO(filter_for_one_thread),
+	SCENARIO(filter_for_all_threads),
 	SCENARIO(vfork_waits_for_its_child_alone),
 	SCENARIO(child_makes_sockets),
 };
