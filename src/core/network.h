@@ -34,6 +34,10 @@ void network_set_local_dev(struct dev *dev);
 
 bool network_is_made(void);
 
+/* There is an io_uring: all sockets are the kernel's. Inside the bracket, without a
+ * lock. */
+void network_leave_to_rings(void);
+
 /* All sockets have left: the progress thread ends, and no call is made any more. */
 void network_stop(void);
 

@@ -17,6 +17,7 @@
 #include "conf/rules.h"
 #include "core/about.h"
 #include "core/network.h"
+#include "core/rings.h"
 #include "core/rules_file.h"
 #include "fd/fd_flight.h"
 #include "fd/fd_internal.h"
@@ -269,6 +270,8 @@ static enum reason reason_by_policy(int type)
 		return REASON_SWITCHED_OFF;
 	if (atomic_load(&runtime.has_left_namespace))
 		return REASON_NAMESPACE;
+	if (rings_are_there())
+		return REASON_IO_URING;
 	if (rules_is_all_kernel(runtime.rules, &who,
 				is_tcp ? RULES_TCP : RULES_UDP))
 		return REASON_RULE;
@@ -444,7 +447,7 @@ static bool hand_on_standard(struct fd_object *obj, int fd)
 	return fd <= STDERR_FILENO && hand_on_if_inherited(obj, fd);
 }
 
-void runtime_handing_on(int fd)
+static void leave_one(int fd, enum reason reason, enum stats_decider decider)
 {
 	int saved_errno = errno;
 	struct fd_object *obj;
@@ -453,9 +456,60 @@ void runtime_handing_on(int fd)
 		return;
 	os_enter();
 	obj = fd_table_get(fd);
-	if (obj)
-		hand_on(obj, fd);
+	if (obj && !obj->ops->is_internal)
+		obj->ops->leave(obj, fd, reason, decider);
 	fd_object_put(obj);
+	os_leave();
+	errno = saved_errno;
+}
+
+void runtime_handing_on(int fd)
+{
+	leave_one(fd, REASON_HANDED_ON, STATS_BY_HAND);
+}
+
+void runtime_reading_by_kernel(int fd)
+{
+	leave_one(fd, REASON_IO_URING, STATS_BY_RING);
+}
+
+/* Programs make their ring before their first socket, when we have not started. */
+static const struct options *options_so_far(void)
+{
+	static struct options early;
+	static _Atomic int state; /* 1: being read, 2: read */
+	struct options_facts facts = option_facts();
+	int unread = 0;
+
+	if (atomic_load(&runtime.state) != NOT_STARTED)
+		return &options;
+	if (atomic_compare_exchange_strong(&state, &unread, 1)) {
+		(void)options_parse(&early, trusted_environment(), &facts,
+				    NULL, NULL);
+		atomic_store(&state, 2);
+	}
+	while (atomic_load(&state) != 2)
+		lock_give_way(1);
+	return &early;
+}
+
+bool runtime_hides_rings(void)
+{
+	const struct options *o = options_so_far();
+
+	return o->offloaded_sockets && o->io_uring == IO_URING_AUTO &&
+	       !atomic_load(&runtime.is_filtered);
+}
+
+void runtime_ring_made(void)
+{
+	int saved_errno = errno;
+
+	if (options_so_far()->io_uring == IO_URING_IGNORE)
+		return;
+	rings_note();
+	os_enter();
+	network_leave_to_rings();
 	os_leave();
 	errno = saved_errno;
 }
