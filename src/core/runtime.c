@@ -588,7 +588,6 @@ static bool has_nothing_to_forget(void)
  * sockets are the kernel's. */
 NO_LOCK_ANALYSIS static void forget(void)
 {
-	netlink_forked();
 	signals_forked();
 	/* A filter that the child has, too, may know no call of ours: our fds stay
 	 * open, and nobody uses them. */
@@ -610,6 +609,8 @@ NO_LOCK_ANALYSIS static void after_fork_in_child(void)
 	int saved_errno = errno;
 
 	lock_witness_forked(&runtime.lock.witness);
+	/* gives back what was taken before */
+	netlink_forked();
 	if (!has_nothing_to_forget())
 		forget();
 	mutex_release(&runtime.lock);
