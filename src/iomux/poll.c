@@ -112,13 +112,15 @@ static bool is_cnt_sound(nfds_t cnt)
 	struct rlimit limit;
 
 	return cnt <= FD_SETSIZE ||
-	       (getrlimit(RLIMIT_NOFILE, &limit) == 0 && cnt <= limit.rlim_cur);
+	       (!fd_table_is_closed() &&
+		getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+		cnt <= limit.rlim_cur);
 }
 
 bool mux_poll_is_ours(const struct pollfd *fds, nfds_t cnt)
 {
 	if (LIKELY(!atomic_load_explicit(&fd_table_root, memory_order_relaxed)) ||
-	    fd_table_is_closed() || !is_cnt_sound(cnt) ||
+	    !is_cnt_sound(cnt) ||
 	    !user_is_array_plausible(fds, cnt, sizeof(*fds)))
 		return false;
 	for (nfds_t i = 0; i < cnt; i++)
