@@ -32,6 +32,8 @@ enum spec {
 	SPEC_CNT,
 };
 
+enum io_uring_wish { IO_URING_AUTO, IO_URING_KERNEL, IO_URING_IGNORE };
+
 enum xdp_mode { XDP_MODE_AUTO, XDP_MODE_ZC, XDP_MODE_NATIVE, XDP_MODE_GENERIC };
 
 enum option_id {

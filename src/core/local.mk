@@ -1,6 +1,6 @@
 core_sources = %D%/about.h %D%/about.c %D%/module.h %D%/module.c \
 	%D%/network.h %D%/network.c %D%/progress.h %D%/progress.c \
-	%D%/rules_file.h \
+	%D%/rings.h %D%/rings.c %D%/rules_file.h \
 	%D%/rules_file.c %D%/runtime.h %D%/runtime.c %D%/startup.def
 
 noinst_LTLIBRARIES += %D%/libcore.la %D%/libcore-debug.la

@@ -16,8 +16,10 @@
 #include "conf/cpus.h"
 #include "core/module.h"
 #include "core/progress.h"
+#include "core/rings.h"
 #include "dev/xdp/xdp.h"
 #include "fd/fd_internal.h"
+#include "fd/fd_visit.h"
 #include "iomux/mux.h"
 #include "net/net.h"
 #include "net/wait.h"
@@ -42,6 +44,9 @@ static struct {
 	bool has_backends;
 	/* NULL: not opened; outlives a network, too */
 	const struct netlink_ops *netlink;
+	/* Nothing of it runs any more, or may. */
+	_Atomic bool is_over;
+	_Atomic bool has_left_to_rings;
 } network = { .lock = MUTEX_INIT(LOCK_RANK_NETWORK) };
 
 /* -- rules ----------------------------------------------------------------------- */
@@ -156,10 +161,28 @@ static int obey(const struct stats_order *order)
 	}
 }
 
+static bool leave_to_ring(struct fd_object *obj, int fd)
+{
+	if (!obj->ops->is_internal)
+		obj->ops->leave(obj, fd, REASON_IO_URING, STATS_BY_RING);
+	return false;
+}
+
+void network_leave_to_rings(void)
+{
+	if (!network.options || atomic_exchange(&network.has_left_to_rings, true))
+		return;
+	log_info("Sockets go back to the kernel: %s",
+		 reason_why(REASON_IO_URING));
+	fd_visit(NULL, leave_to_ring);
+}
+
 static void each_second(void)
 {
 	struct stats_order order;
 
+	if (rings_look())
+		network_leave_to_rings();
 	if (stats_take_order(&order))
 		stats_answer_order(obey(&order));
 }
@@ -298,6 +321,11 @@ static struct net *network_get(enum reason *reason_out)
 	struct net *net =
 		atomic_load_explicit(&network.net, memory_order_acquire);
 
+	/* The other sockets follow within a second. */
+	if (UNLIKELY(rings_look())) {
+		*reason_out = REASON_IO_URING;
+		return NULL;
+	}
 	if (LIKELY(net))
 		return net;
 	mutex_acquire(&network.lock);
@@ -313,6 +341,11 @@ static struct net *network_get(enum reason *reason_out)
 static struct net *network_get_made(void)
 {
 	return atomic_load_explicit(&network.net, memory_order_acquire);
+}
+
+bool network_is_made(void)
+{
+	return network_get_made();
 }
 
 /* -- for the runtime ----------------------------------------------------------------- */
@@ -344,6 +377,7 @@ void network_configure(const struct options *options, const struct rules *rules)
 
 	network.options = options;
 	network.rules = rules;
+	rings_configure((enum io_uring_wish)options->io_uring);
 	sock_kinds_start(&params);
 	mux_start(&mux);
 }
@@ -371,9 +405,15 @@ void network_set_local_dev(struct dev *dev)
 	network.local_dev = dev;
 }
 
+void network_stop(void)
+{
+	atomic_store(&network.is_over, true);
+	progress_stop();
+}
+
 void network_before_fork(void)
 {
-	if (network.options)
+	if (network.options && !atomic_load(&network.is_over))
 		sock_kinds_before_fork();
 }
 
@@ -385,7 +425,8 @@ void network_before_exit(void)
 {
 	struct net *net = network_get_made();
 
-	if (net && net_is_free_within(net, EXIT_PATIENCE_MS * NS_PER_MS))
+	if (net && !atomic_load(&network.is_over) &&
+	    net_is_free_within(net, EXIT_PATIENCE_MS * NS_PER_MS))
 		sock_kinds_before_exit();
 }
 

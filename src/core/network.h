@@ -32,6 +32,15 @@ void network_before_fork(void);
 void network_before_exit(void);
 void network_set_local_dev(struct dev *dev);
 
+bool network_is_made(void);
+
+/* There is an io_uring: all sockets are the kernel's. Inside the bracket, without a
+ * lock. */
+void network_leave_to_rings(void);
+
+/* All sockets have left: the progress thread ends, and no call is made any more. */
+void network_stop(void);
+
 /* In the child of a fork: there is no network yet. */
 void network_forked(void);
 

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "fd/fd_internal.h"
+#include "os/event_fd.h"
 #include "os/own_thread.h"
 #include "os/real.h"
 #include "sock/sock_kinds.h"
@@ -30,7 +31,8 @@ enum { EVENTS_MAX = 64 };
 enum {
 	ABOUT_NETLINK = 1,
 	ABOUT_ROUTERS = 2,
-	ABOUT_STACK = 3,
+	ABOUT_END = 3,
+	ABOUT_STACK = 4,
 	ABOUT_OBJECT = ABOUT_STACK + NET_STACKS_MAX,
 };
 
@@ -45,6 +47,8 @@ enum phase {
 static struct {
 	struct progress_params params;
 	_Atomic int epfd;
+	/* The thread runs, and it is to end. */
+	_Atomic bool is_running, is_stopping;
 	/* this thread's alone */
 	enum phase phases[NET_STACKS_MAX];
 	/* the view's, when the sockets were told of it */
@@ -199,6 +203,8 @@ static void handle(const struct epoll_event *event)
 	case ABOUT_NETLINK:
 		net_events(net);
 		break;
+	case ABOUT_END:
+		break;
 	case ABOUT_ROUTERS:
 		progress.next_routers_ns = clock_monotonic_ns() + ROUTERS_NS;
 		break;
@@ -310,7 +316,7 @@ static void run(void)
 {
 	uint64_t next_look_ns = 0;
 
-	while (epfd() >= 0)
+	while (epfd() >= 0 && !atomic_load(&progress.is_stopping))
 		run_once(&next_look_ns);
 }
 
@@ -346,10 +352,32 @@ int progress_start(const struct progress_params *params)
 		err = start_thread();
 	if (err)
 		fd_internal_close(&progress.epfd);
+	else
+		atomic_store(&progress.is_running, true);
 	return err;
+}
+
+void progress_stop(void)
+{
+	int fd;
+
+	if (!atomic_exchange(&progress.is_running, false))
+		return;
+	atomic_store(&progress.is_stopping, true);
+	/* Wakes it up: an event that is there when it is asked for. Without one it
+	 * ends at the next second. */
+	fd = event_fd_open();
+	if (fd >= 0) {
+		event_fd_signal(fd);
+		(void)!add_fd(fd, EPOLLIN, ABOUT_END);
+	}
+	own_thread_join();
+	if (fd >= 0)
+		real.close(fd);
 }
 
 void progress_forked(void)
 {
 	atomic_store(&progress.epfd, -1);
+	atomic_store(&progress.is_running, false);
 }

@@ -31,6 +31,9 @@ struct progress_params {
 /* Starts the thread. 0 or negative errno. */
 int progress_start(const struct progress_params *params) MUST_CHECK;
 
+/* Returns when the thread has ended, for good. Without a lock of ours. */
+void progress_stop(void);
+
 /* sock_params.watch_twin. */
 void progress_watch_twin(int fd, struct fd_object *obj);
 

@@ -17,6 +17,7 @@
 #include "conf/rules.h"
 #include "core/about.h"
 #include "core/network.h"
+#include "core/rings.h"
 #include "core/rules_file.h"
 #include "fd/fd_flight.h"
 #include "fd/fd_internal.h"
@@ -48,6 +49,8 @@ static struct {
 	_Atomic enum runtime_state state;
 	struct mutex lock;
 	_Atomic bool has_left_namespace;
+	/* A filter of system calls is about to be installed, or is. */
+	_Atomic bool is_filtered;
 	runtime_socket_fn *make_socket;
 	bool (*may_serve)(int type);
 
@@ -267,6 +270,8 @@ static enum reason reason_by_policy(int type)
 		return REASON_SWITCHED_OFF;
 	if (atomic_load(&runtime.has_left_namespace))
 		return REASON_NAMESPACE;
+	if (rings_are_there())
+		return REASON_IO_URING;
 	if (rules_is_all_kernel(runtime.rules, &who,
 				is_tcp ? RULES_TCP : RULES_UDP))
 		return REASON_RULE;
@@ -340,6 +345,11 @@ void runtime_socket_made(int fd, int domain, int type, int protocol)
 
 	if (reason_by_kind(domain, type) != REASON_NONE)
 		return;
+	/* Not a call more than the program's own. */
+	if (UNLIKELY(atomic_load(&runtime.is_filtered))) {
+		stats_count_unserved(REASON_SECCOMP);
+		return;
+	}
 	ensure_started();
 	if (!runtime.may_serve(type)) {
 		tell_of_unserved(fd, type);
@@ -359,25 +369,63 @@ void runtime_socket_made(int fd, int domain, int type, int protocol)
  * it guards may be half done. */
 static void end_network(void)
 {
-	if (os_is_inside())
+	if (os_is_inside() || atomic_load(&runtime.is_filtered))
 		return;
 	os_enter();
 	network_before_exit();
 	os_leave();
 }
 
+/* Under a filter the file stays, for the next start to remove. */
+static void end_stats(void)
+{
+	if (!atomic_load(&runtime.is_filtered))
+		stats_end();
+}
+
 void runtime_unload(void)
 {
 	end_network();
-	stats_end();
+	end_stats();
 }
 
 void runtime_exiting(void)
 {
-	if (!os_is_inside())
+	if (!os_is_inside() && !atomic_load(&runtime.is_filtered))
 		log_dbg("this process image ends without destructors");
 	end_network();
-	stats_end();
+	end_stats();
+}
+
+static bool leave_by_filter(struct fd_object *obj, int fd)
+{
+	if (!obj->ops->is_internal)
+		obj->ops->leave(obj, fd, REASON_SECCOMP, STATS_BY_SECCOMP);
+	return false;
+}
+
+/*
+ * The filter knows which system calls the program makes, and kills it for others. Ours
+ * are others. So what we have goes back to the kernel before, and is forgotten, so that
+ * each call of the program is libc's alone; and our thread ends, since a filter may be
+ * for all threads. A thread of the program that waits in a call of ours meanwhile may
+ * still make one.
+ */
+void runtime_filtering(void)
+{
+	int saved_errno = errno;
+
+	if (os_is_inside() || atomic_exchange(&runtime.is_filtered, true))
+		return;
+	os_enter();
+	if (fd_visit(NULL, leave_by_filter) || network_is_made())
+		log_info("Sockets go back to the kernel: %s",
+			 reason_why(REASON_SECCOMP));
+	fd_table_remove_range(0, ~0u);
+	fd_table_close();
+	network_stop();
+	os_leave();
+	errno = saved_errno;
 }
 
 static bool hand_on(struct fd_object *obj, int fd)
@@ -399,7 +447,7 @@ static bool hand_on_standard(struct fd_object *obj, int fd)
 	return fd <= STDERR_FILENO && hand_on_if_inherited(obj, fd);
 }
 
-void runtime_handing_on(int fd)
+static void leave_one(int fd, enum reason reason, enum stats_decider decider)
 {
 	int saved_errno = errno;
 	struct fd_object *obj;
@@ -408,9 +456,60 @@ void runtime_handing_on(int fd)
 		return;
 	os_enter();
 	obj = fd_table_get(fd);
-	if (obj)
-		hand_on(obj, fd);
+	if (obj && !obj->ops->is_internal)
+		obj->ops->leave(obj, fd, reason, decider);
 	fd_object_put(obj);
+	os_leave();
+	errno = saved_errno;
+}
+
+void runtime_handing_on(int fd)
+{
+	leave_one(fd, REASON_HANDED_ON, STATS_BY_HAND);
+}
+
+void runtime_reading_by_kernel(int fd)
+{
+	leave_one(fd, REASON_IO_URING, STATS_BY_RING);
+}
+
+/* Programs make their ring before their first socket, when we have not started. */
+static const struct options *options_so_far(void)
+{
+	static struct options early;
+	static _Atomic int state; /* 1: being read, 2: read */
+	struct options_facts facts = option_facts();
+	int unread = 0;
+
+	if (atomic_load(&runtime.state) != NOT_STARTED)
+		return &options;
+	if (atomic_compare_exchange_strong(&state, &unread, 1)) {
+		(void)options_parse(&early, trusted_environment(), &facts,
+				    NULL, NULL);
+		atomic_store(&state, 2);
+	}
+	while (atomic_load(&state) != 2)
+		lock_give_way(1);
+	return &early;
+}
+
+bool runtime_hides_rings(void)
+{
+	const struct options *o = options_so_far();
+
+	return o->offloaded_sockets && o->io_uring == IO_URING_AUTO &&
+	       !atomic_load(&runtime.is_filtered);
+}
+
+void runtime_ring_made(void)
+{
+	int saved_errno = errno;
+
+	if (options_so_far()->io_uring == IO_URING_IGNORE)
+		return;
+	rings_note();
+	os_enter();
+	network_leave_to_rings();
 	os_leave();
 	errno = saved_errno;
 }
@@ -490,6 +589,10 @@ static bool has_nothing_to_forget(void)
 NO_LOCK_ANALYSIS static void forget(void)
 {
 	signals_forked();
+	/* A filter that the child has, too, may know no call of ours: our fds stay
+	 * open, and nobody uses them. */
+	if (atomic_load(&runtime.is_filtered))
+		return;
 	stats_forked();
 	if (atomic_load(&runtime.state) == STARTED)
 		atomic_store(&runtime.state, FORKED);

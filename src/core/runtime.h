@@ -47,9 +47,21 @@ void runtime_spawning(void);
  * is as before. */
 void runtime_handing_on(int fd);
 
+/* Whether a ring of io_uring that the program wants is better not made (VMA_IO_URING),
+ * and what it means when one has been. */
+bool runtime_hides_rings(void);
+void runtime_ring_made(void);
+
+/* The kernel is about to read from this fd by itself (AIO). errno is as before. */
+void runtime_reading_by_kernel(int fd);
+
 /* Around a fork that libc does not know of, in the forking thread. */
 void runtime_before_fork(void);
 void runtime_after_fork(bool is_child);
+
+/* A filter of system calls is about to be installed: all sockets go back to the kernel,
+ * and nothing of ours makes a call any more. errno is as before. */
+void runtime_filtering(void);
 
 /* The program has moved to another network namespace. */
 void runtime_namespace_changed(void);

@@ -249,6 +249,18 @@ int fd_table_next_internal(unsigned first, unsigned last)
 	return fd;
 }
 
+static _Atomic bool is_closed;
+
+void fd_table_close(void)
+{
+	atomic_store(&is_closed, true);
+}
+
+bool fd_table_is_closed(void)
+{
+	return atomic_load_explicit(&is_closed, memory_order_relaxed);
+}
+
 struct fd_object *fd_table_find_inode(ino_t inode)
 {
 	struct fd_object *obj, *found = NULL;

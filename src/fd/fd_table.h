@@ -154,6 +154,11 @@ static inline int fd_table_forget(int fd)
 	return fd;
 }
 
+/* From now on no fd of the program names anything, ever: wrappers need not make a call
+ * of their own to find out. */
+void fd_table_close(void);
+bool fd_table_is_closed(void);
+
 /* The live object whose twin has this inode, with a reference, or NULL. */
 struct fd_object *fd_table_find_inode(ino_t inode) MUST_CHECK;
 

@@ -112,7 +112,9 @@ static bool is_cnt_sound(nfds_t cnt)
 	struct rlimit limit;
 
 	return cnt <= FD_SETSIZE ||
-	       (getrlimit(RLIMIT_NOFILE, &limit) == 0 && cnt <= limit.rlim_cur);
+	       (!fd_table_is_closed() &&
+		getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+		cnt <= limit.rlim_cur);
 }
 
 bool mux_poll_is_ours(const struct pollfd *fds, nfds_t cnt)
@@ -427,6 +429,8 @@ static bool is_select_ours(int cnt, const fd_set *in, const fd_set *out,
 {
 	int saved_errno = errno;
 
+	if (fd_table_is_closed())
+		return false;
 	cnt = kernel_limit(cnt);
 	errno = saved_errno;
 	if (!is_set_plausible(in, cnt) || !is_set_plausible(out, cnt) ||

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -129,6 +130,15 @@ int file_map_new(const char *path, size_t size, void **mem_out)
 		unlink(path);
 	real.close(fd);
 	return err;
+}
+
+bool file_leads_to(const char *path, const char *text)
+{
+	char link[64];
+	ssize_t len = readlink(path, link, sizeof(link));
+
+	return len >= 0 && (size_t)len == strlen(text) &&
+	       memcmp(link, text, (size_t)len) == 0;
 }
 
 void file_for_names(const char *dir, unsigned max,

@@ -46,6 +46,9 @@ bool file_is_there(const char *path);
  */
 int file_map_new(const char *path, size_t size, void **mem_out) MUST_CHECK;
 
+/* Whether it is a link with this very text. */
+bool file_leads_to(const char *path, const char *text);
+
 /* Calls `fn` for the names in a directory, for so many at most. */
 void file_for_names(const char *dir, unsigned max,
 		    void (*fn)(void *ctx, const char *name), void *ctx);

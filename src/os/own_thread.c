@@ -22,6 +22,7 @@ static struct {
 	struct own_thread_params params;
 	/* libc's number of threads; NULL: it cannot be found */
 	_Atomic unsigned *libc_cnt;
+	pthread_t thread;
 } own;
 
 void own_thread_load(void)
@@ -81,23 +82,27 @@ static void *run(void *arg UNUSED)
 int own_thread_start(const struct own_thread_params *params)
 {
 	sigset_t all, old;
-	pthread_attr_t attr;
-	pthread_t thread;
 	int err;
 
 	own.params = *params;
 	find_libc_cnt();
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &old);
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	err = pthread_create(&thread, &attr, run, NULL);
-	pthread_attr_destroy(&attr);
+	err = pthread_create(&own.thread, NULL, run, NULL);
 	/* Here, where the caller's thread still counts, and not in the new one. */
 	if (!err && own.libc_cnt)
 		atomic_fetch_sub(own.libc_cnt, 1);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return -err;
+}
+
+void own_thread_join(void)
+{
+	int state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	pthread_join(own.thread, NULL);
+	pthread_setcancelstate(state, NULL);
 }
 
 bool own_thread_is_last(void)

@@ -24,8 +24,12 @@ struct own_thread_params {
 /* At load: where the program may run, before it changes that itself. */
 void own_thread_load(void);
 
-/* 0 or negative errno. */
+/* 0 or negative errno. There is one such thread at a time. */
 int own_thread_start(const struct own_thread_params *params) MUST_CHECK;
+
+/* Returns when the thread has ended, which `run` does by returning. No cancellation
+ * point. */
+void own_thread_join(void);
 
 /*
  * Where libc does not let itself be told that a thread is not the program's, the

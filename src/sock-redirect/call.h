@@ -115,6 +115,9 @@ void fd_calls_load(void);
 /* Before core prepares for forks, so that what happens here at one does so inside. */
 void process_calls_load(void);
 
+/* Whether this mode and program of seccomp install a filter. */
+bool process_is_filter(unsigned long mode, const void *program);
+
 /* F_DUPFD in both forms: the new number names what the old one names. errno is
  * set. */
 int fd_call_duplicate(int fd, int cmd, void *arg);

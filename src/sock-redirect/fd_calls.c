@@ -204,7 +204,7 @@ static COLD void for_fds_of_message(const struct msghdr *msg, fd_fn *fn)
 static bool may_carry_objects(const struct msghdr *msg)
 {
 	return atomic_load_explicit(&fd_table_root, memory_order_relaxed) &&
-	       user_is_plausible(msg, sizeof(*msg)) &&
+	       !fd_table_is_closed() && user_is_plausible(msg, sizeof(*msg)) &&
 	       msg->msg_controllen >= CMSG_LEN(sizeof(int)) &&
 	       user_is_plausible(msg->msg_control, msg->msg_controllen) &&
 	       !os_is_inside();
@@ -290,11 +290,12 @@ ssize_t shim_sendmsg(int fd, const struct msghdr *msg, int flags)
 int shim_sendmmsg(int fd, struct mmsghdr *msgs, unsigned int cnt, int flags)
 {
 	enum fd_verdict verdict = FD_CALL_AGAIN;
-	unsigned len = batch_len(msgs, cnt);
+	unsigned len;
 	int n;
 
 	CALL_ENTERED(sendmmsg);
 	ON_OBJECT_OR(verdict, int, fd_table_entry(fd), sendmmsg, fd, msgs, cnt, flags);
+	len = batch_len(msgs, cnt);
 	for (unsigned i = 0; i < len; i++)
 		if (UNLIKELY(may_carry_objects(&msgs[i].msg_hdr)))
 			for_fds_of_message(&msgs[i].msg_hdr, send_fd);

@@ -2,16 +2,20 @@
 /* Calls that make, replace and end processes. */
 #include "config.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "core/runtime.h"
 #include "fd/fd_internal.h"
 #include "os/signals.h"
 #include "sock-redirect/call.h"
+#include "sock/user_msg.h"
 
 extern char **environ;
 
@@ -335,6 +339,23 @@ int shim_clone(int (*fn)(void *arg), void *stack, int flags, void *arg,
 			    tls, child_tid);
 	runtime_after_fork(false);
 	return result;
+}
+
+/* Not an attempt that asks whether the kernel knows the call. */
+bool process_is_filter(unsigned long mode, const void *program)
+{
+	return mode == SECCOMP_MODE_STRICT ||
+	       (mode == SECCOMP_MODE_FILTER &&
+		user_is_plausible(program, sizeof(struct sock_fprog)));
+}
+
+int shim_prctl(int option, unsigned long a, unsigned long b, unsigned long c,
+	       unsigned long d)
+{
+	CALL_ENTERED(prctl);
+	if (option == PR_SET_SECCOMP && process_is_filter(a, (void *)b))
+		runtime_filtering();
+	return real.prctl(option, a, b, c, d);
 }
 
 int shim_setns(int fd, int type)

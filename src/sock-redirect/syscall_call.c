@@ -5,6 +5,7 @@
  */
 #include "config.h"
 
+#include <linux/aio_abi.h>
 #include <linux/sched.h>
 #include <stdint.h>
 #include <sys/syscall.h>
@@ -39,7 +40,35 @@ static bool is_fork3(const struct clone_args *args, size_t size)
 	       is_fork(args->flags, args->stack);
 }
 
-/* Calls about processes. */
+static long make_ring(long number, long a, long b, long c, long d, long e,
+		      long f)
+{
+	long result;
+
+	if (runtime_hides_rings()) {
+		errno = ENOSYS;
+		return -1;
+	}
+	result = real.syscall(number, a, b, c, d, e, f);
+	if (result >= 0)
+		runtime_ring_made();
+	return result;
+}
+
+/* The fds of what is submitted; the kernel takes no more at once. */
+enum { IOCBS_MAX = 4096 };
+
+static void note_aio(long cnt, struct iocb *const *iocbs)
+{
+	if (cnt <= 0 || cnt > IOCBS_MAX ||
+	    !user_is_array_plausible(iocbs, (size_t)cnt, sizeof(*iocbs)))
+		return;
+	for (long i = 0; i < cnt; i++)
+		if (user_is_plausible(iocbs[i], sizeof(*iocbs[i])))
+			runtime_reading_by_kernel((int)iocbs[i]->aio_fildes);
+}
+
+/* Calls about processes, and of those that read by themselves. */
 static long call_on_process(long number, long a, long b, long c, long d, long e,
 			    long f)
 {
@@ -56,6 +85,19 @@ static long call_on_process(long number, long a, long b, long c, long d, long e,
 	case SYS_fork:
 		return fork_by_number(number, a, b, c, d, e, f);
 #endif
+	case SYS_io_uring_setup:
+		return make_ring(number, a, b, c, d, e, f);
+	case SYS_io_submit:
+		note_aio(b, PTR(c));
+		break;
+	case SYS_prctl:
+		return shim_prctl((int)a, (unsigned long)b, (unsigned long)c,
+				  (unsigned long)d, (unsigned long)e);
+	case SYS_seccomp:
+		/* its operations are one less than the modes */
+		if (process_is_filter((unsigned long)a + 1, PTR(c)))
+			runtime_filtering();
+		break;
 	case SYS_execve:
 	case SYS_execveat:
 		runtime_executing();

@@ -30,6 +30,10 @@ said_of() {
 	case $1 in
 	passed_to_another_process)
 		echo "goes back to the kernel: the program has handed it on" ;;
+	ring_of_its_own_after_sockets)
+		echo "Sockets go back to the kernel: the process has an io_uring" ;;
+	aio_*) echo "goes back to the kernel: the process has an io_uring or reads by AIO" ;;
+	filter_*) echo "Sockets go back to the kernel: the program has installed a filter" ;;
 	signals_for_datagrams | stamps_of_the_last_datagram)
 		echo "goes back to the kernel: the program has set an option" ;;
 	esac

@@ -22,6 +22,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/poll.h>
+#include <sys/prctl.h>
 #include <sys/select.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
@@ -1107,6 +1108,17 @@ static long do_popen(struct cell *c)
 	return 0;
 }
 
+static long do_prctl(struct cell *c)
+{
+	char name[16] = "", *at = P(name);
+	int n = c->condition == COND_WRONG_TYPE ?
+			prctl(-1, 0, 0, 0, 0) :
+			prctl(PR_GET_NAME, at, 0, 0, 0);
+
+	cell_show(c, "%.6s %d", name, prctl(PR_GET_SECCOMP));
+	return n;
+}
+
 static long do_setns(struct cell *c)
 {
 	int fd = c->condition == COND_VALID ?
@@ -1374,6 +1386,7 @@ const struct call calls[] = {
 	     NO_NULL | NO_WAIT | NOT(WRONG_TYPE)),
 	CALL(system, NONE, NO_FD | NO_WAIT | NOT(WRONG_TYPE)),
 	CALL(popen, NONE, NO_NULL | NO_FD | NO_WAIT),
+	CALL(prctl, NONE, NO_FD | NO_WAIT),
 	CALL(setns, STREAM, NO_NULL | NO_WAIT),
 	CALL(unshare, NONE,
 	     NO_NULL | NO_WAIT | NOT(CLOSED) | NOT(WRONG_TYPE)),

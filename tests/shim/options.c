@@ -12,6 +12,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/io_uring.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
@@ -286,6 +287,25 @@ static void pages(void)
 	printf("huge pages asked for: %d\n", huge_cnt != 0);
 }
 
+/* Asks for a ring, as libuv does, and says whether a socket is accelerated that was
+ * there before, some time later. */
+static void ring(void)
+{
+	struct io_uring_params params = { 0 };
+	unsigned long before;
+	int pair[2], fd;
+	char c;
+
+	make_pair(pair);
+	fd = (int)syscall(SYS_io_uring_setup, 4, &params);
+	printf("ring: %s, ", err(fd));
+	usleep(2500 * 1000);
+	before = carried();
+	send(pair[0], "x", 1, 0);
+	recv(pair[1], &c, 1, 0);
+	printf("%s\n", carried() > before ? "accelerated" : "by the kernel");
+}
+
 /* Says where the library's thread may run, a mask, and how it is scheduled, in a
  * program that has kept itself to the first CPU and has taken real time. */
 static void where(void)
@@ -333,6 +353,7 @@ static const struct {
 	{ "unread", unread },
 	{ "pages", pages },
 	{ "where", where },
+	{ "ring", ring },
 };
 
 int main(int argc, char **argv)

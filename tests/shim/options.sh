@@ -197,11 +197,18 @@ internal_thread_where_asked() {
 		{ cat "$work/out"; return 1; }
 }
 
+rings_by_wish() {
+	says ring "ring: ENOSYS, accelerated" VMA_IO_URING=auto &&
+		says ring "ring: ok, by the kernel" VMA_IO_URING=kernel &&
+		says ring "ring: ok, accelerated" VMA_IO_URING=ignore &&
+		says ring "ring: ok, by the kernel" VMA_OFFLOADED_SOCKETS=0
+}
+
 for case in ${CASES:-exception_passed_over exception_leaves exception_leaves_loudly \
 	exception_is_refused exception_aborts exception_at_the_start switched_off \
 	polls_give_way thread_mode_biased thread_mode_spin thread_mode_sleep \
 	thread_mode_yield progress_of_what_nobody_polls progress_in_portions \
-	internal_thread_where_asked}; do
+	internal_thread_where_asked rings_by_wish}; do
 	tap_check "$case" "$case"
 done
 tap_end

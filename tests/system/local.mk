@@ -22,7 +22,7 @@ endif
 
 # UDP over AF_XDP, with a foreign XDP program in the way for one case.
 if HAVE_XDP
-system_scripts += %D%/udp_xdp.sh %D%/udp_programs.sh %D%/udp_hostile.sh \
+system_scripts += %D%/udp_doors.sh %D%/udp_xdp.sh %D%/udp_programs.sh %D%/udp_hostile.sh \
 	%D%/udp_frames.sh %D%/udp_kill.sh %D%/udp_mirror.sh %D%/udp_rpf.sh %D%/udp_tx.sh \
 	%D%/udp_ways.sh
 %D%/pass.bpf.o: %D%/pass.bpf.c
@@ -36,7 +36,7 @@ system_scripts += %D%/udp_xdp.sh %D%/udp_programs.sh %D%/udp_hostile.sh \
 check_DATA += %D%/pass.bpf.o %D%/tag.bpf.o
 CLEANFILES += %D%/pass.bpf.o %D%/tag.bpf.o
 endif
-EXTRA_DIST += %D%/udp_lab.sh %D%/udp_xdp.py %D%/udp_programs.py \
+EXTRA_DIST += %D%/udp_lab.sh %D%/udp_doors.py %D%/udp_xdp.py %D%/udp_programs.py \
 	%D%/udp_hostile.py %D%/udp_frames.py %D%/udp_kill.py %D%/udp_rpf.py %D%/udp_tx.py \
 	%D%/udp_mirror.py %D%/udp_ways.py %D%/pass.bpf.c %D%/tag.bpf.c
 

@@ -239,6 +239,7 @@ TEST(details_show_all_values)
 		  " VMA DETAILS: XDP frames                     4096                       [VMA_XDP_FRAMES]\n"
 		  " VMA DETAILS: XDP interfaces                 all                        [VMA_XDP_INTERFACES]\n"
 		  " VMA DETAILS: Respect firewall               Disabled                   [VMA_RESPECT_FIREWALL]\n"
+		  " VMA DETAILS: io_uring                       auto                       [VMA_IO_URING]\n"
 		  " VMA DETAILS: Test local device              Disabled                   [VMA_TEST_LOCAL]\n"
 		  " VMA INFO: " DASHES "\n");
 }

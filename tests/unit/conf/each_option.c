@@ -256,6 +256,20 @@ TEST(spec)
 		  "VMA_SPEC=\"latancy\": must be one of none, ultra-latency, latency, 29west, wombat_fh, mcd, mcd-irq, rti, 7750, multi_ring_latency; using none");
 }
 
+TEST(io_uring)
+{
+	enum option_id id = ID(io_uring, "VMA_IO_URING");
+
+	parse_quietly("PATH=/bin");
+	CHECK_EQ(opts.io_uring, IO_URING_AUTO);
+	check_word(id, "auto", IO_URING_AUTO);
+	check_word(id, "Kernel", IO_URING_KERNEL);
+	check_word(id, "IGNORE", IO_URING_IGNORE);
+	refuses(id, "", IO_URING_AUTO);
+	refuses(id, "1", IO_URING_AUTO);
+	refuses(id, "hide", IO_URING_AUTO);
+}
+
 TEST(xdp_mode)
 {
 	enum option_id id = ID(xdp_mode, "VMA_XDP_MODE");

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Looking for rings of io_uring (rings.h). */
+#include "config.h"
+
+#include "core/rings.h"
+
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "os/file.h"
+
+#define FDS "/proc/self/fd"
+
+/* A look may take this part of the time; a process has 20,000 fds in 50 ms. */
+enum { SHARE = 500 };
+
+static struct {
+	enum io_uring_wish wish;
+	_Atomic bool is_there;
+	_Atomic uint64_t next_look_ns;
+} rings;
+
+void rings_configure(enum io_uring_wish wish)
+{
+	rings.wish = wish;
+}
+
+bool rings_are_there(void)
+{
+	return atomic_load_explicit(&rings.is_there, memory_order_relaxed);
+}
+
+void rings_note(void)
+{
+	atomic_store(&rings.is_there, true);
+}
+
+static void look_at(void *ctx UNUSED, const char *name)
+{
+	char path[sizeof(FDS) + 16];
+
+	if (snprintf(path, sizeof(path), FDS "/%s", name) <
+		    (int)sizeof(path) &&
+	    file_leads_to(path, "anon_inode:[io_uring]"))
+		rings_note();
+}
+
+bool rings_look(void)
+{
+	uint64_t start_ns, due_ns = atomic_load(&rings.next_look_ns), cost_ns;
+
+	if (rings.wish == IO_URING_IGNORE)
+		return false;
+	if (rings_are_there())
+		return true;
+	start_ns = clock_monotonic_ns();
+	/* The one who moves it looks. */
+	if (start_ns < due_ns ||
+	    !atomic_compare_exchange_strong(&rings.next_look_ns, &due_ns,
+					    start_ns + NS_PER_SEC))
+		return false;
+	file_for_names(FDS, UINT_MAX, look_at, NULL);
+	cost_ns = clock_monotonic_ns() - start_ns;
+	/* a little less than a second, so that who comes each second looks */
+	atomic_store(&rings.next_look_ns,
+		     start_ns + MAX(NS_PER_SEC / 2, SHARE * cost_ns));
+	return rings_are_there();
+}
