@@ -212,11 +212,11 @@ void sock_attach_anew(struct sock *s, int fd, enum stats_decider decider)
 		reason_why(s->reason));
 }
 
-void sock_leave_config(struct sock *s, enum reason reason,
+void sock_leave_config(struct sock *s, int fd, enum reason reason,
 		       enum stats_decider decider, const char *detail)
 {
 	sock_detach(s);
-	s->kind->hand_back(s);
+	s->kind->hand_back(s, fd);
 	stats_set_rx(&s->stats, reason, decider, 0, detail);
 	stats_set_tx(&s->stats, reason, decider, 0, detail);
 	s->has_left = true;
@@ -232,7 +232,7 @@ void sock_leave(struct fd_object *obj, int fd, enum reason reason,
 
 	mutex_acquire(&s->config);
 	if (!s->has_left) {
-		sock_leave_config(s, reason, decider, "");
+		sock_leave_config(s, fd, reason, decider, "");
 		log_dbg("fd %d goes back to the kernel: %s", fd,
 			reason_why(reason));
 	}

@@ -124,9 +124,9 @@ struct sock_kind {
 	/* A socket of another process stands in the way of this name. */
 	bool (*is_port_elsewhere)(const struct sock *s,
 				  const struct flow_key *key);
-	/* The kernel gets what is queued, as far as it takes it. Nothing leads
-	 * to the socket any more. */
-	void (*hand_back)(struct sock *s);
+	/* The kernel gets what is queued, as far as it takes it, by the twin `fd`
+	 * (-1: not known). Nothing leads to the socket any more. */
+	void (*hand_back)(struct sock *s, int fd);
 	/* Under the stack's lock: nothing is queued. */
 	bool (*is_empty)(const struct sock *s);
 };
@@ -285,7 +285,7 @@ void sock_attach_anew(struct sock *s, int fd, enum stats_decider decider);
 /* Frames cease to reach it; what is queued stays. */
 void sock_detach(struct sock *s);
 /* It is the kernel's for good. */
-void sock_leave_config(struct sock *s, enum reason reason,
+void sock_leave_config(struct sock *s, int fd, enum reason reason,
 		       enum stats_decider decider, const char *detail);
 /* Its twin has another name, or none. */
 void sock_renamed(struct sock *s, int fd);

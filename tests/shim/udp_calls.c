@@ -772,6 +772,36 @@ static void lent_and_back(void)
 	close_pair(pair);
 }
 
+/* All that waits is found by the kernel when the socket becomes its own. */
+static void many_wait_at_a_leave(void)
+{
+	enum { CNT = 200 };
+	char buf[16];
+	int pair[2], ends[2], n = 0;
+
+	make_pair(pair);
+	if (pipe(ends) != 0)
+		SAY("pipe: %m\n");
+	for (int i = 0; i < CNT; i++) {
+		send(pair[0], "waits", 5, 0);
+		if (i % 20 == 19) {
+			/* in the queue, not in a ring */
+			settle();
+			recv(pair[1], buf, sizeof(buf), MSG_PEEK);
+		}
+	}
+	kernels_cnt += CNT;
+	/* what splice takes is taken by the kernel */
+	SAY("splice %zd\n", splice(pair[1], NULL, ends[1], NULL, 5, 0));
+	while (recv(pair[1], buf, sizeof(buf), MSG_DONTWAIT) == 5)
+		n++;
+	SAY("left %d\n", n);
+	received_cnt += (unsigned)n + 1;
+	close(ends[0]);
+	close(ends[1]);
+	close_pair(pair);
+}
+
 /* connect() to nothing ends a connection: what is sent then needs a name, and answers
  * find the port that it has by then. */
 static void disconnected_for_good(void)
@@ -1006,6 +1036,7 @@ const struct scenario call_scenarios[] = {
 	SCENARIO(child_and_parent, 1),
 	SCENARIO(inherited, 0),
 	SCENARIO(lent_and_back, 1),
+	SCENARIO(many_wait_at_a_leave, 200),
 	SCENARIO(disconnected_for_good, 0),
 	SCENARIO(names_that_cannot_be, 0),
 	SCENARIO(negative_timeouts, 0),

@@ -26,21 +26,20 @@ another_process_serves_what_waited() {
 }
 
 # systemd's activator, while datagrams come; without it there is the one above. It does
-# not ask for a larger buffer, and frames that are given back to the kernel take 4 KB of
-# it each.
+# not ask for a larger buffer.
 activator_of_systemd() {
 	local python
 	command -v systemd-socket-activate >/dev/null || return 0
 	python=$(command -v python3)
 	: >"$work/out"
 	(in_ns $a a.log systemd-socket-activate -d -l 10.78.0.1:7000 \
-		"$python" "$srcdir/tests/system/udp_doors.py" serve 3 40) \
+		"$python" "$srcdir/tests/system/udp_doors.py" serve 3 200) \
 		>"$work/out" 2>&1 &
 	server=$!
 	wait_for 'Listening' "$work/out" || return 1
-	(in_ns $b - $doors send 10.78.0.1 7000 40) &&
+	(in_ns $b - $doors send 10.78.0.1 7000 200) &&
 		wait_for '^served' "$work/out" &&
-		expect "$(grep '^served' "$work/out")" "served 40 40"
+		expect "$(grep '^served' "$work/out")" "served 200 200"
 }
 
 run_cases exec_serves_what_waited another_process_serves_what_waited \

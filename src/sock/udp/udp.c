@@ -125,7 +125,7 @@ static void udp_release(struct fd_object *obj)
 
 	sock_detach(&u->sock);
 	if (u->has_heir)
-		udp_hand_back(&u->sock);
+		udp_hand_back(&u->sock, -1);
 	stack = sock_lock(&u->sock);
 	if (stack) {
 		udp_purge(u);

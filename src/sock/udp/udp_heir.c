@@ -40,18 +40,55 @@ static void put(struct stack *stack, struct pkt *pkt)
 	stack_unlock(stack);
 }
 
-void udp_hand_back(struct sock *s)
+/* What a frame that is given back may cost its socket in the kernel: more than one that
+ * has come by the usual way, of which as many fit as its buffer says. */
+enum { GIVEN_BACK_COST = 8192 };
+
+/* Room for so many more. What SO_RCVBUF was before, or -1. */
+static int widen_twin(int fd, uint32_t cnt)
+{
+	int was, half;
+	socklen_t len = sizeof(was);
+
+	if (real.getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &was, &len) != 0)
+		return -1;
+	/* the kernel doubles it */
+	half = was / 2 + (int)MIN(cnt, (uint32_t)INT_MAX / 4 / GIVEN_BACK_COST) *
+				 (GIVEN_BACK_COST / 2);
+	if (real.setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &half,
+			    sizeof(half)) != 0)
+		(void)!real.setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &half,
+				       sizeof(half));
+	return was;
+}
+
+static void narrow_twin(int fd, int was)
+{
+	int half = was / 2;
+
+	if (was < 0)
+		return;
+	if (real.setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &half,
+			    sizeof(half)) != 0)
+		(void)!real.setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &half,
+				       sizeof(half));
+}
+
+void udp_hand_back(struct sock *s, int fd)
 {
 	struct udp *u = udp_of_sock(s);
 	struct stack *stack = sock_lock(s);
 	struct list pkts;
-	int err = 0;
+	int err = 0, was;
+	uint32_t cnt;
 
 	if (!stack)
 		return;
 	list_init(&pkts);
+	cnt = u->rx_cnt;
 	udp_take_queue(u, &pkts);
 	stack_unlock(stack);
+	was = cnt && fd >= 0 ? widen_twin(fd, cnt) : -1;
 	while (!list_is_empty(&pkts)) {
 		struct pkt *pkt = pkt_from_link(list_first(&pkts));
 
@@ -62,6 +99,7 @@ void udp_hand_back(struct sock *s)
 		put(stack, pkt);
 		atomic_store(&u->sock.is_twin_ready, true);
 	}
+	narrow_twin(fd, was);
 	if (!err)
 		return;
 	log_dbg("datagrams that wait here cannot be given to the kernel (error %d)",
@@ -92,7 +130,7 @@ static bool share(struct fd_object *obj, int fd)
 		atomic_store(&has_heirs, true);
 		if (has_queued(u)) {
 			sock_detach(&u->sock);
-			udp_hand_back(&u->sock);
+			udp_hand_back(&u->sock, fd);
 			sock_attach_anew(&u->sock, fd, STATS_BY_FORK);
 		}
 	}
@@ -152,7 +190,7 @@ static void lend(struct udp *u, int fd)
 	struct sock *s = &u->sock;
 
 	sock_detach(s);
-	udp_hand_back(s);
+	udp_hand_back(s, fd);
 	u->is_lent = true;
 	u->is_neglected = false;
 	u->lend_ns = u->lend_ns ? MIN(2 * u->lend_ns, LEND_MAX_NS) :

@@ -272,7 +272,7 @@ static void follow_option(struct udp *u, int fd, int level, int name)
 	if (is_kernel_only(level, name, get_int(fd, level, name))) {
 		snprintf(detail, sizeof(detail), "level %d, option %d", level,
 			 name);
-		sock_leave_config(&u->sock, REASON_OPTION, STATS_BY_OPTION, detail);
+		sock_leave_config(&u->sock, fd, REASON_OPTION, STATS_BY_OPTION, detail);
 		return;
 	}
 	if (!sock_stack(&u->sock))

@@ -103,7 +103,7 @@ void udp_heirs_forked(void);
 void udp_reclaim(struct udp *u, int fd);
 /* udp_heir.c: returns what is queued to the kernel, from which it can be read then;
  * what that does not take stays queued. It is detached. */
-void udp_hand_back(struct sock *s);
+void udp_hand_back(struct sock *s, int fd);
 
 /* udp_rx.c */
 void udp_input(struct endpoint *end, struct pkt *pkt);
