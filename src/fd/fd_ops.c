@@ -57,6 +57,15 @@ static ssize_t slow_send(int fd, const void *buf, size_t len, int flags,
 	return fd_slow_calls.send(fd, buf, len, flags, entry, named);
 }
 
+static ssize_t slow_sendto(int fd, const void *buf, size_t len, int flags,
+			   const struct sockaddr *addr, socklen_t addr_len,
+			   const _Atomic(struct fd_object *) *entry,
+			   struct fd_object *named)
+{
+	return fd_slow_calls.sendto(fd, buf, len, flags, addr, addr_len, entry,
+				    named);
+}
+
 static void count_nothing(struct fd_object *obj UNUSED,
 			  enum fd_traffic traffic UNUSED, long result UNUSED)
 {
@@ -108,6 +117,7 @@ void fd_ops_fill(struct fd_ops *ops)
 #include "os/calls.def"
 	FILL(quick_recv, slow_recv);
 	FILL(quick_send, slow_send);
+	FILL(quick_sendto, slow_sendto);
 	FILL(passed, count_nothing);
 	FILL(leave, leave_nothing);
 	FILL(twin_event, ignore_event);

@@ -53,10 +53,16 @@ typedef ssize_t fd_send_fn(int fd, const void *buf, size_t len, int flags,
 			   const _Atomic(struct fd_object *) *entry,
 			   struct fd_object *named);
 
+typedef ssize_t fd_sendto_fn(int fd, const void *buf, size_t len, int flags,
+			     const struct sockaddr *addr, socklen_t addr_len,
+			     const _Atomic(struct fd_object *) *entry,
+			     struct fd_object *named);
+
 /* Set by the wrappers before there is any object. */
 struct fd_slow_calls {
 	fd_recv_fn *recv;
 	fd_send_fn *send;
+	fd_sendto_fn *sendto;
 };
 extern HIDDEN struct fd_slow_calls fd_slow_calls;
 
@@ -72,11 +78,12 @@ struct fd_ops {
 	long (*name)(struct fd_object *obj, FD_UNWRAP params);
 #include "os/calls.def"
 
-	/* recv and send once more, for the data path: called outside the bracket
+	/* recv, send and sendto once more, for the data path: called outside the bracket
 	 * and without a reference. They do the whole call, the bracket and errno included,
 	 * or undo what they did and return what fd_slow_calls returns. */
 	fd_recv_fn *quick_recv;
 	fd_send_fn *quick_send;
+	fd_sendto_fn *quick_sendto;
 
 	/* libc has done a call that the op has passed, and that moves data: its
 	 * result, or a negative errno. For whoever counts. */

@@ -22,6 +22,16 @@ ssize_t fd_quick_undo_send(int fd, const void *buf, size_t len, int flags,
 	return fd_slow_calls.send(fd, buf, len, flags, fd_table_entry(fd), obj);
 }
 
+ssize_t fd_quick_undo_sendto(int fd, const void *buf, size_t len, int flags,
+			     const struct sockaddr *addr, socklen_t addr_len,
+			     struct fd_object *obj)
+{
+	fd_object_put(obj);
+	os_leave_last();
+	return fd_slow_calls.sendto(fd, buf, len, flags, addr, addr_len,
+				    fd_table_entry(fd), obj);
+}
+
 ssize_t fd_quick_again(void)
 {
 	errno = EAGAIN;

@@ -37,6 +37,9 @@ COLD ssize_t fd_quick_undo_recv(int fd, void *buf, size_t len, int flags,
 				struct fd_object *obj);
 COLD ssize_t fd_quick_undo_send(int fd, const void *buf, size_t len, int flags,
 				struct fd_object *obj);
+COLD ssize_t fd_quick_undo_sendto(int fd, const void *buf, size_t len,
+				  int flags, const struct sockaddr *addr,
+				  socklen_t addr_len, struct fd_object *obj);
 
 /* The rare parts of what follows. */
 COLD ssize_t fd_quick_release(struct fd_object *obj, ssize_t n);

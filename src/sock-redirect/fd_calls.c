@@ -140,9 +140,39 @@ ssize_t shim_send(int fd, const void *buf, size_t len, int flags)
 		     real.send(fd, buf, len, flags);
 }
 
+static ssize_t object_sendto(int fd, const void *buf, size_t len, int flags,
+			     const struct sockaddr *addr, socklen_t addr_len,
+			     const _Atomic(struct fd_object *) *entry,
+			     struct fd_object *named UNUSED)
+{
+	enum fd_verdict verdict = FD_CALL_AGAIN;
+	ssize_t n;
+
+	ON_OBJECT_OR(verdict, ssize_t, entry, sendto, fd, buf, len, flags, addr,
+		     addr_len);
+	n = real.sendto(fd, buf, len, flags, addr, addr_len);
+	return verdict == FD_CALL_LIBC ? fd_call_passed(fd, FD_SENT, n) : n;
+}
+
+ssize_t shim_sendto(int fd, const void *buf, size_t len, int flags,
+		    const struct sockaddr *addr, socklen_t addr_len)
+{
+	const _Atomic(struct fd_object *) *entry = fd_table_entry(fd);
+	struct fd_object *obj;
+
+	CALL_ENTERED(sendto);
+	if (UNLIKELY(!entry))
+		return real.sendto(fd, buf, len, flags, addr, addr_len);
+	obj = atomic_load_explicit(entry, memory_order_acquire);
+	return obj ? obj->ops->quick_sendto(fd, buf, len, flags, addr, addr_len,
+					    entry, obj) :
+		     real.sendto(fd, buf, len, flags, addr, addr_len);
+}
+
 void fd_calls_load(void)
 {
-	fd_slow_calls = (struct fd_slow_calls){ object_recv, object_send };
+	fd_slow_calls = (struct fd_slow_calls){ object_recv, object_send,
+						object_sendto };
 }
 
 int shim_accept(int fd, struct sockaddr *addr, socklen_t *len)

@@ -146,6 +146,7 @@ void udp_forked(void)
 struct fd_ops udp_ops = {
 	.quick_recv = udp_quick_recv,
 	.quick_send = udp_quick_send,
+	.quick_sendto = udp_quick_sendto,
 	.name = "udp",
 	.leave = sock_leave,
 	.twin_event = udp_twin_event,

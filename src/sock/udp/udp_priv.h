@@ -129,6 +129,10 @@ ssize_t udp_quick_recv(int fd, void *buf, size_t len, int flags,
 ssize_t udp_quick_send(int fd, const void *buf, size_t len, int flags,
 		       const _Atomic(struct fd_object *) *entry,
 		       struct fd_object *named);
+ssize_t udp_quick_sendto(int fd, const void *buf, size_t len, int flags,
+			 const struct sockaddr *addr, socklen_t addr_len,
+			 const _Atomic(struct fd_object *) *entry,
+			 struct fd_object *named);
 long udp_write(struct fd_object *obj, int fd, const void *buf, size_t len);
 long udp_writev(struct fd_object *obj, int fd, const struct iovec *iov,
 		int cnt);

@@ -574,6 +574,26 @@ long udp_send(struct fd_object *obj, int fd, const void *buf, size_t len,
 	return udp_sendto(obj, fd, buf, len, flags, NULL, 0);
 }
 
+/* A send in the fewest steps: its own parameters, and where to if that is said. */
+struct quick_tx {
+	int fd;
+	const void *buf;
+	size_t len;
+	int flags;
+	const struct sockaddr *addr;
+	socklen_t addr_len;
+};
+
+static ALWAYS_INLINE ssize_t quick_undo(const struct quick_tx *tx,
+					struct fd_object *obj)
+{
+	return tx->addr ?
+		       fd_quick_undo_sendto(tx->fd, tx->buf, tx->len, tx->flags,
+					    tx->addr, tx->addr_len, obj) :
+		       fd_quick_undo_send(tx->fd, tx->buf, tx->len, tx->flags,
+					  obj);
+}
+
 /* Nothing was sent. */
 static COLD ssize_t quick_undo_locked(int fd, const void *buf, size_t len,
 				      int flags, struct fd_object *obj,
@@ -584,13 +604,35 @@ static COLD ssize_t quick_undo_locked(int fd, const void *buf, size_t len,
 	return fd_quick_undo_send(fd, buf, len, flags, obj);
 }
 
-/* The most frequent send in the fewest steps: a short datagram to where the socket
- * is connected, by a way that is known. First everything that may stand against
- * it. */
-NO_LOCK_ANALYSIS ssize_t
-udp_quick_send(int fd, const void *buf, size_t len, int flags,
-	       const _Atomic(struct fd_object *) *entry,
-	       struct fd_object *obj)
+static COLD ssize_t
+quick_undo_locked_to(int fd, const void *buf, size_t len, int flags,
+		     const struct sockaddr *addr, socklen_t addr_len,
+		     struct fd_object *obj, struct stack *stack)
+	RELEASES(stack->lock) NO_LOCK_ANALYSIS
+{
+	stack_unlock(stack);
+	return fd_quick_undo_sendto(fd, buf, len, flags, addr, addr_len, obj);
+}
+
+/* The destination of this name, if the socket has one. */
+static ALWAYS_INLINE struct dst *find_named(struct udp *u,
+					    const struct sockaddr_in *to)
+{
+	struct ip_addr addr = ip_addr_from_v4(to->sin_addr.s_addr);
+
+	for (int i = 0; i < UDP_DSTS; i++)
+		if (u->dsts[i].query.remote_port == to->sin_port &&
+		    ip_addr_eq(&u->dsts[i].query.remote, &addr))
+			return &u->dsts[i];
+	return NULL;
+}
+
+/* The most frequent sends: a short datagram, by a way that is known, to where the socket
+ * is connected or to a name. First everything that may stand against it. `tx->addr` is
+ * NULL in the first case, which each caller fixes. */
+static ALWAYS_INLINE ssize_t quick_send(const struct quick_tx *tx,
+					const _Atomic(struct fd_object *) *entry,
+					struct fd_object *obj) NO_LOCK_ANALYSIS
 {
 	struct stack *stack;
 	struct ring *ring;
@@ -598,34 +640,77 @@ udp_quick_send(int fd, const void *buf, size_t len, int flags,
 	struct dst *dst;
 	struct udp *u;
 
-	/* an empty one is not this short */
-	if (UNLIKELY(fd_quick_is_odd() || flags & ~TX_FLAGS ||
-		     len - 1 >= SHORT_MAX || !user_is_plausible(buf, len)))
-		return fd_slow_calls.send(fd, buf, len, flags, entry, obj);
 	os_enter_first();
 	if (UNLIKELY(!fd_object_try_hold(obj)))
-		return fd_quick_undo_send(fd, buf, len, flags, NULL);
+		return quick_undo(tx, NULL);
 	if (UNLIKELY(!fd_quick_is_mine(obj, &udp_ops, entry)))
-		return fd_quick_undo_send(fd, buf, len, flags, obj);
+		return quick_undo(tx, obj);
 	u = udp_of(obj);
 	/* without a name, there may be no stack */
 	if (UNLIKELY(sock_tx_holds(&u->sock)))
-		return fd_quick_undo_send(fd, buf, len, flags, obj);
+		return quick_undo(tx, obj);
 	stack = sock_stack(&u->sock);
 	if (UNLIKELY(!stack_lock_try_plain(&stack->lock)))
-		return fd_quick_undo_send(fd, buf, len, flags, obj);
-	dst = &u->dsts[UDP_DST_CONNECTED];
+		return quick_undo(tx, obj);
+	dst = tx->addr ? find_named(u, (const void *)tx->addr) :
+			 &u->dsts[UDP_DST_CONNECTED];
 	/* without a ring nothing is short enough */
-	if (UNLIKELY(!sock_is_in(&u->sock, stack) || !dst_is_valid(dst, stack) ||
-		     (uint32_t)len > dst->payload_max))
-		return quick_undo_locked(fd, buf, len, flags, obj, stack);
+	if (UNLIKELY(!sock_is_in(&u->sock, stack) || !dst ||
+		     !dst_is_valid(dst, stack) ||
+		     (uint32_t)tx->len > dst->payload_max ||
+		     !dst->ring->tx_frame))
+		return tx->addr ? quick_undo_locked_to(tx->fd, tx->buf, tx->len,
+						       tx->flags, tx->addr,
+						       tx->addr_len, obj,
+						       stack) :
+				  quick_undo_locked(tx->fd, tx->buf, tx->len,
+						    tx->flags, obj, stack);
 	ring = dst->ring;
 	frame = ring->tx_frame;
-	if (UNLIKELY(!frame))
-		return quick_undo_locked(fd, buf, len, flags, obj, stack);
-	count_sent(u, len);
-	stack_tx_commit_unlock(stack, ring, dst_write(dst, buf, len, frame));
-	return fd_quick_end(obj, (long)len);
+	count_sent(u, tx->len);
+	stack_tx_commit_unlock(stack, ring,
+			       dst_write(dst, tx->buf, tx->len, frame));
+	return fd_quick_end(obj, (long)tx->len);
+}
+
+/* An empty one is not this short. */
+static ALWAYS_INLINE bool is_quick(const void *buf, size_t len, int flags)
+{
+	return LIKELY(!fd_quick_is_odd() && !(flags & ~TX_FLAGS) &&
+		      len - 1 < SHORT_MAX && user_is_plausible(buf, len));
+}
+
+ssize_t udp_quick_send(int fd, const void *buf, size_t len, int flags,
+		       const _Atomic(struct fd_object *) *entry,
+		       struct fd_object *obj)
+{
+	if (UNLIKELY(!is_quick(buf, len, flags)))
+		return fd_slow_calls.send(fd, buf, len, flags, entry, obj);
+	return quick_send(&(struct quick_tx){ .fd = fd,
+					      .buf = buf,
+					      .len = len,
+					      .flags = flags },
+			  entry, obj);
+}
+
+ssize_t udp_quick_sendto(int fd, const void *buf, size_t len, int flags,
+			 const struct sockaddr *addr, socklen_t addr_len,
+			 const _Atomic(struct fd_object *) *entry,
+			 struct fd_object *obj)
+{
+	if (UNLIKELY(!is_quick(buf, len, flags) ||
+		     addr_len < sizeof(struct sockaddr_in) ||
+		     !user_is_plausible(addr, sizeof(struct sockaddr_in)) ||
+		     addr->sa_family != AF_INET))
+		return fd_slow_calls.sendto(fd, buf, len, flags, addr, addr_len,
+					    entry, obj);
+	return quick_send(&(struct quick_tx){ .fd = fd,
+					      .buf = buf,
+					      .len = len,
+					      .flags = flags,
+					      .addr = addr,
+					      .addr_len = addr_len },
+			  entry, obj);
 }
 
 long udp_write(struct fd_object *obj, int fd, const void *buf, size_t len)
