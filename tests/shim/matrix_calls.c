@@ -476,9 +476,22 @@ static long do_tee(struct cell *c)
 }
 
 /* One fd set for in, so that results can be shown. */
+/* How long a call waits for what does not come: one that is to be interrupted for as long
+ * as that takes on the busiest machine. */
+static int wait_ms(const struct cell *c)
+{
+	return c->condition == COND_INTERRUPTED ? 20000 : 60;
+}
+
+static struct timespec wait_time(const struct cell *c)
+{
+	return (struct timespec){ wait_ms(c) / 1000,
+				  wait_ms(c) % 1000 * 1000000L };
+}
+
 static long do_select(struct cell *c)
 {
-	struct timeval timeout = { 0, 60000 };
+	struct timeval timeout = { wait_ms(c) / 1000, wait_ms(c) % 1000 * 1000 };
 	fd_set in;
 	long n;
 
@@ -492,7 +505,7 @@ static long do_select(struct cell *c)
 
 static long do_pselect(struct cell *c)
 {
-	struct timespec timeout = { 0, 60000000 };
+	struct timespec timeout = wait_time(c);
 	fd_set in;
 	sigset_t mask;
 
@@ -506,7 +519,7 @@ static long do_pselect(struct cell *c)
 static long do_poll(struct cell *c)
 {
 	struct pollfd fds = { .fd = c->fd, .events = POLLIN };
-	long n = poll(P(&fds), 1, 60);
+	long n = poll(P(&fds), 1, wait_ms(c));
 
 	cell_show(c, "%#x", fds.revents);
 	return n;
@@ -516,13 +529,13 @@ static long do___poll_chk(struct cell *c)
 {
 	struct pollfd fds = { .fd = c->fd, .events = POLLIN };
 
-	return __poll_chk(P(&fds), 1, 60, sizeof(fds));
+	return __poll_chk(P(&fds), 1, wait_ms(c), sizeof(fds));
 }
 
 static long do_ppoll(struct cell *c)
 {
 	struct pollfd fds = { .fd = c->fd, .events = POLLIN };
-	struct timespec timeout = { 0, 60000000 };
+	struct timespec timeout = wait_time(c);
 
 	return ppoll(P(&fds), 1, &timeout, NULL);
 }
@@ -530,7 +543,7 @@ static long do_ppoll(struct cell *c)
 static long do___ppoll_chk(struct cell *c)
 {
 	struct pollfd fds = { .fd = c->fd, .events = POLLIN };
-	struct timespec timeout = { 0, 60000000 };
+	struct timespec timeout = wait_time(c);
 
 	return __ppoll_chk(P(&fds), 1, &timeout, NULL, sizeof(fds));
 }
@@ -575,7 +588,7 @@ static long do_epoll_ctl(struct cell *c)
 static long do_epoll_wait(struct cell *c)
 {
 	struct epoll_event event = { 0 };
-	long n = epoll_wait(watching(c), P(&event), 1, 60);
+	long n = epoll_wait(watching(c), P(&event), 1, wait_ms(c));
 
 	cell_show(c, "%#x %u", event.events, event.data.u32);
 	return n;
@@ -587,12 +600,12 @@ static long do_epoll_pwait(struct cell *c)
 	sigset_t mask;
 
 	sigemptyset(&mask);
-	return epoll_pwait(watching(c), P(&event), 1, 60, P(&mask));
+	return epoll_pwait(watching(c), P(&event), 1, wait_ms(c), P(&mask));
 }
 
 static long do_epoll_pwait2(struct cell *c)
 {
-	struct timespec timeout = { 0, 60000000 };
+	struct timespec timeout = wait_time(c);
 	struct epoll_event event = { 0 };
 
 	return epoll_pwait2(watching(c), P(&event), 1, &timeout, NULL);

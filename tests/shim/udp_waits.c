@@ -792,6 +792,65 @@ static void shutdown_wakes_readers(void)
 	close(fd);
 }
 
+/* -- what a batch meets behind its first datagram ------------------------------------ */
+
+static void *receive_two(void *arg)
+{
+	struct shut_reader *reader = arg;
+	struct mmsghdr msgs[2] = { 0 };
+	struct iovec iov[2];
+	char buf[2][8];
+
+	for (int i = 0; i < 2; i++) {
+		iov[i] = (struct iovec){ buf[i], sizeof(buf[i]) };
+		msgs[i].msg_hdr.msg_iov = &iov[i];
+		msgs[i].msg_hdr.msg_iovlen = 1;
+	}
+	reader->tid = gettid();
+	reader->n = recvmmsg(reader->fd, msgs, 2, 0, NULL);
+	return NULL;
+}
+
+/* The error comes while the second one is waited for; it is the next call's. */
+static void meet_error(bool by_getsockopt)
+{
+	struct shut_reader reader = { 0 };
+	struct pollfd pfd;
+	int pair[2], error = 0;
+	socklen_t len = sizeof(error);
+
+	make_pair(pair);
+	reader.fd = pair[1];
+	pthread_create(&reader.thread, NULL, receive_two, &reader);
+	while (!reader.tid)
+		sched_yield();
+	send(pair[0], "first", 5, 0);
+	await_sleep(reader.tid);
+	close(pair[0]);
+	/* nobody has its port any more */
+	send(pair[1], "refused", 7, 0);
+	pthread_join(reader.thread, NULL);
+	received_cnt++;
+	SAY("recvmmsg %zd\n", reader.n);
+	pfd = (struct pollfd){ .fd = pair[1], .events = POLLIN };
+	SAY("poll %d", poll(&pfd, 1, 0));
+	SAY(" %#x\n", pfd.revents & POLLERR);
+	if (by_getsockopt) {
+		getsockopt(pair[1], SOL_SOCKET, SO_ERROR, &error, &len);
+		SAY("SO_ERROR %s\n", strerrorname_np(error));
+	} else {
+		SAY("recv %s\n", err(recv(pair[1], &error, 1, 0)));
+	}
+	SAY("then %s\n", err(recv(pair[1], &error, 1, MSG_DONTWAIT)));
+	close(pair[1]);
+}
+
+static void errors_behind_the_first(void)
+{
+	meet_error(false);
+	meet_error(true);
+}
+
 /* -- sets and closes ------------------------------------------------------------------ */
 
 struct adder {
@@ -952,6 +1011,7 @@ const struct scenario wait_scenarios[] = {
 	SCENARIO(time_of_a_set_that_gets_sockets, 0),
 	SCENARIO(one_event_at_a_time, 0),
 	SCENARIO(shutdown_wakes_readers, 0),
+	SCENARIO(errors_behind_the_first, 2),
 	SCENARIO(sockets_close_while_they_are_added, 0),
 	SCENARIO(threads_end_in_sleeps, 0),
 	SCENARIO(threads_end_in_calls, 0),

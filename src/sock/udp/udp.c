@@ -157,6 +157,7 @@ struct fd_ops udp_ops = {
 	.connect = udp_connect,
 	.shutdown = udp_shutdown,
 	.setsockopt = udp_setsockopt,
+	.getsockopt = udp_getsockopt,
 	.fcntl = udp_fcntl,
 	.fcntl64 = udp_fcntl,
 	.ioctl = udp_ioctl,

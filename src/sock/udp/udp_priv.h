@@ -43,6 +43,9 @@ struct udp {
 
 	/* Read without a lock: looks until the next one at the twin; never 0 */
 	_Atomic unsigned os_countdown;
+	/* An error that a call with a result has met: the next one's; 0: none.
+	 * The twin counts as ready with it. */
+	_Atomic int kept_error;
 
 	/* sock.config */
 	bool was_port_elsewhere; /* at the last look (udp_ports.c) */
@@ -114,6 +117,8 @@ void udp_take_queue(struct udp *u, struct list *pkts);
 void udp_requeue(struct udp *u, struct pkt *pkt);
 long udp_read(struct fd_object *obj, int fd, void *buf, size_t len);
 long udp_readv(struct fd_object *obj, int fd, const struct iovec *iov, int cnt);
+long udp_getsockopt(struct fd_object *obj, int fd, int level, int name,
+		    void *value, socklen_t *len);
 long udp_recv(struct fd_object *obj, int fd, void *buf, size_t len, int flags);
 long udp_recvfrom(struct fd_object *obj, int fd, void *buf, size_t len,
 		  int flags, struct sockaddr *addr, socklen_t *addr_len);

@@ -436,6 +436,54 @@ static inline long try_queue(struct udp *u, const struct rx_call *call)
 
 /* -- the twin ------------------------------------------------------------------- */
 
+/* As Linux does it with what a batch meets behind its first message. */
+static COLD void keep_error(struct udp *u, long err)
+{
+	struct stack *stack;
+
+	atomic_store(&u->kept_error, (int)err);
+	atomic_store(&u->sock.is_twin_ready, true);
+	stack = sock_lock(&u->sock);
+	if (!stack)
+		return;
+	endpoint_set_ready(&u->sock.end, READY_ERR);
+	stack_unlock(stack);
+}
+
+/* Of the socket, once: 0 or negative. */
+static COLD long take_error(struct udp *u)
+{
+	struct stack *stack;
+	int err;
+
+	if (LIKELY(!atomic_load(&u->kept_error)))
+		return 0;
+	err = atomic_exchange(&u->kept_error, 0);
+	stack = sock_lock(&u->sock);
+	if (stack) {
+		endpoint_clear_ready(&u->sock.end, READY_ERR);
+		stack_unlock(stack);
+	}
+	return err;
+}
+
+long udp_getsockopt(struct fd_object *obj, int fd UNUSED, int level, int name,
+		    void *value, socklen_t *len)
+{
+	int err;
+
+	if (level != SOL_SOCKET || name != SO_ERROR ||
+	    !user_is_plausible(len, sizeof(*len)) || *len < sizeof(err) ||
+	    !user_is_plausible(value, sizeof(err)))
+		return FD_PASS;
+	err = (int)-take_error(udp_of(obj));
+	if (!err)
+		return FD_PASS;
+	memcpy(value, &err, sizeof(err));
+	*len = sizeof(err);
+	return 0;
+}
+
 /* -EAGAIN: it has nothing. */
 static COLD long read_twin(struct udp *u, int fd, const struct rx_call *call)
 {
@@ -449,6 +497,9 @@ static COLD long read_twin(struct udp *u, int fd, const struct rx_call *call)
 
 	if (!sock_owns_fd(&u->sock, fd))
 		return -EBADF;
+	n = take_error(u);
+	if (n)
+		return n;
 	/* Before the look: what comes after it is flagged again. */
 	atomic_store(&u->sock.is_twin_ready, false);
 	if (atomic_load(&u->sock.rx_holds))
@@ -931,5 +982,9 @@ long udp_recvmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
 		if (timeout && !count_down(timeout, deadline))
 			break;
 	}
-	return done && n != FD_ABANDONED ? (long)done : n;
+	if (!done || n == FD_ABANDONED)
+		return n;
+	if (n < 0 && n != FD_PASS && n != -EAGAIN && n != -EINTR)
+		keep_error(udp_of(obj), n);
+	return (long)done;
 }
