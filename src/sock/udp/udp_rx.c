@@ -627,14 +627,15 @@ static long wait_for_data(struct udp *u, int fd, const struct rx_call *call)
 		.wait = {
 			.ops = &wait_ops,
 			.obj = &u->sock.obj,
-			.stack = sock_rx_holds(&u->sock) ?
-					 NULL :
-					 sock_stack(&u->sock),
+			.stack = sock_stack(&u->sock),
 			.fds = w.fds,
 			.fd_cnt = 1,
 			.mark = signals_mark(),
 			.may_restart = !timeout,
-			.polls_left = sock_params.rx_polls,
+			/* what the twin alone brings is not polled for */
+			.polls_left = sock_rx_holds(&u->sock) ?
+					      0 :
+					      sock_params.rx_polls,
 			.spin_until_ns = UINT64_MAX,
 			.looks_per_clock = POLLS_PER_CLOCK,
 			.does_yield = sock_params.does_yield,
