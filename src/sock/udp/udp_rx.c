@@ -418,12 +418,11 @@ static inline bool poll_for_data(struct udp *u, struct stack *stack, int flags)
 
 /* -EAGAIN: nothing has come by our ways. */
 static inline long try_queue(struct udp *u, const struct rx_call *call)
-	NO_LOCK_ANALYSIS
 {
-	struct stack *stack = sock_lock(&u->sock);
+	struct stack *stack;
 	long n;
 
-	if (UNLIKELY(!stack))
+	if (UNLIKELY(!sock_try_lock(&u->sock, &stack)))
 		return -EAGAIN;
 	if (!list_is_empty(&u->rx_queue))
 		return take_first(u, stack, call);
@@ -607,8 +606,7 @@ static long count_end(struct udp *u, long n)
 	struct stack *stack;
 
 	if (n == -EAGAIN) {
-		stack = sock_lock(&u->sock);
-		if (stack) {
+		if (sock_try_lock(&u->sock, &stack)) {
 			sock_counters(&u->sock)->rx_eagain++;
 			stack_unlock(stack);
 		} else {
@@ -642,10 +640,10 @@ static NOINLINE long look(struct udp *u, int fd, const struct rx_call *call)
 
 static bool is_empty(struct udp *u)
 {
-	struct stack *stack = sock_lock(&u->sock);
+	struct stack *stack;
 	bool result;
 
-	if (!stack)
+	if (!sock_try_lock(&u->sock, &stack))
 		return true;
 	result = list_is_empty(&u->rx_queue);
 	stack_unlock(stack);
