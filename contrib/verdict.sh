@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Sourced by check and variant: runs tests in the build directory one is in, and
+# Sourced by parts and variant: runs tests in the build directory one is in, and
 # says what came of them. Expects `top` and `say` of setup.sh.
 
 bad='FAIL|ERROR|XPASS'

@@ -52,7 +52,7 @@ check-system:
 	$(MAKE) check TESTS='$(system_scripts)'
 check-softcx:
 	$(MAKE) check TESTS='$(softcx_scripts)'
-# All tiers in one report; what contrib/check runs. The long ones first.
+# All tiers in one report. The long ones first.
 check-all:
 	$(MAKE) check TESTS='$(system_scripts) $(softcx_scripts) $(TESTS)'
 
@@ -81,10 +81,14 @@ check-valgrind:
 		--errors-for-leak-kinds=definite' $(variant) \
 		'$(unit_programs:tests/unit/os/signals=)'
 
+# Everything there is, in hours: all tiers, all variants, all campaigns.
+check-long:
+	@MAKE='$(MAKE)' $(top_srcdir)/contrib/parts all
+
 variants = check-clang check-asan check-tsan check-softcx-asan \
 	check-softcx-tsan
 .PHONY: check-lint check-unit check-engine check-shim check-system check-softcx \
-	check-all check-valgrind softcx check-softcx-long $(variants)
+	check-all check-long check-valgrind softcx check-softcx-long $(variants)
 
 # Which lines of src the tests reach, in a build with --enable-coverage. Their
 # verdict does not count here, and the lints have no part in it: an instrumented

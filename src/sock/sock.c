@@ -98,7 +98,7 @@ static void take_names(struct sock *s, const struct user_name *local,
 	if (!ip_addr_eq(&s->local, &local->addr) ||
 	    s->local_port != local->port)
 		s->named_ns = clock_monotonic_ns();
-	stack = sock_lock(s);
+	sock_lock(s, &stack);
 	s->local = local->addr;
 	s->local_port = local->port;
 	s->is_connected = peer->port != 0;
@@ -310,8 +310,7 @@ static bool is_over(struct sock *s)
 
 	if (LIKELY(!(sock_rx_holds(s) & SOCK_RX_LEFT)))
 		return false;
-	stack = sock_lock(s);
-	if (!stack)
+	if (!sock_try_lock(s, &stack))
 		return true;
 	is_empty = s->kind->is_empty(s);
 	stack_unlock(stack);
@@ -417,8 +416,7 @@ void sock_last_close(struct fd_object *obj)
 	struct stack *stack;
 
 	fd_visit_await_end(obj);
-	stack = sock_lock(s);
-	if (!stack)
+	if (!sock_try_lock(s, &stack))
 		return;
 	LIST_FOR_EACH_SAFE(watch, following, &s->end.watches, link)
 		if (watch->closed)

@@ -156,7 +156,7 @@ struct sock {
 	_Atomic uint64_t tx_timeout_ns;
 	/* Whose lock guards it, from when somebody waits for it or frames are to
 	 * reach it; NULL: none yet. Changes under the lock that it names
-	 * (sock_lock). */
+	 * (sock_lock, sock_try_lock). */
 	_Atomic(struct stack *) stack;
 
 	/* `config`: ranked outside everything */
@@ -208,7 +208,7 @@ static inline struct stats_socket_counters *sock_counters(struct sock *s)
  * looks again. */
 static inline struct stack *sock_stack(const struct sock *s)
 {
-	/* acquire pairs with the release in sock_set_stack */
+	/* acquire pairs with the release in choose_stack */
 	return atomic_load_explicit(&s->stack, memory_order_acquire);
 }
 
@@ -219,19 +219,32 @@ static inline bool sock_is_in(const struct sock *s, const struct stack *stack)
 		      stack);
 }
 
-/* Locks the stack that the socket is in, which the caller unlocks. NULL: it is in
+/* Locks the stack that the socket is in, which the caller unlocks. False: it is in
  * none, and nothing is locked. */
-static inline struct stack *sock_lock(struct sock *s) NO_LOCK_ANALYSIS
+static inline bool sock_try_lock(struct sock *s, struct stack **stack_out)
+	TRY_ACQUIRES(true, (*stack_out)->lock)
 {
-	struct stack *stack;
-
-	while ((stack = sock_stack(s))) {
-		stack_lock(stack);
-		if (sock_is_in(s, stack))
-			return stack;
-		stack_unlock(stack);
+	while ((*stack_out = sock_stack(s))) {
+		stack_lock(*stack_out);
+		if (sock_is_in(s, *stack_out))
+			return true;
+		stack_unlock(*stack_out);
 	}
-	return NULL;
+	return false;
+}
+
+/* The same for a socket that is known to be in one: it has tried to attach. */
+static inline void sock_lock(struct sock *s, struct stack **stack_out)
+	ACQUIRES((*stack_out)->lock)
+{
+	for (;;) {
+		*stack_out = sock_stack(s);
+		INVARIANT(*stack_out, "a socket stays in a stack");
+		stack_lock(*stack_out);
+		if (sock_is_in(s, *stack_out))
+			return;
+		stack_unlock(*stack_out);
+	}
 }
 
 static inline void sock_hold_rx(struct sock *s, enum sock_rx_hold hold)

@@ -205,11 +205,11 @@ static int take_place(uint64_t *bits, unsigned cnt)
 	return place;
 }
 
-/* Which of `cnt` places `at` is, or -1: of none, or of the parent's region. */
-static int place_of(const void *at, const void *places, size_t size,
-		    unsigned cnt)
+/* Which of `cnt` places `at` is, or -1: of none, or of the parent's region. They begin
+ * `start` bytes into the region. */
+static int place_of(const void *at, size_t start, size_t size, unsigned cnt)
 {
-	uintptr_t offset = (uintptr_t)at - (uintptr_t)places;
+	uintptr_t offset = (uintptr_t)at - (uintptr_t)stats.region - start;
 
 	return stats.region && offset < cnt * size ? (int)(offset / size) : -1;
 }
@@ -225,7 +225,7 @@ static void leave_place(uint64_t *bits, int place)
 
 /* Of a member of the region that is an array. */
 #define PLACE_OF(at, places, cnt) \
-	place_of(at, stats.region->places, sizeof(*(at)), cnt)
+	place_of(at, offsetof(struct stats_region, places), sizeof(*(at)), cnt)
 
 /* -- sockets --------------------------------------------------------------- */
 

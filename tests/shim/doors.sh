@@ -14,8 +14,9 @@ collect_reports "$work"
 TSAN_OPTIONS=$TSAN_OPTIONS:die_after_fork=0
 export VMA_LOG_FILE=$work/log VMA_TRACELEVEL=debug VMA_STATS_SHMEM_DIR=
 
+# No search for leaks at the end: it makes calls that the filters forbid.
 run() {
-	timeout -k 5 30 "$@" </dev/null 2>&1 || echo "exit $?"
+	ASAN_OPTIONS=detect_leaks=0:${ASAN_OPTIONS:-} timeout -k 5 30 "$@" </dev/null 2>&1 || echo "exit $?"
 }
 
 accelerated() {
@@ -46,7 +47,20 @@ is_said() {
 		{ echo "the log does not say \"$said\":"; grep ': fd ' "$work/log"; return 1; }
 }
 
+# The address sanitizer looks at the array of poll() before any library behind it, and
+# warns, with addresses, of children that end on a stack of their own.
+is_beyond_address_sanitizer() {
+	case $1 in
+	counts_beyond_everything | cloned_children_read_what_waits) ;;
+	*) false ;;
+	esac
+}
+
 for scenario in ${SCENARIOS:-$("$program" --list)}; do
+	if is_address_sanitized && is_beyond_address_sanitizer "$scenario"; then
+		tap_skip "$scenario" "not under a sanitizer"
+		continue
+	fi
 	rm -f "$work/log"
 	run "$program" "$scenario" >"$work/libc"
 	accelerated "$scenario" >"$work/accelerated"

@@ -87,9 +87,7 @@ softcx_pair = %D%/pair.c %D%/pair.h %D%/rig.c %D%/rig.h
 
 # Ten million frames by each client: a campaign, not a check.
 check-softcx-long: softcx
-	srcdir='$(abs_top_srcdir)' builddir='$(abs_top_builddir)' \
-	CC='$(CC)' SANITIZERS='$(SANITIZERS)' \
-	EXCHANGE_FRAMES=10000000 $(srcdir)/%D%/exchange.sh
+	$(MAKE) check TESTS='%D%/exchange.sh' EXCHANGE_FRAMES=10000000
 
 # The same tests, with a tenth of the frames, under the sanitizers.
 check-softcx-asan:

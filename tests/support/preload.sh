@@ -33,6 +33,10 @@ is_thread_sanitized() {
 	[ "${SANITIZERS:-none}" = thread ]
 }
 
+is_address_sanitized() {
+	case ${SANITIZERS:-none} in address*) ;; *) false ;; esac
+}
+
 tsan_options=handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:handle_abort=0
 tsan_options=$tsan_options:suppressions=$srcdir/tests/support/tsan.supp
 export TSAN_OPTIONS=$tsan_options:${TSAN_OPTIONS:-}

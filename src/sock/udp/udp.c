@@ -126,8 +126,7 @@ static void udp_release(struct fd_object *obj)
 	sock_detach(&u->sock);
 	if (u->has_heir)
 		udp_hand_back(&u->sock, -1);
-	stack = sock_lock(&u->sock);
-	if (stack) {
+	if (sock_try_lock(&u->sock, &stack)) {
 		udp_purge(u);
 		stack_unlock(stack);
 	}

@@ -77,12 +77,12 @@ static void narrow_twin(int fd, int was)
 void udp_hand_back(struct sock *s, int fd)
 {
 	struct udp *u = udp_of_sock(s);
-	struct stack *stack = sock_lock(s);
+	struct stack *stack;
 	struct list pkts;
 	int err = 0, was;
 	uint32_t cnt;
 
-	if (!stack)
+	if (!sock_try_lock(s, &stack))
 		return;
 	list_init(&pkts);
 	cnt = u->rx_cnt;
@@ -111,9 +111,10 @@ void udp_hand_back(struct sock *s, int fd)
 
 static bool has_queued(struct udp *u)
 {
-	struct stack *stack = sock_lock(&u->sock);
+	struct stack *stack;
 	bool result;
 
+	sock_lock(&u->sock, &stack);
 	result = !list_is_empty(&u->rx_queue);
 	stack_unlock(stack);
 	return result;
@@ -158,9 +159,10 @@ void udp_heirs_forked(void)
 /* Something lies here that nobody has begun to wait for. */
 static bool is_neglected(struct udp *u, uint64_t *taken_out)
 {
-	struct stack *stack = sock_lock(&u->sock);
+	struct stack *stack;
 	bool result;
 
+	sock_lock(&u->sock, &stack);
 	result = !list_is_empty(&u->rx_queue) && list_is_empty(&u->sock.end.watches);
 	*taken_out = sock_counters(&u->sock)->rx_packets;
 	stack_unlock(stack);

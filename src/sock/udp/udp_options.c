@@ -170,7 +170,7 @@ void udp_read_settings(struct sock *sock, int fd)
 	else
 		sock_release_tx(&u->sock, UDP_TX_CORKED);
 	sock_set_nonblocking(&u->sock, real.fcntl(fd, F_GETFL) & O_NONBLOCK);
-	stack = sock_lock(sock);
+	sock_lock(sock, &stack);
 	u->sock.set = set;
 	u->rx_limit = MAX(rx_limit, sock_params.rx_bytes_min);
 	u->sock.stats.at->rx_limit = u->rx_limit;
@@ -340,11 +340,11 @@ long udp_fcntl(struct fd_object *obj, int fd, int cmd, void *arg)
 /* The length of the datagram that a read would give; negative: there is none. */
 static int next_len(struct udp *u)
 {
-	struct stack *stack = sock_lock(&u->sock);
 	struct list *first;
+	struct stack *stack;
 	int len = -ENOENT;
 
-	if (!stack)
+	if (!sock_try_lock(&u->sock, &stack))
 		return -ENOENT;
 	stack_poll_locked(stack);
 	first = list_first(&u->rx_queue);
@@ -357,10 +357,10 @@ static int next_len(struct udp *u)
 /* Whether the program has received by our ways. */
 static bool has_received(struct udp *u)
 {
-	struct stack *stack = sock_lock(&u->sock);
+	struct stack *stack;
 	bool result;
 
-	if (!stack)
+	if (!sock_try_lock(&u->sock, &stack))
 		return false;
 	result = sock_counters(&u->sock)->rx_packets > 0;
 	stack_unlock(stack);

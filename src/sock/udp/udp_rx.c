@@ -418,12 +418,11 @@ static inline bool poll_for_data(struct udp *u, struct stack *stack, int flags)
 
 /* -EAGAIN: nothing has come by our ways. */
 static inline long try_queue(struct udp *u, const struct rx_call *call)
-	NO_LOCK_ANALYSIS
 {
-	struct stack *stack = sock_lock(&u->sock);
+	struct stack *stack;
 	long n;
 
-	if (UNLIKELY(!stack))
+	if (UNLIKELY(!sock_try_lock(&u->sock, &stack)))
 		return -EAGAIN;
 	if (!list_is_empty(&u->rx_queue))
 		return take_first(u, stack, call);
@@ -443,8 +442,7 @@ static COLD void keep_error(struct udp *u, long err)
 
 	atomic_store(&u->kept_error, (int)err);
 	atomic_store(&u->sock.is_twin_ready, true);
-	stack = sock_lock(&u->sock);
-	if (!stack)
+	if (!sock_try_lock(&u->sock, &stack))
 		return;
 	endpoint_set_ready(&u->sock.end, READY_ERR);
 	stack_unlock(stack);
@@ -459,8 +457,7 @@ static COLD long take_error(struct udp *u)
 	if (LIKELY(!atomic_load(&u->kept_error)))
 		return 0;
 	err = atomic_exchange(&u->kept_error, 0);
-	stack = sock_lock(&u->sock);
-	if (stack) {
+	if (sock_try_lock(&u->sock, &stack)) {
 		endpoint_clear_ready(&u->sock.end, READY_ERR);
 		stack_unlock(stack);
 	}
@@ -659,8 +656,7 @@ static long count_end(struct udp *u, long n)
 	struct stack *stack;
 
 	if (n == -EAGAIN) {
-		stack = sock_lock(&u->sock);
-		if (stack) {
+		if (sock_try_lock(&u->sock, &stack)) {
 			sock_counters(&u->sock)->rx_eagain++;
 			stack_unlock(stack);
 		} else {
@@ -694,10 +690,10 @@ static NOINLINE long look(struct udp *u, int fd, const struct rx_call *call)
 
 static bool is_empty(struct udp *u)
 {
-	struct stack *stack = sock_lock(&u->sock);
+	struct stack *stack;
 	bool result;
 
-	if (!stack)
+	if (!sock_try_lock(&u->sock, &stack))
 		return true;
 	result = list_is_empty(&u->rx_queue);
 	stack_unlock(stack);

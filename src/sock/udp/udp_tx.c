@@ -165,11 +165,12 @@ static void show_dst(struct udp *u, const struct dst *dst,
  * -ENOTCONN: there is none to look up. */
 static COLD int resolve(struct udp *u, const struct tx_call *call)
 {
-	struct stack *stack = sock_lock(&u->sock);
+	struct stack *stack;
 	struct dst *slot, found = { .view_gen = 0 };
 	struct stats_way way = { .decider = STATS_BY_SEND };
 	bool has_name;
 
+	sock_lock(&u->sock, &stack);
 	has_name = make_query(u, call, &found.query);
 	slot = find_dst(u, call);
 	found.next_id = slot ? slot->next_id : (uint16_t)clock_monotonic_ns();
@@ -185,7 +186,7 @@ static COLD int resolve(struct udp *u, const struct tx_call *call)
 		found.reason = REASON_RULE;
 	}
 
-	stack = sock_lock(&u->sock);
+	sock_lock(&u->sock, &stack);
 	slot = choose_slot(u, call);
 	if (slot)
 		*slot = found;
@@ -309,12 +310,13 @@ static struct pkt *alloc_chain(struct ring *ring, size_t len)
 /* A longer one: into frames first, then under the lock. */
 static enum tx_verdict send_long(struct udp *u, const struct tx_call *call)
 {
-	struct stack *stack = sock_lock(&u->sock);
+	struct stack *stack;
 	struct pkt *payload = NULL;
 	struct ring *ring = NULL;
 	enum tx_verdict way;
 	struct dst *dst;
 
+	sock_lock(&u->sock, &stack);
 	dst = find_dst(u, call);
 	way = way_of(stack, dst, call);
 	if (way == TX_SENT) {
@@ -329,7 +331,7 @@ static enum tx_verdict send_long(struct udp *u, const struct tx_call *call)
 
 	fill_chain(payload, call);
 
-	stack = sock_lock(&u->sock);
+	sock_lock(&u->sock, &stack);
 	dst = find_dst(u, call);
 	way = way_of(stack, dst, call);
 	if (way == TX_SENT && dst->ring != ring)
@@ -393,16 +395,17 @@ static enum tx_verdict finish_cut(struct udp *u, struct stack *stack,
 /* One that is longer than a frame. */
 static COLD enum tx_verdict send_cut(struct udp *u, const struct tx_call *call)
 {
-	struct stack *stack = sock_lock(&u->sock);
+	struct stack *stack;
 	struct dst_cut cut;
 	enum tx_verdict way;
 
+	sock_lock(&u->sock, &stack);
 	way = begin_cut(u, stack, call, &cut);
 	stack_unlock(stack);
 	if (way != TX_CUT)
 		return way;
 	fill_cut(&cut, call);
-	stack = sock_lock(&u->sock);
+	sock_lock(&u->sock, &stack);
 	way = finish_cut(u, stack, call, &cut);
 	stack_unlock(stack);
 	return way;
@@ -410,9 +413,11 @@ static COLD enum tx_verdict send_cut(struct udp *u, const struct tx_call *call)
 
 static enum tx_verdict send_once(struct udp *u, const struct tx_call *call)
 {
-	struct stack *stack = sock_lock(&u->sock);
-	enum tx_verdict way = send_short_locked(u, stack, call);
+	enum tx_verdict way;
+	struct stack *stack;
 
+	sock_lock(&u->sock, &stack);
+	way = send_short_locked(u, stack, call);
 	stack_unlock(stack);
 	if (LIKELY(way != TX_COPY && way != TX_CUT))
 		return way;
@@ -455,8 +460,9 @@ enum { FULL_WAIT_NS = 100 * 1000 * 1000 };
 
 static void reap(struct udp *u)
 {
-	struct stack *stack = sock_lock(&u->sock);
+	struct stack *stack;
 
+	sock_lock(&u->sock, &stack);
 	for (unsigned i = 0; i < stack->ring_cnt; i++)
 		if (stack->rings[i]) {
 			stack->rings[i]->ops->reap(stack->rings[i]);
@@ -789,10 +795,11 @@ long udp_sendmsg(struct fd_object *obj, int fd, const struct msghdr *msg,
 static unsigned send_run(struct udp *u, struct mmsghdr *msgs, unsigned cnt,
 			 int flags)
 {
-	struct stack *stack = sock_lock(&u->sock);
+	struct stack *stack;
 	struct tx_msg own;
 	unsigned done;
 
+	sock_lock(&u->sock, &stack);
 	for (done = 0; done < cnt; done++) {
 		if (!read_msg(u, &msgs[done].msg_hdr, flags, &own) ||
 		    send_short_locked(u, stack, &own.call) != TX_SENT)
