@@ -316,6 +316,9 @@ int sock_exception(struct sock *s, int fd, enum reason reason,
 
 long sock_bind(struct fd_object *obj, int fd, const struct sockaddr *addr,
 	       socklen_t len);
+/* sock_setsockopt.c */
+long sock_setsockopt(struct fd_object *obj, int fd, int level, int name,
+		     const void *value, socklen_t len);
 void sock_leave(struct fd_object *obj, int fd, enum reason reason,
 		enum stats_decider decider);
 enum fd_await sock_await(struct fd_object *obj, struct endpoint **end_out,

@@ -12,8 +12,10 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <linux/io_uring.h>
 #include <netinet/in.h>
+#include <netinet/udp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -105,6 +107,100 @@ static void beyond_option(void)
 	printf("on: %s\n", err(setsockopt(pair[0], SOL_SOCKET, SO_RXQ_OVFL,
 					  &one, sizeof(one))));
 	say_way(pair);
+}
+
+/* Programs of one line, which let nothing of a datagram through, and all of it. */
+static struct sock_filter filter_line = { BPF_RET | BPF_K, 0, 0, 0 };
+static struct sock_filter open_line = { BPF_RET | BPF_K, 0, 0, 0xffff };
+static struct sock_fprog open_filter = { 1, &open_line };
+static struct sock_fprog closed_filter = { 1, &filter_line };
+
+static const struct wished_option {
+	const char *name;
+	int level, number;
+	const void *value;
+	socklen_t len;
+} wished_options[] = {
+#define INT(level, name, value) #name, level, name, &(int){ value }, sizeof(int)
+	/* they change nothing of what we do */
+	{ INT(SOL_SOCKET, SO_PRIORITY, 3) },
+	{ INT(SOL_SOCKET, SO_SNDBUF, 1 << 16) },
+	{ INT(IPPROTO_IP, IP_MULTICAST_TTL, 7) },
+	{ INT(IPPROTO_IP, IP_FREEBIND, 1) },
+	{ INT(IPPROTO_IP, IP_RECVERR, 1) },
+	/* we do as they say */
+	{ INT(IPPROTO_IP, IP_TTL, 70) },
+	{ INT(IPPROTO_IP, IP_PKTINFO, 1) },
+	{ INT(SOL_SOCKET, SO_RCVBUF, 1 << 16) },
+	{ INT(SOL_SOCKET, SO_REUSEADDR, 1) },
+	/* switched off, as they are from the start */
+	{ INT(SOL_SOCKET, SO_RXQ_OVFL, 0) },
+	{ INT(SOL_SOCKET, SO_NO_CHECK, 0) },
+	{ INT(SOL_SOCKET, SO_PEEK_OFF, -1) },
+	{ INT(SOL_SOCKET, SO_MAX_PACING_RATE, -1) },
+	{ INT(IPPROTO_UDP, UDP_GRO, 0) },
+	/* Linux refuses them */
+	{ "a filter without lines", SOL_SOCKET, SO_ATTACH_FILTER,
+	  &(struct sock_fprog){ 0, &filter_line }, sizeof(closed_filter) },
+	{ "a filter cut short", SOL_SOCKET, SO_ATTACH_FILTER, &closed_filter, 1 },
+	{ INT(SOL_SOCKET, SO_DETACH_FILTER, 0) },
+	{ INT(IPPROTO_TCP, 1, 1) },
+	{ INT(270 /* SOL_NETLINK */, 3, 1) },
+	{ INT(SOL_SOCKET, 9999, 1) },
+	{ INT(IPPROTO_IP, 9999, 1) },
+	{ INT(IPPROTO_UDP, 9999, 1) },
+	{ INT(IPPROTO_IPV6, IPV6_V6ONLY, 1) },
+	{ "SO_TXTIME nowhere", SOL_SOCKET, SO_TXTIME, NULL, 8 },
+	/* only the kernel does them */
+	{ INT(SOL_SOCKET, SO_RXQ_OVFL, 1) },
+	{ INT(SOL_SOCKET, SO_MAX_PACING_RATE, 1000000) },
+	{ INT(SOL_SOCKET, SO_NO_CHECK, 1) },
+	{ INT(SOL_SOCKET, SO_PEEK_OFF, 0) },
+	{ INT(SOL_SOCKET, SO_TIMESTAMPNS_NEW, 1) },
+	{ INT(IPPROTO_IP, IP_UNICAST_IF, 1 << 24) },
+	{ INT(IPPROTO_IP, IP_MINTTL, 1) },
+	{ "SO_ATTACH_FILTER", SOL_SOCKET, SO_ATTACH_FILTER,
+	  &open_filter, sizeof(open_filter) },
+	/* Linux knows them and we do not */
+	{ INT(SOL_SOCKET, SO_INCOMING_CPU, 0) },
+	{ INT(IPPROTO_UDP, 101 /* UDP_NO_CHECK6_TX */, 1) },
+#undef INT
+};
+
+/* Each on a pair of its own: what it says, and who carries its datagrams then. */
+static void each_option(void)
+{
+	for (size_t i = 0; i < ARRAY_LEN(wished_options); i++) {
+		const struct wished_option *o = &wished_options[i];
+		int pair[2];
+
+		make_pair(pair);
+		say_way(pair);
+		printf("%s: %s\n", o->name,
+		       err(setsockopt(pair[1], o->level, o->number, o->value,
+				      o->len)));
+		say_way(pair);
+		close(pair[0]);
+		close(pair[1]);
+	}
+}
+
+/* A filter that lets nothing through is about what comes later: three wait already. */
+static void filtered_late(void)
+{
+	int pair[2], n = 0;
+	char c;
+
+	make_pair(pair);
+	for (int i = 0; i < 3; i++)
+		send(pair[0], "x", 1, 0);
+	printf("filter: %s\n", err(setsockopt(pair[1], SOL_SOCKET,
+					      SO_ATTACH_FILTER, &closed_filter,
+					      sizeof(closed_filter))));
+	send(pair[0], "x", 1, 0);
+	while (recv(pair[1], &c, 1, 0) == 1)
+		n++;
+	printf("%d received\n", n);
 }
 
 static void beyond_flags(void)
@@ -345,6 +441,8 @@ static const struct {
 } programs[] = {
 	{ "plain", plain },
 	{ "beyond_option", beyond_option },
+	{ "each_option", each_option },
+	{ "filtered_late", filtered_late },
 	{ "beyond_flags", beyond_flags },
 	{ "beyond_control", beyond_control },
 	{ "beyond_splice", beyond_splice },

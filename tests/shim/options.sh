@@ -90,6 +90,79 @@ exception_is_refused() {
 		exception 2 beyond_splice "splice: EINVAL" "$accelerated"
 }
 
+# option_lines WAY RESULT: what is to be said of the options that the input names.
+option_lines() {
+	local way=$1 result=$2 name
+	while read -r name; do
+		[ -n "$name" ] || continue
+		printf '%s\n' "$accelerated" "$name: $result" "$way"
+	done
+}
+
+# Linux's own word on those it refuses.
+refused_lines() {
+	local name result
+	while IFS== read -r name result; do
+		option_lines "$accelerated" "$result" <<<"$name"
+	done
+}
+
+each_option_lines() {
+	option_lines "$accelerated" ok <<-END
+		SO_PRIORITY
+		SO_SNDBUF
+		IP_MULTICAST_TTL
+		IP_FREEBIND
+		IP_RECVERR
+		IP_TTL
+		IP_PKTINFO
+		SO_RCVBUF
+		SO_REUSEADDR
+		SO_RXQ_OVFL
+		SO_NO_CHECK
+		SO_PEEK_OFF
+		SO_MAX_PACING_RATE
+		UDP_GRO
+	END
+	refused_lines <<-END
+		a filter without lines=EINVAL
+		a filter cut short=EINVAL
+		SO_DETACH_FILTER=ENOENT
+		1=ENOPROTOOPT
+		3=ENOPROTOOPT
+		9999=ENOPROTOOPT
+		9999=ENOPROTOOPT
+		9999=ENOPROTOOPT
+		IPV6_V6ONLY=ENOPROTOOPT
+		SO_TXTIME nowhere=EFAULT
+	END
+	option_lines "$by_kernel" ok <<-END
+		SO_RXQ_OVFL
+		SO_MAX_PACING_RATE
+		SO_NO_CHECK
+		SO_PEEK_OFF
+		SO_TIMESTAMPNS_NEW
+		IP_UNICAST_IF
+		IP_MINTTL
+		SO_ATTACH_FILTER
+		SO_INCOMING_CPU
+		101
+	END
+}
+
+each_socket_option() {
+	says each_option "$(each_option_lines)" &&
+		says each_option "$(each_option_lines)" VMA_EXCEPTION_HANDLING=0
+}
+
+filter_spares_what_waits() {
+	local value
+	for value in -1 0; do
+		says filtered_late "$(printf '%s\n' "filter: ok" "3 received")" \
+			VMA_EXCEPTION_HANDLING=$value || return 1
+	done
+}
+
 exception_aborts() {
 	local what
 	for what in option flags control splice; do
@@ -205,7 +278,7 @@ rings_by_wish() {
 }
 
 for case in ${CASES:-exception_passed_over exception_leaves exception_leaves_loudly \
-	exception_is_refused exception_aborts exception_at_the_start switched_off \
+	exception_is_refused each_socket_option filter_spares_what_waits exception_aborts exception_at_the_start switched_off \
 	polls_give_way thread_mode_biased thread_mode_spin thread_mode_sleep \
 	thread_mode_yield progress_of_what_nobody_polls progress_in_portions \
 	internal_thread_where_asked rings_by_wish}; do

@@ -1,25 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The settings of a UDP socket. The twin has them all, with the kernel's limits
- * and defaults; after each change we read back those that concern us. An option
- * that changes what a receiver gets, and that we do not serve, returns the socket
- * to the kernel.
+ * and defaults; after each change we read back those that concern us
+ * (sock_options.def says which options those are). A fcntl or an ioctl that changes
+ * what a receiver gets, and that we do not serve, returns the socket to the kernel.
  */
 #include "config.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/errqueue.h>
 #include <linux/net_tstamp.h>
 #include <linux/sockios.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/time.h>
 
 #include "base/clock.h"
 #include "sock/udp/udp_priv.h"
@@ -32,18 +29,6 @@ static int get_int(int fd, int level, int name)
 	if (real.getsockopt(fd, level, name, &value, &len) != 0)
 		return 0;
 	return value;
-}
-
-/* 0: none. */
-static uint64_t get_timeout_ns(int fd, int name)
-{
-	struct timeval tv = { 0 };
-	socklen_t len = sizeof(tv);
-
-	if (real.getsockopt(fd, SOL_SOCKET, name, &tv, &len) != 0)
-		return 0;
-	return (uint64_t)tv.tv_sec * NS_PER_SEC +
-	       (uint64_t)tv.tv_usec * NS_PER_US;
 }
 
 static int get_device(int fd)
@@ -121,32 +106,6 @@ static uint8_t get_ttl(int fd)
 	return (uint8_t)get_int(fd, IPPROTO_IP, IP_TTL);
 }
 
-/* A negative time is one that is over at once. It reads back as 0, which as a wish is
- * none at all: so the wish itself has to be looked at. */
-enum { TIMEOUT_AT_ONCE_NS = 1 };
-
-static uint64_t wished_timeout_ns(int fd, int name, const void *value)
-{
-	struct timeval tv;
-
-	memcpy(&tv, value, sizeof(tv));
-	return tv.tv_sec < 0 ? TIMEOUT_AT_ONCE_NS : get_timeout_ns(fd, name);
-}
-
-/* Linux has taken the value. Of use before there is a stack, too. */
-static void follow_timeout(struct udp *u, int fd, int level, int name,
-			   const void *value)
-{
-	if (level != SOL_SOCKET)
-		return;
-	if (name == SO_RCVTIMEO || name == SO_RCVTIMEO_NEW)
-		atomic_store(&u->sock.rx_timeout_ns,
-			     wished_timeout_ns(fd, SO_RCVTIMEO, value));
-	else if (name == SO_SNDTIMEO || name == SO_SNDTIMEO_NEW)
-		atomic_store(&u->sock.tx_timeout_ns,
-			     wished_timeout_ns(fd, SO_SNDTIMEO, value));
-}
-
 void udp_read_settings(struct sock *sock, int fd)
 {
 	struct udp *u = udp_of_sock(sock);
@@ -177,132 +136,6 @@ void udp_read_settings(struct sock *sock, int fd)
 	for (int i = 0; i < UDP_DSTS; i++)
 		u->dsts[i].view_gen = 0;
 	stack_unlock(stack);
-}
-
-/* Stamps of what was sent, which come by the error queue. */
-enum {
-	TX_STAMPS = SOF_TIMESTAMPING_TX_SOFTWARE |
-		    SOF_TIMESTAMPING_TX_HARDWARE | SOF_TIMESTAMPING_TX_SCHED |
-		    SOF_TIMESTAMPING_TX_ACK,
-};
-
-/* Options that change what arrives, or how, in ways we do not follow: the socket
- * goes to the kernel when one is switched on. */
-static bool is_kernel_only(int level, int name, int value)
-{
-	if (!value)
-		return false;
-	switch (level) {
-	case SOL_SOCKET:
-		if (name == SO_TIMESTAMPING)
-			return value & TX_STAMPS;
-		return name == SO_RXQ_OVFL || name == SO_ATTACH_FILTER ||
-		       name == SO_ATTACH_BPF ||
-		       name == SO_ATTACH_REUSEPORT_CBPF ||
-		       name == SO_ATTACH_REUSEPORT_EBPF ||
-		       name == SO_PEEK_OFF || name == SO_ZEROCOPY ||
-		       name == SO_TXTIME || name == SO_RCVLOWAT ||
-		       name == SO_TIMESTAMP_NEW || name == SO_TIMESTAMPNS_NEW ||
-		       name == SO_TIMESTAMPING_NEW;
-	case IPPROTO_IP:
-		return name == IP_OPTIONS || name == IP_RECVOPTS ||
-		       name == IP_RETOPTS || name == IP_PASSSEC ||
-		       name == IP_RECVORIGDSTADDR || name == IP_CHECKSUM ||
-		       name == IP_TRANSPARENT || name == IP_NODEFRAG ||
-		       name == IP_MINTTL || name == IP_RECVFRAGSIZE;
-	case IPPROTO_IPV6:
-		return name == IPV6_RECVTCLASS || name == IPV6_RECVHOPLIMIT ||
-		       name == IPV6_RECVORIGDSTADDR ||
-		       name == IPV6_2292PKTINFO || name == IPV6_2292HOPLIMIT ||
-		       name == IPV6_HOPOPTS || name == IPV6_RECVHOPOPTS ||
-		       name == IPV6_ADDRFORM;
-	case IPPROTO_UDP:
-		return name == UDP_SEGMENT || name == UDP_GRO ||
-		       name == UDP_ENCAP;
-	default:
-		return false;
-	}
-}
-
-static const char *option_level(int level)
-{
-	switch (level) {
-	case SOL_SOCKET:
-		return "an option of SOL_SOCKET";
-	case IPPROTO_IP:
-		return "an option of IPPROTO_IP";
-	case IPPROTO_IPV6:
-		return "an option of IPPROTO_IPV6";
-	default:
-		return "an option of IPPROTO_UDP";
-	}
-}
-
-/* No value that is looked at is longer; a length may be any number. */
-enum { VALUE_MAX = 64 };
-
-/* What a value switches on: of one that is no number, whether it is more than
- * zeroes. */
-static int read_value(const void *value, socklen_t len)
-{
-	const uint8_t *bytes = value;
-	int number = 0;
-
-	if ((int)len < 0 || !user_is_plausible(value, len))
-		return 0;
-	len = MIN(len, (socklen_t)VALUE_MAX);
-	memcpy(&number, value, MIN(len, (socklen_t)sizeof(number)));
-	for (socklen_t i = sizeof(number); !number && i < len; i++)
-		number = bytes[i] != 0;
-	return number;
-}
-
-/* Which an attachment is made of. */
-static bool is_of_attachment(int level, int name)
-{
-	return level == SOL_SOCKET &&
-	       (name == SO_BINDTODEVICE || name == SO_BINDTOIFINDEX ||
-		name == SO_REUSEADDR || name == SO_REUSEPORT);
-}
-
-static void follow_option(struct udp *u, int fd, int level, int name)
-{
-	char detail[STATS_DETAIL_SIZE];
-
-	if (is_kernel_only(level, name, get_int(fd, level, name))) {
-		snprintf(detail, sizeof(detail), "level %d, option %d", level,
-			 name);
-		sock_leave_config(&u->sock, fd, REASON_OPTION, STATS_BY_OPTION, detail);
-		return;
-	}
-	if (!sock_stack(&u->sock))
-		return; /* it is read when it is attached */
-	udp_read_settings(&u->sock, fd);
-	if (is_of_attachment(level, name))
-		sock_attach_anew(&u->sock, fd, STATS_BY_OPTION);
-}
-
-long udp_setsockopt(struct fd_object *obj, int fd, int level, int name,
-		    const void *value, socklen_t len)
-{
-	struct udp *u = udp_of(obj);
-	int result;
-
-	if (is_kernel_only(level, name, read_value(value, len))) {
-		result = sock_exception(&u->sock, fd, REASON_OPTION,
-				       STATS_BY_OPTION,
-				       option_level(level), name);
-		if (result)
-			return result;
-	}
-	mutex_acquire(&u->sock.config);
-	result = real.setsockopt(fd, level, name, value, len) ? -errno : 0;
-	if (result == 0)
-		follow_timeout(u, fd, level, name, value);
-	if (result == 0 && !u->sock.has_left)
-		follow_option(u, fd, level, name);
-	mutex_release(&u->sock.config);
-	return result;
 }
 
 /* The kernel is to do something for the socket on its own, so it must have the

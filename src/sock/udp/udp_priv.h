@@ -92,8 +92,6 @@ static inline unsigned udp_twin_interval(void)
 
 /* udp_options.c: reads all settings anew, with `config`. */
 void udp_read_settings(struct sock *s, int fd);
-long udp_setsockopt(struct fd_object *obj, int fd, int level, int name,
-		    const void *value, socklen_t len);
 long udp_fcntl(struct fd_object *obj, int fd, int cmd, void *arg);
 long udp_ioctl(struct fd_object *obj, int fd, unsigned long request, void *arg);
 /* udp_ports.c: whether a socket of another process stands in the way of this name,

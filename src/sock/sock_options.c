@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The table of socket options. */
+#include "config.h"
+
+#include "sock/sock_options.h"
+
+#include <linux/net_tstamp.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/compiler.h"
+#include "sock/user_msg.h"
+
+/* Younger than some C libraries, and than some headers of the kernel. */
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#endif
+#ifndef UDP_GRO
+#define UDP_GRO 104
+#endif
+#ifndef IP_LOCAL_PORT_RANGE
+#define IP_LOCAL_PORT_RANGE 51
+#endif
+#ifndef SO_PREFER_BUSY_POLL
+#define SO_PREFER_BUSY_POLL 69
+#define SO_BUSY_POLL_BUDGET 70
+#endif
+
+/* Stamps of what was sent, which come by the error queue. */
+enum {
+	SOCK_OPTION_TX_STAMPS = SOF_TIMESTAMPING_TX_SOFTWARE |
+				SOF_TIMESTAMPING_TX_HARDWARE |
+				SOF_TIMESTAMPING_TX_SCHED |
+				SOF_TIMESTAMPING_TX_ACK,
+};
+
+enum { UDP = SOCK_OPTION_UDP, TCP = SOCK_OPTION_TCP };
+
+#define IF_NEVER .kernel_if = SOCK_OPTION_IF_NEVER
+#define IF_ALWAYS .kernel_if = SOCK_OPTION_IF_ALWAYS
+#define IF_NOT(n) .kernel_if = SOCK_OPTION_IF_NOT, .operand = (n)
+#define IF_FULL .kernel_if = SOCK_OPTION_IF_FULL
+#define IF_BITS(n) .kernel_if = SOCK_OPTION_IF_BITS, .operand = (n)
+
+const struct sock_option sock_options[] = {
+#define SOCK_OPTION(level_, name_, class_, protocols_, if_, about_) \
+	{ .level = level_,                                          \
+	  .number = name_,                                          \
+	  .name = #name_,                                           \
+	  .about = about_,                                          \
+	  .class = SOCK_OPTION_##class_,                            \
+	  .protocols = protocols_,                                  \
+	  IF_##if_ },
+#include "sock/sock_options.def"
+	{ .name = NULL },
+};
+
+const struct sock_option *sock_option_find(int proto, int level, int number)
+{
+	unsigned bit = proto == IPPROTO_TCP ? SOCK_OPTION_TCP : SOCK_OPTION_UDP;
+	const struct sock_option *o;
+
+	for (o = sock_options; o->name; o++)
+		if (o->level == level && o->number == number &&
+		    o->protocols & bit)
+			return o;
+	return NULL;
+}
+
+/* As Linux reads a number: short ones are a byte. */
+static int number_of(const void *value, socklen_t len)
+{
+	int number = 0;
+
+	if (user_is_plausible(value, len))
+		memcpy(&number, value,
+		       len < sizeof(number) ? MIN(len, 1U) : sizeof(number));
+	return number;
+}
+
+bool sock_option_is_kernels(const struct sock_option *option, const void *value,
+			    socklen_t len)
+{
+	if (!option)
+		return true;
+	switch ((enum sock_option_if)option->kernel_if) {
+	case SOCK_OPTION_IF_NEVER:
+		return false;
+	case SOCK_OPTION_IF_NOT:
+		return number_of(value, len) != option->operand;
+	case SOCK_OPTION_IF_FULL:
+		return len > 0;
+	case SOCK_OPTION_IF_BITS:
+		return number_of(value, len) & option->operand;
+	default:
+		return true;
+	}
+}

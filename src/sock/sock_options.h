@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What a socket option means for an accelerated socket: sock_options.def as a table.
+ * sock_setsockopt.c does as it says.
+ */
+#ifndef SOCK_SOCK_OPTIONS_H
+#define SOCK_SOCK_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+/* As sock_options.def explains them. */
+enum sock_option_class {
+	SOCK_OPTION_HARMLESS,
+	SOCK_OPTION_FOLLOWED,
+	SOCK_OPTION_ATTACH,
+	SOCK_OPTION_KERNEL,
+	SOCK_OPTION_FILTER,
+};
+
+enum sock_option_protocol {
+	SOCK_OPTION_UDP = 1 << 0,
+	SOCK_OPTION_TCP = 1 << 1,
+};
+
+enum sock_option_if {
+	SOCK_OPTION_IF_NEVER,
+	SOCK_OPTION_IF_ALWAYS,
+	SOCK_OPTION_IF_NOT,
+	SOCK_OPTION_IF_FULL,
+	SOCK_OPTION_IF_BITS,
+};
+
+/* A line of sock_options.def. */
+struct sock_option {
+	int level, number;
+	const char *name;
+	const char *about;
+	uint8_t class; /* enum sock_option_class */
+	uint8_t protocols; /* bits of enum sock_option_protocol */
+	uint8_t kernel_if; /* enum sock_option_if */
+	int operand; /* of NOT and BITS */
+};
+
+/* Ends with a name of NULL. */
+extern const struct sock_option sock_options[];
+
+/* The line of an option for sockets of this protocol of IP; NULL: it has none, and
+ * is the kernel's whatever its value. */
+const struct sock_option *sock_option_find(int proto, int level, int number);
+
+/* Whether such a value, which Linux could read, sends the socket back to the kernel.
+ * `option` may be NULL. */
+bool sock_option_is_kernels(const struct sock_option *option, const void *value,
+			    socklen_t len);
+
+#endif
