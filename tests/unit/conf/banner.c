@@ -139,10 +139,20 @@ TEST(value_set_to_its_default_is_not_changed)
 }
 
 /* Every parameter at its default, in VMA's order and columns. */
+/* Where the line after the one of this variable begins. */
+static char *line_after(const char *name)
+{
+	char *line = strstr(seen, name);
+
+	return line ? strchr(line, '\n') + 1 : seen;
+}
+
+/* VMA's; our own come behind them. */
 TEST(details_show_all_values)
 {
 	parse_quietly("VMA_TRACELEVEL=details");
 	print();
+	*line_after("[VMA_TRIGGER_DUMMY_SEND_GETSOCKNAME]") = '\0';
 	CHECK_STR(strstr(seen, " VMA INFO: Log Level"),
 		  " VMA INFO: Log Level                      DETAILS                    [VMA_TRACELEVEL]\n"
 		  " VMA DETAILS: Log Details                    0                          [VMA_LOG_DETAILS]\n"
@@ -233,15 +243,25 @@ TEST(details_show_all_values)
 		  " VMA DETAILS: TCP CC Algorithm               0 (LWIP)                   [VMA_TCP_CC_ALGO]\n"
 		  " VMA DETAILS: Deferred close                 Disabled                   [VMA_DEFERRED_CLOSE]\n"
 		  " VMA DETAILS: Polling Rx on Tx TCP           Disabled                   [VMA_RX_POLL_ON_TX_TCP]\n"
-		  " VMA DETAILS: Trig dummy send getsockname()  Disabled                   [VMA_TRIGGER_DUMMY_SEND_GETSOCKNAME]\n"
-		  " VMA DETAILS: XDP mode                       auto                       [VMA_XDP_MODE]\n"
-		  " VMA DETAILS: XDP multi-buffer               Enabled                    [VMA_XDP_MULTI_BUFFER]\n"
-		  " VMA DETAILS: XDP frames                     4096                       [VMA_XDP_FRAMES]\n"
-		  " VMA DETAILS: XDP interfaces                 all                        [VMA_XDP_INTERFACES]\n"
-		  " VMA DETAILS: Respect firewall               Disabled                   [VMA_RESPECT_FIREWALL]\n"
-		  " VMA DETAILS: io_uring                       auto                       [VMA_IO_URING]\n"
-		  " VMA DETAILS: Test local device              Disabled                   [VMA_TEST_LOCAL]\n"
-		  " VMA INFO: " DASHES "\n");
+		  " VMA DETAILS: Trig dummy send getsockname()  Disabled                   [VMA_TRIGGER_DUMMY_SEND_GETSOCKNAME]\n");
+}
+
+TEST(details_show_each_option_by_its_line)
+{
+	char name[128], line[256];
+
+	parse_quietly("VMA_TRACELEVEL=details");
+	print();
+	for (enum option_id id = 0; id < OPTION_CNT; id++) {
+		const struct option_info *info = &option_infos[id];
+
+		if (info->show == OPTION_SHOW_HIDDEN)
+			continue;
+		snprintf(name, sizeof(name), "[%s]", info->name);
+		snprintf(line, sizeof(line), ": %-30s ", info->label);
+		if (!strstr(seen, name) || !strstr(seen, line))
+			FAIL("no line of %s", info->name);
+	}
 }
 
 TEST(drain_lines_change_when_off)
