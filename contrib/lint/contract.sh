@@ -25,10 +25,23 @@ unknown_reasons() {
 	done
 }
 
-# The cases of a script: the words in it, and those it makes from a list.
+# The code of a script outside its functions, without comments.
+top_level() {
+	sed -E '/^[[:space:]]*#/d; /^\w+\(\) .*[})]$/d; /^\w+\(\)/,/^[})]/d' "$1"
+}
+
+# The cases of a script: functions of it that its top level names, in a list or one by
+# one; what it gives a name in an assertion; and those it makes from a list.
 script_cases() {
-	grep -oE '\w+' "$1.sh"
+	comm -12 <(sed -nE 's/^(\w+)\(\).*/\1/p' "$1.sh" | sort -u) \
+		<(top_level "$1.sh" | grep -oE '\w+' | sort -u)
+	grep -v '^[[:space:]]*#' "$1.sh" |
+		grep -oP '\btap_(check|ok|alike|skip)\s+"?\K\w+'
 	case $1 in
+	*/softcx/*)
+		grep -v '^[[:space:]]*#' "$1.sh" |
+			grep -oP '^\s*(tap \S+|run|faults|perftest) "?\K\w+'
+		;;
 	*/shim/ab)
 		sed 's/\..*//' tests/shim/matrix.cells | uniq |
 			sed 'p;p' | awk 'NR % 3 == 1 { print $0 "_preloaded" }
@@ -36,6 +49,9 @@ script_cases() {
 		;;
 	*/shim/scenarios | */shim/udp | */shim/doors)
 		sed -nE 's/^\tSCENARIO\((\w+).*\),/\1/p' "$1"*.c
+		;;
+	*/system/python_udp)
+		sed -nE 's/^compare (\w+) (\w+) .*/\1\n\2/p' "$1.sh"
 		;;
 	*/system/*)
 		sed -nE 's/^program_(\w+)\(\).*/\1_preloaded\n\1_as_object/p' "$1.sh"

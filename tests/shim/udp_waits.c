@@ -686,9 +686,13 @@ static void *wait_in_vain(void *arg)
 	return NULL;
 }
 
-/* The socket comes, and nothing for it. */
+/* The socket comes, and nothing for it until the wait is over: then one datagram, which
+ * shows whose the socket was. */
 static void time_of_a_set_that_gets_sockets(void)
 {
+	struct sockaddr_in own;
+	int client = bound(&own);
+
 	for (unsigned call = 0; call < 3; call++) {
 		struct early_waiter waiter = { .call = call };
 		struct epoll_event event = { .events = EPOLLIN };
@@ -703,11 +707,16 @@ static void time_of_a_set_that_gets_sockets(void)
 		fd = bound(&name);
 		epoll_ctl(waiter.set, EPOLL_CTL_ADD, fd, &event);
 		pthread_join(waiter.thread, NULL);
+		sendto(client, "x", 1, 0, (struct sockaddr *)&name, sizeof(name));
+		SAY("epoll %d, ", epoll_wait(waiter.set, &event, 1, 1000));
+		SAY("recv %zd\n", recv(fd, &event, 1, 0));
+		received_cnt++;
 		close(fd);
 		close(waiter.set);
 		close(pipes[0]);
 		close(pipes[1]);
 	}
+	close(client);
 }
 
 /* With room for one event everything that is ready is reported in turn. */
