@@ -5,6 +5,7 @@ include tests/unit/conf/local.mk
 include tests/unit/dev/local.mk
 include tests/unit/event/local.mk
 include tests/unit/fd/local.mk
+include tests/unit/iomux/local.mk
 include tests/unit/ip/local.mk
 include tests/unit/nl/local.mk
 include tests/unit/pkt/local.mk

@@ -1,0 +1,6 @@
+iomux_test_libs = src/iomux/libiomux-debug.la src/sock/libsock-debug.la \
+	$(net_unit_libs)
+
+unit_programs += %D%/epoll %D%/mux_spin
+%C%_epoll_LDADD = $(iomux_test_libs)
+%C%_mux_spin_LDADD = tests/support/libtest.la src/base/libbase-debug.la
