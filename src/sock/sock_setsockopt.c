@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "os/inside.h"
 #include "sock/sock.h"
 #include "sock/sock_options.h"
 
@@ -87,7 +88,7 @@ static bool would_be_taken(const struct sock *s, int level, int name,
 	if (fd < 0)
 		return false;
 	result = real.setsockopt(fd, level, name, value, len) == 0;
-	real.close(fd);
+	inside_close(fd);
 	return result;
 }
 
