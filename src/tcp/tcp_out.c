@@ -298,6 +298,21 @@ bool tcp_out_push_one(struct tcp_pcb *pcb, uint64_t now_ns)
 	return is_ready;
 }
 
+bool tcp_out_override(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	struct pkt *pkt = pcb->unsent;
+	uint32_t room;
+
+	if (!pkt || !tcp_may_send(pcb))
+		return false;
+	room = pcb->snd_una + pcb->snd_wnd - tcp_seg(pkt)->seq;
+	if ((int32_t)room <= 0 || room >= MIN(tcp_seg_len(pkt), pcb->mss) ||
+	    !tcp_out_split(pcb, pkt, room))
+		return false;
+	send_run(pcb, now_ns);
+	return true;
+}
+
 /* Repairs, and new data by all the rules there are. */
 static void push_by_rules(struct tcp_pcb *pcb, uint64_t now_ns)
 {

@@ -813,6 +813,10 @@ void tcp_out_push(struct tcp_pcb *pcb, uint64_t now_ns);
 /* One segment of new data although the congestion window is full; false if there
  * is none or the peer has no room. */
 bool tcp_out_push_one(struct tcp_pcb *pcb, uint64_t now_ns);
+/* Sends what fits a window that is open, though too small to be worth a segment:
+ * the override timeout of RFC 9293 section 3.8.6.2.1. False if the window is not
+ * what everything waits for. */
+bool tcp_out_override(struct tcp_pcb *pcb, uint64_t now_ns);
 /* One entry whatever the windows say. */
 void tcp_out_resend(struct tcp_pcb *pcb, struct pkt *pkt, uint64_t now_ns);
 void tcp_out_free(struct tcp_pcb *pcb);

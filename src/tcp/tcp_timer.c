@@ -167,6 +167,10 @@ static void on_persist(struct tcp_pcb *pcb, uint64_t now_ns)
 	tcp_out_push(pcb, now_ns);
 	if (pcb->rtx_kind != RTX_PERSIST)
 		return;
+	if (tcp_out_override(pcb, now_ns)) {
+		tcp_timer_rearm_rtx(pcb, now_ns);
+		return;
+	}
 	is_silent = pcb->probes >= params->retries ||
 		    (pcb->flags & TF_ORPHAN &&
 		     pcb->probes >= params->orphan_retries);
