@@ -556,6 +556,8 @@ bool tcp_ack_in(struct tcp_pcb *pcb, struct tcp_segment *in, uint64_t now_ns);
 /* What an ACK brought, collected while it is processed. */
 struct tcp_ack_sample {
 	uint32_t prior_una;
+	/* sack_high before it */
+	uint32_t prior_high;
 	/* bytes newly known to have arrived, by ACK or SACK */
 	uint32_t delivered;
 	/* RTT of the latest segment among them; 0: none can tell */

@@ -44,8 +44,9 @@ void tcp_rack_delivered(struct tcp_pcb *pcb, struct pkt *pkt,
 
 	if (seg->sent_cnt == 1) {
 		sample->has_original = true;
-		/* section 6.2, step 3: never sent again, and yet behind */
-		if (seq_before(end, pcb->sack_high))
+		/* section 6.2, step 3: never sent again, and yet behind what
+		 * earlier ACKs reported; those of one ACK tell no order */
+		if (seq_before(end, sample->prior_high))
 			pcb->flags |= TF_REORDERS;
 	}
 	if (is_of_earlier_copy(pcb, seg, sample, now_ns))
