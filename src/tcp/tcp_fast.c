@@ -20,7 +20,7 @@ static bool is_quiet(const struct tcp_pcb *pcb)
 
 	return pcb->state == TCPS_ESTABLISHED &&
 	       pcb->recovery == RECOVERY_OPEN && !(pcb->flags & unusual) &&
-	       pcb->rtx_kind <= RTX_PROBE && !pcb->sacked_bytes &&
+	       pcb->rtx_kind <= RTX_LATE_PROBE && !pcb->sacked_bytes &&
 	       list_is_empty(&pcb->lost) && !pcb->has_tlp && !pcb->undo_cwnd &&
 	       !pcb->backoff && !pcb->timeouts && !pcb->dup_acks &&
 	       list_is_empty(&pcb->runs) &&
@@ -154,7 +154,7 @@ static ALWAYS_INLINE void note_sent(struct tcp_pcb *pcb, struct pkt *pkt,
 	pcb->last_sent_ns = now_ns;
 	pcb->snd_nxt += pkt->len;
 	/* RFC 6298 section 5.1, RFC 8985 section 7.2 */
-	if (pcb->rtx_kind != RTX_TIMEOUT)
+	if (pcb->rtx_kind < RTX_TIMEOUT)
 		tcp_timer_rearm_quiet(pcb, now_ns);
 }
 

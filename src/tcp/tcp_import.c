@@ -442,7 +442,8 @@ static void restore_timers(struct tcp_pcb *pcb, uint64_t now_ns)
 			      : pcb->rtx_kind == RTX_PERSIST && pcb->unsent;
 
 	/* both are part of RFC 8985, which needs SACK */
-	if (pcb->rtx_kind == RTX_PROBE || pcb->rtx_kind == RTX_REORDER)
+	if (pcb->rtx_kind == RTX_PROBE || pcb->rtx_kind == RTX_LATE_PROBE ||
+	    pcb->rtx_kind == RTX_REORDER)
 		fits &= !!(pcb->flags & TF_SACK);
 	if (!tcp_is_synchronised(pcb))
 		fits = pcb->rtx_kind == RTX_TIMEOUT;

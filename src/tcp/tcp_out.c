@@ -133,7 +133,8 @@ static void resend_lost(struct tcp_pcb *pcb, uint64_t now_ns)
 		 * timeout, or a path whose round trip is more than half of it
 		 * would never be repaired in time */
 		if (tcp_seg(pkt)->seq == pcb->snd_una &&
-		    pcb->rtx_kind == RTX_TIMEOUT)
+		    (pcb->rtx_kind == RTX_TIMEOUT ||
+		     pcb->rtx_kind == RTX_LATE_PROBE))
 			tcp_timer_rearm_rtx(pcb, now_ns);
 	}
 }

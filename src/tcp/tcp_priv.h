@@ -138,8 +138,12 @@ struct tcp_cubic {
 /* Why the retransmission timer runs. */
 enum tcp_rtx_kind {
 	RTX_NONE,
-	RTX_TIMEOUT, /* RFC 6298 */
 	RTX_PROBE, /* tail loss probe, RFC 8985 section 7 */
+	/* from here on, what is sent meanwhile does not move it */
+	RTX_TIMEOUT, /* RFC 6298 */
+	/* a probe at the time of the timeout, since it would be later: section
+	 * 7.2; a timeout if no probe may be sent any more */
+	RTX_LATE_PROBE,
 	RTX_REORDER, /* RACK waits for reordered segments */
 	RTX_PERSIST, /* zero window */
 };

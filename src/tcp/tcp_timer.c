@@ -69,10 +69,12 @@ void tcp_timer_rearm_rtx(struct tcp_pcb *pcb, uint64_t now_ns)
 	}
 	rto_ns = tcp_rto_ns(pcb);
 	probe_ns = tcp_tlp_timeout_ns(pcb);
-	if (probe_ns && probe_ns < rto_ns)
+	if (!probe_ns)
+		set_rtx(pcb, RTX_TIMEOUT, now_ns + rto_ns);
+	else if (probe_ns < rto_ns)
 		set_rtx(pcb, RTX_PROBE, now_ns + probe_ns);
 	else
-		set_rtx(pcb, RTX_TIMEOUT, now_ns + rto_ns);
+		set_rtx(pcb, RTX_LATE_PROBE, now_ns + rto_ns);
 }
 
 void tcp_timer_set_reorder(struct tcp_pcb *pcb, uint64_t at_ns)
@@ -203,6 +205,12 @@ static void on_rtx(struct tcp_pcb *pcb, uint64_t now_ns)
 		break;
 	case RTX_PROBE:
 		tcp_tlp_fire(pcb, now_ns);
+		break;
+	case RTX_LATE_PROBE:
+		if (tcp_tlp_timeout_ns(pcb))
+			tcp_tlp_fire(pcb, now_ns);
+		else
+			on_timeout(pcb, now_ns);
 		break;
 	case RTX_REORDER:
 		tcp_rack_on_timeout(pcb, now_ns);
