@@ -136,11 +136,13 @@ void tcp_recovery_on_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	bool is_first = pcb->recovery != RECOVERY_LOSS;
 
-	if (is_first) {
-		if (pcb->recovery <= RECOVERY_CWR)
-			remember_for_undo(pcb);
+	/* RFC 5681 section 4.3: once for each window, and never from what
+	 * proportional reduction makes of it meanwhile */
+	if (pcb->recovery <= RECOVERY_DISORDER) {
+		remember_for_undo(pcb);
 		begin_reduction(pcb, now_ns);
 	}
+	pcb->has_tlp = false;
 	pcb->flags &= ~(TF_FRTO | TF_FRTO_NEW);
 	if (is_first)
 		pcb->flags |= TF_FRTO;
@@ -268,11 +270,10 @@ static void on_ack_in_loss(struct tcp_pcb *pcb,
 {
 	if (try_frto(pcb, sample))
 		return;
-	if (!seq_before(pcb->snd_una, pcb->recovery_point)) {
+	if (sample->has_advanced)
+		tcp_recovery_grow(pcb, sample->delivered, now_ns);
+	if (!seq_before(pcb->snd_una, pcb->recovery_point))
 		end_recovery(pcb);
-		return;
-	}
-	tcp_recovery_grow(pcb, pcb->snd_una - sample->prior_una, now_ns);
 }
 
 static void on_ack_in_fast(struct tcp_pcb *pcb,
