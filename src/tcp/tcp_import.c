@@ -241,6 +241,7 @@ static void append_entry(struct tcp_pcb *pcb, struct pkt *pkt, uint32_t seq,
 			pcb->unsent = pkt;
 	} else if (seg->flags & SEG_SACKED) {
 		pcb->sacked_bytes += tcp_seg_len(pkt);
+		pcb->sacked_cnt++;
 	} else if (seg->flags & SEG_LOST) {
 		pcb->lost_bytes += tcp_seg_len(pkt);
 		list_push_back(&pcb->lost, &seg->order);

@@ -359,5 +359,5 @@ void tcp_out_free(struct tcp_pcb *pcb)
 	}
 	pcb->unsent = NULL;
 	pcb->sack_hint = NULL;
-	pcb->sacked_bytes = pcb->lost_bytes = 0;
+	pcb->sacked_bytes = pcb->sacked_cnt = pcb->lost_bytes = 0;
 }

@@ -347,6 +347,8 @@ struct tcp_pcb {
 	uint8_t sack_seen_cnt;
 	struct tcp_sack_block sack_seen[TCP_SACK_BLOCKS_MAX];
 	struct pkt *sack_hint;
+	/* entries of the queue that are sacked, however small */
+	uint32_t sacked_cnt;
 	/* behind the highest byte sacked */
 	uint32_t sack_high;
 

@@ -65,7 +65,7 @@ static uint64_t reorder_window_ns(const struct tcp_pcb *pcb)
 
 	if (!(pcb->flags & TF_REORDERS) &&
 	    (pcb->recovery >= RECOVERY_FAST ||
-	     pcb->sacked_bytes >= DUP_THRESHOLD * pcb->mss))
+	     pcb->sacked_cnt >= DUP_THRESHOLD))
 		return 0;
 	window_ns = (uint64_t)(pcb->rack_mult + 1) * pcb->min_rtt_ns / 4;
 	return MIN(window_ns, pcb->srtt_ns);
