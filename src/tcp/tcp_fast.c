@@ -276,10 +276,11 @@ static ALWAYS_INLINE void free_covered(struct tcp_pcb *pcb,
 static ALWAYS_INLINE bool take_ack(struct tcp_pcb *pcb, uint32_t ack,
 				   uint64_t now_ns)
 {
-	uint32_t acked = ack - pcb->snd_una;
+	uint32_t prior_una = pcb->snd_una, acked = ack - prior_una;
+	uint32_t flight = pcb->snd_nxt - prior_una;
 	struct covered covered;
 
-	if (UNLIKELY(acked > pcb->snd_nxt - pcb->snd_una ||
+	if (UNLIKELY(acked > flight ||
 		     !find_covered(pcb, ack, &covered)))
 		return false;
 	pcb->snd_una = ack;
@@ -290,8 +291,9 @@ static ALWAYS_INLINE bool take_ack(struct tcp_pcb *pcb, uint32_t ack,
 	pcb->rack_rtt_ns = now_ns - pcb->rack_sent_ns;
 	tcp_rtt_sample(pcb, now_ns - tcp_seg(covered.first)->sent_ns, now_ns);
 	free_covered(pcb, &covered);
-	if (pcb->flags & TF_CWND_LIMITED)
-		tcp_recovery_grow(pcb, acked, now_ns);
+	/* it asks more exactly, and out of line */
+	if (pcb->flags & TF_CWND_LIMITED || pcb->cwnd < 2 * flight)
+		tcp_recovery_grow(pcb, prior_una, acked, now_ns);
 	/* where more waits to be sent, tcp_out_push starts it again */
 	if (ack == pcb->snd_nxt || pcb->unsent) {
 		pcb->rtx_kind = RTX_NONE;

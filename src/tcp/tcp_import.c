@@ -470,6 +470,7 @@ static int restore(struct tcp_pcb *pcb, uint32_t w_max, uint64_t now_ns)
 	if (pcb->cc_id == TCP_CC_CUBIC)
 		pcb->cc.cubic.w_max = MIN(w_max, SPAN_MAX);
 	pcb->rtt_due_ns = now_ns;
+	pcb->cwnd_used_end = pcb->snd_nxt;
 	pcb->quiet_kind = pcb->quiet_lone_kind = RTX_TIMEOUT;
 	pcb->quiet_rtx_ns = pcb->quiet_lone_ns = pcb->rto_ns;
 	if (tcp_is_synchronised(pcb))

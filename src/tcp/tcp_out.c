@@ -122,7 +122,7 @@ static void resend_lost(struct tcp_pcb *pcb, uint64_t now_ns)
 		uint32_t pipe = tcp_pipe(pcb);
 
 		if (pipe + MIN(pkt->len, pcb->mss) > pcb->cwnd && pipe) {
-			pcb->flags |= TF_CWND_LIMITED;
+			tcp_cwnd_note_used(pcb);
 			return;
 		}
 		tcp_out_resend(pcb, pkt, now_ns);
@@ -185,7 +185,7 @@ static bool prepare_next(struct tcp_pcb *pcb, uint64_t now_ns)
 		return false;
 	len = MIN(tcp_seg_len(pkt), pcb->mss);
 	if (pipe && pipe + len > pcb->cwnd) {
-		pcb->flags |= TF_CWND_LIMITED;
+		tcp_cwnd_note_used(pcb);
 		return false;
 	}
 	if (len > room) {

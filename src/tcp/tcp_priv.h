@@ -192,7 +192,8 @@ enum tcp_flag {
 	TF_HASHED = 1 << 17,
 	/* opened by a peer */
 	TF_PASSIVE = 1 << 18,
-	/* something was sent that cwnd limited */
+	/* the window was used: what is acknowledged up to cwnd_used_end opens
+	 * it */
 	TF_CWND_LIMITED = 1 << 19,
 	/* a reordering was seen on this connection */
 	TF_REORDERS = 1 << 21,
@@ -281,6 +282,8 @@ struct tcp_pcb {
 	uint32_t ssthresh;
 	uint32_t sacked_bytes;
 	uint32_t lost_bytes;
+	/* snd_nxt when cwnd was last full, see TF_CWND_LIMITED */
+	uint32_t cwnd_used_end;
 	/* recovery ends when snd_una passes this */
 	uint32_t recovery_point;
 	const struct tcp_cc_ops *cc_ops;
@@ -642,8 +645,17 @@ void tcp_recovery_on_timeout(struct tcp_pcb *pcb, uint64_t now_ns);
 void tcp_recovery_enter_cwr(struct tcp_pcb *pcb, uint64_t now_ns);
 /* What may be sent now, without news from the peer. */
 void tcp_recovery_grant(struct tcp_pcb *pcb);
-/* So many bytes were acknowledged while nothing is being repaired. */
-void tcp_recovery_grow(struct tcp_pcb *pcb, uint32_t acked, uint64_t now_ns);
+/* So many bytes were acknowledged, from prior_una on, while the window may grow;
+ * it does if it was used in this round trip. */
+void tcp_recovery_grow(struct tcp_pcb *pcb, uint32_t prior_una, uint32_t acked,
+		       uint64_t now_ns);
+
+/* The congestion window is what limits us. */
+static inline void tcp_cwnd_note_used(struct tcp_pcb *pcb)
+{
+	pcb->flags |= TF_CWND_LIMITED;
+	pcb->cwnd_used_end = pcb->snd_nxt;
+}
 /* RACK's timer found losses. */
 void tcp_recovery_enter_fast(struct tcp_pcb *pcb, uint64_t now_ns);
 

@@ -128,7 +128,7 @@ static void on_syn_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 		return;
 	}
 	pcb->backoff++;
-	pcb->flags |= TF_CWND_LIMITED;
+	tcp_cwnd_note_used(pcb);
 	tcp_out_syn(pcb, now_ns);
 	set_rtx(pcb, RTX_TIMEOUT,
 		not_past_user_timeout(pcb, now_ns + tcp_rto_ns(pcb)));
