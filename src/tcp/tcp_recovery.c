@@ -166,7 +166,7 @@ static bool try_frto(struct tcp_pcb *pcb, const struct tcp_ack_sample *sample)
 		return true;
 	}
 	if (pcb->flags & TF_FRTO_NEW || !sample->has_advanced ||
-	    !pcb->unsent) {
+	    !pcb->unsent || !seq_before(pcb->snd_una, pcb->recovery_point)) {
 		/* step 3a, or nothing new to send: repair as usual */
 		if (sample->has_advanced || sample->sacked_cnt)
 			pcb->flags &= ~(TF_FRTO | TF_FRTO_NEW);
@@ -285,7 +285,8 @@ static void on_ack_in_loss(struct tcp_pcb *pcb,
 {
 	if (try_frto(pcb, sample))
 		return;
-	if (sample->has_advanced)
+	/* not beyond the two that F-RTO has just granted */
+	if (sample->has_advanced && !(pcb->flags & TF_FRTO_NEW))
 		tcp_recovery_grow(pcb, sample->prior_una, sample->delivered,
 				  now_ns);
 	if (!seq_before(pcb->snd_una, pcb->recovery_point))
