@@ -223,11 +223,16 @@ static void on_rtx(struct tcp_pcb *pcb, uint64_t now_ns)
 
 /* RFC 9293 section 3.8.4. Silent while data is outstanding, whose own timer then
  * finds out. */
-static void on_keepalive(struct tcp_pcb *pcb, uint64_t now_ns)
+static void on_keepalive(struct tcp_pcb *pcb, uint64_t due_ns, uint64_t now_ns)
 {
 	uint64_t idle_ns = now_ns - pcb->last_rcvd_ns;
-	bool is_dead = pcb->probes >= pcb->keep_probes;
+	bool is_dead;
 
+	/* The last probe left an interval before this was due. Its answer can be
+	 * older than the idle time and counts all the same. */
+	if (pcb->last_rcvd_ns + pcb->keep_interval_ns > due_ns)
+		pcb->probes = 0;
+	is_dead = pcb->probes >= pcb->keep_probes;
 	if (pcb->snd_una != pcb->snd_nxt || idle_ns < pcb->keep_idle_ns) {
 		pcb->probes = 0;
 		pcb->keep_at_ns = MAX(now_ns + 1, pcb->last_rcvd_ns +
@@ -260,6 +265,7 @@ static bool take_due(uint64_t *at_ns, uint64_t now_ns)
 static void fire(struct timer *timer, uint64_t now_ns)
 {
 	struct tcp_pcb *pcb = CONTAINER_OF(timer, struct tcp_pcb, timer);
+	uint64_t keep_due_ns = pcb->keep_at_ns;
 
 	pcb->armed_ns = 0;
 	pcb->is_quiet = false;
@@ -279,7 +285,7 @@ static void fire(struct timer *timer, uint64_t now_ns)
 	if (pcb->rtx_at_ns && pcb->rtx_at_ns <= now_ns)
 		on_rtx(pcb, now_ns);
 	if (pcb->state != TCPS_CLOSED && take_due(&pcb->keep_at_ns, now_ns))
-		on_keepalive(pcb, now_ns);
+		on_keepalive(pcb, keep_due_ns, now_ns);
 	/* each of them may have ended the connection, which stops the timer for
 	 * good; a dead pcb is freed only by tcp_event_next */
 	if (pcb->state != TCPS_CLOSED)

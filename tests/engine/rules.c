@@ -222,6 +222,27 @@ TEST(data_after_close_is_reset)
 	peer_teardown();
 }
 
+/* With probes further apart than idle time each answer is older than that when the
+ * next one is due. */
+TEST(answered_probes_are_not_counted)
+{
+	peer_connected();
+	tcp_set_keepalive(peer.pcb, true, NS_PER_SEC, 5 * NS_PER_SEC, 3,
+			  peer.now_ns);
+	for (int i = 0; i < 8; i++) {
+		peer_advance_ms(i ? 5000 : 1100);
+		CHECK_EQ(tcp_state(peer.pcb), TCPS_ESTABLISHED);
+		CHECK(peer.sent_cnt != peer.looked_at);
+		peer.looked_at = peer.sent_cnt;
+		peer_send(A, P, U, 0);
+	}
+	/* and silence still ends it */
+	peer_advance_ms(30000);
+	CHECK_EQ(tcp_error(peer.pcb), -ETIMEDOUT);
+	peer.looked_at = peer.sent_cnt;
+	peer_teardown();
+}
+
 TEST(close_with_unread_data_resets)
 {
 	peer_connected();
