@@ -873,8 +873,9 @@ void tcp_tw_destroy(struct tcp_tw_table *tw);
 void tcp_tw_add(struct tcp_table *table, const struct tcp_pcb *pcb,
 		uint64_t now_ns);
 /* Whether a TIME_WAIT entry has this key. If so the segment was dealt with, or
- * *reopens_out says that it is a SYN which may open a new connection; the entry
- * is gone then, and the new one's sequence begins at *isn_out. */
+ * *reopens_out says that it is a SYN which may open a new connection, and that
+ * somebody listens; the entry is gone then, and the new one's sequence begins at
+ * *isn_out. */
 bool tcp_tw_input(struct tcp_table *table, const struct flow_key *key,
 		  const struct tcp_segment *in, bool *reopens_out,
 		  uint32_t *isn_out, uint64_t now_ns);
