@@ -38,6 +38,10 @@ def compile_file(source, work):
 def build_all(work):
     for folder in FOLDERS + ("tests/engine",):
         shutil.copytree(ROOT / folder, work / folder)
+    # the links of the simulator, alone of their folder
+    (work / "src/dev/fake").mkdir(parents=True)
+    for name in ("impair.c", "impair.h"):
+        shutil.copy(ROOT / "src/dev/fake" / name, work / "src/dev/fake")
     (work / "config.h").write_text("")
     objects = {}
     for folder in FOLDERS:
@@ -45,6 +49,7 @@ def build_all(work):
             source = path.relative_to(work)
             if source.name not in UNUSED:
                 objects[str(source)] = compile_file(source, work)
+    objects["impair.c"] = compile_file("src/dev/fake/impair.c", work)
     for name in SHARED + PROGRAMS:
         source = f"tests/engine/{name}.c"
         objects[source] = compile_file(source, work)
