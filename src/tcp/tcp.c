@@ -728,23 +728,28 @@ static void set_flag(struct tcp_pcb *pcb, uint32_t flag, bool on)
 	pcb->flags = on ? pcb->flags | flag : pcb->flags & ~flag;
 }
 
+/* What was held goes now, whatever Nagle and the cork say; Linux has it so when
+ * either is taken away. */
+static void push_held(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	pcb->cork_ns = 0;
+	pcb->flags |= TF_CORK_TIMER;
+	tcp_out_push(pcb, now_ns);
+	pcb->flags &= ~TF_CORK_TIMER;
+}
+
 void tcp_set_nodelay(struct tcp_pcb *pcb, bool on, uint64_t now_ns)
 {
 	set_flag(pcb, TF_NODELAY, on);
 	if (on)
-		tcp_out_push(pcb, now_ns);
+		push_held(pcb, now_ns);
 }
 
 void tcp_set_cork(struct tcp_pcb *pcb, bool on, uint64_t now_ns)
 {
 	set_flag(pcb, TF_CORK, on);
-	if (on)
-		return;
-	/* what was held goes now, whatever Nagle says */
-	pcb->cork_ns = 0;
-	pcb->flags |= TF_CORK_TIMER;
-	tcp_out_push(pcb, now_ns);
-	pcb->flags &= ~TF_CORK_TIMER;
+	if (!on)
+		push_held(pcb, now_ns);
 }
 
 void tcp_set_quick_ack(struct tcp_pcb *pcb, bool on, uint64_t now_ns)

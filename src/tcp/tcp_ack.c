@@ -178,6 +178,7 @@ bool tcp_ack_in(struct tcp_pcb *pcb, struct tcp_segment *in, uint64_t now_ns)
 {
 	struct tcp_ack_sample sample = {
 		.prior_una = pcb->snd_una,
+		.prior_high = pcb->sack_high,
 		.is_ece = pcb->flags & TF_ECN && in->flags & WIRE_TCP_ECE,
 		.has_ts = in->options.has_ts && pcb->flags & TF_TS,
 		.ts_ecr = in->options.ts_ecr,

@@ -20,7 +20,7 @@ static bool is_quiet(const struct tcp_pcb *pcb)
 
 	return pcb->state == TCPS_ESTABLISHED &&
 	       pcb->recovery == RECOVERY_OPEN && !(pcb->flags & unusual) &&
-	       pcb->rtx_kind <= RTX_PROBE && !pcb->sacked_bytes &&
+	       pcb->rtx_kind <= RTX_LATE_PROBE && !pcb->sacked_bytes &&
 	       list_is_empty(&pcb->lost) && !pcb->has_tlp && !pcb->undo_cwnd &&
 	       !pcb->backoff && !pcb->timeouts && !pcb->dup_acks &&
 	       list_is_empty(&pcb->runs) &&
@@ -154,7 +154,7 @@ static ALWAYS_INLINE void note_sent(struct tcp_pcb *pcb, struct pkt *pkt,
 	pcb->last_sent_ns = now_ns;
 	pcb->snd_nxt += pkt->len;
 	/* RFC 6298 section 5.1, RFC 8985 section 7.2 */
-	if (pcb->rtx_kind != RTX_TIMEOUT)
+	if (pcb->rtx_kind < RTX_TIMEOUT)
 		tcp_timer_rearm_quiet(pcb, now_ns);
 }
 
@@ -276,10 +276,11 @@ static ALWAYS_INLINE void free_covered(struct tcp_pcb *pcb,
 static ALWAYS_INLINE bool take_ack(struct tcp_pcb *pcb, uint32_t ack,
 				   uint64_t now_ns)
 {
-	uint32_t acked = ack - pcb->snd_una;
+	uint32_t prior_una = pcb->snd_una, acked = ack - prior_una;
+	uint32_t flight = pcb->snd_nxt - prior_una;
 	struct covered covered;
 
-	if (UNLIKELY(acked > pcb->snd_nxt - pcb->snd_una ||
+	if (UNLIKELY(acked > flight ||
 		     !find_covered(pcb, ack, &covered)))
 		return false;
 	pcb->snd_una = ack;
@@ -290,8 +291,9 @@ static ALWAYS_INLINE bool take_ack(struct tcp_pcb *pcb, uint32_t ack,
 	pcb->rack_rtt_ns = now_ns - pcb->rack_sent_ns;
 	tcp_rtt_sample(pcb, now_ns - tcp_seg(covered.first)->sent_ns, now_ns);
 	free_covered(pcb, &covered);
-	if (pcb->flags & TF_CWND_LIMITED)
-		tcp_recovery_grow(pcb, acked, now_ns);
+	/* it asks more exactly, and out of line */
+	if (pcb->flags & TF_CWND_LIMITED || pcb->cwnd < 2 * flight)
+		tcp_recovery_grow(pcb, prior_una, acked, now_ns);
 	/* where more waits to be sent, tcp_out_push starts it again */
 	if (ack == pcb->snd_nxt || pcb->unsent) {
 		pcb->rtx_kind = RTX_NONE;

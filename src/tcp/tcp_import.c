@@ -241,6 +241,7 @@ static void append_entry(struct tcp_pcb *pcb, struct pkt *pkt, uint32_t seq,
 			pcb->unsent = pkt;
 	} else if (seg->flags & SEG_SACKED) {
 		pcb->sacked_bytes += tcp_seg_len(pkt);
+		pcb->sacked_cnt++;
 	} else if (seg->flags & SEG_LOST) {
 		pcb->lost_bytes += tcp_seg_len(pkt);
 		list_push_back(&pcb->lost, &seg->order);
@@ -442,7 +443,8 @@ static void restore_timers(struct tcp_pcb *pcb, uint64_t now_ns)
 			      : pcb->rtx_kind == RTX_PERSIST && pcb->unsent;
 
 	/* both are part of RFC 8985, which needs SACK */
-	if (pcb->rtx_kind == RTX_PROBE || pcb->rtx_kind == RTX_REORDER)
+	if (pcb->rtx_kind == RTX_PROBE || pcb->rtx_kind == RTX_LATE_PROBE ||
+	    pcb->rtx_kind == RTX_REORDER)
 		fits &= !!(pcb->flags & TF_SACK);
 	if (!tcp_is_synchronised(pcb))
 		fits = pcb->rtx_kind == RTX_TIMEOUT;
@@ -468,6 +470,7 @@ static int restore(struct tcp_pcb *pcb, uint32_t w_max, uint64_t now_ns)
 	if (pcb->cc_id == TCP_CC_CUBIC)
 		pcb->cc.cubic.w_max = MIN(w_max, SPAN_MAX);
 	pcb->rtt_due_ns = now_ns;
+	pcb->cwnd_used_end = pcb->snd_nxt;
 	pcb->quiet_kind = pcb->quiet_lone_kind = RTX_TIMEOUT;
 	pcb->quiet_rtx_ns = pcb->quiet_lone_ns = pcb->rto_ns;
 	if (tcp_is_synchronised(pcb))

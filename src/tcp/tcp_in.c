@@ -245,12 +245,13 @@ static void in_synchronised(struct tcp_pcb *pcb, struct tcp_segment *in,
 	if (pcb->state == TCPS_SYN_RCVD &&
 	    !complete_handshake(pcb, in, now_ns))
 		return;
+	if (!tcp_ack_in(pcb, in, now_ns))
+		return;
+	/* only now: whoever cannot tell what was sent leaves nothing behind */
 	update_ts_recent(pcb, in, now_ns);
 	pcb->last_rcvd_ns = now_ns;
 	if (pcb->flags & TF_ECN)
 		take_ecn(pcb, in);
-	if (!tcp_ack_in(pcb, in, now_ns))
-		return;
 	if (pcb->flags & TF_FIN_QUEUED && pcb->snd_una == pcb->snd_end)
 		on_fin_acked(pcb, now_ns);
 	if (pcb->state >= TCPS_ESTABLISHED && pcb->state <= TCPS_LAST_ACK)

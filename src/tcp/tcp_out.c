@@ -122,7 +122,7 @@ static void resend_lost(struct tcp_pcb *pcb, uint64_t now_ns)
 		uint32_t pipe = tcp_pipe(pcb);
 
 		if (pipe + MIN(pkt->len, pcb->mss) > pcb->cwnd && pipe) {
-			pcb->flags |= TF_CWND_LIMITED;
+			tcp_cwnd_note_used(pcb);
 			return;
 		}
 		tcp_out_resend(pcb, pkt, now_ns);
@@ -133,7 +133,8 @@ static void resend_lost(struct tcp_pcb *pcb, uint64_t now_ns)
 		 * timeout, or a path whose round trip is more than half of it
 		 * would never be repaired in time */
 		if (tcp_seg(pkt)->seq == pcb->snd_una &&
-		    pcb->rtx_kind == RTX_TIMEOUT)
+		    (pcb->rtx_kind == RTX_TIMEOUT ||
+		     pcb->rtx_kind == RTX_LATE_PROBE))
 			tcp_timer_rearm_rtx(pcb, now_ns);
 	}
 }
@@ -184,7 +185,7 @@ static bool prepare_next(struct tcp_pcb *pcb, uint64_t now_ns)
 		return false;
 	len = MIN(tcp_seg_len(pkt), pcb->mss);
 	if (pipe && pipe + len > pcb->cwnd) {
-		pcb->flags |= TF_CWND_LIMITED;
+		tcp_cwnd_note_used(pcb);
 		return false;
 	}
 	if (len > room) {
@@ -298,6 +299,21 @@ bool tcp_out_push_one(struct tcp_pcb *pcb, uint64_t now_ns)
 	return is_ready;
 }
 
+bool tcp_out_override(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	struct pkt *pkt = pcb->unsent;
+	uint32_t room;
+
+	if (!pkt || !tcp_may_send(pcb))
+		return false;
+	room = pcb->snd_una + pcb->snd_wnd - tcp_seg(pkt)->seq;
+	if ((int32_t)room <= 0 || room >= MIN(tcp_seg_len(pkt), pcb->mss) ||
+	    !tcp_out_split(pcb, pkt, room))
+		return false;
+	send_run(pcb, now_ns);
+	return true;
+}
+
 /* Repairs, and new data by all the rules there are. */
 static void push_by_rules(struct tcp_pcb *pcb, uint64_t now_ns)
 {
@@ -343,5 +359,5 @@ void tcp_out_free(struct tcp_pcb *pcb)
 	}
 	pcb->unsent = NULL;
 	pcb->sack_hint = NULL;
-	pcb->sacked_bytes = pcb->lost_bytes = 0;
+	pcb->sacked_bytes = pcb->sacked_cnt = pcb->lost_bytes = 0;
 }

@@ -138,8 +138,12 @@ struct tcp_cubic {
 /* Why the retransmission timer runs. */
 enum tcp_rtx_kind {
 	RTX_NONE,
-	RTX_TIMEOUT, /* RFC 6298 */
 	RTX_PROBE, /* tail loss probe, RFC 8985 section 7 */
+	/* from here on, what is sent meanwhile does not move it */
+	RTX_TIMEOUT, /* RFC 6298 */
+	/* a probe at the time of the timeout, since it would be later: section
+	 * 7.2; a timeout if no probe may be sent any more */
+	RTX_LATE_PROBE,
 	RTX_REORDER, /* RACK waits for reordered segments */
 	RTX_PERSIST, /* zero window */
 };
@@ -188,7 +192,8 @@ enum tcp_flag {
 	TF_HASHED = 1 << 17,
 	/* opened by a peer */
 	TF_PASSIVE = 1 << 18,
-	/* something was sent that cwnd limited */
+	/* the window was used: what is acknowledged up to cwnd_used_end opens
+	 * it */
 	TF_CWND_LIMITED = 1 << 19,
 	/* a reordering was seen on this connection */
 	TF_REORDERS = 1 << 21,
@@ -277,6 +282,8 @@ struct tcp_pcb {
 	uint32_t ssthresh;
 	uint32_t sacked_bytes;
 	uint32_t lost_bytes;
+	/* snd_nxt when cwnd was last full, see TF_CWND_LIMITED */
+	uint32_t cwnd_used_end;
 	/* recovery ends when snd_una passes this */
 	uint32_t recovery_point;
 	const struct tcp_cc_ops *cc_ops;
@@ -343,6 +350,8 @@ struct tcp_pcb {
 	uint8_t sack_seen_cnt;
 	struct tcp_sack_block sack_seen[TCP_SACK_BLOCKS_MAX];
 	struct pkt *sack_hint;
+	/* entries of the queue that are sacked, however small */
+	uint32_t sacked_cnt;
 	/* behind the highest byte sacked */
 	uint32_t sack_high;
 
@@ -556,6 +565,8 @@ bool tcp_ack_in(struct tcp_pcb *pcb, struct tcp_segment *in, uint64_t now_ns);
 /* What an ACK brought, collected while it is processed. */
 struct tcp_ack_sample {
 	uint32_t prior_una;
+	/* sack_high before it */
+	uint32_t prior_high;
 	/* bytes newly known to have arrived, by ACK or SACK */
 	uint32_t delivered;
 	/* RTT of the latest segment among them; 0: none can tell */
@@ -634,8 +645,17 @@ void tcp_recovery_on_timeout(struct tcp_pcb *pcb, uint64_t now_ns);
 void tcp_recovery_enter_cwr(struct tcp_pcb *pcb, uint64_t now_ns);
 /* What may be sent now, without news from the peer. */
 void tcp_recovery_grant(struct tcp_pcb *pcb);
-/* So many bytes were acknowledged while nothing is being repaired. */
-void tcp_recovery_grow(struct tcp_pcb *pcb, uint32_t acked, uint64_t now_ns);
+/* So many bytes were acknowledged, from prior_una on, while the window may grow;
+ * it does if it was used in this round trip. */
+void tcp_recovery_grow(struct tcp_pcb *pcb, uint32_t prior_una, uint32_t acked,
+		       uint64_t now_ns);
+
+/* The congestion window is what limits us. */
+static inline void tcp_cwnd_note_used(struct tcp_pcb *pcb)
+{
+	pcb->flags |= TF_CWND_LIMITED;
+	pcb->cwnd_used_end = pcb->snd_nxt;
+}
 /* RACK's timer found losses. */
 void tcp_recovery_enter_fast(struct tcp_pcb *pcb, uint64_t now_ns);
 
@@ -813,6 +833,10 @@ void tcp_out_push(struct tcp_pcb *pcb, uint64_t now_ns);
 /* One segment of new data although the congestion window is full; false if there
  * is none or the peer has no room. */
 bool tcp_out_push_one(struct tcp_pcb *pcb, uint64_t now_ns);
+/* Sends what fits a window that is open, though too small to be worth a segment:
+ * the override timeout of RFC 9293 section 3.8.6.2.1. False if the window is not
+ * what everything waits for. */
+bool tcp_out_override(struct tcp_pcb *pcb, uint64_t now_ns);
 /* One entry whatever the windows say. */
 void tcp_out_resend(struct tcp_pcb *pcb, struct pkt *pkt, uint64_t now_ns);
 void tcp_out_free(struct tcp_pcb *pcb);
@@ -849,8 +873,9 @@ void tcp_tw_destroy(struct tcp_tw_table *tw);
 void tcp_tw_add(struct tcp_table *table, const struct tcp_pcb *pcb,
 		uint64_t now_ns);
 /* Whether a TIME_WAIT entry has this key. If so the segment was dealt with, or
- * *reopens_out says that it is a SYN which may open a new connection; the entry
- * is gone then, and the new one's sequence begins at *isn_out. */
+ * *reopens_out says that it is a SYN which may open a new connection, and that
+ * somebody listens; the entry is gone then, and the new one's sequence begins at
+ * *isn_out. */
 bool tcp_tw_input(struct tcp_table *table, const struct flow_key *key,
 		  const struct tcp_segment *in, bool *reopens_out,
 		  uint32_t *isn_out, uint64_t now_ns);

@@ -44,8 +44,9 @@ void tcp_rack_delivered(struct tcp_pcb *pcb, struct pkt *pkt,
 
 	if (seg->sent_cnt == 1) {
 		sample->has_original = true;
-		/* section 6.2, step 3: never sent again, and yet behind */
-		if (seq_before(end, pcb->sack_high))
+		/* section 6.2, step 3: never sent again, and yet behind what
+		 * earlier ACKs reported; those of one ACK tell no order */
+		if (seq_before(end, sample->prior_high))
 			pcb->flags |= TF_REORDERS;
 	}
 	if (is_of_earlier_copy(pcb, seg, sample, now_ns))
@@ -64,7 +65,7 @@ static uint64_t reorder_window_ns(const struct tcp_pcb *pcb)
 
 	if (!(pcb->flags & TF_REORDERS) &&
 	    (pcb->recovery >= RECOVERY_FAST ||
-	     pcb->sacked_bytes >= DUP_THRESHOLD * pcb->mss))
+	     pcb->sacked_cnt >= DUP_THRESHOLD))
 		return 0;
 	window_ns = (uint64_t)(pcb->rack_mult + 1) * pcb->min_rtt_ns / 4;
 	return MIN(window_ns, pcb->srtt_ns);

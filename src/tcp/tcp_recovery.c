@@ -136,11 +136,13 @@ void tcp_recovery_on_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	bool is_first = pcb->recovery != RECOVERY_LOSS;
 
-	if (is_first) {
-		if (pcb->recovery <= RECOVERY_CWR)
-			remember_for_undo(pcb);
+	/* RFC 5681 section 4.3: once for each window, and never from what
+	 * proportional reduction makes of it meanwhile */
+	if (pcb->recovery <= RECOVERY_DISORDER) {
+		remember_for_undo(pcb);
 		begin_reduction(pcb, now_ns);
 	}
+	pcb->has_tlp = false;
 	pcb->flags &= ~(TF_FRTO | TF_FRTO_NEW);
 	if (is_first)
 		pcb->flags |= TF_FRTO;
@@ -149,7 +151,7 @@ void tcp_recovery_on_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 	/* RFC 5681 section 3.1: one segment, which is less than there is to send
 	 * again, so that its acknowledgment makes it two */
 	pcb->cwnd = pcb->mss;
-	pcb->flags |= TF_CWND_LIMITED;
+	tcp_cwnd_note_used(pcb);
 	pcb->dup_acks = 0;
 	tcp_sack_mark_all_lost(pcb);
 }
@@ -164,7 +166,7 @@ static bool try_frto(struct tcp_pcb *pcb, const struct tcp_ack_sample *sample)
 		return true;
 	}
 	if (pcb->flags & TF_FRTO_NEW || !sample->has_advanced ||
-	    !pcb->unsent) {
+	    !pcb->unsent || !seq_before(pcb->snd_una, pcb->recovery_point)) {
 		/* step 3a, or nothing new to send: repair as usual */
 		if (sample->has_advanced || sample->sacked_cnt)
 			pcb->flags &= ~(TF_FRTO | TF_FRTO_NEW);
@@ -252,12 +254,27 @@ static void tune_snd_buf(struct tcp_pcb *pcb)
 				   pcb->cwnd < most / 2 ? 2 * pcb->cwnd : most);
 }
 
-/* RFC 7661's reason: a window that was not used proves nothing */
-void tcp_recovery_grow(struct tcp_pcb *pcb, uint32_t acked, uint64_t now_ns)
+/* In slow start half of it is enough, since the window doubles in the time that
+ * the flight needs to tell. */
+static bool is_window_full(const struct tcp_pcb *pcb, uint32_t flight)
 {
-	if (!acked || !(pcb->flags & TF_CWND_LIMITED))
+	if (pcb->cwnd < pcb->ssthresh)
+		return pcb->cwnd < 2 * flight;
+	return pcb->cwnd < flight + pcb->mss;
+}
+
+/* RFC 7661's reason: a window that was not used proves nothing */
+void tcp_recovery_grow(struct tcp_pcb *pcb, uint32_t prior_una, uint32_t acked,
+		       uint64_t now_ns)
+{
+	if (!acked)
 		return;
-	pcb->flags &= ~TF_CWND_LIMITED;
+	if (is_window_full(pcb, pcb->snd_nxt - prior_una))
+		tcp_cwnd_note_used(pcb);
+	else if (!seq_before(prior_una, pcb->cwnd_used_end))
+		pcb->flags &= ~TF_CWND_LIMITED;
+	if (!(pcb->flags & TF_CWND_LIMITED))
+		return;
 	pcb->cc_ops->acked(pcb, acked, now_ns);
 	tune_snd_buf(pcb);
 }
@@ -268,11 +285,12 @@ static void on_ack_in_loss(struct tcp_pcb *pcb,
 {
 	if (try_frto(pcb, sample))
 		return;
-	if (!seq_before(pcb->snd_una, pcb->recovery_point)) {
+	/* not beyond the two that F-RTO has just granted */
+	if (sample->has_advanced && !(pcb->flags & TF_FRTO_NEW))
+		tcp_recovery_grow(pcb, sample->prior_una, sample->delivered,
+				  now_ns);
+	if (!seq_before(pcb->snd_una, pcb->recovery_point))
 		end_recovery(pcb);
-		return;
-	}
-	tcp_recovery_grow(pcb, pcb->snd_una - sample->prior_una, now_ns);
 }
 
 static void on_ack_in_fast(struct tcp_pcb *pcb,
@@ -305,7 +323,8 @@ static void on_ack_in_open(struct tcp_pcb *pcb,
 	pcb->recovery = pcb->sacked_bytes ? RECOVERY_DISORDER : RECOVERY_OPEN;
 	if (!seq_before(pcb->snd_una, pcb->recovery_point))
 		pcb->undo_cwnd = 0;
-	tcp_recovery_grow(pcb, pcb->snd_una - sample->prior_una, now_ns);
+	tcp_recovery_grow(pcb, sample->prior_una,
+			  pcb->snd_una - sample->prior_una, now_ns);
 }
 
 uint64_t tcp_recovery_on_ack(struct tcp_pcb *pcb,

@@ -58,7 +58,8 @@ static void set_quiet_rtx(struct tcp_pcb *pcb)
 	uint64_t lone_ns = tcp_tlp_after_ns(pcb, true);
 
 	pcb->quiet_rtx_ns = pcb->quiet_lone_ns = rto_ns;
-	pcb->quiet_kind = pcb->quiet_lone_kind = RTX_TIMEOUT;
+	pcb->quiet_kind = with_probes ? RTX_LATE_PROBE : RTX_TIMEOUT;
+	pcb->quiet_lone_kind = pcb->quiet_kind;
 	if (with_probes && probe_ns < rto_ns) {
 		pcb->quiet_rtx_ns = probe_ns;
 		pcb->quiet_kind = RTX_PROBE;

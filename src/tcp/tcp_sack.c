@@ -10,8 +10,10 @@ void tcp_sack_forget(struct tcp_pcb *pcb, struct pkt *pkt)
 {
 	uint8_t flags = tcp_seg(pkt)->flags;
 
-	if (flags & SEG_SACKED)
+	if (flags & SEG_SACKED) {
 		pcb->sacked_bytes -= tcp_seg_len(pkt);
+		pcb->sacked_cnt--;
+	}
 	if (flags & SEG_LOST)
 		pcb->lost_bytes -= tcp_seg_len(pkt);
 }
@@ -36,7 +38,7 @@ static void renege(struct tcp_pcb *pcb)
 
 	LIST_FOR_EACH(pkt, &pcb->snd_queue, link)
 		tcp_seg(pkt)->flags &= (uint8_t)~SEG_SACKED;
-	pcb->sacked_bytes = 0;
+	pcb->sacked_bytes = pcb->sacked_cnt = 0;
 	pcb->sack_seen_cnt = 0;
 }
 
@@ -90,6 +92,7 @@ static void mark_sacked(struct tcp_pcb *pcb, struct pkt *pkt,
 	}
 	seg->flags |= SEG_SACKED;
 	pcb->sacked_bytes += len;
+	pcb->sacked_cnt++;
 	list_remove(&seg->order);
 	sample->delivered += len;
 	sample->sacked_cnt++;

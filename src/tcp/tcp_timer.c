@@ -69,10 +69,12 @@ void tcp_timer_rearm_rtx(struct tcp_pcb *pcb, uint64_t now_ns)
 	}
 	rto_ns = tcp_rto_ns(pcb);
 	probe_ns = tcp_tlp_timeout_ns(pcb);
-	if (probe_ns && probe_ns < rto_ns)
+	if (!probe_ns)
+		set_rtx(pcb, RTX_TIMEOUT, now_ns + rto_ns);
+	else if (probe_ns < rto_ns)
 		set_rtx(pcb, RTX_PROBE, now_ns + probe_ns);
 	else
-		set_rtx(pcb, RTX_TIMEOUT, now_ns + rto_ns);
+		set_rtx(pcb, RTX_LATE_PROBE, now_ns + rto_ns);
 }
 
 void tcp_timer_set_reorder(struct tcp_pcb *pcb, uint64_t at_ns)
@@ -126,7 +128,7 @@ static void on_syn_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 		return;
 	}
 	pcb->backoff++;
-	pcb->flags |= TF_CWND_LIMITED;
+	tcp_cwnd_note_used(pcb);
 	tcp_out_syn(pcb, now_ns);
 	set_rtx(pcb, RTX_TIMEOUT,
 		not_past_user_timeout(pcb, now_ns + tcp_rto_ns(pcb)));
@@ -167,6 +169,10 @@ static void on_persist(struct tcp_pcb *pcb, uint64_t now_ns)
 	tcp_out_push(pcb, now_ns);
 	if (pcb->rtx_kind != RTX_PERSIST)
 		return;
+	if (tcp_out_override(pcb, now_ns)) {
+		tcp_timer_rearm_rtx(pcb, now_ns);
+		return;
+	}
 	is_silent = pcb->probes >= params->retries ||
 		    (pcb->flags & TF_ORPHAN &&
 		     pcb->probes >= params->orphan_retries);
@@ -200,6 +206,12 @@ static void on_rtx(struct tcp_pcb *pcb, uint64_t now_ns)
 	case RTX_PROBE:
 		tcp_tlp_fire(pcb, now_ns);
 		break;
+	case RTX_LATE_PROBE:
+		if (tcp_tlp_timeout_ns(pcb))
+			tcp_tlp_fire(pcb, now_ns);
+		else
+			on_timeout(pcb, now_ns);
+		break;
 	case RTX_REORDER:
 		tcp_rack_on_timeout(pcb, now_ns);
 		break;
@@ -211,11 +223,16 @@ static void on_rtx(struct tcp_pcb *pcb, uint64_t now_ns)
 
 /* RFC 9293 section 3.8.4. Silent while data is outstanding, whose own timer then
  * finds out. */
-static void on_keepalive(struct tcp_pcb *pcb, uint64_t now_ns)
+static void on_keepalive(struct tcp_pcb *pcb, uint64_t due_ns, uint64_t now_ns)
 {
 	uint64_t idle_ns = now_ns - pcb->last_rcvd_ns;
-	bool is_dead = pcb->probes >= pcb->keep_probes;
+	bool is_dead;
 
+	/* The last probe left an interval before this was due. Its answer can be
+	 * older than the idle time and counts all the same. */
+	if (pcb->last_rcvd_ns + pcb->keep_interval_ns > due_ns)
+		pcb->probes = 0;
+	is_dead = pcb->probes >= pcb->keep_probes;
 	if (pcb->snd_una != pcb->snd_nxt || idle_ns < pcb->keep_idle_ns) {
 		pcb->probes = 0;
 		pcb->keep_at_ns = MAX(now_ns + 1, pcb->last_rcvd_ns +
@@ -248,6 +265,7 @@ static bool take_due(uint64_t *at_ns, uint64_t now_ns)
 static void fire(struct timer *timer, uint64_t now_ns)
 {
 	struct tcp_pcb *pcb = CONTAINER_OF(timer, struct tcp_pcb, timer);
+	uint64_t keep_due_ns = pcb->keep_at_ns;
 
 	pcb->armed_ns = 0;
 	pcb->is_quiet = false;
@@ -267,7 +285,7 @@ static void fire(struct timer *timer, uint64_t now_ns)
 	if (pcb->rtx_at_ns && pcb->rtx_at_ns <= now_ns)
 		on_rtx(pcb, now_ns);
 	if (pcb->state != TCPS_CLOSED && take_due(&pcb->keep_at_ns, now_ns))
-		on_keepalive(pcb, now_ns);
+		on_keepalive(pcb, keep_due_ns, now_ns);
 	/* each of them may have ended the connection, which stops the timer for
 	 * good; a dead pcb is freed only by tcp_event_next */
 	if (pcb->state != TCPS_CLOSED)

@@ -335,7 +335,7 @@ bool tcp_tw_input(struct tcp_table *table, const struct flow_key *key,
 	if (index == NOBODY)
 		return false;
 	e = entry(tw, index);
-	if (may_reopen(e, in)) {
+	if (may_reopen(e, in) && tcp_table_find_listener(table, key)) {
 		*reopens_out = true;
 		/* above everything the old connection sent */
 		*isn_out = e->snd_nxt + 65535 + 2;

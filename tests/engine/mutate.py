@@ -18,7 +18,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ("src/base", "src/pkt", "src/event", "src/tcp", "tests/support")
 SHARED = ("sim", "peer", "reference", "script")
-UNUSED = ("log.c", "lock.c", "region.c", "fuzz_main.c")
+UNUSED = ("log.c", "lock.c", "region.c", "fuzz_main.c", "fd_services.c")
 PROGRAMS = ("rules", "batch", "pmtu", "info", "table", "growth", "scripts",
             "recovery", "transfer", "misbehave", "random")
 SEEDS = os.environ.get("SIM_SEEDS", "200")
@@ -38,6 +38,10 @@ def compile_file(source, work):
 def build_all(work):
     for folder in FOLDERS + ("tests/engine",):
         shutil.copytree(ROOT / folder, work / folder)
+    # the links of the simulator, alone of their folder
+    (work / "src/dev/fake").mkdir(parents=True)
+    for name in ("impair.c", "impair.h"):
+        shutil.copy(ROOT / "src/dev/fake" / name, work / "src/dev/fake")
     (work / "config.h").write_text("")
     objects = {}
     for folder in FOLDERS:
@@ -45,6 +49,7 @@ def build_all(work):
             source = path.relative_to(work)
             if source.name not in UNUSED:
                 objects[str(source)] = compile_file(source, work)
+    objects["impair.c"] = compile_file("src/dev/fake/impair.c", work)
     for name in SHARED + PROGRAMS:
         source = f"tests/engine/{name}.c"
         objects[source] = compile_file(source, work)

@@ -222,6 +222,27 @@ TEST(data_after_close_is_reset)
 	peer_teardown();
 }
 
+/* With probes further apart than idle time each answer is older than that when the
+ * next one is due. */
+TEST(answered_probes_are_not_counted)
+{
+	peer_connected();
+	tcp_set_keepalive(peer.pcb, true, NS_PER_SEC, 5 * NS_PER_SEC, 3,
+			  peer.now_ns);
+	for (int i = 0; i < 8; i++) {
+		peer_advance_ms(i ? 5000 : 1100);
+		CHECK_EQ(tcp_state(peer.pcb), TCPS_ESTABLISHED);
+		CHECK(peer.sent_cnt != peer.looked_at);
+		peer.looked_at = peer.sent_cnt;
+		peer_send(A, P, U, 0);
+	}
+	/* and silence still ends it */
+	peer_advance_ms(30000);
+	CHECK_EQ(tcp_error(peer.pcb), -ETIMEDOUT);
+	peer.looked_at = peer.sent_cnt;
+	peer_teardown();
+}
+
 TEST(close_with_unread_data_resets)
 {
 	peer_connected();
@@ -571,8 +592,9 @@ TEST(retries_end_in_etimedout)
 	peer_advance_ms(60000);
 	CHECK_EQ(tcp_state(peer.pcb), TCPS_CLOSED);
 	CHECK_EQ(tcp_error(peer.pcb), -ETIMEDOUT);
-	/* the segment and three retransmissions */
-	CHECK_EQ(peer.sent_cnt - peer.looked_at, 4);
+	/* the segment, a probe in place of the first timeout, and three
+	 * retransmissions */
+	CHECK_EQ(peer.sent_cnt - peer.looked_at, 1 + 1 + 3);
 	peer_teardown();
 }
 
@@ -645,8 +667,8 @@ TEST(user_timeout_ends_in_etimedout)
 	CHECK_EQ(tcp_state(peer.pcb), TCPS_ESTABLISHED);
 	peer_advance_ms(200);
 	CHECK_EQ(tcp_error(peer.pcb), -ETIMEDOUT);
-	/* at 0.21, 0.42, 0.84 and 1.68 seconds */
-	CHECK_EQ(peer.sent_cnt - peer.looked_at, 1 + 3);
+	/* the probe at 0.2, timeouts at 0.4, 0.8 and 1.6 seconds */
+	CHECK_EQ(peer.sent_cnt - peer.looked_at, 1 + 1 + 3);
 	peer_teardown();
 }
 

@@ -255,6 +255,7 @@ static void do_set(struct run *run)
 		[SCRIPT_RESETS] = "resets",
 		[SCRIPT_RCV_BUF] = "rcv_buf",
 		[SCRIPT_SPLIT] = "split",
+		[SCRIPT_KEEP_INTERVAL] = "keep_interval",
 	};
 	char *name = word(run);
 

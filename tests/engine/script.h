@@ -21,7 +21,7 @@
  *                                     FROM to TO milliseconds after the last event
  *   quiet MS                          for so long it sends nothing
  *   write N | read N | shutdown | close | nodelay on|off | cork on|off
- *   user_timeout MS | keepalive S     probes after S seconds, each second, thrice
+ *   user_timeout MS | keepalive S     probes after S seconds, then each second, thrice
  *   move                              the connection goes on in another place
  *   error NAME                        what the program is told, as ECONNRESET
  *   row ID                            of tests/contract/tcp.tsv that this shows
@@ -41,8 +41,8 @@
  * Parameters, of which 0 is the TCP's own: retries, orphan_retries, syn_retries and
  * synack_retries until it gives up, fin_wait_2 for so many seconds, quick_acks at the
  * start, backlog of a listener, cookies 1 for every SYN, syns, challenges and resets
- * in a second, rcv_buf, and split, the size of a segment that the device cuts into
- * those that fit.
+ * in a second, rcv_buf, split, the size of a segment that the device cuts into
+ * those that fit, and keep_interval, the seconds between two probes.
  */
 #ifndef ENGINE_SCRIPT_H
 #define ENGINE_SCRIPT_H
@@ -93,6 +93,7 @@ enum script_param {
 	SCRIPT_RESETS,
 	SCRIPT_RCV_BUF,
 	SCRIPT_SPLIT,
+	SCRIPT_KEEP_INTERVAL,
 	SCRIPT_PARAMS,
 };
 

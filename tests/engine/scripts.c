@@ -15,6 +15,7 @@ enum { TOGETHER_MAX = 16 };
 /* Segments that wait for others to arrive in one poll. */
 static struct tcp_in poll[TOGETHER_MAX];
 static unsigned poll_cnt, poll_size;
+static uint64_t keep_interval_ns;
 
 static uint32_t or_default(uint32_t value, uint32_t otherwise)
 {
@@ -46,6 +47,8 @@ static void choose_params(const struct script_setup *setup)
 				       p->resets_per_sec);
 	if (param[SCRIPT_RCV_BUF])
 		p->rcv_buf = p->rcv_buf_max = param[SCRIPT_RCV_BUF];
+	keep_interval_ns = or_default(param[SCRIPT_KEEP_INTERVAL], 1) *
+			   NS_PER_SEC;
 	peer.path.segment_max = param[SCRIPT_SPLIT];
 }
 
@@ -228,8 +231,8 @@ static void engine_act(enum script_act act, uint32_t value)
 		tcp_set_user_timeout(peer.pcb, value * NS_PER_MS);
 		break;
 	case SCRIPT_KEEPALIVE:
-		tcp_set_keepalive(peer.pcb, true, value * NS_PER_SEC, NS_PER_SEC,
-				  3, peer.now_ns);
+		tcp_set_keepalive(peer.pcb, true, value * NS_PER_SEC,
+				  keep_interval_ns, 3, peer.now_ns);
 		break;
 	case SCRIPT_MOVE:
 		move();

@@ -30,6 +30,7 @@ enum { OWN_PORT = 4000, PEER_PORT = 5000, PEER_ISN = 70000, IP_ROOM = 40 };
 
 static int tun = -1, sock = -1, listener = -1;
 static bool is_ipv6;
+static int keep_interval_s;
 static struct ip_addr own_addr, peer_addr;
 static uint32_t own_isn; /* of Linux */
 
@@ -311,6 +312,9 @@ static void linux_open(const struct script_setup *setup)
 	make_tun();
 	write_sysctl("tcp_ecn", setup->with_ecn);
 	choose_params(setup->param);
+	keep_interval_s = (int)setup->param[SCRIPT_KEEP_INTERVAL];
+	if (!keep_interval_s)
+		keep_interval_s = 1;
 	sock = make_socket(setup->param[SCRIPT_RCV_BUF]);
 	if (setup->is_passive) {
 		listener = sock;
@@ -391,7 +395,7 @@ static void linux_act(enum script_act act, uint32_t value)
 		break;
 	case SCRIPT_KEEPALIVE:
 		set_option(TCP_KEEPIDLE, (int)value);
-		set_option(TCP_KEEPINTVL, 1);
+		set_option(TCP_KEEPINTVL, keep_interval_s);
 		set_option(TCP_KEEPCNT, 3);
 		CHECK_EQ(setsockopt(sock, SOL_SOCKET, SO_KEEPALIVE, &on,
 				    sizeof(on)), 0);
