@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "fd/fd_internal.h"
+#include "fd/fd_table.h"
 #include "os/event_fd.h"
 #include "os/own_thread.h"
 #include "os/real.h"
@@ -193,9 +194,13 @@ static void handle(const struct epoll_event *event)
 	struct fd_object *obj;
 
 	if (event->data.u64 >= ABOUT_OBJECT) {
-		/* its memory stays an object's */
+		/* Its memory stays an object's. It may have been closed since the
+		 * kernel told us, and be in the making for another socket now. */
 		obj = (struct fd_object *)(uintptr_t)event->data.u64;
-		obj->ops->twin_event(obj, event->events);
+		if (fd_object_try_hold(obj)) {
+			obj->ops->twin_event(obj, event->events);
+			fd_object_put(obj);
+		}
 		return;
 	}
 

@@ -56,8 +56,22 @@ is_beyond_address_sanitizer() {
 	esac
 }
 
+# The thread sanitizer also has a thread of its own, which stays when the last one of
+# the program ends.
+is_beyond_thread_sanitizer() {
+	case $1 in
+	counts_beyond_everything | last_thread_ends) ;;
+	*) false ;;
+	esac
+}
+
+is_beyond_sanitizer() {
+	{ is_thread_sanitized && is_beyond_thread_sanitizer "$1"; } ||
+		{ is_address_sanitized && is_beyond_address_sanitizer "$1"; }
+}
+
 for scenario in ${SCENARIOS:-$("$program" --list)}; do
-	if is_address_sanitized && is_beyond_address_sanitizer "$scenario"; then
+	if is_beyond_sanitizer "$scenario"; then
 		tap_skip "$scenario" "not under a sanitizer"
 		continue
 	fi
