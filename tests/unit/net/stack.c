@@ -2,6 +2,10 @@
 /* A stack on a ring that does what a case says. */
 #include "net/stack.h"
 
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 #include "pkt/wire.h"
 #include "tests/support/test.h"
 
@@ -30,7 +34,14 @@ static struct {
 	unsigned kick_cnt;
 	unsigned acknowledge_cnt;
 	bool is_armed;
+	/* for each frame that is taken another one arrives */
+	bool never_ends;
 } nic;
+
+/* Of its queues; none unless a case opens them. */
+enum { QUEUES = 200 };
+static int queue_fds[QUEUES];
+static unsigned queue_cnt;
 
 static struct stack *stack;
 static struct endpoint reader;
@@ -83,7 +94,7 @@ static unsigned rx_poll(struct ring *ring UNUSED, struct pkt **batch,
 		batch[got] = receive_frame();
 		if (!batch[got])
 			break;
-		nic.arriving_cnt--;
+		nic.arriving_cnt -= !nic.never_ends;
 		got++;
 	}
 	return got;
@@ -120,6 +131,12 @@ static void acknowledge(struct ring *ring)
 	nic.acknowledge_cnt++;
 }
 
+static unsigned fds(struct ring *ring UNUSED, int *out, unsigned cnt)
+{
+	memcpy(out, queue_fds, MIN(cnt, queue_cnt) * sizeof(*out));
+	return queue_cnt;
+}
+
 static bool arm(struct ring *ring UNUSED)
 {
 	nic.is_armed = true;
@@ -129,6 +146,7 @@ static bool arm(struct ring *ring UNUSED)
 static struct ring_ops ring_ops = {
 	.rx_poll = rx_poll,
 	.kick = kick,
+	.fds = fds,
 	.arm = arm,
 	.acknowledge = acknowledge,
 	.device_cnt = device_cnt,
@@ -416,5 +434,55 @@ TEST(with_a_further_region_sockets_hold_more)
 		read_one();
 	stack_check(stack);
 	CHECK(list_is_empty(&stack->orphans));
+	end();
+}
+
+static bool is_awake(void)
+{
+	struct pollfd pfd = { .fd = stack_fd(stack), .events = POLLIN };
+
+	return poll(&pfd, 1, 0) == 1;
+}
+
+/* However many queues there are, each wakes who sleeps for the stack; and one that has
+ * gone does not. */
+TEST(each_of_many_queues_wakes_who_sleeps)
+{
+	for (queue_cnt = 0; queue_cnt < QUEUES; queue_cnt++) {
+		queue_fds[queue_cnt] = eventfd(0, EFD_NONBLOCK);
+		CHECK(queue_fds[queue_cnt] >= 0);
+	}
+	begin();
+	CHECK(!is_awake());
+	for (unsigned i = 0; i < QUEUES; i++) {
+		CHECK_EQ(eventfd_write(queue_fds[i], 1), 0);
+		CHECK(is_awake());
+		CHECK_EQ(eventfd_read(queue_fds[i], &(eventfd_t){ 0 }), 0);
+		CHECK(!is_awake());
+	}
+	lose_nic();
+	CHECK_EQ(eventfd_write(queue_fds[0], 1), 0);
+	CHECK(!is_awake());
+	for (unsigned i = 0; i < QUEUES; i++)
+		close(queue_fds[i]);
+	queue_cnt = 0;
+	open_nic();
+	end();
+}
+
+/* Under the lock it takes what was there, whoever goes on sending. */
+TEST(a_drain_ends)
+{
+	begin();
+	nic.arriving_cnt = 1;
+	nic.never_ends = true;
+	stack_lock(stack);
+	stack_drain_locked(stack);
+	stack_unlock(stack);
+	/* as many as the region can have had at most, and the rest of a batch */
+	CHECK(nic.arrived_cnt >= HELD_MAX);
+	CHECK(nic.arrived_cnt <= FRAMES + STACK_BATCH);
+	nic.never_ends = false;
+	nic.arriving_cnt = 0;
 	end();
 }
