@@ -834,6 +834,8 @@ static void meet_error(bool by_getsockopt)
 	while (!reader.tid)
 		sched_yield();
 	send(pair[0], "first", 5, 0);
+	/* it sleeps for the second one */
+	settle();
 	await_sleep(reader.tid);
 	close(pair[0]);
 	/* nobody has its port any more */
