@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A simulated network of two hosts, each with an engine, joined by two bad links
- * (base/impair.h) on a virtual clock. Applications write and read streams whose
+ * (dev/fake/impair.h) on a virtual clock. Applications write and read streams whose
  * bytes follow from their position, so that every byte received is checked. After
  * each event the invariants of the engine are checked too; a breach ends the test
  * case with the seed.
