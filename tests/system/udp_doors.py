@@ -36,13 +36,33 @@ def serve(fd, count):
     print("served", len(seen), len(set(seen)), flush=True)
 
 
+def serve_late(fd, count, port):
+    """Not before something has come to another port."""
+    go = bound(port)
+    print("became", flush=True)
+    go.recv(100)
+    serve(fd, count)
+
+
+def become(s, name, *args):
+    s.set_inheritable(True)
+    os.execv(sys.executable, [sys.executable, __file__, name, str(s.fileno()),
+                              *[str(arg) for arg in args]])
+
+
 def activate(port, count):
     """Waits for traffic, then becomes the program that serves it."""
     s = bound(port)
     await_all(s)
-    s.set_inheritable(True)
-    os.execv(sys.executable, [sys.executable, __file__, "serve",
-                              str(s.fileno()), str(count)])
+    become(s, "serve", count)
+
+
+def activate_late(port, count):
+    """So too, with the buffer that a socket has by itself."""
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.bind(("10.78.0.1", port))
+    await_all(s)
+    become(s, "serve_late", count, port + 1)
 
 
 def hand_over(port, count):
@@ -61,12 +81,13 @@ def hand_over(port, count):
     os.waitpid(pid, 0)
 
 
-def send(address, port, count):
+def send(address, port, count, first=0):
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    for i in range(count):
+    for i in range(first, first + count):
         s.sendto(b"%d" % i, (address, port))
 
 
-run = {"serve": serve, "activate": activate, "hand_over": hand_over, "send": send}
+run = {"serve": serve, "serve_late": serve_late, "activate": activate,
+       "activate_late": activate_late, "hand_over": hand_over, "send": send}
 name, *args = sys.argv[1:]
 run[name](*[int(a) if a.isdigit() else a for a in args])

@@ -19,6 +19,18 @@ exec_serves_what_waited() {
 	start a.log $doors activate 7000 200 && arrive a.log
 }
 
+# What is given back costs the kernel's socket more room than what comes by itself, and
+# must not take the room of what comes behind it.
+more_fits_behind_what_waited() {
+	local send="$doors send 10.78.0.1"
+	start a.log $doors activate_late 7000 200 &&
+		wait_for 'v0 is driven by xdp' "$work/a.log" || return 1
+	(in_ns $b - $send 7000 100) && wait_for '^became' "$work/out" &&
+		(in_ns $b - $send 7000 100 100) && (in_ns $b - $send 7001 1) &&
+		wait_for '^served' "$work/out" &&
+		expect "$(grep '^served' "$work/out")" "served 200 200"
+}
+
 another_process_serves_what_waited() {
 	start a.log $doors hand_over 7000 200 && arrive a.log &&
 		wait_for 'goes back to the kernel: the program has handed it on' \
@@ -42,5 +54,6 @@ activator_of_systemd() {
 		expect "$(grep '^served' "$work/out")" "served 200 200"
 }
 
-run_cases exec_serves_what_waited another_process_serves_what_waited \
+run_cases exec_serves_what_waited more_fits_behind_what_waited \
+	another_process_serves_what_waited \
 	activator_of_systemd

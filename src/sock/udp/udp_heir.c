@@ -44,34 +44,53 @@ static void put(struct stack *stack, struct pkt *pkt)
  * has come by the usual way, of which as many fit as its buffer says. */
 enum { GIVEN_BACK_COST = 8192 };
 
-/* Room for so many more. What SO_RCVBUF was before, or -1. */
-static int widen_twin(int fd, uint32_t cnt)
+static int read_rcvbuf(int fd)
 {
-	int was, half;
-	socklen_t len = sizeof(was);
+	int size;
+	socklen_t len = sizeof(size);
 
-	if (real.getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &was, &len) != 0)
-		return -1;
+	return real.getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, &len) == 0 ? size : -1;
+}
+
+static void write_rcvbuf(int fd, int size)
+{
 	/* the kernel doubles it */
-	half = was / 2 + (int)MIN(cnt, (uint32_t)INT_MAX / 4 / GIVEN_BACK_COST) *
-				 (GIVEN_BACK_COST / 2);
+	int half = size / 2;
+
 	if (real.setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &half,
 			    sizeof(half)) != 0)
 		(void)!real.setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &half,
 				       sizeof(half));
-	return was;
 }
 
-static void narrow_twin(int fd, int was)
+/* Makes room in the twin for so many more. It stays that wide while the kernel serves the
+ * socket: what is given back lies in it until the program reads, and what comes behind
+ * must find the room that the program has asked for. */
+static void widen_twin(struct udp *u, int fd, uint32_t cnt)
 {
-	int half = was / 2;
+	int was = read_rcvbuf(fd);
 
 	if (was < 0)
 		return;
-	if (real.setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &half,
-			    sizeof(half)) != 0)
-		(void)!real.setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &half,
-				       sizeof(half));
+	write_rcvbuf(fd, was + (int)MIN(cnt, (uint32_t)INT_MAX / 4 / GIVEN_BACK_COST) *
+				       GIVEN_BACK_COST);
+	if (!u->twin_rcvbuf_wide)
+		u->twin_rcvbuf = was;
+	u->twin_rcvbuf_wide = read_rcvbuf(fd);
+}
+
+/* We serve the socket again. A size that the program has set since then stays. */
+static void narrow_twin(struct udp *u, int fd)
+{
+	if (u->twin_rcvbuf_wide && read_rcvbuf(fd) == u->twin_rcvbuf_wide)
+		write_rcvbuf(fd, u->twin_rcvbuf);
+	u->twin_rcvbuf_wide = 0;
+}
+
+static void attach_again(struct udp *u, int fd)
+{
+	sock_attach_anew(&u->sock, fd, STATS_BY_FORK);
+	narrow_twin(u, fd);
 }
 
 void udp_hand_back(struct sock *s, int fd)
@@ -79,8 +98,8 @@ void udp_hand_back(struct sock *s, int fd)
 	struct udp *u = udp_of_sock(s);
 	struct stack *stack;
 	struct list pkts;
-	int err = 0, was;
 	uint32_t cnt;
+	int err = 0;
 
 	if (!sock_try_lock(s, &stack))
 		return;
@@ -88,7 +107,8 @@ void udp_hand_back(struct sock *s, int fd)
 	cnt = u->rx_cnt;
 	udp_take_queue(u, &pkts);
 	stack_unlock(stack);
-	was = cnt && fd >= 0 ? widen_twin(fd, cnt) : -1;
+	if (cnt && fd >= 0)
+		widen_twin(u, fd, cnt);
 	while (!list_is_empty(&pkts)) {
 		struct pkt *pkt = pkt_from_link(list_first(&pkts));
 
@@ -99,7 +119,6 @@ void udp_hand_back(struct sock *s, int fd)
 		put(stack, pkt);
 		atomic_store(&u->sock.is_twin_ready, true);
 	}
-	narrow_twin(fd, was);
 	if (!err)
 		return;
 	log_dbg("datagrams that wait here cannot be given to the kernel (error %d)",
@@ -132,7 +151,7 @@ static bool share(struct fd_object *obj, int fd)
 		if (has_queued(u)) {
 			sock_detach(&u->sock);
 			udp_hand_back(&u->sock, fd);
-			sock_attach_anew(&u->sock, fd, STATS_BY_FORK);
+			attach_again(u, fd);
 		}
 	}
 	mutex_release(&u->sock.config);
@@ -212,7 +231,7 @@ COLD void udp_reclaim(struct udp *u, int fd)
 	if (u->is_lent && !u->sock.has_left &&
 	    clock_monotonic_ns() >= u->lent_until_ns) {
 		u->is_lent = false;
-		sock_attach_anew(&u->sock, fd, STATS_BY_FORK);
+		attach_again(u, fd);
 	}
 	mutex_release(&u->sock.config);
 }

@@ -57,6 +57,9 @@ struct udp {
 	/* So it was lent to the kernel, for at least so long (udp_heir.c). */
 	_Atomic bool is_lent;
 	uint64_t lend_ns, lent_until_ns;
+	/* Frames were given back to the twin, whose SO_RCVBUF was made so wide for them;
+	 * 0: not so. And what it was. */
+	int twin_rcvbuf_wide, twin_rcvbuf;
 	/* what SIOCGSTAMP says until the twin has a stamp of its own; 0: nothing */
 	uint64_t stamp_ns;
 
