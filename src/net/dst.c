@@ -31,9 +31,7 @@ static void set_lengths(struct dst *dst, const struct dev *dev,
 	uint32_t frame_max = dev->caps.tx_len_max -
 			     (uint32_t)sizeof(dst->header.eth);
 
-	dst->payload_max = MIN(mtu, frame_max) -
-			   (uint32_t)(sizeof(dst->header.ip) +
-				      sizeof(dst->header.udp));
+	dst->packet_max = MIN(mtu, frame_max);
 	dst->cut_mtu = dst->query.may_cut && mtu <= frame_max ? mtu : 0;
 }
 
@@ -53,12 +51,9 @@ static void build_header(struct dst *dst, const struct dev *dev,
 	header->ip.tos = query->tos;
 	header->ip.frag = has_df(query, path) ? htobe16(WIRE_IPV4_DF) : 0;
 	header->ip.ttl = ttl;
-	header->ip.proto = WIRE_PROTO_UDP;
+	header->ip.proto = query->proto;
 	header->ip.src = ip_addr_v4(&path->src);
 	header->ip.dst = ip_addr_v4(&query->remote);
-	header->udp.src_port = query->local_port;
-	header->udp.dst_port = query->remote_port;
-	dst_set_len(dst, 0);
 	set_lengths(dst, dev, path);
 }
 
@@ -93,7 +88,7 @@ static enum reason resolve_local(struct dst *dst, struct net *net,
 	struct netif *local = netif_get_local(net);
 	struct ring *ring;
 
-	if (!net_is_local_locked(net, &key, WIRE_PROTO_UDP) ||
+	if (!net_is_local_locked(net, &key, dst->query.proto) ||
 	    netif_ring(local, dst->query.stack, &ring) != 0)
 		return REASON_LOCAL;
 	path->mtu = path->link_mtu = ring->dev->mtu;
@@ -161,7 +156,7 @@ static enum reason resolve(struct dst *dst, struct net *net)
 		.uid = query->uid,
 		.sport = be16toh(query->local_port),
 		.dport = be16toh(query->remote_port),
-		.proto = WIRE_PROTO_UDP,
+		.proto = query->proto,
 		.tos = query->tos,
 		.is_on_link_only = query->is_on_link_only,
 	};
@@ -191,9 +186,7 @@ void dst_resolve(struct dst *dst, struct net *net)
 	mutex_acquire(&net->control);
 	/* before the questions: what changes meanwhile makes us ask again */
 	dst->view_gen = net_view_gen(&net->view);
-	dst->ring = NULL;
-	dst->payload_max = 0;
-	dst->cut_mtu = 0;
+	dst_refuse(dst, REASON_NONE);
 	dst->reason = resolve(dst, net);
 	mutex_release(&net->control);
 }

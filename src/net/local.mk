@@ -1,5 +1,5 @@
 net_sources = $(dev_headers) %D%/demux.h %D%/demux.c %D%/dst.h %D%/dst.c \
-	%D%/dst_cut.h %D%/dst_cut.c %D%/endpoint.h %D%/flow.h %D%/flow.c \
+	%D%/endpoint.h %D%/flow.h %D%/flow.c \
 	%D%/give_back.h %D%/give_back.c %D%/net.h %D%/net.c \
 	%D%/netif.h %D%/netif.c %D%/path_news.h %D%/path_news.c \
 	%D%/rpf.h %D%/rpf.c %D%/spill.h %D%/spill.c %D%/stack.h %D%/stack.c %D%/stack_lock.h \

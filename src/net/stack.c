@@ -368,6 +368,13 @@ bool stack_has_rings(struct stack *stack)
 	return result;
 }
 
+__be16 stack_frag_id_locked(struct stack *stack, __be32 src, __be32 dst)
+{
+	uint64_t hash = hash_u64x2(stack->frag_seed, src, dst);
+
+	return htobe16(stack->frag_ids[hash % ARRAY_LEN(stack->frag_ids)]++);
+}
+
 bool stack_arm_locked(struct stack *stack)
 {
 	bool is_empty = true;

@@ -299,6 +299,11 @@ static inline void stack_acknowledge(struct stack *stack) EXCLUDES(stack->lock)
 		stack_acknowledge_slow(stack);
 }
 
+/* The identification of a packet between two hosts that may be fragmented: one that none
+ * before it had for as long as possible, whichever socket sends it. */
+__be16 stack_frag_id_locked(struct stack *stack, __be32 src, __be32 dst)
+	REQUIRES(stack->lock);
+
 /* Whether all rings are still empty, now that somebody is about to sleep. */
 bool stack_arm_locked(struct stack *stack) REQUIRES(stack->lock);
 

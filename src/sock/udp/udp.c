@@ -66,11 +66,11 @@ static void udp_forget_ways(struct sock *s, const struct user_name *peer)
 {
 	struct udp *u = udp_of_sock(s);
 
-	for (int i = 0; i < UDP_DSTS; i++)
-		u->dsts[i].view_gen = 0;
+	for (int i = 0; i < UDP_WAYS; i++)
+		u->ways[i].dst.view_gen = 0;
 	if (peer) {
-		u->dsts[UDP_DST_CONNECTED].query.remote = peer->addr;
-		u->dsts[UDP_DST_CONNECTED].query.remote_port = peer->port;
+		u->ways[UDP_WAY_CONNECTED].dst.query.remote = peer->addr;
+		u->ways[UDP_WAY_CONNECTED].dst.query.remote_port = peer->port;
 	}
 }
 

@@ -133,8 +133,8 @@ void udp_read_settings(struct sock *sock, int fd)
 	u->sock.set = set;
 	u->rx_limit = MAX(rx_limit, sock_params.rx_bytes_min);
 	u->sock.stats.at->rx_limit = u->rx_limit;
-	for (int i = 0; i < UDP_DSTS; i++)
-		u->dsts[i].view_gen = 0;
+	for (int i = 0; i < UDP_WAYS; i++)
+		u->ways[i].dst.view_gen = 0;
 	stack_unlock(stack);
 }
 

@@ -7,15 +7,15 @@
 
 #include "fd/fd_quick.h"
 #include "fd/fd_wait.h"
-#include "net/dst_cut.h"
 #include "sock/sock_wait.h"
 #include "sock/tx_control.h"
 #include "sock/udp/udp.h"
+#include "sock/udp/udp_cut.h"
 #include "sock/user_msg.h"
 
 /* Destinations that a socket remembers: the one it is connected to, and some it
  * has sent to. */
-enum { UDP_DSTS = 4, UDP_DST_CONNECTED = 0, UDP_CONTROLLED_DSTS = 2 };
+enum { UDP_WAYS = 4, UDP_WAY_CONNECTED = 0, UDP_CONTROLLED_WAYS = 2 };
 
 /* What a receiver wants to be told with each datagram. */
 enum udp_wish {
@@ -68,11 +68,11 @@ struct udp {
 	uint32_t rx_cnt;
 	uint32_t rx_bytes;
 	uint32_t rx_limit;
-	struct dst dsts[UDP_DSTS];
+	struct udp_way ways[UDP_WAYS];
 	/* of sends whose control messages asked for something; these are
 	 * recognised by all that they depend on */
-	struct dst controlled[UDP_CONTROLLED_DSTS];
-	unsigned next_dst;
+	struct udp_way controlled[UDP_CONTROLLED_WAYS];
+	unsigned next_way;
 };
 
 extern struct fd_ops udp_ops;

@@ -61,11 +61,12 @@ enum { TX_FLAGS = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_CONFIRM | MSG_EOR };
 static bool make_query(const struct udp *u, const struct tx_call *call,
 		       struct dst_query *out)
 {
-	const struct dst_query *peer = &u->dsts[UDP_DST_CONNECTED].query;
+	const struct dst_query *peer = &u->ways[UDP_WAY_CONNECTED].dst.query;
 	const struct user_name *to = call->to;
 	const struct tx_control *control = call->control;
 
 	*out = (struct dst_query){
+		.proto = WIRE_PROTO_UDP,
 		.stack = sock_stack(&u->sock),
 		.local = u->sock.local,
 		.local_port = u->sock.local_port,
@@ -93,49 +94,49 @@ static bool make_query(const struct udp *u, const struct tx_call *call,
 }
 
 /* The entry of a call that asks for something of its own. */
-static COLD struct dst *find_controlled(struct udp *u,
+static COLD struct udp_way *find_controlled(struct udp *u,
 					const struct tx_call *call)
 {
 	struct dst_query query;
 
 	if (!make_query(u, call, &query))
 		return NULL;
-	for (int i = 0; i < UDP_CONTROLLED_DSTS; i++)
-		if (dst_query_eq(&u->controlled[i].query, &query))
+	for (int i = 0; i < UDP_CONTROLLED_WAYS; i++)
+		if (dst_query_eq(&u->controlled[i].dst.query, &query))
 			return &u->controlled[i];
 	return NULL;
 }
 
 /* The socket's entry for a destination; under the stack's lock. NULL: there is
  * none yet. */
-static inline struct dst *find_dst(struct udp *u, const struct tx_call *call)
+static inline struct udp_way *find_way(struct udp *u, const struct tx_call *call)
 {
 	const struct user_name *to = call->to;
 
 	if (UNLIKELY(call->control))
 		return find_controlled(u, call);
 	if (!to)
-		return u->sock.is_connected ? &u->dsts[UDP_DST_CONNECTED] : NULL;
-	for (int i = 0; i < UDP_DSTS; i++) {
-		struct dst *dst = &u->dsts[i];
+		return u->sock.is_connected ? &u->ways[UDP_WAY_CONNECTED] : NULL;
+	for (int i = 0; i < UDP_WAYS; i++) {
+		struct udp_way *way = &u->ways[i];
 
-		if (dst->query.remote_port == to->port &&
-		    ip_addr_eq(&dst->query.remote, &to->addr))
-			return dst;
+		if (way->dst.query.remote_port == to->port &&
+		    ip_addr_eq(&way->dst.query.remote, &to->addr))
+			return way;
 	}
 	return NULL;
 }
 
 /* Where a new destination is remembered; the connected one stays. */
-static struct dst *choose_slot(struct udp *u, const struct tx_call *call)
+static struct udp_way *choose_slot(struct udp *u, const struct tx_call *call)
 {
-	struct dst *dst = find_dst(u, call);
+	struct udp_way *way = find_way(u, call);
 
-	if (dst)
-		return dst;
+	if (way)
+		return way;
 	if (call->control)
-		return &u->controlled[u->next_dst++ % UDP_CONTROLLED_DSTS];
-	return call->to ? &u->dsts[1 + u->next_dst++ % (UDP_DSTS - 1)] : NULL;
+		return &u->controlled[u->next_way++ % UDP_CONTROLLED_WAYS];
+	return call->to ? &u->ways[1 + u->next_way++ % (UDP_WAYS - 1)] : NULL;
 }
 
 static bool is_by_rule(const struct dst_query *query,
@@ -166,31 +167,27 @@ static void show_dst(struct udp *u, const struct dst *dst,
 static COLD int resolve(struct udp *u, const struct tx_call *call)
 {
 	struct stack *stack;
-	struct dst *slot, found = { .view_gen = 0 };
-	struct stats_way way = { .decider = STATS_BY_SEND };
+	struct udp_way *slot, found = { .dst = { .view_gen = 0 } };
+	struct stats_way said = { .decider = STATS_BY_SEND };
 	bool has_name;
 
 	sock_lock(&u->sock, &stack);
-	has_name = make_query(u, call, &found.query);
-	slot = find_dst(u, call);
-	found.next_id = slot ? slot->next_id : (uint16_t)clock_monotonic_ns();
+	has_name = make_query(u, call, &found.dst.query);
+	slot = find_way(u, call);
+	found.dst.next_id = slot ? slot->dst.next_id : (uint16_t)clock_monotonic_ns();
 	stack_unlock(stack);
 	if (!has_name)
 		return -ENOTCONN;
 
-	dst_resolve(&found, stack->net);
-	if (found.ring && is_by_rule(&found.query, way.detail)) {
-		found.ring = NULL;
-		found.payload_max = 0;
-		found.cut_mtu = 0;
-		found.reason = REASON_RULE;
-	}
+	udp_way_resolve(&found, stack->net);
+	if (found.dst.ring && is_by_rule(&found.dst.query, said.detail))
+		udp_way_refuse(&found, REASON_RULE);
 
 	sock_lock(&u->sock, &stack);
 	slot = choose_slot(u, call);
 	if (slot)
 		*slot = found;
-	show_dst(u, &found, &way);
+	show_dst(u, &found.dst, &said);
 	stack_unlock(stack);
 	return 0;
 }
@@ -206,15 +203,15 @@ static const uint8_t *gather(const struct tx_call *call, uint8_t *buf)
 	return buf;
 }
 
-static enum tx_verdict way_of(const struct stack *stack, const struct dst *dst,
+static enum tx_verdict judge(const struct stack *stack, const struct udp_way *way,
 			      const struct tx_call *call)
 {
-	if (UNLIKELY(!dst || !dst_is_valid(dst, stack)))
+	if (UNLIKELY(!way || !dst_is_valid(&way->dst, stack)))
 		return TX_RESOLVE;
-	if (UNLIKELY(!dst->ring))
+	if (UNLIKELY(!way->dst.ring))
 		return TX_KERNEL;
-	if (UNLIKELY(call->len > dst->payload_max))
-		return dst->cut_mtu && call->len <= UDP_PAYLOAD_MAX ?
+	if (UNLIKELY(call->len > way->payload_max))
+		return way->dst.cut_mtu && call->len <= UDP_PAYLOAD_MAX ?
 			       TX_CUT :
 			       TX_KERNEL;
 	return TX_SENT;
@@ -229,13 +226,13 @@ static inline void count_sent(struct udp *u, size_t len)
 }
 
 static enum tx_verdict transmit_long(struct udp *u, struct stack *stack,
-				     struct dst *dst, struct pkt *payload,
+				     struct udp_way *way, struct pkt *payload,
 				     uint32_t len) REQUIRES(stack->lock)
 {
 	struct ring_tx tx = { .payload = payload };
 
-	dst_fill(dst, len, &tx);
-	if (stack_tx_locked(stack, dst->ring, &tx) != 0)
+	udp_way_fill(way, len, &tx);
+	if (stack_tx_locked(stack, way->dst.ring, &tx) != 0)
 		return TX_FULL;
 	count_sent(u, len);
 	return TX_SENT;
@@ -243,18 +240,18 @@ static enum tx_verdict transmit_long(struct udp *u, struct stack *stack,
 
 /* A short datagram, straight from the program's memory to the ring's. */
 static inline enum tx_verdict transmit_short(struct udp *u, struct stack *stack,
-					     struct dst *dst, const void *buf,
+					     struct udp_way *way, const void *buf,
 					     uint32_t len) REQUIRES(stack->lock)
 {
-	uint8_t *frame = stack_tx_frame_locked(stack, dst->ring);
+	uint8_t *frame = stack_tx_frame_locked(stack, way->dst.ring);
 
-	_Static_assert(SHORT_MAX + sizeof(struct dst_header) <=
+	_Static_assert(SHORT_MAX + sizeof(struct udp_header) <=
 			       RING_TX_FRAME_LEN,
 		       "it has room");
 	if (UNLIKELY(!frame))
 		return TX_FULL;
-	stack_tx_commit_locked(stack, dst->ring,
-			       dst_write(dst, buf, len, frame));
+	stack_tx_commit_locked(stack, way->dst.ring,
+			       udp_way_write(way, buf, len, frame));
 	count_sent(u, len);
 	return TX_SENT;
 }
@@ -264,15 +261,15 @@ static inline enum tx_verdict send_short_locked(struct udp *u,
 						const struct tx_call *call)
 	REQUIRES(stack->lock)
 {
-	struct dst *dst = find_dst(u, call);
-	enum tx_verdict way = way_of(stack, dst, call);
+	struct udp_way *way = find_way(u, call);
+	enum tx_verdict verdict = judge(stack, way, call);
 	uint8_t buf[SHORT_MAX];
 
-	if (UNLIKELY(way != TX_SENT))
-		return way;
+	if (UNLIKELY(verdict != TX_SENT))
+		return verdict;
 	if (UNLIKELY(call->len > SHORT_MAX))
 		return TX_COPY;
-	return transmit_short(u, stack, dst, gather(call, buf),
+	return transmit_short(u, stack, way, gather(call, buf),
 			      (uint32_t)call->len);
 }
 
@@ -313,56 +310,56 @@ static enum tx_verdict send_long(struct udp *u, const struct tx_call *call)
 	struct stack *stack;
 	struct pkt *payload = NULL;
 	struct ring *ring = NULL;
-	enum tx_verdict way;
-	struct dst *dst;
+	enum tx_verdict verdict;
+	struct udp_way *way;
 
 	sock_lock(&u->sock, &stack);
-	dst = find_dst(u, call);
-	way = way_of(stack, dst, call);
-	if (way == TX_SENT) {
-		ring = dst->ring;
+	way = find_way(u, call);
+	verdict = judge(stack, way, call);
+	if (verdict == TX_SENT) {
+		ring = way->dst.ring;
 		payload = alloc_chain(ring, call->len);
 		if (!payload)
-			way = TX_FULL;
+			verdict = TX_FULL;
 	}
 	stack_unlock(stack);
-	if (way != TX_SENT)
-		return way;
+	if (verdict != TX_SENT)
+		return verdict;
 
 	fill_chain(payload, call);
 
 	sock_lock(&u->sock, &stack);
-	dst = find_dst(u, call);
-	way = way_of(stack, dst, call);
-	if (way == TX_SENT && dst->ring != ring)
-		way = TX_RESOLVE;
-	if (way == TX_SENT)
-		way = transmit_long(u, stack, dst, payload,
-				    (uint32_t)call->len);
+	way = find_way(u, call);
+	verdict = judge(stack, way, call);
+	if (verdict == TX_SENT && way->dst.ring != ring)
+		verdict = TX_RESOLVE;
+	if (verdict == TX_SENT)
+		verdict = transmit_long(u, stack, way, payload,
+					(uint32_t)call->len);
 	else
 		pkt_put(payload);
 	stack_unlock(stack);
-	return way;
+	return verdict;
 }
 
 /* Frames for all fragments of it, or for none. */
 static enum tx_verdict begin_cut(struct udp *u, struct stack *stack,
 				 const struct tx_call *call,
-				 struct dst_cut *cut) REQUIRES(stack->lock)
+				 struct udp_cut *cut) REQUIRES(stack->lock)
 {
-	struct dst *dst = find_dst(u, call);
-	enum tx_verdict way = way_of(stack, dst, call);
+	struct udp_way *way = find_way(u, call);
+	enum tx_verdict verdict = judge(stack, way, call);
 	int err;
 
-	if (way != TX_CUT)
-		return way == TX_SENT ? TX_RESOLVE : way;
-	err = dst_cut_begin(cut, dst, (uint32_t)call->len);
+	if (verdict != TX_CUT)
+		return verdict == TX_SENT ? TX_RESOLVE : verdict;
+	err = udp_cut_begin(cut, way, (uint32_t)call->len);
 	if (err)
 		return err == -EAGAIN ? TX_FULL : TX_KERNEL;
 	return TX_CUT;
 }
 
-static void fill_cut(struct dst_cut *cut, const struct tx_call *call)
+static void fill_cut(struct udp_cut *cut, const struct tx_call *call)
 {
 	struct pkt *pkt;
 	size_t done = 0;
@@ -372,21 +369,21 @@ static void fill_cut(struct dst_cut *cut, const struct tx_call *call)
 			      pkt->len);
 		done += pkt->len;
 	}
-	dst_cut_sum(cut);
+	udp_cut_sum(cut);
 }
 
 static enum tx_verdict finish_cut(struct udp *u, struct stack *stack,
 				  const struct tx_call *call,
-				  struct dst_cut *cut) REQUIRES(stack->lock)
+				  struct udp_cut *cut) REQUIRES(stack->lock)
 {
-	struct dst *dst = find_dst(u, call);
-	enum tx_verdict way = way_of(stack, dst, call);
+	struct udp_way *way = find_way(u, call);
+	enum tx_verdict verdict = judge(stack, way, call);
 
-	if (way != TX_CUT || !dst_cut_suits(cut, dst)) {
-		dst_cut_drop(cut);
-		return way == TX_KERNEL ? TX_KERNEL : TX_RESOLVE;
+	if (verdict != TX_CUT || !udp_cut_suits(cut, way)) {
+		udp_cut_drop(cut);
+		return verdict == TX_KERNEL ? TX_KERNEL : TX_RESOLVE;
 	}
-	if (dst_cut_send(cut, dst, stack) != 0)
+	if (udp_cut_send(cut, way, stack) != 0)
 		return TX_FULL;
 	count_sent(u, cut->len);
 	return TX_SENT;
@@ -396,19 +393,19 @@ static enum tx_verdict finish_cut(struct udp *u, struct stack *stack,
 static COLD enum tx_verdict send_cut(struct udp *u, const struct tx_call *call)
 {
 	struct stack *stack;
-	struct dst_cut cut;
-	enum tx_verdict way;
+	struct udp_cut cut;
+	enum tx_verdict verdict;
 
 	sock_lock(&u->sock, &stack);
-	way = begin_cut(u, stack, call, &cut);
+	verdict = begin_cut(u, stack, call, &cut);
 	stack_unlock(stack);
-	if (way != TX_CUT)
-		return way;
+	if (verdict != TX_CUT)
+		return verdict;
 	fill_cut(&cut, call);
 	sock_lock(&u->sock, &stack);
-	way = finish_cut(u, stack, call, &cut);
+	verdict = finish_cut(u, stack, call, &cut);
 	stack_unlock(stack);
-	return way;
+	return verdict;
 }
 
 static enum tx_verdict send_once(struct udp *u, const struct tx_call *call)
@@ -621,15 +618,15 @@ quick_undo_locked_to(int fd, const void *buf, size_t len, int flags,
 }
 
 /* The destination of this name, if the socket has one. */
-static ALWAYS_INLINE struct dst *find_named(struct udp *u,
+static ALWAYS_INLINE struct udp_way *find_named(struct udp *u,
 					    const struct sockaddr_in *to)
 {
 	struct ip_addr addr = ip_addr_from_v4(to->sin_addr.s_addr);
 
-	for (int i = 0; i < UDP_DSTS; i++)
-		if (u->dsts[i].query.remote_port == to->sin_port &&
-		    ip_addr_eq(&u->dsts[i].query.remote, &addr))
-			return &u->dsts[i];
+	for (int i = 0; i < UDP_WAYS; i++)
+		if (u->ways[i].dst.query.remote_port == to->sin_port &&
+		    ip_addr_eq(&u->ways[i].dst.query.remote, &addr))
+			return &u->ways[i];
 	return NULL;
 }
 
@@ -643,7 +640,7 @@ static ALWAYS_INLINE ssize_t quick_send(const struct quick_tx *tx,
 	struct stack *stack;
 	struct ring *ring;
 	uint8_t *frame;
-	struct dst *dst;
+	struct udp_way *way;
 	struct udp *u;
 
 	os_enter_first();
@@ -658,24 +655,24 @@ static ALWAYS_INLINE ssize_t quick_send(const struct quick_tx *tx,
 	stack = sock_stack(&u->sock);
 	if (UNLIKELY(!stack_lock_try_plain(&stack->lock)))
 		return quick_undo(tx, obj);
-	dst = tx->addr ? find_named(u, (const void *)tx->addr) :
-			 &u->dsts[UDP_DST_CONNECTED];
+	way = tx->addr ? find_named(u, (const void *)tx->addr) :
+			 &u->ways[UDP_WAY_CONNECTED];
 	/* without a ring nothing is short enough */
-	if (UNLIKELY(!sock_is_in(&u->sock, stack) || !dst ||
-		     !dst_is_valid(dst, stack) ||
-		     (uint32_t)tx->len > dst->payload_max ||
-		     !dst->ring->tx_frame))
+	if (UNLIKELY(!sock_is_in(&u->sock, stack) || !way ||
+		     !dst_is_valid(&way->dst, stack) ||
+		     (uint32_t)tx->len > way->payload_max ||
+		     !way->dst.ring->tx_frame))
 		return tx->addr ? quick_undo_locked_to(tx->fd, tx->buf, tx->len,
 						       tx->flags, tx->addr,
 						       tx->addr_len, obj,
 						       stack) :
 				  quick_undo_locked(tx->fd, tx->buf, tx->len,
 						    tx->flags, obj, stack);
-	ring = dst->ring;
+	ring = way->dst.ring;
 	frame = ring->tx_frame;
 	count_sent(u, tx->len);
 	stack_tx_commit_unlock(stack, ring,
-			       dst_write(dst, tx->buf, tx->len, frame));
+			       udp_way_write(way, tx->buf, tx->len, frame));
 	return fd_quick_end(obj, (long)tx->len);
 }
 

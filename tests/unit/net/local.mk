@@ -4,10 +4,8 @@ net_unit_libs = src/net/libnet-debug.la src/nl/libnl-debug.la \
 	src/os/libos-debug.la src/base/libbase-debug.la \
 	tests/support/libtest.la
 
-unit_programs += %D%/demux %D%/dst %D%/dst_cut %D%/give_back %D%/net %D%/rpf %D%/spill %D%/stack %D%/stack_lock
+unit_programs += %D%/demux %D%/give_back %D%/net %D%/rpf %D%/spill %D%/stack %D%/stack_lock
 %C%_demux_LDADD = $(net_unit_libs)
-%C%_dst_LDADD = $(net_unit_libs)
-%C%_dst_cut_LDADD = src/dev/fake/libfake-debug.la $(net_unit_libs)
 %C%_give_back_LDADD = $(net_unit_libs)
 %C%_net_LDADD = src/dev/fake/libfake-debug.la $(net_unit_libs)
 %C%_rpf_LDADD = $(net_unit_libs)

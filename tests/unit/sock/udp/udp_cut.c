@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "config.h"
 
-#include "net/dst_cut.h"
+#include "sock/udp/udp_cut.h"
 
 #include <errno.h>
 
@@ -16,8 +16,8 @@ static struct fake_cable *cable;
 static struct dev *dev;
 static struct stack *stack;
 static struct ring *ring;
-static struct dst dst;
-static struct dst_cut cut;
+static struct udp_way way;
+static struct udp_cut cut;
 
 static uint8_t payload[PAYLOAD_MAX];
 
@@ -43,10 +43,10 @@ static void take_frame(void *ctx, uint64_t now_ns, const void *frame,
 	(void)ctx, (void)now_ns;
 	CHECK_EQ(len, sizeof(*eth) + sizeof(*ip) + size);
 	CHECK(len <= sizeof(*eth) + cut.mtu);
-	CHECK_MEM(eth, &dst.header.eth, sizeof(*eth));
+	CHECK_MEM(eth, &way.header.eth, sizeof(*eth));
 	CHECK_EQ(csum_fold(csum_partial(ip, sizeof(*ip), 0)), 0);
-	CHECK_EQ(ip->ttl, dst.header.ip.ttl);
-	CHECK_EQ(ip->tos, dst.header.ip.tos);
+	CHECK_EQ(ip->ttl, way.header.ip.ttl);
+	CHECK_EQ(ip->tos, way.header.ip.tos);
 	CHECK_EQ(field & WIRE_IPV4_DF, 0);
 	if (received.frame_cnt++)
 		CHECK_EQ(be16toh(ip->id), received.id);
@@ -80,9 +80,11 @@ static void begin(uint32_t mtu)
 	CHECK_EQ(fake_dev_create(cable, 0, &params, &dev), 0);
 	CHECK_EQ(stack_create(&stack_params, &stack), 0);
 	CHECK_EQ(stack_add_ring(stack, dev, &from, &ring), 0);
-	dst = (struct dst){
-		.ring = ring,
-		.cut_mtu = mtu,
+	way = (struct udp_way){
+		.dst = {
+			.ring = ring,
+			.cut_mtu = mtu,
+		},
 		.header = {
 			.eth = { .dst = "peer", .src = "me",
 				 .type = htobe16(WIRE_ETH_IPV4) },
@@ -117,7 +119,7 @@ static void fill(void)
 		done += pkt->len;
 	}
 	CHECK_EQ(done, cut.len);
-	dst_cut_sum(&cut);
+	udp_cut_sum(&cut);
 }
 
 static int send_datagram(uint32_t len)
@@ -126,10 +128,10 @@ static int send_datagram(uint32_t len)
 
 	memset(&received, 0, offsetof(typeof(received), bytes));
 	stack_lock(stack);
-	err = dst_cut_begin(&cut, &dst, len);
+	err = udp_cut_begin(&cut, &way, len);
 	if (!err) {
 		fill();
-		err = dst_cut_send(&cut, &dst, stack);
+		err = udp_cut_send(&cut, &way, stack);
 	}
 	stack_unlock(stack);
 	return err;
@@ -138,16 +140,16 @@ static int send_datagram(uint32_t len)
 static void check_received(uint32_t len)
 {
 	const struct wire_udp *udp = (const void *)received.bytes;
-	struct ip_addr src = ip_addr_from_v4(dst.header.ip.src);
-	struct ip_addr remote = ip_addr_from_v4(dst.header.ip.dst);
+	struct ip_addr src = ip_addr_from_v4(way.header.ip.src);
+	struct ip_addr remote = ip_addr_from_v4(way.header.ip.dst);
 	uint32_t pseudo = wire_pseudo_sum(&src, &remote, WIRE_PROTO_UDP,
 					  received.len);
 
 	CHECK(received.has_last);
 	CHECK_EQ(received.len, len + sizeof(*udp));
 	CHECK_EQ(received.frame_cnt, cut.piece_cnt);
-	CHECK_EQ(udp->src_port, dst.header.udp.src_port);
-	CHECK_EQ(udp->dst_port, dst.header.udp.dst_port);
+	CHECK_EQ(udp->src_port, way.header.udp.src_port);
+	CHECK_EQ(udp->dst_port, way.header.udp.dst_port);
 	CHECK_EQ(be16toh(udp->len), received.len);
 	CHECK(udp->check);
 	CHECK_EQ(csum_fold(csum_partial(received.bytes, received.len, pseudo)),
@@ -172,7 +174,7 @@ TEST(fragments_make_the_datagram)
 	for (int i = 0; i < 300; i++) {
 		uint32_t len = (uint32_t)rand_between(&rand, 1500, PAYLOAD_MAX);
 
-		dst.cut_mtu = (uint32_t)rand_between(&rand, 576, MTU);
+		way.dst.cut_mtu = (uint32_t)rand_between(&rand, 576, MTU);
 		CHECK_EQ(send_datagram(len), 0);
 		check_received(len);
 	}
@@ -187,7 +189,7 @@ TEST(identifications_are_used_up_before_they_repeat)
 	begin(MTU);
 	/* two sockets that send to one host */
 	while (cnt < ARRAY_LEN(is_used)) {
-		dst.header.udp.src_port = htobe16((uint16_t)(cnt & 1));
+		way.header.udp.src_port = htobe16((uint16_t)(cnt & 1));
 		CHECK_EQ(send_datagram(1473), 0);
 		CHECK(!is_used[received.id]);
 		is_used[received.id] = true;
@@ -242,9 +244,9 @@ TEST(a_full_ring_sends_nothing)
 TEST(too_many_pieces_are_refused)
 {
 	begin(68);
-	CHECK_EQ(send_datagram(48 * DST_CUT_PIECES_MAX - 8), 0);
-	check_received(48 * DST_CUT_PIECES_MAX - 8);
-	CHECK_EQ(send_datagram(48 * DST_CUT_PIECES_MAX - 7), -EMSGSIZE);
+	CHECK_EQ(send_datagram(48 * UDP_CUT_PIECES_MAX - 8), 0);
+	check_received(48 * UDP_CUT_PIECES_MAX - 8);
+	CHECK_EQ(send_datagram(48 * UDP_CUT_PIECES_MAX - 7), -EMSGSIZE);
 	CHECK_EQ(send_datagram(PAYLOAD_MAX), -EMSGSIZE);
 	CHECK_EQ(received.frame_cnt, 0);
 	end();
@@ -254,11 +256,11 @@ TEST(a_way_that_has_changed_is_noticed)
 {
 	begin(MTU);
 	stack_lock(stack);
-	CHECK_EQ(dst_cut_begin(&cut, &dst, 3000), 0);
-	CHECK(dst_cut_suits(&cut, &dst));
-	dst.cut_mtu = 1400;
-	CHECK(!dst_cut_suits(&cut, &dst));
-	dst_cut_drop(&cut);
+	CHECK_EQ(udp_cut_begin(&cut, &way, 3000), 0);
+	CHECK(udp_cut_suits(&cut, &way));
+	way.dst.cut_mtu = 1400;
+	CHECK(!udp_cut_suits(&cut, &way));
+	udp_cut_drop(&cut);
 	stack_unlock(stack);
 	end();
 }

@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A datagram that is too long for one frame, on its way out as fragments
- * (ip/ip_frag.h). In three steps, since the program's bytes are copied without the
- * stack's lock: frames are taken, filled, and sent. All of it goes, or nothing.
+ * (ip/ip_frag.h). In three steps, since the program's bytes are copied without
+ *the stack's lock: frames are taken, filled, and sent. All of it goes, or
+ *nothing.
  *
- *	struct dst_cut cut;
+ *	struct udp_cut cut;
  *
- *	err = dst_cut_begin(&cut, dst, len);         the lock is held
+ *	err = udp_cut_begin(&cut, way, len);         the lock is held
  *	LIST_FOR_EACH(pkt, &cut.pieces, link)        without the lock
  *		copy(pkt->data, pkt->len);
- *	dst_cut_sum(&cut);
- *	if (dst_cut_suits(&cut, dst))                with the lock again
- *		err = dst_cut_send(&cut, dst, stack);
+ *	udp_cut_sum(&cut);
+ *	if (udp_cut_suits(&cut, way))                with the lock again
+ *		err = udp_cut_send(&cut, way, stack);
  *	else
- *		dst_cut_drop(&cut);
+ *		udp_cut_drop(&cut);
  */
-#ifndef NET_DST_CUT_H
-#define NET_DST_CUT_H
+#ifndef SOCK_UDP_UDP_CUT_H
+#define SOCK_UDP_UDP_CUT_H
 
-#include "net/dst.h"
+#include "sock/udp/udp_way.h"
 
 /* More fragments than this make a datagram the kernel's. */
-enum { DST_CUT_PIECES_MAX = 128 };
+enum { UDP_CUT_PIECES_MAX = 128 };
 
-struct dst_cut {
+struct udp_cut {
 	struct ring *ring;
 	/* of the datagram, without headers */
 	uint32_t len;
@@ -37,25 +38,25 @@ struct dst_cut {
 
 /* Takes the frames. -EAGAIN: there are not enough of them now; -EMSGSIZE: it takes
  * more than will ever be there for one datagram. Under the stack's lock. */
-int dst_cut_begin(struct dst_cut *cut, const struct dst *dst, uint32_t len)
+int udp_cut_begin(struct udp_cut *cut, const struct udp_way *way, uint32_t len)
 	MUST_CHECK;
 
 /* The pieces are filled. */
-void dst_cut_sum(struct dst_cut *cut);
+void udp_cut_sum(struct udp_cut *cut);
 
 /* Whether the pieces are what the destination takes now. */
-static inline bool dst_cut_suits(const struct dst_cut *cut,
-				 const struct dst *dst)
+static inline bool udp_cut_suits(const struct udp_cut *cut,
+				 const struct udp_way *way)
 {
-	return dst->ring == cut->ring && dst->cut_mtu == cut->mtu;
+	return way->dst.ring == cut->ring && way->dst.cut_mtu == cut->mtu;
 }
 
 /* Sends them all. -EAGAIN: the ring has no room for them. Takes the pieces either
  * way. */
-int dst_cut_send(struct dst_cut *cut, const struct dst *dst,
+int udp_cut_send(struct udp_cut *cut, const struct udp_way *way,
 		 struct stack *stack) MUST_CHECK REQUIRES(stack->lock);
 
 /* Gives the frames back, under the stack's lock. */
-void dst_cut_drop(struct dst_cut *cut);
+void udp_cut_drop(struct udp_cut *cut);
 
 #endif

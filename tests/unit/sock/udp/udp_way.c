@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "config.h"
 
-#include "net/dst.h"
+#include "sock/udp/udp_way.h"
 
 #include "base/rand.h"
 #include "tests/support/test.h"
 
 enum { PAYLOAD_MAX = 256 };
 
-static struct dst dst;
+static struct udp_way way;
 static uint8_t payload[PAYLOAD_MAX];
-static uint8_t frame[sizeof(struct dst_header) + PAYLOAD_MAX];
+static uint8_t frame[sizeof(struct udp_header) + PAYLOAD_MAX];
 
 /* Word by word, as RFC 1071 has it. */
 static uint32_t add_words(uint32_t sum, const void *data, size_t len)
@@ -24,7 +24,7 @@ static uint32_t add_words(uint32_t sum, const void *data, size_t len)
 	return sum;
 }
 
-static uint32_t udp_sum(const struct dst_header *header, size_t len)
+static uint32_t udp_sum(const struct udp_header *header, size_t len)
 {
 	uint32_t sum = WIRE_PROTO_UDP + (uint32_t)(sizeof(header->udp) + len);
 
@@ -32,12 +32,12 @@ static uint32_t udp_sum(const struct dst_header *header, size_t len)
 	return add_words(sum, &header->udp, sizeof(header->udp) + len);
 }
 
-static const struct dst_header *write_one(size_t len)
+static const struct udp_header *write_one(size_t len)
 {
-	const struct dst_header *header = (const void *)frame;
+	const struct udp_header *header = (const void *)frame;
 
 	memset(frame, 0xee, sizeof(frame));
-	CHECK_EQ(dst_write(&dst, payload, len, frame), sizeof(*header) + len);
+	CHECK_EQ(udp_way_write(&way, payload, len, frame), sizeof(*header) + len);
 	CHECK_EQ(be16toh(header->ip.total_len),
 		 sizeof(header->ip) + sizeof(header->udp) + len);
 	CHECK_EQ(be16toh(header->udp.len), sizeof(header->udp) + len);
@@ -55,19 +55,19 @@ TEST(sums_are_right)
 	uint16_t last;
 
 	rand_init(&rand, test_seed);
-	for (size_t i = 0; i < sizeof(dst.header); i++)
-		((uint8_t *)&dst.header)[i] = (uint8_t)rand_u32(&rand);
-	dst.header.ip.proto = WIRE_PROTO_UDP;
-	dst.header.udp.check = 0;
-	dst_set_len(&dst, 0);
+	for (size_t i = 0; i < sizeof(way.header); i++)
+		((uint8_t *)&way.header)[i] = (uint8_t)rand_u32(&rand);
+	way.header.ip.proto = WIRE_PROTO_UDP;
+	way.header.udp.check = 0;
+	udp_way_set_len(&way, 0);
 	for (unsigned i = 0; i < 3 * 65536; i++) {
-		uint16_t id = dst.next_id;
+		uint16_t id = way.dst.next_id;
 		size_t len = 1 + i % PAYLOAD_MAX;
 
 		payload[rand_u32(&rand) % PAYLOAD_MAX] ^=
 			(uint8_t)rand_u32(&rand);
 		CHECK_EQ(write_one(len)->ip.id, id);
-		CHECK_EQ(dst.next_id, (uint16_t)(id + 1));
+		CHECK_EQ(way.dst.next_id, (uint16_t)(id + 1));
 	}
 	/* the two bytes that make the sum 0: it is sent as 0xffff */
 	memset(payload, 0, sizeof(payload));
