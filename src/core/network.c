@@ -213,6 +213,8 @@ static int start(struct net **net_out)
 			.poll_batch = (unsigned)o->cq_poll_batch_max,
 			.seed = hash_u64((uint64_t)getpid(),
 					 clock_realtime_ns()),
+			.send_max = (uint32_t)o->tx_bufs,
+			.sooner = progress_timer_is_sooner,
 		},
 		.netlink = network.netlink,
 		.backend_cnt = network.backend_cnt,

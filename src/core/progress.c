@@ -24,6 +24,9 @@
  * complains without end is heard a hundred times a second. */
 #define ROUTERS_NS (10 * NS_PER_MS)
 
+/* A stack's timers are this thread's when whoever sleeps for the stack is so late. */
+#define GRACE_NS NS_PER_MS
+
 enum { EVENTS_MAX = 64 };
 #define IDLE_NS (2 * NS_PER_SEC)
 
@@ -32,7 +35,7 @@ enum { EVENTS_MAX = 64 };
 enum {
 	ABOUT_NETLINK = 1,
 	ABOUT_ROUTERS = 2,
-	ABOUT_END = 3,
+	ABOUT_US = 3,
 	ABOUT_STACK = 4,
 	ABOUT_OBJECT = ABOUT_STACK + NET_STACKS_MAX,
 };
@@ -45,20 +48,37 @@ enum phase {
 	PHASE_GUARD,
 };
 
+/* What this thread does for a stack. */
+struct care {
+	enum phase phase;
+	/* for the stack's own timers, unless it is looked at before long anyway */
+	struct timer timer;
+};
+
 static struct {
 	struct progress_params params;
 	_Atomic int epfd;
-	/* The thread runs, and it is to end. */
-	_Atomic bool is_running, is_stopping;
-	/* this thread's alone */
-	enum phase phases[NET_STACKS_MAX];
+	/* makes the thread look at its orders: the next members */
+	_Atomic int order_fd;
+	_Atomic bool is_stopping;
+	_Atomic bool has_sooner;
+	/* The thread runs. */
+	_Atomic bool is_running;
+	/* this thread's alone, from here on */
+	struct timer_wheel timers;
+	/* every second, or somewhat longer when nothing moves */
+	struct timer second;
+	bool is_slow;
+	struct timer looks, heirs, routers;
+	struct care cares[NET_STACKS_MAX];
 	/* the view's, when the sockets were told of it */
 	uint32_t route_gen;
-	uint64_t next_second_ns;
-	/* UINT64_MAX: not before there is a reason to */
-	uint64_t next_heirs_ns;
-	uint64_t next_routers_ns;
-} progress = { .epfd = -1 };
+} progress = { .epfd = -1, .order_fd = -1 };
+
+static void set_timer(struct timer *timer, uint64_t delay_ns)
+{
+	timer_set(&progress.timers, timer, clock_monotonic_ns() + delay_ns);
+}
 
 static int epfd(void)
 {
@@ -102,16 +122,23 @@ void progress_watch_twin(int fd, struct fd_object *obj)
 		for (struct stack *stack = progress.params.net->stacks[i_]; \
 		     stack; stack = NULL)
 
-static enum phase *phase_of(const struct stack *stack)
+static struct care *care_of(const struct stack *stack)
 {
-	return &progress.phases[stack->index];
+	return &progress.cares[stack->index];
+}
+
+static bool is_looked_at(const struct stack *stack)
+{
+	return care_of(stack)->phase == PHASE_LOOK && progress.params.interval_ms;
 }
 
 /* From now on each second counts. */
 static void check_soon(void)
 {
-	progress.next_second_ns = MIN(progress.next_second_ns,
-				      clock_monotonic_ns() + NS_PER_SEC);
+	if (!progress.is_slow)
+		return;
+	progress.is_slow = false;
+	set_timer(&progress.second, NS_PER_SEC);
 }
 
 static bool was_polled(struct stack *stack)
@@ -123,8 +150,34 @@ static bool was_polled(struct stack *stack)
 /* What nobody took may be for a child of ours, which two looks decide. */
 static void look_after_heirs_soon(void)
 {
-	progress.next_heirs_ns =
-		MIN(progress.next_heirs_ns, clock_monotonic_ns() + HEIRS_NS);
+	if (!timer_is_pending(&progress.heirs))
+		set_timer(&progress.heirs, HEIRS_NS);
+}
+
+/* Sees to the stack's timers from now on. */
+static void time_stack(struct stack *stack)
+{
+	struct timer *timer = &care_of(stack)->timer;
+	uint64_t until = TIMER_NEVER;
+
+	if (is_looked_at(stack))
+		stack_sleep_over(stack);
+	else
+		until = stack_sleep_until(stack, GRACE_NS);
+	if (until == TIMER_NEVER)
+		timer_cancel(&progress.timers, timer);
+	else
+		timer_set(&progress.timers, timer, until);
+}
+
+static void stack_is_late(struct timer *timer, uint64_t now_ns UNUSED)
+{
+	struct care *care = CONTAINER_OF(timer, struct care, timer);
+	struct stack *stack =
+		progress.params.net->stacks[care - progress.cares];
+
+	stack_run_timers(stack);
+	time_stack(stack);
 }
 
 /* Processes what the rings have, unless somebody sleeps on them: it is the
@@ -147,22 +200,28 @@ static void guard(struct stack *stack)
 {
 	if (!stack_arm_unwatched(stack))
 		return;
-	*phase_of(stack) = PHASE_GUARD;
+	care_of(stack)->phase = PHASE_GUARD;
 	(void)!add_fd(stack_fd(stack), EPOLLIN, ABOUT_STACK + stack->index);
+	time_stack(stack);
 }
 
 static void unguard(struct stack *stack)
 {
 	check_soon();
-	*phase_of(stack) = PHASE_LOOK;
+	care_of(stack)->phase = PHASE_LOOK;
 	real.epoll_ctl(epfd(), EPOLL_CTL_DEL, stack_fd(stack), NULL);
+	time_stack(stack);
 }
 
-/* An interval is over. */
+/* An interval is over. Who polls does not run timers while each look finds a packet. */
 static void look(struct stack *stack)
 {
-	if (*phase_of(stack) == PHASE_GUARD || was_polled(stack))
+	if (care_of(stack)->phase == PHASE_GUARD)
 		return;
+	if (was_polled(stack)) {
+		stack_run_timers(stack);
+		return;
+	}
 	drain(stack);
 	guard(stack);
 }
@@ -170,7 +229,7 @@ static void look(struct stack *stack)
 /* A packet has come while we guarded. */
 static void wake_up(struct stack *stack)
 {
-	if (*phase_of(stack) != PHASE_GUARD)
+	if (care_of(stack)->phase != PHASE_GUARD)
 		return;
 	unguard(stack);
 	if (!was_polled(stack))
@@ -181,9 +240,36 @@ static void wake_up(struct stack *stack)
 static bool has_looks(void)
 {
 	FOR_EACH_STACK(stack)
-		if (*phase_of(stack) == PHASE_LOOK)
-			return progress.params.interval_ms != 0;
+		if (is_looked_at(stack))
+			return true;
 	return false;
+}
+
+static void look_soon(void)
+{
+	if (has_looks() && !timer_is_pending(&progress.looks))
+		set_timer(&progress.looks,
+			  progress.params.interval_ms * NS_PER_MS);
+}
+
+static void look_at_all(struct timer *timer UNUSED, uint64_t now_ns UNUSED)
+{
+	FOR_EACH_STACK(stack)
+		look(stack);
+	look_soon();
+}
+
+/* A stack has a timer that is due before we would wake up. It is in use, which is what
+ * looks are for. */
+static void heed_timers(void)
+{
+	if (!atomic_exchange(&progress.has_sooner, false))
+		return;
+	FOR_EACH_STACK(stack)
+		if (care_of(stack)->phase == PHASE_GUARD)
+			unguard(stack);
+		else
+			time_stack(stack);
 }
 
 /* -- the thread ---------------------------------------------------------------- */
@@ -208,30 +294,26 @@ static void handle(const struct epoll_event *event)
 	case ABOUT_NETLINK:
 		net_events(net);
 		break;
-	case ABOUT_END:
+	case ABOUT_US:
+		event_fd_clear(atomic_load(&progress.order_fd));
+		heed_timers();
 		break;
 	case ABOUT_ROUTERS:
-		progress.next_routers_ns = clock_monotonic_ns() + ROUTERS_NS;
+		set_timer(&progress.routers, ROUTERS_NS);
 		break;
 	default:
 		wake_up(net->stacks[event->data.u64 - ABOUT_STACK]);
 	}
 }
 
+/* In whole milliseconds, as Linux's own timers of this kind are. */
 static int time_to_sleep_ms(void)
 {
 	uint64_t now = clock_monotonic_ns();
-	uint64_t next = MIN(progress.next_second_ns, progress.next_heirs_ns);
-	uint64_t left;
-	int ms;
+	uint64_t next = timer_wheel_first_ns(&progress.timers);
+	uint64_t left = next > now ? next - now : 0;
 
-	next = MIN(next, progress.next_routers_ns);
-	left = next > now ? next - now : 0;
-	ms = (int)((left + NS_PER_MS - 1) / NS_PER_MS);
-
-	if (has_looks())
-		ms = MIN(ms, (int)progress.params.interval_ms);
-	return ms;
+	return (int)((MIN(left, IDLE_NS) + NS_PER_MS - 1) / NS_PER_MS);
 }
 
 /* Nothing moves: a wake-up costs more than what it does. Without a ring to guard the
@@ -245,15 +327,10 @@ static bool is_idle(void)
 	return has_rings && !has_looks() && !sock_kinds_want_seconds();
 }
 
-static void each_second(void)
+static void each_second(struct timer *timer, uint64_t now_ns UNUSED)
 {
-	uint64_t now = clock_monotonic_ns();
-
-	if (now < progress.next_second_ns)
-		return;
-	progress.next_second_ns = now + NS_PER_SEC;
-	if (!net_check(progress.params.net) && is_idle())
-		progress.next_second_ns = now + IDLE_NS;
+	progress.is_slow = !net_check(progress.params.net) && is_idle();
+	set_timer(timer, progress.is_slow ? IDLE_NS : NS_PER_SEC);
 	progress.params.each_second();
 	if (own_thread_has_to_look() && own_thread_is_last())
 		own_thread_end_process();
@@ -265,20 +342,14 @@ static void each_second(void)
 	look_after_heirs_soon();
 }
 
-static void look_after_heirs(uint64_t now)
+static void look_after_heirs(struct timer *timer UNUSED, uint64_t now_ns UNUSED)
 {
-	if (now < progress.next_heirs_ns)
-		return;
-	progress.next_heirs_ns = UINT64_MAX;
 	if (sock_kinds_look_after_heirs())
 		look_after_heirs_soon();
 }
 
-static void hear_routers(uint64_t now)
+static void hear_routers(struct timer *timer UNUSED, uint64_t now_ns UNUSED)
 {
-	if (now < progress.next_routers_ns)
-		return;
-	progress.next_routers_ns = UINT64_MAX;
 	net_hear_routers(progress.params.net);
 	(void)!await_routers(EPOLL_CTL_MOD);
 }
@@ -296,33 +367,23 @@ static void tell_sockets(void)
 	sock_kinds_follow_news();
 }
 
-static void run_once(uint64_t *next_look_ns)
+static void run_once(void)
 {
 	struct epoll_event events[EVENTS_MAX];
 	int cnt = real.epoll_wait(epfd(), events, EVENTS_MAX,
 				  time_to_sleep_ms());
-	uint64_t now;
 
 	for (int i = 0; i < cnt; i++)
 		handle(&events[i]);
-	now = clock_monotonic_ns();
-	if (has_looks() && now >= *next_look_ns) {
-		FOR_EACH_STACK(stack)
-			look(stack);
-		*next_look_ns = now + progress.params.interval_ms * NS_PER_MS;
-	}
-	hear_routers(now);
-	look_after_heirs(now);
-	each_second();
+	look_soon();
+	timer_wheel_advance(&progress.timers, clock_monotonic_ns());
 	tell_sockets();
 }
 
 static void run(void)
 {
-	uint64_t next_look_ns = 0;
-
 	while (epfd() >= 0 && !atomic_load(&progress.is_stopping))
-		run_once(&next_look_ns);
+		run_once();
 }
 
 static int start_thread(void)
@@ -336,53 +397,95 @@ static int start_thread(void)
 	return own_thread_start(&params);
 }
 
+static void init_timers(void)
+{
+	timer_wheel_init(&progress.timers, clock_monotonic_ns());
+	timer_init(&progress.second, each_second);
+	timer_init(&progress.looks, look_at_all);
+	timer_init(&progress.heirs, look_after_heirs);
+	timer_init(&progress.routers, hear_routers);
+	for (int i = 0; i < NET_STACKS_MAX; i++) {
+		progress.cares[i].phase = PHASE_LOOK;
+		timer_init(&progress.cares[i].timer, stack_is_late);
+	}
+	progress.is_slow = false;
+	set_timer(&progress.second, 0);
+}
+
+/* An fd of ours in the place of -1. */
+static int adopt(int fd, _Atomic int *where)
+{
+	if (fd < 0)
+		return fd;
+	if (fd_internal_adopt(fd, where) != 0)
+		atomic_store(where, fd);
+	return 0;
+}
+
+static int open_fds(void)
+{
+	int fd = real.epoll_create1(EPOLL_CLOEXEC);
+	int err = adopt(fd < 0 ? -errno : fd, &progress.epfd);
+
+	if (!err)
+		err = adopt(event_fd_open(), &progress.order_fd);
+	if (!err)
+		err = add_fd(atomic_load(&progress.order_fd), EPOLLIN, ABOUT_US);
+	if (!err)
+		err = add_fd(net_event_fd(progress.params.net), EPOLLIN,
+			     ABOUT_NETLINK);
+	return err ? err : await_routers(EPOLL_CTL_ADD);
+}
+
+static void close_fds(void)
+{
+	fd_internal_close(&progress.epfd);
+	fd_internal_close(&progress.order_fd);
+}
+
 int progress_start(const struct progress_params *params)
 {
-	int fd, err;
+	int err;
 
 	progress.params = *params;
-	memset(progress.phases, 0, sizeof(progress.phases));
 	progress.route_gen = route_gen();
-	progress.next_heirs_ns = UINT64_MAX;
-	progress.next_routers_ns = UINT64_MAX;
-	fd = real.epoll_create1(EPOLL_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	if (fd_internal_adopt(fd, &progress.epfd) != 0)
-		atomic_store(&progress.epfd, fd);
-	err = add_fd(net_event_fd(params->net), EPOLLIN, ABOUT_NETLINK);
-	if (!err)
-		err = await_routers(EPOLL_CTL_ADD);
+	atomic_store(&progress.has_sooner, false);
+	init_timers();
+	err = open_fds();
 	if (!err)
 		err = start_thread();
 	if (err)
-		fd_internal_close(&progress.epfd);
+		close_fds();
 	else
 		atomic_store(&progress.is_running, true);
 	return err;
 }
 
+static void order(_Atomic bool *what)
+{
+	int fd = atomic_load(&progress.order_fd);
+
+	atomic_store(what, true);
+	if (fd >= 0)
+		event_fd_signal(fd);
+}
+
+void progress_timer_is_sooner(struct stack *stack UNUSED)
+{
+	order(&progress.has_sooner);
+}
+
 void progress_stop(void)
 {
-	int fd;
-
 	if (!atomic_exchange(&progress.is_running, false))
 		return;
-	atomic_store(&progress.is_stopping, true);
-	/* Wakes it up: an event that is there when it is asked for. Without one it
-	 * ends at the next second. */
-	fd = event_fd_open();
-	if (fd >= 0) {
-		event_fd_signal(fd);
-		(void)!add_fd(fd, EPOLLIN, ABOUT_END);
-	}
+	order(&progress.is_stopping);
 	own_thread_join();
-	if (fd >= 0)
-		real.close(fd);
 }
 
 void progress_forked(void)
 {
 	atomic_store(&progress.epfd, -1);
+	atomic_store(&progress.order_fd, -1);
 	atomic_store(&progress.is_running, false);
 }

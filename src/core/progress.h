@@ -5,7 +5,7 @@
  * attached socket on, with all signals blocked, keeps no process alive
  * (os/own_thread.h), and sleeps when there is nothing
  * to do: while the program polls it looks in from time to time, otherwise the
- * next packet wakes it.
+ * next packet or timer wakes it.
  */
 #ifndef CORE_PROGRESS_H
 #define CORE_PROGRESS_H
@@ -33,6 +33,9 @@ int progress_start(const struct progress_params *params) MUST_CHECK;
 
 /* Returns when the thread has ended, for good. Without a lock of ours. */
 void progress_stop(void);
+
+/* stack_params.sooner. */
+void progress_timer_is_sooner(struct stack *stack);
 
 /* sock_params.watch_twin. */
 void progress_watch_twin(int fd, struct fd_object *obj);

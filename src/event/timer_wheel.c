@@ -155,3 +155,16 @@ uint64_t timer_wheel_next_ns(const struct timer_wheel *wheel)
 		return TIMER_NEVER;
 	return tick << TIMER_TICK_SHIFT;
 }
+
+uint64_t timer_wheel_first_ns(const struct timer_wheel *wheel)
+{
+	uint64_t tick, first = TIMER_NEVER;
+	const struct timer *timer;
+	unsigned level, slot;
+
+	if (!first_slot(wheel, &level, &slot, &tick))
+		return TIMER_NEVER;
+	LIST_FOR_EACH(timer, &wheel->slots[level][slot], link)
+		first = MIN(first, timer->tick);
+	return first << TIMER_TICK_SHIFT;
+}

@@ -92,6 +92,10 @@ unsigned timer_wheel_advance(struct timer_wheel *wheel, uint64_t now_ns);
  * advance that only moves timers closer. */
 uint64_t timer_wheel_next_ns(const struct timer_wheel *wheel);
 
+/* The same to the tick, without such advances. It looks at every timer that is about as
+ * near as the first one: for wheels of a few. */
+uint64_t timer_wheel_first_ns(const struct timer_wheel *wheel);
+
 static inline size_t timer_wheel_pending_cnt(const struct timer_wheel *wheel)
 {
 	return wheel->pending_cnt;

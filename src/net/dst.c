@@ -97,15 +97,28 @@ static enum reason resolve_local(struct dst *dst, struct net *net,
 	return REASON_NONE;
 }
 
-/* The neighbour's address, or NULL: the kernel is to find it out, which a
- * datagram sent through it makes it do. */
-static const uint8_t *neighbour_mac(struct net *net, const struct net_path *path)
+/* Asks for it, if that is wanted. */
+static void await_neighbour(struct dst *dst, struct net *net,
+			    const struct net_path *path) REQUIRES(net->control)
+{
+	if (dst->query.ask == DST_ASK_NOT)
+		return;
+	dst->is_awaited = netlink_resolve(&net->netlink, path->ifindex,
+					  &path->next_hop) == 0;
+}
+
+/* The neighbour's address, or NULL: the kernel is to find it out. */
+static const uint8_t *neighbour_mac(struct dst *dst, struct net *net,
+				    const struct net_path *path)
 	REQUIRES(net->control)
 {
 	const struct neigh *neigh = neigh_tab_find(
 		&net->view.neighs, path->ifindex, &path->next_hop);
+	enum neigh_advice advice = neigh_advice(neigh);
 
-	switch (neigh_advice(neigh)) {
+	if (advice == NEIGH_FAILED && dst->query.ask == DST_ASK_ONCE)
+		return NULL;
+	switch (advice) {
 	case NEIGH_CONFIRM:
 		/* Without the right to ask, an old address is what we have. */
 		(void)!netlink_resolve(&net->netlink, path->ifindex,
@@ -114,6 +127,7 @@ static const uint8_t *neighbour_mac(struct net *net, const struct net_path *path
 	case NEIGH_USABLE:
 		break;
 	default:
+		await_neighbour(dst, net, path);
 		return NULL;
 	}
 	return neigh->info.hw_len == 6 ? neigh->info.hw_addr : NULL;
@@ -132,7 +146,7 @@ static enum reason resolve_remote(struct dst *dst, struct net *net,
 		path->mtu = MIN(path->mtu, net->params.mtu_max);
 		path->link_mtu = MIN(path->link_mtu, net->params.mtu_max);
 	}
-	mac = neighbour_mac(net, path);
+	mac = neighbour_mac(dst, net, path);
 	if (!mac)
 		return REASON_NO_NEIGHBOUR;
 	if (netif_ring(netif, dst->query.stack, &ring) != 0)
@@ -183,10 +197,10 @@ static enum reason resolve(struct dst *dst, struct net *net)
 
 void dst_resolve(struct dst *dst, struct net *net)
 {
-	mutex_acquire(&net->control);
+	net_control_acquire(net);
 	/* before the questions: what changes meanwhile makes us ask again */
 	dst->view_gen = net_view_gen(&net->view);
 	dst_refuse(dst, REASON_NONE);
 	dst->reason = resolve(dst, net);
-	mutex_release(&net->control);
+	net_control_release(net);
 }

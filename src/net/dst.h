@@ -23,6 +23,16 @@ enum dst_df {
 	DST_DF_ALWAYS,
 };
 
+/* Whether the kernel is asked for a neighbour whose address it does not know. */
+enum dst_ask {
+	/* No: a packet that is sent through it makes it find out. */
+	DST_ASK_NOT,
+	/* Whatever came of it before. */
+	DST_ASK_ANEW,
+	/* It has been, and may have found that there is none. */
+	DST_ASK_ONCE,
+};
+
 /* Everything that the answer depends on. */
 struct dst_query {
 	struct ip_addr local; /* any: to be chosen */
@@ -40,7 +50,8 @@ struct dst_query {
 	bool is_on_link_only;
 	/* what is longer than the way allows may be sent in pieces */
 	bool may_cut;
-	uint8_t df; /* enum dst_df */
+	uint8_t df;  /* enum dst_df */
+	uint8_t ask; /* enum dst_ask; makes no difference to the answer */
 	/* neither what was learned of the path nor the route's MTU counts */
 	bool is_mtu_of_link;
 };
@@ -51,6 +62,8 @@ struct dst {
 	/* NULL: the kernel's, for `reason` */
 	struct ring *ring;
 	enum reason reason;
+	/* the kernel has been asked for the neighbour, and will have news */
+	bool is_awaited;
 	/* the longest IP packet that one frame carries; 0 without a ring */
 	uint32_t packet_max;
 	/* How long the fragments of a longer one are, IP header included; 0:
@@ -93,6 +106,7 @@ static inline void dst_refuse(struct dst *dst, enum reason reason)
 	dst->packet_max = 0;
 	dst->cut_mtu = 0;
 	dst->reason = reason;
+	dst->is_awaited = false;
 }
 
 #endif

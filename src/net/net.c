@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "fd/fd_internal.h"
+#include "net/dst_lookup.h"
 #include "net/flow.h"
 #include "net/netif.h"
 #include "net/path_news.h"
@@ -170,6 +171,26 @@ static void destroy_stacks(struct net *net)
 {
 	FOR_EACH_STACK(stack, net)
 		stack_destroy(stack);
+}
+
+/* -- control ---------------------------------------------------------------- */
+
+void net_control_acquire(struct net *net) NO_LOCK_ANALYSIS
+{
+	mutex_acquire(&net->control);
+	atomic_store_explicit(&net->controller, &os_thread,
+			      memory_order_relaxed);
+}
+
+void net_control_release(struct net *net) NO_LOCK_ANALYSIS
+{
+	atomic_store_explicit(&net->controller, NULL, memory_order_relaxed);
+	mutex_release(&net->control);
+	FOR_EACH_STACK(stack, net)
+		if (UNLIKELY(atomic_load_explicit(&stack->has_lookups_left,
+						  memory_order_relaxed)) &&
+		    atomic_exchange(&stack->has_lookups_left, false))
+			dst_lookups_run(stack);
 }
 
 /* All sockets of the process share one. */
@@ -525,9 +546,9 @@ enum reason net_attach(struct net *net, struct attachment *att,
 {
 	enum reason reason;
 
-	mutex_acquire(&net->control);
+	net_control_acquire(net);
 	reason = attach_locked(net, att, end, where);
-	mutex_release(&net->control);
+	net_control_release(net);
 	return reason;
 }
 
@@ -535,7 +556,7 @@ void net_detach(struct net *net, struct attachment *att)
 {
 	struct held_flow *held, *following;
 
-	mutex_acquire(&net->control);
+	net_control_acquire(net);
 	if (attachment_is_made(att)) {
 		LIST_FOR_EACH_SAFE(held, following, &att->flows, link)
 			flow_release(net, held);
@@ -544,7 +565,7 @@ void net_detach(struct net *net, struct attachment *att)
 		att->end = NULL;
 		tell_local_senders(net);
 	}
-	mutex_release(&net->control);
+	net_control_release(net);
 }
 
 /* What followed the datagram in its packet has been cut off. */
@@ -606,11 +627,11 @@ int net_give_back(struct net *net, const struct pkt *pkt)
 	frame = copy_frame(pkt, &len);
 	if (!frame)
 		return -ENOMEM;
-	mutex_acquire(&net->control);
+	net_control_acquire(net);
 	netif = netif_find(net, (int)info->ifindex);
 	if (netif_is_driven(netif))
 		err = give_frame_back(net, netif, frame, len);
-	mutex_release(&net->control);
+	net_control_release(net);
 	free(frame);
 	return err;
 }
@@ -693,9 +714,10 @@ static void follow_news(struct net *net) REQUIRES(net->control)
 
 void net_events(struct net *net)
 {
+	bool is_news;
 	int more;
 
-	mutex_acquire(&net->control);
+	net_control_acquire(net);
 	do
 		more = net->broken ? 0 : netlink_poll(&net->netlink);
 	while (more > 0);
@@ -705,7 +727,12 @@ void net_events(struct net *net)
 			strerror(-more));
 	}
 	follow_news(net);
-	mutex_release(&net->control);
+	is_news = net->seen_gen != net_view_gen(&net->view);
+	net->seen_gen = net_view_gen(&net->view);
+	net_control_release(net);
+	if (is_news)
+		FOR_EACH_STACK(stack, net)
+			dst_lookups_again(stack);
 }
 
 int net_icmp_fd(const struct net *net)
@@ -715,20 +742,20 @@ int net_icmp_fd(const struct net *net)
 
 void net_hear_routers(struct net *net)
 {
-	mutex_acquire(&net->control);
+	net_control_acquire(net);
 	path_news_take(net);
-	mutex_release(&net->control);
+	net_control_release(net);
 }
 
 bool net_check(struct net *net)
 {
 	bool has_paths;
 
-	mutex_acquire(&net->control);
+	net_control_acquire(net);
 	has_paths = path_news_check(net);
 	check_netifs(net);
 	follow_news(net);
-	mutex_release(&net->control);
+	net_control_release(net);
 	FOR_EACH_STACK(stack, net)
 		stack_check(stack);
 	return has_paths;

@@ -14,6 +14,7 @@
 #include "net/stack.h"
 #include "nl/net_view.h"
 #include "nl/netlink.h"
+#include "os/thread.h"
 #include "stats/stats_publish.h"
 
 enum { NET_BACKENDS_MAX = 4, NET_FLOW_BUCKETS = 1024, NET_STACKS_MAX = 64 };
@@ -40,6 +41,8 @@ struct rpf;
 
 struct net {
 	struct mutex control;
+	/* who has it: the address of his os_thread */
+	_Atomic(const void *) controller;
 
 	/* fixed */
 	struct net_params params;
@@ -65,6 +68,8 @@ struct net {
 	bool is_rpf_stale;
 	/* what the attachments were last brought into line with */
 	uint32_t seen_route_gen;
+	/* and requests for destinations looked up for */
+	uint64_t seen_gen;
 	/* the kernel's tables could not be read */
 	int broken;
 };
@@ -74,6 +79,17 @@ int net_create(const struct net_params *params, struct net **net_out)
 	MUST_CHECK;
 /* Nothing is attached any more. NULL is a no-op. */
 void net_destroy(struct net *net);
+
+/* The control mutex, by these alone. What the release of a stack's lock had to leave
+ * because of it is done at its release. */
+void net_control_acquire(struct net *net) ACQUIRES(net->control);
+void net_control_release(struct net *net) RELEASES(net->control);
+
+static inline bool net_control_is_mine(const struct net *net)
+{
+	return atomic_load_explicit(&net->controller, memory_order_relaxed) ==
+	       &os_thread;
+}
 
 /* The stack for a socket that needs one now. */
 struct stack *net_choose_stack(struct net *net);

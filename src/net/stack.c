@@ -42,6 +42,13 @@ int stack_create(const struct stack_params *params, struct stack **stack_out)
 		return -ENOMEM;
 	stack->net = params->net;
 	stack->index = params->index;
+	stack->sooner = params->sooner;
+	stack->clock_ns = params->clock_ns ? params->clock_ns :
+					     clock_monotonic_ns;
+	timer_wheel_init(&stack->timers, stack_now_ns(stack));
+	atomic_init(&stack->next_timer_ns, TIMER_NEVER);
+	/* The first timer is told in any case. */
+	atomic_init(&stack->thread_until_ns, TIMER_NEVER);
 	err = open_set(stack);
 	if (err)
 		goto err_free;
@@ -56,6 +63,10 @@ int stack_create(const struct stack_params *params, struct stack **stack_out)
 	stack_lock_init(&stack->lock, params->lock_kind);
 	spill_init(&stack->spill);
 	stack->poll_batch = MIN(params->poll_batch, (unsigned)STACK_BATCH);
+	pkt_stock_init(&stack->send, STACK_SEND_SIZE, params->send_max);
+	list_init(&stack->engines);
+	list_init(&stack->lookups);
+	list_init(&stack->unanswered);
 	list_init(&stack->wakes);
 	list_init(&stack->orphans);
 	list_init(&stack->waiters);
@@ -184,7 +195,8 @@ void stack_destroy(struct stack *stack)
 	reclaim(stack);
 	demux_destroy(&stack->demux);
 	fd_internal_close(&stack->fd);
-	spill_destroy(&stack->spill);
+	for (int i = 0; i < STACK_STOCKS; i++)
+		(void)!pkt_stock_destroy(stack_stock(stack, i));
 	free(stack);
 }
 
@@ -282,8 +294,9 @@ static COLD unsigned spare_frames(struct stack *stack, struct ring *ring,
 	for (unsigned i = 0; i < cnt; i++) {
 		struct pkt *pkt = batch[i], *copy = NULL;
 
-		if (held > hold->soon)
-			spill_prepare(&stack->spill, pkt);
+		if (held > hold->soon &&
+		    spill_prepare(&stack->spill, pkt))
+			stack->afterwards |= STACK_SHORT;
 		if (held > hold->max)
 			copy = spill_copy(&stack->spill, pkt);
 		if (copy) {
@@ -298,8 +311,6 @@ static COLD unsigned spare_frames(struct stack *stack, struct ring *ring,
 		pkt_put(pkt);
 		held--;
 	}
-	if (spill_is_short(&stack->spill))
-		stack->afterwards |= STACK_SPILLS;
 	return left;
 }
 
@@ -316,6 +327,8 @@ unsigned stack_poll_ring_locked(struct stack *stack, struct ring *ring)
 	for (unsigned i = 0; i < cnt; i++)
 		demux_input(&stack->demux, batch[i],
 			    &stack->froms[ring->slot]);
+	if (UNLIKELY(stack->afterwards & STACK_ENGINES))
+		stack_run_engines_locked(stack);
 	stack_note_kick(stack, ring);
 	return cnt;
 }
@@ -349,12 +362,14 @@ unsigned stack_poll_unwatched(struct stack *stack)
 
 void stack_check(struct stack *stack)
 {
-	struct spill_slabs idle;
+	struct pkt_slab *idle[STACK_STOCKS];
 
 	stack_lock(stack);
-	idle = spill_shrink(&stack->spill);
+	for (int i = 0; i < STACK_STOCKS; i++)
+		idle[i] = pkt_stock_shrink(stack_stock(stack, i));
 	stack_unlock(stack);
-	spill_free(&idle);
+	for (int i = 0; i < STACK_STOCKS; i++)
+		pkt_slabs_free(idle[i]);
 	reclaim(stack);
 }
 
@@ -425,128 +440,4 @@ bool stack_arm_unwatched(struct stack *stack)
 		waiter_wake_locked(stack->watcher);
 	stack_unlock(stack);
 	return is_empty;
-}
-
-/* -- after the unlock ------------------------------------------------------ */
-
-/* Whoever unlocks next kicks. */
-static COLD void kick_later(struct stack *stack, struct ring *ring)
-{
-	stack_lock(stack);
-	ring->wants_kick = true;
-	stack_note_kick(stack, ring);
-	stack_lock_release(&stack->lock);
-}
-
-COLD bool stack_kick_begin_slow(struct ring *ring)
-{
-	return atomic_exchange(&ring->kick_state, STACK_KICK_AGAIN) ==
-	       STACK_KICK_IDLE;
-}
-
-COLD void stack_kick_on(struct stack *stack, struct ring *ring,
-			enum ring_kick result)
-{
-	for (;;) {
-		while (result == RING_KICK_MORE)
-			result = ring->ops->kick(ring);
-		if (result == RING_KICK_LATER)
-			kick_later(stack, ring);
-		if (stack_kick_end(ring))
-			return;
-		atomic_store(&ring->kick_state, STACK_KICKING);
-		result = RING_KICK_MORE;
-	}
-}
-
-enum { WAKES_AT_ONCE = 32 };
-
-/* Releases the lock. */
-static void wake_all(struct stack *stack) RELEASES(stack->lock)
-	NO_LOCK_ANALYSIS
-{
-	struct waiter *waiters[WAKES_AT_ONCE];
-	struct list *link;
-	unsigned cnt;
-	bool is_more;
-
-	for (;;) {
-		cnt = 0;
-		while (cnt < WAKES_AT_ONCE &&
-		       (link = list_pop_front(&stack->wakes)))
-			waiters[cnt++] =
-				LIST_ENTRY(link, struct waiter, wake_link);
-		is_more = !list_is_empty(&stack->wakes);
-		stack_lock_release(&stack->lock);
-		for (unsigned i = 0; i < cnt; i++)
-			waiter_signal(waiters[i]);
-		if (!is_more)
-			return;
-		stack_lock_acquire(&stack->lock);
-	}
-}
-
-/* Memory for what will be spilled, made without the lock. */
-static void grow_spill(struct stack *stack, unsigned wanted)
-{
-	struct spill_slabs more = spill_grow(wanted);
-
-	stack_lock(stack);
-	spill_add(&stack->spill, &more);
-	stack_lock_release(&stack->lock);
-}
-
-/* stack_kick_begin for a kick that was noted. */
-static inline bool take_kick(struct ring *ring)
-{
-	ring->wants_kick = false;
-	return stack_kick_begin(ring);
-}
-
-static COLD void unlock_and_do(struct stack *stack, uint64_t afterwards)
-	NO_LOCK_ANALYSIS
-{
-	struct ring *rings[STACK_RINGS_MAX];
-	unsigned cnt = 0, wanted = spill_take_wanted(&stack->spill);
-
-	for (unsigned i = 0; i < STACK_RINGS_MAX; i++)
-		if (afterwards >> i & 1 && stack->rings[i] &&
-		    take_kick(stack->rings[i]))
-			rings[cnt++] = stack->rings[i];
-	if (afterwards & STACK_WAKES)
-		wake_all(stack);
-	else
-		stack_lock_release(&stack->lock);
-	for (unsigned i = 0; i < cnt; i++)
-		stack_kick(stack, rings[i]);
-	if (wanted)
-		grow_spill(stack, wanted);
-}
-
-NO_LOCK_ANALYSIS void stack_unlock_slow(struct stack *stack)
-{
-	uint64_t afterwards = stack->afterwards;
-	struct ring *ring;
-
-	stack->afterwards = 0;
-	/* A kick of one ring is what follows a send. */
-	if (UNLIKELY(afterwards & (afterwards - 1) ||
-		     afterwards >= STACK_WAKES)) {
-		unlock_and_do(stack, afterwards);
-		return;
-	}
-	ring = stack->rings[__builtin_ctzll(afterwards)];
-	if (UNLIKELY(!ring || !take_kick(ring))) {
-		stack_lock_release(&stack->lock);
-		return;
-	}
-	stack_lock_release(&stack->lock);
-	stack_kick(stack, ring);
-}
-
-COLD void stack_unlock_kick_slow(struct stack *stack, struct ring *ring)
-{
-	ring->wants_kick |= ring->needs_kick;
-	stack_note_kick(stack, ring);
-	stack_unlock_slow(stack);
 }

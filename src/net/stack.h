@@ -7,7 +7,9 @@
 #ifndef NET_STACK_H
 #define NET_STACK_H
 
+#include "base/clock.h"
 #include "dev/ring.h"
+#include "event/timer_wheel.h"
 #include "net/demux.h"
 #include "net/spill.h"
 #include "net/stack_lock.h"
@@ -17,7 +19,14 @@ enum { STACK_RINGS_MAX = 32, STACK_BATCH = 32, STACK_FRAG_IDS = 256 };
 
 /* See stack.afterwards. */
 #define STACK_WAKES (1ull << STACK_RINGS_MAX)
-#define STACK_SPILLS (STACK_WAKES << 1)
+#define STACK_SHORT (STACK_WAKES << 1)
+#define STACK_ENGINES (STACK_WAKES << 2)
+#define STACK_SOONER (STACK_WAKES << 3)
+#define STACK_LOOKUPS (STACK_WAKES << 4)
+
+/* The stack's memory: what is received beyond the frames that sockets may hold, and
+ * what engines are to send. */
+enum { STACK_STOCKS = SPILL_SIZES + 1, STACK_SEND_SIZE = 2048 };
 
 /* How many frames of a ring sockets may hold: from `soon` on there is memory for
  * copies, beyond `max` what arrives is copied, beyond `limit` what cannot be is
@@ -38,6 +47,18 @@ struct stack_pool {
 	struct list link; /* of the stack's orphans */
 };
 
+/*
+ * A protocol's part of a stack. Its endpoints collect the packets of a batch, and make
+ * it due; so does who calls its engine. Then `run` is called under the lock, at the end
+ * of the batch, after timers, or at the latest before the lock is released: it gives the
+ * engine the batch, and tells sockets what the engine has to say. It may send, set
+ * timers and wake waiters, but makes nothing due.
+ */
+struct stack_engine {
+	void (*run)(struct stack_engine *engine, struct stack *stack);
+	struct list link; /* of those that are due */
+};
+
 struct stack_params {
 	enum stack_lock_kind lock_kind;
 	/* packets taken from a ring at a time, 1 to STACK_BATCH */
@@ -46,6 +67,13 @@ struct stack_params {
 	uint64_t seed;
 	struct net *net; /* NULL in tests that need none */
 	unsigned index;
+	/* packets to send that there may be */
+	uint32_t send_max;
+	/* NULL: clock_monotonic_ns */
+	uint64_t (*clock_ns)(void);
+	/* A timer is due before the time that stack_sleep_until said: called without the
+	 * lock, by any thread. NULL: nobody sleeps so. */
+	void (*sooner)(struct stack *stack);
 };
 
 struct stack {
@@ -55,6 +83,8 @@ struct stack {
 	struct net *net;
 	/* the network's number for it */
 	unsigned index;
+	uint64_t (*clock_ns)(void);
+	void (*sooner)(struct stack *stack);
 
 	/* An epoll set with the fds of all rings, by which one fd wakes who
 	 * sleeps for them, however many there are and whatever comes and goes. */
@@ -73,9 +103,26 @@ struct stack {
 	struct list waiters;
 	struct waiter *watcher;
 	/* What the unlock has to do: a bit for each ring that wants a kick,
-	 * STACK_WAKES when there are `wakes`, STACK_SPILLS when `spill` is
-	 * short. */
+	 * STACK_WAKES when there are `wakes`, STACK_SHORT when memory is short,
+	 * STACK_ENGINES when there are `engines`, STACK_SOONER when `sooner` is to
+	 * be called, STACK_LOOKUPS when there are `lookups`. */
 	uint64_t afterwards;
+	struct list engines; /* that are due */
+	/* Of sockets and engines. Whoever sets one directly makes an engine due, or
+	 * calls stack_note_timers_locked. */
+	struct timer_wheel timers;
+	/* Not later than the first timer is due. */
+	_Atomic uint64_t next_timer_ns;
+	/* until when the watcher sleeps, and the library's own thread as far as this
+	 * stack goes; 0: it looks by itself before long */
+	uint64_t watch_until_ns;
+	_Atomic uint64_t thread_until_ns;
+	/* dst_lookup.h: destinations to be looked up, and those whose neighbour the
+	 * kernel asks for; and whether somebody looks them up */
+	struct list lookups, unanswered;
+	bool is_looking_up;
+	/* who holds the control mutex has left some to its release */
+	_Atomic bool has_lookups_left;
 	/* one of the rings is to be told what has woken who slept for it */
 	_Atomic bool needs_ack;
 	/* somebody has polled since the progress thread looked */
@@ -85,6 +132,7 @@ struct stack {
 	struct list orphans;
 	struct stack_hold holds[STACK_RINGS_MAX];
 	struct spill spill;
+	struct pkt_stock send;
 	struct demux demux;
 
 	/* The next identification of a datagram that is cut, by source and
@@ -179,9 +227,77 @@ static inline void stack_note_kick(struct stack *stack, const struct ring *ring)
 unsigned stack_poll_ring_locked(struct stack *stack, struct ring *ring)
 	REQUIRES(stack->lock);
 
-/* Whether a poll would find nothing. */
+/* -- engines and timers ------------------------------------------------------- */
+
+static inline void stack_engine_init(struct stack_engine *engine,
+				     void (*run)(struct stack_engine *engine,
+						 struct stack *stack))
+{
+	engine->run = run;
+	list_init(&engine->link);
+}
+
+/* It has work: a packet, or something to say. */
+static inline void stack_engine_due_locked(struct stack *stack,
+					   struct stack_engine *engine)
+	REQUIRES(stack->lock)
+{
+	if (list_is_linked(&engine->link))
+		return;
+	list_push_back(&stack->engines, &engine->link);
+	stack->afterwards |= STACK_ENGINES;
+}
+
+/* Runs those that are due, for who wants to see what has come of it. */
+void stack_run_engines_locked(struct stack *stack) REQUIRES(stack->lock);
+
+/* A timer has been set: whoever sleeps until a later time is told. */
+void stack_note_timers_locked(struct stack *stack) REQUIRES(stack->lock);
+
+static inline uint64_t stack_now_ns(const struct stack *stack)
+{
+	return stack->clock_ns();
+}
+
+static inline uint64_t stack_next_timer_ns(const struct stack *stack)
+{
+	return atomic_load_explicit(&stack->next_timer_ns,
+				    memory_order_relaxed);
+}
+
+/* The clock is read only while timers are set. */
+static inline bool stack_has_timer_due(const struct stack *stack)
+{
+	uint64_t next = stack_next_timer_ns(stack);
+
+	return UNLIKELY(next != TIMER_NEVER) && stack_now_ns(stack) >= next;
+}
+
+/* Lets the timers fire that are due. */
+void stack_run_timers_locked(struct stack *stack) REQUIRES(stack->lock);
+/* The same for the library's own thread, if nobody else has done it. */
+void stack_run_timers(struct stack *stack) EXCLUDES(stack->lock);
+
+/* The library's own thread sleeps until a timer is due, and longer by `grace_ns` if
+ * somebody is there who sees to it in time. When to end the sleep; from now on `sooner` is
+ * called if that is too late. TIMER_NEVER: there is no timer. */
+uint64_t stack_sleep_until(struct stack *stack, uint64_t grace_ns)
+	EXCLUDES(stack->lock);
+/* It looks at the stack before long in any case. */
+static inline void stack_sleep_over(struct stack *stack)
+{
+	atomic_store_explicit(&stack->thread_until_ns, 0,
+			      memory_order_relaxed);
+}
+
+/* -- polling ------------------------------------------------------------------ */
+
+/* Whether a poll would find nothing. While a timer is set it is not said: to read the
+ * clock here costs those more who have none. */
 static inline bool stack_is_quiet(const struct stack *stack)
 {
+	if (UNLIKELY(stack_next_timer_ns(stack) != TIMER_NEVER))
+		return false;
 	if (LIKELY(stack->only))
 		return LIKELY(ring_is_quiet(stack->only));
 	for (unsigned i = 0; i < stack->ring_cnt; i++) {
@@ -207,6 +323,8 @@ static inline unsigned stack_poll_locked(struct stack *stack)
 		if (UNLIKELY(ring && !ring_is_quiet(ring)))
 			sum += stack_poll_ring_locked(stack, ring);
 	}
+	if (stack_has_timer_due(stack))
+		stack_run_timers_locked(stack);
 	return sum;
 }
 
@@ -228,6 +346,24 @@ static inline int stack_fd(const struct stack *stack)
  * there is a watcher it is his, and he is woken for it, since the arming may have
  * taken back what was about to wake him. */
 bool stack_arm_unwatched(struct stack *stack) EXCLUDES(stack->lock);
+
+/* Its stocks by number, for who does the same with all. */
+static inline struct pkt_stock *stack_stock(struct stack *stack, int i)
+{
+	return i < SPILL_SIZES ? &stack->spill.stocks[i] : &stack->send;
+}
+
+/* A packet of STACK_SEND_SIZE bytes for what an engine is to send, or NULL: there is
+ * none now, and will be more after the unlock unless there are as many as there may be. */
+static inline struct pkt *stack_send_alloc_locked(struct stack *stack)
+	REQUIRES(stack->lock)
+{
+	struct pkt *pkt = pkt_stock_take(&stack->send);
+
+	if (UNLIKELY(stack->send.is_wanted))
+		stack->afterwards |= STACK_SHORT;
+	return pkt;
+}
 
 /* What has to be looked at now and then: memory that is not needed any more. */
 void stack_check(struct stack *stack) EXCLUDES(stack->lock);

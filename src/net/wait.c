@@ -182,6 +182,15 @@ static struct pollfd own_fd(const struct waiter *waiter)
 				.events = POLLIN };
 }
 
+uint64_t wait_until_locked(struct stack *stack, const struct waiter *waiter,
+			   uint64_t deadline_ns)
+{
+	if (!waiter->is_watcher)
+		return deadline_ns;
+	stack->watch_until_ns = MIN(deadline_ns, stack_next_timer_ns(stack));
+	return stack->watch_until_ns;
+}
+
 bool wait_early_begin(struct waiter *waiter, struct pollfd *fd_out)
 {
 	bool is_over;

@@ -80,6 +80,11 @@ enum { WAIT_FDS_MAX = 2 };
 unsigned wait_fds(struct stack *stack, struct waiter *waiter,
 		  struct pollfd *fds);
 
+/* When to wake up: at `deadline_ns`, UINT64_MAX being never, and the watcher for the
+ * stack's timers, too. Under the stack's lock, the last thing before the sleep. */
+uint64_t wait_until_locked(struct stack *stack, const struct waiter *waiter,
+			   uint64_t deadline_ns);
+
 /* Sleeping while there is no stack yet: the fd to poll for POLLIN is readable when
  * there is one. False: it has been made. */
 bool wait_early_begin(struct waiter *waiter, struct pollfd *fd_out) MUST_CHECK;

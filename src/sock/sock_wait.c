@@ -71,8 +71,8 @@ static const struct fd_wait_hold sleep_hold = {
 	.abandoned = abandoned,
 };
 
-/* Registers. On how many fds to sleep; 0: something has come. */
-static unsigned begin_sleep(struct sock_wait *wait)
+/* Registers. On how many fds to sleep, and until when; 0: something has come. */
+static unsigned begin_sleep(struct sock_wait *wait, uint64_t *until_out)
 {
 	struct stack *stack = wait->stack;
 	struct waiter *waiter = wait->waiter;
@@ -80,6 +80,7 @@ static unsigned begin_sleep(struct sock_wait *wait)
 	unsigned cnt = 0;
 	bool has_watch;
 
+	*until_out = wait->is_timed ? wait->deadline_ns : UINT64_MAX;
 	wait_rearm(waiter);
 	if (!stack)
 		return wait_early_begin(waiter, fds) ? wait->fd_cnt + 1 : 0;
@@ -90,41 +91,45 @@ static unsigned begin_sleep(struct sock_wait *wait)
 	    !(has_watch && (!stack_arm_locked(stack) ||
 			    stack_poll_locked(stack) > 0)))
 		cnt = wait->fd_cnt + wait_fds(stack, waiter, fds);
+	*until_out = wait_until_locked(stack, waiter, *until_out);
 	stack_unlock(stack);
 	return cnt;
 }
 
-static bool time_left(const struct sock_wait *wait, struct timespec *left)
+/* Until then, or for ever. False: it is over. */
+static bool time_left(uint64_t until_ns, struct timespec *left,
+		      struct timespec **left_out)
 {
 	uint64_t now = clock_monotonic_ns();
 
-	if (now >= wait->deadline_ns)
+	*left_out = until_ns == UINT64_MAX ? NULL : left;
+	if (now >= until_ns)
 		return false;
-	left->tv_sec = (time_t)((wait->deadline_ns - now) / NS_PER_SEC);
-	left->tv_nsec = (long)((wait->deadline_ns - now) % NS_PER_SEC);
+	left->tv_sec = (time_t)((until_ns - now) / NS_PER_SEC);
+	left->tv_nsec = (long)((until_ns - now) % NS_PER_SEC);
 	return true;
 }
 
 /* 0: look again. */
 static long sleep_once(struct sock_wait *wait)
 {
-	struct timespec left;
+	struct timespec left, *timeout;
 	long n = wait->ops->prepare(wait);
+	uint64_t until;
 	unsigned cnt;
 
 	if (n)
 		return n;
-	if (wait->is_timed && !time_left(wait, &left))
+	if (wait->is_timed && clock_monotonic_ns() >= wait->deadline_ns)
 		return -EAGAIN;
 	wait->waiter = get_waiter(wait);
 	if (!wait->waiter)
 		return -ENOMEM;
 	wait->has_slept = true;
-	cnt = begin_sleep(wait);
-	if (cnt)
-		n = fd_wait_holding(wait->obj, wait->fds, cnt,
-				    wait->is_timed ? &left : NULL, &wait->mark,
-				    wait->may_restart, &sleep_hold,
+	cnt = begin_sleep(wait, &until);
+	if (cnt && time_left(until, &left, &timeout))
+		n = fd_wait_holding(wait->obj, wait->fds, cnt, timeout,
+				    &wait->mark, wait->may_restart, &sleep_hold,
 				    wait->waiter);
 	if (n == -ECANCELED)
 		return FD_ABANDONED;

@@ -84,7 +84,7 @@ soak-engine: tests/engine/random
 
 # The stack and what stands on it.
 net_test_libs = src/net/libnet-debug.la src/nl/libnl-debug.la \
-	src/ip/libip-debug.la src/fd/libfd-debug.la \
+	src/ip/libip-debug.la src/fd/libfd-debug.la src/event/libevent-debug.la \
 	src/pkt/libpkt-debug.la src/stats/libstats-debug.la \
 	src/os/libos-debug.la src/base/libbase-debug.la \
 	tests/support/libtest.la

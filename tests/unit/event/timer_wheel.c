@@ -158,6 +158,18 @@ TEST(rearming_in_the_past_waits_for_the_next_advance)
 	CHECK_EQ(rearm_cnt, 2);
 }
 
+/* Of the times that are set, rounded up to a tick. */
+static uint64_t first_of(const uint64_t *set_ns, int cnt)
+{
+	uint64_t first = TIMER_NEVER;
+
+	for (int i = 0; i < cnt; i++)
+		if (set_ns[i])
+			first = MIN(first, (set_ns[i] + TIMER_TICK_NS - 1) &
+						   ~(TIMER_TICK_NS - 1));
+	return first;
+}
+
 /* Against a model that looks at all timers each time. */
 TEST(random_operations_match_a_plain_model)
 {
@@ -192,6 +204,8 @@ TEST(random_operations_match_a_plain_model)
 			continue;
 		}
 		next_ns = timer_wheel_next_ns(&wheel);
+		CHECK_EQ(timer_wheel_first_ns(&wheel),
+			 first_of(set_ns, PROBES));
 		now_ns += by_ns;
 		reached_ns = now_ns & ~(TIMER_TICK_NS - 1);
 		timer_wheel_advance(&wheel, now_ns);
@@ -211,5 +225,6 @@ TEST(random_operations_match_a_plain_model)
 		timer_cancel(&wheel, &probes[i].timer);
 	CHECK_EQ(timer_wheel_pending_cnt(&wheel), 0);
 	CHECK(timer_wheel_next_ns(&wheel) == TIMER_NEVER);
+	CHECK(timer_wheel_first_ns(&wheel) == TIMER_NEVER);
 	free(probes);
 }

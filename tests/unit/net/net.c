@@ -5,9 +5,13 @@
 #include "net/net.h"
 
 #include <errno.h>
+#include <linux/fib_rules.h>
+#include <linux/neighbour.h>
+#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <net/if_arp.h>
 
+#include "net/dst_lookup.h"
 #include "pkt/wire.h"
 #include "tests/support/test.h"
 
@@ -46,7 +50,22 @@ static bool is_synced(const struct netlink_conn *conn UNUSED)
 	return true;
 }
 
+/* What the kernel is asked, and what happens meanwhile. */
+static unsigned asked_cnt;
+static void (*while_asked)(void);
+
+static int resolve(struct netlink_conn *conn UNUSED, int ifindex,
+		   const struct ip_addr *addr UNUSED)
+{
+	CHECK_EQ(ifindex, 7);
+	asked_cnt++;
+	if (while_asked)
+		while_asked();
+	return 0;
+}
+
 static const struct netlink_ops netlink = {
+	.resolve = resolve,
 	.open = open_conn,
 	.close = close_conn,
 	.event_fd = no_fd,
@@ -197,6 +216,8 @@ static void begin(void)
 	};
 
 	memset(&nic, 0, sizeof(nic));
+	asked_cnt = 0;
+	while_asked = NULL;
 	ring_ops_fill(&ring_ops);
 	dev_ops_fill(&dev_ops);
 	CHECK_EQ(net_create(&params, &net), 0);
@@ -293,5 +314,225 @@ TEST(an_interface_comes_back)
 	CHECK_EQ(nic.rings, 1);
 	CHECK_EQ(nic.added, 2);
 	detach(&r);
+	end();
+}
+
+/* -- destinations for who sends under the lock ------------------------------------- */
+
+static struct {
+	struct dst dst;
+	struct dst_lookup lookup;
+	unsigned answers;
+} asker;
+
+static void take_answer(struct dst_lookup *lookup, struct stack *stack)
+{
+	CHECK(lookup == &asker.lookup);
+	CHECK(stack_lock_is_mine(&stack->lock));
+	asker.answers++;
+}
+
+static struct ip_addr peer_addr(void)
+{
+	return ip_addr_from_v4(htobe32(0x0a000002));
+}
+
+/* 10.0.0.0/24 by the interface. */
+static void add_route(void)
+{
+	struct route_hop hop = { .ifindex = IFINDEX, .weight = 1 };
+	struct route route = {
+		.table = RT_TABLE_MAIN,
+		.type = RTN_UNICAST,
+		.scope = RT_SCOPE_LINK,
+		.prefix_len = IP_PREFIX_V4 + 24,
+		.hops = &hop,
+		.hop_cnt = 1,
+	};
+	struct policy policy = {
+		.priority = 32766,
+		.table = RT_TABLE_MAIN,
+		.action = FR_ACT_TO_TBL,
+		.uid_last = UINT32_MAX,
+		.suppress_len = -1,
+		.suppress_group = -1,
+	};
+	struct ip_addr addr = own_addr();
+
+	route.dst = ip_addr_masked(&addr, route.prefix_len);
+	CHECK_EQ(policy_tab_add(&net->view.policies, &policy), 0);
+	CHECK_EQ(route_tab_insert(&net->view.routes, &route, ROUTE_FIRST), 1);
+	net_view_routes_changed(&net->view);
+}
+
+static void set_neighbour(uint16_t state)
+{
+	struct neigh_info info = {
+		.addr = peer_addr(),
+		.ifindex = IFINDEX,
+		.state = state,
+		.hw_len = state == NUD_REACHABLE ? 6 : 0,
+		.hw_addr = "peer",
+	};
+
+	CHECK(neigh_tab_set(&net->view.neighs, &info) >= 0);
+	net_view_neighs_changed(&net->view);
+}
+
+/* The kernel tells that, and we hear of it. */
+static void hear_of_neighbour(uint16_t state)
+{
+	set_neighbour(state);
+	net_events(net);
+}
+
+static void begin_lookup(void)
+{
+	struct stack *stack = net_choose_stack(net);
+
+	stack_lock(stack);
+	dst_lookup_begin_locked(stack, &asker.lookup);
+	CHECK_EQ(asker.answers, 0);
+	stack_unlock(stack);
+}
+
+static void begin_asker(void)
+{
+	begin();
+	add_route();
+	memset(&asker, 0, sizeof(asker));
+	asker.dst.query = (struct dst_query){
+		.proto = WIRE_PROTO_TCP,
+		.stack = net_choose_stack(net),
+		.remote = peer_addr(),
+		.remote_port = htobe16(80),
+		.local_port = htobe16(PORT),
+		.df = DST_DF_ALWAYS,
+	};
+	dst_lookup_init(&asker.lookup, &asker.dst, take_answer);
+}
+
+static void check_way(void)
+{
+	CHECK_EQ(asker.answers, 1);
+	CHECK(asker.dst.ring == &nic.ring);
+	CHECK_EQ(asker.dst.packet_max, 1500);
+	CHECK_MEM(asker.dst.header.eth.dst, "peer", 5);
+	CHECK_EQ(asker.dst.header.ip.proto, WIRE_PROTO_TCP);
+	CHECK(ip_addr_v4(&asker.dst.query.remote) == asker.dst.header.ip.dst);
+	CHECK(!dst_lookup_is_pending(&asker.lookup));
+	/* it can be asked for again */
+	asker.answers = 0;
+	begin_lookup();
+	CHECK_EQ(asker.answers, 1);
+}
+
+TEST(a_destination_is_looked_up_at_the_unlock)
+{
+	begin_asker();
+	nic.dev.caps.tx_len_max = 2000;
+	set_neighbour(NUD_REACHABLE);
+	begin_lookup();
+	CHECK_EQ(asked_cnt, 0);
+	check_way();
+	end();
+}
+
+/* The kernel's answer comes later, and is told at once. */
+TEST(an_unknown_neighbour_is_asked_for)
+{
+	begin_asker();
+	nic.dev.caps.tx_len_max = 2000;
+	begin_lookup();
+	CHECK_EQ(asked_cnt, 1);
+	CHECK(dst_lookup_is_pending(&asker.lookup));
+	hear_of_neighbour(NUD_INCOMPLETE);
+	CHECK_EQ(asker.answers, 0);
+	hear_of_neighbour(NUD_REACHABLE);
+	check_way();
+	end();
+}
+
+/* Nobody has answered the kernel. One that has failed before is asked for anew. */
+TEST(a_neighbour_that_is_not_there_is_an_answer)
+{
+	begin_asker();
+	set_neighbour(NUD_FAILED);
+	begin_lookup();
+	CHECK_EQ(asked_cnt, 1);
+	CHECK_EQ(asker.answers, 0);
+	hear_of_neighbour(NUD_INCOMPLETE);
+	CHECK_EQ(asker.answers, 0);
+	hear_of_neighbour(NUD_FAILED);
+	CHECK_EQ(asker.answers, 1);
+	CHECK(!asker.dst.ring);
+	CHECK_EQ(asker.dst.reason, REASON_NO_NEIGHBOUR);
+	end();
+}
+
+static void answer_at_once(void)
+{
+	while_asked = NULL;
+	set_neighbour(NUD_REACHABLE);
+}
+
+/* The news are there before the request waits for them: it is not forgotten. */
+TEST(news_that_come_during_the_look_are_not_missed)
+{
+	begin_asker();
+	nic.dev.caps.tx_len_max = 2000;
+	while_asked = answer_at_once;
+	begin_lookup();
+	check_way();
+	end();
+}
+
+static void cancel(void)
+{
+	struct stack *stack = net_choose_stack(net);
+
+	stack_lock(stack);
+	CHECK(dst_lookup_is_pending(&asker.lookup));
+	dst_lookup_cancel_locked(stack, &asker.lookup);
+	stack_unlock(stack);
+	/* its owner is gone */
+	memset(&asker, 0xee, sizeof(asker));
+	asker.answers = 0;
+}
+
+TEST(a_request_is_cancelled_while_it_is_looked_up)
+{
+	begin_asker();
+	while_asked = cancel;
+	begin_lookup();
+	CHECK_EQ(asked_cnt, 1);
+	hear_of_neighbour(NUD_REACHABLE);
+	CHECK_EQ(asker.answers, 0);
+	end();
+}
+
+TEST(a_request_is_cancelled_while_it_waits)
+{
+	begin_asker();
+	begin_lookup();
+	cancel();
+	hear_of_neighbour(NUD_REACHABLE);
+	CHECK_EQ(asker.answers, 0);
+	end();
+}
+
+/* The control mutex is the outermost lock: who has it, and releases a stack's, looks up
+ * afterwards. */
+TEST(who_has_the_control_mutex_looks_up_later)
+{
+	begin_asker();
+	nic.dev.caps.tx_len_max = 2000;
+	set_neighbour(NUD_REACHABLE);
+	net_control_acquire(net);
+	begin_lookup();
+	CHECK_EQ(asker.answers, 0);
+	CHECK(dst_lookup_is_pending(&asker.lookup));
+	net_control_release(net);
+	check_way();
 	end();
 }

@@ -209,12 +209,33 @@ static void lose_nic(void)
 	region_set_put(&nic.dev.regions);
 }
 
+static uint64_t now_ns;
+static unsigned sooner_cnt;
+
+static uint64_t virtual_clock(void)
+{
+	return now_ns;
+}
+
+static void note_sooner(struct stack *which)
+{
+	CHECK(which == stack);
+	CHECK(!stack_lock_is_mine(&stack->lock));
+	sooner_cnt++;
+}
+
 static void begin(void)
 {
 	static const struct stack_params params = {
 		.lock_kind = STACK_LOCK_SPIN,
 		.poll_batch = STACK_BATCH,
+		.send_max = 1000,
+		.clock_ns = virtual_clock,
+		.sooner = note_sooner,
 	};
+
+	now_ns = NS_PER_SEC;
+	sooner_cnt = 0;
 
 	CHECK_EQ(stack_create(&params, &stack), 0);
 	open_nic();
@@ -271,8 +292,8 @@ static void end(void)
 	CHECK_EQ(region_free_cnt(nic.dev.region), nic.dev.region->frame_cnt);
 	region_set_put(&nic.dev.regions);
 	stack_check(stack);
-	for (int i = 0; i < SPILL_SIZES; i++)
-		CHECK_EQ(stack->spill.pools[i].total_cnt, 0);
+	for (int i = 0; i < STACK_STOCKS; i++)
+		CHECK_EQ(stack_stock(stack, i)->pool.total_cnt, 0);
 	stack_destroy(stack);
 }
 
@@ -484,5 +505,278 @@ TEST(a_drain_ends)
 	CHECK(nic.arrived_cnt <= FRAMES + STACK_BATCH);
 	nic.never_ends = false;
 	nic.arriving_cnt = 0;
+	end();
+}
+
+/* -- engines --------------------------------------------------------------------- */
+
+/* A protocol that collects its packets and sets one timer. */
+static struct {
+	struct stack_engine engine;
+	struct endpoint end;
+	struct timer timer;
+	/* packets that wait for it, and how many each run found */
+	struct list batch;
+	uint32_t batch_cnt, last_cnt;
+	unsigned run_cnt, fire_cnt;
+	uint64_t fired_ns;
+	/* the timer is set again from its callback, so much later */
+	uint64_t period_ns;
+} echo;
+
+static void engine_input(struct endpoint *end UNUSED, struct pkt *pkt)
+{
+	list_push_back(&echo.batch, &pkt->link);
+	echo.batch_cnt++;
+	stack_engine_due_locked(stack, &echo.engine);
+}
+
+static void engine_run(struct stack_engine *engine UNUSED, struct stack *which)
+{
+	CHECK(stack_lock_is_mine(&which->lock));
+	pkt_put_list(&echo.batch);
+	echo.last_cnt = echo.batch_cnt;
+	echo.batch_cnt = 0;
+	echo.run_cnt++;
+}
+
+static void engine_fire(struct timer *timer, uint64_t at_ns)
+{
+	echo.fire_cnt++;
+	echo.fired_ns = at_ns;
+	if (echo.period_ns)
+		timer_set(&stack->timers, timer, at_ns + echo.period_ns);
+	stack_engine_due_locked(stack, &echo.engine);
+}
+
+static void begin_engine(void)
+{
+	begin();
+	memset(&echo, 0, sizeof(echo));
+	list_init(&echo.batch);
+	stack_engine_init(&echo.engine, engine_run);
+	timer_init(&echo.timer, engine_fire);
+	endpoint_init(&echo.end, engine_input);
+	echo.end.proto = WIRE_PROTO_UDP;
+	echo.end.key.local_port = htobe16(PORT);
+	echo.end.key.local = ip_addr_from_v4(0);
+	stack_lock(stack);
+	demux_remove(&stack->demux, &reader);
+	CHECK_EQ(demux_add(&stack->demux, &echo.end), 0);
+	stack_unlock(stack);
+}
+
+static void end_engine(void)
+{
+	stack_lock(stack);
+	timer_cancel(&stack->timers, &echo.timer);
+	demux_remove(&stack->demux, &echo.end);
+	CHECK_EQ(demux_add(&stack->demux, &reader), 0);
+	stack_unlock(stack);
+	end();
+}
+
+/* What one poll brings is one call of the engine. */
+TEST(an_engine_gets_its_packets_by_batches)
+{
+	begin_engine();
+	nic.arriving_cnt = STACK_BATCH + 1;
+	poll_once();
+	CHECK_EQ(echo.run_cnt, 1);
+	CHECK_EQ(echo.last_cnt, STACK_BATCH);
+	poll_once();
+	CHECK_EQ(echo.run_cnt, 2);
+	CHECK_EQ(echo.last_cnt, 1);
+	end_engine();
+}
+
+/* Whoever has called it need not see to that. */
+TEST(an_engine_runs_before_the_lock_is_released)
+{
+	begin_engine();
+	stack_lock(stack);
+	stack_engine_due_locked(stack, &echo.engine);
+	stack_engine_due_locked(stack, &echo.engine);
+	CHECK_EQ(echo.run_cnt, 0);
+	stack_unlock(stack);
+	CHECK_EQ(echo.run_cnt, 1);
+	end_engine();
+}
+
+/* -- timers ---------------------------------------------------------------------- */
+
+/* As an engine does: directly, and then it is due. */
+static void set_timer_in(uint64_t delay_ns)
+{
+	stack_lock(stack);
+	timer_set(&stack->timers, &echo.timer, now_ns + delay_ns);
+	stack_engine_due_locked(stack, &echo.engine);
+	stack_unlock(stack);
+}
+
+TEST(timers_fire_when_somebody_polls)
+{
+	begin_engine();
+	set_timer_in(NS_PER_MS);
+	poll_once();
+	CHECK_EQ(echo.fire_cnt, 0);
+	now_ns += NS_PER_MS + TIMER_TICK_NS;
+	poll_once();
+	CHECK_EQ(echo.fire_cnt, 1);
+	/* its engine has run, for the setting and for the timer */
+	CHECK_EQ(echo.run_cnt, 2);
+	CHECK_EQ(stack_next_timer_ns(stack), TIMER_NEVER);
+	end_engine();
+}
+
+/* Who looks whether there is anything to poll for sees them. */
+TEST(a_stack_with_a_timer_is_not_quiet)
+{
+	begin_engine();
+	lose_nic();
+	CHECK(stack_is_quiet(stack));
+	set_timer_in(NS_PER_MS);
+	now_ns += NS_PER_MS + TIMER_TICK_NS;
+	CHECK(!stack_is_quiet(stack));
+	poll_once();
+	CHECK(stack_is_quiet(stack));
+	open_nic();
+	end_engine();
+}
+
+/* The library's thread is told once, and again after it has looked. */
+TEST(who_sleeps_is_told_of_an_earlier_timer)
+{
+	begin_engine();
+	CHECK_EQ(stack_sleep_until(stack, 0), TIMER_NEVER);
+	set_timer_in(10 * NS_PER_MS);
+	CHECK_EQ(sooner_cnt, 1);
+	set_timer_in(5 * NS_PER_MS);
+	CHECK_EQ(sooner_cnt, 1);
+	CHECK(stack_sleep_until(stack, 0) <= now_ns + 5 * NS_PER_MS + TIMER_TICK_NS);
+	/* later, or cancelled: it wakes up for nothing */
+	set_timer_in(20 * NS_PER_MS);
+	CHECK_EQ(sooner_cnt, 1);
+	set_timer_in(NS_PER_MS);
+	CHECK_EQ(sooner_cnt, 2);
+	/* it looks by itself */
+	stack_sleep_over(stack);
+	set_timer_in(NS_PER_MS / 2);
+	CHECK_EQ(sooner_cnt, 2);
+	end_engine();
+}
+
+/* Nobody else has done it. */
+TEST(the_library_s_thread_runs_timers_that_are_late)
+{
+	begin_engine();
+	set_timer_in(NS_PER_MS);
+	stack_run_timers(stack);
+	CHECK_EQ(echo.fire_cnt, 0);
+	now_ns += NS_PER_SEC;
+	stack_run_timers(stack);
+	CHECK_EQ(echo.fire_cnt, 1);
+	CHECK_EQ(echo.fired_ns, now_ns);
+	stack_run_timers(stack);
+	CHECK_EQ(echo.fire_cnt, 1);
+	end_engine();
+}
+
+TEST(a_timer_that_sets_itself_goes_on)
+{
+	begin_engine();
+	echo.period_ns = 10 * NS_PER_MS;
+	set_timer_in(10 * NS_PER_MS);
+	for (unsigned i = 1; i <= 5; i++) {
+		now_ns += 10 * NS_PER_MS + TIMER_TICK_NS;
+		poll_once();
+		CHECK_EQ(echo.fire_cnt, i);
+		CHECK(stack_next_timer_ns(stack) > now_ns);
+		CHECK(stack_next_timer_ns(stack) <= now_ns + 11 * NS_PER_MS);
+	}
+	end_engine();
+}
+
+/* The watcher alone sleeps for the stack. */
+TEST(a_watcher_sleeps_until_the_next_timer)
+{
+	struct waiter *watcher = waiter_get(), *other = waiter_get();
+	uint64_t deadline = now_ns + 60 * NS_PER_SEC;
+
+	begin_engine();
+	set_timer_in(10 * NS_PER_MS);
+	stack_lock(stack);
+	CHECK(wait_begin_locked(stack, watcher));
+	CHECK(!wait_begin_locked(stack, other));
+	CHECK(wait_until_locked(stack, watcher, UINT64_MAX) <=
+	      now_ns + 10 * NS_PER_MS + TIMER_TICK_NS);
+	CHECK_EQ(wait_until_locked(stack, other, UINT64_MAX), UINT64_MAX);
+	CHECK_EQ(wait_until_locked(stack, other, deadline), deadline);
+	/* its own deadline is earlier */
+	CHECK_EQ(wait_until_locked(stack, watcher, now_ns + 1), now_ns + 1);
+	stack_unlock(stack);
+	/* the thread waits until he is late */
+	CHECK_EQ(stack_sleep_until(stack, NS_PER_MS),
+		 stack_next_timer_ns(stack) + NS_PER_MS);
+	stack_lock(stack);
+	wait_end_locked(stack, watcher);
+	wait_end_locked(stack, other);
+	stack_unlock(stack);
+	waiter_put(watcher);
+	waiter_put(other);
+	end_engine();
+}
+
+TEST(an_earlier_timer_wakes_the_watcher)
+{
+	struct waiter *watcher = waiter_get();
+
+	begin_engine();
+	set_timer_in(10 * NS_PER_MS);
+	wait_rearm(watcher);
+	stack_lock(stack);
+	CHECK(wait_begin_locked(stack, watcher));
+	wait_until_locked(stack, watcher, UINT64_MAX);
+	stack_unlock(stack);
+	set_timer_in(20 * NS_PER_MS);
+	CHECK(!atomic_load(&watcher->is_woken));
+	set_timer_in(5 * NS_PER_MS);
+	CHECK(atomic_load(&watcher->is_woken));
+	stack_lock(stack);
+	wait_end_locked(stack, watcher);
+	stack_unlock(stack);
+	waiter_put(watcher);
+	end_engine();
+}
+
+/* -- memory to send ---------------------------------------------------------------- */
+
+TEST(send_memory_grows_and_goes)
+{
+	struct list taken;
+	unsigned cnt = 0;
+
+	begin();
+	list_init(&taken);
+	CHECK_EQ(stack->send.pool.total_cnt, 0);
+	for (int i = 0; i < 2000; i++) {
+		struct pkt *pkt;
+
+		stack_lock(stack);
+		pkt = stack_send_alloc_locked(stack);
+		stack_unlock(stack);
+		if (pkt)
+			list_push_back(&taken, &pkt->link);
+		cnt += pkt != NULL;
+	}
+	/* as many whole slabs as there may be packets */
+	CHECK_EQ(cnt, 1000 / 128 * 128);
+	stack_check(stack);
+	CHECK_EQ(stack->send.pool.total_cnt, cnt);
+	stack_lock(stack);
+	pkt_put_list(&taken);
+	stack_unlock(stack);
+	stack_check(stack);
+	CHECK_EQ(stack->send.pool.total_cnt, 0);
 	end();
 }

@@ -1,8 +1,9 @@
 pkt_test_libs = tests/support/libtest.la src/pkt/libpkt-debug.la \
 	src/base/libbase-debug.la
 
-unit_programs += %D%/flow_key %D%/pkt_pool %D%/region %D%/wire
+unit_programs += %D%/flow_key %D%/pkt_pool %D%/pkt_stock %D%/region %D%/wire
 %C%_flow_key_LDADD = $(pkt_test_libs)
 %C%_pkt_pool_LDADD = $(pkt_test_libs)
+%C%_pkt_stock_LDADD = $(pkt_test_libs)
 %C%_region_LDADD = $(pkt_test_libs)
 %C%_wire_LDADD = $(pkt_test_libs)

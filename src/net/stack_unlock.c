@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What follows the unlock of a stack (stack.h): kicks, wake-ups, and whatever else was
+ * called for under the lock and is not done there.
+ */
+#include "config.h"
+
+#include "net/dst_lookup.h"
+
+/* Whoever unlocks next kicks. */
+static COLD void kick_later(struct stack *stack, struct ring *ring)
+{
+	stack_lock(stack);
+	ring->wants_kick = true;
+	stack_note_kick(stack, ring);
+	stack_lock_release(&stack->lock);
+}
+
+COLD bool stack_kick_begin_slow(struct ring *ring)
+{
+	return atomic_exchange(&ring->kick_state, STACK_KICK_AGAIN) ==
+	       STACK_KICK_IDLE;
+}
+
+COLD void stack_kick_on(struct stack *stack, struct ring *ring,
+			enum ring_kick result)
+{
+	for (;;) {
+		while (result == RING_KICK_MORE)
+			result = ring->ops->kick(ring);
+		if (result == RING_KICK_LATER)
+			kick_later(stack, ring);
+		if (stack_kick_end(ring))
+			return;
+		atomic_store(&ring->kick_state, STACK_KICKING);
+		result = RING_KICK_MORE;
+	}
+}
+
+enum { WAKES_AT_ONCE = 32 };
+
+/* Releases the lock. */
+static void wake_all(struct stack *stack) RELEASES(stack->lock)
+	NO_LOCK_ANALYSIS
+{
+	struct waiter *waiters[WAKES_AT_ONCE];
+	struct list *link;
+	unsigned cnt;
+	bool is_more;
+
+	for (;;) {
+		cnt = 0;
+		while (cnt < WAKES_AT_ONCE &&
+		       (link = list_pop_front(&stack->wakes)))
+			waiters[cnt++] =
+				LIST_ENTRY(link, struct waiter, wake_link);
+		is_more = !list_is_empty(&stack->wakes);
+		stack_lock_release(&stack->lock);
+		for (unsigned i = 0; i < cnt; i++)
+			waiter_signal(waiters[i]);
+		if (!is_more)
+			return;
+		stack_lock_acquire(&stack->lock);
+	}
+}
+
+/* A bit for each of the stack's stocks that should have more. */
+static unsigned take_wishes(struct stack *stack) REQUIRES(stack->lock)
+{
+	unsigned wishes = 0;
+
+	for (int i = 0; i < STACK_STOCKS; i++)
+		if (pkt_stock_take_wish(stack_stock(stack, i)))
+			wishes |= 1u << i;
+	return wishes;
+}
+
+/* Memory is made without the lock. */
+static void grow(struct stack *stack, unsigned wishes)
+{
+	struct pkt_slab *more[STACK_STOCKS] = { 0 };
+
+	for (int i = 0; i < STACK_STOCKS; i++)
+		if (wishes >> i & 1)
+			more[i] = pkt_stock_make(stack_stock(stack, i));
+	stack_lock(stack);
+	for (int i = 0; i < STACK_STOCKS; i++)
+		more[i] = pkt_stock_add(stack_stock(stack, i), more[i]);
+	stack_lock_release(&stack->lock);
+	for (int i = 0; i < STACK_STOCKS; i++)
+		pkt_slabs_free(more[i]);
+}
+
+/* stack_kick_begin for a kick that was noted. */
+static inline bool take_kick(struct ring *ring)
+{
+	ring->wants_kick = false;
+	return stack_kick_begin(ring);
+}
+
+static COLD void unlock_and_do(struct stack *stack, uint64_t afterwards)
+	NO_LOCK_ANALYSIS
+{
+	struct ring *rings[STACK_RINGS_MAX];
+	unsigned cnt = 0, wishes = 0;
+
+	if (afterwards & STACK_SHORT)
+		wishes = take_wishes(stack);
+	for (unsigned i = 0; i < STACK_RINGS_MAX; i++)
+		if (afterwards >> i & 1 && stack->rings[i] &&
+		    take_kick(stack->rings[i]))
+			rings[cnt++] = stack->rings[i];
+	if (afterwards & STACK_WAKES)
+		wake_all(stack);
+	else
+		stack_lock_release(&stack->lock);
+	for (unsigned i = 0; i < cnt; i++)
+		stack_kick(stack, rings[i]);
+	if (wishes)
+		grow(stack, wishes);
+	if (afterwards & STACK_SOONER && stack->sooner)
+		stack->sooner(stack);
+	if (afterwards & STACK_LOOKUPS)
+		dst_lookups_run(stack);
+}
+
+NO_LOCK_ANALYSIS void stack_unlock_slow(struct stack *stack)
+{
+	struct ring *ring;
+	uint64_t afterwards;
+
+	if (UNLIKELY(stack->afterwards & STACK_ENGINES))
+		stack_run_engines_locked(stack);
+	afterwards = stack->afterwards;
+	if (UNLIKELY(!afterwards)) {
+		stack_lock_release(&stack->lock);
+		return;
+	}
+	stack->afterwards = 0;
+	/* A kick of one ring is what follows a send. */
+	if (UNLIKELY(afterwards & (afterwards - 1) ||
+		     afterwards >= STACK_WAKES)) {
+		unlock_and_do(stack, afterwards);
+		return;
+	}
+	ring = stack->rings[__builtin_ctzll(afterwards)];
+	if (UNLIKELY(!ring || !take_kick(ring))) {
+		stack_lock_release(&stack->lock);
+		return;
+	}
+	stack_lock_release(&stack->lock);
+	stack_kick(stack, ring);
+}
+
+COLD void stack_unlock_kick_slow(struct stack *stack, struct ring *ring)
+{
+	ring->wants_kick |= ring->needs_kick;
+	stack_note_kick(stack, ring);
+	stack_unlock_slow(stack);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A pool of packets in ordinary memory that grows with what is taken from it, and gives
+ * everything back when nobody uses a packet. It starts with nothing. Packets are taken
+ * under the owner's lock, which makes no memory: whoever takes one of the last notes that
+ * there should be more, and the owner makes it after the unlock:
+ *
+ *	lock; pkt = pkt_stock_take(stock); wanted = pkt_stock_take_wish(stock); unlock
+ *	if (wanted) {
+ *		slab = pkt_stock_make(stock);
+ *		lock; pkt_stock_add(stock, slab); unlock
+ *	}
+ */
+#ifndef PKT_PKT_STOCK_H
+#define PKT_PKT_STOCK_H
+
+#include "pkt/pkt_pool.h"
+
+/* How much comes at a time, and how few packets are left when more is wanted: what may
+ * be taken before it is there. */
+enum { PKT_STOCK_SLAB_SIZE = 256 << 10, PKT_STOCK_LOW = 64 };
+
+struct pkt_stock {
+	struct pkt_pool pool;
+	uint32_t buf_size;
+	/* it never has more packets */
+	uint32_t cnt_max;
+	bool is_wanted;
+};
+
+void pkt_stock_init(struct pkt_stock *stock, uint32_t buf_size,
+		    uint32_t cnt_max);
+/* Frees what there is. Returns how many packets were missing; then nothing is freed. */
+uint32_t pkt_stock_destroy(struct pkt_stock *stock) MUST_CHECK;
+
+static inline uint32_t pkt_stock_slab_cnt(const struct pkt_stock *stock)
+{
+	return PKT_STOCK_SLAB_SIZE / stock->buf_size;
+}
+
+/* Packets may be taken soon. */
+static inline void pkt_stock_prepare(struct pkt_stock *stock)
+{
+	const struct pkt_pool *pool = &stock->pool;
+
+	if (UNLIKELY(pool->free_cnt <= PKT_STOCK_LOW) &&
+	    pool->total_cnt + pkt_stock_slab_cnt(stock) <= stock->cnt_max)
+		stock->is_wanted = true;
+}
+
+/* An empty packet, or NULL: there is none now. */
+static inline struct pkt *pkt_stock_take(struct pkt_stock *stock)
+{
+	pkt_stock_prepare(stock);
+	return pkt_alloc(&stock->pool);
+}
+
+/* Whether there should be more; the caller sees to it. */
+static inline bool pkt_stock_take_wish(struct pkt_stock *stock)
+{
+	bool is_wanted = stock->is_wanted;
+
+	stock->is_wanted = false;
+	return is_wanted;
+}
+
+/* Without the lock. NULL without memory. */
+struct pkt_slab *pkt_stock_make(const struct pkt_stock *stock) MUST_CHECK;
+/* NULL is a no-op. What two threads have made for one wish is added too, up to the
+ * most there may be; what is too much is returned, for pkt_slabs_free. */
+struct pkt_slab *pkt_stock_add(struct pkt_stock *stock, struct pkt_slab *slab)
+	MUST_CHECK;
+
+/* Everything it has, if nobody uses a packet, for pkt_slabs_free, without the lock;
+ * otherwise NULL. */
+struct pkt_slab *pkt_stock_shrink(struct pkt_stock *stock) MUST_CHECK;
+
+#endif
