@@ -495,7 +495,7 @@ is_idle() {
 	local ns cnt
 	read -r ns cnt < <(use_of "$1")
 	echo "# $((ns - $2)) ns, woken $((cnt - $3)) times" >&3
-	[ $((ns - $2)) -le 5000000 ] && [ $((cnt - $3)) -le 8 ]
+	[ $((ns - $2)) -le 50000000 ] && [ $((cnt - $3)) -le 8 ]
 }
 
 # For 10 s: a program whose calls wait, and one where nobody does and the library's
