@@ -154,6 +154,17 @@ int netlink_read_policies(const struct netlink_ops *ops, firewall_take_fn *take,
 	return rc;
 }
 
+int netlink_read_filters(const struct netlink_ops *ops, firewall_take_fn *take,
+			 void *ctx)
+{
+	int rc;
+
+	mutex_acquire(&calls);
+	rc = ops->read_filters(take, ctx);
+	mutex_release(&calls);
+	return rc;
+}
+
 /* The three balance as a set, on pthread_atfork's word. */
 NO_LOCK_ANALYSIS void netlink_before_fork(void)
 {

@@ -73,11 +73,13 @@ struct netlink_ops {
 	int (*read_path)(struct netlink_conn *conn,
 			 const struct path_mtu_info *about) MUST_CHECK;
 	const struct netlink_counts *(*counts)(const struct netlink_conn *conn);
-	/* Ask for nftables' chains and for the number of xfrm's policies, and
-	 * give each answer to `take`. 0, or an error: -EPERM, or the kernel has no
-	 * such thing. Need no connection. */
+	/* Ask for nftables' chains, for the number of xfrm's policies, and for
+	 * interfaces and which of them have filters of tc; give each answer to
+	 * `take`. 0, or an error: -EPERM, or the kernel has no such thing. Need no
+	 * connection. */
 	int (*read_chains)(firewall_take_fn *take, void *ctx) MUST_CHECK;
 	int (*read_policies)(firewall_take_fn *take, void *ctx) MUST_CHECK;
+	int (*read_filters)(firewall_take_fn *take, void *ctx) MUST_CHECK;
 };
 
 /* -- a connection ------------------------------------------------------------ */
@@ -133,6 +135,8 @@ int netlink_read_chains(const struct netlink_ops *ops, firewall_take_fn *take,
 			void *ctx) MUST_CHECK;
 int netlink_read_policies(const struct netlink_ops *ops, firewall_take_fn *take,
 			  void *ctx) MUST_CHECK;
+int netlink_read_filters(const struct netlink_ops *ops, firewall_take_fn *take,
+			 void *ctx) MUST_CHECK;
 
 /* -- fork ---------------------------------------------------------------------- */
 

@@ -11,9 +11,9 @@ struct services;
 
 /* Locks of debug builds have another size. */
 #ifdef VMA_DEBUG
-enum { MODULE_ABI = 0x102 };
+enum { MODULE_ABI = 0x103 };
 #else
-enum { MODULE_ABI = 0x002 };
+enum { MODULE_ABI = 0x003 };
 #endif
 
 /* What a module is for, and what its exports are. */

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
-#include "dev/xdp/xdp_compat.h"
+#include "base/linux_compat.h"
 
 struct xsk_ring {
 	/* shared */

@@ -798,4 +798,5 @@ const struct netlink_ops libnl_ops = {
 	.counts = conn_counts,
 	.read_chains = libnl_read_chains,
 	.read_policies = libnl_read_policies,
+	.read_filters = libnl_read_filters,
 };

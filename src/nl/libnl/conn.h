@@ -19,5 +19,6 @@ int sock_open(int protocol, struct nl_cb *cb, struct nl_sock **sock_out)
 /* firewall.c */
 int libnl_read_chains(firewall_take_fn *take, void *ctx) MUST_CHECK;
 int libnl_read_policies(firewall_take_fn *take, void *ctx) MUST_CHECK;
+int libnl_read_filters(firewall_take_fn *take, void *ctx) MUST_CHECK;
 
 #endif
