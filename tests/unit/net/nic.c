@@ -5,6 +5,8 @@
 #include "tests/unit/net/nic.h"
 
 #include <errno.h>
+#include <linux/fib_rules.h>
+#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <net/if_arp.h>
 
@@ -183,8 +185,28 @@ static void add_interface(void)
 		.prefix_len = IP_PREFIX_V4 + 24,
 	};
 
+	struct route_hop hop = { .ifindex = NIC_IFINDEX, .weight = 1 };
+	struct route route = {
+		.dst = ip_addr_from_v4(htobe32(0x0a000000)),
+		.prefix_len = IP_PREFIX_V4 + 24,
+		.table = RT_TABLE_MAIN,
+		.type = RTN_UNICAST,
+		.scope = RT_SCOPE_LINK,
+		.hop_cnt = 1,
+		.hops = &hop,
+	};
+	struct policy policy = {
+		.table = RT_TABLE_MAIN,
+		.action = FR_ACT_TO_TBL,
+		.uid_last = UINT32_MAX,
+		.suppress_group = -1,
+		.suppress_len = -1,
+	};
+
 	CHECK_EQ(link_tab_set(&net->view.links, &link), 1);
 	CHECK_EQ(addr_tab_set(&net->view.addrs, &addr), 1);
+	CHECK_EQ(route_tab_insert(&net->view.routes, &route, ROUTE_LAST), 1);
+	CHECK_EQ(policy_tab_add(&net->view.policies, &policy), 0);
 }
 
 void nic_begin(const char *interfaces)

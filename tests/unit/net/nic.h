@@ -34,7 +34,8 @@ struct nic {
 extern struct net *net;
 extern struct nic nic;
 
-/* Makes the network, whose view has the interface and its address. */
+/* Makes the network, whose view has the interface, its address, and a route to
+ * 10.0.0.0/24. */
 void nic_begin(const char *interfaces);
 void nic_end(void);
 
