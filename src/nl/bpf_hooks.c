@@ -26,7 +26,7 @@
  * counted, and not named. */
 enum { PROGRAMS_MAX = 64 };
 
-/* Where programs can be attached, and how we call that. */
+/* A place where programs can be attached, and the name that we show for it. */
 struct hook {
 	uint32_t attach_type;
 	uint32_t flags;
@@ -34,9 +34,9 @@ struct hook {
 };
 
 /*
- * Those that an accelerated datagram does not meet. bind() and connect() are made on
- * the twin, so their hooks act on our sockets as on all others, and we take the names
- * that the twin has afterwards.
+ * The hooks that an accelerated datagram does not meet. bind() and connect() are
+ * called on the twin, so their hooks act on our sockets as on all others; we take
+ * the names that the twin has afterwards.
  */
 static const struct hook cgroup_hooks[] = {
 	{ BPF_CGROUP_INET_INGRESS, BPF_F_QUERY_EFFECTIVE, "cgroup ingress" },
@@ -61,7 +61,7 @@ static long bpf(enum bpf_cmd cmd, union bpf_attr *attr)
 	return syscall_raw(SYS_bpf, cmd, (long)attr, sizeof(*attr), 0, 0, 0);
 }
 
-/* Its name, as far as we may know it; an empty one otherwise. */
+/* Reads the name of a program. It is empty if we may not know it. */
 static void read_name(uint32_t id, char name[BPF_OBJ_NAME_LEN])
 {
 	union bpf_attr attr;
@@ -100,7 +100,7 @@ static void add_program(const struct hook *hook, const char *link, uint32_t id,
 		text_add(out, " program %u", id);
 }
 
-/* `target` is an fd or, for interfaces, an index, as the kernel has it. */
+/* `target` is an fd, or the index of an interface, as the kernel wants it. */
 static int read_hook(const struct hook *hook, uint32_t target, const char *link,
 		     struct text *out)
 {
@@ -115,7 +115,7 @@ static int read_hook(const struct hook *hook, uint32_t target, const char *link,
 	attr.query.prog_ids = (uintptr_t)ids;
 	attr.query.prog_cnt = PROGRAMS_MAX;
 	rc = bpf(BPF_PROG_QUERY, &attr);
-	/* there are more than fit */
+	/* -ENOSPC: there are more programs than the array can hold */
 	if (rc < 0 && rc != -ENOSPC)
 		return (int)rc;
 	for (uint32_t i = 0; i < MIN(attr.query.prog_cnt, PROGRAMS_MAX); i++)
@@ -163,7 +163,7 @@ int bpf_hooks_cgroup_dir(const char *lines, const char *mount, char *dir_out,
 	return -ENOENT;
 }
 
-/* A directory of version 2, or a negative errno. */
+/* Opens a directory of cgroup version 2. Returns the fd or a negative errno. */
 static int open_cgroup(const char *dir)
 {
 	int fd = real.open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -178,9 +178,9 @@ static int open_cgroup(const char *dir)
 }
 
 /*
- * The directory of this process. systemd mounts version 2 in the first place, or in the
- * second one if version 1 is there, too. A container sees its own cgroup as the mount,
- * whatever its path is outside.
+ * Opens the directory of this process. systemd mounts version 2 at the first place,
+ * or at the second one if version 1 is mounted, too. A container sees its own
+ * cgroup as the mount, whatever the path of this cgroup is outside.
  */
 static int open_own_cgroup(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Filters and policies, asked for and turned into names. */
+/* Asks for filters and policies, and turns the answers into names. */
 #include "config.h"
 
 #include "nl/firewall.h"
@@ -44,7 +44,7 @@ static int name_chain(const struct firewall_row *row, struct text *out)
 {
 	const char *family = family_name(row->family);
 
-	/* A chain without a hook is only jumped to. */
+	/* A chain without a hook is only reached by a jump from another chain. */
 	if (!family || !row->has_hook)
 		return 0;
 	if (row->family != NFPROTO_NETDEV && row->hook == NF_INET_FORWARD)
@@ -123,12 +123,12 @@ struct findings {
 	bool is_denied;
 };
 
-/* The answer of one source: how many things it has named, or why none. */
+/* Takes the result of one source: how many things it has named, or an error. */
 static void found(struct findings *f, int rc)
 {
 	if (rc > 0)
 		f->cnt += rc;
-	/* Anything else: the kernel has no such thing. */
+	/* Any other error means that the kernel has no such thing. */
 	f->is_denied |= rc == -EPERM || rc == -EACCES;
 }
 

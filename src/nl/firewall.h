@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Whatever in this namespace would look at a packet on its way through the kernel, and
- * never sees an accelerated one: netfilter's chains, xfrm's policies, filters of tc,
- * BPF programs. What it does not find: netfilter programs in BPF, which no message
- * lists, and queues that shape traffic.
+ * Everything in this namespace that would look at a packet on its way through the
+ * kernel, and that never sees an accelerated one: netfilter's chains, xfrm's
+ * policies, filters of tc, BPF programs. Two things are not found: netfilter
+ * programs written in BPF, since no message lists them, and queues that shape
+ * traffic.
  */
 #ifndef NL_FIREWALL_H
 #define NL_FIREWALL_H
@@ -28,7 +29,7 @@ enum firewall_kind {
 	FIREWALL_CHAIN,
 	/* how many policies of xfrm there are */
 	FIREWALL_POLICIES,
-	/* an interface that is not the loopback; nothing in itself */
+	/* an interface other than the loopback; this alone is not a finding */
 	FIREWALL_LINK,
 	/* an interface that has filters of tc in one direction */
 	FIREWALL_FILTERS,
@@ -54,18 +55,18 @@ struct firewall_row {
 typedef void firewall_take_fn(void *ctx, const struct firewall_row *row);
 
 /*
- * Asks the kernel. Returns how many things were found, and in `text` (of `size`
- * bytes, best FIREWALL_TEXT_SIZE) their names, as in "nftables inet filter input,
- * 2 xfrm policies", cut if need be. 0: nothing looks at packets. -EPERM: nothing
- * was found, but the process may not see everything.
+ * Asks the kernel. Returns how many things were found, and writes their names to
+ * `text` (of `size` bytes, best FIREWALL_TEXT_SIZE), for example "nftables inet
+ * filter input, 2 xfrm policies". What does not fit is cut. 0: nothing looks at
+ * packets. -EPERM: nothing was found, but the process may not see everything.
  */
 int firewall_read(const struct netlink_ops *ops, char *text, size_t size)
 	MUST_CHECK;
 
-/* The pure half: what one answer adds to the text. Both return how many things they
- * named. */
+/* The pure half: it adds one answer to the text. Both functions return how many
+ * things they named. */
 
-/* A chain counts that hangs in a hook of local packets. */
+/* Of the chains, those are named that are attached to a hook for local packets. */
 int firewall_name_row(const struct firewall_row *row, struct text *out);
 /* The names of iptables' tables, one a line. */
 int firewall_name_tables(const char *lines, struct text *out);

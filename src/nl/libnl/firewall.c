@@ -23,7 +23,7 @@
 /* What the kernel fills at once with a dump. */
 enum { BUF_SIZE = 32 << 10 };
 
-/* The request, and who reads its answers. */
+/* A request, and the function that reads its answers. */
 struct question {
 	int protocol;
 	uint16_t type;
@@ -32,7 +32,7 @@ struct question {
 	const void *body;
 	size_t body_len;
 	uint16_t answer_type;
-	/* 0; 1: and no more answers are wanted; or -EBADMSG */
+	/* 0, or 1: no more answers are wanted, or -EBADMSG */
 	int (*read)(struct nlmsghdr *msg, struct firewall_row *row);
 };
 
@@ -54,7 +54,8 @@ static void end(struct asking *a, int error)
 
 /* -- libnl's hooks and callbacks ----------------------------------------------- */
 
-/* The socket is libnl's, since it lives for one question, but the call is not. */
+/* libnl may keep this socket, since it only lives for one question. But we make the
+ * call ourselves. */
 static int hook_receive(struct nl_sock *sock, struct sockaddr_nl *from,
 			unsigned char **buf_out, struct ucred **creds UNUSED)
 {
@@ -158,8 +159,8 @@ static int send_question(struct nl_sock *sock, struct asking *a)
 	return err;
 }
 
-/* The kernel has the next answer ready when the last one was taken: a call that
- * brings none is the end. */
+/* The kernel has the next answer ready as soon as we took the last one. So a call
+ * that brings no answer means that there are no more. */
 static int read_answers(struct nl_sock *sock, struct nl_cb *cb,
 			struct asking *a)
 {
@@ -191,7 +192,7 @@ static int ask(const struct question *q, firewall_take_fn *take, void *ctx)
 
 /* -- nftables -------------------------------------------------------------------- */
 
-/* Up to what fits, and to the first NUL. */
+/* Copies as much as fits, up to the first NUL. */
 static void take_name(const struct nlattr *attr, char out[FIREWALL_NAME_SIZE])
 {
 	if (attr)
@@ -289,7 +290,8 @@ struct link_list {
 	struct tc_link {
 		int ifindex;
 		char name[IF_NAMESIZE];
-		/* there may be filters for what comes, and for what goes */
+		/* it has a place for filters of received packets, and for filters
+		 * of sent ones */
 		bool has_ingress, has_egress;
 	} *links;
 	size_t cnt, size;
@@ -337,7 +339,7 @@ static void add_link(void *ctx, const struct firewall_row *row)
 	memcpy(list->links[list->cnt++].name, row->link, IF_NAMESIZE);
 }
 
-/* Where it hangs, if it is of one of the two kinds that are there for filters. */
+/* Takes the interface of a qdisc, if it is one of the two kinds that hold filters. */
 static int read_qdisc(struct nlmsghdr *msg, struct firewall_row *row)
 {
 	static const struct nla_policy policy[TCA_KIND + 1] = {
@@ -455,8 +457,8 @@ static void take_link(const struct tc_link *link, firewall_take_fn *take, void *
 	take(ctx, &row);
 }
 
-/* Filters are listed for one interface and direction at a time, so only those
- * interfaces are asked about that have a place for them. */
+/* The kernel lists filters for one interface and direction at a time, so we only
+ * ask about interfaces that have a place for them. */
 int libnl_read_filters(firewall_take_fn *take, void *ctx)
 {
 	struct link_list list = { .cnt = 0 };
