@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the headers of the distribution's kernel do not have yet. */
+/* Constants that the kernel headers of the distribution do not have yet. */
 #ifndef BASE_LINUX_COMPAT_H
 #define BASE_LINUX_COMPAT_H
 
