@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Removing what dead processes have left (stats_clean.h). */
+/* Removes the files that dead processes have left (stats_clean.h). */
 #include "config.h"
 
 #include "stats/stats_clean.h"
@@ -19,11 +19,11 @@
 #include "stats/stats_abi.h"
 #include "stats/stats_process.h"
 
-/* The directory is often /tmp, and others may have filled it: a start waits no longer
- * than for so many names. */
+/* The directory is often /tmp, and others may have filled it. So the start looks at
+ * no more names than these. */
 enum { NAMES_MAX = 20000 };
 
-/* What tells whose a file is: the same in all builds of one ABI. */
+/* The part that tells whose file it is. It is the same in all builds of one ABI. */
 struct head {
 	char bytes[offsetof(struct stats_region, program)];
 };
@@ -56,8 +56,7 @@ static bool is_of_this_abi(const struct head *head)
 	       abi == STATS_ABI;
 }
 
-/* The clock by which a process was started counts from elsewhere in another time
- * namespace. */
+/* In another time namespace, the clock of a process's start has another zero. */
 static bool has_our_clock(int pid)
 {
 	char path[64];
@@ -68,7 +67,7 @@ static bool has_our_clock(int pid)
 	return theirs && theirs == file_inode("/proc/self/ns/time");
 }
 
-/* Whether the process of that number, which lives, is surely another one. */
+/* Whether the living process of that number is surely not the one of the file. */
 static bool is_successor(int pid, uint64_t start)
 {
 	char path[64], text[1024];
@@ -121,9 +120,9 @@ static void clean(void *dir, const char *name)
 	if (!pid || pid == getpid())
 		return;
 	snprintf(path, sizeof(path), "%s/%s", (const char *)dir, name);
-	/* A new process of that number may make its own file between the look and the
-	 * removal. For that the numbers have to come round meanwhile, which nobody
-	 * can prevent or need fear. */
+	/* A new process of that number may make its own file between the look and
+	 * the removal. For that, all numbers would have to be used once in between;
+	 * nobody can prevent it, and it need not be feared. */
 	if (file_read_own(path, &head, sizeof(head), &id) &&
 	    is_dead(&head, pid) && file_remove_same(path, &id))
 		log_dbg("removed %s, whose process is dead", path);
