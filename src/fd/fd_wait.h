@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Waiting inside an op. The bracket is left for the wait, so handlers of the
- * program run, and may call us on the same socket, or jump out and never come
- * back. The reference that the waiting call holds is on record, so that the
- * thread's next call gives it back after such a jump.
+ * program run. They may call us on the same socket, or jump out and never come
+ * back. The reference that the waiting call holds is recorded, so that the thread's
+ * next call gives it back after such a jump.
  */
 #ifndef FD_FD_WAIT_H
 #define FD_FD_WAIT_H
@@ -28,7 +28,7 @@ struct fd_wait_hold {
 	 * may never return: others must be able to go on without it. Called
 	 * inside the bracket, possibly more than once. */
 	void (*handler_runs)(void *arg);
-	/* It did not return: nothing of the wait may be left. Inside the
+	/* The handler did not return; nothing of the wait may be left. Inside the
 	 * bracket. */
 	void (*abandoned)(void *arg);
 };
