@@ -100,14 +100,6 @@ static int find_record(unsigned id)
 	return -1;
 }
 
-int fd_wait(struct fd_object *obj, struct pollfd *fds, nfds_t cnt,
-	    const struct timespec *timeout, const struct signals_mark *mark,
-	    bool may_restart)
-{
-	return fd_wait_holding(obj, fds, cnt, timeout, mark, may_restart, NULL,
-			       NULL);
-}
-
 /* Ends the wait with this number, and those that handlers began on top of it, for
  * good. */
 static void abandon_from(unsigned id)
@@ -129,10 +121,9 @@ static void ended(void *arg)
 	os_leave();
 }
 
-int fd_wait_holding(struct fd_object *obj, struct pollfd *fds, nfds_t cnt,
-		    const struct timespec *timeout,
-		    const struct signals_mark *mark, bool may_restart,
-		    const struct fd_wait_hold *hold, void *arg)
+int fd_wait(struct fd_object *obj, struct pollfd *fds, nfds_t cnt,
+	    const struct timespec *timeout, const struct signals_mark *mark,
+	    bool may_restart, const struct fd_wait_hold *hold, void *arg)
 {
 	unsigned id = ++waits.last_id;
 	/* If waits are nested deeper than we can note, a jump leaks what the wait

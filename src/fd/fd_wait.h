@@ -12,17 +12,7 @@
 #include "os/signals.h"
 #include "os/thread.h"
 
-/*
- * Sleeps until an event on `fds`, a handler that interrupts, or the timeout
- * (NULL: for ever). As signals_sleep, and -ECANCELED when the reference to `obj`
- * was given back meanwhile because the wait had looked abandoned: the caller
- * must not touch the object any more and returns FD_ABANDONED.
- */
-int fd_wait(struct fd_object *obj, struct pollfd *fds, nfds_t cnt,
-	    const struct timespec *timeout, const struct signals_mark *mark,
-	    bool may_restart);
-
-/* What a wait holds besides the object, for a wait that holds more. */
+/* How a wait gives up what it holds besides the object. */
 struct fd_wait_hold {
 	/* A handler of the program is about to run in the sleeping thread, and
 	 * may never return: others must be able to go on without it. Called
@@ -33,12 +23,16 @@ struct fd_wait_hold {
 	void (*abandoned)(void *arg);
 };
 
-/* As fd_wait, for a wait that holds `arg`, and maybe no object (NULL). After
- * -ECANCELED `arg` is not the caller's any more. */
-int fd_wait_holding(struct fd_object *obj, struct pollfd *fds, nfds_t cnt,
-		    const struct timespec *timeout,
-		    const struct signals_mark *mark, bool may_restart,
-		    const struct fd_wait_hold *hold, void *arg);
+/*
+ * Sleeps until an event on `fds`, a handler that interrupts, or the timeout (NULL: for
+ * ever). Returns what signals_sleep() returns. The wait holds a reference to `obj`
+ * (NULL: to none) and, with `hold`, something that `arg` stands for. -ECANCELED: the
+ * wait looked abandoned meanwhile, and what it held was given back. The caller must not
+ * touch `obj` and `arg` any more, and returns FD_ABANDONED.
+ */
+int fd_wait(struct fd_object *obj, struct pollfd *fds, nfds_t cnt,
+	    const struct timespec *timeout, const struct signals_mark *mark,
+	    bool may_restart, const struct fd_wait_hold *hold, void *arg);
 
 /* What an op returns after -ECANCELED: the wrapper starts the call again. */
 #define FD_ABANDONED (LONG_MIN + 1)

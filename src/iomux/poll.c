@@ -332,8 +332,8 @@ static long leave_to_kernel(struct poll_call *poll,
 		.handler_runs = nothing_to_pause,
 		.abandoned = abandoned,
 	};
-	int n = fd_wait_holding(NULL, poll->fds, poll->cnt, timeout, mark,
-				false, &hold, poll);
+	int n = fd_wait(NULL, poll->fds, poll->cnt, timeout, mark, false, &hold,
+			poll);
 
 	return n == -ECANCELED ? FD_ABANDONED : n;
 }
