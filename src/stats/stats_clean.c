@@ -10,7 +10,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -70,14 +69,8 @@ static bool has_our_clock(int pid)
 /* Whether the living process of that number is surely not the one of the file. */
 static bool is_successor(int pid, uint64_t start)
 {
-	char path[64], text[1024];
-	uint64_t its_start;
-	ssize_t len;
+	uint64_t its_start = stats_process_start(pid);
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	len = file_peek(path, text, sizeof(text) - 1);
-	text[MAX(len, 0)] = '\0';
-	its_start = stats_process_start_in(text);
 	return start && its_start && its_start != start && has_our_clock(pid);
 }
 
@@ -96,23 +89,9 @@ static bool is_dead(const struct head *head, int pid)
 	return is_successor(pid, start);
 }
 
-/* The pid in a file's name; 0: it is none of ours. */
-static int pid_of(const char *name)
-{
-	size_t prefix = strlen(STATS_FILE_PREFIX);
-	char *rest;
-	long pid;
-
-	if (strncmp(name, STATS_FILE_PREFIX, prefix) != 0 ||
-	    name[prefix] < '1' || name[prefix] > '9')
-		return 0;
-	pid = strtol(name + prefix, &rest, 10);
-	return !*rest && pid <= INT_MAX ? (int)pid : 0;
-}
-
 static void clean(void *dir, const char *name)
 {
-	int pid = pid_of(name);
+	int pid = stats_process_of_file(name);
 	char path[PATH_MAX];
 	struct file_id id;
 	struct head head;
