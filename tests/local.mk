@@ -10,7 +10,7 @@ AM_TESTS_ENVIRONMENT = \
 
 noinst_LTLIBRARIES += tests/support/libtest.la
 tests_support_libtest_la_SOURCES = tests/support/test.c tests/support/test.h \
-	tests/support/pcap.c tests/support/pcap.h
+	tests/support/pcap.c tests/support/pcap.h tests/support/sleeper.h
 
 # The tests of each tier, filled by their local.mk: programs that automake builds,
 # and scripts (which are also to be named in EXTRA_DIST).

@@ -19,15 +19,15 @@
 
 #include "base/compiler.h"
 
-/* `sum` plus the sum of the bytes, which begin at an even offset. */
+/* Returns `sum` plus the sum of the bytes, which begin at an even offset. */
 uint32_t csum_partial(const void *data, size_t len, uint32_t sum);
 /* The same while copying; dst and src do not overlap. */
 uint32_t csum_copy(void *dst, const void *src, size_t len, uint32_t sum);
 
 /* -- inline -- */
 
-/* 64-bit words are added up with the carries added back in: 2^64 is 1 modulo
- * 2^16 - 1, as 2^16 is. */
+/* The loop adds 64-bit words and adds each carry back in. This is correct because
+ * 2^64 is 1 modulo 2^16 - 1, as 2^16 is. */
 enum { CSUM_BLOCK = 64 };
 
 static ALWAYS_INLINE uint64_t csum_load64(const uint8_t *from)
@@ -142,7 +142,7 @@ static inline uint32_t csum_add(uint32_t a, uint32_t b)
 	return sum + (sum < b);
 }
 
-/* What was added can be taken away: a - b in ones' complement. */
+/* Takes away what was added: a - b in ones' complement. */
 static inline uint32_t csum_sub(uint32_t a, uint32_t b)
 {
 	return csum_add(a, ~b);
@@ -162,7 +162,7 @@ static inline uint32_t csum_block_add(uint32_t sum, uint32_t block,
 	return csum_add(sum, offset & 1 ? csum_swap(block) : block);
 }
 
-/* And without it. */
+/* Returns `sum` without that of the block. */
 static inline uint32_t csum_block_sub(uint32_t sum, uint32_t block,
 				      size_t offset)
 {

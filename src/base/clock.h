@@ -23,7 +23,7 @@ static inline uint64_t clock_monotonic_ns(void)
 	return (uint64_t)ts.tv_sec * NS_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
-/* The same, up to CLOCK_COARSE_NS ago, for less. */
+/* The same time at lower cost. It may be up to CLOCK_COARSE_NS old. */
 #define CLOCK_COARSE_NS (10 * NS_PER_MS)
 static inline uint64_t clock_coarse_ns(void)
 {

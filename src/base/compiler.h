@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the compiler can be told or can check: attributes, branch hints, lock
- * annotations, and the few macros C has no better way for.
+ * Attributes, branch hints, lock annotations, and the few macros for which C has no
+ * better way.
  */
 #ifndef BASE_COMPILER_H
 #define BASE_COMPILER_H
@@ -19,7 +19,7 @@
 #define NOINLINE __attribute__((noinline))
 /* Keeps a slow path out of its hot caller. */
 #define COLD __attribute__((cold, noinline))
-/* Of a variable: no code goes through a table to it. */
+/* For variables: code reaches them without a table. */
 #define HIDDEN __attribute__((visibility("hidden")))
 /* Part of the interface of libvma.so; everything else is hidden. */
 #define EXPORT __attribute__((visibility("default")))
@@ -32,8 +32,9 @@
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
-/* A value of which the compiler knows nothing. For the lengths of copies of which
- * it knows that they are short: what it makes of them then is slower than memcpy. */
+/* Hides from the compiler what it knows about a value. Meant for the length of a
+ * copy: if the compiler knows that it is short, it makes code that is slower than
+ * memcpy. */
 #define OPAQUE(value)                               \
 	({                                          \
 		__typeof__(value) value_ = (value); \
@@ -77,9 +78,10 @@
 #define HAS_THREAD_SANITIZER 0
 #endif
 
-/* Tells the thread sanitizer of a lock. It takes no notice of atomic operations and
- * mutexes while a thread is inside a call that it knows to block (poll, epoll_wait),
- * but of all other accesses; and in a preloaded library such a call is all ours. */
+/* Tells the thread sanitizer about a lock. While a thread is inside a call that the
+ * sanitizer knows to block (poll, epoll_wait), it ignores atomic operations and
+ * mutexes, but not other accesses. In a preloaded library all of such a call is our
+ * code. */
 #if HAS_THREAD_SANITIZER
 void __tsan_acquire(void *lock);
 void __tsan_release(void *lock);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Hash tables whose links live inside the elements. The caller brings the hash
- * (base/hash.h) and the comparison; the table doubles when it is full, all at
- * once, so it is for code that may allocate and is not in a hurry. No locking.
+ * Hash tables whose links live inside the elements. The caller supplies the hash
+ * (base/hash.h) and the comparison. A full table doubles all at once, so it is for
+ * code that may allocate and is not in a hurry. It takes no lock.
  */
 #ifndef BASE_HASH_TAB_H
 #define BASE_HASH_TAB_H
@@ -47,8 +47,8 @@ static inline struct hash_link *hash_tab_first(const struct hash_tab *tab,
 	for (link = hash_tab_first(tab, hash_); link;            \
 	     link = hash_next((link)->next, hash_))
 
-/* In front of others with the same hash. -ENOMEM only for a table without any
- * buckets; a full one that cannot grow gets slower. */
+/* Inserts the link in front of others with the same hash. -ENOMEM: the table has no
+ * buckets at all. A full table that cannot grow only gets slower. */
 int hash_tab_insert(struct hash_tab *tab, struct hash_link *link, uint64_t hash)
 	MUST_CHECK;
 /* The link must be in the table. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Waiting for a lock, keeping cancellation off meanwhile, and the witness of debug
- * builds: who holds which lock, and in which order. */
+ * builds, which knows who holds which lock and in which order. */
 #include "config.h"
 
 #include "base/lock.h"
@@ -49,7 +49,8 @@ void lock_give_way(unsigned turn)
 
 #include <unistd.h>
 
-/* The calling thread's locks: bit n is rank n. One lock of a rank at a time. */
+/* The ranks of the locks that the calling thread holds: bit n is rank n. A thread
+ * holds one lock of a rank at a time. */
 static _Thread_local unsigned held_ranks;
 static _Thread_local int my_tid;
 

@@ -24,7 +24,7 @@ struct lock_witness {
 
 #ifdef VMA_DEBUG
 void lock_witness_init(struct lock_witness *w, enum lock_rank rank);
-/* Before waiting for the lock: rank and recursion. */
+/* Checks rank and recursion, before the thread waits for the lock. */
 void lock_witness_check(const struct lock_witness *w);
 void lock_witness_acquired(struct lock_witness *w);
 void lock_witness_released(struct lock_witness *w);
@@ -103,7 +103,7 @@ static inline void lock_spin(unsigned *spins, unsigned spins_max)
 	cpu_relax();
 }
 
-/* Far more than a critical section of this kind takes. */
+/* This is far more than a critical section of this kind takes. */
 enum { LOCK_SPINS = 2000 };
 
 static inline bool spinlock_try_acquire(struct spinlock *lock)
@@ -134,9 +134,9 @@ static inline void spinlock_release(struct spinlock *lock)
 	atomic_store_explicit(&lock->is_held, 0, memory_order_release);
 }
 
-/* A thread that is cancelled while it holds a mutex would keep it for ever, and what the
- * control plane calls (netlink, BPF, the dynamic loader) is full of cancellation
- * points: so there are none between these two. They nest. */
+/* If a thread is cancelled while it holds a mutex, the mutex stays taken for ever,
+ * and what the control plane calls (netlink, BPF, the dynamic loader) is full of
+ * cancellation points. So there are none between these two calls. They nest. */
 void lock_bar_cancellation(void);
 void lock_unbar_cancellation(void);
 

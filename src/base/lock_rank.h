@@ -8,7 +8,8 @@
 #define BASE_LOCK_RANK_H
 
 enum lock_rank {
-	/* Leaf-most last. 0 is not a rank, so that a forgotten one shows. */
+	/* The innermost rank is the last one. 0 is not a rank, so that one that was
+	 * forgotten shows. */
 	LOCK_RANK_NONE,
 	/* core: the start, and whatever must not be half done at a fork. */
 	LOCK_RANK_START,
@@ -18,12 +19,13 @@ enum lock_rank {
 	/* sock: what is known of other processes' ports; a socket's binding asks
 	 * for it. */
 	LOCK_RANK_UDP_PORTS,
-	/* core: the making of the network, which takes all of the below. */
+	/* core: the network while it is made, for which all of the locks below are
+	 * taken. */
 	LOCK_RANK_NETWORK,
 	/* net: rings, regions, rules, netlink, start-up. One, outermost. */
 	LOCK_RANK_CONTROL,
-	/* nl: calls into the netlink module. A fork waits for the one that is
-	 * under way, and would wait too long for the control mutex. */
+	/* nl: calls into the netlink module. A fork waits for the call that is
+	 * under way; to wait for the control mutex would take too long. */
 	LOCK_RANK_NETLINK,
 	/* sock: orders two writers of one TCP socket around the stack lock. */
 	LOCK_RANK_SOCK_WRITER,
@@ -33,14 +35,14 @@ enum lock_rank {
 	LOCK_RANK_REGION,
 	/* dev/xdp: the fill and completion rings of one hardware queue. */
 	LOCK_RANK_QUEUE,
-	/* net: the waiters that nobody uses; may map memory. */
+	/* net: the list of unused waiters. Memory may be mapped under it. */
 	LOCK_RANK_WAITERS,
 	/* os: the table of the program's signal handlers; nothing is called
 	 * under it. */
 	LOCK_RANK_SIGNALS,
-	/* sock: the list of objects by inode; nothing is called under it. */
+	/* fd: the list of objects by inode. Nothing is called under it. */
 	LOCK_RANK_FD_TABLE,
-	/* sock: the unused objects of one kind; may map memory. */
+	/* fd: the unused objects of one kind. Memory may be mapped under it. */
 	LOCK_RANK_FD_POOL,
 	/* stats: which places of the shared region are taken; sockets are made
 	 * and closed under many locks. Nothing is called under it. */

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Probabilities are whole numbers, so that no floating point decides. */
+/* Probabilities are whole numbers, so that results do not depend on floating point. */
 #define RAND_CERTAIN UINT32_C(1000000)
 
 struct rand {
@@ -59,8 +59,8 @@ static inline uint64_t rand_between(struct rand *rand, uint64_t low,
 	return low + rand_below(rand, high - low + 1);
 }
 
-/* True with a probability in millionths. Draws nothing for 0, so that an
- * impairment which is off leaves the sequence of the others alone. */
+/* True with a probability in millionths. For 0 it draws no number, so that an
+ * impairment which is off does not change the sequence of the others. */
 static inline bool rand_chance(struct rand *rand, uint32_t ppm)
 {
 	return ppm && rand_below(rand, RAND_CERTAIN) < ppm;

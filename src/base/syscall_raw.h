@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A system call without libc: no cancellation point, and errno is left alone. For
- * the data path, and for waits under a lock.
+ * A system call without libc. It is no cancellation point and leaves errno alone.
+ * It is for the data path, and for waits under a lock.
  */
 #ifndef BASE_SYSCALL_RAW_H
 #define BASE_SYSCALL_RAW_H

@@ -27,7 +27,7 @@ static bool is_said(const char *text)
 
 static void print_process(const struct banner_facts *facts)
 {
-	/* Of a finished release only the essential is shown by default. */
+	/* A finished release shows only the essential facts by default. */
 	enum log_level level = facts->is_release ? LOG_LEVEL_DEBUG :
 						   LOG_LEVEL_INFO;
 
@@ -152,8 +152,8 @@ static void print_special(const struct options *opts, enum option_id id)
 	}
 }
 
-/* Names of the options of that effect whose value differs from the default or
- * was set, on as few lines as hold them. */
+/* Names the options of that effect whose value was set or differs from the default,
+ * on as few lines as possible. */
 static void print_without_effect(const struct options *opts,
 				 enum option_effect effect, const char *what)
 {
@@ -212,8 +212,8 @@ static void warn_sigsegv(const struct options *opts)
 		log_warn("VMA_HANDLE_SIGSEGV is set: on SIGSEGV the library prints a backtrace and ends the process");
 }
 
-/* netserver serves each test in a child of its own unless told otherwise, and a
- * child does not keep what its parent had accelerated. */
+/* netserver makes a child for each test unless it is told otherwise, and a child
+ * does not keep what was accelerated for its parent. */
 static void warn_netserver(const struct banner_facts *facts)
 {
 	const char *program = facts->cmdline ? facts->cmdline : "";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The first lines of the log: version, process, machine, and the options in
- * VMA's format, followed by warnings about what is likely to disappoint.
+ * The first lines of the log: version, process, machine, and the options in VMA's
+ * format. Warnings follow about what would probably disappoint the user.
  */
 #ifndef CONF_BANNER_H
 #define CONF_BANNER_H

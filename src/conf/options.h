@@ -42,7 +42,7 @@ enum option_id {
 	OPTION_CNT,
 };
 
-/* The C types of the kinds options.def explains. */
+/* The C types of the kinds of options that options.def explains. */
 #define OPTION_MEMBER_flag bool
 #define OPTION_MEMBER_num int
 #define OPTION_MEMBER_num0 int
@@ -73,14 +73,14 @@ enum {
 #include "conf/options.def"
 };
 
-/* Text members point to constants or into `text`, so the struct is neither
- * copied nor moved. Fixed after options_parse(). It is large, but for static
- * memory: pages of `text` that hold nothing are never touched. */
+/* Text members point to constants or into `text`, so the struct must not be copied
+ * or moved. It is fixed after options_parse(). It is large, but meant for static
+ * memory: pages of `text` that are not used are never touched. */
 struct options {
 #define OPTION(kind, member, ...) OPTION_MEMBER_##kind member;
 #define INTERNAL(member, value) int member;
 #include "conf/options.def"
-	/* By enum option_id: set in the environment, to something valid. */
+	/* By enum option_id: whether the environment sets it to something valid. */
 	bool is_set[OPTION_CNT];
 	size_t text_len; /* bytes of `text` in use */
 	char text[OPTION_TEXT_CNT * (OPTION_TEXT_MAX + 1)];

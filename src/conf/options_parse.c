@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * From the environment to struct options: one pass that finds our variables,
- * then the steps of options_parse() in their order.
+ * Makes struct options from the environment: one pass finds our variables, then
+ * follow the steps of options_parse() in their order.
  */
 #include "config.h"
 
@@ -22,7 +22,7 @@ enum {
 	UNKNOWN_SHOWN = 8, /* unknown names that get a line each */
 };
 
-/* Deprecated names, in the order in which they are obeyed. */
+/* Deprecated names, in the order in which they take effect. */
 static const struct alias {
 	const char *name;
 	enum option_id id;
@@ -445,8 +445,8 @@ static void take_aliases(struct parse *p)
 }
 
 /*
- * What another option, the machine or the build forces on an option, whatever
- * was said. Only who said something else is told.
+ * Sets an option to what another option, the machine or the build forces on it.
+ * Only a user who set something else is told.
  */
 static void force(struct parse *p, enum option_id id, int value,
 		  const char *why)
@@ -522,8 +522,8 @@ static void fix_queues(struct parse *p)
 		o->tx_batch_udp = o->tx_batch_tcp = o->rx_batch = 1;
 }
 
-/* A program that polls for ever wants no interrupts, so none are moderated,
- * unless it says so. */
+/* A program that polls for ever wants no interrupts, so moderation is off for it,
+ * unless it asks for moderation. */
 static void fix_moderation(struct parse *p)
 {
 	struct options *o = p->opts;
@@ -565,7 +565,7 @@ int options_parse(struct options *opts, char *const *env,
 	options_init_defaults(opts);
 	find_variables(&p, env);
 
-	/* The options whose presets the others start from come first. */
+	/* First come the options whose presets the other ones start from. */
 	take(&p, OPTION_socketxtreme);
 	take(&p, OPTION_spec);
 	take(&p, OPTION_select_poll_os_force);

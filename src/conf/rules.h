@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * libvma.conf: which sockets of which programs are accelerated. A rule set is
+ * libvma.conf says which sockets of which programs are accelerated. A rule set is
  * plain data made from text; nothing here opens a file. There is no locking: the
- * owner keeps rules_parse() apart from everything else, while any number of
- * threads may ask at the same time.
+ * owner must not call rules_parse() while others use the set, but any number of
+ * threads may ask it at the same time.
  */
 #ifndef CONF_RULES_H
 #define CONF_RULES_H
@@ -34,7 +34,7 @@ enum rules_log_to {
 	RULES_LOG_FILE,
 };
 
-/* The least talkative min-level, and the one that holds unless said. */
+/* The min-level that logs least. It is also the default. */
 enum { RULES_LOG_LEVEL_MAX = 9 };
 
 /* The log statements of a rule set; the last of each wins. */
@@ -79,7 +79,8 @@ const struct rules_log *rules_log(const struct rules *rules);
 size_t rules_group_cnt(const struct rules *rules);
 size_t rules_rule_cnt(const struct rules *rules);
 
-/* Each group and rule as a line that parses to the same, in order of matching. */
+/* Prints each group and rule as a line that would parse to the same, in the order
+ * of matching. */
 void rules_print(const struct rules *rules, rules_line_fn *print, void *ctx);
 
 /* Who asks: the program's file name without its path, as in argv[0], and
@@ -113,11 +114,11 @@ enum { RULE_TEXT_SIZE = 256 };
 const char *rule_format(const struct rule *rule, char *buf);
 
 /*
- * What the rules say about a socket in a role. Which end counts is the role's
- * affair: the local one for servers and receivers, the remote one for senders,
- * both for clients and connected UDP; the other one may be NULL, as may the local
- * end of a client that has none yet, which then only matches rules that do not
- * constrain it.
+ * What the rules say about a socket in a role. The role decides which end counts:
+ * the local one for servers and receivers, the remote one for senders, both for
+ * clients and connected UDP. An end that does not count may be NULL. So may the
+ * local end of a client that has none yet; it then only matches rules that have no
+ * condition for it.
  */
 struct rules_verdict rules_match(const struct rules *rules,
 				 const struct rules_who *who,

@@ -7,8 +7,8 @@
 
 #include "conf/rules_priv.h"
 
-/* ::a.b.c.d means a.b.c.d to programs that still write it so; :: and ::1 do
- * not. */
+/* Some programs still write a.b.c.d as ::a.b.c.d, so this returns a.b.c.d. :: and
+ * ::1 stay as they are. */
 static struct ip_addr without_compat(const struct ip_addr *addr)
 {
 	bool is_compat = addr->half[0] == 0 && addr->word[2] == 0 &&
@@ -125,8 +125,8 @@ struct rules_verdict rules_match(const struct rules *rules,
 /* What a list says about every socket at once. */
 enum tendency { TENDS_NOWHERE, TENDS_TO_OS, TENDS_TO_VMA };
 
-/* A rule without any condition speaks for the list if those before it, with
- * conditions, lead to the same target. */
+/* A rule without any condition decides for the whole list if all rules before it,
+ * which have conditions, lead to the same target. */
 static enum tendency list_tendency(const struct list *rule_list)
 {
 	bool has_os = false, has_other = false;
@@ -167,8 +167,8 @@ bool rules_is_all_kernel(const struct rules *rules, const struct rules_who *who,
 		b = list_tendency(&group->rules[out]);
 		if (a == TENDS_TO_OS && b == TENDS_TO_OS)
 			return true;
-		/* Lists that contradict each other leave the question to the
-		 * next group, as they do in VMA; others close it. */
+		/* If the lists contradict each other, the next group is asked, as
+		 * in VMA. Otherwise the search ends here. */
 		if (a == TENDS_NOWHERE || b == TENDS_NOWHERE || a == b)
 			return false;
 	}

@@ -83,7 +83,7 @@ static bool is_control_char(char c)
 	return (unsigned char)c < ' ' || c == 127;
 }
 
-/* The blanks before it, and the end of what can stand on a line. */
+/* Skips blanks, and says whether the line can end here. */
 static bool at_line_end(struct parser *p)
 {
 	skip_blanks(p);
@@ -120,7 +120,7 @@ static bool PRINTF_LIKE(3, 4) fail(struct parser *p, const char *at,
 	return false;
 }
 
-/* The next word or character is none of what could be here. */
+/* Reports that the next word or character is none of those that could stand here. */
 static bool fail_expecting(struct parser *p, const char *what)
 {
 	char found[FOUND_SHOWN + sizeof("...\"\"")] = "the end of the line";
@@ -377,7 +377,7 @@ static bool parse_use(struct parser *p)
 	return rules_add(p->rules, &rule, p->place) == 0 || fail_no_memory(p);
 }
 
-/* The spellings with a y are the genuine parser's, the others its manual's. */
+/* The genuine parser has the spellings with a y, its manual the others. */
 static bool parse_destination(struct parser *p)
 {
 	static const char *const names[] = {

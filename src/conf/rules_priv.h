@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The rule set from inside: groups of rules, which the parser fills and the
- * matcher reads. */
+/* The inside of a rule set: groups of rules, which the parser fills and the matcher
+ * reads. */
 #ifndef CONF_RULES_PRIV_H
 #define CONF_RULES_PRIV_H
 
@@ -58,12 +58,13 @@ struct rules {
 	char *log_file; /* owned; log.file points to it */
 };
 
-/* The group of these two words, made if need be. NULL: no memory. */
+/* Finds the group of these two words, or makes it. NULL: there is no memory. */
 struct rule_group *rules_open_group(struct rules *rules, const char *program,
 				    size_t program_len, const char *id,
 				    size_t id_len);
 
-/* A copy of `rule` in the current group, "* *" if there is none. -ENOMEM */
+/* Adds a copy of `rule` to the current group, or to the group "* *" if there is
+ * none. -ENOMEM */
 int rules_add(struct rules *rules, const struct rule *rule,
 	      enum rules_place place) MUST_CHECK;
 

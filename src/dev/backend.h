@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A back end: who makes a device of an interface. The real ones live in modules,
- * shared objects of their own that core opens when a socket first needs them.
+ * A back end makes a device of an interface. The real ones live in modules, shared
+ * objects of their own that core opens when a socket first needs them.
  */
 #ifndef DEV_BACKEND_H
 #define DEV_BACKEND_H
@@ -17,7 +17,8 @@ struct backend_request {
 	uint32_t mtu;
 	/* both ends are in this machine, as a veth's */
 	bool is_virtual;
-	/* frames of its region, and their memory: ceilings and wishes */
+	/* how many frames its region has, at most, and which kind of memory is
+	 * wanted */
 	uint32_t frame_cnt;
 	enum region_pages pages;
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The back end's side of dev_services.h, as os/services.c is a module's. */
+/* The back end's side of dev_services.h. It does for back ends what os/services.c
+ * does for all modules. */
 #include "config.h"
 
 #include "dev/dev_services.h"

@@ -33,7 +33,7 @@ xdp_sources = $(dev_headers) src/base/checksum.c src/os/services.c \
 	%D%/xdp/ethtool.h %D%/xdp/ethtool.c \
 	%D%/xdp/kernel_btf.h %D%/xdp/kernel_btf.c %D%/xdp/module.c \
 	%D%/xdp/owner.h %D%/xdp/owner.c %D%/xdp/ring.c %D%/xdp/steer.h \
-	%D%/xdp/steer.c %D%/xdp/steer_object.h %D%/xdp/xdp.h %D%/xdp/xdp_compat.h \
+	%D%/xdp/steer.c %D%/xdp/steer_object.h %D%/xdp/xdp.h \
 	%D%/xdp/xdp_priv.h %D%/xdp/xsk.h %D%/xdp/xsk.c
 xdp_cppflags = $(AM_CPPFLAGS) $(XDP_CFLAGS)
 xdp_ldflags = $(AM_LDFLAGS) -module -avoid-version -Wl,-z,defs \

@@ -27,7 +27,8 @@
 struct dev;
 struct ring;
 
-/* What a device can do. Asked, never inferred from its kind. */
+/* What a device can do. Callers ask this, and never conclude it from the kind of
+ * device. */
 struct dev_caps {
 	/* Frames may carry a checksum that is no more than the sum of their
 	 * pseudo header, because the link has no wire and the sender is the
@@ -127,8 +128,9 @@ struct dev_ops {
 	int (*give_back)(struct dev *dev, const void *frame, uint32_t len)
 		MUST_CHECK;
 
-	/* Registers another region of so many frames: those there are run low.
-	 * -EOPNOTSUPP: the device has one for good, as AF_XDP. */
+	/* Registers another region of so many frames, because those that there are
+	 * run low. -EOPNOTSUPP: the device can only have one region, as with
+	 * AF_XDP. */
 	int (*region_add)(struct dev *dev, uint32_t frame_cnt) MUST_CHECK;
 
 	/* Whether the device still works: 0, or why it does not, as when its
@@ -145,8 +147,9 @@ struct dev_ops {
 	void (*close)(struct dev *dev);
 };
 
-/* The part that all devices begin with; fixed while it lives, but for the address
- * and MTU, which change under the control mutex, and further regions. */
+/* The part that all devices begin with. It is fixed while the device lives, except
+ * for the address and MTU, which change under the control mutex, and for further
+ * regions. */
 struct dev {
 	const struct dev_ops *ops;
 	/* the first one of `regions`, and the only one of most devices */
@@ -281,11 +284,12 @@ struct ring_ops {
 	void (*close)(struct ring *ring);
 };
 
-/* Fill the gaps of a table, once, before it is used. A ring needs rx_poll, tx and close;
- * what it leaves out has nothing to show, to do or to wait for. A device needs its name,
- * ring_create, flow_add, flow_remove and close; without the others its frames go back by
- * its interface, it works until it is closed, follows the link without being told, and
- * has one region. */
+/* Fill the gaps of a table, once, before it is used. A ring needs rx_poll, tx and
+ * close; for an op that it leaves out, there is nothing to show, to do or to wait
+ * for. A device needs its name, ring_create, flow_add, flow_remove and close.
+ * Without the other ops, its frames are given back through its interface, it works
+ * until it is closed, it follows the link without being told, and it has one
+ * region. */
 void ring_ops_fill(struct ring_ops *ops);
 void dev_ops_fill(struct dev_ops *ops);
 
@@ -297,11 +301,11 @@ struct ring {
 	struct pkt_pool *pool;
 	/* Fixed: the most frames that it posts to receive into. */
 	uint32_t rx_post_max;
-	/* Where a short frame can be written, RING_TX_FRAME_LEN bytes; NULL:
-	 * there is no room. The stack's lock. */
+	/* The place where a short frame can be written, RING_TX_FRAME_LEN bytes.
+	 * NULL: there is no room. Under the stack's lock. */
 	uint8_t *tx_frame;
-	/* Frames wait for a kick. Under the stack's lock; tx and polls set it,
-	 * and whoever commits a tx_frame if that needs one. */
+	/* Frames wait for a kick. Set under the stack's lock by tx and by polls,
+	 * and by whoever commits a tx_frame if that needs a kick. */
 	bool wants_kick;
 	bool needs_kick; /* fixed */
 	/* Its fds stay readable until they are acknowledged, as those of
@@ -310,19 +314,20 @@ struct ring {
 	/* the stack's: its number for it, and who kicks (net/stack.c) */
 	uint8_t slot;
 	_Atomic int kick_state;
-	/* While the word has this value a poll would bring nothing and has
-	 * nothing else to do, and is left out. ring_set_busy for rings that
-	 * cannot tell. */
+	/* While the word has this value, a poll would bring nothing and has nothing
+	 * else to do, so it is not made. Rings that cannot tell use
+	 * ring_set_busy(). */
 	uint32_t rx_quiet;
 	const _Atomic uint32_t *rx_word;
-	/* Written by the ring under the stack's lock, where the stack says: at
-	 * first in its own, then in the shared region if there is room. */
+	/* The ring writes these under the stack's lock, at the place that the stack
+	 * chooses: at first in the ring itself, then in the shared region if there
+	 * is room. */
 	struct stats_ring_counters *counts;
 	struct stats_ring_counters own_counts;
 	struct stats_ring *stats; /* NULL: no room */
 };
 
-/* A word that is never quiet. */
+/* Makes the word one that is never quiet. */
 static inline void ring_set_busy(struct ring *ring)
 {
 	static const _Atomic uint32_t busy = 1;
@@ -333,12 +338,12 @@ static inline void ring_set_busy(struct ring *ring)
 
 static inline bool ring_is_quiet(const struct ring *ring)
 {
-	/* acquire: what came before the word is seen by the poll */
+	/* acquire: the poll sees what was written before the word */
 	return atomic_load_explicit(ring->rx_word, memory_order_acquire) ==
 	       ring->rx_quiet;
 }
 
-/* A packet of the stack's pool, which takes a magazine from the region when it
+/* Takes a packet of the stack's pool, which gets a magazine from the region when it
  * has none left. NULL: there is none. Under the stack's lock. */
 static inline struct pkt *ring_pkt_alloc(struct ring *ring)
 {

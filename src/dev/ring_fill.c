@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What stands in for the ops that a ring or a device does not need. Compiled into each
- * back end, like services.c.
+ * The ops that are used where a ring or a device has none of its own. Compiled into
+ * each back end, like services.c.
  */
 #include "config.h"
 
@@ -9,7 +9,7 @@
 
 #include "dev/ring.h"
 
-/* Always by rx_poll. */
+/* All frames are taken by rx_poll. */
 static struct ring_frame peek_nothing(struct ring *ring UNUSED)
 {
 	return (struct ring_frame){ NULL, 0 };

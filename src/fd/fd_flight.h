@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Objects on their way through a local socket (SCM_RIGHTS). The program may close
- * its fd before the message is received; the object has to outlive that, as the
- * kernel's socket does. A message that another process receives, or nobody, is
- * never heard of again, so only the latest ones are kept.
+ * its fd before the message is received. The object has to outlive that, as the
+ * kernel's socket does. We never hear about a message that another process
+ * receives, or that nobody receives, so only the latest ones are kept.
  */
 #ifndef FD_FD_FLIGHT_H
 #define FD_FD_FLIGHT_H

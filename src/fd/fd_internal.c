@@ -20,8 +20,8 @@ struct fd_internal {
 
 static struct fd_pool pool = FD_POOL_INIT(struct fd_internal);
 
-/* Above what select() can name, below where the kernel's own table of fds would
- * cost the process much memory. */
+/* Numbers above those that select() can name, and low enough that the kernel's own
+ * table of fds does not cost the process much memory. */
 enum { PREFERRED_LOW = 2048, ROOM = 64 };
 
 static struct fd_internal *internal_of(struct fd_object *obj)
@@ -52,7 +52,7 @@ static struct fd_ops internal_ops = {
 	.release = internal_release,
 };
 
-/* Before there can be any. */
+/* This runs before there can be any internal fd. */
 __attribute__((constructor)) static void fill_ops(void)
 {
 	fd_ops_fill(&internal_ops);
@@ -168,7 +168,8 @@ int fd_internal_make_way(int fd)
 	if (!internal)
 		return 0;
 	if (!is_same_file(fd, internal)) {
-		/* Closed behind our back; the number is the program's. */
+		/* The program has closed it by a raw call, so the number is the
+		 * program's. */
 		fd_table_remove(fd);
 		goto out;
 	}

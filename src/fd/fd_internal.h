@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The library's own fds. They live above the numbers that programs use, look
- * closed to the program whatever it tries, and give way when it asks for their
- * number with dup2. What is closed behind our back (a raw system call) is the
- * owner's to notice: before acting on such an fd outside the data path it checks
- * with fd_internal_is_intact().
+ * The library's own fds. They have higher numbers than programs use, look closed to
+ * the program whatever it tries, and move away when it asks for their number with
+ * dup2. The program may close one without our seeing it (by a raw system call). So
+ * before the owner uses such an fd outside the data path, it checks it with
+ * fd_internal_is_intact().
  */
 #ifndef FD_FD_INTERNAL_H
 #define FD_FD_INTERNAL_H
@@ -21,7 +21,7 @@
  */
 int fd_internal_adopt(int fd, _Atomic int *slot) MUST_CHECK;
 
-/* The same for a duplicate: `fd` stays as it is. */
+/* Does the same with a duplicate: `fd` stays as it is. */
 int fd_internal_copy(int fd, _Atomic int *slot) MUST_CHECK;
 
 /* Closes what `slot` names, if it is still ours, and stores -1. */

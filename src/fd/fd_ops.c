@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What stands in for the ops that a kind does not have: mostly the one that leaves
- * the call to libc. */
+/* The ops that are used where a kind has none of its own. Most of them leave the
+ * call to libc. */
 #include "config.h"
 
 #include "fd/fd_ops.h"

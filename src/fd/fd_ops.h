@@ -34,9 +34,9 @@ struct stack;
 
 enum fd_traffic { FD_RECEIVED, FD_SENT };
 
-/* Also of a socket that the kernel has: another thread may name it, connect it
- * elsewhere or send from it, and whoever slept in the kernel by then would not hear
- * what our rings bring. */
+/* How a waiting call can hear of the object's data. A socket that the kernel has is
+ * included: another thread may name it, connect it elsewhere or send from it, and a
+ * thread that sleeps in the kernel by then would not hear what our rings bring. */
 enum fd_await {
 	FD_AWAIT_KERNEL, /* it is the kernel's for good */
 	FD_AWAIT_STACK, /* by the endpoint, and the twin */
@@ -85,14 +85,14 @@ struct fd_ops {
 	fd_send_fn *quick_send;
 	fd_sendto_fn *quick_sendto;
 
-	/* libc has done a call that the op has passed, and that moves data: its
-	 * result, or a negative errno. For whoever counts. */
+	/* libc has done a call that the op passed on and that moves data. Gets the
+	 * result, or a negative errno. For counting. */
 	void (*passed)(struct fd_object *obj, enum fd_traffic traffic,
 		       long result);
 
-	/* The object is the kernel's from now on, for good and with all that it
-	 * holds: what waits in it can be read from the twin. `fd` names it.
-	 * Inside the bracket, without a lock of ours. Again: nothing. */
+	/* The object becomes the kernel's for good, with all that it holds: what is
+	 * queued in it can be read from the twin afterwards. `fd` names it. Called
+	 * inside the bracket, without a lock of ours. A second call does nothing. */
 	void (*leave)(struct fd_object *obj, int fd, enum reason reason,
 		      enum stats_decider decider);
 
@@ -100,19 +100,19 @@ struct fd_ops {
 	 * Any thread, inside the bracket, with or without a reference. */
 	void (*twin_event)(struct fd_object *obj, uint32_t events);
 
-	/* How a call that may block can hear of what the object gets; and the
-	 * endpoint and stack by which. Inside the bracket. */
+	/* Says how a call that may block can hear of what the object gets, and
+	 * gives the endpoint and the stack for that. Inside the bracket. */
 	enum fd_await (*await)(struct fd_object *obj, struct endpoint **end_out,
 			       struct stack **stack_out);
 
-	/* The endpoint for somebody who will wait for it for long: a socket that
-	 * is not bound yet gets a network for it. NULL: it will be the kernel's
-	 * for good. Inside the bracket. */
+	/* Gives the endpoint to somebody who will watch it for long; a socket that
+	 * is not bound yet gets a network for that. NULL: the socket is the
+	 * kernel's for good. Inside the bracket. */
 	struct endpoint *(*follow)(struct fd_object *obj,
 				   struct stack **stack_out);
 
-	/* After news of interfaces, addresses or routes, which what is attached
-	 * follows by itself. Inside the bracket. */
+	/* Called after news of interfaces, addresses or routes. What is attached
+	 * follows the news by itself. Inside the bracket. */
 	void (*follow_news)(struct fd_object *obj, int fd);
 
 	/* The last fd that named the object was closed or has become another
@@ -123,8 +123,8 @@ struct fd_ops {
 	 * another object, but to nothing else ever: look-ups race with this. */
 	void (*release)(struct fd_object *obj);
 
-	/* In the child of a fork, where no fd names the object any more. The
-	 * only thread; no locks are held. */
+	/* Called in the child of a fork, where no fd names the object any more. The
+	 * child has one thread, and no locks are held. */
 	void (*forked)(struct fd_object *obj);
 };
 

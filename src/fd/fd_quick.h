@@ -21,8 +21,8 @@ static ALWAYS_INLINE bool fd_quick_is_odd(void)
 	return UNLIKELY(os_thread.is_odd);
 }
 
-/* With a reference on what the entry named: whether it still means it, and it is of
- * the kind. */
+/* Called with a reference on the object that the entry named: whether the entry
+ * still names it, and it is of the right kind. */
 static ALWAYS_INLINE bool
 fd_quick_is_mine(const struct fd_object *obj, const struct fd_ops *ops,
 		 const _Atomic(struct fd_object *) *entry)
@@ -32,7 +32,7 @@ fd_quick_is_mine(const struct fd_object *obj, const struct fd_ops *ops,
 		      obj->ops == ops);
 }
 
-/* Gives back the reference, if there is one, and leaves. */
+/* Gives the reference back, if there is one, and leaves the bracket. */
 COLD ssize_t fd_quick_undo_recv(int fd, void *buf, size_t len, int flags,
 				struct fd_object *obj);
 COLD ssize_t fd_quick_undo_send(int fd, const void *buf, size_t len, int flags,
@@ -41,7 +41,7 @@ COLD ssize_t fd_quick_undo_sendto(int fd, const void *buf, size_t len,
 				  int flags, const struct sockaddr *addr,
 				  socklen_t addr_len, struct fd_object *obj);
 
-/* The rare parts of what follows. */
+/* The rare cases of the functions below. */
 COLD ssize_t fd_quick_release(struct fd_object *obj, ssize_t n);
 COLD ssize_t fd_quick_deliver(ssize_t n);
 /* -1, with errno EAGAIN. */

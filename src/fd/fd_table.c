@@ -27,8 +27,8 @@ static void *reserve(size_t size)
 	return mem == MAP_FAILED ? NULL : mem;
 }
 
-/* Publishes `size` fresh bytes in `slot`; when another thread was faster, its
- * own stay. Returns what is there then. */
+/* Publishes `size` fresh bytes in `slot`. When another thread was faster, its bytes
+ * stay. Returns what is there afterwards. */
 static void *publish(_Atomic(void *) *slot, size_t size)
 {
 	void *there = atomic_load_explicit(slot, memory_order_acquire);
@@ -45,13 +45,13 @@ static void *publish(_Atomic(void *) *slot, size_t size)
 	return there;
 }
 
-/* Of each word of fd_root.used, whether there is a bit in it: a walk through the
- * table, which every fork does twice, looks at one page of memory and at those that
- * have entries, and faults no others in. */
+/* A bit for each word of fd_root.used that is not 0. So a walk through the table,
+ * which every fork does twice, looks at one page of memory and at those with
+ * entries, and touches no others. */
 enum { USED_WORDS = FD_TABLE_LIMIT / FD_PAGE_SIZE / 64 };
 static _Atomic uint64_t used_words[USED_WORDS / 64];
 
-/* Before the entry is stored, so that a walk does not miss it. */
+/* Called before the entry is stored, so that a walk does not miss it. */
 static void mark_used(struct fd_root *root, int fd)
 {
 	unsigned page = (unsigned)fd / FD_PAGE_SIZE, word = page / 64;
@@ -290,8 +290,8 @@ NO_LOCK_ANALYSIS void fd_table_forked(void)
 		struct fd_object *obj =
 			atomic_exchange(fd_table_entry(fd), NULL);
 
-		/* The counts are the parent's and mean nothing here; the
-		 * object hears of it once, with its last fd. */
+		/* The counts are the parent's and mean nothing here. The object is
+		 * told once, with its last fd. */
 		if (atomic_fetch_sub(&obj->fd_cnt, 1) == 1)
 			obj->ops->forked(obj);
 	}

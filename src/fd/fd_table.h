@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which fds name objects of ours. Sparse: an empty table is one NULL, and a
- * process with an fd limit of a billion pays for the pages it uses. Look-ups are
- * lock-free and count a reference; changes are single atomic exchanges, so other
- * threads may reuse a number the moment the kernel gives it out.
+ * Which fds name objects of ours. The table is sparse: an empty one is one NULL,
+ * and a process with an fd limit of a billion only pays for the pages it uses.
+ * Look-ups take no lock and count a reference. A change is a single atomic
+ * exchange, so other threads may reuse a number the moment the kernel gives it out.
  *
- * Order at close: the entry goes first, then the kernel's fd, so that whoever
- * gets the number next finds it empty. Every call that makes an fd forgets what
- * was left under its number by a close that we could not see.
+ * At a close, the entry is removed first and then the kernel's fd, so that whoever
+ * gets the number next finds it empty. Every call that makes an fd forgets what was
+ * left at its number by a close that we could not see.
  */
 #ifndef FD_FD_TABLE_H
 #define FD_FD_TABLE_H
@@ -72,7 +72,7 @@ static inline bool fd_table_has(int fd)
 	return fd_table_names(fd_table_entry(fd));
 }
 
-/* Another reference for who has one. */
+/* Adds a reference; the caller must have one. */
 struct fd_object *fd_object_hold(struct fd_object *obj);
 
 /* Gives a reference back; the last one releases the object. NULL is fine. */
@@ -84,7 +84,7 @@ static inline void fd_object_put(struct fd_object *obj)
 		obj->ops->release(obj);
 }
 
-/* A reference, unless the object is gone. Its memory is an object's for ever,
+/* Takes a reference, unless the object is gone. Its memory is an object's for ever,
  * so looking at a dead one is harmless. */
 static inline bool fd_object_try_hold(struct fd_object *obj)
 {
@@ -136,7 +136,7 @@ int fd_table_install(int fd, struct fd_object *obj) MUST_CHECK;
 /* Lets `fd` name nothing. False when it named nothing already. */
 bool fd_table_remove(int fd);
 
-/* The same for first..last, both included, but internal fds stay. */
+/* Does the same for first..last, both included, but internal fds stay. */
 void fd_table_remove_range(unsigned first, unsigned last);
 
 /* The first fd from `first` on that names an object, or -1. */

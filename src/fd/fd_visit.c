@@ -8,8 +8,9 @@
 #include "fd/fd_table.h"
 #include "os/inside.h"
 
-/* What is visited. Each thread that visits needs a place; one more than there are
- * goes without, and closes do not wait for it. */
+/* The objects that are being visited. Each thread that visits needs a place. If
+ * there are more threads than places, closes do not wait for the visits of the
+ * others. */
 enum { VISITORS_MAX = 4 };
 static _Atomic(struct fd_object *) visited[VISITORS_MAX];
 
@@ -34,8 +35,9 @@ static bool visit(const struct fd_ops *ops, int fd,
 	if (!named)
 		return false;
 	place = begin(named);
-	/* In one order with the exchange and with the closer's load: either we see
-	 * that it is closed, or who closes sees us. */
+	/* All threads see this load, the exchange and the closer's load in one
+	 * order. So either we see that the fd is closed, or the thread that closes
+	 * it sees us. */
 	obj = atomic_load(entry) == named ? fd_table_get_at(entry) : NULL;
 	result = obj && obj == named && (!ops || obj->ops == ops) &&
 		 each(obj, fd);

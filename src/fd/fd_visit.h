@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Objects that the library looks at by itself, now and then. Whoever visits one has
- * a reference; so that a socket is gone when its close has returned, the close of a
- * kind that is visited waits for the visit to end.
+ * Visits: the library looks at objects by itself, now and then. The visitor has a
+ * reference. The close of a kind that is visited waits for the visit to end, so
+ * that a socket is gone when its close has returned.
  */
 #ifndef FD_FD_VISIT_H
 #define FD_FD_VISIT_H
 
 #include "fd/fd_ops.h"
 
-/* Calls `each` for every object with these ops (NULL: with any), with a reference, by
- * each of its fds; it must not wait for a close. Whether any said so. Inside the
- * bracket, with no lock that is taken on the way to a close. */
+/* Calls `each` for every object with these ops (NULL: with any), with a reference,
+ * once for each of its fds. `each` must not wait for a close. Returns whether any
+ * call returned true. Inside the bracket, and without a lock that is taken on the
+ * way to a close. */
 bool fd_visit(const struct fd_ops *ops,
 	      bool (*each)(struct fd_object *obj, int fd));
 

@@ -13,9 +13,9 @@
 #include "os/thread.h"
 
 /*
- * A thread's unfinished waits, os_thread.wait_cnt of them, outermost first; a second one comes about when a
- * handler that interrupted the first waits too. Not on the waiting stack frame,
- * which a jump makes garbage.
+ * A thread's unfinished waits, os_thread.wait_cnt of them, outermost first. There
+ * is a second one when a handler that interrupted the first waits too. They are not
+ * on the stack of the waiting function, which a jump makes invalid.
  */
 enum { WAITS_MAX = 16 };
 
@@ -32,7 +32,8 @@ static _Thread_local struct {
 	unsigned last_id;
 } waits;
 
-/* How deep a stack may be. Frames further apart are on different stacks. */
+/* The largest size of a stack. Frames that are further apart are on different
+ * stacks. */
 enum { STACK_MAX = 64 << 20 };
 
 static bool is_on_alternate_stack(void)
@@ -51,10 +52,10 @@ static void abandon(const struct wait_record *record)
 
 /*
  * A waiting frame below ours on the same stack cannot be alive. A handler that
- * is still running on the wait's behalf has a lower address, or is on the
- * alternate stack. (A handler that switches to a coroutine whose stack happens
- * to lie above looks like a jump; its wait then finds its record gone, which is
- * why waits look.)
+ * still runs on top of the wait has a lower address, or is on the alternate stack.
+ * (A handler that switches to a coroutine whose stack has higher addresses looks
+ * like a jump. Its wait then finds its record gone, which is why waits look for
+ * it.)
  */
 void fd_wait_collect(void)
 {
@@ -99,15 +100,8 @@ static int find_record(unsigned id)
 	return -1;
 }
 
-int fd_wait(struct fd_object *obj, struct pollfd *fds, nfds_t cnt,
-	    const struct timespec *timeout, const struct signals_mark *mark,
-	    bool may_restart)
-{
-	return fd_wait_holding(obj, fds, cnt, timeout, mark, may_restart, NULL,
-			       NULL);
-}
-
-/* The wait with this number, and what handlers began on top of it, is over for good. */
+/* Ends the wait with this number, and those that handlers began on top of it, for
+ * good. */
 static void abandon_from(unsigned id)
 {
 	if (find_record(id) < 0)
@@ -127,13 +121,13 @@ static void ended(void *arg)
 	os_leave();
 }
 
-int fd_wait_holding(struct fd_object *obj, struct pollfd *fds, nfds_t cnt,
-		    const struct timespec *timeout,
-		    const struct signals_mark *mark, bool may_restart,
-		    const struct fd_wait_hold *hold, void *arg)
+int fd_wait(struct fd_object *obj, struct pollfd *fds, nfds_t cnt,
+	    const struct timespec *timeout, const struct signals_mark *mark,
+	    bool may_restart, const struct fd_wait_hold *hold, void *arg)
 {
 	unsigned id = ++waits.last_id;
-	/* Nested deeper than we can note, a jump leaks what the wait holds. */
+	/* If waits are nested deeper than we can note, a jump leaks what the wait
+	 * holds. */
 	bool is_noted = os_thread.wait_cnt < WAITS_MAX;
 	int result;
 

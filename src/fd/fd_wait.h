@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Waiting inside an op. The bracket is left for the wait, so handlers of the
- * program run, and may call us on the same socket, or jump out and never come
- * back. The reference that the waiting call holds is on record, so that the
- * thread's next call gives it back after such a jump.
+ * program run. They may call us on the same socket, or jump out and never come
+ * back. The reference that the waiting call holds is recorded, so that the thread's
+ * next call gives it back after such a jump.
  */
 #ifndef FD_FD_WAIT_H
 #define FD_FD_WAIT_H
@@ -12,33 +12,27 @@
 #include "os/signals.h"
 #include "os/thread.h"
 
-/*
- * Sleeps until an event on `fds`, a handler that interrupts, or the timeout
- * (NULL: for ever). As signals_sleep, and -ECANCELED when the reference to `obj`
- * was given back meanwhile because the wait had looked abandoned: the caller
- * must not touch the object any more and returns FD_ABANDONED.
- */
-int fd_wait(struct fd_object *obj, struct pollfd *fds, nfds_t cnt,
-	    const struct timespec *timeout, const struct signals_mark *mark,
-	    bool may_restart);
-
-/* What a wait holds besides the object, for a wait that holds more. */
+/* How a wait gives up what it holds besides the object. */
 struct fd_wait_hold {
 	/* A handler of the program is about to run in the sleeping thread, and
 	 * may never return: others must be able to go on without it. Called
 	 * inside the bracket, possibly more than once. */
 	void (*handler_runs)(void *arg);
-	/* It did not return: nothing of the wait may be left. Inside the
+	/* The handler did not return; nothing of the wait may be left. Inside the
 	 * bracket. */
 	void (*abandoned)(void *arg);
 };
 
-/* As fd_wait, for a wait that holds `arg`, and maybe no object (NULL). After
- * -ECANCELED `arg` is not the caller's any more. */
-int fd_wait_holding(struct fd_object *obj, struct pollfd *fds, nfds_t cnt,
-		    const struct timespec *timeout,
-		    const struct signals_mark *mark, bool may_restart,
-		    const struct fd_wait_hold *hold, void *arg);
+/*
+ * Sleeps until an event on `fds`, a handler that interrupts, or the timeout (NULL: for
+ * ever). Returns what signals_sleep() returns. The wait holds a reference to `obj`
+ * (NULL: to none) and, with `hold`, something that `arg` stands for. -ECANCELED: the
+ * wait looked abandoned meanwhile, and what it held was given back. The caller must not
+ * touch `obj` and `arg` any more, and returns FD_ABANDONED.
+ */
+int fd_wait(struct fd_object *obj, struct pollfd *fds, nfds_t cnt,
+	    const struct timespec *timeout, const struct signals_mark *mark,
+	    bool may_restart, const struct fd_wait_hold *hold, void *arg);
 
 /* What an op returns after -ECANCELED: the wrapper starts the call again. */
 #define FD_ABANDONED (LONG_MIN + 1)

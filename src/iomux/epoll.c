@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * epoll (mux.h). A set with sockets of ours in it is the kernel's set, too, which has
- * them by their twins, and knows whether they can be written to and what the kernel has
- * brought; ours knows what our own queues have.
+ * epoll (mux.h). A set with sockets of ours is a set of the kernel, too. The
+ * kernel's set has the twins, and knows whether they can be written to and what the
+ * kernel has brought. Our set knows what our own queues have.
  */
 #include "config.h"
 
@@ -28,7 +28,8 @@ struct item {
 	struct watch watch;
 	struct epoll_set *set;
 	struct endpoint *end;
-	/* what it was added by; no reference: it goes when the socket closes */
+	/* the object that was added; without a reference, since the item goes when
+	 * the socket closes */
 	struct fd_object *obj;
 	int fd;
 	struct epoll_event event;
@@ -36,20 +37,22 @@ struct item {
 
 struct epoll_set {
 	struct fd_object obj;
-	/* of all its sockets, fixed with the first one */
+	/* the stack of all its sockets; fixed by the first one */
 	_Atomic(struct stack *) stack;
 	/* the stack's lock */
 	struct list items;
 	struct list ready; /* items that may be, the next to report first */
 	struct list sleepers; /* epoll_call */
 	_Atomic unsigned item_cnt;
-	/* looks that do without the kernel; any thread */
+	/* how many further looks do without the kernel; any thread */
 	_Atomic unsigned skips_left;
-	/* looks with room for one event, of which both have every other one */
+	/* counts the looks with room for one event; our events and the kernel's
+	 * take turns */
 	_Atomic unsigned turns;
-	/* In the kernel's set, and readable, while threads may sleep there that
-	 * have not seen yet that the set is ours; -1: it is not. Until then, on
-	 * the monotonic clock, if nothing says before that there are none. */
+	/* This fd is in the kernel's set and readable as long as threads may sleep
+	 * there that have not seen yet that the set is ours; -1: it is not. It
+	 * stays until the time below, on the monotonic clock, unless we know before
+	 * that no thread sleeps. */
 	_Atomic int wake_fd;
 	_Atomic uint64_t wake_until_ns;
 	struct stats_mux *stats;
@@ -129,15 +132,16 @@ static uint32_t ready_events(const struct item *item)
 
 	if (!(ready & item->event.events))
 		return 0;
-	/* The kernel says these names together, and UDP can be written to. */
+	/* The kernel reports these two together, and UDP can be written to. */
 	if (ready & READY_IN)
 		ready |= EPOLLRDNORM;
 	ready |= EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND;
 	return ready & item->event.events;
 }
 
-/* Whether it is the first one. A socket that another thread has closed meanwhile is in
- * no set any more: its last close has looked for watches, or will, under the lock. */
+/* Returns whether it is the first item. A socket that another thread has closed
+ * meanwhile is not added: its last close has looked for watches, or will, under the
+ * lock. */
 static bool add_item(struct epoll_set *set, struct stack *stack,
 		     struct fd_object *obj, struct endpoint *end, int fd,
 		     const struct epoll_event *event)
@@ -177,8 +181,8 @@ static bool add_item(struct epoll_set *set, struct stack *stack,
 
 struct mux_sleepers mux_sleepers[MUX_SLEEPER_PLACES];
 
-/* After so long a count is of another set, or of a thread that has jumped out: until
- * then waits for the set do not sleep. */
+/* After this time, a count belongs to another set or to a thread that has jumped
+ * out of its wait. Until then, waits for the set do not sleep. */
 #define WAKE_NS NS_PER_SEC
 
 static uint64_t wake_data(const struct epoll_set *set)
@@ -188,19 +192,20 @@ static uint64_t wake_data(const struct epoll_set *set)
 
 static void end_wake(struct epoll_set *set)
 {
-	/* its last fd: it leaves the kernel's set by that */
+	/* this is its last fd, so the kernel takes it out of the set */
 	fd_internal_close(&set->wake_fd);
 }
 
-/* The first socket of ours has come into the set: whoever sleeps in the kernel for it
- * would not hear of it. A level, since it may be several. */
+/* The first socket of ours is in the set now. Threads that sleep in the kernel for
+ * the set would not hear about it, so we wake them. The fd stays readable, since
+ * there may be several. */
 static void wake_sleepers(struct epoll_set *set, int epfd)
 {
 	struct epoll_event event = { .events = EPOLLIN,
 				     .data.u64 = wake_data(set) };
 	int fd;
 
-	/* They have counted before they looked at item_cnt. */
+	/* They counted themselves before they looked at item_cnt. */
 	if (!atomic_load(mux_sleepers_of(epfd)) ||
 	    atomic_load(&set->wake_fd) >= 0)
 		return;
@@ -257,7 +262,7 @@ static struct epoll_set *create_set(int epfd)
 	return set;
 }
 
-/* The set that epfd names, with a reference; made if there is none. */
+/* Returns the set that epfd names, with a reference. It is made if there is none. */
 static struct epoll_set *get_set(int epfd)
 {
 	struct fd_object *obj = fd_table_get(epfd);
@@ -287,7 +292,7 @@ static void set_release(struct fd_object *obj)
 	fd_pool_put(&sets, set);
 }
 
-/* All sockets of the set go back to the kernel. Each is taken by itself, since
+/* Gives all sockets of the set back to the kernel. They are taken one by one, since
  * leaving takes outer locks. */
 static void leave_all(struct epoll_set *set, enum reason reason,
 		      enum stats_decider decider)
@@ -327,8 +332,8 @@ static void set_leave(struct fd_object *obj, int fd UNUSED,
 	leave_all(set_of(obj), reason, decider);
 }
 
-/* It is about to be waited for as a whole, which the kernel can do only with kernel
- * sockets. */
+/* Somebody is about to wait for the set as a whole, which the kernel can do only if
+ * all its sockets are the kernel's. */
 static enum fd_await set_await(struct fd_object *obj,
 			       struct endpoint **end_out UNUSED,
 			       struct stack **stack_out UNUSED)
@@ -456,7 +461,7 @@ static struct epoll_call *call_of(struct mux_call *call)
 	return CONTAINER_OF(call, struct epoll_call, call);
 }
 
-/* Stores what our queues have, each item once, in turn. */
+/* Stores the events of our queues. Each item comes once, and they take turns. */
 static int harvest(struct epoll_set *set, struct epoll_event *events, int cnt)
 {
 	struct list again = LIST_INIT(again), *link;
@@ -472,15 +477,14 @@ static int harvest(struct epoll_set *set, struct epoll_event *events, int cnt)
 		events[n++].events = ready;
 		list_push_back(&again, link);
 	}
-	/* Level-triggered: what was reported is looked at again, after the
-	 * others. */
+	/* The set is level-triggered, so what was reported is looked at again,
+	 * after the others. */
 	list_splice_back(&set->ready, &again);
 	return n;
 }
 
-/* What the kernel reports of a socket that we report too becomes one event. A
- * program cannot tell fds apart to which it gave the same data. Returns how many
- * events there are in all. */
+/* Joins the events of a socket that both the kernel and we report. To a program,
+ * fds with the same data look the same. Returns how many events there are in all. */
 static int merge(struct epoll_event *events, int own, int all)
 {
 	int n = own;
@@ -498,9 +502,9 @@ static int merge(struct epoll_event *events, int own, int all)
 	return n;
 }
 
-/* How many of our events are reported, when so many were found: the kernel's get the
- * last place, however busy ours are, and of a single one every other time. What is not
- * reported now is still ready. */
+/* How many of our events are reported when so many were found. The last place is
+ * for the kernel's events, however busy our sockets are; if there is a single
+ * place, they take turns. What is not reported now is still ready. */
 static int leave_room(struct epoll_set *set, int own, int cnt)
 {
 	if (own < cnt || (cnt == 1 && atomic_fetch_add(&set->turns, 1) & 1))
@@ -520,8 +524,8 @@ static int harvest_own(struct epoll_call *wait)
 	return own;
 }
 
-/* Behind the first `own` events; the one there was found, too, and stays if the kernel
- * has none. */
+/* Puts the kernel's events behind the first `own` ones. The event at that place was
+ * found as well, and stays if the kernel has none. */
 static int harvest_kernels(struct epoll_call *wait, int own, int found)
 {
 	struct epoll_event *at = wait->events + own;
@@ -678,7 +682,8 @@ void mux_forked(void)
 	fd_pool_forked(&sets);
 	fd_pool_forked(&items);
 	fd_pool_forked(&calls);
-	/* With one thread nobody counted, and a fork need not touch four pages. */
+	/* A process with one thread has counted nobody, and then a fork need not
+	 * touch four pages. */
 	for (int i = 0; i < MUX_SLEEPER_PLACES && !__libc_single_threaded; i++)
 		atomic_store(&mux_sleepers[i].cnt, 0);
 	poll_forked();

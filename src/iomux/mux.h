@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * select, poll and epoll for sets in which there are sockets of ours. Such an fd
- * is the kernel's socket as well, so the kernel is asked about all fds as ever,
- * and what our own queues have is added: a set is ready if either says so.
+ * select, poll and epoll for sets with sockets of ours. Such an fd is the kernel's
+ * socket as well. So the kernel is asked about all fds as always, and the state of
+ * our own queues is added: a set is ready if either side says so.
  *
- * The calls return what libc's would, a negative errno, or FD_ABANDONED: from the
- * beginning. They run inside the bracket.
+ * The calls return what libc's would return, or a negative errno, or FD_ABANDONED:
+ * begin again. They run inside the bracket.
  */
 #ifndef IOMUX_MUX_H
 #define IOMUX_MUX_H
@@ -20,8 +20,8 @@ struct mux_params {
 	bool does_ease;
 	/* The kernel is asked once in so many looks; 0: only before a sleep. */
 	unsigned os_ratio;
-	/* After a look that found something of ours, so many further ones of
-	 * that kind do without the kernel. */
+	/* After a look that found something of ours, so many further looks that
+	 * find something of ours do not ask the kernel. */
 	unsigned skip_os;
 };
 
@@ -30,9 +30,9 @@ void mux_start(const struct mux_params *params);
 /* In the child of a fork. */
 void mux_forked(void);
 
-/* Whether something in the set is ours; outside the bracket, at any time. Then the
- * call below it does the whole call, and it is the caller who sets the signal
- * mask for its time; `mark` is from before that. `timeout` NULL: for ever. */
+/* Whether something in the set is ours. May be called outside the bracket, at any
+ * time. If so, the function below does the whole call. The caller sets the signal
+ * mask for that time; `mark` is from before that. `timeout` NULL: for ever. */
 bool mux_poll_is_ours(const struct pollfd *fds, nfds_t cnt);
 long mux_poll(struct pollfd *fds, nfds_t cnt, const struct timespec *timeout,
 	      const struct signals_mark *mark);
@@ -45,9 +45,10 @@ long mux_select(int cnt, fd_set *in, fd_set *out, fd_set *except,
 
 bool mux_epoll_is_ours(int epfd);
 
-/* Around a wait in the kernel for a set that is not ours, which another thread may make
- * ours meanwhile: threads that are about to sleep or do so, by epfd; high ones share
- * places. A handler that jumps leaves its count behind, which costs others a little. */
+/* Counts threads that sleep in the kernel, or are about to, for a set that is not
+ * ours; another thread may make it ours meanwhile. There is a count for each epfd,
+ * but high numbers share places. A handler that jumps out of the wait leaves its
+ * count behind, which costs the others a little. */
 enum { MUX_SLEEPER_PLACES = 256 };
 struct mux_sleepers {
 	_Atomic unsigned cnt;
@@ -59,7 +60,7 @@ static inline _Atomic unsigned *mux_sleepers_of(int epfd)
 	return &mux_sleepers[(unsigned)epfd % MUX_SLEEPER_PLACES].cnt;
 }
 
-/* What such a wait has got, without what woke it up for our sake. */
+/* What such a wait returned, without the event that only woke it up for us. */
 enum { MUX_WOKEN = -2 };
 int mux_epoll_woken(int epfd, struct epoll_event *events, int n);
 long mux_epoll_wait(int epfd, struct epoll_event *events, int cnt,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The course of a multiplexing call (mux_wait.h). */
+/* How a multiplexing call proceeds (mux_wait.h). */
 #include "config.h"
 
 #include "iomux/mux_wait.h"
@@ -81,7 +81,7 @@ static void count(const struct mux_call *call, long n)
 		stats_add(&c->os_rx_ready, (uint64_t)(n - own));
 }
 
-/* No later than the end of time. */
+/* Adds the two. The sum is at most the largest number. */
 static uint64_t add_time(uint64_t ns, const struct timespec *ts)
 {
 	uint64_t sum;

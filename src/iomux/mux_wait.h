@@ -36,8 +36,8 @@ struct mux_call {
 	const struct mux_ops *ops;
 	/* where the call is counted */
 	struct stats_mux *stats;
-	/* from the last look that found something: how many were ready by our
-	 * queues */
+	/* how many fds were ready by our queues at the last look that found
+	 * something */
 	unsigned own_cnt;
 
 	/* -- this file's -- */

@@ -35,7 +35,7 @@ struct poll_call {
 	struct pollfd *user_fds;
 	nfds_t cnt;
 	nfds_t source_cnt;
-	/* there may be more of them when there is a stack */
+	/* there is no stack yet; when there is one, more sockets may be ours */
 	bool is_early;
 	size_t mapped; /* bytes, if it is not from the pool */
 	struct source *sources; /* cnt */
@@ -151,7 +151,7 @@ static void add_source(struct poll_call *poll, nfds_t at)
 	};
 }
 
-/* Internal fds look closed. */
+/* To the program, internal fds look closed. */
 static int seen_fd(int fd)
 {
 	struct fd_object *obj = fd_table_get(fd);
@@ -176,7 +176,7 @@ static void copy_set(struct poll_call *poll)
 
 /* -- looking --------------------------------------------------------------------- */
 
-/* Linux says both names of a readiness. */
+/* Linux reports both names of a readiness. */
 static short as_poll_events(uint32_t ready)
 {
 	short events = (short)(ready & (READY_IN | READY_OUT | READY_ERR |
@@ -233,8 +233,8 @@ static long poll_look(struct mux_call *call, bool with_kernel)
 		stack_poll_locked(call->wait.stack);
 		stack_unlock(call->wait.stack);
 	}
-	/* The kernel's word is wanted for the other fds, and for the same ones:
-	 * whether they can be written to. */
+	/* We ask the kernel about the other fds, and about the same ones: whether
+	 * they can be written to. */
 	if (!with_kernel && !has_ready_source(poll))
 		return 0;
 	n = inside_poll(poll->fds, poll->cnt);
@@ -323,7 +323,7 @@ static void abandoned(void *arg)
 	destroy(arg);
 }
 
-/* Without any source the kernel can do it all, and sleep as well. */
+/* Without any source the kernel can do all of the call, the sleep included. */
 static long leave_to_kernel(struct poll_call *poll,
 			    const struct timespec *timeout,
 			    const struct signals_mark *mark)
@@ -332,8 +332,8 @@ static long leave_to_kernel(struct poll_call *poll,
 		.handler_runs = nothing_to_pause,
 		.abandoned = abandoned,
 	};
-	int n = fd_wait_holding(NULL, poll->fds, poll->cnt, timeout, mark,
-				false, &hold, poll);
+	int n = fd_wait(NULL, poll->fds, poll->cnt, timeout, mark, false, &hold,
+			poll);
 
 	return n == -ECANCELED ? FD_ABANDONED : n;
 }
@@ -368,15 +368,15 @@ long mux_poll(struct pollfd *fds, nfds_t cnt, const struct timespec *timeout,
 
 /* -- select ---------------------------------------------------------------------- */
 
-/* What select means by its three sets, as Linux has it. */
+/* The events that Linux's select counts for each of its three sets. */
 enum {
 	SELECT_IN = POLLIN | POLLRDNORM | POLLRDBAND | POLLHUP | POLLERR,
 	SELECT_OUT = POLLOUT | POLLWRNORM | POLLWRBAND | POLLERR,
 	SELECT_EXCEPT = POLLPRI,
 };
 
-/* Sets may be larger than FD_SETSIZE, which FD_ISSET of a fortified build would
- * not believe. */
+/* Sets may be larger than FD_SETSIZE, but FD_ISSET of a fortified build would abort
+ * then. */
 enum { WORD_BITS = 8 * sizeof(unsigned long) };
 
 static bool is_in(int fd, const fd_set *set)
@@ -404,8 +404,9 @@ static bool is_set_plausible(const fd_set *set, int cnt)
 	return !set || user_is_plausible(set, set_size(cnt));
 }
 
-/* How far the kernel looks at sets: a program may say more than its sets have. Its
- * table of fds never shrinks, so that what it was once is still there. */
+/* How far the kernel looks at sets. A program may give a larger number than its
+ * sets have. The kernel's table of fds never shrinks, so it still has the size that
+ * it once had. */
 static int kernel_limit(int cnt)
 {
 	static _Atomic int known = FD_SETSIZE;

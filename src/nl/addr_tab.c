@@ -64,7 +64,7 @@ static void forget(struct addr_tab *tab, struct addr *addr)
 	free(addr);
 }
 
-/* The interface, made if need be, or NULL without memory. */
+/* Finds the interface, or makes it. NULL: there is no memory. */
 static struct addr_iface *get_iface(struct addr_tab *tab, int ifindex)
 {
 	struct addr_iface *iface = find_iface(tab, ifindex);
@@ -124,7 +124,7 @@ static bool is_primary_v4(const struct addr_info *info)
 	return ip_addr_is_v4(&info->local) && !(info->flags & IFA_F_SECONDARY);
 }
 
-/* What the interface itself would give. */
+/* The address that the interface itself would give to a packet. */
 static __be32 select_own(const struct addr_iface *iface, __be32 dst,
 			 uint8_t scope)
 {
@@ -147,7 +147,8 @@ static __be32 select_own(const struct addr_iface *iface, __be32 dst,
 	return first;
 }
 
-/* What it lends to others: an address of link scope is good on its link only. */
+/* The address that the interface lends to packets of other interfaces. An address
+ * of link scope is valid on its own link only. */
 static __be32 select_lent(const struct addr_iface *iface, uint8_t scope)
 {
 	const struct addr *addr;
@@ -246,7 +247,7 @@ int addr_tab_set(struct addr_tab *tab, const struct addr_info *info)
 	addr->epoch = tab->epoch;
 	if (memcmp(&addr->info, info, sizeof(*info)) == 0)
 		return 0;
-	/* A secondary address that became primary has moved. */
+	/* A secondary address that became primary has another place in the list. */
 	list_remove(&addr->in_iface);
 	addr->info = *info;
 	list_insert_after(place_for(find_iface(tab, info->ifindex), info),
@@ -268,7 +269,7 @@ bool addr_tab_remove(struct addr_tab *tab, const struct addr_info *info)
 	return true;
 }
 
-/* Forgets what was not met in this epoch, or everything. */
+/* Forgets the addresses that were not met in this epoch, or all of them. */
 static bool clear_iface(struct addr_tab *tab, struct addr_iface *iface,
 			bool is_all)
 {

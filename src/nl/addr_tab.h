@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The addresses of the namespace: which are ours, and which one an interface would
- * give a packet that has none. IPv4 and IPv6 alike. Pure, no locking.
+ * The addresses of the namespace. They tell which addresses are ours, and which one
+ * an interface would give to a packet that has none. IPv4 and IPv6 are treated
+ * alike. The code is pure and takes no lock.
  */
 #ifndef NL_ADDR_TAB_H
 #define NL_ADDR_TAB_H
@@ -61,22 +62,24 @@ void addr_tab_visit(const struct addr_tab *tab, int ifindex,
 		    void *ctx);
 
 /*
- * The IPv4 source address Linux chooses for packets that leave by `ifindex`
- * (inet_select_addr): the interface's first primary address whose scope is at
- * most `scope` and, with a destination that is not any, whose prefix holds it;
- * else the first of that scope; else one of another interface. 0: none.
+ * The IPv4 source address that Linux chooses for packets that leave by `ifindex`
+ * (inet_select_addr). It is the interface's first primary address whose scope is at
+ * most `scope` and, if a destination is given, whose prefix holds it; else the
+ * first address of that scope; else an address of another interface. 0: there is
+ * none.
  */
 __be32 addr_tab_select_v4(const struct addr_tab *tab, int ifindex, __be32 dst,
 			  uint8_t scope);
 
-/* As in link_tab.h. An address is identified by interface, local address, prefix
- * and its length. */
+/* These work as those in link_tab.h. An address is identified by interface, local
+ * address, prefix and prefix length. */
 int addr_tab_set(struct addr_tab *tab, const struct addr_info *info) MUST_CHECK;
 bool addr_tab_remove(struct addr_tab *tab, const struct addr_info *info);
-/* All of a link that is gone. Whether there was any. */
+/* Removes all addresses of a link that is gone. Returns whether there were any. */
 bool addr_tab_remove_link(struct addr_tab *tab, int ifindex);
 
-/* Reading all again; the second returns whether anything was removed. */
+/* Around a new reading of all addresses. The second function returns whether
+ * anything was removed. */
 void addr_tab_mark(struct addr_tab *tab);
 bool addr_tab_sweep(struct addr_tab *tab);
 

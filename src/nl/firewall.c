@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Filters and policies, asked for and turned into names. */
+/* Asks for filters and policies, and turns the answers into names. */
 #include "config.h"
 
 #include "nl/firewall.h"
@@ -9,13 +9,20 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "nl/bpf_hooks.h"
 #include "nl/netlink.h"
 #include "os/file.h"
 
-static void add_separator(struct text *out)
+void firewall_begin_name(const char *what, struct text *out)
 {
-	if (out->len)
-		text_add(out, ", ");
+	text_add(out, "%s%s", out->len ? ", " : "", what);
+}
+
+void firewall_add_name(const char *name, struct text *out)
+{
+	text_add(out, " ");
+	for (; *name; name++)
+		text_add(out, "%c", *name > ' ' && *name < 0x7f ? *name : '?');
 }
 
 /* The families whose chains see IPv4 packets of this host. */
@@ -33,26 +40,19 @@ static const char *family_name(uint8_t family)
 	}
 }
 
-static void add_name(const char *name, struct text *out)
-{
-	text_add(out, " ");
-	for (; *name; name++)
-		text_add(out, "%c", *name > ' ' && *name < 0x7f ? *name : '?');
-}
-
 static int name_chain(const struct firewall_row *row, struct text *out)
 {
 	const char *family = family_name(row->family);
 
-	/* A chain without a hook is only jumped to. */
+	/* A chain without a hook is only reached by a jump from another chain. */
 	if (!family || !row->has_hook)
 		return 0;
 	if (row->family != NFPROTO_NETDEV && row->hook == NF_INET_FORWARD)
 		return 0;
-	add_separator(out);
-	text_add(out, "nftables %s", family);
-	add_name(row->table, out);
-	add_name(row->chain, out);
+	firewall_begin_name("nftables", out);
+	firewall_add_name(family, out);
+	firewall_add_name(row->table, out);
+	firewall_add_name(row->chain, out);
 	return 1;
 }
 
@@ -60,7 +60,7 @@ static int name_policies(const struct firewall_row *row, struct text *out)
 {
 	if (!row->policy_cnt)
 		return 0;
-	add_separator(out);
+	firewall_begin_name("", out);
 	text_add(out, "%llu xfrm polic%s", (unsigned long long)row->policy_cnt,
 		 row->policy_cnt == 1 ? "y" : "ies");
 	return 1;
@@ -68,8 +68,20 @@ static int name_policies(const struct firewall_row *row, struct text *out)
 
 int firewall_name_row(const struct firewall_row *row, struct text *out)
 {
-	return row->is_policies ? name_policies(row, out) :
-				  name_chain(row, out);
+	switch (row->kind) {
+	case FIREWALL_CHAIN:
+		return name_chain(row, out);
+	case FIREWALL_POLICIES:
+		return name_policies(row, out);
+	case FIREWALL_FILTERS:
+		firewall_begin_name(row->is_egress ? "tc egress" : "tc ingress",
+				    out);
+		firewall_add_name(row->link, out);
+		return 1;
+	case FIREWALL_LINK:
+		break;
+	}
+	return 0;
 }
 
 int firewall_name_tables(const char *lines, struct text *out)
@@ -80,8 +92,8 @@ int firewall_name_tables(const char *lines, struct text *out)
 		size_t len = strcspn(lines, "\n");
 
 		if (len) {
-			add_separator(out);
-			text_add(out, "iptables %.*s",
+			firewall_begin_name("iptables ", out);
+			text_add(out, "%.*s",
 				 (int)MIN(len, (size_t)FIREWALL_NAME_SIZE - 1),
 				 lines);
 			cnt++;
@@ -108,27 +120,36 @@ static int read_iptables(struct text *out)
 struct findings {
 	struct text text;
 	int cnt;
+	bool is_denied;
 };
+
+/* Takes the result of one source: how many things it has named, or an error. */
+static void found(struct findings *f, int rc)
+{
+	if (rc > 0)
+		f->cnt += rc;
+	/* Any other error means that the kernel has no such thing. */
+	f->is_denied |= rc == -EPERM || rc == -EACCES;
+}
 
 static void take(void *ctx, const struct firewall_row *row)
 {
-	struct findings *found = ctx;
+	struct findings *f = ctx;
 
-	found->cnt += firewall_name_row(row, &found->text);
+	f->cnt += firewall_name_row(row, &f->text);
+	if (row->kind == FIREWALL_LINK)
+		found(f, bpf_hooks_read_link(row->ifindex, row->link, &f->text));
 }
 
 int firewall_read(const struct netlink_ops *ops, char *text, size_t size)
 {
-	struct findings found = { .text = text_in(text, size) };
-	int errors[3];
-	bool is_denied = false;
+	struct findings f = { .text = text_in(text, size) };
 
-	errors[0] = netlink_read_chains(ops, take, &found);
-	errors[1] = read_iptables(&found.text);
-	found.cnt += MAX(errors[1], 0);
-	errors[2] = netlink_read_policies(ops, take, &found);
-	for (size_t i = 0; i < ARRAY_LEN(errors); i++)
-		/* Anything else: the kernel has no such thing. */
-		is_denied |= errors[i] == -EPERM || errors[i] == -EACCES;
-	return !found.cnt && is_denied ? -EPERM : found.cnt;
+	found(&f, netlink_read_chains(ops, take, &f));
+	found(&f, read_iptables(&f.text));
+	found(&f, netlink_read_policies(ops, take, &f));
+	found(&f, bpf_hooks_read_cgroup(&f.text));
+	found(&f, bpf_hooks_read_namespace(&f.text));
+	found(&f, netlink_read_filters(ops, take, &f));
+	return !f.cnt && f.is_denied ? -EPERM : f.cnt;
 }

@@ -67,7 +67,8 @@ const struct link *link_tab_find_name(const struct link_tab *tab,
 	return NULL;
 }
 
-/* Behind those of lower index; most new links have the highest. */
+/* Puts the link behind those of lower index. We search from the end, since most new
+ * links have the highest index. */
 static void put_in_order(struct link_tab *tab, struct link *link)
 {
 	struct list *where = tab->links.prev;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The links (interfaces) of the network namespace, by index and by name, with the
- * facts a back end asks before it drives one. Pure: whoever reads netlink puts the
- * links in. No locking, the owner of the view says which lock protects it.
+ * The links (interfaces) of the network namespace, found by index or by name, with
+ * the facts that a back end asks for before it drives one. The code is pure:
+ * whoever reads netlink puts the links in. It takes no lock; the owner of the view
+ * says which lock protects it.
  */
 #ifndef NL_LINK_TAB_H
 #define NL_LINK_TAB_H
@@ -106,12 +107,12 @@ int link_tab_set(struct link_tab *tab, const struct link_info *info) MUST_CHECK;
 /* Whether there was such a link. */
 bool link_tab_remove(struct link_tab *tab, int ifindex);
 
-/* Reading all of them again: what is not set between these two is removed by the
- * second, which returns whether anything was. */
+/* Around a new reading of all links. The second function removes the links that
+ * were not set in between, and returns whether there were any. */
 void link_tab_mark(struct link_tab *tab);
 bool link_tab_sweep(struct link_tab *tab);
 
-/* Whether a VLAN, MACVLAN or IPVLAN of this namespace stands on the link. */
+/* Whether a VLAN, MACVLAN or IPVLAN of this namespace is built on the link. */
 bool link_tab_has_upper(const struct link_tab *tab, int ifindex);
 
 static inline bool link_is_up(const struct link *link)

@@ -1,5 +1,6 @@
 # Tables that need no netlink, and the contract of the module that has it.
-nl_sources = %D%/addr_tab.h %D%/addr_tab.c %D%/firewall.h %D%/firewall.c \
+nl_sources = %D%/addr_tab.h %D%/addr_tab.c %D%/bpf_hooks.h %D%/bpf_hooks.c \
+	%D%/firewall.h %D%/firewall.c \
 	%D%/link_tab.h %D%/link_tab.c %D%/neigh_tab.h %D%/neigh_tab.c \
 	%D%/net_feed.h %D%/net_feed.c %D%/net_flow.h %D%/net_row.h \
 	%D%/net_view.h %D%/net_view.c %D%/netlink.h %D%/netlink.c \

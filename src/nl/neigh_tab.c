@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A hash of neighbours, those the kernel knows in one list and those it has
- * dropped in another. */
+/* A hash of neighbours. Those that the kernel knows are in one list, those that it
+ * has dropped in another one. */
 #include "config.h"
 
 #include "nl/neigh_tab.h"
@@ -74,7 +74,8 @@ static void forget(struct neigh_tab *tab, struct neigh *neigh)
 	free(neigh);
 }
 
-/* A new entry that the kernel has dropped, as far as anybody knows. */
+/* Makes a new entry. It begins as one that the kernel has dropped, until a message
+ * says otherwise. */
 static struct neigh *make(struct neigh_tab *tab, int ifindex,
 			  const struct ip_addr *addr)
 {
@@ -108,8 +109,8 @@ static void set_state(struct neigh_tab *tab, struct neigh *neigh,
 	neigh->info.state = state;
 }
 
-/* Nobody answered. An entry that is deleted by hand fails first, too, out of any
- * other state. */
+/* Whether the kernel asked and nobody answered. An entry that is deleted by hand
+ * enters the state FAILED first as well, but it does so from any state. */
 static bool is_disproved(const struct neigh *neigh,
 			 const struct neigh_info *info)
 {
@@ -117,8 +118,8 @@ static bool is_disproved(const struct neigh *neigh,
 	       (neigh->info.state & (NUD_INCOMPLETE | NUD_PROBE));
 }
 
-/* The kernel sends no address while it has none to vouch for. Until there is an
- * answer, the last one stands. */
+/* The kernel sends no address while it does not know a valid one. Until there is an
+ * answer, we keep the last one. */
 static bool take_hw_addr(struct neigh *neigh, const struct neigh_info *info)
 {
 	struct neigh_info *known = &neigh->info;
@@ -170,7 +171,7 @@ int neigh_tab_drop(struct neigh_tab *tab, int ifindex,
 	return before != NEIGH_CONFIRM;
 }
 
-/* Whether the list had any of the link. */
+/* Removes the entries of a link from the list. Returns whether there were any. */
 static bool forget_of(struct neigh_tab *tab, struct list *list, int ifindex)
 {
 	struct neigh *neigh, *following;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The kernel's neighbour table as we last heard of it. An entry the kernel has
- * dropped keeps its address until there is an answer: the kernel forgets
- * neighbours that it does not talk to, and we are the ones who talk. Pure, no
- * locking.
+ * The kernel's neighbour table as we last heard of it. An entry that the kernel has
+ * dropped keeps its address until there is an answer, because the kernel forgets
+ * neighbours that it does not talk to, and it is we who talk to them. The code is
+ * pure and takes no lock.
  */
 #ifndef NL_NEIGH_TAB_H
 #define NL_NEIGH_TAB_H
@@ -17,7 +17,8 @@
 #include "base/list.h"
 #include "nl/link_tab.h"
 
-/* Dropped neighbours that are remembered; the oldest gives way. */
+/* How many dropped neighbours we remember. When there are more, the oldest one is
+ * forgotten. */
 enum { NEIGH_DROPPED_MAX = 4096 };
 
 struct neigh_info {
@@ -45,7 +46,8 @@ enum neigh_advice {
 	NEIGH_USABLE,
 	/* send, and ask the kernel to confirm (netlink_resolve) */
 	NEIGH_CONFIRM,
-	/* nothing known or an answer is awaited: ask, and let it wait */
+	/* nothing is known, or an answer is awaited: ask, and keep the packet
+	 * meanwhile */
 	NEIGH_RESOLVE,
 	/* the kernel asked and got no answer; asking again is allowed */
 	NEIGH_FAILED,
@@ -62,14 +64,15 @@ struct neigh_tab {
 void neigh_tab_init(struct neigh_tab *tab);
 void neigh_tab_destroy(struct neigh_tab *tab);
 
-/* NULL when nothing was ever heard of it. Borrowed until the next change. */
+/* NULL: we have never heard of it. The result is borrowed until the next change. */
 const struct neigh *neigh_tab_find(const struct neigh_tab *tab, int ifindex,
 				   const struct ip_addr *addr);
-/* For NULL too. */
+/* NULL is allowed. */
 enum neigh_advice neigh_advice(const struct neigh *neigh);
 
-/* 1: what a sender must know has changed (hardware address, or from usable to not
- * usable and back), 0: nothing of that kind. -ENOMEM. */
+/* 1: something that a sender must know has changed (the hardware address, or
+ * whether the neighbour can be used). 0: nothing of that kind has changed. Or
+ * -ENOMEM. */
 int neigh_tab_set(struct neigh_tab *tab, const struct neigh_info *info)
 	MUST_CHECK;
 /* The kernel dropped it. Returns what neigh_tab_set does; never fails. */
@@ -78,7 +81,8 @@ int neigh_tab_drop(struct neigh_tab *tab, int ifindex,
 /* Forgets all of a link that is gone. Whether there was any. */
 bool neigh_tab_remove_link(struct neigh_tab *tab, int ifindex);
 
-/* Reading all again: what is not set between them is dropped. */
+/* Around a new reading of all neighbours. What is not set in between counts as
+ * dropped. */
 void neigh_tab_mark(struct neigh_tab *tab);
 bool neigh_tab_sweep(struct neigh_tab *tab);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Rows applied to the tables, and the generations that follow from it. */
+/* Applies rows to the tables, and moves the generations accordingly. */
 #include "config.h"
 
 #include "nl/net_feed.h"
@@ -21,7 +21,7 @@ static int note_neighs(struct net_view *view, int rc)
 	return rc < 0 ? rc : 0;
 }
 
-/* Everything that stood on the link goes with it. */
+/* Everything that belongs to the link goes with it. */
 static void remove_link(struct net_view *view, int ifindex)
 {
 	if (!link_tab_remove(&view->links, ifindex))
@@ -32,7 +32,7 @@ static void remove_link(struct net_view *view, int ifindex)
 	net_view_neighs_changed(view);
 }
 
-/* The kernel drops and revives routes with their links, and tells nobody. */
+/* The kernel drops and revives routes together with their links, without a message. */
 static bool moves_routes(const struct net_view *view,
 			 const struct link_info *info)
 {
@@ -55,8 +55,8 @@ static int take_link(struct net_view *view, const struct net_row *row,
 	return note_routes(view, link_tab_set(&view->links, &row->link));
 }
 
-/* An address takes the routes along that prefer it as a source, and one that
- * comes revives next hops; again, nobody is told. */
+/* When an address goes, the routes that prefer it as a source go, too. When one
+ * comes, next hops may become usable. The kernel sends no message about either. */
 static int take_addr(struct net_view *view, const struct net_row *row,
 		     unsigned *stale)
 {
@@ -80,7 +80,7 @@ static int take_route(struct net_view *view, const struct net_row *row,
 							  row->place));
 	if (route_tab_remove(&view->routes, &row->route))
 		return note_routes(view, 1);
-	/* Somebody missed something. */
+	/* We do not have this route, so a message was lost. */
 	*stale |= NET_BIT(NET_ROUTES);
 	return 0;
 }
@@ -118,7 +118,7 @@ static int take_netconf(struct net_view *view, const struct net_row *row,
 	if (row->is_gone)
 		return note_routes(view,
 				   rpf_tab_remove(&view->rpf, conf->ifindex));
-	/* A dump shows everything, whether it has changed or not. */
+	/* A dump shows all settings, so what is in it need not have changed. */
 	if (conf->has_linkdown && !row->is_dump)
 		*stale |= NET_BIT(NET_ROUTES);
 	if (conf->rp_filter < 0)
@@ -147,8 +147,8 @@ int net_feed_take(struct net_view *view, const struct net_row *row,
 		return note_neighs(view, path_mtu_tab_set(&view->path_mtus,
 							  &row->path_mtu));
 	case NET_ROW_NEXTHOP:
-		/* It takes its routes along, silently. One that changes has its
-		 * routes told anew. */
+		/* A next hop object that goes takes its routes along without a
+		 * message. When one changes, the kernel sends its routes again. */
 		if (row->is_gone)
 			*stale |= NET_BIT(NET_ROUTES);
 		return 0;

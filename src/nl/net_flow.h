@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What routing looks at: a packet, or a connection to be. */
+/* What routing looks at: the facts of a packet, or of a connection that is to be
+ * made. */
 #ifndef NL_NET_FLOW_H
 #define NL_NET_FLOW_H
 
@@ -12,7 +13,7 @@
  * kernels too; only a rule's dscp looks at more. */
 enum { NET_TOS_ROUTE_MASK = 0x1c, NET_TOS_DSCP_MASK = 0xfc };
 
-/* What is not known is zero; an address that is not known is any. */
+/* A member that is not known is zero; an address that is not known is the wildcard. */
 struct net_flow {
 	struct ip_addr dst;
 	/* any: to be chosen */

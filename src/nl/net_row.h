@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the kernel says of the network, one row at a time: the module that speaks
- * netlink makes rows, and the tables take them (net_feed.h). Whoever makes a row has
- * checked it; a row is whole, or there is none.
+ * What the kernel says about the network, one row at a time. The module that speaks
+ * netlink makes rows, and the tables take them (net_feed.h). Whoever makes a row
+ * has checked it, so a row is always complete.
  */
 #ifndef NL_NET_ROW_H
 #define NL_NET_ROW_H
@@ -16,7 +16,7 @@
 #include "nl/policy_tab.h"
 #include "nl/route_tab.h"
 
-/* The tables that can be read, in the order in which they are. */
+/* The tables that can be read, in the order in which they are read. */
 enum net_part {
 	NET_LINKS,
 	NET_ADDRS,
@@ -39,7 +39,7 @@ enum net_row_kind {
 	NET_ROW_NETCONF = NET_NETCONFS,
 	/* what the kernel has learned of a path; never gone */
 	NET_ROW_PATH_MTU,
-	/* a next hop object, of which only its going counts */
+	/* a next hop object; we only use the news that one is gone */
 	NET_ROW_NEXTHOP,
 };
 
@@ -48,14 +48,14 @@ struct netconf_info {
 	int ifindex;
 	/* -1: not said */
 	int rp_filter;
-	/* routes over links without a carrier may count from now on, or no
-	 * longer */
+	/* routes over links without a carrier may count from now on, or may no
+	 * longer count */
 	bool has_linkdown;
 };
 
 struct net_row {
 	enum net_row_kind kind;
-	/* it was there and is no longer; of a link the index is all that counts */
+	/* it was there and is gone now; of a link, only the index is valid then */
 	bool is_gone;
 	/* part of the reading of a table, not an event */
 	bool is_dump;
@@ -75,14 +75,15 @@ struct net_row {
 
 /* Who takes rows. */
 struct net_sink {
-	/* 0; -ENOMEM: the row is lost, its table must be read again. Adds to
-	 * *stale, as NET_BITs, tables that must be read again in any case: the
-	 * kernel changes some of them without a word (routes, when a link goes
-	 * down). */
+	/* 0, or -ENOMEM: the row is lost and its table must be read again. Adds to
+	 * *stale, as NET_BITs, tables that must be read again in any case, because
+	 * the kernel changes some of them without a message (routes, for example,
+	 * when a link goes down). */
 	int (*take)(void *ctx, const struct net_row *row, unsigned *stale)
 		MUST_CHECK;
-	/* Around the reading of one table: what did not come in between is gone.
-	 * A reading that failed begins again, and does not end. */
+	/* Around the reading of one table. Entries that did not come in between are
+	 * removed at the end. A reading that failed begins once more; its end is
+	 * never called. */
 	void (*begin)(void *ctx, enum net_part part);
 	void (*end)(void *ctx, enum net_part part);
 };

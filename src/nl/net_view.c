@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The tables asked together: which rule, which route, which of its next hops,
- * which source. The order of the steps is that of Linux's output path, because
- * each of them can be told from outside.
+ * Asks all tables together: which rule, which route, which of its next hops, which
+ * source address. The steps have the order of Linux's output path, because the
+ * order of each can be observed from outside.
  */
 #include "config.h"
 
@@ -19,7 +19,7 @@
 enum { MULTICAST_LEN = IP_PREFIX_V4 + 4 };
 /* The longest IP packet. */
 enum { MTU_MAX = 65535 };
-/* The same in every namespace. */
+/* The loopback has this index in every namespace. */
 enum { LOOPBACK_IFINDEX = 1 };
 
 void net_view_init(struct net_view *view, uint64_t hash_seed)
@@ -87,7 +87,7 @@ static bool is_link_multicast(const struct ip_addr *addr)
 	       addr->byte[14] == 0;
 }
 
-/* A look-up on its way. */
+/* The state of a look-up. */
 struct walk {
 	const struct net_view *view;
 	const struct net_flow *flow;
@@ -101,7 +101,8 @@ static int look_in(struct walk *walk, const uint32_t *tables, unsigned cnt)
 				&walk->view->links, &walk->match);
 }
 
-/* A namespace without rules of its own has local and main in one table. */
+/* In a namespace that never had rules of its own, the kernel keeps local and main
+ * in one table. */
 static const uint32_t merged_tables[] = { RT_TABLE_LOCAL, RT_TABLE_MAIN };
 
 static int walk_default(struct walk *walk)
@@ -122,7 +123,7 @@ static bool is_suppressed(const struct walk *walk, const struct policy *policy)
 	return link && policy->suppress_group == link->info.group;
 }
 
-/* -EAGAIN: the next rule's turn. */
+/* -EAGAIN: go on with the next rule. */
 static int obey(struct walk *walk, const struct policy *policy)
 {
 	int err;
@@ -161,7 +162,7 @@ static const struct list *after(const struct walk *walk,
 	const struct policy *policy = &entry->policy;
 	const struct policy_entry *target = NULL;
 
-	/* Jumps lead forward, or the walk might never end. */
+	/* A jump only leads forward, since otherwise the walk might never end. */
 	if (policy->action == FR_ACT_GOTO && policy->target > policy->priority)
 		target = find_target(&walk->view->policies, policy->target);
 	return target ? &target->in_tab : entry->in_tab.next;
@@ -206,7 +207,7 @@ static int walk_all(struct walk *walk)
 	return err == -EAGAIN ? -ENETUNREACH : err;
 }
 
-/* Which of several next hops; the first one is usable. */
+/* Chooses one of several next hops. The first one is known to be usable. */
 static const struct route_hop *choose_hop(const struct net_view *view,
 					  const struct net_flow *flow,
 					  const struct route_match *match)
@@ -233,7 +234,7 @@ static const struct route_hop *choose_hop(const struct net_view *view,
 	return match->hop;
 }
 
-/* inet_select_addr(), as an address that may be none. */
+/* The result of inet_select_addr(), which may be the wildcard. */
 static struct ip_addr select_src(const struct net_view *view, int ifindex,
 				 const struct ip_addr *dst, uint8_t scope)
 {
@@ -248,7 +249,7 @@ static bool has_src(const struct net_flow *flow)
 	return !ip_addr_is_any(&flow->src);
 }
 
-/* A path straight onto the link. */
+/* Makes a path that leads to the destination without a gateway. */
 static void lead_on_link(struct net_path *path, uint8_t type, int ifindex,
 			 const struct net_flow *flow)
 {
@@ -274,8 +275,8 @@ static struct ip_addr choose_src(const struct net_view *view,
 	return select_src(view, hop->ifindex, &hop->gateway, route->scope);
 }
 
-/* What is for everybody on the link needs no gateway, and what is for a group
- * only where the route was meant for groups. */
+/* Whether a packet needs no gateway: it is for everybody on the link, or it is for
+ * a group and the route was not made for groups. */
 static bool is_beyond_routes(const struct net_flow *flow,
 			     const struct route *route)
 {
@@ -290,7 +291,7 @@ static void follow_route(const struct net_view *view,
 {
 	const struct route *route = &match->route;
 	const struct route_hop *hop = match->hop;
-	/* To ourselves, whatever interface owns the address. */
+	/* The packet is for this host, whatever interface has the address. */
 	bool is_home = route->type == RTN_LOCAL;
 
 	if (route->hop_cnt > 1 && !flow->oif && !is_home)
@@ -312,8 +313,8 @@ static void follow_route(const struct net_view *view,
 		path->next_hop = hop->gateway;
 }
 
-/* Linux lets whoever names an interface send, even where no route leads: the
- * destination is taken to be on the link. */
+/* A sender that names an interface may send even where no route leads. Linux takes
+ * the destination to be on the link then. */
 static int find_route(const struct net_view *view, const struct net_flow *flow,
 		      struct net_path *path)
 {
@@ -343,8 +344,8 @@ static int find_route(const struct net_view *view, const struct net_flow *flow,
 	return 0;
 }
 
-/* The interface that owns the address, which may be by a local route; 0: it is
- * not ours. */
+/* The interface that has the address, or that a local route names for it. 0: the
+ * address is not ours. */
 static int find_owner(const struct net_view *view, const struct ip_addr *addr)
 {
 	const struct addr *own = addr_tab_find(&view->addrs, addr);
@@ -368,8 +369,8 @@ bool net_view_is_ours(const struct net_view *view, const struct ip_addr *addr)
 
 enum { IS_SETTLED = 1 };
 
-/* IS_SETTLED: the path is known. A source chooses the interface for what goes to
- * many, even where routes say otherwise. */
+/* IS_SETTLED: the path is known. The source address chooses the interface for
+ * multicast and broadcast, even where routes say otherwise. */
 static int heed_src(const struct net_view *view, const struct net_flow *flow,
 		    struct net_path *path)
 {
@@ -393,7 +394,8 @@ static bool is_in_vrf(const struct link *link)
 	       (link->info.master && link->info.master_kind == LINK_VRF);
 }
 
-/* The same; may choose the source, which rules then look at. */
+/* Does the same for the interface that the flow names. It may choose the source,
+ * which rules look at afterwards. */
 static int heed_oif(const struct net_view *view, struct net_flow *flow,
 		    struct net_path *path)
 {
@@ -436,7 +438,7 @@ static int find_path(const struct net_view *view, struct net_flow *flow,
 	if (rc)
 		return rc == IS_SETTLED ? 0 : rc;
 	if (ip_addr_is_any(&flow->dst)) {
-		/* To nobody is to ourselves. */
+		/* A packet without a destination goes to this host. */
 		flow->dst = has_src(flow) ? flow->src
 					  : ip_addr_from_v4(
 						    htobe32(INADDR_LOOPBACK));
@@ -459,7 +461,7 @@ static void heed_path_mtu(const struct net_view *view,
 	path->is_mtu_locked |= learned->info.is_locked;
 }
 
-/* What the interface has to say about it. */
+/* Completes the path with what the interface decides. */
 static int settle(const struct net_view *view, struct net_path *path)
 {
 	const struct link *link = link_tab_find(&view->links, path->ifindex);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The library's side of netlink.h: one call into the module at a time, and what
- * needs no netlink. */
+/* The library's side of netlink.h. It makes one call into the module at a time, and
+ * does what needs no netlink. */
 #include "config.h"
 
 #include "nl/netlink.h"
@@ -12,8 +12,9 @@
 #include "nl/net_feed.h"
 #include "os/real.h"
 
-/* Around each call into the module, so that a fork can wait until there is none.
- * The control mutex, under which they are made, is held for too long for that. */
+/* Taken around each call into the module, so that a fork can wait until there is
+ * none. The control mutex, under which the calls are made, is held for too long for
+ * that. */
 static struct mutex calls = MUTEX_INIT(LOCK_RANK_NETLINK);
 
 int netlink_open(struct netlink *nl, const struct netlink_ops *ops,
@@ -154,7 +155,19 @@ int netlink_read_policies(const struct netlink_ops *ops, firewall_take_fn *take,
 	return rc;
 }
 
-/* The three balance as a set, on pthread_atfork's word. */
+int netlink_read_filters(const struct netlink_ops *ops, firewall_take_fn *take,
+			 void *ctx)
+{
+	int rc;
+
+	mutex_acquire(&calls);
+	rc = ops->read_filters(take, ctx);
+	mutex_release(&calls);
+	return rc;
+}
+
+/* These three functions take and release the lock together: pthread_atfork() calls
+ * the first one and then one of the others. */
 NO_LOCK_ANALYSIS void netlink_before_fork(void)
 {
 	mutex_acquire(&calls);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The connection to the kernel's rtnetlink, which fills a net_view and keeps it
- * true: what libvma-nl.so exports, and how the rest of the library uses it.
+ * The connection to the kernel's rtnetlink, which fills a net_view and keeps it up
+ * to date: what libvma-nl.so exports, and how the rest of the library uses it.
  *
- * Belongs to the owner of the view, under the same lock. A call may wait for the
- * kernel's own lock of its tables, never for a message; netlink_wait_synced() does.
+ * A connection belongs to the owner of the view and is used under the same lock. A
+ * call may wait for the kernel's own lock of its tables, but never for a message;
+ * only netlink_wait_synced() waits for messages.
  */
 #ifndef NL_NETLINK_H
 #define NL_NETLINK_H
@@ -43,28 +44,28 @@ struct netlink_counts {
 struct netlink_conn;
 
 /*
- * One call at a time in the whole process, whatever the connection: libnl has state
- * of its own, and so has the module. Inside the bracket. Never under a stack lock:
- * libnl allocates. A call is not repeated in the child of a fork, which forgets the
- * connections of its parent.
+ * There is one call at a time in the whole process, whatever the connection,
+ * because libnl has state of its own, and so has the module. Calls are made inside
+ * the bracket, and never under a stack lock, since libnl allocates memory. The
+ * child of a fork does not repeat a call; it forgets the connections of its parent.
  */
 struct netlink_ops {
 	/* Connects to the namespace of the calling thread; reading begins at the
-	 * first poll. Nothing of the parameters is kept but the sink and its ctx.
-	 * 0 or negative errno. */
+	 * first poll. Of the arguments, only the sink and its ctx are kept. 0 or a
+	 * negative errno. */
 	int (*open)(const struct netlink_params *params,
 		    const struct net_sink *sink, void *ctx,
 		    struct netlink_conn **conn_out) MUST_CHECK;
 	void (*close)(struct netlink_conn *conn);
 	/* Readable when poll has something to do; may change at each call. */
 	int (*event_fd)(const struct netlink_conn *conn);
-	/* Reads what is there, up to a bound, and gives its rows to the sink.
-	 * 1: more may be there, call again (other work may come first); 0:
-	 * nothing more for now; negative errno: the connection is of no more
-	 * use. */
+	/* Reads what is there, up to a limit, and gives its rows to the sink. 1:
+	 * there may be more, call again (the caller may do other work first). 0:
+	 * there is nothing more for now. A negative errno: the connection cannot be
+	 * used any more. */
 	int (*poll)(struct netlink_conn *conn) MUST_CHECK;
-	/* All tables have been read, and nothing that was lost is still to be
-	 * read again. */
+	/* All tables have been read, and nothing is to be read again because it was
+	 * lost. */
 	bool (*is_synced)(const struct netlink_conn *conn);
 	/* The answer becomes a row. 0 or the kernel's error. */
 	int (*resolve)(struct netlink_conn *conn, int ifindex,
@@ -73,11 +74,13 @@ struct netlink_ops {
 	int (*read_path)(struct netlink_conn *conn,
 			 const struct path_mtu_info *about) MUST_CHECK;
 	const struct netlink_counts *(*counts)(const struct netlink_conn *conn);
-	/* Ask for nftables' chains and for the number of xfrm's policies, and
-	 * give each answer to `take`. 0, or an error: -EPERM, or the kernel has no
-	 * such thing. Need no connection. */
+	/* Ask for nftables' chains, for the number of xfrm's policies, and for
+	 * interfaces and which of them have filters of tc; give each answer to
+	 * `take`. 0, or an error: -EPERM, or the kernel has no such thing. Need no
+	 * connection. */
 	int (*read_chains)(firewall_take_fn *take, void *ctx) MUST_CHECK;
 	int (*read_policies)(firewall_take_fn *take, void *ctx) MUST_CHECK;
+	int (*read_filters)(firewall_take_fn *take, void *ctx) MUST_CHECK;
 };
 
 /* -- a connection ------------------------------------------------------------ */
@@ -97,14 +100,14 @@ int netlink_open(struct netlink *nl, const struct netlink_ops *ops,
 /* Harmless when it is closed. */
 void netlink_close(struct netlink *nl);
 
-/* As the ops of these names. */
+/* These call the ops of the same names. */
 int netlink_event_fd(const struct netlink *nl);
 int netlink_poll(struct netlink *nl) MUST_CHECK;
 bool netlink_is_synced(const struct netlink *nl);
 const struct netlink_counts *netlink_counts(const struct netlink *nl);
 
-/* Polls until all is read: the one call that waits for messages. -ETIMEDOUT: the
- * view is what was read so far, and goes on filling with each poll. */
+/* Polls until all tables are read. This is the one call that waits for messages.
+ * -ETIMEDOUT: the view has what was read so far, and each further poll adds to it. */
 int netlink_wait_synced(struct netlink *nl, int timeout_ms) MUST_CHECK;
 
 /*
@@ -124,8 +127,8 @@ int netlink_read_link(struct netlink *nl, int ifindex) MUST_CHECK;
  * path_mtus. `ifindex` 0, any `src`: not known. */
 int netlink_read_path(struct netlink *nl, const struct path_mtu_info *about)
 	MUST_CHECK;
-/* Asks again for the entry that was confirmed longest ago, which it may have
- * forgotten. */
+/* Asks the kernel again about the entry that was confirmed longest ago, because the
+ * kernel may have forgotten it. */
 void netlink_check_path(struct netlink *nl);
 
 /* As the ops. */
@@ -133,13 +136,16 @@ int netlink_read_chains(const struct netlink_ops *ops, firewall_take_fn *take,
 			void *ctx) MUST_CHECK;
 int netlink_read_policies(const struct netlink_ops *ops, firewall_take_fn *take,
 			  void *ctx) MUST_CHECK;
+int netlink_read_filters(const struct netlink_ops *ops, firewall_take_fn *take,
+			 void *ctx) MUST_CHECK;
 
 /* -- fork ---------------------------------------------------------------------- */
 
 /*
- * No call is under way while a fork copies the process: libnl has locks that a child
- * would find taken for ever. The first waits for the one that is, which is short;
- * the others follow in the parent and in the child.
+ * A fork must not copy the process while a call is under way: libnl has locks that
+ * would stay taken in the child for ever. The first function waits for the call
+ * that is under way, which is short. The second one is for the parent afterwards,
+ * the third one for the child.
  */
 void netlink_before_fork(void);
 void netlink_after_fork(void);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A hash of them, and a list in the order of their last confirmation. */
+/* A hash of the entries, and a list of them in the order of their last
+ * confirmation. */
 #include "config.h"
 
 #include "nl/path_mtu_tab.h"
@@ -110,7 +111,7 @@ bool path_mtu_tab_settle(struct path_mtu_tab *tab)
 	struct path_mtu *entry = first(tab);
 	bool is_refuted = entry && entry->is_doubted;
 
-	/* A confirmed one has moved to the end. */
+	/* An entry that was confirmed has moved to the end of the list. */
 	if (is_refuted)
 		forget(tab, entry);
 	return is_refuted;

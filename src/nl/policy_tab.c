@@ -13,7 +13,7 @@
 #include "nl/link_tab.h"
 #include "nl/net_flow.h"
 
-/* What leaves this host enters routing as if it came from here. */
+/* For routing, packets of this host come in by this interface. */
 static const char iif_of_own_packets[IF_NAMESIZE] = "lo";
 
 void policy_tab_init(struct policy_tab *tab)
@@ -152,7 +152,7 @@ static bool has_prefix(const struct ip_addr *addr, const struct ip_addr *net,
 {
 	struct ip_addr known = *addr;
 
-	/* An address not known yet is 0.0.0.0 to the kernel. */
+	/* The kernel treats an address that is not known yet as 0.0.0.0. */
 	if (ip_addr_is_any(addr))
 		known = ip_addr_from_v4(0);
 	return ip_addr_in_prefix(&known, net, len);
@@ -207,7 +207,7 @@ enum policy_verdict policy_match(const struct policy *policy,
 				 const struct net_flow *flow,
 				 const struct link_tab *links)
 {
-	/* Whoever is in a VRF is not routed by us (net_view_route). */
+	/* The library does not route packets of a VRF (net_view_route). */
 	bool has_all = !policy->is_l3mdev &&
 		       has_selectors(policy, flow, links);
 

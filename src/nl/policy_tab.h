@@ -17,8 +17,8 @@
 struct link_tab;
 struct net_flow;
 
-/* Both ends inclusive, or with a mask, the ports that equal the first one in its
- * bits. 0 to 0: any port. */
+/* A range of ports, both ends included. With a mask: the ports that have the same
+ * value as the first one in the bits of the mask. 0 to 0: any port. */
 struct policy_ports {
 	uint16_t first;
 	uint16_t last;
@@ -28,10 +28,10 @@ struct policy_ports {
 struct policy {
 	struct ip_addr src;
 	struct ip_addr dst;
-	/* not taken are routes by a link of this group; -1: all are */
+	/* routes over a link of this group are not used; -1: all are */
 	int64_t suppress_group;
-	/* nor those of this prefix length (of 128) or a shorter one; -1: all
-	 * are */
+	/* routes of this prefix length (of 128) or a shorter one are not used; -1:
+	 * all are */
 	int suppress_len;
 	uint32_t priority;
 	uint32_t table;
@@ -85,28 +85,29 @@ struct policy_tab {
 enum policy_verdict {
 	POLICY_PASSES,
 	POLICY_MATCHES,
-	/* it depends on what this library does not know */
+	/* the answer depends on something that this library does not know */
 	POLICY_UNKNOWN,
 };
 
 void policy_tab_init(struct policy_tab *tab);
 void policy_tab_destroy(struct policy_tab *tab);
 
-/* Adds the rule, a second time if need be: the kernel allows it. -ENOMEM. */
+/* Adds the rule, even if there is an equal one: the kernel allows that. -ENOMEM. */
 int policy_tab_add(struct policy_tab *tab, const struct policy *policy)
 	MUST_CHECK;
-/* The first that equals it. Whether there was one. */
+/* Removes the first rule that equals this one. Returns whether there was one. */
 bool policy_tab_remove(struct policy_tab *tab, const struct policy *policy);
 
-/* Reading all again: policy_tab_meet() adds a rule unless it is known and was not
- * met since the mark. 1: added, 0: known, -ENOMEM. The sweep returns whether
- * anything was removed. */
+/* Around a new reading of all rules. policy_tab_meet() adds a rule unless an equal
+ * one is known that was not met since the mark. 1: it was added, 0: it was known,
+ * or -ENOMEM. The sweep returns whether anything was removed. */
 void policy_tab_mark(struct policy_tab *tab);
 int policy_tab_meet(struct policy_tab *tab, const struct policy *policy)
 	MUST_CHECK;
 bool policy_tab_sweep(struct policy_tab *tab);
 
-/* Only what every namespace is born with: local, main, default. */
+/* Whether there are only the rules that every namespace has at its beginning:
+ * local, main, default. */
 bool policy_tab_is_default(const struct policy_tab *tab);
 
 enum policy_verdict policy_match(const struct policy *policy,

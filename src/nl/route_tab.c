@@ -24,8 +24,8 @@
 
 enum { LEN_WORDS = IP_PREFIX_MAX / 64 + 1 };
 
-/* All of a route but its table and prefix, and the flags of its hops with it.
- * Never changes; goes with the last route that uses it. */
+/* All of a route except its table and prefix, together with the flags of its hops.
+ * A body never changes. It is freed with the last route that uses it. */
 struct route_body {
 	struct hash_link by_content;
 	uint32_t user_cnt;
@@ -48,7 +48,7 @@ struct route_entry {
 _Static_assert(sizeof(struct route_entry) <= 64,
 	       "a route costs at most 80 bytes of heap, and its bucket");
 
-/* Stays when its last route goes. */
+/* A table stays when its last route goes. */
 struct route_table {
 	uint32_t id;
 	struct hash_link by_id;
@@ -130,7 +130,8 @@ static bool is_same_hop(const struct route_hop *a, const struct route_hop *b)
 	       ip_addr_eq(&a->gateway, &b->gateway);
 }
 
-/* But for the flags of next hops, which come and go with their links. */
+/* Whether the two are the same route. The flags of next hops do not count, since
+ * they come and go with their links. */
 static bool is_same(const struct route *a, const struct route *b)
 {
 	if (a->tos != b->tos || a->priority != b->priority ||
@@ -237,7 +238,7 @@ static void put_body(struct route_tab *tab, struct route_body *body)
 
 /* -- entries --------------------------------------------------------------- */
 
-/* The whole route again; its hops are borrowed from the body. */
+/* Puts the route together again; its hops are borrowed from the body. */
 static struct route route_of(const struct route_entry *entry)
 {
 	struct route route = entry->body->route;
@@ -248,8 +249,8 @@ static struct route route_of(const struct route_entry *entry)
 	return route;
 }
 
-/* Takes over what may differ between routes that are the same. 1: it did, 0: it
- * did not, -ENOMEM. */
+/* Takes over what may differ between two that are the same route. 1: something did
+ * differ, 0: nothing did. Or -ENOMEM. */
 static int take_flags(struct route_tab *tab, struct route_entry *known,
 		      const struct route *route)
 {
@@ -265,7 +266,8 @@ static int take_flags(struct route_tab *tab, struct route_entry *known,
 	return 1;
 }
 
-/* Negative: a comes before b; 0: they are rivals. */
+/* Negative: a comes before b. 0: they are rivals, that is, the order in which they
+ * were added decides. */
 static int compare(const struct route *a, const struct route *b)
 {
 	if (a->tos != b->tos)
@@ -346,8 +348,8 @@ static bool remove_same(struct route_tab *tab, const struct route *route)
 	return false;
 }
 
-/* The first rival of the route, and through `prev_out` whom a route in its place
- * follows: NULL for the first of the prefix. */
+/* The first rival of the route. Through `prev_out`, the route behind which a route
+ * in its place is put; NULL: it is the first of the prefix. */
 static struct route_entry *find_rival(struct route_entry *entry,
 				      const struct route *route,
 				      struct route_entry **prev_out)
@@ -412,8 +414,9 @@ static int add(struct route_tab *tab, const struct route *route,
 	return 1;
 }
 
-/* The same route, if it already is where it belongs. For ROUTE_LAST that is the
- * end, so that reading all again brings rivals into the kernel's order. */
+/* The same route, if it is in the right place already. For ROUTE_LAST the right
+ * place is the end, so that a new reading of all routes brings rivals into the
+ * kernel's order. */
 static struct route_entry *find_in_place(const struct route_tab *tab,
 					 const struct route *route,
 					 enum route_place place)
@@ -438,7 +441,7 @@ int route_tab_insert(struct route_tab *tab, const struct route *route,
 		known->epoch = tab->epoch;
 		return take_flags(tab, known, route);
 	}
-	/* The kernel has no route twice: it has moved. */
+	/* The kernel never has the same route twice, so this one has moved. */
 	remove_same(tab, route);
 	return add(tab, route, place);
 }
@@ -534,7 +537,7 @@ bool route_hop_is_usable(const struct route *route, const struct route_hop *hop,
 	return link && (link_is_up(link) || route->scope == RT_SCOPE_HOST);
 }
 
-/* What a type of route does to whom it is led to. */
+/* What becomes of a packet that a route of this type matches. */
 static int verdict_of(uint8_t type)
 {
 	switch (type) {
@@ -570,7 +573,7 @@ static const struct route_hop *find_hop(const struct route *route, int oif,
 
 enum { GO_ON = 1 };
 
-/* GO_ON: the next route of the prefix may do. */
+/* GO_ON: try the next route of the prefix. */
 static int try_route(const struct route_entry *entry,
 		     const struct route_query *query,
 		     const struct link_tab *links,

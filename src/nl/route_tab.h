@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The routes of all tables: for a table and a destination, the route Linux takes
- * (fib_table_lookup). A look-up costs one hash for each prefix length that occurs.
- * Pure, no locking.
+ * The routes of all tables. For a table and a destination they give the route that
+ * Linux takes (fib_table_lookup). A look-up computes one hash for each prefix
+ * length that occurs. The code is pure and takes no lock.
  */
 #ifndef NL_ROUTE_TAB_H
 #define NL_ROUTE_TAB_H
@@ -54,8 +54,9 @@ struct route {
 	/* 0: the system's */
 	uint8_t hop_limit;
 	bool is_mtu_locked;
-	/* has something this library does not follow (an encapsulation, a next
-	 * hop it cannot see): whoever is led here stays with the kernel */
+	/* it has something that this library does not follow (an encapsulation, a
+	 * next hop that it cannot see); a socket whose packets take this route
+	 * stays with the kernel */
 	bool is_foreign;
 	uint16_t hop_cnt;
 	struct route_hop *hops;
@@ -77,7 +78,7 @@ struct route_tab {
 	uint32_t epoch;
 };
 
-/* What a route is looked up for. */
+/* The question that a look-up answers. */
 struct route_query {
 	struct ip_addr dst;
 	/* the whole byte; only some of its bits are looked at */
@@ -98,38 +99,40 @@ struct route_match {
 void route_tab_init(struct route_tab *tab);
 void route_tab_destroy(struct route_tab *tab);
 
-/* The route is copied with its hops. 1: changed, 0: known, -ENOMEM. */
+/* Adds a copy of the route and its hops. 1: something changed, 0: it was known. Or
+ * -ENOMEM. */
 int route_tab_insert(struct route_tab *tab, const struct route *route,
 		     enum route_place place) MUST_CHECK;
 /* The route that equals this one in everything but next hops' flags. Whether
  * there was one. */
 bool route_tab_remove(struct route_tab *tab, const struct route *route);
 
-/* Reading all again; the second returns whether anything was removed. */
+/* Around a new reading of all routes. The second function returns whether anything
+ * was removed. */
 void route_tab_mark(struct route_tab *tab);
 bool route_tab_sweep(struct route_tab *tab);
 
-/* All routes; those of one prefix in the kernel's order, the rest in none. What
- * `visit` gets is a copy with borrowed hops. */
+/* Calls `visit` for all routes. Those of one prefix come in the kernel's order, the
+ * prefixes in no order. `visit` gets a copy with borrowed hops. */
 void route_tab_visit(const struct route_tab *tab,
 		     void (*visit)(void *ctx, const struct route *route),
 		     void *ctx);
 
 /*
- * The route of the longest prefix, the right tos, the lowest metric. Several
- * tables are searched as if they were one, where among equal prefixes those of
- * the first table come first. 0; -EAGAIN: no route, or a throw route; else the
- * error of a route that refuses (-EINVAL blackhole, -EHOSTUNREACH unreachable,
- * -EACCES prohibit); -EOPNOTSUPP: a foreign route. The match is borrowed until
- * the next change.
+ * Finds the route with the longest prefix, the right tos and the lowest metric.
+ * Several tables are searched as if they were one; among equal prefixes, those of
+ * the first table come first. 0, or an error. -EAGAIN: there is no route, or it is
+ * a throw route. -EINVAL (blackhole), -EHOSTUNREACH (unreachable) or -EACCES
+ * (prohibit): the route refuses. -EOPNOTSUPP: it is a foreign route. The match is
+ * borrowed until the next change.
  */
 int route_tab_lookup(const struct route_tab *tab, const uint32_t *tables,
 		     unsigned table_cnt, const struct route_query *query,
 		     const struct link_tab *links,
 		     struct route_match *match_out) MUST_CHECK;
 
-/* Whether a next hop can be used at all: neither dead nor on a link that is gone,
- * nor on one that is down, unless the route is to this host. */
+/* Whether a next hop can be used at all. It cannot when it is dead, when its link
+ * is gone, or when its link is down, unless the route leads to this host. */
 bool route_hop_is_usable(const struct route *route, const struct route_hop *hop,
 			 const struct link_tab *links);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A list: it is asked when routes change, and hosts have few interfaces. */
+/* A list is enough: it is only asked when routes change, and hosts have few
+ * interfaces. */
 #include "config.h"
 
 #include "nl/rpf_tab.h"

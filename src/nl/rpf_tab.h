@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * net.ipv4.conf.*.rp_filter: whether packets are taken whose source is reached by
- * another interface. Pure, no locking.
+ * The settings net.ipv4.conf.*.rp_filter. They say whether an interface takes
+ * packets whose source is reached by another interface. The code is pure and takes
+ * no lock.
  */
 #ifndef NL_RPF_TAB_H
 #define NL_RPF_TAB_H
@@ -36,10 +37,11 @@ int rpf_tab_set(struct rpf_tab *tab, int ifindex, int mode) MUST_CHECK;
 /* Whether it was there. */
 bool rpf_tab_remove(struct rpf_tab *tab, int ifindex);
 
-/* What holds for an interface: the greater one of its own and that of all. */
+/* The mode of an interface: the greater one of its own setting and that of "all". */
 enum rpf_mode rpf_tab_mode(const struct rpf_tab *tab, int ifindex);
 
-/* Reading all again; the second returns whether anything was removed. */
+/* Around a new reading of all settings. The second function returns whether
+ * anything was removed. */
 void rpf_tab_mark(struct rpf_tab *tab);
 bool rpf_tab_sweep(struct rpf_tab *tab);
 

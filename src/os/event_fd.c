@@ -11,8 +11,8 @@
 
 int event_fd_open(void)
 {
-	/* As it is closed, past whoever else interposes: the thread sanitizer
-	 * must know of both or of neither. */
+	/* eventfd2 is called directly, as close is: a thread sanitizer that
+	 * interposes both calls must know of both or of neither. */
 	return (int)syscall_raw(SYS_eventfd2, 0, EFD_NONBLOCK | EFD_CLOEXEC, 0,
 				0, 0, 0);
 }

@@ -74,7 +74,7 @@ static int read_regular(int fd, size_t max, char **text_out, size_t *len_out)
 
 int file_read(const char *path, size_t max, char **text_out, size_t *len_out)
 {
-	/* O_NONBLOCK: a FIFO without a writer must not hold the program up. */
+	/* O_NONBLOCK: a FIFO without a writer must not stop the program. */
 	int fd = real.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	int err;
 
@@ -106,7 +106,7 @@ static int map_reserved(int fd, size_t size, void **mem_out)
 {
 	int err;
 
-	/* whatever the umask took away */
+	/* the umask may have removed some of these bits */
 	if (fchmod(fd, 0600) != 0)
 		return -errno;
 	err = posix_fallocate(fd, 0, (off_t)size);
@@ -121,7 +121,7 @@ int file_map_new(const char *path, size_t size, void **mem_out)
 	int fd, err;
 
 	unlink(path);
-	/* O_EXCL follows no link that somebody has put there */
+	/* O_EXCL does not follow a link that somebody has put there */
 	fd = real.open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
@@ -157,7 +157,7 @@ void file_for_names(const char *dir, unsigned max,
 bool file_read_own(const char *path, void *buf, size_t size,
 		   struct file_id *id_out)
 {
-	/* A FIFO must not hold the program up, and a link leads elsewhere. */
+	/* A FIFO must not stop the program, and a link would lead elsewhere. */
 	int fd = real.open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW |
 					 O_NONBLOCK | O_NOCTTY);
 	struct stat st;

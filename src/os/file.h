@@ -9,14 +9,14 @@
 
 #include "base/compiler.h"
 
-/* What tells an open file from another that took over its number. */
+/* Tells an open file from another one that took over its number. */
 struct file_id {
 	dev_t dev;
 	ino_t ino;
 	mode_t mode; /* 0: no file */
 };
 
-/* All zero when fd is not open. errno is preserved. */
+/* Returns all zeroes when fd is not open. errno is preserved. */
 struct file_id file_identify(int fd);
 
 static inline bool file_is_same(const struct file_id *a,
@@ -33,23 +33,24 @@ static inline bool file_is_same(const struct file_id *a,
 int file_read(const char *path, size_t max, char **text_out,
 	      size_t *len_out) MUST_CHECK;
 
-/* Up to `size` bytes of a file of the proc or sysfs kind, which have no size of
- * their own. The number of bytes, or negative errno. */
+/* Reads up to `size` bytes of a file in proc or sysfs, which has no size of its
+ * own. Returns the number of bytes or a negative errno. */
 ssize_t file_peek(const char *path, char *buf, size_t size) MUST_CHECK;
 
 bool file_is_there(const char *path);
 
 /*
- * A new file of `size` zero bytes with mode 0600, mapped for sharing; all its
- * blocks are reserved, so that a full file system shows here and not as a fault
- * later. One of the same name goes first; -EEXIST when that is somebody else's.
+ * Makes a new file of `size` zero bytes with mode 0600 and maps it as shared
+ * memory. All its blocks are reserved, so that a full file system is noticed here,
+ * and not as a fault later. A file of the same name is removed first; -EEXIST: it
+ * belongs to somebody else.
  */
 int file_map_new(const char *path, size_t size, void **mem_out) MUST_CHECK;
 
-/* Whether it is a link with this very text. */
+/* Whether the path is a symbolic link that contains exactly this text. */
 bool file_leads_to(const char *path, const char *text);
 
-/* Calls `fn` for the names in a directory, for so many at most. */
+/* Calls `fn` for each name in a directory, but for at most `max` of them. */
 void file_for_names(const char *dir, unsigned max,
 		    void (*fn)(void *ctx, const char *name), void *ctx);
 
@@ -64,10 +65,10 @@ bool file_remove_same(const char *path, const struct file_id *id);
 /* Harmless when there is none. */
 void file_remove(const char *path);
 
-/* Makes the file, or empties it. */
+/* Creates the file, or empties it if it exists. */
 int file_make_empty(const char *path) MUST_CHECK;
 
-/* Appends in one piece. */
+/* Appends the text by a single write. */
 int file_append(const char *path, const char *text, size_t len) MUST_CHECK;
 
 /* The inode that a link such as /proc/self/ns/pid leads to; 0: none. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Calls that in libc are cancellation points, for use inside the bracket, where a
- * thread must not end: it would take a lock or a reference with it. They are system
- * calls and nothing else, and return what the kernel does: a negative errno when they
- * fail. Under a mutex there is no need for them (base/lock.h).
+ * Calls that are cancellation points in libc, for use inside the bracket. A thread
+ * must not end there, since it would never give back a lock or a reference. These
+ * are system calls and nothing else, and return what the kernel returns: a negative
+ * errno when they fail. Under a mutex there is no need for them (base/lock.h).
  */
 #ifndef OS_INSIDE_H
 #define OS_INSIDE_H
@@ -25,7 +25,7 @@ static inline long inside_sendmsg(int fd, const struct msghdr *msg, int flags)
 	return syscall_raw(SYS_sendmsg, fd, (long)msg, flags, 0, 0, 0);
 }
 
-/* Without waiting. */
+/* Looks and does not wait. */
 static inline long inside_poll(struct pollfd *fds, nfds_t cnt)
 {
 	struct timespec none = { 0 };

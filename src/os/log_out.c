@@ -36,8 +36,8 @@ static void write_all(int fd, const char *text, size_t len)
 	}
 }
 
-/* A program that closed its stderr may have a connection there by now; what it
- * put there on purpose, a log file for instance, is fine. */
+/* A program that closed its stderr may have a connection at that number by now. If
+ * it has put something there on purpose, such as a log file, we write to that. */
 static void write_stderr(const char *line, size_t len)
 {
 	struct file_id now = file_identify(STDERR_FILENO);
@@ -60,8 +60,8 @@ static int open_file(int flags)
 	return 0;
 }
 
-/* The program closes fds that it does not know (daemons close all), and the
- * child of a fork starts without ours. */
+/* The program may close fds that it does not know (daemons close all), and the
+ * child of a fork starts without our fd. So we open the file again if it is gone. */
 static void write_file(const char *line, size_t len)
 {
 	struct file_id now = file_identify(atomic_load(&file_fd));

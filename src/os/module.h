@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Modules: parts of the library in shared objects of their own, because they need
- * more than the C library. core/module.c opens them when a socket first needs them,
- * with their symbols local, and finds one symbol in each.
+ * Modules are parts of the library in shared objects of their own, because they
+ * need more than the C library. core/module.c opens them when a socket first needs
+ * them. Their symbols stay local, except the one that core/module.c looks for.
  */
 #ifndef OS_MODULE_H
 #define OS_MODULE_H
@@ -11,9 +11,9 @@ struct services;
 
 /* Locks of debug builds have another size. */
 #ifdef VMA_DEBUG
-enum { MODULE_ABI = 0x102 };
+enum { MODULE_ABI = 0x103 };
 #else
-enum { MODULE_ABI = 0x002 };
+enum { MODULE_ABI = 0x003 };
 #endif
 
 /* What a module is for, and what its exports are. */
@@ -31,8 +31,8 @@ struct module {
 	int abi;
 	enum module_kind kind;
 	const char *name;
-	/* Called once, before anything of the exports. The services live as long
-	 * as the process; the module has no other way to reach libvma.so. */
+	/* Called once, before the exports are used. The services live as long as
+	 * the process. The module has no other way to call libvma.so. */
 	void (*start)(const struct services *services);
 	/* a const struct of the kind's */
 	const void *exports;

@@ -32,10 +32,10 @@ void own_thread_load(void)
 }
 
 /*
- * The last thread that ends takes the process with it. libc knows it by a number that
- * it counts down, and that debuggers may read, so it has a name, though one that no
- * header has. Ours is not one of them: so whoever ends last runs exit(0) itself, at
- * once, in its own place.
+ * The process ends with its last thread. libc finds the last one by a number that
+ * it counts down. Debuggers may read this number, so it has a name, though no
+ * header has it. Our thread is taken out of the number, so libc runs exit(0) in the
+ * program's last thread, at once and in the right place.
  */
 static void find_libc_cnt(void)
 {
@@ -47,8 +47,8 @@ bool own_thread_has_to_look(void)
 	return !own.libc_cnt;
 }
 
-/* One of the program's policies for real time would let us starve others, or, spinning
- * for a lock, the thread that has it. */
+/* With one of the program's policies for real time, this thread could starve
+ * others, or, while it spins for a lock, the thread that holds it. */
 static void be_ordinary(void)
 {
 	static const struct sched_param ordinary;
@@ -73,7 +73,7 @@ static void *run(void *arg UNUSED)
 	be_ordinary();
 	own.params.run();
 	os_leave();
-	/* libc is about to count it down. */
+	/* libc is about to count this thread down. */
 	if (own.libc_cnt)
 		atomic_fetch_add(own.libc_cnt, 1);
 	return NULL;
@@ -89,7 +89,8 @@ int own_thread_start(const struct own_thread_params *params)
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &old);
 	err = pthread_create(&own.thread, NULL, run, NULL);
-	/* Here, where the caller's thread still counts, and not in the new one. */
+	/* We do this here and not in the new thread, since here the caller's thread
+	 * certainly counts. */
 	if (!err && own.libc_cnt)
 		atomic_fetch_sub(own.libc_cnt, 1);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -112,8 +113,9 @@ bool own_thread_is_last(void)
 	const char *at;
 
 	text[MAX(len, 0)] = '\0';
-	/* The first thread of a process is there as long as that, if only as a
-	 * zombie: "PID (NAME) Z", and 17 fields later how many there are. */
+	/* The first thread is there as long as its process, if only as a zombie.
+	 * Its state is behind the name in "PID (NAME) Z", and the number of threads
+	 * 17 fields later. */
 	at = strrchr(text, ')');
 	if (!at || strncmp(at, ") Z ", 4) != 0)
 		return false;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Threads of the library in the program's process. The program must not notice them:
- * no handler runs in them, they are ordinary whatever scheduling policy the program
- * gives itself, and they keep no process alive: when the last thread of the program
- * ends, the process does, as it would without us.
+ * Threads of the library in the program's process. The program must not notice
+ * them. No handler of the program runs in them, and they are ordinary threads
+ * whatever scheduling policy the program gives itself. They do not keep the process
+ * alive: when the last thread of the program ends, the process ends, as it would
+ * without us.
  */
 #ifndef OS_OWN_THREAD_H
 #define OS_OWN_THREAD_H
@@ -21,20 +22,21 @@ struct own_thread_params {
 	void (*run)(void);
 };
 
-/* At load: where the program may run, before it changes that itself. */
+/* Called when the library is loaded: remembers where the program may run, before it
+ * changes that itself. */
 void own_thread_load(void);
 
 /* 0 or negative errno. There is one such thread at a time. */
 int own_thread_start(const struct own_thread_params *params) MUST_CHECK;
 
-/* Returns when the thread has ended, which `run` does by returning. No cancellation
+/* Returns when the thread has ended; `run` ends it by returning. No cancellation
  * point. */
 void own_thread_join(void);
 
 /*
- * Where libc does not let itself be told that a thread is not the program's, the
- * thread itself has to look now and then: whether all others have ended. Then
- * own_thread_end_process() is due, which does what libc would have done.
+ * With some C libraries, our thread cannot be taken out of the number of threads.
+ * Then it has to look now and then whether all other threads have ended. If they
+ * have, it calls own_thread_end_process(), which does what libc would have done.
  */
 bool own_thread_has_to_look(void);
 bool own_thread_is_last(void);

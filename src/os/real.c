@@ -19,11 +19,11 @@ enum real_id {
 static void resolve(enum real_id id);
 
 /*
- * For each call two functions stand ready. first_<name> is what the member holds
- * until it is resolved: it resolves this one call and goes on. Not all: it may be
- * an allocator's start-up that calls, and looking for a name that does not exist
- * allocates. missing_<name> takes its place for good when the C library has no
- * such function.
+ * There are two functions for each call. The member first holds first_<name>, which
+ * finds the function for this one call and continues with it. It does not look for
+ * all functions, because the caller may be an allocator that is just starting, and
+ * a search for a name that does not exist allocates. If the C library has no such
+ * function, missing_<name> takes the place for good.
  */
 #define CALL_REAL(ret, name, params, args)        \
 	static ret first_##name params            \
@@ -39,7 +39,7 @@ static void resolve(enum real_id id);
 #define CALL_REAL_VA(ret, name, va_params, params, args) \
 	CALL_REAL(ret, name, params, args)
 
-/* No parameter of a missing function is looked at. */
+/* A missing function ignores its parameters. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #include "os/calls.def"
@@ -81,10 +81,11 @@ static void *find_old_version(const char *name)
 	return NULL;
 }
 
-/* Readers load the member plainly, at each call of the program. Whatever they get
- * is a function that may be called: an aligned pointer is loaded whole on every
- * machine there is. An atomic load would cost nothing either, but needs other
- * words for a call than real.read(). So the sanitizer is not to look at the store. */
+/* Readers load the member by a plain access, at each call of the program. Whatever
+ * they get is a function that may be called, since an aligned pointer is loaded as
+ * a whole on every machine there is. An atomic load would cost nothing either, but
+ * then a call could not be written as real.read(). So the sanitizer must not look
+ * at this store. */
 __attribute__((no_sanitize("thread"))) static void resolve(enum real_id id)
 {
 	const struct resolution *r = &resolutions[id];
@@ -94,7 +95,7 @@ __attribute__((no_sanitize("thread"))) static void resolve(enum real_id id)
 
 	if (!fn)
 		fn = find_old_version(r->name);
-	/* Several threads may be here: they all store the same. */
+	/* Several threads may be here; they all store the same value. */
 	__atomic_store_n(slot, fn ? fn : r->missing, __ATOMIC_RELAXED);
 	errno = saved_errno;
 }

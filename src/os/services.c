@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The module's side of services.h: functions that carry the names of libvma.so's
- * and lead there. Compiled into each module, and into nothing else.
+ * The module's side of services.h: functions that have the names of libvma.so's
+ * functions and call these. Compiled into each module, and into nothing else.
  */
 #include "config.h"
 
@@ -9,7 +9,7 @@
 
 static const struct services *services;
 
-/* A copy: code in the module says real.close() like everybody else. */
+/* A copy, so that code in the module can say real.close() like all other code. */
 struct real_calls real;
 
 /* Lets every line through to log_write, which looks at the library's level. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a module may use of libvma.so besides inline functions (services.def, and
- * the members here).
+ * What a module may use of libvma.so, apart from inline functions: services.def,
+ * and the members here.
  */
 #ifndef OS_SERVICES_H
 #define OS_SERVICES_H

@@ -15,8 +15,8 @@
 
 _Thread_local struct os_thread os_thread;
 
-/* What the program installed where the kernel has the trampoline. Read by the
- * trampoline at any moment, hence atomics. */
+/* The program's handler for a signal for which the kernel has our trampoline. The
+ * trampoline may read it at any moment, so the members are atomic. */
 struct handler {
 	_Atomic(void *) fn; /* called with three arguments in any case */
 	_Atomic int flags;  /* SA_SIGINFO, SA_RESETHAND, SA_RESTART of it */
@@ -33,19 +33,20 @@ static struct {
 	.lock = SPINLOCK_INIT(LOCK_RANK_SIGNALS),
 };
 
-/* Flags that we keep to ourselves: the trampoline always wants the siginfo, and
- * the kernel must not drop it when the signal was only deferred. */
+/* Flags that the kernel does not get as the program sets them: the trampoline
+ * always wants the siginfo, and the kernel must not remove the handler when the
+ * signal was only deferred. */
 enum { OWN_FLAGS = SA_SIGINFO | SA_RESETHAND };
-/* Flags that the program is told as we have them: also the one our own waits
- * heed, which siginterrupt() changes behind everybody who listens to
+/* Flags that we report to the program as we have them. Among them is the one that
+ * our own waits follow, and which siginterrupt() changes without a call of
  * sigaction(). */
 enum { TOLD_FLAGS = OWN_FLAGS | SA_RESTART };
 
 /* The kernel's signal set: 64 bits on every machine. */
 enum { KERNEL_SIGSET_SIZE = 8 };
 
-/* Raw, because our callers are wrappers of the libc functions around it, and
- * because libc hides the signals of its own thread library. */
+/* A raw system call, because our callers are wrappers of the libc functions around
+ * it, and because libc hides the signals of its own thread library. */
 static long raw_sigprocmask(int how, const void *set, void *old)
 {
 	return real.syscall(SYS_rt_sigprocmask, how, set, old,
@@ -143,10 +144,10 @@ static uint64_t synchronous_bits(void)
 	return bits;
 }
 
-/* Remembers the signal and keeps all others with the kernel until os_leave, so
- * that one place to remember is enough. Not the faults: the program's memory may be
- * what we copy, and one that is blocked ends the process without a word to its
- * handler. */
+/* Remembers the signal, and blocks all others until os_leave(), so that there is
+ * never more than one to remember. Faults are not blocked: the memory that we copy
+ * may be the program's, and a fault that is blocked ends the process without
+ * calling its handler. */
 static void defer(const siginfo_t *info, ucontext_t *context)
 {
 	struct os_thread *self = &os_thread;
@@ -189,7 +190,7 @@ static void trampoline(int sig, siginfo_t *info, void *context)
 	}
 	flags = atomic_load_explicit(&h->flags, memory_order_relaxed);
 	fn = handler_take(h, sig, flags);
-	/* Another thread may just have given the signal back to the kernel. */
+	/* Another thread may just have removed the handler. */
 	if (fn == (void *)SIG_DFL || fn == (void *)SIG_IGN)
 		return;
 	os_thread.handler_cnt++;
@@ -205,9 +206,9 @@ static void trampoline(int sig, siginfo_t *info, void *context)
 }
 
 /*
- * Hands the signal back to the kernel, still blocked, and then opens the mask
- * again: the kernel delivers it, and what waited behind it, as if it had come
- * just now.
+ * Sends the signal to this thread again while it is blocked, and then restores the
+ * mask. The kernel delivers it, and what waited behind it, as if it had come just
+ * now.
  */
 void os_deliver_deferred(void)
 {
@@ -220,7 +221,8 @@ void os_deliver_deferred(void)
 	self->has_deferred = false;
 	if (real.syscall(SYS_rt_tgsigqueueinfo, (long)getpid(), (long)gettid(),
 			 (long)info.si_signo, &info) != 0)
-		/* The queue of a real-time signal is full: at least it comes. */
+		/* The queue of real-time signals is full. The signal comes without
+		 * its data at least. */
 		real.syscall(SYS_tgkill, (long)getpid(), (long)gettid(),
 			     (long)info.si_signo);
 	errno = saved_errno;
@@ -259,7 +261,8 @@ static int install_locked(int sig, const struct sigaction *act,
 		return -1;
 	translate_old(sig, h, &kernel_old);
 	if (is_caught(act) && !is_synchronous(sig)) {
-		/* Known before the kernel can deliver to it. */
+		/* The trampoline must find the handler before the kernel can
+		 * deliver the signal. */
 		atomic_store(&h->flags, act->sa_flags);
 		atomic_store_explicit(&h->fn, action_fn(act),
 				      memory_order_release);
@@ -333,7 +336,7 @@ void signals_set_before_handler(void (*fn)(void))
 void signals_forked(void)
 {
 	lock_witness_forked(&signals.lock.witness);
-	/* Another thread may have held it; nobody does in the child. */
+	/* Another thread may have held the lock. In the child nobody does. */
 	atomic_store(&signals.lock.is_held, 0);
 	os_thread.has_deferred = false;
 }
@@ -399,8 +402,8 @@ sighandler_t signals_sigset(int sig, sighandler_t disposition)
 
 int signals_siginterrupt(int sig, int is_interrupting)
 {
-	/* libc changes the kernel's SA_RESTART whoever the handler is, and what
-	 * its own signal() will do; we keep up. */
+	/* libc changes the kernel's SA_RESTART whatever the handler is, and also
+	 * what its own signal() will do. We do the same. */
 	int result = real.siginterrupt(sig, is_interrupting);
 	struct handler *h;
 
@@ -494,14 +497,14 @@ int signals_sleep(struct pollfd *fds, nfds_t cnt,
 
 	INVARIANT(!os_is_inside(), "a wait is outside the bracket");
 	do {
-		/* A handler either ran before this line, and the look below
-		 * sees it, or stays pending until ppoll opens the mask. */
+		/* A handler either ran before this line, and the look below sees
+		 * it, or its signal stays pending until ppoll() opens the mask. */
 		block_all(&mask);
 		if (signals_is_interrupted(mark, may_restart)) {
 			restore_mask(&mask);
 			return -EINTR;
 		}
-		/* a cancellation point: what runs then runs as it would in
+		/* a cancellation point: cleanup handlers run as they would in
 		 * libc's call */
 		pthread_cleanup_push(restore_mask_of, &mask);
 		result = real.ppoll(fds, cnt, timeout, &mask);

@@ -21,15 +21,16 @@
 
 #include "os/real.h"
 
-/* Puts the trampoline before every handler there is and will be. Idempotent,
- * any thread, outside our locks. */
+/* Puts the trampoline in front of every handler that there is and will be. May be
+ * called again, by any thread, outside our locks. */
 void signals_activate(void);
 
 /* In the child of a fork. */
 void signals_forked(void);
 
-/* What is to be called before each handler of the program that runs outside the
- * bracket, in its thread, on its stack. There is one such function. */
+/* Sets the function that is called before each handler of the program that runs
+ * outside the bracket, in the same thread and on the same stack. There is one such
+ * function. */
 void signals_set_before_handler(void (*fn)(void));
 
 /* The calls of the same name, with their errno semantics. */
@@ -42,7 +43,7 @@ int signals_siginterrupt(int sig, int is_interrupting);
 int signals_sigvec(int sig, const struct sigvec_compat *vec,
 		   struct sigvec_compat *old);
 
-/* Keeps all signals from this thread, across a fork if need be. */
+/* Blocks all signals in this thread, across a fork if need be. */
 struct signals_hold {
 	sigset_t mask; /* as it was */
 };

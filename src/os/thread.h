@@ -22,15 +22,15 @@
 struct os_thread {
 	union {
 		struct {
-			/* Open brackets. Written by this thread alone, but read
-			 * by handlers that interrupt it. */
+			/* The number of open brackets. Only this thread writes it,
+			 * but handlers that interrupt it read it. */
 			volatile int depth;
-			/* Waits of this thread that a handler may have jumped
-			 * out of: there is something to look at before the next
-			 * call (fd/fd_wait.h). */
+			/* The number of waits that this thread has begun. If it is
+			 * not 0 outside of them, a handler may have jumped out of
+			 * one, which the next call has to look at (fd/fd_wait.h). */
 			int wait_cnt;
 		};
-		/* not 0: one of them is not */
+		/* not 0: one of the two is not 0 */
 		uint64_t is_odd;
 	};
 	/* A signal came inside the bracket: `deferred` holds it. */
@@ -59,7 +59,8 @@ static inline bool os_is_inside(void)
 static inline void os_enter(void)
 {
 	os_thread.depth++;
-	/* A handler in this thread sees the bracket before anything inside. */
+	/* A handler in this thread must see the bracket before anything that
+	 * happens inside it. */
 	atomic_signal_fence(memory_order_seq_cst);
 }
 
@@ -70,7 +71,8 @@ static inline void os_leave(void)
 		os_deliver_deferred();
 }
 
-/* The same for a thread that is known to be outside: the data path's. */
+/* Does the same for a thread that is known to be outside of any bracket; for the
+ * data path. */
 static inline void os_enter_first(void)
 {
 	os_thread.depth = 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What names a connection or a flow from one end: both addresses and both ports.
- * The order is always local, remote, whichever way a packet goes.
+ * Identifies a connection or a flow, seen from one end: both addresses and both
+ * ports. The order is always local, remote, whichever way a packet goes.
  */
 #ifndef PKT_FLOW_KEY_H
 #define PKT_FLOW_KEY_H

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A packet, or a piece of one: a descriptor for bytes in a buffer that belongs to
- * a pool. The same for a frame of an AF_XDP region, a buffer posted to a work
- * queue, and memory that holds TCP data until it is acknowledged.
+ * A packet, or a piece of one: a descriptor for bytes in a buffer that belongs to a
+ * pool. There is one kind of descriptor for a frame of an AF_XDP region, for a
+ * buffer posted to a work queue, and for memory that holds TCP data until it is
+ * acknowledged.
  *
  * The descriptor and its reference count are plain memory under the lock of the
- * stack that uses it. Pools are pkt_pool.h.
+ * stack that uses it. Pools are in pkt_pool.h.
  */
 #ifndef PKT_PKT_H
 #define PKT_PKT_H
@@ -36,7 +37,7 @@ enum pkt_flag {
 /* Room for whichever layer owns the packet at the moment. */
 enum { PKT_CB_SIZE = 32 };
 
-/* The first cache line is what receive and transmit touch of every packet. */
+/* Receive and transmit touch only the first cache line of a packet. */
 struct pkt {
 	/* the queue of the present owner */
 	struct list link;
@@ -56,10 +57,10 @@ struct pkt {
 	uint32_t flow_tag;
 	/* index of the buffer in its pool: where in a region it lies */
 	uint32_t frame_id;
-	/* the next buffer of the same packet, owned with this one; in a free
-	 * packet the next free one */
+	/* the next buffer of the same packet, which belongs to this one; in a free
+	 * packet, the next free one */
 	struct pkt *next_part;
-	/* reception, in the caller's clock; 0 is unknown */
+	/* when it was received, on the caller's clock; 0 is unknown */
 	uint64_t time_ns;
 
 	uint8_t *buf;
@@ -110,8 +111,9 @@ static inline void pkt_pull(struct pkt *pkt, uint32_t len)
 	pkt->len -= len;
 }
 
-/* Adds `len` bytes at the end, which the caller fills. Only for who holds the one
- * reference: a borrower may show the bytes behind the end. */
+/* Adds `len` bytes at the end, which the caller fills. Only the holder of the
+ * single reference may do this, because a borrower may show the bytes behind the
+ * end. */
 static inline uint8_t *pkt_append(struct pkt *pkt, uint32_t len)
 {
 	uint8_t *end = pkt->data + pkt->len;
@@ -133,8 +135,8 @@ static inline void pkt_get(struct pkt *pkt)
 	pkt->refs++;
 }
 
-/* Out of line: the last reference is gone. Drops the reference that the packet
- * holds on its next part, or on a lender. */
+/* The last reference is gone; this part is out of line. Drops the reference that
+ * the packet holds on its next part or on a lender. */
 void pkt_release(struct pkt *pkt);
 
 /* Drops a reference. NULL is a no-op. */

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* The head of one mapping, in which the packets follow, and then their buffers
- * if nobody else has those. */
+/* The head of one mapping. The packets follow it, and then their buffers, unless
+ * these are in other memory. */
 struct pkt_slab {
 	struct pkt_slab *next;
 	size_t size; /* of the mapping */
@@ -49,8 +49,8 @@ struct pkt_slab *pkt_pool_take_slabs(struct pkt_pool *pool)
 	return slabs;
 }
 
-/* Where `buf` points in a packet that only borrows: never NULL, so that it can
- * be calculated with. */
+/* The value of `buf` in a packet that only borrows. It is never NULL, so that one
+ * can calculate with it. */
 static uint8_t *no_buffer(struct pkt *pkt)
 {
 	return (uint8_t *)pkt;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A pool of packets whose buffers have one size. It starts with what it is given
- * and grows by slabs; taking a packet never allocates memory, so that it can be
- * done under the stack's lock. Whoever owns the pool watches how many are left,
- * makes a slab outside the lock, and adds it under the lock.
+ * A pool of packets whose buffers have one size. It starts with the packets that it
+ * is given and grows by slabs. Taking a packet never allocates memory, so it can be
+ * done under the stack's lock. The owner of the pool watches how many packets are
+ * left, makes a slab outside the lock, and adds it under the lock.
  *
- * Every packet comes back to its pool: at the end the pool is full, or something
- * leaked.
+ * Every packet comes back to its pool. So if the pool is not full at the end, a
+ * packet was leaked.
  */
 #ifndef PKT_PKT_POOL_H
 #define PKT_PKT_POOL_H
@@ -16,14 +16,14 @@
 struct pkt_slab;
 
 struct pkt_pool {
-	/* packets linked by link.next up to NULL, the last one returned first;
-	 * their next_part and lender are NULL */
+	/* free packets, linked by link.next up to NULL. The one that was returned
+	 * last comes first. Their next_part and lender are NULL. */
 	struct list *free;
 	uint32_t free_cnt;
 	uint32_t total_cnt;
 	/* room kept in front of the data of a fresh packet */
 	uint32_t headroom;
-	/* how often nothing was left */
+	/* how often no packet was left */
 	uint64_t empty_cnt;
 	struct pkt_slab *slabs;
 };
@@ -33,19 +33,20 @@ void pkt_pool_init(struct pkt_pool *pool, uint32_t headroom);
  * is freed, because somebody still uses them. */
 uint32_t pkt_pool_destroy(struct pkt_pool *pool) MUST_CHECK;
 
-/* `cnt` packets with buffers of `buf_size` bytes, each buffer beginning at a
+/* Makes `cnt` packets with buffers of `buf_size` bytes, each of which begins at a
  * multiple of 64. `mem` is cnt * buf_size bytes that outlive the slab, such as a
- * registered region, or NULL to have it allocated. A buf_size of 0 makes packets
- * for pkt_borrow only. NULL without memory. The memory is mapped, not malloc's:
- * a send or receive that runs short may be a signal handler's, which has
- * interrupted malloc. */
+ * registered region, or NULL to have the memory allocated. A buf_size of 0 makes
+ * packets for pkt_borrow only. NULL: there is no memory. The memory is mapped, not
+ * malloc'ed, because a send or receive that needs a slab may run in a signal
+ * handler that has interrupted malloc. */
 struct pkt_slab *pkt_slab_create(uint32_t cnt, uint32_t buf_size, void *mem)
 	MUST_CHECK;
 /* The pool owns the slab from now on; frame ids count on from those it has. */
 void pkt_pool_add(struct pkt_pool *pool, struct pkt_slab *slab);
 
-/* Empties a pool of which nobody uses a packet, under its lock; and, outside, gives
- * back what it had. */
+/* Two steps to empty a pool when nobody uses a packet of it. The first one takes
+ * the slabs out, under the pool's lock. The second one frees them, outside the
+ * lock. */
 struct pkt_slab *pkt_pool_take_slabs(struct pkt_pool *pool) MUST_CHECK;
 void pkt_slabs_free(struct pkt_slab *slabs);
 
@@ -62,7 +63,8 @@ static inline void pkt_pool_give_back(struct pkt_pool *pool, struct pkt *first,
 	pool->free_cnt += cnt;
 }
 
-/* Packets whose memory is somebody else's, a region's, come and go one by one. */
+/* Adds or removes single packets whose memory belongs to somebody else, such as a
+ * region. */
 static inline void pkt_pool_adopt(struct pkt_pool *pool, struct pkt *pkt)
 {
 	pkt->pool = pool;
@@ -71,7 +73,7 @@ static inline void pkt_pool_adopt(struct pkt_pool *pool, struct pkt *pkt)
 	pool->total_cnt++;
 }
 
-/* One that nobody uses; the pool has one. */
+/* Takes an unused packet out; the pool must have one. */
 static inline struct pkt *pkt_pool_disown(struct pkt_pool *pool)
 {
 	struct pkt *pkt = pkt_from_link(pool->free);
@@ -109,8 +111,9 @@ static inline struct pkt *pkt_alloc(struct pkt_pool *pool)
 	return pkt;
 }
 
-/* Not 0: dropping a reference is not all it takes to give `pkt` back to `pool`.
- * Of several packets the sum of it, by |, is one test for all. */
+/* Not 0: more has to be done than to drop one reference in order to give `pkt` back
+ * to `pool`. The results for several packets can be combined by |, so that one test
+ * is enough for all. */
 static inline uintptr_t pkt_put_obstacles(const struct pkt *pkt,
 					  const struct pkt_pool *pool)
 {
@@ -119,7 +122,7 @@ static inline uintptr_t pkt_put_obstacles(const struct pkt *pkt,
 	       ((uintptr_t)pkt->pool ^ (uintptr_t)pool);
 }
 
-/* pkt_put, inline where nothing stands against it. */
+/* pkt_put(), which is inline when there is no such obstacle. */
 static inline void pkt_put_quick(struct pkt *pkt)
 {
 	if (LIKELY(!pkt_put_obstacles(pkt, pkt->pool)))

@@ -25,9 +25,10 @@ static void *map(size_t size, int flags)
 	return mem == MAP_FAILED ? NULL : mem;
 }
 
-/* Memory that begins at a huge page's address, so that the kernel can use one without
- * being asked for it by number: a device that wants all of it at once gets it four
- * times as fast as page by page, and the processor finds its addresses faster. */
+/* Maps memory that begins at the address of a huge page, so that the kernel can use
+ * huge pages even when none are reserved. A device that registers all of it at once
+ * is then four times as fast as with small pages, and the processor translates its
+ * addresses faster. */
 static void *map_aligned(size_t size)
 {
 	uint8_t *mem = map(size + HUGE_PAGE, 0), *start;
@@ -40,7 +41,7 @@ static void *map_aligned(size_t size)
 	if (before)
 		munmap(mem, before);
 	munmap(start + size, HUGE_PAGE - before);
-	/* a wish: what is left over has small ones */
+	/* the kernel need not follow this; the rest has small pages */
 	madvise(start, size & ~(size_t)(HUGE_PAGE - 1), MADV_HUGEPAGE);
 	return start;
 }
@@ -61,8 +62,8 @@ static int map_frames(struct region *region, enum region_pages pages)
 	}
 	if (!region->mem)
 		return -ENOMEM;
-	/* A child that wrote to an inherited copy would make the kernel give
-	 * the parent new pages, which the device does not know. */
+	/* If a child wrote to an inherited copy, the kernel would give the parent
+	 * new pages, which the device does not know. */
 	if (madvise(region->mem, region->mem_size, MADV_DONTFORK) != 0)
 		return -errno;
 	return 0;
@@ -140,8 +141,8 @@ void region_get(struct region *region)
 
 void region_put(struct region *region)
 {
-	/* release pairs with the acquire of the last one's: what the others did
-	 * to the store is over */
+	/* release pairs with the acquire of the last user's decrement: what the
+	 * others did to the store has ended */
 	if (!region ||
 	    atomic_fetch_sub_explicit(&region->user_cnt, 1,
 				      memory_order_acq_rel) != 1)
@@ -224,8 +225,8 @@ int region_set_add(struct region_set *set, struct region *region)
 	for (uint32_t id = 0; id < region->frame_cnt; id++)
 		region->pkts[id].region_id = cnt;
 	set->regions[cnt] = region;
-	/* release pairs with the acquire of who takes frames: the region is
-	 * there before it counts */
+	/* release pairs with the acquire of those who take frames: the region is in
+	 * its place before it counts */
 	atomic_store_explicit(&set->cnt, cnt + 1, memory_order_release);
 	return 0;
 }
@@ -262,7 +263,7 @@ uint32_t region_set_take(struct region_set *set, struct pkt_pool *pool,
 	return taken;
 }
 
-/* Puts back what lies on top of the pool and is of one region. */
+/* Gives back the packets at the top of the pool that belong to one region. */
 static uint32_t give_run(struct region_set *set, struct pkt_pool *pool,
 			 uint32_t cnt)
 {

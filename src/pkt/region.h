@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Buffers of one interface: one block of memory that a device can be told of, cut
- * into frames of one size, and a packet descriptor for each frame. It never grows;
- * a device that can be told of more than one has a set of them.
+ * The buffers of one interface: one block of memory that a device can be told of,
+ * cut into frames of one size, and a packet descriptor for each frame. A region
+ * never grows; a device that can be told of more than one has a set of them.
  *
- * A frame is in the region's store, or it belongs to the packet pool of one
- * stack, which takes frames out in magazines and brings them back; only the
- * store has a lock. The memory is not inherited by a fork.
+ * A frame is in the region's store, or it belongs to the packet pool of one stack.
+ * The stack takes frames out of the store in magazines and brings them back. Only
+ * the store has a lock. A forked child does not inherit the memory.
  */
 #ifndef PKT_REGION_H
 #define PKT_REGION_H
@@ -47,10 +47,10 @@ int region_create(uint32_t frame_cnt, uint32_t frame_size,
 		  enum region_pages pages, struct region **region_out)
 	MUST_CHECK;
 
-/* Another user of the region; whoever has a pool with frames of it is one, since a
- * packet may outlive the device. region_create makes the first one. */
+/* Adds a user of the region. Whoever has a pool with frames of it is a user, since
+ * a packet may outlive the device. region_create() makes the first one. */
 void region_get(struct region *region);
-/* One user less. The last one frees the region; all frames are in the store then.
+/* Removes a user. The last one frees the region; all frames are in the store then.
  * NULL is a no-op. */
 void region_put(struct region *region);
 
@@ -59,7 +59,7 @@ void region_put(struct region *region);
 uint32_t region_take(struct region *region, struct pkt_pool *pool,
 		     uint32_t cnt);
 
-/* And back, of those that nobody uses. */
+/* Moves up to `cnt` unused frames back to the store. */
 uint32_t region_give(struct region *region, struct pkt_pool *pool,
 		     uint32_t cnt);
 
@@ -67,21 +67,23 @@ uint32_t region_give(struct region *region, struct pkt_pool *pool,
 
 enum { REGION_SET_MAX = 8 };
 
-/* They come one by one, under the control mutex, and stay as long as the device. */
+/* Regions are added one by one, under the control mutex, and stay as long as the
+ * device. */
 struct region_set {
 	struct region *regions[REGION_SET_MAX];
 	_Atomic uint32_t cnt;
 };
 
-/* Takes over the caller's use of a region that has given no frame to anybody yet.
- * -ENOSPC: it cannot have any more. */
+/* Adds a region that has given no frame to anybody yet; the caller's use of it
+ * passes to the set. -ENOSPC: the set cannot have any more. */
 int region_set_add(struct region_set *set, struct region *region) MUST_CHECK;
-/* Another user of each of them, whose set is a copy. */
+/* Copies the set and adds a user to each region. */
 void region_set_get(struct region_set *copy, const struct region_set *set);
-/* One user less of each. */
+/* Removes a user from each region. */
 void region_set_put(struct region_set *set);
 
-/* region_take from those that have frames, and region_give, to each its own. */
+/* region_take() from those regions that have frames, and region_give() of each
+ * frame to its own region. */
 uint32_t region_set_take(struct region_set *set, struct pkt_pool *pool,
 			 uint32_t cnt);
 uint32_t region_set_give(struct region_set *set, struct pkt_pool *pool,

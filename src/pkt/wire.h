@@ -159,8 +159,8 @@ struct wire_ip {
  * followed: proto is then the first of them. -EINVAL: not a sound IP packet. */
 int wire_parse_ip(const uint8_t *data, size_t len, struct wire_ip *ip_out)
 	MUST_CHECK;
-/* The same for the packet quoted in an ICMP error: it may be cut short, and its
- * checksum is not looked at. */
+/* Does the same for the packet that an ICMP error quotes. It may be cut short, and
+ * its checksum is not verified. */
 int wire_parse_quoted_ip(const uint8_t *data, size_t len,
 			 struct wire_ip *ip_out) MUST_CHECK;
 

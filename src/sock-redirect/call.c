@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 
 #ifdef VMA_TEST
-/* What is counted before the constructor is lost. */
+/* Calls are counted here before the constructor has run; these counts are lost. */
 static _Atomic unsigned long too_early[2][CALL_ID_COUNT];
 _Atomic unsigned long *call_entries = too_early[0], *call_ops = too_early[1];
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What every wrapper is made of. A wrapper is a function of our own name that is
- * exported under the call's: so neither the attributes nor the inline variants of
- * libc's headers apply to it, and no code of ours calls it by accident.
+ * What every wrapper is made of. A wrapper is a function with a name of our own
+ * that is exported under the name of the call. So neither the attributes nor the
+ * inline variants of libc's headers apply to it, and no code of ours calls it by
+ * accident.
  */
 #ifndef SOCK_REDIRECT_CALL_H
 #define SOCK_REDIRECT_CALL_H
@@ -16,10 +17,10 @@
 
 #define CALL_REAL(ret, name, params, args) \
 	EXPORT ret shim_##name params __asm__(#name);
-/* Calls with a variable list are taken over with as many fixed parameters as they
- * can have. The machines we run on pass integers and pointers in the same
- * registers either way, and what the caller left out is passed on as unread as it
- * came; a va_list would cost each call a dozen stores. */
+/* A call with a variable list is taken over with as many fixed parameters as it can
+ * have. On the machines we run on, integers and pointers are passed in the same
+ * registers either way. An argument that the caller left out is passed on without
+ * being looked at. A va_list would cost each call a dozen stores. */
 #define CALL_REAL_VA(ret, name, va_params, params, args) \
 	EXPORT ret shim_##name params __asm__(#name);
 #include "os/calls.def"
@@ -33,8 +34,8 @@ enum call_id {
 	CALL_ID_COUNT
 };
 
-/* Test builds count entries and ops, so that a test can prove which way it
- * went. Children of a fork count in the same place. */
+/* Test builds count entries and ops, so that a test can prove which way a call
+ * went. Children of a fork use the same counters. */
 #ifdef VMA_TEST
 extern _Atomic unsigned long *call_entries, *call_ops; /* by enum call_id */
 #define CALL_ENTERED(name)                                          \
@@ -56,8 +57,8 @@ struct fd_call {
 	int saved_errno;
 };
 
-/* Where the table says that a call comes from inside, or that a handler may have
- * jumped out of one before. True: from inside. */
+/* For the case that the thread is odd: the call comes from inside the library, or a
+ * handler may have jumped out of an earlier one. True: it comes from inside. */
 COLD bool fd_call_is_odd(void);
 
 /* Enters the bracket with the object that an entry of the table names; NULL is
@@ -89,8 +90,8 @@ enum fd_verdict {
 COLD enum fd_verdict fd_call_end_odd(const struct fd_call *call, long n);
 
 /* Leaves the bracket with an op's result, which becomes the call's result and
- * errno. With the ends of quick ops (fd/fd_quick.h) the one place that writes
- * errno; on success it is as it was. */
+ * errno. Errno is written here and at the ends of quick ops (fd/fd_quick.h), and
+ * nowhere else; on success it is left as it was. */
 static ALWAYS_INLINE enum fd_verdict fd_call_end(const struct fd_call *call,
 						 long *result)
 {
@@ -105,14 +106,15 @@ static ALWAYS_INLINE enum fd_verdict fd_call_end(const struct fd_call *call,
 	return FD_CALL_DONE;
 }
 
-/* Tells the object what has come of a call that libc has done for it, as that
- * returned it. Returns `result`, and leaves errno as it is. */
+/* Tells the object the result of a call that libc has done for it, as libc returned
+ * it. Returns `result`, and leaves errno as it is. */
 COLD long fd_call_passed(int fd, enum fd_traffic traffic, long result);
 
-/* Before there is any object. */
+/* To be called before there is any object. */
 void fd_calls_load(void);
 
-/* Before core prepares for forks, so that what happens here at one does so inside. */
+/* To be called before core prepares for forks, so that our part of a fork runs
+ * inside core's part. */
 void process_calls_load(void);
 
 /* Whether this mode and program of seccomp install a filter. */

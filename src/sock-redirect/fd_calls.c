@@ -10,8 +10,8 @@
 #include "sock-redirect/call.h"
 #include "sock/user_msg.h"
 
-/* The body of a call on an object; falls out of it when libc is to do the call,
- * with `verdict_` FD_CALL_LIBC if it is an object's. */
+/* The body of a call on an object. If libc is to do the call, it ends without
+ * returning, and `verdict_` is FD_CALL_LIBC if an object passed the call on. */
 #define ON_OBJECT_OR(verdict_, ret, entry, name, ...)                         \
 	do {                                                                  \
 		struct fd_call call_;                                         \
@@ -59,7 +59,7 @@
 /* Flags of a receive call that takes nothing from the socket's queue. */
 enum { RX_TAKES_NOTHING = MSG_PEEK | MSG_ERRQUEUE };
 
-/* What moves data is told to the object when libc has done it. */
+/* For calls that move data: the object is told when libc has done the call. */
 #define CALL_MOVES(ret, name, params, args, traffic, is_counted)             \
 	static NOINLINE ret object_##name(                                   \
 		FD_UNWRAP params, const _Atomic(struct fd_object *) *entry)  \
@@ -229,8 +229,8 @@ static COLD void for_fds_of_message(const struct msghdr *msg, fd_fn *fn)
 	errno = saved_errno;
 }
 
-/* Fds matter only when there are objects that they could name. What cannot be a
- * message is left to the kernel, which has the right errno for it. */
+/* Fds only matter when there are objects that they could name. What cannot be a
+ * message is left to the kernel, which has the right errno. */
 static bool may_carry_objects(const struct msghdr *msg)
 {
 	return atomic_load_explicit(&fd_table_root, memory_order_relaxed) &&
@@ -267,7 +267,8 @@ static void adopt_fd(int fd)
 	fd_object_put(obj);
 }
 
-/* Whoever receives it has the kernel's socket, so that has to have all there is. */
+/* The receiver gets the kernel's socket, so the kernel must have everything that is
+ * in it. */
 static void send_fd(int fd)
 {
 	struct fd_object *obj = fd_table_get(fd);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The library comes into a process. */
+/* What happens when the library is loaded into a process. */
 #include "config.h"
 
 #include "core/runtime.h"
 #include "sock-redirect/call.h"
 
-/* Before the constructors of the program and of most libraries; those that run
- * earlier, or call us from theirs, find wrappers that work without it. */
+/* Runs before the constructors of the program and of most libraries. Those that run
+ * earlier, or that call us from their constructors, find wrappers that work without
+ * it. */
 __attribute__((constructor(101))) static void load(void)
 {
 	fd_calls_load();
@@ -14,7 +15,8 @@ __attribute__((constructor(101))) static void load(void)
 	runtime_load();
 }
 
-/* After the destructors of the program and of the libraries that came later. */
+/* Runs after the destructors of the program and of the libraries that were loaded
+ * later. */
 __attribute__((destructor(101))) static void unload(void)
 {
 	runtime_unload();

@@ -122,7 +122,7 @@ static inline bool is_select_ours(int cnt, const fd_set *in, const fd_set *out,
 	       !os_is_inside();
 }
 
-/* Linux tells how much of the time is left. */
+/* Linux writes back how much of the time is left. */
 static void count_down(const struct timespec *from, struct timeval *timeout)
 {
 	struct timespec now;
@@ -192,8 +192,8 @@ static inline bool is_epoll_ours(int epfd)
 	return UNLIKELY(mux_epoll_is_ours(epfd)) && !os_is_inside();
 }
 
-/* Counted first, looked at then, in one order with who makes the set ours, and does
- * it the other way round. */
+/* We count ourselves before we look at the set. A thread that makes the set ours
+ * does the two steps in the opposite order, so one of us always sees the other. */
 static inline bool has_become_ours(int epfd)
 {
 	_Atomic(struct fd_object *) *entry = fd_table_entry(epfd);
@@ -201,9 +201,9 @@ static inline bool has_become_ours(int epfd)
 	return UNLIKELY(entry && atomic_load(entry)) && is_epoll_ours(epfd);
 }
 
-/* `call` waits in the kernel for a set that is not ours. MUX_WOKEN: it is ours by now,
- * and the wait has to go on there, for what is left of it since `from_ns`. Without
- * another thread nobody makes it ours. */
+/* Makes `call`, which waits in the kernel for a set that is not ours. MUX_WOKEN:
+ * the set is ours by now, and the wait has to go on there, for the time that is
+ * left of it since `from_ns`. Without other threads nobody can make the set ours. */
 #define WAIT_IN_KERNEL(from_ns, call)                                      \
 	({                                                                 \
 		int n_ = MUX_WOKEN;                                        \
@@ -226,7 +226,7 @@ static inline bool has_become_ours(int epfd)
 		n_;                                                        \
 	})
 
-/* What is left of a wait since then, and rather more. */
+/* The time that is left of a wait, or rather more. */
 static COLD const struct timespec *time_left(const struct timespec *timeout,
 					     uint64_t from_ns,
 					     struct timespec *ts)

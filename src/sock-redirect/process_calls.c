@@ -19,7 +19,7 @@
 
 extern char **environ;
 
-/* What a fork means to us is done in the handlers that core registers, since
+/* Core registers handlers for forks, which do all that we have to do, since
  * daemon() and forkpty() fork inside libc. */
 pid_t shim_fork(void)
 {
@@ -86,10 +86,10 @@ static void begin_as_vforked(struct vfork_pipe *own)
 EXPORT pid_t shim_vfork(void) __asm__("vfork");
 
 /*
- * A child that shares our memory would take the parent's objects apart when it
- * closes and dups before exec. So it gets a copy, and the parent waits for the
- * exec or the exit as it would after a true vfork, its signals held back
- * meanwhile as they would be.
+ * A child that shares our memory would destroy the parent's objects when it closes
+ * and dups fds before exec. So it gets a copy. The parent waits for the exec or the
+ * exit, as after a true vfork, and its signals are held back meanwhile, as they
+ * would be.
  */
 pid_t shim_vfork(void)
 {
@@ -188,9 +188,9 @@ int shim_execveat(int dir, const char *path, char *const argv[],
 }
 
 /*
- * The variants with arguments in a list. The array lives on the stack, as libc's
- * does: these are called between vfork and exec. `envp_out` receives the pointer
- * behind the terminating NULL, for execle.
+ * The variants with arguments in a list. The array is on the stack, as libc's is,
+ * because these calls are allowed between vfork and exec. For execle, `envp_out`
+ * gets the pointer behind the terminating NULL.
  */
 static size_t count_args(va_list list)
 {
@@ -281,7 +281,7 @@ int shim_posix_spawn_file_actions_adddup2(posix_spawn_file_actions_t *actions,
 	return real.posix_spawn_file_actions_adddup2(actions, fd, new_fd);
 }
 
-/* libc spawns inside these two. */
+/* libc makes a child inside these two calls. */
 int shim_system(const char *command)
 {
 	CALL_ENTERED(system);
@@ -322,8 +322,8 @@ static int begin_as_clone(void *arg)
 	return start->fn(start->arg);
 }
 
-/* One that gets a copy of everything is a child as by fork. Others share our memory:
- * threads, or children that are about to become another program. */
+/* A child that gets a copy of everything is like one of fork(). Others share our
+ * memory: threads, or children that are about to run another program. */
 int shim_clone(int (*fn)(void *arg), void *stack, int flags, void *arg,
 	       pid_t *parent_tid, void *tls, pid_t *child_tid)
 {
@@ -341,7 +341,7 @@ int shim_clone(int (*fn)(void *arg), void *stack, int flags, void *arg,
 	return result;
 }
 
-/* Not an attempt that asks whether the kernel knows the call. */
+/* A call that only asks whether the kernel knows it does not count. */
 bool process_is_filter(unsigned long mode, const void *program)
 {
 	return mode == SECCOMP_MODE_STRICT ||

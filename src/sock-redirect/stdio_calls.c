@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Streams over sockets. libc's streams read and write through functions that
- * nobody can intercept, so a stream over an object of ours is made with functions
- * of our own. fileno() knows it all the same.
+ * Streams over sockets. libc's streams read and write through functions that nobody
+ * can intercept. So a stream over an object of ours is made with functions of our
+ * own. fileno() works all the same.
  */
 #include "config.h"
 
@@ -93,8 +93,8 @@ FILE *shim_fdopen(int fd, const char *mode)
 	return real.fdopen(fd, mode);
 }
 
-/* libc closes or replaces the stream's fd without asking us. What the stream
- * still holds goes out first, then the number is forgotten. */
+/* libc closes or replaces the stream's fd without calling a wrapper. So we flush
+ * the stream first, and then forget the number. */
 static void let_go(FILE *stream)
 {
 	int saved_errno = errno;
@@ -107,8 +107,8 @@ static void let_go(FILE *stream)
 	errno = saved_errno;
 }
 
-/* A stream with functions of its own has no wide part, which libc marks with an
- * address that freopen would follow. It stays a stream of bytes. */
+/* A stream with functions of its own has no wide part. libc marks that by an
+ * address which freopen would follow, so the stream stays one of bytes. */
 #define NO_WIDE_DATA ((struct _IO_wide_data *)-1L)
 
 static FILE *reopen(FILE *(*libc_reopen)(const char *, const char *, FILE *),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * syscall(): programs that make a call by its number mean the same call. Only
- * those that can concern an fd of ours are looked at.
+ * syscall(): a program that makes a call by its number means the same call. Only
+ * calls that can concern an fd of ours are looked at.
  */
 #include "config.h"
 
@@ -68,7 +68,8 @@ static void note_aio(long cnt, struct iocb *const *iocbs)
 			runtime_reading_by_kernel((int)iocbs[i]->aio_fildes);
 }
 
-/* Calls about processes, and of those that read by themselves. */
+/* Calls about processes, and calls of io_uring and AIO, which read fds by
+ * themselves. */
 static long call_on_process(long number, long a, long b, long c, long d, long e,
 			    long f)
 {
@@ -94,7 +95,8 @@ static long call_on_process(long number, long a, long b, long c, long d, long e,
 		return shim_prctl((int)a, (unsigned long)b, (unsigned long)c,
 				  (unsigned long)d, (unsigned long)e);
 	case SYS_seccomp:
-		/* its operations are one less than the modes */
+		/* the numbers of its operations are one less than those of the
+		 * modes */
 		if (process_is_filter((unsigned long)a + 1, PTR(c)))
 			runtime_filtering();
 		break;

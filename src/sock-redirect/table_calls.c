@@ -73,7 +73,7 @@ int shim_openat64(int dir, const char *path, int flags, mode_t mode)
 	return fd_table_forget(real.openat64(dir, path, flags, mode));
 }
 
-/* An internal fd looks closed. */
+/* To the program, an internal fd looks closed. */
 static COLD int close_object(int fd)
 {
 	struct fd_object *obj;
@@ -89,7 +89,7 @@ static COLD int close_object(int fd)
 	fd_table_remove(fd);
 	fd_object_put(obj);
 	os_leave();
-	/* The entry is gone first: whoever gets the number next finds it
+	/* The entry is removed first, so that whoever gets the number next finds it
 	 * empty. */
 	return real.close(fd);
 }
@@ -126,7 +126,7 @@ static bool will_replace(int fd, int new_fd, int flags)
 	       (rlim_t)new_fd < limit.rlim_cur && real.fcntl(fd, F_GETFD) >= 0;
 }
 
-/* With both numbers in the same order of checks as Linux has. */
+/* Refuses internal numbers, with the checks in the same order as in Linux. */
 static int refuse_internal(int fd, int new_fd, int flags, bool is_dup3)
 {
 	errno = is_dup3 && (fd == new_fd || (flags & ~O_CLOEXEC)) ? EINVAL :

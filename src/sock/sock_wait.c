@@ -128,9 +128,8 @@ static long sleep_once(struct sock_wait *wait)
 	wait->has_slept = true;
 	cnt = begin_sleep(wait, &until);
 	if (cnt && time_left(until, &left, &timeout))
-		n = fd_wait_holding(wait->obj, wait->fds, cnt, timeout,
-				    &wait->mark, wait->may_restart, &sleep_hold,
-				    wait->waiter);
+		n = fd_wait(wait->obj, wait->fds, cnt, timeout, &wait->mark,
+			    wait->may_restart, &sleep_hold, wait->waiter);
 	if (n == -ECANCELED)
 		return FD_ABANDONED;
 	end_sleep(wait->waiter);
@@ -163,8 +162,8 @@ static long let_handlers_run(struct sock_wait *wait)
 
 	if (!waiter)
 		return -ENOMEM;
-	n = fd_wait_holding(wait->obj, NULL, 0, &none, &wait->mark,
-			    wait->may_restart, &hold, waiter);
+	n = fd_wait(wait->obj, NULL, 0, &none, &wait->mark, wait->may_restart,
+		    &hold, waiter);
 	if (n == -ECANCELED)
 		return FD_ABANDONED;
 	waiter_put(waiter);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a region's layout depends on, as one number (stats_abi.h). */
+/* A number that stands for everything that a region's layout depends on
+ * (stats_abi.h). */
 #include "config.h"
 
 #include "base/hash.h"

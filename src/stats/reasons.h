@@ -12,7 +12,7 @@ enum reason {
 
 /* "FAMILY"; "NONE" for what is no reason. */
 const char *reason_name(enum reason reason);
-/* What is so, as the end of a sentence. */
+/* The reason in words, as the end of a sentence. */
 const char *reason_why(enum reason reason);
 /* What the user can do, or "". */
 const char *reason_remedy(enum reason reason);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The file vmastat.PID as it lies in memory: one library writes it in place,
- * vma_stats reads it. Both are of the same build, or the reader refuses it: the
- * layout follows from counters.def and reasons.def, and `layout` is their hash.
+ * The file vmastat.PID as it is in memory: one library writes it in place, and
+ * vma_stats reads it. Both must be of the same build, or the reader refuses the
+ * file: the layout follows from counters.def and reasons.def, and `layout` is their
+ * hash.
  *
- * The library believes nothing that stands here. It adds to its counters and
- * stores what it knows; the one thing it reads is the request, and of that only
- * what it has checked.
+ * The library believes nothing that is in the file. It adds to its counters and
+ * stores what it knows. The one thing that it reads is the request, and it uses
+ * nothing of that without a check.
  */
 #ifndef STATS_STATS_ABI_H
 #define STATS_STATS_ABI_H
@@ -17,7 +18,8 @@
 #include "base/compiler.h"
 #include "base/ipaddr.h"
 
-/* Changes with this file; counters and reasons need not be thought of. */
+/* Increase this when this file changes. Changes of counters and reasons do not
+ * count. */
 enum { STATS_ABI = 1 };
 
 #define STATS_MAGIC "vmastat" /* with its NUL, 8 bytes */
@@ -53,7 +55,7 @@ struct stats_mux_counters {
 #include "stats/counters.def"
 };
 
-/* What made one direction of a socket go the way it goes. */
+/* What decided how one direction of a socket goes. */
 enum stats_decider {
 #define DECIDER(name, text) STATS_BY_##name,
 #include "stats/deciders.def"
@@ -70,7 +72,7 @@ struct stats_way {
 };
 
 struct CACHE_ALIGNED stats_socket {
-	/* 0: nobody's. No two sockets have the same. */
+	/* 0: the slot is free. No two sockets have the same id. */
 	_Atomic uint32_t id;
 	int32_t fd; /* the first one it had */
 	uint64_t inode;
@@ -102,9 +104,9 @@ struct stats_pool {
 	uint8_t is_used;
 	char interface[16];
 	uint32_t total_cnt;
-	/* in no stack's hands */
+	/* frames that no stack has */
 	uint32_t free_cnt;
-	/* magazines asked for in vain */
+	/* how often a stack asked for a magazine and got nothing */
 	uint64_t empty_cnt;
 };
 
@@ -124,13 +126,14 @@ enum stats_wish {
 	STATS_WISH_LOG_DETAILS,
 };
 
-/* Written by readers, all but the last two, `asked` last. */
+/* Readers write all members except the last two. They write `asked` last. */
 struct stats_request {
 	uint32_t wish; /* enum stats_wish */
 	int32_t value;
 	uint64_t sockets[STATS_SOCKETS_MAX / 64]; /* a bit for each slot */
 	_Atomic uint32_t asked; /* not 0, and different each time */
-	/* The library: which one it has answered, and 0 or a negative errno. */
+	/* Written by the library: which request it has answered, and the result, 0
+	 * or a negative errno. */
 	_Atomic uint32_t answered;
 	_Atomic int32_t result;
 };
@@ -141,21 +144,22 @@ struct stats_region {
 	uint32_t socket_max;
 	uint64_t size;
 	uint64_t layout;
-	/* The process. A number may be used again; its start, in clock ticks
-	 * after the machine's, tells one from the other. */
+	/* The process. Its number may be used again later; the time of its start,
+	 * in clock ticks after the machine's start, tells two processes apart. */
 	int32_t pid;
 	uint64_t start_time;
 	uint64_t pid_namespace; /* inode */
 	char program[32];
 	char version[16];
-	/* about to become another program */
+	/* the process is about to run another program */
 	uint8_t has_ended;
 
 	struct stats_request request;
-	/* Sockets of ours without a slot, by what the receiving side's reason is
-	 * now. */
+	/* The number of our sockets without a slot, by the reason that their
+	 * receiving side has now. */
 	_Atomic uint32_t unslotted[STATS_REASONS_MAX];
-	/* Sockets that were the kernel's from the start, ever, by reason. */
+	/* The number of sockets, since the start, that were the kernel's from the
+	 * beginning, by reason. */
 	_Atomic uint32_t unserved[STATS_REASONS_MAX];
 	uint64_t drops[STATS_DROP_COUNT];
 	struct stats_ring rings[STATS_RINGS_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Removing what dead processes have left (stats_clean.h). */
+/* Removes the files that dead processes have left (stats_clean.h). */
 #include "config.h"
 
 #include "stats/stats_clean.h"
@@ -10,7 +10,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,11 +18,11 @@
 #include "stats/stats_abi.h"
 #include "stats/stats_process.h"
 
-/* The directory is often /tmp, and others may have filled it: a start waits no longer
- * than for so many names. */
+/* The directory is often /tmp, and others may have filled it. So the start looks at
+ * no more names than these. */
 enum { NAMES_MAX = 20000 };
 
-/* What tells whose a file is: the same in all builds of one ABI. */
+/* The part that tells whose file it is. It is the same in all builds of one ABI. */
 struct head {
 	char bytes[offsetof(struct stats_region, program)];
 };
@@ -56,8 +55,7 @@ static bool is_of_this_abi(const struct head *head)
 	       abi == STATS_ABI;
 }
 
-/* The clock by which a process was started counts from elsewhere in another time
- * namespace. */
+/* In another time namespace, the clock of a process's start has another zero. */
 static bool has_our_clock(int pid)
 {
 	char path[64];
@@ -68,17 +66,11 @@ static bool has_our_clock(int pid)
 	return theirs && theirs == file_inode("/proc/self/ns/time");
 }
 
-/* Whether the process of that number, which lives, is surely another one. */
+/* Whether the living process of that number is surely not the one of the file. */
 static bool is_successor(int pid, uint64_t start)
 {
-	char path[64], text[1024];
-	uint64_t its_start;
-	ssize_t len;
+	uint64_t its_start = stats_process_start(pid);
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	len = file_peek(path, text, sizeof(text) - 1);
-	text[MAX(len, 0)] = '\0';
-	its_start = stats_process_start_in(text);
 	return start && its_start && its_start != start && has_our_clock(pid);
 }
 
@@ -97,23 +89,9 @@ static bool is_dead(const struct head *head, int pid)
 	return is_successor(pid, start);
 }
 
-/* The pid in a file's name; 0: it is none of ours. */
-static int pid_of(const char *name)
-{
-	size_t prefix = strlen(STATS_FILE_PREFIX);
-	char *rest;
-	long pid;
-
-	if (strncmp(name, STATS_FILE_PREFIX, prefix) != 0 ||
-	    name[prefix] < '1' || name[prefix] > '9')
-		return 0;
-	pid = strtol(name + prefix, &rest, 10);
-	return !*rest && pid <= INT_MAX ? (int)pid : 0;
-}
-
 static void clean(void *dir, const char *name)
 {
-	int pid = pid_of(name);
+	int pid = stats_process_of_file(name);
 	char path[PATH_MAX];
 	struct file_id id;
 	struct head head;
@@ -121,9 +99,9 @@ static void clean(void *dir, const char *name)
 	if (!pid || pid == getpid())
 		return;
 	snprintf(path, sizeof(path), "%s/%s", (const char *)dir, name);
-	/* A new process of that number may make its own file between the look and the
-	 * removal. For that the numbers have to come round meanwhile, which nobody
-	 * can prevent or need fear. */
+	/* A new process of that number may make its own file between the look and
+	 * the removal. For that, all numbers would have to be used once in between;
+	 * nobody can prevent it, and it need not be feared. */
 	if (file_read_own(path, &head, sizeof(head), &id) &&
 	    is_dead(&head, pid) && file_remove_same(path, &id))
 		log_dbg("removed %s, whose process is dead", path);

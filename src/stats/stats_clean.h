@@ -3,9 +3,9 @@
 #ifndef STATS_STATS_CLEAN_H
 #define STATS_STATS_CLEAN_H
 
-/* Removes from the directory what dead processes of this user and this pid namespace
- * have left. A file that may be a living process's stays, also one of another build
- * or one that nobody can read. */
+/* Removes the files of dead processes of this user and this pid namespace from the
+ * directory. A file that may be a living process's stays, and so does one of
+ * another build or one that nobody can read. */
 void stats_clean_dead(const char *dir);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Writing VMA_STATS_FILE (stats_file.h). It is opened for each block, so that no
- * fd of ours stays open in the program. */
+/* Writes VMA_STATS_FILE (stats_file.h). The file is opened for each block, so that
+ * no fd of ours stays open in the program. */
 #include "config.h"
 
 #include "stats/stats_file.h"
@@ -65,7 +65,8 @@ void stats_file_add_socket(const struct stats_socket *s)
 
 	if (!stats_file_is_wanted())
 		return;
-	/* Others may write what we print: the numbers are taken once. */
+	/* The shared memory may be changed while we print it, so we take the
+	 * numbers once. */
 	memcpy(&copy, s, sizeof(copy));
 	stats_text_socket(&t, &copy, &copy.counters, false);
 	append(&t);

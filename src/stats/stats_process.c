@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Reading /proc/PID/stat (stats_process.h). */
+/* Reads /proc/PID/stat, and names of files (stats_process.h). */
 #include "config.h"
 
 #include "stats/stats_process.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "os/file.h"
+#include "stats/stats_abi.h"
 
 /* The second field is the program's name in parentheses, and may contain any of
  * the characters that separate fields. */
@@ -18,4 +23,28 @@ uint64_t stats_process_start_in(const char *text)
 	for (int field = FIELD_AFTER_NAME; at && field <= FIELD_START; field++)
 		at = strchr(at + 1, ' ');
 	return at ? strtoull(at, NULL, 10) : 0;
+}
+
+uint64_t stats_process_start(int pid)
+{
+	char path[64], text[1024];
+	ssize_t len;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	len = file_peek(path, text, sizeof(text) - 1);
+	text[MAX(len, 0)] = '\0';
+	return stats_process_start_in(text);
+}
+
+int stats_process_of_file(const char *name)
+{
+	size_t prefix = strlen(STATS_FILE_PREFIX);
+	char *rest;
+	long pid;
+
+	if (strncmp(name, STATS_FILE_PREFIX, prefix) != 0 ||
+	    name[prefix] < '1' || name[prefix] > '9')
+		return 0;
+	pid = strtol(name + prefix, &rest, 10);
+	return !*rest && pid <= INT_MAX ? (int)pid : 0;
 }

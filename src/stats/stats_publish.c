@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Making the shared region, and giving out places in it (stats_publish.h). */
+/* Makes the shared region, and gives out places in it (stats_publish.h). */
 #include "config.h"
 
 #include "stats/stats_publish.h"
@@ -28,7 +28,7 @@ static struct {
 	pid_t owner;
 
 	struct spinlock lock;
-	/* Under the lock. Which places are taken is known here, whatever the
+	/* Under the lock. Which places are taken is known from here, whatever the
 	 * region says. */
 	uint32_t last_id;
 	uint64_t sockets_taken[STATS_SOCKETS_MAX / WORD_BITS];
@@ -50,7 +50,7 @@ _Static_assert(STATS_RINGS_MAX <= 64 && STATS_POOLS_MAX <= 64 &&
 		       STATS_EPOLLS_MAX <= 64,
 	       "a bit for each place");
 
-/* Where those count who have no place and whom nobody will ask. */
+/* Those without a place count here, where nobody will look. */
 static struct stats_mux nowhere;
 
 /* -- the region ------------------------------------------------------------ */
@@ -98,7 +98,7 @@ static void fill_region(struct stats_region *r)
 	copy_text(r->program, sizeof(r->program), stats.params.program);
 	copy_text(r->version, sizeof(r->version), stats.params.version);
 	r->poll.is_used = r->select.is_used = 1;
-	/* release: who sees it sees all of the above */
+	/* release: a reader that sees the magic sees all of the above */
 	memcpy(&magic, STATS_MAGIC, sizeof(magic));
 	__atomic_store_n((uint64_t *)(void *)r->magic, magic,
 			 __ATOMIC_RELEASE);
@@ -137,8 +137,8 @@ void stats_start(const struct stats_params *params)
 
 NO_LOCK_ANALYSIS void stats_forked(void)
 {
-	/* A call of the parent that the child returns into may still count: in
-	 * pages of its own, at the same place. */
+	/* The child may return into a call of the parent that still counts. It does
+	 * so in pages of its own at the same place. */
 	if (stats.region)
 		(void)mmap(stats.region, stats.region_size,
 			   PROT_READ | PROT_WRITE,
@@ -155,7 +155,7 @@ NO_LOCK_ANALYSIS void stats_forked(void)
 	list_init(&stats.handles);
 }
 
-/* Without the lock: whoever ends the process may have it. */
+/* This takes no lock: the thread that ends the process may already have it. */
 NO_LOCK_ANALYSIS void stats_end(void)
 {
 	struct stats_handle *h;
@@ -179,7 +179,7 @@ void stats_set_ended(bool is_ended)
 
 /* -- places ---------------------------------------------------------------- */
 
-/* The first of `cnt` bits that is not set, which is set; or -1. */
+/* Sets the first of `cnt` bits that is not set, and returns its number, or -1. */
 static int take_bit(uint64_t *bits, unsigned cnt)
 {
 	for (unsigned i = 0; i < cnt; i++) {
@@ -205,8 +205,8 @@ static int take_place(uint64_t *bits, unsigned cnt)
 	return place;
 }
 
-/* Which of `cnt` places `at` is, or -1: of none, or of the parent's region. They begin
- * `start` bytes into the region. */
+/* The number of the place `at` among `cnt` places that begin `start` bytes into the
+ * region. -1: it is none of them, or one of the parent's region. */
 static int place_of(const void *at, size_t start, size_t size, unsigned cnt)
 {
 	uintptr_t offset = (uintptr_t)at - (uintptr_t)stats.region - start;
@@ -223,7 +223,7 @@ static void leave_place(uint64_t *bits, int place)
 	spinlock_release(&stats.lock);
 }
 
-/* Of a member of the region that is an array. */
+/* The same for a member of the region that is an array. */
 #define PLACE_OF(at, places, cnt) \
 	place_of(at, offsetof(struct stats_region, places), sizeof(*(at)), cnt)
 
@@ -462,7 +462,7 @@ bool stats_take_order(struct stats_order *order_out)
 	if (asked == stats.seen_request)
 		return false;
 	stats.seen_request = asked;
-	/* Read once: it may change at any moment. */
+	/* We read it once, since it may change at any moment. */
 	order_out->wish = *(volatile uint32_t *)&request->wish;
 	order_out->value = *(volatile int32_t *)&request->value;
 	for (size_t i = 0; i < ARRAY_LEN(order_out->sockets); i++)
@@ -480,7 +480,7 @@ void stats_answer_order(int result)
 			      memory_order_release);
 }
 
-/* Counters of any struct; other threads may add meanwhile. */
+/* Sets the counters of any struct to zero. Other threads may add to them meanwhile. */
 static void zero_counters(void *counters, size_t size)
 {
 	uint64_t *counter = counters;
@@ -494,7 +494,7 @@ static void zero_mux(struct stats_mux *mux)
 	zero_counters(&mux->counters, sizeof(mux->counters));
 }
 
-/* What waits stays. */
+/* The counters of what waits keep their values. */
 static void zero_socket(struct stats_socket_counters *c)
 {
 	uint64_t pkts = c->rx_queued_packets - c->rx_packets;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The library's side of the shared region (stats_abi.h): whoever counts gets a
- * place in it, or one of its own where there is none, and then counts in place
- * without asking again.
+ * The library's side of the shared region (stats_abi.h). Whoever counts gets a
+ * place in it, or memory of its own if there is no place left. It then counts
+ * there, without any further question.
  */
 #ifndef STATS_STATS_PUBLISH_H
 #define STATS_STATS_PUBLISH_H
@@ -15,9 +15,11 @@
 #include "stats/stats_abi.h"
 
 struct stats_params {
-	/* Where vmastat.PID is made; empty: nowhere, counters are private. */
+	/* The directory in which vmastat.PID is made. Empty: it is not made, and
+	 * counters are private. */
 	const char *dir;
-	/* What is appended to when a socket closes; empty: nothing. */
+	/* The file to which a socket's counters are appended when it closes. Empty:
+	 * there is none. */
 	const char *file;
 	uint32_t socket_max; /* up to STATS_SOCKETS_MAX */
 	const char *program;
@@ -32,11 +34,11 @@ void stats_start_again(void);
 /* In the child of a fork: nothing is shared with the parent any more. */
 void stats_forked(void);
 
-/* The process image ends: open sockets are written to VMA_STATS_FILE, and
- * vmastat.PID goes. Also from a handler, at any moment. */
+/* The program ends: the counters of open sockets are written to VMA_STATS_FILE, and
+ * vmastat.PID is removed. May be called from a handler, at any moment. */
 void stats_end(void);
-/* It is about to become another program's, or has failed to. Only a store, so that
- * a child of vfork may. */
+/* The process is about to run another program, or has failed to. This is one store,
+ * so that a child of vfork may do it. */
 void stats_set_ended(bool is_ended);
 
 /* -- sockets --------------------------------------------------------------- */
@@ -71,8 +73,8 @@ static inline void stats_add(uint64_t *counter, uint64_t cnt)
 	__atomic_fetch_add(counter, cnt, __ATOMIC_RELAXED);
 }
 
-/* What came of a call that the kernel has done: a number of bytes or a negative
- * errno. */
+/* Counts the result of a call that the kernel has done: a number of bytes or a
+ * negative errno. */
 void stats_count_os_rx(struct stats_handle *h, long result);
 void stats_count_os_tx(struct stats_handle *h, long result);
 
@@ -88,10 +90,10 @@ uint32_t stats_ring_bit(const struct stats_ring *ring);
 struct stats_pool *stats_pool_open(const char *interface, uint32_t total_cnt);
 void stats_pool_close(struct stats_pool *pool);
 
-/* By enum stats_drop; NULL without a region. */
+/* An array by enum stats_drop; NULL without a region. */
 uint64_t *stats_drops(void);
 
-/* Never NULL: those without a place count where nobody looks. */
+/* Never NULL: callers without a place of their own count where nobody looks. */
 struct stats_mux *stats_mux_poll(void);
 struct stats_mux *stats_mux_select(void);
 struct stats_mux *stats_mux_open(int epfd);

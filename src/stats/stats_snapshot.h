@@ -19,8 +19,8 @@
  */
 int stats_snapshot_check(struct stats_region *region, size_t size) MUST_CHECK;
 
-/* What was counted from `before`, which may be NULL, to `now`. Counters that have
- * been zeroed in between count from there; the highest values are as they are
+/* What was counted between `before`, which may be NULL, and `now`. Counters that
+ * were set to zero in between count from there. The highest values are as they are
  * now. */
 void stats_snapshot_socket_diff(const struct stats_socket *before,
 				const struct stats_socket *now,
@@ -32,8 +32,8 @@ void stats_snapshot_ring_diff(const struct stats_ring *before,
 			      const struct stats_ring *now,
 			      struct stats_ring_counters *diff_out);
 
-/* What waits to be received: what came less what went, which two a reader may have
- * seen at different moments. */
+/* The number of packets that wait: those that came, less those that were taken. A
+ * reader may have seen the two numbers at different moments. */
 static inline uint64_t stats_socket_ready_pkts(const struct stats_socket *s)
 {
 	int64_t cnt = (int64_t)(s->counters.rx_queued_packets -

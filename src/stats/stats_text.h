@@ -27,7 +27,7 @@ const char *stats_text_protocol(uint8_t protocol);
 void stats_text_socket(struct text *t, const struct stats_socket *s,
 		       const struct stats_socket_counters *c, bool is_rate);
 
-/* Of 100 receive calls or waits that polled, so many found something. */
+/* How many of 100 receive calls or waits that polled found something. */
 double stats_text_percent(uint64_t hit, uint64_t miss);
 
 #endif

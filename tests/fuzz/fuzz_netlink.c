@@ -30,11 +30,37 @@ static struct netlink nl;
 static struct nlmsghdr request;
 static const void *datagram;
 static size_t datagram_len;
+/* What it answers to each question about filters and policies; NULL: nothing. */
+static struct nlmsghdr *answer;
+
+static uint16_t answer_type(uint16_t question_type)
+{
+	switch (question_type) {
+	case NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_GETCHAIN:
+		return NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_NEWCHAIN;
+	case XFRM_MSG_GETSPDINFO:
+		return XFRM_MSG_NEWSPDINFO;
+	case RTM_GETLINK:
+		return RTM_NEWLINK;
+	case RTM_GETQDISC:
+		return RTM_NEWQDISC;
+	default:
+		FUZZ_CHECK(question_type == RTM_GETTFILTER);
+		return RTM_NEWTFILTER;
+	}
+}
 
 static ssize_t fake_send(int fd UNUSED, const void *buf, size_t len,
 			 int flags UNUSED)
 {
 	memcpy(&request, buf, sizeof(request));
+	if (answer) {
+		answer->nlmsg_type = answer_type(request.nlmsg_type);
+		answer->nlmsg_seq = request.nlmsg_seq;
+		answer->nlmsg_flags = 0;
+		datagram = answer;
+		datagram_len = answer->nlmsg_len;
+	}
 	return (ssize_t)len;
 }
 
@@ -160,33 +186,28 @@ static void name_row(void *ctx, const struct firewall_row *row)
 	size_t len = text->len;
 	int rc = firewall_name_row(row, text);
 
+	FUZZ_CHECK(memchr(row->link, '\0', sizeof(row->link)));
 	FUZZ_CHECK(rc >= 0 && rc <= 1);
 	FUZZ_CHECK((rc == 0) == (text->len == len) || text->is_cut);
 }
 
-/* The message as the answer to a question about filters and policies. */
+/* The message as the answer to each question about filters and policies. */
 static void name(struct nlmsghdr *msg)
 {
-	static const uint16_t types[] = {
-		NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_NEWCHAIN,
-		XFRM_MSG_NEWSPDINFO,
+	int (*const questions[])(firewall_take_fn *, void *) = {
+		libnl_read_chains,
+		libnl_read_policies,
+		libnl_read_filters,
 	};
 	char buf[FIREWALL_TEXT_SIZE];
 	struct text text = text_in(buf, sizeof(buf));
 	struct nlmsghdr last = request;
 
-	for (size_t i = 0; i < ARRAY_LEN(types); i++) {
-		int rc;
-
-		msg->nlmsg_type = types[i];
-		msg->nlmsg_flags = 0;
-		datagram = msg;
-		datagram_len = msg->nlmsg_len;
-		rc = i ? libnl_read_policies(name_row, &text) :
-			 libnl_read_chains(name_row, &text);
-		datagram = NULL;
-		FUZZ_CHECK(rc <= 0);
-	}
+	answer = msg;
+	for (size_t i = 0; i < ARRAY_LEN(questions); i++)
+		FUZZ_CHECK(questions[i](name_row, &text) <= 0);
+	answer = NULL;
+	datagram = NULL;
 	request = last;
 }
 

@@ -80,7 +80,7 @@ static long wait_for(struct fd_object *obj, int fd, short events,
 	bool is_timed = get_timeout(
 		fd, events == POLLIN ? SO_RCVTIMEO : SO_SNDTIMEO, &timeout);
 	int n = fd_wait(obj, &poll_fd, 1, is_timed ? &timeout : NULL, mark,
-			!is_timed);
+			!is_timed, NULL, NULL);
 
 	if (n == -ECANCELED)
 		return FD_ABANDONED;

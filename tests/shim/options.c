@@ -16,19 +16,24 @@
 #include <linux/io_uring.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "tests/support/sleeper.h"
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -84,6 +89,14 @@ static void say_way(const int pair[2])
 	}
 	printf("%u of 10 arrived, %lu accelerated\n", right,
 	       carried() - before);
+}
+
+/* A pair in which nobody waits: what is there is taken, or it is not. */
+static void make_impatient_pair(int pair[2])
+{
+	make_pair(pair);
+	for (int i = 0; i < 2; i++)
+		fcntl(pair[i], F_SETFL, O_NONBLOCK);
 }
 
 static void plain(void)
@@ -358,15 +371,135 @@ static void unread(void)
 		;
 }
 
+/* Forty datagrams, of which it asks for one, until the end of the input. */
+static void batch(void)
+{
+	char buf[1000] = "";
+	int pair[2];
+
+	make_impatient_pair(pair);
+	for (int i = 0; i < 40; i++)
+		send(pair[0], buf, sizeof(buf), 0);
+	printf("recv: %s\n", err(recv(pair[1], buf, sizeof(buf), 0)));
+	puts("ready");
+	while (getchar() != EOF)
+		;
+}
+
+/* How many of thirty datagrams, all taken at once, a socket keeps that wants to keep
+ * two. */
+static void buffered(void)
+{
+	char buf[1000] = "";
+	int pair[2], size = 2048, n = 0;
+
+	make_impatient_pair(pair);
+	setsockopt(pair[1], SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	for (int i = 0; i < 30; i++)
+		send(pair[0], buf, sizeof(buf), 0);
+	while (recv(pair[1], buf, sizeof(buf), 0) > 0)
+		n++;
+	printf("%d kept\n", n);
+}
+
+/* -- calls on several ---------------------------------------------------------------- */
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* One who writes to a pipe in a tenth of a second, and when. */
+struct late_writer {
+	int fd;
+	_Atomic uint64_t written_ns;
+};
+
+static void *write_late(void *arg)
+{
+	struct timespec nap = { .tv_nsec = 100 * 1000 * 1000 };
+	struct late_writer *writer = arg;
+
+	nanosleep(&nap, NULL);
+	writer->written_ns = now_ns();
+	if (write(writer->fd, "x", 1) != 1)
+		perror("write");
+	return NULL;
+}
+
+/* Whether poll(), which looks at our rings for a second before it sleeps, sees what
+ * happens to a pipe meanwhile. */
+static void os_ratio(void)
+{
+	uint64_t called_ns, seen_ns;
+	struct late_writer writer;
+	struct pollfd fds[2];
+	pthread_t thread;
+	int pair[2], ends[2];
+
+	make_pair(pair);
+	do {
+		if (pipe(ends) != 0)
+			perror("pipe");
+		writer = (struct late_writer){ .fd = ends[1] };
+		fds[0] = (struct pollfd){ pair[1], POLLIN, 0 };
+		fds[1] = (struct pollfd){ ends[0], POLLIN, 0 };
+		pthread_create(&thread, NULL, write_late, &writer);
+		called_ns = now_ns();
+		poll(fds, 2, 5000);
+		seen_ns = now_ns();
+		pthread_join(thread, NULL);
+	} while (writer.written_ns < called_ns);
+	printf("pipe: %s\n", fds[1].revents != POLLIN ? "not seen" :
+			     seen_ns - called_ns < 1000000000 ?
+						     "seen at once" :
+						     "seen late");
+}
+
+/* In which of twelve calls a pipe shows beside a socket, when both are readable all the
+ * time. */
+static void skip_os(void)
+{
+	struct epoll_event events[2], wish = { .events = EPOLLIN };
+	int set = epoll_create1(0), pair[2], ends[2];
+
+	make_pair(pair);
+	if (pipe(ends) != 0 || write(ends[1], "x", 1) != 1)
+		perror("pipe");
+	wish.data.fd = pair[1];
+	epoll_ctl(set, EPOLL_CTL_ADD, pair[1], &wish);
+	wish.data.fd = ends[0];
+	epoll_ctl(set, EPOLL_CTL_ADD, ends[0], &wish);
+	send(pair[0], "x", 1, 0);
+	for (int i = 0; i < 12; i++) {
+		int n = epoll_wait(set, events, 2, 1000);
+		bool has_pipe = false, has_socket = false;
+
+		for (int j = 0; j < n; j++) {
+			has_pipe |= events[j].data.fd == ends[0];
+			has_socket |= events[j].data.fd == pair[1];
+		}
+		putchar(!has_socket ? '?' : has_pipe ? '|' : '.');
+	}
+	putchar('\n');
+}
+
 /* -- memory ------------------------------------------------------------------------ */
 
 static _Atomic unsigned huge_cnt;
+static size_t lens[100];
+static _Atomic unsigned len_cnt;
 
 /* The library's, as sched_yield() above. */
 __attribute__((visibility("default"))) void *
 mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
 {
 	huge_cnt += (flags & MAP_HUGETLB) != 0;
+	if (fd < 0 && len_cnt < ARRAY_LEN(lens))
+		lens[len_cnt++] = len;
 	return (void *)syscall(SYS_mmap, addr, len, prot, flags, fd, offset);
 }
 
@@ -381,25 +514,57 @@ static void pages(void)
 	printf("sendto: %s\n", err(sendto(fd, "x", 1, 0, (struct sockaddr *)&to,
 					  sizeof(to))));
 	printf("huge pages asked for: %d\n", huge_cnt != 0);
+	printf("KB of memory:");
+	for (unsigned i = 0; i < len_cnt; i++)
+		printf(" %zu", lens[i] >> 10);
+	printf(" .\n");
 }
 
-/* Asks for a ring, as libuv does, and says whether a socket is accelerated that was
- * there before, some time later. */
+static bool is_carried(const int pair[2])
+{
+	unsigned long before = carried();
+	char c;
+
+	send(pair[0], "x", 1, 0);
+	recv(pair[1], &c, 1, 0);
+	return carried() > before;
+}
+
+/* Asks for a ring, as libuv does, and says whether a socket that was there before stays
+ * accelerated for longer than the library takes to find rings. */
 static void ring(void)
 {
 	struct io_uring_params params = { 0 };
-	unsigned long before;
+	bool is_ours = true;
 	int pair[2], fd;
-	char c;
 
 	make_pair(pair);
 	fd = (int)syscall(SYS_io_uring_setup, 4, &params);
 	printf("ring: %s, ", err(fd));
-	usleep(2500 * 1000);
-	before = carried();
-	send(pair[0], "x", 1, 0);
-	recv(pair[1], &c, 1, 0);
-	printf("%s\n", carried() > before ? "accelerated" : "by the kernel");
+	for (int i = 0; i < 25 && is_ours; i++) {
+		usleep(100 * 1000);
+		is_ours = is_carried(pair);
+	}
+	printf("%s\n", is_ours ? "accelerated" : "by the kernel");
+}
+
+/* The thread that is not this one, once it sleeps; 0: there is none within five
+ * seconds. */
+static pid_t await_other_thread(void)
+{
+	pid_t tid = 0;
+
+	for (int i = 0; i < 500 && !tid; i++) {
+		DIR *tasks = opendir("/proc/self/task");
+		struct dirent *entry;
+
+		while (tasks && (entry = readdir(tasks)))
+			if (atoi(entry->d_name) && atoi(entry->d_name) != getpid())
+				tid = (pid_t)atoi(entry->d_name);
+		closedir(tasks);
+		usleep(10000);
+	}
+	return tid && sleeper_await(tid) ? tid : 0;
 }
 
 /* Says where the library's thread may run, a mask, and how it is scheduled, in a
@@ -407,11 +572,9 @@ static void ring(void)
 static void where(void)
 {
 	struct sched_param fifo = { .sched_priority = 1 };
-	struct dirent *entry;
 	cpu_set_t cpus;
-	char name[64];
 	int pair[2];
-	DIR *tasks;
+	pid_t tid;
 
 	CPU_ZERO(&cpus);
 	CPU_SET(0, &cpus);
@@ -419,20 +582,11 @@ static void where(void)
 	if (sched_setscheduler(0, SCHED_FIFO, &fifo) != 0)
 		printf("no right to real time\n");
 	make_pair(pair);
-	usleep(200000);
-	tasks = opendir("/proc/self/task");
-	while (tasks && (entry = readdir(tasks))) {
-		pid_t tid = (pid_t)atoi(entry->d_name);
-
-		if (tid == 0 || tid == getpid())
-			continue;
-		sched_getaffinity(tid, sizeof(cpus), &cpus);
-		snprintf(name, sizeof(name), "%#lx, policy %d\n",
-			 *(const unsigned long *)(const void *)&cpus,
-			 sched_getscheduler(tid));
-		printf("%s", name);
-	}
-	closedir(tasks);
+	tid = await_other_thread();
+	sched_getaffinity(tid, sizeof(cpus), &cpus);
+	printf("%#lx, policy %d\n",
+	       *(const unsigned long *)(const void *)&cpus,
+	       sched_getscheduler(tid));
 }
 
 static const struct {
@@ -449,6 +603,10 @@ static const struct {
 	{ "patient", patient },
 	{ "contended", contended },
 	{ "unread", unread },
+	{ "batch", batch },
+	{ "buffered", buffered },
+	{ "os_ratio", os_ratio },
+	{ "skip_os", skip_os },
 	{ "pages", pages },
 	{ "where", where },
 	{ "ring", ring },

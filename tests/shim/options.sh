@@ -208,29 +208,41 @@ thread_mode_sleep() { thread_mode 2 sleeps; }
 # It gives way a few times, and then for longer than a moment.
 thread_mode_yield() { thread_mode 3 sleeps; }
 
-# What the library has queued of 200 datagrams that the program does not ask for.
-queued() {
+# counted PATTERN: the sum of all counters of such names.
+counted() {
 	"$builddir/tools/vma_stats/vma_stats" -k "$work/shm" -p "$pid" --raw |
-		awk '$1 ~ /\.rx_queued_packets$/ { n += $2 } END { print n + 0 }'
+		awk -v name="$1" '$1 ~ name { n += $2 } END { print n + 0 }'
 }
 
-# unread VARIABLE=VALUE...: the first count that is not 0 in $first, what it is a third
-# of a second later in $soon, and in the end in $last.
-unread() {
+# hold PROGRAM VARIABLE=VALUE...: one that says "ready", and stays until it is let go.
+hold() {
+	local what=$1
+	shift
 	rm -f "$work/in" "$work/log"
 	: >"$work/out"
 	mkfifo "$work/in" && mkdir -p "$work/shm"
 	(preloaded "$library" exec env VMA_STATS_SHMEM_DIR="$work/shm" "$@" \
-		"$program" unread <"$work/in" >"$work/out" 2>&1) &
+		"$program" "$what" <"$work/in" >"$work/out" 2>&1) &
 	pid=$!
 	exec 9>"$work/in"
-	first=0 soon=0 last=0
 	until grep -q ready "$work/out"; do
 		kill -0 $pid || return 1
 		sleep 0.02
 	done
+}
+let_go() {
+	exec 9>&-
+	wait "$pid"
+}
+
+# unread VARIABLE=VALUE...: how many of 200 datagrams that the program does not ask for
+# the library has queued: the first count that is not 0 in $first, what it is a third
+# of a second later in $soon, and in the end in $last.
+unread() {
+	hold unread "$@" || return 1
+	first=0 soon=0 last=0
 	for _ in $(seq 100); do
-		last=$(queued)
+		last=$(counted '[.]rx_queued_packets$')
 		if [ "$first" != 0 ]; then
 			[ $((++since)) -gt 10 ] || soon=$last
 		elif [ "$last" != 0 ]; then
@@ -239,8 +251,7 @@ unread() {
 		[ "$last" -lt 200 ] || break
 		sleep 0.03
 	done
-	exec 9>&-
-	wait "$pid"
+	let_go
 }
 
 progress_of_what_nobody_polls() {
@@ -277,11 +288,88 @@ rings_by_wish() {
 		says ring "ring: ok, by the kernel" VMA_OFFLOADED_SOCKETS=0
 }
 
+batch_of_a_poll() {
+	local batch cnt
+	for batch in 1 4 16; do
+		hold batch VMA_CQ_POLL_BATCH_MAX=$batch \
+			VMA_PROGRESS_ENGINE_INTERVAL=0 || return 1
+		cnt=$(counted '^ring[.]0[.]rx_pkts$')
+		let_go
+		[ "$cnt" = $batch ] || { echo "$batch: $cnt"; return 1; }
+	done
+}
+
+least_buffer_of_a_socket() {
+	says buffered "30 kept" VMA_RX_BYTES_MIN=1000000 \
+		VMA_CQ_POLL_BATCH_MAX=30 VMA_PROGRESS_ENGINE_INTERVAL=0 &&
+		says buffered "4 kept" VMA_RX_BYTES_MIN=0 \
+			VMA_CQ_POLL_BATCH_MAX=30 VMA_PROGRESS_ENGINE_INTERVAL=0
+}
+
+kernel_is_asked_while_polling() {
+	says os_ratio "pipe: seen at once" VMA_SELECT_POLL=1000000 \
+		VMA_SELECT_POLL_OS_RATIO=1 &&
+		says os_ratio "pipe: seen late" VMA_SELECT_POLL=1000000 \
+			VMA_SELECT_POLL_OS_RATIO=0
+}
+
+kernel_is_passed_over() {
+	says skip_os "||||||||||||" VMA_SELECT_SKIP_OS=0 &&
+		says skip_os "|..|..|..|.." VMA_SELECT_SKIP_OS=2
+}
+
+# Nobody but the local device can drive lo.
+local_device_by_wish() {
+	says plain "$accelerated" VMA_TEST_LOCAL=1 &&
+		says plain "$by_kernel" VMA_TEST_LOCAL=0
+}
+
+log_goes_to_a_file() {
+	run plain VMA_LOG_FILE="$work/other"
+	grep -q 'VMA INFO' "$work/other" && ! grep VMA "$work/out" || return 1
+	run plain -u VMA_LOG_FILE
+	grep -q 'VMA INFO' "$work/out"
+}
+
+# coloured WISH: lines with colours on a terminal.
+coloured() {
+	preloaded "$library" env -u VMA_LOG_FILE VMA_LOG_COLORS="$1" \
+		script -qec "$program plain" /dev/null </dev/null >"$work/out"
+	grep -q VMA "$work/out" || { cat "$work/out"; return 2; }
+	grep -q $'\e\[' "$work/out"
+}
+log_has_colours() {
+	local status
+	coloured 1 || return 1
+	coloured 0
+	status=$?
+	[ $status = 1 ]
+}
+
+rules_are_read_from_a_file() {
+	echo 'use os udp_connect *:*' >"$work/rules"
+	says plain "$by_kernel" VMA_CONFIG_FILE="$work/rules" &&
+		says plain "$accelerated" VMA_CONFIG_FILE=
+}
+
+rules_for_an_application_id() {
+	printf '%s\n' 'application-id options mine' 'use os udp_connect *:*' \
+		>"$work/rules"
+	says plain "$by_kernel" VMA_CONFIG_FILE="$work/rules" \
+		VMA_APPLICATION_ID=mine &&
+		says plain "$accelerated" VMA_CONFIG_FILE="$work/rules" \
+			VMA_APPLICATION_ID=other &&
+		says plain "$accelerated" VMA_CONFIG_FILE="$work/rules"
+}
+
 for case in ${CASES:-exception_passed_over exception_leaves exception_leaves_loudly \
 	exception_is_refused each_socket_option filter_spares_what_waits exception_aborts exception_at_the_start switched_off \
 	polls_give_way thread_mode_biased thread_mode_spin thread_mode_sleep \
 	thread_mode_yield progress_of_what_nobody_polls progress_in_portions \
-	internal_thread_where_asked rings_by_wish}; do
+	internal_thread_where_asked rings_by_wish batch_of_a_poll \
+	least_buffer_of_a_socket kernel_is_asked_while_polling kernel_is_passed_over \
+	local_device_by_wish log_goes_to_a_file log_has_colours \
+	rules_are_read_from_a_file rules_for_an_application_id}; do
 	tap_check "$case" "$case"
 done
 tap_end

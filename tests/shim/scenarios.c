@@ -21,6 +21,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +34,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "tests/support/sleeper.h"
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define SAY(...) (printf(__VA_ARGS__), fflush(stdout))
@@ -510,24 +513,40 @@ static void receive_timeout_expires(void)
 	nothing_is_left();
 }
 
+static _Atomic pid_t receiver;
+
 static void *receive_one(void *arg)
 {
 	char buf[16] = "";
-	ssize_t n = recv(*(int *)arg, buf, sizeof(buf) - 1, 0);
+	ssize_t n;
+
+	receiver = gettid();
+	n = recv(*(int *)arg, buf, sizeof(buf) - 1, 0);
 
 	SAY("thread received %zd %s\n", n, buf);
 	return NULL;
 }
 
+/* Returns when it sleeps in its call. */
+static pthread_t start_receiver(int *fd)
+{
+	pthread_t thread;
+
+	receiver = 0;
+	pthread_create(&thread, NULL, receive_one, fd);
+	while (!receiver)
+		sched_yield();
+	sleeper_await(receiver);
+	return thread;
+}
+
 static void shutdown_wakes_a_blocked_thread(void)
 {
-	struct timespec nap = { 0, 50000000 };
 	pthread_t thread;
 	int pair[2];
 
 	connect_pair(pair);
-	pthread_create(&thread, NULL, receive_one, &pair[0]);
-	nanosleep(&nap, NULL);
+	thread = start_receiver(&pair[0]);
 	shutdown(pair[0], SHUT_RD);
 	pthread_join(thread, NULL);
 	close_pair(pair);
@@ -537,16 +556,15 @@ static void shutdown_wakes_a_blocked_thread(void)
 /* In Linux the call goes on, on a socket without a number. */
 static void close_leaves_a_blocked_call(void)
 {
-	struct timespec nap = { 0, 50000000 };
+	struct timespec while_it_may_go_wrong = { 0, 50000000 };
 	pthread_t thread;
 	int pair[2], fd;
 
 	connect_pair(pair);
 	fd = pair[0];
-	pthread_create(&thread, NULL, receive_one, &fd);
-	nanosleep(&nap, NULL);
+	thread = start_receiver(&fd);
 	close(pair[0]);
-	nanosleep(&nap, NULL);
+	nanosleep(&while_it_may_go_wrong, NULL);
 	send(pair[1], "late", 4, 0);
 	pthread_join(thread, NULL);
 	close(pair[1]);

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "tests/shim/udp.h"
+#include "tests/support/sleeper.h"
 
 /* -- forms of sending and receiving ------------------------------------------- */
 
@@ -960,7 +961,7 @@ static void answer(int sig)
 
 static void *interrupt_once(void *arg)
 {
-	usleep(50000);
+	sleeper_await(getpid());
 	pthread_kill(*(pthread_t *)arg, SIGUSR1);
 	return NULL;
 }

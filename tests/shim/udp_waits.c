@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "tests/shim/udp.h"
+#include "tests/support/sleeper.h"
 
 /* -- threads ---------------------------------------------------------------------- */
 
@@ -431,7 +432,7 @@ static void readiness_by_select(void)
 
 static void *send_soon(void *arg)
 {
-	usleep(50000);
+	sleeper_await(getpid());
 	send(*(int *)arg, "late", 4, 0);
 	return NULL;
 }

@@ -33,12 +33,17 @@ system_scripts += %D%/udp_doors.sh %D%/udp_xdp.sh %D%/udp_programs.sh %D%/udp_ho
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(CLANG) -target bpf -O2 -g \
 		-I/usr/include/$(host_cpu)-linux-gnu \
 		-c $(top_srcdir)/%D%/tag.bpf.c -o $@
-check_DATA += %D%/pass.bpf.o %D%/tag.bpf.o
-CLEANFILES += %D%/pass.bpf.o %D%/tag.bpf.o
+%D%/cgroup.bpf.o: %D%/cgroup.bpf.c
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(CLANG) -target bpf -O2 -g \
+		-I/usr/include/$(host_cpu)-linux-gnu \
+		-c $(top_srcdir)/%D%/cgroup.bpf.c -o $@
+system_bpf = %D%/pass.bpf.o %D%/tag.bpf.o %D%/cgroup.bpf.o
+check_DATA += $(system_bpf)
+CLEANFILES += $(system_bpf)
 endif
 EXTRA_DIST += %D%/udp_lab.sh %D%/udp_doors.py %D%/udp_xdp.py %D%/udp_programs.py \
 	%D%/udp_hostile.py %D%/udp_frames.py %D%/udp_kill.py %D%/udp_rpf.py %D%/udp_tx.py \
-	%D%/udp_mirror.py %D%/udp_ways.py %D%/pass.bpf.c %D%/tag.bpf.c
+	%D%/udp_mirror.py %D%/udp_ways.py %D%/pass.bpf.c %D%/tag.bpf.c %D%/cgroup.bpf.c
 
 # Campaigns: two hundred kills, frames of many seeds.
 check-udp-long:

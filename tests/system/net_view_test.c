@@ -4,6 +4,7 @@
  * whatever happened be what a new view would be.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/fib_rules.h>
 #include <linux/neighbour.h>
@@ -12,7 +13,9 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -20,6 +23,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/linux_compat.h"
 #include "nl/firewall.h"
 #include "nl/net_view.h"
 #include "nl/libnl/conn.h"
@@ -553,29 +557,54 @@ static int bpf(int cmd, union bpf_attr *attr)
 	return (int)syscall(SYS_bpf, cmd, attr, sizeof(*attr));
 }
 
-/* Attaches a program that passes everything; the fd keeps it there. */
-static int attach_xdp(int ifindex)
+/* A program that passes everything. */
+static int load_program(enum bpf_prog_type type, uint32_t attach_type,
+			const char *name)
 {
-	static const struct bpf_insn pass[] = {
+	bool is_xdp = type == BPF_PROG_TYPE_XDP;
+	const struct bpf_insn pass[] = {
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0,
-		  .imm = XDP_PASS },
+		  .imm = is_xdp ? XDP_PASS : 1 },
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
 	union bpf_attr load = {
-		.prog_type = BPF_PROG_TYPE_XDP,
+		.prog_type = type,
 		.insns = (uintptr_t)pass,
 		.insn_cnt = ARRAY_LEN(pass),
 		.license = (uintptr_t)"Dual BSD/GPL",
-	}, link = { 0 };
-	int prog_fd = bpf(BPF_PROG_LOAD, &load), link_fd;
+	};
+	int fd;
 
-	CHECK(prog_fd >= 0);
+	load.expected_attach_type = attach_type;
+	strncpy(load.prog_name, name, sizeof(load.prog_name) - 1);
+	fd = bpf(BPF_PROG_LOAD, &load);
+	CHECK(fd >= 0);
+	return fd;
+}
+
+/* Attaches one to an interface, or to what `target` is an fd of, until the fd that it
+ * returns is closed. -1: the kernel does not know how. */
+static int attach(enum bpf_prog_type type, uint32_t attach_type,
+		  const char *name, int target)
+{
+	bool is_tcx = type == BPF_PROG_TYPE_SCHED_CLS;
+	int prog_fd = load_program(type, is_tcx ? 0 : attach_type, name);
+	union bpf_attr link = { 0 };
+	int link_fd;
+
 	link.link_create.prog_fd = (uint32_t)prog_fd;
-	link.link_create.target_ifindex = (uint32_t)ifindex;
-	link.link_create.attach_type = BPF_XDP;
+	link.link_create.target_fd = (uint32_t)target;
+	link.link_create.attach_type = attach_type;
 	link_fd = bpf(BPF_LINK_CREATE, &link);
-	CHECK(link_fd >= 0);
 	close(prog_fd);
+	return link_fd;
+}
+
+static int attach_xdp(int ifindex)
+{
+	int link_fd = attach(BPF_PROG_TYPE_XDP, BPF_XDP, "", ifindex);
+
+	CHECK(link_fd >= 0);
 	return link_fd;
 }
 
@@ -743,6 +772,133 @@ TEST(names_netfilter_and_xfrm)
 	CHECK_EQ(read_firewall(), 3);
 	CHECK_STR(names, "nftables inet guard in, iptables mangle, "
 			 "1 xfrm policy");
+}
+
+/* A filter, in the language of old packet filters. */
+#define PASS_ALL "bpf bytecode '1,6 0 0 0'"
+
+TEST(names_filters_of_tc)
+{
+	netns_enter();
+	netns_run("ip link add v0 type veth peer name v1");
+	netns_run("ip link set v0 up; ip link set v1 up");
+	/* a place for filters is no filter, and who looks at lo does not see what we
+	 * would send */
+	netns_run("tc qdisc add dev v0 clsact; tc qdisc add dev v1 ingress; "
+		  "tc qdisc add dev lo clsact");
+	netns_run("tc filter add dev lo ingress " PASS_ALL);
+	CHECK_EQ(read_firewall(), 0);
+	netns_run("tc filter add dev v0 egress " PASS_ALL);
+	CHECK_EQ(read_firewall(), 1);
+	CHECK_STR(names, "tc egress v0");
+	netns_run("tc filter add dev v0 egress " PASS_ALL);
+	netns_run("tc filter add dev v1 ingress " PASS_ALL);
+	CHECK_EQ(read_firewall(), 2);
+	CHECK(strstr(names, "tc egress v0"));
+	CHECK(strstr(names, "tc ingress v1"));
+}
+
+TEST(names_programs_of_tcx)
+{
+	int ifindex, link_fd;
+
+	netns_enter();
+	netns_run("ip link add v0 type veth peer name v1");
+	ifindex = netns_index("v0");
+	link_fd = attach(BPF_PROG_TYPE_SCHED_CLS, COMPAT_BPF_TCX_INGRESS,
+			 "look", ifindex);
+	if (link_fd < 0)
+		test_skip("needs Linux 6.6");
+	CHECK_EQ(read_firewall(), 1);
+	CHECK_STR(names, "tcx ingress v0 look");
+	CHECK(attach(BPF_PROG_TYPE_SCHED_CLS, COMPAT_BPF_TCX_EGRESS, "",
+		     ifindex) >= 0);
+	close(link_fd);
+	CHECK_EQ(read_firewall(), 1);
+	CHECK(strstr(names, "tcx egress v0 program "));
+}
+
+TEST(names_who_chooses_sockets)
+{
+	int fd, link_fd;
+
+	netns_enter();
+	fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+	link_fd = attach(BPF_PROG_TYPE_SK_LOOKUP, BPF_SK_LOOKUP, "chooser", fd);
+	CHECK(link_fd >= 0);
+	CHECK_EQ(read_firewall(), 1);
+	CHECK_STR(names, "sk_lookup chooser");
+}
+
+static void write_file(const char *dir, const char *name, const char *text)
+{
+	char file[192];
+	int fd;
+
+	snprintf(file, sizeof(file), "%s/%s", dir, name);
+	fd = open(file, O_WRONLY | O_CLOEXEC);
+	CHECK(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+	close(fd);
+}
+
+/* In a cgroup two levels below, where it may stay. */
+static void read_firewall_in_cgroup(const char *parent, const char *own)
+{
+	int fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int before;
+
+	write_file(own, "cgroup.procs", "0");
+	before = read_firewall();
+	CHECK(attach(BPF_PROG_TYPE_CGROUP_SKB, BPF_CGROUP_INET_INGRESS,
+		     "deny_in", fd) >= 0);
+	CHECK_EQ(read_firewall(), before + 1);
+	CHECK(strstr(names, "cgroup ingress deny_in"));
+	CHECK(attach(BPF_PROG_TYPE_CGROUP_SKB, BPF_CGROUP_INET_EGRESS,
+		     "deny_out", fd) >= 0);
+	CHECK(attach(BPF_PROG_TYPE_CGROUP_SOCK_ADDR, BPF_CGROUP_UDP4_SENDMSG,
+		     "change", fd) >= 0);
+	CHECK_EQ(read_firewall(), before + 3);
+	CHECK(strstr(names, "cgroup egress deny_out"));
+	CHECK(strstr(names, "cgroup sendmsg4 change"));
+	/* those meet the twin */
+	CHECK(attach(BPF_PROG_TYPE_CGROUP_SOCK_ADDR, BPF_CGROUP_INET4_CONNECT,
+		     "connect", fd) >= 0);
+	CHECK_EQ(read_firewall(), before + 3);
+}
+
+/* Mounts the cgroups in `where` of a namespace of its own, and has all that it made
+ * removed again, whatever comes of it. */
+static void in_cgroups(const char *where)
+{
+	char own[128], parent[96];
+	int status;
+	pid_t pid;
+
+	netns_mount_alone();
+	CHECK(mount("none", "/sys/fs/cgroup", "tmpfs", 0, NULL) == 0);
+	mkdir(where, 0755);
+	if (mount("none", where, "cgroup2", 0, NULL) != 0)
+		FAIL("cgroup2: %s", strerror(errno));
+	snprintf(parent, sizeof(parent), "%s/vma-test.%d", where, (int)getpid());
+	snprintf(own, sizeof(own), "%s/own", parent);
+	CHECK(mkdir(parent, 0755) == 0 && mkdir(own, 0755) == 0);
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		read_firewall_in_cgroup(parent, own);
+		_exit(0);
+	}
+	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
+	CHECK(rmdir(own) == 0 && rmdir(parent) == 0);
+	CHECK_EQ(status, 0);
+	CHECK(umount2("/sys/fs/cgroup", MNT_DETACH) == 0);
+}
+
+TEST(names_programs_of_the_cgroup)
+{
+	netns_enter();
+	in_cgroups("/sys/fs/cgroup");
+	in_cgroups("/sys/fs/cgroup/unified");
 }
 
 TEST(without_privilege_the_firewall_is_unknown)

@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,6 +27,12 @@ void netns_enter(void)
 		FAIL("unshare: %s", strerror(errno));
 	}
 	netns_run("ip link set lo up");
+}
+
+void netns_mount_alone(void)
+{
+	CHECK(unshare(CLONE_NEWNS) == 0);
+	CHECK(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
 }
 
 static void end_peer(void)

@@ -16,6 +16,9 @@
  * the process may not. */
 void netns_enter(void);
 
+/* Nobody outside sees what this process mounts from now on, and it goes with it. */
+void netns_mount_alone(void);
+
 /* A namespace beside ours: its pid, for `ip link set ... netns PID`. It goes with
  * the process, or when the next peer is made. */
 pid_t netns_make_peer(void);

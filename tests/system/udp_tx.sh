@@ -96,6 +96,20 @@ pages_by_option() {
 	done
 }
 
+# They have 2 KB each, and 2 MB more are asked for, to begin where a large page does.
+frames_by_option() {
+	local cnt
+	for cnt in 1024 4096 8192; do
+		(
+			export VMA_XDP_FRAMES=$cnt
+			in_ns $b b.log timeout 60 "$builddir/tests/shim/options" \
+				pages
+		) >"$work/pages" 2>&1
+		expect "$(grep -oE ' (4096|10240|18432) ' "$work/pages" | sort -u)" \
+			" $((cnt * 2 + 2048)) " || { cat "$work/pages"; return 1; }
+	done
+}
+
 # A router between them, and 1000 bytes beyond it:
 #
 #   b v0 10.78.0.2 -- v1 10.78.0.254 r v2 -- 1000 -- v0 10.78.0.1, .100 and on a
@@ -150,4 +164,5 @@ way_known_before() { with_router known_way; }
 
 run_cases every_length mtu_discovery ttl_and_tos gathered_by_cork refused_by_the_peer \
 	control_messages many_fragments mtu_changes narrow_way \
-	way_is_forgotten way_known_before mtu_by_option pages_by_option
+	way_is_forgotten way_known_before mtu_by_option pages_by_option \
+	frames_by_option

@@ -230,23 +230,64 @@ excluded_interface_is_left_alone() {
 	! ip -n $a link show v0 | grep -q xdp || { echo "v0 was taken"; return 1; }
 }
 
-firewall_is_named_or_respected() {
-	local status
-	ip netns exec $a nft add table ip guard &&
-		ip netns exec $a nft add chain ip guard in \
-			'{ type filter hook input priority 0; }' || return 1
-	start a.log $program echo 10.78.0.1 7000 &&
-		wait_for 'not seen by: .*guard.*VMA_RESPECT_FIREWALL=1 keeps' \
+# is_named_or_respected PATTERN [COMMAND...]: what would see packets; the server is
+# started by the command.
+is_named_or_respected() {
+	local pattern=$1 status
+	shift
+	start a.log "$@" $program echo 10.78.0.1 7000 &&
+		wait_for "not seen by: .*$pattern.*VMA_RESPECT_FIREWALL=1 keeps" \
 			"$work/a.log" && wait_for 'v0 is driven' "$work/a.log" ||
 		return 1
 	end_server
+	rm "$work/a.log"
 	export VMA_RESPECT_FIREWALL=1
-	start a.log $program echo 10.78.0.1 7000 &&
-		wait_for 'not seen by: .*guard' "$work/a.log" &&
+	start a.log "$@" $program echo 10.78.0.1 7000 &&
+		wait_for "not seen by: .*$pattern" "$work/a.log" &&
 		expect "$(ask - 20 64)" "right 20" &&
 		! grep -q 'is driven' "$work/a.log"
 	status=$?
 	unset VMA_RESPECT_FIREWALL
+	end_server
+	rm -f "$work/a.log"
+	return $status
+}
+
+firewall_is_named_or_respected() {
+	ip netns exec $a nft add table ip guard &&
+		ip netns exec $a nft add chain ip guard in \
+			'{ type filter hook input priority 0; }' &&
+		is_named_or_respected 'nftables ip guard in'
+}
+
+filters_of_tc_are_named_or_respected() {
+	ip netns exec $a tc qdisc add dev v0 clsact &&
+		ip netns exec $a tc filter add dev v0 ingress \
+			bpf bytecode '1,6 0 0 0' &&
+		is_named_or_respected 'tc ingress v0'
+}
+
+# in_cgroup DIR COMMAND...: a process of a namespace has a /sys of its own, without
+# cgroups.
+in_cgroup='mount -t cgroup2 none /sys/fs/cgroup && dir=/sys/fs/cgroup/$1 && shift &&
+	echo 0 >$dir/cgroup.procs && exec "$@"'
+
+# As with IPAddressDeny= in a unit of systemd.
+programs_of_the_cgroup_are_named_or_respected() {
+	local dir=vma-test.$$ status
+	mkdir "$work/cgroup" "$work/bpf" &&
+		mount -t cgroup2 none "$work/cgroup" &&
+		mount -t bpf none "$work/bpf" &&
+		mkdir "$work/cgroup/$dir" &&
+		bpftool prog load "$builddir/tests/system/cgroup.bpf.o" \
+			"$work/bpf/deny" &&
+		bpftool cgroup attach "$work/cgroup/$dir" ingress \
+			pinned "$work/bpf/deny" &&
+		is_named_or_respected 'cgroup ingress deny_nothing' \
+			sh -c "$in_cgroup" sh "$dir"
+	status=$?
+	wait_until rmdir "$work/cgroup/$dir"
+	umount "$work/bpf" "$work/cgroup"
 	return $status
 }
 
@@ -598,7 +639,9 @@ slow_reader_takes_no_frames child_of_a_parent_that_exits
 child_of_a_parent_that_does_not_read peer_on_the_kernel server_on_the_kernel other_traffic_is_undisturbed
 killed_process_leaves_nothing killed_while_a_child_lives program_closes_all_it_has
 second_process_is_told_who_has_it name_of_another_proves_nothing foreign_program_is_respected
-excluded_interface_is_left_alone firewall_is_named_or_respected mode_is_chosen address_added_while_it_runs
+excluded_interface_is_left_alone firewall_is_named_or_respected
+filters_of_tc_are_named_or_respected programs_of_the_cgroup_are_named_or_respected
+mode_is_chosen address_added_while_it_runs
 mac_changed_while_it_runs peer_mac_changed_while_it_runs address_removed_while_it_runs
 interface_added_while_it_runs first_interface_added_while_it_runs
 first_address_added_while_it_runs interface_deleted_while_it_runs

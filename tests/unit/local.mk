@@ -2,6 +2,7 @@
 # it. No root, no network, milliseconds.
 include tests/unit/base/local.mk
 include tests/unit/conf/local.mk
+include tests/unit/core/local.mk
 include tests/unit/dev/local.mk
 include tests/unit/event/local.mk
 include tests/unit/fd/local.mk

@@ -69,22 +69,6 @@ static int open_file(const char *dir, int pid, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
-static uint64_t start_of(int pid)
-{
-	char path[64], text[1024];
-	ssize_t len = 0;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	len = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[len < 0 ? 0 : len] = '\0';
-	return stats_process_start_in(text);
-}
-
 static bool is_alive(int pid)
 {
 	return kill(pid, 0) == 0 || errno != ESRCH;
@@ -93,7 +77,7 @@ static bool is_alive(int pid)
 /* Whether the process that wrote this still runs the program it ran then. */
 static bool is_current(const struct stats_region *region)
 {
-	uint64_t start = start_of(region->pid);
+	uint64_t start = stats_process_start(region->pid);
 
 	return is_alive(region->pid) && !region->has_ended &&
 	       (!start || start == region->start_time);
@@ -140,20 +124,6 @@ void process_name(const struct stats_region *region, char *name, size_t size)
 
 /* -- all of them ----------------------------------------------------------- */
 
-/* The pid in a file's name; 0: it is no file of ours. */
-static int pid_in(const char *name)
-{
-	size_t prefix = strlen(STATS_FILE_PREFIX);
-	char *rest;
-	long pid;
-
-	if (strncmp(name, STATS_FILE_PREFIX, prefix) != 0 ||
-	    name[prefix] < '1' || name[prefix] > '9')
-		return 0;
-	pid = strtol(name + prefix, &rest, 10);
-	return !*rest && pid <= INT_MAX ? (int)pid : 0;
-}
-
 int process_visit(const char *dir,
 		  bool (*fn)(void *ctx, const char *dir, int pid), void *ctx)
 {
@@ -164,7 +134,7 @@ int process_visit(const char *dir,
 	if (!handle)
 		return -errno;
 	while ((entry = readdir(handle))) {
-		pid = pid_in(entry->d_name);
+		pid = stats_process_of_file(entry->d_name);
 		if (pid && !fn(ctx, dir, pid))
 			break;
 	}
@@ -199,45 +169,6 @@ int process_find(const char *dir, const char *program)
 
 	(void)!process_visit(dir, try_process, &search);
 	return search.found;
-}
-
-/* Whether a file is nobody's any more. A process of another pid namespace that
- * shares the directory is not ours to judge. */
-static bool is_stale(const char *dir, int pid)
-{
-	int fd = open_file(dir, pid, O_RDONLY), err;
-	struct stats_region *region;
-	struct stat ns;
-	bool is_stale;
-
-	if (fd < 0)
-		return false;
-	err = read_file(fd, &region);
-	close(fd);
-	if (err)
-		return !is_alive(pid);
-	is_stale = (region->pid == pid ? !is_current(region) :
-					 !is_alive(pid)) &&
-		   stat("/proc/self/ns/pid", &ns) == 0 &&
-		   region->pid_namespace == ns.st_ino;
-	free(region);
-	return is_stale;
-}
-
-static bool clean_one(void *ctx UNUSED, const char *dir, int pid)
-{
-	char path[PATH_SIZE];
-
-	path_of(dir, pid, path, sizeof(path));
-	if (is_stale(dir, pid) && unlink(path) != 0)
-		fprintf(stderr, "vmastat: cannot remove %s: %s\n", path,
-			strerror(errno));
-	return true;
-}
-
-void process_clean(const char *dir)
-{
-	(void)!process_visit(dir, clean_one, NULL);
 }
 
 /* -- requests -------------------------------------------------------------- */

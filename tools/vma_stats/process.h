@@ -20,9 +20,6 @@ int process_visit(const char *dir, bool (*fn)(void *ctx, const char *dir,
 /* The first live process, of this program if it is not NULL; 0: none. */
 int process_find(const char *dir, const char *program);
 
-/* Removes the files of processes that are gone. */
-void process_clean(const char *dir);
-
 /* The base name of what it runs, or of what its file says. */
 void process_name(const struct stats_region *region, char *name, size_t size);
 

@@ -15,6 +15,7 @@
 #include "args.h"
 #include "process.h"
 #include "report.h"
+#include "stats/stats_clean.h"
 
 static volatile sig_atomic_t is_interrupted;
 
@@ -242,7 +243,7 @@ int main(int argc, char **argv)
 	}
 	sigaction(SIGINT, &action, NULL);
 	if (!args.keeps_dead_files)
-		process_clean(args.dir);
+		stats_clean_dead(args.dir);
 	if (args.view == VIEW_LIST)
 		return list_all(&args);
 	pid = args.pid ? args.pid : process_find(args.dir, args.program);

@@ -31,8 +31,8 @@ struct fake_dev {
 	struct fake_params params;
 	struct fake_cable *cable;
 	int end;
-	/* Stands for the hardware, which serves several stacks: a leaf lock,
-	 * for everything below. */
+	/* Stands for the hardware, which serves several stacks. It is a leaf lock
+	 * and guards everything below. */
 	struct spinlock lock;
 	struct fake_rule rules[RULES_MAX];
 	unsigned rule_cnt;
@@ -135,7 +135,7 @@ static struct fake_rule *match(struct fake_dev *fake, const uint8_t *frame,
 	return best;
 }
 
-/* Brings what has arrived at the device to the rings it is for. */
+/* Brings the frames that have arrived at the device to the rings they are for. */
 static void deliver_locked(struct fake_dev *fake) REQUIRES(fake->lock)
 {
 	/* what arrives here was sent by the other end, or in a loop by us */
@@ -164,7 +164,7 @@ static void deliver_locked(struct fake_dev *fake) REQUIRES(fake->lock)
 	}
 }
 
-/* A packet with the frame's bytes, in as many parts as it takes. */
+/* Makes a packet of the frame's bytes, in as many parts as needed. */
 static struct pkt *to_packet(struct ring *ring, const struct impair_bytes *bytes)
 {
 	struct pkt *first = NULL, **at = &first;
@@ -251,7 +251,7 @@ static void fake_rx_done(struct ring *ring)
 
 /* -- sending -------------------------------------------------------------- */
 
-/* The checksum where the flags say. `sum` is that of everything after the
+/* Stores the checksum where the flags say. `sum` is the sum of everything after the
  * header. */
 static void store_csum(uint8_t *frame, const struct ring_tx *tx, uint32_t sum)
 {
@@ -302,7 +302,7 @@ static void fake_reap(struct ring *ring)
 {
 	struct impair_bytes *bytes;
 
-	/* What is sent is the cable's at once. */
+	/* A frame that is sent belongs to the cable at once. */
 	if (ring->tx_frame || !has_room(ring, 1))
 		return;
 	bytes = malloc(sizeof(*bytes) + RING_TX_FRAME_LEN);
@@ -443,7 +443,7 @@ static bool is_same_rule(const struct flow_rule *a, const struct flow_rule *b)
 	       ip_addr_eq(&a->src, &b->src);
 }
 
-/* Its position, or rule_cnt. */
+/* The position of the rule, or rule_cnt. */
 static unsigned find_rule(struct fake_dev *fake, const struct flow_rule *rule)
 	REQUIRES(fake->lock)
 {
@@ -480,7 +480,7 @@ static void fake_flow_remove(struct dev *dev, const struct flow_rule *rule)
 	unsigned i;
 
 	spinlock_acquire(&fake->lock);
-	/* what has arrived was steered when it did */
+	/* frames that have arrived were steered by the rules of that moment */
 	deliver_locked(fake);
 	i = find_rule(fake, rule);
 	if (i < fake->rule_cnt)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Devices in memory, on a bad cable if the test wants one: frames that one end
- * sends arrive at the other, or at the same one. They carry the engine tests on
- * a virtual clock, and in test builds of the library the loopback device of the
- * process (VMA_TEST_LOCAL).
+ * Devices in memory, on a bad cable if the test wants one: the frames that one end
+ * sends arrive at the other end, or at the same one. They are used by the engine
+ * tests on a virtual clock, and in test builds of the library as the loopback
+ * device of the process (VMA_TEST_LOCAL).
  */
 #ifndef DEV_FAKE_FAKE_H
 #define DEV_FAKE_FAKE_H
@@ -52,8 +52,8 @@ struct fake_params {
 	void *wake_ctx;
 	/* Gives a frame to the kernel; NULL: it cannot. */
 	int (*give_back)(const void *frame, uint32_t len);
-	/* With so many frames under way to the other end the queue is full; 0:
-	 * never. */
+	/* When so many frames are on their way to the other end, the queue is full.
+	 * 0: never. */
 	uint32_t tx_max;
 };
 

@@ -90,8 +90,8 @@ const struct impair_params *impair_params(const struct impair *link)
 	return &link->params;
 }
 
-/* All three kinds of loss are asked for each frame, so that switching one off
- * does not change what the others do. */
+/* All three kinds of loss are drawn for each frame, so that switching one off does
+ * not change what the others do. */
 static bool is_lost(struct impair *link)
 {
 	const struct impair_params *p = &link->params;
@@ -128,7 +128,7 @@ uint64_t impair_backlog_bytes(const struct impair *link, uint64_t now_ns)
 			  rate_bps / (8 * NS_PER_SEC));
 }
 
-/* Why the frame goes no further, as a DROPPED bit; 0 if it does. */
+/* The reason why the frame is dropped, as a DROPPED bit; 0 if it is not. */
 static unsigned drop_reason(struct impair *link, uint64_t backlog, size_t len)
 {
 	const struct impair_params *p = &link->params;
@@ -172,7 +172,7 @@ static uint64_t arrival_ns(struct impair *link, uint64_t now_ns, size_t len)
 	return due_ns;
 }
 
-/* Behind every frame that is due at the same time. */
+/* Puts it behind every frame that is due at the same time. */
 static void insert_by_due(struct impair *link, struct flight *flight)
 {
 	struct list *before = link->flights.prev;
@@ -216,7 +216,7 @@ static struct flight *flight_get(struct impair *link)
 	return flight;
 }
 
-/* Takes the frame; without memory it is one more that is lost. */
+/* Takes the frame. Without memory it is lost. */
 static bool put_in_flight(struct impair *link, void *frame, size_t len,
 			  uint64_t due_ns, uint32_t overtakers)
 {
@@ -256,7 +256,7 @@ static void tell(struct impair *link, const void *frame, size_t len,
 	link->ops->report(link->ctx, frame, len, fate);
 }
 
-/* The way of a frame that is not dropped. */
+/* Carries a frame that is not dropped. */
 static void carry(struct impair *link, uint64_t now_ns, void *frame, size_t len,
 		  uint64_t backlog)
 {

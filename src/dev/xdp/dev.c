@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Interfaces driven by AF_XDP: how one is taken, in which mode, and given back. */
+/* Interfaces driven by AF_XDP: how one is taken, in which mode it is driven, and
+ * how it is given back. */
 #include "config.h"
 
 #include <errno.h>
@@ -45,8 +46,8 @@ static const struct mode modes[] = {
 	{ "generic", false, XDP_COPY },
 };
 
-/* Between two ends in one machine the generic way is the shorter one, since the
- * native one of such drivers goes by a detour (DESIGN, facts on AF_XDP). */
+/* Between two ends in one machine the generic mode is faster, since the native mode
+ * of such drivers takes a detour. */
 static const struct mode virtual_modes[] = {
 	{ "generic", false, XDP_COPY },
 	{ "native, copy", true, XDP_COPY },
@@ -74,7 +75,7 @@ static void describe(struct xdp_dev *own, const struct mode *mode)
 		 own->has_sg && !own->is_single ? "" : ", single buffers");
 }
 
-/* Whether the mode works at all shows when the ring is made. */
+/* Only making the ring shows whether the mode works. */
 static int try_mode(struct xdp_dev *own, const struct mode *mode)
 {
 	uint16_t flags = mode->bind_flags | XDP_USE_NEED_WAKEUP;
@@ -89,7 +90,8 @@ static int try_mode(struct xdp_dev *own, const struct mode *mode)
 		own->has_sg = false;
 		err = xdp_ring_create(own, own->bind_flags, &own->ring);
 	}
-	/* The program is attached: nobody else's is, and a queue has an owner. */
+	/* The program is attached, so nobody else has one here. The queue belongs
+	 * to another process. */
 	own->is_in_use = err == -EBUSY;
 	return err;
 }
@@ -103,10 +105,11 @@ static enum steer_sight sight_in(const struct xdp_dev *own,
 	return own->are_tags_off ? STEER_SIGHT_TAG : STEER_SIGHT_BYTES;
 }
 
-/* Without this sight, can frames be taken by their bytes alone? A card's are single
- * datagrams, unless somebody has told it to join them, but have lost their tags.
- * Tags that a sender in this machine has left beside the bytes are the exception:
- * generic XDP cannot be told of them either (README.txt says what to do). */
+/* Whether frames can be taken by their bytes alone, without this sight. The frames
+ * of a card are single datagrams, unless somebody has told it to join them, but
+ * they may have lost their tags. One kind of tag is not noticed: those that a
+ * sender in this machine has left beside the bytes, in generic mode (README.txt
+ * says what to do). */
 static bool may_do_without(const struct xdp_dev *own, enum steer_sight sight)
 {
 	return sight == STEER_SIGHT_GSO ? !own->is_virtual : own->is_virtual;
@@ -153,8 +156,8 @@ static int attach(struct xdp_dev *own, const struct mode *mode)
 	return err;
 }
 
-/* Generic XDP copies every packet for a program that takes several buffers, and only
- * those that have several for one that does not. */
+/* For a program that takes several buffers, generic XDP copies every packet. For
+ * one that does not, it only copies packets of several buffers. */
 static bool wants_single(const struct xdp_params *params, bool is_virtual)
 {
 	return !params->has_multi_buffer &&
@@ -179,8 +182,8 @@ static int choose_mode(struct xdp_dev *own, enum xdp_wish wish)
 		err = attach(own, &list[i]);
 		log_dbg("%s: AF_XDP %s: %s", own->dev.name, list[i].name,
 			err ? strerror(-err) : "works");
-		/* What another mode cannot change. A right that is missing may be
-		 * one that only this mode's program needs. */
+		/* These errors would be the same in another mode. A missing right
+		 * is different: only this mode's program may need it. */
 		if (!err || err == -EBUSY || err == -ENOBUFS)
 			break;
 	}
@@ -189,9 +192,9 @@ static int choose_mode(struct xdp_dev *own, enum xdp_wish wish)
 
 /* -- VLAN tags --------------------------------------------------------------------- */
 
-/* A frame of a VLAN that this host does not have must not pass for one without a
- * tag. A card leaves the tags where they are, if it can; between ends in one machine
- * it is the sender who puts them beside the bytes, and only the program can ask. */
+/* A frame of a VLAN that this host does not have must not be taken for one without
+ * a tag. A card leaves tags in the bytes, if it can. Between ends in one machine,
+ * the sender puts them beside the bytes, and only the program can ask for them. */
 static void see_tags(struct xdp_dev *own)
 {
 	const char *name = own->dev.name;
@@ -258,7 +261,7 @@ static void xdp_flow_remove(struct dev *dev, const struct flow_rule *rule)
 	steer_remove(dev_of(dev)->steer, rule);
 }
 
-/* Nobody is told of a frame that the kernel has no room for. */
+/* Counts frames for which the kernel had no room. There is no other sign of them. */
 static void count_drops(struct xdp_ring *ring)
 {
 	for (uint32_t i = 0; i < ring->queue_cnt; i++) {
@@ -273,7 +276,7 @@ static void count_drops(struct xdp_ring *ring)
 	}
 }
 
-/* What the program dropped. */
+/* Counts what the program dropped. */
 static void count_fragments(struct xdp_dev *own)
 {
 	uint64_t cnt = steer_fragments(own->steer);
@@ -289,7 +292,7 @@ static int xdp_check(struct dev *dev)
 {
 	struct xdp_dev *own = dev_of(dev);
 
-	/* whoever had the name may have gone */
+	/* the process that had the name may have ended */
 	owner_claim(&own->owner, dev->ifindex);
 	if (own->is_ring_taken) {
 		count_drops(own->ring);
@@ -351,7 +354,7 @@ static int refuse_owned(struct dev_verdict *why, int ifindex)
 	return -EEXIST;
 }
 
-/* A frame holds the largest packet where one page can. */
+/* A frame holds the largest packet if that fits into a page. */
 static uint32_t frame_size_for(uint32_t mtu)
 {
 	return mtu + sizeof(struct wire_eth) + XDP_HEADROOM <= 2048 ? 2048 :

@@ -59,6 +59,6 @@ int ethtool_set_takes_tags(const char *name, bool does_take)
 	err = ask(name, &flags);
 	if (err)
 		return err;
-	/* the driver has the last word, and says it in silence */
+	/* a driver may refuse without an error, so we look again */
 	return ethtool_takes_tags(name) == does_take ? 0 : -EOPNOTSUPP;
 }

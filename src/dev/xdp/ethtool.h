@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the driver of an interface says of it, and may be told, by ethtool's calls. */
+/* What the driver of an interface says about it, and what it can be told, by
+ * ethtool's calls. */
 #ifndef DEV_XDP_ETHTOOL_H
 #define DEV_XDP_ETHTOOL_H
 
@@ -13,7 +14,7 @@ uint32_t ethtool_queue_cnt(const char *name);
 
 /* Whether VLAN tags are taken off frames before anybody sees these. */
 bool ethtool_takes_tags(const char *name);
-/* -EOPNOTSUPP: it goes on as before, since the driver cannot otherwise. */
+/* -EOPNOTSUPP: nothing has changed, since the driver cannot do it. */
 int ethtool_set_takes_tags(const char *name, bool does_take) MUST_CHECK;
 
 #endif

@@ -47,7 +47,7 @@ static bool open_btf(const uint8_t *bytes, size_t len, struct btf *btf)
 	btf->types_len = header.type_len;
 	btf->strings = (const char *)bytes + header.hdr_len + header.str_off;
 	btf->strings_len = header.str_len;
-	/* so that comparisons of strings end */
+	/* this ends comparisons of strings */
 	return btf->strings[btf->strings_len - 1] == '\0';
 }
 
@@ -56,7 +56,8 @@ static const char *name_at(const struct btf *btf, uint32_t offset)
 	return btf->strings + MIN(offset, btf->strings_len - 1);
 }
 
-/* Bytes that follow a type's first part; of an unknown kind UINT32_MAX. */
+/* The number of bytes that follow a type's first part; UINT32_MAX for an unknown
+ * kind. */
 static uint32_t extra_len(const struct btf_type *type)
 {
 	uint32_t cnt = BTF_INFO_VLEN(type->info);
@@ -91,7 +92,8 @@ static uint32_t extra_len(const struct btf_type *type)
 	}
 }
 
-/* The type at *at, which moves on; NULL at the end, and at what is no type. */
+/* Returns the type at *at, and moves on. NULL at the end, and for bytes that are no
+ * type. */
 static inline const struct btf_type *next_type(const struct btf *btf,
 					       uint32_t *at)
 {

@@ -10,7 +10,7 @@
 
 #include "dev/xdp/xdp_priv.h"
 
-/* A name in the abstract namespace, which belongs to the network's. */
+/* Makes the name. Abstract names belong to the network namespace. */
 static socklen_t name_of(int ifindex, struct sockaddr_un *addr)
 {
 	int len;

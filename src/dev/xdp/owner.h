@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Who drives an interface, for others to be told: a socket in the network namespace
- * with a name that is made of the interface's number and dies with the process.
- * Anybody may take the name, so it proves nothing; the queues do, which are one
- * process's at a time.
+ * Tells others who drives an interface, by a socket with an abstract name that is
+ * made of the interface's number. The name belongs to the network namespace and
+ * vanishes with the process. Anybody may take it, so it proves nothing; the queues
+ * do, since each belongs to one process at a time.
  */
 #ifndef DEV_XDP_OWNER_H
 #define DEV_XDP_OWNER_H
@@ -22,7 +22,7 @@ void owner_init(struct owner *owner);
 void owner_claim(struct owner *owner, int ifindex);
 void owner_release(struct owner *owner);
 
-/* The process that has the name, 0: nobody, or it does not say. */
+/* The process that has the name. 0: nobody has it, or it does not say. */
 int owner_ask(int ifindex) MUST_CHECK;
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The data path of AF_XDP: frames in and out of the rings of the sockets on all
- * queues of the interface. What is received comes by the queue the hardware chose;
- * what is sent goes by the first.
+ * queues of the interface. Frames are received from the queue that the hardware
+ * chose, and sent through the first one.
  */
 #include "config.h"
 
@@ -24,7 +24,7 @@ enum {
 	FILL_BATCH = 32,
 	FILL_SIZE_MIN = 2,
 	REAP_BATCH = 32,
-	/* What the kernel moves at one kick. */
+	/* The number of frames that the kernel moves at one kick. */
 	KICK_BATCH = 32,
 };
 
@@ -35,8 +35,8 @@ static struct xdp_ring *ring_of(struct ring *ring)
 
 /* -- receiving ---------------------------------------------------------------- */
 
-/* The kernel has used up most of what it had: from now on it has twice as many, as far
- * as the ring goes. */
+/* The kernel has used most of the frames that it had. From now on it gets twice as
+ * many, as far as the ring has room. */
 static COLD void post_more(struct xsk_ring *fill)
 {
 	uint32_t more = MIN(fill->size, fill->mask + 1 - fill->size);
@@ -69,13 +69,13 @@ static inline bool refill(struct xdp_ring *own, struct xsk *xsk, bool is_start)
 			region_offset(own->ring.dev->region, pkt);
 	}
 	xsk_produced(fill);
-	/* a driver that had no frames has stopped looking */
+	/* a driver that had no frames has stopped looking for new ones */
 	own->ring.wants_kick |= xsk_needs_wakeup(fill);
 	return true;
 }
 
-/* A single queue that has frames tells by its producer's position whether there
- * is anything to do. */
+/* If there is a single queue and it has frames posted, the position of its producer
+ * tells whether there is anything to do. */
 static inline void set_quiet(struct xdp_ring *own)
 {
 	bool is_plain = own->queue_cnt == 1 && !own->is_short;
@@ -89,8 +89,8 @@ static inline void set_quiet(struct xdp_ring *own)
 	own->ring.rx_quiet = own->queues[0].rx.next;
 }
 
-/* With few frames in turn each of them is still in the processor's cache when it is
- * received into again. */
+/* When few frames are used in turn, each of them is still in the processor's cache
+ * when the next packet is received into it. */
 static void fill_up(struct xdp_ring *own, struct xsk *xsk, uint32_t few)
 {
 	uint32_t before;
@@ -215,14 +215,15 @@ static void xdp_rx_done(struct ring *ring)
 
 /* -- sending ------------------------------------------------------------------ */
 
-/* Frames on their way out, or of which we have not seen yet that they are there:
- * what was posted and has not come back. */
+/* The number of frames that were posted for sending and have not come back. Some of
+ * them may have been sent already without our having seen it. */
 static inline uint32_t sending_cnt(const struct xdp_ring *own)
 {
 	return own->queues[0].tx.next - own->queues[0].done.next;
 }
 
-/* What is posted, read or not, is what is being sent: less than there is room. */
+/* Whether so many frames can be posted. A frame that was posted counts until it
+ * comes back, whether the kernel has read it or not. */
 static inline bool has_room(const struct xdp_ring *own, uint32_t cnt)
 {
 	return LIKELY(sending_cnt(own) + cnt <= own->queues[0].tx.size);
@@ -287,11 +288,11 @@ static void xdp_reap(struct ring *ring)
 		reap_sent(own);
 	else
 		take_tx_frame(own);
-	/* what is left may wait for a kick that failed */
+	/* what has not come back may wait for a kick that failed */
 	ring->wants_kick = sending_cnt(own) > 0;
 }
 
-/* In a frame that is complete otherwise. */
+/* Stores the checksum in a frame that is complete otherwise. */
 static void store_csum(const struct ring_tx *tx, struct pkt *frame)
 {
 	uint16_t check;
@@ -399,8 +400,7 @@ static bool xdp_tx_fits(struct ring *ring, uint32_t cnt)
 	return has_room(own, cnt);
 }
 
-/* Drivers that receive into the frames by themselves wait for this after they had
- * none. */
+/* Some drivers wait for this call after they had no frames to receive into. */
 static COLD void wake_receivers(struct xdp_ring *own)
 {
 	for (uint32_t i = 0; i < own->queue_cnt; i++) {
@@ -416,7 +416,7 @@ static COLD void wake_receivers(struct xdp_ring *own)
 	}
 }
 
-/* No room further down? */
+/* Whether the kernel refused because the device has no room. */
 static COLD enum ring_kick refused(struct xdp_ring *own)
 {
 	uint32_t taken = atomic_load_explicit(own->queues[0].tx.consumer,
@@ -427,8 +427,8 @@ static COLD enum ring_kick refused(struct xdp_ring *own)
 	return is_further ? RING_KICK_MORE : RING_KICK_LATER;
 }
 
-/* One call moves KICK_BATCH frames, or fails for a moment while the kernel is at
- * it. The ring is asked again as long as that gets somewhere. */
+/* One call moves KICK_BATCH frames, or fails for a moment while the kernel is
+ * working on the queue. We call again as long as that moves frames. */
 static enum ring_kick xdp_kick(struct ring *ring)
 {
 	struct xdp_ring *own = ring_of(ring);
@@ -485,8 +485,8 @@ static uint32_t xdp_device_cnt(const struct ring *ring)
 
 /* -- life --------------------------------------------------------------------- */
 
-/* The frames that only the kernel's rings know of come back: after the sockets
- * are gone nobody writes to them. */
+/* Takes back the frames that only the kernel's rings know. After the sockets are
+ * closed nobody writes to them. */
 static void take_back(struct xdp_ring *own)
 {
 	struct region *region = own->ring.dev->region;
@@ -541,7 +541,7 @@ void xdp_ring_module(void)
 	ring_ops_fill(&xdp_ring_ops);
 }
 
-/* As large a power of two as is left for each queue when half of the frames are
+/* The largest power of two that is left for each queue when half of the frames are
  * kept for sending and for sockets to hold. */
 static uint32_t fill_size(const struct xdp_dev *dev)
 {
@@ -553,7 +553,7 @@ static uint32_t fill_size(const struct xdp_dev *dev)
 	return size;
 }
 
-/* After the process before us has ended, its queues are busy for some
+/* After the end of the process that had the queues before, they stay busy for some
  * milliseconds. */
 enum { BUSY_RETRIES = 50, BUSY_NAP_US = 1000 };
 
@@ -568,7 +568,7 @@ static int create_xsk(struct xsk *xsk, const struct xsk_params *params)
 	return err;
 }
 
-/* Of the first queue's socket. */
+/* The parameters of the first queue's socket. */
 static struct xsk_params xsk_params_of(const struct xdp_dev *dev,
 				       uint16_t bind_flags)
 {

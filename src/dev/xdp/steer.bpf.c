@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Runs for each received frame, before the kernel's stack: hands to our socket
- * what a rule names, and leaves everything else as it was. What our stack does not
- * take of UDP (fragments, IP options, tags, other destinations) is none of its
- * business. Of TCP it is otherwise: a frame that a rule for the ring names must never
+ * Runs for each received frame, before the kernel's stack. It hands our socket the
+ * frames that a rule names, and leaves everything else as it was. UDP that our
+ * stack does not take (fragments, IP options, tags, other destinations) is the
+ * kernel's. TCP is different: a frame that a rule for the ring names must never
  * reach the kernel, which knows of no connection there and would answer RST.
  */
 #include <linux/bpf.h>
@@ -48,7 +48,7 @@ struct {
 	__type(value, struct steer_counts);
 } counts SEC(".maps");
 
-/* Functions of the kernel; steer.c puts in what they are on this one. */
+/* Functions of the kernel. steer.c puts in their numbers for the running kernel. */
 static struct steer_xdp_buff *(*const to_kern_ctx)(struct xdp_md *ctx) =
 	(void *)STEER_BLANK_KERN_CTX;
 static const void *(*const to_readable)(const void *address, __u64 type) =
@@ -68,7 +68,8 @@ struct ports {
 	__be16 dst;
 };
 
-/* There is no memcmp here, which clang would make of three comparisons. */
+/* clang would turn three comparisons into a call of memcmp, which does not exist
+ * here. */
 static __always_inline int is_mac(const __u8 *a, const __u8 *b)
 {
 	const __u16 *x = (const void *)a, *y = (const void *)b;
@@ -100,9 +101,9 @@ static __always_inline int is_for_ring(const struct iphdr *ip,
 	return verdict && *verdict == STEER_TO_RING;
 }
 
-/* The kernel's packet lies behind the frame, in generic mode. A frame that we have
- * given back is the kernel's, and datagrams that a sender on this host has left for a
- * card to split. */
+/* In generic mode, the kernel's packet lies behind the frame. A frame that we have
+ * given back is the kernel's. So are datagrams that a sender on this host has left
+ * for a card to split. */
 static __always_inline int is_for_kernel(struct xdp_md *ctx, int is_tcp)
 {
 	const struct steer_xdp_buff *xdp = to_kern_ctx(ctx);
@@ -115,8 +116,8 @@ static __always_inline int is_for_kernel(struct xdp_md *ctx, int is_tcp)
 	       (!is_tcp && info->gso_size != 0);
 }
 
-/* What the device has taken off. A tag that names no VLAN, a priority alone, is
- * none to the kernel either. */
+/* Whether the device has taken a tag off. A tag that names no VLAN but only a
+ * priority does not count; neither does it for the kernel. */
 static __always_inline int is_tagged(struct xdp_md *ctx,
 				     struct steer_counts *counted)
 {
@@ -163,8 +164,8 @@ static __always_inline int steer(struct xdp_md *ctx, enum steer_sight sight)
 	if (!is_tcp && ip->protocol != IPPROTO_UDP)
 		return XDP_PASS;
 	if (ip->ihl != 5 || is_fragment(ip)) {
-		/* A later fragment names no port; without the first one it
-		 * comes to nothing. */
+		/* A later fragment names no port. It is useless without the first
+		 * one. */
 		if (!is_tcp || ip->ihl < 5 || is_later_fragment(ip))
 			return XDP_PASS;
 		ports = (const void *)ip + ip->ihl * 4;

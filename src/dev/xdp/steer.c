@@ -108,13 +108,13 @@ static void close_fds(struct steer *steer)
 
 /* -- what the program wants to know of the kernel --------------------------------- */
 
-/* As the kernel does, whose allocations end on whole cache lines. */
+/* Rounds as the kernel does, whose allocations end on whole cache lines. */
 static uint32_t align_to_line(uint32_t size)
 {
 	return (size + CACHE_LINE - 1) & ~(uint32_t)(CACHE_LINE - 1);
 }
 
-/* What stands in the place of a blank; 0: this kernel has nothing. */
+/* The value for a blank; 0: this kernel has none. */
 static int32_t fill_blank(const struct kernel_btf *btf, int32_t blank)
 {
 	switch (blank) {
@@ -175,8 +175,8 @@ static void *map_bytes(int fd, size_t len)
 	return mem;
 }
 
-/* The kernel does not change, and reading what it says takes a millisecond. Under
- * the control mutex. */
+/* We read this once, since the kernel does not change, and reading takes a
+ * millisecond. Under the control mutex. */
 static const struct kernel_btf *read_kernel(void)
 {
 	static struct kernel_btf found;
@@ -226,7 +226,7 @@ struct kept_map {
 	int fd;
 };
 
-/* Of the object's programs this one is loaded, as the parameters want it. */
+/* Chooses this program of the object, and sets it up as the parameters say. */
 static int prepare(const struct steer_params *params,
 		   const struct bpf_object *object, struct bpf_program *wanted)
 {
@@ -246,8 +246,9 @@ static int prepare(const struct steer_params *params,
 	return complete(wanted);
 }
 
-/* The program, with maps of its own but for those in `kept`; what libbpf needs to load
- * it is not needed to run it. NULL and the error. */
+/* Loads the program. It gets maps of its own, except for those in `kept`. What
+ * libbpf needs to load the program is not needed to run it. On failure, NULL and
+ * the error. */
 static struct bpf_object *load(const struct steer_params *params,
 			       const struct kept_map *kept, size_t kept_cnt,
 			       int *err_out)
@@ -324,7 +325,7 @@ static int copy_rules(int from, int to)
 	return err;
 }
 
-/* The same program on another table takes the place of the one that is attached, in
+/* Replaces the program that is attached by the same program on another table, in
  * one step. */
 static int replace_program(struct steer *steer, int rules)
 {
@@ -430,7 +431,7 @@ int steer_set_queue(struct steer *steer, uint32_t queue, int xsk_fd)
 		       0;
 }
 
-/* By a link that nobody pins: it dies with us. */
+/* Attaches by a link that is not pinned, so that it goes when the process ends. */
 int steer_attach(struct steer *steer)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, opts,

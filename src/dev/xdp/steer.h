@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The steering program of an interface: which frames go to which of our queues.
- * Its map types are here, shared by the program (steer.bpf.c) and by who fills
- * the maps (steer.c).
+ * The steering program of an interface decides which frames go to which of our
+ * queues. Its map types are here, shared by the program (steer.bpf.c) and the code
+ * that fills the maps (steer.c).
  */
 #ifndef DEV_XDP_STEER_H
 #define DEV_XDP_STEER_H
 
 #include <linux/types.h>
 
-/* Hardware queues of an interface, and rules of it: the table begins small, since the
- * kernel takes milliseconds to make a large one, and grows when it is full. */
+/* Limits on hardware queues and on rules of an interface. The table of rules begins
+ * small, since the kernel takes milliseconds to make a large one, and grows when it
+ * is full. */
 enum {
 	STEER_QUEUES_MAX = 64,
 	STEER_RULES_FIRST = 4096,
@@ -47,8 +48,8 @@ struct steer_counts {
 	__u64 untold;
 };
 
-/* The beginnings of the kernel's struct xdp_buff and struct skb_shared_info:
- * kernel_btf.c looks whether the running kernel's are like that. */
+/* The beginnings of the kernel's struct xdp_buff and struct skb_shared_info.
+ * kernel_btf.c checks whether those of the running kernel are the same. */
 struct steer_xdp_buff {
 	void *data;
 	void *data_end;
@@ -72,8 +73,8 @@ struct steer_shared_info {
 /* As in ring.h: the frame comes from us. */
 enum { STEER_GIVEN_BACK_META = 12 };
 
-/* Numbers that stand in the compiled program for what only the running kernel
- * knows: functions of the kernel, a type, and its size. */
+/* Blanks: numbers in the compiled program that stand for what only the running
+ * kernel knows: functions of the kernel, a type, and its size. */
 enum steer_blank {
 	STEER_BLANK_KERN_CTX = 0x7e000001,
 	STEER_BLANK_RDONLY_CAST,
@@ -82,7 +83,7 @@ enum steer_blank {
 	STEER_BLANK_SHARED_INFO_SIZE,
 };
 
-/* The ways the program can look at a frame, each a program of its own. */
+/* What the program looks at. There is a program for each of these. */
 enum steer_sight {
 	/* at its bytes alone */
 	STEER_SIGHT_BYTES,
@@ -121,7 +122,7 @@ int steer_create(const struct steer_params *params,
 /* Detaches and unloads. NULL is a no-op. */
 void steer_destroy(struct steer *steer);
 
-/* Frames of the queue go to the AF_XDP socket. */
+/* Sends frames of the queue to the AF_XDP socket. */
 int steer_set_queue(struct steer *steer, uint32_t queue, int xsk_fd) MUST_CHECK;
 
 /* -EBUSY: another program is there. -EOPNOTSUPP: not in this mode. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The AF_XDP back end: any Linux interface, through queues of its driver or of
- * the kernel's generic code. A module; this is what core gives it at the start.
+ * The AF_XDP back end drives any Linux interface, through queues of its driver or
+ * of the kernel's generic code. It is a module; core gives it these parameters at
+ * the start.
  */
 #ifndef DEV_XDP_XDP_H
 #define DEV_XDP_XDP_H

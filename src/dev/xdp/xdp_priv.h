@@ -52,14 +52,14 @@ struct xdp_ring {
 	uint64_t frame_mask;
 	/* says whether a receiver may wait to be woken */
 	_Atomic uint32_t *wake_word;
-	/* what the kernel had taken when it last refused to take more; the
-	 * kicker's */
+	/* how much the kernel had taken when it last refused to take more; only the
+	 * thread that kicks uses this */
 	uint32_t tx_refused_at;
-	/* The kernel has fewer frames to receive into than it might: each poll
+	/* The kernel has fewer frames to receive into than it could have. Each poll
 	 * tries to give it more. */
 	bool is_short;
-	/* The next frame of the first queue is all that a poll would bring
-	 * first, and all it would do. */
+	/* A poll would first bring the next frame of the first queue, and has
+	 * nothing else to do. */
 	bool can_peek;
 	/* a packet of several frames of which the end has not come yet */
 	struct pkt *partial;
@@ -67,7 +67,8 @@ struct xdp_ring {
 	struct xsk queues[];
 };
 
-/* Makes the slot's fd an internal one; without room for it, as it is. */
+/* Makes the slot's fd an internal one. If there is no room for that, the fd stays
+ * as it is. */
 int xdp_adopt_fd(int fd, _Atomic int *slot) MUST_CHECK;
 
 /* dev.c: who makes devices. */

@@ -56,7 +56,7 @@ static int map_ring(struct xsk_ring *ring, int fd, uint64_t page_offset,
 	if (mem == MAP_FAILED)
 		return -errno;
 	ring->mem = mem;
-	/* the parent's alone */
+	/* only the parent may have this */
 	madvise(mem, ring->mem_size, MADV_DONTFORK);
 	ring->producer = (_Atomic uint32_t *)(void *)(mem + at->producer);
 	ring->consumer = (_Atomic uint32_t *)(void *)(mem + at->consumer);
@@ -99,7 +99,7 @@ static int bind_queue(int fd, const struct xsk_params *params)
 	};
 
 	if (params->shared_fd >= 0) {
-		/* takes over the first one's flags */
+		/* the socket takes over the first one's flags */
 		addr.sxdp_flags = XDP_SHARED_UMEM;
 		addr.sxdp_shared_umem_fd = (uint32_t)params->shared_fd;
 	}
@@ -151,7 +151,8 @@ uint64_t xsk_drops(const struct xsk *xsk)
 	return now.rx_dropped + now.rx_ring_full;
 }
 
-/* Unmapped first: a mapped ring keeps the queue taken after the close. */
+/* The rings are unmapped first, since a mapped ring keeps the queue busy after the
+ * close. */
 void xsk_destroy(struct xsk *xsk)
 {
 	unmap_ring(&xsk->rx);

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
-#include "dev/xdp/xdp_compat.h"
+#include "base/linux_compat.h"
 
 struct xsk_ring {
 	/* shared */
@@ -25,8 +25,8 @@ struct xsk_ring {
 	uint32_t mask;
 	/* how many entries are used at a time; all, or as many as we want */
 	uint32_t size;
-	/* the next entry for us, and the first one that is not ours yet, as far
-	 * as we have looked */
+	/* the next entry that we use, and the first one that is not ours yet, as
+	 * far as we know */
 	uint32_t next;
 	uint32_t end;
 	void *mem;
@@ -37,7 +37,7 @@ struct xsk {
 	_Atomic int fd;
 	struct xsk_ring rx, tx; /* struct xdp_desc */
 	struct xsk_ring fill, done; /* offsets */
-	/* of the kernel's drops those that are counted; the control mutex */
+	/* how many of the kernel's drops we have counted; the control mutex */
 	uint64_t seen_drops;
 };
 
@@ -65,7 +65,7 @@ uint64_t xsk_drops(const struct xsk *xsk);
 
 /* -- the side that takes: rx, done -- */
 
-/* Entries that may be read, at most `max`, from xsk_ring.next on. */
+/* The number of entries that may be read, at most `max`, from xsk_ring.next on. */
 static inline uint32_t xsk_available(struct xsk_ring *ring, uint32_t max)
 {
 	uint32_t next = ring->next, end = ring->end;
@@ -80,7 +80,7 @@ static inline uint32_t xsk_available(struct xsk_ring *ring, uint32_t max)
 	return MIN(end - next, max);
 }
 
-/* The entries before xsk_ring.next are the kernel's again. */
+/* Gives the entries before xsk_ring.next back to the kernel. */
 static inline void xsk_consumed(struct xsk_ring *ring)
 {
 	/* release: we have read them */
@@ -89,7 +89,7 @@ static inline void xsk_consumed(struct xsk_ring *ring)
 
 /* -- the side that gives: fill, tx -- */
 
-/* Entries that may be written. */
+/* The number of entries that may be written. */
 static inline uint32_t xsk_room(struct xsk_ring *ring, uint32_t wanted)
 {
 	uint32_t cnt = ring->end - ring->next;
@@ -104,7 +104,7 @@ static inline uint32_t xsk_room(struct xsk_ring *ring, uint32_t wanted)
 	return cnt;
 }
 
-/* The entries before xsk_ring.next are the kernel's. */
+/* Gives the entries before xsk_ring.next to the kernel. */
 static inline void xsk_produced(struct xsk_ring *ring)
 {
 	/* release: they are written */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Reading rtnetlink with libnl. One table is dumped at a time, on the socket that
- * gets the events, so that a dump and the changes to what it has shown already arrive
- * in the order in which they happened. Which tables must be read again is a set of
- * bits; all of them at the start and when the kernel dropped events. The other socket
- * is for questions that are answered at once.
+ * Reads rtnetlink with libnl. One table is dumped at a time, on the socket that
+ * also gets the events. So the parts of a dump and the changes to what it has
+ * already shown arrive in the order in which they happened. A set of bits says
+ * which tables must be read again: all of them at the start, and when the kernel
+ * dropped events. The other socket is for questions that are answered at once.
  *
- * libnl makes the sockets and takes messages apart; it sends and receives by our
- * hooks, because our fds move when the program wants their numbers: what libnl
- * remembers of them is nothing (hand_over).
+ * libnl makes the sockets and takes messages apart. It sends and receives through
+ * our hooks, because our fds move when the program wants their numbers; so libnl
+ * does not know the fds (hand_over).
  */
 #include "config.h"
 
@@ -34,7 +34,8 @@ enum {
 	/* The kernel fills up to 32 KB at once with a dump. */
 	FIRST_BUF_SIZE = 64 << 10,
 	LAST_BUF_SIZE = 4 << 20,
-	/* So that a flood does not hold the caller's lock for long. */
+	/* A limit, so that a flood of messages does not keep the caller's lock for
+	 * long. */
 	DATAGRAMS_AT_ONCE = 16,
 	ALL_PARTS = (1 << NET_PARTS) - 1,
 };
@@ -42,7 +43,7 @@ enum {
 /* One of the two sockets. */
 struct port {
 	struct nl_sock *sock;
-	/* ours, and moved as the program needs it; -1: none */
+	/* one of the library's own fds, which may move; -1: none */
 	_Atomic int fd;
 };
 
@@ -53,22 +54,24 @@ struct netlink_conn {
 	struct port events;
 	struct port requests;
 
-	/* the table that is being dumped, or NET_PARTS; its request */
+	/* the table that is being dumped, or NET_PARTS, and the number of the
+	 * request */
 	enum net_part part;
 	uint32_t part_seq;
 	/* the dump under way does not show all of the table */
 	bool is_interrupted;
 	/* tables to be read again */
 	unsigned stale;
-	/* since all of them were to be */
+	/* true until all tables have been read */
 	bool is_syncing;
 
-	/* Of the call under way: datagrams that may still be read, whether there
-	 * were no more, and the errno that ends the connection. */
+	/* About the call that is under way: how many datagrams it may still read,
+	 * whether there were no more of them, and the errno that ends the
+	 * connection. */
 	int budget;
 	bool is_drained;
 	int failure;
-	/* The question under way, or 0, and what came of it. */
+	/* The number of the question that is under way, or 0, and its result. */
 	uint32_t question_seq;
 	int answer;
 
@@ -84,8 +87,8 @@ static const int groups[] = {
 	RTNLGRP_IPV4_NETCONF, RTNLGRP_NEXTHOP,
 };
 
-/* Whose call is under way: libnl's hooks are not told. There is one at a time
- * (nl/netlink.h). */
+/* The connection whose call is under way, since libnl does not tell its hooks.
+ * There is one call at a time (nl/netlink.h). */
 static struct netlink_conn *current;
 
 /* -- what is lost -------------------------------------------------------------- */
@@ -96,7 +99,7 @@ static void read_all_again(struct netlink_conn *conn)
 	conn->is_syncing = true;
 }
 
-/* What was lost is unknown, so everything may be wrong. */
+/* We do not know what was lost, so everything may be wrong. */
 static void note_loss(struct netlink_conn *conn)
 {
 	read_all_again(conn);
@@ -105,7 +108,7 @@ static void note_loss(struct netlink_conn *conn)
 
 /* -- dumps --------------------------------------------------------------------- */
 
-/* A kernel without a table has nothing in it. */
+/* A table that the kernel does not have is an empty table. */
 static bool is_table_missing(int error)
 {
 	return error == -EOPNOTSUPP || error == -EAFNOSUPPORT;
@@ -160,7 +163,7 @@ static void note_answer(struct netlink_conn *conn, int rc)
 	conn->answer = rc;
 }
 
-/* 0, or why there is no row or it was not taken. */
+/* 0, or the reason why there is no row or why the sink did not take it. */
 static int take_row(struct netlink_conn *conn, struct nl_msg *msg, bool is_dump)
 {
 	int rc = rows_read(msg, is_dump, &conn->room);
@@ -175,8 +178,8 @@ static int take_row(struct netlink_conn *conn, struct nl_msg *msg, bool is_dump)
 		conn->counts.rejects++;
 	if (rc == -ENOMEM && kind < NET_ROW_PATH_MTU)
 		conn->stale |= NET_BIT(kind);
-	/* The same rule may be there twice, and whether the dump shows the one
-	 * of the event or another cannot be told. */
+	/* The same rule may exist twice. If an event and a dump both show one, we
+	 * cannot tell whether they mean the same. */
 	if (!rc && !is_dump && kind == NET_ROW_POLICY &&
 	    conn->part == NET_POLICIES)
 		conn->is_interrupted = true;
@@ -191,7 +194,8 @@ static int on_any(struct nl_msg *msg UNUSED, void *arg)
 	return NL_OK;
 }
 
-/* Events and the parts of dumps come in one stream: each says what it is. */
+/* Events and the parts of dumps come in one stream, and each message says what it
+ * is. So we do not let libnl check the numbers. */
 static int on_sequence(struct nl_msg *msg UNUSED, void *arg UNUSED)
 {
 	return NL_OK;
@@ -218,7 +222,8 @@ static int on_valid(struct nl_msg *msg, void *arg)
 	return NL_OK;
 }
 
-/* What ends a dump or a question without sense: it is repeated, or has failed. */
+/* A message without sense that ends a dump or a question: the dump is repeated, the
+ * question has failed. */
 static void note_nonsense(struct netlink_conn *conn, const struct nlmsghdr *msg)
 {
 	conn->counts.rejects++;
@@ -228,7 +233,7 @@ static void note_nonsense(struct netlink_conn *conn, const struct nlmsghdr *msg)
 		end_dump(conn, -EAGAIN);
 }
 
-/* The end of a dump; NLMSG_DONE may hold an error, which libnl leaves to us. */
+/* The end of a dump. NLMSG_DONE may hold an error, which libnl does not look at. */
 static int on_finish(struct nl_msg *msg, void *arg)
 {
 	struct netlink_conn *conn = arg;
@@ -256,7 +261,7 @@ static int on_ack(struct nl_msg *msg, void *arg)
 	return NL_OK;
 }
 
-/* NLMSG_ERROR with an error in it. The message's header stands in front. */
+/* An NLMSG_ERROR that holds an error. The message's header stands in front of it. */
 static int on_error(struct sockaddr_nl *from UNUSED, struct nlmsgerr *error,
 		    void *arg)
 {
@@ -273,14 +278,14 @@ static int on_error(struct sockaddr_nl *from UNUSED, struct nlmsgerr *error,
 	return NL_SKIP;
 }
 
-/* NLMSG_ERROR that is cut. */
+/* An NLMSG_ERROR that is too short. */
 static int on_invalid(struct nl_msg *msg, void *arg)
 {
 	note_nonsense(arg, nlmsg_hdr(msg));
 	return NL_SKIP;
 }
 
-/* NLMSG_OVERRUN, which no kernel of today sends. */
+/* An NLMSG_OVERRUN. No kernel of today sends it. */
 static int on_overrun(struct nl_msg *msg UNUSED, void *arg)
 {
 	struct netlink_conn *conn = arg;
@@ -324,7 +329,7 @@ static int fd_of(const struct netlink_conn *conn, const struct nl_sock *sock)
 						       &conn->requests.fd);
 }
 
-/* A message that does not fit is lost; the next one will. */
+/* A message that does not fit is lost; the larger buffer is for the next one. */
 static void grow_buf(struct netlink_conn *conn)
 {
 	uint8_t *bigger;
@@ -339,8 +344,8 @@ static void grow_buf(struct netlink_conn *conn)
 	conn->buf_size *= 2;
 }
 
-/* One datagram into the buffer: its length, or negative errno. 0: it is to be
- * passed over. */
+/* Receives one datagram into the buffer. Returns its length or a negative errno. 0:
+ * it is to be ignored. */
 static ssize_t receive(struct netlink_conn *conn, int fd,
 		       struct sockaddr_nl *from)
 {
@@ -359,7 +364,8 @@ static ssize_t receive(struct netlink_conn *conn, int fd,
 		grow_buf(conn);
 		return -ENOBUFS;
 	}
-	/* Anybody in the namespace may write to us; only the kernel is heard. */
+	/* Any process in the namespace may send to us; we only listen to the
+	 * kernel. */
 	if (msg.msg_namelen != sizeof(*from) || from->nl_pid != 0) {
 		conn->counts.rejects++;
 		return 0;
@@ -367,7 +373,8 @@ static ssize_t receive(struct netlink_conn *conn, int fd,
 	return len;
 }
 
-/* The same until there is one that counts. 0: nothing for now. */
+/* Receives until there is a datagram that is not to be ignored. 0: there is none
+ * for now. */
 static ssize_t receive_one(struct netlink_conn *conn, struct nl_sock *sock,
 			   struct sockaddr_nl *from)
 {
@@ -394,7 +401,8 @@ static ssize_t receive_one(struct netlink_conn *conn, struct nl_sock *sock,
 	return 0;
 }
 
-/* Bytes behind the last message that are none. libnl passes over them. */
+/* Whether there are bytes behind the last message that make no message. libnl would
+ * ignore them. */
 static bool has_rest(uint8_t *buf, ssize_t len)
 {
 	struct nlmsghdr *msg = (struct nlmsghdr *)buf;
@@ -405,8 +413,8 @@ static bool has_rest(uint8_t *buf, ssize_t len)
 	return left > 0;
 }
 
-/* A datagram in memory that libnl frees, of its very length: who reads beyond the
- * end is seen. */
+/* Gives libnl a datagram in memory that libnl frees. The memory has exactly the
+ * length of the datagram, so that a sanitizer sees who reads beyond the end. */
 static int hook_receive(struct nl_sock *sock, struct sockaddr_nl *from,
 			unsigned char **buf_out, struct ucred **creds UNUSED)
 {
@@ -434,13 +442,13 @@ static int hook_send(struct nl_sock *sock, struct nl_msg *msg)
 	for (;;) {
 		if (real.send(fd, head, head->nlmsg_len, 0) >= 0)
 			return 0;
-		/* The caller knows that it is errno, and not of libnl's. */
+		/* This is an errno, not one of libnl's numbers; the caller knows. */
 		if (errno != EINTR)
 			return -errno;
 	}
 }
 
-/* Completes the message, sends it and frees it. Its number through `seq_out`. */
+/* Completes the message, sends it and frees it. `seq_out` gets its number. */
 static int send_or_free(struct netlink_conn *conn, struct port *port,
 			struct nl_msg *msg, uint32_t *seq_out)
 {
@@ -456,7 +464,8 @@ static int send_or_free(struct netlink_conn *conn, struct port *port,
 
 /* -- opening and closing --------------------------------------------------------- */
 
-/* libnl's numbers stand for several errnos each; those that matter come back. */
+/* Each of libnl's numbers stands for several errnos. This gives back those that
+ * matter to us. */
 static int errno_of(int nl_error)
 {
 	switch (-nl_error) {
@@ -494,7 +503,7 @@ int sock_open(int protocol, struct nl_cb *cb, struct nl_sock **sock_out)
 
 static void set_rx_size(int fd, int size)
 {
-	/* The first goes beyond the system's limit and needs a privilege. */
+	/* SO_RCVBUFFORCE may go beyond the system's limit, but needs a privilege. */
 	if (real.setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size,
 			    sizeof(size)) != 0)
 		real.setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
@@ -512,8 +521,9 @@ static int join_groups(struct nl_sock *sock)
 	return 0;
 }
 
-/* The socket becomes one of the library's fds, and libnl forgets and closes its own
- * number: it would close whatever the program has there by then. */
+/* The socket becomes one of the library's own fds. libnl forgets and closes its own
+ * number, since it would otherwise close whatever the program has at that number
+ * later. */
 static int hand_over(struct port *port)
 {
 	int err = nl_socket_set_nonblocking(port->sock);
@@ -545,7 +555,7 @@ static int open_requests(struct netlink_conn *conn)
 	return err ? err : hand_over(&conn->requests);
 }
 
-/* In the order that leaves libnl's number of the port taken while it is. */
+/* This order keeps libnl's port number in use until the socket is closed. */
 static void close_port(struct port *port)
 {
 	services_close_fd(&port->fd);
@@ -603,8 +613,8 @@ static int conn_event_fd(const struct netlink_conn *conn)
 
 /* -- polling --------------------------------------------------------------------- */
 
-/* What asks for all of a table. Each kind of message has a body of its own, and
- * all of them begin with the family. */
+/* Makes the request for all of a table. Each kind of message has a body of its own,
+ * but all bodies begin with the address family. */
 static struct nl_msg *make_dump_request(enum net_part part)
 {
 	static const struct {
@@ -659,7 +669,7 @@ static void read_datagrams(struct netlink_conn *conn, struct port *port)
 {
 	int err = nl_recvmsgs(port->sock, conn->cb);
 
-	/* The rest of a datagram went with it. */
+	/* The rest of the datagram was lost with it. */
 	if (err == -NLE_NOMEM)
 		note_loss(conn);
 }
@@ -673,7 +683,8 @@ static int conn_poll(struct netlink_conn *conn)
 		read_datagrams(conn, &conn->events);
 	if (conn->failure)
 		return conn->failure;
-	/* Only now: what several events ask for is read once. */
+	/* We begin to read only now, so that a table that several events ask for is
+	 * read once. */
 	if (conn->part == NET_PARTS && conn->stale)
 		return start_dump(conn);
 	return !conn->is_drained;
@@ -691,8 +702,9 @@ static const struct netlink_counts *conn_counts(const struct netlink_conn *conn)
 
 /* -- questions -------------------------------------------------------------------- */
 
-/* The kernel answers before it lets go of the sender, so nothing has to be waited
- * for; answers to earlier requests may still lie there. NULL: no memory. */
+/* The kernel answers before the sender's call returns, so we do not have to wait
+ * for the answer. Answers to earlier requests may still be in the queue. A `msg` of
+ * NULL means that there was no memory. */
 static int ask_or_free(struct netlink_conn *conn, struct nl_msg *msg)
 {
 	uint32_t seq;
@@ -708,7 +720,8 @@ static int ask_or_free(struct netlink_conn *conn, struct nl_msg *msg)
 	       conn->budget > 0)
 		read_datagrams(conn, &conn->requests);
 	conn->question_seq = 0;
-	/* That socket is not what the view depends on. */
+	/* A failure of this socket does not end the connection, since the view does
+	 * not depend on it. */
 	rc = conn->failure ? conn->failure : conn->answer;
 	conn->failure = 0;
 	return rc;
@@ -749,8 +762,8 @@ static int conn_resolve(struct netlink_conn *conn, int ifindex,
 	return ask_or_free(conn, make_resolve_request(ifindex, addr));
 }
 
-/* Not by rtnl_link_build_get_request(): that asks for the virtual functions, too,
- * which a driver may have to ask its card for. */
+/* We do not use rtnl_link_build_get_request(): it also asks for the virtual
+ * functions, for which a driver may have to ask its card. */
 static int conn_read_link(struct netlink_conn *conn, int ifindex)
 {
 	struct ifinfomsg body = { .ifi_index = ifindex };
@@ -798,4 +811,5 @@ const struct netlink_ops libnl_ops = {
 	.counts = conn_counts,
 	.read_chains = libnl_read_chains,
 	.read_policies = libnl_read_policies,
+	.read_filters = libnl_read_filters,
 };

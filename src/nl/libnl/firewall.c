@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Asking the kernel for filters and policies: one socket and one request for each
- * of its answers, nothing stays open. */
+/* Asking the kernel for filters and policies: each question has a socket of its own,
+ * and nothing stays open. */
 #include "config.h"
 
 #include <endian.h>
 #include <errno.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
 #include <linux/xfrm.h>
+#include <net/if.h>
 #include <netlink/msg.h>
 #include <netlink/socket.h>
 #include <stdlib.h>
@@ -20,7 +23,7 @@
 /* What the kernel fills at once with a dump. */
 enum { BUF_SIZE = 32 << 10 };
 
-/* The request, and who reads its answers. */
+/* A request, and the function that reads its answers. */
 struct question {
 	int protocol;
 	uint16_t type;
@@ -29,7 +32,7 @@ struct question {
 	const void *body;
 	size_t body_len;
 	uint16_t answer_type;
-	/* 0 or -EBADMSG */
+	/* 0, or 1: no more answers are wanted, or -EBADMSG */
 	int (*read)(struct nlmsghdr *msg, struct firewall_row *row);
 };
 
@@ -51,7 +54,8 @@ static void end(struct asking *a, int error)
 
 /* -- libnl's hooks and callbacks ----------------------------------------------- */
 
-/* The socket is libnl's, since it lives for one question, but the call is not. */
+/* libnl may keep this socket, since it only lives for one question. But we make the
+ * call ourselves. */
 static int hook_receive(struct nl_sock *sock, struct sockaddr_nl *from,
 			unsigned char **buf_out, struct ucred **creds UNUSED)
 {
@@ -96,16 +100,16 @@ static int on_valid(struct nl_msg *msg, void *arg)
 	struct nlmsghdr *head = nlmsg_hdr(msg);
 	struct firewall_row row = { .policy_cnt = 0 };
 	struct asking *a = arg;
-	int err;
+	int rc;
 
 	if (head->nlmsg_type != a->question->answer_type)
 		return NL_OK;
-	err = a->question->read(head, &row);
-	if (!err)
+	rc = a->question->read(head, &row);
+	if (rc >= 0)
 		a->take(a->ctx, &row);
-	if (err || !(head->nlmsg_flags & NLM_F_MULTI))
-		end(a, err);
-	return err ? NL_STOP : NL_OK;
+	if (rc || !(head->nlmsg_flags & NLM_F_MULTI))
+		end(a, MIN(rc, 0));
+	return rc ? NL_STOP : NL_OK;
 }
 
 static int on_finish(struct nl_msg *msg UNUSED, void *arg)
@@ -155,8 +159,8 @@ static int send_question(struct nl_sock *sock, struct asking *a)
 	return err;
 }
 
-/* The kernel has the next answer ready when the last one was taken: a call that
- * brings none is the end. */
+/* The kernel has the next answer ready as soon as we took the last one. So a call
+ * that brings no answer means that there are no more. */
 static int read_answers(struct nl_sock *sock, struct nl_cb *cb,
 			struct asking *a)
 {
@@ -188,7 +192,7 @@ static int ask(const struct question *q, firewall_take_fn *take, void *ctx)
 
 /* -- nftables -------------------------------------------------------------------- */
 
-/* Up to what fits, and to the first NUL. */
+/* Copies as much as fits, up to the first NUL. */
 static void take_name(const struct nlattr *attr, char out[FIREWALL_NAME_SIZE])
 {
 	if (attr)
@@ -259,7 +263,7 @@ static int read_policies(struct nlmsghdr *msg, struct firewall_row *row)
 		return -EBADMSG;
 	if (attrs[XFRMA_SPD_INFO])
 		nla_memcpy(&info, attrs[XFRMA_SPD_INFO], sizeof(info));
-	row->is_policies = true;
+	row->kind = FIREWALL_POLICIES;
 	row->policy_cnt = (uint64_t)info.incnt + info.outcnt;
 	return 0;
 }
@@ -277,4 +281,203 @@ int libnl_read_policies(firewall_take_fn *take, void *ctx)
 	};
 
 	return ask(&policies, take, ctx);
+}
+
+/* -- tc ----------------------------------------------------------------------------- */
+
+/* The interfaces of the namespace, in the order of their indices. */
+struct link_list {
+	struct tc_link {
+		int ifindex;
+		char name[IF_NAMESIZE];
+		/* it has a place for filters of received packets, and for filters
+		 * of sent ones */
+		bool has_ingress, has_egress;
+	} *links;
+	size_t cnt, size;
+	bool is_out_of_memory;
+};
+
+static int read_link(struct nlmsghdr *msg, struct firewall_row *row)
+{
+	static const struct nla_policy policy[IFLA_IFNAME + 1] = {
+		[IFLA_IFNAME] = FORM_NAME,
+	};
+	static const struct form form = { sizeof(struct ifinfomsg), IFLA_IFNAME,
+					  policy };
+	const struct ifinfomsg *head = nlmsg_data(msg);
+	struct nlattr *attrs[IFLA_IFNAME + 1];
+
+	if (form_check(msg, &form, attrs) < 0)
+		return -EBADMSG;
+	row->kind = FIREWALL_LINK;
+	/* 0: nobody wants it */
+	row->ifindex = head->ifi_flags & IFF_LOOPBACK ? 0 : head->ifi_index;
+	if (attrs[IFLA_IFNAME])
+		nla_memcpy(row->link, attrs[IFLA_IFNAME], IF_NAMESIZE - 1);
+	return 0;
+}
+
+static void add_link(void *ctx, const struct firewall_row *row)
+{
+	struct link_list *list = ctx;
+
+	if (row->ifindex <= 0)
+		return;
+	if (list->cnt == list->size) {
+		size_t size = list->size ? 2 * list->size : 16;
+		struct tc_link *links = realloc(list->links, size * sizeof(*links));
+
+		if (!links) {
+			list->is_out_of_memory = true;
+			return;
+		}
+		list->links = links;
+		list->size = size;
+	}
+	list->links[list->cnt] = (struct tc_link){ .ifindex = row->ifindex };
+	memcpy(list->links[list->cnt++].name, row->link, IF_NAMESIZE);
+}
+
+/* Takes the interface of a qdisc, if it is one of the two kinds that hold filters. */
+static int read_qdisc(struct nlmsghdr *msg, struct firewall_row *row)
+{
+	static const struct nla_policy policy[TCA_KIND + 1] = {
+		[TCA_KIND] = { .type = NLA_STRING, .maxlen = FIREWALL_NAME_SIZE },
+	};
+	static const struct form form = { sizeof(struct tcmsg), TCA_KIND,
+					  policy };
+	const struct tcmsg *head = nlmsg_data(msg);
+	struct nlattr *attrs[TCA_KIND + 1], *kind;
+
+	if (form_check(msg, &form, attrs) < 0)
+		return -EBADMSG;
+	kind = attrs[TCA_KIND];
+	row->is_egress = kind && nla_strcmp(kind, "clsact") == 0;
+	if (row->is_egress || (kind && nla_strcmp(kind, "ingress") == 0))
+		row->ifindex = head->tcm_ifindex;
+	return 0;
+}
+
+static void mark_link(void *ctx, const struct firewall_row *row)
+{
+	struct link_list *list = ctx;
+
+	for (size_t i = 0; i < list->cnt; i++)
+		if (list->links[i].ifindex == row->ifindex) {
+			list->links[i].has_ingress = true;
+			list->links[i].has_egress = row->is_egress;
+		}
+}
+
+static int read_filter(struct nlmsghdr *msg, struct firewall_row *row)
+{
+	if (!nlmsg_valid_hdr(msg, sizeof(struct tcmsg)))
+		return -EBADMSG;
+	row->kind = FIREWALL_FILTERS;
+	return 1;
+}
+
+static void note_filter(void *ctx, const struct firewall_row *row UNUSED)
+{
+	*(bool *)ctx = true;
+}
+
+static int ask_filters(const struct tc_link *link, bool is_egress,
+		       firewall_take_fn *take, void *ctx)
+{
+	const struct tcmsg body = {
+		.tcm_family = AF_UNSPEC,
+		.tcm_ifindex = link->ifindex,
+		.tcm_parent = TC_H_MAKE(TC_H_CLSACT, is_egress ?
+							     TC_H_MIN_EGRESS :
+							     TC_H_MIN_INGRESS),
+	};
+	const struct question filters = {
+		.protocol = NETLINK_ROUTE,
+		.type = RTM_GETTFILTER,
+		.flags = NLM_F_DUMP,
+		.body = &body,
+		.body_len = sizeof(body),
+		.answer_type = RTM_NEWTFILTER,
+		.read = read_filter,
+	};
+	struct firewall_row row = {
+		.kind = FIREWALL_FILTERS,
+		.ifindex = link->ifindex,
+		.is_egress = is_egress,
+	};
+	bool is_there = false;
+	int err = ask(&filters, note_filter, &is_there);
+
+	memcpy(row.link, link->name, IF_NAMESIZE);
+	if (is_there)
+		take(ctx, &row);
+	return err;
+}
+
+static int ask_links(struct link_list *list)
+{
+	static const struct ifinfomsg body = { .ifi_family = AF_UNSPEC };
+	static const struct question links = {
+		.protocol = NETLINK_ROUTE,
+		.type = RTM_GETLINK,
+		.flags = NLM_F_DUMP,
+		.body = &body,
+		.body_len = sizeof(body),
+		.answer_type = RTM_NEWLINK,
+		.read = read_link,
+	};
+
+	return ask(&links, add_link, list);
+}
+
+static int ask_qdiscs(struct link_list *list)
+{
+	static const struct tcmsg body = { .tcm_family = AF_UNSPEC };
+	static const struct question qdiscs = {
+		.protocol = NETLINK_ROUTE,
+		.type = RTM_GETQDISC,
+		.flags = NLM_F_DUMP,
+		.body = &body,
+		.body_len = sizeof(body),
+		.answer_type = RTM_NEWQDISC,
+		.read = read_qdisc,
+	};
+
+	return ask(&qdiscs, mark_link, list);
+}
+
+static void take_link(const struct tc_link *link, firewall_take_fn *take, void *ctx)
+{
+	struct firewall_row row = { .kind = FIREWALL_LINK,
+				    .ifindex = link->ifindex };
+
+	memcpy(row.link, link->name, IF_NAMESIZE);
+	take(ctx, &row);
+}
+
+/* The kernel lists filters for one interface and direction at a time, so we only
+ * ask about interfaces that have a place for them. */
+int libnl_read_filters(firewall_take_fn *take, void *ctx)
+{
+	struct link_list list = { .cnt = 0 };
+	int err = ask_links(&list);
+
+	if (!err && list.is_out_of_memory)
+		err = -ENOMEM;
+	for (size_t i = 0; i < list.cnt; i++)
+		take_link(&list.links[i], take, ctx);
+	if (!err)
+		err = ask_qdiscs(&list);
+	for (size_t i = 0; i < list.cnt && !err; i++) {
+		const struct tc_link *link = &list.links[i];
+
+		if (link->has_ingress)
+			err = ask_filters(link, false, take, ctx);
+		if (link->has_egress && !err)
+			err = ask_filters(link, true, take, ctx);
+	}
+	free(list.links);
+	return err;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Messages held against their forms. */
+/* Checks messages against forms. */
 #include "config.h"
 
 #include "nl/libnl/form.h"
@@ -38,7 +38,7 @@ int form_check_bytes(void *bytes, int len, const struct form *form,
 		if (!is_wanted(form, type))
 			form_hide(attr);
 	}
-	/* The last one may lack its padding. */
+	/* The last attribute may have no padding. */
 	if (left > 0 ||
 	    nla_parse(attrs, form->type_max, bytes, len, form->policy) < 0)
 		return -EBADMSG;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The guard in front of libnl's parsers. They trust the kernel: bytes that do not
- * make an attribute are passed over, a list of next hops that lies about a length is
- * read beyond its end, and a link whose kind has nothing but statistics is a null
- * pointer. So a message is held against a form first: all of it must be attributes,
- * those that the form names must have the right size, and all others are hidden from
- * whoever parses next. That also keeps a link from being refused for an attribute of
- * a later kernel that nobody here asks for.
+ * The guard in front of libnl's parsers, which trust the kernel: they ignore bytes
+ * that make no attribute, they read beyond the end of a list of next hops if it
+ * lies about a length, and they follow a null pointer when a link's kind has
+ * nothing but statistics. So we check each message against a form first. All of it
+ * must be attributes, and those that the form names must have the right size. All
+ * other attributes are hidden from the parsers. So an attribute of a later kernel,
+ * which nobody here asks for, does not make libnl refuse a link.
  */
 #ifndef NL_LIBNL_FORM_H
 #define NL_LIBNL_FORM_H
@@ -17,7 +17,7 @@
 #include "base/compiler.h"
 
 struct form {
-	/* of what stands between the message's header and the attributes */
+	/* the size of what stands between the message's header and the attributes */
 	int head_size;
 	/* types that have a line in `policy`; those of empty lines are hidden */
 	int type_max;
@@ -34,20 +34,21 @@ struct form {
 #define FORM_NEST { .type = NLA_NESTED }
 
 /*
- * Sorts a message's attributes into attrs[0..type_max]; the last of a type counts.
- * The highest type that is there, or -EBADMSG: something does not fit the form, and
- * nothing of the message is to be believed.
+ * Sorts a message's attributes into attrs[0..type_max]; of several of one type, the
+ * last one counts. Returns the highest type that is there, or -EBADMSG: something
+ * does not fit the form, and nothing in the message can be trusted.
  */
 int form_check(struct nlmsghdr *msg, const struct form *form,
 	       struct nlattr **attrs) MUST_CHECK;
-/* The same for the attributes inside another. */
+/* Does the same for the attributes inside another one. */
 int form_check_nested(struct nlattr *nest, const struct form *form,
 		      struct nlattr **attrs) MUST_CHECK;
-/* The same for any memory. */
+/* Does the same for attributes in any memory. */
 int form_check_bytes(void *bytes, int len, const struct form *form,
 		     struct nlattr **attrs) MUST_CHECK;
 
-/* Nobody who parses after us sees the attribute; NULL is allowed. */
+/* Hides the attribute from everybody who parses the message afterwards. NULL is
+ * allowed. */
 void form_hide(struct nlattr *attr);
 
 #endif

@@ -40,11 +40,11 @@ static void visit_object(struct nl_object *obj, void *arg)
 
 int rows_parse(struct nl_msg *msg, rows_visit_fn *visit, void *ctx)
 {
-	/* what remains when libnl makes no object */
+	/* this stays if libnl makes no object */
 	struct visit v = { visit, ctx, -EBADMSG };
 	int err;
 
-	/* which tells libnl whose parsers to take */
+	/* by this libnl knows which parsers to use */
 	nlmsg_set_proto(msg, NETLINK_ROUTE);
 	err = nl_msg_parse(msg, visit_object, &v);
 	return err < 0 ? rows_error(err) : v.rc;
@@ -91,12 +91,12 @@ bool rows_get_index(uint32_t value, int *out)
 /* -- addresses --------------------------------------------------------------- */
 
 /*
- * Without libnl's object: to make one, libnl looks the interface up in the cache of
- * links that the process has registered. Such a cache is the program's, whose threads
- * change it while we read.
+ * We do not let libnl make an object here: to make one, libnl looks the interface
+ * up in the cache of links that the process has registered. Such a cache is the
+ * program's, and its threads may change it while we read.
  *
- * IFA_LOCAL is this end of a point-to-point link, where IFA_ADDRESS is the other
- * one. IPv6 has only the latter in the usual case.
+ * On a point-to-point link, IFA_LOCAL is this end and IFA_ADDRESS is the other one.
+ * IPv6 usually has IFA_ADDRESS alone.
  */
 int rows_read_addr(struct nl_msg *msg, struct net_row *row)
 {

@@ -49,8 +49,8 @@ static bool take_vlan(struct nlattr *nest, struct link_info *out)
 	return true;
 }
 
-/* libnl would have a parser of the kind's own read the kind's data, of which there
- * are two dozen; we want two names and a number. */
+/* libnl would call a parser of its own for each kind, of which there are two dozen.
+ * We want two names and a number. */
 static bool take_kinds(struct nlattr *nest, struct link_info *out)
 {
 	static const struct nla_policy policy[IFLA_INFO_SLAVE_KIND + 1] = {
@@ -99,7 +99,7 @@ static bool take_xdp(struct nlattr *nest, struct link_info *out)
 	return true;
 }
 
-/* The index of the link below means another one in another namespace. */
+/* Takes the link below. In another namespace the same index means another link. */
 static bool take_lower(struct rtnl_link *link, struct link_info *out)
 {
 	int32_t netnsid;
@@ -162,7 +162,7 @@ int rows_read_link(struct nl_msg *msg, struct net_row *row)
 
 	if (check_link(nlmsg_hdr(msg), attrs) < 0 || head->ifi_index <= 0)
 		return -EBADMSG;
-	/* A bridge speaks of its ports with messages of its own. */
+	/* A bridge sends messages of its own about its ports. */
 	if (head->ifi_family != AF_UNSPEC)
 		return ROWS_NONE;
 	row->link = (struct link_info){

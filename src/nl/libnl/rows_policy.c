@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Policy rules out of messages: libnl's object, and what it does not have. */
+/* Makes rows of policy rules: from libnl's object, and from what this does not
+ * have. */
 #include "config.h"
 
 #include <errno.h>
@@ -54,7 +55,7 @@ static int check_policy(struct nlmsghdr *msg, struct nlattr **attrs)
 
 /* -- what libnl's object has -------------------------------------------------- */
 
-/* 0 for the length of an address that is not there. */
+/* The length is 0 if there is no address. */
 static bool take_prefix(struct nl_addr *addr, uint8_t len, struct ip_addr *out,
 			uint8_t *len_out)
 {
@@ -135,7 +136,7 @@ static uint32_t u32_or(const struct nlattr *attr, uint32_t otherwise)
 	return attr ? nla_get_u32(attr) : otherwise;
 }
 
-/* The six bits of DSCP, which we keep where they are in the TOS byte. */
+/* Takes the six bits of DSCP. We keep them at their place in the TOS byte. */
 static bool take_dscp(struct nlattr *const *attrs, struct policy *out)
 {
 	uint8_t dscp = u8_or(attrs[FRA_DSCP_], 0);
@@ -149,7 +150,8 @@ static bool take_dscp(struct nlattr *const *attrs, struct policy *out)
 	return true;
 }
 
-/* As prefix lengths of IPv4, all ones for none. */
+/* Takes the suppressors. Lengths count as those of IPv4 prefixes; all ones mean
+ * that there is none. */
 static void take_suppressors(struct nlattr *const *attrs, struct policy *out)
 {
 	uint32_t len = u32_or(attrs[FRA_SUPPRESS_PREFIXLEN], UINT32_MAX);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Routes out of messages: the one kind with lists in it; and what the kernel has
- * learned of a route's destinations, which looks like one. */
+/* Makes rows of routes, the one kind of message with lists in it, and of what the
+ * kernel has learned about a route's destinations, whose messages look like those
+ * of routes. */
 #include "config.h"
 
 #include <errno.h>
@@ -63,7 +64,7 @@ static bool is_via_sound(const struct nlattr *attr)
 	}
 }
 
-/* What a hop's attributes say of the route: it cannot be followed. */
+/* Whether a hop's attributes say that we cannot follow the route. */
 static bool has_encap(struct nlattr *const *attrs)
 {
 	return attrs[RTA_ENCAP_TYPE];
@@ -83,8 +84,8 @@ static bool check_metrics(struct nlattr *nest)
 	return !nest || form_check_nested(nest, &form, attrs) >= 0;
 }
 
-/* libnl 3.7 walks the list without looking whether its steps lead beyond the end,
- * or nowhere. */
+/* libnl 3.7 walks the list without checking whether a step leads beyond the end, or
+ * nowhere at all. */
 static bool check_hops(struct nlattr *list, struct route *route)
 {
 	struct rtnexthop *hop = nla_data(list);
@@ -112,7 +113,8 @@ static bool check_hops(struct nlattr *list, struct route *route)
 	return true;
 }
 
-/* All that the message has of next hops, so that libnl sees either one or a list. */
+/* Checks everything that the message says about next hops, so that libnl sees
+ * either one or a list. */
 static bool check_ways(struct nlattr **attrs, struct route *route)
 {
 	if (attrs[RTA_MULTIPATH]) {
@@ -201,7 +203,7 @@ static int take_route(struct rtnl_route *from, const struct rtmsg *head,
 	rtnl_route_foreach_nexthop(from, take_hop, &list);
 	if (list.is_bad)
 		return -EBADMSG;
-	/* The kernel may be told to show a next hop's number alone. */
+	/* The kernel can be set to show only the number of a next hop object. */
 	if (is_hop_needed(route->type) && !route->hop_cnt)
 		route->is_foreign = true;
 	/* Bits outside the prefix would hide the route from look-ups. */
@@ -248,8 +250,8 @@ static int read_route(struct nlmsghdr *msg, struct nlattr **attrs,
 
 /* -- what was learned of a path ------------------------------------------------ */
 
-/* Only what was learned expires; the metrics of the route itself are there, too.
- * libnl's object does not show it. */
+/* Only an entry that was learned expires; the metrics of the route itself are in
+ * the same attribute. libnl's object does not show the expiry. */
 static bool has_expiry(const struct nlattr *attr)
 {
 	struct rta_cacheinfo info = { 0 };

@@ -4,10 +4,18 @@ net_unit_libs = src/net/libnet-debug.la src/nl/libnl-debug.la \
 	src/os/libos-debug.la src/base/libbase-debug.la \
 	tests/support/libtest.la
 
-unit_programs += %D%/demux %D%/give_back %D%/net %D%/rpf %D%/spill %D%/stack %D%/stack_lock
+unit_programs += %D%/demux %D%/dst_lookup %D%/give_back %D%/net %D%/netif %D%/rpf %D%/spill \
+	%D%/stack %D%/stack_lock
 %C%_demux_LDADD = $(net_unit_libs)
 %C%_give_back_LDADD = $(net_unit_libs)
+# A network over one interface, for the tests of net and sock.
+nic_sources = %D%/nic.h %D%/nic.c
+%C%_dst_lookup_SOURCES = %D%/dst_lookup.c $(nic_sources)
+%C%_dst_lookup_LDADD = src/dev/fake/libfake-debug.la $(net_unit_libs)
+%C%_net_SOURCES = %D%/net.c $(nic_sources)
 %C%_net_LDADD = src/dev/fake/libfake-debug.la $(net_unit_libs)
+%C%_netif_SOURCES = %D%/netif.c $(nic_sources)
+%C%_netif_LDADD = src/dev/fake/libfake-debug.la $(net_unit_libs)
 %C%_rpf_LDADD = $(net_unit_libs)
 %C%_spill_LDADD = $(net_unit_libs)
 %C%_stack_LDADD = src/dev/fake/libfake-debug.la $(net_unit_libs)

@@ -67,7 +67,7 @@ TEST(names_are_fit_to_be_shown)
 
 TEST(xfrm_policies)
 {
-	struct firewall_row row = { .is_policies = true };
+	struct firewall_row row = { .kind = FIREWALL_POLICIES };
 
 	text = text_in(buf, sizeof(buf));
 	CHECK_EQ(name(row), 0);
@@ -77,6 +77,20 @@ TEST(xfrm_policies)
 	row.policy_cnt = 2;
 	CHECK_EQ(name(row), 1);
 	CHECK_STR(buf, "1 xfrm policy, 2 xfrm policies");
+}
+
+TEST(filters_of_tc)
+{
+	struct firewall_row row = { .kind = FIREWALL_FILTERS, .link = "e\n0" };
+
+	text = text_in(buf, sizeof(buf));
+	CHECK_EQ(name(row), 1);
+	row.is_egress = true;
+	CHECK_EQ(name(row), 1);
+	CHECK_STR(buf, "tc ingress e?0, tc egress e?0");
+	row.kind = FIREWALL_LINK;
+	CHECK_EQ(name(row), 0);
+	CHECK_STR(buf, "tc ingress e?0, tc egress e?0");
 }
 
 TEST(iptables_tables)
@@ -96,11 +110,16 @@ static int read_chains(firewall_take_fn *take UNUSED, void *ctx UNUSED)
 
 static int read_policies(firewall_take_fn *take, void *ctx)
 {
-	struct firewall_row row = { .is_policies = true, .policy_cnt = 3 };
+	struct firewall_row row = { .kind = FIREWALL_POLICIES, .policy_cnt = 3 };
 
 	if (!policies_error)
 		take(ctx, &row);
 	return policies_error;
+}
+
+static int read_filters(firewall_take_fn *take UNUSED, void *ctx UNUSED)
+{
+	return -EOPNOTSUPP;
 }
 
 TEST(a_denial_counts_where_nothing_was_found)
@@ -108,6 +127,7 @@ TEST(a_denial_counts_where_nothing_was_found)
 	static const struct netlink_ops ops = {
 		.read_chains = read_chains,
 		.read_policies = read_policies,
+		.read_filters = read_filters,
 	};
 
 	chains_error = -EPERM;

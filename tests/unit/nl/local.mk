@@ -1,9 +1,10 @@
 nl_test_libs = tests/support/libtest.la src/nl/libnl-debug.la \
 	src/os/libos-debug.la src/base/libbase-debug.la
 
-unit_programs += %D%/addr_tab %D%/firewall %D%/link_tab %D%/neigh_tab \
+unit_programs += %D%/addr_tab %D%/bpf_hooks %D%/firewall %D%/link_tab %D%/neigh_tab \
 	%D%/net_feed %D%/net_view %D%/netlink %D%/path_mtu_tab %D%/policy_tab %D%/route_tab
 %C%_addr_tab_LDADD = $(nl_test_libs)
+%C%_bpf_hooks_LDADD = $(nl_test_libs)
 %C%_firewall_LDADD = $(nl_test_libs)
 %C%_link_tab_LDADD = $(nl_test_libs)
 %C%_neigh_tab_LDADD = $(nl_test_libs)

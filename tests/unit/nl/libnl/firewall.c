@@ -7,7 +7,10 @@
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
+#include <linux/rtnetlink.h>
 #include <linux/xfrm.h>
+#include <net/if.h>
+#include <stdio.h>
 
 #include "nl/libnl/conn.h"
 #include "os/real.h"
@@ -16,7 +19,7 @@
 enum { NEW_CHAIN = NFNL_SUBSYS_NFTABLES << 8 | NFT_MSG_NEWCHAIN };
 
 /* What the kernel answers, one datagram each; libnl's socket is a true one. */
-static struct message answers[4];
+static struct message answers[48];
 static unsigned answer_cnt, read_cnt;
 static struct nlmsghdr question;
 static uint32_t from_port;
@@ -48,7 +51,7 @@ static ssize_t fake_recvfrom(int fd UNUSED, void *buf, size_t len,
 	return m->head.nlmsg_len;
 }
 
-static struct firewall_row rows[4];
+static struct firewall_row rows[48];
 static unsigned row_cnt;
 
 static void take(void *ctx UNUSED, const struct firewall_row *row)
@@ -124,7 +127,7 @@ TEST(chains_with_and_without_a_hook)
 	CHECK_EQ(rows[0].family, NFPROTO_IPV4);
 	CHECK_STR(rows[0].table, "filter");
 	CHECK_STR(rows[0].chain, "aside");
-	CHECK(!rows[0].has_hook && !rows[0].is_policies);
+	CHECK(!rows[0].has_hook && rows[0].kind == FIREWALL_CHAIN);
 	CHECK(rows[1].has_hook);
 	CHECK_EQ(rows[1].hook, NF_INET_LOCAL_IN);
 }
@@ -151,8 +154,80 @@ TEST(policies_are_counted)
 	CHECK_EQ(ask(libnl_read_policies), 0);
 	CHECK_EQ(question.nlmsg_type, XFRM_MSG_GETSPDINFO);
 	CHECK_EQ(row_cnt, 1);
-	CHECK(rows[0].is_policies);
+	CHECK(rows[0].kind == FIREWALL_POLICIES);
 	CHECK_EQ(rows[0].policy_cnt, 3);
+}
+
+static void answer_link(int ifindex, unsigned flags, const char *name)
+{
+	struct ifinfomsg head = { .ifi_index = ifindex, .ifi_flags = flags };
+	struct message *m = answer(RTM_NEWLINK, &head, sizeof(head));
+
+	m->head.nlmsg_flags = NLM_F_MULTI;
+	msg_put_text(m, IFLA_IFNAME, name);
+}
+
+static void answer_tc(uint16_t type, int ifindex, const char *kind)
+{
+	struct tcmsg head = { .tcm_ifindex = ifindex };
+	struct message *m = answer(type, &head, sizeof(head));
+
+	m->head.nlmsg_flags = NLM_F_MULTI;
+	msg_put_text(m, TCA_KIND, kind);
+}
+
+/* Three questions: interfaces, qdiscs, and the filters of the one that may have some,
+ * which end with the first, in each direction. */
+TEST(filters_of_tc)
+{
+	answer_link(1, IFF_LOOPBACK, "lo");
+	answer_link(2, 0, "eth0");
+	answer_link(7, 0, "eth1");
+	answer_done();
+	answer_tc(RTM_NEWQDISC, 1, "clsact");
+	answer_tc(RTM_NEWQDISC, 2, "fq_codel");
+	answer_tc(RTM_NEWQDISC, 7, "clsact");
+	answer_done();
+	answer_tc(RTM_NEWTFILTER, 7, "bpf");
+	answer_tc(RTM_NEWTFILTER, 7, "bpf");
+	CHECK_EQ(ask(libnl_read_filters), 0);
+	CHECK_EQ(question.nlmsg_type, RTM_GETTFILTER);
+	CHECK_EQ(row_cnt, 4);
+	CHECK_EQ(rows[0].kind, FIREWALL_LINK);
+	CHECK_EQ(rows[0].ifindex, 2);
+	CHECK_STR(rows[0].link, "eth0");
+	CHECK_EQ(rows[1].ifindex, 7);
+	CHECK_EQ(rows[2].kind, FIREWALL_FILTERS);
+	CHECK_STR(rows[2].link, "eth1");
+	CHECK(!rows[2].is_egress);
+	CHECK(rows[3].is_egress);
+}
+
+/* Interfaces can have programs of tcx where the kernel has no tc. */
+TEST(no_tc_in_the_kernel)
+{
+	answer_link(2, 0, "eth0");
+	answer_done();
+	answer_error(-EOPNOTSUPP);
+	CHECK_EQ(ask(libnl_read_filters), -EOPNOTSUPP);
+	CHECK_EQ(row_cnt, 1);
+	CHECK_EQ(rows[0].kind, FIREWALL_LINK);
+}
+
+TEST(many_interfaces)
+{
+	char name[IF_NAMESIZE];
+
+	for (int i = 0; i < 40; i++) {
+		snprintf(name, sizeof(name), "v%d", i);
+		answer_link(i + 2, 0, name);
+	}
+	answer_done();
+	answer_done();
+	CHECK_EQ(ask(libnl_read_filters), 0);
+	CHECK_EQ(row_cnt, 40);
+	CHECK_STR(rows[39].link, "v39");
+	CHECK_EQ(rows[39].ifindex, 41);
 }
 
 TEST(refusals_and_silence)
@@ -186,5 +261,7 @@ TEST(nonsense_is_refused)
 	m = answer(XFRM_MSG_NEWSPDINFO, &flags, sizeof(flags));
 	msg_put(m, XFRMA_SPD_INFO, "1234", 4);
 	CHECK_EQ(ask(libnl_read_policies), -EBADMSG);
+	answer(RTM_NEWLINK, "x", 1);
+	CHECK_EQ(ask(libnl_read_filters), -EBADMSG);
 	CHECK_EQ(row_cnt, 0);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the headers of the distribution's kernel do not have yet. */
-#ifndef DEV_XDP_XDP_COMPAT_H
-#define DEV_XDP_XDP_COMPAT_H
+/* Constants that the kernel headers of the distribution do not have yet. */
+#ifndef BASE_LINUX_COMPAT_H
+#define BASE_LINUX_COMPAT_H
 
 #include <linux/bpf.h>
 #include <linux/if_xdp.h>
@@ -22,5 +22,9 @@
 #ifndef SOL_XDP
 #define SOL_XDP 283
 #endif
+
+/* Linux 6.6. The kernel's names are enumerators, which the preprocessor cannot ask
+ * for, so these have names of their own. */
+enum { COMPAT_BPF_TCX_INGRESS = 46, COMPAT_BPF_TCX_EGRESS = 47 };
 
 #endif

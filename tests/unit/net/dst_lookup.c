@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Destinations for who sends under the lock. */
+#include "config.h"
+
+#include "net/dst_lookup.h"
+
+#include <linux/neighbour.h>
+
+#include "tests/support/test.h"
+#include "tests/unit/net/nic.h"
+
+enum { PORT = 7000 };
+
+static struct {
+	struct dst dst;
+	struct dst_lookup lookup;
+	unsigned answers;
+} asker;
+
+static void take_answer(struct dst_lookup *lookup, struct stack *stack)
+{
+	CHECK(lookup == &asker.lookup);
+	CHECK(stack_lock_is_mine(&stack->lock));
+	asker.answers++;
+}
+
+static struct ip_addr peer_addr(void)
+{
+	return ip_addr_from_v4(htobe32(0x0a000002));
+}
+
+static void set_neighbour(uint16_t state)
+{
+	struct neigh_info info = {
+		.addr = peer_addr(),
+		.ifindex = NIC_IFINDEX,
+		.state = state,
+		.hw_len = state == NUD_REACHABLE ? 6 : 0,
+		.hw_addr = "peer",
+	};
+
+	CHECK(neigh_tab_set(&net->view.neighs, &info) >= 0);
+	net_view_neighs_changed(&net->view);
+}
+
+/* The kernel tells that, and we hear of it. */
+static void hear_of_neighbour(uint16_t state)
+{
+	set_neighbour(state);
+	net_events(net);
+}
+
+static void begin_lookup(void)
+{
+	struct stack *stack = net_choose_stack(net);
+
+	stack_lock(stack);
+	dst_lookup_begin_locked(stack, &asker.lookup);
+	CHECK_EQ(asker.answers, 0);
+	stack_unlock(stack);
+}
+
+static void begin_asker(void)
+{
+	nic_begin("all");
+	nic.dev.caps.tx_len_max = 2000;
+	memset(&asker, 0, sizeof(asker));
+	asker.dst.query = (struct dst_query){
+		.proto = WIRE_PROTO_TCP,
+		.stack = net_choose_stack(net),
+		.remote = peer_addr(),
+		.remote_port = htobe16(80),
+		.local_port = htobe16(PORT),
+		.df = DST_DF_ALWAYS,
+	};
+	dst_lookup_init(&asker.lookup, &asker.dst, take_answer);
+}
+
+static void check_way(void)
+{
+	CHECK_EQ(asker.answers, 1);
+	CHECK(asker.dst.ring == &nic.ring);
+	CHECK_EQ(asker.dst.packet_max, 1500);
+	CHECK_MEM(asker.dst.header.eth.dst, "peer", 5);
+	CHECK_EQ(asker.dst.header.ip.proto, WIRE_PROTO_TCP);
+	CHECK(ip_addr_v4(&asker.dst.query.remote) == asker.dst.header.ip.dst);
+	CHECK(!dst_lookup_is_pending(&asker.lookup));
+	/* it can be asked for again */
+	asker.answers = 0;
+	begin_lookup();
+	CHECK_EQ(asker.answers, 1);
+}
+
+TEST(a_destination_is_looked_up_at_the_unlock)
+{
+	begin_asker();
+	set_neighbour(NUD_REACHABLE);
+	begin_lookup();
+	CHECK_EQ(nic.resolve_cnt, 0);
+	check_way();
+	nic_end();
+}
+
+/* The kernel's answer comes later, and is told at once. */
+TEST(an_unknown_neighbour_is_asked_for)
+{
+	begin_asker();
+	begin_lookup();
+	CHECK_EQ(nic.resolve_cnt, 1);
+	CHECK(dst_lookup_is_pending(&asker.lookup));
+	hear_of_neighbour(NUD_INCOMPLETE);
+	CHECK_EQ(asker.answers, 0);
+	hear_of_neighbour(NUD_REACHABLE);
+	check_way();
+	nic_end();
+}
+
+/* Nobody has answered the kernel. One that has failed before is asked for anew. */
+TEST(a_neighbour_that_is_not_there_is_an_answer)
+{
+	begin_asker();
+	set_neighbour(NUD_FAILED);
+	begin_lookup();
+	CHECK_EQ(nic.resolve_cnt, 1);
+	CHECK_EQ(asker.answers, 0);
+	hear_of_neighbour(NUD_INCOMPLETE);
+	CHECK_EQ(asker.answers, 0);
+	hear_of_neighbour(NUD_FAILED);
+	CHECK_EQ(asker.answers, 1);
+	CHECK(!asker.dst.ring);
+	CHECK_EQ(asker.dst.reason, REASON_NO_NEIGHBOUR);
+	nic_end();
+}
+
+static void answer_at_once(void)
+{
+	nic.while_resolving = NULL;
+	set_neighbour(NUD_REACHABLE);
+}
+
+/* The news are there before the request waits for them: it is not forgotten. */
+TEST(news_that_come_during_the_look_are_not_missed)
+{
+	begin_asker();
+	nic.while_resolving = answer_at_once;
+	begin_lookup();
+	check_way();
+	nic_end();
+}
+
+static void cancel(void)
+{
+	struct stack *stack = net_choose_stack(net);
+
+	stack_lock(stack);
+	CHECK(dst_lookup_is_pending(&asker.lookup));
+	dst_lookup_cancel_locked(stack, &asker.lookup);
+	stack_unlock(stack);
+	/* its owner is gone */
+	memset(&asker, 0xee, sizeof(asker));
+	asker.answers = 0;
+}
+
+TEST(a_request_is_cancelled_while_it_is_looked_up)
+{
+	begin_asker();
+	nic.while_resolving = cancel;
+	begin_lookup();
+	CHECK_EQ(nic.resolve_cnt, 1);
+	hear_of_neighbour(NUD_REACHABLE);
+	CHECK_EQ(asker.answers, 0);
+	nic_end();
+}
+
+TEST(a_request_is_cancelled_while_it_waits)
+{
+	begin_asker();
+	begin_lookup();
+	cancel();
+	hear_of_neighbour(NUD_REACHABLE);
+	CHECK_EQ(asker.answers, 0);
+	nic_end();
+}
+
+/* The control mutex is the outermost lock: who has it, and releases a stack's, looks up
+ * afterwards. */
+TEST(who_has_the_control_mutex_looks_up_later)
+{
+	begin_asker();
+	set_neighbour(NUD_REACHABLE);
+	net_control_acquire(net);
+	begin_lookup();
+	CHECK_EQ(asker.answers, 0);
+	CHECK(dst_lookup_is_pending(&asker.lookup));
+	net_control_release(net);
+	check_way();
+	nic_end();
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A network over one interface, whose device and whose kernel do what a case says. */
+#include "config.h"
+
+#include "tests/unit/net/nic.h"
+
+#include <errno.h>
+#include <linux/fib_rules.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <net/if_arp.h>
+
+#include "tests/support/test.h"
+
+enum { FRAMES = 64 };
+
+struct net *net;
+struct nic nic;
+
+/* -- the kernel, of which nothing is heard ------------------------------------------ */
+
+static struct netlink_conn *const a_conn = (void *)&net;
+
+static int open_conn(const struct netlink_params *params UNUSED,
+		     const struct net_sink *sink UNUSED, void *ctx UNUSED,
+		     struct netlink_conn **conn_out)
+{
+	*conn_out = a_conn;
+	return 0;
+}
+
+static void close_conn(struct netlink_conn *conn UNUSED)
+{
+}
+
+static int no_fd(const struct netlink_conn *conn UNUSED)
+{
+	return -1;
+}
+
+static int poll_nothing(struct netlink_conn *conn UNUSED)
+{
+	return 0;
+}
+
+static bool is_synced(const struct netlink_conn *conn UNUSED)
+{
+	return true;
+}
+
+static int resolve(struct netlink_conn *conn UNUSED, int ifindex,
+		   const struct ip_addr *addr UNUSED)
+{
+	CHECK_EQ(ifindex, NIC_IFINDEX);
+	nic.resolve_cnt++;
+	if (nic.while_resolving)
+		nic.while_resolving();
+	return 0;
+}
+
+static const struct netlink_ops netlink = {
+	.resolve = resolve,
+	.open = open_conn,
+	.close = close_conn,
+	.event_fd = no_fd,
+	.poll = poll_nothing,
+	.is_synced = is_synced,
+};
+
+/* -- the device --------------------------------------------------------------------- */
+
+static unsigned poll_no_frame(struct ring *ring UNUSED,
+			      struct pkt **batch UNUSED, unsigned cnt UNUSED)
+{
+	return 0;
+}
+
+static void close_ring(struct ring *ring UNUSED)
+{
+	nic.gen_at_close = net_view_gen(&net->view);
+	nic.rings--;
+}
+
+static struct ring_ops ring_ops = {
+	.rx_poll = poll_no_frame,
+	.close = close_ring,
+};
+
+static int ring_create(struct dev *dev, struct pkt_pool *pool,
+		       struct ring **ring_out)
+{
+	if (nic.ring_err)
+		return nic.ring_err;
+	nic.ring.ops = &ring_ops;
+	nic.ring.dev = dev;
+	nic.ring.pool = pool;
+	nic.ring.counts = &nic.ring.own_counts;
+	ring_set_busy(&nic.ring);
+	nic.rings++;
+	*ring_out = &nic.ring;
+	return 0;
+}
+
+static int flow_add(struct dev *dev UNUSED, const struct flow_rule *rule,
+		    struct ring *ring, uint32_t tag UNUSED)
+{
+	CHECK(ring == &nic.ring);
+	nic.rule = *rule;
+	nic.added++;
+	return 0;
+}
+
+static void flow_remove(struct dev *dev UNUSED,
+			const struct flow_rule *rule UNUSED)
+{
+	nic.removed++;
+}
+
+static int link_changed(struct dev *dev UNUSED)
+{
+	nic.changes++;
+	return 0;
+}
+
+static int check(struct dev *dev UNUSED)
+{
+	return nic.health;
+}
+
+static void close_dev(struct dev *dev)
+{
+	region_set_put(&dev->regions);
+	nic.open_cnt--;
+}
+
+static struct dev_ops dev_ops = {
+	.name = "script",
+	.ring_create = ring_create,
+	.flow_add = flow_add,
+	.flow_remove = flow_remove,
+	.link_changed = link_changed,
+	.check = check,
+	.close = close_dev,
+};
+
+static int open_dev(struct backend *backend UNUSED,
+		    const struct backend_request *request,
+		    struct dev **dev_out, struct dev_verdict *why_out)
+{
+	nic.ask_cnt++;
+	if (nic.health) {
+		*why_out = nic.verdict;
+		return nic.health;
+	}
+	nic.open_cnt++;
+	nic.dev.ops = &dev_ops;
+	nic.dev.ifindex = request->ifindex;
+	nic.dev.mtu = request->mtu;
+	memcpy(nic.dev.mac, request->mac, sizeof(nic.dev.mac));
+	CHECK_EQ(region_create(FRAMES, 2048, REGION_SMALL_PAGES,
+			       &nic.dev.region),
+		 0);
+	CHECK_EQ(region_set_add(&nic.dev.regions, nic.dev.region), 0);
+	*dev_out = &nic.dev;
+	return 0;
+}
+
+static struct backend backend = { .name = "script", .open = open_dev };
+
+/* -- a case ------------------------------------------------------------------------- */
+
+struct ip_addr nic_addr(void)
+{
+	return ip_addr_from_v4(htobe32(0x0a000001));
+}
+
+struct link_info nic_link(void)
+{
+	return (struct link_info){
+		.ifindex = NIC_IFINDEX,
+		.name = "eth7",
+		.flags = IFF_UP | IFF_RUNNING,
+		.mtu = 1500,
+		.hw_type = ARPHRD_ETHER,
+		.addr_len = 6,
+	};
+}
+
+static void add_interface(void)
+{
+	struct link_info link = nic_link();
+	struct addr_info addr = {
+		.local = nic_addr(),
+		.prefix = nic_addr(),
+		.ifindex = NIC_IFINDEX,
+		.prefix_len = IP_PREFIX_V4 + 24,
+	};
+
+	struct route_hop hop = { .ifindex = NIC_IFINDEX, .weight = 1 };
+	struct route route = {
+		.dst = ip_addr_from_v4(htobe32(0x0a000000)),
+		.prefix_len = IP_PREFIX_V4 + 24,
+		.table = RT_TABLE_MAIN,
+		.type = RTN_UNICAST,
+		.scope = RT_SCOPE_LINK,
+		.hop_cnt = 1,
+		.hops = &hop,
+	};
+	struct policy policy = {
+		.table = RT_TABLE_MAIN,
+		.action = FR_ACT_TO_TBL,
+		.uid_last = UINT32_MAX,
+		.suppress_group = -1,
+		.suppress_len = -1,
+	};
+
+	CHECK_EQ(link_tab_set(&net->view.links, &link), 1);
+	CHECK_EQ(addr_tab_set(&net->view.addrs, &addr), 1);
+	CHECK_EQ(route_tab_insert(&net->view.routes, &route, ROUTE_LAST), 1);
+	CHECK_EQ(policy_tab_add(&net->view.policies, &policy), 0);
+}
+
+void nic_begin(const char *interfaces)
+{
+	struct net_params params = {
+		.stack = { .lock_kind = STACK_LOCK_SPIN, .poll_batch = 16 },
+		.backends = { &backend },
+		.backend_cnt = 1,
+		.netlink = &netlink,
+		.interfaces = interfaces,
+	};
+
+	memset(&nic, 0, sizeof(nic));
+	nic.verdict.refusal = DEV_REFUSED_ERROR;
+	ring_ops_fill(&ring_ops);
+	dev_ops_fill(&dev_ops);
+	CHECK_EQ(net_create(&params, &net), 0);
+	add_interface();
+}
+
+void nic_end(void)
+{
+	net_destroy(net);
+	CHECK_EQ(nic.rings, 0);
+	CHECK_EQ(nic.open_cnt, 0);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A network over one interface for tests: its device does what a case says and keeps
+ * count, and of its kernel nothing is heard.
+ */
+#ifndef UNIT_NET_NIC_H
+#define UNIT_NET_NIC_H
+
+#include "net/net.h"
+
+enum { NIC_IFINDEX = 7 };
+
+struct nic {
+	struct dev dev;
+	struct ring ring;
+
+	/* what it has been asked for: to be driven, flows, to follow its link */
+	unsigned ask_cnt, added, removed, changes;
+	/* the rule that came last */
+	struct flow_rule rule;
+	/* what there is */
+	unsigned open_cnt, rings;
+	/* the view's generation when the ring was closed */
+	uint64_t gen_at_close;
+
+	/* 0: it works; an error: it cannot be opened, and says the verdict, or it
+	 * stops working */
+	int health;
+	struct dev_verdict verdict;
+	/* 0, or why it gives no ring */
+	int ring_err;
+
+	/* neighbours that the kernel was asked for, and what happens meanwhile; NULL:
+	 * nothing */
+	unsigned resolve_cnt;
+	void (*while_resolving)(void);
+};
+
+extern struct net *net;
+extern struct nic nic;
+
+/* Makes the network, whose view has the interface, its address, and a route to
+ * 10.0.0.0/24. */
+void nic_begin(const char *interfaces);
+void nic_end(void);
+
+/* 10.0.0.1 */
+struct ip_addr nic_addr(void);
+/* As the view has it: eth7, with 1500 bytes. */
+struct link_info nic_link(void);
+
+#endif
