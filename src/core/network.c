@@ -36,8 +36,9 @@ static struct {
 	struct mutex lock;
 	/* NULL until it is made; then it stays */
 	_Atomic(struct net *) net;
-	/* why there will be none */
-	enum reason failure;
+	/* Why there will be none. Changes under the lock, but who makes a socket
+	 * looks without it. */
+	_Atomic enum reason failure;
 	/* the back ends, which outlive a network in the child of a fork */
 	struct backend *backends[NET_BACKENDS_MAX];
 	unsigned backend_cnt;
