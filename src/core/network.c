@@ -357,6 +357,7 @@ void network_configure(const struct options *options, const struct rules *rules)
 		.net = network_get,
 		.net_if_made = network_get_made,
 		.is_kernel_by_rule = is_kernel_by_rule,
+		.has_sender_rules = rules_has_role(rules, RULE_UDP_SENDER),
 		.watch_twin = progress_watch_twin,
 		.rx_polls = options->rx_poll,
 		.os_ratio = (unsigned)options->rx_poll_os_ratio,
