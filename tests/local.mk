@@ -10,7 +10,8 @@ AM_TESTS_ENVIRONMENT = \
 
 noinst_LTLIBRARIES += tests/support/libtest.la
 tests_support_libtest_la_SOURCES = tests/support/test.c tests/support/test.h \
-	tests/support/pcap.c tests/support/pcap.h tests/support/sleeper.h
+	tests/support/pcap.c tests/support/pcap.h tests/support/sleeper.h \
+	tests/support/unseen.h
 
 # The tests of each tier, filled by their local.mk: programs that automake builds,
 # and scripts (which are also to be named in EXTRA_DIST).
@@ -69,9 +70,11 @@ check-clang:
 check-asan:
 	@SIM_SEEDS=200 $(variant) '$(memory_tests)' CC='$(CC)' \
 		--enable-sanitizers=address,undefined CFLAGS='-O1 -g -Werror'
-# gcc's: the shared one of Debian 12's clang crashes in any program.
+# gcc's: the shared one of Debian 12's clang crashes in any program. A program that
+# hangs under it, which one that forks may, ends after some minutes.
 check-tsan:
-	@$(variant) '$(thread_tests)' CC=gcc \
+	@LOG_COMPILER='timeout -k 5 180' SH_LOG_COMPILER='timeout -k 5 180' \
+		$(variant) '$(thread_tests)' CC=gcc \
 		--enable-sanitizers=thread CFLAGS='-O1 -g -Werror'
 
 # The unit tests once more, in this build, under valgrind, but for those of signals,

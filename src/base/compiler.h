@@ -78,10 +78,10 @@
 #define HAS_THREAD_SANITIZER 0
 #endif
 
-/* Tells the thread sanitizer about a lock. While a thread is inside a call that the
- * sanitizer knows to block (poll, epoll_wait), it ignores atomic operations and
- * mutexes, but not other accesses. In a preloaded library all of such a call is our
- * code. */
+/* Tells the thread sanitizer of a lock, or of a count of references that orders what
+ * two threads do. It takes no notice of atomic operations and mutexes while a thread is
+ * inside a call that it knows to block (poll, epoll_wait), but of all other accesses;
+ * and in a preloaded library such a call is all ours. */
 #if HAS_THREAD_SANITIZER
 void __tsan_acquire(void *lock);
 void __tsan_release(void *lock);

@@ -136,6 +136,9 @@ bool rules_is_all_kernel(const struct rules *rules, const struct rules_who *who,
 /* Whether some group is meant for this program and id. */
 bool rules_has_group(const struct rules *rules, const struct rules_who *who);
 
+/* Whether any program has rules of this role. */
+bool rules_has_role(const struct rules *rules, enum rule_role role);
+
 /* "tcp_server" and so on. */
 const char *rule_role_name(enum rule_role role);
 /* The role of that name, or RULE_ROLE_CNT. */

@@ -175,6 +175,16 @@ bool rules_is_all_kernel(const struct rules *rules, const struct rules_who *who,
 	return false;
 }
 
+bool rules_has_role(const struct rules *rules, enum rule_role role)
+{
+	const struct rule_group *group;
+
+	LIST_FOR_EACH(group, &rules->groups, link)
+		if (!list_is_empty(&group->rules[role]))
+			return true;
+	return false;
+}
+
 bool rules_has_group(const struct rules *rules, const struct rules_who *who)
 {
 	return find_group(rules, who) != NULL;

@@ -36,8 +36,9 @@ static struct {
 	struct mutex lock;
 	/* NULL until it is made; then it stays */
 	_Atomic(struct net *) net;
-	/* why there will be none */
-	enum reason failure;
+	/* Why there will be none. Changes under the lock, but who makes a socket
+	 * looks without it. */
+	_Atomic enum reason failure;
 	/* the back ends, which outlive a network in the child of a fork */
 	struct backend *backends[NET_BACKENDS_MAX];
 	unsigned backend_cnt;
@@ -358,6 +359,7 @@ void network_configure(const struct options *options, const struct rules *rules)
 		.net = network_get,
 		.net_if_made = network_get_made,
 		.is_kernel_by_rule = is_kernel_by_rule,
+		.has_sender_rules = rules_has_role(rules, RULE_UDP_SENDER),
 		.watch_twin = progress_watch_twin,
 		.rx_polls = options->rx_poll,
 		.os_ratio = (unsigned)options->rx_poll_os_ratio,

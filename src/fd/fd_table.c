@@ -125,6 +125,7 @@ void fd_object_init(struct fd_object *obj, const struct fd_ops *ops,
 	obj->inode = inode;
 	list_init(&obj->by_inode);
 	atomic_store_explicit(&obj->fd_cnt, 0, memory_order_relaxed);
+	TSAN_RELEASED(obj);
 	/* release: a look-up that gets a reference sees the rest */
 	atomic_store_explicit(&obj->refs, 1, memory_order_release);
 	if (!inode)

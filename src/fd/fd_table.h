@@ -78,10 +78,15 @@ struct fd_object *fd_object_hold(struct fd_object *obj);
 /* Gives a reference back; the last one releases the object. NULL is fine. */
 static inline void fd_object_put(struct fd_object *obj)
 {
+	if (!obj)
+		return;
+	TSAN_RELEASED(obj);
 	/* acq_rel: whoever releases sees what all others did */
-	if (obj && UNLIKELY(atomic_fetch_sub_explicit(
-				    &obj->refs, 1, memory_order_acq_rel) == 1))
+	if (UNLIKELY(atomic_fetch_sub_explicit(&obj->refs, 1,
+					       memory_order_acq_rel) == 1)) {
+		TSAN_ACQUIRED(obj);
 		obj->ops->release(obj);
+	}
 }
 
 /* Takes a reference, unless the object is gone. Its memory is an object's for ever,
@@ -93,8 +98,10 @@ static inline bool fd_object_try_hold(struct fd_object *obj)
 	while (LIKELY(refs > 0))
 		if (LIKELY(atomic_compare_exchange_weak_explicit(
 			    &obj->refs, &refs, refs + 1, memory_order_acquire,
-			    memory_order_relaxed)))
+			    memory_order_relaxed))) {
+			TSAN_ACQUIRED(obj);
 			return true;
+		}
 	return false;
 }
 

@@ -187,6 +187,7 @@ static enum reason resolve(struct dst *dst, struct net *net)
 	case RTN_LOCAL:
 		return resolve_local(dst, net, &path);
 	case RTN_UNICAST:
+		dst->serves = net_view_stretch(&net->view, &flow, &path);
 		return resolve_remote(dst, net, &path);
 	case RTN_BROADCAST:
 		return REASON_BROADCAST;
@@ -201,6 +202,7 @@ void dst_resolve(struct dst *dst, struct net *net)
 	/* before the questions: what changes meanwhile makes us ask again */
 	dst->view_gen = net_view_gen(&net->view);
 	dst_refuse(dst, REASON_NONE);
+	dst->serves = (struct route_stretch){ 1, 0 };
 	dst->reason = resolve(dst, net);
 	net_control_release(net);
 }

@@ -74,6 +74,9 @@ struct dst {
 	/* without the length, the identification and the checksum */
 	struct dst_header header;
 	struct dst_query query;
+	/* With a ring: remote addresses for which the same query has the same
+	 * answer, but for the address in the header. */
+	struct route_stretch serves;
 };
 
 static inline bool dst_query_eq(const struct dst_query *a,
@@ -94,6 +97,17 @@ static inline bool dst_query_eq(const struct dst_query *a,
 static inline bool dst_is_valid(const struct dst *dst, const struct stack *stack)
 {
 	return net_view_gen(&stack->net->view) == dst->view_gen;
+}
+
+/* Whether the answer also holds for this remote address, with any port. Under the
+ * lock of the stack whose ring it is. */
+static inline bool dst_serves(const struct dst *dst, const struct stack *stack,
+			      __be32 remote)
+{
+	uint32_t addr = be32toh(remote);
+
+	return dst->ring && addr >= dst->serves.first &&
+	       addr <= dst->serves.last && dst_is_valid(dst, stack);
 }
 
 /* Answers dst->query. The owner of `dst` keeps other threads from it. */

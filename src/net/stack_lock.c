@@ -194,6 +194,8 @@ void stack_lock_acquire_slow(struct stack_lock *lock)
 		atomic_store_explicit(&lock->has_seen_revocation, true,
 				      memory_order_release);
 	take_word(lock);
+	/* The witness learns of it when we have the lock, not only its word. */
+	TSAN_ACQUIRED(&lock->witness);
 	if (is_biased(lock))
 		settle_bias(lock);
 }
@@ -234,6 +236,8 @@ void stack_lock_release_slow(struct stack_lock *lock)
 	}
 	if (lock->has_guest)
 		dismiss_guest(lock);
+	/* after the witness, which was told when we gave up the rest of the lock */
+	TSAN_RELEASED(&lock->witness);
 	if (atomic_exchange_explicit(&lock->word, 0, memory_order_release) == 2)
 		real.syscall(SYS_futex, &lock->word, FUTEX_WAKE_PRIVATE, 1);
 }

@@ -294,10 +294,13 @@ static void follow_route(const struct net_view *view,
 	/* The packet is for this host, whatever interface has the address. */
 	bool is_home = route->type == RTN_LOCAL;
 
-	if (route->hop_cnt > 1 && !flow->oif && !is_home)
+	bool is_one_of_many = route->hop_cnt > 1 && !flow->oif && !is_home;
+
+	if (is_one_of_many)
 		hop = choose_hop(view, flow, match);
 	lead_on_link(path, route->type,
 		     is_home ? LOOPBACK_IFINDEX : hop->ifindex, flow);
+	path->is_one_of_many = is_one_of_many;
 	path->src = choose_src(view, flow, route, hop);
 	path->table = route->table;
 	if (is_to_many(&flow->dst))
@@ -494,6 +497,33 @@ int net_view_route(const struct net_view *view, const struct net_flow *flow,
 	if (!err)
 		heed_path_mtu(view, &settled.dst, path_out);
 	return err;
+}
+
+/* Unicast addresses but for 0.0.0.0, which stands for this host. */
+static struct route_stretch unicast_around(uint32_t dst)
+{
+	const uint32_t groups = 0xe0000000, behind_groups = 0xf0000000;
+
+	return dst < groups ?
+		       (struct route_stretch){ 1, groups - 1 } :
+		       (struct route_stretch){ behind_groups, UINT32_MAX - 1 };
+}
+
+struct route_stretch net_view_stretch(const struct net_view *view,
+				      const struct net_flow *flow,
+				      const struct net_path *path)
+{
+	uint32_t dst = be32toh(ip_addr_v4(&flow->dst));
+	struct route_stretch stretch, unicast = unicast_around(dst);
+
+	/* What else is asked for each destination. */
+	if (path->type != RTN_UNICAST || !path->has_gateway ||
+	    path->is_one_of_many || view->path_mtus.cnt ||
+	    !policy_tab_is_default(&view->policies))
+		return (struct route_stretch){ dst, dst };
+	stretch = route_tab_stretch(&view->routes, &flow->dst);
+	return (struct route_stretch){ MAX(stretch.first, unicast.first),
+				       MIN(stretch.last, unicast.last) };
 }
 
 int net_view_route_connect(const struct net_view *view,

@@ -91,6 +91,8 @@ struct net_path {
 	uint32_t adv_mss;
 	/* 0: no route was asked */
 	uint32_t table;
+	/* one of several next hops, which the destination decides */
+	bool is_one_of_many;
 };
 
 /*
@@ -106,6 +108,12 @@ struct net_path {
  */
 int net_view_route(const struct net_view *view, const struct net_flow *flow,
 		   struct net_path *path_out) MUST_CHECK;
+
+/* The destinations around the flow's, which has `path`, that the same next hop leads
+ * to: all else being equal, their paths differ in nothing. At least that one. */
+struct route_stretch net_view_stretch(const struct net_view *view,
+				      const struct net_flow *flow,
+				      const struct net_path *path);
 
 /* The same for connect(): when the flow has no source the route is looked up a
  * second time with the one found, because rules may look at it. */

@@ -526,6 +526,49 @@ void route_tab_visit(const struct route_tab *tab,
 	}
 }
 
+/* So many routes are walked over for one answer. */
+enum { STRETCH_ROUTES_MAX = 128 };
+
+/* Ends the stretch before or behind a prefix that `dst` is not in, and at its ends if
+ * it is. */
+static void heed_prefix(struct route_stretch *stretch, uint32_t dst,
+			const struct route_entry *entry)
+{
+	uint32_t first = be32toh(ip_addr_v4(&entry->dst));
+	uint32_t last = first |
+			(uint32_t)((UINT64_C(1) << (IP_PREFIX_MAX -
+						    entry->prefix_len)) -
+				   1);
+
+	if (dst < first) {
+		stretch->last = MIN(stretch->last, first - 1);
+	} else if (dst > last) {
+		stretch->first = MAX(stretch->first, last + 1);
+	} else {
+		stretch->first = MAX(stretch->first, first);
+		stretch->last = MIN(stretch->last, last);
+	}
+}
+
+struct route_stretch route_tab_stretch(const struct route_tab *tab,
+				       const struct ip_addr *dst)
+{
+	uint32_t at = be32toh(ip_addr_v4(dst));
+	struct route_stretch stretch = { 0, UINT32_MAX };
+	const struct hash_link *link = NULL;
+
+	if (tab->route_cnt > STRETCH_ROUTES_MAX)
+		return (struct route_stretch){ at, at };
+	while ((link = hash_tab_walk(&tab->leaves, link))) {
+		const struct route_entry *entry =
+			CONTAINER_OF(link, struct route_entry, by_prefix);
+
+		if (ip_addr_is_v4(&entry->dst))
+			heed_prefix(&stretch, at, entry);
+	}
+	return stretch;
+}
+
 bool route_hop_is_usable(const struct route *route, const struct route_hop *hop,
 			 const struct link_tab *links)
 {

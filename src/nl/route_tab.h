@@ -131,6 +131,18 @@ int route_tab_lookup(const struct route_tab *tab, const uint32_t *tables,
 		     const struct link_tab *links,
 		     struct route_match *match_out) MUST_CHECK;
 
+/* IPv4 addresses, in host order and with both ends. */
+struct route_stretch {
+	uint32_t first;
+	uint32_t last;
+};
+
+/* The destinations around this one, which is IPv4, that no route of any table tells
+ * from it: a look-up of each has the same answer. Among many routes that is just the
+ * one, since it takes a walk over all of them. */
+struct route_stretch route_tab_stretch(const struct route_tab *tab,
+				       const struct ip_addr *dst);
+
 /* Whether a next hop can be used at all. It cannot when it is dead, when its link
  * is gone, or when its link is down, unless the route leads to this host. */
 bool route_hop_is_usable(const struct route *route, const struct route_hop *hop,

@@ -53,6 +53,8 @@ struct sock_params {
 				  const struct sock_end *local,
 				  const struct sock_end *remote,
 				  char detail[STATS_DETAIL_SIZE]);
+	/* There are rules for SOCK_UDP_SENDER, or the answer is always no. */
+	bool has_sender_rules;
 	/* Somebody is to call the twin_event op when the twin becomes readable
 	 * or has an error; until the twin is closed. */
 	void (*watch_twin)(int fd, struct fd_object *obj);

@@ -2,11 +2,14 @@
 /*
  * The calls whose instructions udp_instructions.sh counts, over the echo of a
  * kernel socket: sends a datagram of 64 bytes, receives one that waits, and looks
- * when there is none. Prints how often each was done.
+ * when there is none; and sends to peers of another network, each of them new. Prints
+ * how often each was done.
  *
  *   udp_instructions echo ADDRESS             the echo, until it is ended
- *   udp_instructions calls ADDRESS [SOCKETS]  the calls, beside so many sockets
- *                                             more, each bound to a port
+ *   udp_instructions calls ADDRESS NETWORK [SOCKETS]
+ *                                             the calls, beside so many sockets
+ *                                             more, each bound to a port; the
+ *                                             network is a /16
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -25,6 +28,7 @@ enum { PORT = 7007, LEN = 64, ROUNDS = 100, BURST = 100, WARM_UP = 20 };
 /* Visible, so that callgrind finds them. */
 long measured_send(int fd, const void *buf);
 long measured_sendto(int fd, const void *buf, const struct sockaddr_in *to);
+long measured_sendto_new(int fd, const void *buf, const struct sockaddr_in *to);
 long measured_receive(int fd, void *buf);
 long measured_look(int fd, void *buf);
 
@@ -35,6 +39,13 @@ MEASURED long measured_send(int fd, const void *buf)
 
 MEASURED long measured_sendto(int fd, const void *buf,
 			      const struct sockaddr_in *to)
+{
+	return sendto(fd, buf, LEN, 0, (const struct sockaddr *)to,
+		      sizeof(*to));
+}
+
+MEASURED long measured_sendto_new(int fd, const void *buf,
+				  const struct sockaddr_in *to)
 {
 	return sendto(fd, buf, LEN, 0, (const struct sockaddr *)to,
 		      sizeof(*to));
@@ -101,12 +112,27 @@ static void nap(void)
 	usleep(20000);
 }
 
-static int calls(const char *address)
+/* Nobody answers. */
+static unsigned send_to_new_peers(int fd, const char *network)
+{
+	struct sockaddr_in name = name_of(network, PORT);
+	uint32_t first = ntohl(name.sin_addr.s_addr) + 256;
+	unsigned sent = 0;
+	char buf[LEN] = "";
+
+	for (uint32_t i = 0; i < ROUNDS * BURST; i++) {
+		name.sin_addr.s_addr = htonl(first + i);
+		sent += measured_sendto_new(fd, buf, &name) == LEN;
+	}
+	return sent;
+}
+
+static int calls(const char *address, const char *network)
 {
 	struct sockaddr_in name = name_of(address, PORT);
 	int fd = socket(AF_INET, SOCK_DGRAM, 0);
 	int unconnected = socket(AF_INET, SOCK_DGRAM, 0);
-	unsigned sent = 0, received = 0, looked = 0;
+	unsigned sent = 0, received = 0, looked = 0, sent_to_new;
 	char buf[LEN] = "";
 
 	if (connect(fd, (struct sockaddr *)&name, sizeof(name)) != 0)
@@ -137,7 +163,8 @@ static int calls(const char *address)
 		while (recv(unconnected, buf, LEN, MSG_DONTWAIT) > 0)
 			;
 	}
-	printf("%u %u %u\n", sent, received, looked);
+	sent_to_new = send_to_new_peers(unconnected, network);
+	printf("%u %u %u %u\n", sent, received, looked, sent_to_new);
 	return 0;
 }
 
@@ -145,10 +172,12 @@ int main(int argc, char **argv)
 {
 	if (argc >= 3 && strcmp(argv[1], "echo") == 0)
 		return echo(argv[2]);
-	if (argc >= 3 && strcmp(argv[1], "calls") == 0) {
-		crowd(argc > 3 ? atoi(argv[3]) : 0);
-		return calls(argv[2]);
+	if (argc >= 4 && strcmp(argv[1], "calls") == 0) {
+		crowd(argc > 4 ? atoi(argv[4]) : 0);
+		return calls(argv[2], argv[3]);
 	}
-	fprintf(stderr, "usage: %s echo|calls ADDRESS [SOCKETS]\n", argv[0]);
+	fprintf(stderr,
+		"usage: %s echo ADDRESS | calls ADDRESS NETWORK [SOCKETS]\n",
+		argv[0]);
 	return 2;
 }

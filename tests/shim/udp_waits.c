@@ -21,6 +21,7 @@
 
 #include "tests/shim/udp.h"
 #include "tests/support/sleeper.h"
+#include "tests/support/unseen.h"
 
 /* -- threads ---------------------------------------------------------------------- */
 
@@ -184,13 +185,6 @@ static void reader_before_the_first_send(void)
 	close(server);
 }
 
-/* By itself, since the thread sanitizer takes it for a race (tsan.supp). */
-__attribute__((noinline)) static int
-connect_under_a_sleeper(int fd, const struct sockaddr_in *name)
-{
-	return connect(fd, (const struct sockaddr *)name, sizeof(*name));
-}
-
 /* A socket with a peer that only the kernel serves; its name in *own. No other
  * socket of the program is needed for it. */
 static int connected_to_a_group(struct sockaddr_in *own)
@@ -215,7 +209,9 @@ static void reconnect_reader(struct early_reader *reader, int peer,
 			     const struct sockaddr_in *name,
 			     const struct sockaddr_in *own)
 {
-	SAY("reconnect: %s\n", err(connect_under_a_sleeper(reader->fd, name)));
+	SAY("reconnect: %s\n",
+	    err(UNSEEN(connect)(reader->fd, (const struct sockaddr *)name,
+				sizeof(*name))));
 	sendto(peer, "hello", 5, 0, (const struct sockaddr *)own, sizeof(*own));
 	pthread_join(reader->thread, NULL);
 	SAY("got %s\n", reader->got);
@@ -875,9 +871,10 @@ static void *add_on_and_on(void *arg)
 {
 	struct epoll_event event = { .events = EPOLLIN };
 	struct adder *adder = arg;
+	int (*change)(int, int, int, struct epoll_event *) = UNSEEN(epoll_ctl);
 
 	while (!adder->is_over)
-		epoll_ctl(adder->set, EPOLL_CTL_ADD, adder->fd, &event);
+		change(adder->set, EPOLL_CTL_ADD, adder->fd, &event);
 	return NULL;
 }
 

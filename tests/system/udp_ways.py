@@ -163,6 +163,23 @@ def routes():
         by_c = tell_new("connected:", c, "hello", None, by_c)
 
 
+# Peers that are always new, in the networks 10.99.0 to 10.99.5 behind the same gateway,
+# until one of them is elsewhere and one has a peer that nobody reaches.
+def crowd():
+    s, probe = udp(), udp()
+    by = tell_new("no way:", probe, "hello", ("10.99.2.1", 7000), None)
+    for change in (("add", "10.99.0.0/16", "via", "10.78.0.2"),
+                   ("add", "10.99.2.0/24", "via", "10.79.0.2"),
+                   ("add", "unreachable", "10.99.2.1"),
+                   ("del", "unreachable", "10.99.2.1"),
+                   ("del", "10.99.2.0/24")):
+        ip(*change)
+        by = tell_new("%s:" % (change,), probe, "hello", ("10.99.2.1", 7000), by)
+        for i in range(48):
+            to = "10.99.%d.%d" % (i % 6, 1 + i // 6)
+            print(to, answer(s, "hello", (to, 7000)), flush=True)
+
+
 # `nothing` is an empty directory.
 def confined(nothing):
     s = udp(port=MINE)

@@ -21,6 +21,7 @@ make_ways() {
 		ip -n $a address add 10.79.0.1/24 dev w0 &&
 		ip -n $b address add 10.79.0.2/24 dev w0 &&
 		ip -n $b address add 10.99.0.1/32 dev lo &&
+		ip -n $b route add local 10.99.0.0/16 dev lo &&
 		ip -n $a link set w0 up && ip -n $b link set w0 up &&
 		for_all_of $a && for_all_of $b &&
 		ip netns exec $b sysctl -qw net.ipv4.conf.all.rp_filter=0 \
@@ -108,6 +109,12 @@ routes_change() {
 		by_rings 3 3 && by_rings 4 3 && counted 3 rx_os_packets=0
 }
 
+peers_are_new() {
+	# but for a moment after each change
+	same crowd && counted 3 rx_os_packets=0 &&
+		[ "$(count_of 3 tx_packets)" -ge 200 ]
+}
+
 changed_root() {
 	mkdir -p "$work/nothing"
 	same confined "$work/nothing" &&
@@ -175,5 +182,5 @@ single_buffers() {
 		bulk 100000000 && end_server && large_by native
 }
 
-run_cases multicast broadcast bound_to_devices routes_change changed_root \
+run_cases multicast broadcast bound_to_devices routes_change peers_are_new changed_root \
 	changed_namespace rules_of_udp large_frames single_buffers

@@ -162,6 +162,29 @@ static void show_dst(struct udp *u, const struct dst *dst,
 	s->tx_port = be16toh(dst->query.remote_port);
 }
 
+/* A way to a peer that is new, made of one to another peer behind the same gateway.
+ * NULL: there is none, so it has to be looked up. Under the stack's lock. */
+static struct udp_way *derive_way(struct udp *u, const struct stack *stack,
+				  __be32 remote, __be16 port)
+{
+	struct stats_way said = { .decider = STATS_BY_SEND };
+	const struct udp_way *like;
+	struct udp_way *way;
+
+	if (sock_params.has_sender_rules || !port)
+		return NULL;
+	for (like = u->ways; !dst_serves(&like->dst, stack, remote);)
+		if (++like == &u->ways[UDP_WAYS])
+			return NULL;
+	way = &u->ways[1 + u->next_way++ % (UDP_WAYS - 1)];
+	if (way != like)
+		*way = *like;
+	udp_way_turn(way, remote, port);
+	way->dst.next_id = (uint16_t)clock_monotonic_ns();
+	show_dst(u, &way->dst, &said);
+	return way;
+}
+
 /* Looks the destination up, outside the stack's lock, and remembers the answer.
  * -ENOTCONN: there is none to look up. */
 static COLD int resolve(struct udp *u, const struct tx_call *call)
@@ -262,9 +285,14 @@ static inline enum tx_verdict send_short_locked(struct udp *u,
 	REQUIRES(stack->lock)
 {
 	struct udp_way *way = find_way(u, call);
-	enum tx_verdict verdict = judge(stack, way, call);
+	enum tx_verdict verdict;
 	uint8_t buf[SHORT_MAX];
 
+	if (UNLIKELY(!way) && call->to && !call->control &&
+	    ip_addr_is_v4(&call->to->addr))
+		way = derive_way(u, stack, ip_addr_v4(&call->to->addr),
+				 call->to->port);
+	verdict = judge(stack, way, call);
 	if (UNLIKELY(verdict != TX_SENT))
 		return verdict;
 	if (UNLIKELY(call->len > SHORT_MAX))
@@ -607,16 +635,6 @@ static COLD ssize_t quick_undo_locked(int fd, const void *buf, size_t len,
 	return fd_quick_undo_send(fd, buf, len, flags, obj);
 }
 
-static COLD ssize_t
-quick_undo_locked_to(int fd, const void *buf, size_t len, int flags,
-		     const struct sockaddr *addr, socklen_t addr_len,
-		     struct fd_object *obj, struct stack *stack)
-	RELEASES(stack->lock) NO_LOCK_ANALYSIS
-{
-	stack_unlock(stack);
-	return fd_quick_undo_sendto(fd, buf, len, flags, addr, addr_len, obj);
-}
-
 /* The destination of this name, if the socket has one. */
 static ALWAYS_INLINE struct udp_way *find_named(struct udp *u,
 					    const struct sockaddr_in *to)
@@ -628,6 +646,36 @@ static ALWAYS_INLINE struct udp_way *find_named(struct udp *u,
 		    ip_addr_eq(&u->ways[i].dst.query.remote, &addr))
 			return &u->ways[i];
 	return NULL;
+}
+
+/* To a peer that the socket has not sent to before, but to one like it. */
+static NOINLINE bool send_to_new(struct udp *u, struct stack *stack,
+				 const void *buf, size_t len,
+				 const struct sockaddr_in *to)
+	REQUIRES(stack->lock)
+{
+	struct udp_way *way;
+
+	if (!sock_is_in(&u->sock, stack) || find_named(u, to))
+		return false;
+	way = derive_way(u, stack, to->sin_addr.s_addr, to->sin_port);
+	return way && len <= way->payload_max &&
+	       transmit_short(u, stack, way, buf, (uint32_t)len) == TX_SENT;
+}
+
+static COLD ssize_t
+quick_miss_to(int fd, const void *buf, size_t len, int flags,
+	      const struct sockaddr *addr, socklen_t addr_len,
+	      struct fd_object *obj, struct stack *stack)
+	RELEASES(stack->lock) NO_LOCK_ANALYSIS
+{
+	bool is_sent = send_to_new(udp_of(obj), stack, buf, len,
+				   (const void *)addr);
+
+	stack_unlock(stack);
+	if (is_sent)
+		return fd_quick_end(obj, (long)len);
+	return fd_quick_undo_sendto(fd, buf, len, flags, addr, addr_len, obj);
 }
 
 /* The most frequent sends: a short datagram, by a way that is known, to where the socket
@@ -662,10 +710,9 @@ static ALWAYS_INLINE ssize_t quick_send(const struct quick_tx *tx,
 		     !dst_is_valid(&way->dst, stack) ||
 		     (uint32_t)tx->len > way->payload_max ||
 		     !way->dst.ring->tx_frame))
-		return tx->addr ? quick_undo_locked_to(tx->fd, tx->buf, tx->len,
-						       tx->flags, tx->addr,
-						       tx->addr_len, obj,
-						       stack) :
+		return tx->addr ? quick_miss_to(tx->fd, tx->buf, tx->len,
+						tx->flags, tx->addr,
+						tx->addr_len, obj, stack) :
 				  quick_undo_locked(tx->fd, tx->buf, tx->len,
 						    tx->flags, obj, stack);
 	ring = way->dst.ring;

@@ -68,6 +68,17 @@ static inline void udp_way_resolve(struct udp_way *way, struct net *net)
 	udp_way_set_len(way, 0);
 }
 
+/* The same way to another peer, whom it serves (dst_serves). Under the stack's lock. */
+static inline void udp_way_turn(struct udp_way *way, __be32 remote, __be16 port)
+{
+	way->dst.query.remote = ip_addr_from_v4(remote);
+	way->dst.query.remote_port = port;
+	way->dst.header.ip.dst = remote;
+	way->header.ip.dst = remote;
+	way->header.udp.dst_port = port;
+	udp_way_set_len(way, way->len);
+}
+
 static inline void udp_way_refuse(struct udp_way *way, enum reason reason)
 {
 	dst_refuse(&way->dst, reason);

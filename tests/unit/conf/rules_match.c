@@ -284,6 +284,16 @@ TEST(group_without_a_rule_of_the_role)
 	done();
 }
 
+TEST(roles_without_any_rule_are_known)
+{
+	read_good("application-id other *\nuse os udp_connect *:53\n");
+	CHECK(rules_has_role(rules, RULE_UDP_CONNECT));
+	CHECK(!rules_has_role(rules, RULE_UDP_SENDER));
+	read_good("application-id prog *\nuse vma udp_sender *:53\n");
+	CHECK(rules_has_role(rules, RULE_UDP_SENDER));
+	done();
+}
+
 TEST(missing_group_can_be_noticed)
 {
 	read_good("application-id other *\nuse os tcp_server *:*\n");

@@ -92,6 +92,60 @@ static bool is_addr(const struct ip_addr *a, const char *text)
 	return ip_addr_eq(a, &want);
 }
 
+/* Whether the stretch around a destination is that. */
+static bool stretches(const char *dst, const char *first, const char *last)
+{
+	struct ip_addr from = addr(first), to = addr(last);
+	struct route_stretch s;
+
+	CHECK_EQ(way(dst), 0);
+	s = net_view_stretch(&view, &flow, &path);
+	return s.first == be32toh(ip_addr_v4(&from)) &&
+	       s.last == be32toh(ip_addr_v4(&to));
+}
+
+TEST(one_next_hop_for_a_stretch)
+{
+	static const struct path_mtu_info learned = { .mtu = 1000,
+						      .ifindex = ETH2 };
+	struct policy policy = rule(100, RT_TABLE_MAIN);
+	struct route *r;
+
+	set_up();
+	CHECK(stretches("8.8.8.8", "1.0.0.0", "10.1.255.255") == false);
+	CHECK(stretches("8.8.8.8", "0.0.0.1", "10.1.255.255"));
+	CHECK(stretches("11.0.0.0", "10.3.1.0", "126.255.255.255"));
+	CHECK(stretches("200.1.1.1", "128.0.0.0", "223.255.255.255"));
+	CHECK(stretches("250.1.1.1", "240.0.0.0", "255.255.255.254"));
+	/* each neighbour has an address of its own, and we are not one */
+	CHECK(stretches("10.3.0.9", "10.3.0.9", "10.3.0.9"));
+	CHECK(stretches("10.3.0.1", "10.3.0.1", "10.3.0.1"));
+
+	/* the destination decides */
+	r = route(RT_TABLE_MAIN, "20.0.0.0/8", "10.2.0.253", ETH2);
+	r->hops[1] = (struct route_hop){ .gateway = addr("10.3.0.254"),
+					 .ifindex = ETH3, .weight = 1 };
+	r->hop_cnt = 2;
+	add_route(r);
+	CHECK(stretches("20.0.0.9", "20.0.0.9", "20.0.0.9"));
+	CHECK(stretches("19.0.0.9", "10.3.1.0", "19.255.255.255"));
+
+	/* somebody has learned of a path; a rule may look at ports */
+	CHECK_EQ(path_mtu_tab_set(&view.path_mtus,
+				  &(struct path_mtu_info){
+					  .mtu = learned.mtu,
+					  .ifindex = learned.ifindex,
+					  .dst = addr("8.8.8.8") }),
+		 1);
+	CHECK(stretches("19.0.0.9", "19.0.0.9", "19.0.0.9"));
+	net_view_destroy(&view);
+
+	set_up();
+	add_rule(&policy);
+	CHECK(stretches("8.8.8.8", "8.8.8.8", "8.8.8.8"));
+	net_view_destroy(&view);
+}
+
 TEST(on_the_link_and_by_the_gateway)
 {
 	set_up();

@@ -510,6 +510,74 @@ TEST(random_changes_agree_with_a_list)
 	tear_down();
 }
 
+/* Whether some route of the model is there for just one of two destinations. */
+static bool is_told_apart(uint32_t a, uint32_t b)
+{
+	struct ip_addr x = ip_addr_from_v4(htobe32(a));
+	struct ip_addr y = ip_addr_from_v4(htobe32(b));
+
+	for (unsigned i = 0; i < model_cnt; i++) {
+		const struct route *r = &model[i].route;
+
+		if (ip_addr_in_prefix(&x, &r->dst, r->prefix_len) !=
+		    ip_addr_in_prefix(&y, &r->dst, r->prefix_len))
+			return true;
+	}
+	return false;
+}
+
+static void check_stretch(const struct ip_addr *dst)
+{
+	struct route_stretch s = route_tab_stretch(&tab, dst);
+	uint32_t at = be32toh(ip_addr_v4(dst));
+
+	CHECK(s.first <= at && at <= s.last);
+	CHECK(!is_told_apart(s.first, at) && !is_told_apart(s.last, at));
+	for (int i = 0; i < 10; i++)
+		CHECK(!is_told_apart(at, s.first +
+						 (uint32_t)rand_below(
+							 &dice,
+							 (uint64_t)s.last -
+								 s.first + 1)));
+	/* and no shorter than it must be */
+	CHECK(s.first == 0 || is_told_apart(s.first - 1, at));
+	CHECK(s.last == UINT32_MAX || is_told_apart(s.last + 1, at));
+}
+
+TEST(a_stretch_has_one_answer)
+{
+	set_up();
+	rand_init(&dice, test_seed);
+	model_cnt = 0;
+	while (tab.route_cnt < 128) {
+		struct ip_addr dst = draw_addr();
+
+		check_stretch(&dst);
+		change_both();
+	}
+	tear_down();
+}
+
+TEST(a_stretch_among_many_routes_is_one_address)
+{
+	struct route_stretch s;
+	struct ip_addr dst = addr("10.200.0.1");
+
+	set_up();
+	add(route("0.0.0.0/0", 1));
+	s = route_tab_stretch(&tab, &dst);
+	CHECK(s.first == 0 && s.last == UINT32_MAX);
+	for (unsigned i = 0; i < 200; i++) {
+		struct route *r = route("10.0.0.0/24", 2);
+
+		r->dst = ip_addr_from_v4(htobe32(0x0a000000 + (i << 8)));
+		add(r);
+	}
+	s = route_tab_stretch(&tab, &dst);
+	CHECK(s.first == 0x0ac80001 && s.last == 0x0ac80001);
+	tear_down();
+}
+
 TEST(a_hundred_thousand_routes)
 {
 	enum { ROUTES = 100000 };

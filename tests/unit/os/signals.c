@@ -422,7 +422,7 @@ static void fault_while_a_signal_waits(int fault)
 			raise(fault);
 		_exit(2);
 	}
-	os_leave();
+	leave();
 	_exit(runs == 1 ? 0 : 3);
 }
 

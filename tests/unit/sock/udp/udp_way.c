@@ -48,6 +48,34 @@ static const struct udp_header *write_one(size_t len)
 	return header;
 }
 
+/* What a way to one peer becomes is what a look-up of the other makes. */
+TEST(a_way_turns_to_another_peer)
+{
+	__be32 other = htobe32(0x0a500102);
+	struct udp_way turned;
+
+	way = (struct udp_way){
+		.header = { .ip = { .version_ihl = 0x45,
+				    .proto = WIRE_PROTO_UDP,
+				    .src = htobe32(0x0a4f0001),
+				    .dst = htobe32(0x0a500101) },
+			    .udp = { htobe16(7001), htobe16(7000) } },
+	};
+	way.dst.query.remote = ip_addr_from_v4(way.header.ip.dst);
+	udp_way_set_len(&way, 64);
+	turned = way;
+	udp_way_turn(&turned, other, htobe16(53));
+	CHECK_EQ(ip_addr_v4(&turned.dst.query.remote), other);
+	CHECK_EQ(turned.dst.query.remote_port, htobe16(53));
+	way.header.ip.dst = other;
+	way.header.udp.dst_port = htobe16(53);
+	udp_way_set_len(&way, 64);
+	CHECK_MEM(&turned.header, &way.header, sizeof(way.header));
+	way = turned;
+	for (size_t len = 1; len <= 64; len++)
+		CHECK_EQ(write_one(len)->ip.dst, other);
+}
+
 /* Lengths one after the other, and all numbers that a datagram can have. */
 TEST(sums_are_right)
 {
