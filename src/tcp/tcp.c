@@ -44,7 +44,7 @@ void tcp_params_init(struct tcp_params *params)
 		.keepalive_idle_ns = 7200 * NS_PER_SEC,
 		.keepalive_interval_ns = 75 * NS_PER_SEC,
 		.keepalive_probes = 9,
-		.challenge_acks_per_sec = 1000,
+		.stray_interval_ns = 500 * NS_PER_MS,
 		.resets_per_sec = 1000,
 		.half_open_max = 1024,
 		.with_syn_cookies = true,

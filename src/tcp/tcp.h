@@ -98,8 +98,13 @@ struct tcp_params {
 	uint64_t keepalive_interval_ns;
 	uint8_t keepalive_probes;
 
-	/* Per second and table: challenge ACKs (RFC 5961 section 7), resets to
-	 * segments of no connection, SYNs to one listener. 0: no limit. */
+	/* A connection answers segments without data that are out of window,
+	 * and challenges (RFC 5961), once in this time. */
+	uint64_t stray_interval_ns;
+	/* Per second and table: challenge ACKs (RFC 5961 section 7; how many
+	 * exactly is drawn anew each second, from half of it to one and a half
+	 * times as many), resets to segments of no connection, SYNs to one
+	 * listener. 0: no limit. */
 	uint32_t challenge_acks_per_sec;
 	uint32_t resets_per_sec;
 	uint32_t syns_per_sec;

@@ -11,9 +11,6 @@
 /* How long a time stamp is to be compared with: RFC 7323 section 5.5. A later one
  * replaces it whatever it is. */
 #define TS_RECENT_LIFE_NS (24 * 86400 * NS_PER_SEC)
-/* Between two answers to segments that carry nothing and are out of window, so
- * that two ends that disagree do not keep each other busy. */
-#define STRAY_ANSWER_NS (100 * NS_PER_MS)
 
 /* ---- checks ---- */
 
@@ -65,15 +62,20 @@ static bool is_in_window(const struct tcp_pcb *pcb,
 	       (seq_after(end, pcb->rcv_nxt) && seq_before(in->seq, edge));
 }
 
+/* RFC 9293 section 3.10.7.4. Two ends that disagree keep each other busy with empty
+ * segments, but not with data. */
 static void answer_stray(struct tcp_pcb *pcb, const struct tcp_segment *in,
 			 uint64_t now_ns)
 {
 	if (in->flags & WIRE_TCP_RST)
 		return;
-	if (!in->len && !(in->flags & (WIRE_TCP_FIN | WIRE_TCP_SYN))) {
-		if (pcb->stray_ns && now_ns - pcb->stray_ns < STRAY_ANSWER_NS)
+	if (in->flags & WIRE_TCP_SYN) {
+		tcp_reply_challenge(pcb, now_ns);
+		return;
+	}
+	if (!in->len && !(in->flags & WIRE_TCP_FIN)) {
+		if (!tcp_reply_stray_allowed(pcb, now_ns))
 			return;
-		pcb->stray_ns = now_ns;
 	} else if (pcb->flags & TF_SACK && seq_before(in->seq, pcb->rcv_nxt) &&
 		   in->len) {
 		/* RFC 2883: sent again needlessly */

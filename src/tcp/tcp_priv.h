@@ -331,7 +331,7 @@ struct tcp_pcb {
 	uint64_t progress_ns;
 	uint64_t last_sent_ns;
 	uint64_t last_rcvd_ns;
-	/* when an empty segment out of window was last answered */
+	/* when it was last answered what anyone can send again and again */
 	uint64_t stray_ns;
 
 	/* out of order: runs by sequence */
@@ -475,6 +475,8 @@ struct tcp_table {
 
 	struct tcp_tw_table *tw;
 	struct tcp_limit challenge_limit;
+	/* how many challenges may leave in this second */
+	uint32_t challenge_budget;
 	struct tcp_limit reset_limit;
 	struct tcp_counts counts;
 };
@@ -847,8 +849,12 @@ bool tcp_out_split(struct tcp_pcb *pcb, struct pkt *pkt, uint32_t len);
 /* tcp_reply.c */
 void tcp_reply_reset(struct tcp_table *table, const struct flow_key *key,
 		     const struct tcp_segment *in, uint64_t now_ns);
-/* RFC 5961 section 7: limited */
+/* The answer to a segment that an attacker may have sent (RFC 5961), limited for
+ * the connection and for all. */
 void tcp_reply_challenge(struct tcp_pcb *pcb, uint64_t now_ns);
+/* Whether the connection may answer once more what carries no data; notes that it
+ * does. */
+bool tcp_reply_stray_allowed(struct tcp_pcb *pcb, uint64_t now_ns);
 
 /* tcp_listen.c */
 void tcp_listen_syn(struct tcp_table *table, struct tcp_listener *listener,

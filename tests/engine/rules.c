@@ -40,6 +40,7 @@ TEST(ack_outside_the_range_is_challenged)
 	peer_connected();
 	peer_send(A, P, U + 1, 1);
 	CHECK_EQ(peer_next()->ack, P);
+	peer_advance_ms(501);
 	peer_send(A, P, U - 200000, 1);
 	CHECK_EQ(peer_next()->ack, P);
 	CHECK_EQ(tcp_counts(peer.table)->bad_ack, 2);
@@ -48,16 +49,47 @@ TEST(ack_outside_the_range_is_challenged)
 
 TEST(challenges_are_limited)
 {
-	peer_defaults();
-	peer.params.challenge_acks_per_sec = 3;
-	peer_connect(&peer_full_options);
+	peer_connected();
 	for (int i = 0; i < 10; i++)
 		peer_send(S, P + 5, 0, 0);
-	CHECK_EQ(tcp_counts(peer.table)->challenge_acks, 3);
-	CHECK_EQ(tcp_counts(peer.table)->challenge_acks_limited, 7);
-	peer_advance_ms(1001);
+	CHECK_EQ(tcp_counts(peer.table)->challenge_acks, 1);
+	CHECK_EQ(tcp_counts(peer.table)->challenge_acks_limited, 9);
+	peer_advance_ms(501);
 	peer_send(S, P + 5, 0, 0);
-	CHECK_EQ(tcp_counts(peer.table)->challenge_acks, 4);
+	CHECK_EQ(tcp_counts(peer.table)->challenge_acks, 2);
+	peer_teardown();
+}
+
+/* Answers in a second, to as many challenges as there may be. */
+static uint64_t challenge_for_a_second(void)
+{
+	uint64_t before = tcp_counts(peer.table)->challenge_acks;
+
+	for (int i = 0; i < 100; i++)
+		peer_send(S, P + 5, 0, 0);
+	peer_advance_ms(1000);
+	return tcp_counts(peer.table)->challenge_acks - before;
+}
+
+/* CVE-2016-5696: who can count on the limit learns of other connections. */
+TEST(budget_of_challenges_is_nobodys_knowledge)
+{
+	uint64_t sum = 0, least = UINT64_MAX, most = 0;
+
+	peer_defaults();
+	peer.params.challenge_acks_per_sec = 20;
+	peer.params.stray_interval_ns = 0;
+	peer_connect(&peer_full_options);
+	for (int i = 0; i < 50; i++) {
+		uint64_t cnt = challenge_for_a_second();
+
+		CHECK(cnt >= 10 && cnt < 30);
+		least = MIN(least, cnt);
+		most = MAX(most, cnt);
+		sum += cnt;
+	}
+	CHECK(most - least >= 10);
+	CHECK(sum >= 50 * 16 && sum <= 50 * 24);
 	peer_teardown();
 }
 
