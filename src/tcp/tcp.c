@@ -605,6 +605,17 @@ int tcp_write(struct tcp_pcb *pcb, struct pkt *pkt)
 	return 0;
 }
 
+int tcp_write_with(struct tcp_pcb *pcb, struct pkt *pkt, unsigned flags)
+{
+	int rc = tcp_write(pcb, pkt);
+
+	if (rc)
+		return rc;
+	if (flags & TCP_WRITE_URGENT)
+		tcp_urgent_mark_end(pcb);
+	return 0;
+}
+
 uint32_t tcp_sndbuf(const struct tcp_pcb *pcb)
 {
 	uint32_t used = queued(pcb);
@@ -680,6 +691,7 @@ void tcp_get_info(const struct tcp_pcb *pcb, struct tcp_pcb_info *info_out)
 		.ooo_bytes = pcb->ooo_bytes,
 		.rcv_memory = pcb->rcv_memory,
 		.ooo_memory = pcb->ooo_memory,
+		.urgent = pcb->urgent,
 		.srtt_ns = pcb->srtt_ns,
 		.rttvar_ns = pcb->rttvar_ns,
 		.rto_ns = tcp_rto_ns(pcb),

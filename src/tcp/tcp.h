@@ -233,6 +233,8 @@ enum tcp_event_bit {
 	/* after tcp_close or tcp_abort: nothing of the connection is left, or
 	 * only a TIME_WAIT entry. The pcb is only a name now. */
 	TCP_EV_GONE = 1 << 5,
+	/* the peer has announced urgent data: SIGURG */
+	TCP_EV_URGENT = 1 << 6,
 };
 
 struct tcp_event {
@@ -272,6 +274,14 @@ int tcp_connect(struct tcp_pcb *pcb, const struct ip_addr *addr, __be16 port,
  * connection's error, or -ENOBUFS when the send buffer is full. A packet larger
  * than tcp_mss is split. */
 int tcp_write(struct tcp_pcb *pcb, struct pkt *pkt) MUST_CHECK;
+
+enum tcp_write_flag {
+	/* the last byte is urgent (MSG_OOB) */
+	TCP_WRITE_URGENT = 1 << 0,
+};
+/* The same with a set of enum tcp_write_flag. */
+int tcp_write_with(struct tcp_pcb *pcb, struct pkt *pkt, unsigned flags)
+	MUST_CHECK;
 /* Sends what may be sent. After a series of tcp_write. */
 void tcp_output(struct tcp_pcb *pcb, uint64_t now_ns);
 /* Bytes that should be written now: 0, or a full segment at least, which may be
@@ -282,12 +292,33 @@ uint32_t tcp_sndbuf(const struct tcp_pcb *pcb);
 uint32_t tcp_mss(const struct tcp_pcb *pcb);
 
 /* Moves all received data to the end of `pkts`, in order; returns its bytes.
- * The window opens only with tcp_recved. */
+ * The window opens only with tcp_recved. It ends before a byte that the peer has
+ * marked as urgent; the next call leaves that byte out, unless it shall stay in line,
+ * and goes on behind it. */
 uint32_t tcp_take(struct tcp_pcb *pcb, struct list *pkts);
+/* So many bytes the next tcp_take would give at least; at the mark it is 0, as
+ * SIOCINQ has it. */
+uint32_t tcp_readable(const struct tcp_pcb *pcb);
 /* The caller is done with so many bytes. */
 void tcp_recved(struct tcp_pcb *pcb, uint32_t len, uint64_t now_ns);
 /* The peer has sent FIN, and everything before it has been taken. */
 bool tcp_at_end(const struct tcp_pcb *pcb);
+
+/* RFC 6093. What is known of the urgent byte. */
+enum tcp_urgent {
+	TCP_URGENT_NONE,
+	/* announced, and not here yet */
+	TCP_URGENT_COMING,
+	TCP_URGENT_HERE,
+	/* by tcp_take_urgent */
+	TCP_URGENT_READ,
+};
+/* All data before the mark has been taken, and none behind it (SIOCATMARK). */
+bool tcp_at_mark(const struct tcp_pcb *pcb);
+/* The urgent byte, apart from the stream (MSG_OOB). -EINVAL if there is none, if it
+ * was read, or stays in line; -EAGAIN while it is announced alone. */
+int tcp_take_urgent(struct tcp_pcb *pcb, uint8_t *byte_out, bool peeks)
+	MUST_CHECK;
 
 /* No more writes: FIN follows what is queued. -ENOTCONN. */
 int tcp_shutdown(struct tcp_pcb *pcb, uint64_t now_ns) MUST_CHECK;
@@ -308,6 +339,8 @@ const struct flow_key *tcp_key(const struct tcp_pcb *pcb);
 void tcp_set_nodelay(struct tcp_pcb *pcb, bool on, uint64_t now_ns);
 /* Holds back partial segments while on, at most 200 ms. */
 void tcp_set_cork(struct tcp_pcb *pcb, bool on, uint64_t now_ns);
+/* Urgent bytes stay in the stream (SO_OOBINLINE). */
+void tcp_set_oob_inline(struct tcp_pcb *pcb, bool on);
 void tcp_set_quick_ack(struct tcp_pcb *pcb, bool on, uint64_t now_ns);
 /* 0 for a time or count leaves it as it is. */
 void tcp_set_keepalive(struct tcp_pcb *pcb, bool on, uint64_t idle_ns,
@@ -340,6 +373,7 @@ struct tcp_pcb_info {
 	/* memory of the packets in order that were not taken, and of those out of
 	 * order, buffers included */
 	uint32_t rcv_memory, ooo_memory;
+	enum tcp_urgent urgent;
 	uint64_t srtt_ns, rttvar_ns, rto_ns, min_rtt_ns;
 	bool has_sack, has_timestamps, has_window_scale, has_ecn;
 	/* some timer of this connection is pending */

@@ -16,7 +16,8 @@
 /* Established, no loss, no gap, nothing to report, nothing to take back. */
 static bool is_quiet(const struct tcp_pcb *pcb)
 {
-	const uint32_t unusual = TF_ECN | TF_ORPHAN | TF_FIN_RCVD | TF_UNSEEN;
+	const uint32_t unusual = TF_ECN | TF_ORPHAN | TF_FIN_RCVD | TF_UNSEEN |
+				 TF_URGENT_OUT;
 
 	return pcb->state == TCPS_ESTABLISHED &&
 	       pcb->recovery == RECOVERY_OPEN && !(pcb->flags & unusual) &&
@@ -24,7 +25,8 @@ static bool is_quiet(const struct tcp_pcb *pcb)
 	       list_is_empty(&pcb->lost) && !pcb->has_tlp && !pcb->undo_cwnd &&
 	       !pcb->backoff && !pcb->timeouts && !pcb->dup_acks &&
 	       list_is_empty(&pcb->runs) &&
-	       pcb->dsack.start == pcb->dsack.end && !pcb->soft_error;
+	       pcb->dsack.start == pcb->dsack.end && !pcb->soft_error &&
+	       pcb->urgent != TCP_URGENT_COMING;
 }
 
 void tcp_fast_update(struct tcp_pcb *pcb)

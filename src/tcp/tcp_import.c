@@ -21,7 +21,8 @@ enum {
 		     TF_FIN_RCVD | TF_FIN_QUEUED | TF_ECE_OUT | TF_CWR_OUT |
 		     TF_RCV_BUF_FIXED | TF_SND_BUF_FIXED | TF_PASSIVE |
 		     TF_CWND_LIMITED | TF_REORDERS | TF_TLP_NEW | TF_FRTO |
-		     TF_HAS_RTT | TF_FRTO_NEW,
+		     TF_HAS_RTT | TF_FRTO_NEW | TF_OOB_INLINE |
+		     TF_URGENT_OUT,
 };
 
 /* ---- reading ---- */
@@ -172,6 +173,7 @@ static bool is_sound(const struct tcp_pcb *pcb)
 	       is_state_sound(pcb) && is_window_sound(pcb) &&
 	       pcb->cc_id < TCP_CC_CNT && pcb->recovery <= RECOVERY_LOSS &&
 	       pcb->rtx_kind <= RTX_PERSIST &&
+	       pcb->urgent <= TCP_URGENT_READ &&
 	       pcb->snd_scale <= TCP_SCALE_MAX &&
 	       pcb->rcv_scale <= TCP_SCALE_MAX && pcb->mss_peer >= 64;
 }
@@ -186,6 +188,11 @@ static uint64_t clamp(uint64_t low, uint64_t value, uint64_t high)
 static void bound(struct tcp_pcb *pcb)
 {
 	pcb->path.mtu = MAX(pcb->path.mtu, 68);
+	if (pcb->urgent_seq + SPAN_MAX - pcb->rcv_nxt > 2 * SPAN_MAX)
+		pcb->urgent = TCP_URGENT_NONE;
+	if (!seq_after(pcb->urgent_end, pcb->snd_una) ||
+	    seq_after(pcb->urgent_end, pcb->snd_end))
+		pcb->flags &= ~TF_URGENT_OUT;
 	pcb->cwnd = MIN(pcb->cwnd, SPAN_MAX);
 	pcb->ssthresh = MIN(pcb->ssthresh, UINT32_MAX / 4);
 	pcb->undo_cwnd = MIN(pcb->undo_cwnd, SPAN_MAX);

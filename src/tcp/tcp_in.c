@@ -256,8 +256,11 @@ static void in_synchronised(struct tcp_pcb *pcb, struct tcp_segment *in,
 		take_ecn(pcb, in);
 	if (pcb->flags & TF_FIN_QUEUED && pcb->snd_una == pcb->snd_end)
 		on_fin_acked(pcb, now_ns);
-	if (pcb->state >= TCPS_ESTABLISHED && pcb->state <= TCPS_LAST_ACK)
-		take_payload(pcb, in, now_ns);
+	if (pcb->state < TCPS_ESTABLISHED || pcb->state > TCPS_LAST_ACK)
+		return;
+	if (in->flags & WIRE_TCP_URG || pcb->urgent == TCP_URGENT_COMING)
+		tcp_urgent_in(pcb, in);
+	take_payload(pcb, in, now_ns);
 }
 
 /* RFC 9293 section 3.10.7.3 */
@@ -399,6 +402,7 @@ static bool parse(struct tcp_in *in, struct tcp_segment *segment)
 	segment->seq = be32toh(header->seq);
 	segment->ack = be32toh(header->ack);
 	segment->window = be16toh(header->window);
+	segment->urgent = be16toh(header->urgent);
 	segment->flags = header->flags;
 	segment->ecn = in->ecn;
 	tcp_options_parse(in->pkt->data + sizeof(*header),

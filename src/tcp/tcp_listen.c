@@ -143,7 +143,7 @@ static void inherit(struct tcp_pcb *child, const struct tcp_pcb *listener)
 {
 	child->flags |= listener->flags &
 			(TF_NODELAY | TF_CORK | TF_QUICK_ACK | TF_KEEPALIVE |
-			 TF_RCV_BUF_FIXED | TF_SND_BUF_FIXED);
+			 TF_RCV_BUF_FIXED | TF_SND_BUF_FIXED | TF_OOB_INLINE);
 	child->rcv_buf = listener->rcv_buf;
 	child->snd_buf = listener->snd_buf;
 	child->keep_idle_ns = listener->keep_idle_ns;

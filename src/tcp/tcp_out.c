@@ -149,7 +149,7 @@ static bool is_held_back(struct tcp_pcb *pcb, const struct pkt *pkt,
 
 	/* the last one goes with FIN; one that others follow and that could not
 	 * be filled up is as full as it gets */
-	if (next || !pkt->len)
+	if (next || !pkt->len || pcb->flags & TF_URGENT_OUT)
 		return false;
 	if (pcb->flags & TF_CORK && !(pcb->flags & TF_CORK_TIMER)) {
 		if (!pcb->cork_ns) {
@@ -201,7 +201,9 @@ static bool prepare_next(struct tcp_pcb *pcb, uint64_t now_ns)
 static void gather_run(struct tcp_pcb *pcb, struct tcp_outgoing *o,
 		       uint64_t now_ns)
 {
-	uint32_t max = pcb->path.segment_max;
+	/* each segment has an urgent pointer of its own */
+	bool may_split = !(pcb->flags & TF_URGENT_OUT);
+	uint32_t max = may_split ? pcb->path.segment_max : 0;
 	struct pkt *pkt = o->first;
 
 	while (max && pkt->len == pcb->mss && o->len + pcb->mss <= max) {

@@ -89,6 +89,8 @@ struct tcp_segment {
 	uint32_t ack;
 	/* not yet scaled */
 	uint16_t window;
+	/* the pointer, whether the flag is there or not */
+	uint16_t urgent;
 	uint8_t flags;
 	uint8_t ecn;
 	/* payload bytes */
@@ -195,6 +197,8 @@ enum tcp_flag {
 	/* the window was used: what is acknowledged up to cwnd_used_end opens
 	 * it */
 	TF_CWND_LIMITED = 1 << 19,
+	/* urgent data is queued or under way, up to urgent_end */
+	TF_URGENT_OUT = 1 << 20,
 	/* a reordering was seen on this connection */
 	TF_REORDERS = 1 << 21,
 	/* the probe in flight carried new data (RFC 8985 section 7.4.2) */
@@ -205,6 +209,8 @@ enum tcp_flag {
 	TF_CORK_TIMER = 1 << 24,
 	/* an RTT was measured */
 	TF_HAS_RTT = 1 << 25,
+	/* urgent bytes stay in the stream */
+	TF_OOB_INLINE = 1 << 26,
 	/* F-RTO sends new data before it repairs */
 	TF_FRTO_NEW = 1 << 27,
 	/* a child that was never accepted: no events, freed quietly */
@@ -235,6 +241,8 @@ struct tcp_pcb {
 	uint8_t recovery; /* enum tcp_recovery */
 	uint8_t snd_scale;
 	uint8_t rcv_scale;
+	uint8_t urgent; /* enum tcp_urgent */
+	uint8_t urgent_byte;
 	/* bytes received since the last ACK left */
 	uint32_t unacked_rcvd;
 	struct list rcv_queue;
@@ -286,6 +294,8 @@ struct tcp_pcb {
 	uint32_t cwnd_used_end;
 	/* recovery ends when snd_una passes this */
 	uint32_t recovery_point;
+	/* behind the last urgent byte that was written, see TF_URGENT_OUT */
+	uint32_t urgent_end;
 	const struct tcp_cc_ops *cc_ops;
 	union {
 		struct tcp_cubic cubic;
@@ -388,6 +398,8 @@ struct tcp_pcb {
 	uint32_t ts_offset;
 	uint32_t iss;
 	uint32_t irs;
+	/* the byte that the peer marked as urgent, if it did */
+	uint32_t urgent_seq;
 	uint64_t user_timeout_ns;
 	uint64_t keep_idle_ns;
 	uint64_t keep_interval_ns;
@@ -803,6 +815,20 @@ void tcp_rx_prune(struct tcp_pcb *pcb);
 /* A run of an imported connection, behind all that it has. */
 void tcp_rx_restore_run(struct tcp_pcb *pcb, struct pkt *pkt, uint32_t seq,
 			bool has_fin);
+
+/* All that is in order; what tcp_take does where nothing is urgent. */
+uint32_t tcp_rx_take_all(struct tcp_pcb *pcb, struct list *pkts);
+
+/* tcp_urgent.c */
+/* A segment with an urgent pointer, or one that may hold the byte that an earlier
+ * one has announced; before its data is taken. */
+void tcp_urgent_in(struct tcp_pcb *pcb, const struct tcp_segment *in);
+/* tcp_take while something is urgent. */
+uint32_t tcp_urgent_take(struct tcp_pcb *pcb, struct list *pkts);
+/* What was written so far is urgent. */
+void tcp_urgent_mark_end(struct tcp_pcb *pcb);
+/* The pointer of a segment that begins there; 0: it says nothing. */
+uint16_t tcp_urgent_pointer(const struct tcp_pcb *pcb, uint32_t seq);
 
 /* tcp_emit.c */
 /* One segment on its way out. */

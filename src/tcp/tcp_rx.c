@@ -461,6 +461,12 @@ void tcp_rx_data(struct tcp_pcb *pcb, struct tcp_segment *in, uint64_t now_ns)
 
 uint32_t tcp_take(struct tcp_pcb *pcb, struct list *pkts)
 {
+	return pcb->urgent ? tcp_urgent_take(pcb, pkts)
+			   : tcp_rx_take_all(pcb, pkts);
+}
+
+uint32_t tcp_rx_take_all(struct tcp_pcb *pcb, struct list *pkts)
+{
 	struct pkt *pkt;
 	uint32_t len = 0;
 

@@ -188,6 +188,9 @@ static void on_persist(struct tcp_pcb *pcb, uint64_t now_ns)
 	if (pcb->backoff < UINT8_MAX)
 		pcb->backoff++;
 	pcb->table->counts.persist_probes++;
+	/* a probe lies below the window, where no pointer is looked at */
+	if (pcb->flags & TF_URGENT_OUT)
+		tcp_out_ack(pcb, now_ns);
 	tcp_out_probe(pcb, now_ns);
 	set_rtx(pcb, RTX_PERSIST, now_ns + tcp_rto_ns(pcb));
 }

@@ -217,6 +217,7 @@ static void run_seed(uint64_t seed)
 		server.to_send = 0;
 	}
 
+	client.is_urgent = one_in(&rand, 10);
 	sim_init_with(&sim, seed, &params, link, &setup);
 	sim_listen(&sim, &server);
 	for (unsigned i = 0; i < conn_cnt; i++)

@@ -66,7 +66,7 @@ static const struct {
 } letters[] = {
 	{ 'S', WIRE_TCP_SYN }, { 'A', WIRE_TCP_ACK }, { 'F', WIRE_TCP_FIN },
 	{ 'R', WIRE_TCP_RST }, { 'P', WIRE_TCP_PSH }, { 'E', WIRE_TCP_ECE },
-	{ 'W', WIRE_TCP_CWR },
+	{ 'W', WIRE_TCP_CWR }, { 'U', WIRE_TCP_URG },
 };
 
 static uint8_t flags_of(struct run *run, const char *text)
@@ -149,6 +149,7 @@ static bool read_number_field(struct run *run, const char *name,
 		{ "len", &s->has_len, &s->len },
 		{ "win", &s->has_win, &s->win },
 		{ "port", &s->has_port, &s->port },
+		{ "urg", &s->has_urg, &s->urg },
 		{ "times", &has_times, &s->times },
 	};
 
@@ -406,6 +407,7 @@ static void compare(struct run *run, const struct script_segment *got,
 	check_number(run, "len", want->has_len, got->len, want->len);
 	check_number(run, "win", want->has_win, got->win, want->win);
 	check_number(run, "port", want->has_port, got->port, want->port);
+	check_number(run, "urg", want->has_urg, got->urg, want->urg);
 	check_number(run, "ecn", want->has_ecn, got->ecn, want->ecn);
 	check_number(run, "echo", want->has_ecr, got->options.ts_ecr,
 		     o->ts_ecr);
@@ -461,7 +463,7 @@ static void do_quiet(struct run *run)
 		    got.len, after_ms);
 }
 
-static void do_error(struct run *run)
+static void compare_error(struct run *run, int got)
 {
 	static const struct {
 		const char *name;
@@ -473,9 +475,10 @@ static void do_error(struct run *run)
 		{ "EPIPE", -EPIPE },
 		{ "ETIMEDOUT", -ETIMEDOUT },
 		{ "EHOSTUNREACH", -EHOSTUNREACH },
+		{ "EINVAL", -EINVAL },
+		{ "EAGAIN", -EAGAIN },
 	};
 	char *name = word(run);
-	int got = run->target->error();
 
 	for (size_t i = 0; name && i < ARRAY_LEN(names); i++) {
 		if (strcmp(names[i].name, name))
@@ -491,7 +494,7 @@ static uint32_t on_or_off(struct run *run)
 {
 	char *text = word(run);
 
-	return text && strcmp(text, "on") == 0;
+	return text && (strcmp(text, "on") == 0 || strcmp(text, "yes") == 0);
 }
 
 /* What the program does, and whether it says how much. */
@@ -513,6 +516,9 @@ static bool do_act(struct run *run, const char *command)
 		{ "keepalive", SCRIPT_KEEPALIVE, NUMBER },
 		{ "together", SCRIPT_TOGETHER, NUMBER },
 		{ "move", SCRIPT_MOVE, NOTHING },
+		{ "urgent", SCRIPT_URGENT, NUMBER },
+		{ "inline", SCRIPT_INLINE, ON_OR_OFF },
+		{ "mark", SCRIPT_MARK, ON_OR_OFF },
 	};
 	uint32_t value = 0;
 
@@ -556,7 +562,9 @@ static void do_command(struct run *run, const char *command)
 	else if (strcmp(command, "quiet") == 0)
 		do_quiet(run);
 	else if (strcmp(command, "error") == 0)
-		do_error(run);
+		compare_error(run, run->target->error());
+	else if (strcmp(command, "oob") == 0)
+		compare_error(run, run->target->oob());
 	else if (strcmp(command, "differs") != 0 &&
 		 strcmp(command, "row") != 0 && !do_act(run, command))
 		BAD(run, "no command: %s", command);

@@ -21,13 +21,17 @@
  *                                     FROM to TO milliseconds after the last event
  *   quiet MS                          for so long it sends nothing
  *   write N | read N | shutdown | close | nodelay on|off | cork on|off
+ *   urgent N                          writes N bytes, of which the last is urgent
+ *   inline on|off | oob NAME          urgent bytes stay in the stream; what reading
+ *                                     the urgent byte returns: 0, EINVAL or EAGAIN
+ *   mark yes|no                       whether the reader stands at the mark
  *   user_timeout MS | keepalive S     probes after S seconds, then each second, thrice
  *   move                              the connection goes on in another place
  *   error NAME                        what the program is told, as ECONNRESET
  *   row ID                            of tests/contract/tcp.tsv that this shows
  *   differs REASON                    Linux does not pass, and why
  *
- * FLAGS are letters of SAFRPEW, or -; a FIELD is seq N, ack N, len N, win N, or
+ * FLAGS are letters of SAFRPEWU, or -; a FIELD is seq N, ack N, len N, win N, urg N, or
  * sack A-B[,C-D...]. P is not looked at unless named. A SYN has number -1. times N
  * is so many of them, one behind the other. port N is that of the peer's ports, of
  * which 0 is the usual one. raw HEX are bytes in place of the options.
@@ -56,8 +60,10 @@
 struct script_segment {
 	uint8_t flags;
 	bool has_seq, has_ack, has_len, has_win, has_sack, has_ecr, has_ecn;
-	bool has_port;
+	bool has_port, has_urg;
 	uint32_t seq, ack, len, win, port;
+	/* the urgent pointer */
+	uint32_t urg;
 	/* how many, one behind the other */
 	uint32_t times;
 	/* SACK blocks are offsets, too */
@@ -115,6 +121,9 @@ enum script_act {
 	SCRIPT_USER_TIMEOUT,
 	SCRIPT_KEEPALIVE,
 	SCRIPT_MOVE,
+	SCRIPT_URGENT,
+	SCRIPT_INLINE,
+	SCRIPT_MARK,
 	/* so many segments come in one poll */
 	SCRIPT_TOGETHER,
 };
@@ -133,6 +142,8 @@ struct script_target {
 	void (*act)(enum script_act act, uint32_t value);
 	/* of the connection, 0 or a negative errno */
 	int (*error)(void);
+	/* the same of reading an urgent byte */
+	int (*oob)(void);
 	/* how much later than it should something may happen */
 	uint32_t slack_ms;
 };

@@ -90,18 +90,25 @@ static struct tcp_in make_raw(const struct script_segment *s)
 	return in;
 }
 
-static struct tcp_in make(const struct script_segment *s)
+static struct tcp_in make_plain(const struct script_segment *s)
 {
 	struct tcp_options options = s->options;
 
-	if (s->raw_len)
-		return make_raw(s);
 	for (uint8_t i = 0; i < options.sack_cnt; i++) {
 		options.sack[i].start += U;
 		options.sack[i].end += U;
 	}
 	return peer_make_options(s->flags, P + s->seq, U + s->ack,
 				 (uint16_t)s->win, s->len, &options);
+}
+
+static struct tcp_in make(const struct script_segment *s)
+{
+	struct tcp_in in = s->raw_len ? make_raw(s) : make_plain(s);
+	struct wire_tcp *header = (void *)in.pkt->data;
+
+	header->urgent = htobe16((uint16_t)s->urg);
+	return in;
 }
 
 static void engine_send(const struct script_segment *s)
@@ -164,6 +171,7 @@ static bool engine_next(uint32_t within_ms, struct script_segment *s,
 	s->win = sent->window;
 	s->port = sent->to_port - be16toh(peer.key.remote_port);
 	s->ecn = sent->ecn;
+	s->urg = sent->urgent;
 	s->options = sent->options;
 	for (uint8_t i = 0; i < s->options.sack_cnt; i++) {
 		s->options.sack[i].start -= P;
@@ -173,15 +181,15 @@ static bool engine_next(uint32_t within_ms, struct script_segment *s,
 }
 
 /* In pieces that fit a buffer, sent when all are there. */
-static void write_all(uint32_t len)
+static void write_all(uint32_t len, unsigned flags)
 {
 	while (len) {
 		struct pkt *pkt = pkt_alloc(&peer.pool);
 		uint32_t piece = MIN(len, tcp_mss(peer.pcb));
 
 		memset(pkt_append(pkt, piece), 'y', piece);
-		CHECK_EQ(tcp_write(peer.pcb, pkt), 0);
 		len -= piece;
+		CHECK_EQ(tcp_write_with(peer.pcb, pkt, len ? 0 : flags), 0);
 	}
 	tcp_output(peer.pcb, peer.now_ns);
 }
@@ -204,7 +212,16 @@ static void engine_act(enum script_act act, uint32_t value)
 {
 	switch (act) {
 	case SCRIPT_WRITE:
-		write_all(value);
+		write_all(value, 0);
+		break;
+	case SCRIPT_URGENT:
+		write_all(value, TCP_WRITE_URGENT);
+		break;
+	case SCRIPT_INLINE:
+		tcp_set_oob_inline(peer.pcb, value);
+		break;
+	case SCRIPT_MARK:
+		CHECK_EQ(tcp_at_mark(peer.pcb), value);
 		break;
 	case SCRIPT_READ:
 		CHECK_EQ(peer_take_all(), value);
@@ -249,6 +266,13 @@ static int engine_error(void)
 	return tcp_error(peer.pcb);
 }
 
+static int engine_oob(void)
+{
+	uint8_t byte;
+
+	return tcp_take_urgent(peer.pcb, &byte, false);
+}
+
 static const struct script_target engine = {
 	.open = engine_open,
 	.send = engine_send,
@@ -256,6 +280,7 @@ static const struct script_target engine = {
 	.next = engine_next,
 	.act = engine_act,
 	.error = engine_error,
+	.oob = engine_oob,
 };
 
 static void run(const char *name)

@@ -161,6 +161,7 @@ static void linux_send(const struct script_segment *s)
 		.offset_ae = (uint8_t)(len << 2),
 		.flags = s->flags,
 		.window = htobe16((uint16_t)s->win),
+		.urgent = htobe16((uint16_t)s->urg),
 	};
 	len += s->len;
 	sum = wire_pseudo_sum(&peer_addr, &own_addr, WIRE_PROTO_TCP,
@@ -343,6 +344,7 @@ static bool linux_next(uint32_t within_ms, struct script_segment *s,
 	s->seq = be32toh(header.seq) - own_isn - 1;
 	s->ack = be32toh(header.ack) - PEER_ISN - 1;
 	s->win = be16toh(header.window);
+	s->urg = be16toh(header.urgent);
 	s->port = (uint32_t)be16toh(header.dst_port) - PEER_PORT;
 	for (uint8_t i = 0; i < s->options.sack_cnt; i++) {
 		s->options.sack[i].start -= PEER_ISN + 1;
@@ -371,6 +373,16 @@ static void linux_act(enum script_act act, uint32_t value)
 	switch (act) {
 	case SCRIPT_WRITE:
 		CHECK_EQ(send(sock, buf, value, MSG_NOSIGNAL), value);
+		break;
+	case SCRIPT_URGENT:
+		CHECK_EQ(send(sock, buf, value, MSG_NOSIGNAL | MSG_OOB), value);
+		break;
+	case SCRIPT_INLINE:
+		CHECK_EQ(setsockopt(sock, SOL_SOCKET, SO_OOBINLINE, &value,
+				    sizeof(value)), 0);
+		break;
+	case SCRIPT_MARK:
+		CHECK_EQ(sockatmark(sock), value);
 		break;
 	case SCRIPT_READ:
 		CHECK_EQ(recv(sock, buf, sizeof(buf), 0), value);
@@ -416,6 +428,13 @@ static int linux_error(void)
 	return -error;
 }
 
+static int linux_oob(void)
+{
+	char byte;
+
+	return recv(sock, &byte, 1, MSG_OOB | MSG_DONTWAIT) == 1 ? 0 : -errno;
+}
+
 static const struct script_target kernel = {
 	.open = linux_open,
 	.send = linux_send,
@@ -423,6 +442,7 @@ static const struct script_target kernel = {
 	.next = linux_next,
 	.act = linux_act,
 	.error = linux_error,
+	.oob = linux_oob,
 	.slack_ms = 30,
 };
 
