@@ -586,7 +586,8 @@ static int check_writable(const struct tcp_pcb *pcb)
 	}
 }
 
-int tcp_write(struct tcp_pcb *pcb, struct pkt *pkt)
+static ALWAYS_INLINE int write_pkt(struct tcp_pcb *pcb, struct pkt *pkt,
+				   uint8_t seg_flags)
 {
 	int rc;
 
@@ -601,14 +602,23 @@ int tcp_write(struct tcp_pcb *pcb, struct pkt *pkt)
 		pkt_put(pkt);
 		return 0;
 	}
-	enqueue(pcb, pkt, SEG_PUSH);
+	enqueue(pcb, pkt, seg_flags);
 	return 0;
+}
+
+int tcp_write(struct tcp_pcb *pcb, struct pkt *pkt)
+{
+	return write_pkt(pcb, pkt, SEG_PUSH);
 }
 
 int tcp_write_with(struct tcp_pcb *pcb, struct pkt *pkt, unsigned flags)
 {
-	int rc = tcp_write(pcb, pkt);
+	uint8_t seg_flags = flags & TCP_WRITE_MORE ? SEG_MORE : SEG_PUSH;
+	int rc;
 
+	if (flags & TCP_WRITE_EOR)
+		seg_flags |= SEG_EOR;
+	rc = write_pkt(pcb, pkt, seg_flags);
 	if (rc)
 		return rc;
 	if (flags & TCP_WRITE_URGENT)

@@ -278,6 +278,11 @@ int tcp_write(struct tcp_pcb *pcb, struct pkt *pkt) MUST_CHECK;
 enum tcp_write_flag {
 	/* the last byte is urgent (MSG_OOB) */
 	TCP_WRITE_URGENT = 1 << 0,
+	/* more follows, be it of the same call or later (MSG_MORE): no PSH, and
+	 * the tcp_output after it keeps what is no full segment */
+	TCP_WRITE_MORE = 1 << 1,
+	/* the end of a record, in which its segment ends, too (MSG_EOR) */
+	TCP_WRITE_EOR = 1 << 2,
 };
 /* The same with a set of enum tcp_write_flag. */
 int tcp_write_with(struct tcp_pcb *pcb, struct pkt *pkt, unsigned flags)

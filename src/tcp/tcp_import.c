@@ -265,7 +265,8 @@ static bool is_entry_sound(const struct tcp_pcb *pcb, const struct entry *e,
 	bool is_sent = e->flags & SEG_SENT;
 	const uint8_t both = SEG_SACKED | SEG_LOST;
 
-	if (e->flags & ~(SEG_SENT | SEG_SACKED | SEG_LOST | SEG_FIN | SEG_PUSH) ||
+	if (e->flags & ~(SEG_SENT | SEG_SACKED | SEG_LOST | SEG_FIN |
+			 SEG_OF_END) ||
 	    (e->flags & both) == both || (e->flags & both && !is_sent) ||
 	    (e->flags & SEG_SACKED && !(pcb->flags & TF_SACK)) ||
 	    is_sent != !!e->sent_cnt || is_sent != !!e->sent_ns)

@@ -85,13 +85,35 @@ static void answer_stray(struct tcp_pcb *pcb, const struct tcp_segment *in,
 	tcp_out_ack(pcb, now_ns);
 }
 
-/* RFC 5961 section 3.2 */
+/* Some send it at the number of their FIN, which they did not count. */
+static bool is_reset_at_fin(const struct tcp_pcb *pcb,
+			    const struct tcp_segment *in)
+{
+	return in->flags & WIRE_TCP_RST && pcb->flags & TF_FIN_RCVD &&
+	       in->seq == pcb->rcv_nxt - 1;
+}
+
+/* What a peer that is gone answers by knows the number behind the last byte that SACK
+ * has reported, not the one we wait for. */
+static bool is_behind_sacks(const struct tcp_pcb *pcb, uint32_t seq)
+{
+	uint32_t last = pcb->rcv_nxt;
+
+	if (!(pcb->flags & TF_SACK))
+		return false;
+	for (uint8_t i = 0; i < pcb->recent_cnt; i++)
+		last = seq_max(last, pcb->recent[i].end);
+	return seq == last;
+}
+
+/* RFC 5961 section 3.2, and where else Linux believes it. */
 static void take_reset(struct tcp_pcb *pcb, const struct tcp_segment *in,
 		       uint64_t now_ns)
 {
 	int error = -ECONNRESET;
 
-	if (in->seq != pcb->rcv_nxt) {
+	if (in->seq != pcb->rcv_nxt && !is_behind_sacks(pcb, in->seq) &&
+	    !is_reset_at_fin(pcb, in)) {
 		tcp_reply_challenge(pcb, now_ns);
 		return;
 	}
@@ -119,7 +141,7 @@ static bool passes_checks(struct tcp_pcb *pcb, struct tcp_segment *in,
 		counts->paws_drops++;
 		return false;
 	}
-	if (!is_in_window(pcb, in)) {
+	if (!is_in_window(pcb, in) && !is_reset_at_fin(pcb, in)) {
 		counts->out_of_window++;
 		answer_stray(pcb, in, now_ns);
 		return false;
@@ -184,8 +206,13 @@ static void on_fin_received(struct tcp_pcb *pcb, uint64_t now_ns)
 /* RFC 3168 section 6.1.3: repeat the echo until the peer says it has slowed. */
 static void take_ecn(struct tcp_pcb *pcb, const struct tcp_segment *in)
 {
-	if (in->flags & WIRE_TCP_CWR)
+	if (in->flags & WIRE_TCP_CWR) {
 		pcb->flags &= ~TF_ECE_OUT;
+		/* its window may be one segment by now, which must not wait for
+		 * a second one to be acknowledged */
+		if (in->len)
+			pcb->flags |= TF_ACK_NOW;
+	}
 	if (in->ecn == 3)
 		pcb->flags |= TF_ECE_OUT | TF_ACK_NOW;
 }
@@ -347,7 +374,8 @@ static void in_unknown(struct tcp_table *table, const struct flow_key *key,
 			dispatch(pcb, in, now_ns);
 		else if (!tcp_listen_may_be_cookie(listener, in, now_ns))
 			tcp_reply_reset(table, key, in, now_ns);
-	} else if (in->flags & WIRE_TCP_SYN) {
+	} else if ((in->flags & (WIRE_TCP_SYN | WIRE_TCP_FIN)) ==
+		   WIRE_TCP_SYN) {
 		if (!reopens)
 			isn = tcp_isn(table, key, now_ns);
 		tcp_listen_syn(table, listener, key, in, isn, now_ns);

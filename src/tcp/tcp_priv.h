@@ -24,6 +24,12 @@ enum tcp_seg_flag {
 	SEG_FIN = 1 << 3,
 	/* end of a write: carries PSH */
 	SEG_PUSH = 1 << 4,
+	/* the writer has said that more follows */
+	SEG_MORE = 1 << 5,
+	/* end of a record: what follows does not join it */
+	SEG_EOR = 1 << 6,
+	/* what belongs to the last byte of an entry */
+	SEG_OF_END = SEG_PUSH | SEG_MORE | SEG_EOR,
 };
 
 /* In the cb of a packet on the send queue. The queue is a list by sequence
@@ -215,6 +221,8 @@ enum tcp_flag {
 	TF_FRTO_NEW = 1 << 27,
 	/* a child that was never accepted: no events, freed quietly */
 	TF_UNSEEN = 1 << 28,
+	/* it is the writer who pushes: what he calls incomplete waits */
+	TF_MORE_FOLLOWS = 1 << 29,
 };
 
 struct tcp_pcb {
@@ -612,6 +620,14 @@ void tcp_sack_in(struct tcp_pcb *pcb, const struct tcp_segment *in,
 /* An entry has arrived: its numbers leave the sums of the scoreboard. */
 void tcp_sack_forget(struct tcp_pcb *pcb, struct pkt *pkt);
 void tcp_sack_mark_lost(struct tcp_pcb *pcb, struct pkt *pkt);
+/* Not any more: it is sent again. */
+static inline void tcp_sack_unmark_one(struct tcp_pcb *pcb, struct pkt *pkt)
+{
+	if (!(tcp_seg(pkt)->flags & SEG_LOST))
+		return;
+	tcp_seg(pkt)->flags &= (uint8_t)~SEG_LOST;
+	pcb->lost_bytes -= tcp_seg_len(pkt);
+}
 /* Everything not sacked is lost; what was sacked stays (RFC 8985 section 6.3). */
 void tcp_sack_mark_all_lost(struct tcp_pcb *pcb);
 /* Nothing is lost after all: a reduction was undone. */

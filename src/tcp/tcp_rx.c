@@ -394,8 +394,10 @@ static void drain_runs(struct tcp_pcb *pcb)
 
 /* ---- segments ---- */
 
-/* Leaves of the segment only what is new and inside the window. False when that
- * is nothing. */
+/* Leaves of the segment only what is new and inside the window (RFC 9293 section
+ * 3.10.7.4). Linux drops one that reaches beyond it, unless nothing waits to be read;
+ * but a peer that sends it again and again would never get through. False when nothing
+ * is left. */
 static bool trim_to_window(struct tcp_pcb *pcb, struct tcp_segment *in)
 {
 	uint32_t past, end = in->seq + in->len;

@@ -397,7 +397,8 @@ static void compare_sack(struct run *run, const struct tcp_options *got,
 static void compare(struct run *run, const struct script_segment *got,
 		    const struct script_segment *want)
 {
-	uint8_t looked_at = want->flags | (uint8_t)~WIRE_TCP_PSH;
+	uint8_t looked_at = want->is_unpushed ? UINT8_MAX
+			    : want->flags | (uint8_t)~WIRE_TCP_PSH;
 	const struct tcp_options *o = &want->options;
 
 	if ((got->flags ^ want->flags) & looked_at)
@@ -446,6 +447,7 @@ static void do_out(struct run *run)
 		text = word(run);
 	}
 	want.flags = flags_of(run, text);
+	want.is_unpushed = strchr(text, '-') && text[1];
 	read_fields(run, &want);
 	for (uint32_t i = 0; i < want.times; i++) {
 		expect(run, &want, from_ms, to_ms);
@@ -517,6 +519,8 @@ static bool do_act(struct run *run, const char *command)
 		{ "together", SCRIPT_TOGETHER, NUMBER },
 		{ "move", SCRIPT_MOVE, NOTHING },
 		{ "urgent", SCRIPT_URGENT, NUMBER },
+		{ "more", SCRIPT_MORE, NUMBER },
+		{ "eor", SCRIPT_EOR, NUMBER },
 		{ "inline", SCRIPT_INLINE, ON_OR_OFF },
 		{ "mark", SCRIPT_MARK, ON_OR_OFF },
 	};

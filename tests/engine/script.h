@@ -22,6 +22,7 @@
  *   quiet MS                          for so long it sends nothing
  *   write N | read N | shutdown | close | nodelay on|off | cork on|off
  *   urgent N                          writes N bytes, of which the last is urgent
+ *   more N | eor N                    writes N bytes with MSG_MORE or MSG_EOR
  *   inline on|off | oob NAME          urgent bytes stay in the stream; what reading
  *                                     the urgent byte returns: 0, EINVAL or EAGAIN
  *   mark yes|no                       whether the reader stands at the mark
@@ -32,7 +33,8 @@
  *   differs REASON                    Linux does not pass, and why
  *
  * FLAGS are letters of SAFRPEWU, or -; a FIELD is seq N, ack N, len N, win N, urg N, or
- * sack A-B[,C-D...]. P is not looked at unless named. A SYN has number -1. times N
+ * sack A-B[,C-D...]. P is not looked at unless named, as P or, that it is not there, -.
+ * A SYN has number -1. times N
  * is so many of them, one behind the other. port N is that of the peer's ports, of
  * which 0 is the usual one. raw HEX are bytes in place of the options.
  *
@@ -61,6 +63,8 @@ struct script_segment {
 	uint8_t flags;
 	bool has_seq, has_ack, has_len, has_win, has_sack, has_ecr, has_ecn;
 	bool has_port, has_urg;
+	/* no PSH */
+	bool is_unpushed;
 	uint32_t seq, ack, len, win, port;
 	/* the urgent pointer */
 	uint32_t urg;
@@ -122,6 +126,8 @@ enum script_act {
 	SCRIPT_KEEPALIVE,
 	SCRIPT_MOVE,
 	SCRIPT_URGENT,
+	SCRIPT_MORE,
+	SCRIPT_EOR,
 	SCRIPT_INLINE,
 	SCRIPT_MARK,
 	/* so many segments come in one poll */

@@ -189,7 +189,7 @@ static void write_all(uint32_t len, unsigned flags)
 
 		memset(pkt_append(pkt, piece), 'y', piece);
 		len -= piece;
-		CHECK_EQ(tcp_write_with(peer.pcb, pkt, len ? 0 : flags), 0);
+		CHECK_EQ(tcp_write_with(peer.pcb, pkt, len ? TCP_WRITE_MORE : flags), 0);
 	}
 	tcp_output(peer.pcb, peer.now_ns);
 }
@@ -216,6 +216,12 @@ static void engine_act(enum script_act act, uint32_t value)
 		break;
 	case SCRIPT_URGENT:
 		write_all(value, TCP_WRITE_URGENT);
+		break;
+	case SCRIPT_MORE:
+		write_all(value, TCP_WRITE_MORE);
+		break;
+	case SCRIPT_EOR:
+		write_all(value, TCP_WRITE_EOR);
 		break;
 	case SCRIPT_INLINE:
 		tcp_set_oob_inline(peer.pcb, value);

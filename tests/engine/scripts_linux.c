@@ -377,6 +377,12 @@ static void linux_act(enum script_act act, uint32_t value)
 	case SCRIPT_URGENT:
 		CHECK_EQ(send(sock, buf, value, MSG_NOSIGNAL | MSG_OOB), value);
 		break;
+	case SCRIPT_MORE:
+		CHECK_EQ(send(sock, buf, value, MSG_NOSIGNAL | MSG_MORE), value);
+		break;
+	case SCRIPT_EOR:
+		CHECK_EQ(send(sock, buf, value, MSG_NOSIGNAL | MSG_EOR), value);
+		break;
 	case SCRIPT_INLINE:
 		CHECK_EQ(setsockopt(sock, SOL_SOCKET, SO_OOBINLINE, &value,
 				    sizeof(value)), 0);
