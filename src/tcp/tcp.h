@@ -53,6 +53,14 @@ enum tcp_cc_algorithm {
 	TCP_CC_CNT,
 };
 
+/* net.ipv4.tcp_ecn */
+enum tcp_ecn {
+	TCP_ECN_OFF,
+	TCP_ECN_ON,
+	/* used when a peer asks for it, and not asked for */
+	TCP_ECN_ACCEPTED,
+};
+
 /* What may be chosen for all connections of a table. tcp_params_init gives the
  * defaults; whoever creates the table changes what the options say. */
 struct tcp_params {
@@ -71,7 +79,7 @@ struct tcp_params {
 	bool with_sack;
 	bool with_timestamps;
 	bool with_window_scale;
-	bool with_ecn;
+	enum tcp_ecn ecn;
 
 	enum tcp_cc_algorithm cc;
 	/* segments; RFC 6928 */
@@ -81,8 +89,9 @@ struct tcp_params {
 	uint64_t rto_min_ns;
 	uint64_t rto_max_ns;
 	uint64_t delayed_ack_ns;
-	/* Segments acknowledged at once after the start (quick ACK). */
+	/* Segments acknowledged at once after the start (quick ACK), or all. */
 	uint8_t quick_acks;
+	bool always_quick_acks;
 
 	/* How often a SYN, a SYN-ACK, and data are sent again before the
 	 * connection is given up; data of a pcb without owner has its own. */
@@ -346,12 +355,58 @@ void tcp_set_nodelay(struct tcp_pcb *pcb, bool on, uint64_t now_ns);
 void tcp_set_cork(struct tcp_pcb *pcb, bool on, uint64_t now_ns);
 /* Urgent bytes stay in the stream (SO_OOBINLINE). */
 void tcp_set_oob_inline(struct tcp_pcb *pcb, bool on);
+/* What waits to be acknowledged is at once; the next one may wait again, as with
+ * TCP_QUICKACK of Linux. Off: nothing is acknowledged at once because the connection
+ * is young. */
 void tcp_set_quick_ack(struct tcp_pcb *pcb, bool on, uint64_t now_ns);
-/* 0 for a time or count leaves it as it is. */
-void tcp_set_keepalive(struct tcp_pcb *pcb, bool on, uint64_t idle_ns,
-		       uint64_t interval_ns, uint8_t probes, uint64_t now_ns);
-/* RFC 5482: how long sent data may stay unacknowledged; 0 is by retries. */
-void tcp_set_user_timeout(struct tcp_pcb *pcb, uint64_t timeout_ns);
+/* 0 for a time or count leaves it as it is. -ENOMEM. */
+int tcp_set_keepalive(struct tcp_pcb *pcb, bool on, uint64_t idle_ns,
+		      uint64_t interval_ns, uint8_t probes, uint64_t now_ns)
+	MUST_CHECK;
+/* -ENOMEM */
+int tcp_set_user_timeout(struct tcp_pcb *pcb, uint64_t timeout_ns) MUST_CHECK;
+
+/* Not in FIN_WAIT_2 at all once nobody owns the connection (TCP_LINGER2 below 0). */
+#define TCP_NO_FIN_WAIT_2 UINT64_MAX
+/* The least that TCP_MAXSEG may say, as in Linux. */
+enum { TCP_MSS_LEAST = 88 };
+
+/* What a program may set and few do. To change one: get, change, set. */
+struct tcp_settings {
+	/* RFC 9293 section 3.8.4; the switch is tcp_set_keepalive's */
+	uint64_t keep_idle_ns, keep_interval_ns;
+	/* RFC 5482: how long sent data may stay unacknowledged; 0: by retries */
+	uint64_t user_timeout_ns;
+	/* without owner (TCP_LINGER2) */
+	uint64_t fin_wait_2_ns;
+	/* offered by the SYN, and the most that is sent (TCP_MAXSEG); read while
+	 * the connection is set up. 0: what the path allows */
+	uint16_t mss_max;
+	uint8_t keep_probes;
+	/* how often a SYN is sent again, or a listener's answer to one
+	 * (TCP_SYNCNT); 0: as the parameters say */
+	uint8_t syn_retries;
+	/* For so many timeouts of its answer a listener waits for data behind
+	 * the handshake (TCP_DEFER_ACCEPT); who connects keeps his last ACK for
+	 * the data that he is to send. 0: not. */
+	uint8_t defer_accept;
+	/* the most that is granted (TCP_WINDOW_CLAMP); 0: no limit */
+	uint32_t window_clamp;
+	/* tcp_sndbuf gives no room while so much has not been sent */
+	uint32_t notsent_lowat;
+};
+void tcp_get_settings(const struct tcp_pcb *pcb,
+		      struct tcp_settings *settings_out);
+/* -EINVAL for a segment size below TCP_MSS_LEAST; -ENOMEM. */
+int tcp_set_settings(struct tcp_pcb *pcb, const struct tcp_settings *settings,
+		     uint64_t now_ns) MUST_CHECK;
+/* What defer_accept is for so long. */
+uint8_t tcp_defer_accept_timeouts(const struct tcp_params *params,
+				  uint64_t time_ns);
+
+/* The reader wants so many bytes at once (SO_RCVLOWAT): a buffer whose size is not
+ * fixed becomes large enough for them. */
+void tcp_set_rcv_lowat(struct tcp_pcb *pcb, uint32_t bytes, uint64_t now_ns);
 /* Fixes the size and ends automatic tuning. */
 void tcp_set_rcv_buf(struct tcp_pcb *pcb, uint32_t bytes, uint64_t now_ns);
 void tcp_set_snd_buf(struct tcp_pcb *pcb, uint32_t bytes);
@@ -375,6 +430,8 @@ struct tcp_pcb_info {
 	uint32_t snd_buf, rcv_buf;
 	/* bytes queued: to send or unacknowledged, in order, out of order */
 	uint32_t snd_queued, rcv_unread, ooo_bytes;
+	/* of the queued ones, those that were never sent */
+	uint32_t unsent;
 	/* memory of the packets in order that were not taken, and of those out of
 	 * order, buffers included */
 	uint32_t rcv_memory, ooo_memory;

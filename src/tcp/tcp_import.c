@@ -184,6 +184,17 @@ static uint64_t clamp(uint64_t low, uint64_t value, uint64_t high)
 	return MAX(low, value);
 }
 
+static void bound_settings(struct tcp_settings *s)
+{
+	s->user_timeout_ns = MIN(s->user_timeout_ns, LONG_MAX_NS);
+	s->keep_idle_ns = MIN(s->keep_idle_ns, LONG_MAX_NS);
+	s->keep_interval_ns = MIN(s->keep_interval_ns, LONG_MAX_NS);
+	if (s->fin_wait_2_ns != TCP_NO_FIN_WAIT_2)
+		s->fin_wait_2_ns = MIN(s->fin_wait_2_ns, LONG_MAX_NS);
+	if (s->mss_max)
+		s->mss_max = MAX(s->mss_max, TCP_MSS_LEAST);
+}
+
 /* What only makes the connection slow when it is wrong, into its bounds. */
 static void bound(struct tcp_pcb *pcb)
 {
@@ -205,9 +216,8 @@ static void bound(struct tcp_pcb *pcb)
 	pcb->rack_rtt_ns = MIN(pcb->rack_rtt_ns, SHORT_MAX_NS);
 	pcb->rto_ns = clamp(NS_PER_MS, pcb->rto_ns,
 			    pcb->table->params.rto_max_ns);
-	pcb->user_timeout_ns = MIN(pcb->user_timeout_ns, LONG_MAX_NS);
-	pcb->keep_idle_ns = MIN(pcb->keep_idle_ns, LONG_MAX_NS);
-	pcb->keep_interval_ns = MIN(pcb->keep_interval_ns, LONG_MAX_NS);
+	bound_settings(pcb->settings);
+	pcb->rcv_buf = tcp_rcv_buf_within(pcb, pcb->rcv_buf);
 }
 
 /* ---- queues ---- */
@@ -523,12 +533,15 @@ int tcp_import(struct tcp_table *table, const uint8_t *data, size_t len,
 
 	if (!pcb)
 		return -ENOMEM;
-	rc = fill(pcb, &r);
+	rc = tcp_settings_own(pcb);
+	if (!rc)
+		rc = fill(pcb, &r);
 	if (rc) {
 		pcb->state = TCPS_CLOSED;
 		tcp_pcb_free(pcb);
 		return rc;
 	}
+	tcp_settings_drop_usual(pcb);
 	restore_timers(pcb, now_ns);
 	tcp_fast_update(pcb);
 	if (!list_is_empty(&pcb->rcv_queue) || pcb->flags & TF_FIN_RCVD)

@@ -11,6 +11,8 @@
 /* How long a time stamp is to be compared with: RFC 7323 section 5.5. A later one
  * replaces it whatever it is. */
 #define TS_RECENT_LIFE_NS (24 * 86400 * NS_PER_SEC)
+/* How long the ACK of a SYN-ACK waits for data where data is sure to come. */
+#define DEFERRED_ACK_NS (200 * NS_PER_MS)
 
 /* ---- checks ---- */
 
@@ -161,16 +163,20 @@ static bool passes_checks(struct tcp_pcb *pcb, struct tcp_segment *in,
 /* ---- states ---- */
 
 /* Our FIN has arrived. */
-static void on_fin_acked(struct tcp_pcb *pcb, uint64_t now_ns)
+static void on_fin_acked(struct tcp_pcb *pcb, const struct tcp_segment *in,
+			 uint64_t now_ns)
 {
 	switch ((enum tcp_state)pcb->state) {
 	case TCPS_FIN_WAIT_1:
 		pcb->state = TCPS_FIN_WAIT_2;
-		if (pcb->flags & TF_ORPHAN) {
-			pcb->state_at_ns = now_ns +
-					   pcb->table->params.fin_wait_2_ns;
-			tcp_timer_update(pcb);
+		if (!(pcb->flags & TF_ORPHAN))
+			break;
+		if (pcb->settings->fin_wait_2_ns != TCP_NO_FIN_WAIT_2) {
+			tcp_timer_set_fin_wait_2(pcb, now_ns);
+			break;
 		}
+		tcp_reply_reset(pcb->table, &pcb->key, in, now_ns);
+		tcp_pcb_die(pcb, 0);
 		break;
 	case TCPS_CLOSING:
 		tcp_pcb_to_time_wait(pcb, now_ns);
@@ -236,12 +242,25 @@ static void take_payload(struct tcp_pcb *pcb, struct tcp_segment *in,
 		on_fin_received(pcb, now_ns);
 }
 
+/* The listener accepts who has something to say; who has not for too long, too. What
+ * a cookie opened has no timer that would ask for it again. */
+static bool is_deferred(const struct tcp_pcb *pcb, const struct tcp_segment *in)
+{
+	return pcb->listener && pcb->rtx_kind == RTX_TIMEOUT &&
+	       pcb->backoff < pcb->settings->defer_accept &&
+	       tcp_segment_end(in) == in->seq;
+}
+
 /* The ACK that completes a handshake. False when the segment is done with. */
 static bool complete_handshake(struct tcp_pcb *pcb, struct tcp_segment *in,
 			       uint64_t now_ns)
 {
 	if (in->ack != pcb->snd_nxt) {
 		tcp_reply_reset(pcb->table, &pcb->key, in, now_ns);
+		return false;
+	}
+	if (is_deferred(pcb, in)) {
+		pcb->flags |= TF_DEFERRED;
 		return false;
 	}
 	if (pcb->listener && !tcp_listen_promote(pcb)) {
@@ -282,7 +301,7 @@ static void in_synchronised(struct tcp_pcb *pcb, struct tcp_segment *in,
 	if (pcb->flags & TF_ECN)
 		take_ecn(pcb, in);
 	if (pcb->flags & TF_FIN_QUEUED && pcb->snd_una == pcb->snd_end)
-		on_fin_acked(pcb, now_ns);
+		on_fin_acked(pcb, in, now_ns);
 	if (pcb->state < TCPS_ESTABLISHED || pcb->state > TCPS_LAST_ACK)
 		return;
 	if (in->flags & WIRE_TCP_URG || pcb->urgent == TCP_URGENT_COMING)
@@ -320,7 +339,11 @@ static void in_syn_sent(struct tcp_pcb *pcb, struct tcp_segment *in,
 	pcb->snd_wnd_max = pcb->snd_wnd;
 	pcb->snd_wl1 = in->seq;
 	tcp_pcb_established(pcb, now_ns);
-	pcb->flags |= TF_ACK_NOW;
+	/* data is about to follow, which can take the ACK along */
+	if (pcb->settings->defer_accept)
+		tcp_timer_delay_ack_by(pcb, now_ns, DEFERRED_ACK_NS);
+	else
+		pcb->flags |= TF_ACK_NOW;
 	in->seq++;
 	in->flags &= (uint8_t)~WIRE_TCP_SYN;
 	take_payload(pcb, in, now_ns);

@@ -356,6 +356,9 @@ static void push_by_rules(struct tcp_pcb *pcb, uint64_t now_ns)
 		send_run(pcb, now_ns);
 		has_sent = true;
 	}
+	/* what has left makes room, too */
+	if (has_sent && pcb->settings->notsent_lowat != UINT32_MAX)
+		tcp_event_raise(pcb, TCP_EV_WRITABLE);
 	/* RFC 6298 section 5.1, RFC 8985 section 7.2 */
 	if (has_sent && (pcb->rtx_kind == RTX_NONE ||
 			 pcb->rtx_kind == RTX_PERSIST ||

@@ -221,6 +221,8 @@ enum tcp_flag {
 	TF_FRTO_NEW = 1 << 27,
 	/* a child that was never accepted: no events, freed quietly */
 	TF_UNSEEN = 1 << 28,
+	/* its handshake is complete, but the listener wants data first */
+	TF_DEFERRED = 1 << 30,
 	/* it is the writer who pushes: what he calls incomplete waits */
 	TF_MORE_FOLLOWS = 1 << 29,
 };
@@ -408,11 +410,9 @@ struct tcp_pcb {
 	uint32_t irs;
 	/* the byte that the peer marked as urgent, if it did */
 	uint32_t urgent_seq;
-	uint64_t user_timeout_ns;
-	uint64_t keep_idle_ns;
-	uint64_t keep_interval_ns;
+	/* the table's, or those of tcp_settings.c */
+	struct tcp_settings *settings;
 	uint64_t cork_ns;
-	uint8_t keep_probes;
 	uint8_t cc_id;
 	uint16_t mss_peer;
 	struct tcp_path path;
@@ -469,6 +469,8 @@ enum { TCP_LISTEN_BUCKETS = 256 };
 
 struct tcp_table {
 	struct tcp_params params;
+	/* of who has not changed his */
+	struct tcp_settings settings;
 	const struct tcp_ops *ops;
 	void *ctx;
 	struct timer_wheel *wheel;
@@ -542,6 +544,18 @@ uint32_t tcp_ts_offset(const struct tcp_table *table,
 uint16_t tcp_path_mss(const struct tcp_params *params,
 		      const struct tcp_path *path, const struct flow_key *key);
 uint8_t tcp_rcv_scale(const struct tcp_params *params);
+
+/* tcp_settings.c */
+void tcp_settings_init(struct tcp_table *table);
+/* The pcb has those of the table again. */
+void tcp_settings_put(struct tcp_pcb *pcb);
+void tcp_settings_share(struct tcp_pcb *pcb, struct tcp_pcb *with);
+/* Makes them the pcb's alone, so that they can be changed. -ENOMEM */
+int tcp_settings_own(struct tcp_pcb *pcb) MUST_CHECK;
+/* Shares them again where they are the table's after all. */
+void tcp_settings_drop_usual(struct tcp_pcb *pcb);
+/* A size of the receive buffer, as far as the clamp lets it. */
+uint32_t tcp_rcv_buf_within(const struct tcp_pcb *pcb, uint64_t bytes);
 
 /* tcp_table.c */
 void tcp_table_free_buckets(struct tcp_table *table);
@@ -734,14 +748,23 @@ static inline void tcp_timer_rearm_quiet(struct tcp_pcb *pcb, uint64_t now_ns)
 		tcp_timer_update(pcb);
 }
 
-static inline void tcp_timer_delay_ack(struct tcp_pcb *pcb, uint64_t now_ns)
+static inline void tcp_timer_delay_ack_by(struct tcp_pcb *pcb, uint64_t now_ns,
+					  uint64_t delay_ns)
 {
 	if (pcb->delack_at_ns)
 		return;
-	pcb->delack_at_ns = now_ns + pcb->table->params.delayed_ack_ns;
+	pcb->delack_at_ns = now_ns + delay_ns;
 	if (UNLIKELY(tcp_timer_is_later(pcb, pcb->delack_at_ns)))
 		tcp_timer_update(pcb);
 }
+
+static inline void tcp_timer_delay_ack(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	tcp_timer_delay_ack_by(pcb, now_ns,
+			       pcb->table->params.delayed_ack_ns);
+}
+/* Nobody owns the connection, and only the peer's FIN is missing. */
+void tcp_timer_set_fin_wait_2(struct tcp_pcb *pcb, uint64_t now_ns);
 void tcp_timer_restart_keepalive(struct tcp_pcb *pcb, uint64_t now_ns);
 
 /* tcp_pmtu.c is tcp.h's tcp_icmp_in */

@@ -497,8 +497,9 @@ static void tune_rcv_buf(struct tcp_pcb *pcb, uint32_t len, uint64_t now_ns)
 		return;
 	wanted = 4 * (uint64_t)pcb->tune_taken + 16 * (uint64_t)pcb->mss;
 	if (!(pcb->flags & TF_RCV_BUF_FIXED) && wanted > pcb->rcv_buf)
-		pcb->rcv_buf = (uint32_t)MIN(
-			wanted, (uint64_t)pcb->table->params.rcv_buf_max);
+		pcb->rcv_buf = tcp_rcv_buf_within(
+			pcb, MIN(wanted,
+				 (uint64_t)pcb->table->params.rcv_buf_max));
 	pcb->tune_start_ns = now_ns;
 	pcb->tune_taken = 0;
 }

@@ -240,6 +240,14 @@ static void do_options(struct run *run)
 			BAD(run, "no option: %s", name);
 }
 
+static void do_ecn(struct run *run)
+{
+	char *name = word(run);
+
+	run->setup.accepts_ecn = name && strcmp(name, "accepted") == 0;
+	run->setup.with_ecn = !name;
+}
+
 static void do_set(struct run *run)
 {
 	static const char *const names[SCRIPT_PARAMS] = {
@@ -257,6 +265,11 @@ static void do_set(struct run *run)
 		[SCRIPT_RCV_BUF] = "rcv_buf",
 		[SCRIPT_SPLIT] = "split",
 		[SCRIPT_KEEP_INTERVAL] = "keep_interval",
+		[SCRIPT_MAXSEG] = "maxseg",
+		[SCRIPT_SYNCNT] = "syncnt",
+		[SCRIPT_LINGER2] = "linger2",
+		[SCRIPT_DEFER] = "defer",
+		[SCRIPT_CLAMP] = "clamp",
 	};
 	char *name = word(run);
 
@@ -518,6 +531,7 @@ static bool do_act(struct run *run, const char *command)
 		{ "keepalive", SCRIPT_KEEPALIVE, NUMBER },
 		{ "together", SCRIPT_TOGETHER, NUMBER },
 		{ "move", SCRIPT_MOVE, NOTHING },
+		{ "quickack", SCRIPT_QUICKACK, ON_OR_OFF },
 		{ "urgent", SCRIPT_URGENT, NUMBER },
 		{ "more", SCRIPT_MORE, NUMBER },
 		{ "eor", SCRIPT_EOR, NUMBER },
@@ -544,7 +558,7 @@ static void do_command(struct run *run, const char *command)
 	if (strcmp(command, "options") == 0)
 		do_options(run);
 	else if (strcmp(command, "ecn") == 0)
-		run->setup.with_ecn = true;
+		do_ecn(run);
 	else if (strcmp(command, "ipv6") == 0)
 		run->setup.is_ipv6 = true;
 	else if (strcmp(command, "set") == 0)

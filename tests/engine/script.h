@@ -5,7 +5,7 @@
  * stream; what a line does not name is not looked at.
  *
  *   options mss 1460 scale 2 sack ts 900   what the peer offers in its SYN
- *   ecn                               the TCP may use ECN
+ *   ecn | ecn accepted                the TCP may use ECN, or only where it is asked for
  *   ipv6                              the connection is over IPv6
  *   set NAME N                        one of the TCP's parameters, see below
  *   connect | accept                  who opens; the handshake is done
@@ -26,6 +26,7 @@
  *   inline on|off | oob NAME          urgent bytes stay in the stream; what reading
  *                                     the urgent byte returns: 0, EINVAL or EAGAIN
  *   mark yes|no                       whether the reader stands at the mark
+ *   quickack on|off
  *   user_timeout MS | keepalive S     probes after S seconds, then each second, thrice
  *   move                              the connection goes on in another place
  *   error NAME                        what the program is told, as ECONNRESET
@@ -48,7 +49,8 @@
  * synack_retries until it gives up, fin_wait_2 for so many seconds, quick_acks at the
  * start, backlog of a listener, cookies 1 for every SYN, syns, challenges and resets
  * in a second, rcv_buf, split, the size of a segment that the device cuts into
- * those that fit, and keep_interval, the seconds between two probes.
+ * those that fit, keep_interval, the seconds between two probes, and the socket options
+ * maxseg, syncnt, linger2, defer (TCP_DEFER_ACCEPT) and clamp.
  */
 #ifndef ENGINE_SCRIPT_H
 #define ENGINE_SCRIPT_H
@@ -104,12 +106,17 @@ enum script_param {
 	SCRIPT_RCV_BUF,
 	SCRIPT_SPLIT,
 	SCRIPT_KEEP_INTERVAL,
+	SCRIPT_MAXSEG,
+	SCRIPT_SYNCNT,
+	SCRIPT_LINGER2,
+	SCRIPT_DEFER,
+	SCRIPT_CLAMP,
 	SCRIPT_PARAMS,
 };
 
 /* What is said before the connection begins. */
 struct script_setup {
-	bool is_passive, with_ecn, is_ipv6;
+	bool is_passive, with_ecn, accepts_ecn, is_ipv6;
 	/* by enum script_param; 0: as it is */
 	uint32_t param[SCRIPT_PARAMS];
 };
@@ -130,6 +137,7 @@ enum script_act {
 	SCRIPT_EOR,
 	SCRIPT_INLINE,
 	SCRIPT_MARK,
+	SCRIPT_QUICKACK,
 	/* so many segments come in one poll */
 	SCRIPT_TOGETHER,
 };

@@ -27,7 +27,9 @@ static void choose_params(const struct script_setup *setup)
 	const uint32_t *param = setup->param;
 	struct tcp_params *p = &peer.params;
 
-	p->with_ecn = setup->with_ecn;
+	p->ecn = setup->accepts_ecn ? TCP_ECN_ACCEPTED
+		 : setup->with_ecn  ? TCP_ECN_ON
+				    : TCP_ECN_OFF;
 	p->retries = (uint8_t)or_default(param[SCRIPT_RETRIES], p->retries);
 	p->orphan_retries = (uint8_t)or_default(param[SCRIPT_ORPHAN_RETRIES],
 						p->orphan_retries);
@@ -52,6 +54,24 @@ static void choose_params(const struct script_setup *setup)
 	peer.path.segment_max = param[SCRIPT_SPLIT];
 }
 
+/* What a program would set before it connects or listens. */
+static void choose_settings(struct tcp_pcb *pcb, const uint32_t *param)
+{
+	struct tcp_settings s;
+
+	tcp_get_settings(pcb, &s);
+	s.mss_max = (uint16_t)param[SCRIPT_MAXSEG];
+	s.syn_retries = (uint8_t)param[SCRIPT_SYNCNT];
+	s.defer_accept = tcp_defer_accept_timeouts(
+		&peer.params, param[SCRIPT_DEFER] * NS_PER_SEC);
+	s.window_clamp = param[SCRIPT_CLAMP];
+	if (param[SCRIPT_LINGER2] == UINT32_MAX)
+		s.fin_wait_2_ns = TCP_NO_FIN_WAIT_2;
+	else if (param[SCRIPT_LINGER2])
+		s.fin_wait_2_ns = param[SCRIPT_LINGER2] * NS_PER_SEC;
+	CHECK_EQ(tcp_set_settings(pcb, &s, peer.now_ns), 0);
+}
+
 static void engine_open(const struct script_setup *setup)
 {
 	struct tcp_pcb *pcb;
@@ -63,6 +83,7 @@ static void engine_open(const struct script_setup *setup)
 	peer_setup();
 	pcb = tcp_new(peer.table);
 	CHECK(pcb != NULL);
+	choose_settings(pcb, setup->param);
 	CHECK_EQ(tcp_bind(pcb, &peer.key.local, peer.key.local_port), 0);
 	if (setup->is_passive) {
 		CHECK_EQ(tcp_listen(pcb, or_default(setup->param[SCRIPT_BACKLOG],
@@ -223,6 +244,9 @@ static void engine_act(enum script_act act, uint32_t value)
 	case SCRIPT_EOR:
 		write_all(value, TCP_WRITE_EOR);
 		break;
+	case SCRIPT_QUICKACK:
+		tcp_set_quick_ack(peer.pcb, value, peer.now_ns);
+		break;
 	case SCRIPT_INLINE:
 		tcp_set_oob_inline(peer.pcb, value);
 		break;
@@ -251,11 +275,12 @@ static void engine_act(enum script_act act, uint32_t value)
 		CHECK(peer.pcb != NULL);
 		break;
 	case SCRIPT_USER_TIMEOUT:
-		tcp_set_user_timeout(peer.pcb, value * NS_PER_MS);
+		CHECK_EQ(tcp_set_user_timeout(peer.pcb, value * NS_PER_MS), 0);
 		break;
 	case SCRIPT_KEEPALIVE:
-		tcp_set_keepalive(peer.pcb, true, value * NS_PER_SEC,
-				  keep_interval_ns, 3, peer.now_ns);
+		CHECK_EQ(tcp_set_keepalive(peer.pcb, true, value * NS_PER_SEC,
+					   keep_interval_ns, 3, peer.now_ns),
+			 0);
 		break;
 	case SCRIPT_MOVE:
 		move();

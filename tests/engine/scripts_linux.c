@@ -303,6 +303,28 @@ static void choose_params(const uint32_t *param)
 		write_sysctl("tcp_syncookies", 2);
 }
 
+static void choose_settings(const uint32_t *param)
+{
+	static const struct {
+		enum script_param param;
+		int name;
+	} options[] = {
+		{ SCRIPT_MAXSEG, TCP_MAXSEG },
+		{ SCRIPT_SYNCNT, TCP_SYNCNT },
+		{ SCRIPT_LINGER2, TCP_LINGER2 },
+		{ SCRIPT_DEFER, TCP_DEFER_ACCEPT },
+		{ SCRIPT_CLAMP, TCP_WINDOW_CLAMP },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(options); i++) {
+		int value = (int)param[options[i].param];
+
+		if (value)
+			CHECK_EQ(setsockopt(sock, IPPROTO_TCP, options[i].name,
+					    &value, sizeof(value)), 0);
+	}
+}
+
 static void linux_open(const struct script_setup *setup)
 {
 	uint32_t backlog = setup->param[SCRIPT_BACKLOG];
@@ -311,12 +333,13 @@ static void linux_open(const struct script_setup *setup)
 
 	is_ipv6 = setup->is_ipv6;
 	make_tun();
-	write_sysctl("tcp_ecn", setup->with_ecn);
+	write_sysctl("tcp_ecn", setup->accepts_ecn ? 2 : setup->with_ecn);
 	choose_params(setup->param);
 	keep_interval_s = (int)setup->param[SCRIPT_KEEP_INTERVAL];
 	if (!keep_interval_s)
 		keep_interval_s = 1;
 	sock = make_socket(setup->param[SCRIPT_RCV_BUF]);
+	choose_settings(setup->param);
 	if (setup->is_passive) {
 		listener = sock;
 		/* its queue holds one more than it is told */
@@ -382,6 +405,9 @@ static void linux_act(enum script_act act, uint32_t value)
 		break;
 	case SCRIPT_EOR:
 		CHECK_EQ(send(sock, buf, value, MSG_NOSIGNAL | MSG_EOR), value);
+		break;
+	case SCRIPT_QUICKACK:
+		set_option(TCP_QUICKACK, (int)value);
 		break;
 	case SCRIPT_INLINE:
 		CHECK_EQ(setsockopt(sock, SOL_SOCKET, SO_OOBINLINE, &value,

@@ -279,8 +279,9 @@ static struct sim_conn *conn_create(struct sim_host *host, struct tcp_pcb *pcb,
 	if (app->nodelay)
 		tcp_set_nodelay(pcb, true, host->sim->now_ns);
 	if (app->keepalive_ns)
-		tcp_set_keepalive(pcb, true, app->keepalive_ns, NS_PER_SEC, 9,
-				  host->sim->now_ns);
+		CHECK_EQ(tcp_set_keepalive(pcb, true, app->keepalive_ns,
+					   NS_PER_SEC, 9, host->sim->now_ns),
+			 0);
 	return conn;
 }
 

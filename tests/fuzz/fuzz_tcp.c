@@ -255,11 +255,11 @@ static void do_settings(struct tcp_pcb *pcb)
 		tcp_set_quick_ack(pcb, value & 1, world.now_ns);
 		break;
 	case 3:
-		tcp_set_keepalive(pcb, value & 1, NS_PER_SEC * value,
-				  NS_PER_SEC, 3, world.now_ns);
+		FUZZ_CHECK(tcp_set_keepalive(pcb, value & 1, NS_PER_SEC * value,
+					     NS_PER_SEC, 3, world.now_ns) == 0);
 		break;
 	case 4:
-		tcp_set_user_timeout(pcb, NS_PER_SEC * value);
+		FUZZ_CHECK(tcp_set_user_timeout(pcb, NS_PER_SEC * value) == 0);
 		break;
 	case 5:
 		tcp_set_rcv_buf(pcb, 1 + value * 100u, world.now_ns);
@@ -384,7 +384,7 @@ static void choose_params(uint8_t how, uint8_t more)
 	p->with_sack = how & 1;
 	p->with_timestamps = how & 2;
 	p->with_window_scale = how & 4;
-	p->with_ecn = how & 8;
+	p->ecn = how & 8 ? TCP_ECN_ON : TCP_ECN_ACCEPTED;
 	p->cc = (enum tcp_cc_algorithm)((how >> 4) % TCP_CC_CNT);
 	p->half_open_max = how & 64 ? 1 : 16;
 	p->rcv_buf = how & 128 ? 3000 : 65536;
