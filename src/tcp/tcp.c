@@ -44,7 +44,7 @@ void tcp_params_init(struct tcp_params *params)
 		.keepalive_idle_ns = 7200 * NS_PER_SEC,
 		.keepalive_interval_ns = 75 * NS_PER_SEC,
 		.keepalive_probes = 9,
-		.challenge_acks_per_sec = 1000,
+		.stray_interval_ns = 500 * NS_PER_MS,
 		.resets_per_sec = 1000,
 		.half_open_max = 1024,
 		.with_syn_cookies = true,
@@ -65,6 +65,7 @@ struct tcp_table *tcp_table_create(const struct tcp_params *params,
 	table->ctx = ctx;
 	table->wheel = wheel;
 	table->borrowers = borrowers;
+	tcp_settings_init(table);
 	table->hash_seed = hash_sip(&params->secret, "table", 5);
 	list_init(&table->events);
 	list_init(&table->pcbs);
@@ -184,9 +185,8 @@ struct tcp_pcb *tcp_pcb_create(struct tcp_table *table)
 	pcb->cc_id = (uint8_t)params->cc;
 	pcb->rcv_buf = params->rcv_buf;
 	pcb->snd_buf = params->snd_buf;
-	pcb->keep_idle_ns = params->keepalive_idle_ns;
-	pcb->keep_interval_ns = params->keepalive_interval_ns;
-	pcb->keep_probes = params->keepalive_probes;
+	pcb->settings = &table->settings;
+	pcb->flags = params->always_quick_acks ? TF_QUICK_ACK : 0;
 	pcb->mss = 536;
 	list_init(&pcb->rcv_queue);
 	list_init(&pcb->snd_queue);
@@ -220,6 +220,7 @@ void tcp_pcb_free(struct tcp_pcb *pcb)
 	tcp_timer_stop(pcb);
 	tcp_out_free(pcb);
 	tcp_rx_free(pcb);
+	tcp_settings_put(pcb);
 	list_remove(&pcb->event_link);
 	list_remove(&pcb->child_link);
 	list_remove(&pcb->table_link);
@@ -361,8 +362,10 @@ void tcp_close(struct tcp_pcb *pcb, uint64_t now_ns)
 	pcb->events = 0;
 	list_remove(&pcb->event_link);
 	if (pcb->state == TCPS_FIN_WAIT_2) {
-		pcb->state_at_ns = now_ns + pcb->table->params.fin_wait_2_ns;
-		tcp_timer_update(pcb);
+		if (pcb->settings->fin_wait_2_ns == TCP_NO_FIN_WAIT_2)
+			tcp_abort(pcb, now_ns);
+		else
+			tcp_timer_set_fin_wait_2(pcb, now_ns);
 	} else if (!(pcb->flags & TF_FIN_QUEUED)) {
 		queue_fin(pcb, now_ns);
 	}
@@ -425,7 +428,10 @@ uint16_t tcp_path_mss(const struct tcp_params *params,
 
 uint16_t tcp_pcb_syn_mss(const struct tcp_pcb *pcb)
 {
-	return tcp_path_mss(&pcb->table->params, &pcb->path, &pcb->key);
+	uint16_t mss = tcp_path_mss(&pcb->table->params, &pcb->path, &pcb->key);
+	uint16_t most = pcb->settings->mss_max;
+
+	return most ? MIN(mss, most) : mss;
 }
 
 void tcp_pcb_update_mss(struct tcp_pcb *pcb)
@@ -466,6 +472,8 @@ void tcp_pcb_apply_syn(struct tcp_pcb *pcb, const struct tcp_segment *in,
 	uint8_t ecn_yes = in->flags & WIRE_TCP_ACK
 				  ? WIRE_TCP_ECE
 				  : WIRE_TCP_ECE | WIRE_TCP_CWR;
+	bool may_ecn = pcb->flags & TF_PASSIVE ? params->ecn != TCP_ECN_OFF
+					       : params->ecn == TCP_ECN_ON;
 
 	pcb->irs = in->seq;
 	pcb->rcv_nxt = pcb->rcv_edge = pcb->last_ack_sent = in->seq + 1;
@@ -483,11 +491,13 @@ void tcp_pcb_apply_syn(struct tcp_pcb *pcb, const struct tcp_segment *in,
 		pcb->ts_recent = o->ts_val;
 		pcb->ts_recent_ns = now_ns;
 	}
-	if (params->with_ecn && ecn == ecn_yes)
+	if (may_ecn && ecn == ecn_yes)
 		pcb->flags |= TF_ECN;
 	/* RFC 9293 section 3.7.1; 64 is the least that makes progress */
 	pcb->mss_peer = o->mss ? MAX(o->mss, 64)
 			       : ip_addr_is_v4(&pcb->key.remote) ? 536 : 1220;
+	if (pcb->settings->mss_max)
+		pcb->mss_peer = MIN(pcb->mss_peer, pcb->settings->mss_max);
 	tcp_pcb_update_mss(pcb);
 }
 
@@ -586,7 +596,8 @@ static int check_writable(const struct tcp_pcb *pcb)
 	}
 }
 
-int tcp_write(struct tcp_pcb *pcb, struct pkt *pkt)
+static ALWAYS_INLINE int write_pkt(struct tcp_pcb *pcb, struct pkt *pkt,
+				   uint8_t seg_flags)
 {
 	int rc;
 
@@ -601,7 +612,27 @@ int tcp_write(struct tcp_pcb *pcb, struct pkt *pkt)
 		pkt_put(pkt);
 		return 0;
 	}
-	enqueue(pcb, pkt, SEG_PUSH);
+	enqueue(pcb, pkt, seg_flags);
+	return 0;
+}
+
+int tcp_write(struct tcp_pcb *pcb, struct pkt *pkt)
+{
+	return write_pkt(pcb, pkt, SEG_PUSH);
+}
+
+int tcp_write_with(struct tcp_pcb *pcb, struct pkt *pkt, unsigned flags)
+{
+	uint8_t seg_flags = flags & TCP_WRITE_MORE ? SEG_MORE : SEG_PUSH;
+	int rc;
+
+	if (flags & TCP_WRITE_EOR)
+		seg_flags |= SEG_EOR;
+	rc = write_pkt(pcb, pkt, seg_flags);
+	if (rc)
+		return rc;
+	if (flags & TCP_WRITE_URGENT)
+		tcp_urgent_mark_end(pcb);
 	return 0;
 }
 
@@ -609,7 +640,8 @@ uint32_t tcp_sndbuf(const struct tcp_pcb *pcb)
 {
 	uint32_t used = queued(pcb);
 
-	if (check_writable(pcb) || used >= pcb->snd_buf)
+	if (check_writable(pcb) || used >= pcb->snd_buf ||
+	    pcb->snd_end - pcb->snd_nxt >= pcb->settings->notsent_lowat)
 		return 0;
 	return MAX(pcb->snd_buf - used, pcb->mss);
 }
@@ -676,10 +708,12 @@ void tcp_get_info(const struct tcp_pcb *pcb, struct tcp_pcb_info *info_out)
 		.snd_buf = pcb->snd_buf,
 		.rcv_buf = pcb->rcv_buf,
 		.snd_queued = queued(pcb),
+		.unsent = pcb->snd_end - pcb->snd_nxt,
 		.rcv_unread = pcb->rcv_unread,
 		.ooo_bytes = pcb->ooo_bytes,
 		.rcv_memory = pcb->rcv_memory,
 		.ooo_memory = pcb->ooo_memory,
+		.urgent = pcb->urgent,
 		.srtt_ns = pcb->srtt_ns,
 		.rttvar_ns = pcb->rttvar_ns,
 		.rto_ns = tcp_rto_ns(pcb),
@@ -754,33 +788,30 @@ void tcp_set_cork(struct tcp_pcb *pcb, bool on, uint64_t now_ns)
 
 void tcp_set_quick_ack(struct tcp_pcb *pcb, bool on, uint64_t now_ns)
 {
-	set_flag(pcb, TF_QUICK_ACK, on);
-	if (on && pcb->delack_at_ns)
+	if (!on)
+		pcb->quick_acks_left = 0;
+	else if (pcb->delack_at_ns)
 		tcp_out_ack(pcb, now_ns);
 }
 
-void tcp_set_keepalive(struct tcp_pcb *pcb, bool on, uint64_t idle_ns,
-		       uint64_t interval_ns, uint8_t probes, uint64_t now_ns)
+void tcp_set_rcv_lowat(struct tcp_pcb *pcb, uint32_t bytes, uint64_t now_ns)
 {
-	set_flag(pcb, TF_KEEPALIVE, on);
-	if (idle_ns)
-		pcb->keep_idle_ns = idle_ns;
-	if (interval_ns)
-		pcb->keep_interval_ns = interval_ns;
-	if (probes)
-		pcb->keep_probes = probes;
-	tcp_timer_restart_keepalive(pcb, now_ns);
-}
+	uint32_t most = pcb->table->params.rcv_buf_max;
+	/* two segments more, or the last bytes would wait for a window that is
+	 * worth to be told */
+	uint64_t wanted = (uint64_t)bytes + 2 * pcb->mss;
 
-void tcp_set_user_timeout(struct tcp_pcb *pcb, uint64_t timeout_ns)
-{
-	pcb->user_timeout_ns = timeout_ns;
+	if (pcb->flags & TF_RCV_BUF_FIXED || wanted <= pcb->rcv_buf)
+		return;
+	pcb->rcv_buf = tcp_rcv_buf_within(pcb, MIN(wanted, (uint64_t)most));
+	pcb->is_header_stale = true;
+	tcp_recved(pcb, 0, now_ns);
 }
 
 void tcp_set_rcv_buf(struct tcp_pcb *pcb, uint32_t bytes, uint64_t now_ns)
 {
 	pcb->flags |= TF_RCV_BUF_FIXED;
-	pcb->rcv_buf = bytes;
+	pcb->rcv_buf = tcp_rcv_buf_within(pcb, bytes);
 	pcb->is_header_stale = true;
 	tcp_rx_prune(pcb);
 	/* more room: the peer should know */

@@ -53,6 +53,14 @@ enum tcp_cc_algorithm {
 	TCP_CC_CNT,
 };
 
+/* net.ipv4.tcp_ecn */
+enum tcp_ecn {
+	TCP_ECN_OFF,
+	TCP_ECN_ON,
+	/* used when a peer asks for it, and not asked for */
+	TCP_ECN_ACCEPTED,
+};
+
 /* What may be chosen for all connections of a table. tcp_params_init gives the
  * defaults; whoever creates the table changes what the options say. */
 struct tcp_params {
@@ -71,7 +79,7 @@ struct tcp_params {
 	bool with_sack;
 	bool with_timestamps;
 	bool with_window_scale;
-	bool with_ecn;
+	enum tcp_ecn ecn;
 
 	enum tcp_cc_algorithm cc;
 	/* segments; RFC 6928 */
@@ -81,8 +89,9 @@ struct tcp_params {
 	uint64_t rto_min_ns;
 	uint64_t rto_max_ns;
 	uint64_t delayed_ack_ns;
-	/* Segments acknowledged at once after the start (quick ACK). */
+	/* Segments acknowledged at once after the start (quick ACK), or all. */
 	uint8_t quick_acks;
+	bool always_quick_acks;
 
 	/* How often a SYN, a SYN-ACK, and data are sent again before the
 	 * connection is given up; data of a pcb without owner has its own. */
@@ -98,8 +107,13 @@ struct tcp_params {
 	uint64_t keepalive_interval_ns;
 	uint8_t keepalive_probes;
 
-	/* Per second and table: challenge ACKs (RFC 5961 section 7), resets to
-	 * segments of no connection, SYNs to one listener. 0: no limit. */
+	/* A connection answers segments without data that are out of window,
+	 * and challenges (RFC 5961), once in this time. */
+	uint64_t stray_interval_ns;
+	/* Per second and table: challenge ACKs (RFC 5961 section 7; how many
+	 * exactly is drawn anew each second, from half of it to one and a half
+	 * times as many), resets to segments of no connection, SYNs to one
+	 * listener. 0: no limit. */
 	uint32_t challenge_acks_per_sec;
 	uint32_t resets_per_sec;
 	uint32_t syns_per_sec;
@@ -228,6 +242,8 @@ enum tcp_event_bit {
 	/* after tcp_close or tcp_abort: nothing of the connection is left, or
 	 * only a TIME_WAIT entry. The pcb is only a name now. */
 	TCP_EV_GONE = 1 << 5,
+	/* the peer has announced urgent data: SIGURG */
+	TCP_EV_URGENT = 1 << 6,
 };
 
 struct tcp_event {
@@ -267,6 +283,19 @@ int tcp_connect(struct tcp_pcb *pcb, const struct ip_addr *addr, __be16 port,
  * connection's error, or -ENOBUFS when the send buffer is full. A packet larger
  * than tcp_mss is split. */
 int tcp_write(struct tcp_pcb *pcb, struct pkt *pkt) MUST_CHECK;
+
+enum tcp_write_flag {
+	/* the last byte is urgent (MSG_OOB) */
+	TCP_WRITE_URGENT = 1 << 0,
+	/* more follows, be it of the same call or later (MSG_MORE): no PSH, and
+	 * the tcp_output after it keeps what is no full segment */
+	TCP_WRITE_MORE = 1 << 1,
+	/* the end of a record, in which its segment ends, too (MSG_EOR) */
+	TCP_WRITE_EOR = 1 << 2,
+};
+/* The same with a set of enum tcp_write_flag. */
+int tcp_write_with(struct tcp_pcb *pcb, struct pkt *pkt, unsigned flags)
+	MUST_CHECK;
 /* Sends what may be sent. After a series of tcp_write. */
 void tcp_output(struct tcp_pcb *pcb, uint64_t now_ns);
 /* Bytes that should be written now: 0, or a full segment at least, which may be
@@ -277,12 +306,33 @@ uint32_t tcp_sndbuf(const struct tcp_pcb *pcb);
 uint32_t tcp_mss(const struct tcp_pcb *pcb);
 
 /* Moves all received data to the end of `pkts`, in order; returns its bytes.
- * The window opens only with tcp_recved. */
+ * The window opens only with tcp_recved. It ends before a byte that the peer has
+ * marked as urgent; the next call leaves that byte out, unless it shall stay in line,
+ * and goes on behind it. */
 uint32_t tcp_take(struct tcp_pcb *pcb, struct list *pkts);
+/* So many bytes the next tcp_take would give at least; at the mark it is 0, as
+ * SIOCINQ has it. */
+uint32_t tcp_readable(const struct tcp_pcb *pcb);
 /* The caller is done with so many bytes. */
 void tcp_recved(struct tcp_pcb *pcb, uint32_t len, uint64_t now_ns);
 /* The peer has sent FIN, and everything before it has been taken. */
 bool tcp_at_end(const struct tcp_pcb *pcb);
+
+/* RFC 6093. What is known of the urgent byte. */
+enum tcp_urgent {
+	TCP_URGENT_NONE,
+	/* announced, and not here yet */
+	TCP_URGENT_COMING,
+	TCP_URGENT_HERE,
+	/* by tcp_take_urgent */
+	TCP_URGENT_READ,
+};
+/* All data before the mark has been taken, and none behind it (SIOCATMARK). */
+bool tcp_at_mark(const struct tcp_pcb *pcb);
+/* The urgent byte, apart from the stream (MSG_OOB). -EINVAL if there is none, if it
+ * was read, or stays in line; -EAGAIN while it is announced alone. */
+int tcp_take_urgent(struct tcp_pcb *pcb, uint8_t *byte_out, bool peeks)
+	MUST_CHECK;
 
 /* No more writes: FIN follows what is queued. -ENOTCONN. */
 int tcp_shutdown(struct tcp_pcb *pcb, uint64_t now_ns) MUST_CHECK;
@@ -303,12 +353,60 @@ const struct flow_key *tcp_key(const struct tcp_pcb *pcb);
 void tcp_set_nodelay(struct tcp_pcb *pcb, bool on, uint64_t now_ns);
 /* Holds back partial segments while on, at most 200 ms. */
 void tcp_set_cork(struct tcp_pcb *pcb, bool on, uint64_t now_ns);
+/* Urgent bytes stay in the stream (SO_OOBINLINE). */
+void tcp_set_oob_inline(struct tcp_pcb *pcb, bool on);
+/* What waits to be acknowledged is at once; the next one may wait again, as with
+ * TCP_QUICKACK of Linux. Off: nothing is acknowledged at once because the connection
+ * is young. */
 void tcp_set_quick_ack(struct tcp_pcb *pcb, bool on, uint64_t now_ns);
-/* 0 for a time or count leaves it as it is. */
-void tcp_set_keepalive(struct tcp_pcb *pcb, bool on, uint64_t idle_ns,
-		       uint64_t interval_ns, uint8_t probes, uint64_t now_ns);
-/* RFC 5482: how long sent data may stay unacknowledged; 0 is by retries. */
-void tcp_set_user_timeout(struct tcp_pcb *pcb, uint64_t timeout_ns);
+/* 0 for a time or count leaves it as it is. -ENOMEM. */
+int tcp_set_keepalive(struct tcp_pcb *pcb, bool on, uint64_t idle_ns,
+		      uint64_t interval_ns, uint8_t probes, uint64_t now_ns)
+	MUST_CHECK;
+/* -ENOMEM */
+int tcp_set_user_timeout(struct tcp_pcb *pcb, uint64_t timeout_ns) MUST_CHECK;
+
+/* Not in FIN_WAIT_2 at all once nobody owns the connection (TCP_LINGER2 below 0). */
+#define TCP_NO_FIN_WAIT_2 UINT64_MAX
+/* The least that TCP_MAXSEG may say, as in Linux. */
+enum { TCP_MSS_LEAST = 88 };
+
+/* What a program may set and few do. To change one: get, change, set. */
+struct tcp_settings {
+	/* RFC 9293 section 3.8.4; the switch is tcp_set_keepalive's */
+	uint64_t keep_idle_ns, keep_interval_ns;
+	/* RFC 5482: how long sent data may stay unacknowledged; 0: by retries */
+	uint64_t user_timeout_ns;
+	/* without owner (TCP_LINGER2) */
+	uint64_t fin_wait_2_ns;
+	/* offered by the SYN, and the most that is sent (TCP_MAXSEG); read while
+	 * the connection is set up. 0: what the path allows */
+	uint16_t mss_max;
+	uint8_t keep_probes;
+	/* how often a SYN is sent again, or a listener's answer to one
+	 * (TCP_SYNCNT); 0: as the parameters say */
+	uint8_t syn_retries;
+	/* For so many timeouts of its answer a listener waits for data behind
+	 * the handshake (TCP_DEFER_ACCEPT); who connects keeps his last ACK for
+	 * the data that he is to send. 0: not. */
+	uint8_t defer_accept;
+	/* the most that is granted (TCP_WINDOW_CLAMP); 0: no limit */
+	uint32_t window_clamp;
+	/* tcp_sndbuf gives no room while so much has not been sent */
+	uint32_t notsent_lowat;
+};
+void tcp_get_settings(const struct tcp_pcb *pcb,
+		      struct tcp_settings *settings_out);
+/* -EINVAL for a segment size below TCP_MSS_LEAST; -ENOMEM. */
+int tcp_set_settings(struct tcp_pcb *pcb, const struct tcp_settings *settings,
+		     uint64_t now_ns) MUST_CHECK;
+/* What defer_accept is for so long. */
+uint8_t tcp_defer_accept_timeouts(const struct tcp_params *params,
+				  uint64_t time_ns);
+
+/* The reader wants so many bytes at once (SO_RCVLOWAT): a buffer whose size is not
+ * fixed becomes large enough for them. */
+void tcp_set_rcv_lowat(struct tcp_pcb *pcb, uint32_t bytes, uint64_t now_ns);
 /* Fixes the size and ends automatic tuning. */
 void tcp_set_rcv_buf(struct tcp_pcb *pcb, uint32_t bytes, uint64_t now_ns);
 void tcp_set_snd_buf(struct tcp_pcb *pcb, uint32_t bytes);
@@ -332,9 +430,12 @@ struct tcp_pcb_info {
 	uint32_t snd_buf, rcv_buf;
 	/* bytes queued: to send or unacknowledged, in order, out of order */
 	uint32_t snd_queued, rcv_unread, ooo_bytes;
+	/* of the queued ones, those that were never sent */
+	uint32_t unsent;
 	/* memory of the packets in order that were not taken, and of those out of
 	 * order, buffers included */
 	uint32_t rcv_memory, ooo_memory;
+	enum tcp_urgent urgent;
 	uint64_t srtt_ns, rttvar_ns, rto_ns, min_rtt_ns;
 	bool has_sack, has_timestamps, has_window_scale, has_ecn;
 	/* some timer of this connection is pending */

@@ -119,6 +119,8 @@ static void advance(struct tcp_pcb *pcb, uint32_t ack,
 	/* keeps Minshall's mark within half the sequence space */
 	if (seq_before(pcb->snd_small_end, ack))
 		pcb->snd_small_end = ack;
+	if (seq_at_most(pcb->urgent_end, ack))
+		pcb->flags &= ~TF_URGENT_OUT;
 }
 
 /* RFC 5681 section 2 */

@@ -142,6 +142,16 @@ static ALWAYS_INLINE void emit(struct tcp_pcb *pcb, const uint8_t *header, size_
 	table->ops->emit(table->ctx, pcb, &out);
 }
 
+static void put_urgent(const struct tcp_pcb *pcb, struct wire_tcp *header,
+		       uint32_t seq)
+{
+	uint16_t pointer = tcp_urgent_pointer(pcb, seq);
+
+	header->urgent = htobe16(pointer);
+	if (pointer)
+		header->flags |= WIRE_TCP_URG;
+}
+
 /* A segment of a synchronised connection. */
 void tcp_emit(struct tcp_pcb *pcb, struct tcp_outgoing *o,
 			 uint64_t now_ns)
@@ -157,6 +167,8 @@ void tcp_emit(struct tcp_pcb *pcb, struct tcp_outgoing *o,
 		o->flags |= WIRE_TCP_ECE;
 	header_len += put_options(pcb, bytes + header_len, o->len, now_ns);
 	put_header(pcb, header, header_len, o, window_field(pcb));
+	if (UNLIKELY(pcb->flags & TF_URGENT_OUT))
+		put_urgent(pcb, header, o->seq);
 	put_checksum(pcb, header, header_len, o);
 	note_ack_sent(pcb, o->len);
 	emit(pcb, bytes, header_len, o);
@@ -216,7 +228,7 @@ void tcp_out_syn(struct tcp_pcb *pcb, uint64_t now_ns)
 	 * dropped for its ECN bits */
 	if (is_answer && pcb->flags & TF_ECN)
 		o.flags |= WIRE_TCP_ECE;
-	else if (!is_answer && params->with_ecn && pcb->backoff < 2)
+	else if (!is_answer && params->ecn == TCP_ECN_ON && pcb->backoff < 2)
 		o.flags |= WIRE_TCP_ECE | WIRE_TCP_CWR;
 	header_len += tcp_options_build(bytes + header_len, &options);
 	put_header(pcb, header, header_len, &o, (uint16_t)window);

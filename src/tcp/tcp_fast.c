@@ -16,7 +16,8 @@
 /* Established, no loss, no gap, nothing to report, nothing to take back. */
 static bool is_quiet(const struct tcp_pcb *pcb)
 {
-	const uint32_t unusual = TF_ECN | TF_ORPHAN | TF_FIN_RCVD | TF_UNSEEN;
+	const uint32_t unusual = TF_ECN | TF_ORPHAN | TF_FIN_RCVD | TF_UNSEEN |
+				 TF_URGENT_OUT;
 
 	return pcb->state == TCPS_ESTABLISHED &&
 	       pcb->recovery == RECOVERY_OPEN && !(pcb->flags & unusual) &&
@@ -24,7 +25,8 @@ static bool is_quiet(const struct tcp_pcb *pcb)
 	       list_is_empty(&pcb->lost) && !pcb->has_tlp && !pcb->undo_cwnd &&
 	       !pcb->backoff && !pcb->timeouts && !pcb->dup_acks &&
 	       list_is_empty(&pcb->runs) &&
-	       pcb->dsack.start == pcb->dsack.end && !pcb->soft_error;
+	       pcb->dsack.start == pcb->dsack.end && !pcb->soft_error &&
+	       pcb->urgent != TCP_URGENT_COMING;
 }
 
 void tcp_fast_update(struct tcp_pcb *pcb)
@@ -123,9 +125,10 @@ static void emit_ack(struct tcp_pcb *pcb, uint64_t now_ns)
 
 /* Whether a segment that is not full may go: it is the last, and Nagle (Minshall)
  * lets it pass. */
-static ALWAYS_INLINE bool may_be_small(const struct tcp_pcb *pcb, bool is_last)
+static ALWAYS_INLINE bool may_be_small(const struct tcp_pcb *pcb,
+				       struct pkt *pkt, bool is_last)
 {
-	return is_last && (pcb->flags & TF_NODELAY ||
+	return is_last && !(tcp_seg(pkt)->flags & SEG_MORE) && (pcb->flags & TF_NODELAY ||
 			   !seq_after(pcb->snd_small_end, pcb->snd_una));
 }
 
@@ -158,19 +161,22 @@ static ALWAYS_INLINE void note_sent(struct tcp_pcb *pcb, struct pkt *pkt,
 		tcp_timer_rearm_quiet(pcb, now_ns);
 }
 
+enum { PUSH_TO_PSH = SEG_PUSH / WIRE_TCP_PSH };
+
 /* A full segment or the last one, as far as the windows reach; false if it is for
  * the general rules. Leaving is the last that it does. */
 static ALWAYS_INLINE bool push_one(struct tcp_pcb *pcb, struct pkt *pkt,
 				   bool is_last, uint64_t now_ns)
 {
 	uint32_t seq = pcb->snd_nxt, end = seq + pkt->len;
-	uint8_t flags = is_last ? WIRE_TCP_ACK | WIRE_TCP_PSH : WIRE_TCP_ACK;
+	uint8_t flags = (uint8_t)(WIRE_TCP_ACK |
+				  (tcp_seg(pkt)->flags & SEG_PUSH) / PUSH_TO_PSH);
 
 	if (UNLIKELY(end - pcb->snd_una > MIN(pcb->snd_wnd, pcb->cwnd) ||
 		     pkt->len > pcb->mss))
 		return false;
 	if (pkt->len < pcb->mss) {
-		if (!may_be_small(pcb, is_last))
+		if (!may_be_small(pcb, pkt, is_last))
 			return false;
 		pcb->snd_small_end = end;
 	}
@@ -200,7 +206,9 @@ void tcp_output(struct tcp_pcb *pcb, uint64_t now_ns)
 	if (LIKELY(may_push(pcb, now_ns) && is_last(pcb, pcb->unsent)) &&
 	    push_one(pcb, pcb->unsent, true, now_ns))
 		return;
+	pcb->flags |= TF_MORE_FOLLOWS;
 	tcp_out_push(pcb, now_ns);
+	pcb->flags &= ~TF_MORE_FOLLOWS;
 }
 
 /* ---- acknowledgments in ---- */

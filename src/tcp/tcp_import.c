@@ -21,7 +21,8 @@ enum {
 		     TF_FIN_RCVD | TF_FIN_QUEUED | TF_ECE_OUT | TF_CWR_OUT |
 		     TF_RCV_BUF_FIXED | TF_SND_BUF_FIXED | TF_PASSIVE |
 		     TF_CWND_LIMITED | TF_REORDERS | TF_TLP_NEW | TF_FRTO |
-		     TF_HAS_RTT | TF_FRTO_NEW,
+		     TF_HAS_RTT | TF_FRTO_NEW | TF_OOB_INLINE |
+		     TF_URGENT_OUT,
 };
 
 /* ---- reading ---- */
@@ -172,6 +173,7 @@ static bool is_sound(const struct tcp_pcb *pcb)
 	       is_state_sound(pcb) && is_window_sound(pcb) &&
 	       pcb->cc_id < TCP_CC_CNT && pcb->recovery <= RECOVERY_LOSS &&
 	       pcb->rtx_kind <= RTX_PERSIST &&
+	       pcb->urgent <= TCP_URGENT_READ &&
 	       pcb->snd_scale <= TCP_SCALE_MAX &&
 	       pcb->rcv_scale <= TCP_SCALE_MAX && pcb->mss_peer >= 64;
 }
@@ -182,10 +184,26 @@ static uint64_t clamp(uint64_t low, uint64_t value, uint64_t high)
 	return MAX(low, value);
 }
 
+static void bound_settings(struct tcp_settings *s)
+{
+	s->user_timeout_ns = MIN(s->user_timeout_ns, LONG_MAX_NS);
+	s->keep_idle_ns = MIN(s->keep_idle_ns, LONG_MAX_NS);
+	s->keep_interval_ns = MIN(s->keep_interval_ns, LONG_MAX_NS);
+	if (s->fin_wait_2_ns != TCP_NO_FIN_WAIT_2)
+		s->fin_wait_2_ns = MIN(s->fin_wait_2_ns, LONG_MAX_NS);
+	if (s->mss_max)
+		s->mss_max = MAX(s->mss_max, TCP_MSS_LEAST);
+}
+
 /* What only makes the connection slow when it is wrong, into its bounds. */
 static void bound(struct tcp_pcb *pcb)
 {
 	pcb->path.mtu = MAX(pcb->path.mtu, 68);
+	if (pcb->urgent_seq + SPAN_MAX - pcb->rcv_nxt > 2 * SPAN_MAX)
+		pcb->urgent = TCP_URGENT_NONE;
+	if (!seq_after(pcb->urgent_end, pcb->snd_una) ||
+	    seq_after(pcb->urgent_end, pcb->snd_end))
+		pcb->flags &= ~TF_URGENT_OUT;
 	pcb->cwnd = MIN(pcb->cwnd, SPAN_MAX);
 	pcb->ssthresh = MIN(pcb->ssthresh, UINT32_MAX / 4);
 	pcb->undo_cwnd = MIN(pcb->undo_cwnd, SPAN_MAX);
@@ -198,9 +216,8 @@ static void bound(struct tcp_pcb *pcb)
 	pcb->rack_rtt_ns = MIN(pcb->rack_rtt_ns, SHORT_MAX_NS);
 	pcb->rto_ns = clamp(NS_PER_MS, pcb->rto_ns,
 			    pcb->table->params.rto_max_ns);
-	pcb->user_timeout_ns = MIN(pcb->user_timeout_ns, LONG_MAX_NS);
-	pcb->keep_idle_ns = MIN(pcb->keep_idle_ns, LONG_MAX_NS);
-	pcb->keep_interval_ns = MIN(pcb->keep_interval_ns, LONG_MAX_NS);
+	bound_settings(pcb->settings);
+	pcb->rcv_buf = tcp_rcv_buf_within(pcb, pcb->rcv_buf);
 }
 
 /* ---- queues ---- */
@@ -258,7 +275,8 @@ static bool is_entry_sound(const struct tcp_pcb *pcb, const struct entry *e,
 	bool is_sent = e->flags & SEG_SENT;
 	const uint8_t both = SEG_SACKED | SEG_LOST;
 
-	if (e->flags & ~(SEG_SENT | SEG_SACKED | SEG_LOST | SEG_FIN | SEG_PUSH) ||
+	if (e->flags & ~(SEG_SENT | SEG_SACKED | SEG_LOST | SEG_FIN |
+			 SEG_OF_END) ||
 	    (e->flags & both) == both || (e->flags & both && !is_sent) ||
 	    (e->flags & SEG_SACKED && !(pcb->flags & TF_SACK)) ||
 	    is_sent != !!e->sent_cnt || is_sent != !!e->sent_ns)
@@ -515,12 +533,15 @@ int tcp_import(struct tcp_table *table, const uint8_t *data, size_t len,
 
 	if (!pcb)
 		return -ENOMEM;
-	rc = fill(pcb, &r);
+	rc = tcp_settings_own(pcb);
+	if (!rc)
+		rc = fill(pcb, &r);
 	if (rc) {
 		pcb->state = TCPS_CLOSED;
 		tcp_pcb_free(pcb);
 		return rc;
 	}
+	tcp_settings_drop_usual(pcb);
 	restore_timers(pcb, now_ns);
 	tcp_fast_update(pcb);
 	if (!list_is_empty(&pcb->rcv_queue) || pcb->flags & TF_FIN_RCVD)

@@ -11,9 +11,8 @@
 /* How long a time stamp is to be compared with: RFC 7323 section 5.5. A later one
  * replaces it whatever it is. */
 #define TS_RECENT_LIFE_NS (24 * 86400 * NS_PER_SEC)
-/* Between two answers to segments that carry nothing and are out of window, so
- * that two ends that disagree do not keep each other busy. */
-#define STRAY_ANSWER_NS (100 * NS_PER_MS)
+/* How long the ACK of a SYN-ACK waits for data where data is sure to come. */
+#define DEFERRED_ACK_NS (200 * NS_PER_MS)
 
 /* ---- checks ---- */
 
@@ -65,15 +64,20 @@ static bool is_in_window(const struct tcp_pcb *pcb,
 	       (seq_after(end, pcb->rcv_nxt) && seq_before(in->seq, edge));
 }
 
+/* RFC 9293 section 3.10.7.4. Two ends that disagree keep each other busy with empty
+ * segments, but not with data. */
 static void answer_stray(struct tcp_pcb *pcb, const struct tcp_segment *in,
 			 uint64_t now_ns)
 {
 	if (in->flags & WIRE_TCP_RST)
 		return;
-	if (!in->len && !(in->flags & (WIRE_TCP_FIN | WIRE_TCP_SYN))) {
-		if (pcb->stray_ns && now_ns - pcb->stray_ns < STRAY_ANSWER_NS)
+	if (in->flags & WIRE_TCP_SYN) {
+		tcp_reply_challenge(pcb, now_ns);
+		return;
+	}
+	if (!in->len && !(in->flags & WIRE_TCP_FIN)) {
+		if (!tcp_reply_stray_allowed(pcb, now_ns))
 			return;
-		pcb->stray_ns = now_ns;
 	} else if (pcb->flags & TF_SACK && seq_before(in->seq, pcb->rcv_nxt) &&
 		   in->len) {
 		/* RFC 2883: sent again needlessly */
@@ -83,13 +87,35 @@ static void answer_stray(struct tcp_pcb *pcb, const struct tcp_segment *in,
 	tcp_out_ack(pcb, now_ns);
 }
 
-/* RFC 5961 section 3.2 */
+/* Some send it at the number of their FIN, which they did not count. */
+static bool is_reset_at_fin(const struct tcp_pcb *pcb,
+			    const struct tcp_segment *in)
+{
+	return in->flags & WIRE_TCP_RST && pcb->flags & TF_FIN_RCVD &&
+	       in->seq == pcb->rcv_nxt - 1;
+}
+
+/* What a peer that is gone answers by knows the number behind the last byte that SACK
+ * has reported, not the one we wait for. */
+static bool is_behind_sacks(const struct tcp_pcb *pcb, uint32_t seq)
+{
+	uint32_t last = pcb->rcv_nxt;
+
+	if (!(pcb->flags & TF_SACK))
+		return false;
+	for (uint8_t i = 0; i < pcb->recent_cnt; i++)
+		last = seq_max(last, pcb->recent[i].end);
+	return seq == last;
+}
+
+/* RFC 5961 section 3.2, and where else Linux believes it. */
 static void take_reset(struct tcp_pcb *pcb, const struct tcp_segment *in,
 		       uint64_t now_ns)
 {
 	int error = -ECONNRESET;
 
-	if (in->seq != pcb->rcv_nxt) {
+	if (in->seq != pcb->rcv_nxt && !is_behind_sacks(pcb, in->seq) &&
+	    !is_reset_at_fin(pcb, in)) {
 		tcp_reply_challenge(pcb, now_ns);
 		return;
 	}
@@ -117,7 +143,7 @@ static bool passes_checks(struct tcp_pcb *pcb, struct tcp_segment *in,
 		counts->paws_drops++;
 		return false;
 	}
-	if (!is_in_window(pcb, in)) {
+	if (!is_in_window(pcb, in) && !is_reset_at_fin(pcb, in)) {
 		counts->out_of_window++;
 		answer_stray(pcb, in, now_ns);
 		return false;
@@ -137,16 +163,20 @@ static bool passes_checks(struct tcp_pcb *pcb, struct tcp_segment *in,
 /* ---- states ---- */
 
 /* Our FIN has arrived. */
-static void on_fin_acked(struct tcp_pcb *pcb, uint64_t now_ns)
+static void on_fin_acked(struct tcp_pcb *pcb, const struct tcp_segment *in,
+			 uint64_t now_ns)
 {
 	switch ((enum tcp_state)pcb->state) {
 	case TCPS_FIN_WAIT_1:
 		pcb->state = TCPS_FIN_WAIT_2;
-		if (pcb->flags & TF_ORPHAN) {
-			pcb->state_at_ns = now_ns +
-					   pcb->table->params.fin_wait_2_ns;
-			tcp_timer_update(pcb);
+		if (!(pcb->flags & TF_ORPHAN))
+			break;
+		if (pcb->settings->fin_wait_2_ns != TCP_NO_FIN_WAIT_2) {
+			tcp_timer_set_fin_wait_2(pcb, now_ns);
+			break;
 		}
+		tcp_reply_reset(pcb->table, &pcb->key, in, now_ns);
+		tcp_pcb_die(pcb, 0);
 		break;
 	case TCPS_CLOSING:
 		tcp_pcb_to_time_wait(pcb, now_ns);
@@ -182,8 +212,13 @@ static void on_fin_received(struct tcp_pcb *pcb, uint64_t now_ns)
 /* RFC 3168 section 6.1.3: repeat the echo until the peer says it has slowed. */
 static void take_ecn(struct tcp_pcb *pcb, const struct tcp_segment *in)
 {
-	if (in->flags & WIRE_TCP_CWR)
+	if (in->flags & WIRE_TCP_CWR) {
 		pcb->flags &= ~TF_ECE_OUT;
+		/* its window may be one segment by now, which must not wait for
+		 * a second one to be acknowledged */
+		if (in->len)
+			pcb->flags |= TF_ACK_NOW;
+	}
 	if (in->ecn == 3)
 		pcb->flags |= TF_ECE_OUT | TF_ACK_NOW;
 }
@@ -207,12 +242,25 @@ static void take_payload(struct tcp_pcb *pcb, struct tcp_segment *in,
 		on_fin_received(pcb, now_ns);
 }
 
+/* The listener accepts who has something to say; who has not for too long, too. What
+ * a cookie opened has no timer that would ask for it again. */
+static bool is_deferred(const struct tcp_pcb *pcb, const struct tcp_segment *in)
+{
+	return pcb->listener && pcb->rtx_kind == RTX_TIMEOUT &&
+	       pcb->backoff < pcb->settings->defer_accept &&
+	       tcp_segment_end(in) == in->seq;
+}
+
 /* The ACK that completes a handshake. False when the segment is done with. */
 static bool complete_handshake(struct tcp_pcb *pcb, struct tcp_segment *in,
 			       uint64_t now_ns)
 {
 	if (in->ack != pcb->snd_nxt) {
 		tcp_reply_reset(pcb->table, &pcb->key, in, now_ns);
+		return false;
+	}
+	if (is_deferred(pcb, in)) {
+		pcb->flags |= TF_DEFERRED;
 		return false;
 	}
 	if (pcb->listener && !tcp_listen_promote(pcb)) {
@@ -253,9 +301,12 @@ static void in_synchronised(struct tcp_pcb *pcb, struct tcp_segment *in,
 	if (pcb->flags & TF_ECN)
 		take_ecn(pcb, in);
 	if (pcb->flags & TF_FIN_QUEUED && pcb->snd_una == pcb->snd_end)
-		on_fin_acked(pcb, now_ns);
-	if (pcb->state >= TCPS_ESTABLISHED && pcb->state <= TCPS_LAST_ACK)
-		take_payload(pcb, in, now_ns);
+		on_fin_acked(pcb, in, now_ns);
+	if (pcb->state < TCPS_ESTABLISHED || pcb->state > TCPS_LAST_ACK)
+		return;
+	if (in->flags & WIRE_TCP_URG || pcb->urgent == TCP_URGENT_COMING)
+		tcp_urgent_in(pcb, in);
+	take_payload(pcb, in, now_ns);
 }
 
 /* RFC 9293 section 3.10.7.3 */
@@ -288,7 +339,11 @@ static void in_syn_sent(struct tcp_pcb *pcb, struct tcp_segment *in,
 	pcb->snd_wnd_max = pcb->snd_wnd;
 	pcb->snd_wl1 = in->seq;
 	tcp_pcb_established(pcb, now_ns);
-	pcb->flags |= TF_ACK_NOW;
+	/* data is about to follow, which can take the ACK along */
+	if (pcb->settings->defer_accept)
+		tcp_timer_delay_ack_by(pcb, now_ns, DEFERRED_ACK_NS);
+	else
+		pcb->flags |= TF_ACK_NOW;
 	in->seq++;
 	in->flags &= (uint8_t)~WIRE_TCP_SYN;
 	take_payload(pcb, in, now_ns);
@@ -342,7 +397,8 @@ static void in_unknown(struct tcp_table *table, const struct flow_key *key,
 			dispatch(pcb, in, now_ns);
 		else if (!tcp_listen_may_be_cookie(listener, in, now_ns))
 			tcp_reply_reset(table, key, in, now_ns);
-	} else if (in->flags & WIRE_TCP_SYN) {
+	} else if ((in->flags & (WIRE_TCP_SYN | WIRE_TCP_FIN)) ==
+		   WIRE_TCP_SYN) {
 		if (!reopens)
 			isn = tcp_isn(table, key, now_ns);
 		tcp_listen_syn(table, listener, key, in, isn, now_ns);
@@ -397,6 +453,7 @@ static bool parse(struct tcp_in *in, struct tcp_segment *segment)
 	segment->seq = be32toh(header->seq);
 	segment->ack = be32toh(header->ack);
 	segment->window = be16toh(header->window);
+	segment->urgent = be16toh(header->urgent);
 	segment->flags = header->flags;
 	segment->ecn = in->ecn;
 	tcp_options_parse(in->pkt->data + sizeof(*header),

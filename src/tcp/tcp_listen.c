@@ -139,17 +139,14 @@ bool tcp_listen_promote(struct tcp_pcb *child)
 	return true;
 }
 
-static void inherit(struct tcp_pcb *child, const struct tcp_pcb *listener)
+static void inherit(struct tcp_pcb *child, struct tcp_pcb *listener)
 {
 	child->flags |= listener->flags &
 			(TF_NODELAY | TF_CORK | TF_QUICK_ACK | TF_KEEPALIVE |
-			 TF_RCV_BUF_FIXED | TF_SND_BUF_FIXED);
+			 TF_RCV_BUF_FIXED | TF_SND_BUF_FIXED | TF_OOB_INLINE);
 	child->rcv_buf = listener->rcv_buf;
 	child->snd_buf = listener->snd_buf;
-	child->keep_idle_ns = listener->keep_idle_ns;
-	child->keep_interval_ns = listener->keep_interval_ns;
-	child->keep_probes = listener->keep_probes;
-	child->user_timeout_ns = listener->user_timeout_ns;
+	tcp_settings_share(child, listener);
 	child->cc_id = listener->cc_id;
 	child->user = listener->user;
 }
@@ -269,7 +266,7 @@ static uint32_t cookie_ts(uint32_t ts_now, const struct tcp_options *offered,
 		bits = offered->scale;
 	if (offered->has_sack_ok && params->with_sack)
 		bits |= COOKIE_TS_SACK;
-	if (wants_ecn && params->with_ecn)
+	if (wants_ecn && params->ecn)
 		bits |= COOKIE_TS_ECN;
 	ts = (ts_now & ~(uint32_t)COOKIE_TS_MASK) | bits;
 	return seq_after(ts, ts_now) ? ts - COOKIE_TS_MASK - 1 : ts;
@@ -300,6 +297,9 @@ static void send_cookie(struct tcp_listener *listener,
 	if (!table->ops->path(table->ctx, key, &path))
 		return;
 	options.mss = tcp_path_mss(params, &path, key);
+	if (listener->pcb->settings->mss_max)
+		options.mss = MIN(options.mss,
+				  listener->pcb->settings->mss_max);
 	if (offered->has_ts && params->with_timestamps) {
 		options.has_ts = true;
 		options.ts_val = cookie_ts(ts_now, offered, params, wants_ecn);
@@ -308,7 +308,7 @@ static void send_cookie(struct tcp_listener *listener,
 		options.has_scale = offered->has_scale &&
 				    params->with_window_scale;
 		options.scale = tcp_rcv_scale(params);
-		if (wants_ecn && params->with_ecn)
+		if (wants_ecn && params->ecn)
 			flags |= WIRE_TCP_ECE;
 	}
 	listener->cookie_ns = now_ns;

@@ -38,7 +38,7 @@ bool tcp_out_split(struct tcp_pcb *pcb, struct pkt *pkt, uint32_t len)
 		list_insert_after(&seg->order, &tail_seg->order);
 	else
 		list_init(&tail_seg->order);
-	seg->flags &= (uint8_t)~SEG_PUSH;
+	seg->flags &= (uint8_t)~SEG_OF_END;
 	pkt_trim(pkt, len);
 	pkt->flags &= (uint8_t)~PKT_HAS_SUM;
 	return true;
@@ -51,17 +51,20 @@ static void fill_up(struct tcp_pcb *pcb, struct pkt *pkt)
 	struct pkt *next;
 
 	while (pkt->len < pcb->mss && pkt->refs == 1 && pkt_tailroom(pkt) &&
+	       !(tcp_seg(pkt)->flags & SEG_EOR) &&
 	       (next = tcp_out_next(pcb, pkt)) && next->len) {
 		uint32_t len = MIN(next->len, pkt_tailroom(pkt));
 
 		len = MIN(len, pcb->mss - pkt->len);
 		memcpy(pkt_append(pkt, len), next->data, len);
 		pkt->flags &= (uint8_t)~PKT_HAS_SUM;
+		/* it may end in the middle of a write now */
+		tcp_seg(pkt)->flags &= (uint8_t)~SEG_OF_END;
 		if (len < next->len) {
 			cut_front(next, len);
 			return;
 		}
-		tcp_seg(pkt)->flags |= tcp_seg(next)->flags & SEG_PUSH;
+		tcp_seg(pkt)->flags |= tcp_seg(next)->flags & SEG_OF_END;
 		list_remove(&next->link);
 		pkt_put(next);
 	}
@@ -79,6 +82,17 @@ static void note_sent(struct tcp_pcb *pcb, struct pkt *pkt, uint64_t now_ns)
 	pcb->prr_out += tcp_seg_len(pkt);
 }
 
+/* The FIN, if it follows the packet and was sent, too: it rides along. */
+static struct pkt *sent_fin_after(const struct tcp_pcb *pcb, struct pkt *pkt)
+{
+	struct pkt *next = tcp_out_next(pcb, pkt);
+
+	if (!next || (tcp_seg(next)->flags & (SEG_FIN | SEG_SENT | SEG_SACKED)) !=
+			     (SEG_FIN | SEG_SENT))
+		return NULL;
+	return next;
+}
+
 void tcp_out_resend(struct tcp_pcb *pcb, struct pkt *pkt, uint64_t now_ns)
 {
 	struct tcp_seg *seg = tcp_seg(pkt);
@@ -88,19 +102,18 @@ void tcp_out_resend(struct tcp_pcb *pcb, struct pkt *pkt, uint64_t now_ns)
 		.cnt = 1,
 		.is_retransmission = true,
 	};
+	struct pkt *fin;
 
 	/* the path may have become narrower */
 	if (pkt->len > pcb->mss && !tcp_out_split(pcb, pkt, pcb->mss))
 		return;
 	o.len = pkt->len;
-	if (seg->flags & SEG_FIN)
+	fin = sent_fin_after(pcb, pkt);
+	if (seg->flags & SEG_FIN || fin)
 		o.flags |= WIRE_TCP_FIN;
 	if (seg->flags & SEG_PUSH)
 		o.flags |= WIRE_TCP_PSH;
-	if (seg->flags & SEG_LOST) {
-		seg->flags &= (uint8_t)~SEG_LOST;
-		pcb->lost_bytes -= tcp_seg_len(pkt);
-	}
+	tcp_sack_unmark_one(pcb, pkt);
 	if (pcb->undo_cwnd) {
 		if (!pcb->undo_has_resent)
 			pcb->undo_ts = tcp_ts_now(pcb, now_ns);
@@ -110,6 +123,10 @@ void tcp_out_resend(struct tcp_pcb *pcb, struct pkt *pkt, uint64_t now_ns)
 	pcb->retransmitted++;
 	pcb->table->counts.retransmitted++;
 	note_sent(pcb, pkt, now_ns);
+	if (fin) {
+		tcp_sack_unmark_one(pcb, fin);
+		note_sent(pcb, fin, now_ns);
+	}
 	pcb->last_sent_ns = now_ns;
 	tcp_emit(pcb, &o, now_ns);
 }
@@ -141,17 +158,25 @@ static void resend_lost(struct tcp_pcb *pcb, uint64_t now_ns)
 
 /* ---- new data ---- */
 
-/* Whether a segment that is not full must wait. */
-static bool is_held_back(struct tcp_pcb *pcb, const struct pkt *pkt,
-			 uint64_t now_ns)
+/* By TCP_CORK, or by MSG_MORE, which holds only until somebody else pushes. */
+static bool is_corked(const struct tcp_pcb *pcb, struct pkt *pkt)
 {
-	const struct pkt *next = tcp_out_next(pcb, (struct pkt *)pkt);
+	if (pcb->flags & TF_CORK_TIMER)
+		return false;
+	return pcb->flags & TF_CORK || (pcb->flags & TF_MORE_FOLLOWS &&
+					tcp_seg(pkt)->flags & SEG_MORE);
+}
+
+/* Whether a segment that is not full must wait. */
+static bool is_held_back(struct tcp_pcb *pcb, struct pkt *pkt, uint64_t now_ns)
+{
+	const struct pkt *next = tcp_out_next(pcb, pkt);
 
 	/* the last one goes with FIN; one that others follow and that could not
 	 * be filled up is as full as it gets */
-	if (next || !pkt->len)
+	if (next || !pkt->len || pcb->flags & TF_URGENT_OUT)
 		return false;
-	if (pcb->flags & TF_CORK && !(pcb->flags & TF_CORK_TIMER)) {
+	if (is_corked(pcb, pkt)) {
 		if (!pcb->cork_ns) {
 			pcb->cork_ns = now_ns + 200 * NS_PER_MS;
 			tcp_timer_update(pcb);
@@ -201,7 +226,9 @@ static bool prepare_next(struct tcp_pcb *pcb, uint64_t now_ns)
 static void gather_run(struct tcp_pcb *pcb, struct tcp_outgoing *o,
 		       uint64_t now_ns)
 {
-	uint32_t max = pcb->path.segment_max;
+	/* each segment has an urgent pointer of its own */
+	bool may_split = !(pcb->flags & TF_URGENT_OUT);
+	uint32_t max = may_split ? pcb->path.segment_max : 0;
 	struct pkt *pkt = o->first;
 
 	while (max && pkt->len == pcb->mss && o->len + pcb->mss <= max) {
@@ -220,7 +247,8 @@ static void gather_run(struct tcp_pcb *pcb, struct tcp_outgoing *o,
 	}
 }
 
-/* Takes FIN along if it is next and fits the window. */
+/* Takes FIN along if it is next and fits the window. Where only the bytes before it
+ * fit, they go without it: Linux holds back both, but there is nothing to wait for. */
 static bool takes_fin(struct tcp_pcb *pcb, struct pkt *last)
 {
 	struct pkt *next = tcp_out_next(pcb, last);
@@ -246,8 +274,7 @@ static void send_run(struct tcp_pcb *pcb, uint64_t now_ns)
 	entries = o.cnt;
 	if (tcp_seg(pkt)->flags & SEG_FIN)
 		o.flags |= WIRE_TCP_FIN;
-	if (o.len && (tcp_seg(pkt)->flags & SEG_PUSH ||
-		      !tcp_out_next(pcb, pkt)))
+	if (tcp_seg(pkt)->flags & SEG_PUSH)
 		o.flags |= WIRE_TCP_PSH;
 	if (o.len && takes_fin(pcb, pkt)) {
 		o.flags |= WIRE_TCP_FIN | WIRE_TCP_PSH;
@@ -267,6 +294,7 @@ static void send_run(struct tcp_pcb *pcb, uint64_t now_ns)
 		pkt = tcp_out_next(pcb, pkt);
 	}
 	pcb->unsent = pkt;
+	pcb->cork_ns = 0;
 	if (o.len && o.len % pcb->mss)
 		pcb->snd_small_end = pcb->snd_nxt;
 	pcb->last_sent_ns = now_ns;
@@ -328,6 +356,9 @@ static void push_by_rules(struct tcp_pcb *pcb, uint64_t now_ns)
 		send_run(pcb, now_ns);
 		has_sent = true;
 	}
+	/* what has left makes room, too */
+	if (has_sent && pcb->settings->notsent_lowat != UINT32_MAX)
+		tcp_event_raise(pcb, TCP_EV_WRITABLE);
 	/* RFC 6298 section 5.1, RFC 8985 section 7.2 */
 	if (has_sent && (pcb->rtx_kind == RTX_NONE ||
 			 pcb->rtx_kind == RTX_PERSIST ||

@@ -24,6 +24,12 @@ enum tcp_seg_flag {
 	SEG_FIN = 1 << 3,
 	/* end of a write: carries PSH */
 	SEG_PUSH = 1 << 4,
+	/* the writer has said that more follows */
+	SEG_MORE = 1 << 5,
+	/* end of a record: what follows does not join it */
+	SEG_EOR = 1 << 6,
+	/* what belongs to the last byte of an entry */
+	SEG_OF_END = SEG_PUSH | SEG_MORE | SEG_EOR,
 };
 
 /* In the cb of a packet on the send queue. The queue is a list by sequence
@@ -89,6 +95,8 @@ struct tcp_segment {
 	uint32_t ack;
 	/* not yet scaled */
 	uint16_t window;
+	/* the pointer, whether the flag is there or not */
+	uint16_t urgent;
 	uint8_t flags;
 	uint8_t ecn;
 	/* payload bytes */
@@ -195,6 +203,8 @@ enum tcp_flag {
 	/* the window was used: what is acknowledged up to cwnd_used_end opens
 	 * it */
 	TF_CWND_LIMITED = 1 << 19,
+	/* urgent data is queued or under way, up to urgent_end */
+	TF_URGENT_OUT = 1 << 20,
 	/* a reordering was seen on this connection */
 	TF_REORDERS = 1 << 21,
 	/* the probe in flight carried new data (RFC 8985 section 7.4.2) */
@@ -205,10 +215,16 @@ enum tcp_flag {
 	TF_CORK_TIMER = 1 << 24,
 	/* an RTT was measured */
 	TF_HAS_RTT = 1 << 25,
+	/* urgent bytes stay in the stream */
+	TF_OOB_INLINE = 1 << 26,
 	/* F-RTO sends new data before it repairs */
 	TF_FRTO_NEW = 1 << 27,
 	/* a child that was never accepted: no events, freed quietly */
 	TF_UNSEEN = 1 << 28,
+	/* its handshake is complete, but the listener wants data first */
+	TF_DEFERRED = 1 << 30,
+	/* it is the writer who pushes: what he calls incomplete waits */
+	TF_MORE_FOLLOWS = 1 << 29,
 };
 
 struct tcp_pcb {
@@ -235,6 +251,8 @@ struct tcp_pcb {
 	uint8_t recovery; /* enum tcp_recovery */
 	uint8_t snd_scale;
 	uint8_t rcv_scale;
+	uint8_t urgent; /* enum tcp_urgent */
+	uint8_t urgent_byte;
 	/* bytes received since the last ACK left */
 	uint32_t unacked_rcvd;
 	struct list rcv_queue;
@@ -286,6 +304,8 @@ struct tcp_pcb {
 	uint32_t cwnd_used_end;
 	/* recovery ends when snd_una passes this */
 	uint32_t recovery_point;
+	/* behind the last urgent byte that was written, see TF_URGENT_OUT */
+	uint32_t urgent_end;
 	const struct tcp_cc_ops *cc_ops;
 	union {
 		struct tcp_cubic cubic;
@@ -331,7 +351,7 @@ struct tcp_pcb {
 	uint64_t progress_ns;
 	uint64_t last_sent_ns;
 	uint64_t last_rcvd_ns;
-	/* when an empty segment out of window was last answered */
+	/* when it was last answered what anyone can send again and again */
 	uint64_t stray_ns;
 
 	/* out of order: runs by sequence */
@@ -388,11 +408,11 @@ struct tcp_pcb {
 	uint32_t ts_offset;
 	uint32_t iss;
 	uint32_t irs;
-	uint64_t user_timeout_ns;
-	uint64_t keep_idle_ns;
-	uint64_t keep_interval_ns;
+	/* the byte that the peer marked as urgent, if it did */
+	uint32_t urgent_seq;
+	/* the table's, or those of tcp_settings.c */
+	struct tcp_settings *settings;
 	uint64_t cork_ns;
-	uint8_t keep_probes;
 	uint8_t cc_id;
 	uint16_t mss_peer;
 	struct tcp_path path;
@@ -449,6 +469,8 @@ enum { TCP_LISTEN_BUCKETS = 256 };
 
 struct tcp_table {
 	struct tcp_params params;
+	/* of who has not changed his */
+	struct tcp_settings settings;
 	const struct tcp_ops *ops;
 	void *ctx;
 	struct timer_wheel *wheel;
@@ -475,6 +497,8 @@ struct tcp_table {
 
 	struct tcp_tw_table *tw;
 	struct tcp_limit challenge_limit;
+	/* how many challenges may leave in this second */
+	uint32_t challenge_budget;
 	struct tcp_limit reset_limit;
 	struct tcp_counts counts;
 };
@@ -520,6 +544,18 @@ uint32_t tcp_ts_offset(const struct tcp_table *table,
 uint16_t tcp_path_mss(const struct tcp_params *params,
 		      const struct tcp_path *path, const struct flow_key *key);
 uint8_t tcp_rcv_scale(const struct tcp_params *params);
+
+/* tcp_settings.c */
+void tcp_settings_init(struct tcp_table *table);
+/* The pcb has those of the table again. */
+void tcp_settings_put(struct tcp_pcb *pcb);
+void tcp_settings_share(struct tcp_pcb *pcb, struct tcp_pcb *with);
+/* Makes them the pcb's alone, so that they can be changed. -ENOMEM */
+int tcp_settings_own(struct tcp_pcb *pcb) MUST_CHECK;
+/* Shares them again where they are the table's after all. */
+void tcp_settings_drop_usual(struct tcp_pcb *pcb);
+/* A size of the receive buffer, as far as the clamp lets it. */
+uint32_t tcp_rcv_buf_within(const struct tcp_pcb *pcb, uint64_t bytes);
 
 /* tcp_table.c */
 void tcp_table_free_buckets(struct tcp_table *table);
@@ -598,6 +634,14 @@ void tcp_sack_in(struct tcp_pcb *pcb, const struct tcp_segment *in,
 /* An entry has arrived: its numbers leave the sums of the scoreboard. */
 void tcp_sack_forget(struct tcp_pcb *pcb, struct pkt *pkt);
 void tcp_sack_mark_lost(struct tcp_pcb *pcb, struct pkt *pkt);
+/* Not any more: it is sent again. */
+static inline void tcp_sack_unmark_one(struct tcp_pcb *pcb, struct pkt *pkt)
+{
+	if (!(tcp_seg(pkt)->flags & SEG_LOST))
+		return;
+	tcp_seg(pkt)->flags &= (uint8_t)~SEG_LOST;
+	pcb->lost_bytes -= tcp_seg_len(pkt);
+}
 /* Everything not sacked is lost; what was sacked stays (RFC 8985 section 6.3). */
 void tcp_sack_mark_all_lost(struct tcp_pcb *pcb);
 /* Nothing is lost after all: a reduction was undone. */
@@ -704,14 +748,23 @@ static inline void tcp_timer_rearm_quiet(struct tcp_pcb *pcb, uint64_t now_ns)
 		tcp_timer_update(pcb);
 }
 
-static inline void tcp_timer_delay_ack(struct tcp_pcb *pcb, uint64_t now_ns)
+static inline void tcp_timer_delay_ack_by(struct tcp_pcb *pcb, uint64_t now_ns,
+					  uint64_t delay_ns)
 {
 	if (pcb->delack_at_ns)
 		return;
-	pcb->delack_at_ns = now_ns + pcb->table->params.delayed_ack_ns;
+	pcb->delack_at_ns = now_ns + delay_ns;
 	if (UNLIKELY(tcp_timer_is_later(pcb, pcb->delack_at_ns)))
 		tcp_timer_update(pcb);
 }
+
+static inline void tcp_timer_delay_ack(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	tcp_timer_delay_ack_by(pcb, now_ns,
+			       pcb->table->params.delayed_ack_ns);
+}
+/* Nobody owns the connection, and only the peer's FIN is missing. */
+void tcp_timer_set_fin_wait_2(struct tcp_pcb *pcb, uint64_t now_ns);
 void tcp_timer_restart_keepalive(struct tcp_pcb *pcb, uint64_t now_ns);
 
 /* tcp_pmtu.c is tcp.h's tcp_icmp_in */
@@ -802,6 +855,20 @@ void tcp_rx_prune(struct tcp_pcb *pcb);
 void tcp_rx_restore_run(struct tcp_pcb *pcb, struct pkt *pkt, uint32_t seq,
 			bool has_fin);
 
+/* All that is in order; what tcp_take does where nothing is urgent. */
+uint32_t tcp_rx_take_all(struct tcp_pcb *pcb, struct list *pkts);
+
+/* tcp_urgent.c */
+/* A segment with an urgent pointer, or one that may hold the byte that an earlier
+ * one has announced; before its data is taken. */
+void tcp_urgent_in(struct tcp_pcb *pcb, const struct tcp_segment *in);
+/* tcp_take while something is urgent. */
+uint32_t tcp_urgent_take(struct tcp_pcb *pcb, struct list *pkts);
+/* What was written so far is urgent. */
+void tcp_urgent_mark_end(struct tcp_pcb *pcb);
+/* The pointer of a segment that begins there; 0: it says nothing. */
+uint16_t tcp_urgent_pointer(const struct tcp_pcb *pcb, uint32_t seq);
+
 /* tcp_emit.c */
 /* One segment on its way out. */
 struct tcp_outgoing {
@@ -847,8 +914,12 @@ bool tcp_out_split(struct tcp_pcb *pcb, struct pkt *pkt, uint32_t len);
 /* tcp_reply.c */
 void tcp_reply_reset(struct tcp_table *table, const struct flow_key *key,
 		     const struct tcp_segment *in, uint64_t now_ns);
-/* RFC 5961 section 7: limited */
+/* The answer to a segment that an attacker may have sent (RFC 5961), limited for
+ * the connection and for all. */
 void tcp_reply_challenge(struct tcp_pcb *pcb, uint64_t now_ns);
+/* Whether the connection may answer once more what carries no data; notes that it
+ * does. */
+bool tcp_reply_stray_allowed(struct tcp_pcb *pcb, uint64_t now_ns);
 
 /* tcp_listen.c */
 void tcp_listen_syn(struct tcp_table *table, struct tcp_listener *listener,

@@ -141,13 +141,28 @@ uint64_t tcp_tlp_timeout_ns(const struct tcp_pcb *pcb)
 	return tcp_tlp_after_ns(pcb, pcb->snd_nxt - pcb->snd_una <= pcb->mss);
 }
 
-/* The entry sent last by sequence. */
+/* The FIN left with the bytes before it, which are still under way. */
+static bool is_fin_of(struct pkt *fin, struct pkt *pkt)
+{
+	return tcp_seg(fin)->flags & SEG_FIN &&
+	       tcp_seg(fin)->sent_ns == tcp_seg(pkt)->sent_ns &&
+	       !(tcp_seg(pkt)->flags & SEG_SACKED);
+}
+
+/* The first entry of the segment sent last by sequence. */
 static struct pkt *last_sent(struct tcp_pcb *pcb)
 {
 	struct list *link = pcb->unsent ? pcb->unsent->link.prev
 					: pcb->snd_queue.prev;
+	struct pkt *pkt;
 
-	return link == &pcb->snd_queue ? NULL : pkt_from_link(link);
+	if (link == &pcb->snd_queue)
+		return NULL;
+	pkt = pkt_from_link(link);
+	if (link->prev != &pcb->snd_queue &&
+	    is_fin_of(pkt, pkt_from_link(link->prev)))
+		return pkt_from_link(link->prev);
+	return pkt;
 }
 
 /* Section 7.3: something new if there is any and the peer has room, else the last

@@ -37,12 +37,48 @@ void tcp_reply_reset(struct tcp_table *table, const struct flow_key *key,
 				  tcp_segment_end(in), 0, NULL);
 }
 
+bool tcp_reply_stray_allowed(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	uint64_t interval_ns = pcb->table->params.stray_interval_ns;
+
+	if (pcb->stray_ns && now_ns - pcb->stray_ns < interval_ns)
+		return false;
+	pcb->stray_ns = now_ns;
+	return true;
+}
+
+/* A number between half the limit and one and a half times as many, which only who
+ * knows the secret can tell. */
+static uint32_t draw_budget(const struct tcp_table *table, uint64_t now_ns)
+{
+	uint32_t limit = table->params.challenge_acks_per_sec;
+	uint64_t random = hash_sip(&table->params.secret, &now_ns,
+				   sizeof(now_ns));
+
+	return limit - limit / 2 + (uint32_t)(random % limit);
+}
+
+/* A limit that all connections share can be used to find out about them: whoever
+ * has used it up by a connection of his own, and is answered once less than it
+ * allows, has hit another one (CVE-2016-5696). So nobody knows what it is. */
+static bool is_within_budget(struct tcp_table *table, uint64_t now_ns)
+{
+	struct tcp_limit *limit = &table->challenge_limit;
+
+	if (!table->params.challenge_acks_per_sec)
+		return true;
+	if (!table->challenge_budget ||
+	    now_ns - limit->second_ns >= NS_PER_SEC)
+		table->challenge_budget = draw_budget(table, now_ns);
+	return tcp_limit_allows(limit, table->challenge_budget, now_ns);
+}
+
 void tcp_reply_challenge(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	struct tcp_table *table = pcb->table;
 
-	if (!tcp_limit_allows(&table->challenge_limit,
-			      table->params.challenge_acks_per_sec, now_ns)) {
+	if (!tcp_reply_stray_allowed(pcb, now_ns) ||
+	    !is_within_budget(table, now_ns)) {
 		table->counts.challenge_acks_limited++;
 		return;
 	}

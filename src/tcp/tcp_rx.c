@@ -394,8 +394,10 @@ static void drain_runs(struct tcp_pcb *pcb)
 
 /* ---- segments ---- */
 
-/* Leaves of the segment only what is new and inside the window. False when that
- * is nothing. */
+/* Leaves of the segment only what is new and inside the window (RFC 9293 section
+ * 3.10.7.4). Linux drops one that reaches beyond it, unless nothing waits to be read;
+ * but a peer that sends it again and again would never get through. False when nothing
+ * is left. */
 static bool trim_to_window(struct tcp_pcb *pcb, struct tcp_segment *in)
 {
 	uint32_t past, end = in->seq + in->len;
@@ -461,6 +463,12 @@ void tcp_rx_data(struct tcp_pcb *pcb, struct tcp_segment *in, uint64_t now_ns)
 
 uint32_t tcp_take(struct tcp_pcb *pcb, struct list *pkts)
 {
+	return pcb->urgent ? tcp_urgent_take(pcb, pkts)
+			   : tcp_rx_take_all(pcb, pkts);
+}
+
+uint32_t tcp_rx_take_all(struct tcp_pcb *pcb, struct list *pkts)
+{
 	struct pkt *pkt;
 	uint32_t len = 0;
 
@@ -489,8 +497,9 @@ static void tune_rcv_buf(struct tcp_pcb *pcb, uint32_t len, uint64_t now_ns)
 		return;
 	wanted = 4 * (uint64_t)pcb->tune_taken + 16 * (uint64_t)pcb->mss;
 	if (!(pcb->flags & TF_RCV_BUF_FIXED) && wanted > pcb->rcv_buf)
-		pcb->rcv_buf = (uint32_t)MIN(
-			wanted, (uint64_t)pcb->table->params.rcv_buf_max);
+		pcb->rcv_buf = tcp_rcv_buf_within(
+			pcb, MIN(wanted,
+				 (uint64_t)pcb->table->params.rcv_buf_max));
 	pcb->tune_start_ns = now_ns;
 	pcb->tune_taken = 0;
 }

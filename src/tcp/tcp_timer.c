@@ -89,7 +89,17 @@ void tcp_timer_restart_keepalive(struct tcp_pcb *pcb, uint64_t now_ns)
 		pcb->keep_at_ns = 0;
 		return;
 	}
-	pcb->keep_at_ns = now_ns + pcb->keep_idle_ns;
+	pcb->keep_at_ns = now_ns + pcb->settings->keep_idle_ns;
+	tcp_timer_update(pcb);
+}
+
+void tcp_timer_set_fin_wait_2(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	/* the peer's FIN has the time of a few retransmissions at least */
+	uint64_t least_ns = 4 * pcb->rto_ns - pcb->rto_ns / 2;
+
+	pcb->state_at_ns = now_ns +
+			   MAX(pcb->settings->fin_wait_2_ns, least_ns);
 	tcp_timer_update(pcb);
 }
 
@@ -101,8 +111,8 @@ static bool has_given_up(const struct tcp_pcb *pcb, uint64_t now_ns)
 
 	if (pcb->flags & TF_ORPHAN)
 		retries = MIN(retries, params->orphan_retries);
-	if (pcb->user_timeout_ns)
-		return now_ns - pcb->progress_ns >= pcb->user_timeout_ns;
+	if (pcb->settings->user_timeout_ns)
+		return now_ns - pcb->progress_ns >= pcb->settings->user_timeout_ns;
 	return pcb->timeouts >= retries;
 }
 
@@ -110,9 +120,9 @@ static bool has_given_up(const struct tcp_pcb *pcb, uint64_t now_ns)
 static uint64_t not_past_user_timeout(const struct tcp_pcb *pcb,
 				      uint64_t at_ns)
 {
-	if (!pcb->user_timeout_ns)
+	if (!pcb->settings->user_timeout_ns)
 		return at_ns;
-	return MIN(at_ns, pcb->progress_ns + pcb->user_timeout_ns);
+	return MIN(at_ns, pcb->progress_ns + pcb->settings->user_timeout_ns);
 }
 
 static void on_syn_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
@@ -120,16 +130,26 @@ static void on_syn_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 	const struct tcp_params *params = &pcb->table->params;
 	uint8_t retries = pcb->flags & TF_PASSIVE ? params->synack_retries
 						  : params->syn_retries;
-	bool is_over = pcb->user_timeout_ns ? has_given_up(pcb, now_ns)
-					    : pcb->backoff >= retries;
+	uint8_t deferred = pcb->listener ? pcb->settings->defer_accept : 0;
+	bool is_waiting = pcb->flags & TF_DEFERRED;
+	bool is_over;
 
+	if (pcb->settings->syn_retries)
+		retries = pcb->settings->syn_retries;
+	is_over = pcb->settings->user_timeout_ns ? has_given_up(pcb, now_ns)
+						 : pcb->backoff >= retries;
+	/* it has answered: waits for data as long as it was told */
+	if (is_waiting)
+		is_over &= pcb->backoff >= deferred;
 	if (is_over) {
 		tcp_pcb_die(pcb, -ETIMEDOUT);
 		return;
 	}
 	pcb->backoff++;
 	tcp_cwnd_note_used(pcb);
-	tcp_out_syn(pcb, now_ns);
+	/* the last one asks it to say once more that it is there */
+	if (!is_waiting || pcb->backoff >= deferred)
+		tcp_out_syn(pcb, now_ns);
 	set_rtx(pcb, RTX_TIMEOUT,
 		not_past_user_timeout(pcb, now_ns + tcp_rto_ns(pcb)));
 }
@@ -176,10 +196,10 @@ static void on_persist(struct tcp_pcb *pcb, uint64_t now_ns)
 	is_silent = pcb->probes >= params->retries ||
 		    (pcb->flags & TF_ORPHAN &&
 		     pcb->probes >= params->orphan_retries);
-	if (pcb->user_timeout_ns)
+	if (pcb->settings->user_timeout_ns)
 		is_silent = pcb->probes &&
 			    now_ns - MAX(pcb->last_rcvd_ns, pcb->progress_ns) >=
-				    pcb->user_timeout_ns;
+				    pcb->settings->user_timeout_ns;
 	if (is_silent) {
 		tcp_pcb_die(pcb, -ETIMEDOUT);
 		return;
@@ -188,6 +208,9 @@ static void on_persist(struct tcp_pcb *pcb, uint64_t now_ns)
 	if (pcb->backoff < UINT8_MAX)
 		pcb->backoff++;
 	pcb->table->counts.persist_probes++;
+	/* a probe lies below the window, where no pointer is looked at */
+	if (pcb->flags & TF_URGENT_OUT)
+		tcp_out_ack(pcb, now_ns);
 	tcp_out_probe(pcb, now_ns);
 	set_rtx(pcb, RTX_PERSIST, now_ns + tcp_rto_ns(pcb));
 }
@@ -230,19 +253,19 @@ static void on_keepalive(struct tcp_pcb *pcb, uint64_t due_ns, uint64_t now_ns)
 
 	/* The last probe left an interval before this was due. Its answer can be
 	 * older than the idle time and counts all the same. */
-	if (pcb->last_rcvd_ns + pcb->keep_interval_ns > due_ns)
+	if (pcb->last_rcvd_ns + pcb->settings->keep_interval_ns > due_ns)
 		pcb->probes = 0;
-	is_dead = pcb->probes >= pcb->keep_probes;
-	if (pcb->snd_una != pcb->snd_nxt || idle_ns < pcb->keep_idle_ns) {
+	is_dead = pcb->probes >= pcb->settings->keep_probes;
+	if (pcb->snd_una != pcb->snd_nxt || idle_ns < pcb->settings->keep_idle_ns) {
 		pcb->probes = 0;
 		pcb->keep_at_ns = MAX(now_ns + 1, pcb->last_rcvd_ns +
-							  pcb->keep_idle_ns);
+							  pcb->settings->keep_idle_ns);
 		if (pcb->snd_una != pcb->snd_nxt)
-			pcb->keep_at_ns = now_ns + pcb->keep_idle_ns;
+			pcb->keep_at_ns = now_ns + pcb->settings->keep_idle_ns;
 		return;
 	}
-	if (pcb->user_timeout_ns)
-		is_dead = pcb->probes && idle_ns >= pcb->user_timeout_ns;
+	if (pcb->settings->user_timeout_ns)
+		is_dead = pcb->probes && idle_ns >= pcb->settings->user_timeout_ns;
 	if (is_dead) {
 		tcp_out_reset(pcb, now_ns);
 		tcp_pcb_die(pcb, -ETIMEDOUT);
@@ -251,7 +274,7 @@ static void on_keepalive(struct tcp_pcb *pcb, uint64_t due_ns, uint64_t now_ns)
 	pcb->probes++;
 	pcb->table->counts.keepalive_probes++;
 	tcp_out_probe(pcb, now_ns);
-	pcb->keep_at_ns = now_ns + pcb->keep_interval_ns;
+	pcb->keep_at_ns = now_ns + pcb->settings->keep_interval_ns;
 }
 
 static bool take_due(uint64_t *at_ns, uint64_t now_ns)

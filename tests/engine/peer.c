@@ -22,6 +22,7 @@ static void emit(void *ctx UNUSED, struct tcp_pcb *pcb UNUSED,
 	sent->to_port = be16toh(header->dst_port);
 	sent->len = out->data_len;
 	sent->window = be16toh(header->window);
+	sent->urgent = be16toh(header->urgent);
 	sent->flags = header->flags;
 	sent->ecn = out->ecn;
 	sent->segment_size = out->segment_size;

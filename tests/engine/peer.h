@@ -24,7 +24,7 @@ enum {
 struct peer_sent {
 	uint32_t seq, ack, len;
 	uint16_t to_port;
-	uint16_t window;
+	uint16_t window, urgent;
 	uint8_t flags, ecn;
 	struct tcp_options options;
 	/* see struct tcp_out */

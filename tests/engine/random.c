@@ -120,7 +120,7 @@ static void draw_params(struct rand *rand, struct tcp_params *params)
 	params->with_sack = !one_in(rand, 4);
 	params->with_timestamps = !one_in(rand, 3);
 	params->with_window_scale = !one_in(rand, 4);
-	params->with_ecn = one_in(rand, 2);
+	params->ecn = one_in(rand, 2) ? TCP_ECN_ON : TCP_ECN_OFF;
 	params->cc = (enum tcp_cc_algorithm)rand_below(rand, TCP_CC_CNT);
 	if (one_in(rand, 4))
 		params->rcv_buf = (uint32_t)rand_between(rand, 2000, 60000);
@@ -217,6 +217,7 @@ static void run_seed(uint64_t seed)
 		server.to_send = 0;
 	}
 
+	client.is_urgent = one_in(&rand, 10);
 	sim_init_with(&sim, seed, &params, link, &setup);
 	sim_listen(&sim, &server);
 	for (unsigned i = 0; i < conn_cnt; i++)

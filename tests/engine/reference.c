@@ -267,6 +267,9 @@ static void send_garbage(struct reference *ref)
 	if (kind == 0) {
 		header->seq = htobe32(ref->iss + far + rand_u32(&ref->rand) % far);
 		header->flags = (uint8_t)rand_u32(&ref->rand);
+		/* where the connection may have ended, a SYN opens another */
+		if (ref->next > ref->expected)
+			header->flags &= (uint8_t)~WIRE_TCP_SYN;
 	} else if (kind == 1) {
 		header->ack = htobe32(ref->irs + far + rand_u32(&ref->rand) % far);
 	} else if (kind == 2) {

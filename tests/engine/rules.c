@@ -40,6 +40,7 @@ TEST(ack_outside_the_range_is_challenged)
 	peer_connected();
 	peer_send(A, P, U + 1, 1);
 	CHECK_EQ(peer_next()->ack, P);
+	peer_advance_ms(501);
 	peer_send(A, P, U - 200000, 1);
 	CHECK_EQ(peer_next()->ack, P);
 	CHECK_EQ(tcp_counts(peer.table)->bad_ack, 2);
@@ -48,16 +49,47 @@ TEST(ack_outside_the_range_is_challenged)
 
 TEST(challenges_are_limited)
 {
-	peer_defaults();
-	peer.params.challenge_acks_per_sec = 3;
-	peer_connect(&peer_full_options);
+	peer_connected();
 	for (int i = 0; i < 10; i++)
 		peer_send(S, P + 5, 0, 0);
-	CHECK_EQ(tcp_counts(peer.table)->challenge_acks, 3);
-	CHECK_EQ(tcp_counts(peer.table)->challenge_acks_limited, 7);
-	peer_advance_ms(1001);
+	CHECK_EQ(tcp_counts(peer.table)->challenge_acks, 1);
+	CHECK_EQ(tcp_counts(peer.table)->challenge_acks_limited, 9);
+	peer_advance_ms(501);
 	peer_send(S, P + 5, 0, 0);
-	CHECK_EQ(tcp_counts(peer.table)->challenge_acks, 4);
+	CHECK_EQ(tcp_counts(peer.table)->challenge_acks, 2);
+	peer_teardown();
+}
+
+/* Answers in a second, to as many challenges as there may be. */
+static uint64_t challenge_for_a_second(void)
+{
+	uint64_t before = tcp_counts(peer.table)->challenge_acks;
+
+	for (int i = 0; i < 100; i++)
+		peer_send(S, P + 5, 0, 0);
+	peer_advance_ms(1000);
+	return tcp_counts(peer.table)->challenge_acks - before;
+}
+
+/* CVE-2016-5696: who can count on the limit learns of other connections. */
+TEST(budget_of_challenges_is_nobodys_knowledge)
+{
+	uint64_t sum = 0, least = UINT64_MAX, most = 0;
+
+	peer_defaults();
+	peer.params.challenge_acks_per_sec = 20;
+	peer.params.stray_interval_ns = 0;
+	peer_connect(&peer_full_options);
+	for (int i = 0; i < 50; i++) {
+		uint64_t cnt = challenge_for_a_second();
+
+		CHECK(cnt >= 10 && cnt < 30);
+		least = MIN(least, cnt);
+		most = MAX(most, cnt);
+		sum += cnt;
+	}
+	CHECK(most - least >= 10);
+	CHECK(sum >= 50 * 16 && sum <= 50 * 24);
 	peer_teardown();
 }
 
@@ -227,8 +259,8 @@ TEST(data_after_close_is_reset)
 TEST(answered_probes_are_not_counted)
 {
 	peer_connected();
-	tcp_set_keepalive(peer.pcb, true, NS_PER_SEC, 5 * NS_PER_SEC, 3,
-			  peer.now_ns);
+	CHECK_EQ(tcp_set_keepalive(peer.pcb, true, NS_PER_SEC, 5 * NS_PER_SEC, 3,
+			  peer.now_ns), 0);
 	for (int i = 0; i < 8; i++) {
 		peer_advance_ms(i ? 5000 : 1100);
 		CHECK_EQ(tcp_state(peer.pcb), TCPS_ESTABLISHED);
@@ -661,7 +693,7 @@ TEST(closed_window_is_not_given_up)
 TEST(user_timeout_ends_in_etimedout)
 {
 	peer_connected();
-	tcp_set_user_timeout(peer.pcb, 2 * NS_PER_SEC);
+	CHECK_EQ(tcp_set_user_timeout(peer.pcb, 2 * NS_PER_SEC), 0);
 	peer_write(10);
 	peer_advance_ms(1900);
 	CHECK_EQ(tcp_state(peer.pcb), TCPS_ESTABLISHED);
@@ -722,8 +754,8 @@ TEST(orphan_does_not_wait_for_ever)
 TEST(silent_peer_is_found_by_keepalive)
 {
 	peer_connected();
-	tcp_set_keepalive(peer.pcb, true, 10 * NS_PER_SEC, NS_PER_SEC, 3,
-			  peer.now_ns);
+	CHECK_EQ(tcp_set_keepalive(peer.pcb, true, 10 * NS_PER_SEC, NS_PER_SEC, 3,
+			  peer.now_ns), 0);
 	peer_advance_ms(9900);
 	peer_expect_silence();
 	peer_advance_ms(200);
@@ -938,7 +970,7 @@ TEST(ecn_echo_lasts_until_cwr)
 	struct tcp_pcb_info info;
 
 	peer_defaults();
-	peer.params.with_ecn = true;
+	peer.params.ecn = TCP_ECN_ON;
 	peer_setup();
 	peer.pcb = tcp_new(peer.table);
 	CHECK_EQ(tcp_bind(peer.pcb, &peer.key.local, peer.key.local_port), 0);
@@ -982,5 +1014,92 @@ TEST(ecn_echo_lasts_until_cwr)
 	peer_send(A | WIRE_TCP_CWR, P + 3020, U + 1000, 1460);
 	peer_send(A, P + 4480, U + 1000, 1460);
 	CHECK(!(peer_next()->flags & WIRE_TCP_ECE));
+	peer_teardown();
+}
+
+/* ---- settings ---- */
+
+/* TCP_NOTSENT_LOWAT: no room while so much waits, and an event when it has left. */
+TEST(room_ends_with_what_was_not_sent)
+{
+	struct tcp_settings s;
+	struct tcp_event event;
+
+	peer_connected();
+	tcp_get_settings(peer.pcb, &s);
+	s.notsent_lowat = 1000;
+	CHECK_EQ(tcp_set_settings(peer.pcb, &s, peer.now_ns), 0);
+	peer_send_options(A, P, U, 0, 0, &(struct tcp_options){ 0 });
+	CHECK(tcp_sndbuf(peer.pcb) > 0);
+	peer_write(999);
+	CHECK(tcp_sndbuf(peer.pcb) > 0);
+	peer_write(1);
+	CHECK_EQ(tcp_sndbuf(peer.pcb), 0);
+	while (tcp_event_next(peer.table, &event))
+		;
+	/* the window opens, and nothing is acknowledged */
+	peer_send_options(A, P + 10, U, 5000, 0, &(struct tcp_options){ 0 });
+	CHECK(tcp_sndbuf(peer.pcb) > 0);
+	CHECK(tcp_event_next(peer.table, &event));
+	CHECK(event.what & TCP_EV_WRITABLE);
+	peer_teardown();
+}
+
+/* SO_RCVLOWAT: a reader who waits for so much must be able to get it. */
+TEST(buffer_has_room_for_the_low_water_mark)
+{
+	struct tcp_pcb_info info;
+
+	peer_connected();
+	tcp_set_rcv_lowat(peer.pcb, 300000, peer.now_ns);
+	tcp_get_info(peer.pcb, &info);
+	CHECK(info.rcv_buf >= 300000);
+	/* at most the largest, and never one that was fixed */
+	tcp_set_rcv_lowat(peer.pcb, UINT32_MAX, peer.now_ns);
+	tcp_get_info(peer.pcb, &info);
+	CHECK_EQ(info.rcv_buf, peer.params.rcv_buf_max);
+	tcp_set_rcv_buf(peer.pcb, 5000, peer.now_ns);
+	tcp_set_rcv_lowat(peer.pcb, 300000, peer.now_ns);
+	tcp_get_info(peer.pcb, &info);
+	CHECK_EQ(info.rcv_buf, 5000);
+	peer_teardown();
+}
+
+/* A listener's settings are its children's, until one of the two changes its own. */
+TEST(settings_are_inherited_and_then_apart)
+{
+	struct tcp_settings s, child;
+	struct tcp_pcb *listener;
+
+	peer_defaults();
+	peer_setup();
+	listener = tcp_new(peer.table);
+	CHECK(listener != NULL);
+	peer.listener = listener;
+	CHECK_EQ(tcp_bind(listener, &peer.key.local, peer.key.local_port), 0);
+	CHECK_EQ(tcp_set_user_timeout(listener, NS_PER_SEC), 0);
+	CHECK_EQ(tcp_listen(listener, 5), 0);
+	peer_send_options(S, PEER_ISN, 0, 1000, 0, &peer_full_options);
+	peer_next();
+	peer_send(A, P, U, 0);
+	peer.pcb = tcp_accept(listener);
+	CHECK(peer.pcb != NULL);
+	tcp_get_settings(peer.pcb, &child);
+	CHECK_EQ(child.user_timeout_ns, NS_PER_SEC);
+	CHECK_EQ(tcp_set_user_timeout(peer.pcb, 2 * NS_PER_SEC), 0);
+	tcp_get_settings(listener, &s);
+	CHECK_EQ(s.user_timeout_ns, NS_PER_SEC);
+	CHECK_EQ(tcp_set_user_timeout(listener, 3 * NS_PER_SEC), 0);
+	tcp_get_settings(peer.pcb, &child);
+	CHECK_EQ(child.user_timeout_ns, 2 * NS_PER_SEC);
+	s.mss_max = TCP_MSS_LEAST - 1;
+	CHECK_EQ(tcp_set_settings(listener, &s, peer.now_ns), -EINVAL);
+	/* without memory nothing changes */
+	tcp_abort(peer.pcb, peer.now_ns);
+	peer.pcb = tcp_new(peer.table);
+	peer.allocs_left = 1;
+	CHECK_EQ(tcp_set_user_timeout(peer.pcb, NS_PER_SEC), -ENOMEM);
+	tcp_get_settings(peer.pcb, &s);
+	CHECK_EQ(s.user_timeout_ns, 0);
 	peer_teardown();
 }

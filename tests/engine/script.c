@@ -66,7 +66,7 @@ static const struct {
 } letters[] = {
 	{ 'S', WIRE_TCP_SYN }, { 'A', WIRE_TCP_ACK }, { 'F', WIRE_TCP_FIN },
 	{ 'R', WIRE_TCP_RST }, { 'P', WIRE_TCP_PSH }, { 'E', WIRE_TCP_ECE },
-	{ 'W', WIRE_TCP_CWR },
+	{ 'W', WIRE_TCP_CWR }, { 'U', WIRE_TCP_URG },
 };
 
 static uint8_t flags_of(struct run *run, const char *text)
@@ -149,6 +149,7 @@ static bool read_number_field(struct run *run, const char *name,
 		{ "len", &s->has_len, &s->len },
 		{ "win", &s->has_win, &s->win },
 		{ "port", &s->has_port, &s->port },
+		{ "urg", &s->has_urg, &s->urg },
 		{ "times", &has_times, &s->times },
 	};
 
@@ -239,6 +240,14 @@ static void do_options(struct run *run)
 			BAD(run, "no option: %s", name);
 }
 
+static void do_ecn(struct run *run)
+{
+	char *name = word(run);
+
+	run->setup.accepts_ecn = name && strcmp(name, "accepted") == 0;
+	run->setup.with_ecn = !name;
+}
+
 static void do_set(struct run *run)
 {
 	static const char *const names[SCRIPT_PARAMS] = {
@@ -256,6 +265,11 @@ static void do_set(struct run *run)
 		[SCRIPT_RCV_BUF] = "rcv_buf",
 		[SCRIPT_SPLIT] = "split",
 		[SCRIPT_KEEP_INTERVAL] = "keep_interval",
+		[SCRIPT_MAXSEG] = "maxseg",
+		[SCRIPT_SYNCNT] = "syncnt",
+		[SCRIPT_LINGER2] = "linger2",
+		[SCRIPT_DEFER] = "defer",
+		[SCRIPT_CLAMP] = "clamp",
 	};
 	char *name = word(run);
 
@@ -396,7 +410,8 @@ static void compare_sack(struct run *run, const struct tcp_options *got,
 static void compare(struct run *run, const struct script_segment *got,
 		    const struct script_segment *want)
 {
-	uint8_t looked_at = want->flags | (uint8_t)~WIRE_TCP_PSH;
+	uint8_t looked_at = want->is_unpushed ? UINT8_MAX
+			    : want->flags | (uint8_t)~WIRE_TCP_PSH;
 	const struct tcp_options *o = &want->options;
 
 	if ((got->flags ^ want->flags) & looked_at)
@@ -406,6 +421,7 @@ static void compare(struct run *run, const struct script_segment *got,
 	check_number(run, "len", want->has_len, got->len, want->len);
 	check_number(run, "win", want->has_win, got->win, want->win);
 	check_number(run, "port", want->has_port, got->port, want->port);
+	check_number(run, "urg", want->has_urg, got->urg, want->urg);
 	check_number(run, "ecn", want->has_ecn, got->ecn, want->ecn);
 	check_number(run, "echo", want->has_ecr, got->options.ts_ecr,
 		     o->ts_ecr);
@@ -444,6 +460,7 @@ static void do_out(struct run *run)
 		text = word(run);
 	}
 	want.flags = flags_of(run, text);
+	want.is_unpushed = strchr(text, '-') && text[1];
 	read_fields(run, &want);
 	for (uint32_t i = 0; i < want.times; i++) {
 		expect(run, &want, from_ms, to_ms);
@@ -461,7 +478,7 @@ static void do_quiet(struct run *run)
 		    got.len, after_ms);
 }
 
-static void do_error(struct run *run)
+static void compare_error(struct run *run, int got)
 {
 	static const struct {
 		const char *name;
@@ -473,9 +490,10 @@ static void do_error(struct run *run)
 		{ "EPIPE", -EPIPE },
 		{ "ETIMEDOUT", -ETIMEDOUT },
 		{ "EHOSTUNREACH", -EHOSTUNREACH },
+		{ "EINVAL", -EINVAL },
+		{ "EAGAIN", -EAGAIN },
 	};
 	char *name = word(run);
-	int got = run->target->error();
 
 	for (size_t i = 0; name && i < ARRAY_LEN(names); i++) {
 		if (strcmp(names[i].name, name))
@@ -491,7 +509,7 @@ static uint32_t on_or_off(struct run *run)
 {
 	char *text = word(run);
 
-	return text && strcmp(text, "on") == 0;
+	return text && (strcmp(text, "on") == 0 || strcmp(text, "yes") == 0);
 }
 
 /* What the program does, and whether it says how much. */
@@ -513,6 +531,12 @@ static bool do_act(struct run *run, const char *command)
 		{ "keepalive", SCRIPT_KEEPALIVE, NUMBER },
 		{ "together", SCRIPT_TOGETHER, NUMBER },
 		{ "move", SCRIPT_MOVE, NOTHING },
+		{ "quickack", SCRIPT_QUICKACK, ON_OR_OFF },
+		{ "urgent", SCRIPT_URGENT, NUMBER },
+		{ "more", SCRIPT_MORE, NUMBER },
+		{ "eor", SCRIPT_EOR, NUMBER },
+		{ "inline", SCRIPT_INLINE, ON_OR_OFF },
+		{ "mark", SCRIPT_MARK, ON_OR_OFF },
 	};
 	uint32_t value = 0;
 
@@ -534,7 +558,7 @@ static void do_command(struct run *run, const char *command)
 	if (strcmp(command, "options") == 0)
 		do_options(run);
 	else if (strcmp(command, "ecn") == 0)
-		run->setup.with_ecn = true;
+		do_ecn(run);
 	else if (strcmp(command, "ipv6") == 0)
 		run->setup.is_ipv6 = true;
 	else if (strcmp(command, "set") == 0)
@@ -556,7 +580,9 @@ static void do_command(struct run *run, const char *command)
 	else if (strcmp(command, "quiet") == 0)
 		do_quiet(run);
 	else if (strcmp(command, "error") == 0)
-		do_error(run);
+		compare_error(run, run->target->error());
+	else if (strcmp(command, "oob") == 0)
+		compare_error(run, run->target->oob());
 	else if (strcmp(command, "differs") != 0 &&
 		 strcmp(command, "row") != 0 && !do_act(run, command))
 		BAD(run, "no command: %s", command);

@@ -5,7 +5,7 @@
  * stream; what a line does not name is not looked at.
  *
  *   options mss 1460 scale 2 sack ts 900   what the peer offers in its SYN
- *   ecn                               the TCP may use ECN
+ *   ecn | ecn accepted                the TCP may use ECN, or only where it is asked for
  *   ipv6                              the connection is over IPv6
  *   set NAME N                        one of the TCP's parameters, see below
  *   connect | accept                  who opens; the handshake is done
@@ -21,14 +21,21 @@
  *                                     FROM to TO milliseconds after the last event
  *   quiet MS                          for so long it sends nothing
  *   write N | read N | shutdown | close | nodelay on|off | cork on|off
+ *   urgent N                          writes N bytes, of which the last is urgent
+ *   more N | eor N                    writes N bytes with MSG_MORE or MSG_EOR
+ *   inline on|off | oob NAME          urgent bytes stay in the stream; what reading
+ *                                     the urgent byte returns: 0, EINVAL or EAGAIN
+ *   mark yes|no                       whether the reader stands at the mark
+ *   quickack on|off
  *   user_timeout MS | keepalive S     probes after S seconds, then each second, thrice
  *   move                              the connection goes on in another place
  *   error NAME                        what the program is told, as ECONNRESET
  *   row ID                            of tests/contract/tcp.tsv that this shows
  *   differs REASON                    Linux does not pass, and why
  *
- * FLAGS are letters of SAFRPEW, or -; a FIELD is seq N, ack N, len N, win N, or
- * sack A-B[,C-D...]. P is not looked at unless named. A SYN has number -1. times N
+ * FLAGS are letters of SAFRPEWU, or -; a FIELD is seq N, ack N, len N, win N, urg N, or
+ * sack A-B[,C-D...]. P is not looked at unless named, as P or, that it is not there, -.
+ * A SYN has number -1. times N
  * is so many of them, one behind the other. port N is that of the peer's ports, of
  * which 0 is the usual one. raw HEX are bytes in place of the options.
  *
@@ -42,7 +49,8 @@
  * synack_retries until it gives up, fin_wait_2 for so many seconds, quick_acks at the
  * start, backlog of a listener, cookies 1 for every SYN, syns, challenges and resets
  * in a second, rcv_buf, split, the size of a segment that the device cuts into
- * those that fit, and keep_interval, the seconds between two probes.
+ * those that fit, keep_interval, the seconds between two probes, and the socket options
+ * maxseg, syncnt, linger2, defer (TCP_DEFER_ACCEPT) and clamp.
  */
 #ifndef ENGINE_SCRIPT_H
 #define ENGINE_SCRIPT_H
@@ -56,8 +64,12 @@
 struct script_segment {
 	uint8_t flags;
 	bool has_seq, has_ack, has_len, has_win, has_sack, has_ecr, has_ecn;
-	bool has_port;
+	bool has_port, has_urg;
+	/* no PSH */
+	bool is_unpushed;
 	uint32_t seq, ack, len, win, port;
+	/* the urgent pointer */
+	uint32_t urg;
 	/* how many, one behind the other */
 	uint32_t times;
 	/* SACK blocks are offsets, too */
@@ -94,12 +106,17 @@ enum script_param {
 	SCRIPT_RCV_BUF,
 	SCRIPT_SPLIT,
 	SCRIPT_KEEP_INTERVAL,
+	SCRIPT_MAXSEG,
+	SCRIPT_SYNCNT,
+	SCRIPT_LINGER2,
+	SCRIPT_DEFER,
+	SCRIPT_CLAMP,
 	SCRIPT_PARAMS,
 };
 
 /* What is said before the connection begins. */
 struct script_setup {
-	bool is_passive, with_ecn, is_ipv6;
+	bool is_passive, with_ecn, accepts_ecn, is_ipv6;
 	/* by enum script_param; 0: as it is */
 	uint32_t param[SCRIPT_PARAMS];
 };
@@ -115,6 +132,12 @@ enum script_act {
 	SCRIPT_USER_TIMEOUT,
 	SCRIPT_KEEPALIVE,
 	SCRIPT_MOVE,
+	SCRIPT_URGENT,
+	SCRIPT_MORE,
+	SCRIPT_EOR,
+	SCRIPT_INLINE,
+	SCRIPT_MARK,
+	SCRIPT_QUICKACK,
 	/* so many segments come in one poll */
 	SCRIPT_TOGETHER,
 };
@@ -133,6 +156,8 @@ struct script_target {
 	void (*act)(enum script_act act, uint32_t value);
 	/* of the connection, 0 or a negative errno */
 	int (*error)(void);
+	/* the same of reading an urgent byte */
+	int (*oob)(void);
 	/* how much later than it should something may happen */
 	uint32_t slack_ms;
 };

@@ -27,7 +27,9 @@ static void choose_params(const struct script_setup *setup)
 	const uint32_t *param = setup->param;
 	struct tcp_params *p = &peer.params;
 
-	p->with_ecn = setup->with_ecn;
+	p->ecn = setup->accepts_ecn ? TCP_ECN_ACCEPTED
+		 : setup->with_ecn  ? TCP_ECN_ON
+				    : TCP_ECN_OFF;
 	p->retries = (uint8_t)or_default(param[SCRIPT_RETRIES], p->retries);
 	p->orphan_retries = (uint8_t)or_default(param[SCRIPT_ORPHAN_RETRIES],
 						p->orphan_retries);
@@ -52,6 +54,24 @@ static void choose_params(const struct script_setup *setup)
 	peer.path.segment_max = param[SCRIPT_SPLIT];
 }
 
+/* What a program would set before it connects or listens. */
+static void choose_settings(struct tcp_pcb *pcb, const uint32_t *param)
+{
+	struct tcp_settings s;
+
+	tcp_get_settings(pcb, &s);
+	s.mss_max = (uint16_t)param[SCRIPT_MAXSEG];
+	s.syn_retries = (uint8_t)param[SCRIPT_SYNCNT];
+	s.defer_accept = tcp_defer_accept_timeouts(
+		&peer.params, param[SCRIPT_DEFER] * NS_PER_SEC);
+	s.window_clamp = param[SCRIPT_CLAMP];
+	if (param[SCRIPT_LINGER2] == UINT32_MAX)
+		s.fin_wait_2_ns = TCP_NO_FIN_WAIT_2;
+	else if (param[SCRIPT_LINGER2])
+		s.fin_wait_2_ns = param[SCRIPT_LINGER2] * NS_PER_SEC;
+	CHECK_EQ(tcp_set_settings(pcb, &s, peer.now_ns), 0);
+}
+
 static void engine_open(const struct script_setup *setup)
 {
 	struct tcp_pcb *pcb;
@@ -63,6 +83,7 @@ static void engine_open(const struct script_setup *setup)
 	peer_setup();
 	pcb = tcp_new(peer.table);
 	CHECK(pcb != NULL);
+	choose_settings(pcb, setup->param);
 	CHECK_EQ(tcp_bind(pcb, &peer.key.local, peer.key.local_port), 0);
 	if (setup->is_passive) {
 		CHECK_EQ(tcp_listen(pcb, or_default(setup->param[SCRIPT_BACKLOG],
@@ -90,18 +111,25 @@ static struct tcp_in make_raw(const struct script_segment *s)
 	return in;
 }
 
-static struct tcp_in make(const struct script_segment *s)
+static struct tcp_in make_plain(const struct script_segment *s)
 {
 	struct tcp_options options = s->options;
 
-	if (s->raw_len)
-		return make_raw(s);
 	for (uint8_t i = 0; i < options.sack_cnt; i++) {
 		options.sack[i].start += U;
 		options.sack[i].end += U;
 	}
 	return peer_make_options(s->flags, P + s->seq, U + s->ack,
 				 (uint16_t)s->win, s->len, &options);
+}
+
+static struct tcp_in make(const struct script_segment *s)
+{
+	struct tcp_in in = s->raw_len ? make_raw(s) : make_plain(s);
+	struct wire_tcp *header = (void *)in.pkt->data;
+
+	header->urgent = htobe16((uint16_t)s->urg);
+	return in;
 }
 
 static void engine_send(const struct script_segment *s)
@@ -164,6 +192,7 @@ static bool engine_next(uint32_t within_ms, struct script_segment *s,
 	s->win = sent->window;
 	s->port = sent->to_port - be16toh(peer.key.remote_port);
 	s->ecn = sent->ecn;
+	s->urg = sent->urgent;
 	s->options = sent->options;
 	for (uint8_t i = 0; i < s->options.sack_cnt; i++) {
 		s->options.sack[i].start -= P;
@@ -173,15 +202,15 @@ static bool engine_next(uint32_t within_ms, struct script_segment *s,
 }
 
 /* In pieces that fit a buffer, sent when all are there. */
-static void write_all(uint32_t len)
+static void write_all(uint32_t len, unsigned flags)
 {
 	while (len) {
 		struct pkt *pkt = pkt_alloc(&peer.pool);
 		uint32_t piece = MIN(len, tcp_mss(peer.pcb));
 
 		memset(pkt_append(pkt, piece), 'y', piece);
-		CHECK_EQ(tcp_write(peer.pcb, pkt), 0);
 		len -= piece;
+		CHECK_EQ(tcp_write_with(peer.pcb, pkt, len ? TCP_WRITE_MORE : flags), 0);
 	}
 	tcp_output(peer.pcb, peer.now_ns);
 }
@@ -204,7 +233,25 @@ static void engine_act(enum script_act act, uint32_t value)
 {
 	switch (act) {
 	case SCRIPT_WRITE:
-		write_all(value);
+		write_all(value, 0);
+		break;
+	case SCRIPT_URGENT:
+		write_all(value, TCP_WRITE_URGENT);
+		break;
+	case SCRIPT_MORE:
+		write_all(value, TCP_WRITE_MORE);
+		break;
+	case SCRIPT_EOR:
+		write_all(value, TCP_WRITE_EOR);
+		break;
+	case SCRIPT_QUICKACK:
+		tcp_set_quick_ack(peer.pcb, value, peer.now_ns);
+		break;
+	case SCRIPT_INLINE:
+		tcp_set_oob_inline(peer.pcb, value);
+		break;
+	case SCRIPT_MARK:
+		CHECK_EQ(tcp_at_mark(peer.pcb), value);
 		break;
 	case SCRIPT_READ:
 		CHECK_EQ(peer_take_all(), value);
@@ -228,11 +275,12 @@ static void engine_act(enum script_act act, uint32_t value)
 		CHECK(peer.pcb != NULL);
 		break;
 	case SCRIPT_USER_TIMEOUT:
-		tcp_set_user_timeout(peer.pcb, value * NS_PER_MS);
+		CHECK_EQ(tcp_set_user_timeout(peer.pcb, value * NS_PER_MS), 0);
 		break;
 	case SCRIPT_KEEPALIVE:
-		tcp_set_keepalive(peer.pcb, true, value * NS_PER_SEC,
-				  keep_interval_ns, 3, peer.now_ns);
+		CHECK_EQ(tcp_set_keepalive(peer.pcb, true, value * NS_PER_SEC,
+					   keep_interval_ns, 3, peer.now_ns),
+			 0);
 		break;
 	case SCRIPT_MOVE:
 		move();
@@ -249,6 +297,13 @@ static int engine_error(void)
 	return tcp_error(peer.pcb);
 }
 
+static int engine_oob(void)
+{
+	uint8_t byte;
+
+	return tcp_take_urgent(peer.pcb, &byte, false);
+}
+
 static const struct script_target engine = {
 	.open = engine_open,
 	.send = engine_send,
@@ -256,6 +311,7 @@ static const struct script_target engine = {
 	.next = engine_next,
 	.act = engine_act,
 	.error = engine_error,
+	.oob = engine_oob,
 };
 
 static void run(const char *name)

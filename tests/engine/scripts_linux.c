@@ -161,6 +161,7 @@ static void linux_send(const struct script_segment *s)
 		.offset_ae = (uint8_t)(len << 2),
 		.flags = s->flags,
 		.window = htobe16((uint16_t)s->win),
+		.urgent = htobe16((uint16_t)s->urg),
 	};
 	len += s->len;
 	sum = wire_pseudo_sum(&peer_addr, &own_addr, WIRE_PROTO_TCP,
@@ -302,6 +303,28 @@ static void choose_params(const uint32_t *param)
 		write_sysctl("tcp_syncookies", 2);
 }
 
+static void choose_settings(const uint32_t *param)
+{
+	static const struct {
+		enum script_param param;
+		int name;
+	} options[] = {
+		{ SCRIPT_MAXSEG, TCP_MAXSEG },
+		{ SCRIPT_SYNCNT, TCP_SYNCNT },
+		{ SCRIPT_LINGER2, TCP_LINGER2 },
+		{ SCRIPT_DEFER, TCP_DEFER_ACCEPT },
+		{ SCRIPT_CLAMP, TCP_WINDOW_CLAMP },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(options); i++) {
+		int value = (int)param[options[i].param];
+
+		if (value)
+			CHECK_EQ(setsockopt(sock, IPPROTO_TCP, options[i].name,
+					    &value, sizeof(value)), 0);
+	}
+}
+
 static void linux_open(const struct script_setup *setup)
 {
 	uint32_t backlog = setup->param[SCRIPT_BACKLOG];
@@ -310,12 +333,13 @@ static void linux_open(const struct script_setup *setup)
 
 	is_ipv6 = setup->is_ipv6;
 	make_tun();
-	write_sysctl("tcp_ecn", setup->with_ecn);
+	write_sysctl("tcp_ecn", setup->accepts_ecn ? 2 : setup->with_ecn);
 	choose_params(setup->param);
 	keep_interval_s = (int)setup->param[SCRIPT_KEEP_INTERVAL];
 	if (!keep_interval_s)
 		keep_interval_s = 1;
 	sock = make_socket(setup->param[SCRIPT_RCV_BUF]);
+	choose_settings(setup->param);
 	if (setup->is_passive) {
 		listener = sock;
 		/* its queue holds one more than it is told */
@@ -343,6 +367,7 @@ static bool linux_next(uint32_t within_ms, struct script_segment *s,
 	s->seq = be32toh(header.seq) - own_isn - 1;
 	s->ack = be32toh(header.ack) - PEER_ISN - 1;
 	s->win = be16toh(header.window);
+	s->urg = be16toh(header.urgent);
 	s->port = (uint32_t)be16toh(header.dst_port) - PEER_PORT;
 	for (uint8_t i = 0; i < s->options.sack_cnt; i++) {
 		s->options.sack[i].start -= PEER_ISN + 1;
@@ -371,6 +396,25 @@ static void linux_act(enum script_act act, uint32_t value)
 	switch (act) {
 	case SCRIPT_WRITE:
 		CHECK_EQ(send(sock, buf, value, MSG_NOSIGNAL), value);
+		break;
+	case SCRIPT_URGENT:
+		CHECK_EQ(send(sock, buf, value, MSG_NOSIGNAL | MSG_OOB), value);
+		break;
+	case SCRIPT_MORE:
+		CHECK_EQ(send(sock, buf, value, MSG_NOSIGNAL | MSG_MORE), value);
+		break;
+	case SCRIPT_EOR:
+		CHECK_EQ(send(sock, buf, value, MSG_NOSIGNAL | MSG_EOR), value);
+		break;
+	case SCRIPT_QUICKACK:
+		set_option(TCP_QUICKACK, (int)value);
+		break;
+	case SCRIPT_INLINE:
+		CHECK_EQ(setsockopt(sock, SOL_SOCKET, SO_OOBINLINE, &value,
+				    sizeof(value)), 0);
+		break;
+	case SCRIPT_MARK:
+		CHECK_EQ(sockatmark(sock), value);
 		break;
 	case SCRIPT_READ:
 		CHECK_EQ(recv(sock, buf, sizeof(buf), 0), value);
@@ -416,6 +460,13 @@ static int linux_error(void)
 	return -error;
 }
 
+static int linux_oob(void)
+{
+	char byte;
+
+	return recv(sock, &byte, 1, MSG_OOB | MSG_DONTWAIT) == 1 ? 0 : -errno;
+}
+
 static const struct script_target kernel = {
 	.open = linux_open,
 	.send = linux_send,
@@ -423,6 +474,7 @@ static const struct script_target kernel = {
 	.next = linux_next,
 	.act = linux_act,
 	.error = linux_error,
+	.oob = linux_oob,
 	.slack_ms = 30,
 };
 

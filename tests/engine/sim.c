@@ -275,11 +275,13 @@ static struct sim_conn *conn_create(struct sim_host *host, struct tcp_pcb *pcb,
 	list_init(&conn->unread);
 	list_push_back(&host->conns, &conn->link);
 	tcp_set_user(pcb, conn);
+	tcp_set_oob_inline(pcb, true);
 	if (app->nodelay)
 		tcp_set_nodelay(pcb, true, host->sim->now_ns);
 	if (app->keepalive_ns)
-		tcp_set_keepalive(pcb, true, app->keepalive_ns, NS_PER_SEC, 9,
-				  host->sim->now_ns);
+		CHECK_EQ(tcp_set_keepalive(pcb, true, app->keepalive_ns,
+					   NS_PER_SEC, 9, host->sim->now_ns),
+			 0);
 	return conn;
 }
 
@@ -314,6 +316,7 @@ static void read_some(struct sim_conn *conn, uint32_t limit)
 static void app_read(struct sim_conn *conn)
 {
 	struct sim *sim = conn->host->sim;
+	uint32_t len;
 
 	if (!conn->pcb || conn->is_gone)
 		return;
@@ -324,7 +327,9 @@ static void app_read(struct sim_conn *conn)
 			return;
 		conn->next_read_ns = sim->now_ns + conn->app.read_every_ns;
 	}
-	conn->unread_len += tcp_take(conn->pcb, &conn->unread);
+	/* a mark ends it before the end */
+	while ((len = tcp_take(conn->pcb, &conn->unread)))
+		conn->unread_len += len;
 	if (conn->unread_len)
 		read_some(conn, conn->app.read_size ? conn->app.read_size
 						    : UINT32_MAX);
@@ -348,7 +353,10 @@ static bool write_one(struct sim_conn *conn)
 	pkt_append(pkt, len);
 	for (uint32_t i = 0; i < len; i++)
 		pkt->data[i] = sim_stream_byte(conn->out_mark, conn->sent + i);
-	SIM_CHECK(host->sim, tcp_write(conn->pcb, pkt) == 0);
+	SIM_CHECK(host->sim,
+		  tcp_write_with(conn->pcb, pkt,
+				 conn->app.is_urgent ? TCP_WRITE_URGENT : 0) ==
+			  0);
 	conn->sent += len;
 	return true;
 }

@@ -38,6 +38,8 @@ struct sim_app {
 	/* FIN only when the peer's has been read */
 	bool closes_last;
 	bool nodelay;
+	/* each write is urgent; the other end keeps the bytes in its stream */
+	bool is_urgent;
 	/* probes a silent peer after this long; 0: never */
 	uint64_t keepalive_ns;
 };

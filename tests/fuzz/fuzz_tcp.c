@@ -155,6 +155,8 @@ static bool make_segment(struct tcp_in *in)
 		.flags = flags < 200 ? usual[flags & 7] : byte(),
 		.window = htobe16(how & 0x80 ? word() : 8000),
 	};
+	if (header->flags & WIRE_TCP_URG)
+		header->urgent = htobe16(byte());
 	len = how & 0x40 ? byte() * 6u : 0;
 	memset(pkt_append(in->pkt, header_len + len) + header_len, 0, len);
 	in->pkt->csum_verdict = PKT_CSUM_GOOD;
@@ -217,7 +219,7 @@ static void do_write(struct tcp_pcb *pcb)
 	if (!pkt)
 		return;
 	memset(pkt_append(pkt, len), 0, len);
-	if (tcp_write(pcb, pkt))
+	if (tcp_write_with(pcb, pkt, len % 56 ? 0 : TCP_WRITE_URGENT))
 		pkt_put(pkt);
 	tcp_output(pcb, world.now_ns);
 }
@@ -225,8 +227,13 @@ static void do_write(struct tcp_pcb *pcb)
 static void do_read(struct tcp_pcb *pcb)
 {
 	struct list pkts = LIST_INIT(pkts);
-	uint32_t len = tcp_take(pcb, &pkts);
+	uint32_t least = tcp_readable(pcb), len = tcp_take(pcb, &pkts);
+	uint8_t urgent;
+	int rc;
 
+	FUZZ_CHECK(len >= least);
+	rc = tcp_take_urgent(pcb, &urgent, len & 1);
+	FUZZ_CHECK(rc == 0 || rc == -EINVAL || rc == -EAGAIN);
 	pkt_put_list(&pkts);
 	tcp_recved(pcb, len, world.now_ns);
 }
@@ -242,16 +249,17 @@ static void do_settings(struct tcp_pcb *pcb)
 		break;
 	case 1:
 		tcp_set_cork(pcb, value & 1, world.now_ns);
+		tcp_set_oob_inline(pcb, value & 2);
 		break;
 	case 2:
 		tcp_set_quick_ack(pcb, value & 1, world.now_ns);
 		break;
 	case 3:
-		tcp_set_keepalive(pcb, value & 1, NS_PER_SEC * value,
-				  NS_PER_SEC, 3, world.now_ns);
+		FUZZ_CHECK(tcp_set_keepalive(pcb, value & 1, NS_PER_SEC * value,
+					     NS_PER_SEC, 3, world.now_ns) == 0);
 		break;
 	case 4:
-		tcp_set_user_timeout(pcb, NS_PER_SEC * value);
+		FUZZ_CHECK(tcp_set_user_timeout(pcb, NS_PER_SEC * value) == 0);
 		break;
 	case 5:
 		tcp_set_rcv_buf(pcb, 1 + value * 100u, world.now_ns);
@@ -376,7 +384,7 @@ static void choose_params(uint8_t how, uint8_t more)
 	p->with_sack = how & 1;
 	p->with_timestamps = how & 2;
 	p->with_window_scale = how & 4;
-	p->with_ecn = how & 8;
+	p->ecn = how & 8 ? TCP_ECN_ON : TCP_ECN_ACCEPTED;
 	p->cc = (enum tcp_cc_algorithm)((how >> 4) % TCP_CC_CNT);
 	p->half_open_max = how & 64 ? 1 : 16;
 	p->rcv_buf = how & 128 ? 3000 : 65536;

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What a program sets and few change. All connections of a table share one set of
+ * settings until somebody changes his; the children of a listener share its own.
+ */
+#include "tcp/tcp_priv.h"
+
+#include <errno.h>
+
+/* A set that is not the table's. */
+struct own {
+	struct tcp_settings settings;
+	/* pcbs that have it */
+	uint32_t refs;
+};
+
+static struct own *own_of(struct tcp_pcb *pcb)
+{
+	return CONTAINER_OF(pcb->settings, struct own, settings);
+}
+
+static bool has_own(const struct tcp_pcb *pcb)
+{
+	return pcb->settings != &pcb->table->settings;
+}
+
+void tcp_settings_init(struct tcp_table *table)
+{
+	const struct tcp_params *params = &table->params;
+	struct tcp_settings *s = &table->settings;
+
+	s->keep_idle_ns = params->keepalive_idle_ns;
+	s->keep_interval_ns = params->keepalive_interval_ns;
+	s->keep_probes = params->keepalive_probes;
+	s->fin_wait_2_ns = params->fin_wait_2_ns;
+	s->notsent_lowat = UINT32_MAX;
+}
+
+void tcp_settings_put(struct tcp_pcb *pcb)
+{
+	struct tcp_table *table = pcb->table;
+	struct own *own;
+
+	if (!has_own(pcb))
+		return;
+	own = own_of(pcb);
+	pcb->settings = &table->settings;
+	if (--own->refs == 0)
+		table->ops->release(table->ctx, own, sizeof(*own));
+}
+
+void tcp_settings_share(struct tcp_pcb *pcb, struct tcp_pcb *with)
+{
+	tcp_settings_put(pcb);
+	pcb->settings = with->settings;
+	if (has_own(with))
+		own_of(with)->refs++;
+}
+
+int tcp_settings_own(struct tcp_pcb *pcb)
+{
+	struct tcp_table *table = pcb->table;
+	struct own *own;
+
+	if (has_own(pcb) && own_of(pcb)->refs == 1)
+		return 0;
+	own = table->ops->alloc(table->ctx, sizeof(*own));
+	if (!own)
+		return -ENOMEM;
+	own->settings = *pcb->settings;
+	own->refs = 1;
+	tcp_settings_put(pcb);
+	pcb->settings = &own->settings;
+	return 0;
+}
+
+void tcp_settings_drop_usual(struct tcp_pcb *pcb)
+{
+	if (memcmp(pcb->settings, &pcb->table->settings,
+		   sizeof(*pcb->settings)) == 0)
+		tcp_settings_put(pcb);
+}
+
+void tcp_get_settings(const struct tcp_pcb *pcb,
+		      struct tcp_settings *settings_out)
+{
+	*settings_out = *pcb->settings;
+}
+
+uint32_t tcp_rcv_buf_within(const struct tcp_pcb *pcb, uint64_t bytes)
+{
+	uint32_t clamp = pcb->settings->window_clamp;
+
+	bytes = MIN(bytes, (uint64_t)UINT32_MAX);
+	return clamp ? MIN((uint32_t)bytes, clamp) : (uint32_t)bytes;
+}
+
+/* What is granted stays; the window only comes down with what arrives. */
+static void apply_clamp(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	uint32_t usual = pcb->table->params.rcv_buf;
+
+	if (!(pcb->flags & TF_RCV_BUF_FIXED))
+		pcb->rcv_buf = MAX(pcb->rcv_buf, usual);
+	pcb->rcv_buf = tcp_rcv_buf_within(pcb, pcb->rcv_buf);
+	pcb->is_header_stale = true;
+	tcp_recved(pcb, 0, now_ns);
+}
+
+int tcp_set_settings(struct tcp_pcb *pcb, const struct tcp_settings *settings,
+		     uint64_t now_ns)
+{
+	bool clamps = settings->window_clamp != pcb->settings->window_clamp;
+	bool is_keepalive_new =
+		settings->keep_idle_ns != pcb->settings->keep_idle_ns;
+	int rc;
+
+	if (settings->mss_max && settings->mss_max < TCP_MSS_LEAST)
+		return -EINVAL;
+	rc = tcp_settings_own(pcb);
+	if (rc)
+		return rc;
+	*pcb->settings = *settings;
+	if (is_keepalive_new)
+		tcp_timer_restart_keepalive(pcb, now_ns);
+	if (clamps)
+		apply_clamp(pcb, now_ns);
+	return 0;
+}
+
+int tcp_set_keepalive(struct tcp_pcb *pcb, bool on, uint64_t idle_ns,
+		      uint64_t interval_ns, uint8_t probes, uint64_t now_ns)
+{
+	int rc = idle_ns || interval_ns || probes ? tcp_settings_own(pcb) : 0;
+
+	if (rc)
+		return rc;
+	pcb->flags = on ? pcb->flags | TF_KEEPALIVE
+			: pcb->flags & ~TF_KEEPALIVE;
+	if (idle_ns)
+		pcb->settings->keep_idle_ns = idle_ns;
+	if (interval_ns)
+		pcb->settings->keep_interval_ns = interval_ns;
+	if (probes)
+		pcb->settings->keep_probes = probes;
+	tcp_timer_restart_keepalive(pcb, now_ns);
+	return 0;
+}
+
+int tcp_set_user_timeout(struct tcp_pcb *pcb, uint64_t timeout_ns)
+{
+	int rc = tcp_settings_own(pcb);
+
+	if (!rc)
+		pcb->settings->user_timeout_ns = timeout_ns;
+	return rc;
+}
+
+uint8_t tcp_defer_accept_timeouts(const struct tcp_params *params,
+				  uint64_t time_ns)
+{
+	uint64_t timeout_ns = params->rto_initial_ns, sum_ns = timeout_ns;
+	uint8_t cnt = time_ns > 0;
+
+	while (time_ns > sum_ns && cnt < UINT8_MAX) {
+		timeout_ns = MIN(2 * timeout_ns, params->rto_max_ns);
+		sum_ns += timeout_ns;
+		cnt++;
+	}
+	return cnt;
+}

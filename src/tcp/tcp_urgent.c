@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Urgent data, RFC 6093: the pointer of a segment marks one byte of the stream.
+ * Unless it shall stay in line the reader gets that byte apart from the others; what
+ * he reads ends at the mark once. It is Linux's reading of the pointer, which names
+ * the byte behind the last urgent one.
+ */
+#include "tcp/tcp_priv.h"
+
+#include <errno.h>
+
+/* ---- receiving ---- */
+
+static uint32_t queue_len(const struct tcp_pcb *pcb)
+{
+	struct pkt *pkt;
+	uint32_t len = 0;
+
+	LIST_FOR_EACH(pkt, &pcb->rcv_queue, link)
+		len += pkt->len;
+	return len;
+}
+
+/* The first byte that was not taken yet. */
+static uint32_t head_seq(const struct tcp_pcb *pcb)
+{
+	return pcb->rcv_nxt - !!(pcb->flags & TF_FIN_RCVD) - queue_len(pcb);
+}
+
+bool tcp_at_mark(const struct tcp_pcb *pcb)
+{
+	return pcb->urgent && pcb->urgent_seq == head_seq(pcb);
+}
+
+/* The urgent byte, which is the first in the queue, is none of the stream. */
+static void drop_first(struct tcp_pcb *pcb)
+{
+	struct pkt *pkt = pkt_from_link(pcb->rcv_queue.next);
+
+	pkt_pull(pkt, 1);
+	pcb->rcv_unread--;
+	pcb->is_header_stale = true;
+	if (pkt->len)
+		return;
+	pcb->rcv_memory -= tcp_pkt_memory(pkt);
+	list_remove(&pkt->link);
+	pkt_put(pkt);
+}
+
+/* A newer mark makes an ordinary byte of the old one, unless the reader has come to
+ * it and expects to be behind it next. */
+static void forget_mark(struct tcp_pcb *pcb)
+{
+	if (tcp_at_mark(pcb) && !(pcb->flags & TF_OOB_INLINE) &&
+	    !list_is_empty(&pcb->rcv_queue))
+		drop_first(pcb);
+	pcb->urgent = TCP_URGENT_NONE;
+}
+
+static void take_pointer(struct tcp_pcb *pcb, const struct tcp_segment *in)
+{
+	uint32_t mark = in->seq + in->urgent - (in->urgent > 0);
+
+	/* sent again, or older than the one we know */
+	if (seq_before(mark, pcb->rcv_nxt) ||
+	    (pcb->urgent && !seq_after(mark, pcb->urgent_seq)))
+		return;
+	if (pcb->urgent)
+		forget_mark(pcb);
+	pcb->urgent = TCP_URGENT_COMING;
+	pcb->urgent_seq = mark;
+	tcp_event_raise(pcb, TCP_EV_URGENT);
+}
+
+static uint8_t byte_at(const struct pkt *pkt, uint32_t offset)
+{
+	for (; offset >= pkt->len; pkt = pkt->next_part)
+		offset -= pkt->len;
+	return pkt->data[offset];
+}
+
+void tcp_urgent_in(struct tcp_pcb *pcb, const struct tcp_segment *in)
+{
+	uint32_t offset;
+
+	if (in->flags & WIRE_TCP_URG)
+		take_pointer(pcb, in);
+	offset = pcb->urgent_seq - in->seq;
+	if (pcb->urgent != TCP_URGENT_COMING || offset >= in->len)
+		return;
+	pcb->urgent_byte = byte_at(in->pkt, offset);
+	pcb->urgent = TCP_URGENT_HERE;
+	tcp_event_raise(pcb, TCP_EV_READABLE);
+}
+
+/* Moves the first `len` bytes of the queue. False if a packet would have to be cut
+ * and there is none to cut it with. */
+static bool take_up_to(struct tcp_pcb *pcb, struct list *pkts, uint32_t len)
+{
+	struct pkt *part = NULL, *pkt;
+	uint32_t whole = 0;
+
+	LIST_FOR_EACH(pkt, &pcb->rcv_queue, link) {
+		if (whole + pkt->len > len)
+			break;
+		whole += pkt->len;
+	}
+	if (whole < len) {
+		part = pkt_borrow(pcb->table->borrowers, pkt, 0, len - whole);
+		if (!part)
+			return false;
+		pkt_pull(pkt, len - whole);
+	}
+	while (whole) {
+		pkt = pkt_from_link(list_pop_front(&pcb->rcv_queue));
+		whole -= pkt->len;
+		pcb->rcv_memory -= tcp_pkt_memory(pkt);
+		list_push_back(pkts, &pkt->link);
+	}
+	if (part)
+		list_push_back(pkts, &part->link);
+	return true;
+}
+
+uint32_t tcp_urgent_take(struct tcp_pcb *pcb, struct list *pkts)
+{
+	uint32_t ahead = pcb->urgent_seq - head_seq(pcb);
+
+	if (!ahead && !list_is_empty(&pcb->rcv_queue)) {
+		if (!(pcb->flags & TF_OOB_INLINE))
+			drop_first(pcb);
+		pcb->urgent = TCP_URGENT_NONE;
+	} else if (ahead < queue_len(pcb)) {
+		if (take_up_to(pcb, pkts, ahead))
+			return ahead;
+		/* what cannot be cut is read in one */
+		pcb->urgent = TCP_URGENT_NONE;
+	}
+	return tcp_rx_take_all(pcb, pkts);
+}
+
+int tcp_take_urgent(struct tcp_pcb *pcb, uint8_t *byte_out, bool peeks)
+{
+	if (pcb->flags & TF_OOB_INLINE)
+		return -EINVAL;
+	switch ((enum tcp_urgent)pcb->urgent) {
+	case TCP_URGENT_NONE:
+	case TCP_URGENT_READ:
+		return -EINVAL;
+	case TCP_URGENT_COMING:
+		return -EAGAIN;
+	case TCP_URGENT_HERE:
+		break;
+	}
+	*byte_out = pcb->urgent_byte;
+	if (!peeks)
+		pcb->urgent = TCP_URGENT_READ;
+	return 0;
+}
+
+uint32_t tcp_readable(const struct tcp_pcb *pcb)
+{
+	uint32_t len = queue_len(pcb);
+	uint32_t ahead = pcb->urgent_seq - head_seq(pcb);
+
+	if (!pcb->urgent || pcb->flags & TF_OOB_INLINE)
+		return len;
+	return MIN(len, ahead);
+}
+
+void tcp_set_oob_inline(struct tcp_pcb *pcb, bool on)
+{
+	pcb->flags = on ? pcb->flags | TF_OOB_INLINE
+			: pcb->flags & ~TF_OOB_INLINE;
+}
+
+/* ---- sending ---- */
+
+void tcp_urgent_mark_end(struct tcp_pcb *pcb)
+{
+	pcb->urgent_end = pcb->snd_end;
+	pcb->flags |= TF_URGENT_OUT;
+	pcb->is_quiet = false;
+}
+
+/* Where the end is out of reach and everything that was written has been sent, the
+ * farthest that the pointer can say tells at least that something is to come. */
+uint16_t tcp_urgent_pointer(const struct tcp_pcb *pcb, uint32_t seq)
+{
+	uint32_t ahead = pcb->urgent_end - seq;
+
+	if (!seq_before(seq, pcb->urgent_end))
+		return 0;
+	if (ahead <= UINT16_MAX)
+		return (uint16_t)ahead;
+	return seq_after(seq + UINT16_MAX, pcb->snd_nxt) ? UINT16_MAX : 0;
+}
