@@ -184,38 +184,8 @@ void tcp_table_destroy(struct tcp_table *table);
 
 /* Why connections die and segments are dropped; one counter for each reason. */
 struct tcp_counts {
-	uint64_t in_segments;
-	uint64_t out_segments;
-	uint64_t retransmitted;
-	uint64_t bad_checksum;
-	uint64_t malformed;
-	uint64_t no_connection;
-	uint64_t out_of_window;
-	uint64_t paws_drops;
-	uint64_t bad_ack;
-	uint64_t challenge_acks;
-	uint64_t challenge_acks_limited;
-	uint64_t resets_sent;
-	uint64_t resets_limited;
-	uint64_t rto_fired;
-	uint64_t tlp_sent;
-	uint64_t fast_recoveries;
-	uint64_t undone;
-	uint64_t persist_probes;
-	uint64_t keepalive_probes;
-	uint64_t ooo_pruned;
-	uint64_t syn_dropped;
-	uint64_t cookies_sent;
-	uint64_t cookies_accepted;
-	uint64_t cookies_bad;
-	uint64_t accept_overflows;
-	uint64_t tw_entered;
-	uint64_t tw_reused;
-	uint64_t tw_dropped;
-	uint64_t fast_path_data;
-	uint64_t pmtu_lowered;
-	uint64_t black_holes;
-	uint64_t icmp_ignored;
+#define TCP_COUNTER(name, how, what) uint64_t name;
+#include "stats/counters.def"
 };
 const struct tcp_counts *tcp_counts(const struct tcp_table *table);
 /* Everything that has an address: pcbs that are not yet freed, and how many of
