@@ -25,6 +25,8 @@ check_PROGRAMS += %D%/udp
 shim_scripts += %D%/udp.sh
 
 check_PROGRAMS += %D%/doors
+%C%_doors_SOURCES = %D%/doors.h %D%/doors.c %D%/doors_handed.c \
+	%D%/doors_readers.c
 shim_scripts += %D%/doors.sh
 
 check_PROGRAMS += %D%/stats
