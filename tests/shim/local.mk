@@ -21,10 +21,12 @@ shim_scripts += %D%/scenarios.sh
 
 check_PROGRAMS += %D%/udp
 %C%_udp_SOURCES = %D%/udp.h %D%/udp.c %D%/udp_calls.c %D%/udp_control.c \
-	%D%/udp_waits.c
+	%D%/udp_process.c %D%/udp_ready.c %D%/udp_waits.c
 shim_scripts += %D%/udp.sh
 
 check_PROGRAMS += %D%/doors
+%C%_doors_SOURCES = %D%/doors.h %D%/doors.c %D%/doors_handed.c \
+	%D%/doors_readers.c
 shim_scripts += %D%/doors.sh
 
 check_PROGRAMS += %D%/stats

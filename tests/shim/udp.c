@@ -10,7 +10,8 @@
  * sends back whatever is sent there, the same goes over a wire
  * (tests/system/udp_mirror.sh). UDP_CHECK_SHARE then asks for the same share.
  *
- * The scenarios are in udp_calls.c, udp_control.c and udp_waits.c.
+ * The scenarios are in udp_calls.c, udp_control.c, udp_process.c,
+ * udp_ready.c and udp_waits.c.
  *
  *   udp NAME     udp --list
  */
@@ -153,6 +154,8 @@ ssize_t receive(int fd, int flags)
 static const struct scenario *const lists[] = {
 	call_scenarios,
 	control_scenarios,
+	process_scenarios,
+	ready_scenarios,
 	wait_scenarios,
 };
 

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Scenarios of doors.sh: filters, under which the library must not make a call, and rings
+ * and AIO, by which the kernel reads from sockets without a call. */
+#include "config.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/aio_abi.h>
+#include <linux/filter.h>
+#include <linux/io_uring.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/shim/doors.h"
+
+/* -- filters of system calls ----------------------------------------------------------- */
+
+/* What the program itself needs from then on, and nothing that a library might: whoever
+ * calls anything else is killed. */
+static const int allowed[] = {
+	SYS_read, SYS_write, SYS_recvfrom, SYS_sendto, SYS_close, SYS_socket,
+	SYS_clock_nanosleep, SYS_exit_group, SYS_exit, SYS_futex, SYS_brk,
+	SYS_rt_sigreturn, SYS_rt_sigprocmask, SYS_getpid, SYS_gettid,
+	SYS_epoll_wait,
+#if HAS_THREAD_SANITIZER
+	SYS_nanosleep, SYS_gettimeofday, /* its own thread */
+#endif
+};
+
+static struct sock_filter filter_code[4 + 2 * ARRAY_LEN(allowed)];
+
+static struct sock_fprog filter(void)
+{
+	unsigned n = 0;
+
+	filter_code[n++] = (struct sock_filter)BPF_STMT(
+		BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+	for (size_t i = 0; i < ARRAY_LEN(allowed); i++) {
+		filter_code[n++] = (struct sock_filter)BPF_JUMP(
+			BPF_JMP | BPF_JEQ | BPF_K, (unsigned)allowed[i], 0, 1);
+		filter_code[n++] = (struct sock_filter)BPF_STMT(
+			BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	}
+	filter_code[n++] = (struct sock_filter)BPF_STMT(
+		BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+	return (struct sock_fprog){ (unsigned short)n, filter_code };
+}
+
+static _Atomic bool is_there;
+
+static void *sleep_in_kernel(void *arg)
+{
+	(void)arg;
+	/* whatever libc has to do for a new thread has been done */
+	atomic_store(&is_there, true);
+	sleep(60);
+	return NULL;
+}
+
+static void live_under_filter(const int pair[2], int epfd)
+{
+	struct epoll_event event = { 0 };
+	int fd;
+
+	SAY("set: %d\n", epoll_wait(epfd, &event, 1, 0));
+	receive(pair[0], MSG_DONTWAIT);
+	receive(pair[0], MSG_DONTWAIT);
+	receive(pair[0], MSG_DONTWAIT);
+	send(pair[1], "third", 5, 0);
+	receive(pair[0], 0);
+	SAY("set: %d\n", epoll_wait(epfd, &event, 1, 0));
+	fd = socket(AF_INET, SOCK_DGRAM, 0);
+	SAY("another: %d\n", fd > pair[1]);
+	close(fd);
+	/* whatever the library does each second */
+	sleep(2);
+	SAY("alive\n");
+	close_pair(pair);
+}
+
+static void filter_for_one_thread(void)
+{
+	struct sock_fprog program = filter();
+	int pair[2], epfd = epoll_create1(0);
+	struct epoll_event event = { .events = EPOLLIN };
+
+	make_waiting_pair(pair);
+	epoll_ctl(epfd, EPOLL_CTL_ADD, pair[0], &event);
+	SAY("set: %d\n", epoll_wait(epfd, &event, 1, 0));
+	SAY("no new privileges: %d\n",
+	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+	SAY("nothing: %s\n", err(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER,
+					NULL)));
+	SAY("nothing: %s\n", err(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+					 0, NULL)));
+	SAY("mode: %d\n", prctl(PR_GET_SECCOMP));
+	receive(pair[0], MSG_DONTWAIT);
+	receive(pair[0], MSG_DONTWAIT);
+	still_hears(pair[0], pair[1]);
+	send(pair[1], "first", 5, 0);
+	send(pair[1], "second", 6, 0);
+	SAY("filter: %d\n", prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER,
+				   &program));
+	live_under_filter(pair, epfd);
+}
+
+static void filter_for_all_threads(void)
+{
+	struct sock_fprog program = filter();
+	int pair[2], epfd = epoll_create1(0);
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, sleep_in_kernel, NULL);
+	while (!atomic_load(&is_there))
+		usleep(1000);
+	make_waiting_pair(pair);
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	SAY("filter: %ld\n", syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+				     SECCOMP_FILTER_FLAG_TSYNC, &program));
+	live_under_filter(pair, epfd);
+}
+
+/* -- readers that nobody sees ----------------------------------------------------------- */
+
+/* As in programs that contain system calls of their own. */
+static long call_kernel(long number, long a, long b, long c, long d, long e, long f)
+{
+#ifdef __x86_64__
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	register long r9 __asm__("r9") = f;
+	long result;
+
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10),
+			   "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	return result;
+#else
+	long (*libc)(long, ...) = (long (*)(long, ...))dlsym(
+		dlopen("libc.so.6", RTLD_NOW), "syscall");
+
+	return libc(number, a, b, c, d, e, f);
+#endif
+}
+
+struct ring {
+	int fd;
+	struct io_uring_params params;
+	char *sq, *cq;
+	struct io_uring_sqe *sqes;
+};
+
+static void map_ring(struct ring *ring)
+{
+	size_t sq = ring->params.sq_off.array +
+		    ring->params.sq_entries * sizeof(unsigned);
+	size_t cq = ring->params.cq_off.cqes +
+		    ring->params.cq_entries * sizeof(struct io_uring_cqe);
+
+	ring->sq = mmap(NULL, sq, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd,
+			IORING_OFF_SQ_RING);
+	ring->cq = mmap(NULL, cq, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd,
+			IORING_OFF_CQ_RING);
+	ring->sqes = mmap(NULL, ring->params.sq_entries * sizeof(*ring->sqes),
+			  PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd,
+			  IORING_OFF_SQES);
+}
+
+/* False: the kernel has none for us. */
+static bool make_ring(struct ring *ring, bool by_libc)
+{
+	memset(ring, 0, sizeof(*ring));
+	ring->fd = (int)(by_libc ? syscall(SYS_io_uring_setup, 4, &ring->params) :
+				   call_kernel(SYS_io_uring_setup, 4,
+					       (long)&ring->params, 0, 0, 0, 0));
+	if (ring->fd >= 0)
+		map_ring(ring);
+	return ring->fd >= 0;
+}
+
+static unsigned *word(char *base, unsigned offset)
+{
+	return (unsigned *)(void *)(base + offset);
+}
+
+/* One datagram by the ring, which waits for it. */
+static void submit_recv(struct ring *ring, int fd, char *buf, size_t len)
+{
+	unsigned *tail = word(ring->sq, ring->params.sq_off.tail);
+	unsigned at = *tail & *word(ring->sq, ring->params.sq_off.ring_mask);
+	struct io_uring_sqe *sqe = &ring->sqes[at];
+
+	memset(sqe, 0, sizeof(*sqe));
+	sqe->opcode = IORING_OP_RECV;
+	sqe->fd = fd;
+	sqe->addr = (uintptr_t)buf;
+	sqe->len = (unsigned)len;
+	word(ring->sq, ring->params.sq_off.array)[at] = at;
+	__atomic_store_n(tail, *tail + 1, __ATOMIC_RELEASE);
+	if (call_kernel(SYS_io_uring_enter, ring->fd, 1, 0, 0, 0, 0) != 1)
+		SAY("io_uring_enter fails\n");
+}
+
+/* Its result, or -ETIME after five seconds. */
+static int await_recv(struct ring *ring)
+{
+	unsigned *head = word(ring->cq, ring->params.cq_off.head);
+	unsigned *tail = word(ring->cq, ring->params.cq_off.tail);
+	struct io_uring_cqe *cqes =
+		(void *)(ring->cq + ring->params.cq_off.cqes);
+
+	for (int i = 0; i < 500; i++) {
+		if (__atomic_load_n(tail, __ATOMIC_ACQUIRE) != *head) {
+			int result = cqes[*head & *word(ring->cq,
+				ring->params.cq_off.ring_mask)].res;
+
+			__atomic_store_n(head, *head + 1, __ATOMIC_RELEASE);
+			return result;
+		}
+		usleep(10000);
+	}
+	return -ETIME;
+}
+
+static void receive_by_ring(struct ring *ring, int fd, int from, const char *what)
+{
+	char buf[64] = "";
+	int result;
+
+	submit_recv(ring, fd, buf, sizeof(buf) - 1);
+	if (what)
+		send(from, what, strlen(what), 0);
+	result = await_recv(ring);
+	SAY("by ring: %d %s\n", result, buf);
+}
+
+/* As libuv does: without a ring it does the same by other calls. */
+static void ring_with_a_way_around(void)
+{
+	struct ring ring;
+	int pair[2];
+	bool is_made = make_ring(&ring, true);
+
+	make_pair(pair);
+	if (is_made) {
+		receive_by_ring(&ring, pair[0], pair[1], "first");
+	} else {
+		send(pair[1], "first", 5, 0);
+		SAY("by ring: 5 first\n");
+		recv(pair[0], (char[8]){ "" }, 8, 0);
+	}
+	/* and stays accelerated */
+	sleep(2);
+	still_hears(pair[0], pair[1]);
+	close_pair(pair);
+}
+
+static void ring_of_its_own_before_sockets(void)
+{
+	struct ring ring;
+	int pair[2];
+
+	if (!make_ring(&ring, false))
+		SAY("no ring\n");
+	make_pair(pair);
+	receive_by_ring(&ring, pair[0], pair[1], "first");
+	receive_by_ring(&ring, pair[0], pair[1], "second");
+	close_pair(pair);
+}
+
+/* What waits is the ring's, too. */
+static void ring_of_its_own_after_sockets(void)
+{
+	struct ring ring;
+	int pair[2];
+
+	make_waiting_pair(pair);
+	if (!make_ring(&ring, false))
+		SAY("no ring\n");
+	receive_by_ring(&ring, pair[0], pair[1], NULL);
+	receive_by_ring(&ring, pair[0], pair[1], NULL);
+	receive_by_ring(&ring, pair[0], pair[1], "third");
+	close_pair(pair);
+}
+
+static void aio_reads_what_waits(void)
+{
+	char buf[64] = "";
+	struct iocb iocb = { .aio_lio_opcode = IOCB_CMD_PREAD,
+			     .aio_buf = (uintptr_t)buf,
+			     .aio_nbytes = sizeof(buf) - 1 };
+	struct iocb *list[] = { &iocb };
+	aio_context_t context = 0;
+	struct io_event event = { 0 };
+	int pair[2], other[2];
+
+	make_waiting_pair(pair);
+	make_pair(other);
+	SAY("io_setup: %ld\n", syscall(SYS_io_setup, 4, &context));
+	for (int i = 0; i < 2; i++) {
+		iocb.aio_fildes = (unsigned)pair[0];
+		SAY("io_submit: %ld\n", syscall(SYS_io_submit, context, 1, list));
+		SAY("io_getevents: %ld\n",
+		    syscall(SYS_io_getevents, context, 1, 1, &event, NULL));
+		SAY("read: %lld %s\n", (long long)event.res, buf);
+		memset(buf, 0, sizeof(buf));
+	}
+	SAY("none: %s\n", err(syscall(SYS_io_submit, context, 1, NOWHERE)));
+	/* another one's are not concerned */
+	still_hears(other[0], other[1]);
+	close_pair(pair);
+	close_pair(other);
+}
+
+const struct door reader_doors[] = {
+	SCENARIO(filter_for_one_thread),
+	SCENARIO(filter_for_all_threads),
+	SCENARIO(ring_with_a_way_around),
+	SCENARIO(ring_of_its_own_before_sockets),
+	SCENARIO(ring_of_its_own_after_sockets),
+	SCENARIO(aio_reads_what_waits),
+	SCENARIO_END,
+};

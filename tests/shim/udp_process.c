@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Scenarios of udp.sh: one thread, with the descriptors, processes and signals of which a
+ * socket has to take notice. */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/shim/udp.h"
+#include "tests/support/sleeper.h"
+
+static void copies_share_the_socket(void)
+{
+	int pair[2], copy;
+
+	make_pair(pair);
+	copy = dup(pair[1]);
+	send(pair[0], "one", 3, 0);
+	send(pair[0], "two", 3, 0);
+	receive(copy, 0);
+	close(pair[1]);
+	receive(copy, 0);
+	send(pair[0], "three", 5, 0);
+	receive(copy, 0);
+	close(copy);
+	SAY("send %s\n", err(send(pair[0], "four", 4, 0)));
+	close(pair[0]);
+}
+
+static void child_and_parent(void)
+{
+	struct sockaddr_in name;
+	int server = bound(&name), client, status;
+	pid_t pid;
+
+	pid = fork();
+	if (pid == 0) {
+		client = socket(AF_INET, SOCK_DGRAM, 0);
+		sendto(client, "from the child", 14, 0,
+		       (struct sockaddr *)&name, sizeof(name));
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	SAY("child %d\n", status);
+	receive(server, 0);
+	client = socket(AF_INET, SOCK_DGRAM, 0);
+	sendto(client, "from the parent", 15, 0, (struct sockaddr *)&name,
+	       sizeof(name));
+	receive(server, 0);
+	close(client);
+	close(server);
+}
+
+/* A child reads what waited when it was made; what comes later is the parent's. */
+static void inherited(void)
+{
+	char buf[32], expected[32];
+	int pair[2], status, got;
+	pid_t pid;
+
+	make_pair(pair);
+	for (int i = 0; i < 3; i++) {
+		snprintf(buf, sizeof(buf), "number %d", i);
+		send(pair[0], buf, 9, 0);
+	}
+	settle();
+	/* a look is enough to have them in the queue */
+	recv(pair[1], buf, sizeof(buf), MSG_PEEK);
+	kernels_cnt += 3;
+	pid = fork();
+	if (pid == 0) {
+		for (got = 0; got < 3; got++) {
+			snprintf(expected, sizeof(expected), "number %d", got);
+			if (recv(pair[1], buf, sizeof(buf), 0) != 9 ||
+			    memcmp(buf, expected, 9) != 0)
+				break;
+		}
+		_exit(got);
+	}
+	waitpid(pid, &status, 0);
+	SAY("the child got %d\n", WEXITSTATUS(status));
+	receive(pair[1], MSG_DONTWAIT);
+	send(pair[0], "later", 5, 0);
+	receive(pair[1], 0);
+	close_pair(pair);
+}
+
+/* A child is served while the parent does not read, and then the parent is again. */
+static void lent_and_back(void)
+{
+	enum { LATER = 40 };
+	char buf[32];
+	int pair[2], status;
+	pid_t pid;
+
+	make_pair(pair);
+	pid = fork();
+	if (pid == 0) {
+		ssize_t n = recv(pair[1], buf, sizeof(buf), 0);
+
+		_exit(n == 9 ? 0 : 1);
+	}
+	send(pair[0], "the child", 9, 0);
+	kernels_cnt++;
+	waitpid(pid, &status, 0);
+	SAY("child %d\n", status);
+	/* longer than it is lent at first */
+	nanosleep(&(struct timespec){ .tv_nsec = 150000000 }, NULL);
+	for (int i = 0; i < LATER; i++) {
+		send(pair[0], "the parent", 10, 0);
+		if (recv(pair[1], buf, sizeof(buf), 0) == 10)
+			received_cnt++;
+	}
+	SAY("later %lu\n", received_cnt);
+	close_pair(pair);
+}
+
+/* All that waits is found by the kernel when the socket becomes its own. */
+static void many_wait_at_a_leave(void)
+{
+	enum { CNT = 200 };
+	char buf[16];
+	int pair[2], ends[2], n = 0;
+
+	make_pair(pair);
+	if (pipe(ends) != 0)
+		SAY("pipe: %m\n");
+	for (int i = 0; i < CNT; i++) {
+		send(pair[0], "waits", 5, 0);
+		if (i % 20 == 19) {
+			/* in the queue, not in a ring */
+			settle();
+			recv(pair[1], buf, sizeof(buf), MSG_PEEK);
+		}
+	}
+	kernels_cnt += CNT;
+	/* what splice takes is taken by the kernel */
+	SAY("splice %zd\n", splice(pair[1], NULL, ends[1], NULL, 5, 0));
+	while (recv(pair[1], buf, sizeof(buf), MSG_DONTWAIT) == 5)
+		n++;
+	SAY("left %d\n", n);
+	received_cnt += (unsigned)n + 1;
+	close(ends[0]);
+	close(ends[1]);
+	close_pair(pair);
+}
+
+static void handler(int sig)
+{
+	(void)sig;
+}
+
+struct interrupter {
+	pthread_t target;
+	_Atomic bool is_over;
+};
+
+/* Again and again, since one signal may come between two waits. */
+static void *interrupt(void *arg)
+{
+	struct interrupter *self = arg;
+
+	while (!self->is_over) {
+		usleep(20000);
+		pthread_kill(self->target, SIGUSR1);
+	}
+	return NULL;
+}
+
+static void interrupted(void)
+{
+	struct sigaction act = { .sa_handler = handler };
+	struct interrupter interrupter = { .target = pthread_self() };
+	struct pollfd fd = { .events = POLLIN };
+	pthread_t thread;
+	int pair[2], n;
+
+	make_pair(pair);
+	fd.fd = pair[1];
+	sigaction(SIGUSR1, &act, NULL);
+	pthread_create(&thread, NULL, interrupt, &interrupter);
+	receive(pair[1], 0);
+	n = poll(&fd, 1, -1);
+	SAY("poll %d %s\n", n, err(n));
+	receive(pair[1], 0);
+	interrupter.is_over = true;
+	pthread_join(thread, NULL);
+	close_pair(pair);
+}
+
+static int answer_by;
+
+static void answer(int sig)
+{
+	(void)sig;
+	send(answer_by, "from the handler", 16, 0);
+}
+
+static void *interrupt_once(void *arg)
+{
+	sleeper_await(getpid());
+	pthread_kill(*(pthread_t *)arg, SIGUSR1);
+	return NULL;
+}
+
+static void restarted_and_served_by_its_handler(void)
+{
+	struct sigaction act = { .sa_handler = answer, .sa_flags = SA_RESTART };
+	pthread_t self = pthread_self(), thread;
+	int pair[2];
+
+	make_pair(pair);
+	answer_by = pair[0];
+	sigaction(SIGUSR1, &act, NULL);
+	pthread_create(&thread, NULL, interrupt_once, &self);
+	receive(pair[1], 0);
+	pthread_join(thread, NULL);
+	close_pair(pair);
+}
+
+static sigjmp_buf out_of_here;
+
+static void jump(int sig)
+{
+	(void)sig;
+	siglongjmp(out_of_here, 1);
+}
+
+static void jumps_out_of_a_wait(void)
+{
+	struct sigaction act = { .sa_handler = jump };
+	pthread_t self = pthread_self(), thread;
+	int pair[2];
+
+	make_pair(pair);
+	sigaction(SIGUSR1, &act, NULL);
+	for (int i = 0; i < 3; i++) {
+		pthread_create(&thread, NULL, interrupt_once, &self);
+		if (sigsetjmp(out_of_here, 1) == 0)
+			receive(pair[1], 0);
+		pthread_join(thread, NULL);
+		SAY("out\n");
+	}
+	send(pair[0], "still there", 11, 0);
+	receive(pair[1], 0);
+	close_pair(pair);
+}
+
+const struct scenario process_scenarios[] = {
+	SCENARIO(copies_share_the_socket, 0),
+	SCENARIO(child_and_parent, 1),
+	SCENARIO(inherited, 0),
+	SCENARIO(lent_and_back, 1),
+	SCENARIO(many_wait_at_a_leave, 200),
+	SCENARIO(interrupted, 0),
+	SCENARIO(restarted_and_served_by_its_handler, 0),
+	SCENARIO(jumps_out_of_a_wait, 0),
+	SCENARIO_END,
+};

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Scenarios of udp.sh: readiness, by poll, select and epoll. */
+#include "config.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/shim/udp.h"
+#include "tests/support/sleeper.h"
+#include "tests/support/unseen.h"
+
+static void readiness_by_poll(void)
+{
+	struct pollfd fds[4];
+	int pair[2], pipes[2], n;
+
+	make_pair(pair);
+	if (pipe(pipes) != 0)
+		return;
+	fds[0] = (struct pollfd){ .fd = pair[1], .events = POLLIN };
+	fds[1] = (struct pollfd){ .fd = pipes[0], .events = POLLIN };
+	fds[2] = (struct pollfd){ .fd = -1, .events = POLLIN };
+	fds[3] = (struct pollfd){ .fd = pair[0],
+				  .events = POLLIN | POLLOUT | POLLRDNORM };
+#define POLL_THEM(cnt, ms)                                                   \
+	(n = poll(fds, cnt, ms),                                             \
+	 SAY("poll %d: %#x %#x %#x %#x\n", n, fds[0].revents, fds[1].revents, \
+	     fds[2].revents, fds[3].revents))
+	POLL_THEM(3, 0);
+	POLL_THEM(3, 20);
+	POLL_THEM(4, 20);
+	send(pair[0], "x", 1, 0);
+	settle();
+	POLL_THEM(4, -1);
+	n = (int)write(pipes[1], "y", 1);
+	POLL_THEM(3, -1);
+	receive(pair[1], 0);
+	POLL_THEM(3, -1);
+	send(pair[1], "z", 1, 0);
+	settle();
+	POLL_THEM(4, -1);
+	receive(pair[0], 0);
+	fds[0].fd = 999;
+	POLL_THEM(1, -1);
+	close(pipes[0]);
+	close(pipes[1]);
+	close_pair(pair);
+}
+
+static void select_them(const int pair[2], bool with_out, struct timeval *tv)
+{
+	int n, max = (pair[0] > pair[1] ? pair[0] : pair[1]) + 1;
+	fd_set in, out;
+
+	FD_ZERO(&in);
+	FD_ZERO(&out);
+	FD_SET(pair[0], &in);
+	FD_SET(pair[1], &in);
+	FD_SET(pair[0], &out);
+	n = select(max, &in, with_out ? &out : NULL, NULL, tv);
+	SAY("select %d: %d %d %d\n", n, !!FD_ISSET(pair[0], &in),
+	    !!FD_ISSET(pair[1], &in), !!FD_ISSET(pair[0], &out));
+}
+
+static void readiness_by_select(void)
+{
+	struct timeval tv = { 0, 20000 };
+	int pair[2];
+
+	make_pair(pair);
+	select_them(pair, false, &tv);
+	SAY("left %ld\n", (long)tv.tv_sec * 1000000 + tv.tv_usec);
+	select_them(pair, true, NULL);
+	send(pair[0], "x", 1, 0);
+	select_them(pair, false, NULL);
+	select_them(pair, true, NULL);
+	receive(pair[1], 0);
+	close_pair(pair);
+}
+
+static void *send_soon(void *arg)
+{
+	sleeper_await(getpid());
+	send(*(int *)arg, "late", 4, 0);
+	return NULL;
+}
+
+static void readiness_by_epoll(void)
+{
+	struct epoll_event events[4], event = { .events = EPOLLIN };
+	int pair[2], set = epoll_create1(0), pipes[2], n;
+	pthread_t thread;
+
+	make_pair(pair);
+	if (pipe(pipes) != 0)
+		return;
+#define WAIT_FOR(cnt, ms)                                                \
+	(n = epoll_wait(set, events, cnt, ms),                           \
+	 SAY("epoll %d: %#x %u\n", n, n > 0 ? events[0].events : 0,      \
+	     n > 0 ? events[0].data.u32 : 0))
+	event.data.u32 = 1;
+	SAY("add %s\n", err(epoll_ctl(set, EPOLL_CTL_ADD, pair[1], &event)));
+	SAY("add %s\n", err(epoll_ctl(set, EPOLL_CTL_ADD, pair[1], &event)));
+	event.data.u32 = 2;
+	epoll_ctl(set, EPOLL_CTL_ADD, pipes[0], &event);
+	WAIT_FOR(4, 0);
+	WAIT_FOR(4, 20);
+	send(pair[0], "x", 1, 0);
+	WAIT_FOR(4, -1);
+	WAIT_FOR(1, -1);
+	n = (int)write(pipes[1], "y", 1);
+	n = epoll_wait(set, events, 4, -1);
+	SAY("both: %d\n", n);
+	receive(pair[1], 0);
+	WAIT_FOR(4, -1);
+	n = (int)read(pipes[0], events, 1);
+	WAIT_FOR(4, 0);
+	pthread_create(&thread, NULL, send_soon, &pair[0]);
+	WAIT_FOR(4, -1);
+	pthread_join(thread, NULL);
+	receive(pair[1], 0);
+	event.events = EPOLLIN | EPOLLOUT;
+	event.data.u32 = 3;
+	SAY("mod %s\n", err(epoll_ctl(set, EPOLL_CTL_MOD, pair[1], &event)));
+	WAIT_FOR(4, -1);
+	send(pair[0], "x", 1, 0);
+	settle();
+	WAIT_FOR(4, -1);
+	SAY("del %s\n", err(epoll_ctl(set, EPOLL_CTL_DEL, pair[1], NULL)));
+	WAIT_FOR(4, 0);
+	SAY("wait %s\n", err(epoll_wait(set, events, 0, 0)));
+	receive(pair[1], 0);
+	event.events = EPOLLIN;
+	epoll_ctl(set, EPOLL_CTL_ADD, pair[1], &event);
+	send(pair[0], "x", 1, 0);
+	close(pair[1]);
+	WAIT_FOR(4, 0);
+	close(set);
+	close(pipes[0]);
+	close(pipes[1]);
+	close(pair[0]);
+}
+
+/* Kernel's affair: but nothing that is queued may be lost on the way back. */
+static void epoll_beyond_us(void)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET }, got;
+	int pair[2], set = epoll_create1(0), n;
+
+	make_pair(pair);
+	send(pair[0], "early", 5, 0);
+	settle();
+	epoll_ctl(set, EPOLL_CTL_ADD, pair[1], &event);
+	/* by the twin, which has it from us */
+	kernels_cnt++;
+	receive(pair[1], 0);
+	send(pair[0], "one", 3, 0);
+	n = epoll_wait(set, &got, 1, 1000);
+	SAY("wait %d %#x\n", n, n > 0 ? got.events : 0);
+	receive(pair[1], 0);
+	n = epoll_wait(set, &got, 1, 0);
+	SAY("wait %d\n", n);
+	send(pair[0], "two", 3, 0);
+	n = epoll_wait(set, &got, 1, 1000);
+	SAY("wait %d\n", n);
+	n = epoll_wait(set, &got, 1, 0);
+	SAY("edge only: %d\n", n);
+	receive(pair[1], 0);
+	close(set);
+	close_pair(pair);
+}
+
+/* A thread in a set, by one of the three calls, until it has a datagram. */
+struct early_waiter {
+	int set;
+	int fd; /* that may have one */
+	unsigned call;
+	_Atomic pid_t tid;
+	_Atomic unsigned *got;
+	pthread_t thread;
+};
+
+static int wait_by(unsigned call, int set, struct epoll_event *event, int ms)
+{
+	struct timespec ts = { ms / 1000, ms % 1000 * 1000000L };
+
+	switch (call) {
+	case 0:
+		return epoll_wait(set, event, 1, ms);
+	case 1:
+		return epoll_pwait(set, event, 1, ms, NULL);
+	default:
+		return epoll_pwait2(set, event, 1, ms < 0 ? NULL : &ts, NULL);
+	}
+}
+
+static void *take_one(void *arg)
+{
+	struct early_waiter *waiter = arg;
+	struct epoll_event event;
+	char buf[8];
+
+	waiter->tid = gettid();
+	do {
+		if (wait_by(waiter->call, waiter->set, &event, -1) != 1 ||
+		    event.data.fd != waiter->fd)
+			SAY("stray\n");
+	} while (recv(waiter->fd, buf, sizeof(buf), MSG_DONTWAIT) < 0);
+	(*waiter->got)++;
+	return NULL;
+}
+
+static int set_with_pipe(int pipes[2])
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.fd = -1 };
+	int set = epoll_create1(0);
+
+	if (pipe(pipes) == 0)
+		epoll_ctl(set, EPOLL_CTL_ADD, pipes[0], &event);
+	return set;
+}
+
+/* As a program does whose loop runs before it has sockets. */
+static void sleepers_of_a_set_without_sockets(void)
+{
+	enum { THREADS = 6 };
+	struct epoll_event event = { .events = EPOLLIN };
+	struct early_waiter waiters[THREADS];
+	_Atomic unsigned got = 0;
+	struct sockaddr_in name;
+	int pipes[2], set = set_with_pipe(pipes);
+	int me, fd = dup(set);
+
+	/* the number of the socket to be */
+	close(fd);
+	for (unsigned i = 0; i < THREADS; i++) {
+		waiters[i] = (struct early_waiter){
+			.set = set, .fd = fd, .call = i % 3, .got = &got
+		};
+		pthread_create(&waiters[i].thread, NULL, take_one, &waiters[i]);
+		while (!waiters[i].tid)
+			sched_yield();
+		sleeper_await(waiters[i].tid);
+	}
+	event.data.fd = bound(&name);
+	SAY("%s\n", event.data.fd == fd ? "as expected" : "another number");
+	me = socket(AF_INET, SOCK_DGRAM, 0);
+	epoll_ctl(set, EPOLL_CTL_ADD, fd, &event);
+	for (unsigned i = 0; i < THREADS; i++) {
+		sendto(me, "x", 1, 0, (struct sockaddr *)&name, sizeof(name));
+		while (got == i)
+			sched_yield();
+	}
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_join(waiters[i].thread, NULL);
+	SAY("%u got one\n", got);
+	received_cnt += got;
+	close(fd);
+	close(me);
+	close(set);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
+static void *wait_in_vain(void *arg)
+{
+	struct early_waiter *waiter = arg;
+	struct timespec from, to;
+	struct epoll_event event;
+	int n;
+
+	waiter->tid = gettid();
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	n = wait_by(waiter->call, waiter->set, &event, 80);
+	clock_gettime(CLOCK_MONOTONIC, &to);
+	SAY("epoll %d, %s\n", n,
+	    (to.tv_sec - from.tv_sec) * 1000000000L + to.tv_nsec - from.tv_nsec >=
+			    80000000L ?
+		    "in time" :
+		    "too early");
+	return NULL;
+}
+
+/* The socket comes, and nothing for it until the wait is over: then one datagram, which
+ * shows whose the socket was. */
+static void time_of_a_set_that_gets_sockets(void)
+{
+	struct sockaddr_in own;
+	int client = bound(&own);
+
+	for (unsigned call = 0; call < 3; call++) {
+		struct early_waiter waiter = { .call = call };
+		struct epoll_event event = { .events = EPOLLIN };
+		struct sockaddr_in name;
+		int pipes[2], fd;
+
+		waiter.set = set_with_pipe(pipes);
+		pthread_create(&waiter.thread, NULL, wait_in_vain, &waiter);
+		while (!waiter.tid)
+			sched_yield();
+		sleeper_await(waiter.tid);
+		fd = bound(&name);
+		epoll_ctl(waiter.set, EPOLL_CTL_ADD, fd, &event);
+		pthread_join(waiter.thread, NULL);
+		sendto(client, "x", 1, 0, (struct sockaddr *)&name, sizeof(name));
+		SAY("epoll %d, ", epoll_wait(waiter.set, &event, 1, 1000));
+		SAY("recv %zd\n", recv(fd, &event, 1, 0));
+		received_cnt++;
+		close(fd);
+		close(waiter.set);
+		close(pipes[0]);
+		close(pipes[1]);
+	}
+	close(client);
+}
+
+/* With room for one event everything that is ready is reported in turn. */
+static void one_event_at_a_time(void)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int pair[2], ends[2], set = epoll_create1(0);
+	unsigned seen[2] = { 0 };
+
+	make_pair(pair);
+	if (pipe(ends) != 0 || write(ends[1], "x", 1) != 1)
+		SAY("pipe: %m\n");
+	event.data.u32 = 0;
+	epoll_ctl(set, EPOLL_CTL_ADD, pair[1], &event);
+	event.data.u32 = 1;
+	epoll_ctl(set, EPOLL_CTL_ADD, ends[0], &event);
+	send(pair[0], "stays", 5, 0);
+	settle();
+	for (int i = 0; i < 64; i++)
+		if (epoll_wait(set, &event, 1, 1000) == 1)
+			seen[event.data.u32 & 1]++;
+	SAY("%s %s\n", seen[0] >= 4 ? "ours" : "starved",
+	    seen[1] >= 4 ? "the kernel's" : "starved");
+	receive(pair[1], 0);
+	close(ends[0]);
+	close(ends[1]);
+	close(set);
+	close_pair(pair);
+}
+
+/* -- sets and closes ------------------------------------------------------------------ */
+
+struct adder {
+	int set;
+	_Atomic int fd;
+	_Atomic bool is_over;
+};
+
+static void *add_on_and_on(void *arg)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	struct adder *adder = arg;
+	int (*change)(int, int, int, struct epoll_event *) = UNSEEN(epoll_ctl);
+
+	while (!adder->is_over)
+		change(adder->set, EPOLL_CTL_ADD, adder->fd, &event);
+	return NULL;
+}
+
+/* A socket that is closed while another thread adds it is in no set afterwards. */
+static void sockets_close_while_they_are_added(void)
+{
+	struct adder adder = { .set = epoll_create1(0), .fd = -1 };
+	struct sockaddr_in name;
+	struct epoll_event event;
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, add_on_and_on, &adder);
+	for (int i = 0; i < 500; i++) {
+		adder.fd = bound(&name);
+		if (i % 3)
+			sched_yield();
+		close(adder.fd);
+	}
+	adder.fd = -1;
+	adder.is_over = true;
+	pthread_join(thread, NULL);
+	SAY("left %d\n", epoll_wait(adder.set, &event, 1, 0));
+	close(adder.set);
+}
+
+const struct scenario ready_scenarios[] = {
+	SCENARIO(readiness_by_poll, 0),
+	SCENARIO(readiness_by_select, 0),
+	SCENARIO(readiness_by_epoll, 0),
+	SCENARIO(epoll_beyond_us, 2),
+	SCENARIO(sleepers_of_a_set_without_sockets, 0),
+	SCENARIO(time_of_a_set_that_gets_sockets, 0),
+	SCENARIO(one_event_at_a_time, 0),
+	SCENARIO(sockets_close_while_they_are_added, 0),
+	SCENARIO_END,
+};
