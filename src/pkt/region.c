@@ -74,27 +74,6 @@ static size_t descriptors_size(const struct region *region)
 	return round_up(region->frame_cnt * sizeof(struct pkt), SMALL_PAGE);
 }
 
-static void init_pkt(struct region *region, uint32_t id)
-{
-	struct pkt *pkt = &region->pkts[id];
-
-	list_init(&pkt->link);
-	pkt->frame_id = id;
-	pkt->buf_size = region->frame_size;
-	pkt->buf = region->mem + (size_t)id * region->frame_size;
-}
-
-NO_LOCK_ANALYSIS static void fill_store(struct region *region)
-{
-	/* from the end, so that the first frame is taken first */
-	for (uint32_t id = region->frame_cnt; id-- > 0;) {
-		init_pkt(region, id);
-		region->pkts[id].next_part = region->free;
-		region->free = &region->pkts[id];
-	}
-	region->free_cnt = region->frame_cnt;
-}
-
 static void free_all(struct region *region)
 {
 	if (region->pkts)
@@ -113,6 +92,7 @@ int region_create(uint32_t frame_cnt, uint32_t frame_size,
 	if (!region)
 		return -ENOMEM;
 	region->frame_cnt = frame_cnt;
+	region->free_cnt = frame_cnt;
 	region->frame_size = frame_size;
 	region->frame_shift = (uint32_t)__builtin_ctz(frame_size);
 	INVARIANT(frame_size == 1u << region->frame_shift, "a power of two");
@@ -126,7 +106,6 @@ int region_create(uint32_t frame_cnt, uint32_t frame_size,
 		err = -ENOMEM;
 		goto err_free;
 	}
-	fill_store(region);
 	*region_out = region;
 	return 0;
 err_free:
@@ -169,17 +148,40 @@ void region_set_stats(struct region *region, struct stats_pool *stats)
 	spinlock_release(&region->lock);
 }
 
+/* Its memory is zero, and of a page that perhaps nobody has touched yet. */
+static struct pkt *begin_pkt(struct region *region, uint32_t id)
+{
+	struct pkt *pkt = &region->pkts[id];
+
+	list_init(&pkt->link);
+	pkt->frame_id = id;
+	pkt->region_id = region->id;
+	pkt->buf_size = region->frame_size;
+	pkt->buf = region->mem + (size_t)id * region->frame_size;
+	return pkt;
+}
+
+static struct pkt *take_one(struct region *region) REQUIRES(region->lock)
+{
+	struct pkt *pkt = region->free;
+
+	if (pkt) {
+		region->free = pkt->next_part;
+		return pkt;
+	}
+	if (region->first_fresh == region->frame_cnt)
+		return NULL;
+	return begin_pkt(region, region->first_fresh++);
+}
+
 uint32_t region_take(struct region *region, struct pkt_pool *pool, uint32_t cnt)
 {
 	struct pkt *pkt;
 	uint32_t taken;
 
 	spinlock_acquire(&region->lock);
-	for (taken = 0; taken < cnt && region->free; taken++) {
-		pkt = region->free;
-		region->free = pkt->next_part;
+	for (taken = 0; taken < cnt && (pkt = take_one(region)); taken++)
 		pkt_pool_adopt(pool, pkt);
-	}
 	region->free_cnt -= taken;
 	count_locked(region, cnt && !taken);
 	spinlock_release(&region->lock);
@@ -221,9 +223,8 @@ int region_set_add(struct region_set *set, struct region *region)
 
 	if (cnt == REGION_SET_MAX)
 		return -ENOSPC;
+	INVARIANT(!region->first_fresh, "frames say of which region they are");
 	region->id = cnt;
-	for (uint32_t id = 0; id < region->frame_cnt; id++)
-		region->pkts[id].region_id = cnt;
 	set->regions[cnt] = region;
 	/* release pairs with the acquire of those who take frames: the region is in
 	 * its place before it counts */

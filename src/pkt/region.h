@@ -35,8 +35,11 @@ struct region {
 	_Atomic uint32_t user_cnt;
 
 	struct spinlock lock;
-	/* under the lock: the store, linked by next_part */
+	/* under the lock: the store, which is what has come back, linked by
+	 * next_part, and all frames from this one on. Those were never taken, and
+	 * nobody has written to their descriptors. */
 	struct pkt *free;
+	uint32_t first_fresh;
 	uint32_t free_cnt;
 	struct stats_pool *stats; /* where it is counted; or NULL */
 };

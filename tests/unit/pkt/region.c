@@ -38,6 +38,40 @@ TEST(frames_go_to_pools_and_come_back)
 	region_put(region);
 }
 
+static size_t pages_in_core(const void *mem, size_t size)
+{
+	size_t pages = size / 4096, cnt = 0;
+	unsigned char in_core[64];
+
+	CHECK(pages <= sizeof(in_core));
+	CHECK_EQ(mincore((void *)(uintptr_t)mem, size, in_core), 0);
+	for (size_t i = 0; i < pages; i++)
+		cnt += in_core[i] & 1;
+	return cnt;
+}
+
+TEST(what_nobody_takes_costs_nothing)
+{
+	struct region *region;
+	struct pkt_pool pool;
+	size_t size = 1024 * sizeof(struct pkt);
+
+	pkt_pool_init(&pool, 0);
+	CHECK_EQ(region_create(1024, 64, REGION_SMALL_PAGES, &region), 0);
+	CHECK_EQ(pages_in_core(region->pkts, size), 0);
+	CHECK_EQ(region_take(region, &pool, 10), 10);
+	CHECK(pages_in_core(region->pkts, size) < 4);
+	/* what has come back is warm, and taken first */
+	CHECK_EQ(region_give(region, &pool, 10), 10);
+	CHECK_EQ(region_take(region, &pool, 10), 10);
+	CHECK_EQ(region->first_fresh, 10);
+	CHECK_EQ(region_free_cnt(region), 1014);
+	CHECK_EQ(region_take(region, &pool, 2000), 1014);
+	CHECK_EQ(region_give(region, &pool, 2000), 1024);
+	CHECK_EQ(region_free_cnt(region), 1024);
+	region_put(region);
+}
+
 TEST(offsets_lead_to_frames)
 {
 	struct region *region;
