@@ -60,9 +60,11 @@ TEST(frozen_connection_does_nothing)
 	freeze();
 	CHECK_EQ(peer_next()->len, 1000);
 	before = repair();
+	tcp_get_info(peer.pcb, &info);
+	CHECK(!info.has_timer);
 	peer_send(A, P, U + 1000, 100);
 	peer_send(R, P, 0, 0);
-	tcp_output(peer.pcb, peer.now_ns);
+	tcp_set_nodelay(peer.pcb, true, peer.now_ns);
 	peer_advance_ms(100 * 1000);
 	peer_expect_silence();
 	after = repair();
