@@ -220,3 +220,10 @@ ino_t file_inode(const char *path)
 
 	return stat(path, &st) == 0 ? st.st_ino : 0;
 }
+
+off_t file_size(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 ? st.st_size : 0;
+}

@@ -74,5 +74,8 @@ int file_append(const char *path, const char *text, size_t len) MUST_CHECK;
 /* The inode that a link such as /proc/self/ns/pid leads to; 0: none. */
 ino_t file_inode(const char *path);
 
+/* As the file system has it; of /proc/self/fd, from Linux 6.2 on, how many fds there
+ * are. 0: none, or it does not say. */
+off_t file_size(const char *path);
 
 #endif

@@ -478,10 +478,74 @@ void tcp_icmp_in(struct tcp_table *table, const struct tcp_icmp *icmp,
 
 /* ---- moving ---- */
 
+/* A connection stands still while somebody else may take it over: what was not
+ * acknowledged and an ACK that is due are sent once more, then no timer runs, nothing
+ * is sent, and segments for it are dropped, which are better kept from it. Until
+ * tcp_thaw or tcp_drop it may be looked at and exported, and nothing else; it does not
+ * change, so that this needs no lock. -ENOTCONN for what cannot be moved, which
+ * includes one that is not open yet; -EALREADY. */
+int tcp_freeze(struct tcp_pcb *pcb, uint64_t now_ns) MUST_CHECK;
+/* It goes on here after all. */
+void tcp_thaw(struct tcp_pcb *pcb, uint64_t now_ns);
+/* It was given back, and what is queued is still to be delivered. Those, too, can be
+ * moved; who looks for them walks by tcp_pcb_next. */
+bool tcp_is_orphan(const struct tcp_pcb *pcb);
+
+/* Where the FIN of our own stands. */
+enum tcp_fin {
+	TCP_FIN_NONE,
+	TCP_FIN_QUEUED,
+	TCP_FIN_SENT,
+	TCP_FIN_ACKED,
+};
+
+/* What a kernel's socket must be told to go on with a connection (TCP_REPAIR): the
+ * numbers are those of bytes, as if there was no FIN either way. */
+struct tcp_repair {
+	/* the send queue begins there: so many bytes that were sent, then so
+	 * many that were not */
+	uint32_t snd_una;
+	uint32_t unacked, unsent;
+	enum tcp_fin fin;
+	/* the receive queue ends there: so many bytes were not taken */
+	uint32_t rcv_nxt;
+	uint32_t unread;
+	/* then a FIN has come */
+	bool has_fin;
+	uint16_t mss_peer;
+	/* 0 where no scale was agreed on */
+	bool has_scale;
+	uint8_t snd_scale, rcv_scale;
+	bool has_sack, has_timestamps;
+	/* which cannot be repaired: see DESIGN, the way back */
+	bool has_ecn;
+	/* our next time stamp, never an odd one; the peer's latest */
+	uint32_t ts_next, ts_recent;
+	/* TCP_REPAIR_WINDOW */
+	uint32_t snd_wl1, snd_wnd, snd_wnd_max, rcv_wnd, rcv_wup;
+};
+void tcp_get_repair(const struct tcp_pcb *pcb, struct tcp_repair *repair_out,
+		    uint64_t now_ns);
+/* The packet behind `pkt`, the first for NULL, NULL at the end: of what was received in
+ * order and not taken; of what was written and not acknowledged; of what is out of
+ * order, where a run is a packet with its further parts, and a FIN alone has no byte. */
+struct pkt *tcp_unread_next(const struct tcp_pcb *pcb, const struct pkt *pkt);
+struct pkt *tcp_queued_next(const struct tcp_pcb *pcb, const struct pkt *pkt);
+struct pkt *tcp_run_next(const struct tcp_pcb *pcb, const struct pkt *pkt,
+			 uint32_t *seq_out, bool *has_fin_out);
+/* The header of a segment as the peer would send it, without checksum, for what cannot
+ * be repaired but has to be received: runs, a FIN, the peer's time stamp. Returns its
+ * length, at most 60. */
+size_t tcp_build_of_peer(const struct tcp_pcb *pcb, uint8_t *to, uint32_t seq,
+			 bool has_fin, uint64_t now_ns);
+
 /* A connection as bytes, which tcp_import makes a connection of again, in another
  * table or process. Its size is 0 for what cannot be moved: listeners, and what is
- * closed, in TIME_WAIT, or not accepted yet. */
+ * closed, in TIME_WAIT, or not accepted yet. One that was given back becomes one that
+ * somebody owns. */
 size_t tcp_export_size(const struct tcp_pcb *pcb);
+/* The version, which the bytes name behind a magic word: others are refused. */
+enum { TCP_EXPORT_VERSION = 4 };
 /* Writes so many bytes. -ENOTCONN, -ENOBUFS; the pcb stays as it is. */
 int tcp_export(const struct tcp_pcb *pcb, uint8_t *to, size_t size,
 	       uint64_t now_ns) MUST_CHECK;

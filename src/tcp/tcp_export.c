@@ -115,17 +115,17 @@ static void put_all(struct writer *w, const struct tcp_pcb *pcb, size_t len)
 	put_payload(w, pcb);
 }
 
-static bool can_move(const struct tcp_pcb *pcb)
+bool tcp_can_move(const struct tcp_pcb *pcb)
 {
 	return pcb->state >= TCPS_SYN_SENT && pcb->state <= TCPS_LAST_ACK &&
-	       !pcb->listener && !(pcb->flags & (TF_ORPHAN | TF_UNSEEN));
+	       !pcb->listener && !(pcb->flags & TF_UNSEEN);
 }
 
 size_t tcp_export_size(const struct tcp_pcb *pcb)
 {
 	struct writer w = { .to = NULL };
 
-	if (!can_move(pcb))
+	if (!tcp_can_move(pcb))
 		return 0;
 	put_all(&w, pcb, 0);
 	return w.len;

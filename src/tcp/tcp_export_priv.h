@@ -18,7 +18,6 @@
 #include <stdint.h>
 
 #define TCP_EXPORT_MAGIC UINT32_C(0x50435476)
-enum { TCP_EXPORT_VERSION = 4 };
 
 /* A moment is written as its distance from now, plus this; 0 is none. */
 #define TCP_EXPORT_NOW (UINT64_C(1) << 62)

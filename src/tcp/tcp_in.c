@@ -352,6 +352,10 @@ static void in_syn_sent(struct tcp_pcb *pcb, struct tcp_segment *in,
 static void dispatch(struct tcp_pcb *pcb, struct tcp_segment *in,
 		     uint64_t now_ns)
 {
+	if (pcb->is_frozen) {
+		pcb->table->counts.frozen_drops++;
+		return;
+	}
 	pcb->is_quiet = false;
 	pcb->is_header_stale = true;
 	switch ((enum tcp_state)pcb->state) {

@@ -370,6 +370,8 @@ static void push_by_rules(struct tcp_pcb *pcb, uint64_t now_ns)
 
 void tcp_out_push(struct tcp_pcb *pcb, uint64_t now_ns)
 {
+	if (pcb->is_frozen)
+		return;
 	tcp_fast_push(pcb, now_ns);
 	if (tcp_may_send(pcb))
 		push_by_rules(pcb, now_ns);

@@ -111,7 +111,7 @@ void tcp_icmp_in(struct tcp_table *table, const struct tcp_icmp *icmp,
 {
 	struct tcp_pcb *pcb = tcp_table_find(table, &icmp->key);
 
-	if (!pcb || !is_under_way(pcb, icmp->seq) || !is_possible(icmp)) {
+	if (!pcb || pcb->is_frozen || !is_under_way(pcb, icmp->seq) || !is_possible(icmp)) {
 		table->counts.icmp_ignored++;
 		return;
 	}

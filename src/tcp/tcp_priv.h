@@ -253,6 +253,8 @@ struct tcp_pcb {
 	uint8_t rcv_scale;
 	uint8_t urgent; /* enum tcp_urgent */
 	uint8_t urgent_byte;
+	/* see tcp_freeze */
+	bool is_frozen;
 	/* bytes received since the last ACK left */
 	uint32_t unacked_rcvd;
 	struct list rcv_queue;
@@ -556,6 +558,9 @@ int tcp_settings_own(struct tcp_pcb *pcb) MUST_CHECK;
 void tcp_settings_drop_usual(struct tcp_pcb *pcb);
 /* A size of the receive buffer, as far as the clamp lets it. */
 uint32_t tcp_rcv_buf_within(const struct tcp_pcb *pcb, uint64_t bytes);
+
+/* tcp_export.c */
+bool tcp_can_move(const struct tcp_pcb *pcb);
 
 /* tcp_table.c */
 void tcp_table_free_buckets(struct tcp_table *table);

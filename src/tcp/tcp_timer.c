@@ -291,6 +291,8 @@ static void fire(struct timer *timer, uint64_t now_ns)
 	uint64_t keep_due_ns = pcb->keep_at_ns;
 
 	pcb->armed_ns = 0;
+	if (pcb->is_frozen)
+		return;
 	pcb->is_quiet = false;
 	if (take_due(&pcb->state_at_ns, now_ns)) {
 		/* FIN_WAIT_2 without owner has lasted too long; a peer that says

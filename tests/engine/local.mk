@@ -35,6 +35,9 @@ engine_programs += %D%/pmtu
 engine_programs += %D%/info
 %C%_info_LDADD = $(engine_test_libs)
 
+engine_programs += %D%/moving
+%C%_moving_LDADD = $(engine_test_libs)
+
 engine_programs += %D%/misbehave
 %C%_misbehave_LDADD = $(engine_test_libs)
 

@@ -1103,3 +1103,18 @@ TEST(settings_are_inherited_and_then_apart)
 	CHECK_EQ(s.user_timeout_ns, 0);
 	peer_teardown();
 }
+
+/* TCP_QUICKACK of Linux: what waits is acknowledged, and what comes next may wait. */
+TEST(quick_ack_is_for_once)
+{
+	peer_connected();
+	peer_send(A, P, U, 10);
+	peer_expect_silence();
+	tcp_set_quick_ack(peer.pcb, true, peer.now_ns);
+	CHECK_EQ(peer_next()->ack, P + 10);
+	peer_send(A, P + 10, U, 10);
+	peer_expect_silence();
+	tcp_set_quick_ack(peer.pcb, false, peer.now_ns);
+	peer_expect_silence();
+	peer_teardown();
+}

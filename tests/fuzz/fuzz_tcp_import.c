@@ -112,7 +112,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	bytes = malloc(size);
 	FUZZ_CHECK(bytes);
 	memcpy(bytes, data, size);
-	memcpy(bytes, "vTCP\2\0\0", 8);
+	memcpy(bytes, "vTCP", 4);
+	for (int i = 0; i < 4; i++)
+		bytes[4 + i] = (uint8_t)(TCP_EXPORT_VERSION >> 8 * i);
 	for (int i = 0; i < 8; i++)
 		bytes[8 + i] = (uint8_t)(size >> 8 * i);
 	pcb = import(bytes, size);

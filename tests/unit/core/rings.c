@@ -61,6 +61,26 @@ TEST(a_ring_is_found_within_a_second)
 	in_a_process(find);
 }
 
+/* A ring that takes the place of another fd does not change how many there are. */
+static void find_in_place(void)
+{
+	uint64_t start_ns = clock_monotonic_ns();
+	int fd, other = dup(0);
+
+	rings_configure(IO_URING_AUTO);
+	CHECK(!rings_look());
+	fd = make_ring();
+	CHECK_EQ(dup2(fd, other), other);
+	close(fd);
+	while (!rings_look())
+		CHECK(clock_monotonic_ns() - start_ns < 20 * NS_PER_SEC);
+}
+
+TEST(a_ring_in_the_place_of_another_fd_is_found_later)
+{
+	in_a_process(find_in_place);
+}
+
 static void note(void)
 {
 	rings_configure(IO_URING_KERNEL);

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A connection that stands still, and what a kernel's socket must be told to go on
+ * with it (TCP_REPAIR). Nothing is taken from the connection: if the kernel refuses,
+ * it goes on here.
+ */
+#include "tcp/tcp_priv.h"
+
+#include <errno.h>
+
+/* ---- standing still ---- */
+
+/* The kernel would wait for a second and more before it repairs, since it knows no
+ * round trip, and its probe acknowledges nothing. */
+static void send_once_more(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	struct pkt *pkt, *next;
+
+	for (pkt = pkt_from_link(pcb->snd_queue.next);
+	     &pkt->link != &pcb->snd_queue; pkt = next) {
+		uint8_t flags = tcp_seg(pkt)->flags;
+
+		next = tcp_out_next(pcb, pkt);
+		if (!(flags & SEG_SENT) || tcp_seg(pkt)->sent_ns == now_ns)
+			flags |= SEG_SACKED;
+		if (!(flags & SEG_SACKED))
+			tcp_out_resend(pcb, pkt, now_ns);
+		if (!next)
+			return;
+	}
+}
+
+int tcp_freeze(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	if (!tcp_can_move(pcb) || !tcp_is_synchronised(pcb))
+		return -ENOTCONN;
+	if (pcb->is_frozen)
+		return -EALREADY;
+	if (pcb->delack_at_ns || pcb->flags & TF_ACK_NOW)
+		tcp_out_ack(pcb, now_ns);
+	send_once_more(pcb, now_ns);
+	pcb->is_frozen = true;
+	pcb->is_quiet = false;
+	/* the deadlines stay, and count when it goes on */
+	timer_cancel(pcb->table->wheel, &pcb->timer);
+	pcb->armed_ns = 0;
+	return 0;
+}
+
+void tcp_thaw(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	if (!pcb->is_frozen)
+		return;
+	pcb->is_frozen = false;
+	tcp_timer_update(pcb);
+	tcp_out_push(pcb, now_ns);
+	tcp_fast_update(pcb);
+}
+
+bool tcp_is_orphan(const struct tcp_pcb *pcb)
+{
+	return pcb->flags & TF_ORPHAN;
+}
+
+/* ---- what the kernel must know ---- */
+
+static enum tcp_fin own_fin(const struct tcp_pcb *pcb)
+{
+	if (!(pcb->flags & TF_FIN_QUEUED))
+		return TCP_FIN_NONE;
+	if (pcb->snd_una == pcb->snd_end)
+		return TCP_FIN_ACKED;
+	return pcb->snd_nxt == pcb->snd_end ? TCP_FIN_SENT : TCP_FIN_QUEUED;
+}
+
+/* Bytes from `seq` on, of which the FIN at the end is none. */
+static uint32_t bytes_up_to(const struct tcp_pcb *pcb, uint32_t seq,
+			    uint32_t end)
+{
+	bool has_fin = pcb->flags & TF_FIN_QUEUED && end == pcb->snd_end;
+
+	return end == seq ? 0 : end - seq - has_fin;
+}
+
+void tcp_get_repair(const struct tcp_pcb *pcb, struct tcp_repair *repair_out,
+		    uint64_t now_ns)
+{
+	bool has_fin = pcb->flags & TF_FIN_RCVD;
+	uint32_t rcv_nxt = pcb->rcv_nxt - has_fin;
+	uint32_t rcv_wup = seq_min(pcb->last_ack_sent, rcv_nxt);
+	enum tcp_fin fin = own_fin(pcb);
+	struct pkt *pkt = NULL;
+
+	*repair_out = (struct tcp_repair){
+		.snd_una = pcb->snd_una - (fin == TCP_FIN_ACKED),
+		.unacked = bytes_up_to(pcb, pcb->snd_una, pcb->snd_nxt),
+		.fin = fin,
+		.rcv_nxt = rcv_nxt,
+		.has_fin = has_fin,
+		.mss_peer = pcb->mss_peer,
+		.has_scale = pcb->flags & TF_SCALE,
+		.snd_scale = pcb->snd_scale,
+		.rcv_scale = pcb->rcv_scale,
+		.has_sack = pcb->flags & TF_SACK,
+		.has_timestamps = pcb->flags & TF_TS,
+		.has_ecn = pcb->flags & TF_ECN,
+		/* the kernel takes an odd one for microseconds */
+		.ts_next = (tcp_ts_now(pcb, now_ns) + 1) & ~UINT32_C(1),
+		.ts_recent = pcb->ts_recent,
+		.snd_wl1 = seq_min(pcb->snd_wl1, pcb->rcv_edge),
+		.snd_wnd = pcb->snd_wnd,
+		.snd_wnd_max = MAX(pcb->snd_wnd_max, pcb->snd_wnd),
+		.rcv_wup = rcv_wup,
+		.rcv_wnd = seq_after(pcb->rcv_edge, rcv_wup)
+				   ? pcb->rcv_edge - rcv_wup
+				   : 0,
+	};
+	repair_out->unsent = bytes_up_to(pcb, pcb->snd_una, pcb->snd_end) -
+			     repair_out->unacked;
+	while ((pkt = tcp_unread_next(pcb, pkt)))
+		repair_out->unread += pkt->len;
+}
+
+/* ---- the bytes ---- */
+
+static struct pkt *next_in(const struct list *queue, const struct pkt *pkt)
+{
+	struct list *next = pkt ? pkt->link.next : queue->next;
+
+	return next == queue ? NULL : pkt_from_link(next);
+}
+
+struct pkt *tcp_unread_next(const struct tcp_pcb *pcb, const struct pkt *pkt)
+{
+	return next_in(&pcb->rcv_queue, pkt);
+}
+
+struct pkt *tcp_queued_next(const struct tcp_pcb *pcb, const struct pkt *pkt)
+{
+	struct pkt *next = next_in(&pcb->snd_queue, pkt);
+
+	/* the last one may be the FIN */
+	return next && next->len ? next : NULL;
+}
+
+struct pkt *tcp_run_next(const struct tcp_pcb *pcb, const struct pkt *pkt,
+			 uint32_t *seq_out, bool *has_fin_out)
+{
+	struct pkt *next = next_in(&pcb->runs, pkt);
+
+	if (next) {
+		*seq_out = tcp_run(next)->seq;
+		*has_fin_out = tcp_run(next)->has_fin;
+	}
+	return next;
+}
+
+size_t tcp_build_of_peer(const struct tcp_pcb *pcb, uint8_t *to, uint32_t seq,
+			 bool has_fin, uint64_t now_ns)
+{
+	struct tcp_options options = {
+		.has_ts = pcb->flags & TF_TS,
+		.ts_val = pcb->ts_recent,
+		.ts_ecr = tcp_ts_now(pcb, now_ns),
+	};
+	struct wire_tcp *header = (void *)to;
+	size_t len = sizeof(*header);
+	uint32_t window = MIN(pcb->snd_wnd >> pcb->snd_scale,
+			      (uint32_t)UINT16_MAX);
+
+	len += tcp_options_build(to + len, &options);
+	*header = (struct wire_tcp){
+		.src_port = pcb->key.remote_port,
+		.dst_port = pcb->key.local_port,
+		.seq = htobe32(seq),
+		.ack = htobe32(pcb->snd_una),
+		.offset_ae = (uint8_t)(len << 2),
+		.flags = has_fin ? WIRE_TCP_ACK | WIRE_TCP_FIN : WIRE_TCP_ACK,
+		.window = htobe16((uint16_t)window),
+	};
+	return len;
+}

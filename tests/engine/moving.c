@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Connections that stand still, and what is told of them to whoever takes them over. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "tests/engine/peer.h"
+#include "tests/support/test.h"
+
+static struct tcp_repair repair(void)
+{
+	struct tcp_repair r;
+
+	tcp_get_repair(peer.pcb, &r, peer.now_ns);
+	/* what the kernel would refuse: EINVAL */
+	CHECK(r.snd_wnd_max >= r.snd_wnd);
+	CHECK((int32_t)(r.snd_wl1 - (r.rcv_nxt + r.rcv_wnd)) <= 0);
+	CHECK((int32_t)(r.rcv_wup - r.rcv_nxt) <= 0);
+	CHECK_EQ(r.ts_next & 1, 0);
+	return r;
+}
+
+static void freeze(void)
+{
+	/* what has left just now need not leave again */
+	peer_advance_ms(1);
+	CHECK_EQ(tcp_freeze(peer.pcb, peer.now_ns), 0);
+}
+
+TEST(what_is_under_way_leaves_once_more)
+{
+	peer_connected();
+	peer_send_options(A, P, U, 5000, 100, &(struct tcp_options){ 0 });
+	peer_expect_silence();
+	peer_write(1000);
+	CHECK_EQ(peer_next()->ack, P + 100);
+	peer_write(500);
+	peer_send_options(A, P + 100, U, 5000, 100, &(struct tcp_options){ 0 });
+	peer_expect_silence();
+	freeze();
+	/* the ACK that waited, and all that was sent; not what Nagle holds */
+	CHECK_EQ(peer_next()->ack, P + 200);
+	CHECK_EQ(peer_next()->len, 1000);
+	peer_expect_silence();
+	CHECK_EQ(tcp_freeze(peer.pcb, peer.now_ns), -EALREADY);
+	peer_teardown();
+}
+
+TEST(frozen_connection_does_nothing)
+{
+	struct tcp_pcb_info info;
+	struct tcp_repair before, after;
+
+	peer_connected();
+	CHECK_EQ(tcp_set_keepalive(peer.pcb, true, NS_PER_SEC, NS_PER_SEC, 3,
+				   peer.now_ns), 0);
+	peer_write(1000);
+	peer_next();
+	peer_write(10);
+	freeze();
+	CHECK_EQ(peer_next()->len, 1000);
+	before = repair();
+	tcp_get_info(peer.pcb, &info);
+	CHECK(!info.has_timer);
+	peer_send(A, P, U + 1000, 100);
+	peer_send(R, P, 0, 0);
+	tcp_set_nodelay(peer.pcb, true, peer.now_ns);
+	peer_advance_ms(100 * 1000);
+	peer_expect_silence();
+	after = repair();
+	CHECK_EQ(after.snd_una, before.snd_una);
+	CHECK_EQ(after.rcv_nxt, before.rcv_nxt);
+	tcp_get_info(peer.pcb, &info);
+	CHECK(!info.has_timer);
+	CHECK_EQ(tcp_counts(peer.table)->frozen_drops, 2);
+	/* and goes on: what is lost is repaired, what waited leaves */
+	tcp_thaw(peer.pcb, peer.now_ns);
+	peer_advance_ms(1000);
+	CHECK(peer_next()->flags & A);
+	peer_send(A, P, U + 1000, 100);
+	CHECK_EQ(tcp_state(peer.pcb), TCPS_ESTABLISHED);
+	tcp_get_info(peer.pcb, &info);
+	CHECK_EQ(info.snd_una, U + 1000);
+	CHECK_EQ(info.rcv_nxt, P + 100);
+	peer_teardown();
+}
+
+TEST(repair_names_bytes_and_windows)
+{
+	struct tcp_options full = peer_full_options;
+	struct tcp_repair r;
+	struct pkt *pkt = NULL;
+	uint32_t len = 0;
+
+	peer_defaults();
+	full.has_ts = true;
+	full.ts_val = 900;
+	peer_connect(&full);
+	peer_send(A, P, U, 100);
+	peer_write(1400);
+	peer_write(10);
+	r = repair();
+	CHECK_EQ(r.snd_una, U);
+	CHECK_EQ(r.unacked, 1400);
+	CHECK_EQ(r.unsent, 10);
+	CHECK_EQ(r.fin, TCP_FIN_NONE);
+	CHECK_EQ(r.rcv_nxt, P + 100);
+	CHECK_EQ(r.unread, 100);
+	CHECK_EQ(r.mss_peer, 1460);
+	CHECK(r.has_scale && r.has_sack && r.has_timestamps && !r.has_ecn);
+	CHECK_EQ(r.snd_scale, 2);
+	CHECK_EQ(r.ts_recent, 900);
+	CHECK_EQ(r.snd_wnd, 4000);
+	CHECK_EQ(r.snd_wnd_max, 20000);
+	CHECK_EQ(r.snd_wl1, P);
+	CHECK_EQ(r.rcv_wup, P + 100);
+	CHECK_EQ(r.rcv_wup + r.rcv_wnd, P + peer.params.rcv_buf);
+	while ((pkt = tcp_queued_next(peer.pcb, pkt)))
+		len += pkt->len;
+	CHECK_EQ(len, r.unacked + r.unsent);
+	peer_teardown();
+}
+
+/* Neither FIN has a byte in the queues. */
+TEST(repair_counts_no_fin)
+{
+	struct tcp_repair r;
+
+	peer_connected();
+	peer_send(A | F, P, U, 10);
+	peer_next();
+	r = repair();
+	CHECK_EQ(r.rcv_nxt, P + 10);
+	CHECK_EQ(r.unread, 10);
+	CHECK(r.has_fin);
+	peer_write(100);
+	CHECK_EQ(tcp_shutdown(peer.pcb, peer.now_ns), 0);
+	r = repair();
+	CHECK_EQ(r.fin, TCP_FIN_SENT);
+	CHECK_EQ(r.unacked, 100);
+	CHECK_EQ(r.unsent, 0);
+	peer_send(A, P + 11, U + 100, 0);
+	r = repair();
+	CHECK_EQ(r.snd_una, U + 100);
+	CHECK_EQ(r.unacked, 0);
+	CHECK_EQ(r.fin, TCP_FIN_SENT);
+	peer_teardown();
+}
+
+TEST(repair_knows_a_fin_that_waits_and_one_that_arrived)
+{
+	struct tcp_repair r;
+
+	peer_connected();
+	peer_send_options(A, P, U, 0, 0, &(struct tcp_options){ 0 });
+	peer_write(100);
+	CHECK_EQ(tcp_shutdown(peer.pcb, peer.now_ns), 0);
+	r = repair();
+	CHECK_EQ(r.fin, TCP_FIN_QUEUED);
+	CHECK_EQ(r.unacked, 0);
+	CHECK_EQ(r.unsent, 100);
+	peer_send(A, P, U, 0);
+	peer_send(A, P, U + 101, 0);
+	r = repair();
+	CHECK_EQ(r.fin, TCP_FIN_ACKED);
+	CHECK_EQ(r.snd_una, U + 100);
+	CHECK_EQ(r.unacked + r.unsent, 0);
+	peer_teardown();
+}
+
+/* Runs and a FIN are received by the kernel as the peer's segments. */
+TEST(runs_are_told_with_a_header_of_the_peer)
+{
+	struct tcp_options full = peer_full_options, o;
+	uint8_t bytes[TCP_HEADER_MAX];
+	struct wire_tcp *header = (void *)bytes;
+	struct pkt *run;
+	bool has_fin;
+	uint32_t seq;
+	size_t len;
+
+	peer_defaults();
+	full.has_ts = true;
+	full.ts_val = 900;
+	peer_connect(&full);
+	peer_send(A, P + 100, U, 50);
+	peer_send(A | F, P + 200, U, 10);
+	run = tcp_run_next(peer.pcb, NULL, &seq, &has_fin);
+	CHECK(run != NULL);
+	CHECK_EQ(seq, P + 100);
+	CHECK_EQ(pkt_total_len(run), 50);
+	CHECK(!has_fin);
+	run = tcp_run_next(peer.pcb, run, &seq, &has_fin);
+	CHECK(run != NULL);
+	CHECK_EQ(seq, P + 200);
+	CHECK(has_fin);
+	CHECK(tcp_run_next(peer.pcb, run, &seq, &has_fin) == NULL);
+	len = tcp_build_of_peer(peer.pcb, bytes, P + 200, true, peer.now_ns);
+	CHECK_EQ(len, 32);
+	CHECK_EQ(header->src_port, peer.key.remote_port);
+	CHECK_EQ(header->dst_port, peer.key.local_port);
+	CHECK_EQ(be32toh(header->seq), P + 200);
+	CHECK_EQ(be32toh(header->ack), U);
+	CHECK_EQ(header->flags, A | F);
+	CHECK_EQ(be16toh(header->window), 1000);
+	tcp_options_parse(bytes + 20, len - 20, false, &o);
+	CHECK(o.has_ts);
+	CHECK_EQ(o.ts_val, 900);
+	peer_teardown();
+}
+
+static void *export(size_t *size_out)
+{
+	void *bytes;
+
+	*size_out = tcp_export_size(peer.pcb);
+	CHECK(*size_out > 0);
+	bytes = malloc(*size_out);
+	CHECK(bytes != NULL);
+	CHECK_EQ(tcp_export(peer.pcb, bytes, *size_out, peer.now_ns), 0);
+	return bytes;
+}
+
+/* What a program has closed still has to be delivered when the program ends. */
+TEST(what_nobody_owns_can_be_moved)
+{
+	struct tcp_pcb *orphan;
+	struct tcp_repair r;
+	size_t size;
+	void *bytes;
+
+	peer_connected();
+	orphan = peer.pcb;
+	peer_send_options(A, P, U, 0, 0, &(struct tcp_options){ 0 });
+	peer_write(100);
+	CHECK(!tcp_is_orphan(orphan));
+	tcp_close(orphan, peer.now_ns);
+	CHECK(tcp_pcb_next(peer.table, NULL) == orphan);
+	CHECK(tcp_is_orphan(orphan));
+	freeze();
+	r = repair();
+	CHECK_EQ(r.unsent, 100);
+	CHECK_EQ(r.fin, TCP_FIN_QUEUED);
+	bytes = export(&size);
+	tcp_drop(orphan);
+	CHECK_EQ(tcp_import(peer.table, bytes, size, &peer.pool, peer.now_ns,
+			    &peer.pcb), 0);
+	free(bytes);
+	CHECK(!tcp_is_orphan(peer.pcb));
+	peer_send(A, P, U, 0);
+	CHECK_EQ(peer_next()->flags & (F | A), F | A);
+	peer_send(A, P, U + 101, 0);
+	CHECK_EQ(tcp_state(peer.pcb), TCPS_FIN_WAIT_2);
+	peer_teardown();
+}
+
+TEST(what_is_not_open_cannot_be_frozen)
+{
+	peer_defaults();
+	peer_setup();
+	peer.pcb = tcp_new(peer.table);
+	CHECK(peer.pcb != NULL);
+	CHECK_EQ(tcp_freeze(peer.pcb, peer.now_ns), -ENOTCONN);
+	CHECK_EQ(tcp_bind(peer.pcb, &peer.key.local, peer.key.local_port), 0);
+	CHECK_EQ(tcp_connect(peer.pcb, &peer.key.remote, peer.key.remote_port,
+			     &peer.path, peer.now_ns), 0);
+	CHECK_EQ(tcp_freeze(peer.pcb, peer.now_ns), -ENOTCONN);
+	peer_teardown();
+}
+
+/* Settings and states that few connections have travel with the others. */
+TEST(settings_move_along)
+{
+	struct tcp_settings s, t;
+	size_t size;
+	void *bytes;
+
+	peer_connected();
+	tcp_get_settings(peer.pcb, &s);
+	s.keep_idle_ns = 11 * NS_PER_SEC;
+	s.keep_interval_ns = 12 * NS_PER_SEC;
+	s.user_timeout_ns = 13 * NS_PER_SEC;
+	s.fin_wait_2_ns = TCP_NO_FIN_WAIT_2;
+	s.mss_max = 1000;
+	s.keep_probes = 3;
+	s.syn_retries = 4;
+	s.defer_accept = 5;
+	s.window_clamp = 60000;
+	s.notsent_lowat = 7000;
+	CHECK_EQ(tcp_set_settings(peer.pcb, &s, peer.now_ns), 0);
+	bytes = export(&size);
+	tcp_drop(peer.pcb);
+	CHECK_EQ(tcp_import(peer.table, bytes, size, &peer.pool, peer.now_ns,
+			    &peer.pcb), 0);
+	free(bytes);
+	tcp_get_settings(peer.pcb, &t);
+	CHECK_EQ(t.keep_idle_ns, s.keep_idle_ns);
+	CHECK_EQ(t.keep_interval_ns, s.keep_interval_ns);
+	CHECK_EQ(t.user_timeout_ns, s.user_timeout_ns);
+	CHECK_EQ(t.fin_wait_2_ns, s.fin_wait_2_ns);
+	CHECK_EQ(t.mss_max, s.mss_max);
+	CHECK_EQ(t.keep_probes, s.keep_probes);
+	CHECK_EQ(t.syn_retries, s.syn_retries);
+	CHECK_EQ(t.defer_accept, s.defer_accept);
+	CHECK_EQ(t.window_clamp, s.window_clamp);
+	CHECK_EQ(t.notsent_lowat, s.notsent_lowat);
+	peer_teardown();
+}
