@@ -106,6 +106,11 @@ void __tsan_release(void *lock);
 #define ACQUIRES(...) TSA(acquire_capability(__VA_ARGS__))
 #define TRY_ACQUIRES(...) TSA(try_acquire_capability(__VA_ARGS__))
 #define RELEASES(...) TSA(release_capability(__VA_ARGS__))
+/* With the reason beside it, unless it is one of the next two. */
 #define NO_LOCK_ANALYSIS TSA(no_thread_safety_analysis)
+/* The function is part of the lock: what takes and releases it has no lock inside. */
+#define PART_OF_LOCK NO_LOCK_ANALYSIS
+/* The child of a fork has this thread alone, and locks that others may have held. */
+#define ALONE_AFTER_FORK NO_LOCK_ANALYSIS
 
 #endif

@@ -107,7 +107,7 @@ static inline void lock_spin(unsigned *spins, unsigned spins_max)
 enum { LOCK_SPINS = 2000 };
 
 static inline bool spinlock_try_acquire(struct spinlock *lock)
-	TRY_ACQUIRES(true, lock) NO_LOCK_ANALYSIS
+	TRY_ACQUIRES(true, lock)
 {
 	/* acquire pairs with the release store in spinlock_release */
 	if (atomic_load_explicit(&lock->is_held, memory_order_relaxed) ||
@@ -118,7 +118,7 @@ static inline bool spinlock_try_acquire(struct spinlock *lock)
 }
 
 static inline void spinlock_acquire(struct spinlock *lock)
-	ACQUIRES(lock) NO_LOCK_ANALYSIS
+	ACQUIRES(lock)
 {
 	unsigned spins = 0;
 
@@ -128,7 +128,7 @@ static inline void spinlock_acquire(struct spinlock *lock)
 }
 
 static inline void spinlock_release(struct spinlock *lock)
-	RELEASES(lock) NO_LOCK_ANALYSIS
+	RELEASES(lock) PART_OF_LOCK
 {
 	lock_witness_released(&lock->witness);
 	atomic_store_explicit(&lock->is_held, 0, memory_order_release);
@@ -153,7 +153,7 @@ static inline void mutex_init(struct mutex *lock, enum lock_rank rank)
 }
 
 static inline void mutex_acquire(struct mutex *lock)
-	ACQUIRES(lock) NO_LOCK_ANALYSIS
+	ACQUIRES(lock) PART_OF_LOCK
 {
 	lock_witness_check(&lock->witness);
 	lock_bar_cancellation();
@@ -162,7 +162,7 @@ static inline void mutex_acquire(struct mutex *lock)
 }
 
 static inline void mutex_release(struct mutex *lock)
-	RELEASES(lock) NO_LOCK_ANALYSIS
+	RELEASES(lock) PART_OF_LOCK
 {
 	lock_witness_released(&lock->witness);
 	pthread_mutex_unlock(&lock->native);

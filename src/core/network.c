@@ -298,6 +298,7 @@ static void make_locked(void) REQUIRES(network.lock)
 	struct net *net;
 	int err;
 
+	INVARIANT(lock_witness_is_mine(&network.lock.witness), "made without the lock");
 	network.failure = open_modules();
 	if (network.failure != REASON_NONE) {
 		say_why();
@@ -434,7 +435,7 @@ void network_before_exit(void)
 		sock_kinds_before_exit();
 }
 
-NO_LOCK_ANALYSIS void network_forked(void)
+void network_forked(void)
 {
 	mutex_init(&network.lock, LOCK_RANK_NETWORK);
 	/* The parent's memory, of which the device's part is not even mapped

@@ -586,7 +586,7 @@ static bool has_nothing_to_forget(void)
 
 /* The child keeps options, rules and log; it gives up our fds, and all its
  * sockets are the kernel's. */
-NO_LOCK_ANALYSIS static void forget(void)
+static void forget(void)
 {
 	signals_forked();
 	/* A filter that the child has, too, may know no call of ours: our fds stay
@@ -604,6 +604,7 @@ NO_LOCK_ANALYSIS static void forget(void)
 	network_forked();
 }
 
+/* The third of them; it also has this thread alone. */
 NO_LOCK_ANALYSIS static void after_fork_in_child(void)
 {
 	int saved_errno = errno;

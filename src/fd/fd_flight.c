@@ -47,7 +47,7 @@ void fd_flight_end(struct fd_object *obj)
 		fd_object_drop_fd(obj);
 }
 
-NO_LOCK_ANALYSIS void fd_flight_forked(void)
+ALONE_AFTER_FORK void fd_flight_forked(void)
 {
 	spinlock_init(&lock, LOCK_RANK_FD_TABLE);
 	for (int i = 0; i < FLIGHTS_MAX; i++)

@@ -34,6 +34,7 @@ static void push_locked(struct fd_pool *pool, void *obj) REQUIRES(pool->lock)
 {
 	struct fd_pool_free *link = link_of(pool, obj);
 
+	INVARIANT(lock_witness_is_mine(&pool->lock.witness), "pushed without the lock");
 	link->next = pool->free;
 	pool->free = link;
 }
@@ -43,6 +44,7 @@ static void grow_locked(struct fd_pool *pool) REQUIRES(pool->lock)
 	char *chunk = mmap(NULL, CHUNK_SIZE, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
+	INVARIANT(lock_witness_is_mine(&pool->lock.witness), "grown without the lock");
 	if (chunk == MAP_FAILED)
 		return;
 	for (size_t at = 0; at + stride(pool) <= CHUNK_SIZE; at += stride(pool))
@@ -83,7 +85,7 @@ int fd_pool_used_cnt(struct fd_pool *pool)
 	return cnt;
 }
 
-NO_LOCK_ANALYSIS void fd_pool_forked(struct fd_pool *pool)
+void fd_pool_forked(struct fd_pool *pool)
 {
 	/* Another thread of the parent may have held the lock or been between
 	 * two steps: the child starts with a new list and leaves the parent's

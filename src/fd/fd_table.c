@@ -277,7 +277,7 @@ struct fd_object *fd_table_find_inode(ino_t inode)
 	return found;
 }
 
-NO_LOCK_ANALYSIS void fd_table_forked(void)
+void fd_table_forked(void)
 {
 	struct fd_root *root = atomic_load(&fd_table_root);
 

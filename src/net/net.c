@@ -175,14 +175,14 @@ static void destroy_stacks(struct net *net)
 
 /* -- control ---------------------------------------------------------------- */
 
-void net_control_acquire(struct net *net) NO_LOCK_ANALYSIS
+void net_control_acquire(struct net *net)
 {
 	mutex_acquire(&net->control);
 	atomic_store_explicit(&net->controller, &os_thread,
 			      memory_order_relaxed);
 }
 
-void net_control_release(struct net *net) NO_LOCK_ANALYSIS
+void net_control_release(struct net *net)
 {
 	atomic_store_explicit(&net->controller, NULL, memory_order_relaxed);
 	mutex_release(&net->control);
@@ -267,6 +267,7 @@ err_free:
 	return err;
 }
 
+/* Without the control mutex: nobody else knows the network any more. */
 NO_LOCK_ANALYSIS void net_destroy(struct net *net)
 {
 	if (!net)
@@ -310,7 +311,8 @@ static void note_reason(struct alignment *a, enum reason reason,
 	a->blamed = netif;
 }
 
-/* With the control mutex, as align(); the way here is through callbacks. */
+/* From here to align() everything has the control mutex, that of a->net, which the
+ * analysis does not take for the one that the caller has. */
 NO_LOCK_ANALYSIS static void want_flow(struct alignment *a,
 				       struct netif *netif,
 				       const struct ip_addr *local)
@@ -349,7 +351,7 @@ static bool want_address(void *ctx, const struct addr_info *info)
 	return true;
 }
 
-/* All addresses of an interface. */
+/* All addresses of an interface. As want_flow(). */
 NO_LOCK_ANALYSIS static void want_interface(struct alignment *a,
 					    const struct link *link)
 {
@@ -362,6 +364,7 @@ NO_LOCK_ANALYSIS static void want_interface(struct alignment *a,
 			    a->netif);
 }
 
+/* As want_flow(). */
 NO_LOCK_ANALYSIS static void want_wildcard(struct alignment *a)
 {
 	const struct link *link;
@@ -404,6 +407,7 @@ static int interface_of(const struct net *net, const struct attach_where *where)
 	return addr ? addr->info.ifindex : 0;
 }
 
+/* As want_flow(). */
 NO_LOCK_ANALYSIS static void want_one_address(struct alignment *a)
 {
 	const struct attach_where *where = &a->att->where;
@@ -426,7 +430,7 @@ NO_LOCK_ANALYSIS static void want_one_address(struct alignment *a)
 			    NULL);
 }
 
-/* Holds what is wanted, and gives up what is no longer. */
+/* Holds what is wanted, and gives up what is no longer. As want_flow(). */
 NO_LOCK_ANALYSIS static void align(struct alignment *a)
 {
 	struct held_flow *held, *following;
@@ -511,6 +515,7 @@ static enum reason attach_locked(struct net *net, struct attachment *att,
 {
 	struct alignment a = { .net = net, .att = att };
 
+	INVARIANT(net_control_is_mine(net), "attached without the mutex");
 	att->where = *where;
 	/* one spelling of nobody, since rules are compared */
 	if (!where->remote_port)
@@ -636,9 +641,8 @@ int net_give_back(struct net *net, const struct pkt *pkt)
 	return err;
 }
 
-NO_LOCK_ANALYSIS bool net_is_local_locked(struct net *net,
-					  const struct flow_key *key,
-					  uint8_t proto)
+bool net_is_local_locked(struct net *net, const struct flow_key *key,
+			 uint8_t proto)
 {
 	struct netif *local = netif_get_local(net);
 	struct flow_rule rule = {
@@ -649,6 +653,7 @@ NO_LOCK_ANALYSIS bool net_is_local_locked(struct net *net,
 		.proto = proto,
 	};
 
+	INVARIANT(net_control_is_mine(net), "asked without the mutex");
 	if (!netif_is_driven(local))
 		return false;
 	if (flow_find(net, local, &rule))

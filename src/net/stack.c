@@ -337,6 +337,7 @@ void stack_drain_locked(struct stack *stack)
 {
 	unsigned left = 0;
 
+	INVARIANT(stack_lock_is_mine(&stack->lock), "drained without the lock");
 	for (unsigned i = 0; i < stack->ring_cnt; i++)
 		if (stack->rings[i])
 			left += stack->rings[i]->dev->region->frame_cnt;
@@ -387,6 +388,7 @@ __be16 stack_frag_id_locked(struct stack *stack, __be32 src, __be32 dst)
 {
 	uint64_t hash = hash_u64x2(stack->frag_seed, src, dst);
 
+	INVARIANT(stack_lock_is_mine(&stack->lock), "numbered without the lock");
 	return htobe16(stack->frag_ids[hash % ARRAY_LEN(stack->frag_ids)]++);
 }
 
@@ -394,6 +396,7 @@ bool stack_arm_locked(struct stack *stack)
 {
 	bool is_empty = true;
 
+	INVARIANT(stack_lock_is_mine(&stack->lock), "armed without the lock");
 	for (unsigned i = 0; i < stack->ring_cnt; i++)
 		if (stack->rings[i] &&
 		    !stack->rings[i]->ops->arm(stack->rings[i]))

@@ -155,7 +155,7 @@ static inline void stack_lock(struct stack *stack) ACQUIRES(stack->lock)
 void stack_unlock_slow(struct stack *stack) RELEASES(stack->lock);
 
 static inline void stack_unlock(struct stack *stack)
-	RELEASES(stack->lock) NO_LOCK_ANALYSIS
+	RELEASES(stack->lock)
 {
 	if (UNLIKELY(stack->afterwards))
 		stack_unlock_slow(stack);
@@ -242,6 +242,7 @@ static inline void stack_engine_due_locked(struct stack *stack,
 					   struct stack_engine *engine)
 	REQUIRES(stack->lock)
 {
+	INVARIANT(stack_lock_is_mine(&stack->lock), "made due without the lock");
 	if (list_is_linked(&engine->link))
 		return;
 	list_push_back(&stack->engines, &engine->link);
@@ -316,6 +317,7 @@ static inline unsigned stack_poll_locked(struct stack *stack)
 {
 	unsigned sum = 0;
 
+	INVARIANT(stack_lock_is_mine(&stack->lock), "polled without the lock");
 	atomic_store_explicit(&stack->was_polled, true, memory_order_relaxed);
 	for (unsigned i = 0; i < stack->ring_cnt; i++) {
 		struct ring *ring = stack->rings[i];
@@ -360,6 +362,7 @@ static inline struct pkt *stack_send_alloc_locked(struct stack *stack)
 {
 	struct pkt *pkt = pkt_stock_take(&stack->send);
 
+	INVARIANT(stack_lock_is_mine(&stack->lock), "taken without the lock");
 	if (UNLIKELY(stack->send.is_wanted))
 		stack->afterwards |= STACK_SHORT;
 	return pkt;
@@ -375,6 +378,7 @@ static inline int stack_tx_locked(struct stack *stack, struct ring *ring,
 {
 	int err = ring->ops->tx(ring, tx);
 
+	INVARIANT(stack_lock_is_mine(&stack->lock), "sent without the lock");
 	stack_note_kick(stack, ring);
 	return err;
 }
@@ -384,6 +388,7 @@ static inline uint8_t *stack_tx_frame_locked(struct stack *stack UNUSED,
 					     struct ring *ring)
 	REQUIRES(stack->lock)
 {
+	INVARIANT(stack_lock_is_mine(&stack->lock), "sent without the lock");
 	if (UNLIKELY(!ring->tx_frame)) {
 		ring->ops->reap(ring);
 		ring->counts->tx_full += !ring->tx_frame;
@@ -396,6 +401,7 @@ static inline void stack_tx_commit_locked(struct stack *stack,
 					  struct ring *ring, size_t len)
 	REQUIRES(stack->lock)
 {
+	INVARIANT(stack_lock_is_mine(&stack->lock), "sent without the lock");
 	ring->ops->tx_commit(ring, len);
 	ring->wants_kick |= ring->needs_kick;
 	stack_note_kick(stack, ring);
@@ -408,7 +414,7 @@ void stack_unlock_kick_slow(struct stack *stack, struct ring *ring)
 /* The same, and the unlock; of what stack_lock_try_plain has locked. */
 static ALWAYS_INLINE void stack_tx_commit_unlock(struct stack *stack,
 						 struct ring *ring, size_t len)
-	RELEASES(stack->lock) NO_LOCK_ANALYSIS
+	RELEASES(stack->lock)
 {
 	ring->ops->tx_commit(ring, len);
 	if (UNLIKELY(stack->afterwards)) {

@@ -105,7 +105,7 @@ static inline bool stack_lock_try_word(struct stack_lock *lock)
 /* For calls that have another way: inline, with nothing to wait for. False: it is
  * held, or of the kind that sleeps. */
 static inline bool stack_lock_try_plain(struct stack_lock *lock)
-	TRY_ACQUIRES(true, lock) NO_LOCK_ANALYSIS
+	TRY_ACQUIRES(true, lock)
 {
 	lock_witness_check(&lock->witness);
 	if (!(stack_lock_is_plain(lock) ? stack_lock_try_word(lock) :
@@ -116,7 +116,7 @@ static inline bool stack_lock_try_plain(struct stack_lock *lock)
 }
 
 static inline void stack_lock_acquire(struct stack_lock *lock)
-	ACQUIRES(lock) NO_LOCK_ANALYSIS
+	ACQUIRES(lock) PART_OF_LOCK
 {
 	lock_witness_check(&lock->witness);
 	if (UNLIKELY(!(stack_lock_is_plain(lock) ?
@@ -129,7 +129,7 @@ static inline void stack_lock_acquire(struct stack_lock *lock)
 /* What stack_lock_try_plain has taken. The kind is still the same: who ends a bias
  * waits for the owner first. */
 static inline void stack_lock_release_plain(struct stack_lock *lock)
-	RELEASES(lock) NO_LOCK_ANALYSIS
+	RELEASES(lock) PART_OF_LOCK
 {
 	lock_witness_released(&lock->witness);
 	if (LIKELY(lock->is_plain))
@@ -141,7 +141,7 @@ static inline void stack_lock_release_plain(struct stack_lock *lock)
 }
 
 static inline void stack_lock_release(struct stack_lock *lock)
-	RELEASES(lock) NO_LOCK_ANALYSIS
+	RELEASES(lock) PART_OF_LOCK
 {
 	lock_witness_released(&lock->witness);
 	if (stack_lock_is_plain(lock))

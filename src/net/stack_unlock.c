@@ -41,7 +41,6 @@ enum { WAKES_AT_ONCE = 32 };
 
 /* Releases the lock. */
 static void wake_all(struct stack *stack) RELEASES(stack->lock)
-	NO_LOCK_ANALYSIS
 {
 	struct waiter *waiters[WAKES_AT_ONCE];
 	struct list *link;
@@ -98,6 +97,8 @@ static inline bool take_kick(struct ring *ring)
 	return stack_kick_begin(ring);
 }
 
+/* With the lock, and releases it on one of two ways, which the analysis does not
+ * follow. */
 static COLD void unlock_and_do(struct stack *stack, uint64_t afterwards)
 	NO_LOCK_ANALYSIS
 {
@@ -124,6 +125,7 @@ static COLD void unlock_and_do(struct stack *stack, uint64_t afterwards)
 		dst_lookups_run(stack);
 }
 
+/* Off for the analysis, as unlock_and_do(). */
 NO_LOCK_ANALYSIS void stack_unlock_slow(struct stack *stack)
 {
 	struct ring *ring;

@@ -30,6 +30,8 @@ static void grow_locked(void) REQUIRES(waiters.lock)
 				    PROT_READ | PROT_WRITE,
 				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
+	INVARIANT(lock_witness_is_mine(&waiters.lock.witness),
+		  "grown without the lock");
 	if (chunk == MAP_FAILED)
 		return;
 	for (int i = 0; i < CHUNK; i++) {
@@ -90,7 +92,7 @@ void waiter_put(struct waiter *waiter)
 	spinlock_release(&waiters.lock);
 }
 
-NO_LOCK_ANALYSIS void waiters_forked(void)
+void waiters_forked(void)
 {
 	/* What other threads of the parent had is lost to the child, a few
 	 * hundred bytes each. */
@@ -105,6 +107,7 @@ void waiter_wake_locked(struct waiter *waiter)
 {
 	struct stack *stack = waiter->stack;
 
+	INVARIANT(stack_lock_is_mine(&stack->lock), "woken without the lock");
 	if (!list_is_linked(&waiter->wake_link))
 		list_push_back(&stack->wakes, &waiter->wake_link);
 	stack->afterwards |= STACK_WAKES;
@@ -134,6 +137,7 @@ void wait_rearm(struct waiter *waiter)
 
 bool wait_begin_locked(struct stack *stack, struct waiter *waiter)
 {
+	INVARIANT(stack_lock_is_mine(&stack->lock), "begun without the lock");
 	waiter->stack = stack;
 	if (!list_is_linked(&waiter->by_stack))
 		list_push_back(&stack->waiters, &waiter->by_stack);
@@ -156,6 +160,7 @@ static void pass_the_watch(struct stack *stack)
 
 void wait_end_locked(struct stack *stack, struct waiter *waiter)
 {
+	INVARIANT(stack_lock_is_mine(&stack->lock), "ended without the lock");
 	list_remove(&waiter->by_stack);
 	list_remove(&waiter->watch.link);
 	list_remove(&waiter->wake_link);
@@ -168,6 +173,7 @@ void wait_end_locked(struct stack *stack, struct waiter *waiter)
 
 void wait_pause_locked(struct stack *stack, struct waiter *waiter)
 {
+	INVARIANT(stack_lock_is_mine(&stack->lock), "paused without the lock");
 	/* It must not be asked to take the watch any more; if it has been, or
 	 * has it, another one is. */
 	list_remove(&waiter->by_stack);
@@ -185,6 +191,7 @@ static struct pollfd own_fd(const struct waiter *waiter)
 uint64_t wait_until_locked(struct stack *stack, const struct waiter *waiter,
 			   uint64_t deadline_ns)
 {
+	INVARIANT(stack_lock_is_mine(&stack->lock), "asked without the lock");
 	if (!waiter->is_watcher)
 		return deadline_ns;
 	stack->watch_until_ns = MIN(deadline_ns, stack_next_timer_ns(stack));

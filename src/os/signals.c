@@ -67,14 +67,14 @@ static void restore_mask(const sigset_t *mask)
 	raw_sigprocmask(SIG_SETMASK, mask, NULL);
 }
 
-static void signals_lock(sigset_t *mask) ACQUIRES(signals.lock) NO_LOCK_ANALYSIS
+static void signals_lock(sigset_t *mask) ACQUIRES(signals.lock)
 {
 	block_all(mask);
 	spinlock_acquire(&signals.lock);
 }
 
 static void signals_unlock(const sigset_t *mask)
-	RELEASES(signals.lock) NO_LOCK_ANALYSIS
+	RELEASES(signals.lock)
 {
 	spinlock_release(&signals.lock);
 	restore_mask(mask);
@@ -257,6 +257,8 @@ static int install_locked(int sig, const struct sigaction *act,
 	void *old_fn = atomic_load(&h->fn);
 	int old_flags = atomic_load(&h->flags);
 
+	INVARIANT(lock_witness_is_mine(&signals.lock.witness),
+		  "installed without the lock");
 	if (real.sigaction(sig, NULL, &kernel_old) != 0)
 		return -1;
 	translate_old(sig, h, &kernel_old);

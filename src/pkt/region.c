@@ -134,6 +134,8 @@ void region_put(struct region *region)
 static void count_locked(struct region *region, bool is_in_vain)
 	REQUIRES(region->lock)
 {
+	INVARIANT(lock_witness_is_mine(&region->lock.witness),
+		  "counted without the lock");
 	if (!region->stats)
 		return;
 	region->stats->free_cnt = region->free_cnt;

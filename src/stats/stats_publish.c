@@ -135,7 +135,7 @@ void stats_start(const struct stats_params *params)
 	stats_start_again();
 }
 
-NO_LOCK_ANALYSIS void stats_forked(void)
+void stats_forked(void)
 {
 	/* The child may return into a call of the parent that still counts. It does
 	 * so in pages of its own at the same place. */
@@ -156,7 +156,7 @@ NO_LOCK_ANALYSIS void stats_forked(void)
 }
 
 /* This takes no lock: the thread that ends the process may already have it. */
-NO_LOCK_ANALYSIS void stats_end(void)
+void stats_end(void)
 {
 	struct stats_handle *h;
 

@@ -138,6 +138,8 @@ static struct fake_rule *match(struct fake_dev *fake, const uint8_t *frame,
 /* Brings the frames that have arrived at the device to the rings they are for. */
 static void deliver_locked(struct fake_dev *fake) REQUIRES(fake->lock)
 {
+	INVARIANT(lock_witness_is_mine(&fake->lock.witness),
+		  "delivered without the lock");
 	/* what arrives here was sent by the other end, or in a loop by us */
 	int from = fake->cable->ends[0] == fake->cable->ends[1] ? 0 :
 								  !fake->end;

@@ -59,7 +59,7 @@ static bool make_room(void **array, size_t cnt, size_t *room, size_t size)
 }
 
 /* With the lock; the way here is through a callback. */
-static bool note_ours(struct fd_object *obj, int fd UNUSED) NO_LOCK_ANALYSIS
+static bool note_ours(struct fd_object *obj, int fd UNUSED)
 {
 	struct inode_list *ours = &ports.ours;
 
@@ -204,7 +204,7 @@ void udp_look_at_ports(void)
 	fd_visit(&udp_ops, leave_if_shared);
 }
 
-NO_LOCK_ANALYSIS void udp_ports_forked(void)
+void udp_ports_forked(void)
 {
 	mutex_init(&ports.lock, LOCK_RANK_UDP_PORTS);
 	ports.read_ns = 0;

@@ -764,7 +764,7 @@ long udp_recv(struct fd_object *obj, int fd, void *buf, size_t len, int flags)
 static NOINLINE ssize_t quick_take_queued(int fd, void *buf, size_t len,
 					  int flags, struct fd_object *obj,
 					  struct stack *stack)
-	RELEASES(stack->lock) NO_LOCK_ANALYSIS
+	RELEASES(stack->lock)
 {
 	struct udp *u = udp_of(obj);
 	struct pkt *pkt;
@@ -790,7 +790,7 @@ static NOINLINE ssize_t quick_take_queued(int fd, void *buf, size_t len,
  * have something. */
 static NOINLINE ssize_t quick_take(int fd, void *buf, size_t len, int flags,
 				   struct fd_object *obj, struct stack *stack)
-	RELEASES(stack->lock) NO_LOCK_ANALYSIS
+	RELEASES(stack->lock)
 {
 	struct udp *u = udp_of(obj);
 	long n = take_from_ring(u, stack, buf, len, NULL);
@@ -807,7 +807,7 @@ static NOINLINE ssize_t quick_take(int fd, void *buf, size_t len, int flags,
 /* With the stack locked: not for the quick way. */
 static COLD ssize_t quick_unlock(int fd, void *buf, size_t len, int flags,
 				 struct fd_object *obj, struct stack *stack)
-	RELEASES(stack->lock) NO_LOCK_ANALYSIS
+	RELEASES(stack->lock)
 {
 	stack_unlock(stack);
 	return fd_quick_undo_recv(fd, buf, len, flags, obj);
@@ -833,7 +833,7 @@ static COLD ssize_t quick_ask_twin(int fd, void *buf, size_t len, int flags,
  */
 ssize_t udp_quick_recv(int fd, void *buf, size_t len, int flags,
 		       const _Atomic(struct fd_object *) *entry,
-		       struct fd_object *obj) NO_LOCK_ANALYSIS
+		       struct fd_object *obj)
 {
 	struct stack *stack;
 	struct udp *u;

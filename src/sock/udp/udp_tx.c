@@ -288,6 +288,7 @@ static inline enum tx_verdict send_short_locked(struct udp *u,
 	enum tx_verdict verdict;
 	uint8_t buf[SHORT_MAX];
 
+	INVARIANT(stack_lock_is_mine(&stack->lock), "sent without the lock");
 	if (UNLIKELY(!way) && call->to && !call->control &&
 	    ip_addr_is_v4(&call->to->addr))
 		way = derive_way(u, stack, ip_addr_v4(&call->to->addr),
@@ -629,7 +630,6 @@ static ALWAYS_INLINE ssize_t quick_undo(const struct quick_tx *tx,
 static COLD ssize_t quick_undo_locked(int fd, const void *buf, size_t len,
 				      int flags, struct fd_object *obj,
 				      struct stack *stack) RELEASES(stack->lock)
-	NO_LOCK_ANALYSIS
 {
 	stack_unlock(stack);
 	return fd_quick_undo_send(fd, buf, len, flags, obj);
@@ -667,7 +667,7 @@ static COLD ssize_t
 quick_miss_to(int fd, const void *buf, size_t len, int flags,
 	      const struct sockaddr *addr, socklen_t addr_len,
 	      struct fd_object *obj, struct stack *stack)
-	RELEASES(stack->lock) NO_LOCK_ANALYSIS
+	RELEASES(stack->lock)
 {
 	bool is_sent = send_to_new(udp_of(obj), stack, buf, len,
 				   (const void *)addr);
@@ -683,7 +683,7 @@ quick_miss_to(int fd, const void *buf, size_t len, int flags,
  * NULL in the first case, which each caller fixes. */
 static ALWAYS_INLINE ssize_t quick_send(const struct quick_tx *tx,
 					const _Atomic(struct fd_object *) *entry,
-					struct fd_object *obj) NO_LOCK_ANALYSIS
+					struct fd_object *obj)
 {
 	struct stack *stack;
 	struct ring *ring;
