@@ -59,7 +59,8 @@ TEST(a_way_turns_to_another_peer)
 				    .proto = WIRE_PROTO_UDP,
 				    .src = htobe32(0x0a4f0001),
 				    .dst = htobe32(0x0a500101) },
-			    .udp = { htobe16(7001), htobe16(7000) } },
+			    .udp = { .src_port = htobe16(7001),
+				     .dst_port = htobe16(7000) } },
 	};
 	way.dst.query.remote = ip_addr_from_v4(way.header.ip.dst);
 	udp_way_set_len(&way, 64);
