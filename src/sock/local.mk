@@ -11,3 +11,9 @@ noinst_LTLIBRARIES += %D%/libsock.la %D%/libsock-debug.la
 %C%_libsock_la_CFLAGS = $(release_cflags)
 %C%_libsock_debug_la_SOURCES = $(sock_sources)
 %C%_libsock_debug_la_CFLAGS = $(debug_cflags)
+
+# TCP's way back. No socket uses it yet, so that the library does not have it.
+noinst_LTLIBRARIES += %D%/libsock-tcp-debug.la
+%C%_libsock_tcp_debug_la_SOURCES = %D%/tcp/tcp_twin.h %D%/tcp/tcp_twin.c \
+	%D%/tcp/tcp_way_back.h %D%/tcp/tcp_way_back.c
+%C%_libsock_tcp_debug_la_CFLAGS = $(debug_cflags)

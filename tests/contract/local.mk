@@ -3,4 +3,4 @@ EXTRA_DIST += tests/contract/options.tsv tests/contract/rules.tsv
 EXTRA_DIST += tests/contract/tcp.tsv
 EXTRA_DIST += tests/contract/udp.tsv
 EXTRA_DIST += tests/contract/net.tsv
-EXTRA_DIST += tests/contract/stats.tsv
+EXTRA_DIST += tests/contract/stats.tsv tests/contract/way_back.tsv

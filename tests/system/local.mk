@@ -20,6 +20,13 @@ system_scripts += %D%/net_view.sh
 %C%_net_view_test_LDADD = $(libnl_test_libs)
 endif
 
+# Connections of the engine that become the kernel's.
+system_programs += %D%/tcp_way_back_test
+system_scripts += %D%/tcp_way_back.sh
+%C%_tcp_way_back_test_SOURCES = %D%/tcp_way_back_test.c $(netns_sources)
+%C%_tcp_way_back_test_LDADD = src/sock/libsock-tcp-debug.la src/sock/libsock-debug.la \
+	src/tcp/libtcp-debug.la $(net_unit_libs)
+
 # UDP over AF_XDP, with a foreign XDP program in the way for one case.
 if HAVE_XDP
 system_scripts += %D%/udp_doors.sh %D%/udp_xdp.sh %D%/udp_programs.sh %D%/udp_hostile.sh \

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Twins that take a connection over (tcp_twin.h). */
+#include "config.h"
+
+#include "sock/tcp/tcp_twin.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "base/log.h"
+#include "os/real.h"
+#include "sock/user_msg.h"
+
+/* TCP_REPAIR's values besides on and off: off without a probe of the window. */
+enum { REPAIR_OFF = 0, REPAIR_ON = 1, REPAIR_OFF_SILENTLY = -1 };
+
+/* Option kinds of TCP_REPAIR_OPTIONS (RFC 7323, RFC 2018). */
+enum { OPTION_SCALE = 3, OPTION_SACK = 4, OPTION_TIMESTAMPS = 8 };
+
+/* Packets that one call takes. */
+enum { IOVS = 64 };
+
+static int set(int fd, int level, int name, int value)
+{
+	return real.setsockopt(fd, level, name, &value, sizeof(value)) ?
+		       -errno :
+		       0;
+}
+
+static int set_tcp(int fd, int name, int value)
+{
+	return set(fd, IPPROTO_TCP, name, value);
+}
+
+static int get(int fd, int name)
+{
+	int value = 0;
+	socklen_t len = sizeof(value);
+
+	(void)!real.getsockopt(fd, SOL_SOCKET, name, &value, &len);
+	return value;
+}
+
+/* -- names -------------------------------------------------------------------- */
+
+static socklen_t write_name(int domain, const struct ip_addr *addr, __be16 port,
+			    struct sockaddr_storage *out)
+{
+	struct user_name name = { *addr, port };
+	socklen_t len = sizeof(*out);
+
+	user_name_write(&name, domain, out, &len);
+	return len;
+}
+
+/* 0: it is not bound. */
+static __be16 port_of(int fd)
+{
+	struct sockaddr_storage name;
+	socklen_t len = sizeof(name);
+
+	/* both families have it at the same place */
+	return real.getsockname(fd, (struct sockaddr *)&name, &len) == 0 ?
+		       ((struct sockaddr_in *)&name)->sin_port :
+		       0;
+}
+
+/* In repair this is possible beside a listener of the same port. */
+static int bind_twin(const struct tcp_twin *twin)
+{
+	const struct flow_key *key = tcp_key(twin->pcb);
+	struct sockaddr_storage name;
+	__be16 port = port_of(twin->fd);
+	socklen_t len;
+
+	if (port)
+		return port == key->local_port ? 0 : -EINVAL;
+	len = write_name(get(twin->fd, SO_DOMAIN), &key->local, key->local_port,
+			 &name);
+	return real.bind(twin->fd, (struct sockaddr *)&name, len) ? -errno : 0;
+}
+
+/* No packet leaves. */
+static int connect_twin(const struct tcp_twin *twin)
+{
+	const struct flow_key *key = tcp_key(twin->pcb);
+	struct sockaddr_storage name;
+	socklen_t len = write_name(get(twin->fd, SO_DOMAIN), &key->remote,
+				   key->remote_port, &name);
+
+	return real.connect(twin->fd, (struct sockaddr *)&name, len) ? -errno :
+								       0;
+}
+
+/* -- numbers ------------------------------------------------------------------ */
+
+static int set_queue_seq(int fd, int queue, uint32_t seq)
+{
+	int err = set_tcp(fd, TCP_REPAIR_QUEUE, queue);
+
+	return err ? err : set_tcp(fd, TCP_QUEUE_SEQ, (int)seq);
+}
+
+static int set_numbers(const struct tcp_twin *twin)
+{
+	const struct tcp_repair *s = &twin->state;
+	int err = set_queue_seq(twin->fd, TCP_SEND_QUEUE, s->snd_una);
+
+	if (!err)
+		err = set_queue_seq(twin->fd, TCP_RECV_QUEUE,
+				    s->rcv_nxt - s->unread);
+	/* later the kernel would not compute its segments' size from it */
+	if (!err)
+		err = set_tcp(twin->fd, TCP_MAXSEG, s->mss_peer);
+	return err;
+}
+
+static int set_options(const struct tcp_twin *twin)
+{
+	const struct tcp_repair *s = &twin->state;
+	struct tcp_repair_opt options[3];
+	unsigned cnt = 0;
+	int err;
+
+	/* Without an agreement it is 0: left out, it would be the system's own. */
+	options[cnt++] = (struct tcp_repair_opt){
+		.opt_code = OPTION_SCALE,
+		.opt_val = s->has_scale ?
+				   s->snd_scale | (uint32_t)s->rcv_scale << 16 :
+				   0,
+	};
+	if (s->has_sack)
+		options[cnt++].opt_code = OPTION_SACK;
+	if (s->has_timestamps)
+		options[cnt++].opt_code = OPTION_TIMESTAMPS;
+	for (unsigned i = 1; i < cnt; i++)
+		options[i].opt_val = 0;
+	err = real.setsockopt(twin->fd, IPPROTO_TCP, TCP_REPAIR_OPTIONS,
+			      options, cnt * sizeof(options[0])) ?
+		      -errno :
+		      0;
+	if (!err && s->has_timestamps)
+		err = set_tcp(twin->fd, TCP_TIMESTAMP, (int)s->ts_next);
+	return err;
+}
+
+static int set_windows(const struct tcp_twin *twin)
+{
+	const struct tcp_repair *s = &twin->state;
+	struct tcp_repair_window window = {
+		.snd_wl1 = s->snd_wl1,
+		.snd_wnd = s->snd_wnd,
+		.max_window = s->snd_wnd_max,
+		.rcv_wnd = s->rcv_wnd,
+		.rcv_wup = s->rcv_wup,
+	};
+
+	return real.setsockopt(twin->fd, IPPROTO_TCP, TCP_REPAIR_WINDOW,
+			       &window, sizeof(window)) ?
+		       -errno :
+		       0;
+}
+
+/* -- bytes -------------------------------------------------------------------- */
+
+/* Makes a buffer wide enough for so many bytes, whatever the program has set: they
+ * have found room in ours. */
+static void widen(const struct tcp_twin *twin, int name, int force_name,
+		  uint32_t bytes, struct tcp_twin_buffer *was_out)
+{
+	/* the kernel counts its own memory, too, and doubles what is set */
+	int wanted = (int)MIN(bytes + (64u << 10), (uint32_t)INT_MAX / 2);
+	int size = get(twin->fd, name);
+
+	was_out->size = -1;
+	if (!bytes || size >= 2 * wanted)
+		return;
+	was_out->size = size;
+	if (set(twin->fd, SOL_SOCKET, force_name, wanted) != 0)
+		(void)!set(twin->fd, SOL_SOCKET, name, wanted);
+}
+
+static void narrow(const struct tcp_twin *twin, int name, int force_name,
+		   const struct tcp_twin_buffer *was)
+{
+	if (was->size < 0)
+		return;
+	if (set(twin->fd, SOL_SOCKET, force_name, was->size / 2) != 0)
+		(void)!set(twin->fd, SOL_SOCKET, name, was->size / 2);
+	(void)!set(twin->fd, SOL_SOCKET, SO_BUF_LOCK, twin->buf_lock);
+}
+
+typedef struct pkt *(*next_fn)(const struct tcp_pcb *pcb,
+			       const struct pkt *pkt);
+
+/* `len` bytes of a queue of packets from `from` on. */
+struct stretch {
+	const struct tcp_pcb *pcb;
+	next_fn next;
+	uint32_t from, len;
+};
+
+static unsigned gather(const struct stretch *s, struct iovec iov[IOVS])
+{
+	uint32_t at = 0, left = s->len;
+	struct pkt *pkt = NULL;
+	unsigned cnt = 0;
+
+	while (left && cnt < IOVS && (pkt = s->next(s->pcb, pkt))) {
+		uint32_t skip = s->from > at ? s->from - at : 0;
+		uint32_t n;
+
+		at += pkt->len;
+		if (skip >= pkt->len)
+			continue;
+		n = MIN(pkt->len - skip, left);
+		iov[cnt++] = (struct iovec){ pkt->data + skip, n };
+		left -= n;
+	}
+	return cnt;
+}
+
+/* All of it, or an error. */
+static int feed(int fd, struct stretch s)
+{
+	while (s.len) {
+		struct iovec iov[IOVS];
+		struct msghdr msg = { .msg_iov = iov,
+				      .msg_iovlen = gather(&s, iov) };
+		ssize_t n = real.sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (n <= 0)
+			return n ? -errno : -EIO;
+		s.from += (uint32_t)n;
+		s.len -= (uint32_t)n;
+	}
+	return 0;
+}
+
+static int fill_queues(struct tcp_twin *twin)
+{
+	const struct tcp_repair *s = &twin->state;
+	int err;
+
+	widen(twin, SO_RCVBUF, SO_RCVBUFFORCE, s->unread, &twin->rcv);
+	widen(twin, SO_SNDBUF, SO_SNDBUFFORCE, s->unacked + s->unsent,
+	      &twin->snd);
+	err = set_tcp(twin->fd, TCP_REPAIR_QUEUE, TCP_RECV_QUEUE);
+	if (!err)
+		err = feed(twin->fd, (struct stretch){ twin->pcb,
+						       tcp_unread_next, 0,
+						       s->unread });
+	if (!err)
+		err = set_tcp(twin->fd, TCP_REPAIR_QUEUE, TCP_SEND_QUEUE);
+	if (!err)
+		err = feed(twin->fd, (struct stretch){ twin->pcb,
+						       tcp_queued_next, 0,
+						       s->unacked });
+	/* the kernel checks them against what has been received */
+	return err ? err : set_windows(twin);
+}
+
+/* -- the course of it --------------------------------------------------------- */
+
+static int build(struct tcp_twin *twin)
+{
+	int err = bind_twin(twin);
+
+	if (!err)
+		err = set_numbers(twin);
+	if (!err)
+		err = connect_twin(twin);
+	if (!err)
+		err = set_options(twin);
+	if (!err)
+		err = fill_queues(twin);
+	if (!err)
+		err = set_tcp(twin->fd, TCP_REPAIR_QUEUE, TCP_NO_QUEUE);
+	return err;
+}
+
+int tcp_twin_begin(struct tcp_twin *twin, int fd, const struct tcp_pcb *pcb,
+		   uint64_t now_ns)
+{
+	int err;
+
+	*twin = (struct tcp_twin){ .fd = fd, .pcb = pcb,
+				   .rcv.size = -1, .snd.size = -1 };
+	tcp_get_repair(pcb, &twin->state, now_ns);
+	if (twin->state.has_ecn)
+		return -EOPNOTSUPP;
+	/* a socket in repair says something else */
+	twin->has_reuse_addr = get(fd, SO_REUSEADDR);
+	twin->buf_lock = get(fd, SO_BUF_LOCK);
+	err = set_tcp(fd, TCP_REPAIR, REPAIR_ON);
+	if (err)
+		return err;
+	err = build(twin);
+	if (err)
+		tcp_twin_undo(twin);
+	return err;
+}
+
+void tcp_twin_undo(struct tcp_twin *twin)
+{
+	struct sockaddr none = { .sa_family = AF_UNSPEC };
+
+	/* in repair this is no word to the peer, and drops the queues */
+	(void)!real.connect(twin->fd, &none, sizeof(none));
+	narrow(twin, SO_RCVBUF, SO_RCVBUFFORCE, &twin->rcv);
+	narrow(twin, SO_SNDBUF, SO_SNDBUFFORCE, &twin->snd);
+	(void)!set_tcp(twin->fd, TCP_REPAIR, REPAIR_OFF_SILENTLY);
+	if (twin->has_reuse_addr)
+		(void)!set(twin->fd, SOL_SOCKET, SO_REUSEADDR, 1);
+}
+
+/* Both sides have closed, and the peer waits for the acknowledgment of our FIN alone:
+ * that is sent while the kernel does not yet answer. */
+static bool is_last_ack(const struct tcp_repair *s)
+{
+	return s->has_fin && s->fin >= TCP_FIN_SENT;
+}
+
+/* It would not be known to the peer that we know of it, or costs an answer more. */
+static int repair_off(const struct tcp_repair *s)
+{
+	return is_last_ack(s) || s->fin == TCP_FIN_ACKED ? REPAIR_OFF_SILENTLY :
+							   REPAIR_OFF;
+}
+
+int tcp_twin_end(struct tcp_twin *twin)
+{
+	const struct tcp_repair *s = &twin->state;
+	int fd = twin->fd, err;
+
+	if (is_last_ack(s))
+		(void)!real.shutdown(fd, SHUT_WR);
+	err = set_tcp(fd, TCP_REPAIR, repair_off(s));
+	if (err)
+		return err;
+	if (twin->has_reuse_addr)
+		(void)!set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+	err = feed(fd, (struct stretch){ twin->pcb, tcp_queued_next, s->unacked,
+					 s->unsent });
+	if (err)
+		log_err("fd %d: %u bytes were not taken by the kernel (error %d); the connection ends",
+			fd, s->unsent, -err);
+	if (s->fin != TCP_FIN_NONE && !is_last_ack(s))
+		(void)!real.shutdown(fd, SHUT_WR);
+	narrow(twin, SO_RCVBUF, SO_RCVBUFFORCE, &twin->rcv);
+	narrow(twin, SO_SNDBUF, SO_SNDBUFFORCE, &twin->snd);
+	return 0;
+}

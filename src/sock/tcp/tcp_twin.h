@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The kernel's socket beside a connection of ours, made to go on with it: by
+ * TCP_REPAIR it takes addresses, numbers, windows, options, what was not read and
+ * what was not acknowledged. The connection stands still meanwhile (tcp_freeze), and
+ * none of its frames may reach the kernel before the socket is filled.
+ *
+ * It needs CAP_NET_ADMIN in the network namespace of the socket.
+ */
+#ifndef SOCK_TCP_TCP_TWIN_H
+#define SOCK_TCP_TCP_TWIN_H
+
+#include "tcp/tcp.h"
+
+/* A size of a socket's buffer as it was. */
+struct tcp_twin_buffer {
+	int size; /* -1: it was left alone */
+};
+
+struct tcp_twin {
+	int fd;
+	const struct tcp_pcb *pcb;
+	struct tcp_repair state;
+	bool has_reuse_addr;
+	/* SO_BUF_LOCK */
+	int buf_lock;
+	struct tcp_twin_buffer rcv, snd;
+};
+
+/* Makes `fd` the frozen connection, in repair: it receives, and sends nothing but
+ * acknowledgments. The socket is fresh, or bound to the connection's local end. What
+ * the program has set on it stays. 0; -EOPNOTSUPP: a connection with ECN, which
+ * cannot be moved; -EPERM: without the right; or what the kernel says. After an error
+ * the socket is as it was. */
+int tcp_twin_begin(struct tcp_twin *twin, int fd, const struct tcp_pcb *pcb,
+		   uint64_t now_ns) MUST_CHECK;
+
+/* Ends the repair: the socket sends. What was written and never sent is sent, then
+ * FIN if it is due. 0; a negative errno: it is still in repair, and can be undone. */
+int tcp_twin_end(struct tcp_twin *twin) MUST_CHECK;
+
+/* Instead of that: the socket is as it was, and the peer hears nothing. */
+void tcp_twin_undo(struct tcp_twin *twin);
+
+#endif

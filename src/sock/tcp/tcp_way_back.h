@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A connection becomes its twin's: one transaction, after which either the kernel has
+ * all of it, or it goes on with us (DESIGN 6). How frames are kept from the kernel and
+ * given to it is the caller's, who has a ring and rules, or a test that has neither.
+ */
+#ifndef SOCK_TCP_TCP_WAY_BACK_H
+#define SOCK_TCP_TCP_WAY_BACK_H
+
+#include "tcp/tcp.h"
+
+struct tcp_way_back_ops {
+	/* Gives the kernel a segment as if the peer had sent it: a header without
+	 * checksum, from the ports to the end of the options, and the bytes of `data`
+	 * with its further parts, or NULL. It reaches the kernel also while other frames
+	 * of the connection do not. 0 or a negative errno. */
+	int (*give)(void *ctx, const uint8_t *header, size_t header_len,
+		    const struct pkt *data);
+	/* From now on the connection's frames go to the kernel, those that have come
+	 * since it stands still first. 0, or a negative errno: nothing has changed. */
+	int (*open)(void *ctx);
+	/* They come to us again. */
+	void (*close)(void *ctx);
+};
+
+/*
+ * `pcb` is frozen, and its frames are kept by the caller. 0: the connection is that of
+ * `fd`, a fresh or bound socket, and the caller drops the pcb. A negative errno: the
+ * connection is as before, the caller gives its frames to the engine, and thaws it.
+ * Makes system calls: without the stack's lock.
+ */
+int tcp_way_back(int fd, const struct tcp_pcb *pcb,
+		 const struct tcp_way_back_ops *ops, void *ctx,
+		 uint64_t now_ns) MUST_CHECK;
+
+#endif
