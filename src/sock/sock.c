@@ -37,14 +37,12 @@ static struct user_name read_name(int fd, bool is_peer)
 	return name;
 }
 
-static bool is_v6_only(int fd)
+int sock_twin_option(int fd, int level, int name)
 {
 	int value = 0;
 	socklen_t len = sizeof(value);
 
-	return real.getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &value, &len) ==
-		       0 &&
-	       value;
+	return real.getsockopt(fd, level, name, &value, &len) == 0 ? value : 0;
 }
 
 /* -- attaching -------------------------------------------------------------- */
@@ -76,7 +74,8 @@ static enum reason reason_by_names(const struct sock *s, int fd,
 	if (!ip_addr_is_v4(&local->addr) ||
 	    (peer->port && !ip_addr_is_v4(&peer->addr)))
 		return REASON_IPV6_PEER;
-	if (s->domain == AF_INET6 && is_v6_only(fd))
+	if (s->domain == AF_INET6 &&
+	    sock_twin_option(fd, IPPROTO_IPV6, IPV6_V6ONLY))
 		return REASON_IPV6_PEER;
 	if (ip_addr_is_multicast(&local->addr) ||
 	    (peer->port && ip_addr_is_multicast(&peer->addr)))
@@ -88,8 +87,8 @@ static enum reason reason_by_names(const struct sock *s, int fd,
 	return REASON_NONE;
 }
 
-/* The stack's lock guards what senders and receivers read; `config` the time, which
- * counts from bind(), or from connect() if that changed the address. */
+/* The stack's lock guards the names, which senders and receivers read, and `config` the
+ * time. It counts from bind(), or from connect() if that has changed the address. */
 static void take_names(struct sock *s, const struct user_name *local,
 		       const struct user_name *peer)
 {
@@ -194,8 +193,8 @@ static enum reason attach(struct sock *s, int fd, enum stats_decider decider)
 		stats_set_rx(&s->stats, REASON_PORT_SHARED, decider, 0, "");
 		return REASON_PORT_SHARED;
 	}
-	/* Receivers look for frames before the first one can come; and what came
-	 * before us is in the twin. */
+	/* Receivers have to look for frames before the first one can come. What
+	 * came before we were attached is in the twin. */
 	atomic_fetch_and(&s->rx_holds, ~(unsigned)SOCK_RX_UNATTACHED);
 	atomic_store(&s->is_twin_ready, true);
 	return net_attach(net, &s->att, &s->end, &where);
@@ -360,7 +359,7 @@ static bool depends_on_news(const struct sock *s)
 {
 	switch (s->reason) {
 	case REASON_LOCAL:
-		/* of no interface so far */
+		/* the address belongs to no interface so far */
 		return ip_addr_is_any(&s->local);
 	case REASON_NO_ROUTE:
 	case REASON_NOT_ALLOWED:

@@ -288,6 +288,9 @@ static inline bool sock_is_blocking(const struct sock *s, int flags)
 	       !atomic_load_explicit(&s->is_nonblocking, memory_order_relaxed);
 }
 
+/* An option of the twin that is a number; 0 if Linux does not know it. */
+int sock_twin_option(int fd, int level, int name);
+
 static inline bool sock_is_attached(const struct sock *s)
 {
 	return attachment_is_made(&s->att);
@@ -311,6 +314,11 @@ bool sock_prepare_send(struct sock *s, int fd);
 /* The program asks for something that only the kernel does: `what` and its number.
  * 0: go on, or -EINVAL: refuse it, without having done any of it. Takes `config`. */
 int sock_exception(struct sock *s, int fd, enum reason reason,
+		   enum stats_decider decider, const char *what, int number)
+	MUST_CHECK;
+/* The same for what the kernel cannot do while we have the socket: with 0 it is the
+ * kernel's. */
+int sock_leave_for(struct sock *s, int fd, enum reason reason,
 		   enum stats_decider decider, const char *what, int number)
 	MUST_CHECK;
 

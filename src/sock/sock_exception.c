@@ -62,3 +62,14 @@ COLD int sock_exception(struct sock *s, int fd, enum reason reason,
 		return 0;
 	}
 }
+
+COLD int sock_leave_for(struct sock *s, int fd, enum reason reason,
+			enum stats_decider decider, const char *what,
+			int number)
+{
+	int err = sock_exception(s, fd, reason, decider, what, number);
+
+	if (!err)
+		s->obj.ops->leave(&s->obj, fd, reason, decider);
+	return err;
+}

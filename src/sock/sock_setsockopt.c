@@ -21,8 +21,8 @@
 
 /* -- timeouts ------------------------------------------------------------------------ */
 
-/* A negative time is one that is over at once. It reads back as 0, which as a wish is
- * none at all: so the wish itself has to be looked at. */
+/* A negative time is over at once. It reads back as 0, which would mean no limit. So we
+ * look at what the program has asked for. */
 enum { TIMEOUT_AT_ONCE_NS = 1 };
 
 /* 0: none. */
@@ -40,7 +40,7 @@ static uint64_t wished_timeout_ns(int fd, int name, const void *value)
 	       (uint64_t)tv.tv_usec * NS_PER_US;
 }
 
-/* Linux has taken the value. Of use before there is a stack, too. */
+/* Linux has taken the value. It counts before there is a stack, too. */
 static void follow_timeout(struct sock *s, int fd, int level, int name,
 			   const void *value)
 {
@@ -75,9 +75,9 @@ static const char *level_text(int level)
 }
 
 /* Whether Linux would take a filter, asked of a socket that is made for the question:
- * the socket itself must be without it while it gives back what waits. Where the
- * answer depends on more than the value, a wrong one costs a refused filter the
- * acceleration, or has it see what came before. */
+ * the socket itself must be without it while it gives back what waits. The answer
+ * may be wrong where it depends on more than the value. Then a socket whose filter is
+ * refused loses its acceleration, or a filter sees what came before it. */
 static bool would_be_taken(const struct sock *s, int level, int name,
 			   const void *value, socklen_t len)
 {

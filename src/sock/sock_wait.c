@@ -14,7 +14,7 @@ void sock_wait_nothing(void *owner UNUSED)
 {
 }
 
-/* What a wait leaves behind when it is jumped out of is found by its waiter. */
+/* A handler may jump out of the wait: its waiter knows what is to be cleaned up then. */
 static struct waiter *get_waiter(const struct sock_wait *wait)
 {
 	struct waiter *waiter = waiter_get();
@@ -29,7 +29,7 @@ static struct waiter *get_waiter(const struct sock_wait *wait)
 
 /* -- sleeping ------------------------------------------------------------------ */
 
-/* While a handler runs in the sleeping thread. */
+/* Before a handler runs in the sleeping thread: somebody else watches the rings. */
 static void handler_runs(void *arg)
 {
 	struct waiter *waiter = arg;
@@ -71,7 +71,8 @@ static const struct fd_wait_hold sleep_hold = {
 	.abandoned = abandoned,
 };
 
-/* Registers. On how many fds to sleep, and until when; 0: something has come. */
+/* Registers the waiter. Returns on how many fds to sleep, and until when in *until_out;
+ * 0: something has come, so there is no sleep. */
 static unsigned begin_sleep(struct sock_wait *wait, uint64_t *until_out)
 {
 	struct stack *stack = wait->stack;
@@ -96,7 +97,7 @@ static unsigned begin_sleep(struct sock_wait *wait, uint64_t *until_out)
 	return cnt;
 }
 
-/* Until then, or for ever. False: it is over. */
+/* The time until then, and NULL in *left_out for ever. False: it is over. */
 static bool time_left(uint64_t until_ns, struct timespec *left,
 		      struct timespec **left_out)
 {
@@ -110,7 +111,7 @@ static bool time_left(uint64_t until_ns, struct timespec *left,
 	return true;
 }
 
-/* 0: look again. */
+/* Sleeps once. 0: look again. */
 static long sleep_once(struct sock_wait *wait)
 {
 	struct timespec left, *timeout;
@@ -194,7 +195,6 @@ static long rest(struct sock_wait *wait, enum sock_look *how_out)
 	long n = 0;
 
 	*how_out = SOCK_LOOK_QUICK;
-
 	if (UNLIKELY(os_thread.has_deferred)) {
 		n = let_handlers_run(wait);
 		if (n)

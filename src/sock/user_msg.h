@@ -52,6 +52,7 @@ void user_iov_read(const struct iovec *iov, size_t cnt, size_t skip,
 		   void *to, size_t len);
 void user_iov_write(const struct iovec *iov, size_t cnt, size_t skip,
 		    const void *from, size_t len);
+
 /* An address of the program for a socket of that domain: AF_INET, or on AF_INET6
  * either. -EFAULT, -EINVAL: too short, -EAFNOSUPPORT. */
 struct user_name {

@@ -52,17 +52,14 @@ static long udp_splice(struct fd_object *obj, int fd, off64_t *offset UNUSED,
 
 	if (!sock_owns_fd(sock_of(obj), fd))
 		return FD_PASS;
-	err = sock_exception(sock_of(obj), fd, REASON_SPLICE,
-			    STATS_BY_SPLICE, "a call", 0);
-	if (err)
-		return err;
-	sock_leave(obj, fd, REASON_SPLICE, STATS_BY_SPLICE);
-	return FD_PASS;
+	err = sock_leave_for(sock_of(obj), fd, REASON_SPLICE, STATS_BY_SPLICE,
+			     "a call", 0);
+	return err ? err : FD_PASS;
 }
 
 /* -- its part of what all sockets do ---------------------------------------------- */
 
-static void udp_forget_ways(struct sock *s, const struct user_name *peer)
+void udp_forget_ways(struct sock *s, const struct user_name *peer)
 {
 	struct udp *u = udp_of_sock(s);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A datagram that is too long for one frame, on its way out as fragments
- * (ip/ip_frag.h). In three steps, since the program's bytes are copied without
- *the stack's lock: frames are taken, filled, and sent. All of it goes, or
- *nothing.
+ * (ip/ip_frag.h). This takes three steps, since the program's bytes are copied
+ * without the stack's lock: frames are taken, filled, and sent. All of it goes, or
+ * nothing.
  *
  *	struct udp_cut cut;
  *

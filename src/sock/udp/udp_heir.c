@@ -40,16 +40,14 @@ static void put(struct stack *stack, struct pkt *pkt)
 	stack_unlock(stack);
 }
 
-/* What a frame that is given back may cost its socket in the kernel: more than one that
- * has come by the usual way, of which as many fit as its buffer says. */
+/* How much of the twin's buffer a frame that we give back may take. It is more than for
+ * one that comes by the usual way, for which the size of the buffer is meant. */
 enum { GIVEN_BACK_COST = 8192 };
 
+/* 0: Linux does not say. */
 static int read_rcvbuf(int fd)
 {
-	int size;
-	socklen_t len = sizeof(size);
-
-	return real.getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, &len) == 0 ? size : -1;
+	return sock_twin_option(fd, SOL_SOCKET, SO_RCVBUF);
 }
 
 static void write_rcvbuf(int fd, int size)
@@ -70,7 +68,7 @@ static void widen_twin(struct udp *u, int fd, uint32_t cnt)
 {
 	int was = read_rcvbuf(fd);
 
-	if (was < 0)
+	if (!was)
 		return;
 	write_rcvbuf(fd, was + (int)MIN(cnt, (uint32_t)INT_MAX / 4 / GIVEN_BACK_COST) *
 				       GIVEN_BACK_COST);
@@ -175,7 +173,7 @@ void udp_heirs_forked(void)
 
 /* -- afterwards ------------------------------------------------------------------ */
 
-/* Something lies here that nobody has begun to wait for. */
+/* Something is queued here, and nobody waits for it. */
 static bool is_neglected(struct udp *u, uint64_t *taken_out)
 {
 	struct stack *stack;

@@ -21,16 +21,6 @@
 #include "base/clock.h"
 #include "sock/udp/udp_priv.h"
 
-static int get_int(int fd, int level, int name)
-{
-	int value = 0;
-	socklen_t len = sizeof(value);
-
-	if (real.getsockopt(fd, level, name, &value, &len) != 0)
-		return 0;
-	return value;
-}
-
 static int get_device(int fd)
 {
 	char name[IFNAMSIZ] = "";
@@ -61,7 +51,7 @@ static uint32_t get_wishes(int fd)
 	uint32_t bits = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(wishes); i++)
-		if (get_int(fd, wishes[i].level, wishes[i].name))
+		if (sock_twin_option(fd, wishes[i].level, wishes[i].name))
 			bits |= wishes[i].wish;
 	return bits;
 }
@@ -70,7 +60,7 @@ static uint32_t get_wishes(int fd)
  * says which holds. SO_TIMESTAMPING counts for receivers of software stamps. */
 static uint32_t settle_stamps(uint32_t bits, int fd)
 {
-	int flags = get_int(fd, SOL_SOCKET, SO_TIMESTAMPING);
+	int flags = sock_twin_option(fd, SOL_SOCKET, SO_TIMESTAMPING);
 
 	if ((flags & (SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE)) !=
 	    (SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE))
@@ -81,7 +71,7 @@ static uint32_t settle_stamps(uint32_t bits, int fd)
 /* What IP_MTU_DISCOVER says of datagrams that fit, and of longer ones. */
 static void read_mtu_discovery(int fd, struct sock_settings *set)
 {
-	int mode = get_int(fd, IPPROTO_IP, IP_MTU_DISCOVER);
+	int mode = sock_twin_option(fd, IPPROTO_IP, IP_MTU_DISCOVER);
 
 	set->may_cut = mode == IP_PMTUDISC_DONT || mode == IP_PMTUDISC_WANT ||
 		       mode == IP_PMTUDISC_OMIT;
@@ -101,30 +91,25 @@ static void read_mtu_discovery(int fd, struct sock_settings *set)
 	}
 }
 
-static uint8_t get_ttl(int fd)
-{
-	return (uint8_t)get_int(fd, IPPROTO_IP, IP_TTL);
-}
-
 void udp_read_settings(struct sock *sock, int fd)
 {
 	struct udp *u = udp_of_sock(sock);
 	struct stack *stack;
-	uint32_t rx_limit = (uint32_t)get_int(fd, SOL_SOCKET, SO_RCVBUF);
+	uint32_t rx_limit = (uint32_t)sock_twin_option(fd, SOL_SOCKET, SO_RCVBUF);
 	struct sock_settings set = {
 		.wishes = settle_stamps(get_wishes(fd), fd),
-		.mark = (uint32_t)get_int(fd, SOL_SOCKET, SO_MARK),
+		.mark = (uint32_t)sock_twin_option(fd, SOL_SOCKET, SO_MARK),
 		.ifindex = get_device(fd),
-		.tos = (uint8_t)get_int(fd, IPPROTO_IP, IP_TOS),
-		.ttl = get_ttl(fd),
-		.is_on_link_only = get_int(fd, SOL_SOCKET, SO_DONTROUTE),
-		.is_shared = get_int(fd, SOL_SOCKET, SO_REUSEPORT),
+		.tos = (uint8_t)sock_twin_option(fd, IPPROTO_IP, IP_TOS),
+		.ttl = (uint8_t)sock_twin_option(fd, IPPROTO_IP, IP_TTL),
+		.is_on_link_only = sock_twin_option(fd, SOL_SOCKET, SO_DONTROUTE),
+		.is_shared = sock_twin_option(fd, SOL_SOCKET, SO_REUSEPORT),
 	};
 
 	set.may_share = set.is_shared ||
-			get_int(fd, SOL_SOCKET, SO_REUSEADDR);
+			sock_twin_option(fd, SOL_SOCKET, SO_REUSEADDR);
 	read_mtu_discovery(fd, &set);
-	if (get_int(fd, IPPROTO_UDP, UDP_CORK))
+	if (sock_twin_option(fd, IPPROTO_UDP, UDP_CORK))
 		sock_hold_tx(&u->sock, UDP_TX_CORKED);
 	else
 		sock_release_tx(&u->sock, UDP_TX_CORKED);
@@ -133,8 +118,7 @@ void udp_read_settings(struct sock *sock, int fd)
 	u->sock.set = set;
 	u->rx_limit = MAX(rx_limit, sock_params.rx_bytes_min);
 	u->sock.stats.at->rx_limit = u->rx_limit;
-	for (int i = 0; i < UDP_WAYS; i++)
-		u->ways[i].dst.view_gen = 0;
+	udp_forget_ways(sock, NULL);
 	stack_unlock(stack);
 }
 
@@ -142,12 +126,8 @@ void udp_read_settings(struct sock *sock, int fd)
  * datagrams. 0, or -EINVAL: the call is refused. */
 static int leave_for(struct udp *u, int fd, const char *what, int number)
 {
-	int err = sock_exception(&u->sock, fd, REASON_OPTION, STATS_BY_OPTION,
-				 what, number);
-
-	if (!err)
-		sock_leave(&u->sock.obj, fd, REASON_OPTION, STATS_BY_OPTION);
-	return err;
+	return sock_leave_for(&u->sock, fd, REASON_OPTION, STATS_BY_OPTION, what,
+			      number);
 }
 
 long udp_fcntl(struct fd_object *obj, int fd, int cmd, void *arg)

@@ -2,8 +2,9 @@
 /*
  * Ports that another process has, too. Linux shares the datagrams out, or gives
  * them to the newest; our rules would bring us all of them. So such a socket is the
- * kernel's. Only a socket that allows it can be in this place: it is looked for
- * when one gets its name, and once a second, since the other may come later.
+ * kernel's. Only a socket that allows others on its port can be in this place. We
+ * look for others when one gets its name, and once a second, since they may come
+ * later.
  */
 #include "config.h"
 
@@ -58,7 +59,7 @@ static bool make_room(void **array, size_t cnt, size_t *room, size_t size)
 	return true;
 }
 
-/* With the lock; the way here is through a callback. */
+/* Called by fd_visit() with the lock. */
 static bool note_ours(struct fd_object *obj, int fd UNUSED)
 {
 	struct inode_list *ours = &ports.ours;
@@ -117,8 +118,8 @@ static void note_rows(char *text) REQUIRES(ports.lock)
 	free(text);
 }
 
-/* Ours are noted twice, since some are closed and some are made while the files are
- * read: they would be in the rows, and another process's. */
+/* Our sockets are noted before and after the files are read. One that is closed or made
+ * in between would otherwise look like another process's. */
 static void read_ports(void) REQUIRES(ports.lock)
 {
 	char *text[2];
@@ -169,7 +170,7 @@ bool udp_port_is_elsewhere(const struct sock *s UNUSED,
 	return result;
 }
 
-/* At the second look that says so. */
+/* Leaves at the second look in a row that finds another one. */
 static bool leave_if_shared(struct fd_object *obj, int fd)
 {
 	struct udp *u = udp_of(obj);

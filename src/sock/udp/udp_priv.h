@@ -93,6 +93,9 @@ static inline unsigned udp_twin_interval(void)
 	return sock_params.os_ratio ? sock_params.os_ratio : UINT_MAX;
 }
 
+/* udp.c: the destinations are looked up anew before the next sends; `peer` is what the
+ * socket is connected to now, or NULL. Under the stack's lock. */
+void udp_forget_ways(struct sock *s, const struct user_name *peer);
 /* udp_options.c: reads all settings anew, with `config`. */
 void udp_read_settings(struct sock *s, int fd);
 long udp_fcntl(struct fd_object *obj, int fd, int cmd, void *arg);

@@ -21,7 +21,7 @@
 #include "pkt/wire.h"
 #include "sock/udp/udp_priv.h"
 
-/* What a datagram counts besides its bytes. */
+/* What each datagram takes of the receive buffer besides its bytes. */
 enum { RX_OVERHEAD = 256 };
 
 /* Payloads up to this many bytes are copied under the stack's lock. */
@@ -69,7 +69,8 @@ static COLD void refuse(struct udp *u, struct pkt *pkt,
 		   verdict == IP_UDP_HEADER ? DEMUX_UDP_HEADER : DEMUX_CSUM);
 }
 
-/* Of a packet with IP's payload: leaves UDP's. False: there was none to leave. */
+/* Checks the UDP header and takes it off. False: it is not good, and the packet is
+ * gone. */
 static inline bool unwrap(struct udp *u, struct pkt *pkt)
 {
 	struct rx_info *info = PKT_CB(pkt, struct rx_info);
@@ -95,7 +96,7 @@ void udp_input(struct endpoint *end, struct pkt *pkt)
 
 	if (!unwrap(u, pkt))
 		return;
-	/* As Linux does: what begins below the limit may exceed it. */
+	/* As in Linux, a datagram that begins below the limit may exceed it. */
 	if (UNLIKELY(u->rx_bytes + u->rx_cnt * RX_OVERHEAD >= u->rx_limit)) {
 		count_drop(u, pkt);
 		pkt_put(pkt);
@@ -122,7 +123,7 @@ static void unlink_first(struct udp *u, struct pkt *pkt)
 		endpoint_clear_ready(&u->sock.end, READY_IN);
 }
 
-/* For the program. */
+/* The same for one that the program gets. */
 static inline void unlink_taken(struct udp *u, struct pkt *pkt)
 {
 	struct stats_socket_counters *c = sock_counters(&u->sock);
@@ -325,7 +326,7 @@ static inline void count_nothing(struct udp *u)
 	sock_counters(&u->sock)->rx_eagain++;
 }
 
-/* Right before what demux_peek shows is the IP header. */
+/* The IP header lies right before the UDP header that demux_peek() shows. */
 static inline struct user_name source_of_segment(const struct wire_udp *udp)
 {
 	const struct wire_ipv4 *ip =
@@ -334,9 +335,9 @@ static inline struct user_name source_of_segment(const struct wire_udp *udp)
 	return (struct user_name){ ip_addr_from_v4(ip->src), udp->src_port };
 }
 
-/* A short datagram that is the first in the stack's ring, and for this socket,
- * whose queue is empty: from the frame to the buffer without a packet. `source_out`
- * may be NULL. -EAGAIN: it is another one. */
+/* Gives a short datagram straight from its frame, without making a packet of it. It has
+ * to be the next one in the stack's only ring, and for this socket, whose queue is
+ * empty. `source_out` may be NULL. -EAGAIN: it is not such a one. */
 static ALWAYS_INLINE long take_from_ring(struct udp *u, struct stack *stack,
 					 void *buf, size_t len,
 					 struct user_name *source_out)
@@ -402,7 +403,7 @@ static inline long take_next(struct udp *u, struct stack *stack,
 	return n;
 }
 
-/* Polls for an empty queue. */
+/* The queue is empty: polls the rings. True: it has something now. */
 static inline bool poll_for_data(struct udp *u, struct stack *stack, int flags)
 	REQUIRES(stack->lock)
 {
@@ -435,7 +436,8 @@ static inline long try_queue(struct udp *u, const struct rx_call *call)
 
 /* -- the twin ------------------------------------------------------------------- */
 
-/* As Linux does it with what a batch meets behind its first message. */
+/* A batch has met an error behind its first message. As in Linux, the next call says
+ * so. */
 static COLD void keep_error(struct udp *u, long err)
 {
 	struct stack *stack;
@@ -448,7 +450,7 @@ static COLD void keep_error(struct udp *u, long err)
 	stack_unlock(stack);
 }
 
-/* Of the socket, once: 0 or negative. */
+/* The error that was kept, which is said once; 0: there is none. */
 static COLD long take_error(struct udp *u)
 {
 	struct stack *stack;
@@ -481,7 +483,7 @@ long udp_getsockopt(struct fd_object *obj, int fd UNUSED, int level, int name,
 	return 0;
 }
 
-/* -EAGAIN: it has nothing. */
+/* Receives from the twin. -EAGAIN: it has nothing. */
 static COLD long read_twin(struct udp *u, int fd, const struct rx_call *call)
 {
 	struct msghdr msg = {
@@ -497,7 +499,7 @@ static COLD long read_twin(struct udp *u, int fd, const struct rx_call *call)
 	n = take_error(u);
 	if (n)
 		return n;
-	/* Before the look: what comes after it is flagged again. */
+	/* before the read: what comes after it sets the flag again */
 	atomic_store(&u->sock.is_twin_ready, false);
 	if (atomic_load(&u->sock.rx_holds))
 		atomic_store(&u->sock.is_twin_ready, true);
@@ -532,7 +534,7 @@ static inline bool is_twin_due(struct udp *u)
 					     memory_order_relaxed));
 }
 
-/* When it is: whether there may be something, which is_twin_ready says from then
+/* It is time: whether the twin may have something, which is_twin_ready says from then
  * on. */
 static COLD bool ask_twin(struct udp *u, int fd)
 {
@@ -567,7 +569,6 @@ static long look(struct udp *u, int fd, const struct rx_call *call);
 static long wait_look(struct sock_wait *wait, enum sock_look how)
 {
 	struct rx_wait *w = rx_wait_of(wait);
-
 	long n;
 
 	if (how == SOCK_LOOK_ALL && w->fds[0].revents & POLLRDHUP)
@@ -615,7 +616,7 @@ static const struct sock_wait_ops wait_ops = {
 
 enum { POLLS_PER_CLOCK = 64 };
 
-/* After a look that found nothing, until one that finds something. */
+/* Waits after a look that has found nothing. */
 static long wait_for_data(struct udp *u, int fd, const struct rx_call *call)
 {
 	uint64_t timeout = atomic_load_explicit(&u->sock.rx_timeout_ns,
@@ -700,8 +701,9 @@ static bool is_empty(struct udp *u)
 	return result;
 }
 
-/* What the kernel alone answers: also for a socket to which nothing of ours leads,
- * once it has no reason to hear of our rings (fd_ops.await). */
+/* Whether only the kernel can answer: because of the flags, or because our rings bring
+ * nothing to the socket and nothing is queued. A blocking call on one that is not
+ * attached waits with us all the same, since another thread may attach it. */
 static COLD bool is_for_kernel(struct udp *u, int flags)
 {
 	unsigned holds = sock_rx_holds(&u->sock);
@@ -733,14 +735,14 @@ static NOINLINE long receive(struct udp *u, int fd, const struct rx_call *call)
 	return count_end(u, wait_for_data(u, fd, call));
 }
 
-/* Whether a datagram is one that receive_short gives. */
+/* Whether quick_take_queued can give this datagram. */
 static inline bool is_short(const struct pkt *pkt, const void *buf, size_t len)
 {
 	return pkt->len <= COPY_LOCKED_MAX && pkt->len <= len &&
 	       !pkt->next_part && user_is_plausible(buf, len);
 }
 
-/* The whole way, for a buffer without a name. */
+/* The general way, for a call without a name and control messages. */
 static NOINLINE long receive_plain(struct udp *u, int fd, void *buf, size_t len,
 				   int flags)
 {
@@ -804,7 +806,7 @@ static NOINLINE ssize_t quick_take(int fd, void *buf, size_t len, int flags,
 	return fd_quick_end(obj, n);
 }
 
-/* With the stack locked: not for the quick way. */
+/* The stack is locked, and the quick way does not do: the general one begins. */
 static COLD ssize_t quick_unlock(int fd, void *buf, size_t len, int flags,
 				 struct fd_object *obj, struct stack *stack)
 	RELEASES(stack->lock)
@@ -813,8 +815,9 @@ static COLD ssize_t quick_unlock(int fd, void *buf, size_t len, int flags,
 	return fd_quick_undo_recv(fd, buf, len, flags, obj);
 }
 
-/* It is the twin's turn. The general way reads it, and would poll a whole batch: when
- * there is nothing to read, this one begins anew, unless each turn is the twin's. */
+/* It is the twin's turn. The general way would read it and then poll a whole batch. So we
+ * ask the twin first: if it has nothing, the quick call begins again, unless every turn
+ * is the twin's. */
 static COLD ssize_t quick_ask_twin(int fd, void *buf, size_t len, int flags,
 				   const _Atomic(struct fd_object *) *entry,
 				   struct fd_object *obj)

@@ -35,7 +35,7 @@ struct tx_msg {
 	bool is_beyond;
 };
 
-/* What to tell the caller while the way of a datagram is being prepared. */
+/* What one attempt to send a datagram has come to. */
 enum tx_verdict {
 	TX_SENT,
 	TX_RESOLVE, /* the destination has to be looked up first */
@@ -45,7 +45,7 @@ enum tx_verdict {
 	TX_CUT,     /* too long for one frame */
 };
 
-/* With its headers it is as long as an IP packet can be. */
+/* With its headers, such a datagram is as long as an IP packet can be. */
 enum { UDP_PAYLOAD_MAX = 65535 - 20 - 8 };
 
 /* Up to this many bytes are copied under the stack's lock. */
@@ -93,6 +93,18 @@ static bool make_query(const struct udp *u, const struct tx_call *call,
 	return to || u->sock.is_connected;
 }
 
+/* The socket's entry for a name, or NULL. Under the stack's lock. */
+static ALWAYS_INLINE struct udp_way *find_named(struct udp *u,
+						const struct ip_addr *addr,
+						__be16 port)
+{
+	for (int i = 0; i < UDP_WAYS; i++)
+		if (u->ways[i].dst.query.remote_port == port &&
+		    ip_addr_eq(&u->ways[i].dst.query.remote, addr))
+			return &u->ways[i];
+	return NULL;
+}
+
 /* The entry of a call that asks for something of its own. */
 static COLD struct udp_way *find_controlled(struct udp *u,
 					const struct tx_call *call)
@@ -117,14 +129,7 @@ static inline struct udp_way *find_way(struct udp *u, const struct tx_call *call
 		return find_controlled(u, call);
 	if (!to)
 		return u->sock.is_connected ? &u->ways[UDP_WAY_CONNECTED] : NULL;
-	for (int i = 0; i < UDP_WAYS; i++) {
-		struct udp_way *way = &u->ways[i];
-
-		if (way->dst.query.remote_port == to->port &&
-		    ip_addr_eq(&way->dst.query.remote, &to->addr))
-			return way;
-	}
-	return NULL;
+	return find_named(u, &to->addr, to->port);
 }
 
 /* Where a new destination is remembered; the connected one stays. */
@@ -333,7 +338,7 @@ static struct pkt *alloc_chain(struct ring *ring, size_t len)
 	return first;
 }
 
-/* A longer one: into frames first, then under the lock. */
+/* A longer one: its bytes are copied to frames without the lock, and sent under it. */
 static enum tx_verdict send_long(struct udp *u, const struct tx_call *call)
 {
 	struct stack *stack;
@@ -452,8 +457,8 @@ static enum tx_verdict send_once(struct udp *u, const struct tx_call *call)
 
 /* -- when it cannot go at once ---------------------------------------------------- */
 
-/* The twin sends it, with the error that it may have, or may have one for the next
- * receive. With MSG_MORE it keeps it, and is to get the rest, too. */
+/* The twin sends it. It may have an error to tell now, or have one for the next receive.
+ * With MSG_MORE it keeps the bytes, and has to get the rest as well. */
 static COLD long leave_to_twin(struct udp *u, int flags)
 {
 	if (flags & MSG_MORE)
@@ -606,7 +611,7 @@ long udp_send(struct fd_object *obj, int fd, const void *buf, size_t len,
 	return udp_sendto(obj, fd, buf, len, flags, NULL, 0);
 }
 
-/* A send in the fewest steps: its own parameters, and where to if that is said. */
+/* The parameters of a quick send; without a name `addr` is NULL. */
 struct quick_tx {
 	int fd;
 	const void *buf;
@@ -626,7 +631,7 @@ static ALWAYS_INLINE ssize_t quick_undo(const struct quick_tx *tx,
 					  obj);
 }
 
-/* Nothing was sent. */
+/* Unlocks, and leaves the call to the general way. */
 static COLD ssize_t quick_undo_locked(int fd, const void *buf, size_t len,
 				      int flags, struct fd_object *obj,
 				      struct stack *stack) RELEASES(stack->lock)
@@ -635,17 +640,12 @@ static COLD ssize_t quick_undo_locked(int fd, const void *buf, size_t len,
 	return fd_quick_undo_send(fd, buf, len, flags, obj);
 }
 
-/* The destination of this name, if the socket has one. */
-static ALWAYS_INLINE struct udp_way *find_named(struct udp *u,
-					    const struct sockaddr_in *to)
+static ALWAYS_INLINE struct udp_way *find_sockaddr(struct udp *u,
+						   const struct sockaddr_in *to)
 {
 	struct ip_addr addr = ip_addr_from_v4(to->sin_addr.s_addr);
 
-	for (int i = 0; i < UDP_WAYS; i++)
-		if (u->ways[i].dst.query.remote_port == to->sin_port &&
-		    ip_addr_eq(&u->ways[i].dst.query.remote, &addr))
-			return &u->ways[i];
-	return NULL;
+	return find_named(u, &addr, to->sin_port);
 }
 
 /* To a peer that the socket has not sent to before, but to one like it. */
@@ -656,13 +656,14 @@ static NOINLINE bool send_to_new(struct udp *u, struct stack *stack,
 {
 	struct udp_way *way;
 
-	if (!sock_is_in(&u->sock, stack) || find_named(u, to))
+	if (!sock_is_in(&u->sock, stack) || find_sockaddr(u, to))
 		return false;
 	way = derive_way(u, stack, to->sin_addr.s_addr, to->sin_port);
 	return way && len <= way->payload_max &&
 	       transmit_short(u, stack, way, buf, (uint32_t)len) == TX_SENT;
 }
 
+/* The socket has no way to this name that can be used at once. */
 static COLD ssize_t
 quick_miss_to(int fd, const void *buf, size_t len, int flags,
 	      const struct sockaddr *addr, socklen_t addr_len,
@@ -703,7 +704,7 @@ static ALWAYS_INLINE ssize_t quick_send(const struct quick_tx *tx,
 	stack = sock_stack(&u->sock);
 	if (UNLIKELY(!stack_lock_try_plain(&stack->lock)))
 		return quick_undo(tx, obj);
-	way = tx->addr ? find_named(u, (const void *)tx->addr) :
+	way = tx->addr ? find_sockaddr(u, (const void *)tx->addr) :
 			 &u->ways[UDP_WAY_CONNECTED];
 	/* without a ring nothing is short enough */
 	if (UNLIKELY(!sock_is_in(&u->sock, stack) || !way ||
