@@ -276,7 +276,7 @@ void tcp_pcb_die(struct tcp_pcb *pcb, int error)
 	/* RFC 1122 section 4.2.3.9 */
 	if (error == -ETIMEDOUT && pcb->soft_error)
 		error = pcb->soft_error;
-	pcb->error = error;
+	pcb->error = (int16_t)error;
 	if (pcb->flags & TF_ORPHAN) {
 		let_go(pcb);
 	} else if (pcb->flags & TF_UNSEEN) {

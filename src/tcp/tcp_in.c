@@ -356,6 +356,8 @@ static void dispatch(struct tcp_pcb *pcb, struct tcp_segment *in,
 		pcb->table->counts.frozen_drops++;
 		return;
 	}
+	pcb->segs_in++;
+	pcb->data_segs_in += in->len > 0;
 	pcb->is_quiet = false;
 	pcb->is_header_stale = true;
 	switch ((enum tcp_state)pcb->state) {

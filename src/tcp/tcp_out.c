@@ -121,6 +121,7 @@ void tcp_out_resend(struct tcp_pcb *pcb, struct pkt *pkt, uint64_t now_ns)
 		pcb->undo_resent++;
 	}
 	pcb->retransmitted++;
+	pcb->bytes_resent += pkt->len;
 	pcb->table->counts.retransmitted++;
 	note_sent(pcb, pkt, now_ns);
 	if (fin) {
@@ -287,6 +288,7 @@ static void send_run(struct tcp_pcb *pcb, uint64_t now_ns)
 	}
 	if (pcb->snd_una == o.seq)
 		pcb->progress_ns = now_ns;
+	tcp_stats_begin(pcb, now_ns);
 	pkt = o.first;
 	for (uint32_t i = 0; i < entries; i++) {
 		note_sent(pcb, pkt, now_ns);
@@ -342,6 +344,13 @@ bool tcp_out_override(struct tcp_pcb *pcb, uint64_t now_ns)
 	return true;
 }
 
+/* Nothing more may be sent, whatever the congestion window says. */
+static bool is_window_full(const struct tcp_pcb *pcb)
+{
+	return seq_at_most(pcb->snd_una + pcb->snd_wnd,
+			   tcp_seg(pcb->unsent)->seq);
+}
+
 /* Repairs, and new data by all the rules there are. */
 static void push_by_rules(struct tcp_pcb *pcb, uint64_t now_ns)
 {
@@ -356,6 +365,11 @@ static void push_by_rules(struct tcp_pcb *pcb, uint64_t now_ns)
 		send_run(pcb, now_ns);
 		has_sent = true;
 	}
+	if (pcb->unsent)
+		tcp_stats_set(pcb, is_window_full(pcb) ? CHRONO_WINDOW
+						       : CHRONO_BUSY, now_ns);
+	else if (pcb->chrono == CHRONO_WINDOW)
+		tcp_stats_pass(pcb, CHRONO_BUSY, now_ns);
 	/* what has left makes room, too */
 	if (has_sent && pcb->settings->notsent_lowat != UINT32_MAX)
 		tcp_event_raise(pcb, TCP_EV_WRITABLE);

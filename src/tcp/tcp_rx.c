@@ -500,6 +500,7 @@ static void tune_rcv_buf(struct tcp_pcb *pcb, uint32_t len, uint64_t now_ns)
 		pcb->rcv_buf = tcp_rcv_buf_within(
 			pcb, MIN(wanted,
 				 (uint64_t)pcb->table->params.rcv_buf_max));
+	tcp_stats_note_bytes(pcb);
 	pcb->tune_start_ns = now_ns;
 	pcb->tune_taken = 0;
 }
