@@ -80,6 +80,21 @@ struct tcp_params {
 	bool with_timestamps;
 	bool with_window_scale;
 	enum tcp_ecn ecn;
+	/* Duplicates are reported (tcp_dsack), tails probed (RFC 8985 section 7;
+	 * tcp_early_retrans), needless timeouts looked for (RFC 5682; tcp_frto),
+	 * and the window is that of the start after a pause
+	 * (tcp_slow_start_after_idle). */
+	bool with_dsack;
+	bool with_tlp;
+	bool with_frto;
+	bool restarts_when_idle;
+	/* The receive buffer grows with the path (tcp_moderate_rcvbuf). */
+	bool tunes_rcv_buf;
+	/* A connection that finds the accept queue full is reset, not left to
+	 * try again (tcp_abort_on_overflow). */
+	bool resets_on_overflow;
+	/* of a new connection, see struct tcp_settings */
+	uint32_t notsent_lowat;
 
 	enum tcp_cc_algorithm cc;
 	/* segments; RFC 6928 */

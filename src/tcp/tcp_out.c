@@ -310,7 +310,7 @@ static void restart_if_idle(struct tcp_pcb *pcb, uint64_t now_ns)
 	uint64_t idle_ns = now_ns - pcb->last_sent_ns;
 
 	if (pcb->snd_una == pcb->snd_nxt && pcb->last_sent_ns &&
-	    idle_ns > pcb->rto_ns)
+	    idle_ns > pcb->rto_ns && pcb->table->params.restarts_when_idle)
 		pcb->cc_ops->restarted(pcb, idle_ns);
 }
 

@@ -913,6 +913,12 @@ static inline uint32_t tcp_rx_window(struct tcp_pcb *pcb)
 	return (uint32_t)MAX(window, 0);
 }
 
+/* By DSACK, RFC 2883. */
+static inline bool tcp_reports_duplicates(const struct tcp_pcb *pcb)
+{
+	return pcb->flags & TF_SACK && pcb->table->params.with_dsack;
+}
+
 /* SACK blocks for the next ACK. */
 void tcp_rx_sack_blocks(struct tcp_pcb *pcb, struct tcp_options *options);
 void tcp_rx_free(struct tcp_pcb *pcb);

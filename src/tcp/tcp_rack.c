@@ -145,7 +145,7 @@ uint64_t tcp_tlp_timeout_ns(const struct tcp_pcb *pcb)
 {
 	if (!(pcb->flags & TF_SACK) || pcb->has_tlp ||
 	    pcb->recovery > RECOVERY_DISORDER || pcb->sacked_bytes ||
-	    !(pcb->flags & TF_HAS_RTT))
+	    !(pcb->flags & TF_HAS_RTT) || !pcb->table->params.with_tlp)
 		return 0;
 	return tcp_tlp_after_ns(pcb, pcb->snd_nxt - pcb->snd_una <= pcb->mss);
 }

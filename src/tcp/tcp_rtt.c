@@ -52,7 +52,8 @@ static void update_smoothed(struct tcp_pcb *pcb, uint64_t rtt_ns)
 
 static void set_quiet_rtx(struct tcp_pcb *pcb)
 {
-	bool with_probes = pcb->flags & TF_SACK && pcb->flags & TF_HAS_RTT;
+	bool with_probes = pcb->flags & TF_SACK && pcb->flags & TF_HAS_RTT &&
+			   pcb->table->params.with_tlp;
 	uint64_t rto_ns = pcb->rto_ns;
 	uint64_t probe_ns = tcp_tlp_after_ns(pcb, false);
 	uint64_t lone_ns = tcp_tlp_after_ns(pcb, true);

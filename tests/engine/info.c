@@ -249,5 +249,11 @@ TEST(busy_and_limited_times_are_told)
 	peer_send_options(A, P, U + 2000, 5000, 0, &(struct tcp_options){ 0 });
 	peer_advance_ms(40);
 	CHECK(is_about(stats().busy_ns, 190));
+	/* what was sent again is busy until it is acknowledged, too */
+	peer_write(1000);
+	peer_advance_ms(1000);
+	peer_send_options(A, P, U + 3000, 5000, 0, &(struct tcp_options){ 0 });
+	peer_advance_ms(300);
+	CHECK(is_about(stats().busy_ns, 1190));
 	peer_teardown();
 }
