@@ -162,7 +162,7 @@ static ALWAYS_INLINE void note_sent(struct tcp_pcb *pcb, struct pkt *pkt,
 	pcb->last_sent_ns = now_ns;
 	pcb->snd_nxt += pkt->len;
 	/* RFC 6298 section 5.1, RFC 8985 section 7.2 */
-	if (pcb->rtx_kind < RTX_TIMEOUT)
+	if (tcp_timer_may_move(pcb, now_ns))
 		tcp_timer_rearm_quiet(pcb, now_ns);
 }
 

@@ -376,7 +376,8 @@ static void push_by_rules(struct tcp_pcb *pcb, uint64_t now_ns)
 	/* RFC 6298 section 5.1, RFC 8985 section 7.2 */
 	if (has_sent && (pcb->rtx_kind == RTX_NONE ||
 			 pcb->rtx_kind == RTX_PERSIST ||
-			 pcb->rtx_kind == RTX_PROBE))
+			 (pcb->rtx_kind == RTX_PROBE &&
+			  tcp_timer_may_move(pcb, now_ns))))
 		tcp_timer_rearm_rtx(pcb, now_ns);
 	else if (pcb->unsent && pcb->rtx_kind == RTX_NONE)
 		tcp_timer_rearm_rtx(pcb, now_ns);

@@ -816,6 +816,14 @@ static inline void tcp_timer_rearm_quiet(struct tcp_pcb *pcb, uint64_t now_ns)
 		tcp_timer_update(pcb);
 }
 
+/* Whether new data moves the timer: a probe goes further away, but not past the
+ * timeout of what is oldest (RFC 8985 section 7.2). */
+static inline bool tcp_timer_may_move(const struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	return pcb->rtx_kind < RTX_TIMEOUT &&
+	       now_ns + pcb->quiet_rtx_ns <= pcb->progress_ns + pcb->rto_ns;
+}
+
 static inline void tcp_timer_delay_ack_by(struct tcp_pcb *pcb, uint64_t now_ns,
 					  uint64_t delay_ns)
 {
