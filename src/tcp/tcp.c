@@ -27,6 +27,12 @@ void tcp_params_init(struct tcp_params *params)
 		.with_sack = true,
 		.with_timestamps = true,
 		.with_window_scale = true,
+		.with_dsack = true,
+		.with_tlp = true,
+		.with_frto = true,
+		.restarts_when_idle = true,
+		.tunes_rcv_buf = true,
+		.notsent_lowat = UINT32_MAX,
 		.cc = TCP_CC_CUBIC,
 		.initial_window = 10,
 		.rto_initial_ns = NS_PER_SEC,
@@ -276,7 +282,7 @@ void tcp_pcb_die(struct tcp_pcb *pcb, int error)
 	/* RFC 1122 section 4.2.3.9 */
 	if (error == -ETIMEDOUT && pcb->soft_error)
 		error = pcb->soft_error;
-	pcb->error = error;
+	pcb->error = (int16_t)error;
 	if (pcb->flags & TF_ORPHAN) {
 		let_go(pcb);
 	} else if (pcb->flags & TF_UNSEEN) {

@@ -80,6 +80,21 @@ struct tcp_params {
 	bool with_timestamps;
 	bool with_window_scale;
 	enum tcp_ecn ecn;
+	/* Duplicates are reported (tcp_dsack), tails probed (RFC 8985 section 7;
+	 * tcp_early_retrans), needless timeouts looked for (RFC 5682; tcp_frto),
+	 * and the window is that of the start after a pause
+	 * (tcp_slow_start_after_idle). */
+	bool with_dsack;
+	bool with_tlp;
+	bool with_frto;
+	bool restarts_when_idle;
+	/* The receive buffer grows with the path (tcp_moderate_rcvbuf). */
+	bool tunes_rcv_buf;
+	/* A connection that finds the accept queue full is reset, not left to
+	 * try again (tcp_abort_on_overflow). */
+	bool resets_on_overflow;
+	/* of a new connection, see struct tcp_settings */
+	uint32_t notsent_lowat;
 
 	enum tcp_cc_algorithm cc;
 	/* segments; RFC 6928 */
@@ -421,6 +436,31 @@ struct tcp_pcb_info {
 	uint64_t last_sent_ns, last_rcvd_ns;
 };
 void tcp_get_info(const struct tcp_pcb *pcb, struct tcp_pcb_info *info_out);
+
+/* What has happened so far, as TCP_INFO counts it. */
+struct tcp_pcb_stats {
+	/* segments, and those with data, sent again or not */
+	uint32_t segs_in, segs_out;
+	uint32_t data_segs_in, data_segs_out;
+	/* packets that arrived, by ACK or SACK; those of them whose news came
+	 * with an ECN echo */
+	uint32_t delivered, delivered_ce;
+	/* payload; what was sent again counts each time */
+	uint64_t bytes_acked, bytes_received;
+	uint64_t bytes_sent, bytes_resent;
+	/* duplicates that the peer has reported */
+	uint32_t duplicates;
+	/* how often what was thought lost was only late; by how many segments
+	 * at most, 3 until more were seen */
+	uint32_t reorderings;
+	uint16_t reordering;
+	/* something was sent and not acknowledged; while the peer's window alone
+	 * was in the way. To a millisecond, in 52 days round once. */
+	uint64_t busy_ns, window_limited_ns;
+};
+enum { TCP_REORDERING_LEAST = 3 };
+void tcp_get_stats(const struct tcp_pcb *pcb, struct tcp_pcb_stats *stats_out,
+		   uint64_t now_ns);
 
 /* What is under way, in segments. */
 struct tcp_flight {

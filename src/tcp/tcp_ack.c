@@ -33,6 +33,7 @@ static void free_head(struct tcp_pcb *pcb, struct pkt *pkt,
 
 	if (!(seg->flags & SEG_SACKED)) {
 		sample->delivered += tcp_seg_len(pkt);
+		pcb->delivered++;
 		tcp_rack_delivered(pcb, pkt, sample, now_ns);
 		/* Karn: RFC 6298 section 3; the oldest one, so that the delay
 		 * of the acknowledgment counts */
@@ -185,6 +186,7 @@ bool tcp_ack_in(struct tcp_pcb *pcb, struct tcp_segment *in, uint64_t now_ns)
 		.has_ts = in->options.has_ts && pcb->flags & TF_TS,
 		.ts_ecr = in->options.ts_ecr,
 	};
+	uint32_t prior_delivered = pcb->delivered;
 	uint64_t reorder_ns;
 	bool window_changed = false;
 
@@ -200,6 +202,10 @@ bool tcp_ack_in(struct tcp_pcb *pcb, struct tcp_segment *in, uint64_t now_ns)
 		sample.is_duplicate = is_duplicate(pcb, in, window_changed);
 	if (sample.delivered || may_stay_closed(pcb))
 		pcb->timeouts = 0;
+	if (sample.is_ece)
+		pcb->delivered_ce += pcb->delivered - prior_delivered;
+	if (pcb->snd_una == pcb->snd_end)
+		tcp_stats_set(pcb, CHRONO_IDLE, now_ns);
 	sample_rtt(pcb, &sample, now_ns);
 	if (pcb->has_tlp)
 		tcp_tlp_on_ack(pcb, in, &sample, now_ns);

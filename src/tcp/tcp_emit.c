@@ -139,6 +139,8 @@ static ALWAYS_INLINE void emit(struct tcp_pcb *pcb, const uint8_t *header, size_
 	};
 
 	table->counts.out_segments++;
+	pcb->segs_out += MAX(out.data_cnt, 1u);
+	pcb->data_segs_out += out.data_cnt;
 	table->ops->emit(table->ctx, pcb, &out);
 }
 

@@ -24,6 +24,12 @@ static void put_at(struct writer *w, uint64_t at_ns)
 	put(w, at_ns ? TCP_EXPORT_NOW + at_ns - w->now_ns : 0, 8);
 }
 
+/* Its distance from now. */
+static void put_tick(struct writer *w, uint32_t tick)
+{
+	put(w, tcp_ticks(w->now_ns) - tick, 4);
+}
+
 static void put_bytes(struct writer *w, const void *data, size_t len)
 {
 	if (w->to && len)
@@ -44,12 +50,14 @@ static void put_members(struct writer *w, const struct tcp_pcb *pcb)
 #define U32(member) put(w, pcb->member, 4);
 #define U64(member) put(w, pcb->member, 8);
 #define AT(member) put_at(w, pcb->member);
+#define TICK(member) put_tick(w, pcb->member);
 #include "tcp/tcp_export.def"
 #undef U8
 #undef U16
 #undef U32
 #undef U64
 #undef AT
+#undef TICK
 	put(w, tcp_ts_now(pcb, w->now_ns), 4);
 	put(w, pcb->cc_id == TCP_CC_CUBIC ? pcb->cc.cubic.w_max : 0, 4);
 }

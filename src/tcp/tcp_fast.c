@@ -113,6 +113,7 @@ static ALWAYS_INLINE void emit(struct tcp_pcb *pcb, uint32_t seq, uint8_t flags,
 	pcb->plain.ts_val = htobe32(tcp_ts_now(pcb, now_ns));
 	put_checksum(pcb, pkt, len);
 	table->counts.out_segments++;
+	pcb->segs_out++;
 	table->ops->emit(table->ctx, pcb, &out);
 }
 
@@ -153,12 +154,15 @@ static ALWAYS_INLINE void note_sent(struct tcp_pcb *pcb, struct pkt *pkt,
 	seg->sent_cnt = 1;
 	seg->sent_ns = now_ns;
 	list_push_back(&pcb->in_flight, &seg->order);
-	if (pcb->snd_nxt == pcb->snd_una)
+	if (pcb->snd_nxt == pcb->snd_una) {
 		pcb->progress_ns = now_ns;
+		tcp_stats_begin(pcb, now_ns);
+	}
+	pcb->data_segs_out++;
 	pcb->last_sent_ns = now_ns;
 	pcb->snd_nxt += pkt->len;
 	/* RFC 6298 section 5.1, RFC 8985 section 7.2 */
-	if (pcb->rtx_kind < RTX_TIMEOUT)
+	if (tcp_timer_may_move(pcb, now_ns))
 		tcp_timer_rearm_quiet(pcb, now_ns);
 }
 
@@ -299,6 +303,7 @@ static ALWAYS_INLINE bool take_ack(struct tcp_pcb *pcb, uint32_t ack,
 	pcb->rack_end = ack;
 	pcb->rack_rtt_ns = now_ns - pcb->rack_sent_ns;
 	tcp_rtt_sample(pcb, now_ns - tcp_seg(covered.first)->sent_ns, now_ns);
+	pcb->delivered += covered.cnt;
 	free_covered(pcb, &covered);
 	/* it asks more exactly, and out of line */
 	if (pcb->flags & TF_CWND_LIMITED || pcb->cwnd < 2 * flight)
@@ -307,6 +312,8 @@ static ALWAYS_INLINE bool take_ack(struct tcp_pcb *pcb, uint32_t ack,
 	if (ack == pcb->snd_nxt || pcb->unsent) {
 		pcb->rtx_kind = RTX_NONE;
 		pcb->rtx_at_ns = 0;
+		if (!pcb->unsent)
+			tcp_stats_pass(pcb, CHRONO_IDLE, now_ns);
 	} else {
 		tcp_timer_rearm_quiet(pcb, now_ns);
 	}
@@ -404,6 +411,7 @@ static ALWAYS_INLINE void take_data(const struct run *run, struct tcp_in *in,
 			pkt_put_quick(pkt);
 			continue;
 		}
+		pcb->data_segs_in++;
 		tcp_rx_note_len(pcb, pkt->len);
 		tcp_rx_append(pcb, pkt);
 	}
@@ -423,6 +431,7 @@ static ALWAYS_INLINE bool run_take(const struct run *run, struct tcp_in *in,
 		pcb->snd_wnd = run->window;
 		pcb->snd_wnd_max = MAX(pcb->snd_wnd_max, run->window);
 	}
+	pcb->segs_in += run->cnt;
 	pcb->snd_wl1 = run->last_seq;
 	pcb->last_rcvd_ns = now_ns;
 	if (seq_at_most(run->seq, pcb->last_ack_sent)) {

@@ -115,12 +115,15 @@ static void get_members(struct reader *r, struct tcp_pcb *pcb)
 #define U32(member) pcb->member = (uint32_t)get(r, 4);
 #define U64(member) pcb->member = get(r, 8);
 #define AT(member) pcb->member = get_at(r);
+#define TICK(member) \
+	pcb->member = tcp_ticks(r->now_ns) - (uint32_t)get(r, 4);
 #include "tcp/tcp_export.def"
 #undef U8
 #undef U16
 #undef U32
 #undef U64
 #undef AT
+#undef TICK
 	pcb->flags &= FLAGS_KEPT;
 	ts_now = (uint32_t)get(r, 4);
 	pcb->ts_offset += ts_now - tcp_ts_now(pcb, r->now_ns);
@@ -174,6 +177,7 @@ static bool is_sound(const struct tcp_pcb *pcb)
 	       pcb->cc_id < TCP_CC_CNT && pcb->recovery <= RECOVERY_LOSS &&
 	       pcb->rtx_kind <= RTX_PERSIST &&
 	       pcb->urgent <= TCP_URGENT_READ &&
+	       pcb->chrono <= CHRONO_WINDOW &&
 	       pcb->snd_scale <= TCP_SCALE_MAX &&
 	       pcb->rcv_scale <= TCP_SCALE_MAX && pcb->mss_peer >= 64;
 }

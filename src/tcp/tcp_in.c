@@ -78,8 +78,8 @@ static void answer_stray(struct tcp_pcb *pcb, const struct tcp_segment *in,
 	if (!in->len && !(in->flags & WIRE_TCP_FIN)) {
 		if (!tcp_reply_stray_allowed(pcb, now_ns))
 			return;
-	} else if (pcb->flags & TF_SACK && seq_before(in->seq, pcb->rcv_nxt) &&
-		   in->len) {
+	} else if (tcp_reports_duplicates(pcb) && in->len &&
+		   seq_before(in->seq, pcb->rcv_nxt)) {
 		/* RFC 2883: sent again needlessly */
 		pcb->dsack.start = in->seq;
 		pcb->dsack.end = seq_min(in->seq + in->len, pcb->rcv_nxt);
@@ -265,6 +265,10 @@ static bool complete_handshake(struct tcp_pcb *pcb, struct tcp_segment *in,
 	}
 	if (pcb->listener && !tcp_listen_promote(pcb)) {
 		pcb->table->counts.accept_overflows++;
+		if (pcb->table->params.resets_on_overflow) {
+			tcp_reply_reset(pcb->table, &pcb->key, in, now_ns);
+			tcp_pcb_die(pcb, 0);
+		}
 		return false;
 	}
 	pcb->snd_wnd = (uint32_t)in->window << pcb->snd_scale;
@@ -356,6 +360,8 @@ static void dispatch(struct tcp_pcb *pcb, struct tcp_segment *in,
 		pcb->table->counts.frozen_drops++;
 		return;
 	}
+	pcb->segs_in++;
+	pcb->data_segs_in += in->len > 0;
 	pcb->is_quiet = false;
 	pcb->is_header_stale = true;
 	switch ((enum tcp_state)pcb->state) {

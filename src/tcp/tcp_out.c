@@ -121,6 +121,7 @@ void tcp_out_resend(struct tcp_pcb *pcb, struct pkt *pkt, uint64_t now_ns)
 		pcb->undo_resent++;
 	}
 	pcb->retransmitted++;
+	pcb->bytes_resent += pkt->len;
 	pcb->table->counts.retransmitted++;
 	note_sent(pcb, pkt, now_ns);
 	if (fin) {
@@ -287,6 +288,7 @@ static void send_run(struct tcp_pcb *pcb, uint64_t now_ns)
 	}
 	if (pcb->snd_una == o.seq)
 		pcb->progress_ns = now_ns;
+	tcp_stats_begin(pcb, now_ns);
 	pkt = o.first;
 	for (uint32_t i = 0; i < entries; i++) {
 		note_sent(pcb, pkt, now_ns);
@@ -308,7 +310,7 @@ static void restart_if_idle(struct tcp_pcb *pcb, uint64_t now_ns)
 	uint64_t idle_ns = now_ns - pcb->last_sent_ns;
 
 	if (pcb->snd_una == pcb->snd_nxt && pcb->last_sent_ns &&
-	    idle_ns > pcb->rto_ns)
+	    idle_ns > pcb->rto_ns && pcb->table->params.restarts_when_idle)
 		pcb->cc_ops->restarted(pcb, idle_ns);
 }
 
@@ -342,6 +344,13 @@ bool tcp_out_override(struct tcp_pcb *pcb, uint64_t now_ns)
 	return true;
 }
 
+/* Nothing more may be sent, whatever the congestion window says. */
+static bool is_window_full(const struct tcp_pcb *pcb)
+{
+	return seq_at_most(pcb->snd_una + pcb->snd_wnd,
+			   tcp_seg(pcb->unsent)->seq);
+}
+
 /* Repairs, and new data by all the rules there are. */
 static void push_by_rules(struct tcp_pcb *pcb, uint64_t now_ns)
 {
@@ -356,13 +365,19 @@ static void push_by_rules(struct tcp_pcb *pcb, uint64_t now_ns)
 		send_run(pcb, now_ns);
 		has_sent = true;
 	}
+	if (pcb->unsent)
+		tcp_stats_set(pcb, is_window_full(pcb) ? CHRONO_WINDOW
+						       : CHRONO_BUSY, now_ns);
+	else if (pcb->chrono == CHRONO_WINDOW)
+		tcp_stats_pass(pcb, CHRONO_BUSY, now_ns);
 	/* what has left makes room, too */
 	if (has_sent && pcb->settings->notsent_lowat != UINT32_MAX)
 		tcp_event_raise(pcb, TCP_EV_WRITABLE);
 	/* RFC 6298 section 5.1, RFC 8985 section 7.2 */
 	if (has_sent && (pcb->rtx_kind == RTX_NONE ||
 			 pcb->rtx_kind == RTX_PERSIST ||
-			 pcb->rtx_kind == RTX_PROBE))
+			 (pcb->rtx_kind == RTX_PROBE &&
+			  tcp_timer_may_move(pcb, now_ns))))
 		tcp_timer_rearm_rtx(pcb, now_ns);
 	else if (pcb->unsent && pcb->rtx_kind == RTX_NONE)
 		tcp_timer_rearm_rtx(pcb, now_ns);

@@ -46,7 +46,7 @@ static bool lower(struct tcp_pcb *pcb, uint32_t mtu, uint64_t now_ns)
 	if (mtu >= tcp_pmtu_present(pcb))
 		return false;
 	pcb->pmtu = (uint16_t)mtu;
-	pcb->pmtu_ns = now_ns;
+	pcb->pmtu_at = tcp_ticks(now_ns);
 	tcp_pcb_update_mss(pcb);
 	return true;
 }
@@ -122,7 +122,7 @@ void tcp_icmp_in(struct tcp_table *table, const struct tcp_icmp *icmp,
 		tcp_pcb_die(pcb, icmp->error);
 	else
 		/* RFC 5927 section 5.2: it may pass; told if nothing else is */
-		pcb->soft_error = icmp->error;
+		pcb->soft_error = (int16_t)icmp->error;
 	tcp_fast_update(pcb);
 }
 
@@ -140,7 +140,7 @@ void tcp_pmtu_on_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 
 void tcp_pmtu_refresh(struct tcp_pcb *pcb, uint64_t now_ns)
 {
-	if (now_ns - pcb->pmtu_ns < PMTU_LIFE_NS)
+	if (tcp_ticks(now_ns) - pcb->pmtu_at < tcp_ticks(PMTU_LIFE_NS))
 		return;
 	pcb->pmtu = 0;
 	tcp_pcb_update_mss(pcb);

@@ -227,6 +227,22 @@ enum tcp_flag {
 	TF_MORE_FOLLOWS = 1 << 29,
 };
 
+/* What a sender's time is counted as. */
+enum tcp_chrono {
+	CHRONO_IDLE,
+	CHRONO_BUSY,
+	CHRONO_WINDOW, /* the peer's is full */
+};
+
+/* Time in 32 bits, for what need not be exact: a tick is about a millisecond, and 52
+ * days are one round. */
+enum { TICK_SHIFT = 20 };
+
+static inline uint32_t tcp_ticks(uint64_t now_ns)
+{
+	return (uint32_t)(now_ns >> TICK_SHIFT);
+}
+
 struct tcp_pcb {
 	/* look-up: touched by every segment */
 	struct tcp_pcb *hash_next;
@@ -319,7 +335,6 @@ struct tcp_pcb {
 	uint64_t rttvar_ns;
 	uint64_t rto_ns;
 	uint64_t min_rtt_ns;
-	uint64_t min_rtt_at_ns;
 	/* no sample is needed before */
 	uint64_t rtt_due_ns;
 
@@ -353,8 +368,11 @@ struct tcp_pcb {
 	uint64_t progress_ns;
 	uint64_t last_sent_ns;
 	uint64_t last_rcvd_ns;
-	/* when it was last answered what anyone can send again and again */
-	uint64_t stray_ns;
+	/* when it was last answered what anyone can send again and again; see
+	 * tcp_ticks, 0: never */
+	uint32_t stray_at;
+	/* of min_rtt_ns */
+	uint32_t min_rtt_at;
 
 	/* out of order: runs by sequence */
 	struct list runs;
@@ -365,11 +383,15 @@ struct tcp_pcb {
 	/* what SACK reports first (RFC 2018 section 4), ends kept up to date */
 	struct tcp_sack_block recent[TCP_SACK_BLOCKS_MAX];
 	uint8_t recent_cnt;
+	/* of sack_seen */
+	uint8_t sack_seen_cnt;
+	/* see tlp_end, undo_resent */
+	bool has_tlp;
+	bool undo_has_resent;
 	/* duplicate to report once (RFC 2883); empty: none */
 	struct tcp_sack_block dsack;
 
 	/* the peer's last SACK blocks: what of a new one is news */
-	uint8_t sack_seen_cnt;
 	struct tcp_sack_block sack_seen[TCP_SACK_BLOCKS_MAX];
 	struct pkt *sack_hint;
 	/* entries of the queue that are sacked, however small */
@@ -388,7 +410,6 @@ struct tcp_pcb {
 	uint16_t dup_acks;
 	/* end of the tail loss probe, while one is under way */
 	uint32_t tlp_end;
-	bool has_tlp;
 
 	/* proportional rate reduction (RFC 6937) */
 	uint32_t prr_delivered;
@@ -402,7 +423,6 @@ struct tcp_pcb {
 	uint32_t undo_una;
 	/* retransmissions that no DSACK has called needless */
 	uint32_t undo_resent;
-	bool undo_has_resent;
 	/* our clock at the first of them (Eifel, RFC 3522) */
 	uint32_t undo_ts;
 
@@ -420,20 +440,41 @@ struct tcp_pcb {
 	struct tcp_path path;
 	/* what the path was found to carry, and when; 0: all that it should */
 	uint16_t pmtu;
-	uint64_t pmtu_ns;
-	int error;
 	/* by ICMP; what a connection dies of that dies of silence */
-	int soft_error;
-	uint64_t retransmitted;
+	int16_t soft_error;
+	int16_t error;
+	/* how far segments were out of order, in segments */
+	uint16_t reordering;
+	uint32_t pmtu_at; /* see tcp_ticks */
+	uint32_t retransmitted;
+
+	/* see struct tcp_pcb_stats and tcp_stats.c */
+	uint32_t segs_in;
+	uint32_t segs_out;
+	uint32_t data_segs_in;
+	uint32_t data_segs_out;
+	uint32_t delivered;
+	uint32_t delivered_ce;
+	uint32_t acked_halves;
+	uint32_t received_halves;
+	uint32_t duplicates;
+	uint32_t reorderings;
+	uint32_t busy_ticks;
+	uint32_t window_ticks;
+	uint32_t chrono_since;
+	uint64_t bytes_resent;
 
 	/* receive-buffer tuning: bytes taken in the present round trip */
 	uint64_t tune_start_ns;
 	uint32_t tune_taken;
+	uint8_t chrono; /* enum tcp_chrono */
+
+	/* a set of enum tcp_event_bit, for whom event_link is on the list */
+	uint8_t events;
 
 	/* events */
 	struct list event_link;
 	struct list table_link;
-	unsigned events;
 	void *user;
 
 	/* listeners: their children; children: their listener */
@@ -546,6 +587,28 @@ uint32_t tcp_ts_offset(const struct tcp_table *table,
 uint16_t tcp_path_mss(const struct tcp_params *params,
 		      const struct tcp_path *path, const struct flow_key *key);
 uint8_t tcp_rcv_scale(const struct tcp_params *params);
+
+/* tcp_stats.c */
+/* Now and then, while less than 2^31 bytes go by. */
+void tcp_stats_note_bytes(struct tcp_pcb *pcb);
+/* From now on time counts as that. */
+void tcp_stats_pass(struct tcp_pcb *pcb, enum tcp_chrono kind, uint64_t now_ns);
+
+/* Something is under way. */
+static inline void tcp_stats_begin(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	if (pcb->chrono != CHRONO_IDLE)
+		return;
+	pcb->chrono = CHRONO_BUSY;
+	pcb->chrono_since = tcp_ticks(now_ns);
+}
+
+static inline void tcp_stats_set(struct tcp_pcb *pcb, enum tcp_chrono kind,
+				 uint64_t now_ns)
+{
+	if (pcb->chrono != kind)
+		tcp_stats_pass(pcb, kind, now_ns);
+}
 
 /* tcp_settings.c */
 void tcp_settings_init(struct tcp_table *table);
@@ -753,6 +816,14 @@ static inline void tcp_timer_rearm_quiet(struct tcp_pcb *pcb, uint64_t now_ns)
 		tcp_timer_update(pcb);
 }
 
+/* Whether new data moves the timer: a probe goes further away, but not past the
+ * timeout of what is oldest (RFC 8985 section 7.2). */
+static inline bool tcp_timer_may_move(const struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	return pcb->rtx_kind < RTX_TIMEOUT &&
+	       now_ns + pcb->quiet_rtx_ns <= pcb->progress_ns + pcb->rto_ns;
+}
+
 static inline void tcp_timer_delay_ack_by(struct tcp_pcb *pcb, uint64_t now_ns,
 					  uint64_t delay_ns)
 {
@@ -848,6 +919,12 @@ static inline uint32_t tcp_rx_window(struct tcp_pcb *pcb)
 		pcb->rcv_edge = edge;
 	window = (int32_t)(pcb->rcv_edge - pcb->rcv_nxt);
 	return (uint32_t)MAX(window, 0);
+}
+
+/* By DSACK, RFC 2883. */
+static inline bool tcp_reports_duplicates(const struct tcp_pcb *pcb)
+{
+	return pcb->flags & TF_SACK && pcb->table->params.with_dsack;
 }
 
 /* SACK blocks for the next ACK. */

@@ -36,6 +36,15 @@ static bool is_of_earlier_copy(const struct tcp_pcb *pcb,
 	       pcb->min_rtt_ns - pcb->min_rtt_ns / 16;
 }
 
+static void note_reordering(struct tcp_pcb *pcb, uint32_t bytes)
+{
+	uint32_t segments = MIN(bytes / pcb->mss + 1, (uint32_t)UINT16_MAX);
+
+	pcb->flags |= TF_REORDERS;
+	pcb->reorderings++;
+	pcb->reordering = MAX(pcb->reordering, (uint16_t)segments);
+}
+
 void tcp_rack_delivered(struct tcp_pcb *pcb, struct pkt *pkt,
 			struct tcp_ack_sample *sample, uint64_t now_ns)
 {
@@ -47,7 +56,7 @@ void tcp_rack_delivered(struct tcp_pcb *pcb, struct pkt *pkt,
 		/* section 6.2, step 3: never sent again, and yet behind what
 		 * earlier ACKs reported; those of one ACK tell no order */
 		if (seq_before(end, sample->prior_high))
-			pcb->flags |= TF_REORDERS;
+			note_reordering(pcb, sample->prior_high - end);
 	}
 	if (is_of_earlier_copy(pcb, seg, sample, now_ns))
 		return;
@@ -136,7 +145,7 @@ uint64_t tcp_tlp_timeout_ns(const struct tcp_pcb *pcb)
 {
 	if (!(pcb->flags & TF_SACK) || pcb->has_tlp ||
 	    pcb->recovery > RECOVERY_DISORDER || pcb->sacked_bytes ||
-	    !(pcb->flags & TF_HAS_RTT))
+	    !(pcb->flags & TF_HAS_RTT) || !pcb->table->params.with_tlp)
 		return 0;
 	return tcp_tlp_after_ns(pcb, pcb->snd_nxt - pcb->snd_una <= pcb->mss);
 }

@@ -144,7 +144,7 @@ void tcp_recovery_on_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 	}
 	pcb->has_tlp = false;
 	pcb->flags &= ~(TF_FRTO | TF_FRTO_NEW);
-	if (is_first)
+	if (is_first && pcb->table->params.with_frto)
 		pcb->flags |= TF_FRTO;
 	pcb->recovery = RECOVERY_LOSS;
 	pcb->recovery_point = pcb->snd_nxt;

@@ -39,11 +39,12 @@ void tcp_reply_reset(struct tcp_table *table, const struct flow_key *key,
 
 bool tcp_reply_stray_allowed(struct tcp_pcb *pcb, uint64_t now_ns)
 {
-	uint64_t interval_ns = pcb->table->params.stray_interval_ns;
+	uint32_t interval = tcp_ticks(pcb->table->params.stray_interval_ns);
+	uint32_t now = MAX(tcp_ticks(now_ns), 1u);
 
-	if (pcb->stray_ns && now_ns - pcb->stray_ns < interval_ns)
+	if (pcb->stray_at && now - pcb->stray_at < interval)
 		return false;
-	pcb->stray_ns = now_ns;
+	pcb->stray_at = now;
 	return true;
 }
 

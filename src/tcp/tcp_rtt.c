@@ -52,7 +52,8 @@ static void update_smoothed(struct tcp_pcb *pcb, uint64_t rtt_ns)
 
 static void set_quiet_rtx(struct tcp_pcb *pcb)
 {
-	bool with_probes = pcb->flags & TF_SACK && pcb->flags & TF_HAS_RTT;
+	bool with_probes = pcb->flags & TF_SACK && pcb->flags & TF_HAS_RTT &&
+			   pcb->table->params.with_tlp;
 	uint64_t rto_ns = pcb->rto_ns;
 	uint64_t probe_ns = tcp_tlp_after_ns(pcb, false);
 	uint64_t lone_ns = tcp_tlp_after_ns(pcb, true);
@@ -83,9 +84,9 @@ void tcp_rtt_take(struct tcp_pcb *pcb, uint64_t rtt_ns, uint64_t now_ns)
 
 	update_smoothed(pcb, rtt_ns);
 	if (!pcb->min_rtt_ns || rtt_ns <= pcb->min_rtt_ns ||
-	    now_ns - pcb->min_rtt_at_ns >= MIN_RTT_LIFE_NS) {
+	    tcp_ticks(now_ns) - pcb->min_rtt_at >= tcp_ticks(MIN_RTT_LIFE_NS)) {
 		pcb->min_rtt_ns = rtt_ns;
-		pcb->min_rtt_at_ns = now_ns;
+		pcb->min_rtt_at = tcp_ticks(now_ns);
 	}
 	/* The floor applies to the margin, so that the timeout stays well above
 	 * a round trip even where that is longer than the floor: delayed
@@ -95,6 +96,7 @@ void tcp_rtt_take(struct tcp_pcb *pcb, uint64_t rtt_ns, uint64_t now_ns)
 	set_quiet_rtx(pcb);
 	if (UNLIKELY(pcb->pmtu))
 		tcp_pmtu_refresh(pcb, now_ns);
+	tcp_stats_note_bytes(pcb);
 	pcb->rtt_due_ns = now_ns + (pcb->srtt_ns >> SAMPLES_SHIFT);
 }
 

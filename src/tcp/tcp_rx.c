@@ -144,7 +144,7 @@ static void remember_recent(struct tcp_pcb *pcb, const struct tcp_run *run)
 static void note_duplicate(struct tcp_pcb *pcb, uint32_t start, uint32_t end)
 {
 	pcb->flags |= TF_ACK_NOW;
-	if (pcb->flags & TF_SACK && seq_before(start, end))
+	if (tcp_reports_duplicates(pcb) && seq_before(start, end))
 		pcb->dsack = (struct tcp_sack_block){ start, end };
 }
 
@@ -496,10 +496,12 @@ static void tune_rcv_buf(struct tcp_pcb *pcb, uint32_t len, uint64_t now_ns)
 	if (now_ns - pcb->tune_start_ns < MAX(pcb->srtt_ns, NS_PER_MS))
 		return;
 	wanted = 4 * (uint64_t)pcb->tune_taken + 16 * (uint64_t)pcb->mss;
-	if (!(pcb->flags & TF_RCV_BUF_FIXED) && wanted > pcb->rcv_buf)
+	if (!(pcb->flags & TF_RCV_BUF_FIXED) &&
+	    pcb->table->params.tunes_rcv_buf && wanted > pcb->rcv_buf)
 		pcb->rcv_buf = tcp_rcv_buf_within(
 			pcb, MIN(wanted,
 				 (uint64_t)pcb->table->params.rcv_buf_max));
+	tcp_stats_note_bytes(pcb);
 	pcb->tune_start_ns = now_ns;
 	pcb->tune_taken = 0;
 }

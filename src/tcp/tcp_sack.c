@@ -96,6 +96,7 @@ static void mark_sacked(struct tcp_pcb *pcb, struct pkt *pkt,
 	list_remove(&seg->order);
 	sample->delivered += len;
 	sample->sacked_cnt++;
+	pcb->delivered++;
 	tcp_rack_delivered(pcb, pkt, sample, now_ns);
 	if (seq_after(seg->seq + len, pcb->sack_high))
 		pcb->sack_high = seg->seq + len;
@@ -178,6 +179,7 @@ static void take_dsack(struct tcp_pcb *pcb, const struct tcp_sack_block *block,
 	    !seq_before(block->start, block->end))
 		return;
 	sample->has_dsack = true;
+	pcb->duplicates++;
 	sample->dsack = *block;
 	tcp_rack_on_dsack(pcb);
 	if (pcb->undo_cwnd && pcb->undo_resent &&

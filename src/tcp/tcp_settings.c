@@ -33,7 +33,7 @@ void tcp_settings_init(struct tcp_table *table)
 	s->keep_interval_ns = params->keepalive_interval_ns;
 	s->keep_probes = params->keepalive_probes;
 	s->fin_wait_2_ns = params->fin_wait_2_ns;
-	s->notsent_lowat = UINT32_MAX;
+	s->notsent_lowat = params->notsent_lowat;
 }
 
 void tcp_settings_put(struct tcp_pcb *pcb)

@@ -104,3 +104,156 @@ TEST(silence_is_told)
 	CHECK_EQ(info().probes, 0);
 	peer_teardown();
 }
+
+static struct tcp_pcb_stats stats(void)
+{
+	struct tcp_pcb_stats stats;
+
+	tcp_get_stats(peer.pcb, &stats, peer.now_ns);
+	return stats;
+}
+
+TEST(segments_and_bytes_are_counted)
+{
+	struct tcp_pcb_stats s;
+
+	peer_connected();
+	s = stats();
+	CHECK_EQ(s.data_segs_in + s.data_segs_out, 0);
+	CHECK_EQ(s.bytes_acked + s.bytes_received + s.bytes_sent, 0);
+	peer_send_options(A, P, U, 20000, 100, &(struct tcp_options){ 0 });
+	peer_send_options(A, P + 100, U, 20000, 50, &(struct tcp_options){ 0 });
+	for (int i = 0; i < 3; i++)
+		peer_write(1000);
+	peer_advance_ms(10);
+	peer_send(A, P + 150, U + 1000, 0);
+	s = stats();
+	CHECK_EQ(s.data_segs_in, 2);
+	CHECK_EQ(s.bytes_received, 150);
+	CHECK_EQ(s.bytes_acked, 1000);
+	CHECK_EQ(s.delivered, 1);
+	peer_send(A, P + 150, U + 3000, 0);
+	s = stats();
+	CHECK_EQ(s.data_segs_out, 3);
+	CHECK_EQ(s.bytes_acked, 3000);
+	CHECK_EQ(s.bytes_sent, 3000);
+	CHECK_EQ(s.delivered, 3);
+	/* SYN-ACK, two with data, two without */
+	CHECK_EQ(s.segs_in, 5);
+	CHECK_EQ(s.bytes_resent, 0);
+	/* FINs have no bytes */
+	CHECK_EQ(tcp_shutdown(peer.pcb, peer.now_ns), 0);
+	peer_send(A | F, P + 150, U + 3001, 0);
+	s = stats();
+	CHECK_EQ(s.bytes_acked, 3000);
+	CHECK_EQ(s.bytes_received, 150);
+	peer_teardown();
+}
+
+TEST(repairs_are_counted_in_bytes)
+{
+	struct tcp_options dsack = { .sack_cnt = 1 };
+	struct tcp_pcb_stats s;
+
+	peer_connected();
+	peer_write(700);
+	peer_advance_ms(1000);
+	s = stats();
+	CHECK(s.bytes_resent >= 700);
+	CHECK_EQ(s.bytes_resent % 700, 0);
+	CHECK_EQ(s.bytes_sent, 700 + s.bytes_resent);
+	CHECK_EQ(s.duplicates, 0);
+	dsack.sack[0] = (struct tcp_sack_block){ U, U + 700 };
+	peer_send_options(A, P, U + 700, 1000, 0, &dsack);
+	CHECK_EQ(stats().duplicates, 1);
+	peer_teardown();
+}
+
+TEST(reordering_is_told_in_segments)
+{
+	struct tcp_options sack = { .sack_cnt = 1 };
+
+	peer_connected();
+	peer_send_options(A, P, U, 20000, 0, &(struct tcp_options){ 0 });
+	for (int i = 0; i < 8; i++)
+		peer_write(1460);
+	CHECK_EQ(stats().reordering, 3);
+	peer_advance_ms(10);
+	sack.sack[0] = (struct tcp_sack_block){ U + 7 * 1460, U + 8 * 1460 };
+	peer_send_options(A, P, U, 20000, 0, &sack);
+	/* the first comes late, behind seven others */
+	peer_send_options(A, P, U + 1460, 20000, 0, &sack);
+	CHECK_EQ(stats().reorderings, 1);
+	CHECK_EQ(stats().reordering, 8);
+	peer_teardown();
+}
+
+TEST(echoes_are_counted)
+{
+	peer_defaults();
+	peer.params.ecn = TCP_ECN_ACCEPTED;
+	peer_setup();
+	peer.listener = tcp_new(peer.table);
+	CHECK(peer.listener != NULL);
+	CHECK_EQ(tcp_bind(peer.listener, &peer.key.local, peer.key.local_port),
+		 0);
+	CHECK_EQ(tcp_listen(peer.listener, 5), 0);
+	peer_send_options(S | WIRE_TCP_ECE | WIRE_TCP_CWR, PEER_ISN, 0, 9000, 0,
+			  &peer_full_options);
+	peer_send(A, P, U, 0);
+	peer.pcb = tcp_accept(peer.listener);
+	CHECK(peer.pcb != NULL);
+	tcp_set_nodelay(peer.pcb, true, peer.now_ns);
+	peer_write(1000);
+	peer_write(1000);
+	peer_send(A, P, U + 1000, 0);
+	CHECK_EQ(stats().delivered_ce, 0);
+	peer_write(1000);
+	peer_send(A | WIRE_TCP_ECE, P, U + 3000, 0);
+	CHECK_EQ(stats().delivered, 3);
+	CHECK_EQ(stats().delivered_ce, 2);
+	peer_teardown();
+}
+
+/* To a tick of a millisecond, or two. */
+static bool is_about(uint64_t ns, uint64_t ms)
+{
+	return ns + 3 * NS_PER_MS >= ms * NS_PER_MS &&
+	       ns <= (ms + 3) * NS_PER_MS;
+}
+
+TEST(busy_and_limited_times_are_told)
+{
+	peer_connected();
+	peer_advance_ms(500);
+	CHECK_EQ(stats().busy_ns, 0);
+	/* 50 ms until it is acknowledged */
+	peer_write(1000);
+	peer_advance_ms(30);
+	CHECK(is_about(stats().busy_ns, 30));
+	peer_advance_ms(20);
+	peer_send_options(A, P, U + 1000, 0, 0, &(struct tcp_options){ 0 });
+	peer_advance_ms(300);
+	CHECK(is_about(stats().busy_ns, 50));
+	CHECK(is_about(stats().window_limited_ns, 0));
+	/* a closed window for 100 ms */
+	peer_write(1000);
+	peer_advance_ms(100);
+	CHECK(is_about(stats().window_limited_ns, 100));
+	peer_send_options(A, P + 1, U + 1000, 5000, 0,
+			  &(struct tcp_options){ 0 });
+	peer_send_options(A, P, U + 1000, 5000, 0, &(struct tcp_options){ 0 });
+	peer_advance_ms(40);
+	CHECK(is_about(stats().window_limited_ns, 100));
+	CHECK(is_about(stats().busy_ns, 190));
+	peer_send_options(A, P, U + 2000, 5000, 0, &(struct tcp_options){ 0 });
+	peer_advance_ms(40);
+	CHECK(is_about(stats().busy_ns, 190));
+	/* what was sent again is busy until it is acknowledged, too */
+	peer_write(1000);
+	peer_advance_ms(1000);
+	peer_send_options(A, P, U + 3000, 5000, 0, &(struct tcp_options){ 0 });
+	peer_advance_ms(300);
+	CHECK(is_about(stats().busy_ns, 1190));
+	peer_teardown();
+}

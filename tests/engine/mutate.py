@@ -42,6 +42,9 @@ def build_all(work):
     (work / "src/dev/fake").mkdir(parents=True)
     for name in ("impair.c", "impair.h"):
         shutil.copy(ROOT / "src/dev/fake" / name, work / "src/dev/fake")
+    # the engine's counters are lines of the library's list
+    (work / "src/stats").mkdir(parents=True)
+    shutil.copy(ROOT / "src/stats/counters.def", work / "src/stats")
     (work / "config.h").write_text("")
     objects = {}
     for folder in FOLDERS:

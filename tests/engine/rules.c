@@ -1118,3 +1118,23 @@ TEST(quick_ack_is_for_once)
 	peer_expect_silence();
 	peer_teardown();
 }
+
+/* tcp_moderate_rcvbuf */
+TEST(buffer_stays_where_it_is_not_to_grow)
+{
+	struct tcp_pcb_info info;
+
+	for (int tunes = 0; tunes < 2; tunes++) {
+		peer_defaults();
+		peer.params.rcv_buf = 5000;
+		peer.params.tunes_rcv_buf = tunes;
+		peer_connect(&peer_full_options);
+		for (uint32_t i = 0; i < 4; i++)
+			peer_send(A, P + 1000 * i, U, 1000);
+		peer_advance_ms(100);
+		tcp_recved(peer.pcb, peer_take_all(), peer.now_ns);
+		tcp_get_info(peer.pcb, &info);
+		CHECK_EQ(info.rcv_buf > 5000, tunes);
+		peer_teardown();
+	}
+}

@@ -42,6 +42,11 @@ static void choose_params(const struct script_setup *setup)
 	p->quick_acks = (uint8_t)param[SCRIPT_QUICK_ACKS];
 	if (param[SCRIPT_COOKIES])
 		p->half_open_max = 0;
+	p->restarts_when_idle = !param[SCRIPT_NO_IDLE_RESTART];
+	p->with_tlp = !param[SCRIPT_NO_TLP];
+	p->with_frto = !param[SCRIPT_NO_FRTO];
+	p->with_dsack = !param[SCRIPT_NO_DSACK];
+	p->resets_on_overflow = param[SCRIPT_OVERFLOW_RESETS];
 	p->syns_per_sec = param[SCRIPT_SYNS];
 	p->challenge_acks_per_sec = or_default(param[SCRIPT_CHALLENGES],
 					       p->challenge_acks_per_sec);

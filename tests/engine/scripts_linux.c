@@ -294,11 +294,22 @@ static void choose_params(const uint32_t *param)
 		[SCRIPT_SYNACK_RETRIES] = "tcp_synack_retries",
 		[SCRIPT_FIN_WAIT_2] = "tcp_fin_timeout",
 		[SCRIPT_CHALLENGES] = "tcp_challenge_ack_limit",
+		[SCRIPT_OVERFLOW_RESETS] = "tcp_abort_on_overflow",
 	};
 
-	for (size_t i = 0; i < ARRAY_LEN(sysctls); i++)
+	static const char *const switches[SCRIPT_PARAMS] = {
+		[SCRIPT_NO_IDLE_RESTART] = "tcp_slow_start_after_idle",
+		[SCRIPT_NO_TLP] = "tcp_early_retrans",
+		[SCRIPT_NO_FRTO] = "tcp_frto",
+		[SCRIPT_NO_DSACK] = "tcp_dsack",
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(sysctls); i++) {
 		if (param[i] && sysctls[i])
 			write_sysctl(sysctls[i], param[i]);
+		if (param[i] && switches[i])
+			write_sysctl(switches[i], 0);
+	}
 	if (param[SCRIPT_COOKIES])
 		write_sysctl("tcp_syncookies", 2);
 }

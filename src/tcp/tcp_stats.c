@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The history of a connection in numbers, for TCP_INFO. Most are counted where it
+ * happens; what follows from others is put together here. */
+#include "tcp/tcp_priv.h"
+
+/* Bytes that went by, in 64 bits: the low half is a difference of sequence numbers, and
+ * of the rest every half of a round was counted, whose lowest bit is the highest of the
+ * low half. */
+static uint64_t stretch(uint32_t low, uint32_t *halves)
+{
+	*halves += (low >> 31) ^ (*halves & 1);
+	return (uint64_t)(*halves >> 1) << 32 | low;
+}
+
+static uint64_t acked(const struct tcp_pcb *pcb, uint32_t *halves)
+{
+	bool has_fin = pcb->flags & TF_FIN_QUEUED && pcb->snd_una == pcb->snd_end;
+
+	if (!tcp_is_synchronised(pcb))
+		return 0;
+	return stretch(pcb->snd_una - pcb->iss - 1 - has_fin, halves);
+}
+
+static uint64_t received(const struct tcp_pcb *pcb, uint32_t *halves)
+{
+	if (!tcp_is_synchronised(pcb))
+		return 0;
+	return stretch(pcb->rcv_nxt - pcb->irs - 1 -
+			       !!(pcb->flags & TF_FIN_RCVD), halves);
+}
+
+void tcp_stats_note_bytes(struct tcp_pcb *pcb)
+{
+	acked(pcb, &pcb->acked_halves);
+	received(pcb, &pcb->received_halves);
+}
+
+/* ---- how the time was spent ---- */
+
+void tcp_stats_pass(struct tcp_pcb *pcb, enum tcp_chrono kind, uint64_t now_ns)
+{
+	uint32_t ticks = tcp_ticks(now_ns) - pcb->chrono_since;
+
+	if (pcb->chrono != CHRONO_IDLE)
+		pcb->busy_ticks += ticks;
+	if (pcb->chrono == CHRONO_WINDOW)
+		pcb->window_ticks += ticks;
+	pcb->chrono = (uint8_t)kind;
+	pcb->chrono_since = tcp_ticks(now_ns);
+}
+
+void tcp_get_stats(const struct tcp_pcb *pcb, struct tcp_pcb_stats *stats_out,
+		   uint64_t now_ns)
+{
+	uint32_t acked_halves = pcb->acked_halves;
+	uint32_t received_halves = pcb->received_halves;
+	uint32_t ticks = tcp_ticks(now_ns) - pcb->chrono_since;
+	uint32_t busy = pcb->chrono != CHRONO_IDLE ? ticks : 0;
+	uint32_t window = pcb->chrono == CHRONO_WINDOW ? ticks : 0;
+
+	*stats_out = (struct tcp_pcb_stats){
+		.segs_in = pcb->segs_in,
+		.segs_out = pcb->segs_out,
+		.data_segs_in = pcb->data_segs_in,
+		.data_segs_out = pcb->data_segs_out,
+		.delivered = pcb->delivered,
+		.delivered_ce = pcb->delivered_ce,
+		.bytes_acked = acked(pcb, &acked_halves),
+		.bytes_received = received(pcb, &received_halves),
+		.bytes_resent = pcb->bytes_resent,
+		.duplicates = pcb->duplicates,
+		.reorderings = pcb->reorderings,
+		.reordering = MAX(pcb->reordering, TCP_REORDERING_LEAST),
+		.busy_ns = (uint64_t)(pcb->busy_ticks + busy) << TICK_SHIFT,
+		.window_limited_ns = (uint64_t)(pcb->window_ticks + window)
+				     << TICK_SHIFT,
+	};
+	stats_out->bytes_sent = stats_out->bytes_acked + stats_out->bytes_resent;
+	if (tcp_is_synchronised(pcb))
+		stats_out->bytes_sent += pcb->snd_nxt - pcb->snd_una;
+}
