@@ -122,7 +122,7 @@ static inline bool is_select_ours(int cnt, const fd_set *in, const fd_set *out,
 	       !os_is_inside();
 }
 
-/* Linux writes back how much of the time is left. */
+/* Linux writes back how much of the time is left, never all of it. */
 static void count_down(const struct timespec *from, struct timeval *timeout)
 {
 	struct timespec now;
@@ -131,7 +131,7 @@ static void count_down(const struct timespec *from, struct timeval *timeout)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	us = timeout->tv_sec * 1000000LL + timeout->tv_usec -
 	     ((now.tv_sec - from->tv_sec) * 1000000LL +
-	      (now.tv_nsec - from->tv_nsec) / 1000);
+	      (now.tv_nsec - from->tv_nsec) / 1000 + 1);
 	if (us < 0)
 		us = 0;
 	timeout->tv_sec = us / 1000000;

@@ -12,6 +12,7 @@
 
 #include "core/runtime.h"
 #include "sock-redirect/call.h"
+#include "sock-redirect/syscall_mux.h"
 #include "sock/user_msg.h"
 
 #define FD_FROM(x) ((int)(x))
@@ -258,9 +259,14 @@ static int second_fd(long number, long b, long c)
 
 long shim_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
+	long result;
+
 	CALL_ENTERED(syscall);
 	if (os_is_inside())
 		return real.syscall(number, a, b, c, d, e, f);
+	if (UNLIKELY(atomic_load_explicit(&fd_table_root, memory_order_relaxed)) &&
+	    syscall_on_set(number, a, b, c, d, e, f, &result))
+		return result;
 	if (UNLIKELY(fd_table_has(FD_FROM(a)) ||
 		     fd_table_has(second_fd(number, b, c))))
 		return call_on_fd(number, a, b, c, d, e, f);

@@ -10,6 +10,7 @@
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -150,6 +151,67 @@ static void readiness_by_epoll(void)
 }
 
 /* Kernel's affair: but nothing that is queued may be lost on the way back. */
+/* All of them by their numbers, as programs with wrappers of their own call them. The
+ * kernel's sets of signals have 8 bytes there, and it writes back how much time is left. */
+static void readiness_by_number(void)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.u32 = 7 }, out = { 0 };
+	struct timespec ts = { 5, 0 }, none = { 0, 0 };
+	struct timeval tv = { 5, 0 };
+	uint64_t mask = 0;
+	struct {
+		uint64_t *mask;
+		size_t size;
+	} masked = { &mask, sizeof(mask) };
+	struct pollfd fds[1];
+	int pair[2], epfd;
+	fd_set in;
+	long n;
+
+	make_pair(pair);
+	fds[0] = (struct pollfd){ .fd = pair[1], .events = POLLIN };
+	epfd = (int)syscall(SYS_epoll_create1, EPOLL_CLOEXEC);
+	n = syscall(SYS_epoll_ctl, epfd, EPOLL_CTL_ADD, pair[1], &event);
+	SAY("add %s\n", err(n));
+	n = syscall(SYS_epoll_ctl, epfd, EPOLL_CTL_ADD, pair[1], &event);
+	SAY("again %s\n", err(n));
+	n = syscall(SYS_ppoll, fds, 1UL, &none, NULL, 0UL);
+	SAY("nothing %ld\n", n);
+	send(pair[0], "x", 1, 0);
+	settle();
+	n = syscall(SYS_epoll_pwait, epfd, &out, 1, -1, &mask, sizeof(mask));
+	SAY("epoll_pwait %ld %u\n", n, out.data.u32);
+	n = syscall(SYS_epoll_pwait2, epfd, &out, 1, &ts, &mask, sizeof(mask));
+	SAY("epoll_pwait2 %ld\n", n);
+	n = syscall(SYS_ppoll, fds, 1UL, &ts, &mask, sizeof(mask));
+	SAY("ppoll %ld %#x, %ld s left\n", n, fds[0].revents, (long)ts.tv_sec);
+	n = syscall(SYS_ppoll, fds, 1UL, &ts, &mask, sizeof(mask) + 1);
+	SAY("a set of another size: %s\n", err(n));
+	FD_ZERO(&in);
+	FD_SET(pair[1], &in);
+	ts = (struct timespec){ 5, 0 };
+	n = syscall(SYS_pselect6, pair[1] + 1, &in, NULL, NULL, &ts, &masked);
+	SAY("pselect6 %ld %d, %ld s left\n", n, !!FD_ISSET(pair[1], &in),
+	    (long)ts.tv_sec);
+#ifdef SYS_poll
+	n = syscall(SYS_poll, fds, 1UL, -1);
+	SAY("poll %ld %#x\n", n, fds[0].revents);
+	n = syscall(SYS_epoll_wait, epfd, &out, 1, -1);
+	SAY("epoll_wait %ld\n", n);
+	n = syscall(SYS_select, pair[1] + 1, &in, NULL, NULL, &tv);
+	SAY("select %ld %d, %ld s left\n", n, !!FD_ISSET(pair[1], &in),
+	    (long)tv.tv_sec);
+#endif
+	receive(pair[1], 0);
+	ts = (struct timespec){ 0, 30000000 };
+	n = syscall(SYS_ppoll, fds, 1UL, &ts, NULL, 0UL);
+	SAY("ppoll %ld, %ld ns left\n", n, ts.tv_nsec);
+	n = syscall(SYS_epoll_ctl, epfd, EPOLL_CTL_DEL, pair[1], NULL);
+	SAY("delete %s\n", err(n));
+	close(epfd);
+	close_pair(pair);
+}
+
 static void epoll_beyond_us(void)
 {
 	struct epoll_event event = { .events = EPOLLIN | EPOLLET }, got;
@@ -394,6 +456,7 @@ static void sockets_close_while_they_are_added(void)
 const struct scenario ready_scenarios[] = {
 	SCENARIO(readiness_by_poll, 0),
 	SCENARIO(readiness_by_select, 0),
+	SCENARIO(readiness_by_number, 0),
 	SCENARIO(readiness_by_epoll, 0),
 	SCENARIO(epoll_beyond_us, 2),
 	SCENARIO(sleepers_of_a_set_without_sockets, 0),
