@@ -295,8 +295,8 @@ uint32_t tcp_mss(const struct tcp_pcb *pcb);
  * marked as urgent; the next call leaves that byte out, unless it shall stay in line,
  * and goes on behind it. */
 uint32_t tcp_take(struct tcp_pcb *pcb, struct list *pkts);
-/* So many bytes the next tcp_take would give at least; at the mark it is 0, as
- * SIOCINQ has it. */
+/* Bytes in order that were not taken, as SIOCINQ has it: those before the mark, at the
+ * mark 0, and all where urgent bytes stay in line. */
 uint32_t tcp_readable(const struct tcp_pcb *pcb);
 /* The caller is done with so many bytes. */
 void tcp_recved(struct tcp_pcb *pcb, uint32_t len, uint64_t now_ns);

@@ -546,6 +546,8 @@ int tcp_import(struct tcp_table *table, const uint8_t *data, size_t len,
 		return rc;
 	}
 	tcp_settings_drop_usual(pcb);
+	/* whoever wrote it may have had a larger buffer */
+	tcp_rx_prune(pcb);
 	restore_timers(pcb, now_ns);
 	tcp_fast_update(pcb);
 	if (!list_is_empty(&pcb->rcv_queue) || pcb->flags & TF_FIN_RCVD)
