@@ -15,7 +15,12 @@
 #include "net/stack_lock.h"
 #include "net/wait.h"
 
-enum { STACK_RINGS_MAX = 32, STACK_BATCH = 32, STACK_FRAG_IDS = 256 };
+enum {
+	STACK_RINGS_MAX = 32,
+	/* the largest value of VMA_CQ_POLL_BATCH_MAX */
+	STACK_BATCH = 128,
+	STACK_FRAG_IDS = 256,
+};
 
 /* See stack.afterwards. */
 #define STACK_WAKES (1ull << STACK_RINGS_MAX)

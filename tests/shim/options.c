@@ -371,14 +371,14 @@ static void unread(void)
 		;
 }
 
-/* Forty datagrams, of which it asks for one, until the end of the input. */
+/* 150 datagrams, of which it asks for one, until the end of the input. */
 static void batch(void)
 {
 	char buf[1000] = "";
 	int pair[2];
 
 	make_impatient_pair(pair);
-	for (int i = 0; i < 40; i++)
+	for (int i = 0; i < 150; i++)
 		send(pair[0], buf, sizeof(buf), 0);
 	printf("recv: %s\n", err(recv(pair[1], buf, sizeof(buf), 0)));
 	puts("ready");

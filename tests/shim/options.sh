@@ -290,7 +290,7 @@ rings_by_wish() {
 
 batch_of_a_poll() {
 	local batch cnt
-	for batch in 1 4 16; do
+	for batch in 1 4 16 128; do
 		hold batch VMA_CQ_POLL_BATCH_MAX=$batch \
 			VMA_PROGRESS_ENGINE_INTERVAL=0 || return 1
 		cnt=$(counted '^ring[.]0[.]rx_pkts$')

@@ -13,6 +13,8 @@ enum {
 	FRAMES = 256,
 	POSTED = 128,
 	HELD_MAX = (FRAMES - POSTED) / 2,
+	/* what a poll takes; few beside what sockets may hold */
+	BATCH = 32,
 	PORT = 7000,
 };
 
@@ -224,11 +226,11 @@ static void note_sooner(struct stack *which)
 	sooner_cnt++;
 }
 
-static void begin(void)
+static void begin_polling(unsigned poll_batch)
 {
-	static const struct stack_params params = {
+	const struct stack_params params = {
 		.lock_kind = STACK_LOCK_SPIN,
-		.poll_batch = STACK_BATCH,
+		.poll_batch = poll_batch,
 		.send_max = 1000,
 		.clock_ns = virtual_clock,
 		.sooner = note_sooner,
@@ -248,6 +250,11 @@ static void begin(void)
 	stack_lock(stack);
 	CHECK_EQ(demux_add(&stack->demux, &reader), 0);
 	stack_unlock(stack);
+}
+
+static void begin(void)
+{
+	begin_polling(BATCH);
 }
 
 static void poll_once(void)
@@ -318,6 +325,25 @@ TEST(a_lost_ring_leaves_its_frames_to_who_holds_them)
 	CHECK(!list_is_empty(&stack->orphans));
 	stack_check(stack);
 	CHECK(list_is_empty(&stack->orphans));
+	end();
+}
+
+/* The largest value of VMA_CQ_POLL_BATCH_MAX. */
+TEST(a_poll_takes_up_to_128_frames)
+{
+	enum { MOST = 128 };
+
+	begin_polling(MOST);
+	/* so that sockets may hold all of them */
+	CHECK_EQ(stack_add_region(stack, &nic.ring, 4 * FRAMES), 0);
+	nic.arriving_cnt = MOST + 1;
+	poll_once();
+	CHECK_EQ(queued_cnt, MOST);
+	poll_once();
+	CHECK_EQ(queued_cnt, MOST + 1);
+	CHECK_EQ(nic.ring.counts->rx_spilled, 0);
+	for (uint32_t i = 0; i <= MOST; i++)
+		CHECK_EQ(read_one(), i);
 	end();
 }
 
@@ -502,7 +528,7 @@ TEST(a_drain_ends)
 	stack_unlock(stack);
 	/* as many as the region can have had at most, and the rest of a batch */
 	CHECK(nic.arrived_cnt >= HELD_MAX);
-	CHECK(nic.arrived_cnt <= FRAMES + STACK_BATCH);
+	CHECK(nic.arrived_cnt <= FRAMES + BATCH);
 	nic.never_ends = false;
 	nic.arriving_cnt = 0;
 	end();
@@ -582,10 +608,10 @@ static void end_engine(void)
 TEST(an_engine_gets_its_packets_by_batches)
 {
 	begin_engine();
-	nic.arriving_cnt = STACK_BATCH + 1;
+	nic.arriving_cnt = BATCH + 1;
 	poll_once();
 	CHECK_EQ(echo.run_cnt, 1);
-	CHECK_EQ(echo.last_cnt, STACK_BATCH);
+	CHECK_EQ(echo.last_cnt, BATCH);
 	poll_once();
 	CHECK_EQ(echo.run_cnt, 2);
 	CHECK_EQ(echo.last_cnt, 1);
