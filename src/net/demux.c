@@ -61,7 +61,7 @@ static struct list *connected_bucket(struct demux *demux,
 	return &demux->connected[hash >> (64 - demux->connected_bits)];
 }
 
-/* Twice as many lists when there are as many endpoints as lists. */
+/* Doubles the number of lists when there are as many endpoints as lists. */
 static int make_room(struct demux *demux)
 {
 	size_t old_cnt = (size_t)1 << demux->connected_bits;
@@ -87,8 +87,9 @@ static int make_room(struct demux *demux)
 	return 0;
 }
 
-/* Whether Linux looks at `a` before `b`, if either will do: what names an address
- * comes before what names none, then IPv4's own sockets, then the newest. */
+/* Whether Linux looks at `a` before `b` if both match. An endpoint that names an
+ * address comes before one that names none; then an IPv4 socket comes before an IPv6
+ * one; then the newest comes first. */
 static bool is_before(const struct endpoint *a, const struct endpoint *b)
 {
 	bool a_is_any = ip_addr_is_any(&a->key.local);
@@ -120,7 +121,7 @@ int demux_add(struct demux *demux, struct endpoint *end)
 		err = make_room(demux);
 		if (err)
 			return err;
-		/* of those with one peer the newest hears it */
+		/* Of several sockets with the same peer, the newest one receives. */
 		list_push_front(connected_bucket(demux, &end->key),
 				&end->by_key);
 		demux->connected_cnt++;
@@ -159,8 +160,8 @@ static bool is_for_local(const struct endpoint *end, const struct flow_key *key,
 		ip_addr_eq(&end->key.local, &key->local));
 }
 
-/* The one of several sockets with SO_REUSEPORT and the same key that gets this
- * flow. */
+/* Several sockets with SO_REUSEPORT have the same key: chooses the one that gets
+ * this flow. */
 static struct endpoint *choose_shared(struct demux *demux,
 				      struct endpoint *first,
 				      struct list *head,
@@ -171,7 +172,7 @@ static struct endpoint *choose_shared(struct demux *demux,
 	uint64_t hash = flow_key_hash(key, ~demux->seed);
 	unsigned cnt = 0;
 
-	/* Each of n is the last one chosen with a chance of 1/n. */
+	/* Each of n candidates is the last one chosen with a probability of 1/n. */
 	for (struct list *link = &first->by_key; link != head;
 	     link = link->next) {
 		end = LIST_ENTRY(link, struct endpoint, by_key);
@@ -198,7 +199,8 @@ static struct endpoint *find_unconnected(struct demux *demux,
 	LIST_FOR_EACH(end, &bucket->ends, by_key) {
 		if (!is_for_local(end, key, proto) || !is_for_interface(end, ifindex))
 			continue;
-		/* Bound to an address, then to an interface, counts more. */
+		/* A socket that is bound to an address comes first, then one that is
+		 * bound to an interface. */
 		if (!best)
 			best = end;
 		else if (ip_addr_is_any(&end->key.local) ==
@@ -240,7 +242,7 @@ struct endpoint *demux_find(struct demux *demux, const struct flow_key *key,
 
 /* -- frames --------------------------------------------------------------- */
 
-/* What is looked at: both protocols that we take have their ports in front. */
+/* The headers that we look at. Both protocols that we take begin with their ports. */
 struct ip_frame {
 	struct wire_eth eth;
 	struct wire_ipv4 ip;
@@ -266,8 +268,8 @@ static inline struct demux_flow flow_of(const struct ip_frame *frame,
 	return flow;
 }
 
-/* Whether the frame differs from the last one that was delivered in lengths and
- * sums alone. */
+/* Whether the frame differs from the last delivered one in its lengths and checksums
+ * alone. */
 static inline bool is_like_last(const struct demux *demux,
 				const struct ip_frame *frame, size_t len,
 				const struct demux_from *from)
@@ -284,7 +286,7 @@ static inline bool is_like_last(const struct demux *demux,
 		      flow.ifindex == last->ifindex);
 }
 
-/* What is wrong with the length and the IP header's sum, or DEMUX_DROP_CNT. */
+/* Checks the length and the sum of the IP header. DEMUX_DROP_CNT: nothing is wrong. */
 static inline enum demux_drop check_ip(const struct ip_frame *frame,
 				       uint32_t len)
 {
@@ -297,7 +299,7 @@ static inline enum demux_drop check_ip(const struct ip_frame *frame,
 	return DEMUX_DROP_CNT;
 }
 
-/* What is wrong with the headers, or DEMUX_DROP_CNT. */
+/* Checks all headers. DEMUX_DROP_CNT: nothing is wrong. */
 static enum demux_drop check_headers(const struct ip_frame *frame, uint32_t len)
 {
 	if (UNLIKELY(len < sizeof(*frame) ||
@@ -325,8 +327,8 @@ struct ring_frame demux_peek(const struct demux *demux, struct ring_frame in,
 		return (struct ring_frame){ NULL, 0 };
 	len = (size_t)be16toh(frame->ip.total_len) - sizeof(frame->ip);
 	memcpy(&len_id, &frame->ip.total_len, sizeof(len_id));
-	/* the first one for a total_len that is too small as well; a sum is right
-	 * when 2^16 - 1 divides it */
+	/* The first comparison also fails if total_len is too small, since `len`
+	 * wraps around then. The sum is right when 2^16 - 1 divides it. */
 	if (UNLIKELY(len > in.len - sizeof(frame->eth) - sizeof(frame->ip) ||
 		     (demux->last_ip_sum + len_id + frame->ip.check) % 0xffff))
 		return (struct ring_frame){ NULL, 0 };
@@ -364,7 +366,8 @@ static bool is_own(const struct demux *demux, uint32_t addr)
 	return false;
 }
 
-/* Nobody sends from these, and from the outside nobody sends from our own. */
+/* Nobody can send from these addresses. From outside, nobody can send from our own
+ * ones either. */
 static bool is_source_impossible(const struct demux *demux,
 				 const struct wire_ipv4 *ip,
 				 const struct demux_from *from)
@@ -377,12 +380,13 @@ static bool is_source_impossible(const struct demux *demux,
 				    is_own(demux, addr)));
 }
 
-/* Of all parts; 0 for a chain whose first part is shorter than the headers. */
+/* The length of all parts together; 0 for a chain whose first part is shorter than
+ * the headers. */
 static uint32_t frame_len(const struct pkt *pkt)
 {
 	if (LIKELY(!pkt->next_part))
 		return pkt->len;
-	/* what reads the headers reads one buffer */
+	/* The code that reads the headers expects them in one buffer. */
 	return pkt->len < sizeof(struct ip_frame) ? 0 : pkt_total_len(pkt);
 }
 
@@ -398,7 +402,7 @@ static void trim_chain(struct pkt *pkt, uint32_t len)
 	pkt->next_part = NULL;
 }
 
-/* Remembers what the packets of this flow have in common. */
+/* Remembers what all packets of this flow have in common. */
 static void remember(struct demux *demux, const struct ip_frame *frame,
 		     const struct demux_from *from, struct endpoint *end)
 {
@@ -412,8 +416,8 @@ static void remember(struct demux *demux, const struct ip_frame *frame,
 	demux->last_pseudo_sum = addrs + htobe16(frame->ip.proto);
 }
 
-/* Why a frame of a new sender is not for the endpoint that it names, if there is
- * one, or DEMUX_DROP_CNT. */
+/* Checks whether a frame of a new sender may go to an endpoint at all.
+ * DEMUX_DROP_CNT: it may. */
 static enum demux_drop check_source(const struct demux *demux,
 				    const struct wire_ipv4 *ip,
 				    const struct demux_from *from)
@@ -425,7 +429,8 @@ static enum demux_drop check_source(const struct demux *demux,
 	return DEMUX_DROP_CNT;
 }
 
-/* The endpoint, which is remembered, or NULL and the reason why there is none. */
+/* Finds the endpoint of the frame, and remembers it. NULL: there is none, and
+ * *why_out says why. */
 static NOINLINE struct endpoint *look_up(struct demux *demux,
 					 const struct ip_frame *frame,
 					 const struct demux_from *from,

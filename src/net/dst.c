@@ -10,7 +10,7 @@
 
 #include "net/netif.h"
 
-/* The longest packet is what the length field of its header can say. */
+/* IP_PACKET_MAX is the largest number that fits the length field of the IP header. */
 enum { TTL_DEFAULT = 64, IP_PACKET_MAX = 65535 };
 
 static bool has_df(const struct dst_query *query, const struct net_path *path)
@@ -19,8 +19,8 @@ static bool has_df(const struct dst_query *query, const struct net_path *path)
 	       (query->df == DST_DF_USUAL && !path->is_mtu_locked);
 }
 
-/* How much goes in one frame, and whether more may go in several: cut as the
- * kernel would, which takes frames as long as the way allows. */
+/* Sets how much fits one frame, and whether more may go in several fragments. We cut
+ * as the kernel would, whose frames are as long as the path allows. */
 static void set_lengths(struct dst *dst, const struct dev *dev,
 			const struct net_path *path)
 {
@@ -62,7 +62,7 @@ static enum reason reason_of_error(int err)
 	return err == -EOPNOTSUPP ? REASON_ROUTE : REASON_NO_ROUTE;
 }
 
-/* Addresses that never leave by a ring of ours. */
+/* Refuses addresses that we never send to by a ring of ours. */
 static enum reason reason_by_address(const struct ip_addr *addr)
 {
 	if (!ip_addr_is_v4(addr))
@@ -74,7 +74,8 @@ static enum reason reason_by_address(const struct ip_addr *addr)
 	return REASON_NONE;
 }
 
-/* The ring of a path on this host, if one of our sockets is at its end. */
+/* The path ends on this host. Finds the local device's ring if one of our sockets is
+ * the receiver. */
 static enum reason resolve_local(struct dst *dst, struct net *net,
 				 struct net_path *path) REQUIRES(net->control)
 {
@@ -97,7 +98,7 @@ static enum reason resolve_local(struct dst *dst, struct net *net,
 	return REASON_NONE;
 }
 
-/* Asks for it, if that is wanted. */
+/* Has the kernel look for the neighbour if the caller wants that. */
 static void await_neighbour(struct dst *dst, struct net *net,
 			    const struct net_path *path) REQUIRES(net->control)
 {
@@ -107,7 +108,7 @@ static void await_neighbour(struct dst *dst, struct net *net,
 					  &path->next_hop) == 0;
 }
 
-/* The neighbour's address, or NULL: the kernel is to find it out. */
+/* The hardware address of the neighbour. NULL: the kernel has to find it out first. */
 static const uint8_t *neighbour_mac(struct dst *dst, struct net *net,
 				    const struct net_path *path)
 	REQUIRES(net->control)
@@ -120,7 +121,8 @@ static const uint8_t *neighbour_mac(struct dst *dst, struct net *net,
 		return NULL;
 	switch (advice) {
 	case NEIGH_CONFIRM:
-		/* Without the right to ask, an old address is what we have. */
+		/* If we have no right to ask, the old address is the best that we
+		 * have. */
 		(void)!netlink_resolve(&net->netlink, path->ifindex,
 				       &path->next_hop);
 		break;
@@ -199,7 +201,8 @@ static enum reason resolve(struct dst *dst, struct net *net)
 void dst_resolve(struct dst *dst, struct net *net)
 {
 	net_control_acquire(net);
-	/* before the questions: what changes meanwhile makes us ask again */
+	/* We read the generation before we ask. If the view changes meanwhile, the
+	 * answer counts as old, and we ask again. */
 	dst->view_gen = net_view_gen(&net->view);
 	dst_refuse(dst, REASON_NONE);
 	dst->serves = (struct route_stretch){ 1, 0 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The way to one destination: which ring, and the headers of a packet up to IP's with
- * everything filled in that does not change from one to the next. Looked up once,
- * and again when routes or neighbours have changed. What follows the IP header is
- * the protocol's own.
+ * The way to one destination: the ring, and the headers of a packet up to IP's, in
+ * which everything is filled in that is the same for all packets. It is looked up
+ * once, and again when routes or neighbours have changed. The headers behind IP's
+ * are up to the protocol.
  */
 #ifndef NET_DST_H
 #define NET_DST_H
@@ -19,63 +19,65 @@ struct WIRE_PACKED dst_header {
 /* Whether packets may be fragmented on their way. */
 enum dst_df {
 	DST_DF_NEVER,
-	DST_DF_USUAL, /* set, unless the route forbids to find out its MTU */
+	DST_DF_USUAL, /* set, unless the route has a locked MTU */
 	DST_DF_ALWAYS,
 };
 
-/* Whether the kernel is asked for a neighbour whose address it does not know. */
+/* Whether we ask the kernel for a neighbour whose address it does not know. */
 enum dst_ask {
-	/* No: a packet that is sent through it makes it find out. */
+	/* We do not ask. The caller sends a packet through the kernel, which finds
+	 * the neighbour out for that. */
 	DST_ASK_NOT,
-	/* Whatever came of it before. */
+	/* We ask, whatever the result of earlier questions was. */
 	DST_ASK_ANEW,
-	/* It has been, and may have found that there is none. */
+	/* The kernel has been asked already, and may have found that there is no
+	 * such neighbour. */
 	DST_ASK_ONCE,
 };
 
 /* Everything that the answer depends on. */
 struct dst_query {
-	struct ip_addr local; /* any: to be chosen */
+	struct ip_addr local; /* the any-address: Linux's rules choose one */
 	struct ip_addr remote;
 	__be16 local_port;
 	__be16 remote_port;
-	uint8_t proto; /* IP's */
-	/* whose ring it leaves by */
+	uint8_t proto; /* the number of the protocol in IP */
+	/* the stack whose ring sends the packets */
 	struct stack *stack;
 	int ifindex; /* 0: any */
 	uint32_t mark;
 	uint32_t uid;
 	uint8_t tos;
-	uint8_t ttl; /* 0: the route's or the system's */
+	uint8_t ttl; /* 0: as the route or the system says */
 	bool is_on_link_only;
-	/* what is longer than the way allows may be sent in pieces */
+	/* a packet longer than the path allows may be sent in fragments */
 	bool may_cut;
 	uint8_t df;  /* enum dst_df */
 	uint8_t ask; /* enum dst_ask; makes no difference to the answer */
-	/* neither what was learned of the path nor the route's MTU counts */
+	/* ignore the path MTU that routers told us of, and the MTU of the route */
 	bool is_mtu_of_link;
 };
 
 struct dst {
-	/* 0: never asked */
+	/* the generation of the view that the answer is of; 0: never asked */
 	uint64_t view_gen;
-	/* NULL: the kernel's, for `reason` */
+	/* NULL: the kernel has to send, because of `reason` */
 	struct ring *ring;
 	enum reason reason;
-	/* the kernel has been asked for the neighbour, and will have news */
+	/* the kernel has been asked for the neighbour, and will tell us the result */
 	bool is_awaited;
 	/* the longest IP packet that one frame carries; 0 without a ring */
 	uint32_t packet_max;
-	/* How long the fragments of a longer one are, IP header included; 0:
-	 * it is the kernel's. */
+	/* The length of the fragments of a longer packet, IP header included. 0: the
+	 * kernel has to send longer packets. */
 	uint32_t cut_mtu;
-	/* The stack's lock. */
+	/* Under the stack's lock: the identification of the next packet. */
 	uint16_t next_id;
-	/* without the length, the identification and the checksum */
+	/* complete, except for length, identification and checksum */
 	struct dst_header header;
 	struct dst_query query;
-	/* With a ring: remote addresses for which the same query has the same
-	 * answer, but for the address in the header. */
+	/* If there is a ring: a range of remote addresses for which the same query
+	 * has the same answer, except for the address in the header. */
 	struct route_stretch serves;
 };
 
@@ -110,10 +112,11 @@ static inline bool dst_serves(const struct dst *dst, const struct stack *stack,
 	       addr <= dst->serves.last && dst_is_valid(dst, stack);
 }
 
-/* Answers dst->query. The owner of `dst` keeps other threads from it. */
+/* Answers dst->query. The caller sees to it that no other thread uses `dst`
+ * meanwhile. */
 void dst_resolve(struct dst *dst, struct net *net) EXCLUDES(net->control);
 
-/* There is no other way than the kernel's. */
+/* Notes that the kernel has to send, and why. */
 static inline void dst_refuse(struct dst *dst, enum reason reason)
 {
 	dst->ring = NULL;

@@ -38,7 +38,8 @@ void dst_lookup_cancel_locked(struct stack *stack, struct dst_lookup *lookup)
 	lookup->worker = NULL;
 }
 
-/* Takes the next request off the list. *taken_out becomes NULL when it is cancelled. */
+/* Takes the next request off the list. *taken_out becomes NULL if the request is
+ * cancelled while we work on it. */
 static bool take(struct stack *stack, struct dst_lookup **taken_out,
 		 struct dst *dst_out)
 {
@@ -67,14 +68,15 @@ static void answer(struct stack *stack, struct dst_lookup *lookup,
 {
 	lookup->worker = NULL;
 	if (!found->is_awaited) {
-		/* has been counted on meanwhile */
+		/* Packets may have been numbered since the copy was made. */
 		found->next_id = lookup->dst->next_id;
 		*lookup->dst = *found;
 		lookup->answered(lookup, stack);
 		return;
 	}
 	lookup->has_asked = true;
-	/* What the kernel has said since we looked is not told again. */
+	/* The kernel may have answered since we looked. It does not say so again, so
+	 * in that case we look again at once. */
 	if (dst_is_valid(found, stack))
 		list_push_back(&stack->unanswered, &lookup->link);
 	else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a received packet finds: one end of a flow, inside a socket. It is
- * reachable by packets while it is in its stack's demultiplexer.
+ * One end of a flow, inside a socket: what the demultiplexer finds for a received
+ * packet. Packets reach it while it is in the demultiplexer of its stack.
  */
 #ifndef NET_ENDPOINT_H
 #define NET_ENDPOINT_H
@@ -15,7 +15,7 @@
 struct endpoint;
 struct watch;
 
-/* What an endpoint is ready for; the values are poll's. */
+/* What an endpoint is ready for. The values are those of poll(). */
 enum ready_bit {
 	READY_IN = 0x001,
 	READY_OUT = 0x004,
@@ -25,48 +25,50 @@ enum ready_bit {
 };
 
 /*
- * A received packet as an endpoint gets it: `data` is what follows the IP header, and
- * this, in its scratch room, says where its headers lie in the first buffer.
+ * The form in which an endpoint gets a received packet. `data` is what follows the
+ * IP header. This struct is in the packet's scratch room, and says where the headers
+ * lie in the first buffer.
  */
 struct rx_info {
 	uint16_t ip_at;
-	/* behind the IP header, which has no options */
+	/* right behind the IP header, which has no options */
 	uint16_t transport_at;
 	uint32_t ifindex;
-	/* from `data` on, in all parts: of IP's payload, then of what the endpoint
-	 * makes of it */
+	/* The bytes from `data` on, in all parts: first IP's payload, later what the
+	 * endpoint leaves of it. */
 	uint32_t len;
-	/* its checksum may be the sum of the pseudo header alone */
+	/* its checksum may be the sum of the pseudo header alone, left to a card to
+	 * complete */
 	bool may_be_partial;
 } __attribute__((may_alias));
 _Static_assert(sizeof(struct rx_info) <= PKT_CB_SIZE, "fits");
 
 struct endpoint {
-	/* Fixed while it is reachable: IP's number of its protocol, one with ports
-	 * in front, and its ends. The any-address stands for every local
-	 * address, or for an end that is not connected. */
+	/* Fixed while it is reachable: the protocol's number in IP (a protocol whose
+	 * header begins with ports), and both ends. The any-address stands for every
+	 * local address, or for the remote end if there is no peer. */
 	uint8_t proto;
 	struct flow_key key;
-	/* Takes the packet, whose IP header has been looked at. Under the stack's
-	 * lock; appends, and tells the
-	 * watches by endpoint_set_ready. */
+	/* Takes the packet, whose IP header has been checked. Called under the
+	 * stack's lock; it queues the packet, and tells the watches by
+	 * endpoint_set_ready. */
 	void (*input)(struct endpoint *end, struct pkt *pkt);
 
-	/* Only packets of this interface are for it; 0: of all. */
+	/* It takes packets of this interface only; 0: of all interfaces. */
 	uint32_t ifindex;
-	/* SO_REUSEPORT: packets are shared out among those with the same key
-	 * that say so. Otherwise the newest has them all. */
+	/* SO_REUSEPORT: the packets are distributed among all endpoints with the
+	 * same key that have this set. Otherwise the newest one gets all of them. */
 	bool is_shared;
-	/* It serves IPv4 as mapped addresses, after those that serve nothing
-	 * else. */
+	/* An IPv6 socket, which takes IPv4 as mapped addresses. It comes after those
+	 * that take IPv4 alone. */
 	bool is_ipv6;
-	/* when it got its local name: monotonic clock */
+	/* when it got its local name, by the monotonic clock */
 	uint64_t named_ns;
 	bool is_reachable;
 
-	/* What it is ready for, enum ready_bit. Written under the stack's lock,
-	 * read by anybody: a reader that sees a bit sees what it stands for
-	 * once it has the lock. */
+	/* What it is ready for: bits of enum ready_bit. Written under the stack's
+	 * lock, read by anybody. A reader that sees a bit, and then takes the lock,
+	 * sees what the bit stands for. */
 	_Atomic uint32_t ready;
 
 	/* the stack's lock */
@@ -74,14 +76,15 @@ struct endpoint {
 	struct list by_key;
 };
 
-/* Somebody who wants to hear of an endpoint's readiness. Linked to it under the
- * stack's lock. */
+/* The wish to hear when an endpoint becomes ready. It is linked to the endpoint
+ * under the stack's lock. */
 struct watch {
 	struct list link;
-	/* Under the stack's lock: only notes it, for after the unlock. */
+	/* Called under the stack's lock: it may only note that something has to be
+	 * done after the unlock. */
 	void (*fire)(struct watch *watch);
-	/* Under the stack's lock: no fd names the socket any more; it takes the
-	 * watch off. NULL: the watch ends by itself. */
+	/* Called under the stack's lock when no fd names the socket any more: takes
+	 * the watch off. NULL: the watch ends by itself. */
 	void (*closed)(struct watch *watch);
 };
 
@@ -98,8 +101,8 @@ static inline uint32_t endpoint_ready(const struct endpoint *end)
 	return atomic_load_explicit(&end->ready, memory_order_relaxed);
 }
 
-/* Under the stack's lock. Each call is news to the watches, also of a bit that
- * was set. */
+/* Called under the stack's lock. Each call fires the watches, even if the bit was
+ * set already. */
 static inline void endpoint_set_ready(struct endpoint *end, uint32_t bits)
 {
 	struct watch *watch;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The registry of flow rules: which frames of which interface this process has
- * claimed, and for how many sockets. A rule is the device's once, however many
- * sockets share it. All under the control mutex.
+ * The registry of flow rules. It says which frames of which interface this process
+ * has claimed, and for how many sockets. The device has each rule once, however many
+ * sockets share it. All of it is under the control mutex.
  */
 #ifndef NET_FLOW_H
 #define NET_FLOW_H
@@ -12,7 +12,7 @@
 struct flow {
 	struct list link; /* of the network's */
 	struct netif *netif;
-	/* where the frames go, and whose ring that is */
+	/* the ring that gets the frames, and its stack */
 	struct ring *ring;
 	struct stack *stack;
 	struct flow_rule rule;
@@ -23,12 +23,12 @@ struct flow {
 struct held_flow {
 	struct list link;
 	struct flow *flow;
-	/* still wanted; for who brings the held ones into line */
+	/* set while an attachment's flows are brought into line: it is still wanted */
 	bool is_wanted;
 };
 
-/* Makes the attachment hold the flow, once. -ENOMEM, -EEXIST: another stack has it,
- * or what the device says. */
+/* Makes the attachment hold the flow, unless it does already. Errors: -ENOMEM;
+ * -EEXIST: another stack has the flow; or the device's error. */
 int flow_hold(struct net *net, struct attachment *att, struct netif *netif,
 	      const struct flow_rule *rule) MUST_CHECK REQUIRES(net->control);
 void flow_release(struct net *net, struct held_flow *held)

@@ -22,9 +22,9 @@ struct parsed {
 	uint8_t *frame;
 	struct wire_ipv4 *ip;
 	uint8_t *transport;
-	/* all headers; of TCP with its own */
+	/* all headers up to IP's; for TCP its header, too */
 	uint32_t header_len;
-	/* of the frame, without padding */
+	/* of the frame without padding */
 	uint32_t len;
 	uint32_t transport_len;
 };
@@ -99,7 +99,7 @@ static void set_check(const struct wire_ipv4 *ip, uint8_t *transport,
 	memcpy(at, &check, sizeof(check));
 }
 
-/* Whether the sum is no more than the pseudo header's. */
+/* Whether the checksum covers the pseudo header alone. */
 static bool is_partial(const struct parsed *p)
 {
 	uint16_t pseudo = (uint16_t)~csum_fold(
@@ -118,12 +118,13 @@ static bool is_good(const struct parsed *p)
 
 typedef int (*emit_fn)(void *ctx, const uint8_t *piece, uint32_t len);
 
-/* Lies on the stack of who cuts. */
+/* One piece. It lies on the stack of the function that cuts. */
 struct piece {
 	uint8_t bytes[GIVE_BACK_LEN_MAX];
 };
 
-/* Fills it with the headers and `len` bytes that lie `at` bytes behind them. */
+/* Fills the piece with the headers, and with the `len` bytes that are `at` bytes
+ * behind them. */
 static struct wire_ipv4 *fill_piece(struct piece *piece, const struct parsed *p,
 				    uint32_t at, uint32_t len)
 {
@@ -137,7 +138,8 @@ static struct wire_ipv4 *fill_piece(struct piece *piece, const struct parsed *p,
 	return ip;
 }
 
-/* The kernel puts them together; the sum is that of the whole datagram. */
+/* Cuts into fragments. The kernel joins them, so the checksum stays that of the
+ * whole datagram. */
 static int cut_udp(const struct parsed *p, emit_fn emit, void *ctx)
 {
 	uint32_t room = (GIVE_BACK_LEN_MAX - p->header_len) & ~7u;
@@ -160,8 +162,8 @@ static int cut_udp(const struct parsed *p, emit_fn emit, void *ctx)
 	return err;
 }
 
-/* Of what is said once, the beginning is said by the first piece, the end by the last
- * one. */
+/* Flags that belong to the beginning go with the first piece, flags that belong to
+ * the end go with the last one. */
 static uint8_t flags_of_piece(uint8_t flags, bool is_first, bool is_last)
 {
 	if (!is_first)
@@ -215,7 +217,8 @@ int give_back_cut(uint8_t *frame, uint32_t len, bool may_be_partial,
 		return emit(ctx, frame, p.len);
 	if (p.ip->proto != WIRE_PROTO_TCP)
 		return cut_udp(&p, emit, ctx);
-	/* new sums would hide what the old one shows */
+	/* A damaged segment must not be cut: the pieces get new checksums, which
+	 * would hide the damage. */
 	return is_good(&p) ? cut_tcp(&p, emit, ctx) : -EBADMSG;
 }
 
@@ -227,8 +230,8 @@ static long bpf(int command, union bpf_attr *attr)
 			   sizeof(*attr), 0, 0, 0);
 }
 
-/* The frame gets room for some bytes in front of it, by whose number the steering
- * program knows it. */
+/* The program puts some bytes of metadata in front of the frame. By their number the
+ * steering program knows that the frame is one that we have given back. */
 static const struct bpf_insn pass[] = {
 	{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_2,
 	  .imm = -RING_GIVEN_BACK_META },

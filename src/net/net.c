@@ -19,8 +19,8 @@
 #include "os/real.h"
 #include "pkt/wire.h"
 
-/* How long the first socket waits for the kernel's tables. What has been read by
- * then counts, and the rest follows. */
+/* How long the first socket waits for the kernel's tables. After that we begin with
+ * what has been read so far, and the rest follows. */
 enum { SYNC_TIMEOUT_MS = 500 };
 
 #define FOR_EACH_STACK(stack, net)                                        \
@@ -35,7 +35,7 @@ struct own_addrs {
 	__be32 v4[];
 };
 
-/* Those that find no room are counted. */
+/* Addresses for which there is no room are only counted. */
 static bool collect_own(void *ctx, const struct addr_info *info)
 {
 	struct own_addrs *own = ctx;
@@ -72,7 +72,8 @@ static struct own_addrs *collect(const struct net *net, unsigned room)
 	return own;
 }
 
-/* Without memory nothing is taken for a lie. */
+/* If there is no memory, the demultiplexer does not know our addresses, and drops no
+ * frame for having one of them as its source. */
 static void publish_own(struct net *net)
 {
 	struct own_addrs *own = collect(net, 16), *old = net->own;
@@ -107,7 +108,7 @@ static unsigned collect_driven(const struct net *net, int *ifindexes)
 	return cnt;
 }
 
-/* What cannot be computed is let in. */
+/* If the ranges cannot be computed, every source is admitted. */
 static void publish_rpf(struct net *net)
 {
 	int ifindexes[STACK_RINGS_MAX];
@@ -291,13 +292,13 @@ int net_event_fd(const struct net *net)
 
 /* -- where frames for a socket arrive ------------------------------------- */
 
-/* Bringing an attachment's flows into line with what it wants. */
+/* The state while an attachment's flows are brought into line with what it wants. */
 struct alignment {
 	struct net *net;
 	struct attachment *att;
 	struct netif *netif;
 	unsigned held_cnt;
-	/* the first thing that was in the way, and on which interface */
+	/* the first reason against it, and the interface that it is about */
 	enum reason reason;
 	const struct netif *blamed;
 };
@@ -311,8 +312,8 @@ static void note_reason(struct alignment *a, enum reason reason,
 	a->blamed = netif;
 }
 
-/* From here to align() everything has the control mutex, that of a->net, which the
- * analysis does not take for the one that the caller has. */
+/* From here to align() every function runs under the control mutex of a->net. The
+ * lock analysis does not see that this is the mutex that the caller has. */
 NO_LOCK_ANALYSIS static void want_flow(struct alignment *a,
 				       struct netif *netif,
 				       const struct ip_addr *local)
@@ -351,7 +352,8 @@ static bool want_address(void *ctx, const struct addr_info *info)
 	return true;
 }
 
-/* All addresses of an interface. As want_flow(). */
+/* Wants a flow for each address of an interface. As to the analysis, see
+ * want_flow(). */
 NO_LOCK_ANALYSIS static void want_interface(struct alignment *a,
 					    const struct link *link)
 {
@@ -364,7 +366,7 @@ NO_LOCK_ANALYSIS static void want_interface(struct alignment *a,
 			    a->netif);
 }
 
-/* As want_flow(). */
+/* As to the analysis, see want_flow(). */
 NO_LOCK_ANALYSIS static void want_wildcard(struct alignment *a)
 {
 	const struct link *link;
@@ -384,8 +386,8 @@ NO_LOCK_ANALYSIS static void want_wildcard(struct alignment *a)
 	note_reason(a, REASON_LOCAL, NULL);
 }
 
-/* The interface by which the peer of a connected socket is reached, or the one
- * that has the socket's address. */
+/* The interface by which the peer of a connected socket is reached. For other
+ * sockets, the interface that has the socket's address. 0: there is none. */
 static int interface_of(const struct net *net, const struct attach_where *where)
 {
 	const struct addr *addr;
@@ -407,7 +409,7 @@ static int interface_of(const struct net *net, const struct attach_where *where)
 	return addr ? addr->info.ifindex : 0;
 }
 
-/* As want_flow(). */
+/* As to the analysis, see want_flow(). */
 NO_LOCK_ANALYSIS static void want_one_address(struct alignment *a)
 {
 	const struct attach_where *where = &a->att->where;
@@ -430,7 +432,8 @@ NO_LOCK_ANALYSIS static void want_one_address(struct alignment *a)
 			    NULL);
 }
 
-/* Holds what is wanted, and gives up what is no longer. As want_flow(). */
+/* Holds the flows that are wanted now, and gives up the others. As to the analysis,
+ * see want_flow(). */
 NO_LOCK_ANALYSIS static void align(struct alignment *a)
 {
 	struct held_flow *held, *following;
@@ -446,7 +449,7 @@ NO_LOCK_ANALYSIS static void align(struct alignment *a)
 			flow_release(a->net, held);
 }
 
-/* Says what has become of the attachment. */
+/* Writes into the statistics what has become of the attachment. */
 static void tell(const struct alignment *a, enum stats_decider decider)
 {
 	struct stats_handle *stats = a->att->where.stats;
@@ -490,7 +493,8 @@ static int make_reachable(struct endpoint *end,
 	return err;
 }
 
-/* After its flows are gone: what they have brought is still for it. */
+/* Called when the flows are gone. The frames that they have brought so far still go
+ * to the endpoint. */
 static void make_unreachable(struct stack *stack, struct endpoint *end)
 {
 	stack_lock(stack);
@@ -499,7 +503,8 @@ static void make_unreachable(struct stack *stack, struct endpoint *end)
 	stack_unlock(stack);
 }
 
-/* Answers to senders on the local device depend on who is attached. */
+/* On the local device the way to a peer depends on who is attached, so destinations
+ * have to be looked up anew. */
 static void tell_local_senders(struct net *net)
 {
 	if (net->params.local_dev) {
@@ -517,7 +522,8 @@ static enum reason attach_locked(struct net *net, struct attachment *att,
 
 	INVARIANT(net_control_is_mine(net), "attached without the mutex");
 	att->where = *where;
-	/* one spelling of nobody, since rules are compared */
+	/* Rules are compared, so all sockets without a peer use the same address
+	 * here. */
 	if (!where->remote_port)
 		memset(&att->where.remote, 0, sizeof(att->where.remote));
 	list_init(&att->flows);
@@ -526,7 +532,7 @@ static enum reason attach_locked(struct net *net, struct attachment *att,
 		tell(&a, where->decider);
 		return a.reason;
 	}
-	/* Reachable before the first frame can come. */
+	/* The endpoint must be reachable before the first frame can come. */
 	if (make_reachable(end, &att->where) != 0) {
 		a.reason = REASON_MEMORY;
 		tell(&a, where->decider);
@@ -573,7 +579,7 @@ void net_detach(struct net *net, struct attachment *att)
 	net_control_release(net);
 }
 
-/* What followed the datagram in its packet has been cut off. */
+/* The packet may have been cut to the length of its datagram. Makes IP's length fit. */
 static void fit_ip(uint8_t *frame, uint32_t len)
 {
 	struct wire_ipv4 *ip = (void *)(frame + sizeof(struct wire_eth));
@@ -586,8 +592,8 @@ static void fit_ip(uint8_t *frame, uint32_t len)
 	ip->check = csum_fold(csum_words(ip, sizeof(*ip) / 4));
 }
 
-/* The frame of a received packet, in one piece that the caller frees; NULL without
- * memory. */
+/* Copies the frame of a received packet into one piece, which the caller frees.
+ * NULL: there is no memory. */
 static uint8_t *copy_frame(const struct pkt *pkt, uint32_t *len_out)
 {
 	const struct rx_info *info = PKT_CB(pkt, struct rx_info);
@@ -665,7 +671,7 @@ bool net_is_local_locked(struct net *net, const struct flow_key *key,
 
 /* -- news ------------------------------------------------------------------ */
 
-/* Flows of an interface that is given up go before it does. */
+/* Flows must be released before their interface is given up. */
 static void release_flows_of(struct net *net, const struct netif *netif)
 	REQUIRES(net->control)
 {
@@ -686,9 +692,9 @@ static void check_netifs(struct net *net) REQUIRES(net->control)
 		if (!netif_check(net, netif))
 			continue;
 		release_flows_of(net, netif);
-		/* Destinations remember its ring: before it goes, nobody may find
-		 * one valid any more. Who looks does so under the stack's lock,
-		 * which the closing takes after this. */
+		/* Destinations remember the ring of the interface. After this line
+		 * no thread finds such a destination valid any more. They look under
+		 * the stack's lock, and the closing takes that lock afterwards. */
 		net_view_routes_changed(&net->view);
 		netif_close(net, netif);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Interfaces, opened and given up (netif.h). */
+/* Opens interfaces and gives them up (netif.h). */
 #include "config.h"
 
 #include "net/netif.h"
@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "stats/stats_publish.h"
 
-/* Whether the name is among those of a list with commas. */
+/* Whether a list of names with commas between them has this name. */
 static bool is_listed(const char *list, const char *name)
 {
 	size_t len = strlen(name);
@@ -34,7 +34,8 @@ static bool is_allowed(const struct net *net, const char *name)
 	       is_listed(net->params.interfaces, name);
 }
 
-/* Whether frames of this interface are frames of ours, whatever the back end. */
+/* Whether we may take frames of this interface at all, whatever the back end.
+ * REASON_NONE: we may. */
 static enum reason reason_by_link(const struct net *net, const struct link *link)
 {
 	if (link_is_loopback(link))
@@ -88,7 +89,7 @@ static struct netif *add(struct net *net, int ifindex, const char *name)
 	return netif;
 }
 
-/* The region may outlive its device. */
+/* The region may live longer than its device, so it must forget the pool. */
 static void forget_pool(struct region *region)
 {
 	struct stats_pool *pool = region->stats;
@@ -111,8 +112,8 @@ int netif_ring(struct netif *netif, struct stack *stack, struct ring **ring_out)
 	return err;
 }
 
-/* With a device. The first stack has a ring at once, so that an interface that gives
- * none is refused as a whole. */
+/* The interface has a device. The first stack gets its ring at once, so that an
+ * interface that gives none is refused as a whole. */
 static int start(struct net *net, struct netif *netif)
 {
 	struct ring *ring;
@@ -126,7 +127,8 @@ static int start(struct net *net, struct netif *netif)
 static void refuse(struct net *net, struct netif *netif, enum reason reason,
 		   const char *text)
 {
-	/* Loopback and what the user has excluded is no news to anybody. */
+	/* That loopback, or an interface that the user has excluded, stays with the
+	 * kernel is no news to anybody. */
 	bool is_news = netif->reason != reason && reason != REASON_LOCAL &&
 		       reason != REASON_NOT_ALLOWED;
 
@@ -244,7 +246,7 @@ void netif_close(struct net *net, struct netif *netif)
 	netif->dev = NULL;
 }
 
-/* Takes over a new address or MTU. */
+/* Takes over a new hardware address or MTU. */
 static int follow_link(struct netif *netif, const struct link *link)
 {
 	struct dev *dev = netif->dev;

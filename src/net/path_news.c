@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Complaints of routers (path_news.h). */
+/* Takes complaints of routers (path_news.h). */
 #include "config.h"
 
 #include "net/path_news.h"
@@ -16,22 +16,23 @@
 #include "pkt/wire.h"
 
 enum {
-	/* the header, what it quotes, and options of both */
+	/* the message's header, the packet that it quotes, and the options of both */
 	MESSAGE_MAX = 576,
-	/* Read at a time, and asked about: who forges them shall not keep us
-	 * busy. A complaint that is passed over comes again with the next
-	 * packet. */
+	/* How many messages we read at a time, and how many of them we ask about.
+	 * Somebody who forges messages shall not keep us busy. If we pass over a
+	 * genuine one, the router sends it again with the next packet. */
 	READ_MAX = 256,
 	ASK_MAX = 16,
-	/* asked for again in a second */
+	/* how many known paths we ask for again in a second */
 	CHECK_MAX = 16,
 };
 
-/* Raw sockets have one option, in a header that does not go with libc's: types of
- * ICMP that are not wanted. */
+/* An option of raw sockets: the types of ICMP that are not wanted. Its header cannot
+ * be included together with those of libc. */
 enum { SOL_RAW_ = 255, ICMP_FILTER_ = 1 };
 
-/* Destination unreachable, fragmentation needed, and nothing else of ICMP. */
+/* Lets "destination unreachable, fragmentation needed" in, and no other message of
+ * ICMP. */
 static int let_in(int fd)
 {
 	uint32_t types = ~(1u << ICMP_DEST_UNREACH);
@@ -69,7 +70,8 @@ int path_news_open(void)
 	return fd;
 }
 
-/* What a message of `len` bytes is about. */
+/* Reads which path a message of `len` bytes is about. False: it says nothing of a
+ * path. */
 static bool read_complaint(const uint8_t *msg, size_t len,
 			   struct path_mtu_info *out)
 {
@@ -88,7 +90,7 @@ static bool read_complaint(const uint8_t *msg, size_t len,
 	return true;
 }
 
-/* Destinations to ask about, each once. */
+/* The destinations that we ask about, each one once. */
 struct question_list {
 	struct path_mtu_info about[ASK_MAX];
 	unsigned cnt;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Packets of ours that were too long for a link on their way. Routers say so by
- * ICMP to the kernel, which believes it or not and tells only sockets that are
- * connected or ask; so we listen too, and ask the kernel what it makes of it. Under
- * the control mutex.
+ * News of packets that were too long for a link on their way. Routers report that by
+ * ICMP to the kernel. The kernel decides whether to believe it, and tells only
+ * sockets that are connected or ask for it. So we listen to the routers too, and ask
+ * the kernel what it believes now. All of this is under the control mutex.
  */
 #ifndef NET_PATH_NEWS_H
 #define NET_PATH_NEWS_H
@@ -14,15 +14,16 @@
 
 struct net;
 
-/* An fd that is readable when a router has complained. Negative errno: without
- * CAP_NET_RAW we learn with the next reading of the routes. */
+/* Returns an fd that is readable when a router has complained, or a negative errno.
+ * Without CAP_NET_RAW there is none, and we learn of paths when we next read the
+ * routes. */
 int path_news_open(void) MUST_CHECK;
 
-/* Takes the complaints, and asks the kernel about each destination. */
+/* Reads the complaints, and asks the kernel about each destination. */
 void path_news_take(struct net *net);
 
-/* Some of what was learned is asked for again: it may be forgotten by now. False:
- * there is none. */
+/* Asks the kernel again for some of the paths that we know, since it may have
+ * forgotten them. False: we know no path. */
 bool path_news_check(struct net *net);
 
 #endif

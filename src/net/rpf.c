@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Sources that interfaces admit (rpf.h). */
+/* Computes which sources interfaces admit (rpf.h). */
 #include "config.h"
 
 #include "net/rpf.h"
@@ -8,16 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Look-ups of routes that may be spent on it. */
+/* How many look-ups of routes we spend on it at most. */
 enum { LOOKUPS_MAX = 1 << 20 };
 
-/* From this address, in host order, to the next range. */
+/* A range of addresses. It begins at `from`, in host order, and ends where the next
+ * range begins. */
 struct range {
 	uint32_t from;
 	bool is_admitted;
 };
 
-/* Packets that one interface receives, for one local address. */
+/* The sources that one interface admits, for packets to one local address. */
 struct map {
 	uint32_t ifindex;
 	__be32 local; /* 0: any */
@@ -80,7 +81,8 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* In ascending order, each once; the first is 0. */
+/* Collects the addresses at which an answer may change, in ascending order, each one
+ * once. The first is 0. */
 static int collect_bounds(const struct net_view *view, struct bounds *b)
 {
 	const struct policy_entry *entry;
@@ -89,7 +91,7 @@ static int collect_bounds(const struct net_view *view, struct bounds *b)
 	*b = (struct bounds){ 0 };
 	add_bound(b, 0);
 	route_tab_visit(&view->routes, add_route, b);
-	/* A rule's destination is the source here. */
+	/* The kernel looks up the way back, so the rule's destination is our source. */
 	LIST_FOR_EACH(entry, &view->policies.policies, in_tab)
 		if (entry->policy.dst_len)
 			add_prefix(b, &entry->policy.dst,
@@ -108,7 +110,7 @@ static int collect_bounds(const struct net_view *view, struct bounds *b)
 
 /* -- making it ----------------------------------------------------------------------- */
 
-/* Whether answers depend on who the packet is for. */
+/* Whether the answer depends on the address that the packet is for. */
 static bool has_rules_by_source(const struct net_view *view)
 {
 	const struct policy_entry *entry;

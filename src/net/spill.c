@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* A short datagram, a frame, a large frame. */
+/* These fit a short datagram, a frame, and a large frame. */
 static const uint32_t buf_sizes[SPILL_SIZES] = { 256, 2048, 4096 };
 
 void spill_init(struct spill *spill)
@@ -15,7 +15,7 @@ void spill_init(struct spill *spill)
 		pkt_stock_init(&spill->stocks[i], buf_sizes[i], UINT32_MAX);
 }
 
-/* NULL: it is not to be copied. */
+/* Chooses the stock for a copy. NULL: such a packet is not copied. */
 static struct pkt_stock *stock_for(struct spill *spill, const struct pkt *pkt)
 {
 	for (int i = 0; i < SPILL_SIZES; i++)

@@ -14,13 +14,13 @@
 #include "os/real.h"
 #include "stats/stats_publish.h"
 
-/* Room in front of what is received or sent: the longest headers. */
+/* The room in front of a packet's data: the longest headers. */
 enum { POOL_HEADROOM = 128 };
 
-/* Of one ring: one for each queue of the device. */
+/* How many fds a ring may have. It has one for each queue of the device. */
 enum { RING_FDS_MAX = 256 };
 
-/* The set that the rings' fds are in. */
+/* Makes the epoll set for the fds of the rings. */
 static int open_set(struct stack *stack)
 {
 	int fd = real.epoll_create1(EPOLL_CLOEXEC);
@@ -28,7 +28,7 @@ static int open_set(struct stack *stack)
 	atomic_init(&stack->fd, fd);
 	if (fd < 0)
 		return -errno;
-	/* Where it cannot be moved out of the way it stays where it is. */
+	/* If the fd cannot be moved out of the program's way, it stays where it is. */
 	(void)!fd_internal_adopt(fd, &stack->fd);
 	return 0;
 }
@@ -47,7 +47,7 @@ int stack_create(const struct stack_params *params, struct stack **stack_out)
 					     clock_monotonic_ns;
 	timer_wheel_init(&stack->timers, stack_now_ns(stack));
 	atomic_init(&stack->next_timer_ns, TIMER_NEVER);
-	/* The first timer is told in any case. */
+	/* `sooner` is called for the first timer in any case. */
 	atomic_init(&stack->thread_until_ns, TIMER_NEVER);
 	err = open_set(stack);
 	if (err)
@@ -89,7 +89,7 @@ static unsigned free_slot(const struct stack *stack)
 	return i;
 }
 
-/* After rings have come or gone. */
+/* Called when a ring has been added or removed. */
 static void find_only(struct stack *stack) REQUIRES(stack->lock)
 {
 	bool needs_ack = false;
@@ -111,7 +111,7 @@ static void find_only(struct stack *stack) REQUIRES(stack->lock)
 		stack->only_from = &stack->froms[stack->only->slot];
 }
 
-/* Lets the ring's fds wake who sleeps for the stack, or not any more. */
+/* Adds the ring's fds to the set by which sleepers are woken, or removes them. */
 static void watch_ring(struct stack *stack, struct ring *ring, int op)
 {
 	struct epoll_event event = { .events = EPOLLIN };
@@ -125,7 +125,7 @@ static void watch_ring(struct stack *stack, struct ring *ring, int op)
 				ring->dev->name, strerror(errno));
 }
 
-/* Nobody else knows the ring yet. */
+/* Lets the ring count in the statistics file. Nobody else knows the ring yet. */
 static void count_in_region(struct ring *ring)
 {
 	ring->stats = stats_ring_open(ring->dev->name, ring->dev->ops->name,
@@ -136,8 +136,8 @@ static void count_in_region(struct ring *ring)
 	ring->counts = &ring->stats->counters;
 }
 
-/* Of the frames that are not posted half are for sockets to hold, half for
- * sending. */
+/* Half of the frames that are not posted are for sockets to hold, the other half is
+ * for sending. */
 static struct stack_hold hold_of(const struct ring *ring)
 {
 	const struct region_set *set = &ring->dev->regions;
@@ -165,8 +165,8 @@ static struct stack_pool *make_pool(void)
 	return pool;
 }
 
-/* Brings what has come home to pools without a ring to their regions, and ends those
- * that have it all. */
+/* Returns packets that have come back to pools without a ring to their regions, and
+ * frees the pools that have all of theirs. */
 static void reclaim(struct stack *stack)
 {
 	struct stack_pool *pool, *following;
@@ -205,8 +205,8 @@ void stack_destroy(struct stack *stack)
 int stack_add_ring(struct stack *stack, struct dev *dev,
 		   const struct demux_from *from, struct ring **ring_out)
 {
-	/* Rings come and go under the control mutex alone, so that the slot
-	 * stays free without the lock. */
+	/* Rings are added and removed under the control mutex alone, so the slot
+	 * stays free although we do not hold the lock. */
 	unsigned slot = free_slot(stack);
 	struct stack_pool *pool;
 	struct ring *ring;
@@ -232,7 +232,7 @@ int stack_add_ring(struct stack *stack, struct dev *dev,
 	stack->holds[slot] = hold_of(ring);
 	stack->ring_cnt = MAX(stack->ring_cnt, slot + 1);
 	find_only(stack);
-	/* It sleeps without having armed this one. */
+	/* The watcher sleeps, and has not armed this ring. */
 	if (stack->watcher)
 		waiter_wake_locked(stack->watcher);
 	stack_unlock(stack);
@@ -270,7 +270,7 @@ void stack_remove_ring(struct stack *stack, struct ring *ring)
 	find_only(stack);
 	stack_unlock(stack);
 	watch_ring(stack, ring, EPOLL_CTL_DEL);
-	/* no new kick can begin */
+	/* No new kick can begin; we wait for the one that may be under way. */
 	for (unsigned spins = 0; atomic_load(&ring->kick_state);)
 		lock_spin(&spins, LOCK_SPINS);
 	ring->ops->close(ring);
@@ -281,8 +281,8 @@ void stack_remove_ring(struct stack *stack, struct ring *ring)
 	reclaim(stack);
 }
 
-/* Copies what is received beyond the frames that sockets may hold, and drops what
- * has nowhere to go. Returns how many of the batch are left. */
+/* Sockets hold many of the ring's frames. Copies what they may not hold any more,
+ * and drops what cannot be copied. Returns how many packets of the batch are left. */
 static COLD unsigned spare_frames(struct stack *stack, struct ring *ring,
 				  struct pkt **batch, unsigned cnt)
 {
@@ -404,7 +404,8 @@ bool stack_arm_locked(struct stack *stack)
 	return is_empty;
 }
 
-/* Makes the caller the one who kicks the ring in the slot, if it needs this. */
+/* If the ring in this slot needs to be told, makes the caller the one who kicks it.
+ * NULL: there is nothing to do. */
 static struct ring *begin_to_acknowledge(struct stack *stack, unsigned slot)
 {
 	struct ring *ring;
@@ -417,8 +418,8 @@ static struct ring *begin_to_acknowledge(struct stack *stack, unsigned slot)
 	return ring;
 }
 
-/* A ring that somebody kicks at this moment is left out: its fd stays readable, and
- * whoever sleeps on it is here again at once. */
+/* A ring that another thread kicks at this moment is left out. Its fd stays
+ * readable, so whoever sleeps on it wakes up, and comes here again at once. */
 COLD void stack_acknowledge_slow(struct stack *stack)
 {
 	for (unsigned i = 0; i < STACK_RINGS_MAX; i++) {

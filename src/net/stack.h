@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * One lock and everything a received packet can reach under it: rings, endpoints,
- * waiters. Whoever has the lock may process what the rings bring; what that calls
- * for outside the lock, kicks and wake-ups, is done by stack_unlock.
+ * One lock, and everything that a received packet can reach under it: rings,
+ * endpoints, waiters. Whoever holds the lock may process what the rings bring. Some
+ * of what follows from that, kicks and wake-ups, must not be done under the lock;
+ * stack_unlock does it.
  */
 #ifndef NET_STACK_H
 #define NET_STACK_H
@@ -29,55 +30,59 @@ enum {
 #define STACK_SOONER (STACK_WAKES << 3)
 #define STACK_LOOKUPS (STACK_WAKES << 4)
 
-/* The stack's memory: what is received beyond the frames that sockets may hold, and
- * what engines are to send. */
+/* The stocks of the stack: some for copies of received packets (spill.h), one for
+ * the packets that engines send. */
 enum { STACK_STOCKS = SPILL_SIZES + 1, STACK_SEND_SIZE = 2048 };
 
-/* How many frames of a ring sockets may hold: from `soon` on there is memory for
- * copies, beyond `max` what arrives is copied, beyond `limit` what cannot be is
- * dropped. */
+/* How many frames of a ring sockets may hold. When they hold more than `soon`, we
+ * get memory for copies. Beyond `max` received packets are copied. Beyond `limit`
+ * those that cannot be copied are dropped. */
 struct stack_hold {
 	uint32_t soon, max, limit;
-	/* With no more in its pool they hold fewer than `soon`. */
+	/* While the ring's pool has no more packets than this, sockets hold fewer
+	 * than `soon`. */
 	uint32_t pool_max;
 };
 
 struct net;
 
-/* A ring's packets. They go back there even when it is gone, so the pool and the
- * region outlive it, until the last one has come home. */
+/* The pool of a ring's packets. Packets return to it even when the ring is gone, so
+ * the pool and its regions live on until the last packet has come back. */
 struct stack_pool {
 	struct pkt_pool pool; /* the stack's lock */
-	struct region_set regions; /* of an orphan */
+	struct region_set regions; /* set when it becomes an orphan */
 	struct list link; /* of the stack's orphans */
 };
 
 /*
- * A protocol's part of a stack. Its endpoints collect the packets of a batch, and make
- * it due; so does who calls its engine. Then `run` is called under the lock, at the end
- * of the batch, after timers, or at the latest before the lock is released: it gives the
- * engine the batch, and tells sockets what the engine has to say. It may send, set
- * timers and wake waiters, but makes nothing due.
+ * A protocol's part of a stack. Its endpoints collect the packets of a batch, and
+ * make the engine due; whoever calls the engine makes it due as well. Then `run` is
+ * called under the lock: at the end of the batch, after timers, or at the latest
+ * before the lock is released. It gives the engine the batch, and tells sockets what
+ * the engine has to say. It may send, set timers and wake waiters, but must not make
+ * an engine due.
  */
 struct stack_engine {
 	void (*run)(struct stack_engine *engine, struct stack *stack);
-	struct list link; /* of those that are due */
+	struct list link; /* in the stack's list of those that are due */
 };
 
 struct stack_params {
 	enum stack_lock_kind lock_kind;
-	/* packets taken from a ring at a time, 1 to STACK_BATCH */
+	/* how many packets we take from a ring at a time, 1 to STACK_BATCH */
 	unsigned poll_batch;
-	/* of the demultiplexer's tables and of fragments' identifications */
+	/* the seed of the demultiplexer's tables and of the fragments'
+	 * identifications */
 	uint64_t seed;
 	struct net *net; /* NULL in tests that need none */
 	unsigned index;
-	/* packets to send that there may be */
+	/* how many packets to send there may be at most */
 	uint32_t send_max;
 	/* NULL: clock_monotonic_ns */
 	uint64_t (*clock_ns)(void);
-	/* A timer is due before the time that stack_sleep_until said: called without the
-	 * lock, by any thread. NULL: nobody sleeps so. */
+	/* Called when a timer is due before the time that stack_sleep_until
+	 * returned; without the lock, by any thread. NULL: nobody calls
+	 * stack_sleep_until. */
 	void (*sooner)(struct stack *stack);
 };
 
@@ -86,69 +91,70 @@ struct stack {
 
 	/* fixed */
 	struct net *net;
-	/* the network's number for it */
+	/* its place in the network's array */
 	unsigned index;
 	uint64_t (*clock_ns)(void);
 	void (*sooner)(struct stack *stack);
 
-	/* An epoll set with the fds of all rings, by which one fd wakes who
-	 * sleeps for them, however many there are and whatever comes and goes. */
+	/* An epoll set with the fds of all rings. So one fd wakes those who sleep,
+	 * however many rings there are, and although rings come and go. */
 	_Atomic int fd;
 
-	/* under the lock; a ring is added for ever, as long as its device
-	 * lives */
+	/* under the lock; a ring stays as long as its device */
 	struct ring *rings[STACK_RINGS_MAX];
 	struct demux_from froms[STACK_RINGS_MAX];
 	unsigned ring_cnt;
 	unsigned poll_batch;
-	/* the only one; NULL: there are several, or none */
+	/* the ring, if there is only one; else NULL */
 	struct ring *only;
 	const struct demux_from *only_from;
 	struct list wakes; /* waiters */
 	struct list waiters;
 	struct waiter *watcher;
-	/* What the unlock has to do: a bit for each ring that wants a kick,
-	 * STACK_WAKES when there are `wakes`, STACK_SHORT when memory is short,
-	 * STACK_ENGINES when there are `engines`, STACK_SOONER when `sooner` is to
-	 * be called, STACK_LOOKUPS when there are `lookups`. */
+	/* What the unlock has to do. There is a bit for each ring that wants a kick.
+	 * STACK_WAKES: there are `wakes`. STACK_SHORT: memory is short.
+	 * STACK_ENGINES: there are `engines`. STACK_SOONER: `sooner` is to be
+	 * called. STACK_LOOKUPS: there are `lookups`. */
 	uint64_t afterwards;
-	struct list engines; /* that are due */
-	/* Of sockets and engines. Whoever sets one directly makes an engine due, or
-	 * calls stack_note_timers_locked. */
+	struct list engines; /* those that are due */
+	/* The timers of sockets and engines. Whoever sets one directly makes an
+	 * engine due, or calls stack_note_timers_locked. */
 	struct timer_wheel timers;
-	/* Not later than the first timer is due. */
+	/* The first timer is due at this time or later. */
 	_Atomic uint64_t next_timer_ns;
-	/* until when the watcher sleeps, and the library's own thread as far as this
-	 * stack goes; 0: it looks by itself before long */
+	/* Until when the watcher sleeps, and until when the library's own thread
+	 * sleeps as far as this stack is concerned. 0: that thread looks at the
+	 * stack soon anyway. */
 	uint64_t watch_until_ns;
 	_Atomic uint64_t thread_until_ns;
-	/* dst_lookup.h: destinations to be looked up, and those whose neighbour the
-	 * kernel asks for; and whether somebody looks them up */
+	/* Requests of dst_lookup.h: those to be looked up, and those that wait for
+	 * the kernel to find a neighbour; and whether a thread looks them up now. */
 	struct list lookups, unanswered;
 	bool is_looking_up;
-	/* who holds the control mutex has left some to its release */
+	/* the holder of the control mutex looks some up when he releases it */
 	_Atomic bool has_lookups_left;
-	/* one of the rings is to be told what has woken who slept for it */
+	/* one of the rings has to be told when its fd has woken a sleeper */
 	_Atomic bool needs_ack;
-	/* somebody has polled since the progress thread looked */
+	/* somebody has polled since the progress thread looked last */
 	_Atomic bool was_polled;
 
-	/* stack_pool: of rings that are gone, whose frames sockets still hold */
+	/* the pools (stack_pool) of rings that are gone, whose frames sockets still
+	 * hold */
 	struct list orphans;
 	struct stack_hold holds[STACK_RINGS_MAX];
 	struct spill spill;
 	struct pkt_stock send;
 	struct demux demux;
 
-	/* The next identification of a datagram that is cut, by source and
-	 * destination. */
+	/* The next identification of a datagram that is cut into fragments. The hash
+	 * of source and destination chooses the place. */
 	uint64_t frag_seed;
 	uint16_t frag_ids[STACK_FRAG_IDS];
 };
 
 int stack_create(const struct stack_params *params, struct stack **stack_out)
 	MUST_CHECK;
-/* Nobody uses it any more, its rings are closed. */
+/* Nobody uses the stack any more, and its rings are closed. */
 void stack_destroy(struct stack *stack);
 
 static inline void stack_lock(struct stack *stack) ACQUIRES(stack->lock)
@@ -156,7 +162,7 @@ static inline void stack_lock(struct stack *stack) ACQUIRES(stack->lock)
 	stack_lock_acquire(&stack->lock);
 }
 
-/* Out of line: kicks, wake-ups. Releases the lock. */
+/* The unlock if there are kicks, wake-ups or the like. Releases the lock. */
 void stack_unlock_slow(struct stack *stack) RELEASES(stack->lock);
 
 static inline void stack_unlock(struct stack *stack)
@@ -168,15 +174,15 @@ static inline void stack_unlock(struct stack *stack)
 		stack_lock_release(&stack->lock);
 }
 
-/* Kicks of a ring are made outside the lock, by one thread at a time. It leaves
- * idle under the lock only. */
+/* A ring is kicked outside the lock, by one thread at a time. The state leaves idle
+ * under the lock only. */
 enum stack_kick_state { STACK_KICK_IDLE, STACK_KICKING, STACK_KICK_AGAIN };
 
-/* Somebody kicked a moment ago. */
+/* stack_kick_begin, if another thread seems to be kicking. */
 bool stack_kick_begin_slow(struct ring *ring);
 
-/* Whether the caller has become the one who kicks; otherwise that one has been
- * told that there is more. Under the stack's lock. */
+/* True: the caller has become the one who kicks. False: another thread kicks, and
+ * has been told that there is more. Under the stack's lock. */
 static inline bool stack_kick_begin(struct ring *ring)
 {
 	if (UNLIKELY(atomic_load_explicit(&ring->kick_state,
@@ -187,7 +193,7 @@ static inline bool stack_kick_begin(struct ring *ring)
 	return true;
 }
 
-/* False: there is more, and the caller still is the one. */
+/* False: there is more, and the caller still is the one who kicks. */
 static inline bool stack_kick_end(struct ring *ring)
 {
 	int state = STACK_KICKING;
@@ -196,11 +202,11 @@ static inline bool stack_kick_end(struct ring *ring)
 						     STACK_KICK_IDLE));
 }
 
-/* What is left of stack_kick after a kick with this result. */
+/* The rest of stack_kick, after a kick with this result. */
 void stack_kick_on(struct stack *stack, struct ring *ring,
 		   enum ring_kick result) EXCLUDES(stack->lock);
 
-/* By the one who kicks. */
+/* Kicks the ring. Called by the thread that became the one who kicks. */
 static inline void stack_kick(struct stack *stack, struct ring *ring)
 	EXCLUDES(stack->lock)
 {
@@ -210,16 +216,16 @@ static inline void stack_kick(struct stack *stack, struct ring *ring)
 		stack_kick_on(stack, ring, result);
 }
 
-/* Makes this stack's ring of a device: under the control mutex. -ENOSPC: no more
- * rings. */
+/* Makes this stack's ring of a device. Under the control mutex. -ENOSPC: there is no
+ * place for another ring. */
 int stack_add_ring(struct stack *stack, struct dev *dev,
 		   const struct demux_from *from, struct ring **ring_out)
 	MUST_CHECK EXCLUDES(stack->lock);
-/* Registers another region with the ring's device, which all its rings use from then on;
- * what the device says. Under the control mutex. */
+/* Registers another region with the ring's device. From then on all rings of the
+ * device use it. Returns what the device says. Under the control mutex. */
 int stack_add_region(struct stack *stack, struct ring *ring, uint32_t frame_cnt)
 	MUST_CHECK EXCLUDES(stack->lock);
-/* The device is about to close. Under the control mutex. */
+/* Removes a ring whose device is about to close. Under the control mutex. */
 void stack_remove_ring(struct stack *stack, struct ring *ring)
 	EXCLUDES(stack->lock);
 
@@ -228,7 +234,8 @@ static inline void stack_note_kick(struct stack *stack, const struct ring *ring)
 	stack->afterwards |= (uint64_t)ring->wants_kick << ring->slot;
 }
 
-/* Processes what a ring that is not quiet has, at most one batch. */
+/* Processes at most one batch of a ring that is not quiet. Returns how many packets
+ * that were. */
 unsigned stack_poll_ring_locked(struct stack *stack, struct ring *ring)
 	REQUIRES(stack->lock);
 
@@ -242,7 +249,7 @@ static inline void stack_engine_init(struct stack_engine *engine,
 	list_init(&engine->link);
 }
 
-/* It has work: a packet, or something to say. */
+/* The engine has work: a packet to process, or something to tell. */
 static inline void stack_engine_due_locked(struct stack *stack,
 					   struct stack_engine *engine)
 	REQUIRES(stack->lock)
@@ -254,10 +261,10 @@ static inline void stack_engine_due_locked(struct stack *stack,
 	stack->afterwards |= STACK_ENGINES;
 }
 
-/* Runs those that are due, for who wants to see what has come of it. */
+/* Runs the engines that are due. For a caller that wants to see the result at once. */
 void stack_run_engines_locked(struct stack *stack) REQUIRES(stack->lock);
 
-/* A timer has been set: whoever sleeps until a later time is told. */
+/* A timer has been set. Wakes those who would sleep for longer than it allows. */
 void stack_note_timers_locked(struct stack *stack) REQUIRES(stack->lock);
 
 static inline uint64_t stack_now_ns(const struct stack *stack)
@@ -279,17 +286,19 @@ static inline bool stack_has_timer_due(const struct stack *stack)
 	return UNLIKELY(next != TIMER_NEVER) && stack_now_ns(stack) >= next;
 }
 
-/* Lets the timers fire that are due. */
+/* Fires the timers that are due. */
 void stack_run_timers_locked(struct stack *stack) REQUIRES(stack->lock);
-/* The same for the library's own thread, if nobody else has done it. */
+/* The same for the library's own thread, unless another thread has done it. */
 void stack_run_timers(struct stack *stack) EXCLUDES(stack->lock);
 
-/* The library's own thread sleeps until a timer is due, and longer by `grace_ns` if
- * somebody is there who sees to it in time. When to end the sleep; from now on `sooner` is
- * called if that is too late. TIMER_NEVER: there is no timer. */
+/* Until when the library's own thread may sleep: until the next timer is due, and
+ * for `grace_ns` longer if there is a watcher who should be in time for the timer.
+ * TIMER_NEVER: there is no timer. From now on `sooner` is called if a timer is set
+ * that is due before that. */
 uint64_t stack_sleep_until(struct stack *stack, uint64_t grace_ns)
 	EXCLUDES(stack->lock);
-/* It looks at the stack before long in any case. */
+/* The library's own thread looks at the stack soon anyway, so it need not be told of
+ * timers. */
 static inline void stack_sleep_over(struct stack *stack)
 {
 	atomic_store_explicit(&stack->thread_until_ns, 0,
@@ -298,8 +307,8 @@ static inline void stack_sleep_over(struct stack *stack)
 
 /* -- polling ------------------------------------------------------------------ */
 
-/* Whether a poll would find nothing. While a timer is set it is not said: to read the
- * clock here costs those more who have none. */
+/* True: a poll would find nothing. Always false while a timer is set; reading the
+ * clock here would cost those more who have no timer. */
 static inline bool stack_is_quiet(const struct stack *stack)
 {
 	if (UNLIKELY(stack_next_timer_ns(stack) != TIMER_NEVER))
@@ -335,33 +344,34 @@ static inline unsigned stack_poll_locked(struct stack *stack)
 	return sum;
 }
 
-/* Processes what the rings had when it was called. What arrives meanwhile may stay:
- * under the lock nothing goes on for as long as others send. */
+/* Processes what is in the rings at the time of the call. Later packets may stay
+ * there: otherwise it would not end while others go on sending. */
 void stack_drain_locked(struct stack *stack) REQUIRES(stack->lock);
 
-/* The same for the library's own thread, which leaves the packets to the watcher
- * if there is one. */
+/* One poll by the library's own thread. If there is a watcher it does nothing, since
+ * the packets are the watcher's. */
 unsigned stack_poll_unwatched(struct stack *stack) EXCLUDES(stack->lock);
 
-/* Readable when a frame arrives at any of the rings, once they are armed. */
+/* An fd that is readable when a frame arrives at any of the rings, once they are
+ * armed. */
 static inline int stack_fd(const struct stack *stack)
 {
 	return atomic_load_explicit(&stack->fd, memory_order_relaxed);
 }
 
-/* Arms the rings for the library's own thread. False: something has come already; if
- * there is a watcher it is his, and he is woken for it, since the arming may have
- * taken back what was about to wake him. */
+/* Arms the rings for the library's own thread. False: a packet is there already. If
+ * there is a watcher, the packet is his; we wake him, since the arming may have
+ * taken back the event that was about to wake him. */
 bool stack_arm_unwatched(struct stack *stack) EXCLUDES(stack->lock);
 
-/* Its stocks by number, for who does the same with all. */
+/* The stack's stocks by number, for code that does the same to each. */
 static inline struct pkt_stock *stack_stock(struct stack *stack, int i)
 {
 	return i < SPILL_SIZES ? &stack->spill.stocks[i] : &stack->send;
 }
 
-/* A packet of STACK_SEND_SIZE bytes for what an engine is to send, or NULL: there is
- * none now, and will be more after the unlock unless there are as many as there may be. */
+/* A packet of STACK_SEND_SIZE bytes for an engine to send. NULL: there is none now.
+ * There will be more after the unlock, unless there are as many as are allowed. */
 static inline struct pkt *stack_send_alloc_locked(struct stack *stack)
 	REQUIRES(stack->lock)
 {
@@ -373,10 +383,10 @@ static inline struct pkt *stack_send_alloc_locked(struct stack *stack)
 	return pkt;
 }
 
-/* What has to be looked at now and then: memory that is not needed any more. */
+/* Gives back memory that is not needed any more. Called from time to time. */
 void stack_check(struct stack *stack) EXCLUDES(stack->lock);
 
-/* Sends a frame by one of the stack's rings; ring_ops.tx. */
+/* Sends a frame by one of the stack's rings (ring_ops.tx). */
 static inline int stack_tx_locked(struct stack *stack, struct ring *ring,
 				  const struct ring_tx *tx)
 	REQUIRES(stack->lock)
@@ -388,7 +398,7 @@ static inline int stack_tx_locked(struct stack *stack, struct ring *ring,
 	return err;
 }
 
-/* Where a short frame can be written, or NULL; ring.tx_frame. */
+/* Where a short frame can be written (ring.tx_frame), or NULL. */
 static inline uint8_t *stack_tx_frame_locked(struct stack *stack UNUSED,
 					     struct ring *ring)
 	REQUIRES(stack->lock)
@@ -401,7 +411,7 @@ static inline uint8_t *stack_tx_frame_locked(struct stack *stack UNUSED,
 	return ring->tx_frame;
 }
 
-/* Sends what was written there. */
+/* Sends the frame that was written there. */
 static inline void stack_tx_commit_locked(struct stack *stack,
 					  struct ring *ring, size_t len)
 	REQUIRES(stack->lock)
@@ -412,11 +422,11 @@ static inline void stack_tx_commit_locked(struct stack *stack,
 	stack_note_kick(stack, ring);
 }
 
-/* The unlock after that, when there is more to do. */
+/* The unlock of the next function, when there is more to do. */
 void stack_unlock_kick_slow(struct stack *stack, struct ring *ring)
 	RELEASES(stack->lock);
 
-/* The same, and the unlock; of what stack_lock_try_plain has locked. */
+/* The same, and then the unlock. The lock was taken by stack_lock_try_plain. */
 static ALWAYS_INLINE void stack_tx_commit_unlock(struct stack *stack,
 						 struct ring *ring, size_t len)
 	RELEASES(stack->lock)
@@ -438,7 +448,8 @@ bool stack_has_rings(struct stack *stack) EXCLUDES(stack->lock);
 
 void stack_acknowledge_slow(struct stack *stack) EXCLUDES(stack->lock);
 
-/* By whoever has slept on the stack's fd, or is about to, before the rings are armed. */
+/* Tells the rings that a sleeper has been woken by their fds. Called by whoever has
+ * slept on the stack's fd, or is about to, before the rings are armed. */
 static inline void stack_acknowledge(struct stack *stack) EXCLUDES(stack->lock)
 {
 	if (UNLIKELY(atomic_load_explicit(&stack->needs_ack,
@@ -446,12 +457,13 @@ static inline void stack_acknowledge(struct stack *stack) EXCLUDES(stack->lock)
 		stack_acknowledge_slow(stack);
 }
 
-/* The identification of a packet between two hosts that may be fragmented: one that none
- * before it had for as long as possible, whichever socket sends it. */
+/* The identification of a packet between two hosts that may be fragmented. It does
+ * not repeat for as long as possible, whichever sockets send. */
 __be16 stack_frag_id_locked(struct stack *stack, __be32 src, __be32 dst)
 	REQUIRES(stack->lock);
 
-/* Whether all rings are still empty, now that somebody is about to sleep. */
+/* Arms all rings for somebody who is about to sleep. True: all of them are still
+ * empty. */
 bool stack_arm_locked(struct stack *stack) REQUIRES(stack->lock);
 
 #endif

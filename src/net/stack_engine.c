@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The engines of a stack, and its timers (stack.h). */
+/* Runs the engines of a stack, and its timers (stack.h). */
 #include "config.h"
 
 #include "net/stack.h"
@@ -27,8 +27,8 @@ static void publish(struct stack *stack, uint64_t next_ns)
 			      memory_order_relaxed);
 }
 
-/* A timer that is cancelled or moved to later is not told: somebody wakes up for nothing
- * then, and finds out. */
+/* If a timer is cancelled or moved to a later time, nobody is told. A sleeper then
+ * wakes up for nothing, and finds out. */
 void stack_note_timers_locked(struct stack *stack)
 {
 	uint64_t next = timer_wheel_next_ns(&stack->timers);
@@ -41,7 +41,7 @@ void stack_note_timers_locked(struct stack *stack)
 		waiter_wake_locked(stack->watcher);
 	if (next < atomic_load_explicit(&stack->thread_until_ns,
 					memory_order_relaxed)) {
-		/* once is enough */
+		/* Telling the thread once is enough. */
 		stack_sleep_over(stack);
 		stack->afterwards |= STACK_SOONER;
 	}

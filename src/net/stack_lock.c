@@ -34,7 +34,7 @@ void stack_lock_init(struct stack_lock *lock, enum stack_lock_kind kind)
 	set_kind(lock, kind);
 	lock->has_guest = false;
 	lock_witness_init(&lock->witness, LOCK_RANK_STACK);
-	/* Without it there is no bias to be had. */
+	/* Without this barrier a biased lock is not possible. */
 	if (kind == STACK_LOCK_BIASED &&
 	    real.syscall(SYS_membarrier,
 			 MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0)
@@ -56,14 +56,14 @@ static void sleep_for_word(struct stack_lock *lock)
 {
 	if (try_word(lock, 1))
 		return;
-	/* acquire as above */
+	/* acquire pairs with the release in stack_lock_release */
 	while (atomic_exchange_explicit(&lock->word, 2, memory_order_acquire))
 		real.syscall(SYS_futex, &lock->word, FUTEX_WAIT_PRIVATE, 2,
 			     NULL);
 }
 
-/* Also who means to spin gives way in the end: the one that has the lock may be
- * waiting for this processor. */
+/* A thread that spins gives way in the end: the holder of the lock may be waiting
+ * for this processor. */
 enum { SPINS_BEFORE_YIELD = 100, SPINS_AT_MOST = 20000 };
 
 static void take_word(struct stack_lock *lock)
@@ -88,8 +88,8 @@ static bool is_biased(const struct stack_lock *lock)
 	       STACK_LOCK_BIASED;
 }
 
-/* How often a thread has lost its processor so far; -1: it has none now, or has
- * ended. A negative errno, other than that, when nobody tells. */
+/* How often a thread has lost its processor so far. -1: it has none at this moment,
+ * or has ended. Another negative errno: we cannot find out. */
 static long switch_cnt(int tid)
 {
 	char path[64], text[4096];
@@ -113,10 +113,10 @@ static long switch_cnt(int tid)
 }
 
 /*
- * Without the kernel's barrier, which a filter of system calls may forbid at any time:
- * until the owner has said that it saw the revocation, or has lost its processor since,
- * which is a barrier as well. An owner that does neither, and computes for ever on a
- * processor of its own, keeps others waiting.
+ * Replaces the kernel's barrier, which a filter of system calls may forbid at any
+ * time. Waits until the owner has said that it saw the revocation, or has lost its
+ * processor since, which is a barrier as well. An owner that does neither, because
+ * it computes for ever on a processor of its own, keeps others waiting.
  */
 static COLD void await_barrier(struct stack_lock *lock)
 {
@@ -137,17 +137,18 @@ static COLD void await_barrier(struct stack_lock *lock)
 	atomic_thread_fence(memory_order_seq_cst);
 }
 
-/* With the word: until the owner sees the revocation, or has left. */
+/* With the word: makes the owner take the word in future, and waits until it is
+ * outside. */
 static void keep_owner_out(struct stack_lock *lock)
 {
 	unsigned spins = 0;
 
 	atomic_store_explicit(&lock->has_seen_revocation, false,
 			      memory_order_relaxed);
-	/* release, so that the owner's word for it comes after the line above */
+	/* release, so that the owner cannot set the flag before it is cleared above */
 	atomic_store_explicit(&lock->is_revoked, true, memory_order_release);
-	/* The owner's store and load, and our store and load, are ordered by a
-	 * full barrier on both sides: one of us sees the other. */
+	/* The owner stores and then loads, and so do we. A full barrier orders the
+	 * two steps on both sides, so at least one of us sees the other. */
 	if (UNLIKELY(real.syscall(SYS_membarrier,
 				  MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0))
 		await_barrier(lock);
@@ -157,8 +158,9 @@ static void keep_owner_out(struct stack_lock *lock)
 		lock_spin(&spins, SPINS_AT_MOST);
 }
 
-/* With the word. A thread of the program becomes the owner, or ends the bias for
- * good; one of ours keeps the owner out. */
+/* With the word. A thread of the program becomes the owner if there is none; a
+ * second one ends the bias for good. A thread of the library keeps the owner out for
+ * as long as it has the lock. */
 static void settle_bias(struct stack_lock *lock)
 {
 	const struct os_thread *owner = atomic_load(&lock->owner);
@@ -187,14 +189,13 @@ static void settle_bias(struct stack_lock *lock)
 void stack_lock_acquire_slow(struct stack_lock *lock)
 {
 	/* An owner that comes here is outside, has seen the revocation, and does not
-	 * enter without the word. release pairs with the acquire in
-	 * await_barrier */
+	 * enter without the word. release pairs with the acquire in await_barrier. */
 	if (atomic_load_explicit(&lock->owner, memory_order_relaxed) ==
 	    &os_thread)
 		atomic_store_explicit(&lock->has_seen_revocation, true,
 				      memory_order_release);
 	take_word(lock);
-	/* The witness learns of it when we have the lock, not only its word. */
+	/* The witness is told when we have the whole lock, not only its word. */
 	TSAN_ACQUIRED(&lock->witness);
 	if (is_biased(lock))
 		settle_bias(lock);
@@ -214,7 +215,7 @@ bool stack_lock_is_free_within(struct stack_lock *lock, uint64_t ns)
 	return true;
 }
 
-/* Under the word: the owner may enter again. */
+/* Under the word: lets the owner enter again. */
 static void dismiss_guest(struct stack_lock *lock)
 {
 	lock->has_guest = false;
@@ -229,14 +230,15 @@ void stack_lock_release_slow(struct stack_lock *lock)
 		    &os_thread &&
 	    atomic_load_explicit(&lock->is_owner_inside,
 				 memory_order_relaxed)) {
-		/* release pairs with the acquire of who has revoked */
+		/* release pairs with the acquire in keep_owner_out */
 		atomic_store_explicit(&lock->is_owner_inside, false,
 				      memory_order_release);
 		return;
 	}
 	if (lock->has_guest)
 		dismiss_guest(lock);
-	/* after the witness, which was told when we gave up the rest of the lock */
+	/* This comes after the witness, which was told when we gave up the rest of
+	 * the lock. */
 	TSAN_RELEASED(&lock->witness);
 	if (atomic_exchange_explicit(&lock->word, 0, memory_order_release) == 2)
 		real.syscall(SYS_futex, &lock->word, FUTEX_WAKE_PRIVATE, 1);

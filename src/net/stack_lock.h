@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The lock of a stack, in the four kinds that VMA_THREAD_MODE chooses from. One
- * word, 0 when free; the kinds differ in how they wait for it. Only the biased
- * kind has more: the thread that took it first, its owner, enters and leaves with
- * plain stores, and others pay for that with a barrier on all processors. The
- * library's own threads borrow the lock; another one of the program ends the bias.
+ * The lock of a stack, in the four kinds that VMA_THREAD_MODE chooses from. It is
+ * one word, which is 0 when the lock is free. The kinds differ in how they wait for
+ * it. Only the biased kind has more: it has an owner, the thread that took it first,
+ * which enters and leaves with plain stores. Other threads pay for that with a
+ * barrier on all processors. The library's own threads borrow the lock; a second
+ * thread of the program ends the bias.
  */
 #ifndef NET_STACK_LOCK_H
 #define NET_STACK_LOCK_H
@@ -12,48 +13,47 @@
 #include "base/lock.h"
 #include "os/thread.h"
 
-/* The numbers are VMA_THREAD_MODE's. */
+/* The numbers are the values of VMA_THREAD_MODE. */
 enum stack_lock_kind {
 	/* one thread uses the sockets; a second one makes it SPIN for good */
 	STACK_LOCK_BIASED,
 	STACK_LOCK_SPIN,
 	STACK_LOCK_SLEEP,
-	/* more threads than processors: spins, and gives way */
+	/* for more threads than processors: spins, and gives way */
 	STACK_LOCK_YIELD,
 };
 
 struct CAPABILITY("stack lock") stack_lock {
 	/* 0 free, 1 held, 2 held and somebody sleeps */
 	_Atomic int word;
-	/* The owner of a biased lock is inside. Written by the owner alone. */
+	/* The owner of a biased lock is inside. Only the owner writes this. */
 	_Atomic bool is_owner_inside;
-	/* The owner has to take the word like anybody else. */
+	/* The owner has to take the word like every other thread. */
 	_Atomic bool is_revoked;
-	/* The owner, by the address of its os_thread; NULL: no bias. Changes
-	 * once, under the word. */
+	/* The owner, as the address of its os_thread. NULL: there is no bias.
+	 * Changes under the word only. */
 	_Atomic(const struct os_thread *) owner;
-	int owner_tid; /* set with it */
-	/* The owner has noticed since it was last kept out, and waits for the
-	 * word. */
+	int owner_tid; /* set with `owner` */
+	/* The owner has seen the last revocation, and waits for the word. */
 	_Atomic bool has_seen_revocation;
 	_Atomic enum stack_lock_kind kind;
-	/* Under the lock: of which sort the kind is, for who is about to release
-	 * it. */
+	/* Under the lock: whether the kind is a plain one (stack_lock_is_plain), for
+	 * the release. */
 	bool is_plain;
-	/* Under the word: one of the library's own threads has it, and keeps the
-	 * owner out for that long. */
+	/* Under the word: one of the library's own threads has the lock, and keeps
+	 * the owner out meanwhile. */
 	bool has_guest;
 	struct lock_witness witness;
 };
 
 void stack_lock_init(struct stack_lock *lock, enum stack_lock_kind kind);
 
-/* Out of line: somebody else has it, or there is no bias for this thread yet. */
+/* The slow way: another thread has the lock, or this thread has no bias yet. */
 void stack_lock_acquire_slow(struct stack_lock *lock);
-/* Of the kinds that are not plain. */
+/* The release of the kinds that are not plain. */
 void stack_lock_release_slow(struct stack_lock *lock);
 
-/* Whether nobody was inside at some moment within this time. Does not enter. */
+/* Whether the lock is free at some moment within this time. Does not take it. */
 bool stack_lock_is_free_within(struct stack_lock *lock, uint64_t ns);
 
 static inline bool stack_lock_is_mine(const struct stack_lock *lock)
@@ -61,9 +61,9 @@ static inline bool stack_lock_is_mine(const struct stack_lock *lock)
 	return lock_witness_is_mine(&lock->witness);
 }
 
-/* The owner's way in. The store must not pass the load, which an ordinary
- * processor would allow; whoever revokes makes up for it with a barrier on the
- * owner's processor (membarrier), so that here the compiler is all to be held. */
+/* The owner's way in. The store must not pass the load, although an ordinary
+ * processor would allow that. The thread that revokes makes a barrier on the owner's
+ * processor (membarrier), so here only the compiler has to be kept from it. */
 static inline bool stack_lock_enter_biased(struct stack_lock *lock)
 {
 	if (atomic_load_explicit(&lock->owner, memory_order_relaxed) !=
@@ -81,7 +81,7 @@ static inline bool stack_lock_enter_biased(struct stack_lock *lock)
 	return false;
 }
 
-/* The kinds whose word is 0 or 1, and nothing else counts. */
+/* The plain kinds: those whose whole state is the word, which is 0 or 1. */
 static inline bool stack_lock_is_plain(const struct stack_lock *lock)
 {
 	_Static_assert(STACK_LOCK_SPIN & 1 && STACK_LOCK_YIELD & 1 &&
@@ -102,8 +102,8 @@ static inline bool stack_lock_try_word(struct stack_lock *lock)
 		memory_order_relaxed));
 }
 
-/* For calls that have another way: inline, with nothing to wait for. False: it is
- * held, or of the kind that sleeps. */
+/* Tries to take the lock inline, without waiting. False: another thread has it, or
+ * it is of the kind that sleeps. For callers that have another way. */
 static inline bool stack_lock_try_plain(struct stack_lock *lock)
 	TRY_ACQUIRES(true, lock)
 {
@@ -126,8 +126,8 @@ static inline void stack_lock_acquire(struct stack_lock *lock)
 	lock_witness_acquired(&lock->witness);
 }
 
-/* What stack_lock_try_plain has taken. The kind is still the same: who ends a bias
- * waits for the owner first. */
+/* Releases what stack_lock_try_plain has taken. The kind is still the same, since
+ * whoever ends a bias waits for the owner first. */
 static inline void stack_lock_release_plain(struct stack_lock *lock)
 	RELEASES(lock) PART_OF_LOCK
 {
@@ -135,7 +135,7 @@ static inline void stack_lock_release_plain(struct stack_lock *lock)
 	if (LIKELY(lock->is_plain))
 		atomic_store_explicit(&lock->word, 0, memory_order_release);
 	else
-		/* release pairs with the acquire of who has revoked */
+		/* release pairs with the acquire in keep_owner_out */
 		atomic_store_explicit(&lock->is_owner_inside, false,
 				      memory_order_release);
 }

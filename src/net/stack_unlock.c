@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What follows the unlock of a stack (stack.h): kicks, wake-ups, and whatever else was
- * called for under the lock and is not done there.
+ * What follows the unlock of a stack (stack.h): kicks, wake-ups, and everything else
+ * that was asked for under the lock but must be done without it.
  */
 #include "config.h"
 
 #include "net/dst_lookup.h"
 
-/* Whoever unlocks next kicks. */
+/* Leaves the kick to the thread that unlocks next. */
 static COLD void kick_later(struct stack *stack, struct ring *ring)
 {
 	stack_lock(stack);
@@ -63,7 +63,7 @@ static void wake_all(struct stack *stack) RELEASES(stack->lock)
 	}
 }
 
-/* A bit for each of the stack's stocks that should have more. */
+/* Returns a bit for each of the stack's stocks that should have more memory. */
 static unsigned take_wishes(struct stack *stack) REQUIRES(stack->lock)
 {
 	unsigned wishes = 0;
@@ -74,7 +74,7 @@ static unsigned take_wishes(struct stack *stack) REQUIRES(stack->lock)
 	return wishes;
 }
 
-/* Memory is made without the lock. */
+/* Makes memory without the lock, and adds it to the stocks. */
 static void grow(struct stack *stack, unsigned wishes)
 {
 	struct pkt_slab *more[STACK_STOCKS] = { 0 };
@@ -90,15 +90,15 @@ static void grow(struct stack *stack, unsigned wishes)
 		pkt_slabs_free(more[i]);
 }
 
-/* stack_kick_begin for a kick that was noted. */
+/* Does stack_kick_begin for a kick that was noted. */
 static inline bool take_kick(struct ring *ring)
 {
 	ring->wants_kick = false;
 	return stack_kick_begin(ring);
 }
 
-/* With the lock, and releases it on one of two ways, which the analysis does not
- * follow. */
+/* Called with the lock. It releases the lock in one of two ways, which the lock
+ * analysis does not follow. */
 static COLD void unlock_and_do(struct stack *stack, uint64_t afterwards)
 	NO_LOCK_ANALYSIS
 {
@@ -125,7 +125,7 @@ static COLD void unlock_and_do(struct stack *stack, uint64_t afterwards)
 		dst_lookups_run(stack);
 }
 
-/* Off for the analysis, as unlock_and_do(). */
+/* The lock analysis is off here for the same reason as at unlock_and_do(). */
 NO_LOCK_ANALYSIS void stack_unlock_slow(struct stack *stack)
 {
 	struct ring *ring;
@@ -139,7 +139,7 @@ NO_LOCK_ANALYSIS void stack_unlock_slow(struct stack *stack)
 		return;
 	}
 	stack->afterwards = 0;
-	/* A kick of one ring is what follows a send. */
+	/* After a send there is usually the kick of one ring, and nothing else. */
 	if (UNLIKELY(afterwards & (afterwards - 1) ||
 		     afterwards >= STACK_WAKES)) {
 		unlock_and_do(stack, afterwards);

@@ -15,7 +15,7 @@ enum { CHUNK = 64 };
 static struct {
 	struct spinlock lock;
 	struct waiter *free; /* under the lock */
-	/* those that wait for a stack, and whether there is one */
+	/* those that wait for the first stack, and whether there is one now */
 	struct list early;
 	bool is_early_over;
 } waiters = {
@@ -23,7 +23,7 @@ static struct {
 	.early = LIST_INIT(waiters.early),
 };
 
-/* Memory that is not malloc's: waits happen in allocators too. */
+/* The memory does not come from malloc, since allocators may wait, too. */
 static void grow_locked(void) REQUIRES(waiters.lock)
 {
 	struct waiter *chunk = mmap(NULL, CHUNK * sizeof(*chunk),
@@ -94,8 +94,8 @@ void waiter_put(struct waiter *waiter)
 
 void waiters_forked(void)
 {
-	/* What other threads of the parent had is lost to the child, a few
-	 * hundred bytes each. */
+	/* The waiters that other threads of the parent had are lost to the child, a
+	 * few hundred bytes each. */
 	spinlock_init(&waiters.lock, LOCK_RANK_WAITERS);
 	list_init(&waiters.early);
 	waiters.is_early_over = false;
@@ -125,10 +125,10 @@ void waiter_signal(struct waiter *waiter)
 		event_fd_signal(atomic_load(&waiter->fd));
 }
 
-/* Empties the eventfd, in this order. A signal for the wait before may still come
- * from a thread that was slow after its unlock: were the flag cleared first, the
- * read could take that signal's write and leave its flag, and no later signal
- * would be written. */
+/* Empties the eventfd. The order matters. A thread that was slow after its unlock
+ * may still signal for the wait before. If we cleared the flag first, that thread
+ * could set the flag and write, and our read could then take its write. The flag
+ * would stay set, and no later signal would be written. */
 void wait_rearm(struct waiter *waiter)
 {
 	event_fd_clear(atomic_load(&waiter->fd));
@@ -164,8 +164,8 @@ void wait_end_locked(struct stack *stack, struct waiter *waiter)
 	list_remove(&waiter->by_stack);
 	list_remove(&waiter->watch.link);
 	list_remove(&waiter->wake_link);
-	/* One that was woken to take the watch, and leaves instead, must wake
-	 * the next one. */
+	/* A waiter that was woken to take the watch, and that leaves instead, must
+	 * wake the next one. */
 	if (waiter->is_watcher || !stack->watcher)
 		pass_the_watch(stack);
 	waiter->is_watcher = false;
@@ -174,8 +174,8 @@ void wait_end_locked(struct stack *stack, struct waiter *waiter)
 void wait_pause_locked(struct stack *stack, struct waiter *waiter)
 {
 	INVARIANT(stack_lock_is_mine(&stack->lock), "paused without the lock");
-	/* It must not be asked to take the watch any more; if it has been, or
-	 * has it, another one is. */
+	/* From now on nobody may ask it to take the watch. If it has been asked, or
+	 * has the watch, another waiter gets it. */
 	list_remove(&waiter->by_stack);
 	if (waiter->is_watcher || !stack->watcher)
 		pass_the_watch(stack);
@@ -219,8 +219,8 @@ void wait_early_end(struct waiter *waiter)
 	spinlock_release(&waiters.lock);
 }
 
-/* One that leaves between the unlock and its signal hears it in its next wait, if
- * at all, which is harmless. */
+/* A waiter may leave between the unlock and its signal. Then it gets the signal in
+ * its next wait, if at all, which does no harm. */
 void wait_early_over(void)
 {
 	struct list *link;
