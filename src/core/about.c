@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Facts for the banner. */
+/* Collects the facts for the banner. */
 #include "config.h"
 
 #include "core/about.h"
@@ -17,8 +17,8 @@
 
 enum { CMDLINE_SIZE = 512 };
 
-/* The arguments of this process with blanks between them, on one line; cut when
- * long. */
+/* Reads the arguments of this process, with blanks between them, as one line. It is
+ * cut when it is long. */
 static void read_cmdline(char *text, size_t size)
 {
 	ssize_t len = file_peek("/proc/self/cmdline", text, size - 1);

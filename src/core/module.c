@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Opening modules (module.h), and what they get of us. */
+/* Opens modules (module.h), and gives them the services that they may call. */
 #include "config.h"
 
 #include "core/module.h"
@@ -34,7 +34,7 @@ static const struct services services = {
 	.dev = &dev_services,
 };
 
-/* Where the build makes modules of a kind, below src; %s is the name. */
+/* Where the build makes modules of a kind, below src. %s is the name of the module. */
 static const char *const folders[] = {
 	[MODULE_BACKEND] = "dev/%s",
 	[MODULE_NETLINK] = "nl/libnl",
@@ -46,8 +46,8 @@ static const char *const folders[] = {
 #define MODULE_FILE "libvma-%s.so"
 #endif
 
-/* Ways from the library's folder to the build's src: none, for an installed
- * library; from src/.libs; from a test's .libs. */
+/* The ways from the folder of the library to src of the build: NULL for an installed
+ * library, then the way from src/.libs, then the way from a test's .libs. */
 static const char *const ways[] = {
 	NULL,
 	"..",
@@ -59,7 +59,7 @@ static const char *const ways[] = {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 #pragma GCC diagnostic ignored "-Wformat-extra-args"
-/* "" for a path that does not fit. */
+/* Writes the path of a module. The path is "" if it does not fit. */
 static void write_path(char *path, size_t size, const char *dir, int dir_len,
 		       const char *way, enum module_kind kind, const char *name)
 {
@@ -82,8 +82,9 @@ too_long:
 }
 #pragma GCC diagnostic pop
 
-/* Beside the library, whatever its own name is; a debug library takes debug
- * modules, and one that lies in its build tree finds them there. */
+/* Finds the module beside the library, whatever the library's own name is. A debug
+ * library takes debug modules. A library that lies in its build tree finds its
+ * modules there. */
 static int find_path(enum module_kind kind, const char *name, char *path,
 		     size_t size)
 {

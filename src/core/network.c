@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The network of the process, made when it is needed (network.h). */
+/* Makes the network of the process when it is needed (network.h). */
 #include "config.h"
 
 #include "core/network.h"
@@ -34,18 +34,19 @@ static struct {
 	struct dev *local_dev;
 
 	struct mutex lock;
-	/* NULL until it is made; then it stays */
+	/* NULL until it is made, then fixed */
 	_Atomic(struct net *) net;
-	/* Why there will be none. Changes under the lock, but who makes a socket
-	 * looks without it. */
+	/* Why there will be no network. Changes under the lock, but whoever makes a
+	 * socket reads it without the lock. */
 	_Atomic enum reason failure;
-	/* the back ends, which outlive a network in the child of a fork */
+	/* the back ends; in the child of a fork they live on, while the network does
+	 * not */
 	struct backend *backends[NET_BACKENDS_MAX];
 	unsigned backend_cnt;
 	bool has_backends;
-	/* NULL: not opened; outlives a network, too */
+	/* NULL: not opened; it lives on in the same way */
 	const struct netlink_ops *netlink;
-	/* Nothing of it runs any more, or may. */
+	/* The network has been stopped, and nothing of it may run any more. */
 	_Atomic bool is_over;
 	_Atomic bool has_left_to_rings;
 } network = { .lock = MUTEX_INIT(LOCK_RANK_NETWORK) };
@@ -88,7 +89,8 @@ static bool is_kernel_by_rule(enum sock_role role, const struct sock_end *local,
 
 /* -- making it --------------------------------------------------------------------- */
 
-/* Each opened if its module is there, and tried in this order on each interface. */
+/* Opens each back end whose module is there. On each interface they are tried in
+ * this order. */
 static void open_backends(void)
 {
 	const struct xdp_params xdp = {
@@ -114,7 +116,7 @@ static void open_backends(void)
 			network.backend_cnt++;
 }
 
-/* Whether there is one. */
+/* Opens the netlink module. False: there is none. */
 static bool open_netlink(void)
 {
 	const void *exports;
@@ -139,7 +141,7 @@ static enum stack_lock_kind lock_kind(int thread_mode)
 	}
 }
 
-/* What a reader of the statistics asks for. 0 or a negative errno. */
+/* Does what a reader of the statistics asks for. 0 or a negative errno. */
 static int obey(const struct stats_order *order)
 {
 	switch (order->wish) {
@@ -188,7 +190,7 @@ static void each_second(void)
 		stats_answer_order(obey(&order));
 }
 
-/* VMA_INTERNAL_THREAD_AFFINITY; NULL: it chooses none. */
+/* The CPUs of VMA_INTERNAL_THREAD_AFFINITY. NULL: it chooses none. */
 static const cpu_set_t *chosen_cpus(void)
 {
 	static cpu_set_t set;
@@ -227,7 +229,7 @@ static int start(struct net **net_out)
 		.local_dev = network.local_dev,
 	};
 	struct progress_params progress = {
-		/* who takes nothing need not look */
+		/* a thread that may take no packets need not look for them */
 		.interval_ms = o->progress_wce_max ?
 				       (unsigned)o->progress_interval :
 				       0,
@@ -248,8 +250,9 @@ static int start(struct net **net_out)
 	return err;
 }
 
-/* What the user has set up to look at packets never sees ours: said once, or
- * respected. Without the right to ask there is none to accelerate either. */
+/* Filters that the user has set up never see the packets of accelerated sockets. We
+ * say so once, or leave sockets to the kernel if that is wanted. If we have no right
+ * to look for filters, we have no right to accelerate either. */
 static bool is_kept_by_firewall(void)
 {
 	char text[FIREWALL_TEXT_SIZE];
@@ -263,7 +266,8 @@ static bool is_kept_by_firewall(void)
 	return network.options->respect_firewall;
 }
 
-/* VMA_EXCEPTION_HANDLING=-2: rather no program than one that is not accelerated. */
+/* VMA_EXCEPTION_HANDLING=-2: the user wants the program to end rather than to run
+ * without acceleration. */
 static void exit_if_wished(void)
 {
 	bool is_failed = network.failure != REASON_NONE &&
@@ -275,7 +279,7 @@ static void exit_if_wished(void)
 	real._exit(EXIT_FAILURE);
 }
 
-/* What is missing from this installation, or REASON_NONE. */
+/* Opens the modules. Returns what this installation lacks, or REASON_NONE. */
 static enum reason open_modules(void)
 {
 	open_backends();
@@ -325,7 +329,8 @@ static struct net *network_get(enum reason *reason_out)
 	struct net *net =
 		atomic_load_explicit(&network.net, memory_order_acquire);
 
-	/* The other sockets follow within a second. */
+	/* The progress thread hands the existing sockets to the kernel within a
+	 * second. */
 	if (UNLIKELY(rings_look())) {
 		*reason_out = REASON_IO_URING;
 		return NULL;
@@ -373,7 +378,7 @@ void network_configure(const struct options *options, const struct rules *rules)
 
 	struct mux_params mux = {
 		.poll_us = options->select_poll,
-		/* who has chosen gets what he chose */
+		/* a user who has set VMA_SELECT_POLL gets what he has set */
 		.does_ease = options->spec == SPEC_NONE &&
 			     !options->is_set[OPTION_select_poll],
 		.os_ratio = (unsigned)options->select_poll_os_ratio,
@@ -398,7 +403,8 @@ struct fd_object *network_make_socket(int fd, int domain, int type, int protocol
 	enum reason reason = network.failure;
 	struct fd_object *obj = NULL;
 
-	/* what keeps the whole process with the kernel needs no object */
+	/* While a reason keeps the whole process with the kernel, sockets need no
+	 * object. */
 	if (reason == REASON_NONE)
 		obj = sock_kinds_create(fd, domain, type, protocol, &reason);
 	*reason_out = (int)reason;
@@ -422,8 +428,8 @@ void network_before_fork(void)
 		sock_kinds_before_fork();
 }
 
-/* A thread that has faulted under the lock may stay there for ever, in a handler of the
- * program's; the process shall end all the same. */
+/* A thread that has faulted under the lock may stay in a handler of the program for
+ * ever. The process shall end all the same. */
 enum { EXIT_PATIENCE_MS = 1000 };
 
 void network_before_exit(void)
@@ -438,10 +444,10 @@ void network_before_exit(void)
 void network_forked(void)
 {
 	mutex_init(&network.lock, LOCK_RANK_NETWORK);
-	/* The parent's memory, of which the device's part is not even mapped
-	 * here: left alone. */
+	/* The network is in the parent's memory, and the device's part of that is
+	 * not even mapped here. So we leave it alone. */
 	atomic_store(&network.net, NULL);
-	/* A device of the test is the parent's, too. */
+	/* The local device of tests belongs to the parent as well. */
 	network.local_dev = NULL;
 	network.failure = REASON_NONE;
 	sock_kinds_forked();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * From options to sockets that have a network: opens the back ends, makes the
- * network and the progress thread when the first socket needs them, and decides
- * by the rules.
+ * network and the progress thread when the first socket needs them, and asks the
+ * rules which sockets are the kernel's.
  */
 #ifndef CORE_NETWORK_H
 #define CORE_NETWORK_H
@@ -13,35 +13,36 @@
 #include "fd/fd_ops.h"
 #include "stats/reasons.h"
 
-/* Once, at the start of the runtime; both stay as they are. */
+/* Called once, at the start of the runtime. Both arguments must stay as they are. */
 void network_configure(const struct options *options,
 		       const struct rules *rules);
 
-/* Whether sockets of this type may become ours at all. */
+/* Whether we can accelerate sockets of this type at all. */
 bool network_may_serve(int type);
 
 /* The object for a new kernel socket, or NULL and the reason. */
 struct fd_object *network_make_socket(int fd, int domain, int type,
 				      int protocol, int *reason_out);
 
-/* An interface that the process talks to itself by (test builds). Before the
- * first socket. */
-/* Before a fork, and before the process ends, inside the bracket: what belongs to
- * processes that will have our sockets too. */
+/* Before a fork, and before the process ends: look after sockets that other processes
+ * have as well. Inside the bracket. */
 void network_before_fork(void);
 void network_before_exit(void);
+/* Sets the device by which the process talks to itself (test builds). Call it before
+ * the first socket. */
 void network_set_local_dev(struct dev *dev);
 
 bool network_is_made(void);
 
-/* There is an io_uring: all sockets are the kernel's. Inside the bracket, without a
- * lock. */
+/* There is a ring of io_uring, so all sockets go to the kernel. Inside the bracket,
+ * without a lock. */
 void network_leave_to_rings(void);
 
-/* All sockets have left: the progress thread ends, and no call is made any more. */
+/* All sockets have left. Ends the progress thread; nothing of the network runs any
+ * more. */
 void network_stop(void);
 
-/* In the child of a fork: there is no network yet. */
+/* Called in the child of a fork, which has no network yet. */
 void network_forked(void);
 
 #endif

@@ -17,21 +17,23 @@
 #include "os/real.h"
 #include "sock/sock_kinds.h"
 
-/* For so long what may be a child's waits for us to read it. */
+/* How long packets that may be for a child wait for this process to read them. */
 #define HEIRS_NS (50 * NS_PER_MS)
 
-/* The kernel has taken a router's complaint that we have heard by then, and who
- * complains without end is heard a hundred times a second. */
+/* How long we wait after a router's complaint. By then the kernel has processed it,
+ * too. It also means that a router that complains all the time is heard at most a
+ * hundred times a second. */
 #define ROUTERS_NS (10 * NS_PER_MS)
 
-/* A stack's timers are this thread's when whoever sleeps for the stack is so late. */
+/* How late the watcher of a stack may be before this thread sees to the stack's
+ * timers. */
 #define GRACE_NS NS_PER_MS
 
 enum { EVENTS_MAX = 64 };
 #define IDLE_NS (2 * NS_PER_SEC)
 
-/* What an event is about, in the place of an object's address: the last ones are the
- * stacks', by their number. */
+/* What an event is about. Smaller values than ABOUT_OBJECT stand in the place of an
+ * object's address. From ABOUT_STACK on they are the stacks, by their number. */
 enum {
 	ABOUT_NETLINK = 1,
 	ABOUT_ROUTERS = 2,
@@ -41,37 +43,38 @@ enum {
 };
 
 enum phase {
-	/* Somebody polls: look again after an interval whether that is still
-	 * so. A new stack begins with it. */
+	/* The program polls. After an interval we look whether it still does. A new
+	 * stack begins in this phase. */
 	PHASE_LOOK = 0,
-	/* Nobody polls, or a sleeper watches: the rings' fds wake us. */
+	/* The program does not poll, or a sleeper is the watcher. The fds of the
+	 * rings wake us. */
 	PHASE_GUARD,
 };
 
 /* What this thread does for a stack. */
 struct care {
 	enum phase phase;
-	/* for the stack's own timers, unless it is looked at before long anyway */
+	/* for the stack's own timers, unless we look at the stack soon anyway */
 	struct timer timer;
 };
 
 static struct {
 	struct progress_params params;
 	_Atomic int epfd;
-	/* makes the thread look at its orders: the next members */
+	/* wakes the thread, which then looks at its orders, the next two members */
 	_Atomic int order_fd;
 	_Atomic bool is_stopping;
 	_Atomic bool has_sooner;
 	/* The thread runs. */
 	_Atomic bool is_running;
-	/* this thread's alone, from here on */
+	/* for this thread alone, from here on */
 	struct timer_wheel timers;
-	/* every second, or somewhat longer when nothing moves */
+	/* fires every second, or every two while nothing moves */
 	struct timer second;
 	bool is_slow;
 	struct timer looks, heirs, routers;
 	struct care cares[NET_STACKS_MAX];
-	/* the view's, when the sockets were told of it */
+	/* the view's generation when the sockets were last told of news */
 	uint32_t route_gen;
 } progress = { .epfd = -1, .order_fd = -1 };
 
@@ -85,7 +88,8 @@ static int epfd(void)
 	return atomic_load(&progress.epfd);
 }
 
-/* Routers have complained: once, until it is asked for again. */
+/* Wakes us once when routers have complained. After that it has to be asked for
+ * again. */
 static int await_routers(int op)
 {
 	struct epoll_event event = { .events = EPOLLIN | EPOLLONESHOT,
@@ -106,7 +110,8 @@ static int add_fd(int fd, uint32_t events, uint64_t about)
 
 void progress_watch_twin(int fd, struct fd_object *obj)
 {
-	/* An object's memory stays an object's; a late event is harmless. */
+	/* The memory of an object stays that of an object, so a late event does no
+	 * harm. */
 	int err = add_fd(fd, EPOLLIN | EPOLLERR | EPOLLET,
 			 (uint64_t)(uintptr_t)obj);
 
@@ -132,7 +137,7 @@ static bool is_looked_at(const struct stack *stack)
 	return care_of(stack)->phase == PHASE_LOOK && progress.params.interval_ms;
 }
 
-/* From now on each second counts. */
+/* From now on we check every second. */
 static void check_soon(void)
 {
 	if (!progress.is_slow)
@@ -147,14 +152,14 @@ static bool was_polled(struct stack *stack)
 					memory_order_relaxed);
 }
 
-/* What nobody took may be for a child of ours, which two looks decide. */
+/* Packets that nobody took may be for a child of ours. Two looks decide that. */
 static void look_after_heirs_soon(void)
 {
 	if (!timer_is_pending(&progress.heirs))
 		set_timer(&progress.heirs, HEIRS_NS);
 }
 
-/* Sees to the stack's timers from now on. */
+/* Sets our timer to when we have to see to the stack's timers. */
 static void time_stack(struct stack *stack)
 {
 	struct timer *timer = &care_of(stack)->timer;
@@ -180,8 +185,8 @@ static void stack_is_late(struct timer *timer, uint64_t now_ns UNUSED)
 	time_stack(stack);
 }
 
-/* Processes what the rings have, unless somebody sleeps on them: it is the
- * sleeper's. Our own polling is not the program's. */
+/* Processes what the rings have, unless a sleeper is the watcher, who does it
+ * himself. Our own polling must not count as the program's. */
 static void drain(struct stack *stack)
 {
 	unsigned done = 0, cnt;
@@ -195,7 +200,8 @@ static void drain(struct stack *stack)
 		look_after_heirs_soon();
 }
 
-/* Unless something has come already, which the next look takes. */
+/* Begins to guard the stack, unless a packet has come already, which the next look
+ * takes. */
 static void guard(struct stack *stack)
 {
 	if (!stack_arm_unwatched(stack))
@@ -213,7 +219,8 @@ static void unguard(struct stack *stack)
 	time_stack(stack);
 }
 
-/* An interval is over. Who polls does not run timers while each look finds a packet. */
+/* An interval is over. A thread that polls runs no timers while each of its looks
+ * finds a packet at once; so we run them. */
 static void look(struct stack *stack)
 {
 	if (care_of(stack)->phase == PHASE_GUARD)
@@ -236,7 +243,7 @@ static void wake_up(struct stack *stack)
 		drain(stack);
 }
 
-/* Whether somebody may be polling, so that it has to be looked for. */
+/* Whether the program may be polling, so that we have to look at intervals. */
 static bool has_looks(void)
 {
 	FOR_EACH_STACK(stack)
@@ -259,8 +266,8 @@ static void look_at_all(struct timer *timer UNUSED, uint64_t now_ns UNUSED)
 	look_soon();
 }
 
-/* A stack has a timer that is due before we would wake up. It is in use, which is what
- * looks are for. */
+/* A stack may have a timer that is due before we would wake up. The stack is in use,
+ * so we look at it at intervals. */
 static void heed_timers(void)
 {
 	if (!atomic_exchange(&progress.has_sooner, false))
@@ -280,8 +287,9 @@ static void handle(const struct epoll_event *event)
 	struct fd_object *obj;
 
 	if (event->data.u64 >= ABOUT_OBJECT) {
-		/* Its memory stays an object's. It may have been closed since the
-		 * kernel told us, and be in the making for another socket now. */
+		/* The memory stays that of an object. But the socket may have been
+		 * closed since the kernel reported the event, and the memory may be
+		 * about to serve another one. */
 		obj = (struct fd_object *)(uintptr_t)event->data.u64;
 		if (fd_object_try_hold(obj)) {
 			obj->ops->twin_event(obj, event->events);
@@ -306,7 +314,7 @@ static void handle(const struct epoll_event *event)
 	}
 }
 
-/* In whole milliseconds, as Linux's own timers of this kind are. */
+/* The time in whole milliseconds. Linux's own timers of this kind are as coarse. */
 static int time_to_sleep_ms(void)
 {
 	uint64_t now = clock_monotonic_ns();
@@ -316,8 +324,8 @@ static int time_to_sleep_ms(void)
 	return (int)((MIN(left, IDLE_NS) + NS_PER_MS - 1) / NS_PER_MS);
 }
 
-/* Nothing moves: a wake-up costs more than what it does. Without a ring to guard the
- * first one may be about to come. */
+/* Whether nothing moves, so that a wake-up would cost more than it is worth. While
+ * there is no ring to guard, the first one may be about to come. */
 static bool is_idle(void)
 {
 	bool has_rings = false;
@@ -412,7 +420,7 @@ static void init_timers(void)
 	set_timer(&progress.second, 0);
 }
 
-/* An fd of ours in the place of -1. */
+/* Makes `fd` an internal fd, and stores it in *where. */
 static int adopt(int fd, _Atomic int *where)
 {
 	if (fd < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Looking for rings of io_uring (rings.h). */
+/* Looks for rings of io_uring (rings.h). */
 #include "config.h"
 
 #include "core/rings.h"
@@ -17,15 +17,16 @@
 
 #define FDS "/proc/self/fd"
 
-/* A look may take this part of the time. While the process has as many fds as before it
- * is left out: only each tenth time there may be a ring in the place of another fd. */
+/* One part in SHARE of the time may go into looking. A look is left out while the
+ * process has as many fds as before. After LEFT_OUT_MAX of them we look all the
+ * same, since a ring may have taken the place of another fd. */
 enum { SHARE = 500, LEFT_OUT_MAX = 9 };
 
 static struct {
 	enum io_uring_wish wish;
 	_Atomic bool is_there;
 	_Atomic uint64_t next_look_ns;
-	/* whoever looks */
+	/* for the thread that looks, from here on */
 	off_t fd_cnt;
 	unsigned left_out;
 } rings;
@@ -49,7 +50,8 @@ static void look_at(void *ctx UNUSED, const char *name)
 {
 	char path[sizeof(FDS) + 16];
 
-	/* What we know is no ring, and is most of what a server has. */
+	/* An fd that has an object is no ring. On a server, these are most of the
+	 * fds. */
 	if (fd_table_has(atoi(name)))
 		return;
 	if (snprintf(path, sizeof(path), FDS "/%s", name) <
@@ -78,7 +80,7 @@ bool rings_look(void)
 	if (rings_are_there())
 		return true;
 	start_ns = clock_monotonic_ns();
-	/* The one who moves it looks. */
+	/* Several threads may come here; the one that moves the time looks. */
 	if (start_ns < due_ns ||
 	    !atomic_compare_exchange_strong(&rings.next_look_ns, &due_ns,
 					    start_ns + NS_PER_SEC))
@@ -86,7 +88,8 @@ bool rings_look(void)
 	if (has_changed())
 		file_for_names(FDS, UINT_MAX, look_at, NULL);
 	cost_ns = clock_monotonic_ns() - start_ns;
-	/* a little less than a second, so that who comes each second looks */
+	/* A little less than a second, so that a caller who comes each second looks
+	 * each time. */
 	atomic_store(&rings.next_look_ns,
 		     start_ns + MAX(NS_PER_SEC / 2, SHARE * cost_ns));
 	return rings_are_there();

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Rings of io_uring in the process. The kernel reads for them from the twins of our
- * sockets, where what we have received is not, and no call of theirs passes by us. So
- * as soon as one is seen, all sockets are the kernel's.
+ * Finds out whether the process has rings of io_uring. For them the kernel reads
+ * from the twins of our sockets, where it does not find what we have received, and
+ * it does so without a call that we could see. So as soon as we know of a ring, all
+ * sockets go to the kernel.
  */
 #ifndef CORE_RINGS_H
 #define CORE_RINGS_H
@@ -11,17 +12,18 @@
 
 #include "conf/options.h"
 
-/* Before the first look. */
+/* Call it before the first look. */
 void rings_configure(enum io_uring_wish wish);
 
-/* Whether there is one: looks for it at most once a second, less often where the
- * process has many fds. Once seen it counts for ever. Any thread; takes no lock. */
+/* Whether there is a ring. Looks for one at most once a second, and less often if
+ * the process has many fds. Once a ring was found, the answer stays true. Any thread
+ * may call it; it takes no lock. */
 bool rings_look(void);
 
-/* The same, as of the last look. */
+/* The answer of the last look. */
 bool rings_are_there(void);
 
-/* The program has made one. */
+/* The program has made a ring. */
 void rings_note(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Reading the rules file. */
+/* Reads the rules file. */
 #include "config.h"
 
 #include "core/rules_file.h"
@@ -12,7 +12,8 @@
 #include "conf/rules.h"
 #include "os/file.h"
 
-/* Larger than anybody's rules; a mistyped path must not eat the memory. */
+/* This is more than anybody's rules need. A mistyped path must not use up the
+ * memory. */
 enum { FILE_MAX = 16 << 20 };
 
 static void warn(void *ctx UNUSED, const char *line)
@@ -45,7 +46,7 @@ int rules_file_read(struct rules *rules, const char *path,
 	int err;
 
 	if (!path[0])
-		return 0; /* an empty name: no rules are wanted */
+		return 0; /* an empty name says that no rules are wanted */
 	err = file_read(path, FILE_MAX, &text, &len);
 	if (err == -ENOMEM)
 		return err;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The rules file: read whole, parsed by conf/rules.h, complaints to the log. */
+/* The rules file. It is read as a whole and parsed by conf/rules.h. Mistakes are
+ * reported in the log. */
 #ifndef CORE_RULES_FILE_H
 #define CORE_RULES_FILE_H
 
@@ -9,8 +10,8 @@
 
 struct rules;
 
-/* Adds the rules of the file at `path`. A file that is missing or unreadable is
- * no error; it is mentioned in the log, a missing one only if the user named it.
+/* Adds the rules of the file at `path`. It is no error if the file is missing or
+ * cannot be read. The log mentions it; a missing file only if the user named it.
  * -ENOMEM. In the bracket. */
 int rules_file_read(struct rules *rules, const char *path,
 		    bool is_named_by_user) MUST_CHECK;

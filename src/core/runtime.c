@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The runtime: ordered start-up, what becomes of new sockets, and fork. */
+/* The runtime: starts the library in order, decides what becomes of new sockets, and
+ * follows forks. */
 #include "config.h"
 
 #include "core/runtime.h"
@@ -39,13 +40,13 @@ enum runtime_state {
 	NOT_STARTED,
 	STARTED,
 	FAILED,
-	/* Started by the parent; what each process has for itself is still to be
+	/* The parent has started. What each process has of its own is still to be
 	 * made. */
 	FORKED,
 };
 
 static struct {
-	/* Leaves NOT_STARTED once, under `lock`; a fork makes STARTED FORKED. */
+	/* Leaves NOT_STARTED once, under `lock`. A fork turns STARTED into FORKED. */
 	_Atomic enum runtime_state state;
 	struct mutex lock;
 	_Atomic bool has_left_namespace;
@@ -63,7 +64,7 @@ static struct {
 	.may_serve = network_may_serve,
 };
 
-/* Large, and untouched until the start. */
+/* They are large, and are not touched before the start. */
 static struct options options;
 
 static struct options_facts option_facts(void)
@@ -75,8 +76,8 @@ static struct options_facts option_facts(void)
 	};
 }
 
-/* The environment of a program that runs with more rights than its caller is the
- * caller's word, and would let it write files in the program's name. */
+/* A program may run with more rights than its caller. Then the environment is the
+ * word of the caller, who could use it to write files with the program's rights. */
 static char *const *trusted_environment(void)
 {
 	static char *const nothing[] = { NULL };
@@ -89,7 +90,7 @@ static void warn(void *ctx UNUSED, const char *line)
 	log_warn("%s", line);
 }
 
-/* Silently, since nobody knows yet where complaints should go. */
+/* Says nothing yet, since the options decide where complaints go. */
 static int start_options(void)
 {
 	struct options_facts facts = option_facts();
@@ -117,7 +118,7 @@ static struct log_out_params log_destination(void)
 	return params;
 }
 
-/* The log file's fd is ours alone. */
+/* Opens the log, and hides its fd from the program. */
 static void open_log(const struct log_out_params *params)
 {
 	int err = log_out_start(params);
@@ -153,7 +154,7 @@ static int start_rules(void)
 			       options.is_set[OPTION_config_file]);
 }
 
-/* A log statement of the rules file counts where the environment says nothing. */
+/* A log statement of the rules file is used if the environment says nothing. */
 static int start_log_of_rules(void)
 {
 	const struct rules_log *said = rules_log(runtime.rules);
@@ -211,7 +212,7 @@ static int run_steps(void)
 	return 0;
 }
 
-/* In the bracket. */
+/* Starts the library, unless that has been done. In the bracket. */
 static void start_once(void)
 {
 	enum runtime_state state;
@@ -232,9 +233,9 @@ static void start_once(void)
 	mutex_release(&runtime.lock);
 }
 
-/* Starts the library if this is the first time. Handlers of the program, which the
- * bracket does not keep out before there is a trampoline, must not fork or jump
- * out while we hold the lock. Outside the bracket. */
+/* Starts the library if this is the first time. While we hold the lock, no handler
+ * of the program may fork or jump out; the bracket does not keep handlers out before
+ * there is a trampoline, so we hold signals. Outside the bracket. */
 static void ensure_started(void)
 {
 	enum runtime_state state =
@@ -278,7 +279,8 @@ static enum reason reason_by_policy(int type)
 	return REASON_NONE;
 }
 
-/* The object for a new socket, with a reference, or NULL and the reason. */
+/* Makes the object for a new socket, with a reference. NULL: there is none, for
+ * *reason_out. */
 static struct fd_object *make_object(int fd, int domain, int type,
 				     int protocol, enum reason *reason_out)
 {
@@ -294,8 +296,8 @@ static struct fd_object *make_object(int fd, int domain, int type,
 	return obj;
 }
 
-/* What a user has to know is said once; each socket's reason is counted, and said
- * to who debugs. */
+/* The log says once what a user has to know. The reason of each socket is counted,
+ * and shown at debug level. */
 static void tell(int fd, enum reason reason)
 {
 	if (reason == REASON_TCP)
@@ -322,7 +324,8 @@ static void serve_socket(int fd, int domain, int type, int protocol)
 	fd_object_put(obj);
 }
 
-/* A socket that is nobody's business here, and what else might be in its way. */
+/* No kind of socket serves this type. Another reason may stand in its way as well,
+ * and is named first. */
 static void tell_of_unserved(int fd, int type)
 {
 	enum reason reason;
@@ -345,7 +348,7 @@ void runtime_socket_made(int fd, int domain, int type, int protocol)
 
 	if (reason_by_kind(domain, type) != REASON_NONE)
 		return;
-	/* Not a call more than the program's own. */
+	/* We make no system call that the program did not make itself. */
 	if (UNLIKELY(atomic_load(&runtime.is_filtered))) {
 		stats_count_unserved(REASON_SECCOMP);
 		return;
@@ -356,7 +359,7 @@ void runtime_socket_made(int fd, int domain, int type, int protocol)
 		errno = saved_errno;
 		return;
 	}
-	/* Before the first bracket that a handler could find open. */
+	/* This comes before the first bracket in which a handler could interrupt us. */
 	signals_activate();
 	os_enter();
 	serve_socket(fd, domain, type, protocol);
@@ -364,9 +367,9 @@ void runtime_socket_made(int fd, int domain, int type, int protocol)
 	errno = saved_errno;
 }
 
-/* The bracket is open when a handler of the program ends the process, after a fault in
- * the program's memory that we were copying: this thread may hold any lock, and what
- * it guards may be half done. */
+/* When a handler of the program ends the process after a fault in memory that we
+ * were copying, we are still inside the bracket. Then this thread may hold any lock,
+ * and what the lock guards may be half done. So nothing is done. */
 static void end_network(void)
 {
 	if (os_is_inside() || atomic_load(&runtime.is_filtered))
@@ -376,7 +379,7 @@ static void end_network(void)
 	os_leave();
 }
 
-/* Under a filter the file stays, for the next start to remove. */
+/* Under a filter of system calls the file stays. The next start removes it. */
 static void end_stats(void)
 {
 	if (!atomic_load(&runtime.is_filtered))
@@ -405,11 +408,11 @@ static bool leave_by_filter(struct fd_object *obj, int fd)
 }
 
 /*
- * The filter knows which system calls the program makes, and kills it for others. Ours
- * are others. So what we have goes back to the kernel before, and is forgotten, so that
- * each call of the program is libc's alone; and our thread ends, since a filter may be
- * for all threads. A thread of the program that waits in a call of ours meanwhile may
- * still make one.
+ * The filter knows which system calls the program makes, and kills it for others,
+ * which ours are. So all that we have goes back to the kernel first, and is
+ * forgotten; from then on each call of the program is libc's alone. Our thread ends
+ * as well, since a filter may be for all threads. A thread of the program that waits
+ * in a call of ours at this time may still make a call of ours.
  */
 void runtime_filtering(void)
 {
@@ -473,7 +476,8 @@ void runtime_reading_by_kernel(int fd)
 	leave_one(fd, REASON_IO_URING, STATS_BY_RING);
 }
 
-/* Programs make their ring before their first socket, when we have not started. */
+/* Programs often make their ring before their first socket, when we have not
+ * started. Then the options are read just for the question. */
 static const struct options *options_so_far(void)
 {
 	static struct options early;
@@ -514,7 +518,8 @@ void runtime_ring_made(void)
 	errno = saved_errno;
 }
 
-/* Whatever the new image inherits is the kernel's before, with all that waits. */
+/* Everything that the new image inherits goes to the kernel first, together with
+ * what is queued. */
 void runtime_executing(void)
 {
 	int saved_errno = errno;
@@ -529,8 +534,9 @@ void runtime_executing(void)
 	errno = saved_errno;
 }
 
-/* As before a fork: many programs run others, which inherit all that is not closed at
- * exec, and never look at it. The standard ones are meant for it. */
+/* Does what is done before a fork. Many programs start others, which inherit all fds
+ * that are not closed at exec and never look at them. Only the standard ones are
+ * meant for them, so these go to the kernel. */
 void runtime_spawning(void)
 {
 	int saved_errno = errno;
@@ -558,9 +564,9 @@ void runtime_namespace_changed(void)
 	log_dbg("the network namespace has changed: new sockets stay with the kernel");
 }
 
-/* Held across the fork, so that the child never inherits a start half done. The
- * lock analysis wants each function to give back what it takes; these three
- * balance as a set, on pthread_atfork's word. */
+/* The lock is held across the fork, so that the child never inherits a start that is
+ * half done. The lock analysis wants each function to release what it takes. These
+ * three functions balance as a set, in the way that pthread_atfork calls them. */
 NO_LOCK_ANALYSIS static void before_fork(void)
 {
 	os_enter();
@@ -576,21 +582,21 @@ NO_LOCK_ANALYSIS static void after_fork_in_parent(void)
 	os_leave();
 }
 
-/* Nothing of ours was ever used: a program without sockets forks as fast as on
- * libc. */
+/* Whether nothing of ours was ever used. Then there is nothing to do, and a program
+ * without sockets forks as fast as on libc. */
 static bool has_nothing_to_forget(void)
 {
 	return atomic_load(&runtime.state) == NOT_STARTED &&
 	       !atomic_load(&fd_table_root);
 }
 
-/* The child keeps options, rules and log; it gives up our fds, and all its
- * sockets are the kernel's. */
+/* The child keeps options, rules and log. It gives up our fds, and all its sockets
+ * go to the kernel. */
 static void forget(void)
 {
 	signals_forked();
-	/* A filter that the child has, too, may know no call of ours: our fds stay
-	 * open, and nobody uses them. */
+	/* The child has the parent's filter, which may forbid our system calls. So
+	 * our fds stay open, and nobody uses them. */
 	if (atomic_load(&runtime.is_filtered))
 		return;
 	stats_forked();
@@ -604,13 +610,13 @@ static void forget(void)
 	network_forked();
 }
 
-/* The third of them; it also has this thread alone. */
+/* The third of these functions. The child has no other thread. */
 NO_LOCK_ANALYSIS static void after_fork_in_child(void)
 {
 	int saved_errno = errno;
 
 	lock_witness_forked(&runtime.lock.witness);
-	/* taken before every fork, of a program without sockets, too */
+	/* This was taken before the fork, also if the program has no socket. */
 	netlink_forked();
 	if (!has_nothing_to_forget())
 		forget();
@@ -635,7 +641,8 @@ void runtime_after_fork(bool is_child)
 	errno = saved_errno;
 }
 
-/* Details are asked for by name or by a digit above INFO's. */
+/* Whether the environment asks for a log level above INFO, so that the log shows
+ * details. */
 static bool wants_details(void)
 {
 	struct options_facts facts = option_facts();
