@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Where to cut, and what each header says. */
+/* Computes where to cut a datagram, and the header of each fragment (ip_frag.h). */
 #include "config.h"
 
 #include "ip/ip_frag.h"
@@ -49,7 +49,7 @@ static void fill_header(const struct ip_frag_walk *walk, struct ip_frag *frag)
 
 bool ip_frag_next(struct ip_frag_walk *walk, struct ip_frag *out)
 {
-	/* A datagram of nothing is a packet, too. */
+	/* A datagram without any bytes is a packet, too. */
 	bool is_empty_one = walk->len == 0 && walk->next == 0;
 
 	if (walk->next >= walk->len && !is_empty_one)

@@ -24,38 +24,39 @@
 struct ip_frag {
 	/* complete, checksum included */
 	struct wire_ipv4 header;
-	/* which bytes of what follows the IP header of the whole datagram,
-	 * the transport header among them */
+	/* The bytes that it carries, of those that follow the IP header of the whole
+	 * datagram. The transport header is among them. */
 	uint32_t offset;
 	uint32_t len;
 };
 
 struct ip_frag_walk {
-	/* of the whole datagram */
+	/* the header and the length of the whole datagram */
 	struct wire_ipv4 header;
 	uint32_t len;
-	/* what a fragment that is not the last carries: a multiple of 8 */
+	/* how much each fragment except the last carries: a multiple of 8 */
 	uint32_t piece_len;
 	uint32_t next;
 };
 
 /*
- * `header` has no options; its length, offset, more-bit and checksum are filled in
- * here, everything else is taken over, so its identification must be one of its own.
- * `len` bytes follow it. -EMSGSIZE: no IP packet is that long, or it may not be
- * fragmented and does not fit; -EINVAL: an MTU that IP does not allow.
+ * `header` has no options. Its length, offset, more-bit and checksum are filled in
+ * here. Everything else is taken over, so no other datagram may have its
+ * identification. `len` bytes follow it. -EMSGSIZE: no IP packet is that long; or it
+ * does not fit, and may not be fragmented. -EINVAL: IP does not allow such an MTU.
  */
 int ip_frag_begin(struct ip_frag_walk *walk, const struct wire_ipv4 *header,
 		  uint32_t len, uint32_t mtu) MUST_CHECK;
-/* False when all of it is cut. One that fits comes out whole. */
+/* Makes the next fragment. False: there is none left. A datagram that fits comes out
+ * whole. */
 bool ip_frag_next(struct ip_frag_walk *walk, struct ip_frag *out);
 
 /* How many fragments there will be. */
 uint32_t ip_frag_cnt(const struct ip_frag_walk *walk);
 
-/* The checksum of a UDP datagram, as it is stored; `udp` has ports and length, and
- * `payload_sum` is the partial sum of what follows it. Never 0, which would mean
- * that there is none (RFC 768). */
+/* The checksum of a UDP datagram, as it is stored. `udp` has ports and length;
+ * `payload_sum` is the partial sum of what follows it. The result is never 0, which
+ * would mean that there is no checksum (RFC 768). */
 uint16_t ip_udp_check(const struct wire_ipv4 *ip, const struct wire_udp *udp,
 		      uint32_t payload_sum);
 

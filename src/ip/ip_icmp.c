@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Types and codes to errors, and the quoted packet to a flow. */
+/* Turns types and codes into errors, and the quoted packet into a flow (ip_icmp.h). */
 #include "config.h"
 
 #include "ip/ip_icmp.h"
@@ -12,7 +12,7 @@
 enum {
 	TYPE_TIME_EXCEEDED = 11,
 	TYPE_PARAMETER_PROBLEM = 12,
-	/* RFC 792: what an error quotes behind the IP header, at least */
+	/* RFC 792: an error quotes at least this much behind the IP header. */
 	QUOTED_MIN = 8,
 };
 
@@ -21,7 +21,7 @@ struct verdict {
 	bool is_hard;
 };
 
-/* Destination unreachable, by code; the same as Linux's. */
+/* The errors for "destination unreachable", by code. They are the same as Linux's. */
 static const struct verdict unreachable[] = {
 	{ -ENETUNREACH, false },  /* net */
 	{ -EHOSTUNREACH, false }, /* host */
@@ -41,7 +41,7 @@ static const struct verdict unreachable[] = {
 	{ -EHOSTUNREACH, true },  /* precedence cutoff */
 };
 
-/* False for what is no error. */
+/* Finds the error that the message stands for. False: it reports none. */
 static bool judge(const struct wire_icmp *icmp, struct verdict *out)
 {
 	switch (icmp->type) {
@@ -68,8 +68,8 @@ static bool is_later_fragment(const uint8_t *ip)
 	return header->frag & htobe16(WIRE_IPV4_OFFSET);
 }
 
-/* The ports are in the same place for both protocols, and so is, for TCP, the
- * sequence number behind them. */
+/* The ports are in the same place for both protocols. The sequence number of TCP is
+ * right behind them. */
 static void read_flow(const struct wire_ip *ip, const uint8_t *transport,
 		      struct ip_icmp *out)
 {

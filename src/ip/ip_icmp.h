@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What an ICMP error says (RFC 792, RFC 1191): which packet of ours it is about, and
- * what a socket is to be told. Whether it is to be believed is the connection's
- * business: anybody can send one.
+ * what error a socket gets. Anybody can send such a message; the connection decides
+ * whether to believe it.
  */
 #ifndef IP_IP_ICMP_H
 #define IP_IP_ICMP_H
@@ -15,27 +15,27 @@
 #include "pkt/flow_key.h"
 
 struct ip_icmp {
-	/* of the packet that is quoted; local is its source */
+	/* of the packet that is quoted; `local` is its source */
 	struct flow_key key;
 	/* WIRE_PROTO_TCP or WIRE_PROTO_UDP */
 	uint8_t proto;
-	/* the kernel tells a connected socket of it even without IP_RECVERR */
+	/* a connected socket gets the error even without IP_RECVERR */
 	bool is_hard;
-	/* of the next hop; 0: the message does not say, or is about something
-	 * else */
+	/* The MTU of the next hop. 0: the message does not say it, or is about
+	 * something else. */
 	uint16_t mtu;
-	/* -EMSGSIZE: the packet was too large and may not be fragmented; else
-	 * what Linux makes of type and code */
+	/* -EMSGSIZE: the packet was too large, and may not be fragmented; else the
+	 * error that Linux makes of type and code */
 	int error;
-	/* of TCP: the sequence number of the segment */
+	/* TCP: the sequence number of the segment */
 	uint32_t seq;
 	/* length of the packet that is quoted, as its header says */
 	uint32_t quoted_len;
 };
 
-/* The message begins at `data` and has `len` bytes, as the IP header says. -EINVAL:
- * it is cut, its checksum is wrong, or what it quotes makes no sense; -ENOMSG: it
- * is no error, or not about TCP or UDP over IPv4. */
+/* Reads a message, which begins at `data` and has `len` bytes, as the IP header
+ * says. -EINVAL: it is cut, its checksum is wrong, or what it quotes makes no sense.
+ * -ENOMSG: it reports no error, or is not about TCP or UDP over IPv4. */
 int ip_icmp_parse(const uint8_t *data, size_t len, struct ip_icmp *out)
 	MUST_CHECK;
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Received UDP (ip_udp.h). */
+/* Judges received UDP datagrams (ip_udp.h). */
 #include "config.h"
 
 #include "ip/ip_udp.h"
 
-/* The sum over all parts. */
+/* The sum over the first `len` bytes of all parts. */
 static uint32_t sum_parts(const struct pkt *pkt, uint32_t len)
 {
 	uint32_t sum = 0, done = 0;
@@ -28,7 +28,7 @@ static uint32_t pseudo_sum(const struct wire_ipv4 *ip,
 	return csum_add(sum, udp->len);
 }
 
-/* A checksum of 0 is none. */
+/* A checksum of 0 means that there is none. */
 static bool is_csum_good(const struct wire_ipv4 *ip, const struct wire_udp *udp,
 			 const struct pkt *pkt, bool may_be_partial)
 {
