@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The hierarchy behind timer_wheel.h. A timer's level is the highest group of
- * six bits in which its tick differs from the wheel's, its slot that group of
- * its tick. So everything on one level is due before anything on the next, and
- * the first occupied slot of the lowest level is where the next timer is. When
- * the wheel reaches the start of a higher slot, its timers drop to lower levels.
+ * The hierarchy behind timer_wheel.h. Compare the tick of a timer with the wheel's:
+ * the highest group of six bits in which they differ is the timer's level, and the
+ * value of this group in the timer's tick is its slot. So everything on one level is
+ * due before anything on the next, and the next timer is in the first occupied slot
+ * of the lowest occupied level. When the wheel reaches the start of a slot of a
+ * higher level, the timers in it drop to lower levels.
  */
 #include "event/timer_wheel.h"
 
@@ -51,8 +52,8 @@ static void mark_slot_empty(struct timer_wheel *wheel, unsigned level,
 		wheel->occupied_levels &= ~(1u << level);
 }
 
-/* Also takes a timer off the list of those that are about to fire; its slot is
- * empty then, or has been taken by others. */
+/* Takes a timer off its slot, or off the list of those that are about to fire. In
+ * the second case its slot is empty, or has other timers in it. */
 static void unhang(struct timer_wheel *wheel, struct timer *timer)
 {
 	list_remove(&timer->link);
@@ -79,8 +80,8 @@ void timer_cancel(struct timer_wheel *wheel, struct timer *timer)
 	wheel->pending_cnt--;
 }
 
-/* Where the next timers hang, and the tick at which that slot begins. False
- * when the wheel is empty. */
+/* Finds the slot with the next timers, and the tick at which this slot begins.
+ * False: the wheel is empty. */
 static bool first_slot(const struct timer_wheel *wheel, unsigned *level_out,
 		       unsigned *slot_out, uint64_t *tick_out)
 {
@@ -99,7 +100,8 @@ static bool first_slot(const struct timer_wheel *wheel, unsigned *level_out,
 	return true;
 }
 
-/* The slot's timers, now that the wheel stands at its start, to lower levels. */
+/* Moves a slot's timers to lower levels, now that the wheel stands at the slot's
+ * start. */
 static void drop_down(struct timer_wheel *wheel, struct list *timers)
 {
 	struct list *link;
