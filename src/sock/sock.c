@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Sockets (sock.h): their names, and when frames begin and cease to reach them. */
+/* Sockets (sock.h): their names, and when frames begin to reach them or cease to. */
 #include "config.h"
 
 #include "sock/sock.h"
@@ -18,7 +18,7 @@ struct sock_params sock_params;
 
 /* -- the kernel's socket ---------------------------------------------------- */
 
-/* The twin's own or its peer's name; port 0 when it has none. */
+/* Reads the twin's own name or its peer's. The port is 0 if there is none. */
 static struct user_name read_name(int fd, bool is_peer)
 {
 	struct sockaddr_storage addr;
@@ -31,7 +31,8 @@ static struct user_name read_name(int fd, bool is_peer)
 	if (err || user_name_read(AF_INET6, (struct sockaddr *)&addr, len,
 				  &name) != 0)
 		name = (struct user_name){ .port = 0 };
-	/* :: takes IPv4 too, or the socket would not have come this far */
+	/* The address :: stands for IPv4, too. A socket that takes IPv6 alone is
+	 * sorted out later. */
 	if (ip_addr_is_any(&name.addr))
 		name.addr = ip_addr_from_v4(0);
 	return name;
@@ -116,7 +117,8 @@ static void show_names(struct sock *s, const struct user_name *local,
 	at->remote_port = be16toh(peer->port);
 }
 
-/* What keeps the socket from being attached, before the network is asked. */
+/* The reason that keeps the socket from being attached, as far as we know it without
+ * the network. */
 static enum reason reason_to_stay(struct sock *s, int fd,
 				  const struct user_name *local,
 				  const struct user_name *peer,
@@ -143,7 +145,7 @@ static bool is_port_elsewhere(const struct sock *s,
 	return s->set.may_share && s->kind->is_port_elsewhere(s, &key);
 }
 
-/* The stack that it belongs to, which is decided by whoever needs it first. */
+/* The stack that the socket belongs to. The first caller that needs it decides. */
 static struct stack *choose_stack(struct sock *s, struct net *net)
 {
 	struct stack *none = NULL;
@@ -156,7 +158,7 @@ static struct stack *choose_stack(struct sock *s, struct net *net)
 	return sock_stack(s);
 }
 
-/* Lets frames reach the socket under the names that its twin has now. */
+/* Lets frames reach the socket, under the names that its twin has now. */
 static enum reason attach(struct sock *s, int fd, enum stats_decider decider)
 {
 	struct user_name local = read_name(fd, false);
@@ -254,8 +256,8 @@ long sock_bind(struct fd_object *obj, int fd, const struct sockaddr *addr,
 	return result;
 }
 
-/* The socket has no names any more: it is as it was before its first use, and the next
- * send gives it a port again. */
+/* The socket has no names any more. It is as it was before its first use, and the
+ * next send gives it a port again. */
 static void forget_names(struct sock *s)
 {
 	static const struct user_name none;
@@ -278,8 +280,8 @@ void sock_renamed(struct sock *s, int fd)
 		forget_names(s);
 }
 
-/* Linux gives a socket its port at the first send; so do we, to have one to put
- * into headers. */
+/* Linux gives a socket its port at the first send. We do so before that, since the
+ * port goes into our headers. */
 static bool ensure_port(struct sock *s, int fd)
 {
 	struct sockaddr_in6 any = { .sin6_family = (sa_family_t)s->domain };
@@ -301,7 +303,7 @@ COLD bool sock_prepare_send(struct sock *s, int fd)
 
 /* -- what others ask ---------------------------------------------------------- */
 
-/* Whether it has left, and nothing is queued any more. */
+/* Whether the socket has left, and has nothing queued any more. */
 static bool is_over(struct sock *s)
 {
 	struct stack *stack;
@@ -353,8 +355,8 @@ struct endpoint *sock_follow(struct fd_object *obj, struct stack **stack_out)
 	return &s->end;
 }
 
-/* Whether news of interfaces, addresses and routes may end what keeps the socket with
- * the kernel. */
+/* Whether the reason why the kernel has the socket may end with news of interfaces,
+ * addresses or routes. */
 static bool depends_on_news(const struct sock *s)
 {
 	switch (s->reason) {
@@ -407,7 +409,7 @@ void sock_init(struct sock *s, const struct sock_kind *kind,
 	fd_object_init(&s->obj, ops, inode);
 }
 
-/* Whoever follows the socket for long has to let go of it. */
+/* Whoever follows the socket for a long time has to let go of it now. */
 void sock_last_close(struct fd_object *obj)
 {
 	struct sock *s = sock_of(obj);
@@ -428,7 +430,7 @@ void sock_destroy(struct sock *s)
 	stats_socket_close(&s->stats);
 }
 
-/* libc has done a call that we passed on to it. */
+/* Counts a call that libc has done because we passed it on. */
 void sock_passed(struct fd_object *obj, enum fd_traffic traffic, long result)
 {
 	struct sock *s = sock_of(obj);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What all kinds of our sockets have in common. The program's fd is the kernel's
- * socket, the twin, which holds port, address, options and errors; beside it we
- * receive what our flows bring and send where our rings lead. Whatever is not ours
- * to do the twin does, so a call that an accelerated socket cannot serve is passed
- * on, not refused.
+ * What all kinds of our sockets have in common. The program's fd is that of the
+ * kernel's socket, the twin. The twin has port, address, options and errors. Beside
+ * it, we receive what our flows bring, and send where our rings lead. The twin does
+ * everything else: a call that an accelerated socket cannot serve is passed on, not
+ * refused.
  *
- * A kind (sock/udp) begins its struct with this one, fills a struct sock_kind with
- * what it adds, and puts the sock_ functions below into its table of ops where it
+ * A kind (sock/udp) begins its struct with this one, and fills a struct sock_kind
+ * with what it adds. In its table of ops it uses the sock_ functions below where it
  * has nothing to add.
  */
 #ifndef SOCK_SOCK_H
@@ -25,7 +25,7 @@ enum sock_role {
 	SOCK_UDP_CONNECT,
 };
 
-/* VMA_EXCEPTION_HANDLING; -2 is as PASS for sockets. */
+/* The values of VMA_EXCEPTION_HANDLING; for sockets, -2 is the same as PASS. */
 enum sock_exception_mode {
 	SOCK_EXCEPTION_PASS = -1,
 	SOCK_EXCEPTION_LEAVE = 0,
@@ -40,43 +40,45 @@ struct sock_end {
 	__be16 port;
 };
 
-/* What the sockets know of the world; fixed after the start. */
+/* What the sockets know of the rest of the library. Fixed after the start. */
 struct sock_params {
-	/* The network, started if it is not yet; NULL: it cannot be, for
-	 * *reason_out. In the bracket. */
+	/* Returns the network, and starts it if it has not been started yet. NULL:
+	 * there is none, for *reason_out. In the bracket. */
 	struct net *(*net)(enum reason *reason_out);
-	/* The same, if it has been started already. */
+	/* Returns the network if it has been started, else NULL. */
 	struct net *(*net_if_made)(void);
-	/* Whether a rule leaves a socket in this role to the kernel, and which
-	 * does. Either end may be NULL. */
+	/* Whether a rule leaves a socket in this role to the kernel; `detail` is the
+	 * text of the rule. Either end may be NULL. */
 	bool (*is_kernel_by_rule)(enum sock_role role,
 				  const struct sock_end *local,
 				  const struct sock_end *remote,
 				  char detail[STATS_DETAIL_SIZE]);
-	/* There are rules for SOCK_UDP_SENDER, or the answer is always no. */
+	/* There are rules for SOCK_UDP_SENDER. If not, the answer for this role is
+	 * always no. */
 	bool has_sender_rules;
-	/* Somebody is to call the twin_event op when the twin becomes readable
-	 * or has an error; until the twin is closed. */
+	/* Has the twin_event op called whenever the twin becomes readable or has an
+	 * error, until the twin is closed. */
 	void (*watch_twin)(int fd, struct fd_object *obj);
 
-	/* polls before a blocking call sleeps; -1: it never does */
+	/* how often a blocking call polls before it sleeps; -1: it never sleeps */
 	int rx_polls;
-	/* the twin is looked at once in so many polls; 0: only when flagged */
+	/* we look at the twin once in so many polls; 0: only when is_twin_ready says
+	 * so */
 	unsigned os_ratio;
 	bool does_yield;
-	/* the least room for received data, in bytes */
+	/* the least room for received data that a socket has, in bytes */
 	uint32_t rx_bytes_min;
-	/* Without room to send, a non-blocking send says EAGAIN; otherwise it
-	 * drops the datagram, as a network may. */
+	/* When there is no room to send, a non-blocking send says EAGAIN. Without
+	 * this option it drops the datagram, as a network may do. */
 	bool tx_eagain;
 	enum sock_exception_mode exception_mode;
 };
 extern HIDDEN struct sock_params sock_params;
 
-/* The twin's settings as far as they concern us, read from it after each change.
- * The stack's lock, but written with `config` as well. */
+/* The settings of the twin that concern us. They are read from the twin after each
+ * change. They are under the stack's lock, and are written with `config` as well. */
 struct sock_settings {
-	uint32_t wishes; /* what a receiver wants to be told: the kind's bits */
+	uint32_t wishes; /* what a receiver wants to be told: bits of the kind */
 	uint32_t mark;
 	int ifindex;
 	uint8_t tos;
@@ -87,11 +89,11 @@ struct sock_settings {
 	bool is_on_link_only;
 	/* SO_REUSEPORT */
 	bool is_shared;
-	/* that or SO_REUSEADDR: others may have the port, too */
+	/* SO_REUSEPORT or SO_REUSEADDR: other sockets may have the same port */
 	bool may_share;
 };
 
-/* Why nothing of ours brings anything to a socket. */
+/* Why our rings bring nothing to a socket. */
 enum sock_rx_hold {
 	/* it is the kernel's for good */
 	SOCK_RX_LEFT = 1 << 0,
@@ -102,11 +104,11 @@ enum sock_rx_hold {
 	SOCK_RX_OVER = SOCK_RX_LEFT | SOCK_RX_SHUT,
 };
 
-/* Why the twin does the sending, wherever it goes. */
+/* Why the twin does all the sending. */
 enum sock_tx_hold {
-	/* left, or shut down: for good */
+	/* the socket has left, or is shut down: for good */
 	SOCK_TX_OVER = 1 << 0,
-	/* it was never attached, so that we do not know its names */
+	/* it was never attached, so we do not know its names */
 	SOCK_TX_UNNAMED = 1 << 1,
 	/* the kind's reasons begin here */
 	SOCK_TX_KIND = 1 << 2,
@@ -114,22 +116,23 @@ enum sock_tx_hold {
 
 struct sock;
 
-/* What a kind adds; all with `config` unless said otherwise. */
+/* What a kind adds. All of it is called with `config`, unless said otherwise. */
 struct sock_kind {
-	uint8_t proto; /* IP's */
+	uint8_t proto; /* the protocol's number in IP */
 	enum sock_role receiver, connect;
-	/* Reads the twin's settings anew, before each attachment. */
+	/* Reads the twin's settings anew. Called before each attachment. */
 	void (*read_settings)(struct sock *s, int fd);
-	/* Under the stack's lock: names, options or routes that destinations
-	 * depend on have changed. `peer`: what it is connected to, or NULL. */
+	/* Called under the stack's lock: names, options or routes that destinations
+	 * depend on have changed. `peer`: what the socket is connected to, or NULL. */
 	void (*forget_ways)(struct sock *s, const struct user_name *peer);
-	/* A socket of another process stands in the way of this name. */
+	/* Whether another process has a socket with this name, so that we must not
+	 * take its packets. */
 	bool (*is_port_elsewhere)(const struct sock *s,
 				  const struct flow_key *key);
-	/* The kernel gets what is queued, as far as it takes it, by the twin `fd`
-	 * (-1: not known). Nothing leads to the socket any more. */
+	/* Gives everything that is queued to the kernel, as far as it takes it. `fd`
+	 * is the twin; -1: not known. Nothing leads to the socket any more. */
 	void (*hand_back)(struct sock *s, int fd);
-	/* Under the stack's lock: nothing is queued. */
+	/* Called under the stack's lock: whether nothing is queued. */
 	bool (*is_empty)(const struct sock *s);
 };
 
@@ -137,8 +140,8 @@ struct sock {
 	struct fd_object obj;
 	struct endpoint end;
 
-	/* fixed; what `stats` leads to is written as counters.def says, the rest
-	 * of it with `config` */
+	/* Fixed, except for what `stats` points to. The counters there are written
+	 * as counters.def says, the rest with `config`. */
 	const struct sock_kind *kind;
 	struct stats_handle stats;
 	int domain;
@@ -146,30 +149,31 @@ struct sock {
 
 	/* Read without a lock. */
 	_Atomic bool is_nonblocking;
-	/* the twin may have something for us: read, or an error */
+	/* the twin may have data or an error for us */
 	_Atomic bool is_twin_ready;
-	/* why the twin does all the receiving once the queue is empty; enum
-	 * sock_rx_hold. is_twin_ready stays true with it. */
+	/* Why the twin does all the receiving once the queue is empty: bits of enum
+	 * sock_rx_hold. While one is set, is_twin_ready stays true. */
 	_Atomic unsigned rx_holds;
-	/* why it does all the sending; enum sock_tx_hold */
+	/* why the twin does all the sending: bits of enum sock_tx_hold */
 	_Atomic unsigned tx_holds;
-	/* what was set by SO_RCVTIMEO and SO_SNDTIMEO, in nanoseconds */
+	/* the times of SO_RCVTIMEO and SO_SNDTIMEO, in nanoseconds */
 	_Atomic uint64_t rx_timeout_ns;
 	_Atomic uint64_t tx_timeout_ns;
-	/* Whose lock guards it, from when somebody waits for it or frames are to
-	 * reach it; NULL: none yet. Changes under the lock that it names
-	 * (sock_lock, sock_try_lock). */
+	/* The stack whose lock guards the socket. It is set when somebody begins to
+	 * wait for the socket, or frames are to reach it. NULL: there is none yet.
+	 * Changes under the lock of the stack that it names (sock_lock,
+	 * sock_try_lock). */
 	_Atomic(struct stack *) stack;
 
-	/* `config`: ranked outside everything */
+	/* the members under `config`, which is taken before all other locks */
 	struct mutex config;
 	struct attachment att;
 	enum reason reason;
 	bool is_watched; /* the twin */
 	bool has_left; /* for good */
-	/* has asked for what only the kernel does, which was said */
+	/* it has asked for what only the kernel does, and the log said so */
 	bool has_exceeded;
-	/* when it got its local name: monotonic clock */
+	/* when it got its local name, by the monotonic clock */
 	uint64_t named_ns;
 
 	/* the stack's lock */
@@ -189,10 +193,11 @@ void sock_init(struct sock *s, const struct sock_kind *kind,
 	       const struct fd_ops *ops,
 	       void (*input)(struct endpoint *, struct pkt *), int fd,
 	       int domain, int type);
-/* Nobody is inside any more; the kind has emptied its queues. */
+/* Ends the life of a socket. No call is inside any more, and the kind has emptied
+ * its queues. */
 void sock_destroy(struct sock *s);
 
-/* Whether `fd` is still the socket: a call that has waited looks before it acts on
+/* Whether `fd` still names the socket. A call that has waited looks before it uses
  * the number. */
 static inline bool sock_owns_fd(const struct sock *s, int fd)
 {
@@ -206,23 +211,23 @@ static inline struct stats_socket_counters *sock_counters(struct sock *s)
 	return &s->stats.at->counters;
 }
 
-/* May be another one, or none, a moment later: for who takes its lock, and then
- * looks again. */
+/* The stack of the socket, or NULL. A moment later it may be another one, or none.
+ * For callers that take its lock and then look again. */
 static inline struct stack *sock_stack(const struct sock *s)
 {
 	/* acquire pairs with the release in choose_stack */
 	return atomic_load_explicit(&s->stack, memory_order_acquire);
 }
 
-/* With the lock of `stack`: whether it still is the socket's. */
+/* Called with the lock of `stack`: whether it still is the socket's stack. */
 static inline bool sock_is_in(const struct sock *s, const struct stack *stack)
 {
 	return LIKELY(atomic_load_explicit(&s->stack, memory_order_relaxed) ==
 		      stack);
 }
 
-/* Locks the stack that the socket is in, which the caller unlocks. False: it is in
- * none, and nothing is locked. */
+/* Locks the stack that the socket is in. The caller unlocks it. False: the socket is
+ * in no stack, and nothing is locked. */
 static inline bool sock_try_lock(struct sock *s, struct stack **stack_out)
 	TRY_ACQUIRES(true, (*stack_out)->lock)
 {
@@ -235,7 +240,7 @@ static inline bool sock_try_lock(struct sock *s, struct stack **stack_out)
 	return false;
 }
 
-/* The same for a socket that is known to be in one: it has tried to attach. */
+/* The same, for a socket that must be in a stack since it has tried to attach. */
 static inline void sock_lock(struct sock *s, struct stack **stack_out)
 	ACQUIRES((*stack_out)->lock)
 {
@@ -251,7 +256,7 @@ static inline void sock_lock(struct sock *s, struct stack **stack_out)
 
 static inline void sock_hold_rx(struct sock *s, enum sock_rx_hold hold)
 {
-	/* in this order, which a look at the twin relies on */
+	/* This order matters: code that looks at the twin relies on it. */
 	atomic_fetch_or(&s->rx_holds, (unsigned)hold);
 	atomic_store(&s->is_twin_ready, true);
 }
@@ -298,21 +303,21 @@ static inline bool sock_is_attached(const struct sock *s)
 
 /* -- when frames begin and cease to reach it; with `config` ------------------------ */
 
-/* Under the names that its twin has now. */
+/* Attaches the socket under the names that its twin has now. */
 void sock_attach_anew(struct sock *s, int fd, enum stats_decider decider);
 /* Frames cease to reach it; what is queued stays. */
 void sock_detach(struct sock *s);
-/* It is the kernel's for good. */
+/* Leaves the socket to the kernel for good. */
 void sock_leave_config(struct sock *s, int fd, enum reason reason,
 		       enum stats_decider decider, const char *detail);
-/* Its twin has another name, or none. */
+/* The twin has another name, or has lost its name. */
 void sock_renamed(struct sock *s, int fd);
-/* Makes it ready to send, binding the twin if it has no port yet. Takes `config`.
- * False: the kernel is to do it. */
+/* Makes the socket ready to send. Binds the twin if it has no port yet. Takes
+ * `config`. False: the kernel has to send. */
 bool sock_prepare_send(struct sock *s, int fd);
 
-/* The program asks for something that only the kernel does: `what` and its number.
- * 0: go on, or -EINVAL: refuse it, without having done any of it. Takes `config`. */
+/* The program asks for something that only the kernel does: `what`, and its number.
+ * 0: go on. -EINVAL: refuse it; nothing of it has been done. Takes `config`. */
 int sock_exception(struct sock *s, int fd, enum reason reason,
 		   enum stats_decider decider, const char *what, int number)
 	MUST_CHECK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* VMA_EXCEPTION_HANDLING: what becomes of a socket whose program asks for what only
- * the kernel does. */
+/* VMA_EXCEPTION_HANDLING: what becomes of a socket when its program asks for
+ * something that only the kernel does. */
 #include "config.h"
 
 #include <errno.h>
@@ -9,8 +9,8 @@
 #include "base/log.h"
 #include "sock/sock.h"
 
-/* Whether there is something to say, once for each socket, and whether the socket is
- * still one that could be accelerated. */
+/* Whether the socket could still be accelerated. *is_news_out: the log has to say
+ * something, once for each socket. */
 static bool is_ours(struct sock *s, bool *is_news_out)
 {
 	bool result;

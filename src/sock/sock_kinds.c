@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The kinds of sockets (sock_kinds.h). */
+/* Calls the kinds of sockets by name (sock_kinds.h). */
 #include "config.h"
 
 #include "sock/sock_kinds.h"

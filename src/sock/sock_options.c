@@ -13,7 +13,8 @@
 #include "base/compiler.h"
 #include "sock/user_msg.h"
 
-/* Younger than some C libraries, and than some headers of the kernel. */
+/* These options are newer than some C libraries, and than some headers of the
+ * kernel. */
 #ifndef UDP_SEGMENT
 #define UDP_SEGMENT 103
 #endif
@@ -28,7 +29,7 @@
 #define SO_BUSY_POLL_BUDGET 70
 #endif
 
-/* Stamps of what was sent, which come by the error queue. */
+/* The time stamps of sent packets. They come by the error queue. */
 enum {
 	SOCK_OPTION_TX_STAMPS = SOF_TIMESTAMPING_TX_SOFTWARE |
 				SOF_TIMESTAMPING_TX_HARDWARE |
@@ -69,7 +70,7 @@ const struct sock_option *sock_option_find(int proto, int level, int number)
 	return NULL;
 }
 
-/* As Linux reads a number: short ones are a byte. */
+/* Reads a number as Linux does: a value shorter than an int counts as one byte. */
 static int number_of(const void *value, socklen_t len)
 {
 	int number = 0;

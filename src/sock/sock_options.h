@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a socket option means for an accelerated socket: sock_options.def as a table.
- * sock_setsockopt.c does as it says.
+ * What a socket option means for an accelerated socket: the lines of
+ * sock_options.def as a table. sock_setsockopt.c acts on it.
  */
 #ifndef SOCK_SOCK_OPTIONS_H
 #define SOCK_SOCK_OPTIONS_H
@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-/* As sock_options.def explains them. */
+/* The classes; sock_options.def explains them. */
 enum sock_option_class {
 	SOCK_OPTION_HARMLESS,
 	SOCK_OPTION_FOLLOWED,
@@ -43,15 +43,15 @@ struct sock_option {
 	int operand; /* of NOT and BITS */
 };
 
-/* Ends with a name of NULL. */
+/* The last entry has the name NULL. */
 extern const struct sock_option sock_options[];
 
-/* The line of an option for sockets of this protocol of IP; NULL: it has none, and
- * is the kernel's whatever its value. */
+/* The entry of an option, for sockets of this protocol of IP. NULL: it has none, and
+ * only the kernel can serve it, whatever its value. */
 const struct sock_option *sock_option_find(int proto, int level, int number);
 
-/* Whether such a value, which Linux could read, sends the socket back to the kernel.
- * `option` may be NULL. */
+/* Whether the option, with a value that Linux has been able to read, sends the
+ * socket back to the kernel. `option` may be NULL. */
 bool sock_option_is_kernels(const struct sock_option *option, const void *value,
 			    socklen_t len);
 

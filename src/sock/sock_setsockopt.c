@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * setsockopt() for sockets of every kind. The twin has all options, with the kernel's
- * limits and defaults: Linux is asked first, and an option that it refuses changes
- * nothing for us. Of one that it takes, the table (sock_options.def) says what we have
- * to do about it.
+ * setsockopt() for sockets of every kind. The twin has all options, with the
+ * kernel's limits and defaults. Linux is asked first, and an option that Linux
+ * refuses changes nothing for us. For an option that Linux takes, the table
+ * (sock_options.def) says what we have to do.
  */
 #include "config.h"
 
@@ -25,7 +25,7 @@
  * look at what the program has asked for. */
 enum { TIMEOUT_AT_ONCE_NS = 1 };
 
-/* 0: none. */
+/* The timeout that the program asks for; 0: none. */
 static uint64_t wished_timeout_ns(int fd, int name, const void *value)
 {
 	struct timeval tv = { 0 };
@@ -92,7 +92,8 @@ static bool would_be_taken(const struct sock *s, int level, int name,
 	return result;
 }
 
-/* 0, or -EINVAL: VMA_EXCEPTION_HANDLING has it refused. */
+/* Leaves the socket to the kernel because of the option. 0, or -EINVAL:
+ * VMA_EXCEPTION_HANDLING wants it refused. */
 static int leave_for(struct sock *s, int fd, const struct sock_option *option,
 		     int level, int name)
 {
@@ -118,7 +119,7 @@ static int leave_for(struct sock *s, int fd, const struct sock_option *option,
 	return 0;
 }
 
-/* Before Linux is asked: what cannot be undone. */
+/* Does what must be done before Linux is asked, since it could not be done after it. */
 static int prepare(struct sock *s, int fd, const struct sock_option *option,
 		   int level, int name, const void *value, socklen_t len)
 {
@@ -134,13 +135,13 @@ static int prepare(struct sock *s, int fd, const struct sock_option *option,
 
 /* -- the op ------------------------------------------------------------------------ */
 
-/* Linux has taken it, so the value may be read. With `config`. */
+/* Linux has taken the option, so we may read its value. With `config`. */
 static void follow(struct sock *s, int fd, const struct sock_option *option,
 		   int level, int name, const void *value)
 {
 	follow_timeout(s, fd, level, name, value);
 	if (s->has_left || !sock_stack(s))
-		return; /* it is read when it is attached */
+		return; /* it is read when the socket is attached */
 	if (option && option->class == SOCK_OPTION_HARMLESS)
 		return;
 	s->kind->read_settings(s, fd);

@@ -139,7 +139,8 @@ static long sleep_once(struct sock_wait *wait)
 
 /* -- looking ------------------------------------------------------------------- */
 
-/* The waiter is not registered: it only says what the call holds. */
+/* The call was abandoned while it looked. The waiter is not registered; it only says
+ * what the call holds. */
 static void abandoned_looking(void *arg)
 {
 	struct waiter *waiter = arg;
@@ -150,7 +151,7 @@ static void abandoned_looking(void *arg)
 	fn(owner);
 }
 
-/* Lets a handler run that came while we looked. */
+/* Lets handlers run whose signals came while we looked. */
 static long let_handlers_run(struct sock_wait *wait)
 {
 	static const struct fd_wait_hold hold = {
@@ -171,7 +172,7 @@ static long let_handlers_run(struct sock_wait *wait)
 	return n;
 }
 
-/* Whether to look once more before a sleep. False with *n_out: the time is over. */
+/* Whether to look once more before a sleep. False with *n_out set: the time is over. */
 static bool may_spin(struct sock_wait *wait, long *n_out)
 {
 	uint64_t now;
@@ -188,8 +189,8 @@ static bool may_spin(struct sock_wait *wait, long *n_out)
 	return !*n_out && now < wait->spin_until_ns;
 }
 
-/* Between two looks: gives handlers, and others, their time. 0: look again, as *how_out
- * says. */
+/* Called between two looks: lets handlers and other threads run. 0: look again, in
+ * the way of *how_out. */
 static long rest(struct sock_wait *wait, enum sock_look *how_out)
 {
 	long n = 0;
@@ -218,7 +219,7 @@ long sock_wait(struct sock_wait *wait)
 	wait->has_slept = false;
 	do {
 		n = rest(wait, &how);
-		/* what has come until the last moment counts */
+		/* what has come until the last moment still counts */
 		if (n && n != -EAGAIN)
 			return n;
 		if (n)

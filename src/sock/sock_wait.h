@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Waiting, for every kind of socket and for select, poll and epoll: a call that has
- * found nothing looks again and again, for as long as it may, and then sleeps until
- * something has changed, its time is over or a handler interrupts it. Whoever waits
- * says how to look, and by whom to be woken.
+ * Waiting, for every kind of socket and for select, poll and epoll. A call that has
+ * found nothing looks again and again, for as long as it may. Then it sleeps until
+ * something has changed, its time is over, or a handler interrupts it. The caller
+ * says how to look, and what shall wake it.
  */
 #ifndef SOCK_SOCK_WAIT_H
 #define SOCK_SOCK_WAIT_H
@@ -17,24 +17,24 @@ struct sock_wait;
 /* How thoroughly to look. */
 enum sock_look {
 	SOCK_LOOK_QUICK, /* once more, while it spins */
-	SOCK_LOOK_ALL,   /* it has slept, or gives up after this */
+	SOCK_LOOK_ALL,   /* after a sleep, or for the last time */
 };
 
 struct sock_wait_ops {
-	/* What there is now: what the call returns, or -EAGAIN: nothing. Without
-	 * the stack's lock. */
+	/* Looks for what there is now. Returns the result of the call, or -EAGAIN:
+	 * there is nothing. Without the stack's lock. */
 	long (*look)(struct sock_wait *wait, enum sock_look how);
-	/* It is about to sleep: sets wait->stack, NULL when there is none yet. 0,
-	 * or what the call returns instead. */
+	/* The call is about to sleep: sets wait->stack to its stack, or to NULL if
+	 * there is none yet. Returns 0, or what the call returns instead. */
 	long (*prepare)(struct sock_wait *wait);
-	/* Under the stack's lock: wait->waiter hears of everything from now on.
-	 * True when something is ready already. */
+	/* Under the stack's lock: from now on wait->waiter hears of everything that
+	 * the call waits for. True: something is ready already. */
 	bool (*watch)(struct sock_wait *wait);
-	/* Under the stack's lock: ends that; with wait->owner, since the waiting
-	 * frame may be gone. */
+	/* Under the stack's lock: ends that. It gets wait->owner, since `wait` may
+	 * be gone. */
 	void (*unwatch)(void *owner);
-	/* The wait was jumped out of, or its thread has ended: gives up what
-	 * wait->owner stands for. */
+	/* A handler has jumped out of the wait, or the thread has ended: gives up
+	 * what wait->owner stands for. */
 	void (*abandoned)(void *owner);
 };
 
@@ -42,22 +42,22 @@ struct sock_wait {
 	/* -- from the caller -- */
 	const struct sock_wait_ops *ops;
 	void *owner;
-	/* a reference that the call holds, and that goes when it is abandoned; or
-	 * NULL */
+	/* the object to which the call holds a reference, which is given back when
+	 * the call is abandoned; or NULL */
 	struct fd_object *obj;
 	/* NULL: there is none yet */
 	struct stack *stack;
-	/* The kernel's fds in front, and room for WAIT_FDS_MAX behind. */
+	/* The kernel's fds to poll, and behind them room for WAIT_FDS_MAX more. */
 	struct pollfd *fds;
 	unsigned fd_cnt;
 	struct signals_mark mark;
 	/* handlers with SA_RESTART do not end it */
 	bool may_restart;
-	/* sock_wait_until */
+	/* set by sock_wait_until */
 	bool is_timed;
 	uint64_t deadline_ns;
-	/* How often it looks before it sleeps (-1: for ever), and until when; the
-	 * clock is read once in so many looks. */
+	/* How often the call looks before it sleeps (-1: for ever), and until when
+	 * at most. The clock is read once in `looks_per_clock` looks. */
 	int polls_left;
 	uint64_t spin_until_ns;
 	unsigned looks_per_clock;
@@ -69,16 +69,16 @@ struct sock_wait {
 	bool has_slept;
 };
 
-/* The wait ends at this time, of the monotonic clock; UINT64_MAX is never. */
+/* Sets when the wait ends, by the monotonic clock. UINT64_MAX: never. */
 static inline void sock_wait_until(struct sock_wait *wait, uint64_t deadline_ns)
 {
 	wait->is_timed = deadline_ns != UINT64_MAX;
 	wait->deadline_ns = deadline_ns;
 }
 
-/* After a look that found nothing: what a later one finds, -EAGAIN when the time is
- * over, -EINTR, another error, or FD_ABANDONED: then `owner` is not the caller's any
- * more. Inside the bracket. */
+/* Waits, after a look that found nothing. Returns what a later look finds; -EAGAIN:
+ * the time is over; -EINTR; another error; or FD_ABANDONED: then the caller must not
+ * touch `owner` any more. Inside the bracket. */
 long sock_wait(struct sock_wait *wait) MUST_CHECK;
 
 /* For ops that have nothing to do. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Control messages of a send (tx_control.h). */
+/* Reads the control messages of a send (tx_control.h). */
 #include "config.h"
 
 #include "sock/tx_control.h"
@@ -31,7 +31,7 @@ static bool read_pktinfo(const uint8_t *body, size_t len,
 	return true;
 }
 
-/* The same with a mapped address; any other is the kernel's to judge. */
+/* The same with a mapped address. The kernel has to judge any other address. */
 static bool read_pktinfo6(const uint8_t *body, size_t len,
 			  struct tx_control *out)
 {
@@ -99,7 +99,7 @@ bool tx_control_read(const void *data, size_t len, bool is_v6,
 	*out = (struct tx_control){ .tos = -1 };
 	if (len > TX_CONTROL_LEN_MAX)
 		return false;
-	/* less than a header at the end is nothing */
+	/* fewer bytes than a header at the end count as nothing */
 	while (len >= sizeof(head)) {
 		size_t step;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Buffers, names and control data of the program (user_msg.h). */
+/* Reads and writes buffers, names and control data of the program (user_msg.h). */
 #include "config.h"
 
 #include "sock/user_msg.h"
@@ -27,8 +27,8 @@ ssize_t user_iov_len(const struct iovec *iov, size_t cnt)
 	return (ssize_t)sum < 0 ? -EINVAL : (ssize_t)sum;
 }
 
-/* The stretch of the element that lies behind the first *skip bytes of what is
- * left, at most `len` long; its length is 0 while there is more to skip. */
+/* The part of the element that lies behind the first *skip bytes of what is left, at
+ * most `len` long. Its length is 0 while there is more to skip. */
 static struct iovec next_piece(const struct iovec *element, size_t *skip,
 			       size_t len)
 {
@@ -94,7 +94,7 @@ int user_name_read(int domain, const struct sockaddr *addr, socklen_t len,
 	}
 	if (name.v6.sin6_family != AF_INET6 || domain == AF_INET)
 		return -EAFNOSUPPORT;
-	/* RFC 2133's shorter form is taken too, as Linux does */
+	/* We take the shorter form of RFC 2133, too, as Linux does. */
 	if (len < offsetof(struct sockaddr_in6, sin6_scope_id))
 		return -EINVAL;
 	name_out->addr = ip_addr_from_v6(&name.v6.sin6_addr);

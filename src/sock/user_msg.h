@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The program's side of a send or receive call: its buffers, names and control
- * data, however the call passes them. Pure memory work; pointers that cannot be
- * right give EFAULT before anything has happened, others are the program's risk,
- * as with memcpy.
+ * The program's side of a send or receive call: its buffers, names and control data,
+ * in whatever form the call passes them. This is pure memory work. Pointers that
+ * cannot be right give EFAULT before anything has happened. Other wrong pointers are
+ * the program's risk, as with memcpy.
  */
 #ifndef SOCK_USER_MSG_H
 #define SOCK_USER_MSG_H
@@ -16,16 +16,16 @@
 #include "base/compiler.h"
 #include "base/ipaddr.h"
 
-/* Where a process's memory ends at the latest. More than that takes a mapping that
- * asked for it by address, which nobody does for a message. */
+/* Where the memory of a process ends at the latest. To have memory beyond this, a
+ * process must ask for it by address, which nobody does for a message. */
 #if defined(__x86_64__)
 #define USER_MEMORY_END (UINT64_C(1) << 47)
 #else
 #define USER_MEMORY_END (UINT64_C(1) << 52)
 #endif
 
-/* Whether `len` bytes at `ptr` may be the program's: not near 0, not beyond what
- * a process can have. No bytes may be anywhere. */
+/* Whether `len` bytes at `ptr` may belong to the program: they are not near 0, and
+ * not beyond what a process can have. If `len` is 0, `ptr` may be anything. */
 static inline bool user_is_plausible(const void *ptr, size_t len)
 {
 	uintptr_t at = (uintptr_t)ptr;
@@ -34,7 +34,7 @@ static inline bool user_is_plausible(const void *ptr, size_t len)
 			    at <= USER_MEMORY_END - len);
 }
 
-/* The same for `cnt` elements of `size` bytes, however many they claim to be. */
+/* The same for `cnt` elements of `size` bytes. `cnt` may be any number. */
 static inline bool user_is_array_plausible(const void *ptr, size_t cnt,
 					   size_t size)
 {
@@ -42,12 +42,12 @@ static inline bool user_is_array_plausible(const void *ptr, size_t cnt,
 	       user_is_plausible(ptr, cnt * size);
 }
 
-/* The sum of the lengths. -EFAULT, -EINVAL: more than fits ssize_t, -EMSGSIZE:
- * too many elements, as Linux has it. */
+/* The sum of the lengths. -EFAULT. -EINVAL: it is more than ssize_t can hold.
+ * -EMSGSIZE: there are too many elements. All as in Linux. */
 ssize_t user_iov_len(const struct iovec *iov, size_t cnt) MUST_CHECK;
 
-/* Copies `len` bytes from the iovec, or to it, after its first `skip` bytes. There
- * are enough. */
+/* Copies `len` bytes from the iovec, or to it, behind its first `skip` bytes. The
+ * iovec is long enough. */
 void user_iov_read(const struct iovec *iov, size_t cnt, size_t skip,
 		   void *to, size_t len);
 void user_iov_write(const struct iovec *iov, size_t cnt, size_t skip,
@@ -61,12 +61,12 @@ struct user_name {
 };
 int user_name_read(int domain, const struct sockaddr *addr, socklen_t len,
 		   struct user_name *name_out) MUST_CHECK;
-/* Stores it in the socket's family, as much as there is room for, and what it
- * would have taken. */
+/* Stores the name in the form of this family, as much of it as there is room for.
+ * *len becomes the length that the whole name has. */
 void user_name_write(const struct user_name *name, int family, void *addr,
 		     socklen_t *len);
 
-/* Control messages of a receiver, appended in order. */
+/* The control messages of a receiver. They are appended in order. */
 struct user_control {
 	uint8_t *at;
 	size_t room;
