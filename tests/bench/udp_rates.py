@@ -25,7 +25,7 @@ BARS = [
     ("the floor counts", ("ping", "floor", 1), ("ping", "kernel-looking", 1),
      "<=", 0.52),
     ("ping-pong, of the floor's", ("ping", "latency-looking", 1),
-     ("ping", "floor", 1), "<=", 1.15),
+     ("ping", "floor", 1), "<=", 1.06),
     ("ping-pong, of the kernel's", ("ping", "latency-looking", 1),
      ("ping", "kernel-looking", 1), "<=", 0.6),
     ("one way, of the floor's", ("rate", "latency-looking", 1),
