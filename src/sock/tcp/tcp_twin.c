@@ -305,12 +305,19 @@ int tcp_twin_begin(struct tcp_twin *twin, int fd, const struct tcp_pcb *pcb,
 	return err;
 }
 
+/* The largest segment was the connection's; the program's own is not ours to know. */
+static void forget_maxseg(const struct tcp_twin *twin)
+{
+	(void)!set_tcp(twin->fd, TCP_MAXSEG, 0);
+}
+
 void tcp_twin_undo(struct tcp_twin *twin)
 {
 	struct sockaddr none = { .sa_family = AF_UNSPEC };
 
 	/* in repair this is no word to the peer, and drops the queues */
 	(void)!real.connect(twin->fd, &none, sizeof(none));
+	forget_maxseg(twin);
 	narrow(twin, SO_RCVBUF, SO_RCVBUFFORCE, &twin->rcv);
 	narrow(twin, SO_SNDBUF, SO_SNDBUFFORCE, &twin->snd);
 	(void)!set_tcp(twin->fd, TCP_REPAIR, REPAIR_OFF_SILENTLY);
@@ -342,6 +349,7 @@ int tcp_twin_end(struct tcp_twin *twin)
 	err = set_tcp(fd, TCP_REPAIR, repair_off(s));
 	if (err)
 		return err;
+	forget_maxseg(twin);
 	if (twin->has_reuse_addr)
 		(void)!set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
 	err = feed(fd, (struct stretch){ twin->pcb, tcp_queued_next, s->unacked,
