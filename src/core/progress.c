@@ -457,6 +457,7 @@ int progress_start(const struct progress_params *params)
 
 	progress.params = *params;
 	progress.route_gen = route_gen();
+	atomic_store(&progress.is_stopping, false);
 	atomic_store(&progress.has_sooner, false);
 	init_timers();
 	err = open_fds();

@@ -33,9 +33,9 @@ static void close_conn(struct netlink_conn *conn UNUSED)
 {
 }
 
-static int no_fd(const struct netlink_conn *conn UNUSED)
+static int event_fd(const struct netlink_conn *conn UNUSED)
 {
-	return -1;
+	return nic.event_fd;
 }
 
 static int poll_nothing(struct netlink_conn *conn UNUSED)
@@ -62,7 +62,7 @@ static const struct netlink_ops netlink = {
 	.resolve = resolve,
 	.open = open_conn,
 	.close = close_conn,
-	.event_fd = no_fd,
+	.event_fd = event_fd,
 	.poll = poll_nothing,
 	.is_synced = is_synced,
 };
@@ -232,6 +232,7 @@ void nic_begin(const char *interfaces)
 
 	memset(&nic, 0, sizeof(nic));
 	nic.verdict.refusal = DEV_REFUSED_ERROR;
+	nic.event_fd = -1;
 	ring_ops_fill(&ring_ops);
 	dev_ops_fill(&dev_ops);
 	CHECK_EQ(net_create(&params, &net), 0);

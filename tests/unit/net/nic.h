@@ -30,6 +30,8 @@ struct nic {
 	/* 0, or why it gives no ring */
 	int ring_err;
 
+	/* by which news of the kernel would be told; -1: by none */
+	int event_fd;
 	/* neighbours that the kernel was asked for, and what happens meanwhile; NULL:
 	 * nothing */
 	unsigned resolve_cnt;

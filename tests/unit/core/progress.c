@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The library's own thread, on a network that does what a case says. */
+#include "config.h"
+
+#include "core/progress.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "os/real.h"
+#include "tests/support/test.h"
+#include "tests/unit/net/nic.h"
+
+#define PATIENCE_NS (10 * NS_PER_SEC)
+
+static _Atomic unsigned fire_cnt, second_cnt;
+static _Atomic uint64_t fired_ns;
+static struct timer timer;
+static struct stack_engine engine;
+static int event_fd;
+
+static void fire(struct timer *which UNUSED, uint64_t now_ns)
+{
+	atomic_store(&fired_ns, now_ns);
+	atomic_fetch_add(&fire_cnt, 1);
+}
+
+static void run_engine(struct stack_engine *which UNUSED,
+		       struct stack *stack UNUSED)
+{
+}
+
+static void count_second(void)
+{
+	atomic_fetch_add(&second_cnt, 1);
+}
+
+static void begin(unsigned interval_ms)
+{
+	struct progress_params params = {
+		.interval_ms = interval_ms,
+		.batch_max = 16,
+		.each_second = count_second,
+	};
+
+	real_resolve();
+	atomic_store(&fire_cnt, 0);
+	atomic_store(&second_cnt, 0);
+	nic_begin("all");
+	net->stacks[0]->sooner = progress_timer_is_sooner;
+	nic.event_fd = event_fd = eventfd(0, EFD_CLOEXEC);
+	timer_init(&timer, fire);
+	stack_engine_init(&engine, run_engine);
+	params.net = net;
+	CHECK_EQ(progress_start(&params), 0);
+}
+
+static void end(void)
+{
+	progress_stop();
+	close(event_fd);
+	nic_end();
+}
+
+/* As an engine sets it. Returns when. */
+static uint64_t set_timer_in(uint64_t delay_ns)
+{
+	struct stack *stack = net->stacks[0];
+	uint64_t now_ns = clock_monotonic_ns();
+
+	stack_lock(stack);
+	timer_set(&stack->timers, &timer, now_ns + delay_ns);
+	stack_engine_due_locked(stack, &engine);
+	stack_unlock(stack);
+	return now_ns;
+}
+
+/* Not before its time, and not a great while after. */
+static void expect_fire(uint64_t set_ns, uint64_t delay_ns, unsigned cnt)
+{
+	while (atomic_load(&fire_cnt) < cnt) {
+		usleep(500);
+		CHECK(clock_monotonic_ns() - set_ns < delay_ns + PATIENCE_NS);
+	}
+	CHECK_EQ(atomic_load(&fire_cnt), cnt);
+	CHECK(atomic_load(&fired_ns) >= set_ns + delay_ns);
+}
+
+/* Long after the last look: the thread sleeps until something comes. */
+static void let_it_sleep(unsigned interval_ms)
+{
+	usleep((4 * interval_ms + 20) * 1000);
+}
+
+static void check_timers(unsigned interval_ms)
+{
+	uint64_t set_ns;
+
+	begin(interval_ms);
+	set_ns = set_timer_in(30 * NS_PER_MS);
+	expect_fire(set_ns, 30 * NS_PER_MS, 1);
+	let_it_sleep(interval_ms);
+	set_ns = set_timer_in(30 * NS_PER_MS);
+	expect_fire(set_ns, 30 * NS_PER_MS, 2);
+	end();
+}
+
+TEST(a_timer_fires_though_nobody_polls)
+{
+	check_timers(10);
+}
+
+/* VMA_PROGRESS_ENGINE_INTERVAL=0 is about packets. */
+TEST(so_it_does_where_the_thread_takes_no_packets)
+{
+	check_timers(0);
+}
+
+/* The thread sleeps until the first one, and hears of an earlier one. */
+TEST(a_timer_that_becomes_earlier_is_in_time)
+{
+	uint64_t set_ns;
+
+	begin(0);
+	let_it_sleep(0);
+	(void)set_timer_in(3600 * NS_PER_SEC);
+	let_it_sleep(0);
+	set_ns = set_timer_in(20 * NS_PER_MS);
+	expect_fire(set_ns, 20 * NS_PER_MS, 1);
+	end();
+}
+
+/* Somebody polls all the time: the timers are his, and the thread only sees to those
+ * that he leaves. */
+TEST(who_polls_runs_the_timers)
+{
+	struct stack *stack;
+	uint64_t set_ns;
+
+	begin(10);
+	stack = net->stacks[0];
+	set_ns = set_timer_in(30 * NS_PER_MS);
+	while (!atomic_load(&fire_cnt)) {
+		stack_lock(stack);
+		stack_poll_locked(stack);
+		stack_unlock(stack);
+		CHECK(clock_monotonic_ns() - set_ns < PATIENCE_NS);
+	}
+	CHECK(atomic_load(&fired_ns) >= set_ns + 30 * NS_PER_MS);
+	end();
+}
+
+TEST(each_second_is_told)
+{
+	uint64_t start_ns = clock_monotonic_ns();
+
+	begin(10);
+	while (atomic_load(&second_cnt) < 3) {
+		usleep(1000);
+		CHECK(clock_monotonic_ns() - start_ns < PATIENCE_NS);
+	}
+	/* the first one at once */
+	CHECK(clock_monotonic_ns() - start_ns >= 2 * NS_PER_SEC - NS_PER_MS);
+	end();
+}
