@@ -122,7 +122,7 @@ struct tcp_pcb *tcp_pcb_next(const struct tcp_table *table,
 		       : LIST_ENTRY(next, struct tcp_pcb, table_link);
 }
 
-/* RFC 6528: a clock of 4 microseconds, and a keyed hash of the connection. */
+/* RFC 6528: the sum of a clock of 4 microseconds and a keyed hash of the connection. */
 uint32_t tcp_isn(const struct tcp_table *table, const struct flow_key *key,
 		 uint64_t now_ns)
 {
@@ -130,7 +130,7 @@ uint32_t tcp_isn(const struct tcp_table *table, const struct flow_key *key,
 	       (uint32_t)(now_ns / (4 * NS_PER_US));
 }
 
-/* RFC 7323 section 7.1: peers shall not learn from one connection the clock of
+/* RFC 7323 section 7.1: a peer shall not learn from one connection the clock of
  * another. */
 uint32_t tcp_ts_offset(const struct tcp_table *table,
 		       const struct flow_key *key)
@@ -162,7 +162,7 @@ bool tcp_event_next(struct tcp_table *table, struct tcp_event *event_out)
 	}
 	while ((link = list_pop_front(&table->events))) {
 		pcb = LIST_ENTRY(link, struct tcp_pcb, event_link);
-		/* nobody ever saw it */
+		/* The owner never saw this connection. */
 		if (pcb->flags & TF_UNSEEN) {
 			tcp_pcb_free(pcb);
 			continue;
@@ -247,7 +247,7 @@ void tcp_pcb_set_key(struct tcp_pcb *pcb, const struct flow_key *key,
 					  WIRE_PROTO_TCP, 0);
 }
 
-/* What a pcb no longer needs when the connection is over. What was received stays
+/* Frees what a pcb no longer needs when the connection is over. Received data stays
  * for its owner. */
 static void wind_up(struct tcp_pcb *pcb)
 {
@@ -258,8 +258,8 @@ static void wind_up(struct tcp_pcb *pcb)
 	tcp_rx_free_runs(pcb);
 }
 
-/* The event list is also how a pcb is freed later: somebody up the call chain may
- * still hold it. */
+/* The event list also serves to free a pcb later, because a function up the call chain
+ * may still hold it. */
 static void let_go(struct tcp_pcb *pcb)
 {
 	tcp_rx_free(pcb);
@@ -286,7 +286,7 @@ void tcp_pcb_die(struct tcp_pcb *pcb, int error)
 	if (pcb->flags & TF_ORPHAN) {
 		let_go(pcb);
 	} else if (pcb->flags & TF_UNSEEN) {
-		/* one that is in the queue can still be accepted */
+		/* A child that is in the queue can still be accepted. */
 		if (pcb->flags & TF_IN_ACCEPT_QUEUE)
 			return;
 		if (pcb->listener)
@@ -456,7 +456,7 @@ void tcp_pcb_update_mss(struct tcp_pcb *pcb)
 		pcb->rcv_mss = mss;
 }
 
-/* The smallest scale by which the largest buffer fits 16 bits. */
+/* The smallest scale with which the largest buffer fits into 16 bits. */
 uint8_t tcp_rcv_scale(const struct tcp_params *params)
 {
 	uint8_t scale = 0;
@@ -518,7 +518,8 @@ void tcp_pcb_established(struct tcp_pcb *pcb, uint64_t now_ns)
 	const struct tcp_params *params = &pcb->table->params;
 	uint32_t segments = params->initial_window;
 
-	/* RFC 6298 section 5.7, RFC 5681 section 3.1: after a lost SYN, careful */
+	/* RFC 6298 section 5.7, RFC 5681 section 3.1: after a lost SYN we start
+	 * carefully. */
 	if (pcb->backoff) {
 		segments = 1;
 		pcb->backoff = 0;
@@ -538,7 +539,7 @@ void tcp_pcb_established(struct tcp_pcb *pcb, uint64_t now_ns)
 	pcb->rtx_kind = RTX_NONE;
 	pcb->rtx_at_ns = 0;
 	tcp_timer_restart_keepalive(pcb, now_ns);
-	/* closed, or shut down, before it was open */
+	/* The connection was closed, or shut down, before it was open. */
 	if (pcb->flags & TF_FIN_QUEUED)
 		pcb->state = TCPS_FIN_WAIT_1;
 	tcp_event_raise(pcb, TCP_EV_CONNECTED | TCP_EV_WRITABLE);
@@ -768,8 +769,8 @@ static void set_flag(struct tcp_pcb *pcb, uint32_t flag, bool on)
 	pcb->flags = on ? pcb->flags | flag : pcb->flags & ~flag;
 }
 
-/* What was held goes now, whatever Nagle and the cork say; Linux has it so when
- * either is taken away. */
+/* Held data is sent now, whatever Nagle and the cork say. Linux does so when either is
+ * switched off. */
 static void push_held(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	pcb->cork_ns = 0;
@@ -803,8 +804,8 @@ void tcp_set_quick_ack(struct tcp_pcb *pcb, bool on, uint64_t now_ns)
 void tcp_set_rcv_lowat(struct tcp_pcb *pcb, uint32_t bytes, uint64_t now_ns)
 {
 	uint32_t most = pcb->table->params.rcv_buf_max;
-	/* two segments more, or the last bytes would wait for a window that is
-	 * worth to be told */
+	/* There must be room for two segments more. Otherwise the last bytes would
+	 * wait for a window that is too small to be announced. */
 	uint64_t wanted = (uint64_t)bytes + 2 * pcb->mss;
 
 	if (pcb->flags & TF_RCV_BUF_FIXED || wanted <= pcb->rcv_buf)
@@ -820,7 +821,7 @@ void tcp_set_rcv_buf(struct tcp_pcb *pcb, uint32_t bytes, uint64_t now_ns)
 	pcb->rcv_buf = tcp_rcv_buf_within(pcb, bytes);
 	pcb->is_header_stale = true;
 	tcp_rx_prune(pcb);
-	/* more room: the peer should know */
+	/* There is more room, and the peer should know. */
 	tcp_recved(pcb, 0, now_ns);
 }
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The acknowledgment half of a segment: is it credible, what has arrived, how
- * long did it take, what may go now.
+ * The acknowledgment of a segment: whether it is credible, what has arrived, how long
+ * that took, and what may be sent now.
  */
 #include "tcp/tcp_priv.h"
 
-/* RFC 9293 section 3.10.7.4: older segments must not change the window. One that
- * acknowledges more is newer, whatever its sequence number: a retransmission
- * carries an old one. Without that the edge would move with snd_una past what the
- * peer has granted. True if the window changed. */
+/* RFC 9293 section 3.10.7.4: older segments must not change the window. A segment that
+ * acknowledges more is newer, whatever its sequence number, because a retransmission
+ * carries an old one. Without this rule the edge would move with snd_una past what the
+ * peer has granted. Returns true if the window changed. */
 static bool update_window(struct tcp_pcb *pcb, const struct tcp_segment *in)
 {
 	uint32_t window = (uint32_t)in->window << pcb->snd_scale;
@@ -52,7 +52,8 @@ static void free_head(struct tcp_pcb *pcb, struct pkt *pkt,
 		pkt_put(pkt);
 }
 
-/* An ACK in the middle of an entry: the path split it, or the peer plays. */
+/* An ACK in the middle of an entry: the path split the segment, or the peer
+ * misbehaves. */
 static void cut_head(struct tcp_pcb *pcb, struct pkt *pkt, uint32_t len,
 		     struct tcp_ack_sample *sample)
 {
@@ -114,7 +115,7 @@ static void advance(struct tcp_pcb *pcb, uint32_t ack,
 	pcb->soft_error = 0;
 	sample->has_advanced = true;
 	free_acked(pcb, ack, sample, now_ns);
-	/* only now: what was in order must not look overtaken */
+	/* We do this only now, so that data in order does not look overtaken. */
 	if (seq_before(pcb->sack_high, ack))
 		pcb->sack_high = ack;
 	/* keeps Minshall's mark within half the sequence space */
@@ -145,14 +146,15 @@ static bool is_acceptable(struct tcp_pcb *pcb, const struct tcp_segment *in,
 	return false;
 }
 
-/* RFC 9293 section 3.8.6.1: who answers may keep his window closed, though not to
- * hold what nobody owns any more. */
+/* RFC 9293 section 3.8.6.1: a peer that answers may keep its window closed, but not to
+ * hold a connection that nobody owns any more. */
 static bool may_stay_closed(const struct tcp_pcb *pcb)
 {
 	return !pcb->snd_wnd && !(pcb->flags & TF_ORPHAN);
 }
 
-/* The peer lives: probes start over, and those for nobody when there is room. */
+/* The peer is alive. The count of probes starts again; for a connection without owner
+ * it does so only when the window has room. */
 static void note_probe_answered(struct tcp_pcb *pcb)
 {
 	bool has_room = pcb->snd_wnd && pcb->unsent;

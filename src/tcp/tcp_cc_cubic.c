@@ -27,8 +27,8 @@ static uint32_t cube_root(uint64_t x)
 	return (uint32_t)root;
 }
 
-/* Section 4.6, with fast convergence (4.7): one who had to give way before he
- * got back to where he was leaves room for others. */
+/* Section 4.6, with fast convergence (4.7): a flow that had to give way before it was
+ * back at its old window leaves room for others. */
 static uint32_t cubic_ssthresh(struct tcp_pcb *pcb, uint64_t now_ns UNUSED)
 {
 	struct tcp_cubic *c = &pcb->cc.cubic;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Segments on their way out: header, options, checksum. What goes into them, and
- * when, is for others to decide. */
+/* This file builds segments that are sent: header, options, checksum. Other files
+ * decide what goes into them, and when. */
 #include "tcp/tcp_priv.h"
 
 /* ECT(0), RFC 3168 section 5 */
@@ -11,8 +11,8 @@ static bool has_sack_news(const struct tcp_pcb *pcb)
 	return pcb->recent_cnt || pcb->dsack.start != pcb->dsack.end;
 }
 
-/* SACK blocks take the room of payload. A segment that is full goes without; an
- * ACK of its own then follows it. */
+/* SACK blocks take room from the payload. A full segment is sent without them, and a
+ * separate ACK then follows it. */
 static bool has_sack_room(const struct tcp_pcb *pcb, uint32_t len)
 {
 	return len + 4 + 8 * TCP_SACK_BLOCKS_MAX <= pcb->mss;
@@ -93,7 +93,7 @@ static ALWAYS_INLINE void put_checksum(const struct tcp_pcb *pcb, struct wire_tc
 	header->check = csum_fold(sum);
 }
 
-/* An ACK goes with every segment; what waited for one is done. */
+/* Every segment carries an ACK, so a delayed one is no longer needed. */
 static void note_ack_sent(struct tcp_pcb *pcb, uint32_t len)
 {
 	pcb->last_ack_sent = pcb->rcv_nxt;
@@ -108,7 +108,7 @@ static ALWAYS_INLINE void put_header(struct tcp_pcb *pcb,
 				     const struct tcp_outgoing *o,
 				     uint16_t window)
 {
-	/* both ports, which follow each other there and here */
+	/* both ports, which are neighbours in the pcb and in the header */
 	memcpy(&header->src_port, &pcb->key.local_port, 2 * sizeof(__be16));
 	header->seq = htobe32(o->seq);
 	header->ack = o->flags & WIRE_TCP_ACK ? htobe32(pcb->rcv_nxt) : 0;

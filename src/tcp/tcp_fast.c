@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Header prediction: the way of nearly all segments, in and out. On a connection
- * where nothing unusual is going on, the next segment in order with no other
- * option than a time stamp passes every check of tcp_in.c and moves a few numbers;
- * neighbours in a batch that continue each other do so as one. What makes a
- * connection unusual is asked when it changes (tcp_fast_update), what makes a
- * segment unusual is asked at once; nothing has been changed then, and the general
- * code takes over. What is left is one straight line, which must do to the pcb
- * what the general code would.
+ * Header prediction: nearly all segments, in and out, pass through this file. On a
+ * connection where nothing unusual is going on, the next segment in order that has no
+ * other option than a time stamp passes every check of tcp_in.c and changes only a few
+ * numbers. Segments of a batch that continue each other are handled as one. Whether a
+ * connection is unusual is decided when its state changes (tcp_fast_update). Whether a
+ * segment is unusual is decided before anything is changed, so that the general code
+ * can take over. What remains is one straight path, which must change the pcb exactly
+ * as the general code would.
  */
 #include "tcp/tcp_priv.h"
 
 /* ---- connections ---- */
 
-/* Established, no loss, no gap, nothing to report, nothing to take back. */
+/* The connection is established; nothing is lost or missing, and there is nothing to
+ * report or to undo. */
 static bool is_quiet(const struct tcp_pcb *pcb)
 {
 	const uint32_t unusual = TF_ECN | TF_ORPHAN | TF_FIN_RCVD | TF_UNSEEN |
@@ -37,7 +38,7 @@ void tcp_fast_update(struct tcp_pcb *pcb)
 
 /* ---- plain segments out ---- */
 
-/* The header of a plain segment is kept, and changes where it must. */
+/* The header of a plain segment is kept; only the fields that change are written. */
 void tcp_fast_init(struct tcp_pcb *pcb)
 {
 	struct wire_tcp *header = &pcb->plain.header;
@@ -71,7 +72,7 @@ static ALWAYS_INLINE void put_checksum(struct tcp_pcb *pcb, struct pkt *pkt,
 	header->check = csum_fold(sum);
 }
 
-/* What acknowledges: it changes only when something was received or read. */
+/* The fields that acknowledge. They change only when something was received or read. */
 static ALWAYS_INLINE void refresh_header(struct tcp_pcb *pcb)
 {
 	struct wire_tcp *header = &pcb->plain.header;
@@ -109,7 +110,7 @@ static ALWAYS_INLINE void emit(struct tcp_pcb *pcb, uint32_t seq, uint8_t flags,
 		  "whoever receives or reads says so");
 	header->seq = htobe32(seq);
 	header->flags = flags;
-	/* left out by header_len where they were not negotiated */
+	/* header_len excludes time stamps where they were not negotiated. */
 	pcb->plain.ts_val = htobe32(tcp_ts_now(pcb, now_ns));
 	put_checksum(pcb, pkt, len);
 	table->counts.out_segments++;
@@ -125,8 +126,8 @@ static void emit_ack(struct tcp_pcb *pcb, uint64_t now_ns)
 
 /* ---- sending ---- */
 
-/* Whether a segment that is not full may go: it is the last, and Nagle (Minshall)
- * lets it pass. */
+/* Whether a segment that is not full may be sent: it is the last one, and Nagle's rule
+ * (with Minshall's change) allows it. */
 static ALWAYS_INLINE bool may_be_small(const struct tcp_pcb *pcb,
 				       struct pkt *pkt, bool is_last)
 {
@@ -144,7 +145,7 @@ static ALWAYS_INLINE bool may_push(const struct tcp_pcb *pcb, uint64_t now_ns)
 		now_ns - pcb->last_sent_ns <= pcb->rto_ns);
 }
 
-/* The packet is under way from now on. */
+/* From now on the packet is under way. */
 static ALWAYS_INLINE void note_sent(struct tcp_pcb *pcb, struct pkt *pkt,
 				    uint64_t now_ns)
 {
@@ -168,8 +169,8 @@ static ALWAYS_INLINE void note_sent(struct tcp_pcb *pcb, struct pkt *pkt,
 
 enum { PUSH_TO_PSH = SEG_PUSH / WIRE_TCP_PSH };
 
-/* A full segment or the last one, as far as the windows reach; false if it is for
- * the general rules. Leaving is the last that it does. */
+/* Sends a full segment or the last one, as far as the windows allow. Returns false if
+ * the general rules must decide. The packet is handed over as the last step. */
 static ALWAYS_INLINE bool push_one(struct tcp_pcb *pcb, struct pkt *pkt,
 				   bool is_last, uint64_t now_ns)
 {
@@ -205,7 +206,7 @@ void tcp_fast_push(struct tcp_pcb *pcb, uint64_t now_ns)
 		;
 }
 
-/* Mostly one packet waits. */
+/* Mostly only one packet waits. */
 void tcp_output(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	if (LIKELY(may_push(pcb, now_ns) && is_last(pcb, pcb->unsent)) &&
@@ -218,17 +219,17 @@ void tcp_output(struct tcp_pcb *pcb, uint64_t now_ns)
 
 /* ---- acknowledgments in ---- */
 
-/* What is acknowledged in one go, from the head of the queue. */
+/* The packets that one ACK covers, from the head of the queue. */
 struct covered {
 	struct pkt *first;
 	struct pkt *last;
 	uint32_t cnt;
-	/* why they cannot go back to their pool as they are */
+	/* the reasons why they cannot go back to their pool as they are */
 	uintptr_t obstacles;
 };
 
-/* False unless these are whole entries that were sent once; then they are also
- * the first that are in flight. */
+/* Returns false unless the ACK covers whole entries that were sent once. Such entries
+ * are also the first on in_flight. */
 static ALWAYS_INLINE bool find_covered(const struct tcp_pcb *pcb, uint32_t ack,
 				       struct covered *covered_out)
 {
@@ -257,7 +258,8 @@ static ALWAYS_INLINE void cut_off(struct list *head, struct list *last)
 	last->next->prev = head;
 }
 
-/* One by one: somebody still reads one, or it has parts, or it was lent. */
+/* The packets are freed one by one, because somebody still reads one of them, or it
+ * has parts, or it was lent. */
 static COLD void put_each(struct pkt *first, struct pkt *last)
 {
 	struct list *link = &first->link, *end = last->link.next;
@@ -285,7 +287,8 @@ static ALWAYS_INLINE void free_covered(struct tcp_pcb *pcb,
 		put_each(covered->first, covered->last);
 }
 
-/* More of what we sent has arrived. False when it is not as expected. */
+/* The peer has acknowledged more of our data. Returns false when the ACK is not as
+ * expected. */
 static ALWAYS_INLINE bool take_ack(struct tcp_pcb *pcb, uint32_t ack,
 				   uint64_t now_ns)
 {
@@ -308,7 +311,7 @@ static ALWAYS_INLINE bool take_ack(struct tcp_pcb *pcb, uint32_t ack,
 	/* it asks more exactly, and out of line */
 	if (pcb->flags & TF_CWND_LIMITED || pcb->cwnd < 2 * flight)
 		tcp_recovery_grow(pcb, prior_una, acked, now_ns);
-	/* where more waits to be sent, tcp_out_push starts it again */
+	/* If more data waits to be sent, tcp_out_push starts the timer again. */
 	if (ack == pcb->snd_nxt || pcb->unsent) {
 		pcb->rtx_kind = RTX_NONE;
 		pcb->rtx_at_ns = 0;
@@ -365,9 +368,9 @@ static ALWAYS_INLINE bool take_ts(struct run *run, const uint8_t *options,
 	return true;
 }
 
-/* Adds a segment if it looks as nearly all do, is the next in order and inside the
- * window. Acknowledgments that go back, and empty segments that bring none, are
- * for the general rules. */
+/* Adds a segment if it looks as nearly all do, is the next in order and lies inside
+ * the window. Acknowledgments that go back, and empty segments that acknowledge
+ * nothing new, are left to the general rules. */
 static ALWAYS_INLINE bool run_add(struct run *run, const struct pkt *pkt)
 {
 	const struct wire_tcp *header = (const void *)pkt->data;
@@ -419,7 +422,8 @@ static ALWAYS_INLINE void take_data(const struct run *run, struct tcp_in *in,
 	tcp_event_mark(pcb, TCP_EV_READABLE);
 }
 
-/* False when the acknowledgment is not as expected; nothing was changed then. */
+/* Returns false when the acknowledgment is not as expected; nothing has been changed
+ * then. */
 static ALWAYS_INLINE bool run_take(const struct run *run, struct tcp_in *in,
 				   uint64_t now_ns)
 {
@@ -453,7 +457,7 @@ static ALWAYS_INLINE bool run_take(const struct run *run, struct tcp_in *in,
 	return true;
 }
 
-/* One buffer, a whole header, a checksum that is good. */
+/* The packet has one buffer, a whole header and a good checksum. */
 static ALWAYS_INLINE bool is_readable(struct tcp_in *in)
 {
 	const struct pkt *pkt = in->pkt;
@@ -463,7 +467,7 @@ static ALWAYS_INLINE bool is_readable(struct tcp_in *in)
 	       (pkt->csum_verdict == PKT_CSUM_GOOD || tcp_in_is_intact(in));
 }
 
-/* Source and destination port, to be compared in one. */
+/* The source and destination ports, to be compared in one step. */
 static ALWAYS_INLINE uint32_t ports_of(const struct tcp_in *in)
 {
 	uint32_t ports;
@@ -480,7 +484,7 @@ static ALWAYS_INLINE void complete_key(struct tcp_in *in)
 	in->key.remote_port = header->src_port;
 }
 
-/* Readable, and of the same connection as the one before. */
+/* The segment can be read and belongs to the same connection as the one before. */
 static ALWAYS_INLINE bool continues(struct tcp_in *in)
 {
 	return is_readable(in) && ports_of(in) == ports_of(in - 1) &&
@@ -488,7 +492,8 @@ static ALWAYS_INLINE bool continues(struct tcp_in *in)
 	       ip_addr_eq(&in->key.local, &in[-1].key.local);
 }
 
-/* Takes as many as continue each other; 0 when the first is not plain. */
+/* Takes as many segments as continue each other. Returns 0 when the first is not
+ * plain. */
 static ALWAYS_INLINE unsigned take_run(struct tcp_table *table,
 				       struct tcp_in *in, unsigned cnt,
 				       uint64_t now_ns)

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A connection from the bytes that tcp_export.c made of it, or from those that
- * somebody else made: nothing is believed that the engine relies on. What can be
- * derived is not read; what cannot is checked, or put into its bounds.
+ * Makes a connection from bytes that tcp_export.c wrote, or that somebody else forged.
+ * Nothing that the engine relies on is believed. What can be derived is not read; what
+ * cannot is checked, or brought into its bounds.
  */
 #include "tcp/tcp_export_priv.h"
 #include "tcp/tcp_priv.h"
 
 #include <errno.h>
 
-/* Larger than any window (RFC 7323 section 2.3), an hour, and six years. */
+/* These are larger than any window (RFC 7323 section 2.3), an hour, and six years. */
 #define SPAN_MAX (UINT32_C(1) << 30)
 #define SHORT_MAX_NS (UINT64_C(1) << 42)
 #define LONG_MAX_NS (UINT64_C(1) << 57)
 
-/* Others say where a pcb hangs. */
+/* The flags that say where a pcb hangs are set by others. */
 enum {
 	FLAGS_KEPT = TF_NODELAY | TF_CORK | TF_QUICK_ACK | TF_KEEPALIVE |
 		     TF_SACK | TF_TS | TF_SCALE | TF_ECN | TF_ACK_NOW |
@@ -27,14 +27,14 @@ enum {
 
 /* ---- reading ---- */
 
-/* What is left. Once something was missing, everything reads as 0. */
+/* The bytes that are left. Once something was missing, everything reads as 0. */
 struct reader {
 	const uint8_t *at;
 	size_t left;
 	bool has_failed;
 	uint64_t now_ns;
 	struct pkt_pool *pool;
-	/* it had no packet any more */
+	/* there was no packet left */
 	bool is_pool_dry;
 };
 
@@ -61,7 +61,7 @@ static uint64_t get(struct reader *r, unsigned bytes)
 	return value;
 }
 
-/* At least 1: 0 is none. */
+/* The value is at least 1, because 0 means none. */
 static uint64_t get_at(struct reader *r)
 {
 	uint64_t value = get(r, 8);
@@ -81,7 +81,7 @@ static struct pkt *get_empty(struct reader *r)
 	return pkt;
 }
 
-/* A packet with as many of the next `len` bytes as fit, or NULL. */
+/* Returns a packet with as many of the next `len` bytes as fit, or NULL. */
 static struct pkt *get_pkt(struct reader *r, uint32_t len)
 {
 	struct pkt *pkt = get_empty(r);
@@ -100,7 +100,7 @@ static struct pkt *get_pkt(struct reader *r, uint32_t len)
 	return pkt;
 }
 
-/* Why there was no packet. */
+/* The reason why there was no packet. */
 static int why_not(const struct reader *r)
 {
 	return r->is_pool_dry ? -ENOBUFS : -EINVAL;
@@ -136,7 +136,7 @@ static bool has_state(const struct tcp_pcb *pcb, unsigned states)
 	return states >> pcb->state & 1;
 }
 
-/* Who has sent a FIN and who has received one follows from the state. */
+/* The state says who has sent a FIN and who has received one. */
 static bool is_state_sound(const struct tcp_pcb *pcb)
 {
 	const unsigned opening = 1 << TCPS_SYN_SENT | 1 << TCPS_SYN_RCVD;
@@ -199,7 +199,8 @@ static void bound_settings(struct tcp_settings *s)
 		s->mss_max = MAX(s->mss_max, TCP_MSS_LEAST);
 }
 
-/* What only makes the connection slow when it is wrong, into its bounds. */
+/* Brings values into their bounds that only make the connection slow when they are
+ * wrong. */
 static void bound(struct tcp_pcb *pcb)
 {
 	pcb->path.mtu = MAX(pcb->path.mtu, 68);
@@ -234,7 +235,7 @@ struct entry {
 	uint64_t sent_ns;
 };
 
-/* In the order of transmission; mostly that of the queue. */
+/* Inserts the entry in the order of transmission, which is mostly that of the queue. */
 static void fly(struct tcp_pcb *pcb, struct tcp_seg *seg)
 {
 	struct list *where = pcb->in_flight.prev;
@@ -271,7 +272,7 @@ static void append_entry(struct tcp_pcb *pcb, struct pkt *pkt, uint32_t seq,
 	}
 }
 
-/* Flags that cannot be together, and an order that cannot be. */
+/* Refuses flags that cannot be set together, and an order that cannot occur. */
 static bool is_entry_sound(const struct tcp_pcb *pcb, const struct entry *e,
 			   uint32_t seq, bool is_last)
 {
@@ -287,7 +288,7 @@ static bool is_entry_sound(const struct tcp_pcb *pcb, const struct entry *e,
 		return false;
 	if (e->flags & SEG_FIN ? e->len || !is_last : !e->len)
 		return false;
-	/* sent up to snd_nxt, and no further */
+	/* The entries are marked as sent up to snd_nxt, and no further. */
 	return e->len <= pcb->snd_end - seq &&
 	       (is_sent ? seq_at_most(end, pcb->snd_nxt)
 			: !seq_before(seq, pcb->snd_nxt));
@@ -315,7 +316,7 @@ static bool get_entry_bytes(struct reader *bytes, struct tcp_pcb *pcb,
 	return true;
 }
 
-/* The descriptions come from `r`, what they describe from `bytes`. */
+/* The descriptions come from `r`, and the data that they describe from `bytes`. */
 static int get_entries(struct reader *r, struct reader *bytes, uint32_t cnt,
 		       struct tcp_pcb *pcb)
 {
@@ -336,7 +337,8 @@ static int get_entries(struct reader *r, struct reader *bytes, uint32_t cnt,
 		has_fin |= e.flags & SEG_FIN;
 		seq += e.len + !!(e.flags & SEG_FIN);
 	}
-	/* acknowledged in FIN_WAIT_2, else still there */
+	/* In FIN_WAIT_2 the FIN is acknowledged; in other states it is still in the
+	 * queue. */
 	if (seq != pcb->snd_end ||
 	    has_fin != (pcb->flags & TF_FIN_QUEUED &&
 			pcb->state != TCPS_FIN_WAIT_2))
@@ -344,7 +346,7 @@ static int get_entries(struct reader *r, struct reader *bytes, uint32_t cnt,
 	return 0;
 }
 
-/* A chain of `len` bytes, of which a FIN alone has none; or NULL. */
+/* Returns a chain of `len` bytes, or NULL. A FIN alone has no bytes. */
 static struct pkt *get_chain(struct reader *bytes, uint32_t len)
 {
 	struct pkt *first = NULL, *last = NULL;
@@ -368,7 +370,8 @@ static struct pkt *get_chain(struct reader *bytes, uint32_t len)
 	return first;
 }
 
-/* Runs lie above what is in order, apart from each other, within the window. */
+/* Runs lie above the data in order, do not touch each other, and lie within the
+ * window. */
 static int get_runs(struct reader *r, struct reader *bytes, uint32_t cnt,
 		    struct tcp_pcb *pcb)
 {
@@ -409,7 +412,7 @@ static int get_received(struct reader *bytes, uint32_t len,
 		len -= pkt->len;
 		tcp_rx_queue(pcb, pkt);
 	}
-	/* what the reader has taken and not reported counts, too */
+	/* Data that the reader has taken and not yet reported counts as well. */
 	pcb->rcv_unread = unread;
 	return 0;
 }
@@ -447,7 +450,7 @@ static int get_queues(struct reader *r, struct tcp_pcb *pcb)
 		rc = get_received(r, unread, pcb);
 	if (!rc && r->left)
 		rc = -EINVAL;
-	/* without SACK it is an estimate, which the queue does not tell */
+	/* Without SACK this is an estimate, which the queue does not show. */
 	if (!(pcb->flags & TF_SACK) && tcp_is_synchronised(pcb))
 		pcb->sacked_bytes = MIN(estimate, pcb->snd_nxt - pcb->snd_una -
 							  pcb->lost_bytes);
@@ -456,7 +459,7 @@ static int get_queues(struct reader *r, struct tcp_pcb *pcb)
 
 /* ---- what follows ---- */
 
-/* The retransmission timer fits what is in the queue, whatever was written. */
+/* The retransmission timer follows the queue, whatever was written. */
 static void restore_timers(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	bool is_flying = pcb->snd_una != pcb->snd_nxt;
@@ -546,7 +549,7 @@ int tcp_import(struct tcp_table *table, const uint8_t *data, size_t len,
 		return rc;
 	}
 	tcp_settings_drop_usual(pcb);
-	/* whoever wrote it may have had a larger buffer */
+	/* The exporter may have had a larger buffer. */
 	tcp_rx_prune(pcb);
 	restore_timers(pcb, now_ns);
 	tcp_fast_update(pcb);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A segment that tcp_fast.c did not expect: RFC 9293 section 3.10.7 in its order,
- * with the checks of RFC 5961 and 7323. The acknowledgment is tcp_ack.c's, the
- * payload tcp_rx.c's.
+ * This file handles a segment that tcp_fast.c did not expect. It follows RFC 9293
+ * section 3.10.7 in its order, with the checks of RFC 5961 and 7323. tcp_ack.c handles
+ * the acknowledgment, tcp_rx.c the payload.
  */
 #include "tcp/tcp_priv.h"
 
 #include <errno.h>
 
-/* How long a time stamp is to be compared with: RFC 7323 section 5.5. A later one
- * replaces it whatever it is. */
+/* A time stamp can be compared for so long: RFC 7323 section 5.5. After that, any new
+ * one replaces it. */
 #define TS_RECENT_LIFE_NS (24 * 86400 * NS_PER_SEC)
-/* How long the ACK of a SYN-ACK waits for data where data is sure to come. */
+/* The ACK of a SYN-ACK waits for so long where data is sure to follow. */
 #define DEFERRED_ACK_NS (200 * NS_PER_MS)
 
 /* ---- checks ---- */
@@ -24,7 +24,7 @@ static bool is_older_ts(const struct tcp_pcb *pcb,
 }
 
 /* PAWS, RFC 7323 section 5.3 R1. An empty segment that is only late changes no
- * sequence numbers; where the path reorders, its acknowledgment is welcome. */
+ * sequence numbers. Where the path reorders, we still use its acknowledgment. */
 static bool is_old_duplicate(const struct tcp_pcb *pcb,
 			     const struct tcp_segment *in, uint64_t now_ns)
 {
@@ -49,9 +49,9 @@ static void update_ts_recent(struct tcp_pcb *pcb, const struct tcp_segment *in,
 	pcb->ts_recent_ns = now_ns;
 }
 
-/* RFC 9293 table 6. What begins at rcv_nxt is looked at even when the window is
- * closed, for its acknowledgment; its bytes are cut off later. An empty segment
- * may stand at the very edge: the peer has filled the window. */
+/* RFC 9293 table 6. A segment that begins at rcv_nxt is accepted even when the window
+ * is closed, because we need its acknowledgment; its bytes are cut off later. An empty
+ * segment may stand at the very edge, since the peer may have filled the window. */
 static bool is_in_window(const struct tcp_pcb *pcb,
 			 const struct tcp_segment *in)
 {
@@ -64,8 +64,8 @@ static bool is_in_window(const struct tcp_pcb *pcb,
 	       (seq_after(end, pcb->rcv_nxt) && seq_before(in->seq, edge));
 }
 
-/* RFC 9293 section 3.10.7.4. Two ends that disagree keep each other busy with empty
- * segments, but not with data. */
+/* RFC 9293 section 3.10.7.4. Two ends that disagree could answer each other's empty
+ * segments for ever. They cannot do so with data. */
 static void answer_stray(struct tcp_pcb *pcb, const struct tcp_segment *in,
 			 uint64_t now_ns)
 {
@@ -80,14 +80,14 @@ static void answer_stray(struct tcp_pcb *pcb, const struct tcp_segment *in,
 			return;
 	} else if (tcp_reports_duplicates(pcb) && in->len &&
 		   seq_before(in->seq, pcb->rcv_nxt)) {
-		/* RFC 2883: sent again needlessly */
+		/* RFC 2883: the peer sent it again needlessly */
 		pcb->dsack.start = in->seq;
 		pcb->dsack.end = seq_min(in->seq + in->len, pcb->rcv_nxt);
 	}
 	tcp_out_ack(pcb, now_ns);
 }
 
-/* Some send it at the number of their FIN, which they did not count. */
+/* Some peers send a reset with the number of their FIN, because they did not count it. */
 static bool is_reset_at_fin(const struct tcp_pcb *pcb,
 			    const struct tcp_segment *in)
 {
@@ -95,8 +95,8 @@ static bool is_reset_at_fin(const struct tcp_pcb *pcb,
 	       in->seq == pcb->rcv_nxt - 1;
 }
 
-/* What a peer that is gone answers by knows the number behind the last byte that SACK
- * has reported, not the one we wait for. */
+/* A peer that has lost the connection resets at the number behind the last byte that
+ * SACK reported, and not at the one we wait for. */
 static bool is_behind_sacks(const struct tcp_pcb *pcb, uint32_t seq)
 {
 	uint32_t last = pcb->rcv_nxt;
@@ -108,7 +108,7 @@ static bool is_behind_sacks(const struct tcp_pcb *pcb, uint32_t seq)
 	return seq == last;
 }
 
-/* RFC 5961 section 3.2, and where else Linux believes it. */
+/* RFC 5961 section 3.2, and the other places where Linux accepts a reset. */
 static void take_reset(struct tcp_pcb *pcb, const struct tcp_segment *in,
 		       uint64_t now_ns)
 {
@@ -126,7 +126,8 @@ static void take_reset(struct tcp_pcb *pcb, const struct tcp_segment *in,
 	tcp_pcb_die(pcb, error);
 }
 
-/* The steps before the acknowledgment. False when the segment is done with. */
+/* The steps before the acknowledgment. Returns false when nothing more is to be done
+ * with the segment. */
 static bool passes_checks(struct tcp_pcb *pcb, struct tcp_segment *in,
 			  uint64_t now_ns)
 {
@@ -214,8 +215,8 @@ static void take_ecn(struct tcp_pcb *pcb, const struct tcp_segment *in)
 {
 	if (in->flags & WIRE_TCP_CWR) {
 		pcb->flags &= ~TF_ECE_OUT;
-		/* its window may be one segment by now, which must not wait for
-		 * a second one to be acknowledged */
+		/* The window may now be one segment, and that segment must not wait
+		 * until a second one is to be acknowledged. */
 		if (in->len)
 			pcb->flags |= TF_ACK_NOW;
 	}
@@ -230,7 +231,7 @@ static void take_payload(struct tcp_pcb *pcb, struct tcp_segment *in,
 
 	if (!in->len && !(in->flags & WIRE_TCP_FIN))
 		return;
-	/* nobody will read it: RFC 9293 section 3.10.4, RFC 2525 section 2.17 */
+	/* Nobody will read this data: RFC 9293 section 3.10.4, RFC 2525 section 2.17 */
 	if (pcb->flags & TF_ORPHAN && in->len &&
 	    seq_after(in->seq + in->len, pcb->rcv_nxt)) {
 		tcp_out_reset(pcb, now_ns);
@@ -242,8 +243,9 @@ static void take_payload(struct tcp_pcb *pcb, struct tcp_segment *in,
 		on_fin_received(pcb, now_ns);
 }
 
-/* The listener accepts who has something to say; who has not for too long, too. What
- * a cookie opened has no timer that would ask for it again. */
+/* The listener accepts a child that has sent data, or that has sent none for too long.
+ * A child from a cookie is accepted at once, because it has no timer that would ask
+ * again. */
 static bool is_deferred(const struct tcp_pcb *pcb, const struct tcp_segment *in)
 {
 	return pcb->listener && pcb->rtx_kind == RTX_TIMEOUT &&
@@ -251,7 +253,8 @@ static bool is_deferred(const struct tcp_pcb *pcb, const struct tcp_segment *in)
 	       tcp_segment_end(in) == in->seq;
 }
 
-/* The ACK that completes a handshake. False when the segment is done with. */
+/* The ACK that completes a handshake. Returns false when nothing more is to be done
+ * with the segment. */
 static bool complete_handshake(struct tcp_pcb *pcb, struct tcp_segment *in,
 			       uint64_t now_ns)
 {
@@ -282,7 +285,7 @@ static bool complete_handshake(struct tcp_pcb *pcb, struct tcp_segment *in,
 static void in_synchronised(struct tcp_pcb *pcb, struct tcp_segment *in,
 			    uint64_t now_ns)
 {
-	/* a SYN that comes again: our answer was lost, or both sides opened */
+	/* A SYN came again: our answer was lost, or both sides opened. */
 	if (pcb->state == TCPS_SYN_RCVD && in->flags & WIRE_TCP_SYN &&
 	    in->seq == pcb->irs && !(in->flags & WIRE_TCP_RST)) {
 		if (!(in->flags & WIRE_TCP_ACK)) {
@@ -299,7 +302,8 @@ static void in_synchronised(struct tcp_pcb *pcb, struct tcp_segment *in,
 		return;
 	if (!tcp_ack_in(pcb, in, now_ns))
 		return;
-	/* only now: whoever cannot tell what was sent leaves nothing behind */
+	/* We do this only now, because a SYN-ACK that could not be sent must leave
+	 * nothing behind. */
 	update_ts_recent(pcb, in, now_ns);
 	pcb->last_rcvd_ns = now_ns;
 	if (pcb->flags & TF_ECN)
@@ -343,7 +347,7 @@ static void in_syn_sent(struct tcp_pcb *pcb, struct tcp_segment *in,
 	pcb->snd_wnd_max = pcb->snd_wnd;
 	pcb->snd_wl1 = in->seq;
 	tcp_pcb_established(pcb, now_ns);
-	/* data is about to follow, which can take the ACK along */
+	/* Data is about to follow and can carry the ACK. */
 	if (pcb->settings->defer_accept)
 		tcp_timer_delay_ack_by(pcb, now_ns, DEFERRED_ACK_NS);
 	else
@@ -368,7 +372,7 @@ static void dispatch(struct tcp_pcb *pcb, struct tcp_segment *in,
 	case TCPS_CLOSED:
 	case TCPS_LISTEN:
 	case TCPS_TIME_WAIT:
-		/* none of them hangs in the table of connections */
+		/* No pcb in these states is in the table of connections. */
 		return;
 	case TCPS_SYN_SENT:
 		in_syn_sent(pcb, in, now_ns);
@@ -417,7 +421,7 @@ static void in_unknown(struct tcp_table *table, const struct flow_key *key,
 
 /* ---- bytes ---- */
 
-/* Of all parts, of which any may have an odd length. */
+/* The checksum over all parts. Any part may have an odd length. */
 static uint32_t sum_of(const struct pkt *pkt)
 {
 	uint32_t sum = 0;
@@ -446,7 +450,7 @@ bool tcp_in_is_intact(const struct tcp_in *in)
 	return pkt->csum_verdict == PKT_CSUM_GOOD;
 }
 
-/* Reads the header and takes it off the packet. False: malformed. */
+/* Reads the header and removes it from the packet. Returns false if it is malformed. */
 static bool parse(struct tcp_in *in, struct tcp_segment *segment)
 {
 	const struct wire_tcp *header = (const void *)in->pkt->data;
@@ -494,6 +498,6 @@ void tcp_in_segment(struct tcp_table *table, struct tcp_in *in, uint64_t now_ns)
 		dispatch(pcb, &segment, now_ns);
 	else
 		in_unknown(table, &in->key, &segment, now_ns);
-	/* NULL where a queue has it now */
+	/* It is NULL where a queue has taken the packet. */
 	pkt_put(segment.pkt);
 }

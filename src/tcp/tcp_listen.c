@@ -70,7 +70,7 @@ struct tcp_pcb *tcp_accept(struct tcp_pcb *pcb)
 	child->listener = NULL;
 	child->flags &= ~(TF_IN_ACCEPT_QUEUE | TF_UNSEEN);
 	tcp_fast_update(child);
-	/* what happened while it waited was told to nobody */
+	/* Nobody was told of what happened while it waited. */
 	if (!list_is_empty(&child->rcv_queue) || child->flags & TF_FIN_RCVD)
 		tcp_event_raise(child, TCP_EV_READABLE);
 	if (child->error)
@@ -151,7 +151,8 @@ static void inherit(struct tcp_pcb *child, struct tcp_pcb *listener)
 	child->user = listener->user;
 }
 
-/* A pcb for a peer's SYN, in the table, not yet on any list of the listener. */
+/* Makes a pcb for a peer's SYN. It is in the table, but not yet on any list of the
+ * listener. */
 static struct tcp_pcb *child_create(struct tcp_listener *listener,
 				    const struct flow_key *key, uint32_t iss,
 				    struct tcp_segment *syn, uint64_t now_ns)
@@ -256,7 +257,7 @@ static unsigned mss_index_of(uint16_t mss)
 	return index;
 }
 
-/* Our clock, never ahead of itself, with the SYN's offers in the low bits. */
+/* Our clock, with the SYN's offers in the low bits. It never runs ahead of itself. */
 static uint32_t cookie_ts(uint32_t ts_now, const struct tcp_options *offered,
 			  const struct tcp_params *params, bool wants_ecn)
 {
@@ -272,7 +273,7 @@ static uint32_t cookie_ts(uint32_t ts_now, const struct tcp_options *offered,
 	return seq_after(ts, ts_now) ? ts - COOKIE_TS_MASK - 1 : ts;
 }
 
-/* What a SYN-ACK with a cookie grants. */
+/* The options that a SYN-ACK with a cookie grants. */
 static uint16_t cookie_window(const struct tcp_pcb *pcb)
 {
 	return (uint16_t)MIN(pcb->rcv_buf, (uint32_t)UINT16_MAX);
@@ -322,7 +323,7 @@ static void send_cookie(struct tcp_listener *listener,
 			  &options);
 }
 
-/* The index of the segment size, or -1 if we never sent this. */
+/* Returns the index of the segment size, or -1 if we never sent this cookie. */
 static int cookie_check(const struct tcp_table *table,
 			const struct flow_key *key, uint32_t cookie,
 			uint32_t peer_isn, uint64_t now_ns)
@@ -337,7 +338,7 @@ static int cookie_check(const struct tcp_table *table,
 	return -1;
 }
 
-/* The SYN as it must have been. */
+/* Restores the SYN as it must have been. */
 static void rebuild_syn(const struct tcp_segment *ack, int mss_index,
 			struct tcp_segment *syn)
 {
@@ -401,7 +402,7 @@ struct tcp_pcb *tcp_listen_cookie(struct tcp_table *table,
 	if (!child)
 		return NULL;
 	table->counts.cookies_accepted++;
-	/* no round trip was measured: the SYN-ACK is not ours any more */
+	/* No round trip was measured, because we no longer know when the SYN-ACK left. */
 	child->backoff = 1;
 	child->rcv_edge += cookie_window(child);
 	list_push_back(&listener->half_open, &child->child_link);

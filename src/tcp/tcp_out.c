@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Sending: which bytes may go now (windows, Nagle, cork, silly windows). The
- * segments themselves are tcp_emit.c's.
+ * Sending: this file decides which bytes may be sent now (windows, Nagle, cork, silly
+ * windows). tcp_emit.c builds the segments.
  */
 #include "tcp/tcp_priv.h"
 
@@ -58,7 +58,7 @@ static void fill_up(struct tcp_pcb *pcb, struct pkt *pkt)
 		len = MIN(len, pcb->mss - pkt->len);
 		memcpy(pkt_append(pkt, len), next->data, len);
 		pkt->flags &= (uint8_t)~PKT_HAS_SUM;
-		/* it may end in the middle of a write now */
+		/* The packet may now end in the middle of a write. */
 		tcp_seg(pkt)->flags &= (uint8_t)~SEG_OF_END;
 		if (len < next->len) {
 			cut_front(next, len);
@@ -82,7 +82,7 @@ static void note_sent(struct tcp_pcb *pcb, struct pkt *pkt, uint64_t now_ns)
 	pcb->prr_out += tcp_seg_len(pkt);
 }
 
-/* The FIN, if it follows the packet and was sent, too: it rides along. */
+/* The FIN, if it follows the packet and was sent as well, goes in the same segment. */
 static struct pkt *sent_fin_after(const struct tcp_pcb *pcb, struct pkt *pkt)
 {
 	struct pkt *next = tcp_out_next(pcb, pkt);
@@ -132,7 +132,7 @@ void tcp_out_resend(struct tcp_pcb *pcb, struct pkt *pkt, uint64_t now_ns)
 	tcp_emit(pcb, &o, now_ns);
 }
 
-/* What was lost goes before what is new, as far as the window lets it. */
+/* Lost data is sent before new data, as far as the window allows. */
 static void resend_lost(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	while (!list_is_empty(&pcb->lost)) {
@@ -144,12 +144,12 @@ static void resend_lost(struct tcp_pcb *pcb, uint64_t now_ns)
 			return;
 		}
 		tcp_out_resend(pcb, pkt, now_ns);
-		/* no borrower to split with: later */
+		/* There is no packet to split it with, so we try later. */
 		if (tcp_seg(pkt)->flags & SEG_LOST)
 			return;
-		/* RFC 6675 section 6: what everything waits for has a whole
-		 * timeout, or a path whose round trip is more than half of it
-		 * would never be repaired in time */
+		/* RFC 6675 section 6: the oldest data gets a whole timeout. Otherwise
+		 * a path whose round trip is more than half the timeout would never be
+		 * repaired in time. */
 		if (tcp_seg(pkt)->seq == pcb->snd_una &&
 		    (pcb->rtx_kind == RTX_TIMEOUT ||
 		     pcb->rtx_kind == RTX_LATE_PROBE))
@@ -159,7 +159,7 @@ static void resend_lost(struct tcp_pcb *pcb, uint64_t now_ns)
 
 /* ---- new data ---- */
 
-/* By TCP_CORK, or by MSG_MORE, which holds only until somebody else pushes. */
+/* Held by TCP_CORK, or by MSG_MORE, which holds data only until a later push. */
 static bool is_corked(const struct tcp_pcb *pcb, struct pkt *pkt)
 {
 	if (pcb->flags & TF_CORK_TIMER)
@@ -173,8 +173,8 @@ static bool is_held_back(struct tcp_pcb *pcb, struct pkt *pkt, uint64_t now_ns)
 {
 	const struct pkt *next = tcp_out_next(pcb, pkt);
 
-	/* the last one goes with FIN; one that others follow and that could not
-	 * be filled up is as full as it gets */
+	/* The last one leaves with the FIN. One that others follow and that could not
+	 * be filled up is as full as it can be. */
 	if (next || !pkt->len || pcb->flags & TF_URGENT_OUT)
 		return false;
 	if (is_corked(pcb, pkt)) {
@@ -222,8 +222,8 @@ static bool prepare_next(struct tcp_pcb *pcb, uint64_t now_ns)
 	return pkt->len <= len || tcp_out_split(pcb, pkt, len);
 }
 
-/* How many further full entries, and one that is not, the device may take in the
- * same go (segmentation offload); FIN rides on the last. */
+/* The number of further full entries, and one that is not full, that the device may
+ * take in the same call (segmentation offload). FIN goes with the last. */
 static void gather_run(struct tcp_pcb *pcb, struct tcp_outgoing *o,
 		       uint64_t now_ns)
 {
@@ -238,7 +238,7 @@ static void gather_run(struct tcp_pcb *pcb, struct tcp_outgoing *o,
 		if (!next || !next->len)
 			break;
 		pcb->unsent = next;
-		/* as if the ones before it were sent already */
+		/* the state as if the ones before it had been sent already */
 		pcb->snd_nxt += pkt->len;
 		if (!prepare_next(pcb, now_ns))
 			break;
@@ -248,8 +248,9 @@ static void gather_run(struct tcp_pcb *pcb, struct tcp_outgoing *o,
 	}
 }
 
-/* Takes FIN along if it is next and fits the window. Where only the bytes before it
- * fit, they go without it: Linux holds back both, but there is nothing to wait for. */
+/* Takes the FIN along if it is next and fits the window. Where only the bytes before
+ * it fit, they are sent without it. Linux holds both back, but there is nothing to
+ * wait for. */
 static bool takes_fin(struct tcp_pcb *pcb, struct pkt *last)
 {
 	struct pkt *next = tcp_out_next(pcb, last);
@@ -303,8 +304,8 @@ static void send_run(struct tcp_pcb *pcb, uint64_t now_ns)
 	tcp_emit(pcb, &o, now_ns);
 }
 
-/* RFC 9293 section 3.8.2 (RFC 5681 section 4.1): after a pause the window tells
- * nothing of the path any more. */
+/* RFC 9293 section 3.8.2 (RFC 5681 section 4.1): after a pause the window no longer
+ * describes the path. */
 static void restart_if_idle(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	uint64_t idle_ns = now_ns - pcb->last_sent_ns;
@@ -344,14 +345,14 @@ bool tcp_out_override(struct tcp_pcb *pcb, uint64_t now_ns)
 	return true;
 }
 
-/* Nothing more may be sent, whatever the congestion window says. */
+/* Nothing more may be sent, whatever the congestion window is. */
 static bool is_window_full(const struct tcp_pcb *pcb)
 {
 	return seq_at_most(pcb->snd_una + pcb->snd_wnd,
 			   tcp_seg(pcb->unsent)->seq);
 }
 
-/* Repairs, and new data by all the rules there are. */
+/* Sends repairs, and new data by all the rules. */
 static void push_by_rules(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	bool has_sent = false, repairs_first = !(pcb->flags & TF_FRTO_NEW);
@@ -370,7 +371,7 @@ static void push_by_rules(struct tcp_pcb *pcb, uint64_t now_ns)
 						       : CHRONO_BUSY, now_ns);
 	else if (pcb->chrono == CHRONO_WINDOW)
 		tcp_stats_pass(pcb, CHRONO_BUSY, now_ns);
-	/* what has left makes room, too */
+	/* What was just sent also makes room. */
 	if (has_sent && pcb->settings->notsent_lowat != UINT32_MAX)
 		tcp_event_raise(pcb, TCP_EV_WRITABLE);
 	/* RFC 6298 section 5.1, RFC 8985 section 7.2 */

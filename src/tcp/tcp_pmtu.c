@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the path carries in one piece, and other news by ICMP. Messages are only
- * believed when they quote a segment that is under way (RFC 5927); where none
- * arrive and full segments vanish, smaller ones are tried (RFC 2923 section 2.1).
+ * The largest packet that the path carries, and other news by ICMP. Messages are
+ * believed only when they quote a segment that is under way (RFC 5927). Where none
+ * arrive and full segments vanish, we try smaller ones (RFC 2923 section 2.1).
  */
 #include "tcp/tcp_priv.h"
 
@@ -51,7 +51,7 @@ static bool lower(struct tcp_pcb *pcb, uint32_t mtu, uint64_t now_ns)
 	return true;
 }
 
-/* What is too large has been dropped, all of it; that is no congestion (RFC 1191
+/* Every packet that is too large has been dropped. That is no congestion (RFC 1191
  * section 6.5), so the window stays. */
 static void resend_too_large(struct tcp_pcb *pcb, uint64_t now_ns)
 {
@@ -67,7 +67,7 @@ static void resend_too_large(struct tcp_pcb *pcb, uint64_t now_ns)
 	}
 	if (list_is_empty(&pcb->lost))
 		return;
-	/* without SACK that is an estimate, and gives way */
+	/* Without SACK that is an estimate, so it gives way. */
 	if (!(pcb->flags & TF_SACK))
 		pcb->sacked_bytes = MIN(pcb->sacked_bytes,
 					pcb->snd_nxt - pcb->snd_una -
@@ -121,7 +121,8 @@ void tcp_icmp_in(struct tcp_table *table, const struct tcp_icmp *icmp,
 	else if (pcb->state == TCPS_SYN_SENT)
 		tcp_pcb_die(pcb, icmp->error);
 	else
-		/* RFC 5927 section 5.2: it may pass; told if nothing else is */
+		/* RFC 5927 section 5.2: the error may pass, so it is reported only if
+		 * nothing else is. */
 		pcb->soft_error = (int16_t)icmp->error;
 	tcp_fast_update(pcb);
 }

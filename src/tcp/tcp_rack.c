@@ -17,9 +17,9 @@ static bool is_sent_after(uint64_t a_ns, uint32_t a_end, uint64_t b_ns,
 	return a_ns > b_ns || (a_ns == b_ns && seq_after(a_end, b_end));
 }
 
-/* An ACK of something sent twice may belong to the first: then it came too soon
- * for the second, or its time stamp is older. The echo only tells so for bytes in
- * order: with SACK it is that of the last segment before the gap. */
+/* An ACK of something sent twice may answer the first transmission. Then it came too
+ * soon for the second, or its time stamp is older. The echo says so only for bytes in
+ * order: with SACK it belongs to the last segment before the gap. */
 static bool is_of_earlier_copy(const struct tcp_pcb *pcb,
 			       const struct tcp_seg *seg,
 			       const struct tcp_ack_sample *sample,
@@ -30,8 +30,8 @@ static bool is_of_earlier_copy(const struct tcp_pcb *pcb,
 	if (sample->has_ts && sample->has_advanced &&
 	    seq_before(sample->ts_ecr, tcp_ts_now(pcb, seg->sent_ns)))
 		return true;
-	/* a little less than the smallest: a short segment may be the fastest
-	 * yet */
+	/* The bound is a little less than the smallest, because a short segment may be
+	 * the fastest so far. */
 	return now_ns - seg->sent_ns <
 	       pcb->min_rtt_ns - pcb->min_rtt_ns / 16;
 }
@@ -53,8 +53,9 @@ void tcp_rack_delivered(struct tcp_pcb *pcb, struct pkt *pkt,
 
 	if (seg->sent_cnt == 1) {
 		sample->has_original = true;
-		/* section 6.2, step 3: never sent again, and yet behind what
-		 * earlier ACKs reported; those of one ACK tell no order */
+		/* Section 6.2, step 3: this one was never sent again, and still lies
+		 * behind what earlier ACKs reported. Reports of one ACK say nothing
+		 * about the order. */
 		if (seq_before(end, sample->prior_high))
 			note_reordering(pcb, sample->prior_high - end);
 	}
@@ -105,8 +106,8 @@ uint64_t tcp_rack_detect(struct tcp_pcb *pcb, uint64_t now_ns)
 	return left_ns;
 }
 
-/* Section 6.2, step 4: a needless retransmission, so reordering takes longer than
- * we thought; counted once in a round trip. */
+/* Section 6.2, step 4: a retransmission was needless, so reordering takes longer than
+ * we thought. This is counted once in a round trip. */
 void tcp_rack_on_dsack(struct tcp_pcb *pcb)
 {
 	if (seq_before(pcb->snd_una, pcb->rack_round_end))
@@ -174,8 +175,8 @@ static struct pkt *last_sent(struct tcp_pcb *pcb)
 	return pkt;
 }
 
-/* Section 7.3: something new if there is any and the peer has room, else the last
- * once more. */
+/* Section 7.3: sends new data if there is any and the peer has room, otherwise the
+ * last segment once more. */
 void tcp_tlp_fire(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	struct pkt *pkt;

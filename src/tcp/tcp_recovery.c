@@ -35,7 +35,8 @@ void tcp_recovery_enter_fast(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	pcb->table->counts.fast_recoveries++;
 	if (pcb->recovery == RECOVERY_CWR) {
-		/* slowed down already in this window; only repair */
+		/* The sender has slowed down already in this window, so it only
+		 * repairs. */
 		pcb->undo_cwnd = 0;
 	} else {
 		remember_for_undo(pcb);
@@ -75,7 +76,7 @@ static void reduce_proportionally(struct tcp_pcb *pcb, uint32_t delivered,
 			limit += pcb->mss;
 		quota = MIN((int64_t)pcb->ssthresh - pipe, limit);
 	}
-	/* the first retransmission goes at once */
+	/* The first retransmission is sent at once. */
 	if (!pcb->prr_out)
 		quota = MAX(quota, (int64_t)pcb->mss);
 	quota = MAX(quota, INT64_C(0));
@@ -95,7 +96,7 @@ static void end_recovery(struct tcp_pcb *pcb)
 	if (pcb->recovery >= RECOVERY_FAST)
 		tcp_rack_on_recovery_end(pcb);
 	pcb->recovery = RECOVERY_OPEN;
-	/* news of a mistake may still come for a round trip */
+	/* A report that the reduction was a mistake may still arrive for a round trip. */
 	pcb->recovery_point = pcb->snd_nxt;
 	pcb->dup_acks = 0;
 	pcb->flags &= ~(TF_FRTO | TF_FRTO_NEW);
@@ -117,8 +118,8 @@ static void undo(struct tcp_pcb *pcb)
 	pcb->flags &= ~(TF_FRTO | TF_FRTO_NEW);
 }
 
-/* The ACK was caused by the original, not by what was sent again: its time stamp
- * is older (RFC 3522), or everything sent again was called a duplicate. */
+/* The ACK was caused by the original and not by the retransmission: its time stamp is
+ * older (RFC 3522), or every retransmission was reported as a duplicate. */
 static bool is_mistake(const struct tcp_pcb *pcb,
 		       const struct tcp_ack_sample *sample)
 {
@@ -136,8 +137,8 @@ void tcp_recovery_on_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	bool is_first = pcb->recovery != RECOVERY_LOSS;
 
-	/* RFC 5681 section 4.3: once for each window, and never from what
-	 * proportional reduction makes of it meanwhile */
+	/* RFC 5681 section 4.3: this is done once for each window, and never from the
+	 * value that proportional reduction has set meanwhile. */
 	if (pcb->recovery <= RECOVERY_DISORDER) {
 		remember_for_undo(pcb);
 		begin_reduction(pcb, now_ns);
@@ -148,8 +149,8 @@ void tcp_recovery_on_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 		pcb->flags |= TF_FRTO;
 	pcb->recovery = RECOVERY_LOSS;
 	pcb->recovery_point = pcb->snd_nxt;
-	/* RFC 5681 section 3.1: one segment, which is less than there is to send
-	 * again, so that its acknowledgment makes it two */
+	/* RFC 5681 section 3.1: the window is one segment. That is less than there is
+	 * to send again, so its acknowledgment makes it two. */
 	pcb->cwnd = pcb->mss;
 	tcp_cwnd_note_used(pcb);
 	pcb->dup_acks = 0;
@@ -167,12 +168,12 @@ static bool try_frto(struct tcp_pcb *pcb, const struct tcp_ack_sample *sample)
 	}
 	if (pcb->flags & TF_FRTO_NEW || !sample->has_advanced ||
 	    !pcb->unsent || !seq_before(pcb->snd_una, pcb->recovery_point)) {
-		/* step 3a, or nothing new to send: repair as usual */
+		/* Step 3a, or there is nothing new to send: we repair as usual. */
 		if (sample->has_advanced || sample->sacked_cnt)
 			pcb->flags &= ~(TF_FRTO | TF_FRTO_NEW);
 		return false;
 	}
-	/* step 2b: two new segments, and see what they bring */
+	/* Step 2b: we send two new segments and see what ACKs they bring. */
 	pcb->flags |= TF_FRTO_NEW;
 	pcb->cwnd = MAX(pcb->cwnd, 2 * pcb->mss);
 	return false;
@@ -180,7 +181,7 @@ static bool try_frto(struct tcp_pcb *pcb, const struct tcp_ack_sample *sample)
 
 /* ---- without SACK: RFC 5681 section 3.2 and RFC 6582 ---- */
 
-/* Each duplicate tells that one more segment has arrived, not which. */
+/* Each duplicate says that one more segment has arrived, but not which one. */
 static uint32_t count_duplicates(struct tcp_pcb *pcb,
 				 const struct tcp_ack_sample *sample)
 {
@@ -197,7 +198,7 @@ static uint32_t count_duplicates(struct tcp_pcb *pcb,
 		return delivered;
 	}
 	if (sample->has_advanced) {
-		/* part of what arrives now was counted before */
+		/* A part of what arrives now was counted before. */
 		uint32_t counted = MIN(pcb->sacked_bytes, delivered);
 
 		pcb->sacked_bytes -= counted;
@@ -222,7 +223,7 @@ static void mark_head_lost(struct tcp_pcb *pcb)
 	pkt = pkt_from_link(pcb->snd_queue.next);
 	if (!(tcp_seg(pkt)->flags & SEG_SENT))
 		return;
-	/* at most the whole flight can be somewhere else than under way */
+	/* No more than the whole flight can have arrived. */
 	if (pcb->sacked_bytes)
 		pcb->sacked_bytes -= MIN(pcb->sacked_bytes, tcp_seg_len(pkt));
 	tcp_sack_mark_lost(pcb, pkt);
@@ -243,8 +244,8 @@ static void detect_by_duplicates(struct tcp_pcb *pcb,
 
 /* ---- each ACK ---- */
 
-/* The writer must be able to stay ahead of the window: two of them, so that one
- * can be filled while the other is under way. */
+/* The writer must be able to stay ahead of the window. The buffer holds two windows,
+ * so that one can be filled while the other is under way. */
 static void tune_snd_buf(struct tcp_pcb *pcb)
 {
 	uint32_t most = pcb->table->params.snd_buf_max;
@@ -263,7 +264,7 @@ static bool is_window_full(const struct tcp_pcb *pcb, uint32_t flight)
 	return pcb->cwnd < flight + pcb->mss;
 }
 
-/* RFC 7661's reason: a window that was not used proves nothing */
+/* RFC 7661 gives the reason: a window that was not used proves nothing. */
 void tcp_recovery_grow(struct tcp_pcb *pcb, uint32_t prior_una, uint32_t acked,
 		       uint64_t now_ns)
 {
@@ -285,7 +286,8 @@ static void on_ack_in_loss(struct tcp_pcb *pcb,
 {
 	if (try_frto(pcb, sample))
 		return;
-	/* not beyond the two that F-RTO has just granted */
+	/* The window does not grow beyond the two segments that F-RTO has just
+	 * granted. */
 	if (sample->has_advanced && !(pcb->flags & TF_FRTO_NEW))
 		tcp_recovery_grow(pcb, sample->prior_una, sample->delivered,
 				  now_ns);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A connection that stands still, and what a kernel's socket must be told to go on
- * with it (TCP_REPAIR). Nothing is taken from the connection: if the kernel refuses,
- * it goes on here.
+ * Freezes a connection, and collects what a kernel's socket must be told to continue
+ * it (TCP_REPAIR). Nothing is taken from the connection: if the kernel refuses, it
+ * continues here.
  */
 #include "tcp/tcp_priv.h"
 
@@ -41,7 +41,7 @@ int tcp_freeze(struct tcp_pcb *pcb, uint64_t now_ns)
 	send_once_more(pcb, now_ns);
 	pcb->is_frozen = true;
 	pcb->is_quiet = false;
-	/* the deadlines stay, and count when it goes on */
+	/* The deadlines stay, and count again when the connection continues. */
 	timer_cancel(pcb->table->wheel, &pcb->timer);
 	pcb->armed_ns = 0;
 	return 0;
@@ -104,7 +104,7 @@ void tcp_get_repair(const struct tcp_pcb *pcb, struct tcp_repair *repair_out,
 		.has_sack = pcb->flags & TF_SACK,
 		.has_timestamps = pcb->flags & TF_TS,
 		.has_ecn = pcb->flags & TF_ECN,
-		/* the kernel takes an odd one for microseconds */
+		/* The kernel reads an odd value as one in microseconds. */
 		.ts_next = (tcp_ts_now(pcb, now_ns) + 1) & ~UINT32_C(1),
 		.ts_recent = pcb->ts_recent,
 		.snd_wl1 = seq_min(pcb->snd_wl1, pcb->rcv_edge),

@@ -48,8 +48,8 @@ bool tcp_reply_stray_allowed(struct tcp_pcb *pcb, uint64_t now_ns)
 	return true;
 }
 
-/* A number between half the limit and one and a half times as many, which only who
- * knows the secret can tell. */
+/* Returns a number between half the limit and one and a half times the limit. Only
+ * someone who knows the secret can tell it. */
 static uint32_t draw_budget(const struct tcp_table *table, uint64_t now_ns)
 {
 	uint32_t limit = table->params.challenge_acks_per_sec;
@@ -59,9 +59,9 @@ static uint32_t draw_budget(const struct tcp_table *table, uint64_t now_ns)
 	return limit - limit / 2 + (uint32_t)(random % limit);
 }
 
-/* A limit that all connections share can be used to find out about them: whoever
- * has used it up by a connection of his own, and is answered once less than it
- * allows, has hit another one (CVE-2016-5696). So nobody knows what it is. */
+/* A limit that all connections share could reveal other connections. An attacker uses
+ * it up with a connection of their own; if one answer is missing, a guess has hit
+ * another connection (CVE-2016-5696). Therefore nobody knows the exact limit. */
 static bool is_within_budget(struct tcp_table *table, uint64_t now_ns)
 {
 	struct tcp_limit *limit = &table->challenge_limit;

@@ -23,7 +23,7 @@ void tcp_rtt_init(struct tcp_pcb *pcb)
  * the averages do not lose their memory within a window. */
 enum { SAMPLES_SHIFT = 2 };
 
-/* How many in a round trip there can be, as a shift. */
+/* The number of samples that a round trip can have, as a shift. */
 static uint8_t samples_shift(const struct tcp_pcb *pcb)
 {
 	uint32_t flight = pcb->snd_nxt - pcb->snd_una;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Receiving: bytes in order, runs of bytes out of order, the window, and what
- * SACK says of both.
+ * Receiving: bytes in order, runs of bytes out of order, the window, and what SACK
+ * reports of both.
  *
- * A run is a packet with further parts, whose sequence numbers are known from its
- * first byte; runs never touch. What an attacker makes us keep is bounded by the
- * memory of the buffers, not by their bytes; small pieces are copied together.
+ * A run is a packet with further parts; the sequence numbers of all its bytes follow
+ * from that of the first. Runs never touch. The limit on what an attacker makes us
+ * keep counts the memory of the buffers, not the bytes in them. Small pieces are
+ * copied together.
  */
 #include "tcp/tcp_priv.h"
 
-/* Up to so many bytes are copied to save a buffer. */
+/* Up to this many bytes are copied to save a buffer. */
 enum { SMALL_PIECE = 256 };
 
 /* Copies a packet of up to `most` bytes behind another one's data, and frees it,
@@ -104,7 +105,7 @@ void tcp_rx_free_runs(struct tcp_pcb *pcb)
 	pcb->recent_cnt = 0;
 }
 
-/* What claims to lie behind it is none of the stream. */
+/* Bytes that claim to lie behind the FIN do not belong to the stream. */
 static void take_fin(struct tcp_pcb *pcb)
 {
 	pcb->flags |= TF_FIN_RCVD | TF_ACK_NOW;
@@ -198,10 +199,9 @@ static struct list *find_run(struct tcp_pcb *pcb, uint32_t seq)
 	return link;
 }
 
-/* Bounded by twice the buffer: what arrived out of order must not take from
- * others what was never granted. The highest run goes first, since it will be
- * needed last; the peer sends again what SACK no longer reports (RFC 2018
- * section 8). */
+/* The limit is twice the buffer: data out of order must not take memory that was never
+ * granted. The highest run is dropped first, because it is needed last. The peer sends
+ * again what SACK no longer reports (RFC 2018 section 8). */
 void tcp_rx_prune(struct tcp_pcb *pcb)
 {
 	while (pcb->ooo_memory > 2 * (uint64_t)pcb->rcv_buf) {
@@ -215,17 +215,17 @@ void tcp_rx_prune(struct tcp_pcb *pcb)
 	}
 }
 
-/* Up to what size a piece is copied to save its buffer. Whoever's bytes lie thinly
- * in their buffers reaches the bound of the memory long before he has filled his
- * window; as he comes near, whatever fits is copied. */
+/* The size up to which a piece is copied to save its buffer. A peer whose buffers hold
+ * few bytes each reaches the limit of memory long before it fills its window. As it
+ * comes near the limit, every piece that fits is copied. */
 static uint32_t worth_copying(const struct tcp_pcb *pcb)
 {
 	return pcb->ooo_memory > pcb->rcv_buf ? UINT32_MAX : SMALL_PIECE;
 }
 
-/* Copies the parts of a packet together. A segment in buffers of a few bytes would
- * else take more memory than all that may be out of order, and be dropped at once,
- * as often as it came. */
+/* Copies the parts of a packet together. Otherwise a segment in buffers of a few bytes
+ * could take more memory than everything out of order may, and would be dropped each
+ * time it came. */
 static void join_parts(const struct tcp_pcb *pcb, struct pkt *pkt)
 {
 	uint32_t most = worth_copying(pcb);
@@ -243,7 +243,7 @@ static void join_parts(const struct tcp_pcb *pcb, struct pkt *pkt)
 	}
 }
 
-/* Makes the packet, of which nothing is known yet, a run behind `where`. */
+/* Makes the packet a run behind `where`. Its cb is not filled in yet. */
 static struct pkt *run_create(struct tcp_pcb *pcb, struct list *where,
 			      struct pkt *pkt, uint32_t seq, bool has_fin)
 {
@@ -295,8 +295,9 @@ static void run_join(struct tcp_pcb *pcb, struct tcp_run *run,
 	run->last_part = last;
 }
 
-/* What the runs behind `where` already have of [seq, end): those that are covered
- * go, and the packet is cut where the first that reaches further begins. */
+/* Handles the bytes of [seq, end) that runs behind `where` already have. Runs that are
+ * covered are freed, and the packet is cut where the first run begins that reaches
+ * further. */
 static void resolve_overlap(struct tcp_pcb *pcb, struct list *where,
 			    struct pkt *pkt, uint32_t seq, bool *has_fin)
 {
@@ -339,7 +340,7 @@ static void keep_out_of_order(struct tcp_pcb *pcb, struct pkt *pkt,
 	}
 	if (run && run->has_fin && seq_at_most(run->end, end) &&
 	    seq_at_most(seq, run->end)) {
-		/* bytes behind a FIN: one of the two is a lie */
+		/* These are bytes behind a FIN: either they or the FIN is wrong. */
 		pkt_put(pkt);
 		return;
 	}
@@ -394,10 +395,10 @@ static void drain_runs(struct tcp_pcb *pcb)
 
 /* ---- segments ---- */
 
-/* Leaves of the segment only what is new and inside the window (RFC 9293 section
- * 3.10.7.4). Linux drops one that reaches beyond it, unless nothing waits to be read;
- * but a peer that sends it again and again would never get through. False when nothing
- * is left. */
+/* Reduces the segment to what is new and inside the window (RFC 9293 section
+ * 3.10.7.4). Linux drops one that reaches beyond the window, unless nothing waits to
+ * be read; but then a peer that sends it again and again would never get through.
+ * Returns false when nothing is left. */
 static bool trim_to_window(struct tcp_pcb *pcb, struct tcp_segment *in)
 {
 	uint32_t past, end = in->seq + in->len;
@@ -439,7 +440,7 @@ void tcp_rx_data(struct tcp_pcb *pcb, struct tcp_segment *in, uint64_t now_ns)
 	}
 	has_fin = in->flags & WIRE_TCP_FIN;
 	if (in->seq != pcb->rcv_nxt) {
-		/* RFC 5681 section 4.2: at once, for fast retransmit */
+		/* RFC 5681 section 4.2: we answer at once, for fast retransmit. */
 		pcb->flags |= TF_ACK_NOW;
 		keep_out_of_order(pcb, pkt, in->seq, has_fin);
 		return;
@@ -449,7 +450,7 @@ void tcp_rx_data(struct tcp_pcb *pcb, struct tcp_segment *in, uint64_t now_ns)
 	if (has_fin)
 		take_fin(pcb);
 	if (!list_is_empty(&pcb->runs)) {
-		/* the gap may be closing: at once, too */
+		/* The gap may be closing, so this is also answered at once. */
 		pcb->flags |= TF_ACK_NOW;
 		if (!has_fin)
 			drain_runs(pcb);
@@ -484,10 +485,10 @@ bool tcp_at_end(const struct tcp_pcb *pcb)
 	return pcb->flags & TF_FIN_RCVD && list_is_empty(&pcb->rcv_queue);
 }
 
-/* Dynamic right-sizing: a reader who takes, in one round trip, nearly all that
- * the window lets in, is held up by the window. It then becomes four times what he
- * took: slow start doubles while the measure is taken, and once more until the new
- * window is with the sender. With twice, the window ended slow start. */
+/* Dynamic right-sizing. A reader that takes, in one round trip, nearly all that the
+ * window allows is limited by the window. The window then becomes four times what it
+ * took: slow start doubles while we measure, and once more until the sender knows the
+ * new window. A factor of two would end slow start. */
 static void tune_rcv_buf(struct tcp_pcb *pcb, uint32_t len, uint64_t now_ns)
 {
 	uint64_t wanted;
@@ -521,7 +522,7 @@ void tcp_recved(struct tcp_pcb *pcb, uint32_t len, uint64_t now_ns)
 	window = seq_after(pcb->rcv_edge, pcb->rcv_nxt)
 			 ? pcb->rcv_edge - pcb->rcv_nxt
 			 : 0;
-	/* tell the peer when it gains a lot, or when it may be stuck */
+	/* We tell the peer when it gains a lot, or when it may be stuck. */
 	step = window < 2 * pcb->mss ? MIN(pcb->rcv_buf / 2, pcb->mss)
 				     : pcb->rcv_buf / 2;
 	if (room >= window + step)

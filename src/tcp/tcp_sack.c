@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The scoreboard: which of the bytes under way have arrived, which are deemed
- * lost (RFC 2018, 2883, 6675). It is the flags of the queue's entries and two
- * sums.
+ * The scoreboard: it says which of the bytes under way have arrived, and which are
+ * deemed lost (RFC 2018, 2883, 6675). It consists of the flags of the queue's entries
+ * and of two sums.
  */
 #include "tcp/tcp_priv.h"
 
@@ -50,7 +50,7 @@ void tcp_sack_mark_all_lost(struct tcp_pcb *pcb)
 		pcb->sacked_bytes = 0;
 	if (tcp_seg(pkt)->flags & SEG_SACKED)
 		renege(pcb);
-	/* once more from the start, so that `lost` is in order */
+	/* We begin again at the start, so that `lost` is in order. */
 	LIST_FOR_EACH(pkt, &pcb->snd_queue, link) {
 		struct tcp_seg *seg = tcp_seg(pkt);
 
@@ -68,13 +68,13 @@ void tcp_sack_mark_all_lost(struct tcp_pcb *pcb)
 
 void tcp_sack_unmark_lost(struct tcp_pcb *pcb)
 {
-	/* from the end, so that they stay in the order they were sent in */
+	/* We go from the end, so that they stay in the order in which they were sent. */
 	while (!list_is_empty(&pcb->lost)) {
 		struct list *order = pcb->lost.prev;
 
 		tcp_seg(tcp_seg_pkt(order))->flags &= (uint8_t)~SEG_LOST;
 		list_remove(order);
-		/* sent before everything that is still under way */
+		/* It was sent before everything that is still under way. */
 		list_push_front(&pcb->in_flight, order);
 	}
 	pcb->lost_bytes = 0;
@@ -121,8 +121,8 @@ static struct pkt *find_entry(struct tcp_pcb *pcb, uint32_t seq)
 	return link == &pcb->snd_queue ? NULL : pkt_from_link(link);
 }
 
-/* An entry that a block covers only in part is left alone: it will be sent again
- * whole, if at all. */
+/* An entry that a block covers only in part stays as it is. If it must be sent again,
+ * it is sent whole. */
 static void mark_range(struct tcp_pcb *pcb, uint32_t start, uint32_t end,
 		       struct tcp_ack_sample *sample, uint64_t now_ns)
 {
@@ -139,8 +139,8 @@ static void mark_range(struct tcp_pcb *pcb, uint32_t start, uint32_t end,
 	}
 }
 
-/* Each ACK repeats the blocks of the ones before it, a little longer. Only what
- * is new is looked for in the queue. */
+/* Each ACK repeats the blocks of the earlier ones, a little longer. Only the new part
+ * is looked up in the queue. */
 static void mark_news(struct tcp_pcb *pcb, const struct tcp_sack_block *block,
 		      struct tcp_ack_sample *sample, uint64_t now_ns)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a program sets and few change. All connections of a table share one set of
- * settings until somebody changes his; the children of a listener share its own.
+ * Settings that a program may set, though few change them. All connections of a table
+ * share one set until somebody changes theirs. The children of a listener share its
+ * set.
  */
 #include "tcp/tcp_priv.h"
 
@@ -95,7 +96,7 @@ uint32_t tcp_rcv_buf_within(const struct tcp_pcb *pcb, uint64_t bytes)
 	return clamp ? MIN((uint32_t)bytes, clamp) : (uint32_t)bytes;
 }
 
-/* What is granted stays; the window only comes down with what arrives. */
+/* Room that was granted stays; the window only shrinks as data arrives. */
 static void apply_clamp(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	uint32_t usual = pcb->table->params.rcv_buf;

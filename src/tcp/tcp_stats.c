@@ -3,9 +3,9 @@
  * happens; what follows from others is put together here. */
 #include "tcp/tcp_priv.h"
 
-/* Bytes that went by, in 64 bits: the low half is a difference of sequence numbers, and
- * of the rest every half of a round was counted, whose lowest bit is the highest of the
- * low half. */
+/* The bytes that went by, in 64 bits. The low half is a difference of sequence
+ * numbers. For the rest, every half of a round was counted; the lowest bit of that
+ * count is the highest bit of the low half. */
 static uint64_t stretch(uint32_t low, uint32_t *halves)
 {
 	*halves += (low >> 31) ^ (*halves & 1);

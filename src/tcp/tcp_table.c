@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Who has which four-tuple. Connections hang in buckets by a seeded hash of the
- * whole key. When there are more of them than buckets the table doubles, and
+ * The table of connections by four-tuple. Connections hang in buckets by a seeded hash
+ * of the whole key. When there are more of them than buckets the table doubles, and
  * moves a few buckets with each insertion, so that no single segment pays for it.
  * Listeners hang by local port.
  */
@@ -149,7 +149,7 @@ void tcp_table_free_buckets(struct tcp_table *table)
 					    sizeof(struct tcp_pcb *));
 }
 
-/* One that is bound to the very address goes before a wildcard. */
+/* A listener that is bound to this very address goes before a wildcard. */
 struct tcp_listener *tcp_table_find_listener(struct tcp_table *table,
 					     const struct flow_key *key)
 {

@@ -45,7 +45,7 @@ static ALWAYS_INLINE void set_rtx(struct tcp_pcb *pcb, enum tcp_rtx_kind kind,
 		tcp_timer_update(pcb);
 }
 
-/* RFC 9293 section 3.8.6.1: what waits for a window must not wait for ever. */
+/* RFC 9293 section 3.8.6.1: data that waits for a window must not wait for ever. */
 static void rearm_persist(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	bool is_waiting = pcb->snd_end != pcb->snd_nxt && tcp_may_send(pcb);
@@ -95,7 +95,7 @@ void tcp_timer_restart_keepalive(struct tcp_pcb *pcb, uint64_t now_ns)
 
 void tcp_timer_set_fin_wait_2(struct tcp_pcb *pcb, uint64_t now_ns)
 {
-	/* the peer's FIN has the time of a few retransmissions at least */
+	/* The peer's FIN gets at least the time of a few retransmissions. */
 	uint64_t least_ns = 4 * pcb->rto_ns - pcb->rto_ns / 2;
 
 	pcb->state_at_ns = now_ns +
@@ -116,7 +116,8 @@ static bool has_given_up(const struct tcp_pcb *pcb, uint64_t now_ns)
 	return pcb->timeouts >= retries;
 }
 
-/* Never beyond the moment at which the user timeout (RFC 5482) ends it all. */
+/* The timer is never set beyond the moment when the user timeout (RFC 5482) ends the
+ * connection. */
 static uint64_t not_past_user_timeout(const struct tcp_pcb *pcb,
 				      uint64_t at_ns)
 {
@@ -138,7 +139,7 @@ static void on_syn_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 		retries = pcb->settings->syn_retries;
 	is_over = pcb->settings->user_timeout_ns ? has_given_up(pcb, now_ns)
 						 : pcb->backoff >= retries;
-	/* it has answered: waits for data as long as it was told */
+	/* The peer has answered: the child waits for data as long as it was told to. */
 	if (is_waiting)
 		is_over &= pcb->backoff >= deferred;
 	if (is_over) {
@@ -147,7 +148,7 @@ static void on_syn_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 	}
 	pcb->backoff++;
 	tcp_cwnd_note_used(pcb);
-	/* the last one asks it to say once more that it is there */
+	/* The last SYN-ACK asks the peer to say once more that it is there. */
 	if (!is_waiting || pcb->backoff >= deferred)
 		tcp_out_syn(pcb, now_ns);
 	set_rtx(pcb, RTX_TIMEOUT,
@@ -179,13 +180,13 @@ static void on_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 		not_past_user_timeout(pcb, now_ns + tcp_rto_ns(pcb)));
 }
 
-/* RFC 9293 section 3.8.6.1: probed as long as the peer answers at all. */
+/* RFC 9293 section 3.8.6.1: we probe as long as the peer answers at all. */
 static void on_persist(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	const struct tcp_params *params = &pcb->table->params;
 	bool is_silent;
 
-	/* The window may have opened without our noticing the whole of it. */
+	/* The window may have opened while we noticed only a part of it. */
 	tcp_out_push(pcb, now_ns);
 	if (pcb->rtx_kind != RTX_PERSIST)
 		return;
@@ -208,7 +209,7 @@ static void on_persist(struct tcp_pcb *pcb, uint64_t now_ns)
 	if (pcb->backoff < UINT8_MAX)
 		pcb->backoff++;
 	pcb->table->counts.persist_probes++;
-	/* a probe lies below the window, where no pointer is looked at */
+	/* A probe lies below the window, where the peer ignores the urgent pointer. */
 	if (pcb->flags & TF_URGENT_OUT)
 		tcp_out_ack(pcb, now_ns);
 	tcp_out_probe(pcb, now_ns);
@@ -244,8 +245,8 @@ static void on_rtx(struct tcp_pcb *pcb, uint64_t now_ns)
 	}
 }
 
-/* RFC 9293 section 3.8.4. Silent while data is outstanding, whose own timer then
- * finds out. */
+/* RFC 9293 section 3.8.4. No probe is sent while data is outstanding, because the
+ * timer of that data finds a dead peer. */
 static void on_keepalive(struct tcp_pcb *pcb, uint64_t due_ns, uint64_t now_ns)
 {
 	uint64_t idle_ns = now_ns - pcb->last_rcvd_ns;
@@ -295,8 +296,8 @@ static void fire(struct timer *timer, uint64_t now_ns)
 		return;
 	pcb->is_quiet = false;
 	if (take_due(&pcb->state_at_ns, now_ns)) {
-		/* FIN_WAIT_2 without owner has lasted too long; a peer that says
-		 * something after all shall hear that nobody is there */
+		/* FIN_WAIT_2 without an owner has lasted too long. A peer that still
+		 * sends something shall learn that nobody is there. */
 		tcp_pcb_die(pcb, -ETIMEDOUT);
 		return;
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * TIME_WAIT: what is left of a connection when both FINs are through. Entries are
- * 64 bytes, lie in slabs and are named by index. All stay equally long, so they
- * form one queue by time, and one timer serves the table. An entry that a segment
- * makes stay longer goes to the end of the queue.
+ * TIME_WAIT: the part of a connection that remains when both FINs are through. Entries
+ * have 64 bytes, lie in slabs and are named by index. All stay equally long, so they
+ * form one queue ordered by time, and one timer serves the table. When a segment makes
+ * an entry stay longer, the entry moves to the end of the queue.
  */
 #include "tcp/tcp_priv.h"
 
@@ -11,7 +11,7 @@ enum {
 	SLAB_ENTRIES = 1024,
 	BUCKETS_MIN = 256,
 	BUCKETS_MAX = 1 << 16,
-	/* index 0 is nobody */
+	/* index 0 means no entry */
 	NOBODY = 0,
 };
 
@@ -122,8 +122,8 @@ static struct flow_key key_of(const struct tcp_tw *e)
 				  e->remote_port, 0 };
 }
 
-/* With the first entry, for as many as there may be: a byte each, so that no
- * connection's end ever waits for all others to find a new place. */
+/* Allocates this with the first entry, for as many entries as there may be. It costs a
+ * byte each, and the end of a connection never waits until all others are moved. */
 static void make_buckets(struct tcp_tw_table *tw, uint32_t entries_max)
 {
 	uint32_t cnt = BUCKETS_MIN;
@@ -260,8 +260,8 @@ void tcp_tw_destroy(struct tcp_tw_table *tw)
 	tw_release(tw, tw, sizeof(*tw));
 }
 
-/* Past the limit, or without memory, there is no TIME_WAIT: as the kernel does,
- * and counted. */
+/* Past the limit, or without memory, a connection gets no TIME_WAIT. The kernel does
+ * the same. We count it. */
 void tcp_tw_add(struct tcp_table *table, const struct tcp_pcb *pcb,
 		uint64_t now_ns)
 {
@@ -310,8 +310,8 @@ static void answer(struct tcp_table *table, const struct flow_key *key,
 			  &options);
 }
 
-/* RFC 6191: a SYN that cannot be an old duplicate, because its time stamp is
- * later or its sequence number above all we have seen, may begin anew. */
+/* RFC 6191: a SYN may open a new connection if it cannot be an old duplicate, because
+ * its time stamp is later or its sequence number is above all we have seen. */
 static bool may_reopen(const struct tcp_tw *e, const struct tcp_segment *in)
 {
 	if ((in->flags & (WIRE_TCP_SYN | WIRE_TCP_ACK | WIRE_TCP_RST)) !=
@@ -337,7 +337,7 @@ bool tcp_tw_input(struct tcp_table *table, const struct flow_key *key,
 	e = entry(tw, index);
 	if (may_reopen(e, in) && tcp_table_find_listener(table, key)) {
 		*reopens_out = true;
-		/* above everything the old connection sent */
+		/* This is above everything that the old connection sent. */
 		*isn_out = e->snd_nxt + 65535 + 2;
 		table->counts.tw_reused++;
 		drop(tw, index);
@@ -348,7 +348,8 @@ bool tcp_tw_input(struct tcp_table *table, const struct flow_key *key,
 	if (in->flags & WIRE_TCP_RST || tcp_segment_end(in) == in->seq)
 		return true;
 	answer(table, key, e, now_ns);
-	/* RFC 9293 section 3.10.7.4: the peer's FIN again starts the wait again */
+	/* RFC 9293 section 3.10.7.4: when the peer's FIN comes again, the wait starts
+	 * again. */
 	if (in->flags & WIRE_TCP_FIN) {
 		queue_remove(tw, index);
 		stay(tw, index, now_ns);
@@ -365,7 +366,7 @@ bool tcp_tw_take(struct tcp_table *table, const struct flow_key *key,
 	if (index == NOBODY)
 		return false;
 	e = entry(table->tw, index);
-	/* only time stamps let the peer tell old from new */
+	/* Only time stamps let the peer tell old segments from new ones. */
 	if (!(e->earlier_flags & TW_HAS_TS))
 		return false;
 	*isn_out = e->snd_nxt + 65535 + 2;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Urgent data, RFC 6093: the pointer of a segment marks one byte of the stream.
- * Unless it shall stay in line the reader gets that byte apart from the others; what
- * he reads ends at the mark once. It is Linux's reading of the pointer, which names
- * the byte behind the last urgent one.
+ * Urgent data, RFC 6093: the pointer of a segment marks one byte of the stream. The
+ * reader gets that byte apart from the others, unless it shall stay in line. A read
+ * ends once at the mark. We read the pointer as Linux does: it names the byte behind
+ * the last urgent one.
  */
 #include "tcp/tcp_priv.h"
 
@@ -32,7 +32,7 @@ bool tcp_at_mark(const struct tcp_pcb *pcb)
 	return pcb->urgent && pcb->urgent_seq == head_seq(pcb);
 }
 
-/* The urgent byte, which is the first in the queue, is none of the stream. */
+/* The urgent byte is the first in the queue. It does not belong to the stream. */
 static void drop_first(struct tcp_pcb *pcb)
 {
 	struct pkt *pkt = pkt_from_link(pcb->rcv_queue.next);
@@ -47,8 +47,8 @@ static void drop_first(struct tcp_pcb *pcb)
 	pkt_put(pkt);
 }
 
-/* A newer mark makes an ordinary byte of the old one, unless the reader has come to
- * it and expects to be behind it next. */
+/* With a newer mark, the byte of the old one becomes ordinary, unless the reader has
+ * reached it and expects to be behind it next. */
 static void forget_mark(struct tcp_pcb *pcb)
 {
 	if (tcp_at_mark(pcb) && !(pcb->flags & TF_OOB_INLINE) &&
@@ -183,8 +183,8 @@ void tcp_urgent_mark_end(struct tcp_pcb *pcb)
 	pcb->is_quiet = false;
 }
 
-/* Where the end is out of reach and everything that was written has been sent, the
- * farthest that the pointer can say tells at least that something is to come. */
+/* The end may be out of reach of the pointer while all that was written has been sent.
+ * Then the farthest value of the pointer at least says that urgent data is to come. */
 uint16_t tcp_urgent_pointer(const struct tcp_pcb *pcb, uint32_t seq)
 {
 	uint32_t ahead = pcb->urgent_end - seq;
