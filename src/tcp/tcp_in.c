@@ -243,9 +243,8 @@ static void take_payload(struct tcp_pcb *pcb, struct tcp_segment *in,
 		on_fin_received(pcb, now_ns);
 }
 
-/* The listener accepts a child that has sent data, or that has sent none for too long.
- * A child from a cookie is accepted at once, because it has no timer that would ask
- * again. */
+/* The listener accepts a child that has sent data, or that has sent none for too long. A
+ * child from a cookie is accepted at once, because it has no timer that would ask again. */
 static bool is_deferred(const struct tcp_pcb *pcb, const struct tcp_segment *in)
 {
 	return pcb->listener && pcb->rtx_kind == RTX_TIMEOUT &&
@@ -302,8 +301,8 @@ static void in_synchronised(struct tcp_pcb *pcb, struct tcp_segment *in,
 		return;
 	if (!tcp_ack_in(pcb, in, now_ns))
 		return;
-	/* We do this only now, because a SYN-ACK that could not be sent must leave
-	 * nothing behind. */
+	/* We do this only now: a sender that does not know what we sent
+	 * must change nothing. */
 	update_ts_recent(pcb, in, now_ns);
 	pcb->last_rcvd_ns = now_ns;
 	if (pcb->flags & TF_ECN)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the files of the engine share: the pcb, the table, what is known of a
- * queued or received packet, and who does what.
+ * What the files of the engine share: the pcb, the table, the data kept with a queued
+ * or received packet, and the functions of each file.
  */
 #ifndef TCP_TCP_PRIV_H
 #define TCP_TCP_PRIV_H
@@ -40,7 +40,7 @@ struct tcp_seg {
 	struct list order;
 	uint32_t seq;
 	uint8_t flags;
-	/* more than once: an ACK tells no RTT (Karn); does not wrap */
+	/* sent more than once: an ACK tells no RTT (Karn); the count does not wrap */
 	uint8_t sent_cnt;
 	uint16_t spare;
 };
@@ -121,10 +121,9 @@ struct tcp_cc_ops {
 	void (*init)(struct tcp_pcb *pcb);
 	/* The slow start threshold after a congestion event, in bytes. */
 	uint32_t (*ssthresh)(struct tcp_pcb *pcb, uint64_t now_ns);
-	/* Outside recovery, `bytes` were acknowledged while cwnd was what
-	 * limited us. */
+	/* Outside recovery, `bytes` were acknowledged while cwnd limited the sender. */
 	void (*acked)(struct tcp_pcb *pcb, uint32_t bytes, uint64_t now_ns);
-	/* Nothing was sent for so long; or 0: a timeout. */
+	/* Nothing was sent for this time; 0 after a timeout. */
 	void (*restarted)(struct tcp_pcb *pcb, uint64_t idle_ns);
 	/* The last reduction was a mistake; cwnd has been restored. */
 	void (*undone)(struct tcp_pcb *pcb);
@@ -147,10 +146,10 @@ struct tcp_cubic {
 enum tcp_rtx_kind {
 	RTX_NONE,
 	RTX_PROBE, /* tail loss probe, RFC 8985 section 7 */
-	/* from here on, what is sent meanwhile does not move it */
+	/* From here on, data sent while the timer runs does not move it. */
 	RTX_TIMEOUT, /* RFC 6298 */
-	/* a probe at the time of the timeout, since it would be later: section
-	 * 7.2; a timeout if no probe may be sent any more */
+	/* A probe at the time of the timeout, because section 7.2 would set it later.
+	 * It becomes a timeout if no probe may be sent any more. */
 	RTX_LATE_PROBE,
 	RTX_REORDER, /* RACK waits for reordered segments */
 	RTX_PERSIST, /* zero window */
@@ -200,8 +199,7 @@ enum tcp_flag {
 	TF_HASHED = 1 << 17,
 	/* opened by a peer */
 	TF_PASSIVE = 1 << 18,
-	/* the window was used: what is acknowledged up to cwnd_used_end opens
-	 * it */
+	/* the window was used; ACKs up to cwnd_used_end may widen it */
 	TF_CWND_LIMITED = 1 << 19,
 	/* urgent data is queued or under way, up to urgent_end */
 	TF_URGENT_OUT = 1 << 20,
@@ -209,7 +207,7 @@ enum tcp_flag {
 	TF_REORDERS = 1 << 21,
 	/* the probe in flight carried new data (RFC 8985 section 7.4.2) */
 	TF_TLP_NEW = 1 << 22,
-	/* the timeout may prove needless (RFC 5682) */
+	/* the timeout may turn out to be needless (RFC 5682) */
 	TF_FRTO = 1 << 23,
 	/* the cork's time is over */
 	TF_CORK_TIMER = 1 << 24,
@@ -223,19 +221,19 @@ enum tcp_flag {
 	TF_UNSEEN = 1 << 28,
 	/* its handshake is complete, but the listener wants data first */
 	TF_DEFERRED = 1 << 30,
-	/* it is the writer who pushes: what he calls incomplete waits */
+	/* the writer itself pushes: data that it calls incomplete waits */
 	TF_MORE_FOLLOWS = 1 << 29,
 };
 
-/* What a sender's time is counted as. */
+/* What the time of a sender is counted as. */
 enum tcp_chrono {
 	CHRONO_IDLE,
 	CHRONO_BUSY,
 	CHRONO_WINDOW, /* the peer's is full */
 };
 
-/* Time in 32 bits, for what need not be exact: a tick is about a millisecond, and 52
- * days are one round. */
+/* Time in 32 bits, for what need not be exact. A tick is about a millisecond, and the
+ * counter wraps after 52 days. */
 enum { TICK_SHIFT = 20 };
 
 static inline uint32_t tcp_ticks(uint64_t now_ns)
@@ -348,27 +346,27 @@ struct tcp_pcb {
 	uint64_t keep_at_ns;
 	/* of the present state: SYN retries, FIN_WAIT_2 */
 	uint64_t state_at_ns;
-	/* how long, and for what, a quiet connection waits that has more than a
-	 * segment under way, or one alone; follows from the round trips */
+	/* how long a quiet connection waits, and for what, with more than one segment
+	 * under way or with one alone; follows from the round trips */
 	uint64_t quiet_rtx_ns;
 	uint64_t quiet_lone_ns;
 	uint8_t quiet_kind;
 	uint8_t quiet_lone_kind;
 	uint8_t rtx_kind; /* enum tcp_rtx_kind */
-	/* doublings of the timeout; only a round trip that is known ends them
-	 * (RFC 6298 section 5.7), while whoever gives up counts `timeouts` */
+	/* doublings of the timeout; only a known round trip ends them (RFC 6298
+	 * section 5.7), while the decision to give up counts `timeouts` */
 	uint8_t backoff;
 	/* retransmission timeouts since the peer last took something new, or
 	 * said that it cannot */
 	uint8_t timeouts;
 	uint8_t probes; /* keepalive and persist, unanswered */
 	uint8_t quick_acks_left;
-	/* when what is oldest in flight was first sent, or the probe; start of
-	 * the user timeout */
+	/* when the oldest data in flight, or the probe, was first sent; start of the
+	 * user timeout */
 	uint64_t progress_ns;
 	uint64_t last_sent_ns;
 	uint64_t last_rcvd_ns;
-	/* when it was last answered what anyone can send again and again; see
+	/* when we last answered a segment that anyone can send again and again; see
 	 * tcp_ticks, 0: never */
 	uint32_t stray_at;
 	/* of min_rtt_ns */
@@ -438,9 +436,10 @@ struct tcp_pcb {
 	uint8_t cc_id;
 	uint16_t mss_peer;
 	struct tcp_path path;
-	/* what the path was found to carry, and when; 0: all that it should */
+	/* the size that the path was found to carry, and when; 0: no limit was found */
 	uint16_t pmtu;
-	/* by ICMP; what a connection dies of that dies of silence */
+	/* error reported by ICMP; a connection that ends in silence ends with this
+	 * error */
 	int16_t soft_error;
 	int16_t error;
 	/* how far segments were out of order, in segments */
@@ -548,34 +547,34 @@ struct tcp_table {
 
 /* tcp.c */
 struct tcp_pcb *tcp_pcb_create(struct tcp_table *table);
-/* At once and without a word; for who knows that nobody holds it. */
+/* Frees the pcb at once and tells nobody. The caller knows that nobody holds it. */
 void tcp_pcb_free(struct tcp_pcb *pcb);
 void tcp_pcb_set_key(struct tcp_pcb *pcb, const struct flow_key *key,
 		     uint32_t iss);
 void tcp_event_raise(struct tcp_pcb *pcb, unsigned what);
-/* The same for one whose owner listens. */
+/* The same for a pcb whose owner listens for events. */
 static inline void tcp_event_mark(struct tcp_pcb *pcb, unsigned what)
 {
 	pcb->events |= what;
 	if (!list_is_linked(&pcb->event_link))
 		list_push_back(&pcb->table->events, &pcb->event_link);
 }
-/* The connection is over: out of the table, queues freed, timers stopped. The
- * owner hears of `error`; without owner the pcb goes. */
+/* The connection is over: the pcb leaves the table, its queues are freed and its
+ * timers stop. The owner hears of `error`; a pcb without owner is freed. */
 void tcp_pcb_die(struct tcp_pcb *pcb, int error);
 void tcp_pcb_established(struct tcp_pcb *pcb, uint64_t now_ns);
-/* The algorithm of cc_id, from its start. */
+/* Sets the algorithm of cc_id, in its initial state. */
 void tcp_pcb_restore_cc(struct tcp_pcb *pcb);
 /* Both FINs are through: a TIME_WAIT entry takes over (RFC 9293 3.10.7.4). */
 void tcp_pcb_to_time_wait(struct tcp_pcb *pcb, uint64_t now_ns);
-/* mss, buffers and options follow from the path and what the peer's SYN said. */
+/* Sets mss, buffers and options from the path and from the peer's SYN. */
 void tcp_pcb_apply_syn(struct tcp_pcb *pcb, const struct tcp_segment *in,
 		       uint64_t now_ns);
 uint16_t tcp_pcb_syn_mss(const struct tcp_pcb *pcb);
 void tcp_pcb_update_mss(struct tcp_pcb *pcb);
 /* Headers of an IP packet with data. */
 uint32_t tcp_overhead(const struct tcp_pcb *pcb);
-/* Whether one more of the limited kind may happen in this second; counts it. */
+/* Whether one more of the limited kind may happen in this second; counts it if so. */
 bool tcp_limit_allows(struct tcp_limit *limit, uint32_t per_sec,
 		      uint64_t now_ns);
 /* RFC 6528 */
@@ -589,9 +588,9 @@ uint16_t tcp_path_mss(const struct tcp_params *params,
 uint8_t tcp_rcv_scale(const struct tcp_params *params);
 
 /* tcp_stats.c */
-/* Now and then, while less than 2^31 bytes go by. */
+/* Is called now and then, before 2^31 bytes have gone by. */
 void tcp_stats_note_bytes(struct tcp_pcb *pcb);
-/* From now on time counts as that. */
+/* From now on, time is counted as this kind. */
 void tcp_stats_pass(struct tcp_pcb *pcb, enum tcp_chrono kind, uint64_t now_ns);
 
 /* Something is under way. */
@@ -612,14 +611,14 @@ static inline void tcp_stats_set(struct tcp_pcb *pcb, enum tcp_chrono kind,
 
 /* tcp_settings.c */
 void tcp_settings_init(struct tcp_table *table);
-/* The pcb has those of the table again. */
+/* Gives the pcb the settings of the table again. */
 void tcp_settings_put(struct tcp_pcb *pcb);
 void tcp_settings_share(struct tcp_pcb *pcb, struct tcp_pcb *with);
-/* Makes them the pcb's alone, so that they can be changed. -ENOMEM */
+/* Gives the pcb settings of its own, so that they can be changed; or -ENOMEM. */
 int tcp_settings_own(struct tcp_pcb *pcb) MUST_CHECK;
-/* Shares them again where they are the table's after all. */
+/* Shares the settings again if they equal the table's after all. */
 void tcp_settings_drop_usual(struct tcp_pcb *pcb);
-/* A size of the receive buffer, as far as the clamp lets it. */
+/* Sets the size of the receive buffer, as far as the clamp allows. */
 uint32_t tcp_rcv_buf_within(const struct tcp_pcb *pcb, uint64_t bytes);
 
 /* tcp_export.c */
@@ -647,23 +646,23 @@ struct tcp_listener *tcp_table_find_listener(struct tcp_table *table,
 					     const struct flow_key *key);
 
 /* tcp_fast.c is tcp.h's tcp_input and tcp_input_batch */
-/* Once the connection is established. */
+/* Is called once the connection is established. */
 void tcp_fast_init(struct tcp_pcb *pcb);
-/* Sends what needs no closer look; what it leaves in `unsent` does. */
+/* Sends what the plain rules allow; what stays in `unsent` needs the general code. */
 void tcp_fast_push(struct tcp_pcb *pcb, uint64_t now_ns);
-/* After a change to what makes a connection unusual. */
+/* Is called after a change to anything that makes a connection unusual. */
 void tcp_fast_update(struct tcp_pcb *pcb);
 
 /* tcp_in.c */
-/* Verifies the checksum where no verdict is given, and leaves one. */
+/* Verifies the checksum where no verdict is given, and stores one. */
 bool tcp_in_is_intact(const struct tcp_in *in);
-/* A segment by the general rules. Takes its packet. */
+/* Handles a segment by the general rules. Takes its packet. */
 void tcp_in_segment(struct tcp_table *table, struct tcp_in *in,
 		    uint64_t now_ns) COLD;
 
 /* tcp_ack.c */
-/* The acknowledgment of a segment in a synchronised state. False when the
- * segment is to be dropped. */
+/* Handles the acknowledgment of a segment in a synchronised state. Returns false when
+ * the segment is to be dropped. */
 bool tcp_ack_in(struct tcp_pcb *pcb, struct tcp_segment *in, uint64_t now_ns);
 
 /* What an ACK brought, collected while it is processed. */
@@ -699,10 +698,10 @@ struct tcp_ack_sample {
 /* Marks what the blocks of a segment report. */
 void tcp_sack_in(struct tcp_pcb *pcb, const struct tcp_segment *in,
 		 struct tcp_ack_sample *sample, uint64_t now_ns);
-/* An entry has arrived: its numbers leave the sums of the scoreboard. */
+/* An entry has arrived, so its bytes leave the sums of the scoreboard. */
 void tcp_sack_forget(struct tcp_pcb *pcb, struct pkt *pkt);
 void tcp_sack_mark_lost(struct tcp_pcb *pcb, struct pkt *pkt);
-/* Not any more: it is sent again. */
+/* The entry is no longer lost, because it is sent again. */
 static inline void tcp_sack_unmark_one(struct tcp_pcb *pcb, struct pkt *pkt)
 {
 	if (!(tcp_seg(pkt)->flags & SEG_LOST))
@@ -727,12 +726,12 @@ static inline uint32_t tcp_pipe(const struct tcp_pcb *pcb)
 /* An entry was delivered: advances the most recent transmission known. */
 void tcp_rack_delivered(struct tcp_pcb *pcb, struct pkt *pkt,
 			struct tcp_ack_sample *sample, uint64_t now_ns);
-/* Marks what must be lost by now; the time until the next could be, or 0. */
+/* Marks what must be lost by now. Returns the time until the next could be, or 0. */
 uint64_t tcp_rack_detect(struct tcp_pcb *pcb, uint64_t now_ns);
 void tcp_rack_on_dsack(struct tcp_pcb *pcb);
 void tcp_rack_on_recovery_end(struct tcp_pcb *pcb);
 void tcp_rack_on_timeout(struct tcp_pcb *pcb, uint64_t now_ns);
-/* Time of a probe if one may be scheduled, or 0. */
+/* Returns the time of a probe if one may be scheduled, or 0. */
 uint64_t tcp_tlp_timeout_ns(const struct tcp_pcb *pcb);
 
 /* The same without the conditions; one segment alone may wait for a delayed
@@ -742,27 +741,27 @@ static inline uint64_t tcp_tlp_after_ns(const struct tcp_pcb *pcb, bool is_lone)
 	return 2 * pcb->srtt_ns + (is_lone ? 202 : 2) * NS_PER_MS;
 }
 void tcp_tlp_fire(struct tcp_pcb *pcb, uint64_t now_ns);
-/* What an ACK tells about the outstanding probe; sets has_loss if the probe
- * repaired one. */
+/* Handles what an ACK tells about the outstanding probe; sets has_loss if the probe
+ * repaired a loss. */
 void tcp_tlp_on_ack(struct tcp_pcb *pcb, const struct tcp_segment *in,
 		    const struct tcp_ack_sample *sample, uint64_t now_ns);
 
 /* tcp_recovery.c */
-/* After the scoreboard is up to date: state, window, undo. */
-/* Returns when RACK wants to look again, from now on; 0: it need not. */
+/* Updates state, window and undo. The scoreboard must be up to date. */
+/* Returns the time until RACK wants to look again; 0: it need not. */
 uint64_t tcp_recovery_on_ack(struct tcp_pcb *pcb,
 			     struct tcp_ack_sample *sample, uint64_t now_ns);
 void tcp_recovery_on_timeout(struct tcp_pcb *pcb, uint64_t now_ns);
 /* One reduction for a loss that a probe repaired, or an ECN echo. */
 void tcp_recovery_enter_cwr(struct tcp_pcb *pcb, uint64_t now_ns);
-/* What may be sent now, without news from the peer. */
+/* Returns how much may be sent now, without news from the peer. */
 void tcp_recovery_grant(struct tcp_pcb *pcb);
-/* So many bytes were acknowledged, from prior_una on, while the window may grow;
- * it does if it was used in this round trip. */
+/* `bytes` were acknowledged, from prior_una on, while the window may grow. It grows if
+ * it was used in this round trip. */
 void tcp_recovery_grow(struct tcp_pcb *pcb, uint32_t prior_una, uint32_t acked,
 		       uint64_t now_ns);
 
-/* The congestion window is what limits us. */
+/* The congestion window limits the sender. */
 static inline void tcp_cwnd_note_used(struct tcp_pcb *pcb)
 {
 	pcb->flags |= TF_CWND_LIMITED;
@@ -774,12 +773,12 @@ void tcp_recovery_enter_fast(struct tcp_pcb *pcb, uint64_t now_ns);
 /* tcp_rtt.c */
 void tcp_rtt_init(struct tcp_pcb *pcb);
 void tcp_rtt_take(struct tcp_pcb *pcb, uint64_t rtt_ns, uint64_t now_ns);
-/* The handshake told no round trip: RFC 6298 section 5.7. */
+/* The handshake measured no round trip: RFC 6298 section 5.7. */
 void tcp_rtt_be_careful(struct tcp_pcb *pcb);
-/* The timeout with its backoff. */
+/* Returns the timeout with its backoff. */
 uint64_t tcp_rto_ns(const struct tcp_pcb *pcb);
 
-/* What an ACK of something sent once tells. */
+/* Takes a sample from an ACK of something that was sent once. */
 static inline void tcp_rtt_sample(struct tcp_pcb *pcb, uint64_t rtt_ns,
 				  uint64_t now_ns)
 {
@@ -789,7 +788,7 @@ static inline void tcp_rtt_sample(struct tcp_pcb *pcb, uint64_t rtt_ns,
 
 /* tcp_timer.c */
 void tcp_timer_init(struct tcp_pcb *pcb);
-/* After any deadline changed. */
+/* Is called after any deadline changed. */
 void tcp_timer_update(struct tcp_pcb *pcb);
 void tcp_timer_stop(struct tcp_pcb *pcb);
 /* Starts, restarts or stops the retransmission timer as the queue demands. */
@@ -816,8 +815,8 @@ static inline void tcp_timer_rearm_quiet(struct tcp_pcb *pcb, uint64_t now_ns)
 		tcp_timer_update(pcb);
 }
 
-/* Whether new data moves the timer: a probe goes further away, but not past the
- * timeout of what is oldest (RFC 8985 section 7.2). */
+/* Whether new data moves the timer. A probe moves further away, but not past the
+ * timeout of the oldest data (RFC 8985 section 7.2). */
 static inline bool tcp_timer_may_move(const struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	return pcb->rtx_kind < RTX_TIMEOUT &&
@@ -844,21 +843,21 @@ void tcp_timer_set_fin_wait_2(struct tcp_pcb *pcb, uint64_t now_ns);
 void tcp_timer_restart_keepalive(struct tcp_pcb *pcb, uint64_t now_ns);
 
 /* tcp_pmtu.c is tcp.h's tcp_icmp_in */
-/* Nothing came back: may be the segments are too large, and nobody says so. */
+/* Nothing came back: perhaps the segments are too large, and nobody reports it. */
 void tcp_pmtu_on_timeout(struct tcp_pcb *pcb, uint64_t now_ns);
-/* What the path is held to carry. */
+/* Returns the size that the path is believed to carry. */
 uint16_t tcp_pmtu_present(const struct tcp_pcb *pcb);
-/* While pcb.pmtu is set, now and then: the path may have widened. */
+/* Is called now and then while pcb.pmtu is set, because the path may have widened. */
 void tcp_pmtu_refresh(struct tcp_pcb *pcb, uint64_t now_ns);
 
 /* tcp_rx.c */
 /* Takes the payload and FIN of an acceptable segment. */
 void tcp_rx_data(struct tcp_pcb *pcb, struct tcp_segment *in, uint64_t now_ns);
-/* The same for a packet without parts, in order, when unread packets take more
- * memory than their bytes account for: small ones are copied together, and past
- * twice the buffer whatever fits behind the last. Of two neighbours one is then
- * half full at least, which bounds what a peer makes us hold: twice the buffer, and
- * for its bytes beyond that as many buffers as they fill by halves. */
+/* The same for a packet in order without parts, when unread packets take more memory
+ * than their bytes account for. Small packets are copied together; past twice the
+ * buffer, a packet is copied whenever it fits behind the last one. Of two neighbours
+ * one is then at least half full. This limits what a peer makes us hold: twice the
+ * buffer, and beyond that as many buffers as its bytes fill by halves. */
 void tcp_rx_append_wasteful(struct tcp_pcb *pcb, struct pkt *pkt);
 
 static inline uint32_t tcp_pkt_memory(const struct pkt *pkt)
@@ -882,15 +881,15 @@ static inline void tcp_rx_append(struct tcp_pcb *pcb, struct pkt *pkt)
 		tcp_rx_queue(pcb, pkt);
 }
 
-/* The largest segment seen is what the peer calls a full one. */
+/* The largest segment seen is taken for the peer's full size. */
 static inline void tcp_rx_note_len(struct tcp_pcb *pcb, uint32_t len)
 {
 	if (UNLIKELY(len > pcb->rcv_mss))
 		pcb->rcv_mss = MIN(len, pcb->mss);
 }
 
-/* RFC 9293 section 3.8.6.3: every second full segment at once, at the start every
- * one, others after a while. */
+/* RFC 9293 section 3.8.6.3: every second full segment is acknowledged at once, and
+ * every one at the start; others after a while. */
 static inline void tcp_rx_schedule_ack(struct tcp_pcb *pcb, uint32_t len,
 				       uint64_t now_ns)
 {
@@ -921,34 +920,34 @@ static inline uint32_t tcp_rx_window(struct tcp_pcb *pcb)
 	return (uint32_t)MAX(window, 0);
 }
 
-/* By DSACK, RFC 2883. */
+/* Reports the duplicate by DSACK, RFC 2883. */
 static inline bool tcp_reports_duplicates(const struct tcp_pcb *pcb)
 {
 	return pcb->flags & TF_SACK && pcb->table->params.with_dsack;
 }
 
-/* SACK blocks for the next ACK. */
+/* Writes the SACK blocks for the next ACK. */
 void tcp_rx_sack_blocks(struct tcp_pcb *pcb, struct tcp_options *options);
 void tcp_rx_free(struct tcp_pcb *pcb);
 void tcp_rx_free_runs(struct tcp_pcb *pcb);
-/* Back into the bounds that follow from the buffer's size. */
+/* Brings the window back into the bounds that follow from the buffer's size. */
 void tcp_rx_prune(struct tcp_pcb *pcb);
-/* A run of an imported connection, behind all that it has. */
+/* Adds a run of an imported connection, behind all runs that it has. */
 void tcp_rx_restore_run(struct tcp_pcb *pcb, struct pkt *pkt, uint32_t seq,
 			bool has_fin);
 
-/* All that is in order; what tcp_take does where nothing is urgent. */
+/* Takes all bytes in order; tcp_take does this where nothing is urgent. */
 uint32_t tcp_rx_take_all(struct tcp_pcb *pcb, struct list *pkts);
 
 /* tcp_urgent.c */
-/* A segment with an urgent pointer, or one that may hold the byte that an earlier
- * one has announced; before its data is taken. */
+/* Handles a segment with an urgent pointer, or one that may hold the byte that an
+ * earlier one has announced. It is called before the data is taken. */
 void tcp_urgent_in(struct tcp_pcb *pcb, const struct tcp_segment *in);
-/* tcp_take while something is urgent. */
+/* Does the work of tcp_take while something is urgent. */
 uint32_t tcp_urgent_take(struct tcp_pcb *pcb, struct list *pkts);
-/* What was written so far is urgent. */
+/* Marks what was written so far as urgent. */
 void tcp_urgent_mark_end(struct tcp_pcb *pcb);
-/* The pointer of a segment that begins there; 0: it says nothing. */
+/* Returns the pointer of a segment that begins there; 0: the segment has none. */
 uint16_t tcp_urgent_pointer(const struct tcp_pcb *pcb, uint32_t seq);
 
 /* tcp_emit.c */
@@ -962,16 +961,16 @@ struct tcp_outgoing {
 	uint32_t len;
 	bool is_retransmission;
 };
-/* The sum of the bytes, computed where the writer did not bring it. */
+/* Returns the sum of the bytes; computes it where the writer did not bring it. */
 uint32_t tcp_pkt_sum(struct pkt *pkt);
-/* A segment of a synchronised connection; sets ACK and, where due, ECE. */
+/* Sends a segment of a synchronised connection; sets ACK and, where due, ECE. */
 void tcp_emit(struct tcp_pcb *pcb, struct tcp_outgoing *o, uint64_t now_ns);
 void tcp_out_ack(struct tcp_pcb *pcb, uint64_t now_ns);
-/* An empty segment one below snd_una, which makes the peer answer. */
+/* Sends an empty segment one below snd_una, which makes the peer answer. */
 void tcp_out_probe(struct tcp_pcb *pcb, uint64_t now_ns);
 void tcp_out_syn(struct tcp_pcb *pcb, uint64_t now_ns);
 void tcp_out_reset(struct tcp_pcb *pcb, uint64_t now_ns);
-/* An answer to a segment that belongs to no pcb. */
+/* Answers a segment that belongs to no pcb. */
 void tcp_out_stateless(struct tcp_table *table, const struct flow_key *key,
 		       uint8_t flags, uint32_t seq, uint32_t ack,
 		       uint16_t window, const struct tcp_options *options);
@@ -979,14 +978,14 @@ void tcp_out_stateless(struct tcp_table *table, const struct flow_key *key,
 /* tcp_out.c */
 /* Sends queued data and retransmissions as far as the windows allow. */
 void tcp_out_push(struct tcp_pcb *pcb, uint64_t now_ns);
-/* One segment of new data although the congestion window is full; false if there
- * is none or the peer has no room. */
+/* Sends one segment of new data although the congestion window is full. Returns false
+ * if there is none or the peer has no room. */
 bool tcp_out_push_one(struct tcp_pcb *pcb, uint64_t now_ns);
-/* Sends what fits a window that is open, though too small to be worth a segment:
- * the override timeout of RFC 9293 section 3.8.6.2.1. False if the window is not
- * what everything waits for. */
+/* Sends what fits a window that is open, though too small to be worth a segment: the
+ * override timeout of RFC 9293 section 3.8.6.2.1. Returns false if the data waits for
+ * something other than the window. */
 bool tcp_out_override(struct tcp_pcb *pcb, uint64_t now_ns);
-/* One entry whatever the windows say. */
+/* Sends one entry, whatever the windows are. */
 void tcp_out_resend(struct tcp_pcb *pcb, struct pkt *pkt, uint64_t now_ns);
 void tcp_out_free(struct tcp_pcb *pcb);
 /* The next entry in the queue, or NULL. */
@@ -996,18 +995,19 @@ bool tcp_out_split(struct tcp_pcb *pcb, struct pkt *pkt, uint32_t len);
 /* tcp_reply.c */
 void tcp_reply_reset(struct tcp_table *table, const struct flow_key *key,
 		     const struct tcp_segment *in, uint64_t now_ns);
-/* The answer to a segment that an attacker may have sent (RFC 5961), limited for
- * the connection and for all. */
+/* Answers a segment that an attacker may have sent (RFC 5961). The answers are limited
+ * for each connection and for all together. */
 void tcp_reply_challenge(struct tcp_pcb *pcb, uint64_t now_ns);
-/* Whether the connection may answer once more what carries no data; notes that it
- * does. */
+/* Whether the connection may answer a segment without data once more; counts the
+ * answer. */
 bool tcp_reply_stray_allowed(struct tcp_pcb *pcb, uint64_t now_ns);
 
 /* tcp_listen.c */
 void tcp_listen_syn(struct tcp_table *table, struct tcp_listener *listener,
 		    const struct flow_key *key, struct tcp_segment *in,
 		    uint32_t isn, uint64_t now_ns);
-/* An ACK for a listener: maybe the answer to a cookie. The new pcb, or NULL. */
+/* Handles an ACK for a listener, which may answer a cookie. Returns the new pcb, or
+ * NULL. */
 struct tcp_pcb *tcp_listen_cookie(struct tcp_table *table,
 				  struct tcp_listener *listener,
 				  const struct flow_key *key,
@@ -1025,10 +1025,10 @@ struct tcp_tw_table *tcp_tw_create(struct tcp_table *table);
 void tcp_tw_destroy(struct tcp_tw_table *tw);
 void tcp_tw_add(struct tcp_table *table, const struct tcp_pcb *pcb,
 		uint64_t now_ns);
-/* Whether a TIME_WAIT entry has this key. If so the segment was dealt with, or
+/* Whether a TIME_WAIT entry has this key. If so, the segment was dealt with, or
  * *reopens_out says that it is a SYN which may open a new connection, and that
- * somebody listens; the entry is gone then, and the new one's sequence begins at
- * *isn_out. */
+ * somebody listens. In that case the entry is gone, and the new connection's sequence
+ * begins at *isn_out. */
 bool tcp_tw_input(struct tcp_table *table, const struct flow_key *key,
 		  const struct tcp_segment *in, bool *reopens_out,
 		  uint32_t *isn_out, uint64_t now_ns);

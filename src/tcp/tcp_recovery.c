@@ -223,7 +223,7 @@ static void mark_head_lost(struct tcp_pcb *pcb)
 	pkt = pkt_from_link(pcb->snd_queue.next);
 	if (!(tcp_seg(pkt)->flags & SEG_SENT))
 		return;
-	/* No more than the whole flight can have arrived. */
+	/* Bytes that arrived or are lost are at most the whole flight. */
 	if (pcb->sacked_bytes)
 		pcb->sacked_bytes -= MIN(pcb->sacked_bytes, tcp_seg_len(pkt));
 	tcp_sack_mark_lost(pcb, pkt);
