@@ -16,7 +16,9 @@
 void rings_configure(enum io_uring_wish wish);
 
 /* Whether there is a ring. Looks for one at most once a second, and less often if
- * the process has many fds. Once a ring was found, the answer stays true. Any thread
+ * the process has many fds; one that takes the place of another fd is found within ten
+ * looks. A ring at a number that we still take for a socket, since it was closed by a
+ * system call of the program's own, is not found. Once a ring was found, the answer stays true. Any thread
  * may call it; it takes no lock. */
 bool rings_look(void);
 

@@ -339,6 +339,17 @@ static int repair_off(const struct tcp_repair *s)
 							   REPAIR_OFF;
 }
 
+/* The kernel has no memory for what was never sent, though the buffer has room. What the
+ * program writes next must not follow the gap: the peer is reset. */
+static COLD void reset(const struct tcp_twin *twin, int err)
+{
+	struct sockaddr none = { .sa_family = AF_UNSPEC };
+
+	log_err("fd %d: the kernel has no room for %u bytes that wait to be sent (error %d); the connection is reset",
+		twin->fd, twin->state.unsent, -err);
+	(void)!real.connect(twin->fd, &none, sizeof(none));
+}
+
 int tcp_twin_end(struct tcp_twin *twin)
 {
 	const struct tcp_repair *s = &twin->state;
@@ -355,8 +366,7 @@ int tcp_twin_end(struct tcp_twin *twin)
 	err = feed(fd, (struct stretch){ twin->pcb, tcp_queued_next, s->unacked,
 					 s->unsent });
 	if (err)
-		log_err("fd %d: %u bytes were not taken by the kernel (error %d); the connection ends",
-			fd, s->unsent, -err);
+		reset(twin, err);
 	if (s->fin != TCP_FIN_NONE && !is_last_ack(s))
 		(void)!real.shutdown(fd, SHUT_WR);
 	narrow(twin, SO_RCVBUF, SO_RCVBUFFORCE, &twin->rcv);

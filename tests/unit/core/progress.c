@@ -87,10 +87,15 @@ static void expect_fire(uint64_t set_ns, uint64_t delay_ns, unsigned cnt)
 	CHECK(atomic_load(&fired_ns) >= set_ns + delay_ns);
 }
 
-/* Long after the last look: the thread sleeps until something comes. */
-static void let_it_sleep(unsigned interval_ms)
+/* Until the thread has said for how long it sleeps, and hears of what is earlier. */
+static void until_it_sleeps(void)
 {
-	usleep((4 * interval_ms + 20) * 1000);
+	uint64_t start_ns = clock_monotonic_ns();
+
+	while (!atomic_load(&net->stacks[0]->thread_until_ns)) {
+		usleep(500);
+		CHECK(clock_monotonic_ns() - start_ns < PATIENCE_NS);
+	}
 }
 
 static void check_timers(unsigned interval_ms)
@@ -100,7 +105,7 @@ static void check_timers(unsigned interval_ms)
 	begin(interval_ms);
 	set_ns = set_timer_in(30 * NS_PER_MS);
 	expect_fire(set_ns, 30 * NS_PER_MS, 1);
-	let_it_sleep(interval_ms);
+	until_it_sleeps();
 	set_ns = set_timer_in(30 * NS_PER_MS);
 	expect_fire(set_ns, 30 * NS_PER_MS, 2);
 	end();
@@ -123,9 +128,8 @@ TEST(a_timer_that_becomes_earlier_is_in_time)
 	uint64_t set_ns;
 
 	begin(0);
-	let_it_sleep(0);
 	(void)set_timer_in(3600 * NS_PER_SEC);
-	let_it_sleep(0);
+	until_it_sleeps();
 	set_ns = set_timer_in(20 * NS_PER_MS);
 	expect_fire(set_ns, 20 * NS_PER_MS, 1);
 	end();
