@@ -70,6 +70,8 @@ static void answer(struct stack *stack, struct dst_lookup *lookup,
 	if (!found->is_awaited) {
 		/* Packets may have been numbered since the copy was made. */
 		found->next_id = lookup->dst->next_id;
+		/* how to ask was ours */
+		found->query = lookup->dst->query;
 		*lookup->dst = *found;
 		lookup->answered(lookup, stack);
 		return;

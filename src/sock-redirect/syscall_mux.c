@@ -62,17 +62,9 @@ static void count_down(uint64_t from_ns, struct timespec *ts)
 {
 	uint64_t gone = clock_monotonic_ns() - from_ns, ns;
 
-	if (!ts)
+	/* of centuries nobody misses what is gone */
+	if (!ts || (uint64_t)ts->tv_sec > UINT64_MAX / NS_PER_SEC / 2)
 		return;
-	if ((uint64_t)ts->tv_sec > gone / NS_PER_SEC + 1) {
-		ts->tv_sec -= (time_t)(gone / NS_PER_SEC);
-		gone %= NS_PER_SEC;
-		ts->tv_sec -= (uint64_t)ts->tv_nsec < gone;
-		ts->tv_nsec += (uint64_t)ts->tv_nsec < gone ?
-				       (long)(NS_PER_SEC - gone) :
-				       -(long)gone;
-		return;
-	}
 	ns = (uint64_t)ts->tv_sec * NS_PER_SEC + (uint64_t)ts->tv_nsec;
 	ns -= MIN(ns, gone);
 	ts->tv_sec = (time_t)(ns / NS_PER_SEC);
@@ -136,6 +128,8 @@ static bool call_epoll_pwait2(int epfd, struct epoll_event *events, int cnt,
 	return true;
 }
 
+/* What is the kernel's alone stays syscall()'s, which is no cancellation point. A wait
+ * for a set of epoll is one here, since the set may become ours meanwhile. */
 bool syscall_on_set(long number, long a, long b, long c, long d, long e, long f,
 		    long *result_out)
 {
@@ -160,9 +154,13 @@ bool syscall_on_set(long number, long a, long b, long c, long d, long e, long f,
 		*result_out = shim_epoll_wait((int)a, PTR(b), (int)c, (int)d);
 		return true;
 	case SYS_poll:
+		if (!mux_poll_is_ours(PTR(a), (unsigned)b))
+			return false;
 		*result_out = shim_poll(PTR(a), (unsigned)b, (int)c);
 		return true;
 	case SYS_select:
+		if (!mux_select_is_ours((int)a, PTR(b), PTR(c), PTR(d)))
+			return false;
 		*result_out = shim_select((int)a, PTR(b), PTR(c), PTR(d),
 					  PTR(e));
 		return true;
