@@ -3,9 +3,10 @@
 #include "base/hash_tab.h"
 
 #include <errno.h>
-#include <stdlib.h>
+#include <sys/mman.h>
 
-enum { FIRST_BUCKETS = 16 };
+/* A page of them. */
+enum { FIRST_BUCKETS = 4096 / sizeof(struct hash_link *) };
 
 static struct hash_link **bucket_of(const struct hash_tab *tab, uint64_t hash)
 {
@@ -30,6 +31,11 @@ static struct hash_link **slot_of(struct hash_tab *tab, struct hash_link *link)
 	return slot;
 }
 
+static size_t size_of(const struct hash_tab *tab)
+{
+	return tab->bucket_cnt * sizeof(*tab->buckets);
+}
+
 static int grow(struct hash_tab *tab)
 {
 	struct hash_tab bigger = { .cnt = tab->cnt };
@@ -37,8 +43,9 @@ static int grow(struct hash_tab *tab)
 
 	bigger.bucket_cnt = tab->bucket_cnt ? 2 * tab->bucket_cnt
 					    : FIRST_BUCKETS;
-	bigger.buckets = calloc(bigger.bucket_cnt, sizeof(*bigger.buckets));
-	if (!bigger.buckets)
+	bigger.buckets = mmap(NULL, size_of(&bigger), PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (bigger.buckets == MAP_FAILED)
 		return -ENOMEM;
 	for (size_t i = 0; i < tab->bucket_cnt; i++) {
 		for (link = tab->buckets[i]; link; link = following) {
@@ -46,7 +53,7 @@ static int grow(struct hash_tab *tab)
 			hang(&bigger, link);
 		}
 	}
-	free(tab->buckets);
+	hash_tab_release(tab);
 	*tab = bigger;
 	return 0;
 }
@@ -93,6 +100,7 @@ struct hash_link *hash_tab_walk(const struct hash_tab *tab,
 
 void hash_tab_release(struct hash_tab *tab)
 {
-	free(tab->buckets);
+	if (tab->bucket_cnt)
+		munmap(tab->buckets, size_of(tab));
 	*tab = (struct hash_tab){ 0 };
 }

@@ -2,7 +2,8 @@
 /*
  * Hash tables whose links live inside the elements. The caller supplies the hash
  * (base/hash.h) and the comparison. A full table doubles all at once, so it is for
- * code that may allocate and is not in a hurry. It takes no lock.
+ * code that is not in a hurry. Its memory comes from the kernel: a handler may call us
+ * while its thread is inside malloc. It takes no lock.
  */
 #ifndef BASE_HASH_TAB_H
 #define BASE_HASH_TAB_H

@@ -29,8 +29,17 @@ enum lock_rank {
 	LOCK_RANK_NETLINK,
 	/* sock: orders two writers of one TCP socket around the stack lock. */
 	LOCK_RANK_SOCK_WRITER,
+	/* iomux: the members of an epoll set, which change in the kernel's set and
+	 * in ours as one. A member's list is under its stack's lock. */
+	LOCK_RANK_EPOLL_CHANGES,
 	/* net: everything a received packet can reach. */
 	LOCK_RANK_STACK,
+	/* iomux: which sets are in which. Something arrives for a socket in the
+	 * inner one, and the outer ones hear of it. */
+	LOCK_RANK_EPOLL_NESTING,
+	/* iomux: what is ready in an epoll set, and who sleeps for it. Several
+	 * stacks bring things to one set. */
+	LOCK_RANK_EPOLL_SET,
 	/* pkt: a region's store of magazines, taken by several stacks. */
 	LOCK_RANK_REGION,
 	/* dev/xdp: the fill and completion rings of one hardware queue. */

@@ -25,6 +25,7 @@
 #include "fd/fd_table.h"
 #include "fd/fd_visit.h"
 #include "fd/fd_wait.h"
+#include "iomux/mux.h"
 #include "nl/netlink.h"
 #include "os/log_out.h"
 #include "os/own_thread.h"
@@ -661,6 +662,7 @@ void runtime_load(void)
 {
 	real_resolve();
 	own_thread_load();
+	mux_load();
 	pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 	if (wants_details())
 		ensure_started();

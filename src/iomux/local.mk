@@ -1,5 +1,6 @@
-iomux_sources = %D%/epoll.c %D%/mux.h %D%/mux_spin.h %D%/mux_wait.h \
-	%D%/mux_wait.c %D%/poll.c
+iomux_sources = %D%/epoll_ctl.c %D%/epoll_set.h %D%/epoll_set.c \
+	%D%/epoll_wait.c %D%/epoll_wake.c %D%/mux.h %D%/mux_spin.h \
+	%D%/mux_wait.h %D%/mux_wait.c %D%/poll.c
 
 noinst_LTLIBRARIES += %D%/libiomux.la %D%/libiomux-debug.la
 %C%_libiomux_la_SOURCES = $(iomux_sources)

@@ -25,7 +25,9 @@ struct mux_params {
 	unsigned skip_os;
 };
 
-/* Once, before the first call. */
+/* When the library is loaded. */
+void mux_load(void);
+/* Once, before anything is ours. */
 void mux_start(const struct mux_params *params);
 /* In the child of a fork. */
 void mux_forked(void);
@@ -67,9 +69,30 @@ long mux_epoll_wait(int epfd, struct epoll_event *events, int cnt,
 		    const struct timespec *timeout,
 		    const struct signals_mark *mark);
 
-/* epoll_ctl after the kernel has done it, with its success. Never fails: a socket
- * that cannot be followed goes back to the kernel. */
-void mux_epoll_changed(int epfd, int op, int fd,
-		       const struct epoll_event *event);
+/* epoll_ctl for a member that may be ours, or a set: the whole call. A socket that
+ * cannot be followed goes back to the kernel. */
+long mux_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event);
+
+/* A set may become a member of another one before anything in it is ours. So the
+ * numbers of sets are noted, a bit each. Those that are closed stay noted. Higher
+ * numbers than these are not: such sets go unnoticed as long as nothing in them is
+ * ours. */
+enum { MUX_NOTED_FDS = 1 << 20 };
+extern HIDDEN _Atomic uint64_t mux_noted_sets[MUX_NOTED_FDS / 64];
+
+static inline void mux_note_set(int epfd)
+{
+	if (epfd >= 0 && epfd < MUX_NOTED_FDS)
+		atomic_fetch_or(&mux_noted_sets[epfd / 64],
+				UINT64_C(1) << epfd % 64);
+}
+
+static inline bool mux_is_noted(int fd)
+{
+	return fd >= 0 && fd < MUX_NOTED_FDS &&
+	       UNLIKELY(atomic_load_explicit(&mux_noted_sets[fd / 64],
+					     memory_order_relaxed) >> fd % 64 &
+			1);
+}
 
 #endif

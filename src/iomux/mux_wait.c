@@ -50,6 +50,14 @@ static void unwatch(void *owner)
 	call->ops->unwatch(call);
 }
 
+static void handler_runs(void *owner)
+{
+	struct mux_call *call = owner;
+
+	if (call->ops->pause)
+		call->ops->pause(call);
+}
+
 static void abandoned(void *owner)
 {
 	struct mux_call *call = owner;
@@ -62,6 +70,7 @@ static const struct sock_wait_ops wait_ops = {
 	.prepare = prepare,
 	.watch = watch,
 	.unwatch = unwatch,
+	.pause = handler_runs,
 	.abandoned = abandoned,
 };
 

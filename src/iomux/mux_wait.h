@@ -25,6 +25,8 @@ struct mux_ops {
 	bool (*watch)(struct mux_call *call);
 	/* Under the stack's lock; also after the waiter was abandoned. */
 	void (*unwatch)(struct mux_call *call);
+	/* See sock_wait_ops; or NULL. */
+	void (*pause)(struct mux_call *call);
 	/* Gives up the call's memory, after a jump out of the wait. */
 	void (*abandoned)(struct mux_call *call);
 };

@@ -11,15 +11,15 @@
 #include "fd/fd_pool.h"
 #include "fd/fd_table.h"
 #include "fd/fd_wait.h"
-#include "iomux/mux_wait.h"
+#include "iomux/epoll_set.h"
 #include "os/file.h"
 #include "os/inside.h"
 #include "sock/user_msg.h"
 
-/* A socket of ours in the set. */
+/* A socket of ours, or a set of epoll with such sockets. */
 struct source {
 	struct fd_object *obj; /* with a reference */
-	struct endpoint *end;
+	struct endpoint *end;  /* NULL: it is a set */
 	nfds_t at; /* in the program's array */
 	struct watch watch;
 	struct poll_call *owner;
@@ -37,6 +37,9 @@ struct poll_call {
 	nfds_t source_cnt;
 	/* there is no stack yet; when there is one, more sockets may be ours */
 	bool is_early;
+	/* the program asks whether some of ours can be written to, which the kernel
+	 * knows */
+	bool asks_to_write;
 	size_t mapped; /* bytes, if it is not from the pool */
 	struct source *sources; /* cnt */
 	struct pollfd *fds; /* cnt + WAIT_FDS_MAX */
@@ -129,21 +132,40 @@ bool mux_poll_is_ours(const struct pollfd *fds, nfds_t cnt)
 	return false;
 }
 
+/* A set that has nothing of ours yet is the kernel's. */
+static enum fd_await await_set(struct epoll_set *set, struct endpoint **end_out,
+			       struct stack **stack_out)
+{
+	*end_out = NULL;
+	*stack_out = atomic_load(&set->stack);
+	return atomic_load(&set->live_cnt) ? FD_AWAIT_STACK : FD_AWAIT_KERNEL;
+}
+
+static enum fd_await await(struct fd_object *obj, struct endpoint **end_out,
+			   struct stack **stack_out)
+{
+	return epoll_is_set(obj) ?
+		       await_set(epoll_set_of(obj), end_out, stack_out) :
+		       obj->ops->await(obj, end_out, stack_out);
+}
+
 static void add_source(struct poll_call *poll, nfds_t at)
 {
 	struct fd_object *obj = fd_table_get(poll->user_fds[at].fd);
-	enum fd_await await = FD_AWAIT_KERNEL;
+	enum fd_await how = FD_AWAIT_KERNEL;
 	struct endpoint *end;
 	struct stack *stack;
 
 	if (obj)
-		await = obj->ops->await(obj, &end, &stack);
-	poll->is_early |= await == FD_AWAIT_EARLY;
-	if (await != FD_AWAIT_STACK) {
+		how = await(obj, &end, &stack);
+	poll->is_early |= how == FD_AWAIT_EARLY;
+	if (how != FD_AWAIT_STACK) {
 		fd_object_put(obj);
 		return;
 	}
 	poll->call.wait.stack = stack;
+	poll->asks_to_write |= poll->user_fds[at].events &
+			       (POLLOUT | POLLWRNORM | POLLWRBAND);
 	poll->sources[poll->source_cnt++] = (struct source){
 		.obj = obj,
 		.end = end,
@@ -165,6 +187,7 @@ static int seen_fd(int fd)
 static void copy_set(struct poll_call *poll)
 {
 	poll->is_early = false;
+	poll->asks_to_write = false;
 	for (nfds_t i = 0; i < poll->cnt; i++) {
 		poll->fds[i] = poll->user_fds[i];
 		if (fd_table_has(poll->fds[i].fd)) {
@@ -187,27 +210,31 @@ static short as_poll_events(uint32_t ready)
 	return events;
 }
 
-static bool has_ready_source(const struct poll_call *poll)
+static uint32_t state_of(const struct source *source)
 {
-	for (nfds_t i = 0; i < poll->source_cnt; i++)
-		if (endpoint_ready(poll->sources[i].end) &
-		    (uint32_t)poll->fds[poll->sources[i].at].events)
-			return true;
-	return false;
+	if (LIKELY(source->end))
+		return endpoint_ready(source->end);
+	return epoll_set_is_ready(epoll_set_of(source->obj)) ? READY_IN : 0;
 }
 
-static void merge_sources(struct poll_call *poll)
+/* What our queues have is noted in fds, and counted. */
+static void add_sources(struct poll_call *poll)
 {
 	poll->call.own_cnt = 0;
 	for (nfds_t i = 0; i < poll->source_cnt; i++) {
 		struct pollfd *fd = &poll->fds[poll->sources[i].at];
-		short own = (short)(as_poll_events(endpoint_ready(
-					    poll->sources[i].end)) &
+		short own = (short)(as_poll_events(state_of(&poll->sources[i])) &
 				    (fd->events | POLLERR | POLLHUP));
 
 		fd->revents |= own;
 		poll->call.own_cnt += own != 0;
 	}
+}
+
+static void clear_events(struct poll_call *poll)
+{
+	for (nfds_t i = 0; i < poll->cnt; i++)
+		poll->fds[i].revents = 0;
 }
 
 static long count_ready(const struct poll_call *poll)
@@ -219,6 +246,30 @@ static long count_ready(const struct poll_call *poll)
 	return n;
 }
 
+static void poll_rings(struct stack *stack)
+{
+	stack_lock(stack);
+	stack_poll_locked(stack);
+	stack_unlock(stack);
+}
+
+/* How many further calls of this thread that find something of ours do without the
+ * kernel. */
+static _Thread_local unsigned skips_left;
+
+/* Ours are noted already. Whether that is all that the look finds. */
+static bool may_skip_kernel(struct poll_call *poll, bool with_kernel)
+{
+	if (!poll->call.own_cnt)
+		return !with_kernel;
+	if (skips_left && !poll->asks_to_write) {
+		skips_left--;
+		return true;
+	}
+	skips_left = mux_params.skip_os;
+	return false;
+}
+
 static long poll_look(struct mux_call *call, bool with_kernel)
 {
 	struct poll_call *poll = poll_of(call);
@@ -228,34 +279,47 @@ static long poll_look(struct mux_call *call, bool with_kernel)
 		drop_sources(poll);
 		copy_set(poll);
 	}
-	if (call->wait.stack) {
-		stack_lock(call->wait.stack);
-		stack_poll_locked(call->wait.stack);
-		stack_unlock(call->wait.stack);
-	}
-	/* We ask the kernel about the other fds, and about the same ones: whether
-	 * they can be written to. */
-	if (!with_kernel && !has_ready_source(poll))
-		return 0;
+	if (call->wait.stack)
+		poll_rings(call->wait.stack);
+	clear_events(poll);
+	add_sources(poll);
+	if (may_skip_kernel(poll, with_kernel))
+		return call->own_cnt;
+	/* We ask it about the other fds, and about the same ones: what the twins
+	 * have. That takes the place of our events. */
 	n = inside_poll(poll->fds, poll->cnt);
 	if (n < 0)
 		return n;
-	merge_sources(poll);
+	add_sources(poll);
 	return count_ready(poll);
 }
 
 /* -- sleeping -------------------------------------------------------------------- */
 
-static void source_fire(struct watch *watch)
+static bool source_fire(struct watch *watch, uint32_t bits UNUSED)
 {
 	struct source *source = CONTAINER_OF(watch, struct source, watch);
 
 	waiter_wake_locked(source->owner->call.wait.waiter);
+	return true;
+}
+
+/* Returns whether it may be ready already. */
+static bool watch_source(struct source *source, short events)
+{
+	if (!source->end) {
+		epoll_set_watch(epoll_set_of(source->obj), &source->watch);
+		return epoll_set_may_be_ready(epoll_set_of(source->obj));
+	}
+	endpoint_add_watch(source->end, &source->watch);
+	return as_poll_events(endpoint_ready(source->end)) &
+	       (events | POLLERR | POLLHUP);
 }
 
 static bool poll_watch(struct mux_call *call)
 {
 	struct poll_call *poll = poll_of(call);
+	bool is_ready = false;
 
 	for (nfds_t i = 0; i < poll->source_cnt; i++) {
 		struct source *source = &poll->sources[i];
@@ -263,21 +327,24 @@ static bool poll_watch(struct mux_call *call)
 		source->owner = poll;
 		source->watch.fire = source_fire;
 		source->watch.closed = NULL;
-		if (poll->fds[source->at].events & POLLIN)
-			list_push_back(&source->end->watches,
-				       &source->watch.link);
-		else
-			list_init(&source->watch.link);
+		source->watch.is_exclusive = false;
+		is_ready |= watch_source(source, poll->fds[source->at].events);
 	}
-	return has_ready_source(poll);
+	return is_ready;
 }
 
 static void poll_unwatch(struct mux_call *call)
 {
 	struct poll_call *poll = poll_of(call);
 
-	for (nfds_t i = 0; i < poll->source_cnt; i++)
-		list_remove(&poll->sources[i].watch.link);
+	for (nfds_t i = 0; i < poll->source_cnt; i++) {
+		struct source *source = &poll->sources[i];
+
+		if (source->end)
+			list_remove(&source->watch.link);
+		else
+			epoll_set_unwatch(&source->watch);
+	}
 }
 
 static void poll_abandoned(struct mux_call *call)

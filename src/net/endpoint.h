@@ -22,6 +22,9 @@ enum ready_bit {
 	READY_ERR = 0x008,
 	READY_HUP = 0x010,
 	READY_RDHUP = 0x2000,
+	/* PRI, RDNORM and RDBAND; WRNORM and WRBAND */
+	READY_IN_NAMES = 0x002 | 0x040 | 0x080,
+	READY_OUT_NAMES = 0x100 | 0x200,
 };
 
 /*
@@ -80,12 +83,16 @@ struct endpoint {
  * under the stack's lock. */
 struct watch {
 	struct list link;
-	/* Called under the stack's lock: it may only note that something has to be
-	 * done after the unlock. */
-	void (*fire)(struct watch *watch);
+	/* Called under the stack's lock with what has come, by all names that Linux
+	 * has for it: it may only note that something has to be done after the
+	 * unlock. Returns whether somebody waits for it. */
+	bool (*fire)(struct watch *watch, uint32_t bits);
 	/* Called under the stack's lock when no fd names the socket any more: takes
 	 * the watch off. NULL: the watch ends by itself. */
 	void (*closed)(struct watch *watch);
+	/* If somebody waits for it, other exclusive ones do not hear of what has
+	 * come. */
+	bool is_exclusive;
 };
 
 static inline void endpoint_init(struct endpoint *end,
@@ -101,16 +108,39 @@ static inline uint32_t endpoint_ready(const struct endpoint *end)
 	return atomic_load_explicit(&end->ready, memory_order_relaxed);
 }
 
+/* Called under the stack's lock. Exclusive ones come last, so that all others hear of
+ * each arrival. */
+static inline void endpoint_add_watch(struct endpoint *end, struct watch *watch)
+{
+	if (watch->is_exclusive)
+		list_push_back(&end->watches, &watch->link);
+	else
+		list_push_front(&end->watches, &watch->link);
+}
+
+/* Tells the watches what has come. Under Linux, data that arrives also stirs those who
+ * want urgent data alone. */
+static inline void endpoint_fire(struct endpoint *end, uint32_t bits)
+{
+	struct watch *watch;
+
+	if (bits & READY_IN)
+		bits |= READY_IN_NAMES;
+	if (bits & READY_OUT)
+		bits |= READY_OUT_NAMES;
+	LIST_FOR_EACH(watch, &end->watches, link)
+		if (watch->fire(watch, bits) && UNLIKELY(watch->is_exclusive))
+			break;
+}
+
 /* Called under the stack's lock. Each call fires the watches, even if the bit was
  * set already. */
 static inline void endpoint_set_ready(struct endpoint *end, uint32_t bits)
 {
-	struct watch *watch;
-
 	atomic_store_explicit(&end->ready, endpoint_ready(end) | bits,
 			      memory_order_relaxed);
-	LIST_FOR_EACH(watch, &end->watches, link)
-		watch->fire(watch);
+	if (UNLIKELY(!list_is_empty(&end->watches)))
+		endpoint_fire(end, bits);
 }
 
 static inline void endpoint_clear_ready(struct endpoint *end, uint32_t bits)

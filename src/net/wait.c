@@ -113,9 +113,10 @@ void waiter_wake_locked(struct waiter *waiter)
 	stack->afterwards |= STACK_WAKES;
 }
 
-void waiter_watch_fire(struct watch *watch)
+bool waiter_watch_fire(struct watch *watch, uint32_t bits UNUSED)
 {
 	waiter_wake_locked(CONTAINER_OF(watch, struct waiter, watch));
+	return true;
 }
 
 void waiter_signal(struct waiter *waiter)

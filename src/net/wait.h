@@ -47,7 +47,8 @@ struct waiter {
 	 * for more */
 	struct watch watch;
 	/* What its owner holds meanwhile, and how to give that up
-	 * (sock/sock_wait.c). */
+	 * (sock/sock_wait.c). `pause` may be NULL. */
+	void (*pause)(void *owner);
 	void (*unwatch)(void *owner);
 	void (*abandoned)(void *owner);
 	void *owner;
@@ -97,7 +98,7 @@ void wait_early_end(struct waiter *waiter);
 void wait_early_over(void);
 
 /* The `fire` of a watch that wakes this waiter. */
-void waiter_watch_fire(struct watch *watch);
+bool waiter_watch_fire(struct watch *watch, uint32_t bits);
 /* Notes that the waiter is to be woken when the stack's lock is released. */
 void waiter_wake_locked(struct waiter *waiter);
 /* Writes to the eventfd. Any thread may call it, without a lock. */

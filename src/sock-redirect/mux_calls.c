@@ -172,19 +172,39 @@ int shim_pselect(int cnt, fd_set *in, fd_set *out, fd_set *except,
 	return real.pselect(cnt, in, out, except, timeout, mask);
 }
 
+static int made(int epfd)
+{
+	mux_note_set(epfd);
+	return fd_table_forget(epfd);
+}
+
+int shim_epoll_create(int size)
+{
+	CALL_ENTERED(epoll_create);
+	return made(real.epoll_create(size));
+}
+
+int shim_epoll_create1(int flags)
+{
+	CALL_ENTERED(epoll_create1);
+	return made(real.epoll_create1(flags));
+}
+
 int shim_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 {
-	int saved_errno = errno, result;
+	int saved_errno = errno;
+	long result;
 
 	CALL_ENTERED(epoll_ctl);
-	result = real.epoll_ctl(epfd, op, fd, event);
-	if (result == 0 && UNLIKELY(fd_table_has(fd)) && !os_is_inside()) {
-		os_enter();
-		mux_epoll_changed(epfd, op, fd, event);
-		os_leave();
-		errno = saved_errno;
-	}
-	return result;
+	if (LIKELY(!fd_table_has(fd) && !mux_is_noted(fd)) || os_is_inside())
+		return real.epoll_ctl(epfd, op, fd, event);
+	os_enter();
+	if (UNLIKELY(fd_wait_is_pending()))
+		fd_wait_collect();
+	result = mux_epoll_ctl(epfd, op, fd, event);
+	os_leave();
+	errno = result < 0 ? (int)-result : saved_errno;
+	return result < 0 ? -1 : 0;
 }
 
 static inline bool is_epoll_ours(int epfd)

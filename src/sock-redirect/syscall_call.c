@@ -126,14 +126,18 @@ static long call_on_table(long number, long a, long b, long c, long d, long e,
 		return shim_close_range((unsigned)a, (unsigned)b, (int)c);
 	case SYS_pipe2:
 		return shim_pipe2(PTR(a), (int)b);
+	case SYS_epoll_create1:
+		return shim_epoll_create1((int)a);
+#ifdef SYS_epoll_create
+	case SYS_epoll_create:
+		return shim_epoll_create((int)a);
+#endif
 	case SYS_openat:
 	case SYS_dup:
 	case SYS_accept4:
-	case SYS_epoll_create1:
 #ifdef SYS_open
 	case SYS_open:
 	case SYS_creat:
-	case SYS_epoll_create:
 	case SYS_accept:
 #endif
 		return fd_table_forget(

@@ -21,6 +21,7 @@ static struct waiter *get_waiter(const struct sock_wait *wait)
 
 	if (!waiter)
 		return NULL;
+	waiter->pause = wait->ops->pause;
 	waiter->unwatch = wait->ops->unwatch;
 	waiter->abandoned = wait->ops->abandoned;
 	waiter->owner = wait->owner;
@@ -38,6 +39,8 @@ static void handler_runs(void *arg)
 		return;
 	stack_lock(waiter->stack);
 	wait_pause_locked(waiter->stack, waiter);
+	if (waiter->pause)
+		waiter->pause(waiter->owner);
 	stack_unlock(waiter->stack);
 }
 

@@ -33,6 +33,10 @@ struct sock_wait_ops {
 	/* Under the stack's lock: ends that. It gets wait->owner, since `wait` may
 	 * be gone. */
 	void (*unwatch)(void *owner);
+	/* Under the stack's lock: a handler of the program is about to run in the
+	 * sleeping thread, and may not come back for long. What wait->owner does for
+	 * other threads, one of them must do now. NULL: it does nothing for them. */
+	void (*pause)(void *owner);
 	/* A handler has jumped out of the wait, or the thread has ended: gives up
 	 * what wait->owner stands for. */
 	void (*abandoned)(void *owner);

@@ -201,7 +201,7 @@ static void look_or_sleep(struct thread *thread)
 	signal_late(atomic_load(&thread->waiter->fd));
 	stack_lock(stack);
 	has_watch = wait_begin_locked(stack, thread->waiter);
-	list_push_back(&thread->end.watches, &thread->waiter->watch.link);
+	endpoint_add_watch(&thread->end, &thread->waiter->watch);
 	if (thread->data || (has_watch && !stack_arm_locked(stack))) {
 		wait_end_locked(stack, thread->waiter);
 	} else {

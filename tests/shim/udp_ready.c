@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
@@ -212,31 +213,283 @@ static void readiness_by_number(void)
 	close_pair(pair);
 }
 
-static void epoll_beyond_us(void)
+/* One look at a set, printed. */
+static void say_ready(const char *what, int set, int cnt, int ms)
 {
-	struct epoll_event event = { .events = EPOLLIN | EPOLLET }, got;
-	int pair[2], set = epoll_create1(0), n;
+	struct epoll_event got[8] = { 0 };
+	int n = epoll_wait(set, got, cnt, ms);
+
+	SAY("%s: %d", what, n);
+	for (int i = 0; i < n; i++)
+		SAY(", %u %#x", got[i].data.u32, got[i].events);
+	SAY("\n");
+}
+
+static const char *add(int set, int fd, uint32_t events, uint32_t word)
+{
+	struct epoll_event event = { .events = events, .data.u32 = word };
+
+	return err(epoll_ctl(set, EPOLL_CTL_ADD, fd, &event));
+}
+
+static const char *modify(int set, int fd, uint32_t events, uint32_t word)
+{
+	struct epoll_event event = { .events = events, .data.u32 = word };
+
+	return err(epoll_ctl(set, EPOLL_CTL_MOD, fd, &event));
+}
+
+static void send_one(int fd)
+{
+	send(fd, "one", 3, 0);
+	settle();
+}
+
+/* Each arrival is an edge, also at a socket that was readable already. */
+static void epoll_edges(void)
+{
+	int pair[2], set = epoll_create1(0);
 
 	make_pair(pair);
-	send(pair[0], "early", 5, 0);
-	settle();
-	epoll_ctl(set, EPOLL_CTL_ADD, pair[1], &event);
-	/* by the twin, which has it from us */
-	kernels_cnt++;
+	send_one(pair[0]);
+	SAY("add %s\n", add(set, pair[1], EPOLLIN | EPOLLET, 1));
+	say_ready("what was there", set, 8, 1000);
+	say_ready("once", set, 8, 0);
+	send_one(pair[0]);
+	say_ready("one more", set, 8, 1000);
+	say_ready("once", set, 8, 0);
 	receive(pair[1], 0);
-	send(pair[0], "one", 3, 0);
-	n = epoll_wait(set, &got, 1, 1000);
-	SAY("wait %d %#x\n", n, n > 0 ? got.events : 0);
+	say_ready("reading is no edge", set, 8, 0);
+	SAY("modify %s\n",
+	    modify(set, pair[1], EPOLLIN | EPOLLOUT | EPOLLET, 2));
+	say_ready("what is there", set, 8, 0);
+	say_ready("once", set, 8, 0);
 	receive(pair[1], 0);
-	n = epoll_wait(set, &got, 1, 0);
-	SAY("wait %d\n", n);
-	send(pair[0], "two", 3, 0);
-	n = epoll_wait(set, &got, 1, 1000);
-	SAY("wait %d\n", n);
-	n = epoll_wait(set, &got, 1, 0);
-	SAY("edge only: %d\n", n);
+	SAY("modify %s\n",
+	    modify(set, pair[1], EPOLLIN | EPOLLOUT | EPOLLET, 3));
+	say_ready("to write", set, 8, 0);
+	say_ready("once", set, 8, 0);
+	send_one(pair[0]);
+	say_ready("both", set, 8, 1000);
 	receive(pair[1], 0);
 	close(set);
+	close_pair(pair);
+}
+
+static void epoll_one_shot(void)
+{
+	int pair[2], set = epoll_create1(0);
+
+	make_pair(pair);
+	SAY("add %s\n", add(set, pair[1], EPOLLIN | EPOLLONESHOT, 1));
+	send_one(pair[0]);
+	say_ready("first", set, 8, 1000);
+	send_one(pair[0]);
+	say_ready("disarmed", set, 8, 0);
+	receive(pair[1], 0);
+	SAY("modify %s\n",
+	    modify(set, pair[1], EPOLLIN | EPOLLRDNORM | EPOLLONESHOT, 2));
+	say_ready("what is left", set, 8, 1000);
+	receive(pair[1], 0);
+	SAY("modify %s\n",
+	    modify(set, pair[1], EPOLLIN | EPOLLET | EPOLLONESHOT, 3));
+	say_ready("nothing", set, 8, 0);
+	send_one(pair[0]);
+	say_ready("an edge", set, 8, 1000);
+	send_one(pair[0]);
+	say_ready("disarmed", set, 8, 0);
+	receive(pair[1], 0);
+	receive(pair[1], 0);
+	close(set);
+	close_pair(pair);
+}
+
+static void epoll_exclusive(void)
+{
+	int pair[2], set = epoll_create1(0), outer = epoll_create1(0);
+
+	make_pair(pair);
+	SAY("add %s\n", add(set, pair[1], EPOLLIN | EPOLLEXCLUSIVE, 1));
+	SAY("modify %s\n", modify(set, pair[1], EPOLLIN, 1));
+	SAY("again %s\n", add(set, pair[1], EPOLLIN | EPOLLEXCLUSIVE, 1));
+	SAY("a set %s\n", add(outer, set, EPOLLIN | EPOLLEXCLUSIVE, 1));
+	send_one(pair[0]);
+	say_ready("exclusive", set, 8, 1000);
+	say_ready("level", set, 8, 0);
+	receive(pair[1], 0);
+	say_ready("read", set, 8, 0);
+	SAY("delete %s\n", err(epoll_ctl(set, EPOLL_CTL_DEL, pair[1], NULL)));
+	SAY("one shot %s\n", add(set, pair[1],
+				 EPOLLIN | EPOLLEXCLUSIVE | EPOLLONESHOT, 1));
+	SAY("itself %s\n", add(set, set, EPOLLIN, 1));
+	close(outer);
+	close(set);
+	close_pair(pair);
+}
+
+/* Three deep; the innermost set gets its socket last. */
+static void epoll_nested(void)
+{
+	int pair[2], sets[3], copy, n;
+	struct pollfd fd;
+
+	make_pair(pair);
+	for (int i = 0; i < 3; i++)
+		sets[i] = epoll_create1(0);
+	SAY("add %s\n", add(sets[1], sets[0], EPOLLIN | EPOLLET, 10));
+	SAY("add %s\n", add(sets[2], sets[1], EPOLLIN, 20));
+	SAY("a loop %s\n", add(sets[0], sets[2], EPOLLIN, 30));
+	SAY("add %s\n", add(sets[0], pair[1], EPOLLIN, 1));
+	say_ready("nothing", sets[2], 8, 0);
+	send_one(pair[0]);
+	say_ready("outermost", sets[2], 8, 1000);
+	say_ready("still", sets[2], 8, 0);
+	say_ready("an edge", sets[1], 8, 0);
+	say_ready("once", sets[1], 8, 0);
+	say_ready("none any more", sets[2], 8, 0);
+	say_ready("the socket", sets[0], 8, 0);
+	fd = (struct pollfd){ .fd = sets[0], .events = POLLIN };
+	n = poll(&fd, 1, 1000);
+	SAY("poll %d %#x\n", n, fd.revents);
+	receive(pair[1], 0);
+	n = poll(&fd, 1, 0);
+	SAY("poll %d %#x\n", n, fd.revents);
+	copy = dup(sets[0]);
+	close(sets[0]);
+	send_one(pair[0]);
+	say_ready("by a copy", copy, 8, 1000);
+	say_ready("the outer one", sets[1], 8, 0);
+	close(copy);
+	send_one(pair[0]);
+	say_ready("gone", sets[1], 8, 20);
+	receive(pair[1], 0);
+	receive(pair[1], 0);
+	close(sets[1]);
+	close(sets[2]);
+	close_pair(pair);
+}
+
+/* What wakes a sleeper of a set: an arrival in a set inside it, also one that had
+ * nothing of ours when the sleep began. */
+static void epoll_nested_sleep(void)
+{
+	int pair[2], inner = epoll_create1(0), outer = epoll_create1(0), n;
+	struct pollfd fd = { .fd = inner, .events = POLLIN };
+	pthread_t sender;
+
+	make_pair(pair);
+	add(outer, inner, EPOLLIN | EPOLLET, 10);
+	add(inner, pair[1], EPOLLIN | EPOLLET, 1);
+	pthread_create(&sender, NULL, send_soon, &pair[0]);
+	say_ready("outer", outer, 8, -1);
+	pthread_join(sender, NULL);
+	say_ready("inner", inner, 8, 0);
+	receive(pair[1], 0);
+	pthread_create(&sender, NULL, send_soon, &pair[0]);
+	n = poll(&fd, 1, -1);
+	SAY("poll %d %#x\n", n, fd.revents);
+	pthread_join(sender, NULL);
+	receive(pair[1], 0);
+	close(inner);
+	close(outer);
+	close_pair(pair);
+}
+
+enum { CROWD = 16 };
+
+struct crowd {
+	int sets[CROWD];
+	_Atomic unsigned woken;
+};
+
+struct crowd_member {
+	struct crowd *crowd;
+	unsigned i;
+	_Atomic pid_t tid;
+	_Atomic bool is_back;
+	pthread_t thread;
+};
+
+static void *wait_in_crowd(void *arg)
+{
+	struct crowd_member *me = arg;
+	struct epoll_event event;
+
+	atomic_store(&me->tid, gettid());
+	if (epoll_wait(me->crowd->sets[me->i], &event, 1, -1) == 1)
+		atomic_fetch_add(&me->crowd->woken, 1);
+	atomic_store(&me->is_back, true);
+	return NULL;
+}
+
+static void await_sleep(struct crowd_member *member)
+{
+	while (!atomic_load(&member->tid))
+		usleep(100);
+	if (!atomic_load(&member->is_back))
+		sleeper_await(atomic_load(&member->tid));
+}
+
+/* Threads wait for one socket. Each datagram wakes one of them. */
+static void wake_crowd(struct crowd *crowd, int from, int to)
+{
+	struct crowd_member members[CROWD];
+
+	for (unsigned i = 0; i < CROWD; i++) {
+		members[i].crowd = crowd;
+		members[i].i = i;
+		atomic_init(&members[i].tid, 0);
+		atomic_init(&members[i].is_back, false);
+		pthread_create(&members[i].thread, NULL, wait_in_crowd,
+			       &members[i]);
+	}
+	for (unsigned i = 1; i <= CROWD; i++) {
+		for (unsigned j = 0; j < CROWD; j++)
+			await_sleep(&members[j]);
+		send(from, "one", 3, 0);
+		for (int ms = 0; ms < 5000; ms++) {
+			if (atomic_load(&crowd->woken) >= i)
+				break;
+			usleep(1000);
+		}
+		usleep(10000);
+		SAY("%u ", atomic_load(&crowd->woken));
+	}
+	SAY("\n");
+	for (unsigned i = 0; i < CROWD; i++) {
+		pthread_join(members[i].thread, NULL);
+		receive(to, 0);
+	}
+}
+
+static void epoll_one_is_woken(void)
+{
+	struct crowd crowd = { 0 };
+	int pair[2], set = epoll_create1(0);
+
+	make_pair(pair);
+	add(set, pair[1], EPOLLIN | EPOLLET, 1);
+	for (unsigned i = 0; i < CROWD; i++)
+		crowd.sets[i] = set;
+	wake_crowd(&crowd, pair[0], pair[1]);
+	close(set);
+	close_pair(pair);
+}
+
+static void epoll_one_set_is_woken(void)
+{
+	struct crowd crowd = { 0 };
+	int pair[2];
+
+	make_pair(pair);
+	for (unsigned i = 0; i < CROWD; i++) {
+		crowd.sets[i] = epoll_create1(0);
+		add(crowd.sets[i], pair[1], EPOLLIN | EPOLLET | EPOLLEXCLUSIVE,
+		    i);
+	}
+	wake_crowd(&crowd, pair[0], pair[1]);
+	for (unsigned i = 0; i < CROWD; i++)
+		close(crowd.sets[i]);
 	close_pair(pair);
 }
 
@@ -458,7 +711,13 @@ const struct scenario ready_scenarios[] = {
 	SCENARIO(readiness_by_select, 0),
 	SCENARIO(readiness_by_number, 0),
 	SCENARIO(readiness_by_epoll, 0),
-	SCENARIO(epoll_beyond_us, 2),
+	SCENARIO(epoll_edges, 0),
+	SCENARIO(epoll_one_shot, 0),
+	SCENARIO(epoll_exclusive, 0),
+	SCENARIO(epoll_nested, 0),
+	SCENARIO(epoll_nested_sleep, 0),
+	SCENARIO(epoll_one_is_woken, 0),
+	SCENARIO(epoll_one_set_is_woken, 0),
 	SCENARIO(sleepers_of_a_set_without_sockets, 0),
 	SCENARIO(time_of_a_set_that_gets_sockets, 0),
 	SCENARIO(one_event_at_a_time, 0),

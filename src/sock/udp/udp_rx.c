@@ -598,7 +598,7 @@ static bool wait_watch(struct sock_wait *wait)
 {
 	struct udp *u = rx_wait_of(wait)->u;
 
-	list_push_back(&u->sock.end.watches, &wait->waiter->watch.link);
+	endpoint_add_watch(&u->sock.end, &wait->waiter->watch);
 	if (!list_is_empty(&u->rx_queue))
 		return true;
 	sock_counters(&u->sock)->rx_poll_miss++;

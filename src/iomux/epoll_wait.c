@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* epoll_wait: what our queues have and what the kernel has become one list of events
+ * (epoll_set.h). */
+#include "config.h"
+
+#include <errno.h>
+#include <limits.h>
+
+#include "base/clock.h"
+#include "fd/fd_pool.h"
+#include "fd/fd_table.h"
+#include "iomux/epoll_set.h"
+#include "os/inside.h"
+#include "sock/user_msg.h"
+
+static struct fd_pool calls = FD_POOL_INIT(struct epoll_call);
+
+static struct epoll_call *call_of(struct mux_call *call)
+{
+	return CONTAINER_OF(call, struct epoll_call, call);
+}
+
+/* -- the kernel's events --------------------------------------------------------- */
+
+/* How the events of a look lie: ours first, then the kernel's that stay. */
+struct batch {
+	struct epoll_set *set;
+	struct epoll_event *events;
+	uint64_t look;
+	int cnt;
+};
+
+/* To a program, fds with the same data word look the same. So if several members have
+ * the word, the one that the kernel means is one that is ready there. */
+static bool is_ready_in_kernel(const struct epoll_item *item)
+{
+	struct pollfd fd = {
+		.fd = item->fd,
+		.events = (short)(item->event.events & (POLLIN | POLLPRI | POLLOUT |
+							POLLRDNORM | POLLRDHUP)),
+	};
+
+	return inside_poll(&fd, 1) > 0;
+}
+
+enum verdict {
+	REPORT, /* the event is another member's, or news */
+	MERGE,  /* it belongs to the event at item->at */
+	DROP,   /* the program has heard of it */
+};
+
+/* A one-shot item reports once, whoever says so first. */
+static enum verdict judge_one_shot(struct epoll_item *item, uint64_t look)
+{
+	enum verdict verdict = DROP;
+
+	item->is_armed_in_kernel = false;
+	if (item->is_armed)
+		verdict = REPORT;
+	else if (item->look == look)
+		verdict = MERGE;
+	return verdict;
+}
+
+static enum verdict judge(struct epoll_item *item, uint64_t look, uint32_t events)
+{
+	bool was_said = item->is_out_said;
+
+	if (item->event.events & EPOLLONESHOT)
+		return judge_one_shot(item, look);
+	item->is_out_due = false;
+	item->is_out_said = false;
+	if (item->look == look)
+		return MERGE;
+	return item->event.events & EPOLLET && was_said &&
+			       !(events & ~EPOLL_OUT_NAMES) ?
+		       DROP :
+		       REPORT;
+}
+
+/* Whether the kernel's event may be this item's. */
+static bool may_mean(const struct epoll_item *item)
+{
+	return !(item->event.events & EPOLLONESHOT) ||
+	       (item->is_armed_in_kernel && is_ready_in_kernel(item));
+}
+
+static struct epoll_item *item_meant(struct epoll_set *set, uint64_t word)
+{
+	struct epoll_item *item = epoll_item_by_word(set, word);
+
+	while (item && !may_mean(item))
+		item = epoll_item_next_by_word(item);
+	return item;
+}
+
+/* Puts an event of the kernel where it belongs. */
+static void sort_in(struct batch *batch, struct epoll_event event)
+{
+	struct epoll_item *item = item_meant(batch->set, event.data.u64);
+	enum verdict verdict = REPORT;
+	int at = 0;
+
+	if (item) {
+		spinlock_acquire(&batch->set->lock);
+		verdict = judge(item, batch->look, event.events);
+		at = item->at;
+		if (verdict == REPORT)
+			event.events |= epoll_item_join_report(
+				item, batch->look, batch->cnt);
+		spinlock_release(&batch->set->lock);
+	}
+	if (verdict == MERGE)
+		batch->events[at].events |= event.events;
+	else if (verdict == REPORT)
+		batch->events[batch->cnt++] = event;
+}
+
+/* Adds the kernel's events, at most `room`. Negative: an error. */
+static int add_kernels(struct epoll_call *wait, struct batch *batch, int room)
+{
+	struct epoll_event *from = batch->events + batch->cnt;
+	int n = (int)inside_epoll_wait(wait->epfd, from, room);
+
+	if (n > 0)
+		n = epoll_take_wake(wait->set, wait->epfd, from, n);
+	if (n <= 0)
+		return n;
+	mutex_acquire(&wait->set->changes);
+	for (int i = 0; i < n; i++)
+		sort_in(batch, from[i]);
+	mutex_release(&wait->set->changes);
+	return n;
+}
+
+/* -- looking --------------------------------------------------------------------- */
+
+static void poll_rings(struct stack *stack)
+{
+	stack_lock(stack);
+	stack_poll_locked(stack);
+	stack_unlock(stack);
+}
+
+static int add_own(struct batch *batch, int room)
+{
+	int n = epoll_set_harvest(batch->set, batch->look, batch->events,
+				  batch->cnt, room);
+
+	batch->cnt += n;
+	return n;
+}
+
+/* How many places are ours before the kernel is asked. The last one is for its events,
+ * however busy our sockets are; a single one is ours and the kernel's in turn. */
+static int own_places(struct epoll_set *set, int cnt)
+{
+	return cnt > 1 ? cnt - 1 : (int)(atomic_fetch_add(&set->turns, 1) & 1);
+}
+
+/* Returns the number of our events, and an error of the kernel's in *err_out. */
+static int look_at_both(struct epoll_call *wait, struct batch *batch,
+			bool with_kernel, int *err_out)
+{
+	struct epoll_set *set = wait->set;
+	int places = own_places(set, wait->cnt), own = add_own(batch, places);
+	int n = 0;
+
+	if (own == places)
+		with_kernel |= epoll_set_may_be_ready(set);
+	if (own)
+		atomic_store(&set->skips_left, mux_params.skip_os);
+	if (own || with_kernel)
+		n = add_kernels(wait, batch, wait->cnt - batch->cnt);
+	*err_out = MIN(n, 0);
+	/* what was ready beside goes where the kernel has left room */
+	if (own == places && batch->cnt < wait->cnt)
+		own += add_own(batch, wait->cnt - batch->cnt);
+	return own;
+}
+
+/* While our sockets are busy, the kernel is not asked each time. */
+static int look_at_ours(struct epoll_call *wait, struct batch *batch)
+{
+	struct epoll_set *set = wait->set;
+	int own;
+
+	if (!atomic_load_explicit(&set->skips_left, memory_order_relaxed))
+		return 0;
+	own = add_own(batch, wait->cnt);
+	if (own)
+		atomic_fetch_sub(&set->skips_left, 1);
+	return own;
+}
+
+static long epoll_look(struct mux_call *call, bool with_kernel)
+{
+	struct epoll_call *wait = call_of(call);
+	struct epoll_set *set = wait->set;
+	struct batch batch = {
+		.set = set,
+		.events = wait->events,
+		.look = atomic_fetch_add(&set->looks, 1) + 1,
+	};
+	int own, err = 0;
+
+	epoll_set_begin_look(set);
+	poll_rings(call->wait.stack);
+	own = look_at_ours(wait, &batch);
+	if (!own)
+		own = look_at_both(wait, &batch, with_kernel, &err);
+	epoll_set_end_look(set);
+	call->own_cnt = (unsigned)own;
+	return batch.cnt ? batch.cnt : err;
+}
+
+/* -- waiting --------------------------------------------------------------------- */
+
+static bool epoll_watch(struct mux_call *call)
+{
+	return epoll_set_begin_sleep(call_of(call)->set, call_of(call));
+}
+
+static void epoll_unwatch(struct mux_call *call)
+{
+	epoll_set_end_sleep(call_of(call)->set, call_of(call));
+}
+
+static void end(struct epoll_call *wait)
+{
+	struct epoll_set *set = wait->set;
+
+	if (wait->may_sleep)
+		atomic_fetch_sub(&set->waiting_cnt, 1);
+	fd_pool_put(&calls, wait);
+	fd_object_put(&set->obj);
+}
+
+static void epoll_abandoned(struct mux_call *call)
+{
+	epoll_set_pass_on(call_of(call)->set);
+	end(call_of(call));
+}
+
+static const struct mux_ops epoll_mux_ops = {
+	.look = epoll_look,
+	.watch = epoll_watch,
+	.unwatch = epoll_unwatch,
+	/* as after any other sleep: the handler ends the wait */
+	.pause = epoll_unwatch,
+	.abandoned = epoll_abandoned,
+};
+
+static struct epoll_call *begin(struct epoll_set *set, int epfd,
+				struct epoll_event *events, int cnt,
+				bool may_sleep)
+{
+	struct epoll_call *wait = fd_pool_get(&calls);
+
+	if (!wait)
+		return NULL;
+	wait->call = (struct mux_call){
+		.wait = {
+			.stack = atomic_load(&set->stack),
+			.fds = wait->fds,
+			.fd_cnt = 1,
+		},
+		.ops = &epoll_mux_ops,
+		.stats = set->stats,
+	};
+	list_init(&wait->in_sleepers);
+	wait->set = set;
+	wait->events = events;
+	wait->cnt = cnt;
+	wait->epfd = epfd;
+	wait->fds[0] = (struct pollfd){ .fd = epfd, .events = POLLIN };
+	wait->may_sleep = may_sleep;
+	if (may_sleep)
+		atomic_fetch_add(&set->waiting_cnt, 1);
+	return wait;
+}
+
+static long wait_for(struct epoll_set *set, int epfd, struct epoll_event *events,
+		     int cnt, const struct timespec *timeout,
+		     const struct signals_mark *mark)
+{
+	bool may_sleep = !timeout || timeout->tv_sec || timeout->tv_nsec;
+	struct epoll_call *wait = begin(set, epfd, events, cnt, may_sleep);
+	long n;
+
+	if (!wait) {
+		fd_object_put(&set->obj);
+		return -ENOMEM;
+	}
+	n = mux_wait(&wait->call, timeout, mark);
+	if (n == FD_ABANDONED)
+		return n;
+	/* it may have been woken for something that it does not report */
+	if (n <= 0 && may_sleep)
+		epoll_set_pass_on(set);
+	end(wait);
+	return n;
+}
+
+static long check(const struct epoll_event *events, int cnt)
+{
+	if (cnt <= 0 || cnt > INT_MAX / (int)sizeof(*events))
+		return -EINVAL;
+	return user_is_plausible(events, (size_t)cnt * sizeof(*events)) ?
+		       0 :
+		       -EFAULT;
+}
+
+long mux_epoll_wait(int epfd, struct epoll_event *events, int cnt,
+		    const struct timespec *timeout,
+		    const struct signals_mark *mark)
+{
+	struct epoll_set *set = epoll_set_get(epfd);
+	long err;
+
+	if (!set)
+		return -EBADF;
+	err = check(events, cnt);
+	if (!err)
+		return wait_for(set, epfd, events, cnt, timeout, mark);
+	fd_object_put(&set->obj);
+	return err;
+}
+
+bool mux_epoll_is_ours(int epfd)
+{
+	_Atomic(struct fd_object *) *entry = fd_table_entry(epfd);
+	struct fd_object *obj;
+
+	if (LIKELY(!entry))
+		return false;
+	/* Without a reference: what was a set stays one for ever. */
+	obj = atomic_load_explicit(entry, memory_order_acquire);
+	return obj && epoll_is_set(obj) &&
+	       atomic_load(&epoll_set_of(obj)->live_cnt);
+}
+
+void mux_load(void)
+{
+	epoll_sets_load();
+}
+
+void mux_start(const struct mux_params *params)
+{
+	mux_params = *params;
+}
+
+void mux_forked(void)
+{
+	fd_pool_forked(&calls);
+	epoll_sets_forked();
+	epoll_wake_forked();
+	poll_forked();
+}
