@@ -74,6 +74,15 @@ static inline void list_splice_back(struct list *to, struct list *from)
 	list_init(from);
 }
 
+/* Turns the list so that `link`, which is on it, comes first; the head: as it is. */
+static inline void list_begin_at(struct list *head, struct list *link)
+{
+	if (link == head || link == head->next)
+		return;
+	list_remove(head);
+	list_insert_after(link->prev, head);
+}
+
 /* The first link, or NULL when the list is empty. */
 static inline struct list *list_first(const struct list *head)
 {

@@ -135,6 +135,9 @@ struct fd_object {
 	_Atomic int refs;
 	_Atomic int fd_cnt;
 	const struct fd_ops *ops; /* fixed while refs is not 0 */
+	/* What it is ready for, by our queues (enum ready_bit); NULL: nobody says.
+	 * Read at any time, also when the object is gone. */
+	const _Atomic uint32_t *_Atomic ready;
 	/* The twin's inode, by which an fd that arrives in a control message is
 	 * recognised; 0: cannot be passed. */
 	ino_t inode;

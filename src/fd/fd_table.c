@@ -122,6 +122,7 @@ void fd_object_init(struct fd_object *obj, const struct fd_ops *ops,
 		    ino_t inode)
 {
 	obj->ops = ops;
+	atomic_store_explicit(&obj->ready, NULL, memory_order_relaxed);
 	obj->inode = inode;
 	list_init(&obj->by_inode);
 	atomic_store_explicit(&obj->fd_cnt, 0, memory_order_relaxed);

@@ -55,51 +55,65 @@ static uint32_t nested_events(const struct epoll_item *item)
 	return wants(item) & (EPOLLIN | EPOLLRDNORM);
 }
 
-/* Asks a set inside `set`. Its lock is not taken under this one's, so the first item
- * may be another one afterwards: then nothing is said. */
-static bool is_first_ready(struct epoll_set *set, struct list *link)
-	REQUIRES(set->lock)
+/* Whether the item is what it was before the lock was released. Its memory is an item's
+ * for ever. */
+static bool is_still_ready(const struct epoll_set *set, const struct epoll_item *item,
+			   const struct fd_object *obj)
 {
-	struct epoll_item *item = LIST_ENTRY(link, struct epoll_item, in_ready);
-	struct fd_object *obj = item->obj;
-	bool is_ready = false;
-
-	if (item->end)
-		return ready_events(item) != 0;
-	if (!nested_events(item) || !fd_object_try_hold(obj))
-		return false;
-	spinlock_release(&set->lock);
-	if (epoll_is_set(obj))
-		is_ready = epoll_set_is_ready(epoll_set_of(obj));
-	fd_object_put(obj);
-	spinlock_acquire(&set->lock);
-	return is_ready;
+	return item->set == set && item->obj == obj && !item->is_dead &&
+	       list_is_linked(&item->in_ready);
 }
 
-/* The first item that is ready, or NULL. Those before it are not, and leave the list. */
-static struct epoll_item *first_ready(struct epoll_set *set)
+/* What the item of a set reports; 0: nothing, or the item has gone meanwhile. The lock
+ * of the inner set is not taken under this one's, so this one's is released, and
+ * whoever walks the list begins anew. */
+static COLD uint32_t ask_nested(struct epoll_set *set, struct epoll_item *item)
 	REQUIRES(set->lock)
 {
-	struct list *link;
+	uint32_t events = nested_events(item);
+	struct fd_object *obj = item->obj;
+	bool is_ready;
 
-	while ((link = list_first(&set->ready))) {
-		bool is_ready = is_first_ready(set, link);
-
-		if (list_first(&set->ready) != link)
-			continue;
-		if (is_ready)
-			return LIST_ENTRY(link, struct epoll_item, in_ready);
-		list_remove(link);
+	if (!events || !fd_object_try_hold(obj)) {
+		list_remove(&item->in_ready);
+		return 0;
 	}
-	return NULL;
+	spinlock_release(&set->lock);
+	is_ready = epoll_is_set(obj) && epoll_set_is_ready(epoll_set_of(obj));
+	fd_object_put(obj);
+	spinlock_acquire(&set->lock);
+	if (!is_still_ready(set, item, obj))
+		return 0;
+	if (is_ready)
+		return events;
+	list_remove(&item->in_ready);
+	return 0;
+}
+
+/* The same of a socket's item. */
+static inline uint32_t ask_socket(struct epoll_item *item)
+{
+	uint32_t events = ready_events(item);
+
+	if (!events)
+		list_remove(&item->in_ready);
+	return events;
+}
+
+static struct epoll_item *item_at(struct list *link)
+{
+	return LIST_ENTRY(link, struct epoll_item, in_ready);
 }
 
 bool epoll_set_is_ready(struct epoll_set *set)
 {
-	bool is_ready;
+	bool is_ready = false;
+	struct list *link;
 
 	spinlock_acquire(&set->lock);
-	is_ready = first_ready(set) != NULL;
+	while (!is_ready && (link = list_first(&set->ready)))
+		is_ready = item_at(link)->end ? ask_socket(item_at(link)) :
+						ask_nested(set, item_at(link));
 	spinlock_release(&set->lock);
 	return is_ready;
 }
@@ -135,31 +149,41 @@ uint32_t epoll_item_join_report(struct epoll_item *item, uint64_t look, int at)
 	return events;
 }
 
-/* Each item comes once in a look, and they take turns: what stays ready is looked at
- * again, after the others. */
+static void report(struct epoll_item *item, uint64_t look, uint32_t ready,
+		   struct epoll_event *events, int at)
+{
+	events[at] = item->event;
+	events[at].events = ready;
+	note_report(item, look, at);
+	if (item->event.events & (EPOLLET | EPOLLONESHOT))
+		list_remove(&item->in_ready);
+}
+
+/* Each item comes once in a look. What stays ready is looked at again, after those that
+ * have found no place. */
 int epoll_set_harvest(struct epoll_set *set, uint64_t look,
 		      struct epoll_event *events, int at, int cnt)
 {
-	struct list again = LIST_INIT(again);
-	struct epoll_item *item;
+	struct list *link, *following;
+	uint32_t ready;
 	int n = 0;
 
 	spinlock_acquire(&set->lock);
-	while (n < cnt && (item = first_ready(set))) {
-		list_remove(&item->in_ready);
-		if (item->look == look) {
-			list_push_back(&again, &item->in_ready);
+	for (link = set->ready.next; link != &set->ready && n < cnt;
+	     link = following) {
+		struct epoll_item *item = item_at(link);
+
+		following = link->next;
+		if (UNLIKELY(item->look == look))
 			continue;
-		}
-		events[at + n] = item->event;
-		events[at + n].events = item->end ? ready_events(item) :
-						    nested_events(item);
-		note_report(item, look, at + n);
-		n++;
-		if (!(item->event.events & (EPOLLET | EPOLLONESHOT)))
-			list_push_back(&again, &item->in_ready);
+		ready = LIKELY(item->end) ? ask_socket(item) :
+					    ask_nested(set, item);
+		if (ready)
+			report(item, look, ready, events, at + n++);
+		if (UNLIKELY(!item->end))
+			following = set->ready.next;
 	}
-	list_splice_back(&set->ready, &again);
+	list_begin_at(&set->ready, link);
 	spinlock_release(&set->lock);
 	return n;
 }
@@ -203,7 +227,7 @@ bool epoll_set_begin_sleep(struct epoll_set *set, struct epoll_call *call)
 	is_ready = !list_is_empty(&set->ready);
 	if (!set->kernels_watcher)
 		set->kernels_watcher = call;
-	call->fds[0].fd = set->kernels_watcher == call ? call->epfd : -1;
+	call->fds[0].fd = set->kernels_watcher == call ? call->query.epfd : -1;
 	spinlock_release(&set->lock);
 	return is_ready;
 }
@@ -400,6 +424,9 @@ static void reap(struct epoll_set *set)
 {
 	struct list *link;
 
+	if (LIKELY(!atomic_load_explicit(&set->has_dead, memory_order_relaxed)))
+		return;
+	atomic_store(&set->has_dead, false);
 	do {
 		spinlock_acquire(&set->lock);
 		link = list_pop_front(&set->dead);
@@ -459,6 +486,7 @@ static void die(struct epoll_item *item)
 	list_remove(&item->in_ready);
 	item->is_dead = true;
 	list_push_back(&set->dead, &item->in_ready);
+	atomic_store(&set->has_dead, true);
 	spinlock_release(&set->lock);
 }
 
@@ -484,6 +512,30 @@ static void closed_nested(struct watch *watch)
 	die(item);
 }
 
+/* The program has given its events: what is there already is reported. Of a socket, it
+ * is called under the stack's lock. */
+static void rouse_socket(struct epoll_item *item)
+{
+	if (!item->is_dead && state_of(item) & wants(item))
+		fire(&item->watch, UINT32_MAX);
+}
+
+/* Of a set, without a lock. */
+static void rouse_set(struct epoll_item *item)
+{
+	struct epoll_set *inner = epoll_set_of(item->obj);
+	struct stack *stack = atomic_load(&inner->stack);
+
+	if (!stack || !epoll_set_is_ready(inner))
+		return;
+	stack_lock(stack);
+	spinlock_acquire(&nesting);
+	if (!item->is_dead)
+		fire_nested(&item->watch, UINT32_MAX);
+	spinlock_release(&nesting);
+	stack_unlock(stack);
+}
+
 /* Makes the item known to its socket, under the stack's lock. Returns whether the set
  * has come alive. */
 static bool link_socket(struct epoll_item *item)
@@ -495,6 +547,7 @@ static bool link_socket(struct epoll_item *item)
 	is_first = !atomic_load(&item->set->live_cnt);
 	add_live(item->set, item->stack);
 	spinlock_release(&nesting);
+	rouse_socket(item);
 	return is_first;
 }
 
@@ -528,38 +581,6 @@ static bool link_item(struct epoll_item *item)
 		is_first = link_set(item);
 	unlock_watch(item);
 	return is_first;
-}
-
-/* The program has given its events: what is there already is reported. */
-static void rouse_socket(struct epoll_item *item)
-{
-	stack_lock(item->stack);
-	if (!item->is_dead && state_of(item) & wants(item))
-		fire(&item->watch, UINT32_MAX);
-	stack_unlock(item->stack);
-}
-
-static void rouse_set(struct epoll_item *item)
-{
-	struct epoll_set *inner = epoll_set_of(item->obj);
-	struct stack *stack = atomic_load(&inner->stack);
-
-	if (!stack || !epoll_set_is_ready(inner))
-		return;
-	stack_lock(stack);
-	spinlock_acquire(&nesting);
-	if (!item->is_dead)
-		fire_nested(&item->watch, UINT32_MAX);
-	spinlock_release(&nesting);
-	stack_unlock(stack);
-}
-
-static void rouse(struct epoll_item *item)
-{
-	if (item->end)
-		rouse_socket(item);
-	else
-		rouse_set(item);
 }
 
 static int put_in_tables(struct epoll_set *set, struct epoll_item *item)
@@ -615,8 +636,18 @@ int epoll_item_add(struct epoll_set *set, struct fd_object *obj, int fd,
 	}
 	if (link_item(item))
 		has_come_alive(set);
-	rouse(item);
+	if (!end)
+		rouse_set(item);
 	return 0;
+}
+
+/* Never fails: a table that had the element has room for it. */
+static void change_word(struct epoll_item *item, uint64_t word)
+{
+	struct hash_tab *tab = &item->set->by_word;
+
+	hash_tab_remove(tab, &item->by_word);
+	(void)!hash_tab_insert(tab, &item->by_word, hash_word(word));
 }
 
 void epoll_item_modify(struct epoll_item *item, const struct epoll_event *event,
@@ -624,17 +655,18 @@ void epoll_item_modify(struct epoll_item *item, const struct epoll_event *event,
 {
 	struct epoll_set *set = item->set;
 
-	hash_tab_remove(&set->by_word, &item->by_word);
+	if (item->event.data.u64 != event->data.u64)
+		change_word(item, event->data.u64);
 	lock_watch(item);
 	spinlock_acquire(&set->lock);
 	arm(item, event);
 	item->is_armed = is_armed;
 	spinlock_release(&set->lock);
+	if (item->end)
+		rouse_socket(item);
 	unlock_watch(item);
-	rouse(item);
-	/* Never fails: a table that had elements has room for one. */
-	(void)!hash_tab_insert(&set->by_word, &item->by_word,
-			       hash_word(event->data.u64));
+	if (!item->end)
+		rouse_set(item);
 }
 
 void epoll_item_remove(struct epoll_item *item)
@@ -685,6 +717,7 @@ struct epoll_set *epoll_set_make(int epfd)
 	spinlock_init(&set->lock, LOCK_RANK_EPOLL_SET);
 	list_init(&set->ready);
 	list_init(&set->dead);
+	atomic_init(&set->has_dead, false);
 	list_init(&set->sleepers);
 	set->kernels_watcher = NULL;
 	atomic_init(&set->looking_cnt, 0);

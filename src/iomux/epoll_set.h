@@ -79,6 +79,7 @@ struct epoll_set {
 	struct spinlock lock;
 	struct list ready; /* items that may be, the next to report first */
 	struct list dead;  /* items whose member was closed */
+	_Atomic bool has_dead;
 	struct list sleepers; /* calls that may be woken, who waits longest first */
 	/* the sleeper that hears of the kernel's events, for all of them */
 	struct epoll_call *kernels_watcher;
@@ -104,15 +105,19 @@ struct epoll_set {
 	struct stats_mux *stats;
 };
 
-/* An epoll_wait in progress. */
-struct epoll_call {
-	struct mux_call call;
-	struct list in_sleepers; /* set->lock */
+/* What epoll_wait was asked. */
+struct epoll_query {
 	struct epoll_set *set; /* with a reference */
 	struct epoll_event *events; /* the program's */
 	int cnt;
 	int epfd;
-	bool may_sleep;
+};
+
+/* An epoll_wait that waits. */
+struct epoll_call {
+	struct mux_call call;
+	struct list in_sleepers; /* set->lock */
+	struct epoll_query query;
 	struct pollfd fds[1 + WAIT_FDS_MAX];
 };
 

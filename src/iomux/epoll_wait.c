@@ -117,19 +117,20 @@ static void sort_in(struct batch *batch, struct epoll_event event)
 }
 
 /* Adds the kernel's events, at most `room`. Negative: an error. */
-static int add_kernels(struct epoll_call *wait, struct batch *batch, int room)
+static int add_kernels(const struct epoll_query *query, struct batch *batch,
+		       int room)
 {
 	struct epoll_event *from = batch->events + batch->cnt;
-	int n = (int)inside_epoll_wait(wait->epfd, from, room);
+	int n = (int)inside_epoll_wait(query->epfd, from, room);
 
 	if (n > 0)
-		n = epoll_take_wake(wait->set, wait->epfd, from, n);
+		n = epoll_take_wake(query->set, query->epfd, from, n);
 	if (n <= 0)
 		return n;
-	mutex_acquire(&wait->set->changes);
+	mutex_acquire(&query->set->changes);
 	for (int i = 0; i < n; i++)
 		sort_in(batch, from[i]);
-	mutex_release(&wait->set->changes);
+	mutex_release(&query->set->changes);
 	return n;
 }
 
@@ -159,11 +160,11 @@ static int own_places(struct epoll_set *set, int cnt)
 }
 
 /* Returns the number of our events, and an error of the kernel's in *err_out. */
-static int look_at_both(struct epoll_call *wait, struct batch *batch,
+static int look_at_both(const struct epoll_query *query, struct batch *batch,
 			bool with_kernel, int *err_out)
 {
-	struct epoll_set *set = wait->set;
-	int places = own_places(set, wait->cnt), own = add_own(batch, places);
+	struct epoll_set *set = query->set;
+	int places = own_places(set, query->cnt), own = add_own(batch, places);
 	int n = 0;
 
 	if (own == places)
@@ -171,89 +172,95 @@ static int look_at_both(struct epoll_call *wait, struct batch *batch,
 	if (own)
 		atomic_store(&set->skips_left, mux_params.skip_os);
 	if (own || with_kernel)
-		n = add_kernels(wait, batch, wait->cnt - batch->cnt);
+		n = add_kernels(query, batch, query->cnt - batch->cnt);
 	*err_out = MIN(n, 0);
 	/* what was ready beside goes where the kernel has left room */
-	if (own == places && batch->cnt < wait->cnt)
-		own += add_own(batch, wait->cnt - batch->cnt);
+	if (own == places && batch->cnt < query->cnt)
+		own += add_own(batch, query->cnt - batch->cnt);
 	return own;
 }
 
 /* While our sockets are busy, the kernel is not asked each time. */
-static int look_at_ours(struct epoll_call *wait, struct batch *batch)
+static inline int look_at_ours(const struct epoll_query *query, struct batch *batch)
 {
-	struct epoll_set *set = wait->set;
+	struct epoll_set *set = query->set;
+	unsigned left = atomic_load_explicit(&set->skips_left,
+					     memory_order_relaxed);
 	int own;
 
-	if (!atomic_load_explicit(&set->skips_left, memory_order_relaxed))
+	if (!left)
 		return 0;
-	own = add_own(batch, wait->cnt);
+	own = add_own(batch, query->cnt);
 	if (own)
-		atomic_fetch_sub(&set->skips_left, 1);
+		atomic_store_explicit(&set->skips_left, left - 1,
+				      memory_order_relaxed);
 	return own;
 }
 
-static long epoll_look(struct mux_call *call, bool with_kernel)
+/* One look. Returns the number of events, or an error; *own_out are ours. */
+static long look(const struct epoll_query *query, bool with_kernel,
+		 unsigned *own_out)
 {
-	struct epoll_call *wait = call_of(call);
-	struct epoll_set *set = wait->set;
+	struct epoll_set *set = query->set;
 	struct batch batch = {
 		.set = set,
-		.events = wait->events,
+		.events = query->events,
 		.look = atomic_fetch_add(&set->looks, 1) + 1,
 	};
 	int own, err = 0;
 
 	epoll_set_begin_look(set);
-	poll_rings(call->wait.stack);
-	own = look_at_ours(wait, &batch);
+	poll_rings(atomic_load(&set->stack));
+	own = look_at_ours(query, &batch);
 	if (!own)
-		own = look_at_both(wait, &batch, with_kernel, &err);
+		own = look_at_both(query, &batch, with_kernel, &err);
 	epoll_set_end_look(set);
-	call->own_cnt = (unsigned)own;
+	*own_out = (unsigned)own;
 	return batch.cnt ? batch.cnt : err;
 }
 
 /* -- waiting --------------------------------------------------------------------- */
 
-static bool epoll_watch(struct mux_call *call)
+static long wait_look(struct mux_call *call, bool with_kernel)
 {
-	return epoll_set_begin_sleep(call_of(call)->set, call_of(call));
+	return look(&call_of(call)->query, with_kernel, &call->own_cnt);
 }
 
-static void epoll_unwatch(struct mux_call *call)
+static bool wait_watch(struct mux_call *call)
 {
-	epoll_set_end_sleep(call_of(call)->set, call_of(call));
+	return epoll_set_begin_sleep(call_of(call)->query.set, call_of(call));
 }
 
-static void end(struct epoll_call *wait)
+static void wait_unwatch(struct mux_call *call)
 {
-	struct epoll_set *set = wait->set;
+	epoll_set_end_sleep(call_of(call)->query.set, call_of(call));
+}
 
-	if (wait->may_sleep)
-		atomic_fetch_sub(&set->waiting_cnt, 1);
+static void end_wait(struct epoll_call *wait)
+{
+	atomic_fetch_sub(&wait->query.set->waiting_cnt, 1);
 	fd_pool_put(&calls, wait);
+}
+
+static void wait_abandoned(struct mux_call *call)
+{
+	struct epoll_set *set = call_of(call)->query.set;
+
+	end_wait(call_of(call));
+	epoll_set_pass_on(set);
 	fd_object_put(&set->obj);
 }
 
-static void epoll_abandoned(struct mux_call *call)
-{
-	epoll_set_pass_on(call_of(call)->set);
-	end(call_of(call));
-}
-
 static const struct mux_ops epoll_mux_ops = {
-	.look = epoll_look,
-	.watch = epoll_watch,
-	.unwatch = epoll_unwatch,
+	.look = wait_look,
+	.watch = wait_watch,
+	.unwatch = wait_unwatch,
 	/* as after any other sleep: the handler ends the wait */
-	.pause = epoll_unwatch,
-	.abandoned = epoll_abandoned,
+	.pause = wait_unwatch,
+	.abandoned = wait_abandoned,
 };
 
-static struct epoll_call *begin(struct epoll_set *set, int epfd,
-				struct epoll_event *events, int cnt,
-				bool may_sleep)
+static struct epoll_call *begin_wait(const struct epoll_query *query)
 {
 	struct epoll_call *wait = fd_pool_get(&calls);
 
@@ -261,45 +268,53 @@ static struct epoll_call *begin(struct epoll_set *set, int epfd,
 		return NULL;
 	wait->call = (struct mux_call){
 		.wait = {
-			.stack = atomic_load(&set->stack),
+			.stack = atomic_load(&query->set->stack),
 			.fds = wait->fds,
 			.fd_cnt = 1,
 		},
 		.ops = &epoll_mux_ops,
-		.stats = set->stats,
+		.stats = query->set->stats,
 	};
 	list_init(&wait->in_sleepers);
-	wait->set = set;
-	wait->events = events;
-	wait->cnt = cnt;
-	wait->epfd = epfd;
-	wait->fds[0] = (struct pollfd){ .fd = epfd, .events = POLLIN };
-	wait->may_sleep = may_sleep;
-	if (may_sleep)
-		atomic_fetch_add(&set->waiting_cnt, 1);
+	wait->query = *query;
+	wait->fds[0] = (struct pollfd){ .fd = query->epfd, .events = POLLIN };
+	atomic_fetch_add(&query->set->waiting_cnt, 1);
 	return wait;
 }
 
-static long wait_for(struct epoll_set *set, int epfd, struct epoll_event *events,
-		     int cnt, const struct timespec *timeout,
-		     const struct signals_mark *mark)
+/* FD_ABANDONED: the reference to the set is gone as well. */
+static COLD long wait_for(const struct epoll_query *query,
+			  const struct timespec *timeout,
+			  const struct signals_mark *mark)
 {
-	bool may_sleep = !timeout || timeout->tv_sec || timeout->tv_nsec;
-	struct epoll_call *wait = begin(set, epfd, events, cnt, may_sleep);
+	struct epoll_call *wait = begin_wait(query);
 	long n;
 
-	if (!wait) {
-		fd_object_put(&set->obj);
+	if (!wait)
 		return -ENOMEM;
-	}
 	n = mux_wait(&wait->call, timeout, mark);
 	if (n == FD_ABANDONED)
 		return n;
+	end_wait(wait);
 	/* it may have been woken for something that it does not report */
-	if (n <= 0 && may_sleep)
-		epoll_set_pass_on(set);
-	end(wait);
+	if (n <= 0)
+		epoll_set_pass_on(query->set);
 	return n;
+}
+
+static long look_and_wait(const struct epoll_query *query,
+			  const struct timespec *timeout,
+			  const struct signals_mark *mark)
+{
+	unsigned own = 0;
+	long n = -EINTR;
+
+	/* as ppoll does with a signal that its mask lets in */
+	if (!signals_is_interrupted(mark, false))
+		n = look(query, true, &own);
+	if (n || mux_is_look(timeout))
+		return mux_found(query->set->stats, n, own);
+	return wait_for(query, timeout, mark);
 }
 
 static long check(const struct epoll_event *events, int cnt)
@@ -315,16 +330,22 @@ long mux_epoll_wait(int epfd, struct epoll_event *events, int cnt,
 		    const struct timespec *timeout,
 		    const struct signals_mark *mark)
 {
-	struct epoll_set *set = epoll_set_get(epfd);
-	long err;
+	struct epoll_query query = {
+		.set = epoll_set_get(epfd),
+		.events = events,
+		.cnt = cnt,
+		.epfd = epfd,
+	};
+	long n;
 
-	if (!set)
+	if (!query.set)
 		return -EBADF;
-	err = check(events, cnt);
-	if (!err)
-		return wait_for(set, epfd, events, cnt, timeout, mark);
-	fd_object_put(&set->obj);
-	return err;
+	n = check(events, cnt);
+	if (!n)
+		n = look_and_wait(&query, timeout, mark);
+	if (n != FD_ABANDONED)
+		fd_object_put(&query.set->obj);
+	return n;
 }
 
 bool mux_epoll_is_ours(int epfd)

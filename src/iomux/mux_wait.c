@@ -74,20 +74,19 @@ static const struct sock_wait_ops wait_ops = {
 	.abandoned = abandoned,
 };
 
-static void count(const struct mux_call *call, long n)
+static inline void count(struct stats_mux *stats, long n, long own, bool has_slept)
 {
-	struct stats_mux_counters *c = &call->stats->counters;
-	long own = MIN((long)call->own_cnt, n);
+	struct stats_mux_counters *c = &stats->counters;
 
-	stats_add(call->wait.has_slept ? &c->poll_miss : &c->poll_hit, 1);
-	if (n < 0)
-		stats_add(&c->errors, 1);
-	else if (n == 0)
-		stats_add(&c->timeouts, 1);
-	if (own > 0)
+	stats_add(has_slept ? &c->poll_miss : &c->poll_hit, 1);
+	own = MIN(own, n);
+	if (LIKELY(n > 0)) {
 		stats_add(&c->rx_ready, (uint64_t)own);
-	if (n > own)
-		stats_add(&c->os_rx_ready, (uint64_t)(n - own));
+		if (n > own)
+			stats_add(&c->os_rx_ready, (uint64_t)(n - own));
+	} else {
+		stats_add(n ? &c->errors : &c->timeouts, 1);
+	}
 }
 
 /* Adds the two. The sum is at most the largest number. */
@@ -110,11 +109,25 @@ static uint64_t spin_until(uint64_t now)
 	return now + (mux_params.does_ease ? mux_spin_ns(&spin, ns) : ns);
 }
 
-static long wait_until(struct mux_call *call, const struct timespec *timeout)
+long mux_found(struct stats_mux *stats, long n, unsigned own)
+{
+	if (own)
+		mux_spin_learn(&spin, true);
+	count(stats, n, own, false);
+	return n;
+}
+
+long mux_wait(struct mux_call *call, const struct timespec *timeout,
+	      const struct signals_mark *mark)
 {
 	uint64_t now = clock_monotonic_ns();
 	long n;
 
+	call->wait.ops = &wait_ops;
+	call->wait.owner = call;
+	call->wait.mark = *mark;
+	call->looks = 0;
+	call->own_cnt = 0;
 	sock_wait_until(&call->wait,
 			timeout ? add_time(now, timeout) : UINT64_MAX);
 	call->wait.polls_left = -1;
@@ -124,30 +137,8 @@ static long wait_until(struct mux_call *call, const struct timespec *timeout)
 	if (n == FD_ABANDONED)
 		return n;
 	mux_spin_learn(&spin, n > 0 && call->own_cnt);
-	return n == -EAGAIN ? 0 : n;
-}
-
-long mux_wait(struct mux_call *call, const struct timespec *timeout,
-	      const struct signals_mark *mark)
-{
-	bool is_look = timeout && !timeout->tv_sec && !timeout->tv_nsec;
-	long n;
-
-	call->wait.ops = &wait_ops;
-	call->wait.owner = call;
-	call->wait.mark = *mark;
-	call->wait.has_slept = false;
-	call->looks = 0;
-	call->own_cnt = 0;
-	/* as ppoll does with a signal that its mask lets in */
-	if (signals_is_interrupted(mark, false))
-		return -EINTR;
-	n = call->ops->look(call, true);
-	if (n > 0 && call->own_cnt)
-		mux_spin_learn(&spin, true);
-	if (!n && !is_look)
-		n = wait_until(call, timeout);
-	if (n != FD_ABANDONED)
-		count(call, n);
+	if (n == -EAGAIN)
+		n = 0;
+	count(call->stats, n, call->own_cnt, call->wait.has_slept);
 	return n;
 }

@@ -46,8 +46,17 @@ struct mux_call {
 	unsigned looks;
 };
 
-/* The whole call. FD_ABANDONED: `call` is not the caller's any more. It must not
- * be on the stack frame of the waiting call. */
+static inline bool mux_is_look(const struct timespec *timeout)
+{
+	return timeout && !timeout->tv_sec && !timeout->tv_nsec;
+}
+
+/* Ends a call that did not wait: its first look has found `n`, or an error, of which
+ * our queues had `own`. Counts it. */
+long mux_found(struct stats_mux *stats, long n, unsigned own);
+
+/* The rest of a call whose first look has found nothing. FD_ABANDONED: `call` is not
+ * the caller's any more. It must not be on the stack frame of the waiting call. */
 long mux_wait(struct mux_call *call, const struct timespec *timeout,
 	      const struct signals_mark *mark);
 

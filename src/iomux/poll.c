@@ -53,9 +53,15 @@ struct small_call {
 
 static struct fd_pool pool = FD_POOL_INIT(struct small_call);
 
+/* How many further calls of this thread that find something of ours do without the
+ * kernel, and the stack of the last one. */
+static _Thread_local unsigned skips_left;
+static _Thread_local struct stack *last_stack;
+
 void poll_forked(void)
 {
 	fd_pool_forked(&pool);
+	last_stack = NULL;
 }
 
 static struct poll_call *make_small(void)
@@ -253,10 +259,6 @@ static void poll_rings(struct stack *stack)
 	stack_unlock(stack);
 }
 
-/* How many further calls of this thread that find something of ours do without the
- * kernel. */
-static _Thread_local unsigned skips_left;
-
 /* Ours are noted already. Whether that is all that the look finds. */
 static bool may_skip_kernel(struct poll_call *poll, bool with_kernel)
 {
@@ -266,6 +268,7 @@ static bool may_skip_kernel(struct poll_call *poll, bool with_kernel)
 		skips_left--;
 		return true;
 	}
+	last_stack = poll->call.wait.stack;
 	skips_left = mux_params.skip_os;
 	return false;
 }
@@ -405,10 +408,23 @@ static long leave_to_kernel(struct poll_call *poll,
 	return n == -ECANCELED ? FD_ABANDONED : n;
 }
 
-static long poll_counted(struct pollfd *fds, nfds_t cnt,
-			 const struct timespec *timeout,
-			 const struct signals_mark *mark,
-			 struct stats_mux *stats)
+static long look_and_wait(struct poll_call *poll, const struct timespec *timeout,
+			  const struct signals_mark *mark)
+{
+	long n = -EINTR;
+
+	/* as ppoll does with a signal that its mask lets in */
+	if (!signals_is_interrupted(mark, false))
+		n = poll_look(&poll->call, true);
+	if (n || mux_is_look(timeout))
+		return mux_found(poll->call.stats, n, poll->call.own_cnt);
+	return mux_wait(&poll->call, timeout, mark);
+}
+
+static long poll_slowly(struct pollfd *fds, nfds_t cnt,
+			const struct timespec *timeout,
+			const struct signals_mark *mark,
+			struct stats_mux *stats)
 {
 	struct poll_call *poll = make(fds, cnt, stats);
 	long n;
@@ -416,7 +432,7 @@ static long poll_counted(struct pollfd *fds, nfds_t cnt,
 	if (!poll)
 		return -ENOMEM;
 	if (poll->source_cnt || poll->is_early)
-		n = mux_wait(&poll->call, timeout, mark);
+		n = look_and_wait(poll, timeout, mark);
 	else
 		n = leave_to_kernel(poll, timeout, mark);
 	if (n == FD_ABANDONED)
@@ -425,6 +441,58 @@ static long poll_counted(struct pollfd *fds, nfds_t cnt,
 		fds[i].revents = poll->fds[i].revents;
 	destroy(poll);
 	return n;
+}
+
+/* -- without the kernel ------------------------------------------------------------ */
+
+/* The object that an fd names, without a reference: it may be another one already. But
+ * its memory is an object's for ever. */
+static const struct fd_object *object_at(int fd)
+{
+	_Atomic(struct fd_object *) *entry = fd_table_entry(fd);
+
+	return entry ? atomic_load_explicit(entry, memory_order_acquire) : NULL;
+}
+
+/* A look at our queues alone, which is all there is to do while the kernel is not to be
+ * asked. Returns how many are ready; 0: look at the rest as well. */
+static long look_quickly(struct pollfd *fds, nfds_t cnt)
+{
+	long n = 0;
+
+	for (nfds_t i = 0; i < cnt; i++) {
+		const struct fd_object *obj = object_at(fds[i].fd);
+		const _Atomic uint32_t *ready = obj ? atomic_load_explicit(
+			&obj->ready, memory_order_relaxed) : NULL;
+
+		fds[i].revents = 0;
+		if (UNLIKELY(fds[i].events & (POLLOUT | POLLWRNORM | POLLWRBAND)))
+			return 0;
+		if (!ready)
+			continue;
+		fds[i].revents = (short)(as_poll_events(atomic_load_explicit(
+						 ready, memory_order_relaxed)) &
+					 (fds[i].events | POLLERR | POLLHUP));
+		n += fds[i].revents != 0;
+	}
+	return n;
+}
+
+static long poll_counted(struct pollfd *fds, nfds_t cnt,
+			 const struct timespec *timeout,
+			 const struct signals_mark *mark,
+			 struct stats_mux *stats)
+{
+	long n = 0;
+
+	if (skips_left && last_stack && !signals_is_interrupted(mark, false)) {
+		poll_rings(last_stack);
+		n = look_quickly(fds, cnt);
+	}
+	if (n <= 0)
+		return poll_slowly(fds, cnt, timeout, mark, stats);
+	skips_left--;
+	return mux_found(stats, n, (unsigned)n);
 }
 
 long mux_poll(struct pollfd *fds, nfds_t cnt, const struct timespec *timeout,

@@ -407,6 +407,8 @@ void sock_init(struct sock *s, const struct sock_kind *kind,
 	stats_socket_open(&s->stats, fd, inode, kind->proto);
 	sock_set_nonblocking(s, type & SOCK_NONBLOCK);
 	fd_object_init(&s->obj, ops, inode);
+	atomic_store_explicit(&s->obj.ready, &s->end.ready,
+			      memory_order_relaxed);
 }
 
 /* Whoever follows the socket for a long time has to let go of it now. */

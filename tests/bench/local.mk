@@ -31,6 +31,16 @@ bench-udp: %D%/udp_instructions %D%/udp_start all
 		src/.libs/libvma.so
 .PHONY: bench-udp
 
+# Instructions of epoll and poll with many sockets; the same needs.
+EXTRA_PROGRAMS += %D%/ready_instructions
+%C%_ready_instructions_CFLAGS = $(release_cflags)
+%C%_ready_instructions_LDADD =
+EXTRA_DIST += %D%/ready_instructions.sh
+bench-ready: %D%/ready_instructions %D%/udp_instructions all
+	$(srcdir)/%D%/ready_instructions.sh %D%/ready_instructions \
+		%D%/udp_instructions src/.libs/libvma.so
+.PHONY: bench-ready
+
 # How long a datagram takes, and how many go one way: the library beside the kernel
 # and beside bare AF_XDP, for which libxdp is needed. Root, and two processors that
 # do nothing else.

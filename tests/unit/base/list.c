@@ -63,6 +63,26 @@ TEST(splice_appends_and_empties)
 	CHECK(list_is_empty(&from));
 }
 
+TEST(turns_to_begin_anywhere)
+{
+	struct list head = LIST_INIT(head);
+	struct item a = { .value = 1 }, b = { .value = 2 }, c = { .value = 3 };
+
+	list_begin_at(&head, &head);
+	CHECK(list_is_empty(&head));
+	list_push_back(&head, &a.link);
+	list_push_back(&head, &b.link);
+	list_push_back(&head, &c.link);
+	list_begin_at(&head, &a.link);
+	CHECK_EQ(digits(&head), 123);
+	list_begin_at(&head, &b.link);
+	CHECK_EQ(digits(&head), 231);
+	list_begin_at(&head, &head);
+	CHECK_EQ(digits(&head), 231);
+	list_begin_at(&head, &a.link);
+	CHECK_EQ(digits(&head), 123);
+}
+
 TEST(safe_walk_survives_removal)
 {
 	struct list head = LIST_INIT(head);
