@@ -184,21 +184,60 @@ int epoll_set_harvest(struct epoll_set *set, uint64_t look,
 			following = set->ready.next;
 	}
 	list_begin_at(&set->ready, link);
+	if (list_is_empty(&set->ready))
+		set->left_cnt = 0;
 	spinlock_release(&set->lock);
 	return n;
 }
 
 /* -- sleepers -------------------------------------------------------------------- */
 
+static void set_counted(struct epoll_set *set, struct epoll_call *call,
+			bool is_counted)
+{
+	if (is_counted && !call->is_counted)
+		atomic_fetch_add(&set->waiting_cnt, 1);
+	else if (!is_counted && call->is_counted)
+		atomic_fetch_sub(&set->waiting_cnt, 1);
+	call->is_counted = is_counted;
+}
+
+void epoll_set_begin_wait(struct epoll_set *set, struct epoll_call *call)
+{
+	list_init(&call->in_sleepers);
+	call->is_counted = false;
+	set_counted(set, call, true);
+}
+
+void epoll_set_end_wait(struct epoll_set *set, struct epoll_call *call)
+{
+	set_counted(set, call, false);
+}
+
+bool epoll_set_try_end_wait(struct epoll_set *set, struct epoll_call *call)
+{
+	bool may_end;
+
+	spinlock_acquire(&set->lock);
+	may_end = list_is_empty(&set->ready);
+	if (may_end)
+		set_counted(set, call, false);
+	spinlock_release(&set->lock);
+	return may_end;
+}
+
 static struct epoll_call *pop_sleeper(struct epoll_set *set)
 	REQUIRES(set->lock)
 {
 	struct list *link = list_pop_front(&set->sleepers);
+	struct epoll_call *call;
 
 	if (!link)
 		return NULL;
+	call = LIST_ENTRY(link, struct epoll_call, in_sleepers);
 	atomic_fetch_sub(&set->sleeper_cnt, 1);
-	return LIST_ENTRY(link, struct epoll_call, in_sleepers);
+	set_counted(set, call, false);
+	return call;
 }
 
 void epoll_set_pass_on(struct epoll_set *set)
@@ -224,6 +263,7 @@ bool epoll_set_begin_sleep(struct epoll_set *set, struct epoll_call *call)
 	spinlock_acquire(&set->lock);
 	list_push_back(&set->sleepers, &call->in_sleepers);
 	atomic_fetch_add(&set->sleeper_cnt, 1);
+	set_counted(set, call, true);
 	is_ready = !list_is_empty(&set->ready);
 	if (!set->kernels_watcher)
 		set->kernels_watcher = call;
@@ -258,17 +298,19 @@ void epoll_set_end_sleep(struct epoll_set *set, struct epoll_call *call)
 /* -- arrivals -------------------------------------------------------------------- */
 
 /* One of those that wait hears of it. If somebody is looking, it is he. Returns whether
- * somebody waits at all. */
+ * somebody waited who had not been told of anything yet. */
 static bool wake_one(struct epoll_set *set) REQUIRES(set->lock)
 {
-	struct epoll_call *sleeper;
+	bool has_waiter = atomic_load(&set->waiting_cnt) > set->left_cnt;
+	struct epoll_call *sleeper = NULL;
 
-	if (!atomic_load(&set->looking_cnt)) {
+	if (!atomic_load(&set->looking_cnt))
 		sleeper = pop_sleeper(set);
-		if (sleeper)
-			waiter_wake_locked(sleeper->call.wait.waiter);
-	}
-	return atomic_load_explicit(&set->waiting_cnt, memory_order_relaxed);
+	if (sleeper)
+		waiter_wake_locked(sleeper->call.wait.waiter);
+	else
+		set->left_cnt += has_waiter;
+	return has_waiter;
 }
 
 static bool make_ready(struct epoll_item *item)
@@ -719,6 +761,7 @@ struct epoll_set *epoll_set_make(int epfd)
 	list_init(&set->dead);
 	atomic_init(&set->has_dead, false);
 	list_init(&set->sleepers);
+	set->left_cnt = 0;
 	set->kernels_watcher = NULL;
 	atomic_init(&set->looking_cnt, 0);
 	atomic_init(&set->sleeper_cnt, 0);

@@ -81,9 +81,12 @@ struct epoll_set {
 	struct list dead;  /* items whose member was closed */
 	_Atomic bool has_dead;
 	struct list sleepers; /* calls that may be woken, who waits longest first */
+	/* what has come and is left to calls that wait, but do not sleep */
+	unsigned left_cnt;
 	/* the sleeper that hears of the kernel's events, for all of them */
 	struct epoll_call *kernels_watcher;
-	/* threads that look right now, calls in `sleepers`, and calls that wait */
+	/* threads that look right now; calls in `sleepers`; calls that wait, and have
+	 * not been woken */
 	_Atomic unsigned looking_cnt;
 	_Atomic unsigned sleeper_cnt;
 	_Atomic unsigned waiting_cnt;
@@ -117,6 +120,7 @@ struct epoll_query {
 struct epoll_call {
 	struct mux_call call;
 	struct list in_sleepers; /* set->lock */
+	bool is_counted;         /* in waiting_cnt; set->lock while it sleeps */
 	struct epoll_query query;
 	struct pollfd fds[1 + WAIT_FDS_MAX];
 };
@@ -187,6 +191,13 @@ static inline void epoll_set_end_look(struct epoll_set *set)
 	if (UNLIKELY(atomic_load(&set->sleeper_cnt)))
 		epoll_set_pass_on(set);
 }
+
+/* A call begins to wait, and ends that with an event or is abandoned. */
+void epoll_set_begin_wait(struct epoll_set *set, struct epoll_call *call);
+void epoll_set_end_wait(struct epoll_set *set, struct epoll_call *call);
+/* It is about to leave with nothing. False: something has come since it looked, and
+ * may have been left to it. It has to look again. */
+bool epoll_set_try_end_wait(struct epoll_set *set, struct epoll_call *call);
 
 /* A call is about to sleep. True: something may be ready. */
 bool epoll_set_begin_sleep(struct epoll_set *set, struct epoll_call *call);

@@ -236,17 +236,12 @@ static void wait_unwatch(struct mux_call *call)
 	epoll_set_end_sleep(call_of(call)->query.set, call_of(call));
 }
 
-static void end_wait(struct epoll_call *wait)
-{
-	atomic_fetch_sub(&wait->query.set->waiting_cnt, 1);
-	fd_pool_put(&calls, wait);
-}
-
 static void wait_abandoned(struct mux_call *call)
 {
 	struct epoll_set *set = call_of(call)->query.set;
 
-	end_wait(call_of(call));
+	epoll_set_end_wait(set, call_of(call));
+	fd_pool_put(&calls, call_of(call));
 	epoll_set_pass_on(set);
 	fd_object_put(&set->obj);
 }
@@ -275,11 +270,28 @@ static struct epoll_call *begin_wait(const struct epoll_query *query)
 		.ops = &epoll_mux_ops,
 		.stats = query->set->stats,
 	};
-	list_init(&wait->in_sleepers);
 	wait->query = *query;
 	wait->fds[0] = (struct pollfd){ .fd = query->epfd, .events = POLLIN };
-	atomic_fetch_add(&query->set->waiting_cnt, 1);
+	epoll_set_begin_wait(query->set, wait);
 	return wait;
+}
+
+/* The wait has ended with `n`: nothing, or an error. But as under Linux, what has come
+ * for it since its last look is reported rather. */
+static long last_looks(struct epoll_call *wait, long n)
+{
+	struct epoll_set *set = wait->query.set;
+	unsigned own;
+	long found;
+
+	while (!epoll_set_try_end_wait(set, wait)) {
+		found = look(&wait->query, false, &own);
+		if (found > 0) {
+			epoll_set_end_wait(set, wait);
+			return found;
+		}
+	}
+	return n;
 }
 
 /* FD_ABANDONED: the reference to the set is gone as well. */
@@ -295,10 +307,11 @@ static COLD long wait_for(const struct epoll_query *query,
 	n = mux_wait(&wait->call, timeout, mark);
 	if (n == FD_ABANDONED)
 		return n;
-	end_wait(wait);
-	/* it may have been woken for something that it does not report */
 	if (n <= 0)
-		epoll_set_pass_on(query->set);
+		n = last_looks(wait, n);
+	else
+		epoll_set_end_wait(query->set, wait);
+	fd_pool_put(&calls, wait);
 	return n;
 }
 

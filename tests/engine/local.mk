@@ -92,4 +92,10 @@ net_test_libs = src/net/libnet-debug.la src/nl/libnl-debug.la \
 	src/os/libos-debug.la src/base/libbase-debug.la \
 	tests/support/libtest.la
 engine_programs += %D%/wait_model
+%C%_wait_model_SOURCES = %D%/wait_model.c %D%/ways.h
 %C%_wait_model_LDADD = $(net_test_libs)
+# Sets of epoll, on the same.
+engine_programs += %D%/set_model
+%C%_set_model_SOURCES = %D%/set_model.c %D%/ways.h
+%C%_set_model_LDADD = src/iomux/libiomux-debug.la src/sock/libsock-debug.la \
+	$(net_test_libs)

@@ -20,9 +20,9 @@
 
 #include "net/stack.h"
 #include "os/event_fd.h"
-#include "tests/support/test.h"
+#include "tests/engine/ways.h"
 
-enum { THREADS_MAX = 3, FRAMES_MAX = 3, EVENT_FDS = 64, CHOICES_MAX = 128 };
+enum { THREADS_MAX = 3, FRAMES_MAX = 3, EVENT_FDS = 64 };
 
 enum state {
 	LOOKS,  /* about to look, and to sleep if there is nothing */
@@ -63,21 +63,6 @@ static struct {
 	bool is_signalled[EVENT_FDS];
 	unsigned writes_due[EVENT_FDS];
 } model;
-
-/* Of this run: what was chosen, out of how many; the first `given` ones are. */
-static struct {
-	unsigned choices[CHOICES_MAX], widths[CHOICES_MAX];
-	unsigned given, cnt;
-} way;
-
-static unsigned choose(unsigned width)
-{
-	CHECK(way.cnt < CHOICES_MAX);
-	if (way.cnt >= way.given)
-		way.choices[way.cnt] = 0;
-	way.widths[way.cnt] = width;
-	return way.choices[way.cnt++];
-}
 
 /* -- the kernel's part -------------------------------------------------------- */
 
@@ -325,8 +310,7 @@ static void check_nobody_is_forgotten(void)
 			continue;
 		if (!thread->data && !model.frame_cnt)
 			continue;
-		for (unsigned j = 0; j < way.cnt; j++)
-			test_note("choice %u: %u", j, way.choices[j]);
+		note_way();
 		FAIL("thread %u sleeps over what has come", i);
 	}
 }
@@ -417,18 +401,6 @@ static void run(void)
 			return;
 		happen(&events[choose(cnt)]);
 	}
-}
-
-/* The next one in the order of the alphabet; false after the last. */
-static bool next_way(void)
-{
-	while (way.cnt && way.choices[way.cnt - 1] + 1 == way.widths[way.cnt - 1])
-		way.cnt--;
-	if (!way.cnt)
-		return false;
-	way.choices[way.cnt - 1]++;
-	way.given = way.cnt;
-	return true;
 }
 
 static void try_everything(const struct scene *scene)
