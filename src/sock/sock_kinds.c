@@ -5,6 +5,7 @@
 #include "sock/sock_kinds.h"
 
 #include "fd/fd_visit.h"
+#include "sock/sock_crowd.h"
 #include "sock/udp/udp.h"
 
 void sock_kinds_start(const struct sock_params *params)
@@ -71,6 +72,7 @@ void sock_kinds_before_exit(void)
 void sock_kinds_forked(void)
 {
 	udp_forked();
+	sock_crowd_forked();
 }
 
 bool sock_kinds_have_heirs(void)

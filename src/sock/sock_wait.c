@@ -130,6 +130,7 @@ static long sleep_once(struct sock_wait *wait)
 	if (!wait->waiter)
 		return -ENOMEM;
 	wait->has_slept = true;
+	sock_crowd_leave(&wait->spinner);
 	cnt = begin_sleep(wait, &until);
 	if (cnt && time_left(until, &left, &timeout))
 		n = fd_wait(wait->obj, wait->fds, cnt, timeout, &wait->mark,
@@ -167,6 +168,7 @@ static long let_handlers_run(struct sock_wait *wait)
 
 	if (!waiter)
 		return -ENOMEM;
+	sock_crowd_leave(&wait->spinner);
 	n = fd_wait(wait->obj, NULL, 0, &none, &wait->mark, wait->may_restart,
 		    &hold, waiter);
 	if (n == -ECANCELED)
@@ -208,18 +210,16 @@ static long rest(struct sock_wait *wait, enum sock_look *how_out)
 		*how_out = SOCK_LOOK_ALL;
 		return n ? n : sleep_once(wait);
 	}
-	if (wait->does_yield)
+	if (sock_crowd_is_here(&wait->spinner) || wait->does_yield)
 		sched_yield();
 	return 0;
 }
 
-long sock_wait(struct sock_wait *wait)
+static long look_and_rest(struct sock_wait *wait)
 {
 	enum sock_look how;
 	long n;
 
-	wait->looks = 0;
-	wait->has_slept = false;
 	do {
 		n = rest(wait, &how);
 		/* what has come until the last moment still counts */
@@ -229,5 +229,20 @@ long sock_wait(struct sock_wait *wait)
 			return wait->ops->look(wait, SOCK_LOOK_ALL);
 		n = wait->ops->look(wait, how);
 	} while (n == -EAGAIN);
+	return n;
+}
+
+long sock_wait(struct sock_wait *wait)
+{
+	struct sock_spinner *spinner = &wait->spinner;
+	long n;
+
+	wait->looks = 0;
+	wait->has_slept = false;
+	spinner->place = -1;
+	n = look_and_rest(wait);
+	/* an abandoned call has left before it slept, and its memory is gone */
+	if (n != FD_ABANDONED)
+		sock_crowd_leave(spinner);
 	return n;
 }

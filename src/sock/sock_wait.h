@@ -11,6 +11,7 @@
 #include "fd/fd_wait.h"
 #include "net/stack.h"
 #include "os/signals.h"
+#include "sock/sock_crowd.h"
 
 struct sock_wait;
 
@@ -69,6 +70,7 @@ struct sock_wait {
 
 	/* -- the room's -- */
 	struct waiter *waiter;
+	struct sock_spinner spinner;
 	unsigned looks;
 	bool has_slept;
 };

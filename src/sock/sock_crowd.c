@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Who spins where (sock_crowd.h). */
+#include "config.h"
+
+#include "sock/sock_crowd.h"
+
+#include <sched.h>
+#include <sys/single_threaded.h>
+
+struct sock_crowd_place sock_crowd[SOCK_CROWD_PLACES];
+
+static void move_to(struct sock_spinner *spinner, int place)
+{
+	sock_crowd_leave(spinner);
+	atomic_fetch_add_explicit(&sock_crowd[place].cnt, 1,
+				  memory_order_relaxed);
+	spinner->place = place;
+}
+
+bool sock_crowd_is_here(struct sock_spinner *spinner)
+{
+	/* -1, where Linux does not say, is a place as well */
+	int place = (int)((unsigned)sched_getcpu() % SOCK_CROWD_PLACES);
+
+	if (UNLIKELY(place != spinner->place))
+		move_to(spinner, place);
+	return atomic_load_explicit(&sock_crowd[place].cnt,
+				    memory_order_relaxed) > 1;
+}
+
+void sock_crowd_leave(struct sock_spinner *spinner)
+{
+	if (spinner->place < 0)
+		return;
+	atomic_fetch_sub_explicit(&sock_crowd[spinner->place].cnt, 1,
+				  memory_order_relaxed);
+	spinner->place = -1;
+}
+
+void sock_crowd_forked(void)
+{
+	for (int i = 0; i < SOCK_CROWD_PLACES && !__libc_single_threaded; i++)
+		atomic_store(&sock_crowd[i].cnt, 0);
+}
