@@ -593,13 +593,36 @@ static bool link_socket(struct epoll_item *item)
 	return is_first;
 }
 
-/* The same for a set in a set, under the lock of nested sets. */
+/* Whether `set` is in `outer`, or in a set that is. */
+static bool is_within(const struct epoll_set *set, const struct epoll_set *outer)
+	REQUIRES(nesting)
+{
+	const struct watch *watch;
+
+	LIST_FOR_EACH(watch, &set->outers, link) {
+		const struct epoll_set *next =
+			CONTAINER_OF(watch, struct epoll_item, watch)->set;
+
+		if (watch->fire == fire_nested &&
+		    (next == outer || is_within(next, outer)))
+			return true;
+	}
+	return false;
+}
+
+/* The same for a set in a set, under the lock of nested sets. The kernel allows no
+ * circle; but if another thread has given the numbers to other files, it had others
+ * before it. */
 static bool link_set(struct epoll_item *item)
 	NO_LOCK_ANALYSIS /* the lock of nested sets is the caller's */
 {
 	struct epoll_set *inner = epoll_set_of(item->obj), *set = item->set;
 	bool is_first;
 
+	if (inner == set || is_within(set, inner)) {
+		die(item);
+		return false;
+	}
 	list_push_front(&inner->outers, &item->watch.link);
 	atomic_store(&inner->has_outers, true);
 	if (!atomic_load(&inner->live_cnt))

@@ -44,7 +44,7 @@ static bool is_ready_in_kernel(const struct epoll_item *item)
 }
 
 enum verdict {
-	REPORT, /* the event is another member's, or news */
+	REPORT, /* it is news */
 	MERGE,  /* it belongs to the event at item->at */
 	DROP,   /* the program has heard of it */
 };
@@ -103,9 +103,11 @@ static void sort_in(struct batch *batch, struct epoll_event event)
 
 	if (item) {
 		spinlock_acquire(&batch->set->lock);
-		verdict = judge(item, batch->look, event.events);
+		/* its member may have been closed meanwhile */
+		if (!item->is_dead)
+			verdict = judge(item, batch->look, event.events);
 		at = item->at;
-		if (verdict == REPORT)
+		if (verdict == REPORT && !item->is_dead)
 			event.events |= epoll_item_join_report(
 				item, batch->look, batch->cnt);
 		spinlock_release(&batch->set->lock);
@@ -352,8 +354,9 @@ long mux_epoll_wait(int epfd, struct epoll_event *events, int cnt,
 	long n;
 
 	if (!query.set)
-		return -EBADF;
-	n = check(events, cnt);
+		return -EAGAIN;
+	/* it has one for good once it has been ours */
+	n = atomic_load(&query.set->stack) ? check(events, cnt) : -EAGAIN;
 	if (!n)
 		n = look_and_wait(&query, timeout, mark);
 	if (n != FD_ABANDONED)

@@ -65,6 +65,8 @@ static inline _Atomic unsigned *mux_sleepers_of(int epfd)
 /* What such a wait returned, without the event that only woke it up for us. */
 enum { MUX_WOKEN = -2 };
 int mux_epoll_woken(int epfd, struct epoll_event *events, int n);
+/* -EAGAIN: the number is another set's by now, which has nothing of ours. Nothing is
+ * done. */
 long mux_epoll_wait(int epfd, struct epoll_event *events, int cnt,
 		    const struct timespec *timeout,
 		    const struct signals_mark *mark);

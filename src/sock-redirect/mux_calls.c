@@ -268,6 +268,12 @@ static COLD const struct timespec *time_left(const struct timespec *timeout,
 	return ts;
 }
 
+/* Another thread has given the number to another set, which has nothing of ours. */
+static inline bool has_changed(int n)
+{
+	return UNLIKELY(n < 0) && errno == EAGAIN;
+}
+
 int shim_epoll_wait(int epfd, struct epoll_event *events, int cnt, int timeout)
 {
 	const struct timespec *left;
@@ -277,15 +283,19 @@ int shim_epoll_wait(int epfd, struct epoll_event *events, int cnt, int timeout)
 
 	CALL_ENTERED(epoll_wait);
 	left = from_ms(timeout, &ts);
-	if (!is_epoll_ours(epfd)) {
-		n = WAIT_IN_KERNEL(from_ns, real.epoll_wait(epfd, events, cnt,
-							    timeout));
-		if (LIKELY(n != MUX_WOKEN))
-			return n;
-		left = time_left(left, from_ns, &ts);
-	}
-	return WITH_MASK(same_mask,
-			 mux_epoll_wait(epfd, events, cnt, left, &mark));
+	do {
+		if (!is_epoll_ours(epfd)) {
+			n = WAIT_IN_KERNEL(from_ns,
+					   real.epoll_wait(epfd, events, cnt,
+							   timeout));
+			if (LIKELY(n != MUX_WOKEN))
+				return n;
+			left = time_left(left, from_ns, &ts);
+		}
+		n = WITH_MASK(same_mask, mux_epoll_wait(epfd, events, cnt,
+							left, &mark));
+	} while (has_changed(n));
+	return n;
 }
 
 int shim_epoll_pwait(int epfd, struct epoll_event *events, int cnt, int timeout,
@@ -300,19 +310,25 @@ int shim_epoll_pwait(int epfd, struct epoll_event *events, int cnt, int timeout,
 	if (!is_mask_sound(mask))
 		return real.epoll_pwait(epfd, events, cnt, timeout, mask);
 	left = from_ms(timeout, &ts);
-	if (!is_epoll_ours(epfd)) {
-		n = WAIT_IN_KERNEL(from_ns, real.epoll_pwait(epfd, events, cnt,
-							     timeout, mask));
-		if (LIKELY(n != MUX_WOKEN))
-			return n;
-		left = time_left(left, from_ns, &ts);
-	}
-	return WITH_MASK(mask, mux_epoll_wait(epfd, events, cnt, left, &mark));
+	do {
+		if (!is_epoll_ours(epfd)) {
+			n = WAIT_IN_KERNEL(from_ns,
+					   real.epoll_pwait(epfd, events, cnt,
+							    timeout, mask));
+			if (LIKELY(n != MUX_WOKEN))
+				return n;
+			left = time_left(left, from_ns, &ts);
+		}
+		n = WITH_MASK(mask, mux_epoll_wait(epfd, events, cnt, left,
+						   &mark));
+	} while (has_changed(n));
+	return n;
 }
 
 int shim_epoll_pwait2(int epfd, struct epoll_event *events, int cnt,
 		      const struct timespec *timeout, const sigset_t *mask)
 {
+	const struct timespec *left = timeout;
 	struct timespec ts;
 	uint64_t from_ns = 0;
 	int n;
@@ -320,13 +336,17 @@ int shim_epoll_pwait2(int epfd, struct epoll_event *events, int cnt,
 	CALL_ENTERED(epoll_pwait2);
 	if (!is_sound(timeout) || !is_mask_sound(mask))
 		return real.epoll_pwait2(epfd, events, cnt, timeout, mask);
-	if (!is_epoll_ours(epfd)) {
-		n = WAIT_IN_KERNEL(from_ns, real.epoll_pwait2(epfd, events, cnt,
-							      timeout, mask));
-		if (LIKELY(n != MUX_WOKEN))
-			return n;
-		timeout = time_left(timeout, from_ns, &ts);
-	}
-	return WITH_MASK(mask,
-			 mux_epoll_wait(epfd, events, cnt, timeout, &mark));
+	do {
+		if (!is_epoll_ours(epfd)) {
+			n = WAIT_IN_KERNEL(from_ns,
+					   real.epoll_pwait2(epfd, events, cnt,
+							     timeout, mask));
+			if (LIKELY(n != MUX_WOKEN))
+				return n;
+			left = time_left(left, from_ns, &ts);
+		}
+		n = WITH_MASK(mask, mux_epoll_wait(epfd, events, cnt, left,
+						   &mark));
+	} while (has_changed(n));
+	return n;
 }

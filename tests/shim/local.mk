@@ -29,6 +29,14 @@ check_PROGRAMS += %D%/doors
 	%D%/doors_readers.c
 shim_scripts += %D%/doors.sh
 
+# Seconds of it in make check, minutes by soak-ready: in any build, so with the
+# sanitizers, too.
+check_PROGRAMS += %D%/crowd
+shim_scripts += %D%/crowd.sh
+soak-ready:
+	CROWD_SECONDS=$${CROWD_SECONDS:-200} $(MAKE) check TESTS='%D%/crowd.sh'
+.PHONY: soak-ready
+
 check_PROGRAMS += %D%/stats
 shim_scripts += %D%/stats.sh
 
