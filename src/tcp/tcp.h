@@ -564,8 +564,10 @@ struct tcp_repair {
 	/* TCP_REPAIR_WINDOW */
 	uint32_t snd_wl1, snd_wnd, snd_wnd_max, rcv_wnd, rcv_wup;
 };
-void tcp_get_repair(const struct tcp_pcb *pcb, struct tcp_repair *repair_out,
-		    uint64_t now_ns);
+/* -EOPNOTSUPP while urgent data is on its way out, or the reader has not passed the mark
+ * of the peer's: a repaired socket knows no mark. */
+int tcp_get_repair(const struct tcp_pcb *pcb, struct tcp_repair *repair_out,
+		   uint64_t now_ns) MUST_CHECK;
 /* The packet behind `pkt`, the first for NULL, NULL at the end: of what was received in
  * order and not taken; of what was written and not acknowledged; of what is out of
  * order, where a run is a packet with its further parts, and a FIN alone has no byte. */
@@ -585,7 +587,7 @@ size_t tcp_build_of_peer(const struct tcp_pcb *pcb, uint8_t *to, uint32_t seq,
  * somebody owns. */
 size_t tcp_export_size(const struct tcp_pcb *pcb);
 /* The version, which the bytes name behind a magic word: others are refused. */
-enum { TCP_EXPORT_VERSION = 4 };
+enum { TCP_EXPORT_VERSION = 5 };
 /* Writes so many bytes. -ENOTCONN, -ENOBUFS; the pcb stays as it is. */
 int tcp_export(const struct tcp_pcb *pcb, uint8_t *to, size_t size,
 	       uint64_t now_ns) MUST_CHECK;

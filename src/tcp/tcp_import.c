@@ -112,6 +112,7 @@ static void get_members(struct reader *r, struct tcp_pcb *pcb)
 
 #define U8(member) pcb->member = (uint8_t)get(r, 1);
 #define U16(member) pcb->member = (uint16_t)get(r, 2);
+#define S16(member) pcb->member = (int16_t)get(r, 2);
 #define U32(member) pcb->member = (uint32_t)get(r, 4);
 #define U64(member) pcb->member = get(r, 8);
 #define AT(member) pcb->member = get_at(r);
@@ -120,6 +121,7 @@ static void get_members(struct reader *r, struct tcp_pcb *pcb)
 #include "tcp/tcp_export.def"
 #undef U8
 #undef U16
+#undef S16
 #undef U32
 #undef U64
 #undef AT
@@ -221,6 +223,9 @@ static void bound(struct tcp_pcb *pcb)
 	pcb->rack_rtt_ns = MIN(pcb->rack_rtt_ns, SHORT_MAX_NS);
 	pcb->rto_ns = clamp(NS_PER_MS, pcb->rto_ns,
 			    pcb->table->params.rto_max_ns);
+	/* a negative errno */
+	if (pcb->soft_error > 0 || pcb->soft_error < -4095)
+		pcb->soft_error = 0;
 	bound_settings(pcb->settings);
 	pcb->rcv_buf = tcp_rcv_buf_within(pcb, pcb->rcv_buf);
 }

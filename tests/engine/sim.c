@@ -506,8 +506,9 @@ static void try_to_move(struct sim_conn *conn, uint64_t now_ns)
 
 	if (tcp_freeze(conn->pcb, now_ns))
 		return;
-	tcp_get_repair(conn->pcb, &repair, now_ns);
-	SIM_CHECK(conn->host->sim, repair.snd_wnd <= repair.snd_wnd_max);
+	if (tcp_get_repair(conn->pcb, &repair, now_ns) == 0)
+		SIM_CHECK(conn->host->sim,
+			  repair.snd_wnd <= repair.snd_wnd_max);
 	tcp_thaw(conn->pcb, now_ns);
 }
 
