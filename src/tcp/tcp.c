@@ -41,6 +41,7 @@ void tcp_params_init(struct tcp_params *params)
 		.delayed_ack_ns = 40 * NS_PER_MS,
 		.quick_acks = 16,
 		.syn_retries = 6,
+		.syn_linear_timeouts = 4,
 		.synack_retries = 5,
 		.retries = 15,
 		.orphan_retries = 8,
@@ -520,9 +521,9 @@ void tcp_pcb_established(struct tcp_pcb *pcb, uint64_t now_ns)
 
 	/* RFC 6298 section 5.7, RFC 5681 section 3.1: after a lost SYN we start
 	 * carefully. */
-	if (pcb->backoff) {
+	if (pcb->backoff || pcb->timeouts) {
 		segments = 1;
-		pcb->backoff = 0;
+		pcb->backoff = pcb->timeouts = 0;
 		tcp_rtt_be_careful(pcb);
 	} else {
 		tcp_rtt_take(pcb, MAX(now_ns - pcb->progress_ns, UINT64_C(1)),

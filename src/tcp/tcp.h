@@ -114,6 +114,9 @@ struct tcp_params {
 	uint8_t synack_retries;
 	uint8_t retries;
 	uint8_t orphan_retries;
+	/* Before a SYN's timeout doubles it stays as it is for so many times, which
+	 * count besides syn_retries (tcp_syn_linear_timeouts). */
+	uint8_t syn_linear_timeouts;
 	uint64_t fin_wait_2_ns;
 	uint64_t time_wait_ns;
 	uint32_t time_wait_max;
@@ -368,8 +371,8 @@ struct tcp_settings {
 	 * the connection is set up. 0: what the path allows */
 	uint16_t mss_max;
 	uint8_t keep_probes;
-	/* how often a SYN is sent again, or a listener's answer to one
-	 * (TCP_SYNCNT); 0: as the parameters say */
+	/* how often a SYN is sent again after the linear timeouts, or a listener's
+	 * answer to one (TCP_SYNCNT); 0: as the parameters say */
 	uint8_t syn_retries;
 	/* For so many timeouts of its answer a listener waits for data behind
 	 * the handshake (TCP_DEFER_ACCEPT); who connects keeps his last ACK for

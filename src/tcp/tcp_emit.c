@@ -211,7 +211,7 @@ void tcp_out_syn(struct tcp_pcb *pcb, uint64_t now_ns)
 	struct tcp_outgoing o = {
 		.seq = pcb->iss,
 		.flags = WIRE_TCP_SYN,
-		.is_retransmission = pcb->backoff > 0,
+		.is_retransmission = pcb->timeouts > 0,
 	};
 	struct tcp_options options = {
 		.mss = tcp_pcb_syn_mss(pcb),
@@ -230,7 +230,7 @@ void tcp_out_syn(struct tcp_pcb *pcb, uint64_t now_ns)
 	 * dropped for its ECN bits */
 	if (is_answer && pcb->flags & TF_ECN)
 		o.flags |= WIRE_TCP_ECE;
-	else if (!is_answer && params->ecn == TCP_ECN_ON && pcb->backoff < 2)
+	else if (!is_answer && params->ecn == TCP_ECN_ON && pcb->timeouts < 2)
 		o.flags |= WIRE_TCP_ECE | WIRE_TCP_CWR;
 	header_len += tcp_options_build(bytes + header_len, &options);
 	put_header(pcb, header, header_len, &o, (uint16_t)window);

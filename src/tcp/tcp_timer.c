@@ -126,11 +126,35 @@ static uint64_t not_past_user_timeout(const struct tcp_pcb *pcb,
 	return MIN(at_ns, pcb->progress_ns + pcb->settings->user_timeout_ns);
 }
 
+/* How long a SYN and so many more take if each timeout doubles. */
+static uint64_t syn_time_ns(const struct tcp_params *params, unsigned retries)
+{
+	uint64_t timeout_ns = params->rto_initial_ns, sum_ns = timeout_ns;
+
+	while (retries--) {
+		timeout_ns = MIN(2 * timeout_ns, params->rto_max_ns);
+		sum_ns += timeout_ns;
+	}
+	return sum_ns;
+}
+
+/* Linear timeouts add SYNs, but Linux does not wait longer for them than it would
+ * without. */
+static bool is_syn_over(const struct tcp_pcb *pcb, unsigned retries,
+			unsigned linear, uint64_t now_ns)
+{
+	return pcb->timeouts >= retries + linear ||
+	       (linear && now_ns - pcb->progress_ns >=
+				  syn_time_ns(&pcb->table->params, retries));
+}
+
 static void on_syn_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	const struct tcp_params *params = &pcb->table->params;
-	uint8_t retries = pcb->flags & TF_PASSIVE ? params->synack_retries
-						  : params->syn_retries;
+	bool is_passive = pcb->flags & TF_PASSIVE;
+	unsigned linear = is_passive ? 0 : params->syn_linear_timeouts;
+	unsigned retries = is_passive ? params->synack_retries
+				      : params->syn_retries;
 	uint8_t deferred = pcb->listener ? pcb->settings->defer_accept : 0;
 	bool is_waiting = pcb->flags & TF_DEFERRED;
 	bool is_over;
@@ -138,7 +162,7 @@ static void on_syn_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 	if (pcb->settings->syn_retries)
 		retries = pcb->settings->syn_retries;
 	is_over = pcb->settings->user_timeout_ns ? has_given_up(pcb, now_ns)
-						 : pcb->backoff >= retries;
+						 : is_syn_over(pcb, retries, linear, now_ns);
 	/* The peer has answered: the child waits for data as long as it was told to. */
 	if (is_waiting)
 		is_over &= pcb->backoff >= deferred;
@@ -146,7 +170,9 @@ static void on_syn_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 		tcp_pcb_die(pcb, -ETIMEDOUT);
 		return;
 	}
-	pcb->backoff++;
+	pcb->timeouts += pcb->timeouts < UINT8_MAX;
+	if (pcb->timeouts > linear)
+		pcb->backoff++;
 	tcp_cwnd_note_used(pcb);
 	/* The last SYN-ACK asks the peer to say once more that it is there. */
 	if (!is_waiting || pcb->backoff >= deferred)

@@ -805,6 +805,7 @@ TEST(syn_is_sent_again_and_given_up)
 
 	peer_defaults();
 	peer.params.syn_retries = 2;
+	peer.params.syn_linear_timeouts = 0;
 	peer_setup();
 	peer.pcb = tcp_new(peer.table);
 	CHECK_EQ(tcp_bind(peer.pcb, &peer.key.local, peer.key.local_port), 0);

@@ -275,6 +275,7 @@ static void do_set(struct run *run)
 		[SCRIPT_NO_FRTO] = "no_frto",
 		[SCRIPT_NO_DSACK] = "no_dsack",
 		[SCRIPT_OVERFLOW_RESETS] = "overflow_resets",
+		[SCRIPT_NO_LINEAR_SYNS] = "no_linear_syns",
 	};
 	char *name = word(run);
 

@@ -51,8 +51,8 @@
  * in a second, rcv_buf, split, the size of a segment that the device cuts into
  * those that fit, keep_interval, the seconds between two probes, and the socket options
  * maxseg, syncnt, linger2, defer (TCP_DEFER_ACCEPT) and clamp. Set to 1, no_idle_restart,
- * no_tlp, no_frto and no_dsack switch off what their names say, and overflow_resets makes
- * a full accept queue reset.
+ * no_tlp, no_frto, no_dsack and no_linear_syns switch off what their names say, and
+ * overflow_resets makes a full accept queue reset.
  */
 #ifndef ENGINE_SCRIPT_H
 #define ENGINE_SCRIPT_H
@@ -118,6 +118,7 @@ enum script_param {
 	SCRIPT_NO_FRTO,
 	SCRIPT_NO_DSACK,
 	SCRIPT_OVERFLOW_RESETS,
+	SCRIPT_NO_LINEAR_SYNS,
 	SCRIPT_PARAMS,
 };
 

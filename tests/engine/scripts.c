@@ -46,6 +46,8 @@ static void choose_params(const struct script_setup *setup)
 	p->with_tlp = !param[SCRIPT_NO_TLP];
 	p->with_frto = !param[SCRIPT_NO_FRTO];
 	p->with_dsack = !param[SCRIPT_NO_DSACK];
+	if (param[SCRIPT_NO_LINEAR_SYNS])
+		p->syn_linear_timeouts = 0;
 	p->resets_on_overflow = param[SCRIPT_OVERFLOW_RESETS];
 	p->syns_per_sec = param[SCRIPT_SYNS];
 	p->challenge_acks_per_sec = or_default(param[SCRIPT_CHALLENGES],

@@ -302,6 +302,7 @@ static void choose_params(const uint32_t *param)
 		[SCRIPT_NO_TLP] = "tcp_early_retrans",
 		[SCRIPT_NO_FRTO] = "tcp_frto",
 		[SCRIPT_NO_DSACK] = "tcp_dsack",
+		[SCRIPT_NO_LINEAR_SYNS] = "tcp_syn_linear_timeouts",
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(sysctls); i++) {
