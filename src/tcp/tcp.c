@@ -48,6 +48,8 @@ void tcp_params_init(struct tcp_params *params)
 		.fin_wait_2_ns = 60 * NS_PER_SEC,
 		.time_wait_ns = 60 * NS_PER_SEC,
 		.time_wait_max = 65536,
+		.tw_reuse = TCP_TW_REUSE_LOOPBACK,
+		.tw_reuse_delay_ns = NS_PER_SEC,
 		.keepalive_idle_ns = 7200 * NS_PER_SEC,
 		.keepalive_interval_ns = 75 * NS_PER_SEC,
 		.keepalive_probes = 9,
@@ -544,6 +546,13 @@ void tcp_pcb_established(struct tcp_pcb *pcb, uint64_t now_ns)
 	if (pcb->flags & TF_FIN_QUEUED)
 		pcb->state = TCPS_FIN_WAIT_1;
 	tcp_event_raise(pcb, TCP_EV_CONNECTED | TCP_EV_WRITABLE);
+}
+
+bool tcp_may_choose(struct tcp_table *table, const struct flow_key *key,
+		    uint64_t now_ns)
+{
+	return !tcp_table_find(table, key) &&
+	       tcp_tw_may_choose(table, key, now_ns);
 }
 
 int tcp_connect(struct tcp_pcb *pcb, const struct ip_addr *addr, __be16 port,

@@ -53,6 +53,14 @@ enum tcp_cc_algorithm {
 	TCP_CC_CNT,
 };
 
+/* net.ipv4.tcp_tw_reuse */
+enum tcp_tw_reuse {
+	TCP_TW_REUSE_NEVER,
+	TCP_TW_REUSE_ALWAYS,
+	/* where both ends are of this machine */
+	TCP_TW_REUSE_LOOPBACK,
+};
+
 /* net.ipv4.tcp_ecn */
 enum tcp_ecn {
 	TCP_ECN_OFF,
@@ -93,8 +101,11 @@ struct tcp_params {
 	/* A connection that finds the accept queue full is reset, not left to
 	 * try again (tcp_abort_on_overflow). */
 	bool resets_on_overflow;
+	/* A reset ends TIME_WAIT unless this is set (tcp_rfc1337). */
+	bool protects_time_wait;
 	/* of a new connection, see struct tcp_settings */
 	uint32_t notsent_lowat;
+	bool thin_linear_timeouts;
 
 	enum tcp_cc_algorithm cc;
 	/* segments; RFC 6928 */
@@ -120,6 +131,10 @@ struct tcp_params {
 	uint64_t fin_wait_2_ns;
 	uint64_t time_wait_ns;
 	uint32_t time_wait_max;
+	/* Whether tcp_may_choose allows the four-tuple of an entry that is as old
+	 * as this (tcp_tw_reuse_delay). */
+	enum tcp_tw_reuse tw_reuse;
+	uint64_t tw_reuse_delay_ns;
 
 	uint64_t keepalive_idle_ns;
 	uint64_t keepalive_interval_ns;
@@ -266,6 +281,12 @@ struct tcp_pcb *tcp_accept(struct tcp_pcb *listener) MUST_CHECK;
 int tcp_connect(struct tcp_pcb *pcb, const struct ip_addr *addr, __be16 port,
 		const struct tcp_path *path, uint64_t now_ns) MUST_CHECK;
 
+/* Whether a port that nobody asked for by name may be chosen for the connection `key`:
+ * nothing has it, or a TIME_WAIT entry that tw_reuse gives up. tcp_connect itself, to
+ * which the program may have named the port, needs no more than time stamps. */
+bool tcp_may_choose(struct tcp_table *table, const struct flow_key *key,
+		    uint64_t now_ns);
+
 /* Queues a packet, filled by the caller, with PKT_HAS_SUM if he has the sum. On
  * success the engine owns it. -EPIPE after tcp_shutdown, -ENOTCONN, the
  * connection's error, or -ENOBUFS when the send buffer is full. A packet larger
@@ -382,6 +403,9 @@ struct tcp_settings {
 	uint32_t window_clamp;
 	/* tcp_sndbuf gives no room while so much has not been sent */
 	uint32_t notsent_lowat;
+	/* The first six timeouts do not double while fewer than four segments are
+	 * under way (TCP_THIN_LINEAR_TIMEOUTS). */
+	bool thin_linear_timeouts;
 };
 void tcp_get_settings(const struct tcp_pcb *pcb,
 		      struct tcp_settings *settings_out);

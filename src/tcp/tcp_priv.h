@@ -555,6 +555,9 @@ bool tcp_tw_input(struct tcp_table *table, const struct flow_key *key,
 /* The same for a connection that we open; false if the entry must stay. */
 bool tcp_tw_take(struct tcp_table *table, const struct flow_key *key,
 		 uint32_t *isn_out);
+/* See tcp_may_choose. */
+bool tcp_tw_may_choose(const struct tcp_table *table,
+		       const struct flow_key *key, uint64_t now_ns);
 bool tcp_tw_has(const struct tcp_table *table, const struct flow_key *key);
 uint32_t tcp_tw_cnt(const struct tcp_table *table);
 

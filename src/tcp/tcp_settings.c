@@ -35,6 +35,7 @@ void tcp_settings_init(struct tcp_table *table)
 	s->keep_probes = params->keepalive_probes;
 	s->fin_wait_2_ns = params->fin_wait_2_ns;
 	s->notsent_lowat = params->notsent_lowat;
+	s->thin_linear_timeouts = params->thin_linear_timeouts;
 }
 
 void tcp_settings_put(struct tcp_pcb *pcb)

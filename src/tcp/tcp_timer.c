@@ -181,6 +181,30 @@ static void on_syn_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 		not_past_user_timeout(pcb, now_ns + tcp_rto_ns(pcb)));
 }
 
+enum { THIN_SEGMENTS = 4, THIN_LINEAR_TIMEOUTS = 6 };
+
+/* So few segments are under way that their loss brings no three duplicates. */
+static bool is_thin(const struct tcp_pcb *pcb)
+{
+	unsigned cnt = 0;
+	struct pkt *pkt;
+
+	LIST_FOR_EACH(pkt, &pcb->snd_queue, link)
+		if (!(tcp_seg(pkt)->flags & SEG_SENT) || ++cnt == THIN_SEGMENTS)
+			break;
+	return cnt < THIN_SEGMENTS;
+}
+
+/* RFC 6298 section 5.5, unless the program has asked for something else. */
+static void back_off(struct tcp_pcb *pcb)
+{
+	if (pcb->settings->thin_linear_timeouts &&
+	    pcb->timeouts <= THIN_LINEAR_TIMEOUTS && is_thin(pcb))
+		pcb->backoff = 0;
+	else if (pcb->backoff < UINT8_MAX)
+		pcb->backoff++;
+}
+
 static void on_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	if (pcb->state == TCPS_SYN_SENT || pcb->state == TCPS_SYN_RCVD) {
@@ -195,11 +219,9 @@ static void on_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 	pcb->has_tlp = false;
 	tcp_pmtu_on_timeout(pcb, now_ns);
 	tcp_recovery_on_timeout(pcb, now_ns);
-	/* RFC 6298 section 5.5 */
-	if (pcb->backoff < UINT8_MAX)
-		pcb->backoff++;
 	if (pcb->timeouts < UINT8_MAX)
 		pcb->timeouts++;
+	back_off(pcb);
 	if (!list_is_empty(&pcb->lost))
 		tcp_out_resend(pcb, tcp_seg_pkt(pcb->lost.next), now_ns);
 	set_rtx(pcb, RTX_TIMEOUT,

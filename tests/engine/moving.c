@@ -287,6 +287,7 @@ TEST(settings_move_along)
 	s.defer_accept = 5;
 	s.window_clamp = 60000;
 	s.notsent_lowat = 7000;
+	s.thin_linear_timeouts = true;
 	CHECK_EQ(tcp_set_settings(peer.pcb, &s, peer.now_ns), 0);
 	bytes = export(&size);
 	tcp_drop(peer.pcb);
@@ -304,6 +305,7 @@ TEST(settings_move_along)
 	CHECK_EQ(t.defer_accept, s.defer_accept);
 	CHECK_EQ(t.window_clamp, s.window_clamp);
 	CHECK_EQ(t.notsent_lowat, s.notsent_lowat);
+	CHECK_EQ(t.thin_linear_timeouts, s.thin_linear_timeouts);
 	peer_teardown();
 }
 

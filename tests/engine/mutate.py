@@ -60,9 +60,9 @@ def build_all(work):
 
 
 def recompile(name, objects, work):
-    """The source, or all that may include the header."""
+    """The source, or all that may include the header or list."""
     for source in objects:
-        if source == f"src/tcp/{name}" or (name.endswith(".h") and
+        if source == f"src/tcp/{name}" or (name.endswith((".h", ".def")) and
                                            source.startswith("src/tcp/")):
             compile_file(pathlib.Path(source), work)
 

@@ -81,6 +81,8 @@ void peer_setup(void)
 	CHECK(peer.table != NULL);
 	peer.key.local = peer.is_ipv6 ? v6 : ip_addr_from_v4(
 						     htobe32(0x0a000001));
+	if (peer.is_loopback)
+		peer.key.local = ip_addr_from_v4(htobe32(0x7f000001));
 	peer.key.remote = peer.key.local;
 	peer.key.remote.byte[15] = 2;
 	peer.key.local_port = htobe16(1000);

@@ -40,6 +40,8 @@ extern struct peer {
 	/* of the engine's end */
 	struct tcp_path path;
 	bool is_ipv6;
+	/* both ends have addresses of the machine itself */
+	bool is_loopback;
 	struct tcp_pcb *pcb, *listener;
 	struct flow_key key;
 	uint64_t now_ns;

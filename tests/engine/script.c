@@ -270,6 +270,8 @@ static void do_set(struct run *run)
 		[SCRIPT_LINGER2] = "linger2",
 		[SCRIPT_DEFER] = "defer",
 		[SCRIPT_CLAMP] = "clamp",
+		[SCRIPT_THIN] = "thin",
+		[SCRIPT_RFC1337] = "rfc1337",
 		[SCRIPT_NO_IDLE_RESTART] = "no_idle_restart",
 		[SCRIPT_NO_TLP] = "no_tlp",
 		[SCRIPT_NO_FRTO] = "no_frto",

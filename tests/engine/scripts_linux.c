@@ -295,6 +295,7 @@ static void choose_params(const uint32_t *param)
 		[SCRIPT_FIN_WAIT_2] = "tcp_fin_timeout",
 		[SCRIPT_CHALLENGES] = "tcp_challenge_ack_limit",
 		[SCRIPT_OVERFLOW_RESETS] = "tcp_abort_on_overflow",
+		[SCRIPT_RFC1337] = "tcp_rfc1337",
 	};
 
 	static const char *const switches[SCRIPT_PARAMS] = {
@@ -326,6 +327,7 @@ static void choose_settings(const uint32_t *param)
 		{ SCRIPT_LINGER2, TCP_LINGER2 },
 		{ SCRIPT_DEFER, TCP_DEFER_ACCEPT },
 		{ SCRIPT_CLAMP, TCP_WINDOW_CLAMP },
+		{ SCRIPT_THIN, TCP_THIN_LINEAR_TIMEOUTS },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(options); i++) {
