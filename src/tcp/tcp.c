@@ -455,6 +455,10 @@ void tcp_pcb_update_mss(struct tcp_pcb *pcb)
 	if (pcb->flags & TF_TS)
 		mss -= TS_SIZE;
 	pcb->mss = mss;
+	if (pcb->path.segment_max)
+		pcb->slow_out |= SLOW_SPLIT;
+	else
+		pcb->slow_out &= (uint8_t)~SLOW_SPLIT;
 	if (pcb->rcv_mss > mss)
 		pcb->rcv_mss = mss;
 }
@@ -735,6 +739,7 @@ void tcp_get_info(const struct tcp_pcb *pcb, struct tcp_pcb_info *info_out)
 		.rttvar_ns = pcb->rttvar_ns,
 		.rto_ns = tcp_rto_ns(pcb),
 		.min_rtt_ns = pcb->min_rtt_ns,
+		.pacing_rate = tcp_pace_rate(pcb),
 		.has_sack = pcb->flags & TF_SACK,
 		.has_timestamps = pcb->flags & TF_TS,
 		.has_window_scale = pcb->flags & TF_SCALE,

@@ -375,6 +375,8 @@ int tcp_set_keepalive(struct tcp_pcb *pcb, bool on, uint64_t idle_ns,
 /* -ENOMEM */
 int tcp_set_user_timeout(struct tcp_pcb *pcb, uint64_t timeout_ns) MUST_CHECK;
 
+/* As a rate: no limit. */
+#define TCP_NO_PACING UINT64_MAX
 /* Not in FIN_WAIT_2 at all once nobody owns the connection (TCP_LINGER2 below 0). */
 #define TCP_NO_FIN_WAIT_2 UINT64_MAX
 /* The least that TCP_MAXSEG may say, as in Linux. */
@@ -388,6 +390,9 @@ struct tcp_settings {
 	uint64_t user_timeout_ns;
 	/* without owner (TCP_LINGER2) */
 	uint64_t fin_wait_2_ns;
+	/* bytes in a second that leave at most (SO_MAX_PACING_RATE); TCP_NO_PACING:
+	 * as many as may. The window of the start leaves at once. */
+	uint64_t max_pacing_rate;
 	/* offered by the SYN, and the most that is sent (TCP_MAXSEG); read while
 	 * the connection is set up. 0: what the path allows */
 	uint16_t mss_max;
@@ -449,6 +454,8 @@ struct tcp_pcb_info {
 	uint32_t rcv_memory, ooo_memory;
 	enum tcp_urgent urgent;
 	uint64_t srtt_ns, rttvar_ns, rto_ns, min_rtt_ns;
+	/* bytes in a second, or TCP_NO_PACING */
+	uint64_t pacing_rate;
 	bool has_sack, has_timestamps, has_window_scale, has_ecn;
 	/* some timer of this connection is pending */
 	bool has_timer;

@@ -203,7 +203,7 @@ static void bound_settings(struct tcp_settings *s)
 
 /* Brings values into their bounds that only make the connection slow when they are
  * wrong. */
-static void bound(struct tcp_pcb *pcb)
+static void bound(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	pcb->path.mtu = MAX(pcb->path.mtu, 68);
 	if (pcb->urgent_seq + SPAN_MAX - pcb->rcv_nxt > 2 * SPAN_MAX)
@@ -223,6 +223,7 @@ static void bound(struct tcp_pcb *pcb)
 	pcb->rack_rtt_ns = MIN(pcb->rack_rtt_ns, SHORT_MAX_NS);
 	pcb->rto_ns = clamp(NS_PER_MS, pcb->rto_ns,
 			    pcb->table->params.rto_max_ns);
+	pcb->pace_at_ns = MIN(pcb->pace_at_ns, now_ns + SHORT_MAX_NS);
 	/* a negative errno */
 	if (pcb->soft_error > 0 || pcb->soft_error < -4095)
 		pcb->soft_error = 0;
@@ -467,11 +468,15 @@ static int get_queues(struct reader *r, struct tcp_pcb *pcb)
 /* The retransmission timer follows the queue, whatever was written. */
 static void restore_timers(struct tcp_pcb *pcb, uint64_t now_ns)
 {
+	bool is_held = pcb->unsent && pcb->pace_at_ns > now_ns;
+
 	bool is_flying = pcb->snd_una != pcb->snd_nxt;
 	bool fits = is_flying ? pcb->rtx_kind != RTX_NONE &&
 					pcb->rtx_kind != RTX_PERSIST
 			      : pcb->rtx_kind == RTX_PERSIST && pcb->unsent;
 
+	if (is_held && pcb->slow_out & SLOW_PACED)
+		pcb->pace_wait_ns = pcb->pace_at_ns;
 	/* both are part of RFC 8985, which needs SACK */
 	if (pcb->rtx_kind == RTX_PROBE || pcb->rtx_kind == RTX_LATE_PROBE ||
 	    pcb->rtx_kind == RTX_REORDER)
@@ -499,6 +504,7 @@ static int restore(struct tcp_pcb *pcb, uint32_t w_max, uint64_t now_ns)
 	pcb->cwnd = tcp_is_synchronised(pcb) ? MAX(cwnd, pcb->mss) : cwnd;
 	if (pcb->cc_id == TCP_CC_CUBIC)
 		pcb->cc.cubic.w_max = MIN(w_max, SPAN_MAX);
+	tcp_pace_update(pcb);
 	pcb->rtt_due_ns = now_ns;
 	pcb->cwnd_used_end = pcb->snd_nxt;
 	pcb->quiet_kind = pcb->quiet_lone_kind = RTX_TIMEOUT;
@@ -526,7 +532,7 @@ static int fill(struct tcp_pcb *pcb, struct reader *r)
 	w_max = (uint32_t)get(r, 4);
 	if (r->has_failed || !is_sound(pcb))
 		return -EINVAL;
-	bound(pcb);
+	bound(pcb, r->now_ns);
 	if (tcp_table_find(pcb->table, &pcb->key) ||
 	    tcp_tw_has(pcb->table, &pcb->key))
 		return -EADDRINUSE;

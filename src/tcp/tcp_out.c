@@ -130,6 +130,7 @@ void tcp_out_resend(struct tcp_pcb *pcb, struct pkt *pkt, uint64_t now_ns)
 	}
 	pcb->last_sent_ns = now_ns;
 	tcp_emit(pcb, &o, now_ns);
+	tcp_pace_note(pcb, o.len, now_ns);
 }
 
 /* Lost data is sent before new data, as far as the window allows. */
@@ -143,6 +144,8 @@ static void resend_lost(struct tcp_pcb *pcb, uint64_t now_ns)
 			tcp_cwnd_note_used(pcb);
 			return;
 		}
+		if (tcp_pace_is_held(pcb, now_ns))
+			return;
 		tcp_out_resend(pcb, pkt, now_ns);
 		/* There is no packet to split it with, so we try later. */
 		if (tcp_seg(pkt)->flags & SEG_LOST)
@@ -232,6 +235,8 @@ static void gather_run(struct tcp_pcb *pcb, struct tcp_outgoing *o,
 	uint32_t max = may_split ? pcb->path.segment_max : 0;
 	struct pkt *pkt = o->first;
 
+	if (max)
+		max = MIN(max, tcp_pace_burst(pcb));
 	while (max && pkt->len == pcb->mss && o->len + pcb->mss <= max) {
 		struct pkt *next = tcp_out_next(pcb, pkt);
 
@@ -302,6 +307,7 @@ static void send_run(struct tcp_pcb *pcb, uint64_t now_ns)
 		pcb->snd_small_end = pcb->snd_nxt;
 	pcb->last_sent_ns = now_ns;
 	tcp_emit(pcb, &o, now_ns);
+	tcp_pace_note(pcb, o.len, now_ns);
 }
 
 /* RFC 9293 section 3.8.2 (RFC 5681 section 4.1): after a pause the window no longer
@@ -362,7 +368,7 @@ static void push_by_rules(struct tcp_pcb *pcb, uint64_t now_ns)
 	if (pcb->unsent)
 		restart_if_idle(pcb, now_ns);
 	while (pcb->unsent && (list_is_empty(&pcb->lost) || !repairs_first) &&
-	       prepare_next(pcb, now_ns)) {
+	       prepare_next(pcb, now_ns) && !tcp_pace_is_held(pcb, now_ns)) {
 		send_run(pcb, now_ns);
 		has_sent = true;
 	}

@@ -224,6 +224,13 @@ enum tcp_flag {
 	TF_MORE_FOLLOWS = 1 << 29,
 };
 
+/* Why a connection does not send by the short rules of tcp_fast.c. */
+enum tcp_slow_out {
+	/* the device splits what is long */
+	SLOW_SPLIT = 1 << 0,
+	SLOW_PACED = 1 << 1,
+};
+
 /* What the time of a sender is counted as. */
 enum tcp_chrono {
 	CHRONO_IDLE,
@@ -268,6 +275,7 @@ struct tcp_pcb {
 	uint8_t urgent_byte;
 	/* see tcp_freeze */
 	bool is_frozen;
+	uint8_t slow_out; /* a set of enum tcp_slow_out */
 	/* bytes received since the last ACK left */
 	uint32_t unacked_rcvd;
 	struct list rcv_queue;
@@ -326,6 +334,17 @@ struct tcp_pcb {
 		struct tcp_cubic cubic;
 		uint32_t acked;
 	} cc;
+
+	/* Bytes in a second that the algorithm wants; 0: it does not pace. It calls
+	 * tcp_pace_update after a change between the two. */
+	uint64_t pacing_rate;
+	/* when all that was sent is through at the rate */
+	uint64_t pace_at_ns;
+	/* the latest burst: when it began, its bytes */
+	uint64_t pace_begun_ns;
+	uint32_t pace_burst;
+	/* nothing leaves before; 0: something may */
+	uint64_t pace_wait_ns;
 
 	/* round-trip times, in nanoseconds */
 	uint64_t srtt_ns;
@@ -483,6 +502,6 @@ struct tcp_pcb {
 	struct pkt fin;
 };
 
-_Static_assert(sizeof(struct tcp_pcb) <= 1024, "an idle connection is cheap");
+_Static_assert(sizeof(struct tcp_pcb) <= 1280, "an idle connection is cheap");
 
 #endif

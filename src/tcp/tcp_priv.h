@@ -512,6 +512,18 @@ void tcp_out_free(struct tcp_pcb *pcb);
 struct pkt *tcp_out_next(const struct tcp_pcb *pcb, struct pkt *pkt);
 bool tcp_out_split(struct tcp_pcb *pcb, struct pkt *pkt, uint32_t len);
 
+/* tcp_pace.c */
+/* Is called after a change to who limits the rate. */
+void tcp_pace_update(struct tcp_pcb *pcb);
+/* Returns the rate at present, or TCP_NO_PACING. */
+uint64_t tcp_pace_rate(const struct tcp_pcb *pcb);
+/* Whether nothing may leave now because of the rate; the timer goes on then. */
+bool tcp_pace_is_held(struct tcp_pcb *pcb, uint64_t now_ns);
+/* So much payload has left. */
+void tcp_pace_note(struct tcp_pcb *pcb, uint32_t len, uint64_t now_ns);
+/* Returns how much may be handed to a device at once that splits it. */
+uint32_t tcp_pace_burst(const struct tcp_pcb *pcb);
+
 /* tcp_reply.c */
 void tcp_reply_reset(struct tcp_table *table, const struct flow_key *key,
 		     const struct tcp_segment *in, uint64_t now_ns);

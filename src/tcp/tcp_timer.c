@@ -21,7 +21,7 @@ void tcp_timer_update(struct tcp_pcb *pcb)
 	uint64_t at_ns = earliest(earliest(pcb->rtx_at_ns, pcb->delack_at_ns),
 				  earliest(pcb->keep_at_ns, pcb->state_at_ns));
 
-	at_ns = earliest(at_ns, pcb->cork_ns);
+	at_ns = earliest(at_ns, earliest(pcb->cork_ns, pcb->pace_wait_ns));
 	if (!at_ns || !tcp_timer_is_later(pcb, at_ns))
 		return;
 	pcb->armed_ns = at_ns;
@@ -32,6 +32,7 @@ void tcp_timer_stop(struct tcp_pcb *pcb)
 {
 	pcb->rtx_at_ns = pcb->delack_at_ns = pcb->armed_ns = 0;
 	pcb->keep_at_ns = pcb->state_at_ns = pcb->cork_ns = 0;
+	pcb->pace_wait_ns = 0;
 	pcb->rtx_kind = RTX_NONE;
 	timer_cancel(pcb->table->wheel, &pcb->timer);
 }
@@ -45,10 +46,12 @@ static ALWAYS_INLINE void set_rtx(struct tcp_pcb *pcb, enum tcp_rtx_kind kind,
 		tcp_timer_update(pcb);
 }
 
-/* RFC 9293 section 3.8.6.1: data that waits for a window must not wait for ever. */
+/* RFC 9293 section 3.8.6.1: data that waits for a window must not wait for ever. What
+ * waits for its time has a timer already. */
 static void rearm_persist(struct tcp_pcb *pcb, uint64_t now_ns)
 {
-	bool is_waiting = pcb->snd_end != pcb->snd_nxt && tcp_may_send(pcb);
+	bool is_waiting = pcb->snd_end != pcb->snd_nxt && tcp_may_send(pcb) &&
+			  !pcb->pace_wait_ns;
 
 	if (!is_waiting) {
 		pcb->rtx_kind = RTX_NONE;
@@ -356,6 +359,8 @@ static void fire(struct timer *timer, uint64_t now_ns)
 		tcp_out_push(pcb, now_ns);
 		pcb->flags &= ~TF_CORK_TIMER;
 	}
+	if (take_due(&pcb->pace_wait_ns, now_ns))
+		tcp_out_push(pcb, now_ns);
 	if (pcb->rtx_at_ns && pcb->rtx_at_ns <= now_ns)
 		on_rtx(pcb, now_ns);
 	if (pcb->state != TCPS_CLOSED && take_due(&pcb->keep_at_ns, now_ns))

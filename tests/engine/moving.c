@@ -288,6 +288,7 @@ TEST(settings_move_along)
 	s.window_clamp = 60000;
 	s.notsent_lowat = 7000;
 	s.thin_linear_timeouts = true;
+	s.max_pacing_rate = 123456;
 	CHECK_EQ(tcp_set_settings(peer.pcb, &s, peer.now_ns), 0);
 	bytes = export(&size);
 	tcp_drop(peer.pcb);
@@ -306,6 +307,7 @@ TEST(settings_move_along)
 	CHECK_EQ(t.window_clamp, s.window_clamp);
 	CHECK_EQ(t.notsent_lowat, s.notsent_lowat);
 	CHECK_EQ(t.thin_linear_timeouts, s.thin_linear_timeouts);
+	CHECK_EQ(t.max_pacing_rate, s.max_pacing_rate);
 	peer_teardown();
 }
 

@@ -218,6 +218,8 @@ static void run_seed(uint64_t seed)
 	}
 
 	client.is_urgent = one_in(&rand, 10);
+	if (one_in(&rand, 8))
+		client.max_pacing_rate = rand_between(&rand, 20000, 5000000);
 	sim_init_with(&sim, seed, &params, link, &setup);
 	sim_listen(&sim, &server);
 	for (unsigned i = 0; i < conn_cnt; i++)

@@ -271,6 +271,7 @@ static void do_set(struct run *run)
 		[SCRIPT_DEFER] = "defer",
 		[SCRIPT_CLAMP] = "clamp",
 		[SCRIPT_THIN] = "thin",
+		[SCRIPT_PACE] = "pace",
 		[SCRIPT_RFC1337] = "rfc1337",
 		[SCRIPT_NO_IDLE_RESTART] = "no_idle_restart",
 		[SCRIPT_NO_TLP] = "no_tlp",

@@ -50,8 +50,8 @@
  * start, backlog of a listener, cookies 1 for every SYN, syns, challenges and resets
  * in a second, rcv_buf, split, the size of a segment that the device cuts into
  * those that fit, keep_interval, the seconds between two probes, and the socket options
- * maxseg, syncnt, linger2, defer (TCP_DEFER_ACCEPT), clamp and thin. Set to 1, rfc1337
- * switches on what its name says, no_idle_restart, no_tlp, no_frto, no_dsack and no_linear_syns switch off what their names say, and
+ * maxseg, syncnt, linger2, defer (TCP_DEFER_ACCEPT), clamp, thin and pace (SO_MAX_PACING_RATE).
+ * Set to 1, rfc1337 switches on what its name says, no_idle_restart, no_tlp, no_frto, no_dsack and no_linear_syns switch off what their names say, and
  * overflow_resets makes a full accept queue reset.
  */
 #ifndef ENGINE_SCRIPT_H
@@ -114,6 +114,7 @@ enum script_param {
 	SCRIPT_DEFER,
 	SCRIPT_CLAMP,
 	SCRIPT_THIN,
+	SCRIPT_PACE,
 	SCRIPT_RFC1337,
 	SCRIPT_NO_IDLE_RESTART,
 	SCRIPT_NO_TLP,

@@ -74,6 +74,8 @@ static void choose_settings(struct tcp_pcb *pcb, const uint32_t *param)
 		&peer.params, param[SCRIPT_DEFER] * NS_PER_SEC);
 	s.window_clamp = param[SCRIPT_CLAMP];
 	s.thin_linear_timeouts = param[SCRIPT_THIN];
+	if (param[SCRIPT_PACE])
+		s.max_pacing_rate = param[SCRIPT_PACE];
 	if (param[SCRIPT_LINGER2] == UINT32_MAX)
 		s.fin_wait_2_ns = TCP_NO_FIN_WAIT_2;
 	else if (param[SCRIPT_LINGER2])

@@ -339,6 +339,15 @@ static void choose_settings(const uint32_t *param)
 	}
 }
 
+static void choose_rate(const uint32_t *param)
+{
+	uint32_t rate = param[SCRIPT_PACE];
+
+	if (rate)
+		CHECK_EQ(setsockopt(sock, SOL_SOCKET, SO_MAX_PACING_RATE, &rate,
+				    sizeof(rate)), 0);
+}
+
 static void linux_open(const struct script_setup *setup)
 {
 	uint32_t backlog = setup->param[SCRIPT_BACKLOG];
@@ -354,6 +363,7 @@ static void linux_open(const struct script_setup *setup)
 		keep_interval_s = 1;
 	sock = make_socket(setup->param[SCRIPT_RCV_BUF]);
 	choose_settings(setup->param);
+	choose_rate(setup->param);
 	if (setup->is_passive) {
 		listener = sock;
 		/* its queue holds one more than it is told */

@@ -258,6 +258,15 @@ static const struct tcp_ops sim_ops = {
 
 /* ---- applications ---- */
 
+static void pace(struct sim *sim, struct tcp_pcb *pcb, uint64_t rate)
+{
+	struct tcp_settings settings;
+
+	tcp_get_settings(pcb, &settings);
+	settings.max_pacing_rate = rate;
+	CHECK_EQ(tcp_set_settings(pcb, &settings, sim->now_ns), 0);
+}
+
 static struct sim_conn *conn_create(struct sim_host *host, struct tcp_pcb *pcb,
 				    const struct sim_app *app, bool is_client)
 {
@@ -276,6 +285,8 @@ static struct sim_conn *conn_create(struct sim_host *host, struct tcp_pcb *pcb,
 	list_push_back(&host->conns, &conn->link);
 	tcp_set_user(pcb, conn);
 	tcp_set_oob_inline(pcb, true);
+	if (app->max_pacing_rate)
+		pace(host->sim, pcb, app->max_pacing_rate);
 	if (app->nodelay)
 		tcp_set_nodelay(pcb, true, host->sim->now_ns);
 	if (app->keepalive_ns)

@@ -40,6 +40,8 @@ struct sim_app {
 	bool nodelay;
 	/* each write is urgent; the other end keeps the bytes in its stream */
 	bool is_urgent;
+	/* of the settings; 0: none */
+	uint64_t max_pacing_rate;
 	/* probes a silent peer after this long; 0: never */
 	uint64_t keepalive_ns;
 };
