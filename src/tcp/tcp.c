@@ -525,6 +525,7 @@ void tcp_pcb_established(struct tcp_pcb *pcb, uint64_t now_ns)
 	const struct tcp_params *params = &pcb->table->params;
 	uint32_t segments = params->initial_window;
 
+	tcp_rate_begin(pcb, now_ns);
 	/* RFC 6298 section 5.7, RFC 5681 section 3.1: after a lost SYN we start
 	 * carefully. */
 	if (pcb->backoff || pcb->timeouts) {

@@ -311,6 +311,9 @@ void tcp_output(struct tcp_pcb *pcb, uint64_t now_ns);
  * more than the buffer's size allows. A writer who filled it to the byte would
  * leave short segments in the middle of the stream. */
 uint32_t tcp_sndbuf(const struct tcp_pcb *pcb);
+/* The program would write more, but the buffer is full. From now on until there is
+ * room, the time when nothing is left to send counts as limited by the buffer. */
+void tcp_wants_room(struct tcp_pcb *pcb, uint64_t now_ns);
 /* Payload bytes of a full segment. */
 uint32_t tcp_mss(const struct tcp_pcb *pcb);
 
@@ -489,8 +492,13 @@ struct tcp_pcb_stats {
 	uint32_t reorderings;
 	uint16_t reordering;
 	/* something was sent and not acknowledged; while the peer's window alone
-	 * was in the way. To a millisecond, in 52 days round once. */
-	uint64_t busy_ns, window_limited_ns;
+	 * was in the way; while the program waited for room (tcp_wants_room) and
+	 * everything had been sent. To a millisecond, in 52 days round once. */
+	uint64_t busy_ns, window_limited_ns, buffer_limited_ns;
+	/* bytes in a second that have arrived of late, 0 if that is not known; the
+	 * path may carry more, because the program wrote less */
+	uint64_t delivery_rate;
+	bool is_app_limited;
 };
 enum { TCP_REORDERING_LEAST = 3 };
 void tcp_get_stats(const struct tcp_pcb *pcb, struct tcp_pcb_stats *stats_out,

@@ -158,6 +158,7 @@ static ALWAYS_INLINE void note_sent(struct tcp_pcb *pcb, struct pkt *pkt,
 	if (pcb->snd_nxt == pcb->snd_una) {
 		pcb->progress_ns = now_ns;
 		tcp_stats_begin(pcb, now_ns);
+		tcp_rate_begin(pcb, now_ns);
 	}
 	pcb->data_segs_out++;
 	pcb->last_sent_ns = now_ns;

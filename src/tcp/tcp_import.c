@@ -179,7 +179,7 @@ static bool is_sound(const struct tcp_pcb *pcb)
 	       pcb->cc_id < TCP_CC_CNT && pcb->recovery <= RECOVERY_LOSS &&
 	       pcb->rtx_kind <= RTX_PERSIST &&
 	       pcb->urgent <= TCP_URGENT_READ &&
-	       pcb->chrono <= CHRONO_WINDOW &&
+	       pcb->chrono <= CHRONO_BUFFER &&
 	       pcb->snd_scale <= TCP_SCALE_MAX &&
 	       pcb->rcv_scale <= TCP_SCALE_MAX && pcb->mss_peer >= 64;
 }
@@ -537,7 +537,10 @@ static int fill(struct tcp_pcb *pcb, struct reader *r)
 	    tcp_tw_has(pcb->table, &pcb->key))
 		return -EADDRINUSE;
 	rc = get_queues(r, pcb);
-	return rc ? rc : restore(pcb, w_max, r->now_ns);
+	if (rc)
+		return rc;
+	tcp_rate_mark(pcb, r->now_ns);
+	return restore(pcb, w_max, r->now_ns);
 }
 
 int tcp_import(struct tcp_table *table, const uint8_t *data, size_t len,

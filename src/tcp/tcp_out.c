@@ -292,8 +292,10 @@ static void send_run(struct tcp_pcb *pcb, uint64_t now_ns)
 		o.flags |= WIRE_TCP_CWR;
 		pcb->flags &= ~TF_CWR_OUT;
 	}
-	if (pcb->snd_una == o.seq)
+	if (pcb->snd_una == o.seq) {
 		pcb->progress_ns = now_ns;
+		tcp_rate_begin(pcb, now_ns);
+	}
 	tcp_stats_begin(pcb, now_ns);
 	pkt = o.first;
 	for (uint32_t i = 0; i < entries; i++) {
@@ -351,13 +353,6 @@ bool tcp_out_override(struct tcp_pcb *pcb, uint64_t now_ns)
 	return true;
 }
 
-/* Nothing more may be sent, whatever the congestion window is. */
-static bool is_window_full(const struct tcp_pcb *pcb)
-{
-	return seq_at_most(pcb->snd_una + pcb->snd_wnd,
-			   tcp_seg(pcb->unsent)->seq);
-}
-
 /* Sends repairs, and new data by all the rules. */
 static void push_by_rules(struct tcp_pcb *pcb, uint64_t now_ns)
 {
@@ -372,11 +367,7 @@ static void push_by_rules(struct tcp_pcb *pcb, uint64_t now_ns)
 		send_run(pcb, now_ns);
 		has_sent = true;
 	}
-	if (pcb->unsent)
-		tcp_stats_set(pcb, is_window_full(pcb) ? CHRONO_WINDOW
-						       : CHRONO_BUSY, now_ns);
-	else if (pcb->chrono == CHRONO_WINDOW)
-		tcp_stats_pass(pcb, CHRONO_BUSY, now_ns);
+	tcp_stats_sent(pcb, now_ns);
 	/* What was just sent also makes room. */
 	if (has_sent && pcb->settings->notsent_lowat != UINT32_MAX)
 		tcp_event_raise(pcb, TCP_EV_WRITABLE);

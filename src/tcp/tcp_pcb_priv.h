@@ -229,6 +229,8 @@ enum tcp_slow_out {
 	/* the device splits what is long */
 	SLOW_SPLIT = 1 << 0,
 	SLOW_PACED = 1 << 1,
+	/* the writer waits for room */
+	SLOW_WANTED = 1 << 2,
 };
 
 /* What the time of a sender is counted as. */
@@ -236,6 +238,7 @@ enum tcp_chrono {
 	CHRONO_IDLE,
 	CHRONO_BUSY,
 	CHRONO_WINDOW, /* the peer's is full */
+	CHRONO_BUFFER, /* all is sent, and the writer waits for room */
 };
 
 /* Time in 32 bits, for what need not be exact. A tick is about a millisecond, and the
@@ -478,8 +481,24 @@ struct tcp_pcb {
 	uint32_t reorderings;
 	uint32_t busy_ticks;
 	uint32_t window_ticks;
+	uint32_t buffer_ticks;
+	/* snd_end when the writer found no room, see SLOW_WANTED */
+	uint32_t wanted_end;
 	uint32_t chrono_since;
 	uint64_t bytes_resent;
+
+	/* See tcp_rate.c: the segment behind this one is looked at. Below, what had
+	 * arrived when it was to be sent, when that was, and when the latest that had
+	 * arrived was sent. */
+	uint32_t rate_mark;
+	uint32_t rate_delivered;
+	uint64_t rate_mark_ns;
+	uint64_t rate_sent_ns;
+	/* bytes in a second; 0: not known */
+	uint64_t delivery_rate;
+	bool is_mark_app_limited;
+	bool is_mark_taken;
+	bool is_rate_app_limited;
 
 	/* receive-buffer tuning: bytes taken in the present round trip */
 	uint64_t tune_start_ns;

@@ -122,11 +122,28 @@ static inline void tcp_stats_begin(struct tcp_pcb *pcb, uint64_t now_ns)
 	pcb->chrono_since = tcp_ticks(now_ns);
 }
 
+/* Decides what the time counts as, after as much was sent as may be. */
+void tcp_stats_sent(struct tcp_pcb *pcb, uint64_t now_ns);
+
 static inline void tcp_stats_set(struct tcp_pcb *pcb, enum tcp_chrono kind,
 				 uint64_t now_ns)
 {
 	if (pcb->chrono != kind)
 		tcp_stats_pass(pcb, kind, now_ns);
+}
+
+/* tcp_rate.c */
+/* The next segment to be sent is looked at. */
+void tcp_rate_mark(struct tcp_pcb *pcb, uint64_t now_ns);
+/* Is called now and then when something was acknowledged. */
+void tcp_rate_take(struct tcp_pcb *pcb, uint64_t now_ns);
+
+/* Nothing is under way, and a segment leaves: the first one to arrive tells a rate. */
+static inline void tcp_rate_begin(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	pcb->rate_mark = pcb->rate_delivered = pcb->snd_una;
+	pcb->rate_mark_ns = pcb->rate_sent_ns = now_ns;
+	pcb->is_mark_taken = false;
 }
 
 /* tcp_settings.c */

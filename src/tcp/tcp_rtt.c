@@ -8,6 +8,9 @@
 /* How long a smallest round trip is believed: paths change. */
 #define MIN_RTT_LIFE_NS (300 * NS_PER_SEC)
 
+/* A delivery rate more often than that is of no use, and costs each packet something. */
+#define RATE_PERIOD_NS NS_PER_MS
+
 void tcp_rtt_init(struct tcp_pcb *pcb)
 {
 	pcb->flags &= ~TF_HAS_RTT;
@@ -97,6 +100,8 @@ void tcp_rtt_take(struct tcp_pcb *pcb, uint64_t rtt_ns, uint64_t now_ns)
 	if (UNLIKELY(pcb->pmtu))
 		tcp_pmtu_refresh(pcb, now_ns);
 	tcp_stats_note_bytes(pcb);
+	if (now_ns - pcb->rate_mark_ns >= RATE_PERIOD_NS)
+		tcp_rate_take(pcb, now_ns);
 	pcb->rtt_due_ns = now_ns + (pcb->srtt_ns >> SAMPLES_SHIFT);
 }
 

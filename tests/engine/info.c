@@ -257,3 +257,79 @@ TEST(busy_and_limited_times_are_told)
 	CHECK(is_about(stats().busy_ns, 1190));
 	peer_teardown();
 }
+
+/* What is acknowledged in so many steps of 1460 bytes at the same moment. */
+static void acknowledge(uint32_t from, unsigned segments)
+{
+	for (unsigned i = 1; i <= segments; i++)
+		peer_send_options(A, P, U + from + i * 1460, 30000, 0,
+				  &(struct tcp_options){ 0 });
+}
+
+TEST(delivery_rate_is_told)
+{
+	peer_connected();
+	peer_send_options(A, P, U, 30000, 0, &(struct tcp_options){ 0 });
+	CHECK_EQ(stats().delivery_rate, 0);
+	/* four in 20 ms, and nothing waits: the path may carry more */
+	for (int i = 0; i < 4; i++)
+		peer_write(1460);
+	peer_advance_ms(20);
+	acknowledge(0, 4);
+	CHECK_EQ(stats().delivery_rate, 4 * 1460 * 50);
+	CHECK(stats().is_app_limited);
+	/* less of the same says nothing */
+	peer_advance_ms(100);
+	peer_write(1460);
+	peer_advance_ms(20);
+	acknowledge(4 * 1460, 1);
+	CHECK_EQ(stats().delivery_rate, 4 * 1460 * 50);
+	/* a window of 10, and more waits: that is what the path carries */
+	for (int i = 0; i < 40; i++)
+		peer_write(1460);
+	peer_advance_ms(25);
+	acknowledge(5 * 1460, 1);
+	peer_advance_ms(15);
+	acknowledge(14 * 1460, 1);
+	CHECK(!stats().is_app_limited);
+	CHECK_EQ(stats().delivery_rate, 10 * 1460 * 25);
+	/* what left then is not counted with the time before */
+	peer_advance_ms(20);
+	acknowledge(25 * 1460, 1);
+	CHECK_EQ(stats().delivery_rate, 10 * 1460 * 25);
+	peer.looked_at = peer.sent_cnt;
+	peer_teardown();
+}
+
+TEST(time_without_room_is_told)
+{
+	struct tcp_options none = { 0 };
+
+	peer_connected();
+	tcp_set_nodelay(peer.pcb, true, peer.now_ns);
+	tcp_set_snd_buf(peer.pcb, 4000);
+	peer_send_options(A, P, U, 30000, 0, &none);
+	/* no room, but nobody wants any */
+	for (int i = 0; i < 4; i++)
+		peer_write(1000);
+	peer_advance_ms(50);
+	CHECK(is_about(stats().buffer_limited_ns, 0));
+	tcp_wants_room(peer.pcb, peer.now_ns);
+	peer_advance_ms(50);
+	CHECK(is_about(stats().buffer_limited_ns, 50));
+	peer_send_options(A, P, U + 1000, 30000, 0, &none);
+	peer_write(1000);
+	peer_advance_ms(50);
+	CHECK(is_about(stats().buffer_limited_ns, 50));
+	CHECK(is_about(stats().busy_ns, 150));
+	/* behind a closed window it is the window's time */
+	peer_send_options(A, P, U + 5000, 500, 0, &none);
+	peer_send_options(A, P + 1, U + 5000, 500, 0, &none);
+	for (int i = 0; i < 4; i++)
+		peer_write(1000);
+	tcp_wants_room(peer.pcb, peer.now_ns);
+	peer_advance_ms(100);
+	CHECK(is_about(stats().buffer_limited_ns, 50));
+	peer.looked_at = peer.sent_cnt;
+	peer_teardown();
+}
