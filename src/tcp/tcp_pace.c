@@ -54,18 +54,21 @@ static uint64_t time_of(uint64_t bytes, uint64_t rate)
 
 bool tcp_pace_is_held(struct tcp_pcb *pcb, uint64_t now_ns)
 {
-	if (!(pcb->slow_out & SLOW_PACED) || pcb->pace_at_ns <= now_ns) {
-		pcb->pace_wait_ns = 0;
+	bool has_begun = pcb->pace_begun_ns == now_ns;
+
+	pcb->pace_wait_ns = 0;
+	if (!(pcb->slow_out & SLOW_PACED))
+		return false;
+	if (!has_begun && pcb->pace_at_ns <= now_ns) {
 		pcb->pace_begun_ns = now_ns;
 		pcb->pace_burst = 0;
 		return false;
 	}
 	/* What was begun just now goes on until it is a burst; then all of its time
 	 * is waited for. */
-	if (pcb->pace_begun_ns == now_ns &&
-	    pcb->pace_burst < tcp_pace_burst(pcb))
+	if (has_begun && pcb->pace_burst < tcp_pace_burst(pcb))
 		return false;
-	pcb->pace_wait_ns = pcb->pace_at_ns;
+	pcb->pace_wait_ns = MAX(pcb->pace_at_ns, now_ns + 1);
 	tcp_timer_update(pcb);
 	return true;
 }
