@@ -646,13 +646,20 @@ int tcp_write(struct tcp_pcb *pcb, struct pkt *pkt)
 int tcp_write_with(struct tcp_pcb *pcb, struct pkt *pkt, unsigned flags)
 {
 	uint8_t seg_flags = flags & TCP_WRITE_MORE ? SEG_MORE : SEG_PUSH;
+	bool is_stamped = flags & TCP_WRITE_STAMP && pkt->len;
 	int rc;
 
 	if (flags & TCP_WRITE_EOR)
 		seg_flags |= SEG_EOR;
+	if (is_stamped)
+		seg_flags |= SEG_STAMP;
 	rc = write_pkt(pcb, pkt, seg_flags);
 	if (rc)
 		return rc;
+	if (is_stamped) {
+		pcb->stamp_cnt++;
+		pcb->is_quiet = false;
+	}
 	if (flags & TCP_WRITE_URGENT)
 		tcp_urgent_mark_end(pcb);
 	return 0;

@@ -190,6 +190,15 @@ struct tcp_out {
 	bool is_retransmission;
 };
 
+/* The stations of a byte that was written with TCP_WRITE_STAMP. */
+enum tcp_stamp {
+	/* its segment is about to be given to `emit`; again if it is sent again */
+	TCP_STAMP_SCHEDULED,
+	/* `emit` has returned */
+	TCP_STAMP_SENT,
+	TCP_STAMP_ACKED,
+};
+
 /* What the engine asks of its owner. All are called under the stack's lock, from
  * within a call of this interface or from a timer, and none calls back. */
 struct tcp_ops {
@@ -203,7 +212,13 @@ struct tcp_ops {
 	 * refuse it. */
 	bool (*path)(void *ctx, const struct flow_key *key,
 		     struct tcp_path *path_out);
+	/* Such a byte has come to a station. Its number counts from 0 for the first
+	 * of the stream, modulo 2^32. tcp_stamp_ignore where nobody asks for it. */
+	void (*stamped)(void *ctx, struct tcp_pcb *pcb, enum tcp_stamp what,
+			uint32_t byte, uint64_t now_ns);
 };
+void tcp_stamp_ignore(void *ctx, struct tcp_pcb *pcb, enum tcp_stamp what,
+		      uint32_t byte, uint64_t now_ns);
 
 /* `borrowers` has packets without buffers, for segments that must be split. The
  * wheel and the pool outlive the table. NULL without memory. */
@@ -301,6 +316,9 @@ enum tcp_write_flag {
 	TCP_WRITE_MORE = 1 << 1,
 	/* the end of a record, in which its segment ends, too (MSG_EOR) */
 	TCP_WRITE_EOR = 1 << 2,
+	/* the last byte is followed on its way: see enum tcp_stamp. What is written
+	 * later does not join its segment. */
+	TCP_WRITE_STAMP = 1 << 3,
 };
 /* The same with a set of enum tcp_write_flag. */
 int tcp_write_with(struct tcp_pcb *pcb, struct pkt *pkt, unsigned flags)

@@ -154,6 +154,16 @@ static void put_urgent(const struct tcp_pcb *pcb, struct wire_tcp *header,
 		header->flags |= WIRE_TCP_URG;
 }
 
+/* Nobody takes the packets away while `emit` runs. */
+static COLD void emit_stamped(struct tcp_pcb *pcb, const uint8_t *header,
+			      size_t header_len, const struct tcp_outgoing *o,
+			      uint64_t now_ns)
+{
+	tcp_stamp_run(pcb, o->first, o->cnt, TCP_STAMP_SCHEDULED, now_ns);
+	emit(pcb, header, header_len, o);
+	tcp_stamp_run(pcb, o->first, o->cnt, TCP_STAMP_SENT, now_ns);
+}
+
 /* A segment of a synchronised connection. */
 void tcp_emit(struct tcp_pcb *pcb, struct tcp_outgoing *o,
 			 uint64_t now_ns)
@@ -173,6 +183,10 @@ void tcp_emit(struct tcp_pcb *pcb, struct tcp_outgoing *o,
 		put_urgent(pcb, header, o->seq);
 	put_checksum(pcb, header, header_len, o);
 	note_ack_sent(pcb, o->len);
+	if (UNLIKELY(pcb->stamp_cnt && o->len)) {
+		emit_stamped(pcb, bytes, header_len, o, now_ns);
+		return;
+	}
 	emit(pcb, bytes, header_len, o);
 }
 

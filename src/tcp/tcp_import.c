@@ -264,6 +264,7 @@ static void append_entry(struct tcp_pcb *pcb, struct pkt *pkt, uint32_t seq,
 	seg->sent_cnt = entry->sent_cnt;
 	seg->sent_ns = entry->sent_ns;
 	list_push_back(&pcb->snd_queue, &pkt->link);
+	pcb->stamp_cnt += !!(seg->flags & SEG_STAMP);
 	if (!(seg->flags & SEG_SENT)) {
 		if (!pcb->unsent)
 			pcb->unsent = pkt;
@@ -294,6 +295,8 @@ static bool is_entry_sound(const struct tcp_pcb *pcb, const struct entry *e,
 		return false;
 	if (e->flags & SEG_FIN ? e->len || !is_last : !e->len)
 		return false;
+	if (e->flags & SEG_FIN && e->flags & SEG_STAMP)
+		return false;
 	/* The entries are marked as sent up to snd_nxt, and no further. */
 	return e->len <= pcb->snd_end - seq &&
 	       (is_sent ? seq_at_most(end, pcb->snd_nxt)
@@ -303,6 +306,7 @@ static bool is_entry_sound(const struct tcp_pcb *pcb, const struct entry *e,
 static bool get_entry_bytes(struct reader *bytes, struct tcp_pcb *pcb,
 			    uint32_t seq, const struct entry *entry)
 {
+	struct entry part = *entry;
 	uint32_t left = entry->len;
 
 	if (entry->flags & SEG_FIN) {
@@ -316,7 +320,11 @@ static bool get_entry_bytes(struct reader *bytes, struct tcp_pcb *pcb,
 		if (!pkt)
 			return false;
 		left -= pkt->len;
-		append_entry(pcb, pkt, seq, entry);
+		if (left)
+			part.flags = entry->flags & (uint8_t)~SEG_OF_END;
+		else
+			part.flags = entry->flags;
+		append_entry(pcb, pkt, seq, &part);
 		seq += pkt->len;
 	}
 	return true;

@@ -51,7 +51,7 @@ static void fill_up(struct tcp_pcb *pcb, struct pkt *pkt)
 	struct pkt *next;
 
 	while (pkt->len < pcb->mss && pkt->refs == 1 && pkt_tailroom(pkt) &&
-	       !(tcp_seg(pkt)->flags & SEG_EOR) &&
+	       !(tcp_seg(pkt)->flags & (SEG_EOR | SEG_STAMP)) &&
 	       (next = tcp_out_next(pcb, pkt)) && next->len) {
 		uint32_t len = MIN(next->len, pkt_tailroom(pkt));
 
@@ -404,6 +404,7 @@ void tcp_out_free(struct tcp_pcb *pcb)
 			pkt_put(pkt);
 	}
 	pcb->unsent = NULL;
+	pcb->stamp_cnt = 0;
 	pcb->sack_hint = NULL;
 	pcb->sacked_bytes = pcb->sacked_cnt = pcb->lost_bytes = 0;
 }

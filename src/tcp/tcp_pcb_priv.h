@@ -27,8 +27,10 @@ enum tcp_seg_flag {
 	SEG_MORE = 1 << 5,
 	/* end of a record: what follows does not join it */
 	SEG_EOR = 1 << 6,
+	/* the owner follows its last byte */
+	SEG_STAMP = 1 << 7,
 	/* what belongs to the last byte of an entry */
-	SEG_OF_END = SEG_PUSH | SEG_MORE | SEG_EOR,
+	SEG_OF_END = SEG_PUSH | SEG_MORE | SEG_EOR | SEG_STAMP,
 };
 
 /* In the cb of a packet on the send queue. The queue is a list by sequence
@@ -310,6 +312,8 @@ struct tcp_pcb {
 	struct pkt *unsent;
 	struct list in_flight;
 	struct list lost;
+	/* entries with SEG_STAMP */
+	uint32_t stamp_cnt;
 
 	/* addresses and protocol, for checksums */
 	uint32_t pseudo_sum;

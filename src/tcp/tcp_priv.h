@@ -541,6 +541,13 @@ void tcp_pace_note(struct tcp_pcb *pcb, uint32_t len, uint64_t now_ns);
 /* Returns how much may be handed to a device at once that splits it. */
 uint32_t tcp_pace_burst(const struct tcp_pcb *pcb);
 
+/* tcp_stamp.c */
+/* So many entries from this one on have come to a station. */
+void tcp_stamp_run(struct tcp_pcb *pcb, struct pkt *pkt, uint32_t cnt,
+		   enum tcp_stamp what, uint64_t now_ns);
+/* The same for one that has arrived. */
+void tcp_stamp_acked(struct tcp_pcb *pcb, struct pkt *pkt, uint64_t now_ns);
+
 /* tcp_reply.c */
 void tcp_reply_reset(struct tcp_table *table, const struct flow_key *key,
 		     const struct tcp_segment *in, uint64_t now_ns);

@@ -333,3 +333,78 @@ TEST(time_without_room_is_told)
 	peer.looked_at = peer.sent_cnt;
 	peer_teardown();
 }
+
+static void write_stamped(uint32_t len)
+{
+	struct pkt *pkt = pkt_alloc(&peer.pool);
+
+	pkt_append(pkt, len);
+	CHECK_EQ(tcp_write_with(peer.pcb, pkt, TCP_WRITE_STAMP), 0);
+	tcp_output(peer.pcb, peer.now_ns);
+}
+
+static void expect_stamp(unsigned index, enum tcp_stamp what, uint32_t byte,
+			 unsigned sent_cnt)
+{
+	CHECK(index < peer.stamp_cnt);
+	CHECK_EQ(peer.stamps[index].what, what);
+	CHECK_EQ(peer.stamps[index].byte, byte);
+	CHECK_EQ(peer.stamps[index].sent_cnt, sent_cnt);
+}
+
+TEST(bytes_are_followed)
+{
+	unsigned sent;
+
+	peer_connected();
+	peer_send_options(A, P, U, 30000, 0, &(struct tcp_options){ 0 });
+	sent = peer.sent_cnt;
+	peer_write(100);
+	CHECK_EQ(peer.stamp_cnt, 0);
+	/* It waits for the first, and stays apart from what is written behind, which
+	 * ends the wait. */
+	write_stamped(50);
+	CHECK_EQ(peer.stamp_cnt, 0);
+	write_stamped(10);
+	CHECK_EQ(peer.stamp_cnt, 2);
+	peer_write(20);
+	CHECK_EQ(peer.stamp_cnt, 4);
+	peer_send_options(A, P, U + 100, 30000, 0, &(struct tcp_options){ 0 });
+	CHECK_EQ(peer.stamp_cnt, 4);
+	expect_stamp(0, TCP_STAMP_SCHEDULED, 149, sent + 1);
+	expect_stamp(1, TCP_STAMP_SENT, 149, sent + 2);
+	expect_stamp(2, TCP_STAMP_SCHEDULED, 159, sent + 2);
+	expect_stamp(3, TCP_STAMP_SENT, 159, sent + 3);
+	/* in the middle of one, and then all */
+	peer_send_options(A, P, U + 155, 30000, 0, &(struct tcp_options){ 0 });
+	CHECK_EQ(peer.stamp_cnt, 5);
+	expect_stamp(4, TCP_STAMP_ACKED, 149, peer.sent_cnt);
+	sent = peer.sent_cnt;
+	peer_send_options(A, P, U + 160, 30000, 0, &(struct tcp_options){ 0 });
+	CHECK_EQ(peer.stamp_cnt, 6);
+	expect_stamp(5, TCP_STAMP_ACKED, 159, sent);
+	/* the connection is as quick as before */
+	peer_send_options(A, P, U + 180, 30000, 0, &(struct tcp_options){ 0 });
+	peer_write(100);
+	peer_send(A, P, U + 280, 0);
+	CHECK_EQ(peer.stamp_cnt, 6);
+	peer.looked_at = peer.sent_cnt;
+	peer_teardown();
+}
+
+TEST(repairs_are_followed_too)
+{
+	unsigned cnt;
+
+	peer_connected();
+	write_stamped(700);
+	CHECK_EQ(peer.stamp_cnt, 2);
+	peer_advance_ms(1000);
+	cnt = peer.stamp_cnt;
+	CHECK(cnt >= 4);
+	expect_stamp(cnt - 1, TCP_STAMP_SENT, 699, peer.sent_cnt);
+	peer_send(A, P, U + 700, 0);
+	CHECK_EQ(peer.stamp_cnt, cnt + 1);
+	peer.looked_at = peer.sent_cnt;
+	peer_teardown();
+}

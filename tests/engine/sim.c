@@ -249,11 +249,30 @@ static bool sim_path(void *ctx, const struct flow_key *key UNUSED,
 	return true;
 }
 
+/* Each byte that is followed arrives once, in order, after it was sent. */
+static void sim_stamped(void *ctx, struct tcp_pcb *pcb, enum tcp_stamp what,
+			uint32_t byte, uint64_t now_ns)
+{
+	struct sim_host *host = ctx;
+	struct sim_conn *conn = tcp_user(pcb);
+
+	SIM_CHECK(host->sim, now_ns == host->sim->now_ns);
+	if (what == TCP_STAMP_SENT)
+		conn->stamp_sent_end = MAX(conn->stamp_sent_end, byte + 1);
+	if (what != TCP_STAMP_ACKED)
+		return;
+	SIM_CHECK(host->sim, byte < conn->stamp_sent_end);
+	SIM_CHECK(host->sim, byte >= conn->stamp_acked_end);
+	conn->stamp_acked_end = byte + 1;
+	conn->stamps_acked++;
+}
+
 static const struct tcp_ops sim_ops = {
 	.emit = sim_emit,
 	.alloc = sim_alloc,
 	.release = sim_release,
 	.path = sim_path,
+	.stamped = sim_stamped,
 };
 
 /* ---- applications ---- */
@@ -366,8 +385,10 @@ static bool write_one(struct sim_conn *conn)
 		pkt->data[i] = sim_stream_byte(conn->out_mark, conn->sent + i);
 	SIM_CHECK(host->sim,
 		  tcp_write_with(conn->pcb, pkt,
-				 conn->app.is_urgent ? TCP_WRITE_URGENT : 0) ==
+				 (conn->app.is_urgent ? TCP_WRITE_URGENT : 0) |
+				 (conn->app.is_stamped ? TCP_WRITE_STAMP : 0)) ==
 			  0);
+	conn->stamps += conn->app.is_stamped;
 	conn->sent += len;
 	return true;
 }

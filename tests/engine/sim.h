@@ -40,6 +40,8 @@ struct sim_app {
 	bool nodelay;
 	/* each write is urgent; the other end keeps the bytes in its stream */
 	bool is_urgent;
+	/* the last byte of each write is followed */
+	bool is_stamped;
 	/* of the settings; 0: none */
 	uint64_t max_pacing_rate;
 	/* probes a silent peer after this long; 0: never */
@@ -58,6 +60,9 @@ struct sim_conn {
 	/* packets taken and not read, when reading is slow */
 	struct list unread;
 	uint32_t unread_len;
+	/* bytes that were to be followed, and what became of them */
+	uint32_t stamps, stamps_acked;
+	uint32_t stamp_sent_end, stamp_acked_end;
 	/* stream of this end and of the other one */
 	uint8_t out_mark;
 	uint8_t in_mark;
