@@ -32,6 +32,8 @@ void tcp_params_init(struct tcp_params *params)
 		.with_frto = true,
 		.restarts_when_idle = true,
 		.tunes_rcv_buf = true,
+		.saves_metrics = true,
+		.peers_max = 1024,
 		.notsent_lowat = UINT32_MAX,
 		.cc = TCP_CC_CUBIC,
 		.initial_window = 10,
@@ -96,6 +98,7 @@ void tcp_table_destroy(struct tcp_table *table)
 		tcp_pcb_free(LIST_ENTRY(table->pcbs.next, struct tcp_pcb,
 					table_link));
 	tcp_tw_destroy(table->tw);
+	tcp_metrics_free(table);
 	tcp_table_free_buckets(table);
 	table->ops->release(table->ctx, table, sizeof(*table));
 }
@@ -302,6 +305,7 @@ void tcp_pcb_die(struct tcp_pcb *pcb, int error)
 
 void tcp_pcb_to_time_wait(struct tcp_pcb *pcb, uint64_t now_ns)
 {
+	tcp_metrics_save(pcb, now_ns);
 	tcp_tw_add(pcb->table, pcb, now_ns);
 	wind_up(pcb);
 	pcb->state = TCPS_TIME_WAIT;
@@ -525,6 +529,7 @@ void tcp_pcb_established(struct tcp_pcb *pcb, uint64_t now_ns)
 	const struct tcp_params *params = &pcb->table->params;
 	uint32_t segments = params->initial_window;
 
+	tcp_metrics_use_pmtu(pcb, now_ns);
 	tcp_rate_begin(pcb, now_ns);
 	/* RFC 6298 section 5.7, RFC 5681 section 3.1: after a lost SYN we start
 	 * carefully. */
@@ -540,6 +545,7 @@ void tcp_pcb_established(struct tcp_pcb *pcb, uint64_t now_ns)
 	tcp_fast_init(pcb);
 	pcb->cwnd = segments * pcb->mss;
 	pcb->ssthresh = UINT32_MAX / 4;
+	tcp_metrics_use(pcb, now_ns);
 	tcp_pcb_restore_cc(pcb);
 	pcb->quick_acks_left = params->quick_acks;
 	pcb->tune_start_ns = now_ns;

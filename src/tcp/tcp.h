@@ -101,6 +101,13 @@ struct tcp_params {
 	/* A connection that finds the accept queue full is reset, not left to
 	 * try again (tcp_abort_on_overflow). */
 	bool resets_on_overflow;
+	/* Round trips of a connection that ended well, and path MTUs, are kept for
+	 * the next one to the same peer (not tcp_no_metrics_save), thresholds of
+	 * slow start only if this is set, too (not tcp_no_ssthresh_metrics_save); for
+	 * so many peers in all. */
+	bool saves_metrics;
+	bool saves_ssthresh;
+	uint32_t peers_max;
 	/* A reset ends TIME_WAIT unless this is set (tcp_rfc1337). */
 	bool protects_time_wait;
 	/* of a new connection, see struct tcp_settings */

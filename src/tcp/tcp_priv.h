@@ -4,6 +4,7 @@
 #define TCP_TCP_PRIV_H
 
 #include "tcp/tcp_pcb_priv.h"
+#include "tcp/tcp_peers.h"
 #include "tcp/tcp_seq.h"
 
 /* So many in a second. */
@@ -57,6 +58,7 @@ struct tcp_table {
 	/* named with TCP_EV_GONE by the last tcp_event_next */
 	struct tcp_pcb *gone;
 
+	struct tcp_peers peers;
 	struct tcp_tw_table *tw;
 	struct tcp_limit challenge_limit;
 	/* how many challenges may leave in this second */
@@ -145,6 +147,16 @@ static inline void tcp_rate_begin(struct tcp_pcb *pcb, uint64_t now_ns)
 	pcb->rate_mark_ns = pcb->rate_sent_ns = now_ns;
 	pcb->is_mark_taken = false;
 }
+
+/* tcp_metrics.c */
+void tcp_metrics_free(struct tcp_table *table);
+/* The connection ends well. */
+void tcp_metrics_save(struct tcp_pcb *pcb, uint64_t now_ns);
+/* A router has said how much the path carries. */
+void tcp_metrics_save_pmtu(struct tcp_pcb *pcb, uint64_t now_ns);
+/* The connection is open: the first before the windows are set, the second behind. */
+void tcp_metrics_use_pmtu(struct tcp_pcb *pcb, uint64_t now_ns);
+void tcp_metrics_use(struct tcp_pcb *pcb, uint64_t now_ns);
 
 /* tcp_settings.c */
 void tcp_settings_init(struct tcp_table *table);
@@ -312,6 +324,8 @@ void tcp_rtt_init(struct tcp_pcb *pcb);
 void tcp_rtt_take(struct tcp_pcb *pcb, uint64_t rtt_ns, uint64_t now_ns);
 /* The handshake measured no round trip: RFC 6298 section 5.7. */
 void tcp_rtt_be_careful(struct tcp_pcb *pcb);
+/* The first timeout is one for this round trip. */
+void tcp_rtt_expect(struct tcp_pcb *pcb, uint64_t rtt_ns);
 /* Returns the timeout with its backoff. */
 uint64_t tcp_rto_ns(const struct tcp_pcb *pcb);
 
@@ -382,6 +396,8 @@ void tcp_timer_restart_keepalive(struct tcp_pcb *pcb, uint64_t now_ns);
 /* tcp_pmtu.c is tcp.h's tcp_icmp_in */
 /* Nothing came back: perhaps the segments are too large, and nobody reports it. */
 void tcp_pmtu_on_timeout(struct tcp_pcb *pcb, uint64_t now_ns);
+/* How long until the path is given another chance (RFC 1191 section 6.3). */
+#define TCP_PMTU_LIFE_NS (600 * NS_PER_SEC)
 /* Returns the size that the path is believed to carry. */
 uint16_t tcp_pmtu_present(const struct tcp_pcb *pcb);
 /* Is called now and then while pcb.pmtu is set, because the path may have widened. */

@@ -39,8 +39,7 @@ static uint64_t interval_ns(const struct tcp_pcb *pcb, uint64_t now_ns)
 	return MAX(acked_ns, sent_ns);
 }
 
-/* Less time than a round trip takes comes from acknowledgments that were held up
- * somewhere. Of a limited sender only more is news. */
+/* Of a limited sender only more is news. */
 static void take_sample(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	bool is_limited = pcb->is_mark_app_limited || is_app_limited(pcb);
@@ -48,8 +47,7 @@ static void take_sample(struct tcp_pcb *pcb, uint64_t now_ns)
 	uint64_t time_ns = interval_ns(pcb, now_ns), rate;
 
 	rate = bytes * NS_PER_SEC / MAX(time_ns, UINT64_C(1));
-	if (time_ns < pcb->min_rtt_ns ||
-	    (is_limited && rate <= pcb->delivery_rate))
+	if (is_limited && rate <= pcb->delivery_rate)
 		return;
 	pcb->delivery_rate = rate;
 	pcb->is_rate_app_limited = is_limited;

@@ -105,6 +105,15 @@ void tcp_rtt_take(struct tcp_pcb *pcb, uint64_t rtt_ns, uint64_t now_ns)
 	pcb->rtt_due_ns = now_ns + (pcb->srtt_ns >> SAMPLES_SHIFT);
 }
 
+void tcp_rtt_expect(struct tcp_pcb *pcb, uint64_t rtt_ns)
+{
+	const struct tcp_params *params = &pcb->table->params;
+	uint64_t margin_ns = MAX(2 * rtt_ns, params->rto_min_ns);
+
+	pcb->rto_ns = MIN(rtt_ns + margin_ns, params->rto_max_ns);
+	set_quiet_rtx(pcb);
+}
+
 /* RFC 6298 section 5.5 */
 uint64_t tcp_rto_ns(const struct tcp_pcb *pcb)
 {

@@ -177,3 +177,66 @@ TEST(none_knows_no_congestion)
 	peer.looked_at = peer.sent_cnt;
 	peer_teardown();
 }
+
+/* The window and threshold of a connection that ends in congestion avoidance. */
+static struct tcp_pcb_info end_after_a_loss(bool peer_is_first)
+{
+	struct tcp_pcb_info info;
+
+	peer_connect(&peer_full_options);
+	rtt_ms = 20;
+	learn_round_trip();
+	lose_one();
+	for (int i = 0; i < 3; i++)
+		round_trip();
+	tcp_get_info(peer.pcb, &info);
+	peer_advance_ms(rtt_ms);
+	acknowledge(info.snd_end);
+	tcp_get_info(peer.pcb, &info);
+	CHECK_EQ(info.snd_queued, 0);
+	if (peer_is_first) {
+		peer_send(F | A, P, info.snd_nxt, 0);
+		tcp_close(peer.pcb, peer.now_ns);
+		peer_send(A, P + 1, info.snd_nxt + 1, 0);
+	} else {
+		tcp_close(peer.pcb, peer.now_ns);
+		peer_send(F | A, P, info.snd_nxt + 1, 0);
+	}
+	CHECK_EQ(tcp_time_wait_cnt(peer.table), !peer_is_first);
+	return info;
+}
+
+static uint32_t threshold_of_the_next(void)
+{
+	struct tcp_pcb_info info;
+
+	peer.looked_at = peer.sent_cnt;
+	peer.key.remote_port = htobe16(3000);
+	peer.pcb = tcp_new(peer.table);
+	CHECK_EQ(tcp_bind(peer.pcb, &peer.key.local, peer.key.local_port), 0);
+	CHECK_EQ(tcp_connect(peer.pcb, &peer.key.remote, peer.key.remote_port,
+			     &peer.path, peer.now_ns), 0);
+	peer_send_options(S | A, PEER_ISN, U, 20000, 0, &peer_full_options);
+	tcp_get_info(peer.pcb, &info);
+	peer.looked_at = peer.sent_cnt;
+	return info.ssthresh;
+}
+
+TEST(threshold_is_taken_over)
+{
+	struct tcp_pcb_info last;
+
+	peer_defaults();
+	last = end_after_a_loss(false);
+	CHECK(last.cwnd >= last.ssthresh);
+	CHECK_EQ(threshold_of_the_next(), UINT32_MAX / 4);
+	peer_teardown();
+	for (int is_first = 0; is_first < 2; is_first++) {
+		peer_defaults();
+		peer.params.saves_ssthresh = true;
+		last = end_after_a_loss(is_first);
+		CHECK_EQ(threshold_of_the_next(),
+			 MAX(last.ssthresh, last.cwnd / 2));
+		peer_teardown();
+	}
+}

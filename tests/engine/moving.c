@@ -373,3 +373,38 @@ TEST(soft_error_moves_along)
 	CHECK_EQ(tcp_error(peer.pcb), -EHOSTUNREACH);
 	peer_teardown();
 }
+
+/* Into packets that are smaller: the last byte of a write stays one. */
+TEST(followed_bytes_move_along)
+{
+	struct pkt *pkt;
+	struct pkt_pool small;
+	size_t size;
+	void *bytes;
+
+	peer_connected();
+	pkt_pool_init(&small, 0);
+	CHECK_EQ(pkt_pool_grow(&small, 16, 512), 0);
+	pkt = pkt_alloc(&peer.pool);
+	pkt_append(pkt, 1000);
+	memset(pkt->data, 'y', pkt->len);
+	CHECK_EQ(tcp_write_with(peer.pcb, pkt, TCP_WRITE_STAMP), 0);
+	tcp_output(peer.pcb, peer.now_ns);
+	CHECK_EQ(peer.stamp_cnt, 2);
+	bytes = export(&size);
+	tcp_drop(peer.pcb);
+	CHECK_EQ(tcp_import(peer.table, bytes, size, &small, peer.now_ns,
+			    &peer.pcb), 0);
+	free(bytes);
+	peer_send(A, P, U + 600, 0);
+	CHECK_EQ(peer.stamp_cnt, 2);
+	peer_send(A, P, U + 1000, 0);
+	CHECK_EQ(peer.stamp_cnt, 3);
+	CHECK_EQ(peer.stamps[2].what, TCP_STAMP_ACKED);
+	CHECK_EQ(peer.stamps[2].byte, 999);
+	peer.looked_at = peer.sent_cnt;
+	tcp_abort(peer.pcb, peer.now_ns);
+	peer.pcb = NULL;
+	CHECK_EQ(pkt_pool_destroy(&small), 0);
+	peer_teardown();
+}

@@ -279,6 +279,7 @@ static void do_set(struct run *run)
 		[SCRIPT_NO_DSACK] = "no_dsack",
 		[SCRIPT_OVERFLOW_RESETS] = "overflow_resets",
 		[SCRIPT_NO_LINEAR_SYNS] = "no_linear_syns",
+		[SCRIPT_NO_METRICS] = "no_metrics",
 	};
 	char *name = word(run);
 

@@ -51,8 +51,8 @@
  * in a second, rcv_buf, split, the size of a segment that the device cuts into
  * those that fit, keep_interval, the seconds between two probes, and the socket options
  * maxseg, syncnt, linger2, defer (TCP_DEFER_ACCEPT), clamp, thin and pace (SO_MAX_PACING_RATE).
- * Set to 1, rfc1337 switches on what its name says, no_idle_restart, no_tlp, no_frto, no_dsack and no_linear_syns switch off what their names say, and
- * overflow_resets makes a full accept queue reset.
+ * Set to 1, rfc1337 switches on what its name says, no_idle_restart, no_tlp, no_frto, no_dsack, no_linear_syns and no_metrics switch off what their
+ * names say, and overflow_resets makes a full accept queue reset.
  */
 #ifndef ENGINE_SCRIPT_H
 #define ENGINE_SCRIPT_H
@@ -122,6 +122,7 @@ enum script_param {
 	SCRIPT_NO_DSACK,
 	SCRIPT_OVERFLOW_RESETS,
 	SCRIPT_NO_LINEAR_SYNS,
+	SCRIPT_NO_METRICS,
 	SCRIPT_PARAMS,
 };
 

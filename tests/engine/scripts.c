@@ -48,6 +48,7 @@ static void choose_params(const struct script_setup *setup)
 	p->with_dsack = !param[SCRIPT_NO_DSACK];
 	if (param[SCRIPT_NO_LINEAR_SYNS])
 		p->syn_linear_timeouts = 0;
+	p->saves_metrics = !param[SCRIPT_NO_METRICS];
 	p->protects_time_wait = param[SCRIPT_RFC1337];
 	p->resets_on_overflow = param[SCRIPT_OVERFLOW_RESETS];
 	p->syns_per_sec = param[SCRIPT_SYNS];

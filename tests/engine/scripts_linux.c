@@ -296,6 +296,7 @@ static void choose_params(const uint32_t *param)
 		[SCRIPT_CHALLENGES] = "tcp_challenge_ack_limit",
 		[SCRIPT_OVERFLOW_RESETS] = "tcp_abort_on_overflow",
 		[SCRIPT_RFC1337] = "tcp_rfc1337",
+		[SCRIPT_NO_METRICS] = "tcp_no_metrics_save",
 	};
 
 	static const char *const switches[SCRIPT_PARAMS] = {
