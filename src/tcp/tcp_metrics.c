@@ -10,8 +10,6 @@ static struct tcp_peer *take_place(struct tcp_pcb *pcb, uint64_t now_ns)
 	struct tcp_peers *peers = &table->peers;
 	uint32_t cnt = table->params.peers_max & ~(TCP_PEERS_WAYS - 1u);
 
-	if (!table->params.saves_metrics)
-		return NULL;
 	if (!peers->cnt && cnt) {
 		peers->places = table->ops->alloc(table->ctx,
 						  cnt * sizeof(*peers->places));
@@ -44,8 +42,11 @@ void tcp_metrics_save(struct tcp_pcb *pcb, uint64_t now_ns)
 		.is_in_slow_start = pcb->cwnd < pcb->ssthresh,
 		.is_open = pcb->recovery == RECOVERY_OPEN,
 	};
-	struct tcp_peer *peer = take_place(pcb, now_ns);
+	struct tcp_peer *peer;
 
+	if (!pcb->table->params.saves_metrics)
+		return;
+	peer = take_place(pcb, now_ns);
 	if (peer)
 		tcp_peer_learn(peer, &sample,
 			       pcb->table->params.saves_ssthresh);
@@ -67,9 +68,9 @@ void tcp_metrics_use_pmtu(struct tcp_pcb *pcb, uint64_t now_ns)
 						     &pcb->key.local,
 						     &pcb->key.remote, now_ns);
 
-	if (!peer || !peer->pmtu || peer->pmtu >= tcp_pmtu_present(pcb) ||
-	    now_ns - peer->pmtu_ns >= TCP_PMTU_LIFE_NS)
+	if (!peer || !peer->pmtu || peer->pmtu >= tcp_pmtu_present(pcb))
 		return;
+	/* One that is too old is forgotten with the first round trip. */
 	pcb->pmtu = peer->pmtu;
 	pcb->pmtu_at = tcp_ticks(peer->pmtu_ns);
 	tcp_pcb_update_mss(pcb);
@@ -77,14 +78,13 @@ void tcp_metrics_use_pmtu(struct tcp_pcb *pcb, uint64_t now_ns)
 
 void tcp_metrics_use(struct tcp_pcb *pcb, uint64_t now_ns)
 {
-	const struct tcp_params *params = &pcb->table->params;
 	const struct tcp_peer *peer = tcp_peers_find(&pcb->table->peers,
 						     &pcb->key.local,
 						     &pcb->key.remote, now_ns);
 
-	if (!peer || !params->saves_metrics)
+	if (!peer)
 		return;
-	if (peer->ssthresh && params->saves_ssthresh)
+	if (peer->ssthresh)
 		pcb->ssthresh = MAX(peer->ssthresh, 2 * pcb->mss);
 	/* The handshake's segments are small, and nothing queued before them. What was
 	 * measured before decides about the first timeout, and nothing else. */

@@ -8,6 +8,8 @@
 
 #include <errno.h>
 
+/* RFC 1191 section 6.3: how long until the path is given another chance. */
+#define PMTU_LIFE_NS (600 * NS_PER_SEC)
 
 enum {
 	/* the least that every link carries: RFC 791, RFC 8200 section 5 */
@@ -140,7 +142,7 @@ void tcp_pmtu_on_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 
 void tcp_pmtu_refresh(struct tcp_pcb *pcb, uint64_t now_ns)
 {
-	if (tcp_ticks(now_ns) - pcb->pmtu_at < tcp_ticks(TCP_PMTU_LIFE_NS))
+	if (tcp_ticks(now_ns) - pcb->pmtu_at < tcp_ticks(PMTU_LIFE_NS))
 		return;
 	pcb->pmtu = 0;
 	tcp_pcb_update_mss(pcb);

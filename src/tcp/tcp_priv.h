@@ -396,8 +396,6 @@ void tcp_timer_restart_keepalive(struct tcp_pcb *pcb, uint64_t now_ns);
 /* tcp_pmtu.c is tcp.h's tcp_icmp_in */
 /* Nothing came back: perhaps the segments are too large, and nobody reports it. */
 void tcp_pmtu_on_timeout(struct tcp_pcb *pcb, uint64_t now_ns);
-/* How long until the path is given another chance (RFC 1191 section 6.3). */
-#define TCP_PMTU_LIFE_NS (600 * NS_PER_SEC)
 /* Returns the size that the path is believed to carry. */
 uint16_t tcp_pmtu_present(const struct tcp_pcb *pcb);
 /* Is called now and then while pcb.pmtu is set, because the path may have widened. */
