@@ -36,6 +36,7 @@ void tcp_params_init(struct tcp_params *params)
 		.peers_max = 1024,
 		.notsent_lowat = UINT32_MAX,
 		.cc = TCP_CC_CUBIC,
+		.with_hystart = true,
 		.initial_window = 10,
 		.rto_initial_ns = NS_PER_SEC,
 		.rto_min_ns = 200 * NS_PER_MS,
@@ -544,7 +545,7 @@ void tcp_pcb_established(struct tcp_pcb *pcb, uint64_t now_ns)
 	pcb->state = TCPS_ESTABLISHED;
 	tcp_fast_init(pcb);
 	pcb->cwnd = segments * pcb->mss;
-	pcb->ssthresh = UINT32_MAX / 4;
+	pcb->ssthresh = TCP_SSTHRESH_NONE;
 	tcp_metrics_use(pcb, now_ns);
 	tcp_pcb_restore_cc(pcb);
 	pcb->quick_acks_left = params->quick_acks;

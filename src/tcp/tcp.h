@@ -101,9 +101,9 @@ struct tcp_params {
 	/* A connection that finds the accept queue full is reset, not left to
 	 * try again (tcp_abort_on_overflow). */
 	bool resets_on_overflow;
-	/* Round trips of a connection that ended well, and path MTUs, are kept for
-	 * the next one to the same peer (not tcp_no_metrics_save), thresholds of
-	 * slow start only if this is set, too (not tcp_no_ssthresh_metrics_save); for
+	/* Round trips of a connection that ended well are kept for the next one to
+	 * the same peer (not tcp_no_metrics_save), thresholds of slow start only if
+	 * this is set, too (not tcp_no_ssthresh_metrics_save), path MTUs always; for
 	 * so many peers in all. */
 	bool saves_metrics;
 	bool saves_ssthresh;
@@ -115,6 +115,8 @@ struct tcp_params {
 	bool thin_linear_timeouts;
 
 	enum tcp_cc_algorithm cc;
+	/* CUBIC's first slow start ends where round trips become longer (RFC 9406) */
+	bool with_hystart;
 	/* segments; RFC 6928 */
 	uint8_t initial_window;
 

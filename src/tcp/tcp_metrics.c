@@ -38,7 +38,7 @@ void tcp_metrics_save(struct tcp_pcb *pcb, uint64_t now_ns)
 		.rttvar_ns = pcb->rttvar_ns,
 		.cwnd = pcb->cwnd,
 		.ssthresh = pcb->ssthresh,
-		.is_at_start = pcb->ssthresh == UINT32_MAX / 4,
+		.is_at_start = pcb->ssthresh == TCP_SSTHRESH_NONE,
 		.is_in_slow_start = pcb->cwnd < pcb->ssthresh,
 		.is_open = pcb->recovery == RECOVERY_OPEN,
 	};

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "pkt/wire.h"
 #include "tcp/tcp.h"
+#include "tcp/tcp_hystart.h"
 #include "tcp/tcp_options.h"
 
 /* ---- packets on the queues of a pcb ---- */
@@ -132,6 +133,9 @@ struct tcp_cc_ops {
 
 extern const struct tcp_cc_ops tcp_cc_newreno, tcp_cc_cubic, tcp_cc_none;
 
+/* The threshold of slow start while no loss has set one. */
+#define TCP_SSTHRESH_NONE (UINT32_MAX / 4)
+
 /* Room for an algorithm's state. */
 struct tcp_cubic {
 	uint64_t epoch_ns; /* 0: none has begun */
@@ -139,6 +143,8 @@ struct tcp_cubic {
 	uint32_t k_ms;
 	uint32_t w_est;
 	uint32_t origin;
+	/* in the slow start of the beginning */
+	struct tcp_hystart hystart;
 };
 
 /* ---- the pcb ---- */

@@ -240,3 +240,90 @@ TEST(threshold_is_taken_over)
 		peer_teardown();
 	}
 }
+
+/* The same, with an ACK for each segment. */
+static void round_trip_by_segments(void)
+{
+	struct tcp_pcb_info info;
+	uint32_t end;
+
+	stay_ahead();
+	peer_advance_ms(rtt_ms);
+	tcp_get_info(peer.pcb, &info);
+	end = info.snd_nxt;
+	for (uint32_t ack = info.snd_una + MSS; ack != end; ack += MSS)
+		acknowledge(ack);
+	acknowledge(end);
+	peer.looked_at = peer.sent_cnt;
+}
+
+static uint32_t ssthresh(void)
+{
+	struct tcp_pcb_info info;
+
+	tcp_get_info(peer.pcb, &info);
+	return info.ssthresh;
+}
+
+static void grow_to_forty(bool with_hystart)
+{
+	peer_defaults();
+	peer.params.with_hystart = with_hystart;
+	/* a longer round trip would bring a probe */
+	peer.params.with_tlp = false;
+	peer_connect(&peer_full_options);
+	rtt_ms = 20;
+	acknowledge(U);
+	round_trip_by_segments();
+	round_trip_by_segments();
+	CHECK_EQ(cwnd(), 40 * MSS);
+}
+
+/* RFC 9406: half as long a round trip more is a queue. Two ACKs still belong to the round
+ * before, whose end was sent with them; eight show it; all others count for a quarter.
+ * With the fifth such round, counting the part of the first, slow start is over. */
+TEST(slow_start_ends_where_a_queue_builds_up)
+{
+	uint32_t before;
+
+	grow_to_forty(true);
+	rtt_ms = 30;
+	round_trip_by_segments();
+	CHECK_EQ(cwnd(), (40 + 10) * MSS + 30 * (MSS / 4));
+	for (int i = 0; i < 3; i++) {
+		CHECK_EQ(ssthresh(), UINT32_MAX / 4);
+		before = cwnd();
+		round_trip_by_segments();
+		CHECK_EQ(cwnd(), before + before / MSS * (MSS / 4));
+	}
+	before = cwnd();
+	round_trip_by_segments();
+	CHECK(ssthresh() > before && ssthresh() < before + 4 * MSS);
+	/* in congestion avoidance */
+	CHECK(cwnd() < ssthresh() + 2 * MSS);
+	peer_teardown();
+}
+
+TEST(slow_start_goes_on_where_it_was_jitter)
+{
+	grow_to_forty(true);
+	rtt_ms = 30;
+	round_trip_by_segments();
+	rtt_ms = 20;
+	/* nine ACKs until that is known */
+	round_trip_by_segments();
+	CHECK(segments() > 56 + 45);
+	round_trip_by_segments();
+	CHECK(segments() > 170);
+	CHECK_EQ(ssthresh(), UINT32_MAX / 4);
+	peer_teardown();
+}
+
+TEST(slow_start_doubles_without_hystart)
+{
+	grow_to_forty(false);
+	rtt_ms = 30;
+	round_trip_by_segments();
+	CHECK_EQ(cwnd(), 80 * MSS);
+	peer_teardown();
+}

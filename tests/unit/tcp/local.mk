@@ -7,3 +7,6 @@ unit_programs += %D%/tcp_options
 
 unit_programs += %D%/tcp_peers
 %C%_tcp_peers_LDADD = $(tcp_test_libs)
+
+unit_programs += %D%/tcp_hystart
+%C%_tcp_hystart_LDADD = $(tcp_test_libs)
