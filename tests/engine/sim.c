@@ -563,6 +563,29 @@ static void move_all(struct sim_host *host)
 
 /* ---- invariants ---- */
 
+/* Something is unacknowledged or waits to be sent: then something happens within the
+ * timeout, before which RACK may wait for what is late, hardly longer than another one.
+ * What came last may have made the timeout shorter without setting the timer anew (RFC
+ * 6298 section 5). */
+static void check_moves(struct sim_conn *conn, const struct tcp_pcb_info *i)
+{
+	struct sim *sim = conn->host->sim;
+	uint64_t last_ns = MAX(i->last_sent_ns, i->last_rcvd_ns);
+	uint64_t most_ns = 2 * i->srtt_ns + sim->setup.poll_every_ns +
+			   NS_PER_MS;
+
+	if (conn->last_sent_ns != i->last_sent_ns || conn->snd_una != i->snd_una)
+		conn->still_max_ns = conn->rto_ns;
+	conn->last_sent_ns = i->last_sent_ns;
+	conn->snd_una = i->snd_una;
+	conn->rto_ns = i->rto_ns;
+	conn->still_max_ns = MAX(conn->still_max_ns, i->rto_ns);
+	most_ns += 2 * conn->still_max_ns;
+	if (i->state < TCPS_ESTABLISHED || i->snd_una == i->snd_end)
+		return;
+	SIM_CHECK(sim, sim->now_ns - last_ns <= most_ns);
+}
+
 static void check_pcb(struct sim *sim, const struct tcp_pcb *pcb,
 		      bool has_owner)
 {
@@ -598,9 +621,14 @@ static void check_invariants(struct sim_host *host)
 	const struct tcp_pcb *pcb = NULL;
 
 	while ((pcb = tcp_pcb_next(host->table, pcb))) {
-		const struct sim_conn *conn = tcp_user(pcb);
+		struct sim_conn *conn = tcp_user(pcb);
+		struct tcp_pcb_info info;
 
 		check_pcb(host->sim, pcb, !conn || conn->pcb == pcb);
+		if (!conn)
+			continue;
+		tcp_get_info(pcb, &info);
+		check_moves(conn, &info);
 	}
 }
 

@@ -74,6 +74,10 @@ struct sim_conn {
 	bool was_aborted;
 	int error;
 	uint64_t connected_ns;
+	/* what it last sent and had acknowledged, the timeout of late, and the longest
+	 * since then */
+	uint64_t last_sent_ns, rto_ns, still_max_ns;
+	uint32_t snd_una;
 	/* when the last byte expected came */
 	uint64_t done_ns;
 };
