@@ -32,8 +32,11 @@ void tcp_params_init(struct tcp_params *params)
 		.with_frto = true,
 		.restarts_when_idle = true,
 		.tunes_rcv_buf = true,
+		.saves_metrics = true,
+		.peers_max = 1024,
 		.notsent_lowat = UINT32_MAX,
 		.cc = TCP_CC_CUBIC,
+		.with_hystart = true,
 		.initial_window = 10,
 		.rto_initial_ns = NS_PER_SEC,
 		.rto_min_ns = 200 * NS_PER_MS,
@@ -41,12 +44,15 @@ void tcp_params_init(struct tcp_params *params)
 		.delayed_ack_ns = 40 * NS_PER_MS,
 		.quick_acks = 16,
 		.syn_retries = 6,
+		.syn_linear_timeouts = 4,
 		.synack_retries = 5,
 		.retries = 15,
 		.orphan_retries = 8,
 		.fin_wait_2_ns = 60 * NS_PER_SEC,
 		.time_wait_ns = 60 * NS_PER_SEC,
 		.time_wait_max = 65536,
+		.tw_reuse = TCP_TW_REUSE_LOOPBACK,
+		.tw_reuse_delay_ns = NS_PER_SEC,
 		.keepalive_idle_ns = 7200 * NS_PER_SEC,
 		.keepalive_interval_ns = 75 * NS_PER_SEC,
 		.keepalive_probes = 9,
@@ -93,6 +99,7 @@ void tcp_table_destroy(struct tcp_table *table)
 		tcp_pcb_free(LIST_ENTRY(table->pcbs.next, struct tcp_pcb,
 					table_link));
 	tcp_tw_destroy(table->tw);
+	tcp_metrics_free(table);
 	tcp_table_free_buckets(table);
 	table->ops->release(table->ctx, table, sizeof(*table));
 }
@@ -299,6 +306,7 @@ void tcp_pcb_die(struct tcp_pcb *pcb, int error)
 
 void tcp_pcb_to_time_wait(struct tcp_pcb *pcb, uint64_t now_ns)
 {
+	tcp_metrics_save(pcb, now_ns);
 	tcp_tw_add(pcb->table, pcb, now_ns);
 	wind_up(pcb);
 	pcb->state = TCPS_TIME_WAIT;
@@ -452,6 +460,10 @@ void tcp_pcb_update_mss(struct tcp_pcb *pcb)
 	if (pcb->flags & TF_TS)
 		mss -= TS_SIZE;
 	pcb->mss = mss;
+	if (pcb->path.segment_max)
+		pcb->slow_out |= SLOW_SPLIT;
+	else
+		pcb->slow_out &= (uint8_t)~SLOW_SPLIT;
 	if (pcb->rcv_mss > mss)
 		pcb->rcv_mss = mss;
 }
@@ -518,11 +530,13 @@ void tcp_pcb_established(struct tcp_pcb *pcb, uint64_t now_ns)
 	const struct tcp_params *params = &pcb->table->params;
 	uint32_t segments = params->initial_window;
 
+	tcp_metrics_use_pmtu(pcb, now_ns);
+	tcp_rate_begin(pcb, now_ns);
 	/* RFC 6298 section 5.7, RFC 5681 section 3.1: after a lost SYN we start
 	 * carefully. */
-	if (pcb->backoff) {
+	if (pcb->backoff || pcb->timeouts) {
 		segments = 1;
-		pcb->backoff = 0;
+		pcb->backoff = pcb->timeouts = 0;
 		tcp_rtt_be_careful(pcb);
 	} else {
 		tcp_rtt_take(pcb, MAX(now_ns - pcb->progress_ns, UINT64_C(1)),
@@ -531,7 +545,8 @@ void tcp_pcb_established(struct tcp_pcb *pcb, uint64_t now_ns)
 	pcb->state = TCPS_ESTABLISHED;
 	tcp_fast_init(pcb);
 	pcb->cwnd = segments * pcb->mss;
-	pcb->ssthresh = UINT32_MAX / 4;
+	pcb->ssthresh = TCP_SSTHRESH_NONE;
+	tcp_metrics_use(pcb, now_ns);
 	tcp_pcb_restore_cc(pcb);
 	pcb->quick_acks_left = params->quick_acks;
 	pcb->tune_start_ns = now_ns;
@@ -543,6 +558,13 @@ void tcp_pcb_established(struct tcp_pcb *pcb, uint64_t now_ns)
 	if (pcb->flags & TF_FIN_QUEUED)
 		pcb->state = TCPS_FIN_WAIT_1;
 	tcp_event_raise(pcb, TCP_EV_CONNECTED | TCP_EV_WRITABLE);
+}
+
+bool tcp_may_choose(struct tcp_table *table, const struct flow_key *key,
+		    uint64_t now_ns)
+{
+	return !tcp_table_find(table, key) &&
+	       tcp_tw_may_choose(table, key, now_ns);
 }
 
 int tcp_connect(struct tcp_pcb *pcb, const struct ip_addr *addr, __be16 port,
@@ -631,13 +653,20 @@ int tcp_write(struct tcp_pcb *pcb, struct pkt *pkt)
 int tcp_write_with(struct tcp_pcb *pcb, struct pkt *pkt, unsigned flags)
 {
 	uint8_t seg_flags = flags & TCP_WRITE_MORE ? SEG_MORE : SEG_PUSH;
+	bool is_stamped = flags & TCP_WRITE_STAMP && pkt->len;
 	int rc;
 
 	if (flags & TCP_WRITE_EOR)
 		seg_flags |= SEG_EOR;
+	if (is_stamped)
+		seg_flags |= SEG_STAMP;
 	rc = write_pkt(pcb, pkt, seg_flags);
 	if (rc)
 		return rc;
+	if (is_stamped) {
+		pcb->stamp_cnt++;
+		pcb->is_quiet = false;
+	}
 	if (flags & TCP_WRITE_URGENT)
 		tcp_urgent_mark_end(pcb);
 	return 0;
@@ -725,6 +754,7 @@ void tcp_get_info(const struct tcp_pcb *pcb, struct tcp_pcb_info *info_out)
 		.rttvar_ns = pcb->rttvar_ns,
 		.rto_ns = tcp_rto_ns(pcb),
 		.min_rtt_ns = pcb->min_rtt_ns,
+		.pacing_rate = tcp_pace_rate(pcb),
 		.has_sack = pcb->flags & TF_SACK,
 		.has_timestamps = pcb->flags & TF_TS,
 		.has_window_scale = pcb->flags & TF_SCALE,

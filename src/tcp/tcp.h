@@ -53,6 +53,14 @@ enum tcp_cc_algorithm {
 	TCP_CC_CNT,
 };
 
+/* net.ipv4.tcp_tw_reuse */
+enum tcp_tw_reuse {
+	TCP_TW_REUSE_NEVER,
+	TCP_TW_REUSE_ALWAYS,
+	/* where both ends are of this machine */
+	TCP_TW_REUSE_LOOPBACK,
+};
+
 /* net.ipv4.tcp_ecn */
 enum tcp_ecn {
 	TCP_ECN_OFF,
@@ -93,10 +101,22 @@ struct tcp_params {
 	/* A connection that finds the accept queue full is reset, not left to
 	 * try again (tcp_abort_on_overflow). */
 	bool resets_on_overflow;
+	/* Round trips of a connection that ended well are kept for the next one to
+	 * the same peer (not tcp_no_metrics_save), thresholds of slow start only if
+	 * this is set, too (not tcp_no_ssthresh_metrics_save), path MTUs always; for
+	 * so many peers in all. */
+	bool saves_metrics;
+	bool saves_ssthresh;
+	uint32_t peers_max;
+	/* A reset ends TIME_WAIT unless this is set (tcp_rfc1337). */
+	bool protects_time_wait;
 	/* of a new connection, see struct tcp_settings */
 	uint32_t notsent_lowat;
+	bool thin_linear_timeouts;
 
 	enum tcp_cc_algorithm cc;
+	/* CUBIC's first slow start ends where round trips become longer (RFC 9406) */
+	bool with_hystart;
 	/* segments; RFC 6928 */
 	uint8_t initial_window;
 
@@ -114,9 +134,16 @@ struct tcp_params {
 	uint8_t synack_retries;
 	uint8_t retries;
 	uint8_t orphan_retries;
+	/* Before a SYN's timeout doubles it stays as it is for so many times, which
+	 * count besides syn_retries (tcp_syn_linear_timeouts). */
+	uint8_t syn_linear_timeouts;
 	uint64_t fin_wait_2_ns;
 	uint64_t time_wait_ns;
 	uint32_t time_wait_max;
+	/* Whether tcp_may_choose allows the four-tuple of an entry that is as old
+	 * as this (tcp_tw_reuse_delay). */
+	enum tcp_tw_reuse tw_reuse;
+	uint64_t tw_reuse_delay_ns;
 
 	uint64_t keepalive_idle_ns;
 	uint64_t keepalive_interval_ns;
@@ -172,6 +199,15 @@ struct tcp_out {
 	bool is_retransmission;
 };
 
+/* The stations of a byte that was written with TCP_WRITE_STAMP. */
+enum tcp_stamp {
+	/* its segment is about to be given to `emit`; again if it is sent again */
+	TCP_STAMP_SCHEDULED,
+	/* `emit` has returned */
+	TCP_STAMP_SENT,
+	TCP_STAMP_ACKED,
+};
+
 /* What the engine asks of its owner. All are called under the stack's lock, from
  * within a call of this interface or from a timer, and none calls back. */
 struct tcp_ops {
@@ -185,7 +221,13 @@ struct tcp_ops {
 	 * refuse it. */
 	bool (*path)(void *ctx, const struct flow_key *key,
 		     struct tcp_path *path_out);
+	/* Such a byte has come to a station. Its number counts from 0 for the first
+	 * of the stream, modulo 2^32. tcp_stamp_ignore where nobody asks for it. */
+	void (*stamped)(void *ctx, struct tcp_pcb *pcb, enum tcp_stamp what,
+			uint32_t byte, uint64_t now_ns);
 };
+void tcp_stamp_ignore(void *ctx, struct tcp_pcb *pcb, enum tcp_stamp what,
+		      uint32_t byte, uint64_t now_ns);
 
 /* `borrowers` has packets without buffers, for segments that must be split. The
  * wheel and the pool outlive the table. NULL without memory. */
@@ -263,6 +305,12 @@ struct tcp_pcb *tcp_accept(struct tcp_pcb *listener) MUST_CHECK;
 int tcp_connect(struct tcp_pcb *pcb, const struct ip_addr *addr, __be16 port,
 		const struct tcp_path *path, uint64_t now_ns) MUST_CHECK;
 
+/* Whether a port that nobody asked for by name may be chosen for the connection `key`:
+ * nothing has it, or a TIME_WAIT entry that tw_reuse gives up. tcp_connect itself, to
+ * which the program may have named the port, needs no more than time stamps. */
+bool tcp_may_choose(struct tcp_table *table, const struct flow_key *key,
+		    uint64_t now_ns);
+
 /* Queues a packet, filled by the caller, with PKT_HAS_SUM if he has the sum. On
  * success the engine owns it. -EPIPE after tcp_shutdown, -ENOTCONN, the
  * connection's error, or -ENOBUFS when the send buffer is full. A packet larger
@@ -277,6 +325,9 @@ enum tcp_write_flag {
 	TCP_WRITE_MORE = 1 << 1,
 	/* the end of a record, in which its segment ends, too (MSG_EOR) */
 	TCP_WRITE_EOR = 1 << 2,
+	/* the last byte is followed on its way: see enum tcp_stamp. What is written
+	 * later does not join its segment. */
+	TCP_WRITE_STAMP = 1 << 3,
 };
 /* The same with a set of enum tcp_write_flag. */
 int tcp_write_with(struct tcp_pcb *pcb, struct pkt *pkt, unsigned flags)
@@ -287,6 +338,9 @@ void tcp_output(struct tcp_pcb *pcb, uint64_t now_ns);
  * more than the buffer's size allows. A writer who filled it to the byte would
  * leave short segments in the middle of the stream. */
 uint32_t tcp_sndbuf(const struct tcp_pcb *pcb);
+/* The program would write more, but the buffer is full. From now on until there is
+ * room, the time when nothing is left to send counts as limited by the buffer. */
+void tcp_wants_room(struct tcp_pcb *pcb, uint64_t now_ns);
 /* Payload bytes of a full segment. */
 uint32_t tcp_mss(const struct tcp_pcb *pcb);
 
@@ -351,6 +405,8 @@ int tcp_set_keepalive(struct tcp_pcb *pcb, bool on, uint64_t idle_ns,
 /* -ENOMEM */
 int tcp_set_user_timeout(struct tcp_pcb *pcb, uint64_t timeout_ns) MUST_CHECK;
 
+/* As a rate: no limit. */
+#define TCP_NO_PACING UINT64_MAX
 /* Not in FIN_WAIT_2 at all once nobody owns the connection (TCP_LINGER2 below 0). */
 #define TCP_NO_FIN_WAIT_2 UINT64_MAX
 /* The least that TCP_MAXSEG may say, as in Linux. */
@@ -364,12 +420,15 @@ struct tcp_settings {
 	uint64_t user_timeout_ns;
 	/* without owner (TCP_LINGER2) */
 	uint64_t fin_wait_2_ns;
+	/* bytes in a second that leave at most (SO_MAX_PACING_RATE); TCP_NO_PACING:
+	 * as many as may. The window of the start leaves at once. */
+	uint64_t max_pacing_rate;
 	/* offered by the SYN, and the most that is sent (TCP_MAXSEG); read while
 	 * the connection is set up. 0: what the path allows */
 	uint16_t mss_max;
 	uint8_t keep_probes;
-	/* how often a SYN is sent again, or a listener's answer to one
-	 * (TCP_SYNCNT); 0: as the parameters say */
+	/* how often a SYN is sent again after the linear timeouts, or a listener's
+	 * answer to one (TCP_SYNCNT); 0: as the parameters say */
 	uint8_t syn_retries;
 	/* For so many timeouts of its answer a listener waits for data behind
 	 * the handshake (TCP_DEFER_ACCEPT); who connects keeps his last ACK for
@@ -379,6 +438,9 @@ struct tcp_settings {
 	uint32_t window_clamp;
 	/* tcp_sndbuf gives no room while so much has not been sent */
 	uint32_t notsent_lowat;
+	/* The first six timeouts do not double while fewer than four segments are
+	 * under way (TCP_THIN_LINEAR_TIMEOUTS). */
+	bool thin_linear_timeouts;
 };
 void tcp_get_settings(const struct tcp_pcb *pcb,
 		      struct tcp_settings *settings_out);
@@ -422,6 +484,8 @@ struct tcp_pcb_info {
 	uint32_t rcv_memory, ooo_memory;
 	enum tcp_urgent urgent;
 	uint64_t srtt_ns, rttvar_ns, rto_ns, min_rtt_ns;
+	/* bytes in a second, or TCP_NO_PACING */
+	uint64_t pacing_rate;
 	bool has_sack, has_timestamps, has_window_scale, has_ecn;
 	/* some timer of this connection is pending */
 	bool has_timer;
@@ -455,8 +519,13 @@ struct tcp_pcb_stats {
 	uint32_t reorderings;
 	uint16_t reordering;
 	/* something was sent and not acknowledged; while the peer's window alone
-	 * was in the way. To a millisecond, in 52 days round once. */
-	uint64_t busy_ns, window_limited_ns;
+	 * was in the way; while the program waited for room (tcp_wants_room) and
+	 * everything had been sent. To a millisecond, in 52 days round once. */
+	uint64_t busy_ns, window_limited_ns, buffer_limited_ns;
+	/* bytes in a second that have arrived of late, 0 if that is not known; the
+	 * path may carry more, because the program wrote less */
+	uint64_t delivery_rate;
+	bool is_app_limited;
 };
 enum { TCP_REORDERING_LEAST = 3 };
 void tcp_get_stats(const struct tcp_pcb *pcb, struct tcp_pcb_stats *stats_out,
@@ -564,8 +633,10 @@ struct tcp_repair {
 	/* TCP_REPAIR_WINDOW */
 	uint32_t snd_wl1, snd_wnd, snd_wnd_max, rcv_wnd, rcv_wup;
 };
-void tcp_get_repair(const struct tcp_pcb *pcb, struct tcp_repair *repair_out,
-		    uint64_t now_ns);
+/* -EOPNOTSUPP while urgent data is on its way out, or the reader has not passed the mark
+ * of the peer's: a repaired socket knows no mark. */
+int tcp_get_repair(const struct tcp_pcb *pcb, struct tcp_repair *repair_out,
+		   uint64_t now_ns) MUST_CHECK;
 /* The packet behind `pkt`, the first for NULL, NULL at the end: of what was received in
  * order and not taken; of what was written and not acknowledged; of what is out of
  * order, where a run is a packet with its further parts, and a FIN alone has no byte. */
@@ -585,7 +656,7 @@ size_t tcp_build_of_peer(const struct tcp_pcb *pcb, uint8_t *to, uint32_t seq,
  * somebody owns. */
 size_t tcp_export_size(const struct tcp_pcb *pcb);
 /* The version, which the bytes name behind a magic word: others are refused. */
-enum { TCP_EXPORT_VERSION = 4 };
+enum { TCP_EXPORT_VERSION = 5 };
 /* Writes so many bytes. -ENOTCONN, -ENOBUFS; the pcb stays as it is. */
 int tcp_export(const struct tcp_pcb *pcb, uint8_t *to, size_t size,
 	       uint64_t now_ns) MUST_CHECK;

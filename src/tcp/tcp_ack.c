@@ -43,6 +43,7 @@ static void free_head(struct tcp_pcb *pcb, struct pkt *pkt,
 	}
 	if (seg->sent_cnt > 1)
 		sample->has_resent = true;
+	tcp_stamp_acked(pcb, pkt, now_ns);
 	tcp_sack_forget(pcb, pkt);
 	if (pcb->sack_hint == pkt)
 		pcb->sack_hint = NULL;

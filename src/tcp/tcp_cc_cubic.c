@@ -11,6 +11,7 @@ enum { EPOCH_MAX_MS = 150000 };
 static void cubic_init(struct tcp_pcb *pcb)
 {
 	memset(&pcb->cc.cubic, 0, sizeof(pcb->cc.cubic));
+	tcp_hystart_init(&pcb->cc.cubic.hystart, pcb->snd_nxt);
 }
 
 /* The whole cube root, by bits. */
@@ -87,11 +88,29 @@ static void grow_reno_estimate(struct tcp_pcb *pcb, uint32_t bytes)
 	c->w_est += (uint32_t)grown;
 }
 
+/* RFC 9406 section 4.2: only in the slow start of the beginning, because a later one
+ * knows its threshold. */
+static void slow_start_first(struct tcp_pcb *pcb, uint32_t bytes)
+{
+	bool ends;
+
+	bytes = tcp_hystart_acked(&pcb->cc.cubic.hystart, pcb->snd_una,
+				  pcb->snd_nxt, pcb->rack_rtt_ns, bytes, &ends);
+	tcp_cc_slow_start(pcb, bytes);
+	if (ends)
+		pcb->ssthresh = pcb->cwnd;
+}
+
 static void cubic_acked(struct tcp_pcb *pcb, uint32_t bytes, uint64_t now_ns)
 {
 	struct tcp_cubic *c = &pcb->cc.cubic;
 	uint32_t target;
 
+	if (pcb->ssthresh == TCP_SSTHRESH_NONE &&
+	    pcb->table->params.with_hystart) {
+		slow_start_first(pcb, bytes);
+		return;
+	}
 	bytes = tcp_cc_slow_start(pcb, bytes);
 	if (!bytes)
 		return;

@@ -154,6 +154,16 @@ static void put_urgent(const struct tcp_pcb *pcb, struct wire_tcp *header,
 		header->flags |= WIRE_TCP_URG;
 }
 
+/* Nobody takes the packets away while `emit` runs. */
+static COLD void emit_stamped(struct tcp_pcb *pcb, const uint8_t *header,
+			      size_t header_len, const struct tcp_outgoing *o,
+			      uint64_t now_ns)
+{
+	tcp_stamp_run(pcb, o->first, o->cnt, TCP_STAMP_SCHEDULED, now_ns);
+	emit(pcb, header, header_len, o);
+	tcp_stamp_run(pcb, o->first, o->cnt, TCP_STAMP_SENT, now_ns);
+}
+
 /* A segment of a synchronised connection. */
 void tcp_emit(struct tcp_pcb *pcb, struct tcp_outgoing *o,
 			 uint64_t now_ns)
@@ -173,6 +183,10 @@ void tcp_emit(struct tcp_pcb *pcb, struct tcp_outgoing *o,
 		put_urgent(pcb, header, o->seq);
 	put_checksum(pcb, header, header_len, o);
 	note_ack_sent(pcb, o->len);
+	if (UNLIKELY(pcb->stamp_cnt && o->len)) {
+		emit_stamped(pcb, bytes, header_len, o, now_ns);
+		return;
+	}
 	emit(pcb, bytes, header_len, o);
 }
 
@@ -211,7 +225,7 @@ void tcp_out_syn(struct tcp_pcb *pcb, uint64_t now_ns)
 	struct tcp_outgoing o = {
 		.seq = pcb->iss,
 		.flags = WIRE_TCP_SYN,
-		.is_retransmission = pcb->backoff > 0,
+		.is_retransmission = pcb->timeouts > 0,
 	};
 	struct tcp_options options = {
 		.mss = tcp_pcb_syn_mss(pcb),
@@ -230,7 +244,7 @@ void tcp_out_syn(struct tcp_pcb *pcb, uint64_t now_ns)
 	 * dropped for its ECN bits */
 	if (is_answer && pcb->flags & TF_ECN)
 		o.flags |= WIRE_TCP_ECE;
-	else if (!is_answer && params->ecn == TCP_ECN_ON && pcb->backoff < 2)
+	else if (!is_answer && params->ecn == TCP_ECN_ON && pcb->timeouts < 2)
 		o.flags |= WIRE_TCP_ECE | WIRE_TCP_CWR;
 	header_len += tcp_options_build(bytes + header_len, &options);
 	put_header(pcb, header, header_len, &o, (uint16_t)window);

@@ -47,6 +47,7 @@ static void put_members(struct writer *w, const struct tcp_pcb *pcb)
 {
 #define U8(member) put(w, pcb->member, 1);
 #define U16(member) put(w, pcb->member, 2);
+#define S16(member) put(w, (uint16_t)pcb->member, 2);
 #define U32(member) put(w, pcb->member, 4);
 #define U64(member) put(w, pcb->member, 8);
 #define AT(member) put_at(w, pcb->member);
@@ -54,6 +55,7 @@ static void put_members(struct writer *w, const struct tcp_pcb *pcb)
 #include "tcp/tcp_export.def"
 #undef U8
 #undef U16
+#undef S16
 #undef U32
 #undef U64
 #undef AT

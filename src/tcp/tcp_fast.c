@@ -27,7 +27,7 @@ static bool is_quiet(const struct tcp_pcb *pcb)
 	       !pcb->backoff && !pcb->timeouts && !pcb->dup_acks &&
 	       list_is_empty(&pcb->runs) &&
 	       pcb->dsack.start == pcb->dsack.end && !pcb->soft_error &&
-	       !pcb->is_frozen &&
+	       !pcb->is_frozen && !pcb->stamp_cnt &&
 	       pcb->urgent != TCP_URGENT_COMING;
 }
 
@@ -135,11 +135,11 @@ static ALWAYS_INLINE bool may_be_small(const struct tcp_pcb *pcb,
 			   !seq_after(pcb->snd_small_end, pcb->snd_una));
 }
 
-/* Segmentation offload, cork, the answer to an ECN echo, and the window after a
+/* Segmentation offload, pacing, cork, the answer to an ECN echo, and the window after a
  * pause have rules of their own. */
 static ALWAYS_INLINE bool may_push(const struct tcp_pcb *pcb, uint64_t now_ns)
 {
-	return pcb->is_quiet && pcb->unsent && !pcb->path.segment_max &&
+	return pcb->is_quiet && pcb->unsent && !pcb->slow_out &&
 	       !(pcb->flags & (TF_CORK | TF_CWR_OUT)) &&
 	       (pcb->snd_una != pcb->snd_nxt ||
 		now_ns - pcb->last_sent_ns <= pcb->rto_ns);
@@ -158,6 +158,7 @@ static ALWAYS_INLINE void note_sent(struct tcp_pcb *pcb, struct pkt *pkt,
 	if (pcb->snd_nxt == pcb->snd_una) {
 		pcb->progress_ns = now_ns;
 		tcp_stats_begin(pcb, now_ns);
+		tcp_rate_begin(pcb, now_ns);
 	}
 	pcb->data_segs_out++;
 	pcb->last_sent_ns = now_ns;

@@ -112,6 +112,7 @@ static void get_members(struct reader *r, struct tcp_pcb *pcb)
 
 #define U8(member) pcb->member = (uint8_t)get(r, 1);
 #define U16(member) pcb->member = (uint16_t)get(r, 2);
+#define S16(member) pcb->member = (int16_t)get(r, 2);
 #define U32(member) pcb->member = (uint32_t)get(r, 4);
 #define U64(member) pcb->member = get(r, 8);
 #define AT(member) pcb->member = get_at(r);
@@ -120,6 +121,7 @@ static void get_members(struct reader *r, struct tcp_pcb *pcb)
 #include "tcp/tcp_export.def"
 #undef U8
 #undef U16
+#undef S16
 #undef U32
 #undef U64
 #undef AT
@@ -177,7 +179,7 @@ static bool is_sound(const struct tcp_pcb *pcb)
 	       pcb->cc_id < TCP_CC_CNT && pcb->recovery <= RECOVERY_LOSS &&
 	       pcb->rtx_kind <= RTX_PERSIST &&
 	       pcb->urgent <= TCP_URGENT_READ &&
-	       pcb->chrono <= CHRONO_WINDOW &&
+	       pcb->chrono <= CHRONO_BUFFER &&
 	       pcb->snd_scale <= TCP_SCALE_MAX &&
 	       pcb->rcv_scale <= TCP_SCALE_MAX && pcb->mss_peer >= 64;
 }
@@ -201,7 +203,7 @@ static void bound_settings(struct tcp_settings *s)
 
 /* Brings values into their bounds that only make the connection slow when they are
  * wrong. */
-static void bound(struct tcp_pcb *pcb)
+static void bound(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	pcb->path.mtu = MAX(pcb->path.mtu, 68);
 	if (pcb->urgent_seq + SPAN_MAX - pcb->rcv_nxt > 2 * SPAN_MAX)
@@ -221,6 +223,10 @@ static void bound(struct tcp_pcb *pcb)
 	pcb->rack_rtt_ns = MIN(pcb->rack_rtt_ns, SHORT_MAX_NS);
 	pcb->rto_ns = clamp(NS_PER_MS, pcb->rto_ns,
 			    pcb->table->params.rto_max_ns);
+	pcb->pace_at_ns = MIN(pcb->pace_at_ns, now_ns + SHORT_MAX_NS);
+	/* a negative errno */
+	if (pcb->soft_error > 0 || pcb->soft_error < -4095)
+		pcb->soft_error = 0;
 	bound_settings(pcb->settings);
 	pcb->rcv_buf = tcp_rcv_buf_within(pcb, pcb->rcv_buf);
 }
@@ -258,6 +264,7 @@ static void append_entry(struct tcp_pcb *pcb, struct pkt *pkt, uint32_t seq,
 	seg->sent_cnt = entry->sent_cnt;
 	seg->sent_ns = entry->sent_ns;
 	list_push_back(&pcb->snd_queue, &pkt->link);
+	pcb->stamp_cnt += !!(seg->flags & SEG_STAMP);
 	if (!(seg->flags & SEG_SENT)) {
 		if (!pcb->unsent)
 			pcb->unsent = pkt;
@@ -288,6 +295,8 @@ static bool is_entry_sound(const struct tcp_pcb *pcb, const struct entry *e,
 		return false;
 	if (e->flags & SEG_FIN ? e->len || !is_last : !e->len)
 		return false;
+	if (e->flags & SEG_FIN && e->flags & SEG_STAMP)
+		return false;
 	/* The entries are marked as sent up to snd_nxt, and no further. */
 	return e->len <= pcb->snd_end - seq &&
 	       (is_sent ? seq_at_most(end, pcb->snd_nxt)
@@ -297,6 +306,7 @@ static bool is_entry_sound(const struct tcp_pcb *pcb, const struct entry *e,
 static bool get_entry_bytes(struct reader *bytes, struct tcp_pcb *pcb,
 			    uint32_t seq, const struct entry *entry)
 {
+	struct entry part = *entry;
 	uint32_t left = entry->len;
 
 	if (entry->flags & SEG_FIN) {
@@ -310,7 +320,11 @@ static bool get_entry_bytes(struct reader *bytes, struct tcp_pcb *pcb,
 		if (!pkt)
 			return false;
 		left -= pkt->len;
-		append_entry(pcb, pkt, seq, entry);
+		if (left)
+			part.flags = entry->flags & (uint8_t)~SEG_OF_END;
+		else
+			part.flags = entry->flags;
+		append_entry(pcb, pkt, seq, &part);
 		seq += pkt->len;
 	}
 	return true;
@@ -462,11 +476,15 @@ static int get_queues(struct reader *r, struct tcp_pcb *pcb)
 /* The retransmission timer follows the queue, whatever was written. */
 static void restore_timers(struct tcp_pcb *pcb, uint64_t now_ns)
 {
+	bool is_held = pcb->unsent && pcb->pace_at_ns > now_ns;
+
 	bool is_flying = pcb->snd_una != pcb->snd_nxt;
 	bool fits = is_flying ? pcb->rtx_kind != RTX_NONE &&
 					pcb->rtx_kind != RTX_PERSIST
 			      : pcb->rtx_kind == RTX_PERSIST && pcb->unsent;
 
+	if (is_held && pcb->slow_out & SLOW_PACED)
+		pcb->pace_wait_ns = pcb->pace_at_ns;
 	/* both are part of RFC 8985, which needs SACK */
 	if (pcb->rtx_kind == RTX_PROBE || pcb->rtx_kind == RTX_LATE_PROBE ||
 	    pcb->rtx_kind == RTX_REORDER)
@@ -494,6 +512,7 @@ static int restore(struct tcp_pcb *pcb, uint32_t w_max, uint64_t now_ns)
 	pcb->cwnd = tcp_is_synchronised(pcb) ? MAX(cwnd, pcb->mss) : cwnd;
 	if (pcb->cc_id == TCP_CC_CUBIC)
 		pcb->cc.cubic.w_max = MIN(w_max, SPAN_MAX);
+	tcp_pace_update(pcb);
 	pcb->rtt_due_ns = now_ns;
 	pcb->cwnd_used_end = pcb->snd_nxt;
 	pcb->quiet_kind = pcb->quiet_lone_kind = RTX_TIMEOUT;
@@ -521,12 +540,15 @@ static int fill(struct tcp_pcb *pcb, struct reader *r)
 	w_max = (uint32_t)get(r, 4);
 	if (r->has_failed || !is_sound(pcb))
 		return -EINVAL;
-	bound(pcb);
+	bound(pcb, r->now_ns);
 	if (tcp_table_find(pcb->table, &pcb->key) ||
 	    tcp_tw_has(pcb->table, &pcb->key))
 		return -EADDRINUSE;
 	rc = get_queues(r, pcb);
-	return rc ? rc : restore(pcb, w_max, r->now_ns);
+	if (rc)
+		return rc;
+	tcp_rate_mark(pcb, r->now_ns);
+	return restore(pcb, w_max, r->now_ns);
 }
 
 int tcp_import(struct tcp_table *table, const uint8_t *data, size_t len,

@@ -183,6 +183,7 @@ static void on_fin_acked(struct tcp_pcb *pcb, const struct tcp_segment *in,
 		tcp_pcb_to_time_wait(pcb, now_ns);
 		break;
 	case TCPS_LAST_ACK:
+		tcp_metrics_save(pcb, now_ns);
 		tcp_pcb_die(pcb, 0);
 		break;
 	default:

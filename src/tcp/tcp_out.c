@@ -51,7 +51,7 @@ static void fill_up(struct tcp_pcb *pcb, struct pkt *pkt)
 	struct pkt *next;
 
 	while (pkt->len < pcb->mss && pkt->refs == 1 && pkt_tailroom(pkt) &&
-	       !(tcp_seg(pkt)->flags & SEG_EOR) &&
+	       !(tcp_seg(pkt)->flags & (SEG_EOR | SEG_STAMP)) &&
 	       (next = tcp_out_next(pcb, pkt)) && next->len) {
 		uint32_t len = MIN(next->len, pkt_tailroom(pkt));
 
@@ -130,6 +130,7 @@ void tcp_out_resend(struct tcp_pcb *pcb, struct pkt *pkt, uint64_t now_ns)
 	}
 	pcb->last_sent_ns = now_ns;
 	tcp_emit(pcb, &o, now_ns);
+	tcp_pace_note(pcb, o.len, now_ns);
 }
 
 /* Lost data is sent before new data, as far as the window allows. */
@@ -143,6 +144,8 @@ static void resend_lost(struct tcp_pcb *pcb, uint64_t now_ns)
 			tcp_cwnd_note_used(pcb);
 			return;
 		}
+		if (tcp_pace_is_held(pcb, now_ns))
+			return;
 		tcp_out_resend(pcb, pkt, now_ns);
 		/* There is no packet to split it with, so we try later. */
 		if (tcp_seg(pkt)->flags & SEG_LOST)
@@ -232,6 +235,8 @@ static void gather_run(struct tcp_pcb *pcb, struct tcp_outgoing *o,
 	uint32_t max = may_split ? pcb->path.segment_max : 0;
 	struct pkt *pkt = o->first;
 
+	if (max)
+		max = MIN(max, tcp_pace_burst(pcb));
 	while (max && pkt->len == pcb->mss && o->len + pcb->mss <= max) {
 		struct pkt *next = tcp_out_next(pcb, pkt);
 
@@ -287,8 +292,10 @@ static void send_run(struct tcp_pcb *pcb, uint64_t now_ns)
 		o.flags |= WIRE_TCP_CWR;
 		pcb->flags &= ~TF_CWR_OUT;
 	}
-	if (pcb->snd_una == o.seq)
+	if (pcb->snd_una == o.seq) {
 		pcb->progress_ns = now_ns;
+		tcp_rate_begin(pcb, now_ns);
+	}
 	tcp_stats_begin(pcb, now_ns);
 	pkt = o.first;
 	for (uint32_t i = 0; i < entries; i++) {
@@ -302,6 +309,7 @@ static void send_run(struct tcp_pcb *pcb, uint64_t now_ns)
 		pcb->snd_small_end = pcb->snd_nxt;
 	pcb->last_sent_ns = now_ns;
 	tcp_emit(pcb, &o, now_ns);
+	tcp_pace_note(pcb, o.len, now_ns);
 }
 
 /* RFC 9293 section 3.8.2 (RFC 5681 section 4.1): after a pause the window no longer
@@ -345,13 +353,6 @@ bool tcp_out_override(struct tcp_pcb *pcb, uint64_t now_ns)
 	return true;
 }
 
-/* Nothing more may be sent, whatever the congestion window is. */
-static bool is_window_full(const struct tcp_pcb *pcb)
-{
-	return seq_at_most(pcb->snd_una + pcb->snd_wnd,
-			   tcp_seg(pcb->unsent)->seq);
-}
-
 /* Sends repairs, and new data by all the rules. */
 static void push_by_rules(struct tcp_pcb *pcb, uint64_t now_ns)
 {
@@ -362,15 +363,11 @@ static void push_by_rules(struct tcp_pcb *pcb, uint64_t now_ns)
 	if (pcb->unsent)
 		restart_if_idle(pcb, now_ns);
 	while (pcb->unsent && (list_is_empty(&pcb->lost) || !repairs_first) &&
-	       prepare_next(pcb, now_ns)) {
+	       prepare_next(pcb, now_ns) && !tcp_pace_is_held(pcb, now_ns)) {
 		send_run(pcb, now_ns);
 		has_sent = true;
 	}
-	if (pcb->unsent)
-		tcp_stats_set(pcb, is_window_full(pcb) ? CHRONO_WINDOW
-						       : CHRONO_BUSY, now_ns);
-	else if (pcb->chrono == CHRONO_WINDOW)
-		tcp_stats_pass(pcb, CHRONO_BUSY, now_ns);
+	tcp_stats_sent(pcb, now_ns);
 	/* What was just sent also makes room. */
 	if (has_sent && pcb->settings->notsent_lowat != UINT32_MAX)
 		tcp_event_raise(pcb, TCP_EV_WRITABLE);
@@ -407,6 +404,7 @@ void tcp_out_free(struct tcp_pcb *pcb)
 			pkt_put(pkt);
 	}
 	pcb->unsent = NULL;
+	pcb->stamp_cnt = 0;
 	pcb->sack_hint = NULL;
 	pcb->sacked_bytes = pcb->sacked_cnt = pcb->lost_bytes = 0;
 }

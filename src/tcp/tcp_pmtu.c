@@ -88,6 +88,7 @@ static void take_too_big(struct tcp_pcb *pcb, const struct tcp_icmp *icmp,
 	if (!lower(pcb, mtu, now_ns))
 		return;
 	pcb->table->counts.pmtu_lowered++;
+	tcp_metrics_save_pmtu(pcb, now_ns);
 	if (tcp_is_synchronised(pcb))
 		resend_too_large(pcb, now_ns);
 }

@@ -82,8 +82,8 @@ static uint32_t bytes_up_to(const struct tcp_pcb *pcb, uint32_t seq,
 	return end == seq ? 0 : end - seq - has_fin;
 }
 
-void tcp_get_repair(const struct tcp_pcb *pcb, struct tcp_repair *repair_out,
-		    uint64_t now_ns)
+int tcp_get_repair(const struct tcp_pcb *pcb, struct tcp_repair *repair_out,
+		   uint64_t now_ns)
 {
 	bool has_fin = pcb->flags & TF_FIN_RCVD;
 	uint32_t rcv_nxt = pcb->rcv_nxt - has_fin;
@@ -91,6 +91,8 @@ void tcp_get_repair(const struct tcp_pcb *pcb, struct tcp_repair *repair_out,
 	enum tcp_fin fin = own_fin(pcb);
 	struct pkt *pkt = NULL;
 
+	if (pcb->urgent != TCP_URGENT_NONE || pcb->flags & TF_URGENT_OUT)
+		return -EOPNOTSUPP;
 	*repair_out = (struct tcp_repair){
 		.snd_una = pcb->snd_una - (fin == TCP_FIN_ACKED),
 		.unacked = bytes_up_to(pcb, pcb->snd_una, pcb->snd_nxt),
@@ -119,6 +121,7 @@ void tcp_get_repair(const struct tcp_pcb *pcb, struct tcp_repair *repair_out,
 			     repair_out->unacked;
 	while ((pkt = tcp_unread_next(pcb, pkt)))
 		repair_out->unread += pkt->len;
+	return 0;
 }
 
 /* ---- the bytes ---- */

@@ -8,6 +8,9 @@
 /* How long a smallest round trip is believed: paths change. */
 #define MIN_RTT_LIFE_NS (300 * NS_PER_SEC)
 
+/* A delivery rate more often than that is of no use, and costs each packet something. */
+#define RATE_PERIOD_NS NS_PER_MS
+
 void tcp_rtt_init(struct tcp_pcb *pcb)
 {
 	pcb->flags &= ~TF_HAS_RTT;
@@ -97,7 +100,18 @@ void tcp_rtt_take(struct tcp_pcb *pcb, uint64_t rtt_ns, uint64_t now_ns)
 	if (UNLIKELY(pcb->pmtu))
 		tcp_pmtu_refresh(pcb, now_ns);
 	tcp_stats_note_bytes(pcb);
+	if (now_ns - pcb->rate_mark_ns >= RATE_PERIOD_NS)
+		tcp_rate_take(pcb, now_ns);
 	pcb->rtt_due_ns = now_ns + (pcb->srtt_ns >> SAMPLES_SHIFT);
+}
+
+void tcp_rtt_expect(struct tcp_pcb *pcb, uint64_t rtt_ns)
+{
+	const struct tcp_params *params = &pcb->table->params;
+	uint64_t margin_ns = MAX(2 * rtt_ns, params->rto_min_ns);
+
+	pcb->rto_ns = MIN(rtt_ns + margin_ns, params->rto_max_ns);
+	set_quiet_rtx(pcb);
 }
 
 /* RFC 6298 section 5.5 */

@@ -34,7 +34,9 @@ void tcp_settings_init(struct tcp_table *table)
 	s->keep_interval_ns = params->keepalive_interval_ns;
 	s->keep_probes = params->keepalive_probes;
 	s->fin_wait_2_ns = params->fin_wait_2_ns;
+	s->max_pacing_rate = TCP_NO_PACING;
 	s->notsent_lowat = params->notsent_lowat;
+	s->thin_linear_timeouts = params->thin_linear_timeouts;
 }
 
 void tcp_settings_put(struct tcp_pcb *pcb)
@@ -56,6 +58,7 @@ void tcp_settings_share(struct tcp_pcb *pcb, struct tcp_pcb *with)
 	pcb->settings = with->settings;
 	if (has_own(with))
 		own_of(with)->refs++;
+	tcp_pace_update(pcb);
 }
 
 int tcp_settings_own(struct tcp_pcb *pcb)
@@ -126,6 +129,7 @@ int tcp_set_settings(struct tcp_pcb *pcb, const struct tcp_settings *settings,
 		tcp_timer_restart_keepalive(pcb, now_ns);
 	if (clamps)
 		apply_clamp(pcb, now_ns);
+	tcp_pace_update(pcb);
 	return 0;
 }
 

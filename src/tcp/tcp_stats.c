@@ -41,12 +41,54 @@ void tcp_stats_pass(struct tcp_pcb *pcb, enum tcp_chrono kind, uint64_t now_ns)
 {
 	uint32_t ticks = tcp_ticks(now_ns) - pcb->chrono_since;
 
+	if (kind == CHRONO_IDLE)
+		tcp_rate_take(pcb, now_ns);
 	if (pcb->chrono != CHRONO_IDLE)
 		pcb->busy_ticks += ticks;
 	if (pcb->chrono == CHRONO_WINDOW)
 		pcb->window_ticks += ticks;
+	if (pcb->chrono == CHRONO_BUFFER)
+		pcb->buffer_ticks += ticks;
 	pcb->chrono = (uint8_t)kind;
 	pcb->chrono_since = tcp_ticks(now_ns);
+}
+
+/* Nothing more may be sent, whatever the congestion window is. */
+static bool is_window_full(const struct tcp_pcb *pcb)
+{
+	return seq_at_most(pcb->snd_una + pcb->snd_wnd,
+			   tcp_seg(pcb->unsent)->seq);
+}
+
+static bool is_buffer_full(const struct tcp_pcb *pcb)
+{
+	return pcb->snd_end - pcb->snd_una >= pcb->snd_buf;
+}
+
+void tcp_stats_sent(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	enum tcp_chrono kind = CHRONO_BUSY;
+
+	/* Who has written since had room. */
+	if (!is_buffer_full(pcb) || pcb->snd_end != pcb->wanted_end)
+		pcb->slow_out &= (uint8_t)~SLOW_WANTED;
+	if (pcb->unsent && is_window_full(pcb))
+		kind = CHRONO_WINDOW;
+	else if (!pcb->unsent && pcb->slow_out & SLOW_WANTED)
+		kind = CHRONO_BUFFER;
+	if (pcb->unsent || pcb->chrono != CHRONO_IDLE)
+		tcp_stats_set(pcb, kind, now_ns);
+}
+
+/* An acknowledgment that makes room leaves this as it is, so that its path need not ask.
+ * It ends with the next push: when the woken writer has written. */
+void tcp_wants_room(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	if (!tcp_may_send(pcb) || !is_buffer_full(pcb))
+		return;
+	pcb->slow_out |= SLOW_WANTED;
+	pcb->wanted_end = pcb->snd_end;
+	tcp_stats_sent(pcb, now_ns);
 }
 
 void tcp_get_stats(const struct tcp_pcb *pcb, struct tcp_pcb_stats *stats_out,
@@ -57,6 +99,7 @@ void tcp_get_stats(const struct tcp_pcb *pcb, struct tcp_pcb_stats *stats_out,
 	uint32_t ticks = tcp_ticks(now_ns) - pcb->chrono_since;
 	uint32_t busy = pcb->chrono != CHRONO_IDLE ? ticks : 0;
 	uint32_t window = pcb->chrono == CHRONO_WINDOW ? ticks : 0;
+	uint32_t buffer = pcb->chrono == CHRONO_BUFFER ? ticks : 0;
 
 	*stats_out = (struct tcp_pcb_stats){
 		.segs_in = pcb->segs_in,
@@ -74,6 +117,10 @@ void tcp_get_stats(const struct tcp_pcb *pcb, struct tcp_pcb_stats *stats_out,
 		.busy_ns = (uint64_t)(pcb->busy_ticks + busy) << TICK_SHIFT,
 		.window_limited_ns = (uint64_t)(pcb->window_ticks + window)
 				     << TICK_SHIFT,
+		.buffer_limited_ns = (uint64_t)(pcb->buffer_ticks + buffer)
+				     << TICK_SHIFT,
+		.delivery_rate = pcb->delivery_rate,
+		.is_app_limited = pcb->is_rate_app_limited,
 	};
 	stats_out->bytes_sent = stats_out->bytes_acked + stats_out->bytes_resent;
 	if (tcp_is_synchronised(pcb))

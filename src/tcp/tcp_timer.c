@@ -21,7 +21,7 @@ void tcp_timer_update(struct tcp_pcb *pcb)
 	uint64_t at_ns = earliest(earliest(pcb->rtx_at_ns, pcb->delack_at_ns),
 				  earliest(pcb->keep_at_ns, pcb->state_at_ns));
 
-	at_ns = earliest(at_ns, pcb->cork_ns);
+	at_ns = earliest(at_ns, earliest(pcb->cork_ns, pcb->pace_wait_ns));
 	if (!at_ns || !tcp_timer_is_later(pcb, at_ns))
 		return;
 	pcb->armed_ns = at_ns;
@@ -32,6 +32,7 @@ void tcp_timer_stop(struct tcp_pcb *pcb)
 {
 	pcb->rtx_at_ns = pcb->delack_at_ns = pcb->armed_ns = 0;
 	pcb->keep_at_ns = pcb->state_at_ns = pcb->cork_ns = 0;
+	pcb->pace_wait_ns = 0;
 	pcb->rtx_kind = RTX_NONE;
 	timer_cancel(pcb->table->wheel, &pcb->timer);
 }
@@ -45,10 +46,12 @@ static ALWAYS_INLINE void set_rtx(struct tcp_pcb *pcb, enum tcp_rtx_kind kind,
 		tcp_timer_update(pcb);
 }
 
-/* RFC 9293 section 3.8.6.1: data that waits for a window must not wait for ever. */
+/* RFC 9293 section 3.8.6.1: data that waits for a window must not wait for ever. What
+ * waits for its time has a timer already. */
 static void rearm_persist(struct tcp_pcb *pcb, uint64_t now_ns)
 {
-	bool is_waiting = pcb->snd_end != pcb->snd_nxt && tcp_may_send(pcb);
+	bool is_waiting = pcb->snd_end != pcb->snd_nxt && tcp_may_send(pcb) &&
+			  !pcb->pace_wait_ns;
 
 	if (!is_waiting) {
 		pcb->rtx_kind = RTX_NONE;
@@ -126,11 +129,35 @@ static uint64_t not_past_user_timeout(const struct tcp_pcb *pcb,
 	return MIN(at_ns, pcb->progress_ns + pcb->settings->user_timeout_ns);
 }
 
+/* How long a SYN and so many more take if each timeout doubles. */
+static uint64_t syn_time_ns(const struct tcp_params *params, unsigned retries)
+{
+	uint64_t timeout_ns = params->rto_initial_ns, sum_ns = timeout_ns;
+
+	while (retries--) {
+		timeout_ns = MIN(2 * timeout_ns, params->rto_max_ns);
+		sum_ns += timeout_ns;
+	}
+	return sum_ns;
+}
+
+/* Linear timeouts add SYNs, but Linux does not wait longer for them than it would
+ * without. */
+static bool is_syn_over(const struct tcp_pcb *pcb, unsigned retries,
+			unsigned linear, uint64_t now_ns)
+{
+	return pcb->timeouts >= retries + linear ||
+	       (linear && now_ns - pcb->progress_ns >=
+				  syn_time_ns(&pcb->table->params, retries));
+}
+
 static void on_syn_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	const struct tcp_params *params = &pcb->table->params;
-	uint8_t retries = pcb->flags & TF_PASSIVE ? params->synack_retries
-						  : params->syn_retries;
+	bool is_passive = pcb->flags & TF_PASSIVE;
+	unsigned linear = is_passive ? 0 : params->syn_linear_timeouts;
+	unsigned retries = is_passive ? params->synack_retries
+				      : params->syn_retries;
 	uint8_t deferred = pcb->listener ? pcb->settings->defer_accept : 0;
 	bool is_waiting = pcb->flags & TF_DEFERRED;
 	bool is_over;
@@ -138,7 +165,7 @@ static void on_syn_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 	if (pcb->settings->syn_retries)
 		retries = pcb->settings->syn_retries;
 	is_over = pcb->settings->user_timeout_ns ? has_given_up(pcb, now_ns)
-						 : pcb->backoff >= retries;
+						 : is_syn_over(pcb, retries, linear, now_ns);
 	/* The peer has answered: the child waits for data as long as it was told to. */
 	if (is_waiting)
 		is_over &= pcb->backoff >= deferred;
@@ -146,13 +173,39 @@ static void on_syn_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 		tcp_pcb_die(pcb, -ETIMEDOUT);
 		return;
 	}
-	pcb->backoff++;
+	pcb->timeouts += pcb->timeouts < UINT8_MAX;
+	if (pcb->timeouts > linear)
+		pcb->backoff++;
 	tcp_cwnd_note_used(pcb);
 	/* The last SYN-ACK asks the peer to say once more that it is there. */
 	if (!is_waiting || pcb->backoff >= deferred)
 		tcp_out_syn(pcb, now_ns);
 	set_rtx(pcb, RTX_TIMEOUT,
 		not_past_user_timeout(pcb, now_ns + tcp_rto_ns(pcb)));
+}
+
+enum { THIN_SEGMENTS = 4, THIN_LINEAR_TIMEOUTS = 6 };
+
+/* So few segments are under way that their loss brings no three duplicates. */
+static bool is_thin(const struct tcp_pcb *pcb)
+{
+	unsigned cnt = 0;
+	struct pkt *pkt;
+
+	LIST_FOR_EACH(pkt, &pcb->snd_queue, link)
+		if (!(tcp_seg(pkt)->flags & SEG_SENT) || ++cnt == THIN_SEGMENTS)
+			break;
+	return cnt < THIN_SEGMENTS;
+}
+
+/* RFC 6298 section 5.5, unless the program has asked for something else. */
+static void back_off(struct tcp_pcb *pcb)
+{
+	if (pcb->settings->thin_linear_timeouts &&
+	    pcb->timeouts <= THIN_LINEAR_TIMEOUTS && is_thin(pcb))
+		pcb->backoff = 0;
+	else if (pcb->backoff < UINT8_MAX)
+		pcb->backoff++;
 }
 
 static void on_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
@@ -169,11 +222,9 @@ static void on_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 	pcb->has_tlp = false;
 	tcp_pmtu_on_timeout(pcb, now_ns);
 	tcp_recovery_on_timeout(pcb, now_ns);
-	/* RFC 6298 section 5.5 */
-	if (pcb->backoff < UINT8_MAX)
-		pcb->backoff++;
 	if (pcb->timeouts < UINT8_MAX)
 		pcb->timeouts++;
+	back_off(pcb);
 	if (!list_is_empty(&pcb->lost))
 		tcp_out_resend(pcb, tcp_seg_pkt(pcb->lost.next), now_ns);
 	set_rtx(pcb, RTX_TIMEOUT,
@@ -308,6 +359,8 @@ static void fire(struct timer *timer, uint64_t now_ns)
 		tcp_out_push(pcb, now_ns);
 		pcb->flags &= ~TF_CORK_TIMER;
 	}
+	if (take_due(&pcb->pace_wait_ns, now_ns))
+		tcp_out_push(pcb, now_ns);
 	if (pcb->rtx_at_ns && pcb->rtx_at_ns <= now_ns)
 		on_rtx(pcb, now_ns);
 	if (pcb->state != TCPS_CLOSED && take_due(&pcb->keep_at_ns, now_ns))

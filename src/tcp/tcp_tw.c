@@ -323,6 +323,18 @@ static bool may_reopen(const struct tcp_tw *e, const struct tcp_segment *in)
 	return seq_after(in->seq, e->rcv_nxt);
 }
 
+/* RFC 9293 section 3.10.7.4 lets a reset end the wait, if it is the very next segment,
+ * and RFC 1337 tells what is lost by that. */
+static bool may_end(const struct tcp_table *table, const struct tcp_tw *e,
+		    const struct tcp_segment *in)
+{
+	bool is_old = e->earlier_flags & TW_HAS_TS && in->options.has_ts &&
+		      seq_before(in->options.ts_val, e->ts_recent);
+
+	return !table->params.protects_time_wait && in->seq == e->rcv_nxt &&
+	       !is_old;
+}
+
 bool tcp_tw_input(struct tcp_table *table, const struct flow_key *key,
 		  const struct tcp_segment *in, bool *reopens_out,
 		  uint32_t *isn_out, uint64_t now_ns)
@@ -343,9 +355,14 @@ bool tcp_tw_input(struct tcp_table *table, const struct flow_key *key,
 		drop(tw, index);
 		return true;
 	}
-	/* RFC 1337: a reset must not end the wait. An empty segment needs no
-	 * answer: two ends that both wait would answer each other for ever. */
-	if (in->flags & WIRE_TCP_RST || tcp_segment_end(in) == in->seq)
+	if (in->flags & WIRE_TCP_RST) {
+		if (may_end(table, e, in))
+			drop(tw, index);
+		return true;
+	}
+	/* An empty segment needs no answer: two ends that both wait would answer each
+	 * other for ever. */
+	if (tcp_segment_end(in) == in->seq)
 		return true;
 	answer(table, key, e, now_ns);
 	/* RFC 9293 section 3.10.7.4: when the peer's FIN comes again, the wait starts
@@ -373,6 +390,36 @@ bool tcp_tw_take(struct tcp_table *table, const struct flow_key *key,
 	table->counts.tw_reused++;
 	drop(table->tw, index);
 	return true;
+}
+
+static bool is_loopback(const struct ip_addr *addr)
+{
+	static const struct ip_addr one = { .byte = { [15] = 1 } };
+
+	if (ip_addr_is_v4(addr))
+		return (be32toh(ip_addr_v4(addr)) >> 24) == 127;
+	return ip_addr_eq(addr, &one);
+}
+
+bool tcp_tw_may_choose(const struct tcp_table *table,
+		       const struct flow_key *key, uint64_t now_ns)
+{
+	const struct tcp_params *params = &table->params;
+	uint32_t index = find(table->tw, key);
+	const struct tcp_tw *e;
+	uint32_t left_ms;
+
+	if (index == NOBODY)
+		return true;
+	if (params->tw_reuse == TCP_TW_REUSE_NEVER ||
+	    (params->tw_reuse == TCP_TW_REUSE_LOOPBACK &&
+	     !is_loopback(&key->local) && !is_loopback(&key->remote)))
+		return false;
+	e = entry(table->tw, index);
+	left_ms = e->expires_ms - ms_of(now_ns);
+	return e->earlier_flags & TW_HAS_TS &&
+	       left_ms + params->tw_reuse_delay_ns / NS_PER_MS <
+		       params->time_wait_ns / NS_PER_MS;
 }
 
 bool tcp_tw_has(const struct tcp_table *table, const struct flow_key *key)

@@ -177,3 +177,153 @@ TEST(none_knows_no_congestion)
 	peer.looked_at = peer.sent_cnt;
 	peer_teardown();
 }
+
+/* The window and threshold of a connection that ends in congestion avoidance. */
+static struct tcp_pcb_info end_after_a_loss(bool peer_is_first)
+{
+	struct tcp_pcb_info info;
+
+	peer_connect(&peer_full_options);
+	rtt_ms = 20;
+	learn_round_trip();
+	lose_one();
+	for (int i = 0; i < 3; i++)
+		round_trip();
+	tcp_get_info(peer.pcb, &info);
+	peer_advance_ms(rtt_ms);
+	acknowledge(info.snd_end);
+	tcp_get_info(peer.pcb, &info);
+	CHECK_EQ(info.snd_queued, 0);
+	if (peer_is_first) {
+		peer_send(F | A, P, info.snd_nxt, 0);
+		tcp_close(peer.pcb, peer.now_ns);
+		peer_send(A, P + 1, info.snd_nxt + 1, 0);
+	} else {
+		tcp_close(peer.pcb, peer.now_ns);
+		peer_send(F | A, P, info.snd_nxt + 1, 0);
+	}
+	CHECK_EQ(tcp_time_wait_cnt(peer.table), !peer_is_first);
+	return info;
+}
+
+static uint32_t threshold_of_the_next(void)
+{
+	struct tcp_pcb_info info;
+
+	peer.looked_at = peer.sent_cnt;
+	peer.key.remote_port = htobe16(3000);
+	peer.pcb = tcp_new(peer.table);
+	CHECK_EQ(tcp_bind(peer.pcb, &peer.key.local, peer.key.local_port), 0);
+	CHECK_EQ(tcp_connect(peer.pcb, &peer.key.remote, peer.key.remote_port,
+			     &peer.path, peer.now_ns), 0);
+	peer_send_options(S | A, PEER_ISN, U, 20000, 0, &peer_full_options);
+	tcp_get_info(peer.pcb, &info);
+	peer.looked_at = peer.sent_cnt;
+	return info.ssthresh;
+}
+
+TEST(threshold_is_taken_over)
+{
+	struct tcp_pcb_info last;
+
+	peer_defaults();
+	last = end_after_a_loss(false);
+	CHECK(last.cwnd >= last.ssthresh);
+	CHECK_EQ(threshold_of_the_next(), UINT32_MAX / 4);
+	peer_teardown();
+	for (int is_first = 0; is_first < 2; is_first++) {
+		peer_defaults();
+		peer.params.saves_ssthresh = true;
+		last = end_after_a_loss(is_first);
+		CHECK_EQ(threshold_of_the_next(),
+			 MAX(last.ssthresh, last.cwnd / 2));
+		peer_teardown();
+	}
+}
+
+/* The same, with an ACK for each segment. */
+static void round_trip_by_segments(void)
+{
+	struct tcp_pcb_info info;
+	uint32_t end;
+
+	stay_ahead();
+	peer_advance_ms(rtt_ms);
+	tcp_get_info(peer.pcb, &info);
+	end = info.snd_nxt;
+	for (uint32_t ack = info.snd_una + MSS; ack != end; ack += MSS)
+		acknowledge(ack);
+	acknowledge(end);
+	peer.looked_at = peer.sent_cnt;
+}
+
+static uint32_t ssthresh(void)
+{
+	struct tcp_pcb_info info;
+
+	tcp_get_info(peer.pcb, &info);
+	return info.ssthresh;
+}
+
+static void grow_to_forty(bool with_hystart)
+{
+	peer_defaults();
+	peer.params.with_hystart = with_hystart;
+	/* a longer round trip would bring a probe */
+	peer.params.with_tlp = false;
+	peer_connect(&peer_full_options);
+	rtt_ms = 20;
+	acknowledge(U);
+	round_trip_by_segments();
+	round_trip_by_segments();
+	CHECK_EQ(cwnd(), 40 * MSS);
+}
+
+/* RFC 9406: half as long a round trip more is a queue. Two ACKs still belong to the round
+ * before, whose end was sent with them; eight show it; all others count for a quarter.
+ * With the fifth such round, counting the part of the first, slow start is over. */
+TEST(slow_start_ends_where_a_queue_builds_up)
+{
+	uint32_t before;
+
+	grow_to_forty(true);
+	rtt_ms = 30;
+	round_trip_by_segments();
+	CHECK_EQ(cwnd(), (40 + 10) * MSS + 30 * (MSS / 4));
+	for (int i = 0; i < 3; i++) {
+		CHECK_EQ(ssthresh(), UINT32_MAX / 4);
+		before = cwnd();
+		round_trip_by_segments();
+		CHECK_EQ(cwnd(), before + before / MSS * (MSS / 4));
+	}
+	before = cwnd();
+	round_trip_by_segments();
+	CHECK(ssthresh() > before && ssthresh() < before + 4 * MSS);
+	/* in congestion avoidance */
+	CHECK(cwnd() < ssthresh() + 2 * MSS);
+	peer_teardown();
+}
+
+TEST(slow_start_goes_on_where_it_was_jitter)
+{
+	grow_to_forty(true);
+	rtt_ms = 30;
+	round_trip_by_segments();
+	rtt_ms = 20;
+	/* nine ACKs until that is known */
+	round_trip_by_segments();
+	CHECK(segments() > 56 + 45);
+	round_trip_by_segments();
+	CHECK(segments() > 170);
+	CHECK_EQ(ssthresh(), UINT32_MAX / 4);
+	peer_teardown();
+}
+
+TEST(slow_start_doubles_without_hystart)
+{
+	grow_to_forty(false);
+	rtt_ms = 30;
+	round_trip_by_segments();
+	CHECK_EQ(cwnd(), 80 * MSS);
+	peer_teardown();
+}

@@ -257,3 +257,191 @@ TEST(busy_and_limited_times_are_told)
 	CHECK(is_about(stats().busy_ns, 1190));
 	peer_teardown();
 }
+
+/* What is acknowledged in so many steps of 1460 bytes at the same moment. */
+static void acknowledge(uint32_t from, unsigned segments)
+{
+	for (unsigned i = 1; i <= segments; i++)
+		peer_send_options(A, P, U + from + i * 1460, 30000, 0,
+				  &(struct tcp_options){ 0 });
+}
+
+TEST(delivery_rate_is_told)
+{
+	peer_connected();
+	peer_send_options(A, P, U, 30000, 0, &(struct tcp_options){ 0 });
+	CHECK_EQ(stats().delivery_rate, 0);
+	/* four in 20 ms, and nothing waits: the path may carry more */
+	for (int i = 0; i < 4; i++)
+		peer_write(1460);
+	peer_advance_ms(20);
+	acknowledge(0, 4);
+	CHECK_EQ(stats().delivery_rate, 4 * 1460 * 50);
+	CHECK(stats().is_app_limited);
+	/* less of the same says nothing */
+	peer_advance_ms(100);
+	peer_write(1460);
+	peer_advance_ms(20);
+	acknowledge(4 * 1460, 1);
+	CHECK_EQ(stats().delivery_rate, 4 * 1460 * 50);
+	/* a window of 10, and more waits: that is what the path carries */
+	for (int i = 0; i < 40; i++)
+		peer_write(1460);
+	peer_advance_ms(25);
+	acknowledge(5 * 1460, 1);
+	peer_advance_ms(15);
+	acknowledge(14 * 1460, 1);
+	CHECK(!stats().is_app_limited);
+	CHECK_EQ(stats().delivery_rate, 10 * 1460 * 25);
+	/* what left then is not counted with the time before */
+	peer_advance_ms(20);
+	acknowledge(25 * 1460, 1);
+	CHECK_EQ(stats().delivery_rate, 10 * 1460 * 25);
+	peer.looked_at = peer.sent_cnt;
+	peer_teardown();
+}
+
+static void acknowledge_with(uint32_t segments, uint32_t window)
+{
+	/* the number moves, so that the window is taken from it */
+	peer_send_options(A, P, U + segments * 1460, (uint16_t)(window * 365), 0,
+			  &(struct tcp_options){ 0 });
+}
+
+/* Acknowledgments that were held up tell nothing of a path: no more has arrived in a
+ * time than was sent in it. */
+TEST(delivery_rate_is_not_of_acknowledgments_alone)
+{
+	peer_connected();
+	acknowledge_with(0, 10);
+	for (int i = 0; i < 30; i++)
+		peer_write(1460);
+	peer_advance_ms(60);
+	acknowledge_with(5, 10);
+	/* five more have left; now nothing does until the window opens again */
+	peer_advance_ms(60);
+	acknowledge_with(11, 4);
+	peer_advance_ms(5);
+	acknowledge_with(11, 9);
+	peer_advance_ms(10);
+	acknowledge_with(20, 9);
+	CHECK_EQ(stats().delivery_rate, 9 * 1460 * UINT64_C(1000) / 65);
+	peer.looked_at = peer.sent_cnt;
+	peer_teardown();
+}
+
+TEST(time_without_room_is_told)
+{
+	struct tcp_options none = { 0 };
+
+	peer_connected();
+	tcp_set_nodelay(peer.pcb, true, peer.now_ns);
+	tcp_set_snd_buf(peer.pcb, 4000);
+	peer_send_options(A, P, U, 30000, 0, &none);
+	/* no room, but nobody wants any */
+	for (int i = 0; i < 4; i++)
+		peer_write(1000);
+	peer_advance_ms(50);
+	CHECK(is_about(stats().buffer_limited_ns, 0));
+	tcp_wants_room(peer.pcb, peer.now_ns);
+	peer_advance_ms(50);
+	CHECK(is_about(stats().buffer_limited_ns, 50));
+	peer_send_options(A, P, U + 1000, 30000, 0, &none);
+	peer_write(1000);
+	peer_advance_ms(50);
+	CHECK(is_about(stats().buffer_limited_ns, 50));
+	CHECK(is_about(stats().busy_ns, 150));
+	/* behind a closed window it is the window's time */
+	peer_send_options(A, P, U + 5000, 500, 0, &none);
+	peer_send_options(A, P + 1, U + 5000, 500, 0, &none);
+	for (int i = 0; i < 4; i++)
+		peer_write(1000);
+	tcp_wants_room(peer.pcb, peer.now_ns);
+	peer_advance_ms(100);
+	CHECK(is_about(stats().buffer_limited_ns, 50));
+	peer.looked_at = peer.sent_cnt;
+	peer_teardown();
+}
+
+static void write_stamped(uint32_t len)
+{
+	struct pkt *pkt = pkt_alloc(&peer.pool);
+
+	pkt_append(pkt, len);
+	CHECK_EQ(tcp_write_with(peer.pcb, pkt, TCP_WRITE_STAMP), 0);
+	tcp_output(peer.pcb, peer.now_ns);
+}
+
+static void expect_stamp(unsigned index, enum tcp_stamp what, uint32_t byte,
+			 unsigned sent_cnt)
+{
+	CHECK(index < peer.stamp_cnt);
+	CHECK_EQ(peer.stamps[index].what, what);
+	CHECK_EQ(peer.stamps[index].byte, byte);
+	CHECK_EQ(peer.stamps[index].sent_cnt, sent_cnt);
+}
+
+TEST(bytes_are_followed)
+{
+	unsigned sent;
+
+	peer_connected();
+	peer_send_options(A, P, U, 30000, 0, &(struct tcp_options){ 0 });
+	sent = peer.sent_cnt;
+	peer_write(100);
+	CHECK_EQ(peer.stamp_cnt, 0);
+	/* It waits for the first, and stays apart from what is written behind, which
+	 * ends the wait. */
+	write_stamped(50);
+	CHECK_EQ(peer.stamp_cnt, 0);
+	write_stamped(10);
+	CHECK_EQ(peer.stamp_cnt, 2);
+	peer_write(20);
+	CHECK_EQ(peer.stamp_cnt, 4);
+	peer_send_options(A, P, U + 100, 30000, 0, &(struct tcp_options){ 0 });
+	CHECK_EQ(peer.stamp_cnt, 4);
+	expect_stamp(0, TCP_STAMP_SCHEDULED, 149, sent + 1);
+	expect_stamp(1, TCP_STAMP_SENT, 149, sent + 2);
+	expect_stamp(2, TCP_STAMP_SCHEDULED, 159, sent + 2);
+	expect_stamp(3, TCP_STAMP_SENT, 159, sent + 3);
+	/* in the middle of one, and then all */
+	peer_send_options(A, P, U + 155, 30000, 0, &(struct tcp_options){ 0 });
+	CHECK_EQ(peer.stamp_cnt, 5);
+	expect_stamp(4, TCP_STAMP_ACKED, 149, peer.sent_cnt);
+	sent = peer.sent_cnt;
+	peer_send_options(A, P, U + 160, 30000, 0, &(struct tcp_options){ 0 });
+	CHECK_EQ(peer.stamp_cnt, 6);
+	expect_stamp(5, TCP_STAMP_ACKED, 159, sent);
+	/* the connection is as quick as before */
+	peer_send_options(A, P, U + 180, 30000, 0, &(struct tcp_options){ 0 });
+	peer_write(100);
+	peer_send(A, P, U + 280, 0);
+	CHECK_EQ(peer.stamp_cnt, 6);
+	CHECK_EQ(tcp_counts(peer.table)->fast_path_data, 0);
+	peer_send(A, P, U + 280, 10);
+	CHECK_EQ(tcp_counts(peer.table)->fast_path_data, 1);
+	peer.looked_at = peer.sent_cnt;
+	peer_teardown();
+}
+
+TEST(repairs_are_followed_too)
+{
+	unsigned cnt;
+
+	peer_connected();
+	tcp_set_nodelay(peer.pcb, true, peer.now_ns);
+	write_stamped(700);
+	CHECK_EQ(peer.stamp_cnt, 2);
+	/* not those of others beside it */
+	peer_write(100);
+	CHECK_EQ(peer.stamp_cnt, 2);
+	peer_advance_ms(1000);
+	cnt = peer.stamp_cnt;
+	CHECK(cnt >= 4);
+	CHECK_EQ(peer.stamps[cnt - 1].what, TCP_STAMP_SENT);
+	CHECK_EQ(peer.stamps[cnt - 1].byte, 699);
+	peer_send(A, P, U + 800, 0);
+	CHECK_EQ(peer.stamp_cnt, cnt + 1);
+	peer.looked_at = peer.sent_cnt;
+	peer_teardown();
+}

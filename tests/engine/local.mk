@@ -32,6 +32,9 @@ engine_programs += %D%/growth
 engine_programs += %D%/pmtu
 %C%_pmtu_LDADD = $(engine_test_libs)
 
+engine_programs += %D%/pace
+%C%_pace_LDADD = $(engine_test_libs)
+
 engine_programs += %D%/info
 %C%_info_LDADD = $(engine_test_libs)
 

@@ -11,7 +11,7 @@ static struct tcp_repair repair(void)
 {
 	struct tcp_repair r;
 
-	tcp_get_repair(peer.pcb, &r, peer.now_ns);
+	CHECK_EQ(tcp_get_repair(peer.pcb, &r, peer.now_ns), 0);
 	/* what the kernel would refuse: EINVAL */
 	CHECK(r.snd_wnd_max >= r.snd_wnd);
 	CHECK((int32_t)(r.snd_wl1 - (r.rcv_nxt + r.rcv_wnd)) <= 0);
@@ -287,6 +287,8 @@ TEST(settings_move_along)
 	s.defer_accept = 5;
 	s.window_clamp = 60000;
 	s.notsent_lowat = 7000;
+	s.thin_linear_timeouts = true;
+	s.max_pacing_rate = 123456;
 	CHECK_EQ(tcp_set_settings(peer.pcb, &s, peer.now_ns), 0);
 	bytes = export(&size);
 	tcp_drop(peer.pcb);
@@ -304,5 +306,105 @@ TEST(settings_move_along)
 	CHECK_EQ(t.defer_accept, s.defer_accept);
 	CHECK_EQ(t.window_clamp, s.window_clamp);
 	CHECK_EQ(t.notsent_lowat, s.notsent_lowat);
+	CHECK_EQ(t.thin_linear_timeouts, s.thin_linear_timeouts);
+	CHECK_EQ(t.max_pacing_rate, s.max_pacing_rate);
+	peer_teardown();
+}
+
+static bool can_be_repaired(void)
+{
+	struct tcp_repair r;
+	int rc = tcp_get_repair(peer.pcb, &r, peer.now_ns);
+
+	CHECK(rc == 0 || rc == -EOPNOTSUPP);
+	return rc == 0;
+}
+
+TEST(urgent_mark_keeps_a_connection)
+{
+	struct pkt *pkt;
+	struct tcp_in in;
+	uint8_t byte;
+
+	peer_connected();
+	/* the second byte of three is urgent */
+	in = peer_make_options(A | WIRE_TCP_URG, P, U, 5000, 3,
+			       &(struct tcp_options){ 0 });
+	((struct wire_tcp *)(void *)in.pkt->data)->urgent = htobe16(2);
+	tcp_input(peer.table, &in, peer.now_ns);
+	CHECK(!can_be_repaired());
+	CHECK_EQ(tcp_take_urgent(peer.pcb, &byte, false), 0);
+	CHECK(!can_be_repaired());
+	CHECK_EQ(peer_take_all(), 1);
+	CHECK_EQ(peer_take_all(), 1);
+	CHECK(can_be_repaired());
+	tcp_recved(peer.pcb, 2, peer.now_ns);
+	/* and ours, until the peer has it */
+	pkt = pkt_alloc(&peer.pool);
+	pkt_append(pkt, 10);
+	CHECK_EQ(tcp_write_with(peer.pcb, pkt, TCP_WRITE_URGENT), 0);
+	tcp_output(peer.pcb, peer.now_ns);
+	CHECK(!can_be_repaired());
+	peer_next();
+	peer_send(A, P + 3, U + 10, 0);
+	CHECK(can_be_repaired());
+	peer.looked_at = peer.sent_cnt;
+	peer_teardown();
+}
+
+TEST(soft_error_moves_along)
+{
+	struct tcp_icmp icmp = { .error = -EHOSTUNREACH };
+	size_t size;
+	void *bytes;
+
+	peer_connected();
+	CHECK_EQ(tcp_set_user_timeout(peer.pcb, NS_PER_SEC), 0);
+	peer_write(100);
+	icmp.key = peer.key;
+	icmp.seq = U;
+	tcp_icmp_in(peer.table, &icmp, peer.now_ns);
+	bytes = export(&size);
+	tcp_drop(peer.pcb);
+	CHECK_EQ(tcp_import(peer.table, bytes, size, &peer.pool, peer.now_ns,
+			    &peer.pcb), 0);
+	free(bytes);
+	peer_advance_ms(5000);
+	CHECK_EQ(tcp_error(peer.pcb), -EHOSTUNREACH);
+	peer_teardown();
+}
+
+/* Into packets that are smaller: the last byte of a write stays one. */
+TEST(followed_bytes_move_along)
+{
+	struct pkt *pkt;
+	struct pkt_pool small;
+	size_t size;
+	void *bytes;
+
+	peer_connected();
+	pkt_pool_init(&small, 0);
+	CHECK_EQ(pkt_pool_grow(&small, 16, 512), 0);
+	pkt = pkt_alloc(&peer.pool);
+	pkt_append(pkt, 1000);
+	memset(pkt->data, 'y', pkt->len);
+	CHECK_EQ(tcp_write_with(peer.pcb, pkt, TCP_WRITE_STAMP), 0);
+	tcp_output(peer.pcb, peer.now_ns);
+	CHECK_EQ(peer.stamp_cnt, 2);
+	bytes = export(&size);
+	tcp_drop(peer.pcb);
+	CHECK_EQ(tcp_import(peer.table, bytes, size, &small, peer.now_ns,
+			    &peer.pcb), 0);
+	free(bytes);
+	peer_send(A, P, U + 600, 0);
+	CHECK_EQ(peer.stamp_cnt, 2);
+	peer_send(A, P, U + 1000, 0);
+	CHECK_EQ(peer.stamp_cnt, 3);
+	CHECK_EQ(peer.stamps[2].what, TCP_STAMP_ACKED);
+	CHECK_EQ(peer.stamps[2].byte, 999);
+	peer.looked_at = peer.sent_cnt;
+	tcp_abort(peer.pcb, peer.now_ns);
+	peer.pcb = NULL;
+	CHECK_EQ(pkt_pool_destroy(&small), 0);
 	peer_teardown();
 }

@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ("src/base", "src/pkt", "src/event", "src/tcp", "tests/support")
 SHARED = ("sim", "peer", "reference", "script")
 UNUSED = ("log.c", "lock.c", "region.c", "fuzz_main.c", "fd_services.c")
-PROGRAMS = ("rules", "moving", "batch", "pmtu", "info", "table", "growth", "scripts",
+PROGRAMS = ("rules", "moving", "batch", "pmtu", "info", "pace", "table", "growth", "scripts",
             "recovery", "transfer", "misbehave", "random")
 SEEDS = os.environ.get("SIM_SEEDS", "200")
 TIMEOUT_S = 60
@@ -60,9 +60,9 @@ def build_all(work):
 
 
 def recompile(name, objects, work):
-    """The source, or all that may include the header."""
+    """The source, or all that may include the header or list."""
     for source in objects:
-        if source == f"src/tcp/{name}" or (name.endswith(".h") and
+        if source == f"src/tcp/{name}" or (name.endswith((".h", ".def")) and
                                            source.startswith("src/tcp/")):
             compile_file(pathlib.Path(source), work)
 

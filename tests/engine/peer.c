@@ -55,7 +55,18 @@ static bool path(void *ctx UNUSED, const struct flow_key *key UNUSED,
 	return true;
 }
 
-static const struct tcp_ops ops = { emit, alloc, release, path };
+static void stamped(void *ctx UNUSED, struct tcp_pcb *pcb, enum tcp_stamp what,
+		    uint32_t byte, uint64_t now_ns)
+{
+	struct peer_stamp *stamp =
+		&peer.stamps[peer.stamp_cnt++ % ARRAY_LEN(peer.stamps)];
+
+	CHECK(pcb == peer.pcb);
+	CHECK_EQ(now_ns, peer.now_ns);
+	*stamp = (struct peer_stamp){ what, byte, peer.sent_cnt };
+}
+
+static const struct tcp_ops ops = { emit, alloc, release, path, stamped };
 
 void peer_defaults(void)
 {
@@ -81,6 +92,8 @@ void peer_setup(void)
 	CHECK(peer.table != NULL);
 	peer.key.local = peer.is_ipv6 ? v6 : ip_addr_from_v4(
 						     htobe32(0x0a000001));
+	if (peer.is_loopback)
+		peer.key.local = ip_addr_from_v4(htobe32(0x7f000001));
 	peer.key.remote = peer.key.local;
 	peer.key.remote.byte[15] = 2;
 	peer.key.local_port = htobe16(1000);

@@ -32,6 +32,13 @@ struct peer_sent {
 	uint64_t at_ns;
 };
 
+/* What became of a byte, and how many segments had been sent before. */
+struct peer_stamp {
+	enum tcp_stamp what;
+	uint32_t byte;
+	unsigned sent_cnt;
+};
+
 extern struct peer {
 	struct timer_wheel wheel;
 	struct pkt_pool pool, borrowers;
@@ -40,6 +47,8 @@ extern struct peer {
 	/* of the engine's end */
 	struct tcp_path path;
 	bool is_ipv6;
+	/* both ends have addresses of the machine itself */
+	bool is_loopback;
 	struct tcp_pcb *pcb, *listener;
 	struct flow_key key;
 	uint64_t now_ns;
@@ -48,6 +57,8 @@ extern struct peer {
 	uint8_t ecn;  /* what the IP headers of its segments say */
 	struct peer_sent sent[PEER_SENT_MAX];
 	unsigned sent_cnt, looked_at;
+	struct peer_stamp stamps[16];
+	unsigned stamp_cnt;
 	size_t memory;
 	/* allocations until one fails; 0: none does */
 	unsigned allocs_left;

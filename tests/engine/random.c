@@ -159,6 +159,9 @@ static void check_ends(struct sim_conn *conn)
 	if (conn->error || conn->was_aborted || !other || other->error ||
 	    other->was_aborted)
 		return;
+	if (conn->stamps != conn->stamps_acked)
+		FAIL("seed %" PRIu64 ": %u of %u stamps", sim.seed,
+		     conn->stamps_acked, conn->stamps);
 	if (conn->received != other->app.to_send ||
 	    other->received != conn->app.to_send)
 		FAIL("seed %" PRIu64 ": got %" PRIu64 " and %" PRIu64,
@@ -218,6 +221,9 @@ static void run_seed(uint64_t seed)
 	}
 
 	client.is_urgent = one_in(&rand, 10);
+	if (one_in(&rand, 8))
+		client.max_pacing_rate = rand_between(&rand, 20000, 5000000);
+	client.is_stamped = one_in(&rand, 8);
 	sim_init_with(&sim, seed, &params, link, &setup);
 	sim_listen(&sim, &server);
 	for (unsigned i = 0; i < conn_cnt; i++)

@@ -218,7 +218,9 @@ TEST(simultaneous_open_connects)
 
 TEST(simultaneous_close_ends_in_time_wait)
 {
-	peer_connected();
+	peer_defaults();
+	peer.params.protects_time_wait = true;
+	peer_connect(&peer_full_options);
 	CHECK_EQ(tcp_shutdown(peer.pcb, peer.now_ns), 0);
 	CHECK_EQ(peer_next()->flags & F, F);
 	peer_send(F | A, P, U, 0);
@@ -805,6 +807,7 @@ TEST(syn_is_sent_again_and_given_up)
 
 	peer_defaults();
 	peer.params.syn_retries = 2;
+	peer.params.syn_linear_timeouts = 0;
 	peer_setup();
 	peer.pcb = tcp_new(peer.table);
 	CHECK_EQ(tcp_bind(peer.pcb, &peer.key.local, peer.key.local_port), 0);

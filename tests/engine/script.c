@@ -270,11 +270,16 @@ static void do_set(struct run *run)
 		[SCRIPT_LINGER2] = "linger2",
 		[SCRIPT_DEFER] = "defer",
 		[SCRIPT_CLAMP] = "clamp",
+		[SCRIPT_THIN] = "thin",
+		[SCRIPT_PACE] = "pace",
+		[SCRIPT_RFC1337] = "rfc1337",
 		[SCRIPT_NO_IDLE_RESTART] = "no_idle_restart",
 		[SCRIPT_NO_TLP] = "no_tlp",
 		[SCRIPT_NO_FRTO] = "no_frto",
 		[SCRIPT_NO_DSACK] = "no_dsack",
 		[SCRIPT_OVERFLOW_RESETS] = "overflow_resets",
+		[SCRIPT_NO_LINEAR_SYNS] = "no_linear_syns",
+		[SCRIPT_NO_METRICS] = "no_metrics",
 	};
 	char *name = word(run);
 

@@ -50,9 +50,9 @@
  * start, backlog of a listener, cookies 1 for every SYN, syns, challenges and resets
  * in a second, rcv_buf, split, the size of a segment that the device cuts into
  * those that fit, keep_interval, the seconds between two probes, and the socket options
- * maxseg, syncnt, linger2, defer (TCP_DEFER_ACCEPT) and clamp. Set to 1, no_idle_restart,
- * no_tlp, no_frto and no_dsack switch off what their names say, and overflow_resets makes
- * a full accept queue reset.
+ * maxseg, syncnt, linger2, defer (TCP_DEFER_ACCEPT), clamp, thin and pace (SO_MAX_PACING_RATE).
+ * Set to 1, rfc1337 switches on what its name says, no_idle_restart, no_tlp, no_frto, no_dsack, no_linear_syns and no_metrics switch off what their
+ * names say, and overflow_resets makes a full accept queue reset.
  */
 #ifndef ENGINE_SCRIPT_H
 #define ENGINE_SCRIPT_H
@@ -113,11 +113,16 @@ enum script_param {
 	SCRIPT_LINGER2,
 	SCRIPT_DEFER,
 	SCRIPT_CLAMP,
+	SCRIPT_THIN,
+	SCRIPT_PACE,
+	SCRIPT_RFC1337,
 	SCRIPT_NO_IDLE_RESTART,
 	SCRIPT_NO_TLP,
 	SCRIPT_NO_FRTO,
 	SCRIPT_NO_DSACK,
 	SCRIPT_OVERFLOW_RESETS,
+	SCRIPT_NO_LINEAR_SYNS,
+	SCRIPT_NO_METRICS,
 	SCRIPT_PARAMS,
 };
 

@@ -46,6 +46,10 @@ static void choose_params(const struct script_setup *setup)
 	p->with_tlp = !param[SCRIPT_NO_TLP];
 	p->with_frto = !param[SCRIPT_NO_FRTO];
 	p->with_dsack = !param[SCRIPT_NO_DSACK];
+	if (param[SCRIPT_NO_LINEAR_SYNS])
+		p->syn_linear_timeouts = 0;
+	p->saves_metrics = !param[SCRIPT_NO_METRICS];
+	p->protects_time_wait = param[SCRIPT_RFC1337];
 	p->resets_on_overflow = param[SCRIPT_OVERFLOW_RESETS];
 	p->syns_per_sec = param[SCRIPT_SYNS];
 	p->challenge_acks_per_sec = or_default(param[SCRIPT_CHALLENGES],
@@ -70,6 +74,9 @@ static void choose_settings(struct tcp_pcb *pcb, const uint32_t *param)
 	s.defer_accept = tcp_defer_accept_timeouts(
 		&peer.params, param[SCRIPT_DEFER] * NS_PER_SEC);
 	s.window_clamp = param[SCRIPT_CLAMP];
+	s.thin_linear_timeouts = param[SCRIPT_THIN];
+	if (param[SCRIPT_PACE])
+		s.max_pacing_rate = param[SCRIPT_PACE];
 	if (param[SCRIPT_LINGER2] == UINT32_MAX)
 		s.fin_wait_2_ns = TCP_NO_FIN_WAIT_2;
 	else if (param[SCRIPT_LINGER2])

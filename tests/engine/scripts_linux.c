@@ -295,6 +295,8 @@ static void choose_params(const uint32_t *param)
 		[SCRIPT_FIN_WAIT_2] = "tcp_fin_timeout",
 		[SCRIPT_CHALLENGES] = "tcp_challenge_ack_limit",
 		[SCRIPT_OVERFLOW_RESETS] = "tcp_abort_on_overflow",
+		[SCRIPT_RFC1337] = "tcp_rfc1337",
+		[SCRIPT_NO_METRICS] = "tcp_no_metrics_save",
 	};
 
 	static const char *const switches[SCRIPT_PARAMS] = {
@@ -302,6 +304,7 @@ static void choose_params(const uint32_t *param)
 		[SCRIPT_NO_TLP] = "tcp_early_retrans",
 		[SCRIPT_NO_FRTO] = "tcp_frto",
 		[SCRIPT_NO_DSACK] = "tcp_dsack",
+		[SCRIPT_NO_LINEAR_SYNS] = "tcp_syn_linear_timeouts",
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(sysctls); i++) {
@@ -325,6 +328,7 @@ static void choose_settings(const uint32_t *param)
 		{ SCRIPT_LINGER2, TCP_LINGER2 },
 		{ SCRIPT_DEFER, TCP_DEFER_ACCEPT },
 		{ SCRIPT_CLAMP, TCP_WINDOW_CLAMP },
+		{ SCRIPT_THIN, TCP_THIN_LINEAR_TIMEOUTS },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(options); i++) {
@@ -334,6 +338,15 @@ static void choose_settings(const uint32_t *param)
 			CHECK_EQ(setsockopt(sock, IPPROTO_TCP, options[i].name,
 					    &value, sizeof(value)), 0);
 	}
+}
+
+static void choose_rate(const uint32_t *param)
+{
+	uint32_t rate = param[SCRIPT_PACE];
+
+	if (rate)
+		CHECK_EQ(setsockopt(sock, SOL_SOCKET, SO_MAX_PACING_RATE, &rate,
+				    sizeof(rate)), 0);
 }
 
 static void linux_open(const struct script_setup *setup)
@@ -351,6 +364,7 @@ static void linux_open(const struct script_setup *setup)
 		keep_interval_s = 1;
 	sock = make_socket(setup->param[SCRIPT_RCV_BUF]);
 	choose_settings(setup->param);
+	choose_rate(setup->param);
 	if (setup->is_passive) {
 		listener = sock;
 		/* its queue holds one more than it is told */

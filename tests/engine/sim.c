@@ -249,14 +249,42 @@ static bool sim_path(void *ctx, const struct flow_key *key UNUSED,
 	return true;
 }
 
+/* Each byte that is followed arrives once, in order, after it was sent. */
+static void sim_stamped(void *ctx, struct tcp_pcb *pcb, enum tcp_stamp what,
+			uint32_t byte, uint64_t now_ns)
+{
+	struct sim_host *host = ctx;
+	struct sim_conn *conn = tcp_user(pcb);
+
+	SIM_CHECK(host->sim, now_ns == host->sim->now_ns);
+	if (what == TCP_STAMP_SENT)
+		conn->stamp_sent_end = MAX(conn->stamp_sent_end, byte + 1);
+	if (what != TCP_STAMP_ACKED)
+		return;
+	SIM_CHECK(host->sim, byte < conn->stamp_sent_end);
+	SIM_CHECK(host->sim, byte >= conn->stamp_acked_end);
+	conn->stamp_acked_end = byte + 1;
+	conn->stamps_acked++;
+}
+
 static const struct tcp_ops sim_ops = {
 	.emit = sim_emit,
 	.alloc = sim_alloc,
 	.release = sim_release,
 	.path = sim_path,
+	.stamped = sim_stamped,
 };
 
 /* ---- applications ---- */
+
+static void pace(struct sim *sim, struct tcp_pcb *pcb, uint64_t rate)
+{
+	struct tcp_settings settings;
+
+	tcp_get_settings(pcb, &settings);
+	settings.max_pacing_rate = rate;
+	CHECK_EQ(tcp_set_settings(pcb, &settings, sim->now_ns), 0);
+}
 
 static struct sim_conn *conn_create(struct sim_host *host, struct tcp_pcb *pcb,
 				    const struct sim_app *app, bool is_client)
@@ -276,6 +304,8 @@ static struct sim_conn *conn_create(struct sim_host *host, struct tcp_pcb *pcb,
 	list_push_back(&host->conns, &conn->link);
 	tcp_set_user(pcb, conn);
 	tcp_set_oob_inline(pcb, true);
+	if (app->max_pacing_rate)
+		pace(host->sim, pcb, app->max_pacing_rate);
 	if (app->nodelay)
 		tcp_set_nodelay(pcb, true, host->sim->now_ns);
 	if (app->keepalive_ns)
@@ -355,8 +385,10 @@ static bool write_one(struct sim_conn *conn)
 		pkt->data[i] = sim_stream_byte(conn->out_mark, conn->sent + i);
 	SIM_CHECK(host->sim,
 		  tcp_write_with(conn->pcb, pkt,
-				 conn->app.is_urgent ? TCP_WRITE_URGENT : 0) ==
+				 (conn->app.is_urgent ? TCP_WRITE_URGENT : 0) |
+				 (conn->app.is_stamped ? TCP_WRITE_STAMP : 0)) ==
 			  0);
+	conn->stamps += conn->app.is_stamped;
 	conn->sent += len;
 	return true;
 }
@@ -506,8 +538,9 @@ static void try_to_move(struct sim_conn *conn, uint64_t now_ns)
 
 	if (tcp_freeze(conn->pcb, now_ns))
 		return;
-	tcp_get_repair(conn->pcb, &repair, now_ns);
-	SIM_CHECK(conn->host->sim, repair.snd_wnd <= repair.snd_wnd_max);
+	if (tcp_get_repair(conn->pcb, &repair, now_ns) == 0)
+		SIM_CHECK(conn->host->sim,
+			  repair.snd_wnd <= repair.snd_wnd_max);
 	tcp_thaw(conn->pcb, now_ns);
 }
 
@@ -529,6 +562,29 @@ static void move_all(struct sim_host *host)
 }
 
 /* ---- invariants ---- */
+
+/* Something is unacknowledged or waits to be sent: then something happens within the
+ * timeout, before which RACK may wait for what is late, hardly longer than another one.
+ * What came last may have made the timeout shorter without setting the timer anew (RFC
+ * 6298 section 5). */
+static void check_moves(struct sim_conn *conn, const struct tcp_pcb_info *i)
+{
+	struct sim *sim = conn->host->sim;
+	uint64_t last_ns = MAX(i->last_sent_ns, i->last_rcvd_ns);
+	uint64_t most_ns = 2 * i->srtt_ns + sim->setup.poll_every_ns +
+			   NS_PER_MS;
+
+	if (conn->last_sent_ns != i->last_sent_ns || conn->snd_una != i->snd_una)
+		conn->still_max_ns = conn->rto_ns;
+	conn->last_sent_ns = i->last_sent_ns;
+	conn->snd_una = i->snd_una;
+	conn->rto_ns = i->rto_ns;
+	conn->still_max_ns = MAX(conn->still_max_ns, i->rto_ns);
+	most_ns += 2 * conn->still_max_ns;
+	if (i->state < TCPS_ESTABLISHED || i->snd_una == i->snd_end)
+		return;
+	SIM_CHECK(sim, sim->now_ns - last_ns <= most_ns);
+}
 
 static void check_pcb(struct sim *sim, const struct tcp_pcb *pcb,
 		      bool has_owner)
@@ -565,9 +621,14 @@ static void check_invariants(struct sim_host *host)
 	const struct tcp_pcb *pcb = NULL;
 
 	while ((pcb = tcp_pcb_next(host->table, pcb))) {
-		const struct sim_conn *conn = tcp_user(pcb);
+		struct sim_conn *conn = tcp_user(pcb);
+		struct tcp_pcb_info info;
 
 		check_pcb(host->sim, pcb, !conn || conn->pcb == pcb);
+		if (!conn)
+			continue;
+		tcp_get_info(pcb, &info);
+		check_moves(conn, &info);
 	}
 }
 

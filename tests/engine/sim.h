@@ -40,6 +40,10 @@ struct sim_app {
 	bool nodelay;
 	/* each write is urgent; the other end keeps the bytes in its stream */
 	bool is_urgent;
+	/* the last byte of each write is followed */
+	bool is_stamped;
+	/* of the settings; 0: none */
+	uint64_t max_pacing_rate;
 	/* probes a silent peer after this long; 0: never */
 	uint64_t keepalive_ns;
 };
@@ -56,6 +60,9 @@ struct sim_conn {
 	/* packets taken and not read, when reading is slow */
 	struct list unread;
 	uint32_t unread_len;
+	/* bytes that were to be followed, and what became of them */
+	uint32_t stamps, stamps_acked;
+	uint32_t stamp_sent_end, stamp_acked_end;
 	/* stream of this end and of the other one */
 	uint8_t out_mark;
 	uint8_t in_mark;
@@ -67,6 +74,10 @@ struct sim_conn {
 	bool was_aborted;
 	int error;
 	uint64_t connected_ns;
+	/* what it last sent and had acknowledged, the timeout of late, and the longest
+	 * since then */
+	uint64_t last_sent_ns, rto_ns, still_max_ns;
+	uint32_t snd_una;
 	/* when the last byte expected came */
 	uint64_t done_ns;
 };

@@ -283,6 +283,41 @@ TEST(connect_goes_on_from_time_wait)
 	peer_teardown();
 }
 
+/* Whether the port of a connection that has waited for so long may be chosen again. */
+static bool may_choose(enum tcp_tw_reuse reuse, bool has_ts, bool is_loopback,
+		       unsigned after_ms)
+{
+	struct tcp_options offered = peer_full_options;
+	bool may;
+
+	offered.has_ts = has_ts;
+	offered.ts_val = has_ts ? 900 : 0;
+	peer_defaults();
+	peer.params.tw_reuse = reuse;
+	peer.is_loopback = is_loopback;
+	peer_connect(&offered);
+	CHECK(!tcp_may_choose(peer.table, &peer.key, peer.now_ns));
+	tcp_close(peer.pcb, peer.now_ns);
+	peer_send(F | A, P, U + 1, 0);
+	CHECK_EQ(tcp_time_wait_cnt(peer.table), 1);
+	peer.pcb = NULL;
+	peer_advance_ms(after_ms);
+	may = tcp_may_choose(peer.table, &peer.key, peer.now_ns);
+	peer_teardown();
+	return may;
+}
+
+TEST(waiting_port_is_chosen_as_the_parameter_says)
+{
+	CHECK(!may_choose(TCP_TW_REUSE_NEVER, true, true, 2000));
+	CHECK(may_choose(TCP_TW_REUSE_NEVER, true, true, 61000));
+	CHECK(may_choose(TCP_TW_REUSE_ALWAYS, true, false, 2000));
+	CHECK(!may_choose(TCP_TW_REUSE_ALWAYS, true, false, 900));
+	CHECK(!may_choose(TCP_TW_REUSE_ALWAYS, false, false, 2000));
+	CHECK(may_choose(TCP_TW_REUSE_LOOPBACK, true, true, 2000));
+	CHECK(!may_choose(TCP_TW_REUSE_LOOPBACK, true, false, 2000));
+}
+
 /* The SYN of a connection from this port, at this time. */
 static const struct peer_sent *syn_from(uint16_t port)
 {

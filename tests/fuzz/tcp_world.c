@@ -50,7 +50,8 @@ static bool path(void *ctx UNUSED, const struct flow_key *key UNUSED,
 	return true;
 }
 
-static const struct tcp_ops ops = { emit, alloc, release, path };
+static const struct tcp_ops ops = { emit, alloc, release, path,
+				    tcp_stamp_ignore };
 
 static void make_pools(void)
 {

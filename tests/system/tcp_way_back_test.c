@@ -182,7 +182,8 @@ static bool path(void *ctx UNUSED, const struct flow_key *key UNUSED,
 	return true;
 }
 
-static const struct tcp_ops engine_ops = { emit, alloc, release, path };
+static const struct tcp_ops engine_ops = { emit, alloc, release, path,
+					   tcp_stamp_ignore };
 
 static void to_the_engine(const struct frame *frame)
 {

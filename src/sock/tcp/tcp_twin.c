@@ -290,7 +290,9 @@ int tcp_twin_begin(struct tcp_twin *twin, int fd, const struct tcp_pcb *pcb,
 
 	*twin = (struct tcp_twin){ .fd = fd, .pcb = pcb,
 				   .rcv.size = -1, .snd.size = -1 };
-	tcp_get_repair(pcb, &twin->state, now_ns);
+	err = tcp_get_repair(pcb, &twin->state, now_ns);
+	if (err)
+		return err;
 	if (twin->state.has_ecn)
 		return -EOPNOTSUPP;
 	/* a socket in repair says something else */

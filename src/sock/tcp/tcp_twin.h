@@ -30,7 +30,7 @@ struct tcp_twin {
 /* Makes `fd` the frozen connection, in repair: it receives, and sends nothing but
  * acknowledgments. The socket is fresh, or bound to the connection's local end. What
  * the program has set on it stays, but for TCP_MAXSEG, which the caller sets again. 0;
- * -EOPNOTSUPP: a connection with ECN, which cannot be moved; -EPERM: without the right;
+ * -EOPNOTSUPP: a connection with ECN or an urgent mark, which cannot be moved; -EPERM: without the right;
  * or what the kernel says. After an error the socket is as it was, but that it is bound
  * to the local end. */
 int tcp_twin_begin(struct tcp_twin *twin, int fd, const struct tcp_pcb *pcb,

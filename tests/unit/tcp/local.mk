@@ -4,3 +4,9 @@ tcp_test_libs = tests/support/libtest.la src/tcp/libtcp-debug.la \
 
 unit_programs += %D%/tcp_options
 %C%_tcp_options_LDADD = $(tcp_test_libs)
+
+unit_programs += %D%/tcp_peers
+%C%_tcp_peers_LDADD = $(tcp_test_libs)
+
+unit_programs += %D%/tcp_hystart
+%C%_tcp_hystart_LDADD = $(tcp_test_libs)
