@@ -16,6 +16,7 @@
 #include "check.h"
 #include "ctx.h"
 #include "files.h"
+#include "rdma_cm.h"
 #include "steer.h"
 #include "sys.h"
 #include "tree.h"
@@ -247,6 +248,8 @@ int card_step_locked(struct card *card)
 		if (card->devs[i].is_open)
 			n += step_dev(card, &card->devs[i]);
 	}
+	if (card->conf.is_manual)
+		n += rdma_cm_step_locked();
 	return n;
 }
 
@@ -331,23 +334,30 @@ static void *run(void *arg)
 	return NULL;
 }
 
-static int start_thread(struct card *card)
+int card_run_thread(void *(*fn)(void *), void *arg)
 {
 	sigset_t all, old;
 	pthread_attr_t attr;
 	pthread_t thread;
 	int ret;
 
-	if (card->conf.is_manual || card->has_thread)
-		return 0;
-	/* The program's signals are not for this thread. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	ret = -pthread_create(&thread, &attr, run, card);
+	ret = -pthread_create(&thread, &attr, fn, arg);
 	pthread_attr_destroy(&attr);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return ret;
+}
+
+static int start_thread(struct card *card)
+{
+	int ret;
+
+	if (card->conf.is_manual || card->has_thread)
+		return 0;
+	ret = card_run_thread(run, card);
 	card->has_thread = !ret;
 	return ret;
 }
@@ -492,6 +502,7 @@ static void after_fork_child(void) NO_LOCK_ANALYSIS
 	if (card->pcap_fd >= 0)
 		sys_close(card->pcap_fd);
 	card->conf.pcap = NULL;
+	rdma_cm_forget_locked();
 	lock_witness_forked(&card->lock.witness);
 	card_unlock(card);
 	init_state(card);

@@ -34,6 +34,7 @@ softcx: $(softcx_library) $(softcx_programs)
 	%D%/hca_clock.c %D%/hca_clock.h \
 	%D%/idtab.c %D%/idtab.h \
 	%D%/mr.c %D%/mr.h \
+	%D%/neigh.c %D%/neigh.h \
 	%D%/netdev.c %D%/netdev.h \
 	%D%/obj.c %D%/obj.h \
 	%D%/preload.c \
