@@ -12,6 +12,35 @@
 #include "pair.h"
 #include "tests/support/test.h"
 
+static uint64_t time_of_day_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * NS_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+/* What the pages make of the counter's value is the time at which it was read.
+ * The first case, for those below set the clock. */
+TEST(clock_info_is_the_time_of_day)
+{
+	struct ibv_values_ex values = { .comp_mask = IBV_VALUES_MASK_RAW_CLOCK };
+	struct mlx5dv_clock_info info;
+	uint64_t before_ns, ns;
+
+	pair_open(NULL, NULL);
+	before_ns = time_of_day_ns();
+	SOFTCX_CALL(softcx_step);
+	CHECK_EQ(ibv_query_rt_values_ex(pair_a.ctx, &values), 0);
+	CHECK_EQ(mlx5dv_get_clock_info(pair_a.ctx, &info), 0);
+	ns = mlx5dv_ts_to_ns(&info, (uint64_t)values.raw_clock.tv_sec *
+						NS_PER_SEC +
+					    (uint64_t)values.raw_clock.tv_nsec);
+	CHECK(ns + 20 * NS_PER_US > before_ns);
+	CHECK(ns < time_of_day_ns() + 20 * NS_PER_US);
+	pair_close();
+}
+
 TEST(checksum_offload_both_ways)
 {
 	struct rig_flow flow;
