@@ -20,6 +20,7 @@
 #include "steer.h"
 #include "sys.h"
 #include "tree.h"
+#include "umem.h"
 
 enum {
 	/* Between looks for doorbells. */
@@ -524,6 +525,7 @@ static void after_fork_child(void) NO_LOCK_ANALYSIS
 		sys_close(card->pcap_fd);
 	card->conf.pcap = NULL;
 	rdma_cm_forget_locked();
+	umem_forget();
 	lock_witness_forked(&card->lock.witness);
 	card_unlock(card);
 	init_state(card);

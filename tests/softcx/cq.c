@@ -43,6 +43,26 @@ static void clear_arm_record(struct cq *cq, uint32_t word_be)
 	cq->record_seen_ns = 0;
 }
 
+static int pin(struct cq *cq)
+{
+	const struct cq_params *p = &cq->params;
+	int ret = umem_pin(&cq->ring_umem, p->buf,
+			   (uint64_t)p->n_cqes * p->cqe_size, true);
+
+	if (ret)
+		return ret;
+	ret = umem_pin(&cq->dbrec_umem, p->dbrec, 2 * sizeof(*p->dbrec), true);
+	if (ret)
+		umem_unpin(&cq->ring_umem);
+	return ret;
+}
+
+static void unpin(struct cq *cq)
+{
+	umem_unpin(&cq->dbrec_umem);
+	umem_unpin(&cq->ring_umem);
+}
+
 int cq_create(struct ctx *ctx, const struct cq_params *params,
 	      struct cq **cq_out)
 {
@@ -54,8 +74,12 @@ int cq_create(struct ctx *ctx, const struct cq_params *params,
 	cq->ctx = ctx;
 	cq->params = *params;
 	list_init(&cq->late);
-	if (idtab_add(&ctx->dev->cqs, cq, &cq->cqn))
+	ret = pin(cq);
+	if (ret)
 		goto err_free;
+	ret = -ENOMEM;
+	if (idtab_add(&ctx->dev->cqs, cq, &cq->cqn))
+		goto err_unpin;
 	ret = obj_add(ctx, &cq->obj, OBJ_CQ);
 	if (ret)
 		goto err_number;
@@ -70,6 +94,8 @@ int cq_create(struct ctx *ctx, const struct cq_params *params,
 
 err_number:
 	idtab_remove(&ctx->dev->cqs, cq->cqn);
+err_unpin:
+	unpin(cq);
 err_free:
 	free(cq);
 	return ret;
@@ -109,6 +135,7 @@ void cq_destroy(struct cq *cq, uint32_t *n_comp_events_out,
 	*n_async_events_out -= ctx_withdraw_async(ctx, element);
 	list_remove(&cq->uar_link);
 	cq->params.uar->obj.n_users--;
+	unpin(cq);
 	idtab_remove(&ctx->dev->cqs, cq->cqn);
 	obj_remove(ctx, &cq->obj);
 	free(cq);

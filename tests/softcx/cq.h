@@ -14,6 +14,7 @@
 #include "chan.h"
 #include "obj.h"
 #include "uar.h"
+#include "umem.h"
 
 struct mlx5_cqe64;
 
@@ -35,6 +36,8 @@ struct cq {
 	struct list uar_link;
 	struct ctx *ctx;
 	struct cq_params params;
+	struct umem ring_umem;
+	struct umem dbrec_umem;
 	uint32_t cqn;
 	uint32_t pi;            /* completions written so far */
 	struct list late;       /* completions held back, in order */

@@ -5,7 +5,7 @@ softcx_library = %D%/libsoftcx.la
 check_LTLIBRARIES += $(softcx_library)
 softcx_programs += %D%/card_test %D%/steer_test %D%/offload_test \
 	%D%/fault_test %D%/refused_test %D%/rules_test %D%/exchange \
-	%D%/bystander %D%/cm_test %D%/env_test
+	%D%/bystander %D%/cm_test %D%/env_test %D%/umem_test
 unit_programs += %D%/clock_test
 
 endif
@@ -47,6 +47,7 @@ softcx: $(softcx_library) $(softcx_programs)
 	%D%/sys.h \
 	%D%/tree.c %D%/tree.h \
 	%D%/uar.c %D%/uar.h \
+	%D%/umem.c %D%/umem.h \
 	%D%/uverbs.c %D%/uverbs.h \
 	%D%/wire.c %D%/wire.h tests/support/pcap.h tests/support/pcap.c
 # -rpath makes it a shared object, which nobody installs.
@@ -58,7 +59,8 @@ EXTRA_DIST += %D%/lab.sh %D%/README contrib/softcx-run \
 	tests/contract/softcx.tsv
 softcx_scripts += %D%/card.sh %D%/steer.sh %D%/offload.sh %D%/fault.sh \
 	%D%/refused.sh %D%/rules.sh %D%/exchange.sh \
-	%D%/programs.sh %D%/cm.sh %D%/env.sh %D%/run.sh
+	%D%/programs.sh %D%/cm.sh %D%/env.sh %D%/run.sh \
+	%D%/umem.sh
 softcx_test_libs = tests/support/libtest.la src/base/libbase-debug.la
 
 softcx_pair = %D%/pair.c %D%/pair.h %D%/rig.c %D%/rig.h
@@ -77,6 +79,8 @@ softcx_pair = %D%/pair.c %D%/pair.h %D%/rig.c %D%/rig.h
 %C%_rules_test_LDADD = $(softcx_test_libs) -libverbs -lmlx5
 %C%_env_test_SOURCES = %D%/env_test.c $(softcx_pair)
 %C%_env_test_LDADD = $(softcx_test_libs) -libverbs -lmlx5
+%C%_umem_test_SOURCES = %D%/umem_test.c $(softcx_pair)
+%C%_umem_test_LDADD = $(softcx_test_libs) -libverbs -lmlx5
 %C%_exchange_SOURCES = %D%/exchange.c %D%/rig.c %D%/rig.h \
 	%D%/direct.c %D%/direct.h
 %C%_exchange_LDADD = src/base/libbase-debug.la -libverbs -lmlx5

@@ -14,6 +14,7 @@
 #include "base/list.h"
 #include "frame.h"
 #include "obj.h"
+#include "umem.h"
 
 struct cq;
 struct uar;
@@ -59,6 +60,7 @@ struct qp {
 	_Atomic uint32_t *dbrec;
 	struct sq sq;
 	struct rq rq;
+	struct umem dbrec_umem, sq_umem, rq_umem;
 	struct ibv_qp_cap cap;  /* as reported */
 	bool sq_sig_all;
 	bool strips_vlan;

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -138,8 +139,11 @@ TEST(range_beyond_the_region)
 	expect_violation("bad-range", send_beyond_region);
 }
 
+/* What is to go away between registration and use, or NULL. */
+static uint8_t *passing;
+
 /* A frame for ourselves over the cable: the other card sends it. */
-static void receive_into(uint32_t lkey)
+static void receive_at(uint32_t lkey, const uint8_t *at)
 {
 	struct rig_params params = { .dev = "mlx5_1" };
 	struct rig_frame f = { .src_ip = 1, .dst_ip = 2, .src_port = 3,
@@ -154,8 +158,10 @@ static void receive_into(uint32_t lkey)
 	rig_modify(&r, IBV_QPS_INIT);
 	rig_modify(&r, IBV_QPS_RTR);
 	d.rq_pi = 0;
-	direct_post_recv(&d, r.slots, RIG_SLOT, lkey);
+	direct_post_recv(&d, at, RIG_SLOT, lkey);
 	memcpy(f.dst_mac, r.mac, 6);
+	if (passing)
+		munmap(passing, 4096);
 	rig_post_send(&sender, 0,
 		      rig_build(rig_send_slot(&sender, 0), &f, "x", 1), 0);
 	rig_settle();
@@ -163,7 +169,7 @@ static void receive_into(uint32_t lkey)
 
 static void receive_read_only(void)
 {
-	receive_into(ibv_reg_mr(r.pd, r.slots, 4096, 0)->lkey);
+	receive_at(ibv_reg_mr(r.pd, r.slots, 4096, 0)->lkey, r.slots);
 }
 TEST(receiving_into_read_only_memory)
 {
@@ -172,11 +178,52 @@ TEST(receiving_into_read_only_memory)
 
 static void receive_unknown_key(void)
 {
-	receive_into(0x12345600);
+	receive_at(0x12345600, r.slots);
 }
 TEST(receiving_with_an_unknown_key)
 {
 	expect_violation("bad-key", receive_unknown_key);
+}
+
+/* A page of its own, registered. */
+static uint32_t register_passing(void)
+{
+	uint8_t *at = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct ibv_mr *mr;
+
+	CHECK(at != MAP_FAILED);
+	mr = ibv_reg_mr(r.pd, at, 4096, IBV_ACCESS_LOCAL_WRITE);
+	CHECK(mr);
+	passing = at;
+	return mr->lkey;
+}
+
+static void send_from_nowhere(void)
+{
+	struct mlx5_wqe_data_seg seg;
+	struct direct_entry e = entry();
+	uint32_t lkey = register_passing();
+
+	mlx5dv_set_data_seg(&seg, 82, lkey, (uintptr_t)passing);
+	munmap(passing, 4096);
+	memcpy(e.bytes + 48, &seg, sizeof(seg));
+	send_entry(&e);
+}
+TEST(sending_from_memory_unmapped_later)
+{
+	expect_violation("memory-gone", send_from_nowhere);
+}
+
+static void receive_into_nowhere(void)
+{
+	uint32_t lkey = register_passing();
+
+	receive_at(lkey, passing);
+}
+TEST(receiving_into_memory_unmapped_later)
+{
+	expect_violation("memory-gone", receive_into_nowhere);
 }
 
 static void name_other_qp(void)

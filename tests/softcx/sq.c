@@ -204,30 +204,27 @@ static uint8_t gather_one(struct qp *qp, const struct entry *e, uint32_t *at,
 			  bool *has_pointers)
 {
 	struct mlx5_wqe_data_seg seg;
-	const void *from;
+	const uint8_t *inline_data = e->bytes + *at + sizeof(seg.byte_count);
+	bool is_inline;
 	uint32_t n;
 
 	memcpy(&seg, e->bytes + *at, sizeof(seg));
 	n = be32toh(seg.byte_count);
-	if (n & MLX5_INLINE_SEG) {
+	is_inline = n & MLX5_INLINE_SEG;
+	if (is_inline) {
 		n &= 0x3ff;
-		from = e->bytes + *at + sizeof(seg.byte_count);
 		*at += (uint32_t)((sizeof(seg.byte_count) + n + SEGMENT - 1u) &
 				  ~(SEGMENT - 1u));
-		if (*at > e->len) {
-			check_violation("bad-size",
-					"queue pair %#x: inline data of entry "
-					"%u exceeds the entry",
-					qp->qpn, e->index);
-			return MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR;
-		}
 	} else {
 		*at += SEGMENT;
 		*has_pointers = true;
-		from = mr_map(qp->ctx->dev, qp->pd, be32toh(seg.lkey),
-			      be64toh(seg.addr), n, false, "a send entry");
-		if (!from)
-			return MLX5_CQE_SYNDROME_LOCAL_PROT_ERR;
+	}
+	if (*at > e->len) {
+		check_violation("bad-size",
+				"queue pair %#x: inline data of entry %u "
+				"exceeds the entry",
+				qp->qpn, e->index);
+		return MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR;
 	}
 	if (n > size - *len) {
 		check_violation("bad-size",
@@ -236,7 +233,21 @@ static uint8_t gather_one(struct qp *qp, const struct entry *e, uint32_t *at,
 				qp->qpn, e->index, size);
 		return MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR;
 	}
-	dma_copy(frame + *len, from, n);
+	if (is_inline) {
+		memcpy(frame + *len, inline_data, n);
+	} else {
+		struct mr_use use = {
+			.dev = qp->ctx->dev,
+			.pd = qp->pd,
+			.lkey = be32toh(seg.lkey),
+			.addr = be64toh(seg.addr),
+			.len = n,
+			.user = "a send entry",
+		};
+
+		if (!mr_read(&use, frame + *len))
+			return MLX5_CQE_SYNDROME_LOCAL_PROT_ERR;
+	}
 	*len += n;
 	return 0;
 }
