@@ -12,6 +12,8 @@
 #include <rdma/rdma_cma.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "base/clock.h"
 #include "tests/support/test.h"
@@ -94,6 +96,22 @@ TEST(peer_resolves_to_the_device_of_its_route)
 	CHECK_EQ(rdma_resolve_route(id, 1000), 0);
 	CHECK_EQ(next_event(channel), RDMA_CM_EVENT_ROUTE_RESOLVED);
 	CHECK_EQ(rdma_destroy_id(id), 0);
+	rdma_destroy_event_channel(channel);
+}
+
+/* As of a device, by whichever call it is asked. */
+TEST(channel_looks_like_a_device)
+{
+	struct rdma_event_channel *channel = open_channel();
+	struct statx stx;
+	struct stat st;
+
+	CHECK_EQ(fstat(channel->fd, &st), 0);
+	CHECK(S_ISCHR(st.st_mode));
+	CHECK_EQ(statx(channel->fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &stx),
+		 0);
+	CHECK(S_ISCHR(stx.stx_mode));
+	CHECK_EQ(makedev(stx.stx_rdev_major, stx.stx_rdev_minor), st.st_rdev);
 	rdma_destroy_event_channel(channel);
 }
 

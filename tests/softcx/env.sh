@@ -65,6 +65,15 @@ grep -qx 'softcx: mlx5_0: tx_wire  *400  frames given to the wire' "$tmp/err" &&
 		"$tmp/err" && ! grep -q ' 0  ' "$tmp/err"
 tap $? counters_are_printed
 
+# What looks by statx(): the tools of today.
+[ "$(in_ns a ls /sys/class/infiniband/mlx5_0/device/net/)" = eth0 ] &&
+	[ "$(in_ns a stat -c %F:%t:%T /dev/infiniband/uverbs0)" = \
+		'character special file:1:3' ] &&
+	in_ns a ls -la /dev/infiniband /sys/class/infiniband/mlx5_0 \
+		>"$tmp/out" 2>"$tmp/err" && [ ! -s "$tmp/err" ] &&
+	grep -q '^crw.* uverbs0$' "$tmp/out" && grep -q ' node_type$' "$tmp/out"
+tap $? tools_see_the_devices
+
 # malformed VARIABLE=VALUE LINE: ends the process with this one line.
 bad=0
 malformed() {
