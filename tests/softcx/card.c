@@ -400,7 +400,8 @@ static void start_clock(const struct card *card, struct dev *dev)
 
 static int open_wire(struct dev *dev)
 {
-	int ret = filter_open(&dev->filter, dev->netdev.ifindex);
+	int ret = filter_open(&dev->filter, dev->netdev.ifindex,
+			      dev->netdev.mac);
 
 	if (ret == -ENOTSUP)
 		check_say("needs Linux 6.6");

@@ -22,7 +22,7 @@ enum {
 	BF_REG_SIZE = 512,
 	MAX_DYN_UARS = 1024,
 	MAX_WQE_BYTES = 960,
-	VENDOR_ID = 0x15b3,
+	VENDOR_ID = 0x02c9,     /* of its IEEE numbers, not of PCI */
 	PART_ID = 0x1017,       /* ConnectX-5 */
 	QP_TAB_SIZE = 1 << 18,
 	GID_TAB_LEN = 16,

@@ -3,7 +3,9 @@
  * The kernel's half of steering: two small BPF programs over one set of rules.
  * One on the interface's tcx hook makes frames that a rule claims invisible to
  * the kernel's stack; one on the wire's socket keeps all others out of the card.
- * They belong to the process and die with it, however it dies.
+ * A third turns frames round that leave for the port's own MAC, the one it has
+ * when the card is opened. They belong to the process and die with it, however it
+ * dies.
  */
 #ifndef SOFTCX_FILTER_H
 #define SOFTCX_FILTER_H
@@ -25,10 +27,13 @@ struct filter {
 	int link_fd;
 	int wire_prog_fd;
 	int drop_prog_fd;
+	int loop_prog_fd;
+	int loop_link_fd;
 };
 
 /* -ENOTSUP: the kernel has no tcx (Linux 6.6); -EPERM: not root. */
-MUST_CHECK int filter_open(struct filter *filter, int ifindex);
+MUST_CHECK int filter_open(struct filter *filter, int ifindex,
+			   const uint8_t mac[6]);
 void filter_close(struct filter *filter);
 
 /* Claims what `value` under `mask` describes; when not `is_trap`, the kernel
