@@ -371,7 +371,8 @@ static void assemble(struct assembler *as, const struct filter *filter,
 }
 
 /* On the way out: what is for the port's own MAC comes in again, for all queues
- * and processes on the port and for the kernel. */
+ * and processes on the port and for the kernel. So does a copy of what a card
+ * sends to a group; the kernel's own frames to groups must not come back to it. */
 static void assemble_loop(struct assembler *as, int ifindex,
 			  const uint8_t mac[6])
 {
@@ -389,6 +390,18 @@ static void assemble_loop(struct assembler *as, int ifindex,
 	mov_imm(as, BPF_REG_4, 6);
 	call(as, BPF_FUNC_skb_load_bytes);
 	jump_imm(as, BPF_JNE, BPF_REG_0, 0, L_MISS);
+	load(as, BPF_B, BPF_REG_1, BPF_REG_10, HDR);
+	alu_imm(as, BPF_AND, BPF_REG_1, 1);
+	jump_imm(as, BPF_JEQ, BPF_REG_1, 0, L_MATCH);
+	load(as, BPF_W, BPF_REG_1, BPF_REG_6,
+	     (int)offsetof(struct __sk_buff, mark));
+	jump_imm(as, BPF_JNE, BPF_REG_1, FILTER_CARD_MARK, L_MISS);
+	mov(as, BPF_REG_1, BPF_REG_6);
+	mov_imm(as, BPF_REG_2, ifindex);
+	mov_imm(as, BPF_REG_3, BPF_F_INGRESS);
+	call(as, BPF_FUNC_clone_redirect);
+	jump(as, L_MISS);
+	place(as, L_MATCH);
 	/* 32-bit compares: an immediate is extended by its sign in others. */
 	load(as, BPF_W, BPF_REG_1, BPF_REG_10, HDR);
 	emit(as, BPF_ALU | BPF_XOR | BPF_K, BPF_REG_1, 0, 0, (int32_t)first);

@@ -4,7 +4,7 @@
  * One on the interface's tcx hook makes frames that a rule claims invisible to
  * the kernel's stack; one on the wire's socket keeps all others out of the card.
  * A third turns frames round that leave for the port's own MAC, the one it has
- * when the card is opened. They belong to the process and die with it, however it
+ * when the card is opened, and copies those that a card sends to a group. They belong to the process and die with it, however it
  * dies.
  */
 #ifndef SOFTCX_FILTER_H
@@ -17,6 +17,8 @@
 
 /* Different masks among the rules of one process and device. */
 enum { FILTER_MAX_SHAPES = 16 };
+/* The mark of frames that cards send (SO_MARK). */
+enum { FILTER_CARD_MARK = 0x50f7c };
 
 struct filter {
 	struct frame_key shapes[FILTER_MAX_SHAPES];

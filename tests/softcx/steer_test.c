@@ -371,3 +371,32 @@ TEST(own_mac_reaches_another_process)
 	close(fds[1]);
 	pair_close();
 }
+
+/* A group's frames are for the cable and for the port's own queues. */
+TEST(group_frames_come_back_as_well)
+{
+	static const uint8_t group[6] = { 1, 0, 0x5e, 1, 2, 3 };
+	struct rig_params params = { .dev = "mlx5_0" };
+	struct rig_flow flow = { 0 };
+	struct ibv_flow *rules[2];
+	struct rig_frame f;
+	struct rig other;
+
+	pair_open(NULL, NULL);
+	rig_open(&other, &params);
+	memcpy(flow.dst_mac, group, 6);
+	rules[0] = rig_flow(&pair_b, &flow);
+	rules[1] = rig_flow(&other, &flow);
+	f = pair_frame();
+	memcpy(f.dst_mac, group, 6);
+	rig_post_send(&pair_a, 0, pair_put(0, &f, PAIR_DATA), 0);
+	rig_next_wc(pair_b.recv_cq);
+	rig_next_wc(other.recv_cq);
+	/* Once each. */
+	rig_expect_nothing(pair_b.recv_cq);
+	rig_expect_nothing(other.recv_cq);
+	ibv_destroy_flow(rules[0]);
+	ibv_destroy_flow(rules[1]);
+	rig_close(&other);
+	pair_close();
+}
