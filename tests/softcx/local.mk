@@ -55,12 +55,12 @@ softcx: $(softcx_library) $(softcx_programs)
 	-rpath /nowhere $(defs_flags) -pthread
 %C%_libsoftcx_la_LIBADD = src/dev/fake/libimpair-debug.la src/base/libbase-debug.la
 
-EXTRA_DIST += %D%/lab.sh %D%/README contrib/softcx-run \
+EXTRA_DIST += %D%/pyverbs_run.py %D%/lab.sh %D%/README contrib/softcx-run \
 	tests/contract/softcx.tsv
 softcx_scripts += %D%/card.sh %D%/steer.sh %D%/offload.sh %D%/fault.sh \
 	%D%/refused.sh %D%/rules.sh %D%/exchange.sh \
 	%D%/programs.sh %D%/cm.sh %D%/env.sh %D%/run.sh \
-	%D%/umem.sh
+	%D%/umem.sh %D%/pyverbs.sh
 softcx_test_libs = tests/support/libtest.la src/base/libbase-debug.la
 
 softcx_pair = %D%/pair.c %D%/pair.h %D%/rig.c %D%/rig.h
