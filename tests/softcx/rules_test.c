@@ -303,6 +303,28 @@ TEST(opcode_of_another_transport)
 	expect_violation("bad-opcode", use_bad_opcode);
 }
 
+/* A segment of `mss` bytes and its header, of 40000. */
+static void segment_by(uint16_t mss)
+{
+	struct direct_entry e;
+
+	direct_build(&d, &e, r.slots, 40000, r.mr->lkey, 0);
+	e.bytes[3] = MLX5_OPCODE_TSO;
+	e.bytes[22] = (uint8_t)(mss >> 8);
+	e.bytes[23] = (uint8_t)mss;
+	send_entry(&e);
+}
+
+static void make_long_segments(void)
+{
+	/* With its header of 18, a byte more than a frame may have. */
+	segment_by(16384 - 18 + 1);
+}
+TEST(segments_longer_than_a_frame)
+{
+	expect_violation("bad-size", make_long_segments);
+}
+
 static void use_short_header(void)
 {
 	struct direct_entry e = entry();

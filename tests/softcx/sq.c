@@ -334,6 +334,13 @@ static int send_segments(struct qp *qp, const struct entry *e, uint64_t now_ns)
 	if (syndrome)
 		return syndrome;
 	len -= e->header_len;
+	if (e->header_len + MIN(len, (size_t)e->mss) > FRAME_MAX_LEN) {
+		check_violation("bad-size",
+				"queue pair %#x: entry %u asks for segments of "
+				"more than %u bytes, header included",
+				qp->qpn, e->index, FRAME_MAX_LEN);
+		return MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR;
+	}
 	n = (unsigned int)((len + e->mss - 1) / e->mss);
 	for (unsigned int i = 0; i < n; i++) {
 		size_t at = (size_t)i * e->mss;
