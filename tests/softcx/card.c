@@ -16,6 +16,7 @@
 #include "check.h"
 #include "ctx.h"
 #include "files.h"
+#include "guard.h"
 #include "rdma_cm.h"
 #include "steer.h"
 #include "sys.h"
@@ -26,6 +27,8 @@ enum {
 	/* Between looks for doorbells. */
 	IDLE_MIN_NS = 30 * 1000,
 	IDLE_MAX_NS = 300 * 1000,
+	/* Nothing has happened for so long that doorbells may wake us. */
+	GUARD_AFTER_NS = 1000 * 1000,
 	/* QP and CQ numbers of a real card are never small. */
 	FIRST_QPN = 0x40,
 	FIRST_CQN = 0x400,
@@ -270,11 +273,38 @@ void dev_update_port_locked(struct card *card UNUSED, struct dev *dev)
 
 /* --- the thread --- */
 
+static void set_guards(struct card *card, bool is_guarded)
+	REQUIRES(card->lock)
+{
+	struct ctx *ctx;
+
+	if (card->guard_fd < 0 || card->is_guarded == is_guarded)
+		return;
+	card->is_guarded = is_guarded;
+	for (unsigned int i = 0; i < card->conf.n_devs; i++) {
+		LIST_FOR_EACH(ctx, &card->devs[i].ctxs, link)
+			ctx_set_guard(ctx, is_guarded);
+	}
+}
+
+/* A doorbell woke us: it is rung as soon as the page is open. */
+static bool is_woken(struct card *card) REQUIRES(card->lock)
+{
+	if (!card->is_guarded || !guard_drain(card->guard_fd))
+		return false;
+	for (unsigned int i = 0; i < card->conf.n_devs; i++) {
+		if (card->devs[i].is_open)
+			card->devs[i].stats.bells_waking++;
+	}
+	return true;
+}
+
 /*
- * Frames end the sleep; doorbells are plain stores and do not. So it is short
- * while a program is at it, and longer the longer nothing happened: a look costs
- * half the shortest sleep, at a priority before all programs, and a few quiet
- * cards would leave them nothing.
+ * Frames end the sleep; doorbells are plain stores and do so only where they are
+ * guarded, which costs the program a fault. So the sleep is short while a program
+ * is at it, and longer the longer nothing happened: a look costs half the
+ * shortest sleep, at a priority before all programs, and a few quiet cards would
+ * leave them nothing. It stays short enough for the clock page.
  */
 static void sleep_idle(struct card *card, uint64_t quiet_ns)
 {
@@ -282,10 +312,15 @@ static void sleep_idle(struct card *card, uint64_t quiet_ns)
 	struct timespec idle = {
 		.tv_nsec = (long)MIN(idle_ns, (uint64_t)IDLE_MAX_NS),
 	};
-	struct pollfd fds[CONF_MAX_DEVS];
+	struct pollfd fds[CONF_MAX_DEVS + 1];
 	unsigned int n = 0;
 
 	card_lock(card);
+	if (card->is_guarded)
+		fds[n++] = (struct pollfd){
+			.fd = card->guard_fd,
+			.events = POLLIN,
+		};
 	for (unsigned int i = 0; i < card->conf.n_devs; i++) {
 		if (card->devs[i].is_open)
 			fds[n++] = (struct pollfd){
@@ -319,17 +354,26 @@ static void *run(void *arg)
 	prctl(PR_SET_TIMERSLACK, 1);
 	prctl(PR_SET_NAME, "softcx");
 	while (is_running) {
+		bool was_guarded, is_quiet;
 		int n;
 
 		card_lock(card);
-		n = card_step_locked(card);
+		was_guarded = card->is_guarded;
+		n = is_woken(card);
+		n += card_step_locked(card);
+		/* Guarded, the card looks once more before it sleeps. */
+		is_quiet = clock_monotonic_ns() - active_ns > GUARD_AFTER_NS;
+		set_guards(card, !n && is_quiet);
 		is_running = has_open_dev(card);
-		if (!is_running)
+		if (!is_running) {
+			set_guards(card, false);
 			card->has_thread = false;
+		}
+		is_quiet = card->is_guarded && !was_guarded;
 		card_unlock(card);
 		if (n)
 			active_ns = clock_monotonic_ns();
-		else if (is_running)
+		else if (is_running && !is_quiet)
 			sleep_idle(card, clock_monotonic_ns() - active_ns);
 	}
 	return NULL;
@@ -430,6 +474,8 @@ int card_open_dev_locked(struct card *card, struct dev *dev)
 			return ret;
 		card->monitor_fd = ret;
 	}
+	if (card->guard_fd < 0 && !conf->is_manual)
+		card->guard_fd = guard_open();
 	ret = open_wire(dev);
 	if (ret)
 		return ret;
@@ -486,6 +532,8 @@ static void init_state(struct card *card)
 {
 	mutex_init(&card->lock, LOCK_RANK_TEST);
 	card->monitor_fd = -1;
+	card->guard_fd = -1;
+	card->is_guarded = false;
 	card->has_thread = false;
 	card->pcap_fd = -1;
 	for (unsigned int i = 0; i < card->conf.n_devs; i++)
@@ -522,6 +570,8 @@ static void after_fork_child(void) NO_LOCK_ANALYSIS
 	}
 	if (card->monitor_fd >= 0)
 		sys_close(card->monitor_fd);
+	if (card->guard_fd >= 0)
+		sys_close(card->guard_fd);
 	if (card->pcap_fd >= 0)
 		sys_close(card->pcap_fd);
 	card->conf.pcap = NULL;

@@ -71,6 +71,8 @@ struct card {
 	bool has_tree;
 	bool has_thread;
 	int monitor_fd;         /* readable: some link changed */
+	int guard_fd;           /* readable: a doorbell waits; or -1 */
+	bool is_guarded;
 	bool has_virtual_clock;
 	uint64_t virtual_ns;
 	struct pcap_writer pcap;

@@ -296,6 +296,14 @@ static int poll_uars(struct ctx *ctx)
 	return n;
 }
 
+void ctx_set_guard(struct ctx *ctx, bool is_guarded)
+{
+	struct uar *uar;
+
+	LIST_FOR_EACH(uar, &ctx->uar_list, link)
+		uar_set_guard(uar, is_guarded);
+}
+
 void ctx_take_doorbells(struct ctx *ctx)
 {
 	poll_uars(ctx);

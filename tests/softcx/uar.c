@@ -10,6 +10,7 @@
 #include "card.h"
 #include "check.h"
 #include "cq.h"
+#include "guard.h"
 #include "qp.h"
 #include "sys.h"
 
@@ -62,8 +63,16 @@ err_free:
 	return ret;
 }
 
+void uar_set_guard(struct uar *uar, bool is_guarded)
+{
+	if (uar->user_at)
+		guard_set(the_card->guard_fd, uar->user_at, is_guarded);
+}
+
 void uar_destroy(struct ctx *ctx, struct uar *uar)
 {
+	/* A store that waits now would wait for ever. */
+	uar_set_guard(uar, false);
 	list_remove(&uar->link);
 	obj_remove(ctx, &uar->obj);
 	idtab_remove(&ctx->uars, uar->page_id);
@@ -80,12 +89,20 @@ void *uar_mmap(struct ctx *ctx, uint64_t offset, void *addr, size_t len,
 	       int prot, int flags)
 {
 	uint64_t page = offset / UAR_PAGE_SIZE - UAR_FIRST_MMAP_PAGE;
+	struct uar *uar = page < UAR_MAX_PAGES ?
+				  idtab_get(&ctx->uars, (uint32_t)page) : NULL;
+	void *at;
 
-	if (len != UAR_PAGE_SIZE || page >= UAR_MAX_PAGES ||
-	    !idtab_get(&ctx->uars, (uint32_t)page))
+	if (len != UAR_PAGE_SIZE || !uar)
 		return NULL;
-	return sys_mmap(addr, len, prot, flags, ctx->uar_fd,
-			(off_t)(page * UAR_PAGE_SIZE));
+	at = sys_mmap(addr, len, prot, flags, ctx->uar_fd,
+		      (off_t)(page * UAR_PAGE_SIZE));
+	/* Of several mappings of one page the last one wakes. */
+	uar_set_guard(uar, false);
+	uar->user_at = NULL;
+	if (at && the_card->guard_fd >= 0 && guard_add(the_card->guard_fd, at))
+		uar->user_at = at;
+	return at;
 }
 
 /* Takes what was written; 0 when there was nothing. The acquire pairs with the

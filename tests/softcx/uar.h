@@ -12,6 +12,7 @@
 #define SOFTCX_UAR_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/list.h"
@@ -32,6 +33,7 @@ struct uar {
 	struct list link;        /* ctx->uar_list */
 	uint32_t page_id;
 	_Atomic uint64_t *words; /* the card's view of the page */
+	void *user_at;           /* the program's, if stores there can wake us */
 	struct list qps;
 	struct list cqs;
 };
@@ -43,6 +45,8 @@ uint64_t uar_mmap_offset(const struct uar *uar);
 /* Maps the page for the program, or NULL. */
 void *uar_mmap(struct ctx *ctx, uint64_t offset, void *addr, size_t len,
 	       int prot, int flags);
+/* Whether the next store of the program is to wake the card (guard.h). */
+void uar_set_guard(struct uar *uar, bool is_guarded);
 /* Looks for doorbells; returns how many were rung. */
 int uar_poll(struct ctx *ctx, struct uar *uar);
 
