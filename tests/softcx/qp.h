@@ -86,6 +86,9 @@ int qp_flush(struct qp *qp);
 void qp_post_error(struct qp *qp, bool is_send, uint16_t index, uint8_t opcode,
 		   uint8_t syndrome);
 
+/* Copies the entry at `index` of the ring, as far as there is room; its length. */
+uint32_t sq_peek(const struct qp *qp, uint16_t index, uint8_t *to,
+		 uint32_t size);
 /* A doorbell was rung that carries the index of an entry. */
 void sq_ring(struct qp *qp, uint16_t index);
 /* A doorbell may have been overwritten; whether the record says so. */

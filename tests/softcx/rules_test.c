@@ -337,6 +337,66 @@ TEST(inline_header_too_short)
 	expect_violation("inline-header", use_short_header);
 }
 
+/* An entry of 100 bytes inline, with another byte in the register. */
+static void write_other_bytes(uint32_t at)
+{
+	struct direct_entry e;
+
+	direct_build(&d, &e, rig_send_slot(&r, 0), 100, r.mr->lkey,
+		     DIRECT_INLINE);
+	direct_put(&d, &e);
+	direct_set_record(&d, d.sq_pi);
+	e.bytes[at] ^= 1;
+	direct_bell(&d, &e, true);
+	rig_settle();
+}
+
+static void write_other_data(void)
+{
+	write_other_bytes(130);
+}
+TEST(blueflame_with_other_bytes)
+{
+	expect_violation("blueflame", write_other_data);
+}
+
+static void write_half_an_entry(void)
+{
+	struct direct_entry e;
+
+	rig_send_slot(&r, 0)[99] = 1;
+	direct_build(&d, &e, rig_send_slot(&r, 0), 100, r.mr->lkey,
+		     DIRECT_INLINE);
+	direct_put(&d, &e);
+	direct_set_record(&d, d.sq_pi);
+	e.len = 64;
+	direct_bell(&d, &e, true);
+	rig_settle();
+}
+TEST(blueflame_with_half_an_entry)
+{
+	expect_violation("blueflame", write_half_an_entry);
+}
+
+/* Registers are used in turn, by entries of several lengths and doorbells. */
+TEST(blueflame_with_the_same_bytes)
+{
+	struct direct_entry e;
+
+	set_up();
+	for (uint32_t i = 0; i < 40; i++) {
+		memset(rig_send_slot(&r, 0), (int)i, RIG_SLOT);
+		direct_build(&d, &e, rig_send_slot(&r, 0), 60 + i * 3,
+			     r.mr->lkey, DIRECT_INLINE);
+		direct_put(&d, &e);
+		direct_ring(&d, &e, i % 3);
+		rig_settle();
+	}
+	CHECK_EQ(rig_stats("mlx5_0").bf_entries, 26);
+	CHECK_EQ(rig_stats("mlx5_0").tx_wire, 40);
+	rig_close(&r);
+}
+
 static void ring_before_record(void)
 {
 	struct direct_entry e = entry();

@@ -107,14 +107,29 @@ bool sq_ring_overtaken(struct qp *qp)
 }
 
 /* The ring wraps inside an entry. */
-static void copy_entry(const struct sq *sq, uint8_t *to, uint32_t len)
+static void copy_entry(const struct sq *sq, uint16_t index, uint8_t *to,
+		       uint32_t len)
 {
 	size_t size = (size_t)sq->n_bbs * MLX5_SEND_WQE_BB;
-	size_t at = (size_t)(sq->ci & (sq->n_bbs - 1)) * MLX5_SEND_WQE_BB;
+	size_t at = (size_t)(index & (sq->n_bbs - 1)) * MLX5_SEND_WQE_BB;
 	size_t first = MIN((size_t)len, size - at);
 
 	dma_copy(to, sq->buf + at, first);
 	dma_copy(to + first, sq->buf, len - first);
+}
+
+uint32_t sq_peek(const struct qp *qp, uint16_t index, uint8_t *to,
+		 uint32_t size)
+{
+	struct mlx5_wqe_ctrl_seg ctrl;
+	uint32_t len;
+
+	if (!qp->sq.n_bbs)
+		return 0;
+	copy_entry(&qp->sq, index, (uint8_t *)&ctrl, sizeof(ctrl));
+	len = (be32toh(ctrl.qpn_ds) & 0x3f) * SEGMENT;
+	copy_entry(&qp->sq, index, to, MIN(len, size));
+	return len;
 }
 
 /* The control segment. 0 or a syndrome. */
@@ -123,7 +138,7 @@ static uint8_t read_control(struct qp *qp, struct entry *e)
 	struct mlx5_wqe_ctrl_seg ctrl;
 	uint32_t word, ds, posted;
 
-	copy_entry(&qp->sq, (uint8_t *)&ctrl, sizeof(ctrl));
+	copy_entry(&qp->sq, qp->sq.ci, (uint8_t *)&ctrl, sizeof(ctrl));
 	word = be32toh(ctrl.opmod_idx_opcode);
 	ds = be32toh(ctrl.qpn_ds) & 0x3f;
 	posted = (uint16_t)(qp->sq.target - qp->sq.ci);
@@ -153,7 +168,7 @@ static uint8_t read_control(struct qp *qp, struct entry *e)
 		return MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
 	}
 	e->len = ds * SEGMENT;
-	copy_entry(&qp->sq, e->bytes, e->len);
+	copy_entry(&qp->sq, qp->sq.ci, e->bytes, e->len);
 	return 0;
 }
 

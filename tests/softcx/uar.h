@@ -24,8 +24,25 @@ enum {
 	UAR_PAGE_SIZE = 4096,
 	UAR_CQ_WORD = 0x20 / 8,
 	UAR_N_BF_WORDS = 4,      /* two BlueFlame registers of two halves */
+	UAR_BF_SIZE = 256,       /* of a half */
 	UAR_MAX_PAGES = 4096,    /* of one context */
 	UAR_FIRST_MMAP_PAGE = 0x1000000, /* beyond libmlx5's own offsets */
+};
+
+/*
+ * One half of a BlueFlame register. What is written there must be the entry in the
+ * ring, since hardware takes either. The words arrive one after the other, in
+ * any order, and stay; so what is new is what differs from what was seen.
+ */
+struct uar_bf {
+	uint64_t seen[UAR_BF_SIZE / 8];
+	uint8_t entry[UAR_BF_SIZE]; /* of the last doorbell, as in the ring */
+	uint32_t len;               /* of it; 0: nothing to compare */
+	uint32_t qpn;
+	uint16_t index;
+	bool is_written;            /* more than the doorbell's word is new */
+	bool is_unsure;             /* some of it may be of the one before */
+	uint64_t since_ns;
 };
 
 struct uar {
@@ -36,6 +53,7 @@ struct uar {
 	void *user_at;           /* the program's, if stores there can wake us */
 	struct list qps;
 	struct list cqs;
+	struct uar_bf bf[UAR_N_BF_WORDS];
 };
 
 /* Also gives it a handle. */
