@@ -60,7 +60,9 @@ int cmd_get_context(const struct cmd *cmd)
 		.cqe_version = 1,
 		.cmds_supp_uhw = MLX5_USER_CMDS_SUPP_UHW_QUERY_DEVICE |
 				 MLX5_USER_CMDS_SUPP_UHW_CREATE_AH,
-		.eth_min_inline = MLX5_USER_INLINE_MODE_L2,
+		.eth_min_inline = the_card->conf.min_inline ?
+					  MLX5_USER_INLINE_MODE_L2 :
+					  MLX5_USER_INLINE_MODE_NONE,
 		.clock_info_versions = 1 << MLX5_IB_CLOCK_INFO_V1,
 		.hca_core_clock_offset = 0,
 		.log_uar_size = LOG_UAR_SIZE,
@@ -156,6 +158,8 @@ int cmd_query_device_ex(const struct cmd *cmd)
 		},
 	};
 
+	if (!the_card->conf.min_inline)
+		drv.mlx5_ib_support_multi_pkt_send_wqes = MLX5_IB_SUPPORT_EMPW;
 	if (req->comp_mask)
 		return -EINVAL;
 	resp.device_cap_flags_ex = resp.base.device_cap_flags;

@@ -6,7 +6,7 @@ check_LTLIBRARIES += $(softcx_library)
 softcx_programs += %D%/card_test %D%/steer_test %D%/offload_test \
 	%D%/fault_test %D%/refused_test %D%/rules_test %D%/exchange \
 	%D%/bystander %D%/cm_test %D%/env_test %D%/umem_test \
-	%D%/idle_test
+	%D%/idle_test %D%/wqe_test
 unit_programs += %D%/clock_test
 
 endif
@@ -62,7 +62,7 @@ EXTRA_DIST += %D%/pyverbs_run.py %D%/lab.sh %D%/README contrib/softcx-run \
 softcx_scripts += %D%/card.sh %D%/steer.sh %D%/offload.sh %D%/fault.sh \
 	%D%/refused.sh %D%/rules.sh %D%/exchange.sh \
 	%D%/programs.sh %D%/cm.sh %D%/env.sh %D%/run.sh \
-	%D%/umem.sh %D%/idle.sh %D%/pyverbs.sh
+	%D%/umem.sh %D%/idle.sh %D%/wqe.sh %D%/pyverbs.sh
 softcx_test_libs = tests/support/libtest.la src/base/libbase-debug.la
 
 softcx_pair = %D%/pair.c %D%/pair.h %D%/rig.c %D%/rig.h
@@ -85,6 +85,9 @@ softcx_pair = %D%/pair.c %D%/pair.h %D%/rig.c %D%/rig.h
 %C%_umem_test_LDADD = $(softcx_test_libs) -libverbs -lmlx5
 %C%_idle_test_SOURCES = %D%/idle_test.c $(softcx_pair)
 %C%_idle_test_LDADD = $(softcx_test_libs) -libverbs -lmlx5
+%C%_wqe_test_SOURCES = %D%/wqe_test.c $(softcx_pair) \
+	%D%/direct.c %D%/direct.h
+%C%_wqe_test_LDADD = $(softcx_test_libs) -libverbs -lmlx5
 %C%_exchange_SOURCES = %D%/exchange.c %D%/rig.c %D%/rig.h \
 	%D%/direct.c %D%/direct.h
 %C%_exchange_LDADD = src/base/libbase-debug.la -libverbs -lmlx5

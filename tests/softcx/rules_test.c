@@ -337,6 +337,32 @@ TEST(inline_header_too_short)
 	expect_violation("inline-header", use_short_header);
 }
 
+/* The tag takes the place of the inline header that this card needs. */
+static void insert_tag(void)
+{
+	struct direct_entry e = entry();
+
+	e.bytes[28] = 0x80;
+	e.bytes[29] = 0;
+	send_entry(&e);
+}
+TEST(vlan_insertion_beside_inline_headers)
+{
+	expect_violation("inline-header", insert_tag);
+}
+
+static void send_several(void)
+{
+	struct direct_entry e = entry();
+
+	e.bytes[3] = 0x29;
+	send_entry(&e);
+}
+TEST(several_frames_beside_inline_headers)
+{
+	expect_violation("bad-opcode", send_several);
+}
+
 /* An entry of 100 bytes inline, with another byte in the register. */
 static void write_other_bytes(uint32_t at)
 {

@@ -19,7 +19,12 @@ enum {
 	/* The Ethernet segment: its inline header begins inside it. */
 	ETH_SEGMENT_MIN = 16,
 	INLINE_HEADER_AT = 14,
-	MIN_INLINE_HEADER = 18,
+	/* Of the kernel's header; rdma-core's has neither. In place of the
+	 * inline header's size: the tag is in place of its bytes. */
+	OPCODE_MULTI = 0x29,  /* "enhanced multi-packet": each segment a frame */
+	INSERT_VLAN = 0x8000,
+	TYPE_VLAN = 0x8100,
+	VLAN_AT = 12,         /* behind both addresses */
 	CTRL_CE_MASK = 3 << 2,
 };
 
@@ -34,6 +39,8 @@ struct entry {
 	uint8_t cs_flags;
 	uint16_t mss;
 	uint16_t header_len;   /* inline header */
+	bool has_tag;          /* to be inserted */
+	uint16_t tag;
 	uint32_t data_at;      /* first data segment */
 };
 
@@ -176,9 +183,10 @@ static uint8_t read_control(struct qp *qp, struct entry *e)
 static uint8_t read_ethernet(struct qp *qp, struct entry *e)
 {
 	struct mlx5_wqe_eth_seg eth;
-	uint32_t size;
+	uint32_t size, needed;
 
-	if (e->opcode != MLX5_OPCODE_SEND && e->opcode != MLX5_OPCODE_TSO) {
+	if (e->opcode != MLX5_OPCODE_SEND && e->opcode != MLX5_OPCODE_TSO &&
+	    (e->opcode != OPCODE_MULTI || the_card->conf.min_inline)) {
 		check_violation("bad-opcode",
 				"queue pair %#x: entry %u has opcode %#x",
 				qp->qpn, e->index, e->opcode);
@@ -189,18 +197,31 @@ static uint8_t read_ethernet(struct qp *qp, struct entry *e)
 	       MIN(sizeof(eth), (size_t)(e->len - SEGMENT)));
 	e->cs_flags = eth.cs_flags;
 	e->mss = be16toh(eth.mss);
-	e->header_len = be16toh(eth.inline_hdr_sz) & 0x3ff;
+	e->has_tag = be16toh(eth.inline_hdr_sz) & INSERT_VLAN;
+	e->tag = (uint16_t)(eth.inline_hdr_start[0] << 8 |
+			    eth.inline_hdr_start[1]);
+	e->header_len = e->has_tag ? 0 : be16toh(eth.inline_hdr_sz) & 0x3ff;
 	size = ETH_SEGMENT_MIN;
 	if (e->header_len > ETH_SEGMENT_MIN - INLINE_HEADER_AT)
 		size = (INLINE_HEADER_AT + e->header_len + SEGMENT - 1u) &
 		       ~(SEGMENT - 1u);
 	e->data_at = SEGMENT + size;
-	if (e->header_len < MIN_INLINE_HEADER) {
+	needed = e->opcode == MLX5_OPCODE_TSO ? CONF_INLINE_L2 :
+						the_card->conf.min_inline;
+	if (e->header_len < needed) {
 		check_violation("inline-header",
 				"queue pair %#x: entry %u has an inline header "
-				"of %u bytes; this card needs %u",
+				"of %u bytes%s; this card needs %u",
 				qp->qpn, e->index, e->header_len,
-				MIN_INLINE_HEADER);
+				e->has_tag ? " beside a tag to insert" : "",
+				needed);
+		return MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
+	}
+	if (e->has_tag && be16toh(eth.inline_hdr_sz) != INSERT_VLAN) {
+		check_violation("inline-header",
+				"queue pair %#x: entry %u asks for a tag of "
+				"another kind (%#x)",
+				qp->qpn, e->index, be16toh(eth.inline_hdr_sz));
 		return MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
 	}
 	if (e->data_at > e->len) {
@@ -284,6 +305,20 @@ static uint8_t gather(struct qp *qp, const struct entry *e, uint8_t *frame,
 	return syndrome;
 }
 
+/* Puts the tag into a frame for which there is room; its new length. */
+static size_t insert_tag(const struct entry *e, uint8_t *frame, size_t len)
+{
+	uint16_t type = htobe16(TYPE_VLAN), tag = htobe16(e->tag);
+
+	if (!e->has_tag || len < VLAN_AT)
+		return len;
+	memmove(frame + VLAN_AT + FRAME_VLAN_LEN, frame + VLAN_AT,
+		len - VLAN_AT);
+	memcpy(frame + VLAN_AT, &type, sizeof(type));
+	memcpy(frame + VLAN_AT + sizeof(type), &tag, sizeof(tag));
+	return len + FRAME_VLAN_LEN;
+}
+
 static void put_checksums(struct dev *dev, uint8_t cs_flags, uint8_t *frame,
 			  size_t len)
 {
@@ -311,6 +346,35 @@ static void pace(struct qp *qp, size_t len, uint64_t now_ns)
 			  len * 8 * NS_PER_MS / qp->rate_kbps;
 }
 
+/* How long a frame of this entry may be before what the card adds. */
+static size_t room_of(const struct entry *e)
+{
+	return e->has_tag ? FRAME_MAX_LEN - FRAME_VLAN_LEN : FRAME_MAX_LEN;
+}
+
+/* Room for one more frame of an entry that has begun to leave. NULL: the socket
+ * is full, and the frame is lost as in a card's buffers. */
+static uint8_t *reserve(struct dev *dev)
+{
+	uint8_t *frame = wire_tx_reserve(&dev->wire);
+
+	if (frame)
+		return frame;
+	dev_flush_wire(the_card, dev);
+	return wire_tx_reserve(&dev->wire);
+}
+
+static void commit(struct qp *qp, const struct entry *e, uint8_t *frame,
+		   size_t len, uint64_t now_ns)
+{
+	struct dev *dev = qp->ctx->dev;
+
+	len = insert_tag(e, frame, len);
+	put_checksums(dev, e->cs_flags, frame, len);
+	wire_tx_commit(&dev->wire, len);
+	pace(qp, len, now_ns);
+}
+
 static int send_one(struct qp *qp, const struct entry *e, uint64_t now_ns)
 {
 	struct dev *dev = qp->ctx->dev;
@@ -320,12 +384,37 @@ static int send_one(struct qp *qp, const struct entry *e, uint64_t now_ns)
 
 	if (!frame)
 		return RUN_AGAIN;
-	syndrome = gather(qp, e, frame, FRAME_MAX_LEN, &len);
+	syndrome = gather(qp, e, frame, room_of(e), &len);
 	if (syndrome)
 		return syndrome;
-	put_checksums(dev, e->cs_flags, frame, len);
-	wire_tx_commit(&dev->wire, len);
-	pace(qp, len, now_ns);
+	commit(qp, e, frame, len, now_ns);
+	return RUN_DONE;
+}
+
+/* Each data segment is a frame. Those before one that is wrong have left. */
+static int send_several(struct qp *qp, const struct entry *e, uint64_t now_ns)
+{
+	struct dev *dev = qp->ctx->dev;
+	bool has_pointers = false;
+	uint32_t at = e->data_at;
+
+	while (at < e->len) {
+		uint8_t *frame = reserve(dev);
+		static uint8_t lost[FRAME_MAX_LEN];
+		uint8_t syndrome;
+		size_t len = 0;
+
+		syndrome = gather_one(qp, e, &at, frame ? frame : lost,
+				      room_of(e), &len, &has_pointers);
+		if (syndrome)
+			return syndrome;
+		if (frame)
+			commit(qp, e, frame, len, now_ns);
+		else
+			dev->stats.tx_failed++;
+	}
+	if (!has_pointers)
+		dev->stats.tx_inline++;
 	return RUN_DONE;
 }
 
@@ -360,13 +449,8 @@ static int send_segments(struct qp *qp, const struct entry *e, uint64_t now_ns)
 	for (unsigned int i = 0; i < n; i++) {
 		size_t at = (size_t)i * e->mss;
 		size_t part = MIN(len - at, (size_t)e->mss);
-		uint8_t *frame = wire_tx_reserve(&dev->wire);
+		uint8_t *frame = reserve(dev);
 
-		if (!frame) {
-			dev_flush_wire(the_card, dev);
-			frame = wire_tx_reserve(&dev->wire);
-		}
-		/* The socket is full: what a card's buffers would hold. */
 		if (!frame) {
 			dev->stats.tx_failed++;
 			continue;
@@ -374,9 +458,7 @@ static int send_segments(struct qp *qp, const struct entry *e, uint64_t now_ns)
 		part = frame_segment(frame, large, e->header_len,
 				     large + e->header_len + at, part, at, i,
 				     i == n - 1);
-		put_checksums(dev, e->cs_flags, frame, part);
-		wire_tx_commit(&dev->wire, part);
-		pace(qp, part, now_ns);
+		commit(qp, e, frame, part, now_ns);
 	}
 	dev->stats.tx_segments += n;
 	return RUN_DONE;
@@ -406,8 +488,11 @@ static int execute(struct qp *qp, struct entry *e, uint64_t now_ns)
 	syndrome = read_ethernet(qp, e);
 	if (syndrome)
 		return syndrome;
-	return e->opcode == MLX5_OPCODE_TSO ? send_segments(qp, e, now_ns) :
-					      send_one(qp, e, now_ns);
+	if (e->opcode == MLX5_OPCODE_TSO)
+		return send_segments(qp, e, now_ns);
+	if (e->opcode == OPCODE_MULTI)
+		return send_several(qp, e, now_ns);
+	return send_one(qp, e, now_ns);
 }
 
 /* One entry. False when it has to wait or the queue pair ended. */
