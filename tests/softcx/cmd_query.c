@@ -155,6 +155,7 @@ int cmd_query_device_ex(const struct cmd *cmd)
 			.qp_rate_limit_min = 1,
 			.qp_rate_limit_max = 100u * 1000 * 1000,
 			.supported_qpts = raw_packet_qpt,
+			.cap_flags = MLX5_IB_PP_SUPPORT_BURST,
 		},
 	};
 

@@ -354,3 +354,43 @@ TEST(pacing_spaces_frames)
 	ibv_destroy_flow(rule);
 	pair_close();
 }
+
+/* A burst leaves at once, and counts as sent. */
+TEST(pacing_allows_bursts)
+{
+	struct ibv_qp_rate_limit_attr attr = {
+		.rate_limit = 1000,
+		.max_burst_sz = 3 * (42 + PAIR_DATA),
+		.typical_pkt_sz = 42 + PAIR_DATA,
+	};
+	uint64_t now_ns = rig_now_ns() + 240 * NS_PER_SEC;
+	struct rig_flow flow;
+	struct ibv_flow *rule;
+
+	pair_open(NULL, NULL);
+	SOFTCX_CALL(softcx_clock_set, now_ns);
+	flow = pair_flow();
+	rule = rig_flow(&pair_b, &flow);
+	CHECK_EQ(ibv_modify_qp_rate_limit(pair_a.qp, &attr), 0);
+	for (uint32_t i = 0; i < 5; i++)
+		pair_send(i, 0);
+	for (uint32_t i = 0; i < 3; i++)
+		rig_next_wc(pair_b.recv_cq);
+	rig_expect_nothing(pair_b.recv_cq);
+	/* One frame's time later there is room for one more. */
+	SOFTCX_CALL(softcx_clock_set, now_ns + 1136 * NS_PER_US);
+	rig_next_wc(pair_b.recv_cq);
+	rig_expect_nothing(pair_b.recv_cq);
+	SOFTCX_CALL(softcx_clock_set, now_ns + 2 * 1136 * NS_PER_US);
+	rig_next_wc(pair_b.recv_cq);
+	/* A limit without bursts again. */
+	attr.max_burst_sz = attr.typical_pkt_sz = 0;
+	CHECK_EQ(ibv_modify_qp_rate_limit(pair_a.qp, &attr), 0);
+	SOFTCX_CALL(softcx_clock_set, now_ns + NS_PER_SEC);
+	pair_send(0, 0);
+	pair_send(1, 0);
+	rig_next_wc(pair_b.recv_cq);
+	rig_expect_nothing(pair_b.recv_cq);
+	ibv_destroy_flow(rule);
+	pair_close();
+}

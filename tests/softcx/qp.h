@@ -36,7 +36,7 @@ struct sq {
 	uint16_t ci;       /* next block to execute */
 	uint16_t target;   /* execute up to here; set by doorbells */
 	int bf;            /* register its doorbells come through, or -1 */
-	uint64_t ready_ns; /* pacing: nothing leaves before */
+	uint64_t ready_ns; /* pacing: when what was sent would have left */
 };
 
 struct rq {
@@ -65,6 +65,7 @@ struct qp {
 	bool sq_sig_all;
 	bool strips_vlan;
 	uint32_t rate_kbps;     /* 0: not limited */
+	uint64_t burst_ns;      /* what may be sent ahead of it; 0: nothing */
 	uint32_t n_async_events;
 };
 

@@ -197,6 +197,9 @@ TEST(calls_that_need_them_fail)
 	CHECK(mlx5dv_devx_general_cmd(pair_b.ctx, in, sizeof(in), out,
 				      sizeof(out)) != 0);
 	CHECK(!mlx5dv_devx_umem_reg(pair_b.ctx, pair_b.slots, PAGE, 0));
+	errno = 0;
+	CHECK(!mlx5dv_pp_alloc(pair_b.ctx, sizeof(in), in, 0));
+	CHECK_EQ(errno, EPROTONOSUPPORT);
 	still_works();
 	pair_close();
 }

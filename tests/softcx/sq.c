@@ -337,6 +337,15 @@ static void put_checksums(struct dev *dev, uint8_t cs_flags, uint8_t *frame,
 	}
 }
 
+/* What was sent took so long at the rate. The frame that uses a burst up is the
+ * last of it. */
+static bool is_paced(const struct qp *qp, uint64_t now_ns)
+{
+	uint64_t ready_ns = qp->sq.ready_ns;
+
+	return ready_ns > now_ns && ready_ns - now_ns >= qp->burst_ns;
+}
+
 /* Pacing: what was sent pushes back when the next may be. */
 static void pace(struct qp *qp, size_t len, uint64_t now_ns)
 {
@@ -521,7 +530,7 @@ int sq_run(struct qp *qp, uint64_t now_ns)
 	int n = 0;
 
 	while (n < BATCH && qp->state == IBV_QPS_RTS &&
-	       qp->sq.ci != qp->sq.target && qp->sq.ready_ns <= now_ns &&
+	       qp->sq.ci != qp->sq.target && !is_paced(qp, now_ns) &&
 	       run_one(qp, now_ns))
 		n++;
 	return n;
