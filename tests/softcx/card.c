@@ -216,6 +216,11 @@ static int step_dev(struct card *card, struct dev *dev) REQUIRES(card->lock)
 	dev_flush_wire(card, dev);
 	n += (int)wire_receive(&dev->wire, receive, &rx);
 	n += receive_impaired(card, dev);
+	/* Only after something was done can completions wait. */
+	LIST_FOR_EACH(ctx, &dev->ctxs, link) {
+		if (n)
+			ctx_flush_cqs(ctx);
+	}
 	return n;
 }
 

@@ -147,6 +147,10 @@ int cmd_query_device_ex(const struct cmd *cmd)
 	struct mlx5_ib_query_device_resp drv = {
 		.response_length =
 			(uint32_t)MIN(sizeof(drv), cmd->drv_out_len),
+		.cqe_comp_caps = {
+			.max_num = CQ_MAX_RUN,
+			.supported_format = MLX5_IB_CQE_RES_FORMAT_HASH,
+		},
 		.tso_caps = {
 			.max_tso = QP_MAX_TSO,
 			.supported_qpts = raw_packet_qpt,

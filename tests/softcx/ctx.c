@@ -319,3 +319,14 @@ int ctx_poll(struct ctx *ctx, uint64_t now_ns)
 		n += poll_obj(obj, now_ns);
 	return n;
 }
+
+void ctx_flush_cqs(struct ctx *ctx)
+{
+	struct obj *obj;
+	uint32_t handle = 0;
+
+	for (; (obj = idtab_next(&ctx->handles, &handle)); handle++) {
+		if (obj->type == OBJ_CQ)
+			cq_flush_run((struct cq *)obj);
+	}
+}

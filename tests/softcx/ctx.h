@@ -44,6 +44,8 @@ void ctx_publish_clock(struct ctx *ctx, uint64_t now_ns);
 void ctx_set_guard(struct ctx *ctx, bool is_guarded);
 /* Takes notice of doorbells rung so far, before what they ring is destroyed. */
 void ctx_take_doorbells(struct ctx *ctx);
+/* The end of a step: completions wait no longer for others. */
+void ctx_flush_cqs(struct ctx *ctx);
 /* Looks for doorbells and for queues that are due. The number of things done. */
 int ctx_poll(struct ctx *ctx, uint64_t now_ns);
 

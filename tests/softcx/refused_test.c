@@ -221,7 +221,7 @@ TEST(capabilities_are_not_claimed)
 			    MLX5DV_CONTEXT_FLAGS_ENHANCED_MPW |
 			    MLX5DV_CONTEXT_FLAGS_CQE_128B_PAD |
 			    MLX5DV_CONTEXT_FLAGS_CQE_128B_COMP)));
-	CHECK_EQ(dv.cqe_comp_caps.max_num, 0);
+	CHECK_EQ(dv.cqe_comp_caps.supported_format, MLX5DV_CQE_RES_FORMAT_HASH);
 	CHECK_EQ(dv.sw_parsing_caps.sw_parsing_offloads, 0);
 	CHECK_EQ(dv.striding_rq_caps.max_single_stride_log_num_of_bytes, 0);
 	CHECK_EQ(dv.tunnel_offloads_caps, 0);
@@ -343,7 +343,7 @@ TEST(completion_queues)
 		  MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX, 0, EOPNOTSUPP },
 		{ "extensions", 0, 1, MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX, 0,
 		  EINVAL },
-		{ "compression", 0, 0, MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX,
+		{ "compression without a format", 0, 0, MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX,
 		  1, EOPNOTSUPP },
 		{ "padding", 0, 0, MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD, 0,
 		  EOPNOTSUPP },
