@@ -41,6 +41,8 @@ run clock_drifts_as_configured SOFTCX_CLOCK=khz=100000,ppm=200,offset=5000000
 tap $? clock_drifts_as_configured
 run completions_of_128_bytes MLX5_CQE_SIZE=128
 tap $? completions_of_128_bytes
+run short_frames_stay_in_their_buffers MLX5_CQE_SIZE=128 MLX5_SCATTER_TO_CQE=1
+tap $? short_frames_stay_in_their_buffers
 
 # Nothing, when it asks for nothing.
 in_ns a env -u SOFTCX timeout 60 "${builddir:-.}/tests/softcx/env_test" \
