@@ -71,6 +71,8 @@ struct card {
 	bool has_tree;
 	bool has_thread;
 	int monitor_fd;         /* readable: some link changed */
+	int guard_fd;           /* readable: a doorbell waits; or -1 */
+	bool is_guarded;
 	bool has_virtual_clock;
 	uint64_t virtual_ns;
 	struct pcap_writer pcap;
@@ -98,6 +100,8 @@ void card_show(struct card *card);
 MUST_CHECK int card_open_dev_locked(struct card *card, struct dev *dev);
 /* After the last context is gone. */
 void card_close_dev_locked(struct card *card, struct dev *dev);
+/* A detached thread that gets none of the program's signals. */
+MUST_CHECK int card_run_thread(void *(*fn)(void *), void *arg);
 /* The card's time. */
 uint64_t card_now_ns(const struct card *card);
 /* One round of everything; returns how many things were done. */

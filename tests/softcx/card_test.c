@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <infiniband/mlx5dv.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -417,6 +418,63 @@ TEST(fork_leaves_the_parent_its_card)
 	}
 	CHECK_EQ(waitpid(pid, &status, 0), pid);
 	CHECK_EQ(status, 0);
+	pair_send(0, 0);
+	rig_next_wc(pair_b.recv_cq);
+	ibv_destroy_flow(rule);
+	pair_close();
+}
+
+/* Which of the calls on a parent's context did not fail with EIO; 0: all did. */
+static int use_parents_context(void)
+{
+	struct ibv_port_attr port;
+	struct rig_flow flow = pair_flow();
+	struct ibv_flow *rule;
+
+	errno = 0;
+	if (ibv_alloc_pd(pair_a.ctx) || errno != EIO)
+		return 1;
+	errno = 0;
+	if (ibv_reg_mr(pair_a.pd, pair_a.slots, 64, 0) || errno != EIO)
+		return 2;
+	errno = 0;
+	if (ibv_create_cq(pair_a.ctx, 16, NULL, NULL, 0) || errno != EIO)
+		return 3;
+	errno = 0;
+	rule = rig_flow_try(&pair_b, &flow);
+	if (rule || errno != EIO)
+		return 4;
+	if (mmap(NULL, 4096, PROT_READ, MAP_SHARED, pair_a.ctx->cmd_fd, 0) !=
+		    MAP_FAILED)
+		return 5;
+	if (ibv_query_port(pair_a.ctx, 1, &port) != EIO ||
+	    ibv_dealloc_pd(pair_a.pd) != EIO)
+		return 6;
+	/* Closing gives the number back, for a card of the child's own. */
+	close(pair_a.ctx->cmd_fd);
+	close(pair_b.ctx->cmd_fd);
+	pair_open(NULL, NULL);
+	rig_flow(&pair_b, &flow);
+	pair_send(0, 0);
+	rig_next_wc(pair_b.recv_cq);
+	return 0;
+}
+
+TEST(parents_context_fails_in_a_child)
+{
+	struct rig_flow flow;
+	struct ibv_flow *rule;
+	int status;
+	pid_t pid;
+
+	pair_open(NULL, NULL);
+	pid = fork();
+	if (!pid)
+		_exit(use_parents_context());
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK_EQ(status, 0);
+	flow = pair_flow();
+	rule = rig_flow(&pair_b, &flow);
 	pair_send(0, 0);
 	rig_next_wc(pair_b.recv_cq);
 	ibv_destroy_flow(rule);

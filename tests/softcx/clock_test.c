@@ -66,3 +66,32 @@ TEST(clock_info_converts_at_the_nominal_rate)
 	ns = info.nsec - 7 * NS_PER_SEC;
 	CHECK(ns > 1000900 * NS_PER_US && ns < 1001100 * NS_PER_US);
 }
+
+/* However often it is published: no fraction of a nanosecond gets lost. */
+TEST(clock_info_keeps_fractions)
+{
+	enum { STEP_NS = 7013, STEPS = 100000 };
+	struct hca_clock clock;
+
+	hca_clock_init(&clock, KHZ, 0, 0, start_ns, 0);
+	for (uint64_t i = 1; i <= STEPS; i++)
+		hca_clock_advance_info(&clock, start_ns + i * STEP_NS);
+	CHECK(clock.info_ns + 100 > (uint64_t)STEPS * STEP_NS);
+	CHECK(clock.info_ns < (uint64_t)STEPS * STEP_NS + 100);
+}
+
+/* What is published has the fraction, which libmlx5 adds before it shifts. */
+TEST(clock_info_publishes_the_fraction)
+{
+	struct mlx5_ib_clock_info info = { 0 };
+	struct hca_clock clock;
+
+	hca_clock_init(&clock, KHZ, 0, 0, start_ns, 0);
+	hca_clock_advance_info(&clock, start_ns + 13);
+	hca_clock_publish_info(&clock, &info);
+	/* One cycle is 12.8 ns. */
+	CHECK_EQ(info.cycles, 1);
+	CHECK_EQ(info.nsec, 12);
+	CHECK_EQ(info.frac * 10 >> info.shift, 8);
+	CHECK_EQ((info.frac + info.mult) >> info.shift, 13);
+}

@@ -131,12 +131,17 @@ static int cq_params(const struct cmd *cmd, uint32_t cqe, uint32_t vector,
 	if (!drv.buf_addr || !drv.db_addr ||
 	    (drv.cqe_size != 64 && drv.cqe_size != 128))
 		return -EINVAL;
-	if (drv.cqe_comp_en ||
-	    drv.flags & ~MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX)
+	/* There is no hash of frames: it is zero, as in other completions. */
+	if (drv.cqe_comp_en &&
+	    (drv.cqe_comp_en != 1 || drv.cqe_size != 64 ||
+	     drv.cqe_comp_res_format != MLX5_IB_CQE_RES_FORMAT_HASH))
+		return -EOPNOTSUPP;
+	if (drv.flags & ~MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX)
 		return -EOPNOTSUPP;
 	params->buf = (void *)(uintptr_t)drv.buf_addr;
 	params->dbrec = (void *)(uintptr_t)drv.db_addr;
 	params->cqe_size = drv.cqe_size;
+	params->is_compressing = drv.cqe_comp_en;
 	params->n_cqes = round_up(cqe + 1);
 	params->uar = idtab_get(&cmd->ctx->uars, drv.uar_page_index);
 	params->chan = NULL;

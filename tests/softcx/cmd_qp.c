@@ -180,6 +180,25 @@ static void finish_sends(struct qp *qp)
 		dev_flush_wire(the_card, dev);
 }
 
+/* What comes with a rate limit: how many bytes may leave at once, and a hint on
+ * the size of frames, which are measured here. */
+static int take_burst(const struct cmd *cmd, uint32_t rate_kbps,
+		      uint64_t *burst_ns_out)
+{
+	struct mlx5_ib_modify_qp drv;
+
+	cmd_take_drv(cmd, &drv, sizeof(drv));
+	*burst_ns_out = 0;
+	if (drv.comp_mask || drv.burst_info.reserved)
+		return -EOPNOTSUPP;
+	if (!drv.burst_info.max_burst_sz && !drv.burst_info.typical_pkt_sz)
+		return 0;
+	if (!rate_kbps)
+		return -EINVAL;
+	*burst_ns_out = drv.burst_info.max_burst_sz * 8 * NS_PER_MS / rate_kbps;
+	return 0;
+}
+
 /* Raw packet queue pairs have few attributes. */
 static int modify(const struct cmd *cmd, const struct ib_uverbs_modify_qp *req,
 		  const uint32_t *rate_limit)
@@ -187,6 +206,8 @@ static int modify(const struct cmd *cmd, const struct ib_uverbs_modify_qp *req,
 	const uint32_t known = IBV_QP_STATE | IBV_QP_CUR_STATE | IBV_QP_PORT |
 			       IBV_QP_RATE_LIMIT;
 	struct qp *qp = (struct qp *)obj_get(cmd->ctx, req->qp_handle, OBJ_QP);
+	uint64_t burst_ns;
+	int ret;
 
 	if (!qp || req->attr_mask & ~known)
 		return -EINVAL;
@@ -198,6 +219,10 @@ static int modify(const struct cmd *cmd, const struct ib_uverbs_modify_qp *req,
 	if (req->attr_mask & IBV_QP_RATE_LIMIT) {
 		if (!rate_limit)
 			return -EINVAL;
+		ret = take_burst(cmd, *rate_limit, &burst_ns);
+		if (ret)
+			return ret;
+		qp->burst_ns = burst_ns;
 		qp->rate_kbps = *rate_limit;
 		qp->sq.ready_ns = 0;
 	}

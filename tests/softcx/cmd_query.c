@@ -22,7 +22,7 @@ enum {
 	BF_REG_SIZE = 512,
 	MAX_DYN_UARS = 1024,
 	MAX_WQE_BYTES = 960,
-	VENDOR_ID = 0x15b3,
+	VENDOR_ID = 0x02c9,     /* of its IEEE numbers, not of PCI */
 	PART_ID = 0x1017,       /* ConnectX-5 */
 	QP_TAB_SIZE = 1 << 18,
 	GID_TAB_LEN = 16,
@@ -60,7 +60,9 @@ int cmd_get_context(const struct cmd *cmd)
 		.cqe_version = 1,
 		.cmds_supp_uhw = MLX5_USER_CMDS_SUPP_UHW_QUERY_DEVICE |
 				 MLX5_USER_CMDS_SUPP_UHW_CREATE_AH,
-		.eth_min_inline = MLX5_USER_INLINE_MODE_L2,
+		.eth_min_inline = the_card->conf.min_inline ?
+					  MLX5_USER_INLINE_MODE_L2 :
+					  MLX5_USER_INLINE_MODE_NONE,
 		.clock_info_versions = 1 << MLX5_IB_CLOCK_INFO_V1,
 		.hca_core_clock_offset = 0,
 		.log_uar_size = LOG_UAR_SIZE,
@@ -145,6 +147,10 @@ int cmd_query_device_ex(const struct cmd *cmd)
 	struct mlx5_ib_query_device_resp drv = {
 		.response_length =
 			(uint32_t)MIN(sizeof(drv), cmd->drv_out_len),
+		.cqe_comp_caps = {
+			.max_num = CQ_MAX_RUN,
+			.supported_format = MLX5_IB_CQE_RES_FORMAT_HASH,
+		},
 		.tso_caps = {
 			.max_tso = QP_MAX_TSO,
 			.supported_qpts = raw_packet_qpt,
@@ -153,9 +159,12 @@ int cmd_query_device_ex(const struct cmd *cmd)
 			.qp_rate_limit_min = 1,
 			.qp_rate_limit_max = 100u * 1000 * 1000,
 			.supported_qpts = raw_packet_qpt,
+			.cap_flags = MLX5_IB_PP_SUPPORT_BURST,
 		},
 	};
 
+	if (!the_card->conf.min_inline)
+		drv.mlx5_ib_support_multi_pkt_send_wqes = MLX5_IB_SUPPORT_EMPW;
 	if (req->comp_mask)
 		return -EINVAL;
 	resp.device_cap_flags_ex = resp.base.device_cap_flags;

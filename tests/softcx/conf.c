@@ -155,7 +155,7 @@ static void check_names(void)
 {
 	static const char *const names[] = {
 		"STRICT", "MANUAL", "TRACE", "STATS", "SEED",
-		"LATE_US", "PCAP",   "IMPAIR", "CLOCK",
+		"LATE_US", "PCAP",   "IMPAIR", "CLOCK", "MIN_INLINE",
 	};
 	static const char prefix[] = "SOFTCX_";
 
@@ -192,6 +192,11 @@ bool conf_read(struct conf *conf)
 	conf->seed = (uint64_t)env_number("SOFTCX_SEED", 0, INT64_MAX, 1);
 	conf->late_ns =
 		(uint64_t)env_number("SOFTCX_LATE_US", 0, 1000000, 0) * 1000;
+	conf->min_inline = (uint32_t)env_number("SOFTCX_MIN_INLINE", 0,
+						CONF_INLINE_L2, CONF_INLINE_L2);
+	if (conf->min_inline && conf->min_inline != CONF_INLINE_L2)
+		check_die("SOFTCX_MIN_INLINE: %u is neither 0 nor %d",
+			  conf->min_inline, CONF_INLINE_L2);
 	conf->pcap = pcap && *pcap ? pcap : NULL;
 	read_impair(conf);
 	read_clock(conf);

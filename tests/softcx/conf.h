@@ -13,6 +13,10 @@
 #include "dev/fake/impair.h"
 #include "base/compiler.h"
 
+/* What a card needs inline that has to know where a frame goes: Ethernet header
+ * and VLAN tag. */
+enum { CONF_INLINE_L2 = 18 };
+
 enum { CONF_MAX_DEVS = 8, CONF_NAME_SIZE = 64, CONF_IF_SIZE = 16 };
 
 struct conf_dev {
@@ -31,6 +35,7 @@ struct conf {
 	uint64_t seed;       /* SOFTCX_SEED */
 	struct impair_params impair; /* SOFTCX_IMPAIR */
 	bool has_impair;
+	uint32_t min_inline; /* SOFTCX_MIN_INLINE: bytes, 0 or 18 */
 	uint64_t late_ns;    /* SOFTCX_LATE_US: completions are late by up to */
 	uint64_t clock_khz;  /* SOFTCX_CLOCK=khz=N,ppm=N,offset=N */
 	int64_t clock_ppm;   /* the card's clock runs fast by this */

@@ -20,6 +20,23 @@ enum {
 	INDEX_MASK = 0xffffff,
 };
 
+/* A compressed run: a title, which is the first completion with the number of all
+ * in place of its length, and small ones in groups, the first group behind the
+ * title, the others where the completion of their first would be. Nothing is
+ * written to the places in between. As the kernel's driver reads it. */
+enum {
+	FORMAT_COMPRESSED = 3 << 2,
+	MINIS = 8,
+	MIN_RUN = 2,
+};
+
+struct mini_cqe {
+	uint32_t hash_be;
+	uint32_t byte_cnt_be;
+};
+_Static_assert(sizeof(struct mini_cqe) * MINIS == sizeof(struct mlx5_cqe64),
+	       "a group fills an entry");
+
 /* No arm word: the bits between command and sequence number are zero in one. */
 static const uint32_t no_arm_word = 0xffffffff;
 /* How long software may take from the arm record to the doorbell. */
@@ -43,6 +60,26 @@ static void clear_arm_record(struct cq *cq, uint32_t word_be)
 	cq->record_seen_ns = 0;
 }
 
+static int pin(struct cq *cq)
+{
+	const struct cq_params *p = &cq->params;
+	int ret = umem_pin(&cq->ring_umem, p->buf,
+			   (uint64_t)p->n_cqes * p->cqe_size, true);
+
+	if (ret)
+		return ret;
+	ret = umem_pin(&cq->dbrec_umem, p->dbrec, 2 * sizeof(*p->dbrec), true);
+	if (ret)
+		umem_unpin(&cq->ring_umem);
+	return ret;
+}
+
+static void unpin(struct cq *cq)
+{
+	umem_unpin(&cq->dbrec_umem);
+	umem_unpin(&cq->ring_umem);
+}
+
 int cq_create(struct ctx *ctx, const struct cq_params *params,
 	      struct cq **cq_out)
 {
@@ -54,8 +91,17 @@ int cq_create(struct ctx *ctx, const struct cq_params *params,
 	cq->ctx = ctx;
 	cq->params = *params;
 	list_init(&cq->late);
-	if (idtab_add(&ctx->dev->cqs, cq, &cq->cqn))
+	if (params->is_compressing) {
+		cq->run = calloc(CQ_MAX_RUN, sizeof(*cq->run));
+		if (!cq->run)
+			goto err_free;
+	}
+	ret = pin(cq);
+	if (ret)
 		goto err_free;
+	ret = -ENOMEM;
+	if (idtab_add(&ctx->dev->cqs, cq, &cq->cqn))
+		goto err_unpin;
 	ret = obj_add(ctx, &cq->obj, OBJ_CQ);
 	if (ret)
 		goto err_number;
@@ -70,7 +116,10 @@ int cq_create(struct ctx *ctx, const struct cq_params *params,
 
 err_number:
 	idtab_remove(&ctx->dev->cqs, cq->cqn);
+err_unpin:
+	unpin(cq);
 err_free:
+	free(cq->run);
 	free(cq);
 	return ret;
 }
@@ -90,6 +139,8 @@ static void drop_late(struct cq *cq, bool all, uint32_t uidx)
 void cq_forget_qp(struct cq *cq, uint32_t uidx)
 {
 	drop_late(cq, false, uidx);
+	if (cq->n_run && be32toh(cq->run[0].srqn_uidx) == uidx)
+		cq->n_run = 0;
 }
 
 void cq_destroy(struct cq *cq, uint32_t *n_comp_events_out,
@@ -109,8 +160,10 @@ void cq_destroy(struct cq *cq, uint32_t *n_comp_events_out,
 	*n_async_events_out -= ctx_withdraw_async(ctx, element);
 	list_remove(&cq->uar_link);
 	cq->params.uar->obj.n_users--;
+	unpin(cq);
 	idtab_remove(&ctx->dev->cqs, cq->cqn);
 	obj_remove(ctx, &cq->obj);
+	free(cq->run);
 	free(cq);
 }
 
@@ -157,7 +210,7 @@ static bool is_full(const struct cq *cq)
 {
 	uint32_t ci = dma_record_read(&cq->params.dbrec[RECORD_CI]);
 
-	return ((cq->pi - ci) & INDEX_MASK) >= cq->params.n_cqes;
+	return ((cq->pi + cq->n_run - ci) & INDEX_MASK) >= cq->params.n_cqes;
 }
 
 bool cq_has_room(const struct cq *cq)
@@ -174,13 +227,17 @@ void cq_fail(struct cq *cq)
 		cq->n_async_events++;
 }
 
+static uint8_t *slot_of(const struct cq *cq, uint32_t index)
+{
+	return (uint8_t *)cq->params.buf +
+	       (size_t)(index & (cq->params.n_cqes - 1)) * cq->params.cqe_size;
+}
+
 /* The body first, then the byte with owner bit and opcode: the release pairs
  * with the program's acquire of that byte. */
 static void write_cqe(struct cq *cq, struct mlx5_cqe64 *cqe)
 {
-	uint32_t index = cq->pi & (cq->params.n_cqes - 1);
-	uint8_t *slot = (uint8_t *)cq->params.buf +
-			(size_t)index * cq->params.cqe_size;
+	uint8_t *slot = slot_of(cq, cq->pi);
 	struct mlx5_cqe64 *to;
 	uint8_t owner = cq->pi & cq->params.n_cqes ? 1 : 0;
 
@@ -194,10 +251,91 @@ static void write_cqe(struct cq *cq, struct mlx5_cqe64 *cqe)
 	cq->ctx->dev->stats.cqes++;
 }
 
-static void post_now(struct cq *cq, struct mlx5_cqe64 *cqe)
+/* `n` completions were written, the last of them this one. */
+static void written(struct cq *cq, const struct mlx5_cqe64 *cqe, uint32_t n)
 {
 	uint64_t now_ns = card_now_ns(the_card);
 
+	if (!cq->n_since_event)
+		cq->first_since_ns = now_ns;
+	cq->n_since_event += n;
+	if (!cq->is_armed)
+		return;
+	if (is_error(cqe) ||
+	    (!cq->is_armed_solicited && !is_moderated(cq, now_ns)))
+		fire(cq);
+}
+
+static void write_minis(struct cq *cq)
+{
+	for (uint32_t i = 0; i < cq->n_run; i += MINIS) {
+		struct mini_cqe minis[MINIS] = { 0 };
+		uint32_t n = MIN(cq->n_run - i, (uint32_t)MINIS);
+
+		for (uint32_t k = 0; k < n; k++)
+			minis[k].byte_cnt_be = cq->run[i + k].byte_cnt;
+		dma_copy(slot_of(cq, cq->pi + (i ? i : 1)), minis,
+			 sizeof(minis));
+	}
+}
+
+void cq_flush_run(struct cq *cq)
+{
+	uint32_t n = cq->n_run;
+	struct mlx5_cqe64 title;
+
+	if (!n)
+		return;
+	if (cq->has_error) {
+		cq->n_run = 0;
+		return;
+	}
+	title = cq->run[0];
+	if (n >= MIN_RUN) {
+		title.byte_cnt = htobe32(n);
+		title.op_own |= FORMAT_COMPRESSED;
+		write_minis(cq);
+		cq->ctx->dev->stats.cqes_compressed += n;
+	}
+	cq->n_run = 0;
+	write_cqe(cq, &title);
+	cq->pi += n - 1;
+	cq->ctx->dev->stats.cqes += n - 1;
+	written(cq, &title, n);
+}
+
+/* Whether it may follow those of the run. */
+static bool is_alike(const struct cq *cq, const struct mlx5_cqe64 *cqe)
+{
+	const struct mlx5_cqe64 *first = &cq->run[0];
+	uint16_t next = (uint16_t)(be16toh(first->wqe_counter) + cq->n_run);
+
+	return cqe->srqn_uidx == first->srqn_uidx &&
+	       cqe->sop_drop_qpn == first->sop_drop_qpn &&
+	       cqe->hds_ip_ext == first->hds_ip_ext &&
+	       cqe->l4_hdr_type_etc == first->l4_hdr_type_etc &&
+	       cqe->vlan_info == first->vlan_info &&
+	       be16toh(cqe->wqe_counter) == next;
+}
+
+/* Whether the completion waits for others like it. */
+static bool join_run(struct cq *cq, const struct mlx5_cqe64 *cqe)
+{
+	bool is_received = cqe->op_own >> 4 == MLX5_CQE_RESP_SEND;
+
+	if (!cq->run)
+		return false;
+	if (cq->n_run == CQ_MAX_RUN || !is_received ||
+	    (cq->n_run && !is_alike(cq, cqe)))
+		cq_flush_run(cq);
+	if (!is_received)
+		return false;
+	cq->run[cq->n_run++] = *cqe;
+	return true;
+}
+
+static void post_now(struct cq *cq, struct mlx5_cqe64 *cqe)
+{
 	if (cq->has_error)
 		return;
 	if (is_full(cq)) {
@@ -207,14 +345,10 @@ static void post_now(struct cq *cq, struct mlx5_cqe64 *cqe)
 		cq_fail(cq);
 		return;
 	}
-	write_cqe(cq, cqe);
-	if (!cq->n_since_event++)
-		cq->first_since_ns = now_ns;
-	if (!cq->is_armed)
+	if (join_run(cq, cqe))
 		return;
-	if (is_error(cqe) ||
-	    (!cq->is_armed_solicited && !is_moderated(cq, now_ns)))
-		fire(cq);
+	write_cqe(cq, cqe);
+	written(cq, cqe, 1);
 }
 
 static void hold_back(struct cq *cq, const struct mlx5_cqe64 *cqe,

@@ -14,6 +14,7 @@
 #include "chan.h"
 #include "obj.h"
 #include "uar.h"
+#include "umem.h"
 
 struct mlx5_cqe64;
 
@@ -26,18 +27,27 @@ struct cq_params {
 	uint32_t cqe_size;   /* 64 or 128 */
 	_Atomic uint32_t *dbrec; /* consumer index, arm word */
 	struct uar *uar;
+	bool is_compressing; /* runs of completions that are alike */
 	struct chan *chan;   /* NULL: no events */
 	uint64_t user_handle; /* what events say */
 };
+
+/* What query_device reports: completions in one compressed run. */
+enum { CQ_MAX_RUN = 64 };
 
 struct cq {
 	struct obj obj;
 	struct list uar_link;
 	struct ctx *ctx;
 	struct cq_params params;
+	struct umem ring_umem;
+	struct umem dbrec_umem;
 	uint32_t cqn;
 	uint32_t pi;            /* completions written so far */
 	struct list late;       /* completions held back, in order */
+	struct mlx5_cqe64 *run; /* of CQ_MAX_RUN, or NULL: not yet written, all
+				   alike but for length and entry */
+	uint32_t n_run;
 	uint64_t last_due_ns;
 	bool is_armed;
 	bool is_armed_solicited; /* only errors fire, as nothing here is
@@ -75,6 +85,8 @@ bool cq_arm_overtaken(struct cq *cq);
 /* Completions held back whose time has come, moderation that ran out, a record
  * without its doorbell. Returns how many things were done. */
 int cq_poll(struct cq *cq, uint64_t now_ns);
+/* Writes what waits for more of its kind; at the end of each step. */
+void cq_flush_run(struct cq *cq);
 /* Completions of this queue pair will not be written any more. */
 void cq_forget_qp(struct cq *cq, uint32_t uidx);
 /* The queue stops, with IBV_EVENT_CQ_ERR. */

@@ -296,6 +296,14 @@ static int poll_uars(struct ctx *ctx)
 	return n;
 }
 
+void ctx_set_guard(struct ctx *ctx, bool is_guarded)
+{
+	struct uar *uar;
+
+	LIST_FOR_EACH(uar, &ctx->uar_list, link)
+		uar_set_guard(uar, is_guarded);
+}
+
 void ctx_take_doorbells(struct ctx *ctx)
 {
 	poll_uars(ctx);
@@ -310,4 +318,15 @@ int ctx_poll(struct ctx *ctx, uint64_t now_ns)
 	for (; (obj = idtab_next(&ctx->handles, &handle)); handle++)
 		n += poll_obj(obj, now_ns);
 	return n;
+}
+
+void ctx_flush_cqs(struct ctx *ctx)
+{
+	struct obj *obj;
+	uint32_t handle = 0;
+
+	for (; (obj = idtab_next(&ctx->handles, &handle)); handle++) {
+		if (obj->type == OBJ_CQ)
+			cq_flush_run((struct cq *)obj);
+	}
 }

@@ -40,8 +40,12 @@ void *ctx_mmap(struct ctx *ctx, void *addr, size_t len, int prot, int flags,
 /* The pages that show the clock. */
 void ctx_publish_clock(struct ctx *ctx, uint64_t now_ns);
 
+/* For all UAR pages: see uar_set_guard(). */
+void ctx_set_guard(struct ctx *ctx, bool is_guarded);
 /* Takes notice of doorbells rung so far, before what they ring is destroyed. */
 void ctx_take_doorbells(struct ctx *ctx);
+/* The end of a step: completions wait no longer for others. */
+void ctx_flush_cqs(struct ctx *ctx);
 /* Looks for doorbells and for queues that are due. The number of things done. */
 int ctx_poll(struct ctx *ctx, uint64_t now_ns);
 

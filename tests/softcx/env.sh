@@ -41,6 +41,8 @@ run clock_drifts_as_configured SOFTCX_CLOCK=khz=100000,ppm=200,offset=5000000
 tap $? clock_drifts_as_configured
 run completions_of_128_bytes MLX5_CQE_SIZE=128
 tap $? completions_of_128_bytes
+run short_frames_stay_in_their_buffers MLX5_CQE_SIZE=128 MLX5_SCATTER_TO_CQE=1
+tap $? short_frames_stay_in_their_buffers
 
 # Nothing, when it asks for nothing.
 in_ns a env -u SOFTCX timeout 60 "${builddir:-.}/tests/softcx/env_test" \
@@ -65,6 +67,15 @@ grep -qx 'softcx: mlx5_0: tx_wire  *400  frames given to the wire' "$tmp/err" &&
 		"$tmp/err" && ! grep -q ' 0  ' "$tmp/err"
 tap $? counters_are_printed
 
+# What looks by statx(): the tools of today.
+[ "$(in_ns a ls /sys/class/infiniband/mlx5_0/device/net/)" = eth0 ] &&
+	[ "$(in_ns a stat -c %F:%t:%T /dev/infiniband/uverbs0)" = \
+		'character special file:1:3' ] &&
+	in_ns a ls -la /dev/infiniband /sys/class/infiniband/mlx5_0 \
+		>"$tmp/out" 2>"$tmp/err" && [ ! -s "$tmp/err" ] &&
+	grep -q '^crw.* uverbs0$' "$tmp/out" && grep -q ' node_type$' "$tmp/out"
+tap $? tools_see_the_devices
+
 # malformed VARIABLE=VALUE LINE: ends the process with this one line.
 bad=0
 malformed() {
@@ -84,6 +95,7 @@ malformed SOFTCX_STATS=yes 'SOFTCX_STATS: "yes" is not a number from 0 to 1'
 malformed SOFTCX_SEED=7x \
 	'SOFTCX_SEED: "7x" is not a number from 0 to 9223372036854775807'
 malformed SOFTCX_LATE_US=-1 'SOFTCX_LATE_US: "-1" is not a number from 0 to 1000000'
+malformed SOFTCX_MIN_INLINE=14 'SOFTCX_MIN_INLINE: 14 is neither 0 nor 18'
 malformed SOFTCX_IMPAIR=loss 'SOFTCX_IMPAIR: "loss" has no ='
 malformed SOFTCX_IMPAIR=loss=1000001 \
 	'SOFTCX_IMPAIR: "1000001" is not a number from 0 to 1000000'

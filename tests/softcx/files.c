@@ -32,11 +32,42 @@ struct file *files_take(int fd)
 	return atomic_exchange_explicit(&files[fd], NULL, memory_order_acq_rel);
 }
 
+/* --- what a child has inherited --- */
+
+static ssize_t dead_write(struct file *file UNUSED, const void *buf UNUSED,
+			  size_t len UNUSED)
+{
+	return -EIO;
+}
+
+static int dead_ioctl(struct file *file UNUSED, unsigned long request UNUSED,
+		      void *arg UNUSED)
+{
+	return -EIO;
+}
+
+static void dead_close(struct file *file UNUSED)
+{
+}
+
+static const struct file_ops dead_ops = {
+	.write = dead_write,
+	.ioctl = dead_ioctl,
+	.close = dead_close,
+};
+
+/* One for all, since none of them has anything of its own. Channels are pipes,
+ * which parent and child share. */
+static struct file dead = { &dead_ops, -1 };
+
 void files_forget(void)
 {
 	for (int fd = 0; fd < FILES_MAX_FD; fd++) {
-		if (files_get(fd))
-			atomic_store_explicit(&files[fd], NULL,
+		const struct file *file = files_get(fd);
+
+		if (file)
+			atomic_store_explicit(&files[fd],
+					      file->ops->write ? &dead : NULL,
 					      memory_order_relaxed);
 	}
 }

@@ -42,7 +42,7 @@ MUST_CHECK int files_add(int fd, struct file *file);
 struct file *files_get(int fd);
 /* As files_get, and the descriptor is no longer ours. */
 struct file *files_take(int fd);
-/* After a fork: nothing is ours any more. */
+/* After a fork: what was opened is the parent's, and commands on it fail (EIO). */
 void files_forget(void);
 
 #endif

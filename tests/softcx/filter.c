@@ -18,6 +18,7 @@
 enum {
 	/* Newer than the distribution's linux/bpf.h. */
 	ATTACH_TCX_INGRESS = 46,
+	ATTACH_TCX_EGRESS = 47,
 	VERDICT_NEXT = -1,
 	VERDICT_DROP = 2,
 
@@ -369,6 +370,55 @@ static void assemble(struct assembler *as, const struct filter *filter,
 	resolve(as);
 }
 
+/* On the way out: what is for the port's own MAC comes in again, for all queues
+ * and processes on the port and for the kernel. So does a copy of what a card
+ * sends to a group; the kernel's own frames to groups must not come back to it. */
+static void assemble_loop(struct assembler *as, int ifindex,
+			  const uint8_t mac[6])
+{
+	uint32_t first;
+	uint16_t last;
+
+	as->n = 0;
+	as->n_fixups = 0;
+	memcpy(&first, mac, sizeof(first));
+	memcpy(&last, mac + sizeof(first), sizeof(last));
+	mov(as, BPF_REG_6, BPF_REG_1);
+	mov_imm(as, BPF_REG_2, 0);
+	mov(as, BPF_REG_3, BPF_REG_10);
+	alu_imm(as, BPF_ADD, BPF_REG_3, HDR);
+	mov_imm(as, BPF_REG_4, 6);
+	call(as, BPF_FUNC_skb_load_bytes);
+	jump_imm(as, BPF_JNE, BPF_REG_0, 0, L_MISS);
+	load(as, BPF_B, BPF_REG_1, BPF_REG_10, HDR);
+	alu_imm(as, BPF_AND, BPF_REG_1, 1);
+	jump_imm(as, BPF_JEQ, BPF_REG_1, 0, L_MATCH);
+	load(as, BPF_W, BPF_REG_1, BPF_REG_6,
+	     (int)offsetof(struct __sk_buff, mark));
+	jump_imm(as, BPF_JNE, BPF_REG_1, FILTER_CARD_MARK, L_MISS);
+	mov(as, BPF_REG_1, BPF_REG_6);
+	mov_imm(as, BPF_REG_2, ifindex);
+	mov_imm(as, BPF_REG_3, BPF_F_INGRESS);
+	call(as, BPF_FUNC_clone_redirect);
+	jump(as, L_MISS);
+	place(as, L_MATCH);
+	/* 32-bit compares: an immediate is extended by its sign in others. */
+	load(as, BPF_W, BPF_REG_1, BPF_REG_10, HDR);
+	emit(as, BPF_ALU | BPF_XOR | BPF_K, BPF_REG_1, 0, 0, (int32_t)first);
+	load(as, BPF_H, BPF_REG_2, BPF_REG_10, HDR + (int)sizeof(first));
+	emit(as, BPF_ALU | BPF_XOR | BPF_K, BPF_REG_2, 0, 0, last);
+	alu(as, BPF_OR, BPF_REG_1, BPF_REG_2);
+	jump_imm(as, BPF_JNE, BPF_REG_1, 0, L_MISS);
+	mov_imm(as, BPF_REG_1, ifindex);
+	mov_imm(as, BPF_REG_2, BPF_F_INGRESS);
+	call(as, BPF_FUNC_redirect);
+	emit(as, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+	place(as, L_MISS);
+	mov_imm(as, BPF_REG_0, VERDICT_NEXT);
+	emit(as, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+	resolve(as);
+}
+
 static int bpf(int cmd, union bpf_attr *attr)
 {
 	return (int)SYS(__NR_bpf, cmd, attr, sizeof(*attr));
@@ -413,7 +463,8 @@ static int load_program(const struct assembler *as, const char *name,
 	return fd;
 }
 
-static int load_programs(struct filter *filter)
+static int load_programs(struct filter *filter, int ifindex,
+			 const uint8_t mac[6])
 {
 	static struct assembler as;
 	int fd;
@@ -432,27 +483,33 @@ static int load_programs(struct filter *filter)
 	if (fd < 0)
 		return fd;
 	filter->drop_prog_fd = fd;
+	assemble_loop(&as, ifindex, mac);
+	fd = load_program(&as, "softcx_loop", BPF_PROG_TYPE_SCHED_CLS,
+			  ATTACH_TCX_EGRESS);
+	if (fd < 0)
+		return fd;
+	filter->loop_prog_fd = fd;
 	return 0;
 }
 
-static int attach(struct filter *filter, int ifindex)
+static int attach(int prog_fd, int ifindex, int type, int *link_fd_out)
 {
 	union bpf_attr attr = { 0 };
 	int fd;
 
-	attr.link_create.prog_fd = (uint32_t)filter->drop_prog_fd;
+	attr.link_create.prog_fd = (uint32_t)prog_fd;
 	attr.link_create.target_ifindex = (uint32_t)ifindex;
-	attr.link_create.attach_type = (uint32_t)ATTACH_TCX_INGRESS;
+	attr.link_create.attach_type = (uint32_t)type;
 	fd = bpf(BPF_LINK_CREATE, &attr);
 	if (fd == -EINVAL)
 		return -ENOTSUP;
 	if (fd < 0)
 		return fd;
-	filter->link_fd = fd;
+	*link_fd_out = fd;
 	return 0;
 }
 
-static int open_all(struct filter *filter, int ifindex)
+static int open_all(struct filter *filter, int ifindex, const uint8_t mac[6])
 {
 	int ret = create_map(BPF_MAP_TYPE_ARRAY, 4, sizeof(struct shapes), 1, 0);
 
@@ -464,13 +521,18 @@ static int open_all(struct filter *filter, int ifindex)
 	if (ret < 0)
 		return ret;
 	filter->rules_fd = ret;
-	ret = load_programs(filter);
+	ret = load_programs(filter, ifindex, mac);
 	if (ret)
 		return ret;
-	return attach(filter, ifindex);
+	ret = attach(filter->drop_prog_fd, ifindex, ATTACH_TCX_INGRESS,
+		     &filter->link_fd);
+	if (ret)
+		return ret;
+	return attach(filter->loop_prog_fd, ifindex, ATTACH_TCX_EGRESS,
+		      &filter->loop_link_fd);
 }
 
-int filter_open(struct filter *filter, int ifindex)
+int filter_open(struct filter *filter, int ifindex, const uint8_t mac[6])
 {
 	int ret;
 
@@ -480,8 +542,10 @@ int filter_open(struct filter *filter, int ifindex)
 		.link_fd = -1,
 		.wire_prog_fd = -1,
 		.drop_prog_fd = -1,
+		.loop_prog_fd = -1,
+		.loop_link_fd = -1,
 	};
-	ret = open_all(filter, ifindex);
+	ret = open_all(filter, ifindex, mac);
 	if (ret)
 		filter_close(filter);
 	return ret;
@@ -490,6 +554,7 @@ int filter_open(struct filter *filter, int ifindex)
 void filter_close(struct filter *filter)
 {
 	int *const fds[] = {
+		&filter->loop_link_fd, &filter->loop_prog_fd,
 		&filter->link_fd, &filter->drop_prog_fd, &filter->wire_prog_fd,
 		&filter->rules_fd, &filter->shapes_fd,
 	};

@@ -3,7 +3,9 @@
  * The kernel's half of steering: two small BPF programs over one set of rules.
  * One on the interface's tcx hook makes frames that a rule claims invisible to
  * the kernel's stack; one on the wire's socket keeps all others out of the card.
- * They belong to the process and die with it, however it dies.
+ * A third turns frames round that leave for the port's own MAC, the one it has
+ * when the card is opened, and copies those that a card sends to a group. They belong to the process and die with it, however it
+ * dies.
  */
 #ifndef SOFTCX_FILTER_H
 #define SOFTCX_FILTER_H
@@ -15,6 +17,8 @@
 
 /* Different masks among the rules of one process and device. */
 enum { FILTER_MAX_SHAPES = 16 };
+/* The mark of frames that cards send (SO_MARK). */
+enum { FILTER_CARD_MARK = 0x50f7c };
 
 struct filter {
 	struct frame_key shapes[FILTER_MAX_SHAPES];
@@ -25,10 +29,13 @@ struct filter {
 	int link_fd;
 	int wire_prog_fd;
 	int drop_prog_fd;
+	int loop_prog_fd;
+	int loop_link_fd;
 };
 
 /* -ENOTSUP: the kernel has no tcx (Linux 6.6); -EPERM: not root. */
-MUST_CHECK int filter_open(struct filter *filter, int ifindex);
+MUST_CHECK int filter_open(struct filter *filter, int ifindex,
+			   const uint8_t mac[6]);
 void filter_close(struct filter *filter);
 
 /* Claims what `value` under `mask` describes; when not `is_trap`, the kernel

@@ -54,16 +54,18 @@ void hca_clock_publish(const struct hca_clock *clock, uint64_t now_ns,
 
 static uint32_t mult(const struct hca_clock *clock)
 {
-	return (uint32_t)((NS_PER_MS << SHIFT) / clock->khz);
+	return (uint32_t)(((NS_PER_MS << SHIFT) + clock->khz / 2) / clock->khz);
 }
 
 void hca_clock_advance_info(struct hca_clock *clock, uint64_t now_ns)
 {
 	uint64_t cycles = hca_clock_cycles(clock, now_ns);
 	uint64_t delta = cycles - clock->info_cycles;
+	unsigned __int128 ns = (unsigned __int128)delta * mult(clock) +
+			       clock->info_frac;
 
-	clock->info_ns +=
-		(uint64_t)((unsigned __int128)delta * mult(clock) >> SHIFT);
+	clock->info_ns += (uint64_t)(ns >> SHIFT);
+	clock->info_frac = (uint64_t)ns & ((1u << SHIFT) - 1);
 	clock->info_cycles = cycles;
 }
 
@@ -80,7 +82,7 @@ void hca_clock_publish_info(const struct hca_clock *clock, void *page)
 	atomic_thread_fence(memory_order_release);
 	info->nsec = clock->info_ns;
 	info->cycles = clock->info_cycles;
-	info->frac = 0;
+	info->frac = clock->info_frac;
 	info->mult = mult(clock);
 	info->shift = SHIFT;
 	info->mask = mask;

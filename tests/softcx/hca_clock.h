@@ -20,6 +20,7 @@ struct hca_clock {
 	uint64_t start_real_ns;
 	uint64_t info_cycles; /* as last published */
 	uint64_t info_ns;
+	uint64_t info_frac;   /* of a nanosecond, in units of 2^-shift */
 };
 
 /* The two pages, in this order. */

@@ -5,7 +5,8 @@ softcx_library = %D%/libsoftcx.la
 check_LTLIBRARIES += $(softcx_library)
 softcx_programs += %D%/card_test %D%/steer_test %D%/offload_test \
 	%D%/fault_test %D%/refused_test %D%/rules_test %D%/exchange \
-	%D%/bystander %D%/cm_test %D%/env_test
+	%D%/bystander %D%/cm_test %D%/env_test %D%/umem_test \
+	%D%/idle_test %D%/wqe_test
 unit_programs += %D%/clock_test
 
 endif
@@ -31,9 +32,11 @@ softcx: $(softcx_library) $(softcx_programs)
 	%D%/files.c %D%/files.h \
 	%D%/filter.c %D%/filter.h \
 	%D%/frame.c %D%/frame.h \
+	%D%/guard.c %D%/guard.h \
 	%D%/hca_clock.c %D%/hca_clock.h \
 	%D%/idtab.c %D%/idtab.h \
 	%D%/mr.c %D%/mr.h \
+	%D%/neigh.c %D%/neigh.h \
 	%D%/netdev.c %D%/netdev.h \
 	%D%/obj.c %D%/obj.h \
 	%D%/preload.c \
@@ -46,6 +49,7 @@ softcx: $(softcx_library) $(softcx_programs)
 	%D%/sys.h \
 	%D%/tree.c %D%/tree.h \
 	%D%/uar.c %D%/uar.h \
+	%D%/umem.c %D%/umem.h \
 	%D%/uverbs.c %D%/uverbs.h \
 	%D%/wire.c %D%/wire.h tests/support/pcap.h tests/support/pcap.c
 # -rpath makes it a shared object, which nobody installs.
@@ -53,11 +57,12 @@ softcx: $(softcx_library) $(softcx_programs)
 	-rpath /nowhere $(defs_flags) -pthread
 %C%_libsoftcx_la_LIBADD = src/dev/fake/libimpair-debug.la src/base/libbase-debug.la
 
-EXTRA_DIST += %D%/lab.sh %D%/README contrib/softcx-run \
+EXTRA_DIST += %D%/pyverbs_run.py %D%/lab.sh %D%/README contrib/softcx-run \
 	tests/contract/softcx.tsv
 softcx_scripts += %D%/card.sh %D%/steer.sh %D%/offload.sh %D%/fault.sh \
 	%D%/refused.sh %D%/rules.sh %D%/exchange.sh \
-	%D%/programs.sh %D%/cm.sh %D%/env.sh %D%/run.sh
+	%D%/programs.sh %D%/cm.sh %D%/env.sh %D%/run.sh \
+	%D%/umem.sh %D%/idle.sh %D%/wqe.sh %D%/pyverbs.sh
 softcx_test_libs = tests/support/libtest.la src/base/libbase-debug.la
 
 softcx_pair = %D%/pair.c %D%/pair.h %D%/rig.c %D%/rig.h
@@ -76,6 +81,13 @@ softcx_pair = %D%/pair.c %D%/pair.h %D%/rig.c %D%/rig.h
 %C%_rules_test_LDADD = $(softcx_test_libs) -libverbs -lmlx5
 %C%_env_test_SOURCES = %D%/env_test.c $(softcx_pair)
 %C%_env_test_LDADD = $(softcx_test_libs) -libverbs -lmlx5
+%C%_umem_test_SOURCES = %D%/umem_test.c $(softcx_pair)
+%C%_umem_test_LDADD = $(softcx_test_libs) -libverbs -lmlx5
+%C%_idle_test_SOURCES = %D%/idle_test.c $(softcx_pair)
+%C%_idle_test_LDADD = $(softcx_test_libs) -libverbs -lmlx5
+%C%_wqe_test_SOURCES = %D%/wqe_test.c $(softcx_pair) \
+	%D%/direct.c %D%/direct.h
+%C%_wqe_test_LDADD = $(softcx_test_libs) -libverbs -lmlx5
 %C%_exchange_SOURCES = %D%/exchange.c %D%/rig.c %D%/rig.h \
 	%D%/direct.c %D%/direct.h
 %C%_exchange_LDADD = src/base/libbase-debug.la -libverbs -lmlx5

@@ -10,6 +10,7 @@
 
 #include "card.h"
 #include "check.h"
+#include "dma.h"
 
 /* What may be asked for. */
 static const uint32_t known_access = IBV_ACCESS_LOCAL_WRITE |
@@ -18,6 +19,20 @@ static const uint32_t known_access = IBV_ACCESS_LOCAL_WRITE |
 				     IBV_ACCESS_REMOTE_ATOMIC |
 				     IBV_ACCESS_HUGETLB |
 				     IBV_ACCESS_RELAXED_ORDERING;
+
+/* What makes the card write to the program's memory. */
+static const uint32_t writing_access = IBV_ACCESS_LOCAL_WRITE |
+				       IBV_ACCESS_REMOTE_WRITE |
+				       IBV_ACCESS_REMOTE_ATOMIC;
+
+static int pin(struct mr *mr)
+{
+	mr->umem.n_pages = 0;
+	if (mr->dm)
+		return 0;
+	return umem_pin(&mr->umem, (void *)(uintptr_t)mr->start, mr->length,
+			mr->access & writing_access);
+}
 
 int mr_create(struct ctx *ctx, const struct mr *params, struct mr **mr_out)
 {
@@ -32,8 +47,12 @@ int mr_create(struct ctx *ctx, const struct mr *params, struct mr **mr_out)
 		return ret;
 	*mr = *params;
 	mr->ctx = ctx;
-	if (idtab_add(&ctx->dev->mrs, mr, &number))
+	ret = pin(mr);
+	if (ret)
 		goto err_free;
+	ret = -ENOMEM;
+	if (idtab_add(&ctx->dev->mrs, mr, &number))
+		goto err_unpin;
 	/* The low byte is the program's to vary in a work request; ours is not
 	 * zero, so that a number is not mistaken for a key. */
 	mr->lkey = number << 8 | 0x5c;
@@ -48,6 +67,8 @@ int mr_create(struct ctx *ctx, const struct mr *params, struct mr **mr_out)
 
 err_number:
 	idtab_remove(&ctx->dev->mrs, number);
+err_unpin:
+	umem_unpin(&mr->umem);
 err_free:
 	free(mr);
 	return ret;
@@ -58,62 +79,104 @@ void mr_destroy(struct mr *mr)
 	mr->pd->obj.n_users--;
 	if (mr->dm)
 		mr->dm->n_users--;
+	umem_unpin(&mr->umem);
 	idtab_remove(&mr->ctx->dev->mrs, mr->lkey >> 8);
 	obj_remove(mr->ctx, &mr->obj);
 	free(mr);
 }
 
 /* The region of a key, or NULL after a violation. */
-static struct mr *find(struct dev *dev, const struct pd *pd, uint32_t lkey,
-		       const char *user)
+static struct mr *find(const struct mr_use *use)
 {
-	struct mr *mr = idtab_get(&dev->mrs, lkey >> 8);
+	const struct idtab *mrs = &use->dev->mrs;
+	struct mr *mr = idtab_get(mrs, use->lkey >> 8);
 
-	if (!mr && idtab_was_used(&dev->mrs, lkey >> 8)) {
+	if (!mr && idtab_was_used(mrs, use->lkey >> 8)) {
 		check_violation("use-after-destroy",
-				"%s uses key %#x, which was deregistered", user,
-				lkey);
+				"%s uses key %#x, which was deregistered",
+				use->user, use->lkey);
 		return NULL;
 	}
-	if (!mr || mr->lkey != lkey) {
+	if (!mr || mr->lkey != use->lkey) {
 		check_violation("bad-key", "%s uses key %#x, which is none",
-				user, lkey);
+				use->user, use->lkey);
 		return NULL;
 	}
-	if (mr->pd != pd) {
+	if (mr->pd != use->pd) {
 		check_violation("bad-key",
 				"%s uses key %#x of another protection domain",
-				user, lkey);
+				use->user, use->lkey);
 		return NULL;
 	}
 	return mr;
 }
 
-void *mr_map(struct dev *dev, const struct pd *pd, uint32_t lkey, uint64_t addr,
-	     uint64_t len, bool is_write, const char *user)
+/* The same, if the bytes are within it. */
+static struct mr *find_range(const struct mr_use *use)
 {
-	struct mr *mr = find(dev, pd, lkey, user);
+	struct mr *mr = find(use);
 	uint64_t offset;
 
 	if (!mr)
 		return NULL;
-	offset = addr - mr->iova;
-	if (addr < mr->iova || offset > mr->length ||
-	    len > mr->length - offset) {
-		check_violation("bad-range",
-				"%s: %llu bytes at %#llx are not within key "
-				"%#x (%llu at %#llx)",
-				user, (unsigned long long)len,
-				(unsigned long long)addr, lkey,
-				(unsigned long long)mr->length,
-				(unsigned long long)mr->iova);
-		return NULL;
+	offset = use->addr - mr->iova;
+	if (use->addr >= mr->iova && offset <= mr->length &&
+	    use->len <= mr->length - offset)
+		return mr;
+	check_violation("bad-range",
+			"%s: %u bytes at %#llx are not within key %#x "
+			"(%llu at %#llx)",
+			use->user, use->len, (unsigned long long)use->addr,
+			use->lkey, (unsigned long long)mr->length,
+			(unsigned long long)mr->iova);
+	return NULL;
+}
+
+static void *place(const struct mr *mr, const struct mr_use *use)
+{
+	return (void *)(uintptr_t)(mr->start + (use->addr - mr->iova));
+}
+
+static bool check_is_there(const struct mr_use *use, bool is_there)
+{
+	if (!is_there)
+		check_violation("memory-gone",
+				"%s: the memory of key %#x (%u bytes at %#llx) "
+				"was unmapped after it was registered",
+				use->user, use->lkey, use->len,
+				(unsigned long long)use->addr);
+	return is_there;
+}
+
+bool mr_read(const struct mr_use *use, void *to)
+{
+	const struct mr *mr = find_range(use);
+
+	if (!mr)
+		return false;
+	/* Device memory is the card's own mapping. */
+	if (mr->dm) {
+		dma_copy(to, place(mr, use), use->len);
+		return true;
 	}
-	if (is_write && !(mr->access & IBV_ACCESS_LOCAL_WRITE)) {
+	return check_is_there(use, umem_read(to, place(mr, use), use->len));
+}
+
+bool mr_write(const struct mr_use *use, const void *from)
+{
+	const struct mr *mr = find_range(use);
+
+	if (!mr)
+		return false;
+	if (!(mr->access & IBV_ACCESS_LOCAL_WRITE)) {
 		check_violation("bad-access",
 				"%s receives into key %#x, which is read-only",
-				user, lkey);
-		return NULL;
+				use->user, use->lkey);
+		return false;
 	}
-	return (void *)(uintptr_t)(mr->start + offset);
+	if (mr->dm) {
+		dma_copy(place(mr, use), from, use->len);
+		return true;
+	}
+	return check_is_there(use, umem_write(place(mr, use), from, use->len));
 }

@@ -12,6 +12,35 @@
 #include "pair.h"
 #include "tests/support/test.h"
 
+static uint64_t time_of_day_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * NS_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+/* What the pages make of the counter's value is the time at which it was read.
+ * The first case, for those below set the clock. */
+TEST(clock_info_is_the_time_of_day)
+{
+	struct ibv_values_ex values = { .comp_mask = IBV_VALUES_MASK_RAW_CLOCK };
+	struct mlx5dv_clock_info info;
+	uint64_t before_ns, ns;
+
+	pair_open(NULL, NULL);
+	before_ns = time_of_day_ns();
+	SOFTCX_CALL(softcx_step);
+	CHECK_EQ(ibv_query_rt_values_ex(pair_a.ctx, &values), 0);
+	CHECK_EQ(mlx5dv_get_clock_info(pair_a.ctx, &info), 0);
+	ns = mlx5dv_ts_to_ns(&info, (uint64_t)values.raw_clock.tv_sec *
+						NS_PER_SEC +
+					    (uint64_t)values.raw_clock.tv_nsec);
+	CHECK(ns + 20 * NS_PER_US > before_ns);
+	CHECK(ns < time_of_day_ns() + 20 * NS_PER_US);
+	pair_close();
+}
+
 TEST(checksum_offload_both_ways)
 {
 	struct rig_flow flow;
@@ -48,11 +77,9 @@ static struct ibv_cq_ex *open_cq_ex(struct rig *rig, uint64_t flags)
 	return cq;
 }
 
-/* Opens b with an extended receive CQ. */
-static struct ibv_cq_ex *open_b_ex(uint64_t flags, uint32_t create_flags)
+/* Gives b, which is open and idle, a queue pair that receives by `cq`. */
+static void put_cq_to_b(struct ibv_cq_ex *cq, uint32_t create_flags)
 {
-	struct rig_params pb = { .is_idle = true, .is_unposted = true };
-	struct ibv_cq_ex *cq;
 	struct ibv_qp_init_attr_ex attr = {
 		.cap = { .max_send_wr = 1, .max_recv_wr = 64,
 			 .max_send_sge = 1, .max_recv_sge = 1 },
@@ -62,8 +89,6 @@ static struct ibv_cq_ex *open_b_ex(uint64_t flags, uint32_t create_flags)
 		.create_flags = create_flags,
 	};
 
-	pair_open(NULL, &pb);
-	cq = open_cq_ex(&pair_b, flags);
 	CHECK_EQ(ibv_destroy_qp(pair_b.qp), 0);
 	attr.pd = pair_b.pd;
 	attr.send_cq = pair_b.send_cq;
@@ -75,6 +100,17 @@ static struct ibv_cq_ex *open_b_ex(uint64_t flags, uint32_t create_flags)
 	rig_modify(&pair_b, IBV_QPS_RTS);
 	for (uint32_t i = 0; i < 8; i++)
 		rig_post_recv(&pair_b, i);
+}
+
+/* Opens b with an extended receive CQ. */
+static struct ibv_cq_ex *open_b_ex(uint64_t flags, uint32_t create_flags)
+{
+	struct rig_params pb = { .is_idle = true, .is_unposted = true };
+	struct ibv_cq_ex *cq;
+
+	pair_open(NULL, &pb);
+	cq = open_cq_ex(&pair_b, flags);
+	put_cq_to_b(cq, create_flags);
 	return cq;
 }
 
@@ -324,4 +360,167 @@ TEST(pacing_spaces_frames)
 	rig_next_wc(pair_b.recv_cq);
 	ibv_destroy_flow(rule);
 	pair_close();
+}
+
+/* A burst leaves at once, and counts as sent. */
+TEST(pacing_allows_bursts)
+{
+	struct ibv_qp_rate_limit_attr attr = {
+		.rate_limit = 1000,
+		.max_burst_sz = 3 * (42 + PAIR_DATA),
+		.typical_pkt_sz = 42 + PAIR_DATA,
+	};
+	uint64_t now_ns = rig_now_ns() + 240 * NS_PER_SEC;
+	struct rig_flow flow;
+	struct ibv_flow *rule;
+
+	pair_open(NULL, NULL);
+	SOFTCX_CALL(softcx_clock_set, now_ns);
+	flow = pair_flow();
+	rule = rig_flow(&pair_b, &flow);
+	CHECK_EQ(ibv_modify_qp_rate_limit(pair_a.qp, &attr), 0);
+	for (uint32_t i = 0; i < 5; i++)
+		pair_send(i, 0);
+	for (uint32_t i = 0; i < 3; i++)
+		rig_next_wc(pair_b.recv_cq);
+	rig_expect_nothing(pair_b.recv_cq);
+	/* One frame's time later there is room for one more. */
+	SOFTCX_CALL(softcx_clock_set, now_ns + 1136 * NS_PER_US);
+	rig_next_wc(pair_b.recv_cq);
+	rig_expect_nothing(pair_b.recv_cq);
+	SOFTCX_CALL(softcx_clock_set, now_ns + 2 * 1136 * NS_PER_US);
+	rig_next_wc(pair_b.recv_cq);
+	/* A limit without bursts again. */
+	attr.max_burst_sz = attr.typical_pkt_sz = 0;
+	CHECK_EQ(ibv_modify_qp_rate_limit(pair_a.qp, &attr), 0);
+	SOFTCX_CALL(softcx_clock_set, now_ns + NS_PER_SEC);
+	pair_send(0, 0);
+	pair_send(1, 0);
+	rig_next_wc(pair_b.recv_cq);
+	rig_expect_nothing(pair_b.recv_cq);
+	ibv_destroy_flow(rule);
+	pair_close();
+}
+
+/* One of the eight in a compressed entry. */
+struct mini {
+	uint32_t hash_be;
+	uint32_t byte_cnt_be;
+};
+
+/* A completion queue read as the kernel's driver reads it. */
+struct reader {
+	struct mlx5dv_cq cq;
+	uint32_t ci;
+	uint32_t n_compressed;
+};
+
+static struct mlx5_cqe64 *slot_of(struct reader *r, uint32_t i)
+{
+	uint8_t *ring = r->cq.buf;
+
+	return (void *)(ring + (size_t)(i & (r->cq.cqe_cnt - 1)) * 64);
+}
+
+/* Entries that nothing was written to would look new in the lap after the next. */
+static void take(struct reader *r, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++, r->ci++)
+		slot_of(r, r->ci)->op_own = (uint8_t)(
+			MLX5_CQE_INVALID << 4 | !!(r->ci & r->cq.cqe_cnt));
+	*(volatile uint32_t *)&r->cq.dbrec[0] = htobe32(r->ci & 0xffffff);
+}
+
+/* The lengths of the next completions; how many. */
+static uint32_t read_some(struct reader *r, uint32_t lens[64],
+			  uint16_t *index_out)
+{
+	struct mlx5_cqe64 *title = slot_of(r, r->ci);
+	uint32_t n = be32toh(title->byte_cnt);
+	uint8_t op_own = *(volatile uint8_t *)&title->op_own;
+
+	if (op_own >> 4 == MLX5_CQE_INVALID ||
+	    (op_own & 1) != !!(r->ci & r->cq.cqe_cnt))
+		return 0;
+	*index_out = be16toh(title->wqe_counter);
+	if ((op_own >> 2 & 3) != 3) {
+		lens[0] = n;
+		take(r, 1);
+		return 1;
+	}
+	CHECK(n > 1 && n <= 64);
+	for (uint32_t i = 0; i < n; i++) {
+		struct mini minis[8];
+		uint32_t at = r->ci + (i < 8 ? 1 : i / 8 * 8);
+
+		memcpy(minis, slot_of(r, at), sizeof(minis));
+		CHECK_EQ(minis[i % 8].hash_be, 0);
+		lens[i] = be32toh(minis[i % 8].byte_cnt_be);
+	}
+	r->n_compressed += n;
+	take(r, n);
+	return n;
+}
+
+/* Several laps of the ring, in bursts of all sizes. */
+TEST(completions_are_compressed_on_request)
+{
+	struct rig_params pb = { .is_idle = true, .is_unposted = true };
+	struct ibv_cq_init_attr_ex attr = {
+		.cqe = 63, .wc_flags = IBV_WC_EX_WITH_BYTE_LEN,
+	};
+	struct mlx5dv_cq_init_attr dv = {
+		.comp_mask = MLX5DV_CQ_INIT_ATTR_MASK_COMPRESSED_CQE,
+		.cqe_comp_res_format = MLX5DV_CQE_RES_FORMAT_HASH,
+	};
+	struct mlx5dv_obj obj = { 0 };
+	struct reader r = { 0 };
+	struct mlx5dv_qp qp;
+	struct ibv_cq_ex *cq;
+	struct rig_flow flow;
+	struct ibv_flow *rule;
+	struct rig_frame f;
+	uint32_t expected = 0;
+
+	pair_open(NULL, &pb);
+	cq = mlx5dv_create_cq(pair_b.ctx, &attr, &dv);
+	CHECK(cq);
+	put_cq_to_b(cq, 0);
+	for (uint32_t i = 8; i < 64; i++)
+		rig_post_recv(&pair_b, i);
+	obj.cq.in = ibv_cq_ex_to_cq(cq);
+	obj.cq.out = &r.cq;
+	obj.qp.in = pair_b.qp;
+	obj.qp.out = &qp;
+	CHECK_EQ(mlx5dv_init_obj(&obj, MLX5DV_OBJ_CQ | MLX5DV_OBJ_QP), 0);
+	CHECK_EQ(r.cq.cqe_cnt, 64);
+	flow = pair_flow();
+	rule = rig_flow(&pair_b, &flow);
+	f = pair_frame();
+	for (uint32_t burst = 1; burst < 40; burst++) {
+		uint32_t lens[64], n, got = 0;
+		uint16_t index;
+
+		for (uint32_t i = 0; i < burst; i++)
+			rig_post_send(&pair_a, i,
+				      pair_put(i, &f, PAIR_DATA + i),
+				      i == burst - 1 ? IBV_SEND_SIGNALED : 0);
+		while (got < burst) {
+			CHECK(STEP_UNTIL((n = read_some(&r, lens, &index))));
+			for (uint32_t i = 0; i < n; i++, got++, expected++) {
+				CHECK_EQ(lens[i], 42 + PAIR_DATA + got);
+				CHECK_EQ((index + i) & 0xffff,
+					 expected & 0xffff);
+			}
+		}
+		/* The same buffers once more, past libmlx5, which has seen no
+		 * completion of theirs. */
+		*(volatile uint32_t *)&qp.dbrec[MLX5_RCV_DBR] =
+			htobe32((expected + 64) & 0xffff);
+		CHECK_EQ(rig_next_wc(pair_a.send_cq).status, IBV_WC_SUCCESS);
+	}
+	CHECK(r.n_compressed > 500);
+	CHECK_EQ(rig_stats("mlx5_1").cqes_compressed, r.n_compressed);
+	ibv_destroy_flow(rule);
+	close_b_ex(cq);
 }

@@ -21,6 +21,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/compiler.h"
@@ -196,6 +197,17 @@ BY_PATH(int, scandir64,
 	 int (*compare)(const struct dirent64 **, const struct dirent64 **)),
 	path, names, filter, compare)
 
+BY_PATH(ssize_t, getxattr,
+	(const char *path, const char *name, void *value, size_t size), path,
+	name, value, size)
+BY_PATH(ssize_t, lgetxattr,
+	(const char *path, const char *name, void *value, size_t size), path,
+	name, value, size)
+BY_PATH(ssize_t, listxattr, (const char *path, char *list, size_t size), path,
+	list, size)
+BY_PATH(ssize_t, llistxattr, (const char *path, char *list, size_t size), path,
+	list, size)
+
 ssize_t __readlink_chk(const char *path, char *buf, size_t size, size_t room);
 
 EXPORT ssize_t __readlink_chk(const char *path, char *buf, size_t size,
@@ -320,12 +332,34 @@ EXPORT int close(int fd)
 	return NEXT(close)(fd);
 }
 
-static int fstat_of(int fd, struct stat *st)
+static bool is_shown_as_device(int fd)
 {
 	struct file *file = files_get(fd);
+
+	return UNLIKELY(file) && file->ops->is_shown_as_device;
+}
+
+/* The descriptor's own file, by an empty path, or what the path says. */
+EXPORT int statx(int dir, const char *restrict path, int flags,
+		 unsigned int wanted, struct statx *restrict st)
+{
+	char view[TREE_PATH_SIZE];
+	int ret = NEXT(statx)(dir, seen(path, view), flags, wanted, st);
+
+	if (ret || !(flags & AT_EMPTY_PATH) || *path ||
+	    !is_shown_as_device(dir))
+		return ret;
+	st->stx_mode = S_IFCHR | 0666;
+	st->stx_rdev_major = TREE_DEV_MAJOR;
+	st->stx_rdev_minor = TREE_DEV_MINOR;
+	return 0;
+}
+
+static int fstat_of(int fd, struct stat *st)
+{
 	int ret = NEXT(fstat)(fd, st);
 
-	if (LIKELY(!file) || !file->ops->is_shown_as_device || ret)
+	if (ret || !is_shown_as_device(fd))
 		return ret;
 	st->st_mode = S_IFCHR | 0666;
 	st->st_rdev = makedev(TREE_DEV_MAJOR, TREE_DEV_MINOR);

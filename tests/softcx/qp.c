@@ -22,6 +22,31 @@ static void take_references(struct qp *qp, int by)
 		qp->uar->obj.n_users += (unsigned int)by;
 }
 
+static void unpin(struct qp *qp)
+{
+	umem_unpin(&qp->rq_umem);
+	umem_unpin(&qp->sq_umem);
+	umem_unpin(&qp->dbrec_umem);
+}
+
+static int pin(struct qp *qp)
+{
+	int ret = umem_pin(&qp->dbrec_umem, qp->dbrec, 2 * sizeof(*qp->dbrec),
+			   true);
+
+	if (!ret && qp->sq.n_bbs)
+		ret = umem_pin(&qp->sq_umem, qp->sq.buf,
+			       (uint64_t)qp->sq.n_bbs * MLX5_SEND_WQE_BB,
+			       false);
+	if (!ret && qp->rq.n_entries)
+		ret = umem_pin(&qp->rq_umem, qp->rq.buf,
+			       (uint64_t)qp->rq.n_entries * qp->rq.stride,
+			       false);
+	if (ret)
+		unpin(qp);
+	return ret;
+}
+
 int qp_create(struct ctx *ctx, const struct qp *params, struct qp **qp_out)
 {
 	struct qp *qp = malloc(sizeof(*qp));
@@ -34,8 +59,12 @@ int qp_create(struct ctx *ctx, const struct qp *params, struct qp **qp_out)
 	qp->state = IBV_QPS_RESET;
 	qp->sq.bf = -1;
 	list_init(&qp->uar_link);
-	if (idtab_add(&ctx->dev->qps, qp, &qp->qpn))
+	ret = pin(qp);
+	if (ret)
 		goto err_free;
+	ret = -ENOMEM;
+	if (idtab_add(&ctx->dev->qps, qp, &qp->qpn))
+		goto err_unpin;
 	ret = obj_add(ctx, &qp->obj, OBJ_QP);
 	if (ret)
 		goto err_number;
@@ -47,6 +76,8 @@ int qp_create(struct ctx *ctx, const struct qp *params, struct qp **qp_out)
 
 err_number:
 	idtab_remove(&ctx->dev->qps, qp->qpn);
+err_unpin:
+	unpin(qp);
 err_free:
 	free(qp);
 	return ret;
@@ -67,6 +98,7 @@ void qp_destroy(struct qp *qp, uint32_t *n_async_events_out)
 	forget_completions(qp);
 	list_remove(&qp->uar_link);
 	take_references(qp, -1);
+	unpin(qp);
 	idtab_remove(&ctx->dev->qps, qp->qpn);
 	obj_remove(ctx, &qp->obj);
 	free(qp);

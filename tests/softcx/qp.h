@@ -14,6 +14,7 @@
 #include "base/list.h"
 #include "frame.h"
 #include "obj.h"
+#include "umem.h"
 
 struct cq;
 struct uar;
@@ -35,7 +36,7 @@ struct sq {
 	uint16_t ci;       /* next block to execute */
 	uint16_t target;   /* execute up to here; set by doorbells */
 	int bf;            /* register its doorbells come through, or -1 */
-	uint64_t ready_ns; /* pacing: nothing leaves before */
+	uint64_t ready_ns; /* pacing: when what was sent would have left */
 };
 
 struct rq {
@@ -59,10 +60,12 @@ struct qp {
 	_Atomic uint32_t *dbrec;
 	struct sq sq;
 	struct rq rq;
+	struct umem dbrec_umem, sq_umem, rq_umem;
 	struct ibv_qp_cap cap;  /* as reported */
 	bool sq_sig_all;
 	bool strips_vlan;
 	uint32_t rate_kbps;     /* 0: not limited */
+	uint64_t burst_ns;      /* what may be sent ahead of it; 0: nothing */
 	uint32_t n_async_events;
 };
 
@@ -84,6 +87,9 @@ int qp_flush(struct qp *qp);
 void qp_post_error(struct qp *qp, bool is_send, uint16_t index, uint8_t opcode,
 		   uint8_t syndrome);
 
+/* Copies the entry at `index` of the ring, as far as there is room; its length. */
+uint32_t sq_peek(const struct qp *qp, uint16_t index, uint8_t *to,
+		 uint32_t size);
 /* A doorbell was rung that carries the index of an entry. */
 void sq_ring(struct qp *qp, uint16_t index);
 /* A doorbell may have been overwritten; whether the record says so. */

@@ -12,11 +12,13 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
+#include "base/clock.h"
 #include "base/list.h"
 #include "card.h"
 #include "check.h"
 #include "files.h"
 #include "idtab.h"
+#include "neigh.h"
 #include "sys.h"
 #include "tree.h"
 
@@ -32,14 +34,36 @@ struct cm_event {
 	struct rdma_ucm_event_resp resp;
 };
 
+/* How far an identifier has come. */
+enum cm_state { CM_IDLE, CM_RESOLVING, CM_RESOLVED, CM_ROUTED };
+
 struct cm_id {
+	struct list link;            /* resolver.ids while resolving */
+	struct cm *cm;
+	enum cm_state state;
 	uint32_t id;
 	uint64_t uid;
 	struct dev *dev;             /* NULL: of no device yet */
 	struct sockaddr_in6 src;     /* holds either family */
 	struct sockaddr_in6 dst;
+	struct neigh_way way;        /* while resolving */
+	uint64_t deadline_ns;        /* of the kernel's time, not the card's */
 	uint32_t n_reported;         /* events the program has got */
 };
+
+/*
+ * What is being resolved. A thread of its own waits for the kernel's answers: a
+ * program may poll for the event, and no card need be open. Without threads
+ * (SOFTCX_MANUAL) the test's steps and who waits for an event look instead.
+ */
+static struct {
+	struct list ids;
+	bool has_thread;
+	int monitor_fd;              /* of the thread */
+} resolver = { .ids = LIST_INIT(resolver.ids), .monitor_fd = -1 };
+
+/* Between looks of the resolver that no news causes. */
+static const uint64_t look_ns = 20 * NS_PER_MS;
 
 struct cm {
 	struct file file;
@@ -96,6 +120,8 @@ static int cm_create_id(const struct cm_cmd *cmd)
 	if (!id)
 		return -ENOMEM;
 	id->uid = req->uid;
+	id->cm = cmd->cm;
+	list_init(&id->link);
 	if (idtab_add(&cmd->cm->ids, id, &id->id)) {
 		free(id);
 		return -ENOMEM;
@@ -126,6 +152,7 @@ static int cm_destroy_id(const struct cm_cmd *cmd)
 
 	if (!id)
 		return -ENOENT;
+	list_remove(&id->link);
 	drop_events(cmd->cm, id);
 	resp.events_reported = id->n_reported;
 	answer(req->response, cmd->out_len, &resp, sizeof(resp));
@@ -196,44 +223,157 @@ static int cm_bind(const struct cm_cmd *cmd)
 	return id ? bind_to(id, &req->addr, req->addr_size) : -ENOENT;
 }
 
-/* The address the kernel would send from, found by connecting a datagram
- * socket. */
-static int find_source(const struct sockaddr_in6 *dst, struct sockaddr_in6 *src)
+/* --- address resolution --- */
+
+static struct dev *find_dev_by_index(int ifindex)
 {
-	socklen_t len = sizeof(*src);
-	int fd = sys_socket(dst->sin6_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	for (unsigned int i = 0; i < the_card->conf.n_devs; i++) {
+		struct dev *dev = &the_card->devs[i];
+		struct netdev netdev;
+
+		if (netdev_query(dev->conf->ifname, &netdev) == 0 &&
+		    netdev.ifindex == ifindex) {
+			dev->netdev = netdev;
+			return dev;
+		}
+	}
+	return NULL;
+}
+
+static void finish(struct cm_id *id, int status)
+{
+	list_remove(&id->link);
+	if (!status) {
+		id->src = id->way.src;
+		if (!id->dev)
+			id->dev = find_dev_by_index(id->way.ifindex);
+		if (!id->dev)
+			id->dev = find_dev(&id->src);
+		if (!id->dev)
+			status = -ENODEV;
+	}
+	id->state = status ? CM_IDLE : CM_RESOLVED;
+	raise_event(id->cm, id, status ? EVENT_ADDR_ERROR : EVENT_ADDR_RESOLVED,
+		    status);
+}
+
+int rdma_cm_step_locked(void)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	struct cm_id *id, *next;
+	int n = 0;
+
+	LIST_FOR_EACH_SAFE(id, next, &resolver.ids, link) {
+		if (!id->way.has_neighbour || neigh_is_valid(&id->way))
+			finish(id, 0);
+		else if (now_ns >= id->deadline_ns)
+			finish(id, -ETIMEDOUT);
+		else
+			continue;
+		n++;
+	}
+	return n;
+}
+
+/* The end of the thread: nothing is left to resolve. */
+static bool is_done_locked(void)
+{
+	if (!list_is_empty(&resolver.ids))
+		return false;
+	sys_close(resolver.monitor_fd);
+	resolver.monitor_fd = -1;
+	resolver.has_thread = false;
+	return true;
+}
+
+static struct timespec time_to_look_locked(void)
+{
+	uint64_t now_ns = clock_monotonic_ns(), wait_ns = look_ns;
+	struct cm_id *id;
+
+	LIST_FOR_EACH(id, &resolver.ids, link)
+		wait_ns = MIN(wait_ns, id->deadline_ns > now_ns ?
+					       id->deadline_ns - now_ns : 0);
+	return (struct timespec){ .tv_nsec = (long)wait_ns };
+}
+
+static void *resolve_all(void *arg)
+{
+	struct card *card = arg;
+	struct pollfd pfd = { .events = POLLIN };
+	struct timespec wait;
+	bool is_done;
+
+	do {
+		card_lock(card);
+		/* News that come during the look end the next wait. */
+		netdev_monitor_drain(resolver.monitor_fd);
+		rdma_cm_step_locked();
+		is_done = is_done_locked();
+		pfd.fd = resolver.monitor_fd;
+		wait = time_to_look_locked();
+		card_unlock(card);
+		if (!is_done)
+			sys_ppoll(&pfd, 1, &wait);
+	} while (!is_done);
+	return NULL;
+}
+
+static int start_thread_locked(void)
+{
 	int ret;
 
-	if (fd < 0)
-		return fd;
-	ret = (int)SYS(__NR_connect, fd, dst,
-		       dst->sin6_family == AF_INET ?
-			       sizeof(struct sockaddr_in) :
-			       sizeof(*dst));
-	if (!ret)
-		ret = (int)SYS(__NR_getsockname, fd, src, &len);
-	sys_close(fd);
+	if (the_card->conf.is_manual || resolver.has_thread)
+		return 0;
+	ret = neigh_monitor_open();
+	if (ret < 0)
+		return ret;
+	resolver.monitor_fd = ret;
+	ret = card_run_thread(resolve_all, the_card);
+	if (!ret) {
+		resolver.has_thread = true;
+		return 0;
+	}
+	sys_close(resolver.monitor_fd);
+	resolver.monitor_fd = -1;
 	return ret;
 }
 
-static int resolve(struct cm *cm, struct cm_id *id, const void *src,
-		   size_t src_size, const void *dst, size_t dst_size)
+void rdma_cm_forget_locked(void)
 {
-	struct sockaddr_in6 found = { 0 };
+	if (resolver.monitor_fd >= 0)
+		sys_close(resolver.monitor_fd);
+	resolver.monitor_fd = -1;
+	resolver.has_thread = false;
+	list_init(&resolver.ids);
+}
+
+/* As the kernel does it: no route is an error at once, everything else comes as
+ * an event. */
+static int resolve(struct cm_id *id, const void *src, size_t src_size,
+		   const void *dst, size_t dst_size, uint32_t timeout_ms)
+{
 	const struct sockaddr *given = src;
 	int ret = 0;
 
+	if (id->state != CM_IDLE)
+		return -EINVAL;
+	memset(&id->dst, 0, sizeof(id->dst));
 	memcpy(&id->dst, dst, MIN(dst_size, sizeof(id->dst)));
 	if (!id->dev && src_size && given->sa_family)
 		ret = bind_to(id, src, src_size);
+	if (!ret)
+		ret = neigh_route(&id->dst, is_any(&id->src) ?
+				  &(struct sockaddr_in6){ 0 } : &id->src,
+				  &id->way);
+	if (!ret)
+		ret = start_thread_locked();
 	if (ret)
 		return ret;
-	if (!id->dev) {
-		ret = find_source(&id->dst, &found);
-		if (!ret)
-			ret = bind_to(id, &found, sizeof(found));
-	}
-	raise_event(cm, id, ret ? EVENT_ADDR_ERROR : EVENT_ADDR_RESOLVED, ret);
+	id->state = CM_RESOLVING;
+	id->deadline_ns = clock_monotonic_ns() + timeout_ms * NS_PER_MS;
+	list_push_back(&resolver.ids, &id->link);
+	rdma_cm_step_locked();
 	return 0;
 }
 
@@ -244,8 +384,8 @@ static int cm_resolve_ip(const struct cm_cmd *cmd)
 
 	if (!id)
 		return -ENOENT;
-	return resolve(cmd->cm, id, &req->src_addr, sizeof(req->src_addr),
-		       &req->dst_addr, sizeof(req->dst_addr));
+	return resolve(id, &req->src_addr, sizeof(req->src_addr),
+		       &req->dst_addr, sizeof(req->dst_addr), req->timeout_ms);
 }
 
 static int cm_resolve_addr(const struct cm_cmd *cmd)
@@ -255,8 +395,8 @@ static int cm_resolve_addr(const struct cm_cmd *cmd)
 
 	if (!id)
 		return -ENOENT;
-	return resolve(cmd->cm, id, &req->src_addr, req->src_size,
-		       &req->dst_addr, req->dst_size);
+	return resolve(id, &req->src_addr, req->src_size, &req->dst_addr,
+		       req->dst_size, req->timeout_ms);
 }
 
 static int cm_resolve_route(const struct cm_cmd *cmd)
@@ -266,8 +406,9 @@ static int cm_resolve_route(const struct cm_cmd *cmd)
 
 	if (!id)
 		return -ENOENT;
-	if (!id->dev)
+	if (id->state != CM_RESOLVED)
 		return -EINVAL;
+	id->state = CM_ROUTED;
 	raise_event(cmd->cm, id, EVENT_ROUTE_RESOLVED, 0);
 	return 0;
 }
@@ -439,23 +580,28 @@ static bool is_get_event(const void *buf)
 	return hdr.cmd == RDMA_USER_CM_CMD_GET_EVENT;
 }
 
-/* Getting an event waits for one, without the lock. */
+/* Getting an event waits for one, without the lock. Where there is no thread it
+ * looks itself how the resolutions go on. */
 static ssize_t cm_write(struct file *file, const void *buf, size_t len)
 {
 	struct cm *cm = CONTAINER_OF(file, struct cm, file);
 	struct pollfd pfd = { .fd = file->fd, .events = POLLIN };
+	struct timespec look = { .tv_nsec = (long)look_ns };
+	bool is_manual = the_card->conf.is_manual;
 	int ret;
 
 	if (len < sizeof(struct rdma_ucm_cmd_hdr))
 		return -EINVAL;
 	for (;;) {
 		card_lock(the_card);
+		if (is_manual)
+			rdma_cm_step_locked();
 		ret = run_locked(cm, buf, len);
 		card_unlock(the_card);
 		if (ret != -EAGAIN || !is_get_event(buf) ||
 		    sys_fcntl(file->fd, F_GETFL, 0) & O_NONBLOCK)
 			return ret ? ret : (ssize_t)len;
-		ret = sys_ppoll(&pfd, 1, NULL);
+		ret = sys_ppoll(&pfd, 1, is_manual ? &look : NULL);
 		if (ret < 0)
 			return ret;
 	}
@@ -468,12 +614,16 @@ static void cm_close(struct file *file)
 	struct cm_id *id;
 	uint32_t number = 0;
 
+	card_lock(the_card);
 	LIST_FOR_EACH_SAFE(event, next, &cm->events, link) {
 		list_remove(&event->link);
 		free(event);
 	}
-	for (; (id = idtab_next(&cm->ids, &number)); number++)
+	for (; (id = idtab_next(&cm->ids, &number)); number++) {
+		list_remove(&id->link);
 		free(id);
+	}
+	card_unlock(the_card);
 	idtab_free(&cm->ids);
 	free(cm);
 }

@@ -197,6 +197,9 @@ TEST(calls_that_need_them_fail)
 	CHECK(mlx5dv_devx_general_cmd(pair_b.ctx, in, sizeof(in), out,
 				      sizeof(out)) != 0);
 	CHECK(!mlx5dv_devx_umem_reg(pair_b.ctx, pair_b.slots, PAGE, 0));
+	errno = 0;
+	CHECK(!mlx5dv_pp_alloc(pair_b.ctx, sizeof(in), in, 0));
+	CHECK_EQ(errno, EPROTONOSUPPORT);
 	still_works();
 	pair_close();
 }
@@ -218,7 +221,7 @@ TEST(capabilities_are_not_claimed)
 			    MLX5DV_CONTEXT_FLAGS_ENHANCED_MPW |
 			    MLX5DV_CONTEXT_FLAGS_CQE_128B_PAD |
 			    MLX5DV_CONTEXT_FLAGS_CQE_128B_COMP)));
-	CHECK_EQ(dv.cqe_comp_caps.max_num, 0);
+	CHECK_EQ(dv.cqe_comp_caps.supported_format, MLX5DV_CQE_RES_FORMAT_HASH);
 	CHECK_EQ(dv.sw_parsing_caps.sw_parsing_offloads, 0);
 	CHECK_EQ(dv.striding_rq_caps.max_single_stride_log_num_of_bytes, 0);
 	CHECK_EQ(dv.tunnel_offloads_caps, 0);
@@ -340,7 +343,7 @@ TEST(completion_queues)
 		  MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX, 0, EOPNOTSUPP },
 		{ "extensions", 0, 1, MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX, 0,
 		  EINVAL },
-		{ "compression", 0, 0, MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX,
+		{ "compression without a format", 0, 0, MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX,
 		  1, EOPNOTSUPP },
 		{ "padding", 0, 0, MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD, 0,
 		  EOPNOTSUPP },
@@ -381,6 +384,66 @@ TEST(completion_queues)
 		EXPECT("destroy_cq", ask(&back), 0);
 	}
 	mlx5dv_devx_free_uar(uar);
+	pair_close();
+}
+
+/* Rings and records are the program's memory as well. */
+TEST(queues_in_memory_that_is_not_there)
+{
+	struct ib_uverbs_create_cq cq = { .cqe = 63, .comp_channel = -1 };
+	struct mlx5_ib_create_cq cq_drv = {
+		.cqe_size = 64,
+		.flags = MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX,
+	};
+	struct request make_cq = {
+		.number = IB_USER_VERBS_CMD_CREATE_CQ,
+		.in = &cq, .in_len = sizeof(cq),
+		.out_len = sizeof(struct ib_uverbs_create_cq_resp),
+		.drv_in = &cq_drv, .drv_in_len = sizeof(cq_drv),
+	};
+	struct ib_uverbs_ex_create_qp qp = { .max_recv_wr = 64,
+					     .max_recv_sge = 1,
+					     .qp_type = IBV_QPT_RAW_PACKET };
+	struct mlx5_ib_create_qp qp_drv = { .rq_wqe_count = 64,
+					    .rq_wqe_shift = 6 };
+	struct request make_qp = {
+		.number = IB_USER_VERBS_EX_CMD_CREATE_QP, .is_ex = true,
+		.in = &qp, .in_len = sizeof(qp),
+		.out_len = sizeof(struct ib_uverbs_ex_create_qp_resp),
+		.drv_in = &qp_drv, .drv_in_len = sizeof(qp_drv),
+	};
+	uint8_t *at = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct mlx5dv_devx_uar *uar;
+
+	CHECK(at != MAP_FAILED);
+	CHECK_EQ(mprotect(at + PAGE, PAGE, PROT_NONE), 0);
+	pair_open(NULL, NULL);
+	uar = mlx5dv_devx_alloc_uar(pair_b.ctx, MLX5DV_UAR_ALLOC_TYPE_NC);
+	CHECK(uar);
+	cq_drv.uar_page_index = (uint16_t)uar->page_id;
+	cq_drv.db_addr = (uintptr_t)record;
+	cq_drv.buf_addr = (uintptr_t)at + 64;
+	EXPECT("ring of completions", ask(&make_cq), EFAULT);
+	cq_drv.buf_addr = (uintptr_t)ring;
+	cq_drv.db_addr = (uintptr_t)at + PAGE;
+	EXPECT("record of completions", ask(&make_cq), EFAULT);
+	qp.pd_handle = pair_b.pd->handle;
+	qp.send_cq_handle = pair_b.send_cq->handle;
+	qp.recv_cq_handle = pair_b.recv_cq->handle;
+	qp_drv.db_addr = (uintptr_t)record;
+	qp_drv.buf_addr = (uintptr_t)at + 64;
+	EXPECT("receive queue", ask(&make_qp), EFAULT);
+	qp_drv.buf_addr = (uintptr_t)ring;
+	qp_drv.db_addr = (uintptr_t)at + PAGE;
+	EXPECT("record", ask(&make_qp), EFAULT);
+	qp_drv.db_addr = (uintptr_t)record;
+	qp_drv.sq_wqe_count = 64;
+	qp_drv.sq_buf_addr = (uintptr_t)at + 64;
+	qp_drv.bfreg_index = uar->page_id;
+	EXPECT("send queue", ask(&make_qp), EFAULT);
+	mlx5dv_devx_free_uar(uar);
+	munmap(at, 2 * PAGE);
 	pair_close();
 }
 

@@ -59,22 +59,24 @@ static uint8_t scatter(struct qp *qp, const uint8_t *frame, size_t len)
 	unsigned int n = read_entry(&qp->rq, segs);
 
 	for (unsigned int i = 0; i < n && len; i++) {
-		uint32_t lkey = be32toh(segs[i].lkey);
-		size_t part = be32toh(segs[i].byte_count) & 0x7fffffff;
-		void *to;
+		size_t room = be32toh(segs[i].byte_count) & 0x7fffffff;
+		struct mr_use use = {
+			.dev = qp->ctx->dev,
+			.pd = qp->pd,
+			.lkey = be32toh(segs[i].lkey),
+			.addr = be64toh(segs[i].addr),
+			.len = (uint32_t)MIN(room, len),
+			.user = "a receive entry",
+		};
 
-		if (lkey == MLX5_INVALID_LKEY)
+		if (use.lkey == MLX5_INVALID_LKEY)
 			break;
-		part = MIN(part, len);
-		if (!part)
+		if (!use.len)
 			continue;
-		to = mr_map(qp->ctx->dev, qp->pd, lkey, be64toh(segs[i].addr),
-			    part, true, "a receive entry");
-		if (!to)
+		if (!mr_write(&use, frame))
 			return MLX5_CQE_SYNDROME_LOCAL_PROT_ERR;
-		dma_copy(to, frame, part);
-		frame += part;
-		len -= part;
+		frame += use.len;
+		len -= use.len;
 	}
 	return len ? MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR : 0;
 }

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -138,8 +139,11 @@ TEST(range_beyond_the_region)
 	expect_violation("bad-range", send_beyond_region);
 }
 
+/* What is to go away between registration and use, or NULL. */
+static uint8_t *passing;
+
 /* A frame for ourselves over the cable: the other card sends it. */
-static void receive_into(uint32_t lkey)
+static void receive_at(uint32_t lkey, const uint8_t *at)
 {
 	struct rig_params params = { .dev = "mlx5_1" };
 	struct rig_frame f = { .src_ip = 1, .dst_ip = 2, .src_port = 3,
@@ -154,8 +158,10 @@ static void receive_into(uint32_t lkey)
 	rig_modify(&r, IBV_QPS_INIT);
 	rig_modify(&r, IBV_QPS_RTR);
 	d.rq_pi = 0;
-	direct_post_recv(&d, r.slots, RIG_SLOT, lkey);
+	direct_post_recv(&d, at, RIG_SLOT, lkey);
 	memcpy(f.dst_mac, r.mac, 6);
+	if (passing)
+		munmap(passing, 4096);
 	rig_post_send(&sender, 0,
 		      rig_build(rig_send_slot(&sender, 0), &f, "x", 1), 0);
 	rig_settle();
@@ -163,7 +169,7 @@ static void receive_into(uint32_t lkey)
 
 static void receive_read_only(void)
 {
-	receive_into(ibv_reg_mr(r.pd, r.slots, 4096, 0)->lkey);
+	receive_at(ibv_reg_mr(r.pd, r.slots, 4096, 0)->lkey, r.slots);
 }
 TEST(receiving_into_read_only_memory)
 {
@@ -172,11 +178,52 @@ TEST(receiving_into_read_only_memory)
 
 static void receive_unknown_key(void)
 {
-	receive_into(0x12345600);
+	receive_at(0x12345600, r.slots);
 }
 TEST(receiving_with_an_unknown_key)
 {
 	expect_violation("bad-key", receive_unknown_key);
+}
+
+/* A page of its own, registered. */
+static uint32_t register_passing(void)
+{
+	uint8_t *at = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct ibv_mr *mr;
+
+	CHECK(at != MAP_FAILED);
+	mr = ibv_reg_mr(r.pd, at, 4096, IBV_ACCESS_LOCAL_WRITE);
+	CHECK(mr);
+	passing = at;
+	return mr->lkey;
+}
+
+static void send_from_nowhere(void)
+{
+	struct mlx5_wqe_data_seg seg;
+	struct direct_entry e = entry();
+	uint32_t lkey = register_passing();
+
+	mlx5dv_set_data_seg(&seg, 82, lkey, (uintptr_t)passing);
+	munmap(passing, 4096);
+	memcpy(e.bytes + 48, &seg, sizeof(seg));
+	send_entry(&e);
+}
+TEST(sending_from_memory_unmapped_later)
+{
+	expect_violation("memory-gone", send_from_nowhere);
+}
+
+static void receive_into_nowhere(void)
+{
+	uint32_t lkey = register_passing();
+
+	receive_at(lkey, passing);
+}
+TEST(receiving_into_memory_unmapped_later)
+{
+	expect_violation("memory-gone", receive_into_nowhere);
 }
 
 static void name_other_qp(void)
@@ -256,6 +303,28 @@ TEST(opcode_of_another_transport)
 	expect_violation("bad-opcode", use_bad_opcode);
 }
 
+/* A segment of `mss` bytes and its header, of 40000. */
+static void segment_by(uint16_t mss)
+{
+	struct direct_entry e;
+
+	direct_build(&d, &e, r.slots, 40000, r.mr->lkey, 0);
+	e.bytes[3] = MLX5_OPCODE_TSO;
+	e.bytes[22] = (uint8_t)(mss >> 8);
+	e.bytes[23] = (uint8_t)mss;
+	send_entry(&e);
+}
+
+static void make_long_segments(void)
+{
+	/* With its header of 18, a byte more than a frame may have. */
+	segment_by(16384 - 18 + 1);
+}
+TEST(segments_longer_than_a_frame)
+{
+	expect_violation("bad-size", make_long_segments);
+}
+
 static void use_short_header(void)
 {
 	struct direct_entry e = entry();
@@ -266,6 +335,92 @@ static void use_short_header(void)
 TEST(inline_header_too_short)
 {
 	expect_violation("inline-header", use_short_header);
+}
+
+/* The tag takes the place of the inline header that this card needs. */
+static void insert_tag(void)
+{
+	struct direct_entry e = entry();
+
+	e.bytes[28] = 0x80;
+	e.bytes[29] = 0;
+	send_entry(&e);
+}
+TEST(vlan_insertion_beside_inline_headers)
+{
+	expect_violation("inline-header", insert_tag);
+}
+
+static void send_several(void)
+{
+	struct direct_entry e = entry();
+
+	e.bytes[3] = 0x29;
+	send_entry(&e);
+}
+TEST(several_frames_beside_inline_headers)
+{
+	expect_violation("bad-opcode", send_several);
+}
+
+/* An entry of 100 bytes inline, with another byte in the register. */
+static void write_other_bytes(uint32_t at)
+{
+	struct direct_entry e;
+
+	direct_build(&d, &e, rig_send_slot(&r, 0), 100, r.mr->lkey,
+		     DIRECT_INLINE);
+	direct_put(&d, &e);
+	direct_set_record(&d, d.sq_pi);
+	e.bytes[at] ^= 1;
+	direct_bell(&d, &e, true);
+	rig_settle();
+}
+
+static void write_other_data(void)
+{
+	write_other_bytes(130);
+}
+TEST(blueflame_with_other_bytes)
+{
+	expect_violation("blueflame", write_other_data);
+}
+
+static void write_half_an_entry(void)
+{
+	struct direct_entry e;
+
+	rig_send_slot(&r, 0)[99] = 1;
+	direct_build(&d, &e, rig_send_slot(&r, 0), 100, r.mr->lkey,
+		     DIRECT_INLINE);
+	direct_put(&d, &e);
+	direct_set_record(&d, d.sq_pi);
+	e.len = 64;
+	direct_bell(&d, &e, true);
+	rig_settle();
+}
+TEST(blueflame_with_half_an_entry)
+{
+	expect_violation("blueflame", write_half_an_entry);
+}
+
+/* Registers are used in turn, by entries of several lengths and doorbells. */
+TEST(blueflame_with_the_same_bytes)
+{
+	struct direct_entry e;
+
+	set_up();
+	for (uint32_t i = 0; i < 40; i++) {
+		memset(rig_send_slot(&r, 0), (int)i, RIG_SLOT);
+		direct_build(&d, &e, rig_send_slot(&r, 0), 60 + i * 3,
+			     r.mr->lkey, DIRECT_INLINE);
+		direct_put(&d, &e);
+		direct_ring(&d, &e, i % 3);
+		rig_settle();
+	}
+	CHECK_EQ(rig_stats("mlx5_0").bf_entries, 26);
+	CHECK_EQ(rig_stats("mlx5_0").tx_wire, 40);
+	rig_close(&r);
 }
 
 static void ring_before_record(void)

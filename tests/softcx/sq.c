@@ -19,7 +19,12 @@ enum {
 	/* The Ethernet segment: its inline header begins inside it. */
 	ETH_SEGMENT_MIN = 16,
 	INLINE_HEADER_AT = 14,
-	MIN_INLINE_HEADER = 18,
+	/* Of the kernel's header; rdma-core's has neither. In place of the
+	 * inline header's size: the tag is in place of its bytes. */
+	OPCODE_MULTI = 0x29,  /* "enhanced multi-packet": each segment a frame */
+	INSERT_VLAN = 0x8000,
+	TYPE_VLAN = 0x8100,
+	VLAN_AT = 12,         /* behind both addresses */
 	CTRL_CE_MASK = 3 << 2,
 };
 
@@ -34,6 +39,8 @@ struct entry {
 	uint8_t cs_flags;
 	uint16_t mss;
 	uint16_t header_len;   /* inline header */
+	bool has_tag;          /* to be inserted */
+	uint16_t tag;
 	uint32_t data_at;      /* first data segment */
 };
 
@@ -107,14 +114,29 @@ bool sq_ring_overtaken(struct qp *qp)
 }
 
 /* The ring wraps inside an entry. */
-static void copy_entry(const struct sq *sq, uint8_t *to, uint32_t len)
+static void copy_entry(const struct sq *sq, uint16_t index, uint8_t *to,
+		       uint32_t len)
 {
 	size_t size = (size_t)sq->n_bbs * MLX5_SEND_WQE_BB;
-	size_t at = (size_t)(sq->ci & (sq->n_bbs - 1)) * MLX5_SEND_WQE_BB;
+	size_t at = (size_t)(index & (sq->n_bbs - 1)) * MLX5_SEND_WQE_BB;
 	size_t first = MIN((size_t)len, size - at);
 
 	dma_copy(to, sq->buf + at, first);
 	dma_copy(to + first, sq->buf, len - first);
+}
+
+uint32_t sq_peek(const struct qp *qp, uint16_t index, uint8_t *to,
+		 uint32_t size)
+{
+	struct mlx5_wqe_ctrl_seg ctrl;
+	uint32_t len;
+
+	if (!qp->sq.n_bbs)
+		return 0;
+	copy_entry(&qp->sq, index, (uint8_t *)&ctrl, sizeof(ctrl));
+	len = (be32toh(ctrl.qpn_ds) & 0x3f) * SEGMENT;
+	copy_entry(&qp->sq, index, to, MIN(len, size));
+	return len;
 }
 
 /* The control segment. 0 or a syndrome. */
@@ -123,7 +145,7 @@ static uint8_t read_control(struct qp *qp, struct entry *e)
 	struct mlx5_wqe_ctrl_seg ctrl;
 	uint32_t word, ds, posted;
 
-	copy_entry(&qp->sq, (uint8_t *)&ctrl, sizeof(ctrl));
+	copy_entry(&qp->sq, qp->sq.ci, (uint8_t *)&ctrl, sizeof(ctrl));
 	word = be32toh(ctrl.opmod_idx_opcode);
 	ds = be32toh(ctrl.qpn_ds) & 0x3f;
 	posted = (uint16_t)(qp->sq.target - qp->sq.ci);
@@ -153,7 +175,7 @@ static uint8_t read_control(struct qp *qp, struct entry *e)
 		return MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
 	}
 	e->len = ds * SEGMENT;
-	copy_entry(&qp->sq, e->bytes, e->len);
+	copy_entry(&qp->sq, qp->sq.ci, e->bytes, e->len);
 	return 0;
 }
 
@@ -161,9 +183,10 @@ static uint8_t read_control(struct qp *qp, struct entry *e)
 static uint8_t read_ethernet(struct qp *qp, struct entry *e)
 {
 	struct mlx5_wqe_eth_seg eth;
-	uint32_t size;
+	uint32_t size, needed;
 
-	if (e->opcode != MLX5_OPCODE_SEND && e->opcode != MLX5_OPCODE_TSO) {
+	if (e->opcode != MLX5_OPCODE_SEND && e->opcode != MLX5_OPCODE_TSO &&
+	    (e->opcode != OPCODE_MULTI || the_card->conf.min_inline)) {
 		check_violation("bad-opcode",
 				"queue pair %#x: entry %u has opcode %#x",
 				qp->qpn, e->index, e->opcode);
@@ -174,18 +197,31 @@ static uint8_t read_ethernet(struct qp *qp, struct entry *e)
 	       MIN(sizeof(eth), (size_t)(e->len - SEGMENT)));
 	e->cs_flags = eth.cs_flags;
 	e->mss = be16toh(eth.mss);
-	e->header_len = be16toh(eth.inline_hdr_sz) & 0x3ff;
+	e->has_tag = be16toh(eth.inline_hdr_sz) & INSERT_VLAN;
+	e->tag = (uint16_t)(eth.inline_hdr_start[0] << 8 |
+			    eth.inline_hdr_start[1]);
+	e->header_len = e->has_tag ? 0 : be16toh(eth.inline_hdr_sz) & 0x3ff;
 	size = ETH_SEGMENT_MIN;
 	if (e->header_len > ETH_SEGMENT_MIN - INLINE_HEADER_AT)
 		size = (INLINE_HEADER_AT + e->header_len + SEGMENT - 1u) &
 		       ~(SEGMENT - 1u);
 	e->data_at = SEGMENT + size;
-	if (e->header_len < MIN_INLINE_HEADER) {
+	needed = e->opcode == MLX5_OPCODE_TSO ? CONF_INLINE_L2 :
+						the_card->conf.min_inline;
+	if (e->header_len < needed) {
 		check_violation("inline-header",
 				"queue pair %#x: entry %u has an inline header "
-				"of %u bytes; this card needs %u",
+				"of %u bytes%s; this card needs %u",
 				qp->qpn, e->index, e->header_len,
-				MIN_INLINE_HEADER);
+				e->has_tag ? " beside a tag to insert" : "",
+				needed);
+		return MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
+	}
+	if (e->has_tag && be16toh(eth.inline_hdr_sz) != INSERT_VLAN) {
+		check_violation("inline-header",
+				"queue pair %#x: entry %u asks for a tag of "
+				"another kind (%#x)",
+				qp->qpn, e->index, be16toh(eth.inline_hdr_sz));
 		return MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
 	}
 	if (e->data_at > e->len) {
@@ -204,30 +240,27 @@ static uint8_t gather_one(struct qp *qp, const struct entry *e, uint32_t *at,
 			  bool *has_pointers)
 {
 	struct mlx5_wqe_data_seg seg;
-	const void *from;
+	const uint8_t *inline_data = e->bytes + *at + sizeof(seg.byte_count);
+	bool is_inline;
 	uint32_t n;
 
 	memcpy(&seg, e->bytes + *at, sizeof(seg));
 	n = be32toh(seg.byte_count);
-	if (n & MLX5_INLINE_SEG) {
+	is_inline = n & MLX5_INLINE_SEG;
+	if (is_inline) {
 		n &= 0x3ff;
-		from = e->bytes + *at + sizeof(seg.byte_count);
 		*at += (uint32_t)((sizeof(seg.byte_count) + n + SEGMENT - 1u) &
 				  ~(SEGMENT - 1u));
-		if (*at > e->len) {
-			check_violation("bad-size",
-					"queue pair %#x: inline data of entry "
-					"%u exceeds the entry",
-					qp->qpn, e->index);
-			return MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR;
-		}
 	} else {
 		*at += SEGMENT;
 		*has_pointers = true;
-		from = mr_map(qp->ctx->dev, qp->pd, be32toh(seg.lkey),
-			      be64toh(seg.addr), n, false, "a send entry");
-		if (!from)
-			return MLX5_CQE_SYNDROME_LOCAL_PROT_ERR;
+	}
+	if (*at > e->len) {
+		check_violation("bad-size",
+				"queue pair %#x: inline data of entry %u "
+				"exceeds the entry",
+				qp->qpn, e->index);
+		return MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR;
 	}
 	if (n > size - *len) {
 		check_violation("bad-size",
@@ -236,7 +269,21 @@ static uint8_t gather_one(struct qp *qp, const struct entry *e, uint32_t *at,
 				qp->qpn, e->index, size);
 		return MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR;
 	}
-	dma_copy(frame + *len, from, n);
+	if (is_inline) {
+		memcpy(frame + *len, inline_data, n);
+	} else {
+		struct mr_use use = {
+			.dev = qp->ctx->dev,
+			.pd = qp->pd,
+			.lkey = be32toh(seg.lkey),
+			.addr = be64toh(seg.addr),
+			.len = n,
+			.user = "a send entry",
+		};
+
+		if (!mr_read(&use, frame + *len))
+			return MLX5_CQE_SYNDROME_LOCAL_PROT_ERR;
+	}
 	*len += n;
 	return 0;
 }
@@ -258,6 +305,20 @@ static uint8_t gather(struct qp *qp, const struct entry *e, uint8_t *frame,
 	return syndrome;
 }
 
+/* Puts the tag into a frame for which there is room; its new length. */
+static size_t insert_tag(const struct entry *e, uint8_t *frame, size_t len)
+{
+	uint16_t type = htobe16(TYPE_VLAN), tag = htobe16(e->tag);
+
+	if (!e->has_tag || len < VLAN_AT)
+		return len;
+	memmove(frame + VLAN_AT + FRAME_VLAN_LEN, frame + VLAN_AT,
+		len - VLAN_AT);
+	memcpy(frame + VLAN_AT, &type, sizeof(type));
+	memcpy(frame + VLAN_AT + sizeof(type), &tag, sizeof(tag));
+	return len + FRAME_VLAN_LEN;
+}
+
 static void put_checksums(struct dev *dev, uint8_t cs_flags, uint8_t *frame,
 			  size_t len)
 {
@@ -276,6 +337,15 @@ static void put_checksums(struct dev *dev, uint8_t cs_flags, uint8_t *frame,
 	}
 }
 
+/* What was sent took so long at the rate. The frame that uses a burst up is the
+ * last of it. */
+static bool is_paced(const struct qp *qp, uint64_t now_ns)
+{
+	uint64_t ready_ns = qp->sq.ready_ns;
+
+	return ready_ns > now_ns && ready_ns - now_ns >= qp->burst_ns;
+}
+
 /* Pacing: what was sent pushes back when the next may be. */
 static void pace(struct qp *qp, size_t len, uint64_t now_ns)
 {
@@ -283,6 +353,35 @@ static void pace(struct qp *qp, size_t len, uint64_t now_ns)
 		return;
 	qp->sq.ready_ns = MAX(qp->sq.ready_ns, now_ns) +
 			  len * 8 * NS_PER_MS / qp->rate_kbps;
+}
+
+/* How long a frame of this entry may be before what the card adds. */
+static size_t room_of(const struct entry *e)
+{
+	return e->has_tag ? FRAME_MAX_LEN - FRAME_VLAN_LEN : FRAME_MAX_LEN;
+}
+
+/* Room for one more frame of an entry that has begun to leave. NULL: the socket
+ * is full, and the frame is lost as in a card's buffers. */
+static uint8_t *reserve(struct dev *dev)
+{
+	uint8_t *frame = wire_tx_reserve(&dev->wire);
+
+	if (frame)
+		return frame;
+	dev_flush_wire(the_card, dev);
+	return wire_tx_reserve(&dev->wire);
+}
+
+static void commit(struct qp *qp, const struct entry *e, uint8_t *frame,
+		   size_t len, uint64_t now_ns)
+{
+	struct dev *dev = qp->ctx->dev;
+
+	len = insert_tag(e, frame, len);
+	put_checksums(dev, e->cs_flags, frame, len);
+	wire_tx_commit(&dev->wire, len);
+	pace(qp, len, now_ns);
 }
 
 static int send_one(struct qp *qp, const struct entry *e, uint64_t now_ns)
@@ -294,12 +393,37 @@ static int send_one(struct qp *qp, const struct entry *e, uint64_t now_ns)
 
 	if (!frame)
 		return RUN_AGAIN;
-	syndrome = gather(qp, e, frame, FRAME_MAX_LEN, &len);
+	syndrome = gather(qp, e, frame, room_of(e), &len);
 	if (syndrome)
 		return syndrome;
-	put_checksums(dev, e->cs_flags, frame, len);
-	wire_tx_commit(&dev->wire, len);
-	pace(qp, len, now_ns);
+	commit(qp, e, frame, len, now_ns);
+	return RUN_DONE;
+}
+
+/* Each data segment is a frame. Those before one that is wrong have left. */
+static int send_several(struct qp *qp, const struct entry *e, uint64_t now_ns)
+{
+	struct dev *dev = qp->ctx->dev;
+	bool has_pointers = false;
+	uint32_t at = e->data_at;
+
+	while (at < e->len) {
+		uint8_t *frame = reserve(dev);
+		static uint8_t lost[FRAME_MAX_LEN];
+		uint8_t syndrome;
+		size_t len = 0;
+
+		syndrome = gather_one(qp, e, &at, frame ? frame : lost,
+				      room_of(e), &len, &has_pointers);
+		if (syndrome)
+			return syndrome;
+		if (frame)
+			commit(qp, e, frame, len, now_ns);
+		else
+			dev->stats.tx_failed++;
+	}
+	if (!has_pointers)
+		dev->stats.tx_inline++;
 	return RUN_DONE;
 }
 
@@ -323,17 +447,19 @@ static int send_segments(struct qp *qp, const struct entry *e, uint64_t now_ns)
 	if (syndrome)
 		return syndrome;
 	len -= e->header_len;
+	if (e->header_len + MIN(len, (size_t)e->mss) > FRAME_MAX_LEN) {
+		check_violation("bad-size",
+				"queue pair %#x: entry %u asks for segments of "
+				"more than %u bytes, header included",
+				qp->qpn, e->index, FRAME_MAX_LEN);
+		return MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR;
+	}
 	n = (unsigned int)((len + e->mss - 1) / e->mss);
 	for (unsigned int i = 0; i < n; i++) {
 		size_t at = (size_t)i * e->mss;
 		size_t part = MIN(len - at, (size_t)e->mss);
-		uint8_t *frame = wire_tx_reserve(&dev->wire);
+		uint8_t *frame = reserve(dev);
 
-		if (!frame) {
-			dev_flush_wire(the_card, dev);
-			frame = wire_tx_reserve(&dev->wire);
-		}
-		/* The socket is full: what a card's buffers would hold. */
 		if (!frame) {
 			dev->stats.tx_failed++;
 			continue;
@@ -341,9 +467,7 @@ static int send_segments(struct qp *qp, const struct entry *e, uint64_t now_ns)
 		part = frame_segment(frame, large, e->header_len,
 				     large + e->header_len + at, part, at, i,
 				     i == n - 1);
-		put_checksums(dev, e->cs_flags, frame, part);
-		wire_tx_commit(&dev->wire, part);
-		pace(qp, part, now_ns);
+		commit(qp, e, frame, part, now_ns);
 	}
 	dev->stats.tx_segments += n;
 	return RUN_DONE;
@@ -373,8 +497,11 @@ static int execute(struct qp *qp, struct entry *e, uint64_t now_ns)
 	syndrome = read_ethernet(qp, e);
 	if (syndrome)
 		return syndrome;
-	return e->opcode == MLX5_OPCODE_TSO ? send_segments(qp, e, now_ns) :
-					      send_one(qp, e, now_ns);
+	if (e->opcode == MLX5_OPCODE_TSO)
+		return send_segments(qp, e, now_ns);
+	if (e->opcode == OPCODE_MULTI)
+		return send_several(qp, e, now_ns);
+	return send_one(qp, e, now_ns);
 }
 
 /* One entry. False when it has to wait or the queue pair ended. */
@@ -403,7 +530,7 @@ int sq_run(struct qp *qp, uint64_t now_ns)
 	int n = 0;
 
 	while (n < BATCH && qp->state == IBV_QPS_RTS &&
-	       qp->sq.ci != qp->sq.target && qp->sq.ready_ns <= now_ns &&
+	       qp->sq.ci != qp->sq.target && !is_paced(qp, now_ns) &&
 	       run_one(qp, now_ns))
 		n++;
 	return n;

@@ -5,6 +5,10 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/rand.h"
 #include "pair.h"
@@ -282,5 +286,117 @@ TEST(dont_trap_rule_leaves_the_kernel_its_copy)
 	rule = rig_flow(&pair_b, &flow);
 	CHECK_EQ(SOFTCX_CALL(softcx_try_frame, "mlx5_1", frame, len), 1);
 	ibv_destroy_flow(rule);
+	pair_close();
+}
+
+/* A frame from card a to itself. */
+static void send_to_self(uint32_t i)
+{
+	struct rig_frame f = pair_frame();
+
+	memcpy(f.dst_mac, pair_a.mac, 6);
+	rig_post_send(&pair_a, i, pair_put(i, &f, PAIR_DATA), 0);
+}
+
+static struct rig_flow flow_to_self(void)
+{
+	struct rig_flow flow = pair_flow();
+
+	memcpy(flow.dst_mac, pair_a.mac, 6);
+	return flow;
+}
+
+/* Within the port, and not over the cable. */
+TEST(own_mac_reaches_queues_of_the_port)
+{
+	struct rig_params params = { .dev = "mlx5_0" };
+	struct rig_flow all = { .type = IBV_FLOW_ATTR_ALL_DEFAULT }, flow;
+	struct ibv_flow *rules[3];
+	struct rig other;
+
+	pair_open(NULL, NULL);
+	rig_open(&other, &params);
+	rules[0] = rig_flow(&pair_b, &all);
+	flow = flow_to_self();
+	rules[1] = rig_flow(&other, &flow);
+	send_to_self(0);
+	CHECK_EQ(rig_next_wc(other.recv_cq).byte_len, 42 + PAIR_DATA);
+	CHECK_MEM(other.slots, rig_send_slot(&pair_a, 0), 42 + PAIR_DATA);
+	rig_expect_nothing(pair_b.recv_cq);
+	/* Whoever has a rule for it gets it, the sender as well. */
+	rules[2] = rig_flow(&pair_a, &flow);
+	send_to_self(1);
+	rig_next_wc(other.recv_cq);
+	rig_next_wc(pair_a.recv_cq);
+	for (size_t i = 0; i < ARRAY_LEN(rules); i++)
+		CHECK_EQ(ibv_destroy_flow(rules[i]), 0);
+	rig_close(&other);
+	pair_close();
+}
+
+/* In a child, with a card of its own on the same port: 0 when the frame came. */
+static int receive_one(int ready_fd, const struct rig_flow *flow)
+{
+	struct rig_params params = { .dev = "mlx5_0" };
+	struct ibv_wc wc;
+	struct rig own;
+
+	rig_open(&own, &params);
+	rig_flow(&own, flow);
+	if (write(ready_fd, "", 1) != 1)
+		return 1;
+	return STEP_UNTIL(rig_poll(own.recv_cq, &wc)) ? 0 : 2;
+}
+
+TEST(own_mac_reaches_another_process)
+{
+	struct rig_flow flow;
+	int fds[2], status;
+	char ready;
+	pid_t pid;
+
+	pair_open(NULL, NULL);
+	flow = flow_to_self();
+	CHECK_EQ(pipe(fds), 0);
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		_exit(receive_one(fds[1], &flow));
+	CHECK_EQ(read(fds[0], &ready, 1), 1);
+	send_to_self(0);
+	rig_settle();
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK_EQ(status, 0);
+	close(fds[0]);
+	close(fds[1]);
+	pair_close();
+}
+
+/* A group's frames are for the cable and for the port's own queues. */
+TEST(group_frames_come_back_as_well)
+{
+	static const uint8_t group[6] = { 1, 0, 0x5e, 1, 2, 3 };
+	struct rig_params params = { .dev = "mlx5_0" };
+	struct rig_flow flow = { 0 };
+	struct ibv_flow *rules[2];
+	struct rig_frame f;
+	struct rig other;
+
+	pair_open(NULL, NULL);
+	rig_open(&other, &params);
+	memcpy(flow.dst_mac, group, 6);
+	rules[0] = rig_flow(&pair_b, &flow);
+	rules[1] = rig_flow(&other, &flow);
+	f = pair_frame();
+	memcpy(f.dst_mac, group, 6);
+	rig_post_send(&pair_a, 0, pair_put(0, &f, PAIR_DATA), 0);
+	rig_next_wc(pair_b.recv_cq);
+	rig_next_wc(other.recv_cq);
+	/* Once each. */
+	rig_expect_nothing(pair_b.recv_cq);
+	rig_expect_nothing(other.recv_cq);
+	ibv_destroy_flow(rules[0]);
+	ibv_destroy_flow(rules[1]);
+	rig_close(&other);
 	pair_close();
 }

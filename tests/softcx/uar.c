@@ -7,9 +7,11 @@
 #include <endian.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "card.h"
 #include "check.h"
 #include "cq.h"
+#include "guard.h"
 #include "qp.h"
 #include "sys.h"
 
@@ -62,8 +64,16 @@ err_free:
 	return ret;
 }
 
+void uar_set_guard(struct uar *uar, bool is_guarded)
+{
+	if (uar->user_at)
+		guard_set(the_card->guard_fd, uar->user_at, is_guarded);
+}
+
 void uar_destroy(struct ctx *ctx, struct uar *uar)
 {
+	/* A store that waits now would wait for ever. */
+	uar_set_guard(uar, false);
 	list_remove(&uar->link);
 	obj_remove(ctx, &uar->obj);
 	idtab_remove(&ctx->uars, uar->page_id);
@@ -80,12 +90,20 @@ void *uar_mmap(struct ctx *ctx, uint64_t offset, void *addr, size_t len,
 	       int prot, int flags)
 {
 	uint64_t page = offset / UAR_PAGE_SIZE - UAR_FIRST_MMAP_PAGE;
+	struct uar *uar = page < UAR_MAX_PAGES ?
+				  idtab_get(&ctx->uars, (uint32_t)page) : NULL;
+	void *at;
 
-	if (len != UAR_PAGE_SIZE || page >= UAR_MAX_PAGES ||
-	    !idtab_get(&ctx->uars, (uint32_t)page))
+	if (len != UAR_PAGE_SIZE || !uar)
 		return NULL;
-	return sys_mmap(addr, len, prot, flags, ctx->uar_fd,
-			(off_t)(page * UAR_PAGE_SIZE));
+	at = sys_mmap(addr, len, prot, flags, ctx->uar_fd,
+		      (off_t)(page * UAR_PAGE_SIZE));
+	/* Of several mappings of one page the last one wakes. */
+	uar_set_guard(uar, false);
+	uar->user_at = NULL;
+	if (at && the_card->guard_fd >= 0 && guard_add(the_card->guard_fd, at))
+		uar->user_at = at;
+	return at;
 }
 
 /* Takes what was written; 0 when there was nothing. The acquire pairs with the
@@ -110,6 +128,95 @@ static void stray(const struct idtab *tab, const char *what, uint32_t number)
 				what, number);
 }
 
+/* Whether words behind the doorbell's have changed, which are then seen. */
+static bool see_register(struct uar *uar, unsigned int i)
+{
+	struct uar_bf *bf = &uar->bf[i];
+	bool is_new = false;
+
+	for (unsigned int k = 1; k < UAR_BF_SIZE / 8; k++) {
+		uint64_t word = atomic_load_explicit(
+			&uar->words[bf_words[i] + k], memory_order_relaxed);
+
+		is_new |= word != bf->seen[k];
+		bf->seen[k] = word;
+	}
+	return is_new;
+}
+
+/* The first byte in which register and entry differ, or the length. */
+static uint32_t first_difference(const struct uar_bf *bf)
+{
+	const uint8_t *seen = (const uint8_t *)bf->seen;
+	uint32_t at = 8;
+
+	while (at < bf->len && seen[at] == bf->entry[at])
+		at++;
+	return at;
+}
+
+/* The words of the last doorbell may have come. */
+static void check_bf(struct dev *dev, struct uar *uar, unsigned int i,
+		     bool is_late)
+{
+	struct uar_bf *bf = &uar->bf[i];
+	uint32_t at;
+
+	if (!bf->len)
+		return;
+	bf->is_written |= see_register(uar, i);
+	at = first_difference(bf);
+	if (bf->is_written && at == bf->len) {
+		dev->stats.bf_entries++;
+		bf->len = 0;
+		return;
+	}
+	if (!is_late)
+		return;
+	if (bf->is_written && bf->is_unsure)
+		dev->stats.bf_unsure++;
+	else if (bf->is_written)
+		check_violation("blueflame",
+				"queue pair %#x: byte %u in the BlueFlame "
+				"register is not that of entry %u in the ring",
+				bf->qpn, at, bf->index);
+	/* Otherwise it was a doorbell and nothing else. */
+	bf->len = 0;
+}
+
+/* How long the program's thread may be off the processor between a word of the
+ * register and the doorbell, which may be the first or the last that it writes. */
+static const uint64_t bf_grace_ns = 500 * NS_PER_MS;
+
+static void poll_bf(struct dev *dev, struct uar *uar, unsigned int i)
+{
+	struct uar_bf *bf = &uar->bf[i];
+
+	if (bf->len)
+		check_bf(dev, uar, i, the_card->conf.is_manual ||
+			 clock_monotonic_ns() - bf->since_ns > bf_grace_ns);
+}
+
+/* A doorbell that carries an entry of `qp`, or the beginning of one. */
+static void start_bf(struct dev *dev, struct uar *uar, unsigned int i,
+		     const struct qp *qp, uint16_t index)
+{
+	struct uar_bf *bf = &uar->bf[i];
+	uint32_t len;
+
+	/* The last one's words may still be coming, or those of this one were
+	 * seen before its doorbell: nobody knows whose those are that are new. */
+	bf->is_unsure = bf->len;
+	len = sq_peek(qp, index, bf->entry, UAR_BF_SIZE);
+	bf->qpn = qp->qpn;
+	bf->index = index;
+	bf->is_written = false;
+	bf->since_ns = clock_monotonic_ns();
+	/* A longer one is not for the register. */
+	bf->len = len <= UAR_BF_SIZE ? len : 0;
+	poll_bf(dev, uar, i);
+}
+
 static void ring_sq(struct ctx *ctx, struct uar *uar, unsigned int bf,
 		    uint64_t bell)
 {
@@ -123,6 +230,7 @@ static void ring_sq(struct ctx *ctx, struct uar *uar, unsigned int bf,
 		stray(&dev->qps, "queue pair", qpn);
 		return;
 	}
+	start_bf(dev, uar, bf, rung, index);
 	rung->sq.bf = (int)bf / 2;
 	sq_ring(rung, index);
 	LIST_FOR_EACH(qp, &uar->qps, uar_link) {
@@ -161,6 +269,8 @@ int uar_poll(struct ctx *ctx, struct uar *uar)
 		if (bell) {
 			ring_sq(ctx, uar, i, bell);
 			n++;
+		} else {
+			poll_bf(ctx->dev, uar, i);
 		}
 	}
 	bell = take_word(&uar->words[UAR_CQ_WORD]);

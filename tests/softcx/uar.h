@@ -12,6 +12,7 @@
 #define SOFTCX_UAR_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/list.h"
@@ -23,8 +24,25 @@ enum {
 	UAR_PAGE_SIZE = 4096,
 	UAR_CQ_WORD = 0x20 / 8,
 	UAR_N_BF_WORDS = 4,      /* two BlueFlame registers of two halves */
+	UAR_BF_SIZE = 256,       /* of a half */
 	UAR_MAX_PAGES = 4096,    /* of one context */
 	UAR_FIRST_MMAP_PAGE = 0x1000000, /* beyond libmlx5's own offsets */
+};
+
+/*
+ * One half of a BlueFlame register. What is written there must be the entry in the
+ * ring, since hardware takes either. The words arrive one after the other, in
+ * any order, and stay; so what is new is what differs from what was seen.
+ */
+struct uar_bf {
+	uint64_t seen[UAR_BF_SIZE / 8];
+	uint8_t entry[UAR_BF_SIZE]; /* of the last doorbell, as in the ring */
+	uint32_t len;               /* of it; 0: nothing to compare */
+	uint32_t qpn;
+	uint16_t index;
+	bool is_written;            /* more than the doorbell's word is new */
+	bool is_unsure;             /* some of it may be of the one before */
+	uint64_t since_ns;
 };
 
 struct uar {
@@ -32,8 +50,10 @@ struct uar {
 	struct list link;        /* ctx->uar_list */
 	uint32_t page_id;
 	_Atomic uint64_t *words; /* the card's view of the page */
+	void *user_at;           /* the program's, if stores there can wake us */
 	struct list qps;
 	struct list cqs;
+	struct uar_bf bf[UAR_N_BF_WORDS];
 };
 
 /* Also gives it a handle. */
@@ -43,6 +63,8 @@ uint64_t uar_mmap_offset(const struct uar *uar);
 /* Maps the page for the program, or NULL. */
 void *uar_mmap(struct ctx *ctx, uint64_t offset, void *addr, size_t len,
 	       int prot, int flags);
+/* Whether the next store of the program is to wake the card (guard.h). */
+void uar_set_guard(struct uar *uar, bool is_guarded);
 /* Looks for doorbells; returns how many were rung. */
 int uar_poll(struct ctx *ctx, struct uar *uar);
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "filter.h"
 #include "frame.h"
 #include "sys.h"
 
@@ -44,7 +45,7 @@ static int set_up_socket(int fd, int ifindex, int prog_fd)
 		.sll_protocol = htons(ETH_P_ALL),
 		.sll_ifindex = ifindex,
 	};
-	int one = 1, rx_bytes = RX_SOCKET_BYTES, tx_bytes = TX_SOCKET_BYTES;
+	int one = 1, mark = FILTER_CARD_MARK, rx_bytes = RX_SOCKET_BYTES, tx_bytes = TX_SOCKET_BYTES;
 	int ret;
 
 	/* Without CAP_NET_ADMIN the default sizes have to do. */
@@ -56,6 +57,9 @@ static int set_up_socket(int fd, int ifindex, int prog_fd)
 	if (!ret)
 		ret = sys_setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING,
 				     &one, sizeof(one));
+	if (!ret)
+		ret = sys_setsockopt(fd, SOL_SOCKET, SO_MARK, &mark,
+				     sizeof(mark));
 	/* The filter before the address: no frame gets in unseen. */
 	if (!ret)
 		ret = sys_setsockopt(fd, SOL_SOCKET, SO_ATTACH_BPF, &prog_fd,
