@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Rings of io_uring are found, and not looked for all the time. */
+/* Rings of io_uring and contexts of AIO are found, and not looked for all the time. */
 #define _GNU_SOURCE
 #include "core/rings.h"
 
+#include <linux/aio_abi.h>
 #include <linux/io_uring.h>
 #include <stdio.h>
 #include <sys/syscall.h>
@@ -80,6 +81,151 @@ TEST(a_ring_in_the_place_of_another_fd_is_found_later)
 {
 	in_a_process(find_in_place);
 }
+
+/* -- contexts of AIO --------------------------------------------------------------- */
+
+static aio_context_t make_context(void)
+{
+	aio_context_t context = 0;
+
+	CHECK_EQ(syscall(SYS_io_setup, 4, &context), 0);
+	return context;
+}
+
+/* As syscall() and its wrapper do it together. */
+static aio_context_t make_known_context(void)
+{
+	aio_context_t context;
+
+	rings_context_begin();
+	context = make_context();
+	rings_context_end(context);
+	return context;
+}
+
+static void expect_found(void)
+{
+	uint64_t start_ns = clock_monotonic_ns();
+
+	/* other processes' contexts come and go */
+	while (!rings_look()) {
+		usleep(10000);
+		CHECK(clock_monotonic_ns() - start_ns < 20 * NS_PER_SEC);
+	}
+}
+
+/* For two looks: the first one after a context was made is never left out. */
+static void expect_none(void)
+{
+	uint64_t start_ns = clock_monotonic_ns();
+
+	while (clock_monotonic_ns() - start_ns < 6 * NS_PER_SEC / 5) {
+		usleep(10000);
+		CHECK(!rings_look());
+	}
+}
+
+/* One that is made by an inlined system call, as libaio's are. */
+static void find_context(void)
+{
+	rings_configure(IO_URING_AUTO);
+	CHECK(!rings_look());
+	make_context();
+	expect_found();
+}
+
+TEST(a_context_is_found_within_a_second)
+{
+	in_a_process(find_context);
+}
+
+static void pass_over_known(void)
+{
+	rings_configure(IO_URING_AUTO);
+	make_known_context();
+	make_known_context();
+	/* a failing call leaves no trace */
+	rings_context_begin();
+	rings_context_end(0);
+	expect_none();
+	make_context();
+	expect_found();
+}
+
+TEST(a_context_that_is_known_is_passed_over)
+{
+	in_a_process(pass_over_known);
+}
+
+/* The kernel gives its address away again. */
+static void find_at_same_address(void)
+{
+	aio_context_t context, other;
+
+	rings_configure(IO_URING_AUTO);
+	context = make_known_context();
+	CHECK_EQ(syscall(SYS_io_destroy, context), 0);
+	rings_context_gone(context);
+	other = make_context();
+	CHECK_EQ(other, context);
+	expect_found();
+}
+
+TEST(a_destroyed_context_is_not_known)
+{
+	in_a_process(find_at_same_address);
+}
+
+/* Who makes one is between its system call and telling us. */
+static void wait_for_known(void)
+{
+	aio_context_t context;
+
+	rings_configure(IO_URING_AUTO);
+	rings_context_begin();
+	context = make_context();
+	expect_none();
+	rings_context_end(context);
+	expect_none();
+}
+
+TEST(a_context_in_the_making_is_waited_for)
+{
+	in_a_process(wait_for_known);
+}
+
+/* The thread that was making one is not in the child. */
+static void fork_meanwhile(void)
+{
+	rings_configure(IO_URING_AUTO);
+	rings_context_begin();
+	rings_forked();
+	make_context();
+	expect_found();
+}
+
+TEST(a_child_waits_for_no_context_of_its_parents)
+{
+	in_a_process(fork_meanwhile);
+}
+
+/* More than the list has room for: sockets go to the kernel, which is always right. */
+static void make_many(void)
+{
+	rings_configure(IO_URING_AUTO);
+	for (int i = 0; i < 64; i++)
+		make_known_context();
+	expect_none();
+	make_known_context();
+	expect_found();
+}
+
+TEST(very_many_contexts_are_the_kernels)
+{
+	in_a_process(make_many);
+}
+
+/* -- wishes ------------------------------------------------------------------------ */
 
 static void note(void)
 {
