@@ -949,13 +949,6 @@ static bool count_down(struct timespec *timeout, uint64_t deadline_ns)
 	return left > 0;
 }
 
-static bool is_sound(const struct timespec *timeout)
-{
-	return user_is_plausible(timeout, sizeof(*timeout)) &&
-	       timeout->tv_sec >= 0 && timeout->tv_nsec >= 0 &&
-	       timeout->tv_nsec < (long)NS_PER_SEC;
-}
-
 /* As Linux does it: the timeout is looked at after each datagram only. */
 long udp_recvmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
 		  unsigned int cnt, int flags, struct timespec *timeout)
@@ -965,7 +958,7 @@ long udp_recvmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
 	long n = 0;
 
 	if (cnt == 0 || !user_is_plausible(msgs, cnt * sizeof(*msgs)) ||
-	    (timeout && !is_sound(timeout)))
+	    !user_is_timeout(timeout))
 		return FD_PASS;
 	if (timeout)
 		deadline = clock_monotonic_ns() +
