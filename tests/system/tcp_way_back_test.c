@@ -20,6 +20,8 @@
 
 /* what the case makes fail, an errno */
 static int open_err, give_err;
+/* the twin, if the case takes its room away once it has been built; -1 */
+static int narrow_fd = -1;
 
 static int give(void *ctx UNUSED, const uint8_t *header, size_t header_len,
 		const struct pkt *data)
@@ -31,6 +33,10 @@ static int open_gate(void *ctx UNUSED)
 {
 	if (open_err)
 		return open_err;
+	if (narrow_fd >= 0)
+		CHECK_EQ(setsockopt(narrow_fd, SOL_SOCKET, SO_SNDBUF, &(int){ 1 },
+				    sizeof(int)),
+			 0);
 	wire_to_kernel();
 	return 0;
 }
@@ -403,6 +409,37 @@ TEST(without_the_right)
 	CHECK_EQ(go_back_into(fd), 0);
 	exchange(5000);
 	part();
+	end();
+}
+
+/* Too late to go on with us: the twin is the connection already. Its room is what
+ * another thread of the program can take away. The peer must not read what comes behind
+ * a gap. */
+TEST(no_room_for_what_was_not_sent)
+{
+	uint8_t bytes[65536];
+	ssize_t n;
+
+	connect_as_usual();
+	exchange(1000);
+	for (int i = 0; i < 200; i++) {
+		write_to_peer(100000);
+		pump();
+	}
+	narrow_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	CHECK_EQ(go_back_into(narrow_fd), 0);
+	CHECK_EQ(send(own_fd, "x", 1, MSG_NOSIGNAL), -1);
+	do {
+		pump();
+		n = recv(peer_fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+		if (n > 0) {
+			check_bytes(to_peer.read, bytes, (size_t)n);
+			to_peer.read += (uint64_t)n;
+		}
+	} while (n > 0 || (n < 0 && errno == EAGAIN));
+	CHECK_EQ(n, -1);
+	CHECK_EQ(errno, ECONNRESET);
+	CHECK(to_peer.read > 1000 && to_peer.read < to_peer.written);
 	end();
 }
 
