@@ -23,27 +23,14 @@ static int make_ring(void)
 }
 
 /* What is once seen counts for the life of the process: so each case has its own. */
-static void in_a_process(void (*run)(void))
-{
-	int status;
-	pid_t pid;
-
-	fflush(stdout);
-	pid = fork();
-	if (pid == 0) {
-		run();
-		_exit(0);
-	}
-	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
-	CHECK_EQ(status, 0);
-}
 
 /* One that is made by an inlined system call, of which nobody tells us. */
-static void find(void)
+TEST(a_ring_is_found_within_a_second)
 {
 	uint64_t start_ns = clock_monotonic_ns();
 	int fd;
 
+	test_apart();
 	rings_configure(IO_URING_AUTO);
 	CHECK(!rings_look());
 	fd = make_ring();
@@ -57,17 +44,13 @@ static void find(void)
 	CHECK(rings_look());
 }
 
-TEST(a_ring_is_found_within_a_second)
-{
-	in_a_process(find);
-}
-
 /* A ring that takes the place of another fd does not change how many there are. */
-static void find_in_place(void)
+TEST(a_ring_in_the_place_of_another_fd_is_found_later)
 {
 	uint64_t start_ns = clock_monotonic_ns();
 	int fd, other = dup(0);
 
+	test_apart();
 	rings_configure(IO_URING_AUTO);
 	CHECK(!rings_look());
 	fd = make_ring();
@@ -75,11 +58,6 @@ static void find_in_place(void)
 	close(fd);
 	while (!rings_look())
 		CHECK(clock_monotonic_ns() - start_ns < 20 * NS_PER_SEC);
-}
-
-TEST(a_ring_in_the_place_of_another_fd_is_found_later)
-{
-	in_a_process(find_in_place);
 }
 
 /* -- contexts of AIO --------------------------------------------------------------- */
@@ -126,21 +104,18 @@ static void expect_none(void)
 }
 
 /* One that is made by an inlined system call, as libaio's are. */
-static void find_context(void)
+TEST(a_context_is_found_within_a_second)
 {
+	test_apart();
 	rings_configure(IO_URING_AUTO);
 	CHECK(!rings_look());
 	make_context();
 	expect_found();
 }
 
-TEST(a_context_is_found_within_a_second)
+TEST(a_context_that_is_known_is_passed_over)
 {
-	in_a_process(find_context);
-}
-
-static void pass_over_known(void)
-{
+	test_apart();
 	rings_configure(IO_URING_AUTO);
 	make_known_context();
 	make_known_context();
@@ -152,16 +127,12 @@ static void pass_over_known(void)
 	expect_found();
 }
 
-TEST(a_context_that_is_known_is_passed_over)
-{
-	in_a_process(pass_over_known);
-}
-
 /* The kernel gives its address away again. */
-static void find_at_same_address(void)
+TEST(a_destroyed_context_is_not_known)
 {
 	aio_context_t context, other;
 
+	test_apart();
 	rings_configure(IO_URING_AUTO);
 	context = make_known_context();
 	CHECK_EQ(syscall(SYS_io_destroy, context), 0);
@@ -171,16 +142,12 @@ static void find_at_same_address(void)
 	expect_found();
 }
 
-TEST(a_destroyed_context_is_not_known)
-{
-	in_a_process(find_at_same_address);
-}
-
 /* Who makes one is between its system call and telling us. */
-static void wait_for_known(void)
+TEST(a_context_in_the_making_is_waited_for)
 {
 	aio_context_t context;
 
+	test_apart();
 	rings_configure(IO_URING_AUTO);
 	rings_context_begin();
 	context = make_context();
@@ -189,14 +156,10 @@ static void wait_for_known(void)
 	expect_none();
 }
 
-TEST(a_context_in_the_making_is_waited_for)
-{
-	in_a_process(wait_for_known);
-}
-
 /* The thread that was making one is not in the child. */
-static void fork_meanwhile(void)
+TEST(a_child_waits_for_no_context_of_its_parents)
 {
+	test_apart();
 	rings_configure(IO_URING_AUTO);
 	rings_context_begin();
 	rings_forked();
@@ -204,14 +167,10 @@ static void fork_meanwhile(void)
 	expect_found();
 }
 
-TEST(a_child_waits_for_no_context_of_its_parents)
-{
-	in_a_process(fork_meanwhile);
-}
-
 /* More than the list has room for: sockets go to the kernel, which is always right. */
-static void make_many(void)
+TEST(very_many_contexts_are_the_kernels)
 {
+	test_apart();
 	rings_configure(IO_URING_AUTO);
 	for (int i = 0; i < 64; i++)
 		make_known_context();
@@ -220,35 +179,22 @@ static void make_many(void)
 	expect_found();
 }
 
-TEST(very_many_contexts_are_the_kernels)
-{
-	in_a_process(make_many);
-}
-
 /* -- wishes ------------------------------------------------------------------------ */
 
-static void note(void)
+TEST(a_ring_that_the_program_makes_by_its_library)
 {
+	test_apart();
 	rings_configure(IO_URING_KERNEL);
 	CHECK(!rings_are_there());
 	rings_note();
 	CHECK(rings_look());
 }
 
-TEST(a_ring_that_the_program_makes_by_its_library)
+TEST(rings_may_be_ignored)
 {
-	in_a_process(note);
-}
-
-static void ignore(void)
-{
+	test_apart();
 	rings_configure(IO_URING_IGNORE);
 	make_ring();
 	rings_note();
 	CHECK(!rings_look());
-}
-
-TEST(rings_may_be_ignored)
-{
-	in_a_process(ignore);
 }
