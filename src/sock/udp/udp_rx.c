@@ -708,7 +708,7 @@ static COLD bool is_for_kernel(struct udp *u, int flags)
 {
 	unsigned holds = sock_rx_holds(&u->sock);
 
-	if (flags & (MSG_ERRQUEUE | MSG_OOB))
+	if (flags & MSG_ERRQUEUE)
 		return true;
 	if (!(holds & SOCK_RX_LEFT) &&
 	    (!(holds & SOCK_RX_UNATTACHED) ||
@@ -719,8 +719,8 @@ static COLD bool is_for_kernel(struct udp *u, int flags)
 
 static NOINLINE long receive(struct udp *u, int fd, const struct rx_call *call)
 {
-	bool is_odd = call->flags & (MSG_ERRQUEUE | MSG_OOB) ||
-		      sock_rx_holds(&u->sock);
+	/* MSG_OOB means nothing here, as in Linux */
+	bool is_odd = call->flags & MSG_ERRQUEUE || sock_rx_holds(&u->sock);
 	long n;
 
 	if (UNLIKELY(is_odd)) {
@@ -853,7 +853,7 @@ ssize_t udp_quick_recv(int fd, void *buf, size_t len, int flags,
 	if (UNLIKELY(is_twin_due(u)))
 		return quick_ask_twin(fd, buf, len, flags, entry, obj);
 	/* where it is not the twin's turn there is a stack (sock.rx_holds) */
-	if (UNLIKELY(flags & (MSG_ERRQUEUE | MSG_OOB | MSG_PEEK) ||
+	if (UNLIKELY(flags & (MSG_ERRQUEUE | MSG_PEEK) ||
 		     !stack_lock_try_plain(&stack->lock)))
 		return fd_quick_undo_recv(fd, buf, len, flags, obj);
 	if (UNLIKELY(!sock_is_in(&u->sock, stack)))
