@@ -10,12 +10,13 @@
 #     order than they were sent (no MSG_MORE, no MSG_DONTROUTE).
 #  2. The error that a datagram of the kernel's brings back is told a moment later, if the
 #     next one goes by our queues (nobody sends to whom is not there).
-#  3. Until sets are ours for good: edges and EPOLLONESHOT when a set moves to the
-#     kernel, EPOLLRDNORM and EPOLLWRNORM, sets that are in other sets, in poll and
-#     select, or that have two fds (SEQUENCES_LEVEL).
+#  3. Linux reports an edge of EPOLLOUT for each datagram that has left; here one comes
+#     when there was no room and there is room again (SEQUENCES_LEVEL).
+#  4. To be mended: EPOLLWRNORM in an item of EPOLLONESHOT is reported twice; a set that
+#     has two fds misses events; shutdown() makes no second edge (SEQUENCES_LEVEL).
 #
 # SEQUENCES: how many, SEQUENCES_LENGTH: of how many calls each, SEQUENCES_FIRST: the
-# seed of the first one. SEQUENCES_LEVEL= plays those of the third kind, too.
+# seed of the first one. SEQUENCES_LEVEL= plays 3 and 4, too.
 . "${srcdir:-.}/tests/support/preload.sh"
 
 program=$builddir/tests/sequences/sequences
