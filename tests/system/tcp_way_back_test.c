@@ -428,6 +428,7 @@ TEST(no_room_for_what_was_not_sent)
 	}
 	narrow_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	CHECK_EQ(go_back_into(narrow_fd), 0);
+	narrow_fd = -1;
 	CHECK_EQ(send(own_fd, "x", 1, MSG_NOSIGNAL), -1);
 	do {
 		pump();
