@@ -28,6 +28,7 @@ softcx_scripts =
 include tests/unit/local.mk
 include tests/engine/local.mk
 include tests/shim/local.mk
+include tests/sequences/local.mk
 include tests/system/local.mk
 include tests/fuzz/local.mk
 include tests/bench/local.mk

@@ -50,6 +50,9 @@ script_cases() {
 	*/shim/scenarios | */shim/udp | */shim/doors)
 		sed -nE 's/^\tSCENARIO\((\w+).*\),/\1/p' "$1"*.c
 		;;
+	*/sequences/sequences)
+		printf '%s\n' results_are_equal_{sleeping,polling}
+		;;
 	*/system/python_udp)
 		sed -nE 's/^compare (\w+) (\w+) .*/\1\n\2/p' "$1.sh"
 		;;

@@ -450,6 +450,7 @@ void network_forked(void)
 	/* The local device of tests belongs to the parent as well. */
 	network.local_dev = NULL;
 	network.failure = REASON_NONE;
+	rings_forked();
 	sock_kinds_forked();
 	waiters_forked();
 	mux_forked();

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Looks for rings of io_uring (rings.h). */
+/* Looks for rings of io_uring and contexts of AIO (rings.h). */
 #include "config.h"
 
 #include "core/rings.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/compiler.h"
@@ -16,19 +18,43 @@
 #include "os/file.h"
 
 #define FDS "/proc/self/fd"
+#define MAPPINGS "/proc/self/maps"
+/* how many events the contexts of all processes have room for */
+#define CONTEXTS "/proc/sys/fs/aio-nr"
 
-/* One part in SHARE of the time may go into looking. A look is left out while the
- * process has as many fds as before. After LEFT_OUT_MAX of them we look all the
- * same, since a ring may have taken the place of another fd. */
+/*
+ * One part in SHARE of the time may go into looking. A look is left out while the
+ * process has as many fds, or the machine as many contexts, as before. After
+ * LEFT_OUT_MAX of them we look all the same, since one may have taken the place of
+ * another.
+ */
 enum { SHARE = 500, LEFT_OUT_MAX = 9 };
+
+/* Of contexts that we have seen being made. A program that has more of them at once
+ * has its sockets with the kernel. */
+enum { KNOWN_MAX = 64 };
+
+/* What shows at little cost that a look would find what the last one found. */
+struct sign {
+	/* 0: it shows nothing */
+	uint64_t value;
+	unsigned left_out;
+};
 
 static struct {
 	enum io_uring_wish wish;
 	_Atomic bool is_there;
 	_Atomic uint64_t next_look_ns;
-	/* for the thread that looks, from here on */
-	off_t fd_cnt;
-	unsigned left_out;
+	/* for the thread that looks */
+	struct sign fds, contexts;
+
+	/* The addresses of contexts that need no look, 0: a free place. An address
+	 * may be here twice, when a context was made where another one has just been
+	 * destroyed. */
+	_Atomic uintptr_t known[KNOWN_MAX];
+	/* how many contexts are or were being made; while they differ, one may be
+	 * there that is not in `known` yet */
+	_Atomic unsigned begun, ended;
 } rings;
 
 void rings_configure(enum io_uring_wish wish)
@@ -46,7 +72,51 @@ void rings_note(void)
 	atomic_store(&rings.is_there, true);
 }
 
-static void look_at(void *ctx UNUSED, const char *name)
+/* False: no place has `from`. */
+static bool change_known(uintptr_t from, uintptr_t to)
+{
+	for (size_t i = 0; i < KNOWN_MAX; i++) {
+		uintptr_t now = from;
+
+		if (atomic_compare_exchange_strong(&rings.known[i], &now, to))
+			return true;
+	}
+	return false;
+}
+
+void rings_context_begin(void)
+{
+	atomic_fetch_add(&rings.begun, 1);
+}
+
+void rings_context_end(uintptr_t context)
+{
+	if (context)
+		(void)change_known(0, context);
+	atomic_fetch_add(&rings.ended, 1);
+}
+
+void rings_context_gone(uintptr_t context)
+{
+	if (context)
+		(void)change_known(context, 0);
+}
+
+void rings_forked(void)
+{
+	/* of threads that the child does not have */
+	atomic_store(&rings.ended, atomic_load(&rings.begun));
+}
+
+static bool is_known(uintptr_t context)
+{
+	for (size_t i = 0; i < KNOWN_MAX; i++)
+		if (atomic_load(&rings.known[i]) == context)
+			return true;
+	return false;
+}
+
+static void look_at_fd(void *ctx UNUSED, const char *name)
 {
 	char path[sizeof(FDS) + 16];
 
@@ -60,15 +130,54 @@ static void look_at(void *ctx UNUSED, const char *name)
 		rings_note();
 }
 
-static bool has_changed(void)
+/* The kernel maps each context into the process. */
+static void look_at_mapping(void *found, const char *line)
 {
-	off_t cnt = file_size(FDS);
+	uintptr_t context;
+	const char *name = strstr(line, " /[aio]");
 
-	if (cnt && cnt == rings.fd_cnt && rings.left_out++ < LEFT_OUT_MAX)
+	if (name && sscanf(line, "%" SCNxPTR, &context) == 1 &&
+	    !is_known(context))
+		*(bool *)found = true;
+}
+
+static bool has_changed(struct sign *sign, uint64_t value)
+{
+	if (value && value == sign->value && sign->left_out++ < LEFT_OUT_MAX)
 		return false;
-	rings.fd_cnt = cnt;
-	rings.left_out = 0;
+	sign->value = value;
+	sign->left_out = 0;
 	return true;
+}
+
+static void look_for_rings(void)
+{
+	if (has_changed(&rings.fds, (uint64_t)file_size(FDS)))
+		file_for_names(FDS, UINT_MAX, look_at_fd, NULL);
+}
+
+/* Most machines have none. */
+static void look_for_contexts(void)
+{
+	unsigned begun = atomic_load(&rings.begun);
+	bool is_settled = atomic_load(&rings.ended) == begun;
+	char text[24] = "";
+	bool is_found = false;
+	unsigned long room;
+
+	if (file_peek(CONTEXTS, text, sizeof(text) - 1) > 0) {
+		room = strtoul(text, NULL, 10);
+		if (!room || !has_changed(&rings.contexts, room))
+			return;
+	}
+	if (is_settled)
+		file_for_lines(MAPPINGS, look_at_mapping, &is_found);
+	/* what was found may be one that was made meanwhile, by a call that we see */
+	is_settled = is_settled && atomic_load(&rings.begun) == begun;
+	if (!is_settled)
+		rings.contexts.value = 0;
+	else if (is_found)
+		rings_note();
 }
 
 bool rings_look(void)
@@ -85,8 +194,8 @@ bool rings_look(void)
 	    !atomic_compare_exchange_strong(&rings.next_look_ns, &due_ns,
 					    start_ns + NS_PER_SEC))
 		return false;
-	if (has_changed())
-		file_for_names(FDS, UINT_MAX, look_at, NULL);
+	look_for_rings();
+	look_for_contexts();
 	cost_ns = clock_monotonic_ns() - start_ns;
 	/* A little less than a second, so that a caller who comes each second looks
 	 * each time. */

@@ -80,31 +80,33 @@ static int duplicate_high(int fd)
 	return high < 0 ? -errno : high;
 }
 
+/* Makes this number internal. */
+static int take(int fd, _Atomic int *slot)
+{
+	struct fd_internal *internal = fd_pool_get(&pool);
+	int err;
+
+	if (!internal)
+		return -ENOMEM;
+	internal->slot = slot;
+	internal->id = file_identify(fd);
+	fd_object_init(&internal->obj, &internal_ops, 0);
+	err = fd_table_install(fd, &internal->obj);
+	fd_object_put(&internal->obj); /* the table's reference remains */
+	if (!err)
+		atomic_store(slot, fd);
+	return err;
+}
+
 int fd_internal_copy(int fd, _Atomic int *slot)
 {
-	struct fd_internal *internal;
-	int high, err;
+	int high = duplicate_high(fd), err;
 
-	high = duplicate_high(fd);
 	if (high < 0)
 		return high;
-	internal = fd_pool_get(&pool);
-	if (!internal) {
-		err = -ENOMEM;
-		goto err_close;
-	}
-	internal->slot = slot;
-	internal->id = file_identify(high);
-	fd_object_init(&internal->obj, &internal_ops, 0);
-	err = fd_table_install(high, &internal->obj);
-	fd_object_put(&internal->obj); /* the table's reference remains */
+	err = take(high, slot);
 	if (err)
-		goto err_close;
-	atomic_store(slot, high);
-	return 0;
-
-err_close:
-	inside_close(high);
+		inside_close(high);
 	return err;
 }
 
@@ -114,7 +116,11 @@ int fd_internal_adopt(int fd, _Atomic int *slot)
 
 	if (!err)
 		inside_close(fd);
-	return err;
+	if (err != -EMFILE)
+		return err;
+	/* There is no other number, so it becomes internal where it is. */
+	(void)!real.fcntl(fd, F_SETFD, FD_CLOEXEC);
+	return take(fd, slot);
 }
 
 /* The internal fd of this number, with a reference, or NULL. */

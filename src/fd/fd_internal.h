@@ -16,8 +16,8 @@
 
 /*
  * Moves `fd` to a high number, with FD_CLOEXEC, stores it in `*slot` and keeps
- * `*slot` true when it moves again. `fd` itself is closed. Negative errno: `fd`
- * is still open, `*slot` untouched.
+ * `*slot` true when it moves again. `fd` itself is closed, unless there is no other
+ * number for it. Negative errno: `fd` is still open, `*slot` untouched.
  */
 int fd_internal_adopt(int fd, _Atomic int *slot) MUST_CHECK;
 

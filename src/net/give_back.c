@@ -259,8 +259,7 @@ void give_back_open(struct give_back *door)
 
 void give_back_close(struct give_back *door)
 {
-	if (atomic_load(&door->prog) >= 0)
-		real.close(atomic_load(&door->prog));
+	fd_internal_close(&door->prog);
 }
 
 struct to_kernel {

@@ -148,8 +148,7 @@ static void listen_to_routers(struct net *net)
 
 static void stop_listening(struct net *net)
 {
-	if (atomic_load(&net->icmp_fd) >= 0)
-		real.close(atomic_load(&net->icmp_fd));
+	fd_internal_close(&net->icmp_fd);
 }
 
 static int add_stack(struct net *net)

@@ -154,6 +154,53 @@ void file_for_names(const char *dir, unsigned max,
 		closedir(handle);
 }
 
+/* Gives the whole lines of the first `len` bytes to `fn`. Returns where what is left
+ * begins. */
+static size_t tell_lines(char *buf, size_t len,
+			 void (*fn)(void *ctx, const char *line), void *ctx)
+{
+	char *line = buf, *end;
+
+	while ((end = memchr(line, '\n', len - (size_t)(line - buf)))) {
+		*end = '\0';
+		fn(ctx, line);
+		line = end + 1;
+	}
+	return (size_t)(line - buf);
+}
+
+void file_for_lines(const char *path, void (*fn)(void *ctx, const char *line),
+		    void *ctx)
+{
+	int fd = real.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	/* The beginning of the line was left out, so is the rest. */
+	bool is_too_long = false;
+	size_t len = 0, begin;
+	char buf[1001];
+	ssize_t n;
+
+	if (fd < 0)
+		return;
+	while ((n = read_all(fd, buf + len, sizeof(buf) - len)) > 0) {
+		len += (size_t)n;
+		begin = 0;
+		if (is_too_long) {
+			char *end = memchr(buf, '\n', len);
+
+			begin = end ? (size_t)(end + 1 - buf) : len;
+			is_too_long = !end;
+		}
+		begin += tell_lines(buf + begin, len - begin, fn, ctx);
+		if (begin == 0 && len == sizeof(buf)) {
+			is_too_long = true;
+			begin = len;
+		}
+		len -= begin;
+		memmove(buf, buf + begin, len);
+	}
+	real.close(fd);
+}
+
 bool file_read_own(const char *path, void *buf, size_t size,
 		   struct file_id *id_out)
 {

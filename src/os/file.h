@@ -54,6 +54,11 @@ bool file_leads_to(const char *path, const char *text);
 void file_for_names(const char *dir, unsigned max,
 		    void (*fn)(void *ctx, const char *name), void *ctx);
 
+/* Calls `fn` for each line of a file, without its end. Lines above 1000 bytes are left
+ * out. */
+void file_for_lines(const char *path, void (*fn)(void *ctx, const char *line),
+		    void *ctx);
+
 /* Reads the first `size` bytes of a regular file of this user. False: it is not that,
  * or a link, or shorter. Never waits. */
 bool file_read_own(const char *path, void *buf, size_t size,

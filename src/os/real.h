@@ -34,6 +34,9 @@ struct sigvec_compat {
 	int flags; /* 1: alternate stack, 2: interrupts calls, 4: once */
 };
 
+struct aiocb;
+struct aiocb64;
+
 struct real_calls {
 #define CALL_REAL(ret, name, params, args) ret (*name) params;
 #define CALL_REAL_VA(ret, name, va_params, params, args) ret (*name) va_params;

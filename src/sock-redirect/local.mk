@@ -1,4 +1,4 @@
-sock_redirect_sources = %D%/call.h %D%/call.c %D%/fd_calls.c %D%/load.c \
+sock_redirect_sources = %D%/aio_calls.h %D%/aio_calls.c %D%/call.h %D%/call.c %D%/fd_calls.c %D%/load.c \
 	%D%/mux_calls.c %D%/process_calls.c %D%/signal_calls.c %D%/stdio_calls.c \
 	%D%/syscall_call.c %D%/syscall_mux.h %D%/syscall_mux.c %D%/table_calls.c
 

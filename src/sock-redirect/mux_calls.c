@@ -54,12 +54,6 @@ static const struct timespec *from_ms(int ms, struct timespec *ts)
 
 /* What libc must judge: sets that are not ours, calls from inside, arguments with
  * errors of their own. */
-static bool is_sound(const struct timespec *ts)
-{
-	return !ts || (user_is_plausible(ts, sizeof(*ts)) && ts->tv_sec >= 0 &&
-		       ts->tv_nsec >= 0 && ts->tv_nsec < 1000000000L);
-}
-
 static bool is_mask_sound(const sigset_t *mask)
 {
 	return !mask || user_is_plausible(mask, sizeof(*mask));
@@ -98,7 +92,7 @@ int shim_ppoll(struct pollfd *fds, nfds_t cnt, const struct timespec *timeout,
 	       const sigset_t *mask)
 {
 	CALL_ENTERED(ppoll);
-	if (is_ours(fds, cnt) && is_sound(timeout) &&
+	if (is_ours(fds, cnt) && user_is_timeout(timeout) &&
 	    is_mask_sound(mask))
 		return WITH_MASK(mask, mux_poll(fds, cnt, timeout, &mark));
 	return real.ppoll(fds, cnt, timeout, mask);
@@ -109,7 +103,7 @@ int shim___ppoll_chk(struct pollfd *fds, nfds_t cnt,
 		     size_t size)
 {
 	CALL_ENTERED(__ppoll_chk);
-	if (is_ours(fds, cnt) && is_sound(timeout) &&
+	if (is_ours(fds, cnt) && user_is_timeout(timeout) &&
 	    is_mask_sound(mask) && cnt <= size / sizeof(*fds))
 		return WITH_MASK(mask, mux_poll(fds, cnt, timeout, &mark));
 	return real.__ppoll_chk(fds, cnt, timeout, mask, size);
@@ -165,7 +159,7 @@ int shim_pselect(int cnt, fd_set *in, fd_set *out, fd_set *except,
 		 const struct timespec *timeout, const sigset_t *mask)
 {
 	CALL_ENTERED(pselect);
-	if (is_select_ours(cnt, in, out, except) && is_sound(timeout) &&
+	if (is_select_ours(cnt, in, out, except) && user_is_timeout(timeout) &&
 	    is_mask_sound(mask))
 		return WITH_MASK(mask, mux_select(cnt, in, out, except, timeout,
 						  &mark));
@@ -334,7 +328,7 @@ int shim_epoll_pwait2(int epfd, struct epoll_event *events, int cnt,
 	int n;
 
 	CALL_ENTERED(epoll_pwait2);
-	if (!is_sound(timeout) || !is_mask_sound(mask))
+	if (!user_is_timeout(timeout) || !is_mask_sound(mask))
 		return real.epoll_pwait2(epfd, events, cnt, timeout, mask);
 	do {
 		if (!is_epoll_ours(epfd)) {

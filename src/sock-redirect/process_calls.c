@@ -65,12 +65,16 @@ void process_calls_load(void)
 	pthread_atfork(make_pipe, close_childs_end, NULL);
 }
 
+/* vfork() is no cancellation point. */
 static void wait_for_end_of_file(int fd)
 {
 	char byte;
+	int state;
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	while (real.read(fd, &byte, 1) < 0 && errno == EINTR)
 		;
+	pthread_setcancelstate(state, NULL);
 }
 
 static void begin_as_vforked(struct vfork_pipe *own)

@@ -5,12 +5,12 @@
  */
 #include "config.h"
 
-#include <linux/aio_abi.h>
 #include <linux/sched.h>
 #include <stdint.h>
 #include <sys/syscall.h>
 
 #include "core/runtime.h"
+#include "sock-redirect/aio_calls.h"
 #include "sock-redirect/call.h"
 #include "sock-redirect/syscall_mux.h"
 #include "sock/user_msg.h"
@@ -56,19 +56,6 @@ static long make_ring(long number, long a, long b, long c, long d, long e,
 	return result;
 }
 
-/* The fds of what is submitted; the kernel takes no more at once. */
-enum { IOCBS_MAX = 4096 };
-
-static void note_aio(long cnt, struct iocb *const *iocbs)
-{
-	if (cnt <= 0 || cnt > IOCBS_MAX ||
-	    !user_is_array_plausible(iocbs, (size_t)cnt, sizeof(*iocbs)))
-		return;
-	for (long i = 0; i < cnt; i++)
-		if (user_is_plausible(iocbs[i], sizeof(*iocbs[i])))
-			runtime_reading_by_kernel((int)iocbs[i]->aio_fildes);
-}
-
 /* Calls about processes, and calls of io_uring and AIO, which read fds by
  * themselves. */
 static long call_on_process(long number, long a, long b, long c, long d, long e,
@@ -89,8 +76,12 @@ static long call_on_process(long number, long a, long b, long c, long d, long e,
 #endif
 	case SYS_io_uring_setup:
 		return make_ring(number, a, b, c, d, e, f);
+	case SYS_io_setup:
+		return aio_setup((unsigned)a, PTR(b));
+	case SYS_io_destroy:
+		return aio_destroy((aio_context_t)a);
 	case SYS_io_submit:
-		note_aio(b, PTR(c));
+		aio_submitting(b, PTR(c));
 		break;
 	case SYS_prctl:
 		return shim_prctl((int)a, (unsigned long)b, (unsigned long)c,

@@ -51,12 +51,6 @@ static bool read_masked(const struct masked *from, sigset_t *set,
 			 read_mask(from->mask, from->size, set, mask_out));
 }
 
-static bool is_time(const struct timespec *ts)
-{
-	return !ts || (user_is_plausible(ts, sizeof(*ts)) && ts->tv_sec >= 0 &&
-		       ts->tv_nsec >= 0 && ts->tv_nsec < (long)NS_PER_SEC);
-}
-
 /* How much is left of a time that began then. */
 static void count_down(uint64_t from_ns, struct timespec *ts)
 {
@@ -78,7 +72,7 @@ static bool call_ppoll(struct pollfd *fds, nfds_t cnt, struct timespec *ts,
 	const sigset_t *mask;
 	sigset_t set;
 
-	if (!mux_poll_is_ours(fds, cnt) || !is_time(ts) ||
+	if (!mux_poll_is_ours(fds, cnt) || !user_is_timeout(ts) ||
 	    !read_mask(from, size, &set, &mask))
 		return false;
 	*result_out = shim_ppoll(fds, cnt, ts, mask);
@@ -94,7 +88,7 @@ static bool call_pselect(int cnt, fd_set *in, fd_set *out, fd_set *except,
 	const sigset_t *mask;
 	sigset_t set;
 
-	if (!mux_select_is_ours(cnt, in, out, except) || !is_time(ts) ||
+	if (!mux_select_is_ours(cnt, in, out, except) || !user_is_timeout(ts) ||
 	    !read_masked(masked, &set, &mask))
 		return false;
 	*result_out = shim_pselect(cnt, in, out, except, ts, mask);

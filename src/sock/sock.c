@@ -102,7 +102,9 @@ static void take_names(struct sock *s, const struct user_name *local,
 	s->local = local->addr;
 	s->local_port = local->port;
 	s->is_connected = peer->port != 0;
-	s->kind->forget_ways(s, s->is_connected ? peer : NULL);
+	/* Nobody is a peer, too: a send to the old one by its name must not find the way
+	 * of sends without a name. */
+	s->kind->forget_ways(s, peer);
 	stack_unlock(stack);
 }
 
@@ -282,20 +284,21 @@ void sock_renamed(struct sock *s, int fd)
 
 /* Linux gives a socket its port at the first send. We do so before that, since the
  * port goes into our headers. */
-static bool ensure_port(struct sock *s, int fd)
+static bool ensure_port(int fd)
 {
-	struct sockaddr_in6 any = { .sin6_family = (sa_family_t)s->domain };
-	socklen_t len = s->domain == AF_INET ? sizeof(struct sockaddr_in) :
-					       sizeof(any);
+	struct sockaddr_storage name;
+	socklen_t len = sizeof(name);
 
+	/* One that was disconnected may have lost its port and kept its address. */
 	return read_name(fd, false).port ||
-	       real.bind(fd, (struct sockaddr *)&any, len) == 0;
+	       (real.getsockname(fd, (struct sockaddr *)&name, &len) == 0 &&
+		real.bind(fd, (struct sockaddr *)&name, len) == 0);
 }
 
 COLD bool sock_prepare_send(struct sock *s, int fd)
 {
 	mutex_acquire(&s->config);
-	if (!s->has_left && s->reason == REASON_NOT_USED && ensure_port(s, fd))
+	if (!s->has_left && s->reason == REASON_NOT_USED && ensure_port(fd))
 		sock_attach_anew(s, fd, STATS_BY_SEND);
 	mutex_release(&s->config);
 	return !sock_tx_holds(s);

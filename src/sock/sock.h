@@ -123,7 +123,8 @@ struct sock_kind {
 	/* Reads the twin's settings anew. Called before each attachment. */
 	void (*read_settings)(struct sock *s, int fd);
 	/* Called under the stack's lock: names, options or routes that destinations
-	 * depend on have changed. `peer`: what the socket is connected to, or NULL. */
+	 * depend on have changed. `peer`: what the socket is connected to from now on,
+	 * with port 0 if it is nobody; NULL: what it was connected to. */
 	void (*forget_ways)(struct sock *s, const struct user_name *peer);
 	/* Whether another process has a socket with this name, so that we must not
 	 * take its packets. */

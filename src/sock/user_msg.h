@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <time.h>
 
 #include "base/compiler.h"
 #include "base/ipaddr.h"
@@ -40,6 +41,13 @@ static inline bool user_is_array_plausible(const void *ptr, size_t cnt,
 {
 	return cnt < USER_MEMORY_END / size &&
 	       user_is_plausible(ptr, cnt * size);
+}
+
+/* Whether it is a timeout that the kernel would take; NULL is one, too. */
+static inline bool user_is_timeout(const struct timespec *ts)
+{
+	return !ts || (user_is_plausible(ts, sizeof(*ts)) && ts->tv_sec >= 0 &&
+		       ts->tv_nsec >= 0 && ts->tv_nsec < 1000000000L);
 }
 
 /* The sum of the lengths. -EFAULT. -EINVAL: it is more than ssize_t can hold.

@@ -33,7 +33,9 @@ said_of() {
 		echo "goes back to the kernel: the program has handed it on" ;;
 	ring_of_its_own_after_sockets)
 		echo "Sockets go back to the kernel: the process has an io_uring" ;;
-	aio_*) echo "goes back to the kernel: the process has an io_uring or reads by AIO" ;;
+	context_of_its_own_after_sockets)
+		echo "Sockets go back to the kernel: the process has an io_uring" ;;
+	aio_* | posix_aio_*) echo "goes back to the kernel: the process has an io_uring or uses AIO" ;;
 	filter_*) echo "Sockets go back to the kernel: the program has installed a filter" ;;
 	signals_for_datagrams | stamps_of_the_last_datagram)
 		echo "goes back to the kernel: the program has set an option" ;;

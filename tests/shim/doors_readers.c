@@ -3,6 +3,7 @@
  * and AIO, by which the kernel reads from sockets without a call. */
 #include "config.h"
 
+#include <aio.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -330,6 +331,154 @@ static void aio_reads_what_waits(void)
 	close_pair(other);
 }
 
+/* By a context of libaio, which makes its system calls itself. What waits is the
+ * context's, too. */
+static void context_of_its_own_after_sockets(void)
+{
+	char buf[64] = "";
+	struct iocb iocb = { .aio_lio_opcode = IOCB_CMD_PREAD,
+			     .aio_buf = (uintptr_t)buf,
+			     .aio_nbytes = sizeof(buf) - 1 };
+	struct iocb *list[] = { &iocb };
+	aio_context_t context = 0;
+	struct io_event event = { 0 };
+	int pair[2];
+
+	make_waiting_pair(pair);
+	SAY("io_setup: %ld\n", call_kernel(SYS_io_setup, 4, (long)&context, 0, 0,
+					   0, 0));
+	iocb.aio_fildes = (unsigned)pair[0];
+	for (int i = 0; i < 2; i++) {
+		SAY("io_submit: %ld\n", call_kernel(SYS_io_submit, (long)context,
+						    1, (long)list, 0, 0, 0));
+		SAY("io_getevents: %ld\n",
+		    call_kernel(SYS_io_getevents, (long)context, 1, 1,
+				(long)&event, 0, 0));
+		SAY("read: %lld %s\n", (long long)event.res, buf);
+		memset(buf, 0, sizeof(buf));
+	}
+	close_pair(pair);
+}
+
+/* Of files alone, by syscall(): each submission says of which fd it is. */
+static void contexts_of_files_leave_sockets_alone(void)
+{
+	aio_context_t context = 0, second = 0;
+	int pair[2];
+
+	SAY("io_setup: %ld\n", syscall(SYS_io_setup, 4, &context));
+	make_pair(pair);
+	SAY("io_setup: %ld\n", syscall(SYS_io_setup, 4, &second));
+	still_hears(pair[0], pair[1]);
+	sleep(3);
+	still_hears(pair[0], pair[1]);
+	SAY("io_destroy: %ld\n", syscall(SYS_io_destroy, context));
+	SAY("io_destroy: %ld\n", syscall(SYS_io_destroy, second));
+	close_pair(pair);
+}
+
+/* -- readers and writers among libc's own threads ---------------------------------------- */
+
+/* The result, or ETIMEDOUT after five seconds. */
+static void await_aio(struct aiocb *cb)
+{
+	const struct aiocb *const list[] = { cb };
+	struct timespec patience = { .tv_sec = 5 };
+
+	SAY("aio_suspend: %s\n", err(aio_suspend(list, 1, &patience)));
+	SAY("%s ", strerror(aio_error(cb)));
+	SAY("%zd %s\n", aio_return(cb), (const char *)cb->aio_buf);
+}
+
+static void posix_aio_reads_what_waits(void)
+{
+	char buf[64] = "";
+	struct aiocb cb = { .aio_buf = buf, .aio_nbytes = sizeof(buf) - 1 };
+	int pair[2], other[2];
+
+	make_waiting_pair(pair);
+	make_pair(other);
+	cb.aio_fildes = pair[0];
+	for (int i = 0; i < 3; i++) {
+		memset(buf, 0, sizeof(buf));
+		SAY("aio_read: %d\n", aio_read(&cb));
+		if (i == 2)
+			send(pair[1], "third", 5, 0);
+		await_aio(&cb);
+	}
+	still_hears(other[0], other[1]);
+	close_pair(pair);
+	close_pair(other);
+}
+
+/* The forms for large files are the same functions by other names. */
+static void posix_aio_64_reads_what_waits(void)
+{
+	char buf[64] = "";
+	struct aiocb64 cb = { .aio_buf = buf, .aio_nbytes = sizeof(buf) - 1 };
+	struct aiocb64 *list[] = { NULL, &cb };
+	int pair[2];
+
+	make_waiting_pair(pair);
+	cb.aio_fildes = pair[0];
+	SAY("aio_read64: %d\n", aio_read64(&cb));
+	await_aio((struct aiocb *)(void *)&cb);
+	memset(buf, 0, sizeof(buf));
+	cb.aio_lio_opcode = LIO_READ;
+	SAY("lio_listio64: %d\n", lio_listio64(LIO_WAIT, list, 2, NULL));
+	await_aio((struct aiocb *)(void *)&cb);
+	close_pair(pair);
+}
+
+static void posix_aio_lists_read_what_waits(void)
+{
+	char bufs[2][64] = { "", "answer" };
+	struct aiocb cbs[2] = {
+		{ .aio_lio_opcode = LIO_READ, .aio_buf = bufs[0],
+		  .aio_nbytes = sizeof(bufs[0]) - 1 },
+		{ .aio_lio_opcode = LIO_WRITE, .aio_buf = bufs[1],
+		  .aio_nbytes = 6 },
+	};
+	struct aiocb *list[] = { &cbs[0], NULL, &cbs[1] };
+	int pair[2], other[2];
+
+	make_waiting_pair(pair);
+	make_pair(other);
+	cbs[0].aio_fildes = pair[0];
+	cbs[1].aio_fildes = pair[0];
+	SAY("lio_listio: %d\n", lio_listio(LIO_WAIT, list, 3, NULL));
+	await_aio(&cbs[0]);
+	await_aio(&cbs[1]);
+	receive(pair[1], 0);
+	/* what does nothing names no socket */
+	cbs[0].aio_fildes = other[0];
+	cbs[0].aio_lio_opcode = LIO_NOP;
+	SAY("lio_listio: %d\n", lio_listio(LIO_WAIT, list, 1, NULL));
+	still_hears(other[0], other[1]);
+	SAY("mode: %s\n", err(lio_listio(77, list, 1, NULL)));
+	SAY("count: %s\n", err(lio_listio(LIO_WAIT, list, -1, NULL)));
+	close_pair(pair);
+	close_pair(other);
+}
+
+/* The kernel sends what is written so; it has to be heard by a socket of ours. */
+static void posix_aio_writes(void)
+{
+	char buf[] = "written";
+	struct aiocb cb = { .aio_buf = buf, .aio_nbytes = 7 };
+	int pair[2];
+
+	make_pair(pair);
+	still_hears(pair[0], pair[1]);
+	cb.aio_fildes = pair[0];
+	SAY("aio_write: %d\n", aio_write(&cb));
+	await_aio(&cb);
+	receive(pair[1], 0);
+	cb.aio_fildes = -1;
+	SAY("no fd: %s\n", err(aio_write(&cb)));
+	close_pair(pair);
+}
+
 const struct door reader_doors[] = {
 	SCENARIO(filter_for_one_thread),
 	SCENARIO(filter_for_all_threads),
@@ -337,5 +486,11 @@ const struct door reader_doors[] = {
 	SCENARIO(ring_of_its_own_before_sockets),
 	SCENARIO(ring_of_its_own_after_sockets),
 	SCENARIO(aio_reads_what_waits),
+	SCENARIO(context_of_its_own_after_sockets),
+	SCENARIO(contexts_of_files_leave_sockets_alone),
+	SCENARIO(posix_aio_reads_what_waits),
+	SCENARIO(posix_aio_64_reads_what_waits),
+	SCENARIO(posix_aio_lists_read_what_waits),
+	SCENARIO(posix_aio_writes),
 	SCENARIO_END,
 };

@@ -6,6 +6,7 @@
  */
 #include "config.h"
 
+#include <aio.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -881,6 +882,78 @@ static long ended(struct cell *c, pid_t pid)
 	return 0;
 }
 
+/* What it brought in the end. The forms for large files take the same block. */
+static long await_aio(struct cell *c, long n, struct aiocb *block)
+{
+	const struct aiocb *const list[] = { block };
+
+	cell_show(c, "begun %ld ", n);
+	if (n != 0)
+		return n;
+	while (aio_error(block) == EINPROGRESS)
+		(void)aio_suspend(list, 1, NULL);
+	errno = aio_error(block) ? aio_error(block) : ENOTRECOVERABLE;
+	return aio_return(block);
+}
+
+static struct aiocb *aio_block(struct cell *c, size_t len)
+{
+	static struct aiocb block;
+
+	memset(&block, 0, sizeof(block));
+	block.aio_fildes = c->fd;
+	block.aio_buf = c->buf;
+	block.aio_nbytes = len;
+	return &block;
+}
+
+static long do_aio_read(struct cell *c)
+{
+	struct aiocb *block = aio_block(c, sizeof(c->buf) - 1);
+
+	return shown(c, await_aio(c, aio_read(block), block));
+}
+
+static long do_aio_read64(struct cell *c)
+{
+	struct aiocb *block = aio_block(c, sizeof(c->buf) - 1);
+
+	return shown(c, await_aio(c, aio_read64((struct aiocb64 *)block), block));
+}
+
+static long do_aio_write(struct cell *c)
+{
+	struct aiocb *block = aio_block(c, 5);
+
+	return sent(c, await_aio(c, aio_write(block), block));
+}
+
+static long do_aio_write64(struct cell *c)
+{
+	struct aiocb *block = aio_block(c, 5);
+
+	return sent(c, await_aio(c, aio_write64((struct aiocb64 *)block), block));
+}
+
+static long do_lio_listio(struct cell *c)
+{
+	struct aiocb *block = aio_block(c, 5), *list[] = { NULL, block };
+
+	block->aio_lio_opcode = LIO_WRITE;
+	return sent(c, await_aio(c, lio_listio(LIO_NOWAIT, list, 2, NULL),
+				 block));
+}
+
+static long do_lio_listio64(struct cell *c)
+{
+	struct aiocb *block = aio_block(c, sizeof(c->buf) - 1);
+	struct aiocb64 *list[] = { NULL, (struct aiocb64 *)block };
+
+	block->aio_lio_opcode = LIO_READ;
+	return shown(c, await_aio(c, lio_listio64(LIO_NOWAIT, list, 2, NULL),
+				  block));
+}
+
 /* The child of each kind of fork still has the connection. */
 static long do_fork(struct cell *c)
 {
@@ -1376,6 +1449,12 @@ const struct call calls[] = {
 	CALL_ERRNO(__dprintf_chk, SENDER, NO_NULL | NOT(INTERRUPTED)),
 	CALL_ERRNO(vdprintf, SENDER, NO_NULL | NOT(INTERRUPTED)),
 	CALL_ERRNO(__vdprintf_chk, SENDER, NO_NULL | NOT(INTERRUPTED)),
+	CALL(aio_read, STREAM, NO_NULL | NO_WAIT),
+	CALL(aio_read64, STREAM, NO_NULL | NO_WAIT),
+	CALL(aio_write, SENDER, NO_NULL | NO_WAIT),
+	CALL(aio_write64, SENDER, NO_NULL | NO_WAIT),
+	CALL(lio_listio, SENDER, NO_NULL | NO_WAIT),
+	CALL(lio_listio64, STREAM, NO_NULL | NO_WAIT),
 	CALL(fork, STREAM, ONLY_VALID),
 	CALL_ERRNO(vfork, STREAM, ONLY_VALID),
 	CALL(daemon, NONE, ONLY_VALID),

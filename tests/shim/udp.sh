@@ -35,7 +35,7 @@ accelerated() {
 is_beyond_thread_sanitizer() {
 	case $1 in
 	restarted_and_served_by_its_handler | jumps_out_of_a_wait) ;;
-	threads_end_in_sleeps) ;;
+	threads_end_in_sleeps | cancelled_in_waits_by_number) ;;
 	sleepers_of_a_set_without_sockets | time_of_a_set_that_gets_sockets) ;;
 	*) false ;;
 	esac
@@ -45,7 +45,7 @@ is_beyond_thread_sanitizer() {
 # as well, and then finds its own in the same place.
 is_beyond_address_sanitizer() {
 	case $1 in
-	threads_end_in_sleeps | threads_end_in_calls) ;;
+	threads_end_in_sleeps | threads_end_in_calls | cancelled_in_waits_by_number) ;;
 	*) false ;;
 	esac
 }

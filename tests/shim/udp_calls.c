@@ -766,6 +766,51 @@ static void spliced(void)
 	close_pair(pair);
 }
 
+/* MSG_OOB means nothing to a receiver of datagrams. */
+static void out_of_band(void)
+{
+	char buf[8] = "";
+	int pair[2];
+
+	make_pair(pair);
+	SAY("nothing: %s\n", err(recv(pair[0], buf, sizeof(buf),
+				      MSG_OOB | MSG_DONTWAIT)));
+	send(pair[1], "first", 5, 0);
+	send(pair[1], "second", 6, 0);
+	receive(pair[0], MSG_OOB);
+	receive(pair[0], MSG_OOB | MSG_PEEK);
+	receive(pair[0], 0);
+	SAY("send: %s\n", err(send(pair[1], "x", 1, MSG_OOB)));
+	close_pair(pair);
+}
+
+/* A socket that was disconnected and lost its port keeps the address it was bound to,
+ * and has no peer, also after it has sent to the old one by name. */
+static void disconnected_and_named_again(void)
+{
+	struct sockaddr none = { .sa_family = AF_UNSPEC };
+	struct sockaddr_in to, own = owned(0);
+	socklen_t len = sizeof(own);
+	int fd = socket(AF_INET, SOCK_DGRAM, 0), receiver = bound(&to);
+
+	bind(fd, (struct sockaddr *)&own, sizeof(own));
+	connect(fd, (struct sockaddr *)&to, sizeof(to));
+	SAY("connected: %s\n", err(send(fd, "1", 1, 0)));
+	receive(receiver, 0);
+	SAY("disconnect: %s\n", err(connect(fd, &none, sizeof(none))));
+	SAY("no peer: %s\n", err(send(fd, "2", 1, 0)));
+	getsockname(fd, (struct sockaddr *)&own, &len);
+	SAY("own address: %d, a port: %d\n",
+	    own.sin_addr.s_addr == owned(0).sin_addr.s_addr, own.sin_port != 0);
+	SAY("by name: %s\n", err(sendto(fd, "3", 1, 0, (struct sockaddr *)&to,
+				       sizeof(to))));
+	SAY("no peer: %s\n", err(send(fd, "4", 1, 0)));
+	receive(receiver, 0);
+	SAY("%s\n", err(recv(receiver, &own, 1, MSG_DONTWAIT)));
+	close(fd);
+	close(receiver);
+}
+
 const struct scenario call_scenarios[] = {
 	SCENARIO(every_size, 0),
 	SCENARIO(every_form, 0),
@@ -791,5 +836,7 @@ const struct scenario call_scenarios[] = {
 	SCENARIO(names_that_cannot_be, 0),
 	SCENARIO(negative_timeouts, 0),
 	SCENARIO(spliced, 1),
+	SCENARIO(out_of_band, 0),
+	SCENARIO(disconnected_and_named_again, 0),
 	SCENARIO_END,
 };

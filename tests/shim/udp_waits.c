@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -14,6 +15,7 @@
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "tests/shim/udp.h"
@@ -602,6 +604,105 @@ static void threads_end_in_calls(void)
 	close(sender);
 }
 
+/* -- waits by number ------------------------------------------------------------------ */
+
+enum number { POLL_NUMBER, SELECT_NUMBER, PPOLL_NUMBER, PSELECT_NUMBER,
+	      EPOLL_NUMBER, EPOLL_PWAIT_NUMBER, NUMBERS };
+
+struct numbered {
+	enum number number;
+	/* of them the second one, if it is there, is a socket of ours */
+	int fds[2], epfd;
+	_Atomic pid_t tid;
+	bool has_returned;
+};
+
+static void wait_by_number(const struct numbered *wait)
+{
+	struct pollfd pfds[2] = { { .fd = wait->fds[0], .events = POLLIN },
+				  { .fd = wait->fds[1], .events = POLLIN } };
+	struct epoll_event event = { .events = EPOLLIN };
+	int epfd = wait->epfd;
+	fd_set set;
+
+	FD_ZERO(&set);
+	for (int i = 0; i < 2 && wait->fds[i] >= 0; i++) {
+		FD_SET(wait->fds[i], &set);
+		epoll_ctl(epfd, EPOLL_CTL_ADD, wait->fds[i], &event);
+	}
+	if (wait->number == POLL_NUMBER)
+		syscall(SYS_poll, pfds, 2, -1);
+	else if (wait->number == SELECT_NUMBER)
+		syscall(SYS_select, 64, &set, NULL, NULL, NULL);
+	else if (wait->number == PPOLL_NUMBER)
+		syscall(SYS_ppoll, pfds, 2, NULL, NULL, 8);
+	else if (wait->number == PSELECT_NUMBER)
+		syscall(SYS_pselect6, 64, &set, NULL, NULL, NULL, NULL);
+	else if (wait->number == EPOLL_NUMBER)
+		syscall(SYS_epoll_wait, epfd, &event, 1, -1);
+	else
+		syscall(SYS_epoll_pwait, epfd, &event, 1, -1, NULL, 8);
+}
+
+static void *run_numbered(void *arg)
+{
+	struct numbered *wait = arg;
+
+	wait->tid = gettid();
+	wait_by_number(wait);
+	wait->has_returned = true;
+	return NULL;
+}
+
+/* Whether a thread that is cancelled there ends, or goes on when something comes. */
+static bool is_cancelled_in(enum number number, int socket)
+{
+	struct numbered wait = { .number = number, .fds = { -1, socket },
+				 .epfd = epoll_create1(EPOLL_CLOEXEC) };
+	int fds[2];
+	pthread_t thread;
+
+	if (pipe(fds) != 0)
+		SAY("pipe: %m\n");
+	wait.fds[0] = fds[0];
+	pthread_create(&thread, NULL, run_numbered, &wait);
+	while (!wait.tid)
+		sched_yield();
+	sleeper_await(wait.tid);
+	pthread_cancel(thread);
+	if (write(fds[1], "x", 1) != 1)
+		SAY("write: %m\n");
+	pthread_join(thread, NULL);
+	close(fds[0]);
+	close(fds[1]);
+	close(wait.epfd);
+	return !wait.has_returned;
+}
+
+/* syscall() is no cancellation point, and has to stay none where it waits for fds of the
+ * kernel alone. The library's own waits are some: its sockets', and those for a set of
+ * epoll, which may become the library's meanwhile. */
+static void cancelled_in_waits_by_number(void)
+{
+	bool has_library = dlsym(RTLD_DEFAULT, "vma_test_has_object");
+	int pair[2];
+
+	make_pair(pair);
+	send(pair[0], "first", 5, 0);
+	receive(pair[1], 0);
+	for (enum number number = 0; number < NUMBERS; number++) {
+		bool is_set = number >= EPOLL_NUMBER;
+
+		SAY("of the kernel's %d: %d\n", number,
+		    is_cancelled_in(number, -1) == (has_library && is_set));
+		SAY("of ours %d: %d\n", number,
+		    is_cancelled_in(number, pair[1]) == has_library);
+	}
+	send(pair[0], "still", 5, 0);
+	receive(pair[1], 0);
+	close_pair(pair);
+}
+
 const struct scenario wait_scenarios[] = {
 	SCENARIO(many_threads_one_socket, 0),
 	SCENARIO(many_threads_many_sockets, 0),
@@ -621,5 +722,6 @@ const struct scenario wait_scenarios[] = {
 	SCENARIO(errors_behind_the_first, 2),
 	SCENARIO(threads_end_in_sleeps, 0),
 	SCENARIO(threads_end_in_calls, 0),
+	SCENARIO(cancelled_in_waits_by_number, 0),
 	SCENARIO_END,
 };

@@ -6,6 +6,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 uint64_t test_seed = 1;
 
@@ -16,6 +18,8 @@ static int cases_cnt;
 static enum { PASSED, FAILED, SKIPPED } verdict;
 static char reason[512];
 static jmp_buf leave_case;
+/* who runs the cases */
+static pid_t runner;
 
 void test_register(struct test_case *test)
 {
@@ -32,7 +36,25 @@ void test_fail(const char *file, int line, const char *fmt, ...)
 	vsnprintf(reason, sizeof(reason), fmt, args);
 	va_end(args);
 	printf("# %s:%d: %s\n", file, line, reason);
+	if (getpid() != runner) {
+		fflush(stdout);
+		_exit(1);
+	}
 	verdict = FAILED;
+	longjmp(leave_case, 1);
+}
+
+void test_apart(void)
+{
+	int status = -1;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0)
+		return;
+	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
+	CHECK_EQ(status, 0);
 	longjmp(leave_case, 1);
 }
 
@@ -80,6 +102,11 @@ static void run_case(const struct test_case *test, int number)
 	verdict = PASSED;
 	if (setjmp(leave_case) == 0)
 		test->run();
+	/* test_apart() */
+	if (getpid() != runner) {
+		fflush(stdout);
+		_exit(0);
+	}
 	printf("%s %d - %s", verdict == FAILED ? "not ok" : "ok", number,
 	       test->name);
 	if (verdict == SKIPPED)
@@ -94,6 +121,7 @@ int main(int argc, char **argv)
 	char **names = argv + 1;
 	bool has_failed = false;
 
+	runner = getpid();
 	if (argc > 1 && strcmp(argv[1], "--list") == 0) {
 		for (struct test_case *test = cases; test; test = test->next)
 			puts(test->name);

@@ -6,7 +6,8 @@
  * printed first, so that a random case can be run again.
  *
  * A CHECK that fails ends its case, not the program. Cases run in one process;
- * each must leave nothing behind.
+ * each must leave nothing behind. In a child that a case has forked, a CHECK that
+ * fails ends the child, with status 1.
  */
 #ifndef SUPPORT_TEST_H
 #define SUPPORT_TEST_H
@@ -43,6 +44,8 @@ NO_RETURN void test_fail(const char *file, int line, const char *fmt, ...)
 	PRINTF_LIKE(3, 4);
 /* `why` must begin with a reason that tests/support/skips.txt declares. */
 NO_RETURN void test_skip(const char *why);
+/* The rest of the case runs in a process of its own, for what a process does once. */
+void test_apart(void);
 /* A comment in the output. */
 void test_note(const char *fmt, ...) PRINTF_LIKE(1, 2);
 

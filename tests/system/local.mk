@@ -23,7 +23,8 @@ endif
 # Connections of the engine that become the kernel's.
 system_programs += %D%/tcp_way_back_test
 system_scripts += %D%/tcp_way_back.sh
-%C%_tcp_way_back_test_SOURCES = %D%/tcp_way_back_test.c $(netns_sources)
+%C%_tcp_way_back_test_SOURCES = %D%/tcp_way_back_test.c %D%/tcp_wire.h \
+	%D%/tcp_wire.c $(netns_sources)
 %C%_tcp_way_back_test_LDADD = src/sock/libsock-tcp-debug.la src/sock/libsock-debug.la \
 	src/tcp/libtcp-debug.la $(net_unit_libs)
 

@@ -708,7 +708,7 @@ static COLD bool is_for_kernel(struct udp *u, int flags)
 {
 	unsigned holds = sock_rx_holds(&u->sock);
 
-	if (flags & (MSG_ERRQUEUE | MSG_OOB))
+	if (flags & MSG_ERRQUEUE)
 		return true;
 	if (!(holds & SOCK_RX_LEFT) &&
 	    (!(holds & SOCK_RX_UNATTACHED) ||
@@ -719,8 +719,8 @@ static COLD bool is_for_kernel(struct udp *u, int flags)
 
 static NOINLINE long receive(struct udp *u, int fd, const struct rx_call *call)
 {
-	bool is_odd = call->flags & (MSG_ERRQUEUE | MSG_OOB) ||
-		      sock_rx_holds(&u->sock);
+	/* MSG_OOB means nothing here, as in Linux */
+	bool is_odd = call->flags & MSG_ERRQUEUE || sock_rx_holds(&u->sock);
 	long n;
 
 	if (UNLIKELY(is_odd)) {
@@ -853,7 +853,7 @@ ssize_t udp_quick_recv(int fd, void *buf, size_t len, int flags,
 	if (UNLIKELY(is_twin_due(u)))
 		return quick_ask_twin(fd, buf, len, flags, entry, obj);
 	/* where it is not the twin's turn there is a stack (sock.rx_holds) */
-	if (UNLIKELY(flags & (MSG_ERRQUEUE | MSG_OOB | MSG_PEEK) ||
+	if (UNLIKELY(flags & (MSG_ERRQUEUE | MSG_PEEK) ||
 		     !stack_lock_try_plain(&stack->lock)))
 		return fd_quick_undo_recv(fd, buf, len, flags, obj);
 	if (UNLIKELY(!sock_is_in(&u->sock, stack)))
@@ -949,13 +949,6 @@ static bool count_down(struct timespec *timeout, uint64_t deadline_ns)
 	return left > 0;
 }
 
-static bool is_sound(const struct timespec *timeout)
-{
-	return user_is_plausible(timeout, sizeof(*timeout)) &&
-	       timeout->tv_sec >= 0 && timeout->tv_nsec >= 0 &&
-	       timeout->tv_nsec < (long)NS_PER_SEC;
-}
-
 /* As Linux does it: the timeout is looked at after each datagram only. */
 long udp_recvmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
 		  unsigned int cnt, int flags, struct timespec *timeout)
@@ -965,7 +958,7 @@ long udp_recvmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
 	long n = 0;
 
 	if (cnt == 0 || !user_is_plausible(msgs, cnt * sizeof(*msgs)) ||
-	    (timeout && !is_sound(timeout)))
+	    !user_is_timeout(timeout))
 		return FD_PASS;
 	if (timeout)
 		deadline = clock_monotonic_ns() +

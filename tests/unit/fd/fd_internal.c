@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,6 +37,27 @@ TEST(lives_high_and_closes_on_exec)
 	CHECK_EQ(slot, -1);
 	CHECK_EQ(fcntl(fd, F_GETFD), -1);
 	CHECK(!fd_table_has(fd));
+}
+
+/* The program has opened all that it may. */
+TEST(stays_where_it_is_without_another_number)
+{
+	struct rlimit limit, now;
+	int fd = open("/dev/null", O_RDONLY);
+
+	CHECK_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	now = limit;
+	now.rlim_cur = (rlim_t)fd + 1;
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &now), 0);
+	CHECK_EQ(fd_internal_adopt(fd, &slot), 0);
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	CHECK_EQ(slot, fd);
+	CHECK_EQ(fcntl(fd, F_GETFD), FD_CLOEXEC);
+	CHECK(fd_table_has(fd));
+	fd_internal_close(&slot);
+	CHECK_EQ(slot, -1);
+	CHECK(!fd_table_has(fd));
+	CHECK_EQ(fcntl(fd, F_GETFD), -1);
 }
 
 TEST(looks_closed_to_the_program)

@@ -66,6 +66,69 @@ TEST(peek_reads_files_without_size)
 	CHECK_EQ(file_peek("/no/such/file", text, sizeof(text)), -ENOENT);
 }
 
+/* What file_for_lines() has told, each line behind the one before. */
+static char told[8192];
+
+static void keep_line(void *ctx, const char *line)
+{
+	CHECK(ctx == told);
+	CHECK(strlen(told) + strlen(line) + 2 < sizeof(told));
+	strcat(strcat(told, line), ";");
+}
+
+static void check_lines(const char *text, const char *expected)
+{
+	char path[] = "/tmp/vma_file_XXXXXX";
+	int fd = mkstemp(path);
+
+	CHECK_EQ(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	close(fd);
+	told[0] = '\0';
+	file_for_lines(path, keep_line, told);
+	CHECK_STR(told, expected);
+	unlink(path);
+}
+
+TEST(lines_come_one_by_one)
+{
+	char text[4096], expected[4096];
+	unsigned n = 0, m = 0;
+
+	check_lines("", "");
+	check_lines("a\n\nbc\n", "a;;bc;");
+	check_lines("a\nwithout an end", "a;");
+	for (unsigned i = 0; i < 300; i++) {
+		n += (unsigned)sprintf(text + n, "line %u\n", i);
+		m += (unsigned)sprintf(expected + m, "line %u;", i);
+	}
+	check_lines(text, expected);
+	told[0] = '\0';
+	file_for_lines("/no/such/file", keep_line, told);
+	CHECK_STR(told, "");
+}
+
+/* Neither in part, nor at the cost of its neighbours. */
+TEST(lines_that_are_too_long_are_left_out)
+{
+	static const unsigned lens[] = { 1000, 1001, 1002, 2002, 3500 };
+	char text[4096];
+
+	for (size_t i = 0; i < ARRAY_LEN(lens); i++) {
+		memset(text, 'x', sizeof(text));
+		memcpy(text, "a\n", 2);
+		strcpy(text + 2 + lens[i], "\nb\n");
+		if (lens[i] > 1000) {
+			check_lines(text, "a;b;");
+		} else {
+			char expected[2048];
+
+			snprintf(expected, sizeof(expected), "a;%.*s;b;",
+				 (int)lens[i], text + 2);
+			check_lines(text, expected);
+		}
+	}
+}
+
 TEST(new_map_is_private_reserved_and_new)
 {
 	char dir[] = "/tmp/vma-unit-XXXXXX", path[64];

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "os/thread.h"
+#include "tests/support/sleeper.h"
 #include "tests/support/test.h"
 
 static volatile int runs, seen_depth;
@@ -369,6 +370,48 @@ static void count(int sig)
 	(void)sig;
 	runs++;
 	seen_depth |= os_thread.depth;
+}
+
+struct cancelled {
+	_Atomic pid_t tid;
+	int fd;
+};
+
+static void *sleep_on(void *arg)
+{
+	struct cancelled *c = arg;
+	struct pollfd fd = { .fd = c->fd, .events = POLLIN };
+	struct signals_mark mark = signals_mark();
+
+	c->tid = gettid();
+	(void)signals_sleep(&fd, 1, NULL, &mark, false);
+	return NULL;
+}
+
+/* libc cancels by a signal of its own, and waits for that signal before it leaves the
+ * call. What the thread sleeps for may come at the same time. */
+TEST(sleep_ends_when_it_is_cancelled_and_woken)
+{
+	for (int i = 0; i < 100; i++) {
+		struct cancelled c = { 0 };
+		struct timespec deadline;
+		pthread_t thread;
+		int fds[2];
+
+		CHECK_EQ(pipe(fds), 0);
+		c.fd = fds[0];
+		CHECK_EQ(pthread_create(&thread, NULL, sleep_on, &c), 0);
+		while (!c.tid)
+			sched_yield();
+		CHECK(sleeper_await(c.tid));
+		CHECK_EQ(pthread_cancel(thread), 0);
+		CHECK_EQ(write(fds[1], "x", 1), 1);
+		clock_gettime(CLOCK_REALTIME, &deadline);
+		deadline.tv_sec += 5;
+		CHECK_EQ(pthread_timedjoin_np(thread, NULL, &deadline), 0);
+		close(fds[0]);
+		close(fds[1]);
+	}
 }
 
 TEST(no_signal_is_lost_under_fire)

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Draws sequences (sequence.h). Most operations get fds they are made for; some get any,
+ * since errors have to be the same, too. */
+#include "config.h"
+
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "base/compiler.h"
+#include "base/rand.h"
+#include "tests/sequences/sequence.h"
+
+/* What a slot has, as far as the operations so far say; a close may have failed. */
+enum { NOTHING = 1, UDP = 2, SET = 4, EVENT = 8, READER = 16, WRITER = 32 };
+
+struct drawer {
+	struct rand rand;
+	uint8_t has[SLOTS];
+	bool is_level_only;
+};
+
+static uint32_t below(struct drawer *d, uint32_t bound)
+{
+	return (uint32_t)rand_below(&d->rand, bound);
+}
+
+#define ONE_OF(d, list) ((list)[below(d, ARRAY_LEN(list))])
+
+/* A slot that has one of these things; now and then, or if there is none, any. */
+static uint8_t slot(struct drawer *d, unsigned what)
+{
+	uint8_t found[SLOTS];
+	unsigned cnt = 0;
+
+	for (uint8_t i = 0; i < SLOTS; i++)
+		if (d->has[i] & what)
+			found[cnt++] = i;
+	if (!cnt || below(d, 40) == 0)
+		return (uint8_t)below(d, SLOTS);
+	return found[below(d, cnt)];
+}
+
+static uint32_t length(struct drawer *d)
+{
+	static const uint32_t lens[] = { 0, 1, 10, 100, 500, 1400 };
+
+	return ONE_OF(d, lens);
+}
+
+static uint32_t events(struct drawer *d)
+{
+	static const uint32_t wanted[] = {
+		EPOLLIN, EPOLLIN, EPOLLIN, EPOLLOUT, EPOLLIN | EPOLLOUT,
+		EPOLLIN | EPOLLRDHUP, EPOLLIN | EPOLLPRI, EPOLLRDNORM,
+		EPOLLIN | EPOLLRDNORM | EPOLLWRNORM, EPOLLERR, 0,
+	};
+	static const uint32_t how[] = {
+		0, 0, 0, EPOLLET, EPOLLET, EPOLLONESHOT,
+		EPOLLET | EPOLLONESHOT, EPOLLEXCLUSIVE,
+		EPOLLEXCLUSIVE | EPOLLET,
+	};
+	uint32_t flags = ONE_OF(d, wanted) | ONE_OF(d, how);
+
+	return d->is_level_only ? flags & (EPOLLIN | EPOLLOUT | EPOLLPRI |
+					   EPOLLERR | EPOLLRDHUP) :
+				  flags;
+}
+
+static enum op_kind kind(struct drawer *d)
+{
+	static const uint8_t weights[] = {
+#define OP(name, weight) weight,
+#include "tests/sequences/ops.def"
+	};
+	uint32_t sum = 0, at;
+
+	for (size_t i = 0; i < ARRAY_LEN(weights); i++)
+		sum += weights[i];
+	at = below(d, sum);
+	for (size_t i = 0; i < ARRAY_LEN(weights); i++) {
+		if (at < weights[i])
+			return (enum op_kind)i;
+		at -= weights[i];
+	}
+	return 0;
+}
+
+static void draw_receive(struct drawer *d, struct op *op)
+{
+	static const uint32_t flags[] = { 0, 0, 0, 0, MSG_PEEK, MSG_TRUNC,
+					  MSG_PEEK | MSG_TRUNC, MSG_WAITALL,
+					  MSG_OOB, MSG_ERRQUEUE };
+
+	op->a = slot(d, UDP);
+	op->b = (uint8_t)below(d, 5);
+	op->n = length(d);
+	op->flags = ONE_OF(d, flags);
+}
+
+static void draw_send(struct drawer *d, struct op *op)
+{
+	/* Not MSG_DONTROUTE and MSG_MORE, with which the kernel sends: datagrams that
+	 * come by two ways may be received in another order. */
+	static const uint32_t flags[] = { 0, 0, 0, 0, MSG_DONTWAIT, MSG_CONFIRM,
+					  MSG_OOB, MSG_NOSIGNAL };
+
+	op->a = slot(d, UDP);
+	op->b = slot(d, UDP);
+	op->n = length(d);
+	op->flags = ONE_OF(d, flags);
+}
+
+static void draw_op(struct drawer *d, struct op *op)
+{
+	op->kind = kind(d);
+	switch (op->kind) {
+	case OP_socket:
+		op->a = slot(d, NOTHING);
+		op->n = below(d, 3);
+		d->has[op->a] = UDP;
+		break;
+	case OP_bind:
+		op->a = slot(d, UDP);
+		op->n = below(d, 5);
+		break;
+	case OP_connect:
+		op->a = slot(d, UDP);
+		op->b = slot(d, UDP);
+		op->n = below(d, 12);
+		break;
+	case OP_send:
+	case OP_sendto:
+		draw_send(d, op);
+		break;
+	case OP_recv:
+		draw_receive(d, op);
+		break;
+	case OP_shutdown:
+		op->a = slot(d, UDP);
+		op->n = below(d, 4);
+		break;
+	case OP_close:
+		op->a = slot(d, (unsigned)~NOTHING);
+		d->has[op->a] = NOTHING;
+		break;
+	case OP_dup:
+	case OP_dup2:
+		op->a = slot(d, (unsigned)~NOTHING);
+		op->b = slot(d, op->kind == OP_dup ? NOTHING : 0xff);
+		d->has[op->b] = d->has[op->a];
+		break;
+	case OP_disconnect:
+	case OP_name:
+	case OP_error:
+	case OP_waiting:
+		op->a = slot(d, UDP);
+		break;
+	case OP_eventfd:
+		op->a = slot(d, NOTHING);
+		op->n = below(d, 2);
+		d->has[op->a] = EVENT;
+		break;
+	case OP_pipe:
+		op->a = slot(d, NOTHING);
+		op->b = slot(d, NOTHING);
+		d->has[op->a] = READER;
+		d->has[op->b] = WRITER;
+		break;
+	case OP_write:
+		op->a = slot(d, EVENT | WRITER);
+		break;
+	case OP_read:
+		op->a = slot(d, EVENT | READER);
+		break;
+	case OP_epoll_create:
+		op->a = slot(d, NOTHING);
+		d->has[op->a] = SET;
+		break;
+	case OP_epoll_add:
+	case OP_epoll_mod:
+		op->a = slot(d, SET);
+		op->b = slot(d, below(d, 4) ? UDP : (unsigned)~NOTHING);
+		if (d->is_level_only && d->has[op->b] == SET)
+			op->b = slot(d, UDP | EVENT | READER);
+		op->flags = events(d);
+		break;
+	case OP_epoll_del:
+		op->a = slot(d, SET);
+		op->b = slot(d, (unsigned)~NOTHING);
+		break;
+	case OP_epoll_wait:
+		op->a = slot(d, SET);
+		op->n = below(d, 40) == 0;
+		break;
+	case OP_poll:
+	case OP_select:
+		op->n = rand_u32(&d->rand);
+		op->flags = rand_u32(&d->rand);
+		break;
+	case OP_KINDS:
+		break;
+	}
+}
+
+/* Something to work with: two sockets, of which the second one is connected to the
+ * first, and a set. */
+static unsigned draw_beginning(struct drawer *d, struct op *ops)
+{
+	const struct op beginning[] = {
+		{ OP_socket, 0, 0, below(d, 3), 0 },
+		{ OP_bind, 0, 0, below(d, 5), 0 },
+		{ OP_socket, 1, 0, below(d, 3), 0 },
+		{ OP_bind, 1, 0, 2, 0 },
+		{ OP_connect, 1, 0, 1, 0 },
+		{ OP_epoll_create, 2, 0, 0, 0 },
+	};
+
+	d->has[0] = d->has[1] = UDP;
+	d->has[2] = SET;
+	memcpy(ops, beginning, sizeof(beginning));
+	return ARRAY_LEN(beginning);
+}
+
+void sequence_draw(struct sequence *s, uint64_t seed, unsigned cnt,
+		   bool is_level_only)
+{
+	struct drawer d;
+
+	*s = (struct sequence){ .cnt = MIN(cnt, (unsigned)OPS_MAX),
+				.is_level_only = is_level_only };
+	rand_init(&d.rand, seed);
+	d.is_level_only = is_level_only;
+	for (int i = 0; i < SLOTS; i++)
+		d.has[i] = NOTHING;
+	for (unsigned i = draw_beginning(&d, s->ops); i < s->cnt; i++)
+		draw_op(&d, &s->ops[i]);
+}

@@ -1,0 +1,580 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Plays sequences (sequence.h). What it prints names fds by their slots and ports by
+ * the slots that have them, so that it does not depend on the numbers of the kernel. */
+#define _GNU_SOURCE
+#include "config.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/types.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "base/rand.h"
+#include "tests/sequences/sequence.h"
+
+/* Nobody listens there. */
+enum { DEAD_PORT = 1 };
+
+enum { LEN_MAX = 1500, EVENTS_MAX = 64, WAIT_MS = 2 };
+
+unsigned long sequence_received;
+
+static struct {
+	int fds[SLOTS]; /* -1: none */
+	bool is_blocking[SLOTS], is_set[SLOTS];
+	/* nobody looks at sets but by epoll_wait */
+	bool is_level_only;
+	/* of the operation that is played */
+	unsigned at;
+	char *out;
+	unsigned len, size;
+} play;
+
+__attribute__((format(printf, 1, 2))) static void say(const char *fmt, ...)
+{
+	unsigned room = play.size - play.len;
+	va_list args;
+	int n;
+
+	va_start(args, fmt);
+	n = vsnprintf(play.out + play.len, room, fmt, args);
+	va_end(args);
+	if (n > 0)
+		play.len += MIN((unsigned)n, room - 1);
+}
+
+/* Says how a call went, and returns whether it succeeded. */
+static bool said(long n)
+{
+	if (n < 0)
+		say(" %s", strerrorname_np(errno));
+	else
+		say(" %ld", n);
+	return n >= 0;
+}
+
+/* -- names ---------------------------------------------------------------------------- */
+
+static bool name_of_slot(int slot, struct sockaddr_in *name)
+{
+	socklen_t len = sizeof(*name);
+
+	memset(name, 0, sizeof(*name));
+	return getsockname(play.fds[slot], (struct sockaddr *)name, &len) == 0 &&
+	       name->sin_family == AF_INET;
+}
+
+static void say_name(const struct sockaddr_in *name)
+{
+	struct sockaddr_in own;
+
+	say(" %s:", name->sin_addr.s_addr == htonl(INADDR_LOOPBACK) ? "lo" :
+		    name->sin_addr.s_addr ? "elsewhere" : "any");
+	if (name->sin_port == 0 || ntohs(name->sin_port) == DEAD_PORT) {
+		say("%d", ntohs(name->sin_port));
+		return;
+	}
+	for (int i = 0; i < SLOTS; i++)
+		if (name_of_slot(i, &own) && own.sin_port == name->sin_port) {
+			say("of-%d", i);
+			return;
+		}
+	say("gone");
+}
+
+static struct sockaddr_in loopback(uint16_t port)
+{
+	return (struct sockaddr_in){ .sin_family = AF_INET,
+				     .sin_port = htons(port),
+				     .sin_addr = { htonl(INADDR_LOOPBACK) } };
+}
+
+/* Where a slot hears; port 0 if it does not. */
+static struct sockaddr_in heard_at(int slot)
+{
+	struct sockaddr_in name;
+
+	return name_of_slot(slot, &name) ? loopback(ntohs(name.sin_port)) :
+					   loopback(0);
+}
+
+/* -- slots ---------------------------------------------------------------------------- */
+
+static void put(int slot, int fd, bool is_blocking)
+{
+	if (fd < 0)
+		return;
+	if (play.fds[slot] >= 0)
+		close(play.fds[slot]);
+	play.fds[slot] = fd;
+	play.is_blocking[slot] = is_blocking;
+	play.is_set[slot] = false;
+}
+
+static void play_socket(const struct op *op)
+{
+	bool is_blocking = op->n == 2;
+	int fd = socket(AF_INET,
+			SOCK_DGRAM | (is_blocking ? 0 : SOCK_NONBLOCK) |
+				(op->n == 1 ? SOCK_CLOEXEC : 0), 0);
+
+	said(fd < 0 ? fd : 0);
+	put(op->a, fd, is_blocking);
+}
+
+static void play_close(const struct op *op)
+{
+	said(close(play.fds[op->a]));
+	play.fds[op->a] = -1;
+}
+
+/* A set that has two names is the business of those who look for more. */
+static bool is_left_out(int slot)
+{
+	bool result = play.is_level_only && play.is_set[slot];
+
+	if (result)
+		say(" left out");
+	return result;
+}
+
+static void play_dup(const struct op *op)
+{
+	bool is_blocking = play.is_blocking[op->a], is_set = play.is_set[op->a];
+	int fd;
+
+	if (is_left_out(op->a))
+		return;
+	fd = dup(play.fds[op->a]);
+	said(fd < 0 ? fd : 0);
+	put(op->b, fd, is_blocking);
+	if (fd >= 0)
+		play.is_set[op->b] = is_set;
+}
+
+static void play_dup2(const struct op *op)
+{
+	int fd;
+
+	if (is_left_out(op->a))
+		return;
+	fd = dup2(play.fds[op->a], play.fds[op->b]);
+	said(fd < 0 ? fd : 0);
+	if (fd >= 0) {
+		play.is_blocking[op->b] = play.is_blocking[op->a];
+		play.is_set[op->b] = play.is_set[op->a];
+	}
+}
+
+static void play_eventfd(const struct op *op)
+{
+	int fd = eventfd(op->n, EFD_NONBLOCK | EFD_CLOEXEC);
+
+	said(fd < 0 ? fd : 0);
+	put(op->a, fd, false);
+}
+
+static void play_pipe(const struct op *op)
+{
+	int fds[2] = { -1, -1 };
+
+	said(pipe2(fds, O_NONBLOCK | O_CLOEXEC));
+	put(op->a, fds[0], false);
+	put(op->b, fds[1], false);
+}
+
+static void play_epoll_create(const struct op *op)
+{
+	int fd = epoll_create1(EPOLL_CLOEXEC);
+
+	said(fd < 0 ? fd : 0);
+	put(op->a, fd, false);
+	play.is_set[op->a] = true;
+}
+
+static void play_read(const struct op *op)
+{
+	uint64_t value = 0;
+
+	if (play.is_blocking[op->a])
+		said(recv(play.fds[op->a], &value, sizeof(value), MSG_DONTWAIT));
+	else
+		said(read(play.fds[op->a], &value, sizeof(value)));
+}
+
+/* -- sockets -------------------------------------------------------------------------- */
+
+static void play_bind(const struct op *op)
+{
+	struct sockaddr_in name = loopback(0);
+
+	if (op->n == 0)
+		name.sin_addr.s_addr = htonl(INADDR_ANY);
+	/* the documentation's, which no host has */
+	if (op->n == 1)
+		name.sin_addr.s_addr = htonl(0xc0000201);
+	said(bind(play.fds[op->a], (struct sockaddr *)&name, sizeof(name)));
+}
+
+static void play_connect(const struct op *op)
+{
+	struct sockaddr_in name = op->n ? heard_at(op->b) : loopback(DEAD_PORT);
+
+	if (!name.sin_port) {
+		say(" nobody is there");
+		return;
+	}
+	said(connect(play.fds[op->a], (struct sockaddr *)&name, sizeof(name)));
+}
+
+static void play_disconnect(const struct op *op)
+{
+	struct sockaddr none = { .sa_family = AF_UNSPEC };
+
+	said(connect(play.fds[op->a], &none, sizeof(none)));
+}
+
+/* Bytes that tell operations apart. */
+static void fill(uint8_t *bytes)
+{
+	for (unsigned i = 0; i < LEN_MAX; i++)
+		bytes[i] = (uint8_t)(play.at * 7 + i);
+}
+
+static __be16 port_of_peer(int slot)
+{
+	struct sockaddr_in peer = { 0 };
+	socklen_t len = sizeof(peer);
+
+	return getpeername(play.fds[slot], (struct sockaddr *)&peer, &len) == 0 &&
+			       peer.sin_family == AF_INET ?
+		       peer.sin_port :
+		       0;
+}
+
+/* Whether somebody takes what this slot sends to that port. Otherwise an error comes
+ * back, at its own time: under the library a moment later, if the next datagram does not
+ * go by the kernel, too. */
+static bool is_heard(int slot, __be16 port)
+{
+	struct sockaddr_in own, name;
+
+	if (!port)
+		return true;
+	if (!name_of_slot(slot, &own))
+		return true;
+	for (int i = 0; i < SLOTS; i++)
+		if (name_of_slot(i, &name) && name.sin_port == port)
+			return !port_of_peer(i) ||
+			       port_of_peer(i) == own.sin_port;
+	return false;
+}
+
+static void play_send(const struct op *op)
+{
+	uint8_t bytes[LEN_MAX];
+	struct iovec iov[2] = { { bytes, op->n / 3 },
+				{ bytes + op->n / 3, op->n - op->n / 3 } };
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
+	int fd = play.fds[op->a];
+
+	if (!is_heard(op->a, port_of_peer(op->a))) {
+		say(" nobody is there");
+		return;
+	}
+	fill(bytes);
+	if (op->flags)
+		said(sendmsg(fd, &msg, (int)op->flags));
+	else if (op->n % 2)
+		said(write(fd, bytes, op->n));
+	else
+		said(send(fd, bytes, op->n, 0));
+}
+
+/* Eight bytes are what an eventfd takes. */
+static void play_write(const struct op *op)
+{
+	uint64_t value = 1;
+
+	if (!is_heard(op->a, port_of_peer(op->a))) {
+		say(" nobody is there");
+		return;
+	}
+	said(write(play.fds[op->a], &value, sizeof(value)));
+}
+
+static void play_sendto(const struct op *op)
+{
+	struct sockaddr_in name = heard_at(op->b);
+	uint8_t bytes[LEN_MAX];
+
+	if (!is_heard(op->a, name.sin_port)) {
+		say(" nobody is there");
+		return;
+	}
+	fill(bytes);
+	said(sendto(play.fds[op->a], bytes, op->n, (int)op->flags,
+		    (struct sockaddr *)&name, sizeof(name)));
+}
+
+static void say_bytes(const uint8_t *bytes, size_t len)
+{
+	unsigned sum = 0;
+
+	for (size_t i = 0; i < len; i++)
+		sum = sum * 31 + bytes[i];
+	say(" sum %x", sum);
+}
+
+static void receive_message(int fd, const struct op *op, int flags)
+{
+	uint8_t bytes[LEN_MAX];
+	struct iovec iov[2] = { { bytes, op->n / 2 },
+				{ bytes + op->n / 2, op->n - op->n / 2 } };
+	struct sockaddr_in from = { 0 };
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2,
+			      .msg_name = &from, .msg_namelen = sizeof(from) };
+	ssize_t n = recvmsg(fd, &msg, flags);
+
+	if (!said(n))
+		return;
+	say(" flags %x namelen %u", (unsigned)msg.msg_flags, msg.msg_namelen);
+	say_name(&from);
+	say_bytes(bytes, MIN((size_t)n, op->n));
+}
+
+static void receive_batch(int fd, const struct op *op, int flags)
+{
+	uint8_t bytes[2][LEN_MAX];
+	struct iovec iov[2] = { { bytes[0], op->n }, { bytes[1], op->n } };
+	struct mmsghdr msgs[2] = { { .msg_hdr = { .msg_iov = &iov[0],
+						  .msg_iovlen = 1 } },
+				   { .msg_hdr = { .msg_iov = &iov[1],
+						  .msg_iovlen = 1 } } };
+	int cnt = recvmmsg(fd, msgs, 2, flags, NULL);
+
+	said(cnt);
+	for (int i = 0; i < cnt; i++) {
+		say(" %u", msgs[i].msg_len);
+		say_bytes(bytes[i], MIN((size_t)msgs[i].msg_len, op->n));
+	}
+}
+
+static void play_recv(const struct op *op)
+{
+	int fd = play.fds[op->a], flags = (int)op->flags;
+	struct sockaddr_in from = { 0 };
+	socklen_t len = sizeof(from);
+	uint8_t bytes[LEN_MAX];
+	unsigned before = play.len;
+	ssize_t n;
+
+	if (play.is_blocking[op->a])
+		flags |= MSG_DONTWAIT;
+	if (op->b == 3) {
+		receive_message(fd, op, flags);
+	} else if (op->b == 4) {
+		receive_batch(fd, op, flags);
+	} else {
+		if (op->b == 1)
+			n = recvfrom(fd, bytes, op->n, flags,
+				     (struct sockaddr *)&from, &len);
+		else if (op->b == 2 && !flags)
+			n = read(fd, bytes, op->n);
+		else
+			n = recv(fd, bytes, op->n, flags);
+		if (said(n)) {
+			say_bytes(bytes, MIN((size_t)n, op->n));
+			if (op->b == 1)
+				say_name(&from);
+		}
+	}
+	if (play.out[before + 1] != 'E' && !(flags & (MSG_PEEK | MSG_ERRQUEUE)))
+		sequence_received++;
+}
+
+static void play_shutdown(const struct op *op)
+{
+	said(shutdown(play.fds[op->a], (int)op->n));
+}
+
+static void play_name(const struct op *op)
+{
+	struct sockaddr_in name = { 0 };
+	socklen_t len = sizeof(name);
+
+	if (said(getsockname(play.fds[op->a], (struct sockaddr *)&name, &len)))
+		say_name(&name);
+	len = sizeof(name);
+	if (said(getpeername(play.fds[op->a], (struct sockaddr *)&name, &len)))
+		say_name(&name);
+}
+
+static void play_error(const struct op *op)
+{
+	int error = 0;
+	socklen_t len = sizeof(error);
+
+	if (said(getsockopt(play.fds[op->a], SOL_SOCKET, SO_ERROR, &error, &len)))
+		say(" %s", error ? strerrorname_np(error) : "none");
+}
+
+static void play_waiting(const struct op *op)
+{
+	int len = -1;
+
+	if (said(ioctl(play.fds[op->a], FIONREAD, &len)))
+		say(" %d", len);
+}
+
+/* What poll and select look at. */
+static int watched(int slot)
+{
+	return play.is_level_only && play.is_set[slot] ? -1 : play.fds[slot];
+}
+
+/* -- readiness ------------------------------------------------------------------------ */
+
+static void change(const struct op *op, int what)
+{
+	/* names the operation that has set the events */
+	struct epoll_event event = { .events = op->flags,
+				     .data.u64 = play.at << 8 | op->b };
+
+	said(epoll_ctl(play.fds[op->a], what, play.fds[op->b], &event));
+}
+
+static void play_epoll_add(const struct op *op)
+{
+	change(op, EPOLL_CTL_ADD);
+}
+
+static void play_epoll_mod(const struct op *op)
+{
+	change(op, EPOLL_CTL_MOD);
+}
+
+static void play_epoll_del(const struct op *op)
+{
+	change(op, EPOLL_CTL_DEL);
+}
+
+static int by_data(const void *a, const void *b)
+{
+	const struct epoll_event *x = a, *y = b;
+
+	return x->data.u64 < y->data.u64 ? -1 : x->data.u64 > y->data.u64;
+}
+
+/* There is room for all events: which of them come first is not promised. */
+static void play_epoll_wait(const struct op *op)
+{
+	struct epoll_event events[EVENTS_MAX];
+	int cnt = epoll_wait(play.fds[op->a], events, EVENTS_MAX,
+			     op->n ? WAIT_MS : 0);
+
+	said(cnt);
+	if (cnt > 0)
+		qsort(events, (size_t)cnt, sizeof(events[0]), by_data);
+	for (int i = 0; i < cnt; i++)
+		say(" [%u by %u: %x]", (unsigned)(events[i].data.u64 & 0xff),
+		    (unsigned)(events[i].data.u64 >> 8), events[i].events);
+}
+
+static void play_poll(const struct op *op)
+{
+	static const short wanted[] = { POLLIN, POLLIN, POLLIN | POLLOUT,
+					POLLOUT, POLLRDNORM, POLLPRI,
+					POLLIN | POLLRDHUP, 0 };
+	struct pollfd fds[6];
+	struct rand rand;
+	int slots[6];
+	nfds_t cnt;
+
+	rand_init(&rand, op->n);
+	cnt = 1 + (nfds_t)rand_below(&rand, ARRAY_LEN(fds));
+	for (nfds_t i = 0; i < cnt; i++) {
+		slots[i] = (int)rand_below(&rand, SLOTS);
+		fds[i] = (struct pollfd){
+			.fd = watched(slots[i]),
+			.events = wanted[rand_below(&rand, ARRAY_LEN(wanted))],
+		};
+	}
+	said(poll(fds, cnt, op->flags % 40 ? 0 : WAIT_MS));
+	for (nfds_t i = 0; i < cnt; i++)
+		say(" [%d: %x of %x]", slots[i], (unsigned)fds[i].revents,
+		    (unsigned)fds[i].events);
+}
+
+static void play_select(const struct op *op)
+{
+	struct timeval time = { .tv_usec = op->flags % 40 ? 0 : WAIT_MS * 1000 };
+	fd_set sets[3];
+	int cnt = 0;
+
+	for (int set = 0; set < 3; set++) {
+		FD_ZERO(&sets[set]);
+		for (int i = 0; i < SLOTS; i++)
+			if (op->n >> (set * SLOTS + i) & 1 &&
+			    watched(i) >= 0) {
+				FD_SET(watched(i), &sets[set]);
+				cnt = MAX(cnt, watched(i) + 1);
+			}
+	}
+	said(select(cnt, &sets[0], &sets[1], &sets[2], &time));
+	for (int set = 0; set < 3; set++) {
+		say(" [");
+		for (int i = 0; i < SLOTS; i++)
+			if (watched(i) >= 0 && FD_ISSET(watched(i), &sets[set]))
+				say(" %d", i);
+		say(" ]");
+	}
+}
+
+/* -- the whole of it ------------------------------------------------------------------- */
+
+static const struct {
+	const char *name;
+	void (*play)(const struct op *op);
+} kinds[] = {
+#define OP(name, weight) { #name, play_##name },
+#include "tests/sequences/ops.def"
+};
+
+unsigned sequence_play(const struct sequence *s, char *out, unsigned size)
+{
+	play.out = out;
+	play.len = 0;
+	play.size = size;
+	play.is_level_only = s->is_level_only;
+	for (int i = 0; i < SLOTS; i++)
+		play.fds[i] = -1;
+	for (play.at = 0; play.at < s->cnt; play.at++) {
+		const struct op *op = &s->ops[play.at];
+
+		if (s->is_out[play.at])
+			continue;
+		say("%u %s %u %u (%u, %x):", play.at, kinds[op->kind].name,
+		    op->a, op->b, op->n, op->flags);
+		kinds[op->kind].play(op);
+		say("\n");
+	}
+	for (int i = 0; i < SLOTS; i++)
+		if (play.fds[i] >= 0)
+			close(play.fds[i]);
+	return play.len;
+}

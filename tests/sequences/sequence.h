@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A sequence: what a program does with a handful of fds, drawn from a seed. It is the
+ * same in each process, whatever the calls return. play.c does it.
+ */
+#ifndef SEQUENCES_SEQUENCE_H
+#define SEQUENCES_SEQUENCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum op_kind {
+#define OP(name, weight) OP_##name,
+#include "tests/sequences/ops.def"
+	OP_KINDS
+};
+
+/* The program's fds have these numbers, whatever the kernel calls them. */
+enum { SLOTS = 10, OPS_MAX = 256 };
+
+struct op {
+	enum op_kind kind;
+	/* slots; what the second one is for depends on the kind */
+	uint8_t a, b;
+	/* numbers of the kind's own: a length, a choice; flags */
+	uint32_t n, flags;
+};
+
+struct sequence {
+	unsigned cnt;
+	struct op ops[OPS_MAX];
+	/* those that are left out */
+	bool is_out[OPS_MAX];
+	bool is_level_only;
+};
+
+/* `cnt` is 6 or more: each begins with the same ones. is_level_only: without the flags
+ * of epoll that change when it reports, without the names that its events have twice,
+ * and without anybody who waits for a set but by epoll_wait. */
+void sequence_draw(struct sequence *s, uint64_t seed, unsigned cnt,
+		   bool is_level_only);
+
+/* Plays it, and prints a line for each operation into `out` (of `size` bytes). Returns
+ * the length. Nothing is left open. */
+unsigned sequence_play(const struct sequence *s, char *out, unsigned size);
+
+/* Datagrams that were received in all sequences so far. */
+extern unsigned long sequence_received;
+
+#endif
