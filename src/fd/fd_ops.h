@@ -134,7 +134,8 @@ struct fd_object {
 	 * use. */
 	_Atomic int refs;
 	_Atomic int fd_cnt;
-	const struct fd_ops *ops; /* fixed while refs is not 0 */
+	/* fixed while refs is not 0, and read at any time */
+	const struct fd_ops *_Atomic ops;
 	/* What it is ready for, by our queues (enum ready_bit); NULL: nobody says.
 	 * Read at any time, also when the object is gone. */
 	const _Atomic uint32_t *_Atomic ready;

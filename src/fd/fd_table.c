@@ -121,7 +121,7 @@ struct fd_object *fd_object_hold(struct fd_object *obj)
 void fd_object_init(struct fd_object *obj, const struct fd_ops *ops,
 		    ino_t inode)
 {
-	obj->ops = ops;
+	atomic_store_explicit(&obj->ops, ops, memory_order_relaxed);
 	atomic_store_explicit(&obj->ready, NULL, memory_order_relaxed);
 	obj->inode = inode;
 	list_init(&obj->by_inode);

@@ -103,7 +103,9 @@ static long modify(struct epoll_item *item, int epfd, int fd,
 	bool was_armed = item->is_armed;
 	long err;
 
-	if (!user_is_plausible(event, sizeof(*event)))
+	/* what the kernel refuses for sure changes nothing, for no moment */
+	if (!user_is_plausible(event, sizeof(*event)) ||
+	    (item->event.events | event->events) & EPOLLEXCLUSIVE)
 		return change_kernels(epfd, EPOLL_CTL_MOD, fd, event);
 	epoll_item_modify(item, event, true);
 	err = change_kernels(epfd, EPOLL_CTL_MOD, fd, event);
@@ -176,4 +178,10 @@ long mux_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 	err = change_member(obj, epfd, op, fd, event);
 	fd_object_put(obj);
 	return err;
+}
+
+void mux_epoll_copied(int epfd)
+{
+	if (!fd_table_has(epfd))
+		fd_object_put(noted_set(epfd));
 }

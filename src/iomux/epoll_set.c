@@ -29,12 +29,9 @@ static uint32_t wants(const struct epoll_item *item)
 	return item->is_armed ? item->event.events | ALWAYS : 0;
 }
 
-/* What the socket of an item has, by both names that Linux has for it. */
 static uint32_t state_of(const struct epoll_item *item)
 {
-	uint32_t ready = endpoint_ready(item->end);
-
-	return ready & READY_IN ? ready | EPOLLRDNORM : ready;
+	return endpoint_poll_events(endpoint_ready(item->end));
 }
 
 /* What an item of a socket reports now, after something has come. As in Linux, an

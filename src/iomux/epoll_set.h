@@ -45,7 +45,7 @@ struct epoll_item {
 	/* -- the lock of the list that `watch` is on; changed with set->lock, too -- */
 	struct watch watch;
 	struct epoll_event event;
-	bool is_dead;
+	_Atomic bool is_dead;
 
 	/* -- set->lock -- */
 	struct list in_ready;

@@ -36,8 +36,8 @@ static bool is_ready_in_kernel(const struct epoll_item *item)
 {
 	struct pollfd fd = {
 		.fd = item->fd,
-		.events = (short)(item->event.events & (POLLIN | POLLPRI | POLLOUT |
-							POLLRDNORM | POLLRDHUP)),
+		/* by the same names */
+		.events = (short)(item->event.events & SHRT_MAX),
 	};
 
 	return inside_poll(&fd, 1) > 0;

@@ -75,6 +75,9 @@ long mux_epoll_wait(int epfd, struct epoll_event *events, int cnt,
  * cannot be followed goes back to the kernel. */
 long mux_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event);
 
+/* A noted set gets another number: it is known from now on, for both. */
+void mux_epoll_copied(int epfd);
+
 /* A set may become a member of another one before anything in it is ours. So the
  * numbers of sets are noted, a bit each. Those that are closed stay noted. Higher
  * numbers than these are not: such sets go unnoticed as long as nothing in them is

@@ -205,15 +205,9 @@ static void copy_set(struct poll_call *poll)
 
 /* -- looking --------------------------------------------------------------------- */
 
-/* Linux reports both names of a readiness. */
 static short as_poll_events(uint32_t ready)
 {
-	short events = (short)(ready & (READY_IN | READY_OUT | READY_ERR |
-					READY_HUP | READY_RDHUP));
-
-	if (ready & READY_IN)
-		events |= POLLRDNORM;
-	return events;
+	return (short)endpoint_poll_events(ready);
 }
 
 static uint32_t state_of(const struct source *source)

@@ -7,6 +7,8 @@
 #define NET_ENDPOINT_H
 
 #include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
 
 #include "base/list.h"
 #include "pkt/flow_key.h"
@@ -22,8 +24,9 @@ enum ready_bit {
 	READY_ERR = 0x008,
 	READY_HUP = 0x010,
 	READY_RDHUP = 0x2000,
+	READY_RDNORM = 0x040,
 	/* PRI, RDNORM and RDBAND; WRNORM and WRBAND */
-	READY_IN_NAMES = 0x002 | 0x040 | 0x080,
+	READY_IN_NAMES = 0x002 | READY_RDNORM | 0x080,
 	READY_OUT_NAMES = 0x100 | 0x200,
 };
 
@@ -98,7 +101,10 @@ struct watch {
 static inline void endpoint_init(struct endpoint *end,
 				 void (*input)(struct endpoint *, struct pkt *))
 {
-	*end = (struct endpoint){ .input = input };
+	/* somebody may still read the word (fd_object.ready) */
+	memset(end, 0, offsetof(struct endpoint, ready));
+	end->input = input;
+	atomic_store_explicit(&end->ready, 0, memory_order_relaxed);
 	list_init(&end->watches);
 	list_init(&end->by_key);
 }
@@ -133,12 +139,26 @@ static inline void endpoint_fire(struct endpoint *end, uint32_t bits)
 			break;
 }
 
-/* Called under the stack's lock. Each call fires the watches, even if the bit was
- * set already. */
-static inline void endpoint_set_ready(struct endpoint *end, uint32_t bits)
+/* What poll() calls that. */
+static inline uint32_t endpoint_poll_events(uint32_t ready)
+{
+	/* the end of the data can be read */
+	if (ready & READY_RDHUP)
+		ready |= READY_IN;
+	return ready & READY_IN ? ready | READY_RDNORM : ready;
+}
+
+/* Called under the stack's lock. */
+static inline void endpoint_add_ready(struct endpoint *end, uint32_t bits)
 {
 	atomic_store_explicit(&end->ready, endpoint_ready(end) | bits,
 			      memory_order_relaxed);
+}
+
+/* The same, and each call fires the watches, even if the bit was set already. */
+static inline void endpoint_set_ready(struct endpoint *end, uint32_t bits)
+{
+	endpoint_add_ready(end, bits);
 	if (UNLIKELY(!list_is_empty(&end->watches)))
 		endpoint_fire(end, bits);
 }

@@ -59,11 +59,22 @@ long fd_call_passed(int fd, enum fd_traffic traffic, long result)
 	return result;
 }
 
+COLD void fd_call_copied_set(int fd)
+{
+	int saved_errno = errno;
+
+	os_enter();
+	mux_epoll_copied(fd);
+	os_leave();
+	errno = saved_errno;
+}
+
 int fd_call_duplicate(int fd, int cmd, void *arg)
 {
 	struct fd_object *obj;
 	int new_fd;
 
+	fd_call_copied(fd);
 	if (os_is_inside() || !fd_table_has(fd))
 		return fd_table_forget(real.fcntl(fd, cmd, arg));
 	os_enter();

@@ -12,6 +12,7 @@
 
 #include "fd/fd_table.h"
 #include "fd/fd_wait.h"
+#include "iomux/mux.h"
 #include "os/real.h"
 #include "os/thread.h"
 
@@ -110,6 +111,8 @@ static ALWAYS_INLINE enum fd_verdict fd_call_end(const struct fd_call *call,
  * it. Returns `result`, and leaves errno as it is. */
 COLD long fd_call_passed(int fd, enum fd_traffic traffic, long result);
 
+COLD void fd_call_copied_set(int fd);
+
 /* To be called before there is any object. */
 void fd_calls_load(void);
 
@@ -119,6 +122,14 @@ void process_calls_load(void);
 
 /* Whether this mode and program of seccomp install a filter. */
 bool process_is_filter(unsigned long mode, const void *program);
+
+/* The fd is about to get another number as well. A set of epoll is known from then on,
+ * or the two would not be one. errno is as before. */
+static inline void fd_call_copied(int fd)
+{
+	if (UNLIKELY(mux_is_noted(fd)) && !os_is_inside())
+		fd_call_copied_set(fd);
+}
 
 /* F_DUPFD in both forms: the new number names what the old one names. errno is
  * set. */

@@ -105,6 +105,7 @@ int shim_close(int fd)
 int shim_dup(int fd)
 {
 	CALL_ENTERED(dup);
+	fd_call_copied(fd);
 	if (UNLIKELY(fd_table_has(fd)))
 		return fd_call_duplicate(fd, F_DUPFD, NULL);
 	return fd_table_forget(real.dup(fd));
@@ -181,6 +182,7 @@ static bool is_replacement_ours(int fd, int new_fd)
 int shim_dup2(int fd, int new_fd)
 {
 	CALL_ENTERED(dup2);
+	fd_call_copied(fd);
 	if (UNLIKELY(is_replacement_ours(fd, new_fd)))
 		return replace(fd, new_fd, 0, false);
 	return real.dup2(fd, new_fd);
@@ -189,6 +191,7 @@ int shim_dup2(int fd, int new_fd)
 int shim_dup3(int fd, int new_fd, int flags)
 {
 	CALL_ENTERED(dup3);
+	fd_call_copied(fd);
 	if (UNLIKELY(is_replacement_ours(fd, new_fd)))
 		return replace(fd, new_fd, flags, true);
 	return real.dup3(fd, new_fd, flags);

@@ -391,6 +391,14 @@ void sock_follow_news(struct fd_object *obj, int fd)
 
 /* -- life ---------------------------------------------------------------------- */
 
+void sock_clear(struct sock *s, size_t size)
+{
+	static const size_t behind = offsetof(struct sock, end) +
+				     sizeof(struct endpoint);
+
+	memset((char *)s + behind, 0, size - behind);
+}
+
 void sock_init(struct sock *s, const struct sock_kind *kind,
 	       const struct fd_ops *ops,
 	       void (*input)(struct endpoint *, struct pkt *), int fd,

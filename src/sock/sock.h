@@ -189,7 +189,10 @@ static inline struct sock *sock_of(struct fd_object *obj)
 	return CONTAINER_OF(obj, struct sock, obj);
 }
 
-/* Begins the life of a socket whose memory is all zeroes behind `obj`. */
+/* Makes the memory of a kind, which begins with the socket, all zeroes but for the
+ * object's head and the endpoint, which others may still look at. */
+void sock_clear(struct sock *s, size_t size);
+/* Begins the life of a socket whose memory is so. */
 void sock_init(struct sock *s, const struct sock_kind *kind,
 	       const struct fd_ops *ops,
 	       void (*input)(struct endpoint *, struct pkt *), int fd,

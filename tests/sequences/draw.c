@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/socket.h>
 
 #include "base/compiler.h"
 #include "base/rand.h"
@@ -17,7 +18,7 @@ enum { NOTHING = 1, UDP = 2, SET = 4, EVENT = 8, READER = 16, WRITER = 32 };
 struct drawer {
 	struct rand rand;
 	uint8_t has[SLOTS];
-	bool is_level_only;
+	bool is_tame;
 };
 
 static uint32_t below(struct drawer *d, uint32_t bound)
@@ -62,9 +63,9 @@ static uint32_t events(struct drawer *d)
 	};
 	uint32_t flags = ONE_OF(d, wanted) | ONE_OF(d, how);
 
-	return d->is_level_only ? flags & (EPOLLIN | EPOLLOUT | EPOLLPRI |
-					   EPOLLERR | EPOLLRDHUP) :
-				  flags;
+	if (d->is_tame && flags & EPOLLET)
+		flags &= ~(uint32_t)(EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND);
+	return flags;
 }
 
 static enum op_kind kind(struct drawer *d)
@@ -139,6 +140,8 @@ static void draw_op(struct drawer *d, struct op *op)
 	case OP_shutdown:
 		op->a = slot(d, UDP);
 		op->n = below(d, 4);
+		if (d->is_tame && (op->n == SHUT_RD || op->n == SHUT_RDWR))
+			op->n = SHUT_WR;
 		break;
 	case OP_close:
 		op->a = slot(d, (unsigned)~NOTHING);
@@ -181,8 +184,6 @@ static void draw_op(struct drawer *d, struct op *op)
 	case OP_epoll_mod:
 		op->a = slot(d, SET);
 		op->b = slot(d, below(d, 4) ? UDP : (unsigned)~NOTHING);
-		if (d->is_level_only && d->has[op->b] == SET)
-			op->b = slot(d, UDP | EVENT | READER);
 		op->flags = events(d);
 		break;
 	case OP_epoll_del:
@@ -223,14 +224,13 @@ static unsigned draw_beginning(struct drawer *d, struct op *ops)
 }
 
 void sequence_draw(struct sequence *s, uint64_t seed, unsigned cnt,
-		   bool is_level_only)
+		   bool is_tame)
 {
 	struct drawer d;
 
-	*s = (struct sequence){ .cnt = MIN(cnt, (unsigned)OPS_MAX),
-				.is_level_only = is_level_only };
+	*s = (struct sequence){ .cnt = MIN(cnt, (unsigned)OPS_MAX) };
 	rand_init(&d.rand, seed);
-	d.is_level_only = is_level_only;
+	d.is_tame = is_tame;
 	for (int i = 0; i < SLOTS; i++)
 		d.has[i] = NOTHING;
 	for (unsigned i = draw_beginning(&d, s->ops); i < s->cnt; i++)

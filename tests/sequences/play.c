@@ -35,9 +35,7 @@ unsigned long sequence_received;
 
 static struct {
 	int fds[SLOTS]; /* -1: none */
-	bool is_blocking[SLOTS], is_set[SLOTS];
-	/* nobody looks at sets but by epoll_wait */
-	bool is_level_only;
+	bool is_blocking[SLOTS];
 	/* of the operation that is played */
 	unsigned at;
 	char *out;
@@ -122,7 +120,6 @@ static void put(int slot, int fd, bool is_blocking)
 		close(play.fds[slot]);
 	play.fds[slot] = fd;
 	play.is_blocking[slot] = is_blocking;
-	play.is_set[slot] = false;
 }
 
 static void play_socket(const struct op *op)
@@ -142,42 +139,24 @@ static void play_close(const struct op *op)
 	play.fds[op->a] = -1;
 }
 
-/* A set that has two names is the business of those who look for more. */
-static bool is_left_out(int slot)
-{
-	bool result = play.is_level_only && play.is_set[slot];
-
-	if (result)
-		say(" left out");
-	return result;
-}
-
 static void play_dup(const struct op *op)
 {
-	bool is_blocking = play.is_blocking[op->a], is_set = play.is_set[op->a];
+	bool is_blocking = play.is_blocking[op->a];
 	int fd;
 
-	if (is_left_out(op->a))
-		return;
 	fd = dup(play.fds[op->a]);
 	said(fd < 0 ? fd : 0);
 	put(op->b, fd, is_blocking);
-	if (fd >= 0)
-		play.is_set[op->b] = is_set;
 }
 
 static void play_dup2(const struct op *op)
 {
 	int fd;
 
-	if (is_left_out(op->a))
-		return;
 	fd = dup2(play.fds[op->a], play.fds[op->b]);
 	said(fd < 0 ? fd : 0);
-	if (fd >= 0) {
+	if (fd >= 0)
 		play.is_blocking[op->b] = play.is_blocking[op->a];
-		play.is_set[op->b] = play.is_set[op->a];
-	}
 }
 
 static void play_eventfd(const struct op *op)
@@ -203,7 +182,6 @@ static void play_epoll_create(const struct op *op)
 
 	said(fd < 0 ? fd : 0);
 	put(op->a, fd, false);
-	play.is_set[op->a] = true;
 }
 
 static void play_read(const struct op *op)
@@ -441,12 +419,6 @@ static void play_waiting(const struct op *op)
 		say(" %d", len);
 }
 
-/* What poll and select look at. */
-static int watched(int slot)
-{
-	return play.is_level_only && play.is_set[slot] ? -1 : play.fds[slot];
-}
-
 /* -- readiness ------------------------------------------------------------------------ */
 
 static void change(const struct op *op, int what)
@@ -510,7 +482,7 @@ static void play_poll(const struct op *op)
 	for (nfds_t i = 0; i < cnt; i++) {
 		slots[i] = (int)rand_below(&rand, SLOTS);
 		fds[i] = (struct pollfd){
-			.fd = watched(slots[i]),
+			.fd = play.fds[slots[i]],
 			.events = wanted[rand_below(&rand, ARRAY_LEN(wanted))],
 		};
 	}
@@ -530,16 +502,16 @@ static void play_select(const struct op *op)
 		FD_ZERO(&sets[set]);
 		for (int i = 0; i < SLOTS; i++)
 			if (op->n >> (set * SLOTS + i) & 1 &&
-			    watched(i) >= 0) {
-				FD_SET(watched(i), &sets[set]);
-				cnt = MAX(cnt, watched(i) + 1);
+			    play.fds[i] >= 0) {
+				FD_SET(play.fds[i], &sets[set]);
+				cnt = MAX(cnt, play.fds[i] + 1);
 			}
 	}
 	said(select(cnt, &sets[0], &sets[1], &sets[2], &time));
 	for (int set = 0; set < 3; set++) {
 		say(" [");
 		for (int i = 0; i < SLOTS; i++)
-			if (watched(i) >= 0 && FD_ISSET(watched(i), &sets[set]))
+			if (play.fds[i] >= 0 && FD_ISSET(play.fds[i], &sets[set]))
 				say(" %d", i);
 		say(" ]");
 	}
@@ -560,7 +532,6 @@ unsigned sequence_play(const struct sequence *s, char *out, unsigned size)
 	play.out = out;
 	play.len = 0;
 	play.size = size;
-	play.is_level_only = s->is_level_only;
 	for (int i = 0; i < SLOTS; i++)
 		play.fds[i] = -1;
 	for (play.at = 0; play.at < s->cnt; play.at++) {

@@ -31,14 +31,12 @@ struct sequence {
 	struct op ops[OPS_MAX];
 	/* those that are left out */
 	bool is_out[OPS_MAX];
-	bool is_level_only;
 };
 
-/* `cnt` is 6 or more: each begins with the same ones. is_level_only: without the flags
- * of epoll that change when it reports, without the names that its events have twice,
- * and without anybody who waits for a set but by epoll_wait. */
+/* `cnt` is 6 or more: each begins with the same ones. is_tame: without what is
+ * known to differ (sequences.sh). */
 void sequence_draw(struct sequence *s, uint64_t seed, unsigned cnt,
-		   bool is_level_only);
+		   bool is_tame);
 
 /* Plays it, and prints a line for each operation into `out` (of `size` bytes). Returns
  * the length. Nothing is left open. */

@@ -11,12 +11,12 @@
 #  2. The error that a datagram of the kernel's brings back is told a moment later, if the
 #     next one goes by our queues (nobody sends to whom is not there).
 #  3. Linux reports an edge of EPOLLOUT for each datagram that has left; here one comes
-#     when there was no room and there is room again (SEQUENCES_LEVEL).
-#  4. To be mended: EPOLLWRNORM in an item of EPOLLONESHOT is reported twice; a set that
-#     has two fds misses events; shutdown() makes no second edge (SEQUENCES_LEVEL).
+#     when there was no room and there is room again (SEQUENCES_TAME).
+#  4. A set whose one-shot socket is disarmed, and was shut down for receiving since, looks
+#     readable to who polls it or has it in a set, and has no event (SEQUENCES_TAME).
 #
 # SEQUENCES: how many, SEQUENCES_LENGTH: of how many calls each, SEQUENCES_FIRST: the
-# seed of the first one. SEQUENCES_LEVEL= plays 3 and 4, too.
+# seed of the first one. SEQUENCES_TAME= plays 3 and 4, too.
 . "${srcdir:-.}/tests/support/preload.sh"
 
 program=$builddir/tests/sequences/sequences
@@ -28,8 +28,8 @@ collect_reports "$work"
 export VMA_TRACELEVEL=error VMA_STATS_SHMEM_DIR= VMA_TEST_LOCAL=1 \
 	VMA_XDP_INTERFACES=lo VMA_SELECT_SKIP_OS=0
 export SEQUENCES_PRELOAD=$(LD_PRELOAD=; preloaded "$library" printenv LD_PRELOAD)
-export SEQUENCES_LEVEL=${SEQUENCES_LEVEL-1}
-[ -n "$SEQUENCES_LEVEL" ] || unset SEQUENCES_LEVEL
+export SEQUENCES_TAME=${SEQUENCES_TAME-1}
+[ -n "$SEQUENCES_TAME" ] || unset SEQUENCES_TAME
 
 batch() {
 	timeout -k 5 500 "$@" "$program" batch "$first" "$cnt" "$len" </dev/null

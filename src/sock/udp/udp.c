@@ -28,6 +28,23 @@ static long udp_connect(struct fd_object *obj, int fd,
 	return result;
 }
 
+/* Whoever waits for the socket hears of it. */
+static void tell_shut(struct sock *s)
+{
+	uint32_t bits = 0;
+	struct stack *stack;
+
+	if (!sock_try_lock(s, &stack))
+		return;
+	if (sock_rx_holds(s) & SOCK_RX_SHUT)
+		bits |= READY_RDHUP;
+	if (bits && sock_tx_holds(s) & SOCK_TX_OVER)
+		bits |= READY_HUP;
+	endpoint_add_ready(&s->end, bits);
+	endpoint_fire(&s->end, UINT32_MAX);
+	stack_unlock(stack);
+}
+
 static long udp_shutdown(struct fd_object *obj, int fd, int how)
 {
 	struct sock *s = sock_of(obj);
@@ -40,6 +57,7 @@ static long udp_shutdown(struct fd_object *obj, int fd, int how)
 		sock_hold_rx(s, SOCK_RX_SHUT);
 	if (how == SHUT_WR || how == SHUT_RDWR)
 		sock_hold_tx(s, SOCK_TX_OVER);
+	tell_shut(s);
 	return result;
 }
 
@@ -105,9 +123,7 @@ struct fd_object *udp_create(int fd, int domain, int type)
 
 	if (!u)
 		return NULL;
-	/* The object's head keeps its counters of 0 throughout. */
-	memset((char *)u + sizeof(u->sock.obj), 0,
-	       sizeof(*u) - sizeof(u->sock.obj));
+	sock_clear(&u->sock, sizeof(*u));
 	list_init(&u->rx_queue);
 	atomic_init(&u->os_countdown, udp_twin_interval());
 	sock_init(&u->sock, &udp_kind, &udp_ops, udp_input, fd, domain, type);

@@ -42,7 +42,7 @@ static void forget_ways(struct sock *s, const struct user_name *peer)
 {
 	CHECK(stack_lock_is_mine(&sock_stack(s)->lock));
 	kind.ways++;
-	kind.has_peer = peer;
+	kind.has_peer = peer && peer->port;
 	if (peer)
 		kind.peer = *peer;
 }
