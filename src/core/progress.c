@@ -110,11 +110,13 @@ static int add_fd(int fd, uint32_t events, uint64_t about)
 
 void progress_watch_twin(int fd, struct fd_object *obj)
 {
-	/* The memory of an object stays that of an object, so a late event does no
-	 * harm. */
-	int err = add_fd(fd, EPOLLIN | EPOLLERR | EPOLLET,
-			 (uint64_t)(uintptr_t)obj);
+	int err;
 
+	/* The thread gets the address by the kernel. The memory of an object stays
+	 * that of an object, so a late event does no harm. */
+	TSAN_RELEASED(obj);
+	err = add_fd(fd, EPOLLIN | EPOLLERR | EPOLLET,
+		     (uint64_t)(uintptr_t)obj);
 	if (err && err != -EEXIST)
 		log_dbg("fd %d: cannot watch what the kernel brings (%s)", fd,
 			strerror(-err));
@@ -291,6 +293,7 @@ static void handle(const struct epoll_event *event)
 		 * closed since the kernel reported the event, and the memory may be
 		 * about to serve another one. */
 		obj = (struct fd_object *)(uintptr_t)event->data.u64;
+		TSAN_ACQUIRED(obj);
 		if (fd_object_try_hold(obj)) {
 			obj->ops->twin_event(obj, event->events);
 			fd_object_put(obj);

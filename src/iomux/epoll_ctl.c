@@ -100,17 +100,17 @@ static long modify(struct epoll_item *item, int epfd, int fd,
 		   struct epoll_event *event)
 {
 	struct epoll_event was = item->event;
-	bool was_armed = item->is_armed;
+	bool was_armed;
 	long err;
 
 	/* what the kernel refuses for sure changes nothing, for no moment */
 	if (!user_is_plausible(event, sizeof(*event)) ||
 	    (item->event.events | event->events) & EPOLLEXCLUSIVE)
 		return change_kernels(epfd, EPOLL_CTL_MOD, fd, event);
-	epoll_item_modify(item, event, true);
+	was_armed = epoll_item_modify(item, event, true);
 	err = change_kernels(epfd, EPOLL_CTL_MOD, fd, event);
 	if (err)
-		epoll_item_modify(item, &was, was_armed);
+		(void)epoll_item_modify(item, &was, was_armed);
 	return err;
 }
 

@@ -52,13 +52,16 @@ static uint32_t nested_events(const struct epoll_item *item)
 	return wants(item) & (EPOLLIN | EPOLLRDNORM);
 }
 
-/* Whether the item is what it was before the lock was released. Its memory is an item's
- * for ever. */
-static bool is_still_ready(const struct epoll_set *set, const struct epoll_item *item,
-			   const struct fd_object *obj)
+/* Whether the item is still there after the lock was released meanwhile, and stands for
+ * the same set: its memory may be another item's by now. */
+static bool is_still_ready(struct epoll_set *set, const struct epoll_item *item,
+			   const struct fd_object *obj) REQUIRES(set->lock)
 {
-	return item->set == set && item->obj == obj && !item->is_dead &&
-	       list_is_linked(&item->in_ready);
+	const struct list *link = set->ready.next;
+
+	while (link != &set->ready && link != &item->in_ready)
+		link = link->next;
+	return link != &set->ready && item->obj == obj;
 }
 
 /* What the item of a set reports; 0: nothing, or the item has gone meanwhile. The lock
@@ -712,15 +715,17 @@ static void change_word(struct epoll_item *item, uint64_t word)
 	(void)!hash_tab_insert(tab, &item->by_word, hash_word(word));
 }
 
-void epoll_item_modify(struct epoll_item *item, const struct epoll_event *event,
+bool epoll_item_modify(struct epoll_item *item, const struct epoll_event *event,
 		       bool is_armed)
 {
 	struct epoll_set *set = item->set;
+	bool was_armed;
 
 	if (item->event.data.u64 != event->data.u64)
 		change_word(item, event->data.u64);
 	lock_watch(item);
 	spinlock_acquire(&set->lock);
+	was_armed = item->is_armed;
 	arm(item, event);
 	item->is_armed = is_armed;
 	spinlock_release(&set->lock);
@@ -729,6 +734,7 @@ void epoll_item_modify(struct epoll_item *item, const struct epoll_event *event,
 	unlock_watch(item);
 	if (!item->end)
 		rouse_set(item);
+	return was_armed;
 }
 
 void epoll_item_remove(struct epoll_item *item)

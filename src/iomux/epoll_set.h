@@ -154,8 +154,9 @@ struct epoll_item *epoll_item_find(struct epoll_set *set,
 int epoll_item_add(struct epoll_set *set, struct fd_object *obj, int fd,
 		   struct endpoint *end, struct stack *stack,
 		   const struct epoll_event *event) MUST_CHECK;
-/* `is_armed`: false for one that has reported what EPOLLONESHOT lets it report. */
-void epoll_item_modify(struct epoll_item *item, const struct epoll_event *event,
+/* `is_armed`: false for one that has reported what EPOLLONESHOT lets it report. Returns
+ * whether it was before. */
+bool epoll_item_modify(struct epoll_item *item, const struct epoll_event *event,
 		       bool is_armed);
 void epoll_item_remove(struct epoll_item *item);
 /* The first item with this data word, or the next one, or NULL. */

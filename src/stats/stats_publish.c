@@ -23,7 +23,8 @@ enum { WORD_BITS = 64 };
 static struct {
 	struct stats_params params;
 	/* fixed between a start and the next fork; NULL: all is private */
-	struct stats_region *region;
+	/* read by anybody, also before there is one */
+	struct stats_region *_Atomic region;
 	size_t region_size;
 	pid_t owner;
 
