@@ -571,6 +571,30 @@ static void segments(void)
 	close_pair(pair);
 }
 
+/* What a socket has from others than the peer that it has by now stays its own when it
+ * leaves: the kernel's socket would not take it. */
+static void earlier_peers_at_a_leave(void)
+{
+	struct sockaddr_in own, first, second;
+	int fd = bound(&own), a = bound(&first), b = bound(&second);
+	int size = 100;
+
+	sendto(a, "early", 5, 0, (struct sockaddr *)&own, sizeof(own));
+	settle();
+	SAY("connect: %s\n",
+	    err(connect(fd, (struct sockaddr *)&second, sizeof(second))));
+	SAY("segment: %s\n", err(setsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, &size,
+					    sizeof(size))));
+	receive(fd, 0);
+	sendto(b, "late", 4, 0, (struct sockaddr *)&own, sizeof(own));
+	settle();
+	receive(fd, 0);
+	SAY("no more: %s\n", err(recv(fd, &size, sizeof(size), MSG_DONTWAIT)));
+	close(fd);
+	close(a);
+	close(b);
+}
+
 static void buffers_and_timeouts(void)
 {
 	struct timeval tv = { 0, 30000 };
@@ -827,6 +851,7 @@ const struct scenario call_scenarios[] = {
 	SCENARIO(closed_port_refuses, 0),
 	SCENARIO(mapped_addresses, 0),
 	SCENARIO(options_of_the_way, 0),
+	SCENARIO(earlier_peers_at_a_leave, 1),
 	SCENARIO(segments, 3),
 	SCENARIO(buffers_and_timeouts, 0),
 	SCENARIO(bytes_that_wait, 0),

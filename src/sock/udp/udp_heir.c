@@ -91,17 +91,32 @@ static void attach_again(struct udp *u, int fd)
 	narrow_twin(u, fd);
 }
 
+/* Whether the twin would take it. A connected one takes what its peer sends; what came
+ * from others before it was connected is to be received as well, as under Linux. */
+static bool is_for_twin(const struct udp *u, const struct pkt *pkt)
+{
+	const struct dst_query *peer = &u->ways[UDP_WAY_CONNECTED].dst.query;
+	struct user_name from;
+
+	if (!u->sock.is_connected)
+		return true;
+	from = udp_source(pkt);
+	return from.port == peer->remote_port &&
+	       ip_addr_eq(&from.addr, &peer->remote);
+}
+
 void udp_hand_back(struct sock *s, int fd)
 {
 	struct udp *u = udp_of_sock(s);
 	struct stack *stack;
-	struct list pkts;
+	struct list pkts, kept;
 	uint32_t cnt;
 	int err = 0;
 
 	if (!sock_try_lock(s, &stack))
 		return;
 	list_init(&pkts);
+	list_init(&kept);
 	cnt = u->rx_cnt;
 	udp_take_queue(u, &pkts);
 	stack_unlock(stack);
@@ -110,6 +125,11 @@ void udp_hand_back(struct sock *s, int fd)
 	while (!list_is_empty(&pkts)) {
 		struct pkt *pkt = pkt_from_link(list_first(&pkts));
 
+		if (!is_for_twin(u, pkt)) {
+			list_remove(&pkt->link);
+			list_push_back(&kept, &pkt->link);
+			continue;
+		}
 		err = net_give_back(stack->net, pkt);
 		if (err)
 			break;
@@ -117,11 +137,12 @@ void udp_hand_back(struct sock *s, int fd)
 		put(stack, pkt);
 		atomic_store(&u->sock.is_twin_ready, true);
 	}
-	if (!err)
-		return;
-	log_dbg("datagrams that wait here cannot be given to the kernel (error %d)",
-		-err);
-	requeue(u, stack, &pkts);
+	if (err)
+		log_dbg("datagrams that wait here cannot be given to the kernel (error %d)",
+			-err);
+	/* Whoever receives here finds them before what the kernel has. */
+	list_splice_back(&kept, &pkts);
+	requeue(u, stack, &kept);
 }
 
 /* -- forks ----------------------------------------------------------------------- */

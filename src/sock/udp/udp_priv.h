@@ -119,6 +119,8 @@ void udp_input(struct endpoint *end, struct pkt *pkt);
 void udp_purge(struct udp *u);
 void udp_take_queue(struct udp *u, struct list *pkts);
 void udp_requeue(struct udp *u, struct pkt *pkt);
+/* Who has sent it. */
+struct user_name udp_source(const struct pkt *pkt);
 long udp_read(struct fd_object *obj, int fd, void *buf, size_t len);
 long udp_readv(struct fd_object *obj, int fd, const struct iovec *iov, int cnt);
 long udp_getsockopt(struct fd_object *obj, int fd, int level, int name,

@@ -168,7 +168,7 @@ static const struct wire_ipv4 *ip_of(const struct pkt *pkt)
 	return (const void *)(pkt->buf + PKT_CB(pkt, struct rx_info)->ip_at);
 }
 
-static struct user_name source_of(const struct pkt *pkt)
+struct user_name udp_source(const struct pkt *pkt)
 {
 	const struct wire_udp *udp =
 		(const void *)(pkt->buf + PKT_CB(pkt, struct rx_info)->transport_at);
@@ -264,7 +264,7 @@ static long give(const struct udp *u, const struct rx_call *call,
 
 	copy_chain(call, pkt, len);
 	if (call->name) {
-		source = source_of(pkt);
+		source = udp_source(pkt);
 		user_name_write(&source, u->sock.domain, call->name, call->name_len);
 	}
 	if (call->msg) {
