@@ -476,6 +476,10 @@ static void posix_aio_writes(void)
 	receive(pair[1], 0);
 	cb.aio_fildes = -1;
 	SAY("no fd: %s\n", err(aio_write(&cb)));
+	/* libc says so later, in `cb` */
+	while (aio_error(&cb) == EINPROGRESS)
+		usleep(1000);
+	SAY("error: %s\n", strerrorname_np(aio_error(&cb)));
 	close_pair(pair);
 }
 

@@ -124,6 +124,9 @@ static void begin(void)
 {
 	struct options_facts facts = { .pid = getpid() };
 
+	/* it starts threads in processes that were forked */
+	if (HAS_THREAD_SANITIZER)
+		test_skip("not under a sanitizer");
 	test_apart();
 	real_resolve();
 	log_set_sink(keep, NULL);

@@ -279,6 +279,8 @@ TEST(a_fork_while_another_thread_starts)
 	int status = -1;
 	pthread_t thread;
 
+	if (HAS_THREAD_SANITIZER)
+		test_skip("not under a sanitizer");
 	begin();
 	world.slow_us = 50000;
 	CHECK_EQ(pthread_create(&thread, NULL, fork_meanwhile, &status), 0);
