@@ -8,12 +8,12 @@ include src/sock-redirect/local.mk
 
 # The library itself, and the same with asserts, lock ranks and all log levels.
 release_folders = src/core/libcore.la src/iomux/libiomux.la \
-	src/sock/libsock.la src/net/libnet.la src/nl/libnl.la src/ip/libip.la src/fd/libfd.la \
+	src/sock/libsock.la src/net/libnet.la src/nl/libnl.la src/tcp/libtcp.la src/ip/libip.la src/fd/libfd.la \
 	src/event/libevent.la src/pkt/libpkt.la src/stats/libstats.la \
 	src/conf/libconf.la src/os/libos.la src/base/libbase.la
 debug_folders = src/core/libcore-debug.la src/iomux/libiomux-debug.la \
 	src/sock/libsock-debug.la src/net/libnet-debug.la \
-	src/nl/libnl-debug.la src/ip/libip-debug.la src/fd/libfd-debug.la \
+	src/nl/libnl-debug.la src/tcp/libtcp-debug.la src/ip/libip-debug.la src/fd/libfd-debug.la \
 	src/event/libevent-debug.la src/pkt/libpkt-debug.la \
 	src/stats/libstats-debug.la src/conf/libconf-debug.la \
 	src/os/libos-debug.la src/base/libbase-debug.la

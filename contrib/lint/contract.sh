@@ -47,7 +47,7 @@ script_cases() {
 			sed 'p;p' | awk 'NR % 3 == 1 { print $0 "_preloaded" }
 				NR % 3 == 2 { print $0 "_as_object" }'
 		;;
-	*/shim/scenarios | */shim/udp | */shim/doors)
+	*/shim/scenarios | */shim/tcp | */shim/udp | */shim/doors)
 		sed -nE 's/^\tSCENARIO\((\w+).*\),/\1/p' "$1"*.c
 		;;
 	*/sequences/sequences)
@@ -55,6 +55,19 @@ script_cases() {
 		;;
 	*/system/python_udp)
 		sed -nE 's/^compare (\w+) (\w+) .*/\1\n\2/p' "$1.sh"
+		;;
+	*/system/tcp_xdp | */system/tcp_programs | */system/tcp_bad_cable | */system/tcp_ways)
+		sed -n "/^carriers='/,/^'/s/^\(\w\+\) .*/\1/p" "$1.sh"
+		;;
+	*/system/udp_mlx5 | */system/udp_verbs)
+		sed -n '/^cases="/,/"$/p' tests/system/udp_card.sh |
+			sed 's/^cases=//' | grep -oE '\w+'
+		;;
+	*/system/*_mirror_mlx5 | */system/*_mirror_verbs)
+		script_cases "${1%_*}"
+		;;
+	*/system/tcp_mlx5 | */system/tcp_verbs)
+		script_cases tests/system/tcp_xdp
 		;;
 	*/system/*)
 		sed -nE 's/^program_(\w+)\(\).*/\1_preloaded\n\1_as_object/p' "$1.sh"

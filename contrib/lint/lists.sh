@@ -43,7 +43,7 @@ reasons_are_documented() {
 # The manual of vma_stats says what each counter counts.
 counters_are_documented() {
 	local name failed=0
-	for name in $(sed -nE 's/^(SOCKET|RING|DROP|MUX)_COUNTER\((\w+),.*/\2/p' \
+	for name in $(sed -nE 's/^(SOCKET|RING|DROP|MUX|TCP)_(COUNTER|GAUGE)\((\w+),.*/\3/p' \
 		src/stats/counters.def); do
 		grep -q "^\.B $name\$" doc/vma_stats.8 ||
 			{ echo "counter $name is not in vma_stats(8)"; failed=1; }

@@ -8,6 +8,8 @@
 #define BASE_LIST_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "base/compiler.h"
 
@@ -101,19 +103,26 @@ static inline struct list *list_pop_front(struct list *head)
 
 #define LIST_ENTRY(link, type, member) CONTAINER_OF(link, type, member)
 
-/* The body must not remove `var`; LIST_FOR_EACH_SAFE allows it. */
-#define LIST_FOR_EACH(var, head, member)                                     \
-	for (var = CONTAINER_OF((head)->next, __typeof__(*var), member);     \
-	     &var->member != (head);                                         \
-	     var = CONTAINER_OF(var->member.next, __typeof__(*var), member))
+/* The link of an entry, by its address alone: what surrounds the head of a list is no
+ * entry, and need not lie where one may. */
+#define LIST_LINK(var, member)                                    \
+	((struct list *)((uintptr_t)(var) +                       \
+			 offsetof(__typeof__(*(var)), member)))
 
-#define LIST_FOR_EACH_SAFE(var, following, head, member)                     \
-	for (var = CONTAINER_OF((head)->next, __typeof__(*var), member),     \
-	    following = CONTAINER_OF(var->member.next, __typeof__(*var),     \
-				     member);                                \
-	     &var->member != (head);                                         \
-	     var = following,                                                \
-	    following = CONTAINER_OF(following->member.next,                 \
+/* The body must not remove `var`; LIST_FOR_EACH_SAFE allows it. */
+#define LIST_FOR_EACH(var, head, member)                                 \
+	for (var = CONTAINER_OF((head)->next, __typeof__(*var), member); \
+	     LIST_LINK(var, member) != (head);                           \
+	     var = CONTAINER_OF(LIST_LINK(var, member)->next,            \
+				__typeof__(*var), member))
+
+#define LIST_FOR_EACH_SAFE(var, following, head, member)                 \
+	for (var = CONTAINER_OF((head)->next, __typeof__(*var), member), \
+	    following = CONTAINER_OF(LIST_LINK(var, member)->next,       \
+				     __typeof__(*var), member);          \
+	     LIST_LINK(var, member) != (head);                           \
+	     var = following,                                            \
+	    following = CONTAINER_OF(LIST_LINK(following, member)->next, \
 				     __typeof__(*var), member))
 
 #endif

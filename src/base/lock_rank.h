@@ -22,16 +22,18 @@ enum lock_rank {
 	/* core: the network while it is made, for which all of the locks below are
 	 * taken. */
 	LOCK_RANK_NETWORK,
-	/* net: rings, regions, rules, netlink, start-up. One, outermost. */
+	/* sock: orders two writers of one TCP socket around the stack lock, after whose
+	 * release ways are looked up under the control mutex. */
+	LOCK_RANK_SOCK_WRITER,
+	/* iomux: the members of an epoll set, which change in the kernel's set and
+	 * in ours as one. A member's list is under its stack's lock; as to the
+	 * control mutex, see above. */
+	LOCK_RANK_EPOLL_CHANGES,
+	/* net: rings, regions, rules, netlink, start-up. One, outermost of net. */
 	LOCK_RANK_CONTROL,
 	/* nl: calls into the netlink module. A fork waits for the call that is
 	 * under way; to wait for the control mutex would take too long. */
 	LOCK_RANK_NETLINK,
-	/* sock: orders two writers of one TCP socket around the stack lock. */
-	LOCK_RANK_SOCK_WRITER,
-	/* iomux: the members of an epoll set, which change in the kernel's set and
-	 * in ours as one. A member's list is under its stack's lock. */
-	LOCK_RANK_EPOLL_CHANGES,
 	/* net: everything a received packet can reach. */
 	LOCK_RANK_STACK,
 	/* iomux: which sets are in which. Something arrives for a socket in the

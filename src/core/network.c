@@ -17,6 +17,7 @@
 #include "core/module.h"
 #include "core/progress.h"
 #include "core/rings.h"
+#include "dev/rdma/rdma.h"
 #include "dev/xdp/xdp.h"
 #include "fd/fd_internal.h"
 #include "fd/fd_visit.h"
@@ -24,7 +25,9 @@
 #include "net/net.h"
 #include "net/wait.h"
 #include "nl/firewall.h"
+#include "os/file.h"
 #include "os/real.h"
+#include "os/signals.h"
 #include "sock/sock_kinds.h"
 #include "stats/stats_publish.h"
 
@@ -66,6 +69,8 @@ static bool is_kernel_by_rule(enum sock_role role, const struct sock_end *local,
 		[SOCK_UDP_RECEIVER] = RULE_UDP_RECEIVER,
 		[SOCK_UDP_SENDER] = RULE_UDP_SENDER,
 		[SOCK_UDP_CONNECT] = RULE_UDP_CONNECT,
+		[SOCK_TCP_SERVER] = RULE_TCP_SERVER,
+		[SOCK_TCP_CLIENT] = RULE_TCP_CLIENT,
 	};
 	struct rules_who who = { program_invocation_short_name,
 				 network.options->application_id };
@@ -89,20 +94,54 @@ static bool is_kernel_by_rule(enum sock_role role, const struct sock_end *local,
 
 /* -- making it --------------------------------------------------------------------- */
 
-/* Opens each back end whose module is there. On each interface they are tried in
- * this order. */
+static struct rdma_params rdma_params_of(const struct options *o)
+{
+	return (struct rdma_params){
+		.wish = o->ring == RING_MLX5  ? RDMA_WISH_MLX5 :
+			o->ring == RING_VERBS ? RDMA_WISH_VERBS :
+						RDMA_WISH_BEST,
+		.rx_max = (uint32_t)o->rx_wre,
+		.rx_batch = (uint32_t)o->rx_wre_batching,
+		.is_kept_full = o->cq_keep_qp_full,
+		.tx_max = (uint32_t)o->tx_wre,
+		.tx_batch = (uint32_t)o->tx_wre_batching,
+		.inline_max = (uint32_t)o->tx_max_inline,
+		.has_blue_flame = o->blue_flame,
+		.moderation_cnt = (uint16_t)MIN(o->cq_moderation ?
+							o->cq_moderation_count :
+							0,
+						UINT16_MAX),
+		.moderation_us = (uint16_t)MIN(o->cq_moderation_period,
+					       UINT16_MAX),
+		.may_fork = o->fork_support,
+	};
+}
+
+/* Without devices of that kind, their module and its libraries need not be opened. */
+static bool may_be_rdma(const struct options *o)
+{
+	return o->ring == RING_MLX5 || o->ring == RING_VERBS ||
+	       (o->ring == RING_AUTO && file_is_there("/sys/class/infiniband"));
+}
+
+/* Opens each back end that is wanted and whose module is there. On each interface
+ * they are tried in this order. */
 static void open_backends(void)
 {
+	const struct options *o = network.options;
+	const struct rdma_params rdma = rdma_params_of(o);
 	const struct xdp_params xdp = {
-		.mode = (enum xdp_wish)network.options->xdp_mode,
-		.has_multi_buffer = network.options->xdp_multi_buffer,
-		.rx_post_first = (uint32_t)network.options->rx_wre,
+		.mode = (enum xdp_wish)o->xdp_mode,
+		.has_multi_buffer = o->xdp_multi_buffer,
+		.rx_post_first = (uint32_t)o->rx_wre,
 	};
 	const struct {
 		const char *name;
 		const void *params;
+		bool is_wanted;
 	} list[] = {
-		{ "xdp", &xdp },
+		{ "rdma", &rdma, may_be_rdma(o) },
+		{ "xdp", &xdp, o->ring == RING_AUTO || o->ring == RING_XDP },
 	};
 
 	_Static_assert(ARRAY_LEN(list) <= NET_BACKENDS_MAX, "room for all");
@@ -110,7 +149,8 @@ static void open_backends(void)
 		return;
 	network.has_backends = true;
 	for (size_t i = 0; i < ARRAY_LEN(list); i++)
-		if (module_open_backend(
+		if (list[i].is_wanted &&
+		    module_open_backend(
 			    list[i].name, list[i].params,
 			    &network.backends[network.backend_cnt]) == 0)
 			network.backend_cnt++;
@@ -236,6 +276,7 @@ static int start(struct net **net_out)
 		.batch_max = (unsigned)o->progress_wce_max,
 		.cpus = chosen_cpus(),
 		.each_second = each_second,
+		.before_end = network_before_exit,
 	};
 	int err;
 
@@ -359,6 +400,34 @@ bool network_is_made(void)
 
 /* -- for the runtime ----------------------------------------------------------------- */
 
+/* How long a signal that ends the process is held up by what is under way. */
+enum { END_PATIENCE_MS = 2000 };
+
+static void before_end(void)
+{
+	progress_before_end(END_PATIENCE_MS * NS_PER_MS);
+}
+
+static void hold_conversations(void)
+{
+	signals_before_end(before_end);
+}
+
+/* What is not set follows Linux, where VMA's own default would do worse. */
+static struct sock_tcp_params tcp_params(const struct options *o)
+{
+	return (struct sock_tcp_params){
+		.nodelay = o->tcp_nodelay,
+		.quickack = o->tcp_quickack,
+		.cc = o->is_set[OPTION_tcp_cc_algo] ? (int)o->tcp_cc_algo : -1,
+		.timestamps = o->is_set[OPTION_tcp_timestamps] ?
+				      (int)o->tcp_timestamps :
+				      2,
+		.mss = (uint16_t)o->mss,
+		.syn_rate = (uint32_t)o->tcp_max_syn_rate,
+	};
+}
+
 void network_configure(const struct options *options, const struct rules *rules)
 {
 	struct sock_params params = {
@@ -372,6 +441,10 @@ void network_configure(const struct options *options, const struct rules *rules)
 		.does_yield = options->rx_poll_yield,
 		.rx_bytes_min = (uint32_t)options->rx_bytes_min,
 		.tx_eagain = options->tx_nonblocked_eagains,
+		.with_tcp = options->tcp,
+		.tcp = tcp_params(options),
+		.hold_conversations = hold_conversations,
+		.listens_early = network.local_dev,
 		.exception_mode = (enum sock_exception_mode)MAX(
 			options->exception_handling, SOCK_EXCEPTION_PASS),
 	};
@@ -383,6 +456,7 @@ void network_configure(const struct options *options, const struct rules *rules)
 			     !options->is_set[OPTION_select_poll],
 		.os_ratio = (unsigned)options->select_poll_os_ratio,
 		.skip_os = (unsigned)options->select_skip_os,
+		.measures = options->cpu_usage_stats,
 	};
 
 	network.options = options;
@@ -414,6 +488,7 @@ struct fd_object *network_make_socket(int fd, int domain, int type, int protocol
 void network_set_local_dev(struct dev *dev)
 {
 	network.local_dev = dev;
+	sock_params.listens_early = dev;
 }
 
 void network_stop(void)
@@ -426,19 +501,49 @@ void network_before_fork(void)
 {
 	if (network.options && !atomic_load(&network.is_over))
 		sock_kinds_before_fork();
+	if (network.options && !atomic_load(&network.is_over))
+		mux_before_fork();
 }
 
 /* A thread that has faulted under the lock may stay in a handler of the program for
  * ever. The process shall end all the same. */
 enum { EXIT_PATIENCE_MS = 1000 };
 
+/* How long the queues of a card, which end with the process, may take to send what
+ * they have. */
+enum { EXIT_FLUSH_MS = 100 };
+
 void network_before_exit(void)
+{
+	struct net *net = network_get_made();
+
+	if (!net || atomic_load(&network.is_over) ||
+	    !net_is_free_within(net, EXIT_PATIENCE_MS * NS_PER_MS))
+		return;
+	sock_kinds_before_exit();
+	net_flush(net, EXIT_FLUSH_MS * NS_PER_MS);
+}
+
+void network_before_exec(void)
 {
 	struct net *net = network_get_made();
 
 	if (net && !atomic_load(&network.is_over) &&
 	    net_is_free_within(net, EXIT_PATIENCE_MS * NS_PER_MS))
-		sock_kinds_before_exit();
+		sock_kinds_before_exec();
+}
+
+void network_before_rights_go(void)
+{
+	struct net *net = network_get_made();
+
+	if (net && !atomic_load(&network.is_over))
+		sock_kinds_before_rights_go();
+}
+
+void network_rights_changed(bool may_go_back)
+{
+	sock_kinds_rights_changed(may_go_back);
 }
 
 void network_forked(void)

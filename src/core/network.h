@@ -28,6 +28,12 @@ struct fd_object *network_make_socket(int fd, int domain, int type,
  * have as well. Inside the bracket. */
 void network_before_fork(void);
 void network_before_exit(void);
+/* Before the process becomes another program: what closing still has to deliver is the
+ * kernel's. */
+void network_before_exec(void);
+/* Around a call by which the process may lose rights, or get them. */
+void network_before_rights_go(void);
+void network_rights_changed(bool may_go_back);
 /* Sets the device by which the process talks to itself (test builds). Call it before
  * the first socket. */
 void network_set_local_dev(struct dev *dev);

@@ -5,11 +5,15 @@
 #include "core/progress.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/syscall.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/syscall_raw.h"
 #include "fd/fd_internal.h"
 #include "fd/fd_table.h"
 #include "os/event_fd.h"
@@ -30,7 +34,7 @@
 #define GRACE_NS NS_PER_MS
 
 enum { EVENTS_MAX = 64 };
-#define IDLE_NS (2 * NS_PER_SEC)
+#define IDLE_NS (5 * NS_PER_SEC / 2)
 
 /* What an event is about. Smaller values than ABOUT_OBJECT stand in the place of an
  * object's address. From ABOUT_STACK on they are the stacks, by their number. */
@@ -51,6 +55,13 @@ enum phase {
 	PHASE_GUARD,
 };
 
+/* What has become of the wish that is made before the process ends. */
+enum end {
+	END_UNKNOWN = 0,
+	END_WISHED,
+	END_PREPARED,
+};
+
 /* What this thread does for a stack. */
 struct care {
 	enum phase phase;
@@ -65,6 +76,8 @@ static struct {
 	_Atomic int order_fd;
 	_Atomic bool is_stopping;
 	_Atomic bool has_sooner;
+	/* enum end */
+	_Atomic uint32_t end;
 	/* The thread runs. */
 	_Atomic bool is_running;
 	/* for this thread alone, from here on */
@@ -229,6 +242,7 @@ static void look(struct stack *stack)
 		return;
 	if (was_polled(stack)) {
 		stack_run_timers(stack);
+		stack_unwatch_unused(stack);
 		return;
 	}
 	drain(stack);
@@ -268,17 +282,52 @@ static void look_at_all(struct timer *timer UNUSED, uint64_t now_ns UNUSED)
 	look_soon();
 }
 
-/* A stack may have a timer that is due before we would wake up. The stack is in use,
- * so we look at it at intervals. */
-static void heed_timers(void)
+/* A stack may have a timer that is due before we would wake up: it is in use, so we
+ * look at it at intervals. Or its engine has something to tidy up. */
+static void heed_stacks(void)
 {
 	if (!atomic_exchange(&progress.has_sooner, false))
 		return;
-	FOR_EACH_STACK(stack)
+	FOR_EACH_STACK(stack) {
+		stack_tidy(stack);
 		if (care_of(stack)->phase == PHASE_GUARD)
 			unguard(stack);
 		else
 			time_stack(stack);
+	}
+}
+
+/* -- the end of the process ------------------------------------------------------ */
+
+static void heed_end(void)
+{
+	if (atomic_load(&progress.end) != END_WISHED)
+		return;
+	progress.params.before_end();
+	atomic_store(&progress.end, END_PREPARED);
+	syscall_raw(SYS_futex, (long)&progress.end, FUTEX_WAKE_PRIVATE, INT_MAX,
+		    0, 0, 0);
+}
+
+void progress_before_end(uint64_t patience_ns)
+{
+	uint64_t until = clock_monotonic_ns() + patience_ns, now;
+	uint32_t unknown = END_UNKNOWN;
+
+	if (!atomic_load(&progress.is_running))
+		return;
+	if (atomic_compare_exchange_strong(&progress.end, &unknown, END_WISHED))
+		event_fd_signal(atomic_load(&progress.order_fd));
+	while (atomic_load(&progress.end) == END_WISHED &&
+	       (now = clock_monotonic_ns()) < until) {
+		struct timespec left = {
+			.tv_sec = (time_t)((until - now) / NS_PER_SEC),
+			.tv_nsec = (long)((until - now) % NS_PER_SEC),
+		};
+
+		syscall_raw(SYS_futex, (long)&progress.end, FUTEX_WAIT_PRIVATE,
+			    END_WISHED, (long)&left, 0, 0);
+	}
 }
 
 /* -- the thread ---------------------------------------------------------------- */
@@ -307,7 +356,8 @@ static void handle(const struct epoll_event *event)
 		break;
 	case ABOUT_US:
 		event_fd_clear(atomic_load(&progress.order_fd));
-		heed_timers();
+		heed_stacks();
+		heed_end();
 		break;
 	case ABOUT_ROUTERS:
 		set_timer(&progress.routers, ROUTERS_NS);
@@ -338,11 +388,20 @@ static bool is_idle(void)
 	return has_rings && !has_looks() && !sock_kinds_want_seconds();
 }
 
+/* Without looks in between. */
+static void unwatch_unused(void)
+{
+	FOR_EACH_STACK(stack)
+		if (care_of(stack)->phase == PHASE_LOOK && !is_looked_at(stack))
+			stack_unwatch_unused(stack);
+}
+
 static void each_second(struct timer *timer, uint64_t now_ns UNUSED)
 {
 	progress.is_slow = !net_check(progress.params.net) && is_idle();
 	set_timer(timer, progress.is_slow ? IDLE_NS : NS_PER_SEC);
 	progress.params.each_second();
+	unwatch_unused();
 	if (own_thread_has_to_look() && own_thread_is_last())
 		own_thread_end_process();
 	sock_kinds_each_second();
@@ -462,6 +521,7 @@ int progress_start(const struct progress_params *params)
 	progress.route_gen = route_gen();
 	atomic_store(&progress.is_stopping, false);
 	atomic_store(&progress.has_sooner, false);
+	atomic_store(&progress.end, END_UNKNOWN);
 	init_timers();
 	err = open_fds();
 	if (!err)

@@ -23,7 +23,9 @@ struct progress_params {
 	/* the CPUs that the thread may use; NULL: those that the program was started
 	 * with */
 	const cpu_set_t *cpus;
-	/* called once a second, or every two seconds while nothing happens */
+	/* called before the process ends by a signal */
+	void (*before_end)(void);
+	/* called once a second, or every two and a half while nothing happens */
 	void (*each_second)(void);
 };
 
@@ -39,6 +41,10 @@ void progress_timer_is_sooner(struct stack *stack);
 
 /* This is sock_params.watch_twin. */
 void progress_watch_twin(int fd, struct fd_object *obj);
+
+/* The process is about to end: has the thread call before_end. Returns when that is done,
+ * or after so long. May be called from a signal handler. */
+void progress_before_end(uint64_t patience_ns);
 
 /* Called in the child of a fork, which has no such thread. */
 void progress_forked(void);

@@ -30,6 +30,7 @@
 #include "os/log_out.h"
 #include "os/own_thread.h"
 #include "os/real.h"
+#include "os/rights.h"
 #include "os/signals.h"
 #include "os/thread.h"
 #include "stats/reasons.h"
@@ -432,6 +433,24 @@ void runtime_filtering(void)
 	errno = saved_errno;
 }
 
+void runtime_rights_going(void)
+{
+	int saved_errno = errno;
+
+	if (os_is_inside() || !rights_is_net_admin())
+		return;
+	os_enter();
+	network_before_rights_go();
+	os_leave();
+	errno = saved_errno;
+}
+
+void runtime_rights_changed(void)
+{
+	if (!os_is_inside())
+		network_rights_changed(rights_is_net_admin());
+}
+
 static bool hand_on(struct fd_object *obj, int fd)
 {
 	if (!obj->ops->is_internal)
@@ -529,6 +548,7 @@ void runtime_executing(void)
 	if (!os_is_inside()) {
 		os_enter();
 		fd_visit(NULL, hand_on_if_inherited);
+		network_before_exec();
 		os_leave();
 	}
 	stats_set_ended(true);

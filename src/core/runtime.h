@@ -53,6 +53,11 @@ void runtime_handing_on(int fd);
 bool runtime_hides_rings(void);
 void runtime_ring_made(void);
 
+/* Called around a call by which the process may lose rights, or get them back. Both leave
+ * errno as it was. */
+void runtime_rights_going(void);
+void runtime_rights_changed(void);
+
 /* The kernel is about to read from this fd by itself (AIO), so the fd goes to the
  * kernel. errno is as before. */
 void runtime_reading_by_kernel(int fd);

@@ -41,4 +41,8 @@ struct backend_module {
 		MUST_CHECK;
 };
 
+/* Within a module: what module.c exports is made by this function of the back end's,
+ * under the name BACKEND_NAME, which comes from the makefile. */
+struct backend *backend_make(const void *options);
+
 #endif

@@ -11,6 +11,11 @@ check_LTLIBRARIES += %D%/fake/libimpair-debug.la %D%/fake/libfake-debug.la
 %C%_fake_libfake_debug_la_SOURCES = $(fake_sources)
 %C%_fake_libfake_debug_la_CFLAGS = $(debug_cflags)
 
+# What each module has a copy of; of the sums, too, since the data path calls them
+# without a pointer.
+module_sources = $(dev_headers) src/base/checksum.c src/os/services.c \
+	%D%/dev_services.c %D%/module.c %D%/ring_fill.c %D%/ring_tx.h %D%/ring_tx.c
+
 # AF_XDP, a module: built with the libraries' and the debug build's locks.
 if HAVE_XDP
 %D%/xdp/steer.bpf.o: %D%/xdp/steer.bpf.c %D%/xdp/steer.h
@@ -27,15 +32,14 @@ if HAVE_XDP
 		echo 'const size_t steer_object_size = sizeof(steer_object);'; } >$@
 CLEANFILES += %D%/xdp/steer.bpf.o %D%/xdp/steer_object.c
 
-# The sums are a copy of their own: the data path calls them without a pointer.
-xdp_sources = $(dev_headers) src/base/checksum.c src/os/services.c \
-	%D%/dev_services.c %D%/ring_fill.c %D%/xdp/dev.c \
+xdp_sources = \
+	$(module_sources) %D%/xdp/dev.c \
 	%D%/xdp/ethtool.h %D%/xdp/ethtool.c \
-	%D%/xdp/kernel_btf.h %D%/xdp/kernel_btf.c %D%/xdp/module.c \
+	%D%/xdp/kernel_btf.h %D%/xdp/kernel_btf.c \
 	%D%/xdp/owner.h %D%/xdp/owner.c %D%/xdp/ring.c %D%/xdp/steer.h \
 	%D%/xdp/steer.c %D%/xdp/steer_object.h %D%/xdp/xdp.h \
 	%D%/xdp/xdp_priv.h %D%/xdp/xsk.h %D%/xdp/xsk.c
-xdp_cppflags = $(AM_CPPFLAGS) $(XDP_CFLAGS)
+xdp_cppflags = $(AM_CPPFLAGS) $(XDP_CFLAGS) -DBACKEND_NAME='"xdp"'
 xdp_ldflags = $(AM_LDFLAGS) -module -avoid-version -Wl,-z,defs \
 	-Wl,-z,relro -Wl,-z,now -Wl,--as-needed
 
@@ -57,3 +61,36 @@ nodist_%C%_xdp_libvma_xdp_debug_la_SOURCES = %D%/xdp/steer_object.c
 %C%_xdp_libvma_xdp_debug_la_LIBADD = $(XDP_LIBS)
 endif
 EXTRA_DIST += %D%/xdp/steer.bpf.c
+
+# RDMA devices, a module, too: by libibverbs, and ConnectX by its own queues.
+if HAVE_VERBS
+rdma_sources = \
+	$(module_sources) %D%/rdma/dev.c %D%/rdma/find.h \
+	%D%/rdma/find.c %D%/rdma/queues.c %D%/rdma/rdma.h \
+	%D%/rdma/rdma_priv.h %D%/rdma/rule.h %D%/rdma/rule.c \
+	%D%/rdma/verbs_ring.c
+rdma_cppflags = $(AM_CPPFLAGS) $(VERBS_CFLAGS) -DBACKEND_NAME='"rdma"'
+rdma_libs = $(VERBS_LIBS)
+if HAVE_MLX5
+rdma_sources += %D%/rdma/cqe.h %D%/rdma/mlx5_priv.h %D%/rdma/mlx5_ring.c \
+	%D%/rdma/mlx5_tx.c %D%/rdma/mmio.h %D%/rdma/wqe.h
+rdma_cppflags += $(MLX5_CFLAGS) -DRDMA_HAS_MLX5
+rdma_libs += $(MLX5_LIBS)
+endif
+rdma_ldflags = $(AM_LDFLAGS) -module -avoid-version -Wl,-z,defs \
+	-Wl,-z,relro -Wl,-z,now -Wl,--as-needed
+
+lib_LTLIBRARIES += %D%/rdma/libvma-rdma.la
+%C%_rdma_libvma_rdma_la_SOURCES = $(rdma_sources)
+%C%_rdma_libvma_rdma_la_CPPFLAGS = $(rdma_cppflags)
+%C%_rdma_libvma_rdma_la_CFLAGS = $(release_cflags)
+%C%_rdma_libvma_rdma_la_LDFLAGS = $(rdma_ldflags)
+%C%_rdma_libvma_rdma_la_LIBADD = $(rdma_libs)
+
+noinst_LTLIBRARIES += %D%/rdma/libvma-rdma-debug.la
+%C%_rdma_libvma_rdma_debug_la_SOURCES = $(rdma_sources)
+%C%_rdma_libvma_rdma_debug_la_CPPFLAGS = $(rdma_cppflags)
+%C%_rdma_libvma_rdma_debug_la_CFLAGS = $(debug_cflags)
+%C%_rdma_libvma_rdma_debug_la_LDFLAGS = $(rdma_ldflags) -rpath $(libdir)
+%C%_rdma_libvma_rdma_debug_la_LIBADD = $(rdma_libs)
+endif

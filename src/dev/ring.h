@@ -202,8 +202,13 @@ enum ring_kick {
 /* A received frame in one buffer; small enough for two registers. */
 struct ring_frame {
 	const uint8_t *data;
-	size_t len;
+	uint32_t len;
+	uint16_t csum_verdict; /* enum pkt_csum */
+	/* another one waits behind it, or may do so */
+	bool has_more;
 };
+
+#define RING_NO_FRAME ((struct ring_frame){ NULL, 0, PKT_CSUM_UNKNOWN, false })
 
 struct ring_ops {
 	/*
@@ -245,6 +250,14 @@ struct ring_ops {
 	bool (*tx_fits)(struct ring *ring, uint32_t cnt);
 
 	/*
+	 * Whether everything that was sent has left the device's queue. A queue that
+	 * would not tell by itself is made to. Called again and again, with kicks,
+	 * before the process ends and its queues with it. Rings that leave that to
+	 * the kernel have no need of it.
+	 */
+	bool (*tx_is_done)(struct ring *ring);
+
+	/*
 	 * Takes back frames whose transmission is complete, and has a tx_frame
 	 * again if it can. Called when room is short; the ring does it by
 	 * itself now and then.
@@ -266,18 +279,24 @@ struct ring_ops {
 
 	/* From now on the fds become readable at the next arrival. False: a
 	 * frame has arrived already, poll again. Whoever sleeps on the fds calls
-	 * it first, each time. */
+	 * it first, each time. A new ring is armed. */
 	bool (*arm)(struct ring *ring);
 
 	/* Outside the stack's lock, by one thread at a time, as kick: takes note
 	 * of what has made the fds readable, so that they no longer are. Only of
 	 * rings with needs_ack; before they are armed again, so that no later
-	 * arrival is taken for one that is known. May make system calls. */
+	 * arrival is taken for one that is known. Another thread may sleep on them
+	 * meanwhile, or be about to, and has armed them: for it they stay armed, and
+	 * become readable again by what nobody has polled. May make system calls. */
 	void (*acknowledge)(struct ring *ring);
 
 	/* How many frames of the pool the device has: posted, not delivered
 	 * yet, or on their way out. */
 	uint32_t (*device_cnt)(const struct ring *ring);
+
+	/* The device has more frames than when the ring was made, so it may post
+	 * more, which rx_post_max says from then on. */
+	void (*rx_grow)(struct ring *ring);
 
 	/* Under the control mutex, when no rule leads to the ring and nobody
 	 * polls it: gives all its frames back to the pool and ends. */
@@ -299,8 +318,11 @@ struct ring {
 	const struct ring_ops *ops;
 	struct dev *dev;
 	struct pkt_pool *pool;
-	/* Fixed: the most frames that it posts to receive into. */
+	/* The most frames that it posts to receive into; changes by rx_grow. */
 	uint32_t rx_post_max;
+	/* It has run out of nearly all of them, and its queue has room for more: a
+	 * further region would help. Set under the stack's lock. */
+	bool wants_region;
 	/* The place where a short frame can be written, RING_TX_FRAME_LEN bytes.
 	 * NULL: there is no room. Under the stack's lock. */
 	uint8_t *tx_frame;
@@ -308,6 +330,9 @@ struct ring {
 	 * and by whoever commits a tx_frame if that needs a kick. */
 	bool wants_kick;
 	bool needs_kick; /* fixed */
+	/* The device computes the transport checksum of what is written to tx_frame,
+	 * whose field need not be right; fixed. */
+	bool fills_csum;
 	/* Its fds stay readable until they are acknowledged, as those of
 	 * completion queues; fixed. */
 	bool needs_ack;

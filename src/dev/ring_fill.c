@@ -12,7 +12,7 @@
 /* All frames are taken by rx_poll. */
 static struct ring_frame peek_nothing(struct ring *ring UNUSED)
 {
-	return (struct ring_frame){ NULL, 0 };
+	return RING_NO_FRAME;
 }
 
 static void nothing(struct ring *ring UNUSED)
@@ -25,6 +25,11 @@ static void commit_nothing(struct ring *ring UNUSED, size_t len UNUSED)
 }
 
 static bool any_fits(struct ring *ring UNUSED, uint32_t cnt UNUSED)
+{
+	return true;
+}
+
+static bool has_left(struct ring *ring UNUSED)
 {
 	return true;
 }
@@ -60,6 +65,8 @@ void ring_ops_fill(struct ring_ops *ops)
 		ops->tx_commit = commit_nothing;
 	if (!ops->tx_fits)
 		ops->tx_fits = any_fits;
+	if (!ops->tx_is_done)
+		ops->tx_is_done = has_left;
 	if (!ops->reap)
 		ops->reap = nothing;
 	if (!ops->kick)
@@ -70,6 +77,8 @@ void ring_ops_fill(struct ring_ops *ops)
 		ops->arm = arm_nothing;
 	if (!ops->acknowledge)
 		ops->acknowledge = nothing;
+	if (!ops->rx_grow)
+		ops->rx_grow = nothing;
 	if (!ops->device_cnt)
 		ops->device_cnt = has_no_frames;
 }

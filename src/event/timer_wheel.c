@@ -69,6 +69,7 @@ void timer_set(struct timer_wheel *wheel, struct timer *timer,
 	else
 		wheel->pending_cnt++;
 	timer->tick = MAX(tick_up(deadline_ns), wheel->reached_tick + 1);
+	wheel->has_news = true;
 	hang(wheel, timer);
 }
 

@@ -62,6 +62,8 @@ struct timer_wheel {
 	uint32_t occupied_levels;
 	uint64_t occupied[TIMER_LEVELS];
 	size_t pending_cnt;
+	/* A timer was set since the owner has cleared this. */
+	bool has_news;
 	struct list slots[TIMER_LEVELS][TIMER_SLOTS];
 };
 

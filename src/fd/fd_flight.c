@@ -27,7 +27,7 @@ void fd_flight_start(int fd)
 	next_place = (next_place + 1) % FLIGHTS_MAX;
 	spinlock_release(&lock);
 	if (oldest)
-		fd_object_drop_fd(oldest);
+		fd_object_drop_fd(oldest, -1);
 	fd_object_put(obj);
 }
 
@@ -44,7 +44,7 @@ void fd_flight_end(struct fd_object *obj)
 	}
 	spinlock_release(&lock);
 	if (was_in_flight)
-		fd_object_drop_fd(obj);
+		fd_object_drop_fd(obj, -1);
 }
 
 ALONE_AFTER_FORK void fd_flight_forked(void)

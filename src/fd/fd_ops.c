@@ -94,7 +94,16 @@ static struct endpoint *follow_nothing(struct fd_object *obj UNUSED,
 	return NULL;
 }
 
+static enum fd_word say_part(const struct fd_object *obj UNUSED)
+{
+	return FD_WORD_PART;
+}
+
 static void ignore_news(struct fd_object *obj UNUSED, int fd UNUSED)
+{
+}
+
+static void close_nothing(struct fd_object *obj UNUSED, int fd UNUSED)
 {
 }
 
@@ -123,8 +132,9 @@ void fd_ops_fill(struct fd_ops *ops)
 	FILL(twin_event, ignore_event);
 	FILL(await, await_kernel);
 	FILL(follow, follow_nothing);
+	FILL(word, say_part);
 	FILL(follow_news, ignore_news);
-	FILL(last_close, do_nothing);
+	FILL(last_close, close_nothing);
 	FILL(release, do_nothing);
 	FILL(forked, do_nothing);
 }

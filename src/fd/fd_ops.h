@@ -32,6 +32,19 @@ struct fd_object;
 struct endpoint;
 struct stack;
 
+/* What the ready word of an object (fd_object.ready) says. */
+enum fd_word {
+	/* what our queues have; the twin has more, and can always be written to */
+	FD_WORD_PART,
+	/* all there is. What the twin says of itself is not so, and no set of the
+	 * kernel's may have it. */
+	FD_WORD_ALL,
+	/* what our queues have; the twin has more */
+	FD_WORD_BESIDE,
+	/* nothing: it is the kernel's for good */
+	FD_WORD_NOTHING,
+};
+
 enum fd_traffic { FD_RECEIVED, FD_SENT };
 
 /* How a waiting call can hear of the object's data. A socket that the kernel has is
@@ -42,6 +55,8 @@ enum fd_await {
 	FD_AWAIT_STACK, /* by the endpoint, and the twin */
 	/* the same, and there is no stack yet: by wait_early_begin, and the twin */
 	FD_AWAIT_EARLY,
+	/* by the endpoint alone: the twin tells nothing that is so */
+	FD_AWAIT_ALONE,
 };
 
 /* The wrappers' way through the bracket, with the entry of the fd table and what it
@@ -111,13 +126,18 @@ struct fd_ops {
 	struct endpoint *(*follow)(struct fd_object *obj,
 				   struct stack **stack_out);
 
+	/* What its ready word says at this moment. Of one that changes this, the watches
+	 * are told of everything. Any thread, with or without a reference or a lock. */
+	enum fd_word (*word)(const struct fd_object *obj);
+
 	/* Called after news of interfaces, addresses or routes. What is attached
 	 * follows the news by itself. Inside the bracket. */
 	void (*follow_news)(struct fd_object *obj, int fd);
 
-	/* The last fd that named the object was closed or has become another
-	 * file; calls may still be inside. No reply: close() has succeeded. */
-	void (*last_close)(struct fd_object *obj);
+	/* The last fd that named the object is about to be closed, or to become
+	 * another file: `fd`, which is still the twin; -1: the object was in flight
+	 * between processes. Calls may still be inside. No reply: close() succeeds. */
+	void (*last_close)(struct fd_object *obj, int fd);
 
 	/* Nobody refers to the object any more. Its memory may be given to
 	 * another object, but to nothing else ever: look-ups race with this. */

@@ -142,13 +142,13 @@ void fd_object_add_fd(struct fd_object *obj)
 	atomic_fetch_add(&obj->fd_cnt, 1);
 }
 
-void fd_object_drop_fd(struct fd_object *obj)
+void fd_object_drop_fd(struct fd_object *obj, int fd)
 {
 	if (atomic_fetch_sub(&obj->fd_cnt, 1) == 1) {
 		spinlock_acquire(&inode_lock);
 		list_remove(&obj->by_inode);
 		spinlock_release(&inode_lock);
-		obj->ops->last_close(obj);
+		obj->ops->last_close(obj, fd);
 	}
 	fd_object_put(obj);
 }
@@ -173,8 +173,27 @@ int fd_table_install(int fd, struct fd_object *obj)
 	fd_object_add_fd(obj);
 	old = atomic_exchange(entry, obj);
 	if (old)
-		fd_object_drop_fd(old);
+		fd_object_drop_fd(old, fd);
 	return 0;
+}
+
+int fd_table_install_first(int fd, struct fd_object *obj)
+{
+	_Atomic(struct fd_object *) *entry;
+	struct fd_object *old = NULL;
+
+	if ((unsigned)fd >= FD_TABLE_LIMIT)
+		return -EBADF;
+	entry = make_entry(fd);
+	if (!entry)
+		return -ENOMEM;
+	fd_object_add_fd(obj);
+	if (atomic_compare_exchange_strong(entry, &old, obj))
+		return 0;
+	/* no fd has ever named it, so nothing is closed */
+	atomic_fetch_sub(&obj->fd_cnt, 1);
+	fd_object_put(obj);
+	return -EEXIST;
 }
 
 bool fd_table_remove(int fd)
@@ -186,7 +205,7 @@ bool fd_table_remove(int fd)
 		return false;
 	old = atomic_exchange(entry, NULL);
 	if (old)
-		fd_object_drop_fd(old);
+		fd_object_drop_fd(old, fd);
 	return old != NULL;
 }
 

@@ -130,15 +130,20 @@ void fd_object_init(struct fd_object *obj, const struct fd_ops *ops,
 		    ino_t inode);
 
 /* Counts an fd of the object that is not in the table (fd_flight.h), and gives
- * it up again. The last one closes the object. */
+ * it up again: `fd`, or -1 for one that has no number. The last one closes the
+ * object. */
 void fd_object_add_fd(struct fd_object *obj);
-void fd_object_drop_fd(struct fd_object *obj);
+void fd_object_drop_fd(struct fd_object *obj, int fd);
 
 /*
  * Lets `fd` name `obj`, which gets a reference for it. What the number named
  * before is dropped. -ENOMEM, -EBADF for a number that no fd can have.
  */
 int fd_table_install(int fd, struct fd_object *obj) MUST_CHECK;
+
+/* The same for a number that names nothing, if no other thread has been faster; else
+ * -EEXIST, and nothing changes. */
+int fd_table_install_first(int fd, struct fd_object *obj) MUST_CHECK;
 
 /* Lets `fd` name nothing. False when it named nothing already. */
 bool fd_table_remove(int fd);

@@ -8,8 +8,10 @@
 
 #include "base/clock.h"
 #include "fd/fd_pool.h"
+#include "fd/fd_quick.h"
 #include "fd/fd_table.h"
-#include "iomux/epoll_set.h"
+#include "iomux/epoll_ready.h"
+#include "iomux/epoll_wake.h"
 #include "os/inside.h"
 #include "sock/user_msg.h"
 
@@ -55,6 +57,7 @@ static enum verdict judge_one_shot(struct epoll_item *item, uint64_t look)
 	enum verdict verdict = DROP;
 
 	item->is_armed_in_kernel = false;
+	list_remove(&item->in_spent);
 	if (item->is_armed)
 		verdict = REPORT;
 	else if (item->look == look)
@@ -78,11 +81,15 @@ static enum verdict judge(struct epoll_item *item, uint64_t look, uint32_t event
 		       REPORT;
 }
 
-/* Whether the kernel's event may be this item's. */
+/* Whether the kernel's event may be this item's. One whose number is another file's cannot
+ * be asked. */
 static bool may_mean(const struct epoll_item *item)
 {
+	if (UNLIKELY(item->is_hidden))
+		return false;
 	return !(item->event.events & EPOLLONESHOT) ||
-	       (item->is_armed_in_kernel && is_ready_in_kernel(item));
+	       (item->is_armed_in_kernel && (!epoll_item_has_number(item) ||
+					     is_ready_in_kernel(item)));
 }
 
 static struct epoll_item *item_meant(struct epoll_set *set, uint64_t word)
@@ -118,32 +125,72 @@ static void sort_in(struct batch *batch, struct epoll_event event)
 		batch->events[batch->cnt++] = event;
 }
 
+/* `from` may be in the batch, where there is room. */
+static void sort_all_in(struct batch *batch, const struct epoll_event *from, int n)
+{
+	mutex_acquire_unbarred(&batch->set->changes);
+	for (int i = 0; i < n; i++)
+		sort_in(batch, from[i]);
+	mutex_release_unbarred(&batch->set->changes);
+}
+
 /* Adds the kernel's events, at most `room`. Negative: an error. */
-static int add_kernels(const struct epoll_query *query, struct batch *batch,
+static int add_kernels(struct epoll_query *query, struct batch *batch,
 		       int room)
 {
 	struct epoll_event *from = batch->events + batch->cnt;
-	int n = (int)inside_epoll_wait(query->epfd, from, room);
+	int n;
 
+	if (UNLIKELY(query->epfd < 0 || !room))
+		return 0;
+	n = (int)inside_epoll_wait(query->epfd, from, room);
 	if (n > 0)
-		n = epoll_take_wake(query->set, query->epfd, from, n);
-	if (n <= 0)
-		return n;
-	mutex_acquire(&query->set->changes);
-	for (int i = 0; i < n; i++)
-		sort_in(batch, from[i]);
-	mutex_release(&query->set->changes);
+		n = epoll_take_wake(query->set, from, n);
+	if (n > 0)
+		sort_all_in(batch, from, n);
 	return n;
 }
 
-/* -- looking --------------------------------------------------------------------- */
-
-static void poll_rings(struct stack *stack)
+/* A wait that began in the kernel, when the set was not ours, has these events. Our part
+ * of them is added, and what the program has heard of is left out. */
+static int join_woken(struct epoll_set *set, struct epoll_event *events, int n)
 {
-	stack_lock(stack);
-	stack_poll_locked(stack);
-	stack_unlock(stack);
+	struct batch batch = {
+		.set = set,
+		.events = events,
+		.look = atomic_fetch_add(&set->looks, 1) + 1,
+	};
+
+	epoll_set_begin_look(set);
+	epoll_set_poll_rings(set);
+	sort_all_in(&batch, events, n);
+	epoll_set_end_look(set);
+	return batch.cnt;
 }
+
+/* Whoever has made the kernel's set ready may not have changed ours yet. */
+static bool has_members(struct epoll_set *set)
+{
+	mutex_acquire_unbarred(&set->changes);
+	mutex_release_unbarred(&set->changes);
+	return epoll_set_stack(set);
+}
+
+int mux_epoll_woken(int epfd, struct epoll_event *events, int n)
+{
+	struct epoll_set *set = epoll_set_get(epfd);
+	int rest = n;
+
+	if (set) {
+		rest = epoll_take_wake(set, events, n);
+		if (rest && has_members(set))
+			rest = join_woken(set, events, rest);
+		fd_object_put(&set->obj);
+	}
+	return rest ? rest : MUX_WOKEN;
+}
+
+/* -- looking --------------------------------------------------------------------- */
 
 static int add_own(struct batch *batch, int room)
 {
@@ -162,7 +209,7 @@ static int own_places(struct epoll_set *set, int cnt)
 }
 
 /* Returns the number of our events, and an error of the kernel's in *err_out. */
-static int look_at_both(const struct epoll_query *query, struct batch *batch,
+static int look_at_both(struct epoll_query *query, struct batch *batch,
 			bool with_kernel, int *err_out)
 {
 	struct epoll_set *set = query->set;
@@ -171,19 +218,19 @@ static int look_at_both(const struct epoll_query *query, struct batch *batch,
 
 	if (own == places)
 		with_kernel |= epoll_set_may_be_ready(set);
-	if (own)
-		atomic_store(&set->skips_left, mux_params.skip_os);
 	if (own || with_kernel)
 		n = add_kernels(query, batch, query->cnt - batch->cnt);
 	*err_out = MIN(n, 0);
 	/* what was ready beside goes where the kernel has left room */
 	if (own == places && batch->cnt < query->cnt)
 		own += add_own(batch, query->cnt - batch->cnt);
+	if (own)
+		atomic_store(&set->skips_left, mux_params.skip_os);
 	return own;
 }
 
 /* While our sockets are busy, the kernel is not asked each time. */
-static inline int look_at_ours(const struct epoll_query *query, struct batch *batch)
+static inline int look_at_ours(struct epoll_query *query, struct batch *batch)
 {
 	struct epoll_set *set = query->set;
 	unsigned left = atomic_load_explicit(&set->skips_left,
@@ -199,8 +246,18 @@ static inline int look_at_ours(const struct epoll_query *query, struct batch *ba
 	return own;
 }
 
+/* As under Linux, a wait goes on in its set, whatever becomes of the number. But what the
+ * kernel has is out of reach when the last number is closed. */
+static inline void follow_number(struct epoll_query *query)
+{
+	if (LIKELY(epoll_set_has_number(query->set, query->epfd)) ||
+	    query->epfd < 0)
+		return;
+	query->epfd = epoll_set_fd(query->set);
+}
+
 /* One look. Returns the number of events, or an error; *own_out are ours. */
-static long look(const struct epoll_query *query, bool with_kernel,
+static long look(struct epoll_query *query, bool with_kernel,
 		 unsigned *own_out)
 {
 	struct epoll_set *set = query->set;
@@ -211,12 +268,17 @@ static long look(const struct epoll_query *query, bool with_kernel,
 	};
 	int own, err = 0;
 
+	follow_number(query);
 	epoll_set_begin_look(set);
-	poll_rings(atomic_load(&set->stack));
+	epoll_set_poll_rings(set);
+	epoll_items_show_left(set, query->epfd);
 	own = look_at_ours(query, &batch);
 	if (!own)
 		own = look_at_both(query, &batch, with_kernel, &err);
 	epoll_set_end_look(set);
+	if (UNLIKELY(atomic_load_explicit(&set->has_outers,
+					  memory_order_relaxed)))
+		epoll_items_hide_spent(set, query->epfd);
 	*own_out = (unsigned)own;
 	return batch.cnt ? batch.cnt : err;
 }
@@ -228,6 +290,33 @@ static long wait_look(struct mux_call *call, bool with_kernel)
 	return look(&call_of(call)->query, with_kernel, &call->own_cnt);
 }
 
+/* Its waiters stand ready before it is among the sleepers, who are woken by them. */
+static void wait_prepare(struct mux_call *call)
+{
+	struct epoll_call *wait = call_of(call);
+	struct epoll_set *set = wait->query.set;
+	unsigned cnt = 0;
+
+	wait->stacks_gen = atomic_load(&set->stacks_gen);
+	for (unsigned i = 1; i < epoll_set_place_cnt(set); i++) {
+		wait->more[cnt] = epoll_set_stack_at(set, i);
+		cnt += wait->more[cnt] != NULL;
+	}
+	call->wait.more = wait->more;
+	call->wait.more_cnt = cnt;
+}
+
+static bool nothing_more(struct mux_call *call UNUSED,
+			 struct waiter *waiter UNUSED)
+{
+	return false;
+}
+
+static void end_nothing_more(struct mux_call *call UNUSED,
+			     struct waiter *waiter UNUSED)
+{
+}
+
 static bool wait_watch(struct mux_call *call)
 {
 	return epoll_set_begin_sleep(call_of(call)->query.set, call_of(call));
@@ -236,6 +325,17 @@ static bool wait_watch(struct mux_call *call)
 static void wait_unwatch(struct mux_call *call)
 {
 	epoll_set_end_sleep(call_of(call)->query.set, call_of(call));
+}
+
+/* As after any other sleep: the handler ends the wait. */
+static void wait_pause(struct mux_call *call)
+{
+	struct epoll_call *wait = call_of(call);
+
+	if (!wait->is_interrupted)
+		wait->was_ready = epoll_set_may_be_ready(wait->query.set);
+	wait->is_interrupted = true;
+	wait_unwatch(call);
 }
 
 static void wait_abandoned(struct mux_call *call)
@@ -250,14 +350,16 @@ static void wait_abandoned(struct mux_call *call)
 
 static const struct mux_ops epoll_mux_ops = {
 	.look = wait_look,
+	.prepare = wait_prepare,
 	.watch = wait_watch,
 	.unwatch = wait_unwatch,
-	/* as after any other sleep: the handler ends the wait */
-	.pause = wait_unwatch,
+	.watch_more = nothing_more,
+	.unwatch_more = end_nothing_more,
+	.pause = wait_pause,
 	.abandoned = wait_abandoned,
 };
 
-static struct epoll_call *begin_wait(const struct epoll_query *query)
+static struct epoll_call *begin_wait(struct epoll_query *query)
 {
 	struct epoll_call *wait = fd_pool_get(&calls);
 
@@ -265,7 +367,7 @@ static struct epoll_call *begin_wait(const struct epoll_query *query)
 		return NULL;
 	wait->call = (struct mux_call){
 		.wait = {
-			.stack = atomic_load(&query->set->stack),
+			.stack = epoll_set_stack(query->set),
 			.fds = wait->fds,
 			.fd_cnt = 1,
 		},
@@ -273,9 +375,19 @@ static struct epoll_call *begin_wait(const struct epoll_query *query)
 		.stats = query->set->stats,
 	};
 	wait->query = *query;
+	wait->is_interrupted = wait->was_ready = false;
 	wait->fds[0] = (struct pollfd){ .fd = query->epfd, .events = POLLIN };
 	epoll_set_begin_wait(query->set, wait);
 	return wait;
+}
+
+/* What has come since a handler began is not for this call, as little as what it does
+ * itself. */
+static long leave_to_others(struct epoll_call *wait, long n)
+{
+	epoll_set_end_wait(wait->query.set, wait);
+	epoll_set_pass_on(wait->query.set);
+	return n;
 }
 
 /* The wait has ended with `n`: nothing, or an error. But as under Linux, what has come
@@ -286,6 +398,8 @@ static long last_looks(struct epoll_call *wait, long n)
 	unsigned own;
 	long found;
 
+	if (n == -EINTR && !wait->was_ready)
+		return leave_to_others(wait, n);
 	while (!epoll_set_try_end_wait(set, wait)) {
 		found = look(&wait->query, false, &own);
 		if (found > 0) {
@@ -297,16 +411,16 @@ static long last_looks(struct epoll_call *wait, long n)
 }
 
 /* FD_ABANDONED: the reference to the set is gone as well. */
-static COLD long wait_for(const struct epoll_query *query,
+static COLD long wait_for(struct epoll_query *query,
 			  const struct timespec *timeout,
-			  const struct signals_mark *mark)
+			  const struct signals_mark *mark, uint64_t from_ns)
 {
 	struct epoll_call *wait = begin_wait(query);
 	long n;
 
 	if (!wait)
 		return -ENOMEM;
-	n = mux_wait(&wait->call, timeout, mark);
+	n = mux_wait(&wait->call, timeout, mark, from_ns);
 	if (n == FD_ABANDONED)
 		return n;
 	if (n <= 0)
@@ -317,10 +431,11 @@ static COLD long wait_for(const struct epoll_query *query,
 	return n;
 }
 
-static long look_and_wait(const struct epoll_query *query,
+static long look_and_wait(struct epoll_query *query,
 			  const struct timespec *timeout,
 			  const struct signals_mark *mark)
 {
+	uint64_t from_ns = mux_begin();
 	unsigned own = 0;
 	long n = -EINTR;
 
@@ -328,8 +443,8 @@ static long look_and_wait(const struct epoll_query *query,
 	if (!signals_is_interrupted(mark, false))
 		n = look(query, true, &own);
 	if (n || mux_is_look(timeout))
-		return mux_found(query->set->stats, n, own);
-	return wait_for(query, timeout, mark);
+		return mux_found(query->set->stats, n, own, from_ns);
+	return wait_for(query, timeout, mark, from_ns);
 }
 
 static long check(const struct epoll_event *events, int cnt)
@@ -356,12 +471,82 @@ long mux_epoll_wait(int epfd, struct epoll_event *events, int cnt,
 	if (!query.set)
 		return -EAGAIN;
 	/* it has one for good once it has been ours */
-	n = atomic_load(&query.set->stack) ? check(events, cnt) : -EAGAIN;
+	n = epoll_set_stack(query.set) ? check(events, cnt) : -EAGAIN;
 	if (!n)
 		n = look_and_wait(&query, timeout, mark);
 	if (n != FD_ABANDONED)
 		fd_object_put(&query.set->obj);
 	return n;
+}
+
+/* -- without the kernel -------------------------------------------------------------- */
+
+static ALWAYS_INLINE int look_quickly(struct epoll_set *set,
+				      struct epoll_event *events, int cnt,
+				      unsigned left)
+{
+	uint64_t look = atomic_fetch_add_explicit(&set->looks, 1,
+						  memory_order_relaxed);
+	int n;
+
+	epoll_set_begin_look(set);
+	mux_poll_rings(epoll_set_stack(set));
+	n = epoll_set_harvest(set, look + 1, events, 0, cnt);
+	epoll_set_end_look(set);
+	if (LIKELY(n)) {
+		atomic_store_explicit(&set->skips_left, left - 1,
+				      memory_order_relaxed);
+		mux_count_own(set->stats, n);
+	}
+	return n;
+}
+
+/* Sets of several stacks, and those that are seen from outside, have more to do. */
+static inline bool is_plain(const struct epoll_set *set)
+{
+	return epoll_set_place_cnt(set) == 1 &&
+	       !atomic_load_explicit(&set->has_outers, memory_order_relaxed) &&
+	       !mux_params.measures;
+}
+
+int mux_epoll_look_quickly(int epfd, struct epoll_event *events, int cnt)
+{
+	_Atomic(struct fd_object *) *entry = fd_table_entry(epfd);
+	struct fd_object *obj = NULL;
+	struct epoll_set *set;
+	unsigned left;
+	int n = 0;
+
+	if (entry)
+		obj = atomic_load_explicit(entry, memory_order_acquire);
+	/* Without a reference: what was a set stays one for ever. */
+	if (!obj || !epoll_is_set(obj) || fd_quick_is_odd())
+		return 0;
+	set = epoll_set_of(obj);
+	left = atomic_load_explicit(&set->skips_left, memory_order_relaxed);
+	if (!left || !is_plain(set) || check(events, cnt) != 0)
+		return 0;
+	os_enter_first();
+	if (LIKELY(fd_object_try_hold(obj))) {
+		if (LIKELY(fd_quick_is_mine(obj, &epoll_set_ops, entry)))
+			n = look_quickly(set, events, cnt, left);
+		fd_object_put(obj);
+	}
+	os_leave_last();
+	return n;
+}
+
+_Atomic unsigned *mux_sleepers_of(int epfd)
+{
+	_Atomic(struct fd_object *) *entry = fd_table_entry(epfd);
+	struct fd_object *obj =
+		entry ? atomic_load_explicit(entry, memory_order_acquire) :
+			NULL;
+
+	/* duplicates have one count */
+	return mux_sleepers_at(obj && epoll_is_set(obj) ?
+				       epoll_set_number(epoll_set_of(obj)) :
+				       epfd);
 }
 
 bool mux_epoll_is_ours(int epfd)
@@ -384,7 +569,16 @@ void mux_load(void)
 
 void mux_start(const struct mux_params *params)
 {
-	mux_params = *params;
+	atomic_store(&mux_params.poll_us, params->poll_us);
+	atomic_store(&mux_params.does_ease, params->does_ease);
+	atomic_store(&mux_params.os_ratio, params->os_ratio);
+	atomic_store(&mux_params.skip_os, params->skip_os);
+	atomic_store(&mux_params.measures, params->measures);
+}
+
+void mux_before_fork(void)
+{
+	epoll_sets_show_left();
 }
 
 void mux_forked(void)

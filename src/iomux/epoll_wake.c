@@ -6,12 +6,13 @@
  */
 #include "config.h"
 
+#include "iomux/epoll_wake.h"
+
 #include <sys/single_threaded.h>
 
 #include "base/clock.h"
 #include "fd/fd_internal.h"
 #include "fd/fd_table.h"
-#include "iomux/epoll_set.h"
 #include "os/event_fd.h"
 #include "os/inside.h"
 
@@ -32,60 +33,41 @@ void epoll_end_wake(struct epoll_set *set)
 	fd_internal_close(&set->wake_fd);
 }
 
-static bool is_intact(const struct epoll_set *set)
-{
-	_Atomic(struct fd_object *) *entry = fd_table_entry(set->fd);
-
-	return entry && atomic_load(entry) == &set->obj;
-}
-
 void epoll_wake_sleepers(struct epoll_set *set)
 {
 	struct epoll_event event = { .events = EPOLLIN,
 				     .data.u64 = wake_data(set) };
-	int fd;
+	int fd, epfd;
 
 	/* They counted themselves before they looked at live_cnt. */
-	if (!atomic_load(mux_sleepers_of(set->fd)) || !is_intact(set) ||
+	if (!atomic_load(mux_sleepers_at(epoll_set_number(set))) ||
 	    atomic_load(&set->wake_fd) >= 0)
 		return;
-	fd = event_fd_open();
+	epfd = epoll_set_fd(set);
+	fd = epfd < 0 ? -1 : event_fd_open();
 	if (fd < 0)
 		return;
 	event_fd_signal(fd);
 	atomic_store(&set->wake_until_ns, clock_monotonic_ns() + WAKE_NS);
 	if (fd_internal_adopt(fd, &set->wake_fd) != 0)
 		inside_close(fd);
-	else if (real.epoll_ctl(set->fd, EPOLL_CTL_ADD,
+	else if (real.epoll_ctl(epfd, EPOLL_CTL_ADD,
 				atomic_load(&set->wake_fd), &event) != 0)
 		epoll_end_wake(set);
 }
 
-int epoll_take_wake(struct epoll_set *set, int epfd, struct epoll_event *events,
-		    int n)
+int epoll_take_wake(struct epoll_set *set, struct epoll_event *events, int n)
 {
 	int rest = 0;
 
 	for (int i = 0; i < n; i++)
 		if (events[i].data.u64 != wake_data(set))
 			events[rest++] = events[i];
-	if (rest < n && (!atomic_load(mux_sleepers_of(epfd)) ||
+	if (rest < n && (!atomic_load(mux_sleepers_at(epoll_set_number(set))) ||
 			 clock_monotonic_ns() >=
 				 atomic_load(&set->wake_until_ns)))
 		epoll_end_wake(set);
 	return rest;
-}
-
-int mux_epoll_woken(int epfd, struct epoll_event *events, int n)
-{
-	struct epoll_set *set = epoll_set_get(epfd);
-	int rest = n;
-
-	if (set) {
-		rest = epoll_take_wake(set, epfd, events, n);
-		fd_object_put(&set->obj);
-	}
-	return rest ? rest : MUX_WOKEN;
 }
 
 void epoll_wake_forked(void)

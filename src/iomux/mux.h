@@ -23,6 +23,8 @@ struct mux_params {
 	/* After a look that found something of ours, so many further looks that
 	 * find something of ours do not ask the kernel. */
 	unsigned skip_os;
+	/* measures how much of the time is spent polling */
+	bool measures;
 };
 
 /* When the library is loaded. */
@@ -30,17 +32,20 @@ void mux_load(void);
 /* Once, before anything is ours. */
 void mux_start(const struct mux_params *params);
 /* In the child of a fork. */
+/* Before a fork: the child has the kernel's sets alone. Inside the bracket. */
+void mux_before_fork(void);
 void mux_forked(void);
 
-/* Whether something in the set is ours. May be called outside the bracket, at any
+/* Whether something in the set is ours, or is a set of epoll in which another thread may
+ * put something of ours while the call waits. May be called outside the bracket, at any
  * time. If so, the function below does the whole call. The caller sets the signal
  * mask for that time; `mark` is from before that. `timeout` NULL: for ever. */
-bool mux_poll_is_ours(const struct pollfd *fds, nfds_t cnt);
+bool mux_poll_is_ours(const struct pollfd *fds, nfds_t cnt, bool does_wait);
 long mux_poll(struct pollfd *fds, nfds_t cnt, const struct timespec *timeout,
 	      const struct signals_mark *mark);
 
 bool mux_select_is_ours(int cnt, const fd_set *in, const fd_set *out,
-			const fd_set *except);
+			const fd_set *except, bool does_wait);
 long mux_select(int cnt, fd_set *in, fd_set *out, fd_set *except,
 		const struct timespec *timeout,
 		const struct signals_mark *mark);
@@ -57,14 +62,21 @@ struct mux_sleepers {
 } CACHE_ALIGNED;
 extern HIDDEN struct mux_sleepers mux_sleepers[MUX_SLEEPER_PLACES];
 
-static inline _Atomic unsigned *mux_sleepers_of(int epfd)
+static inline _Atomic unsigned *mux_sleepers_at(int epfd)
 {
 	return &mux_sleepers[(unsigned)epfd % MUX_SLEEPER_PLACES].cnt;
 }
 
+/* The count of this set: that of the fd by which it is known. */
+_Atomic unsigned *mux_sleepers_of(int epfd);
+
 /* What such a wait returned, without the event that only woke it up for us. */
 enum { MUX_WOKEN = -2 };
 int mux_epoll_woken(int epfd, struct epoll_event *events, int n);
+/* A look that finds something of ours, which may do without the kernel: what most calls
+ * are while sockets are busy. Outside the bracket. 0: the call has to be made in the
+ * general way. */
+int mux_epoll_look_quickly(int epfd, struct epoll_event *events, int cnt);
 /* -EAGAIN: the number is another set's by now, which has nothing of ours. Nothing is
  * done. */
 long mux_epoll_wait(int epfd, struct epoll_event *events, int cnt,
@@ -74,22 +86,28 @@ long mux_epoll_wait(int epfd, struct epoll_event *events, int cnt,
 /* epoll_ctl for a member that may be ours, or a set: the whole call. A socket that
  * cannot be followed goes back to the kernel. */
 long mux_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event);
+/* The same with the fd's entry in the table; NULL: there is none. */
+long mux_epoll_ctl_at(_Atomic(struct fd_object *) *entry, int epfd, int op, int fd,
+		      struct epoll_event *event);
 
 /* A noted set gets another number: it is known from now on, for both. */
 void mux_epoll_copied(int epfd);
 
-/* A set may become a member of another one before anything in it is ours. So the
- * numbers of sets are noted, a bit each. Those that are closed stay noted. Higher
- * numbers than these are not: such sets go unnoticed as long as nothing in them is
- * ours. */
+/* A set may become a member of another one before anything in it is ours, or somebody
+ * polls it. So the numbers of sets are noted, a bit each. Those that are closed otherwise
+ * than by close() stay noted. Higher numbers than these are not: such sets go unnoticed
+ * as long as nothing in them is ours. */
 enum { MUX_NOTED_FDS = 1 << 20 };
 extern HIDDEN _Atomic uint64_t mux_noted_sets[MUX_NOTED_FDS / 64];
+extern HIDDEN _Atomic bool mux_has_noted;
 
 static inline void mux_note_set(int epfd)
 {
-	if (epfd >= 0 && epfd < MUX_NOTED_FDS)
-		atomic_fetch_or(&mux_noted_sets[epfd / 64],
-				UINT64_C(1) << epfd % 64);
+	if (epfd < 0 || epfd >= MUX_NOTED_FDS)
+		return;
+	atomic_fetch_or(&mux_noted_sets[epfd / 64], UINT64_C(1) << epfd % 64);
+	if (!atomic_load_explicit(&mux_has_noted, memory_order_relaxed))
+		atomic_store(&mux_has_noted, true);
 }
 
 static inline bool mux_is_noted(int fd)
@@ -98,6 +116,14 @@ static inline bool mux_is_noted(int fd)
 	       UNLIKELY(atomic_load_explicit(&mux_noted_sets[fd / 64],
 					     memory_order_relaxed) >> fd % 64 &
 			1);
+}
+
+/* The number is about to be closed. */
+static inline void mux_forget_noted(int fd)
+{
+	if (mux_is_noted(fd))
+		atomic_fetch_and(&mux_noted_sets[fd / 64],
+				 ~(UINT64_C(1) << fd % 64));
 }
 
 #endif

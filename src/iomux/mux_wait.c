@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "iomux/mux_spin.h"
 
-struct mux_params mux_params;
+struct mux_settings mux_params;
 static _Thread_local struct mux_spin spin;
 
 static struct mux_call *call_of(struct sock_wait *wait)
@@ -22,17 +22,36 @@ static bool is_kernels_turn(struct mux_call *call)
 	return mux_params.os_ratio && ++call->looks % mux_params.os_ratio == 0;
 }
 
+/* Counts the time until now as spent polling. */
+static void add_polling(struct mux_call *call)
+{
+	uint64_t now;
+
+	if (LIKELY(!call->polls_since_ns))
+		return;
+	now = clock_monotonic_ns();
+	stats_mux_add_polling(call->stats, call->polls_since_ns, now);
+	call->polls_since_ns = now;
+}
+
 static long look(struct sock_wait *wait, enum sock_look how)
 {
 	struct mux_call *call = call_of(wait);
 	bool with_kernel = how == SOCK_LOOK_ALL || is_kernels_turn(call);
 	long n = call->ops->look(call, with_kernel);
 
+	add_polling(call);
+
 	return n ? n : -EAGAIN;
 }
 
-static long prepare(struct sock_wait *wait UNUSED)
+static long prepare(struct sock_wait *wait)
 {
+	struct mux_call *call = call_of(wait);
+
+	add_polling(call);
+	call->polls_since_ns = 0;
+	call->ops->prepare(call);
 	return 0;
 }
 
@@ -48,6 +67,21 @@ static void unwatch(void *owner)
 	struct mux_call *call = owner;
 
 	call->ops->unwatch(call);
+	call->polls_since_ns = mux_begin();
+}
+
+static bool watch_more(struct sock_wait *wait, struct waiter *waiter)
+{
+	struct mux_call *call = call_of(wait);
+
+	return call->ops->watch_more(call, waiter);
+}
+
+static void unwatch_more(void *owner, struct waiter *waiter)
+{
+	struct mux_call *call = owner;
+
+	call->ops->unwatch_more(call, waiter);
 }
 
 static void handler_runs(void *owner)
@@ -70,6 +104,8 @@ static const struct sock_wait_ops wait_ops = {
 	.prepare = prepare,
 	.watch = watch,
 	.unwatch = unwatch,
+	.watch_more = watch_more,
+	.unwatch_more = unwatch_more,
 	.pause = handler_runs,
 	.abandoned = abandoned,
 };
@@ -109,8 +145,17 @@ static uint64_t spin_until(uint64_t now)
 	return now + (mux_params.does_ease ? mux_spin_ns(&spin, ns) : ns);
 }
 
-long mux_found(struct stats_mux *stats, long n, unsigned own)
+void mux_count_own(struct stats_mux *stats, int n)
 {
+	mux_spin_learn(&spin, true);
+	stats_add(&stats->counters.poll_hit, 1);
+	stats_add(&stats->counters.rx_ready, (uint64_t)n);
+}
+
+long mux_found(struct stats_mux *stats, long n, unsigned own, uint64_t from_ns)
+{
+	if (UNLIKELY(from_ns))
+		stats_mux_add_polling(stats, from_ns, clock_monotonic_ns());
 	if (own)
 		mux_spin_learn(&spin, true);
 	count(stats, n, own, false);
@@ -118,7 +163,7 @@ long mux_found(struct stats_mux *stats, long n, unsigned own)
 }
 
 long mux_wait(struct mux_call *call, const struct timespec *timeout,
-	      const struct signals_mark *mark)
+	      const struct signals_mark *mark, uint64_t from_ns)
 {
 	uint64_t now = clock_monotonic_ns();
 	long n;
@@ -127,6 +172,7 @@ long mux_wait(struct mux_call *call, const struct timespec *timeout,
 	call->wait.owner = call;
 	call->wait.mark = *mark;
 	call->looks = 0;
+	call->polls_since_ns = from_ns;
 	call->own_cnt = 0;
 	sock_wait_until(&call->wait,
 			timeout ? add_time(now, timeout) : UINT64_MAX);

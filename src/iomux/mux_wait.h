@@ -6,12 +6,21 @@
 #ifndef IOMUX_MUX_WAIT_H
 #define IOMUX_MUX_WAIT_H
 
+#include "base/clock.h"
 #include "iomux/mux.h"
 #include "os/signals.h"
 #include "sock/sock_wait.h"
 #include "stats/stats_publish.h"
 
-extern struct mux_params mux_params;
+/* As struct mux_params. A wait for a set without anything of ours may have begun before
+ * the library starts, and reads them meanwhile. */
+struct mux_settings {
+	_Atomic int poll_us;
+	_Atomic bool does_ease;
+	_Atomic unsigned os_ratio, skip_os;
+	_Atomic bool measures;
+};
+extern HIDDEN struct mux_settings mux_params;
 
 struct mux_call;
 
@@ -20,11 +29,17 @@ struct mux_ops {
 	 * `with_kernel` the kernel's fds are looked at too, otherwise only what
 	 * our queues have. Without the stack's lock. Finds the stack, too. */
 	long (*look)(struct mux_call *call, bool with_kernel);
-	/* Under the stack's lock: the call's waiter hears of everything in the
-	 * set from now on. True when something is ready already. */
+	/* The call is about to sleep: it says in wait.stack and wait.more for which
+	 * stacks. */
+	void (*prepare)(struct mux_call *call);
+	/* Under the stack's lock, if there is a stack: the call's waiter hears of
+	 * everything in the set from now on. True when something is ready already. */
 	bool (*watch)(struct mux_call *call);
-	/* Under the stack's lock; also after the waiter was abandoned. */
+	/* In the same way; also after the waiter was abandoned. */
 	void (*unwatch)(struct mux_call *call);
+	/* The same for a further stack, under its lock; `waiter` is in it. */
+	bool (*watch_more)(struct mux_call *call, struct waiter *waiter);
+	void (*unwatch_more)(struct mux_call *call, struct waiter *waiter);
 	/* See sock_wait_ops; or NULL. */
 	void (*pause)(struct mux_call *call);
 	/* Gives up the call's memory, after a jump out of the wait. */
@@ -44,6 +59,9 @@ struct mux_call {
 
 	/* -- this file's -- */
 	unsigned looks;
+	/* since when it polls, as far as that is measured and not counted yet; 0: it
+	 * sleeps, or nobody asks */
+	uint64_t polls_since_ns;
 };
 
 static inline bool mux_is_look(const struct timespec *timeout)
@@ -51,14 +69,30 @@ static inline bool mux_is_look(const struct timespec *timeout)
 	return timeout && !timeout->tv_sec && !timeout->tv_nsec;
 }
 
+static inline void mux_poll_rings(struct stack *stack)
+{
+	stack_lock(stack);
+	stack_look_locked(stack);
+	stack_unlock(stack);
+}
+
+/* When a call begins, if that is of interest; else 0. */
+static inline uint64_t mux_begin(void)
+{
+	return UNLIKELY(mux_params.measures) ? clock_monotonic_ns() : 0;
+}
+
 /* Ends a call that did not wait: its first look has found `n`, or an error, of which
  * our queues had `own`. Counts it. */
-long mux_found(struct stats_mux *stats, long n, unsigned own);
+long mux_found(struct stats_mux *stats, long n, unsigned own, uint64_t from_ns);
+
+/* The same where our queues have all that it found. */
+void mux_count_own(struct stats_mux *stats, int n);
 
 /* The rest of a call whose first look has found nothing. FD_ABANDONED: `call` is not
  * the caller's any more. It must not be on the stack frame of the waiting call. */
 long mux_wait(struct mux_call *call, const struct timespec *timeout,
-	      const struct signals_mark *mark);
+	      const struct signals_mark *mark, uint64_t from_ns);
 
 /* poll.c, in the child of a fork. */
 void poll_forked(void);

@@ -7,11 +7,13 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/single_threaded.h>
 
 #include "fd/fd_pool.h"
 #include "fd/fd_table.h"
 #include "fd/fd_wait.h"
-#include "iomux/epoll_set.h"
+#include "iomux/epoll_nest.h"
+#include "iomux/epoll_ready.h"
 #include "os/file.h"
 #include "os/inside.h"
 #include "sock/user_msg.h"
@@ -20,9 +22,15 @@
 struct source {
 	struct fd_object *obj; /* with a reference */
 	struct endpoint *end;  /* NULL: it is a set */
+	struct stack *stack;  /* of the endpoint */
 	nfds_t at; /* in the program's array */
-	struct watch watch;
-	struct poll_call *owner;
+	union {
+		struct watch watch;
+		struct epoll_watch outer; /* of a set */
+	};
+	/* which it hears of the socket by */
+	struct waiter *waiter;
+	unsigned stacks_gen; /* of the set, when its stacks were read */
 };
 
 /* Sets up to this size take no system call for their memory. */
@@ -37,26 +45,42 @@ struct poll_call {
 	nfds_t source_cnt;
 	/* there is no stack yet; when there is one, more sockets may be ours */
 	bool is_early;
+	/* some of ours are not shown to the kernel */
+	bool has_alone;
 	/* the program asks whether some of ours can be written to, which the kernel
 	 * knows */
 	bool asks_to_write;
+	/* there are sets among the sources, whose stacks may change */
+	bool has_sets;
+	bool has_looked;
+	/* it may sleep; until the end of its time another thread may put something of
+	 * ours into a set that has nothing of ours */
+	bool does_wait;
+	/* of all sources */
+	struct stack *stacks[NET_STACKS_MAX];
+	unsigned stack_cnt;
 	size_t mapped; /* bytes, if it is not from the pool */
 	struct source *sources; /* cnt */
-	struct pollfd *fds; /* cnt + WAIT_FDS_MAX */
+	struct pollfd *fds; /* cnt + WAIT_FDS */
 };
+
+/* What a sleep on all stacks needs. */
+enum { WAIT_FDS = NET_STACKS_MAX * WAIT_FDS_MAX };
 
 struct small_call {
 	struct poll_call poll;
 	struct source sources[SMALL_SET];
-	struct pollfd fds[SMALL_SET + WAIT_FDS_MAX];
+	struct pollfd fds[SMALL_SET + WAIT_FDS];
 };
 
 static struct fd_pool pool = FD_POOL_INIT(struct small_call);
 
 /* How many further calls of this thread that find something of ours do without the
- * kernel, and the stack of the last one. */
+ * kernel, and the stack of all that it has polled; NULL: it is not known, or there are
+ * several. */
 static _Thread_local unsigned skips_left;
 static _Thread_local struct stack *last_stack;
+static _Thread_local bool has_many_stacks;
 
 void poll_forked(void)
 {
@@ -79,7 +103,7 @@ static struct poll_call *make_small(void)
 static struct poll_call *make_large(nfds_t cnt)
 {
 	size_t size = sizeof(struct poll_call) + cnt * sizeof(struct source) +
-		      (cnt + WAIT_FDS_MAX) * sizeof(struct pollfd);
+		      (cnt + WAIT_FDS) * sizeof(struct pollfd);
 	struct poll_call *poll = mmap(NULL, size, PROT_READ | PROT_WRITE,
 				      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -126,57 +150,129 @@ static bool is_cnt_sound(nfds_t cnt)
 		cnt <= limit.rlim_cur);
 }
 
-bool mux_poll_is_ours(const struct pollfd *fds, nfds_t cnt)
+/* Whether sets that have nothing of ours are to be heeded: they may get something while
+ * the call sleeps. */
+static inline bool asks_for_sets(bool does_wait)
 {
-	if (LIKELY(!atomic_load_explicit(&fd_table_root, memory_order_relaxed)) ||
+	return does_wait && !__libc_single_threaded &&
+	       atomic_load_explicit(&mux_has_noted, memory_order_relaxed);
+}
+
+static inline bool is_heeded(int fd, bool with_sets)
+{
+	return fd_table_has(fd) || (with_sets && mux_is_noted(fd));
+}
+
+bool mux_poll_is_ours(const struct pollfd *fds, nfds_t cnt, bool does_wait)
+{
+	bool with_sets = asks_for_sets(does_wait);
+
+	if (LIKELY(!atomic_load_explicit(&fd_table_root, memory_order_relaxed) &&
+		   !with_sets) ||
 	    !is_cnt_sound(cnt) ||
 	    !user_is_array_plausible(fds, cnt, sizeof(*fds)))
 		return false;
-	for (nfds_t i = 0; i < cnt; i++)
+	for (nfds_t i = 0; i < cnt; i++) {
 		if (fd_table_has(fds[i].fd))
 			return true;
+		if (UNLIKELY(with_sets) && mux_is_noted(fds[i].fd))
+			return !fd_table_is_closed();
+	}
 	return false;
 }
 
-/* A set that has nothing of ours yet is the kernel's. */
-static enum fd_await await_set(struct epoll_set *set, struct endpoint **end_out,
-			       struct stack **stack_out)
+/* A set that has nothing of ours yet is the kernel's, but for who waits. */
+static enum fd_await await_set(struct epoll_set *set, bool does_wait)
 {
-	*end_out = NULL;
-	*stack_out = atomic_load(&set->stack);
-	return atomic_load(&set->live_cnt) ? FD_AWAIT_STACK : FD_AWAIT_KERNEL;
+	return atomic_load(&set->live_cnt) || asks_for_sets(does_wait) ?
+		       FD_AWAIT_STACK :
+		       FD_AWAIT_KERNEL;
 }
 
-static enum fd_await await(struct fd_object *obj, struct endpoint **end_out,
-			   struct stack **stack_out)
+static enum fd_await await(const struct poll_call *poll, struct fd_object *obj,
+			   struct endpoint **end_out, struct stack **stack_out)
 {
+	*end_out = NULL;
+	*stack_out = NULL;
 	return epoll_is_set(obj) ?
-		       await_set(epoll_set_of(obj), end_out, stack_out) :
+		       await_set(epoll_set_of(obj), poll->does_wait) :
 		       obj->ops->await(obj, end_out, stack_out);
+}
+
+/* What the fd names, with a reference, or NULL. */
+static struct fd_object *object_at(const struct poll_call *poll, int fd)
+{
+	struct fd_object *obj = fd_table_get(fd);
+
+	return obj || !asks_for_sets(poll->does_wait) ? obj :
+							epoll_noted_set(fd);
 }
 
 static void add_source(struct poll_call *poll, nfds_t at)
 {
-	struct fd_object *obj = fd_table_get(poll->user_fds[at].fd);
+	struct fd_object *obj = object_at(poll, poll->user_fds[at].fd);
 	enum fd_await how = FD_AWAIT_KERNEL;
 	struct endpoint *end;
 	struct stack *stack;
 
 	if (obj)
-		how = await(obj, &end, &stack);
+		how = await(poll, obj, &end, &stack);
 	poll->is_early |= how == FD_AWAIT_EARLY;
-	if (how != FD_AWAIT_STACK) {
+	if (how != FD_AWAIT_STACK && how != FD_AWAIT_ALONE) {
 		fd_object_put(obj);
 		return;
 	}
-	poll->call.wait.stack = stack;
+	/* the kernel is not asked about it */
+	if (how == FD_AWAIT_ALONE) {
+		poll->fds[at].fd = -1;
+		poll->has_alone = true;
+	}
 	poll->asks_to_write |= poll->user_fds[at].events &
 			       (POLLOUT | POLLWRNORM | POLLWRBAND);
 	poll->sources[poll->source_cnt++] = (struct source){
 		.obj = obj,
 		.end = end,
+		.stack = stack,
 		.at = at,
 	};
+	poll->has_sets |= !end;
+}
+
+static void add_stack(struct poll_call *poll, struct stack *stack)
+{
+	for (unsigned i = 0; i < poll->stack_cnt; i++)
+		if (LIKELY(poll->stacks[i] == stack))
+			return;
+	poll->stacks[poll->stack_cnt++] = stack;
+}
+
+static void add_stacks_of(struct poll_call *poll, struct source *source)
+{
+	struct epoll_set *set = epoll_set_of(source->obj);
+	struct stack *stack;
+
+	source->stacks_gen = atomic_load(&set->stacks_gen);
+	for (unsigned i = 0; i < epoll_set_place_cnt(set); i++) {
+		stack = epoll_set_stack_at(set, i);
+		if (stack)
+			add_stack(poll, stack);
+	}
+}
+
+static void find_stacks(struct poll_call *poll)
+{
+	struct sock_wait *wait = &poll->call.wait;
+
+	poll->stack_cnt = 0;
+	for (nfds_t i = 0; i < poll->source_cnt; i++)
+		if (LIKELY(poll->sources[i].end))
+			add_stack(poll, poll->sources[i].stack);
+		else
+			add_stacks_of(poll, &poll->sources[i]);
+	wait->stack = poll->stack_cnt ? poll->stacks[0] : NULL;
+	wait->is_alone = !poll->is_early;
+	wait->more = poll->stacks + 1;
+	wait->more_cnt = poll->stack_cnt ? poll->stack_cnt - 1 : 0;
 }
 
 /* To the program, internal fds look closed. */
@@ -192,15 +288,20 @@ static int seen_fd(int fd)
 
 static void copy_set(struct poll_call *poll)
 {
+	bool with_sets = asks_for_sets(poll->does_wait);
+
 	poll->is_early = false;
+	poll->has_alone = false;
 	poll->asks_to_write = false;
+	poll->has_sets = false;
 	for (nfds_t i = 0; i < poll->cnt; i++) {
 		poll->fds[i] = poll->user_fds[i];
-		if (fd_table_has(poll->fds[i].fd)) {
+		if (is_heeded(poll->fds[i].fd, with_sets)) {
 			poll->fds[i].fd = seen_fd(poll->fds[i].fd);
 			add_source(poll, i);
 		}
 	}
+	find_stacks(poll);
 }
 
 /* -- looking --------------------------------------------------------------------- */
@@ -246,13 +347,6 @@ static long count_ready(const struct poll_call *poll)
 	return n;
 }
 
-static void poll_rings(struct stack *stack)
-{
-	stack_lock(stack);
-	stack_poll_locked(stack);
-	stack_unlock(stack);
-}
-
 /* Ours are noted already. Whether that is all that the look finds. */
 static bool may_skip_kernel(struct poll_call *poll, bool with_kernel)
 {
@@ -262,8 +356,56 @@ static bool may_skip_kernel(struct poll_call *poll, bool with_kernel)
 		skips_left--;
 		return true;
 	}
-	last_stack = poll->call.wait.stack;
+	has_many_stacks |= poll->stack_cnt > 1 ||
+			   (last_stack && last_stack != poll->stacks[0]);
+	last_stack = has_many_stacks ? NULL : poll->stacks[0];
 	skips_left = mux_params.skip_os;
+	return false;
+}
+
+/* The kernel's view of sets is right then. */
+static void hide_spent(struct poll_call *poll)
+{
+	for (nfds_t i = 0; i < poll->source_cnt; i++)
+		if (!poll->sources[i].end) {
+			struct epoll_set *set =
+				epoll_set_of(poll->sources[i].obj);
+			int fd = poll->fds[poll->sources[i].at].fd;
+
+			epoll_items_hide_spent(set, fd);
+			epoll_items_show_left(set, fd);
+		}
+}
+
+/* One of those that the kernel is not asked about has become its own. */
+static bool has_left(const struct poll_call *poll)
+{
+	if (LIKELY(!poll->has_alone))
+		return false;
+	for (nfds_t i = 0; i < poll->source_cnt; i++) {
+		const struct source *source = &poll->sources[i];
+
+		if (poll->fds[source->at].fd < 0 &&
+		    source->obj->ops->word(source->obj) != FD_WORD_ALL)
+			return true;
+	}
+	return false;
+}
+
+/* A number names something else than in the look before: as in Linux, each looks by the
+ * numbers. A set that has nothing of ours may be in no table. */
+static bool has_changed(const struct poll_call *poll)
+{
+	for (nfds_t i = 0; i < poll->source_cnt; i++) {
+		const struct source *source = &poll->sources[i];
+		const _Atomic(struct fd_object *) *entry =
+			fd_table_entry(poll->user_fds[source->at].fd);
+		const struct fd_object *obj = atomic_load_explicit(
+			entry, memory_order_relaxed);
+
+		if (UNLIKELY(obj != source->obj && (obj || source->end)))
+			return true;
+	}
 	return false;
 }
 
@@ -272,18 +414,24 @@ static long poll_look(struct mux_call *call, bool with_kernel)
 	struct poll_call *poll = poll_of(call);
 	long n;
 
-	if (UNLIKELY(poll->is_early)) {
+	if (UNLIKELY(poll->is_early || has_left(poll) ||
+		     (with_kernel && poll->has_looked &&
+		      has_changed(poll)))) {
 		drop_sources(poll);
 		copy_set(poll);
 	}
-	if (call->wait.stack)
-		poll_rings(call->wait.stack);
+	else if (UNLIKELY(poll->has_sets))
+		find_stacks(poll);
+	poll->has_looked = true;
+	for (unsigned i = 0; i < poll->stack_cnt; i++)
+		mux_poll_rings(poll->stacks[i]);
 	clear_events(poll);
 	add_sources(poll);
 	if (may_skip_kernel(poll, with_kernel))
 		return call->own_cnt;
 	/* We ask it about the other fds, and about the same ones: what the twins
 	 * have. That takes the place of our events. */
+	hide_spent(poll);
 	n = inside_poll(poll->fds, poll->cnt);
 	if (n < 0)
 		return n;
@@ -297,36 +445,79 @@ static bool source_fire(struct watch *watch, uint32_t bits UNUSED)
 {
 	struct source *source = CONTAINER_OF(watch, struct source, watch);
 
-	waiter_wake_locked(source->owner->call.wait.waiter);
+	waiter_wake_locked(source->waiter);
 	return true;
 }
 
 /* Returns whether it may be ready already. */
-static bool watch_source(struct source *source, short events)
+static bool watch_socket(struct source *source, struct waiter *waiter,
+			 short events)
 {
-	if (!source->end) {
-		epoll_set_watch(epoll_set_of(source->obj), &source->watch);
-		return epoll_set_may_be_ready(epoll_set_of(source->obj));
-	}
+	source->waiter = waiter;
+	source->watch = (struct watch){ .fire = source_fire };
 	endpoint_add_watch(source->end, &source->watch);
 	return as_poll_events(endpoint_ready(source->end)) &
 	       (events | POLLERR | POLLHUP);
 }
 
-static bool poll_watch(struct mux_call *call)
+/* The same of a set. By `first`, all waiters of the poll are found. */
+static bool watch_set(struct source *source, struct waiter *first)
 {
-	struct poll_call *poll = poll_of(call);
+	struct epoll_set *set = epoll_set_of(source->obj);
+
+	source->outer = (struct epoll_watch){ .waiter = first };
+	return !epoll_set_watch(set, &source->outer, source->stacks_gen) ||
+	       epoll_set_may_be_ready(set);
+}
+
+static bool watch_sockets(struct poll_call *poll, struct waiter *waiter,
+			  const struct stack *stack)
+{
 	bool is_ready = false;
 
 	for (nfds_t i = 0; i < poll->source_cnt; i++) {
 		struct source *source = &poll->sources[i];
 
-		source->owner = poll;
-		source->watch.fire = source_fire;
-		source->watch.closed = NULL;
-		source->watch.is_exclusive = false;
-		is_ready |= watch_source(source, poll->fds[source->at].events);
+		if (source->end && source->stack == stack)
+			is_ready |= watch_socket(source, waiter,
+						 poll->fds[source->at].events);
 	}
+	return is_ready;
+}
+
+static void unwatch_sockets(struct poll_call *poll, const struct stack *stack)
+{
+	for (nfds_t i = 0; i < poll->source_cnt; i++)
+		if (poll->sources[i].end && poll->sources[i].stack == stack)
+			list_remove(&poll->sources[i].watch.link);
+}
+
+static void poll_prepare(struct mux_call *call)
+{
+	if (poll_of(call)->has_sets)
+		find_stacks(poll_of(call));
+}
+
+static bool poll_watch_more(struct mux_call *call, struct waiter *waiter)
+{
+	return watch_sockets(poll_of(call), waiter, waiter->stack);
+}
+
+static void poll_unwatch_more(struct mux_call *call, struct waiter *waiter)
+{
+	unwatch_sockets(poll_of(call), waiter->stack);
+}
+
+/* Sets come last, when there is a waiter in each of their stacks. */
+static bool poll_watch(struct mux_call *call)
+{
+	struct poll_call *poll = poll_of(call);
+	bool is_ready = watch_sockets(poll, call->wait.waiter, call->wait.stack);
+
+	for (nfds_t i = 0; i < poll->source_cnt && poll->has_sets; i++)
+		if (!poll->sources[i].end)
+			is_ready |= watch_set(&poll->sources[i],
+					      call->wait.waiter);
 	return is_ready;
 }
 
@@ -334,14 +525,10 @@ static void poll_unwatch(struct mux_call *call)
 {
 	struct poll_call *poll = poll_of(call);
 
-	for (nfds_t i = 0; i < poll->source_cnt; i++) {
-		struct source *source = &poll->sources[i];
-
-		if (source->end)
-			list_remove(&source->watch.link);
-		else
-			epoll_set_unwatch(&source->watch);
-	}
+	for (nfds_t i = 0; i < poll->source_cnt && poll->has_sets; i++)
+		if (!poll->sources[i].end)
+			epoll_set_unwatch(&poll->sources[i].outer);
+	unwatch_sockets(poll, call->wait.stack);
 }
 
 static void poll_abandoned(struct mux_call *call)
@@ -353,12 +540,15 @@ static void poll_abandoned(struct mux_call *call)
 
 static const struct mux_ops poll_mux_ops = {
 	.look = poll_look,
+	.prepare = poll_prepare,
 	.watch = poll_watch,
 	.unwatch = poll_unwatch,
+	.watch_more = poll_watch_more,
+	.unwatch_more = poll_unwatch_more,
 	.abandoned = poll_abandoned,
 };
 
-static struct poll_call *make(struct pollfd *fds, nfds_t cnt,
+static struct poll_call *make(struct pollfd *fds, nfds_t cnt, bool does_wait,
 			      struct stats_mux *stats)
 {
 	struct poll_call *poll = cnt <= SMALL_SET ? make_small() :
@@ -373,7 +563,9 @@ static struct poll_call *make(struct pollfd *fds, nfds_t cnt,
 	};
 	poll->user_fds = fds;
 	poll->cnt = cnt;
+	poll->does_wait = does_wait;
 	poll->source_cnt = 0;
+	poll->has_looked = false;
 	copy_set(poll);
 	return poll;
 }
@@ -403,32 +595,41 @@ static long leave_to_kernel(struct poll_call *poll,
 }
 
 static long look_and_wait(struct poll_call *poll, const struct timespec *timeout,
-			  const struct signals_mark *mark)
+			  const struct signals_mark *mark, bool *has_waited_out)
 {
+	uint64_t from_ns = mux_begin();
 	long n = -EINTR;
 
 	/* as ppoll does with a signal that its mask lets in */
 	if (!signals_is_interrupted(mark, false))
 		n = poll_look(&poll->call, true);
 	if (n || mux_is_look(timeout))
-		return mux_found(poll->call.stats, n, poll->call.own_cnt);
-	return mux_wait(&poll->call, timeout, mark);
+		return mux_found(poll->call.stats, n, poll->call.own_cnt,
+				 from_ns);
+	if (has_waited_out)
+		*has_waited_out = true;
+	return mux_wait(&poll->call, timeout, mark, from_ns);
 }
 
+/* *has_waited_out becomes true if what it finds has come during the call; NULL: nobody
+ * asks. */
 static long poll_slowly(struct pollfd *fds, nfds_t cnt,
 			const struct timespec *timeout,
 			const struct signals_mark *mark,
-			struct stats_mux *stats)
+			struct stats_mux *stats, bool *has_waited_out)
 {
-	struct poll_call *poll = make(fds, cnt, stats);
+	struct poll_call *poll = make(fds, cnt, !mux_is_look(timeout), stats);
 	long n;
 
 	if (!poll)
 		return -ENOMEM;
-	if (poll->source_cnt || poll->is_early)
-		n = look_and_wait(poll, timeout, mark);
-	else
+	if (poll->source_cnt || poll->is_early) {
+		n = look_and_wait(poll, timeout, mark, has_waited_out);
+	} else {
+		if (has_waited_out)
+			*has_waited_out = inside_poll(poll->fds, cnt) == 0;
 		n = leave_to_kernel(poll, timeout, mark);
+	}
 	if (n == FD_ABANDONED)
 		return n;
 	for (nfds_t i = 0; n >= 0 && i < cnt; i++)
@@ -439,13 +640,17 @@ static long poll_slowly(struct pollfd *fds, nfds_t cnt,
 
 /* -- without the kernel ------------------------------------------------------------ */
 
-/* The object that an fd names, without a reference: it may be another one already. But
- * its memory is an object's for ever. */
-static const struct fd_object *object_at(int fd)
+/* What the socket that an fd names is ready for; 0, if it is not ours. Without a
+ * reference: it may be another one already. But its memory is an object's for ever. */
+static inline uint32_t ready_at(int fd)
 {
 	_Atomic(struct fd_object *) *entry = fd_table_entry(fd);
+	const struct fd_object *obj = entry ? atomic_load_explicit(
+		entry, memory_order_acquire) : NULL;
+	const _Atomic uint32_t *ready = obj ? atomic_load_explicit(
+		&obj->ready, memory_order_relaxed) : NULL;
 
-	return entry ? atomic_load_explicit(entry, memory_order_acquire) : NULL;
+	return ready ? atomic_load_explicit(ready, memory_order_relaxed) : 0;
 }
 
 /* A look at our queues alone, which is all there is to do while the kernel is not to be
@@ -455,53 +660,55 @@ static long look_quickly(struct pollfd *fds, nfds_t cnt)
 	long n = 0;
 
 	for (nfds_t i = 0; i < cnt; i++) {
-		const struct fd_object *obj = object_at(fds[i].fd);
-		const _Atomic uint32_t *ready = obj ? atomic_load_explicit(
-			&obj->ready, memory_order_relaxed) : NULL;
+		uint32_t ready = ready_at(fds[i].fd);
 
 		fds[i].revents = 0;
 		if (UNLIKELY(fds[i].events & (POLLOUT | POLLWRNORM | POLLWRBAND)))
 			return 0;
-		if (!ready)
+		if (LIKELY(!ready))
 			continue;
-		fds[i].revents = (short)(as_poll_events(atomic_load_explicit(
-						 ready, memory_order_relaxed)) &
+		fds[i].revents = (short)(as_poll_events(ready) &
 					 (fds[i].events | POLLERR | POLLHUP));
 		n += fds[i].revents != 0;
 	}
 	return n;
 }
 
-static long poll_counted(struct pollfd *fds, nfds_t cnt,
-			 const struct timespec *timeout,
-			 const struct signals_mark *mark,
-			 struct stats_mux *stats)
+/* The same, if the last calls allow it. */
+static inline long poll_quickly(struct pollfd *fds, nfds_t cnt,
+				const struct signals_mark *mark)
 {
 	long n = 0;
 
-	if (skips_left && last_stack && !signals_is_interrupted(mark, false)) {
-		poll_rings(last_stack);
-		n = look_quickly(fds, cnt);
-	}
-	if (n <= 0)
-		return poll_slowly(fds, cnt, timeout, mark, stats);
-	skips_left--;
-	return mux_found(stats, n, (unsigned)n);
+	if (!skips_left || !last_stack || mux_params.measures ||
+	    signals_is_interrupted(mark, false))
+		return 0;
+	mux_poll_rings(last_stack);
+	n = look_quickly(fds, cnt);
+	skips_left -= n > 0;
+	return n;
 }
 
 long mux_poll(struct pollfd *fds, nfds_t cnt, const struct timespec *timeout,
 	      const struct signals_mark *mark)
 {
-	return poll_counted(fds, cnt, timeout, mark, stats_mux_poll());
+	long n = poll_quickly(fds, cnt, mark);
+
+	if (!n)
+		return poll_slowly(fds, cnt, timeout, mark, stats_mux_poll(),
+				   NULL);
+	mux_count_own(stats_mux_poll(), (int)n);
+	return n;
 }
 
 /* -- select ---------------------------------------------------------------------- */
 
 /* The events that Linux's select counts for each of its three sets. */
 enum {
-	SELECT_IN = POLLIN | POLLRDNORM | POLLRDBAND | POLLHUP | POLLERR,
-	SELECT_OUT = POLLOUT | POLLWRNORM | POLLWRBAND | POLLERR,
-	SELECT_EXCEPT = POLLPRI,
+	SELECT_IN = POLLIN | POLLRDNORM | POLLRDBAND | POLLHUP | POLLERR |
+		    POLLNVAL,
+	SELECT_OUT = POLLOUT | POLLWRNORM | POLLWRBAND | POLLERR | POLLNVAL,
+	SELECT_EXCEPT = POLLPRI | POLLNVAL,
 };
 
 /* Sets may be larger than FD_SETSIZE, but FD_ISSET of a fortified build would abort
@@ -555,7 +762,7 @@ static int kernel_limit(int cnt)
 }
 
 static bool is_select_ours(int cnt, const fd_set *in, const fd_set *out,
-			   const fd_set *except)
+			   const fd_set *except, bool with_sets)
 {
 	int saved_errno = errno;
 
@@ -567,18 +774,21 @@ static bool is_select_ours(int cnt, const fd_set *in, const fd_set *out,
 	    !is_set_plausible(except, cnt))
 		return false;
 	for (int fd = 0; fd < cnt; fd++)
-		if (fd_table_has(fd) && (is_in(fd, in) || is_in(fd, out) ||
-					 is_in(fd, except)))
+		if (is_heeded(fd, with_sets) &&
+		    (is_in(fd, in) || is_in(fd, out) || is_in(fd, except)))
 			return true;
 	return false;
 }
 
 bool mux_select_is_ours(int cnt, const fd_set *in, const fd_set *out,
-			const fd_set *except)
+			const fd_set *except, bool does_wait)
 {
+	bool with_sets = asks_for_sets(does_wait);
+
 	return UNLIKELY(atomic_load_explicit(&fd_table_root,
-					     memory_order_relaxed)) &&
-	       cnt > 0 && is_select_ours(cnt, in, out, except);
+					     memory_order_relaxed) ||
+			with_sets) &&
+	       cnt > 0 && is_select_ours(cnt, in, out, except, with_sets);
 }
 
 static nfds_t to_pollfds(int cnt, const fd_set *in, const fd_set *out,
@@ -612,19 +822,33 @@ static void clear(fd_set *set, int cnt)
 		memset((void *)set, 0, set_size(cnt));
 }
 
+/* What is no file when the call begins is an error. One that is closed meanwhile counts
+ * for all sets that it is in. */
+static bool has_no_file(const struct pollfd *fds, nfds_t cnt)
+{
+	for (nfds_t i = 0; i < cnt; i++)
+		if (fds[i].revents & POLLNVAL)
+			return true;
+	return false;
+}
+
 static long select_by_poll(int cnt, fd_set *in, fd_set *out, fd_set *except,
 			   struct pollfd *fds, const struct timespec *timeout,
 			   const struct signals_mark *sig_mark)
 {
 	nfds_t n = to_pollfds(cnt, in, out, except, fds);
-	long result = poll_counted(fds, n, timeout, sig_mark,
-				   stats_mux_select());
+	long result = poll_quickly(fds, n, sig_mark);
+	bool has_waited = false;
 
+	if (result)
+		mux_count_own(stats_mux_select(), (int)result);
+	else
+		result = poll_slowly(fds, n, timeout, sig_mark,
+				     stats_mux_select(), &has_waited);
 	if (result < 0)
 		return result;
-	for (nfds_t i = 0; i < n; i++)
-		if (fds[i].revents & POLLNVAL)
-			return -EBADF;
+	if (UNLIKELY(!has_waited && has_no_file(fds, n)))
+		return -EBADF;
 	clear(in, cnt);
 	clear(out, cnt);
 	clear(except, cnt);

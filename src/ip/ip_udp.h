@@ -36,12 +36,18 @@ static ALWAYS_INLINE bool ip_udp_is_sum_complete(uint64_t sum)
 	return sum % 0xffff == 0;
 }
 
+/* Whether the datagram fills its IP packet. */
+static inline bool ip_udp_fills(const struct wire_udp *udp, size_t len)
+{
+	return be16toh(udp->len) == len && len >= sizeof(*udp);
+}
+
 /* The same as ip_udp_judge, for a datagram in one piece that fills its IP packet.
  * `pseudo` is the sum of the addresses and the protocol. */
 static ALWAYS_INLINE bool ip_udp_is_good(const struct wire_udp *udp, size_t len,
 					 uint64_t pseudo, bool may_be_partial)
 {
-	if (UNLIKELY(be16toh(udp->len) != len || len < sizeof(*udp)))
+	if (UNLIKELY(!ip_udp_fills(udp, len)))
 		return false;
 	pseudo += udp->len;
 	if (LIKELY(!udp->check ||

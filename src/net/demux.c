@@ -324,15 +324,17 @@ struct ring_frame demux_peek(const struct demux *demux, struct ring_frame in,
 	size_t len;
 
 	if (UNLIKELY(!is_like_last(demux, frame, in.len, from)))
-		return (struct ring_frame){ NULL, 0 };
+		return RING_NO_FRAME;
 	len = (size_t)be16toh(frame->ip.total_len) - sizeof(frame->ip);
 	memcpy(&len_id, &frame->ip.total_len, sizeof(len_id));
 	/* The first comparison also fails if total_len is too small, since `len`
 	 * wraps around then. The sum is right when 2^16 - 1 divides it. */
 	if (UNLIKELY(len > in.len - sizeof(frame->eth) - sizeof(frame->ip) ||
 		     (demux->last_ip_sum + len_id + frame->ip.check) % 0xffff))
-		return (struct ring_frame){ NULL, 0 };
-	return (struct ring_frame){ (const uint8_t *)(&frame->ip + 1), len };
+		return RING_NO_FRAME;
+	return (struct ring_frame){ (const uint8_t *)(&frame->ip + 1),
+				    (uint32_t)len, in.csum_verdict,
+				    in.has_more };
 }
 
 void demux_set_own(struct demux *demux, const __be32 *own, unsigned cnt)

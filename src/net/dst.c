@@ -89,7 +89,10 @@ static enum reason resolve_local(struct dst *dst, struct net *net,
 	struct netif *local = netif_get_local(net);
 	struct ring *ring;
 
-	if (!net_is_local_locked(net, &key, dst->query.proto) ||
+	/* without ports it is the way of several connections, whose ends are ours */
+	if (!netif_is_driven(local) ||
+	    (key.local_port &&
+	     !net_is_local_locked(net, &key, dst->query.proto)) ||
 	    netif_ring(local, dst->query.stack, &ring) != 0)
 		return REASON_LOCAL;
 	path->mtu = path->link_mtu = ring->dev->mtu;
@@ -185,6 +188,7 @@ static enum reason resolve(struct dst *dst, struct net *net)
 	err = net_view_route(&net->view, &flow, &path);
 	if (err)
 		return reason_of_error(err);
+	dst->source = path.src;
 	switch (path.type) {
 	case RTN_LOCAL:
 		return resolve_local(dst, net, &path);
@@ -205,6 +209,7 @@ void dst_resolve(struct dst *dst, struct net *net)
 	 * answer counts as old, and we ask again. */
 	dst->view_gen = net_view_gen(&net->view);
 	dst_refuse(dst, REASON_NONE);
+	dst->source = (struct ip_addr){ 0 };
 	dst->serves = (struct route_stretch){ 1, 0 };
 	dst->reason = resolve(dst, net);
 	net_control_release(net);

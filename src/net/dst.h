@@ -68,6 +68,9 @@ struct dst {
 	bool is_awaited;
 	/* the longest IP packet that one frame carries; 0 without a ring */
 	uint32_t packet_max;
+	/* the query's local address, or the one that the route chooses; any: there is no
+	 * route */
+	struct ip_addr source;
 	/* The length of the fragments of a longer packet, IP header included. 0: the
 	 * kernel has to send longer packets. */
 	uint32_t cut_mtu;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/list.h"
+#include "dev/ring.h"
 #include "pkt/flow_key.h"
 #include "pkt/pkt.h"
 
@@ -20,15 +21,23 @@ struct watch;
 /* What an endpoint is ready for. The values are those of poll(). */
 enum ready_bit {
 	READY_IN = 0x001,
+	READY_PRI = 0x002,
 	READY_OUT = 0x004,
 	READY_ERR = 0x008,
 	READY_HUP = 0x010,
 	READY_RDHUP = 0x2000,
 	READY_RDNORM = 0x040,
+	READY_WRNORM = 0x100,
 	/* PRI, RDNORM and RDBAND; WRNORM and WRBAND */
 	READY_IN_NAMES = 0x002 | READY_RDNORM | 0x080,
 	READY_OUT_NAMES = 0x100 | 0x200,
+	/* (watch.fire) */
+	READY_SOON = 1 << 29,
+	READY_BY_TWIN = 1 << 30,
 };
+
+/* For watch.fire: whatever somebody waits for. */
+#define READY_ANY UINT32_MAX
 
 /*
  * The form in which an endpoint gets a received packet. `data` is what follows the
@@ -59,6 +68,12 @@ struct endpoint {
 	 * stack's lock; it queues the packet, and tells the watches by
 	 * endpoint_set_ready. */
 	void (*input)(struct endpoint *end, struct pkt *pkt);
+	/* Who could be read if this frame were taken, whose `data` is what follows the
+	 * IP header; NULL: nobody for sure. It may be another endpoint, and one that
+	 * has READY_IN is none. Called under the stack's lock, of the endpoint that the
+	 * last packet was for, and changes nothing. NULL: never. */
+	struct endpoint *(*foresee)(struct endpoint *end,
+				    const struct ring_frame *frame);
 
 	/* It takes packets of this interface only; 0: of all interfaces. */
 	uint32_t ifindex;
@@ -88,11 +103,17 @@ struct watch {
 	struct list link;
 	/* Called under the stack's lock with what has come, by all names that Linux
 	 * has for it: it may only note that something has to be done after the
-	 * unlock. Returns whether somebody waits for it. */
+	 * unlock. With READY_SOON, the kernel is about to tell its sets of the twin
+	 * without asking for bits; with READY_BY_TWIN, it has told them of these
+	 * bits, and one more edge from us would be reported, too. Returns whether
+	 * somebody waits for it. */
 	bool (*fire)(struct watch *watch, uint32_t bits);
 	/* Called under the stack's lock when no fd names the socket any more: takes
 	 * the watch off. NULL: the watch ends by itself. */
 	void (*closed)(struct watch *watch);
+	/* Whether it makes no difference if the same arrival fires it twice. NULL: it
+	 * does. */
+	bool (*is_level)(const struct watch *watch);
 	/* If somebody waits for it, other exclusive ones do not hear of what has
 	 * come. */
 	bool is_exclusive;
@@ -145,6 +166,8 @@ static inline uint32_t endpoint_poll_events(uint32_t ready)
 	/* the end of the data can be read */
 	if (ready & READY_RDHUP)
 		ready |= READY_IN;
+	if (ready & READY_OUT)
+		ready |= READY_WRNORM;
 	return ready & READY_IN ? ready | READY_RDNORM : ready;
 }
 

@@ -100,3 +100,94 @@ void flow_release(struct net *net UNUSED, struct held_flow *held)
 	list_remove(&flow->link);
 	free(flow);
 }
+
+/* -- exceptions ------------------------------------------------------------ */
+
+static bool is_rule(const struct flow_rule *a, const struct flow_rule *b)
+{
+	return ip_addr_eq(&a->src, &b->src) && ip_addr_eq(&a->dst, &b->dst) &&
+	       a->src_port == b->src_port && a->dst_port == b->dst_port &&
+	       a->proto == b->proto;
+}
+
+static bool is_excepted(const struct attachment *att, const struct netif *netif,
+			const struct flow_rule *rule)
+{
+	const struct flow_exception *e;
+
+	LIST_FOR_EACH(e, &att->exceptions, link)
+		if (e->netif == netif && is_rule(&e->rule, rule))
+			return true;
+	return false;
+}
+
+static void end_exception(struct flow_exception *e)
+{
+	struct dev *dev = e->netif->dev;
+
+	if (dev)
+		dev->ops->flow_remove(dev, &e->rule);
+	list_remove(&e->link);
+	free(e);
+}
+
+/* On one interface. */
+static int except(struct attachment *att, struct netif *netif,
+		  const struct flow_rule *rule)
+{
+	struct dev *dev = netif->dev;
+	struct flow_exception *e;
+	int err;
+
+	if (!dev->caps.kernel_verdicts)
+		return -EOPNOTSUPP;
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return -ENOMEM;
+	err = dev->ops->flow_add(dev, rule, NULL, 0);
+	if (err) {
+		free(e);
+		return err;
+	}
+	e->netif = netif;
+	e->rule = *rule;
+	list_push_back(&att->exceptions, &e->link);
+	return 0;
+}
+
+int flow_except(struct net *net UNUSED, struct attachment *att,
+		const struct flow_rule *rule)
+{
+	struct held_flow *held;
+	int err = 0;
+
+	LIST_FOR_EACH(held, &att->flows, link) {
+		struct flow *flow = held->flow;
+
+		if (!err && netif_is_driven(flow->netif) &&
+		    ip_addr_eq(&flow->rule.dst, &rule->dst) &&
+		    !is_excepted(att, flow->netif, rule))
+			err = except(att, flow->netif, rule);
+	}
+	return err;
+}
+
+void flow_unexcept(struct net *net UNUSED, struct attachment *att,
+		   const struct flow_rule *rule)
+{
+	struct flow_exception *e, *following;
+
+	LIST_FOR_EACH_SAFE(e, following, &att->exceptions, link)
+		if (is_rule(&e->rule, rule))
+			end_exception(e);
+}
+
+void flow_end_exceptions(struct net *net UNUSED, struct attachment *att,
+			 const struct netif *netif)
+{
+	struct flow_exception *e, *following;
+
+	LIST_FOR_EACH_SAFE(e, following, &att->exceptions, link)
+		if (!netif || e->netif == netif)
+			end_exception(e);
+}

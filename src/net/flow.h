@@ -27,12 +27,32 @@ struct held_flow {
 	bool is_wanted;
 };
 
+/* Frames of one connection that are the kernel's, although a flow of the attachment
+ * names them. */
+struct flow_exception {
+	struct list link;
+	struct netif *netif;
+	struct flow_rule rule;
+};
+
 /* Makes the attachment hold the flow, unless it does already. Errors: -ENOMEM;
  * -EEXIST: another stack has the flow; or the device's error. */
 int flow_hold(struct net *net, struct attachment *att, struct netif *netif,
 	      const struct flow_rule *rule) MUST_CHECK REQUIRES(net->control);
 void flow_release(struct net *net, struct held_flow *held)
 	REQUIRES(net->control);
+
+/* Frames with this rule for the kernel are no longer the attachment's, on each of its
+ * interfaces; nothing happens if they are not already. -EOPNOTSUPP: the device cannot
+ * tell them apart. */
+int flow_except(struct net *net, struct attachment *att,
+		const struct flow_rule *rule) MUST_CHECK REQUIRES(net->control);
+/* They are again. */
+void flow_unexcept(struct net *net, struct attachment *att,
+		   const struct flow_rule *rule) REQUIRES(net->control);
+/* All of them, on one interface, or on all for NULL. */
+void flow_end_exceptions(struct net *net, struct attachment *att,
+			 const struct netif *netif) REQUIRES(net->control);
 
 /* The flow with exactly this rule on the interface, or NULL. */
 struct flow *flow_find(struct net *net, const struct netif *netif,

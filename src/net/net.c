@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "fd/fd_internal.h"
 #include "net/dst_lookup.h"
@@ -16,6 +17,7 @@
 #include "net/netif.h"
 #include "net/path_news.h"
 #include "net/rpf.h"
+#include "os/inside.h"
 #include "os/real.h"
 #include "pkt/wire.h"
 
@@ -205,6 +207,26 @@ bool net_is_free_within(struct net *net, uint64_t ns)
 		if (!stack_lock_is_free_within(&stack->lock, ns))
 			return false;
 	return true;
+}
+
+static bool has_left(struct net *net)
+{
+	bool result = true;
+
+	FOR_EACH_STACK(stack, net)
+		result &= stack_has_sent(stack);
+	return result;
+}
+
+/* Queues in user space take some microseconds. */
+enum { FLUSH_NAP_NS = 20000 };
+
+void net_flush(struct net *net, uint64_t ns)
+{
+	uint64_t end = clock_monotonic_ns() + ns;
+
+	while (!has_left(net) && clock_monotonic_ns() < end)
+		inside_nap(FLUSH_NAP_NS);
 }
 
 void net_poll_all(struct net *net)
@@ -526,6 +548,7 @@ static enum reason attach_locked(struct net *net, struct attachment *att,
 	if (!where->remote_port)
 		memset(&att->where.remote, 0, sizeof(att->where.remote));
 	list_init(&att->flows);
+	list_init(&att->exceptions);
 	if (net->broken) {
 		a.reason = REASON_NETLINK;
 		tell(&a, where->decider);
@@ -568,8 +591,10 @@ void net_detach(struct net *net, struct attachment *att)
 
 	net_control_acquire(net);
 	if (attachment_is_made(att)) {
+		/* the wide rules go first, so that nothing comes to us again */
 		LIST_FOR_EACH_SAFE(held, following, &att->flows, link)
 			flow_release(net, held);
+		flow_end_exceptions(net, att, NULL);
 		list_remove(&att->link);
 		make_unreachable(att->where.stack, att->end);
 		att->end = NULL;
@@ -646,6 +671,65 @@ int net_give_back(struct net *net, const struct pkt *pkt)
 	return err;
 }
 
+int net_give_frame(struct net *net, int ifindex, uint8_t *frame, uint32_t len)
+{
+	struct netif *netif;
+	int err = -ENODEV;
+
+	net_control_acquire(net);
+	netif = netif_find(net, ifindex);
+	if (netif_is_driven(netif))
+		err = give_frame_back(net, netif, frame, len);
+	net_control_release(net);
+	return err;
+}
+
+static struct flow_rule rule_of_key(const struct flow_key *key, uint8_t proto)
+{
+	return (struct flow_rule){
+		.dst = key->local,
+		.dst_port = key->local_port,
+		.src = key->remote,
+		.src_port = key->remote_port,
+		.proto = proto,
+		.verdict = FLOW_TO_KERNEL,
+	};
+}
+
+bool net_drives(struct net *net, int ifindex)
+{
+	bool result;
+
+	net_control_acquire(net);
+	result = netif_is_driven(netif_find(net, ifindex));
+	net_control_release(net);
+	return result;
+}
+
+int net_except(struct net *net, struct attachment *att,
+	       const struct flow_key *key)
+{
+	struct flow_rule rule = rule_of_key(key, att->where.proto);
+	int err = 0;
+
+	net_control_acquire(net);
+	if (attachment_is_made(att))
+		err = flow_except(net, att, &rule);
+	net_control_release(net);
+	return err;
+}
+
+void net_unexcept(struct net *net, struct attachment *att,
+		  const struct flow_key *key)
+{
+	struct flow_rule rule = rule_of_key(key, att->where.proto);
+
+	net_control_acquire(net);
+	if (attachment_is_made(att))
+		flow_unexcept(net, att, &rule);
+	net_control_release(net);
+}
+
 bool net_is_local_locked(struct net *net, const struct flow_key *key,
 			 uint8_t proto)
 {
@@ -677,10 +761,12 @@ static void release_flows_of(struct net *net, const struct netif *netif)
 	struct held_flow *held, *following;
 	struct attachment *att;
 
-	LIST_FOR_EACH(att, &net->attachments, link)
+	LIST_FOR_EACH(att, &net->attachments, link) {
 		LIST_FOR_EACH_SAFE(held, following, &att->flows, link)
 			if (held->flow->netif == netif)
 				flow_release(net, held);
+		flow_end_exceptions(net, att, netif);
+	}
 }
 
 static void check_netifs(struct net *net) REQUIRES(net->control)

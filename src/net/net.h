@@ -108,6 +108,9 @@ static inline unsigned net_stack_cnt(const struct net *net)
  * without it. */
 bool net_is_free_within(struct net *net, uint64_t ns);
 
+/* Waits until everything that was sent has left the rings, at most so long. */
+void net_flush(struct net *net, uint64_t ns);
+
 /* Processes what is in the rings of all stacks at the time of the call. */
 void net_poll_all(struct net *net) EXCLUDES(net->control);
 
@@ -159,6 +162,7 @@ struct attachment {
 	struct endpoint *end;
 	struct attach_where where;
 	struct list flows; /* held_flow */
+	struct list exceptions; /* flow_exception */
 };
 
 static inline bool attachment_is_made(const struct attachment *att)
@@ -181,6 +185,21 @@ void net_detach(struct net *net, struct attachment *att)
  * caller's. A negative errno: the kernel does not take it. */
 int net_give_back(struct net *net, const struct pkt *pkt)
 	MUST_CHECK EXCLUDES(net->control);
+
+/* The same with a frame made by us, for the kernel's interface of this number. */
+int net_give_frame(struct net *net, int ifindex, uint8_t *frame, uint32_t len)
+	MUST_CHECK EXCLUDES(net->control);
+
+/* Whether frames of the interface with this number come to us. */
+bool net_drives(struct net *net, int ifindex) EXCLUDES(net->control);
+
+/* Frames with this key, which belong to a flow of the attachment, are the kernel's from
+ * now on, until the attachment ends. -EOPNOTSUPP: the device cannot tell them apart. */
+int net_except(struct net *net, struct attachment *att,
+	       const struct flow_key *key) MUST_CHECK EXCLUDES(net->control);
+/* They are ours again. */
+void net_unexcept(struct net *net, struct attachment *att,
+		  const struct flow_key *key) EXCLUDES(net->control);
 
 /* Whether packets of the protocol with this key would reach one of our sockets. For
  * senders on the local device. */

@@ -13,6 +13,9 @@
 #include "base/log.h"
 #include "stats/stats_publish.h"
 
+/* What a line says of back ends that do not drive an interface. */
+enum { PASSED_SIZE = 256 };
+
 /* Whether a list of names with commas between them has this name. */
 static bool is_listed(const char *list, const char *name)
 {
@@ -141,8 +144,19 @@ static void refuse(struct net *net, struct netif *netif, enum reason reason,
 			 reason_why(reason), *text ? ": " : "", text);
 }
 
+/* Notes that a better back end does not drive the interface, and why. */
+static void note_refusal(char passed[PASSED_SIZE], const char *name,
+			 const struct dev_verdict *why)
+{
+	size_t len = strlen(passed);
+
+	snprintf(passed + len, PASSED_SIZE - len, "; not by %s: %s", name,
+		 why->text);
+}
+
 static int try_backends(struct net *net, struct netif *netif,
-			const struct link *link, struct dev_verdict *why)
+			const struct link *link, struct dev_verdict *why,
+			char passed[PASSED_SIZE])
 {
 	struct backend_request request = {
 		.ifindex = netif->ifindex,
@@ -160,6 +174,8 @@ static int try_backends(struct net *net, struct netif *netif,
 
 		*why = (struct dev_verdict){ .refusal = DEV_REFUSED_KIND };
 		err = backend->open(backend, &request, &netif->dev, why);
+		if (err)
+			note_refusal(passed, backend->name, why);
 	}
 	return err;
 }
@@ -169,6 +185,7 @@ static void open_netif(struct net *net, struct netif *netif,
 {
 	enum reason reason = reason_by_link(net, link);
 	struct dev_verdict why = { .text = "" };
+	char passed[PASSED_SIZE] = "";
 	int err;
 
 	if (reason == REASON_NONE && !net->params.backend_cnt)
@@ -177,7 +194,7 @@ static void open_netif(struct net *net, struct netif *netif,
 		refuse(net, netif, reason, "");
 		return;
 	}
-	if (try_backends(net, netif, link, &why) != 0) {
+	if (try_backends(net, netif, link, &why, passed) != 0) {
 		refuse(net, netif, reason_of(&why), why.text);
 		return;
 	}
@@ -191,8 +208,8 @@ static void open_netif(struct net *net, struct netif *netif,
 	}
 	netif->reason = REASON_NONE;
 	net->is_rpf_stale = true;
-	log_info("%s is driven by %s (%s); VMA_XDP_INTERFACES chooses interfaces",
-		 netif->name, netif->dev->ops->name, netif->dev->mode);
+	log_info("%s is driven by %s (%s)%s; VMA_XDP_INTERFACES chooses interfaces",
+		 netif->name, netif->dev->ops->name, netif->dev->mode, passed);
 }
 
 struct netif *netif_get(struct net *net, int ifindex)
@@ -262,6 +279,23 @@ static int follow_link(struct netif *netif, const struct link *link)
 	return dev->ops->link_changed(dev);
 }
 
+/* Gives more frames to a ring that has run out of them, as many as it began with. */
+static void feed_rings(struct net *net, struct netif *netif)
+{
+	for (unsigned i = 0; i < net_stack_cnt(net); i++) {
+		struct ring *ring = netif->rings[i];
+		int err;
+
+		if (!ring || !stack_wants_region(net->stacks[i], ring))
+			continue;
+		err = stack_add_region(net->stacks[i], ring,
+				       netif->dev->region->frame_cnt);
+		log_dbg("%s: another %u frames%s%s", netif->name,
+			netif->dev->region->frame_cnt, err ? ": " : "",
+			err ? strerror(-err) : "");
+	}
+}
+
 bool netif_check(struct net *net, struct netif *netif)
 {
 	const struct link *link;
@@ -278,8 +312,10 @@ bool netif_check(struct net *net, struct netif *netif)
 		err = follow_link(netif, link);
 	if (!err)
 		err = netif->dev->ops->check(netif->dev);
-	if (!err)
+	if (!err) {
+		feed_rings(net, netif);
 		return false;
+	}
 	log_warn("%s cannot be driven any more (%s); its sockets go on with the kernel",
 		 netif->name, strerror(-err));
 	netif->reason = REASON_INTERFACE_ERROR;

@@ -31,14 +31,20 @@ enum {
  * be included together with those of libc. */
 enum { SOL_RAW_ = 255, ICMP_FILTER_ = 1 };
 
-/* Lets "destination unreachable, fragmentation needed" in, and no other message of
- * ICMP. */
+/* Lets errors about TCP in, and "fragmentation needed" about anything; no other message
+ * of ICMP. */
 static int let_in(int fd)
 {
-	uint32_t types = ~(1u << ICMP_DEST_UNREACH);
+	uint32_t types = ~(1u << ICMP_DEST_UNREACH | 1u << ICMP_TIME_EXCEEDED |
+			   1u << ICMP_PARAMETERPROB);
 	struct sock_filter code[] = {
-		/* the code is the second byte behind the IP header */
+		/* Behind the IP header there are the type, the code, and after eight
+		 * bytes the header of the packet that is quoted, with its protocol. */
 		BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, 0),
+		BPF_STMT(BPF_LD | BPF_B | BPF_IND, 8 + 9),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_TCP, 4, 0),
+		BPF_STMT(BPF_LD | BPF_B | BPF_IND, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ICMP_DEST_UNREACH, 0, 3),
 		BPF_STMT(BPF_LD | BPF_B | BPF_IND, 1),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ICMP_FRAG_NEEDED, 0, 1),
 		BPF_STMT(BPF_RET | BPF_K, MESSAGE_MAX),
@@ -70,24 +76,20 @@ int path_news_open(void)
 	return fd;
 }
 
-/* Reads which path a message of `len` bytes is about. False: it says nothing of a
- * path. */
-static bool read_complaint(const uint8_t *msg, size_t len,
-			   struct path_mtu_info *out)
+/* False: the message of `len` bytes is damaged, or says nothing. */
+static bool read_complaint(const uint8_t *msg, size_t len, struct ip_icmp *out)
 {
 	const struct wire_ipv4 *ip = (const void *)msg;
 	size_t head_len = len ? (msg[0] & 0xfu) * 4 : 0;
-	struct ip_icmp icmp;
 
-	if (len < sizeof(*ip) || len < head_len ||
-	    ip_icmp_parse(msg + head_len, len - head_len, &icmp) != 0 ||
-	    icmp.error != -EMSGSIZE)
-		return false;
-	*out = (struct path_mtu_info){
-		.dst = icmp.key.remote,
-		.src = icmp.key.local,
-	};
-	return true;
+	return len >= sizeof(*ip) && len >= head_len &&
+	       ip_icmp_parse(msg + head_len, len - head_len, out) == 0;
+}
+
+static void tell_engines(struct net *net, const struct ip_icmp *icmp)
+{
+	for (unsigned i = 0; i < net_stack_cnt(net); i++)
+		stack_take_icmp(net->stacks[i], icmp);
 }
 
 /* The destinations that we ask about, each one once. */
@@ -96,13 +98,16 @@ struct question_list {
 	unsigned cnt;
 };
 
-static void note(struct question_list *list, const struct path_mtu_info *about)
+static void note(struct question_list *list, const struct ip_icmp *icmp)
 {
 	for (unsigned i = 0; i < list->cnt; i++)
-		if (ip_addr_eq(&list->about[i].dst, &about->dst))
+		if (ip_addr_eq(&list->about[i].dst, &icmp->key.remote))
 			return;
 	if (list->cnt < ASK_MAX)
-		list->about[list->cnt++] = *about;
+		list->about[list->cnt++] = (struct path_mtu_info){
+			.dst = icmp->key.remote,
+			.src = icmp->key.local,
+		};
 }
 
 void path_news_take(struct net *net)
@@ -110,15 +115,19 @@ void path_news_take(struct net *net)
 	int fd = atomic_load(&net->icmp_fd);
 	uint8_t msg[MESSAGE_MAX];
 	struct question_list list = { .cnt = 0 };
-	struct path_mtu_info about;
+	struct ip_icmp icmp;
 
 	for (int i = 0; i < READ_MAX; i++) {
 		ssize_t len = real.recv(fd, msg, sizeof(msg), 0);
 
 		if (len < 0 && errno != EINTR)
 			break;
-		if (len > 0 && read_complaint(msg, (size_t)len, &about))
-			note(&list, &about);
+		if (len <= 0 || !read_complaint(msg, (size_t)len, &icmp))
+			continue;
+		if (icmp.proto == WIRE_PROTO_TCP)
+			tell_engines(net, &icmp);
+		if (icmp.error == -EMSGSIZE)
+			note(&list, &icmp);
 	}
 	for (unsigned i = 0; i < list.cnt; i++)
 		/* An error: no route leads there any more. */

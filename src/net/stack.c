@@ -225,8 +225,9 @@ int stack_add_ring(struct stack *stack, struct dev *dev,
 	}
 	ring->slot = (uint8_t)slot;
 	count_in_region(ring);
-	watch_ring(stack, ring, EPOLL_CTL_ADD);
 	stack_lock(stack);
+	if (stack->is_watched)
+		watch_ring(stack, ring, EPOLL_CTL_ADD);
 	stack->rings[slot] = ring;
 	stack->froms[slot] = *from;
 	stack->holds[slot] = hold_of(ring);
@@ -247,9 +248,21 @@ int stack_add_region(struct stack *stack, struct ring *ring, uint32_t frame_cnt)
 	if (err)
 		return err;
 	stack_lock(stack);
+	ring->ops->rx_grow(ring);
+	ring->wants_region = false;
 	stack->holds[ring->slot] = hold_of(ring);
 	stack_unlock(stack);
 	return 0;
+}
+
+bool stack_wants_region(struct stack *stack, const struct ring *ring)
+{
+	bool result;
+
+	stack_lock(stack);
+	result = ring->wants_region;
+	stack_unlock(stack);
+	return result;
 }
 
 void stack_remove_ring(struct stack *stack, struct ring *ring)
@@ -265,11 +278,14 @@ void stack_remove_ring(struct stack *stack, struct ring *ring)
 		if (stack->rings[slot] == ring)
 			break;
 	stack->rings[slot] = NULL;
+	if (stack->is_watched)
+		watch_ring(stack, ring, EPOLL_CTL_DEL);
+	if (stack->announced)
+		stack_unannounce_locked(stack);
 	while (stack->ring_cnt && !stack->rings[stack->ring_cnt - 1])
 		stack->ring_cnt--;
 	find_only(stack);
 	stack_unlock(stack);
-	watch_ring(stack, ring, EPOLL_CTL_DEL);
 	/* No new kick can begin; we wait for the one that may be under way. */
 	for (unsigned spins = 0; atomic_load(&ring->kick_state);)
 		lock_spin(&spins, LOCK_SPINS);
@@ -320,6 +336,8 @@ unsigned stack_poll_ring_locked(struct stack *stack, struct ring *ring)
 	unsigned cnt;
 
 	INVARIANT(stack_lock_is_mine(&stack->lock), "polled without the lock");
+	if (UNLIKELY(stack->announced))
+		stack_unannounce_locked(stack);
 	cnt = ring->ops->rx_poll(ring, batch, stack->poll_batch);
 	if (UNLIKELY(ring->pool->total_cnt >
 		     stack->holds[ring->slot].pool_max))
@@ -331,6 +349,39 @@ unsigned stack_poll_ring_locked(struct stack *stack, struct ring *ring)
 		stack_run_engines_locked(stack);
 	stack_note_kick(stack, ring);
 	return cnt;
+}
+
+static bool are_level(const struct list *watches)
+{
+	const struct watch *watch;
+
+	LIST_FOR_EACH(watch, watches, link)
+		if (!watch->is_level || !watch->is_level(watch))
+			return false;
+	return true;
+}
+
+bool stack_announce_locked(struct stack *stack)
+{
+	struct ring *ring = stack->only;
+	struct endpoint *end = stack->demux.last;
+	struct ring_frame frame;
+
+	INVARIANT(stack_lock_is_mine(&stack->lock), "looked without the lock");
+	if (!ring || !end || !end->foresee || stack->announced ||
+	    stack->afterwards & STACK_ENGINES)
+		return false;
+	frame = demux_peek(&stack->demux, ring->ops->rx_peek(ring),
+			   stack->only_from);
+	if (!frame.data || frame.has_more)
+		return false;
+	end = end->foresee(end, &frame);
+	if (!end || !are_level(&end->watches))
+		return false;
+	stack->announced = end;
+	atomic_store_explicit(&stack->was_polled, true, memory_order_relaxed);
+	endpoint_set_ready(end, READY_IN);
+	return true;
 }
 
 void stack_drain_locked(struct stack *stack)
@@ -384,6 +435,23 @@ bool stack_has_rings(struct stack *stack)
 	return result;
 }
 
+bool stack_has_sent(struct stack *stack)
+{
+	bool result = true;
+
+	stack_lock(stack);
+	for (unsigned i = 0; i < stack->ring_cnt; i++) {
+		struct ring *ring = stack->rings[i];
+
+		if (!ring)
+			continue;
+		result &= ring->ops->tx_is_done(ring);
+		stack_note_kick(stack, ring);
+	}
+	stack_unlock(stack);
+	return result;
+}
+
 __be16 stack_frag_id_locked(struct stack *stack, __be32 src, __be32 dst)
 {
 	uint64_t hash = hash_u64x2(stack->frag_seed, src, dst);
@@ -392,11 +460,32 @@ __be16 stack_frag_id_locked(struct stack *stack, __be32 src, __be32 dst)
 	return htobe16(stack->frag_ids[hash % ARRAY_LEN(stack->frag_ids)]++);
 }
 
+static COLD void watch_rings(struct stack *stack, int op)
+{
+	for (unsigned i = 0; i < stack->ring_cnt; i++)
+		if (stack->rings[i])
+			watch_ring(stack, stack->rings[i], op);
+	stack->is_watched = op == EPOLL_CTL_ADD;
+}
+
+/* For each frame of a ring in the set the kernel would look whom to wake. */
+void stack_unwatch_unused(struct stack *stack)
+{
+	stack_lock(stack);
+	if (stack->is_watched && !stack->watcher && !stack->was_armed)
+		watch_rings(stack, EPOLL_CTL_DEL);
+	stack->was_armed = false;
+	stack_unlock(stack);
+}
+
 bool stack_arm_locked(struct stack *stack)
 {
 	bool is_empty = true;
 
 	INVARIANT(stack_lock_is_mine(&stack->lock), "armed without the lock");
+	stack->was_armed = true;
+	if (UNLIKELY(!stack->is_watched))
+		watch_rings(stack, EPOLL_CTL_ADD);
 	for (unsigned i = 0; i < stack->ring_cnt; i++)
 		if (stack->rings[i] &&
 		    !stack->rings[i]->ops->arm(stack->rings[i]))

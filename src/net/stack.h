@@ -54,6 +54,8 @@ struct stack_pool {
 	struct list link; /* of the stack's orphans */
 };
 
+struct ip_icmp;
+
 /*
  * A protocol's part of a stack. Its endpoints collect the packets of a batch, and
  * make the engine due; whoever calls the engine makes it due as well. Then `run` is
@@ -64,6 +66,13 @@ struct stack_pool {
  */
 struct stack_engine {
 	void (*run)(struct stack_engine *engine, struct stack *stack);
+	/* Does what must not be done under the lock, as to close fds: called without
+	 * it by the library's own thread, soon after stack_engine_tidy. */
+	void (*tidy)(struct stack_engine *engine, struct stack *stack);
+	/* An ICMP error quotes a packet of the protocol; who forged it may be anybody.
+	 * Called under the lock. */
+	void (*icmp)(struct stack_engine *engine, struct stack *stack,
+		     const struct ip_icmp *icmp);
 	struct list link; /* in the stack's list of those that are due */
 };
 
@@ -81,8 +90,8 @@ struct stack_params {
 	/* NULL: clock_monotonic_ns */
 	uint64_t (*clock_ns)(void);
 	/* Called when a timer is due before the time that stack_sleep_until
-	 * returned; without the lock, by any thread. NULL: nobody calls
-	 * stack_sleep_until. */
+	 * returned, or an engine has to tidy up; without the lock, by any thread.
+	 * NULL: nobody calls stack_sleep_until and stack_tidy. */
 	void (*sooner)(struct stack *stack);
 };
 
@@ -108,15 +117,25 @@ struct stack {
 	/* the ring, if there is only one; else NULL */
 	struct ring *only;
 	const struct demux_from *only_from;
+	/* It has READY_IN because of the frame at the head of `only`, which lies there
+	 * still (stack_announce_locked). NULL: there is none. */
+	struct endpoint *announced;
 	struct list wakes; /* waiters */
 	struct list waiters;
 	struct waiter *watcher;
+	/* The rings' fds are in the set; rings have been armed (stack_unwatch_unused). */
+	bool is_watched, was_armed;
 	/* What the unlock has to do. There is a bit for each ring that wants a kick.
 	 * STACK_WAKES: there are `wakes`. STACK_SHORT: memory is short.
 	 * STACK_ENGINES: there are `engines`. STACK_SOONER: `sooner` is to be
 	 * called. STACK_LOOKUPS: there are `lookups`. */
 	uint64_t afterwards;
 	struct list engines; /* those that are due */
+	/* TCP's, which sock/tcp makes for the first socket that needs it and which
+	 * stays; NULL until then. Set under the lock, read by anybody. */
+	_Atomic(struct stack_engine *) tcp;
+	/* its `tidy` is wanted */
+	_Atomic bool is_untidy;
 	/* The timers of sockets and engines. Whoever sets one directly makes an
 	 * engine due, or calls stack_note_timers_locked. */
 	struct timer_wheel timers;
@@ -225,6 +244,9 @@ int stack_add_ring(struct stack *stack, struct dev *dev,
  * device use it. Returns what the device says. Under the control mutex. */
 int stack_add_region(struct stack *stack, struct ring *ring, uint32_t frame_cnt)
 	MUST_CHECK EXCLUDES(stack->lock);
+/* Whether the ring would be better off with one. */
+bool stack_wants_region(struct stack *stack, const struct ring *ring)
+	EXCLUDES(stack->lock);
 /* Removes a ring whose device is about to close. Under the control mutex. */
 void stack_remove_ring(struct stack *stack, struct ring *ring)
 	EXCLUDES(stack->lock);
@@ -261,11 +283,30 @@ static inline void stack_engine_due_locked(struct stack *stack,
 	stack->afterwards |= STACK_ENGINES;
 }
 
+/* TCP's engine has something to tidy up. Under the lock. */
+static inline void stack_engine_tidy(struct stack *stack)
+{
+	atomic_store_explicit(&stack->is_untidy, true, memory_order_relaxed);
+	stack->afterwards |= STACK_SOONER;
+}
+
+/* Tells the engine of TCP, if there is one, of an ICMP error. Without the lock. */
+void stack_take_icmp(struct stack *stack, const struct ip_icmp *icmp);
+
+/* Has it tidy up if it has to; by the library's own thread. */
+void stack_tidy(struct stack *stack) EXCLUDES(stack->lock);
+
 /* Runs the engines that are due. For a caller that wants to see the result at once. */
 void stack_run_engines_locked(struct stack *stack) REQUIRES(stack->lock);
 
 /* A timer has been set. Wakes those who would sleep for longer than it allows. */
-void stack_note_timers_locked(struct stack *stack) REQUIRES(stack->lock);
+void stack_note_new_timers_locked(struct stack *stack) REQUIRES(stack->lock);
+static inline void stack_note_timers_locked(struct stack *stack)
+	REQUIRES(stack->lock)
+{
+	if (UNLIKELY(stack->timers.has_news))
+		stack_note_new_timers_locked(stack);
+}
 
 static inline uint64_t stack_now_ns(const struct stack *stack)
 {
@@ -307,12 +348,9 @@ static inline void stack_sleep_over(struct stack *stack)
 
 /* -- polling ------------------------------------------------------------------ */
 
-/* True: a poll would find nothing. Always false while a timer is set; reading the
- * clock here would cost those more who have no timer. */
-static inline bool stack_is_quiet(const struct stack *stack)
+/* True: no ring has anything. */
+static inline bool stack_has_quiet_rings(const struct stack *stack)
 {
-	if (UNLIKELY(stack_next_timer_ns(stack) != TIMER_NEVER))
-		return false;
 	if (LIKELY(stack->only))
 		return LIKELY(ring_is_quiet(stack->only));
 	for (unsigned i = 0; i < stack->ring_cnt; i++) {
@@ -322,6 +360,14 @@ static inline bool stack_is_quiet(const struct stack *stack)
 			return false;
 	}
 	return true;
+}
+
+/* True: a poll would find nothing. Always false while a timer is set; reading the
+ * clock here would cost those more who have no timer. */
+static inline bool stack_is_quiet(const struct stack *stack)
+{
+	return LIKELY(stack_next_timer_ns(stack) == TIMER_NEVER) &&
+	       stack_has_quiet_rings(stack);
 }
 
 /* Processes what has arrived, at most one batch of each ring. Returns how many
@@ -344,6 +390,36 @@ static inline unsigned stack_poll_locked(struct stack *stack)
 	return sum;
 }
 
+/*
+ * The same with fewer steps for who waits for readiness: a single frame stays in its
+ * ring if it makes an endpoint readable for sure. The endpoint is told so; whoever then
+ * reads takes the frame from the ring. Whoever looks at an endpoint in another way calls
+ * stack_settle_locked before. The next poll takes the frame in any case.
+ */
+bool stack_announce_locked(struct stack *stack) REQUIRES(stack->lock);
+static inline void stack_look_locked(struct stack *stack) REQUIRES(stack->lock)
+{
+	/* nobody else foresees anything */
+	if (!atomic_load_explicit(&stack->tcp, memory_order_relaxed) ||
+	    !stack_announce_locked(stack))
+		(void)stack_poll_locked(stack);
+}
+
+static inline void stack_settle_locked(struct stack *stack)
+	REQUIRES(stack->lock)
+{
+	if (UNLIKELY(stack->announced))
+		(void)stack_poll_locked(stack);
+}
+
+/* The endpoint's word is again what it would be without the frame. */
+static inline void stack_unannounce_locked(struct stack *stack)
+	REQUIRES(stack->lock)
+{
+	endpoint_clear_ready(stack->announced, READY_IN);
+	stack->announced = NULL;
+}
+
 /* Processes what is in the rings at the time of the call. Later packets may stay
  * there: otherwise it would not end while others go on sending. */
 void stack_drain_locked(struct stack *stack) REQUIRES(stack->lock);
@@ -358,6 +434,10 @@ static inline int stack_fd(const struct stack *stack)
 {
 	return atomic_load_explicit(&stack->fd, memory_order_relaxed);
 }
+
+/* Nobody has armed the rings since the last call: they leave the set until somebody
+ * does. Called by the library's own thread now and then, unless it sleeps on them. */
+void stack_unwatch_unused(struct stack *stack) EXCLUDES(stack->lock);
 
 /* Arms the rings for the library's own thread. False: a packet is there already. If
  * there is a watcher, the packet is his; we wake him, since the arming may have
@@ -432,11 +512,11 @@ static ALWAYS_INLINE void stack_tx_commit_unlock(struct stack *stack,
 	RELEASES(stack->lock)
 {
 	ring->ops->tx_commit(ring, len);
-	if (UNLIKELY(stack->afterwards)) {
+	if (UNLIKELY(stack->afterwards | ring->wants_kick)) {
 		stack_unlock_kick_slow(stack, ring);
 		return;
 	}
-	if (UNLIKELY(!ring->needs_kick || !stack_kick_begin(ring))) {
+	if (!ring->needs_kick || UNLIKELY(!stack_kick_begin(ring))) {
 		stack_lock_release_plain(&stack->lock);
 		return;
 	}
@@ -445,6 +525,8 @@ static ALWAYS_INLINE void stack_tx_commit_unlock(struct stack *stack,
 }
 
 bool stack_has_rings(struct stack *stack) EXCLUDES(stack->lock);
+/* Whether everything that was sent has left the rings; called until it has. */
+bool stack_has_sent(struct stack *stack) EXCLUDES(stack->lock);
 
 void stack_acknowledge_slow(struct stack *stack) EXCLUDES(stack->lock);
 

@@ -29,10 +29,11 @@ static void publish(struct stack *stack, uint64_t next_ns)
 
 /* If a timer is cancelled or moved to a later time, nobody is told. A sleeper then
  * wakes up for nothing, and finds out. */
-void stack_note_timers_locked(struct stack *stack)
+void stack_note_new_timers_locked(struct stack *stack)
 {
 	uint64_t next = timer_wheel_next_ns(&stack->timers);
 
+	stack->timers.has_news = false;
 	INVARIANT(stack_lock_is_mine(&stack->lock), "noted without the lock");
 	if (next >= stack_next_timer_ns(stack))
 		return;
@@ -49,11 +50,39 @@ void stack_note_timers_locked(struct stack *stack)
 
 void stack_run_timers_locked(struct stack *stack)
 {
+	struct stack_engine *tcp =
+		atomic_load_explicit(&stack->tcp, memory_order_relaxed);
+
 	INVARIANT(stack_lock_is_mine(&stack->lock), "fired without the lock");
 	timer_wheel_advance(&stack->timers, stack_now_ns(stack));
 	publish(stack, timer_wheel_next_ns(&stack->timers));
+	/* what has timed out has to be told */
+	if (tcp)
+		stack_engine_due_locked(stack, tcp);
 	if (stack->afterwards & STACK_ENGINES)
 		stack_run_engines_locked(stack);
+}
+
+void stack_tidy(struct stack *stack)
+{
+	struct stack_engine *engine =
+		atomic_load_explicit(&stack->tcp, memory_order_acquire);
+
+	if (engine && atomic_exchange(&stack->is_untidy, false))
+		engine->tidy(engine, stack);
+}
+
+void stack_take_icmp(struct stack *stack, const struct ip_icmp *icmp)
+{
+	struct stack_engine *engine =
+		atomic_load_explicit(&stack->tcp, memory_order_acquire);
+
+	if (!engine)
+		return;
+	stack_lock(stack);
+	engine->icmp(engine, stack, icmp);
+	stack_engine_due_locked(stack, engine);
+	stack_unlock(stack);
 }
 
 void stack_run_timers(struct stack *stack)

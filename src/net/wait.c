@@ -53,8 +53,11 @@ static struct waiter *take_free(void)
 	if (!waiters.free)
 		grow_locked();
 	waiter = waiters.free;
-	if (waiter)
+	if (waiter) {
 		waiters.free = waiter->next_free;
+		waiter->more = NULL;
+		waiter->is_alone = false;
+	}
 	spinlock_release(&waiters.lock);
 	return waiter;
 }
@@ -211,6 +214,13 @@ bool wait_early_begin(struct waiter *waiter, struct pollfd *fd_out)
 		list_push_back(&waiters.early, &waiter->by_stack);
 	spinlock_release(&waiters.lock);
 	return !is_over;
+}
+
+void wait_alone_begin(struct waiter *waiter, struct pollfd *fd_out)
+{
+	waiter->stack = NULL;
+	waiter->is_alone = true;
+	*fd_out = own_fd(waiter);
 }
 
 void wait_early_end(struct waiter *waiter)

@@ -33,6 +33,8 @@ struct stack;
 struct waiter {
 	/* an internal fd, made at the first use and kept */
 	_Atomic int fd;
+	/* It waits for no stack (wait_alone_begin). The waiting thread's. */
+	bool is_alone;
 	/* The eventfd has been written to since the last wait_rearm. */
 	_Atomic bool is_woken;
 	/* under the stack's lock from here on */
@@ -42,7 +44,7 @@ struct waiter {
 	/* in the list of all that wait on the stack, or that wait for the first
 	 * stack */
 	struct list by_stack;
-	struct stack *stack; /* NULL: it waits for the first one */
+	struct stack *stack; /* NULL: it waits for the first one, or alone */
 	/* the watch of the first endpoint that it waits for; the caller has watches
 	 * for more */
 	struct watch watch;
@@ -50,11 +52,24 @@ struct waiter {
 	 * (sock/sock_wait.c). `pause` may be NULL. */
 	void (*pause)(void *owner);
 	void (*unwatch)(void *owner);
+	void (*unwatch_more)(void *owner, struct waiter *waiter);
 	void (*abandoned)(void *owner);
 	void *owner;
+	/* Who waits on several stacks has a waiter in each. The first one has them
+	 * all behind it. */
+	struct waiter *more;
 	/* the owner's free list */
 	struct waiter *next_free;
 };
+
+/* Of the waiters of one wait, the one that is in this stack, or NULL. */
+static inline struct waiter *waiter_in(struct waiter *waiter,
+				       const struct stack *stack)
+{
+	while (waiter && UNLIKELY(waiter->stack != stack))
+		waiter = waiter->more;
+	return waiter;
+}
 
 /* Returns a waiter that nobody uses, with its fd, or NULL. */
 struct waiter *waiter_get(void) MUST_CHECK;
@@ -96,6 +111,10 @@ bool wait_early_begin(struct waiter *waiter, struct pollfd *fd_out) MUST_CHECK;
 void wait_early_end(struct waiter *waiter);
 /* There is a stack now, and everybody can find it: wakes those sleepers. */
 void wait_early_over(void);
+
+/* Sleeping for no stack at all, until somebody calls waiter_signal. The fd to poll for
+ * POLLIN becomes readable then. */
+void wait_alone_begin(struct waiter *waiter, struct pollfd *fd_out);
 
 /* The `fire` of a watch that wakes this waiter. */
 bool waiter_watch_fire(struct watch *watch, uint32_t bits);

@@ -141,17 +141,37 @@ bool file_leads_to(const char *path, const char *text)
 	       memcmp(link, text, (size_t)len) == 0;
 }
 
+/* Gives the names of the entries to `fn`, at most `max`. Returns how many. */
+static unsigned tell_names(const char *buf, size_t len, unsigned max,
+			   void (*fn)(void *ctx, const char *name), void *ctx)
+{
+	unsigned cnt = 0;
+
+	while (len && cnt < max) {
+		const struct dirent64 *entry = (const void *)buf;
+
+		fn(ctx, entry->d_name);
+		cnt++;
+		len -= entry->d_reclen;
+		buf += entry->d_reclen;
+	}
+	return cnt;
+}
+
+/* Not by opendir, which takes memory from the program's allocator. */
 void file_for_names(const char *dir, unsigned max,
 		    void (*fn)(void *ctx, const char *name), void *ctx)
 {
-	DIR *handle = opendir(dir);
-	struct dirent *entry;
+	int fd = real.open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_Alignas(struct dirent64) char buf[2048];
+	unsigned done = 0;
+	ssize_t len;
 
-	for (unsigned i = 0; handle && i < max && (entry = readdir(handle));
-	     i++)
-		fn(ctx, entry->d_name);
-	if (handle)
-		closedir(handle);
+	if (fd < 0)
+		return;
+	while (done < max && (len = getdents64(fd, buf, sizeof(buf))) > 0)
+		done += tell_names(buf, (size_t)len, max - done, fn, ctx);
+	real.close(fd);
 }
 
 /* Gives the whole lines of the first `len` bytes to `fn`. Returns where what is left

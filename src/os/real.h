@@ -11,6 +11,7 @@
 #define OS_REAL_H
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <resolv.h>

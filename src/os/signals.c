@@ -29,6 +29,9 @@ static struct {
 	/* Signals that siginterrupt() made interrupting, for signal(). */
 	_Atomic(unsigned long) interrupting;
 	_Atomic(void (*)(void)) before_handler;
+	/* and of which process */
+	_Atomic(void (*)(void)) before_end;
+	_Atomic int pid;
 } signals = {
 	.lock = SPINLOCK_INIT(LOCK_RANK_SIGNALS),
 };
@@ -112,6 +115,31 @@ static bool is_synchronous(int sig)
 	}
 }
 
+/* Those that end a process which has no handler, and that others may send. */
+static bool is_deadly(int sig)
+{
+	switch (sig) {
+	case SIGHUP:
+	case SIGINT:
+	case SIGQUIT:
+	case SIGPIPE:
+	case SIGALRM:
+	case SIGTERM:
+	case SIGUSR1:
+	case SIGUSR2:
+	case SIGSTKFLT:
+	case SIGPOLL:
+	case SIGPWR:
+	case SIGVTALRM:
+	case SIGPROF:
+	case SIGXCPU:
+	case SIGXFSZ:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static bool is_valid(int sig)
 {
 	return sig > 0 && sig < _NSIG;
@@ -128,6 +156,13 @@ static bool is_caught(const struct sigaction *act)
 	void *fn = action_fn(act);
 
 	return fn != (void *)SIG_DFL && fn != (void *)SIG_IGN;
+}
+
+/* Whether we want to hear of it although the program does not. */
+static bool is_awaited_end(int sig, const struct sigaction *act)
+{
+	return is_deadly(sig) && action_fn(act) == (void *)SIG_DFL &&
+	       atomic_load_explicit(&signals.before_end, memory_order_relaxed);
 }
 
 /* The kernel's bits of a set. */
@@ -177,8 +212,23 @@ static void *handler_take(struct handler *h, int sig, int flags)
 		return fn;
 	if (!atomic_compare_exchange_strong(&h->fn, &fn, (void *)SIG_DFL))
 		return (void *)SIG_DFL;
-	real.sigaction(sig, &dfl, NULL);
+	if (!is_awaited_end(sig, &dfl))
+		real.sigaction(sig, &dfl, NULL);
 	return fn;
+}
+
+/* A child of vfork() has our memory, but nothing of ours to bring to an end. */
+static COLD void end_by(int sig)
+{
+	void (*before)(void) = atomic_load(&signals.before_end);
+	struct sigaction dfl = { .sa_handler = SIG_DFL };
+	unsigned long bit = 1UL << (sig - 1);
+
+	if (atomic_load(&signals.pid) == getpid())
+		before();
+	real.sigaction(sig, &dfl, NULL);
+	real.syscall(SYS_tgkill, (long)getpid(), (long)gettid(), (long)sig);
+	raw_sigprocmask(SIG_UNBLOCK, &bit, NULL);
 }
 
 static void trampoline(int sig, siginfo_t *info, void *context)
@@ -196,6 +246,11 @@ static void trampoline(int sig, siginfo_t *info, void *context)
 	}
 	flags = atomic_load_explicit(&h->flags, memory_order_relaxed);
 	fn = handler_take(h, sig, flags);
+	if (fn == (void *)SIG_DFL && is_deadly(sig) &&
+	    atomic_load_explicit(&signals.before_end, memory_order_relaxed)) {
+		end_by(sig);
+		return;
+	}
 	/* Another thread may just have removed the handler. */
 	if (fn == (void *)SIG_DFL || fn == (void *)SIG_IGN)
 		return;
@@ -247,7 +302,10 @@ static void translate_old(int sig, const struct handler *h,
 		return;
 	flags = atomic_load(&h->flags);
 	old->sa_flags = (old->sa_flags & ~TOLD_FLAGS) | (flags & TOLD_FLAGS);
-	if (flags & SA_SIGINFO)
+	if (atomic_load(&h->fn) == (void *)SIG_DFL) {
+		old->sa_flags = flags;
+		old->sa_handler = SIG_DFL;
+	} else if (flags & SA_SIGINFO)
 		old->sa_sigaction =
 			(void (*)(int, siginfo_t *, void *))atomic_load(&h->fn);
 	else
@@ -268,7 +326,8 @@ static int install_locked(int sig, const struct sigaction *act,
 	if (real.sigaction(sig, NULL, &kernel_old) != 0)
 		return -1;
 	translate_old(sig, h, &kernel_old);
-	if (is_caught(act) && !is_synchronous(sig)) {
+	if ((is_caught(act) && !is_synchronous(sig)) ||
+	    is_awaited_end(sig, act)) {
 		/* The trampoline must find the handler before the kernel can
 		 * deliver the signal. */
 		atomic_store(&h->flags, act->sa_flags);
@@ -277,6 +336,9 @@ static int install_locked(int sig, const struct sigaction *act,
 		kernel_act.sa_sigaction = trampoline;
 		kernel_act.sa_flags &= ~OWN_FLAGS;
 		kernel_act.sa_flags |= SA_SIGINFO;
+		/* it may be short of memory for its own stacks */
+		if (!is_caught(act))
+			kernel_act.sa_flags |= SA_ONSTACK;
 	}
 	if (real.sigaction(sig, &kernel_act, NULL) != 0) {
 		atomic_store(&h->flags, old_flags);
@@ -312,6 +374,20 @@ int signals_sigaction(int sig, const struct sigaction *act,
 	return result;
 }
 
+/* Those that the trampoline has already it gets once more. */
+static void take_over_locked(void)
+{
+	for (int sig = 1; sig < _NSIG; sig++) {
+		struct sigaction act;
+
+		if (is_synchronous(sig) || real.sigaction(sig, NULL, &act) != 0)
+			continue;
+		translate_old(sig, &signals.handlers[sig], &act);
+		if (is_caught(&act) || is_awaited_end(sig, &act))
+			(void)install_locked(sig, &act, NULL);
+	}
+}
+
 void signals_activate(void)
 {
 	sigset_t mask;
@@ -320,17 +396,25 @@ void signals_activate(void)
 	if (atomic_load(&signals.is_active))
 		return;
 	signals_lock(&mask);
-	if (!atomic_exchange(&signals.is_active, true)) {
-		for (int sig = 1; sig < _NSIG; sig++) {
-			struct sigaction act;
+	if (!atomic_exchange(&signals.is_active, true))
+		take_over_locked();
+	signals_unlock(&mask);
+	errno = saved_errno;
+}
 
-			if (is_synchronous(sig) ||
-			    real.sigaction(sig, NULL, &act) != 0 ||
-			    !is_caught(&act))
-				continue;
-			(void)install_locked(sig, &act, NULL);
-		}
-	}
+void signals_before_end(void (*fn)(void))
+{
+	sigset_t mask;
+	int saved_errno = errno;
+
+	/* Linux keeps such signals from the first process of a namespace. */
+	if (getpid() == 1 || atomic_load(&signals.before_end))
+		return;
+	signals_lock(&mask);
+	atomic_store(&signals.pid, getpid());
+	if (!atomic_exchange(&signals.before_end, fn) &&
+	    atomic_load(&signals.is_active))
+		take_over_locked();
 	signals_unlock(&mask);
 	errno = saved_errno;
 }
@@ -346,6 +430,7 @@ void signals_forked(void)
 	lock_witness_forked(&signals.lock.witness);
 	/* Another thread may have held the lock. In the child nobody does. */
 	atomic_store(&signals.lock.is_held, 0);
+	atomic_store(&signals.pid, getpid());
 	os_thread.has_deferred = false;
 }
 

@@ -33,6 +33,12 @@ void signals_forked(void);
  * function. */
 void signals_set_before_handler(void (*fn)(void));
 
+/* From now on `fn` is called before a signal ends the process that the program does not
+ * catch, in the thread that has got it, outside our brackets. The rest of the process
+ * goes on meanwhile; then it ends as it would have. `fn` may do what a handler may. The
+ * program still sees that it does not catch these signals. */
+void signals_before_end(void (*fn)(void));
+
 /* The calls of the same name, with their errno semantics. */
 int signals_sigaction(int sig, const struct sigaction *act,
 		      struct sigaction *old);

@@ -42,6 +42,8 @@ struct os_thread {
 	volatile unsigned interrupt_cnt;
 	/* One of the library's own threads. */
 	bool is_internal;
+	/* Counts waits, in the upper bits (sock-redirect/mux_calls.c). */
+	uint8_t sixteenths;
 	siginfo_t deferred;
 	sigset_t deferred_mask; /* the thread's mask when it came */
 };

@@ -122,6 +122,9 @@ void process_calls_load(void);
 
 /* Whether this mode and program of seccomp install a filter. */
 bool process_is_filter(unsigned long mode, const void *program);
+/* The process is about to get this effective user, or these rights (capset). */
+void process_becomes(uid_t euid);
+void process_gets(const void *header, const void *data);
 
 /* The fd is about to get another number as well. A set of epoll is known from then on,
  * or the two would not be one. errno is as before. */

@@ -12,6 +12,16 @@
 #include "sock-redirect/call.h"
 #include "sock/user_msg.h"
 
+/* A call that sleeps is a cancellation point there. Of the others, which find something at
+ * once or only look, one in sixteen is: it would cost each of them a dozen instructions.
+ * Before it has done anything. */
+static ALWAYS_INLINE void end_if_cancelled(void)
+{
+	os_thread.sixteenths += 16;
+	if (UNLIKELY(!os_thread.sixteenths))
+		pthread_testcancel();
+}
+
 /*
  * Runs `call`, an expression of the iomux folder that may use `mark`, until it is
  * done, with the signal mask `sigs` if there is one: the mask is set before the
@@ -25,6 +35,7 @@
 		sigset_t old_;                                             \
 		long n_;                                                   \
 									   \
+		end_if_cancelled();                                        \
 		if (sigs)                                                  \
 			pthread_sigmask(SIG_SETMASK, sigs, &old_);         \
 		os_enter();                                                \
@@ -47,8 +58,10 @@ static const struct timespec *from_ms(int ms, struct timespec *ts)
 {
 	if (ms < 0)
 		return NULL;
-	ts->tv_sec = ms / 1000;
-	ts->tv_nsec = ms % 1000 * 1000000L;
+	*ts = (struct timespec){ 0 };
+	/* most programs that are in a hurry do not wait at all */
+	if (UNLIKELY(ms))
+		*ts = (struct timespec){ ms / 1000, ms % 1000 * 1000000L };
 	return ts;
 }
 
@@ -59,9 +72,16 @@ static bool is_mask_sound(const sigset_t *mask)
 	return !mask || user_is_plausible(mask, sizeof(*mask));
 }
 
-static inline bool is_ours(const struct pollfd *fds, nfds_t cnt)
+static inline bool is_ours(const struct pollfd *fds, nfds_t cnt, bool does_wait)
 {
-	return UNLIKELY(mux_poll_is_ours(fds, cnt)) && !os_is_inside();
+	return UNLIKELY(mux_poll_is_ours(fds, cnt, does_wait)) &&
+	       !os_is_inside();
+}
+
+/* Of a timeout that may be read. */
+static inline bool is_wait(const struct timespec *timeout)
+{
+	return !timeout || timeout->tv_sec || timeout->tv_nsec;
 }
 
 int shim_poll(struct pollfd *fds, nfds_t cnt, int timeout)
@@ -69,7 +89,7 @@ int shim_poll(struct pollfd *fds, nfds_t cnt, int timeout)
 	struct timespec ts;
 
 	CALL_ENTERED(poll);
-	if (is_ours(fds, cnt))
+	if (is_ours(fds, cnt, timeout))
 		return WITH_MASK(same_mask,
 				 mux_poll(fds, cnt, from_ms(timeout, &ts),
 					  &mark));
@@ -81,7 +101,7 @@ int shim___poll_chk(struct pollfd *fds, nfds_t cnt, int timeout, size_t size)
 	struct timespec ts;
 
 	CALL_ENTERED(__poll_chk);
-	if (is_ours(fds, cnt) && cnt <= size / sizeof(*fds))
+	if (is_ours(fds, cnt, timeout) && cnt <= size / sizeof(*fds))
 		return WITH_MASK(same_mask,
 				 mux_poll(fds, cnt, from_ms(timeout, &ts),
 					  &mark));
@@ -92,8 +112,8 @@ int shim_ppoll(struct pollfd *fds, nfds_t cnt, const struct timespec *timeout,
 	       const sigset_t *mask)
 {
 	CALL_ENTERED(ppoll);
-	if (is_ours(fds, cnt) && user_is_timeout(timeout) &&
-	    is_mask_sound(mask))
+	if (user_is_timeout(timeout) && is_mask_sound(mask) &&
+	    is_ours(fds, cnt, is_wait(timeout)))
 		return WITH_MASK(mask, mux_poll(fds, cnt, timeout, &mark));
 	return real.ppoll(fds, cnt, timeout, mask);
 }
@@ -103,17 +123,23 @@ int shim___ppoll_chk(struct pollfd *fds, nfds_t cnt,
 		     size_t size)
 {
 	CALL_ENTERED(__ppoll_chk);
-	if (is_ours(fds, cnt) && user_is_timeout(timeout) &&
-	    is_mask_sound(mask) && cnt <= size / sizeof(*fds))
+	if (user_is_timeout(timeout) && is_mask_sound(mask) &&
+	    is_ours(fds, cnt, is_wait(timeout)) && cnt <= size / sizeof(*fds))
 		return WITH_MASK(mask, mux_poll(fds, cnt, timeout, &mark));
 	return real.__ppoll_chk(fds, cnt, timeout, mask, size);
 }
 
 static inline bool is_select_ours(int cnt, const fd_set *in, const fd_set *out,
-				  const fd_set *except)
+				  const fd_set *except, bool does_wait)
 {
-	return UNLIKELY(mux_select_is_ours(cnt, in, out, except)) &&
+	return UNLIKELY(mux_select_is_ours(cnt, in, out, except, does_wait)) &&
 	       !os_is_inside();
+}
+
+static bool is_timeval(const struct timeval *timeout)
+{
+	return !timeout || (user_is_plausible(timeout, sizeof(*timeout)) &&
+			    timeout->tv_sec >= 0 && timeout->tv_usec >= 0);
 }
 
 /* Linux writes back how much of the time is left, never all of it. */
@@ -139,9 +165,9 @@ int shim_select(int cnt, fd_set *in, fd_set *out, fd_set *except,
 	int n;
 
 	CALL_ENTERED(select);
-	if (!is_select_ours(cnt, in, out, except) ||
-	    (timeout && (!user_is_plausible(timeout, sizeof(*timeout)) ||
-			 timeout->tv_sec < 0 || timeout->tv_usec < 0)))
+	if (!is_timeval(timeout) ||
+	    !is_select_ours(cnt, in, out, except,
+			    !timeout || timeout->tv_sec || timeout->tv_usec))
 		return real.select(cnt, in, out, except, timeout);
 	if (timeout) {
 		clock_gettime(CLOCK_MONOTONIC, &from);
@@ -159,8 +185,8 @@ int shim_pselect(int cnt, fd_set *in, fd_set *out, fd_set *except,
 		 const struct timespec *timeout, const sigset_t *mask)
 {
 	CALL_ENTERED(pselect);
-	if (is_select_ours(cnt, in, out, except) && user_is_timeout(timeout) &&
-	    is_mask_sound(mask))
+	if (user_is_timeout(timeout) && is_mask_sound(mask) &&
+	    is_select_ours(cnt, in, out, except, is_wait(timeout)))
 		return WITH_MASK(mask, mux_select(cnt, in, out, except, timeout,
 						  &mark));
 	return real.pselect(cnt, in, out, except, timeout, mask);
@@ -186,17 +212,20 @@ int shim_epoll_create1(int flags)
 
 int shim_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 {
-	int saved_errno = errno;
+	_Atomic(struct fd_object *) *entry = fd_table_entry(fd);
+	int saved_errno;
 	long result;
 
 	CALL_ENTERED(epoll_ctl);
-	if (LIKELY(!fd_table_has(fd) && !mux_is_noted(fd)) || os_is_inside())
+	if (LIKELY(!fd_table_names(entry) && !mux_is_noted(fd)) ||
+	    os_is_inside())
 		return real.epoll_ctl(epfd, op, fd, event);
-	os_enter();
+	saved_errno = errno;
+	os_enter_first();
 	if (UNLIKELY(fd_wait_is_pending()))
 		fd_wait_collect();
-	result = mux_epoll_ctl(epfd, op, fd, event);
-	os_leave();
+	result = mux_epoll_ctl_at(entry, epfd, op, fd, event);
+	os_leave_last();
 	errno = result < 0 ? (int)-result : saved_errno;
 	return result < 0 ? -1 : 0;
 }
@@ -220,16 +249,18 @@ static inline bool has_become_ours(int epfd)
  * left of it since `from_ns`. Without other threads nobody can make the set ours. */
 #define WAIT_IN_KERNEL(from_ns, call)                                      \
 	({                                                                 \
+		_Atomic unsigned *cnt_;                                    \
 		int n_ = MUX_WOKEN;                                        \
 									   \
 		if (__libc_single_threaded) {                              \
 			n_ = (call);                                       \
 		} else {                                                   \
 			from_ns = clock_coarse_ns();                       \
-			atomic_fetch_add(mux_sleepers_of(epfd), 1);        \
+			cnt_ = mux_sleepers_of(epfd);                      \
+			atomic_fetch_add(cnt_, 1);                         \
 			if (LIKELY(!has_become_ours(epfd)))                \
 				n_ = (call);                               \
-			atomic_fetch_sub(mux_sleepers_of(epfd), 1);        \
+			atomic_fetch_sub(cnt_, 1);                         \
 			if (n_ > 0 && UNLIKELY(fd_table_has(epfd)) &&      \
 			    !os_is_inside()) {                             \
 				os_enter();                                \
@@ -268,79 +299,64 @@ static inline bool has_changed(int n)
 	return UNLIKELY(n < 0) && errno == EAGAIN;
 }
 
+/*
+ * epoll_wait and its relatives, which differ in their arguments alone: `call` is libc's
+ * with the same ones. Waits in the kernel as long as the set is not ours.
+ */
+#define EPOLL_WAIT(timeout_, sigs, call)                                   \
+	({                                                                 \
+		const struct timespec *left_ = (timeout_);                 \
+		struct timespec left_ts_;                                  \
+		uint64_t from_ns_ = 0;                                     \
+		int found_;                                                \
+									   \
+		do {                                                       \
+			if (!is_epoll_ours(epfd)) {                        \
+				found_ = WAIT_IN_KERNEL(from_ns_, call);   \
+				if (LIKELY(found_ != MUX_WOKEN))           \
+					break;                             \
+				left_ = time_left(left_, from_ns_,         \
+						  &left_ts_);              \
+			}                                                  \
+			found_ = WITH_MASK(sigs, mux_epoll_wait(           \
+				epfd, events, cnt, left_, &mark));         \
+		} while (has_changed(found_));                             \
+		found_;                                                    \
+	})
+
 int shim_epoll_wait(int epfd, struct epoll_event *events, int cnt, int timeout)
 {
-	const struct timespec *left;
 	struct timespec ts;
-	uint64_t from_ns = 0;
 	int n;
 
 	CALL_ENTERED(epoll_wait);
-	left = from_ms(timeout, &ts);
-	do {
-		if (!is_epoll_ours(epfd)) {
-			n = WAIT_IN_KERNEL(from_ns,
-					   real.epoll_wait(epfd, events, cnt,
-							   timeout));
-			if (LIKELY(n != MUX_WOKEN))
-				return n;
-			left = time_left(left, from_ns, &ts);
-		}
-		n = WITH_MASK(same_mask, mux_epoll_wait(epfd, events, cnt,
-							left, &mark));
-	} while (has_changed(n));
-	return n;
+	if (UNLIKELY(fd_table_has(epfd))) {
+		n = mux_epoll_look_quickly(epfd, events, cnt);
+		if (LIKELY(n))
+			return n;
+	}
+	return EPOLL_WAIT(from_ms(timeout, &ts), same_mask,
+			  real.epoll_wait(epfd, events, cnt, timeout));
 }
 
 int shim_epoll_pwait(int epfd, struct epoll_event *events, int cnt, int timeout,
-		     const sigset_t *mask)
+		     const sigset_t *sigs)
 {
-	const struct timespec *left;
 	struct timespec ts;
-	uint64_t from_ns = 0;
-	int n;
 
 	CALL_ENTERED(epoll_pwait);
-	if (!is_mask_sound(mask))
-		return real.epoll_pwait(epfd, events, cnt, timeout, mask);
-	left = from_ms(timeout, &ts);
-	do {
-		if (!is_epoll_ours(epfd)) {
-			n = WAIT_IN_KERNEL(from_ns,
-					   real.epoll_pwait(epfd, events, cnt,
-							    timeout, mask));
-			if (LIKELY(n != MUX_WOKEN))
-				return n;
-			left = time_left(left, from_ns, &ts);
-		}
-		n = WITH_MASK(mask, mux_epoll_wait(epfd, events, cnt, left,
-						   &mark));
-	} while (has_changed(n));
-	return n;
+	if (!is_mask_sound(sigs))
+		return real.epoll_pwait(epfd, events, cnt, timeout, sigs);
+	return EPOLL_WAIT(from_ms(timeout, &ts), sigs,
+			  real.epoll_pwait(epfd, events, cnt, timeout, sigs));
 }
 
 int shim_epoll_pwait2(int epfd, struct epoll_event *events, int cnt,
-		      const struct timespec *timeout, const sigset_t *mask)
+		      const struct timespec *timeout, const sigset_t *sigs)
 {
-	const struct timespec *left = timeout;
-	struct timespec ts;
-	uint64_t from_ns = 0;
-	int n;
-
 	CALL_ENTERED(epoll_pwait2);
-	if (!user_is_timeout(timeout) || !is_mask_sound(mask))
-		return real.epoll_pwait2(epfd, events, cnt, timeout, mask);
-	do {
-		if (!is_epoll_ours(epfd)) {
-			n = WAIT_IN_KERNEL(from_ns,
-					   real.epoll_pwait2(epfd, events, cnt,
-							     timeout, mask));
-			if (LIKELY(n != MUX_WOKEN))
-				return n;
-			left = time_left(left, from_ns, &ts);
-		}
-		n = WITH_MASK(mask, mux_epoll_wait(epfd, events, cnt, left,
-						   &mark));
-	} while (has_changed(n));
-	return n;
+	if (!user_is_timeout(timeout) || !is_mask_sound(sigs))
+		return real.epoll_pwait2(epfd, events, cnt, timeout, sigs);
+	return EPOLL_WAIT(timeout, sigs,
+			  real.epoll_pwait2(epfd, events, cnt, timeout, sigs));
 }

@@ -13,6 +13,7 @@
 
 #include "core/runtime.h"
 #include "fd/fd_internal.h"
+#include "os/rights.h"
 #include "os/signals.h"
 #include "sock-redirect/call.h"
 #include "sock/user_msg.h"
@@ -362,14 +363,18 @@ int shim_prctl(int option, unsigned long a, unsigned long b, unsigned long c,
 	return real.prctl(option, a, b, c, d);
 }
 
+/* In another user namespace, the rights over this network are gone. */
 int shim_setns(int fd, int type)
 {
 	int result;
 
 	CALL_ENTERED(setns);
+	if (type == 0 || type & CLONE_NEWUSER)
+		runtime_rights_going();
 	result = real.setns(fd, type);
 	if (result == 0)
 		runtime_namespace_changed();
+	runtime_rights_changed();
 	return result;
 }
 
@@ -378,8 +383,82 @@ int shim_unshare(int flags)
 	int result;
 
 	CALL_ENTERED(unshare);
+	if (flags & CLONE_NEWUSER)
+		runtime_rights_going();
 	result = real.unshare(flags);
 	if (result == 0 && (flags & CLONE_NEWNET))
 		runtime_namespace_changed();
+	runtime_rights_changed();
+	return result;
+}
+
+/* Rights go with the effective user, unless it stays root. */
+void process_becomes(uid_t euid)
+{
+	if (euid != 0 && euid != (uid_t)-1)
+		runtime_rights_going();
+}
+
+int shim_setuid(uid_t uid)
+{
+	int result;
+
+	CALL_ENTERED(setuid);
+	process_becomes(uid);
+	result = real.setuid(uid);
+	runtime_rights_changed();
+	return result;
+}
+
+int shim_seteuid(uid_t uid)
+{
+	int result;
+
+	CALL_ENTERED(seteuid);
+	process_becomes(uid);
+	result = real.seteuid(uid);
+	runtime_rights_changed();
+	return result;
+}
+
+int shim_setreuid(uid_t uid, uid_t euid)
+{
+	int result;
+
+	CALL_ENTERED(setreuid);
+	process_becomes(euid);
+	result = real.setreuid(uid, euid);
+	runtime_rights_changed();
+	return result;
+}
+
+int shim_setresuid(uid_t uid, uid_t euid, uid_t suid)
+{
+	int result;
+
+	CALL_ENTERED(setresuid);
+	process_becomes(euid);
+	result = real.setresuid(uid, euid, suid);
+	runtime_rights_changed();
+	return result;
+}
+
+/* What is not readable is no loss: the call fails. */
+void process_gets(const void *header, const void *data)
+{
+	if (user_is_plausible(header, sizeof(struct __user_cap_header_struct)) &&
+	    user_is_plausible(data, sizeof(struct __user_cap_data_struct)) &&
+	    !rights_have_net_admin(data))
+		runtime_rights_going();
+}
+
+int shim_capset(cap_user_header_t header, const cap_user_data_t data)
+{
+	int result;
+
+	CALL_ENTERED(capset);
+	process_gets(header, data);
+	result = real.capset(header, data);
+	runtime_rights_changed();
 	return result;
 }

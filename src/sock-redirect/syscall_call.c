@@ -56,6 +56,31 @@ static long make_ring(long number, long a, long b, long c, long d, long e,
 	return result;
 }
 
+/* Those that change the rights of this thread alone. */
+static long call_on_rights(long number, long a, long b, long c, long d, long e,
+			   long f)
+{
+	long result;
+
+	switch (number) {
+	case SYS_setuid:
+		process_becomes((uid_t)a);
+		break;
+	case SYS_setreuid:
+	case SYS_setresuid:
+		process_becomes((uid_t)b);
+		break;
+	case SYS_capset:
+		process_gets(PTR(a), PTR(b));
+		break;
+	default:
+		break;
+	}
+	result = real.syscall(number, a, b, c, d, e, f);
+	runtime_rights_changed();
+	return result;
+}
+
 /* Calls about processes, and calls of io_uring and AIO, which read fds by
  * themselves. */
 static long call_on_process(long number, long a, long b, long c, long d, long e,
@@ -92,6 +117,11 @@ static long call_on_process(long number, long a, long b, long c, long d, long e,
 		if (process_is_filter((unsigned long)a + 1, PTR(c)))
 			runtime_filtering();
 		break;
+	case SYS_setuid:
+	case SYS_setreuid:
+	case SYS_setresuid:
+	case SYS_capset:
+		return call_on_rights(number, a, b, c, d, e, f);
 	case SYS_execve:
 	case SYS_execveat:
 		runtime_executing();

@@ -72,7 +72,7 @@ static bool call_ppoll(struct pollfd *fds, nfds_t cnt, struct timespec *ts,
 	const sigset_t *mask;
 	sigset_t set;
 
-	if (!mux_poll_is_ours(fds, cnt) || !user_is_timeout(ts) ||
+	if (!mux_poll_is_ours(fds, cnt, true) || !user_is_timeout(ts) ||
 	    !read_mask(from, size, &set, &mask))
 		return false;
 	*result_out = shim_ppoll(fds, cnt, ts, mask);
@@ -88,7 +88,7 @@ static bool call_pselect(int cnt, fd_set *in, fd_set *out, fd_set *except,
 	const sigset_t *mask;
 	sigset_t set;
 
-	if (!mux_select_is_ours(cnt, in, out, except) || !user_is_timeout(ts) ||
+	if (!mux_select_is_ours(cnt, in, out, except, true) || !user_is_timeout(ts) ||
 	    !read_masked(masked, &set, &mask))
 		return false;
 	*result_out = shim_pselect(cnt, in, out, except, ts, mask);
@@ -148,12 +148,12 @@ bool syscall_on_set(long number, long a, long b, long c, long d, long e, long f,
 		*result_out = shim_epoll_wait((int)a, PTR(b), (int)c, (int)d);
 		return true;
 	case SYS_poll:
-		if (!mux_poll_is_ours(PTR(a), (unsigned)b))
+		if (!mux_poll_is_ours(PTR(a), (unsigned)b, true))
 			return false;
 		*result_out = shim_poll(PTR(a), (unsigned)b, (int)c);
 		return true;
 	case SYS_select:
-		if (!mux_select_is_ours((int)a, PTR(b), PTR(c), PTR(d)))
+		if (!mux_select_is_ours((int)a, PTR(b), PTR(c), PTR(d), true))
 			return false;
 		*result_out = shim_select((int)a, PTR(b), PTR(c), PTR(d),
 					  PTR(e));

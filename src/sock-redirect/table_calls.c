@@ -97,6 +97,7 @@ static COLD int close_object(int fd)
 int shim_close(int fd)
 {
 	CALL_ENTERED(close);
+	mux_forget_noted(fd);
 	if (UNLIKELY(fd_table_has(fd)) && !os_is_inside())
 		return close_object(fd);
 	return real.close(fd);

@@ -4,16 +4,18 @@ sock_sources = %D%/sock.h %D%/sock.c %D%/sock_crowd.h %D%/sock_crowd.c %D%/sock_
 	%D%/udp/port_row.h %D%/udp/port_row.c %D%/udp/udp.h %D%/udp/udp_priv.h %D%/udp/udp.c \
 	%D%/udp/udp_cut.h %D%/udp/udp_cut.c %D%/udp/udp_way.h \
 	%D%/udp/udp_heir.c %D%/udp/udp_options.c %D%/udp/udp_ports.c \
-	%D%/udp/udp_rx.c %D%/udp/udp_tx.c
+	%D%/udp/udp_rx.c %D%/udp/udp_tx.c \
+	%D%/tcp/tcp_engine.h %D%/tcp/tcp_engine.c %D%/tcp/tcp_memory.h %D%/tcp/tcp_memory.c \
+	%D%/tcp/tcp_sysctl.def %D%/tcp/tcp_sysctl.h %D%/tcp/tcp_sysctl.c \
+	%D%/tcp/tcp_twin.h %D%/tcp/tcp_twin.c %D%/tcp/tcp_way.h %D%/tcp/tcp_way.c \
+	%D%/tcp/tcp_way_back.h %D%/tcp/tcp_way_back.c \
+	%D%/tcp/tsock.h %D%/tcp/tsock_priv.h %D%/tcp/tsock.c %D%/tcp/tsock_connect.c \
+	%D%/tcp/tsock_leave.c %D%/tcp/tsock_listen.c %D%/tcp/tsock_options.c \
+	%D%/tcp/tsock_quick.c %D%/tcp/tsock_recv.c %D%/tcp/tsock_send.c \
+	%D%/tcp/tsock_guard.c %D%/tcp/tsock_stats.c %D%/tcp/tsock_wait.c
 
 noinst_LTLIBRARIES += %D%/libsock.la %D%/libsock-debug.la
 %C%_libsock_la_SOURCES = $(sock_sources)
 %C%_libsock_la_CFLAGS = $(release_cflags)
 %C%_libsock_debug_la_SOURCES = $(sock_sources)
 %C%_libsock_debug_la_CFLAGS = $(debug_cflags)
-
-# TCP's way back. No socket uses it yet, so that the library does not have it.
-noinst_LTLIBRARIES += %D%/libsock-tcp-debug.la
-%C%_libsock_tcp_debug_la_SOURCES = %D%/tcp/tcp_twin.h %D%/tcp/tcp_twin.c \
-	%D%/tcp/tcp_way_back.h %D%/tcp/tcp_way_back.c
-%C%_libsock_tcp_debug_la_CFLAGS = $(debug_cflags)

@@ -5,6 +5,7 @@
 #include "sock/sock.h"
 
 #include <errno.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,8 +19,7 @@ struct sock_params sock_params;
 
 /* -- the kernel's socket ---------------------------------------------------- */
 
-/* Reads the twin's own name or its peer's. The port is 0 if there is none. */
-static struct user_name read_name(int fd, bool is_peer)
+struct user_name sock_twin_name(int fd, bool is_peer)
 {
 	struct sockaddr_storage addr;
 	socklen_t len = sizeof(addr);
@@ -44,6 +44,17 @@ int sock_twin_option(int fd, int level, int name)
 	socklen_t len = sizeof(value);
 
 	return real.getsockopt(fd, level, name, &value, &len) == 0 ? value : 0;
+}
+
+int sock_twin_device(int fd)
+{
+	char name[IFNAMSIZ] = "";
+	socklen_t len = sizeof(name);
+
+	if (real.getsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, name, &len) != 0 ||
+	    len == 0 || !name[0])
+		return 0;
+	return (int)if_nametoindex(name);
 }
 
 /* -- attaching -------------------------------------------------------------- */
@@ -147,8 +158,7 @@ static bool is_port_elsewhere(const struct sock *s,
 	return s->set.may_share && s->kind->is_port_elsewhere(s, &key);
 }
 
-/* The stack that the socket belongs to. The first caller that needs it decides. */
-static struct stack *choose_stack(struct sock *s, struct net *net)
+struct stack *sock_choose_stack(struct sock *s, struct net *net)
 {
 	struct stack *none = NULL;
 
@@ -163,8 +173,8 @@ static struct stack *choose_stack(struct sock *s, struct net *net)
 /* Lets frames reach the socket, under the names that its twin has now. */
 static enum reason attach(struct sock *s, int fd, enum stats_decider decider)
 {
-	struct user_name local = read_name(fd, false);
-	struct user_name peer = read_name(fd, true);
+	struct user_name local = sock_twin_name(fd, false);
+	struct user_name peer = sock_twin_name(fd, true);
 	char detail[STATS_DETAIL_SIZE] = "";
 	struct attach_where where = {
 		.local = local.addr,
@@ -185,7 +195,7 @@ static enum reason attach(struct sock *s, int fd, enum stats_decider decider)
 		stats_set_rx(&s->stats, reason, decider, 0, detail);
 		return reason;
 	}
-	where.stack = choose_stack(s, net);
+	where.stack = sock_choose_stack(s, net);
 	s->kind->read_settings(s, fd);
 	take_names(s, &local, &peer);
 	sock_release_tx(s, SOCK_TX_UNNAMED);
@@ -215,13 +225,27 @@ void sock_attach_anew(struct sock *s, int fd, enum stats_decider decider)
 		reason_why(s->reason));
 }
 
+/* Who sends says under the stack's lock where it goes. */
+static void show_tx_left(struct sock *s, enum reason reason,
+			 enum stats_decider decider, const char *detail)
+{
+	struct stack *stack;
+
+	if (!sock_try_lock(s, &stack)) {
+		stats_set_tx(&s->stats, reason, decider, 0, detail);
+		return;
+	}
+	stats_set_tx(&s->stats, reason, decider, 0, detail);
+	stack_unlock(stack);
+}
+
 void sock_leave_config(struct sock *s, int fd, enum reason reason,
 		       enum stats_decider decider, const char *detail)
 {
 	sock_detach(s);
 	s->kind->hand_back(s, fd);
 	stats_set_rx(&s->stats, reason, decider, 0, detail);
-	stats_set_tx(&s->stats, reason, decider, 0, detail);
+	show_tx_left(s, reason, decider, detail);
 	s->has_left = true;
 	s->reason = reason;
 	sock_hold_tx(s, SOCK_TX_OVER);
@@ -276,7 +300,7 @@ static void forget_names(struct sock *s)
 
 void sock_renamed(struct sock *s, int fd)
 {
-	if (read_name(fd, false).port)
+	if (sock_twin_name(fd, false).port)
 		sock_attach_anew(s, fd, STATS_BY_CONNECT);
 	else
 		forget_names(s);
@@ -290,7 +314,7 @@ static bool ensure_port(int fd)
 	socklen_t len = sizeof(name);
 
 	/* One that was disconnected may have lost its port and kept its address. */
-	return read_name(fd, false).port ||
+	return sock_twin_name(fd, false).port ||
 	       (real.getsockname(fd, (struct sockaddr *)&name, &len) == 0 &&
 		real.bind(fd, (struct sockaddr *)&name, len) == 0);
 }
@@ -336,7 +360,7 @@ enum fd_await sock_await(struct fd_object *obj, struct endpoint **end_out,
 	net = sock_params.net_if_made();
 	if (!net)
 		return FD_AWAIT_EARLY;
-	*stack_out = choose_stack(s, net);
+	*stack_out = sock_choose_stack(s, net);
 	return FD_AWAIT_STACK;
 }
 
@@ -354,7 +378,7 @@ struct endpoint *sock_follow(struct fd_object *obj, struct stack **stack_out)
 	net = sock_params.net(&reason);
 	if (!net)
 		return NULL;
-	*stack_out = choose_stack(s, net);
+	*stack_out = sock_choose_stack(s, net);
 	return &s->end;
 }
 
@@ -423,7 +447,7 @@ void sock_init(struct sock *s, const struct sock_kind *kind,
 }
 
 /* Whoever follows the socket for a long time has to let go of it now. */
-void sock_last_close(struct fd_object *obj)
+void sock_last_close(struct fd_object *obj, int fd UNUSED)
 {
 	struct sock *s = sock_of(obj);
 	struct watch *watch, *following;

@@ -23,6 +23,8 @@ enum sock_role {
 	SOCK_UDP_RECEIVER,
 	SOCK_UDP_SENDER,
 	SOCK_UDP_CONNECT,
+	SOCK_TCP_SERVER,
+	SOCK_TCP_CLIENT,
 };
 
 /* The values of VMA_EXCEPTION_HANDLING; for sockets, -2 is the same as PASS. */
@@ -38,6 +40,22 @@ enum sock_exception_mode {
 struct sock_end {
 	struct ip_addr addr;
 	__be16 port;
+};
+
+/* What the user wishes for all TCP sockets. */
+struct sock_tcp_params {
+	/* what TCP_NODELAY is for a new socket */
+	bool nodelay;
+	/* every segment is acknowledged at once */
+	bool quickack;
+	/* VMA_TCP_CC_ALGO; -1: not set, which is CUBIC here, and the system's there */
+	int cc;
+	/* 0: without, 1: with, 2: as the system has it */
+	int timestamps;
+	/* the largest segment; 0: what the path allows */
+	uint16_t mss;
+	/* the most connections that a port opens in a second; 0: no limit */
+	uint32_t syn_rate;
 };
 
 /* What the sockets know of the rest of the library. Fixed after the start. */
@@ -60,6 +78,10 @@ struct sock_params {
 	 * error, until the twin is closed. */
 	void (*watch_twin)(int fd, struct fd_object *obj);
 
+	/* Called when there may be conversations that the kernel has to go on with if the
+	 * process ends, by a signal, too. */
+	void (*hold_conversations)(void);
+
 	/* how often a blocking call polls before it sleeps; -1: it never sleeps */
 	int rx_polls;
 	/* we look at the twin once in so many polls; 0: only when is_twin_ready says
@@ -72,6 +94,10 @@ struct sock_params {
 	 * this option it drops the datagram, as a network may do. */
 	bool tx_eagain;
 	enum sock_exception_mode exception_mode;
+	/* TCP sockets may be ours; and a listener joins its twin at listen() already,
+	 * for tests whose peer is the same thread */
+	bool with_tcp, listens_early;
+	struct sock_tcp_params tcp;
 };
 extern HIDDEN struct sock_params sock_params;
 
@@ -219,7 +245,7 @@ static inline struct stats_socket_counters *sock_counters(struct sock *s)
  * For callers that take its lock and then look again. */
 static inline struct stack *sock_stack(const struct sock *s)
 {
-	/* acquire pairs with the release in choose_stack */
+	/* acquire pairs with the release in sock_choose_stack */
 	return atomic_load_explicit(&s->stack, memory_order_acquire);
 }
 
@@ -299,6 +325,13 @@ static inline bool sock_is_blocking(const struct sock *s, int flags)
 
 /* An option of the twin that is a number; 0 if Linux does not know it. */
 int sock_twin_option(int fd, int level, int name);
+/* The interface of SO_BINDTODEVICE, or 0. */
+int sock_twin_device(int fd);
+/* The twin's own name or its peer's. The port is 0 if there is none. */
+struct user_name sock_twin_name(int fd, bool is_peer);
+
+/* The stack that the socket belongs to. The first caller that needs it decides. */
+struct stack *sock_choose_stack(struct sock *s, struct net *net);
 
 static inline bool sock_is_attached(const struct sock *s)
 {
@@ -338,13 +371,17 @@ long sock_bind(struct fd_object *obj, int fd, const struct sockaddr *addr,
 /* sock_setsockopt.c */
 long sock_setsockopt(struct fd_object *obj, int fd, int level, int name,
 		     const void *value, socklen_t len);
+/* Linux has taken an option: if it is a timeout, we follow it, which counts before there
+ * is a stack, too. */
+void sock_follow_timeout(struct sock *s, int fd, int level, int name,
+			 const void *value);
 void sock_leave(struct fd_object *obj, int fd, enum reason reason,
 		enum stats_decider decider);
 enum fd_await sock_await(struct fd_object *obj, struct endpoint **end_out,
 			 struct stack **stack_out);
 struct endpoint *sock_follow(struct fd_object *obj, struct stack **stack_out);
 void sock_follow_news(struct fd_object *obj, int fd);
-void sock_last_close(struct fd_object *obj);
+void sock_last_close(struct fd_object *obj, int fd);
 void sock_passed(struct fd_object *obj, enum fd_traffic traffic, long result);
 
 #endif

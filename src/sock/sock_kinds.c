@@ -6,12 +6,14 @@
 
 #include "fd/fd_visit.h"
 #include "sock/sock_crowd.h"
+#include "sock/tcp/tsock.h"
 #include "sock/udp/udp.h"
 
 void sock_kinds_start(const struct sock_params *params)
 {
 	sock_params = *params;
 	udp_start();
+	tsocks_start();
 }
 
 static int plain_type(int type)
@@ -21,7 +23,8 @@ static int plain_type(int type)
 
 bool sock_kinds_may_serve(int type)
 {
-	return plain_type(type) == SOCK_DGRAM;
+	return plain_type(type) == SOCK_DGRAM ||
+	       (sock_params.with_tcp && plain_type(type) == SOCK_STREAM);
 }
 
 struct fd_object *sock_kinds_create(int fd, int domain, int type, int protocol,
@@ -34,6 +37,11 @@ struct fd_object *sock_kinds_create(int fd, int domain, int type, int protocol,
 	    (protocol == 0 || protocol == IPPROTO_UDP)) {
 		*reason_out = REASON_MEMORY;
 		obj = udp_create(fd, domain, type);
+	}
+	if (sock_params.with_tcp && plain_type(type) == SOCK_STREAM &&
+	    (protocol == 0 || protocol == IPPROTO_TCP)) {
+		*reason_out = REASON_MEMORY;
+		obj = tsock_create(fd, domain, type);
 	}
 	return obj;
 }
@@ -52,6 +60,10 @@ void sock_kinds_follow_news(void)
 void sock_kinds_each_second(void)
 {
 	udp_look_at_ports();
+	if (!sock_params.with_tcp)
+		return;
+	tsocks_publish();
+	tsocks_ask_guards();
 }
 
 bool sock_kinds_want_seconds(void)
@@ -62,16 +74,34 @@ bool sock_kinds_want_seconds(void)
 void sock_kinds_before_fork(void)
 {
 	udp_before_fork();
+	tsocks_before_fork();
 }
 
 void sock_kinds_before_exit(void)
 {
 	udp_before_exit();
+	tsocks_before_exit();
+}
+
+void sock_kinds_before_exec(void)
+{
+	tsocks_before_exit();
+}
+
+void sock_kinds_before_rights_go(void)
+{
+	tsocks_before_rights_go();
+}
+
+void sock_kinds_rights_changed(bool may_go_back)
+{
+	tsocks_rights_changed(may_go_back);
 }
 
 void sock_kinds_forked(void)
 {
 	udp_forked();
+	tsocks_forked();
 	sock_crowd_forked();
 }
 

@@ -30,6 +30,13 @@ bool sock_kinds_want_seconds(void);
 /* Called before each fork, and before the process ends. */
 void sock_kinds_before_fork(void);
 void sock_kinds_before_exit(void);
+/* Called before the process becomes another program, which closes sockets. */
+void sock_kinds_before_exec(void);
+
+/* Called before the process may give up the right without which no connection goes back
+ * to the kernel; and after that, or another change of its rights. */
+void sock_kinds_before_rights_go(void);
+void sock_kinds_rights_changed(bool may_go_back);
 
 /* Called in the child of a fork, which has no sockets of ours. */
 void sock_kinds_forked(void);

@@ -6,6 +6,7 @@
 
 #include <linux/net_tstamp.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <netinet/udp.h>
 #include <string.h>
 #include <sys/socket.h>

@@ -40,9 +40,8 @@ static uint64_t wished_timeout_ns(int fd, int name, const void *value)
 	       (uint64_t)tv.tv_usec * NS_PER_US;
 }
 
-/* Linux has taken the value. It counts before there is a stack, too. */
-static void follow_timeout(struct sock *s, int fd, int level, int name,
-			   const void *value)
+void sock_follow_timeout(struct sock *s, int fd, int level, int name,
+			 const void *value)
 {
 	if (level != SOL_SOCKET)
 		return;
@@ -139,7 +138,7 @@ static int prepare(struct sock *s, int fd, const struct sock_option *option,
 static void follow(struct sock *s, int fd, const struct sock_option *option,
 		   int level, int name, const void *value)
 {
-	follow_timeout(s, fd, level, name, value);
+	sock_follow_timeout(s, fd, level, name, value);
 	if (s->has_left || !sock_stack(s))
 		return; /* it is read when the socket is attached */
 	if (option && option->class == SOCK_OPTION_HARMLESS)

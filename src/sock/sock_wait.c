@@ -14,14 +14,43 @@ void sock_wait_nothing(void *owner UNUSED)
 {
 }
 
+static void put_waiters(struct waiter *waiter)
+{
+	struct waiter *more;
+
+	for (; waiter; waiter = more) {
+		more = waiter->more;
+		waiter_put(waiter);
+	}
+}
+
+static bool get_more(struct waiter *first, unsigned cnt)
+{
+	struct waiter *waiter;
+
+	for (unsigned i = 0; i < cnt; i++) {
+		waiter = waiter_get();
+		if (!waiter)
+			return false;
+		waiter->more = first->more;
+		first->more = waiter;
+	}
+	return true;
+}
+
 /* A handler may jump out of the wait: its waiter knows what is to be cleaned up then. */
-static struct waiter *get_waiter(const struct sock_wait *wait)
+static struct waiter *get_waiter(const struct sock_wait *wait, unsigned more_cnt)
 {
 	struct waiter *waiter = waiter_get();
 
 	if (!waiter)
 		return NULL;
+	if (UNLIKELY(!get_more(waiter, more_cnt))) {
+		put_waiters(waiter);
+		return NULL;
+	}
 	waiter->pause = wait->ops->pause;
+	waiter->unwatch_more = wait->ops->unwatch_more;
 	waiter->unwatch = wait->ops->unwatch;
 	waiter->abandoned = wait->ops->abandoned;
 	waiter->owner = wait->owner;
@@ -42,6 +71,21 @@ static void handler_runs(void *arg)
 	if (waiter->pause)
 		waiter->pause(waiter->owner);
 	stack_unlock(waiter->stack);
+	for (struct waiter *more = waiter->more; more; more = more->more) {
+		stack_lock(more->stack);
+		wait_pause_locked(more->stack, more);
+		stack_unlock(more->stack);
+	}
+}
+
+static void end_more(struct waiter *first)
+{
+	for (struct waiter *more = first->more; more; more = more->more) {
+		stack_lock(more->stack);
+		first->unwatch_more(first->owner, more);
+		wait_end_locked(more->stack, more);
+		stack_unlock(more->stack);
+	}
 }
 
 static void end_sleep(struct waiter *waiter)
@@ -53,10 +97,13 @@ static void end_sleep(struct waiter *waiter)
 		waiter->unwatch(waiter->owner);
 		wait_end_locked(stack, waiter);
 		stack_unlock(stack);
+		end_more(waiter);
+	} else if (waiter->is_alone) {
+		waiter->unwatch(waiter->owner);
 	} else {
 		wait_early_end(waiter);
 	}
-	waiter_put(waiter);
+	put_waiters(waiter);
 }
 
 static void abandoned(void *arg)
@@ -74,6 +121,57 @@ static const struct fd_wait_hold sleep_hold = {
 	.abandoned = abandoned,
 };
 
+/* Registers the waiter in one of the further stacks. Returns how many fds it adds; 0:
+ * something has come. */
+static unsigned begin_more(struct sock_wait *wait, struct waiter *waiter,
+			   struct stack *stack, struct pollfd *fds,
+			   uint64_t *until)
+{
+	unsigned cnt = 0;
+	bool has_watch;
+
+	wait_rearm(waiter);
+	stack_acknowledge(stack);
+	stack_lock(stack);
+	has_watch = wait_begin_locked(stack, waiter);
+	if (!wait->ops->watch_more(wait, waiter) &&
+	    !(has_watch && (!stack_arm_locked(stack) ||
+			    stack_poll_locked(stack) > 0)))
+		cnt = wait_fds(stack, waiter, fds);
+	*until = wait_until_locked(stack, waiter, *until);
+	stack_unlock(stack);
+	return cnt;
+}
+
+/* The same in all of them: each is begun, whatever comes. */
+static unsigned begin_all_more(struct sock_wait *wait, struct pollfd *fds,
+			       uint64_t *until)
+{
+	struct waiter *waiter = wait->waiter->more;
+	unsigned cnt = 0, sum = 0;
+	bool has_come = false;
+
+	for (unsigned i = 0; waiter; waiter = waiter->more, i++) {
+		cnt = begin_more(wait, waiter, wait->more[i], fds + sum, until);
+		has_come |= !cnt;
+		sum += cnt;
+	}
+	return has_come ? 0 : sum;
+}
+
+static unsigned begin_without_stack(struct sock_wait *wait, struct pollfd *fd)
+{
+	bool may_sleep;
+
+	if (wait->is_alone) {
+		wait_alone_begin(wait->waiter, fd);
+		may_sleep = !wait->ops->watch(wait);
+	} else {
+		may_sleep = wait_early_begin(wait->waiter, fd);
+	}
+	return may_sleep ? wait->fd_cnt + 1 : 0;
+}
+
 /* Registers the waiter. Returns on how many fds to sleep, and until when in *until_out;
  * 0: something has come, so there is no sleep. */
 static unsigned begin_sleep(struct sock_wait *wait, uint64_t *until_out)
@@ -81,20 +179,24 @@ static unsigned begin_sleep(struct sock_wait *wait, uint64_t *until_out)
 	struct stack *stack = wait->stack;
 	struct waiter *waiter = wait->waiter;
 	struct pollfd *fds = wait->fds + wait->fd_cnt;
-	unsigned cnt = 0;
+	unsigned cnt = 0, more = 0;
 	bool has_watch;
 
 	*until_out = wait->is_timed ? wait->deadline_ns : UINT64_MAX;
 	wait_rearm(waiter);
 	if (!stack)
-		return wait_early_begin(waiter, fds) ? wait->fd_cnt + 1 : 0;
+		return begin_without_stack(wait, fds);
+	if (UNLIKELY(waiter->more))
+		more = begin_all_more(wait, fds, until_out);
 	stack_acknowledge(stack);
 	stack_lock(stack);
 	has_watch = wait_begin_locked(stack, waiter);
 	if (!wait->ops->watch(wait) &&
 	    !(has_watch && (!stack_arm_locked(stack) ||
-			    stack_poll_locked(stack) > 0)))
-		cnt = wait->fd_cnt + wait_fds(stack, waiter, fds);
+			    stack_poll_locked(stack) > 0)) &&
+	    !(waiter->more && !more))
+		cnt = wait->fd_cnt + more +
+		      wait_fds(stack, waiter, fds + more);
 	*until_out = wait_until_locked(stack, waiter, *until_out);
 	stack_unlock(stack);
 	return cnt;
@@ -126,7 +228,7 @@ static long sleep_once(struct sock_wait *wait)
 		return n;
 	if (wait->is_timed && clock_monotonic_ns() >= wait->deadline_ns)
 		return -EAGAIN;
-	wait->waiter = get_waiter(wait);
+	wait->waiter = get_waiter(wait, wait->stack ? wait->more_cnt : 0);
 	if (!wait->waiter)
 		return -ENOMEM;
 	wait->has_slept = true;
@@ -163,7 +265,7 @@ static long let_handlers_run(struct sock_wait *wait)
 		.abandoned = abandoned_looking,
 	};
 	static const struct timespec none;
-	struct waiter *waiter = get_waiter(wait);
+	struct waiter *waiter = get_waiter(wait, 0);
 	int n;
 
 	if (!waiter)
@@ -177,7 +279,21 @@ static long let_handlers_run(struct sock_wait *wait)
 	return n;
 }
 
-/* Whether to look once more before a sleep. False with *n_out set: the time is over. */
+/* How long a thread spins without a cancellation point. */
+#define OPEN_NS (10 * NS_PER_MS)
+
+/* Nobody tells us that the thread is cancelled: it finds out where it calls libc. */
+static long let_cancel(struct sock_wait *wait, uint64_t now)
+{
+	bool is_due = wait->open_ns && now >= wait->open_ns;
+
+	if (is_due || !wait->open_ns)
+		wait->open_ns = now + OPEN_NS;
+	return UNLIKELY(is_due) ? let_handlers_run(wait) : 0;
+}
+
+/* Whether to look once more before a sleep. False with *n_out set: the time is over, or
+ * what else ends the wait. */
 static bool may_spin(struct sock_wait *wait, long *n_out)
 {
 	uint64_t now;
@@ -189,8 +305,9 @@ static bool may_spin(struct sock_wait *wait, long *n_out)
 	if (++wait->looks % wait->looks_per_clock)
 		return true;
 	now = clock_monotonic_ns();
-	if (wait->is_timed && now >= wait->deadline_ns)
-		*n_out = -EAGAIN;
+	*n_out = wait->is_timed && now >= wait->deadline_ns ?
+			 -EAGAIN :
+			 let_cancel(wait, now);
 	return !*n_out && now < wait->spin_until_ns;
 }
 
@@ -238,6 +355,7 @@ long sock_wait(struct sock_wait *wait)
 	long n;
 
 	wait->looks = 0;
+	wait->open_ns = 0;
 	wait->has_slept = false;
 	spinner->place = -1;
 	n = look_and_rest(wait);

@@ -26,14 +26,18 @@ struct sock_wait_ops {
 	 * there is nothing. Without the stack's lock. */
 	long (*look)(struct sock_wait *wait, enum sock_look how);
 	/* The call is about to sleep: sets wait->stack to its stack, or to NULL if
-	 * there is none yet. Returns 0, or what the call returns instead. */
+	 * there is none (is_alone). Returns 0, or what the call returns instead. */
 	long (*prepare)(struct sock_wait *wait);
-	/* Under the stack's lock: from now on wait->waiter hears of everything that
-	 * the call waits for. True: something is ready already. */
+	/* Under the stack's lock, if there is a stack: from now on wait->waiter hears of
+	 * everything that the call waits for. True: something is ready already. */
 	bool (*watch)(struct sock_wait *wait);
-	/* Under the stack's lock: ends that. It gets wait->owner, since `wait` may
+	/* In the same way: ends that. It gets wait->owner, since `wait` may
 	 * be gone. */
 	void (*unwatch)(void *owner);
+	/* The same for one of the further stacks, under its lock; `waiter` is in it.
+	 * All of them come before `watch`. Not called without further stacks. */
+	bool (*watch_more)(struct sock_wait *wait, struct waiter *waiter);
+	void (*unwatch_more)(void *owner, struct waiter *waiter);
 	/* Under the stack's lock: a handler of the program is about to run in the
 	 * sleeping thread, and may not come back for long. What wait->owner does for
 	 * other threads, one of them must do now. NULL: it does nothing for them. */
@@ -52,7 +56,14 @@ struct sock_wait {
 	struct fd_object *obj;
 	/* NULL: there is none yet */
 	struct stack *stack;
-	/* The kernel's fds to poll, and behind them room for WAIT_FDS_MAX more. */
+	/* With no stack: the call does not wait for the first one either, only for who
+	 * finds the waiter by `watch`. Otherwise there is no watch then. */
+	bool is_alone;
+	/* further ones that the call waits for; `prepare` may change them */
+	struct stack *const *more;
+	unsigned more_cnt;
+	/* The kernel's fds to poll, and behind them room for WAIT_FDS_MAX more for
+	 * each stack. */
 	struct pollfd *fds;
 	unsigned fd_cnt;
 	struct signals_mark mark;
@@ -72,6 +83,8 @@ struct sock_wait {
 	struct waiter *waiter;
 	struct sock_spinner spinner;
 	unsigned looks;
+	/* when it opens the bracket next while it spins; 0: not decided */
+	uint64_t open_ns;
 	bool has_slept;
 };
 

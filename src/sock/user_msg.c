@@ -71,6 +71,21 @@ void user_iov_write(const struct iovec *iov, size_t cnt, size_t skip,
 	}
 }
 
+size_t user_iov_rest(const struct iovec *iov, size_t cnt, size_t skip,
+		     struct iovec *out, size_t max)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < cnt && n < max; i++) {
+		struct iovec piece = next_piece(&iov[i], &skip,
+						iov[i].iov_len);
+
+		if (piece.iov_len)
+			out[n++] = piece;
+	}
+	return n;
+}
+
 int user_name_read(int domain, const struct sockaddr *addr, socklen_t len,
 		   struct user_name *name_out)
 {

@@ -61,6 +61,11 @@ void user_iov_read(const struct iovec *iov, size_t cnt, size_t skip,
 void user_iov_write(const struct iovec *iov, size_t cnt, size_t skip,
 		    const void *from, size_t len);
 
+/* What lies behind the first `skip` bytes, in up to `max` elements of `out`. Returns how
+ * many there are. */
+size_t user_iov_rest(const struct iovec *iov, size_t cnt, size_t skip,
+		     struct iovec *out, size_t max);
+
 /* An address of the program for a socket of that domain: AF_INET, or on AF_INET6
  * either. -EFAULT, -EINVAL: too short, -EAFNOSUPPORT. */
 struct user_name {

@@ -14,6 +14,8 @@ static const char names[] =
 #define RING_COUNTER(name, how, what) "r." #name " "
 #define DROP_COUNTER(name, how, what) "d." #name " "
 #define MUX_COUNTER(name, how, what) "m." #name " "
+#define TCP_COUNTER(name, how, what) "t." #name " "
+#define TCP_GAUGE(name, how, what) "g." #name " "
 #include "stats/counters.def"
 #define REASON(name, why, remedy) #name " "
 #include "stats/reasons.def"

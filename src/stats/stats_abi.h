@@ -20,7 +20,7 @@
 
 /* Increase this when this file changes. Changes of counters and reasons do not
  * count. */
-enum { STATS_ABI = 1 };
+enum { STATS_ABI = 3 };
 
 #define STATS_MAGIC "vmastat" /* with its NUL, 8 bytes */
 #define STATS_FILE_PREFIX "vmastat."
@@ -42,6 +42,27 @@ struct stats_socket_counters {
 struct stats_ring_counters {
 #define RING_COUNTER(name, how, what) uint64_t name;
 #include "stats/counters.def"
+};
+
+/* Of all engines of the process. */
+struct stats_tcp_counters {
+#define TCP_COUNTER(name, how, what) uint64_t name;
+#include "stats/counters.def"
+};
+
+struct stats_tcp_gauges {
+#define TCP_GAUGE(name, how, what) uint32_t name;
+#include "stats/counters.def"
+};
+
+/* The states of RFC 9293, in the order in which VMA numbers them. */
+enum stats_tcp_state {
+	/* no TCP socket, or one of the kernel's, which knows the state */
+	STATS_TCP_UNKNOWN,
+	STATS_TCP_CLOSED,
+	STATS_TCP_LISTEN,
+	STATS_TCP_TIME_WAIT = STATS_TCP_CLOSED + 10,
+	STATS_TCP_STATE_COUNT
 };
 
 enum stats_drop {
@@ -78,12 +99,15 @@ struct CACHE_ALIGNED stats_socket {
 	uint64_t inode;
 	uint8_t protocol; /* IPPROTO_* */
 	uint8_t is_blocking;
+	uint8_t tcp_state; /* enum stats_tcp_state */
 	uint16_t local_port;  /* 0: not bound */
 	uint16_t remote_port; /* 0: not connected */
 	uint32_t rx_limit;    /* of bytes waiting */
 	struct ip_addr local;
 	struct ip_addr remote;
 	struct stats_socket_counters counters;
+	/* as they were when the library last looked, which it does once a second */
+	struct stats_tcp_gauges tcp;
 	struct stats_way rx;
 	struct stats_way tx;
 	/* where `tx` leads; port 0: nothing was sent yet */
@@ -113,6 +137,12 @@ struct stats_pool {
 struct stats_mux {
 	_Atomic uint8_t is_used;
 	int32_t fd; /* of an epoll set */
+	/* VMA_CPU_USAGE_STATS: in the last second that was measured, or somewhat more,
+	 * so much of the time was spent polling, in percent; how much of the present
+	 * one, and since when that runs, by the monotonic clock */
+	_Atomic uint32_t polling_percent;
+	_Atomic uint64_t polling_ns;
+	_Atomic uint64_t polling_from_ns;
 	struct stats_mux_counters counters;
 };
 
@@ -162,6 +192,7 @@ struct stats_region {
 	 * beginning, by reason. */
 	_Atomic uint32_t unserved[STATS_REASONS_MAX];
 	uint64_t drops[STATS_DROP_COUNT];
+	struct stats_tcp_counters tcp;
 	struct stats_ring rings[STATS_RINGS_MAX];
 	struct stats_pool pools[STATS_POOLS_MAX];
 	struct stats_mux poll;

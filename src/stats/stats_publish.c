@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/lock.h"
 #include "base/log.h"
 #include "os/file.h"
@@ -230,15 +231,10 @@ static void leave_place(uint64_t *bits, int place)
 
 /* -- sockets --------------------------------------------------------------- */
 
-static bool has_slot(const struct stats_handle *h)
-{
-	return h->at != &h->own;
-}
-
 /* Changes how many sockets without a slot there are of this reason. */
 static void count_unslotted(const struct stats_handle *h, uint32_t change)
 {
-	if (stats.region && !has_slot(h))
+	if (stats.region && !stats_is_shown(h))
 		atomic_fetch_add_explicit(
 			&stats.region->unslotted[h->own.rx.reason], change,
 			memory_order_relaxed);
@@ -415,6 +411,11 @@ uint64_t *stats_drops(void)
 	return stats.region ? stats.region->drops : NULL;
 }
 
+struct stats_tcp_counters *stats_tcp(void)
+{
+	return stats.region ? &stats.region->tcp : NULL;
+}
+
 struct stats_mux *stats_mux_poll(void)
 {
 	return stats.region ? &stats.region->poll : &nowhere;
@@ -446,6 +447,26 @@ void stats_mux_close(struct stats_mux *mux)
 	atomic_store(&mux->is_used, 0);
 	leave_place(stats.epolls_taken,
 		    PLACE_OF(mux, epolls, STATS_EPOLLS_MAX));
+}
+
+/* Threads that poll at the same time are more than one processor's work, and no more
+ * than all of the time. */
+void stats_mux_add_polling(struct stats_mux *mux, uint64_t from_ns, uint64_t to_ns)
+{
+	uint64_t since = atomic_load(&mux->polling_from_ns), sum;
+
+	if (!since && atomic_compare_exchange_strong(&mux->polling_from_ns,
+						     &since, from_ns))
+		since = from_ns;
+	sum = atomic_fetch_add(&mux->polling_ns, to_ns - from_ns) + to_ns -
+	      from_ns;
+	if (to_ns < since + NS_PER_SEC ||
+	    !atomic_compare_exchange_strong(&mux->polling_from_ns, &since,
+					    to_ns))
+		return;
+	atomic_fetch_sub(&mux->polling_ns, sum);
+	atomic_store(&mux->polling_percent,
+		     (uint32_t)MIN(sum * 100 / (to_ns - since), UINT64_C(100)));
 }
 
 /* -- requests -------------------------------------------------------------- */
@@ -498,7 +519,9 @@ static void zero_mux(struct stats_mux *mux)
 /* The counters of what waits keep their values. */
 static void zero_socket(struct stats_socket_counters *c)
 {
-	uint64_t pkts = c->rx_queued_packets - c->rx_packets;
+	/* a stream is counted in bytes alone */
+	uint64_t pkts = c->rx_queued_packets > c->rx_packets ?
+				c->rx_queued_packets - c->rx_packets : 0;
 	uint64_t bytes = c->rx_queued_bytes - c->rx_bytes;
 
 	zero_counters(c, sizeof(*c));
@@ -532,4 +555,5 @@ void stats_zero(const struct stats_order *order)
 	for (size_t i = 0; i < STATS_POOLS_MAX; i++)
 		__atomic_store_n(&r->pools[i].empty_cnt, 0, __ATOMIC_RELAXED);
 	zero_counters(r->drops, sizeof(r->drops));
+	zero_counters(&r->tcp, sizeof(r->tcp));
 }

@@ -50,6 +50,12 @@ struct stats_handle {
 	struct stats_socket own;
 };
 
+/* Whether readers see the socket. */
+static inline bool stats_is_shown(const struct stats_handle *h)
+{
+	return h->at != &h->own;
+}
+
 void stats_socket_open(struct stats_handle *h, int fd, ino_t inode,
 		       uint8_t protocol);
 /* Frees the place, after its counters have gone to VMA_STATS_FILE. */
@@ -93,11 +99,17 @@ void stats_pool_close(struct stats_pool *pool);
 /* An array by enum stats_drop; NULL without a region. */
 uint64_t *stats_drops(void);
 
+/* NULL without a region. */
+struct stats_tcp_counters *stats_tcp(void);
+
 /* Never NULL: callers without a place of their own count where nobody looks. */
 struct stats_mux *stats_mux_poll(void);
 struct stats_mux *stats_mux_select(void);
 struct stats_mux *stats_mux_open(int epfd);
 void stats_mux_close(struct stats_mux *mux);
+/* A thread has polled for these calls from `from_ns` to `to_ns`. */
+void stats_mux_add_polling(struct stats_mux *mux, uint64_t from_ns,
+			   uint64_t to_ns);
 
 /* -- requests -------------------------------------------------------------- */
 

@@ -45,6 +45,8 @@ static void clean_places(struct stats_region *r)
 	for (uint32_t i = 0; i < r->socket_max; i++) {
 		clean_way(&r->sockets[i].rx);
 		clean_way(&r->sockets[i].tx);
+		if (r->sockets[i].tcp_state >= STATS_TCP_STATE_COUNT)
+			r->sockets[i].tcp_state = STATS_TCP_UNKNOWN;
 	}
 }
 

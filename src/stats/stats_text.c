@@ -28,6 +28,18 @@ const char *stats_text_protocol(uint8_t protocol)
 	}
 }
 
+const char *stats_text_state(uint8_t tcp_state)
+{
+	static const char *const names[STATS_TCP_STATE_COUNT] = {
+		"",	       "CLOSED",      "LISTEN",
+		"SYN_SENT",    "SYN_RCVD",    "ESTABLISHED",
+		"FIN_WAIT_1",  "FIN_WAIT_2",  "CLOSE_WAIT",
+		"CLOSING",     "LAST_ACK",    "TIME_WAIT",
+	};
+
+	return names[tcp_state];
+}
+
 double stats_text_percent(uint64_t hit, uint64_t miss)
 {
 	return hit ? (double)hit * 100 / ((double)hit + (double)miss) : 0;
@@ -71,6 +83,9 @@ static void add_head(struct text *t, const struct stats_socket *s)
 	text_add(t, STATS_TEXT_SEPARATOR "\tFd=[%d]\n- %s, %s\n", s->fd,
 		 stats_text_protocol(s->protocol),
 		 s->is_blocking ? "Blocked" : "Non-blocked");
+	if (s->tcp_state)
+		text_add(t, "- State           = [%s]\n",
+			 stats_text_state(s->tcp_state));
 	if (s->local_port) {
 		text_add(t, "- Local Address   = [");
 		stats_text_end(t, &s->local, s->local_port);
@@ -81,6 +96,16 @@ static void add_head(struct text *t, const struct stats_socket *s)
 		stats_text_end(t, &s->remote, s->remote_port);
 		text_add(t, "]\n");
 	}
+}
+
+/* Of a connection that has exchanged something. */
+static void add_connection(struct text *t, const struct stats_tcp_gauges *g)
+{
+	text_add(t, "Tx byte: cur %u / unsent %u / window %u / congestion %u\n",
+		 g->send_queue, g->unsent, g->send_window,
+		 g->congestion_window);
+	text_add(t, "RTT: %u / %u / %u [usec smoothed/variance/timeout]\n",
+		 g->rtt_us, g->rtt_var_us, g->rto_us);
 }
 
 void stats_text_socket(struct text *t, const struct stats_socket *s,
@@ -101,7 +126,7 @@ void stats_text_socket(struct text *t, const struct stats_socket *s,
 				 c->rx_os_packets, c->rx_os_eagain,
 				 c->rx_os_errors, is_rate);
 	if (c->rx_packets || stats_socket_ready_pkts(s) ||
-	    c->rx_ready_pkt_drop) {
+	    stats_socket_ready_bytes(s) || c->rx_ready_pkt_drop) {
 		add_queue(t, s, c, is_rate);
 		is_active = true;
 	}
@@ -111,6 +136,13 @@ void stats_text_socket(struct text *t, const struct stats_socket *s,
 			 " (%2.2f%%) [miss/hit]\n",
 			 c->rx_poll_miss, c->rx_poll_hit,
 			 stats_text_percent(c->rx_poll_hit, c->rx_poll_miss));
+		is_active = true;
+	}
+	if (s->tcp.rto_us)
+		add_connection(t, &s->tcp);
+	if (c->tx_retransmits) {
+		text_add(t, "Retransmissions: %" PRIu64 "\n",
+			 c->tx_retransmits);
 		is_active = true;
 	}
 	if (!is_active)

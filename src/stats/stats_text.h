@@ -22,6 +22,9 @@ void stats_text_end(struct text *t, const struct ip_addr *addr, uint16_t port);
 /* "UDP" */
 const char *stats_text_protocol(uint8_t protocol);
 
+/* "ESTABLISHED"; empty for STATS_TCP_UNKNOWN. */
+const char *stats_text_state(uint8_t tcp_state);
+
 /* The block of a socket, whose counters are `c`: totals, or those of the last
  * second. */
 void stats_text_socket(struct text *t, const struct stats_socket *s,

@@ -1,4 +1,5 @@
-tcp_sources = %D%/tcp.h %D%/tcp.c %D%/tcp_ack.c %D%/tcp_cc.h \
+tcp_sources = %D%/tcp.h %D%/tcp.c %D%/tcp_ack.c %D%/tcp_bbr.h %D%/tcp_bbr.c \
+	%D%/tcp_cc.h %D%/tcp_cc_bbr.c \
 	%D%/tcp_cc_cubic.c %D%/tcp_cc_newreno.c %D%/tcp_cc_none.c \
 	%D%/tcp_emit.c %D%/tcp_export.def %D%/tcp_export_priv.h \
 	%D%/tcp_export.c %D%/tcp_fast.c %D%/tcp_hystart.h %D%/tcp_hystart.c \

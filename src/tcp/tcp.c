@@ -13,6 +13,7 @@ static const struct tcp_cc_ops *const algorithms[TCP_CC_CNT] = {
 	[TCP_CC_CUBIC] = &tcp_cc_cubic,
 	[TCP_CC_NEWRENO] = &tcp_cc_newreno,
 	[TCP_CC_NONE] = &tcp_cc_none,
+	[TCP_CC_BBR] = &tcp_cc_bbr,
 };
 
 /* ---- tables ---- */
@@ -158,6 +159,11 @@ void tcp_event_raise(struct tcp_pcb *pcb, unsigned what)
 	tcp_event_mark(pcb, what);
 }
 
+bool tcp_has_event(const struct tcp_table *table)
+{
+	return !list_is_empty(&table->events);
+}
+
 bool tcp_event_next(struct tcp_table *table, struct tcp_event *event_out)
 {
 	struct tcp_pcb *pcb;
@@ -196,6 +202,8 @@ struct tcp_pcb *tcp_pcb_create(struct tcp_table *table)
 		return NULL;
 	pcb->table = table;
 	pcb->cc_id = (uint8_t)params->cc;
+	/* until it is open */
+	pcb->cc_ops = &tcp_cc_none;
 	pcb->rcv_buf = params->rcv_buf;
 	pcb->snd_buf = params->snd_buf;
 	pcb->settings = &table->settings;
@@ -523,6 +531,9 @@ void tcp_pcb_restore_cc(struct tcp_pcb *pcb)
 {
 	pcb->cc_ops = algorithms[pcb->cc_id];
 	pcb->cc_ops->init(pcb);
+	/* It hears of each acknowledgment: see tcp_recovery_grow. */
+	if (pcb->cc_ops->model && tcp_is_synchronised(pcb))
+		pcb->flags |= TF_CWND_LIMITED;
 }
 
 void tcp_pcb_established(struct tcp_pcb *pcb, uint64_t now_ns)
@@ -558,6 +569,19 @@ void tcp_pcb_established(struct tcp_pcb *pcb, uint64_t now_ns)
 	if (pcb->flags & TF_FIN_QUEUED)
 		pcb->state = TCPS_FIN_WAIT_1;
 	tcp_event_raise(pcb, TCP_EV_CONNECTED | TCP_EV_WRITABLE);
+}
+
+struct tcp_pcb *tcp_find(struct tcp_table *table, const struct flow_key *key)
+{
+	return tcp_table_find(table, key);
+}
+
+struct tcp_pcb *tcp_find_listener(struct tcp_table *table,
+				  const struct flow_key *key)
+{
+	struct tcp_listener *listener = tcp_table_find_listener(table, key);
+
+	return listener ? listener->pcb : NULL;
 }
 
 bool tcp_may_choose(struct tcp_table *table, const struct flow_key *key,
@@ -650,14 +674,19 @@ int tcp_write(struct tcp_pcb *pcb, struct pkt *pkt)
 	return write_pkt(pcb, pkt, SEG_PUSH);
 }
 
+/* SEG_OF_END of what is written so, but for SEG_STAMP. */
+static uint8_t end_flags(unsigned flags)
+{
+	return (uint8_t)((flags & TCP_WRITE_MORE ? SEG_MORE : SEG_PUSH) |
+			 (flags & TCP_WRITE_EOR ? SEG_EOR : 0));
+}
+
 int tcp_write_with(struct tcp_pcb *pcb, struct pkt *pkt, unsigned flags)
 {
-	uint8_t seg_flags = flags & TCP_WRITE_MORE ? SEG_MORE : SEG_PUSH;
 	bool is_stamped = flags & TCP_WRITE_STAMP && pkt->len;
+	uint8_t seg_flags = end_flags(flags);
 	int rc;
 
-	if (flags & TCP_WRITE_EOR)
-		seg_flags |= SEG_EOR;
 	if (is_stamped)
 		seg_flags |= SEG_STAMP;
 	rc = write_pkt(pcb, pkt, seg_flags);
@@ -672,6 +701,36 @@ int tcp_write_with(struct tcp_pcb *pcb, struct pkt *pkt, unsigned flags)
 	return 0;
 }
 
+uint32_t tcp_extend_room(const struct tcp_pcb *pcb)
+{
+	const unsigned ends = SEG_SENT | SEG_FIN | SEG_EOR | SEG_STAMP;
+	struct pkt *last;
+
+	if (!pcb->unsent || check_writable(pcb))
+		return 0;
+	last = pkt_from_link(pcb->snd_queue.prev);
+	/* a borrower shows other bytes behind its end, and so does who borrows it */
+	if (tcp_seg(last)->flags & ends || last->refs != 1 || last->lender ||
+	    last->len >= pcb->mss)
+		return 0;
+	return MIN(pkt_tailroom(last), pcb->mss - last->len);
+}
+
+uint8_t *tcp_extend(struct tcp_pcb *pcb, uint32_t len, unsigned flags)
+{
+	struct pkt *last = pkt_from_link(pcb->snd_queue.prev);
+	struct tcp_seg *seg = tcp_seg(last);
+
+	INVARIANT(len <= tcp_extend_room(pcb), "longer than there is room");
+	INVARIANT(!(flags & TCP_WRITE_STAMP), "who follows a byte asks with a packet");
+	last->flags &= (uint8_t)~PKT_HAS_SUM;
+	seg->flags = (uint8_t)((seg->flags & ~SEG_OF_END) | end_flags(flags));
+	pcb->snd_end += len;
+	if (flags & TCP_WRITE_URGENT)
+		tcp_urgent_mark_end(pcb);
+	return pkt_append(last, len);
+}
+
 uint32_t tcp_sndbuf(const struct tcp_pcb *pcb)
 {
 	uint32_t used = queued(pcb);
@@ -680,6 +739,11 @@ uint32_t tcp_sndbuf(const struct tcp_pcb *pcb)
 	    pcb->snd_end - pcb->snd_nxt >= pcb->settings->notsent_lowat)
 		return 0;
 	return MAX(pcb->snd_buf - used, pcb->mss);
+}
+
+bool tcp_has_room(const struct tcp_pcb *pcb)
+{
+	return tcp_pcb_has_room(pcb);
 }
 
 uint32_t tcp_mss(const struct tcp_pcb *pcb)
@@ -863,11 +927,17 @@ void tcp_set_snd_buf(struct tcp_pcb *pcb, uint32_t bytes)
 
 int tcp_set_cc(struct tcp_pcb *pcb, enum tcp_cc_algorithm cc)
 {
-	if (pcb->state != TCPS_CLOSED && pcb->state != TCPS_LISTEN)
-		return -EISCONN;
 	if (cc >= TCP_CC_CNT)
 		return -EINVAL;
+	if (pcb->cc_id == cc)
+		return 0;
 	pcb->cc_id = (uint8_t)cc;
+	if (!tcp_is_synchronised(pcb))
+		return 0;
+	/* the window is what the one before has left; the rate is no other's */
+	pcb->pacing_rate = 0;
+	tcp_pcb_restore_cc(pcb);
+	tcp_pace_update(pcb);
 	return 0;
 }
 

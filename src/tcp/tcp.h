@@ -50,6 +50,7 @@ enum tcp_cc_algorithm {
 	TCP_CC_CUBIC,
 	TCP_CC_NEWRENO,
 	TCP_CC_NONE, /* the peer's window alone */
+	TCP_CC_BBR,
 	TCP_CC_CNT,
 };
 
@@ -225,9 +226,16 @@ struct tcp_ops {
 	 * of the stream, modulo 2^32. tcp_stamp_ignore where nobody asks for it. */
 	void (*stamped)(void *ctx, struct tcp_pcb *pcb, enum tcp_stamp what,
 			uint32_t byte, uint64_t now_ns);
+	/* A segment with these flags is of no connection of ours, and opens none: its
+	 * answer would be a reset, if it is none itself. Whoever knows better takes
+	 * the packet and returns true. tcp_stray_refuse where nobody does. */
+	bool (*stray)(void *ctx, const struct flow_key *key, uint8_t flags,
+		      struct pkt *pkt);
 };
 void tcp_stamp_ignore(void *ctx, struct tcp_pcb *pcb, enum tcp_stamp what,
 		      uint32_t byte, uint64_t now_ns);
+bool tcp_stray_refuse(void *ctx, const struct flow_key *key, uint8_t flags,
+		      struct pkt *pkt);
 
 /* `borrowers` has packets without buffers, for segments that must be split. The
  * wheel and the pool outlive the table. NULL without memory. */
@@ -283,6 +291,8 @@ struct tcp_event {
 /* Takes the next event; false when there is none. Several of one pcb come as one
  * record. A pcb named with TCP_EV_GONE is freed by the next call. */
 bool tcp_event_next(struct tcp_table *table, struct tcp_event *event_out);
+/* Whether there may be one. */
+bool tcp_has_event(const struct tcp_table *table);
 
 /* ---- connections ---- */
 
@@ -298,6 +308,10 @@ int tcp_bind(struct tcp_pcb *pcb, const struct ip_addr *addr, __be16 port)
 /* From a bound pcb makes a listener; address may be the wildcard. -EADDRINUSE if
  * there is one for the same address and port. */
 int tcp_listen(struct tcp_pcb *pcb, uint32_t backlog) MUST_CHECK;
+/* Another length of its queue. */
+void tcp_set_backlog(struct tcp_pcb *listener, uint32_t backlog);
+/* How many connections wait to be accepted. */
+uint32_t tcp_accept_cnt(const struct tcp_pcb *listener);
 /* The oldest connection that waits, owned by the caller, or NULL. */
 struct tcp_pcb *tcp_accept(struct tcp_pcb *listener) MUST_CHECK;
 /* Sends a SYN from a bound pcb. TCP_EV_CONNECTED or TCP_EV_ERROR follow.
@@ -332,30 +346,48 @@ enum tcp_write_flag {
 /* The same with a set of enum tcp_write_flag. */
 int tcp_write_with(struct tcp_pcb *pcb, struct pkt *pkt, unsigned flags)
 	MUST_CHECK;
-/* Sends what may be sent. After a series of tcp_write. */
+/* So many bytes more fit in the last packet of the send queue, which was never sent and
+ * is no full segment yet: what is written there needs no packet of its own. 0: none. */
+uint32_t tcp_extend_room(const struct tcp_pcb *pcb);
+/* Makes that packet `len` bytes longer, at most tcp_extend_room(). Returns where they lie;
+ * the caller fills them before he calls the engine again. The flags but for
+ * TCP_WRITE_STAMP. The size of the send buffer is the caller's to look at. */
+uint8_t *tcp_extend(struct tcp_pcb *pcb, uint32_t len, unsigned flags);
+/* Sends what may be sent. After a series of tcp_write and tcp_extend. */
 void tcp_output(struct tcp_pcb *pcb, uint64_t now_ns);
+/* Both at once, for a packet whose bytes may be sent now, as one segment. False: nothing
+ * was done, since something is unusual. */
+bool tcp_send_now(struct tcp_pcb *pcb, struct pkt *pkt, uint64_t now_ns) MUST_CHECK;
 /* Bytes that should be written now: 0, or a full segment at least, which may be
  * more than the buffer's size allows. A writer who filled it to the byte would
  * leave short segments in the middle of the stream. */
 uint32_t tcp_sndbuf(const struct tcp_pcb *pcb);
+/* Whether poll() says that there is room: a third of the buffer, as in Linux, and less
+ * unsent than notsent_lowat. */
+bool tcp_has_room(const struct tcp_pcb *pcb);
 /* The program would write more, but the buffer is full. From now on until there is
  * room, the time when nothing is left to send counts as limited by the buffer. */
 void tcp_wants_room(struct tcp_pcb *pcb, uint64_t now_ns);
 /* Payload bytes of a full segment. */
 uint32_t tcp_mss(const struct tcp_pcb *pcb);
 
-/* Moves all received data to the end of `pkts`, in order; returns its bytes.
- * The window opens only with tcp_recved. It ends before a byte that the peer has
- * marked as urgent; the next call leaves that byte out, unless it shall stay in line,
- * and goes on behind it. */
-uint32_t tcp_take(struct tcp_pcb *pcb, struct list *pkts);
+/* Moves received data, at most so many bytes, to the end of `pkts`, in order; returns
+ * how many. A packet is cut for it, unless there is none to cut it with. The window
+ * opens only with tcp_recved. The data ends before a byte that the peer has marked as
+ * urgent; the next call leaves that byte out, unless it shall stay in line, and goes on
+ * behind it. */
+uint32_t tcp_take(struct tcp_pcb *pcb, uint32_t max, struct list *pkts);
+/* There is something for tcp_take, be it behind the mark. */
+bool tcp_has_data(const struct tcp_pcb *pcb);
 /* Bytes in order that were not taken, as SIOCINQ has it: those before the mark, at the
  * mark 0, and all where urgent bytes stay in line. */
 uint32_t tcp_readable(const struct tcp_pcb *pcb);
 /* The caller is done with so many bytes. */
 void tcp_recved(struct tcp_pcb *pcb, uint32_t len, uint64_t now_ns);
-/* The peer has sent FIN, and everything before it has been taken. */
+/* The peer has sent FIN, and everything before it has been taken; or whether that was
+ * or not. */
 bool tcp_at_end(const struct tcp_pcb *pcb);
+bool tcp_has_end(const struct tcp_pcb *pcb);
 
 /* RFC 6093. What is known of the urgent byte. */
 enum tcp_urgent {
@@ -366,6 +398,7 @@ enum tcp_urgent {
 	/* by tcp_take_urgent */
 	TCP_URGENT_READ,
 };
+enum tcp_urgent tcp_urgent_state(const struct tcp_pcb *pcb);
 /* All data before the mark has been taken, and none behind it (SIOCATMARK). */
 bool tcp_at_mark(const struct tcp_pcb *pcb);
 /* The urgent byte, apart from the stream (MSG_OOB). -EINVAL if there is none, if it
@@ -457,7 +490,7 @@ void tcp_set_rcv_lowat(struct tcp_pcb *pcb, uint32_t bytes, uint64_t now_ns);
 /* Fixes the size and ends automatic tuning. */
 void tcp_set_rcv_buf(struct tcp_pcb *pcb, uint32_t bytes, uint64_t now_ns);
 void tcp_set_snd_buf(struct tcp_pcb *pcb, uint32_t bytes);
-/* Before the connection is set up. */
+/* At any time; in the middle of a connection it begins with the present window. */
 int tcp_set_cc(struct tcp_pcb *pcb, enum tcp_cc_algorithm cc) MUST_CHECK;
 /* The way to the peer has changed. */
 void tcp_set_path(struct tcp_pcb *pcb, const struct tcp_path *path,
@@ -564,6 +597,23 @@ void tcp_input(struct tcp_table *table, struct tcp_in *in, uint64_t now_ns);
  * other are taken as one, and answered by one acknowledgment at most. */
 void tcp_input_batch(struct tcp_table *table, struct tcp_in *in, unsigned cnt,
 		     uint64_t now_ns);
+
+/* The next data segment of this connection, straight to who reads: as tcp_input, tcp_take
+ * and tcp_recved, one after the other. It lies in one piece, fits in `room`, and its
+ * checksum is good. Returns the number of bytes. -EAGAIN: nothing was changed (but what
+ * is in `buf`), since something is unusual, or other data comes first. */
+long tcp_input_direct(struct tcp_pcb *pcb, const uint8_t *segment, uint32_t len,
+		      void *buf, uint32_t room, uint64_t now_ns);
+
+/* Whether tcp_input_direct would take the segment, if there is room enough. */
+bool tcp_would_take_direct(struct tcp_pcb *pcb, const uint8_t *segment,
+			   uint32_t len);
+
+/* The connection with this key, be it half-open, or NULL. */
+struct tcp_pcb *tcp_find(struct tcp_table *table, const struct flow_key *key);
+/* The listener that a SYN with this key would reach, or NULL. */
+struct tcp_pcb *tcp_find_listener(struct tcp_table *table,
+				  const struct flow_key *key);
 
 /* ---- ICMP ---- */
 

@@ -9,6 +9,8 @@
  * can take over. What remains is one straight path, which must change the pcb exactly
  * as the general code would.
  */
+#include <errno.h>
+
 #include "tcp/tcp_priv.h"
 
 /* ---- connections ---- */
@@ -126,6 +128,13 @@ static void emit_ack(struct tcp_pcb *pcb, uint64_t now_ns)
 
 /* ---- sending ---- */
 
+/* Whether the program may write so much more, and all before it has been sent. */
+static ALWAYS_INLINE bool has_room_for(const struct tcp_pcb *pcb, uint32_t len)
+{
+	return pcb->snd_end - pcb->snd_una + len <= pcb->snd_buf &&
+	       pcb->snd_end == pcb->snd_nxt;
+}
+
 /* Whether a segment that is not full may be sent: it is the last one, and Nagle's rule
  * (with Minshall's change) allows it. */
 static ALWAYS_INLINE bool may_be_small(const struct tcp_pcb *pcb,
@@ -205,6 +214,28 @@ void tcp_fast_push(struct tcp_pcb *pcb, uint64_t now_ns)
 	while (pcb->unsent && push_one(pcb, pcb->unsent,
 				       is_last(pcb, pcb->unsent), now_ns))
 		;
+}
+
+bool tcp_send_now(struct tcp_pcb *pcb, struct pkt *pkt, uint64_t now_ns)
+{
+	struct tcp_seg *seg = tcp_seg(pkt);
+
+	if (UNLIKELY(!pcb->is_quiet || pcb->unsent ||
+		     !has_room_for(pcb, pkt->len)))
+		return false;
+	list_init(&seg->order);
+	seg->seq = pcb->snd_end;
+	seg->flags = SEG_PUSH;
+	seg->sent_cnt = 0;
+	list_push_back(&pcb->snd_queue, &pkt->link);
+	pcb->unsent = pkt;
+	pcb->snd_end += pkt->len;
+	if (LIKELY(may_push(pcb, now_ns) && push_one(pcb, pkt, true, now_ns)))
+		return true;
+	list_remove(&pkt->link);
+	pcb->unsent = NULL;
+	pcb->snd_end -= pkt->len;
+	return false;
 }
 
 /* Mostly only one packet waits. */
@@ -295,6 +326,7 @@ static ALWAYS_INLINE bool take_ack(struct tcp_pcb *pcb, uint32_t ack,
 {
 	uint32_t prior_una = pcb->snd_una, acked = ack - prior_una;
 	uint32_t flight = pcb->snd_nxt - prior_una;
+	bool had_room = tcp_pcb_has_room(pcb);
 	struct covered covered;
 
 	if (UNLIKELY(acked > flight ||
@@ -321,7 +353,8 @@ static ALWAYS_INLINE bool take_ack(struct tcp_pcb *pcb, uint32_t ack,
 	} else {
 		tcp_timer_rearm_quiet(pcb, now_ns);
 	}
-	tcp_event_mark(pcb, TCP_EV_WRITABLE);
+	if (!had_room)
+		tcp_event_mark(pcb, TCP_EV_WRITABLE);
 	return true;
 }
 
@@ -372,18 +405,19 @@ static ALWAYS_INLINE bool take_ts(struct run *run, const uint8_t *options,
 /* Adds a segment if it looks as nearly all do, is the next in order and lies inside
  * the window. Acknowledgments that go back, and empty segments that acknowledge
  * nothing new, are left to the general rules. */
-static ALWAYS_INLINE bool run_add(struct run *run, const struct pkt *pkt)
+static ALWAYS_INLINE bool run_add(struct run *run, const uint8_t *segment,
+				  uint32_t segment_len)
 {
-	const struct wire_tcp *header = (const void *)pkt->data;
+	const struct wire_tcp *header = (const void *)segment;
 	const struct tcp_pcb *pcb = run->pcb;
 	uint32_t seq = run->seq + run->len, ack = be32toh(header->ack);
-	uint32_t len = pkt->len - pcb->plain_len;
+	uint32_t len = segment_len - pcb->plain_len;
 	uint32_t window = (uint32_t)be16toh(header->window) << pcb->snd_scale;
 	__be16 word;
 
 	memcpy(&word, &header->offset_ae, sizeof(word));
 	word &= ~htobe16(WIRE_TCP_PSH);
-	if (UNLIKELY(word != pcb->plain_word || pkt->len < pcb->plain_len ||
+	if (UNLIKELY(word != pcb->plain_word || segment_len < pcb->plain_len ||
 		     be32toh(header->seq) != seq || len > pcb->rcv_edge - seq))
 		return false;
 	if (ack == run->ack ? !len || window != run->window
@@ -423,10 +457,9 @@ static ALWAYS_INLINE void take_data(const struct run *run, struct tcp_in *in,
 	tcp_event_mark(pcb, TCP_EV_READABLE);
 }
 
-/* Returns false when the acknowledgment is not as expected; nothing has been changed
- * then. */
-static ALWAYS_INLINE bool run_take(const struct run *run, struct tcp_in *in,
-				   uint64_t now_ns)
+/* The part of run_take that is about acknowledgments and time stamps. Returns false when
+ * the acknowledgment is not as expected; nothing has been changed then. */
+static ALWAYS_INLINE bool run_take_header(const struct run *run, uint64_t now_ns)
 {
 	struct tcp_pcb *pcb = run->pcb;
 
@@ -443,6 +476,16 @@ static ALWAYS_INLINE bool run_take(const struct run *run, struct tcp_in *in,
 		pcb->ts_recent = run->ts_recent;
 		pcb->ts_recent_ns = now_ns;
 	}
+	return true;
+}
+
+static ALWAYS_INLINE bool run_take(const struct run *run, struct tcp_in *in,
+				   uint64_t now_ns)
+{
+	struct tcp_pcb *pcb = run->pcb;
+
+	if (UNLIKELY(!run_take_header(run, now_ns)))
+		return false;
 	if (run->len) {
 		take_data(run, in, now_ns);
 	} else {
@@ -456,6 +499,52 @@ static ALWAYS_INLINE bool run_take(const struct run *run, struct tcp_in *in,
 	if (pcb->flags & TF_ACK_NOW)
 		emit_ack(pcb, now_ns);
 	return true;
+}
+
+/* Returns false unless it is a plain segment with data, and nothing comes before it. */
+static ALWAYS_INLINE bool run_of_one(struct run *run, struct tcp_pcb *pcb,
+				     const uint8_t *segment, uint32_t len)
+{
+	if (UNLIKELY(!pcb->is_quiet || pcb->unsent || pcb->urgent ||
+		     !list_is_empty(&pcb->rcv_queue) ||
+		     len < sizeof(struct wire_tcp)))
+		return false;
+	*run = run_begin(pcb);
+	return run_add(run, segment, len) && run->len;
+}
+
+bool tcp_would_take_direct(struct tcp_pcb *pcb, const uint8_t *segment,
+			   uint32_t len)
+{
+	struct run run;
+
+	return run_of_one(&run, pcb, segment, len) &&
+	       seq_at_most(run.ack, pcb->snd_nxt);
+}
+
+long tcp_input_direct(struct tcp_pcb *pcb, const uint8_t *segment, uint32_t len,
+		      void *buf, uint32_t room, uint64_t now_ns)
+{
+	struct run run;
+
+	if (UNLIKELY(!run_of_one(&run, pcb, segment, len) || run.len > room))
+		return -EAGAIN;
+	/* first, because it may be a fault */
+	memcpy(buf, segment + pcb->plain_len, OPAQUE((size_t)run.len));
+	if (UNLIKELY(!run_take_header(&run, now_ns)))
+		return -EAGAIN;
+	pcb->table->counts.in_segments++;
+	pcb->table->counts.fast_path_data++;
+	pcb->is_header_stale = true;
+	pcb->rcv_nxt += run.len;
+	pcb->data_segs_in++;
+	tcp_rx_note_len(pcb, run.len);
+	tcp_rx_schedule_ack(pcb, run.len, now_ns);
+	pcb->rcv_unread += run.len;
+	tcp_recved(pcb, run.len, now_ns);
+	if (pcb->flags & TF_ACK_NOW)
+		emit_ack(pcb, now_ns);
+	return (long)run.len;
 }
 
 /* The packet has one buffer, a whole header and a good checksum. */
@@ -510,10 +599,10 @@ static ALWAYS_INLINE unsigned take_run(struct tcp_table *table,
 		return 0;
 	INVARIANT(is_quiet(pcb), "whoever changes that says so");
 	run = run_begin(pcb);
-	if (!run_add(&run, in->pkt))
+	if (!run_add(&run, in->pkt->data, in->pkt->len))
 		return 0;
 	while (run.cnt < cnt && continues(&in[run.cnt]) &&
-	       run_add(&run, in[run.cnt].pkt))
+	       run_add(&run, in[run.cnt].pkt->data, in[run.cnt].pkt->len))
 		;
 	return run_take(&run, in, now_ns) ? run.cnt : 0;
 }

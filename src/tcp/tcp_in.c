@@ -386,6 +386,22 @@ static void dispatch(struct tcp_pcb *pcb, struct tcp_segment *in,
 	tcp_fast_update(pcb);
 }
 
+bool tcp_stray_refuse(void *ctx UNUSED, const struct flow_key *key UNUSED,
+		      uint8_t flags UNUSED, struct pkt *pkt UNUSED)
+{
+	return false;
+}
+
+static void in_stray(struct tcp_table *table, const struct flow_key *key,
+		     struct tcp_segment *in, uint64_t now_ns)
+{
+	if (table->ops->stray(table->ctx, key, in->flags, in->pkt)) {
+		in->pkt = NULL;
+		return;
+	}
+	tcp_reply_reset(table, key, in, now_ns);
+}
+
 /* RFC 9293 sections 3.10.7.1 and 3.10.7.2: no connection has this key. */
 static void in_unknown(struct tcp_table *table, const struct flow_key *key,
 		       struct tcp_segment *in, uint64_t now_ns)
@@ -400,17 +416,17 @@ static void in_unknown(struct tcp_table *table, const struct flow_key *key,
 	listener = tcp_table_find_listener(table, key);
 	if (!listener) {
 		table->counts.no_connection++;
-		tcp_reply_reset(table, key, in, now_ns);
+		in_stray(table, key, in, now_ns);
 		return;
 	}
-	if (in->flags & WIRE_TCP_RST)
-		return;
-	if (in->flags & WIRE_TCP_ACK) {
+	if (in->flags & WIRE_TCP_RST) {
+		in_stray(table, key, in, now_ns);
+	} else if (in->flags & WIRE_TCP_ACK) {
 		pcb = tcp_listen_cookie(table, listener, key, in, now_ns);
 		if (pcb)
 			dispatch(pcb, in, now_ns);
 		else if (!tcp_listen_may_be_cookie(listener, in, now_ns))
-			tcp_reply_reset(table, key, in, now_ns);
+			in_stray(table, key, in, now_ns);
 	} else if ((in->flags & (WIRE_TCP_SYN | WIRE_TCP_FIN)) ==
 		   WIRE_TCP_SYN) {
 		if (!reopens)

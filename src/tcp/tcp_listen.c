@@ -54,6 +54,17 @@ int tcp_listen(struct tcp_pcb *pcb, uint32_t backlog)
 	return 0;
 }
 
+void tcp_set_backlog(struct tcp_pcb *pcb, uint32_t backlog)
+{
+	if (pcb->state == TCPS_LISTEN)
+		pcb->listener->backlog = MAX(backlog, 1u);
+}
+
+uint32_t tcp_accept_cnt(const struct tcp_pcb *pcb)
+{
+	return pcb->state == TCPS_LISTEN ? pcb->listener->accept_cnt : 0;
+}
+
 struct tcp_pcb *tcp_accept(struct tcp_pcb *pcb)
 {
 	struct tcp_listener *listener = pcb->listener;

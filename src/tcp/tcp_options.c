@@ -111,6 +111,7 @@ static size_t build_sack(uint8_t *data, size_t room,
 	return len;
 }
 
+/* In the order of Linux: 20 bytes with all of them. */
 static size_t build_syn(uint8_t *data, const struct tcp_options *o)
 {
 	size_t len = 0;
@@ -121,6 +122,20 @@ static size_t build_syn(uint8_t *data, const struct tcp_options *o)
 		wire_put_u16(data + 2, o->mss);
 		len = 4;
 	}
+	if (o->has_ts) {
+		build_ts(data + len, o);
+		/* in the place of what fills the word */
+		if (o->has_sack_ok) {
+			data[len] = OPTION_SACK_OK;
+			data[len + 1] = 2;
+		}
+		len += 12;
+	} else if (o->has_sack_ok) {
+		data[len] = data[len + 1] = OPTION_NOP;
+		data[len + 2] = OPTION_SACK_OK;
+		data[len + 3] = 2;
+		len += 4;
+	}
 	if (o->has_scale) {
 		data[len] = OPTION_NOP;
 		data[len + 1] = OPTION_SCALE;
@@ -128,21 +143,18 @@ static size_t build_syn(uint8_t *data, const struct tcp_options *o)
 		data[len + 3] = o->scale;
 		len += 4;
 	}
-	if (o->has_sack_ok) {
-		data[len] = data[len + 1] = OPTION_NOP;
-		data[len + 2] = OPTION_SACK_OK;
-		data[len + 3] = 2;
-		len += 4;
-	}
 	return len;
 }
 
 size_t tcp_options_build(uint8_t *data, const struct tcp_options *options)
 {
-	size_t len = build_syn(data, options);
+	bool is_syn = options->mss || options->has_scale || options->has_sack_ok;
+	size_t len = 0;
 
-	if (options->has_ts)
-		len += build_ts(data + len, options);
+	if (is_syn)
+		len = build_syn(data, options);
+	else if (options->has_ts)
+		len = build_ts(data, options);
 	if (options->sack_cnt && len + 12 <= TCP_OPTIONS_MAX)
 		len += build_sack(data + len, TCP_OPTIONS_MAX - len, options);
 	return len;

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "pkt/wire.h"
 #include "tcp/tcp.h"
+#include "tcp/tcp_bbr.h"
 #include "tcp/tcp_hystart.h"
 #include "tcp/tcp_options.h"
 
@@ -117,6 +118,19 @@ static inline uint32_t tcp_segment_end(const struct tcp_segment *in)
 
 struct tcp_ack_sample;
 
+/* Of an algorithm that sets window and rate after a model of the path, on each
+ * acknowledgment and in recovery, too, where others leave them to tcp_recovery.c. */
+struct tcp_model_ops {
+	/* So many bytes were delivered. */
+	void (*acked)(struct tcp_pcb *pcb, const struct tcp_ack_sample *sample,
+		      uint32_t bytes, uint64_t now_ns);
+	/* So many are newly deemed lost. */
+	void (*lost)(struct tcp_pcb *pcb, uint32_t bytes);
+	/* Recovery begins, and ends. */
+	void (*recovers)(struct tcp_pcb *pcb, bool is_timeout);
+	void (*recovered)(struct tcp_pcb *pcb);
+};
+
 /* An algorithm. It keeps its state in pcb.cc and changes cwnd only in `acked`. */
 struct tcp_cc_ops {
 	const char *name;
@@ -129,9 +143,12 @@ struct tcp_cc_ops {
 	void (*restarted)(struct tcp_pcb *pcb, uint64_t idle_ns);
 	/* The last reduction was a mistake; cwnd has been restored. */
 	void (*undone)(struct tcp_pcb *pcb);
+	/* NULL: there is no model. It is asked for where the two kinds part. */
+	const struct tcp_model_ops *model;
 };
 
-extern const struct tcp_cc_ops tcp_cc_newreno, tcp_cc_cubic, tcp_cc_none;
+extern const struct tcp_cc_ops tcp_cc_newreno, tcp_cc_cubic, tcp_cc_none,
+	tcp_cc_bbr;
 
 /* The threshold of slow start while no loss has set one. */
 #define TCP_SSTHRESH_NONE (UINT32_MAX / 4)
@@ -145,6 +162,14 @@ struct tcp_cubic {
 	uint32_t origin;
 	/* in the slow start of the beginning */
 	struct tcp_hystart hystart;
+};
+
+struct tcp_cc_bbr {
+	struct tcp_bbr rules;
+	/* when the present round trip began */
+	uint32_t tx_in_flight;
+	/* since the last acknowledgment */
+	uint32_t lost;
 };
 
 /* ---- the pcb ---- */
@@ -345,6 +370,7 @@ struct tcp_pcb {
 	const struct tcp_cc_ops *cc_ops;
 	union {
 		struct tcp_cubic cubic;
+		struct tcp_cc_bbr bbr;
 		uint32_t acked;
 	} cc;
 

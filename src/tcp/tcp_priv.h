@@ -139,6 +139,10 @@ static inline void tcp_stats_set(struct tcp_pcb *pcb, enum tcp_chrono kind,
 void tcp_rate_mark(struct tcp_pcb *pcb, uint64_t now_ns);
 /* Is called now and then when something was acknowledged. */
 void tcp_rate_take(struct tcp_pcb *pcb, uint64_t now_ns);
+/* For a model, which calls this for each ACK of something. Returns whether a round trip
+ * is over. The rate stays as it is where none was measured. */
+bool tcp_rate_round(struct tcp_pcb *pcb, uint64_t *rate_out,
+		    uint32_t *delivered_out, uint64_t now_ns);
 
 /* Nothing is under way, and a segment leaves: the first one to arrive tells a rate. */
 static inline void tcp_rate_begin(struct tcp_pcb *pcb, uint64_t now_ns)
@@ -309,6 +313,13 @@ void tcp_recovery_grant(struct tcp_pcb *pcb);
  * it was used in this round trip. */
 void tcp_recovery_grow(struct tcp_pcb *pcb, uint32_t prior_una, uint32_t acked,
 		       uint64_t now_ns);
+
+/* So many bytes are newly deemed lost without news from the peer. */
+static inline void tcp_recovery_note_lost(struct tcp_pcb *pcb, uint32_t bytes)
+{
+	if (pcb->cc_ops->model)
+		pcb->cc_ops->model->lost(pcb, bytes);
+}
 
 /* The congestion window limits the sender. */
 static inline void tcp_cwnd_note_used(struct tcp_pcb *pcb)
@@ -488,14 +499,16 @@ void tcp_rx_restore_run(struct tcp_pcb *pcb, struct pkt *pkt, uint32_t seq,
 			bool has_fin);
 
 /* Takes all bytes in order; tcp_take does this where nothing is urgent. */
-uint32_t tcp_rx_take_all(struct tcp_pcb *pcb, struct list *pkts);
+uint32_t tcp_rx_take(struct tcp_pcb *pcb, uint32_t max, struct list *pkts);
 
 /* tcp_urgent.c */
 /* Handles a segment with an urgent pointer, or one that may hold the byte that an
  * earlier one has announced. It is called before the data is taken. */
 void tcp_urgent_in(struct tcp_pcb *pcb, const struct tcp_segment *in);
 /* Does the work of tcp_take while something is urgent. */
-uint32_t tcp_urgent_take(struct tcp_pcb *pcb, struct list *pkts);
+/* Not only the urgent byte itself, which is no part of the stream. */
+bool tcp_urgent_has_more(const struct tcp_pcb *pcb);
+uint32_t tcp_urgent_take(struct tcp_pcb *pcb, uint32_t max, struct list *pkts);
 /* Marks what was written so far as urgent. */
 void tcp_urgent_mark_end(struct tcp_pcb *pcb);
 /* Returns the pointer of a segment that begins there; 0: the segment has none. */
@@ -628,6 +641,13 @@ static inline bool tcp_may_send(const struct tcp_pcb *pcb)
 	return pcb->state == TCPS_ESTABLISHED || pcb->state == TCPS_CLOSE_WAIT ||
 	       pcb->state == TCPS_FIN_WAIT_1 || pcb->state == TCPS_CLOSING ||
 	       pcb->state == TCPS_LAST_ACK;
+}
+
+/* tcp_has_room, for each acknowledgment. */
+static inline bool tcp_pcb_has_room(const struct tcp_pcb *pcb)
+{
+	return pcb->snd_end - pcb->snd_una <= pcb->snd_buf - pcb->snd_buf / 3 &&
+	       pcb->snd_end - pcb->snd_nxt < pcb->settings->notsent_lowat;
 }
 
 #endif

@@ -125,8 +125,10 @@ void tcp_rack_on_recovery_end(struct tcp_pcb *pcb)
 
 void tcp_rack_on_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 {
+	uint32_t lost = pcb->lost_bytes;
 	uint64_t left_ns = tcp_rack_detect(pcb, now_ns);
 
+	tcp_recovery_note_lost(pcb, pcb->lost_bytes - lost);
 	if (!list_is_empty(&pcb->lost)) {
 		if (pcb->recovery < RECOVERY_FAST)
 			tcp_recovery_enter_fast(pcb, now_ns);

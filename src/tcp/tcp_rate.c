@@ -53,11 +53,34 @@ static void take_sample(struct tcp_pcb *pcb, uint64_t now_ns)
 	pcb->is_rate_app_limited = is_limited;
 }
 
+bool tcp_rate_round(struct tcp_pcb *pcb, uint64_t *rate_out,
+		    uint32_t *delivered_out, uint64_t now_ns)
+{
+	bool is_of_later = pcb->rack_sent_ns > pcb->rate_mark_ns;
+	uint64_t time_ns = interval_ns(pcb, now_ns);
+
+	if (!is_of_later && !seq_after(pcb->rack_end, pcb->rate_mark))
+		return false;
+	*delivered_out = delivered(pcb) - pcb->rate_delivered;
+	if (!is_of_later || !pcb->is_mark_taken) {
+		*rate_out = *delivered_out * NS_PER_SEC /
+			    MAX(time_ns, UINT64_C(1));
+		take_sample(pcb, now_ns);
+		pcb->is_rate_app_limited = pcb->is_mark_app_limited ||
+					   is_app_limited(pcb);
+	}
+	pcb->is_mark_taken = true;
+	if (is_of_later)
+		tcp_rate_mark(pcb, now_ns);
+	return is_of_later;
+}
+
 void tcp_rate_take(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	bool is_of_later = pcb->rack_sent_ns > pcb->rate_mark_ns;
 
-	if (!seq_after(pcb->snd_una, pcb->rate_mark))
+	/* A model takes them itself. */
+	if (pcb->cc_ops->model || !seq_after(pcb->snd_una, pcb->rate_mark))
 		return;
 	/* A window that left at once arrives bit by bit, and each tells more than the
 	 * one before. What was sent later would count the pause behind it. */

@@ -42,6 +42,8 @@ void tcp_recovery_enter_fast(struct tcp_pcb *pcb, uint64_t now_ns)
 		remember_for_undo(pcb);
 		begin_reduction(pcb, now_ns);
 	}
+	if (pcb->cc_ops->model)
+		pcb->cc_ops->model->recovers(pcb, false);
 	pcb->recovery = RECOVERY_FAST;
 }
 
@@ -62,6 +64,8 @@ static void reduce_proportionally(struct tcp_pcb *pcb, uint32_t delivered,
 	uint32_t pipe = tcp_pipe(pcb);
 	int64_t quota;
 
+	if (pcb->cc_ops->model)
+		return;
 	pcb->prr_delivered += delivered;
 	if (pipe > pcb->ssthresh) {
 		uint64_t wanted = (uint64_t)pcb->prr_delivered * pcb->ssthresh +
@@ -91,7 +95,9 @@ void tcp_recovery_grant(struct tcp_pcb *pcb)
 
 static void end_recovery(struct tcp_pcb *pcb)
 {
-	if (pcb->recovery == RECOVERY_FAST || pcb->recovery == RECOVERY_CWR)
+	if (pcb->cc_ops->model)
+		pcb->cc_ops->model->recovered(pcb);
+	else if (pcb->recovery == RECOVERY_FAST || pcb->recovery == RECOVERY_CWR)
 		pcb->cwnd = MAX(pcb->ssthresh, pcb->mss);
 	if (pcb->recovery >= RECOVERY_FAST)
 		tcp_rack_on_recovery_end(pcb);
@@ -136,6 +142,7 @@ static bool is_mistake(const struct tcp_pcb *pcb,
 void tcp_recovery_on_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	bool is_first = pcb->recovery != RECOVERY_LOSS;
+	uint32_t lost;
 
 	/* RFC 5681 section 4.3: this is done once for each window, and never from the
 	 * value that proportional reduction has set meanwhile. */
@@ -143,6 +150,8 @@ void tcp_recovery_on_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 		remember_for_undo(pcb);
 		begin_reduction(pcb, now_ns);
 	}
+	if (pcb->cc_ops->model)
+		pcb->cc_ops->model->recovers(pcb, true);
 	pcb->has_tlp = false;
 	pcb->flags &= ~(TF_FRTO | TF_FRTO_NEW);
 	if (is_first && pcb->table->params.with_frto)
@@ -154,7 +163,9 @@ void tcp_recovery_on_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 	pcb->cwnd = pcb->mss;
 	tcp_cwnd_note_used(pcb);
 	pcb->dup_acks = 0;
+	lost = pcb->lost_bytes;
 	tcp_sack_mark_all_lost(pcb);
+	tcp_recovery_note_lost(pcb, pcb->lost_bytes - lost);
 }
 
 /* F-RTO, RFC 5682 section 3.1. True if the timeout was found to be needless. */
@@ -265,10 +276,10 @@ static bool is_window_full(const struct tcp_pcb *pcb, uint32_t flight)
 }
 
 /* RFC 7661 gives the reason: a window that was not used proves nothing. */
-void tcp_recovery_grow(struct tcp_pcb *pcb, uint32_t prior_una, uint32_t acked,
-		       uint64_t now_ns)
+static void grow(struct tcp_pcb *pcb, uint32_t prior_una, uint32_t acked,
+		 uint64_t now_ns)
 {
-	if (!acked)
+	if (!acked || pcb->cc_ops->model)
 		return;
 	if (is_window_full(pcb, pcb->snd_nxt - prior_una))
 		tcp_cwnd_note_used(pcb);
@@ -277,6 +288,19 @@ void tcp_recovery_grow(struct tcp_pcb *pcb, uint32_t prior_una, uint32_t acked,
 	if (!(pcb->flags & TF_CWND_LIMITED))
 		return;
 	pcb->cc_ops->acked(pcb, acked, now_ns);
+	tune_snd_buf(pcb);
+}
+
+void tcp_recovery_grow(struct tcp_pcb *pcb, uint32_t prior_una, uint32_t acked,
+		       uint64_t now_ns)
+{
+	const struct tcp_ack_sample sample = { .prior_una = prior_una };
+
+	if (LIKELY(!pcb->cc_ops->model)) {
+		grow(pcb, prior_una, acked, now_ns);
+		return;
+	}
+	pcb->cc_ops->model->acked(pcb, &sample, acked, now_ns);
 	tune_snd_buf(pcb);
 }
 
@@ -289,8 +313,7 @@ static void on_ack_in_loss(struct tcp_pcb *pcb,
 	/* The window does not grow beyond the two segments that F-RTO has just
 	 * granted. */
 	if (sample->has_advanced && !(pcb->flags & TF_FRTO_NEW))
-		tcp_recovery_grow(pcb, sample->prior_una, sample->delivered,
-				  now_ns);
+		grow(pcb, sample->prior_una, sample->delivered, now_ns);
 	if (!seq_before(pcb->snd_una, pcb->recovery_point))
 		end_recovery(pcb);
 }
@@ -325,8 +348,7 @@ static void on_ack_in_open(struct tcp_pcb *pcb,
 	pcb->recovery = pcb->sacked_bytes ? RECOVERY_DISORDER : RECOVERY_OPEN;
 	if (!seq_before(pcb->snd_una, pcb->recovery_point))
 		pcb->undo_cwnd = 0;
-	tcp_recovery_grow(pcb, sample->prior_una,
-			  pcb->snd_una - sample->prior_una, now_ns);
+	grow(pcb, sample->prior_una, pcb->snd_una - sample->prior_una, now_ns);
 }
 
 uint64_t tcp_recovery_on_ack(struct tcp_pcb *pcb,
@@ -347,6 +369,8 @@ uint64_t tcp_recovery_on_ack(struct tcp_pcb *pcb,
 		detect_by_duplicates(pcb, sample);
 	}
 	sample->has_loss = pcb->lost_bytes > lost_before;
+	if (sample->has_loss)
+		tcp_recovery_note_lost(pcb, pcb->lost_bytes - lost_before);
 	switch ((enum tcp_recovery)pcb->recovery) {
 	case RECOVERY_LOSS:
 		on_ack_in_loss(pcb, sample, now_ns);
@@ -359,6 +383,10 @@ uint64_t tcp_recovery_on_ack(struct tcp_pcb *pcb,
 	case RECOVERY_CWR:
 		on_ack_in_open(pcb, sample, delivered, now_ns);
 		break;
+	}
+	if (pcb->cc_ops->model) {
+		pcb->cc_ops->model->acked(pcb, sample, delivered, now_ns);
+		tune_snd_buf(pcb);
 	}
 	return reorder_ns;
 }

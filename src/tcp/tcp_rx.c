@@ -462,27 +462,57 @@ void tcp_rx_data(struct tcp_pcb *pcb, struct tcp_segment *in, uint64_t now_ns)
 
 /* ---- reading ---- */
 
-uint32_t tcp_take(struct tcp_pcb *pcb, struct list *pkts)
+uint32_t tcp_take(struct tcp_pcb *pcb, uint32_t max, struct list *pkts)
 {
-	return pcb->urgent ? tcp_urgent_take(pcb, pkts)
-			   : tcp_rx_take_all(pcb, pkts);
+	return pcb->urgent ? tcp_urgent_take(pcb, max, pkts)
+			   : tcp_rx_take(pcb, max, pkts);
 }
 
-uint32_t tcp_rx_take_all(struct tcp_pcb *pcb, struct list *pkts)
+/* Moves the beginning of a packet, the rest of which stays. */
+static uint32_t take_part(struct tcp_pcb *pcb, struct pkt *pkt, uint32_t len,
+			  struct list *pkts)
 {
-	struct pkt *pkt;
+	struct pkt *part = pkt_borrow(pcb->table->borrowers, pkt, 0, len);
+
+	if (!part)
+		return 0;
+	pkt_pull(pkt, len);
+	list_push_back(pkts, &part->link);
+	return len;
+}
+
+uint32_t tcp_rx_take(struct tcp_pcb *pcb, uint32_t max, struct list *pkts)
+{
+	struct list *link;
 	uint32_t len = 0;
 
-	LIST_FOR_EACH(pkt, &pcb->rcv_queue, link)
+	while (len < max && (link = list_first(&pcb->rcv_queue))) {
+		struct pkt *pkt = pkt_from_link(link);
+
+		if (pkt->len > max - len)
+			return len + take_part(pcb, pkt, max - len, pkts);
 		len += pkt->len;
-	list_splice_back(pkts, &pcb->rcv_queue);
-	pcb->rcv_memory = 0;
+		pcb->rcv_memory -= tcp_pkt_memory(pkt);
+		list_remove(link);
+		list_push_back(pkts, link);
+	}
 	return len;
+}
+
+bool tcp_has_data(const struct tcp_pcb *pcb)
+{
+	return !list_is_empty(&pcb->rcv_queue) &&
+	       (LIKELY(!pcb->urgent) || tcp_urgent_has_more(pcb));
 }
 
 bool tcp_at_end(const struct tcp_pcb *pcb)
 {
 	return pcb->flags & TF_FIN_RCVD && list_is_empty(&pcb->rcv_queue);
+}
+
+bool tcp_has_end(const struct tcp_pcb *pcb)
+{
+	return pcb->flags & TF_FIN_RCVD;
 }
 
 /* Dynamic right-sizing. A reader that takes, in one round trip, nearly all that the

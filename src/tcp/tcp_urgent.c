@@ -27,6 +27,11 @@ static uint32_t head_seq(const struct tcp_pcb *pcb)
 	return pcb->rcv_nxt - !!(pcb->flags & TF_FIN_RCVD) - queue_len(pcb);
 }
 
+enum tcp_urgent tcp_urgent_state(const struct tcp_pcb *pcb)
+{
+	return (enum tcp_urgent)pcb->urgent;
+}
+
 bool tcp_at_mark(const struct tcp_pcb *pcb)
 {
 	return pcb->urgent && pcb->urgent_seq == head_seq(pcb);
@@ -93,36 +98,13 @@ void tcp_urgent_in(struct tcp_pcb *pcb, const struct tcp_segment *in)
 	tcp_event_raise(pcb, TCP_EV_READABLE);
 }
 
-/* Moves the first `len` bytes of the queue. False if a packet would have to be cut
- * and there is none to cut it with. */
-static bool take_up_to(struct tcp_pcb *pcb, struct list *pkts, uint32_t len)
+bool tcp_urgent_has_more(const struct tcp_pcb *pcb)
 {
-	struct pkt *part = NULL, *pkt;
-	uint32_t whole = 0;
-
-	LIST_FOR_EACH(pkt, &pcb->rcv_queue, link) {
-		if (whole + pkt->len > len)
-			break;
-		whole += pkt->len;
-	}
-	if (whole < len) {
-		part = pkt_borrow(pcb->table->borrowers, pkt, 0, len - whole);
-		if (!part)
-			return false;
-		pkt_pull(pkt, len - whole);
-	}
-	while (whole) {
-		pkt = pkt_from_link(list_pop_front(&pcb->rcv_queue));
-		whole -= pkt->len;
-		pcb->rcv_memory -= tcp_pkt_memory(pkt);
-		list_push_back(pkts, &pkt->link);
-	}
-	if (part)
-		list_push_back(pkts, &part->link);
-	return true;
+	return pcb->flags & TF_OOB_INLINE || !tcp_at_mark(pcb) ||
+	       queue_len(pcb) > 1;
 }
 
-uint32_t tcp_urgent_take(struct tcp_pcb *pcb, struct list *pkts)
+uint32_t tcp_urgent_take(struct tcp_pcb *pcb, uint32_t max, struct list *pkts)
 {
 	uint32_t ahead = pcb->urgent_seq - head_seq(pcb);
 
@@ -130,13 +112,9 @@ uint32_t tcp_urgent_take(struct tcp_pcb *pcb, struct list *pkts)
 		if (!(pcb->flags & TF_OOB_INLINE))
 			drop_first(pcb);
 		pcb->urgent = TCP_URGENT_NONE;
-	} else if (ahead < queue_len(pcb)) {
-		if (take_up_to(pcb, pkts, ahead))
-			return ahead;
-		/* what cannot be cut is read in one */
-		pcb->urgent = TCP_URGENT_NONE;
+		return tcp_rx_take(pcb, max, pkts);
 	}
-	return tcp_rx_take_all(pcb, pkts);
+	return tcp_rx_take(pcb, MIN(max, ahead), pkts);
 }
 
 int tcp_take_urgent(struct tcp_pcb *pcb, uint8_t *byte_out, bool peeks)

@@ -17,6 +17,15 @@ bench-tcp: %D%/tcp_instructions
 	$(srcdir)/%D%/tcp_instructions.sh %D%/tcp_instructions
 .PHONY: bench-tcp
 
+# Instructions of calls on TCP sockets over AF_XDP; needs valgrind and root.
+EXTRA_PROGRAMS += %D%/tcp_calls
+%C%_tcp_calls_CFLAGS = $(release_cflags)
+%C%_tcp_calls_LDADD =
+EXTRA_DIST += %D%/tcp_calls.sh
+bench-tcp-calls: %D%/tcp_calls all
+	$(srcdir)/%D%/tcp_calls.sh %D%/tcp_calls src/.libs/libvma.so
+.PHONY: bench-tcp-calls
+
 # UDP over AF_XDP: what sockets cost before any traffic, and the instructions of
 # calls; needs valgrind and root.
 EXTRA_PROGRAMS += %D%/udp_instructions %D%/udp_start
@@ -31,6 +40,18 @@ bench-udp: %D%/udp_instructions %D%/udp_start all
 		src/.libs/libvma.so
 .PHONY: bench-udp
 
+# The same calls on the software ConnectX.
+if HAVE_MLX5
+EXTRA_PROGRAMS += %D%/card_instructions
+%C%_card_instructions_CFLAGS = $(release_cflags)
+%C%_card_instructions_LDADD =
+bench-card: %D%/card_instructions %D%/udp_instructions all softcx
+	$(srcdir)/%D%/card_instructions.sh %D%/card_instructions \
+		%D%/udp_instructions src/.libs/libvma.so \
+		tests/softcx/.libs/libsoftcx.so
+endif
+EXTRA_DIST += %D%/card_instructions.sh
+
 # Instructions of epoll and poll with many sockets; the same needs.
 EXTRA_PROGRAMS += %D%/ready_instructions
 %C%_ready_instructions_CFLAGS = $(release_cflags)
@@ -40,6 +61,18 @@ bench-ready: %D%/ready_instructions %D%/udp_instructions all
 	$(srcdir)/%D%/ready_instructions.sh %D%/ready_instructions \
 		%D%/udp_instructions src/.libs/libvma.so
 .PHONY: bench-ready
+
+# What waiting costs in time, beside the kernel. Root, and two processors that do nothing
+# else.
+EXTRA_PROGRAMS += %D%/ready_rates
+%C%_ready_rates_CFLAGS = $(release_cflags)
+%C%_ready_rates_LDADD =
+EXTRA_DIST += %D%/ready_rates.sh %D%/ready_rates.py
+CLEANFILES += bench-ready-rates.json
+bench-ready-rates: %D%/ready_rates all
+	$(srcdir)/%D%/ready_rates.sh %D%/ready_rates src/.libs/libvma.so \
+		bench-ready-rates.json
+.PHONY: bench-ready-rates
 
 # How long a datagram takes, and how many go one way: the library beside the kernel
 # and beside bare AF_XDP, for which libxdp is needed. Root, and two processors that
@@ -59,3 +92,14 @@ endif
 CLEANFILES += bench-udp-rates.json
 EXTRA_DIST += %D%/udp_rates.sh %D%/udp_rates.py
 .PHONY: bench-udp-rates
+
+# The same of TCP, beside the kernel.
+EXTRA_PROGRAMS += %D%/tcp_rates
+%C%_tcp_rates_CFLAGS = $(release_cflags)
+%C%_tcp_rates_LDADD =
+EXTRA_DIST += %D%/tcp_rates.sh
+CLEANFILES += bench-tcp-rates.json
+bench-tcp-rates: %D%/tcp_rates all
+	$(srcdir)/%D%/tcp_rates.sh %D%/tcp_rates src/.libs/libvma.so \
+		bench-tcp-rates.json
+.PHONY: bench-tcp-rates

@@ -143,4 +143,5 @@ def main(results, json_file):
         json.dump(out, f, indent=1)
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

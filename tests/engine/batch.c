@@ -36,6 +36,35 @@ TEST(neighbours_are_taken_as_one)
 	peer_teardown();
 }
 
+/* Full segments in a row, read at once: an acknowledgment for two of them, and one for a
+ * batch, however many it has. */
+TEST(bulk_is_acknowledged_by_twos_and_by_batches)
+{
+	struct tcp_in in[8];
+	uint32_t seq = P;
+
+	connected_with_ts();
+	for (int i = 0; i < 4; i++, seq += 100)
+		peer_send(A, seq, U, 100);
+	CHECK_EQ(peer_take_all(), 400);
+	peer.looked_at = peer.sent_cnt;
+	for (int i = 0; i < 100; i++, seq += 100) {
+		peer_send(A, seq, U, 100);
+		CHECK_EQ(peer_take_all(), 100);
+	}
+	CHECK_EQ(peer.sent_cnt - peer.looked_at, 50);
+	peer.looked_at = peer.sent_cnt;
+	for (int i = 0; i < 20; i++) {
+		for (int j = 0; j < 8; j++, seq += 100)
+			in[j] = peer_make(A, seq, U, 100);
+		tcp_input_batch(peer.table, in, 8, peer.now_ns);
+		CHECK_EQ(peer_take_all(), 800);
+	}
+	CHECK_EQ(peer.sent_cnt - peer.looked_at, 20);
+	peer.looked_at = peer.sent_cnt;
+	peer_teardown();
+}
+
 TEST(acknowledgments_of_a_batch_count_as_the_last)
 {
 	struct tcp_pcb_info info;

@@ -59,7 +59,8 @@ static void make_links(const struct cell *cell, struct impair_params link[2])
 
 /* ---- ours ---- */
 
-static uint64_t run_ours(const struct cell *cell)
+static uint64_t run_ours_with(const struct cell *cell,
+			      enum tcp_cc_algorithm cc)
 {
 	static struct sim sim;
 	struct sim_app client = { .to_send = UINT64_C(1) << 40 };
@@ -72,6 +73,7 @@ static uint64_t run_ours(const struct cell *cell)
 
 	make_links(cell, link);
 	tcp_params_init(&params);
+	params.cc = cc;
 	sim_init(&sim, cell->seed, &params, link);
 	sim_listen(&sim, &server);
 	conn = sim_connect(&sim, &client);
@@ -83,6 +85,16 @@ static uint64_t run_ours(const struct cell *cell)
 		  counts->rto_fired);
 	sim_finish(&sim, true);
 	return got;
+}
+
+static uint64_t run_ours(const struct cell *cell)
+{
+	return run_ours_with(cell, TCP_CC_CUBIC);
+}
+
+static uint64_t run_bbr(const struct cell *cell)
+{
+	return run_ours_with(cell, TCP_CC_BBR);
 }
 
 /* ---- Linux ---- */
@@ -292,6 +304,11 @@ static void report(uint64_t (*run)(const struct cell *))
 TEST(ours)
 {
 	report(run_ours);
+}
+
+TEST(bbr)
+{
+	report(run_bbr);
 }
 
 TEST(linux_tcp)

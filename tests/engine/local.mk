@@ -22,6 +22,8 @@ engine_programs += %D%/minimal
 
 engine_programs += %D%/batch
 %C%_batch_LDADD = $(engine_test_libs)
+engine_programs += %D%/direct
+%C%_direct_LDADD = $(engine_test_libs)
 
 engine_programs += %D%/table
 %C%_table_LDADD = $(engine_test_libs)
@@ -46,6 +48,12 @@ engine_programs += %D%/misbehave
 
 engine_programs += %D%/rules
 %C%_rules_LDADD = $(engine_test_libs)
+
+engine_programs += %D%/opening
+%C%_opening_LDADD = $(engine_test_libs)
+
+engine_programs += %D%/sending
+%C%_sending_LDADD = $(engine_test_libs)
 
 engine_programs += %D%/scripts
 %C%_scripts_SOURCES = %D%/scripts.c %D%/scripts.def
@@ -95,10 +103,11 @@ net_test_libs = src/net/libnet-debug.la src/nl/libnl-debug.la \
 	src/os/libos-debug.la src/base/libbase-debug.la \
 	tests/support/libtest.la
 engine_programs += %D%/wait_model
-%C%_wait_model_SOURCES = %D%/wait_model.c %D%/ways.h
+%C%_wait_model_SOURCES = %D%/wait_model.c %D%/sleepers.h %D%/ways.h
 %C%_wait_model_LDADD = $(net_test_libs)
 # Sets of epoll, on the same.
 engine_programs += %D%/set_model
-%C%_set_model_SOURCES = %D%/set_model.c %D%/ways.h
-%C%_set_model_LDADD = src/iomux/libiomux-debug.la src/sock/libsock-debug.la \
+%C%_set_model_SOURCES = %D%/set_model.c %D%/sleepers.h \
+	%D%/ways.h
+%C%_set_model_LDADD = src/iomux/libiomux-debug.la src/sock/libsock-debug.la src/tcp/libtcp-debug.la \
 	$(net_test_libs)

@@ -59,7 +59,7 @@ static bool path(void *ctx UNUSED, const struct flow_key *key UNUSED,
 }
 
 static const struct tcp_ops ops = { emit, alloc, release, path,
-				    tcp_stamp_ignore };
+				    tcp_stamp_ignore, tcp_stray_refuse };
 
 static void end_init(struct end *end, uint32_t addr)
 {
@@ -84,7 +84,7 @@ static void say(struct tcp_pcb *pcb, const char *text)
 static void hear(struct end *end, struct tcp_pcb *pcb)
 {
 	struct list pkts = LIST_INIT(pkts);
-	uint32_t len = tcp_take(pcb, &pkts);
+	uint32_t len = tcp_take(pcb, UINT32_MAX, &pkts);
 
 	if (len)
 		memcpy(end->heard, pkt_from_link(pkts.next)->data, len);

@@ -21,6 +21,8 @@ SHARED = ("sim", "peer", "reference", "script")
 UNUSED = ("log.c", "lock.c", "region.c", "fuzz_main.c", "fd_services.c")
 PROGRAMS = ("rules", "moving", "batch", "pmtu", "info", "pace", "table", "growth", "scripts",
             "recovery", "transfer", "misbehave", "random")
+# of tests/unit/tcp: pure parts, which notice first
+UNITS = ("tcp_bbr", "tcp_hystart")
 SEEDS = os.environ.get("SIM_SEEDS", "200")
 TIMEOUT_S = 60
 
@@ -36,7 +38,7 @@ def compile_file(source, work):
 
 
 def build_all(work):
-    for folder in FOLDERS + ("tests/engine",):
+    for folder in FOLDERS + ("tests/engine", "tests/unit/tcp"):
         shutil.copytree(ROOT / folder, work / folder)
     # the links of the simulator, alone of their folder
     (work / "src/dev/fake").mkdir(parents=True)
@@ -56,6 +58,9 @@ def build_all(work):
     for name in SHARED + PROGRAMS:
         source = f"tests/engine/{name}.c"
         objects[source] = compile_file(source, work)
+    for name in UNITS:
+        source = f"tests/unit/tcp/{name}.c"
+        objects[source] = compile_file(source, work)
     return objects
 
 
@@ -69,12 +74,16 @@ def recompile(name, objects, work):
 
 def is_caught(objects, work):
     """The name of the program that noticed, or None."""
-    shared = [o for s, o in objects.items() if not s.startswith("tests/engine")]
+    shared = [o for s, o in objects.items()
+              if not s.startswith(("tests/engine", "tests/unit"))]
     shared += [objects[f"tests/engine/{name}.c"] for name in SHARED]
-    for name in PROGRAMS:
+    sources = [f"tests/unit/tcp/{name}.c" for name in UNITS]
+    sources += [f"tests/engine/{name}.c" for name in PROGRAMS]
+    for source in sources:
+        name = pathlib.Path(source).stem
         program = work / name
         subprocess.run([os.environ.get("CC", "gcc"), "-o", program,
-                        objects[f"tests/engine/{name}.c"], *shared], check=True)
+                        objects[source], *shared], check=True)
         try:
             done = subprocess.run([program], timeout=TIMEOUT_S,
                                   env={**os.environ, "SIM_SEEDS": SEEDS,
@@ -121,8 +130,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         objects = build_all(work)
-        if is_caught(objects, work):
-            sys.exit("the tests fail without any fault")
+        failed = is_caught(objects, work)
+        if failed:
+            sys.exit(f"{failed} fails without any fault")
         caught = sum(plant(line, objects, work) for line in lines)
     print(f"{caught} of {len(lines)} caught")
     sys.exit(caught != len(lines))

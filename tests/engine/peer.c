@@ -66,7 +66,20 @@ static void stamped(void *ctx UNUSED, struct tcp_pcb *pcb, enum tcp_stamp what,
 	*stamp = (struct peer_stamp){ what, byte, peer.sent_cnt };
 }
 
-static const struct tcp_ops ops = { emit, alloc, release, path, stamped };
+static bool stray(void *ctx UNUSED, const struct flow_key *key, uint8_t flags,
+		  struct pkt *pkt)
+{
+	if (!peer.has_strays)
+		return false;
+	CHECK_EQ(key->remote_port, peer.key.remote_port);
+	peer.stray_cnt++;
+	peer.stray_flags = flags;
+	peer.stray_len = pkt_total_len(pkt);
+	pkt_put(pkt);
+	return true;
+}
+
+static const struct tcp_ops ops = { emit, alloc, release, path, stamped, stray };
 
 void peer_defaults(void)
 {
@@ -240,7 +253,7 @@ void peer_write(uint32_t len)
 uint32_t peer_take_all(void)
 {
 	struct list pkts = LIST_INIT(pkts);
-	uint32_t len = tcp_take(peer.pcb, &pkts);
+	uint32_t len = tcp_take(peer.pcb, UINT32_MAX, &pkts);
 
 	pkt_put_list(&pkts);
 	return len;

@@ -60,6 +60,11 @@ extern struct peer {
 	struct peer_stamp stamps[16];
 	unsigned stamp_cnt;
 	size_t memory;
+	/* somebody else takes strays; how many, and the last one's flags and length */
+	bool has_strays;
+	unsigned stray_cnt;
+	uint8_t stray_flags;
+	uint32_t stray_len;
 	/* allocations until one fails; 0: none does */
 	unsigned allocs_left;
 } peer;

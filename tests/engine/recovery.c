@@ -275,6 +275,66 @@ TEST(two_newreno_flows_share_fairly)
 	check_fairness(TCP_CC_NEWRENO);
 }
 
+TEST(two_bbr_flows_share_fairly)
+{
+	check_fairness(TCP_CC_BBR);
+}
+
+/* One segment in a hundred is lost, which is no congestion: CUBIC keeps an eighth. */
+TEST(bbr_keeps_its_rate_under_random_loss)
+{
+	struct impair_params link = sim_link(100000000, 5 * NS_PER_MS);
+	struct sim_app client = { .to_send = 1 << 30 }, server = { 0 };
+	double mbit[2];
+
+	link.queue_bytes = 125000;
+	link.loss_ppm = 10000;
+	for (int i = 0; i < 2; i++) {
+		struct sim_conn *conn;
+
+		tcp_params_init(&params);
+		params.cc = i ? TCP_CC_BBR : TCP_CC_CUBIC;
+		begin(&link);
+		sim_listen(&sim, &server);
+		conn = sim_connect(&sim, &client);
+		sim_run(&sim, sim.now_ns + 20 * NS_PER_SEC);
+		mbit[i] = (double)sim_other_end(conn)->received * 8e-6 / 20;
+		sim_finish(&sim, true);
+	}
+	test_note("CUBIC %.1f, BBR %.1f of 100 Mbit/s", mbit[0], mbit[1]);
+	CHECK(mbit[1] >= 3 * mbit[0]);
+}
+
+/* Over a queue of four round trips BBR leaves it nearly empty, and is hardly slower. */
+TEST(bbr_leaves_the_queue_empty)
+{
+	struct impair_params link = sim_link(50000000, 10 * NS_PER_MS);
+	struct sim_app client = { .to_send = 1 << 30 }, server = { 0 };
+	uint64_t sum_ns = 0, start;
+	struct tcp_pcb_info info;
+	struct sim_conn *conn;
+
+	tcp_params_init(&params);
+	params.cc = TCP_CC_BBR;
+	link.queue_bytes = 500000;
+	begin(&link);
+	sim_listen(&sim, &server);
+	conn = sim_connect(&sim, &client);
+	sim_run(&sim, sim.now_ns + 2 * NS_PER_SEC);
+	start = sim_other_end(conn)->received;
+	for (int i = 0; i < 800; i++) {
+		sim_run(&sim, sim.now_ns + 10 * NS_PER_MS);
+		tcp_get_info(conn->pcb, &info);
+		sum_ns += info.srtt_ns;
+	}
+	start = sim_other_end(conn)->received - start;
+	test_note("%.1f Mbit/s, %.1f ms", (double)start * 8e-6 / 8,
+		  (double)sum_ns / 800 / NS_PER_MS);
+	CHECK(start * 8 / 8 >= 42000000);
+	CHECK(sum_ns / 800 <= 30 * NS_PER_MS);
+	sim_finish(&sim, true);
+}
+
 /* Everything stands still for a second, then goes on: nothing was lost. */
 TEST(needless_timeout_is_undone)
 {

@@ -12,24 +12,22 @@
  */
 #include "config.h"
 
-#include "iomux/epoll_set.h"
-
-#include <string.h>
+#include "iomux/epoll_ready.h"
 
 #include "fd/fd_table.h"
-#include "net/stack.h"
-#include "os/event_fd.h"
-#include "tests/engine/ways.h"
+#include "tests/engine/sleepers.h"
 
-enum { THREADS_MAX = 3, SETS_MAX = 2, SOCKETS_MAX = 2, FRAMES_MAX = 4, EVENT_FDS = 64 };
+enum { THREADS_MAX = 3, SETS_MAX = 2, SOCKETS_MAX = 2, STACKS_MAX = RINGS_MAX };
 enum { SET_FD = 500, SOCKET_FD = 600 };
 
 enum state {
 	LOOKS,    /* about to poll the ring */
 	HARVESTS, /* about to take what its set has */
-	RESTS,    /* has found nothing, and is about to sleep */
+	RESTS,    /* has found nothing, and is about to sleep: on further stacks */
+	RESTS_AT_LAST, /* and on the first one */
 	SLEEPS,
 	JUMPED, /* a handler has left the sleep, and the call behind */
+	RISES,  /* has left the first stack, and is about to leave the others */
 	READS,  /* has an event, and is about to read */
 	LEAVES, /* its time is over, and it has found nothing */
 	ENDED,
@@ -39,14 +37,18 @@ struct thread {
 	enum state state;
 	struct epoll_call call;
 	struct waiter *waiter;
-	bool polls_ring, hears_kernel, is_over;
+	bool polls_ring[STACKS_MAX];
+	bool hears_kernel, is_over, has_come;
+	enum state next; /* after RISES */
 	struct thing *has; /* what it reads from; NULL: the kernel's */
 	unsigned wanted;
 };
 
 struct event {
-	enum { STEP, WAKE, TIME_OUT, JUMP, COME_BACK, ARRIVE, KERNEL, WRITE } what;
-	unsigned who; /* a thread, a set, or an eventfd */
+	enum {
+		STEP, WAKE, TIME_OUT, JUMP, COME_BACK, ARRIVE, POLL, KERNEL, WRITE
+	} what;
+	unsigned who; /* a thread, a set, a stack, or an eventfd */
 };
 
 /* The sockets, which all sets have. */
@@ -56,80 +58,29 @@ static struct thing {
 	unsigned data;
 } things[SOCKETS_MAX];
 
-static struct stack *stack;
+static struct stack *stacks[STACKS_MAX];
 static struct epoll_set *sets[SETS_MAX];
 /* of all runs */
 static uint64_t looks;
 
 static struct {
-	struct pkt_pool pool;
-	struct ring ring;
 	struct thread threads[THREADS_MAX];
-	unsigned thread_cnt, set_cnt, socket_cnt;
-	/* in the ring: for which socket */
-	unsigned frames[FRAMES_MAX], frame_cnt;
+	unsigned thread_cnt, set_cnt, socket_cnt, stack_cnt;
 	unsigned arrivals_left, timeouts_left, jumps_left, kernel_left;
+	unsigned polls_left;
 	bool is_kernel_ready[SETS_MAX];
-	bool is_signalled[EVENT_FDS];
-	unsigned writes_due[EVENT_FDS];
 } model;
 
-/* -- the kernel's part -------------------------------------------------------------- */
-
-/* It stands in for os/event_fd.c. Their numbers are none that a file can have. */
-enum { EVENT_FD_FIRST = 1 << 30 };
-
-static unsigned event_of(int fd)
+static void deliver(unsigned whom)
 {
-	return (unsigned)fd - EVENT_FD_FIRST;
+	things[whom].data++;
+	endpoint_set_ready(&things[whom].end, READY_IN);
 }
 
-int event_fd_open(void)
+static unsigned stack_of(const struct thing *thing)
 {
-	static int next;
-
-	return EVENT_FD_FIRST + next++ % EVENT_FDS;
+	return (unsigned)(thing - things) % model.stack_cnt;
 }
-
-void event_fd_signal(int fd)
-{
-	model.writes_due[event_of(fd)]++;
-}
-
-void event_fd_clear(int fd)
-{
-	model.is_signalled[event_of(fd)] = false;
-}
-
-static unsigned poll_ring(struct ring *ring UNUSED, struct pkt **batch UNUSED,
-			  unsigned cnt UNUSED)
-{
-	while (model.frame_cnt) {
-		struct thing *thing = &things[model.frames[--model.frame_cnt]];
-
-		thing->data++;
-		endpoint_set_ready(&thing->end, READY_IN);
-	}
-	return 0;
-}
-
-static bool arm_ring(struct ring *ring UNUSED)
-{
-	return model.frame_cnt == 0;
-}
-
-static unsigned ring_fds(struct ring *ring UNUSED, int *fds, unsigned cnt)
-{
-	if (cnt)
-		fds[0] = 1000;
-	return 1;
-}
-
-static const struct ring_ops ring_ops = {
-	.rx_poll = poll_ring,
-	.arm = arm_ring,
-	.fds = ring_fds,
-};
 
 /* -- the threads' part: what epoll_wait and sock_wait do --------------------------- */
 
@@ -156,12 +107,18 @@ static void abandon_call(struct thread *thread)
 	thread->state = ENDED;
 }
 
-static void look(struct thread *thread)
+static void poll_stack(struct stack *stack)
 {
-	epoll_set_begin_look(set_of(thread));
 	stack_lock(stack);
 	stack_poll_locked(stack);
 	stack_unlock(stack);
+}
+
+static void look(struct thread *thread)
+{
+	epoll_set_begin_look(set_of(thread));
+	for (unsigned i = 0; i < model.stack_cnt; i++)
+		poll_stack(stacks[i]);
 	thread->state = HARVESTS;
 }
 
@@ -194,45 +151,106 @@ static void leave(struct thread *thread)
 
 static void read_one(struct thread *thread)
 {
-	stack_lock(stack);
-	if (thread->has && thread->has->data && --thread->has->data == 0)
-		endpoint_clear_ready(&thread->has->end, READY_IN);
-	stack_unlock(stack);
+	struct thing *thing = thread->has;
+
+	if (thing) {
+		stack_lock(stacks[stack_of(thing)]);
+		if (thing->data && --thing->data == 0)
+			endpoint_clear_ready(&thing->end, READY_IN);
+		stack_unlock(stacks[stack_of(thing)]);
+	}
 	if (--thread->wanted && !thread->is_over)
 		begin_call(thread);
 	else
 		thread->state = ENDED;
 }
 
+static void put_waiters(struct thread *thread)
+{
+	struct waiter *more = thread->waiter->more;
+
+	waiter_put(thread->waiter);
+	if (more)
+		waiter_put(more);
+}
+
+/* It leaves the first stack, and with it the set. */
 static void end_sleep(struct thread *thread, enum state next)
 {
-	stack_lock(stack);
+	stack_lock(stacks[0]);
 	epoll_set_end_sleep(set_of(thread), &thread->call);
-	wait_end_locked(stack, thread->waiter);
-	stack_unlock(stack);
-	waiter_put(thread->waiter);
-	thread->state = next;
+	wait_end_locked(stacks[0], thread->waiter);
+	stack_unlock(stacks[0]);
+	thread->next = next;
+	thread->state = RISES;
+}
+
+static void rise(struct thread *thread)
+{
+	struct waiter *more = thread->waiter->more;
+
+	if (more) {
+		stack_lock(more->stack);
+		wait_end_locked(more->stack, more);
+		stack_unlock(more->stack);
+	}
+	put_waiters(thread);
+	thread->state = thread->next;
+}
+
+/* Without further stacks there is nothing to see between the two. */
+static void end_all_sleep(struct thread *thread, enum state next)
+{
+	end_sleep(thread, next);
+	if (!thread->waiter->more)
+		rise(thread);
+}
+
+/* Returns whether something has come. */
+static bool begin_in(struct thread *thread, unsigned i, struct waiter *waiter)
+{
+	struct pollfd fds[WAIT_FDS_MAX];
+	bool has_watch, is_ready = false;
+
+	wait_rearm(waiter);
+	stack_lock(stacks[i]);
+	has_watch = wait_begin_locked(stacks[i], waiter);
+	if (i == 0)
+		is_ready = epoll_set_begin_sleep(set_of(thread), &thread->call);
+	is_ready |= has_watch && (!stack_arm_locked(stacks[i]) ||
+				  stack_poll_locked(stacks[i]) > 0);
+	thread->polls_ring[i] = wait_fds(stacks[i], waiter, fds) > 1;
+	stack_unlock(stacks[i]);
+	return is_ready;
 }
 
 static void rest(struct thread *thread)
 {
-	struct pollfd fds[WAIT_FDS_MAX];
-	bool has_watch, is_ready;
-
 	thread->waiter = thread->call.call.wait.waiter = waiter_get();
-	wait_rearm(thread->waiter);
-	stack_lock(stack);
-	has_watch = wait_begin_locked(stack, thread->waiter);
-	is_ready = epoll_set_begin_sleep(set_of(thread), &thread->call) ||
-		   (has_watch && (!stack_arm_locked(stack) ||
-				  stack_poll_locked(stack) > 0));
-	thread->polls_ring = wait_fds(stack, thread->waiter, fds) > 1;
+	thread->call.stacks_gen = atomic_load(&set_of(thread)->stacks_gen);
+	thread->has_come = false;
+	if (model.stack_cnt > 1) {
+		thread->waiter->more = waiter_get();
+		thread->has_come = begin_in(thread, 1, thread->waiter->more);
+	}
+	thread->state = RESTS_AT_LAST;
+}
+
+static void rest_at_last(struct thread *thread)
+{
+	thread->has_come |= begin_in(thread, 0, thread->waiter);
 	thread->hears_kernel = thread->call.fds[0].fd >= 0;
-	stack_unlock(stack);
-	if (is_ready)
-		end_sleep(thread, LOOKS);
+	if (thread->has_come)
+		end_all_sleep(thread, LOOKS);
 	else
 		thread->state = SLEEPS;
+}
+
+static void rest_at_once(struct thread *thread)
+{
+	rest(thread);
+	if (model.stack_cnt == 1)
+		rest_at_last(thread);
 }
 
 static void step(struct thread *thread)
@@ -245,7 +263,13 @@ static void step(struct thread *thread)
 		harvest(thread);
 		break;
 	case RESTS:
-		rest(thread);
+		rest_at_once(thread);
+		break;
+	case RESTS_AT_LAST:
+		rest_at_last(thread);
+		break;
+	case RISES:
+		rise(thread);
 		break;
 	case LEAVES:
 		leave(thread);
@@ -258,10 +282,17 @@ static void step(struct thread *thread)
 /* The trampoline's part; the thread does not return for now. */
 static void jump(struct thread *thread)
 {
-	stack_lock(stack);
-	wait_pause_locked(stack, thread->waiter);
+	struct waiter *more = thread->waiter->more;
+
+	stack_lock(stacks[0]);
+	wait_pause_locked(stacks[0], thread->waiter);
 	epoll_set_end_sleep(set_of(thread), &thread->call);
-	stack_unlock(stack);
+	stack_unlock(stacks[0]);
+	if (more) {
+		stack_lock(more->stack);
+		wait_pause_locked(more->stack, more);
+		stack_unlock(more->stack);
+	}
 	thread->state = JUMPED;
 }
 
@@ -269,8 +300,11 @@ static void jump(struct thread *thread)
 
 static bool is_awake(const struct thread *thread)
 {
-	return model.is_signalled[event_of(atomic_load(&thread->waiter->fd))] ||
-	       (thread->polls_ring && model.frame_cnt) ||
+	for (unsigned i = 0; i < model.stack_cnt; i++)
+		if (thread->polls_ring[i] && kernel.rings[i].frame_cnt)
+			return true;
+	return is_signalled(thread->waiter) ||
+	       (thread->waiter->more && is_signalled(thread->waiter->more)) ||
 	       (thread->hears_kernel &&
 		model.is_kernel_ready[place_of(thread)]);
 }
@@ -312,10 +346,13 @@ static unsigned list_events(struct event *events)
 		n += list_thread(events + n, i);
 	if (model.arrivals_left)
 		events[n++] = (struct event){ ARRIVE, 0 };
+	for (unsigned i = 0; i < model.stack_cnt && model.polls_left; i++)
+		if (kernel.rings[i].frame_cnt)
+			events[n++] = (struct event){ POLL, i };
 	if (model.kernel_left)
 		events[n++] = (struct event){ KERNEL, 0 };
 	for (unsigned fd = 0; fd < EVENT_FDS; fd++)
-		if (model.writes_due[fd])
+		if (kernel.writes_due[fd])
 			events[n++] = (struct event){ WRITE, fd };
 	return n;
 }
@@ -323,18 +360,19 @@ static unsigned list_events(struct event *events)
 static void happen(const struct event *event)
 {
 	struct thread *thread = &model.threads[event->who % THREADS_MAX];
+	unsigned whom;
 
 	switch (event->what) {
 	case STEP:
 		step(thread);
 		break;
 	case WAKE:
-		end_sleep(thread, LOOKS);
+		end_all_sleep(thread, LOOKS);
 		break;
 	case TIME_OUT:
 		model.timeouts_left--;
 		thread->is_over = true;
-		end_sleep(thread, LOOKS);
+		end_all_sleep(thread, LOOKS);
 		break;
 	case JUMP:
 		model.jumps_left--;
@@ -342,11 +380,18 @@ static void happen(const struct event *event)
 		break;
 	case COME_BACK:
 		end_sleep(thread, JUMPED);
+		rise(thread);
 		abandon_call(thread);
 		break;
 	case ARRIVE:
-		model.frames[model.frame_cnt++] =
-			--model.arrivals_left % model.socket_cnt;
+		/* the last one is for the last socket */
+		whom = model.arrivals_left-- % model.socket_cnt;
+		arrive(stack_of(&things[whom]), whom);
+		break;
+	case POLL:
+		/* by somebody who has nothing to do with sets */
+		model.polls_left--;
+		poll_stack(stacks[event->who]);
 		break;
 	case KERNEL:
 		/* of the last set, whose sleepers need not watch the ring */
@@ -354,8 +399,7 @@ static void happen(const struct event *event)
 		model.is_kernel_ready[model.set_cnt - 1] = true;
 		break;
 	case WRITE:
-		model.writes_due[event->who]--;
-		model.is_signalled[event->who] = true;
+		write_event(event->who);
 		break;
 	}
 }
@@ -364,7 +408,7 @@ static void happen(const struct event *event)
 static bool is_stuck(const struct event *events, unsigned cnt)
 {
 	for (unsigned i = 0; i < cnt; i++)
-		if (events[i].what != COME_BACK && events[i].what != JUMP &&
+		if (events[i].what != POLL && events[i].what != COME_BACK && events[i].what != JUMP &&
 		    events[i].what != TIME_OUT)
 			return false;
 	return true;
@@ -376,6 +420,11 @@ static bool is_all_read(void)
 	return model.set_cnt == 1 || !things[0].data;
 }
 
+static bool is_in_rings(void)
+{
+	return kernel.rings[0].frame_cnt || kernel.rings[1].frame_cnt;
+}
+
 static void check_nobody_is_forgotten(void)
 {
 	for (unsigned i = 0; i < model.thread_cnt; i++) {
@@ -383,7 +432,7 @@ static void check_nobody_is_forgotten(void)
 
 		if (thread->state != SLEEPS)
 			continue;
-		if (!epoll_set_is_ready(set_of(thread)) && !model.frame_cnt &&
+		if (!epoll_set_is_ready(set_of(thread)) && !is_in_rings() &&
 		    is_all_read() && !model.is_kernel_ready[place_of(thread)])
 			continue;
 		note_way();
@@ -393,28 +442,11 @@ static void check_nobody_is_forgotten(void)
 
 struct scene {
 	unsigned threads, sets, sockets, frames, timeouts, jumps, kernel;
+	unsigned stacks; /* 0: one */
+	unsigned polls;  /* by somebody else, who receives from another socket */
 	unsigned wanted; /* by each thread */
 	uint32_t flags;
 };
-
-/* The same thread finds the same waiter in each run, with no signal on its way. */
-static void reset_waiters(void)
-{
-	struct waiter *sorted[THREADS_MAX], *waiter;
-	unsigned at;
-
-	for (unsigned i = 0; i < THREADS_MAX; i++) {
-		waiter = waiter_get();
-		for (at = i; at && atomic_load(&sorted[at - 1]->fd) <
-					   atomic_load(&waiter->fd);
-		     at--)
-			sorted[at] = sorted[at - 1];
-		sorted[at] = waiter;
-		atomic_store(&waiter->is_woken, false);
-	}
-	for (unsigned i = 0; i < THREADS_MAX; i++)
-		waiter_put(sorted[i]);
-}
 
 static void begin_socket(const struct scene *scene, unsigned i,
 			 const struct fd_ops *ops)
@@ -428,20 +460,21 @@ static void begin_socket(const struct scene *scene, unsigned i,
 	CHECK_EQ(fd_table_install(fd, &things[i].obj), 0);
 	for (unsigned k = 0; k < scene->sets; k++)
 		CHECK_EQ(epoll_item_add(sets[k], &things[i].obj, fd,
-					&things[i].end, stack, &event), 0);
+					&things[i].end,
+					stacks[stack_of(&things[i])],
+					&event), 0);
 }
 
 /* Sets and items stay for all runs of a scene, which leave them as they were. */
 static void begin_scene(const struct scene *scene)
 {
-	struct stack_params params = { .lock_kind = STACK_LOCK_SPIN,
-				       .poll_batch = 16 };
 	static struct fd_ops ops = { .name = "thing" };
 
 	fd_ops_fill(&ops);
 	epoll_sets_load();
-	if (!stack)
-		CHECK_EQ(stack_create(&params, &stack), 0);
+	model.stack_cnt = MAX(scene->stacks, 1u);
+	for (unsigned i = 0; i < STACKS_MAX; i++)
+		stacks[i] = model_stack(i);
 	for (unsigned i = 0; i < scene->sets; i++) {
 		sets[i] = epoll_set_make(SET_FD + (int)i);
 		CHECK(sets[i]);
@@ -464,14 +497,9 @@ static void end_scene(const struct scene *scene)
 
 static void begin(const struct scene *scene)
 {
-	reset_waiters();
 	memset(&model, 0, sizeof(model));
-	model.ring.ops = &ring_ops;
-	pkt_pool_init(&model.pool, 0);
-	model.ring.pool = &model.pool;
-	ring_set_busy(&model.ring);
-	stack->rings[0] = &model.ring;
-	stack->ring_cnt = 1;
+	model.stack_cnt = MAX(scene->stacks, 1u);
+	begin_kernel(model.stack_cnt, deliver);
 	model.thread_cnt = scene->threads;
 	model.set_cnt = scene->sets;
 	model.socket_cnt = scene->sockets;
@@ -479,6 +507,7 @@ static void begin(const struct scene *scene)
 	model.timeouts_left = scene->timeouts;
 	model.jumps_left = scene->jumps;
 	model.kernel_left = scene->kernel;
+	model.polls_left = scene->polls;
 	for (unsigned i = 0; i < scene->threads; i++) {
 		struct thread *thread = &model.threads[i];
 
@@ -487,10 +516,12 @@ static void begin(const struct scene *scene)
 		thread->call.fds[0].fd = -1;
 		thread->wanted = scene->wanted;
 		begin_call(thread);
-		/* they sleep; the orders in which they come to that are the
-		 * second call's */
-		thread->state = RESTS;
-		rest(thread);
+		/* They sleep; the orders in which they come to that are the
+		 * second call's, but with two stacks one may watch each. */
+		if (model.stack_cnt == 1)
+			rest_at_once(thread);
+		else
+			thread->state = RESTS;
 	}
 }
 
@@ -501,6 +532,7 @@ static void end(void)
 
 		if (thread->state == SLEEPS || thread->state == JUMPED) {
 			end_sleep(thread, JUMPED);
+			rise(thread);
 			abandon_call(thread);
 		}
 	}
@@ -515,12 +547,11 @@ static void end(void)
 		CHECK_EQ(sets[i]->waiting_cnt, 0);
 		CHECK_EQ(sets[i]->looking_cnt, 0);
 	}
-	CHECK(stack->watcher == NULL);
-	CHECK(list_is_empty(&stack->waiters));
-	CHECK(list_is_empty(&stack->wakes));
+	for (unsigned i = 0; i < model.stack_cnt; i++)
+		check_stack_is_at_rest(stacks[i]);
 }
 
-enum { EVENTS_MAX = 3 * THREADS_MAX + 2 + EVENT_FDS };
+enum { EVENTS_MAX = 3 * THREADS_MAX + 2 + STACKS_MAX + EVENT_FDS };
 
 static void run(void)
 {
@@ -684,4 +715,61 @@ TEST(two_exclusive_sets_a_timeout)
 					.wanted = 1,
 					.timeouts = 1,
 					.flags = EPOLLET | EPOLLEXCLUSIVE });
+}
+
+/* A socket in each of two stacks: a thread that sleeps has a waiter in both, and may be
+ * the watcher of one, of the other, or of both. */
+TEST(two_stacks)
+{
+	try_everything(&(struct scene){ .threads = 2,
+					.sets = 1,
+					.sockets = 2,
+					.stacks = 2,
+					.frames = 2,
+					.wanted = 1 });
+}
+
+TEST(two_stacks_edge_triggered)
+{
+	try_everything(&(struct scene){ .threads = 2,
+					.sets = 1,
+					.sockets = 2,
+					.stacks = 2,
+					.frames = 2,
+					.wanted = 1,
+					.flags = EPOLLET });
+}
+
+TEST(two_stacks_and_somebody_else)
+{
+	try_everything(&(struct scene){ .threads = 2,
+					.sets = 1,
+					.sockets = 2,
+					.stacks = 2,
+					.frames = 1,
+					.wanted = 1,
+					.polls = 1 });
+}
+
+TEST(two_stacks_a_timeout)
+{
+	try_everything(&(struct scene){ .threads = 2,
+					.sets = 1,
+					.sockets = 2,
+					.stacks = 2,
+					.frames = 1,
+					.wanted = 1,
+					.timeouts = 1 });
+}
+
+TEST(two_stacks_a_jump)
+{
+	try_everything(&(struct scene){ .threads = 2,
+					.sets = 1,
+					.sockets = 2,
+					.stacks = 2,
+					.frames = 2,
+					.wanted = 1,
+					.jumps = 1,
+					.flags = EPOLLET });
 }

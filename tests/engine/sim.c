@@ -273,6 +273,7 @@ static const struct tcp_ops sim_ops = {
 	.release = sim_release,
 	.path = sim_path,
 	.stamped = sim_stamped,
+	.stray = tcp_stray_refuse,
 };
 
 /* ---- applications ---- */
@@ -358,7 +359,7 @@ static void app_read(struct sim_conn *conn)
 		conn->next_read_ns = sim->now_ns + conn->app.read_every_ns;
 	}
 	/* a mark ends it before the end */
-	while ((len = tcp_take(conn->pcb, &conn->unread)))
+	while ((len = tcp_take(conn->pcb, UINT32_MAX, &conn->unread)))
 		conn->unread_len += len;
 	if (conn->unread_len)
 		read_some(conn, conn->app.read_size ? conn->app.read_size

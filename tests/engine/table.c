@@ -59,7 +59,7 @@ static void check_found(int index)
 
 	use(index);
 	peer_send(A, P + conn->rcvd, U, 1);
-	CHECK_EQ(tcp_take(conn->pcb, &pkts), 1);
+	CHECK_EQ(tcp_take(conn->pcb, UINT32_MAX, &pkts), 1);
 	pkt_put_list(&pkts);
 	tcp_recved(conn->pcb, 1, peer.now_ns);
 	conn->rcvd++;
@@ -204,6 +204,31 @@ TEST(listener_of_the_address_goes_before_a_wildcard)
 	peer_teardown();
 }
 
+/* BBR paces, and takes its rate along when it goes. */
+TEST(algorithm_changes_in_the_middle)
+{
+	struct tcp_pcb_info info;
+	uint32_t cwnd;
+
+	peer_connected();
+	peer_write(100);
+	CHECK_EQ(peer_next()->len, 100);
+	peer_send(A, P, U + 100, 0);
+	tcp_get_info(peer.pcb, &info);
+	CHECK(info.pacing_rate == TCP_NO_PACING);
+	cwnd = info.cwnd;
+	CHECK_EQ(tcp_set_cc(peer.pcb, TCP_CC_BBR), 0);
+	tcp_get_info(peer.pcb, &info);
+	CHECK(info.pacing_rate != TCP_NO_PACING);
+	CHECK_EQ(info.cwnd, cwnd);
+	CHECK_EQ(tcp_set_cc(peer.pcb, TCP_CC_NEWRENO), 0);
+	tcp_get_info(peer.pcb, &info);
+	CHECK(info.pacing_rate == TCP_NO_PACING);
+	peer_write(100);
+	CHECK_EQ(peer_next()->len, 100);
+	peer_teardown();
+}
+
 TEST(what_is_taken_is_in_use)
 {
 	struct ip_addr local, remote;
@@ -217,7 +242,7 @@ TEST(what_is_taken_is_in_use)
 	CHECK_EQ(tcp_listen(peer.pcb, 1), -EINVAL);
 	CHECK_EQ(tcp_connect(peer.pcb, &remote, htobe16(1), &peer.path,
 			     peer.now_ns), -EINVAL);
-	CHECK_EQ(tcp_set_cc(peer.pcb, TCP_CC_NONE), -EISCONN);
+	CHECK_EQ(tcp_set_cc(peer.pcb, TCP_CC_CNT), -EINVAL);
 	CHECK(tcp_accept(peer.pcb) == NULL);
 
 	other = tcp_new(peer.table);

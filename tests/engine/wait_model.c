@@ -16,13 +16,9 @@
 
 #include "net/wait.h"
 
-#include <stdlib.h>
+#include "tests/engine/sleepers.h"
 
-#include "net/stack.h"
-#include "os/event_fd.h"
-#include "tests/engine/ways.h"
-
-enum { THREADS_MAX = 3, FRAMES_MAX = 3, EVENT_FDS = 64 };
+enum { THREADS_MAX = 3 };
 
 enum state {
 	LOOKS,  /* about to look, and to sleep if there is nothing */
@@ -48,44 +44,15 @@ struct event {
 
 static struct {
 	struct stack *stack;
-	struct pkt_pool pool;
-	struct ring ring;
 	struct thread threads[THREADS_MAX];
 	unsigned thread_cnt;
-	/* in the ring: for whom */
-	unsigned frames[FRAMES_MAX];
-	unsigned frame_cnt;
 	unsigned arrivals_left;
 	unsigned timeouts_left, jumps_left;
 	/* signals of waits that are over */
 	unsigned late_left;
-	/* eventfds, by the waiter's number */
-	bool is_signalled[EVENT_FDS];
-	unsigned writes_due[EVENT_FDS];
 } model;
 
 /* -- the kernel's part -------------------------------------------------------- */
-
-/* The eventfds are the model's: it stands in for os/event_fd.c. Their numbers are none
- * that a file can have. */
-enum { EVENT_FD_FIRST = 1 << 30 };
-
-static unsigned event_of(int fd)
-{
-	return (unsigned)fd - EVENT_FD_FIRST;
-}
-
-int event_fd_open(void)
-{
-	static int next;
-
-	return EVENT_FD_FIRST + next++ % EVENT_FDS;
-}
-
-void event_fd_signal(int fd)
-{
-	model.writes_due[event_of(fd)]++;
-}
 
 static void signal_late(int fd)
 {
@@ -97,55 +64,20 @@ static void signal_late(int fd)
 			model.late_left--;
 			waiter_signal(waiter);
 			/* at once, or later */
-			if (model.writes_due[event_of(fd)] && choose(2)) {
-				model.writes_due[event_of(fd)]--;
-				model.is_signalled[event_of(fd)] = true;
-			}
+			if (kernel.writes_due[event_of(fd)] && choose(2))
+				write_event(event_of(fd));
 			return;
 		}
 	}
 }
 
-void event_fd_clear(int fd)
+static void deliver(unsigned whom)
 {
-	signal_late(fd);
-	model.is_signalled[event_of(fd)] = false;
-	signal_late(fd);
+	struct thread *thread = &model.threads[whom];
+
+	thread->data++;
+	endpoint_set_ready(&thread->end, READY_IN);
 }
-
-/* Delivers all there is, as the demultiplexer would. */
-static unsigned poll_ring(struct ring *ring, struct pkt **batch, unsigned cnt)
-{
-	(void)ring, (void)batch, (void)cnt;
-	while (model.frame_cnt) {
-		struct thread *thread =
-			&model.threads[model.frames[--model.frame_cnt]];
-
-		thread->data++;
-		endpoint_set_ready(&thread->end, READY_IN);
-	}
-	return 0;
-}
-
-static bool arm_ring(struct ring *ring)
-{
-	(void)ring;
-	return model.frame_cnt == 0;
-}
-
-static unsigned ring_fds(struct ring *ring, int *fds, unsigned cnt)
-{
-	(void)ring;
-	if (cnt)
-		fds[0] = 1000;
-	return 1;
-}
-
-static const struct ring_ops ring_ops = {
-	.rx_poll = poll_ring,
-	.arm = arm_ring,
-	.fds = ring_fds,
-};
 
 /* -- the threads' part: what a blocking receive does -------------------------- */
 
@@ -224,9 +156,8 @@ static void jump(struct thread *thread)
 
 static bool is_awake(const struct thread *thread)
 {
-	return model.is_signalled[event_of(
-		       atomic_load(&thread->waiter->fd))] ||
-	       (thread->polls_ring && model.frame_cnt);
+	return is_signalled(thread->waiter) ||
+	       (thread->polls_ring && kernel.rings[0].frame_cnt);
 }
 
 /* What can happen by itself, and then what need not. */
@@ -251,7 +182,7 @@ static unsigned list_events(struct event *events)
 	if (model.arrivals_left)
 		events[n++] = (struct event){ ARRIVE, 0 };
 	for (unsigned fd = 0; fd < EVENT_FDS; fd++)
-		if (model.writes_due[fd])
+		if (kernel.writes_due[fd])
 			events[n++] = (struct event){ WRITE, fd };
 	return n;
 }
@@ -281,12 +212,10 @@ static void happen(const struct event *event)
 		leave_sleep(thread, ENDED);
 		break;
 	case ARRIVE:
-		model.frames[model.frame_cnt++] =
-			--model.arrivals_left % model.thread_cnt;
+		arrive(0, --model.arrivals_left % model.thread_cnt);
 		break;
 	case WRITE:
-		model.writes_due[event->who]--;
-		model.is_signalled[event->who] = true;
+		write_event(event->who);
 		break;
 	}
 }
@@ -308,7 +237,7 @@ static void check_nobody_is_forgotten(void)
 
 		if (thread->state != SLEEPS)
 			continue;
-		if (!thread->data && !model.frame_cnt)
+		if (!thread->data && !kernel.rings[0].frame_cnt)
 			continue;
 		note_way();
 		FAIL("thread %u sleeps over what has come", i);
@@ -319,43 +248,12 @@ struct scene {
 	unsigned threads, frames, timeouts, jumps, late;
 };
 
-/* The same thread finds the same waiter in each run, with no signal on its way. */
-static void reset_waiters(void)
-{
-	struct waiter *sorted[THREADS_MAX], *waiter;
-	unsigned at;
-
-	for (unsigned i = 0; i < THREADS_MAX; i++) {
-		waiter = waiter_get();
-		for (at = i; at && atomic_load(&sorted[at - 1]->fd) <
-					   atomic_load(&waiter->fd);
-		     at--)
-			sorted[at] = sorted[at - 1];
-		sorted[at] = waiter;
-		atomic_store(&waiter->is_woken, false);
-	}
-	for (unsigned i = 0; i < THREADS_MAX; i++)
-		waiter_put(sorted[i]);
-}
-
 static void begin(const struct scene *scene)
 {
-	struct stack_params params = { .lock_kind = STACK_LOCK_SPIN,
-				       .poll_batch = 16 };
-	static struct stack *stack;
-
-	/* one for all runs, which leave it as it was */
-	if (!stack)
-		CHECK_EQ(stack_create(&params, &stack), 0);
-	reset_waiters();
+	begin_kernel(1, deliver);
+	kernel.around_clear = signal_late;
 	memset(&model, 0, sizeof(model));
-	model.stack = stack;
-	model.ring.ops = &ring_ops;
-	pkt_pool_init(&model.pool, 0);
-	model.ring.pool = &model.pool;
-	ring_set_busy(&model.ring);
-	model.stack->rings[0] = &model.ring;
-	model.stack->ring_cnt = 1;
+	model.stack = model_stack(0);
 	model.thread_cnt = scene->threads;
 	model.arrivals_left = scene->frames;
 	model.timeouts_left = scene->timeouts;
@@ -379,10 +277,7 @@ static void end(void)
 		if (state == SLEEPS || state == JUMPED)
 			leave_sleep(&model.threads[i], ENDED);
 	}
-	CHECK(model.stack->watcher == NULL);
-	CHECK(list_is_empty(&model.stack->waiters));
-	CHECK(list_is_empty(&model.stack->wakes));
-	CHECK_EQ(model.stack->afterwards, 0);
+	check_stack_is_at_rest(model.stack);
 }
 
 enum { EVENTS_MAX = 4 * THREADS_MAX + 1 + EVENT_FDS };

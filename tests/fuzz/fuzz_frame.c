@@ -159,9 +159,10 @@ static struct ring_frame peek(struct ring_frame frame,
 
 	if (!udp || !ip_udp_is_good(udp, segment.len, demux.last_pseudo_sum,
 				    from->rx_partial_csum))
-		return (struct ring_frame){ NULL, 0 };
+		return RING_NO_FRAME;
 	return (struct ring_frame){ (const uint8_t *)(udp + 1),
-				    segment.len - sizeof(*udp) };
+				    segment.len - (uint32_t)sizeof(*udp),
+				    PKT_CSUM_UNKNOWN, false };
 }
 
 /* The next frame of a connection, which differs from its last by the bits that are
@@ -181,7 +182,9 @@ static void take_next(const uint8_t *bits, size_t len,
 					      ((uint8_t *)&good)[i] :
 					      0);
 	promised.end = demux.last;
-	promised.payload = peek((struct ring_frame){ frame, len }, from);
+	promised.payload = peek((struct ring_frame){ frame, (uint32_t)len,
+						      PKT_CSUM_UNKNOWN, false },
+				 from);
 	deliver(frame, len, 1, PKT_CSUM_UNKNOWN, from);
 	if (promised.payload.data)
 		abort();

@@ -227,7 +227,7 @@ static void do_write(struct tcp_pcb *pcb)
 static void do_read(struct tcp_pcb *pcb)
 {
 	struct list pkts = LIST_INIT(pkts);
-	uint32_t readable = tcp_readable(pcb), len = tcp_take(pcb, &pkts);
+	uint32_t readable = tcp_readable(pcb), len = tcp_take(pcb, UINT32_MAX, &pkts);
 	uint8_t urgent;
 	int rc;
 

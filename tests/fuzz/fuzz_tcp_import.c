@@ -91,7 +91,7 @@ static void live(struct tcp_pcb *pcb)
 	send_to(pcb, 0, 10);
 	tcp_world_advance(3 * NS_PER_SEC);
 	tcp_world_check(pcb);
-	len = tcp_take(pcb, &pkts);
+	len = tcp_take(pcb, UINT32_MAX, &pkts);
 	pkt_put_list(&pkts);
 	tcp_recved(pcb, len, world.now_ns);
 	tcp_close(pcb, world.now_ns);

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/socket.h>
 
 #include "base/compiler.h"
 #include "base/rand.h"
@@ -19,6 +18,9 @@ struct drawer {
 	struct rand rand;
 	uint8_t has[SLOTS];
 	bool is_tame;
+	/* so far something has been asked for EPOLLOUT; a set is in another one by
+	 * EPOLLET */
+	bool has_out, has_outer_edge;
 };
 
 static uint32_t below(struct drawer *d, uint32_t bound)
@@ -49,7 +51,23 @@ static uint32_t length(struct drawer *d)
 	return ONE_OF(d, lens);
 }
 
-static uint32_t events(struct drawer *d)
+enum { OUT_NAMES = EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND };
+
+/* Without edges of EPOLLOUT, also of a set around. */
+static uint32_t tame(struct drawer *d, uint32_t flags, bool is_set)
+{
+	if (flags & EPOLLET && !is_set)
+		flags &= ~(uint32_t)OUT_NAMES;
+	if (is_set && d->has_out)
+		flags &= ~(uint32_t)EPOLLET;
+	if (d->has_outer_edge)
+		flags &= ~(uint32_t)OUT_NAMES;
+	d->has_out |= flags & OUT_NAMES;
+	d->has_outer_edge |= is_set && flags & EPOLLET;
+	return flags;
+}
+
+static uint32_t events(struct drawer *d, bool is_set)
 {
 	static const uint32_t wanted[] = {
 		EPOLLIN, EPOLLIN, EPOLLIN, EPOLLOUT, EPOLLIN | EPOLLOUT,
@@ -63,12 +81,10 @@ static uint32_t events(struct drawer *d)
 	};
 	uint32_t flags = ONE_OF(d, wanted) | ONE_OF(d, how);
 
-	if (d->is_tame && flags & EPOLLET)
-		flags &= ~(uint32_t)(EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND);
-	return flags;
+	return d->is_tame ? tame(d, flags, is_set) : flags;
 }
 
-static enum op_kind kind(struct drawer *d)
+static enum op_kind any_kind(struct drawer *d)
 {
 	static const uint8_t weights[] = {
 #define OP(name, weight) weight,
@@ -85,6 +101,17 @@ static enum op_kind kind(struct drawer *d)
 		at -= weights[i];
 	}
 	return 0;
+}
+
+/* Waits cost time. */
+static enum op_kind kind(struct drawer *d)
+{
+	enum op_kind kind;
+
+	do
+		kind = any_kind(d);
+	while (kind == OP_meanwhile && below(d, 8));
+	return kind;
 }
 
 static void draw_receive(struct drawer *d, struct op *op)
@@ -115,6 +142,7 @@ static void draw_send(struct drawer *d, struct op *op)
 static void draw_op(struct drawer *d, struct op *op)
 {
 	op->kind = kind(d);
+	op->is_by_other = below(d, 8) == 0;
 	switch (op->kind) {
 	case OP_socket:
 		op->a = slot(d, NOTHING);
@@ -140,8 +168,6 @@ static void draw_op(struct drawer *d, struct op *op)
 	case OP_shutdown:
 		op->a = slot(d, UDP);
 		op->n = below(d, 4);
-		if (d->is_tame && (op->n == SHUT_RD || op->n == SHUT_RDWR))
-			op->n = SHUT_WR;
 		break;
 	case OP_close:
 		op->a = slot(d, (unsigned)~NOTHING);
@@ -184,7 +210,7 @@ static void draw_op(struct drawer *d, struct op *op)
 	case OP_epoll_mod:
 		op->a = slot(d, SET);
 		op->b = slot(d, below(d, 4) ? UDP : (unsigned)~NOTHING);
-		op->flags = events(d);
+		op->flags = events(d, !(d->has[op->b] & UDP));
 		break;
 	case OP_epoll_del:
 		op->a = slot(d, SET);
@@ -199,6 +225,15 @@ static void draw_op(struct drawer *d, struct op *op)
 		op->n = rand_u32(&d->rand);
 		op->flags = rand_u32(&d->rand);
 		break;
+	case OP_params:
+		op->a = slot(d, below(d, 8) ? SET : 0xff);
+		op->n = below(d, 8);
+		op->flags = rand_u32(&d->rand);
+		break;
+	case OP_meanwhile:
+		op->n = below(d, 3);
+		op->a = slot(d, op->n ? UDP | EVENT | SET : SET);
+		break;
 	case OP_KINDS:
 		break;
 	}
@@ -209,12 +244,12 @@ static void draw_op(struct drawer *d, struct op *op)
 static unsigned draw_beginning(struct drawer *d, struct op *ops)
 {
 	const struct op beginning[] = {
-		{ OP_socket, 0, 0, below(d, 3), 0 },
-		{ OP_bind, 0, 0, below(d, 5), 0 },
-		{ OP_socket, 1, 0, below(d, 3), 0 },
-		{ OP_bind, 1, 0, 2, 0 },
-		{ OP_connect, 1, 0, 1, 0 },
-		{ OP_epoll_create, 2, 0, 0, 0 },
+		{ .kind = OP_socket, .a = 0, .n = below(d, 3) },
+		{ .kind = OP_bind, .a = 0, .n = below(d, 5) },
+		{ .kind = OP_socket, .a = 1, .n = below(d, 3) },
+		{ .kind = OP_bind, .a = 1, .n = 2 },
+		{ .kind = OP_connect, .a = 1, .n = 1 },
+		{ .kind = OP_epoll_create, .a = 2 },
 	};
 
 	d->has[0] = d->has[1] = UDP;
@@ -231,6 +266,7 @@ void sequence_draw(struct sequence *s, uint64_t seed, unsigned cnt,
 	*s = (struct sequence){ .cnt = MIN(cnt, (unsigned)OPS_MAX) };
 	rand_init(&d.rand, seed);
 	d.is_tame = is_tame;
+	d.has_out = d.has_outer_edge = false;
 	for (int i = 0; i < SLOTS; i++)
 		d.has[i] = NOTHING;
 	for (unsigned i = draw_beginning(&d, s->ops); i < s->cnt; i++)

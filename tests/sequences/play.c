@@ -10,6 +10,10 @@
 #include <linux/types.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdatomic.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,13 +29,28 @@
 #include "base/compiler.h"
 #include "base/rand.h"
 #include "tests/sequences/sequence.h"
+#include "tests/support/sleeper.h"
 
 /* Nobody listens there. */
 enum { DEAD_PORT = 1 };
 
-enum { LEN_MAX = 1500, EVENTS_MAX = 64, WAIT_MS = 2 };
+enum { LEN_MAX = 1400, EVENTS_MAX = 64, WAIT_MS = 2, MEANWHILE_MS = 20 };
 
 unsigned long sequence_received;
+
+/* The second thread, which does what it is given. */
+static struct {
+	pthread_t thread;
+	bool is_made;
+	sem_t has_work, is_done;
+	_Atomic pid_t tid;
+	const struct op *op;
+	/* of a wait: it has begun, and is over; what it found */
+	_Atomic bool has_begun, is_over;
+	bool is_waiting;
+	int found, error;
+	struct epoll_event events[8];
+} other;
 
 static struct {
 	int fds[SLOTS]; /* -1: none */
@@ -65,6 +84,44 @@ static bool said(long n)
 	return n >= 0;
 }
 
+/* -- where we are ------------------------------------------------------------------- */
+
+/* The address that sockets are bound to, and the one by which they reach each other:
+ * that of a mirror, or the same. */
+static struct in_addr owned = { 0 }, heard = { 0 };
+
+static void find_addresses(void)
+{
+	const char *own = getenv("SEQUENCES_OWNED");
+	const char *mirror = getenv("SEQUENCES_HEARD_AT");
+
+	owned.s_addr = own ? inet_addr(own) : htonl(INADDR_LOOPBACK);
+	heard.s_addr = mirror ? inet_addr(mirror) : owned.s_addr;
+}
+
+/* What was sent has arrived then: the mirror and the ring keep the order. */
+static void settle(void)
+{
+	struct sockaddr_in name = { .sin_family = AF_INET, .sin_addr = owned };
+	socklen_t len = sizeof(name);
+	static int fd = -1;
+	char c = 0;
+
+	if (owned.s_addr == heard.s_addr)
+		return;
+	if (fd < 0) {
+		fd = socket(AF_INET, SOCK_DGRAM, 0);
+		if (bind(fd, (struct sockaddr *)&name, sizeof(name)) != 0)
+			abort();
+	}
+	getsockname(fd, (struct sockaddr *)&name, &len);
+	name.sin_addr = heard;
+	if (sendto(fd, &c, 1, 0, (struct sockaddr *)&name, sizeof(name)) != 1 ||
+	    recv(fd, &c, 1, 0) != 1)
+		abort();
+	sequence_received++;
+}
+
 /* -- names ---------------------------------------------------------------------------- */
 
 static bool name_of_slot(int slot, struct sockaddr_in *name)
@@ -80,7 +137,8 @@ static void say_name(const struct sockaddr_in *name)
 {
 	struct sockaddr_in own;
 
-	say(" %s:", name->sin_addr.s_addr == htonl(INADDR_LOOPBACK) ? "lo" :
+	say(" %s:", name->sin_addr.s_addr == owned.s_addr ? "own" :
+		    name->sin_addr.s_addr == heard.s_addr ? "mirror" :
 		    name->sin_addr.s_addr ? "elsewhere" : "any");
 	if (name->sin_port == 0 || ntohs(name->sin_port) == DEAD_PORT) {
 		say("%d", ntohs(name->sin_port));
@@ -94,11 +152,11 @@ static void say_name(const struct sockaddr_in *name)
 	say("gone");
 }
 
-static struct sockaddr_in loopback(uint16_t port)
+static struct sockaddr_in at_port(struct in_addr addr, uint16_t port)
 {
 	return (struct sockaddr_in){ .sin_family = AF_INET,
 				     .sin_port = htons(port),
-				     .sin_addr = { htonl(INADDR_LOOPBACK) } };
+				     .sin_addr = addr };
 }
 
 /* Where a slot hears; port 0 if it does not. */
@@ -106,8 +164,8 @@ static struct sockaddr_in heard_at(int slot)
 {
 	struct sockaddr_in name;
 
-	return name_of_slot(slot, &name) ? loopback(ntohs(name.sin_port)) :
-					   loopback(0);
+	return at_port(heard, name_of_slot(slot, &name) ? ntohs(name.sin_port) :
+							 0);
 }
 
 /* -- slots ---------------------------------------------------------------------------- */
@@ -198,7 +256,7 @@ static void play_read(const struct op *op)
 
 static void play_bind(const struct op *op)
 {
-	struct sockaddr_in name = loopback(0);
+	struct sockaddr_in name = at_port(owned, 0);
 
 	if (op->n == 0)
 		name.sin_addr.s_addr = htonl(INADDR_ANY);
@@ -210,7 +268,8 @@ static void play_bind(const struct op *op)
 
 static void play_connect(const struct op *op)
 {
-	struct sockaddr_in name = op->n ? heard_at(op->b) : loopback(DEAD_PORT);
+	struct sockaddr_in name = op->n ? heard_at(op->b) :
+						 at_port(heard, DEAD_PORT);
 
 	if (!name.sin_port) {
 		say(" nobody is there");
@@ -222,7 +281,14 @@ static void play_connect(const struct op *op)
 static void play_disconnect(const struct op *op)
 {
 	struct sockaddr none = { .sa_family = AF_UNSPEC };
+	struct pollfd fd = { .fd = play.fds[op->a], .events = POLLIN };
 
+	/* it may lose its name, and get another one by a send that fails, by which only
+	 * the kernel hears */
+	if (poll(&fd, 1, 0) > 0) {
+		say(" has something to read");
+		return;
+	}
 	said(connect(play.fds[op->a], &none, sizeof(none)));
 }
 
@@ -262,6 +328,15 @@ static bool is_heard(int slot, __be16 port)
 	return false;
 }
 
+/* A send that fails gives a socket a name in passing, by which only the kernel hears. */
+static bool fails_without_name(const struct op *op, __be16 port)
+{
+	struct sockaddr_in name;
+
+	return (!port || op->flags & MSG_OOB) && name_of_slot(op->a, &name) &&
+	       !name.sin_port;
+}
+
 static void play_send(const struct op *op)
 {
 	uint8_t bytes[LEN_MAX];
@@ -270,7 +345,8 @@ static void play_send(const struct op *op)
 	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
 	int fd = play.fds[op->a];
 
-	if (!is_heard(op->a, port_of_peer(op->a))) {
+	if (!is_heard(op->a, port_of_peer(op->a)) ||
+	    fails_without_name(op, port_of_peer(op->a))) {
 		say(" nobody is there");
 		return;
 	}
@@ -288,7 +364,8 @@ static void play_write(const struct op *op)
 {
 	uint64_t value = 1;
 
-	if (!is_heard(op->a, port_of_peer(op->a))) {
+	if (!is_heard(op->a, port_of_peer(op->a)) ||
+	    fails_without_name(op, port_of_peer(op->a))) {
 		say(" nobody is there");
 		return;
 	}
@@ -300,7 +377,8 @@ static void play_sendto(const struct op *op)
 	struct sockaddr_in name = heard_at(op->b);
 	uint8_t bytes[LEN_MAX];
 
-	if (!is_heard(op->a, name.sin_port)) {
+	if (!is_heard(op->a, name.sin_port) ||
+	    fails_without_name(op, name.sin_port)) {
 		say(" nobody is there");
 		return;
 	}
@@ -452,6 +530,14 @@ static int by_data(const void *a, const void *b)
 	return x->data.u64 < y->data.u64 ? -1 : x->data.u64 > y->data.u64;
 }
 
+static void say_events(struct epoll_event *events, int cnt)
+{
+	qsort(events, (size_t)cnt, sizeof(events[0]), by_data);
+	for (int i = 0; i < cnt; i++)
+		say(" [%u by %u: %x]", (unsigned)(events[i].data.u64 & 0xff),
+		    (unsigned)(events[i].data.u64 >> 8), events[i].events);
+}
+
 /* There is room for all events: which of them come first is not promised. */
 static void play_epoll_wait(const struct op *op)
 {
@@ -461,10 +547,7 @@ static void play_epoll_wait(const struct op *op)
 
 	said(cnt);
 	if (cnt > 0)
-		qsort(events, (size_t)cnt, sizeof(events[0]), by_data);
-	for (int i = 0; i < cnt; i++)
-		say(" [%u by %u: %x]", (unsigned)(events[i].data.u64 & 0xff),
-		    (unsigned)(events[i].data.u64 >> 8), events[i].events);
+		say_events(events, cnt);
 }
 
 static void play_poll(const struct op *op)
@@ -517,6 +600,119 @@ static void play_select(const struct op *op)
 	}
 }
 
+/* Programs that know epoll's busy polling ask and set. */
+#ifndef EPIOCSPARAMS
+struct epoll_params {
+	uint32_t busy_poll_usecs;
+	uint16_t busy_poll_budget;
+	uint8_t prefer_busy_poll;
+	uint8_t pad;
+};
+#define EPIOCSPARAMS _IOW(0x8a, 0x01, struct epoll_params)
+#define EPIOCGPARAMS _IOR(0x8a, 0x02, struct epoll_params)
+#endif
+
+static void play_params(const struct op *op)
+{
+	struct epoll_params params = {
+		.busy_poll_usecs = op->flags % 100,
+		.busy_poll_budget = (uint16_t)(op->flags >> 8 & 15),
+		.prefer_busy_poll = op->n & 3,
+		.pad = op->n == 7,
+	};
+
+	said(ioctl(play.fds[op->a], EPIOCSPARAMS, &params));
+	memset(&params, 0, sizeof(params));
+	if (said(ioctl(play.fds[op->a], EPIOCGPARAMS, &params)))
+		say(" %u %u %u", params.busy_poll_usecs,
+		    params.busy_poll_budget, params.prefer_busy_poll);
+}
+
+/* -- the second thread --------------------------------------------------------------- */
+
+static void begin_wait(const struct op *op)
+{
+	struct pollfd fd = { .fd = play.fds[op->a], .events = POLLIN };
+	struct timeval time = { .tv_usec = MEANWHILE_MS * 1000 };
+	fd_set in;
+
+	atomic_store(&other.has_begun, true);
+	if (op->n == 0) {
+		other.found = epoll_wait(fd.fd, other.events, 8, MEANWHILE_MS);
+	} else if (op->n == 1 || fd.fd < 0) {
+		other.found = poll(&fd, 1, MEANWHILE_MS);
+	} else {
+		FD_ZERO(&in);
+		FD_SET(fd.fd, &in);
+		other.found = select(fd.fd + 1, &in, NULL, NULL, &time);
+	}
+	other.error = errno;
+	atomic_store(&other.is_over, true);
+}
+
+static void play_op(const struct op *op);
+
+static void *work(void *arg)
+{
+	atomic_store(&other.tid, gettid());
+	for (;;) {
+		while (sem_wait(&other.has_work) != 0)
+			;
+		if (other.op->kind == OP_meanwhile)
+			begin_wait(other.op);
+		else
+			play_op(other.op);
+		sem_post(&other.is_done);
+	}
+	return arg;
+}
+
+static void give_work(const struct op *op)
+{
+	if (!other.is_made) {
+		sem_init(&other.has_work, 0, 0);
+		sem_init(&other.is_done, 0, 0);
+		if (pthread_create(&other.thread, NULL, work, NULL) != 0)
+			abort();
+		other.is_made = true;
+	}
+	other.op = op;
+	sem_post(&other.has_work);
+}
+
+static void await_work(void)
+{
+	while (sem_wait(&other.is_done) != 0)
+		;
+}
+
+/* The other thread waits, until the time is over or what happens next ends it. */
+static void play_meanwhile(const struct op *op)
+{
+	atomic_store(&other.has_begun, false);
+	atomic_store(&other.is_over, false);
+	give_work(op);
+	while (!atomic_load(&other.has_begun) ||
+	       (!atomic_load(&other.is_over) &&
+		!sleeper_is_asleep(atomic_load(&other.tid))))
+		sched_yield();
+	other.is_waiting = true;
+}
+
+static void end_meanwhile(void)
+{
+	if (!other.is_waiting)
+		return;
+	other.is_waiting = false;
+	await_work();
+	say("meanwhile");
+	errno = other.error;
+	said(other.found);
+	if (other.op->n == 0 && other.found > 0)
+		say_events(other.events, other.found);
+	say("\n");
+}
+
 /* -- the whole of it ------------------------------------------------------------------- */
 
 static const struct {
@@ -527,11 +723,17 @@ static const struct {
 #include "tests/sequences/ops.def"
 };
 
+static void play_op(const struct op *op)
+{
+	kinds[op->kind].play(op);
+}
+
 unsigned sequence_play(const struct sequence *s, char *out, unsigned size)
 {
 	play.out = out;
 	play.len = 0;
 	play.size = size;
+	find_addresses();
 	for (int i = 0; i < SLOTS; i++)
 		play.fds[i] = -1;
 	for (play.at = 0; play.at < s->cnt; play.at++) {
@@ -539,11 +741,27 @@ unsigned sequence_play(const struct sequence *s, char *out, unsigned size)
 
 		if (s->is_out[play.at])
 			continue;
-		say("%u %s %u %u (%u, %x):", play.at, kinds[op->kind].name,
-		    op->a, op->b, op->n, op->flags);
-		kinds[op->kind].play(op);
+		if (op->kind == OP_meanwhile)
+			end_meanwhile();
+		say("%u %s %u %u (%u, %x)%s:", play.at, kinds[op->kind].name,
+		    op->a, op->b, op->n, op->flags,
+		    op->is_by_other ? " there" : "");
+		if (op->kind == OP_meanwhile) {
+			play_op(op);
+			say("\n");
+			continue;
+		}
+		if (op->is_by_other && !other.is_waiting) {
+			give_work(op);
+			await_work();
+		} else {
+			play_op(op);
+		}
+		settle();
 		say("\n");
+		end_meanwhile();
 	}
+	end_meanwhile();
 	for (int i = 0; i < SLOTS; i++)
 		if (play.fds[i] >= 0)
 			close(play.fds[i]);

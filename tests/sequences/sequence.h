@@ -20,6 +20,8 @@ enum { SLOTS = 10, OPS_MAX = 256 };
 
 struct op {
 	enum op_kind kind;
+	/* a second thread does it, while the first one waits for it */
+	bool is_by_other;
 	/* slots; what the second one is for depends on the kind */
 	uint8_t a, b;
 	/* numbers of the kind's own: a length, a choice; flags */

@@ -10,6 +10,8 @@
  *                                    and leaves out what makes no difference. Prints the
  *                                    shortest program that differs, with both results
  *
+ * With SEQUENCES_OWNED, an address of this host, and SEQUENCES_HEARD_AT, one from which a
+ * mirror sends back what it gets, they go over the wire (tests/system/ready_sequences.sh).
  * With SEQUENCES_TAME in the environment, without what is known to differ (sequences.sh).
  */
 #define _GNU_SOURCE
@@ -54,7 +56,9 @@ static void play_batch(uint64_t first, unsigned cnt, unsigned len)
 		       (unsigned long long)hash(
 			       text, sequence_play(&sequence, text, OUT_SIZE)));
 	}
-	if (carried)
+	if (!carried)
+		fprintf(stderr, "# received %lu\n", sequence_received);
+	else
 		fprintf(stderr, "# received %lu, carried by the library %lu\n",
 			sequence_received, carried());
 }

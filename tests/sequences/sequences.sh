@@ -7,16 +7,23 @@
 #
 # Known differences, which the programs stay away from:
 #  1. Datagrams that come by the kernel and by our queues may be received in another
-#     order than they were sent (no MSG_MORE, no MSG_DONTROUTE).
+#     order than they were sent (no MSG_MORE, no MSG_DONTROUTE, no disconnect with
+#     something to read, no send that fails from a socket without a name).
 #  2. The error that a datagram of the kernel's brings back is told a moment later, if the
 #     next one goes by our queues (nobody sends to whom is not there).
 #  3. Linux reports an edge of EPOLLOUT for each datagram that has left; here one comes
-#     when there was no room and there is room again (SEQUENCES_TAME).
-#  4. A set whose one-shot socket is disarmed, and was shut down for receiving since, looks
-#     readable to who polls it or has it in a set, and has no event (SEQUENCES_TAME).
+#     when there was no room and there is room again (SEQUENCES_TAME). A send that fires
+#     it would wake programs that ask for EPOLLIN | EPOLLOUT | EPOLLET once and for all,
+#     as many event loops do, for each datagram.
+#  4. Who waits in a set whose last number another thread closes does not hear of the
+#     kernel's fds in it any more, only of our sockets (nothing becomes ready then).
+#  5. A one-shot socket that has been told, and was closed by the number it was added with
+#     while a duplicate lives, cannot be taken out of the kernel's set: to poll, select and
+#     sets around, its set is ready when something comes to the twin, a shutdown for
+#     example. epoll_wait is right (one in a million programs does it).
 #
 # SEQUENCES: how many, SEQUENCES_LENGTH: of how many calls each, SEQUENCES_FIRST: the
-# seed of the first one. SEQUENCES_TAME= plays 3 and 4, too.
+# seed of the first one. SEQUENCES_TAME= plays 3, too.
 . "${srcdir:-.}/tests/support/preload.sh"
 
 program=$builddir/tests/sequences/sequences
@@ -68,6 +75,15 @@ is_accelerated() {
 		awk '{ print; n++; bad = $1 > $2 } END { exit n != 1 || bad }'
 }
 
+# The programs close what another thread waits for, which is a race to the sanitizer.
+if is_thread_sanitized; then
+	for way in sleeping polling; do
+		tap_skip "results_are_equal_$way" "not under a sanitizer"
+		tap_skip "sockets_were_accelerated_$way" "not under a sanitizer"
+	done
+	tap_end
+	exit
+fi
 batch env >"$work/libc" 2>"$work/libc.said"
 for way in sleeping polling; do
 	polls=0

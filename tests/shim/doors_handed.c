@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -131,6 +132,121 @@ static void passed_to_another_process(void)
 	close_pair(via);
 }
 
+/* -- sets ---------------------------------------------------------------------------- */
+
+static void say_in(int set, const char *what, int ms)
+{
+	struct epoll_event got[4];
+	int n = epoll_wait(set, got, 4, ms);
+
+	SAY("%s: %d", what, n);
+	for (int i = 0; i < n; i++)
+		SAY(", %u %#x", got[i].data.u32, got[i].events);
+	SAY("\n");
+}
+
+static void put_in(int set, int fd, uint32_t events, uint32_t word)
+{
+	struct epoll_event event = { .events = events, .data.u32 = word };
+
+	if (epoll_ctl(set, EPOLL_CTL_ADD, fd, &event) != 0)
+		SAY("add: %m\n");
+}
+
+/* In turn: a line from one, then the other goes on. */
+static void let_go_on(int via)
+{
+	if (write(via, "x", 1) != 1)
+		SAY("write: %m\n");
+}
+
+static void await_turn(int via)
+{
+	char byte;
+
+	if (read(via, &byte, 1) != 1)
+		SAY("read: %m\n");
+}
+
+/* The sockets stay with the sender. Whoever gets the set hears of what comes to them, and
+ * what it takes out of the set, the sender's set has not got any more. */
+static void set_is_passed_to_another_process(void)
+{
+	int via[2], pair[2], set = epoll_create1(EPOLL_CLOEXEC);
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, via) != 0)
+		SAY("socketpair: %m\n");
+	pid = fork();
+	if (pid == 0) {
+		int theirs = receive_fd(via[1]);
+
+		say_in(theirs, "what waits, there", 3000);
+		let_go_on(via[1]);
+		await_turn(via[1]);
+		say_in(theirs, "nothing, there", 0);
+		let_go_on(via[1]);
+		say_in(theirs, "what comes, there", 3000);
+		let_go_on(via[1]);
+		await_turn(via[1]);
+		say_in(theirs, "of one that is closed, there", 0);
+		_exit(0);
+	}
+	make_waiting_pair(pair);
+	put_in(set, pair[0], EPOLLIN, 1);
+	put_in(set, via[0], EPOLLPRI, 2);
+	say_in(set, "what waits, here", 3000);
+	send_fd(via[0], set);
+	await_turn(via[0]);
+	say_in(set, "what waits, here", 3000);
+	read_all(pair[0], 2);
+	say_in(set, "nothing, here", 0);
+	let_go_on(via[0]);
+	await_turn(via[0]);
+	send(pair[1], "third", 5, 0);
+	await_turn(via[0]);
+	say_in(set, "what comes, here", 3000);
+	read_all(pair[0], 1);
+	close_pair(pair);
+	say_in(set, "of one that is closed, here", 0);
+	let_go_on(via[0]);
+	ended(pid);
+	close(set);
+	close_pair(via);
+}
+
+/* Parent and child have the set and its sockets. */
+static void set_is_inherited(void)
+{
+	int via[2], pair[2], set = epoll_create1(0);
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, via) != 0)
+		SAY("socketpair: %m\n");
+	make_waiting_pair(pair);
+	put_in(set, pair[0], EPOLLIN, 1);
+	say_in(set, "what waits, here", 3000);
+	pid = fork();
+	if (pid == 0) {
+		say_in(set, "what waits, in the child", 3000);
+		receive(pair[0], 0);
+		receive(pair[0], 0);
+		say_in(set, "nothing, in the child", 0);
+		let_go_on(via[1]);
+		say_in(set, "what comes, in the child", 3000);
+		receive(pair[0], 0);
+		if (epoll_ctl(set, EPOLL_CTL_DEL, pair[0], NULL) != 0)
+			SAY("delete: %m\n");
+		_exit(0);
+	}
+	await_turn(via[0]);
+	send(pair[1], "third", 5, 0);
+	ended(pid);
+	close(set);
+	close_pair(pair);
+	close_pair(via);
+}
+
 /* By a copy in the child, and by leaving the fd open. */
 static void spawned_children_read_what_waits(void)
 {
@@ -219,6 +335,8 @@ const struct door handed_doors[] = {
 	SCENARIO(exec_keeps_what_waits),
 	SCENARIO(exec_of_itself_keeps_what_waits),
 	SCENARIO(passed_to_another_process),
+	SCENARIO(set_is_passed_to_another_process),
+	SCENARIO(set_is_inherited),
 	SCENARIO(spawned_children_read_what_waits),
 	SCENARIO(shells_read_what_waits),
 	SCENARIO(cloned_children_read_what_waits),

@@ -10,7 +10,8 @@ check_LTLIBRARIES += %D%/libvma-test.la
 EXTRA_%C%_libvma_test_la_DEPENDENCIES = src/sock-redirect/export-test.map
 
 check_PROGRAMS += %D%/matrix
-%C%_matrix_SOURCES = %D%/matrix.c %D%/matrix_calls.c %D%/matrix_calls.h
+%C%_matrix_SOURCES = %D%/matrix.c %D%/matrix_calls.h %D%/matrix_calls.def \
+	%D%/matrix_calls.c %D%/matrix_files.c %D%/matrix_processes.c
 shim_scripts += %D%/ab.sh
 EXTRA_DIST += %D%/matrix.cells tests/support/preload.sh \
 	tests/support/tsan.supp
@@ -21,8 +22,14 @@ shim_scripts += %D%/scenarios.sh
 
 check_PROGRAMS += %D%/udp
 %C%_udp_SOURCES = %D%/udp.h %D%/udp.c %D%/udp_calls.c %D%/udp_control.c \
-	%D%/udp_process.c %D%/udp_ready.c %D%/udp_waits.c
+	%D%/udp_process.c %D%/udp_ready.c %D%/udp_mux.c %D%/udp_sets.c %D%/udp_waits.c
 shim_scripts += %D%/udp.sh
+
+check_PROGRAMS += %D%/tcp
+%C%_tcp_SOURCES = %D%/tcp.h %D%/tcp.c %D%/tcp_close.c %D%/tcp_connect.c \
+	%D%/tcp_listen.c %D%/tcp_options.c %D%/tcp_process.c %D%/tcp_ready.c \
+	%D%/tcp_receive.c %D%/tcp_send.c %D%/tcp_waits.c
+shim_scripts += %D%/tcp.sh
 
 check_PROGRAMS += %D%/doors
 %C%_doors_SOURCES = %D%/doors.h %D%/doors.c %D%/doors_handed.c \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How the matrix makes each intercepted call (matrix_calls.c), and what it has to
- * prepare for it (matrix.c). */
+/* How the matrix makes each intercepted call (matrix_calls.c, matrix_files.c,
+ * matrix_processes.c), and what it has to prepare for it (matrix.c). */
 #ifndef SHIM_MATRIX_CALLS_H
 #define SHIM_MATRIX_CALLS_H
 
@@ -53,8 +53,25 @@ extern const size_t calls_cnt;
 /* Adds to what the cell prints. */
 void cell_show(struct cell *c, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+/* Shows what arrived and gives the result on. */
+long cell_shown(struct cell *c, long n);
+/* A sending call's data has to get to the other end, too. */
+long cell_sent(struct cell *c, long n);
+/* Whether the fd that came back is open, and closes it. */
+long cell_new_fd(struct cell *c, long fd);
+/* The pointer, or what the condition puts in its place; a function, so that the
+ * compiler does not see the NULL. */
+void *cell_pointer(const struct cell *c, const void *p);
+#define P(x) ((__typeof__(&*(x)))cell_pointer(c, x))
+
 /* A way out that is not one of the calls. */
 void real_exit(int status) __attribute__((noreturn));
 struct sockaddr_in loopback(int port);
+
+#define CALL(name, role, not_in) long do_##name(struct cell *c);
+#define CALL_ERRNO CALL
+#include "tests/shim/matrix_calls.def"
+#undef CALL
+#undef CALL_ERRNO
 
 #endif

@@ -14,7 +14,9 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/io_uring.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <netinet/udp.h>
 #include <poll.h>
 #include <pthread.h>
@@ -26,6 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -589,6 +592,91 @@ static void where(void)
 	       sched_getscheduler(tid));
 }
 
+/* -- TCP ------------------------------------------------------------------------------ */
+
+static int tcp_listener(struct sockaddr_in *name)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	socklen_t len = sizeof(*name);
+
+	*name = (struct sockaddr_in){ .sin_family = AF_INET };
+	name->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	if (bind(fd, (struct sockaddr *)name, len) != 0 || listen(fd, 64) != 0 ||
+	    getsockname(fd, (struct sockaddr *)name, &len) != 0)
+		perror("listen");
+	return fd;
+}
+
+/* What a connection that has chosen nothing has. */
+static void tcp(void)
+{
+	struct sockaddr_in name;
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info), int_len = sizeof(int), text_len = 16;
+	int listener = tcp_listener(&name), nodelay = -1;
+	int fd = socket(AF_INET, SOCK_STREAM, 0), child;
+	char text[16] = "";
+
+	if (connect(fd, (struct sockaddr *)&name, sizeof(name)) != 0)
+		perror("connect");
+	child = accept(listener, NULL, NULL);
+	if (write(fd, text, 1) != 1 || read(child, text, 1) != 1)
+		perror("a byte");
+	getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &nodelay, &int_len);
+	getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len);
+	getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, text, &text_len);
+	printf("nodelay %d, time stamps %d, mss %u, %s\n", nodelay,
+	       info.tcpi_options & TCPI_OPT_TIMESTAMPS, info.tcpi_snd_mss, text);
+	close(child);
+	close(fd);
+	close(listener);
+}
+
+/* Whether the last of many single bytes is acknowledged although nobody answers. */
+static void tcp_acks(void)
+{
+	struct sockaddr_in name;
+	int listener = tcp_listener(&name), unacked = 0;
+	int fd = socket(AF_INET, SOCK_STREAM, 0), child;
+	char byte = 0;
+
+	if (connect(fd, (struct sockaddr *)&name, sizeof(name)) != 0)
+		perror("connect");
+	child = accept(listener, NULL, NULL);
+	for (int i = 0; i < 40; i++)
+		if (write(fd, &byte, 1) != 1 || read(child, &byte, 1) != 1)
+			perror("a byte");
+	/* which also polls */
+	(void)!recv(fd, &byte, 1, MSG_DONTWAIT);
+	ioctl(fd, SIOCOUTQ, &unacked);
+	printf("%s\n", unacked ? "later" : "at once");
+	close(child);
+	close(fd);
+	close(listener);
+}
+
+/* How many of twelve connect in less than a second: all of them, or few. */
+static void tcp_syns(void)
+{
+	enum { CNT = 12 };
+	struct sockaddr_in name;
+	int listener = tcp_listener(&name), cnt = 0;
+	struct pollfd fds[CNT];
+
+	for (int i = 0; i < CNT; i++) {
+		fds[i].fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		fds[i].events = POLLOUT;
+		(void)!connect(fds[i].fd, (struct sockaddr *)&name, sizeof(name));
+	}
+	for (int i = 0; i < CNT; i++)
+		cnt += poll(&fds[i], 1, i ? 0 : 200) == 1;
+	/* a second may end meanwhile */
+	printf("%s\n", cnt == CNT ? "all" : cnt >= 1 && cnt <= 4 ? "few" : "others");
+	for (int i = 0; i < CNT; i++)
+		close(fds[i].fd);
+	close(listener);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -610,6 +698,9 @@ static const struct {
 	{ "pages", pages },
 	{ "where", where },
 	{ "ring", ring },
+	{ "tcp", tcp },
+	{ "tcp_acks", tcp_acks },
+	{ "tcp_syns", tcp_syns },
 };
 
 int main(int argc, char **argv)

@@ -9,6 +9,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <poll.h>
@@ -23,6 +24,7 @@
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
@@ -249,6 +251,34 @@ static void waits(int n)
 	stay();
 }
 
+static double seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+/* For more than a second: looks at an empty set and polls an empty socket, again and
+ * again; with n each call sleeps. */
+static void waits_long(int n)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	double end = seconds() + 2.5;
+	struct pollfd fd;
+	int pair[2], set = epoll_create1(0);
+
+	make_pair(pair);
+	must(epoll_ctl(set, EPOLL_CTL_ADD, pair[1], &event) == 0, "epoll_ctl");
+	fd = (struct pollfd){ .fd = pair[1], .events = POLLIN };
+	while (seconds() < end) {
+		must(epoll_wait(set, &event, 1, n) == 0, "epoll_wait");
+		if (n)
+			must(poll(&fd, 1, n) == 0, "poll");
+	}
+	stay();
+}
+
 static void nothing(int sig)
 {
 	(void)sig;
@@ -274,6 +304,35 @@ static void waits_in_vain(int n)
 	must(poll(fds, 2, -1) < 0 && errno == EINTR, "interrupted poll");
 	must(write(ends[1], "x", 1) == 1 && poll(fds, 2, -1) == 1,
 	     "poll of a pipe");
+	stay();
+}
+
+/* A listener on fd 3 and port 7304, 4 connected to it, 5 accepted: 4 sends four times
+ * 1,000 bytes, of which 5 takes 400. With n the end of 4 follows. */
+static void stream(int n)
+{
+	struct sockaddr_in name = { .sin_family = AF_INET,
+				    .sin_port = htons(7304),
+				    .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	int listener = socket(AF_INET, SOCK_STREAM, 0), one = 1, fd, child;
+	char buf[1000] = "";
+
+	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	must(bind(listener, (struct sockaddr *)&name, sizeof(name)) == 0 &&
+		     listen(listener, 5) == 0,
+	     "listen");
+	/* which makes it ours */
+	fcntl(listener, F_SETFL, O_NONBLOCK);
+	must(accept(listener, NULL, NULL) < 0, "accept of nothing");
+	fd = socket(AF_INET, SOCK_STREAM, 0);
+	join(fd, 7304);
+	child = accept(listener, NULL, NULL);
+	must(child == 5, "accept");
+	for (int i = 0; i < 4; i++)
+		must(send(fd, buf, sizeof(buf), 0) == sizeof(buf), "send");
+	must(recv(child, buf, 400, 0) == 400, "recv");
+	if (n)
+		must(shutdown(fd, SHUT_WR) == 0, "shutdown");
 	stay();
 }
 
@@ -345,6 +404,8 @@ static const struct {
 	{ "full", full },
 	{ "waits", waits },
 	{ "waits_in_vain", waits_in_vain },
+	{ "waits_long", waits_long },
+	{ "stream", stream },
 	{ "kinds", kinds },
 	{ "child", child },
 	{ "ends_at_once", ends_at_once },

@@ -151,6 +151,43 @@ waits_in_vain_are_counted() {
 		poll.rx_ready 0 poll.os_rx_ready 1
 }
 
+# long MILLISECONDS VARIABLE=VALUE...: how much of the time was spent polling in
+# epoll_wait and in poll, by all views.
+long() {
+	local ms=$1 views
+	shift
+	export "$@"
+	start waits_long "$ms"
+	local status=$?
+	unset "${@%%=*}"
+	[ $status = 0 ] || return 1
+	stats --raw | awk '$1 == "epoll.3.polling_percent" { a = $2 }
+		$1 == "poll.polling_percent" { b = $2 }
+		END { print a + 0, b + 0 }'
+	# the views say the same
+	views=$(stats -c 1 | sed -n 's/^epoll.*Polling CPU:\([0-9]*\)%$/\1/p'
+		stats -c 1 -v 2 | sed -n 's/^epoll.*Polling CPU:\([0-9]*\)%$/\1/p'
+		stats -c 1 -v 3 | grep -A1 'epoll.3' | sed -n 's/^Polling CPU:\([0-9]*\)%$/\1/p')
+	stats --raw | awk -v views="$(echo $views)" '$1 == "epoll.3.polling_percent" {
+		n = $2 } END { n += 0; exit n && views != n " " n " " n }' || { echo "views: $views"; return 1; }
+	end_program
+}
+
+# Others use the processors as well: what sleeps does not poll, and what polls is busy for
+# most of the time.
+polling_is_measured() {
+	local got
+	got=$(long 0 VMA_CPU_USAGE_STATS=1 VMA_SELECT_POLL=0) || { echo "$got"; return 1; }
+	awk '{ exit !($1 >= 60 && $2 == 0) }' <<<"$got" || { echo "looking: $got"; return 1; }
+	got=$(long 100 VMA_CPU_USAGE_STATS=1 VMA_SELECT_POLL=0) || { echo "$got"; return 1; }
+	awk '{ exit !($1 <= 10 && $2 <= 10) }' <<<"$got" || { echo "asleep: $got"; return 1; }
+	got=$(long 100 VMA_CPU_USAGE_STATS=1 VMA_SELECT_POLL=1000000) || { echo "$got"; return 1; }
+	awk '{ exit !($1 >= 30 && $1 <= 65 && $2 >= 30 && $2 <= 65) }' <<<"$got" ||
+		{ echo "spinning, half of the time in each: $got"; return 1; }
+	got=$(long 0 VMA_CPU_USAGE_STATS=0) || { echo "$got"; return 1; }
+	expect "$got" "0 0"
+}
+
 waits_are_counted() {
 	start waits || return 1
 	counts poll.poll_hit 2 poll.timeouts 1 poll.rx_ready 1 \
@@ -256,6 +293,84 @@ list_view_has_vma_layout() {
 		expect "$(timeout 20 "$tool" -k "$work/shm" -v 5 | wc -l)" 1
 }
 
+# Nobody polls while it stays: the progress thread acknowledges.
+start_stream() {
+	export VMA_TCP=1 VMA_PROGRESS_ENGINE_INTERVAL=10
+	start stream "$@"
+	local status=$?
+	unset VMA_TCP
+	export VMA_PROGRESS_ENGINE_INTERVAL=0
+	return $status
+}
+# lists PATTERN: it matches a row of a TCP socket.
+lists() {
+	timeout 20 "$tool" -k "$work/shm" -v 5 | grep '^tcp' >"$work/tool"
+	grep -Eq "$1" "$work/tool"
+}
+
+list_view_has_states_of_tcp() {
+	start_stream || return 1
+	wait_until lists '^tcp   Yes       0 {20}0 {20}127.0.0.1:[0-9]+ +127.0.0.1:7304 +ESTABLISHED ' &&
+		wait_until lists '^tcp   Yes       3600 {17}0 {20}127.0.0.1:7304 +127.0.0.1:[0-9]+ +ESTABLISHED ' &&
+		lists '^tcp   Yes       0 {20}0 {20}127.0.0.1:7304 +0.0.0.0:\* +LISTEN ' &&
+		expect "$(wc -l <"$work/tool")" 3 || { cat "$work/tool"; return 1; }
+	end_program
+	start_stream 1 || return 1
+	wait_until lists '7304 +FIN_WAIT_2 ' && wait_until lists ' 3600 .*CLOSE_WAIT ' ||
+		{ cat "$work/tool"; return 1; }
+}
+
+has_counts_of_tcp() {
+	stats --raw >"$work/tool" && grep -q '^socket.4.rtt_us [1-9]' "$work/tool" &&
+		grep -q '^tcp.in_segments [1-9]' "$work/tool" &&
+		grep -q '^socket.5.rx_queued_bytes 4000$' "$work/tool" &&
+		! grep -q '^socket.4.send_queue' "$work/tool"
+}
+has_counts_of_repairs() {
+	stats --raw >"$work/tool" &&
+		grep -q '^socket.4.tx_retransmits [1-9]' "$work/tool" &&
+		grep -q '^tcp.retransmitted [1-9]' "$work/tool"
+}
+# Nobody looks at what arrives, so it is sent again.
+what_is_sent_again_is_counted() {
+	export VMA_TCP=1
+	start stream
+	local status=$?
+	unset VMA_TCP
+	[ $status = 0 ] && wait_until has_counts_of_repairs &&
+		stats -c 1 -v 3 | grep -q '^Retransmissions: [1-9]' ||
+		{ cat "$work/tool"; return 1; }
+}
+tcp_counters_are_those_of_the_traffic() {
+	start_stream || return 1
+	wait_until has_counts_of_tcp || { cat "$work/tool"; return 1; }
+	counts socket.4.tx_packets 4 socket.4.tx_bytes 4000 socket.5.rx_bytes 400 \
+		socket.5.rx_queued_bytes 4000 socket.4.send_queue 0 \
+		socket.4.tx_retransmits 0 tcp.retransmitted 0 tcp.malformed 0 || return 1
+	grep -q '^socket.4.congestion_window [1-9]' "$work/tool" &&
+		grep -q '^socket.5.receive_window [1-9]' "$work/tool" || return 1
+	stats -c 1 -v 3 >"$work/tool"
+	grep -q '^- State           = \[ESTABLISHED\]$' "$work/tool" &&
+		grep -q '^RTT: [1-9]' "$work/tool" &&
+		grep -q '^Rx byte: cur 3600 / ' "$work/tool" &&
+		grep -q '^in_segments  *[1-9]' "$work/tool" ||
+		{ cat "$work/tool"; return 1; }
+	stats -z -c 1 >/dev/null && sleep 2.5 &&
+		counts tcp.in_segments 0 socket.4.tx_bytes 0
+	stats -c 1 -v 3 >"$work/tool"
+	grep -q '^Rx byte: cur 3600 / ' "$work/tool"
+}
+
+why_tells_of_tcp() {
+	local out
+	start_stream || return 1
+	out=$(stats --why)
+	grep -A1 '^fd 3: TCP 127.0.0.1:7304$' <<<"$out" | grep -q '  receives  accelerated' &&
+		grep -A2 '^fd 4: TCP 127.0.0.1:[0-9]* to 127.0.0.1:7304$' <<<"$out" |
+			grep -c 'accelerated by ring 0 on fake' | grep -qx 2 ||
+		{ echo "$out"; return 1; }
+}
+
 zeroed_counters_stay_zero() {
 	start traffic || return 1
 	stats -z -s 4 -c 1 >/dev/null || return 1
@@ -284,7 +399,7 @@ sockets_beyond_the_slots_are_sums() {
 	out=$(stats --why)
 	[ "$(grep -c '^fd ' <<<"$out")" = 2 ] &&
 		grep -q '^       3 accelerated$' <<<"$out" &&
-		grep -q '^       2 by the kernel: this version accelerates UDP only \[TCP\]$' <<<"$out" &&
+		grep -q '^       2 by the kernel: TCP is accelerated only if VMA_TCP=1 says so \[TCP\]$' <<<"$out" &&
 		[ "$(stats -c 1 | grep -c 'Rx:')" = 2 ] ||
 		{ echo "$out"; return 1; }
 }
@@ -504,9 +619,10 @@ wrong_arguments_are_refused() {
 cases="counters_are_those_of_the_traffic kernel_traffic_is_counted
 failures_are_counted
 overflow_is_counted full_ring_is_counted waits_are_counted
-waits_in_vain_are_counted basic_view_has_vma_layout
+waits_in_vain_are_counted polling_is_measured basic_view_has_vma_layout
 medium_view_has_vma_layout deltas_are_per_second deltas_add_up full_view_has_blocks
-list_view_has_vma_layout zeroed_counters_stay_zero log_level_is_changed
+list_view_has_vma_layout list_view_has_states_of_tcp
+tcp_counters_are_those_of_the_traffic what_is_sent_again_is_counted why_tells_of_tcp zeroed_counters_stay_zero log_level_is_changed
 sockets_beyond_the_slots_are_sums why_names_ring_reason_and_remedy
 file_is_private_and_goes no_directory_no_file
 exit_without_destructors_removes_the_file files_of_dead_processes_are_removed

@@ -28,6 +28,8 @@ extern const struct scenario call_scenarios[];
 extern const struct scenario control_scenarios[];
 extern const struct scenario process_scenarios[];
 extern const struct scenario ready_scenarios[];
+extern const struct scenario mux_scenarios[];
+extern const struct scenario set_scenarios[];
 extern const struct scenario wait_scenarios[];
 
 /* Datagrams that a scenario has received, and those that the kernel has by right, though

@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -86,6 +87,39 @@ static void readiness_by_select(void)
 	select_them(pair, true, NULL);
 	receive(pair[1], 0);
 	close_pair(pair);
+}
+
+static void *close_soon(void *arg)
+{
+	sleeper_await(getpid());
+	close(*(int *)arg);
+	return NULL;
+}
+
+/* Closed by another thread, in the middle of a select: it counts as ready, and is an
+ * error for the next one. */
+static void select_of_one_that_is_closed(void)
+{
+	for (int is_bound = 0; is_bound < 2; is_bound++) {
+		struct timeval tv = { 0, 100000 };
+		struct sockaddr_in name;
+		int fd = is_bound ? bound(&name) :
+				    socket(AF_INET, SOCK_DGRAM, 0);
+		fd_set in, out;
+		pthread_t thread;
+		int n, was = fd;
+
+		FD_ZERO(&in);
+		FD_ZERO(&out);
+		FD_SET(fd, &in);
+		pthread_create(&thread, NULL, close_soon, &fd);
+		n = select(fd + 1, &in, &out, NULL, &tv);
+		SAY("select %s %d\n", err(n), n > 0 && FD_ISSET(was, &in));
+		pthread_join(thread, NULL);
+		FD_SET(was, &in);
+		n = select(was + 1, &in, NULL, NULL, &tv);
+		SAY("again %s\n", err(n));
+	}
 }
 
 static void *send_soon(void *arg)
@@ -304,6 +338,82 @@ static void epoll_one_shot(void)
 	close_pair(pair);
 }
 
+static void poll_set(const char *what, int set)
+{
+	struct pollfd fd = { .fd = set, .events = POLLIN };
+	int n = poll(&fd, 1, 0);
+
+	SAY("%s: poll %d %#x\n", what, n, fd.revents);
+}
+
+/* Who sees the set from outside, by poll or in another set, sees nothing of a one-shot
+ * socket that is disarmed, whatever comes to it. It is a member all the same. */
+static void epoll_one_shot_from_outside(void)
+{
+	int pair[2], set = epoll_create1(0), outer = epoll_create1(0);
+	int other = epoll_create1(0);
+
+	make_pair(pair);
+	SAY("add %s\n", add(other, pair[1], EPOLLIN | EPOLLONESHOT, 1));
+	SAY("add %s\n", add(set, pair[1], EPOLLIN | EPOLLONESHOT, 1));
+	send_one(pair[0]);
+	say_ready("first", other, 8, 1000);
+	poll_set("armed", set);
+	say_ready("first", set, 8, 1000);
+	poll_set("disarmed", set);
+	SAY("shut %s\n", err(shutdown(pair[1], SHUT_RD)));
+	poll_set("still", set);
+	SAY("outer %s\n", add(outer, set, EPOLLIN, 9));
+	say_ready("in a set", outer, 8, 0);
+	SAY("outer %s\n", add(outer, other, EPOLLIN, 8));
+	say_ready("in a set at once", outer, 8, 0);
+	close(other);
+	SAY("add %s\n", add(set, pair[1], EPOLLIN | EPOLLONESHOT, 1));
+	SAY("add %s\n", add(set, pair[1], EPOLLIN | EPOLLEXCLUSIVE |
+						  EPOLLONESHOT, 1));
+	poll_set("it failed", set);
+	SAY("modify %s\n", modify(set, pair[1], EPOLLIN | EPOLLEXCLUSIVE, 1));
+	say_ready("it failed", outer, 8, 0);
+	SAY("modify %s\n", modify(set, pair[1], EPOLLIN | EPOLLONESHOT, 2));
+	poll_set("armed", set);
+	say_ready("in a set", outer, 8, 0);
+	say_ready("second", set, 8, 0);
+	poll_set("disarmed", set);
+	say_ready("in a set", outer, 8, 0);
+	SAY("delete %s\n", err(epoll_ctl(set, EPOLL_CTL_DEL, pair[1], NULL)));
+	SAY("delete %s\n", err(epoll_ctl(set, EPOLL_CTL_DEL, pair[1], NULL)));
+	SAY("add %s\n", add(set, pair[1], EPOLLIN | EPOLLONESHOT, 3));
+	poll_set("armed", set);
+	receive(pair[1], 0);
+	close(outer);
+	close(set);
+	close_pair(pair);
+}
+
+/* A one-shot set that has been told is a member all the same. */
+static void epoll_one_shot_set_from_outside(void)
+{
+	int pair[2], inner = epoll_create1(0), outer = epoll_create1(0);
+
+	make_pair(pair);
+	SAY("add %s\n", add(inner, pair[1], EPOLLIN, 1));
+	SAY("add %s\n", add(outer, inner, EPOLLIN | EPOLLONESHOT, 2));
+	poll_set("before", outer);
+	send_one(pair[0]);
+	say_ready("told", outer, 8, 0);
+	poll_set("disarmed", outer);
+	SAY("around %s\n", add(inner, outer, EPOLLIN, 3));
+	SAY("again %s\n", add(outer, inner, EPOLLIN, 2));
+	SAY("armed %s\n", modify(outer, inner, EPOLLIN | EPOLLONESHOT, 2));
+	poll_set("armed", outer);
+	say_ready("told", outer, 8, 0);
+	say_ready("once", outer, 8, 0);
+	receive(pair[1], 0);
+	close(outer);
+	close(inner);
+	close_pair(pair);
+}
+
 static void epoll_exclusive(void)
 {
 	int pair[2], set = epoll_create1(0), outer = epoll_create1(0);
@@ -325,6 +435,55 @@ static void epoll_exclusive(void)
 	close(outer);
 	close(set);
 	close_pair(pair);
+}
+
+/* The thread gives up one of its capabilities, if it has it. */
+static void drop_capability(unsigned cap)
+{
+	struct __user_cap_header_struct head = {
+		.version = _LINUX_CAPABILITY_VERSION_3,
+	};
+	struct __user_cap_data_struct caps[2];
+
+	if (syscall(SYS_capget, &head, caps) != 0)
+		SAY("capget: %m\n");
+	caps[cap / 32].effective &= ~(1U << cap % 32);
+	if (syscall(SYS_capset, &head, caps) != 0)
+		SAY("capset: %m\n");
+}
+
+/* Linux takes EPOLLWAKEUP away from who must not block suspend, without a word. It is in
+ * no report. */
+static void add_with_wakeup(void)
+{
+	int pair[2], set = epoll_create1(0);
+
+	make_pair(pair);
+	SAY("add %s\n", add(set, pair[1], EPOLLIN | EPOLLWAKEUP | EPOLLET, 1));
+	send_one(pair[0]);
+	say_ready("told", set, 8, 1000);
+	say_ready("once", set, 8, 0);
+	SAY("modify %s\n",
+	    modify(set, pair[1], EPOLLIN | EPOLLWAKEUP | EPOLLONESHOT, 2));
+	say_ready("told", set, 8, 1000);
+	say_ready("once", set, 8, 0);
+	SAY("alone %s\n", modify(set, pair[1], EPOLLWAKEUP, 3));
+	say_ready("nothing", set, 8, 0);
+	SAY("delete %s\n", err(epoll_ctl(set, EPOLL_CTL_DEL, pair[1], NULL)));
+	SAY("exclusive %s\n", add(set, pair[1],
+				  EPOLLIN | EPOLLWAKEUP | EPOLLEXCLUSIVE, 4));
+	say_ready("told", set, 8, 1000);
+	SAY("modify %s\n", modify(set, pair[1], EPOLLIN | EPOLLWAKEUP, 5));
+	receive(pair[1], 0);
+	close(set);
+	close_pair(pair);
+}
+
+static void epoll_wakeup(void)
+{
+	add_with_wakeup();
+	drop_capability(CAP_BLOCK_SUSPEND);
+	add_with_wakeup();
 }
 
 /* Three deep; the innermost set gets its socket last. */
@@ -422,12 +581,25 @@ static void *wait_in_crowd(void *arg)
 	return NULL;
 }
 
-static void await_sleep(struct crowd_member *member)
+/* Until each of them sleeps, or is back. */
+static void await_all(struct crowd_member *members)
 {
-	while (!atomic_load(&member->tid))
-		usleep(100);
-	if (!atomic_load(&member->is_back))
-		sleeper_await(atomic_load(&member->tid));
+	for (unsigned i = 0; i < CROWD; i++) {
+		while (!atomic_load(&members[i].tid))
+			sched_yield();
+		while (!atomic_load(&members[i].is_back) &&
+		       !sleeper_is_asleep(atomic_load(&members[i].tid)))
+			sched_yield();
+	}
+}
+
+/* Five seconds at most. */
+static void await_woken(const struct crowd *crowd, unsigned cnt)
+{
+	time_t end = time(NULL) + 5;
+
+	while (atomic_load(&crowd->woken) < cnt && time(NULL) < end)
+		sched_yield();
 }
 
 /* Threads wait for one socket. Each datagram wakes one of them. */
@@ -443,16 +615,12 @@ static void wake_crowd(struct crowd *crowd, int from, int to)
 		pthread_create(&members[i].thread, NULL, wait_in_crowd,
 			       &members[i]);
 	}
+	await_all(members);
 	for (unsigned i = 1; i <= CROWD; i++) {
-		for (unsigned j = 0; j < CROWD; j++)
-			await_sleep(&members[j]);
 		send(from, "one", 3, 0);
-		for (int ms = 0; ms < 5000; ms++) {
-			if (atomic_load(&crowd->woken) >= i)
-				break;
-			usleep(1000);
-		}
-		usleep(10000);
+		await_woken(crowd, i);
+		/* who was woken beside is back then, too */
+		await_all(members);
 		SAY("%u ", atomic_load(&crowd->woken));
 	}
 	SAY("\n");
@@ -493,148 +661,32 @@ static void epoll_one_set_is_woken(void)
 	close_pair(pair);
 }
 
-/* A thread in a set, by one of the three calls, until it has a datagram. */
-struct early_waiter {
-	int set;
-	int fd; /* that may have one */
-	unsigned call;
-	_Atomic pid_t tid;
-	_Atomic unsigned *got;
-	pthread_t thread;
-};
-
-static int wait_by(unsigned call, int set, struct epoll_event *event, int ms)
+/* Both ways, before anything has led to us. It goes on to receive. */
+static void shut_before_it_is_attached(void)
 {
-	struct timespec ts = { ms / 1000, ms % 1000 * 1000000L };
+	int set = epoll_create1(0), fd = socket(AF_INET, SOCK_DGRAM, 0);
+	struct sockaddr_in own = owned(0), name;
+	socklen_t len = sizeof(own);
+	int me = bound(&name);
 
-	switch (call) {
-	case 0:
-		return epoll_wait(set, event, 1, ms);
-	case 1:
-		return epoll_pwait(set, event, 1, ms, NULL);
-	default:
-		return epoll_pwait2(set, event, 1, ms < 0 ? NULL : &ts, NULL);
+	shutdown(fd, SHUT_RDWR);
+	bind(fd, (struct sockaddr *)&own, sizeof(own));
+	getsockname(fd, (struct sockaddr *)&own, &len);
+	SAY("add %s\n", add(set, fd, EPOLLIN | EPOLLET, 1));
+	say_ready("shut", set, 8, 0);
+	own = heard_at(own.sin_port);
+	sendto(me, "one", 3, 0, (struct sockaddr *)&own, sizeof(own));
+	settle();
+	say_ready("and an arrival", set, 8, 1000);
+	receive(fd, MSG_DONTWAIT);
+	/* so that the others are most */
+	for (int i = 0; i < 20; i++) {
+		sendto(me, "two", 3, 0, (struct sockaddr *)&name, sizeof(name));
+		receive(me, 0);
 	}
-}
-
-static void *take_one(void *arg)
-{
-	struct early_waiter *waiter = arg;
-	struct epoll_event event;
-	char buf[8];
-
-	waiter->tid = gettid();
-	do {
-		if (wait_by(waiter->call, waiter->set, &event, -1) != 1 ||
-		    event.data.fd != waiter->fd)
-			SAY("stray\n");
-	} while (recv(waiter->fd, buf, sizeof(buf), MSG_DONTWAIT) < 0);
-	(*waiter->got)++;
-	return NULL;
-}
-
-static int set_with_pipe(int pipes[2])
-{
-	struct epoll_event event = { .events = EPOLLIN, .data.fd = -1 };
-	int set = epoll_create1(0);
-
-	if (pipe(pipes) == 0)
-		epoll_ctl(set, EPOLL_CTL_ADD, pipes[0], &event);
-	return set;
-}
-
-/* As a program does whose loop runs before it has sockets. */
-static void sleepers_of_a_set_without_sockets(void)
-{
-	enum { THREADS = 6 };
-	struct epoll_event event = { .events = EPOLLIN };
-	struct early_waiter waiters[THREADS];
-	_Atomic unsigned got = 0;
-	struct sockaddr_in name;
-	int pipes[2], set = set_with_pipe(pipes);
-	int me, fd = dup(set);
-
-	/* the number of the socket to be */
-	close(fd);
-	for (unsigned i = 0; i < THREADS; i++) {
-		waiters[i] = (struct early_waiter){
-			.set = set, .fd = fd, .call = i % 3, .got = &got
-		};
-		pthread_create(&waiters[i].thread, NULL, take_one, &waiters[i]);
-		while (!waiters[i].tid)
-			sched_yield();
-		sleeper_await(waiters[i].tid);
-	}
-	event.data.fd = bound(&name);
-	SAY("%s\n", event.data.fd == fd ? "as expected" : "another number");
-	me = socket(AF_INET, SOCK_DGRAM, 0);
-	epoll_ctl(set, EPOLL_CTL_ADD, fd, &event);
-	for (unsigned i = 0; i < THREADS; i++) {
-		sendto(me, "x", 1, 0, (struct sockaddr *)&name, sizeof(name));
-		while (got == i)
-			sched_yield();
-	}
-	for (unsigned i = 0; i < THREADS; i++)
-		pthread_join(waiters[i].thread, NULL);
-	SAY("%u got one\n", got);
-	received_cnt += got;
+	close(set);
 	close(fd);
 	close(me);
-	close(set);
-	close(pipes[0]);
-	close(pipes[1]);
-}
-
-static void *wait_in_vain(void *arg)
-{
-	struct early_waiter *waiter = arg;
-	struct timespec from, to;
-	struct epoll_event event;
-	int n;
-
-	waiter->tid = gettid();
-	clock_gettime(CLOCK_MONOTONIC, &from);
-	n = wait_by(waiter->call, waiter->set, &event, 80);
-	clock_gettime(CLOCK_MONOTONIC, &to);
-	SAY("epoll %d, %s\n", n,
-	    (to.tv_sec - from.tv_sec) * 1000000000L + to.tv_nsec - from.tv_nsec >=
-			    80000000L ?
-		    "in time" :
-		    "too early");
-	return NULL;
-}
-
-/* The socket comes, and nothing for it until the wait is over: then one datagram, which
- * shows whose the socket was. */
-static void time_of_a_set_that_gets_sockets(void)
-{
-	struct sockaddr_in own;
-	int client = bound(&own);
-
-	for (unsigned call = 0; call < 3; call++) {
-		struct early_waiter waiter = { .call = call };
-		struct epoll_event event = { .events = EPOLLIN };
-		struct sockaddr_in name;
-		int pipes[2], fd;
-
-		waiter.set = set_with_pipe(pipes);
-		pthread_create(&waiter.thread, NULL, wait_in_vain, &waiter);
-		while (!waiter.tid)
-			sched_yield();
-		sleeper_await(waiter.tid);
-		fd = bound(&name);
-		epoll_ctl(waiter.set, EPOLL_CTL_ADD, fd, &event);
-		pthread_join(waiter.thread, NULL);
-		sendto(client, "x", 1, 0, (struct sockaddr *)&name, sizeof(name));
-		SAY("epoll %d, ", epoll_wait(waiter.set, &event, 1, 1000));
-		SAY("recv %zd\n", recv(fd, &event, 1, 0));
-		received_cnt++;
-		close(fd);
-		close(waiter.set);
-		close(pipes[0]);
-		close(pipes[1]);
-	}
-	close(client);
 }
 
 /* With room for one event everything that is ready is reported in turn. */
@@ -709,17 +761,20 @@ static void sockets_close_while_they_are_added(void)
 const struct scenario ready_scenarios[] = {
 	SCENARIO(readiness_by_poll, 0),
 	SCENARIO(readiness_by_select, 0),
+	SCENARIO(select_of_one_that_is_closed, 0),
 	SCENARIO(readiness_by_number, 0),
 	SCENARIO(readiness_by_epoll, 0),
 	SCENARIO(epoll_edges, 0),
 	SCENARIO(epoll_one_shot, 0),
+	SCENARIO(epoll_one_shot_from_outside, 0),
+	SCENARIO(epoll_one_shot_set_from_outside, 0),
 	SCENARIO(epoll_exclusive, 0),
+	SCENARIO(epoll_wakeup, 0),
 	SCENARIO(epoll_nested, 0),
 	SCENARIO(epoll_nested_sleep, 0),
 	SCENARIO(epoll_one_is_woken, 0),
 	SCENARIO(epoll_one_set_is_woken, 0),
-	SCENARIO(sleepers_of_a_set_without_sockets, 0),
-	SCENARIO(time_of_a_set_that_gets_sockets, 0),
+	SCENARIO(shut_before_it_is_attached, 0),
 	SCENARIO(one_event_at_a_time, 0),
 	SCENARIO(sockets_close_while_they_are_added, 0),
 	SCENARIO_END,

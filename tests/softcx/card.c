@@ -135,6 +135,9 @@ static void receive(void *ctx, uint8_t *frame, size_t len, bool is_whole)
 	struct dev *dev = rx->dev;
 	struct impair_bytes *copy;
 
+	/* it is not on the wire: the program gave it to the kernel */
+	if (filter_is_returned(&dev->filter, frame, len))
+		return;
 	card_capture(rx->card, frame, len);
 	dev->stats.rx_wire++;
 	if (!is_whole) {
@@ -193,6 +196,31 @@ void dev_flush_wire(struct card *card, struct dev *dev)
 	dev->stats.tx_failed += sent.n_failed;
 }
 
+/* Only after something was done can completions wait. */
+static void flush_cqs(struct dev *dev)
+{
+	struct ctx *ctx;
+
+	LIST_FOR_EACH(ctx, &dev->ctxs, link)
+		ctx_flush_cqs(ctx);
+}
+
+/* At most as much as the wire's socket holds, since more may come all the time. */
+void dev_drain_wire(struct card *card, struct dev *dev)
+{
+	enum { ROUNDS_MAX = 4096 };
+	struct rx rx = { card, dev };
+	int rounds = 0;
+
+	if (dev->is_removed)
+		return;
+	while (wire_receive(&dev->wire, receive, &rx) &&
+	       ++rounds < ROUNDS_MAX)
+		;
+	if (rounds)
+		flush_cqs(dev);
+}
+
 static void publish_clocks(struct dev *dev, uint64_t now_ns)
 {
 	struct ctx *ctx;
@@ -216,11 +244,8 @@ static int step_dev(struct card *card, struct dev *dev) REQUIRES(card->lock)
 	dev_flush_wire(card, dev);
 	n += (int)wire_receive(&dev->wire, receive, &rx);
 	n += receive_impaired(card, dev);
-	/* Only after something was done can completions wait. */
-	LIST_FOR_EACH(ctx, &dev->ctxs, link) {
-		if (n)
-			ctx_flush_cqs(ctx);
-	}
+	if (n)
+		flush_cqs(dev);
 	return n;
 }
 

@@ -111,6 +111,8 @@ void card_capture(struct card *card, const void *frame, size_t len);
 
 /* Sends what is committed, as far as the wire takes it. */
 void dev_flush_wire(struct card *card, struct dev *dev);
+/* Takes the frames that are on the wire now, as a step does. */
+void dev_drain_wire(struct card *card, struct dev *dev);
 /* The port may have changed: raises the event and shows the state. */
 void dev_update_port_locked(struct card *card, struct dev *dev)
 	REQUIRES(card->lock);

@@ -7,8 +7,10 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <infiniband/mlx5dv.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -394,6 +396,39 @@ TEST(busy_objects_are_not_destroyed)
 	CHECK_EQ(ibv_dealloc_pd(pair_b.pd), EBUSY);
 	ibv_destroy_flow(rule);
 	pair_close();
+}
+
+/* A library may move its descriptors out of the program's way, and give the old
+ * numbers back by calls that the card does not see. */
+static void move_away(int *fd)
+{
+	int old = *fd, other;
+
+	*fd = fcntl(old, F_DUPFD_CLOEXEC, 500);
+	CHECK(*fd >= 500);
+	CHECK_EQ(syscall(SYS_close, old), 0);
+	other = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	CHECK_EQ(other, old);
+	CHECK_EQ(write(other, "no command", 10), 10);
+}
+
+TEST(descriptors_may_be_moved)
+{
+	struct rig_params pb = { .has_channel = true };
+	struct ibv_cq *cq;
+	int old_cmd, old_chan;
+
+	pair_open(NULL, &pb);
+	old_cmd = pair_b.ctx->cmd_fd;
+	old_chan = pair_b.chan->fd;
+	move_away(&pair_b.ctx->cmd_fd);
+	move_away(&pair_b.chan->fd);
+	cq = ibv_create_cq(pair_b.ctx, 16, NULL, pair_b.chan, 0);
+	CHECK(cq);
+	CHECK_EQ(ibv_destroy_cq(cq), 0);
+	pair_close();
+	close(old_cmd);
+	close(old_chan);
 }
 
 /* A child may use cards of its own, and the parent does not notice. */

@@ -149,7 +149,7 @@ static int cq_params(const struct cmd *cmd, uint32_t cqe, uint32_t vector,
 		return -EINVAL;
 	if (channel < 0)
 		return 0;
-	params->chan = ctx_find_chan(cmd->ctx, channel);
+	params->chan = uverbs_find_chan(cmd->ctx, channel);
 	return params->chan ? 0 : -EINVAL;
 }
 

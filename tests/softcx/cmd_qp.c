@@ -319,6 +319,9 @@ int cmd_destroy_flow(const struct cmd *cmd)
 
 	if (!obj || req->comp_mask)
 		return -EINVAL;
+	rule_end((struct rule *)obj);
+	/* Hardware has steered a frame the moment it arrives. */
+	dev_drain_wire(the_card, cmd->ctx->dev);
 	rule_destroy((struct rule *)obj);
 	return 0;
 }

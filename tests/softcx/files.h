@@ -30,7 +30,7 @@ struct file_ops {
 
 struct file {
 	const struct file_ops *ops;
-	int fd;
+	int fd; /* one of its numbers */
 };
 
 /* Beyond these numbers a device cannot be opened (EMFILE). */
@@ -40,7 +40,10 @@ enum { FILES_MAX_FD = 65536 };
 MUST_CHECK int files_add(int fd, struct file *file);
 /* NULL: not ours. */
 struct file *files_get(int fd);
-/* As files_get, and the descriptor is no longer ours. */
+/* `copy` names the same file from now on, if `fd` is ours and `copy` not negative. */
+void files_copied(int fd, int copy);
+/* The program closes it, and it is no longer ours. The file, if this was the last
+ * of its descriptors. */
 struct file *files_take(int fd);
 /* After a fork: what was opened is the parent's, and commands on it fail (EIO). */
 void files_forget(void);

@@ -26,6 +26,8 @@ struct filter {
 	unsigned int n_shapes;                   /* high-water mark */
 	int shapes_fd;
 	int rules_fd;
+	int returns_fd;
+	struct filter_returns *returns;
 	int link_fd;
 	int wire_prog_fd;
 	int drop_prog_fd;
@@ -45,6 +47,10 @@ MUST_CHECK int filter_add(struct filter *filter, const struct frame_key *value,
 			  const struct frame_key *mask, bool is_trap);
 void filter_remove(struct filter *filter, const struct frame_key *value,
 		   const struct frame_key *mask);
+
+/* Whether this frame is one that the program under test has given back to the kernel
+ * (dev/ring.h), which comes by the wire's socket once more. Says so once. */
+bool filter_is_returned(struct filter *filter, const void *frame, size_t len);
 
 /* What the program on the tcx hook says of a frame, by a dry run in the kernel:
  * 1 dropped, 0 passed, or negative errno. */

@@ -323,6 +323,63 @@ EXPORT void *mmap64(void *addr, size_t len, int prot, int flags, int fd,
 	return mmap(addr, len, prot, flags, fd, offset);
 }
 
+EXPORT int dup(int fd)
+{
+	int copy = NEXT(dup)(fd);
+
+	files_copied(fd, copy);
+	return copy;
+}
+
+/* What `to` named before is closed by this. */
+static void replaced(int fd, int to)
+{
+	struct file *file = fd != to && files_get(fd) != files_get(to) ?
+				    files_take(to) :
+				    NULL;
+
+	if (UNLIKELY(file))
+		file->ops->close(file);
+}
+
+EXPORT int dup2(int fd, int to)
+{
+	replaced(fd, to);
+	to = NEXT(dup2)(fd, to);
+	files_copied(fd, to);
+	return to;
+}
+
+EXPORT int dup3(int fd, int to, int flags)
+{
+	replaced(fd, to);
+	to = NEXT(dup3)(fd, to, flags);
+	files_copied(fd, to);
+	return to;
+}
+
+static int controlled(int fd, int cmd, int ret)
+{
+	if (UNLIKELY(cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC))
+		files_copied(fd, ret);
+	return ret;
+}
+
+#define FCNTL(name)                                                      \
+	EXPORT int name(int fd, int cmd, ...)                            \
+	{                                                                \
+		va_list args;                                            \
+		void *arg;                                               \
+									 \
+		va_start(args, cmd);                                     \
+		arg = va_arg(args, void *);                              \
+		va_end(args);                                            \
+		return controlled(fd, cmd, NEXT(name)(fd, cmd, arg));    \
+	}
+
+FCNTL(fcntl)
+FCNTL(fcntl64)
+
 EXPORT int close(int fd)
 {
 	struct file *file = files_take(fd);

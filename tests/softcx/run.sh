@@ -58,4 +58,29 @@ left() {
 	"$srcdir/contrib/softcx-run" true && [ "$(left)" = 0 ] &&
 	[ ! -e "/proc/$(cat "$tmp/command")/exe" ]
 tap $? leftovers_of_a_killed_run_go_at_the_next_start
+
+# Both ends are accelerated, and each says by what.
+cat >"$tmp/echo.py" <<-END
+	import socket, sys
+	s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+	s.settimeout(30)
+	if len(sys.argv) > 1:
+	    s.bind(("10.9.0.2", 7000))
+	    while True:
+	        s.sendto(*s.recvfrom(2000))
+	s.connect(("10.9.0.2", 7000))
+	s.settimeout(0.2)
+	while True:
+	    s.send(b"hello")
+	    try:
+	        sys.exit(s.recv(100) != b"hello")
+	    except OSError:
+	        pass
+END
+timeout 60 "$srcdir/contrib/softcx-run" -a \
+	-b '/usr/bin/python3 "$tmp/echo.py" server >"$tmp/server" 2>&1' \
+	sh -c '/usr/bin/python3 "$tmp/echo.py" >"$tmp/client" 2>&1' &&
+	grep -q 'eth0 is driven by mlx5' "$tmp/client" &&
+	grep -q 'eth0 is driven by mlx5' "$tmp/server"
+tap $? any_program_is_accelerated
 tap_end

@@ -241,7 +241,7 @@ static const struct rule *find_claim(const struct dev *dev,
 	const struct rule *other;
 
 	LIST_FOR_EACH(other, &dev->rules, link) {
-		if (other != rule &&
+		if (other != rule && !other->is_ended &&
 		    memcmp(&other->mask, &rule->mask, sizeof(rule->mask)) == 0 &&
 		    memcmp(&other->value, &rule->value,
 			   sizeof(rule->value)) == 0)
@@ -300,13 +300,19 @@ err_free:
 	return ret;
 }
 
-void rule_destroy(struct rule *rule)
+void rule_end(struct rule *rule)
 {
 	struct dev *dev = rule->ctx->dev;
 
-	list_remove(&rule->link);
-	if (!find_claim(dev, rule))
+	if (!rule->is_ended && !find_claim(dev, rule))
 		filter_remove(&dev->filter, &rule->value, &rule->mask);
+	rule->is_ended = true;
+}
+
+void rule_destroy(struct rule *rule)
+{
+	rule_end(rule);
+	list_remove(&rule->link);
 	rule->qp->obj.n_users--;
 	obj_remove(rule->ctx, &rule->obj);
 	free(rule);

@@ -33,6 +33,7 @@ struct rule {
 	uint32_t tag;
 	bool is_drop;
 	bool is_trap;           /* the kernel does not see the frame */
+	bool is_ended;          /* no further frame is hidden for it */
 };
 
 /* Understands a create_flow command. -EINVAL, -EOPNOTSUPP. */
@@ -40,6 +41,9 @@ MUST_CHECK int rule_parse(const struct ib_uverbs_flow_attr *attr, size_t size,
 			  struct rule *rule_out);
 MUST_CHECK int rule_create(struct ctx *ctx, struct qp *qp,
 			   const struct rule *params, struct rule **rule_out);
+/* From now on the rule hides no frame from the kernel. What it has hidden, and is on the
+ * wire, is still for its queue. */
+void rule_end(struct rule *rule);
 void rule_destroy(struct rule *rule);
 
 /* Gives the frame to whoever the rules say; returns how many got it. With

@@ -41,6 +41,38 @@ TEST(default_is_the_kernel)
 	pair_close();
 }
 
+/* Sends a frame from b and steps the card until it is on its way to a, which has had
+ * its turn by then. */
+static void send_from_b(void)
+{
+	struct rig_frame f = pair_frame();
+	uint32_t len;
+
+	memcpy(f.dst_mac, pair_a.mac, 6);
+	memcpy(f.src_mac, pair_b.mac, 6);
+	len = rig_build(rig_send_slot(&pair_b, 0), &f, zeros, 60);
+	rig_post_send(&pair_b, 0, len, 0);
+	CHECK(STEP_UNTIL(rig_stats("mlx5_1").tx_wire == 1));
+}
+
+/* A rule ends when destroy_flow has returned, and not earlier: what came before that,
+ * and the kernel did not see, is not lost. */
+TEST(frames_before_the_end_of_a_rule_arrive)
+{
+	struct rig_flow flow;
+	struct ibv_flow *rule;
+
+	pair_open(NULL, NULL);
+	flow = pair_flow();
+	memcpy(flow.dst_mac, pair_a.mac, 6);
+	rule = rig_flow(&pair_a, &flow);
+	send_from_b();
+	ibv_destroy_flow(rule);
+	CHECK_EQ(rig_next_wc(pair_a.recv_cq).byte_len, 42 + 60);
+	CHECK_EQ(rig_stats("mlx5_0").rx_no_rule, 0);
+	pair_close();
+}
+
 TEST(fragments_match_no_ports)
 {
 	struct rig_flow flow;

@@ -17,6 +17,7 @@
 struct uverbs_file {
 	struct file file;
 	struct ctx *ctx;  /* NULL once the context is closed */
+	int chan_fd;      /* of a channel: its number in the context */
 	struct list link;  /* of a context's files */
 };
 
@@ -78,7 +79,7 @@ static void chan_close(struct file *file)
 
 	card_lock(the_card);
 	if (uf->ctx)
-		ctx_close_chan(uf->ctx, file->fd);
+		ctx_close_chan(uf->ctx, uf->chan_fd);
 	list_remove(&uf->link);
 	card_unlock(the_card);
 	free(uf);
@@ -104,6 +105,7 @@ static int add(struct ctx *ctx, int fd, const struct file_ops *ops)
 		return -ENOMEM;
 	uf->file.ops = ops;
 	uf->ctx = ctx;
+	uf->chan_fd = fd;
 	ret = files_add(fd, &uf->file);
 	if (ret) {
 		free(uf);
@@ -145,4 +147,14 @@ int uverbs_open(struct card *card, unsigned int index, int fd)
 int uverbs_add_chan(struct ctx *ctx, int fd)
 {
 	return add(ctx, fd, &chan_ops);
+}
+
+struct chan *uverbs_find_chan(struct ctx *ctx, int fd)
+{
+	struct file *file = files_get(fd);
+
+	if (!file || file->ops != &chan_ops)
+		return NULL;
+	return ctx_find_chan(ctx, CONTAINER_OF(file, struct uverbs_file,
+					       file)->chan_fd);
 }

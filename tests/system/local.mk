@@ -25,14 +25,19 @@ system_programs += %D%/tcp_way_back_test
 system_scripts += %D%/tcp_way_back.sh
 %C%_tcp_way_back_test_SOURCES = %D%/tcp_way_back_test.c %D%/tcp_wire.h \
 	%D%/tcp_wire.c $(netns_sources)
-%C%_tcp_way_back_test_LDADD = src/sock/libsock-tcp-debug.la src/sock/libsock-debug.la \
+%C%_tcp_way_back_test_LDADD = src/sock/libsock-debug.la src/tcp/libtcp-debug.la \
 	src/tcp/libtcp-debug.la $(net_unit_libs)
 
 # UDP over AF_XDP, with a foreign XDP program in the way for one case.
 if HAVE_XDP
+system_scripts += %D%/tcp_mirror.sh %D%/tcp_programs.sh %D%/tcp_xdp.sh
+system_scripts += %D%/tcp_bad_cable.sh %D%/tcp_pmtu.sh %D%/tcp_ways.sh
+check_PROGRAMS += %D%/tcp_peer %D%/bad_cable
+%C%_bad_cable_SOURCES = %D%/bad_cable.c
+%C%_bad_cable_LDADD = src/dev/fake/libimpair-debug.la src/base/libbase-debug.la
 system_scripts += %D%/udp_doors.sh %D%/udp_xdp.sh %D%/udp_programs.sh %D%/udp_hostile.sh \
 	%D%/udp_frames.sh %D%/udp_kill.sh %D%/udp_mirror.sh %D%/udp_rpf.sh %D%/udp_tx.sh \
-	%D%/udp_ways.sh
+	%D%/udp_ways.sh %D%/ready_programs.sh %D%/ready_sequences.sh
 %D%/pass.bpf.o: %D%/pass.bpf.c
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(CLANG) -target bpf -O2 -g \
 		-I/usr/include/$(host_cpu)-linux-gnu \
@@ -49,14 +54,39 @@ system_bpf = %D%/pass.bpf.o %D%/tag.bpf.o %D%/cgroup.bpf.o
 check_DATA += $(system_bpf)
 CLEANFILES += $(system_bpf)
 endif
-EXTRA_DIST += %D%/udp_lab.sh %D%/udp_doors.py %D%/udp_xdp.py %D%/udp_programs.py \
+EXTRA_DIST += %D%/tcp_lab.sh %D%/tcp_pmtu.py %D%/tcp_programs.py
+# The same on the software ConnectX.
+if HAVE_VERBS
+if HAVE_MLX5
+system_scripts += %D%/udp_mirror_mlx5.sh %D%/udp_mirror_verbs.sh %D%/udp_mlx5.sh \
+	%D%/udp_verbs.sh %D%/card_options.sh
+card_tcp_scripts = %D%/tcp_mlx5.sh %D%/tcp_verbs.sh %D%/tcp_mirror_mlx5.sh \
+	%D%/tcp_mirror_verbs.sh
+endif
+endif
+EXTRA_DIST += %D%/udp_card.sh %D%/udp_lab.sh %D%/udp_doors.py %D%/udp_xdp.py %D%/udp_programs.py \
 	%D%/udp_hostile.py %D%/udp_frames.py %D%/udp_kill.py %D%/udp_rpf.py %D%/udp_tx.py \
-	%D%/udp_mirror.py %D%/udp_ways.py %D%/pass.bpf.c %D%/tag.bpf.c %D%/cgroup.bpf.c
+	%D%/udp_mirror.py %D%/udp_ways.py %D%/ready_loop.py %D%/ready_loop.js %D%/pass.bpf.c %D%/tag.bpf.c %D%/cgroup.bpf.c
 
 # Campaigns: two hundred kills, frames of many seeds.
 check-udp-long:
 	$(MAKE) check TESTS='%D%/udp_kill.sh %D%/udp_hostile.sh' KILLS=200 BLASTS=50
 .PHONY: check-udp-long
+
+# What of TCP takes longer: scenarios that wait for seconds over the wire, more bytes and
+# connections.
+check-tcp-long:
+	$(MAKE) check TESTS='%D%/tcp_mirror.sh %D%/tcp_programs.sh %D%/tcp_xdp.sh' TCP_ALL=1 \
+		PEER_BULK=1000000000 PEER_TIMES=20
+# TCP over a bad cable for as many seconds as SOAK says.
+soak-tcp:
+	$(MAKE) check TESTS='%D%/tcp_bad_cable.sh' SOAK=$${SOAK:-600}
+.PHONY: soak-tcp
+# TCP on the software ConnectX: the conversations and the scenarios on both kinds of rings.
+check-tcp-card:
+	$(MAKE) check TESTS='$(card_tcp_scripts)'
+EXTRA_DIST += $(card_tcp_scripts)
+.PHONY: check-tcp-long check-tcp-card
 
 # Python's UDP tests with loopback as an accelerated device.
 system_scripts += %D%/python_udp.sh

@@ -5,7 +5,7 @@
 . "${srcdir:-.}/tests/system/python_tests.sh"
 
 program_net() {
-	python_tests test_socket test_select test_epoll test_poll
+	python_tests test_socket test_select test_epoll test_poll test_selectors
 }
 
 program_process() {

@@ -9,17 +9,22 @@
 #include "sock/tcp/tcp_way_back.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "sock/tcp/tcp_twin.h"
 #include "tests/system/tcp_wire.h"
 
 /* -- the way back ------------------------------------------------------------------ */
 
 /* what the case makes fail, an errno */
 static int open_err, give_err;
+/* the peer sends by another interface before the rules are made, or cannot be */
+static bool comes_another_way;
 /* the twin, if the case takes its room away once it has been built; -1 */
 static int narrow_fd = -1;
 
@@ -29,8 +34,20 @@ static int give(void *ctx UNUSED, const uint8_t *header, size_t header_len,
 	return give_err ? give_err : wire_give(header, header_len, data);
 }
 
+static void hear_another_way(void)
+{
+	wire.is_holding = false;
+	wire.is_open = true;
+	write_from_peer(5000);
+	pump_for(5);
+	wire.is_open = false;
+	wire_hold();
+}
+
 static int open_gate(void *ctx UNUSED)
 {
+	if (comes_another_way)
+		hear_another_way();
 	if (open_err)
 		return open_err;
 	if (narrow_fd >= 0)
@@ -41,12 +58,17 @@ static int open_gate(void *ctx UNUSED)
 	return 0;
 }
 
+static void give_held(void *ctx UNUSED)
+{
+	wire_held_to_kernel();
+}
+
 static void close_gate(void *ctx UNUSED)
 {
 	wire.is_open = false;
 }
 
-static const struct tcp_way_back_ops ops = { give, open_gate, close_gate };
+static const struct tcp_way_back_ops ops = { give, open_gate, give_held, close_gate };
 
 static void is_the_kernels(int fd)
 {
@@ -358,6 +380,22 @@ TEST(rules_that_cannot_be_made)
 			  -ENOSPC);
 }
 
+/* What the twin had acknowledged would be nowhere. */
+TEST(rules_that_cannot_be_made_while_the_peer_sends)
+{
+	connect_as_usual();
+	exchange(1000);
+	open_err = -ENOSPC;
+	comes_another_way = true;
+	CHECK_EQ(go_back_into(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)),
+		 -ENOSPC);
+	open_err = 0;
+	comes_another_way = false;
+	exchange(5000);
+	part();
+	end();
+}
+
 TEST(a_socket_of_another_port)
 {
 	int fd;
@@ -442,6 +480,56 @@ TEST(no_room_for_what_was_not_sent)
 	CHECK_EQ(errno, ECONNRESET);
 	CHECK(to_peer.read > 1000 && to_peer.read < to_peer.written);
 	end();
+}
+
+/* -- guards --------------------------------------------------------------------------- */
+
+static atomic_bool is_over;
+static uint8_t poured[60];
+static size_t poured_len;
+
+/* As by another interface. */
+static void *pour(void *arg UNUSED)
+{
+	while (!atomic_load(&is_over))
+		CHECK_EQ(wire_give(poured, poured_len, NULL), 0);
+	return NULL;
+}
+
+static void go_back_under_segments(int fd)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	struct tcp_repair state;
+	pthread_t thread;
+
+	CHECK_EQ(tcp_twin_guard(fd, tcp_key(pcb), false), 0);
+	CHECK_EQ(tcp_freeze(pcb, now_ns), 0);
+	wire_hold();
+	CHECK_EQ(tcp_get_repair(pcb, &state, now_ns), 0);
+	poured_len = tcp_build_of_peer(pcb, poured, state.rcv_nxt, false,
+				       now_ns);
+	atomic_store(&is_over, false);
+	CHECK_EQ(pthread_create(&thread, NULL, pour, NULL), 0);
+	pump_for(2);
+	CHECK_EQ(tcp_way_back(fd, pcb, &ops, NULL, now_ns), 0);
+	pump_for(2);
+	atomic_store(&is_over, true);
+	CHECK_EQ(pthread_join(thread, NULL), 0);
+	is_the_kernels(fd);
+}
+
+/* The kernel would answer one that it knows nothing of with a reset. */
+TEST(segments_while_a_guard_becomes_it)
+{
+	for (int i = 0; i < 20; i++) {
+		connect_as_usual();
+		exchange(1000);
+		go_back_under_segments(
+			socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+		exchange(1000);
+		part();
+		end();
+	}
 }
 
 /* -- any moment ----------------------------------------------------------------------- */

@@ -153,7 +153,8 @@ static bool path(void *ctx UNUSED, const struct flow_key *key UNUSED,
 }
 
 static const struct tcp_ops engine_ops = { emit, alloc, release, path,
-					   tcp_stamp_ignore };
+					   tcp_stamp_ignore,
+					   tcp_stray_refuse };
 
 static void to_the_engine(const struct frame *frame)
 {
@@ -227,6 +228,10 @@ void wire_to_kernel(void)
 {
 	wire.is_holding = false;
 	wire.is_open = true;
+}
+
+void wire_held_to_kernel(void)
+{
 	for (unsigned i = 0; i < wire.held_cnt; i++)
 		put_frame(own_tun, held[i].bytes, held[i].len);
 	wire.held_cnt = 0;
@@ -338,7 +343,7 @@ static void read_fd(int fd, uint64_t *cnt, bool *is_at_end)
 static void read_engine(void)
 {
 	struct list pkts = LIST_INIT(pkts);
-	uint32_t len = tcp_take(pcb, &pkts);
+	uint32_t len = tcp_take(pcb, UINT32_MAX, &pkts);
 	struct pkt *pkt;
 
 	LIST_FOR_EACH(pkt, &pkts, link)

@@ -97,9 +97,11 @@ void check_bytes(uint64_t from, const uint8_t *bytes, size_t len);
 
 /* From now on they wait. */
 void wire_hold(void);
-/* Those that waited and all others are the engine's again, or the kernel's. */
+/* Those that waited and all others are the engine's again; those that come are the kernel's,
+ * or those that waited. */
 void wire_to_engine(void);
 void wire_to_kernel(void);
+void wire_held_to_kernel(void);
 /* Takes what the peer has sent, and moves nothing else. */
 void wire_take(void);
 /* The kernel gets this segment, as if the peer had sent it. 0 or -EMSGSIZE. */

@@ -6,6 +6,8 @@
 #      10.78.0.1 --- v0 -------- veth -------- v0 --- 10.78.0.2
 #
 # LAB_VETH: more about each end, as in "numrxqueues 4 numtxqueues 4".
+# LAB_CARD: mlx5 or verbs: what runs under the library has a ConnectX in software
+# (tests/softcx) on v0, driven in that way, instead of AF_XDP.
 . "${srcdir:-.}/tests/support/preload.sh"
 
 library=$builddir/src/.libs/libvma-debug.so
@@ -37,6 +39,35 @@ clean_up() {
 trap clean_up EXIT
 trap 'exit 1' HUP INT TERM
 
+# Says why not.
+lab_is_possible() {
+	if [ "$(id -u)" != 0 ]; then
+		echo "needs root"
+		return 1
+	fi
+	[ -n "${LAB_CARD:-}" ] || return 0
+	if [ ! -e "$builddir/tests/softcx/.libs/libsoftcx.so" ]; then
+		echo "needs libmlx5"
+		return 1
+	fi
+	printf '%s\n6.6\n' "$(uname -r | sed 's/[^0-9.].*//')" | sort -V |
+		head -1 | grep -qx 6.6 || { echo "needs Linux 6.6"; return 1; }
+}
+
+# As between cards: nothing longer than the MTU, and a port that is active, which the
+# kernel says up to a second late.
+is_running() {
+	ip netns exec "$1" grep -qx up "/sys/class/net/${2:-v0}/operstate"
+}
+make_wire() {
+	local end
+	[ -n "${LAB_CARD:-}" ] || return 0
+	for end in $a $b; do
+		ip netns exec $end ethtool -K v0 tso off gso off gro off \
+			>/dev/null && wait_until is_running $end || return 1
+	done
+}
+
 make_lab() {
 	end_lab
 	ip netns add $a && ip netns add $b &&
@@ -46,7 +77,7 @@ make_lab() {
 		ip -n $b address add 10.78.0.2/24 dev v0 &&
 		ip -n $a link set lo up && ip -n $b link set lo up &&
 		ip -n $a link set v0 up && ip -n $b link set v0 up &&
-		ip netns exec $b ping -q -c 1 -W 2 10.78.0.1 >/dev/null
+		make_wire && ip netns exec $b ping -q -c 1 -W 2 10.78.0.1 >/dev/null
 }
 
 # (in_ns NAMESPACE LOG COMMAND...): on the kernel if LOG is -. The subshell becomes
@@ -58,6 +89,10 @@ in_ns() {
 		exec ip netns exec "$namespace" "$@"
 	fi
 	export VMA_LOG_FILE=$work/$log VMA_TRACELEVEL=debug
+	if [ -n "${LAB_CARD:-}" ]; then
+		export SOFTCX=mlx5_0:v0 VMA_RING=$LAB_CARD
+		library=$library:$builddir/tests/softcx/.libs/libsoftcx.so
+	fi
 	preloaded "$library" exec ip netns exec "$namespace" "$@"
 }
 
@@ -69,6 +104,20 @@ wait_for() {
 	echo "no \"$1\" in $2:"
 	grep -v '\[VMA_' "$2"
 	return 1
+}
+
+# A lab whose b is a mirror, by which the sockets of one program in a reach each other.
+mirror=10.78.0.200
+make_mirror() {
+	make_lab || return 1
+	ip -n $a neighbour add $mirror dev v0 lladdr \
+		"$(ip netns exec $b cat /sys/class/net/v0/address)" &&
+		ip netns exec $a sysctl -qw net.ipv4.icmp_ratelimit=0 &&
+		# what leaves by the kernel leaves complete
+		ip netns exec $a ethtool -K v0 tx off >/dev/null || return 1
+	(in_ns $b - /usr/bin/python3 "$srcdir/tests/system/udp_mirror.py" v0 \
+		$mirror) >"$work/mirror" 2>&1 &
+	wait_for ready "$work/mirror"
 }
 
 # start LOG COMMAND...: a server in a that says "ready".
@@ -106,12 +155,9 @@ is_accelerated() {
 
 # run_cases NAME...: each in a lab of its own.
 run_cases() {
-	local case
+	local case why
 	for case in ${CASES:-$@}; do
-		if [ "$(id -u)" != 0 ]; then
-			tap_skip "$case" "needs root"
-			continue
-		fi
+		why=$(lab_is_possible) || { tap_skip "$case" "$why"; continue; }
 		make_lab || { tap_not_ok "$case" "cannot make the namespaces"; continue; }
 		tap_check "$case" "$case"
 		end_lab

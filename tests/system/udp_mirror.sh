@@ -7,19 +7,6 @@
 . "${srcdir:-.}/tests/system/udp_lab.sh"
 
 scenarios=$builddir/tests/shim/udp
-mirror=10.78.0.200
-
-make_mirror() {
-	make_lab || return 1
-	ip -n $a neighbour add $mirror dev v0 lladdr \
-		"$(ip netns exec $b cat /sys/class/net/v0/address)" &&
-		ip netns exec $a sysctl -qw net.ipv4.icmp_ratelimit=0 &&
-		# what leaves by the kernel leaves complete
-		ip netns exec $a ethtool -K v0 tx off >/dev/null || return 1
-	(in_ns $b - /usr/bin/python3 "$srcdir/tests/system/udp_mirror.py" v0 \
-		$mirror) >"$work/mirror" 2>&1 &
-	wait_for ready "$work/mirror"
-}
 
 # run_scenario OUTPUT LOG SCENARIO VARIABLE=VALUE...
 run_scenario() {
@@ -31,8 +18,8 @@ run_scenario() {
 		echo "exit $?" >>"$work/$output"
 }
 
-if [ "$(id -u)" != 0 ]; then
-	tap_skip all_scenarios "needs root"
+if ! why=$(lab_is_possible); then
+	tap_skip all_scenarios "$why"
 	tap_end
 	exit
 fi

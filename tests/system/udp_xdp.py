@@ -25,6 +25,7 @@
 #                                            second in which none did
 #   udp_xdp.py spread ADDRESS PORT CNT       each from a socket of its own
 #   udp_xdp.py closing ADDRESS PORT          an echo that closes all it has first
+import ctypes
 import os
 import select
 import signal
@@ -175,6 +176,71 @@ def shower(address, port, cnt):
     s.connect((address, int(port)))
     for i in range(int(cnt)):
         s.send(b"%d" % i)
+
+
+def parting(address, port):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.connect((address, int(port)))
+    s.send(b"hello")
+    time.sleep(0.1)
+    s.send(b"and good bye")
+    os._exit(0)
+
+
+def fail_card(what):
+    """Something happens to the software card of this process."""
+    card = ctypes.CDLL(None)
+    if what == "removed":
+        return card.softcx_remove(b"mlx5_0")
+    if what == "unseen":
+        time.sleep(2)
+        return 0
+    if what == "blink":
+        def up():
+            card.softcx_port_set(b"mlx5_0", 1)
+        threading.Timer(1.5, up).start()
+        return card.softcx_port_set(b"mlx5_0", 0)
+    fail = card.softcx_fail_qp if what == "queue" else card.softcx_fail_cq
+    for number in range(1 << 16):
+        if fail(b"mlx5_0", number) == 0:
+            return 0
+    return 1
+
+
+def echo_on_a_card(address, port):
+    """An echo, also of what happens to its card by its own word."""
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.bind((address, int(port)))
+    print("ready", flush=True)
+    while True:
+        data, peer = s.recvfrom(2000)
+        if data[:5] == b"card ":
+            print(data.decode(), fail_card(data[5:].decode()), flush=True)
+        else:
+            s.sendto(data, peer)
+
+
+def ask_patiently(address, port, cnt):
+    """Each until there is an answer; none may be to a question never asked."""
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.settimeout(0.1)
+    s.connect((address, int(port)))
+    wrong = again = 0
+    for i in range(int(cnt)):
+        question = b"question %d" % i * 20
+        for attempt in range(100):
+            s.send(question)
+            try:
+                answer = s.recv(2000)
+                while answer != question:
+                    # an answer to an earlier one, which came twice or late
+                    number = int(answer[9:].split(b"question")[0])
+                    wrong += number >= i or answer != b"question %d" % number * 20
+                    answer = s.recv(2000)
+                break
+            except OSError:
+                again += 1
+    print("wrong", wrong, "again", again > 0)
 
 
 def say(address, port, text):

@@ -9,7 +9,7 @@ both_ends_are_accelerated() {
 	in_a=$(kernel_cnt $a) in_b=$(kernel_cnt $b)
 	expect "$(ask b.log 2000 64)" "right 2000" &&
 		is_accelerated $a "$in_a" 2000 && is_accelerated $b "$in_b" 2000 &&
-		wait_for 'v0 is driven by xdp' "$work/a.log"
+		wait_for "v0 is driven by ${LAB_CARD:-xdp}" "$work/a.log"
 }
 
 # stats_of PID COUNTER: the sum over its sockets.
@@ -55,7 +55,7 @@ counters_agree_with_the_kernel() {
 		expect "$(($(stats_of "$pid" tx_bytes) +
 			$(stats_of "$pid" tx_os_bytes)))" 278000 &&
 		"$builddir/tools/vma_stats/vma_stats" -p "$pid" --why |
-		grep -q '^  receives  accelerated by ring 0 on v0 (xdp: '
+		grep -q "^  receives  accelerated by ring 0 on v0 (${LAB_CARD:-xdp}: "
 }
 
 sizes_up_to_a_frame() {
@@ -156,7 +156,7 @@ killed_process_leaves_nothing() {
 	for round in 1 2 3 4 5; do
 		start a.log $program echo 10.78.0.1 7000 || return 1
 		expect "$(ask - 20 64)" "right 20" || return 1
-		wait_for 'v0 is driven by xdp' "$work/a.log" || return 1
+		wait_for "v0 is driven by ${LAB_CARD:-xdp}" "$work/a.log" || return 1
 		end_server
 		! ip -n $a link show v0 | grep -q xdp ||
 			{ echo "round $round: a program is left on v0"; return 1; }
@@ -186,7 +186,7 @@ program_closes_all_it_has() {
 second_process_is_told_who_has_it() {
 	local other
 	start a.log $program echo 10.78.0.1 7000 || return 1
-	wait_for 'v0 is driven by xdp' "$work/a.log" || return 1
+	wait_for "v0 is driven by ${LAB_CARD:-xdp}" "$work/a.log" || return 1
 	(in_ns $a second.log $program echo 10.78.0.1 7002) >"$work/second" 2>&1 &
 	other=$!
 	wait_for 'interface in use by pid' "$work/second.log"
@@ -297,7 +297,7 @@ mode_is_chosen() {
 		export VMA_XDP_MODE=$mode
 		start a.log $program echo 10.78.0.1 7000 &&
 			expect "$(ask b.log 200 64)" "right 200" &&
-			wait_for "v0 is driven by xdp ($mode" "$work/a.log"
+			wait_for "v0 is driven by ${LAB_CARD:-xdp} ($mode" "$work/a.log"
 		local status=$?
 		unset VMA_XDP_MODE
 		[ $status = 0 ] || return 1
@@ -359,6 +359,7 @@ peer_mac_changed_while_it_runs() {
 	ip netns exec $a sysctl -qw net.ipv6.conf.v0.disable_ipv6=1
 	start a.log $program echo 10.78.0.1 7000 || return 1
 	pid=$(ip netns pids $a | head -1)
+	: >"$work/answers"
 	(in_ns $b - $program go_on_asking 10.78.0.1 7000) >"$work/answers" &
 	asker=$!
 	wait_until has_answers 1 && wait_until one_by_ring &&
@@ -429,7 +430,7 @@ first_interface_added_while_it_runs() {
 	local in_a
 	ip -n $a link del v0
 	start a.log $program echo 0.0.0.0 7000 && make_lab_again &&
-		wait_for 'v0 is driven by xdp' "$work/a.log" || return 1
+		wait_for "v0 is driven by ${LAB_CARD:-xdp}" "$work/a.log" || return 1
 	in_a=$(kernel_cnt $a)
 	expect "$(ask - 500 64)" "right 500" &&
 		is_accelerated $a "$in_a" 500 &&
@@ -442,7 +443,7 @@ first_address_added_while_it_runs() {
 	ip -n $a address flush dev v0
 	start a.log $program echo 0.0.0.0 7000 &&
 		ip -n $a address add 10.78.0.1/24 dev v0 &&
-		wait_for 'v0 is driven by xdp' "$work/a.log" || return 1
+		wait_for "v0 is driven by ${LAB_CARD:-xdp}" "$work/a.log" || return 1
 	in_a=$(kernel_cnt $a)
 	expect "$(ask - 500 64)" "right 500" &&
 		is_accelerated $a "$in_a" 500 &&
@@ -469,14 +470,14 @@ interface_lost_again_and_again() {
 	local i in_a
 	start a.log $program keeping 0.0.0.0 7000 || return 1
 	for i in $(seq 40); do
-		wait_until is_said "$i" 'v0 is driven by xdp' || return 1
+		wait_until is_said "$i" "v0 is driven by ${LAB_CARD:-xdp}" || return 1
 		(in_ns $b - $program shower 10.78.0.1 7001 1)
 		expect "$(ask - 1 64)" "right 1" || return 1
 		ip -n $a link del v0
 		wait_until is_said "$i" 'v0 cannot be driven any more' || return 1
 		make_lab_again
 	done
-	wait_until is_said 41 'v0 is driven by xdp' || return 1
+	wait_until is_said 41 "v0 is driven by ${LAB_CARD:-xdp}" || return 1
 	in_a=$(kernel_cnt $a)
 	expect "$(ask - 500 64)" "right 500" && is_accelerated $a "$in_a" 500 ||
 		return 1
@@ -530,7 +531,7 @@ use_of() {
 			END { print ns, cnt }'
 }
 
-# is_idle PID NS SLEEPS: the library's thread looks around every two seconds. A busy machine
+# is_idle PID NS SLEEPS: the library's thread looks around every two and a half. A busy machine
 # takes its time for that, but a call that spins would have all of it.
 is_idle() {
 	local ns cnt
@@ -547,8 +548,8 @@ sleepers_use_no_processor() {
 		return 1
 	(in_ns $b b.log $program asleep 10.78.0.2 7000 pause) >"$work/idle" &
 	wait_for ready "$work/idle" &&
-		wait_for 'v0 is driven by xdp' "$work/a.log" &&
-		wait_for 'v0 is driven by xdp' "$work/b.log" || return 1
+		wait_for "v0 is driven by ${LAB_CARD:-xdp}" "$work/a.log" &&
+		wait_for "v0 is driven by ${LAB_CARD:-xdp}" "$work/b.log" || return 1
 	waiting=$(ip netns pids $a) idle=$(ip netns pids $b)
 	# longer than any of them polls
 	sleep 2
@@ -577,7 +578,7 @@ sockperf_in_each_way() {
 		(in_ns $a a.log timeout 30 sockperf server -f "$work/feed" -F $way) \
 			>"$work/out" 2>&1 &
 		server=$!
-		wait_for 'v0 is driven by xdp' "$work/a.log" || return 1
+		wait_for "v0 is driven by ${LAB_CARD:-xdp}" "$work/a.log" || return 1
 		sleep 0.5
 		out=$( (in_ns $b b.log timeout 20 sockperf ping-pong -f "$work/feed" -t 1 \
 			-m 400 --data-integrity -F $way) 2>&1)

@@ -46,6 +46,8 @@ void report_list(struct report *report, const char *program);
 void report_why(struct report *report);
 void report_raw(struct report *report);
 
+/* How much of the time was spent polling, in percent. */
+unsigned report_polling(const struct stats_mux *mux);
 /* Rates of select, poll and epoll, `name` with its brackets; false: nothing has
  * happened. */
 bool report_mux(const struct report *report, const struct stats_mux *now,

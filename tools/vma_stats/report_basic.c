@@ -72,6 +72,11 @@ bool report_mux(const struct report *report, const struct stats_mux *now,
 	return memcmp(out, &nothing, sizeof(nothing)) != 0;
 }
 
+unsigned report_polling(const struct stats_mux *mux)
+{
+	return MIN(atomic_load(&mux->polling_percent), 100u);
+}
+
 /* -- headers ------------------------------------------------------------------ */
 
 static void print_header_basic(FILE *out, bool is_rate)
@@ -161,7 +166,6 @@ static void print_tx(struct report *report, const struct report_socket *s)
 		c->tx_os_errors);
 }
 
-/* What it costs the processor is not measured: VMA_CPU_USAGE_STATS. */
 static void print_mux(struct report *report, const char *name,
 		      const struct stats_mux *now,
 		      const struct stats_mux *before)
@@ -172,12 +176,12 @@ static void print_mux(struct report *report, const char *name,
 		return;
 	fprintf(report->out,
 		"%-8s%-2s %-9s%" N "%-1s%" N " %-12s %-9s%-5" N " %-7s%-4" N
-		" %-5s%-2.2f%-3s %-5s%d%-1s\n",
+		" %-5s%-2.2f%-3s %-5s%u%-1s\n",
 		name, report->before ? "/s" : "", "Rx Ready:", c.os_rx_ready,
 		"/", c.rx_ready, "[os/offload]", "Timeouts:", c.timeouts,
 		"Errors:", c.errors, "Poll:",
 		stats_text_percent(c.poll_hit, c.poll_miss), "%",
-		"Polling CPU:", 0, "%");
+		"Polling CPU:", report_polling(now), "%");
 }
 
 static void print_all_mux(struct report *report)

@@ -57,7 +57,8 @@ static void print_mux(struct report *report, const char *name, int fd,
 	fprintf(report->out, "\t%s", name);
 	if (fd >= 0)
 		fprintf(report->out, "[%d]", fd);
-	fprintf(report->out, "\nPolling CPU%s:%d%%\n", per(report), 0);
+	fprintf(report->out, "\nPolling CPU%s:%u%%\n", per(report),
+		report_polling(now));
 	fprintf(report->out, "Rx fds ready: %" N " / %" N " [os/offload]%s\n",
 		c.os_rx_ready, c.rx_ready, per(report));
 	fprintf(report->out,
@@ -156,26 +157,46 @@ static void print_pools(struct report *report)
 		separate(report);
 }
 
+/* Those that are not 0, below a title. */
+static void print_counts(struct report *report, const char *title,
+			 const char *const *names, const uint64_t *now,
+			 size_t cnt)
+{
+	bool has_some = false;
+
+	for (size_t i = 0; i < cnt; i++) {
+		if (!now[i])
+			continue;
+		if (!has_some)
+			fprintf(report->out, STATS_TEXT_SEPARATOR "\t%s\n",
+				title);
+		fprintf(report->out, "%-24s%" N "\n", names[i], now[i]);
+		has_some = true;
+	}
+	if (has_some)
+		separate(report);
+}
+
 static void print_drops(struct report *report)
 {
 	static const char *const names[STATS_DROP_COUNT] = {
 #define DROP_COUNTER(name, how, what) #name,
 #include "stats/counters.def"
 	};
-	const uint64_t *now = report->now->drops;
-	bool has_drop = false;
 
-	for (size_t i = 0; i < STATS_DROP_COUNT; i++) {
-		if (!now[i])
-			continue;
-		if (!has_drop)
-			fprintf(report->out, STATS_TEXT_SEPARATOR
-				"\tFRAMES DROPPED\n");
-		fprintf(report->out, "%-20s%" N "\n", names[i], now[i]);
-		has_drop = true;
-	}
-	if (has_drop)
-		separate(report);
+	print_counts(report, "FRAMES DROPPED", names, report->now->drops,
+		     STATS_DROP_COUNT);
+}
+
+static void print_tcp(struct report *report)
+{
+	static const char *const names[] = {
+#define TCP_COUNTER(name, how, what) #name,
+#include "stats/counters.def"
+	};
+
+	print_counts(report, "TCP", names,
+		     (const uint64_t *)&report->now->tcp, ARRAY_LEN(names));
 }
 
 void report_full(struct report *report)
@@ -188,6 +209,7 @@ void report_full(struct report *report)
 	print_rings(report);
 	print_pools(report);
 	print_drops(report);
+	print_tcp(report);
 	fflush(report->out);
 }
 

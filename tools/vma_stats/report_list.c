@@ -51,8 +51,9 @@ static void print_row(FILE *out, const struct stats_socket *s, int pid,
 	fprintf(out,
 		"%-5s %-9s %-20lu %-20lu %-22s %-21s %-11s %-10lu %d/%s\n",
 		protocol(s), s->rx.reason == REASON_NONE ? "Yes" : "No",
-		(unsigned long)stats_socket_ready_bytes(s), 0ul, local, remote, "",
-		(unsigned long)s->inode, pid, program);
+		(unsigned long)stats_socket_ready_bytes(s),
+		(unsigned long)s->tcp.send_queue, local, remote,
+		stats_text_state(s->tcp_state), (unsigned long)s->inode, pid, program);
 }
 
 void report_list(struct report *report, const char *program)

@@ -26,6 +26,7 @@ static void print_mux(struct report *report, const char *of, long fd,
 		return;
 #define MUX_COUNTER(name, how, what) print(report, of, fd, #name, c->name);
 #include "stats/counters.def"
+	print(report, of, fd, "polling_percent", report_polling(mux));
 }
 
 void report_raw(struct report *report)
@@ -36,9 +37,11 @@ void report_raw(struct report *report)
 
 	while (report_next_socket(report, &at, &socket)) {
 		const struct stats_socket_counters *c = &socket.counters;
+		const struct stats_tcp_gauges *g = &socket.socket->tcp;
 		long fd = socket.socket->fd;
 
 #define SOCKET_COUNTER(name, how, what) print(report, "socket", fd, #name, c->name);
+#define TCP_GAUGE(name, how, what) print(report, "socket", fd, #name, g->name);
 #include "stats/counters.def"
 	}
 	for (long i = 0; i < STATS_RINGS_MAX; i++) {
@@ -51,6 +54,8 @@ void report_raw(struct report *report)
 	}
 #define DROP_COUNTER(name, how, what) \
 	print(report, "drop", -1, #name, r->drops[STATS_DROP_##name]);
+#include "stats/counters.def"
+#define TCP_COUNTER(name, how, what) print(report, "tcp", -1, #name, r->tcp.name);
 #include "stats/counters.def"
 	print_mux(report, "poll", -1, &r->poll);
 	print_mux(report, "select", -1, &r->select);

@@ -223,7 +223,7 @@ static struct ring_frame fake_rx_peek(struct ring *ring)
 {
 	struct fake_dev *fake = fake_of(ring->dev);
 	struct fake_ring *own = ring_of(ring);
-	struct ring_frame frame = { NULL, 0 };
+	struct ring_frame frame = RING_NO_FRAME;
 
 	spinlock_acquire(&fake->lock);
 	deliver_locked(fake);
@@ -231,7 +231,10 @@ static struct ring_frame fake_rx_peek(struct ring *ring)
 		struct impair_bytes *bytes =
 			own->queue[own->head % RX_QUEUE_MAX];
 
-		frame = (struct ring_frame){ bytes->data, bytes->len };
+		frame = (struct ring_frame){ bytes->data,
+					     (uint32_t)bytes->len,
+					     PKT_CSUM_UNKNOWN,
+					     own->tail - own->head > 1 };
 	}
 	spinlock_release(&fake->lock);
 	return frame;
@@ -361,7 +364,7 @@ static enum ring_kick fake_kick(struct ring *ring)
 {
 	struct fake_dev *fake = fake_of(ring->dev);
 
-	ring->counts->kicks++;
+	stats_add(&ring->counts->kicks, 1);
 	if (fake->params.wake)
 		fake->params.wake(fake->params.wake_ctx);
 	return RING_KICKED;

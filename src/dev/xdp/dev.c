@@ -434,8 +434,9 @@ static int xdp_open(struct backend *backend,
 	return 0;
 }
 
-struct backend *xdp_backend(const struct xdp_params *params)
+struct backend *backend_make(const void *options)
 {
+	const struct xdp_params *params = options;
 	static struct xdp_back_end end = {
 		.backend = {
 			.name = "xdp",

@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/checksum.h"
 #include "base/clock.h"
 #include "base/syscall_raw.h"
+#include "dev/ring_tx.h"
 #include "dev/xdp/xdp_priv.h"
 
 enum {
@@ -182,8 +182,9 @@ static struct ring_frame xdp_rx_peek(struct ring *ring)
 
 	if (UNLIKELY(!own->can_peek || !xsk_available(rx, 1) ||
 		     desc->options & XDP_PKT_CONTD))
-		return (struct ring_frame){ NULL, 0 };
-	return (struct ring_frame){ own->mem + desc->addr, desc->len };
+		return RING_NO_FRAME;
+	return (struct ring_frame){ own->mem + desc->addr, desc->len,
+				    PKT_CSUM_UNKNOWN, rx->end - rx->next > 1 };
 }
 
 /* The frame is posted again at once, without a look at its packet; only a full
@@ -223,9 +224,11 @@ static inline uint32_t sending_cnt(const struct xdp_ring *own)
 }
 
 /* Whether so many frames can be posted. A frame that was posted counts until it
- * comes back, whether the kernel has read it or not. */
+ * comes back, whether the kernel has read it or not. ring.tx_frame has its place,
+ * because who commits it does not ask again. */
 static inline bool has_room(const struct xdp_ring *own, uint32_t cnt)
 {
+	cnt += own->ring.tx_frame != NULL;
 	return LIKELY(sending_cnt(own) + cnt <= own->queues[0].tx.size);
 }
 
@@ -292,58 +295,6 @@ static void xdp_reap(struct ring *ring)
 	ring->wants_kick = sending_cnt(own) > 0;
 }
 
-/* Stores the checksum in a frame that is complete otherwise. */
-static void store_csum(const struct ring_tx *tx, struct pkt *frame)
-{
-	uint16_t check;
-	uint32_t sum;
-
-	if (!(tx->flags & RING_TX_CSUM))
-		return;
-	sum = csum_partial(frame->data + tx->header_len,
-			   frame->len - tx->header_len, tx->csum_sum);
-	check = tx->flags & RING_TX_CSUM_NOT_ZERO ? csum_fold_not_zero(sum) :
-						    csum_fold(sum);
-	memcpy(frame->data + tx->csum_at, &check, sizeof(check));
-}
-
-/* NULL: there is no frame, or it does not fit, which caps.tx_len_max says. */
-static struct pkt *copy_payload(struct xdp_ring *own, const struct ring_tx *tx)
-{
-	struct pkt *copy = ring_pkt_alloc(&own->ring);
-
-	if (!copy || tx->header_len + pkt_total_len(tx->payload) >
-			     pkt_tailroom(copy)) {
-		pkt_put(copy);
-		return NULL;
-	}
-	memcpy(pkt_append(copy, tx->header_len), tx->header, tx->header_len);
-	for (struct pkt *part = tx->payload; part; part = part->next_part)
-		memcpy(pkt_append(copy, part->len), part->data, part->len);
-	return copy;
-}
-
-/* A payload that lies in a frame of this device, with room for the header in
- * front, goes as it is; any other is copied. Takes the payload. */
-static struct pkt *wrap_payload(struct xdp_ring *own, const struct ring_tx *tx)
-{
-	struct pkt *pkt = tx->payload, *copy;
-
-	if (pkt->pool == own->ring.pool && pkt->refs == 1 && !pkt->next_part &&
-	    pkt_headroom(pkt) >= tx->header_len) {
-		memcpy(pkt_push(pkt, tx->header_len), tx->header,
-		       tx->header_len);
-	} else {
-		copy = copy_payload(own, tx);
-		pkt_put(pkt);
-		if (!copy)
-			return NULL;
-		pkt = copy;
-	}
-	store_csum(tx, pkt);
-	return pkt;
-}
-
 /* The kernel has it from the next kick on. */
 static inline void post(struct xdp_ring *own, const uint8_t *frame, size_t len)
 {
@@ -353,6 +304,7 @@ static inline void post(struct xdp_ring *own, const uint8_t *frame, size_t len)
 	uint32_t at = tx->next;
 	struct xdp_desc *desc = xsk_desc(tx, at);
 
+	INVARIANT(sending_cnt(own) < tx->size, "nothing is overwritten");
 	desc->addr = (uint64_t)(frame - own->mem);
 	desc->len = (uint32_t)len;
 	/* desc->options is 0 from the beginning */
@@ -378,7 +330,7 @@ static int xdp_tx(struct ring *ring, const struct ring_tx *tx)
 	if (sending_cnt(own) >= REAP_BATCH)
 		reap_sent(own);
 	if (has_room(own, 1))
-		pkt = wrap_payload(own, tx);
+		pkt = ring_tx_wrap(ring, tx, true);
 	else
 		pkt_put(tx->payload);
 	if (UNLIKELY(!pkt)) {
@@ -554,14 +506,17 @@ static uint32_t fill_size(const struct xdp_dev *dev)
 }
 
 /* After the end of the process that had the queues before, they stay busy for some
- * milliseconds. */
-enum { BUSY_RETRIES = 50, BUSY_NAP_US = 1000 };
+ * milliseconds, on a busy system for some hundred. Somebody who says that he has them may
+ * be about to end, and is not waited for that long. */
+enum { BUSY_RETRIES = 50, BUSY_RETRIES_OWNERLESS = 1000, BUSY_NAP_US = 1000 };
 
 static int create_xsk(struct xsk *xsk, const struct xsk_params *params)
 {
 	int err = xsk_create(xsk, params);
 
-	for (int i = 0; err == -EBUSY && i < BUSY_RETRIES; i++) {
+	for (int i = 0; err == -EBUSY && i < BUSY_RETRIES_OWNERLESS; i++) {
+		if (i >= BUSY_RETRIES && owner_ask(params->ifindex))
+			break;
 		usleep(BUSY_NAP_US);
 		err = xsk_create(xsk, params);
 	}

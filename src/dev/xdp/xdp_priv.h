@@ -71,9 +71,6 @@ struct xdp_ring {
  * as it is. */
 int xdp_adopt_fd(int fd, _Atomic int *slot) MUST_CHECK;
 
-/* dev.c: who makes devices. */
-struct backend *xdp_backend(const struct xdp_params *params);
-
 /* ring.c: once, before any is made. */
 void xdp_ring_module(void);
 

@@ -6,12 +6,15 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <linux/filter.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
 #include "base/log.h"
+#include "fd/fd_internal.h"
 #include "os/real.h"
 #include "sock/user_msg.h"
 
@@ -20,6 +23,9 @@ enum { REPAIR_OFF = 0, REPAIR_ON = 1, REPAIR_OFF_SILENTLY = -1 };
 
 /* Option kinds of TCP_REPAIR_OPTIONS (RFC 7323, RFC 2018). */
 enum { OPTION_SCALE = 3, OPTION_SACK = 4, OPTION_TIMESTAMPS = 8 };
+
+/* The most that TCP_MAXSEG takes. */
+enum { MAXSEG_MAX = 32767 };
 
 /* Packets that one call takes. */
 enum { IOVS = 64 };
@@ -57,7 +63,7 @@ static socklen_t write_name(int domain, const struct ip_addr *addr, __be16 port,
 	return len;
 }
 
-/* 0: it is not bound. */
+/* The port in its name, which a socket that was disconnected has not always. */
 static __be16 port_of(int fd)
 {
 	struct sockaddr_storage name;
@@ -69,31 +75,129 @@ static __be16 port_of(int fd)
 		       0;
 }
 
-/* In repair this is possible beside a listener of the same port. */
-static int bind_twin(const struct tcp_twin *twin)
+/* In repair this is possible beside a listener of the same port, and whoever else has
+ * it. One that is bound refuses. */
+static int bind_twin(int fd, const struct flow_key *key)
 {
-	const struct flow_key *key = tcp_key(twin->pcb);
 	struct sockaddr_storage name;
-	__be16 port = port_of(twin->fd);
-	socklen_t len;
+	socklen_t len = write_name(get(fd, SO_DOMAIN), &key->local,
+				   key->local_port, &name);
 
-	if (port)
-		return port == key->local_port ? 0 : -EINVAL;
-	len = write_name(get(twin->fd, SO_DOMAIN), &key->local, key->local_port,
-			 &name);
-	return real.bind(twin->fd, (struct sockaddr *)&name, len) ? -errno : 0;
+	if (real.bind(fd, (struct sockaddr *)&name, len) == 0)
+		return 0;
+	return errno == EINVAL && port_of(fd) == key->local_port ? 0 : -errno;
 }
 
 /* No packet leaves. */
-static int connect_twin(const struct tcp_twin *twin)
+static int connect_twin(int fd, const struct flow_key *key)
 {
-	const struct flow_key *key = tcp_key(twin->pcb);
 	struct sockaddr_storage name;
-	socklen_t len = write_name(get(twin->fd, SO_DOMAIN), &key->remote,
+	socklen_t len = write_name(get(fd, SO_DOMAIN), &key->remote,
 				   key->remote_port, &name);
 
-	return real.connect(twin->fd, (struct sockaddr *)&name, len) ? -errno :
-								       0;
+	return real.connect(fd, (struct sockaddr *)&name, len) ? -errno : 0;
+}
+
+/* In repair this is no word to the peer, and drops the queues. A port that the kernel has
+ * chosen is given up. */
+static void disconnect_twin(int fd)
+{
+	struct sockaddr none = { .sa_family = AF_UNSPEC };
+
+	(void)!real.connect(fd, &none, sizeof(none));
+	/* which is an error to a socket in repair */
+	(void)get(fd, SO_ERROR);
+}
+
+/* -- guards -------------------------------------------------------------------- */
+
+static bool is_guard(int fd)
+{
+	int value = 0;
+	socklen_t len = sizeof(value);
+
+	return real.getsockopt(fd, IPPROTO_TCP, TCP_REPAIR, &value, &len) == 0 &&
+	       value == REPAIR_ON;
+}
+
+/* It takes none of a packet's bytes. */
+static int attach_dropper(int fd)
+{
+	struct sock_filter drop = { .code = BPF_RET | BPF_K, .k = 0 };
+	struct sock_fprog program = { .len = 1, .filter = &drop };
+
+	return real.setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program,
+			       sizeof(program)) ?
+		       -errno :
+		       0;
+}
+
+/* The switch changes what others may do with the port. */
+static void end_guard(int fd, int reuse_addr)
+{
+	disconnect_twin(fd);
+	(void)!set_tcp(fd, TCP_REPAIR, REPAIR_OFF_SILENTLY);
+	(void)!set(fd, SOL_SOCKET, SO_DETACH_FILTER, 0);
+	(void)!set(fd, SOL_SOCKET, SO_REUSEADDR, reuse_addr);
+}
+
+int tcp_twin_guard(int fd, const struct flow_key *key, bool is_bound)
+{
+	int reuse_addr = get(fd, SO_REUSEADDR);
+	int err = attach_dropper(fd);
+
+	if (err)
+		return err;
+	err = set_tcp(fd, TCP_REPAIR, REPAIR_ON);
+	if (!err && !is_bound)
+		err = bind_twin(fd, key);
+	if (!err)
+		err = connect_twin(fd, key);
+	if (!err)
+		err = set(fd, SOL_SOCKET, SO_REUSEADDR, reuse_addr);
+	if (err)
+		end_guard(fd, reuse_addr);
+	return err;
+}
+
+void tcp_twin_unguard(int fd)
+{
+	if (is_guard(fd))
+		end_guard(fd, get(fd, SO_REUSEADDR));
+}
+
+/*
+ * While a guard becomes the connection it has no names for a moment, and the kernel would
+ * answer a segment with a reset. A listener at the local end hears it instead, and is
+ * deaf. A SYN that reaches the kernel in this moment is lost with it, and sent again.
+ */
+static int listen_deaf(int fd, const struct flow_key *key)
+{
+	int err = attach_dropper(fd);
+
+	if (!err)
+		err = set_tcp(fd, TCP_REPAIR, REPAIR_ON);
+	if (!err)
+		err = bind_twin(fd, key);
+	return !err && real.listen(fd, 1) != 0 ? -errno : err;
+}
+
+/* -1 in `slot`: there is none. */
+static void open_deaf(const struct flow_key *key, _Atomic int *slot)
+{
+	int fd = real.socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int err;
+
+	if (fd < 0)
+		return;
+	err = fd_internal_adopt(fd, slot);
+	if (err)
+		real.close(fd);
+	else
+		err = listen_deaf(atomic_load(slot), key);
+	if (err)
+		log_dbg("nobody hears what comes while a connection goes back: %s",
+			strerror(-err));
 }
 
 /* -- numbers ------------------------------------------------------------------ */
@@ -115,7 +219,8 @@ static int set_numbers(const struct tcp_twin *twin)
 				    s->rcv_nxt - s->unread);
 	/* later the kernel would not compute its segments' size from it */
 	if (!err)
-		err = set_tcp(twin->fd, TCP_MAXSEG, s->mss_peer);
+		err = set_tcp(twin->fd, TCP_MAXSEG,
+			      MIN(s->mss_peer, MAXSEG_MAX));
 	return err;
 }
 
@@ -268,12 +373,12 @@ static int fill_queues(struct tcp_twin *twin)
 
 static int build(struct tcp_twin *twin)
 {
-	int err = bind_twin(twin);
+	int err = bind_twin(twin->fd, tcp_key(twin->pcb));
 
 	if (!err)
 		err = set_numbers(twin);
 	if (!err)
-		err = connect_twin(twin);
+		err = connect_twin(twin->fd, tcp_key(twin->pcb));
 	if (!err)
 		err = set_options(twin);
 	if (!err)
@@ -283,9 +388,29 @@ static int build(struct tcp_twin *twin)
 	return err;
 }
 
+/* The filter is that of a guard, and stays until tcp_twin_hear. */
+static int become(struct tcp_twin *twin, bool was_guard)
+{
+	int err = set_tcp(twin->fd, TCP_REPAIR, REPAIR_ON);
+
+	if (err)
+		return err;
+	if (was_guard)
+		disconnect_twin(twin->fd);
+	else
+		err = attach_dropper(twin->fd);
+	if (!err)
+		err = build(twin);
+	if (err)
+		tcp_twin_undo(twin);
+	return err;
+}
+
 int tcp_twin_begin(struct tcp_twin *twin, int fd, const struct tcp_pcb *pcb,
 		   uint64_t now_ns)
 {
+	_Atomic int deaf = -1;
+	bool was_guard;
 	int err;
 
 	*twin = (struct tcp_twin){ .fd = fd, .pcb = pcb,
@@ -295,16 +420,21 @@ int tcp_twin_begin(struct tcp_twin *twin, int fd, const struct tcp_pcb *pcb,
 		return err;
 	if (twin->state.has_ecn)
 		return -EOPNOTSUPP;
-	/* a socket in repair says something else */
+	/* a socket that has just been put in repair says something else */
 	twin->has_reuse_addr = get(fd, SO_REUSEADDR);
 	twin->buf_lock = get(fd, SO_BUF_LOCK);
-	err = set_tcp(fd, TCP_REPAIR, REPAIR_ON);
-	if (err)
-		return err;
-	err = build(twin);
-	if (err)
-		tcp_twin_undo(twin);
+	was_guard = is_guard(fd);
+	if (was_guard)
+		open_deaf(tcp_key(pcb), &deaf);
+	err = become(twin, was_guard);
+	if (was_guard)
+		fd_internal_close(&deaf);
 	return err;
+}
+
+int tcp_twin_hear(struct tcp_twin *twin)
+{
+	return set(twin->fd, SOL_SOCKET, SO_DETACH_FILTER, 0);
 }
 
 /* The largest segment was the connection's; the program's own is not ours to know. */
@@ -315,10 +445,8 @@ static void forget_maxseg(const struct tcp_twin *twin)
 
 void tcp_twin_undo(struct tcp_twin *twin)
 {
-	struct sockaddr none = { .sa_family = AF_UNSPEC };
-
-	/* in repair this is no word to the peer, and drops the queues */
-	(void)!real.connect(twin->fd, &none, sizeof(none));
+	disconnect_twin(twin->fd);
+	(void)!set(twin->fd, SOL_SOCKET, SO_DETACH_FILTER, 0);
 	forget_maxseg(twin);
 	narrow(twin, SO_RCVBUF, SO_RCVBUFFORCE, &twin->rcv);
 	narrow(twin, SO_SNDBUF, SO_SNDBUFFORCE, &twin->snd);
@@ -347,6 +475,9 @@ static COLD void reset(const struct tcp_twin *twin, int err)
 {
 	struct sockaddr none = { .sa_family = AF_UNSPEC };
 
+	/* the peer was quicker */
+	if (err == -ECONNRESET || err == -EPIPE)
+		return;
 	log_err("fd %d: the kernel has no room for %u bytes that wait to be sent (error %d); the connection is reset",
 		twin->fd, twin->state.unsent, -err);
 	(void)!real.connect(twin->fd, &none, sizeof(none));

@@ -27,8 +27,19 @@ struct tcp_twin {
 	struct tcp_twin_buffer rcv, snd;
 };
 
-/* Makes `fd` the frozen connection, in repair: it receives, and sends nothing but
- * acknowledgments. The socket is fresh, or bound to the connection's local end. What
+/*
+ * The twin of a connection of ours as its guard: by its names it is that connection,
+ * and a filter drops what comes. So segments that reach the kernel after all, by an
+ * interface that we do not drive or not yet, are lost and sent again; without a guard the
+ * kernel would answer them with a reset. The socket is fresh, or bound to the local end.
+ * 0, or a negative errno: it is as it was, but that it may be bound.
+ */
+int tcp_twin_guard(int fd, const struct flow_key *key, bool is_bound) MUST_CHECK;
+/* It is no guard any more, but bound. Does nothing to one that is none. */
+void tcp_twin_unguard(int fd);
+
+/* Makes `fd` the frozen connection, in repair and deaf: what it hears it would acknowledge,
+ * and that cannot be undone. The socket is fresh, bound to the connection's local end, or a guard. What
  * the program has set on it stays, but for TCP_MAXSEG, which the caller sets again. 0;
  * -EOPNOTSUPP: a connection with ECN or an urgent mark, which cannot be moved; -EPERM: without the right;
  * or what the kernel says. After an error the socket is as it was, but that it is bound
@@ -36,11 +47,15 @@ struct tcp_twin {
 int tcp_twin_begin(struct tcp_twin *twin, int fd, const struct tcp_pcb *pcb,
 		   uint64_t now_ns) MUST_CHECK;
 
+/* It receives from now on, and sends nothing but acknowledgments. 0 or a negative errno. */
+int tcp_twin_hear(struct tcp_twin *twin) MUST_CHECK;
+
 /* Ends the repair: the socket sends. What was written and never sent is sent, then
  * FIN if it is due. 0; a negative errno: it is still in repair, and can be undone. */
 int tcp_twin_end(struct tcp_twin *twin) MUST_CHECK;
 
-/* Instead of that: the socket is as it was, and the peer hears nothing. */
+/* Instead of that: the socket is as it was, and the peer hears nothing. What it has
+ * received is lost. */
 void tcp_twin_undo(struct tcp_twin *twin);
 
 #endif

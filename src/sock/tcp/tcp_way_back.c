@@ -36,16 +36,28 @@ static void give_runs(const struct move *m)
 		(void)!give(m, seq, has_fin, pkt);
 }
 
-/* What the repair has no place for. The peer's FIN must arrive, since the peer does not
- * repeat it; an empty segment instead tells the kernel the peer's time stamp. */
-static int give_rest(const struct move *m, const struct tcp_repair *state)
+/* The peer's FIN, which the repair has no place for, must arrive, since the peer does not
+ * repeat it. Behind it nothing comes that the twin could acknowledge. */
+static int give_end(const struct move *m, struct tcp_twin *twin)
 {
-	int err = give(m, state->rcv_nxt, state->has_fin, NULL);
+	int err = tcp_twin_hear(twin);
 
-	if (err && state->has_fin)
+	return err ? err : give(m, twin->state.rcv_nxt, true, NULL);
+}
+
+/* The first segment tells the kernel the peer's time stamp. */
+static int open_and_hear(const struct move *m, struct tcp_twin *twin)
+{
+	int err = m->ops->open(m->ctx);
+
+	if (err || twin->state.has_fin)
 		return err;
-	give_runs(m);
-	return 0;
+	err = tcp_twin_hear(twin);
+	if (err)
+		m->ops->close(m->ctx);
+	else
+		(void)!give(m, twin->state.rcv_nxt, false, NULL);
+	return err;
 }
 
 int tcp_way_back(int fd, const struct tcp_pcb *pcb,
@@ -57,12 +69,14 @@ int tcp_way_back(int fd, const struct tcp_pcb *pcb,
 
 	if (err)
 		return err;
-	err = give_rest(&m, &twin.state);
+	if (twin.state.has_fin)
+		err = give_end(&m, &twin);
+	if (!err)
+		err = open_and_hear(&m, &twin);
 	if (err)
 		goto err_twin;
-	err = ops->open(ctx);
-	if (err)
-		goto err_twin;
+	give_runs(&m);
+	ops->give_held(ctx);
 	err = tcp_twin_end(&twin);
 	if (err)
 		goto err_open;

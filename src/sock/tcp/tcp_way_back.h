@@ -16,9 +16,11 @@ struct tcp_way_back_ops {
 	 * of the connection do not. 0 or a negative errno. */
 	int (*give)(void *ctx, const uint8_t *header, size_t header_len,
 		    const struct pkt *data);
-	/* From now on the connection's frames go to the kernel, those that have come
-	 * since it stands still first. 0, or a negative errno: nothing has changed. */
+	/* From now on the connection's frames go to the kernel. 0, or a negative errno:
+	 * nothing has changed. */
 	int (*open)(void *ctx);
+	/* Gives the kernel those that have come since it stands still. */
+	void (*give_held)(void *ctx);
 	/* They come to us again. */
 	void (*close)(void *ctx);
 };

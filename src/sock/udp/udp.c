@@ -34,22 +34,38 @@ static void tell_shut(struct sock *s)
 	uint32_t bits = 0;
 	struct stack *stack;
 
-	if (!sock_try_lock(s, &stack))
-		return;
 	if (sock_rx_holds(s) & SOCK_RX_SHUT)
 		bits |= READY_RDHUP;
 	if (bits && sock_tx_holds(s) & SOCK_TX_OVER)
 		bits |= READY_HUP;
+	/* in no stack yet, nobody else writes it; or it is written once more */
+	atomic_fetch_or(&s->end.ready, bits);
+	if (!sock_try_lock(s, &stack))
+		return;
 	endpoint_add_ready(&s->end, bits);
-	endpoint_fire(&s->end, UINT32_MAX);
+	endpoint_fire(&s->end, READY_BY_TWIN | READY_OUT |
+				       (bits ? bits | READY_IN : 0));
+	stack_unlock(stack);
+}
+
+static void foretell_shut(struct sock *s)
+{
+	struct stack *stack;
+
+	if (!sock_try_lock(s, &stack))
+		return;
+	endpoint_fire(&s->end, READY_SOON);
 	stack_unlock(stack);
 }
 
 static long udp_shutdown(struct fd_object *obj, int fd, int how)
 {
 	struct sock *s = sock_of(obj);
-	int result = real.shutdown(fd, how) ? -errno : 0;
+	int result;
 
+	if (how >= SHUT_RD && how <= SHUT_RDWR)
+		foretell_shut(s);
+	result = real.shutdown(fd, how) ? -errno : 0;
 	/* Linux shuts an unconnected socket down too, and says it did not. */
 	if (result != 0 && result != -ENOTCONN)
 		return result;

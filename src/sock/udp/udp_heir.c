@@ -194,35 +194,42 @@ void udp_heirs_forked(void)
 
 /* -- afterwards ------------------------------------------------------------------ */
 
-/* Something is queued here, and nobody waits for it. */
-static bool is_neglected(struct udp *u, uint64_t *taken_out)
+#define LEND_FIRST_NS (100 * NS_PER_MS)
+#define LEND_MAX_NS (60 * NS_PER_SEC)
+
+/* Something is queued here. Who sleeps for it would take it at once; but a watch may also
+ * be a set's, which the program may look at soon, or have left to its child as well. */
+static bool is_neglected(struct udp *u, uint64_t *taken_out, bool *is_watched_out)
 {
 	struct stack *stack;
 	bool result;
 
 	sock_lock(&u->sock, &stack);
-	result = !list_is_empty(&u->rx_queue) && list_is_empty(&u->sock.end.watches);
+	result = !list_is_empty(&u->rx_queue);
+	*is_watched_out = !list_is_empty(&u->sock.end.watches);
 	*taken_out = sock_counters(&u->sock)->rx_packets;
 	stack_unlock(stack);
 	return result;
 }
 
-/* The first look notes what the program has read so far, the second one whether
- * that has changed. */
+/* The first look notes what the program has read so far, a later one whether that has
+ * changed: the second one, or one after some time where the socket is in a set. */
 static bool is_left_to_heir(struct udp *u)
 {
-	bool was_neglected = u->is_neglected;
+	bool was_neglected = u->is_neglected, is_watched;
 	uint64_t had_taken = u->neglected_since;
+	uint64_t now = clock_monotonic_ns();
 
 	if (!u->has_heir || u->sock.has_left || !attachment_is_made(&u->sock.att))
 		return false;
-	u->is_neglected = is_neglected(u, &u->neglected_since);
-	return was_neglected && u->is_neglected &&
-	       had_taken == u->neglected_since;
+	u->is_neglected = is_neglected(u, &u->neglected_since, &is_watched);
+	if (!was_neglected || !u->is_neglected ||
+	    had_taken != u->neglected_since) {
+		u->neglected_from_ns = now;
+		return false;
+	}
+	return !is_watched || now - u->neglected_from_ns >= LEND_FIRST_NS;
 }
-
-#define LEND_FIRST_NS (100 * NS_PER_MS)
-#define LEND_MAX_NS (60 * NS_PER_SEC)
 
 /* With `config`. */
 static void lend(struct udp *u, int fd)

@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <linux/net_tstamp.h>
 #include <linux/sockios.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <stdint.h>
@@ -20,17 +19,6 @@
 
 #include "base/clock.h"
 #include "sock/udp/udp_priv.h"
-
-static int get_device(int fd)
-{
-	char name[IFNAMSIZ] = "";
-	socklen_t len = sizeof(name);
-
-	if (real.getsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, name, &len) != 0 ||
-	    len == 0 || !name[0])
-		return 0;
-	return (int)if_nametoindex(name);
-}
 
 /* What a receiver can wish for, where it is asked for, and that we serve it. */
 static const struct {
@@ -99,7 +87,7 @@ void udp_read_settings(struct sock *sock, int fd)
 	struct sock_settings set = {
 		.wishes = settle_stamps(get_wishes(fd), fd),
 		.mark = (uint32_t)sock_twin_option(fd, SOL_SOCKET, SO_MARK),
-		.ifindex = get_device(fd),
+		.ifindex = sock_twin_device(fd),
 		.tos = (uint8_t)sock_twin_option(fd, IPPROTO_IP, IP_TOS),
 		.ttl = (uint8_t)sock_twin_option(fd, IPPROTO_IP, IP_TTL),
 		.is_on_link_only = sock_twin_option(fd, SOL_SOCKET, SO_DONTROUTE),

@@ -50,10 +50,11 @@ struct udp {
 	/* sock.config */
 	bool was_port_elsewhere; /* at the last look (udp_ports.c) */
 	/* A child of a fork has the socket too; and at the last look something
-	 * waited here unread, when so many had been read. */
+	 * waited here unread, when so many had been read, and since then. */
 	bool has_heir;
 	bool is_neglected;
 	uint64_t neglected_since;
+	uint64_t neglected_from_ns;
 	/* So it was lent to the kernel, for at least so long (udp_heir.c). */
 	_Atomic bool is_lent;
 	uint64_t lend_ns, lent_until_ns;

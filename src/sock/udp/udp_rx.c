@@ -335,6 +335,17 @@ static inline struct user_name source_of_segment(const struct wire_udp *udp)
 	return (struct user_name){ ip_addr_from_v4(ip->src), udp->src_port };
 }
 
+/* Whether length and checksum are right; of the latter the device may know. */
+static ALWAYS_INLINE bool is_right(const struct stack *stack,
+				   const struct ring_frame *segment,
+				   const struct wire_udp *udp)
+{
+	if (segment->csum_verdict == PKT_CSUM_GOOD)
+		return ip_udp_fills(udp, segment->len);
+	return ip_udp_is_good(udp, segment->len, stack->demux.last_pseudo_sum,
+			      stack->only_from->rx_partial_csum);
+}
+
 /* Gives a short datagram straight from its frame, without making a packet of it. It has
  * to be the next one in the stack's only ring, and for this socket, whose queue is
  * empty. `source_out` may be NULL. -EAGAIN: it is not such a one. */
@@ -358,14 +369,15 @@ static ALWAYS_INLINE long take_from_ring(struct udp *u, struct stack *stack,
 	/* a segment that is too short for a header has no n that fits */
 	if (UNLIKELY(!udp || n > len || n > COPY_LOCKED_MAX ||
 		     !user_is_plausible(buf, 1) ||
-		     !ip_udp_is_good(udp, segment.len,
-				     stack->demux.last_pseudo_sum,
-				     stack->only_from->rx_partial_csum)))
+		     !is_right(stack, &segment, udp)))
 		return -EAGAIN;
 	memcpy(buf, udp + 1, OPAQUE(n));
 	if (source_out)
 		*source_out = source_of_segment(udp);
 	ring->ops->rx_done(ring);
+	/* it has come, and is read: edges tell of the former */
+	if (UNLIKELY(!list_is_empty(&u->sock.end.watches)))
+		endpoint_fire(&u->sock.end, READY_IN);
 	if (UNLIKELY(ring->wants_kick))
 		stack_note_kick(stack, ring);
 	atomic_store_explicit(&stack->was_polled, true, memory_order_relaxed);

@@ -122,10 +122,14 @@ static ALWAYS_INLINE size_t udp_way_write(struct udp_way *way,
 
 	if (UNLIKELY((uint32_t)len != way->len))
 		udp_way_set_len(way, (uint32_t)len);
-	sum = csum_bytes((uint8_t *)(header + 1), payload, len, way->udp_sum,
-			 true);
 	*header = way->header;
 	udp_way_number(way, header);
+	if (way->dst.ring->fills_csum) {
+		memcpy(header + 1, payload, OPAQUE(len));
+		return sizeof(*header) + len;
+	}
+	sum = csum_bytes((uint8_t *)(header + 1), payload, len, way->udp_sum,
+			 true);
 	header->udp.check = csum_fold_not_zero(sum);
 	return sizeof(*header) + len;
 }

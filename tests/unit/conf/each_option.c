@@ -286,6 +286,21 @@ TEST(xdp_mode)
 	refuses(id, "skb", XDP_MODE_AUTO);
 }
 
+TEST(ring)
+{
+	enum option_id id = ID(ring, "VMA_RING");
+
+	parse_quietly("PATH=/bin");
+	CHECK_EQ(opts.ring, RING_AUTO);
+	check_word(id, "auto", RING_AUTO);
+	check_word(id, "MLX5", RING_MLX5);
+	check_word(id, "verbs", RING_VERBS);
+	check_word(id, "Xdp", RING_XDP);
+	refuses(id, "", RING_AUTO);
+	refuses(id, "0", RING_AUTO);
+	refuses(id, "rdma", RING_AUTO);
+}
+
 TEST(log_cb)
 {
 	enum option_id id = ID(log_cb, "VMA_LOG_CB_FUNC_PTR");
@@ -880,7 +895,7 @@ TEST(every_option_by_its_line)
 /* What VMA documents stands here a second time; options of our own follow them. */
 TEST(no_option_of_vma_is_without_a_case)
 {
-	for (enum option_id id = 0; id < OPTION_xdp_mode; id++)
+	for (enum option_id id = 0; id < OPTION_ring; id++)
 		if (!is_covered[id])
 			FAIL("%s has no case here", option_infos[id].name);
 }

@@ -10,7 +10,7 @@ core_all_libs = tests/support/libtest.la src/dev/fake/libfake-debug.la $(debug_f
 %C%_network_LDADD = $(core_all_libs)
 %C%_runtime_LDADD = $(core_all_libs)
 %C%_progress_SOURCES = %D%/progress.c $(nic_sources)
-%C%_progress_LDADD = src/core/libcore-debug.la src/sock/libsock-debug.la \
+%C%_progress_LDADD = src/core/libcore-debug.la src/sock/libsock-debug.la src/tcp/libtcp-debug.la \
 	src/dev/fake/libfake-debug.la $(net_unit_libs)
 %C%_rings_LDADD = $(core_test_libs)
 %C%_rules_file_LDADD = $(core_test_libs)

@@ -5,9 +5,13 @@ unit_programs += %D%/fake
 %C%_fake_LDADD = src/dev/fake/libfake-debug.la src/pkt/libpkt-debug.la \
 	src/stats/libstats-debug.la src/os/libos-debug.la \
 	src/base/libbase-debug.la tests/support/libtest.la
+unit_programs += %D%/ring_tx
+%C%_ring_tx_SOURCES = %D%/ring_tx.c src/dev/ring_tx.c
+%C%_ring_tx_LDADD = src/pkt/libpkt-debug.la src/stats/libstats-debug.la \
+	src/os/libos-debug.la src/base/libbase-debug.la tests/support/libtest.la
 if HAVE_XDP
 unit_programs += %D%/xdp/ring
-%C%_xdp_ring_SOURCES = %D%/xdp/ring.c src/dev/ring_fill.c
+%C%_xdp_ring_SOURCES = %D%/xdp/ring.c src/dev/ring_fill.c src/dev/ring_tx.c
 %C%_xdp_ring_CPPFLAGS = $(AM_CPPFLAGS) $(XDP_CFLAGS)
 %C%_xdp_ring_LDADD = src/pkt/libpkt-debug.la src/stats/libstats-debug.la \
 	src/os/libos-debug.la src/base/libbase-debug.la tests/support/libtest.la
@@ -31,4 +35,26 @@ nodist_%C%_xdp_program_SOURCES = src/dev/xdp/steer_object.c
 %C%_xdp_program_CPPFLAGS = $(AM_CPPFLAGS) $(XDP_CFLAGS)
 %C%_xdp_program_LDADD = src/fd/libfd-debug.la src/os/libos-debug.la src/base/libbase-debug.la \
 	tests/support/libtest.la $(XDP_LIBS)
+endif
+if HAVE_VERBS
+unit_programs += %D%/rdma/find %D%/rdma/rule
+%C%_rdma_find_SOURCES = %D%/rdma/find.c src/dev/rdma/find.c
+%C%_rdma_find_LDADD = src/os/libos-debug.la src/base/libbase-debug.la \
+	tests/support/libtest.la
+%C%_rdma_rule_SOURCES = %D%/rdma/rule.c src/dev/rdma/rule.c
+%C%_rdma_rule_CPPFLAGS = $(AM_CPPFLAGS) $(VERBS_CFLAGS)
+%C%_rdma_rule_LDADD = src/base/libbase-debug.la tests/support/libtest.la
+unit_programs += %D%/rdma/verbs_ring
+%C%_rdma_verbs_ring_SOURCES = %D%/rdma/verbs_ring.c \
+	src/dev/ring_fill.c src/dev/ring_tx.c
+%C%_rdma_verbs_ring_CPPFLAGS = $(AM_CPPFLAGS) $(VERBS_CFLAGS)
+%C%_rdma_verbs_ring_LDADD = src/pkt/libpkt-debug.la src/stats/libstats-debug.la \
+	src/os/libos-debug.la src/base/libbase-debug.la tests/support/libtest.la
+endif
+if HAVE_MLX5
+unit_programs += %D%/rdma/cqe %D%/rdma/wqe
+%C%_rdma_cqe_CPPFLAGS = $(AM_CPPFLAGS) $(MLX5_CFLAGS)
+%C%_rdma_cqe_LDADD = src/base/libbase-debug.la tests/support/libtest.la
+%C%_rdma_wqe_CPPFLAGS = $(AM_CPPFLAGS) $(MLX5_CFLAGS)
+%C%_rdma_wqe_LDADD = src/base/libbase-debug.la tests/support/libtest.la
 endif

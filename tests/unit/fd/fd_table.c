@@ -26,7 +26,7 @@ static struct thing *thing_of(struct fd_object *obj)
 	return CONTAINER_OF(obj, struct thing, obj);
 }
 
-static void last_close(struct fd_object *obj)
+static void last_close(struct fd_object *obj, int fd UNUSED)
 {
 	thing_of(obj)->last_closes++;
 }
@@ -151,6 +151,22 @@ TEST(number_that_comes_again_drops_what_it_named)
 	CHECK_EQ(old->releases, 1);
 	CHECK_EQ(fd_table_forget(8), 8);
 	CHECK_EQ(new->releases, 1);
+}
+
+TEST(first_one_of_a_number_stays)
+{
+	struct thing *first = make(0), *second = make(0);
+
+	CHECK_EQ(fd_table_install_first(8, &first->obj), 0);
+	CHECK_EQ(fd_table_install_first(8, &second->obj), -EEXIST);
+	CHECK_EQ(fd_table_install_first(-1, &second->obj), -EBADF);
+	CHECK_EQ(second->obj.fd_cnt, 0);
+	fd_object_put(&first->obj);
+	fd_object_put(&second->obj);
+	CHECK_EQ(second->releases, 1);
+	CHECK_EQ(first->releases, 0);
+	CHECK_EQ(fd_table_forget(8), 8);
+	CHECK_EQ(first->releases, 1);
 }
 
 TEST(impossible_numbers_are_refused)

@@ -16,7 +16,7 @@ static _Atomic int release_cnt, visit_cnt;
 /* The closer is about to wait for the visit; its close has returned. */
 static _Atomic bool is_waiting, is_closed;
 
-static void last_close(struct fd_object *obj)
+static void last_close(struct fd_object *obj, int fd UNUSED)
 {
 	is_waiting = true;
 	fd_visit_await_end(obj);

@@ -1,4 +1,4 @@
-iomux_test_libs = src/iomux/libiomux-debug.la src/sock/libsock-debug.la \
+iomux_test_libs = src/iomux/libiomux-debug.la src/sock/libsock-debug.la src/tcp/libtcp-debug.la \
 	$(net_unit_libs)
 
 unit_programs += %D%/epoll %D%/mux_spin

@@ -446,15 +446,17 @@ TEST(chains_are_delivered_whole)
 static struct ring_frame peek(const struct frame *f, size_t len,
 			      const struct demux_from *from)
 {
-	struct ring_frame frame = { (const uint8_t *)f, len };
+	struct ring_frame frame = { (const uint8_t *)f, (uint32_t)len,
+				    PKT_CSUM_UNKNOWN, false };
 	struct ring_frame segment = demux_peek(&demux, frame, from);
 	const struct wire_udp *udp = (const void *)segment.data;
 
 	if (!udp || !ip_udp_is_good(udp, segment.len, demux.last_pseudo_sum,
 				    from->rx_partial_csum))
-		return (struct ring_frame){ NULL, 0 };
+		return RING_NO_FRAME;
 	return (struct ring_frame){ (const uint8_t *)(udp + 1),
-				    segment.len - sizeof(*udp) };
+				    segment.len - (uint32_t)sizeof(*udp),
+				    PKT_CSUM_UNKNOWN, false };
 }
 
 TEST(the_next_frame_of_a_flow_is_known)

@@ -36,6 +36,9 @@ static struct {
 	unsigned kick_cnt;
 	unsigned acknowledge_cnt;
 	bool is_armed;
+	/* how often it is not done yet with what was sent, and how often and by how
+	 * much it grew */
+	unsigned undone_cnt, grow_cnt, grow_by;
 	/* for each frame that is taken another one arrives */
 	bool never_ends;
 } nic;
@@ -56,9 +59,8 @@ static void input(struct endpoint *end UNUSED, struct pkt *pkt)
 	queued_cnt++;
 }
 
-static struct pkt *receive_frame(void)
+static struct frame make_frame(void)
 {
-	struct pkt *pkt = ring_pkt_alloc(&nic.ring);
 	struct frame f = {
 		.eth.type = htobe16(WIRE_ETH_IPV4),
 		.ip.version_ihl = 0x45,
@@ -72,9 +74,17 @@ static struct pkt *receive_frame(void)
 		.number = nic.arrived_cnt,
 	};
 
+	f.ip.check = csum_fold(csum_partial(&f.ip, sizeof(f.ip), 0));
+	return f;
+}
+
+static struct pkt *receive_frame(void)
+{
+	struct pkt *pkt = ring_pkt_alloc(&nic.ring);
+	struct frame f = make_frame();
+
 	if (!pkt)
 		return NULL;
-	f.ip.check = csum_fold(csum_partial(&f.ip, sizeof(f.ip), 0));
 	memcpy(pkt_append(pkt, sizeof(f)), &f, sizeof(f));
 	for (uint32_t i = 1; i < nic.part_cnt; i++) {
 		struct pkt *part = ring_pkt_alloc(&nic.ring);
@@ -100,6 +110,17 @@ static unsigned rx_poll(struct ring *ring UNUSED, struct pkt **batch,
 		got++;
 	}
 	return got;
+}
+
+static struct ring_frame rx_peek(struct ring *ring UNUSED)
+{
+	static struct frame f;
+
+	if (!nic.arriving_cnt)
+		return RING_NO_FRAME;
+	f = make_frame();
+	return (struct ring_frame){ (const uint8_t *)&f, sizeof(f),
+				    PKT_CSUM_UNKNOWN, nic.arriving_cnt > 1 };
 }
 
 static enum ring_kick kick(struct ring *ring UNUSED)
@@ -133,6 +154,24 @@ static void acknowledge(struct ring *ring)
 	nic.acknowledge_cnt++;
 }
 
+/* Wants a kick to go on. */
+static bool tx_is_done(struct ring *ring)
+{
+	CHECK(stack_lock_is_mine(&stack->lock));
+	if (!nic.undone_cnt)
+		return true;
+	nic.undone_cnt--;
+	ring->wants_kick = true;
+	return false;
+}
+
+static void rx_grow(struct ring *ring)
+{
+	CHECK(stack_lock_is_mine(&stack->lock));
+	nic.grow_cnt++;
+	ring->rx_post_max += nic.grow_by;
+}
+
 static unsigned fds(struct ring *ring UNUSED, int *out, unsigned cnt)
 {
 	memcpy(out, queue_fds, MIN(cnt, queue_cnt) * sizeof(*out));
@@ -147,10 +186,13 @@ static bool arm(struct ring *ring UNUSED)
 
 static struct ring_ops ring_ops = {
 	.rx_poll = rx_poll,
+	.rx_peek = rx_peek,
 	.kick = kick,
 	.fds = fds,
 	.arm = arm,
 	.acknowledge = acknowledge,
+	.tx_is_done = tx_is_done,
+	.rx_grow = rx_grow,
 	.device_cnt = device_cnt,
 	.close = close_ring,
 };
@@ -484,6 +526,43 @@ TEST(with_a_further_region_sockets_hold_more)
 	end();
 }
 
+TEST(a_ring_that_runs_low_wants_a_region)
+{
+	begin();
+	CHECK(!stack_wants_region(stack, &nic.ring));
+	nic.ring.wants_region = true;
+	CHECK(stack_wants_region(stack, &nic.ring));
+	nic.grow_cnt = 0;
+	nic.grow_by = 2;
+	CHECK_EQ(stack_add_region(stack, &nic.ring, FRAMES), 0);
+	CHECK_EQ(nic.grow_cnt, 1);
+	/* what it posts now is not for sockets to hold */
+	CHECK_EQ(stack->holds[nic.ring.slot].max,
+		 (2 * FRAMES - nic.ring.rx_post_max) / 2);
+	CHECK(!stack_wants_region(stack, &nic.ring));
+	nic.grow_by = 0;
+	end();
+}
+
+/* -- the end ---------------------------------------------------------------------- */
+
+TEST(what_was_sent_has_left)
+{
+	static const enum ring_kick kicks[] = { RING_KICKED };
+
+	begin();
+	nic.kicks = kicks;
+	nic.kick_cnt = 0;
+	CHECK(stack_has_sent(stack));
+	CHECK_EQ(nic.kick_cnt, 0);
+	nic.undone_cnt = 2;
+	CHECK(!stack_has_sent(stack));
+	CHECK(!stack_has_sent(stack));
+	CHECK_EQ(nic.kick_cnt, 2);
+	CHECK(stack_has_sent(stack));
+	end();
+}
+
 static bool is_awake(void)
 {
 	struct pollfd pfd = { .fd = stack_fd(stack), .events = POLLIN };
@@ -500,6 +579,7 @@ TEST(each_of_many_queues_wakes_who_sleeps)
 		CHECK(queue_fds[queue_cnt] >= 0);
 	}
 	begin();
+	CHECK(stack_arm_unwatched(stack));
 	CHECK(!is_awake());
 	for (unsigned i = 0; i < QUEUES; i++) {
 		CHECK_EQ(eventfd_write(queue_fds[i], 1), 0);
@@ -514,6 +594,44 @@ TEST(each_of_many_queues_wakes_who_sleeps)
 		close(queue_fds[i]);
 	queue_cnt = 0;
 	open_nic();
+	end();
+}
+
+/* While nobody sleeps, the kernel does not look for sleepers at each frame. */
+TEST(a_queue_wakes_those_who_sleep_and_costs_others_nothing)
+{
+	queue_fds[0] = eventfd(1, EFD_NONBLOCK);
+	CHECK(queue_fds[0] >= 0);
+	queue_cnt = 1;
+	begin();
+	CHECK(!is_awake());
+	CHECK(stack_arm_unwatched(stack));
+	CHECK(is_awake());
+	/* somebody slept since the last look */
+	stack_unwatch_unused(stack);
+	CHECK(is_awake());
+	stack_unwatch_unused(stack);
+	CHECK(!is_awake());
+	/* what came meanwhile wakes the next one */
+	CHECK(stack_arm_unwatched(stack));
+	CHECK(is_awake());
+	stack_unwatch_unused(stack);
+	/* somebody sleeps */
+	stack_lock(stack);
+	stack->watcher = &(struct waiter){ .stack = stack };
+	stack_unlock(stack);
+	stack_unwatch_unused(stack);
+	CHECK(is_awake());
+	stack_lock(stack);
+	stack->watcher = NULL;
+	stack_unlock(stack);
+	/* a ring that comes later is watched with the others */
+	lose_nic();
+	CHECK(!is_awake());
+	open_nic();
+	CHECK(is_awake());
+	close(queue_fds[0]);
+	queue_cnt = 0;
 	end();
 }
 
@@ -775,6 +893,137 @@ TEST(an_earlier_timer_wakes_the_watcher)
 	stack_unlock(stack);
 	waiter_put(watcher);
 	end_engine();
+}
+
+/* -- announcements --------------------------------------------------------------- */
+
+static struct endpoint *foreseen;
+static struct watch hearer;
+static unsigned fired_cnt;
+static bool hears_level;
+
+static struct endpoint *foresee(struct endpoint *end,
+				const struct ring_frame *frame)
+{
+	CHECK(end == &reader);
+	CHECK_EQ(frame->len, sizeof(struct wire_udp) + sizeof(uint32_t));
+	return endpoint_ready(end) & READY_IN ? NULL : foreseen;
+}
+
+static bool fire(struct watch *watch UNUSED, uint32_t bits)
+{
+	CHECK(bits & READY_IN);
+	fired_cnt++;
+	return true;
+}
+
+static bool is_level(const struct watch *watch UNUSED)
+{
+	return hears_level;
+}
+
+static struct stack_engine idle;
+
+static void nothing_to_run(struct stack_engine *engine UNUSED,
+			   struct stack *which UNUSED)
+{
+}
+
+static void begin_announcing(void)
+{
+	begin();
+	arrive(1);
+	read_one();
+	reader.foresee = foresee;
+	foreseen = &reader;
+	hears_level = true;
+	fired_cnt = 0;
+	hearer = (struct watch){ .fire = fire, .is_level = is_level };
+	/* TCP's, which alone foresees anything */
+	stack_engine_init(&idle, nothing_to_run);
+	atomic_store(&stack->tcp, &idle);
+	stack_lock(stack);
+	endpoint_add_watch(&reader, &hearer);
+	stack_unlock(stack);
+}
+
+static void look_at(uint32_t arriving_cnt)
+{
+	nic.arriving_cnt = arriving_cnt;
+	stack_lock(stack);
+	stack_look_locked(stack);
+	stack_unlock(stack);
+}
+
+static void end_announcing(void)
+{
+	list_remove(&hearer.link);
+	end();
+}
+
+TEST(a_single_frame_is_announced_and_stays)
+{
+	begin_announcing();
+	look_at(1);
+	CHECK_EQ(nic.arriving_cnt, 1);
+	CHECK(endpoint_ready(&reader) & READY_IN);
+	CHECK_EQ(fired_cnt, 1);
+	/* who looks again without reading has it taken */
+	look_at(1);
+	CHECK_EQ(nic.arriving_cnt, 0);
+	CHECK_EQ(queued_cnt, 1);
+	/* what the frame has made of the endpoint is the endpoint's own word */
+	CHECK(!endpoint_ready(&reader));
+	CHECK(!stack->announced);
+	end_announcing();
+}
+
+TEST(who_looks_otherwise_has_it_settled)
+{
+	begin_announcing();
+	look_at(1);
+	stack_lock(stack);
+	stack_settle_locked(stack);
+	stack_unlock(stack);
+	CHECK_EQ(queued_cnt, 1);
+	CHECK(!stack->announced);
+	stack_lock(stack);
+	stack_settle_locked(stack);
+	stack_unlock(stack);
+	CHECK_EQ(queued_cnt, 1);
+	end_announcing();
+}
+
+TEST(only_what_is_alone_and_sure_is_announced)
+{
+	begin_announcing();
+	look_at(2);
+	CHECK_EQ(queued_cnt, 2);
+	foreseen = NULL;
+	look_at(1);
+	CHECK_EQ(queued_cnt, 3);
+	foreseen = &reader;
+	/* to this one, a second call would be another arrival */
+	hears_level = false;
+	look_at(1);
+	CHECK_EQ(queued_cnt, 4);
+	hearer.is_level = NULL;
+	look_at(1);
+	CHECK_EQ(queued_cnt, 5);
+	CHECK_EQ(fired_cnt, 0);
+	CHECK(!stack->announced);
+	end_announcing();
+}
+
+TEST(a_ring_that_goes_takes_its_announcement_along)
+{
+	begin_announcing();
+	look_at(1);
+	lose_nic();
+	CHECK(!stack->announced);
+	CHECK(!endpoint_ready(&reader));
+	open_nic();
+	end_announcing();
 }
 
 /* -- memory to send ---------------------------------------------------------------- */

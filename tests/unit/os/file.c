@@ -4,6 +4,7 @@
 #include "os/file.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -105,6 +106,42 @@ TEST(lines_come_one_by_one)
 	told[0] = '\0';
 	file_for_lines("/no/such/file", keep_line, told);
 	CHECK_STR(told, "");
+}
+
+static unsigned named[300], named_cnt;
+
+static void note_name(void *ctx, const char *name)
+{
+	CHECK(ctx == named);
+	named_cnt++;
+	if (name[0] != '.')
+		named[atoi(name)]++;
+}
+
+/* With the two that each directory has. */
+TEST(names_come_one_by_one)
+{
+	char dir[] = "/tmp/vma-unit-XXXXXX", path[300];
+
+	CHECK(mkdtemp(dir));
+	for (int i = 0; i < 300; i++) {
+		snprintf(path, sizeof(path), "%s/%d-%0*d", dir, i, i / 2, i);
+		fclose(fopen(path, "w"));
+	}
+	file_for_names(dir, UINT_MAX, note_name, named);
+	CHECK_EQ(named_cnt, 302);
+	for (int i = 0; i < 300; i++)
+		CHECK_EQ(named[i], 1);
+	named_cnt = 0;
+	file_for_names(dir, 7, note_name, named);
+	CHECK_EQ(named_cnt, 7);
+	for (int i = 0; i < 300; i++) {
+		snprintf(path, sizeof(path), "%s/%d-%0*d", dir, i, i / 2, i);
+		unlink(path);
+	}
+	CHECK(rmdir(dir) == 0);
+	file_for_names(dir, 7, note_name, named);
+	CHECK_EQ(named_cnt, 7);
 }
 
 /* Neither in part, nor at the cost of its neighbours. */

@@ -4,6 +4,7 @@
 #include "os/signals.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdlib.h>
@@ -483,4 +484,153 @@ TEST(faults_reach_their_handler_while_a_signal_waits)
 		waitpid(pid, &status, 0);
 		CHECK_EQ(status, 0);
 	}
+}
+
+/* -- signals that the program does not catch ------------------------------------------ */
+
+static int told[2];
+
+static void tell(void)
+{
+	(void)!write(told[1], "t", 1);
+}
+
+/* Runs `fn` in a child, and returns how that has ended. */
+static int status_of(void (*fn)(int), int arg)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		signals_activate();
+		signals_before_end(tell);
+		fn(arg);
+		_exit(77);
+	}
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static unsigned times_told(void)
+{
+	char bytes[16];
+	ssize_t n = read(told[0], bytes, sizeof(bytes));
+
+	return n < 0 ? 0 : (unsigned)n;
+}
+
+static void open_told(void)
+{
+	CHECK_EQ(pipe2(told, O_NONBLOCK), 0);
+}
+
+static void close_told(void)
+{
+	close(told[0]);
+	close(told[1]);
+}
+
+static void die_of(int sig)
+{
+	struct sigaction act;
+
+	/* an earlier test may have caught it */
+	install(sig, SIG_DFL, 0);
+	/* the program sees what it would see without us */
+	if (signals_sigaction(sig, NULL, &act) != 0 ||
+	    act.sa_handler != SIG_DFL || act.sa_flags)
+		_exit(1);
+	raise(sig);
+}
+
+TEST(end_by_a_signal_is_told_before)
+{
+	static const int sigs[] = { SIGHUP,  SIGINT,  SIGTERM, SIGALRM,
+				    SIGUSR1, SIGPIPE, SIGPOLL, SIGPROF };
+
+	open_told();
+	for (size_t i = 0; i < ARRAY_LEN(sigs); i++) {
+		int status = status_of(die_of, sigs[i]);
+
+		CHECK(WIFSIGNALED(status));
+		CHECK_EQ(WTERMSIG(status), sigs[i]);
+		CHECK_EQ(times_told(), 1);
+	}
+	close_told();
+}
+
+static void change_and_die(int how)
+{
+	runs = 0;
+	if (how == 0)
+		signals_signal(SIGTERM, SIG_IGN);
+	else
+		install(SIGTERM, note, how == 2 ? (int)SA_RESETHAND : 0);
+	raise(SIGTERM);
+	if (runs != (how > 0))
+		_exit(1);
+	if (how < 2)
+		signals_signal(SIGTERM, SIG_DFL);
+	raise(SIGTERM);
+}
+
+/* Ignored or caught, it ends nothing; once it is neither any more, it does. */
+TEST(signal_that_the_program_looks_after_is_not_an_end)
+{
+	open_told();
+	for (int how = 0; how < 3; how++) {
+		int status = status_of(change_and_die, how);
+
+		CHECK(WIFSIGNALED(status));
+		CHECK_EQ(WTERMSIG(status), SIGTERM);
+		CHECK_EQ(times_told(), 1);
+	}
+	close_told();
+}
+
+static void die_inside(int sig)
+{
+	os_enter();
+	raise(sig);
+	if (times_told())
+		_exit(1);
+	leave();
+}
+
+TEST(end_inside_the_bracket_waits_for_its_end)
+{
+	int status;
+
+	open_told();
+	status = status_of(die_inside, SIGINT);
+	CHECK(WIFSIGNALED(status));
+	CHECK_EQ(times_told(), 1);
+	close_told();
+}
+
+static void fork_and_die(int sig)
+{
+	pid_t pid = vfork();
+	int status;
+
+	if (pid == 0) {
+		kill(getpid(), sig);
+		_exit(77);
+	}
+	if (waitpid(pid, &status, 0) != pid || !WIFSIGNALED(status) ||
+	    times_told())
+		_exit(1);
+	raise(sig);
+}
+
+/* Such a child has nothing of its own; its parent goes on. */
+TEST(child_of_vfork_tells_nothing)
+{
+	int status;
+
+	open_told();
+	status = status_of(fork_and_die, SIGTERM);
+	CHECK(WIFSIGNALED(status));
+	CHECK_EQ(times_told(), 1);
+	close_told();
 }

@@ -431,12 +431,12 @@ TEST(the_last_close_is_told_to_who_follows)
 
 	begin();
 	/* of no stack: nobody can follow it */
-	sock_last_close(&sock.obj);
+	sock_last_close(&sock.obj, -1);
 	CHECK_EQ(bind_to("10.0.0.1", PORT), 0);
 	list_push_back(&sock.end.watches, &watch.link);
 	list_push_back(&sock.end.watches, &brief.link);
 	closed_cnt = 0;
-	sock_last_close(&sock.obj);
+	sock_last_close(&sock.obj, -1);
 	CHECK_EQ(closed_cnt, 1);
 	list_remove(&brief.link);
 	end();

@@ -10,3 +10,6 @@ unit_programs += %D%/tcp_peers
 
 unit_programs += %D%/tcp_hystart
 %C%_tcp_hystart_LDADD = $(tcp_test_libs)
+
+unit_programs += %D%/tcp_bbr
+%C%_tcp_bbr_LDADD = $(tcp_test_libs)

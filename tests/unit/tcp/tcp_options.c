@@ -5,8 +5,7 @@
 #include "tests/support/test.h"
 
 static const uint8_t syn_bytes[] = {
-	2, 4, 0x05, 0xb4, 1, 3, 3, 7, 1, 1, 4, 2,
-	1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2,
+	2, 4, 0x05, 0xb4, 4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2, 1, 3, 3, 7,
 };
 
 TEST(syn_is_built_and_read_byte_by_byte)

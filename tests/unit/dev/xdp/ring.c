@@ -5,11 +5,16 @@
 
 #include "base/syscall_raw.h"
 
+#include <unistd.h>
+
 static long played_call(long number, long fd);
+static int played_nap(void);
 #define syscall_raw(number, a, b, c, d, e, f) played_call(number, a)
+#define usleep(us) played_nap()
 
 #include "dev/xdp/ring.c"
 
+#include "base/checksum.h"
 #include "tests/support/test.h"
 
 enum { FRAMES = 64, FD = 42 };
@@ -28,6 +33,9 @@ static struct {
 	uint32_t tx_takes;
 	long tx_answer;
 	unsigned tx_calls, rx_calls;
+	/* the queue is another's for so many naps; who says that he has it */
+	unsigned naps, busy_naps;
+	int owner;
 } kernel;
 
 enum { RX, TX, FILL, DONE };
@@ -57,8 +65,21 @@ static void map(struct xsk_ring *ring, int which, uint32_t size, void *entries)
 	};
 }
 
+static int played_nap(void)
+{
+	kernel.naps++;
+	return 0;
+}
+
+int owner_ask(int ifindex UNUSED)
+{
+	return kernel.owner;
+}
+
 int xsk_create(struct xsk *xsk, const struct xsk_params *params)
 {
+	if (kernel.naps < kernel.busy_naps)
+		return -EBUSY;
 	atomic_store(&xsk->fd, FD);
 	map(&xsk->rx, RX, 8 * FRAMES, kernel.descs[0]);
 	map(&xsk->tx, TX, FRAMES, kernel.descs[1]);
@@ -165,6 +186,27 @@ static void send_one(void)
 }
 
 /* -- receiving ------------------------------------------------------------------- */
+
+/* It is waited for, so that the next process does not have to do without. */
+TEST(the_queues_of_a_process_that_has_ended_become_free)
+{
+	struct xsk xsk;
+	struct xsk_params params = { .fill_size = FRAMES };
+
+	memset(&kernel, 0, sizeof(kernel));
+	kernel.busy_naps = 700;
+	CHECK_EQ(create_xsk(&xsk, &params), 0);
+	CHECK_EQ(kernel.naps, 700);
+	/* one that says it is there may just end */
+	kernel.naps = 0;
+	kernel.busy_naps = 40;
+	kernel.owner = 1;
+	CHECK_EQ(create_xsk(&xsk, &params), 0);
+	kernel.naps = 0;
+	kernel.busy_naps = 700;
+	CHECK_EQ(create_xsk(&xsk, &params), -EBUSY);
+	CHECK(kernel.naps < 100);
+}
 
 TEST(a_fill_ring_that_ran_dry_is_filled_without_an_arrival)
 {
@@ -585,7 +627,8 @@ TEST(room_for_several_is_known)
 	uint32_t room;
 
 	begin();
-	room = own->queues[0].tx.size;
+	/* one is for ring.tx_frame */
+	room = own->queues[0].tx.size - 1;
 	CHECK(own->ring.ops->tx_fits(&own->ring, room));
 	CHECK(!own->ring.ops->tx_fits(&own->ring, room + 1));
 	for (int i = 0; i < 3; i++)
@@ -599,6 +642,35 @@ TEST(room_for_several_is_known)
 	send_out();
 	send_out();
 	CHECK(own->ring.ops->tx_fits(&own->ring, room));
+	end();
+}
+
+/* The place of ring.tx_frame is not given away: who has it does not ask again. */
+TEST(a_frame_that_is_being_written_keeps_its_place)
+{
+	uint64_t sent[FRAMES];
+
+	begin_with(4 * FRAMES, 16);
+	for (int round = 0; round < 3; round++) {
+		for (unsigned i = 0; i < FRAMES; i++) {
+			struct pkt *pkt = ring_pkt_alloc(&own->ring);
+
+			append(pkt, 100);
+			CHECK_EQ(send_payload(pkt, 0),
+				 i < FRAMES - 1 ? 0 : -EAGAIN);
+		}
+		send_one();
+		CHECK(!own->ring.tx_frame);
+		CHECK_EQ(kernel.positions[TX][0] - kernel.positions[TX][1],
+			 FRAMES);
+		for (unsigned i = 0; i < FRAMES; i++) {
+			sent[i] = send_out();
+			for (unsigned j = 0; j < i; j++)
+				CHECK(sent[i] != sent[j]);
+		}
+		own->ring.ops->reap(&own->ring);
+		CHECK(own->ring.tx_frame);
+	}
 	end();
 }
 

@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The data path on ConnectX: entries are written into the queues and completions are
+ * read from them here, without a call of libmlx5 (wqe.h, cqe.h, mmio.h). This is
+ * receiving, sleeping, and the ring's life; mlx5_tx.c sends.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "dev/rdma/mlx5_priv.h"
+#include "dev/rdma/wqe.h"
+
+enum {
+	BLOCKS_MIN = 64,
+	BLOCKS_MAX = 32768,	/* half of what a counter of 16 bits can tell */
+};
+
+/* The next completion raises an event, if the number of events is right. */
+static void cq_arm(struct mlx5_cq *cq, uint32_t event_cnt)
+{
+	uint32_t word = (event_cnt & 3) << 28 | (mlx5_cq_ci(cq) & MLX5_INDEX_MASK);
+	uint32_t bell[2] = { htobe32(word), htobe32(cq->number) };
+
+	mlx5_set_record(&cq->record[1], word);
+	mmio_before_bell();
+	mmio_write64(cq->uar + MLX5_CQ_DOORBELL, bell);
+	mmio_flush();
+}
+
+COLD void mlx5_note_error(struct mlx5_ring *own, const struct mlx5_cqe64 *cqe,
+			  uint32_t word)
+{
+	log_dbg("%s: completion %#x, syndrome %#x", own->base.dev->dev.name,
+		cqe_opcode(word), cqe_syndrome(cqe));
+	rdma_has_failed(own->base.dev);
+}
+
+/* -- receiving --------------------------------------------------------------------- */
+
+static inline uint8_t *rq_at(const struct mlx5_ring *own, uint32_t number)
+{
+	return own->rq + ((size_t)(number & own->rq_mask) << own->rq_shift);
+}
+
+/* A poll has nothing to do until the card writes the next completion. */
+static inline void set_quiet(struct mlx5_ring *own)
+{
+	struct ring *ring = &own->base.ring;
+	struct mlx5_cqe64 *cqe;
+	uint32_t word;
+	bool is_new = mlx5_cq_next(&own->rx_cq, &cqe, &word);
+
+	own->next_cqe = cqe;
+	own->next_seg = (void *)rq_at(own, own->rq_ci);
+	ring->rx_word = mlx5_cq_word(cqe);
+	ring->rx_quiet = UNLIKELY(is_new || own->is_short) ? ~word : word;
+}
+
+/* Tells the card what it has to receive into. The completions that we have read go
+ * first, so that there is room for as many as there are entries. */
+static inline void tell_posted(struct mlx5_ring *own)
+{
+	mlx5_set_record(own->rx_cq.record, mlx5_cq_ci(&own->rx_cq) & MLX5_INDEX_MASK);
+	mlx5_set_record(own->rq_record, own->rq_pi & 0xffff);
+	own->rq_told = own->rq_pi;
+}
+
+static inline void post_pkt(struct mlx5_ring *own, struct pkt *pkt)
+{
+	wqe_put_recv(rq_at(own, own->rq_pi), pkt->data, own->rx_len_max,
+		     rdma_lkey(own->base.dev, pkt));
+	own->rq_pkts[own->rq_pi & own->rq_mask] = pkt;
+	own->rq_pi++;
+}
+
+static COLD void is_short_of_frames(struct mlx5_ring *own)
+{
+	own->is_short = true;
+	own->base.ring.counts->rx_no_frame++;
+}
+
+/* Whether the card has filled most of what it had, although we have not seen it yet:
+ * it has written that far ahead. */
+static inline bool runs_low(const struct mlx5_ring *own)
+{
+	const struct mlx5_cq *cq = &own->rx_cq;
+	uint32_t ahead = mlx5_cq_ci(cq) + own->rx_target - own->rx_target / 4;
+
+	return cqe_is_new(atomic_load_explicit(mlx5_cq_word(mlx5_cq_at(cq, ahead)),
+					       memory_order_relaxed),
+			  ahead, cq->size);
+}
+
+static inline void look_ahead(struct mlx5_ring *own)
+{
+	if (UNLIKELY(runs_low(own)))
+		own->base.ring.wants_region =
+			rdma_rx_may_grow(own->base.dev, &own->base.queues);
+}
+
+/* Frames that have been sent may be all that there are. */
+static COLD struct pkt *take_sent_frame(struct mlx5_ring *own)
+{
+	mlx5_reap(&own->base.ring);
+	return pkt_alloc(own->base.ring.pool);
+}
+
+/* Posts frames up to the target. */
+static void refill(struct mlx5_ring *own)
+{
+	own->is_short = false;
+	while (own->rq_pi - own->rq_ci < own->rx_target) {
+		struct pkt *pkt = ring_pkt_alloc(&own->base.ring);
+
+		if (UNLIKELY(!pkt))
+			pkt = take_sent_frame(own);
+		if (UNLIKELY(!pkt)) {
+			is_short_of_frames(own);
+			break;
+		}
+		post_pkt(own, pkt);
+	}
+	tell_posted(own);
+}
+
+/* Posts frames if there is room for a batch. */
+static inline void refill_batch(struct mlx5_ring *own)
+{
+	uint32_t missing = own->rx_target - (own->rq_pi - own->rq_ci);
+
+	if (LIKELY(missing < own->rx_batch))
+		return;
+	look_ahead(own);
+	refill(own);
+}
+
+/* Without other frames, that of a received packet is posted again, so that the
+ * queue does not run dry. */
+static COLD bool is_kept(struct mlx5_ring *own, struct pkt *pkt)
+{
+	if (!own->base.dev->params->is_kept_full || own->base.ring.pool->free ||
+	    own->rq_pi - own->rq_ci > own->rx_batch)
+		return false;
+	own->base.ring.counts->rx_errors++;
+	post_pkt(own, pkt);
+	tell_posted(own);
+	return true;
+}
+
+/* A completion that brings no frame: the queue ends. */
+static COLD void end_of_queue(struct mlx5_ring *own, struct pkt *pkt,
+			      const struct mlx5_cqe64 *cqe, uint32_t word)
+{
+	if (cqe_opcode(word) == MLX5_CQE_RESP_ERR)
+		own->base.ring.counts->rx_errors++;
+	mlx5_note_error(own, cqe, word);
+	pkt_put(pkt);
+}
+
+/* The packet of the completion that is next in both queues; NULL: there is none for
+ * the caller. */
+static inline struct pkt *take(struct mlx5_ring *own,
+			       const struct mlx5_cqe64 *cqe, uint32_t word)
+{
+	struct pkt *pkt = own->rq_pkts[own->rq_ci & own->rq_mask];
+	uint32_t len = cqe_len(cqe);
+
+	mlx5_cq_advance(&own->rx_cq);
+	own->rq_ci++;
+	if (UNLIKELY(!cqe_is_frame(word) || len > own->rx_len_max)) {
+		end_of_queue(own, pkt, cqe, word);
+		return NULL;
+	}
+	if (UNLIKELY(own->is_short) && is_kept(own, pkt))
+		return NULL;
+	pkt->len = len;
+	pkt->csum_verdict = (uint8_t)cqe_csum(cqe);
+	pkt->flow_tag = cqe_tag(cqe);
+	own->base.ring.counts->rx_bytes += len;
+	return pkt;
+}
+
+static unsigned mlx5_rx_poll(struct ring *ring, struct pkt **batch, unsigned cnt)
+{
+	struct mlx5_ring *own = mlx5_ring_of(ring);
+	struct mlx5_cqe64 *cqe;
+	unsigned got = 0, taken = 0;
+	uint32_t word;
+
+	/* A card that lies cannot bring more than was posted. */
+	while (taken++ < cnt && own->rq_ci != own->rq_told &&
+	       mlx5_cq_next(&own->rx_cq, &cqe, &word)) {
+		struct pkt *pkt = take(own, cqe, word);
+
+		if (LIKELY(pkt))
+			batch[got++] = pkt;
+	}
+	ring->counts->rx_pkts += got;
+	if (LIKELY(!atomic_load_explicit(&own->base.dev->failure,
+					 memory_order_relaxed)))
+		refill_batch(own);
+	set_quiet(own);
+	return got;
+}
+
+static struct ring_frame mlx5_rx_peek(struct ring *ring)
+{
+	struct mlx5_ring *own = mlx5_ring_of(ring);
+	const struct mlx5_cqe64 *cqe = own->next_cqe;
+	uint32_t word = mlx5_cq_load(mlx5_cq_word(cqe)), len = cqe_len(cqe);
+
+	if (UNLIKELY(word == ring->rx_quiet || !cqe_is_frame(word) ||
+		     len > own->rx_len_max || own->is_short ||
+		     own->rq_ci == own->rq_told))
+		return RING_NO_FRAME;
+	return (struct ring_frame){
+		(const void *)(uintptr_t)be64toh(own->next_seg->addr), len,
+		cqe_csum(cqe), false
+	};
+}
+
+/* The frame is posted again at once, without a look at its packet. */
+static void mlx5_rx_done(struct ring *ring)
+{
+	struct mlx5_ring *own = mlx5_ring_of(ring);
+	struct stats_ring_counters *counts = ring->counts;
+	uint32_t from = own->rq_ci++, to = own->rq_pi++;
+
+	counts->rx_pkts++;
+	counts->rx_bytes += cqe_len(own->next_cqe);
+	mlx5_cq_advance(&own->rx_cq);
+	memcpy(rq_at(own, to), own->next_seg, sizeof(*own->next_seg));
+	own->rq_pkts[to & own->rq_mask] = own->rq_pkts[from & own->rq_mask];
+	if (UNLIKELY(own->rq_pi - own->rq_told >= own->rx_batch)) {
+		look_ahead(own);
+		tell_posted(own);
+	}
+	set_quiet(own);
+}
+
+/* -- sleeping ---------------------------------------------------------------------- */
+
+static unsigned mlx5_fds(struct ring *ring, int *fds, unsigned cnt)
+{
+	if (cnt)
+		*fds = atomic_load(mlx5_ring_of(ring)->base.queues.chan_fd);
+	return 1;
+}
+
+/* The number of events may change while we use it. */
+static bool mlx5_arm(struct ring *ring)
+{
+	struct mlx5_ring *own = mlx5_ring_of(ring);
+	struct mlx5_cqe64 *cqe;
+	uint32_t word, cnt;
+
+	tell_posted(own);
+	do {
+		cnt = atomic_load(&own->event_cnt);
+		cq_arm(&own->rx_cq, cnt);
+	} while (atomic_load(&own->event_cnt) != cnt);
+	return !mlx5_cq_next(&own->rx_cq, &cqe, &word);
+}
+
+/* Somebody may sleep on the fd whose event we read: he has armed by the number that
+ * counts no more, so we do it for him. What he waits for raises an event at once. */
+static void mlx5_acknowledge(struct ring *ring)
+{
+	struct mlx5_ring *own = mlx5_ring_of(ring);
+	unsigned cnt = rdma_queues_acknowledge(&own->base.queues);
+
+	if (cnt)
+		cq_arm(&own->rx_cq,
+		       atomic_fetch_add(&own->event_cnt, cnt) + cnt);
+}
+
+static void mlx5_rx_grow(struct ring *ring)
+{
+	struct mlx5_ring *own = mlx5_ring_of(ring);
+
+	ring->rx_post_max = rdma_rx_post_max(own->base.dev, &own->base.queues);
+	own->rx_target = ring->rx_post_max;
+}
+
+static uint32_t mlx5_device_cnt(const struct ring *ring)
+{
+	const struct mlx5_ring *own =
+		CONTAINER_OF(ring, const struct mlx5_ring, base.ring);
+
+	return own->rq_pi - own->rq_ci + own->sent_head - own->sent_tail;
+}
+
+/* -- life -------------------------------------------------------------------------- */
+
+static void free_memory(struct mlx5_ring *own)
+{
+	free(own->sent);
+	free(own->rq_pkts);
+	free(own);
+}
+
+static void mlx5_close(struct ring *ring)
+{
+	struct mlx5_ring *own = mlx5_ring_of(ring);
+
+	/* after this the card reads and writes nothing */
+	rdma_queues_close(&own->base.queues);
+	mlx5_tx_end(own);
+	for (; own->rq_ci != own->rq_pi; own->rq_ci++)
+		pkt_put(own->rq_pkts[own->rq_ci & own->rq_mask]);
+	free_memory(own);
+}
+
+static struct ring_ops ring_ops = {
+	.rx_poll = mlx5_rx_poll,
+	.rx_peek = mlx5_rx_peek,
+	.rx_done = mlx5_rx_done,
+	.tx = mlx5_tx,
+	.tx_commit = mlx5_tx_commit,
+	.tx_fits = mlx5_tx_fits,
+	.tx_is_done = mlx5_tx_is_done,
+	.reap = mlx5_reap,
+	.kick = mlx5_kick,
+	.fds = mlx5_fds,
+	.arm = mlx5_arm,
+	.acknowledge = mlx5_acknowledge,
+	.rx_grow = mlx5_rx_grow,
+	.device_cnt = mlx5_device_cnt,
+	.close = mlx5_close,
+};
+
+static void start(void)
+{
+	ring_ops_fill(&ring_ops);
+}
+
+static bool serves(struct ibv_device *device)
+{
+	return mlx5dv_is_supported(device);
+}
+
+/* A send that only gathers is one block, an inline one two to six of them. */
+static void size_queues(const struct rdma_params *params,
+			struct rdma_queues *queues)
+{
+	queues->rx_size = params->rx_max;
+	queues->tx_size = MIN(MAX(params->tx_max, (uint32_t)BLOCKS_MIN),
+			      (uint32_t)BLOCKS_MAX / 2) * 2;
+	queues->inline_max = 0;
+}
+
+static uint32_t log2_of(uint32_t n)
+{
+	return (uint32_t)__builtin_ctz(n);
+}
+
+static void open_cq(struct mlx5_cq *cq, const struct mlx5dv_cq *dv)
+{
+	cq->entries = (uint8_t *)dv->buf + dv->cqe_size -
+		      sizeof(struct mlx5_cqe64);
+	cq->size = dv->cqe_cnt;
+	cq->shift = log2_of(dv->cqe_size);
+	cq->record = (_Atomic uint32_t *)dv->dbrec;
+	cq->uar = dv->cq_uar;
+	cq->number = dv->cqn;
+}
+
+/* Reads where the queues are. */
+static int look(struct mlx5_ring *own)
+{
+	const struct rdma_params *params = own->base.dev->params;
+	struct rdma_queues *queues = &own->base.queues;
+	struct mlx5dv_cq rx_cq = { 0 }, tx_cq = { 0 };
+	struct mlx5dv_qp qp = { 0 };
+	struct mlx5dv_obj rx = {
+		.qp = { queues->qp, &qp }, .cq = { queues->rx_cq, &rx_cq },
+	};
+	struct mlx5dv_obj tx = { .cq = { queues->tx_cq, &tx_cq } };
+	int err = mlx5dv_init_obj(&rx, MLX5DV_OBJ_QP | MLX5DV_OBJ_CQ);
+
+	if (!err)
+		err = mlx5dv_init_obj(&tx, MLX5DV_OBJ_CQ);
+	if (err)
+		return -err;
+	open_cq(&own->rx_cq, &rx_cq);
+	open_cq(&own->tx_cq, &tx_cq);
+	own->rq = qp.rq.buf;
+	own->rq_mask = qp.rq.wqe_cnt - 1;
+	own->rq_shift = log2_of(qp.rq.stride);
+	own->rq_record = (_Atomic uint32_t *)&qp.dbrec[MLX5_RCV_DBR];
+	own->sq = qp.sq.buf;
+	own->sq_blocks = MIN(qp.sq.wqe_cnt, (uint32_t)BLOCKS_MAX);
+	own->sq_mask = qp.sq.wqe_cnt - 1;
+	own->sq_record = (_Atomic uint32_t *)&qp.dbrec[MLX5_SND_DBR];
+	own->qpn = queues->qp->qp_num;
+	own->bell = (uintptr_t)qp.bf.reg;
+	own->bell_half = qp.bf.size;
+	own->bf_blocks = params->has_blue_flame ? qp.bf.size / WQE_BLOCK : 0;
+	return 0;
+}
+
+/* Entries with room for several pointers end behind the first. */
+static void end_recv_entries(struct mlx5_ring *own)
+{
+	struct mlx5_wqe_data_seg end = {
+		.lkey = htobe32(MLX5_INVALID_LKEY),
+	};
+
+	if ((size_t)1 << own->rq_shift == sizeof(end))
+		return;
+	for (uint32_t i = 0; i <= own->rq_mask; i++)
+		memcpy(rq_at(own, i) + sizeof(end), &end, sizeof(end));
+}
+
+static void init_ring(struct mlx5_ring *own, struct pkt_pool *pool)
+{
+	struct rdma_dev *dev = own->base.dev;
+	struct ring *ring = &own->base.ring;
+
+	ring->ops = &ring_ops;
+	ring->dev = &dev->dev;
+	ring->pool = pool;
+	ring->needs_ack = true;
+	ring->counts = &ring->own_counts;
+	ring->rx_post_max = rdma_rx_post_max(dev, &own->base.queues);
+	own->rx_len_max = dev->dev.region->frame_size - pool->headroom;
+	own->rx_target = ring->rx_post_max;
+	own->rx_batch = MAX(MIN(dev->params->rx_batch, own->rx_target / 4), 1u);
+}
+
+static int ring_create(struct rdma_dev *dev, struct rdma_queues *queues,
+		       struct pkt_pool *pool, struct ring **ring_out)
+{
+	struct mlx5_ring *own = calloc(1, sizeof(*own));
+	int err;
+
+	if (!own)
+		return -ENOMEM;
+	own->base.dev = dev;
+	own->base.queues = *queues;
+	err = look(own);
+	if (err)
+		goto err_free;
+	err = -ENOMEM;
+	own->rq_pkts = calloc(own->rq_mask + 1, sizeof(*own->rq_pkts));
+	own->sent = calloc(own->sq_mask + 1, sizeof(*own->sent));
+	if (!own->rq_pkts || !own->sent)
+		goto err_free;
+	init_ring(own, pool);
+	end_recv_entries(own);
+	refill(own);
+	set_quiet(own);
+	mlx5_tx_start(own);
+	/* somebody may sleep on the stack's fds since before this ring was there */
+	cq_arm(&own->rx_cq, 0);
+	*ring_out = &own->base.ring;
+	return 0;
+err_free:
+	free_memory(own);
+	return err;
+}
+
+const struct rdma_kind rdma_kind_mlx5 = {
+	.name = "mlx5",
+	.start = start,
+	.serves = serves,
+	.size_queues = size_queues,
+	.ring_create = ring_create,
+};

@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Sending on ConnectX. A short frame is written to where it is sent from:
+ * ring.tx_frame is the inline part of the next entry. A longer one is gathered from
+ * its packet, behind a header that is inline. A send that is alone rings the doorbell
+ * at once, several under one lock ring it once, by the kick.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "dev/rdma/mlx5_priv.h"
+#include "dev/rdma/wqe.h"
+#include "dev/ring_tx.h"
+
+enum {
+	/* The blocks of an entry with the longest frame that is written in place. */
+	FRAME_BLOCKS = (WQE_FRAME_AT + RING_TX_FRAME_LEN + WQE_BLOCK - 1) /
+		       WQE_BLOCK,
+	/* Those of an entry that gathers: the longest header, the parts. */
+	PARTS_MAX = 4,
+	HEADER_MAX = 256,
+	GATHER_BLOCKS = (WQE_FRAME_AT + HEADER_MAX + PARTS_MAX * WQE_SEGMENT +
+			 WQE_BLOCK) / WQE_BLOCK,
+	REAP_MAX = 64,
+};
+
+static inline uint8_t *sq_at(const struct mlx5_ring *own, uint16_t block)
+{
+	return own->sq + (size_t)(block & own->sq_mask) * WQE_BLOCK;
+}
+
+static inline uint32_t sq_used(const struct mlx5_ring *own)
+{
+	return (uint16_t)(own->sq_pi - own->sq_ci);
+}
+
+static inline bool sq_has_room(const struct mlx5_ring *own, uint32_t blocks)
+{
+	return sq_used(own) + blocks <= own->sq_blocks;
+}
+
+static void give_back_sent(struct mlx5_ring *own)
+{
+	while (own->sent_tail != own->sent_head) {
+		struct mlx5_sent *sent = &own->sent[own->sent_tail & own->sq_mask];
+
+		if ((int16_t)(own->sq_ci - sent->end) < 0)
+			return;
+		pkt_put_quick(sent->pkt);
+		own->sent_tail++;
+	}
+}
+
+/* A completion says that the entry at `block`, and all before it, are done. False: it
+ * cannot be. */
+static inline bool complete(struct mlx5_ring *own, uint16_t block)
+{
+	if (UNLIKELY((uint16_t)(block - own->sq_ci) >= sq_used(own)))
+		return false;
+	own->sq_ci = (uint16_t)(block + wqe_blocks(wqe_segments(sq_at(own,
+								      block))));
+	return true;
+}
+
+static void reap_sent(struct mlx5_ring *own)
+{
+	struct mlx5_cq *cq = &own->tx_cq;
+	struct mlx5_cqe64 *cqe;
+	uint32_t word;
+	int i;
+
+	for (i = 0; i < REAP_MAX && mlx5_cq_next(cq, &cqe, &word); i++) {
+		mlx5_cq_advance(cq);
+		if (UNLIKELY(!cqe_is_sent(word) ||
+			     !complete(own, cqe_index(word)))) {
+			mlx5_note_error(own, cqe, word);
+			break;
+		}
+	}
+	if (!i)
+		return;
+	mlx5_set_record(cq->record, mlx5_cq_ci(cq) & MLX5_INDEX_MASK);
+	give_back_sent(own);
+}
+
+/* -- sending ----------------------------------------------------------------------- */
+
+/* Tells the card of everything up to sq_pi. `entry` is the last one, of `blocks` in
+ * one piece if it is to be written into the card. */
+static inline void ring_bell(struct mlx5_ring *own, uint16_t pi,
+			     const uint8_t *entry, uint32_t blocks)
+{
+	void *reg = (void *)own->bell;
+
+	mlx5_set_record(own->sq_record, pi);
+	mmio_before_bell();
+	if (LIKELY(blocks - 1 < own->bf_blocks))
+		mmio_copy_blocks(reg, entry, blocks);
+	else
+		mmio_write64(reg, entry);
+	mmio_flush();
+	own->bell ^= own->bell_half;
+	own->rung = pi;
+}
+
+/* Whether the doorbell is ours, who hold the stack's lock. */
+static inline bool may_ring(const struct ring *ring)
+{
+	/* acquire pairs with the end of the kick: what it did to the doorbell is
+	 * done. A kick begins under the lock. */
+	return LIKELY(!atomic_load_explicit(&ring->kick_state,
+					    memory_order_acquire));
+}
+
+/* Whether the next send has to ask for a completion. */
+static inline bool is_signaled(struct mlx5_ring *own)
+{
+	if (LIKELY(--own->to_signal > 0))
+		return false;
+	own->to_signal = own->signal_each;
+	return true;
+}
+
+/* Fills the ring up to its end with entries that do nothing, so that the next frame
+ * is in one piece. */
+static void skip_edge(struct mlx5_ring *own)
+{
+	while (own->sq_pi & own->sq_mask) {
+		struct wqe_head head = { .qpn = own->qpn, .index = own->sq_pi };
+
+		wqe_put_nop(sq_at(own, own->sq_pi), &head);
+		own->sq_pi++;
+	}
+	own->to_signal--;
+}
+
+static COLD void find_tx_frame(struct mlx5_ring *own)
+{
+	struct ring *ring = &own->base.ring;
+
+	ring->tx_frame = NULL;
+	if (sq_used(own) > own->sq_busy)
+		reap_sent(own);
+	if (!sq_has_room(own, 2 * FRAME_BLOCKS))
+		return;
+	if ((own->sq_pi & own->sq_mask) > own->sq_edge)
+		skip_edge(own);
+	ring->tx_frame = sq_at(own, own->sq_pi) + WQE_FRAME_AT;
+}
+
+/* Where the next short frame goes. */
+static inline void next_tx_frame(struct mlx5_ring *own)
+{
+	uint32_t block = own->sq_pi & own->sq_mask;
+
+	if (UNLIKELY(block > own->sq_edge || sq_used(own) > own->sq_busy)) {
+		find_tx_frame(own);
+		return;
+	}
+	own->base.ring.tx_frame =
+		own->sq + (size_t)block * WQE_BLOCK + WQE_FRAME_AT;
+}
+
+void mlx5_reap(struct ring *ring)
+{
+	struct mlx5_ring *own = mlx5_ring_of(ring);
+
+	reap_sent(own);
+	find_tx_frame(own);
+	/* what was written and not rung for */
+	ring->wants_kick |= own->rung != own->sq_pi;
+}
+
+/* The entry at `index` is written, and what follows it is free. */
+static inline void leave_to_kick(struct mlx5_ring *own, uint16_t index)
+{
+	atomic_store_explicit(&own->written, (uint32_t)index << 16 | own->sq_pi,
+			      memory_order_release);
+	own->base.ring.wants_kick = true;
+}
+
+static inline void count_sent(struct mlx5_ring *own, size_t len)
+{
+	own->base.ring.counts->tx_pkts++;
+	own->base.ring.counts->tx_bytes += len;
+}
+
+static COLD void commit_gathered(struct mlx5_ring *own, size_t len);
+
+void mlx5_tx_commit(struct ring *ring, size_t len)
+{
+	struct mlx5_ring *own = mlx5_ring_of(ring);
+	uint8_t *entry = ring->tx_frame - WQE_FRAME_AT;
+	unsigned blocks = wqe_blocks(wqe_segments_of_inline(len));
+	struct wqe_head head = {
+		.qpn = own->qpn, .index = own->sq_pi, .csum = own->csum,
+	};
+
+	if (UNLIKELY(len > own->inline_max)) {
+		commit_gathered(own, len);
+		return;
+	}
+	head.is_signaled = is_signaled(own);
+	wqe_wrap_inline(entry, &head, len);
+	own->sq_pi = (uint16_t)(own->sq_pi + blocks);
+	count_sent(own, len);
+	if (may_ring(ring))
+		ring_bell(own, own->sq_pi, entry,
+			  own->rung == head.index ? blocks : 0);
+	else
+		leave_to_kick(own, head.index);
+	next_tx_frame(own);
+}
+
+/* Copies an entry to its place, around the end of the ring if need be. */
+static void put_entry(struct mlx5_ring *own, const uint8_t *entry,
+		      unsigned blocks)
+{
+	for (unsigned i = 0; i < blocks; i++)
+		memcpy(sq_at(own, (uint16_t)(own->sq_pi + i)),
+		       entry + (size_t)i * WQE_BLOCK, WQE_BLOCK);
+}
+
+/* Whether the card can read the packet where it is: in so few frames of this ring
+ * that they fit into an entry, whose first has the bytes that have to be inline. */
+static bool is_gatherable(const struct mlx5_ring *own, const struct ring_tx *tx)
+{
+	unsigned cnt = 0;
+
+	if (tx->header_len > HEADER_MAX ||
+	    tx->header_len + tx->payload->len < WQE_INLINE_MIN)
+		return false;
+	for (const struct pkt *part = tx->payload; part; part = part->next_part)
+		if (++cnt > PARTS_MAX || part->pool != own->base.ring.pool)
+			return false;
+	return true;
+}
+
+/* Builds the entry of a frame that is gathered. The payload stays the caller's.
+ * Returns the number of segments. */
+static unsigned build_gather(struct mlx5_ring *own, const struct ring_tx *tx,
+			     const struct wqe_head *head, uint8_t *entry)
+{
+	uint8_t bytes[HEADER_MAX];
+	uint32_t len = tx->header_len, skip = 0;
+	unsigned segments;
+
+	memcpy(bytes, tx->header, len);
+	if (len < WQE_INLINE_MIN) {
+		skip = WQE_INLINE_MIN - len;
+		memcpy(bytes + len, tx->payload->data, skip);
+		len = WQE_INLINE_MIN;
+	}
+	segments = wqe_begin_gather(entry, head, bytes, len);
+	for (const struct pkt *part = tx->payload; part;
+	     part = part->next_part, skip = 0)
+		if (part->len > skip)
+			segments = wqe_add_data(entry, segments,
+						part->data + skip,
+						part->len - skip,
+						rdma_lkey(own->base.dev, part));
+	wqe_put_ctrl(entry, head, MLX5_OPCODE_SEND, segments);
+	return segments;
+}
+
+/* Sends a frame whose payload is gathered; there is room. Takes the payload. */
+static void send_gathered(struct mlx5_ring *own, const struct ring_tx *tx,
+			  uint8_t csum)
+{
+	uint8_t entry[GATHER_BLOCKS * WQE_BLOCK] CACHE_ALIGNED = { 0 };
+	struct wqe_head head = {
+		.qpn = own->qpn, .index = own->sq_pi, .csum = csum,
+	};
+	size_t len = tx->header_len + pkt_total_len(tx->payload);
+	unsigned segments = build_gather(own, tx, &head, entry);
+	unsigned blocks = wqe_blocks(segments);
+
+	/* Somebody waits for the packet, and must not wait for later sends. */
+	head.is_signaled = is_signaled(own) || tx->payload->refs > 1;
+	wqe_put_ctrl(entry, &head, MLX5_OPCODE_SEND, segments);
+	put_entry(own, entry, blocks);
+	own->sq_pi = (uint16_t)(own->sq_pi + blocks);
+	own->sent[own->sent_head++ & own->sq_mask] =
+		(struct mlx5_sent){ tx->payload, own->sq_pi };
+	count_sent(own, len);
+	leave_to_kick(own, head.index);
+	next_tx_frame(own);
+}
+
+/* A frame in place that is longer than the user wants to have inline. Without a
+ * packet to copy it to, it is inline all the same. */
+static COLD void commit_gathered(struct mlx5_ring *own, size_t len)
+{
+	struct ring *ring = &own->base.ring;
+	struct ring_tx tx = { .header = ring->tx_frame,
+			      .payload = ring_pkt_alloc(ring) };
+	uint32_t inline_max = own->inline_max;
+
+	if (tx.payload && sq_has_room(own, GATHER_BLOCKS) &&
+	    len >= WQE_INLINE_MIN) {
+		memcpy(pkt_append(tx.payload, (uint32_t)len), ring->tx_frame,
+		       len);
+		send_gathered(own, &tx, own->csum);
+		return;
+	}
+	pkt_put(tx.payload);
+	own->inline_max = RING_TX_FRAME_LEN;
+	mlx5_tx_commit(ring, len);
+	own->inline_max = inline_max;
+}
+
+/* A short frame is copied to where the next one goes. */
+static void send_copied(struct mlx5_ring *own, const struct ring_tx *tx,
+			size_t len, uint8_t csum)
+{
+	struct ring *ring = &own->base.ring;
+	uint8_t *at = ring->tx_frame, *entry = at - WQE_FRAME_AT;
+	unsigned blocks = wqe_blocks(wqe_segments_of_inline(len));
+	struct wqe_head head = {
+		.qpn = own->qpn, .index = own->sq_pi, .csum = csum,
+		.is_signaled = is_signaled(own),
+	};
+
+	memcpy(at, tx->header, tx->header_len);
+	at += tx->header_len;
+	for (const struct pkt *part = tx->payload; part; part = part->next_part) {
+		memcpy(at, part->data, part->len);
+		at += part->len;
+	}
+	wqe_wrap_inline(entry, &head, len);
+	own->sq_pi = (uint16_t)(own->sq_pi + blocks);
+	pkt_put(tx->payload);
+	count_sent(own, len);
+	leave_to_kick(own, head.index);
+	next_tx_frame(own);
+}
+
+static COLD int refuse(struct mlx5_ring *own, struct pkt *payload)
+{
+	pkt_put(payload);
+	own->base.ring.counts->tx_full++;
+	return -EAGAIN;
+}
+
+int mlx5_tx(struct ring *ring, const struct ring_tx *given)
+{
+	struct mlx5_ring *own = mlx5_ring_of(ring);
+	size_t len = given->header_len + pkt_total_len(given->payload);
+	struct ring_tx tx = *given;
+	uint8_t header[HEADER_MAX], csum = 0;
+	uint16_t check;
+
+	/* frames that have been sent may be all that there are */
+	if (sq_used(own) > own->sq_busy || UNLIKELY(!ring->pool->free))
+		reap_sent(own);
+	if (UNLIKELY(!sq_has_room(own, MAX((int)GATHER_BLOCKS, (int)FRAME_BLOCKS)) ||
+		     tx.header_len > HEADER_MAX))
+		return refuse(own, tx.payload);
+	if (tx.flags & RING_TX_CSUM && own->base.dev->has_csum) {
+		csum = MLX5_ETH_WQE_L3_CSUM | MLX5_ETH_WQE_L4_CSUM;
+	} else if (tx.flags & RING_TX_CSUM) {
+		memcpy(header, tx.header, tx.header_len);
+		tx.header = header;
+		check = ring_tx_csum(given);
+		memcpy(header + tx.csum_at, &check, sizeof(check));
+	}
+	if (len <= own->inline_max && len >= WQE_INLINE_MIN &&
+	    len <= RING_TX_FRAME_LEN && ring->tx_frame) {
+		send_copied(own, &tx, len, csum);
+		return 0;
+	}
+	if (!is_gatherable(own, &tx)) {
+		struct ring_tx bare = { .payload = tx.payload };
+		struct pkt *copy = ring_tx_copy(ring, &bare);
+
+		if (!copy || tx.header_len + copy->len < WQE_INLINE_MIN) {
+			pkt_put(copy);
+			return refuse(own, tx.payload);
+		}
+		pkt_put(tx.payload);
+		tx.payload = copy;
+	}
+	send_gathered(own, &tx, csum);
+	return 0;
+}
+
+bool mlx5_tx_fits(struct ring *ring, uint32_t cnt)
+{
+	struct mlx5_ring *own = mlx5_ring_of(ring);
+	uint32_t blocks = (cnt + 1) * MAX((uint32_t)GATHER_BLOCKS,
+					  (uint32_t)FRAME_BLOCKS);
+
+	if (!sq_has_room(own, blocks))
+		reap_sent(own);
+	return sq_has_room(own, blocks);
+}
+
+/* An entry that does nothing asks for a completion of all before it. */
+bool mlx5_tx_is_done(struct ring *ring)
+{
+	struct mlx5_ring *own = mlx5_ring_of(ring);
+	struct wqe_head head = {
+		.qpn = own->qpn, .index = own->sq_pi, .is_signaled = true,
+	};
+
+	reap_sent(own);
+	if (!sq_used(own) || atomic_load(&own->base.dev->failure))
+		return true;
+	if (own->to_signal == own->signal_each || !sq_has_room(own, 2))
+		return false;
+	own->to_signal = own->signal_each;
+	wqe_put_nop(sq_at(own, own->sq_pi), &head);
+	own->sq_pi++;
+	leave_to_kick(own, head.index);
+	next_tx_frame(own);
+	return false;
+}
+
+enum ring_kick mlx5_kick(struct ring *ring)
+{
+	struct mlx5_ring *own = mlx5_ring_of(ring);
+	/* acquire: the entries are written */
+	uint32_t written = atomic_load_explicit(&own->written,
+						memory_order_acquire);
+	uint16_t pi = (uint16_t)written;
+
+	/* what was rung for in the meantime is not to be taken back */
+	if ((int16_t)(pi - own->rung) > 0)
+		ring_bell(own, pi, sq_at(own, (uint16_t)(written >> 16)), 0);
+	return RING_KICKED;
+}
+
+/* -- life -------------------------------------------------------------------------- */
+
+void mlx5_tx_start(struct mlx5_ring *own)
+{
+	const struct rdma_dev *dev = own->base.dev;
+
+	own->sq_edge = own->sq_blocks - FRAME_BLOCKS;
+	own->sq_busy = own->sq_blocks / 2;
+	own->signal_each = (int32_t)MAX(
+		MIN(dev->params->tx_batch,
+		    own->sq_blocks / 4 / MAX((int)GATHER_BLOCKS, (int)FRAME_BLOCKS)),
+		1u);
+	own->to_signal = own->signal_each;
+	own->csum = dev->has_csum ? MLX5_ETH_WQE_L3_CSUM | MLX5_ETH_WQE_L4_CSUM :
+				    0;
+	own->base.ring.fills_csum = dev->has_csum;
+	own->inline_max = MIN(dev->params->inline_max, (uint32_t)WQE_INLINE_MAX);
+	find_tx_frame(own);
+}
+
+void mlx5_tx_end(struct mlx5_ring *own)
+{
+	own->sq_ci = own->sq_pi;
+	give_back_sent(own);
+}

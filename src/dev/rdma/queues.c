@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The kernel's objects behind a ring: completion queues, a channel for their events,
+ * a queue pair of raw Ethernet frames. */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "dev/rdma/rdma_priv.h"
+
+/* The slot of an fd that libibverbs keeps in an int. */
+static _Atomic int *slot_of(int *fd)
+{
+	_Static_assert(sizeof(_Atomic int) == sizeof(int),
+		       "one is stored like the other");
+	return (_Atomic int *)fd;
+}
+
+void rdma_hide_fd(int *fd)
+{
+	int err = services_adopt_fd(*fd, slot_of(fd));
+
+	if (err)
+		log_dbg("an fd of libibverbs is not hidden (%s)",
+			strerror(-err));
+}
+
+void rdma_show_fd(int *fd)
+{
+	int plain;
+
+	if (*fd < 0)
+		return;
+	plain = real.fcntl(*fd, F_DUPFD_CLOEXEC, (void *)3);
+	if (plain < 0)
+		return;
+	services_close_fd(slot_of(fd));
+	*fd = plain;
+}
+
+static void make_nonblocking(int fd)
+{
+	long flags = real.fcntl(fd, F_GETFL, NULL);
+
+	if (flags >= 0)
+		(void)!real.fcntl(fd, F_SETFL,
+				  (void *)(flags | O_NONBLOCK));
+}
+
+static int open_channel(struct rdma_dev *dev, struct rdma_queues *queues)
+{
+	queues->chan = ibv_create_comp_channel(dev->ctx);
+	if (!queues->chan)
+		return -errno;
+	make_nonblocking(queues->chan->fd);
+	rdma_hide_fd(&queues->chan->fd);
+	queues->chan_fd = slot_of(&queues->chan->fd);
+	return 0;
+}
+
+static void close_channel(struct rdma_queues *queues)
+{
+	rdma_show_fd(&queues->chan->fd);
+	(void)!ibv_destroy_comp_channel(queues->chan);
+}
+
+static void moderate(const struct rdma_params *params, struct ibv_cq *cq)
+{
+	struct ibv_modify_cq_attr attr = {
+		.attr_mask = IBV_CQ_ATTR_MODERATE,
+		.moderate = { params->moderation_cnt, params->moderation_us },
+	};
+	int err;
+
+	if (!params->moderation_cnt)
+		return;
+	err = ibv_modify_cq(cq, &attr);
+	if (err)
+		log_dbg("interrupts are not moderated (%s)", strerror(err));
+}
+
+static int to_state(struct rdma_dev *dev, struct ibv_qp *qp,
+		    enum ibv_qp_state state)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = state,
+		.port_num = (uint8_t)dev->port,
+	};
+
+	return -ibv_modify_qp(qp, &attr,
+			      state == IBV_QPS_INIT ?
+				      IBV_QP_STATE | IBV_QP_PORT :
+				      IBV_QP_STATE);
+}
+
+static int start(struct rdma_dev *dev, struct ibv_qp *qp)
+{
+	int err = to_state(dev, qp, IBV_QPS_INIT);
+
+	if (!err)
+		err = to_state(dev, qp, IBV_QPS_RTR);
+	if (!err)
+		err = to_state(dev, qp, IBV_QPS_RTS);
+	return err;
+}
+
+static int open_pair(struct rdma_dev *dev, struct rdma_queues *queues)
+{
+	struct ibv_qp_init_attr attr = {
+		.send_cq = queues->tx_cq,
+		.recv_cq = queues->rx_cq,
+		.cap = {
+			.max_send_wr = queues->tx_size,
+			.max_recv_wr = queues->rx_size,
+			.max_send_sge = 1,
+			.max_recv_sge = 1,
+			.max_inline_data = queues->inline_max,
+		},
+		.qp_type = IBV_QPT_RAW_PACKET,
+	};
+	int err;
+
+	queues->qp = ibv_create_qp(dev->pd, &attr);
+	if (!queues->qp)
+		return -errno;
+	/* it may give more than was asked for, and says so here */
+	queues->inline_max = MIN(attr.cap.max_inline_data, queues->inline_max);
+	err = start(dev, queues->qp);
+	if (err)
+		(void)!ibv_destroy_qp(queues->qp);
+	return err;
+}
+
+static uint32_t power_of_two_within(uint32_t wanted, uint32_t limit)
+{
+	uint32_t size = 1;
+
+	while (size < wanted && size * 2 <= limit)
+		size *= 2;
+	return size;
+}
+
+static int open_cq(struct rdma_dev *dev, uint32_t size,
+		   struct ibv_comp_channel *chan, struct ibv_cq **cq_out)
+{
+	*cq_out = ibv_create_cq(dev->ctx, (int)size, NULL, chan, 0);
+	return *cq_out ? 0 : -errno;
+}
+
+int rdma_queues_open(struct rdma_dev *dev, struct rdma_queues *queues)
+{
+	uint32_t limit = MIN(dev->max_wr, dev->max_cqe);
+	int err;
+
+	memset(queues, 0, sizeof(*queues));
+	dev->kind->size_queues(dev->params, queues);
+	queues->rx_size = power_of_two_within(queues->rx_size, limit);
+	queues->tx_size = power_of_two_within(queues->tx_size, limit);
+	err = open_channel(dev, queues);
+	if (err)
+		return err;
+	err = open_cq(dev, queues->rx_size - 1, queues->chan, &queues->rx_cq);
+	if (err)
+		goto err_channel;
+	moderate(dev->params, queues->rx_cq);
+	err = open_cq(dev, queues->tx_size - 1, NULL, &queues->tx_cq);
+	if (err)
+		goto err_rx_cq;
+	err = open_pair(dev, queues);
+	if (err)
+		goto err_tx_cq;
+	log_dbg("%s: queues: %u entries to receive, %u to send", dev->dev.name,
+		queues->rx_size, queues->tx_size);
+	return 0;
+err_tx_cq:
+	(void)!ibv_destroy_cq(queues->tx_cq);
+err_rx_cq:
+	(void)!ibv_destroy_cq(queues->rx_cq);
+err_channel:
+	close_channel(queues);
+	return err;
+}
+
+/* What the kernel has taken away it says EIO to, which changes nothing. */
+static void note_end(int err, const char *what)
+{
+	if (err)
+		log_dbg("%s is not destroyed (%s)", what, strerror(err));
+}
+
+void rdma_queues_close(struct rdma_queues *queues)
+{
+	note_end(ibv_destroy_qp(queues->qp), "a queue pair");
+	note_end(ibv_destroy_cq(queues->tx_cq), "a completion queue");
+	note_end(ibv_destroy_cq(queues->rx_cq), "a completion queue");
+	close_channel(queues);
+}
+
+/* There is one queue on the channel, which raises an event for each time that it was
+ * armed. A second one may come while the first is read. */
+enum { EVENTS_MAX = 16 };
+
+unsigned rdma_queues_acknowledge(struct rdma_queues *queues)
+{
+	struct ibv_cq *cq;
+	void *context;
+	unsigned cnt = 0;
+	int state;
+
+	/* libibverbs reads by a call at which a cancelled thread would end */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	while (cnt < EVENTS_MAX &&
+	       ibv_get_cq_event(queues->chan, &cq, &context) == 0)
+		cnt++;
+	if (cnt)
+		ibv_ack_cq_events(queues->rx_cq, cnt);
+	pthread_setcancelstate(state, NULL);
+	return cnt;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The RDMA back end drives Ethernet cards through queues of the process's own:
+ * ConnectX by work queues that it writes and reads itself (mlx5), others by what
+ * libibverbs has for all of them (verbs). It is a module; core gives it these
+ * parameters at the start.
+ */
+#ifndef DEV_RDMA_RDMA_H
+#define DEV_RDMA_RDMA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum rdma_wish {
+	RDMA_WISH_BEST,
+	RDMA_WISH_MLX5,
+	RDMA_WISH_VERBS,
+};
+
+struct rdma_params {
+	enum rdma_wish wish;
+	/* The most frames that are posted to receive into, and how many are
+	 * given to the card at once. */
+	uint32_t rx_max;
+	uint32_t rx_batch;
+	/* When there are no frames left, one that was received is posted again, and
+	 * its packet is dropped, so that the queue does not run dry. */
+	bool is_kept_full;
+	/* How deep the queue for sending is, and in how many sends a completion is
+	 * asked for once. */
+	uint32_t tx_max;
+	uint32_t tx_batch;
+	/* Frames up to this length are copied into the queue. */
+	uint32_t inline_max;
+	/* Entries are written into the card's registers where it has them. */
+	bool has_blue_flame;
+	/* An interrupt waits for so many packets, for so long at most. 0, 0: it
+	 * does not wait. */
+	uint16_t moderation_cnt;
+	uint16_t moderation_us;
+	/* The program may fork. */
+	bool may_fork;
+};
+
+#endif

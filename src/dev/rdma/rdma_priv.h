@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The RDMA back end from the inside. */
+#ifndef DEV_RDMA_RDMA_PRIV_H
+#define DEV_RDMA_RDMA_PRIV_H
+
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdatomic.h>
+
+#include "base/list.h"
+#include "dev/backend.h"
+#include "dev/rdma/rdma.h"
+#include "os/services.h"
+
+struct rdma_dev;
+
+/* The kernel's objects of one ring. The ring that sends and receives by them comes
+ * into being when a stack wants it. */
+struct rdma_queues {
+	struct ibv_comp_channel *chan;
+	/* its fd, which is an internal one */
+	_Atomic int *chan_fd;
+	struct ibv_cq *rx_cq;
+	struct ibv_cq *tx_cq;
+	struct ibv_qp *qp;
+	/* entries; the first is a power of two */
+	uint32_t rx_size;
+	uint32_t tx_size;
+	/* bytes of a frame that the send queue takes inline */
+	uint32_t inline_max;
+};
+
+/* A kind of rings. */
+struct rdma_kind {
+	/* "mlx5", also in VMA_RING */
+	const char *name;
+	/* NULL: any device can do it */
+	bool (*serves)(struct ibv_device *device);
+	/* Once, before any ring is made. */
+	void (*start)(void);
+	/* What it wants of queues, as far as the device has it. */
+	void (*size_queues)(const struct rdma_params *params,
+			    struct rdma_queues *queues);
+	/* The ring owns the queues from then on. Its pool is under no lock yet. */
+	int (*ring_create)(struct rdma_dev *dev, struct rdma_queues *queues,
+			   struct pkt_pool *pool, struct ring **ring_out)
+		MUST_CHECK;
+};
+
+enum { RDMA_RULE_BUCKETS = 256 };
+
+struct rdma_dev {
+	struct dev dev;
+	const struct rdma_params *params;
+	const struct rdma_kind *kind;
+	struct ibv_context *ctx;
+	struct ibv_pd *pd;
+	unsigned port;
+	uint32_t max_wr;
+	uint32_t max_cqe;
+	/* it verifies received checksums, and computes those of what we send */
+	bool has_csum;
+	/* By the region's id. A region's key is there before the region gives any
+	 * frame. */
+	struct ibv_mr *mrs[REGION_SET_MAX];
+	uint32_t lkeys[REGION_SET_MAX];
+	/* of this process's rules, so that another process cannot have the same
+	 * rule */
+	uint32_t tag;
+	struct list rules[RDMA_RULE_BUCKETS];
+	/* Made when the interface was taken, to find out whether that is possible;
+	 * for the first ring. */
+	struct rdma_queues first;
+	bool has_first;
+	/* negative errno: it does not work any more. A ring may say so under its
+	 * stack's lock. */
+	_Atomic int failure;
+};
+
+/* queues.c: makes an fd of libibverbs an internal one. The number may change at any
+ * time, so libibverbs has to be the one who uses it. If there is no room for it, it
+ * stays as it is. */
+void rdma_hide_fd(int *fd);
+/* Makes it an ordinary one again, which libibverbs may close. */
+void rdma_show_fd(int *fd);
+
+/* queues.c: all objects, the queue pair ready to send. */
+int rdma_queues_open(struct rdma_dev *dev, struct rdma_queues *queues)
+	MUST_CHECK;
+void rdma_queues_close(struct rdma_queues *queues);
+/* Reads the events that have made the channel readable. Returns how many. Without
+ * the stack's lock, by one thread at a time. */
+unsigned rdma_queues_acknowledge(struct rdma_queues *queues);
+
+static inline uint32_t rdma_lkey(const struct rdma_dev *dev,
+				 const struct pkt *pkt)
+{
+	return dev->lkeys[pkt->region_id];
+}
+
+/* What all kinds of rings begin with. */
+struct rdma_ring {
+	struct ring ring;
+	struct rdma_dev *dev;
+	struct rdma_queues queues;
+};
+
+static inline struct ibv_qp *rdma_ring_qp(struct ring *ring)
+{
+	return CONTAINER_OF(ring, struct rdma_ring, ring)->queues.qp;
+}
+
+/* How many frames a ring of these queues posts: a quarter of what there are. Those
+ * stay in the processor's cache; when they run out, there will be another region. */
+static inline uint32_t rdma_rx_post_max(const struct rdma_dev *dev,
+					const struct rdma_queues *queues)
+{
+	uint32_t cnt = 0;
+
+	for (uint32_t i = 0; i < atomic_load(&dev->dev.regions.cnt); i++)
+		cnt += dev->dev.regions.regions[i]->frame_cnt;
+	return MIN(queues->rx_size, MAX(cnt / 4, 1u));
+}
+
+/* Whether it could post more if there were more. */
+static inline bool rdma_rx_may_grow(const struct rdma_dev *dev,
+				    const struct rdma_queues *queues)
+{
+	return rdma_rx_post_max(dev, queues) < queues->rx_size &&
+	       atomic_load(&dev->dev.regions.cnt) < REGION_SET_MAX;
+}
+
+/* The card does not do what it was asked to. */
+static inline void rdma_has_failed(struct rdma_dev *dev)
+{
+	atomic_store_explicit(&dev->failure, -EIO, memory_order_relaxed);
+}
+
+extern const struct rdma_kind rdma_kind_verbs;
+#ifdef RDMA_HAS_MLX5
+extern const struct rdma_kind rdma_kind_mlx5;
+#endif
+#endif

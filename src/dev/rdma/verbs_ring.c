@@ -1,0 +1,667 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The data path by portable verbs: frames in and out of a queue pair by the calls
+ * that libibverbs has for every device. None of these calls is a system call on
+ * devices with queues in user space.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "dev/rdma/rdma_priv.h"
+#include "dev/ring_tx.h"
+#include "pkt/wire.h"
+
+enum {
+	/* completions taken at once, and frames posted by one call */
+	POLL_BATCH = 16,
+	POST_BATCH = 32,
+	MARKER_TYPE = 0x88b5,
+	MARKER_LEN = 60,
+};
+
+struct verbs_ring {
+	struct rdma_ring base;
+	/* How many frames are posted, how many shall be, and of how many missing ones
+	 * we take note. */
+	uint32_t rx_posted;
+	uint32_t rx_target;
+	uint32_t rx_batch;
+	/* How many frames came since the queue was empty. */
+	uint32_t rx_run;
+	/* The completion that rx_peek has shown, and nobody has taken yet. No other one
+	 * is read ahead: none of them would raise an event any more, so who sleeps
+	 * would not hear of them. */
+	struct ibv_wc held;
+	bool has_held;
+	/* Packets of rx_done to be posted again, linked by next_part. They count as
+	 * posted. */
+	struct pkt *done;
+	uint32_t done_cnt;
+	uint32_t done_max;
+	/* The pool had too few frames when some were to be posted. */
+	bool is_short;
+	/* How many events were read. Who arms, under the stack's lock, sees by it that
+	 * one was read meanwhile, which needs no lock. */
+	_Atomic uint32_t event_cnt;
+	/* What was sent and is not known to be complete: the frames in the order of
+	 * sending, NULL for one that was copied into the queue. Counters that run
+	 * on. */
+	struct pkt **sent;
+	uint32_t sent_mask;
+	uint32_t sent_head;
+	uint32_t sent_tail;
+	uint32_t signal_mask;
+	uint32_t inline_max;
+	/* the flag of what the device computes of a frame in place */
+	unsigned csum;
+	/* sent_head behind the last send that a completion was asked for */
+	uint32_t signaled_head;
+	/* the packet whose buffer is ring.tx_frame */
+	struct pkt *tx_pkt;
+};
+
+static struct verbs_ring *ring_of(struct ring *ring)
+{
+	return CONTAINER_OF(ring, struct verbs_ring, base.ring);
+}
+
+/* -- receiving --------------------------------------------------------------------- */
+
+/* Posts the packets, which are linked by next_part. */
+static void post_chain(struct verbs_ring *own, struct pkt *pkts)
+{
+	struct ibv_recv_wr wrs[POST_BATCH], *bad = NULL;
+	struct ibv_sge sges[POST_BATCH];
+	struct pkt *pkt, *next;
+	uint32_t cnt = 0;
+
+	for (pkt = pkts; pkt; pkt = next, cnt++) {
+		next = pkt->next_part;
+		pkt->next_part = NULL;
+		pkt->flags = PKT_WITH_DEVICE;
+		sges[cnt] = (struct ibv_sge){
+			.addr = (uintptr_t)pkt->data,
+			.length = pkt_tailroom(pkt),
+			.lkey = rdma_lkey(own->base.dev, pkt),
+		};
+		wrs[cnt] = (struct ibv_recv_wr){
+			.wr_id = (uintptr_t)pkt,
+			.next = next ? &wrs[cnt + 1] : NULL,
+			.sg_list = &sges[cnt],
+			.num_sge = 1,
+		};
+	}
+	if (ibv_post_recv(own->base.queues.qp, wrs, &bad) == 0) {
+		own->rx_posted += cnt;
+		return;
+	}
+	own->rx_posted += bad ? (uint32_t)(bad - wrs) : 0;
+	for (; bad; bad = bad->next) {
+		pkt = (struct pkt *)(uintptr_t)bad->wr_id;
+		pkt->flags = 0;
+		pkt_put(pkt);
+	}
+	rdma_has_failed(own->base.dev);
+}
+
+/* Takes so many frames of the pool, or as many as there are. */
+static struct pkt *take_frames(struct verbs_ring *own, uint32_t cnt,
+			       uint32_t *taken_out)
+{
+	struct pkt *first = NULL;
+	uint32_t taken;
+
+	for (taken = 0; taken < cnt; taken++) {
+		struct pkt *pkt = ring_pkt_alloc(&own->base.ring);
+
+		if (!pkt)
+			break;
+		pkt->next_part = first;
+		first = pkt;
+	}
+	*taken_out = taken;
+	return first;
+}
+
+/* Whether most of what the device had was full before we looked. */
+static void look_back(struct verbs_ring *own)
+{
+	if (UNLIKELY(own->rx_run > own->rx_target - own->rx_target / 4))
+		own->base.ring.wants_region =
+			rdma_rx_may_grow(own->base.dev, &own->base.queues);
+}
+
+static void reap_if_short(struct verbs_ring *own);
+
+static COLD void refill_slowly(struct verbs_ring *own)
+{
+	uint32_t cnt, taken;
+
+	look_back(own);
+	reap_if_short(own);
+	own->is_short = false;
+	while (own->rx_target - own->rx_posted >= own->rx_batch) {
+		struct pkt *pkts;
+
+		cnt = MIN((uint32_t)POST_BATCH, own->rx_batch);
+		pkts = take_frames(own, cnt, &taken);
+		if (pkts)
+			post_chain(own, pkts);
+		if (taken < cnt || atomic_load(&own->base.dev->failure)) {
+			own->is_short = true;
+			own->base.ring.counts->rx_no_frame++;
+			return;
+		}
+	}
+}
+
+static inline void refill(struct verbs_ring *own)
+{
+	if (UNLIKELY(own->rx_target - own->rx_posted >= own->rx_batch))
+		refill_slowly(own);
+}
+
+/* Without other frames, that of a received packet is posted again, so that the
+ * queue does not run dry. */
+static COLD bool is_kept(struct verbs_ring *own, struct pkt *pkt)
+{
+	if (!own->base.dev->params->is_kept_full || own->base.ring.pool->free ||
+	    own->rx_posted > own->rx_batch)
+		return false;
+	pkt->data = pkt->buf + own->base.ring.pool->headroom;
+	pkt->len = 0;
+	own->base.ring.counts->rx_errors++;
+	post_chain(own, pkt);
+	return true;
+}
+
+/* Of a frame that is not right the device does not say what is wrong. */
+static inline uint8_t csum_of(const struct verbs_ring *own, const struct ibv_wc *wc)
+{
+	return own->base.dev->has_csum && wc->wc_flags & IBV_WC_IP_CSUM_OK ?
+		       PKT_CSUM_GOOD :
+		       PKT_CSUM_UNKNOWN;
+}
+
+/* What a completion brings; NULL: no packet for the caller. */
+static struct pkt *receive(struct verbs_ring *own, const struct ibv_wc *wc)
+{
+	struct stats_ring_counters *counts = own->base.ring.counts;
+	struct pkt *pkt = (struct pkt *)(uintptr_t)wc->wr_id;
+
+	own->rx_posted--;
+	pkt->flags = 0;
+	if (UNLIKELY(wc->status != IBV_WC_SUCCESS)) {
+		if (wc->status != IBV_WC_WR_FLUSH_ERR)
+			counts->rx_errors++;
+		rdma_has_failed(own->base.dev);
+		pkt_put(pkt);
+		return NULL;
+	}
+	if (UNLIKELY(own->is_short) && is_kept(own, pkt))
+		return NULL;
+	pkt->len = wc->byte_len;
+	pkt->csum_verdict = csum_of(own, wc);
+	counts->rx_pkts++;
+	counts->rx_bytes += wc->byte_len;
+	return pkt;
+}
+
+/* Reads completions; returns how many. */
+static unsigned read_wcs(struct verbs_ring *own, struct ibv_wc *wcs, unsigned cnt)
+{
+	int n = ibv_poll_cq(own->base.queues.rx_cq, (int)cnt, wcs);
+
+	if (UNLIKELY(n < 0)) {
+		rdma_has_failed(own->base.dev);
+		n = 0;
+	}
+	own->rx_run = (unsigned)n < cnt ? 0 : own->rx_run + (unsigned)n;
+	return (unsigned)n;
+}
+
+/* Takes completions, the one that was shown first; returns how many. */
+static unsigned take_wcs(struct verbs_ring *own, struct ibv_wc *wcs, unsigned cnt)
+{
+	unsigned held_cnt = own->has_held;
+
+	if (held_cnt)
+		wcs[0] = own->held;
+	own->has_held = false;
+	return held_cnt == cnt ? cnt :
+				 held_cnt + read_wcs(own, wcs + held_cnt,
+						     cnt - held_cnt);
+}
+
+static void post_done(struct verbs_ring *own)
+{
+	struct pkt *done = own->done;
+
+	look_back(own);
+	own->rx_posted -= own->done_cnt;
+	own->done = NULL;
+	own->done_cnt = 0;
+	post_chain(own, done);
+}
+
+static unsigned verbs_rx_poll(struct ring *ring, struct pkt **batch,
+			      unsigned cnt)
+{
+	struct verbs_ring *own = ring_of(ring);
+	struct ibv_wc wcs[POLL_BATCH];
+	unsigned got = 0, taken = 0, asked, n;
+
+	do {
+		asked = MIN(cnt - taken, (unsigned)POLL_BATCH);
+		n = take_wcs(own, wcs, asked);
+		taken += n;
+		for (unsigned i = 0; i < n; i++) {
+			struct pkt *pkt = receive(own, &wcs[i]);
+
+			if (LIKELY(pkt))
+				batch[got++] = pkt;
+		}
+	} while (n == asked && taken < cnt);
+	refill(own);
+	return got;
+}
+
+/* Whether another frame waits could be found out only by reading its completion. */
+static struct ring_frame verbs_rx_peek(struct ring *ring)
+{
+	struct verbs_ring *own = ring_of(ring);
+	const struct ibv_wc *wc = &own->held;
+
+	if (!own->has_held)
+		own->has_held = read_wcs(own, &own->held, 1);
+	if (!own->has_held || UNLIKELY(wc->status != IBV_WC_SUCCESS ||
+				       own->is_short))
+		return RING_NO_FRAME;
+	return (struct ring_frame){
+		((const struct pkt *)(uintptr_t)wc->wr_id)->data, wc->byte_len,
+		csum_of(own, wc), true
+	};
+}
+
+static void verbs_rx_done(struct ring *ring)
+{
+	struct verbs_ring *own = ring_of(ring);
+	const struct ibv_wc *wc = &own->held;
+	struct pkt *pkt = (struct pkt *)(uintptr_t)wc->wr_id;
+
+	own->has_held = false;
+	ring->counts->rx_pkts++;
+	ring->counts->rx_bytes += wc->byte_len;
+	pkt->next_part = own->done;
+	own->done = pkt;
+	if (UNLIKELY(++own->done_cnt >= own->done_max))
+		post_done(own);
+}
+
+/* -- sending ----------------------------------------------------------------------- */
+
+static inline uint32_t sending_cnt(const struct verbs_ring *own)
+{
+	return own->sent_head - own->sent_tail;
+}
+
+static inline bool has_room(const struct verbs_ring *own, uint32_t cnt)
+{
+	return sending_cnt(own) + cnt <= own->sent_mask + 1;
+}
+
+/* Frames are complete up to that one, and including it. */
+static void complete_up_to(struct verbs_ring *own, uint32_t last)
+{
+	while ((int32_t)(last - own->sent_tail) >= 0) {
+		struct pkt *pkt = own->sent[own->sent_tail++ & own->sent_mask];
+
+		if (!pkt)
+			continue;
+		pkt->flags = 0;
+		pkt_put_quick(pkt);
+	}
+}
+
+static void reap_sent(struct verbs_ring *own)
+{
+	struct ibv_wc wcs[POLL_BATCH];
+	int n = ibv_poll_cq(own->base.queues.tx_cq, POLL_BATCH, wcs);
+
+	for (int i = 0; i < n; i++) {
+		complete_up_to(own, (uint32_t)wcs[i].wr_id);
+		if (wcs[i].status != IBV_WC_SUCCESS)
+			rdma_has_failed(own->base.dev);
+	}
+}
+
+/* Frames that have been sent may be all that there are. */
+static void reap_if_short(struct verbs_ring *own)
+{
+	if (UNLIKELY(!own->base.ring.pool->free))
+		reap_sent(own);
+}
+
+/* There is always a place where a frame can be written while the queue has room. */
+static void take_tx_frame(struct verbs_ring *own)
+{
+	if (!own->tx_pkt)
+		own->tx_pkt = ring_pkt_alloc(&own->base.ring);
+	if (own->tx_pkt)
+		own->tx_pkt->flags = PKT_WITH_DEVICE;
+	own->base.ring.tx_frame = own->tx_pkt && has_room(own, 1) ?
+					  own->tx_pkt->buf :
+					  NULL;
+}
+
+static void verbs_reap(struct ring *ring)
+{
+	struct verbs_ring *own = ring_of(ring);
+
+	reap_sent(own);
+	take_tx_frame(own);
+}
+
+/* Posts a frame; there is room. `pkt` is given back when it is complete; NULL: the
+ * frame is copied at once. */
+static inline bool post_frame(struct verbs_ring *own, const uint8_t *frame,
+			      size_t len, struct pkt *pkt, uint32_t lkey,
+			      unsigned flags)
+{
+	uint32_t number = own->sent_head++;
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)frame,
+		.length = (uint32_t)len,
+		.lkey = lkey,
+	};
+	struct ibv_send_wr *bad, wr = {
+		.wr_id = number,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_SEND,
+		.send_flags = flags,
+	};
+
+	own->sent[number & own->sent_mask] = pkt;
+	if (!pkt)
+		wr.send_flags |= IBV_SEND_INLINE;
+	if (!(own->sent_head & own->signal_mask))
+		wr.send_flags |= IBV_SEND_SIGNALED;
+	if (wr.send_flags & IBV_SEND_SIGNALED)
+		own->signaled_head = own->sent_head;
+	if (LIKELY(ibv_post_send(own->base.queues.qp, &wr, &bad) == 0))
+		return true;
+	rdma_has_failed(own->base.dev);
+	return false;
+}
+
+static void post(struct verbs_ring *own, const uint8_t *frame, size_t len,
+		 struct pkt *pkt, uint32_t lkey, unsigned flags)
+{
+	struct stats_ring_counters *counts = own->base.ring.counts;
+
+	if (UNLIKELY(!post_frame(own, frame, len, pkt, lkey, flags)))
+		return;
+	counts->tx_pkts++;
+	counts->tx_bytes += len;
+}
+
+static void verbs_tx_commit(struct ring *ring, size_t len)
+{
+	struct verbs_ring *own = ring_of(ring);
+
+	if (LIKELY(len <= own->inline_max)) {
+		post(own, ring->tx_frame, len, NULL, 0, own->csum);
+	} else {
+		post(own, ring->tx_frame, len, own->tx_pkt,
+		     rdma_lkey(own->base.dev, own->tx_pkt), own->csum);
+		own->tx_pkt = NULL;
+	}
+	if (UNLIKELY(sending_cnt(own) > own->sent_mask / 2))
+		reap_sent(own);
+	if (UNLIKELY(!own->tx_pkt || !has_room(own, 1)))
+		take_tx_frame(own);
+}
+
+static int verbs_tx(struct ring *ring, const struct ring_tx *tx)
+{
+	struct verbs_ring *own = ring_of(ring);
+	unsigned flags = 0;
+	struct pkt *pkt = NULL;
+
+	if (UNLIKELY(sending_cnt(own) > own->sent_mask / 2))
+		reap_sent(own);
+	else
+		reap_if_short(own);
+	if (LIKELY(has_room(own, 1)))
+		pkt = ring_tx_wrap(ring, tx, !own->base.dev->has_csum);
+	else
+		pkt_put(tx->payload);
+	if (UNLIKELY(!pkt)) {
+		ring->counts->tx_full++;
+		return -EAGAIN;
+	}
+	if (tx->flags & RING_TX_CSUM && own->base.dev->has_csum)
+		flags = IBV_SEND_IP_CSUM;
+	pkt->flags = PKT_WITH_DEVICE;
+	post(own, pkt->data, pkt->len, pkt, rdma_lkey(own->base.dev, pkt),
+	     flags);
+	if (UNLIKELY(!has_room(own, 1)))
+		ring->tx_frame = NULL;
+	return 0;
+}
+
+static bool verbs_tx_fits(struct ring *ring, uint32_t cnt)
+{
+	struct verbs_ring *own = ring_of(ring);
+
+	if (!has_room(own, cnt))
+		reap_sent(own);
+	return has_room(own, cnt);
+}
+
+/* The queue says that it has sent what it had when it is asked to send something more:
+ * a frame from the interface to itself, of a type that nobody takes (IEEE 802, local
+ * experiments). */
+static void send_marker(struct verbs_ring *own)
+{
+	const struct dev *dev = &own->base.dev->dev;
+	struct pkt *pkt = ring_pkt_alloc(&own->base.ring);
+	struct wire_eth *eth;
+
+	if (!pkt)
+		return;
+	eth = (void *)pkt_append(pkt, MARKER_LEN);
+	memset(eth, 0, MARKER_LEN);
+	memcpy(eth->dst, dev->mac, sizeof(eth->dst));
+	memcpy(eth->src, dev->mac, sizeof(eth->src));
+	eth->type = htobe16(MARKER_TYPE);
+	pkt->flags = PKT_WITH_DEVICE;
+	(void)post_frame(own, pkt->data, pkt->len, pkt,
+			 rdma_lkey(own->base.dev, pkt), IBV_SEND_SIGNALED);
+}
+
+static bool verbs_tx_is_done(struct ring *ring)
+{
+	struct verbs_ring *own = ring_of(ring);
+
+	reap_sent(own);
+	if (!sending_cnt(own) || atomic_load(&own->base.dev->failure))
+		return true;
+	if (own->signaled_head != own->sent_head && has_room(own, 1))
+		send_marker(own);
+	return false;
+}
+
+/* -- sleeping ---------------------------------------------------------------------- */
+
+static unsigned verbs_fds(struct ring *ring, int *fds, unsigned cnt)
+{
+	if (cnt)
+		*fds = atomic_load(ring_of(ring)->base.queues.chan_fd);
+	return 1;
+}
+
+static void arm(struct verbs_ring *own)
+{
+	if (ibv_req_notify_cq(own->base.queues.rx_cq, 0) != 0)
+		rdma_has_failed(own->base.dev);
+}
+
+/* An arming has the number of events that were read before. If that changes
+ * meanwhile, it counts for nothing, and there is another one. A frame that has come
+ * before is found by the poll that follows. */
+static bool verbs_arm(struct ring *ring)
+{
+	struct verbs_ring *own = ring_of(ring);
+	uint32_t cnt;
+
+	do {
+		cnt = atomic_load(&own->event_cnt);
+		arm(own);
+	} while (atomic_load(&own->event_cnt) != cnt);
+	return !own->has_held;
+}
+
+/* Somebody may sleep on the fd whose event we read, so it is armed again for him:
+ * what he waits for raises an event at once. */
+static void verbs_acknowledge(struct ring *ring)
+{
+	struct verbs_ring *own = ring_of(ring);
+	unsigned cnt = rdma_queues_acknowledge(&own->base.queues);
+
+	if (!cnt)
+		return;
+	atomic_fetch_add(&own->event_cnt, cnt);
+	arm(own);
+}
+
+static void verbs_rx_grow(struct ring *ring)
+{
+	struct verbs_ring *own = ring_of(ring);
+
+	ring->rx_post_max = rdma_rx_post_max(own->base.dev, &own->base.queues);
+	own->rx_target = ring->rx_post_max;
+}
+
+static uint32_t verbs_device_cnt(const struct ring *ring)
+{
+	const struct verbs_ring *own =
+		CONTAINER_OF(ring, const struct verbs_ring, base.ring);
+
+	return own->rx_posted + sending_cnt(own) + (own->tx_pkt != NULL);
+}
+
+/* -- life -------------------------------------------------------------------------- */
+
+/* Takes back the frames that only the queue knew of. */
+static void take_back(struct verbs_ring *own, struct region *region)
+{
+	for (uint32_t id = 0; id < region->frame_cnt; id++) {
+		struct pkt *pkt = &region->pkts[id];
+
+		if (!(pkt->flags & PKT_WITH_DEVICE) ||
+		    pkt->pool != own->base.ring.pool)
+			continue;
+		pkt->flags = 0;
+		pkt_put(pkt);
+	}
+}
+
+static void verbs_close(struct ring *ring)
+{
+	struct verbs_ring *own = ring_of(ring);
+	struct region_set *set = &own->base.dev->dev.regions;
+
+	rdma_queues_close(&own->base.queues);
+	for (uint32_t i = 0; i < atomic_load(&set->cnt); i++)
+		take_back(own, set->regions[i]);
+	free(own->sent);
+	free(own);
+}
+
+static struct ring_ops ring_ops = {
+	.rx_poll = verbs_rx_poll,
+	.rx_peek = verbs_rx_peek,
+	.rx_done = verbs_rx_done,
+	.tx = verbs_tx,
+	.tx_commit = verbs_tx_commit,
+	.tx_fits = verbs_tx_fits,
+	.tx_is_done = verbs_tx_is_done,
+	.reap = verbs_reap,
+	.fds = verbs_fds,
+	.arm = verbs_arm,
+	.acknowledge = verbs_acknowledge,
+	.rx_grow = verbs_rx_grow,
+	.device_cnt = verbs_device_cnt,
+	.close = verbs_close,
+};
+
+static void start(void)
+{
+	ring_ops_fill(&ring_ops);
+}
+
+static void size_queues(const struct rdma_params *params,
+			struct rdma_queues *queues)
+{
+	queues->rx_size = params->rx_max;
+	queues->tx_size = params->tx_max;
+	queues->inline_max = params->inline_max;
+}
+
+/* The largest power of two that is no larger; of 0, 1. */
+static uint32_t floor_power(uint32_t n)
+{
+	return n ? 1u << (31 - __builtin_clz(n)) : 1;
+}
+
+static int ring_create(struct rdma_dev *dev, struct rdma_queues *queues,
+		       struct pkt_pool *pool, struct ring **ring_out)
+{
+	struct verbs_ring *own = calloc(1, sizeof(*own));
+	uint32_t batch = floor_power(dev->params->tx_batch);
+
+	if (!own)
+		return -ENOMEM;
+	own->sent = calloc(queues->tx_size, sizeof(*own->sent));
+	if (!own->sent) {
+		free(own);
+		return -ENOMEM;
+	}
+	own->base.ring.ops = &ring_ops;
+	own->base.ring.dev = &dev->dev;
+	own->base.ring.pool = pool;
+	own->base.ring.needs_ack = true;
+	own->base.ring.counts = &own->base.ring.own_counts;
+	own->base.ring.rx_post_max = rdma_rx_post_max(dev, queues);
+	own->base.dev = dev;
+	own->base.queues = *queues;
+	own->sent_mask = queues->tx_size - 1;
+	/* completions are asked for twice in the queue at least */
+	own->signal_mask = MIN(batch, MAX(queues->tx_size / 2, 1u)) - 1;
+	own->inline_max = queues->inline_max;
+	own->csum = dev->has_csum ? IBV_SEND_IP_CSUM : 0;
+	own->base.ring.fills_csum = dev->has_csum;
+	own->rx_target = own->base.ring.rx_post_max;
+	own->rx_batch = MAX(MIN(dev->params->rx_batch, own->rx_target / 4), 1u);
+	own->done_max = MIN(own->rx_batch, (uint32_t)POST_BATCH);
+	ring_set_busy(&own->base.ring);
+	refill_slowly(own);
+	take_tx_frame(own);
+	/* somebody may sleep on the stack's fds since before this ring was there */
+	(void)verbs_arm(&own->base.ring);
+	*ring_out = &own->base.ring;
+	return 0;
+}
+
+const struct rdma_kind rdma_kind_verbs = {
+	.name = "verbs",
+	.start = start,
+	.size_queues = size_queues,
+	.ring_create = ring_create,
+};

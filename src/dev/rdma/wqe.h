@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Entries of ConnectX's send queues: blocks of 64 bytes in which segments of 16 bytes
+ * follow each other. A control segment is first, then an Ethernet segment with as
+ * much of the frame as is inline, then pointers to the rest. Pure functions over
+ * memory.
+ */
+#ifndef DEV_RDMA_WQE_H
+#define DEV_RDMA_WQE_H
+
+#include <endian.h>
+#include <infiniband/mlx5dv.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+enum {
+	WQE_BLOCK = MLX5_SEND_WQE_BB,
+	WQE_SEGMENT = 16,
+	/* Where the bytes of the frame begin. */
+	WQE_FRAME_AT = 30,
+	/* So many of them have to be inline on cards that look at them. */
+	WQE_INLINE_MIN = 18,
+	/* What the size field of the Ethernet segment can say. */
+	WQE_INLINE_MAX = 1023,
+};
+
+/* How an entry is to be sent. */
+struct wqe_head {
+	uint32_t qpn;
+	uint16_t index;	/* its first block, by a counter that runs on */
+	bool is_signaled;	/* it gets a completion */
+	uint8_t csum;	/* MLX5_ETH_WQE_L3_CSUM and L4, to be computed */
+};
+
+static inline unsigned wqe_blocks(unsigned segments)
+{
+	return (segments + 3) / 4;
+}
+
+/* How many segments an entry has whose frame is inline up to `len`. */
+static inline unsigned wqe_segments_of_inline(size_t len)
+{
+	return (unsigned)((WQE_FRAME_AT + len + WQE_SEGMENT - 1) / WQE_SEGMENT);
+}
+
+static inline void wqe_put_ctrl(uint8_t *entry, const struct wqe_head *head,
+				uint8_t opcode, unsigned segments)
+{
+	uint64_t halves[2] = {
+		htobe64((uint64_t)((uint32_t)head->index << 8 | opcode) << 32 |
+			(head->qpn << 8 | segments)),
+		head->is_signaled ?
+			htobe64((uint64_t)MLX5_WQE_CTRL_CQ_UPDATE << 32) : 0,
+	};
+
+	memcpy(entry, halves, sizeof(halves));
+}
+
+/* The Ethernet segment, up to the frame's bytes, which stay as they are. */
+static inline void wqe_put_eth(uint8_t *entry, const struct wqe_head *head,
+			       size_t inline_len)
+{
+	uint8_t *eth = entry + WQE_SEGMENT;
+	uint16_t size = htobe16((uint16_t)inline_len);
+
+	memset(eth, 0, 12);
+	eth[offsetof(struct mlx5_wqe_eth_seg, cs_flags)] = head->csum;
+	memcpy(eth + offsetof(struct mlx5_wqe_eth_seg, inline_hdr_sz), &size,
+	       sizeof(size));
+}
+
+/* Completes an entry around a frame that was written to its place: all of it is
+ * inline. Returns the number of segments. */
+static inline unsigned wqe_wrap_inline(uint8_t *entry,
+				       const struct wqe_head *head, size_t len)
+{
+	unsigned segments = wqe_segments_of_inline(len);
+
+	wqe_put_ctrl(entry, head, MLX5_OPCODE_SEND, segments);
+	wqe_put_eth(entry, head, len);
+	return segments;
+}
+
+/* Begins an entry whose frame begins with these bytes and goes on elsewhere. Returns
+ * the number of segments so far; wqe_add_data() adds one, and wqe_put_ctrl() ends
+ * it. */
+static inline unsigned wqe_begin_gather(uint8_t *entry,
+					const struct wqe_head *head,
+					const uint8_t *bytes, size_t len)
+{
+	wqe_put_eth(entry, head, len);
+	memcpy(entry + WQE_FRAME_AT, bytes, len);
+	return wqe_segments_of_inline(len);
+}
+
+static inline unsigned wqe_add_data(uint8_t *entry, unsigned segments,
+				    const void *data, uint32_t len,
+				    uint32_t lkey)
+{
+	struct mlx5_wqe_data_seg seg = {
+		htobe32(len),
+		htobe32(lkey),
+		htobe64((uintptr_t)data),
+	};
+
+	memcpy(entry + (size_t)segments * WQE_SEGMENT, &seg, sizeof(seg));
+	return segments + 1;
+}
+
+/* An entry of one block that does nothing. */
+static inline void wqe_put_nop(uint8_t *entry, const struct wqe_head *head)
+{
+	wqe_put_ctrl(entry, head, MLX5_OPCODE_NOP, 1);
+}
+
+/* How many segments a written entry says it has. */
+static inline unsigned wqe_segments(const uint8_t *entry)
+{
+	return entry[7] & 0x3f;
+}
+
+/* A receive entry: where the next frame goes. */
+static inline void wqe_put_recv(void *entry, const void *data, uint32_t len,
+				uint32_t lkey)
+{
+	struct mlx5_wqe_data_seg seg = {
+		htobe32(len),
+		htobe32(lkey),
+		htobe64((uintptr_t)data),
+	};
+
+	memcpy(entry, &seg, sizeof(seg));
+}
+
+#endif

@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* TCP in one stack (tcp_engine.h). */
+#include "config.h"
+
+#include "sock/tcp/tcp_engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/clock.h"
+#include "ip/ip_icmp.h"
+#include "pkt/wire.h"
+#include "sock/tcp/tsock_priv.h"
+
+enum {
+	/* the longest header of TCP */
+	TCP_HEADER_MAX = 60,
+	BORROWERS = 4096,
+	/* SYNs that wait until the way to their sender is known, for each of them */
+	SYNS_MAX = 16,
+	/* segments that wait to be given to the kernel */
+	FOREIGN_MAX = 1024,
+};
+
+/* How long frames of a connection may be under way inside this machine after its rule
+ * has changed. */
+#define GHOST_NS (2 * NS_PER_SEC)
+
+static struct tcp_engine *engine_of(struct stack_engine *base)
+{
+	return CONTAINER_OF(base, struct tcp_engine, base);
+}
+
+/* -- out ------------------------------------------------------------------------- */
+
+/* The way of a connection that no socket has, or of an answer to nobody. */
+static struct tcp_way *way_of_key(struct tcp_engine *engine,
+				  const struct tcp_user *user,
+				  const struct flow_key *key)
+{
+	struct tcp_port *port =
+		user ? CONTAINER_OF(user, struct tcp_port, user) : NULL;
+	struct dst_query query = tcp_port_query(engine, port, key);
+	struct tcp_way *way = port ? tcp_way_find(engine, &query) :
+				     tcp_way_between(engine, &query);
+
+	/* the next answer will find it known */
+	if (UNLIKELY(!way)) {
+		way = tcp_way_get(engine, &query);
+		tcp_way_put(way);
+		if (way)
+			tcp_way_ask(way);
+	}
+	return way;
+}
+
+static struct tcp_way *way_of(struct tcp_engine *engine,
+			      const struct tcp_pcb *pcb,
+			      const struct tcp_out *out)
+{
+	struct tcp_user *user = pcb ? tcp_user(pcb) : NULL;
+
+	if (LIKELY(user && !user->is_port))
+		return CONTAINER_OF(user, struct tsock, user)->way;
+	return way_of_key(engine, user, out->key);
+}
+
+/* The packets of a segment as the parts of one, which the ring may have. NULL: there is
+ * none to do it with. */
+static struct pkt *join_parts(struct tcp_engine *engine, struct pkt *pkt,
+			      uint32_t cnt)
+{
+	struct pkt *first = NULL, **at = &first;
+
+	for (; cnt; cnt--) {
+		*at = pkt_borrow(&engine->borrowers, pkt, 0, pkt->len);
+		if (!*at) {
+			pkt_put(first);
+			return NULL;
+		}
+		at = &(*at)->next_part;
+		pkt = pkt_from_link(pkt->link.next);
+	}
+	return first;
+}
+
+static struct pkt *payload_of(struct tcp_engine *engine,
+			      const struct tcp_out *out)
+{
+	if (out->data_cnt > 1)
+		return join_parts(engine, out->data, out->data_cnt);
+	pkt_get(out->data);
+	return out->data;
+}
+
+/* A short segment, written to where the ring has its next frame. */
+static void send_short(struct stack *stack, struct tcp_way *way,
+		       const struct tcp_out *out) REQUIRES(stack->lock)
+{
+	uint8_t *frame = stack_tx_frame_locked(stack, way->dst.ring), *at;
+	struct pkt *pkt = out->data;
+
+	if (UNLIKELY(!frame))
+		return;
+	tcp_way_write(way, frame, out->header_len + out->data_len, out->ecn);
+	at = frame + sizeof(struct dst_header);
+	memcpy(at, out->header, out->header_len);
+	at += out->header_len;
+	for (uint32_t i = 0; i < out->data_cnt; i++) {
+		memcpy(at, pkt->data, pkt->len);
+		at += pkt->len;
+		pkt = pkt_from_link(pkt->link.next);
+	}
+	stack_tx_commit_locked(stack, way->dst.ring, (size_t)(at - frame));
+}
+
+static void send_long(struct tcp_engine *engine, struct tcp_way *way,
+		      const struct tcp_out *out) REQUIRES(engine->stack->lock)
+{
+	uint8_t header[sizeof(struct dst_header) + TCP_HEADER_MAX];
+	struct ring_tx tx = {
+		.header = header,
+		.header_len = (uint16_t)(sizeof(struct dst_header) +
+					 out->header_len),
+		.payload = payload_of(engine, out),
+	};
+
+	if (UNLIKELY(!tx.payload))
+		return;
+	tcp_way_write(way, header, out->header_len + out->data_len, out->ecn);
+	memcpy(header + sizeof(struct dst_header), out->header,
+	       out->header_len);
+	/* what does not fit now is lost, as any segment may be */
+	(void)!stack_tx_locked(engine->stack, way->dst.ring, &tx);
+}
+
+/* The lock is the caller's; the analysis does not see it through the engine. */
+NO_LOCK_ANALYSIS static void emit(void *ctx, struct tcp_pcb *pcb,
+				  const struct tcp_out *out)
+{
+	struct tcp_engine *engine = ctx;
+	struct tcp_way *way = way_of(engine, pcb, out);
+
+	if (UNLIKELY(!way || !tcp_way_is_open(way)))
+		return;
+	if (out->header_len + out->data_len + sizeof(struct dst_header) <=
+	    RING_TX_FRAME_LEN)
+		send_short(engine->stack, way, out);
+	else
+		send_long(engine, way, out);
+}
+
+/* -- what else the engine asks for ------------------------------------------------- */
+
+static void *alloc(void *ctx, size_t size)
+{
+	struct tcp_engine *engine = ctx;
+
+	return tcp_memory_get(&engine->memory, size);
+}
+
+static void release(void *ctx, void *mem, size_t size)
+{
+	struct tcp_engine *engine = ctx;
+
+	tcp_memory_put(&engine->memory, mem, size);
+}
+
+/* The way to who has sent us this SYN is known: see is_for_later(). */
+static bool path(void *ctx, const struct flow_key *key,
+		 struct tcp_path *path_out)
+{
+	struct tcp_engine *engine = ctx;
+	struct tcp_port *port = tcp_port_find(engine, key);
+	struct dst_query query = tcp_port_query(engine, port, key);
+	struct tcp_way *way = tcp_way_find(engine, &query);
+
+	if (!way || !way->dst.ring)
+		return false;
+	*path_out = tcp_way_path(way);
+	return true;
+}
+
+static bool is_ghost(const struct tcp_engine *engine, const struct flow_key *key)
+{
+	uint64_t now = tcp_engine_now(engine);
+
+	for (unsigned i = 0; i < engine->ghost_cnt; i++)
+		if (engine->ghosts[i].until_ns > now &&
+		    flow_key_eq(&engine->ghosts[i].key, key))
+			return true;
+	return false;
+}
+
+/* The kernel may have the connection: one that has gone back a moment ago, or one of a
+ * port on which both of us listen. It is given the segment, and knows what to answer.
+ * What is too much is lost, which costs no connection. */
+static bool stray(void *ctx, const struct flow_key *key, uint8_t flags,
+		  struct pkt *pkt)
+{
+	struct tcp_engine *engine = ctx;
+
+	if (!is_ghost(engine, key) && !tcp_port_lets_pass(engine, key, flags))
+		return false;
+	if (engine->foreign_cnt >= FOREIGN_MAX) {
+		pkt_put(pkt);
+		return true;
+	}
+	list_push_back(&engine->foreign, &pkt->link);
+	engine->foreign_cnt++;
+	stack_engine_tidy(engine->stack);
+	return true;
+}
+
+static const struct tcp_ops ops = { emit, alloc, release, path,
+				    tcp_stamp_ignore, stray };
+
+/* -- in -------------------------------------------------------------------------- */
+
+/* A connection that moves gets its frames later, or the kernel does. */
+static bool is_kept(struct tcp_engine *engine, const struct tcp_in *in)
+{
+	struct tsock *t;
+
+	LIST_FOR_EACH(t, &engine->moving, moving) {
+		if (!flow_key_eq(tcp_key(t->pcb), &in->key))
+			continue;
+		list_push_back(&t->held, &in->pkt->link);
+		return true;
+	}
+	return false;
+}
+
+/* VMA_TCP_MAX_SYN_RATE, counted by seconds. What is too much is lost: the peer tries
+ * again. */
+static COLD bool is_too_many(struct tcp_engine *engine, struct tcp_port *port)
+{
+	uint64_t second = tcp_engine_now(engine) / NS_PER_SEC;
+
+	if (port->syn_second != second) {
+		port->syn_second = second;
+		port->syn_cnt = 0;
+	}
+	return port->syn_cnt++ >= sock_params.tcp.syn_rate;
+}
+
+/* A SYN of somebody to whom we know no way yet waits until we do: its answer could not
+ * be sent. Or there are too many of them. */
+static bool is_for_later(struct tcp_engine *engine, const struct tcp_in *in)
+{
+	const struct wire_tcp *tcp = (const void *)in->pkt->data;
+	struct tcp_port *port;
+	struct dst_query query;
+	struct tcp_way *way;
+
+	if (LIKELY(!(tcp->flags & WIRE_TCP_SYN) || tcp->flags & WIRE_TCP_ACK))
+		return false;
+	port = tcp_port_find(engine, &in->key);
+	if (!port)
+		return false;
+	if (UNLIKELY(sock_params.tcp.syn_rate) && is_too_many(engine, port)) {
+		pkt_put(in->pkt);
+		return true;
+	}
+	query = tcp_port_query(engine, port, &in->key);
+	way = tcp_way_get(engine, &query);
+	if (!way)
+		return false;
+	tcp_way_put(way);
+	if (way->is_known && dst_is_valid(&way->dst, engine->stack) &&
+	    way->dst.ring)
+		return false;
+	tcp_way_ask(way);
+	if (way->syn_cnt >= SYNS_MAX)
+		return false;
+	list_push_back(&way->syns, &in->pkt->link);
+	way->syn_cnt++;
+	return true;
+}
+
+/* Takes out what the engine does not get, or not now. */
+static void sift(struct tcp_engine *engine)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < engine->batch_cnt; i++) {
+		struct tcp_in *in = &engine->batch[i];
+
+		if (in->pkt->len >= sizeof(struct wire_tcp) &&
+		    (is_kept(engine, in) || is_for_later(engine, in)))
+			continue;
+		engine->batch[kept++] = *in;
+	}
+	engine->batch_cnt = kept;
+}
+
+static void run_batch(struct tcp_engine *engine)
+{
+	unsigned cnt;
+
+	sift(engine);
+	cnt = engine->batch_cnt;
+	engine->batch_cnt = 0;
+	if (cnt)
+		tcp_input_batch(engine->table, engine->batch, cnt,
+				tcp_engine_now(engine));
+}
+
+static void tell(const struct tcp_event *event)
+{
+	struct tcp_user *user = event->user;
+
+	if (UNLIKELY(!user))
+		return;
+	if (UNLIKELY(user->is_port))
+		tcp_port_event(CONTAINER_OF(user, struct tcp_port, user),
+			       event->what);
+	else
+		tsock_event(CONTAINER_OF(user, struct tsock, user), event->what);
+}
+
+static void run(struct stack_engine *base, struct stack *stack UNUSED)
+{
+	struct tcp_engine *engine = engine_of(base);
+	struct tcp_event event;
+
+	if (engine->batch_cnt)
+		run_batch(engine);
+	while (tcp_event_next(engine->table, &event))
+		tell(&event);
+}
+
+static void take_icmp(struct stack_engine *base, struct stack *stack UNUSED,
+		      const struct ip_icmp *icmp)
+{
+	struct tcp_engine *engine = engine_of(base);
+	const struct tcp_icmp message = {
+		.key = icmp->key,
+		.seq = icmp->seq,
+		.quoted_len = icmp->quoted_len,
+		.error = icmp->error,
+		.mtu = icmp->mtu,
+	};
+
+	tcp_icmp_in(engine->table, &message, tcp_engine_now(engine));
+}
+
+/* On a link without a wire, the sender's kernel may have left the checksum to a card: then
+ * it is the sum of the pseudo header alone. A sum of words is 0 when 2^16 - 1 divides
+ * it. */
+static bool is_partial(const struct rx_info *info, const struct wire_ipv4 *ip,
+		       const struct wire_tcp *tcp)
+{
+	uint64_t sum = (uint64_t)csum_words(&ip->src, 2) +
+		       htobe16(WIRE_PROTO_TCP) + htobe16((uint16_t)info->len);
+
+	return (sum + 0xffff - tcp->check) % 0xffff == 0;
+}
+
+/* Whoever processes a packet has the lock of its stack. */
+NO_LOCK_ANALYSIS void tcp_engine_take(struct tcp_engine *engine,
+				      struct pkt *pkt)
+{
+	const struct rx_info *info = PKT_CB(pkt, struct rx_info);
+	const struct wire_ipv4 *ip = (const void *)(pkt->buf + info->ip_at);
+	const struct wire_tcp *tcp = (const void *)pkt->data;
+
+	if (UNLIKELY(engine->batch_cnt == STACK_BATCH))
+		run_batch(engine);
+	/* behind the segment there may be padding */
+	demux_trim(pkt, info->len);
+	if (info->may_be_partial && pkt->csum_verdict == PKT_CSUM_UNKNOWN &&
+	    is_partial(info, ip, tcp))
+		pkt->csum_verdict = PKT_CSUM_GOOD;
+	engine->batch[engine->batch_cnt++] = (struct tcp_in){
+		.pkt = pkt,
+		.key = {
+			.local = ip_addr_from_v4(ip->dst),
+			.remote = ip_addr_from_v4(ip->src),
+			.local_port = tcp->dst_port,
+			.remote_port = tcp->src_port,
+		},
+		.ecn = ip->tos & 3,
+	};
+	tcp_engine_due_locked(engine);
+}
+
+void tcp_engine_take_list(struct tcp_engine *engine, struct list *pkts)
+{
+	struct list *link;
+
+	while ((link = list_pop_front(pkts)))
+		tcp_engine_take(engine, pkt_from_link(link));
+}
+
+void tcp_engine_add_ghost(struct tcp_engine *engine, const struct flow_key *key)
+{
+	engine->ghosts[engine->next_ghost] = (struct tcp_ghost){
+		.key = *key,
+		.until_ns = tcp_engine_now(engine) + GHOST_NS,
+	};
+	engine->next_ghost = (engine->next_ghost + 1) % TCP_GHOSTS;
+	engine->ghost_cnt = MAX(engine->ghost_cnt, engine->next_ghost);
+	if (!engine->next_ghost)
+		engine->ghost_cnt = TCP_GHOSTS;
+}
+
+/* -- life -------------------------------------------------------------------------- */
+
+static struct tcp_engine *make(struct stack *stack)
+{
+	size_t size = sizeof(struct tcp_engine);
+	struct tcp_engine *engine = mmap(NULL, size, PROT_READ | PROT_WRITE,
+					 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct tcp_params params;
+
+	if (engine == MAP_FAILED)
+		return NULL;
+	stack_engine_init(&engine->base, run);
+	engine->base.tidy = tsocks_tidy;
+	engine->base.icmp = take_icmp;
+	engine->stack = stack;
+	for (int i = 0; i < TCP_WAY_BUCKETS; i++)
+		list_init(&engine->ways[i]);
+	list_init(&engine->orphans);
+	list_init(&engine->untidy);
+	list_init(&engine->unused_ports);
+	list_init(&engine->ports);
+	list_init(&engine->foreign);
+	list_init(&engine->moving);
+	list_init(&engine->shown);
+	list_init(&engine->guarded);
+	pkt_pool_init(&engine->borrowers, 0);
+	if (pkt_pool_grow(&engine->borrowers, BORROWERS, 0) != 0)
+		goto err_unmap;
+	tcp_sysctl_read(&params);
+	params.always_quick_acks = sock_params.tcp.quickack;
+	if (sock_params.tcp.timestamps != 2)
+		params.with_timestamps = sock_params.tcp.timestamps;
+	engine->table = tcp_table_create(&params, &ops, engine, &stack->timers,
+					 &engine->borrowers);
+	if (engine->table)
+		return engine;
+	(void)!pkt_pool_destroy(&engine->borrowers);
+err_unmap:
+	munmap(engine, size);
+	return NULL;
+}
+
+static void unmake(struct tcp_engine *engine)
+{
+	tcp_table_destroy(engine->table);
+	(void)!pkt_pool_destroy(&engine->borrowers);
+	munmap(engine, sizeof(*engine));
+}
+
+static struct tcp_engine *find(const struct stack *stack)
+{
+	struct stack_engine *base =
+		/* acquire pairs with the release in tcp_engine_of */
+		atomic_load_explicit(&stack->tcp, memory_order_acquire);
+
+	return base ? engine_of(base) : NULL;
+}
+
+struct tcp_engine *tcp_engine_of(struct stack *stack)
+{
+	struct tcp_engine *engine = find(stack);
+	struct stack_engine *none = NULL;
+
+	if (engine)
+		return engine;
+	engine = make(stack);
+	sock_params.hold_conversations();
+	if (!engine || atomic_compare_exchange_strong_explicit(
+			       &stack->tcp, &none, &engine->base,
+			       memory_order_release, memory_order_relaxed))
+		return engine;
+	/* another thread was faster */
+	unmake(engine);
+	return find(stack);
+}

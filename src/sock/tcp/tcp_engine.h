@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * TCP in one stack: the engine (tcp/tcp.h) with what it needs of the stack, and the ways
+ * to its peers. Endpoints of TCP give it their packets, which it processes at the end of
+ * a batch; then its events go to the sockets (tsock.h).
+ */
+#ifndef SOCK_TCP_TCP_ENGINE_H
+#define SOCK_TCP_TCP_ENGINE_H
+
+#include "net/stack.h"
+#include "sock/tcp/tcp_memory.h"
+#include "sock/tcp/tcp_way.h"
+#include "tcp/tcp.h"
+
+enum { TCP_WAY_BUCKETS = 1024, TCP_GHOSTS = 64 };
+
+/* What stands behind a pcb of the engine (tcp_user). */
+struct tcp_user {
+	/* it is a port on which somebody listens, and its connections that were not
+	 * accepted yet; else a socket */
+	bool is_port;
+};
+
+/* A connection that has gone back to the kernel, which gets those of its frames that
+ * were under way, too. */
+struct tcp_ghost {
+	struct flow_key key;
+	uint64_t until_ns;
+};
+
+struct tcp_engine {
+	struct stack_engine base;
+	struct stack *stack; /* fixed */
+
+	/* the stack's lock */
+	struct tcp_table *table;
+	struct tcp_memory memory;
+	/* packets without buffers, by which the engine splits others */
+	struct pkt_pool borrowers;
+	struct tcp_in batch[STACK_BATCH];
+	unsigned batch_cnt;
+	struct list ways[TCP_WAY_BUCKETS];
+	unsigned way_cnt;
+	/* sockets that nobody has any more, and whose conversation goes on */
+	struct list orphans;
+	/* sockets and ports for `tidy` (tsock.tidy, tcp_port.tidy) */
+	struct list untidy, unused_ports;
+	/* all ports */
+	struct list ports;
+	/* segments that may be the kernel's, for `tidy` */
+	struct list foreign;
+	unsigned foreign_cnt;
+	/* connections that stand still while they go back to the kernel */
+	struct list moving;
+	struct tcp_ghost ghosts[TCP_GHOSTS];
+	unsigned ghost_cnt, next_ghost;
+	/* sockets that readers of the statistics see, the one whose figures are the
+	 * oldest first; how often we went round; what was published so far */
+	struct list shown;
+	uint32_t show_round;
+	struct tcp_counts published;
+	/* sockets whose twins guard them, the one that was asked longest ago first; those
+	 * that are to be asked, and the segments up to now, when they were (tsock_guard.c) */
+	struct list guarded;
+	unsigned guard_cnt, guards_left;
+	uint64_t guard_moved;
+};
+
+/* The engine of a stack, which is made if it is the first time. NULL: no memory. Without
+ * the lock. */
+struct tcp_engine *tcp_engine_of(struct stack *stack) MUST_CHECK;
+
+/* The present time for the engine's calls. */
+static inline uint64_t tcp_engine_now(const struct tcp_engine *engine)
+{
+	return stack_now_ns(engine->stack);
+}
+
+/* Called after each call of the engine: its events are taken before the unlock. */
+static inline void tcp_engine_due_locked(struct tcp_engine *engine)
+	REQUIRES(engine->stack->lock)
+{
+	stack_engine_due_locked(engine->stack, &engine->base);
+}
+
+/* A packet for an endpoint of TCP. */
+void tcp_engine_take(struct tcp_engine *engine, struct pkt *pkt);
+/* Sends what was kept from the engine to it after all: a list of packets. */
+void tcp_engine_take_list(struct tcp_engine *engine, struct list *pkts);
+
+/* Late frames of this connection are the kernel's. */
+void tcp_engine_add_ghost(struct tcp_engine *engine, const struct flow_key *key);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The system's settings of TCP (tcp_sysctl.h). */
+#include "config.h"
+
+#include "sock/tcp/tcp_sysctl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "base/clock.h"
+#include "os/file.h"
+
+/* Up to `cnt` numbers of the sysctl; returns how many there were. */
+static unsigned read_numbers(const char *name, long *numbers, unsigned cnt)
+{
+	char path[96], text[128], *at = text;
+	unsigned found = 0;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/sys/net/ipv4/%s", name);
+	n = file_peek(path, text, sizeof(text) - 1);
+	text[MAX(n, 0)] = '\0';
+	while (found < cnt) {
+		char *end;
+		long number = strtol(at, &end, 10);
+
+		if (end == at)
+			break;
+		numbers[found++] = number;
+		at = end;
+	}
+	return found;
+}
+
+/* Each has the least, the default and the most bytes of a buffer. */
+static void read_buffers(struct tcp_params *params)
+{
+	long bytes[3];
+
+	if (read_numbers("tcp_rmem", bytes, 3) == 3) {
+		params->rcv_buf = (uint32_t)bytes[1];
+		params->rcv_buf_max = (uint32_t)bytes[2];
+	}
+	if (read_numbers("tcp_wmem", bytes, 3) == 3) {
+		params->snd_buf = (uint32_t)bytes[1];
+		params->snd_buf_max = (uint32_t)bytes[2];
+	}
+}
+
+void tcp_sysctl_read(struct tcp_params *params)
+{
+	long n;
+
+	tcp_params_init(params);
+	if (getrandom(&params->secret, sizeof(params->secret), 0) !=
+	    sizeof(params->secret))
+		params->secret.word[0] ^= clock_realtime_ns();
+	read_buffers(params);
+#define TCP_SYSCTL(name, member, value)            \
+	if (read_numbers(#name, &n, 1) == 1)       \
+		params->member = (value);
+#include "sock/tcp/tcp_sysctl.def"
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The ways to TCP's peers (tcp_way.h). */
+#include "config.h"
+
+#include "sock/tcp/tcp_way.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+#include "pkt/wire.h"
+#include "sock/tcp/tcp_engine.h"
+#include "sock/tcp/tsock_priv.h"
+
+/* Ways that nobody uses are forgotten when there are more. */
+enum { IDLE_WAYS_MAX = 4096 };
+
+static bool is_for(const struct tcp_way *way, const struct dst_query *query)
+{
+	return dst_query_eq(&way->dst.query, query);
+}
+
+/* Ports do not count, except for rules by port, which are not followed here. */
+static struct dst_query without_ports(const struct dst_query *query)
+{
+	struct dst_query q = *query;
+
+	q.local_port = 0;
+	q.remote_port = 0;
+	return q;
+}
+
+static struct list *bucket_of(struct tcp_engine *engine,
+			      const struct dst_query *query)
+{
+	uint64_t addrs = (uint64_t)ip_addr_v4(&query->remote) << 32 |
+			 ip_addr_v4(&query->local);
+
+	return &engine->ways[hash_u64(0, addrs) % TCP_WAY_BUCKETS];
+}
+
+struct tcp_way *tcp_way_find(struct tcp_engine *engine,
+			     const struct dst_query *query)
+{
+	struct dst_query wanted = without_ports(query);
+	struct tcp_way *way;
+
+	LIST_FOR_EACH(way, bucket_of(engine, &wanted), link)
+		if (is_for(way, &wanted))
+			return way;
+	return NULL;
+}
+
+struct tcp_way *tcp_way_between(struct tcp_engine *engine,
+				const struct dst_query *query)
+{
+	struct tcp_way *way;
+
+	LIST_FOR_EACH(way, bucket_of(engine, query), link)
+		if (ip_addr_eq(&way->dst.query.local, &query->local) &&
+		    ip_addr_eq(&way->dst.query.remote, &query->remote))
+			return way;
+	return NULL;
+}
+
+/* -- answers ------------------------------------------------------------------ */
+
+static void note_dst(struct tcp_way *way)
+{
+	struct wire_ipv4 *ip = &way->dst.header.ip;
+
+	way->is_known = true;
+	if (!way->dst.ring)
+		return;
+	way->ifindex = way->dst.ring->dev->ifindex;
+	ip->total_len = 0;
+	ip->id = 0;
+	ip->check = 0;
+	way->ip_sum = (uint16_t)~csum_fold(csum_words(ip, sizeof(*ip) / 4));
+}
+
+/* The frames of an accepted connection come by the rule of its port, which is on the
+ * interface that has the address. If the way has moved to another one, the peer's frames
+ * probably come by that, too. */
+static void tell_users(struct tcp_way *way, bool has_moved)
+{
+	uint64_t now = tcp_engine_now(way->engine);
+	struct tcp_path path = tcp_way_path(way);
+	struct tsock *t;
+
+	LIST_FOR_EACH(t, &way->users, by_way) {
+		/* it becomes the kernel's, or is asked for again when it does not */
+		if (!t->pcb || tsock_is_moving(t))
+			continue;
+		if (!way->dst.ring || (has_moved && t->port)) {
+			tsock_lost_way_locked(t, way->dst.ring ? REASON_OTHER_WAY :
+								way->dst.reason);
+			continue;
+		}
+		tcp_set_path(t->pcb, &path, now);
+		tcp_output(t->pcb, now);
+	}
+}
+
+/* The stack is the way's own, which the analysis does not see. */
+NO_LOCK_ANALYSIS static void answered(struct dst_lookup *lookup, struct stack *stack UNUSED)
+{
+	struct tcp_way *way = CONTAINER_OF(lookup, struct tcp_way, lookup);
+	struct list syns = LIST_INIT(syns);
+	int before = way->ifindex;
+
+	note_dst(way);
+	tell_users(way, before && way->ifindex != before);
+	list_splice_back(&syns, &way->syns);
+	way->syn_cnt = 0;
+	if (way->dst.ring)
+		tcp_engine_take_list(way->engine, &syns);
+	pkt_put_list(&syns);
+	tcp_engine_due_locked(way->engine);
+}
+
+/* -- life ----------------------------------------------------------------------- */
+
+/* As to the lock and the analysis, here and below, see answered(). */
+NO_LOCK_ANALYSIS static void free_way(struct tcp_way *way)
+{
+	struct tcp_engine *engine = way->engine;
+
+	dst_lookup_cancel_locked(engine->stack, &way->lookup);
+	list_remove(&way->link);
+	pkt_put_list(&way->syns);
+	engine->way_cnt--;
+	tcp_memory_put(&engine->memory, way, sizeof(*way));
+}
+
+/* Looks for one that is not used in this list, and frees it. */
+static void make_room(struct list *bucket)
+{
+	struct tcp_way *way, *following;
+
+	LIST_FOR_EACH_SAFE(way, following, bucket, link)
+		if (!way->refs) {
+			free_way(way);
+			return;
+		}
+}
+
+struct tcp_way *tcp_way_get(struct tcp_engine *engine,
+			    const struct dst_query *query)
+{
+	struct tcp_way *way = tcp_way_find(engine, query);
+	struct list *bucket;
+
+	if (way) {
+		way->refs++;
+		return way;
+	}
+	bucket = bucket_of(engine, query);
+	if (engine->way_cnt >= IDLE_WAYS_MAX)
+		make_room(bucket);
+	way = tcp_memory_get(&engine->memory, sizeof(*way));
+	if (!way)
+		return NULL;
+	way->refs = 1;
+	way->engine = engine;
+	list_init(&way->users);
+	list_init(&way->syns);
+	way->dst.query = without_ports(query);
+	dst_lookup_init(&way->lookup, &way->dst, answered);
+	list_push_front(bucket, &way->link);
+	engine->way_cnt++;
+	return way;
+}
+
+/* It stays for the next connection. */
+void tcp_way_put(struct tcp_way *way)
+{
+	if (!way)
+		return;
+	INVARIANT(way->refs > 0, "put more often than got");
+	way->refs--;
+}
+
+void tcp_way_learn(struct tcp_way *way, const struct dst *dst)
+{
+	struct dst_query query = way->dst.query;
+	uint16_t id = way->dst.next_id;
+
+	way->dst = *dst;
+	way->dst.query = query;
+	way->dst.next_id = id;
+	note_dst(way);
+}
+
+NO_LOCK_ANALYSIS void tcp_way_ask(struct tcp_way *way)
+{
+	way->dst.query.ask = DST_ASK_ANEW;
+	dst_lookup_begin_locked(way->engine->stack, &way->lookup);
+}
+
+/* -- use ------------------------------------------------------------------------- */
+
+/* The ring of an old answer may be gone, and its memory another's. */
+static bool is_ring_there(const struct tcp_way *way)
+{
+	const struct stack *stack = way->engine->stack;
+
+	for (unsigned i = 0; i < stack->ring_cnt; i++)
+		if (stack->rings[i] && stack->rings[i] == way->dst.ring)
+			return memcmp(way->dst.header.eth.src,
+				      stack->rings[i]->dev->mac, 6) == 0;
+	return false;
+}
+
+static COLD bool is_still_open(struct tcp_way *way)
+{
+	tcp_way_ask(way);
+	return way->dst.ring && is_ring_there(way);
+}
+
+bool tcp_way_is_open(struct tcp_way *way)
+{
+	if (UNLIKELY(!dst_is_valid(&way->dst, way->engine->stack)))
+		return is_still_open(way);
+	return way->dst.ring;
+}
+
+struct tcp_path tcp_way_path(const struct tcp_way *way)
+{
+	return (struct tcp_path){
+		.mtu = (uint16_t)MIN(way->dst.packet_max, (uint32_t)UINT16_MAX),
+	};
+}
+
+void tcp_way_write(struct tcp_way *way, uint8_t *to, uint32_t len, uint8_t ecn)
+{
+	struct dst_header *header = (struct dst_header *)to;
+	uint32_t sum = way->ip_sum;
+
+	*header = way->dst.header;
+	/* only that they differ counts: the order of this machine will do */
+	header->ip.id = way->dst.next_id++;
+	header->ip.total_len =
+		htobe16((uint16_t)(sizeof(header->ip) + len));
+	sum += header->ip.id;
+	sum += header->ip.total_len;
+	if (ecn) {
+		header->ip.tos |= ecn;
+		sum += htobe16(ecn);
+	}
+	header->ip.check = csum_fold(sum);
+}

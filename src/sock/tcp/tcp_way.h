@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The ways to TCP's peers, one for all connections between two addresses that send in
+ * the same manner. A way is looked up outside the lock (net/dst_lookup.h), anew when
+ * routes or neighbours change, and then its connections are told. Until the answer is
+ * there they use the old one.
+ *
+ * All of it is under the stack's lock.
+ */
+#ifndef SOCK_TCP_TCP_WAY_H
+#define SOCK_TCP_TCP_WAY_H
+
+#include "net/dst_lookup.h"
+#include "tcp/tcp.h"
+
+struct tcp_engine;
+
+struct tcp_way {
+	struct list link; /* of the engine's with the same hash */
+	/* connections, and ports that keep it for answers */
+	unsigned refs;
+	/* it has been looked up once */
+	bool is_known;
+	struct dst dst;
+	/* of the latest ring that led there; 0: none has */
+	int ifindex;
+	struct dst_lookup lookup;
+	/* connections (tsock.by_way) */
+	struct list users;
+	/* SYNs of a peer to whom the way is not known yet, and how many */
+	struct list syns;
+	unsigned syn_cnt;
+	struct tcp_engine *engine;
+	uint64_t used_ns;
+	/* The sum of the IP header without length and identification. */
+	uint32_t ip_sum;
+};
+
+/* The way for this query, whose ports do not count, with a reference; makes one that is
+ * not known yet. NULL: no memory. */
+struct tcp_way *tcp_way_get(struct tcp_engine *engine,
+			    const struct dst_query *query) MUST_CHECK;
+/* That of a peer who has connected to us, for connections without a socket; borrowed.
+ * NULL: there is none. */
+struct tcp_way *tcp_way_find(struct tcp_engine *engine,
+			     const struct dst_query *query) MUST_CHECK;
+/* Any way between the query's addresses; the same. */
+struct tcp_way *tcp_way_between(struct tcp_engine *engine,
+				const struct dst_query *query) MUST_CHECK;
+void tcp_way_put(struct tcp_way *way);
+
+/* It was looked up by the caller, who had no lock. */
+void tcp_way_learn(struct tcp_way *way, const struct dst *dst);
+/* Asks for it, unless somebody has. */
+void tcp_way_ask(struct tcp_way *way);
+
+/* Whether a ring leads there. One that is out of date is asked for anew, and used
+ * meanwhile if its ring is still there. */
+bool tcp_way_is_open(struct tcp_way *way);
+/* What the engine wants to know of it. */
+struct tcp_path tcp_way_path(const struct tcp_way *way);
+/* Writes the headers for a packet of so many bytes behind IP's header. */
+void tcp_way_write(struct tcp_way *way, uint8_t *to, uint32_t len, uint8_t ecn);
+
+#endif

@@ -1,0 +1,718 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* TCP sockets (tsock.h): their life, what they are ready for, names, shutdown. */
+#include "config.h"
+
+#include "sock/tcp/tsock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/syscall_raw.h"
+#include "fd/fd_internal.h"
+#include "fd/fd_pool.h"
+#include "fd/fd_visit.h"
+#include "os/file.h"
+#include "os/inside.h"
+#include "os/rights.h"
+#include "sock/tcp/tcp_twin.h"
+#include "sock/tcp/tsock_priv.h"
+
+static struct fd_pool pool = FD_POOL_INIT(struct tsock);
+
+/* -- what it is ready for ---------------------------------------------------------- */
+
+static bool is_readable(const struct tsock *t)
+{
+	int lowat = atomic_load_explicit(&t->rcv_lowat, memory_order_relaxed);
+
+	if (!tcp_has_data(t->pcb))
+		return false;
+	return lowat <= 1 || tcp_readable(t->pcb) >= (uint32_t)lowat;
+}
+
+/* As tcp_poll() of Linux says it. */
+static uint32_t bits_of_open(const struct tsock *t)
+{
+	bool is_at_end = t->is_shut_rd || tcp_has_end(t->pcb);
+	uint32_t bits = 0;
+
+	if (is_at_end)
+		bits |= READY_IN | READY_RDHUP;
+	if (is_at_end && t->is_shut_wr)
+		bits |= READY_HUP;
+	if (is_readable(t))
+		bits |= READY_IN;
+	if (t->is_shut_wr || tcp_has_room(t->pcb))
+		bits |= READY_OUT;
+	if (tcp_urgent_state(t->pcb) == TCP_URGENT_HERE)
+		bits |= READY_PRI;
+	return bits;
+}
+
+static uint32_t bits_of(const struct tsock *t)
+{
+	uint32_t bits = t->error ? READY_ERR : 0;
+
+	if (!t->pcb || tcp_state(t->pcb) == TCPS_CLOSED)
+		return bits | READY_IN | READY_OUT | READY_RDHUP | READY_HUP;
+	if (tsock_is_opening_state(tcp_state(t->pcb)))
+		return bits;
+	return bits | bits_of_open(t);
+}
+
+void tsock_update(struct tsock *t, uint32_t news)
+{
+	struct endpoint *end = &t->sock.end;
+
+	atomic_store_explicit(&end->ready, bits_of(t), memory_order_relaxed);
+	if (news && !list_is_empty(&end->watches))
+		endpoint_fire(end, news);
+}
+
+/* Everybody looks again, as after Linux's sk_state_change. */
+enum { ALL_NEWS = ~0u };
+
+static uint32_t news_of(struct tsock *t, unsigned what)
+{
+	uint32_t news = 0;
+
+	if (what & (TCP_EV_CONNECTED | TCP_EV_ERROR))
+		return (uint32_t)ALL_NEWS;
+	if (what & TCP_EV_READABLE) {
+		if (tcp_has_end(t->pcb))
+			return (uint32_t)ALL_NEWS;
+		news |= is_readable(t) ? READY_IN : 0;
+	}
+	if (what & TCP_EV_WRITABLE && t->wants_room && tcp_has_room(t->pcb)) {
+		t->wants_room = false;
+		news |= READY_OUT;
+	}
+	return what & TCP_EV_URGENT ? news | READY_PRI : news;
+}
+
+static void tidy_later(struct tsock *t)
+{
+	if (!list_is_linked(&t->tidy))
+		list_push_back(&t->engine->untidy, &t->tidy);
+	stack_engine_tidy(t->engine->stack);
+}
+
+/* The pcb is only a name now. */
+static void is_gone(struct tsock *t)
+{
+	t->pcb = NULL;
+	t->is_gone = true;
+	list_remove(&t->orphan);
+	if (t->way)
+		list_remove(&t->by_way);
+	endpoint_fire(&t->sock.end, (uint32_t)ALL_NEWS);
+	tidy_later(t);
+}
+
+void tsock_event(struct tsock *t, unsigned what)
+{
+	if (what & TCP_EV_CONNECTED)
+		t->was_open = true;
+	if (what & TCP_EV_ERROR && t->pcb)
+		t->error = tcp_error(t->pcb);
+	if (what & TCP_EV_URGENT) {
+		t->has_signal = true;
+		tidy_later(t);
+	}
+	if (what & TCP_EV_GONE) {
+		tsock_tell_figures(t);
+		is_gone(t);
+		return;
+	}
+	if (t->pcb)
+		tsock_update(t, news_of(t, what));
+}
+
+int tsock_take_error(struct tsock *t)
+{
+	int err = t->error;
+
+	t->error = 0;
+	if (err)
+		tsock_update(t, 0);
+	return err;
+}
+
+void tsock_lost_way_locked(struct tsock *t, enum reason why)
+{
+	t->lost_way = why;
+	tidy_later(t);
+}
+
+void tsock_set_way(struct tsock *t, struct tcp_way *way)
+{
+	if (t->way) {
+		list_remove(&t->by_way);
+		tcp_way_put(t->way);
+	}
+	t->way = way;
+	if (way)
+		list_push_back(&way->users, &t->by_way);
+}
+
+int tsock_fd(struct tsock *t)
+{
+	int fd = atomic_load(&t->twin_fd);
+
+	if (fd >= 0)
+		return fd;
+	fd = atomic_load_explicit(&t->seen_fd, memory_order_relaxed);
+	if (sock_owns_fd(&t->sock, fd))
+		return fd;
+	for (fd = fd_table_next(0); fd >= 0; fd = fd_table_next((unsigned)fd + 1))
+		if (sock_owns_fd(&t->sock, fd))
+			break;
+	return fd;
+}
+
+/* -- the end of it ------------------------------------------------------------------ */
+
+bool tsock_is_watched(struct tsock *t)
+{
+	struct stack *stack;
+	bool result;
+
+	if (!sock_try_lock(&t->sock, &stack))
+		return false;
+	result = !list_is_empty(&t->sock.end.watches);
+	stack_unlock(stack);
+	return result;
+}
+
+void tsock_tell_all(struct tsock *t, uint32_t ready)
+{
+	struct stack *stack;
+
+	atomic_store(&t->sock.end.ready, ready);
+	if (!sock_try_lock(&t->sock, &stack))
+		return;
+	endpoint_fire(&t->sock.end, (uint32_t)ALL_NEWS);
+	stack_unlock(stack);
+}
+
+void tsock_is_kernels(struct tsock *t, int fd, enum reason reason,
+		      enum stats_decider decider, const char *detail)
+{
+	struct sock *s = &t->sock;
+
+	atomic_store_explicit(&t->phase, TSOCK_KERNELS, memory_order_release);
+	stats_set_rx(&s->stats, reason, decider, 0, detail);
+	stats_set_tx(&s->stats, reason, decider, 0, detail);
+	s->has_left = true;
+	s->reason = reason;
+	sock_hold_tx(s, SOCK_TX_OVER);
+	sock_hold_rx(s, SOCK_RX_LEFT);
+	s->stats.at->tcp_state = STATS_TCP_UNKNOWN;
+	memset(&s->stats.at->tcp, 0, sizeof(s->stats.at->tcp));
+	tsock_tell_all(t, 0);
+	log_dbg("fd %d is the kernel's: %s", fd, reason_why(reason));
+}
+
+/* The control mutex is taken for it: without a lock. */
+void tsock_give_up(struct tsock *t)
+{
+	sock_detach(&t->sock);
+	if (atomic_load(&t->twin_fd) >= 0)
+		fd_internal_close(&t->twin_fd);
+	tsock_lock(t);
+	tsock_set_way(t, NULL);
+	if (t->port)
+		tcp_port_put(t->port);
+	t->port = NULL;
+	tsock_unlock(t);
+	tcp_ports_tidy(t->engine);
+}
+
+/* The conversation goes on without the socket, which keeps a reference to itself. */
+static void orphan(struct tsock *t)
+{
+	atomic_store(&t->sock.obj.refs, 1);
+	tsock_lock(t);
+	t->is_orphan = true;
+	list_push_back(&t->engine->orphans, &t->orphan);
+	if (!t->pcb)
+		is_gone(t);
+	else if (t->linger_s == 0)
+		tcp_abort(t->pcb, tsock_now(t));
+	else
+		tcp_close(t->pcb, tsock_now(t));
+	tcp_engine_due_locked(t->engine);
+	tsock_unlock(t);
+}
+
+/* What SO_LINGER says: seconds, or -1. */
+static int linger_of(int fd)
+{
+	struct linger linger = { 0 };
+	socklen_t len = sizeof(linger);
+
+	if (fd < 0 || real.getsockopt(fd, SOL_SOCKET, SO_LINGER, &linger,
+				      &len) != 0 ||
+	    !linger.l_onoff)
+		return -1;
+	return linger.l_linger;
+}
+
+/* 0: all is delivered, and our FIN is acknowledged. */
+static long look_for_end(struct tsock_wait *w)
+{
+	struct tsock *t = w->t;
+	enum tcp_state state = TCPS_CLOSED;
+
+	if (!tsock_lock_ours(t))
+		return 0;
+	tsock_poll_locked(t);
+	if (t->pcb)
+		state = tcp_state(t->pcb);
+	tsock_unlock(t);
+	return state == TCPS_FIN_WAIT_1 || state == TCPS_CLOSING ||
+			       state == TCPS_LAST_ACK ?
+		       -EAGAIN :
+		       0;
+}
+
+/* As in Linux, a close that lingers waits even on a non-blocking socket. */
+static void linger(struct tsock *t)
+{
+	tsock_lock(t);
+	if (t->pcb && !tsock_is_moving(t) && !tcp_has_data(t->pcb)) {
+		(void)!tcp_shutdown(t->pcb, tsock_now(t));
+		tcp_engine_due_locked(t->engine);
+	}
+	tsock_unlock(t);
+	if (look_for_end(&(struct tsock_wait){ .t = t }) == -EAGAIN)
+		(void)!tsock_wait(t, -1, look_for_end, NULL, 0,
+				  (uint64_t)t->linger_s * NS_PER_SEC);
+}
+
+/* Calls that are inside go on: what becomes of the connection is for the last of them
+ * (tsock_release). The twin keeps the port until then, and longer. */
+static void tsock_last_close(struct fd_object *obj, int fd)
+{
+	struct tsock *t = tsock_of(obj);
+	enum tsock_phase phase = tsock_phase(t);
+
+	sock_last_close(obj, fd);
+	if (phase != TSOCK_OURS && phase != TSOCK_LISTENER)
+		return;
+	t->linger_s = t->may_linger ? linger_of(fd) : -1;
+	if (fd >= 0 && t->linger_s != 0)
+		(void)!fd_internal_copy(fd, &t->twin_fd);
+	if (phase == TSOCK_OURS && t->linger_s > 0)
+		linger(t);
+}
+
+/* With a reference, or NULL. One that is about to be released needs no tidying. */
+static struct tsock *next_untidy(struct tcp_engine *engine)
+{
+	struct tsock *t = NULL;
+	struct list *link;
+
+	stack_lock(engine->stack);
+	while (!t && (link = list_pop_front(&engine->untidy))) {
+		t = LIST_ENTRY(link, struct tsock, tidy);
+		if (!fd_object_try_hold(&t->sock.obj))
+			t = NULL;
+	}
+	stack_unlock(engine->stack);
+	return t;
+}
+
+/* SIGURG to whom F_SETOWN names, a process or, negative, a group. */
+static void send_signal(struct tsock *t)
+{
+	int fd = tsock_fd(t), owner = fd < 0 ? 0 : real.fcntl(fd, F_GETOWN);
+
+	t->has_signal = false;
+	if (owner && owner != -1)
+		(void)syscall_raw(SYS_kill, owner, SIGURG, 0, 0, 0, 0);
+}
+
+/* The kernel delivers what is left of an orphan. */
+static void go_after_way(struct tsock *t)
+{
+	enum reason why = t->lost_way;
+	int fd, err;
+
+	t->lost_way = REASON_NONE;
+	mutex_acquire(&t->sock.config);
+	fd = tsock_fd(t);
+	err = tsock_go_back(t, fd);
+	if (!err && !t->is_orphan)
+		tsock_is_kernels(t, fd, why, STATS_BY_NEWS, "");
+	mutex_release(&t->sock.config);
+	if (!err && t->is_orphan)
+		fd_object_put(&t->sock.obj);
+}
+
+static void tidy_one(struct tsock *t)
+{
+	if (t->has_signal)
+		send_signal(t);
+	if (t->is_gone) {
+		/* the twin of an orphan is about to be closed */
+		mutex_acquire(&t->sock.config);
+		if (t->is_orphan)
+			tsock_guard_is_over(t);
+		else
+			tsock_unguard(t, tsock_fd(t));
+		mutex_release(&t->sock.config);
+		tsock_give_up(t);
+		if (t->is_orphan)
+			fd_object_put(&t->sock.obj);
+	} else if (t->lost_way != REASON_NONE) {
+		go_after_way(t);
+	}
+}
+
+void tsocks_tidy(struct stack_engine *base, struct stack *stack UNUSED)
+{
+	struct tcp_engine *engine = CONTAINER_OF(base, struct tcp_engine, base);
+	struct tsock *t;
+
+	while ((t = next_untidy(engine))) {
+		tidy_one(t);
+		fd_object_put(&t->sock.obj);
+	}
+	tcp_foreign_give(engine);
+	tcp_ports_tidy(engine);
+}
+
+/* -- names -------------------------------------------------------------------------- */
+
+static long give_name(const struct tsock *t, const struct user_name *name,
+		      struct sockaddr *addr, socklen_t *len)
+{
+	if (!user_is_plausible(len, sizeof(*len)))
+		return -EFAULT;
+	if ((int)*len < 0)
+		return -EINVAL;
+	if (!user_is_plausible(addr, *len))
+		return -EFAULT;
+	user_name_write(name, t->sock.domain, addr, len);
+	return 0;
+}
+
+static long tsock_getsockname(struct fd_object *obj, int fd UNUSED,
+			      struct sockaddr *addr, socklen_t *len)
+{
+	struct tsock *t = tsock_of(obj);
+	struct user_name name;
+
+	if (!tsock_lock_ours(t))
+		return FD_PASS;
+	name = (struct user_name){ t->key.local, t->key.local_port };
+	tsock_unlock(t);
+	return give_name(t, &name, addr, len);
+}
+
+static long tsock_getpeername(struct fd_object *obj, int fd UNUSED,
+			      struct sockaddr *addr, socklen_t *len)
+{
+	struct tsock *t = tsock_of(obj);
+	struct user_name name;
+	bool is_open;
+
+	if (!tsock_lock_ours(t))
+		return FD_PASS;
+	name = (struct user_name){ t->key.remote, t->key.remote_port };
+	is_open = t->pcb && tcp_state(t->pcb) != TCPS_CLOSED &&
+		  tcp_state(t->pcb) != TCPS_TIME_WAIT &&
+		  !tsock_is_opening_state(tcp_state(t->pcb));
+	tsock_unlock(t);
+	return is_open ? give_name(t, &name, addr, len) : -ENOTCONN;
+}
+
+/* -- shutdown ------------------------------------------------------------------------ */
+
+static long shut_ours(struct tsock *t, int how)
+{
+	enum tcp_state state;
+	bool is_opening = false;
+	long result = 0;
+
+	tsock_lock(t);
+	state = t->pcb ? tcp_state(t->pcb) : TCPS_CLOSED;
+	if (how != SHUT_WR)
+		t->is_shut_rd = true;
+	if (how != SHUT_RD)
+		t->is_shut_wr = true;
+	if (state == TCPS_CLOSED)
+		result = -ENOTCONN;
+	else if (tsock_is_opening_state(state))
+		is_opening = true;
+	else if (how != SHUT_RD)
+		(void)!tcp_shutdown(t->pcb, tsock_now(t));
+	tcp_engine_due_locked(t->engine);
+	tsock_update(t, (uint32_t)ALL_NEWS);
+	tsock_unlock(t);
+	/* what has only begun ends at once */
+	if (is_opening)
+		tsock_start_over(t, -ECONNRESET);
+	return result;
+}
+
+static long tsock_shutdown(struct fd_object *obj, int fd UNUSED, int how)
+{
+	struct tsock *t = tsock_of(obj);
+	long result = FD_PASS;
+
+	if (how != SHUT_RD && how != SHUT_WR && how != SHUT_RDWR)
+		return FD_PASS;
+	mutex_acquire(&t->sock.config);
+	switch (tsock_phase(t)) {
+	case TSOCK_OURS:
+		result = shut_ours(t, how);
+		break;
+	case TSOCK_LISTENER:
+	case TSOCK_LISTENING:
+		if (how == SHUT_WR)
+			break;
+		if (tsock_phase(t) == TSOCK_LISTENER)
+			tsock_stop_listening(t, false);
+		atomic_store(&t->phase, TSOCK_FRESH);
+		t->sock.stats.at->tcp_state = STATS_TCP_CLOSED;
+		break;
+	default:
+		break;
+	}
+	mutex_release(&t->sock.config);
+	return result;
+}
+
+/* -- what others ask ------------------------------------------------------------------ */
+
+static enum fd_await tsock_await(struct fd_object *obj,
+				 struct endpoint **end_out,
+				 struct stack **stack_out)
+{
+	struct tsock *t = tsock_of(obj);
+
+	*end_out = &t->sock.end;
+	switch (tsock_phase(t)) {
+	case TSOCK_KERNELS:
+	case TSOCK_FRESH:
+		return FD_AWAIT_KERNEL;
+	case TSOCK_LISTENING:
+		tsock_wants_accept(t);
+		if (tsock_phase(t) != TSOCK_LISTENER)
+			return FD_AWAIT_KERNEL;
+		*stack_out = sock_stack(&t->sock);
+		return FD_AWAIT_STACK;
+	case TSOCK_LISTENER:
+		*stack_out = sock_stack(&t->sock);
+		return FD_AWAIT_STACK;
+	case TSOCK_OURS:
+		*stack_out = sock_stack(&t->sock);
+		return FD_AWAIT_ALONE;
+	}
+	return FD_AWAIT_KERNEL;
+}
+
+static enum fd_word tsock_word(const struct fd_object *obj)
+{
+	switch (tsock_phase(CONTAINER_OF(obj, const struct tsock, sock.obj))) {
+	case TSOCK_FRESH:
+	case TSOCK_OURS:
+		return FD_WORD_ALL;
+	case TSOCK_LISTENING:
+	case TSOCK_LISTENER:
+		return FD_WORD_BESIDE;
+	case TSOCK_KERNELS:
+		break;
+	}
+	return FD_WORD_NOTHING;
+}
+
+/* Who follows one for which there is no network leaves it to the kernel. */
+static struct endpoint *tsock_follow(struct fd_object *obj,
+				     struct stack **stack_out)
+{
+	struct tsock *t = tsock_of(obj);
+	enum reason reason = REASON_NONE;
+	struct net *net;
+
+	if (tsock_phase(t) == TSOCK_LISTENING)
+		tsock_wants_accept(t);
+	if (tsock_phase(t) == TSOCK_KERNELS)
+		return NULL;
+	net = sock_params.net(&reason);
+	if (!net) {
+		mutex_acquire(&t->sock.config);
+		if (tsock_phase(t) == TSOCK_FRESH)
+			tsock_is_kernels(t, tsock_fd(t), reason, STATS_BY_EPOLL,
+					 "");
+		mutex_release(&t->sock.config);
+		return NULL;
+	}
+	*stack_out = sock_choose_stack(&t->sock, net);
+	return &t->sock.end;
+}
+
+/* -- its part of what all sockets do --------------------------------------------------- */
+
+static void forget_ways(struct sock *s UNUSED,
+			const struct user_name *peer UNUSED)
+{
+}
+
+static bool is_port_elsewhere(const struct sock *s UNUSED,
+			      const struct flow_key *key UNUSED)
+{
+	return false;
+}
+
+static void hand_back(struct sock *s UNUSED, int fd UNUSED)
+{
+}
+
+static bool is_empty(const struct sock *s UNUSED)
+{
+	return true;
+}
+
+static const struct sock_kind kind = {
+	.proto = IPPROTO_TCP,
+	.receiver = SOCK_TCP_SERVER,
+	.connect = SOCK_TCP_CLIENT,
+	.read_settings = tsock_read_settings,
+	.forget_ways = forget_ways,
+	.is_port_elsewhere = is_port_elsewhere,
+	.hand_back = hand_back,
+	.is_empty = is_empty,
+};
+
+/* -- life ---------------------------------------------------------------------------- */
+
+/* The demultiplexer has a packet of an own rule of the connection. */
+static void input(struct endpoint *end, struct pkt *pkt)
+{
+	tcp_engine_take(CONTAINER_OF(end, struct tsock, sock.end)->engine, pkt);
+}
+
+struct tsock *tsock_make(int fd, int domain, int type)
+{
+	struct tsock *t = fd_pool_get(&pool);
+
+	if (!t)
+		return NULL;
+	sock_clear(&t->sock, sizeof(*t));
+	mutex_init(&t->writer, LOCK_RANK_SOCK_WRITER);
+	atomic_init(&t->twin_fd, -1);
+	atomic_init(&t->rcv_lowat, 1);
+	list_init(&t->by_way);
+	list_init(&t->by_guard);
+	list_init(&t->orphan);
+	list_init(&t->tidy);
+	list_init(&t->moving);
+	list_init(&t->shown);
+	list_init(&t->held);
+	sock_init(&t->sock, &kind, &tsock_ops, input, fd, domain, type);
+	t->sock.stats.at->tcp_state = STATS_TCP_CLOSED;
+	t->sock.end.foresee = tsock_foresee;
+	atomic_store(&t->sock.end.ready, READY_OUT | READY_HUP);
+	return t;
+}
+
+struct fd_object *tsock_create(int fd, int domain, int type)
+{
+	struct tsock *t = tsock_make(fd, domain, type);
+
+	tsock_first_options(fd);
+	return t ? &t->sock.obj : NULL;
+}
+
+/* Nobody has it any more, and nobody is inside. */
+static void tsock_release(struct fd_object *obj)
+{
+	struct tsock *t = tsock_of(obj);
+
+	if (tsock_phase(t) == TSOCK_OURS && !t->is_gone && !t->is_orphan) {
+		orphan(t);
+		return;
+	}
+	if (tsock_phase(t) == TSOCK_LISTENER)
+		tsock_stop_listening(t, true);
+	if (atomic_load(&t->twin_fd) >= 0)
+		fd_internal_close(&t->twin_fd);
+	tsock_guard_is_over(t);
+	if (t->engine) {
+		/* nobody may find the memory by a list any more */
+		tsock_lock(t);
+		list_remove(&t->tidy);
+		list_remove(&t->shown);
+		tsock_set_way(t, NULL);
+		tsock_unlock(t);
+	}
+	sock_detach(&t->sock);
+	free(t->heritage);
+	sock_destroy(&t->sock);
+	fd_pool_put(&pool, t);
+}
+
+void tsocks_forked(void)
+{
+	fd_pool_forked(&pool);
+}
+
+struct fd_ops tsock_ops = {
+	.name = "tcp",
+	.leave = tsock_leave,
+	.await = tsock_await,
+	.follow = tsock_follow,
+	.word = tsock_word,
+	.connect = tsock_connect,
+	.listen = tsock_listen,
+	.accept = tsock_accept,
+	.accept4 = tsock_accept4,
+	.shutdown = tsock_shutdown,
+	.setsockopt = tsock_setsockopt,
+	.getsockopt = tsock_getsockopt,
+	.getsockname = tsock_getsockname,
+	.getpeername = tsock_getpeername,
+	.fcntl = tsock_fcntl,
+	.fcntl64 = tsock_fcntl,
+	.ioctl = tsock_ioctl,
+	.sockatmark = tsock_sockatmark,
+	.read = tsock_read,
+	.readv = tsock_readv,
+	.recv = tsock_recv,
+	.recvfrom = tsock_recvfrom,
+	.recvmsg = tsock_recvmsg,
+	.recvmmsg = tsock_recvmmsg,
+	.write = tsock_write,
+	.writev = tsock_writev,
+	.send = tsock_send,
+	.sendto = tsock_sendto,
+	.sendmsg = tsock_sendmsg,
+	.sendmmsg = tsock_sendmmsg,
+	.preadv2 = tsock_preadv2,
+	.preadv64v2 = tsock_preadv2,
+	.pwritev2 = tsock_pwritev2,
+	.pwritev64v2 = tsock_pwritev2,
+	.splice = tsock_splice,
+	.sendfile = tsock_sendfile,
+	.sendfile64 = tsock_sendfile64,
+	.quick_recv = tsock_quick_recv,
+	.quick_send = tsock_quick_send,
+	.last_close = tsock_last_close,
+	.release = tsock_release,
+	.passed = sock_passed,
+};
+
+void tsocks_start(void)
+{
+	fd_ops_fill(&tsock_ops);
+	/* a card can be driven without it */
+	tsocks_rights_changed(rights_is_net_admin());
+}

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * connect(). It decides whose the connection is. One of ours has its rule and its port
+ * before the SYN leaves: the twin is bound to what the kernel would have chosen.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "sock/tcp/tsock_priv.h"
+
+/* What is to be connected, while it is decided by whom. */
+struct attempt {
+	struct tsock *t;
+	int fd;
+	struct user_name local, peer;
+	struct net *net;
+	struct dst dst;
+	char detail[STATS_DETAIL_SIZE];
+};
+
+/* -- whose it is -------------------------------------------------------------------- */
+
+static enum reason reason_by_names(struct attempt *a)
+{
+	struct sock_end local = { a->local.addr, a->local.port };
+	struct sock_end peer = { a->peer.addr, a->peer.port };
+
+	if (!ip_addr_is_v4(&a->peer.addr) ||
+	    (!ip_addr_is_any(&a->local.addr) && !ip_addr_is_v4(&a->local.addr)))
+		return REASON_IPV6_PEER;
+	if (a->t->sock.domain == AF_INET6 &&
+	    sock_twin_option(a->fd, IPPROTO_IPV6, IPV6_V6ONLY))
+		return REASON_IPV6_PEER;
+	if (ip_addr_is_any(&a->peer.addr) || !a->peer.port)
+		return REASON_LOCAL;
+	if (sock_params.is_kernel_by_rule(SOCK_TCP_CLIENT,
+					  a->local.port ? &local : NULL, &peer,
+					  a->detail))
+		return REASON_RULE;
+	return REASON_NONE;
+}
+
+/* What the kernel knows to do in connect(), and we do not. */
+static enum reason reason_by_options(const struct tsock *t, int fd)
+{
+	if (!t->has_options)
+		return REASON_NONE;
+	if (sock_twin_option(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT) ||
+	    sock_twin_option(fd, IPPROTO_IP, IP_TRANSPARENT))
+		return REASON_OPTION;
+	return REASON_NONE;
+}
+
+/* The way there, as far as it is known. A neighbour that is asked for is no obstacle. */
+static enum reason find_way(struct attempt *a)
+{
+	tsock_read_query(a->t, a->fd, &a->dst.query);
+	a->dst.query.stack = sock_choose_stack(&a->t->sock, a->net);
+	a->dst.query.local = a->local.addr;
+	a->dst.query.local_port = a->local.port;
+	a->dst.query.remote = a->peer.addr;
+	a->dst.query.remote_port = a->peer.port;
+	a->dst.query.ask = DST_ASK_ANEW;
+	dst_resolve(&a->dst, a->net);
+	if (a->dst.ring || a->dst.is_awaited)
+		return REASON_NONE;
+	return a->dst.reason;
+}
+
+/* The address that the route chooses for us; the twin says it, which is bound to it. */
+static enum reason choose_source(struct attempt *a)
+{
+	struct sockaddr_in6 name6 = { .sin6_family = AF_INET6 };
+	struct sockaddr_in name = { .sin_family = AF_INET };
+	bool is_v6 = a->t->sock.domain == AF_INET6;
+	struct ip_addr source = a->local.addr;
+
+	if (ip_addr_is_any(&source))
+		source = a->dst.source;
+	a->local.addr = source;
+	if (a->local.port)
+		return REASON_NONE;
+	name.sin_addr.s_addr = ip_addr_v4(&source);
+	memcpy(&name6.sin6_addr, &source, sizeof(name6.sin6_addr));
+	if (real.bind(a->fd, is_v6 ? (struct sockaddr *)&name6 : (struct sockaddr *)&name,
+		      is_v6 ? sizeof(name6) : sizeof(name)) != 0)
+		return REASON_INTERFACE_ERROR;
+	a->local.port = sock_twin_name(a->fd, false).port;
+	return a->local.port ? REASON_NONE : REASON_OPTION;
+}
+
+static enum reason attach(struct attempt *a)
+{
+	struct tsock *t = a->t;
+	struct attach_where where = {
+		.stack = sock_stack(&t->sock),
+		.proto = IPPROTO_TCP,
+		.local = a->local.addr,
+		.local_port = a->local.port,
+		.remote = a->peer.addr,
+		.remote_port = a->peer.port,
+		.ifindex = a->dst.query.ifindex,
+		.is_ipv6 = t->sock.domain == AF_INET6,
+		.stats = &t->sock.stats,
+		.decider = STATS_BY_CONNECT,
+	};
+
+	t->engine = tcp_engine_of(where.stack);
+	if (!t->engine)
+		return REASON_MEMORY;
+	return net_attach(a->net, &t->sock.att, &t->sock.end, &where);
+}
+
+/* Each step may find that the connection is the kernel's. */
+static enum reason decide(struct attempt *a)
+{
+	enum reason reason = reason_by_names(a);
+
+	if (reason == REASON_NONE)
+		reason = reason_by_options(a->t, a->fd);
+	if (reason == REASON_NONE && !tsocks_may_go_back())
+		reason = REASON_NO_WAY_BACK;
+	if (reason == REASON_NONE)
+		a->net = sock_params.net(&reason);
+	if (reason == REASON_NONE)
+		reason = find_way(a);
+	if (reason == REASON_NONE)
+		reason = choose_source(a);
+	return reason == REASON_NONE ? attach(a) : reason;
+}
+
+/* -- the SYN ------------------------------------------------------------------------- */
+
+static void show_names(struct attempt *a)
+{
+	struct stats_socket *at = a->t->sock.stats.at;
+
+	at->local = a->local.addr;
+	at->local_port = be16toh(a->local.port);
+	at->remote = a->peer.addr;
+	at->remote_port = be16toh(a->peer.port);
+}
+
+static int open_locked(struct attempt *a, const struct tsock_settings *settings,
+		       struct tcp_way *way)
+{
+	struct tsock *t = a->t;
+	struct tcp_path path = tcp_way_path(way);
+	uint64_t now = tsock_now(t);
+	int err;
+
+	t->pcb = tcp_new(t->engine->table);
+	if (!t->pcb)
+		return -ENOMEM;
+	tcp_set_user(t->pcb, &t->user);
+	err = tsock_apply_settings(t, t->pcb, settings);
+	if (!err)
+		err = tcp_bind(t->pcb, &a->local.addr, a->local.port);
+	/* until the neighbour is known, for the widest of paths */
+	if (!path.mtu)
+		path.mtu = 1500;
+	if (!err)
+		err = tcp_connect(t->pcb, &a->peer.addr, a->peer.port, &path, now);
+	if (!err)
+		return 0;
+	tcp_set_user(t->pcb, NULL);
+	tcp_abort(t->pcb, now);
+	t->pcb = NULL;
+	return err;
+}
+
+static void set_key(struct attempt *a)
+{
+	tsock_lock(a->t);
+	a->t->key = (struct flow_key){
+		.local = a->local.addr,
+		.remote = a->peer.addr,
+		.local_port = a->local.port,
+		.remote_port = a->peer.port,
+	};
+	tsock_unlock(a->t);
+}
+
+/* 0: the SYN is on its way. */
+static int open_ours(struct attempt *a)
+{
+	struct tsock *t = a->t;
+	struct tsock_settings settings;
+	struct tcp_way *way;
+	int err = -ENOMEM;
+
+	tsock_load_settings(t, a->fd, &settings);
+	atomic_store(&t->seen_fd, a->fd);
+	tsock_lock(t);
+	a->dst.query.local = a->local.addr;
+	way = tcp_way_get(t->engine, &a->dst.query);
+	if (way) {
+		/* what was found with the source left open serves as well */
+		tcp_way_learn(way, &a->dst);
+		if (!a->dst.ring) {
+			way->is_known = false;
+			tcp_way_ask(way);
+		}
+		t->error = 0;
+		t->is_shut_rd = t->is_shut_wr = t->was_open = false;
+		tsock_set_way(t, way);
+		err = open_locked(a, &settings, way);
+	}
+	t->is_connecting = !err;
+	if (err)
+		tsock_set_way(t, NULL);
+	else
+		atomic_store_explicit(&t->phase, TSOCK_OURS,
+				      memory_order_release);
+	if (!err)
+		tsock_show(t);
+	tcp_engine_due_locked(t->engine);
+	tsock_update(t, 0);
+	tsock_unlock(t);
+	return err;
+}
+
+/* FD_PASS: the kernel connects it. With `config`. */
+static long start(struct tsock *t, int fd, const struct user_name *peer)
+{
+	struct attempt a = {
+		.t = t,
+		.fd = fd,
+		.local = sock_twin_name(fd, false),
+		.peer = *peer,
+	};
+	enum reason reason = decide(&a);
+	int err;
+
+	if (reason != REASON_NONE) {
+		tsock_is_kernels(t, fd, reason, STATS_BY_CONNECT, a.detail);
+		return FD_PASS;
+	}
+	show_names(&a);
+	set_key(&a);
+	/* the answer may come by another interface */
+	tsock_guard(t, fd, true);
+	err = open_ours(&a);
+	if (!err) {
+		stats_set_tx(&t->sock.stats, REASON_NONE, STATS_BY_CONNECT,
+			     a.dst.ring ? stats_ring_bit(a.dst.ring->stats) : 0,
+			     "");
+		t->sock.reason = REASON_NONE;
+		return 0;
+	}
+	tsock_unguard(t, fd);
+	sock_detach(&t->sock);
+	/* the same four-tuple is in use */
+	return err == -EADDRINUSE ? -EADDRNOTAVAIL : err;
+}
+
+/* -- what becomes of it --------------------------------------------------------------- */
+
+void tsock_start_over(struct tsock *t, int error)
+{
+	tsock_unguard(t, tsock_fd(t));
+	tsock_lock(t);
+	if (t->pcb) {
+		tcp_set_user(t->pcb, NULL);
+		tcp_abort(t->pcb, tsock_now(t));
+		t->pcb = NULL;
+	}
+	t->error = error;
+	t->is_connecting = false;
+	t->is_shut_rd = t->is_shut_wr = false;
+	tsock_set_way(t, NULL);
+	atomic_store_explicit(&t->phase, TSOCK_FRESH, memory_order_release);
+	atomic_store(&t->sock.end.ready,
+		     READY_OUT | READY_HUP | (error ? READY_ERR : 0));
+	tcp_engine_due_locked(t->engine);
+	tsock_unlock(t);
+	sock_detach(&t->sock);
+	stats_set_rx(&t->sock.stats, REASON_NOT_USED, STATS_BY_CONNECT, 0, "");
+	stats_set_tx(&t->sock.stats, REASON_NOT_USED, STATS_BY_CONNECT, 0, "");
+	t->sock.stats.at->tcp_state = STATS_TCP_CLOSED;
+	t->sock.stats.at->remote_port = 0;
+}
+
+int tsock_fresh_error(struct tsock *t)
+{
+	int err = 0;
+
+	if (LIKELY(tsock_phase(t) != TSOCK_FRESH || !t->engine))
+		return 0;
+	tsock_lock(t);
+	err = t->error;
+	t->error = 0;
+	if (err)
+		atomic_store(&t->sock.end.ready, READY_OUT | READY_HUP);
+	tsock_unlock(t);
+	return err;
+}
+
+/* 0: it is open; -EAGAIN: it is under way; FD_PASS: the kernel has it; or why it failed. */
+static long result_locked(struct tsock *t)
+{
+	if (tsock_phase(t) == TSOCK_KERNELS)
+		return FD_PASS;
+	if (t->was_open)
+		return 0;
+	if (t->pcb && tsock_is_opening_state(tcp_state(t->pcb)))
+		return -EAGAIN;
+	return t->error ? t->error : -ECONNABORTED;
+}
+
+static long look(struct tsock_wait *w)
+{
+	struct tsock *t = w->t;
+	long result;
+
+	if (tsock_phase(t) == TSOCK_FRESH) {
+		/* another thread has shut it down, or disconnected it */
+		result = tsock_fresh_error(t);
+		return result ? result : -ECONNABORTED;
+	}
+	tsock_lock(t);
+	tsock_poll_locked(t);
+	result = result_locked(t);
+	tsock_unlock(t);
+	return result;
+}
+
+enum { OPEN_BITS = READY_OUT | READY_ERR | READY_HUP };
+
+long tsock_await_open(struct tsock *t, int fd, uint64_t timeout_ns)
+{
+	return tsock_wait(t, fd, look, NULL, OPEN_BITS, timeout_ns);
+}
+
+/* Says once what has become of it. With `config`. */
+static long settle(struct tsock *t, long result)
+{
+	if (result == 0)
+		t->is_connecting = false;
+	else if (result != -EAGAIN)
+		tsock_start_over(t, 0);
+	return result;
+}
+
+/* A connection that this call or an earlier one has begun. */
+static long go_on(struct tsock *t, int fd, bool is_first)
+{
+	uint64_t timeout = atomic_load(&t->sock.tx_timeout_ns);
+	bool may_wait = sock_is_blocking(&t->sock, 0);
+	long result;
+
+	/* as in Linux, where no answer is looked at before the call has ended */
+	if (is_first && !may_wait)
+		return -EINPROGRESS;
+	tsock_lock(t);
+	result = result_locked(t);
+	tsock_unlock(t);
+	if (result == -EAGAIN && !may_wait)
+		return -EALREADY;
+	if (result == -EAGAIN) {
+		result = tsock_await_open(t, fd, timeout);
+		if (result == -EAGAIN)
+			return is_first ? -EINPROGRESS : -EALREADY;
+		if (result == -EINTR || result == FD_ABANDONED ||
+		    result == FD_PASS)
+			return result;
+	}
+	mutex_acquire(&t->sock.config);
+	if (tsock_is_ours(t))
+		result = settle(t, result);
+	mutex_release(&t->sock.config);
+	return result;
+}
+
+static long connect_again(struct tsock *t, int fd)
+{
+	bool is_under_way;
+
+	tsock_lock(t);
+	is_under_way = t->is_connecting;
+	tsock_unlock(t);
+	return is_under_way ? go_on(t, fd, false) : -EISCONN;
+}
+
+static long disconnect(struct tsock *t)
+{
+	mutex_acquire(&t->sock.config);
+	if (tsock_is_ours(t)) {
+		tsock_start_over(t, t->was_open ? -ECONNRESET : 0);
+	} else if (tsock_phase(t) == TSOCK_LISTENER ||
+		   tsock_phase(t) == TSOCK_LISTENING) {
+		if (tsock_phase(t) == TSOCK_LISTENER)
+			tsock_stop_listening(t, false);
+		atomic_store(&t->phase, TSOCK_FRESH);
+	}
+	mutex_release(&t->sock.config);
+	/* the twin may lose its port now */
+	return FD_PASS;
+}
+
+long tsock_connect(struct fd_object *obj, int fd, const struct sockaddr *addr,
+		   socklen_t len)
+{
+	struct tsock *t = tsock_of(obj);
+	struct user_name peer;
+	long result = FD_PASS;
+
+	if (!user_is_plausible(addr, sizeof(addr->sa_family)) ||
+	    len < sizeof(addr->sa_family) ||
+	    len > sizeof(struct sockaddr_storage))
+		return FD_PASS;
+	if (addr->sa_family == AF_UNSPEC)
+		return disconnect(t);
+	if (tsock_is_ours(t))
+		return connect_again(t, fd);
+	if (user_name_read(t->sock.domain, addr, len, &peer) != 0)
+		return FD_PASS;
+	mutex_acquire(&t->sock.config);
+	if (tsock_phase(t) == TSOCK_FRESH)
+		result = start(t, fd, &peer);
+	mutex_release(&t->sock.config);
+	return result ? result : go_on(t, fd, true);
+}

@@ -1,0 +1,585 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * TCP sockets go back to the kernel (tcp_way_back.h has the transaction): because only
+ * the kernel can do what the program wants, because another process will have them too,
+ * or because no ring leads to the peer any more.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "fd/fd_visit.h"
+#include "pkt/wire.h"
+#include "sock/tcp/tcp_twin.h"
+#include "sock/tcp/tcp_way_back.h"
+#include "sock/tcp/tsock_priv.h"
+
+/* -- frames for the kernel ----------------------------------------------------------- */
+
+struct gift {
+	uint8_t bytes[sizeof(struct dst_header) + UINT16_MAX];
+};
+
+/* As the peer would have sent it: by the way there, the other way round. */
+static size_t build_frame(const struct tsock *t, const struct dst_header *way,
+			  const uint8_t *header, size_t header_len,
+			  const struct pkt *data, uint8_t *frame, size_t room)
+{
+	struct dst_header *h = (struct dst_header *)frame;
+	struct wire_tcp *tcp = (struct wire_tcp *)(h + 1);
+	size_t at = sizeof(*h) + header_len;
+
+	memcpy(h->eth.dst, way->eth.src, sizeof(h->eth.dst));
+	memcpy(h->eth.src, way->eth.dst, sizeof(h->eth.src));
+	h->eth.type = way->eth.type;
+	memcpy(tcp, header, header_len);
+	for (; data; data = data->next_part) {
+		if (at + data->len > room)
+			return 0;
+		memcpy(frame + at, data->data, data->len);
+		at += data->len;
+	}
+	h->ip = (struct wire_ipv4){
+		.version_ihl = 0x45,
+		.total_len = htobe16((uint16_t)(at - sizeof(h->eth))),
+		.frag = htobe16(WIRE_IPV4_DF),
+		.ttl = 64,
+		.proto = WIRE_PROTO_TCP,
+		.src = ip_addr_v4(&t->key.remote),
+		.dst = ip_addr_v4(&t->key.local),
+	};
+	h->ip.check = csum_fold(csum_words(&h->ip, sizeof(h->ip) / 4));
+	tcp->check = 0;
+	tcp->check = csum_fold(csum_partial(
+		tcp, (uint32_t)(at - sizeof(*h)),
+		wire_pseudo_sum(&t->key.remote, &t->key.local, WIRE_PROTO_TCP,
+				(uint32_t)(at - sizeof(*h)))));
+	return at;
+}
+
+/* A move of one connection. */
+struct move {
+	struct tsock *t;
+	/* of the way to the peer, and where it leads */
+	struct dst_header header;
+	int ifindex;
+	struct net *net;
+	uint8_t *frame; /* memory for one */
+	size_t room;
+};
+
+static int give(void *ctx, const uint8_t *header, size_t header_len,
+		const struct pkt *data)
+{
+	struct move *m = ctx;
+	size_t len = build_frame(m->t, &m->header, header, header_len, data,
+				 m->frame, m->room);
+
+	if (!len)
+		return -EMSGSIZE;
+	return net_give_frame(m->net, m->ifindex, m->frame, (uint32_t)len);
+}
+
+/* What came meanwhile is the kernel's. */
+static void give_held(void *ctx)
+{
+	struct move *m = ctx;
+	struct tsock *t = m->t;
+	struct list *link;
+
+	for (;;) {
+		struct pkt *pkt;
+
+		tsock_lock(t);
+		link = list_pop_front(&t->held);
+		tsock_unlock(t);
+		if (!link)
+			return;
+		pkt = pkt_from_link(link);
+		(void)!net_give_back(m->net, pkt);
+		tsock_lock(t);
+		pkt_put(pkt);
+		tsock_unlock(t);
+	}
+}
+
+/* The rings may still have frames of it, which came before the rule changed. */
+static void drain(struct tsock *t)
+{
+	tsock_lock(t);
+	stack_drain_locked(t->engine->stack);
+	if (t->engine->stack->afterwards & STACK_ENGINES)
+		stack_run_engines_locked(t->engine->stack);
+	tcp_engine_add_ghost(t->engine, &t->key);
+	tsock_unlock(t);
+}
+
+static int open_to_kernel(void *ctx)
+{
+	struct move *m = ctx;
+	struct tsock *t = m->t;
+	int err;
+
+	if (t->port) {
+		err = net_except(m->net, &t->port->att, &t->key);
+		if (err)
+			return err;
+		drain(t);
+	} else {
+		/* while its endpoint is there its frames are kept */
+		tsock_lock(t);
+		stack_drain_locked(t->engine->stack);
+		tsock_unlock(t);
+		sock_detach(&t->sock);
+	}
+	return 0;
+}
+
+static void close_to_kernel(void *ctx)
+{
+	struct move *m = ctx;
+	struct tsock *t = m->t;
+
+	if (t->port) {
+		net_unexcept(m->net, &t->port->att, &t->key);
+		return;
+	}
+	/* the rule was there a moment ago */
+	if (net_attach(m->net, &t->sock.att, &t->sock.end,
+		       &t->sock.att.where) != REASON_NONE)
+		log_err("a connection that could not go back to the kernel has lost its rule");
+}
+
+static const struct tcp_way_back_ops ops = {
+	.give = give,
+	.open = open_to_kernel,
+	.give_held = give_held,
+	.close = close_to_kernel,
+};
+
+/* -- the move ---------------------------------------------------------------------------- */
+
+/* 0: it stands still; its frames are kept. */
+static int freeze(struct move *m) REQUIRES(m->t->engine->stack->lock)
+{
+	struct tsock *t = m->t;
+	/* it may have ended since the caller looked */
+	int err = t->pcb ? tcp_freeze(t->pcb, tsock_now(t)) : -ENOTCONN;
+
+	if (err)
+		return err;
+	list_push_back(&t->engine->moving, &t->moving);
+	tcp_engine_due_locked(m->t->engine);
+	if (t->way) {
+		m->header = t->way->dst.header;
+		m->ifindex = t->way->dst.ring ? t->way->dst.ring->dev->ifindex :
+						0;
+	}
+	return 0;
+}
+
+/* It goes on here. */
+static void thaw(struct tsock *t) REQUIRES(t->engine->stack->lock)
+{
+	list_remove(&t->moving);
+	tcp_thaw(t->pcb, tsock_now(t));
+	if (t->way)
+		tcp_way_ask(t->way);
+	tcp_engine_take_list(t->engine, &t->held);
+	tcp_engine_due_locked(t->engine);
+}
+
+/* The kernel has it. Whoever waits goes on with the twin. */
+static void let_go(struct tsock *t) REQUIRES(t->engine->stack->lock)
+{
+	list_remove(&t->moving);
+	list_remove(&t->orphan);
+	tsock_set_way(t, NULL);
+	tcp_set_user(t->pcb, NULL);
+	tcp_drop(t->pcb);
+	t->pcb = NULL;
+	t->is_gone = true;
+	tcp_engine_due_locked(t->engine);
+	atomic_store_explicit(&t->phase, TSOCK_KERNELS, memory_order_release);
+	atomic_store(&t->sock.end.ready, 0);
+	endpoint_fire(&t->sock.end, UINT32_MAX);
+}
+
+NO_LOCK_ANALYSIS static int move_open(struct move *m, int fd) /* two names of one lock */
+{
+	struct tsock *t = m->t;
+	int err;
+
+	tsock_lock(t);
+	err = freeze(m);
+	tsock_unlock(t);
+	if (err)
+		return err;
+	err = tcp_way_back(fd, t->pcb, &ops, m, tsock_now(t));
+	tsock_lock(t);
+	if (err)
+		thaw(t);
+	else
+		let_go(t);
+	tsock_unlock(t);
+	return err;
+}
+
+/* The kernel begins anew what has only begun: nobody has said anything yet. */
+static int move_opening(struct tsock *t, int fd)
+{
+	struct sockaddr_storage name;
+	struct user_name peer = { t->key.remote, t->key.remote_port };
+	socklen_t len = sizeof(name);
+	int flags = real.fcntl(fd, F_GETFL);
+
+	tsock_unguard(t, fd);
+	tsock_lock(t);
+	tsock_set_way(t, NULL);
+	tcp_set_user(t->pcb, NULL);
+	tcp_drop(t->pcb);
+	t->pcb = NULL;
+	t->is_gone = true;
+	tcp_engine_due_locked(t->engine);
+	tsock_unlock(t);
+	sock_detach(&t->sock);
+	user_name_write(&peer, t->sock.domain, &name, &len);
+	(void)!real.fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+	(void)!real.connect(fd, (struct sockaddr *)&name, len);
+	(void)!real.fcntl(fd, F_SETFL, flags);
+	tsock_lock(t);
+	atomic_store_explicit(&t->phase, TSOCK_KERNELS, memory_order_release);
+	atomic_store(&t->sock.end.ready, 0);
+	endpoint_fire(&t->sock.end, UINT32_MAX);
+	tsock_unlock(t);
+	return 0;
+}
+
+/* -- two ends in one process ---------------------------------------------------------------- */
+
+/* What is under way arrives, and is acknowledged; `b` is the other end, or NULL. Under the
+ * lock. */
+NO_LOCK_ANALYSIS static void settle(struct tsock *a, struct tsock *b) /* two names of one lock */
+{
+	struct stack *stack = a->engine->stack;
+	uint64_t now = tsock_now(a);
+
+	for (int i = 0; i < 4; i++) {
+		if (a->pcb)
+			tcp_set_quick_ack(a->pcb, true, now);
+		if (b && b->pcb)
+			tcp_set_quick_ack(b->pcb, true, now);
+		stack_drain_locked(stack);
+		tcp_engine_due_locked(a->engine);
+		stack_run_engines_locked(stack);
+	}
+}
+
+NO_LOCK_ANALYSIS static int freeze_pair(struct move *m, struct tsock *b) /* two names of one lock */
+{
+	struct move other = { .t = b };
+	int err;
+
+	tsock_lock(m->t);
+	settle(m->t, b);
+	err = freeze(m);
+	if (!err) {
+		err = freeze(&other);
+		if (err)
+			thaw(m->t);
+	}
+	tsock_unlock(m->t);
+	return err;
+}
+
+static void drop_held(struct tsock *t)
+{
+	pkt_put_list(&t->held);
+}
+
+NO_LOCK_ANALYSIS static void end_pair(struct tsock *a, struct tsock *b, int err) /* two names of one lock */
+{
+	tsock_lock(a);
+	/* what they have said meanwhile they say again */
+	drop_held(a);
+	drop_held(b);
+	if (err) {
+		thaw(a);
+		thaw(b);
+	} else {
+		let_go(a);
+		let_go(b);
+	}
+	tsock_unlock(a);
+}
+
+/* The local device of tests: its frames never pass the kernel, so both twins have to be
+ * ready before either speaks. */
+static int move_pair(struct move *m, int fd, struct tsock *b)
+{
+	struct tsock *a = m->t;
+	struct tcp_twin ours, theirs;
+	int err = freeze_pair(m, b);
+
+	if (err)
+		return err;
+	err = tcp_twin_begin(&ours, fd, a->pcb, tsock_now(a));
+	if (err)
+		goto out;
+	err = tcp_twin_begin(&theirs, tsock_fd(b), b->pcb, tsock_now(b));
+	if (err) {
+		tcp_twin_undo(&ours);
+		goto out;
+	}
+	err = tcp_twin_hear(&ours);
+	if (!err)
+		err = tcp_twin_hear(&theirs);
+	if (!err)
+		err = tcp_twin_end(&ours);
+	if (!err)
+		err = tcp_twin_end(&theirs);
+out:
+	end_pair(a, b, err);
+	if (!err) {
+		tsock_give_up(b);
+		tsock_is_kernels(b, tsock_fd(b), REASON_LOCAL, STATS_BY_FORK, "");
+	}
+	return err;
+}
+
+/* The other end of the connection, if it is ours, too. */
+static struct tsock *find_pair(struct tsock *t)
+{
+	struct flow_key key = {
+		.local = t->key.remote,
+		.remote = t->key.local,
+		.local_port = t->key.remote_port,
+		.remote_port = t->key.local_port,
+	};
+	struct tcp_user *user = NULL;
+	struct tcp_pcb *pcb;
+
+	if (!sock_params.listens_early)
+		return NULL;
+	tsock_lock(t);
+	pcb = tcp_find(t->engine->table, &key);
+	if (pcb)
+		user = tcp_user(pcb);
+	tsock_unlock(t);
+	return user && !user->is_port ? CONTAINER_OF(user, struct tsock, user) :
+					NULL;
+}
+
+static int move_one(struct move *m, int fd)
+{
+	struct tsock *pair = find_pair(m->t);
+
+	return pair ? move_pair(m, fd, pair) : move_open(m, fd);
+}
+
+static enum tcp_state state_of(struct tsock *t)
+{
+	enum tcp_state state;
+
+	tsock_lock(t);
+	/* the last word of one that is in TIME_WAIT already would never reach a twin */
+	if (sock_params.listens_early)
+		settle(t, NULL);
+	state = t->pcb ? tcp_state(t->pcb) : TCPS_CLOSED;
+	tsock_unlock(t);
+	return state;
+}
+
+int tsock_go_back(struct tsock *t, int fd)
+{
+	enum tcp_state state = state_of(t);
+	size_t room = sizeof(struct gift);
+	struct move m = { .t = t, .net = t->engine->stack->net, .room = room };
+	int err;
+
+	if (fd < 0)
+		return -EBADF;
+	switch (state) {
+	case TCPS_CLOSED:
+	case TCPS_TIME_WAIT:
+		/* nothing is left that the kernel could go on with */
+		tsock_unguard(t, fd);
+		return -ENOTCONN;
+	case TCPS_SYN_SENT:
+	case TCPS_SYN_RCVD:
+		err = move_opening(t, fd);
+		break;
+	default:
+		m.frame = malloc(room);
+		if (!m.frame)
+			return -ENOMEM;
+		err = move_one(&m, fd);
+		free(m.frame);
+	}
+	/* the twin has begun to take over, and is no guard any more */
+	tsock_guard_is_over(t);
+	if (!err)
+		tsock_give_up(t);
+	else
+		tsock_guard(t, fd, true);
+	return err;
+}
+
+/* -- who wants it -------------------------------------------------------------------------- */
+
+static void leave_ours(struct tsock *t, int fd, enum reason reason,
+		       enum stats_decider decider)
+{
+	int err = tsock_go_back(t, fd);
+
+	if (err == -ENOTCONN)
+		return;
+	if (!err) {
+		tsock_is_kernels(t, fd, reason, decider, "");
+		return;
+	}
+	log_warn("fd %d: the connection cannot go back to the kernel (%s), which should have it: %s",
+		 fd, strerror(-err), reason_why(reason));
+}
+
+void tsock_leave(struct fd_object *obj, int fd, enum reason reason,
+		 enum stats_decider decider)
+{
+	struct tsock *t = tsock_of(obj);
+
+	mutex_acquire(&t->sock.config);
+	switch (tsock_phase(t)) {
+	case TSOCK_OURS:
+		leave_ours(t, fd, reason, decider);
+		break;
+	case TSOCK_LISTENER:
+		tsock_stop_listening(t, false);
+		tsock_is_kernels(t, fd, reason, decider, "");
+		break;
+	case TSOCK_LISTENING:
+	case TSOCK_FRESH:
+		tsock_is_kernels(t, fd, reason, decider, "");
+		break;
+	case TSOCK_KERNELS:
+		break;
+	}
+	mutex_release(&t->sock.config);
+}
+
+/* -- all of them ----------------------------------------------------------------------------- */
+
+static bool leave_for_fork(struct fd_object *obj, int fd)
+{
+	struct tsock *t = tsock_of(obj);
+
+	/* a fresh one the child may use as it is */
+	if (tsock_phase(t) == TSOCK_OURS)
+		tsock_leave(obj, fd, REASON_FORKS, STATS_BY_FORK);
+	return false;
+}
+
+static bool unlisten_for_fork(struct fd_object *obj, int fd)
+{
+	if (tsock_phase(tsock_of(obj)) != TSOCK_FRESH ||
+	    tsock_is_watched(tsock_of(obj)))
+		tsock_leave(obj, fd, REASON_FORKS, STATS_BY_FORK);
+	return false;
+}
+
+/* Connections first: they live by the rule of their listener. */
+void tsocks_before_fork(void)
+{
+	fd_visit(&tsock_ops, leave_for_fork);
+	fd_visit(&tsock_ops, unlisten_for_fork);
+}
+
+static bool leave_at_exit(struct fd_object *obj, int fd)
+{
+	if (tsock_phase(tsock_of(obj)) == TSOCK_OURS)
+		tsock_leave(obj, fd, REASON_EXIT, STATS_BY_EXIT);
+	return false;
+}
+
+/* Those that the program has closed, and that have not told all yet. */
+static void leave_orphans(struct tcp_engine *engine)
+{
+	struct list *link;
+	struct tsock *t;
+
+	for (;;) {
+		stack_lock(engine->stack);
+		link = list_pop_front(&engine->orphans);
+		stack_unlock(engine->stack);
+		if (!link)
+			return;
+		t = LIST_ENTRY(link, struct tsock, orphan);
+		mutex_acquire(&t->sock.config);
+		(void)!tsock_go_back(t, atomic_load(&t->twin_fd));
+		mutex_release(&t->sock.config);
+	}
+}
+
+static void leave_all_orphans(void)
+{
+	struct net *net = sock_params.net_if_made();
+
+	for (unsigned i = 0; net && i < net_stack_cnt(net); i++) {
+		struct stack_engine *base =
+			atomic_load_explicit(&net->stacks[i]->tcp,
+					     memory_order_acquire);
+
+		if (base)
+			leave_orphans(CONTAINER_OF(base, struct tcp_engine,
+						   base));
+	}
+}
+
+void tsocks_before_exit(void)
+{
+	fd_visit(&tsock_ops, leave_at_exit);
+	leave_all_orphans();
+}
+
+/* -- rights ------------------------------------------------------------------------------ */
+
+static _Atomic bool has_no_rights;
+
+bool tsocks_may_go_back(void)
+{
+	return !atomic_load_explicit(&has_no_rights, memory_order_relaxed);
+}
+
+void tsocks_rights_changed(bool may_go_back)
+{
+	atomic_store(&has_no_rights, !may_go_back);
+}
+
+/* One that has not decided yet does so later, and then finds that the right is gone. */
+static bool leave_connection(struct fd_object *obj, int fd)
+{
+	if (tsock_phase(tsock_of(obj)) == TSOCK_OURS)
+		tsock_leave(obj, fd, REASON_NO_WAY_BACK, STATS_BY_RIGHTS);
+	return false;
+}
+
+static bool leave_listener(struct fd_object *obj, int fd)
+{
+	if (tsock_phase(tsock_of(obj)) == TSOCK_LISTENER)
+		tsock_leave(obj, fd, REASON_NO_WAY_BACK, STATS_BY_RIGHTS);
+	return false;
+}
+
+/* No connection may begin meanwhile, so the flag is first. Connections live by the rule of
+ * their listener. */
+void tsocks_before_rights_go(void)
+{
+	tsocks_rights_changed(false);
+	fd_visit(&tsock_ops, leave_connection);
+	fd_visit(&tsock_ops, leave_listener);
+	leave_all_orphans();
+}

@@ -1,0 +1,788 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Options of TCP sockets. The twin has them all, with the kernel's limits and defaults.
+ * The engine gets what the twin says when a connection or listener of ours begins, and
+ * again after each change. What the kernel alone can do (sock_options.def) sends the
+ * connection back to it first.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#include "base/clock.h"
+#include "sock/sock_options.h"
+#include "sock/tcp/tsock_priv.h"
+
+/* Buffers that the program has fixed (SO_BUF_LOCK). */
+enum { SND_LOCKED = 1, RCV_LOCKED = 2 };
+#ifndef SO_BUF_LOCK
+#define SO_BUF_LOCK 72
+#endif
+
+/* What TCP_MAXSEG says when nobody has set it. */
+enum { MAXSEG_UNSET = 536 };
+
+static int of_socket(int fd, int name)
+{
+	return sock_twin_option(fd, SOL_SOCKET, name);
+}
+
+static int of_tcp(int fd, int name)
+{
+	return sock_twin_option(fd, IPPROTO_TCP, name);
+}
+
+static uint64_t seconds(int fd, int name)
+{
+	return (uint64_t)of_tcp(fd, name) * NS_PER_SEC;
+}
+
+/* -- from the twin to the engine ------------------------------------------------------ */
+
+static void load_cc(int fd, struct tsock_settings *s)
+{
+	char name[16] = "";
+	socklen_t len = sizeof(name);
+
+	s->cc = TCP_CC_CUBIC;
+	if (real.getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &len) != 0)
+		return;
+	if (strcmp(name, "reno") == 0)
+		s->cc = TCP_CC_NEWRENO;
+	s->is_bbr = strcmp(name, "bbr") == 0;
+	/* what the system has for all, and we have not, is CUBIC here */
+	s->is_cc_kernels = strcmp(name, "reno") != 0 &&
+			   strcmp(name, "cubic") != 0 && !s->is_bbr;
+}
+
+/* Linux counts its own memory in these sizes, and takes half of them for data. */
+static void load_buffers(int fd, struct tsock_settings *s)
+{
+	int locks = of_socket(fd, SO_BUF_LOCK);
+
+	if (locks & RCV_LOCKED)
+		s->rcv_buf = (uint32_t)of_socket(fd, SO_RCVBUF) / 2;
+	if (locks & SND_LOCKED)
+		s->snd_buf = (uint32_t)of_socket(fd, SO_SNDBUF) / 2;
+}
+
+static uint64_t load_pacing(int fd)
+{
+	uint64_t rate = UINT64_MAX;
+	socklen_t len = sizeof(rate);
+
+	if (real.getsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, &len) != 0)
+		return TCP_NO_PACING;
+	if (len == sizeof(uint32_t))
+		rate = (uint32_t)rate;
+	return rate == UINT32_MAX ? TCP_NO_PACING : rate;
+}
+
+static void load_settings(int fd, struct tsock_settings *s)
+{
+	int maxseg = of_tcp(fd, TCP_MAXSEG), linger2 = of_tcp(fd, TCP_LINGER2);
+	struct tcp_settings *tcp = &s->tcp;
+
+	memset(s, 0, sizeof(*s));
+	s->nodelay = of_tcp(fd, TCP_NODELAY);
+	s->cork = of_tcp(fd, TCP_CORK);
+	s->keepalive = of_socket(fd, SO_KEEPALIVE);
+	s->oob_inline = of_socket(fd, SO_OOBINLINE);
+	s->rcv_lowat = of_socket(fd, SO_RCVLOWAT);
+	load_buffers(fd, s);
+	load_cc(fd, s);
+	tcp->keep_idle_ns = seconds(fd, TCP_KEEPIDLE);
+	tcp->keep_interval_ns = seconds(fd, TCP_KEEPINTVL);
+	tcp->keep_probes = (uint8_t)of_tcp(fd, TCP_KEEPCNT);
+	tcp->user_timeout_ns =
+		(uint64_t)(unsigned)of_tcp(fd, TCP_USER_TIMEOUT) * NS_PER_MS;
+	tcp->fin_wait_2_ns = linger2 < 0 ? TCP_NO_FIN_WAIT_2 :
+					   (uint64_t)linger2 * NS_PER_SEC;
+	tcp->max_pacing_rate = load_pacing(fd);
+	tcp->mss_max = maxseg == MAXSEG_UNSET ? sock_params.tcp.mss :
+						(uint16_t)maxseg;
+	tcp->syn_retries = (uint8_t)of_tcp(fd, TCP_SYNCNT);
+	tcp->window_clamp = (uint32_t)of_tcp(fd, TCP_WINDOW_CLAMP);
+	tcp->notsent_lowat = (uint32_t)of_tcp(fd, TCP_NOTSENT_LOWAT);
+	tcp->thin_linear_timeouts = of_tcp(fd, TCP_THIN_LINEAR_TIMEOUTS);
+	/* seconds, from which the number of timeouts follows */
+	tcp->defer_accept = (uint8_t)MIN(of_tcp(fd, TCP_DEFER_ACCEPT), 255);
+}
+
+/* A socket whose options nobody has set has those of each fresh one, which are asked for
+ * once. */
+struct fresh {
+	_Atomic int state;
+	union {
+		struct tsock_settings settings;
+		struct dst_query query;
+	};
+};
+
+enum { FRESH_UNKNOWN, FRESH_BEING_WRITTEN, FRESH_KNOWN };
+
+static struct fresh fresh_settings, fresh_query[2];
+
+static bool is_fresh_known(const struct tsock *t, struct fresh *fresh)
+{
+	/* acquire pairs with the release below */
+	return !t->has_options && atomic_load_explicit(&fresh->state,
+						       memory_order_acquire) ==
+					  FRESH_KNOWN;
+}
+
+/* False: another thread is about to write it, or it is not fresh. */
+static bool may_write_fresh(const struct tsock *t, struct fresh *fresh)
+{
+	int unknown = FRESH_UNKNOWN;
+
+	return !t->has_options &&
+	       atomic_compare_exchange_strong(&fresh->state, &unknown,
+					      FRESH_BEING_WRITTEN);
+}
+
+static void fresh_is_known(struct fresh *fresh)
+{
+	atomic_store_explicit(&fresh->state, FRESH_KNOWN, memory_order_release);
+}
+
+void tsock_load_settings(const struct tsock *t, int fd, struct tsock_settings *s)
+{
+	if (is_fresh_known(t, &fresh_settings)) {
+		*s = fresh_settings.settings;
+		return;
+	}
+	load_settings(fd, s);
+	if (may_write_fresh(t, &fresh_settings)) {
+		fresh_settings.settings = *s;
+		fresh_is_known(&fresh_settings);
+	}
+}
+
+static int apply_tcp(struct tcp_pcb *pcb, const struct tsock_settings *s,
+		     uint64_t now)
+{
+	struct tcp_settings was, is;
+
+	tcp_get_settings(pcb, &was);
+	is = was;
+	is.keep_idle_ns = s->tcp.keep_idle_ns;
+	is.keep_interval_ns = s->tcp.keep_interval_ns;
+	is.keep_probes = s->tcp.keep_probes;
+	is.user_timeout_ns = s->tcp.user_timeout_ns;
+	is.fin_wait_2_ns = s->tcp.fin_wait_2_ns;
+	is.max_pacing_rate = s->tcp.max_pacing_rate;
+	is.mss_max = s->tcp.mss_max;
+	is.syn_retries = s->tcp.syn_retries;
+	is.window_clamp = s->tcp.window_clamp;
+	/* 0 is the system's */
+	if (s->tcp.notsent_lowat)
+		is.notsent_lowat = s->tcp.notsent_lowat;
+	is.thin_linear_timeouts = s->tcp.thin_linear_timeouts;
+	is.defer_accept = s->tcp.defer_accept;
+	return memcmp(&was, &is, sizeof(is)) ? tcp_set_settings(pcb, &is, now) :
+					       0;
+}
+
+/* The program's choice, or the user's for all. */
+static enum tcp_cc_algorithm cc_of(const struct tsock *t,
+				   const struct tsock_settings *s)
+{
+	static const enum tcp_cc_algorithm of_user[] = {
+		TCP_CC_NEWRENO,
+		TCP_CC_CUBIC,
+		TCP_CC_NONE,
+	};
+
+	if (t->has_chosen_cc)
+		return s->is_bbr ? TCP_CC_BBR : s->cc;
+	return sock_params.tcp.cc < 0 ? TCP_CC_CUBIC :
+					of_user[sock_params.tcp.cc];
+}
+
+/* The program sees them, and the kernel follows them where it has the socket. */
+void tsock_first_options(int fd)
+{
+	static const char *const names[] = { "reno", "cubic" };
+	int on = 1, cc = sock_params.tcp.cc;
+
+	if (sock_params.tcp.nodelay)
+		(void)!real.setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on,
+				       sizeof(on));
+	if (cc >= 0 && cc < (int)ARRAY_LEN(names))
+		(void)!real.setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, names[cc],
+				       (socklen_t)strlen(names[cc]));
+}
+
+int tsock_apply_settings(struct tsock *t, struct tcp_pcb *pcb,
+			 const struct tsock_settings *s)
+{
+	uint64_t now = tsock_now(t);
+	int err = apply_tcp(pcb, s, now);
+
+	if (err)
+		return err;
+	atomic_store(&t->rcv_lowat, MAX(s->rcv_lowat, 1));
+	tcp_set_nodelay(pcb, s->nodelay, now);
+	tcp_set_cork(pcb, s->cork, now);
+	tcp_set_oob_inline(pcb, s->oob_inline);
+	err = tcp_set_keepalive(pcb, s->keepalive, 0, 0, 0, now);
+	if (s->rcv_lowat > 1)
+		tcp_set_rcv_lowat(pcb, (uint32_t)s->rcv_lowat, now);
+	if (s->rcv_buf)
+		tcp_set_rcv_buf(pcb, s->rcv_buf, now);
+	if (s->snd_buf)
+		tcp_set_snd_buf(pcb, s->snd_buf);
+	(void)!tcp_set_cc(pcb, cc_of(t, s));
+	return err;
+}
+
+static void read_query(int fd, struct dst_query *out)
+{
+	*out = (struct dst_query){
+		.proto = IPPROTO_TCP,
+		.ifindex = sock_twin_device(fd),
+		.mark = (uint32_t)of_socket(fd, SO_MARK),
+		.tos = (uint8_t)sock_twin_option(fd, IPPROTO_IP, IP_TOS),
+		.is_on_link_only = of_socket(fd, SO_DONTROUTE),
+		.df = DST_DF_USUAL,
+	};
+	/* The ECN bits are TCP's own. */
+	out->tos &= (uint8_t)~3;
+	out->ttl = (uint8_t)sock_twin_option(fd, IPPROTO_IP, IP_TTL);
+	if (sock_twin_option(fd, IPPROTO_IP, IP_MTU_DISCOVER) == IP_PMTUDISC_DONT)
+		out->df = DST_DF_NEVER;
+}
+
+void tsock_read_query(const struct tsock *t, int fd, struct dst_query *out)
+{
+	struct fresh *fresh = &fresh_query[t->sock.domain == AF_INET6];
+
+	if (is_fresh_known(t, fresh)) {
+		*out = fresh->query;
+	} else {
+		read_query(fd, out);
+		if (may_write_fresh(t, fresh)) {
+			fresh->query = *out;
+			fresh_is_known(fresh);
+		}
+	}
+	out->uid = t->sock.uid;
+}
+
+void tsock_read_settings(struct sock *s UNUSED, int fd UNUSED)
+{
+}
+
+/* -- setsockopt ------------------------------------------------------------------------ */
+
+/* The way of a connection of ours depends on another setting now. */
+static void follow_way(struct tsock *t, int fd)
+{
+	struct dst_query query;
+	struct tcp_way *way;
+
+	tsock_read_query(t, fd, &query);
+	tsock_lock(t);
+	query.local = t->key.local;
+	query.remote = t->key.remote;
+	query.stack = t->engine->stack;
+	way = t->pcb ? tcp_way_get(t->engine, &query) : NULL;
+	if (way && way != t->way) {
+		if (!way->is_known) {
+			struct dst_query wanted = way->dst.query;
+
+			/* until it has been looked up, by the old one */
+			way->dst = t->way->dst;
+			way->dst.query = wanted;
+			way->dst.view_gen = 0;
+			way->ip_sum = t->way->ip_sum;
+			tcp_way_ask(way);
+		}
+		tsock_set_way(t, way);
+	} else if (way) {
+		tcp_way_put(way);
+	}
+	tsock_unlock(t);
+}
+
+static bool is_of_way(int level, int name)
+{
+	if (level == SOL_SOCKET)
+		return name == SO_MARK || name == SO_BINDTODEVICE ||
+		       name == SO_BINDTOIFINDEX || name == SO_DONTROUTE;
+	return level == IPPROTO_IP &&
+	       (name == IP_TOS || name == IP_TTL || name == IP_MTU_DISCOVER);
+}
+
+static struct tcp_pcb *pcb_of(struct tsock *t)
+{
+	return tsock_phase(t) == TSOCK_LISTENER ? t->port->pcb : t->pcb;
+}
+
+/* Those that programs set on each connection need not ask for all others. */
+static bool follow_common(struct tsock *t, int level, int name, int value)
+	REQUIRES(t->engine->stack->lock)
+{
+	if (level != IPPROTO_TCP || !pcb_of(t))
+		return false;
+	if (name == TCP_NODELAY)
+		tcp_set_nodelay(pcb_of(t), value, tsock_now(t));
+	else if (name == TCP_CORK)
+		tcp_set_cork(pcb_of(t), value, tsock_now(t));
+	else if (name == TCP_QUICKACK)
+		tcp_set_quick_ack(pcb_of(t), value, tsock_now(t));
+	else
+		return false;
+	return true;
+}
+
+/* Linux has taken the option; so do we. With `config`. */
+static void follow(struct tsock *t, int fd, int level, int name,
+		   const void *value, socklen_t len)
+{
+	struct tsock_settings settings;
+	int number = 0;
+
+	t->has_options = true;
+	t->may_linger |= level == SOL_SOCKET && name == SO_LINGER;
+	t->knows_heritage = false;
+	sock_follow_timeout(&t->sock, fd, level, name, value);
+	t->has_chosen_cc |= level == IPPROTO_TCP && name == TCP_CONGESTION;
+	if (tsock_phase(t) != TSOCK_OURS && tsock_phase(t) != TSOCK_LISTENER)
+		return;
+	memcpy(&number, value, MIN(len, sizeof(number)));
+	if (is_of_way(level, name) && tsock_phase(t) == TSOCK_OURS)
+		follow_way(t, fd);
+	tsock_lock(t);
+	if (!follow_common(t, level, name, number)) {
+		tsock_unlock(t);
+		tsock_load_settings(t, fd, &settings);
+		tsock_lock(t);
+		if (pcb_of(t))
+			(void)!tsock_apply_settings(t, pcb_of(t), &settings);
+	}
+	if (tsock_is_ours(t))
+		tsock_update(t, 0);
+	tcp_engine_due_locked(t->engine);
+	tsock_unlock(t);
+}
+
+/* The program wants an algorithm that only the kernel has. */
+static bool is_foreign_cc(const struct tsock *t, int level, int name, int fd)
+{
+	struct tsock_settings settings = { .is_cc_kernels = false };
+
+	if (level != IPPROTO_TCP || name != TCP_CONGESTION ||
+	    tsock_phase(t) == TSOCK_KERNELS)
+		return false;
+	load_cc(fd, &settings);
+	return settings.is_cc_kernels;
+}
+
+static int leave_for(struct tsock *t, int fd, int name)
+{
+	return sock_leave_for(&t->sock, fd, REASON_OPTION, STATS_BY_OPTION,
+			      "a socket option", name);
+}
+
+static void guard_again(struct tsock *t, int fd)
+{
+	bool is_alive;
+
+	if (!tsock_is_ours(t))
+		return;
+	tsock_lock(t);
+	is_alive = t->pcb;
+	tsock_unlock(t);
+	if (is_alive)
+		tsock_guard(t, fd, true);
+}
+
+long tsock_setsockopt(struct fd_object *obj, int fd, int level, int name,
+		      const void *value, socklen_t len)
+{
+	struct tsock *t = tsock_of(obj);
+	const struct sock_option *option =
+		sock_option_find(IPPROTO_TCP, level, name);
+	long result;
+
+	if (tsock_phase(t) == TSOCK_KERNELS)
+		return FD_PASS;
+	if (tsock_phase(t) != TSOCK_FRESH &&
+	    user_is_plausible(value, len) && option &&
+	    sock_option_is_kernels(option, value, len)) {
+		/* the kernel can do it to a connection of its own alone */
+		result = leave_for(t, fd, name);
+		return result ? result : FD_PASS;
+	}
+	mutex_acquire(&t->sock.config);
+	if (level == SOL_SOCKET && name == SO_KEEPALIVE)
+		tsock_unguard(t, fd);
+	result = real.setsockopt(fd, level, name, value, len) ? -errno : 0;
+	if (result == 0)
+		follow(t, fd, level, name, value, len);
+	if (level == SOL_SOCKET && name == SO_KEEPALIVE)
+		guard_again(t, fd);
+	mutex_release(&t->sock.config);
+	if (result == 0 && (!option || sock_option_is_kernels(option, value, len) ||
+			    is_foreign_cc(t, level, name, fd)))
+		result = leave_for(t, fd, name);
+	return result;
+}
+
+/* -- getsockopt ------------------------------------------------------------------------- */
+
+/* The states by the kernel's numbers. */
+static uint8_t kernel_state(enum tcp_state state)
+{
+	static const uint8_t states[] = {
+		[TCPS_CLOSED] = TCP_CLOSE,
+		[TCPS_LISTEN] = TCP_LISTEN,
+		[TCPS_SYN_SENT] = TCP_SYN_SENT,
+		[TCPS_SYN_RCVD] = TCP_SYN_RECV,
+		[TCPS_ESTABLISHED] = TCP_ESTABLISHED,
+		[TCPS_FIN_WAIT_1] = TCP_FIN_WAIT1,
+		[TCPS_FIN_WAIT_2] = TCP_FIN_WAIT2,
+		[TCPS_CLOSE_WAIT] = TCP_CLOSE_WAIT,
+		[TCPS_CLOSING] = TCP_CLOSING,
+		[TCPS_LAST_ACK] = TCP_LAST_ACK,
+		/* a socket of Linux is done with it then */
+		[TCPS_TIME_WAIT] = TCP_CLOSE,
+	};
+
+	return states[state];
+}
+
+static uint32_t us(uint64_t ns)
+{
+	return (uint32_t)(ns / NS_PER_US);
+}
+
+static uint32_t ms_since(uint64_t then_ns, uint64_t now_ns)
+{
+	return then_ns ? (uint32_t)((now_ns - then_ns) / NS_PER_MS) : 0;
+}
+
+/* The kernel's struct is longer than some C library's; this is the part that both have,
+ * and what we know of the rest. */
+struct info {
+	struct tcp_info base;
+	uint64_t pacing_rate, max_pacing_rate;
+	uint64_t bytes_acked, bytes_received;
+	uint32_t segs_out, segs_in;
+	uint32_t notsent_bytes, min_rtt;
+	uint32_t data_segs_in, data_segs_out;
+	uint64_t delivery_rate;
+	uint64_t busy_time, rwnd_limited, sndbuf_limited;
+	uint32_t delivered, delivered_ce;
+	uint64_t bytes_sent, bytes_retrans;
+	uint32_t dsack_dups, reord_seen;
+	uint32_t rcv_ooopack, snd_wnd;
+	uint32_t rcv_wnd, rehash;
+	uint16_t total_rto, total_rto_recoveries;
+	uint32_t total_rto_time;
+	/* of AccECN, which is not negotiated */
+	uint32_t accecn[7];
+	uint16_t accecn_fail_mode, accecn_opt_seen;
+};
+_Static_assert(sizeof(struct info) == 280, "as Linux 6.18 has it");
+
+enum { OPT_TIMESTAMPS = 1, OPT_SACK = 2, OPT_WSCALE = 4, OPT_ECN = 8 };
+
+static void fill_base(struct tcp_info *out, const struct tcp_pcb_info *i,
+		      const struct tcp_flight *flight, uint64_t now)
+{
+	out->tcpi_state = kernel_state(i->state);
+	out->tcpi_ca_state = i->is_recovering ? 3 : 0;
+	out->tcpi_retransmits = i->timeouts;
+	out->tcpi_probes = i->probes;
+	out->tcpi_backoff = i->backoff;
+	out->tcpi_options = (uint8_t)((i->has_timestamps ? OPT_TIMESTAMPS : 0) |
+				      (i->has_sack ? OPT_SACK : 0) |
+				      (i->has_window_scale ? OPT_WSCALE : 0) |
+				      (i->has_ecn ? OPT_ECN : 0));
+	out->tcpi_snd_wscale = i->snd_scale & 15;
+	out->tcpi_rcv_wscale = i->rcv_scale & 15;
+	out->tcpi_rto = us(i->rto_ns);
+	out->tcpi_ato = us(40 * NS_PER_MS);
+	out->tcpi_snd_mss = i->mss;
+	out->tcpi_rcv_mss = i->rcv_mss ? i->rcv_mss : 536;
+	out->tcpi_unacked = flight->unacked;
+	out->tcpi_sacked = flight->sacked;
+	out->tcpi_lost = flight->lost;
+	out->tcpi_retrans = flight->resent;
+	out->tcpi_last_data_sent = ms_since(i->last_sent_ns, now);
+	out->tcpi_last_data_recv = ms_since(i->last_rcvd_ns, now);
+	out->tcpi_last_ack_recv = ms_since(i->last_rcvd_ns, now);
+	out->tcpi_pmtu = i->pmtu;
+	out->tcpi_rtt = us(i->srtt_ns);
+	out->tcpi_rttvar = us(i->rttvar_ns);
+	out->tcpi_snd_ssthresh = i->mss ? i->ssthresh / i->mss : 0;
+	out->tcpi_snd_cwnd = i->mss ? i->cwnd / i->mss : 0;
+	out->tcpi_advmss = i->mss_offered;
+	out->tcpi_rcv_space = i->rcv_buf;
+	out->tcpi_total_retrans = (uint32_t)i->retransmitted;
+}
+
+static void fill_rest(struct info *out, const struct tcp_pcb_info *i,
+		      const struct tcp_pcb_stats *s,
+		      const struct tcp_settings *settings)
+{
+	out->base.tcpi_reordering = s->reordering;
+	out->pacing_rate = i->pacing_rate;
+	out->max_pacing_rate = settings->max_pacing_rate;
+	out->bytes_acked = s->bytes_acked;
+	out->bytes_received = s->bytes_received;
+	out->segs_out = s->segs_out;
+	out->segs_in = s->segs_in;
+	out->notsent_bytes = i->unsent;
+	out->min_rtt = us(i->min_rtt_ns);
+	out->data_segs_in = s->data_segs_in;
+	out->data_segs_out = s->data_segs_out;
+	out->delivery_rate = s->delivery_rate;
+	out->busy_time = us(s->busy_ns);
+	out->rwnd_limited = us(s->window_limited_ns);
+	out->sndbuf_limited = us(s->buffer_limited_ns);
+	out->delivered = s->delivered;
+	out->delivered_ce = s->delivered_ce;
+	out->bytes_sent = s->bytes_sent;
+	out->bytes_retrans = s->bytes_resent;
+	out->dsack_dups = s->duplicates;
+	out->reord_seen = s->reorderings;
+	out->snd_wnd = i->snd_wnd;
+	out->rcv_wnd = i->rcv_edge - i->rcv_nxt;
+}
+
+/* Under the lock. */
+static void fill_info(struct tsock *t, struct info *out)
+{
+	uint64_t now = tsock_now(t);
+	struct tcp_settings settings;
+	struct tcp_pcb_stats stats;
+	struct tcp_flight flight;
+	struct tcp_pcb_info i;
+
+	memset(out, 0, sizeof(*out));
+	out->base.tcpi_state = TCP_CLOSE;
+	if (!t->pcb)
+		return;
+	tcp_get_info(t->pcb, &i);
+	tcp_get_stats(t->pcb, &stats, now);
+	tcp_get_flight(t->pcb, &flight);
+	tcp_get_settings(t->pcb, &settings);
+	fill_base(&out->base, &i, &flight, now);
+	fill_rest(out, &i, &stats, &settings);
+	/* Linux counts the SYN of who has connected, and leaves the time stamps' room
+	 * out of what it advertises. */
+	if (!t->port && t->was_open)
+		out->bytes_acked++;
+	if (i.has_timestamps)
+		out->base.tcpi_advmss -= 12;
+	if (i.state == TCPS_SYN_SENT)
+		out->base.tcpi_options = 0;
+}
+
+static long give(void *value, socklen_t *len, const void *what, size_t size)
+{
+	if (!user_is_plausible(len, sizeof(*len)))
+		return -EFAULT;
+	if ((int)*len < 0)
+		return -EINVAL;
+	*len = (socklen_t)MIN((size_t)*len, size);
+	if (!user_is_plausible(value, *len))
+		return -EFAULT;
+	memcpy(value, what, *len);
+	return 0;
+}
+
+static long give_number(void *value, socklen_t *len, int number)
+{
+	return give(value, len, &number, sizeof(number));
+}
+
+/* Linux refuses a place that is longer than the name. */
+static long get_peer(struct tsock *t, void *value, socklen_t *len)
+{
+	struct user_name peer = { t->key.remote, t->key.remote_port };
+	struct sockaddr_storage name;
+	socklen_t name_len = sizeof(name);
+
+	if (!user_is_plausible(len, sizeof(*len)))
+		return -EFAULT;
+	user_name_write(&peer, t->sock.domain, &name, &name_len);
+	if ((int)*len < 0 || name_len < *len)
+		return -EINVAL;
+	return give(value, len, &name, name_len);
+}
+
+static long get_ours(struct tsock *t, int level, int name, void *value,
+		     socklen_t *len)
+{
+	struct info info;
+	int number;
+
+	if (level == SOL_SOCKET && name == SO_ERROR) {
+		if (!tsock_lock_ours(t))
+			return FD_PASS;
+		number = -tsock_take_error(t);
+		tsock_unlock(t);
+		return give_number(value, len, number);
+	}
+	if (level == SOL_SOCKET && name == SO_INCOMING_CPU)
+		return give_number(value, len, sched_getcpu());
+	if (level == SOL_SOCKET && name == SO_PEERNAME)
+		return get_peer(t, value, len);
+	if (level != IPPROTO_TCP)
+		return FD_PASS;
+	if (name == TCP_INFO) {
+		if (!tsock_lock_ours(t))
+			return FD_PASS;
+		fill_info(t, &info);
+		tsock_unlock(t);
+		return give(value, len, &info, sizeof(info));
+	}
+	if (name == TCP_MAXSEG) {
+		if (!tsock_lock_ours(t))
+			return FD_PASS;
+		number = t->pcb ? (int)tcp_mss(t->pcb) : MAXSEG_UNSET;
+		tsock_unlock(t);
+		return give_number(value, len, number);
+	}
+	return FD_PASS;
+}
+
+/* Those who wait, of how many: ours, and the kernel's. */
+static long get_listener(struct tsock *t, int fd, int level, int name,
+			 void *value, socklen_t *len)
+{
+	struct info info = { .accecn = { 0 } };
+	socklen_t size = sizeof(info);
+
+	if (level != IPPROTO_TCP || name != TCP_INFO ||
+	    real.getsockopt(fd, level, name, &info, &size) != 0)
+		return FD_PASS;
+	tsock_lock(t);
+	if (t->port)
+		info.base.tcpi_unacked += tcp_accept_cnt(t->port->pcb);
+	tsock_unlock(t);
+	return give(value, len, &info, size);
+}
+
+long tsock_getsockopt(struct fd_object *obj, int fd, int level, int name,
+		      void *value, socklen_t *len)
+{
+	struct tsock *t = tsock_of(obj);
+
+	if (tsock_phase(t) == TSOCK_FRESH && level == SOL_SOCKET &&
+	    name == SO_ERROR) {
+		int err = tsock_fresh_error(t);
+
+		return err ? give_number(value, len, -err) : FD_PASS;
+	}
+	if (tsock_phase(t) == TSOCK_LISTENER)
+		return get_listener(t, fd, level, name, value, len);
+	return tsock_is_ours(t) ? get_ours(t, level, name, value, len) : FD_PASS;
+}
+
+/* -- ioctl and fcntl ---------------------------------------------------------------------- */
+
+static long tell_number(void *arg, int number)
+{
+	if (!user_is_plausible(arg, sizeof(number)))
+		return -EFAULT;
+	memcpy(arg, &number, sizeof(number));
+	return 0;
+}
+
+/* FD_PASS: it is not ours. */
+static long ask_ours(struct tsock *t, unsigned long request, void *arg)
+{
+	struct tcp_pcb_info info = { .snd_queued = 0 };
+	bool is_at_mark = false;
+	int readable = 0;
+
+	if (!tsock_lock_ours(t))
+		return FD_PASS;
+	tsock_poll_locked(t);
+	if (t->pcb) {
+		tcp_get_info(t->pcb, &info);
+		readable = (int)tcp_readable(t->pcb);
+		is_at_mark = tcp_at_mark(t->pcb);
+	}
+	tsock_unlock(t);
+	switch (request) {
+	case FIONREAD:
+		return tell_number(arg, readable);
+	case SIOCOUTQ:
+		return tell_number(arg, (int)info.snd_queued);
+	case SIOCOUTQNSD:
+		return tell_number(arg, (int)info.unsent);
+	default:
+		return tell_number(arg, is_at_mark);
+	}
+}
+
+long tsock_ioctl(struct fd_object *obj, int fd, unsigned long request, void *arg)
+{
+	struct tsock *t = tsock_of(obj);
+	int result;
+
+	switch (request) {
+	case FIONBIO:
+		result = real.ioctl(fd, request, arg);
+		if (result < 0)
+			return -errno;
+		sock_set_nonblocking(&t->sock, *(int *)arg != 0);
+		return result;
+	case FIONREAD:
+	case SIOCOUTQ:
+	case SIOCOUTQNSD:
+	case SIOCATMARK:
+		return ask_ours(t, request, arg);
+	case FIOASYNC:
+		result = user_is_plausible(arg, sizeof(int)) && *(int *)arg ?
+				 sock_leave_for(&t->sock, fd, REASON_OPTION,
+						STATS_BY_OPTION, "an ioctl",
+						FIOASYNC) :
+				 0;
+		return result ? result : FD_PASS;
+	default:
+		return FD_PASS;
+	}
+}
+
+long tsock_sockatmark(struct fd_object *obj, int fd UNUSED)
+{
+	struct tsock *t = tsock_of(obj);
+	int is_at_mark = 0;
+	long err = ask_ours(t, SIOCATMARK, &is_at_mark);
+
+	return err ? err : is_at_mark;
+}
+
+long tsock_fcntl(struct fd_object *obj, int fd, int cmd, void *arg)
+{
+	struct tsock *t = tsock_of(obj);
+	int flags = (int)(intptr_t)arg, result;
+
+	if (cmd != F_SETFL)
+		return FD_PASS;
+	if (flags & O_ASYNC) {
+		result = sock_leave_for(&t->sock, fd, REASON_OPTION,
+					STATS_BY_OPTION, "O_ASYNC", F_SETFL);
+		return result ? result : FD_PASS;
+	}
+	result = real.fcntl(fd, F_SETFL, flags);
+	if (result < 0)
+		return -errno;
+	sock_set_nonblocking(&t->sock, flags & O_NONBLOCK);
+	return result;
+}

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A TCP socket from the inside, shared by the files of this folder. */
+#ifndef SOCK_TCP_TSOCK_PRIV_H
+#define SOCK_TCP_TSOCK_PRIV_H
+
+#include "fd/fd_quick.h"
+#include "fd/fd_wait.h"
+#include "sock/sock_wait.h"
+#include "sock/tcp/tcp_engine.h"
+#include "sock/tcp/tcp_sysctl.h"
+#include "sock/tcp/tsock.h"
+#include "sock/user_msg.h"
+
+/* Whose the socket is. It only moves on. */
+enum tsock_phase {
+	/* nobody's yet: the twin does what little there is to do */
+	TSOCK_FRESH,
+	/* the twin listens, and we may join it */
+	TSOCK_LISTENING,
+	/* we listen beside the twin */
+	TSOCK_LISTENER,
+	/* a connection of ours, be it under way, open or dead */
+	TSOCK_OURS,
+	/* the kernel's for good */
+	TSOCK_KERNELS,
+};
+
+/*
+ * A port on which one of our sockets listens, or has listened: connections that were
+ * accepted live on by its rule when the listener is closed.
+ */
+struct tcp_port {
+	struct tcp_user user;
+	/* what the demultiplexer finds */
+	struct endpoint end;
+	struct tcp_engine *engine; /* fixed */
+	/* the control mutex */
+	struct attachment att;
+	struct stats_handle stats;
+	/* A duplicate of the listener's twin, which keeps the port when the listener
+	 * is closed; -1: it is not closed yet. */
+	_Atomic int twin_fd;
+
+	/* the stack's lock */
+	struct list link; /* of all ports of the stack */
+	struct tcp_pcb *pcb; /* that listens; NULL: not any more */
+	struct tsock *listener; /* the same */
+	/* the listener, and each accepted connection */
+	unsigned refs;
+	/* connections of the twin that have an exception from the rule */
+	uint32_t exception_cnt;
+	/* SYNs in this second (sock_tcp_params.syn_rate) */
+	uint32_t syn_cnt;
+	uint64_t syn_second;
+	struct list tidy;
+	/* the kernel listens on it, and we do not any more */
+	bool is_kernels;
+	/* what its connections' ways depend on */
+	struct dst_query query;
+};
+
+struct tsock {
+	struct sock sock;
+	struct tcp_user user;
+
+	/* enum tsock_phase; changes with `config` and the stack's lock */
+	_Atomic int phase;
+	/* two writers, whose calls shall not be mixed */
+	struct mutex writer;
+	/* one of them, who has the mutex, takes the stack's lock several times */
+	_Atomic bool is_writing;
+	/* Fixed once the phase is one of ours. */
+	struct tcp_engine *engine;
+	/* the twin of a closed socket; -1 */
+	_Atomic int twin_fd;
+	/* A number under which the program has used it; it may be another's now. */
+	_Atomic int seen_fd;
+	/* The program has set TCP_CONGESTION. With `config`. */
+	bool has_chosen_cc;
+	/* SO_LINGER at the last close; -1: off */
+	int linger_s;
+	/* of listen(), as the kernel has taken it */
+	_Atomic int backlog;
+	/* SO_RCVLOWAT */
+	_Atomic int rcv_lowat;
+
+	/* the stack's lock */
+	struct tcp_pcb *pcb;
+	/* of the connection; it stays when that is gone */
+	struct flow_key key;
+	struct tcp_way *way;
+	struct list by_way;
+	struct tcp_port *port; /* of an accepted connection, or of a listener */
+	/* what SO_ERROR says, a negative errno or 0; said once */
+	int error;
+	/* connect() has not said yet what has become of it */
+	bool is_connecting;
+	/* the connection was open once */
+	bool was_open;
+	bool is_shut_rd, is_shut_wr;
+	/* somebody has found no room to write */
+	bool wants_room;
+	/* the socket is closed, and its conversation goes on */
+	bool is_orphan;
+	/* why it is about to go back to the kernel: no ring leads to the peer any more, or
+	 * the peer's segments do not come by ours; or REASON_NONE */
+	enum reason lost_way;
+	/* `config`: it may have other options than a fresh socket, SO_LINGER among them;
+	 * `heritage` is what accepted sockets get from it (tsock_listen.c), and is known. */
+	bool has_options, may_linger, knows_heritage;
+	struct tsock_heritage *heritage;
+	/* `config`: the twin is its guard. */
+	bool is_guarded;
+	/* what the guard had dropped when it was asked last */
+	uint32_t guard_drops;
+	/* the stack's lock */
+	struct list by_guard;
+	bool is_gone;
+	/* SIGURG is due */
+	bool has_signal;
+	/* in engine->orphans; in engine->untidy */
+	struct list orphan, tidy;
+	/* in engine->shown; the round in which its figures were published, and what
+	 * was told of retransmissions */
+	struct list shown;
+	uint32_t show_round;
+	uint64_t told_retransmitted;
+	/* in engine->moving, and the packets that came meanwhile */
+	struct list moving, held;
+};
+
+extern struct fd_ops tsock_ops;
+
+static inline struct tsock *tsock_of(struct fd_object *obj)
+{
+	return CONTAINER_OF(obj, struct tsock, sock.obj);
+}
+
+static inline struct tsock *tsock_of_sock(struct sock *s)
+{
+	return CONTAINER_OF(s, struct tsock, sock);
+}
+
+static inline enum tsock_phase tsock_phase(const struct tsock *t)
+{
+	return (enum tsock_phase)atomic_load_explicit(&t->phase,
+						      memory_order_acquire);
+}
+
+static inline bool tsock_is_ours(const struct tsock *t)
+{
+	return LIKELY(tsock_phase(t) == TSOCK_OURS);
+}
+
+/* Locks the stack of a socket that is ours or listens; it stays in it. */
+static inline void tsock_lock(struct tsock *t) ACQUIRES(t->engine->stack->lock)
+{
+	stack_lock(t->engine->stack);
+	stack_settle_locked(t->engine->stack);
+}
+
+static inline void tsock_unlock(struct tsock *t) RELEASES(t->engine->stack->lock)
+{
+	stack_unlock(t->engine->stack);
+}
+
+/* Who has seen that it is ours has to look again once he has the lock, where it cannot
+ * leave: without a pcb it would seem closed. False, and not locked: it has left. */
+static inline bool tsock_lock_ours(struct tsock *t)
+	TRY_ACQUIRES(true, t->engine->stack->lock)
+{
+	if (!tsock_is_ours(t))
+		return false;
+	tsock_lock(t);
+	if (tsock_is_ours(t))
+		return true;
+	tsock_unlock(t);
+	return false;
+}
+
+/* Not open yet. Two ends that connect to each other at once are in SYN_RCVD, too. */
+static inline bool tsock_is_opening_state(enum tcp_state state)
+{
+	return state == TCPS_SYN_SENT || state == TCPS_SYN_RCVD;
+}
+
+/* It stands still while it goes back to the kernel: the mover reads the engine's queues
+ * without the lock, so that nobody takes from them or adds to them. Under the lock. */
+static inline bool tsock_is_moving(const struct tsock *t)
+{
+	return UNLIKELY(list_is_linked(&t->moving));
+}
+
+/* Returns when the move is over; the mover has `config`. Without a lock. */
+static inline void tsock_await_move(struct tsock *t)
+{
+	mutex_acquire(&t->sock.config);
+	mutex_release(&t->sock.config);
+}
+
+static inline uint64_t tsock_now(const struct tsock *t)
+{
+	return tcp_engine_now(t->engine);
+}
+
+/* -- tsock.c -- */
+
+/* The object without a twin's name or stack, for an accepted connection as well. */
+struct tsock *tsock_make(int fd, int domain, int type) MUST_CHECK;
+/* The engine has something to say of its connection. Under the lock. */
+void tsock_event(struct tsock *t, unsigned what);
+/* Sets the ready word to what is so now, and tells the watches of `news`. Under the
+ * lock. */
+void tsock_update(struct tsock *t, uint32_t news);
+/* The socket's phase has changed, so that its word is another: who watches it looks
+ * anew. Without the lock. */
+bool tsock_is_watched(struct tsock *t);
+void tsock_tell_all(struct tsock *t, uint32_t ready);
+/* The connection goes back to the kernel soon. Under the lock. */
+void tsock_lost_way_locked(struct tsock *t, enum reason why);
+/* Takes a reference of the way. Under the lock. */
+void tsock_set_way(struct tsock *t, struct tcp_way *way);
+/* The error that is said once, or 0. Under the lock. */
+int tsock_take_error(struct tsock *t);
+/* The socket is the kernel's from now on: `reason` in the statistics. With `config`. */
+void tsock_is_kernels(struct tsock *t, int fd, enum reason reason,
+		      enum stats_decider decider, const char *detail);
+/* What its destinations depend on: the settings of the twin. */
+void tsock_read_query(const struct tsock *t, int fd, struct dst_query *out);
+void tsocks_tidy(struct stack_engine *base, struct stack *stack);
+/* The twin's number: that of a closed socket, or one that names it now; -1: there is
+ * none. */
+int tsock_fd(struct tsock *t);
+void tcp_ports_tidy(struct tcp_engine *engine);
+/* Ends what is left of a connection: rule, twin, way. Without a lock. */
+void tsock_give_up(struct tsock *t);
+
+/* -- tsock_wait.c -- */
+
+/* How to look: a result, or -EAGAIN. Without the lock. */
+struct tsock_wait;
+typedef long tsock_look_fn(struct tsock_wait *w);
+struct tsock_wait {
+	struct sock_wait wait;
+	struct tsock *t;
+	int fd;
+	tsock_look_fn *look;
+	/* ready bits that end the wait */
+	uint32_t bits;
+	/* what the look works on */
+	void *ctx;
+	struct pollfd fds[1 + WAIT_FDS_MAX];
+};
+/* Waits after a look that has found nothing; `timeout_ns` 0 is for ever. */
+long tsock_wait(struct tsock *t, int fd, tsock_look_fn *look, void *ctx,
+		uint32_t bits, uint64_t timeout_ns) MUST_CHECK;
+/* Polls the rings, with the lock, and has the engine process what came. */
+void tsock_poll_locked(struct tsock *t) REQUIRES(t->engine->stack->lock);
+
+/* -- tsock_connect.c -- */
+long tsock_connect(struct fd_object *obj, int fd, const struct sockaddr *addr,
+		   socklen_t len);
+/* The socket is as before connect(), but that its twin keeps the port, and `error` (0:
+ * none) is still to be said. With `config`. */
+void tsock_start_over(struct tsock *t, int error);
+/* The error of one that is nobody's, which is said once; 0: none. */
+int tsock_fresh_error(struct tsock *t);
+/* Waits until a connection that is under way is open. 0, -EAGAIN, or its error. */
+long tsock_await_open(struct tsock *t, int fd, uint64_t timeout_ns) MUST_CHECK;
+
+/* -- tsock_listen.c -- */
+long tsock_listen(struct fd_object *obj, int fd, int backlog);
+long tsock_accept(struct fd_object *obj, int fd, struct sockaddr *addr,
+		  socklen_t *len);
+long tsock_accept4(struct fd_object *obj, int fd, struct sockaddr *addr,
+		   socklen_t *len, int flags);
+void tcp_port_event(struct tcp_port *port, unsigned what);
+/* The port that a SYN with this key is for, or NULL. Under the lock. */
+struct tcp_port *tcp_port_find(struct tcp_engine *engine,
+			       const struct flow_key *key);
+/* What the way of an answer depends on. `port` may be NULL. Under the lock. */
+struct dst_query tcp_port_query(const struct tcp_engine *engine,
+				const struct tcp_port *port,
+				const struct flow_key *key);
+/* Whether a segment that none of our connections knows may be the kernel's. */
+bool tcp_port_lets_pass(struct tcp_engine *engine, const struct flow_key *key,
+			uint8_t flags);
+/* Gives the kernel the segments that are its. Without the lock. */
+void tcp_foreign_give(struct tcp_engine *engine);
+/* Drops a reference; the last one goes to `tidy`. Under the lock. */
+void tcp_port_put(struct tcp_port *port);
+/* The listener is closed, when `twin_fd` is its twin, or leaves. */
+void tsock_stop_listening(struct tsock *t, bool is_closed);
+/* Begins to listen beside the twin, if that is possible. With `config`. */
+void tsock_join_listener(struct tsock *t, int fd);
+/* Somebody waits for it. */
+void tsock_wants_accept(struct tsock *t);
+
+/* -- tsock_stats.c -- */
+/* Begins to publish the figures of a connection. Under the lock. */
+void tsock_show(struct tsock *t);
+/* Publishes them once more. Under the lock. */
+void tsock_tell_figures(struct tsock *t);
+
+/* -- tsock_options.c -- */
+/* What the twin says of options that the engine follows. */
+struct tsock_settings {
+	struct tcp_settings tcp;
+	bool nodelay, cork, keepalive, oob_inline;
+	/* 0: not fixed */
+	uint32_t rcv_buf, snd_buf;
+	int rcv_lowat;
+	enum tcp_cc_algorithm cc;
+	/* The twin's is BBR, which is ours if the program has chosen it, and not the
+	 * system for all. */
+	bool is_bbr;
+	/* the algorithm is one that we do not have */
+	bool is_cc_kernels;
+};
+/* What the user wishes for all new sockets. */
+void tsock_first_options(int fd);
+/* `out->tcp` has the values of the engine's pcb. */
+void tsock_load_settings(const struct tsock *t, int fd, struct tsock_settings *out);
+/* Gives them to a connection or listener of the engine. Under the lock. */
+int tsock_apply_settings(struct tsock *t, struct tcp_pcb *pcb,
+			 const struct tsock_settings *settings) MUST_CHECK;
+void tsock_read_settings(struct sock *s, int fd);
+long tsock_setsockopt(struct fd_object *obj, int fd, int level, int name,
+		      const void *value, socklen_t len);
+long tsock_getsockopt(struct fd_object *obj, int fd, int level, int name,
+		      void *value, socklen_t *len);
+long tsock_ioctl(struct fd_object *obj, int fd, unsigned long request,
+		 void *arg);
+long tsock_sockatmark(struct fd_object *obj, int fd);
+long tsock_fcntl(struct fd_object *obj, int fd, int cmd, void *arg);
+
+/* -- tsock_guard.c -- */
+/* The twin guards the connection (tcp_twin_guard), until tsock_unguard. With `config`, or
+ * before others know the socket. */
+void tsock_guard(struct tsock *t, int fd, bool is_bound);
+void tsock_unguard(struct tsock *t, int fd);
+/* The twin is no guard any more, or about to be closed. */
+void tsock_guard_is_over(struct tsock *t);
+
+/* -- tsock_leave.c -- */
+void tsock_leave(struct fd_object *obj, int fd, enum reason reason,
+		 enum stats_decider decider);
+/* The connection goes back to the kernel as `fd`. 0: it has; a negative errno: it goes
+ * on with us. With `config`. */
+int tsock_go_back(struct tsock *t, int fd) MUST_CHECK;
+/* Whether the process has the right that it takes. */
+bool tsocks_may_go_back(void);
+
+/* -- tsock_quick.c -- */
+/* A short segment that is the next one in the stack's only ring, straight from there.
+ * -EAGAIN: there is none, or something is unusual. The connection has a pcb, and no data
+ * waits. Under the lock. */
+long tsock_take_direct(struct tsock *t, struct stack *stack, void *buf,
+		       size_t len) REQUIRES(stack->lock);
+/* Whether a single frame in the ring makes a connection readable: endpoint.foresee, of a
+ * socket's end and of a port's. */
+struct endpoint *tsock_foresee(struct endpoint *end,
+			       const struct ring_frame *segment);
+struct endpoint *tsock_foresee_of_port(struct endpoint *end,
+				       const struct ring_frame *segment);
+ssize_t tsock_quick_recv(int fd, void *buf, size_t len, int flags,
+			 const _Atomic(struct fd_object *) *entry,
+			 struct fd_object *obj);
+ssize_t tsock_quick_send(int fd, const void *buf, size_t len, int flags,
+			 const _Atomic(struct fd_object *) *entry,
+			 struct fd_object *obj);
+
+/* -- tsock_recv.c, tsock_send.c -- */
+long tsock_read(struct fd_object *obj, int fd, void *buf, size_t len);
+long tsock_readv(struct fd_object *obj, int fd, const struct iovec *iov,
+		 int cnt);
+long tsock_recv(struct fd_object *obj, int fd, void *buf, size_t len,
+		int flags);
+long tsock_recvfrom(struct fd_object *obj, int fd, void *buf, size_t len,
+		    int flags, struct sockaddr *addr, socklen_t *addr_len);
+long tsock_recvmsg(struct fd_object *obj, int fd, struct msghdr *msg,
+		   int flags);
+long tsock_recvmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
+		    unsigned int cnt, int flags, struct timespec *timeout);
+long tsock_write(struct fd_object *obj, int fd, const void *buf, size_t len);
+long tsock_writev(struct fd_object *obj, int fd, const struct iovec *iov,
+		  int cnt);
+long tsock_send(struct fd_object *obj, int fd, const void *buf, size_t len,
+		int flags);
+long tsock_sendto(struct fd_object *obj, int fd, const void *buf, size_t len,
+		  int flags, const struct sockaddr *addr, socklen_t addr_len);
+long tsock_sendmsg(struct fd_object *obj, int fd, const struct msghdr *msg,
+		   int flags);
+long tsock_sendmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
+		    unsigned int cnt, int flags);
+long tsock_preadv2(struct fd_object *obj, int fd, const struct iovec *iov,
+		   int cnt, off_t offset, int flags);
+long tsock_pwritev2(struct fd_object *obj, int fd, const struct iovec *iov,
+		    int cnt, off_t offset, int flags);
+long tsock_splice(struct fd_object *obj, int fd, off64_t *offset, int fd2,
+		  off64_t *offset2, size_t len, unsigned int flags);
+long tsock_sendfile(struct fd_object *obj, int fd, int fd2, off_t *offset,
+		    size_t len);
+long tsock_sendfile64(struct fd_object *obj, int fd, int fd2, off64_t *offset,
+		      size_t len);
+
+#endif

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The most frequent calls on a connection in the fewest steps: a short send that may
+ * leave at once, the receive of a short segment that lies in the ring, and a receive with
+ * nothing there. Whatever is unusual is left to the general way, which begins anew.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/checksum.h"
+#include "pkt/wire.h"
+#include "sock/tcp/tsock_priv.h"
+
+enum {
+	/* So many bytes are copied under the stack's lock. */
+	SHORT_MAX = 256,
+	RX_FLAGS = MSG_DONTWAIT | MSG_NOSIGNAL,
+	TX_FLAGS = MSG_DONTWAIT | MSG_NOSIGNAL,
+};
+
+/* -- receiving ---------------------------------------------------------------------- */
+
+/* The frames of an accepted connection come by its port's rule. */
+static inline const struct endpoint *end_of(const struct tsock *t)
+{
+	return t->port ? &t->port->end : &t->sock.end;
+}
+
+/* Whether the addresses before the segment are those of the connection; the ports are
+ * looked at by the demultiplexer, and by the engine. */
+static inline bool is_ours(const struct tsock *t, const uint8_t *segment)
+{
+	const struct wire_ipv4 *ip = (const void *)(segment - sizeof(*ip));
+	const struct wire_tcp *tcp = (const void *)segment;
+
+	return ip->src == ip_addr_v4(&t->key.remote) &&
+	       ip->dst == ip_addr_v4(&t->key.local) &&
+	       tcp->src_port == t->key.remote_port &&
+	       tcp->dst_port == t->key.local_port;
+}
+
+/* On a link without a wire, the sum may be that of the pseudo header alone. It is right
+ * when 2^16 - 1 divides it. */
+static inline bool has_right_sum(const struct stack *stack,
+				 const struct ring_frame *segment)
+{
+	const struct wire_tcp *tcp = (const void *)segment->data;
+	uint64_t pseudo = stack->demux.last_pseudo_sum +
+			  htobe16((uint16_t)segment->len);
+
+	if (segment->csum_verdict == PKT_CSUM_GOOD)
+		return true;
+	if (stack->only_from->rx_partial_csum &&
+	    (pseudo + 0xffff - tcp->check) % 0xffff == 0)
+		return true;
+	return (pseudo + csum_partial(segment->data, segment->len, 0)) % 0xffff ==
+	       0;
+}
+
+/* Whether the segment can go straight to who reads. */
+static inline bool is_short_and_right(const struct tsock *t,
+				      const struct stack *stack,
+				      const struct ring_frame *segment)
+{
+	return LIKELY(segment->len >= sizeof(struct wire_tcp) &&
+		      segment->len <= SHORT_MAX && is_ours(t, segment->data) &&
+		      has_right_sum(stack, segment));
+}
+
+/* Who reads is told nothing but what comes. */
+static inline bool is_plain(const struct tsock *t)
+{
+	return LIKELY(t->pcb && !t->error && !t->is_shut_rd &&
+		      atomic_load_explicit(&t->rcv_lowat,
+					   memory_order_relaxed) <= 1);
+}
+
+static struct endpoint *foresee(struct tsock *t, const struct ring_frame *segment)
+{
+	struct stack *stack = t->engine->stack;
+
+	if (!tsock_is_ours(t) || !is_plain(t) || tsock_is_moving(t) ||
+	    endpoint_ready(&t->sock.end) & READY_IN ||
+	    !is_short_and_right(t, stack, segment) ||
+	    !tcp_would_take_direct(t->pcb, segment->data, segment->len))
+		return NULL;
+	return &t->sock.end;
+}
+
+struct endpoint *tsock_foresee(struct endpoint *end,
+			       const struct ring_frame *segment)
+{
+	return foresee(tsock_of_sock(CONTAINER_OF(end, struct sock, end)),
+		       segment);
+}
+
+struct endpoint *tsock_foresee_of_port(struct endpoint *end,
+				       const struct ring_frame *segment)
+{
+	struct tcp_port *port = CONTAINER_OF(end, struct tcp_port, end);
+	const struct wire_ipv4 *ip = (const void *)(segment->data - sizeof(*ip));
+	const struct wire_tcp *tcp = (const void *)segment->data;
+	struct flow_key key = {
+		.local = ip_addr_from_v4(ip->dst),
+		.remote = ip_addr_from_v4(ip->src),
+	};
+	struct tcp_user *user = NULL;
+	struct tcp_pcb *pcb;
+
+	if (segment->len < sizeof(*tcp))
+		return NULL;
+	key.local_port = tcp->dst_port;
+	key.remote_port = tcp->src_port;
+	pcb = tcp_find(port->engine->table, &key);
+	if (pcb)
+		user = tcp_user(pcb);
+	return user && !user->is_port ?
+		       foresee(CONTAINER_OF(user, struct tsock, user), segment) :
+		       NULL;
+}
+
+long tsock_take_direct(struct tsock *t, struct stack *stack, void *buf,
+		       size_t len)
+{
+	struct ring *ring = stack->only;
+	struct stats_socket_counters *c;
+	struct ring_frame segment;
+	long n;
+
+	if (UNLIKELY(!ring || stack->demux.last != end_of(t) ||
+		     stack->afterwards & STACK_ENGINES))
+		return -EAGAIN;
+	segment = demux_peek(&stack->demux, ring->ops->rx_peek(ring),
+			     stack->only_from);
+	if (UNLIKELY(!segment.data || !is_short_and_right(t, stack, &segment)))
+		return -EAGAIN;
+	n = tcp_input_direct(t->pcb, segment.data, segment.len, buf,
+			     (uint32_t)MIN(len, (size_t)SHORT_MAX), tsock_now(t));
+	if (UNLIKELY(n < 0))
+		return n;
+	if (stack->announced)
+		stack_unannounce_locked(stack);
+	ring->ops->rx_done(ring);
+	if (UNLIKELY(ring->wants_kick))
+		stack_note_kick(stack, ring);
+	atomic_store_explicit(&stack->was_polled, true, memory_order_relaxed);
+	if (UNLIKELY(tcp_has_event(t->engine->table)))
+		stack_engine_due_locked(stack, &t->engine->base);
+	stack_note_timers_locked(stack);
+	c = sock_counters(&t->sock);
+	c->rx_poll_hit++;
+	c->rx_packets++;
+	c->rx_bytes += (size_t)n;
+	return n;
+}
+
+static COLD ssize_t undo_recv(int fd, void *buf, size_t len, int flags,
+			      struct fd_object *obj, struct stack *stack)
+	RELEASES(stack->lock)
+{
+	stack_unlock(stack);
+	return fd_quick_undo_recv(fd, buf, len, flags, obj);
+}
+
+ssize_t tsock_quick_recv(int fd, void *buf, size_t len, int flags,
+			 const _Atomic(struct fd_object *) *entry,
+			 struct fd_object *obj)
+{
+	struct stack *stack;
+	struct tsock *t;
+	long n;
+
+	if (UNLIKELY(fd_quick_is_odd() || flags & ~RX_FLAGS ||
+		     !user_is_plausible(buf, 1)))
+		return fd_slow_calls.recv(fd, buf, len, flags, entry, obj);
+	os_enter_first();
+	if (UNLIKELY(!fd_object_try_hold(obj)))
+		return fd_quick_undo_recv(fd, buf, len, flags, NULL);
+	if (UNLIKELY(!fd_quick_is_mine(obj, &tsock_ops, entry)))
+		return fd_quick_undo_recv(fd, buf, len, flags, obj);
+	t = tsock_of(obj);
+	if (UNLIKELY(!tsock_is_ours(t)))
+		return fd_quick_undo_recv(fd, buf, len, flags, obj);
+	stack = t->engine->stack;
+	if (UNLIKELY(!stack_lock_try_plain(&stack->lock)))
+		return fd_quick_undo_recv(fd, buf, len, flags, obj);
+	if (UNLIKELY(!is_plain(t) ||
+		     (endpoint_ready(&t->sock.end) & READY_IN &&
+		      stack->announced != &t->sock.end)))
+		return undo_recv(fd, buf, len, flags, obj, stack);
+	if (LIKELY(!stack_has_quiet_rings(stack))) {
+		n = tsock_take_direct(t, stack, buf, len);
+		if (UNLIKELY(n < 0))
+			return undo_recv(fd, buf, len, flags, obj, stack);
+		if (UNLIKELY(stack->afterwards))
+			stack_unlock_slow(stack);
+		else
+			stack_lock_release_plain(&stack->lock);
+		return fd_quick_end(obj, n);
+	}
+	if (UNLIKELY(stack->afterwards || stack_has_timer_due(stack) ||
+		     sock_is_blocking(&t->sock, flags)))
+		return undo_recv(fd, buf, len, flags, obj, stack);
+	atomic_store_explicit(&stack->was_polled, true, memory_order_relaxed);
+	sock_counters(&t->sock)->rx_eagain++;
+	stack_lock_release_plain(&stack->lock);
+	return fd_quick_end_again(obj);
+}
+
+/* -- sending ------------------------------------------------------------------------- */
+
+static COLD ssize_t undo_send(int fd, const void *buf, size_t len, int flags,
+			      struct fd_object *obj, struct stack *stack)
+	RELEASES(stack->lock)
+{
+	stack_unlock(stack);
+	return fd_quick_undo_send(fd, buf, len, flags, obj);
+}
+
+/* False: nothing was done. */
+static inline bool send_short(struct tsock *t, struct stack *stack,
+			      const void *buf, size_t len) REQUIRES(stack->lock)
+{
+	struct pkt *pkt = stack_send_alloc_locked(stack);
+	uint8_t *to;
+
+	if (UNLIKELY(!pkt))
+		return false;
+	to = pkt_append(pkt, (uint32_t)len);
+	memcpy(to, buf, OPAQUE(len));
+	if (LIKELY(tcp_send_now(t->pcb, pkt, tsock_now(t))))
+		return true;
+	pkt_put(pkt);
+	return false;
+}
+
+ssize_t tsock_quick_send(int fd, const void *buf, size_t len, int flags,
+			 const _Atomic(struct fd_object *) *entry,
+			 struct fd_object *obj)
+{
+	struct stats_socket_counters *c;
+	struct stack *stack;
+	struct tsock *t;
+
+	if (UNLIKELY(fd_quick_is_odd() || flags & ~TX_FLAGS ||
+		     len - 1 >= SHORT_MAX || !user_is_plausible(buf, len)))
+		return fd_slow_calls.send(fd, buf, len, flags, entry, obj);
+	os_enter_first();
+	if (UNLIKELY(!fd_object_try_hold(obj)))
+		return fd_quick_undo_send(fd, buf, len, flags, NULL);
+	if (UNLIKELY(!fd_quick_is_mine(obj, &tsock_ops, entry)))
+		return fd_quick_undo_send(fd, buf, len, flags, obj);
+	t = tsock_of(obj);
+	if (UNLIKELY(!tsock_is_ours(t)))
+		return fd_quick_undo_send(fd, buf, len, flags, obj);
+	stack = t->engine->stack;
+	if (UNLIKELY(!stack_lock_try_plain(&stack->lock)))
+		return fd_quick_undo_send(fd, buf, len, flags, obj);
+	/* another thread is in the middle of a long send */
+	if (UNLIKELY(!t->pcb || t->error ||
+		     atomic_load_explicit(&t->is_writing, memory_order_relaxed) ||
+		     !send_short(t, stack, buf, len)))
+		return undo_send(fd, buf, len, flags, obj, stack);
+	stack_note_timers_locked(stack);
+	if (UNLIKELY(!tcp_has_room(t->pcb)))
+		tsock_update(t, 0);
+	c = sock_counters(&t->sock);
+	c->tx_packets++;
+	c->tx_bytes += len;
+	stack_unlock(stack);
+	return fd_quick_end(obj, (ssize_t)len);
+}

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Receiving from a connection of ours. Bytes are unlinked under the lock, and copied
+ * after it unless they are few. A connection that becomes the kernel's in the middle of
+ * a call goes on there, behind the bytes that the call has already.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "base/clock.h"
+#include "os/inside.h"
+#include "sock/tcp/tsock_priv.h"
+
+/* So many bytes are copied under the stack's lock. */
+enum { COPY_LOCKED_MAX = 256 };
+
+/* A receive call, whichever it was. */
+struct rx_call {
+	const struct iovec *iov;
+	size_t iov_cnt;
+	/* what it wants, and has got */
+	size_t len, done;
+	int flags;
+	/* NULL unless it was recvmsg */
+	struct msghdr *msg;
+};
+
+/* -- copying -------------------------------------------------------------------------- */
+
+/* Without a lock. With MSG_TRUNC the program wants no bytes, only their number. */
+static void copy_list(struct rx_call *call, struct list *pkts)
+{
+	struct pkt *pkt;
+
+	LIST_FOR_EACH(pkt, pkts, link) {
+		if (!(call->flags & MSG_TRUNC))
+			user_iov_write(call->iov, call->iov_cnt, call->done,
+				       pkt->data, pkt->len);
+		call->done += pkt->len;
+	}
+}
+
+/* Shows what is there once more: the packets stay. Returns the packets that borrow
+ * them, in `pkts`. Under the lock. */
+static void borrow_all(struct tsock *t, size_t max, struct list *pkts)
+{
+	struct pkt *pkt = NULL, *copy;
+
+	while (max && (pkt = tcp_unread_next(t->pcb, pkt))) {
+		uint32_t len = (uint32_t)MIN((size_t)pkt->len, max);
+
+		copy = pkt_borrow(&t->engine->borrowers, pkt, 0, len);
+		if (!copy)
+			return;
+		list_push_back(pkts, &copy->link);
+		max -= len;
+	}
+}
+
+/* Whether the call's pointers can be right. */
+static bool is_plausible(const struct rx_call *call)
+{
+	return call->flags & MSG_TRUNC ||
+	       user_iov_len(call->iov, call->iov_cnt) >= 0;
+}
+
+/* Takes what is there, up to what the call still wants. The lock is released for a long
+ * copy. Under the lock, which it releases. */
+static long take(struct tsock *t, struct rx_call *call)
+	RELEASES(t->engine->stack->lock)
+{
+	uint32_t max = (uint32_t)MIN(call->len - call->done, (size_t)INT_MAX);
+	struct list pkts = LIST_INIT(pkts);
+	size_t before = call->done;
+	uint32_t len = 0;
+
+	if (call->flags & MSG_PEEK) {
+		borrow_all(t, max, &pkts);
+	} else {
+		len = tcp_take(t->pcb, max, &pkts);
+		tcp_recved(t->pcb, len, tsock_now(t));
+		tcp_engine_due_locked(t->engine);
+		tsock_update(t, 0);
+	}
+	if (len > COPY_LOCKED_MAX || call->flags & MSG_PEEK) {
+		tsock_unlock(t);
+		copy_list(call, &pkts);
+		tsock_lock(t);
+	} else {
+		copy_list(call, &pkts);
+	}
+	pkt_put_list(&pkts);
+	if (!(call->flags & MSG_PEEK)) {
+		struct stats_socket_counters *c = sock_counters(&t->sock);
+
+		c->rx_packets++;
+		c->rx_bytes += call->done - before;
+	}
+	tsock_unlock(t);
+	return (long)(call->done - before);
+}
+
+/* -- one look --------------------------------------------------------------------------- */
+
+/* What a call without bytes says, when there are none. */
+static long state_result(struct tsock *t)
+{
+	long err;
+
+	/* behind the end there is no error */
+	if (t->pcb && tcp_at_end(t->pcb))
+		return 0;
+	err = tsock_take_error(t);
+	if (err)
+		return err;
+	if (!t->pcb || tcp_state(t->pcb) == TCPS_CLOSED)
+		return 0;
+	if (t->is_shut_rd || tcp_at_end(t->pcb))
+		return 0;
+	return -EAGAIN;
+}
+
+/* The least that the call waits for. */
+static size_t wanted(const struct tsock *t, const struct rx_call *call)
+{
+	size_t lowat = (size_t)atomic_load_explicit(&t->rcv_lowat,
+						    memory_order_relaxed);
+
+	if (call->flags & MSG_WAITALL)
+		return call->len;
+	return MIN(call->len, lowat);
+}
+
+/* The next short segment, straight from the ring. True: the call has it. */
+static inline bool take_direct(struct tsock *t, struct rx_call *call)
+	REQUIRES(t->engine->stack->lock)
+{
+	long n;
+
+	if (stack_has_quiet_rings(t->engine->stack) || !t->pcb || t->error || t->is_shut_rd ||
+	    call->iov_cnt != 1 || !call->len || call->done ||
+	    call->flags & (MSG_PEEK | MSG_TRUNC) || !is_plausible(call))
+		return false;
+	n = tsock_take_direct(t, t->engine->stack, call->iov[0].iov_base,
+			      call->iov[0].iov_len);
+	if (n < 0)
+		return false;
+	call->done = (size_t)n;
+	return true;
+}
+
+/* 0 and more: the call is over, with call->done bytes; -EAGAIN: it would wait for more;
+ * another error. */
+static long look_once(struct tsock *t, struct rx_call *call)
+{
+	long n;
+
+again:
+	/* what is announced is taken below */
+	stack_lock(t->engine->stack);
+	if (UNLIKELY(!tsock_is_ours(t))) {
+		tsock_unlock(t);
+		return FD_PASS;
+	}
+	if (tsock_is_moving(t)) {
+		tsock_unlock(t);
+		tsock_await_move(t);
+		goto again;
+	}
+	if (!t->pcb || !tcp_has_data(t->pcb)) {
+		if (take_direct(t, call)) {
+			tsock_unlock(t);
+			return call->done >= wanted(t, call) ? 0 : -EAGAIN;
+		}
+		tsock_poll_locked(t);
+	}
+	if (UNLIKELY(!t->pcb || !tcp_has_data(t->pcb))) {
+		n = call->done ? 0 : state_result(t);
+		/* with bytes already, an error or the end is for the next call */
+		if (call->done && t->pcb && !t->error &&
+		    tcp_state(t->pcb) != TCPS_CLOSED && !t->is_shut_rd &&
+		    !tcp_at_end(t->pcb))
+			n = -EAGAIN;
+		if (n == -EAGAIN)
+			sock_counters(&t->sock)->rx_eagain++;
+		tsock_unlock(t);
+		return n;
+	}
+	if (UNLIKELY(!is_plausible(call))) {
+		tsock_unlock(t);
+		return -EFAULT;
+	}
+	if (UNLIKELY(!call->len)) {
+		tsock_unlock(t);
+		return 0;
+	}
+	if (call->flags & MSG_PEEK)
+		call->done = 0;
+	n = take(t, call);
+	if (UNLIKELY(n == 0 && !(call->flags & MSG_PEEK)))
+		return -EAGAIN;
+	return call->done >= wanted(t, call) ? 0 : -EAGAIN;
+}
+
+static long look(struct tsock_wait *w)
+{
+	return look_once(w->t, w->ctx);
+}
+
+/* -- calls ------------------------------------------------------------------------------ */
+
+/* The connection has become the kernel's while the call had some bytes: the twin gives
+ * the rest. */
+static long go_on_with_twin(struct tsock *t, int fd, struct rx_call *call)
+{
+	long n;
+
+	if (!call->done || !sock_owns_fd(&t->sock, fd))
+		return call->done ? (long)call->done : FD_PASS;
+	while (call->done < wanted(t, call)) {
+		struct iovec iov[64];
+		struct msghdr msg = { .msg_iov = iov };
+
+		msg.msg_iovlen = user_iov_rest(call->iov, call->iov_cnt,
+					       call->done, iov, ARRAY_LEN(iov));
+		n = inside_recvmsg(fd, &msg, (call->flags & ~MSG_WAITALL) |
+						     MSG_DONTWAIT);
+		if (n <= 0)
+			break;
+		call->done += (size_t)n;
+	}
+	return (long)call->done;
+}
+
+static long receive_urgent(struct tsock *t, struct rx_call *call)
+{
+	uint8_t byte;
+	int err;
+
+	for (;;) {
+		if (!tsock_lock_ours(t))
+			return FD_PASS;
+		if (!tsock_is_moving(t))
+			break;
+		tsock_unlock(t);
+		tsock_await_move(t);
+	}
+	tsock_poll_locked(t);
+	err = t->pcb ? tcp_take_urgent(t->pcb, &byte, call->flags & MSG_PEEK) :
+		       -EINVAL;
+	if (!err)
+		tsock_update(t, 0);
+	tsock_unlock(t);
+	if (err)
+		return err;
+	if (call->msg)
+		call->msg->msg_flags |= MSG_OOB;
+	if (!call->len)
+		return 0;
+	if (!is_plausible(call))
+		return -EFAULT;
+	if (!(call->flags & MSG_TRUNC))
+		user_iov_write(call->iov, call->iov_cnt, 0, &byte, 1);
+	return 1;
+}
+
+static long wait_for_more(struct tsock *t, int fd, struct rx_call *call)
+{
+	uint64_t timeout = atomic_load_explicit(&t->sock.rx_timeout_ns,
+						memory_order_relaxed);
+
+	return tsock_wait(t, fd, look, call, READY_IN | READY_ERR | READY_HUP,
+			  timeout);
+}
+
+/* Waiting for all of it, the call is woken by each segment. */
+static long wait_for_all(struct tsock *t, int fd, struct rx_call *call)
+{
+	return tsock_wait(t, fd, look, call, READY_ERR | READY_HUP,
+			  atomic_load(&t->sock.rx_timeout_ns));
+}
+
+static long receive(struct tsock *t, int fd, struct rx_call *call)
+{
+	long n;
+
+	if (UNLIKELY(!tsock_is_ours(t))) {
+		n = tsock_fresh_error(t);
+		return n ? n : FD_PASS;
+	}
+	if (UNLIKELY(call->flags & (MSG_OOB | MSG_ERRQUEUE))) {
+		if (call->flags & MSG_ERRQUEUE)
+			return FD_PASS;
+		return receive_urgent(t, call);
+	}
+	if (call->msg)
+		call->msg->msg_flags = call->flags & MSG_CMSG_CLOEXEC;
+	n = look_once(t, call);
+	if (n == -EAGAIN && sock_is_blocking(&t->sock, call->flags))
+		n = call->done ? wait_for_all(t, fd, call) :
+				 wait_for_more(t, fd, call);
+	if (UNLIKELY(n == FD_ABANDONED))
+		return n;
+	if (UNLIKELY(n == FD_PASS))
+		return go_on_with_twin(t, fd, call);
+	if (call->msg) {
+		call->msg->msg_controllen = 0;
+		if (n >= 0 || call->done)
+			call->msg->msg_namelen = 0;
+	}
+	/* what the call has counts for more than how it ended */
+	return call->done ? (long)call->done : n;
+}
+
+static long receive_plain(struct tsock *t, int fd, void *buf, size_t len,
+			  int flags)
+{
+	struct iovec iov = { buf, len };
+	struct rx_call call = {
+		.iov = &iov,
+		.iov_cnt = 1,
+		.len = MIN(len, (size_t)INT_MAX),
+		.flags = flags,
+	};
+
+	return receive(t, fd, &call);
+}
+
+long tsock_recv(struct fd_object *obj, int fd, void *buf, size_t len, int flags)
+{
+	return receive_plain(tsock_of(obj), fd, buf, len, flags);
+}
+
+long tsock_read(struct fd_object *obj, int fd, void *buf, size_t len)
+{
+	return len == 0 ? FD_PASS :
+			  receive_plain(tsock_of(obj), fd, buf, len, 0);
+}
+
+/* A connection has no names of senders: the length becomes 0. */
+long tsock_recvfrom(struct fd_object *obj, int fd, void *buf, size_t len,
+		    int flags, struct sockaddr *addr, socklen_t *addr_len)
+{
+	long n = receive_plain(tsock_of(obj), fd, buf, len, flags);
+
+	if (n >= 0 && addr) {
+		if (!user_is_plausible(addr_len, sizeof(*addr_len)))
+			return -EFAULT;
+		*addr_len = 0;
+	}
+	return n;
+}
+
+static long receive_vector(struct tsock *t, int fd, const struct iovec *iov,
+			   int cnt, int flags)
+{
+	ssize_t len = cnt < 0 ? -EINVAL : user_iov_len(iov, (size_t)cnt);
+	struct rx_call call = {
+		.iov = iov,
+		.iov_cnt = (size_t)cnt,
+		.len = (size_t)len,
+		.flags = flags,
+	};
+
+	/* libc has the right errno */
+	return len <= 0 ? FD_PASS : receive(t, fd, &call);
+}
+
+long tsock_readv(struct fd_object *obj, int fd, const struct iovec *iov, int cnt)
+{
+	return receive_vector(tsock_of(obj), fd, iov, cnt, 0);
+}
+
+long tsock_preadv2(struct fd_object *obj, int fd, const struct iovec *iov,
+		   int cnt, off_t offset, int flags)
+{
+	/* where there are places and other flags, libc has the right errno */
+	if (offset != -1 || flags & ~RWF_NOWAIT)
+		return FD_PASS;
+	return receive_vector(tsock_of(obj), fd, iov, cnt,
+			      flags ? MSG_DONTWAIT : 0);
+}
+
+long tsock_recvmsg(struct fd_object *obj, int fd, struct msghdr *msg, int flags)
+{
+	struct rx_call call = { .flags = flags, .msg = msg };
+	ssize_t len;
+
+	if (!user_is_plausible(msg, sizeof(*msg)))
+		return FD_PASS;
+	len = user_iov_len(msg->msg_iov, msg->msg_iovlen);
+	if (len < 0)
+		return FD_PASS;
+	call.iov = msg->msg_iov;
+	call.iov_cnt = msg->msg_iovlen;
+	call.len = (size_t)len;
+	return receive(tsock_of(obj), fd, &call);
+}
+
+/* The time of a batch is looked at after each message, as Linux does it. */
+static bool is_over(const struct timespec *timeout, uint64_t began_ns)
+{
+	return timeout &&
+	       clock_monotonic_ns() - began_ns >=
+		       (uint64_t)timeout->tv_sec * NS_PER_SEC +
+			       (uint64_t)timeout->tv_nsec;
+}
+
+long tsock_recvmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
+		    unsigned int cnt, int flags, struct timespec *timeout)
+{
+	uint64_t began = clock_monotonic_ns();
+	unsigned int done = 0;
+	long n = 0;
+
+	if (cnt == 0 || !user_is_plausible(msgs, cnt * sizeof(*msgs)) ||
+	    !user_is_timeout(timeout) || !tsock_is_ours(tsock_of(obj)))
+		return FD_PASS;
+	while (done < cnt) {
+		n = tsock_recvmsg(obj, fd, &msgs[done].msg_hdr,
+				  flags & ~MSG_WAITFORONE);
+		if (n < 0)
+			break;
+		msgs[done++].msg_len = (unsigned)n;
+		if (flags & MSG_WAITFORONE)
+			flags |= MSG_DONTWAIT;
+		if (is_over(timeout, began))
+			break;
+	}
+	return done ? (long)done : n;
+}

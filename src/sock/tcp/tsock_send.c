@@ -1,0 +1,629 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Sending on a connection of ours. Bytes are copied once, into packets of the stack's
+ * send stock, and the engine keeps them until they are acknowledged. Few bytes are
+ * copied under the lock; for more the packets are taken under it, filled without it, and
+ * queued under it again. Meanwhile the socket's writer mutex keeps other writers away.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/checksum.h"
+#include "base/syscall_raw.h"
+#include "os/file.h"
+#include "os/inside.h"
+#include "sock/tcp/tsock_priv.h"
+
+enum {
+	/* So many bytes are copied under the stack's lock. */
+	COPY_LOCKED_MAX = 256,
+	/* so many packets are filled in one go */
+	RUN_MAX = 32,
+	/* how often we try to get memory that another thread is about to make */
+	MEMORY_TRIES = 1000,
+};
+
+#define MEMORY_NAP_NS 100000
+
+/* A send call, whichever it was. */
+struct tx_call {
+	const struct iovec *iov;
+	size_t iov_cnt;
+	/* what it has, and what of it was taken */
+	size_t len, done;
+	int flags;
+	/* sendfile: the file, and where in it; -1: from memory */
+	int file;
+	off64_t offset;
+	/* the file has ended before */
+	bool is_at_end;
+};
+
+/* Packets on their way from the program to the engine. */
+struct run {
+	struct pkt *pkts[RUN_MAX];
+	unsigned cnt;
+};
+
+/* -- one go -------------------------------------------------------------------------- */
+
+/* Why nothing can be written; 0: it can. Under the lock. */
+static long check_writable(struct tsock *t)
+{
+	enum tcp_state state = t->pcb ? tcp_state(t->pcb) : TCPS_CLOSED;
+
+	/* it has left since the caller looked */
+	if (UNLIKELY(!tsock_is_ours(t)))
+		return FD_PASS;
+	/* the caller waits for the move, and begins anew */
+	if (tsock_is_moving(t))
+		return -EBUSY;
+	if (UNLIKELY(t->error))
+		return tsock_take_error(t);
+	if (UNLIKELY(state == TCPS_CLOSED || t->is_shut_wr))
+		return -EPIPE;
+	return UNLIKELY(tsock_is_opening_state(state)) ? -EAGAIN : 0;
+}
+
+/* How many bytes may be written now. Under the lock. */
+static uint32_t find_room(struct tsock *t) REQUIRES(t->engine->stack->lock)
+{
+	uint32_t room = tcp_sndbuf(t->pcb);
+
+	if (LIKELY(room))
+		return room;
+	tsock_poll_locked(t);
+	if (!t->pcb)
+		return 0;
+	room = tcp_sndbuf(t->pcb);
+	if (room)
+		return room;
+	t->wants_room = true;
+	tcp_wants_room(t->pcb, tsock_now(t));
+	tsock_update(t, 0);
+	return 0;
+}
+
+static unsigned flags_of(const struct tx_call *call, bool is_last)
+{
+	unsigned flags = 0;
+
+	if (!is_last || call->flags & MSG_MORE)
+		flags |= TCP_WRITE_MORE;
+	if (is_last && call->flags & MSG_EOR)
+		flags |= TCP_WRITE_EOR;
+	if (is_last && call->flags & MSG_OOB)
+		flags |= TCP_WRITE_URGENT;
+	return flags;
+}
+
+static void count(struct tsock *t, size_t len)
+{
+	struct stats_socket_counters *c = sock_counters(&t->sock);
+
+	c->tx_packets++;
+	c->tx_bytes += len;
+}
+
+/* What is not on its way yet takes as much as makes it a full segment, so that small
+ * writes need no packet each. Under the lock. */
+static void extend_last(struct tsock *t, struct tx_call *call, uint32_t room)
+	REQUIRES(t->engine->stack->lock)
+{
+	size_t rest = MIN(call->len - call->done, (size_t)room);
+	uint32_t len = (uint32_t)MIN(rest, (size_t)tcp_extend_room(t->pcb));
+	bool is_last = call->done + len == call->len;
+
+	if (!len)
+		return;
+	user_iov_read(call->iov, call->iov_cnt, call->done,
+		      tcp_extend(t->pcb, len, flags_of(call, is_last)), len);
+	call->done += len;
+}
+
+/* Few bytes, which are copied under the lock. */
+static long write_short(struct tsock *t, struct tx_call *call)
+	REQUIRES(t->engine->stack->lock)
+{
+	uint32_t len = (uint32_t)(call->len - call->done);
+	struct pkt *pkt = stack_send_alloc_locked(t->engine->stack);
+	long err;
+
+	if (UNLIKELY(!pkt))
+		return -ENOMEM;
+	user_iov_read(call->iov, call->iov_cnt, call->done,
+		      pkt_append(pkt, len), len);
+	err = tcp_write_with(t->pcb, pkt, flags_of(call, true));
+	if (UNLIKELY(err)) {
+		pkt_put(pkt);
+		return err;
+	}
+	call->done += len;
+	return 0;
+}
+
+/* Packets for so many bytes, as many as there are. */
+static void take_packets(struct tsock *t, struct run *run, size_t len)
+	REQUIRES(t->engine->stack->lock)
+{
+	size_t room = 0;
+
+	run->cnt = 0;
+	while (room < len && run->cnt < RUN_MAX) {
+		struct pkt *pkt = stack_send_alloc_locked(t->engine->stack);
+
+		if (!pkt)
+			return;
+		run->pkts[run->cnt++] = pkt;
+		room += MIN(pkt_tailroom(pkt), tcp_mss(t->pcb));
+	}
+}
+
+static long fill_from_file(struct tx_call *call, struct pkt *pkt, uint32_t max)
+{
+	long n = syscall_raw(SYS_pread64, call->file,
+			     (long)(pkt->data + pkt->len), max, call->offset, 0,
+			     0);
+
+	if (n <= 0)
+		return n;
+	(void)pkt_append(pkt, (uint32_t)n);
+	call->offset += n;
+	return n;
+}
+
+static void fill_from_memory(const struct tx_call *call, size_t at,
+			     struct pkt *pkt, uint32_t len)
+{
+	uint8_t *to = pkt_append(pkt, len);
+
+	if (LIKELY(call->iov_cnt == 1)) {
+		memcpy(to, (const uint8_t *)call->iov[0].iov_base + at, len);
+		/* of the copy: another thread may change the program's bytes */
+		pkt->csum_sum = csum_partial(to, len, 0);
+		pkt->flags |= PKT_HAS_SUM;
+		return;
+	}
+	user_iov_read(call->iov, call->iov_cnt, at, to, len);
+}
+
+/* Without the lock. Returns the bytes that they have now, or an error of the file. */
+static long fill(struct tx_call *call, struct run *run, uint32_t mss, size_t max)
+{
+	size_t done = 0;
+
+	for (unsigned i = 0; i < run->cnt && done < max; i++) {
+		struct pkt *pkt = run->pkts[i];
+		uint32_t len = (uint32_t)MIN(
+			max - done, (size_t)MIN(pkt_tailroom(pkt), mss));
+		long n = len;
+
+		if (call->file >= 0)
+			n = fill_from_file(call, pkt, len);
+		else
+			fill_from_memory(call, call->done + done, pkt, len);
+		if (n < 0 && !done)
+			return n;
+		if (n <= 0) {
+			call->is_at_end = true;
+			break;
+		}
+		done += (size_t)n;
+	}
+	return (long)done;
+}
+
+/* Gives the engine what has been filled. Under the lock. */
+static long queue(struct tsock *t, struct tx_call *call, struct run *run,
+		  size_t len)
+{
+	long err = check_writable(t);
+
+	for (unsigned i = 0; i < run->cnt; i++) {
+		struct pkt *pkt = run->pkts[i];
+		bool is_last = call->done + pkt->len == call->len ||
+			       (call->is_at_end && len == pkt->len);
+		uint32_t pkt_len = pkt->len;
+
+		if (!err && pkt_len)
+			err = tcp_write_with(t->pcb, pkt,
+					     flags_of(call, is_last));
+		if (err || !pkt_len) {
+			pkt_put(pkt);
+			continue;
+		}
+		call->done += pkt_len;
+		len -= pkt_len;
+	}
+	run->cnt = 0;
+	/* the file is read there again */
+	call->offset -= (off64_t)len;
+	/* the buffer is full: there was room for a segment, which is several packets */
+	return err == -ENOBUFS ? 0 : err;
+}
+
+/* Under the lock. */
+static void drop_run(struct run *run)
+{
+	for (unsigned i = 0; i < run->cnt; i++)
+		pkt_put(run->pkts[i]);
+}
+
+/* Under the lock, which is released for the copy. */
+static long write_long(struct tsock *t, struct tx_call *call, uint32_t room)
+	REQUIRES(t->engine->stack->lock)
+{
+	size_t max = MIN(call->len - call->done, (size_t)room);
+	uint32_t mss = tcp_mss(t->pcb);
+	struct run run;
+	long n;
+
+	take_packets(t, &run, max);
+	if (!run.cnt)
+		return -ENOMEM;
+	tsock_unlock(t);
+	n = fill(call, &run, mss, max);
+	tsock_lock(t);
+	if (UNLIKELY(n < 0)) {
+		drop_run(&run);
+		return n;
+	}
+	return queue(t, call, &run, (size_t)n);
+}
+
+/* 0: all is written, or the file has ended; 1: some is; -EAGAIN: there is no room;
+ * another error. */
+static long write_once(struct tsock *t, struct tx_call *call)
+{
+	size_t before = call->done;
+	uint32_t room;
+	long n;
+
+	tsock_lock(t);
+	n = check_writable(t);
+	room = n ? 0 : find_room(t);
+	if (UNLIKELY(!room)) {
+		tsock_unlock(t);
+		return n ? n : -EAGAIN;
+	}
+	if (call->file < 0)
+		extend_last(t, call, room);
+	room -= MIN(room, (uint32_t)(call->done - before));
+	if (LIKELY(call->len - call->done <= COPY_LOCKED_MAX && call->file < 0))
+		n = call->done < call->len ? write_short(t, call) : 0;
+	else if (room)
+		n = write_long(t, call, room);
+	if (LIKELY(call->done > before)) {
+		tcp_output(t->pcb, tsock_now(t));
+		count(t, call->done - before);
+		tsock_update(t, 0);
+	}
+	tcp_engine_due_locked(t->engine);
+	tsock_unlock(t);
+	if (n)
+		return n;
+	return call->done < call->len && !call->is_at_end;
+}
+
+/* -- a whole call ---------------------------------------------------------------------- */
+
+static long look_for_room(struct tsock_wait *w)
+{
+	struct tsock *t = w->t;
+	long n;
+
+	if (!tsock_lock_ours(t))
+		return FD_PASS;
+	tsock_poll_locked(t);
+	n = check_writable(t);
+	if (n == -EAGAIN || n == -EBUSY)
+		n = n == -EBUSY ? 0 : n;
+	else if (n)
+		/* the write itself says it */
+		t->error = n == -EPIPE ? 0 : (int)n, n = 0;
+	else if (!find_room(t))
+		n = -EAGAIN;
+	tsock_unlock(t);
+	return n;
+}
+
+static long wait_for_room(struct tsock *t, int fd)
+{
+	return tsock_wait(t, fd, look_for_room, NULL,
+			  READY_OUT | READY_ERR | READY_HUP,
+			  atomic_load(&t->sock.tx_timeout_ns));
+}
+
+/* As much as goes without a wait. One writer at a time. */
+static long write_all(struct tsock *t, struct tx_call *call)
+{
+	unsigned tries = 0;
+	long n;
+
+	mutex_acquire(&t->writer);
+	atomic_store(&t->is_writing, true);
+	do {
+		n = write_once(t, call);
+		if (UNLIKELY(n == -EBUSY)) {
+			atomic_store(&t->is_writing, false);
+			mutex_release(&t->writer);
+			tsock_await_move(t);
+			mutex_acquire(&t->writer);
+			atomic_store(&t->is_writing, true);
+			n = 1;
+		}
+		if (UNLIKELY(n == -ENOMEM) && tries++ < MEMORY_TRIES) {
+			inside_nap(tries > 1 ? MEMORY_NAP_NS : 1);
+			n = 1;
+		}
+	} while (n == 1);
+	atomic_store(&t->is_writing, false);
+	mutex_release(&t->writer);
+	return n;
+}
+
+/* The connection has become the kernel's while the call had written some: the twin takes
+ * the rest. */
+static COLD long go_on_with_twin(struct tsock *t, int fd, struct tx_call *call)
+{
+	if (!call->done || call->file >= 0 || !sock_owns_fd(&t->sock, fd))
+		return call->done ? (long)call->done : FD_PASS;
+	while (call->done < call->len) {
+		struct iovec iov[64];
+		struct msghdr msg = { .msg_iov = iov };
+		long n;
+
+		msg.msg_iovlen = user_iov_rest(call->iov, call->iov_cnt,
+					       call->done, iov, ARRAY_LEN(iov));
+		n = inside_sendmsg(fd, &msg, call->flags | MSG_DONTWAIT |
+						     MSG_NOSIGNAL);
+		if (n <= 0)
+			break;
+		call->done += (size_t)n;
+	}
+	return (long)call->done;
+}
+
+/* Nobody reads any more. As Linux does, to the thread that has called. */
+static COLD long broken_pipe(int flags)
+{
+	if (!(flags & MSG_NOSIGNAL))
+		(void)syscall_raw(SYS_tgkill, getpid(), gettid(), SIGPIPE, 0, 0,
+				  0);
+	return -EPIPE;
+}
+
+/* Only the kernel sends so. */
+static COLD long leave_for(struct tsock *t, int fd, int flags, const char *what)
+{
+	int err = sock_leave_for(&t->sock, fd, REASON_SEND, STATS_BY_SEND, what,
+				 flags);
+
+	return err ? err : FD_PASS;
+}
+
+enum {
+	TX_FLAGS = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_CONFIRM | MSG_EOR |
+		   MSG_MORE | MSG_OOB | MSG_DONTROUTE | MSG_ZEROCOPY,
+};
+
+/* Linux knows more flags; MSG_FASTOPEN even connects. */
+static COLD long send_oddly(struct tsock *t, int fd, int flags)
+{
+	if (tsock_is_ours(t) || flags & MSG_FASTOPEN)
+		return leave_for(t, fd, flags, "a send with these flags");
+	return FD_PASS;
+}
+
+/* Whether something could be written. */
+static COLD long write_nothing(struct tsock *t, int flags)
+{
+	long n;
+
+	tsock_lock(t);
+	n = check_writable(t);
+	tsock_unlock(t);
+	if (n == -EPIPE)
+		return broken_pipe(flags);
+	return n == -EAGAIN || n == -EBUSY ? 0 : n;
+}
+
+static long send_call(struct tsock *t, int fd, struct tx_call *call)
+{
+	long n;
+
+	if (UNLIKELY(call->flags & ~TX_FLAGS))
+		return send_oddly(t, fd, call->flags);
+	if (UNLIKELY(!tsock_is_ours(t))) {
+		n = tsock_fresh_error(t);
+		return n ? n : FD_PASS;
+	}
+	if (UNLIKELY(!call->len))
+		return write_nothing(t, call->flags);
+	for (;;) {
+		n = write_all(t, call);
+		if (n != -EAGAIN || !sock_is_blocking(&t->sock, call->flags))
+			break;
+		n = wait_for_room(t, fd);
+		if (n)
+			break;
+	}
+	if (UNLIKELY(n == FD_ABANDONED))
+		return n;
+	if (UNLIKELY(n == FD_PASS))
+		return go_on_with_twin(t, fd, call);
+	/* what was written counts for more than how it ended */
+	if (LIKELY(call->done || !n))
+		return (long)call->done;
+	if (n == -ENOMEM)
+		return -ENOBUFS;
+	return n == -EPIPE ? broken_pipe(call->flags) : n;
+}
+
+static long send_memory(struct tsock *t, int fd, const void *buf, size_t len,
+			int flags)
+{
+	struct iovec iov = { (void *)(uintptr_t)buf, len };
+	struct tx_call call = {
+		.iov = &iov,
+		.iov_cnt = 1,
+		.len = MIN(len, (size_t)INT_MAX),
+		.flags = flags,
+		.file = -1,
+	};
+
+	if (UNLIKELY(!user_is_plausible(buf, len)))
+		return tsock_is_ours(t) ? -EFAULT : FD_PASS;
+	return send_call(t, fd, &call);
+}
+
+long tsock_send(struct fd_object *obj, int fd, const void *buf, size_t len,
+		int flags)
+{
+	return send_memory(tsock_of(obj), fd, buf, len, flags);
+}
+
+/* A name makes no difference to a connection. */
+long tsock_sendto(struct fd_object *obj, int fd, const void *buf, size_t len,
+		  int flags, const struct sockaddr *addr UNUSED,
+		  socklen_t addr_len UNUSED)
+{
+	return send_memory(tsock_of(obj), fd, buf, len, flags);
+}
+
+long tsock_write(struct fd_object *obj, int fd, const void *buf, size_t len)
+{
+	return send_memory(tsock_of(obj), fd, buf, len, 0);
+}
+
+static long send_vector(struct tsock *t, int fd, const struct iovec *iov,
+			size_t cnt, int flags)
+{
+	ssize_t len = user_iov_len(iov, cnt);
+	struct tx_call call = {
+		.iov = iov,
+		.iov_cnt = cnt,
+		.len = (size_t)len,
+		.flags = flags,
+		.file = -1,
+	};
+
+	/* libc has the right errno */
+	return len < 0 ? FD_PASS : send_call(t, fd, &call);
+}
+
+long tsock_writev(struct fd_object *obj, int fd, const struct iovec *iov, int cnt)
+{
+	return cnt < 0 ? FD_PASS :
+			 send_vector(tsock_of(obj), fd, iov, (size_t)cnt, 0);
+}
+
+long tsock_pwritev2(struct fd_object *obj, int fd, const struct iovec *iov,
+		    int cnt, off_t offset, int flags)
+{
+	return offset == -1 && !flags ? tsock_writev(obj, fd, iov, cnt) :
+					FD_PASS;
+}
+
+/* Out of the socket or into it, without passing the program: the kernel's alone. */
+long tsock_splice(struct fd_object *obj, int fd, off64_t *offset UNUSED, int fd2,
+		  off64_t *offset2 UNUSED, size_t len UNUSED,
+		  unsigned int flags UNUSED)
+{
+	struct tsock *t = tsock_of(obj);
+	int err;
+
+	if (!tsock_is_ours(t))
+		return FD_PASS;
+	err = sock_leave_for(&t->sock, sock_owns_fd(&t->sock, fd) ? fd : fd2,
+			     REASON_SPLICE, STATS_BY_SPLICE, "a splice", 0);
+	return err ? err : FD_PASS;
+}
+
+long tsock_sendmsg(struct fd_object *obj, int fd, const struct msghdr *msg,
+		   int flags)
+{
+	struct tsock *t = tsock_of(obj);
+
+	if (!user_is_plausible(msg, sizeof(*msg)))
+		return FD_PASS;
+	if (msg->msg_control && msg->msg_controllen && tsock_is_ours(t))
+		return leave_for(t, fd, flags,
+				 "a send with control messages");
+	return send_vector(t, fd, msg->msg_iov, msg->msg_iovlen, flags);
+}
+
+long tsock_sendmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
+		    unsigned int cnt, int flags)
+{
+	unsigned done = 0;
+	long n = 0;
+
+	cnt = MIN(cnt, (unsigned)IOV_MAX);
+	if (!user_is_plausible(msgs, cnt * sizeof(*msgs)) ||
+	    !tsock_is_ours(tsock_of(obj)))
+		return FD_PASS;
+	while (done < cnt) {
+		n = tsock_sendmsg(obj, fd, &msgs[done].msg_hdr, flags);
+		if (n < 0)
+			break;
+		msgs[done++].msg_len = (unsigned)n;
+	}
+	return done ? (long)done : n;
+}
+
+/* -- sendfile ---------------------------------------------------------------------------- */
+
+static bool is_file(int fd)
+{
+	return S_ISREG(file_identify(fd).mode);
+}
+
+static off64_t seek(int fd, off64_t by)
+{
+	return syscall_raw(SYS_lseek, fd, by, SEEK_CUR, 0, 0, 0);
+}
+
+long tsock_sendfile64(struct fd_object *obj, int fd, int fd2, off64_t *offset,
+		      size_t len)
+{
+	struct tsock *t = tsock_of(obj);
+	struct tx_call call = {
+		/* as many as Linux takes in one call */
+		.len = MIN(len, (size_t)0x7ffff000),
+		.file = fd2,
+	};
+	long n;
+
+	/* from one of our sockets to somewhere else */
+	if (!sock_owns_fd(&t->sock, fd) || !tsock_is_ours(t))
+		return FD_PASS;
+	if (offset && !user_is_plausible(offset, sizeof(*offset)))
+		return -EFAULT;
+	if (!is_file(fd2))
+		return leave_for(t, fd, 0, "a sendfile of no file");
+	call.offset = offset ? *offset : seek(fd2, 0);
+	if (call.offset < 0)
+		return -EINVAL;
+	n = send_call(t, fd, &call);
+	if (n <= 0)
+		return n;
+	if (offset)
+		*offset += n;
+	else
+		(void)seek(fd2, n);
+	return n;
+}
+
+long tsock_sendfile(struct fd_object *obj, int fd, int fd2, off_t *offset,
+		    size_t len)
+{
+	_Static_assert(sizeof(off_t) == sizeof(off64_t), "one kind of offsets");
+	return tsock_sendfile64(obj, fd, fd2, offset, len);
+}

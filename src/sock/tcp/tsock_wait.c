@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* How calls on TCP sockets of ours wait (sock/sock_wait.h). */
+#include "config.h"
+
+#include <errno.h>
+
+#include "base/clock.h"
+#include "sock/tcp/tsock_priv.h"
+
+enum { POLLS_PER_CLOCK = 64 };
+
+static struct tsock_wait *wait_of(struct sock_wait *wait)
+{
+	return CONTAINER_OF(wait, struct tsock_wait, wait);
+}
+
+void tsock_poll_locked(struct tsock *t)
+{
+	stack_poll_locked(t->engine->stack);
+	if (t->engine->stack->afterwards & STACK_ENGINES)
+		stack_run_engines_locked(t->engine->stack);
+}
+
+static long look(struct sock_wait *wait, enum sock_look how UNUSED)
+{
+	struct tsock_wait *w = wait_of(wait);
+
+	return w->look(w);
+}
+
+static long prepare(struct sock_wait *wait)
+{
+	struct tsock_wait *w = wait_of(wait);
+
+	if (w->wait.fd_cnt)
+		w->fds[0].revents = 0;
+	wait->stack = w->t->engine->stack;
+	/* The number may be closed; the call goes on all the same, as in Linux. */
+	if (w->wait.fd_cnt && !sock_owns_fd(&w->t->sock, w->fd))
+		w->fds[0].fd = -1;
+	return 0;
+}
+
+static bool watch(struct sock_wait *wait)
+{
+	struct tsock_wait *w = wait_of(wait);
+	struct endpoint *end = &w->t->sock.end;
+
+	endpoint_add_watch(end, &wait->waiter->watch);
+	return endpoint_ready(end) & w->bits ||
+	       tsock_phase(w->t) == TSOCK_KERNELS;
+}
+
+static const struct sock_wait_ops ops = {
+	.look = look,
+	.prepare = prepare,
+	.watch = watch,
+	.unwatch = sock_wait_nothing,
+	.abandoned = sock_wait_nothing,
+};
+
+long tsock_wait(struct tsock *t, int fd, tsock_look_fn *look_fn, void *ctx,
+		uint32_t bits, uint64_t timeout_ns)
+{
+	struct tsock_wait w = {
+		.wait = {
+			.ops = &ops,
+			.obj = &t->sock.obj,
+			.stack = t->engine->stack,
+			.fds = w.fds,
+			.mark = signals_mark(),
+			.may_restart = !timeout_ns,
+			.polls_left = sock_params.rx_polls,
+			.spin_until_ns = UINT64_MAX,
+			.looks_per_clock = POLLS_PER_CLOCK,
+			.does_yield = sock_params.does_yield,
+		},
+		.t = t,
+		.fd = fd,
+		.look = look_fn,
+		.bits = bits,
+		.ctx = ctx,
+	};
+
+	/* a listener's twin has connections, too */
+	if (tsock_phase(t) == TSOCK_LISTENER) {
+		w.wait.fd_cnt = 1;
+		w.fds[0] = (struct pollfd){ .fd = fd, .events = POLLIN };
+	}
+	sock_wait_until(&w.wait, timeout_ns ? clock_monotonic_ns() + timeout_ns :
+					      UINT64_MAX);
+	return sock_wait(&w.wait);
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The instructions of UDP calls on a card, counted by single steps, since valgrind
+ * cannot run the software ConnectX. Only the calling thread is stepped, not the
+ * card's. Prints the mean and the median of each call, from libc's entry to its
+ * return.
+ *
+ *   card_instructions ADDRESS LIBRARIES     over the echo of udp_instructions, with
+ *                                           these preloaded
+ *   card_instructions calls ADDRESS         what is stepped
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PORT = 7007, LEN = 64, BURST = 100, ROUNDS = 30, WARM_UP = 20 };
+
+/* In the order in which the steps are reported. */
+enum call { NOTHING, SEND, RECEIVE, LOOK, CALLS };
+
+static const char *const names[CALLS] = {
+	"", "send, connected, 64 bytes", "receive, one waits",
+	"receive, nothing there",
+};
+
+/* -- the stepped process --------------------------------------------------------- */
+
+/* What lies between two of these is stepped. The first has the call's number. */
+#define BEGIN(call) __asm__ volatile("int3" : : "a"((long)(call)) : "memory")
+#define END() __asm__ volatile("int3" : : "a"(-1L) : "memory")
+
+static long (*volatile nothing)(int, void *, size_t, int);
+
+static long do_nothing(int fd, void *buf, size_t len, int flags)
+{
+	(void)fd, (void)buf, (void)len, (void)flags;
+	return 0;
+}
+
+static __attribute__((noinline, noipa)) long step_send(int fd, void *buf)
+{
+	long result;
+
+	BEGIN(SEND);
+	result = send(fd, buf, LEN, 0);
+	END();
+	return result;
+}
+
+static long step_recv(enum call call, int fd, void *buf)
+{
+	long result;
+
+	BEGIN(call);
+	result = recv(fd, buf, LEN, MSG_DONTWAIT);
+	END();
+	return result;
+}
+
+static int calls(const char *address)
+{
+	struct sockaddr_in name = { .sin_family = AF_INET,
+				    .sin_port = htons(PORT) };
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	unsigned sent = 0, received = 0, looked = 0;
+	char buf[LEN] = "";
+
+	nothing = do_nothing;
+	inet_pton(AF_INET, address, &name.sin_addr);
+	if (connect(fd, (struct sockaddr *)&name, sizeof(name)) != 0)
+		return 1;
+	for (int i = 0; i < WARM_UP; i++) {
+		send(fd, buf, LEN, 0);
+		usleep(20000);
+		while (recv(fd, buf, LEN, MSG_DONTWAIT) > 0)
+			;
+	}
+	for (int i = 0; i < BURST; i++) {
+		BEGIN(NOTHING);
+		nothing(fd, buf, LEN, 0);
+		END();
+	}
+	for (int i = 0; i < ROUNDS; i++) {
+		for (int k = 0; k < BURST; k++)
+			sent += step_send(fd, buf) == LEN;
+		usleep(20000);
+		for (int k = 0; k < BURST; k++)
+			received += step_recv(RECEIVE, fd, buf) == LEN;
+		for (int k = 0; k < BURST; k++)
+			looked += step_recv(LOOK, fd, buf) == -1 &&
+				  errno == EAGAIN;
+	}
+	if (sent + received + looked < 3 * ROUNDS * BURST * 99 / 100) {
+		fprintf(stderr, "%u sent, %u received, %u times nothing\n", sent,
+			received, looked);
+		return 1;
+	}
+	return 0;
+}
+
+/* -- the stepper ------------------------------------------------------------------- */
+
+static struct {
+	unsigned *steps;
+	size_t cnt;
+} counts[CALLS];
+
+static long accumulator(pid_t pid)
+{
+	errno = 0;
+	/* rax, among the registers of struct user */
+	return ptrace(PTRACE_PEEKUSER, pid, (void *)(10 * sizeof(long)), 0);
+}
+
+/* Lets it run, or one step, up to the next stop. False: it has ended. */
+static int go_on(pid_t pid, int how, int *status)
+{
+	int signal = 0;
+
+	for (;;) {
+		if (ptrace(how, pid, 0, (void *)(long)signal) != 0 ||
+		    waitpid(pid, status, 0) != pid || !WIFSTOPPED(*status))
+			return 0;
+		if (WSTOPSIG(*status) == SIGTRAP)
+			return 1;
+		signal = WSTOPSIG(*status);
+	}
+}
+
+/* Whether the next instruction is the second mark, whose address is known after the
+ * first time. */
+static int is_at_end(pid_t pid, long *end)
+{
+	/* rip, among the registers of struct user */
+	long at = ptrace(PTRACE_PEEKUSER, pid, (void *)(16 * sizeof(long)), 0);
+
+	if (!*end && (ptrace(PTRACE_PEEKTEXT, pid, (void *)at, 0) & 0xff) == 0xcc)
+		*end = at;
+	return at == *end;
+}
+
+static int watch(pid_t pid)
+{
+	int status;
+
+	if (waitpid(pid, &status, 0) != pid || !WIFSTOPPED(status))
+		return 1;
+	while (go_on(pid, PTRACE_CONT, &status)) {
+		static long ends[CALLS];
+		long call = accumulator(pid);
+		unsigned steps = 0;
+
+		if (call < 0 || call >= CALLS)
+			continue;
+		while (!is_at_end(pid, &ends[call])) {
+			if (!go_on(pid, PTRACE_SINGLESTEP, &status))
+				return 1;
+			steps++;
+		}
+		if (counts[call].cnt < ROUNDS * BURST)
+			counts[call].steps[counts[call].cnt++] = steps;
+	}
+	return !WIFEXITED(status) || WEXITSTATUS(status);
+}
+
+static int compare(const void *a, const void *b)
+{
+	unsigned x = *(const unsigned *)a, y = *(const unsigned *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void report(void)
+{
+	unsigned empty = counts[NOTHING].steps[BURST / 2];
+
+	for (int call = SEND; call < CALLS; call++) {
+		unsigned long long sum = 0;
+		size_t cnt = counts[call].cnt;
+
+		for (size_t i = 0; i < cnt; i++)
+			sum += counts[call].steps[i] - empty;
+		qsort(counts[call].steps, cnt, sizeof(unsigned), compare);
+		printf("%-28s mean %4llu, median %4u, of %zu\n", names[call],
+		       cnt ? sum / cnt : 0,
+		       cnt ? counts[call].steps[cnt / 2] - empty : 0, cnt);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	pid_t pid;
+	int result;
+
+	if (argc != 3) {
+		fprintf(stderr, "usage: %s ADDRESS LIBRARIES\n", argv[0]);
+		return 2;
+	}
+	if (strcmp(argv[1], "calls") == 0)
+		return calls(argv[2]);
+	for (int i = 0; i < CALLS; i++)
+		counts[i].steps = calloc(ROUNDS * BURST, sizeof(unsigned));
+	pid = fork();
+	if (pid == 0) {
+		setenv("LD_PRELOAD", argv[2], 1);
+		ptrace(PTRACE_TRACEME, 0, 0, 0);
+		execl("/proc/self/exe", argv[0], "calls", argv[1], NULL);
+		_exit(127);
+	}
+	result = watch(pid);
+	if (!result)
+		report();
+	return result;
+}

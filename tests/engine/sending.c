@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* When what is written leaves, and when that is given up, segment by segment. */
+#include "tests/engine/peer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "tests/support/test.h"
+
+static void check_nagle(uint32_t segment_max)
+{
+	peer_defaults();
+	peer.path.segment_max = segment_max;
+	peer_connect(&peer_full_options);
+	peer_write(10);
+	CHECK_EQ(peer_next()->len, 10);
+	peer_write(20);
+	peer_expect_silence();
+	peer_send(A, P, U + 10, 0);
+	CHECK_EQ(peer_next()->len, 20);
+	peer_send(A, P, U + 30, 0);
+	/* but not for a full one */
+	peer_write(1460);
+	CHECK_EQ(peer_next()->len, 1460);
+	peer_write(30);
+	CHECK_EQ(peer_next()->len, 30);
+	tcp_set_nodelay(peer.pcb, true, peer.now_ns);
+	peer_write(40);
+	CHECK_EQ(peer_next()->len, 40);
+	peer_teardown();
+}
+
+TEST(small_segment_waits_for_a_small_one)
+{
+	check_nagle(0);
+	/* by the general rules, too */
+	check_nagle(60000);
+}
+
+/* Who writes as much as there is room for leaves no stumps. */
+TEST(room_is_for_full_segments)
+{
+	uint32_t mss;
+
+	peer_connected();
+	mss = tcp_mss(peer.pcb);
+	tcp_set_snd_buf(peer.pcb, 4 * mss + 1);
+	for (int i = 0; i < 4; i++)
+		peer_write(mss);
+	CHECK_EQ(tcp_sndbuf(peer.pcb), mss);
+	peer_write(mss);
+	CHECK_EQ(tcp_sndbuf(peer.pcb), 0);
+	peer_teardown();
+}
+
+static void extend(uint32_t len, unsigned flags)
+{
+	memset(tcp_extend(peer.pcb, len, flags), 'z', len);
+	tcp_output(peer.pcb, peer.now_ns);
+}
+
+/* What waits takes more until it is a full segment. */
+TEST(last_packet_is_extended)
+{
+	const struct peer_sent *sent;
+	uint32_t mss;
+
+	peer_connected();
+	mss = tcp_mss(peer.pcb);
+	CHECK_EQ(tcp_extend_room(peer.pcb), 0);
+	peer_write(10);
+	CHECK_EQ(peer_next()->len, 10);
+	/* that one is under way */
+	CHECK_EQ(tcp_extend_room(peer.pcb), 0);
+	peer_write(20);
+	CHECK_EQ(tcp_extend_room(peer.pcb), mss - 20);
+	extend(5, 0);
+	CHECK_EQ(tcp_extend_room(peer.pcb), mss - 25);
+	peer_expect_silence();
+	peer_send(A, P, U + 10, 0);
+	sent = peer_next();
+	CHECK_EQ(sent->len, 25);
+	CHECK(sent->flags & WIRE_TCP_PSH);
+	CHECK_EQ(tcp_extend_room(peer.pcb), 0);
+	peer_write(30);
+	extend(mss - 30, 0);
+	/* it is full, and leaves at once */
+	CHECK_EQ(peer_next()->len, mss);
+	CHECK_EQ(tcp_extend_room(peer.pcb), 0);
+	peer_teardown();
+}
+
+/* A record ends where it ended, and the end of the last one decides. */
+TEST(records_and_corks_of_what_is_extended)
+{
+	struct pkt *pkt;
+
+	peer_connected();
+	peer_write(10);
+	CHECK_EQ(peer_next()->len, 10);
+	peer_write(20);
+	extend(5, TCP_WRITE_MORE);
+	extend(6, TCP_WRITE_EOR);
+	CHECK_EQ(tcp_extend_room(peer.pcb), 0);
+	peer_send(A, P, U + 10, 0);
+	CHECK_EQ(peer_next()->len, 31);
+	pkt = pkt_alloc(&peer.pool);
+	memset(pkt_append(pkt, 7), 'r', 7);
+	CHECK_EQ(tcp_write_with(peer.pcb, pkt, TCP_WRITE_EOR), 0);
+	CHECK_EQ(tcp_extend_room(peer.pcb), 0);
+	peer_teardown();
+}
+
+/* Neither the part that a window has cut off nor what it was cut from: they share
+ * their bytes. */
+TEST(what_was_split_is_not_extended)
+{
+	struct tcp_options options = { .mss = 1460 };
+
+	peer_defaults();
+	peer_connect(&options);
+	peer_send_options(A, P, U, 600, 0, &(struct tcp_options){ 0 });
+	peer_write(900);
+	CHECK_EQ(tcp_extend_room(peer.pcb), tcp_mss(peer.pcb) - 900);
+	peer_expect_silence();
+	/* what fits in the small window, after a while */
+	peer_advance_ms(2000);
+	CHECK_EQ(peer_next()->len, 600);
+	CHECK_EQ(tcp_extend_room(peer.pcb), 0);
+	peer_send_options(A, P, U + 600, 60000, 0, &(struct tcp_options){ 0 });
+	peer_teardown();
+}
+
+TEST(cork_holds_for_two_hundred_milliseconds)
+{
+	peer_connected();
+	tcp_set_cork(peer.pcb, true, peer.now_ns);
+	peer_write(10);
+	peer_advance_ms(199);
+	peer_expect_silence();
+	peer_advance_ms(2);
+	CHECK_EQ(peer_next()->len, 10);
+	peer_send(A, P, U + 10, 0);
+	peer_write(20);
+	peer_expect_silence();
+	tcp_set_cork(peer.pcb, false, peer.now_ns);
+	CHECK_EQ(peer_next()->len, 20);
+	peer_teardown();
+}
+
+/* Without SACK, so that no probe comes before the timeout. */
+TEST(timeout_doubles_each_time)
+{
+	struct tcp_options options = { .mss = 1460 };
+	uint64_t at_ns, last_ns, gap_ns = 0;
+
+	peer_defaults();
+	peer_connect(&options);
+	peer_write(10);
+	last_ns = peer_next()->at_ns;
+	peer_advance_ms(10000);
+	for (int i = 0; i < 5; i++) {
+		at_ns = peer_next()->at_ns;
+		if (i == 0)
+			CHECK(at_ns - last_ns >= 200 * NS_PER_MS &&
+			      at_ns - last_ns < 300 * NS_PER_MS);
+		else
+			CHECK((at_ns - last_ns + NS_PER_MS) / (2 * NS_PER_MS) ==
+			      gap_ns / NS_PER_MS);
+		gap_ns = at_ns - last_ns;
+		last_ns = at_ns;
+	}
+	peer_expect_silence();
+	peer_teardown();
+}
+
+TEST(retries_end_in_etimedout)
+{
+	peer_defaults();
+	peer.params.retries = 3;
+	peer_connect(&peer_full_options);
+	peer_write(10);
+	peer_advance_ms(60000);
+	CHECK_EQ(tcp_state(peer.pcb), TCPS_CLOSED);
+	CHECK_EQ(tcp_error(peer.pcb), -ETIMEDOUT);
+	/* the segment, a probe in place of the first timeout, and three
+	 * retransmissions */
+	CHECK_EQ(peer.sent_cnt - peer.looked_at, 1 + 1 + 3);
+	peer_teardown();
+}
+
+/* Without time stamps a repaired hole tells no round trip, so the timeout stays
+ * doubled; a peer that takes a segment each time is none the less alive. */
+TEST(progress_is_not_given_up)
+{
+	struct tcp_options options = { .mss = 1460 }, none = { 0 };
+	struct tcp_pcb_info info;
+
+	peer_defaults();
+	peer.params.retries = 3;
+	peer_connect(&options);
+	peer_send_options(A, P, U, 20000, 0, &none);
+	for (int i = 0; i < 8; i++)
+		peer_write(1460);
+	for (uint32_t i = 1; i <= 6; i++) {
+		tcp_get_info(peer.pcb, &info);
+		peer_advance_ms(info.rto_ns / NS_PER_MS + 2);
+		CHECK_EQ(tcp_counts(peer.table)->rto_fired, i);
+		peer_send_options(A, P, U + 1460 * i, 20000, 0, &none);
+		CHECK_EQ(tcp_state(peer.pcb), TCPS_ESTABLISHED);
+	}
+	tcp_get_info(peer.pcb, &info);
+	CHECK_EQ(info.backoff, 6);
+	/* nor is the path a black hole */
+	CHECK_EQ(info.mss, 1460);
+	CHECK_EQ(tcp_counts(peer.table)->black_holes, 0);
+	/* three more without any, and it is */
+	peer.looked_at = peer.sent_cnt;
+	peer_advance_ms(1000000);
+	CHECK_EQ(tcp_error(peer.pcb), -ETIMEDOUT);
+	CHECK_EQ(tcp_counts(peer.table)->rto_fired, 6 + 3);
+	peer.looked_at = peer.sent_cnt;
+	peer_teardown();
+}
+
+/* A peer without memory drops what is under way and closes its window; as long as
+ * it answers, it may open it again. */
+TEST(closed_window_is_not_given_up)
+{
+	struct tcp_options none = { 0 };
+	struct tcp_pcb_info info;
+
+	peer_defaults();
+	peer.params.retries = 3;
+	peer_connect(&peer_full_options);
+	peer_write(100);
+	peer.looked_at = peer.sent_cnt;
+	for (int i = 0; i < 8; i++) {
+		tcp_get_info(peer.pcb, &info);
+		peer_advance_ms(info.rto_ns / NS_PER_MS + 2);
+		CHECK_EQ(peer_next()->seq, U);
+		peer.looked_at = peer.sent_cnt;
+		peer_send_options(A, P, U, 0, 0, &none);
+		CHECK_EQ(tcp_state(peer.pcb), TCPS_ESTABLISHED);
+	}
+	peer_advance_ms(1000000);
+	CHECK_EQ(tcp_error(peer.pcb), -ETIMEDOUT);
+	peer.looked_at = peer.sent_cnt;
+	peer_teardown();
+}
+
+TEST(user_timeout_ends_in_etimedout)
+{
+	peer_connected();
+	CHECK_EQ(tcp_set_user_timeout(peer.pcb, 2 * NS_PER_SEC), 0);
+	peer_write(10);
+	peer_advance_ms(1900);
+	CHECK_EQ(tcp_state(peer.pcb), TCPS_ESTABLISHED);
+	peer_advance_ms(200);
+	CHECK_EQ(tcp_error(peer.pcb), -ETIMEDOUT);
+	/* the probe at 0.2, timeouts at 0.4, 0.8 and 1.6 seconds */
+	CHECK_EQ(peer.sent_cnt - peer.looked_at, 1 + 1 + 3);
+	peer_teardown();
+}
+
+TEST(zero_window_is_probed_for_ever)
+{
+	struct tcp_options none = { 0 };
+
+	peer_connected();
+	peer_send_options(A, P, U, 0, 0, &none);
+	peer_write(10);
+	peer_expect_silence();
+	for (int i = 0; i < 30; i++) {
+		peer_advance_ms(130000);
+		CHECK_EQ(peer_next()->seq, U - 1);
+		peer.looked_at = peer.sent_cnt;
+		peer_send_options(A, P, U, 0, 0, &none);
+		CHECK_EQ(tcp_state(peer.pcb), TCPS_ESTABLISHED);
+	}
+	peer_send_options(A, P, U, 1000, 0, &none);
+	CHECK_EQ(peer_next()->len, 10);
+	peer_teardown();
+}
+
+/* What nobody owns is not held for ever by a peer who never reads. */
+TEST(orphan_does_not_wait_for_ever)
+{
+	struct tcp_options none = { 0 };
+	struct tcp_pcb_info info;
+
+	peer_defaults();
+	peer.params.orphan_retries = 4;
+	peer_connect(&peer_full_options);
+	peer_send_options(A, P, U, 0, 0, &none);
+	peer_write(10);
+	tcp_close(peer.pcb, peer.now_ns);
+	for (int i = 0; i < 4; i++) {
+		tcp_get_info(peer.pcb, &info);
+		CHECK_EQ(info.state, TCPS_FIN_WAIT_1);
+		peer_advance_ms(info.rto_ns / NS_PER_MS + 2);
+		CHECK_EQ(peer_next()->seq, U - 1);
+		peer_send_options(A, P, U, 0, 0, &none);
+	}
+	tcp_get_info(peer.pcb, &info);
+	peer_advance_ms(info.rto_ns / NS_PER_MS + 2);
+	peer_expect_silence();
+	/* which finds nothing left */
+	peer.pcb = NULL;
+	peer_teardown();
+}
+
+TEST(silent_peer_is_found_by_keepalive)
+{
+	peer_connected();
+	CHECK_EQ(tcp_set_keepalive(peer.pcb, true, 10 * NS_PER_SEC, NS_PER_SEC, 3,
+			  peer.now_ns), 0);
+	peer_advance_ms(9900);
+	peer_expect_silence();
+	peer_advance_ms(200);
+	CHECK_EQ(peer_next()->seq, U - 1);
+	peer_send(A, P, U, 0);
+	peer_advance_ms(9000);
+	peer_expect_silence();
+	peer_advance_ms(10000);
+	CHECK_EQ(tcp_error(peer.pcb), -ETIMEDOUT);
+	CHECK_EQ(peer.sent_cnt - peer.looked_at, 3 + 1);
+	CHECK_EQ(peer.sent[(peer.sent_cnt - 1) % PEER_SENT_MAX].flags & R, R);
+	peer_teardown();
+}

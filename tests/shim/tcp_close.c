@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Scenarios of tcp.sh: how connections end: shutdown(), close(), linger, resets. */
+#include "config.h"
+
+#include <linux/filter.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "tests/shim/tcp.h"
+
+static void say_shutdown(int fd, int how)
+{
+	SAY("shutdown %d: %s\n", how, err(shutdown(fd, how)));
+}
+
+static void say_plain_send(int fd)
+{
+	SAY("send %s\n", err(send(fd, "x", 1, MSG_NOSIGNAL)));
+}
+
+/* -- ends --------------------------------------------------------------------------- */
+
+static void the_end_of_a_stream(void)
+{
+	int pair[2];
+
+	make_pair(pair);
+	say_sent(pair[0], "last words", 0);
+	close(pair[0]);
+	await(pair[1], POLLRDHUP);
+	SAY("events %#x\n", (unsigned)await(pair[1], POLLIN | POLLRDHUP));
+	receive(pair[1], 0);
+	for (int i = 0; i < 3; i++)
+		receive(pair[1], 0);
+	say_error(pair[1]);
+	close(pair[1]);
+}
+
+/* The first send after the peer has closed is taken, and answered by a reset. */
+static void sends_to_one_that_has_closed(void)
+{
+	int pair[2];
+
+	make_pair(pair);
+	close(pair[0]);
+	await(pair[1], POLLIN);
+	say_plain_send(pair[1]);
+	await(pair[1], POLLERR);
+	say_plain_send(pair[1]);
+	say_plain_send(pair[1]);
+	receive(pair[1], 0);
+	say_error(pair[1]);
+	close(pair[1]);
+}
+
+static void half_closed(void)
+{
+	int pair[2];
+
+	for (int i = 0; i < 2; i++) {
+		make_pair(pair);
+		say_sent(pair[i], "question", 0);
+		say_shutdown(pair[i], SHUT_WR);
+		say_plain_send(pair[i]);
+		receive_to_end(pair[!i]);
+		say_sent(pair[!i], "answer", 0);
+		await_bytes(pair[i], 6);
+		receive(pair[i], 0);
+		say_sent(pair[!i], "and more", 0);
+		close(pair[!i]);
+		receive_to_end(pair[i]);
+		close(pair[i]);
+	}
+}
+
+static void both_half_closed(void)
+{
+	int pair[2];
+
+	make_pair(pair);
+	say_shutdown(pair[0], SHUT_WR);
+	say_shutdown(pair[1], SHUT_WR);
+	for (int i = 0; i < 2; i++) {
+		await_closed(pair[i]);
+		SAY("events %#x\n", (unsigned)await(pair[i], POLLIN | POLLOUT |
+								     POLLRDHUP));
+		receive(pair[i], 0);
+		say_plain_send(pair[i]);
+		say_error(pair[i]);
+	}
+	close_pair(pair);
+}
+
+/* -- shutdown() in each state ------------------------------------------------------- */
+
+static void shut_down_in_each_state(void)
+{
+	struct sockaddr_in name;
+	int fd = made(), pair[2];
+
+	for (int how = -1; how <= 3; how++)
+		say_shutdown(fd, how);
+	close(fd);
+	fd = bound(&name);
+	say_shutdown(fd, SHUT_RDWR);
+	SAY("listen %s\n", err(listen(fd, 1)));
+	close(fd);
+	for (int how = 0; how <= 2; how++) {
+		make_pair(pair);
+		say_sent(pair[1], "before", 0);
+		await_bytes(pair[0], 6);
+		say_shutdown(pair[0], how);
+		SAY("events %#x\n", (unsigned)await(pair[0], POLLIN | POLLOUT |
+								     POLLRDHUP));
+		receive(pair[0], MSG_DONTWAIT);
+		receive(pair[0], MSG_DONTWAIT);
+		say_plain_send(pair[0]);
+		say_shutdown(pair[0], how);
+		say_shutdown(pair[0], SHUT_RDWR);
+		close_pair(pair);
+	}
+	/* after the peer */
+	make_pair(pair);
+	close(pair[1]);
+	await(pair[0], POLLIN);
+	say_shutdown(pair[0], SHUT_RD);
+	say_shutdown(pair[0], SHUT_WR);
+	await_closed(pair[0]);
+	say_shutdown(pair[0], SHUT_RDWR);
+	close(pair[0]);
+	/* after a reset */
+	make_pair(pair);
+	reset(pair[1]);
+	await(pair[0], POLLERR);
+	say_shutdown(pair[0], SHUT_RDWR);
+	close(pair[0]);
+}
+
+/* What comes later is read all the same, and then there is an end. */
+static void reading_is_shut_down(void)
+{
+	int pair[2];
+
+	make_pair(pair);
+	say_shutdown(pair[0], SHUT_RD);
+	receive(pair[0], 0);
+	SAY("events %#x\n", (unsigned)await(pair[0], POLLIN | POLLRDHUP));
+	say_sent(pair[1], "late", 0);
+	await_bytes(pair[0], 4);
+	receive(pair[0], 0);
+	receive(pair[0], 0);
+	say_sent(pair[0], "still sends", 0);
+	await_bytes(pair[1], 11);
+	receive(pair[1], 0);
+	close_pair(pair);
+}
+
+static void shut_down_while_connecting(void)
+{
+	struct sockaddr_in name;
+	int listener = listening(&name, 0), holder = connected(&name);
+	int fd = made_nonblocking();
+
+	SAY("connect %s\n", err(connect_to(fd, &name)));
+	say_shutdown(fd, SHUT_RDWR);
+	say_error(fd);
+	SAY("events %#x\n", (unsigned)await(fd, POLLIN | POLLOUT));
+	SAY("connect %s\n", err(connect_to(fd, &name)));
+	close(fd);
+	close(holder);
+	close(listener);
+}
+
+/* -- signals ------------------------------------------------------------------------ */
+
+static _Atomic pid_t signalled;
+
+static void note_thread(int sig)
+{
+	(void)sig;
+	signalled = gettid();
+}
+
+static void *send_into_nothing(void *arg)
+{
+	struct iovec iov = { (void *)"x", 1 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	int fd = *(int *)arg;
+
+	for (int i = 0; i < 5; i++) {
+		signalled = 0;
+		SAY("%s", err(i == 0 ? write(fd, "x", 1) :
+			      i == 1 ? send(fd, "x", 1, 0) :
+			      i == 2 ? writev(fd, &iov, 1) :
+			      i == 3 ? sendmsg(fd, &msg, 0) :
+				       sendmsg(fd, &msg, MSG_NOSIGNAL)));
+		SAY(", %s\n", !signalled	    ? "no signal" :
+			      signalled == gettid() ? "signalled" :
+						      "somebody else is signalled");
+	}
+	return NULL;
+}
+
+static void broken_pipe(void)
+{
+	pthread_t thread;
+	int pair[2];
+
+	make_pair(pair);
+	signal(SIGPIPE, note_thread);
+	shutdown(pair[0], SHUT_WR);
+	pthread_create(&thread, NULL, send_into_nothing, &pair[0]);
+	pthread_join(thread, NULL);
+	close_pair(pair);
+	/* blocked, it waits for the thread */
+	make_pair(pair);
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGPIPE);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	shutdown(pair[0], SHUT_WR);
+	signalled = 0;
+	SAY("%s\n", err(write(pair[0], "x", 1)));
+	sigpending(&set);
+	SAY("pending %d, handled %d\n", sigismember(&set, SIGPIPE),
+	    signalled != 0);
+	close_pair(pair);
+}
+
+/* -- resets ------------------------------------------------------------------------- */
+
+static void reset_is_told_once(void)
+{
+	static const char *const calls[] = { "recv", "send", "SO_ERROR" };
+	int pair[2];
+
+	for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+		make_pair(pair);
+		reset(pair[0]);
+		await(pair[1], POLLERR);
+		SAY("events %#x\n", (unsigned)await(pair[1], POLLIN | POLLOUT |
+								     POLLRDHUP));
+		SAY("first %s\n", calls[i]);
+		if (i == 0)
+			receive(pair[1], 0);
+		else if (i == 1)
+			say_plain_send(pair[1]);
+		else
+			say_error(pair[1]);
+		SAY("events %#x\n", (unsigned)await(pair[1], POLLIN | POLLOUT |
+								     POLLRDHUP));
+		receive(pair[1], 0);
+		say_plain_send(pair[1]);
+		say_error(pair[1]);
+		say_names(pair[1], 0, 0);
+		close(pair[1]);
+	}
+}
+
+/* What had come before the reset can be read. */
+static void reset_behind_data(void)
+{
+	int pair[2];
+
+	make_pair(pair);
+	say_sent(pair[0], "kept or lost", 0);
+	await_bytes(pair[1], 12);
+	reset(pair[0]);
+	await(pair[1], POLLERR);
+	receive(pair[1], 0);
+	receive(pair[1], 0);
+	receive(pair[1], 0);
+	close(pair[1]);
+}
+
+static void closed_with_unread_data(void)
+{
+	int pair[2];
+
+	make_pair(pair);
+	say_sent(pair[0], "nobody reads this", 0);
+	await_bytes(pair[1], 17);
+	say_sent(pair[1], "said before", 0);
+	close(pair[1]);
+	await(pair[0], POLLERR);
+	receive(pair[0], 0);
+	receive(pair[0], 0);
+	receive(pair[0], 0);
+	close(pair[0]);
+	/* what was read is no reason */
+	make_pair(pair);
+	say_sent(pair[0], "read", 0);
+	await_bytes(pair[1], 4);
+	receive(pair[1], 0);
+	close(pair[1]);
+	receive(pair[0], 0);
+	close(pair[0]);
+	/* shut down for reading, it is one */
+	make_pair(pair);
+	say_sent(pair[0], "unread", 0);
+	await_bytes(pair[1], 6);
+	shutdown(pair[1], SHUT_RDWR);
+	close(pair[1]);
+	await(pair[0], POLLIN);
+	sleep_ms(20);
+	receive(pair[0], 0);
+	close(pair[0]);
+}
+
+/* What comes after the close is answered by a reset. */
+static void data_after_a_close(void)
+{
+	int pair[2];
+
+	make_pair(pair);
+	close(pair[1]);
+	receive(pair[0], 0);
+	say_plain_send(pair[0]);
+	await(pair[0], POLLERR);
+	SAY("events %#x\n", (unsigned)await(pair[0], POLLIN | POLLOUT));
+	receive(pair[0], 0);
+	say_plain_send(pair[0]);
+	close(pair[0]);
+}
+
+/* -- linger ------------------------------------------------------------------------- */
+
+static void set_linger(int fd, int on, int seconds)
+{
+	struct linger linger = { on, seconds };
+
+	SAY("linger %d %d: %s\n", on, seconds,
+	    err(setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger))));
+}
+
+static void say_close(int fd)
+{
+	long begin = now_ms(), took;
+
+	SAY("close %s", err(close(fd)));
+	took = now_ms() - begin;
+	SAY(" %s\n", took < 950 ? "at once" : took < 5000 ? "in time" : "late");
+}
+
+static void lingering(void)
+{
+	int pair[2];
+
+	/* everything is acknowledged, and the end too */
+	make_pair(pair);
+	set_linger(pair[0], 1, 5);
+	say_sent(pair[0], "taken", 0);
+	say_close(pair[0]);
+	receive_to_end(pair[1]);
+	close(pair[1]);
+	/* nobody reads */
+	make_pair(pair);
+	set_linger(pair[0], 1, 1);
+	stuff(pair[0]);
+	say_close(pair[0]);
+	close(pair[1]);
+	make_pair(pair);
+	set_linger(pair[0], 0, 1);
+	stuff(pair[0]);
+	say_close(pair[0]);
+	close(pair[1]);
+	make_pair(pair);
+	set_linger(pair[0], 1, 0);
+	stuff(pair[0]);
+	say_close(pair[0]);
+	await(pair[1], POLLERR);
+	close(pair[1]);
+}
+
+static void lingering_without_waiting(void)
+{
+	size_t sent;
+	ssize_t last;
+	int pair[2];
+
+	make_pair(pair);
+	set_linger(pair[0], 1, 1);
+	set_blocking(pair[0], false);
+	sent = stuff(pair[0]);
+	say_close(pair[0]);
+	SAY("all came: %d", drain(pair[1], &last) == sent);
+	SAY(" %s\n", err(last));
+	close(pair[1]);
+}
+
+/* Only the last of the copies lingers. */
+static void lingering_copies(void)
+{
+	int pair[2], copy;
+
+	make_pair(pair);
+	copy = dup(pair[0]);
+	set_linger(pair[0], 1, 0);
+	say_close(pair[0]);
+	say_sent(copy, "alive", 0);
+	receive(pair[1], 0);
+	say_close(copy);
+	await(pair[1], POLLERR);
+	receive(pair[1], 0);
+	close(pair[1]);
+}
+
+/* -- what is under way -------------------------------------------------------------- */
+
+static void closed_behind_much(void)
+{
+	ssize_t last;
+	size_t sent;
+	int pair[2];
+
+	make_pair(pair);
+	sent = stuff(pair[0]);
+	close(pair[0]);
+	SAY("all came: %d", drain(pair[1], &last) == sent);
+	SAY(" %s\n", err(last));
+	close(pair[1]);
+}
+
+/* A peer that takes nothing for long ends the connection. */
+static void user_timeout(void)
+{
+	int pair[2];
+
+	make_pair(pair);
+	SAY("set %s\n",
+	    err(set_option(pair[0], IPPROTO_TCP, TCP_USER_TIMEOUT, 600)));
+	stuff(pair[0]);
+	SAY("events %#x\n", (unsigned)await(pair[0], POLLERR));
+	SAY("recv %s\n", err(recv(pair[0], &(char){ 0 }, 1, 0)));
+	say_plain_send(pair[0]);
+	close_pair(pair);
+}
+
+/* From now on it hears nothing, and says nothing. */
+static void make_deaf(int fd)
+{
+	struct sock_filter drop = BPF_STMT(BPF_RET | BPF_K, 0);
+	struct sock_fprog program = { 1, &drop };
+
+	SAY("deaf %s\n", err(setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER,
+					&program, sizeof(program))));
+}
+
+static void say_death(int fd, long begin)
+{
+	SAY("events %#x ", (unsigned)await(fd, POLLIN | POLLOUT | POLLERR));
+	SAY("in time: %d\n", now_ms() - begin > 400 && now_ms() - begin < 8000);
+	receive(fd, 0);
+	receive(fd, 0);
+	say_plain_send(fd);
+}
+
+/* Neither data nor probes are answered. */
+static void silent_peer(void)
+{
+	struct sockaddr_in name;
+	int pair[2], listener = listening(&name, 4);
+
+	for (int by_keepalive = 0; by_keepalive < 2; by_keepalive++) {
+		make_pair_of(listener, &name, pair);
+		make_deaf(pair[1]);
+		if (by_keepalive) {
+			set_option(pair[0], SOL_SOCKET, SO_KEEPALIVE, 1);
+			set_option(pair[0], IPPROTO_TCP, TCP_KEEPIDLE, 1);
+			set_option(pair[0], IPPROTO_TCP, TCP_KEEPINTVL, 1);
+			set_option(pair[0], IPPROTO_TCP, TCP_KEEPCNT, 1);
+		} else {
+			set_option(pair[0], IPPROTO_TCP, TCP_USER_TIMEOUT, 700);
+			say_sent(pair[0], "unheard", 0);
+		}
+		struct pollfd pfd = { .fd = pair[0], .events = POLLIN };
+		long begin = now_ms();
+
+		SAY("poll %d\n", poll(&pfd, 1, 10000));
+		say_death(pair[0], begin);
+		reset(pair[1]);
+		close(pair[0]);
+	}
+	close(listener);
+}
+
+static void closed_twice(void)
+{
+	int pair[2];
+
+	make_pair(pair);
+	SAY("close %s", err(close(pair[0])));
+	SAY(" %s\n", err(close(pair[0])));
+	SAY("recv %s\n", err(recv(pair[0], &(char){ 0 }, 1, 0)));
+	SAY("shutdown %s\n", err(shutdown(pair[0], SHUT_RDWR)));
+	close(pair[1]);
+}
+
+/* A port is free again as soon as the one who did not end first has closed, and the
+ * conversation of the other does not keep him from new ones. */
+static void many_short_connections(void)
+{
+	struct sockaddr_in name;
+	int listener = listening(&name, 16), pair[2], good_cnt = 0;
+	char c;
+
+	for (int i = 0; i < 200; i++) {
+		int first = i & 1;
+
+		make_pair_of(listener, &name, pair);
+		good_cnt += send(pair[0], "x", 1, 0) == 1 &&
+			    recv(pair[1], &c, 1, 0) == 1 &&
+			    send(pair[1], "y", 1, 0) == 1 &&
+			    recv(pair[0], &c, 1, 0) == 1;
+		close(pair[first]);
+		good_cnt += recv(pair[!first], &c, 1, 0) == 0;
+		close(pair[!first]);
+	}
+	SAY("%d good\n", good_cnt);
+	close(listener);
+}
+
+const struct scenario close_scenarios[] = {
+	SCENARIO(the_end_of_a_stream, OURS),
+	SCENARIO(sends_to_one_that_has_closed, OURS),
+	SCENARIO(half_closed, OURS),
+	SCENARIO(both_half_closed, OURS),
+	SCENARIO(shut_down_in_each_state, MIXED),
+	SCENARIO(reading_is_shut_down, OURS),
+	SCENARIO(shut_down_while_connecting, MIXED),
+	SCENARIO(broken_pipe, OURS),
+	SCENARIO(reset_is_told_once, OURS),
+	SCENARIO(reset_behind_data, OURS),
+	SCENARIO(closed_with_unread_data, OURS),
+	SCENARIO(data_after_a_close, OURS),
+	SCENARIO(lingering, OURS),
+	SCENARIO(lingering_without_waiting, OURS),
+	SCENARIO(lingering_copies, OURS),
+	SCENARIO(closed_behind_much, OURS),
+	SCENARIO(user_timeout, MIXED),
+	SCENARIO(silent_peer, MIXED),
+	SCENARIO(closed_twice, OURS),
+	SCENARIO(many_short_connections, OURS),
+	SCENARIO_END,
+};

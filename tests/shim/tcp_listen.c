@@ -1,0 +1,761 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Scenarios of tcp.sh: listeners, their queues, and what accept() brings. */
+#include "config.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/ip.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "tests/shim/tcp.h"
+
+/* -- listeners ---------------------------------------------------------------------- */
+
+static void say_listen(int fd, int backlog)
+{
+	SAY("listen %d: %s", backlog, err(listen(fd, backlog)));
+	SAY(", listens %d\n", get_option(fd, SOL_SOCKET, SO_ACCEPTCONN));
+}
+
+static void states_of_listeners(void)
+{
+	struct sockaddr_in name, other;
+	struct sockaddr_in bound_name = { 0 };
+	socklen_t len = sizeof(bound_name);
+	int fd = made(), pair[2], udp = socket(AF_INET, SOCK_DGRAM, 0);
+
+	/* without a name it gets one */
+	SAY("accept %s\n", err(accept(fd, NULL, NULL)));
+	say_listen(fd, 5);
+	getsockname(fd, (struct sockaddr *)&bound_name, &len);
+	SAY("any address %d, a port %d\n", !bound_name.sin_addr.s_addr,
+	    bound_name.sin_port != 0);
+	name = owned(0);
+	SAY("bind %s\n", err(bind(fd, (struct sockaddr *)&name, sizeof(name))));
+	close(fd);
+	fd = listening(&name, 0);
+	say_listen(fd, 100);
+	say_listen(fd, -1);
+	say_listen(fd, 0);
+	SAY("recv %s\n", err(recv(fd, &(char){ 0 }, 1, 0)));
+	SAY("send %s\n", err(send(fd, "x", 1, MSG_NOSIGNAL)));
+	close(fd);
+	make_pair(pair);
+	say_listen(pair[0], 5);
+	SAY("accept %s\n", err(accept(pair[0], NULL, NULL)));
+	close_pair(pair);
+	SAY("listen of UDP %s\n", err(listen(udp, 5)));
+	SAY("accept of UDP %s\n", err(accept(udp, NULL, NULL)));
+	close(udp);
+	fd = bound(&other);
+	SAY("accept of a bound one %s\n", err(accept(fd, NULL, NULL)));
+	close(fd);
+}
+
+/* Begins a connection that a full queue leaves waiting; whether it is one after all. */
+static int begun(const struct sockaddr_in *name, bool *is_open)
+{
+	int fd = made_nonblocking();
+	struct pollfd pfd = { .fd = fd, .events = POLLOUT };
+
+	connect_to(fd, name);
+	*is_open = poll(&pfd, 1, 200) == 1;
+	return fd;
+}
+
+static void backlog_is_counted(void)
+{
+	enum { CNT = 5 };
+	struct sockaddr_in name;
+	int listener = listening(&name, 2), fds[CNT];
+	bool is_open;
+
+	for (int i = 0; i < CNT; i++) {
+		fds[i] = begun(&name, &is_open);
+		SAY("connection %d: %s\n", i, is_open ? "open" : "waits");
+	}
+	set_blocking(listener, false);
+	for (int i = 0; i < CNT; i++) {
+		int child = accept(listener, NULL, NULL);
+
+		SAY("accept %s\n", err(child));
+		if (child < 0)
+			break;
+		close(child);
+	}
+	for (int i = 0; i < CNT; i++)
+		close(fds[i]);
+	close(listener);
+}
+
+static void longer_backlog_by_listening_again(void)
+{
+	enum { CNT = 3 };
+	struct sockaddr_in name;
+	int listener = listening(&name, 0), fds[CNT];
+	bool is_open;
+
+	for (int i = 0; i < CNT; i++) {
+		fds[i] = begun(&name, &is_open);
+		SAY("connection %d: %s\n", i, is_open ? "open" : "waits");
+	}
+	say_listen(listener, 10);
+	for (int i = 0; i < CNT; i++)
+		SAY("connection %d: %#x\n", i, (unsigned)await(fds[i], POLLOUT));
+	for (int i = 0; i < CNT; i++)
+		close(accept(listener, NULL, NULL));
+	set_blocking(listener, false);
+	SAY("accept %s\n", err(accept(listener, NULL, NULL)));
+	for (int i = 0; i < CNT; i++)
+		close(fds[i]);
+	close(listener);
+}
+
+static void names_in_use(void)
+{
+	struct sockaddr_in name, any = { .sin_family = AF_INET };
+	int listener = made(), fd = made(), pair[2];
+	struct sockaddr_in own;
+
+	close(bound(&name));
+	own = owned(name.sin_port);
+	set_option(listener, SOL_SOCKET, SO_REUSEADDR, 1);
+	SAY("bind %s\n",
+	    err(bind(listener, (struct sockaddr *)&own, sizeof(own))));
+	SAY("listen %s\n", err(listen(listener, 4)));
+	SAY("bind %s\n", err(bind(fd, (struct sockaddr *)&own, sizeof(own))));
+	set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+	SAY("bind %s\n", err(bind(fd, (struct sockaddr *)&own, sizeof(own))));
+	any.sin_port = name.sin_port;
+	SAY("bind %s\n", err(bind(fd, (struct sockaddr *)&any, sizeof(any))));
+	SAY("listen %s\n", err(listen(fd, 4)));
+	/* after a connection that the server ended first */
+	make_pair_of(listener, &name, pair);
+	close(pair[1]);
+	receive_to_end(pair[0]);
+	close(pair[0]);
+	close(listener);
+	close(fd);
+	fd = made();
+	SAY("bind %s\n", err(bind(fd, (struct sockaddr *)&own, sizeof(own))));
+	set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+	SAY("bind %s\n", err(bind(fd, (struct sockaddr *)&own, sizeof(own))));
+	say_listen(fd, 4);
+	make_pair_of(fd, &name, pair);
+	say_sent(pair[0], "again", 0);
+	receive(pair[1], 0);
+	close_pair(pair);
+	close(fd);
+}
+
+/* -- accept() ----------------------------------------------------------------------- */
+
+static void accepted_names(void)
+{
+	static const socklen_t rooms[] = { 0, 2, 8, 16, 100 };
+	struct sockaddr_in name;
+	struct sockaddr_storage room;
+	int listener = listening(&name, 16);
+	socklen_t len;
+
+	for (size_t i = 0; i < ARRAY_LEN(rooms); i++) {
+		int fd = connected(&name), child;
+
+		memset(&room, 0xee, sizeof(room));
+		len = rooms[i];
+		child = accept(listener, (struct sockaddr *)&room, &len);
+		SAY("%u: %s %u, the next byte %#x\n", rooms[i], err(child), len,
+		    ((unsigned char *)&room)[rooms[i] < 16 ? rooms[i] : 16]);
+		close(child);
+		close(fd);
+	}
+	close(listener);
+}
+
+/* The child is lost with the name that cannot be written. */
+static void accept_into_bad_places(void)
+{
+	struct sockaddr_in name, room;
+	int listener = listening(&name, 16), fd;
+	socklen_t len = (socklen_t)-1;
+
+	fd = connected(&name);
+	SAY("length %s\n",
+	    err(accept(listener, (struct sockaddr *)&room, &len)));
+	receive_to_end(fd);
+	close(fd);
+	fd = connected(&name);
+	len = sizeof(room);
+	SAY("address %s\n", err(accept(listener, nowhere(), &len)));
+	receive_to_end(fd);
+	close(fd);
+	fd = connected(&name);
+	SAY("no length %s\n",
+	    err(accept(listener, (struct sockaddr *)&room, NULL)));
+	receive_to_end(fd);
+	close(fd);
+	SAY("flags %s\n", err(accept4(listener, NULL, NULL, 1)));
+	close(listener);
+}
+
+static void say_flags(int fd)
+{
+	SAY("close-on-exec %d, non-blocking %d\n", fcntl(fd, F_GETFD),
+	    (fcntl(fd, F_GETFL) & O_NONBLOCK) != 0);
+}
+
+static void flags_of_children(void)
+{
+	static const int flags[] = { 0, SOCK_CLOEXEC, SOCK_NONBLOCK,
+				     SOCK_CLOEXEC | SOCK_NONBLOCK };
+	struct sockaddr_in name;
+	int listener = listening(&name, 16);
+
+	set_blocking(listener, false);
+	SAY("accept %s\n", err(accept(listener, NULL, NULL)));
+	SAY("accept4 %s\n", err(accept4(listener, NULL, NULL, SOCK_CLOEXEC)));
+	for (size_t i = 0; i < ARRAY_LEN(flags); i++) {
+		int fd = connected(&name), child;
+
+		await(listener, POLLIN);
+		child = accept4(listener, NULL, NULL, flags[i]);
+		say_flags(child);
+		if (flags[i] & SOCK_NONBLOCK)
+			receive(child, 0);
+		close(child);
+		close(fd);
+	}
+	close(listener);
+}
+
+static void accepted_in_order(void)
+{
+	enum { CNT = 20 };
+	struct sockaddr_in name;
+	int listener = listening(&name, CNT), fds[CNT];
+	char number[8];
+
+	for (int i = 0; i < CNT; i++) {
+		fds[i] = connected(&name);
+		snprintf(number, sizeof(number), "%d", i);
+		send(fds[i], number, strlen(number), 0);
+	}
+	for (int i = 0; i < CNT; i++) {
+		int child = accept(listener, NULL, NULL);
+
+		receive(child, 0);
+		close(child);
+		close(fds[i]);
+	}
+	close(listener);
+}
+
+static void accept_with_a_time_limit(void)
+{
+	struct timeval limit = { 0, 100000 };
+	struct sockaddr_in name;
+	int listener = listening(&name, 4);
+	long begin = now_ms();
+
+	setsockopt(listener, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	SAY("accept %s", err(accept(listener, NULL, NULL)));
+	SAY(" in time: %d\n", now_ms() - begin >= 95 && now_ms() - begin < 3000);
+	close(listener);
+}
+
+/* Without a free fd the child stays in the queue. */
+static void accept_without_fds(void)
+{
+	struct sockaddr_in name;
+	int listener = listening(&name, 4), fd = connected(&name);
+	struct rlimit all, none;
+	int next = dup(listener);
+
+	close(next);
+	say_sent(fd, "still there", 0);
+	await(listener, POLLIN);
+	getrlimit(RLIMIT_NOFILE, &all);
+	none = all;
+	none.rlim_cur = (rlim_t)next;
+	setrlimit(RLIMIT_NOFILE, &none);
+	for (int i = 0; i < 3; i++)
+		SAY("accept %s\n", err(accept(listener, NULL, NULL)));
+	SAY("socket %s\n", err(socket(AF_INET, SOCK_STREAM, 0)));
+	setrlimit(RLIMIT_NOFILE, &all);
+	SAY("events %#x\n", (unsigned)await(listener, POLLIN));
+	next = accept(listener, NULL, NULL);
+	receive(next, 0);
+	close(next);
+	close(fd);
+	close(listener);
+}
+
+/* -- children that nobody has accepted ---------------------------------------------- */
+
+static void queued_children_are_reset(void)
+{
+	enum { CNT = 3 };
+	struct sockaddr_in name;
+	int listener = listening(&name, CNT), fds[CNT], accepted;
+
+	for (int i = 0; i < CNT; i++)
+		fds[i] = connected(&name);
+	await(listener, POLLIN);
+	accepted = accept(listener, NULL, NULL);
+	close(listener);
+	for (int i = 1; i < CNT; i++) {
+		SAY("events %#x\n", (unsigned)await(fds[i], POLLIN));
+		receive(fds[i], 0);
+		receive(fds[i], 0);
+		close(fds[i]);
+	}
+	/* that one lives on, and its port stays in use */
+	say_sent(accepted, "alive", 0);
+	receive(fds[0], 0);
+	SAY("connect %s\n", err(connect_to(made(), &name)));
+	close(accepted);
+	close(fds[0]);
+}
+
+static void begin_anew(int listener, const struct sockaddr_in *name)
+{
+	int fd = made();
+
+	say_listen(listener, 4);
+	SAY("connect %s\n", err(connect_to(fd, name)));
+	close(fd);
+	close(listener);
+}
+
+/* Children have no descriptor before somebody accepts them. */
+static void queue_takes_no_fds(void)
+{
+	enum { CNT = 50 };
+	struct sockaddr_in name;
+	int listener = listening(&name, CNT), fds[CNT], next[2];
+
+	for (int i = 0; i < CNT; i++)
+		fds[i] = made();
+	next[0] = dup(listener);
+	close(next[0]);
+	for (int i = 0; i < CNT; i++)
+		if (connect_to(fds[i], &name) != 0)
+			SAY("connect: %m\n");
+	await(listener, POLLIN);
+	next[1] = dup(listener);
+	close(next[1]);
+	SAY("taken by the queue: %d\n", next[1] - next[0]);
+	for (int i = 0; i < CNT; i++)
+		close(fds[i]);
+	close(listener);
+}
+
+static void shut_down(int listener, const struct sockaddr_in *name)
+{
+	int fd = connected(name);
+
+	await(listener, POLLIN);
+	SAY("shutdown WR %s\n", err(shutdown(listener, SHUT_WR)));
+	SAY("listens %d\n", get_option(listener, SOL_SOCKET, SO_ACCEPTCONN));
+	SAY("shutdown RD %s\n", err(shutdown(listener, SHUT_RD)));
+	SAY("listens %d\n", get_option(listener, SOL_SOCKET, SO_ACCEPTCONN));
+	receive(fd, 0);
+	SAY("accept %s\n", err(accept(listener, NULL, NULL)));
+	SAY("connect %s\n", err(connect_to(fd, name)));
+	close(fd);
+	say_names(listener, name->sin_port, 0);
+	begin_anew(listener, name);
+}
+
+/* It keeps the port that it has asked for; another one it has lost, whatever
+ * getsockname() says. */
+static void shut_down_listener(void)
+{
+	struct sockaddr_in name;
+	int listener;
+
+	close(bound(&name));
+	listener = bound_to(name.sin_port);
+	say_listen(listener, 4);
+	shut_down(listener, &name);
+	listener = listening(&name, 4);
+	shut_down(listener, &name);
+}
+
+/* All that a client did before anybody accepted it. */
+static void accepted_late(void)
+{
+	struct sockaddr_in name;
+	int listener = listening(&name, 4), fd = connected(&name), child;
+
+	say_sent(fd, "said and gone", 0);
+	close(fd);
+	sleep_ms(20);
+	child = accept(listener, NULL, NULL);
+	SAY("events %#x\n", (unsigned)await(child, POLLRDHUP) & POLLRDHUP);
+	receive_to_end(child);
+	say_sent(child, "unheard", MSG_NOSIGNAL);
+	close(child);
+	fd = connected(&name);
+	say_sent(fd, "said and reset", 0);
+	await(listener, POLLIN);
+	reset(fd);
+	sleep_ms(20);
+	child = accept(listener, NULL, NULL);
+	SAY("accept %s\n", err(child));
+	SAY("events %#x\n", (unsigned)await(child, POLLIN | POLLRDHUP));
+	receive(child, 0);
+	receive(child, 0);
+	SAY("send %s\n", err(send(child, "x", 1, MSG_NOSIGNAL)));
+	close(child);
+	close(listener);
+}
+
+static void deferred_accept(void)
+{
+	struct sockaddr_in name;
+	int listener = listening(&name, 4), fd, child;
+	struct pollfd pfd = { .fd = listener, .events = POLLIN };
+
+	SAY("default %d, ", get_option(listener, IPPROTO_TCP, TCP_DEFER_ACCEPT));
+	SAY("set %s, ", err(set_option(listener, IPPROTO_TCP, TCP_DEFER_ACCEPT, 5)));
+	SAY("now %d\n", get_option(listener, IPPROTO_TCP, TCP_DEFER_ACCEPT));
+	fd = connected(&name);
+	SAY("poll without data %d\n", poll(&pfd, 1, 100));
+	say_sent(fd, "now", 0);
+	SAY("events %#x\n", (unsigned)await(listener, POLLIN));
+	child = accept(listener, NULL, NULL);
+	SAY("data is there: %s\n",
+	    err(recv(child, &(char[4]){ 0 }, 4, MSG_DONTWAIT)));
+	say_sent(child, "answer", 0);
+	receive(fd, 0);
+	close(child);
+	close(fd);
+	close(listener);
+}
+
+/* -- what children get from their listener ------------------------------------------ */
+
+static const struct inherited {
+	const char *name;
+	int level, option, value;
+} inherited[] = {
+	{ "SO_RCVBUF", SOL_SOCKET, SO_RCVBUF, 30000 },
+	{ "SO_SNDBUF", SOL_SOCKET, SO_SNDBUF, 40000 },
+	{ "SO_KEEPALIVE", SOL_SOCKET, SO_KEEPALIVE, 1 },
+	{ "SO_RCVLOWAT", SOL_SOCKET, SO_RCVLOWAT, 7 },
+	{ "SO_OOBINLINE", SOL_SOCKET, SO_OOBINLINE, 1 },
+	{ "SO_PRIORITY", SOL_SOCKET, SO_PRIORITY, 5 },
+	{ "SO_REUSEADDR", SOL_SOCKET, SO_REUSEADDR, 1 },
+	{ "SO_TIMESTAMP", SOL_SOCKET, SO_TIMESTAMP, 1 },
+	{ "SO_DONTROUTE", SOL_SOCKET, SO_DONTROUTE, 1 },
+	{ "TCP_NODELAY", IPPROTO_TCP, TCP_NODELAY, 1 },
+	{ "TCP_KEEPIDLE", IPPROTO_TCP, TCP_KEEPIDLE, 11 },
+	{ "TCP_KEEPINTVL", IPPROTO_TCP, TCP_KEEPINTVL, 12 },
+	{ "TCP_KEEPCNT", IPPROTO_TCP, TCP_KEEPCNT, 13 },
+	{ "TCP_USER_TIMEOUT", IPPROTO_TCP, TCP_USER_TIMEOUT, 14000 },
+	{ "TCP_SYNCNT", IPPROTO_TCP, TCP_SYNCNT, 3 },
+	{ "TCP_LINGER2", IPPROTO_TCP, TCP_LINGER2, 15 },
+	{ "TCP_CORK", IPPROTO_TCP, TCP_CORK, 1 },
+	{ "TCP_NOTSENT_LOWAT", IPPROTO_TCP, TCP_NOTSENT_LOWAT, 16000 },
+	{ "TCP_WINDOW_CLAMP", IPPROTO_TCP, TCP_WINDOW_CLAMP, 17000 },
+	{ "TCP_QUICKACK", IPPROTO_TCP, TCP_QUICKACK, 0 },
+	{ "TCP_INQ", IPPROTO_TCP, TCP_INQ, 1 },
+	{ "TCP_DEFER_ACCEPT", IPPROTO_TCP, TCP_DEFER_ACCEPT, 1 },
+	{ "IP_TOS", IPPROTO_IP, IP_TOS, 0x10 },
+	{ "IP_TTL", IPPROTO_IP, IP_TTL, 33 },
+	{ "IP_RECVTOS", IPPROTO_IP, IP_RECVTOS, 1 },
+};
+
+static void say_buffer_times_and_linger(int fd)
+{
+	struct linger linger = { 0 };
+	struct timeval tv = { 0 };
+	char algorithm[16] = "";
+	socklen_t len = sizeof(linger);
+
+	getsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, &len);
+	SAY("SO_LINGER %d %d, ", linger.l_onoff, linger.l_linger);
+	len = sizeof(tv);
+	getsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, &len);
+	SAY("SO_RCVTIMEO %ld, ", (long)tv.tv_sec);
+	len = sizeof(tv);
+	getsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, &len);
+	SAY("SO_SNDTIMEO %ld, ", (long)tv.tv_sec);
+	len = sizeof(algorithm);
+	getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, algorithm, &len);
+	SAY("TCP_CONGESTION %s\n", algorithm);
+}
+
+static void set_all(int fd)
+{
+	struct linger linger = { 1, 3 };
+	struct timeval tv = { 4, 0 };
+
+	for (size_t i = 0; i < ARRAY_LEN(inherited); i++)
+		SAY("%s %s\n", inherited[i].name,
+		    err(set_option(fd, inherited[i].level, inherited[i].option,
+				   inherited[i].value)));
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
+	SAY("reno %s\n",
+	    err(setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4)));
+}
+
+static void say_all(const char *whose, int fd)
+{
+	for (size_t i = 0; i < ARRAY_LEN(inherited); i++)
+		SAY("%s's %s %d\n", whose, inherited[i].name,
+		    get_option(fd, inherited[i].level, inherited[i].option));
+	say_buffer_times_and_linger(fd);
+}
+
+static void inherited_options(void)
+{
+	struct sockaddr_in name;
+	int listener = listening(&name, 4), fd, child;
+
+	set_all(listener);
+	fcntl(listener, F_SETFD, FD_CLOEXEC);
+	fd = connected(&name);
+	send(fd, "data", 4, 0);
+	await(listener, POLLIN);
+	set_blocking(listener, false);
+	child = accept(listener, NULL, NULL);
+	say_all("child", child);
+	say_flags(child);
+	/* a later change is the listener's alone */
+	set_option(listener, IPPROTO_TCP, TCP_KEEPIDLE, 99);
+	SAY("child's TCP_KEEPIDLE %d\n",
+	    get_option(child, IPPROTO_TCP, TCP_KEEPIDLE));
+	close(child);
+	close(fd);
+	close(listener);
+}
+
+static void options_between_syn_and_accept(void)
+{
+	struct sockaddr_in name;
+	int listener = listening(&name, 4), fd = connected(&name), child;
+
+	await(listener, POLLIN);
+	set_option(listener, IPPROTO_TCP, TCP_KEEPIDLE, 99);
+	set_option(listener, IPPROTO_TCP, TCP_NODELAY, 1);
+	child = accept(listener, NULL, NULL);
+	SAY("TCP_KEEPIDLE %d, TCP_NODELAY %d\n",
+	    get_option(child, IPPROTO_TCP, TCP_KEEPIDLE),
+	    get_option(child, IPPROTO_TCP, TCP_NODELAY));
+	close(child);
+	close(fd);
+	close(listener);
+}
+
+static void saved_syn(void)
+{
+	struct sockaddr_in name;
+	int listener = listening(&name, 4), fd, child;
+	unsigned char syn[128] = { 0 };
+	socklen_t len = sizeof(syn);
+
+	SAY("set %s\n", err(set_option(listener, IPPROTO_TCP, TCP_SAVE_SYN, 1)));
+	fd = connected(&name);
+	child = accept(listener, NULL, NULL);
+	len = 4;
+	SAY("short %s", err(getsockopt(child, IPPROTO_TCP, TCP_SAVED_SYN, syn, &len)));
+	SAY(" %u\n", len);
+	len = sizeof(syn);
+	SAY("get %s", err(getsockopt(child, IPPROTO_TCP, TCP_SAVED_SYN, syn, &len)));
+	SAY(" %u, version %d, protocol %d, SYN %d\n", len, syn[0] >> 4, syn[9],
+	    syn[(syn[0] & 15) * 4 + 13] & 0x3f);
+	len = sizeof(syn);
+	SAY("again %s", err(getsockopt(child, IPPROTO_TCP, TCP_SAVED_SYN, syn, &len)));
+	SAY(" %u\n", len);
+	close(child);
+	close(fd);
+	close(listener);
+}
+
+/* -- several listeners -------------------------------------------------------------- */
+
+static void wildcard_and_specific_listeners(void)
+{
+	struct sockaddr_in name, own, any = { .sin_family = AF_INET };
+	int special = made(), general = made(), fd, child;
+
+	set_option(special, SOL_SOCKET, SO_REUSEADDR, 1);
+	set_option(special, SOL_SOCKET, SO_REUSEPORT, 1);
+	set_option(general, SOL_SOCKET, SO_REUSEADDR, 1);
+	set_option(general, SOL_SOCKET, SO_REUSEPORT, 1);
+	close(bound(&name));
+	own = owned(name.sin_port);
+	any.sin_port = name.sin_port;
+	SAY("bind %s\n",
+	    err(bind(special, (struct sockaddr *)&own, sizeof(own))));
+	SAY("bind %s\n",
+	    err(bind(general, (struct sockaddr *)&any, sizeof(any))));
+	SAY("listen %s\n", err(listen(special, 4)));
+	SAY("listen %s\n", err(listen(general, 4)));
+	fd = connected(&name);
+	child = accept(special, NULL, NULL);
+	SAY("the special one accepts %s\n", err(child));
+	say_names(child, name.sin_port, 0);
+	close(child);
+	close(fd);
+	close(special);
+	fd = connected(&name);
+	child = accept(general, NULL, NULL);
+	SAY("the general one accepts %s\n", err(child));
+	say_names(child, name.sin_port, 0);
+	say_names(general, name.sin_port, 0);
+	close(child);
+	close(fd);
+	close(general);
+}
+
+/* Each connection is one listener's; when one closes the others have the rest. */
+static void shared_port(void)
+{
+	enum { LISTENERS = 4, CLIENTS = 60 };
+	int listeners[LISTENERS], clients[CLIENTS], cnt = 0, busy = 0, child;
+	struct sockaddr_in name, own;
+
+	close(bound(&name));
+	own = owned(name.sin_port);
+	for (int i = 0; i < LISTENERS; i++) {
+		listeners[i] = made_nonblocking();
+		set_option(listeners[i], SOL_SOCKET, SO_REUSEPORT, 1);
+		SAY("bind %s, ", err(bind(listeners[i], (struct sockaddr *)&own,
+					  sizeof(own))));
+		SAY("listen %s\n", err(listen(listeners[i], CLIENTS)));
+	}
+	for (int i = 0; i < CLIENTS; i++)
+		clients[i] = connected(&name);
+	for (int i = 0; i < CLIENTS; i++)
+		send(clients[i], "x", 1, 0);
+	sleep_ms(50);
+	for (int i = 0; i < LISTENERS; i++) {
+		int own_cnt = 0;
+
+		while ((child = accept(listeners[i], NULL, NULL)) >= 0) {
+			own_cnt++;
+			close(child);
+		}
+		cnt += own_cnt;
+		busy += own_cnt > 0;
+	}
+	SAY("%d accepted, all have some: %d\n", cnt, busy == LISTENERS);
+	for (int i = 0; i < CLIENTS; i++)
+		close(clients[i]);
+	for (int i = 1; i < LISTENERS; i++)
+		close(listeners[i]);
+	clients[0] = connected(&name);
+	await(listeners[0], POLLIN);
+	SAY("the last one accepts %s\n", err(accept(listeners[0], NULL, NULL)));
+	close(clients[0]);
+	close(listeners[0]);
+}
+
+/* -- both families ------------------------------------------------------------------ */
+
+static int listening_six(bool is_six_only, struct sockaddr_in *name)
+{
+	struct sockaddr_in6 any = { .sin6_family = AF_INET6 };
+	socklen_t len = sizeof(any);
+	int fd = socket(AF_INET6, SOCK_STREAM, 0);
+
+	set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, is_six_only);
+	SAY("bind %s\n", err(bind(fd, (struct sockaddr *)&any, sizeof(any))));
+	SAY("listen %s\n", err(listen(fd, 4)));
+	getsockname(fd, (struct sockaddr *)&any, &len);
+	*name = heard_at(any.sin6_port);
+	return fd;
+}
+
+static void say_six(const char *whose, const struct sockaddr_in6 *name,
+		    socklen_t len)
+{
+	SAY("%s: family %s, mapped %d, length %u\n", whose,
+	    name->sin6_family == AF_INET6 ? "six" : "other",
+	    IN6_IS_ADDR_V4MAPPED(&name->sin6_addr), len);
+}
+
+static void both_families(void)
+{
+	struct sockaddr_in name;
+	struct sockaddr_in6 got = { 0 };
+	socklen_t len = sizeof(got);
+	int listener = listening_six(false, &name), fd = connected(&name);
+	int child = accept(listener, (struct sockaddr *)&got, &len);
+	struct sockaddr_in6 own = { 0 };
+
+	say_six("peer", &got, len);
+	len = sizeof(own);
+	getsockname(child, (struct sockaddr *)&own, &len);
+	say_six("own", &own, len);
+	say_sent(fd, "by four", 0);
+	receive(child, 0);
+	SAY("domain %s\n", get_option(child, SOL_SOCKET, SO_DOMAIN) == AF_INET6 ?
+				   "six" : "other");
+	SAY("IP_TTL %d\n", get_option(child, IPPROTO_IP, IP_TTL));
+	close(child);
+	close(fd);
+	kernel_begins();
+	fd = socket(AF_INET6, SOCK_STREAM, 0);
+	own = (struct sockaddr_in6){ .sin6_family = AF_INET6,
+				     .sin6_port = name.sin_port,
+				     .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	SAY("connect by six %s\n",
+	    err(connect(fd, (struct sockaddr *)&own, sizeof(own))));
+	len = sizeof(got);
+	child = accept(listener, (struct sockaddr *)&got, &len);
+	say_six("peer", &got, len);
+	say_sent(fd, "by six", 0);
+	receive(child, 0);
+	close(child);
+	close(fd);
+	close(listener);
+	kernel_ends();
+}
+
+static void six_alone(void)
+{
+	struct sockaddr_in name;
+	int listener = listening_six(true, &name), fd = made();
+
+	SAY("connect by four %s\n", err(connect_to(fd, &name)));
+	close(fd);
+	close(listener);
+}
+
+const struct scenario listen_scenarios[] = {
+	SCENARIO(states_of_listeners, OURS),
+	SCENARIO(backlog_is_counted, OURS),
+	SCENARIO(longer_backlog_by_listening_again, OURS),
+	SCENARIO(names_in_use, KERNEL),
+	SCENARIO(accepted_names, OURS),
+	SCENARIO(accept_into_bad_places, OURS),
+	SCENARIO(flags_of_children, OURS),
+	SCENARIO(accepted_in_order, OURS),
+	SCENARIO(accept_with_a_time_limit, OURS),
+	SCENARIO(accept_without_fds, OURS),
+	SCENARIO(queued_children_are_reset, OURS),
+	SCENARIO(queue_takes_no_fds, MIXED),
+	SCENARIO(shut_down_listener, MIXED),
+	SCENARIO(accepted_late, OURS),
+	SCENARIO(deferred_accept, OURS),
+	SCENARIO(inherited_options, MIXED),
+	SCENARIO(options_between_syn_and_accept, KERNEL),
+	SCENARIO(saved_syn, MIXED),
+	SCENARIO(wildcard_and_specific_listeners, MIXED),
+	SCENARIO(shared_port, MIXED),
+	SCENARIO(both_families, OURS),
+	SCENARIO(six_alone, MIXED),
+	SCENARIO_END,
+};

@@ -1,0 +1,805 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Scenarios of tcp.sh: what poll, select and epoll say of TCP sockets in each state. */
+#include "config.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "tests/shim/tcp.h"
+
+enum {
+	ALL_POLL = POLLIN | POLLOUT | POLLPRI | POLLRDHUP | POLLRDNORM |
+		   POLLWRNORM | POLLRDBAND | POLLWRBAND,
+	ALL_EPOLL = EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDHUP | EPOLLRDNORM |
+		    EPOLLWRNORM | EPOLLRDBAND | EPOLLWRBAND,
+};
+
+static void say_poll(int fd, int events)
+{
+	struct pollfd pfd = { .fd = fd, .events = (short)events };
+	int n = poll(&pfd, 1, 0);
+
+	SAY(" poll %d %#x,", n, (unsigned)pfd.revents);
+}
+
+static void say_select(int fd)
+{
+	fd_set sets[3];
+	int n;
+
+	for (int i = 0; i < 3; i++) {
+		FD_ZERO(&sets[i]);
+		FD_SET(fd, &sets[i]);
+	}
+	n = select(fd + 1, &sets[0], &sets[1], &sets[2], &(struct timeval){ 0 });
+	SAY(" select %d%s%s%s,", n, FD_ISSET(fd, &sets[0]) ? " read" : "",
+	    FD_ISSET(fd, &sets[1]) ? " write" : "",
+	    FD_ISSET(fd, &sets[2]) ? " except" : "");
+}
+
+static void say_epoll(int fd)
+{
+	struct epoll_event event = { .events = ALL_EPOLL };
+	int set = epoll_create1(0), n;
+
+	epoll_ctl(set, EPOLL_CTL_ADD, fd, &event);
+	event.events = 0;
+	n = epoll_wait(set, &event, 1, 0);
+	SAY(" epoll %d %#x\n", n, event.events);
+	close(set);
+}
+
+static void say_ready(const char *state, int fd)
+{
+	SAY("%s:", state);
+	say_poll(fd, ALL_POLL);
+	say_poll(fd, POLLIN);
+	say_poll(fd, POLLOUT);
+	say_poll(fd, 0);
+	say_select(fd);
+	say_epoll(fd);
+}
+
+/* -- each state --------------------------------------------------------------------- */
+
+static void ready_before_a_connection(void)
+{
+	struct sockaddr_in name;
+	int listener, fd = made(), holder;
+
+	say_ready("fresh", fd);
+	close(fd);
+	fd = bound(&name);
+	say_ready("bound", fd);
+	close(fd);
+	listener = listening(&name, 0);
+	say_ready("listening", listener);
+	holder = connected(&name);
+	await(listener, POLLIN);
+	say_ready("with a child", listener);
+	fd = made_nonblocking();
+	connect_to(fd, &name);
+	say_ready("connecting", fd);
+	close(accept(listener, NULL, NULL));
+	say_ready("without one", listener);
+	await(fd, POLLOUT);
+	say_ready("connected", fd);
+	close(fd);
+	close(holder);
+	shutdown(listener, SHUT_RD);
+	say_ready("shut down", listener);
+	close(listener);
+	fd = made_nonblocking();
+	connect_to(fd, &name);
+	await(fd, POLLOUT);
+	say_ready("refused", fd);
+	say_error(fd);
+	say_ready("and told", fd);
+	close(fd);
+}
+
+static void ready_with_data_and_ends(void)
+{
+	int pair[2];
+
+	make_pair(pair);
+	say_ready("quiet", pair[0]);
+	say_ready("quiet", pair[1]);
+	send(pair[1], "ab", 2, 0);
+	await_bytes(pair[0], 2);
+	say_ready("data", pair[0]);
+	recv(pair[0], &(char){ 0 }, 1, 0);
+	say_ready("still data", pair[0]);
+	recv(pair[0], &(char){ 0 }, 1, 0);
+	say_ready("none", pair[0]);
+	send(pair[1], "!", 1, MSG_OOB);
+	await(pair[0], POLLPRI);
+	say_ready("urgent", pair[0]);
+	recv(pair[0], &(char){ 0 }, 1, MSG_OOB);
+	say_ready("taken", pair[0]);
+	send(pair[1], "ab", 2, 0);
+	shutdown(pair[1], SHUT_WR);
+	await(pair[0], POLLRDHUP);
+	say_ready("data and end", pair[0]);
+	recv(pair[0], &(char[2]){ 0 }, 2, 0);
+	recv(pair[0], &(char[2]){ 0 }, 2, 0);
+	say_ready("end", pair[0]);
+	say_ready("shut for writing", pair[1]);
+	shutdown(pair[0], SHUT_WR);
+	await(pair[0], POLLHUP);
+	await(pair[1], POLLHUP);
+	say_ready("both", pair[0]);
+	say_ready("both", pair[1]);
+	close_pair(pair);
+	make_pair(pair);
+	shutdown(pair[0], SHUT_RD);
+	say_ready("shut for reading", pair[0]);
+	say_ready("its peer", pair[1]);
+	reset(pair[0]);
+	await(pair[1], POLLERR);
+	say_ready("reset", pair[1]);
+	say_error(pair[1]);
+	say_ready("and told", pair[1]);
+	close(pair[1]);
+}
+
+static void ready_when_full(void)
+{
+	size_t sent;
+	int pair[2];
+
+	make_pair(pair);
+	sent = stuff(pair[0]);
+	say_ready("full", pair[0]);
+	shutdown(pair[1], SHUT_WR);
+	await(pair[0], POLLRDHUP);
+	say_ready("full, and the end", pair[0]);
+	drain_all(pair[1], sent);
+	await(pair[0], POLLOUT);
+	say_ready("room", pair[0]);
+	close_pair(pair);
+}
+
+/* -- epoll: level, edge, once ------------------------------------------------------- */
+
+static void add(int set, int fd, unsigned events, unsigned data)
+{
+	struct epoll_event event = { .events = events, .data.u32 = data };
+
+	if (epoll_ctl(set, EPOLL_CTL_ADD, fd, &event) != 0)
+		SAY("add: %m\n");
+}
+
+/* Changes it, which asks anew. */
+static void change(int set, int fd, unsigned events, unsigned data)
+{
+	struct epoll_event event = { .events = events, .data.u32 = data };
+
+	if (epoll_ctl(set, EPOLL_CTL_MOD, fd, &event) != 0)
+		SAY("change: %m\n");
+}
+
+static void say_events(int set, const char *when)
+{
+	struct epoll_event events[8];
+	int n = epoll_wait(set, events, 8, 0);
+
+	SAY("%s: %d", when, n);
+	for (unsigned data = 0; data < 8; data++)
+		for (int i = 0; i < n; i++)
+			if (events[i].data.u32 == data)
+				SAY(" [%u] %#x", data, events[i].events);
+	SAY("\n");
+}
+
+static void story_of_a_watch(unsigned mode)
+{
+	int pair[2], set = epoll_create1(0);
+
+	make_pair(pair);
+	add(set, pair[0], EPOLLIN | EPOLLOUT | EPOLLRDHUP | mode, 1);
+	say_events(set, "begin");
+	say_events(set, "again");
+	send(pair[1], "ab", 2, 0);
+	await_bytes(pair[0], 2);
+	say_events(set, "data");
+	say_events(set, "again");
+	recv(pair[0], &(char){ 0 }, 1, 0);
+	say_events(set, "half of it read");
+	send(pair[1], "cd", 2, 0);
+	await_bytes(pair[0], 3);
+	say_events(set, "more data");
+	change(set, pair[0], EPOLLIN | mode, 2);
+	say_events(set, "changed");
+	recv(pair[0], &(char[3]){ 0 }, 3, 0);
+	say_events(set, "all read");
+	change(set, pair[0], EPOLLIN | EPOLLRDHUP | mode, 3);
+	shutdown(pair[1], SHUT_WR);
+	await(pair[0], POLLRDHUP);
+	say_events(set, "end");
+	say_events(set, "again");
+	change(set, pair[0], mode, 4);
+	close(pair[1]);
+	send(pair[0], "x", 1, MSG_NOSIGNAL);
+	await(pair[0], POLLERR);
+	say_events(set, "reset");
+	say_events(set, "again");
+	close(pair[0]);
+	say_events(set, "closed");
+	close(set);
+}
+
+static void level_triggered(void)
+{
+	story_of_a_watch(0);
+}
+
+static void edge_triggered(void)
+{
+	story_of_a_watch(EPOLLET);
+}
+
+static void one_shot(void)
+{
+	story_of_a_watch(EPOLLONESHOT);
+}
+
+static void one_shot_edges(void)
+{
+	story_of_a_watch(EPOLLONESHOT | EPOLLET);
+}
+
+/* Room makes an edge when there was none. */
+static void edges_of_room(void)
+{
+	int pair[2], set = epoll_create1(0);
+	struct epoll_event event;
+	size_t sent;
+
+	make_pair(pair);
+	add(set, pair[0], EPOLLOUT | EPOLLET, 1);
+	say_events(set, "begin");
+	sent = stuff(pair[0]);
+	/* it may have been full and not full on the way */
+	say_events(set, "full") ;
+	say_events(set, "again");
+	drain_all(pair[1], sent);
+	SAY("wait %d\n", epoll_wait(set, &event, 1, 5000));
+	SAY("events %#x\n", event.events);
+	close_pair(pair);
+	close(set);
+}
+
+static void edges_of_a_connect(void)
+{
+	struct sockaddr_in name;
+	int listener = listening(&name, 4), fd = made_nonblocking();
+	int set = epoll_create1(0);
+	struct epoll_event event = { 0 };
+
+	add(set, fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, 1);
+	say_events(set, "fresh");
+	SAY("connect %s\n", err(connect_to(fd, &name)));
+	SAY("wait %d", epoll_wait(set, &event, 1, 5000));
+	SAY(" %#x\n", event.events);
+	say_events(set, "again");
+	say_error(fd);
+	close(fd);
+	close(listener);
+	fd = made_nonblocking();
+	add(set, fd, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, 2);
+	say_events(set, "fresh");
+	SAY("connect %s\n", err(connect_to(fd, &name)));
+	SAY("wait %d", epoll_wait(set, &event, 1, 5000));
+	SAY(" %#x\n", event.events);
+	say_events(set, "again");
+	say_error(fd);
+	say_events(set, "told");
+	close(fd);
+	close(set);
+}
+
+static void watched_listeners(void)
+{
+	static const unsigned modes[] = { 0, EPOLLET, EPOLLONESHOT, EPOLLEXCLUSIVE };
+	struct sockaddr_in name;
+
+	for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
+		int listener = listening(&name, 8), set = epoll_create1(0);
+		int fds[2];
+
+		set_blocking(listener, false);
+		add(set, listener, EPOLLIN | modes[i], 1);
+		say_events(set, "begin");
+		fds[0] = connected(&name);
+		await(listener, POLLIN);
+		/* the kernel tells poll a moment before it tells the set */
+		sleep_ms(5);
+		say_events(set, "one");
+		say_events(set, "again");
+		fds[1] = connected(&name);
+		sleep_ms(5);
+		say_events(set, "two");
+		close(accept(listener, NULL, NULL));
+		say_events(set, "one is left");
+		close(accept(listener, NULL, NULL));
+		say_events(set, "none");
+		close_pair(fds);
+		close(listener);
+		close(set);
+	}
+}
+
+static void copies_in_a_set(void)
+{
+	int pair[2], set = epoll_create1(0), copy;
+
+	make_pair(pair);
+	copy = dup(pair[0]);
+	add(set, pair[0], EPOLLIN, 1);
+	add(set, copy, EPOLLOUT, 2);
+	send(pair[1], "x", 1, 0);
+	await_bytes(pair[0], 1);
+	say_events(set, "both");
+	close(pair[0]);
+	say_events(set, "one closed");
+	recv(copy, &(char){ 0 }, 1, 0);
+	say_events(set, "read");
+	close(copy);
+	say_events(set, "both closed");
+	close(pair[1]);
+	close(set);
+}
+
+static void set_in_a_set(void)
+{
+	int pair[2], inner = epoll_create1(0), outer = epoll_create1(0);
+
+	make_pair(pair);
+	add(inner, pair[0], EPOLLIN, 1);
+	add(outer, inner, EPOLLIN, 2);
+	say_events(outer, "quiet");
+	send(pair[1], "x", 1, 0);
+	await_bytes(pair[0], 1);
+	say_events(outer, "outer");
+	say_events(inner, "inner");
+	SAY("set:");
+	say_poll(inner, POLLIN);
+	recv(pair[0], &(char){ 0 }, 1, 0);
+	SAY(" and\n");
+	say_events(outer, "read");
+	close_pair(pair);
+	close(inner);
+	close(outer);
+}
+
+static void bad_watches(void)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int pair[2], set = epoll_create1(0);
+
+	make_pair(pair);
+	SAY("change %s\n", err(epoll_ctl(set, EPOLL_CTL_MOD, pair[0], &event)));
+	SAY("remove %s\n", err(epoll_ctl(set, EPOLL_CTL_DEL, pair[0], NULL)));
+	SAY("add %s\n", err(epoll_ctl(set, EPOLL_CTL_ADD, pair[0], &event)));
+	SAY("add %s\n", err(epoll_ctl(set, EPOLL_CTL_ADD, pair[0], &event)));
+	SAY("nowhere %s\n", err(epoll_ctl(set, EPOLL_CTL_MOD, pair[0], nowhere())));
+	event.events = EPOLLIN | EPOLLEXCLUSIVE;
+	SAY("change %s\n", err(epoll_ctl(set, EPOLL_CTL_MOD, pair[0], &event)));
+	SAY("remove %s\n", err(epoll_ctl(set, EPOLL_CTL_DEL, pair[0], NULL)));
+	SAY("no set %s\n", err(epoll_ctl(pair[1], EPOLL_CTL_ADD, pair[0], &event)));
+	SAY("no room %s\n", err(epoll_wait(set, &event, 0, 0)));
+	SAY("no set %s\n", err(epoll_wait(pair[0], &event, 1, 0)));
+	close_pair(pair);
+	close(set);
+}
+
+/* -- waits -------------------------------------------------------------------------- */
+
+struct later {
+	int fd;
+	enum { SENDS, ENDS, RESETS, CONNECTS, READS } what;
+	struct sockaddr_in name;
+	size_t cnt; /* to read */
+};
+
+static void *do_later(void *arg)
+{
+	const struct later *later = arg;
+
+	sleep_ms(30);
+	if (later->what == SENDS)
+		send(later->fd, "x", 1, 0);
+	else if (later->what == ENDS)
+		shutdown(later->fd, SHUT_WR);
+	else if (later->what == RESETS)
+		reset(later->fd);
+	else if (later->what == CONNECTS)
+		connect_to(later->fd, &later->name);
+	else
+		drain_all(later->fd, later->cnt);
+	return NULL;
+}
+
+static int wait_by(int way, int fd, int events)
+{
+	struct pollfd pfd = { .fd = fd, .events = (short)events };
+	struct epoll_event event = { .events = (unsigned)events };
+	int set, n;
+	fd_set in, out;
+
+	if (way == 0)
+		return poll(&pfd, 1, 5000) == 1 ? pfd.revents : -1;
+	if (way == 1) {
+		set = epoll_create1(0);
+		epoll_ctl(set, EPOLL_CTL_ADD, fd, &event);
+		n = epoll_wait(set, &event, 1, 5000);
+		close(set);
+		return n == 1 ? (int)event.events : -1;
+	}
+	FD_ZERO(&in);
+	FD_ZERO(&out);
+	if (events & POLLIN)
+		FD_SET(fd, &in);
+	if (events & POLLOUT)
+		FD_SET(fd, &out);
+	n = select(fd + 1, &in, &out, NULL, &(struct timeval){ 5, 0 });
+	return n * 256 + FD_ISSET(fd, &in) + 2 * FD_ISSET(fd, &out);
+}
+
+/* Who sleeps hears of it. */
+static void woken_by(struct later later, int way)
+{
+	int fd, pair[2] = { -1, -1 }, events = POLLIN;
+	pthread_t thread;
+
+	if (later.what == CONNECTS) {
+		fd = listening(&later.name, 4);
+		later.fd = made();
+	} else {
+		make_pair(pair);
+		fd = pair[0];
+		later.fd = pair[1];
+	}
+	if (later.what == READS) {
+		later.cnt = stuff(fd);
+		events = POLLOUT;
+	}
+	pthread_create(&thread, NULL, do_later, &later);
+	SAY("%d by %d: %#x\n", later.what, way, (unsigned)wait_by(way, fd, events));
+	pthread_join(thread, NULL);
+	close(fd);
+	if (later.what != RESETS)
+		close(later.fd);
+}
+
+static void woken_by_everything(void)
+{
+	for (int way = 0; way < 3; way++)
+		for (int what = SENDS; what <= READS; what++)
+			woken_by((struct later){ .what = what }, way);
+}
+
+static void time_of_waits(void)
+{
+	struct pollfd pfd = { .events = POLLIN };
+	struct epoll_event event = { .events = EPOLLIN };
+	int pair[2], set = epoll_create1(0);
+	long begin;
+
+	make_pair(pair);
+	pfd.fd = pair[0];
+	epoll_ctl(set, EPOLL_CTL_ADD, pair[0], &event);
+	begin = now_ms();
+	SAY("poll %d, ", poll(&pfd, 1, 100));
+	SAY("in time: %d\n", now_ms() - begin >= 99 && now_ms() - begin < 3000);
+	begin = now_ms();
+	SAY("epoll %d, ", epoll_wait(set, &event, 1, 100));
+	SAY("in time: %d\n", now_ms() - begin >= 99 && now_ms() - begin < 3000);
+	close_pair(pair);
+	close(set);
+}
+
+/* One after the other says something, and each is heard as often as it spoke. */
+static void many_in_a_set(void)
+{
+	enum { CNT = 100, ROUNDS = 20 };
+	struct sockaddr_in name;
+	struct epoll_event events[16];
+	int listener = listening(&name, 8), set = epoll_create1(0);
+	int pairs[CNT][2], heard[CNT] = { 0 }, total = 0, n, bad_cnt = 0;
+
+	for (unsigned i = 0; i < CNT; i++) {
+		make_pair_of(listener, &name, pairs[i]);
+		add(set, pairs[i][1], EPOLLIN | (i & 1 ? EPOLLET : 0), i);
+	}
+	for (int round = 0; round < ROUNDS; round++)
+		for (int i = 0; i < CNT; i++)
+			send(pairs[i][0], "x", 1, 0);
+	while (total < CNT * ROUNDS &&
+	       (n = epoll_wait(set, events, ARRAY_LEN(events), 5000)) > 0)
+		for (int i = 0; i < n; i++) {
+			char buf[ROUNDS];
+			unsigned who = events[i].data.u32;
+			ssize_t got = recv(pairs[who][1], buf, sizeof(buf),
+					   MSG_DONTWAIT);
+
+			bad_cnt += events[i].events != EPOLLIN;
+			heard[who] += (int)(got > 0 ? got : 0);
+			total += (int)(got > 0 ? got : 0);
+		}
+	for (int i = 0; i < CNT; i++)
+		bad_cnt += heard[i] != ROUNDS;
+	SAY("%d heard, %d bad\n", total, bad_cnt);
+	for (int i = 0; i < CNT; i++)
+		close(pairs[i][0]);
+	total = 0;
+	while (total < CNT && (n = epoll_wait(set, events, 16, 5000)) > 0)
+		for (int i = 0; i < n; i++) {
+			close(pairs[events[i].data.u32][1]);
+			total++;
+		}
+	SAY("%d ended, %d left\n", total, epoll_wait(set, events, 16, 0));
+	close(set);
+	close(listener);
+}
+
+/* Sockets of all sorts, in one call. */
+static void ready_beside_others(void)
+{
+	struct pollfd pfds[5] = { 0 };
+	int pair[2], pipes[2], udp = socket(AF_INET, SOCK_DGRAM, 0);
+
+	make_pair(pair);
+	if (pipe(pipes) != 0)
+		SAY("pipe: %m\n");
+	pfds[0] = (struct pollfd){ .fd = pair[0], .events = POLLIN | POLLOUT };
+	pfds[1] = (struct pollfd){ .fd = pair[1], .events = POLLIN };
+	pfds[2] = (struct pollfd){ .fd = pipes[0], .events = POLLIN };
+	pfds[3] = (struct pollfd){ .fd = udp, .events = POLLIN | POLLOUT };
+	pfds[4] = (struct pollfd){ .fd = -1, .events = POLLIN };
+	for (int round = 0; round < 3; round++) {
+		SAY("poll %d:", poll(pfds, 5, 0));
+		for (int i = 0; i < 5; i++)
+			SAY(" %#x", (unsigned)pfds[i].revents);
+		SAY("\n");
+		send(pair[!round], "x", 1, 0);
+		await(pair[round ? 1 : 0], POLLIN);
+		if (write(pipes[1], "x", 1) != 1)
+			SAY("write: %m\n");
+	}
+	close_pair(pair);
+	close_pair(pipes);
+	close(udp);
+}
+
+/* -- told, and not read yet
+ * ---------------------------------------------------------- */
+
+/* A single short segment may be told of while it lies in its ring. Whatever the
+ * program does then finds it. */
+static void say_wait(int set, int timeout)
+{
+	struct epoll_event event = { 0 };
+	int n = epoll_wait(set, &event, 1, timeout);
+
+	SAY(" %d %#x", n, event.events);
+}
+
+static void read_rest(int fd)
+{
+	char buf[16];
+	ssize_t n;
+
+	while ((n = recv(fd, buf, sizeof(buf), MSG_DONTWAIT)) > 0)
+		SAY(" rest %zd", n);
+	SAY(" %s", n ? err(n) : "end");
+}
+
+static void by_pieces(int pair[2], int set)
+{
+	char buf[2];
+
+	for (int i = 0; i < 2; i++) {
+		SAY(" recv %zd", recv(pair[0], buf, sizeof(buf), 0));
+		say_wait(set, 0);
+	}
+}
+
+static void by_more_waits(int pair[2], int set)
+{
+	for (int i = 0; i < 3; i++)
+		say_wait(set, 0);
+	say_poll(pair[0], POLLIN);
+	say_select(pair[0]);
+}
+
+static void by_counting(int pair[2], int set UNUSED)
+{
+	int n = -1;
+
+	ioctl(pair[0], FIONREAD, &n);
+	SAY(" FIONREAD %d", n);
+}
+
+static void by_peeking(int pair[2], int set)
+{
+	char buf[16];
+
+	SAY(" peek %zd", recv(pair[0], buf, sizeof(buf), MSG_PEEK));
+	SAY(" peek %zd", recv(pair[0], buf, sizeof(buf), MSG_PEEK));
+	say_wait(set, 0);
+}
+
+static void by_a_vector(int pair[2], int set UNUSED)
+{
+	char a[3], b[3];
+	struct iovec iov[2] = { { a, 3 }, { b, 3 } };
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
+
+	SAY(" recvmsg %zd", recvmsg(pair[0], &msg, 0));
+}
+
+static void by_a_copy(int pair[2], int set)
+{
+	char buf[16];
+	int copy = dup(pair[0]);
+
+	SAY(" read %zd", read(copy, buf, sizeof(buf)));
+	say_wait(set, 0);
+	close(copy);
+}
+
+static void after_another_watch(int pair[2], int set)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
+	int edges = epoll_create1(0);
+
+	epoll_ctl(edges, EPOLL_CTL_ADD, pair[0], &event);
+	for (int i = 0; i < 2; i++) {
+		say_wait(edges, 0);
+		say_wait(set, 0);
+	}
+	close(edges);
+}
+
+static void after_a_change(int pair[2], int set)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
+
+	epoll_ctl(set, EPOLL_CTL_MOD, pair[0], &event);
+	say_wait(set, 0);
+	say_wait(set, 0);
+	event.events = EPOLLIN;
+	epoll_ctl(set, EPOLL_CTL_MOD, pair[0], &event);
+	say_wait(set, 0);
+}
+
+static void after_a_set_around(int pair[2] UNUSED, int set)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
+	int outer = epoll_create1(0);
+
+	epoll_ctl(outer, EPOLL_CTL_ADD, set, &event);
+	say_wait(outer, 0);
+	say_wait(outer, 0);
+	say_wait(set, 0);
+	close(outer);
+}
+
+static void after_a_send(int pair[2], int set)
+{
+	char buf[16];
+
+	SAY(" send %zd", send(pair[0], "xy", 2, 0));
+	say_wait(set, 0);
+	SAY(" other end %zd", recv(pair[1], buf, sizeof(buf), 0));
+}
+
+static void after_a_second_one(int pair[2], int set)
+{
+	char buf[16];
+
+	send(pair[1], "efg", 3, 0);
+	say_wait(set, 0);
+	await_bytes(pair[0], 7);
+	say_wait(set, 0);
+	SAY(" recv %zd", recv(pair[0], buf, sizeof(buf), 0));
+}
+
+static void after_a_mark(int pair[2], int set)
+{
+	set_option(pair[0], SOL_SOCKET, SO_RCVLOWAT, 10);
+	say_wait(set, 0);
+	send(pair[1], "0123456789", 10, 0);
+	say_wait(set, 2000);
+	set_option(pair[0], SOL_SOCKET, SO_RCVLOWAT, 1);
+}
+
+static void after_the_end(int pair[2], int set)
+{
+	shutdown(pair[1], SHUT_WR);
+	await(pair[0], POLLRDHUP);
+	say_wait(set, 0);
+}
+
+static void after_shut_down(int pair[2], int set)
+{
+	shutdown(pair[0], SHUT_RD);
+	say_wait(set, 0);
+}
+
+static void close_unread(int pair[2], int set UNUSED)
+{
+	close(pair[0]);
+	await(pair[1], POLLIN);
+	say_error(pair[1]);
+	pair[0] = made();
+}
+
+static void told_and_not_read(void)
+{
+	static void (*const ways[])(int pair[2], int set) = {
+		by_pieces,           by_more_waits,      by_counting,
+		by_peeking,          by_a_vector,        by_a_copy,
+		after_another_watch, after_a_change,     after_a_set_around,
+		after_a_send,        after_a_second_one, after_a_mark,
+		after_the_end,       after_shut_down,    close_unread,
+	};
+	struct epoll_event event = { .events = EPOLLIN };
+
+	for (unsigned i = 0; i < 2 * ARRAY_LEN(ways); i++) {
+		int pair[2], set = epoll_create1(0);
+		char c;
+
+		make_pair(pair);
+		/* either end */
+		if (i % 2) {
+			int first = pair[0];
+
+			pair[0] = pair[1];
+			pair[1] = first;
+		}
+		epoll_ctl(set, EPOLL_CTL_ADD, pair[0], &event);
+		send(pair[1], "w", 1, 0);
+		recv(pair[0], &c, 1, 0);
+		send(pair[1], "abcd", 4, 0);
+		SAY("way %u:", i);
+		say_wait(set, 2000);
+		ways[i / 2](pair, set);
+		read_rest(pair[0]);
+		say_wait(set, 0);
+		SAY("\n");
+		close_pair(pair);
+		close(set);
+	}
+}
+
+const struct scenario ready_scenarios[] = {
+	SCENARIO(ready_before_a_connection, KERNEL),
+	SCENARIO(ready_with_data_and_ends, OURS),
+	SCENARIO(ready_when_full, OURS),
+	SCENARIO(level_triggered, OURS),
+	SCENARIO(edge_triggered, OURS),
+	SCENARIO(one_shot, OURS),
+	SCENARIO(one_shot_edges, OURS),
+	SCENARIO(edges_of_room, OURS),
+	SCENARIO(edges_of_a_connect, MIXED),
+	SCENARIO(watched_listeners, OURS),
+	SCENARIO(copies_in_a_set, OURS),
+	SCENARIO(set_in_a_set, OURS),
+	SCENARIO(bad_watches, OURS),
+	SCENARIO(woken_by_everything, OURS),
+	SCENARIO(time_of_waits, OURS),
+	SCENARIO(many_in_a_set, OURS),
+	SCENARIO(ready_beside_others, OURS),
+	SCENARIO(told_and_not_read, OURS),
+	SCENARIO_END,
+};

@@ -1,0 +1,873 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Scenarios of tcp.sh: every call and flag that sends. */
+#include "config.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/errqueue.h>
+#include <linux/net_tstamp.h>
+#include <linux/sockios.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "tests/shim/tcp.h"
+
+/* -- forms -------------------------------------------------------------------------- */
+
+static void every_sending_call(void)
+{
+	struct iovec iov[3] = { { (void *)"one", 3 }, { NULL, 0 }, { (void *)"two", 3 } };
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 3 };
+	struct mmsghdr msgs[2] = { { msg, 0 }, { msg, 0 } };
+	struct sockaddr_in name = { .sin_family = AF_INET };
+	int pair[2];
+
+	make_pair(pair);
+	SAY("write %zd\n", write(pair[0], "written", 7));
+	SAY("writev %zd\n", writev(pair[0], iov, 3));
+	SAY("pwritev2 %zd\n", pwritev2(pair[0], iov, 3, -1, 0));
+	SAY("pwrite %s\n", err(pwrite(pair[0], "x", 1, 0)));
+	SAY("send %zd\n", send(pair[0], "sent", 4, 0));
+	SAY("sendto %zd\n", sendto(pair[0], "to", 2, 0, NULL, 0));
+	SAY("sendto with a name %zd\n",
+	    sendto(pair[0], "named", 5, 0, (struct sockaddr *)&name,
+		   sizeof(name)));
+	SAY("sendmsg %zd\n", sendmsg(pair[0], &msg, 0));
+	SAY("sendmmsg %d\n", sendmmsg(pair[0], msgs, 2, 0));
+	SAY("lengths %u %u\n", msgs[0].msg_len, msgs[1].msg_len);
+	SAY("dprintf %d\n", dprintf(pair[0], "%d", 12345));
+	shutdown(pair[0], SHUT_WR);
+	receive_to_end(pair[1]);
+	close_pair(pair);
+}
+
+static void sends_of_nothing(void)
+{
+	struct iovec iov = { NULL, 0 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct pollfd pfd;
+	int pair[2];
+
+	make_pair(pair);
+	SAY("send %zd\n", send(pair[0], "", 0, 0));
+	SAY("write %zd\n", write(pair[0], NULL, 0));
+	SAY("writev %zd\n", writev(pair[0], &iov, 1));
+	SAY("writev of none %zd\n", writev(pair[0], NULL, 0));
+	SAY("sendmsg %zd\n", sendmsg(pair[0], &msg, 0));
+	SAY("sendmmsg of none %d\n", sendmmsg(pair[0], NULL, 0, 0));
+	pfd = (struct pollfd){ .fd = pair[1], .events = POLLIN };
+	SAY("poll %d\n", poll(&pfd, 1, 50));
+	close(pair[0]);
+	receive_to_end(pair[1]);
+	close(pair[1]);
+}
+
+static void sends_without_a_connection(void)
+{
+	int fd = made();
+
+	signal(SIGPIPE, SIG_IGN);
+	SAY("send %s\n", err(send(fd, "x", 1, 0)));
+	SAY("send of nothing %s\n", err(send(fd, "", 0, 0)));
+	SAY("write %s\n", err(write(fd, "x", 1)));
+	SAY("recv %s\n", err(recv(fd, &(char){ 0 }, 1, 0)));
+	SAY("sendfile %s\n", err(sendfile(fd, fd, NULL, 1)));
+	SAY("send out of band %s\n", err(send(fd, "x", 1, MSG_OOB)));
+	close(fd);
+	SAY("closed %s\n", err(send(fd, "x", 1, 0)));
+}
+
+/* -- pieces ------------------------------------------------------------------------- */
+
+static void pieces_of_one_byte(void)
+{
+	static char text[IOV_MAX + 1], got[IOV_MAX + 1];
+	static struct iovec iov[IOV_MAX + 1];
+	int pair[2];
+
+	make_pair(pair);
+	fill(text, sizeof(text), 1);
+	for (int i = 0; i <= IOV_MAX; i++)
+		iov[i] = (struct iovec){ &text[i], 1 };
+	SAY("too many %s\n", err(writev(pair[0], iov, IOV_MAX + 1)));
+	SAY("writev %zd\n", writev(pair[0], iov, IOV_MAX));
+	SAY("right: %d\n", receive_all(pair[1], got, IOV_MAX) == IOV_MAX &&
+				   memcmp(got, text, IOV_MAX) == 0);
+	/* and into such */
+	send_all(pair[0], text, IOV_MAX);
+	await_bytes(pair[1], IOV_MAX);
+	for (int i = 0; i < IOV_MAX; i++)
+		iov[i] = (struct iovec){ &got[i], 1 };
+	memset(got, 0, sizeof(got));
+	SAY("readv %zd\n", readv(pair[1], iov, IOV_MAX));
+	SAY("right: %d\n", memcmp(got, text, IOV_MAX) == 0);
+	iov[1].iov_len = (size_t)-1;
+	SAY("bad length %s\n", err(writev(pair[0], iov, 2)));
+	close_pair(pair);
+}
+
+static void many_small_sends(void)
+{
+	enum { CNT = 3000 };
+	static char text[CNT], got[CNT];
+	int pair[2];
+
+	make_pair(pair);
+	fill(text, CNT, 2);
+	for (int is_nodelay = 0; is_nodelay < 2; is_nodelay++) {
+		set_option(pair[0], IPPROTO_TCP, TCP_NODELAY, is_nodelay);
+		for (int i = 0; i < CNT; i++)
+			if (send(pair[0], &text[i], 1, 0) != 1)
+				SAY("send: %m\n");
+		SAY("right: %d\n", receive_all(pair[1], got, CNT) == CNT &&
+					   memcmp(got, text, CNT) == 0);
+	}
+	close_pair(pair);
+}
+
+/* Of the process, in KB. */
+static long resident_kb(void)
+{
+	FILE *file = fopen("/proc/self/statm", "r");
+	long pages = 0;
+
+	if (!file || fscanf(file, "%*d %ld", &pages) != 1)
+		SAY("statm: %m\n");
+	if (file)
+		fclose(file);
+	return pages * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+/* What nobody reads takes memory by its bytes, not by the sends. */
+static void small_sends_take_little_memory(void)
+{
+	enum { MAX = 100000, MORE_KB = 16 * 1024 };
+	static const int lens[] = { 1, 3, 300 };
+	static char text[MAX], got[MAX];
+
+	fill(text, MAX, 3);
+	for (size_t i = 0; i < ARRAY_LEN(lens); i++) {
+		size_t done = 0, len = (size_t)lens[i], cnt = MAX / len * len;
+		struct sockaddr_in name;
+		int pair[2], listener = bound(&name);
+		long before;
+
+		/* the window closes soon */
+		set_option(listener, SOL_SOCKET, SO_RCVBUF, 4096);
+		listen(listener, 1);
+		make_pair_of(listener, &name, pair);
+		close(listener);
+		set_option(pair[0], SOL_SOCKET, SO_SNDBUF, 4 * MAX);
+		memset(got, 0, MAX);
+		before = resident_kb();
+		while (done < cnt && send(pair[0], text + done, len,
+					  MSG_DONTWAIT) == (ssize_t)len)
+			done += len;
+		SAY("%zu: all %d, little memory %d\n", len, done == cnt,
+		    resident_kb() - before < MORE_KB);
+		SAY("right %d\n", receive_all(pair[1], got, done) == done &&
+					   memcmp(got, text, done) == 0);
+		close_pair(pair);
+	}
+}
+
+static void every_length(void)
+{
+	enum { MAX = 70000 };
+	static char text[MAX], got[MAX];
+	int pair[2], bad_cnt = 0;
+
+	make_pair(pair);
+	fill(text, MAX, 3);
+	for (size_t len = 1; len <= MAX; len += len / 7 + 1) {
+		send_all(pair[0], text, len);
+		bad_cnt += receive_all(pair[1], got, len) != len ||
+			   memcmp(got, text, len) != 0;
+	}
+	SAY("%d lengths are bad\n", bad_cnt);
+	close_pair(pair);
+}
+
+/* -- held back ---------------------------------------------------------------------- */
+
+static void say_waiting(int fd)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+
+	SAY("%s\n", poll(&pfd, 1, 40) ? "it came" : "nothing yet");
+}
+
+static void more_to_come(void)
+{
+	int pair[2];
+
+	make_pair(pair);
+	say_sent(pair[0], "first ", MSG_MORE);
+	say_waiting(pair[1]);
+	say_sent(pair[0], "second ", MSG_MORE);
+	say_sent(pair[0], "last", 0);
+	await_bytes(pair[1], 17);
+	receive(pair[1], 0);
+	/* what is held back leaves after a while */
+	say_sent(pair[0], "alone", MSG_MORE);
+	await(pair[1], POLLIN);
+	receive(pair[1], 0);
+	/* and before the end */
+	say_sent(pair[0], "at the end", MSG_MORE);
+	shutdown(pair[0], SHUT_WR);
+	receive_to_end(pair[1]);
+	close_pair(pair);
+}
+
+static void corked(void)
+{
+	int pair[2];
+
+	make_pair(pair);
+	set_option(pair[0], IPPROTO_TCP, TCP_CORK, 1);
+	say_sent(pair[0], "held ", 0);
+	say_waiting(pair[1]);
+	set_option(pair[0], IPPROTO_TCP, TCP_NODELAY, 1);
+	say_waiting(pair[1]);
+	receive(pair[1], MSG_DONTWAIT);
+	say_sent(pair[0], "back", 0);
+	set_option(pair[0], IPPROTO_TCP, TCP_CORK, 0);
+	await(pair[1], POLLIN);
+	receive(pair[1], 0);
+	set_option(pair[0], IPPROTO_TCP, TCP_CORK, 1);
+	say_sent(pair[0], "closed", 0);
+	close(pair[0]);
+	receive_to_end(pair[1]);
+	close(pair[1]);
+}
+
+/* -- full buffers ------------------------------------------------------------------- */
+
+static void partial_sends(void)
+{
+	enum { LEN = 20 << 20 };
+	char *text = malloc(LEN);
+	ssize_t n, last;
+	int pair[2];
+
+	make_pair(pair);
+	fill(text, LEN, 4);
+	set_blocking(pair[0], false);
+	n = send(pair[0], text, LEN, 0);
+	SAY("a part: %d\n", n > 0 && n < LEN);
+	n += (ssize_t)stuff(pair[0]);
+	SAY("full: %s\n", err(send(pair[0], "x", 1, 0)));
+	SAY("full: %s\n", err(write(pair[0], "x", 1)));
+	SAY("full: %s\n", err(send(pair[0], "x", 1, MSG_DONTWAIT)));
+	set_blocking(pair[1], false);
+	while (n > 0) {
+		n -= (ssize_t)drain(pair[1], &last);
+		if (n > 0)
+			await(pair[1], POLLIN);
+	}
+	SAY("all of it came: %zd\n", n);
+	SAY("events %#x\n", (unsigned)await(pair[0], POLLOUT));
+	say_sent(pair[0], "room", 0);
+	await(pair[1], POLLIN);
+	receive(pair[1], 0);
+	close_pair(pair);
+	free(text);
+}
+
+static void send_with_a_time_limit(void)
+{
+	struct timeval limit = { 0, 100000 };
+	static char text[1 << 20];
+	ssize_t n;
+	long begin;
+	int pair[2];
+
+	make_pair(pair);
+	stuff(pair[0]);
+	/* the rest of a window that is less than a segment goes after a while */
+	sleep_ms(400);
+	stuff(pair[0]);
+	setsockopt(pair[0], SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+	begin = now_ms();
+	n = send(pair[0], text, sizeof(text), 0);
+	SAY("send %s ", err(n));
+	SAY("in time: %d\n", now_ms() - begin >= 95 && now_ms() - begin < 3000);
+	close_pair(pair);
+}
+
+struct transfer {
+	int fd;
+	unsigned seed;
+	size_t len;
+	bool is_right;
+};
+
+static void *send_much(void *arg)
+{
+	struct transfer *t = arg;
+	char *text = malloc(t->len);
+
+	fill(text, t->len, t->seed);
+	t->is_right = send_all(t->fd, text, t->len);
+	shutdown(t->fd, SHUT_WR);
+	free(text);
+	return NULL;
+}
+
+static void *receive_much(void *arg)
+{
+	struct transfer *t = arg;
+	char *text = malloc(t->len), *got = malloc(t->len + 1);
+
+	fill(text, t->len, t->seed);
+	t->is_right = receive_all(t->fd, got, t->len + 1) == t->len &&
+		      memcmp(text, got, t->len) == 0;
+	free(text);
+	free(got);
+	return NULL;
+}
+
+static void much_both_ways(void)
+{
+	enum { LEN = 4 << 20 };
+	struct transfer transfers[4];
+	pthread_t threads[4];
+	int pair[2];
+
+	make_pair(pair);
+	for (int i = 0; i < 4; i++) {
+		transfers[i] = (struct transfer){ pair[i & 1],
+						  i == 0 || i == 3 ? 5 : 6, LEN,
+						  false };
+		pthread_create(&threads[i], NULL,
+			       i < 2 ? send_much : receive_much, &transfers[i]);
+	}
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	for (int i = 0; i < 4; i++)
+		SAY("right: %d\n", transfers[i].is_right);
+	close_pair(pair);
+}
+
+/* By one thread, which waits for both by poll. */
+static void much_by_one_thread(void)
+{
+	enum { LEN = 4 << 20 };
+	char *text = malloc(LEN), *got = malloc(LEN);
+	size_t sent = 0, received = 0;
+	struct pollfd pfds[2];
+	int pair[2];
+
+	make_pair(pair);
+	fill(text, LEN, 7);
+	set_blocking(pair[0], false);
+	set_blocking(pair[1], false);
+	while (received < LEN) {
+		ssize_t n;
+
+		pfds[0] = (struct pollfd){ .fd = pair[0],
+					   .events = sent < LEN ? POLLOUT : 0 };
+		pfds[1] = (struct pollfd){ .fd = pair[1], .events = POLLIN };
+		if (poll(pfds, 2, 10000) <= 0)
+			break;
+		if (pfds[0].revents &&
+		    (n = write(pair[0], text + sent, LEN - sent)) > 0)
+			sent += (size_t)n;
+		if (pfds[1].revents &&
+		    (n = read(pair[1], got + received, LEN - received)) > 0)
+			received += (size_t)n;
+	}
+	SAY("right: %d\n", received == LEN && memcmp(text, got, LEN) == 0);
+	close_pair(pair);
+	free(text);
+	free(got);
+}
+
+/* -- not sent yet ------------------------------------------------------------------- */
+
+static int queued(int fd, unsigned long request)
+{
+	int n = -1;
+
+	if (ioctl(fd, request, &n) != 0)
+		SAY("ioctl: %m\n");
+	return n;
+}
+
+static void bytes_under_way(void)
+{
+	int pair[2], out, unsent, fd = made();
+
+	SAY("fresh %s\n", err(ioctl(fd, SIOCOUTQ, &out)));
+	SAY("listening %s", err(listen(fd, 1)));
+	SAY(" %s", err(ioctl(fd, SIOCOUTQ, &out)));
+	SAY(" %s", err(ioctl(fd, SIOCOUTQNSD, &out)));
+	SAY(" %s\n", err(ioctl(fd, FIONREAD, &out)));
+	close(fd);
+	make_pair(pair);
+	SAY("%d %d\n", queued(pair[0], SIOCOUTQ), queued(pair[0], SIOCOUTQNSD));
+	send(pair[0], "hello", 5, 0);
+	await_acks(pair[0]);
+	SAY("%d %d\n", queued(pair[0], SIOCOUTQ), queued(pair[0], SIOCOUTQNSD));
+	stuff(pair[0]);
+	out = queued(pair[0], SIOCOUTQ);
+	unsent = queued(pair[0], SIOCOUTQNSD);
+	SAY("much %d, not sent %d\n", out > 0, unsent > 0 && unsent <= out);
+	SAY("no place %s\n", err(ioctl(pair[0], SIOCOUTQ, NULL)));
+	close(pair[1]);
+	await(pair[0], POLLIN);
+	close(pair[0]);
+}
+
+/* Room is what has not been sent, not what has not been acknowledged. */
+static void little_unsent(void)
+{
+	struct pollfd pfd = { .events = POLLOUT };
+	size_t sent;
+	int pair[2];
+
+	make_pair(pair);
+	SAY("set %s\n",
+	    err(set_option(pair[0], IPPROTO_TCP, TCP_NOTSENT_LOWAT, 8192)));
+	SAY("get %d\n", get_option(pair[0], IPPROTO_TCP, TCP_NOTSENT_LOWAT));
+	sent = stuff(pair[0]);
+	SAY("little is not sent: %d\n",
+	    queued(pair[0], SIOCOUTQNSD) < 3 * 65536);
+	pfd.fd = pair[0];
+	SAY("poll %d\n", poll(&pfd, 1, 50));
+	drain_all(pair[1], sent);
+	SAY("events %#x\n", (unsigned)await(pair[0], POLLOUT));
+	close_pair(pair);
+}
+
+/* -- out of band -------------------------------------------------------------------- */
+
+static void say_mark(int fd)
+{
+	int is_there = -1;
+
+	SAY("ioctl %s", err(ioctl(fd, SIOCATMARK, &is_there)));
+	SAY(" at the mark %d, sockatmark %d\n", is_there, sockatmark(fd));
+}
+
+static void urgent_byte(void)
+{
+	int pair[2];
+
+	make_pair(pair);
+	say_mark(pair[1]);
+	SAY("none %s\n", err(recv(pair[1], &(char){ 0 }, 1, MSG_OOB)));
+	say_sent(pair[0], "before", 0);
+	say_sent(pair[0], "!", MSG_OOB);
+	SAY("events %#x\n", (unsigned)await(pair[1], POLLPRI));
+	say_sent(pair[0], "after", 0);
+	await_bytes(pair[1], 6);
+	say_mark(pair[1]);
+	receive(pair[1], MSG_OOB | MSG_PEEK);
+	receive(pair[1], MSG_OOB);
+	SAY("again %s\n", err(recv(pair[1], &(char){ 0 }, 1, MSG_OOB)));
+	receive(pair[1], 0);
+	say_mark(pair[1]);
+	await_acks(pair[0]);
+	receive(pair[1], 0);
+	say_mark(pair[1]);
+	/* of several bytes the last one is it, and the newest of several */
+	say_sent(pair[0], "abc", MSG_OOB);
+	await(pair[1], POLLPRI);
+	await_bytes(pair[1], 2);
+	say_sent(pair[0], "xyz", MSG_OOB);
+	await_acks(pair[0]);
+	receive(pair[1], MSG_OOB);
+	receive(pair[1], 0);
+	receive(pair[1], MSG_DONTWAIT);
+	close_pair(pair);
+}
+
+static void urgent_byte_in_line(void)
+{
+	int pair[2];
+
+	make_pair(pair);
+	SAY("set %s\n", err(set_option(pair[1], SOL_SOCKET, SO_OOBINLINE, 1)));
+	say_sent(pair[0], "before", 0);
+	say_sent(pair[0], "!", MSG_OOB);
+	say_sent(pair[0], "after", 0);
+	SAY("events %#x\n", (unsigned)await(pair[1], POLLPRI));
+	await_bytes(pair[1], 6);
+	await_acks(pair[0]);
+	SAY("apart %s\n", err(recv(pair[1], &(char){ 0 }, 1, MSG_OOB)));
+	receive(pair[1], 0);
+	say_mark(pair[1]);
+	receive(pair[1], 0);
+	say_mark(pair[1]);
+	close_pair(pair);
+}
+
+static _Atomic int urgent_cnt;
+
+static void count_urgent(int sig)
+{
+	(void)sig;
+	urgent_cnt++;
+}
+
+static void urgent_signal(void)
+{
+	int pair[2];
+
+	make_pair(pair);
+	signal(SIGURG, count_urgent);
+	SAY("owner %s\n", err(fcntl(pair[1], F_SETOWN, getpid())));
+	SAY("is it: %d\n", fcntl(pair[1], F_GETOWN) == getpid());
+	say_sent(pair[0], "!", MSG_OOB);
+	for (int i = 0; i < 5000 && !urgent_cnt; i++)
+		sleep_ms(1);
+	SAY("%d signals\n", urgent_cnt);
+	receive(pair[1], MSG_OOB);
+	close_pair(pair);
+}
+
+/* -- bad memory --------------------------------------------------------------------- */
+
+static void sends_from_bad_memory(void)
+{
+	char *end = edge();
+	struct iovec iov[2] = { { (void *)"good", 4 }, { nowhere(), 4 } };
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
+	struct pollfd pfd;
+	int pair[2];
+
+	make_pair(pair);
+	memset(end - 50, 'e', 50);
+	SAY("send %s\n", err(send(pair[0], nowhere(), 10, 0)));
+	SAY("half of it %s\n", err(send(pair[0], end - 50, 100, 0)));
+	SAY("writev %s\n", err(writev(pair[0], iov, 2)));
+	SAY("sendmsg %s\n", err(sendmsg(pair[0], &msg, 0)));
+	SAY("no message %s\n", err(sendmsg(pair[0], NULL, 0)));
+	msg.msg_iov = nowhere();
+	SAY("no pieces %s\n", err(sendmsg(pair[0], &msg, 0)));
+	pfd = (struct pollfd){ .fd = pair[1], .events = POLLIN };
+	SAY("nothing came: %d\n", poll(&pfd, 1, 50) == 0);
+	SAY("the good half %zd\n", send(pair[0], end - 50, 50, 0));
+	await_bytes(pair[1], 50);
+	receive(pair[1], 0);
+	close_pair(pair);
+}
+
+struct taker {
+	int fd;
+	char *buf;
+	size_t len, got_cnt;
+};
+
+static void *take(void *arg)
+{
+	struct taker *taker = arg;
+
+	taker->got_cnt = receive_all(taker->fd, taker->buf, taker->len);
+	return NULL;
+}
+
+/* Whatever a send says it took, arrives, and nothing else. */
+static void long_send_from_bad_memory(void)
+{
+	enum { LEN = 1 << 20 };
+	static char text[LEN], got[LEN];
+	struct iovec iov[2] = { { text, LEN / 2 }, { nowhere(), LEN / 2 } };
+	struct taker taker = { .buf = got, .len = LEN };
+	pthread_t thread;
+	ssize_t n;
+	int pair[2];
+
+	make_pair(pair);
+	taker.fd = pair[1];
+	pthread_create(&thread, NULL, take, &taker);
+	fill(text, LEN, 8);
+	n = writev(pair[0], iov, 2);
+	SAY("some of it: %d\n", n > 0 && n <= LEN / 2);
+	shutdown(pair[0], SHUT_WR);
+	pthread_join(thread, NULL);
+	SAY("all of that: %d\n", (ssize_t)taker.got_cnt == n &&
+					 memcmp(text, got, taker.got_cnt) == 0);
+	close_pair(pair);
+}
+
+/* -- files -------------------------------------------------------------------------- */
+
+static int some_file(const char *text, size_t len)
+{
+	int fd = memfd_create("tcp", MFD_CLOEXEC);
+
+	if (write(fd, text, len) != (ssize_t)len)
+		SAY("write: %m\n");
+	lseek(fd, 0, SEEK_SET);
+	return fd;
+}
+
+static void sent_files(void)
+{
+	int pair[2], fd = some_file("0123456789", 10);
+	off_t at = 3;
+	off64_t at64 = 5;
+	ssize_t n;
+
+	make_pair(pair);
+	n = sendfile(pair[0], fd, &at, 4);
+	SAY("sendfile %zd at %ld, file at %ld\n", n, (long)at,
+	    (long)lseek(fd, 0, SEEK_CUR));
+	n = sendfile64(pair[0], fd, &at64, 100);
+	SAY("sendfile64 %zd at %ld\n", n, (long)at64);
+	n = sendfile(pair[0], fd, NULL, 4);
+	SAY("sendfile %zd, file at %ld\n", n, (long)lseek(fd, 0, SEEK_CUR));
+	n = sendfile(pair[0], fd, NULL, 100);
+	SAY("sendfile %zd, file at %ld\n", n, (long)lseek(fd, 0, SEEK_CUR));
+	SAY("at the end %zd\n", sendfile(pair[0], fd, NULL, 100));
+	SAY("of nothing %zd\n", sendfile(pair[0], fd, NULL, 0));
+	at = 1000;
+	SAY("behind the end %zd\n", sendfile(pair[0], fd, &at, 5));
+	at = -1;
+	SAY("before the beginning %s\n", err(sendfile(pair[0], fd, &at, 5)));
+	SAY("no file %s\n", err(sendfile(pair[0], -1, NULL, 5)));
+	SAY("bad place %s\n", err(sendfile(pair[0], fd, nowhere(), 5)));
+	SAY("from a socket %s\n", err(sendfile(pair[0], pair[1], NULL, 5)));
+	SAY("into a file %zd\n", sendfile(fd, pair[0], NULL, 5));
+	shutdown(pair[0], SHUT_WR);
+	receive_to_end(pair[1]);
+	close_pair(pair);
+	close(fd);
+}
+
+static void long_file(void)
+{
+	enum { LEN = 3 << 20 };
+	char *text = malloc(LEN), *got = malloc(LEN);
+	off_t at = 0;
+	ssize_t n;
+	pthread_t thread;
+	struct transfer t = { .seed = 9, .len = LEN };
+	int pair[2], fd;
+
+	make_pair(pair);
+	fill(text, LEN, 9);
+	fd = some_file(text, LEN);
+	set_blocking(pair[0], false);
+	n = sendfile(pair[0], fd, &at, LEN);
+	SAY("a part: %d, counted %d\n", n > 0 && n <= LEN, at == n);
+	t.fd = pair[1];
+	pthread_create(&thread, NULL, receive_much, &t);
+	set_blocking(pair[0], true);
+	while (at < LEN && (n = sendfile(pair[0], fd, &at, LEN)) > 0)
+		;
+	shutdown(pair[0], SHUT_WR);
+	pthread_join(thread, NULL);
+	SAY("right: %d\n", t.is_right);
+	close_pair(pair);
+	close(fd);
+	free(text);
+	free(got);
+}
+
+static void spliced(void)
+{
+	int pair[2], pipes[2];
+	ssize_t n;
+
+	make_pair(pair);
+	if (pipe(pipes) != 0 || write(pipes[1], "by a pipe", 9) != 9)
+		SAY("pipe: %m\n");
+	n = splice(pipes[0], NULL, pair[0], NULL, 9, 0);
+	SAY("into the socket %zd\n", n);
+	await_bytes(pair[1], 9);
+	n = splice(pair[1], NULL, pipes[1], NULL, 100, 0);
+	SAY("out of the socket %zd\n", n);
+	n = splice(pipes[0], NULL, pair[1], NULL, 100, SPLICE_F_MORE);
+	SAY("and back %zd\n", n);
+	await_bytes(pair[0], 9);
+	receive(pair[0], 0);
+	set_blocking(pair[0], false);
+	n = splice(pair[0], NULL, pipes[1], NULL, 100, 0);
+	SAY("nothing there %s\n", err(n));
+	n = splice(pair[0], &(off64_t){ 0 }, pipes[1], NULL, 100, 0);
+	SAY("with a place %s\n", err(n));
+	set_blocking(pair[0], true);
+	close(pair[1]);
+	n = splice(pair[0], NULL, pipes[1], NULL, 100, 0);
+	SAY("at the end %zd\n", n);
+	close(pair[0]);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
+/* -- the error queue ---------------------------------------------------------------- */
+
+static void say_record(struct msghdr *msg)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		struct sock_extended_err error;
+
+		if (c->cmsg_level != IPPROTO_IP || c->cmsg_type != IP_RECVERR) {
+			SAY(" control %d/%d", c->cmsg_level, c->cmsg_type);
+			continue;
+		}
+		memcpy(&error, CMSG_DATA(c), sizeof(error));
+		SAY(" errno %u origin %u info %u data %u code %u",
+		    error.ee_errno, error.ee_origin, error.ee_info,
+		    error.ee_data, error.ee_code);
+	}
+}
+
+static void say_error_queue(int fd)
+{
+	char buf[64], control[512];
+	struct iovec iov = { buf, sizeof(buf) };
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = control,
+			      .msg_controllen = sizeof(control) };
+	ssize_t n = recvmsg(fd, &msg, MSG_ERRQUEUE);
+
+	SAY("error queue %s %zd flags %#x", err(n), n, n < 0 ? 0 : msg.msg_flags);
+	if (n >= 0)
+		say_record(&msg);
+	SAY("\n");
+}
+
+static void stamps_of_acknowledgments(void)
+{
+	int pair[2];
+
+	make_pair(pair);
+	say_error_queue(pair[0]);
+	SAY("set %s\n",
+	    err(set_option(pair[0], SOL_SOCKET, SO_TIMESTAMPING,
+			   SOF_TIMESTAMPING_TX_ACK | SOF_TIMESTAMPING_SOFTWARE |
+				   SOF_TIMESTAMPING_OPT_ID |
+				   SOF_TIMESTAMPING_OPT_TSONLY)));
+	for (int i = 0; i < 3; i++) {
+		say_sent(pair[0], "stamped", 0);
+		SAY("events %#x\n", (unsigned)await(pair[0], 0));
+		say_error_queue(pair[0]);
+		say_error_queue(pair[0]);
+	}
+	close_pair(pair);
+}
+
+static void sent_without_a_copy(void)
+{
+	int pair[2];
+
+	make_pair(pair);
+	SAY("not asked for: ");
+	say_sent(pair[0], "plain", MSG_ZEROCOPY);
+	await_bytes(pair[1], 5);
+	receive(pair[1], 0);
+	say_error_queue(pair[0]);
+	SAY("set %s\n", err(set_option(pair[0], SOL_SOCKET, SO_ZEROCOPY, 1)));
+	say_sent(pair[0], "uncopied", MSG_ZEROCOPY);
+	await_bytes(pair[1], 8);
+	receive(pair[1], 0);
+	SAY("events %#x\n", (unsigned)await(pair[0], 0));
+	say_error_queue(pair[0]);
+	close_pair(pair);
+}
+
+/* -- control messages --------------------------------------------------------------- */
+
+static void send_with_control(int fd, int level, int type, uint32_t value)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(value))];
+	} control = { 0 };
+	struct iovec iov = { (void *)"told", 4 };
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = &control,
+			      .msg_controllen = sizeof(control) };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+
+	c->cmsg_level = level;
+	c->cmsg_type = type;
+	c->cmsg_len = CMSG_LEN(sizeof(value));
+	memcpy(CMSG_DATA(c), &value, sizeof(value));
+	SAY("%d/%d: %s\n", level, type, err(sendmsg(fd, &msg, 0)));
+	c->cmsg_len = 3;
+	SAY("bad length: %s\n", err(sendmsg(fd, &msg, 0)));
+}
+
+static void control_with_sends(void)
+{
+	int pair[2];
+
+	make_pair(pair);
+	send_with_control(pair[0], SOL_SOCKET, SO_TIMESTAMPING,
+			  SOF_TIMESTAMPING_TX_ACK);
+	send_with_control(pair[0], SOL_SOCKET, SO_MARK, 0);
+	send_with_control(pair[0], SOL_SOCKET, 999, 0);
+	send_with_control(pair[0], IPPROTO_IP, IP_TOS, 8);
+	send_with_control(pair[0], IPPROTO_TCP, 1, 8);
+	shutdown(pair[0], SHUT_WR);
+	receive_to_end(pair[1]);
+	close_pair(pair);
+}
+
+/* -- flags that change nothing, and bad ones ---------------------------------------- */
+
+static void flags_of_sends(void)
+{
+	static const int flags[] = { MSG_CONFIRM, MSG_DONTROUTE, MSG_EOR,
+				     MSG_NOSIGNAL, MSG_DONTWAIT, MSG_PEEK,
+				     MSG_TRUNC, MSG_WAITALL, MSG_PROXY,
+				     MSG_ERRQUEUE, 1 << 27 };
+	int pair[2];
+
+	make_pair(pair);
+	for (size_t i = 0; i < ARRAY_LEN(flags); i++) {
+		SAY("%#x: ", (unsigned)flags[i]);
+		say_sent(pair[0], "x", flags[i]);
+	}
+	await_acks(pair[0]);
+	receive(pair[1], 0);
+	close_pair(pair);
+}
+
+const struct scenario send_scenarios[] = {
+	SCENARIO(every_sending_call, OURS),
+	SCENARIO(sends_of_nothing, OURS),
+	SCENARIO(sends_without_a_connection, OURS),
+	SCENARIO(pieces_of_one_byte, OURS),
+	SCENARIO(many_small_sends, OURS),
+	SCENARIO(small_sends_take_little_memory, OURS),
+	SCENARIO(every_length, OURS),
+	SCENARIO(more_to_come, OURS),
+	SCENARIO(corked, OURS),
+	SCENARIO(partial_sends, OURS),
+	SCENARIO(send_with_a_time_limit, OURS),
+	SCENARIO(much_both_ways, OURS),
+	SCENARIO(much_by_one_thread, OURS),
+	SCENARIO(bytes_under_way, OURS),
+	SCENARIO(little_unsent, OURS),
+	SCENARIO(urgent_byte, OURS),
+	SCENARIO(urgent_byte_in_line, MIXED),
+	SCENARIO(urgent_signal, MIXED),
+	SCENARIO(sends_from_bad_memory, KERNEL),
+	SCENARIO(long_send_from_bad_memory, KERNEL),
+	SCENARIO(sent_files, MIXED),
+	SCENARIO(long_file, OURS),
+	SCENARIO(spliced, MIXED),
+	SCENARIO(stamps_of_acknowledgments, MIXED),
+	SCENARIO(sent_without_a_copy, MIXED),
+	SCENARIO(control_with_sends, MIXED),
+	SCENARIO(flags_of_sends, MIXED),
+	SCENARIO_END,
+};

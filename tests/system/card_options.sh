@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# What VMA's options for cards do, by what the software ConnectX counts
+# (tests/softcx/counters.def) while a program in a sends, or waits for, datagrams.
+LAB_CARD=mlx5
+. "${srcdir:-.}/tests/system/udp_lab.sh"
+
+cases="batches_of_completions inline_up_to_a_length blue_flame depth_of_the_queue
+moderated_interrupts"
+
+# counts COUNTER: of the card of the last program.
+counts() {
+	awk -v name="$1" '$2 == "mlx5_0:" && $3 == name { print $4; n = 1 }
+		END { if (!n) print 0 }' "$work/counts"
+}
+
+# Somebody in b who does not complain.
+sink() {
+	: >"$work/sink"
+	(in_ns $b - /usr/bin/python3 -c 'import socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("10.78.0.2", 7000))
+print("ready", flush=True)
+time.sleep(100)') >"$work/sink" 2>&1 &
+	server=$!
+	wait_for ready "$work/sink"
+}
+
+# send_with VARIABLE=VALUE...: 640 datagrams of few bytes to the other end.
+send_with() {
+	[ -n "$server" ] || sink || return 1
+	(in_ns $a a.log env SOFTCX_STATS=1 "$@" timeout 60 $program shower \
+		10.78.0.2 7000 640) >"$work/counts" 2>&1 ||
+		{ cat "$work/counts"; return 1; }
+	[ "$(counts tx_wire)" -ge 640 ] || { cat "$work/counts"; return 1; }
+}
+
+# between NUMBER LOWEST HIGHEST
+between() {
+	[ "$1" -ge "$2" ] && [ "$1" -le "$3" ] ||
+		{ echo "$1 is not from $2 to $3"; cat "$work/counts"; return 1; }
+}
+
+# VMA_TX_WRE_BATCHING: one completion in so many sends; a few more at the end.
+batches_of_completions() {
+	send_with VMA_TX_WRE_BATCHING=64 && between "$(counts cqes)" 10 20 &&
+		send_with VMA_TX_WRE_BATCHING=4 &&
+		between "$(counts cqes)" 160 170
+}
+
+# VMA_TX_MAX_INLINE: frames of 43 to 45 bytes are copied or gathered.
+inline_up_to_a_length() {
+	send_with VMA_TX_MAX_INLINE=45 && between "$(counts tx_inline)" 640 700 &&
+		send_with VMA_TX_MAX_INLINE=42 && between "$(counts tx_inline)" 0 60
+}
+
+# VMA_BF: entries are written into the card's register, or only announced.
+blue_flame() {
+	send_with VMA_BF=1 && between "$(($(counts bf_entries) +
+		$(counts bf_unsure)))" 1 700 &&
+		send_with VMA_BF=0 && between "$(($(counts bf_entries) +
+			$(counts bf_unsure)))" 0 0
+}
+
+# VMA_TX_WRE: a queue of two blocks for each, so that twice as many sends of one block
+# are under way at most.
+depth_of_the_queue() {
+	send_with VMA_TX_WRE=256 && grep -q 'queues: .* 512 to send' "$work/a.log" &&
+		send_with VMA_TX_WRE=2048 &&
+		grep -q 'queues: .* 4096 to send' "$work/a.log"
+}
+
+# asked_in VARIABLE=VALUE...: the milliseconds that thirty questions to a program take
+# that sleeps for each.
+asked_in() {
+	local begin end
+	export VMA_RX_POLL=0 "$@"
+	start a.log $program echo 10.78.0.1 7000
+	local status=$?
+	unset VMA_RX_POLL "${@%%=*}"
+	[ $status = 0 ] && expect "$(ask - 10 64)" "right 10" || return 1
+	begin=$(date +%s%N)
+	expect "$(ask - 30 64)" "right 30" || return 1
+	end=$(date +%s%N)
+	end_server
+	took=$(((end - begin) / 1000000))
+}
+
+# VMA_CQ_MODERATION_...: an interrupt waits for the last of so many packets, and not
+# longer than for so long.
+moderated_interrupts() {
+	asked_in VMA_CQ_MODERATION_COUNT=1000 VMA_CQ_MODERATION_PERIOD_USEC=60000 &&
+		between "$took" 900 20000 &&
+		asked_in VMA_CQ_MODERATION_COUNT=1 \
+			VMA_CQ_MODERATION_PERIOD_USEC=60000 &&
+		between "$took" 0 700 &&
+		asked_in VMA_CQ_MODERATION_COUNT=1000 \
+			VMA_CQ_MODERATION_PERIOD_USEC=60000 \
+			VMA_CQ_MODERATION_ENABLE=0 &&
+		between "$took" 0 700
+}
+
+# Times are for a machine that does nothing else: CARD_TIMES=1.
+[ -n "${CARD_TIMES:-}" ] || {
+	cases=${cases/moderated_interrupts/}
+	tap_skip moderated_interrupts "CARD_TIMES=1 measures times"
+}
+run_cases $cases

@@ -1,0 +1,5 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# The scenarios of tcp_mirror.sh over the software ConnectX by portable verbs.
+LAB_CARD=verbs
+. "${srcdir:-.}/tests/system/tcp_mirror.sh"

@@ -1,0 +1,5 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# The conversations of tcp_xdp.sh over the software ConnectX's own work queues.
+LAB_CARD=mlx5
+. "${srcdir:-.}/tests/system/tcp_xdp.sh"

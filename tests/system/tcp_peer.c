@@ -1,0 +1,718 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Both ends of the conversations of tcp_xdp.sh. Whatever carries either, what the
+ * asking end prints is the same.
+ *
+ *   tcp_peer serve ADDRESS PORT         until it is killed; says "ready"
+ *   tcp_peer ask ADDRESS PORT CASE      one conversation, or many
+ *   tcp_peer --list
+ *
+ * A conversation begins with a line that says what the server is to do: see services.
+ */
+#include "config.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+#define SAY(...) (printf(__VA_ARGS__), fflush(stdout))
+
+static struct sockaddr_in server_name;
+
+/* -- bytes -------------------------------------------------------------------------- */
+
+/* A stream that can be checked at any place, made block by block. */
+struct stream {
+	uint64_t state;
+	size_t left;
+};
+
+enum { BLOCK = 16384 };
+
+static size_t next_block(struct stream *s, uint64_t *block)
+{
+	size_t len = s->left < BLOCK ? s->left : BLOCK;
+
+	for (size_t i = 0; i < BLOCK / sizeof(*block); i++) {
+		s->state = s->state * 6364136223846793005ULL + 1442695040888963407ULL;
+		block[i] = s->state >> 7;
+	}
+	s->left -= len;
+	return len;
+}
+
+static bool write_all(int fd, const void *buf, size_t len)
+{
+	const char *at = buf;
+
+	while (len) {
+		ssize_t n = send(fd, at, len, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		at += n;
+		len -= (size_t)n;
+	}
+	return true;
+}
+
+static size_t read_all(int fd, void *buf, size_t len)
+{
+	size_t got = 0;
+
+	while (got < len) {
+		ssize_t n = recv(fd, (char *)buf + got, len - got, 0);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		got += (size_t)n;
+	}
+	return got;
+}
+
+static bool send_stream(int fd, uint64_t seed, size_t len)
+{
+	struct stream s = { seed, len };
+	uint64_t block[BLOCK / sizeof(uint64_t)];
+
+	while (s.left) {
+		size_t n = next_block(&s, block);
+
+		if (!write_all(fd, block, n))
+			return false;
+	}
+	return true;
+}
+
+/* For whoever looks for the reason. */
+static void say_wrong(size_t at, const void *right, const void *got, size_t len,
+		      size_t cnt)
+{
+	const char *a = right, *b = got;
+	size_t same = 0;
+	int err = errno;
+
+	while (same < cnt && a[same] == b[same])
+		same++;
+	fprintf(stderr, "# wrong from %zu on: %zu of %zu bytes there, %s\n",
+		at + same, cnt, len, err ? strerror(err) : "no error");
+}
+
+static bool check_stream(int fd, uint64_t seed, size_t len)
+{
+	struct stream s = { seed, len };
+	uint64_t block[BLOCK / sizeof(uint64_t)], got[BLOCK / sizeof(uint64_t)];
+
+	while (s.left) {
+		size_t n = next_block(&s, block);
+		size_t cnt;
+
+		errno = 0;
+		cnt = read_all(fd, got, n);
+		if (cnt != n || memcmp(block, got, n) != 0) {
+			say_wrong(len - s.left - n, block, got, n, cnt);
+			return false;
+		}
+	}
+	return true;
+}
+
+static void sleep_ms(int ms)
+{
+	struct timespec ts = { ms / 1000, ms % 1000 * 1000000L };
+
+	while (nanosleep(&ts, &ts) != 0)
+		;
+}
+
+/* What has been sent is with the peer only when it says so. */
+static void reset(int fd)
+{
+	struct linger linger = { 1, 0 };
+
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+	close(fd);
+}
+
+/* -- the server --------------------------------------------------------------------- */
+
+static void echo(int fd, uint64_t a, size_t b)
+{
+	char buf[65536];
+	ssize_t n;
+
+	(void)a;
+	(void)b;
+	while ((n = recv(fd, buf, sizeof(buf), 0)) > 0)
+		if (!write_all(fd, buf, (size_t)n))
+			break;
+}
+
+/* What the server has taken so far, and is taking. */
+static _Atomic int right_cnt, wrong_cnt, taking_cnt;
+
+static bool check_and_count(int fd, uint64_t seed, size_t len)
+{
+	bool is_right;
+
+	taking_cnt++;
+	is_right = check_stream(fd, seed, len);
+	if (is_right)
+		right_cnt++;
+	else
+		wrong_cnt++;
+	taking_cnt--;
+	return is_right;
+}
+
+static void take(int fd, uint64_t seed, size_t len)
+{
+	write_all(fd, check_and_count(fd, seed, len) ? "right" : "wrong", 5);
+}
+
+static void tell_taken(int fd, uint64_t a, size_t b)
+{
+	char answer[64];
+
+	(void)a;
+	(void)b;
+	for (int i = 0; i < 500 && taking_cnt; i++)
+		sleep_ms(10);
+	snprintf(answer, sizeof(answer), "%d right, %d wrong", right_cnt,
+		 wrong_cnt);
+	write_all(fd, answer, strlen(answer));
+}
+
+/* Reads nothing for a while, then little by little at first. */
+static void take_slowly(int fd, uint64_t seed, size_t len)
+{
+	sleep_ms(300);
+	take(fd, seed, len);
+}
+
+static void give(int fd, uint64_t seed, size_t len)
+{
+	send_stream(fd, seed, len);
+}
+
+struct give {
+	int fd;
+	uint64_t seed;
+	size_t len;
+};
+
+static void *give_in_thread(void *arg)
+{
+	const struct give *g = arg;
+
+	give(g->fd, g->seed, g->len);
+	return NULL;
+}
+
+static void give_and_take(int fd, uint64_t seed, size_t len)
+{
+	struct give g = { fd, seed + 1, len };
+	pthread_t thread;
+	bool is_right;
+
+	pthread_create(&thread, NULL, give_in_thread, &g);
+	is_right = check_and_count(fd, seed, len);
+	pthread_join(thread, NULL);
+	write_all(fd, is_right ? "right" : "wrong", 5);
+}
+
+/* Answers what came when the end has come. */
+static void count(int fd, uint64_t a, size_t b)
+{
+	char buf[4096], answer[32];
+	size_t total = 0;
+	ssize_t n;
+
+	(void)a;
+	(void)b;
+	while ((n = recv(fd, buf, sizeof(buf), 0)) > 0)
+		total += (size_t)n;
+	snprintf(answer, sizeof(answer), "%zu", total);
+	write_all(fd, answer, strlen(answer));
+}
+
+static void end_by_reset(int fd, uint64_t a, size_t b)
+{
+	struct linger linger = { 1, 0 };
+
+	(void)a;
+	(void)b;
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+}
+
+/* The byte of a message that was sent as urgent, and the others. */
+static void hear_urgent(int fd, uint64_t a, size_t b)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLPRI };
+	char urgent = '-', rest[16] = "", answer[64];
+
+	(void)a;
+	(void)b;
+	poll(&pfd, 1, 5000);
+	recv(fd, &urgent, 1, MSG_OOB);
+	read_all(fd, rest, 11);
+	snprintf(answer, sizeof(answer), "urgent %c, rest %s", urgent, rest);
+	write_all(fd, answer, strlen(answer));
+}
+
+static const struct service {
+	const char *name;
+	void (*run)(int fd, uint64_t seed, size_t len);
+} services[] = {
+	{ "echo", echo },	    { "take", take },
+	{ "slow", take_slowly },    { "give", give },
+	{ "both", give_and_take },  { "count", count },
+	{ "reset", end_by_reset },  { "urgent", hear_urgent },
+	{ "taken", tell_taken },
+};
+
+/* Byte by byte, so that what follows stays in the socket. */
+static bool read_line(int fd, char *line, size_t size)
+{
+	size_t len = 0;
+
+	while (len + 1 < size && recv(fd, &line[len], 1, 0) == 1)
+		if (line[len++] == '\n') {
+			line[len - 1] = '\0';
+			return true;
+		}
+	return false;
+}
+
+static void *serve_one(void *arg)
+{
+	int fd = (int)(intptr_t)arg;
+	char line[64], name[16];
+	unsigned long long seed;
+	size_t len;
+
+	if (read_line(fd, line, sizeof(line)) &&
+	    sscanf(line, "%15s %llu %zu", name, &seed, &len) == 3)
+		for (size_t i = 0; i < ARRAY_LEN(services); i++)
+			if (strcmp(services[i].name, name) == 0)
+				services[i].run(fd, seed, len);
+	close(fd);
+	return NULL;
+}
+
+static int serve(void)
+{
+	int listener = socket(AF_INET, SOCK_STREAM, 0), on = 1;
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (bind(listener, (struct sockaddr *)&server_name,
+		 sizeof(server_name)) != 0 || listen(listener, 512) != 0) {
+		SAY("serve: %m\n");
+		return 1;
+	}
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attr, 256 << 10);
+	SAY("ready\n");
+	for (;;) {
+		int fd = accept(listener, NULL, NULL);
+
+		if (fd >= 0 && pthread_create(&thread, &attr, serve_one,
+					      (void *)(intptr_t)fd) != 0)
+			close(fd);
+	}
+}
+
+/* -- who asks ----------------------------------------------------------------------- */
+
+static int begin(const char *service, unsigned long long seed, size_t len)
+{
+	char line[64];
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	if (connect(fd, (struct sockaddr *)&server_name, sizeof(server_name)) != 0)
+		SAY("connect: %m\n");
+	snprintf(line, sizeof(line), "%s %llu %zu\n", service, seed, len);
+	write_all(fd, line, strlen(line));
+	return fd;
+}
+
+/* What is left to read, and how it ended. */
+static void say_answer(int fd)
+{
+	char buf[64] = "";
+	size_t got = read_all(fd, buf, sizeof(buf) - 1);
+
+	errno = 0;
+	SAY("answer \"%s\", then ", buf);
+	got = (size_t)recv(fd, buf, 1, 0);
+	SAY("%s\n", got == 0 ? "the end" : strerrorname_np(errno));
+	close(fd);
+}
+
+static size_t bulk_len(void)
+{
+	const char *value = getenv("PEER_BULK");
+
+	return value ? strtoull(value, NULL, 10) : 16 << 20;
+}
+
+static int times(int usual)
+{
+	const char *value = getenv("PEER_TIMES");
+
+	return value ? usual * atoi(value) : usual;
+}
+
+static void ping_pong(void)
+{
+	static const size_t lens[] = { 1, 64, 1000, 1448, 1449, 5000, 65536, 200000 };
+	static char out[200000], in[200000];
+	int fd = begin("echo", 0, 0), bad_cnt = 0, on = 1;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	for (size_t i = 0; i < sizeof(out); i++)
+		out[i] = (char)(i * 7 + i / 251);
+	for (size_t i = 0; i < ARRAY_LEN(lens); i++) {
+		int cnt = times(lens[i] > 10000 ? 10 : 200);
+
+		for (int k = 0; k < cnt; k++) {
+			memset(in, 0, lens[i]);
+			/* longer ones would fill both directions */
+			for (size_t at = 0, n; at < lens[i]; at += n) {
+				n = lens[i] - at > 20000 ? 20000 : lens[i] - at;
+				write_all(fd, out + at, n);
+				read_all(fd, in + at, n);
+			}
+			bad_cnt += memcmp(out, in, lens[i]) != 0;
+		}
+	}
+	SAY("%d bad\n", bad_cnt);
+	shutdown(fd, SHUT_WR);
+	say_answer(fd);
+}
+
+static void bulk_to_the_server(void)
+{
+	int fd = begin("take", 1, bulk_len());
+
+	SAY("sent %d\n", send_stream(fd, 1, bulk_len()));
+	say_answer(fd);
+}
+
+static void bulk_from_the_server(void)
+{
+	int fd = begin("give", 2, bulk_len());
+
+	SAY("right %d\n", check_stream(fd, 2, bulk_len()));
+	say_answer(fd);
+}
+
+static void bulk_both_ways(void)
+{
+	int fd = begin("both", 3, bulk_len());
+	struct give g = { fd, 3, bulk_len() };
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, give_in_thread, &g);
+	SAY("right %d\n", check_stream(fd, 4, bulk_len()));
+	pthread_join(thread, NULL);
+	say_answer(fd);
+}
+
+/* Several streams at once, each with its own seed. */
+static void *take_in_thread(void *arg)
+{
+	struct give *g = arg;
+	int fd = begin("give", g->seed, g->len);
+
+	g->fd = check_stream(fd, g->seed, g->len);
+	close(fd);
+	return NULL;
+}
+
+static void bulk_of_several(void)
+{
+	enum { CNT = 4 };
+	struct give gives[CNT];
+	pthread_t threads[CNT];
+
+	for (unsigned i = 0; i < CNT; i++) {
+		gives[i] = (struct give){ 0, 10 + i, bulk_len() / CNT };
+		pthread_create(&threads[i], NULL, take_in_thread, &gives[i]);
+	}
+	for (int i = 0; i < CNT; i++) {
+		pthread_join(threads[i], NULL);
+		SAY("right %d\n", gives[i].fd);
+	}
+}
+
+static void bulk_to_a_slow_reader(void)
+{
+	int fd = begin("slow", 5, bulk_len() / 4);
+
+	SAY("sent %d\n", send_stream(fd, 5, bulk_len() / 4));
+	say_answer(fd);
+}
+
+static void bulk_to_us_slowly(void)
+{
+	int fd = begin("give", 6, bulk_len() / 4);
+
+	sleep_ms(300);
+	SAY("right %d\n", check_stream(fd, 6, bulk_len() / 4));
+	say_answer(fd);
+}
+
+static void short_connections(void)
+{
+	char out[64], in[64];
+	int good_cnt = 0, cnt = times(500);
+
+	for (int i = 0; i < cnt; i++) {
+		int fd = begin("echo", 0, 0);
+
+		memset(out, 'a' + i % 26, sizeof(out));
+		write_all(fd, out, sizeof(out));
+		good_cnt += read_all(fd, in, sizeof(in)) == sizeof(in) &&
+			    memcmp(in, out, sizeof(in)) == 0;
+		/* either end is the first to end */
+		if (i & 1)
+			shutdown(fd, SHUT_WR);
+		if (i & 1)
+			read_all(fd, in, 1);
+		close(fd);
+	}
+	SAY("%d of them bad\n", cnt - good_cnt);
+}
+
+static void idle_connections(void)
+{
+	int cnt = times(300), bad_cnt = 0, fd;
+	int *fds = calloc((size_t)cnt, sizeof(*fds));
+	char c;
+
+	for (int i = 0; i < cnt; i++)
+		fds[i] = begin("echo", 0, 0);
+	fd = begin("take", 7, 1 << 20);
+	SAY("sent %d\n", send_stream(fd, 7, 1 << 20));
+	say_answer(fd);
+	for (int i = 0; i < cnt; i++) {
+		c = (char)i;
+		write_all(fds[i], &c, 1);
+	}
+	for (int i = cnt - 1; i >= 0; i--)
+		bad_cnt += recv(fds[i], &c, 1, 0) != 1 || c != (char)i;
+	SAY("%d bad\n", bad_cnt);
+	for (int i = 0; i < cnt; i++)
+		close(fds[i]);
+	free(fds);
+}
+
+/* Each says its number again and again, by one set. */
+static void many_in_a_set(void)
+{
+	enum { CNT = 100, ROUNDS = 20 };
+	int set = epoll_create1(0), fds[CNT], left = CNT * ROUNDS;
+	int heard[CNT] = { 0 }, bad_cnt = 0, n;
+	struct epoll_event events[16];
+
+	for (unsigned i = 0; i < CNT; i++) {
+		struct epoll_event event = { .events = EPOLLIN, .data.u32 = i };
+
+		fds[i] = begin("echo", 0, 0);
+		epoll_ctl(set, EPOLL_CTL_ADD, fds[i], &event);
+		write_all(fds[i], &i, sizeof(i));
+	}
+	while (left > 0 && (n = epoll_wait(set, events, 16, 10000)) > 0)
+		for (int i = 0; i < n; i++) {
+			unsigned who = events[i].data.u32, number = 0;
+
+			read_all(fds[who], &number, sizeof(number));
+			bad_cnt += number != who;
+			left--;
+			if (++heard[who] < ROUNDS)
+				write_all(fds[who], &who, sizeof(who));
+		}
+	SAY("%d left, %d bad\n", left, bad_cnt);
+	for (int i = 0; i < CNT; i++)
+		close(fds[i]);
+	close(set);
+}
+
+static void half_closed(void)
+{
+	int fd = begin("count", 0, 0);
+
+	send_stream(fd, 8, 300000);
+	shutdown(fd, SHUT_WR);
+	say_answer(fd);
+}
+
+static void reset_by_the_server(void)
+{
+	struct pollfd pfd;
+	int fd = begin("reset", 0, 0);
+
+	pfd = (struct pollfd){ .fd = fd, .events = POLLIN };
+	poll(&pfd, 1, 5000);
+	SAY("events %#x\n", (unsigned)pfd.revents);
+	say_answer(fd);
+}
+
+/* In the middle of a stream; the server has to bear it. */
+static void reset_by_us(void)
+{
+	int fd = begin("give", 9, 1 << 20);
+	char buf[1000];
+
+	SAY("read %zu\n", read_all(fd, buf, sizeof(buf)));
+	reset(fd);
+	fd = begin("count", 0, 0);
+	shutdown(fd, SHUT_WR);
+	say_answer(fd);
+}
+
+static void urgent_byte(void)
+{
+	int fd = begin("urgent", 0, 0);
+
+	send(fd, "before", 6, 0);
+	send(fd, "!", 1, MSG_OOB);
+	send(fd, "after", 5, 0);
+	say_answer(fd);
+}
+
+static void refused(void)
+{
+	struct sockaddr_in name = server_name;
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	name.sin_port = htons((uint16_t)(ntohs(name.sin_port) + 1));
+	for (int i = 0; i < 2; i++) {
+		int n = connect(fd, (struct sockaddr *)&name, sizeof(name));
+
+		SAY("connect %s\n", n < 0 ? strerrorname_np(errno) : "ok");
+	}
+	close(fd);
+}
+
+/* An address of the network that nobody has. */
+static void nobody_there(void)
+{
+	struct sockaddr_in name = server_name;
+	int fd = socket(AF_INET, SOCK_STREAM, 0), n;
+
+	name.sin_addr.s_addr = htonl((ntohl(name.sin_addr.s_addr) & ~255U) | 99);
+	n = connect(fd, (struct sockaddr *)&name, sizeof(name));
+	SAY("connect %s\n", n < 0 ? strerrorname_np(errno) : "ok");
+	close(fd);
+}
+
+/* What a process says before it ends at once arrives: what_was_taken tells. */
+static void exit_behind_a_stream(void)
+{
+	int fd = begin("take", 11, 100000);
+
+	send_stream(fd, 11, 100000);
+	SAY("sent\n");
+	_exit(0);
+}
+
+/* The fd is closed by the exec. */
+static void exec_behind_a_stream(void)
+{
+	int fd = begin("take", 11, 100000);
+
+	send_stream(fd, 11, 100000);
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	SAY("sent\n");
+	execl("/bin/true", "true", NULL);
+	SAY("exec: %m\n");
+}
+
+/* After each of the others. */
+static void what_was_taken(void)
+{
+	say_answer(begin("taken", 0, 0));
+}
+
+static const struct asked {
+	const char *name;
+	void (*run)(void);
+} asked[] = {
+#define CASE(name) { #name, name }
+	CASE(ping_pong),
+	CASE(bulk_to_the_server),
+	CASE(bulk_from_the_server),
+	CASE(bulk_both_ways),
+	CASE(bulk_of_several),
+	CASE(bulk_to_a_slow_reader),
+	CASE(bulk_to_us_slowly),
+	CASE(short_connections),
+	CASE(idle_connections),
+	CASE(many_in_a_set),
+	CASE(half_closed),
+	CASE(reset_by_the_server),
+	CASE(reset_by_us),
+	CASE(urgent_byte),
+	CASE(refused),
+	CASE(nobody_there),
+	CASE(exit_behind_a_stream),
+	CASE(exec_behind_a_stream),
+	CASE(what_was_taken),
+#undef CASE
+};
+
+static int ask(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(asked); i++)
+		if (strcmp(asked[i].name, name) == 0) {
+			asked[i].run();
+			return 0;
+		}
+	return 2;
+}
+
+int main(int argc, char **argv)
+{
+	struct rlimit limit;
+
+	if (argc == 2 && strcmp(argv[1], "--list") == 0) {
+		for (size_t i = 0; i < ARRAY_LEN(asked); i++)
+			puts(asked[i].name);
+		return 0;
+	}
+	if (argc < 4)
+		return 2;
+	getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	server_name.sin_family = AF_INET;
+	server_name.sin_port = htons((uint16_t)atoi(argv[3]));
+	inet_pton(AF_INET, argv[2], &server_name.sin_addr);
+	if (strcmp(argv[1], "serve") == 0)
+		return serve();
+	return argc == 5 ? ask(argv[4]) : 2;
+}

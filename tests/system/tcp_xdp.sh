@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# TCP between two namespaces: each conversation of tcp_peer with both ends on the kernel,
+# then with the library on the server's side, on the client's, and on both. What the
+# client says must be the same, and the segments must have been carried as the case's
+# line below says: kernel, ours (at most one in twenty by the kernel), or mixed. At last
+# the server says what it has taken.
+#
+# CASES="NAME...": only these. TCP_CARRIER=kernel, ours or mixed: whatever the lines say.
+# PEER_BULK=BYTES, PEER_TIMES=N: more of it (make check-tcp-long).
+. "${srcdir:-.}/tests/system/tcp_lab.sh"
+export VMA_TCP=1
+
+peer=$builddir/tests/system/tcp_peer
+
+# case                  carrier
+carriers='
+ping_pong               ours
+bulk_to_the_server      ours
+bulk_from_the_server    ours
+bulk_both_ways          ours
+bulk_of_several         ours
+bulk_to_a_slow_reader   mixed
+bulk_to_us_slowly       ours
+short_connections       ours
+idle_connections        mixed
+many_in_a_set           ours
+half_closed             ours
+reset_by_the_server     ours
+reset_by_us             mixed
+urgent_byte             mixed
+refused                 mixed
+nobody_there            mixed
+exit_behind_a_stream    mixed
+exec_behind_a_stream    mixed
+'
+
+# converse OUTPUT CASE SERVER_LOG CLIENT_LOG
+converse() {
+	local output=$work/$1 case=$2 client_log=$4
+	serve_peer "$3" "$case" >>"$output" || return 1
+	mark_carriers
+	(in_ns $b "$client_log" timeout -k 5 60 "$peer" ask 10.78.0.1 7000 "$case") \
+		</dev/null >"$output" 2>&1 || echo "exit $?" >>"$output"
+	[ "$3" = - ] || check_carrier "$case" $a >>"$output"
+	[ "$4" = - ] || check_carrier "$case" $b >>"$output"
+	(in_ns $b - timeout -k 5 60 "$peer" ask 10.78.0.1 7000 what_was_taken) \
+		</dev/null >>"$output" 2>&1
+	end_server
+}
+
+if ! why=$(lab_is_possible); then
+	tap_skip all_conversations "$why"
+	tap_end
+	exit
+fi
+make_lab || { tap_not_ok lab "cannot make the namespaces"; tap_end; exit; }
+different=
+for case in ${CASES:-$(cases)}; do
+	converse kernel "$case" - -
+	converse server "$case" a.log -
+	converse client "$case" - b.log
+	converse both "$case" a.log b.log
+	tap_alike "$case" "$work/kernel" "$work/server" "$work/client" "$work/both" ||
+		different+=" $case"
+done
+[ -n "$different" ] && tap_not_ok all_conversations "$different" ||
+	tap_ok all_conversations
+tap_end

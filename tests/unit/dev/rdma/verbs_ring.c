@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The ring on portable verbs (src/dev/rdma/verbs_ring.c) with a card that the test is:
+ * what libibverbs would ask of a driver arrives here. Events are as on ConnectX: an
+ * arming has a number, that of the events read so far, and one by an older number
+ * counts for nothing. It looks at what was polled, and fires at once when more has come.
+ */
+#include "config.h"
+
+#include "dev/rdma/verbs_ring.c"
+#include "tests/support/test.h"
+
+enum {
+	FRAMES = 256, FRAME = 2048, HEADROOM = 128, RX = 64, TX = 512,
+	SIGNAL_EACH = 16, LEN = 60,
+};
+
+static struct card {
+	/* receiving: entries posted, completions written and read */
+	struct pkt *posted[2 * FRAMES];
+	uint32_t posted_cnt, come_cnt, polled_cnt;
+	/* sending: the numbers of signaled sends that are done, and how many of
+	 * them were read */
+	uint64_t done[2 * TX];
+	uint32_t done_cnt, reaped_cnt;
+	uint64_t signaled[2 * TX];
+	uint32_t signaled_cnt, sent_cnt;
+	/* events */
+	uint32_t event_cnt;
+	bool is_armed;
+	bool has_event;
+	uint32_t armings;
+	/* what another thread does in the middle of the next arming */
+	void (*meanwhile)(void);
+} card;
+
+static struct ibv_context context;
+static struct ibv_cq rx_cq = { .context = &context }, tx_cq = { .context = &context };
+static struct ibv_qp qp = { .context = &context };
+static struct rdma_params params = {
+	.rx_max = RX, .rx_batch = 8, .tx_max = TX, .tx_batch = SIGNAL_EACH,
+};
+static struct rdma_dev dev;
+static struct pkt_pool pool;
+static struct ring *ring;
+
+/* -- the card ---------------------------------------------------------------------- */
+
+static int card_poll_cq(struct ibv_cq *cq, int cnt, struct ibv_wc *wcs)
+{
+	int n = 0;
+
+	for (; n < cnt; n++) {
+		bool has_come = cq == &rx_cq ? card.polled_cnt < card.come_cnt :
+					       card.reaped_cnt < card.done_cnt;
+
+		if (!has_come)
+			break;
+		wcs[n] = (struct ibv_wc){ .status = IBV_WC_SUCCESS, .byte_len = LEN };
+		wcs[n].wr_id = cq == &rx_cq ?
+				       (uintptr_t)card.posted[card.polled_cnt++] :
+				       card.done[card.reaped_cnt++];
+	}
+	return n;
+}
+
+static int card_post_recv(struct ibv_qp *pair UNUSED, struct ibv_recv_wr *wr,
+		     struct ibv_recv_wr **bad UNUSED)
+{
+	for (; wr; wr = wr->next)
+		card.posted[card.posted_cnt++] = (void *)(uintptr_t)wr->wr_id;
+	CHECK(card.posted_cnt <= ARRAY_LEN(card.posted));
+	return 0;
+}
+
+static int card_post_send(struct ibv_qp *pair UNUSED, struct ibv_send_wr *wr,
+		     struct ibv_send_wr **bad UNUSED)
+{
+	card.sent_cnt++;
+	if (wr->send_flags & IBV_SEND_SIGNALED)
+		card.signaled[card.signaled_cnt++] = wr->wr_id;
+	return 0;
+}
+
+static void fire_if_behind(void)
+{
+	if (!card.is_armed || card.polled_cnt == card.come_cnt)
+		return;
+	card.is_armed = false;
+	card.has_event = true;
+}
+
+static int card_req_notify(struct ibv_cq *cq UNUSED, int solicited UNUSED)
+{
+	uint32_t number = card.event_cnt;
+	void (*meanwhile)(void) = card.meanwhile;
+
+	card.armings++;
+	card.meanwhile = NULL;
+	if (meanwhile)
+		meanwhile();
+	card.is_armed = number == card.event_cnt;
+	fire_if_behind();
+	return 0;
+}
+
+/* queues.c's: reads the event. */
+unsigned rdma_queues_acknowledge(struct rdma_queues *queues UNUSED)
+{
+	if (!card.has_event)
+		return 0;
+	card.has_event = false;
+	card.event_cnt++;
+	return 1;
+}
+
+void rdma_queues_close(struct rdma_queues *queues UNUSED)
+{
+}
+
+static void frames_come(uint32_t cnt)
+{
+	card.come_cnt += cnt;
+	CHECK(card.come_cnt <= card.posted_cnt);
+	fire_if_behind();
+}
+
+static void all_is_sent(void)
+{
+	while (card.done_cnt < card.signaled_cnt) {
+		card.done[card.done_cnt] = card.signaled[card.done_cnt];
+		card.done_cnt++;
+	}
+}
+
+/* -- the ring ---------------------------------------------------------------------- */
+
+static void set_up(void)
+{
+	struct rdma_queues queues = {
+		.rx_cq = &rx_cq, .tx_cq = &tx_cq, .qp = &qp,
+		.rx_size = RX, .tx_size = TX,
+	};
+
+	memset(&card, 0, sizeof(card));
+	memset(&dev, 0, sizeof(dev));
+	context.ops.poll_cq = card_poll_cq;
+	context.ops.post_recv = card_post_recv;
+	context.ops.post_send = card_post_send;
+	context.ops.req_notify_cq = card_req_notify;
+	dev.params = &params;
+	CHECK_EQ(region_create(FRAMES, FRAME, REGION_SMALL_PAGES,
+			       &dev.dev.region), 0);
+	CHECK_EQ(region_set_add(&dev.dev.regions, dev.dev.region), 0);
+	pkt_pool_init(&pool, HEADROOM);
+	rdma_kind_verbs.start();
+	CHECK_EQ(rdma_kind_verbs.ring_create(&dev, &queues, &pool, &ring), 0);
+}
+
+static void tear_down(void)
+{
+	struct region_set *set = &dev.dev.regions;
+
+	ring->ops->close(ring);
+	region_set_give(set, &pool, FRAMES);
+	CHECK_EQ(region_free_cnt(dev.dev.region), FRAMES);
+	region_set_put(set);
+}
+
+static unsigned look(unsigned cnt)
+{
+	struct pkt *batch[64];
+	unsigned got = ring->ops->rx_poll(ring, batch, cnt);
+
+	for (unsigned i = 0; i < got; i++)
+		pkt_put(batch[i]);
+	return got;
+}
+
+static int send_one(void)
+{
+	static const uint8_t header[42];
+	struct pkt *payload = ring_pkt_alloc(ring);
+	struct ring_tx tx = {
+		.header = header, .header_len = sizeof(header), .payload = payload,
+	};
+
+	if (!payload)
+		return -ENOBUFS;
+	memset(pkt_append(payload, 20), 0, 20);
+	return ring->ops->tx(ring, &tx);
+}
+
+/* A completion that was read raises no event, so who sleeps would not hear of it. */
+TEST(nothing_is_read_ahead)
+{
+	set_up();
+	frames_come(40);
+	CHECK_EQ(look(16), 16);
+	CHECK_EQ(card.polled_cnt, 16);
+	CHECK(ring->ops->rx_peek(ring).data);
+	CHECK_EQ(card.polled_cnt, 17);
+	ring->ops->rx_done(ring);
+	CHECK(ring->ops->rx_peek(ring).has_more);
+	CHECK_EQ(look(4), 4);
+	CHECK_EQ(card.polled_cnt, 21);
+	tear_down();
+}
+
+/* One sleeps, another polls and reads the event: the sleeper hears of the rest. */
+TEST(sleeper_hears_of_what_another_left)
+{
+	set_up();
+	CHECK(ring->ops->arm(ring));
+	frames_come(20);
+	CHECK(card.has_event);
+	CHECK(ring->ops->rx_peek(ring).data);
+	ring->ops->rx_done(ring);
+	CHECK_EQ(look(16), 16);
+	ring->ops->acknowledge(ring);
+	CHECK(card.has_event);
+	CHECK_EQ(look(16), 3);
+	ring->ops->acknowledge(ring);
+	CHECK(!card.has_event);
+	frames_come(1);
+	CHECK(card.has_event);
+	tear_down();
+}
+
+static void another_reads_the_event(void)
+{
+	ring->ops->acknowledge(ring);
+}
+
+/* One arms, and another reads an event in the middle of it: the number by which the
+ * first arms counts no more. */
+TEST(armed_while_an_event_is_read)
+{
+	set_up();
+	frames_come(1);
+	CHECK_EQ(look(16), 1);
+	CHECK(card.has_event);
+	card.meanwhile = another_reads_the_event;
+	CHECK(ring->ops->arm(ring));
+	frames_come(1);
+	CHECK(card.has_event);
+	tear_down();
+}
+
+/* A look that finds nothing says nothing of the next poll. */
+TEST(frame_behind_an_empty_look)
+{
+	set_up();
+	CHECK(!ring->ops->rx_peek(ring).data);
+	frames_come(1);
+	CHECK_EQ(look(16), 1);
+	CHECK(!ring->ops->rx_peek(ring).data);
+	frames_come(1);
+	CHECK(ring->ops->rx_peek(ring).data);
+	CHECK_EQ(look(16), 1);
+	tear_down();
+}
+
+/* All frames of the pool are sent, or posted, long before the queue is full: those that
+ * have been sent are found. */
+TEST(frames_come_back_when_there_are_none)
+{
+	uint32_t sent = 0;
+
+	set_up();
+	while (!send_one())
+		sent++;
+	CHECK(sent < TX / 2);
+	all_is_sent();
+	CHECK_EQ(ring->ops->tx_fits(ring, 1), true);
+	for (uint32_t i = 0; i < 4 * TX; i++) {
+		/* a payload of other memory has to be copied */
+		struct pkt *payload = pkt_alloc(&pool);
+		static struct pkt foreign;
+		static uint8_t bytes[20];
+		struct ring_tx tx = { .header = bytes, .header_len = 20 };
+
+		if (payload)
+			pkt_put(payload);
+		foreign = (struct pkt){ .refs = 2, .data = bytes, .len = 20 };
+		tx.payload = &foreign;
+		CHECK_EQ(ring->ops->tx(ring, &tx), 0);
+		if (card.signaled_cnt + 2 >= ARRAY_LEN(card.signaled))
+			break;
+		all_is_sent();
+	}
+	tear_down();
+}
+
+/* The card has had its frames, the rest is sent: they are posted. */
+TEST(sent_frames_are_posted_when_there_are_no_others)
+{
+	struct pkt *batch[RX];
+	unsigned got;
+
+	set_up();
+	while (!send_one())
+		;
+	frames_come(RX);
+	got = ring->ops->rx_poll(ring, batch, RX);
+	CHECK_EQ(got, RX);
+	CHECK(ring->counts->rx_no_frame > 0);
+	all_is_sent();
+	(void)look(1);
+	CHECK_EQ(card.posted_cnt - card.come_cnt, RX);
+	for (unsigned i = 0; i < got; i++)
+		pkt_put(batch[i]);
+	tear_down();
+}
