@@ -277,6 +277,16 @@ static long write_long(struct tsock *t, struct tx_call *call, uint32_t room)
 	return queue(t, call, &run, (size_t)n);
 }
 
+/* Sends what has been queued. While the lock was released for a copy the connection may
+ * have ended, or have begun to go back to the kernel with its queue. Under the lock. */
+static void push(struct tsock *t) REQUIRES(t->engine->stack->lock)
+{
+	if (UNLIKELY(!t->pcb || tsock_is_moving(t)))
+		return;
+	tcp_output(t->pcb, tsock_now(t));
+	tsock_update(t, 0);
+}
+
 /* 0: all is written, or the file has ended; 1: some is; -EAGAIN: there is no room;
  * another error. */
 static long write_once(struct tsock *t, struct tx_call *call)
@@ -300,9 +310,8 @@ static long write_once(struct tsock *t, struct tx_call *call)
 	else if (room)
 		n = write_long(t, call, room);
 	if (LIKELY(call->done > before)) {
-		tcp_output(t->pcb, tsock_now(t));
 		count(t, call->done - before);
-		tsock_update(t, 0);
+		push(t);
 	}
 	tcp_engine_due_locked(t->engine);
 	tsock_unlock(t);
