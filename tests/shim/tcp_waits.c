@@ -675,6 +675,62 @@ static void goes_back_under_streams(void)
 	SAY("wrong streams: %d\n", wrong);
 }
 
+/* What becomes of a connect that the kernel takes over as the answer comes. */
+static const char *end_of_connect(int fd, int listener)
+{
+	int accepted, error;
+	char c = 0;
+
+	await(fd, POLLOUT);
+	error = get_option(fd, SOL_SOCKET, SO_ERROR);
+	if (listener < 0 || error)
+		return strerrorname_np(error);
+	accepted = accept(listener, NULL, NULL);
+	send(accepted, "x", 1, 0);
+	await(fd, POLLIN);
+	recv(fd, &c, 1, MSG_DONTWAIT);
+	close(accepted);
+	return c == 'x' ? "open" : "silent";
+}
+
+static uint64_t now_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+static void goes_back_while_it_opens(void)
+{
+	struct sockaddr_in there, nowhere_near;
+	int listener = listening(&there, 64), taken = bound(&nowhere_near);
+	int wrong = 0;
+
+	for (int round = 0; round < 200; round++) {
+		/* a twin over loopback is not heard by what is not accepted yet */
+		bool is_refused = round & 1 || !over_wire();
+		int fd = made_nonblocking(), on = 1;
+		const char *end;
+		uint64_t until;
+
+		connect_to(fd, is_refused ? &nowhere_near : &there);
+		for (until = now_us() + (uint64_t)(round % 40); now_us() < until;)
+			;
+		/* signals to nobody are the kernel's */
+		ioctl(fd, FIOASYNC, &on);
+		end = end_of_connect(fd, is_refused ? -1 : listener);
+		if (strcmp(end, is_refused ? "ECONNREFUSED" : "open") != 0) {
+			SAY("round %d: %s\n", round, end);
+			wrong++;
+		}
+		close(fd);
+	}
+	close(taken);
+	close(listener);
+	SAY("wrong: %d\n", wrong);
+}
+
 const struct scenario wait_scenarios[] = {
 	SCENARIO(readers_and_writers_of_one, OURS),
 	SCENARIO(many_threads_many_connections, OURS),
@@ -692,5 +748,6 @@ const struct scenario wait_scenarios[] = {
 	SCENARIO(cancelled_in_its_wait, OURS),
 	SCENARIO(many_threads_one_set, OURS),
 	SCENARIO(goes_back_under_streams, MIXED),
+	SCENARIO(goes_back_while_it_opens, MIXED),
 	SCENARIO_END,
 };

@@ -224,7 +224,7 @@ static bool is_kept(struct tcp_engine *engine, const struct tcp_in *in)
 	struct tsock *t;
 
 	LIST_FOR_EACH(t, &engine->moving, moving) {
-		if (!flow_key_eq(tcp_key(t->pcb), &in->key))
+		if (!flow_key_eq(&t->key, &in->key))
 			continue;
 		list_push_back(&t->held, &in->pkt->link);
 		return true;

@@ -166,6 +166,7 @@ static int open_locked(struct attempt *a, const struct tsock_settings *settings,
 		path.mtu = 1500;
 	if (!err)
 		err = tcp_connect(t->pcb, &a->peer.addr, a->peer.port, &path, now);
+	t->began_ns = now;
 	if (!err)
 		return 0;
 	tcp_set_user(t->pcb, NULL);
@@ -308,6 +309,9 @@ static long result_locked(struct tsock *t)
 		return FD_PASS;
 	if (t->was_open)
 		return 0;
+	/* the kernel begins it anew */
+	if (tsock_is_moving(t))
+		return -EAGAIN;
 	if (t->pcb && tsock_is_opening_state(tcp_state(t->pcb)))
 		return -EAGAIN;
 	return t->error ? t->error : -ECONNABORTED;

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "fd/fd_visit.h"
+#include "os/inside.h"
 #include "pkt/wire.h"
 #include "sock/tcp/tcp_twin.h"
 #include "sock/tcp/tcp_way_back.h"
@@ -61,6 +62,10 @@ static size_t build_frame(const struct tsock *t, const struct dst_header *way,
 				(uint32_t)(at - sizeof(*h)))));
 	return at;
 }
+
+/* So long the answer to a SYN is waited for before the kernel sends one anew. */
+#define ANSWER_NS (20 * NS_PER_MS)
+#define ANSWER_NAP_NS 100000
 
 /* A move of one connection. */
 struct move {
@@ -194,20 +199,31 @@ static void thaw(struct tsock *t) REQUIRES(t->engine->stack->lock)
 	tcp_engine_due_locked(t->engine);
 }
 
-/* The kernel has it. Whoever waits goes on with the twin. */
-static void let_go(struct tsock *t) REQUIRES(t->engine->stack->lock)
+static void forget_pcb(struct tsock *t) REQUIRES(t->engine->stack->lock)
 {
-	list_remove(&t->moving);
-	list_remove(&t->orphan);
 	tsock_set_way(t, NULL);
 	tcp_set_user(t->pcb, NULL);
 	tcp_drop(t->pcb);
 	t->pcb = NULL;
 	t->is_gone = true;
 	tcp_engine_due_locked(t->engine);
+}
+
+/* Whoever waits goes on with the twin. */
+static void is_theirs(struct tsock *t) REQUIRES(t->engine->stack->lock)
+{
+	list_remove(&t->moving);
+	list_remove(&t->orphan);
 	atomic_store_explicit(&t->phase, TSOCK_KERNELS, memory_order_release);
 	atomic_store(&t->sock.end.ready, 0);
 	endpoint_fire(&t->sock.end, UINT32_MAX);
+}
+
+/* The kernel has it. */
+static void let_go(struct tsock *t) REQUIRES(t->engine->stack->lock)
+{
+	forget_pcb(t);
+	is_theirs(t);
 }
 
 NO_LOCK_ANALYSIS static int move_open(struct move *m, int fd) /* two names of one lock */
@@ -230,34 +246,45 @@ NO_LOCK_ANALYSIS static int move_open(struct move *m, int fd) /* two names of on
 	return err;
 }
 
-/* The kernel begins anew what has only begun: nobody has said anything yet. */
-static int move_opening(struct tsock *t, int fd)
+/* False: it is open since the caller looked, or has failed. Until it is the kernel's,
+ * who comes waits, and what comes is kept. */
+static bool stop_opening(struct tsock *t)
+{
+	bool is_opening;
+
+	tsock_lock(t);
+	is_opening = t->pcb && tsock_is_opening_state(tcp_state(t->pcb));
+	if (is_opening) {
+		list_push_back(&t->engine->moving, &t->moving);
+		forget_pcb(t);
+	}
+	tsock_unlock(t);
+	return is_opening;
+}
+
+/* By the kernel, what has only begun: nobody has said anything yet. False: it is not
+ * opening any more. */
+static bool begin_anew(struct tsock *t, int fd)
 {
 	struct sockaddr_storage name;
 	struct user_name peer = { t->key.remote, t->key.remote_port };
 	socklen_t len = sizeof(name);
 	int flags = real.fcntl(fd, F_GETFL);
 
+	if (!stop_opening(t))
+		return false;
 	tsock_unguard(t, fd);
-	tsock_lock(t);
-	tsock_set_way(t, NULL);
-	tcp_set_user(t->pcb, NULL);
-	tcp_drop(t->pcb);
-	t->pcb = NULL;
-	t->is_gone = true;
-	tcp_engine_due_locked(t->engine);
-	tsock_unlock(t);
 	sock_detach(&t->sock);
 	user_name_write(&peer, t->sock.domain, &name, &len);
 	(void)!real.fcntl(fd, F_SETFL, flags | O_NONBLOCK);
 	(void)!real.connect(fd, (struct sockaddr *)&name, len);
 	(void)!real.fcntl(fd, F_SETFL, flags);
 	tsock_lock(t);
-	atomic_store_explicit(&t->phase, TSOCK_KERNELS, memory_order_release);
-	atomic_store(&t->sock.end.ready, 0);
-	endpoint_fire(&t->sock.end, UINT32_MAX);
+	/* answers to the SYN that was dropped */
+	pkt_put_list(&t->held);
+	is_theirs(t);
 	tsock_unlock(t);
-	return 0;
+	return true;
 }
 
 /* -- two ends in one process ---------------------------------------------------------------- */
@@ -297,17 +324,12 @@ NO_LOCK_ANALYSIS static int freeze_pair(struct move *m, struct tsock *b) /* two 
 	return err;
 }
 
-static void drop_held(struct tsock *t)
-{
-	pkt_put_list(&t->held);
-}
-
 NO_LOCK_ANALYSIS static void end_pair(struct tsock *a, struct tsock *b, int err) /* two names of one lock */
 {
 	tsock_lock(a);
 	/* what they have said meanwhile they say again */
-	drop_held(a);
-	drop_held(b);
+	pkt_put_list(&a->held);
+	pkt_put_list(&b->held);
 	if (err) {
 		thaw(a);
 		thaw(b);
@@ -375,18 +397,12 @@ static struct tsock *find_pair(struct tsock *t)
 					NULL;
 }
 
-static int move_one(struct move *m, int fd)
-{
-	struct tsock *pair = find_pair(m->t);
-
-	return pair ? move_pair(m, fd, pair) : move_open(m, fd);
-}
-
 static enum tcp_state state_of(struct tsock *t)
 {
 	enum tcp_state state;
 
 	tsock_lock(t);
+	tsock_poll_locked(t);
 	/* the last word of one that is in TIME_WAIT already would never reach a twin */
 	if (sock_params.listens_early)
 		settle(t, NULL);
@@ -395,32 +411,54 @@ static enum tcp_state state_of(struct tsock *t)
 	return state;
 }
 
-int tsock_go_back(struct tsock *t, int fd)
+/* A peer that is near answers soon. What it has opened cannot be begun anew without its
+ * seeing a connection that dies, so a SYN that was sent a moment ago is waited for. */
+static enum tcp_state await_answer(struct tsock *t)
 {
 	enum tcp_state state = state_of(t);
+
+	while (tsock_is_opening_state(state) &&
+	       tsock_now(t) - t->began_ns < ANSWER_NS) {
+		inside_nap(ANSWER_NAP_NS);
+		state = state_of(t);
+	}
+	return state;
+}
+
+static int move_open_one(struct tsock *t, int fd)
+{
 	size_t room = sizeof(struct gift);
 	struct move m = { .t = t, .net = t->engine->stack->net, .room = room };
+	struct tsock *pair = find_pair(t);
 	int err;
+
+	m.frame = malloc(room);
+	if (!m.frame)
+		return -ENOMEM;
+	err = pair ? move_pair(&m, fd, pair) : move_open(&m, fd);
+	free(m.frame);
+	return err;
+}
+
+int tsock_go_back(struct tsock *t, int fd)
+{
+	enum tcp_state state;
+	int err = -EAGAIN;
 
 	if (fd < 0)
 		return -EBADF;
-	switch (state) {
-	case TCPS_CLOSED:
-	case TCPS_TIME_WAIT:
+	do {
+		state = await_answer(t);
+		if (tsock_is_opening_state(state) && begin_anew(t, fd))
+			err = 0;
+	} while (err && tsock_is_opening_state(state));
+	if (state == TCPS_CLOSED || state == TCPS_TIME_WAIT) {
 		/* nothing is left that the kernel could go on with */
 		tsock_unguard(t, fd);
 		return -ENOTCONN;
-	case TCPS_SYN_SENT:
-	case TCPS_SYN_RCVD:
-		err = move_opening(t, fd);
-		break;
-	default:
-		m.frame = malloc(room);
-		if (!m.frame)
-			return -ENOMEM;
-		err = move_one(&m, fd);
-		free(m.frame);
 	}
+	if (err)
+		err = move_open_one(t, fd);
 	/* the twin has begun to take over, and is no guard any more */
 	tsock_guard_is_over(t);
 	if (!err)

@@ -95,6 +95,8 @@ struct tsock {
 	int error;
 	/* connect() has not said yet what has become of it */
 	bool is_connecting;
+	/* when its SYN was sent first */
+	uint64_t began_ns;
 	/* the connection was open once */
 	bool was_open;
 	bool is_shut_rd, is_shut_wr;
