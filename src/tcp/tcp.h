@@ -310,8 +310,10 @@ int tcp_bind(struct tcp_pcb *pcb, const struct ip_addr *addr, __be16 port)
 int tcp_listen(struct tcp_pcb *pcb, uint32_t backlog) MUST_CHECK;
 /* Another length of its queue. */
 void tcp_set_backlog(struct tcp_pcb *listener, uint32_t backlog);
-/* How many connections wait to be accepted. */
+/* How many connections wait to be accepted, and how many of them and of those that are
+ * not open yet there are. */
 uint32_t tcp_accept_cnt(const struct tcp_pcb *listener);
+uint32_t tcp_child_cnt(const struct tcp_pcb *listener);
 /* The oldest connection that waits, owned by the caller, or NULL. */
 struct tcp_pcb *tcp_accept(struct tcp_pcb *listener) MUST_CHECK;
 /* Sends a SYN from a bound pcb. TCP_EV_CONNECTED or TCP_EV_ERROR follow.

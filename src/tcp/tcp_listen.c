@@ -65,6 +65,13 @@ uint32_t tcp_accept_cnt(const struct tcp_pcb *pcb)
 	return pcb->state == TCPS_LISTEN ? pcb->listener->accept_cnt : 0;
 }
 
+uint32_t tcp_child_cnt(const struct tcp_pcb *pcb)
+{
+	return pcb->state != TCPS_LISTEN ? 0 :
+					   pcb->listener->accept_cnt +
+						   pcb->listener->half_open_cnt;
+}
+
 struct tcp_pcb *tcp_accept(struct tcp_pcb *pcb)
 {
 	struct tcp_listener *listener = pcb->listener;

@@ -26,6 +26,7 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -279,6 +280,29 @@ static void hear_urgent(int fd, uint64_t a, size_t b)
 	write_all(fd, answer, strlen(answer));
 }
 
+/* Who accepts has it meanwhile. */
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+
+/* A server that forks while connections wait to be accepted: it tells that it accepts
+ * nothing, and forks when it is told that they are there. */
+static void fork_before_accepts(int fd, uint64_t a, size_t b)
+{
+	char c;
+	pid_t pid;
+
+	(void)a;
+	(void)b;
+	pthread_mutex_lock(&gate);
+	write_all(fd, "h", 1);
+	read_all(fd, &c, 1);
+	pid = fork();
+	if (pid == 0)
+		_exit(0);
+	waitpid(pid, NULL, 0);
+	pthread_mutex_unlock(&gate);
+	write_all(fd, "f", 1);
+}
+
 static const struct service {
 	const char *name;
 	void (*run)(int fd, uint64_t seed, size_t len);
@@ -287,7 +311,7 @@ static const struct service {
 	{ "slow", take_slowly },    { "give", give },
 	{ "both", give_and_take },  { "count", count },
 	{ "reset", end_by_reset },  { "urgent", hear_urgent },
-	{ "taken", tell_taken },
+	{ "taken", tell_taken },    { "fork", fork_before_accepts },
 };
 
 /* Byte by byte, so that what follows stays in the socket. */
@@ -338,6 +362,8 @@ static int serve(void)
 	for (;;) {
 		int fd = accept(listener, NULL, NULL);
 
+		pthread_mutex_lock(&gate);
+		pthread_mutex_unlock(&gate);
 		if (fd >= 0 && pthread_create(&thread, &attr, serve_one,
 					      (void *)(intptr_t)fd) != 0)
 			close(fd);
@@ -653,6 +679,28 @@ static void exec_behind_a_stream(void)
 	SAY("exec: %m\n");
 }
 
+/* Who has connected before the server forks is accepted after it. */
+static void fork_before_accepting(void)
+{
+	enum { CNT = 30 };
+	int holder = begin("fork", 0, 0), fds[CNT], bad_cnt = 0;
+	char c = 0;
+
+	read_all(holder, &c, 1);
+	for (int i = 0; i < CNT; i++) {
+		fds[i] = begin("echo", 0, 0);
+		write_all(fds[i], &(char){ (char)i }, 1);
+	}
+	write_all(holder, "f", 1);
+	read_all(holder, &c, 1);
+	for (int i = 0; i < CNT; i++) {
+		bad_cnt += recv(fds[i], &c, 1, 0) != 1 || c != (char)i;
+		close(fds[i]);
+	}
+	SAY("%d bad\n", bad_cnt);
+	close(holder);
+}
+
 /* After each of the others. */
 static void what_was_taken(void)
 {
@@ -682,6 +730,7 @@ static const struct asked {
 	CASE(nobody_there),
 	CASE(exit_behind_a_stream),
 	CASE(exec_behind_a_stream),
+	CASE(fork_before_accepting),
 	CASE(what_was_taken),
 #undef CASE
 };

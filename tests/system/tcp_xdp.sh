@@ -34,6 +34,7 @@ refused                 mixed
 nobody_there            mixed
 exit_behind_a_stream    mixed
 exec_behind_a_stream    mixed
+fork_before_accepting   mixed
 '
 
 # converse OUTPUT CASE SERVER_LOG CLIENT_LOG

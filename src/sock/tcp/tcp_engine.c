@@ -193,9 +193,20 @@ static bool is_ghost(const struct tcp_engine *engine, const struct flow_key *key
 	return false;
 }
 
+/* What is too much is lost, which costs no connection. */
+static void take_foreign(struct tcp_engine *engine, struct pkt *pkt)
+{
+	if (engine->foreign_cnt >= FOREIGN_MAX) {
+		pkt_put(pkt);
+		return;
+	}
+	list_push_back(&engine->foreign, &pkt->link);
+	engine->foreign_cnt++;
+	stack_engine_tidy(engine->stack);
+}
+
 /* The kernel may have the connection: one that has gone back a moment ago, or one of a
- * port on which both of us listen. It is given the segment, and knows what to answer.
- * What is too much is lost, which costs no connection. */
+ * port on which both of us listen. It is given the segment, and knows what to answer. */
 static bool stray(void *ctx, const struct flow_key *key, uint8_t flags,
 		  struct pkt *pkt)
 {
@@ -203,13 +214,7 @@ static bool stray(void *ctx, const struct flow_key *key, uint8_t flags,
 
 	if (!is_ghost(engine, key) && !tcp_port_lets_pass(engine, key, flags))
 		return false;
-	if (engine->foreign_cnt >= FOREIGN_MAX) {
-		pkt_put(pkt);
-		return true;
-	}
-	list_push_back(&engine->foreign, &pkt->link);
-	engine->foreign_cnt++;
-	stack_engine_tidy(engine->stack);
+	take_foreign(engine, pkt);
 	return true;
 }
 
@@ -246,7 +251,7 @@ static COLD bool is_too_many(struct tcp_engine *engine, struct tcp_port *port)
 }
 
 /* A SYN of somebody to whom we know no way yet waits until we do: its answer could not
- * be sent. Or there are too many of them. */
+ * be sent. Or there are too many of them, or it is the kernel's who listens. */
 static bool is_for_later(struct tcp_engine *engine, const struct tcp_in *in)
 {
 	const struct wire_tcp *tcp = (const void *)in->pkt->data;
@@ -259,6 +264,10 @@ static bool is_for_later(struct tcp_engine *engine, const struct tcp_in *in)
 	port = tcp_port_find(engine, &in->key);
 	if (!port)
 		return false;
+	if (UNLIKELY(port->is_kernels) && !tcp_find(engine->table, &in->key)) {
+		take_foreign(engine, in->pkt);
+		return true;
+	}
 	if (UNLIKELY(sock_params.tcp.syn_rate) && is_too_many(engine, port)) {
 		pkt_put(in->pkt);
 		return true;

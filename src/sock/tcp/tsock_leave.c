@@ -496,8 +496,7 @@ void tsock_leave(struct fd_object *obj, int fd, enum reason reason,
 		leave_ours(t, fd, reason, decider);
 		break;
 	case TSOCK_LISTENER:
-		tsock_stop_listening(t, false);
-		tsock_is_kernels(t, fd, reason, decider, "");
+		tsock_leave_listening(t, fd, reason, decider);
 		break;
 	case TSOCK_LISTENING:
 	case TSOCK_FRESH:

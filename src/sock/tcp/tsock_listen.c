@@ -319,6 +319,7 @@ void tsock_join_listener(struct tsock *t, int fd)
 	}
 	t->sock.reason = REASON_NONE;
 	atomic_store(&t->seen_fd, fd);
+	atomic_store(&t->leaves_for, REASON_NONE);
 	atomic_store_explicit(&t->phase, TSOCK_LISTENER, memory_order_release);
 	log_dbg("fd %d: connections are accepted by us, too", fd);
 }
@@ -372,6 +373,7 @@ long tsock_listen(struct fd_object *obj, int fd, int backlog)
 void tsock_stop_listening(struct tsock *t, bool is_closed)
 {
 	struct tcp_port *port = t->port;
+	uint32_t unaccepted_cnt;
 	bool is_used;
 
 	/* The rule may stay for connections that were accepted; then the port does, too,
@@ -383,6 +385,7 @@ void tsock_stop_listening(struct tsock *t, bool is_closed)
 		(void)!fd_internal_copy(fd, &port->twin_fd);
 	}
 	tsock_lock(t);
+	unaccepted_cnt = tcp_accept_cnt(port->pcb);
 	/* those that nobody has accepted are reset */
 	tcp_close(port->pcb, tsock_now(t));
 	tcp_engine_due_locked(t->engine);
@@ -396,8 +399,38 @@ void tsock_stop_listening(struct tsock *t, bool is_closed)
 	port->is_kernels = !is_closed;
 	tcp_port_put(port);
 	tsock_unlock(t);
+	if (unaccepted_cnt && atomic_load(&t->leaves_for) != REASON_NONE)
+		log_warn("port %u: %u connections are reset: they came before another process got the listener, and nobody has accepted them here",
+			 t->sock.stats.at->local_port, unaccepted_cnt);
 	if (!is_used)
 		tcp_ports_tidy(t->engine);
+}
+
+void tsock_leave_listening(struct tsock *t, int fd, enum reason reason,
+			   enum stats_decider decider)
+{
+	bool is_empty;
+
+	tsock_lock(t);
+	t->port->is_kernels = true;
+	is_empty = !tcp_child_cnt(t->port->pcb);
+	tsock_unlock(t);
+	t->leaves_by = decider;
+	atomic_store(&t->leaves_for, reason);
+	if (!is_empty)
+		return;
+	tsock_stop_listening(t, false);
+	tsock_is_kernels(t, fd, reason, decider, "");
+}
+
+static COLD void leave_when_empty(struct tsock *t, int fd)
+{
+	mutex_acquire(&t->sock.config);
+	if (tsock_phase(t) == TSOCK_LISTENER)
+		tsock_leave_listening(t, fd,
+				      (enum reason)atomic_load(&t->leaves_for),
+				      t->leaves_by);
+	mutex_release(&t->sock.config);
 }
 
 /* -- accept --------------------------------------------------------------------------------- */
@@ -753,12 +786,15 @@ static long accept_any(struct tsock *t, int fd, struct accept_call *call)
 	if (tsock_phase(t) != TSOCK_LISTENER)
 		return FD_PASS;
 	call->is_twins_turn = !call->is_twins_turn;
-	if (call->is_twins_turn) {
-		result = accept_ours(t, call);
-		return result == -EAGAIN ? accept_twins(t, fd, call) : result;
-	}
-	result = accept_twins(t, fd, call);
-	return result == -EAGAIN ? accept_ours(t, call) : result;
+	result = call->is_twins_turn ? accept_ours(t, call) :
+				       accept_twins(t, fd, call);
+	if (result == -EAGAIN)
+		result = call->is_twins_turn ? accept_twins(t, fd, call) :
+					       accept_ours(t, call);
+	if (UNLIKELY(atomic_load_explicit(&t->leaves_for,
+					  memory_order_relaxed) != REASON_NONE))
+		leave_when_empty(t, fd);
+	return result;
 }
 
 static long look(struct tsock_wait *w)

@@ -53,7 +53,8 @@ struct tcp_port {
 	uint32_t syn_cnt;
 	uint64_t syn_second;
 	struct list tidy;
-	/* the kernel listens on it, and we do not any more */
+	/* the kernel listens on it, and we do not any more, or until nobody waits to be
+	 * accepted */
 	bool is_kernels;
 	/* what its connections' ways depend on */
 	struct dst_query query;
@@ -91,6 +92,10 @@ struct tsock {
 	struct tcp_way *way;
 	struct list by_way;
 	struct tcp_port *port; /* of an accepted connection, or of a listener */
+	/* why a listener goes back to the kernel when nobody waits for it any more, and who
+	 * wants that; REASON_NONE */
+	_Atomic int leaves_for;
+	enum stats_decider leaves_by;
 	/* what SO_ERROR says, a negative errno or 0; said once */
 	int error;
 	/* connect() has not said yet what has become of it */
@@ -293,6 +298,10 @@ void tcp_foreign_give(struct tcp_engine *engine);
 void tcp_port_put(struct tcp_port *port);
 /* The listener is closed, when `twin_fd` is its twin, or leaves. */
 void tsock_stop_listening(struct tsock *t, bool is_closed);
+/* The kernel listens alone. Who has come to us before is accepted first: the listener goes
+ * back when nobody of them is left. With `config`. */
+void tsock_leave_listening(struct tsock *t, int fd, enum reason reason,
+			   enum stats_decider decider);
 /* Begins to listen beside the twin, if that is possible. With `config`. */
 void tsock_join_listener(struct tsock *t, int fd);
 /* Somebody waits for it. */
