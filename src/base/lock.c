@@ -45,6 +45,26 @@ void lock_give_way(unsigned turn)
 			    0);
 }
 
+#ifdef VMA_LOCK_JITTER
+
+enum { JITTER_EVERY = 24, JITTER_NS_MAX = 150000 };
+
+void lock_jitter(void)
+{
+	static _Thread_local uint32_t seed;
+	struct timespec nap = { 0 };
+
+	if (!seed)
+		seed = (uint32_t)(uintptr_t)&nap * UINT32_C(2654435761) | 1;
+	seed = seed * UINT32_C(1664525) + UINT32_C(1013904223);
+	nap.tv_nsec = (seed >> 8) % JITTER_NS_MAX;
+	if ((seed >> 16) % JITTER_EVERY == 0)
+		syscall_raw(SYS_nanosleep, (long)(uintptr_t)&nap, 0, 0, 0, 0,
+			    0);
+}
+
+#endif
+
 #ifdef VMA_DEBUG
 
 #include <unistd.h>

@@ -140,6 +140,16 @@ static inline void spinlock_release(struct spinlock *lock)
 void lock_bar_cancellation(void);
 void lock_unbar_cancellation(void);
 
+/* In builds that look for what others may do between two locks (HACKING): a thread
+ * sleeps now and then before it takes one and after it has released one. */
+#ifdef VMA_LOCK_JITTER
+void lock_jitter(void);
+#else
+static inline void lock_jitter(void)
+{
+}
+#endif
+
 /* For the control plane, where the holder may sleep. */
 struct CAPABILITY("mutex") mutex {
 	pthread_mutex_t native;
@@ -158,6 +168,7 @@ static inline void mutex_acquire_unbarred(struct mutex *lock)
 	ACQUIRES(lock) PART_OF_LOCK
 {
 	lock_witness_check(&lock->witness);
+	lock_jitter();
 	pthread_mutex_lock(&lock->native);
 	lock_witness_acquired(&lock->witness);
 }
@@ -173,6 +184,7 @@ static inline void mutex_acquire(struct mutex *lock)
 	ACQUIRES(lock) PART_OF_LOCK
 {
 	lock_witness_check(&lock->witness);
+	lock_jitter();
 	lock_bar_cancellation();
 	pthread_mutex_lock(&lock->native);
 	lock_witness_acquired(&lock->witness);
@@ -184,6 +196,7 @@ static inline void mutex_release(struct mutex *lock)
 	lock_witness_released(&lock->witness);
 	pthread_mutex_unlock(&lock->native);
 	lock_unbar_cancellation();
+	lock_jitter();
 }
 
 #endif

@@ -119,6 +119,7 @@ static inline void stack_lock_acquire(struct stack_lock *lock)
 	ACQUIRES(lock) PART_OF_LOCK
 {
 	lock_witness_check(&lock->witness);
+	lock_jitter();
 	if (UNLIKELY(!(stack_lock_is_plain(lock) ?
 			       stack_lock_try_word(lock) :
 			       stack_lock_enter_biased(lock))))
@@ -148,6 +149,7 @@ static inline void stack_lock_release(struct stack_lock *lock)
 		atomic_store_explicit(&lock->word, 0, memory_order_release);
 	else
 		stack_lock_release_slow(lock);
+	lock_jitter();
 }
 
 #endif

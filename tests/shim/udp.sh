@@ -6,6 +6,8 @@
 # that belongs to the first thread. The outputs must be the same.
 # VMA_SELECT_SKIP_OS=0, since its default lets kernel descriptors wait for a few
 # calls.
+#
+# CASES="NAME...": only these.
 . "${srcdir:-.}/tests/support/preload.sh"
 
 program=$builddir/tests/shim/udp
@@ -59,7 +61,7 @@ is_beyond_sanitizer() {
 		{ is_address_sanitized && is_beyond_address_sanitizer "$1"; }
 }
 
-for scenario in $("$program" --list); do
+for scenario in ${CASES:-$("$program" --list)}; do
 	if is_beyond_sanitizer "$scenario"; then
 		tap_skip "$scenario" "not under a sanitizer"
 		continue
