@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -303,6 +304,31 @@ static void fork_before_accepts(int fd, uint64_t a, size_t b)
 	write_all(fd, "f", 1);
 }
 
+/* The listener of all that is served. */
+static int listener = -1;
+
+static _Noreturn void serve_all(void);
+
+/* A server whose child goes on in its place, while somebody waits to be accepted. */
+static void hand_to_a_child(int fd, uint64_t a, size_t b)
+{
+	char c;
+
+	(void)a;
+	(void)b;
+	pthread_mutex_lock(&gate);
+	write_all(fd, "h", 1);
+	read_all(fd, &c, 1);
+	if (fork() == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pthread_mutex_init(&gate, NULL);
+		serve_all();
+	}
+	close(listener);
+	write_all(fd, "f", 1);
+	pause();
+}
+
 static const struct service {
 	const char *name;
 	void (*run)(int fd, uint64_t seed, size_t len);
@@ -312,6 +338,7 @@ static const struct service {
 	{ "both", give_and_take },  { "count", count },
 	{ "reset", end_by_reset },  { "urgent", hear_urgent },
 	{ "taken", tell_taken },    { "fork", fork_before_accepts },
+	{ "hand", hand_to_a_child },
 };
 
 /* Byte by byte, so that what follows stays in the socket. */
@@ -343,22 +370,14 @@ static void *serve_one(void *arg)
 	return NULL;
 }
 
-static int serve(void)
+static _Noreturn void serve_all(void)
 {
-	int listener = socket(AF_INET, SOCK_STREAM, 0), on = 1;
 	pthread_attr_t attr;
 	pthread_t thread;
 
-	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (bind(listener, (struct sockaddr *)&server_name,
-		 sizeof(server_name)) != 0 || listen(listener, 512) != 0) {
-		SAY("serve: %m\n");
-		return 1;
-	}
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&attr, 256 << 10);
-	SAY("ready\n");
 	for (;;) {
 		int fd = accept(listener, NULL, NULL);
 
@@ -368,6 +387,21 @@ static int serve(void)
 					      (void *)(intptr_t)fd) != 0)
 			close(fd);
 	}
+}
+
+static int serve(void)
+{
+	int on = 1;
+
+	listener = socket(AF_INET, SOCK_STREAM, 0);
+	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (bind(listener, (struct sockaddr *)&server_name,
+		 sizeof(server_name)) != 0 || listen(listener, 512) != 0) {
+		SAY("serve: %m\n");
+		return 1;
+	}
+	SAY("ready\n");
+	serve_all();
 }
 
 /* -- who asks ----------------------------------------------------------------------- */
@@ -701,6 +735,31 @@ static void fork_before_accepting(void)
 	close(holder);
 }
 
+/* Who connects when the child has the listener, and one who came before and did not. */
+static void child_takes_over(void)
+{
+	int holder = begin("hand", 0, 0), early, fd;
+	char c = 0;
+
+	read_all(holder, &c, 1);
+	/* the accept that waits may take one still */
+	early = begin("echo", 0, 0);
+	fd = begin("echo", 0, 0);
+	write_all(holder, "f", 1);
+	read_all(holder, &c, 1);
+	close(early);
+	close(fd);
+	for (int i = 0; i < 20; i++) {
+		fd = begin("echo", 0, 0);
+		write_all(fd, "x", 1);
+		c = 0;
+		SAY("%zd", recv(fd, &c, 1, 0));
+		close(fd);
+	}
+	SAY("\n");
+	close(holder);
+}
+
 /* After each of the others. */
 static void what_was_taken(void)
 {
@@ -731,6 +790,7 @@ static const struct asked {
 	CASE(exit_behind_a_stream),
 	CASE(exec_behind_a_stream),
 	CASE(fork_before_accepting),
+	CASE(child_takes_over),
 	CASE(what_was_taken),
 #undef CASE
 };

@@ -35,6 +35,7 @@ nobody_there            mixed
 exit_behind_a_stream    mixed
 exec_behind_a_stream    mixed
 fork_before_accepting   mixed
+child_takes_over        mixed
 '
 
 # converse OUTPUT CASE SERVER_LOG CLIENT_LOG

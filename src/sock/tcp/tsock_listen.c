@@ -373,6 +373,7 @@ long tsock_listen(struct fd_object *obj, int fd, int backlog)
 void tsock_stop_listening(struct tsock *t, bool is_closed)
 {
 	struct tcp_port *port = t->port;
+	bool leaves = atomic_load(&t->leaves_for) != REASON_NONE;
 	uint32_t unaccepted_cnt;
 	bool is_used;
 
@@ -380,7 +381,7 @@ void tsock_stop_listening(struct tsock *t, bool is_closed)
 	 * and SYNs are refused. */
 	int fd = atomic_load(&t->twin_fd);
 
-	if (is_closed && fd >= 0) {
+	if (is_closed && !leaves && fd >= 0) {
 		(void)!real.shutdown(fd, SHUT_RD);
 		(void)!fd_internal_copy(fd, &port->twin_fd);
 	}
@@ -395,11 +396,11 @@ void tsock_stop_listening(struct tsock *t, bool is_closed)
 	atomic_store(&t->sock.end.ready, READY_OUT | READY_HUP);
 	endpoint_fire(&t->sock.end, UINT32_MAX);
 	is_used = port->refs > 1;
-	/* the twin goes on listening */
-	port->is_kernels = !is_closed;
+	/* the twin goes on listening, here or in another process */
+	port->is_kernels = !is_closed || leaves;
 	tcp_port_put(port);
 	tsock_unlock(t);
-	if (unaccepted_cnt && atomic_load(&t->leaves_for) != REASON_NONE)
+	if (unaccepted_cnt && leaves)
 		log_warn("port %u: %u connections are reset: they came before another process got the listener, and nobody has accepted them here",
 			 t->sock.stats.at->local_port, unaccepted_cnt);
 	if (!is_used)
