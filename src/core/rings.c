@@ -206,7 +206,7 @@ static void look_for_contexts(void)
 
 bool rings_look(void)
 {
-	uint64_t start_ns, due_ns = atomic_load(&rings.next_look_ns), cost_ns;
+	uint64_t start_ns, began_ns, due_ns = atomic_load(&rings.next_look_ns), cost_ns;
 
 	if (rings.wish == IO_URING_IGNORE)
 		return false;
@@ -218,9 +218,10 @@ bool rings_look(void)
 	    !atomic_compare_exchange_strong(&rings.next_look_ns, &due_ns,
 					    start_ns + NS_PER_SEC))
 		return false;
+	began_ns = clock_thread_ns();
 	look_for_rings();
 	look_for_contexts();
-	cost_ns = clock_monotonic_ns() - start_ns;
+	cost_ns = clock_thread_ns() - began_ns;
 	/* A little less than a second, so that a caller who comes each second looks
 	 * each time. */
 	atomic_store(&rings.next_look_ns,

@@ -304,21 +304,29 @@ static void fork_before_accepts(int fd, uint64_t a, size_t b)
 	write_all(fd, "f", 1);
 }
 
-/* The listener of all that is served. */
+/* The listener of all that is served, and how many have been taken from it. */
 static int listener = -1;
+static _Atomic unsigned accepted_cnt;
 
 static _Noreturn void serve_all(void);
 
-/* A server whose child goes on in its place, while somebody waits to be accepted. */
+/*
+ * A server whose child goes on in its place, while somebody waits to be accepted. Its own
+ * accept must have returned by then: one that waits still takes who comes to the child.
+ */
 static void hand_to_a_child(int fd, uint64_t a, size_t b)
 {
+	unsigned before_cnt;
 	char c;
 
 	(void)a;
 	(void)b;
 	pthread_mutex_lock(&gate);
+	before_cnt = accepted_cnt;
 	write_all(fd, "h", 1);
 	read_all(fd, &c, 1);
+	while (accepted_cnt == before_cnt)
+		usleep(1000);
 	if (fork() == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		pthread_mutex_init(&gate, NULL);
@@ -381,6 +389,7 @@ static _Noreturn void serve_all(void)
 	for (;;) {
 		int fd = accept(listener, NULL, NULL);
 
+		accepted_cnt += fd >= 0;
 		pthread_mutex_lock(&gate);
 		pthread_mutex_unlock(&gate);
 		if (fd >= 0 && pthread_create(&thread, &attr, serve_one,
@@ -742,7 +751,7 @@ static void child_takes_over(void)
 	char c = 0;
 
 	read_all(holder, &c, 1);
-	/* the accept that waits may take one still */
+	/* the accept that waits takes it */
 	early = begin("echo", 0, 0);
 	fd = begin("echo", 0, 0);
 	write_all(holder, "f", 1);

@@ -36,7 +36,7 @@ TEST(a_ring_is_found_within_a_second)
 	fd = make_ring();
 	/* not again within the same half second */
 	while (!rings_look())
-		CHECK(clock_monotonic_ns() - start_ns < 10 * NS_PER_SEC);
+		CHECK(clock_monotonic_ns() - start_ns < 60 * NS_PER_SEC);
 	CHECK(clock_monotonic_ns() - start_ns >= NS_PER_SEC / 2);
 	CHECK(rings_are_there());
 	/* it may have left something behind */
@@ -57,7 +57,7 @@ TEST(a_ring_in_the_place_of_another_fd_is_found_later)
 	CHECK_EQ(dup2(fd, other), other);
 	close(fd);
 	while (!rings_look())
-		CHECK(clock_monotonic_ns() - start_ns < 20 * NS_PER_SEC);
+		CHECK(clock_monotonic_ns() - start_ns < 60 * NS_PER_SEC);
 }
 
 /* -- contexts of AIO --------------------------------------------------------------- */
@@ -88,7 +88,7 @@ static void expect_found(void)
 	/* other processes' contexts come and go */
 	while (!rings_look()) {
 		usleep(10000);
-		CHECK(clock_monotonic_ns() - start_ns < 20 * NS_PER_SEC);
+		CHECK(clock_monotonic_ns() - start_ns < 60 * NS_PER_SEC);
 	}
 }
 
