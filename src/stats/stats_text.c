@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <netinet/in.h>
 
+#include "base/compiler.h"
 #include "stats/stats_snapshot.h"
 
 void stats_text_end(struct text *t, const struct ip_addr *addr, uint16_t port)
@@ -37,7 +38,7 @@ const char *stats_text_state(uint8_t tcp_state)
 		"CLOSING",     "LAST_ACK",    "TIME_WAIT",
 	};
 
-	return names[tcp_state];
+	return tcp_state < ARRAY_LEN(names) ? names[tcp_state] : "???";
 }
 
 double stats_text_percent(uint64_t hit, uint64_t miss)

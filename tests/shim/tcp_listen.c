@@ -239,7 +239,7 @@ static void accepted_in_order(void)
 	enum { CNT = 20 };
 	struct sockaddr_in name;
 	int listener = listening(&name, CNT), fds[CNT];
-	char number[8];
+	char number[12];
 
 	for (int i = 0; i < CNT; i++) {
 		fds[i] = connected(&name);

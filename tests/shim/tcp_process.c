@@ -84,6 +84,7 @@ static void rights_go(void)
 		_exit(0);
 	}
 	await_child(-1);
+	SAY("seteuid %s\n", err(seteuid(0)));
 	close(listener);
 	close_pair(pair);
 	close_pair(later);

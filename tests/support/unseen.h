@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Calls that the thread sanitizer does not see, for cases in which one thread does
- * something to an fd while another one is in a call on it. The sanitizer takes the
- * number for memory, and reports a race of the program: which it is, since the case is
- * about it. UNSEEN(close)(fd) goes around the sanitizer's own close() and straight to
- * the one behind it. What the library does there is seen as ever.
+ * Calls that a sanitizer does not see, for cases that are about what it would report:
+ * one thread does something to an fd, which the thread sanitizer takes for memory, while
+ * another one is in a call on it, or arguments are what they must not be, which the
+ * address sanitizer looks at. UNSEEN(close)(fd) goes around the sanitizer's own close()
+ * and straight to the one behind it. What the library does there is seen as ever.
  */
 #ifndef SUPPORT_UNSEEN_H
 #define SUPPORT_UNSEEN_H
@@ -13,8 +13,18 @@
 
 #include "base/compiler.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+#define HAS_ADDRESS_SANITIZER 1
+#elif defined(__has_feature)
+#define HAS_ADDRESS_SANITIZER __has_feature(address_sanitizer)
+#else
+#define HAS_ADDRESS_SANITIZER 0
+#endif
+
 #define UNSEEN(fn) \
-	(HAS_THREAD_SANITIZER ? (__typeof__(&(fn)))unseen_find(#fn) : &(fn))
+	(HAS_THREAD_SANITIZER || HAS_ADDRESS_SANITIZER ? \
+		 (__typeof__(&(fn)))unseen_find(#fn) : \
+		 &(fn))
 
 /* The test library's if it is preloaded, or libc's. */
 static inline void *unseen_find(const char *name)

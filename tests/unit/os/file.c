@@ -118,15 +118,25 @@ static void note_name(void *ctx, const char *name)
 		named[atoi(name)]++;
 }
 
+/* The name of one of the files, longer from file to file; to be freed. */
+static char *long_path(const char *dir, int i)
+{
+	char *path;
+
+	CHECK(asprintf(&path, "%s/%d-%0*d", dir, i, i / 2, i) > 0);
+	return path;
+}
+
 /* With the two that each directory has. */
 TEST(names_come_one_by_one)
 {
-	char dir[] = "/tmp/vma-unit-XXXXXX", path[300];
+	char dir[] = "/tmp/vma-unit-XXXXXX", *path;
 
 	CHECK(mkdtemp(dir));
 	for (int i = 0; i < 300; i++) {
-		snprintf(path, sizeof(path), "%s/%d-%0*d", dir, i, i / 2, i);
+		path = long_path(dir, i);
 		fclose(fopen(path, "w"));
+		free(path);
 	}
 	file_for_names(dir, UINT_MAX, note_name, named);
 	CHECK_EQ(named_cnt, 302);
@@ -136,8 +146,9 @@ TEST(names_come_one_by_one)
 	file_for_names(dir, 7, note_name, named);
 	CHECK_EQ(named_cnt, 7);
 	for (int i = 0; i < 300; i++) {
-		snprintf(path, sizeof(path), "%s/%d-%0*d", dir, i, i / 2, i);
+		path = long_path(dir, i);
 		unlink(path);
+		free(path);
 	}
 	CHECK(rmdir(dir) == 0);
 	file_for_names(dir, 7, note_name, named);

@@ -72,6 +72,14 @@ TEST(idle_socket_says_so)
 		  "Rx and Tx where not active\n");
 }
 
+/* Of a file that another process writes. */
+TEST(state_that_there_is_not)
+{
+	CHECK_STR(stats_text_state(STATS_TCP_STATE_COUNT - 1), "TIME_WAIT");
+	CHECK_STR(stats_text_state(STATS_TCP_STATE_COUNT), "???");
+	CHECK_STR(stats_text_state(255), "???");
+}
+
 TEST(largest_numbers_fit)
 {
 	struct stats_socket s;
