@@ -78,6 +78,14 @@
 #define HAS_THREAD_SANITIZER 0
 #endif
 
+#if defined(__SANITIZE_ADDRESS__)
+#define HAS_ADDRESS_SANITIZER 1
+#elif defined(__has_feature)
+#define HAS_ADDRESS_SANITIZER __has_feature(address_sanitizer)
+#else
+#define HAS_ADDRESS_SANITIZER 0
+#endif
+
 /* Tells the thread sanitizer of a lock, or of a count of references that orders what
  * two threads do. It takes no notice of atomic operations and mutexes while a thread is
  * inside a call that it knows to block (poll, epoll_wait), but of all other accesses;

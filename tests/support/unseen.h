@@ -13,14 +13,6 @@
 
 #include "base/compiler.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-#define HAS_ADDRESS_SANITIZER 1
-#elif defined(__has_feature)
-#define HAS_ADDRESS_SANITIZER __has_feature(address_sanitizer)
-#else
-#define HAS_ADDRESS_SANITIZER 0
-#endif
-
 #define UNSEEN(fn) \
 	(HAS_THREAD_SANITIZER || HAS_ADDRESS_SANITIZER ? \
 		 (__typeof__(&(fn)))unseen_find(#fn) : \

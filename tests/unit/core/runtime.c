@@ -279,7 +279,8 @@ TEST(a_fork_while_another_thread_starts)
 	int status = -1;
 	pthread_t thread;
 
-	if (HAS_THREAD_SANITIZER)
+	/* whose allocator the fork may find locked by the other thread */
+	if (HAS_THREAD_SANITIZER || HAS_ADDRESS_SANITIZER)
 		test_skip("not under a sanitizer");
 	begin();
 	world.slow_us = 50000;
