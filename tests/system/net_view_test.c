@@ -504,7 +504,10 @@ TEST(nobody_there_is_an_answer)
 
 TEST(resolves_over_ipv6)
 {
+	/* A solicitation's source is the link's own address. The kernel's is
+	 * tentative for up to three seconds, and it asks three times only. */
 	lay_cable();
+	netns_run("ip addr add fe80::1/64 dev v0 nodad");
 	netns_run("ip addr add fd00::1/64 dev v0 nodad");
 	netns_run_in_peer("ip addr add fd00::2/64 dev v1 nodad");
 	open_view(0);
