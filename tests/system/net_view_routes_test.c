@@ -7,9 +7,11 @@
 #include <errno.h>
 #include <linux/rtnetlink.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/rand.h"
@@ -188,6 +190,15 @@ static bool is_same_table(uint32_t kernel, uint32_t ours)
 	       (kernel == RT_TABLE_MAIN && ours == RT_TABLE_LOCAL);
 }
 
+/* The kernel keeps an answer with the next hop. One about another destination may have the
+ * type of that destination: routes of the same words share their next hops. */
+static bool is_same_type(uint8_t kernel, uint8_t ours)
+{
+	return kernel == ours ||
+	       (kernel == RTN_UNICAST && ours == RTN_MULTICAST) ||
+	       (kernel == RTN_MULTICAST && ours == RTN_UNICAST);
+}
+
 static bool agree(const struct answer *kernel, const struct answer *ours)
 {
 	uint32_t mtu;
@@ -197,7 +208,7 @@ static bool agree(const struct answer *kernel, const struct answer *ours)
 	mtu = link_mtu(ours->ifindex);
 	if (kernel->mtu)
 		mtu = MIN(mtu, kernel->mtu);
-	return kernel->type == ours->type &&
+	return is_same_type(kernel->type, ours->type) &&
 	       kernel->ifindex == ours->ifindex &&
 	       is_same_table(kernel->table, ours->table) && mtu == ours->mtu &&
 	       is_same_addr(&kernel->gateway, &ours->gateway) &&
@@ -356,6 +367,12 @@ static void put_route(FILE *f)
 	if (one_in(4))
 		fprintf(f, " tos %s",
 			ONE_OF("0x04", "0x08", "0x10", "0x1c", "0x40"));
+	if (has_hop && one_in(4))
+		fprintf(f, " src %s",
+			one_of(own_addrs, ARRAY_LEN(own_addrs)));
+	if (has_hop && one_in(4))
+		fprintf(f, " mtu %s%u", one_in(3) ? "lock " : "",
+			600 + below(2000));
 	if (has_hop && type[0] == 'u' && one_in(5)) {
 		for (unsigned i = 2 + below(3); i; i--) {
 			fprintf(f, " nexthop");
@@ -367,12 +384,6 @@ static void put_route(FILE *f)
 	} else if (has_hop) {
 		fprintf(f, " dev %s", ONE_OF(LINKS));
 	}
-	if (has_hop && one_in(4))
-		fprintf(f, " src %s",
-			one_of(own_addrs, ARRAY_LEN(own_addrs)));
-	if (has_hop && one_in(4))
-		fprintf(f, " mtu %s%u", one_in(3) ? "lock " : "",
-			600 + below(2000));
 	fprintf(f, "\n");
 }
 
@@ -453,15 +464,19 @@ static void put_upheaval(FILE *f)
 	}
 }
 
-/* A batch of commands for ip(8), some of which the kernel may refuse. */
+/* A batch of commands for ip(8), some of which the kernel may refuse. One that ip itself
+ * refuses would end the batch. */
 static void run_batch(unsigned cnt, void (*put)(FILE *f))
 {
 	FILE *f = popen("ip -force -batch - >/dev/null 2>&1", "w");
+	int status;
 
 	CHECK(f);
+	signal(SIGPIPE, SIG_IGN);
 	for (unsigned i = 0; i < cnt; i++)
 		put(f);
-	pclose(f);
+	status = pclose(f);
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) <= 1);
 }
 
 static void follow(void)
