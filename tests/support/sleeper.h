@@ -9,25 +9,49 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 #include <unistd.h>
 
-static inline bool sleeper_is_asleep(pid_t tid)
+/* The first bytes of a file about the thread. */
+static inline char *sleeper_read(pid_t tid, const char *name, char *text,
+				 size_t size)
 {
-	char path[64], text[512];
-	const char *at;
+	char path[64];
 	ssize_t len;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)tid);
+	snprintf(path, sizeof(path), "/proc/self/task/%d/%s", (int)tid, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	len = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+	len = fd < 0 ? 0 : read(fd, text, size - 1);
 	close(fd);
 	text[len < 0 ? 0 : len] = '\0';
+	return text;
+}
+
+/* On a busy machine threads also sleep for a moment on the way to where they wait: until
+ * another gives up a lock, or for a given time. */
+static inline bool sleeper_is_on_its_way(pid_t tid)
+{
+	char text[512];
+	long call = strtol(sleeper_read(tid, "syscall", text, sizeof(text)),
+			   NULL, 10);
+
+	return call == SYS_futex || call == SYS_nanosleep ||
+	       call == SYS_clock_nanosleep || strncmp(text, "running", 7) == 0;
+}
+
+static inline bool sleeper_is_asleep(pid_t tid)
+{
+	char text[512];
 	/* "TID (NAME) S ..." */
-	at = strrchr(text, ')');
-	return at && at[1] == ' ' && at[2] == 'S';
+	const char *at = strrchr(sleeper_read(tid, "stat", text, sizeof(text)),
+				 ')');
+
+	return at && at[1] == ' ' && at[2] == 'S' &&
+	       !sleeper_is_on_its_way(tid);
 }
 
 /* Five seconds at most. Whether it does. */
