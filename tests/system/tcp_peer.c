@@ -169,6 +169,23 @@ static void echo(int fd, uint64_t a, size_t b)
 			break;
 }
 
+/* Probes a second apart, two of which may be lost. */
+static void keep_alive(int fd)
+{
+	static const int on = 1, second = 1, cnt = 2;
+
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &second, sizeof(second));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &second, sizeof(second));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &cnt, sizeof(cnt));
+}
+
+static void echo_kept_alive(int fd, uint64_t a, size_t b)
+{
+	keep_alive(fd);
+	echo(fd, a, b);
+}
+
 /* What the server has taken so far, and is taking. */
 static _Atomic int right_cnt, wrong_cnt, taking_cnt;
 
@@ -346,7 +363,7 @@ static const struct service {
 	{ "both", give_and_take },  { "count", count },
 	{ "reset", end_by_reset },  { "urgent", hear_urgent },
 	{ "taken", tell_taken },    { "fork", fork_before_accepts },
-	{ "hand", hand_to_a_child },
+	{ "hand", hand_to_a_child },  { "alive", echo_kept_alive },
 };
 
 /* Byte by byte, so that what follows stays in the socket. */
@@ -403,6 +420,8 @@ static int serve(void)
 	int on = 1;
 
 	listener = socket(AF_INET, SOCK_STREAM, 0);
+	if (getenv("PEER_KEEPALIVE"))
+		keep_alive(listener);
 	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (bind(listener, (struct sockaddr *)&server_name,
 		 sizeof(server_name)) != 0 || listen(listener, 512) != 0) {
@@ -420,6 +439,8 @@ static int begin(const char *service, unsigned long long seed, size_t len)
 	char line[64];
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 
+	if (getenv("PEER_KEEPALIVE"))
+		keep_alive(fd);
 	if (connect(fd, (struct sockaddr *)&server_name, sizeof(server_name)) != 0)
 		SAY("connect: %m\n");
 	snprintf(line, sizeof(line), "%s %llu %zu\n", service, seed, len);
@@ -631,6 +652,25 @@ static void many_in_a_set(void)
 	close(set);
 }
 
+/* Idle for so long that an end which hears no answers to its probes would give up. */
+static void kept_alive(void)
+{
+	int fd = begin("alive", 0, 0), on = 0;
+	socklen_t len = sizeof(on);
+	char c = 'c';
+
+	keep_alive(fd);
+	getsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, &len);
+	SAY("on %d\n", on);
+	sleep_ms(4500);
+	write_all(fd, &c, 1);
+	SAY("answer %zd\n", recv(fd, &c, 1, 0));
+	getsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, &len);
+	SAY("on %d\n", on);
+	shutdown(fd, SHUT_WR);
+	say_answer(fd);
+}
+
 static void half_closed(void)
 {
 	int fd = begin("count", 0, 0);
@@ -790,6 +830,7 @@ static const struct asked {
 	CASE(short_connections),
 	CASE(idle_connections),
 	CASE(many_in_a_set),
+	CASE(kept_alive),
 	CASE(half_closed),
 	CASE(reset_by_the_server),
 	CASE(reset_by_us),

@@ -21,6 +21,7 @@ route_is_gone_for_a_second      mixed
 address_is_gone_for_a_second    mixed
 mtu_shrinks                     mixed
 neighbour_is_gone               mixed
+kept_alive_route_moves          mixed
 '
 
 # A second cable, by which b's address can be reached, too.
@@ -94,6 +95,12 @@ neighbour_is_gone() {
 	ip -n $a neighbour flush dev v0 2>/dev/null
 	ip -n $b neighbour flush dev v0 2>/dev/null
 }
+before_kept_alive_route_moves() {
+	export PEER_KEEPALIVE=1
+}
+kept_alive_route_moves() {
+	servers_route_moves
+}
 
 # What has passed since the mark.
 is_under_way() {
@@ -103,6 +110,7 @@ is_under_way() {
 # live_through OUTPUT EVENT SERVER_LOG CLIENT_LOG
 live_through() {
 	local output=$work/$1 event=$2 client
+	unset PEER_KEEPALIVE
 	make_ways || { echo "no lab" >"$output"; return; }
 	if declare -F "before_$event" >/dev/null; then "before_$event"; fi
 	serve_peer "$3" "$event" >"$output" || return

@@ -26,6 +26,7 @@ bulk_to_us_slowly       ours
 short_connections       ours
 idle_connections        mixed
 many_in_a_set           ours
+kept_alive              mixed
 half_closed             ours
 reset_by_the_server     ours
 reset_by_us             mixed

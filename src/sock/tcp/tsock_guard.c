@@ -24,17 +24,42 @@ enum { AT_ONCE = 64 };
 /* Nothing of the peer has come to us for so long. */
 #define SILENCE_NS NS_PER_SEC
 
-/* The kernel would send a guard's keepalive probes itself. No frame of the local device of
- * tests comes another way. */
+static void set_keepalive(int fd, int value)
+{
+	(void)!real.setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &value, sizeof(value));
+}
+
+/* The kernel would send a guard's probes itself, with its own numbers, and reset the peer
+ * whose answers it drops. Its first would be due in a second or later. */
+void tsock_hide_keepalive(struct tsock *t, int fd)
+{
+	bool is_set = t->has_options &&
+		      sock_twin_option(fd, SOL_SOCKET, SO_KEEPALIVE);
+
+	atomic_store(&t->hides_keepalive, is_set);
+	if (is_set)
+		set_keepalive(fd, 0);
+}
+
+void tsock_show_keepalive(struct tsock *t, int fd)
+{
+	if (!atomic_load(&t->hides_keepalive))
+		return;
+	set_keepalive(fd, 1);
+	atomic_store(&t->hides_keepalive, false);
+}
+
+/* No frame of the local device of tests comes another way. */
 void tsock_guard(struct tsock *t, int fd, bool is_bound)
 {
 	int err;
 
-	if (sock_params.listens_early || t->is_guarded ||
-	    (t->has_options && sock_twin_option(fd, SOL_SOCKET, SO_KEEPALIVE)))
+	if (sock_params.listens_early || t->is_guarded)
 		return;
+	tsock_hide_keepalive(t, fd);
 	err = tcp_twin_guard(fd, &t->key, is_bound);
 	if (err) {
+		tsock_show_keepalive(t, fd);
 		log_dbg("fd %d: the twin cannot guard the connection: %s", fd,
 			strerror(-err));
 		return;
@@ -59,8 +84,10 @@ void tsock_guard_is_over(struct tsock *t)
 
 void tsock_unguard(struct tsock *t, int fd)
 {
-	if (t->is_guarded && fd >= 0)
+	if (t->is_guarded && fd >= 0) {
 		tcp_twin_unguard(fd);
+		tsock_show_keepalive(t, fd);
+	}
 	tsock_guard_is_over(t);
 }
 

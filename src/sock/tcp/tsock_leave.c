@@ -457,8 +457,10 @@ int tsock_go_back(struct tsock *t, int fd)
 		tsock_unguard(t, fd);
 		return -ENOTCONN;
 	}
-	if (err)
+	if (err) {
+		tsock_show_keepalive(t, fd);
 		err = move_open_one(t, fd);
+	}
 	/* the twin has begun to take over, and is no guard any more */
 	tsock_guard_is_over(t);
 	if (!err)

@@ -160,6 +160,7 @@ void tsock_load_settings(const struct tsock *t, int fd, struct tsock_settings *s
 		return;
 	}
 	load_settings(fd, s);
+	s->keepalive |= atomic_load(&t->hides_keepalive);
 	if (may_write_fresh(t, &fresh_settings)) {
 		fresh_settings.settings = *s;
 		fresh_is_known(&fresh_settings);
@@ -355,6 +356,8 @@ static void follow(struct tsock *t, int fd, int level, int name,
 	t->may_linger |= level == SOL_SOCKET && name == SO_LINGER;
 	t->knows_heritage = false;
 	sock_follow_timeout(&t->sock, fd, level, name, value);
+	if (level == SOL_SOCKET && name == SO_KEEPALIVE && t->is_guarded)
+		tsock_hide_keepalive(t, fd);
 	t->has_chosen_cc |= level == IPPROTO_TCP && name == TCP_CONGESTION;
 	if (tsock_phase(t) != TSOCK_OURS && tsock_phase(t) != TSOCK_LISTENER)
 		return;
@@ -393,19 +396,6 @@ static int leave_for(struct tsock *t, int fd, int name)
 			      "a socket option", name);
 }
 
-static void guard_again(struct tsock *t, int fd)
-{
-	bool is_alive;
-
-	if (!tsock_is_ours(t))
-		return;
-	tsock_lock(t);
-	is_alive = t->pcb;
-	tsock_unlock(t);
-	if (is_alive)
-		tsock_guard(t, fd, true);
-}
-
 long tsock_setsockopt(struct fd_object *obj, int fd, int level, int name,
 		      const void *value, socklen_t len)
 {
@@ -424,13 +414,9 @@ long tsock_setsockopt(struct fd_object *obj, int fd, int level, int name,
 		return result ? result : FD_PASS;
 	}
 	mutex_acquire(&t->sock.config);
-	if (level == SOL_SOCKET && name == SO_KEEPALIVE)
-		tsock_unguard(t, fd);
 	result = real.setsockopt(fd, level, name, value, len) ? -errno : 0;
 	if (result == 0)
 		follow(t, fd, level, name, value, len);
-	if (level == SOL_SOCKET && name == SO_KEEPALIVE)
-		guard_again(t, fd);
 	mutex_release(&t->sock.config);
 	if (result == 0 && (!option || sock_option_is_kernels(option, value, len) ||
 			    is_foreign_cc(t, level, name, fd)))
@@ -687,6 +673,9 @@ long tsock_getsockopt(struct fd_object *obj, int fd, int level, int name,
 
 		return err ? give_number(value, len, -err) : FD_PASS;
 	}
+	if (level == SOL_SOCKET && name == SO_KEEPALIVE &&
+	    atomic_load(&t->hides_keepalive))
+		return give_number(value, len, 1);
 	if (tsock_phase(t) == TSOCK_LISTENER)
 		return get_listener(t, fd, level, name, value, len);
 	return tsock_is_ours(t) ? get_ours(t, level, name, value, len) : FD_PASS;

@@ -118,6 +118,8 @@ struct tsock {
 	struct tsock_heritage *heritage;
 	/* `config`: the twin is its guard. */
 	bool is_guarded;
+	/* the program has set SO_KEEPALIVE; a guard must not have it */
+	_Atomic bool hides_keepalive;
 	/* what the guard had dropped when it was asked last */
 	uint32_t guard_drops;
 	/* the stack's lock */
@@ -352,6 +354,9 @@ void tsock_guard(struct tsock *t, int fd, bool is_bound);
 void tsock_unguard(struct tsock *t, int fd);
 /* The twin is no guard any more, or about to be closed. */
 void tsock_guard_is_over(struct tsock *t);
+/* The twin's SO_KEEPALIVE was set, or is to be its own again. With `config`. */
+void tsock_hide_keepalive(struct tsock *t, int fd);
+void tsock_show_keepalive(struct tsock *t, int fd);
 
 /* -- tsock_leave.c -- */
 void tsock_leave(struct fd_object *obj, int fd, enum reason reason,
