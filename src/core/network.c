@@ -181,6 +181,32 @@ static enum stack_lock_kind lock_kind(int thread_mode)
 	}
 }
 
+static bool leave_for_operator(struct fd_object *obj, int fd)
+{
+	if (obj->ops->is_internal)
+		return false;
+	obj->ops->leave(obj, fd, REASON_OPERATOR, STATS_BY_OPERATOR);
+	return true;
+}
+
+/* One, or all of them. What is opened later is accelerated as before. */
+static int send_back(int fd)
+{
+	struct fd_object *obj;
+	bool was_one;
+
+	if (fd < 0) {
+		log_info("Sockets go back to the kernel: %s",
+			 reason_why(REASON_OPERATOR));
+		(void)fd_visit(NULL, leave_for_operator);
+		return 0;
+	}
+	obj = fd_table_get(fd);
+	was_one = obj && leave_for_operator(obj, fd);
+	fd_object_put(obj);
+	return was_one ? 0 : -EBADF;
+}
+
 /* Does what a reader of the statistics asks for. 0 or a negative errno. */
 static int obey(const struct stats_order *order)
 {
@@ -199,6 +225,8 @@ static int obey(const struct stats_order *order)
 			return -EINVAL;
 		atomic_store(&log_config.details, order->value);
 		return 0;
+	case STATS_WISH_KERNEL:
+		return send_back(order->value);
 	default:
 		return -EINVAL;
 	}

@@ -154,6 +154,9 @@ enum stats_wish {
 	STATS_WISH_LOG_LEVEL,
 	/* `value`: VMA_LOG_DETAILS */
 	STATS_WISH_LOG_DETAILS,
+	/* the kernel shall have a socket; `value`: its fd, or -1 for all. EBADF: there is
+	 * none */
+	STATS_WISH_KERNEL,
 };
 
 /* Readers write all members except the last two. They write `asked` last. */

@@ -221,6 +221,27 @@ medium_view_has_vma_layout() {
 -------------------------------------------------------------------------------"
 }
 
+# by_operator N: so many are the kernel's because of that, both ways.
+by_operator() {
+	[ "$(stats --why | grep -c OPERATOR)" = $(($1 * 2)) ]
+}
+
+operator_sends_back() {
+	local said
+	start traffic || return 1
+	by_operator 0 || return 1
+	said=$(stats --kernel 99 2>&1) && return 1
+	expect "$said" "vmastat: process $pid has no such socket with the library" ||
+		return 1
+	said=$(stats --kernel=some 2>&1) && return 1
+	grep -q "^vmastat: '--kernel' some: an fd or \"all\" is expected$" <<<"$said" ||
+		{ echo "$said"; return 1; }
+	said=$(stats --kernel=4) || { echo "$said"; return 1; }
+	grep -q OPERATOR <<<"$said" && by_operator 1 || { echo "$said"; return 1; }
+	said=$(stats --kernel=all) || { echo "$said"; return 1; }
+	by_operator 2 || { stats --why; return 1; }
+}
+
 # The sum of a column over all reports so far: sum_of fd 4, of what it sent or got.
 sum_of() {
 	awk -v fd="$1" -v what="$2" '$1 ~ /^[0-9]+$/ { at = $1; shift = 1 }
@@ -622,7 +643,8 @@ overflow_is_counted full_ring_is_counted waits_are_counted
 waits_in_vain_are_counted polling_is_measured basic_view_has_vma_layout
 medium_view_has_vma_layout deltas_are_per_second deltas_add_up full_view_has_blocks
 list_view_has_vma_layout list_view_has_states_of_tcp
-tcp_counters_are_those_of_the_traffic what_is_sent_again_is_counted why_tells_of_tcp zeroed_counters_stay_zero log_level_is_changed
+tcp_counters_are_those_of_the_traffic what_is_sent_again_is_counted why_tells_of_tcp
+zeroed_counters_stay_zero log_level_is_changed operator_sends_back
 sockets_beyond_the_slots_are_sums why_names_ring_reason_and_remedy
 file_is_private_and_goes no_directory_no_file
 exit_without_destructors_removes_the_file files_of_dead_processes_are_removed

@@ -7,6 +7,7 @@
 export VMA_TCP=1
 
 peer=$builddir/tests/system/tcp_peer
+stats=$builddir/tools/vma_stats/vma_stats
 export PEER_BULK=${PEER_BULK:-60000000}
 # The names are the cases.
 carriers='
@@ -22,6 +23,7 @@ address_is_gone_for_a_second    mixed
 mtu_shrinks                     mixed
 neighbour_is_gone               mixed
 kept_alive_route_moves          mixed
+operator_takes_them             mixed
 '
 
 # A second cable, by which b's address can be reached, too.
@@ -100,6 +102,27 @@ before_kept_alive_route_moves() {
 }
 kept_alive_route_moves() {
 	servers_route_moves
+}
+# The library looks for requests once a second.
+before_operator_takes_them() {
+	PEER_BULK=$((PEER_BULK * 16))
+}
+operator_takes_them() {
+	local pid asked=
+	PEER_BULK=$((PEER_BULK / 16))
+	for pid in $(ip netns pids $a) $(ip netns pids $b); do
+		[ "$(cat /proc/$pid/comm 2>/dev/null)" = tcp_peer ] &&
+			grep -q libvma /proc/$pid/maps || continue
+		"$stats" -p "$pid" --kernel=all >"$work/told.$pid" &
+		asked+=" $!"
+	done
+	[ -n "$asked" ] || return
+	wait $asked
+	kill -0 $client || echo "it was over before"
+	for pid in "$work"/told.*; do
+		[ ! -e "$pid" ] || grep -q OPERATOR "$pid" || cat "$pid"
+		rm -f "$pid"
+	done
 }
 
 # What has passed since the mark.

@@ -18,6 +18,7 @@
 static const char usage[] =
 	"Usage: vma_stats [-p pid] [-k directory] [-v view] [-d details] [-i interval]\n"
 	"       vma_stats [-p pid] [-k directory] --why\n"
+	"       vma_stats [-p pid] [-k directory] --kernel=<fd|all>\n"
 	"\n"
 	"Defaults: find_pid=enabled, directory=\"/tmp/\", view=1, details=1, interval=1\n"
 	"\n"
@@ -37,11 +38,15 @@ static const char usage[] =
 	"  -D, --details_level=<level>   Set the log details, 0 to 3\n"
 	"  -s, --sockets=<list|range>    Only these fds: 4-16 or 1,9 or both\n"
 	"  -w, --why                     Why each socket is accelerated or is not\n"
+	"      --kernel=<fd|all>         The kernel shall have the socket, or all; then as --why\n"
 	"  -r, --raw                     Every counter that is not zero, one on each line\n"
 	"  -V, --version                 Print the version\n"
 	"  -h, --help                    Print this\n"
 	"\n"
 	"See vma_stats(8).\n";
+
+/* without a letter */
+enum { OPT_KERNEL = 256 };
 
 static const struct option long_options[] = {
 	{ "pid", required_argument, NULL, 'p' },
@@ -59,6 +64,7 @@ static const struct option long_options[] = {
 	{ "details_level", required_argument, NULL, 'D' },
 	{ "sockets", required_argument, NULL, 's' },
 	{ "why", no_argument, NULL, 'w' },
+	{ "kernel", required_argument, NULL, OPT_KERNEL },
 	{ "raw", no_argument, NULL, 'r' },
 	{ "version", no_argument, NULL, 'V' },
 	{ "help", no_argument, NULL, 'h' },
@@ -118,6 +124,20 @@ static enum args_verdict take_level(struct args *args)
 	}
 	fprintf(stderr, "vmastat: '-l' %s: not a log level\n", optarg);
 	return ARGS_WRONG;
+}
+
+static enum args_verdict take_kernel(struct args *args)
+{
+	long fd = ARGS_ALL;
+
+	if (strcmp(optarg, "all") != 0 && !parse_number(optarg, 0, INT_MAX, &fd)) {
+		fprintf(stderr, "vmastat: '--kernel' %s: an fd or \"all\" is expected\n",
+			optarg);
+		return ARGS_WRONG;
+	}
+	args->kernel_fd = (int)fd;
+	args->view = VIEW_WHY;
+	return ARGS_RUN;
 }
 
 /* "4", "4-16" or "16-4" */
@@ -230,6 +250,8 @@ static enum args_verdict take(struct args *args, int option)
 		return take_level(args);
 	case 's':
 		return take_ranges(args);
+	case OPT_KERNEL:
+		return take_kernel(args);
 	default:
 		return take_plain(args, option);
 	}
@@ -247,6 +269,7 @@ enum args_verdict args_parse(struct args *args, int argc, char **argv)
 		.details = DETAILS_TOTALS,
 		.log_level = ARGS_UNSET,
 		.log_details = ARGS_UNSET,
+		.kernel_fd = ARGS_UNSET,
 	};
 	while (verdict == ARGS_RUN &&
 	       (option = getopt_long(argc, argv, "i:c:v:d:p:k:s:Vzl:S:D:n:fFwrh?",

@@ -19,7 +19,7 @@ enum view {
 
 enum details { DETAILS_TOTALS = 1, DETAILS_DELTAS = 2 };
 
-enum { ARGS_RANGES_MAX = 64, ARGS_UNSET = -2 };
+enum { ARGS_RANGES_MAX = 64, ARGS_UNSET = -2, ARGS_ALL = -1 };
 
 /* Fds, both ends included. */
 struct fd_range {
@@ -38,6 +38,7 @@ struct args {
 	bool zeroes;
 	int log_level;   /* ARGS_UNSET: as it is */
 	int log_details; /* ARGS_UNSET: as it is */
+	int kernel_fd;   /* which the kernel shall have; ARGS_UNSET: none; ARGS_ALL */
 	/* which sockets; none: all */
 	struct fd_range ranges[ARGS_RANGES_MAX];
 	size_t range_cnt;

@@ -15,6 +15,7 @@
 #include "args.h"
 #include "process.h"
 #include "report.h"
+#include "stats/reasons.h"
 #include "stats/stats_clean.h"
 
 static volatile sig_atomic_t is_interrupted;
@@ -48,6 +49,11 @@ static void complain(int pid, int err)
 	case ETIMEDOUT:
 		fprintf(stderr,
 			"vmastat: process %d does not answer: it has no accelerated socket yet, or is stopped\n",
+			pid);
+		break;
+	case EBADF:
+		fprintf(stderr,
+			"vmastat: process %d has no such socket with the library\n",
 			pid);
 		break;
 	default:
@@ -86,7 +92,16 @@ static int request_all(const struct args *args, int pid,
 			      args->log_details, region);
 	if (!err && args->zeroes)
 		err = request(args, pid, STATS_WISH_ZERO, 0, region);
+	if (!err && args->kernel_fd != ARGS_UNSET)
+		err = request(args, pid, STATS_WISH_KERNEL, args->kernel_fd,
+			      region);
 	return err;
+}
+
+static bool has_requests(const struct args *args)
+{
+	return args->zeroes || args->log_level != ARGS_UNSET ||
+	       args->kernel_fd != ARGS_UNSET;
 }
 
 /* -- reports --------------------------------------------------------------- */
@@ -200,17 +215,39 @@ static int watch(const struct args *args, int pid, struct stats_region *now)
 							EXIT_SUCCESS;
 }
 
+/* Says which sockets the library could not give to the kernel, and its log why. */
+static bool has_left_over(const struct args *args, int pid,
+			  const struct stats_region *region)
+{
+	bool result = false;
+
+	for (uint32_t i = 0; i < region->socket_max; i++) {
+		const struct stats_socket *s = &region->sockets[i];
+
+		if (args->kernel_fd == ARGS_UNSET || !stats_socket_is_used(s) ||
+		    (args->kernel_fd != ARGS_ALL && args->kernel_fd != s->fd) ||
+		    s->rx.reason != REASON_NONE)
+			continue;
+		fprintf(stderr,
+			"vmastat: process %d: fd %d stays with the library, or came later; its log says why\n",
+			pid, s->fd);
+		result = true;
+	}
+	return result;
+}
+
 static int attach(const struct args *args, int pid)
 {
 	struct stats_region *region;
 	char name[NAME_MAX + 1];
+	bool has_failed;
 	int err = process_read(args->dir, pid, &region);
 
 	if (!err && request_all(args, pid, region) != 0) {
 		free(region);
 		return EXIT_FAILURE;
 	}
-	if (!err && (args->zeroes || args->log_level != ARGS_UNSET)) {
+	if (!err && has_requests(args)) {
 		/* as it is now */
 		free(region);
 		err = process_read(args->dir, pid, &region);
@@ -223,7 +260,9 @@ static int attach(const struct args *args, int pid)
 	if (args->view != VIEW_RAW)
 		printf("vmastat: stats for application: %s  with pid: %d\n",
 		       name[0] ? name : "proccess", pid);
-	return watch(args, pid, region);
+	has_failed = has_left_over(args, pid, region);
+	err = watch(args, pid, region);
+	return has_failed ? EXIT_FAILURE : err;
 }
 
 int main(int argc, char **argv)
