@@ -68,7 +68,7 @@ make_bad_lab() {
 # converse OUTPUT CASE SERVER_LOG CLIENT_LOG
 converse() {
 	local output=$work/$1 case=$2
-	serve_peer "$3" "$case" >>"$output" || return 1
+	serve_peer "$3" "$case" >>"$output" || { end_server; return 1; }
 	mark_carriers
 	(in_ns $b "$4" timeout -k 5 100 "$peer" ask 10.78.0.1 7000 "$case") \
 		</dev/null >"$output" 2>&1 || echo "exit $?" >>"$output"

@@ -94,8 +94,8 @@ mtu_shrinks() {
 }
 neighbour_is_gone() {
 	# while much is under way it comes back at once
-	ip -n $a neighbour flush dev v0 2>/dev/null
-	ip -n $b neighbour flush dev v0 2>/dev/null
+	ip -n $a neighbour flush dev v0 >/dev/null 2>&1
+	ip -n $b neighbour flush dev v0 >/dev/null 2>&1
 }
 before_kept_alive_route_moves() {
 	export PEER_KEEPALIVE=1
@@ -136,7 +136,7 @@ live_through() {
 	unset PEER_KEEPALIVE
 	make_ways || { echo "no lab" >"$output"; return; }
 	if declare -F "before_$event" >/dev/null; then "before_$event"; fi
-	serve_peer "$3" "$event" >"$output" || return
+	serve_peer "$3" "$event" >"$output" || { end_server; return; }
 	mark_carriers
 	(in_ns $b "$4" timeout -k 5 60 "$peer" ask 10.78.0.1 7000 bulk_both_ways) \
 		</dev/null >>"$output" 2>&1 &

@@ -42,10 +42,10 @@ child_takes_over        mixed
 # converse OUTPUT CASE SERVER_LOG CLIENT_LOG
 converse() {
 	local output=$work/$1 case=$2 client_log=$4
-	serve_peer "$3" "$case" >>"$output" || return 1
+	serve_peer "$3" "$case" >"$output" || { end_server; return 1; }
 	mark_carriers
 	(in_ns $b "$client_log" timeout -k 5 60 "$peer" ask 10.78.0.1 7000 "$case") \
-		</dev/null >"$output" 2>&1 || echo "exit $?" >>"$output"
+		</dev/null >>"$output" 2>&1 || echo "exit $?" >>"$output"
 	[ "$3" = - ] || check_carrier "$case" $a >>"$output"
 	[ "$4" = - ] || check_carrier "$case" $b >>"$output"
 	(in_ns $b - timeout -k 5 60 "$peer" ask 10.78.0.1 7000 what_was_taken) \

@@ -97,7 +97,7 @@ in_ns() {
 }
 
 wait_for() {
-	for _ in $(seq 200); do
+	for _ in $(seq 500); do
 		grep -q "$1" "$2" 2>/dev/null && return 0
 		sleep 0.02
 	done

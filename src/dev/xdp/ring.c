@@ -506,9 +506,10 @@ static uint32_t fill_size(const struct xdp_dev *dev)
 }
 
 /* After the end of the process that had the queues before, they stay busy for some
- * milliseconds, on a busy system for some hundred. Somebody who says that he has them may
- * be about to end, and is not waited for that long. */
-enum { BUSY_RETRIES = 50, BUSY_RETRIES_OWNERLESS = 1000, BUSY_NAP_US = 1000 };
+ * milliseconds; on a busy system, where the kernel's clean-up waits for its turn, for a
+ * second and more. Our program is attached, so nobody receives by them. Somebody who says
+ * that he has them may be about to end, and is not waited for that long. */
+enum { BUSY_RETRIES = 50, BUSY_RETRIES_OWNERLESS = 5000, BUSY_NAP_US = 1000 };
 
 static int create_xsk(struct xsk *xsk, const struct xsk_params *params)
 {
