@@ -446,11 +446,26 @@ static void receive_with_control(int fd, size_t len, int flags)
 	struct msghdr msg = { .msg_iov = &iov,
 			      .msg_iovlen = 1,
 			      .msg_control = control,
-			      .msg_controllen = sizeof(control) };
+			      .msg_controllen = sizeof(control),
+			      /* which a call without a result leaves alone */
+			      .msg_flags = 0x55 };
+	ssize_t n = recvmsg(fd, &msg, flags);
 
-	SAY("recvmsg %zd", recvmsg(fd, &msg, flags));
-	SAY(" flags %#x", (unsigned)msg.msg_flags);
+	SAY("recvmsg %zd flags %#x room %zu", n, (unsigned)msg.msg_flags,
+	    (size_t)msg.msg_controllen);
+	if (n < 0)
+		msg.msg_controllen = 0;
 	say_control(&msg);
+}
+
+static void receive_without_room(int fd)
+{
+	struct iovec iov = { &(char){ 0 }, 1 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	SAY("no room %zd", recvmsg(fd, &msg, 0));
+	SAY(" flags %#x length %zu\n", (unsigned)msg.msg_flags,
+	    (size_t)msg.msg_controllen);
 }
 
 static void bytes_left_behind(void)
@@ -466,10 +481,35 @@ static void bytes_left_behind(void)
 	receive_with_control(pair[1], 4, 0);
 	receive_with_control(pair[1], 4, MSG_PEEK);
 	receive_with_control(pair[1], 60, 0);
+	receive_with_control(pair[1], 60, MSG_DONTWAIT);
+	send(pair[0], "0123456789", 10, 0);
 	shutdown(pair[0], SHUT_WR);
-	await(pair[1], POLLIN);
+	await(pair[1], POLLRDHUP);
+	receive_without_room(pair[1]);
+	receive_with_control(pair[1], 4, 0);
+	receive_with_control(pair[1], 60, 0);
+	receive_with_control(pair[1], 60, 0);
+	receive_with_control(pair[1], 60, 0);
+	SAY("off %s\n", err(set_option(pair[1], IPPROTO_TCP, TCP_INQ, 0)));
 	receive_with_control(pair[1], 60, 0);
 	close_pair(pair);
+}
+
+/* Whom such a listener accepts tells it, too. */
+static void bytes_left_behind_of_a_child(void)
+{
+	struct sockaddr_in name;
+	int pair[2], listener = listening(&name, 4);
+
+	set_option(listener, IPPROTO_TCP, TCP_INQ, 1);
+	make_pair_of(listener, &name, pair);
+	SAY("get %d\n", get_option(pair[1], IPPROTO_TCP, TCP_INQ));
+	send(pair[0], "0123456789", 10, 0);
+	await_bytes(pair[1], 10);
+	receive_with_control(pair[1], 4, 0);
+	receive_with_control(pair[1], 60, 0);
+	close_pair(pair);
+	close(listener);
 }
 
 static void stamps_of_what_arrives(void)
@@ -509,7 +549,8 @@ const struct scenario receive_scenarios[] = {
 	SCENARIO(low_water_mark, OURS),
 	SCENARIO(bytes_that_wait, OURS),
 	SCENARIO(receives_into_bad_memory, KERNEL),
-	SCENARIO(bytes_left_behind, MIXED),
+	SCENARIO(bytes_left_behind, OURS),
+	SCENARIO(bytes_left_behind_of_a_child, OURS),
 	SCENARIO(stamps_of_what_arrives, MIXED),
 	SCENARIO_END,
 };

@@ -462,6 +462,7 @@ static const struct {
 	{ IPPROTO_TCP, TCP_USER_TIMEOUT },
 	{ IPPROTO_TCP, TCP_WINDOW_CLAMP },
 	{ IPPROTO_TCP, TCP_NOTSENT_LOWAT },
+	{ IPPROTO_TCP, TCP_INQ },
 };
 
 /* Which of them the listener has otherwise than a fresh socket. */
@@ -671,6 +672,7 @@ static long accept_ours(struct tsock *t, const struct accept_call *call)
 	}
 	c->engine = t->engine;
 	c->has_chosen_cc = t->has_chosen_cc;
+	atomic_store(&c->tells_inq, atomic_load(&t->tells_inq));
 	atomic_store(&c->sock.stack, t->engine->stack);
 	atomic_store(&c->seen_fd, child_fd);
 	inherit(t, c, child_fd);

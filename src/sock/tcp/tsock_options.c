@@ -359,6 +359,8 @@ static void follow(struct tsock *t, int fd, int level, int name,
 	if (level == SOL_SOCKET && name == SO_KEEPALIVE && t->is_guarded)
 		tsock_hide_keepalive(t, fd);
 	t->has_chosen_cc |= level == IPPROTO_TCP && name == TCP_CONGESTION;
+	if (level == IPPROTO_TCP && name == TCP_INQ)
+		atomic_store(&t->tells_inq, of_tcp(fd, TCP_INQ));
 	if (tsock_phase(t) != TSOCK_OURS && tsock_phase(t) != TSOCK_LISTENER)
 		return;
 	memcpy(&number, value, MIN(len, sizeof(number)));

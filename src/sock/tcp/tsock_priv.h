@@ -120,6 +120,8 @@ struct tsock {
 	bool is_guarded;
 	/* the program has set SO_KEEPALIVE; a guard must not have it */
 	_Atomic bool hides_keepalive;
+	/* TCP_INQ */
+	_Atomic bool tells_inq;
 	/* what the guard had dropped when it was asked last */
 	uint32_t guard_drops;
 	/* the stack's lock */

@@ -8,7 +8,9 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <netinet/tcp.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/uio.h>
 
 #include "base/clock.h"
@@ -25,8 +27,6 @@ struct rx_call {
 	/* what it wants, and has got */
 	size_t len, done;
 	int flags;
-	/* NULL unless it was recvmsg */
-	struct msghdr *msg;
 };
 
 /* -- copying -------------------------------------------------------------------------- */
@@ -257,8 +257,6 @@ static long receive_urgent(struct tsock *t, struct rx_call *call)
 	tsock_unlock(t);
 	if (err)
 		return err;
-	if (call->msg)
-		call->msg->msg_flags |= MSG_OOB;
 	if (!call->len)
 		return 0;
 	if (!is_plausible(call))
@@ -297,8 +295,6 @@ static long receive(struct tsock *t, int fd, struct rx_call *call)
 			return FD_PASS;
 		return receive_urgent(t, call);
 	}
-	if (call->msg)
-		call->msg->msg_flags = call->flags & MSG_CMSG_CLOEXEC;
 	n = look_once(t, call);
 	if (n == -EAGAIN && sock_is_blocking(&t->sock, call->flags))
 		n = call->done ? wait_for_all(t, fd, call) :
@@ -307,11 +303,6 @@ static long receive(struct tsock *t, int fd, struct rx_call *call)
 		return n;
 	if (UNLIKELY(n == FD_PASS))
 		return go_on_with_twin(t, fd, call);
-	if (call->msg) {
-		call->msg->msg_controllen = 0;
-		if (n >= 0 || call->done)
-			call->msg->msg_namelen = 0;
-	}
 	/* what the call has counts for more than how it ended */
 	return call->done ? (long)call->done : n;
 }
@@ -385,10 +376,48 @@ long tsock_preadv2(struct fd_object *obj, int fd, const struct iovec *iov,
 			      flags ? MSG_DONTWAIT : 0);
 }
 
+/* TCP_INQ: the bytes behind those that the call has, and one for the end. */
+static int left_behind(struct tsock *t, int fd)
+{
+	struct tcp_pcb_info info;
+	int cnt = 0;
+
+	if (!tsock_lock_ours(t)) {
+		(void)!real.ioctl(fd, FIONREAD, &cnt);
+		return cnt;
+	}
+	if (t->pcb) {
+		tcp_get_info(t->pcb, &info);
+		cnt = (int)info.rcv_unread + tcp_has_end(t->pcb);
+	}
+	tsock_unlock(t);
+	return cnt;
+}
+
+/* What the call says beside the bytes, once it has some, or the end. */
+static void end_message(struct tsock *t, int fd, struct msghdr *msg, int flags)
+{
+	struct user_control control = {
+		.at = msg->msg_control,
+		.room = msg->msg_controllen,
+	};
+	int cnt;
+
+	if (UNLIKELY(atomic_load_explicit(&t->tells_inq, memory_order_relaxed))) {
+		cnt = left_behind(t, fd);
+		user_control_put(&control, IPPROTO_TCP, TCP_CM_INQ, &cnt,
+				 sizeof(cnt));
+	}
+	msg->msg_controllen -= control.room;
+	msg->msg_flags = control.flags | (flags & (MSG_CMSG_CLOEXEC | MSG_OOB));
+	msg->msg_namelen = 0;
+}
+
 long tsock_recvmsg(struct fd_object *obj, int fd, struct msghdr *msg, int flags)
 {
-	struct rx_call call = { .flags = flags, .msg = msg };
+	struct rx_call call = { .flags = flags };
 	ssize_t len;
+	long n;
 
 	if (!user_is_plausible(msg, sizeof(*msg)))
 		return FD_PASS;
@@ -398,7 +427,10 @@ long tsock_recvmsg(struct fd_object *obj, int fd, struct msghdr *msg, int flags)
 	call.iov = msg->msg_iov;
 	call.iov_cnt = msg->msg_iovlen;
 	call.len = (size_t)len;
-	return receive(tsock_of(obj), fd, &call);
+	n = receive(tsock_of(obj), fd, &call);
+	if (n >= 0)
+		end_message(tsock_of(obj), fd, msg, flags);
+	return n;
 }
 
 /* The time of a batch is looked at after each message, as Linux does it. */
