@@ -142,11 +142,9 @@ int fd_wait(struct fd_object *obj, struct pollfd *fds, nfds_t cnt,
 			.frame = (uintptr_t)__builtin_frame_address(0),
 			.id = id,
 		};
-	os_leave();
 	pthread_cleanup_push(ended, &id);
 	result = signals_sleep(fds, cnt, timeout, mark, may_restart);
 	pthread_cleanup_pop(0);
-	os_enter();
 	if (!is_noted)
 		return result;
 	if (find_record(id) < 0)

@@ -588,22 +588,27 @@ int signals_sleep(struct pollfd *fds, nfds_t cnt,
 	sigset_t mask;
 	int result;
 
-	INVARIANT(!os_is_inside(), "a wait is outside the bracket");
 	do {
+		os_leave();
+		INVARIANT(!os_is_inside(), "a wait is in a single bracket");
 		/* A handler either ran before this line, and the look below sees
 		 * it, or its signal stays pending until ppoll() opens the mask. */
 		block_all(&mask);
 		if (signals_is_interrupted(mark, may_restart)) {
-			restore_mask(&mask);
-			return -EINTR;
+			result = -EINTR;
+		} else {
+			/* a cancellation point: cleanup handlers run as they
+			 * would in libc's call */
+			pthread_cleanup_push(restore_mask_of, &mask);
+			result = real.ppoll(fds, cnt, timeout, &mask);
+			pthread_cleanup_pop(0);
+			if (result < 0)
+				result = -errno;
 		}
-		/* a cancellation point: cleanup handlers run as they would in
-		 * libc's call */
-		pthread_cleanup_push(restore_mask_of, &mask);
-		result = real.ppoll(fds, cnt, timeout, &mask);
-		pthread_cleanup_pop(0);
-		if (result < 0)
-			result = -errno;
+		/* What comes behind what has ended the sleep waits, as it does for
+		 * the end of a call of the kernel: its handler must not add to what
+		 * the caller finds. */
+		os_enter();
 		restore_mask(&mask);
 	} while (result == -EINTR && !signals_is_interrupted(mark, may_restart));
 	return result;

@@ -315,6 +315,18 @@ static void alarm_in_ms(int ms)
 	setitimer(ITIMER_REAL, &timer, NULL);
 }
 
+static int sleep_in_bracket(struct pollfd *fds, nfds_t cnt,
+			    const struct timespec *timeout,
+			    const struct signals_mark *mark, bool may_restart)
+{
+	int result;
+
+	os_enter();
+	result = signals_sleep(fds, cnt, timeout, mark, may_restart);
+	os_leave();
+	return result;
+}
+
 TEST(sleep_ends_with_a_handler)
 {
 	struct signals_mark mark = signals_mark();
@@ -322,7 +334,7 @@ TEST(sleep_ends_with_a_handler)
 
 	install(SIGALRM, note, 0);
 	alarm_in_ms(20);
-	CHECK_EQ(signals_sleep(NULL, 0, &timeout, &mark, true), -EINTR);
+	CHECK_EQ(sleep_in_bracket(NULL, 0, &timeout, &mark, true), -EINTR);
 	CHECK_EQ(runs, 1);
 }
 
@@ -333,12 +345,12 @@ TEST(sleep_restarts_if_all_agree)
 
 	install(SIGALRM, note, SA_RESTART);
 	alarm_in_ms(20);
-	CHECK_EQ(signals_sleep(NULL, 0, &timeout, &mark, true), 0);
+	CHECK_EQ(sleep_in_bracket(NULL, 0, &timeout, &mark, true), 0);
 	CHECK_EQ(runs, 1);
 	mark = signals_mark();
 	alarm_in_ms(20);
 	timeout.tv_sec = 10;
-	CHECK_EQ(signals_sleep(NULL, 0, &timeout, &mark, false), -EINTR);
+	CHECK_EQ(sleep_in_bracket(NULL, 0, &timeout, &mark, false), -EINTR);
 }
 
 /* The signal that comes between the start of a call and its sleep. */
@@ -349,10 +361,43 @@ TEST(sleep_notices_an_earlier_handler)
 
 	install(SIGUSR1, note, 0);
 	raise(SIGUSR1);
-	CHECK_EQ(signals_sleep(NULL, 0, &timeout, &mark, true), -EINTR);
+	CHECK_EQ(sleep_in_bracket(NULL, 0, &timeout, &mark, true), -EINTR);
 	CHECK(signals_is_interrupted(&mark, true));
 	mark = signals_mark();
 	CHECK(!signals_is_interrupted(&mark, true));
+}
+
+/* A signal comes in the moment in which the kernel has found an event. */
+static int ppoll_and_signal(struct pollfd *fds, nfds_t cnt,
+			    const struct timespec *timeout, const sigset_t *mask)
+{
+	int n = (int)real.syscall(SYS_ppoll, fds, (long)cnt, timeout, mask, 8L);
+
+	raise(SIGUSR1);
+	return n;
+}
+
+TEST(sleep_that_found_something_holds_handlers_back)
+{
+	struct signals_mark mark = signals_mark();
+	struct pollfd fd = { .events = POLLIN };
+	int fds[2];
+
+	CHECK_EQ(pipe(fds), 0);
+	CHECK_EQ(write(fds[1], "x", 1), 1);
+	fd.fd = fds[0];
+	install(SIGUSR1, note, 0);
+	real.ppoll = ppoll_and_signal;
+	os_enter();
+	CHECK_EQ(signals_sleep(&fd, 1, NULL, &mark, false), 1);
+	real.ppoll = ppoll;
+	CHECK_EQ(runs, 0);
+	CHECK(!signals_is_interrupted(&mark, false));
+	os_leave();
+	CHECK_EQ(runs, 1);
+	CHECK(signals_is_interrupted(&mark, false));
+	close(fds[0]);
+	close(fds[1]);
 }
 
 static void *raise_many(void *arg)
@@ -385,7 +430,7 @@ static void *sleep_on(void *arg)
 	struct signals_mark mark = signals_mark();
 
 	c->tid = gettid();
-	(void)signals_sleep(&fd, 1, NULL, &mark, false);
+	(void)sleep_in_bracket(&fd, 1, NULL, &mark, false);
 	return NULL;
 }
 
