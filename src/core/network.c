@@ -453,6 +453,7 @@ static struct sock_tcp_params tcp_params(const struct options *o)
 				      2,
 		.mss = (uint16_t)o->mss,
 		.syn_rate = (uint32_t)o->tcp_max_syn_rate,
+		.polls_on_send = o->rx_poll_on_tx_tcp,
 	};
 }
 

@@ -56,6 +56,8 @@ struct sock_tcp_params {
 	uint16_t mss;
 	/* the most connections that a port opens in a second; 0: no limit */
 	uint32_t syn_rate;
+	/* each send looks first at what has come */
+	bool polls_on_send;
 };
 
 /* What the sockets know of the rest of the library. Fixed after the start. */

@@ -655,6 +655,31 @@ static void tcp_acks(void)
 	close(listener);
 }
 
+/* Whether a send sees the acknowledgment of the one before. */
+static void tcp_sends(void)
+{
+	struct sockaddr_in name;
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+	int listener = tcp_listener(&name);
+	int fd = socket(AF_INET, SOCK_STREAM, 0), child;
+	char byte = 0;
+
+	if (connect(fd, (struct sockaddr *)&name, sizeof(name)) != 0)
+		perror("connect");
+	child = accept(listener, NULL, NULL);
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
+	/* the child's answer acknowledges; and TCP_INFO does not poll */
+	if (write(fd, &byte, 1) != 1 || read(child, &byte, 1) != 1 ||
+	    write(child, &byte, 1) != 1 || write(fd, &byte, 1) != 1)
+		perror("a byte");
+	getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len);
+	printf("%s\n", info.tcpi_unacked == 1 ? "seen" : "not yet");
+	close(child);
+	close(fd);
+	close(listener);
+}
+
 /* How many of twelve connect in less than a second: all of them, or few. */
 static void tcp_syns(void)
 {
@@ -700,6 +725,7 @@ static const struct {
 	{ "ring", ring },
 	{ "tcp", tcp },
 	{ "tcp_acks", tcp_acks },
+	{ "tcp_sends", tcp_sends },
 	{ "tcp_syns", tcp_syns },
 };
 

@@ -259,7 +259,7 @@ ssize_t tsock_quick_send(int fd, const void *buf, size_t len, int flags,
 	if (UNLIKELY(!stack_lock_try_plain(&stack->lock)))
 		return fd_quick_undo_send(fd, buf, len, flags, obj);
 	/* another thread is in the middle of a long send */
-	if (UNLIKELY(!t->pcb || t->error ||
+	if (UNLIKELY(!t->pcb || t->error || sock_params.tcp.polls_on_send ||
 		     atomic_load_explicit(&t->is_writing, memory_order_relaxed) ||
 		     !send_short(t, stack, buf, len)))
 		return undo_send(fd, buf, len, flags, obj, stack);

@@ -296,6 +296,8 @@ static long write_once(struct tsock *t, struct tx_call *call)
 	long n;
 
 	tsock_lock(t);
+	if (UNLIKELY(sock_params.tcp.polls_on_send))
+		tsock_poll_locked(t);
 	n = check_writable(t);
 	room = n ? 0 : find_room(t);
 	if (UNLIKELY(!room)) {
