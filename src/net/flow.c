@@ -103,20 +103,20 @@ void flow_release(struct net *net UNUSED, struct held_flow *held)
 
 /* -- exceptions ------------------------------------------------------------ */
 
-static bool is_rule(const struct flow_rule *a, const struct flow_rule *b)
+/* A server may have one for each of very many connections at its port. */
+static struct list *bucket_of_exception(struct net *net,
+					const struct flow_rule *rule)
 {
-	return ip_addr_eq(&a->src, &b->src) && ip_addr_eq(&a->dst, &b->dst) &&
-	       a->src_port == b->src_port && a->dst_port == b->dst_port &&
-	       a->proto == b->proto;
+	return &net->exceptions[be16toh(rule->src_port) % NET_FLOW_BUCKETS];
 }
 
-static bool is_excepted(const struct attachment *att, const struct netif *netif,
-			const struct flow_rule *rule)
+static bool is_excepted(struct net *net, const struct attachment *att,
+			const struct netif *netif, const struct flow_rule *rule)
 {
 	const struct flow_exception *e;
 
-	LIST_FOR_EACH(e, &att->exceptions, link)
-		if (e->netif == netif && is_rule(&e->rule, rule))
+	LIST_FOR_EACH(e, bucket_of_exception(net, rule), link)
+		if (e->att == att && e->netif == netif && is_same(&e->rule, rule))
 			return true;
 	return false;
 }
@@ -127,12 +127,13 @@ static void end_exception(struct flow_exception *e)
 
 	if (dev)
 		dev->ops->flow_remove(dev, &e->rule);
+	list_remove(&e->of_att);
 	list_remove(&e->link);
 	free(e);
 }
 
 /* On one interface. */
-static int except(struct attachment *att, struct netif *netif,
+static int except(struct net *net, struct attachment *att, struct netif *netif,
 		  const struct flow_rule *rule)
 {
 	struct dev *dev = netif->dev;
@@ -149,13 +150,15 @@ static int except(struct attachment *att, struct netif *netif,
 		free(e);
 		return err;
 	}
+	e->att = att;
 	e->netif = netif;
 	e->rule = *rule;
-	list_push_back(&att->exceptions, &e->link);
+	list_push_back(&att->exceptions, &e->of_att);
+	list_push_back(bucket_of_exception(net, rule), &e->link);
 	return 0;
 }
 
-int flow_except(struct net *net UNUSED, struct attachment *att,
+int flow_except(struct net *net, struct attachment *att,
 		const struct flow_rule *rule)
 {
 	struct held_flow *held;
@@ -166,19 +169,19 @@ int flow_except(struct net *net UNUSED, struct attachment *att,
 
 		if (!err && netif_is_driven(flow->netif) &&
 		    ip_addr_eq(&flow->rule.dst, &rule->dst) &&
-		    !is_excepted(att, flow->netif, rule))
-			err = except(att, flow->netif, rule);
+		    !is_excepted(net, att, flow->netif, rule))
+			err = except(net, att, flow->netif, rule);
 	}
 	return err;
 }
 
-void flow_unexcept(struct net *net UNUSED, struct attachment *att,
+void flow_unexcept(struct net *net, struct attachment *att,
 		   const struct flow_rule *rule)
 {
 	struct flow_exception *e, *following;
 
-	LIST_FOR_EACH_SAFE(e, following, &att->exceptions, link)
-		if (is_rule(&e->rule, rule))
+	LIST_FOR_EACH_SAFE(e, following, bucket_of_exception(net, rule), link)
+		if (e->att == att && is_same(&e->rule, rule))
 			end_exception(e);
 }
 
@@ -187,7 +190,7 @@ void flow_end_exceptions(struct net *net UNUSED, struct attachment *att,
 {
 	struct flow_exception *e, *following;
 
-	LIST_FOR_EACH_SAFE(e, following, &att->exceptions, link)
+	LIST_FOR_EACH_SAFE(e, following, &att->exceptions, of_att)
 		if (!netif || e->netif == netif)
 			end_exception(e);
 }

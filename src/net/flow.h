@@ -30,7 +30,8 @@ struct held_flow {
 /* Frames of one connection that are the kernel's, although a flow of the attachment
  * names them. */
 struct flow_exception {
-	struct list link;
+	struct list link, of_att; /* of a bucket, and of the attachment's */
+	const struct attachment *att;
 	struct netif *netif;
 	struct flow_rule rule;
 };

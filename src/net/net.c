@@ -258,8 +258,10 @@ int net_create(const struct net_params *params, struct net **net_out)
 	mutex_init(&net->control, LOCK_RANK_CONTROL);
 	list_init(&net->netifs);
 	list_init(&net->attachments);
-	for (int i = 0; i < NET_FLOW_BUCKETS; i++)
+	for (int i = 0; i < NET_FLOW_BUCKETS; i++) {
 		list_init(&net->flows[i]);
+		list_init(&net->exceptions[i]);
+	}
 	net_view_init(&net->view, params->stack.seed);
 	err = add_stack(net);
 	if (err)

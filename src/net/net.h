@@ -61,6 +61,7 @@ struct net {
 	struct give_back door;
 	struct list netifs;
 	struct list flows[NET_FLOW_BUCKETS];
+	struct list exceptions[NET_FLOW_BUCKETS]; /* flow_exception */
 	struct list attachments;
 	/* this host's addresses, as the demultiplexer has them */
 	struct own_addrs *own;
@@ -162,7 +163,7 @@ struct attachment {
 	struct endpoint *end;
 	struct attach_where where;
 	struct list flows; /* held_flow */
-	struct list exceptions; /* flow_exception */
+	struct list exceptions; /* flow_exception.of_att */
 };
 
 static inline bool attachment_is_made(const struct attachment *att)

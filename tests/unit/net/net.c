@@ -104,3 +104,47 @@ TEST(an_interface_comes_back)
 	detach(&r);
 	nic_end();
 }
+
+static struct flow_key peer(unsigned i)
+{
+	return (struct flow_key){
+		.local = nic_addr(),
+		.local_port = htobe16(PORT),
+		.remote = ip_addr_from_v4(htobe32(0x0a000002 + i % 3)),
+		.remote_port = htobe16((uint16_t)(1024 + i / 3)),
+	};
+}
+
+static void except_all(struct receiver *r, unsigned cnt)
+{
+	for (unsigned i = 0; i < cnt; i++) {
+		struct flow_key key = peer(i);
+
+		CHECK_EQ(net_except(net, &r->att, &key), 0);
+	}
+}
+
+/* Each is the kernel's once, ends alone, or with the attachment. */
+TEST(connections_of_a_port_are_excepted)
+{
+	enum { CNT = 5000 };
+	struct flow_key some = peer(CNT / 2);
+	struct receiver r;
+
+	nic_begin("all");
+	CHECK_EQ(attach(&r), REASON_NONE);
+	CHECK_EQ(net_except(net, &r.att, &some), -EOPNOTSUPP);
+	nic.dev.caps.kernel_verdicts = true;
+	except_all(&r, CNT);
+	CHECK_EQ(nic.added, 1 + CNT);
+	except_all(&r, CNT);
+	CHECK_EQ(nic.added, 1 + CNT);
+	net_unexcept(net, &r.att, &some);
+	net_unexcept(net, &r.att, &some);
+	CHECK_EQ(nic.removed, 1);
+	except_all(&r, CNT);
+	CHECK_EQ(nic.added, 2 + CNT);
+	detach(&r);
+	CHECK_EQ(nic.removed, 2 + CNT);
+	nic_end();
+}
