@@ -296,13 +296,18 @@ static void on_rtx(struct tcp_pcb *pcb, uint64_t now_ns)
 	}
 }
 
-/* RFC 9293 section 3.8.4. No probe is sent while data is outstanding, because the
- * timer of that data finds a dead peer. */
+/* RFC 9293 section 3.8.4. No probe is sent while data is outstanding or waits for a
+ * window, because the timer of that data finds a dead peer. The probes of a closed window
+ * are counted in the same place, and by their own limit. */
 static void on_keepalive(struct tcp_pcb *pcb, uint64_t due_ns, uint64_t now_ns)
 {
 	uint64_t idle_ns = now_ns - pcb->last_rcvd_ns;
 	bool is_dead;
 
+	if (pcb->unsent && pcb->snd_una == pcb->snd_nxt) {
+		pcb->keep_at_ns = now_ns + pcb->settings->keep_idle_ns;
+		return;
+	}
 	/* The last probe left an interval before this was due. Its answer can be
 	 * older than the idle time and counts all the same. */
 	if (pcb->last_rcvd_ns + pcb->settings->keep_interval_ns > due_ns)

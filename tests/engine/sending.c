@@ -312,6 +312,29 @@ TEST(orphan_does_not_wait_for_ever)
 	peer_teardown();
 }
 
+/* Of a closed window the probes are few and far between, and find a dead peer late; the
+ * much earlier end by keepalive is for connections with nothing to say. */
+TEST(closed_window_is_not_for_keepalive)
+{
+	struct tcp_options none = { 0 };
+	unsigned probes;
+
+	peer_connected();
+	CHECK_EQ(tcp_set_keepalive(peer.pcb, true, NS_PER_SEC, NS_PER_SEC, 2,
+				   peer.now_ns), 0);
+	peer_send_options(A, P, U, 0, 0, &none);
+	peer_write(10);
+	peer_advance_ms(60000);
+	CHECK_EQ(tcp_state(peer.pcb), TCPS_ESTABLISHED);
+	probes = peer.sent_cnt - peer.looked_at;
+	CHECK(probes > 4 && probes < 12);
+	/* which does not begin their count again */
+	peer_advance_ms(3600000);
+	CHECK_EQ(tcp_error(peer.pcb), -ETIMEDOUT);
+	peer.looked_at = peer.sent_cnt;
+	peer_teardown();
+}
+
 TEST(silent_peer_is_found_by_keepalive)
 {
 	peer_connected();
