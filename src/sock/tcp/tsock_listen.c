@@ -613,8 +613,8 @@ struct accept_call {
 	struct sockaddr *addr;
 	socklen_t *len;
 	int flags;
-	/* the twin's turn to be asked first */
-	bool is_twins_turn;
+	/* the twin is asked, too; it is its turn to be the first */
+	bool asks_twin, is_twins_turn;
 };
 
 static long tell_peer(const struct tsock *c, const struct accept_call *call)
@@ -784,16 +784,19 @@ static long accept_twins(struct tsock *t, int fd, const struct accept_call *call
 
 static long accept_any(struct tsock *t, int fd, struct accept_call *call)
 {
-	long result;
+	bool is_twin_first = call->asks_twin && call->is_twins_turn;
+	long result = -EAGAIN;
 
 	if (tsock_phase(t) != TSOCK_LISTENER)
 		return FD_PASS;
-	call->is_twins_turn = !call->is_twins_turn;
-	result = call->is_twins_turn ? accept_ours(t, call) :
-				       accept_twins(t, fd, call);
+	if (is_twin_first)
+		result = accept_twins(t, fd, call);
 	if (result == -EAGAIN)
-		result = call->is_twins_turn ? accept_twins(t, fd, call) :
-					       accept_ours(t, call);
+		result = accept_ours(t, call);
+	if (result == -EAGAIN && call->asks_twin && !is_twin_first)
+		result = accept_twins(t, fd, call);
+	if (call->asks_twin)
+		call->is_twins_turn = !call->is_twins_turn;
 	if (UNLIKELY(atomic_load_explicit(&t->leaves_for,
 					  memory_order_relaxed) != REASON_NONE))
 		leave_when_empty(t, fd);
@@ -802,14 +805,19 @@ static long accept_any(struct tsock *t, int fd, struct accept_call *call)
 
 static long look(struct tsock_wait *w)
 {
-	return accept_any(w->t, w->fd, w->ctx);
+	struct accept_call *call = w->ctx;
+
+	call->asks_twin = w->asks_twin;
+	return accept_any(w->t, w->fd, call);
 }
 
 long tsock_accept4(struct fd_object *obj, int fd, struct sockaddr *addr,
 		   socklen_t *len, int flags)
 {
 	struct tsock *t = tsock_of(obj);
-	struct accept_call call = { .addr = addr, .len = len, .flags = flags };
+	struct accept_call call = {
+		.addr = addr, .len = len, .flags = flags, .asks_twin = true,
+	};
 	long result;
 
 	if (flags & ~(SOCK_NONBLOCK | SOCK_CLOEXEC))

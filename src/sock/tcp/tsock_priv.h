@@ -260,6 +260,9 @@ struct tsock_wait {
 	uint32_t bits;
 	/* what the look works on */
 	void *ctx;
+	/* this look is one of those that also ask the kernel */
+	bool asks_twin;
+	unsigned looks;
 	struct pollfd fds[1 + WAIT_FDS_MAX];
 };
 /* Waits after a look that has found nothing; `timeout_ns` 0 is for ever. */

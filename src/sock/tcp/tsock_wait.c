@@ -7,7 +7,11 @@
 #include "base/clock.h"
 #include "sock/tcp/tsock_priv.h"
 
-enum { POLLS_PER_CLOCK = 64 };
+enum {
+	POLLS_PER_CLOCK = 64,
+	/* While a thread spins, the kernel is asked at each of so many looks. */
+	LOOKS_PER_TWIN = 64,
+};
 
 static struct tsock_wait *wait_of(struct sock_wait *wait)
 {
@@ -21,10 +25,11 @@ void tsock_poll_locked(struct tsock *t)
 		stack_run_engines_locked(t->engine->stack);
 }
 
-static long look(struct sock_wait *wait, enum sock_look how UNUSED)
+static long look(struct sock_wait *wait, enum sock_look how)
 {
 	struct tsock_wait *w = wait_of(wait);
 
+	w->asks_twin = how == SOCK_LOOK_ALL || ++w->looks % LOOKS_PER_TWIN == 0;
 	return w->look(w);
 }
 
