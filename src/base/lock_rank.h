@@ -48,6 +48,9 @@ enum lock_rank {
 	LOCK_RANK_QUEUE,
 	/* net: the list of unused waiters. Memory may be mapped under it. */
 	LOCK_RANK_WAITERS,
+	/* sock: a child asks its parent for a connection, by a channel that must stay
+	 * open until the answer has come. */
+	LOCK_RANK_KIN,
 	/* os: the table of the program's signal handlers; nothing is called
 	 * under it. */
 	LOCK_RANK_SIGNALS,

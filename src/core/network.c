@@ -524,14 +524,33 @@ void network_stop(void)
 {
 	atomic_store(&network.is_over, true);
 	progress_stop();
+	sock_kinds_stop();
+}
+
+static bool is_at_work(void)
+{
+	return network.options && !atomic_load(&network.is_over);
 }
 
 void network_before_fork(void)
 {
-	if (network.options && !atomic_load(&network.is_over))
-		sock_kinds_before_fork();
-	if (network.options && !atomic_load(&network.is_over))
-		mux_before_fork();
+	if (!is_at_work())
+		return;
+	sock_kinds_before_fork();
+	mux_before_fork();
+}
+
+void network_after_fork(void)
+{
+	sock_kinds_after_fork();
+}
+
+void network_before_spawn(void)
+{
+	if (!is_at_work())
+		return;
+	sock_kinds_before_spawn();
+	mux_before_fork();
 }
 
 /* A thread that has faulted under the lock may stay in a handler of the program for
@@ -573,6 +592,11 @@ void network_before_rights_go(void)
 void network_rights_changed(bool may_go_back)
 {
 	sock_kinds_rights_changed(may_go_back);
+}
+
+void network_forked_first(void)
+{
+	sock_kinds_forked_first();
 }
 
 void network_forked(void)

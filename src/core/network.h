@@ -24,9 +24,12 @@ bool network_may_serve(int type);
 struct fd_object *network_make_socket(int fd, int domain, int type,
 				      int protocol, int *reason_out);
 
-/* Before a fork, and before the process ends: look after sockets that other processes
- * have as well. Inside the bracket. */
+/* Before a fork, before a program is started beside this one, and before the process ends:
+ * look after sockets that other processes have as well. Behind a fork, in the parent. All
+ * inside the bracket. */
 void network_before_fork(void);
+void network_after_fork(void);
+void network_before_spawn(void);
 void network_before_exit(void);
 /* Before the process becomes another program: what closing still has to deliver is the
  * kernel's. */
@@ -48,7 +51,9 @@ void network_leave_to_rings(void);
  * more. */
 void network_stop(void);
 
-/* Called in the child of a fork, which has no network yet. */
+/* Called in the child of a fork, which has no network yet: before its internal fds are
+ * closed, and last. */
+void network_forked_first(void);
 void network_forked(void);
 
 #endif

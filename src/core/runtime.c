@@ -27,6 +27,7 @@
 #include "fd/fd_wait.h"
 #include "iomux/mux.h"
 #include "nl/netlink.h"
+#include "os/file.h"
 #include "os/log_out.h"
 #include "os/own_thread.h"
 #include "os/real.h"
@@ -460,9 +461,7 @@ static bool hand_on(struct fd_object *obj, int fd)
 
 static bool hand_on_if_inherited(struct fd_object *obj, int fd)
 {
-	int flags = real.fcntl(fd, F_GETFD);
-
-	return flags >= 0 && !(flags & FD_CLOEXEC) && hand_on(obj, fd);
+	return file_is_inherited(fd) && hand_on(obj, fd);
 }
 
 static bool hand_on_standard(struct fd_object *obj, int fd)
@@ -566,7 +565,7 @@ void runtime_spawning(void)
 		return;
 	os_enter();
 	fd_visit(NULL, hand_on_standard);
-	network_before_fork();
+	network_before_spawn();
 	os_leave();
 	errno = saved_errno;
 }
@@ -599,6 +598,7 @@ NO_LOCK_ANALYSIS static void before_fork(void)
 NO_LOCK_ANALYSIS static void after_fork_in_parent(void)
 {
 	netlink_after_fork();
+	network_after_fork();
 	mutex_release(&runtime.lock);
 	os_leave();
 }
@@ -623,6 +623,7 @@ static void forget(void)
 	stats_forked();
 	if (atomic_load(&runtime.state) == STARTED)
 		atomic_store(&runtime.state, FORKED);
+	network_forked_first();
 	fd_internal_forked();
 	fd_flight_forked();
 	fd_wait_forked();

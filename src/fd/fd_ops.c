@@ -111,6 +111,11 @@ static void do_nothing(struct fd_object *obj UNUSED)
 {
 }
 
+static struct fd_object *no_heir(struct fd_object *obj UNUSED, int fd UNUSED)
+{
+	return NULL;
+}
+
 #define FILL(member, fn)           \
 	do {                       \
 		if (!ops->member)  \
@@ -137,4 +142,5 @@ void fd_ops_fill(struct fd_ops *ops)
 	FILL(last_close, close_nothing);
 	FILL(release, do_nothing);
 	FILL(forked, do_nothing);
+	FILL(heir, no_heir);
 }

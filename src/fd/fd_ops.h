@@ -146,6 +146,10 @@ struct fd_ops {
 	/* Called in the child of a fork, where no fd names the object any more. The
 	 * child has one thread, and no locks are held. */
 	void (*forked)(struct fd_object *obj);
+
+	/* Called before that, for each fd that named the object in the parent: what
+	 * `fd` names here, with a reference, or NULL. */
+	struct fd_object *(*heir)(struct fd_object *obj, int fd);
 };
 
 /* The part that all kinds of objects begin with. */

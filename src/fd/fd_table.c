@@ -297,6 +297,13 @@ struct fd_object *fd_table_find_inode(ino_t inode)
 	return found;
 }
 
+static void name_heir(int fd, struct fd_object *heir)
+{
+	fd_object_add_fd(heir);
+	atomic_store(fd_table_entry(fd), heir);
+	fd_object_put(heir);
+}
+
 void fd_table_forked(void)
 {
 	struct fd_root *root = atomic_load(&fd_table_root);
@@ -310,6 +317,10 @@ void fd_table_forked(void)
 	     fd = next_used((unsigned)fd + 1, FD_TABLE_LIMIT - 1)) {
 		struct fd_object *obj =
 			atomic_exchange(fd_table_entry(fd), NULL);
+		struct fd_object *heir = obj->ops->heir(obj, fd);
+
+		if (heir)
+			name_heir(fd, heir);
 
 		/* The counts are the parent's and mean nothing here. The object is
 		 * told once, with its last fd. */

@@ -174,8 +174,8 @@ bool fd_table_is_closed(void);
 /* The live object whose twin has this inode, with a reference, or NULL. */
 struct fd_object *fd_table_find_inode(ino_t inode) MUST_CHECK;
 
-/* In the child of a fork: no fd names anything any more, and each object hears
- * of it. */
+/* In the child of a fork: no fd names anything of the parent's any more, but heirs
+ * perhaps, and each object hears of it. */
 void fd_table_forked(void);
 
 #endif

@@ -47,6 +47,11 @@ static bool visit(const struct fd_ops *ops, int fd,
 	return result;
 }
 
+bool fd_visit_at(int fd, bool (*each)(struct fd_object *obj, int fd))
+{
+	return visit(NULL, fd, each);
+}
+
 bool fd_visit(const struct fd_ops *ops,
 	      bool (*each)(struct fd_object *obj, int fd))
 {

@@ -16,6 +16,9 @@
 bool fd_visit(const struct fd_ops *ops,
 	      bool (*each)(struct fd_object *obj, int fd));
 
+/* The same for the object that this fd names. */
+bool fd_visit_at(int fd, bool (*each)(struct fd_object *obj, int fd));
+
 /* In last_close: returns when nobody visits the object any more. */
 void fd_visit_await_end(const struct fd_object *obj);
 

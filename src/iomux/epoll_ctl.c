@@ -278,8 +278,10 @@ static long change_member(struct fd_object *obj, int epfd, int op, int fd,
 	if (op == EPOLL_CTL_ADD)
 		return add(epfd, obj, fd, event);
 	set = epoll_set_get(epfd);
-	if (!set)
+	if (!set) {
+		epoll_set_ask_parent(epfd);
 		return change_kernels(epfd, op, fd, event);
+	}
 	err = change(set, obj, epfd, op, fd, event);
 	fd_object_put(&set->obj);
 	return err;

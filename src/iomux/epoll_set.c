@@ -12,6 +12,7 @@
 #include "iomux/epoll_item.h"
 #include "iomux/epoll_nest.h"
 #include "iomux/epoll_wake.h"
+#include "sock/kin.h"
 
 static struct fd_pool sets = FD_POOL_INIT(struct epoll_set);
 
@@ -52,8 +53,20 @@ static struct epoll_set *create(int epfd)
 	atomic_init(&set->turns, 0);
 	atomic_init(&set->wake_fd, -1);
 	set->stats = NULL;
+	set->heir = NULL;
 	fd_object_init(&set->obj, &epoll_set_ops, 0);
 	return set;
+}
+
+void epoll_set_ask_parent(int epfd)
+{
+	struct fd_object *obj = fd_table_get(epfd);
+	struct endpoint *end;
+	struct stack *stack;
+
+	if (obj && kin_is_heir(obj))
+		(void)obj->ops->await(obj, &end, &stack);
+	fd_object_put(obj);
 }
 
 /* Two threads may find at once that they need it: what one has put into it, the other
@@ -65,6 +78,7 @@ struct epoll_set *epoll_set_make(int epfd)
 
 	if (!set)
 		return NULL;
+	epoll_set_ask_parent(epfd);
 	err = fd_table_install_first(epfd, &set->obj);
 	if (!err)
 		return set;
@@ -188,8 +202,19 @@ void epoll_sets_show_left(void)
 	fd_visit(&epoll_set_ops, show_left);
 }
 
+/* The kernel's set lacks the connections that are ours. */
+static struct fd_object *set_heir(struct fd_object *obj, int fd)
+{
+	struct epoll_set *set = epoll_set_of(obj);
+
+	return list_is_empty(&set->items) ?
+		       NULL :
+		       kin_make_heir(obj, &set->heir, fd, KIN_ANY_USE);
+}
+
 struct fd_ops epoll_set_ops = {
 	.name = "epoll",
+	.heir = set_heir,
 	.leave = set_leave,
 	.last_close = set_last_close,
 	.release = set_release,

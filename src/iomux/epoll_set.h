@@ -89,6 +89,8 @@ struct epoll_set {
 	_Atomic uint64_t wake_until_ns;
 	/* NULL: it has not been alive yet */
 	struct stats_mux *stats;
+	/* in the child of a fork: who stands in its place */
+	struct fd_object *heir;
 };
 
 static inline struct epoll_set *epoll_set_of(struct fd_object *obj)
@@ -126,6 +128,9 @@ static inline bool epoll_is_set(const struct fd_object *obj)
 	return obj->ops == &epoll_set_ops;
 }
 
+/* In the child of a fork: if the set is its parent's as well, the kernel has all that is
+ * in it from now on. Inside the bracket. */
+void epoll_set_ask_parent(int epfd);
 /* The set that epfd names, which becomes known if it is not yet: with a reference, or
  * NULL without memory. */
 struct epoll_set *epoll_set_make(int epfd) MUST_CHECK;

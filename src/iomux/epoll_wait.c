@@ -13,6 +13,7 @@
 #include "iomux/epoll_ready.h"
 #include "iomux/epoll_wake.h"
 #include "os/inside.h"
+#include "sock/kin.h"
 #include "sock/user_msg.h"
 
 static struct fd_pool calls = FD_POOL_INIT(struct epoll_call);
@@ -549,6 +550,18 @@ _Atomic unsigned *mux_sleepers_of(int epfd)
 				       epfd);
 }
 
+static COLD void ask_parent(int epfd)
+{
+	int saved_errno = errno;
+
+	if (os_is_inside())
+		return;
+	os_enter();
+	epoll_set_ask_parent(epfd);
+	os_leave();
+	errno = saved_errno;
+}
+
 bool mux_epoll_is_ours(int epfd)
 {
 	_Atomic(struct fd_object *) *entry = fd_table_entry(epfd);
@@ -558,6 +571,8 @@ bool mux_epoll_is_ours(int epfd)
 		return false;
 	/* Without a reference: what was a set stays one for ever. */
 	obj = atomic_load_explicit(entry, memory_order_acquire);
+	if (UNLIKELY(obj && kin_is_heir(obj)))
+		ask_parent(epfd);
 	return obj && epoll_is_set(obj) &&
 	       atomic_load(&epoll_set_of(obj)->live_cnt);
 }

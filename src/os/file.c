@@ -27,6 +27,13 @@ struct file_id file_identify(int fd)
 	return id;
 }
 
+bool file_is_inherited(int fd)
+{
+	int flags = real.fcntl(fd, F_GETFD);
+
+	return flags >= 0 && !(flags & FD_CLOEXEC);
+}
+
 /* Up to `size` bytes, or negative errno. */
 static ssize_t read_all(int fd, char *buf, size_t size)
 {

@@ -47,6 +47,9 @@ bool file_is_there(const char *path);
  */
 int file_map_new(const char *path, size_t size, void **mem_out) MUST_CHECK;
 
+/* Whether a program that this process becomes, or starts, has the fd as well. */
+bool file_is_inherited(int fd);
+
 /* Whether the path is a symbolic link that contains exactly this text. */
 bool file_leads_to(const char *path, const char *text);
 

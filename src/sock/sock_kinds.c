@@ -5,6 +5,7 @@
 #include "sock/sock_kinds.h"
 
 #include "fd/fd_visit.h"
+#include "sock/kin.h"
 #include "sock/sock_crowd.h"
 #include "sock/tcp/tsock.h"
 #include "sock/udp/udp.h"
@@ -12,6 +13,7 @@
 void sock_kinds_start(const struct sock_params *params)
 {
 	sock_params = *params;
+	kin_start();
 	udp_start();
 	tsocks_start();
 }
@@ -77,6 +79,23 @@ void sock_kinds_before_fork(void)
 	tsocks_before_fork();
 }
 
+void sock_kinds_after_fork(void)
+{
+	kin_after_fork();
+}
+
+void sock_kinds_before_spawn(void)
+{
+	udp_before_fork();
+	tsocks_before_spawn();
+	kin_before_spawn();
+}
+
+void sock_kinds_stop(void)
+{
+	kin_stop();
+}
+
 void sock_kinds_before_exit(void)
 {
 	udp_before_exit();
@@ -98,11 +117,17 @@ void sock_kinds_rights_changed(bool may_go_back)
 	tsocks_rights_changed(may_go_back);
 }
 
+void sock_kinds_forked_first(void)
+{
+	kin_forked_first();
+}
+
 void sock_kinds_forked(void)
 {
 	udp_forked();
 	tsocks_forked();
 	sock_crowd_forked();
+	kin_forked();
 }
 
 bool sock_kinds_have_heirs(void)

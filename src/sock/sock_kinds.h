@@ -27,9 +27,14 @@ void sock_kinds_follow_news(void);
 void sock_kinds_each_second(void);
 /* Whether sock_kinds_each_second has something to do. */
 bool sock_kinds_want_seconds(void);
-/* Called before each fork, and before the process ends. */
+/* Called before each fork, behind it in the parent, before a program is started beside
+ * this one, and before the process ends. */
 void sock_kinds_before_fork(void);
+void sock_kinds_after_fork(void);
+void sock_kinds_before_spawn(void);
 void sock_kinds_before_exit(void);
+/* Called when all sockets have left, and our thread has ended. */
+void sock_kinds_stop(void);
 /* Called before the process becomes another program, which closes sockets. */
 void sock_kinds_before_exec(void);
 
@@ -38,7 +43,9 @@ void sock_kinds_before_exec(void);
 void sock_kinds_before_rights_go(void);
 void sock_kinds_rights_changed(bool may_go_back);
 
-/* Called in the child of a fork, which has no sockets of ours. */
+/* Called in the child of a fork, which has no sockets of ours: before its internal fds are
+ * closed, and when all objects have been told. */
+void sock_kinds_forked_first(void);
 void sock_kinds_forked(void);
 
 /* Whether a child of a fork may have sockets that are ours, too. */

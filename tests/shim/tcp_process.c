@@ -4,9 +4,11 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -219,6 +221,328 @@ static void killed_child(void)
 	await_child(pid);
 	receive(pair[1], 0);
 	close(pair[1]);
+}
+
+/* -- what a child has and does not use ------------------------------------------------- */
+
+/* A child that waits at the other end of a pipe, which it tells of its life. */
+static pid_t child_that_waits(int pipes[2], void (*first)(const int pair[2]),
+			      const int pair[2])
+{
+	char c = 0;
+	pid_t pid;
+
+	if (pipe(pipes) != 0)
+		SAY("pipe: %m\n");
+	pid = fork();
+	if (pid)
+		return pid;
+	close(pipes[1]);
+	if (first)
+		first(pair);
+	_exit(read(pipes[0], &c, 1) ? 1 : 0);
+}
+
+static void end_child(pid_t pid, const int pipes[2])
+{
+	close(pipes[1]);
+	await_child(pid);
+	close(pipes[0]);
+}
+
+/* There and back so often. */
+static void say_exchanged(const char *when, const int pair[2], int times)
+{
+	char buf[32] = "";
+	int good = 0;
+
+	for (int i = 0; i < times; i++) {
+		char text[16];
+		int len = snprintf(text, sizeof(text), "%d", i);
+
+		for (int end = 0; end < 2; end++) {
+			memset(buf, 0, sizeof(buf));
+			send_all(pair[end], text, (size_t)len);
+			receive_all(pair[!end], buf, (size_t)len);
+			good += strcmp(buf, text) == 0;
+		}
+	}
+	SAY("%s: %d\n", when, good);
+}
+
+static void idle_children(void)
+{
+	int pair[2], pipes[3][2];
+	pid_t pids[3];
+
+	make_pair(pair);
+	for (int i = 0; i < 3; i++) {
+		pids[i] = child_that_waits(pipes[i], NULL, NULL);
+		say_exchanged("beside a child", pair, 100);
+	}
+	/* later ones have the pipes of earlier ones, too */
+	for (int i = 3; i-- > 0;)
+		end_child(pids[i], pipes[i]);
+	say_exchanged("alone", pair, 100);
+	close_pair(pair);
+}
+
+static void child_closes_its_copies(void)
+{
+	int pair[2], pipes[2];
+	pid_t pid;
+
+	make_pair(pair);
+	pid = child_that_waits(pipes, close_pair, pair);
+	say_exchanged("beside a child", pair, 200);
+	close(pair[0]);
+	receive(pair[1], 0);
+	close(pair[1]);
+	end_child(pid, pipes);
+}
+
+/* The connection ends when the last process has closed it. */
+static void parent_closes_first(void)
+{
+	struct pollfd pfd = { .events = POLLIN };
+	int pair[2], pipes[2];
+	pid_t pid;
+
+	make_pair(pair);
+	pid = child_that_waits(pipes, NULL, NULL);
+	say_sent(pair[0], "not the last word", 0);
+	close(pair[0]);
+	receive(pair[1], 0);
+	pfd.fd = pair[1];
+	SAY("poll %d\n", poll(&pfd, 1, 50));
+	end_child(pid, pipes);
+	receive(pair[1], 0);
+	close(pair[1]);
+}
+
+static void grandchild_goes_on(void)
+{
+	int pair[2], via[2];
+	char c;
+	pid_t pid;
+
+	make_pair(pair);
+	if (pipe(via) != 0)
+		SAY("pipe: %m\n");
+	pid = fork();
+	if (pid == 0) {
+		if (fork() == 0) {
+			receive(pair[1], 0);
+			send_all(pair[1], "the grandchild", 14);
+			receive_to_end(pair[1]);
+		}
+		_exit(0);
+	}
+	await_child(pid);
+	close(via[1]);
+	close(pair[1]);
+	send_all(pair[0], "hello", 5);
+	await_bytes(pair[0], 14);
+	receive(pair[0], 0);
+	shutdown(pair[0], SHUT_WR);
+	/* it has ended */
+	if (read(via[0], &c, 1) != 0)
+		SAY("read: %m\n");
+	receive(pair[0], 0);
+	close(pair[0]);
+	close(via[0]);
+}
+
+/* -- threads beside forks -- */
+
+enum { STREAM = 8 << 20 };
+
+struct stream {
+	int fd;
+	unsigned sum;
+	size_t len;
+};
+
+static void *sends_a_stream(void *arg)
+{
+	struct stream *s = arg;
+	static char buf[30000];
+
+	while (s->len < STREAM) {
+		fill(buf, sizeof(buf), (unsigned)s->len);
+		s->sum = s->sum * 31 + sum(buf, sizeof(buf));
+		if (!send_all(s->fd, buf, sizeof(buf)))
+			break;
+		s->len += sizeof(buf);
+	}
+	shutdown(s->fd, SHUT_WR);
+	return NULL;
+}
+
+static void *receives_a_stream(void *arg)
+{
+	struct stream *s = arg;
+	static char buf[30000];
+	size_t n;
+
+	while ((n = receive_all(s->fd, buf, sizeof(buf)))) {
+		s->sum = s->sum * 31 + sum(buf, n);
+		s->len += n;
+	}
+	return NULL;
+}
+
+/* Children that do nothing, and at last one that uses the connection. */
+static void forks_beside_a_stream(void)
+{
+	pthread_t threads[2];
+	struct stream from = { 0 }, to = { 0 };
+	int pair[2];
+	pid_t pid;
+
+	make_pair(pair);
+	from.fd = pair[0];
+	to.fd = pair[1];
+	pthread_create(&threads[0], NULL, sends_a_stream, &from);
+	pthread_create(&threads[1], NULL, receives_a_stream, &to);
+	for (int i = 0; i < 8; i++) {
+		pid = fork();
+		if (pid == 0) {
+			if (i == 7)
+				(void)!send(pair[1], "child", 5, 0);
+			_exit(0);
+		}
+		waitpid(pid, NULL, 0);
+		sleep_ms(1);
+	}
+	pthread_join(threads[0], NULL);
+	pthread_join(threads[1], NULL);
+	SAY("all: %d, as it was: %d\n", from.len == to.len && to.len >= STREAM,
+	    from.sum == to.sum);
+	receive(pair[0], 0);
+	close_pair(pair);
+}
+
+/* What another process does to the owner of a connection. Under the library a killed one
+ * takes it along. */
+static void owner_is_killed(void)
+{
+	int via[2];
+	char c = 0;
+	pid_t owner = -1;
+
+	if (pipe(via) != 0)
+		SAY("pipe: %m\n");
+	owner = fork();
+	if (owner == 0) {
+		int pair[2];
+
+		make_pair(pair);
+		if (fork() == 0) {
+			char buf[8];
+			ssize_t n;
+
+			while (getppid() == owner)
+				sleep_ms(1);
+			n = recv(pair[0], buf, sizeof(buf), MSG_DONTWAIT);
+			SAY("told: %d\n", n < 0);
+			close_pair(pair);
+			_exit(0);
+		}
+		sleep_ms(20);
+		kill(getpid(), SIGKILL);
+	}
+	close(via[1]);
+	await_child(owner);
+	if (read(via[0], &c, 1) != 0)
+		SAY("read: %m\n");
+	close(via[0]);
+}
+
+/* Programs that inherit nothing. */
+static void programs_without_a_connection(void)
+{
+	char *args[] = { "true", NULL };
+	struct sockaddr_in name;
+	int listener = listening(&name, 4), pair[2];
+	char line[16] = "";
+	FILE *file;
+	pid_t pid;
+
+	fcntl(listener, F_SETFD, FD_CLOEXEC);
+	make_pair_of(listener, &name, pair);
+	fcntl(pair[0], F_SETFD, FD_CLOEXEC);
+	fcntl(pair[1], F_SETFD, FD_CLOEXEC);
+	SAY("system %d\n", system("exit 5") >> 8);
+	say_exchanged("after system", pair, 50);
+	file = popen("echo said", "r");
+	SAY("popen %s", fgets(line, sizeof(line), file));
+	pclose(file);
+	say_exchanged("after popen", pair, 50);
+	SAY("spawn %d\n", posix_spawn(&pid, "/bin/true", NULL, NULL, args, environ));
+	await_child(pid);
+	say_exchanged("after posix_spawn", pair, 50);
+	pid = vfork();
+	if (pid == 0) {
+		execv("/bin/true", args);
+		_exit(127);
+	}
+	await_child(pid);
+	say_exchanged("after vfork", pair, 50);
+	close_pair(pair);
+	close(listener);
+}
+
+/* -- sets of epoll -- */
+
+static void say_event(const char *where, int set)
+{
+	struct epoll_event event = { 0 };
+	int n = epoll_wait(set, &event, 1, 3000);
+
+	SAY("%s: %d, %u %#x\n", where, n, event.data.u32, event.events);
+}
+
+static void set_of_connections_is_inherited(void)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.u32 = 7 };
+	int pair[2], pipes[2], set = epoll_create1(0);
+	char c = 0;
+	pid_t pid;
+
+	make_pair(pair);
+	if (pipe(pipes) != 0)
+		SAY("pipe: %m\n");
+	epoll_ctl(set, EPOLL_CTL_ADD, pair[1], &event);
+	send_all(pair[0], "first", 5);
+	say_event("parent", set);
+	receive(pair[1], 0);
+	pid = fork();
+	if (pid == 0) {
+		say_event("child", set);
+		receive(pair[1], 0);
+		event.events = EPOLLOUT;
+		SAY("modify %s\n", err(epoll_ctl(set, EPOLL_CTL_MOD, pair[1], &event)));
+		say_event("child", set);
+		SAY("delete %s\n", err(epoll_ctl(set, EPOLL_CTL_DEL, pair[1], NULL)));
+		SAY("again %s\n", err(epoll_ctl(set, EPOLL_CTL_DEL, pair[1], NULL)));
+		if (write(pipes[1], &c, 1) != 1)
+			SAY("write: %m\n");
+		_exit(0);
+	}
+	send_all(pair[0], "second", 6);
+	if (read(pipes[0], &c, 1) != 1)
+		SAY("read: %m\n");
+	await_child(pid);
+	send_all(pair[0], "third", 5);
+	await_bytes(pair[1], 5);
+	SAY("parent: %d\n", epoll_wait(set, &event, 1, 0));
+	event = (struct epoll_event){ .events = EPOLLIN, .data.u32 = 8 };
+	SAY("add %s\n", err(epoll_ctl(set, EPOLL_CTL_ADD, pair[1], &event)));
+	say_event("parent", set);
+	close_pair(pair);
+	close_pair(pipes);
+	close(set);
 }
 
 /* -- exit --------------------------------------------------------------------------- */
@@ -577,7 +901,99 @@ static void listener_of_two(void)
 	close(listener);
 }
 
+/* The listener is the kernel's while a child has it, and ours again afterwards. A connection
+ * that it has accepted before stays ours, and what comes for the kernel comes by its rule;
+ * without a wire that cannot be. */
+static void listener_after_a_child(void)
+{
+	struct sockaddr_in name;
+	int listener = listening(&name, 8), pair[2], older[2], pipes[2];
+	pid_t pid;
+
+	kernel_begins();
+	make_pair_of(listener, &name, older);
+	say_exchanged("before", older, 1);
+	if (!over_wire()) {
+		close_pair(older);
+		/* its last words have been said */
+		sleep_ms(50);
+	}
+	pid = child_that_waits(pipes, NULL, NULL);
+	for (int i = 0; i < 3; i++) {
+		make_pair_of(listener, &name, pair);
+		say_exchanged("beside a child", pair, 1);
+		close_pair(pair);
+	}
+	end_child(pid, pipes);
+	/* our thread hears of its end */
+	sleep_ms(100);
+	make_pair_of(listener, &name, pair);
+	say_exchanged("the next", pair, 1);
+	close_pair(pair);
+	kernel_ends();
+	if (over_wire()) {
+		say_exchanged("older", older, 1);
+		close_pair(older);
+	}
+	for (int i = 0; i < 3; i++) {
+		make_pair_of(listener, &name, pair);
+		say_exchanged("alone", pair, 50);
+		close_pair(pair);
+	}
+	close(listener);
+}
+
+static void serve_in_a_child(int fd, int listener)
+{
+	char buf[8] = "";
+
+	close(listener);
+	receive_all(fd, buf, 4);
+	send_all(fd, buf, 4);
+	close(fd);
+	_exit(0);
+}
+
+/* A server that forks for each connection. */
+static void child_for_each_connection(void)
+{
+	enum { CLIENTS = 20 };
+	struct sockaddr_in name;
+	int listener = listening(&name, 8), good = 0;
+
+	for (int i = 0; i < CLIENTS; i++) {
+		char buf[8] = "";
+		int pair[2];
+		pid_t pid;
+
+		make_pair_of(listener, &name, pair);
+		pid = fork();
+		if (pid == 0) {
+			close(pair[0]);
+			serve_in_a_child(pair[1], listener);
+		}
+		close(pair[1]);
+		send_all(pair[0], "ping", 4);
+		good += receive_all(pair[0], buf, 5) == 4 &&
+			memcmp(buf, "ping", 4) == 0;
+		waitpid(pid, NULL, 0);
+		close(pair[0]);
+	}
+	SAY("%d good\n", good);
+	close(listener);
+}
+
 const struct scenario process_scenarios[] = {
+	SCENARIO(idle_children, OURS),
+	SCENARIO(child_closes_its_copies, OURS),
+	SCENARIO(parent_closes_first, MIXED),
+	SCENARIO(grandchild_goes_on, MIXED),
+	SCENARIO(forks_beside_a_stream, MIXED),
+	SCENARIO(owner_is_killed, MIXED),
+	SCENARIO(programs_without_a_connection, OURS),
+	SCENARIO(set_of_connections_is_inherited, MIXED),
+	SCENARIO(listener_after_a_child, OURS),
+	SCENARIO(child_for_each_connection, MIXED),
 	SCENARIO(child_goes_on, MIXED),
 	SCENARIO(parent_goes_on, MIXED),
 	SCENARIO(both_go_on, MIXED),

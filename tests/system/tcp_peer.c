@@ -321,6 +321,31 @@ static void fork_before_accepts(int fd, uint64_t a, size_t b)
 	write_all(fd, "f", 1);
 }
 
+/* A server whose child has all that is open, and uses nothing of it, until it is told that
+ * this is enough. */
+static void fork_idle(int fd, uint64_t a, size_t b)
+{
+	int pipes[2] = { -1, -1 };
+	char c;
+	pid_t pid;
+
+	(void)a;
+	(void)b;
+	if (pipe(pipes) != 0)
+		return;
+	pid = fork();
+	if (pid == 0) {
+		close(pipes[1]);
+		_exit((int)read(pipes[0], &c, 1));
+	}
+	write_all(fd, "f", 1);
+	read_all(fd, &c, 1);
+	close(pipes[1]);
+	waitpid(pid, NULL, 0);
+	close(pipes[0]);
+	write_all(fd, "e", 1);
+}
+
 /* The listener of all that is served, and how many have been taken from it. */
 static int listener = -1;
 static _Atomic unsigned accepted_cnt;
@@ -364,6 +389,7 @@ static const struct service {
 	{ "reset", end_by_reset },  { "urgent", hear_urgent },
 	{ "taken", tell_taken },    { "fork", fork_before_accepts },
 	{ "hand", hand_to_a_child },  { "alive", echo_kept_alive },
+	{ "idle", fork_idle },
 };
 
 /* Byte by byte, so that what follows stays in the socket. */
@@ -809,6 +835,53 @@ static void child_takes_over(void)
 	close(holder);
 }
 
+static int echoed(int fd, int cnt)
+{
+	char out[64], in[64];
+	int good = 0;
+
+	for (int i = 0; i < cnt; i++) {
+		memset(out, 'a' + i % 26, sizeof(out));
+		write_all(fd, out, sizeof(out));
+		good += read_all(fd, in, sizeof(in)) == sizeof(in) &&
+			memcmp(in, out, sizeof(in)) == 0;
+	}
+	return good;
+}
+
+static int echoed_anew(int cnt)
+{
+	int good = 0, fd;
+
+	for (int i = 0; i < cnt; i++) {
+		fd = begin("echo", 0, 0);
+		good += echoed(fd, 10);
+		close(fd);
+	}
+	return good;
+}
+
+/* Connections that are open before the server has a child, some that come meanwhile, and
+ * others afterwards. */
+static void idle_child(void)
+{
+	int older = begin("echo", 0, 0), holder;
+	char c;
+
+	SAY("before %d\n", echoed(older, 10));
+	holder = begin("idle", 0, 0);
+	read_all(holder, &c, 1);
+	SAY("beside a child %d", echoed(older, times(2000)));
+	SAY(" %d\n", echoed_anew(5));
+	write_all(holder, "e", 1);
+	read_all(holder, &c, 1);
+	close(holder);
+	SAY("after it %d", echoed(older, times(500)));
+	SAY(" %d\n", echoed_anew(50));
+	shutdown(older, SHUT_WR);
+	say_answer(older);
+}
+
 /* After each of the others. */
 static void what_was_taken(void)
 {
@@ -841,6 +914,7 @@ static const struct asked {
 	CASE(exec_behind_a_stream),
 	CASE(fork_before_accepting),
 	CASE(child_takes_over),
+	CASE(idle_child),
 	CASE(what_was_taken),
 #undef CASE
 };

@@ -19,6 +19,7 @@
 #include "os/file.h"
 #include "os/inside.h"
 #include "os/rights.h"
+#include "sock/kin.h"
 #include "sock/tcp/tcp_twin.h"
 #include "sock/tcp/tsock_priv.h"
 
@@ -295,13 +296,26 @@ static void linger(struct tsock *t)
 				  (uint64_t)t->linger_s * NS_PER_SEC);
 }
 
+/* A child may have it as well, and then this is not its end: what closes last ends it, as
+ * the kernel knows. */
+static void leave_to_kin(struct tsock *t, int fd)
+{
+	enum tsock_phase phase = tsock_phase(t);
+
+	if ((phase == TSOCK_OURS || phase == TSOCK_LISTENER) && fd >= 0 &&
+	    UNLIKELY(kin_is_shared_since(t->fork_cnt)))
+		tsock_leave(&t->sock.obj, fd, REASON_FORKS, STATS_BY_FORK);
+}
+
 /* Calls that are inside go on: what becomes of the connection is for the last of them
  * (tsock_release). The twin keeps the port until then, and longer. */
 static void tsock_last_close(struct fd_object *obj, int fd)
 {
 	struct tsock *t = tsock_of(obj);
-	enum tsock_phase phase = tsock_phase(t);
+	enum tsock_phase phase;
 
+	leave_to_kin(t, fd);
+	phase = tsock_phase(t);
 	sock_last_close(obj, fd);
 	if (phase != TSOCK_OURS && phase != TSOCK_LISTENER)
 		return;
@@ -618,6 +632,7 @@ struct tsock *tsock_make(int fd, int domain, int type)
 	list_init(&t->shown);
 	list_init(&t->held);
 	sock_init(&t->sock, &kind, &tsock_ops, input, fd, domain, type);
+	t->fork_cnt = kin_fork_cnt();
 	t->sock.stats.at->tcp_state = STATS_TCP_CLOSED;
 	t->sock.end.foresee = tsock_foresee;
 	atomic_store(&t->sock.end.ready, READY_OUT | READY_HUP);
@@ -665,6 +680,30 @@ void tsocks_forked(void)
 	fd_pool_forked(&pool);
 }
 
+/* The child may use a twin that listens as it is, but it may also hand it on to who is not
+ * our kin. */
+static struct fd_object *tsock_heir(struct fd_object *obj, int fd)
+{
+	struct tsock *t = tsock_of(obj);
+
+	switch (tsock_phase(t)) {
+	case TSOCK_FRESH:
+	case TSOCK_OURS:
+		return kin_make_heir(obj, &t->heir, fd, KIN_ANY_USE);
+	case TSOCK_LISTENING:
+	case TSOCK_LISTENER:
+		return kin_make_heir(obj, &t->heir, fd, KIN_HANDING_ON);
+	case TSOCK_KERNELS:
+		break;
+	}
+	return NULL;
+}
+
+bool tsocks_exist(void)
+{
+	return fd_pool_used_cnt(&pool);
+}
+
 struct fd_ops tsock_ops = {
 	.name = "tcp",
 	.leave = tsock_leave,
@@ -707,6 +746,7 @@ struct fd_ops tsock_ops = {
 	.quick_send = tsock_quick_send,
 	.last_close = tsock_last_close,
 	.release = tsock_release,
+	.heir = tsock_heir,
 	.passed = sock_passed,
 };
 

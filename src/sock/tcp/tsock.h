@@ -23,10 +23,13 @@ void tsocks_publish(void);
 /* Looks for connections whose peers' segments come another way. The same thread. */
 void tsocks_ask_guards(void);
 
-/* Before a fork: sockets that the child will have too are the kernel's. Before the
- * process ends: the kernel delivers what we have not. */
+/* Before a fork: the child's heirs can ask for what they need (kin.h), or its sockets are
+ * the kernel's. Before a program is started beside this one: what it inherits is the
+ * kernel's. Before the process ends: the kernel delivers what we have not. */
 void tsocks_before_fork(void);
+void tsocks_before_spawn(void);
 void tsocks_before_exit(void);
+bool tsocks_exist(void);
 /* Before the process may lose the right to give connections back: all are the kernel's.
  * As long as it has not got the right, new ones are, too. */
 void tsocks_before_rights_go(void);

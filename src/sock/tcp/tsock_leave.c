@@ -14,8 +14,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "fd/fd_visit.h"
+#include "os/file.h"
 #include "os/inside.h"
 #include "pkt/wire.h"
+#include "sock/kin.h"
 #include "sock/tcp/tcp_twin.h"
 #include "sock/tcp/tcp_way_back.h"
 #include "sock/tcp/tsock_priv.h"
@@ -498,6 +500,7 @@ void tsock_leave(struct fd_object *obj, int fd, enum reason reason,
 		leave_ours(t, fd, reason, decider);
 		break;
 	case TSOCK_LISTENER:
+		t->is_lending = false;
 		tsock_leave_listening(t, fd, reason, decider);
 		break;
 	case TSOCK_LISTENING:
@@ -530,11 +533,41 @@ static bool unlisten_for_fork(struct fd_object *obj, int fd)
 	return false;
 }
 
+static bool lend(struct fd_object *obj, int fd)
+{
+	struct tsock *t = tsock_of(obj);
+
+	mutex_acquire(&t->sock.config);
+	if (tsock_phase(t) == TSOCK_LISTENER)
+		tsock_lend_listener(t, fd);
+	mutex_release(&t->sock.config);
+	return false;
+}
+
 /* Connections first: they live by the rule of their listener. */
 void tsocks_before_fork(void)
 {
+	if (!tsocks_exist())
+		return;
+	if (kin_before_fork()) {
+		fd_visit(&tsock_ops, lend);
+		return;
+	}
 	fd_visit(&tsock_ops, leave_for_fork);
 	fd_visit(&tsock_ops, unlisten_for_fork);
+}
+
+/* The program that is started may know the number of what it inherits. */
+static bool leave_if_inherited(struct fd_object *obj, int fd)
+{
+	if (tsock_phase(tsock_of(obj)) != TSOCK_FRESH && file_is_inherited(fd))
+		tsock_leave(obj, fd, REASON_FORKS, STATS_BY_FORK);
+	return false;
+}
+
+void tsocks_before_spawn(void)
+{
+	fd_visit(&tsock_ops, leave_if_inherited);
 }
 
 static bool leave_at_exit(struct fd_object *obj, int fd)

@@ -23,6 +23,7 @@
 #include "os/file.h"
 #include "os/inside.h"
 #include "pkt/wire.h"
+#include "sock/kin.h"
 #include "sock/tcp/tsock_priv.h"
 
 /* -- ports ------------------------------------------------------------------------ */
@@ -303,6 +304,9 @@ void tsock_join_listener(struct tsock *t, int fd)
 	enum reason reason = reason_by_names(t, fd, &local, detail);
 	struct net *net = NULL;
 
+	/* the twin listens for a child as well, which accepts what comes there */
+	if (kin_is_shared_since(t->fork_cnt))
+		return;
 	if (reason == REASON_NONE && !tsocks_may_go_back())
 		reason = REASON_NO_WAY_BACK;
 	if (reason == REASON_NONE)
@@ -320,6 +324,8 @@ void tsock_join_listener(struct tsock *t, int fd)
 	t->sock.reason = REASON_NONE;
 	atomic_store(&t->seen_fd, fd);
 	atomic_store(&t->leaves_for, REASON_NONE);
+	atomic_store(&t->has_accepted, false);
+	t->joined_ns = clock_monotonic_ns();
 	atomic_store_explicit(&t->phase, TSOCK_LISTENER, memory_order_release);
 	log_dbg("fd %d: connections are accepted by us, too", fd);
 }
@@ -421,7 +427,29 @@ void tsock_leave_listening(struct tsock *t, int fd, enum reason reason,
 	if (!is_empty)
 		return;
 	tsock_stop_listening(t, false);
-	tsock_is_kernels(t, fd, reason, decider, "");
+	if (!t->is_lending) {
+		tsock_is_kernels(t, fd, reason, decider, "");
+		return;
+	}
+	atomic_store_explicit(&t->phase, TSOCK_LISTENING, memory_order_release);
+	stats_set_rx(&t->sock.stats, reason, decider, 0, "");
+	tsock_tell_all(t, 0);
+	log_dbg("fd %d: the kernel accepts alone while a child process has it, too",
+		fd);
+}
+
+/* A server that forks for each connection gains nothing by ours. */
+#define SHORT_STAY_NS NS_PER_SEC
+enum { SHORT_STAYS_MAX = 8 };
+
+void tsock_lend_listener(struct tsock *t, int fd)
+{
+	bool is_short = atomic_load(&t->has_accepted) &&
+			clock_monotonic_ns() - t->joined_ns < SHORT_STAY_NS;
+
+	t->short_stays = is_short ? t->short_stays + 1 : 0;
+	t->is_lending = t->short_stays < SHORT_STAYS_MAX;
+	tsock_leave_listening(t, fd, REASON_FORKS, STATS_BY_FORK);
 }
 
 static COLD void leave_when_empty(struct tsock *t, int fd)
@@ -696,6 +724,7 @@ static long accept_ours(struct tsock *t, const struct accept_call *call)
 	show_child(c, rings);
 	/* as in Linux, the connection is lost if its name cannot be told */
 	err = (int)tell_peer(c, call);
+	atomic_store(&t->has_accepted, true);
 	if (!err) {
 		tsock_guard(c, child_fd, false);
 		err = fd_table_install(child_fd, &c->sock.obj);
@@ -733,8 +762,24 @@ static int interface_of_twins(int fd)
  * before us; others come only if somebody sends what no rule of a device matches. */
 enum { EXCEPTIONS_MAX = 1024 };
 
-/* A connection that was begun before we joined the listener: our rule has its frames,
- * and leads them to the kernel from now on. Without this they still come there, by us. */
+/* The port whose rule leads to us what comes for the twin: the listener's, or that of
+ * connections which it accepted before it was lent. Under the lock. */
+static struct tcp_port *port_of_twin(struct tsock *t, const struct flow_key *key)
+{
+	struct tcp_port *port;
+
+	if (t->port)
+		return t->port;
+	LIST_FOR_EACH(port, &t->engine->ports, link)
+		if (port->is_kernels && port->refs &&
+		    port->end.key.local_port == key->local_port)
+			return port;
+	return NULL;
+}
+
+/* A connection that was begun before we joined the listener, or while it is lent: our rule
+ * has its frames, and leads them to the kernel from now on. Without this they still come
+ * there, by us. */
 static void except_twins(struct tsock *t, int fd)
 {
 	struct user_name local = sock_twin_name(fd, false);
@@ -747,7 +792,9 @@ static void except_twins(struct tsock *t, int fd)
 	    !net_drives(net, interface_of_twins(fd)))
 		return;
 	tsock_lock(t);
-	port = t->port && t->port->exception_cnt < EXCEPTIONS_MAX ? t->port : NULL;
+	port = port_of_twin(t, &key);
+	if (port && port->exception_cnt >= EXCEPTIONS_MAX)
+		port = NULL;
 	if (port) {
 		port->exception_cnt++;
 		port->refs++;
@@ -780,6 +827,14 @@ static long accept_twins(struct tsock *t, int fd, const struct accept_call *call
 	fd_table_forget((int)result);
 	except_twins(t, (int)result);
 	return result;
+}
+
+/* While a child has the listener, too. Who has to wait does so in the kernel. */
+static long accept_lent(struct tsock *t, int fd, const struct accept_call *call)
+{
+	long result = accept_twins(t, fd, call);
+
+	return result == -EAGAIN ? FD_PASS : result;
 }
 
 static long accept_any(struct tsock *t, int fd, struct accept_call *call)
@@ -826,6 +881,8 @@ long tsock_accept4(struct fd_object *obj, int fd, struct sockaddr *addr,
 		tsock_wants_accept(t);
 	if (tsock_phase(t) == TSOCK_OURS)
 		return -EINVAL;
+	if (tsock_phase(t) == TSOCK_LISTENING && t->is_lending)
+		return accept_lent(t, fd, &call);
 	if (tsock_phase(t) != TSOCK_LISTENER)
 		return FD_PASS;
 	/* fair to both, whatever comes */

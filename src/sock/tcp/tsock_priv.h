@@ -96,6 +96,14 @@ struct tsock {
 	 * wants that; REASON_NONE */
 	_Atomic int leaves_for;
 	enum stats_decider leaves_by;
+	/* `config`: it does so for the time in which a child has it, too */
+	bool is_lending;
+	/* `config`: when it joined its twin; how often in a row it has left it for a child
+	 * soon after it had accepted something */
+	uint64_t joined_ns;
+	unsigned short_stays;
+	/* since it joined */
+	_Atomic bool has_accepted;
 	/* what SO_ERROR says, a negative errno or 0; said once */
 	int error;
 	/* connect() has not said yet what has become of it */
@@ -138,6 +146,10 @@ struct tsock {
 	uint64_t told_retransmitted;
 	/* in engine->moving, and the packets that came meanwhile */
 	struct list moving, held;
+	/* Who was forked later has it, too (kin.h). Fixed. */
+	uint64_t fork_cnt;
+	/* in the child of a fork: who stands in its place */
+	struct fd_object *heir;
 };
 
 extern struct fd_ops tsock_ops;
@@ -309,6 +321,8 @@ void tsock_stop_listening(struct tsock *t, bool is_closed);
  * back when nobody of them is left. With `config`. */
 void tsock_leave_listening(struct tsock *t, int fd, enum reason reason,
 			   enum stats_decider decider);
+/* The same for as long as children of a fork that comes now live. With `config`. */
+void tsock_lend_listener(struct tsock *t, int fd);
 /* Begins to listen beside the twin, if that is possible. With `config`. */
 void tsock_join_listener(struct tsock *t, int fd);
 /* Somebody waits for it. */

@@ -1,0 +1,651 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Connections that processes share since a fork (kin.h). */
+#include "config.h"
+
+#include "sock/kin.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "base/lock.h"
+#include "base/log.h"
+#include "base/syscall_raw.h"
+#include "fd/fd_internal.h"
+#include "fd/fd_pool.h"
+#include "fd/fd_table.h"
+#include "fd/fd_visit.h"
+#include "os/file.h"
+#include "os/inside.h"
+#include "sock/sock.h"
+
+/* What a child asks for. It had a copy of the parent's memory, so it knows the object by
+ * its address there; the parent believes it only what its own table says, too. */
+struct request {
+	uint64_t object;
+	uint64_t inode; /* 0: a set of epoll */
+	int64_t fd; /* under which the parent had it at the fork */
+};
+
+/* A message with one descriptor. */
+struct message {
+	struct msghdr head;
+	struct iovec iov;
+	union {
+		struct cmsghdr first;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control;
+};
+
+static void message_init(struct message *m, struct request *request)
+{
+	memset(m, 0, sizeof(*m));
+	m->iov = (struct iovec){ request, sizeof(*request) };
+	m->head = (struct msghdr){
+		.msg_iov = &m->iov,
+		.msg_iovlen = 1,
+		.msg_control = &m->control,
+		.msg_controllen = sizeof(m->control),
+	};
+}
+
+/* -- channels ------------------------------------------------------------------------ */
+
+enum { CHANNELS_MAX = 256 };
+
+/* The parent's end. It is an object, so that our thread can hear of it. */
+struct channel {
+	struct fd_object obj;
+	/* -1: nobody has it */
+	_Atomic int fd;
+	/* the fork that made it */
+	_Atomic uint64_t number;
+};
+
+static struct {
+	_Atomic uint64_t fork_cnt;
+	struct channel channels[CHANNELS_MAX];
+	/* channels behind it were never used */
+	_Atomic unsigned channel_cnt;
+	/* The child's end, which both have for the time of a fork; -1. Forks come one
+	 * after the other. */
+	int childs_end;
+} kin = { .childs_end = -1 };
+
+/* One that is not used, and that our thread does not look at either. */
+static struct channel *free_channel(void)
+{
+	unsigned cnt = atomic_load(&kin.channel_cnt);
+
+	for (unsigned i = 0; i < cnt; i++)
+		if (atomic_load(&kin.channels[i].obj.refs) == 0)
+			return &kin.channels[i];
+	if (cnt == CHANNELS_MAX)
+		return NULL;
+	atomic_store(&kin.channels[cnt].fd, -1);
+	atomic_store(&kin.channel_cnt, cnt + 1);
+	return &kin.channels[cnt];
+}
+
+static struct fd_ops channel_ops;
+
+uint64_t kin_fork_cnt(void)
+{
+	return atomic_load_explicit(&kin.fork_cnt, memory_order_relaxed);
+}
+
+bool kin_is_shared_since(uint64_t fork_cnt)
+{
+	unsigned cnt = atomic_load(&kin.channel_cnt);
+
+	if (LIKELY(fork_cnt == kin_fork_cnt()))
+		return false;
+	for (unsigned i = 0; i < cnt; i++)
+		if (atomic_load(&kin.channels[i].fd) >= 0 &&
+		    atomic_load(&kin.channels[i].number) > fork_cnt)
+			return true;
+	return false;
+}
+
+/* It exists before there is a child: what another thread closes meanwhile is shared. */
+static int open_channel(struct channel *c)
+{
+	int ends[2], err;
+
+	if (real.socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+		return -errno;
+	fd_table_forget(ends[0]);
+	fd_table_forget(ends[1]);
+	atomic_store(&c->number, atomic_fetch_add(&kin.fork_cnt, 1) + 1);
+	err = fd_internal_adopt(ends[0], &c->fd);
+	if (err) {
+		inside_close(ends[0]);
+		inside_close(ends[1]);
+		return err;
+	}
+	kin.childs_end = ends[1];
+	fd_object_init(&c->obj, &channel_ops, 0);
+	return 0;
+}
+
+static bool give_up_own_heirs(void);
+
+bool kin_before_fork(void)
+{
+	struct channel *c = NULL;
+
+	/* without a network there is no thread of ours that could answer */
+	if (sock_params.net_if_made() && give_up_own_heirs())
+		c = free_channel();
+	if (!c || open_channel(c) != 0)
+		return false;
+	sock_params.watch_twin(atomic_load(&c->fd), &c->obj);
+	return true;
+}
+
+void kin_after_fork(void)
+{
+	if (kin.childs_end >= 0)
+		inside_close(kin.childs_end);
+	kin.childs_end = -1;
+}
+
+static void end_channel(struct channel *c)
+{
+	fd_internal_close(&c->fd);
+	fd_object_put(&c->obj);
+}
+
+void kin_stop(void)
+{
+	unsigned cnt = atomic_load(&kin.channel_cnt);
+
+	for (unsigned i = 0; i < cnt; i++)
+		if (atomic_load(&kin.channels[i].fd) >= 0)
+			end_channel(&kin.channels[i]);
+}
+
+/* -- what the parent does for its children ------------------------------------------- */
+
+static bool leave(struct fd_object *obj, int fd)
+{
+	obj->ops->leave(obj, fd, REASON_FORKS, STATS_BY_FORK);
+	return true;
+}
+
+static bool is_wanted(const struct request *r, int fd)
+{
+	_Atomic(struct fd_object *) *entry = fd_table_entry(fd);
+	struct fd_object *obj = entry ? fd_table_get_at(entry) : NULL;
+	bool result = obj && (uint64_t)(uintptr_t)obj == r->object &&
+		      obj->inode == r->inode && !obj->ops->is_internal;
+
+	fd_object_put(obj);
+	return result;
+}
+
+/* What is closed here has gone to the kernel before. */
+static void give_to_kernel(const struct request *r)
+{
+	int fd = r->fd >= 0 && r->fd < FD_TABLE_LIMIT ? (int)r->fd : -1;
+
+	if (fd < 0 || !is_wanted(r, fd))
+		for (fd = fd_table_next(0); fd >= 0 && !is_wanted(r, fd);
+		     fd = fd_table_next((unsigned)fd + 1))
+			;
+	if (fd >= 0)
+		(void)!fd_visit_at(fd, leave);
+}
+
+/* The way for the answer, or -1. More than one is nobody's. */
+static int fd_in(struct message *m)
+{
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m->head);
+	int fd;
+
+	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
+	    c->cmsg_len != CMSG_LEN(sizeof(fd)))
+		return -1;
+	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	return fd_table_forget(fd);
+}
+
+/* The answer is one byte. A child that is gone does not need it. */
+static void answer(int fd)
+{
+	struct iovec iov = { (char[]){ 0 }, 1 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	(void)!inside_sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+	inside_close(fd);
+}
+
+/* 0: there is no more of it for now; 1: one was done; or the channel has ended. */
+static long serve_one(int fd)
+{
+	struct request request;
+	struct message m;
+	int way;
+	long n;
+
+	message_init(&m, &request);
+	n = inside_recvmsg(fd, &m.head, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	if (n == -EAGAIN || n == -EINTR)
+		return 0;
+	if (n <= 0)
+		return -EPIPE;
+	way = fd_in(&m);
+	if (n == sizeof(request) && way >= 0)
+		give_to_kernel(&request);
+	if (way >= 0)
+		answer(way);
+	return 1;
+}
+
+/* By our thread. What one child asks for is bounded by what it has. */
+static void channel_event(struct fd_object *obj, uint32_t events UNUSED)
+{
+	struct channel *c = CONTAINER_OF(obj, struct channel, obj);
+	int fd = atomic_load(&c->fd);
+	long n = fd < 0 ? 0 : 1;
+
+	while (n > 0)
+		n = serve_one(fd);
+	if (n < 0)
+		end_channel(c);
+}
+
+static struct fd_ops channel_ops = {
+	.name = "channel",
+	.twin_event = channel_event,
+};
+
+/* -- heirs --------------------------------------------------------------------------- */
+
+/* The ends of the channels to parents, and to their parents. */
+enum { PARENTS_MAX = 8 };
+
+static struct parent {
+	_Atomic int fd;
+	/* heirs that may have to ask */
+	_Atomic unsigned heir_cnt;
+	/* for the time of a fork */
+	int kept;
+} parents[PARENTS_MAX];
+static unsigned parent_cnt;
+/* Who asks uses the end of a channel; who settles the last heir of it closes that. */
+static struct mutex asking = MUTEX_INIT(LOCK_RANK_KIN);
+
+struct heir {
+	struct fd_object obj;
+	struct fd_object *heir; /* of a child of ours */
+	struct request request;
+	struct parent *parent;
+	enum kin_use use;
+	/* The number that it had in this process at first. */
+	int fd;
+	_Atomic bool is_settled;
+};
+
+static struct fd_pool heirs = FD_POOL_INIT(struct heir);
+
+static struct heir *heir_of(struct fd_object *obj)
+{
+	return CONTAINER_OF(obj, struct heir, obj);
+}
+
+/* Nobody has to ask any more. */
+static void settle(struct heir *h)
+{
+	if (atomic_exchange(&h->is_settled, true) ||
+	    atomic_fetch_sub(&h->parent->heir_cnt, 1) != 1)
+		return;
+	mutex_acquire(&asking);
+	fd_internal_close(&h->parent->fd);
+	mutex_release(&asking);
+}
+
+static bool names(int fd, const struct heir *h)
+{
+	_Atomic(struct fd_object *) *entry = fd_table_entry(fd);
+
+	return entry && atomic_load_explicit(entry, memory_order_relaxed) ==
+				&h->obj;
+}
+
+static int fd_of(const struct heir *h)
+{
+	int fd = h->fd;
+
+	if (LIKELY(names(fd, h)))
+		return fd;
+	for (fd = fd_table_next(0); fd >= 0 && !names(fd, h);
+	     fd = fd_table_next((unsigned)fd + 1))
+		;
+	return fd;
+}
+
+static bool is_in_repair(int fd)
+{
+	int value = 0;
+	socklen_t len = sizeof(value);
+
+	return real.getsockopt(fd, IPPROTO_TCP, TCP_REPAIR, &value, &len) == 0 &&
+	       value;
+}
+
+/* Whether the twin is a connection of the kernel's. In repair it is the guard of one of the
+ * parent's, or about to become the connection; without names it may be the parent's as
+ * well. */
+static bool is_kernels(int fd)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	return !is_in_repair(fd) &&
+	       real.getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
+	       info.tcpi_state != TCP_CLOSE && info.tcpi_state != TCP_LISTEN;
+}
+
+static long await_answer(int fd)
+{
+	char byte;
+	struct iovec iov = { &byte, 1 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	long n;
+
+	do
+		n = inside_recvmsg(fd, &msg, 0);
+	while (n == -EINTR);
+	return n;
+}
+
+/* True: the parent has done what it can. False: it is gone, or we cannot ask. */
+static bool ask_with_lock(struct heir *h)
+{
+	struct request request = h->request;
+	struct message m;
+	int ends[2], channel = atomic_load(&h->parent->fd);
+	struct cmsghdr *c;
+	long n;
+
+	if (channel < 0 || real.socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC,
+					   0, ends) != 0)
+		return false;
+	fd_table_forget(ends[0]);
+	fd_table_forget(ends[1]);
+	message_init(&m, &request);
+	c = CMSG_FIRSTHDR(&m.head);
+	*c = (struct cmsghdr){ .cmsg_level = SOL_SOCKET,
+			       .cmsg_type = SCM_RIGHTS,
+			       .cmsg_len = CMSG_LEN(sizeof(int)) };
+	memcpy(CMSG_DATA(c), &ends[1], sizeof(int));
+	n = inside_sendmsg(channel, &m.head, MSG_NOSIGNAL);
+	inside_close(ends[1]);
+	if (n > 0)
+		n = await_answer(ends[0]);
+	inside_close(ends[0]);
+	return n > 0;
+}
+
+static bool ask(struct heir *h)
+{
+	bool result;
+
+	mutex_acquire(&asking);
+	result = ask_with_lock(h);
+	mutex_release(&asking);
+	return result;
+}
+
+/* The parent was killed, and the connection died with it. The socket says so. */
+static void dissolve(int fd)
+{
+	struct sockaddr nobody = { .sa_family = AF_UNSPEC };
+
+	(void)syscall_raw(SYS_connect, fd, (long)&nobody, sizeof(nobody), 0, 0, 0);
+	log_dbg("fd %d: the process that had the connection was killed", fd);
+}
+
+/* 0, or why the call cannot be done. Two threads may both ask, which does no harm. */
+static COLD long use_twin(struct heir *h)
+{
+	int fd = fd_of(h);
+	bool is_socket = h->request.inode, is_answered;
+
+	if (fd < 0 || (is_socket && is_kernels(fd))) {
+		settle(h);
+		return 0;
+	}
+	is_answered = ask(h);
+	if (is_socket && is_in_repair(fd)) {
+		if (is_answered) {
+			log_warn("fd %d: the parent process could not give the connection to the kernel, so this process cannot use it",
+				 fd);
+			return -EIO;
+		}
+		dissolve(fd);
+	}
+	settle(h);
+	return 0;
+}
+
+static inline long may_pass(struct fd_object *obj)
+{
+	struct heir *h = heir_of(obj);
+
+	return h->use == KIN_HANDING_ON || atomic_load(&h->is_settled) ?
+		       0 :
+		       use_twin(h);
+}
+
+static long use(struct fd_object *obj)
+{
+	long err = may_pass(obj);
+
+	return err ? err : FD_PASS;
+}
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#define CALL_OP(ret, name, params, args)                                    \
+	static long heir_##name(struct fd_object *obj, FD_UNWRAP params)    \
+	{                                                                   \
+		return use(obj);                                            \
+	}
+#include "os/calls.def"
+#pragma GCC diagnostic pop
+
+/* What concerns the number alone is this process's own. */
+static long fcntl_of_heir(struct fd_object *obj, int fd UNUSED, int cmd,
+			  void *arg UNUSED)
+{
+	return cmd == F_GETFD || cmd == F_SETFD || cmd == F_GETFL ? FD_PASS :
+								    use(obj);
+}
+
+static void heir_leave(struct fd_object *obj, int fd UNUSED,
+		       enum reason reason UNUSED,
+		       enum stats_decider decider UNUSED)
+{
+	struct heir *h = heir_of(obj);
+
+	if (!atomic_load(&h->is_settled))
+		(void)!use_twin(h);
+}
+
+static enum fd_await heir_await(struct fd_object *obj,
+				struct endpoint **end_out UNUSED,
+				struct stack **stack_out UNUSED)
+{
+	(void)!may_pass(obj);
+	return FD_AWAIT_KERNEL;
+}
+
+static struct endpoint *heir_follow(struct fd_object *obj,
+				    struct stack **stack_out UNUSED)
+{
+	(void)!may_pass(obj);
+	return NULL;
+}
+
+static enum fd_word heir_word(const struct fd_object *obj UNUSED)
+{
+	return FD_WORD_NOTHING;
+}
+
+static void heir_release(struct fd_object *obj)
+{
+	settle(heir_of(obj));
+	fd_pool_put(&heirs, heir_of(obj));
+}
+
+static struct fd_object *heir_of_heir(struct fd_object *obj, int fd);
+
+static struct fd_ops heir_ops = {
+	.name = "heir",
+#define CALL_OP(ret, name, params, args) .name = heir_##name,
+#include "os/calls.def"
+	.leave = heir_leave,
+	.await = heir_await,
+	.follow = heir_follow,
+	.word = heir_word,
+	.release = heir_release,
+	.heir = heir_of_heir,
+};
+
+bool kin_is_heir(const struct fd_object *obj)
+{
+	return obj->ops == &heir_ops;
+}
+
+/* -- the child of a fork ------------------------------------------------------------- */
+
+static struct fd_object *make(const struct request *request,
+			      struct parent *parent, struct fd_object **place,
+			      int fd, enum kin_use use)
+{
+	struct heir *h;
+
+	if (*place)
+		return fd_object_hold(*place);
+	h = fd_pool_get(&heirs);
+	if (!h)
+		return NULL;
+	h->heir = NULL;
+	h->request = *request;
+	h->parent = parent;
+	h->use = use;
+	h->fd = fd;
+	atomic_init(&h->is_settled, false);
+	atomic_fetch_add(&parent->heir_cnt, 1);
+	fd_object_init(&h->obj, &heir_ops, 0);
+	*place = &h->obj;
+	return &h->obj;
+}
+
+struct fd_object *kin_make_heir(struct fd_object *obj, struct fd_object **place,
+				int fd, enum kin_use use)
+{
+	struct request request = {
+		.object = (uint64_t)(uintptr_t)obj,
+		.inode = obj->inode,
+		.fd = fd,
+	};
+
+	return kin.childs_end < 0 ?
+		       NULL :
+		       make(&request, &parents[parent_cnt], place, fd, use);
+}
+
+static struct fd_object *heir_of_heir(struct fd_object *obj, int fd)
+{
+	struct heir *h = heir_of(obj);
+
+	return atomic_load(&h->is_settled) || h->parent->kept < 0 ?
+		       NULL :
+		       make(&h->request, h->parent, &h->heir, fd, h->use);
+}
+
+static bool ask_if_inherited(struct fd_object *obj, int fd)
+{
+	if (file_is_inherited(fd))
+		heir_leave(obj, fd, REASON_FORKS, STATS_BY_FORK);
+	return false;
+}
+
+void kin_before_spawn(void)
+{
+	fd_visit(&heir_ops, ask_if_inherited);
+}
+
+static bool ask_now(struct fd_object *obj, int fd)
+{
+	heir_leave(obj, fd, REASON_FORKS, STATS_BY_FORK);
+	return false;
+}
+
+/* A process of many generations asks for everything, so that there is a place for the
+ * channel to itself. */
+static bool give_up_own_heirs(void)
+{
+	if (parent_cnt < PARENTS_MAX)
+		return true;
+	fd_visit(&heir_ops, ask_now);
+	for (unsigned i = 0; i < parent_cnt; i++)
+		if (atomic_load(&parents[i].heir_cnt))
+			return false;
+	parent_cnt = 0;
+	return true;
+}
+
+/* The channels to older parents live on: their ends of the connections are ours, too. */
+void kin_forked_first(void)
+{
+	for (unsigned i = 0; i < parent_cnt; i++) {
+		int fd = atomic_load(&parents[i].fd);
+
+		parents[i].kept =
+			fd < 0 ? -1 : real.fcntl(fd, F_DUPFD_CLOEXEC, 3);
+		atomic_store(&parents[i].heir_cnt, 0);
+	}
+	atomic_store(&parents[parent_cnt % PARENTS_MAX].heir_cnt, 0);
+	mutex_init(&asking, LOCK_RANK_KIN);
+	fd_pool_forked(&heirs);
+}
+
+static void keep(struct parent *parent, int fd)
+{
+	atomic_store(&parent->fd, -1);
+	if (fd < 0)
+		return;
+	if (!atomic_load(&parent->heir_cnt) ||
+	    fd_internal_adopt(fd, &parent->fd) != 0)
+		inside_close(fd);
+}
+
+void kin_forked(void)
+{
+	for (unsigned i = 0; i < atomic_load(&kin.channel_cnt); i++) {
+		atomic_store(&kin.channels[i].fd, -1);
+		atomic_store(&kin.channels[i].obj.refs, 0);
+	}
+	for (unsigned i = 0; i < parent_cnt; i++)
+		keep(&parents[i], parents[i].kept);
+	if (kin.childs_end < 0)
+		return;
+	keep(&parents[parent_cnt], kin.childs_end);
+	if (atomic_load(&parents[parent_cnt].fd) >= 0)
+		parent_cnt++;
+	kin.childs_end = -1;
+}
+
+void kin_start(void)
+{
+	fd_ops_fill(&channel_ops);
+	heir_ops.fcntl = heir_ops.fcntl64 = fcntl_of_heir;
+	fd_ops_fill(&heir_ops);
+}

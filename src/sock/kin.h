@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Connections that processes share since a fork. The parent goes on with them as if
+ * nothing had happened. Its child has heirs in their place: objects that know whose they
+ * are. The first call of the child that needs the connection asks the parent to give it to
+ * the kernel, and from then on both use the twin, one file of the kernel's, as they would
+ * without us. A child that never looks at them costs nothing.
+ *
+ * Each fork makes a channel, a pair of sockets, of which the child has one end, and so have
+ * the child's children. Who asks sends his own way for the answer along. The end of all
+ * the childs' ends is the end of the sharing. The parent's thread never waits for a child.
+ */
+#ifndef SOCK_KIN_H
+#define SOCK_KIN_H
+
+#include "fd/fd_ops.h"
+
+/* What makes an heir ask. */
+enum kin_use {
+	/* any use */
+	KIN_ANY_USE,
+	/* that its descriptor goes to somebody else: the child may use it as it is */
+	KIN_HANDING_ON,
+};
+
+/* -- the parent; all inside the bracket -- */
+
+/* Before a fork. False: nothing can be shared, and what the child might use has to be
+ * the kernel's before. */
+bool kin_before_fork(void) MUST_CHECK;
+/* Behind it, whether there is a child or not. */
+void kin_after_fork(void);
+/* Our thread has ended, and all that was shared is the kernel's. */
+void kin_stop(void);
+
+/* Counts forks. An object that was there at this count is shared by each later one. */
+uint64_t kin_fork_cnt(void);
+/* Whether somebody who was forked after that may have it, too. */
+bool kin_is_shared_since(uint64_t fork_cnt);
+
+/* -- the child -- */
+
+/* Before a program is started beside this one: what it inherits is the kernel's. */
+void kin_before_spawn(void);
+
+/* Before the internal fds are closed, and after that. */
+void kin_forked_first(void);
+void kin_forked(void);
+/* The heir of an object of the parent's, which was named by `fd`: with a reference, or
+ * NULL. `*place` belongs to the object, and is NULL at first. */
+struct fd_object *kin_make_heir(struct fd_object *obj, struct fd_object **place,
+				int fd, enum kin_use use) MUST_CHECK;
+bool kin_is_heir(const struct fd_object *obj);
+void kin_start(void);
+
+#endif
