@@ -200,17 +200,22 @@ static void give_to_kernel(const struct request *r)
 		(void)!fd_visit_at(fd, leave);
 }
 
-/* The way for the answer, or -1. More than one is nobody's. */
+/* The way for the answer, or -1. Of several, for which there may be room, it is the first. */
 static int fd_in(struct message *m)
 {
 	struct cmsghdr *c = CMSG_FIRSTHDR(&m->head);
-	int fd;
+	int fds[sizeof(m->control) / sizeof(int)];
+	size_t cnt;
 
-	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
-	    c->cmsg_len != CMSG_LEN(sizeof(fd)))
+	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
 		return -1;
-	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
-	return fd_table_forget(fd);
+	cnt = (c->cmsg_len - CMSG_LEN(0)) / sizeof(*fds);
+	memcpy(fds, CMSG_DATA(c), cnt * sizeof(*fds));
+	for (size_t i = 0; i < cnt; i++)
+		fd_table_forget(fds[i]);
+	for (size_t i = 1; i < cnt; i++)
+		inside_close(fds[i]);
+	return cnt ? fds[0] : -1;
 }
 
 /* The answer is one byte. A child that is gone does not need it. */

@@ -1,7 +1,7 @@
 sock_test_libs = tests/support/libtest.la src/sock/libsock-debug.la src/tcp/libtcp-debug.la \
 	src/fd/libfd-debug.la src/os/libos-debug.la src/base/libbase-debug.la
 
-unit_programs += %D%/crowd %D%/sock %D%/sock_options %D%/sock_wait %D%/tx_control \
+unit_programs += %D%/crowd %D%/kin %D%/sock %D%/sock_options %D%/sock_wait %D%/tx_control \
 	%D%/udp/port_row \
 	%D%/udp/udp_cut %D%/udp/udp_way
 # On a network, as the tests of net.
@@ -9,6 +9,7 @@ unit_programs += %D%/crowd %D%/sock %D%/sock_options %D%/sock_wait %D%/tx_contro
 %C%_sock_LDADD = src/sock/libsock-debug.la src/tcp/libtcp-debug.la src/dev/fake/libfake-debug.la \
 	$(net_unit_libs)
 %C%_crowd_LDADD = $(sock_test_libs)
+%C%_kin_LDADD = src/sock/libsock-debug.la src/tcp/libtcp-debug.la $(net_unit_libs)
 %C%_sock_options_LDADD = $(sock_test_libs)
 %C%_sock_wait_LDADD = src/sock/libsock-debug.la src/tcp/libtcp-debug.la $(net_unit_libs)
 %C%_tx_control_LDADD = $(sock_test_libs)

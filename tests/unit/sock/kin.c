@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What a parent and its children say to each other, and what they do if one is silent. */
+#include "config.h"
+
+#include "sock/kin.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fd/fd_internal.h"
+#include "fd/fd_table.h"
+#include "fd/fd_visit.h"
+#include "sock/sock.h"
+#include "tests/support/test.h"
+
+/* -- a process that has something ---------------------------------------------------- */
+
+static unsigned leave_cnt;
+static enum reason left_for;
+static int left_as;
+
+static void leave(struct fd_object *obj UNUSED, int fd, enum reason reason,
+		  enum stats_decider decider UNUSED)
+{
+	leave_cnt++;
+	left_for = reason;
+	left_as = fd;
+}
+
+static enum kin_use use;
+static struct fd_object *place;
+
+static struct fd_object *heir(struct fd_object *obj, int fd)
+{
+	return kin_make_heir(obj, &place, fd, use);
+}
+
+static struct fd_ops ops = { .name = "had", .leave = leave, .heir = heir };
+static struct fd_object had;
+/* its twin is one end of a pipe */
+static int twin[2];
+
+/* What our thread would watch: the end of the last channel. */
+static int channel_fd;
+static struct fd_object *channel;
+
+static void watch_twin(int fd, struct fd_object *obj)
+{
+	channel_fd = fd;
+	channel = obj;
+}
+
+static struct net *some_net(void)
+{
+	return (struct net *)&had;
+}
+
+static void have(enum kin_use as)
+{
+	struct stat st;
+
+	sock_params.net_if_made = some_net;
+	sock_params.watch_twin = watch_twin;
+	kin_start();
+	fd_ops_fill(&ops);
+	CHECK_EQ(pipe(twin), 0);
+	CHECK_EQ(fstat(twin[0], &st), 0);
+	fd_object_init(&had, &ops, st.st_ino);
+	CHECK_EQ(fd_table_install(twin[0], &had), 0);
+	leave_cnt = 0;
+	use = as;
+	place = NULL;
+}
+
+static void have_no_more(void)
+{
+	fd_table_remove(twin[0]);
+	close(twin[0]);
+	close(twin[1]);
+}
+
+/* As core does it. */
+static pid_t fork_it(void)
+{
+	pid_t pid;
+
+	CHECK(kin_before_fork());
+	pid = fork();
+	if (pid) {
+		kin_after_fork();
+		return pid;
+	}
+	kin_forked_first();
+	fd_internal_forked();
+	fd_table_forked();
+	fd_visit_forked();
+	kin_forked();
+	return 0;
+}
+
+/* What our thread does, until the channel has ended. */
+static void serve_to_the_end(void)
+{
+	struct fd_object *of = channel;
+
+	while (kin_is_shared_since(kin_fork_cnt() - 1)) {
+		struct pollfd pfd = { .fd = channel_fd, .events = POLLIN };
+
+		CHECK_EQ(poll(&pfd, 1, 10000), 1);
+		CHECK(fd_object_try_hold(of));
+		of->ops->twin_event(of, POLLIN);
+		fd_object_put(of);
+	}
+	CHECK_EQ(atomic_load(&of->refs), 0);
+}
+
+static int ended(pid_t pid)
+{
+	int status;
+
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+/* The heir as a wrapper would find it. */
+static struct fd_object *found(int fd)
+{
+	struct fd_object *obj = fd_table_get(fd);
+
+	CHECK(obj);
+	CHECK(kin_is_heir(obj));
+	return obj;
+}
+
+static long read_by(int fd)
+{
+	struct fd_object *obj = found(fd);
+	char c;
+	long n = obj->ops->read(obj, fd, &c, 1);
+
+	fd_object_put(obj);
+	return n;
+}
+
+/* -- asking --------------------------------------------------------------------------- */
+
+TEST(first_use_asks_and_later_ones_do_not)
+{
+	pid_t pid;
+
+	have(KIN_ANY_USE);
+	pid = fork_it();
+	if (pid == 0) {
+		for (int i = 0; i < 3; i++)
+			CHECK_EQ(read_by(twin[0]), FD_PASS);
+		_exit(0);
+	}
+	CHECK(kin_is_shared_since(kin_fork_cnt() - 1));
+	CHECK(!kin_is_shared_since(kin_fork_cnt()));
+	serve_to_the_end();
+	CHECK_EQ(ended(pid), 0);
+	CHECK_EQ(leave_cnt, 1);
+	CHECK_EQ(left_for, REASON_FORKS);
+	CHECK_EQ(left_as, twin[0]);
+	have_no_more();
+}
+
+TEST(who_uses_nothing_asks_for_nothing)
+{
+	pid_t pid;
+
+	have(KIN_ANY_USE);
+	pid = fork_it();
+	if (pid == 0) {
+		struct fd_object *obj = found(twin[0]);
+
+		CHECK_EQ(obj->ops->fcntl(obj, twin[0], F_GETFD, NULL), FD_PASS);
+		CHECK_EQ(obj->ops->fcntl(obj, twin[0], F_SETFD, NULL), FD_PASS);
+		fd_object_put(obj);
+		_exit(0);
+	}
+	serve_to_the_end();
+	CHECK_EQ(ended(pid), 0);
+	CHECK_EQ(leave_cnt, 0);
+	have_no_more();
+}
+
+TEST(listeners_are_asked_for_when_they_are_handed_on)
+{
+	pid_t pid;
+
+	have(KIN_HANDING_ON);
+	pid = fork_it();
+	if (pid == 0) {
+		struct fd_object *obj = found(twin[0]);
+
+		CHECK_EQ(read_by(twin[0]), FD_PASS);
+		(void)!write(twin[1], "x", 1);
+		obj->ops->leave(obj, twin[0], REASON_HANDED_ON, STATS_BY_HAND);
+		fd_object_put(obj);
+		_exit(0);
+	}
+	serve_to_the_end();
+	CHECK_EQ(ended(pid), 0);
+	CHECK_EQ(leave_cnt, 1);
+	have_no_more();
+}
+
+TEST(copies_have_one_heir)
+{
+	int copy;
+	pid_t pid;
+
+	have(KIN_ANY_USE);
+	copy = dup(twin[0]);
+	CHECK_EQ(fd_table_install(copy, &had), 0);
+	pid = fork_it();
+	if (pid == 0) {
+		fd_table_remove(twin[0]);
+		close(twin[0]);
+		CHECK_EQ(read_by(copy), FD_PASS);
+		_exit(0);
+	}
+	serve_to_the_end();
+	CHECK_EQ(ended(pid), 0);
+	CHECK_EQ(leave_cnt, 1);
+	fd_table_remove(copy);
+	close(copy);
+	have_no_more();
+}
+
+/* The parent has closed it: it has gone to the kernel before that. */
+TEST(what_the_parent_has_not_any_more_is_answered)
+{
+	pid_t pid;
+
+	have(KIN_ANY_USE);
+	pid = fork_it();
+	if (pid == 0) {
+		CHECK_EQ(read_by(twin[0]), FD_PASS);
+		_exit(0);
+	}
+	fd_table_remove(twin[0]);
+	serve_to_the_end();
+	CHECK_EQ(ended(pid), 0);
+	CHECK_EQ(leave_cnt, 0);
+	have_no_more();
+}
+
+/* -- the end of the sharing ------------------------------------------------------------ */
+
+TEST(channel_ends_when_all_heirs_are_closed)
+{
+	int pipes[2];
+	char c;
+	pid_t pid;
+
+	have(KIN_ANY_USE);
+	CHECK_EQ(pipe(pipes), 0);
+	pid = fork_it();
+	if (pid == 0) {
+		close(pipes[1]);
+		fd_table_remove(twin[0]);
+		_exit((int)read(pipes[0], &c, 1));
+	}
+	/* it lives */
+	serve_to_the_end();
+	close(pipes[0]);
+	close(pipes[1]);
+	CHECK_EQ(ended(pid), 0);
+	have_no_more();
+}
+
+TEST(grandchild_asks_the_first_of_them)
+{
+	pid_t pid;
+
+	have(KIN_ANY_USE);
+	pid = fork_it();
+	if (pid == 0) {
+		pid = fork_it();
+		if (pid)
+			_exit(0);
+		CHECK_EQ(read_by(twin[0]), FD_PASS);
+		_exit(0);
+	}
+	CHECK_EQ(ended(pid), 0);
+	serve_to_the_end();
+	CHECK_EQ(leave_cnt, 1);
+	have_no_more();
+}
+
+TEST(many_generations)
+{
+	pid_t pid;
+
+	have(KIN_ANY_USE);
+	pid = fork_it();
+	if (pid == 0) {
+		for (int i = 0; i < 20; i++) {
+			pid = fork_it();
+			if (pid)
+				_exit(ended(pid));
+		}
+		CHECK_EQ(read_by(twin[0]), FD_PASS);
+		_exit(0);
+	}
+	serve_to_the_end();
+	CHECK_EQ(ended(pid), 0);
+	CHECK_EQ(leave_cnt, 1);
+	have_no_more();
+}
+
+/* -- who dies ---------------------------------------------------------------------------- */
+
+TEST(child_dies_before_the_answer)
+{
+	struct pollfd pfd = { .events = POLLIN };
+	int status;
+	pid_t pid;
+
+	have(KIN_ANY_USE);
+	pid = fork_it();
+	if (pid == 0) {
+		(void)read_by(twin[0]);
+		_exit(0);
+	}
+	pfd.fd = channel_fd;
+	CHECK_EQ(poll(&pfd, 1, 10000), 1);
+	kill(pid, SIGKILL);
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	serve_to_the_end();
+	CHECK_EQ(leave_cnt, 1);
+	have_no_more();
+}
+
+/* Its thread ends without an answer: by the twin the child sees that it may go on. */
+TEST(parent_ends_before_the_answer)
+{
+	struct pollfd pfd = { .events = POLLIN };
+	pid_t pid;
+
+	have(KIN_ANY_USE);
+	pid = fork_it();
+	if (pid == 0) {
+		CHECK_EQ(read_by(twin[0]), FD_PASS);
+		_exit(0);
+	}
+	pfd.fd = channel_fd;
+	CHECK_EQ(poll(&pfd, 1, 10000), 1);
+	kin_stop();
+	CHECK(!kin_is_shared_since(kin_fork_cnt() - 1));
+	CHECK_EQ(ended(pid), 0);
+	CHECK_EQ(leave_cnt, 0);
+	have_no_more();
+}
+
+static struct net *no_net(void)
+{
+	return NULL;
+}
+
+/* There is no thread that would answer. */
+TEST(without_a_network_nothing_is_shared)
+{
+	have(KIN_ANY_USE);
+	sock_params.net_if_made = no_net;
+	CHECK(!kin_before_fork());
+	CHECK(!kin_is_shared_since(kin_fork_cnt() - 1));
+	have_no_more();
+}
+
+TEST(channels_are_used_again)
+{
+	have(KIN_ANY_USE);
+	for (int i = 0; i < 600; i++) {
+		pid_t pid = fork_it();
+
+		if (pid == 0)
+			_exit(0);
+		serve_to_the_end();
+		CHECK_EQ(ended(pid), 0);
+	}
+	have_no_more();
+}
+
+/* So many children at once that there is no channel left: what they might use has to go
+ * back before. */
+TEST(too_many_children_are_refused)
+{
+	int pipes[2], cnt = 0;
+	char c;
+
+	have(KIN_ANY_USE);
+	CHECK_EQ(pipe(pipes), 0);
+	while (cnt < 1000 && kin_before_fork()) {
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			/* it has the end of its channel */
+			close(pipes[1]);
+			_exit((int)read(pipes[0], &c, 1));
+		}
+		kin_after_fork();
+		cnt++;
+	}
+	CHECK_EQ(cnt, 256);
+	close(pipes[1]);
+	while (waitpid(-1, NULL, 0) > 0)
+		;
+	close(pipes[0]);
+	kin_stop();
+	have_no_more();
+}
+
+/* -- children that lie -------------------------------------------------------------------- */
+
+/* As the channel's end knows it: object, inode, number. */
+struct wish {
+	uint64_t object, inode;
+	int64_t fd;
+};
+
+static void say(int to, const void *text, size_t len, int fd_cnt)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(3 * sizeof(int))];
+	} control = { 0 };
+	struct iovec iov = { (void *)text, len };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	int fds[3] = { twin[1], twin[1], twin[1] };
+
+	if (fd_cnt) {
+		msg.msg_control = &control;
+		msg.msg_controllen = CMSG_SPACE((size_t)fd_cnt * sizeof(int));
+		control.head.cmsg_level = SOL_SOCKET;
+		control.head.cmsg_type = SCM_RIGHTS;
+		control.head.cmsg_len = CMSG_LEN((size_t)fd_cnt * sizeof(int));
+		memcpy(CMSG_DATA(&control.head), fds, (size_t)fd_cnt * sizeof(int));
+	}
+	CHECK_EQ(sendmsg(to, &msg, 0), (ssize_t)len);
+}
+
+/* The channel's end in a child that has just been forked: the internal fd above ours. */
+static int end_of_channel(void)
+{
+	int fd = fd_table_next_internal(0, ~0u);
+
+	CHECK(fd >= 0);
+	return fd;
+}
+
+static unsigned open_fds(void)
+{
+	unsigned cnt = 0;
+
+	for (int fd = 0; fd < 4096; fd++)
+		cnt += fcntl(fd, F_GETFD) >= 0;
+	return cnt;
+}
+
+TEST(lies_do_no_harm)
+{
+	unsigned open_cnt;
+	struct stat st;
+	pid_t pid;
+
+	have(KIN_ANY_USE);
+	CHECK_EQ(fstat(twin[0], &st), 0);
+	open_cnt = open_fds();
+	pid = fork_it();
+	if (pid == 0) {
+		int to = end_of_channel();
+		struct wish wish = { (uintptr_t)&had, st.st_ino, twin[0] };
+		struct wish wrong = wish;
+
+		say(to, "x", 1, 1);
+		say(to, &wish, sizeof(wish), 0);
+		say(to, &wish, sizeof(wish) - 1, 3);
+		wrong.object = 8;
+		say(to, &wrong, sizeof(wrong), 2);
+		wrong = wish;
+		wrong.inode++;
+		say(to, &wrong, sizeof(wrong), 1);
+		wrong.fd = INT64_MIN;
+		say(to, &wrong, sizeof(wrong), 1);
+		wrong.fd = INT32_MAX;
+		say(to, &wrong, sizeof(wrong), 1);
+		_exit(0);
+	}
+	serve_to_the_end();
+	CHECK_EQ(ended(pid), 0);
+	CHECK_EQ(leave_cnt, 0);
+	CHECK_EQ(open_fds(), open_cnt);
+	have_no_more();
+}
+
+/* The number is a hint alone. */
+TEST(number_may_be_another)
+{
+	struct stat st;
+	pid_t pid;
+
+	have(KIN_ANY_USE);
+	CHECK_EQ(fstat(twin[0], &st), 0);
+	pid = fork_it();
+	if (pid == 0) {
+		struct wish wish = { (uintptr_t)&had, st.st_ino, -7 };
+
+		say(end_of_channel(), &wish, sizeof(wish), 1);
+		_exit(0);
+	}
+	serve_to_the_end();
+	CHECK_EQ(ended(pid), 0);
+	CHECK_EQ(leave_cnt, 1);
+	have_no_more();
+}
