@@ -82,23 +82,48 @@ too_long:
 }
 #pragma GCC diagnostic pop
 
+/* The library's own path, of which `*len_out` bytes are its folder. "": it has none. */
+static const char *own_folder(int *len_out)
+{
+	Dl_info info;
+	const char *slash;
+
+	*len_out = 0;
+	if (!dladdr(&services, &info) || !info.dli_fname)
+		return "";
+	slash = strrchr(info.dli_fname, '/');
+	*len_out = slash ? (int)(slash + 1 - info.dli_fname) : 0;
+	return info.dli_fname;
+}
+
+bool module_find_program(const char *name, char *path, size_t size)
+{
+	int dir_len, n;
+	const char *dir = own_folder(&dir_len);
+
+	for (size_t i = 0; *dir && i < ARRAY_LEN(ways); i++) {
+		if (ways[i])
+			n = snprintf(path, size, "%.*s%s/../tools/%s/%s", dir_len,
+				     dir, ways[i], name, name);
+		else
+			n = snprintf(path, size, "%.*s%s", dir_len, dir, name);
+		if (n > 0 && (size_t)n < size && file_is_there(path))
+			return true;
+	}
+	return false;
+}
+
 /* Finds the module beside the library, whatever the library's own name is. A debug
  * library takes debug modules. A library that lies in its build tree finds its
  * modules there. */
 static int find_path(enum module_kind kind, const char *name, char *path,
 		     size_t size)
 {
-	Dl_info info;
-	const char *slash;
 	int dir_len;
+	const char *dir = own_folder(&dir_len);
 
-	if (!dladdr(&services, &info) || !info.dli_fname)
-		return -ENOENT;
-	slash = strrchr(info.dli_fname, '/');
-	dir_len = slash ? (int)(slash + 1 - info.dli_fname) : 0;
-	for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
-		write_path(path, size, info.dli_fname, dir_len, ways[i], kind,
-			   name);
+	for (size_t i = 0; *dir && i < ARRAY_LEN(ways); i++) {
+		write_path(path, size, dir, dir_len, ways[i], kind, name);
 		if (*path && file_is_there(path))
 			return 0;
 	}

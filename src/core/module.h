@@ -6,6 +6,9 @@
 #ifndef CORE_MODULE_H
 #define CORE_MODULE_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "base/compiler.h"
 #include "dev/backend.h"
 #include "os/module.h"
@@ -23,5 +26,8 @@ int module_open(enum module_kind kind, const char *name,
  * Also returns the errors of the back end. */
 int module_open_backend(const char *name, const void *options,
 			struct backend **backend_out) MUST_CHECK;
+
+/* The path of a program that is installed beside the library, or lies in its build tree. */
+bool module_find_program(const char *name, char *path, size_t size) MUST_CHECK;
 
 #endif

@@ -470,6 +470,8 @@ void network_configure(const struct options *options, const struct rules *rules)
 		.does_yield = options->rx_poll_yield,
 		.rx_bytes_min = (uint32_t)options->rx_bytes_min,
 		.tx_eagain = options->tx_nonblocked_eagains,
+		.find_program = module_find_program,
+		.keeps_right = options->way_back == WAY_BACK_AUTO,
 		.with_tcp = options->tcp,
 		.tcp = tcp_params(options),
 		.hold_conversations = hold_conversations,

@@ -7,7 +7,7 @@ sock_sources = %D%/kin.h %D%/kin.c %D%/sock.h %D%/sock.c %D%/sock_crowd.h %D%/so
 	%D%/udp/udp_rx.c %D%/udp/udp_tx.c \
 	%D%/tcp/tcp_engine.h %D%/tcp/tcp_engine.c %D%/tcp/tcp_memory.h %D%/tcp/tcp_memory.c \
 	%D%/tcp/tcp_sysctl.def %D%/tcp/tcp_sysctl.h %D%/tcp/tcp_sysctl.c \
-	%D%/tcp/tcp_twin.h %D%/tcp/tcp_twin.c %D%/tcp/tcp_way.h %D%/tcp/tcp_way.c \
+	%D%/tcp/tcp_right.h %D%/tcp/tcp_right.c %D%/tcp/tcp_twin.h %D%/tcp/tcp_twin.c %D%/tcp/tcp_way.h %D%/tcp/tcp_way.c \
 	%D%/tcp/tcp_way_back.h %D%/tcp/tcp_way_back.c \
 	%D%/tcp/tsock.h %D%/tcp/tsock_priv.h %D%/tcp/tsock.c %D%/tcp/tsock_connect.c \
 	%D%/tcp/tsock_leave.c %D%/tcp/tsock_listen.c %D%/tcp/tsock_options.c \

@@ -80,6 +80,11 @@ struct sock_params {
 	 * error, until the twin is closed. */
 	void (*watch_twin)(int fd, struct fd_object *obj);
 
+	/* Finds a program that is installed beside the library. */
+	bool (*find_program)(const char *name, char *path, size_t size);
+	/* A helper may keep the right to give connections back (sock/tcp/tcp_right.h). */
+	bool keeps_right;
+
 	/* Called when there may be conversations that the kernel has to go on with if the
 	 * process ends, by a signal, too. */
 	void (*hold_conversations)(void);

@@ -27,6 +27,10 @@ struct tcp_twin {
 	struct tcp_twin_buffer rcv, snd;
 };
 
+/* Loads what guards need; before the right to do so goes. 0 or a negative errno. */
+int tcp_twin_load_dropper(void) MUST_CHECK;
+void tcp_twins_forked(void);
+
 /*
  * The twin of a connection of ours as its guard: by its names it is that connection,
  * and a filter drops what comes. So segments that reach the kernel after all, by an

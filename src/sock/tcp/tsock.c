@@ -20,6 +20,7 @@
 #include "os/inside.h"
 #include "os/rights.h"
 #include "sock/kin.h"
+#include "sock/tcp/tcp_right.h"
 #include "sock/tcp/tcp_twin.h"
 #include "sock/tcp/tsock_priv.h"
 
@@ -678,6 +679,8 @@ static void tsock_release(struct fd_object *obj)
 void tsocks_forked(void)
 {
 	fd_pool_forked(&pool);
+	tcp_right_forked();
+	tcp_twins_forked();
 }
 
 /* The child may use a twin that listens as it is, but it may also hand it on to who is not

@@ -30,8 +30,8 @@ void tsocks_before_fork(void);
 void tsocks_before_spawn(void);
 void tsocks_before_exit(void);
 bool tsocks_exist(void);
-/* Before the process may lose the right to give connections back: all are the kernel's.
- * As long as it has not got the right, new ones are, too. */
+/* Before the process may lose the right to give connections back: a helper keeps it, or
+ * all are the kernel's, and new ones as long as it has not got the right again. */
 void tsocks_before_rights_go(void);
 void tsocks_rights_changed(bool may_go_back);
 /* In the child of a fork. */

@@ -18,6 +18,7 @@
 #include "os/inside.h"
 #include "pkt/wire.h"
 #include "sock/kin.h"
+#include "sock/tcp/tcp_right.h"
 #include "sock/tcp/tcp_twin.h"
 #include "sock/tcp/tcp_way_back.h"
 #include "sock/tcp/tsock_priv.h"
@@ -623,7 +624,8 @@ static _Atomic bool has_no_rights;
 
 bool tsocks_may_go_back(void)
 {
-	return !atomic_load_explicit(&has_no_rights, memory_order_relaxed);
+	return !atomic_load_explicit(&has_no_rights, memory_order_relaxed) ||
+	       tcp_right_is_kept();
 }
 
 void tsocks_rights_changed(bool may_go_back)
@@ -650,6 +652,8 @@ static bool leave_listener(struct fd_object *obj, int fd)
  * their listener. */
 void tsocks_before_rights_go(void)
 {
+	if (!tcp_twin_load_dropper() && tcp_right_keep())
+		return;
 	tsocks_rights_changed(false);
 	fd_visit(&tsock_ops, leave_connection);
 	fd_visit(&tsock_ops, leave_listener);

@@ -103,6 +103,12 @@ int module_open(enum module_kind kind, const char *name, const void **exports_ou
 	return module.netlink_err;
 }
 
+bool module_find_program(const char *name UNUSED, char *path UNUSED,
+			 size_t size UNUSED)
+{
+	return false;
+}
+
 int module_open_backend(const char *name, const void *options,
 			struct backend **backend_out)
 {

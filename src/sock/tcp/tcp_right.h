@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Who switches TCP_REPAIR, for which the process needs CAP_NET_ADMIN: itself, as long as
+ * it has the right; a helper from then on, which is started just before the right goes
+ * (tools/vma_way_back). The program does not notice the helper: it has no descriptor of
+ * it, hears of no child, and the helper ends with the last process that has the socket.
+ */
+#ifndef SOCK_TCP_TCP_RIGHT_H
+#define SOCK_TCP_TCP_RIGHT_H
+
+#include <stdbool.h>
+
+#include "base/compiler.h"
+
+/* setsockopt(fd, TCP_REPAIR), by whoever has the right: 0 or a negative errno. Without a
+ * lock but `config`; it may wait for the helper. */
+int tcp_right_switch(int fd, int value) MUST_CHECK;
+
+/* Starts the helper, if there is none and the process has the right. False: there will
+ * be none, and the log says why. A process that adopts orphans has none. */
+bool tcp_right_keep(void);
+/* There is one. */
+bool tcp_right_is_kept(void);
+
+/* In the child of a fork, which asks its parent instead (sock/kin.h). */
+void tcp_right_forked(void);
+
+#endif

@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# Programs that give up their rights with TCP connections of ours, over AF_XDP to a peer
+# on the kernel: a helper keeps the right by which connections go back to the kernel
+# (tools/vma_way_back). What the program says is what it says on the kernel, but for the
+# helper.
+. "${srcdir:-.}/tests/system/tcp_lab.sh"
+export VMA_TCP=1
+
+rights=$srcdir/tests/system/tcp_rights.py
+
+# run LOG CASE [VARIABLE=VALUE...]: what it says is in out, and its log in LOG.
+run() {
+	local log=$1 case=$2
+	shift 2
+	rm -f "$work/a.log"
+	(in_ns $a "$log" timeout -k 5 60 env "$@" /usr/bin/python3 "$rights" "$case" \
+		10.78.0.2 7000) </dev/null >"$work/out" 2>"$work/err"
+}
+
+# says LINE...: the program has said exactly this.
+says() {
+	printf '%s\n' "$@" | diff - "$work/out" || { cat "$work/err"; return 1; }
+}
+
+# At most one of twenty segments was the kernel's since mark_carriers.
+is_ours() {
+	local theirs=$(($(segments $a) - segments_before[$a]))
+	local all=$(($(frames $a) - frames_before[$a]))
+	[ $((theirs * 20)) -le $((all + 40)) ] ||
+		{ echo "the kernel had $theirs of $all segments"; return 1; }
+}
+
+connections_stay_ours() {
+	mark_carriers
+	run a.log goes_on
+	says "before 10" "without rights 400 400" && is_ours
+}
+
+# With VMA_WAY_BACK=self they go back before.
+without_a_helper_they_go_back() {
+	run a.log goes_on VMA_WAY_BACK=self
+	says "before 10" "without rights 400 400" &&
+		grep -q "is the kernel's: the process has no right" "$work/a.log" &&
+		! grep -q 'vma_way_back' "$work/a.log"
+}
+
+child_has_one_given_back() {
+	run a.log comes_back
+	says "without rights 10" "child 10" "child ended 0" "parent 10" || return 1
+	grep -q "is the kernel's: a child process has it" "$work/a.log" ||
+		{ grep -v '\[VMA_' "$work/a.log"; return 1; }
+}
+
+helper_is_not_noticed() {
+	local pid
+	run a.log goes_unnoticed
+	says "descriptors True" "no child" "helpers 1" "rights True 0 2" \
+		"of its own not to be seen" "session True" "echo 10 []" || return 1
+	pid=$(awk '$1 == "helper" { print $2 }' "$work/err")
+	for _ in $(seq 250); do
+		[ -e "/proc/$pid" ] || return 0
+		sleep 0.02
+	done
+	echo "process $pid is still there"
+	return 1
+}
+
+helper_that_is_killed_costs_no_connection() {
+	run a.log killed_helper
+	says "older 200" "later 10" "helpers 1" "again 10 10" || return 1
+	grep -q 'the helper that gives connections back to the kernel does not answer' \
+		"$work/a.log" || { grep -v '\[VMA_' "$work/a.log"; return 1; }
+}
+
+# Started by hand it says what it is.
+helper_alone_says_what_it_is() {
+	local status
+	"$builddir/tools/vma_way_back/vma_way_back" </dev/null >"$work/out" 2>&1
+	status=$?
+	[ $status = 2 ] && grep -q '^vma_way_back: libvma starts this program' "$work/out" ||
+		{ echo "status $status"; cat "$work/out"; return 1; }
+}
+
+if ! why=$(lab_is_possible); then
+	tap_skip all_cases "$why"
+	tap_end
+	exit
+fi
+make_lab || { tap_not_ok lab "cannot make the namespaces"; tap_end; exit; }
+(in_ns $b - "$builddir/tests/system/tcp_peer" serve 10.78.0.2 7000) >"$work/peer" 2>&1 &
+wait_for ready "$work/peer"
+for case in ${CASES:-connections_stay_ours without_a_helper_they_go_back \
+	child_has_one_given_back helper_is_not_noticed \
+	helper_that_is_killed_costs_no_connection helper_alone_says_what_it_is}; do
+	tap_check "$case" "$case"
+done
+tap_end
