@@ -244,13 +244,15 @@ int fd_table_next(unsigned first)
 	return next_used(first, FD_TABLE_LIMIT - 1);
 }
 
+/* Without a reference, which after a fork would cost a page of memory: what was an object
+ * stays one for ever. */
 static bool is_internal(int fd)
 {
-	struct fd_object *obj = fd_table_get(fd);
-	bool result = obj && obj->ops->is_internal;
+	_Atomic(struct fd_object *) *entry = fd_table_entry(fd);
+	struct fd_object *obj =
+		entry ? atomic_load_explicit(entry, memory_order_acquire) : NULL;
 
-	fd_object_put(obj);
-	return result;
+	return obj && obj->ops->is_internal;
 }
 
 void fd_table_remove_range(unsigned first, unsigned last)
@@ -323,8 +325,10 @@ void fd_table_forked(void)
 			name_heir(fd, heir);
 
 		/* The counts are the parent's and mean nothing here. The object is
-		 * told once, with its last fd. */
-		if (atomic_fetch_sub(&obj->fd_cnt, 1) == 1)
+		 * told once, with its last fd. Nothing is written to most of them, as
+		 * that would cost a page of memory. */
+		if (atomic_load(&obj->fd_cnt) == 1 ||
+		    atomic_fetch_sub(&obj->fd_cnt, 1) == 1)
 			obj->ops->forked(obj);
 	}
 }

@@ -32,7 +32,9 @@ static bool visit(const struct fd_ops *ops, int fd,
 	struct fd_object *named = entry ? atomic_load(entry) : NULL, *obj;
 	bool result;
 
-	if (!named)
+	/* A look at one that is gone does no harm. After a fork, a reference would cost a
+	 * page of memory. */
+	if (!named || (ops && named->ops != ops))
 		return false;
 	place = begin(named);
 	/* All threads see this load, the exchange and the closer's load in one

@@ -529,13 +529,14 @@ bool kin_is_heir(const struct fd_object *obj)
 
 /* -- the child of a fork ------------------------------------------------------------- */
 
+/* `place` NULL: there is no other fd that will ask for the heir. */
 static struct fd_object *make(const struct request *request,
 			      struct parent *parent, struct fd_object **place,
 			      int fd, enum kin_use use)
 {
 	struct heir *h;
 
-	if (*place)
+	if (place && *place)
 		return fd_object_hold(*place);
 	h = fd_pool_get(&heirs);
 	if (!h)
@@ -548,7 +549,8 @@ static struct fd_object *make(const struct request *request,
 	atomic_init(&h->is_settled, false);
 	atomic_fetch_add(&parent->heir_cnt, 1);
 	fd_object_init(&h->obj, &heir_ops, 0);
-	*place = &h->obj;
+	if (place)
+		*place = &h->obj;
 	return &h->obj;
 }
 
@@ -561,6 +563,9 @@ struct fd_object *kin_make_heir(struct fd_object *obj, struct fd_object **place,
 		.fd = fd,
 	};
 
+	/* most have one fd, and nothing is written to what they share with the parent */
+	if (atomic_load(&obj->fd_cnt) == 1)
+		place = NULL;
 	return kin.childs_end < 0 ?
 		       NULL :
 		       make(&request, &parents[parent_cnt], place, fd, use);

@@ -103,3 +103,12 @@ bench-tcp-rates: %D%/tcp_rates all
 	$(srcdir)/%D%/tcp_rates.sh %D%/tcp_rates src/.libs/libvma.so \
 		bench-tcp-rates.json
 .PHONY: bench-tcp-rates
+
+# What it costs that a connection may become the kernel's; needs root.
+EXTRA_PROGRAMS += %D%/way_back
+%C%_way_back_CFLAGS = $(release_cflags)
+%C%_way_back_LDADD =
+EXTRA_DIST += %D%/way_back.sh
+bench-way-back: %D%/way_back all
+	$(srcdir)/%D%/way_back.sh %D%/way_back src/.libs/libvma.so
+.PHONY: bench-way-back

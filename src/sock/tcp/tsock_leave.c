@@ -534,24 +534,13 @@ static bool unlisten_for_fork(struct fd_object *obj, int fd)
 	return false;
 }
 
-static bool lend(struct fd_object *obj, int fd)
-{
-	struct tsock *t = tsock_of(obj);
-
-	mutex_acquire(&t->sock.config);
-	if (tsock_phase(t) == TSOCK_LISTENER)
-		tsock_lend_listener(t, fd);
-	mutex_release(&t->sock.config);
-	return false;
-}
-
 /* Connections first: they live by the rule of their listener. */
 void tsocks_before_fork(void)
 {
 	if (!tsocks_exist())
 		return;
 	if (kin_before_fork()) {
-		fd_visit(&tsock_ops, lend);
+		tsocks_lend_listeners();
 		return;
 	}
 	fd_visit(&tsock_ops, leave_for_fork);

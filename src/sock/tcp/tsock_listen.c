@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "base/syscall_raw.h"
 #include "fd/fd_internal.h"
+#include "fd/fd_visit.h"
 #include "os/file.h"
 #include "os/inside.h"
 #include "pkt/wire.h"
@@ -442,14 +443,68 @@ void tsock_leave_listening(struct tsock *t, int fd, enum reason reason,
 #define SHORT_STAY_NS NS_PER_SEC
 enum { SHORT_STAYS_MAX = 8 };
 
-void tsock_lend_listener(struct tsock *t, int fd)
+static bool lend(struct fd_object *obj, int fd)
 {
-	bool is_short = atomic_load(&t->has_accepted) &&
-			clock_monotonic_ns() - t->joined_ns < SHORT_STAY_NS;
+	struct tsock *t = tsock_of(obj);
+	bool is_short;
 
-	t->short_stays = is_short ? t->short_stays + 1 : 0;
-	t->is_lending = t->short_stays < SHORT_STAYS_MAX;
-	tsock_leave_listening(t, fd, REASON_FORKS, STATS_BY_FORK);
+	mutex_acquire(&t->sock.config);
+	if (tsock_phase(t) == TSOCK_LISTENER) {
+		is_short = atomic_load(&t->has_accepted) &&
+			   clock_monotonic_ns() - t->joined_ns < SHORT_STAY_NS;
+		t->short_stays = is_short ? t->short_stays + 1 : 0;
+		t->is_lending = t->short_stays < SHORT_STAYS_MAX;
+		tsock_leave_listening(t, fd, REASON_FORKS, STATS_BY_FORK);
+	}
+	mutex_release(&t->sock.config);
+	return true;
+}
+
+/* The first one behind `skip` others that is not lent yet, with a reference, or NULL. */
+static struct tsock *next_to_lend(struct tcp_engine *engine, unsigned skip)
+{
+	struct tcp_port *port;
+	struct tsock *t = NULL;
+
+	stack_lock(engine->stack);
+	LIST_FOR_EACH(port, &engine->ports, link)
+		if (port->listener && !port->is_kernels && skip-- == 0) {
+			if (fd_object_try_hold(&port->listener->sock.obj))
+				t = port->listener;
+			break;
+		}
+	stack_unlock(engine->stack);
+	return t;
+}
+
+static void lend_all_of(struct tcp_engine *engine)
+{
+	unsigned skip = 0;
+	struct tsock *t;
+
+	while ((t = next_to_lend(engine, skip))) {
+		int fd = tsock_fd(t);
+
+		/* what is about to be closed stays where it is */
+		if (fd < 0 || !fd_visit_at(fd, lend))
+			skip++;
+		fd_object_put(&t->sock.obj);
+	}
+}
+
+void tsocks_lend_listeners(void)
+{
+	struct net *net = sock_params.net_if_made();
+
+	for (unsigned i = 0; net && i < net_stack_cnt(net); i++) {
+		struct stack_engine *base =
+			/* acquire pairs with the release in tcp_engine_of */
+			atomic_load_explicit(&net->stacks[i]->tcp,
+					     memory_order_acquire);
+
+		if (base)
+			lend_all_of(CONTAINER_OF(base, struct tcp_engine, base));
+	}
 }
 
 static COLD void leave_when_empty(struct tsock *t, int fd)

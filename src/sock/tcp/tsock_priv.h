@@ -321,8 +321,9 @@ void tsock_stop_listening(struct tsock *t, bool is_closed);
  * back when nobody of them is left. With `config`. */
 void tsock_leave_listening(struct tsock *t, int fd, enum reason reason,
 			   enum stats_decider decider);
-/* The same for as long as children of a fork that comes now live. With `config`. */
-void tsock_lend_listener(struct tsock *t, int fd);
+/* The same for all, as long as children of a fork that comes now live. Not by the fd table:
+ * at a fork each socket that is visited costs a page of memory. */
+void tsocks_lend_listeners(void);
 /* Begins to listen beside the twin, if that is possible. With `config`. */
 void tsock_join_listener(struct tsock *t, int fd);
 /* Somebody waits for it. */

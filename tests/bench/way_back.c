@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What it costs that a connection may become the kernel's at any moment: forks, ways back
+ * one by one, and an exit with many (way_back.sh). Lines of a name and a figure; times
+ * are in microseconds.
+ *
+ *   way_back serve ADDRESS PORT       accepts, gives what a connection asks for, and holds it
+ *   way_back ask ADDRESS PORT CNT
+ */
+#include "config.h"
+
+#include <arpa/inet.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static struct sockaddr_in name;
+
+static void die(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+static double now_us(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec * 1e6 + (double)ts.tv_nsec / 1e3;
+}
+
+/* -- the other end --------------------------------------------------------------------- */
+
+/* The first four bytes say how many it wants to get. */
+static void serve_one(int fd)
+{
+	static char buf[1 << 16];
+	uint32_t want = 0;
+
+	if (recv(fd, &want, sizeof(want), MSG_WAITALL) != sizeof(want))
+		return;
+	while (want) {
+		ssize_t n = send(fd, buf, want < sizeof(buf) ? want : sizeof(buf),
+				 MSG_NOSIGNAL);
+
+		if (n <= 0)
+			return;
+		want -= (uint32_t)n;
+	}
+}
+
+static _Noreturn void serve(void)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0), on = 1;
+
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (bind(fd, (struct sockaddr *)&name, sizeof(name)) != 0 ||
+	    listen(fd, 4096) != 0)
+		die("serve");
+	puts("ready");
+	fflush(stdout);
+	for (;;) {
+		int child = accept(fd, NULL, NULL);
+
+		if (child >= 0)
+			serve_one(child);
+	}
+}
+
+/* -- this end --------------------------------------------------------------------------- */
+
+static int connected(uint32_t want)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	if (fd < 0 || connect(fd, (struct sockaddr *)&name, sizeof(name)) != 0)
+		die("connect");
+	if (send(fd, &want, sizeof(want), 0) != sizeof(want))
+		die("send");
+	return fd;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void say_median(const char *what, double *times, int cnt)
+{
+	qsort(times, (size_t)cnt, sizeof(*times), by_size);
+	printf("%s %.1f\n", what, times[cnt / 2]);
+}
+
+static void time_forks(const char *what)
+{
+	enum { TIMES = 25 };
+	double times[TIMES];
+
+	for (int i = 0; i < TIMES; i++) {
+		double begin = now_us();
+		pid_t pid = fork();
+
+		if (pid == 0)
+			_exit(0);
+		times[i] = now_us() - begin;
+		waitpid(pid, NULL, 0);
+	}
+	say_median(what, times, TIMES);
+}
+
+/* What only the kernel does sends a connection back: here, to say how it ends a stream of
+ * TLS, which it does not do either. */
+static double time_way_back(int fd)
+{
+	double begin = now_us();
+
+	(void)!setsockopt(fd, IPPROTO_TCP, TCP_ULP, "tls", 3);
+	return now_us() - begin;
+}
+
+/* So much waits at this end, and so much was written that the peer, who reads no more, has
+ * no room for. */
+static void time_ways_back(const char *what, uint32_t unread, size_t unsent)
+{
+	enum { TIMES = 25 };
+	static char buf[1 << 20];
+	double times[TIMES];
+	struct pollfd pfd = { .events = POLLIN };
+
+	for (int i = 0; i < TIMES; i++) {
+		int fd = connected(unread);
+
+		if (unread) {
+			pfd.fd = fd;
+			poll(&pfd, 1, 1000);
+			usleep(20000);
+		}
+		if (unsent)
+			(void)!send(fd, buf, unsent, MSG_DONTWAIT);
+		usleep(2000);
+		times[i] = time_way_back(fd);
+		close(fd);
+	}
+	say_median(what, times, TIMES);
+}
+
+/* The exit is timed by who started us. */
+static int ask(int cnt)
+{
+	struct timespec ts;
+	int fd = connected(0);
+
+	time_forks("fork_one");
+	time_ways_back("back_idle", 0, 0);
+	time_ways_back("back_100k", 100000, 100000);
+	time_ways_back("back_1m", 0, 1000000);
+	close(fd);
+	for (int i = 0; i < cnt; i++)
+		(void)connected(0);
+	time_forks("fork_many");
+	clock_gettime(CLOCK_REALTIME, &ts);
+	printf("exit_at %lld\n",
+	       (long long)ts.tv_sec * 1000000 + ts.tv_nsec / 1000);
+	fflush(stdout);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	if (argc < 4)
+		return 2;
+	name.sin_family = AF_INET;
+	inet_pton(AF_INET, argv[2], &name.sin_addr);
+	name.sin_port = htons((uint16_t)atoi(argv[3]));
+	if (strcmp(argv[1], "serve") == 0)
+		serve();
+	return argc == 5 ? ask(atoi(argv[4])) : 2;
+}

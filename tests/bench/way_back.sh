@@ -1,0 +1,44 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# Forks, ways back and an exit with many connections (way_back.c), on the kernel and under
+# the library, over veth: medians of three runs in turn, in microseconds.
+# Usage: [CONNECTIONS=N] way_back.sh PROGRAM LIBRARY
+set -eu
+program=$1
+library=$(realpath "$2")
+cnt=${CONNECTIONS:-10000}
+. "$(dirname "$0")/udp_lab.sh"
+ulimit -n "$(ulimit -H -n)"
+# each connection is in TIME_WAIT once
+ip netns exec $a sysctl -qw net.ipv4.ip_local_port_range="1024 65535"
+ip netns exec $b "$program" serve 10.79.0.2 7000 >"$work/server" &
+echo_pid=$!
+until grep -q ready "$work/server"; do sleep 0.1; done
+
+# run NAME [PRELOAD-LIBRARY]
+run() {
+	VMA_TCP=1 VMA_LOG_FILE=$work/log ip netns exec $a \
+		env ${2:+"LD_PRELOAD=$2"} "$program" ask 10.79.0.2 7000 "$cnt" >"$work/out"
+	ended=$(($(date +%s%N) / 1000))
+	awk -v end="$ended" '$1 == "exit_at" { print "exit_many", end - $2; next } { print }' \
+		"$work/out" >>"$work/$1"
+}
+for round in 1 2 3; do
+	run kernel
+	run vma "$library"
+done
+grep -q 'is driven by xdp' "$work/log" || { cat "$work/log" >&2; exit 1; }
+
+median() { sed -n "s/^$2 //p" "$work/$1" | sort -n | sed -n 2p; }
+row() {
+	printf '%-46s %10s %10s %10s\n' "$1" "$(median kernel "$2")" \
+		"$(median vma "$2")" "$3"
+}
+printf '%-46s %10s %10s %10s\n' "" kernel library bound
+row "fork with one connection" fork_one -
+row "fork with $cnt" fork_many "1.1 x"
+row "a way back, idle" back_idle 40
+row "the same, 100 KB each way" back_100k 150
+row "the same, 1 MB not sent" back_1m 1000
+row "exit with $cnt" exit_many 500000
