@@ -31,7 +31,7 @@ system_scripts += %D%/tcp_way_back.sh
 # UDP over AF_XDP, with a foreign XDP program in the way for one case.
 if HAVE_XDP
 system_scripts += %D%/tcp_mirror.sh %D%/tcp_programs.sh %D%/tcp_xdp.sh
-system_scripts += %D%/tcp_bad_cable.sh %D%/tcp_pmtu.sh %D%/tcp_ways.sh
+system_scripts += %D%/tcp_bad_cable.sh %D%/tcp_hostile.sh %D%/tcp_pmtu.sh %D%/tcp_ways.sh
 check_PROGRAMS += %D%/tcp_peer %D%/bad_cable
 %C%_bad_cable_SOURCES = %D%/bad_cable.c
 %C%_bad_cable_LDADD = src/dev/fake/libimpair-debug.la src/base/libbase-debug.la
@@ -54,7 +54,7 @@ system_bpf = %D%/pass.bpf.o %D%/tag.bpf.o %D%/cgroup.bpf.o
 check_DATA += $(system_bpf)
 CLEANFILES += $(system_bpf)
 endif
-EXTRA_DIST += %D%/tcp_lab.sh %D%/tcp_pmtu.py %D%/tcp_programs.py
+EXTRA_DIST += %D%/tcp_lab.sh %D%/tcp_hostile.py %D%/tcp_pmtu.py %D%/tcp_programs.py
 # The same on the software ConnectX.
 if HAVE_VERBS
 if HAVE_MLX5
