@@ -134,6 +134,12 @@ nobody_accepts() {
 	grep -qx 'open 5[1-9][0-9]' "$work/flood" || { cat "$work/flood"; return 1; }
 	end_guest && serves && kill -0 "$pid"
 }
+# A connection that the program has closed costs no fd of the program's, as on Linux.
+closed_connections_need_no_fds() {
+	begin_attack || return 1
+	prlimit --pid "$pid" --nofile=200:200
+	expect "$(attack closers 1000)" "open 1000 ended 1000" && end_guest && serves
+}
 # deaf WINDOW: 200 peers that are owed much and take nothing. What waits for them is as much
 # as on Linux for each, and is given back when they are gone.
 deaf() {
@@ -199,7 +205,14 @@ no_more_memory() {
 	prlimit --pid "$pid" --as=unlimited:
 	end_guest && serves && kill -0 "$pid"
 }
-cases="syn_flood syn_flood_of_nobody cookies_are_honoured nobody_accepts
+closed_clients_need_no_fds() {
+	(in_ns $b - timeout 60 $hostile keep 10.78.0.2) >"$work/keeper" 2>&1 &
+	wait_for ready "$work/keeper" || return 1
+	expect "$(ulimit -n 200; (in_ns $a a.log timeout -k 5 60 $hostile \
+		close 10.78.0.2 1000) 2>&1 | tail -1)" "closed 1000" &&
+		grep -q "v0 is driven" "$work/a.log"
+}
+cases="syn_flood syn_flood_of_nobody cookies_are_honoured nobody_accepts closed_connections_need_no_fds closed_clients_need_no_fds
 peers_never_answer peers_close_their_windows windows_shrink bytes_come_out_of_order
 numbers_are_guessed segments_lie no_more_memory"
 for case in ${CASES:-$cases}; do
