@@ -122,18 +122,24 @@ static bool is_known(uintptr_t context)
 	return false;
 }
 
-static void look_at_fd(void *ctx UNUSED, const char *name)
+/* An fd that has an object is no ring. On a server, these are most of the fds. */
+static int next_without_object(int fd)
+{
+	while (fd_table_has(fd))
+		fd++;
+	return fd;
+}
+
+static int look_at_fd(void *ctx UNUSED, int fd)
 {
 	char path[sizeof(FDS) + 16];
 
-	/* An fd that has an object is no ring. On a server, these are most of the
-	 * fds. */
-	if (fd_table_has(atoi(name)))
-		return;
-	if (snprintf(path, sizeof(path), FDS "/%s", name) <
-		    (int)sizeof(path) &&
-	    file_leads_to(path, "anon_inode:[io_uring]"))
+	if (fd_table_has(fd))
+		return next_without_object(fd);
+	snprintf(path, sizeof(path), FDS "/%d", fd);
+	if (file_leads_to(path, "anon_inode:[io_uring]"))
 		rings_note();
+	return next_without_object(fd + 1);
 }
 
 /* The kernel maps each context into the process. */
@@ -159,7 +165,7 @@ static bool has_changed(struct sign *sign, uint64_t value)
 static void look_for_rings(void)
 {
 	if (has_changed(&rings.fds, (uint64_t)file_size(FDS)))
-		file_for_names(FDS, UINT_MAX, look_at_fd, NULL);
+		file_for_fds(next_without_object(0), look_at_fd, NULL);
 }
 
 /* What CONTEXTS says, as text. */

@@ -181,6 +181,44 @@ void file_for_names(const char *dir, unsigned max,
 	real.close(fd);
 }
 
+/* Returns where to go on; `next` if there was nothing from there on. */
+static int tell_fds(const char *buf, size_t len, int next,
+		    int (*fn)(void *ctx, int fd), void *ctx)
+{
+	while (len) {
+		const struct dirent64 *entry = (const void *)buf;
+		int fd = atoi(entry->d_name);
+
+		if (entry->d_name[0] != '.' && fd >= next)
+			next = fn(ctx, fd);
+		len -= entry->d_reclen;
+		buf += entry->d_reclen;
+	}
+	return next;
+}
+
+/* In this directory the place of an fd is its number behind "." and "..". */
+void file_for_fds(int first, int (*fn)(void *ctx, int fd), void *ctx)
+{
+	int dir = real.open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	/* a few, since what comes behind them may be skipped */
+	_Alignas(struct dirent64) char buf[256];
+	int next = first, before;
+	ssize_t len;
+
+	if (dir < 0)
+		return;
+	do {
+		before = next;
+		if (lseek(dir, 2 + (off_t)next, SEEK_SET) < 0)
+			break;
+		len = getdents64(dir, buf, sizeof(buf));
+		if (len > 0)
+			next = tell_fds(buf, (size_t)len, next, fn, ctx);
+	} while (next > before);
+	real.close(dir);
+}
+
 /* Gives the whole lines of the first `len` bytes to `fn`. Returns where what is left
  * begins. */
 static size_t tell_lines(char *buf, size_t len,

@@ -73,6 +73,11 @@ bool file_remove_same(const char *path, const struct file_id *id);
 /* Harmless when there is none. */
 void file_remove(const char *path);
 
+/* Calls `fn` for the process's fds from `first` on, in their order. It returns the number
+ * at which to go on, which is higher. Skipping is worth while: for each fd that it lists
+ * the kernel makes an inode. */
+void file_for_fds(int first, int (*fn)(void *ctx, int fd), void *ctx);
+
 /* Creates the file, or empties it if it exists. */
 int file_make_empty(const char *path) MUST_CHECK;
 

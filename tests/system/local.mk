@@ -31,8 +31,9 @@ system_scripts += %D%/tcp_way_back.sh
 # UDP over AF_XDP, with a foreign XDP program in the way for one case.
 if HAVE_XDP
 system_scripts += %D%/tcp_mirror.sh %D%/tcp_programs.sh %D%/tcp_xdp.sh
-system_scripts += %D%/tcp_bad_cable.sh %D%/tcp_pmtu.sh %D%/tcp_rights.sh %D%/tcp_ways.sh
-check_PROGRAMS += %D%/tcp_peer %D%/bad_cable
+system_scripts += %D%/tcp_bad_cable.sh %D%/tcp_crowd.sh %D%/tcp_hostile.sh %D%/tcp_pmtu.sh \
+	%D%/tcp_rights.sh %D%/tcp_ways.sh
+check_PROGRAMS += %D%/tcp_crowd %D%/tcp_peer %D%/bad_cable
 %C%_bad_cable_SOURCES = %D%/bad_cable.c
 %C%_bad_cable_LDADD = src/dev/fake/libimpair-debug.la src/base/libbase-debug.la
 system_scripts += %D%/udp_doors.sh %D%/udp_xdp.sh %D%/udp_programs.sh %D%/udp_hostile.sh \
@@ -54,7 +55,8 @@ system_bpf = %D%/pass.bpf.o %D%/tag.bpf.o %D%/cgroup.bpf.o
 check_DATA += $(system_bpf)
 CLEANFILES += $(system_bpf)
 endif
-EXTRA_DIST += %D%/tcp_lab.sh %D%/tcp_pmtu.py %D%/tcp_rights.py %D%/tcp_programs.py
+EXTRA_DIST += %D%/tcp_lab.sh %D%/tcp_hostile.py %D%/tcp_pmtu.py %D%/tcp_rights.py \
+	%D%/tcp_programs.py
 # The same on the software ConnectX.
 if HAVE_VERBS
 if HAVE_MLX5
@@ -78,6 +80,10 @@ check-udp-long:
 check-tcp-long:
 	$(MAKE) check TESTS='%D%/tcp_mirror.sh %D%/tcp_programs.sh %D%/tcp_xdp.sh' TCP_ALL=1 \
 		PEER_BULK=1000000000 PEER_TIMES=20
+# A hundred thousand connections.
+check-tcp-crowd:
+	$(MAKE) check TESTS='%D%/tcp_crowd.sh' CROWD=100000
+.PHONY: check-tcp-crowd
 # TCP over a bad cable for as many seconds as SOAK says.
 soak-tcp:
 	$(MAKE) check TESTS='%D%/tcp_bad_cable.sh' SOAK=$${SOAK:-600}

@@ -346,6 +346,19 @@ static void fork_idle(int fd, uint64_t a, size_t b)
 	write_all(fd, "e", 1);
 }
 
+/* A server that accepts nothing until it is told to. */
+static void hold_accepts(int fd, uint64_t a, size_t b)
+{
+	char c;
+
+	(void)a;
+	(void)b;
+	pthread_mutex_lock(&gate);
+	write_all(fd, "h", 1);
+	read_all(fd, &c, 1);
+	pthread_mutex_unlock(&gate);
+}
+
 /* The listener of all that is served, and how many have been taken from it. */
 static int listener = -1;
 static _Atomic unsigned accepted_cnt;
@@ -390,6 +403,7 @@ static const struct service {
 	{ "taken", tell_taken },    { "fork", fork_before_accepts },
 	{ "hand", hand_to_a_child },  { "alive", echo_kept_alive },
 	{ "idle", fork_idle },
+	{ "hold", hold_accepts },
 };
 
 /* Byte by byte, so that what follows stays in the socket. */
@@ -882,6 +896,60 @@ static void idle_child(void)
 	say_answer(older);
 }
 
+static bool is_stdin_over(void)
+{
+	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
+
+	return poll(&in, 1, 0) > 0;
+}
+
+static long now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+/* One question after the other until somebody ends it, whatever else the server has to
+ * bear. How slow it was is shown, and not judged. */
+static void guest(void)
+{
+	int fd = begin("echo", 0, 0), bad_cnt = 0, on = 1;
+	long begun, slowest = 0, cnt = 0;
+	char out[64], in[64];
+
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	SAY("begun\n");
+	do {
+		memset(out, (int)('a' + cnt % 26), sizeof(out));
+		begun = now_ms();
+		bad_cnt += !write_all(fd, out, sizeof(out)) ||
+			   read_all(fd, in, sizeof(in)) != sizeof(in) ||
+			   memcmp(in, out, sizeof(in)) != 0;
+		begun = now_ms() - begun;
+		slowest = begun > slowest ? begun : slowest;
+		cnt++;
+	} while (!is_stdin_over() && !bad_cnt);
+	fprintf(stderr, "# %ld rounds, the slowest took %ld ms\n", cnt, slowest);
+	SAY("%d bad\n", bad_cnt);
+	shutdown(fd, SHUT_WR);
+	say_answer(fd);
+}
+
+static void held(void)
+{
+	int fd = begin("hold", 0, 0);
+	char c = 0;
+
+	read_all(fd, &c, 1);
+	SAY("held\n");
+	while (!is_stdin_over())
+		sleep_ms(10);
+	write_all(fd, &c, 1);
+	say_answer(fd);
+}
+
 /* After each of the others. */
 static void what_was_taken(void)
 {
@@ -915,6 +983,8 @@ static const struct asked {
 	CASE(fork_before_accepting),
 	CASE(child_takes_over),
 	CASE(idle_child),
+	CASE(guest),
+	CASE(held),
 	CASE(what_was_taken),
 #undef CASE
 };

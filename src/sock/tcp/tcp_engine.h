@@ -41,8 +41,10 @@ struct tcp_engine {
 	unsigned batch_cnt;
 	struct list ways[TCP_WAY_BUCKETS];
 	unsigned way_cnt;
-	/* sockets that nobody has any more, and whose conversation goes on */
+	/* sockets that nobody has any more, and whose conversation goes on; how many is
+	 * read without the lock, too */
 	struct list orphans;
+	_Atomic uint32_t orphan_cnt;
 	/* sockets and ports for `tidy` (tsock.tidy, tcp_port.tidy) */
 	struct list untidy, unused_ports;
 	/* all ports */

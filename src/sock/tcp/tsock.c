@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/log.h"
 #include "base/syscall_raw.h"
@@ -109,7 +110,7 @@ static void is_gone(struct tsock *t)
 {
 	t->pcb = NULL;
 	t->is_gone = true;
-	list_remove(&t->orphan);
+	tsock_is_no_orphan(t);
 	if (t->way)
 		list_remove(&t->by_way);
 	endpoint_fire(&t->sock.end, (uint32_t)ALL_NEWS);
@@ -235,13 +236,39 @@ void tsock_give_up(struct tsock *t)
 	tcp_ports_tidy(t->engine);
 }
 
+/* Closed connections may have so many fds for their twins: those of the program are few
+ * where its limit is low, and on the kernel a closed connection takes none. */
+static bool may_keep_twin(const struct tsock *t)
+{
+	enum { SHARE = 16 };
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+	       atomic_load_explicit(&t->engine->orphan_cnt,
+				    memory_order_relaxed) <
+		       limit.rlim_cur / SHARE;
+}
+
+void tsock_is_no_orphan(struct tsock *t)
+{
+	if (!list_is_linked(&t->orphan))
+		return;
+	list_remove(&t->orphan);
+	atomic_fetch_sub_explicit(&t->engine->orphan_cnt, 1,
+				  memory_order_relaxed);
+}
+
 /* The conversation goes on without the socket, which keeps a reference to itself. */
 static void orphan(struct tsock *t)
 {
 	atomic_store(&t->sock.obj.refs, 1);
+	if (atomic_load(&t->twin_fd) < 0)
+		tsock_guard_is_over(t);
 	tsock_lock(t);
 	t->is_orphan = true;
 	list_push_back(&t->engine->orphans, &t->orphan);
+	atomic_fetch_add_explicit(&t->engine->orphan_cnt, 1,
+				  memory_order_relaxed);
 	if (!t->pcb)
 		is_gone(t);
 	else if (t->linger_s == 0)
@@ -321,7 +348,10 @@ static void tsock_last_close(struct fd_object *obj, int fd)
 	if (phase != TSOCK_OURS && phase != TSOCK_LISTENER)
 		return;
 	t->linger_s = t->may_linger ? linger_of(fd) : -1;
-	if (fd >= 0 && t->linger_s != 0)
+	/* An accepted connection lives by its listener's port and goes on without a twin.
+	 * One whose twin has the port needs it (tsock_release). */
+	if (fd >= 0 && t->linger_s != 0 &&
+	    (phase == TSOCK_LISTENER || !t->port || may_keep_twin(t)))
 		(void)!fd_internal_copy(fd, &t->twin_fd);
 	if (phase == TSOCK_OURS && t->linger_s > 0)
 		linger(t);
@@ -654,7 +684,12 @@ static void tsock_release(struct fd_object *obj)
 	struct tsock *t = tsock_of(obj);
 
 	if (tsock_phase(t) == TSOCK_OURS && !t->is_gone && !t->is_orphan) {
+		bool is_one_too_many = !t->port && !may_keep_twin(t);
+
 		orphan(t);
+		/* the kernel needs no fd to go on with it */
+		if (UNLIKELY(is_one_too_many))
+			go_after_way(t);
 		return;
 	}
 	if (tsock_phase(t) == TSOCK_LISTENER)

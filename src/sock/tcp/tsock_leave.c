@@ -216,7 +216,7 @@ static void forget_pcb(struct tsock *t) REQUIRES(t->engine->stack->lock)
 static void is_theirs(struct tsock *t) REQUIRES(t->engine->stack->lock)
 {
 	list_remove(&t->moving);
-	list_remove(&t->orphan);
+	tsock_is_no_orphan(t);
 	atomic_store_explicit(&t->phase, TSOCK_KERNELS, memory_order_release);
 	atomic_store(&t->sock.end.ready, 0);
 	endpoint_fire(&t->sock.end, UINT32_MAX);
@@ -575,11 +575,13 @@ static void leave_orphans(struct tcp_engine *engine)
 
 	for (;;) {
 		stack_lock(engine->stack);
-		link = list_pop_front(&engine->orphans);
-		stack_unlock(engine->stack);
-		if (!link)
-			return;
+		link = engine->orphans.next;
 		t = LIST_ENTRY(link, struct tsock, orphan);
+		if (link != &engine->orphans)
+			tsock_is_no_orphan(t);
+		stack_unlock(engine->stack);
+		if (link == &engine->orphans)
+			return;
 		mutex_acquire(&t->sock.config);
 		(void)!tsock_go_back(t, atomic_load(&t->twin_fd));
 		mutex_release(&t->sock.config);

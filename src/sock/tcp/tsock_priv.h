@@ -255,6 +255,8 @@ void tsocks_tidy(struct stack_engine *base, struct stack *stack);
  * none. */
 int tsock_fd(struct tsock *t);
 void tcp_ports_tidy(struct tcp_engine *engine);
+/* Its conversation is over, or the kernel's. Under the lock. */
+void tsock_is_no_orphan(struct tsock *t);
 /* Ends what is left of a connection: rule, twin, way. Without a lock. */
 void tsock_give_up(struct tsock *t);
 

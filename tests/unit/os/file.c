@@ -155,6 +155,43 @@ TEST(names_come_one_by_one)
 	CHECK_EQ(named_cnt, 7);
 }
 
+enum { FDS_MAX = 400 };
+
+/* How often each was met, and the hundred from `skipped` on that are passed over. */
+struct met {
+	int cnt[FDS_MAX], skipped, last;
+};
+
+static int note_fd(void *ctx, int fd)
+{
+	struct met *met = ctx;
+
+	CHECK(fd > met->last);
+	met->last = fd;
+	if (fd < FDS_MAX)
+		met->cnt[fd]++;
+	return fd == met->skipped ? fd + 101 : fd + 1;
+}
+
+TEST(fds_come_in_their_order_and_can_be_skipped)
+{
+	struct met met = { .skipped = 120, .last = -1 };
+
+	for (int fd = 100; fd < FDS_MAX; fd++)
+		CHECK_EQ(dup2(0, fd), fd);
+	close(300);
+	file_for_fds(0, note_fd, &met);
+	CHECK_EQ(met.cnt[0], 1);
+	for (int fd = 100; fd < FDS_MAX; fd++)
+		CHECK_EQ(met.cnt[fd], fd != 300 && (fd <= 120 || fd > 220));
+	met = (struct met){ .skipped = -1, .last = 249 };
+	file_for_fds(250, note_fd, &met);
+	CHECK_EQ(met.cnt[250], 1);
+	CHECK_EQ(met.cnt[399], 1);
+	for (int fd = 100; fd < FDS_MAX; fd++)
+		close(fd);
+}
+
 /* Neither in part, nor at the cost of its neighbours. */
 TEST(lines_that_are_too_long_are_left_out)
 {
