@@ -98,21 +98,11 @@ static struct pkt *payload_of(struct tcp_engine *engine,
 static void send_short(struct stack *stack, struct tcp_way *way,
 		       const struct tcp_out *out) REQUIRES(stack->lock)
 {
-	uint8_t *frame = stack_tx_frame_locked(stack, way->dst.ring), *at;
-	struct pkt *pkt = out->data;
+	uint8_t *frame = stack_tx_frame_locked(stack, way->dst.ring);
 
-	if (UNLIKELY(!frame))
-		return;
-	tcp_way_write(way, frame, out->header_len + out->data_len, out->ecn);
-	at = frame + sizeof(struct dst_header);
-	memcpy(at, out->header, out->header_len);
-	at += out->header_len;
-	for (uint32_t i = 0; i < out->data_cnt; i++) {
-		memcpy(at, pkt->data, pkt->len);
-		at += pkt->len;
-		pkt = pkt_from_link(pkt->link.next);
-	}
-	stack_tx_commit_locked(stack, way->dst.ring, (size_t)(at - frame));
+	if (LIKELY(frame))
+		stack_tx_commit_locked(stack, way->dst.ring,
+				       tcp_engine_write(way, frame, out));
 }
 
 static void send_long(struct tcp_engine *engine, struct tcp_way *way,
@@ -142,7 +132,7 @@ NO_LOCK_ANALYSIS static void emit(void *ctx, struct tcp_pcb *pcb,
 	struct tcp_engine *engine = ctx;
 	struct tcp_way *way = way_of(engine, pcb, out);
 
-	if (UNLIKELY(!way || !tcp_way_is_open(way)))
+	if (UNLIKELY(!way || !tcp_way_is_open(way, engine->stack)))
 		return;
 	if (out->header_len + out->data_len + sizeof(struct dst_header) <=
 	    RING_TX_FRAME_LEN)

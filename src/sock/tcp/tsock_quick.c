@@ -220,8 +220,9 @@ static COLD ssize_t undo_send(int fd, const void *buf, size_t len, int flags,
 }
 
 /* False: nothing was done. */
-static inline bool send_short(struct tsock *t, struct stack *stack,
-			      const void *buf, size_t len) REQUIRES(stack->lock)
+static inline bool take_short(struct tsock *t, struct stack *stack,
+			      const void *buf, size_t len, struct tcp_out *out)
+	REQUIRES(stack->lock)
 {
 	struct pkt *pkt = stack_send_alloc_locked(stack);
 	uint8_t *to;
@@ -230,10 +231,26 @@ static inline bool send_short(struct tsock *t, struct stack *stack,
 		return false;
 	to = pkt_append(pkt, (uint32_t)len);
 	memcpy(to, buf, OPAQUE(len));
-	if (LIKELY(tcp_send_now(t->pcb, pkt, tsock_now(t))))
+	if (LIKELY(tcp_send_now(t->pcb, pkt, tsock_now(t), out)))
 		return true;
 	pkt_put(pkt);
 	return false;
+}
+
+/* Sends the segment and unlocks. What cannot be sent is lost, as any segment may be. */
+static inline void send_unlock(struct tsock *t, struct stack *stack,
+			       const struct tcp_out *out) RELEASES(stack->lock)
+{
+	struct tcp_way *way = t->way;
+	uint8_t *frame = NULL;
+
+	if (LIKELY(way && tcp_way_is_open(way, stack)))
+		frame = stack_tx_frame_locked(stack, way->dst.ring);
+	if (LIKELY(frame))
+		stack_tx_commit_unlock(stack, way->dst.ring,
+				       tcp_engine_write(way, frame, out));
+	else
+		stack_unlock(stack);
 }
 
 ssize_t tsock_quick_send(int fd, const void *buf, size_t len, int flags,
@@ -242,6 +259,7 @@ ssize_t tsock_quick_send(int fd, const void *buf, size_t len, int flags,
 {
 	struct stats_socket_counters *c;
 	struct stack *stack;
+	struct tcp_out out;
 	struct tsock *t;
 
 	if (UNLIKELY(fd_quick_is_odd() || flags & ~TX_FLAGS ||
@@ -261,7 +279,7 @@ ssize_t tsock_quick_send(int fd, const void *buf, size_t len, int flags,
 	/* another thread is in the middle of a long send */
 	if (UNLIKELY(!t->pcb || t->error || sock_params.tcp.polls_on_send ||
 		     atomic_load_explicit(&t->is_writing, memory_order_relaxed) ||
-		     !send_short(t, stack, buf, len)))
+		     !take_short(t, stack, buf, len, &out)))
 		return undo_send(fd, buf, len, flags, obj, stack);
 	stack_note_timers_locked(stack);
 	if (UNLIKELY(!tcp_has_room(t->pcb)))
@@ -269,6 +287,6 @@ ssize_t tsock_quick_send(int fd, const void *buf, size_t len, int flags,
 	c = sock_counters(&t->sock);
 	c->tx_packets++;
 	c->tx_bytes += len;
-	stack_unlock(stack);
+	send_unlock(t, stack, &out);
 	return fd_quick_end(obj, (ssize_t)len);
 }
