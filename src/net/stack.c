@@ -379,6 +379,7 @@ bool stack_announce_locked(struct stack *stack)
 	if (!end || !are_level(&end->watches))
 		return false;
 	stack->announced = end;
+	stack->announced_frame = frame;
 	atomic_store_explicit(&stack->was_polled, true, memory_order_relaxed);
 	endpoint_set_ready(end, READY_IN);
 	return true;

@@ -120,6 +120,8 @@ struct stack {
 	/* It has READY_IN because of the frame at the head of `only`, which lies there
 	 * still (stack_announce_locked). NULL: there is none. */
 	struct endpoint *announced;
+	/* what lies there behind the IP header; `foresee` has found it right */
+	struct ring_frame announced_frame;
 	struct list wakes; /* waiters */
 	struct list waiters;
 	struct waiter *watcher;

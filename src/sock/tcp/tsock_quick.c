@@ -121,6 +121,23 @@ struct endpoint *tsock_foresee_of_port(struct endpoint *end,
 		       NULL;
 }
 
+/* The next segment in the ring, or no data: it is not for this connection, or something is
+ * unusual. What was announced has been looked at before. */
+static inline struct ring_frame next_segment(const struct tsock *t,
+					     const struct stack *stack)
+{
+	struct ring *ring = stack->only;
+	struct ring_frame segment;
+
+	if (stack->announced == &t->sock.end)
+		return stack->announced_frame;
+	segment = demux_peek(&stack->demux, ring->ops->rx_peek(ring),
+			     stack->only_from);
+	if (UNLIKELY(!segment.data || !is_short_and_right(t, stack, &segment)))
+		return RING_NO_FRAME;
+	return segment;
+}
+
 long tsock_take_direct(struct tsock *t, struct stack *stack, void *buf,
 		       size_t len)
 {
@@ -132,9 +149,8 @@ long tsock_take_direct(struct tsock *t, struct stack *stack, void *buf,
 	if (UNLIKELY(!ring || stack->demux.last != end_of(t) ||
 		     stack->afterwards & STACK_ENGINES))
 		return -EAGAIN;
-	segment = demux_peek(&stack->demux, ring->ops->rx_peek(ring),
-			     stack->only_from);
-	if (UNLIKELY(!segment.data || !is_short_and_right(t, stack, &segment)))
+	segment = next_segment(t, stack);
+	if (UNLIKELY(!segment.data))
 		return -EAGAIN;
 	n = tcp_input_direct(t->pcb, segment.data, segment.len, buf,
 			     (uint32_t)MIN(len, (size_t)SHORT_MAX), tsock_now(t));
