@@ -328,6 +328,9 @@ static void run(struct stack_engine *base, struct stack *stack UNUSED)
 		run_batch(engine);
 	while (tcp_event_next(engine->table, &event))
 		tell(&event);
+	/* acknowledgments and ends give packets back */
+	if (UNLIKELY(!list_is_empty(&engine->starved)))
+		tsocks_feed(engine);
 }
 
 static void take_icmp(struct stack_engine *base, struct stack *stack UNUSED,
@@ -430,6 +433,7 @@ static struct tcp_engine *make(struct stack *stack)
 	list_init(&engine->moving);
 	list_init(&engine->shown);
 	list_init(&engine->guarded);
+	list_init(&engine->starved);
 	pkt_pool_init(&engine->borrowers, 0);
 	if (pkt_pool_grow(&engine->borrowers, BORROWERS, 0) != 0)
 		goto err_unmap;

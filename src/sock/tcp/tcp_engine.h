@@ -57,6 +57,8 @@ struct tcp_engine {
 	struct list moving;
 	struct tcp_ghost ghosts[TCP_GHOSTS];
 	unsigned ghost_cnt, next_ghost;
+	/* sockets that wait for a packet to send (tsock.starved) */
+	struct list starved;
 	/* sockets that readers of the statistics see, the one whose figures are the
 	 * oldest first; how often we went round; what was published so far */
 	struct list shown;
