@@ -308,7 +308,8 @@ tcp_sends_poll() {
 
 tcp_memory_has_a_limit() {
 	says tcp_memory "much, full, goes on, goes on, all" VMA_TCP=1 &&
-		says tcp_memory "little, full, goes on, goes on, all" VMA_TCP=1 VMA_TX_BUFS=1
+		says tcp_memory "little, full, goes on, goes on, all" VMA_TCP=1 VMA_TX_BUFS=1 &&
+		says tcp_memory "little, full, goes on, goes on, all" VMA_TCP=1 VMA_TX_SEGS_TCP=128
 }
 
 tcp_syns_by_the_second() {
