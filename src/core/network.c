@@ -455,6 +455,7 @@ static struct sock_tcp_params tcp_params(const struct options *o)
 		.mss = (uint16_t)o->mss,
 		.syn_rate = (uint32_t)o->tcp_max_syn_rate,
 		.polls_on_send = o->rx_poll_on_tx_tcp,
+		.merges_max = (uint32_t)o->gro_streams_max,
 	};
 }
 

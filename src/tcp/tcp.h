@@ -128,6 +128,8 @@ struct tcp_params {
 	/* Segments acknowledged at once after the start (quick ACK), or all. */
 	uint8_t quick_acks;
 	bool always_quick_acks;
+	/* So many times in a batch, neighbours that continue each other are taken as one. */
+	uint32_t merges_max;
 
 	/* How often a SYN, a SYN-ACK, and data are sent again before the
 	 * connection is given up; data of a pcb without owner has its own. */

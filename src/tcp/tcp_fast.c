@@ -633,11 +633,13 @@ static ALWAYS_INLINE unsigned take_run(struct tcp_table *table,
 void tcp_input_batch(struct tcp_table *table, struct tcp_in *in, unsigned cnt,
 		     uint64_t now_ns)
 {
+	uint32_t merges = table->params.merges_max;
 	unsigned taken;
 
 	table->counts.in_segments += cnt;
 	for (; cnt; cnt -= taken, in += taken) {
-		taken = take_run(table, in, cnt, now_ns);
+		taken = take_run(table, in, merges ? cnt : 1, now_ns);
+		merges -= taken > 1;
 		if (LIKELY(taken))
 			continue;
 		tcp_in_segment(table, in, now_ns);

@@ -777,6 +777,50 @@ static void tcp_memory(void)
 	free(stream);
 }
 
+static unsigned segments_in(int fd)
+{
+	struct {
+		struct tcp_info info;
+		char more[200];
+	} big = { 0 };
+	socklen_t len = sizeof(big);
+	uint32_t cnt;
+
+	getsockopt(fd, IPPROTO_TCP, TCP_INFO, &big, &len);
+	/* tcpi_segs_in, which the C library's struct does not have */
+	memcpy(&cnt, (const char *)&big + 140, sizeof(cnt));
+	return cnt;
+}
+
+/* By how many acknowledgments a stream is answered. */
+static void tcp_merges(void)
+{
+	enum { PIECE = 32 << 10, WARM_UP = 10, PIECES = 10, MSS = 988 };
+	static char piece[PIECE];
+	struct sockaddr_in name;
+	int listener = tcp_listener(&name), child;
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	unsigned cnt = 0;
+
+	if (connect(fd, (struct sockaddr *)&name, sizeof(name)) != 0)
+		perror("connect");
+	child = accept(listener, NULL, NULL);
+	for (int i = 0; i < WARM_UP + PIECES; i++) {
+		if (i == WARM_UP)
+			cnt = segments_in(fd);
+		if (write(fd, piece, PIECE) != PIECE)
+			perror("write");
+		read_all(child, PIECE);
+		/* which also polls */
+		(void)!recv(fd, piece, 1, MSG_DONTWAIT);
+	}
+	cnt = segments_in(fd) - cnt;
+	printf("%s\n", cnt > PIECES * PIECE / MSS / 3 ? "each" : "merged");
+	close(child);
+	close(fd);
+	close(listener);
+}
+
 /* How many of twelve connect in less than a second: all of them, or few. */
 static void tcp_syns(void)
 {
@@ -824,6 +868,7 @@ static const struct {
 	{ "tcp_acks", tcp_acks },
 	{ "tcp_sends", tcp_sends },
 	{ "tcp_memory", tcp_memory },
+	{ "tcp_merges", tcp_merges },
 	{ "tcp_syns", tcp_syns },
 };
 

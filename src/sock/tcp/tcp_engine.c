@@ -439,6 +439,7 @@ static struct tcp_engine *make(struct stack *stack)
 		goto err_unmap;
 	tcp_sysctl_read(&params);
 	params.always_quick_acks = sock_params.tcp.quickack;
+	params.merges_max = sock_params.tcp.merges_max;
 	if (sock_params.tcp.timestamps != 2)
 		params.with_timestamps = sock_params.tcp.timestamps;
 	engine->table = tcp_table_create(&params, &ops, engine, &stack->timers,
