@@ -284,7 +284,8 @@ static int start(struct net **net_out)
 			.poll_batch = (unsigned)o->cq_poll_batch_max,
 			.seed = hash_u64((uint64_t)getpid(),
 					 clock_realtime_ns()),
-			.send_max = (uint32_t)o->tx_bufs,
+			.send_max = (uint32_t)MIN(o->tx_bufs,
+						  o->tx_segs_tcp),
 			.sooner = progress_timer_is_sooner,
 		},
 		.netlink = network.netlink,
@@ -454,6 +455,7 @@ static struct sock_tcp_params tcp_params(const struct options *o)
 		.mss = (uint16_t)o->mss,
 		.syn_rate = (uint32_t)o->tcp_max_syn_rate,
 		.polls_on_send = o->rx_poll_on_tx_tcp,
+		.merges_max = (uint32_t)o->gro_streams_max,
 	};
 }
 

@@ -63,7 +63,8 @@ int stack_create(const struct stack_params *params, struct stack **stack_out)
 	stack_lock_init(&stack->lock, params->lock_kind);
 	spill_init(&stack->spill);
 	stack->poll_batch = MIN(params->poll_batch, (unsigned)STACK_BATCH);
-	pkt_stock_init(&stack->send, STACK_SEND_SIZE, params->send_max);
+	pkt_stock_init(&stack->send, STACK_SEND_SIZE,
+		       MAX(params->send_max, (uint32_t)STACK_SEND_LEAST));
 	list_init(&stack->engines);
 	list_init(&stack->lookups);
 	list_init(&stack->unanswered);
@@ -379,6 +380,7 @@ bool stack_announce_locked(struct stack *stack)
 	if (!end || !are_level(&end->watches))
 		return false;
 	stack->announced = end;
+	stack->announced_frame = frame;
 	atomic_store_explicit(&stack->was_polled, true, memory_order_relaxed);
 	endpoint_set_ready(end, READY_IN);
 	return true;

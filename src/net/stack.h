@@ -32,7 +32,12 @@ enum {
 
 /* The stocks of the stack: some for copies of received packets (spill.h), one for
  * the packets that engines send. */
-enum { STACK_STOCKS = SPILL_SIZES + 1, STACK_SEND_SIZE = 2048 };
+enum {
+	STACK_STOCKS = SPILL_SIZES + 1,
+	STACK_SEND_SIZE = 2048,
+	/* the stock grows by so many */
+	STACK_SEND_LEAST = PKT_STOCK_SLAB_SIZE / STACK_SEND_SIZE,
+};
 
 /* How many frames of a ring sockets may hold. When they hold more than `soon`, we
  * get memory for copies. Beyond `max` received packets are copied. Beyond `limit`
@@ -85,7 +90,7 @@ struct stack_params {
 	uint64_t seed;
 	struct net *net; /* NULL in tests that need none */
 	unsigned index;
-	/* how many packets to send there may be at most */
+	/* how many packets to send there may be at most; STACK_SEND_LEAST if less */
 	uint32_t send_max;
 	/* NULL: clock_monotonic_ns */
 	uint64_t (*clock_ns)(void);
@@ -120,6 +125,8 @@ struct stack {
 	/* It has READY_IN because of the frame at the head of `only`, which lies there
 	 * still (stack_announce_locked). NULL: there is none. */
 	struct endpoint *announced;
+	/* what lies there behind the IP header; `foresee` has found it right */
+	struct ring_frame announced_frame;
 	struct list wakes; /* waiters */
 	struct list waiters;
 	struct waiter *watcher;
@@ -465,6 +472,14 @@ static inline struct pkt *stack_send_alloc_locked(struct stack *stack)
 
 /* Gives back memory that is not needed any more. Called from time to time. */
 void stack_check(struct stack *stack) EXCLUDES(stack->lock);
+
+/* Whether there are as many as are allowed, and all are taken: the next one is there when
+ * somebody puts one. */
+static inline bool stack_send_is_used_up_locked(const struct stack *stack)
+	REQUIRES(stack->lock)
+{
+	return !stack->send.pool.free_cnt && pkt_stock_is_at_limit(&stack->send);
+}
 
 /* Sends a frame by one of the stack's rings (ring_ops.tx). */
 static inline int stack_tx_locked(struct stack *stack, struct ring *ring,

@@ -38,13 +38,18 @@ static inline uint32_t pkt_stock_slab_cnt(const struct pkt_stock *stock)
 	return PKT_STOCK_SLAB_SIZE / stock->buf_size;
 }
 
+/* It cannot grow any more. */
+static inline bool pkt_stock_is_at_limit(const struct pkt_stock *stock)
+{
+	return stock->pool.total_cnt + pkt_stock_slab_cnt(stock) >
+	       stock->cnt_max;
+}
+
 /* Packets may be taken soon. */
 static inline void pkt_stock_prepare(struct pkt_stock *stock)
 {
-	const struct pkt_pool *pool = &stock->pool;
-
-	if (UNLIKELY(pool->free_cnt <= PKT_STOCK_LOW) &&
-	    pool->total_cnt + pkt_stock_slab_cnt(stock) <= stock->cnt_max)
+	if (UNLIKELY(stock->pool.free_cnt <= PKT_STOCK_LOW) &&
+	    !pkt_stock_is_at_limit(stock))
 		stock->is_wanted = true;
 }
 

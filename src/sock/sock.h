@@ -58,6 +58,8 @@ struct sock_tcp_params {
 	uint32_t syn_rate;
 	/* each send looks first at what has come */
 	bool polls_on_send;
+	/* tcp_params.merges_max */
+	uint32_t merges_max;
 };
 
 /* What the sockets know of the rest of the library. Fixed after the start. */

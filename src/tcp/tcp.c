@@ -44,6 +44,7 @@ void tcp_params_init(struct tcp_params *params)
 		.rto_max_ns = 120 * NS_PER_SEC,
 		.delayed_ack_ns = 40 * NS_PER_MS,
 		.quick_acks = 16,
+		.merges_max = UINT32_MAX,
 		.syn_retries = 6,
 		.syn_linear_timeouts = 4,
 		.synack_retries = 5,

@@ -128,6 +128,8 @@ struct tcp_params {
 	/* Segments acknowledged at once after the start (quick ACK), or all. */
 	uint8_t quick_acks;
 	bool always_quick_acks;
+	/* So many times in a batch, neighbours that continue each other are taken as one. */
+	uint32_t merges_max;
 
 	/* How often a SYN, a SYN-ACK, and data are sent again before the
 	 * connection is given up; data of a pcb without owner has its own. */
@@ -357,9 +359,11 @@ uint32_t tcp_extend_room(const struct tcp_pcb *pcb);
 uint8_t *tcp_extend(struct tcp_pcb *pcb, uint32_t len, unsigned flags);
 /* Sends what may be sent. After a series of tcp_write and tcp_extend. */
 void tcp_output(struct tcp_pcb *pcb, uint64_t now_ns);
-/* Both at once, for a packet whose bytes may be sent now, as one segment. False: nothing
- * was done, since something is unusual. */
-bool tcp_send_now(struct tcp_pcb *pcb, struct pkt *pkt, uint64_t now_ns) MUST_CHECK;
+/* Both at once, for a packet whose bytes may be sent now, as one segment. The segment is
+ * in `out`, and the caller sends it before he calls the engine again, as `emit` would.
+ * False: nothing was done, since something is unusual. */
+bool tcp_send_now(struct tcp_pcb *pcb, struct pkt *pkt, uint64_t now_ns,
+		  struct tcp_out *out) MUST_CHECK;
 /* Bytes that should be written now: 0, or a full segment at least, which may be
  * more than the buffer's size allows. A writer who filled it to the byte would
  * leave short segments in the middle of the stream. */

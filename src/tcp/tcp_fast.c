@@ -51,27 +51,36 @@ void tcp_fast_init(struct tcp_pcb *pcb)
 	header->offset_ae = (uint8_t)(len << 2);
 	header->urgent = 0;
 	pcb->is_header_stale = true;
+	header->seq = header->ack = 0;
+	header->flags = 0;
+	header->window = header->check = 0;
 	pcb->plain.ts_head = htobe32(TCP_OPTION_TS_PLAIN);
+	pcb->plain.ts_val = pcb->plain.ts_ecr = 0;
 	pcb->plain_len = (uint8_t)len;
+	pcb->plain_sum = csum_partial(header, len, pcb->pseudo_sum);
 	pcb->plain_word = htobe16((uint16_t)(len << 10 | WIRE_TCP_ACK));
 }
 
+/* The sum of what is the same in all plain segments is kept; here are the other fields. */
 static ALWAYS_INLINE void put_checksum(struct tcp_pcb *pcb, struct pkt *pkt,
 				       uint32_t len)
 {
 	struct wire_tcp *header = &pcb->plain.header;
-	uint32_t sum = csum_add(pcb->pseudo_sum,
-				htobe16((uint16_t)(pcb->plain_len + len)));
+	__be16 total_len = htobe16((uint16_t)(pcb->plain_len + len));
+	uint64_t sum;
 
-	if (LIKELY(pcb->path.with_checksum)) {
-		header->check = (uint16_t)~csum_fold(sum);
+	if (pcb->path.with_checksum) {
+		header->check = (uint16_t)~csum_fold(
+			csum_add(pcb->pseudo_sum, total_len));
 		return;
 	}
-	header->check = 0;
-	sum = csum_partial(header, pcb->plain_len, sum);
+	sum = (uint64_t)pcb->plain_sum + total_len + header->seq + header->ack +
+	      header->window + htobe16(header->flags);
+	if (pcb->plain_len != sizeof(*header))
+		sum += (uint64_t)pcb->plain.ts_val + pcb->plain.ts_ecr;
 	if (pkt)
-		sum = csum_add(sum, tcp_pkt_sum(pkt));
-	header->check = csum_fold(sum);
+		sum += tcp_pkt_sum(pkt);
+	header->check = csum_fold(csum_fold64(sum));
 }
 
 /* The fields that acknowledge. They change only when something was received or read. */
@@ -90,19 +99,11 @@ static ALWAYS_INLINE void refresh_header(struct tcp_pcb *pcb)
 	pcb->is_header_stale = false;
 }
 
-static ALWAYS_INLINE void emit(struct tcp_pcb *pcb, uint32_t seq, uint8_t flags,
-			       struct pkt *pkt, uint32_t len, uint64_t now_ns)
+static ALWAYS_INLINE struct tcp_out build(struct tcp_pcb *pcb, uint32_t seq,
+					  uint8_t flags, struct pkt *pkt,
+					  uint32_t len, uint64_t now_ns)
 {
 	struct wire_tcp *header = &pcb->plain.header;
-	struct tcp_table *table = pcb->table;
-	struct tcp_out out = {
-		.key = &pcb->key,
-		.header = (const uint8_t *)header,
-		.header_len = pcb->plain_len,
-		.data = pkt,
-		.data_cnt = pkt != NULL,
-		.data_len = len,
-	};
 
 	if (pcb->is_header_stale)
 		refresh_header(pcb);
@@ -115,9 +116,24 @@ static ALWAYS_INLINE void emit(struct tcp_pcb *pcb, uint32_t seq, uint8_t flags,
 	/* header_len excludes time stamps where they were not negotiated. */
 	pcb->plain.ts_val = htobe32(tcp_ts_now(pcb, now_ns));
 	put_checksum(pcb, pkt, len);
-	table->counts.out_segments++;
+	pcb->table->counts.out_segments++;
 	pcb->segs_out++;
-	table->ops->emit(table->ctx, pcb, &out);
+	return (struct tcp_out){
+		.key = &pcb->key,
+		.header = (const uint8_t *)header,
+		.header_len = pcb->plain_len,
+		.data = pkt,
+		.data_cnt = pkt != NULL,
+		.data_len = len,
+	};
+}
+
+static ALWAYS_INLINE void emit(struct tcp_pcb *pcb, uint32_t seq, uint8_t flags,
+			       struct pkt *pkt, uint32_t len, uint64_t now_ns)
+{
+	struct tcp_out out = build(pcb, seq, flags, pkt, len, now_ns);
+
+	pcb->table->ops->emit(pcb->table->ctx, pcb, &out);
 }
 
 static void emit_ack(struct tcp_pcb *pcb, uint64_t now_ns)
@@ -180,9 +196,11 @@ static ALWAYS_INLINE void note_sent(struct tcp_pcb *pcb, struct pkt *pkt,
 enum { PUSH_TO_PSH = SEG_PUSH / WIRE_TCP_PSH };
 
 /* Sends a full segment or the last one, as far as the windows allow. Returns false if
- * the general rules must decide. The packet is handed over as the last step. */
+ * the general rules must decide. The packet is handed over as the last step; with `out`
+ * the caller does that. */
 static ALWAYS_INLINE bool push_one(struct tcp_pcb *pcb, struct pkt *pkt,
-				   bool is_last, uint64_t now_ns)
+				   bool is_last, uint64_t now_ns,
+				   struct tcp_out *out)
 {
 	uint32_t seq = pcb->snd_nxt, end = seq + pkt->len;
 	uint8_t flags = (uint8_t)(WIRE_TCP_ACK |
@@ -198,7 +216,10 @@ static ALWAYS_INLINE bool push_one(struct tcp_pcb *pcb, struct pkt *pkt,
 	}
 	pcb->unsent = is_last ? NULL : pkt_from_link(pkt->link.next);
 	note_sent(pcb, pkt, now_ns);
-	emit(pcb, seq, flags, pkt, pkt->len, now_ns);
+	if (out)
+		*out = build(pcb, seq, flags, pkt, pkt->len, now_ns);
+	else
+		emit(pcb, seq, flags, pkt, pkt->len, now_ns);
 	return true;
 }
 
@@ -212,11 +233,13 @@ void tcp_fast_push(struct tcp_pcb *pcb, uint64_t now_ns)
 	if (!may_push(pcb, now_ns))
 		return;
 	while (pcb->unsent && push_one(pcb, pcb->unsent,
-				       is_last(pcb, pcb->unsent), now_ns))
+				       is_last(pcb, pcb->unsent), now_ns,
+				       NULL))
 		;
 }
 
-bool tcp_send_now(struct tcp_pcb *pcb, struct pkt *pkt, uint64_t now_ns)
+bool tcp_send_now(struct tcp_pcb *pcb, struct pkt *pkt, uint64_t now_ns,
+		  struct tcp_out *out)
 {
 	struct tcp_seg *seg = tcp_seg(pkt);
 
@@ -230,7 +253,7 @@ bool tcp_send_now(struct tcp_pcb *pcb, struct pkt *pkt, uint64_t now_ns)
 	list_push_back(&pcb->snd_queue, &pkt->link);
 	pcb->unsent = pkt;
 	pcb->snd_end += pkt->len;
-	if (LIKELY(may_push(pcb, now_ns) && push_one(pcb, pkt, true, now_ns)))
+	if (LIKELY(may_push(pcb, now_ns) && push_one(pcb, pkt, true, now_ns, out)))
 		return true;
 	list_remove(&pkt->link);
 	pcb->unsent = NULL;
@@ -242,7 +265,7 @@ bool tcp_send_now(struct tcp_pcb *pcb, struct pkt *pkt, uint64_t now_ns)
 void tcp_output(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	if (LIKELY(may_push(pcb, now_ns) && is_last(pcb, pcb->unsent)) &&
-	    push_one(pcb, pcb->unsent, true, now_ns))
+	    push_one(pcb, pcb->unsent, true, now_ns, NULL))
 		return;
 	pcb->flags |= TF_MORE_FOLLOWS;
 	tcp_out_push(pcb, now_ns);
@@ -540,8 +563,8 @@ long tcp_input_direct(struct tcp_pcb *pcb, const uint8_t *segment, uint32_t len,
 	pcb->data_segs_in++;
 	tcp_rx_note_len(pcb, run.len);
 	tcp_rx_schedule_ack(pcb, run.len, now_ns);
-	pcb->rcv_unread += run.len;
-	tcp_recved(pcb, run.len, now_ns);
+	/* it is read already */
+	tcp_rx_was_read(pcb, run.len, now_ns);
 	if (pcb->flags & TF_ACK_NOW)
 		emit_ack(pcb, now_ns);
 	return (long)run.len;
@@ -610,11 +633,13 @@ static ALWAYS_INLINE unsigned take_run(struct tcp_table *table,
 void tcp_input_batch(struct tcp_table *table, struct tcp_in *in, unsigned cnt,
 		     uint64_t now_ns)
 {
+	uint32_t merges = table->params.merges_max;
 	unsigned taken;
 
 	table->counts.in_segments += cnt;
 	for (; cnt; cnt -= taken, in += taken) {
-		taken = take_run(table, in, cnt, now_ns);
+		taken = take_run(table, in, merges ? cnt : 1, now_ns);
+		merges -= taken > 1;
 		if (LIKELY(taken))
 			continue;
 		tcp_in_segment(table, in, now_ns);

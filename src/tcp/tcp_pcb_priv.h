@@ -355,6 +355,8 @@ struct tcp_pcb {
 		__be32 ts_val;
 		__be32 ts_ecr;
 	} plain;
+	/* of the pseudo header, and of the fields of the plain one that never change */
+	uint32_t plain_sum;
 
 	/* congestion */
 	uint32_t cwnd;

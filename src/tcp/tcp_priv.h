@@ -110,8 +110,19 @@ uint16_t tcp_path_mss(const struct tcp_params *params,
 uint8_t tcp_rcv_scale(const struct tcp_params *params);
 
 /* tcp_stats.c */
+/* Half a round of sequence numbers may have gone by. */
+void tcp_stats_note_halves(struct tcp_pcb *pcb);
+
 /* Is called now and then, before 2^31 bytes have gone by. */
-void tcp_stats_note_bytes(struct tcp_pcb *pcb);
+static inline void tcp_stats_note_bytes(struct tcp_pcb *pcb)
+{
+	uint32_t acked = (pcb->snd_una - pcb->iss - 1) >> 31;
+	uint32_t received = (pcb->rcv_nxt - pcb->irs - 1) >> 31;
+
+	if (UNLIKELY(((pcb->acked_halves ^ acked) |
+		      (pcb->received_halves ^ received)) & 1))
+		tcp_stats_note_halves(pcb);
+}
 /* From now on, time is counted as this kind. */
 void tcp_stats_pass(struct tcp_pcb *pcb, enum tcp_chrono kind, uint64_t now_ns);
 
@@ -467,6 +478,9 @@ static inline void tcp_rx_schedule_ack(struct tcp_pcb *pcb, uint32_t len,
 		tcp_timer_delay_ack(pcb, now_ns);
 }
 
+/* A round trip of reading is over: the buffer follows. */
+void tcp_rx_tune(struct tcp_pcb *pcb, uint64_t now_ns);
+
 /* Receiver's side of silly window avoidance (RFC 9293 section 3.8.6.2.2): the
  * edge moves by a worthwhile amount or not at all, and never back. */
 static inline uint32_t tcp_rx_window(struct tcp_pcb *pcb)
@@ -648,6 +662,25 @@ static inline bool tcp_pcb_has_room(const struct tcp_pcb *pcb)
 {
 	return pcb->snd_end - pcb->snd_una <= pcb->snd_buf - pcb->snd_buf / 3 &&
 	       pcb->snd_end - pcb->snd_nxt < pcb->settings->notsent_lowat;
+}
+
+/* The part of tcp_recved that is left for a synchronised connection. */
+static inline void tcp_rx_was_read(struct tcp_pcb *pcb, uint32_t len, uint64_t now_ns)
+{
+	uint32_t room, window, step;
+
+	pcb->tune_taken += len;
+	if (UNLIKELY(now_ns - pcb->tune_start_ns >= MAX(pcb->srtt_ns, NS_PER_MS)))
+		tcp_rx_tune(pcb, now_ns);
+	room = pcb->rcv_buf - MIN(pcb->rcv_unread, pcb->rcv_buf);
+	window = seq_after(pcb->rcv_edge, pcb->rcv_nxt)
+			 ? pcb->rcv_edge - pcb->rcv_nxt
+			 : 0;
+	/* We tell the peer when it gains a lot, or when it may be stuck. */
+	step = window < 2 * pcb->mss ? MIN(pcb->rcv_buf / 2, pcb->mss)
+				     : pcb->rcv_buf / 2;
+	if (UNLIKELY(room >= window + step))
+		tcp_out_ack(pcb, now_ns);
 }
 
 #endif

@@ -519,13 +519,10 @@ bool tcp_has_end(const struct tcp_pcb *pcb)
  * window allows is limited by the window. The window then becomes four times what it
  * took: slow start doubles while we measure, and once more until the sender knows the
  * new window. A factor of two would end slow start. */
-static void tune_rcv_buf(struct tcp_pcb *pcb, uint32_t len, uint64_t now_ns)
+void tcp_rx_tune(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	uint64_t wanted;
 
-	pcb->tune_taken += len;
-	if (now_ns - pcb->tune_start_ns < MAX(pcb->srtt_ns, NS_PER_MS))
-		return;
 	wanted = 4 * (uint64_t)pcb->tune_taken + 16 * (uint64_t)pcb->mss;
 	if (!(pcb->flags & TF_RCV_BUF_FIXED) &&
 	    pcb->table->params.tunes_rcv_buf && wanted > pcb->rcv_buf)
@@ -539,24 +536,13 @@ static void tune_rcv_buf(struct tcp_pcb *pcb, uint32_t len, uint64_t now_ns)
 
 void tcp_recved(struct tcp_pcb *pcb, uint32_t len, uint64_t now_ns)
 {
-	uint32_t room, window, step;
-
 	INVARIANT(len <= pcb->rcv_unread, "more read than was received");
 	pcb->rcv_unread -= len;
 	if (len)
 		pcb->is_header_stale = true;
 	if (!tcp_is_synchronised(pcb) || pcb->flags & TF_FIN_RCVD)
 		return;
-	tune_rcv_buf(pcb, len, now_ns);
-	room = pcb->rcv_buf - MIN(pcb->rcv_unread, pcb->rcv_buf);
-	window = seq_after(pcb->rcv_edge, pcb->rcv_nxt)
-			 ? pcb->rcv_edge - pcb->rcv_nxt
-			 : 0;
-	/* We tell the peer when it gains a lot, or when it may be stuck. */
-	step = window < 2 * pcb->mss ? MIN(pcb->rcv_buf / 2, pcb->mss)
-				     : pcb->rcv_buf / 2;
-	if (room >= window + step)
-		tcp_out_ack(pcb, now_ns);
+	tcp_rx_was_read(pcb, len, now_ns);
 }
 
 void tcp_rx_restore_run(struct tcp_pcb *pcb, struct pkt *pkt, uint32_t seq,

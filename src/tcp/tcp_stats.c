@@ -29,7 +29,7 @@ static uint64_t received(const struct tcp_pcb *pcb, uint32_t *halves)
 			       !!(pcb->flags & TF_FIN_RCVD), halves);
 }
 
-void tcp_stats_note_bytes(struct tcp_pcb *pcb)
+void tcp_stats_note_halves(struct tcp_pcb *pcb)
 {
 	acked(pcb, &pcb->acked_halves);
 	received(pcb, &pcb->received_halves);

@@ -27,6 +27,7 @@ long measured_send(int fd, const void *buf);
 long measured_receive(int fd, void *buf);
 long measured_take(int fd, void *buf);
 long measured_look(int fd, void *buf);
+long measured_told(int fd, void *buf);
 long measured_epoll(int set, struct epoll_event *event);
 
 MEASURED long measured_send(int fd, const void *buf)
@@ -46,6 +47,12 @@ MEASURED long measured_take(int fd, void *buf)
 }
 
 MEASURED long measured_look(int fd, void *buf)
+{
+	return recv(fd, buf, LEN, MSG_DONTWAIT);
+}
+
+/* Of a connection that epoll_wait has told of. */
+MEASURED long measured_told(int fd, void *buf)
 {
 	return recv(fd, buf, LEN, MSG_DONTWAIT);
 }
@@ -148,7 +155,8 @@ static int calls(const char *address, const char *pipe)
 {
 	int fd = connected(address), set = epoll_create1(0);
 	struct epoll_event event = { .events = EPOLLIN };
-	unsigned sent = 0, received = 0, looked = 0, waited = 0, taken = 0;
+	unsigned sent = 0, received = 0, looked = 0, waited = 0, taken = 0,
+		 told = 0;
 	int latest, requests = open(pipe, O_RDWR);
 	char buf[LEN] = "";
 	long before;
@@ -173,7 +181,7 @@ static int calls(const char *address, const char *pipe)
 		send(fd, buf, LEN, 0);
 		await_frame(before);
 		waited += measured_epoll(set, &event) == 1;
-		recv(fd, buf, LEN, 0);
+		told += measured_told(fd, buf) == LEN;
 	}
 	latest = connected(address);
 	for (int i = 0; i < ROUNDS; i++) {
@@ -184,7 +192,7 @@ static int calls(const char *address, const char *pipe)
 		while (recv(latest, buf, LEN, MSG_DONTWAIT) > 0)
 			;
 	}
-	printf("%u %u %u %u %u\n", sent, received, taken, looked, waited);
+	printf("%u %u %u %u %u %u\n", sent, received, taken, looked, waited, told);
 	return 0;
 }
 

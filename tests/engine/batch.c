@@ -65,6 +65,44 @@ TEST(bulk_is_acknowledged_by_twos_and_by_batches)
 	peer_teardown();
 }
 
+/* Two times four in a row, with a damaged one between them: how many acknowledgments. */
+static unsigned acks_for_two_runs(uint32_t merges_max)
+{
+	struct tcp_in in[9];
+	unsigned before, cnt;
+	uint32_t seq = P;
+
+	peer_defaults();
+	peer.params.merges_max = merges_max;
+	peer_connect(&peer_full_options);
+	for (int i = 0; i < 4; i++, seq += 100)
+		peer_send(A, seq, U, 100);
+	CHECK_EQ(peer_take_all(), 400);
+	for (int i = 0; i < 9; i++) {
+		in[i] = peer_make(A, seq, U, 100);
+		if (i == 4) {
+			in[i].pkt->csum_verdict = PKT_CSUM_UNKNOWN;
+			in[i].pkt->data[in[i].pkt->len - 1] ^= 1;
+		} else {
+			seq += 100;
+		}
+	}
+	before = peer.sent_cnt;
+	tcp_input_batch(peer.table, in, 9, peer.now_ns);
+	cnt = peer.sent_cnt - before;
+	CHECK_EQ(peer_take_all(), 800);
+	peer.looked_at = peer.sent_cnt;
+	peer_teardown();
+	return cnt;
+}
+
+TEST(neighbours_are_taken_as_one_so_many_times)
+{
+	CHECK_EQ(acks_for_two_runs(2), 2);
+	CHECK_EQ(acks_for_two_runs(1), 3);
+	CHECK_EQ(acks_for_two_runs(0), 4);
+}
+
 TEST(acknowledgments_of_a_batch_count_as_the_last)
 {
 	struct tcp_pcb_info info;

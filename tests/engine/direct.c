@@ -53,11 +53,14 @@ static void receive(bool is_direct, uint32_t seq, uint32_t ack, uint32_t len)
 static bool may_send_now(uint32_t len)
 {
 	struct pkt *pkt = pkt_alloc(&peer.pool);
+	struct tcp_out out;
 	bool result;
 
 	memset(pkt_append(pkt, len), 'y', len);
-	result = tcp_send_now(peer.pcb, pkt, peer.now_ns);
-	if (!result)
+	result = tcp_send_now(peer.pcb, pkt, peer.now_ns, &out);
+	if (result)
+		peer_emit(NULL, peer.pcb, &out);
+	else
 		pkt_put(pkt);
 	return result;
 }

@@ -11,8 +11,8 @@ enum { BUF_SIZE = 2048 };
 
 struct peer peer;
 
-static void emit(void *ctx UNUSED, struct tcp_pcb *pcb UNUSED,
-		 const struct tcp_out *out)
+void peer_emit(void *ctx UNUSED, struct tcp_pcb *pcb UNUSED,
+	       const struct tcp_out *out)
 {
 	const struct wire_tcp *header = (const void *)out->header;
 	struct peer_sent *sent = &peer.sent[peer.sent_cnt++ % PEER_SENT_MAX];
@@ -79,7 +79,7 @@ static bool stray(void *ctx UNUSED, const struct flow_key *key, uint8_t flags,
 	return true;
 }
 
-static const struct tcp_ops ops = { emit, alloc, release, path, stamped, stray };
+static const struct tcp_ops ops = { peer_emit, alloc, release, path, stamped, stray };
 
 void peer_defaults(void)
 {

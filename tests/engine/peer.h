@@ -97,6 +97,8 @@ struct tcp_in peer_make_options(uint8_t flags, uint32_t seq, uint32_t ack,
 struct tcp_in peer_make(uint8_t flags, uint32_t seq, uint32_t ack,
 			uint32_t len);
 
+/* The engine's `emit`, and who sends in its place. */
+void peer_emit(void *ctx, struct tcp_pcb *pcb, const struct tcp_out *out);
 /* The next segment the engine sent; the case fails if there is none, or one. */
 const struct peer_sent *peer_next(void);
 void peer_expect_silence(void);

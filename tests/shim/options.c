@@ -680,6 +680,147 @@ static void tcp_sends(void)
 	close(listener);
 }
 
+/* A connection to a child with a small buffer, and with a large one itself. */
+static int tcp_pair(int listener, const struct sockaddr_in *name, int *child)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &(int){ 8192 }, sizeof(int));
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &(int){ 1 << 20 }, sizeof(int));
+	if (connect(fd, (const struct sockaddr *)name, sizeof(*name)) != 0)
+		perror("connect");
+	*child = accept(listener, NULL, NULL);
+	return fd;
+}
+
+static size_t fill(int fd)
+{
+	static char piece[4000];
+	size_t sum = 0;
+	ssize_t n;
+
+	while ((n = send(fd, piece, sizeof(piece), MSG_DONTWAIT)) > 0)
+		sum += (size_t)n;
+	if (errno != EAGAIN)
+		perror("send");
+	return sum;
+}
+
+static bool has_room(int fd, int ms)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLOUT };
+
+	return poll(&pfd, 1, ms) == 1;
+}
+
+enum { STREAM = 2 << 20 };
+
+static void *read_stream(void *arg)
+{
+	char buf[4096];
+	size_t sum = 0;
+	ssize_t n;
+
+	while (sum < STREAM && (n = read(*(int *)arg, buf, sizeof(buf))) > 0)
+		sum += (size_t)n;
+	return NULL;
+}
+
+static void read_all(int fd, size_t len)
+{
+	char buf[4096];
+	ssize_t n;
+
+	for (; len; len -= (size_t)n) {
+		n = read(fd, buf, len < sizeof(buf) ? len : sizeof(buf));
+		if (n <= 0) {
+			perror("read");
+			return;
+		}
+	}
+}
+
+/* How much connections take whose peers read nothing, whether they say that they are
+ * full, and whether they go on when the peers read. */
+static void tcp_memory(void)
+{
+	struct sockaddr_in name;
+	int listener = tcp_listener(&name), children[2];
+	int fds[2] = { tcp_pair(listener, &name, &children[0]),
+		       tcp_pair(listener, &name, &children[1]) };
+	char *stream = calloc(1, STREAM);
+	size_t first = 0, second = 0;
+	pthread_t reader;
+
+	/* until the children's buffers are full as well */
+	for (int i = 0; i < 50; i++) {
+		first += fill(fds[0]);
+		second += fill(fds[1]);
+		if (!has_room(fds[0], 100) && !has_room(fds[1], 100))
+			break;
+	}
+	printf("%s, ", first + second < 400000 ? "little" : "much");
+	printf("%s, ", has_room(fds[0], 0) || has_room(fds[1], 0) ? "room" : "full");
+	read_all(children[0], first);
+	printf("%s, ", has_room(fds[0], 2000) ? "goes on" : "stands still");
+	read_all(children[1], second);
+	printf("%s, ", has_room(fds[1], 2000) ? "goes on" : "stands still");
+	if (pthread_create(&reader, NULL, read_stream, &children[0]) != 0)
+		perror("thread");
+	printf("%s\n", write(fds[0], stream, STREAM) == STREAM ? "all" : "some");
+	pthread_join(reader, NULL);
+	for (int i = 0; i < 2; i++) {
+		close(fds[i]);
+		close(children[i]);
+	}
+	close(listener);
+	free(stream);
+}
+
+static unsigned segments_in(int fd)
+{
+	struct {
+		struct tcp_info info;
+		char more[200];
+	} big = { 0 };
+	socklen_t len = sizeof(big);
+	uint32_t cnt;
+
+	getsockopt(fd, IPPROTO_TCP, TCP_INFO, &big, &len);
+	/* tcpi_segs_in, which the C library's struct does not have */
+	memcpy(&cnt, (const char *)&big + 140, sizeof(cnt));
+	return cnt;
+}
+
+/* By how many acknowledgments a stream is answered. */
+static void tcp_merges(void)
+{
+	enum { PIECE = 32 << 10, WARM_UP = 10, PIECES = 10, MSS = 988 };
+	static char piece[PIECE];
+	struct sockaddr_in name;
+	int listener = tcp_listener(&name), child;
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	unsigned cnt = 0;
+
+	if (connect(fd, (struct sockaddr *)&name, sizeof(name)) != 0)
+		perror("connect");
+	child = accept(listener, NULL, NULL);
+	for (int i = 0; i < WARM_UP + PIECES; i++) {
+		if (i == WARM_UP)
+			cnt = segments_in(fd);
+		if (write(fd, piece, PIECE) != PIECE)
+			perror("write");
+		read_all(child, PIECE);
+		/* which also polls */
+		(void)!recv(fd, piece, 1, MSG_DONTWAIT);
+	}
+	cnt = segments_in(fd) - cnt;
+	printf("%s\n", cnt > PIECES * PIECE / MSS / 3 ? "each" : "merged");
+	close(child);
+	close(fd);
+	close(listener);
+}
+
 /* How many of twelve connect in less than a second: all of them, or few. */
 static void tcp_syns(void)
 {
@@ -726,6 +867,8 @@ static const struct {
 	{ "tcp", tcp },
 	{ "tcp_acks", tcp_acks },
 	{ "tcp_sends", tcp_sends },
+	{ "tcp_memory", tcp_memory },
+	{ "tcp_merges", tcp_merges },
 	{ "tcp_syns", tcp_syns },
 };
 

@@ -306,6 +306,17 @@ tcp_sends_poll() {
 			VMA_RX_POLL_ON_TX_TCP=1
 }
 
+tcp_memory_has_a_limit() {
+	says tcp_memory "much, full, goes on, goes on, all" VMA_TCP=1 &&
+		says tcp_memory "little, full, goes on, goes on, all" VMA_TCP=1 VMA_TX_BUFS=1 &&
+		says tcp_memory "little, full, goes on, goes on, all" VMA_TCP=1 VMA_TX_SEGS_TCP=128
+}
+
+tcp_segments_are_merged() {
+	says tcp_merges merged VMA_TCP=1 VMA_MSS=1000 &&
+		says tcp_merges each VMA_TCP=1 VMA_MSS=1000 VMA_GRO_STREAMS_MAX=0
+}
+
 tcp_syns_by_the_second() {
 	says tcp_syns all VMA_TCP=1 && says tcp_syns few VMA_TCP=1 VMA_TCP_MAX_SYN_RATE=2
 }
@@ -388,7 +399,7 @@ for case in ${CASES:-exception_passed_over exception_leaves exception_leaves_lou
 	exception_is_refused each_socket_option filter_spares_what_waits exception_aborts exception_at_the_start switched_off \
 	polls_give_way thread_mode_biased thread_mode_spin thread_mode_sleep \
 	thread_mode_yield progress_of_what_nobody_polls progress_in_portions \
-	internal_thread_where_asked rings_by_wish tcp_from_the_first tcp_acks_at_once tcp_sends_poll tcp_syns_by_the_second batch_of_a_poll \
+	internal_thread_where_asked rings_by_wish tcp_from_the_first tcp_acks_at_once tcp_sends_poll tcp_memory_has_a_limit tcp_segments_are_merged tcp_syns_by_the_second batch_of_a_poll \
 	least_buffer_of_a_socket kernel_is_asked_while_polling kernel_is_passed_over \
 	local_device_by_wish log_goes_to_a_file log_has_colours \
 	rules_are_read_from_a_file rules_for_an_application_id}; do

@@ -98,21 +98,11 @@ static struct pkt *payload_of(struct tcp_engine *engine,
 static void send_short(struct stack *stack, struct tcp_way *way,
 		       const struct tcp_out *out) REQUIRES(stack->lock)
 {
-	uint8_t *frame = stack_tx_frame_locked(stack, way->dst.ring), *at;
-	struct pkt *pkt = out->data;
+	uint8_t *frame = stack_tx_frame_locked(stack, way->dst.ring);
 
-	if (UNLIKELY(!frame))
-		return;
-	tcp_way_write(way, frame, out->header_len + out->data_len, out->ecn);
-	at = frame + sizeof(struct dst_header);
-	memcpy(at, out->header, out->header_len);
-	at += out->header_len;
-	for (uint32_t i = 0; i < out->data_cnt; i++) {
-		memcpy(at, pkt->data, pkt->len);
-		at += pkt->len;
-		pkt = pkt_from_link(pkt->link.next);
-	}
-	stack_tx_commit_locked(stack, way->dst.ring, (size_t)(at - frame));
+	if (LIKELY(frame))
+		stack_tx_commit_locked(stack, way->dst.ring,
+				       tcp_engine_write(way, frame, out));
 }
 
 static void send_long(struct tcp_engine *engine, struct tcp_way *way,
@@ -142,7 +132,7 @@ NO_LOCK_ANALYSIS static void emit(void *ctx, struct tcp_pcb *pcb,
 	struct tcp_engine *engine = ctx;
 	struct tcp_way *way = way_of(engine, pcb, out);
 
-	if (UNLIKELY(!way || !tcp_way_is_open(way)))
+	if (UNLIKELY(!way || !tcp_way_is_open(way, engine->stack)))
 		return;
 	if (out->header_len + out->data_len + sizeof(struct dst_header) <=
 	    RING_TX_FRAME_LEN)
@@ -338,6 +328,9 @@ static void run(struct stack_engine *base, struct stack *stack UNUSED)
 		run_batch(engine);
 	while (tcp_event_next(engine->table, &event))
 		tell(&event);
+	/* acknowledgments and ends give packets back */
+	if (UNLIKELY(!list_is_empty(&engine->starved)))
+		tsocks_feed(engine);
 }
 
 static void take_icmp(struct stack_engine *base, struct stack *stack UNUSED,
@@ -440,11 +433,13 @@ static struct tcp_engine *make(struct stack *stack)
 	list_init(&engine->moving);
 	list_init(&engine->shown);
 	list_init(&engine->guarded);
+	list_init(&engine->starved);
 	pkt_pool_init(&engine->borrowers, 0);
 	if (pkt_pool_grow(&engine->borrowers, BORROWERS, 0) != 0)
 		goto err_unmap;
 	tcp_sysctl_read(&params);
 	params.always_quick_acks = sock_params.tcp.quickack;
+	params.merges_max = sock_params.tcp.merges_max;
 	if (sock_params.tcp.timestamps != 2)
 		params.with_timestamps = sock_params.tcp.timestamps;
 	engine->table = tcp_table_create(&params, &ops, engine, &stack->timers,

@@ -7,7 +7,10 @@
 #ifndef SOCK_TCP_TCP_ENGINE_H
 #define SOCK_TCP_TCP_ENGINE_H
 
+#include <string.h>
+
 #include "net/stack.h"
+#include "pkt/wire.h"
 #include "sock/tcp/tcp_memory.h"
 #include "sock/tcp/tcp_way.h"
 #include "tcp/tcp.h"
@@ -56,6 +59,8 @@ struct tcp_engine {
 	struct list moving;
 	struct tcp_ghost ghosts[TCP_GHOSTS];
 	unsigned ghost_cnt, next_ghost;
+	/* sockets that wait for a packet to send (tsock.starved) */
+	struct list starved;
 	/* sockets that readers of the statistics see, the one whose figures are the
 	 * oldest first; how often we went round; what was published so far */
 	struct list shown;
@@ -83,6 +88,29 @@ static inline void tcp_engine_due_locked(struct tcp_engine *engine)
 	REQUIRES(engine->stack->lock)
 {
 	stack_engine_due_locked(engine->stack, &engine->base);
+}
+
+/* Writes a short segment to where the ring has its next frame. Returns its length. */
+static inline size_t tcp_engine_write(struct tcp_way *way, uint8_t *frame,
+				      const struct tcp_out *out)
+{
+	/* of nearly all segments: the header with time stamps */
+	enum { USUAL = sizeof(struct wire_tcp) + 12 };
+	uint8_t *at = frame + sizeof(struct dst_header);
+	struct pkt *pkt = out->data;
+
+	tcp_way_write(way, frame, out->header_len + out->data_len, out->ecn);
+	if (LIKELY(out->header_len == USUAL))
+		memcpy(at, out->header, USUAL);
+	else
+		memcpy(at, out->header, out->header_len);
+	at += out->header_len;
+	for (uint32_t i = 0; i < out->data_cnt; i++) {
+		memcpy(at, pkt->data, pkt->len);
+		at += pkt->len;
+		pkt = pkt_from_link(pkt->link.next);
+	}
+	return (size_t)(at - frame);
 }
 
 /* A packet for an endpoint of TCP. */

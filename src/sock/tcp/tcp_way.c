@@ -211,17 +211,10 @@ static bool is_ring_there(const struct tcp_way *way)
 	return false;
 }
 
-static COLD bool is_still_open(struct tcp_way *way)
+COLD bool tcp_way_is_open_slow(struct tcp_way *way)
 {
 	tcp_way_ask(way);
 	return way->dst.ring && is_ring_there(way);
-}
-
-bool tcp_way_is_open(struct tcp_way *way)
-{
-	if (UNLIKELY(!dst_is_valid(&way->dst, way->engine->stack)))
-		return is_still_open(way);
-	return way->dst.ring;
 }
 
 struct tcp_path tcp_way_path(const struct tcp_way *way)
@@ -229,23 +222,4 @@ struct tcp_path tcp_way_path(const struct tcp_way *way)
 	return (struct tcp_path){
 		.mtu = (uint16_t)MIN(way->dst.packet_max, (uint32_t)UINT16_MAX),
 	};
-}
-
-void tcp_way_write(struct tcp_way *way, uint8_t *to, uint32_t len, uint8_t ecn)
-{
-	struct dst_header *header = (struct dst_header *)to;
-	uint32_t sum = way->ip_sum;
-
-	*header = way->dst.header;
-	/* only that they differ counts: the order of this machine will do */
-	header->ip.id = way->dst.next_id++;
-	header->ip.total_len =
-		htobe16((uint16_t)(sizeof(header->ip) + len));
-	sum += header->ip.id;
-	sum += header->ip.total_len;
-	if (ecn) {
-		header->ip.tos |= ecn;
-		sum += htobe16(ecn);
-	}
-	header->ip.check = csum_fold(sum);
 }

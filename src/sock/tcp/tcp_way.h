@@ -10,6 +10,7 @@
 #ifndef SOCK_TCP_TCP_WAY_H
 #define SOCK_TCP_TCP_WAY_H
 
+#include "base/checksum.h"
 #include "net/dst_lookup.h"
 #include "tcp/tcp.h"
 
@@ -56,10 +57,34 @@ void tcp_way_ask(struct tcp_way *way);
 
 /* Whether a ring leads there. One that is out of date is asked for anew, and used
  * meanwhile if its ring is still there. */
-bool tcp_way_is_open(struct tcp_way *way);
+bool tcp_way_is_open_slow(struct tcp_way *way);
+static inline bool tcp_way_is_open(struct tcp_way *way, const struct stack *stack)
+{
+	if (UNLIKELY(!dst_is_valid(&way->dst, stack)))
+		return tcp_way_is_open_slow(way);
+	return way->dst.ring;
+}
 /* What the engine wants to know of it. */
 struct tcp_path tcp_way_path(const struct tcp_way *way);
 /* Writes the headers for a packet of so many bytes behind IP's header. */
-void tcp_way_write(struct tcp_way *way, uint8_t *to, uint32_t len, uint8_t ecn);
+static inline void tcp_way_write(struct tcp_way *way, uint8_t *to, uint32_t len,
+				 uint8_t ecn)
+{
+	struct dst_header *header = (struct dst_header *)to;
+	uint32_t sum = way->ip_sum;
+
+	*header = way->dst.header;
+	/* only that they differ counts: the order of this machine will do */
+	header->ip.id = way->dst.next_id++;
+	header->ip.total_len =
+		htobe16((uint16_t)(sizeof(header->ip) + len));
+	sum += header->ip.id;
+	sum += header->ip.total_len;
+	if (ecn) {
+		header->ip.tos |= ecn;
+		sum += htobe16(ecn);
+	}
+	header->ip.check = csum_fold(sum);
+}
 
 #endif

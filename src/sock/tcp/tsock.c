@@ -50,7 +50,8 @@ static uint32_t bits_of_open(const struct tsock *t)
 		bits |= READY_HUP;
 	if (is_readable(t))
 		bits |= READY_IN;
-	if (t->is_shut_wr || tcp_has_room(t->pcb))
+	if (t->is_shut_wr ||
+	    (tcp_has_room(t->pcb) && !list_is_linked(&t->starved)))
 		bits |= READY_OUT;
 	if (tcp_urgent_state(t->pcb) == TCP_URGENT_HERE)
 		bits |= READY_PRI;
@@ -75,6 +76,23 @@ void tsock_update(struct tsock *t, uint32_t news)
 	atomic_store_explicit(&end->ready, bits_of(t), memory_order_relaxed);
 	if (news && !list_is_empty(&end->watches))
 		endpoint_fire(end, news);
+}
+
+/* Everybody who waits is told: what is there may be enough for one of them, but nobody
+ * knows whether he still wants it. The stack is the engine's own, which the analysis does
+ * not see. */
+NO_LOCK_ANALYSIS void tsocks_feed(struct tcp_engine *engine)
+{
+	struct list *link;
+
+	if (stack_send_is_used_up_locked(engine->stack))
+		return;
+	while ((link = list_pop_front(&engine->starved))) {
+		struct tsock *t = LIST_ENTRY(link, struct tsock, starved);
+
+		if (tsock_is_ours(t))
+			tsock_update(t, READY_OUT);
+	}
 }
 
 /* Everybody looks again, as after Linux's sk_state_change. */
@@ -661,6 +679,7 @@ struct tsock *tsock_make(int fd, int domain, int type)
 	list_init(&t->tidy);
 	list_init(&t->moving);
 	list_init(&t->shown);
+	list_init(&t->starved);
 	list_init(&t->held);
 	sock_init(&t->sock, &kind, &tsock_ops, input, fd, domain, type);
 	t->fork_cnt = kin_fork_cnt();
@@ -702,6 +721,7 @@ static void tsock_release(struct fd_object *obj)
 		tsock_lock(t);
 		list_remove(&t->tidy);
 		list_remove(&t->shown);
+		list_remove(&t->starved);
 		tsock_set_way(t, NULL);
 		tsock_unlock(t);
 	}

@@ -144,6 +144,8 @@ struct tsock {
 	struct list shown;
 	uint32_t show_round;
 	uint64_t told_retransmitted;
+	/* in engine->starved: it has room, but all packets that there may be are taken */
+	struct list starved;
 	/* in engine->moving, and the packets that came meanwhile */
 	struct list moving, held;
 	/* Who was forked later has it, too (kin.h). Fixed. */
@@ -235,6 +237,8 @@ void tsock_event(struct tsock *t, unsigned what);
 /* Sets the ready word to what is so now, and tells the watches of `news`. Under the
  * lock. */
 void tsock_update(struct tsock *t, uint32_t news);
+/* Tells those that wait for a packet, if there is one. Under the lock. */
+void tsocks_feed(struct tcp_engine *engine);
 /* The socket's phase has changed, so that its word is another: who watches it looks
  * anew. Without the lock. */
 bool tsock_is_watched(struct tsock *t);

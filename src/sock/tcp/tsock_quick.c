@@ -121,6 +121,23 @@ struct endpoint *tsock_foresee_of_port(struct endpoint *end,
 		       NULL;
 }
 
+/* The next segment in the ring, or no data: it is not for this connection, or something is
+ * unusual. What was announced has been looked at before. */
+static inline struct ring_frame next_segment(const struct tsock *t,
+					     const struct stack *stack)
+{
+	struct ring *ring = stack->only;
+	struct ring_frame segment;
+
+	if (stack->announced == &t->sock.end)
+		return stack->announced_frame;
+	segment = demux_peek(&stack->demux, ring->ops->rx_peek(ring),
+			     stack->only_from);
+	if (UNLIKELY(!segment.data || !is_short_and_right(t, stack, &segment)))
+		return RING_NO_FRAME;
+	return segment;
+}
+
 long tsock_take_direct(struct tsock *t, struct stack *stack, void *buf,
 		       size_t len)
 {
@@ -132,9 +149,8 @@ long tsock_take_direct(struct tsock *t, struct stack *stack, void *buf,
 	if (UNLIKELY(!ring || stack->demux.last != end_of(t) ||
 		     stack->afterwards & STACK_ENGINES))
 		return -EAGAIN;
-	segment = demux_peek(&stack->demux, ring->ops->rx_peek(ring),
-			     stack->only_from);
-	if (UNLIKELY(!segment.data || !is_short_and_right(t, stack, &segment)))
+	segment = next_segment(t, stack);
+	if (UNLIKELY(!segment.data))
 		return -EAGAIN;
 	n = tcp_input_direct(t->pcb, segment.data, segment.len, buf,
 			     (uint32_t)MIN(len, (size_t)SHORT_MAX), tsock_now(t));
@@ -220,8 +236,9 @@ static COLD ssize_t undo_send(int fd, const void *buf, size_t len, int flags,
 }
 
 /* False: nothing was done. */
-static inline bool send_short(struct tsock *t, struct stack *stack,
-			      const void *buf, size_t len) REQUIRES(stack->lock)
+static inline bool take_short(struct tsock *t, struct stack *stack,
+			      const void *buf, size_t len, struct tcp_out *out)
+	REQUIRES(stack->lock)
 {
 	struct pkt *pkt = stack_send_alloc_locked(stack);
 	uint8_t *to;
@@ -230,10 +247,26 @@ static inline bool send_short(struct tsock *t, struct stack *stack,
 		return false;
 	to = pkt_append(pkt, (uint32_t)len);
 	memcpy(to, buf, OPAQUE(len));
-	if (LIKELY(tcp_send_now(t->pcb, pkt, tsock_now(t))))
+	if (LIKELY(tcp_send_now(t->pcb, pkt, tsock_now(t), out)))
 		return true;
 	pkt_put(pkt);
 	return false;
+}
+
+/* Sends the segment and unlocks. What cannot be sent is lost, as any segment may be. */
+static inline void send_unlock(struct tsock *t, struct stack *stack,
+			       const struct tcp_out *out) RELEASES(stack->lock)
+{
+	struct tcp_way *way = t->way;
+	uint8_t *frame = NULL;
+
+	if (LIKELY(way && tcp_way_is_open(way, stack)))
+		frame = stack_tx_frame_locked(stack, way->dst.ring);
+	if (LIKELY(frame))
+		stack_tx_commit_unlock(stack, way->dst.ring,
+				       tcp_engine_write(way, frame, out));
+	else
+		stack_unlock(stack);
 }
 
 ssize_t tsock_quick_send(int fd, const void *buf, size_t len, int flags,
@@ -242,6 +275,7 @@ ssize_t tsock_quick_send(int fd, const void *buf, size_t len, int flags,
 {
 	struct stats_socket_counters *c;
 	struct stack *stack;
+	struct tcp_out out;
 	struct tsock *t;
 
 	if (UNLIKELY(fd_quick_is_odd() || flags & ~TX_FLAGS ||
@@ -261,7 +295,7 @@ ssize_t tsock_quick_send(int fd, const void *buf, size_t len, int flags,
 	/* another thread is in the middle of a long send */
 	if (UNLIKELY(!t->pcb || t->error || sock_params.tcp.polls_on_send ||
 		     atomic_load_explicit(&t->is_writing, memory_order_relaxed) ||
-		     !send_short(t, stack, buf, len)))
+		     !take_short(t, stack, buf, len, &out)))
 		return undo_send(fd, buf, len, flags, obj, stack);
 	stack_note_timers_locked(stack);
 	if (UNLIKELY(!tcp_has_room(t->pcb)))
@@ -269,6 +303,6 @@ ssize_t tsock_quick_send(int fd, const void *buf, size_t len, int flags,
 	c = sock_counters(&t->sock);
 	c->tx_packets++;
 	c->tx_bytes += len;
-	stack_unlock(stack);
+	send_unlock(t, stack, &out);
 	return fd_quick_end(obj, (ssize_t)len);
 }

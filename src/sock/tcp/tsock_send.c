@@ -127,6 +127,18 @@ static void extend_last(struct tsock *t, struct tx_call *call, uint32_t room)
 	call->done += len;
 }
 
+/* There is no packet. Either the unlock brings more, or the socket waits until somebody
+ * else's are given back. */
+static COLD long starve(struct tsock *t) REQUIRES(t->engine->stack->lock)
+{
+	if (!stack_send_is_used_up_locked(t->engine->stack))
+		return -ENOMEM;
+	if (!list_is_linked(&t->starved))
+		list_push_back(&t->engine->starved, &t->starved);
+	tsock_update(t, 0);
+	return -EAGAIN;
+}
+
 /* Few bytes, which are copied under the lock. */
 static long write_short(struct tsock *t, struct tx_call *call)
 	REQUIRES(t->engine->stack->lock)
@@ -136,7 +148,7 @@ static long write_short(struct tsock *t, struct tx_call *call)
 	long err;
 
 	if (UNLIKELY(!pkt))
-		return -ENOMEM;
+		return starve(t);
 	user_iov_read(call->iov, call->iov_cnt, call->done,
 		      pkt_append(pkt, len), len);
 	err = tcp_write_with(t->pcb, pkt, flags_of(call, true));
@@ -266,7 +278,7 @@ static long write_long(struct tsock *t, struct tx_call *call, uint32_t room)
 
 	take_packets(t, &run, max);
 	if (!run.cnt)
-		return -ENOMEM;
+		return starve(t);
 	tsock_unlock(t);
 	n = fill(call, &run, mss, max);
 	tsock_lock(t);
@@ -338,7 +350,7 @@ static long look_for_room(struct tsock_wait *w)
 	else if (n)
 		/* the write itself says it */
 		t->error = n == -EPIPE ? 0 : (int)n, n = 0;
-	else if (!find_room(t))
+	else if (list_is_linked(&t->starved) || !find_room(t))
 		n = -EAGAIN;
 	tsock_unlock(t);
 	return n;
