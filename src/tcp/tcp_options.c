@@ -14,6 +14,7 @@ enum option_kind {
 	OPTION_SACK_OK = 4,
 	OPTION_SACK = 5,
 	OPTION_TS = 8,
+	OPTION_FAST_OPEN = 34,
 };
 
 static void read_sack(const uint8_t *body, size_t len, struct tcp_options *o)
@@ -26,6 +27,16 @@ static void read_sack(const uint8_t *body, size_t len, struct tcp_options *o)
 		block->end = wire_get_u32(body + 4);
 		body += 8;
 	}
+}
+
+/* RFC 7413 section 4.1.1: other lengths are no cookies. */
+static void read_cookie(const uint8_t *body, size_t len, struct tcp_options *o)
+{
+	if (len && (len % 2 || len < TCP_FO_COOKIE_MIN || len > TCP_FO_COOKIE_MAX))
+		return;
+	o->has_cookie = true;
+	o->cookie_len = (uint8_t)len;
+	memcpy(o->cookie, body, len);
 }
 
 /* One option of known length; a wrong length for its kind makes it unknown. */
@@ -58,6 +69,10 @@ static void read_option(uint8_t kind, const uint8_t *body, size_t len,
 			o->ts_ecr = wire_get_u32(body + 4);
 		}
 		break;
+	case OPTION_FAST_OPEN:
+		if (is_syn)
+			read_cookie(body, len, o);
+		break;
 	}
 }
 
@@ -66,7 +81,7 @@ void tcp_options_parse(const uint8_t *data, size_t len, bool is_syn,
 {
 	const uint8_t *end = data + len;
 
-	/* the blocks are not read without the count */
+	/* blocks and cookie are not read without their number */
 	memset(options_out, 0, offsetof(struct tcp_options, sack));
 	while (data < end && *data != OPTION_END) {
 		size_t option_len;
@@ -111,7 +126,19 @@ static size_t build_sack(uint8_t *data, size_t room,
 	return len;
 }
 
-/* In the order of Linux: 20 bytes with all of them. */
+static size_t build_cookie(uint8_t *data, const struct tcp_options *o)
+{
+	size_t len = 2u + o->cookie_len;
+
+	data[0] = OPTION_FAST_OPEN;
+	data[1] = (uint8_t)len;
+	memcpy(data + 2, o->cookie, o->cookie_len);
+	while (len % 4)
+		data[len++] = OPTION_NOP;
+	return len;
+}
+
+/* In the order of Linux: 20 bytes with all but a cookie, which always fits. */
 static size_t build_syn(uint8_t *data, const struct tcp_options *o)
 {
 	size_t len = 0;
@@ -143,12 +170,15 @@ static size_t build_syn(uint8_t *data, const struct tcp_options *o)
 		data[len + 3] = o->scale;
 		len += 4;
 	}
+	if (o->has_cookie)
+		len += build_cookie(data + len, o);
 	return len;
 }
 
 size_t tcp_options_build(uint8_t *data, const struct tcp_options *options)
 {
-	bool is_syn = options->mss || options->has_scale || options->has_sack_ok;
+	bool is_syn = options->mss || options->has_scale ||
+		      options->has_sack_ok || options->has_cookie;
 	size_t len = 0;
 
 	if (is_syn)
