@@ -79,6 +79,7 @@ struct tcp_table *tcp_table_create(const struct tcp_params *params,
 	table->wheel = wheel;
 	table->borrowers = borrowers;
 	tcp_settings_init(table);
+	tcp_fastopen_init(table);
 	table->hash_seed = hash_sip(&params->secret, "table", 5);
 	list_init(&table->events);
 	list_init(&table->pcbs);
@@ -233,6 +234,7 @@ void tcp_pcb_free(struct tcp_pcb *pcb)
 	struct tcp_table *table = pcb->table;
 
 	if (pcb->state == TCPS_LISTEN) {
+		tcp_fastopen_forget(pcb->listener);
 		list_remove(&pcb->listener->link);
 		table->ops->release(table->ctx, pcb->listener,
 				    sizeof(*pcb->listener));
@@ -241,6 +243,7 @@ void tcp_pcb_free(struct tcp_pcb *pcb)
 	tcp_timer_stop(pcb);
 	tcp_out_free(pcb);
 	tcp_rx_free(pcb);
+	tcp_fastopen_settle(pcb);
 	tcp_settings_put(pcb);
 	list_remove(&pcb->event_link);
 	list_remove(&pcb->child_link);
@@ -271,6 +274,8 @@ static void wind_up(struct tcp_pcb *pcb)
 	tcp_timer_stop(pcb);
 	tcp_out_free(pcb);
 	tcp_rx_free_runs(pcb);
+	tcp_fastopen_settle(pcb);
+	pcb->syn_data = 0;
 }
 
 /* The event list also serves to free a pcb later, because a function up the call chain
@@ -591,8 +596,9 @@ bool tcp_may_choose(struct tcp_table *table, const struct flow_key *key,
 	       tcp_tw_may_choose(table, key, now_ns);
 }
 
-int tcp_connect(struct tcp_pcb *pcb, const struct ip_addr *addr, __be16 port,
-		const struct tcp_path *path, uint64_t now_ns)
+/* Reserves the four-tuple and makes the pcb ready to send a SYN. */
+static int open_key(struct tcp_pcb *pcb, const struct ip_addr *addr,
+		    __be16 port, const struct tcp_path *path, uint64_t now_ns)
 {
 	const struct tcp_params *params = &pcb->table->params;
 	struct flow_key key = pcb->key;
@@ -622,8 +628,41 @@ int tcp_connect(struct tcp_pcb *pcb, const struct ip_addr *addr, __be16 port,
 	tcp_pcb_update_mss(pcb);
 	pcb->state = TCPS_SYN_SENT;
 	pcb->progress_ns = now_ns;
+	return 0;
+}
+
+static void send_syn(struct tcp_pcb *pcb, uint64_t now_ns)
+{
 	tcp_out_syn(pcb, now_ns);
 	tcp_timer_rearm_rtx(pcb, now_ns);
+}
+
+int tcp_connect(struct tcp_pcb *pcb, const struct ip_addr *addr, __be16 port,
+		const struct tcp_path *path, uint64_t now_ns)
+{
+	int rc = open_key(pcb, addr, port, path, now_ns);
+
+	if (!rc)
+		send_syn(pcb, now_ns);
+	return rc;
+}
+
+int tcp_connect_fast(struct tcp_pcb *pcb, const struct ip_addr *addr,
+		     __be16 port, const struct tcp_path *path, struct pkt *pkt,
+		     uint64_t now_ns)
+{
+	int rc = -EOPNOTSUPP;
+
+	if (pcb->table->params.fastopen & TCP_FASTOPEN_CLIENT)
+		rc = open_key(pcb, addr, port, path, now_ns);
+	if (rc)
+		return rc;
+	if (pkt && pkt->len)
+		enqueue(pcb, pkt, SEG_PUSH);
+	else
+		pkt_put(pkt);
+	tcp_fastopen_begin(pcb, now_ns);
+	send_syn(pcb, now_ns);
 	return 0;
 }
 
@@ -823,6 +862,8 @@ void tcp_get_info(const struct tcp_pcb *pcb, struct tcp_pcb_info *info_out)
 		.has_timestamps = pcb->flags & TF_TS,
 		.has_window_scale = pcb->flags & TF_SCALE,
 		.has_ecn = pcb->flags & TF_ECN,
+		.has_syn_data = pcb->fastopen & FASTOPEN_HAD_DATA,
+		.is_opened_early = tcp_is_pending(pcb),
 		.has_timer = timer_is_pending(&pcb->timer),
 		.is_recovering = pcb->recovery >= RECOVERY_CWR,
 		.snd_scale = pcb->snd_scale,

@@ -218,7 +218,8 @@ void tcp_out_reset(struct tcp_pcb *pcb, uint64_t now_ns)
 void tcp_out_syn(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	const struct tcp_params *params = &pcb->table->params;
-	bool is_answer = pcb->state == TCPS_SYN_RCVD;
+	bool is_answer = pcb->state != TCPS_SYN_SENT;
+	bool is_first = !pcb->timeouts;
 	uint8_t bytes[TCP_HEADER_MAX] __attribute__((aligned(4)));
 	struct wire_tcp *header = (void *)bytes;
 	size_t header_len = sizeof(*header);
@@ -240,6 +241,17 @@ void tcp_out_syn(struct tcp_pcb *pcb, uint64_t now_ns)
 
 	if (is_answer)
 		o.flags |= WIRE_TCP_ACK;
+	/* RFC 7413 section 4.1.3: what is sent again is plain, in case that somebody on
+	 * the way does not like the option */
+	if (is_answer && pcb->fastopen & FASTOPEN_GRANTS && is_first)
+		tcp_fastopen_grant(pcb, &options);
+	else if (!is_answer && pcb->fastopen & FASTOPEN_ASKS && is_first)
+		tcp_fastopen_ask(pcb, &options, now_ns);
+	if (!is_answer && pcb->syn_data && is_first) {
+		o.first = pcb->unsent;
+		o.cnt = 1;
+		o.len = pcb->syn_data;
+	}
 	/* RFC 3168 section 6.1.1; 6.1.1.1: a SYN that got lost may have been
 	 * dropped for its ECN bits */
 	if (is_answer && pcb->flags & TF_ECN)

@@ -128,7 +128,8 @@ static void put_all(struct writer *w, const struct tcp_pcb *pcb, size_t len)
 bool tcp_can_move(const struct tcp_pcb *pcb)
 {
 	return pcb->state >= TCPS_SYN_SENT && pcb->state <= TCPS_LAST_ACK &&
-	       !pcb->listener && !(pcb->flags & TF_UNSEEN);
+	       !pcb->listener && !(pcb->flags & TF_UNSEEN) &&
+	       !tcp_is_pending(pcb);
 }
 
 size_t tcp_export_size(const struct tcp_pcb *pcb)

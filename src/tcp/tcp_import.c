@@ -201,6 +201,20 @@ static void bound_settings(struct tcp_settings *s)
 		s->mss_max = MAX(s->mss_max, TCP_MSS_LEAST);
 }
 
+/* Bytes that left with the SYN are in the queue until it is acknowledged. */
+static void bound_fastopen(struct tcp_pcb *pcb)
+{
+	uint32_t queued = pcb->snd_end - pcb->snd_nxt;
+	bool has_fin = pcb->flags & TF_FIN_QUEUED;
+
+	pcb->fastopen &= FASTOPEN_ASKS | FASTOPEN_OPTIONLESS |
+			 FASTOPEN_GRANTS | FASTOPEN_HAD_DATA;
+	if (tcp_is_synchronised(pcb) || !pcb->fastopen || !queued)
+		pcb->syn_data = 0;
+	else
+		pcb->syn_data = MIN(pcb->syn_data, queued - has_fin);
+}
+
 /* Brings values into their bounds that only make the connection slow when they are
  * wrong. */
 static void bound(struct tcp_pcb *pcb, uint64_t now_ns)
@@ -228,6 +242,7 @@ static void bound(struct tcp_pcb *pcb, uint64_t now_ns)
 	if (pcb->soft_error > 0 || pcb->soft_error < -4095)
 		pcb->soft_error = 0;
 	bound_settings(pcb->settings);
+	bound_fastopen(pcb);
 	pcb->rcv_buf = tcp_rcv_buf_within(pcb, pcb->rcv_buf);
 }
 

@@ -119,6 +119,7 @@ static void take_reset(struct tcp_pcb *pcb, const struct tcp_segment *in,
 		tcp_reply_challenge(pcb, now_ns);
 		return;
 	}
+	tcp_fastopen_note_reset(pcb, now_ns);
 	if (pcb->state == TCPS_SYN_RCVD && !(pcb->flags & TF_PASSIVE))
 		error = -ECONNREFUSED;
 	else if (pcb->state == TCPS_CLOSE_WAIT)
@@ -253,12 +254,28 @@ static bool is_deferred(const struct tcp_pcb *pcb, const struct tcp_segment *in)
 	       tcp_segment_end(in) == in->seq;
 }
 
+/* The same where a SYN alone has opened the connection. Our SYN is acknowledged as data
+ * would be, be it with data behind it. */
+static bool complete_early(struct tcp_pcb *pcb, const struct tcp_segment *in,
+			   uint64_t now_ns)
+{
+	if (!seq_between(pcb->iss + 1, in->ack, pcb->snd_nxt)) {
+		tcp_reply_reset(pcb->table, &pcb->key, in, now_ns);
+		return false;
+	}
+	tcp_fastopen_settle(pcb);
+	tcp_pcb_established(pcb, now_ns);
+	return true;
+}
+
 /* The ACK that completes a handshake. Returns false when nothing more is to be done
  * with the segment. */
 static bool complete_handshake(struct tcp_pcb *pcb, struct tcp_segment *in,
 			       uint64_t now_ns)
 {
-	if (in->ack != pcb->snd_nxt) {
+	if (tcp_is_pending(pcb))
+		return complete_early(pcb, in, now_ns);
+	if (!tcp_fastopen_answered(pcb, in, now_ns)) {
 		tcp_reply_reset(pcb->table, &pcb->key, in, now_ns);
 		return false;
 	}
@@ -282,11 +299,17 @@ static bool complete_handshake(struct tcp_pcb *pcb, struct tcp_segment *in,
 	return true;
 }
 
+/* The handshake is not over. */
+static bool is_opening(const struct tcp_pcb *pcb)
+{
+	return pcb->state == TCPS_SYN_RCVD || tcp_is_pending(pcb);
+}
+
 static void in_synchronised(struct tcp_pcb *pcb, struct tcp_segment *in,
 			    uint64_t now_ns)
 {
 	/* A SYN came again: our answer was lost, or both sides opened. */
-	if (pcb->state == TCPS_SYN_RCVD && in->flags & WIRE_TCP_SYN &&
+	if (is_opening(pcb) && in->flags & WIRE_TCP_SYN &&
 	    in->seq == pcb->irs && !(in->flags & WIRE_TCP_RST)) {
 		if (!(in->flags & WIRE_TCP_ACK)) {
 			tcp_out_syn(pcb, now_ns);
@@ -297,8 +320,7 @@ static void in_synchronised(struct tcp_pcb *pcb, struct tcp_segment *in,
 	}
 	if (!passes_checks(pcb, in, now_ns))
 		return;
-	if (pcb->state == TCPS_SYN_RCVD &&
-	    !complete_handshake(pcb, in, now_ns))
+	if (is_opening(pcb) && !complete_handshake(pcb, in, now_ns))
 		return;
 	if (!tcp_ack_in(pcb, in, now_ns))
 		return;
@@ -323,7 +345,7 @@ static void in_syn_sent(struct tcp_pcb *pcb, struct tcp_segment *in,
 {
 	bool has_ack = in->flags & WIRE_TCP_ACK;
 
-	if (has_ack && in->ack != pcb->snd_nxt) {
+	if (has_ack && in->ack - pcb->snd_nxt > pcb->syn_data) {
 		tcp_reply_reset(pcb->table, &pcb->key, in, now_ns);
 		return;
 	}
@@ -342,6 +364,7 @@ static void in_syn_sent(struct tcp_pcb *pcb, struct tcp_segment *in,
 		tcp_out_syn(pcb, now_ns);
 		return;
 	}
+	(void)!tcp_fastopen_answered(pcb, in, now_ns);
 	pcb->snd_una = in->ack;
 	pcb->snd_wnd = in->window;
 	pcb->snd_wnd_max = pcb->snd_wnd;

@@ -392,6 +392,23 @@ void tcp_out_push(struct tcp_pcb *pcb, uint64_t now_ns)
 		tcp_out_ack(pcb, now_ns);
 }
 
+void tcp_out_drop(struct tcp_pcb *pcb, uint32_t len)
+{
+	while (len) {
+		struct pkt *pkt = pcb->unsent;
+		uint32_t part = MIN(len, pkt->len);
+
+		len -= part;
+		if (part < pkt->len) {
+			cut_front(pkt, part);
+			return;
+		}
+		pcb->unsent = tcp_out_next(pcb, pkt);
+		list_remove(&pkt->link);
+		pkt_put(pkt);
+	}
+}
+
 void tcp_out_free(struct tcp_pcb *pcb)
 {
 	struct list *link;

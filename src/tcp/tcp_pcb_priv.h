@@ -257,6 +257,20 @@ enum tcp_flag {
 	TF_MORE_FOLLOWS = 1 << 29,
 };
 
+/* What a connection has to do with Fast Open. */
+enum tcp_fastopen_flag {
+	/* its SYN had the option, or data without it */
+	FASTOPEN_ASKS = 1 << 0,
+	FASTOPEN_OPTIONLESS = 1 << 1,
+	/* opened by a SYN alone, of which the answer is not acknowledged yet: snd_una is
+	 * that of our SYN still */
+	FASTOPEN_PENDING = 1 << 2,
+	/* the answer has a cookie */
+	FASTOPEN_GRANTS = 1 << 3,
+	/* data of a SYN has arrived */
+	FASTOPEN_HAD_DATA = 1 << 4,
+};
+
 /* Why a connection does not send by the short rules of tcp_fast.c. */
 enum tcp_slow_out {
 	/* the device splits what is long */
@@ -312,6 +326,10 @@ struct tcp_pcb {
 	/* see tcp_freeze */
 	bool is_frozen;
 	uint8_t slow_out; /* a set of enum tcp_slow_out */
+	uint8_t chrono; /* enum tcp_chrono */
+	uint8_t fastopen; /* a set of enum tcp_fastopen_flag */
+	/* a set of enum tcp_event_bit, for whom event_link is on the list */
+	uint8_t events;
 	/* bytes received since the last ACK left */
 	uint32_t unacked_rcvd;
 	struct list rcv_queue;
@@ -521,6 +539,8 @@ struct tcp_pcb {
 	/* snd_end when the writer found no room, see SLOW_WANTED */
 	uint32_t wanted_end;
 	uint32_t chrono_since;
+	/* bytes, unsent by the state of the queue, that our SYN carried */
+	uint32_t syn_data;
 	uint64_t bytes_resent;
 
 	/* See tcp_rate.c: the segment behind this one is looked at. Below, what had
@@ -537,12 +557,8 @@ struct tcp_pcb {
 	bool is_rate_app_limited;
 
 	/* receive-buffer tuning: bytes taken in the present round trip */
-	uint64_t tune_start_ns;
 	uint32_t tune_taken;
-	uint8_t chrono; /* enum tcp_chrono */
-
-	/* a set of enum tcp_event_bit, for whom event_link is on the list */
-	uint8_t events;
+	uint64_t tune_start_ns;
 
 	/* events */
 	struct list event_link;
@@ -552,6 +568,8 @@ struct tcp_pcb {
 	/* listeners: their children; children: their listener */
 	struct tcp_listener *listener;
 	struct list child_link;
+	/* while FASTOPEN_PENDING */
+	struct tcp_early *early;
 
 	/* the FIN, when queued: an entry without bytes */
 	struct pkt fin;

@@ -26,6 +26,19 @@ struct tcp_listener {
 	struct tcp_limit syn_limit;
 	/* when a cookie was last sent: only then may one come back */
 	uint64_t cookie_ns;
+	/* opened by Fast Open and pending, accepted or not; those of them that were reset
+	 * of late, and when the last one was */
+	struct list early; /* struct tcp_early */
+	uint32_t early_cnt;
+	uint32_t early_resets;
+	uint64_t early_reset_ns;
+};
+
+/* A connection that Fast Open has opened, until its handshake is over. */
+struct tcp_early {
+	struct list link; /* struct tcp_listener.early */
+	/* NULL: it is gone */
+	struct tcp_listener *listener;
 };
 
 enum { TCP_LISTEN_BUCKETS = 256 };
@@ -64,6 +77,11 @@ struct tcp_table {
 	/* how many challenges may leave in this second */
 	uint32_t challenge_budget;
 	struct tcp_limit reset_limit;
+	struct hash_key fastopen_keys[TCP_FASTOPEN_KEYS];
+	uint32_t fastopen_key_cnt;
+	/* pauses since the last success; until when the present one lasts, 0: none */
+	uint32_t fastopen_pauses;
+	uint64_t fastopen_pause_ns;
 	struct tcp_counts counts;
 };
 
@@ -152,8 +170,51 @@ static inline void tcp_rate_begin(struct tcp_pcb *pcb, uint64_t now_ns)
 	pcb->is_mark_taken = false;
 }
 
+/* tcp_fastopen.c */
+void tcp_fastopen_init(struct tcp_table *table);
+enum tcp_fastopen_verdict {
+	FASTOPEN_NO,
+	/* the answer has a cookie */
+	FASTOPEN_GRANT,
+	/* the SYN opens the connection, be it with a new cookie */
+	FASTOPEN_EARLY,
+	FASTOPEN_EARLY_AND_GRANT,
+};
+/* What a SYN for the listener is worth. */
+enum tcp_fastopen_verdict
+tcp_fastopen_judge(struct tcp_listener *listener, const struct flow_key *key,
+		   const struct tcp_segment *in, uint64_t now_ns);
+/* The child of such a SYN is open, and takes its data; false: there was no memory. */
+bool tcp_fastopen_accept(struct tcp_pcb *child, struct tcp_segment *in,
+			 uint64_t now_ns);
+/* The handshake is over, or the child. */
+void tcp_fastopen_settle(struct tcp_pcb *child);
+/* A reset ends it before that. */
+void tcp_fastopen_note_reset(struct tcp_pcb *child, uint64_t now_ns);
+/* The listener goes. */
+void tcp_fastopen_forget(struct tcp_listener *listener);
+/* The options of an answer, and of a SYN. */
+void tcp_fastopen_grant(const struct tcp_pcb *child,
+			struct tcp_options *options);
+void tcp_fastopen_ask(const struct tcp_pcb *pcb, struct tcp_options *options,
+		      uint64_t now_ns);
+/* The first SYN is about to leave: decides what it carries of what is queued. */
+void tcp_fastopen_begin(struct tcp_pcb *pcb, uint64_t now_ns);
+/* Our SYN is acknowledged, with its data or without; false if the number is wrong. */
+bool tcp_fastopen_answered(struct tcp_pcb *pcb, const struct tcp_segment *in,
+			   uint64_t now_ns);
+/* A SYN or data was not answered in time; before it is counted. */
+void tcp_fastopen_on_timeout(struct tcp_pcb *pcb, uint64_t now_ns);
+
+static inline bool tcp_is_pending(const struct tcp_pcb *pcb)
+{
+	return pcb->fastopen & FASTOPEN_PENDING;
+}
+
 /* tcp_metrics.c */
 void tcp_metrics_free(struct tcp_table *table);
+/* The place of the peer, or NULL. */
+struct tcp_peer *tcp_metrics_place(struct tcp_pcb *pcb, uint64_t now_ns);
 /* The connection ends well. */
 void tcp_metrics_save(struct tcp_pcb *pcb, uint64_t now_ns);
 /* A router has said how much the path carries. */
@@ -552,6 +613,9 @@ bool tcp_out_override(struct tcp_pcb *pcb, uint64_t now_ns);
 /* Sends one entry, whatever the windows are. */
 void tcp_out_resend(struct tcp_pcb *pcb, struct pkt *pkt, uint64_t now_ns);
 void tcp_out_free(struct tcp_pcb *pcb);
+/* The first `len` bytes of the queue, none of which was sent by the queue's rules, have
+ * arrived with the SYN. */
+void tcp_out_drop(struct tcp_pcb *pcb, uint32_t len);
 /* The next entry in the queue, or NULL. */
 struct pkt *tcp_out_next(const struct tcp_pcb *pcb, struct pkt *pkt);
 bool tcp_out_split(struct tcp_pcb *pcb, struct pkt *pkt, uint32_t len);

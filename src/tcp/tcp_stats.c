@@ -16,7 +16,7 @@ static uint64_t acked(const struct tcp_pcb *pcb, uint32_t *halves)
 {
 	bool has_fin = pcb->flags & TF_FIN_QUEUED && pcb->snd_una == pcb->snd_end;
 
-	if (!tcp_is_synchronised(pcb))
+	if (!tcp_is_synchronised(pcb) || tcp_is_pending(pcb))
 		return 0;
 	return stretch(pcb->snd_una - pcb->iss - 1 - has_fin, halves);
 }

@@ -210,7 +210,9 @@ static void back_off(struct tcp_pcb *pcb)
 
 static void on_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 {
-	if (pcb->state == TCPS_SYN_SENT || pcb->state == TCPS_SYN_RCVD) {
+	tcp_fastopen_on_timeout(pcb, now_ns);
+	if (pcb->state == TCPS_SYN_SENT || pcb->state == TCPS_SYN_RCVD ||
+	    tcp_is_pending(pcb)) {
 		on_syn_timeout(pcb, now_ns);
 		return;
 	}

@@ -653,6 +653,7 @@ static void host_init(struct sim *sim, int index,
 	host->path.mtu = MTU;
 	host->path.with_checksum = sim->setup.with_checksum;
 	host->path.segment_max = sim->setup.segment_max;
+	own.fastopen = sim->setup.fastopen;
 	own.secret.word[0] = rand_u64(&sim->rand);
 	own.secret.word[1] = rand_u64(&sim->rand);
 	list_init(&host->conns);
@@ -742,6 +743,17 @@ void sim_finish(struct sim *sim, bool may_be_open)
 		fclose(sim->capture);
 }
 
+/* Not all of those that open at once are early. */
+static void limit_early(struct sim_host *host)
+{
+	struct tcp_settings settings;
+
+	tcp_get_settings(host->listener, &settings);
+	settings.fastopen_max = 4;
+	CHECK_EQ(tcp_set_settings(host->listener, &settings, host->sim->now_ns),
+		 0);
+}
+
 void sim_listen(struct sim *sim, const struct sim_app *app)
 {
 	struct sim_host *host = &sim->host[1];
@@ -751,7 +763,26 @@ void sim_listen(struct sim *sim, const struct sim_app *app)
 	CHECK(host->listener != NULL);
 	CHECK_EQ(tcp_bind(host->listener, &host->addr, htobe16(SERVER_PORT)),
 		 0);
+	if (sim->setup.fastopen)
+		limit_early(host);
 	CHECK_EQ(tcp_listen(host->listener, 1024), 0);
+}
+
+/* What a SYN shall carry; NULL: nothing is to be sent. */
+static struct pkt *first_packet(struct sim_conn *conn)
+{
+	struct pkt *pkt;
+	uint32_t len = 1400;
+
+	len = (uint32_t)MIN((uint64_t)len, conn->app.to_send);
+	if (!len || conn->app.is_urgent || conn->app.is_stamped)
+		return NULL;
+	pkt = take_pkt(&conn->host->tx_pool, RX_BUF_SIZE);
+	pkt_append(pkt, len);
+	for (uint32_t i = 0; i < len; i++)
+		pkt->data[i] = sim_stream_byte(conn->out_mark, i);
+	conn->sent = len;
+	return pkt;
 }
 
 struct sim_conn *sim_connect(struct sim *sim, const struct sim_app *app)
@@ -766,8 +797,14 @@ struct sim_conn *sim_connect(struct sim *sim, const struct sim_app *app)
 		port++;
 	CHECK_EQ(tcp_bind(pcb, &host->addr, htobe16(port)), 0);
 	conn = conn_create(host, pcb, app, true);
-	CHECK_EQ(tcp_connect(pcb, &host->peer->addr, htobe16(SERVER_PORT),
-			     &host->path, sim->now_ns), 0);
+	if (sim->setup.fastopen & TCP_FASTOPEN_CLIENT)
+		CHECK_EQ(tcp_connect_fast(pcb, &host->peer->addr,
+					  htobe16(SERVER_PORT), &host->path,
+					  first_packet(conn), sim->now_ns), 0);
+	else
+		CHECK_EQ(tcp_connect(pcb, &host->peer->addr,
+				     htobe16(SERVER_PORT), &host->path,
+				     sim->now_ns), 0);
 	return conn;
 }
 

@@ -139,6 +139,8 @@ struct sim_setup {
 	uint64_t mtu_change_ns;
 	uint32_t mtu;
 	bool is_black_hole;
+	/* a set of enum tcp_fastopen: connections open with what they have to send */
+	uint32_t fastopen;
 };
 
 struct sim {
