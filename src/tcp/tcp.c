@@ -31,6 +31,7 @@ void tcp_params_init(struct tcp_params *params)
 		.with_dsack = true,
 		.with_tlp = true,
 		.with_frto = true,
+		.with_ecn_option = true,
 		.restarts_when_idle = true,
 		.tunes_rcv_buf = true,
 		.saves_metrics = true,
@@ -224,6 +225,18 @@ struct tcp_pcb *tcp_pcb_create(struct tcp_table *table)
 	return pcb;
 }
 
+struct tcp_extra *tcp_extra_get(struct tcp_pcb *pcb)
+{
+	struct tcp_table *table = pcb->table;
+
+	if (pcb->extra)
+		return pcb->extra;
+	pcb->extra = table->ops->alloc(table->ctx, sizeof(*pcb->extra));
+	if (pcb->extra)
+		list_init(&pcb->extra->early_link);
+	return pcb->extra;
+}
+
 struct tcp_pcb *tcp_new(struct tcp_table *table)
 {
 	return tcp_pcb_create(table);
@@ -244,6 +257,9 @@ void tcp_pcb_free(struct tcp_pcb *pcb)
 	tcp_out_free(pcb);
 	tcp_rx_free(pcb);
 	tcp_fastopen_settle(pcb);
+	if (pcb->extra)
+		table->ops->release(table->ctx, pcb->extra,
+				    sizeof(*pcb->extra));
 	tcp_settings_put(pcb);
 	list_remove(&pcb->event_link);
 	list_remove(&pcb->child_link);
@@ -504,7 +520,7 @@ void tcp_pcb_apply_syn(struct tcp_pcb *pcb, const struct tcp_segment *in,
 				  ? WIRE_TCP_ECE
 				  : WIRE_TCP_ECE | WIRE_TCP_CWR;
 	bool may_ecn = pcb->flags & TF_PASSIVE ? params->ecn != TCP_ECN_OFF
-					       : params->ecn == TCP_ECN_ON;
+					       : tcp_asks_ecn(params);
 
 	pcb->irs = in->seq;
 	pcb->rcv_nxt = pcb->rcv_edge = pcb->last_ack_sent = in->seq + 1;
@@ -522,7 +538,8 @@ void tcp_pcb_apply_syn(struct tcp_pcb *pcb, const struct tcp_segment *in,
 		pcb->ts_recent = o->ts_val;
 		pcb->ts_recent_ns = now_ns;
 	}
-	if (may_ecn && ecn == ecn_yes)
+	pcb->is_accurate = tcp_accecn_begin(pcb, in);
+	if (pcb->is_accurate || (may_ecn && ecn == ecn_yes))
 		pcb->flags |= TF_ECN;
 	/* RFC 9293 section 3.7.1; 64 is the least that makes progress */
 	pcb->mss_peer = o->mss ? MAX(o->mss, 64)
@@ -862,6 +879,7 @@ void tcp_get_info(const struct tcp_pcb *pcb, struct tcp_pcb_info *info_out)
 		.has_timestamps = pcb->flags & TF_TS,
 		.has_window_scale = pcb->flags & TF_SCALE,
 		.has_ecn = pcb->flags & TF_ECN,
+		.has_accurate_ecn = pcb->is_accurate,
 		.has_syn_data = pcb->fastopen & FASTOPEN_HAD_DATA,
 		.is_opened_early = tcp_is_pending(pcb),
 		.has_timer = timer_is_pending(&pcb->timer),

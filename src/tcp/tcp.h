@@ -68,6 +68,11 @@ enum tcp_ecn {
 	TCP_ECN_ON,
 	/* used when a peer asks for it, and not asked for */
 	TCP_ECN_ACCEPTED,
+	/* accurate (RFC 9768) when both want it: asked for, and accepted; accepted, while
+	 * the classic one is asked for; accepted, and nothing asked for */
+	TCP_ECN_ACCURATE,
+	TCP_ECN_ACCURATE_ACCEPTED_ASKS,
+	TCP_ECN_ACCURATE_ACCEPTED,
 };
 
 /* net.ipv4.tcp_fastopen: data in SYNs (RFC 7413) */
@@ -101,6 +106,8 @@ struct tcp_params {
 	bool with_timestamps;
 	bool with_window_scale;
 	enum tcp_ecn ecn;
+	/* accurate ECN is told by options, too (tcp_ecn_option) */
+	bool with_ecn_option;
 	/* a set of enum tcp_fastopen */
 	uint32_t fastopen;
 	/* For so long nobody's SYN carries data or asks for a cookie, after a connection
@@ -561,6 +568,7 @@ struct tcp_pcb_info {
 	/* bytes in a second, or TCP_NO_PACING */
 	uint64_t pacing_rate;
 	bool has_sack, has_timestamps, has_window_scale, has_ecn;
+	bool has_accurate_ecn;
 	/* A SYN brought data that was taken, either way; the connection was opened by it,
 	 * and the handshake is not over yet. */
 	bool has_syn_data, is_opened_early;

@@ -132,15 +132,13 @@ tcp_fastopen_judge(struct tcp_listener *listener, const struct flow_key *key,
 
 static bool make_pending(struct tcp_pcb *child)
 {
-	struct tcp_table *table = child->table;
-	struct tcp_early *early = table->ops->alloc(table->ctx, sizeof(*early));
+	struct tcp_extra *extra = tcp_extra_get(child);
 
-	if (!early)
+	if (!extra)
 		return false;
-	early->listener = child->listener;
-	list_push_back(&early->listener->early, &early->link);
-	early->listener->early_cnt++;
-	child->early = early;
+	extra->early_of = child->listener;
+	list_push_back(&child->listener->early, &extra->early_link);
+	child->listener->early_cnt++;
 	child->fastopen |= FASTOPEN_PENDING;
 	return true;
 }
@@ -176,22 +174,19 @@ bool tcp_fastopen_accept(struct tcp_pcb *child, struct tcp_segment *in,
 
 void tcp_fastopen_settle(struct tcp_pcb *child)
 {
-	struct tcp_table *table = child->table;
-	struct tcp_early *early = child->early;
+	struct tcp_extra *extra = child->extra;
 
 	child->fastopen &= (uint8_t)~FASTOPEN_PENDING;
-	if (!early)
+	if (!extra || !extra->early_of)
 		return;
-	if (early->listener)
-		early->listener->early_cnt--;
-	list_remove(&early->link);
-	table->ops->release(table->ctx, early, sizeof(*early));
-	child->early = NULL;
+	extra->early_of->early_cnt--;
+	list_remove(&extra->early_link);
+	extra->early_of = NULL;
 }
 
 void tcp_fastopen_note_reset(struct tcp_pcb *child, uint64_t now_ns)
 {
-	struct tcp_listener *listener = child->early ? child->early->listener
+	struct tcp_listener *listener = child->extra ? child->extra->early_of
 						     : NULL;
 
 	if (!listener)
@@ -205,7 +200,7 @@ void tcp_fastopen_forget(struct tcp_listener *listener)
 	struct list *link;
 
 	while ((link = list_pop_front(&listener->early)))
-		LIST_ENTRY(link, struct tcp_early, link)->listener = NULL;
+		LIST_ENTRY(link, struct tcp_extra, early_link)->early_of = NULL;
 	listener->early_cnt = 0;
 }
 

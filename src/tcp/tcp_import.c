@@ -131,6 +131,31 @@ static void get_members(struct reader *r, struct tcp_pcb *pcb)
 	pcb->ts_offset += ts_now - tcp_ts_now(pcb, r->now_ns);
 }
 
+/* Bits that make no sense are brought into their bounds. */
+static int get_accecn(struct reader *r, struct tcp_pcb *pcb)
+{
+	struct tcp_accecn *a;
+
+	pcb->is_accurate = get(r, 1) && pcb->flags & TF_ECN;
+	if (!pcb->is_accurate)
+		return 0;
+	if (!tcp_extra_get(pcb)) {
+		pcb->is_accurate = false;
+		return -ENOMEM;
+	}
+	a = &pcb->extra->accecn;
+#define U8(member) a->member = (uint8_t)get(r, 1) & 3;
+#define U32(member) a->member = (uint32_t)get(r, 4);
+#define FLAG(member) a->member = get(r, 1);
+#define AT(member) a->member = MIN(get_at(r), r->now_ns);
+#include "tcp/tcp_export_accecn.def"
+#undef U8
+#undef U32
+#undef FLAG
+#undef AT
+	return 0;
+}
+
 /* ---- checks ---- */
 
 static bool has_state(const struct tcp_pcb *pcb, unsigned states)
@@ -553,6 +578,9 @@ static int fill(struct tcp_pcb *pcb, struct reader *r)
 	memcpy(&pcb->key, key, offsetof(struct flow_key, zero));
 	get_members(r, pcb);
 	w_max = (uint32_t)get(r, 4);
+	rc = get_accecn(r, pcb);
+	if (rc)
+		return rc;
 	if (r->has_failed || !is_sound(pcb))
 		return -EINVAL;
 	bound(pcb, r->now_ns);

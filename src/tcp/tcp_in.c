@@ -263,6 +263,8 @@ static bool complete_early(struct tcp_pcb *pcb, const struct tcp_segment *in,
 		tcp_reply_reset(pcb->table, &pcb->key, in, now_ns);
 		return false;
 	}
+	if (pcb->is_accurate)
+		tcp_accecn_third(pcb, in);
 	tcp_fastopen_settle(pcb);
 	tcp_pcb_established(pcb, now_ns);
 	return true;
@@ -291,6 +293,8 @@ static bool complete_handshake(struct tcp_pcb *pcb, struct tcp_segment *in,
 		}
 		return false;
 	}
+	if (pcb->is_accurate)
+		tcp_accecn_third(pcb, in);
 	pcb->snd_wnd = (uint32_t)in->window << pcb->snd_scale;
 	pcb->snd_wnd_max = pcb->snd_wnd;
 	pcb->snd_wl1 = in->seq;
@@ -328,7 +332,9 @@ static void in_synchronised(struct tcp_pcb *pcb, struct tcp_segment *in,
 	 * must change nothing. */
 	update_ts_recent(pcb, in, now_ns);
 	pcb->last_rcvd_ns = now_ns;
-	if (pcb->flags & TF_ECN)
+	if (pcb->is_accurate)
+		tcp_accecn_count(pcb, in);
+	else if (pcb->flags & TF_ECN)
 		take_ecn(pcb, in);
 	if (pcb->flags & TF_FIN_QUEUED && pcb->snd_una == pcb->snd_end)
 		on_fin_acked(pcb, in, now_ns);
@@ -508,6 +514,7 @@ static bool parse(struct tcp_in *in, struct tcp_segment *segment)
 	segment->window = be16toh(header->window);
 	segment->urgent = be16toh(header->urgent);
 	segment->flags = header->flags;
+	segment->has_ae = header->offset_ae & 1;
 	segment->ecn = in->ecn;
 	tcp_options_parse(in->pkt->data + sizeof(*header),
 			  header_len - sizeof(*header),

@@ -39,11 +39,18 @@ struct tcp_options {
 	/* Fast Open; a cookie of no bytes asks for one */
 	bool has_cookie;
 	uint8_t cookie_len;
+	/* Accurate ECN: so many counters, each of 24 bits */
+	uint8_t counter_cnt;
 	uint8_t sack_cnt;
 	uint32_t ts_val;
 	uint32_t ts_ecr;
 	struct tcp_sack_block sack[TCP_SACK_BLOCKS_MAX];
 	uint8_t cookie[TCP_FO_COOKIE_MAX];
+	/* bytes that came with CE, with ECT(0), with ECT(1); only the CE counter is of any
+	 * use when there are fewer than three */
+	uint32_t ce_bytes;
+	uint32_t ect0_bytes;
+	uint32_t ect1_bytes;
 };
 
 /* Reads options as RFC 9293 section 3.1 has them: unknown ones are skipped by

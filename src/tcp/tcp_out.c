@@ -230,8 +230,9 @@ static bool prepare_next(struct tcp_pcb *pcb, uint64_t now_ns)
 static void gather_run(struct tcp_pcb *pcb, struct tcp_outgoing *o,
 		       uint64_t now_ns)
 {
-	/* each segment has an urgent pointer of its own */
-	bool may_split = !(pcb->flags & TF_URGENT_OUT);
+	/* Each segment has an urgent pointer of its own. Devices know CWR as a flag of the
+	 * first segment alone. */
+	bool may_split = !(pcb->flags & TF_URGENT_OUT) && !pcb->is_accurate;
 	uint32_t max = may_split ? pcb->path.segment_max : 0;
 	struct pkt *pkt = o->first;
 

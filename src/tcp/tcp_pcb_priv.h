@@ -101,6 +101,8 @@ struct tcp_segment {
 	/* the pointer, whether the flag is there or not */
 	uint16_t urgent;
 	uint8_t flags;
+	/* the ninth flag: accurate ECN, or the highest bit of ACE */
+	bool has_ae;
 	uint8_t ecn;
 	/* payload bytes */
 	uint32_t len;
@@ -555,6 +557,8 @@ struct tcp_pcb {
 	bool is_mark_app_limited;
 	bool is_mark_taken;
 	bool is_rate_app_limited;
+	/* ECN is accurate, see tcp_accecn.c; TF_ECN is set, too */
+	bool is_accurate;
 
 	/* receive-buffer tuning: bytes taken in the present round trip */
 	uint32_t tune_taken;
@@ -568,8 +572,8 @@ struct tcp_pcb {
 	/* listeners: their children; children: their listener */
 	struct tcp_listener *listener;
 	struct list child_link;
-	/* while FASTOPEN_PENDING */
-	struct tcp_early *early;
+	/* what few connections need, or NULL: see tcp_extra_get */
+	struct tcp_extra *extra;
 
 	/* the FIN, when queued: an entry without bytes */
 	struct pkt fin;

@@ -28,17 +28,50 @@ struct tcp_listener {
 	uint64_t cookie_ns;
 	/* opened by Fast Open and pending, accepted or not; those of them that were reset
 	 * of late, and when the last one was */
-	struct list early; /* struct tcp_early */
+	struct list early; /* struct tcp_extra */
 	uint32_t early_cnt;
 	uint32_t early_resets;
 	uint64_t early_reset_ns;
 };
 
-/* A connection that Fast Open has opened, until its handshake is over. */
-struct tcp_early {
-	struct list link; /* struct tcp_listener.early */
-	/* NULL: it is gone */
-	struct tcp_listener *listener;
+/* RFC 9768: what was counted of a peer's packets, and what it has told of ours. */
+struct tcp_accecn {
+	/* packets with CE; bytes of payload by the bits of their packets */
+	uint32_t rcvd_ce;
+	uint32_t rcvd_ce_bytes;
+	uint32_t rcvd_ect0_bytes;
+	uint32_t rcvd_ect1_bytes;
+	/* the first three as the peer last heard of them, and when */
+	uint32_t told_ce;
+	uint32_t told_ce_bytes;
+	uint32_t told_ect1_bytes;
+	uint64_t told_ns;
+	/* what the peer has counted of ours: packets, as far as they are known, and
+	 * bytes as its last option said */
+	uint32_t sent_ce;
+	uint32_t sent_ce_bytes;
+	/* the bits of the last packet with payload, and of the peer's SYN */
+	uint8_t last_ecn;
+	uint8_t syn_ecn;
+	/* the next segment says what the peer's SYN looked like on arrival */
+	bool reflects;
+	/* no segment of the peer without SYN has come yet; this one has the bits of the
+	 * handshake */
+	bool awaits_first;
+	bool is_third;
+	/* Somebody on the way writes what he likes: nothing of ours is capable any more;
+	 * or options of the peer are not believed. */
+	bool is_mangled;
+	bool has_bad_options;
+};
+
+/* What few connections need. It stays for the life of the pcb. */
+struct tcp_extra {
+	/* While Fast Open has it open and the handshake is not over. The listener may be
+	 * gone: NULL. */
+	struct list early_link; /* struct tcp_listener.early */
+	struct tcp_listener *early_of;
+	struct tcp_accecn accecn;
 };
 
 enum { TCP_LISTEN_BUCKETS = 256 };
@@ -102,6 +135,8 @@ static inline void tcp_event_mark(struct tcp_pcb *pcb, unsigned what)
 /* The connection is over: the pcb leaves the table, its queues are freed and its
  * timers stop. The owner hears of `error`; a pcb without owner is freed. */
 void tcp_pcb_die(struct tcp_pcb *pcb, int error);
+/* Makes it if there is none; NULL without memory. */
+struct tcp_extra *tcp_extra_get(struct tcp_pcb *pcb);
 void tcp_pcb_established(struct tcp_pcb *pcb, uint64_t now_ns);
 /* Sets the algorithm of cc_id, in its initial state. */
 void tcp_pcb_restore_cc(struct tcp_pcb *pcb);
@@ -168,6 +203,45 @@ static inline void tcp_rate_begin(struct tcp_pcb *pcb, uint64_t now_ns)
 	pcb->rate_mark = pcb->rate_delivered = pcb->snd_una;
 	pcb->rate_mark_ns = pcb->rate_sent_ns = now_ns;
 	pcb->is_mark_taken = false;
+}
+
+/* tcp_accecn.c */
+/* The three bits of ACE. */
+uint8_t tcp_ace(const struct tcp_segment *in);
+/* A SYN has come and we want ECN to be accurate, or it is the answer to ours that asked for
+ * it. Returns whether it is. */
+bool tcp_accecn_begin(struct tcp_pcb *pcb, const struct tcp_segment *in);
+/* The answer to a SYN that asks for it. */
+uint8_t tcp_accecn_answer(const struct tcp_pcb *pcb);
+/* The ACK of our answer tells what became of its bits. */
+void tcp_accecn_third(struct tcp_pcb *pcb, const struct tcp_segment *in);
+/* Counts a segment. */
+void tcp_accecn_count(struct tcp_pcb *pcb, const struct tcp_segment *in);
+/* Takes what an ACK reports, which acknowledges so many packets. */
+void tcp_accecn_take(struct tcp_pcb *pcb, const struct tcp_segment *in,
+		     struct tcp_ack_sample *sample, uint32_t packets);
+/* The bits of the next segment. */
+uint8_t tcp_accecn_ace(struct tcp_pcb *pcb);
+/* Whether a segment without payload has counters to tell; and what. */
+bool tcp_accecn_is_due(const struct tcp_pcb *pcb, uint64_t now_ns);
+void tcp_accecn_fill(struct tcp_pcb *pcb, struct tcp_options *options,
+		     uint64_t now_ns);
+
+/* What we ask for in a SYN, and accept in another's. */
+static inline bool tcp_asks_accurate(const struct tcp_params *params)
+{
+	return params->ecn == TCP_ECN_ACCURATE;
+}
+
+static inline bool tcp_asks_ecn(const struct tcp_params *params)
+{
+	return params->ecn == TCP_ECN_ON || params->ecn == TCP_ECN_ACCURATE ||
+	       params->ecn == TCP_ECN_ACCURATE_ACCEPTED_ASKS;
+}
+
+static inline bool tcp_accepts_accurate(const struct tcp_params *params)
+{
+	return params->ecn >= TCP_ECN_ACCURATE;
 }
 
 /* tcp_fastopen.c */
@@ -302,7 +376,10 @@ struct tcp_ack_sample {
 	bool has_advanced;
 	/* bytes were newly deemed lost */
 	bool has_loss;
+	/* congestion was experienced: so many bytes, the rest of the report if they are not
+	 * counted */
 	bool is_ece;
+	uint32_t marked;
 	uint32_t ts_ecr;
 	bool has_ts;
 	struct tcp_sack_block dsack;

@@ -131,7 +131,8 @@ static void draw_params(struct rand *rand, struct tcp_params *params)
 	params->with_sack = !one_in(rand, 4);
 	params->with_timestamps = !one_in(rand, 3);
 	params->with_window_scale = !one_in(rand, 4);
-	params->ecn = one_in(rand, 2) ? TCP_ECN_ON : TCP_ECN_OFF;
+	params->ecn = (enum tcp_ecn)rand_below(
+		rand, TCP_ECN_ACCURATE_ACCEPTED + 1);
 	params->cc = (enum tcp_cc_algorithm)rand_below(rand, TCP_CC_CNT);
 	if (one_in(rand, 4))
 		params->rcv_buf = (uint32_t)rand_between(rand, 2000, 60000);

@@ -65,16 +65,17 @@ static uint32_t number(struct run *run)
 
 static const struct {
 	char letter;
-	uint8_t flag;
+	uint16_t flag;
 } letters[] = {
 	{ 'S', WIRE_TCP_SYN }, { 'A', WIRE_TCP_ACK }, { 'F', WIRE_TCP_FIN },
 	{ 'R', WIRE_TCP_RST }, { 'P', WIRE_TCP_PSH }, { 'E', WIRE_TCP_ECE },
 	{ 'W', WIRE_TCP_CWR }, { 'U', WIRE_TCP_URG },
+	{ 'N', SCRIPT_AE },
 };
 
-static uint8_t flags_of(struct run *run, const char *text)
+static uint16_t flags_of(struct run *run, const char *text)
 {
-	uint8_t flags = 0;
+	uint16_t flags = 0;
 
 	if (!text)
 		BAD(run, "flags are missing");
@@ -157,6 +158,17 @@ static void read_cookie(struct run *run, struct script_segment *s)
 	}
 }
 
+static void read_counters(struct run *run, struct script_segment *s)
+{
+	struct tcp_options *o = &s->options;
+	char *text = word(run);
+
+	if (!text || sscanf(text, "%u,%u,%u", &o->ect0_bytes, &o->ce_bytes,
+			    &o->ect1_bytes) != 3)
+		BAD(run, "not three counters");
+	o->counter_cnt = 3;
+}
+
 static void read_raw(struct run *run, struct script_segment *s)
 {
 	s->raw_len = read_hex(run, word(run), s->raw, sizeof(s->raw));
@@ -221,7 +233,8 @@ static bool read_ecn_field(const char *name, struct script_segment *s)
 	static const struct {
 		const char *name;
 		uint8_t ecn;
-	} names[] = { { "noect", 0 }, { "ect", 2 }, { "ce", 3 } };
+	} names[] = { { "noect", 0 }, { "ect1", 1 }, { "ect", 2 },
+		     { "ce", 3 } };
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		if (strcmp(name, names[i].name))
@@ -254,6 +267,10 @@ static void read_fields(struct run *run, struct script_segment *s)
 			read_raw(run, s);
 		else if (strcmp(name, "fo") == 0)
 			read_cookie(run, s);
+		else if (strcmp(name, "acc") == 0)
+			read_counters(run, s);
+		else if (strcmp(name, "noacc") == 0)
+			s->has_no_counters = true;
 		else if (strcmp(name, "nofo") == 0)
 			s->has_no_cookie = true;
 		else if (!read_option(run, name, &s->options))
@@ -278,6 +295,7 @@ static void do_ecn(struct run *run)
 	char *name = word(run);
 
 	run->setup.accepts_ecn = name && strcmp(name, "accepted") == 0;
+	run->setup.with_accurate_ecn = name && strcmp(name, "accurate") == 0;
 	run->setup.with_ecn = !name;
 }
 
@@ -499,8 +517,8 @@ static void compare_cookie(struct run *run, const struct tcp_options *got,
 static void compare(struct run *run, const struct script_segment *got,
 		    const struct script_segment *want)
 {
-	uint8_t looked_at = want->is_unpushed ? UINT8_MAX
-			    : want->flags | (uint8_t)~WIRE_TCP_PSH;
+	uint16_t looked_at = want->is_unpushed ? UINT16_MAX
+			     : want->flags | (uint16_t)~WIRE_TCP_PSH;
 	const struct tcp_options *o = &want->options;
 
 	if ((got->flags ^ want->flags) & looked_at)
@@ -520,6 +538,14 @@ static void compare(struct run *run, const struct script_segment *got,
 	check_number(run, "hasts", o->has_ts, got->options.has_ts, 1);
 	if (want->has_sack)
 		compare_sack(run, &got->options, o);
+	check_number(run, "counters", o->counter_cnt || want->has_no_counters,
+		     got->options.counter_cnt, o->counter_cnt);
+	check_number(run, "bytes with ECT(0)", o->counter_cnt,
+		     got->options.ect0_bytes, o->ect0_bytes);
+	check_number(run, "bytes with CE", o->counter_cnt,
+		     got->options.ce_bytes, o->ce_bytes);
+	check_number(run, "bytes with ECT(1)", o->counter_cnt,
+		     got->options.ect1_bytes, o->ect1_bytes);
 	if (o->has_cookie || want->has_no_cookie)
 		compare_cookie(run, &got->options, want);
 }

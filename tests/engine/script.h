@@ -5,7 +5,8 @@
  * stream; what a line does not name is not looked at.
  *
  *   options mss 1460 scale 2 sack ts 900   what the peer offers in its SYN
- *   ecn | ecn accepted                the TCP may use ECN, or only where it is asked for
+ *   ecn | ecn accepted | ecn accurate the TCP may use ECN, or only where it is asked for,
+ *                                     or the accurate one
  *   ipv6                              the connection is over IPv6
  *   set NAME N                        one of the TCP's parameters, see below
  *   connect | accept                  who opens; the handshake is done
@@ -36,7 +37,7 @@
  *   row ID                            of tests/contract/tcp.tsv that this shows
  *   differs REASON                    Linux does not pass, and why
  *
- * FLAGS are letters of SAFRPEWU, or -; a FIELD is seq N, ack N, len N, win N, urg N, or
+ * FLAGS are letters of SAFRPEWU and N (AE), or -; a FIELD is seq N, ack N, len N, win N, urg N, or
  * sack A-B[,C-D...]. P is not looked at unless named, as P or, that it is not there, -.
  * A SYN has number -1. times N
  * is so many of them, one behind the other. port N is that of the peer's ports, of
@@ -44,8 +45,9 @@
  *
  * With time stamps the peer sends its latest one and echoes the last it saw: ts N
  * is a new one, nots none, ecr kept the one of the `out` that said keep. `out ecr
- * N` is what the TCP must echo. In the IP header, ce is congestion experienced, ect
- * and noect say what the TCP must have set. In a SYN, mss, hasscale, sackok and hasts
+ * N` is what the TCP must echo. In the IP header, ce is congestion experienced, ect,
+ * ect1 and noect say what the TCP must have set. acc A,B,C are the counters of accurate ECN
+ * for ECT(0), CE and ECT(1); noacc: no such option. In a SYN, mss, hasscale, sackok and hasts
  * are the options it must have; nosack: no blocks. fo is the option of Fast Open: ask
  * without a cookie, kept with the one that the TCP last sent, any (out) with one, or its
  * bytes in HEX; nofo: it is not there.
@@ -69,11 +71,16 @@
 
 #include "tcp/tcp_options.h"
 
+/* The ninth flag, above those of a byte. */
+enum { SCRIPT_AE = 1 << 8 };
+
 /* A segment as a script sees it: numbers are offsets. */
 struct script_segment {
-	uint8_t flags;
+	uint16_t flags;
 	bool has_seq, has_ack, has_len, has_win, has_sack, has_ecr, has_ecn;
 	bool has_port, has_urg;
+	/* must not have counters */
+	bool has_no_counters;
 	/* no PSH */
 	bool is_unpushed;
 	uint32_t seq, ack, len, win, port;
@@ -141,7 +148,7 @@ enum script_param {
 
 /* What is said before the connection begins. */
 struct script_setup {
-	bool is_passive, with_ecn, accepts_ecn, is_ipv6;
+	bool is_passive, with_ecn, accepts_ecn, with_accurate_ecn, is_ipv6;
 	/* with Fast Open, so many bytes to that port */
 	bool is_fast;
 	uint32_t fast_len, fast_port;

@@ -27,9 +27,10 @@ static void choose_params(const struct script_setup *setup)
 	const uint32_t *param = setup->param;
 	struct tcp_params *p = &peer.params;
 
-	p->ecn = setup->accepts_ecn ? TCP_ECN_ACCEPTED
-		 : setup->with_ecn  ? TCP_ECN_ON
-				    : TCP_ECN_OFF;
+	p->ecn = setup->accepts_ecn	    ? TCP_ECN_ACCEPTED
+		 : setup->with_accurate_ecn ? TCP_ECN_ACCURATE
+		 : setup->with_ecn	    ? TCP_ECN_ON
+					    : TCP_ECN_OFF;
 	p->retries = (uint8_t)or_default(param[SCRIPT_RETRIES], p->retries);
 	p->orphan_retries = (uint8_t)or_default(param[SCRIPT_ORPHAN_RETRIES],
 						p->orphan_retries);
@@ -146,7 +147,8 @@ static void engine_open(const struct script_setup *setup)
 static struct tcp_in make_raw(const struct script_segment *s)
 {
 	const struct tcp_options none = { 0 };
-	struct tcp_in in = peer_make_options(s->flags, P + s->seq, U + s->ack,
+	struct tcp_in in = peer_make_options((uint8_t)s->flags, P + s->seq,
+					     U + s->ack,
 					     (uint16_t)s->win,
 					     s->raw_len + s->len, &none);
 	struct wire_tcp *header = (void *)in.pkt->data;
@@ -164,7 +166,7 @@ static struct tcp_in make_plain(const struct script_segment *s)
 		options.sack[i].start += U;
 		options.sack[i].end += U;
 	}
-	return peer_make_options(s->flags, P + s->seq, U + s->ack,
+	return peer_make_options((uint8_t)s->flags, P + s->seq, U + s->ack,
 				 (uint16_t)s->win, s->len, &options);
 }
 
@@ -174,6 +176,7 @@ static struct tcp_in make(const struct script_segment *s)
 	struct wire_tcp *header = (void *)in.pkt->data;
 
 	header->urgent = htobe16((uint16_t)s->urg);
+	header->offset_ae |= s->flags & SCRIPT_AE ? 1 : 0;
 	return in;
 }
 

@@ -158,8 +158,8 @@ static void linux_send(const struct script_segment *s)
 		.dst_port = htobe16(OWN_PORT),
 		.seq = htobe32(PEER_ISN + 1 + s->seq),
 		.ack = htobe32(own_isn + 1 + s->ack),
-		.offset_ae = (uint8_t)(len << 2),
-		.flags = s->flags,
+		.offset_ae = (uint8_t)(len << 2 | (s->flags & SCRIPT_AE ? 1 : 0)),
+		.flags = (uint8_t)s->flags,
 		.window = htobe16((uint16_t)s->win),
 		.urgent = htobe16((uint16_t)s->urg),
 	};
@@ -388,7 +388,9 @@ static void linux_open(const struct script_setup *setup)
 
 	is_ipv6 = setup->is_ipv6;
 	make_tun();
-	write_sysctl("tcp_ecn", setup->accepts_ecn ? 2 : setup->with_ecn);
+	write_sysctl("tcp_ecn", setup->accepts_ecn	   ? 2
+				: setup->with_accurate_ecn ? 3
+							   : setup->with_ecn);
 	choose_params(setup->param);
 	keep_interval_s = (int)setup->param[SCRIPT_KEEP_INTERVAL];
 	if (!keep_interval_s)
@@ -423,7 +425,7 @@ static bool linux_next(uint32_t within_ms, struct script_segment *s,
 	if (header.flags & WIRE_TCP_SYN)
 		own_isn = be32toh(header.seq);
 	*after_ms_out = (uint32_t)(now_ms() - since_ms);
-	s->flags = header.flags;
+	s->flags = header.flags | (header.offset_ae & 1 ? SCRIPT_AE : 0);
 	s->seq = be32toh(header.seq) - own_isn - 1;
 	s->ack = be32toh(header.ack) - PEER_ISN - 1;
 	s->win = be16toh(header.window);

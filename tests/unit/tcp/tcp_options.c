@@ -155,3 +155,29 @@ TEST(cookies_of_other_lengths_are_none)
 	tcp_options_parse(eighteen, sizeof(eighteen), true, &o);
 	CHECK(!o.has_cookie);
 }
+
+TEST(counters_of_ecn_are_built_and_read)
+{
+	static const uint8_t bytes[] = { 172, 11, 0, 0, 1, 0, 1, 0, 1, 0, 0, 1 };
+	static const uint8_t reversed[] = { 174, 11, 1, 0, 0, 0, 1, 0, 0, 0, 1, 1 };
+	static const uint8_t two[] = { 172, 8, 0, 0, 1, 0, 1, 0 };
+	static const uint8_t uneven[] = { 172, 6, 0, 0, 1, 0, 1, 1 };
+	struct tcp_options o = { .counter_cnt = 3, .ect0_bytes = 1,
+				 .ce_bytes = 256, .ect1_bytes = 65536 };
+	uint8_t built[TCP_OPTIONS_MAX];
+
+	CHECK_EQ(tcp_options_build(built, &o), sizeof(bytes));
+	CHECK_MEM(built, bytes, sizeof(bytes));
+	for (int i = 0; i < 2; i++) {
+		tcp_options_parse(i ? reversed : bytes, sizeof(bytes), false, &o);
+		CHECK_EQ(o.counter_cnt, 3);
+		CHECK_EQ(o.ect0_bytes, 1);
+		CHECK_EQ(o.ce_bytes, 256);
+		CHECK_EQ(o.ect1_bytes, 65536);
+	}
+	tcp_options_parse(two, sizeof(two), false, &o);
+	CHECK_EQ(o.counter_cnt, 2);
+	CHECK_EQ(o.ce_bytes, 256);
+	tcp_options_parse(uneven, sizeof(uneven), false, &o);
+	CHECK_EQ(o.counter_cnt, 0);
+}
