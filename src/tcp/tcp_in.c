@@ -265,8 +265,8 @@ static bool complete_early(struct tcp_pcb *pcb, const struct tcp_segment *in,
 	}
 	if (pcb->is_accurate)
 		tcp_accecn_third(pcb, in);
-	tcp_fastopen_settle(pcb);
 	tcp_pcb_established(pcb, now_ns);
+	tcp_fastopen_settle(pcb);
 	return true;
 }
 

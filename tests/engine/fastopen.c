@@ -186,6 +186,29 @@ TEST(child_outlives_its_listener)
 	peer_teardown();
 }
 
+/* Our SYN is no byte of the stream. */
+TEST(early_child_counts_its_bytes)
+{
+	struct tcp_options options = { .mss = 1460 };
+	struct tcp_pcb_stats stats;
+
+	begin(TCP_FASTOPEN_SERVER | TCP_FASTOPEN_SERVER_NO_COOKIE);
+	listen_with(1);
+	CHECK_EQ(answer_to(&options, 10)->ack, P + 10);
+	peer.pcb = tcp_accept(peer.listener);
+	tcp_get_stats(peer.pcb, &stats, peer.now_ns);
+	CHECK_EQ(stats.bytes_acked, 0);
+	CHECK_EQ(stats.bytes_received, 10);
+	peer_write(100);
+	peer_next();
+	peer_advance_ms(10);
+	peer_send_options(A, P + 10, U + 100, 1000, 0, &none);
+	tcp_get_stats(peer.pcb, &stats, peer.now_ns);
+	CHECK_EQ(stats.bytes_acked, 100);
+	CHECK_EQ(stats.bytes_received, 10);
+	peer_teardown();
+}
+
 /* An acknowledgment of what was never sent ends nothing, and opens nothing. */
 TEST(early_child_believes_no_wrong_number)
 {
