@@ -176,7 +176,8 @@ static void restart_timers(struct tcp_pcb *pcb,
 	}
 	/* RFC 6298 section 5.2 and 5.3; a probe also counts from SACKs */
 	if (sample->has_advanced || pcb->rtx_kind == RTX_REORDER ||
-	    (sample->sacked_cnt && pcb->rtx_kind == RTX_PROBE))
+	    (sample->sacked_cnt && (pcb->rtx_kind == RTX_PROBE ||
+				    pcb->rtx_kind == RTX_LONE_PROBE)))
 		tcp_timer_rearm_rtx(pcb, now_ns);
 }
 
@@ -212,9 +213,9 @@ bool tcp_ack_in(struct tcp_pcb *pcb, struct tcp_segment *in, uint64_t now_ns)
 				pcb->delivered - prior_delivered);
 	else if (sample.is_ece)
 		pcb->delivered_ce += pcb->delivered - prior_delivered;
+	sample_rtt(pcb, &sample, now_ns);
 	if (pcb->snd_una == pcb->snd_end)
 		tcp_stats_set(pcb, CHRONO_IDLE, now_ns);
-	sample_rtt(pcb, &sample, now_ns);
 	if (pcb->has_tlp)
 		tcp_tlp_on_ack(pcb, in, &sample, now_ns);
 	reorder_ns = tcp_recovery_on_ack(pcb, &sample, now_ns);

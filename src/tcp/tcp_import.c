@@ -259,6 +259,8 @@ static void bound(struct tcp_pcb *pcb, uint64_t now_ns)
 	pcb->srtt_ns = MIN(pcb->srtt_ns, SHORT_MAX_NS);
 	pcb->rttvar_ns = MIN(pcb->rttvar_ns, SHORT_MAX_NS);
 	pcb->min_rtt_ns = MIN(pcb->min_rtt_ns, SHORT_MAX_NS);
+	pcb->lone_wait_us = MIN(pcb->lone_wait_us,
+				(uint32_t)TCP_LONE_WAIT_MAX_US);
 	pcb->rack_rtt_ns = MIN(pcb->rack_rtt_ns, SHORT_MAX_NS);
 	pcb->rto_ns = clamp(NS_PER_MS, pcb->rto_ns,
 			    pcb->table->params.rto_max_ns);
@@ -526,8 +528,8 @@ static void restore_timers(struct tcp_pcb *pcb, uint64_t now_ns)
 	if (is_held && pcb->slow_out & SLOW_PACED)
 		pcb->pace_wait_ns = pcb->pace_at_ns;
 	/* both are part of RFC 8985, which needs SACK */
-	if (pcb->rtx_kind == RTX_PROBE || pcb->rtx_kind == RTX_LATE_PROBE ||
-	    pcb->rtx_kind == RTX_REORDER)
+	if (pcb->rtx_kind == RTX_PROBE || pcb->rtx_kind == RTX_LONE_PROBE ||
+	    pcb->rtx_kind == RTX_LATE_PROBE || pcb->rtx_kind == RTX_REORDER)
 		fits &= !!(pcb->flags & TF_SACK);
 	if (!tcp_is_synchronised(pcb))
 		fits = pcb->rtx_kind == RTX_TIMEOUT;

@@ -182,6 +182,9 @@ enum tcp_rtx_kind {
 	RTX_PROBE, /* tail loss probe, RFC 8985 section 7 */
 	/* From here on, data sent while the timer runs does not move it. */
 	RTX_TIMEOUT, /* RFC 6298 */
+	/* A probe of a segment alone. Later ones may join it: it does not wait for them,
+	 * since the first one's acknowledgment is due before. */
+	RTX_LONE_PROBE,
 	/* A probe at the time of the timeout, because section 7.2 would set it later.
 	 * It becomes a timeout if no probe may be sent any more. */
 	RTX_LATE_PROBE,
@@ -387,6 +390,9 @@ struct tcp_pcb {
 	uint32_t recovery_point;
 	/* behind the last urgent byte that was written, see TF_URGENT_OUT */
 	uint32_t urgent_end;
+	/* how long the peer has let a lone segment wait, beyond a round trip; see
+	 * tcp_rtt.c */
+	uint32_t lone_wait_us;
 	const struct tcp_cc_ops *cc_ops;
 	union {
 		struct tcp_cubic cubic;

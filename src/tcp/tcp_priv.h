@@ -425,11 +425,18 @@ void tcp_rack_on_timeout(struct tcp_pcb *pcb, uint64_t now_ns);
 /* Returns the time of a probe if one may be scheduled, or 0. */
 uint64_t tcp_tlp_timeout_ns(const struct tcp_pcb *pcb);
 
-/* The same without the conditions; one segment alone may wait for a delayed
+/* A quarter more is granted, which is the 200 ms that the RFC has for a delayed
  * acknowledgment. */
+enum { TCP_LONE_WAIT_MAX_US = 160000, LONE_WAIT_GRANT_NS = 1250 };
+
+/* The same without the conditions. One segment alone may wait for a delayed
+ * acknowledgment: as long as we have seen the peer take. */
 static inline uint64_t tcp_tlp_after_ns(const struct tcp_pcb *pcb, bool is_lone)
 {
-	return 2 * pcb->srtt_ns + (is_lone ? 202 : 2) * NS_PER_MS;
+	if (!is_lone)
+		return 2 * pcb->srtt_ns + 2 * NS_PER_MS;
+	return pcb->srtt_ns + pcb->srtt_ns / 2 + 2 * pcb->rttvar_ns +
+	       (uint64_t)pcb->lone_wait_us * LONE_WAIT_GRANT_NS + 2 * NS_PER_MS;
 }
 void tcp_tlp_fire(struct tcp_pcb *pcb, uint64_t now_ns);
 /* Handles what an ACK tells about the outstanding probe; sets has_loss if the probe
@@ -475,6 +482,12 @@ void tcp_rtt_take(struct tcp_pcb *pcb, uint64_t rtt_ns, uint64_t now_ns);
 void tcp_rtt_be_careful(struct tcp_pcb *pcb);
 /* The first timeout is one for this round trip. */
 void tcp_rtt_expect(struct tcp_pcb *pcb, uint64_t rtt_ns);
+/* What was under way is acknowledged, and it was a segment alone. How long it took beyond
+ * the shortest round trip is, for the most part, the peer's: the longest wait counts, and
+ * is forgotten by quarters. */
+void tcp_rtt_note_lone(struct tcp_pcb *pcb);
+/* A probe was needless: the peer may let lone segments wait after all. */
+void tcp_rtt_expect_wait(struct tcp_pcb *pcb);
 /* Returns the timeout with its backoff. */
 uint64_t tcp_rto_ns(const struct tcp_pcb *pcb);
 

@@ -283,6 +283,12 @@ static void on_rtx(struct tcp_pcb *pcb, uint64_t now_ns)
 	case RTX_PROBE:
 		tcp_tlp_fire(pcb, now_ns);
 		break;
+	case RTX_LONE_PROBE:
+		if (tcp_tlp_timeout_ns(pcb))
+			tcp_tlp_fire(pcb, now_ns);
+		else
+			tcp_timer_rearm_rtx(pcb, now_ns);
+		break;
 	case RTX_LATE_PROBE:
 		if (tcp_tlp_timeout_ns(pcb))
 			tcp_tlp_fire(pcb, now_ns);

@@ -946,6 +946,11 @@ static uint64_t next_event_ns(struct sim *sim)
 	return next_ns;
 }
 
+void sim_more(struct sim_conn *conn)
+{
+	app_write(conn);
+}
+
 bool sim_step(struct sim *sim, uint64_t until_ns)
 {
 	uint64_t next_ns;

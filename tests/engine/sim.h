@@ -182,6 +182,8 @@ void sim_run(struct sim *sim, uint64_t until_ns);
 /* Runs until every connection is gone or dead; false if until_ns comes first. */
 bool sim_run_to_end(struct sim *sim, uint64_t until_ns);
 
+/* The application has more to send (sim_app.to_send). */
+void sim_more(struct sim_conn *conn);
 /* Gives back what an ended application still holds. */
 void sim_close(struct sim_conn *conn);
 
