@@ -238,6 +238,8 @@ static void run_seed(uint64_t seed)
 	client.is_stamped = one_in(&rand, 8);
 	if (one_in(&rand, 4))
 		setup.fastopen = draw_fastopen(&rand);
+	if (one_in(&rand, 8))
+		setup.forge_every = (unsigned)rand_between(&rand, 1, 20);
 	sim_init_with(&sim, seed, &params, link, &setup);
 	sim_listen(&sim, &server);
 	for (unsigned i = 0; i < conn_cnt; i++)

@@ -20,6 +20,9 @@ enum {
 	POLL_MAX = 16,
 };
 
+/* How a time stamp begins, behind two NOPs. */
+#define TCP_TS_HEAD UINT32_C(0x0101080a)
+
 #define SIM_CHECK(sim, cond)                                                 \
 	do {                                                                 \
 		if (!(cond))                                                 \
@@ -715,6 +718,7 @@ static void host_finish(struct sim_host *host, bool may_be_open)
 	if (host->listener)
 		tcp_close(host->listener, sim->now_ns);
 	drain_events(host);
+	SIM_CHECK(sim, tcp_counts(host->table)->rto_avoidable == 0);
 	if (!may_be_open)
 		SIM_CHECK(sim, tcp_pcb_cnt(host->table) == 0);
 	tcp_table_destroy(host->table);
@@ -875,19 +879,62 @@ static bool poll_reference(struct sim_host *host)
 	return true;
 }
 
+enum { FORGED_ACK = 1 << 30, FORGED_TS = 1000000 };
+
+/* The frame with another acknowledgment and time stamp, and without its payload. False if
+ * it is no segment of an open connection. */
+static bool forge(struct sim_host *to, const struct impair_bytes *frame,
+		  struct tcp_in *in)
+{
+	struct wire_tcp *header;
+	struct wire_ip ip;
+	uint32_t len, sum;
+
+	if (wire_parse_ip(frame->data, frame->len, &ip) ||
+	    ip.proto != WIRE_PROTO_TCP || !ip_addr_eq(&ip.dst, &to->addr))
+		return false;
+	header = (void *)(uintptr_t)(frame->data + ip.header_len);
+	len = 4u * (header->offset_ae >> 4);
+	if (header->flags & WIRE_TCP_SYN || len < sizeof(*header) ||
+	    len > ip.payload_len)
+		return false;
+	memset(in, 0, sizeof(*in));
+	in->pkt = put_in_parts(to, (const uint8_t *)header, len, len);
+	in->key.local = ip.dst;
+	in->key.remote = ip.src;
+	header = (void *)in->pkt->data;
+	header->flags = WIRE_TCP_ACK;
+	header->ack = htobe32(be32toh(header->ack) + FORGED_ACK);
+	if (len >= 32 && wire_get_u32(in->pkt->data + 20) == TCP_TS_HEAD)
+		wire_put_u32(in->pkt->data + 24,
+			     wire_get_u32(in->pkt->data + 24) + FORGED_TS);
+	header->check = 0;
+	sum = wire_pseudo_sum(&ip.src, &ip.dst, WIRE_PROTO_TCP, len);
+	header->check = csum_fold(csum_partial(header, len, sum));
+	return true;
+}
+
 static bool poll_host(struct sim_host *host)
 {
 	struct sim *sim = host->sim;
 	unsigned cnt = 0, most = sim->setup.poll_every_ns ? POLL_MAX : 1;
 	struct tcp_in in[POLL_MAX];
 	struct impair_bytes *frame = NULL;
+	struct tcp_in forged;
+	bool is_forged = false;
 	size_t len;
 
 	if (host->reference)
 		return poll_reference(host);
 	while (cnt < most &&
-	       (frame = impair_recv(host->peer->out, sim->now_ns, &len)))
+	       (frame = impair_recv(host->peer->out, sim->now_ns, &len))) {
+		if (sim->setup.forge_every && !is_forged &&
+		    rand_below(&sim->rand, sim->setup.forge_every) == 0)
+			is_forged = forge(host, frame, &forged);
 		cnt += unwrap(host, frame, &in[cnt]);
+	}
+	if (is_forged)
+		tcp_input(host->table, &forged, sim->now_ns);
 	if (cnt)
 		tcp_input_batch(host->table, in, cnt, sim->now_ns);
 	drain_events(host);

@@ -139,6 +139,9 @@ struct sim_setup {
 	uint64_t mtu_change_ns;
 	uint32_t mtu;
 	bool is_black_hole;
+	/* in so many polls somebody who sees the segments sends one of his own: it lies in
+	 * the window, acknowledges what was never sent, and is of the future; 0: nobody */
+	unsigned forge_every;
 	/* a set of enum tcp_fastopen: connections open with what they have to send */
 	uint32_t fastopen;
 };
