@@ -1,8 +1,8 @@
-tcp_sources = %D%/tcp.h %D%/tcp.c %D%/tcp_ack.c %D%/tcp_bbr.h %D%/tcp_bbr.c \
+tcp_sources = %D%/tcp.h %D%/tcp.c %D%/tcp_accecn.c %D%/tcp_ack.c %D%/tcp_bbr.h %D%/tcp_bbr.c \
 	%D%/tcp_cc.h %D%/tcp_cc_bbr.c \
 	%D%/tcp_cc_cubic.c %D%/tcp_cc_newreno.c %D%/tcp_cc_none.c \
-	%D%/tcp_emit.c %D%/tcp_export.def %D%/tcp_export_priv.h \
-	%D%/tcp_export.c %D%/tcp_fast.c %D%/tcp_hystart.h %D%/tcp_hystart.c \
+	%D%/tcp_emit.c %D%/tcp_export.def %D%/tcp_export_accecn.def %D%/tcp_export_priv.h \
+	%D%/tcp_export.c %D%/tcp_fast.c %D%/tcp_fastopen.c %D%/tcp_hystart.h %D%/tcp_hystart.c \
 	%D%/tcp_import.c %D%/tcp_in.c \
 	%D%/tcp_listen.c %D%/tcp_metrics.c \
 	%D%/tcp_options.h %D%/tcp_options.c %D%/tcp_out.c %D%/tcp_pace.c %D%/tcp_pcb_priv.h \

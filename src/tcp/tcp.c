@@ -31,6 +31,7 @@ void tcp_params_init(struct tcp_params *params)
 		.with_dsack = true,
 		.with_tlp = true,
 		.with_frto = true,
+		.with_ecn_option = true,
 		.restarts_when_idle = true,
 		.tunes_rcv_buf = true,
 		.saves_metrics = true,
@@ -80,6 +81,7 @@ struct tcp_table *tcp_table_create(const struct tcp_params *params,
 	table->wheel = wheel;
 	table->borrowers = borrowers;
 	tcp_settings_init(table);
+	tcp_fastopen_init(table);
 	table->hash_seed = hash_sip(&params->secret, "table", 5);
 	list_init(&table->events);
 	list_init(&table->pcbs);
@@ -224,6 +226,18 @@ struct tcp_pcb *tcp_pcb_create(struct tcp_table *table)
 	return pcb;
 }
 
+struct tcp_extra *tcp_extra_get(struct tcp_pcb *pcb)
+{
+	struct tcp_table *table = pcb->table;
+
+	if (pcb->extra)
+		return pcb->extra;
+	pcb->extra = table->ops->alloc(table->ctx, sizeof(*pcb->extra));
+	if (pcb->extra)
+		list_init(&pcb->extra->early_link);
+	return pcb->extra;
+}
+
 struct tcp_pcb *tcp_new(struct tcp_table *table)
 {
 	return tcp_pcb_create(table);
@@ -234,6 +248,7 @@ void tcp_pcb_free(struct tcp_pcb *pcb)
 	struct tcp_table *table = pcb->table;
 
 	if (pcb->state == TCPS_LISTEN) {
+		tcp_fastopen_forget(pcb->listener);
 		list_remove(&pcb->listener->link);
 		table->ops->release(table->ctx, pcb->listener,
 				    sizeof(*pcb->listener));
@@ -242,6 +257,10 @@ void tcp_pcb_free(struct tcp_pcb *pcb)
 	tcp_timer_stop(pcb);
 	tcp_out_free(pcb);
 	tcp_rx_free(pcb);
+	tcp_fastopen_settle(pcb);
+	if (pcb->extra)
+		table->ops->release(table->ctx, pcb->extra,
+				    sizeof(*pcb->extra));
 	tcp_settings_put(pcb);
 	list_remove(&pcb->event_link);
 	list_remove(&pcb->child_link);
@@ -272,6 +291,8 @@ static void wind_up(struct tcp_pcb *pcb)
 	tcp_timer_stop(pcb);
 	tcp_out_free(pcb);
 	tcp_rx_free_runs(pcb);
+	tcp_fastopen_settle(pcb);
+	pcb->syn_data = 0;
 }
 
 /* The event list also serves to free a pcb later, because a function up the call chain
@@ -500,7 +521,7 @@ void tcp_pcb_apply_syn(struct tcp_pcb *pcb, const struct tcp_segment *in,
 				  ? WIRE_TCP_ECE
 				  : WIRE_TCP_ECE | WIRE_TCP_CWR;
 	bool may_ecn = pcb->flags & TF_PASSIVE ? params->ecn != TCP_ECN_OFF
-					       : params->ecn == TCP_ECN_ON;
+					       : tcp_asks_ecn(params);
 
 	pcb->irs = in->seq;
 	pcb->rcv_nxt = pcb->rcv_edge = pcb->last_ack_sent = in->seq + 1;
@@ -518,7 +539,8 @@ void tcp_pcb_apply_syn(struct tcp_pcb *pcb, const struct tcp_segment *in,
 		pcb->ts_recent = o->ts_val;
 		pcb->ts_recent_ns = now_ns;
 	}
-	if (may_ecn && ecn == ecn_yes)
+	pcb->is_accurate = tcp_accecn_begin(pcb, in);
+	if (pcb->is_accurate || (may_ecn && ecn == ecn_yes))
 		pcb->flags |= TF_ECN;
 	/* RFC 9293 section 3.7.1; 64 is the least that makes progress */
 	pcb->mss_peer = o->mss ? MAX(o->mss, 64)
@@ -592,8 +614,9 @@ bool tcp_may_choose(struct tcp_table *table, const struct flow_key *key,
 	       tcp_tw_may_choose(table, key, now_ns);
 }
 
-int tcp_connect(struct tcp_pcb *pcb, const struct ip_addr *addr, __be16 port,
-		const struct tcp_path *path, uint64_t now_ns)
+/* Reserves the four-tuple and makes the pcb ready to send a SYN. */
+static int open_key(struct tcp_pcb *pcb, const struct ip_addr *addr,
+		    __be16 port, const struct tcp_path *path, uint64_t now_ns)
 {
 	const struct tcp_params *params = &pcb->table->params;
 	struct flow_key key = pcb->key;
@@ -623,8 +646,41 @@ int tcp_connect(struct tcp_pcb *pcb, const struct ip_addr *addr, __be16 port,
 	tcp_pcb_update_mss(pcb);
 	pcb->state = TCPS_SYN_SENT;
 	pcb->progress_ns = now_ns;
+	return 0;
+}
+
+static void send_syn(struct tcp_pcb *pcb, uint64_t now_ns)
+{
 	tcp_out_syn(pcb, now_ns);
 	tcp_timer_rearm_rtx(pcb, now_ns);
+}
+
+int tcp_connect(struct tcp_pcb *pcb, const struct ip_addr *addr, __be16 port,
+		const struct tcp_path *path, uint64_t now_ns)
+{
+	int rc = open_key(pcb, addr, port, path, now_ns);
+
+	if (!rc)
+		send_syn(pcb, now_ns);
+	return rc;
+}
+
+int tcp_connect_fast(struct tcp_pcb *pcb, const struct ip_addr *addr,
+		     __be16 port, const struct tcp_path *path, struct pkt *pkt,
+		     uint64_t now_ns)
+{
+	int rc = -EOPNOTSUPP;
+
+	if (pcb->table->params.fastopen & TCP_FASTOPEN_CLIENT)
+		rc = open_key(pcb, addr, port, path, now_ns);
+	if (rc)
+		return rc;
+	if (pkt && pkt->len)
+		enqueue(pcb, pkt, SEG_PUSH);
+	else
+		pkt_put(pkt);
+	tcp_fastopen_begin(pcb, now_ns);
+	send_syn(pcb, now_ns);
 	return 0;
 }
 
@@ -824,6 +880,9 @@ void tcp_get_info(const struct tcp_pcb *pcb, struct tcp_pcb_info *info_out)
 		.has_timestamps = pcb->flags & TF_TS,
 		.has_window_scale = pcb->flags & TF_SCALE,
 		.has_ecn = pcb->flags & TF_ECN,
+		.has_accurate_ecn = pcb->is_accurate,
+		.has_syn_data = pcb->fastopen & FASTOPEN_HAD_DATA,
+		.is_opened_early = tcp_is_pending(pcb),
 		.has_timer = timer_is_pending(&pcb->timer),
 		.is_recovering = pcb->recovery >= RECOVERY_CWR,
 		.snd_scale = pcb->snd_scale,

@@ -68,6 +68,23 @@ enum tcp_ecn {
 	TCP_ECN_ON,
 	/* used when a peer asks for it, and not asked for */
 	TCP_ECN_ACCEPTED,
+	/* accurate (RFC 9768) when both want it: asked for, and accepted; accepted, while
+	 * the classic one is asked for; accepted, and nothing asked for */
+	TCP_ECN_ACCURATE,
+	TCP_ECN_ACCURATE_ACCEPTED_ASKS,
+	TCP_ECN_ACCURATE_ACCEPTED,
+};
+
+/* net.ipv4.tcp_fastopen: data in SYNs (RFC 7413) */
+enum tcp_fastopen {
+	/* tcp_connect_fast; listeners that have settings.fastopen_max */
+	TCP_FASTOPEN_CLIENT = 0x1,
+	TCP_FASTOPEN_SERVER = 0x2,
+	/* sent, and accepted, without a cookie */
+	TCP_FASTOPEN_CLIENT_NO_COOKIE = 0x4,
+	TCP_FASTOPEN_SERVER_NO_COOKIE = 0x200,
+	/* all listeners, for as many as their backlog */
+	TCP_FASTOPEN_LISTENERS = 0x400,
 };
 
 /* What may be chosen for all connections of a table. tcp_params_init gives the
@@ -89,6 +106,14 @@ struct tcp_params {
 	bool with_timestamps;
 	bool with_window_scale;
 	enum tcp_ecn ecn;
+	/* accurate ECN is told by options, too (tcp_ecn_option) */
+	bool with_ecn_option;
+	/* a set of enum tcp_fastopen */
+	uint32_t fastopen;
+	/* For so long nobody's SYN carries data or asks for a cookie, after a connection
+	 * that did was silent thrice in a row; twice as long the next time. 0: it goes on
+	 * (tcp_fastopen_blackhole_timeout_sec). */
+	uint64_t fastopen_pause_ns;
 	/* Duplicates are reported (tcp_dsack), tails probed (RFC 8985 section 7;
 	 * tcp_early_retrans), needless timeouts looked for (RFC 5682; tcp_frto),
 	 * and the window is that of the start after a pause
@@ -323,6 +348,22 @@ struct tcp_pcb *tcp_accept(struct tcp_pcb *listener) MUST_CHECK;
 int tcp_connect(struct tcp_pcb *pcb, const struct ip_addr *addr, __be16 port,
 		const struct tcp_path *path, uint64_t now_ns) MUST_CHECK;
 
+/* The same with Fast Open: the SYN carries the bytes of `pkt`, as far as they fit, if the
+ * peer's cookie is known, or settings say that it needs none; else it asks for one. In
+ * any case they are the first that was written. On success the engine owns the packet;
+ * NULL is none. -EOPNOTSUPP unless params.fastopen allows it. */
+int tcp_connect_fast(struct tcp_pcb *pcb, const struct ip_addr *addr,
+		     __be16 port, const struct tcp_path *path, struct pkt *pkt,
+		     uint64_t now_ns) MUST_CHECK;
+/* Whether a SYN between these would carry data now. */
+bool tcp_knows_cookie(struct tcp_table *table, const struct ip_addr *local,
+		      const struct ip_addr *remote, uint64_t now_ns);
+enum { TCP_FASTOPEN_KEYS = 2 };
+/* The cookies of a listener are made with the first key and accepted with any, in place
+ * of one that follows from params.secret. */
+void tcp_set_fastopen_keys(struct tcp_table *table, const struct hash_key *keys,
+			   unsigned cnt);
+
 /* Whether a port that nobody asked for by name may be chosen for the connection `key`:
  * nothing has it, or a TIME_WAIT entry that tw_reuse gives up. tcp_connect itself, to
  * which the program may have named the port, needs no more than time stamps. */
@@ -477,6 +518,11 @@ struct tcp_settings {
 	uint32_t window_clamp;
 	/* tcp_sndbuf gives no room while so much has not been sent */
 	uint32_t notsent_lowat;
+	/* so many connections of a listener at most, opened by SYNs with data, wait for
+	 * their last ACK (TCP_FASTOPEN); 0: none */
+	uint32_t fastopen_max;
+	/* SYNs with data need no cookie (TCP_FASTOPEN_NO_COOKIE) */
+	bool fastopen_no_cookie;
 	/* The first six timeouts do not double while fewer than four segments are
 	 * under way (TCP_THIN_LINEAR_TIMEOUTS). */
 	bool thin_linear_timeouts;
@@ -526,6 +572,10 @@ struct tcp_pcb_info {
 	/* bytes in a second, or TCP_NO_PACING */
 	uint64_t pacing_rate;
 	bool has_sack, has_timestamps, has_window_scale, has_ecn;
+	bool has_accurate_ecn;
+	/* A SYN brought data that was taken, either way; the connection was opened by it,
+	 * and the handshake is not over yet. */
+	bool has_syn_data, is_opened_early;
 	/* some timer of this connection is pending */
 	bool has_timer;
 	/* in recovery, by duplicates or by timeout */
@@ -712,7 +762,7 @@ size_t tcp_build_of_peer(const struct tcp_pcb *pcb, uint8_t *to, uint32_t seq,
  * somebody owns. */
 size_t tcp_export_size(const struct tcp_pcb *pcb);
 /* The version, which the bytes name behind a magic word: others are refused. */
-enum { TCP_EXPORT_VERSION = 5 };
+enum { TCP_EXPORT_VERSION = 6 };
 /* Writes so many bytes. -ENOTCONN, -ENOBUFS; the pcb stays as it is. */
 int tcp_export(const struct tcp_pcb *pcb, uint8_t *to, size_t size,
 	       uint64_t now_ns) MUST_CHECK;

@@ -176,7 +176,8 @@ static void restart_timers(struct tcp_pcb *pcb,
 	}
 	/* RFC 6298 section 5.2 and 5.3; a probe also counts from SACKs */
 	if (sample->has_advanced || pcb->rtx_kind == RTX_REORDER ||
-	    (sample->sacked_cnt && pcb->rtx_kind == RTX_PROBE))
+	    (sample->sacked_cnt && (pcb->rtx_kind == RTX_PROBE ||
+				    pcb->rtx_kind == RTX_LONE_PROBE)))
 		tcp_timer_rearm_rtx(pcb, now_ns);
 }
 
@@ -185,7 +186,9 @@ bool tcp_ack_in(struct tcp_pcb *pcb, struct tcp_segment *in, uint64_t now_ns)
 	struct tcp_ack_sample sample = {
 		.prior_una = pcb->snd_una,
 		.prior_high = pcb->sack_high,
-		.is_ece = pcb->flags & TF_ECN && in->flags & WIRE_TCP_ECE,
+		.is_ece = pcb->flags & TF_ECN && !pcb->is_accurate &&
+			  in->flags & WIRE_TCP_ECE,
+		.marked = UINT32_MAX,
 		.has_ts = in->options.has_ts && pcb->flags & TF_TS,
 		.ts_ecr = in->options.ts_ecr,
 	};
@@ -205,11 +208,14 @@ bool tcp_ack_in(struct tcp_pcb *pcb, struct tcp_segment *in, uint64_t now_ns)
 		sample.is_duplicate = is_duplicate(pcb, in, window_changed);
 	if (sample.delivered || may_stay_closed(pcb))
 		pcb->timeouts = 0;
-	if (sample.is_ece)
+	if (pcb->is_accurate)
+		tcp_accecn_take(pcb, in, &sample,
+				pcb->delivered - prior_delivered);
+	else if (sample.is_ece)
 		pcb->delivered_ce += pcb->delivered - prior_delivered;
+	sample_rtt(pcb, &sample, now_ns);
 	if (pcb->snd_una == pcb->snd_end)
 		tcp_stats_set(pcb, CHRONO_IDLE, now_ns);
-	sample_rtt(pcb, &sample, now_ns);
 	if (pcb->has_tlp)
 		tcp_tlp_on_ack(pcb, in, &sample, now_ns);
 	reorder_ns = tcp_recovery_on_ack(pcb, &sample, now_ns);

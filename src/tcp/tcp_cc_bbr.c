@@ -51,7 +51,7 @@ static void bbr_modelled(struct tcp_pcb *pcb, const struct tcp_ack_sample *sampl
 					       pcb->cwnd_used_end),
 		.acked = acked,
 		.lost = pcb->cc.bbr.lost,
-		.marked = sample->is_ece ? acked : 0,
+		.marked = sample->is_ece ? MIN(sample->marked, acked) : 0,
 		.in_flight = tcp_pipe(pcb),
 		.mss = pcb->mss,
 	};

@@ -18,8 +18,9 @@ static bool has_sack_room(const struct tcp_pcb *pcb, uint32_t len)
 	return len + 4 + 8 * TCP_SACK_BLOCKS_MAX <= pcb->mss;
 }
 
-/* The options of a segment that is no SYN and carries `len` bytes. */
-static COLD size_t put_sack_options(struct tcp_pcb *pcb, uint8_t *to,
+/* The options of a segment that is no SYN and carries `len` bytes. What is missing is told
+ * first, counters of ECN with the next ACK. */
+static COLD size_t put_more_options(struct tcp_pcb *pcb, uint8_t *to,
 				    uint32_t len, uint64_t now_ns)
 {
 	struct tcp_options options;
@@ -28,7 +29,9 @@ static COLD size_t put_sack_options(struct tcp_pcb *pcb, uint8_t *to,
 	options.has_ts = pcb->flags & TF_TS;
 	options.ts_val = tcp_ts_now(pcb, now_ns);
 	options.ts_ecr = pcb->ts_recent;
-	if (pcb->flags & TF_SACK && has_sack_room(pcb, len))
+	if (!has_sack_news(pcb))
+		tcp_accecn_fill(pcb, &options, now_ns);
+	else if (pcb->flags & TF_SACK && has_sack_room(pcb, len))
 		tcp_rx_sack_blocks(pcb, &options);
 	return tcp_options_build(to, &options);
 }
@@ -36,8 +39,10 @@ static COLD size_t put_sack_options(struct tcp_pcb *pcb, uint8_t *to,
 static ALWAYS_INLINE size_t put_options(struct tcp_pcb *pcb, uint8_t *to,
 					uint32_t len, uint64_t now_ns)
 {
-	if (UNLIKELY(has_sack_news(pcb)))
-		return put_sack_options(pcb, to, len, now_ns);
+	if (UNLIKELY(has_sack_news(pcb) ||
+		     (pcb->is_accurate && !len &&
+		      tcp_accecn_is_due(pcb, now_ns))))
+		return put_more_options(pcb, to, len, now_ns);
 	if (!(pcb->flags & TF_TS))
 		return 0;
 	wire_put_u32(to, TCP_OPTION_TS_PLAIN);
@@ -119,6 +124,12 @@ static ALWAYS_INLINE void put_header(struct tcp_pcb *pcb,
 	header->urgent = 0;
 }
 
+/* RFC 9768 section 3.2.2.3: the peer goes on to hear what comes from it. */
+static bool is_mangled(const struct tcp_pcb *pcb)
+{
+	return pcb->is_accurate && pcb->extra->accecn.is_mangled;
+}
+
 static ALWAYS_INLINE void emit(struct tcp_pcb *pcb, const uint8_t *header, size_t header_len,
 		 const struct tcp_outgoing *o)
 {
@@ -134,7 +145,9 @@ static ALWAYS_INLINE void emit(struct tcp_pcb *pcb, const uint8_t *header, size_
 		.segment_size = o->len > pcb->mss ? pcb->mss : 0,
 		/* RFC 3168 section 6.1.5: not on retransmissions; 6.1.1: not on
 		 * SYN; 6.1.4: not on pure ACKs */
-		.ecn = pcb->flags & TF_ECN && is_new_data ? ECN_CAPABLE : 0,
+		.ecn = pcb->flags & TF_ECN && is_new_data && !is_mangled(pcb)
+			       ? ECN_CAPABLE
+			       : 0,
 		.is_retransmission = o->is_retransmission,
 	};
 
@@ -152,6 +165,14 @@ static void put_urgent(const struct tcp_pcb *pcb, struct wire_tcp *header,
 	header->urgent = htobe16(pointer);
 	if (pointer)
 		header->flags |= WIRE_TCP_URG;
+}
+
+/* The three bits AE, CWR and ECE. */
+static void put_ace(struct wire_tcp *header, uint8_t ace)
+{
+	header->offset_ae |= ace >> 2;
+	header->flags |= (ace & 2 ? WIRE_TCP_CWR : 0) |
+			 (ace & 1 ? WIRE_TCP_ECE : 0);
 }
 
 /* Nobody takes the packets away while `emit` runs. */
@@ -179,6 +200,8 @@ void tcp_emit(struct tcp_pcb *pcb, struct tcp_outgoing *o,
 		o->flags |= WIRE_TCP_ECE;
 	header_len += put_options(pcb, bytes + header_len, o->len, now_ns);
 	put_header(pcb, header, header_len, o, window_field(pcb));
+	if (UNLIKELY(pcb->is_accurate))
+		put_ace(header, tcp_accecn_ace(pcb));
 	if (UNLIKELY(pcb->flags & TF_URGENT_OUT))
 		put_urgent(pcb, header, o->seq);
 	put_checksum(pcb, header, header_len, o);
@@ -218,7 +241,8 @@ void tcp_out_reset(struct tcp_pcb *pcb, uint64_t now_ns)
 void tcp_out_syn(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	const struct tcp_params *params = &pcb->table->params;
-	bool is_answer = pcb->state == TCPS_SYN_RCVD;
+	bool is_answer = pcb->state != TCPS_SYN_SENT;
+	bool is_first = !pcb->timeouts;
 	uint8_t bytes[TCP_HEADER_MAX] __attribute__((aligned(4)));
 	struct wire_tcp *header = (void *)bytes;
 	size_t header_len = sizeof(*header);
@@ -237,17 +261,32 @@ void tcp_out_syn(struct tcp_pcb *pcb, uint64_t now_ns)
 		.ts_ecr = is_answer ? pcb->ts_recent : 0,
 	};
 	uint32_t window = MIN(tcp_rx_window(pcb), (uint32_t)UINT16_MAX);
+	uint8_t ace = 0;
 
 	if (is_answer)
 		o.flags |= WIRE_TCP_ACK;
+	/* RFC 7413 section 4.1.3: what is sent again is plain, in case that somebody on
+	 * the way does not like the option */
+	if (is_answer && pcb->fastopen & FASTOPEN_GRANTS && is_first)
+		tcp_fastopen_grant(pcb, &options);
+	else if (!is_answer && pcb->fastopen & FASTOPEN_ASKS && is_first)
+		tcp_fastopen_ask(pcb, &options, now_ns);
+	if (!is_answer && pcb->syn_data && is_first) {
+		o.first = pcb->unsent;
+		o.cnt = 1;
+		o.len = pcb->syn_data;
+	}
 	/* RFC 3168 section 6.1.1; 6.1.1.1: a SYN that got lost may have been
 	 * dropped for its ECN bits */
-	if (is_answer && pcb->flags & TF_ECN)
-		o.flags |= WIRE_TCP_ECE;
-	else if (!is_answer && params->ecn == TCP_ECN_ON && pcb->timeouts < 2)
-		o.flags |= WIRE_TCP_ECE | WIRE_TCP_CWR;
+	if (is_answer && pcb->is_accurate)
+		ace = tcp_accecn_answer(pcb);
+	else if (is_answer && pcb->flags & TF_ECN)
+		ace = 1;
+	else if (!is_answer && tcp_asks_ecn(params) && pcb->timeouts < 2)
+		ace = tcp_asks_accurate(params) ? 7 : 3;
 	header_len += tcp_options_build(bytes + header_len, &options);
 	put_header(pcb, header, header_len, &o, (uint16_t)window);
+	put_ace(header, ace);
 	put_checksum(pcb, header, header_len, &o);
 	if (is_answer)
 		note_ack_sent(pcb, 0);

@@ -43,6 +43,19 @@ static void put_chain(struct writer *w, const struct pkt *pkt)
 		put_bytes(w, pkt->data, pkt->len);
 }
 
+static void put_accecn(struct writer *w, const struct tcp_accecn *a)
+{
+#define U8(member) put(w, a->member, 1);
+#define U32(member) put(w, a->member, 4);
+#define FLAG(member) put(w, a->member, 1);
+#define AT(member) put_at(w, a->member);
+#include "tcp/tcp_export_accecn.def"
+#undef U8
+#undef U32
+#undef FLAG
+#undef AT
+}
+
 static void put_members(struct writer *w, const struct tcp_pcb *pcb)
 {
 #define U8(member) put(w, pcb->member, 1);
@@ -62,6 +75,9 @@ static void put_members(struct writer *w, const struct tcp_pcb *pcb)
 #undef TICK
 	put(w, tcp_ts_now(pcb, w->now_ns), 4);
 	put(w, pcb->cc_id == TCP_CC_CUBIC ? pcb->cc.cubic.w_max : 0, 4);
+	put(w, pcb->is_accurate, 1);
+	if (pcb->is_accurate)
+		put_accecn(w, &pcb->extra->accecn);
 }
 
 static void put_entries(struct writer *w, const struct tcp_pcb *pcb)
@@ -128,7 +144,8 @@ static void put_all(struct writer *w, const struct tcp_pcb *pcb, size_t len)
 bool tcp_can_move(const struct tcp_pcb *pcb)
 {
 	return pcb->state >= TCPS_SYN_SENT && pcb->state <= TCPS_LAST_ACK &&
-	       !pcb->listener && !(pcb->flags & TF_UNSEEN);
+	       !pcb->listener && !(pcb->flags & TF_UNSEEN) &&
+	       !tcp_is_pending(pcb);
 }
 
 size_t tcp_export_size(const struct tcp_pcb *pcb)

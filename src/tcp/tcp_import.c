@@ -131,6 +131,31 @@ static void get_members(struct reader *r, struct tcp_pcb *pcb)
 	pcb->ts_offset += ts_now - tcp_ts_now(pcb, r->now_ns);
 }
 
+/* Bits that make no sense are brought into their bounds. */
+static int get_accecn(struct reader *r, struct tcp_pcb *pcb)
+{
+	struct tcp_accecn *a;
+
+	pcb->is_accurate = get(r, 1) && pcb->flags & TF_ECN;
+	if (!pcb->is_accurate)
+		return 0;
+	if (!tcp_extra_get(pcb)) {
+		pcb->is_accurate = false;
+		return -ENOMEM;
+	}
+	a = &pcb->extra->accecn;
+#define U8(member) a->member = (uint8_t)get(r, 1) & 3;
+#define U32(member) a->member = (uint32_t)get(r, 4);
+#define FLAG(member) a->member = get(r, 1);
+#define AT(member) a->member = MIN(get_at(r), r->now_ns);
+#include "tcp/tcp_export_accecn.def"
+#undef U8
+#undef U32
+#undef FLAG
+#undef AT
+	return 0;
+}
+
 /* ---- checks ---- */
 
 static bool has_state(const struct tcp_pcb *pcb, unsigned states)
@@ -201,6 +226,20 @@ static void bound_settings(struct tcp_settings *s)
 		s->mss_max = MAX(s->mss_max, TCP_MSS_LEAST);
 }
 
+/* Bytes that left with the SYN are in the queue until it is acknowledged. */
+static void bound_fastopen(struct tcp_pcb *pcb)
+{
+	uint32_t queued = pcb->snd_end - pcb->snd_nxt;
+	bool has_fin = pcb->flags & TF_FIN_QUEUED;
+
+	pcb->fastopen &= FASTOPEN_ASKS | FASTOPEN_OPTIONLESS |
+			 FASTOPEN_GRANTS | FASTOPEN_HAD_DATA;
+	if (tcp_is_synchronised(pcb) || !pcb->fastopen || !queued)
+		pcb->syn_data = 0;
+	else
+		pcb->syn_data = MIN(pcb->syn_data, queued - has_fin);
+}
+
 /* Brings values into their bounds that only make the connection slow when they are
  * wrong. */
 static void bound(struct tcp_pcb *pcb, uint64_t now_ns)
@@ -220,6 +259,8 @@ static void bound(struct tcp_pcb *pcb, uint64_t now_ns)
 	pcb->srtt_ns = MIN(pcb->srtt_ns, SHORT_MAX_NS);
 	pcb->rttvar_ns = MIN(pcb->rttvar_ns, SHORT_MAX_NS);
 	pcb->min_rtt_ns = MIN(pcb->min_rtt_ns, SHORT_MAX_NS);
+	pcb->lone_wait_us = MIN(pcb->lone_wait_us,
+				(uint32_t)TCP_LONE_WAIT_MAX_US);
 	pcb->rack_rtt_ns = MIN(pcb->rack_rtt_ns, SHORT_MAX_NS);
 	pcb->rto_ns = clamp(NS_PER_MS, pcb->rto_ns,
 			    pcb->table->params.rto_max_ns);
@@ -228,6 +269,7 @@ static void bound(struct tcp_pcb *pcb, uint64_t now_ns)
 	if (pcb->soft_error > 0 || pcb->soft_error < -4095)
 		pcb->soft_error = 0;
 	bound_settings(pcb->settings);
+	bound_fastopen(pcb);
 	pcb->rcv_buf = tcp_rcv_buf_within(pcb, pcb->rcv_buf);
 }
 
@@ -486,8 +528,8 @@ static void restore_timers(struct tcp_pcb *pcb, uint64_t now_ns)
 	if (is_held && pcb->slow_out & SLOW_PACED)
 		pcb->pace_wait_ns = pcb->pace_at_ns;
 	/* both are part of RFC 8985, which needs SACK */
-	if (pcb->rtx_kind == RTX_PROBE || pcb->rtx_kind == RTX_LATE_PROBE ||
-	    pcb->rtx_kind == RTX_REORDER)
+	if (pcb->rtx_kind == RTX_PROBE || pcb->rtx_kind == RTX_LONE_PROBE ||
+	    pcb->rtx_kind == RTX_LATE_PROBE || pcb->rtx_kind == RTX_REORDER)
 		fits &= !!(pcb->flags & TF_SACK);
 	if (!tcp_is_synchronised(pcb))
 		fits = pcb->rtx_kind == RTX_TIMEOUT;
@@ -538,6 +580,9 @@ static int fill(struct tcp_pcb *pcb, struct reader *r)
 	memcpy(&pcb->key, key, offsetof(struct flow_key, zero));
 	get_members(r, pcb);
 	w_max = (uint32_t)get(r, 4);
+	rc = get_accecn(r, pcb);
+	if (rc)
+		return rc;
 	if (r->has_failed || !is_sound(pcb))
 		return -EINVAL;
 	bound(pcb, r->now_ns);

@@ -119,6 +119,7 @@ static void take_reset(struct tcp_pcb *pcb, const struct tcp_segment *in,
 		tcp_reply_challenge(pcb, now_ns);
 		return;
 	}
+	tcp_fastopen_note_reset(pcb, now_ns);
 	if (pcb->state == TCPS_SYN_RCVD && !(pcb->flags & TF_PASSIVE))
 		error = -ECONNREFUSED;
 	else if (pcb->state == TCPS_CLOSE_WAIT)
@@ -253,12 +254,30 @@ static bool is_deferred(const struct tcp_pcb *pcb, const struct tcp_segment *in)
 	       tcp_segment_end(in) == in->seq;
 }
 
+/* The same where a SYN alone has opened the connection. Our SYN is acknowledged as data
+ * would be, be it with data behind it. */
+static bool complete_early(struct tcp_pcb *pcb, const struct tcp_segment *in,
+			   uint64_t now_ns)
+{
+	if (!seq_between(pcb->iss + 1, in->ack, pcb->snd_nxt)) {
+		tcp_reply_reset(pcb->table, &pcb->key, in, now_ns);
+		return false;
+	}
+	if (pcb->is_accurate)
+		tcp_accecn_third(pcb, in);
+	tcp_pcb_established(pcb, now_ns);
+	tcp_fastopen_settle(pcb);
+	return true;
+}
+
 /* The ACK that completes a handshake. Returns false when nothing more is to be done
  * with the segment. */
 static bool complete_handshake(struct tcp_pcb *pcb, struct tcp_segment *in,
 			       uint64_t now_ns)
 {
-	if (in->ack != pcb->snd_nxt) {
+	if (tcp_is_pending(pcb))
+		return complete_early(pcb, in, now_ns);
+	if (!tcp_fastopen_answered(pcb, in, now_ns)) {
 		tcp_reply_reset(pcb->table, &pcb->key, in, now_ns);
 		return false;
 	}
@@ -274,6 +293,8 @@ static bool complete_handshake(struct tcp_pcb *pcb, struct tcp_segment *in,
 		}
 		return false;
 	}
+	if (pcb->is_accurate)
+		tcp_accecn_third(pcb, in);
 	pcb->snd_wnd = (uint32_t)in->window << pcb->snd_scale;
 	pcb->snd_wnd_max = pcb->snd_wnd;
 	pcb->snd_wl1 = in->seq;
@@ -282,11 +303,17 @@ static bool complete_handshake(struct tcp_pcb *pcb, struct tcp_segment *in,
 	return true;
 }
 
+/* The handshake is not over. */
+static bool is_opening(const struct tcp_pcb *pcb)
+{
+	return pcb->state == TCPS_SYN_RCVD || tcp_is_pending(pcb);
+}
+
 static void in_synchronised(struct tcp_pcb *pcb, struct tcp_segment *in,
 			    uint64_t now_ns)
 {
 	/* A SYN came again: our answer was lost, or both sides opened. */
-	if (pcb->state == TCPS_SYN_RCVD && in->flags & WIRE_TCP_SYN &&
+	if (is_opening(pcb) && in->flags & WIRE_TCP_SYN &&
 	    in->seq == pcb->irs && !(in->flags & WIRE_TCP_RST)) {
 		if (!(in->flags & WIRE_TCP_ACK)) {
 			tcp_out_syn(pcb, now_ns);
@@ -297,8 +324,7 @@ static void in_synchronised(struct tcp_pcb *pcb, struct tcp_segment *in,
 	}
 	if (!passes_checks(pcb, in, now_ns))
 		return;
-	if (pcb->state == TCPS_SYN_RCVD &&
-	    !complete_handshake(pcb, in, now_ns))
+	if (is_opening(pcb) && !complete_handshake(pcb, in, now_ns))
 		return;
 	if (!tcp_ack_in(pcb, in, now_ns))
 		return;
@@ -306,7 +332,9 @@ static void in_synchronised(struct tcp_pcb *pcb, struct tcp_segment *in,
 	 * must change nothing. */
 	update_ts_recent(pcb, in, now_ns);
 	pcb->last_rcvd_ns = now_ns;
-	if (pcb->flags & TF_ECN)
+	if (pcb->is_accurate)
+		tcp_accecn_count(pcb, in);
+	else if (pcb->flags & TF_ECN)
 		take_ecn(pcb, in);
 	if (pcb->flags & TF_FIN_QUEUED && pcb->snd_una == pcb->snd_end)
 		on_fin_acked(pcb, in, now_ns);
@@ -323,7 +351,7 @@ static void in_syn_sent(struct tcp_pcb *pcb, struct tcp_segment *in,
 {
 	bool has_ack = in->flags & WIRE_TCP_ACK;
 
-	if (has_ack && in->ack != pcb->snd_nxt) {
+	if (has_ack && in->ack - pcb->snd_nxt > pcb->syn_data) {
 		tcp_reply_reset(pcb->table, &pcb->key, in, now_ns);
 		return;
 	}
@@ -342,6 +370,7 @@ static void in_syn_sent(struct tcp_pcb *pcb, struct tcp_segment *in,
 		tcp_out_syn(pcb, now_ns);
 		return;
 	}
+	(void)!tcp_fastopen_answered(pcb, in, now_ns);
 	pcb->snd_una = in->ack;
 	pcb->snd_wnd = in->window;
 	pcb->snd_wnd_max = pcb->snd_wnd;
@@ -485,6 +514,7 @@ static bool parse(struct tcp_in *in, struct tcp_segment *segment)
 	segment->window = be16toh(header->window);
 	segment->urgent = be16toh(header->urgent);
 	segment->flags = header->flags;
+	segment->has_ae = header->offset_ae & 1;
 	segment->ecn = in->ecn;
 	tcp_options_parse(in->pkt->data + sizeof(*header),
 			  header_len - sizeof(*header),

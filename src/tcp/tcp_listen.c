@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Listeners: half-open connections, the queue for tcp_accept, limits on both, and
- * SYN cookies (RFC 4987 section 3.6) when the half-open ones are too many.
+ * SYN cookies (RFC 4987 section 3.6) when the half-open ones are too many. The cookies of
+ * Fast Open are others (tcp_fastopen.c).
  *
  * A cookie is our initial sequence number: 5 bits of a counter of 64 seconds, 3
  * bits of an index of segment sizes, 24 bits of a keyed hash of everything. Where
@@ -48,6 +49,7 @@ int tcp_listen(struct tcp_pcb *pcb, uint32_t backlog)
 	listener->backlog = MAX(backlog, 1u);
 	list_init(&listener->half_open);
 	list_init(&listener->accept_queue);
+	list_init(&listener->early);
 	list_push_back(bucket, &listener->link);
 	pcb->listener = listener;
 	pcb->state = TCPS_LISTEN;
@@ -116,6 +118,7 @@ void tcp_listen_close(struct tcp_pcb *pcb, uint64_t now_ns)
 	struct tcp_table *table = pcb->table;
 
 	list_remove(&listener->link);
+	tcp_fastopen_forget(listener);
 	abort_children(&listener->half_open, now_ns);
 	abort_children(&listener->accept_queue, now_ns);
 	pcb->listener = NULL;
@@ -214,13 +217,16 @@ void tcp_listen_syn(struct tcp_table *table, struct tcp_listener *listener,
 		    const struct flow_key *key, struct tcp_segment *in,
 		    uint32_t isn, uint64_t now_ns)
 {
+	enum tcp_fastopen_verdict verdict;
 	struct tcp_pcb *child;
 
 	if (is_over_rate(listener, now_ns) || !has_room(listener)) {
 		table->counts.syn_dropped++;
 		return;
 	}
-	if (listener->half_open_cnt >= table->params.half_open_max) {
+	verdict = tcp_fastopen_judge(listener, key, in, now_ns);
+	if (verdict < FASTOPEN_EARLY &&
+	    listener->half_open_cnt >= table->params.half_open_max) {
 		if (table->params.with_syn_cookies)
 			send_cookie(listener, key, in, now_ns);
 		else
@@ -234,6 +240,11 @@ void tcp_listen_syn(struct tcp_table *table, struct tcp_listener *listener,
 	}
 	list_push_back(&listener->half_open, &child->child_link);
 	listener->half_open_cnt++;
+	if (verdict == FASTOPEN_GRANT || verdict == FASTOPEN_EARLY_AND_GRANT)
+		child->fastopen |= FASTOPEN_GRANTS;
+	/* there is room in the queue, see above */
+	if (verdict >= FASTOPEN_EARLY && tcp_fastopen_accept(child, in, now_ns))
+		(void)!tcp_listen_promote(child);
 	tcp_out_syn(child, now_ns);
 	tcp_timer_rearm_rtx(child, now_ns);
 }

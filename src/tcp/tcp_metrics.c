@@ -4,7 +4,7 @@
 #include "tcp/tcp_priv.h"
 
 /* The first to learn something makes the table. Without memory nothing is kept. */
-static struct tcp_peer *take_place(struct tcp_pcb *pcb, uint64_t now_ns)
+struct tcp_peer *tcp_metrics_place(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	struct tcp_table *table = pcb->table;
 	struct tcp_peers *peers = &table->peers;
@@ -46,7 +46,7 @@ void tcp_metrics_save(struct tcp_pcb *pcb, uint64_t now_ns)
 
 	if (!pcb->table->params.saves_metrics)
 		return;
-	peer = take_place(pcb, now_ns);
+	peer = tcp_metrics_place(pcb, now_ns);
 	if (peer)
 		tcp_peer_learn(peer, &sample,
 			       pcb->table->params.saves_ssthresh);
@@ -54,7 +54,7 @@ void tcp_metrics_save(struct tcp_pcb *pcb, uint64_t now_ns)
 
 void tcp_metrics_save_pmtu(struct tcp_pcb *pcb, uint64_t now_ns)
 {
-	struct tcp_peer *peer = take_place(pcb, now_ns);
+	struct tcp_peer *peer = tcp_metrics_place(pcb, now_ns);
 
 	if (!peer)
 		return;

@@ -14,6 +14,10 @@ enum option_kind {
 	OPTION_SACK_OK = 4,
 	OPTION_SACK = 5,
 	OPTION_TS = 8,
+	OPTION_FAST_OPEN = 34,
+	/* RFC 9768 section 3.2.3: ECT(0), CE, ECT(1), or the other way round */
+	OPTION_ACCECN_0 = 172,
+	OPTION_ACCECN_1 = 174,
 };
 
 static void read_sack(const uint8_t *body, size_t len, struct tcp_options *o)
@@ -26,6 +30,47 @@ static void read_sack(const uint8_t *body, size_t len, struct tcp_options *o)
 		block->end = wire_get_u32(body + 4);
 		body += 8;
 	}
+}
+
+/* RFC 7413 section 4.1.1: other lengths are no cookies. */
+static void read_cookie(const uint8_t *body, size_t len, struct tcp_options *o)
+{
+	if (len && (len % 2 || len < TCP_FO_COOKIE_MIN || len > TCP_FO_COOKIE_MAX))
+		return;
+	o->has_cookie = true;
+	o->cookie_len = (uint8_t)len;
+	memcpy(o->cookie, body, len);
+}
+
+static uint32_t get_u24(const uint8_t *from)
+{
+	return (uint32_t)from[0] << 16 | wire_get_u16(from + 1);
+}
+
+static void put_u24(uint8_t *to, uint32_t value)
+{
+	to[0] = (uint8_t)(value >> 16);
+	wire_put_u16(to + 1, (uint16_t)value);
+}
+
+/* It may end after each counter. */
+static void read_counters(uint8_t kind, const uint8_t *body, size_t len,
+			  struct tcp_options *o)
+{
+	uint32_t *first = kind == OPTION_ACCECN_0 ? &o->ect0_bytes
+						  : &o->ect1_bytes;
+	uint32_t *last = kind == OPTION_ACCECN_0 ? &o->ect1_bytes
+						 : &o->ect0_bytes;
+
+	if (len % 3 || len > 9)
+		return;
+	o->counter_cnt = (uint8_t)(len / 3);
+	if (len >= 3)
+		*first = get_u24(body);
+	if (len >= 6)
+		o->ce_bytes = get_u24(body + 3);
+	if (len >= 9)
+		*last = get_u24(body + 6);
 }
 
 /* One option of known length; a wrong length for its kind makes it unknown. */
@@ -58,6 +103,14 @@ static void read_option(uint8_t kind, const uint8_t *body, size_t len,
 			o->ts_ecr = wire_get_u32(body + 4);
 		}
 		break;
+	case OPTION_ACCECN_0:
+	case OPTION_ACCECN_1:
+		read_counters(kind, body, len, o);
+		break;
+	case OPTION_FAST_OPEN:
+		if (is_syn)
+			read_cookie(body, len, o);
+		break;
 	}
 }
 
@@ -66,7 +119,7 @@ void tcp_options_parse(const uint8_t *data, size_t len, bool is_syn,
 {
 	const uint8_t *end = data + len;
 
-	/* the blocks are not read without the count */
+	/* blocks, cookie and counters are not read without their number */
 	memset(options_out, 0, offsetof(struct tcp_options, sack));
 	while (data < end && *data != OPTION_END) {
 		size_t option_len;
@@ -111,7 +164,30 @@ static size_t build_sack(uint8_t *data, size_t room,
 	return len;
 }
 
-/* In the order of Linux: 20 bytes with all of them. */
+static size_t build_counters(uint8_t *data, const struct tcp_options *o)
+{
+	data[0] = OPTION_ACCECN_0;
+	data[1] = 11;
+	put_u24(data + 2, o->ect0_bytes);
+	put_u24(data + 5, o->ce_bytes);
+	put_u24(data + 8, o->ect1_bytes);
+	data[11] = OPTION_NOP;
+	return 12;
+}
+
+static size_t build_cookie(uint8_t *data, const struct tcp_options *o)
+{
+	size_t len = 2u + o->cookie_len;
+
+	data[0] = OPTION_FAST_OPEN;
+	data[1] = (uint8_t)len;
+	memcpy(data + 2, o->cookie, o->cookie_len);
+	while (len % 4)
+		data[len++] = OPTION_NOP;
+	return len;
+}
+
+/* In the order of Linux: 20 bytes with all but a cookie, which always fits. */
 static size_t build_syn(uint8_t *data, const struct tcp_options *o)
 {
 	size_t len = 0;
@@ -143,18 +219,23 @@ static size_t build_syn(uint8_t *data, const struct tcp_options *o)
 		data[len + 3] = o->scale;
 		len += 4;
 	}
+	if (o->has_cookie)
+		len += build_cookie(data + len, o);
 	return len;
 }
 
 size_t tcp_options_build(uint8_t *data, const struct tcp_options *options)
 {
-	bool is_syn = options->mss || options->has_scale || options->has_sack_ok;
+	bool is_syn = options->mss || options->has_scale ||
+		      options->has_sack_ok || options->has_cookie;
 	size_t len = 0;
 
 	if (is_syn)
 		len = build_syn(data, options);
 	else if (options->has_ts)
 		len = build_ts(data, options);
+	if (options->counter_cnt && len + 12 <= TCP_OPTIONS_MAX)
+		len += build_counters(data + len, options);
 	if (options->sack_cnt && len + 12 <= TCP_OPTIONS_MAX)
 		len += build_sack(data + len, TCP_OPTIONS_MAX - len, options);
 	return len;

@@ -230,8 +230,9 @@ static bool prepare_next(struct tcp_pcb *pcb, uint64_t now_ns)
 static void gather_run(struct tcp_pcb *pcb, struct tcp_outgoing *o,
 		       uint64_t now_ns)
 {
-	/* each segment has an urgent pointer of its own */
-	bool may_split = !(pcb->flags & TF_URGENT_OUT);
+	/* Each segment has an urgent pointer of its own. Devices know CWR as a flag of the
+	 * first segment alone. */
+	bool may_split = !(pcb->flags & TF_URGENT_OUT) && !pcb->is_accurate;
 	uint32_t max = may_split ? pcb->path.segment_max : 0;
 	struct pkt *pkt = o->first;
 
@@ -390,6 +391,23 @@ void tcp_out_push(struct tcp_pcb *pcb, uint64_t now_ns)
 		push_by_rules(pcb, now_ns);
 	if (pcb->flags & TF_ACK_NOW)
 		tcp_out_ack(pcb, now_ns);
+}
+
+void tcp_out_drop(struct tcp_pcb *pcb, uint32_t len)
+{
+	while (len) {
+		struct pkt *pkt = pcb->unsent;
+		uint32_t part = MIN(len, pkt->len);
+
+		len -= part;
+		if (part < pkt->len) {
+			cut_front(pkt, part);
+			return;
+		}
+		pcb->unsent = tcp_out_next(pcb, pkt);
+		list_remove(&pkt->link);
+		pkt_put(pkt);
+	}
 }
 
 void tcp_out_free(struct tcp_pcb *pcb)

@@ -101,6 +101,8 @@ struct tcp_segment {
 	/* the pointer, whether the flag is there or not */
 	uint16_t urgent;
 	uint8_t flags;
+	/* the ninth flag: accurate ECN, or the highest bit of ACE */
+	bool has_ae;
 	uint8_t ecn;
 	/* payload bytes */
 	uint32_t len;
@@ -180,6 +182,9 @@ enum tcp_rtx_kind {
 	RTX_PROBE, /* tail loss probe, RFC 8985 section 7 */
 	/* From here on, data sent while the timer runs does not move it. */
 	RTX_TIMEOUT, /* RFC 6298 */
+	/* A probe of a segment alone. Later ones may join it: it does not wait for them,
+	 * since the first one's acknowledgment is due before. */
+	RTX_LONE_PROBE,
 	/* A probe at the time of the timeout, because section 7.2 would set it later.
 	 * It becomes a timeout if no probe may be sent any more. */
 	RTX_LATE_PROBE,
@@ -257,6 +262,20 @@ enum tcp_flag {
 	TF_MORE_FOLLOWS = 1 << 29,
 };
 
+/* What a connection has to do with Fast Open. */
+enum tcp_fastopen_flag {
+	/* its SYN had the option, or data without it */
+	FASTOPEN_ASKS = 1 << 0,
+	FASTOPEN_OPTIONLESS = 1 << 1,
+	/* opened by a SYN alone, of which the answer is not acknowledged yet: snd_una is
+	 * that of our SYN still */
+	FASTOPEN_PENDING = 1 << 2,
+	/* the answer has a cookie */
+	FASTOPEN_GRANTS = 1 << 3,
+	/* data of a SYN has arrived */
+	FASTOPEN_HAD_DATA = 1 << 4,
+};
+
 /* Why a connection does not send by the short rules of tcp_fast.c. */
 enum tcp_slow_out {
 	/* the device splits what is long */
@@ -312,6 +331,10 @@ struct tcp_pcb {
 	/* see tcp_freeze */
 	bool is_frozen;
 	uint8_t slow_out; /* a set of enum tcp_slow_out */
+	uint8_t chrono; /* enum tcp_chrono */
+	uint8_t fastopen; /* a set of enum tcp_fastopen_flag */
+	/* a set of enum tcp_event_bit, for whom event_link is on the list */
+	uint8_t events;
 	/* bytes received since the last ACK left */
 	uint32_t unacked_rcvd;
 	struct list rcv_queue;
@@ -369,6 +392,9 @@ struct tcp_pcb {
 	uint32_t recovery_point;
 	/* behind the last urgent byte that was written, see TF_URGENT_OUT */
 	uint32_t urgent_end;
+	/* how long the peer has let a lone segment wait, beyond a round trip; see
+	 * tcp_rtt.c */
+	uint32_t lone_wait_us;
 	const struct tcp_cc_ops *cc_ops;
 	union {
 		struct tcp_cubic cubic;
@@ -523,6 +549,8 @@ struct tcp_pcb {
 	/* snd_end when the writer found no room, see SLOW_WANTED */
 	uint32_t wanted_end;
 	uint32_t chrono_since;
+	/* bytes, unsent by the state of the queue, that our SYN carried */
+	uint32_t syn_data;
 	uint64_t bytes_resent;
 
 	/* See tcp_rate.c: the segment behind this one is looked at. Below, what had
@@ -537,14 +565,12 @@ struct tcp_pcb {
 	bool is_mark_app_limited;
 	bool is_mark_taken;
 	bool is_rate_app_limited;
+	/* ECN is accurate, see tcp_accecn.c; TF_ECN is set, too */
+	bool is_accurate;
 
 	/* receive-buffer tuning: bytes taken in the present round trip */
-	uint64_t tune_start_ns;
 	uint32_t tune_taken;
-	uint8_t chrono; /* enum tcp_chrono */
-
-	/* a set of enum tcp_event_bit, for whom event_link is on the list */
-	uint8_t events;
+	uint64_t tune_start_ns;
 
 	/* events */
 	struct list event_link;
@@ -554,6 +580,8 @@ struct tcp_pcb {
 	/* listeners: their children; children: their listener */
 	struct tcp_listener *listener;
 	struct list child_link;
+	/* what few connections need, or NULL: see tcp_extra_get */
+	struct tcp_extra *extra;
 
 	/* the FIN, when queued: an entry without bytes */
 	struct pkt fin;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What connections leave behind for the next one to the same peer: round trips, the
- * threshold of slow start, the size that the path carries. A table of limited size
+ * threshold of slow start, the size that the path carries, the peer's cookie. A table of limited size
  * without clock or memory of its own; tcp_metrics.c fills and asks it.
  */
 #ifndef TCP_TCP_PEERS_H
@@ -25,6 +25,13 @@ struct tcp_peer {
 	uint64_t pmtu_ns;
 	uint32_t ssthresh;
 	uint16_t pmtu;
+	/* Fast Open: its cookie and the MSS that came with it; SYNs with data that were
+	 * lost one after the other, and when the last one was */
+	uint16_t syn_mss;
+	uint8_t syn_losses;
+	uint8_t cookie_len;
+	uint8_t cookie[16];
+	uint64_t syn_loss_ns;
 };
 
 /* How a connection ended. */

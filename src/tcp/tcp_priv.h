@@ -26,6 +26,52 @@ struct tcp_listener {
 	struct tcp_limit syn_limit;
 	/* when a cookie was last sent: only then may one come back */
 	uint64_t cookie_ns;
+	/* opened by Fast Open and pending, accepted or not; those of them that were reset
+	 * of late, and when the last one was */
+	struct list early; /* struct tcp_extra */
+	uint32_t early_cnt;
+	uint32_t early_resets;
+	uint64_t early_reset_ns;
+};
+
+/* RFC 9768: what was counted of a peer's packets, and what it has told of ours. */
+struct tcp_accecn {
+	/* packets with CE; bytes of payload by the bits of their packets */
+	uint32_t rcvd_ce;
+	uint32_t rcvd_ce_bytes;
+	uint32_t rcvd_ect0_bytes;
+	uint32_t rcvd_ect1_bytes;
+	/* the first three as the peer last heard of them, and when */
+	uint32_t told_ce;
+	uint32_t told_ce_bytes;
+	uint32_t told_ect1_bytes;
+	uint64_t told_ns;
+	/* what the peer has counted of ours: packets, as far as they are known, and
+	 * bytes as its last option said */
+	uint32_t sent_ce;
+	uint32_t sent_ce_bytes;
+	/* the bits of the last packet with payload, and of the peer's SYN */
+	uint8_t last_ecn;
+	uint8_t syn_ecn;
+	/* the next segment says what the peer's SYN looked like on arrival */
+	bool reflects;
+	/* no segment of the peer without SYN has come yet; this one has the bits of the
+	 * handshake */
+	bool awaits_first;
+	bool is_third;
+	/* Somebody on the way writes what he likes: nothing of ours is capable any more;
+	 * or options of the peer are not believed. */
+	bool is_mangled;
+	bool has_bad_options;
+};
+
+/* What few connections need. It stays for the life of the pcb. */
+struct tcp_extra {
+	/* While Fast Open has it open and the handshake is not over. The listener may be
+	 * gone: NULL. */
+	struct list early_link; /* struct tcp_listener.early */
+	struct tcp_listener *early_of;
+	struct tcp_accecn accecn;
 };
 
 enum { TCP_LISTEN_BUCKETS = 256 };
@@ -64,6 +110,11 @@ struct tcp_table {
 	/* how many challenges may leave in this second */
 	uint32_t challenge_budget;
 	struct tcp_limit reset_limit;
+	struct hash_key fastopen_keys[TCP_FASTOPEN_KEYS];
+	uint32_t fastopen_key_cnt;
+	/* pauses since the last success; until when the present one lasts, 0: none */
+	uint32_t fastopen_pauses;
+	uint64_t fastopen_pause_ns;
 	struct tcp_counts counts;
 };
 
@@ -84,6 +135,8 @@ static inline void tcp_event_mark(struct tcp_pcb *pcb, unsigned what)
 /* The connection is over: the pcb leaves the table, its queues are freed and its
  * timers stop. The owner hears of `error`; a pcb without owner is freed. */
 void tcp_pcb_die(struct tcp_pcb *pcb, int error);
+/* Makes it if there is none; NULL without memory. */
+struct tcp_extra *tcp_extra_get(struct tcp_pcb *pcb);
 void tcp_pcb_established(struct tcp_pcb *pcb, uint64_t now_ns);
 /* Sets the algorithm of cc_id, in its initial state. */
 void tcp_pcb_restore_cc(struct tcp_pcb *pcb);
@@ -163,8 +216,90 @@ static inline void tcp_rate_begin(struct tcp_pcb *pcb, uint64_t now_ns)
 	pcb->is_mark_taken = false;
 }
 
+/* tcp_accecn.c */
+/* The three bits of ACE. */
+uint8_t tcp_ace(const struct tcp_segment *in);
+/* A SYN has come and we want ECN to be accurate, or it is the answer to ours that asked for
+ * it. Returns whether it is. */
+bool tcp_accecn_begin(struct tcp_pcb *pcb, const struct tcp_segment *in);
+/* The answer to a SYN that asks for it. */
+uint8_t tcp_accecn_answer(const struct tcp_pcb *pcb);
+/* The ACK of our answer tells what became of its bits. */
+void tcp_accecn_third(struct tcp_pcb *pcb, const struct tcp_segment *in);
+/* Counts a segment. */
+void tcp_accecn_count(struct tcp_pcb *pcb, const struct tcp_segment *in);
+/* Takes what an ACK reports, which acknowledges so many packets. */
+void tcp_accecn_take(struct tcp_pcb *pcb, const struct tcp_segment *in,
+		     struct tcp_ack_sample *sample, uint32_t packets);
+/* The bits of the next segment. */
+uint8_t tcp_accecn_ace(struct tcp_pcb *pcb);
+/* Whether a segment without payload has counters to tell; and what. */
+bool tcp_accecn_is_due(const struct tcp_pcb *pcb, uint64_t now_ns);
+void tcp_accecn_fill(struct tcp_pcb *pcb, struct tcp_options *options,
+		     uint64_t now_ns);
+
+/* What we ask for in a SYN, and accept in another's. */
+static inline bool tcp_asks_accurate(const struct tcp_params *params)
+{
+	return params->ecn == TCP_ECN_ACCURATE;
+}
+
+static inline bool tcp_asks_ecn(const struct tcp_params *params)
+{
+	return params->ecn == TCP_ECN_ON || params->ecn == TCP_ECN_ACCURATE ||
+	       params->ecn == TCP_ECN_ACCURATE_ACCEPTED_ASKS;
+}
+
+static inline bool tcp_accepts_accurate(const struct tcp_params *params)
+{
+	return params->ecn >= TCP_ECN_ACCURATE;
+}
+
+/* tcp_fastopen.c */
+void tcp_fastopen_init(struct tcp_table *table);
+enum tcp_fastopen_verdict {
+	FASTOPEN_NO,
+	/* the answer has a cookie */
+	FASTOPEN_GRANT,
+	/* the SYN opens the connection, be it with a new cookie */
+	FASTOPEN_EARLY,
+	FASTOPEN_EARLY_AND_GRANT,
+};
+/* What a SYN for the listener is worth. */
+enum tcp_fastopen_verdict
+tcp_fastopen_judge(struct tcp_listener *listener, const struct flow_key *key,
+		   const struct tcp_segment *in, uint64_t now_ns);
+/* The child of such a SYN is open, and takes its data; false: there was no memory. */
+bool tcp_fastopen_accept(struct tcp_pcb *child, struct tcp_segment *in,
+			 uint64_t now_ns);
+/* The handshake is over, or the child. */
+void tcp_fastopen_settle(struct tcp_pcb *child);
+/* A reset ends it before that. */
+void tcp_fastopen_note_reset(struct tcp_pcb *child, uint64_t now_ns);
+/* The listener goes. */
+void tcp_fastopen_forget(struct tcp_listener *listener);
+/* The options of an answer, and of a SYN. */
+void tcp_fastopen_grant(const struct tcp_pcb *child,
+			struct tcp_options *options);
+void tcp_fastopen_ask(const struct tcp_pcb *pcb, struct tcp_options *options,
+		      uint64_t now_ns);
+/* The first SYN is about to leave: decides what it carries of what is queued. */
+void tcp_fastopen_begin(struct tcp_pcb *pcb, uint64_t now_ns);
+/* Our SYN is acknowledged, with its data or without; false if the number is wrong. */
+bool tcp_fastopen_answered(struct tcp_pcb *pcb, const struct tcp_segment *in,
+			   uint64_t now_ns);
+/* A SYN or data was not answered in time; before it is counted. */
+void tcp_fastopen_on_timeout(struct tcp_pcb *pcb, uint64_t now_ns);
+
+static inline bool tcp_is_pending(const struct tcp_pcb *pcb)
+{
+	return pcb->fastopen & FASTOPEN_PENDING;
+}
+
 /* tcp_metrics.c */
 void tcp_metrics_free(struct tcp_table *table);
+/* The place of the peer, or NULL. */
+struct tcp_peer *tcp_metrics_place(struct tcp_pcb *pcb, uint64_t now_ns);
 /* The connection ends well. */
 void tcp_metrics_save(struct tcp_pcb *pcb, uint64_t now_ns);
 /* A router has said how much the path carries. */
@@ -252,7 +387,10 @@ struct tcp_ack_sample {
 	bool has_advanced;
 	/* bytes were newly deemed lost */
 	bool has_loss;
+	/* congestion was experienced: so many bytes, the rest of the report if they are not
+	 * counted */
 	bool is_ece;
+	uint32_t marked;
 	uint32_t ts_ecr;
 	bool has_ts;
 	struct tcp_sack_block dsack;
@@ -298,11 +436,18 @@ void tcp_rack_on_timeout(struct tcp_pcb *pcb, uint64_t now_ns);
 /* Returns the time of a probe if one may be scheduled, or 0. */
 uint64_t tcp_tlp_timeout_ns(const struct tcp_pcb *pcb);
 
-/* The same without the conditions; one segment alone may wait for a delayed
+/* A quarter more is granted, which is the 200 ms that the RFC has for a delayed
  * acknowledgment. */
+enum { TCP_LONE_WAIT_MAX_US = 160000, LONE_WAIT_GRANT_NS = 1250 };
+
+/* The same without the conditions. One segment alone may wait for a delayed
+ * acknowledgment: as long as we have seen the peer take. */
 static inline uint64_t tcp_tlp_after_ns(const struct tcp_pcb *pcb, bool is_lone)
 {
-	return 2 * pcb->srtt_ns + (is_lone ? 202 : 2) * NS_PER_MS;
+	if (!is_lone)
+		return 2 * pcb->srtt_ns + 2 * NS_PER_MS;
+	return pcb->srtt_ns + pcb->srtt_ns / 2 + 2 * pcb->rttvar_ns +
+	       (uint64_t)pcb->lone_wait_us * LONE_WAIT_GRANT_NS + 2 * NS_PER_MS;
 }
 void tcp_tlp_fire(struct tcp_pcb *pcb, uint64_t now_ns);
 /* Handles what an ACK tells about the outstanding probe; sets has_loss if the probe
@@ -348,6 +493,12 @@ void tcp_rtt_take(struct tcp_pcb *pcb, uint64_t rtt_ns, uint64_t now_ns);
 void tcp_rtt_be_careful(struct tcp_pcb *pcb);
 /* The first timeout is one for this round trip. */
 void tcp_rtt_expect(struct tcp_pcb *pcb, uint64_t rtt_ns);
+/* What was under way is acknowledged, and it was a segment alone. How long it took beyond
+ * the shortest round trip is, for the most part, the peer's: the longest wait counts, and
+ * is forgotten by quarters. */
+void tcp_rtt_note_lone(struct tcp_pcb *pcb);
+/* A probe was needless: the peer may let lone segments wait after all. */
+void tcp_rtt_expect_wait(struct tcp_pcb *pcb);
 /* Returns the timeout with its backoff. */
 uint64_t tcp_rto_ns(const struct tcp_pcb *pcb);
 
@@ -566,6 +717,9 @@ bool tcp_out_override(struct tcp_pcb *pcb, uint64_t now_ns);
 /* Sends one entry, whatever the windows are. */
 void tcp_out_resend(struct tcp_pcb *pcb, struct pkt *pkt, uint64_t now_ns);
 void tcp_out_free(struct tcp_pcb *pcb);
+/* The first `len` bytes of the queue, none of which was sent by the queue's rules, have
+ * arrived with the SYN. */
+void tcp_out_drop(struct tcp_pcb *pcb, uint32_t len);
 /* The next entry in the queue, or NULL. */
 struct pkt *tcp_out_next(const struct tcp_pcb *pcb, struct pkt *pkt);
 bool tcp_out_split(struct tcp_pcb *pcb, struct pkt *pkt, uint32_t len);

@@ -206,6 +206,9 @@ void tcp_tlp_on_ack(struct tcp_pcb *pcb, const struct tcp_segment *in,
 
 	if (!pcb->has_tlp || seq_before(in->ack, pcb->tlp_end))
 		return;
+	/* It was needless: the peer is not as quick as it seemed. */
+	if (sample->has_dsack || is_plain_duplicate)
+		tcp_rtt_expect_wait(pcb);
 	if (pcb->flags & TF_TLP_NEW || sample->has_dsack) {
 		pcb->has_tlp = false;
 	} else if (seq_after(in->ack, pcb->tlp_end)) {

@@ -18,7 +18,7 @@ static void begin_reduction(struct tcp_pcb *pcb, uint64_t now_ns)
 	pcb->ssthresh = pcb->cc_ops->ssthresh(pcb, now_ns);
 	pcb->has_tlp = false;
 	/* RFC 3168 section 6.1.2 */
-	if (pcb->flags & TF_ECN)
+	if (pcb->flags & TF_ECN && !pcb->is_accurate)
 		pcb->flags |= TF_CWR_OUT;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Round-trip times and the retransmission timeout (RFC 6298), in nanoseconds, and
- * the smallest round trip of late, which RACK needs.
+ * the smallest round trip of late, which RACK needs. Beside them, what the tail loss probe
+ * has to know of a peer that answers late.
  */
 #include "tcp/tcp_priv.h"
 
@@ -17,6 +18,7 @@ void tcp_rtt_init(struct tcp_pcb *pcb)
 	pcb->srtt_ns = 0;
 	pcb->rttvar_ns = 0;
 	pcb->min_rtt_ns = 0;
+	pcb->lone_wait_us = TCP_LONE_WAIT_MAX_US;
 	/* RFC 6298 section 2.1 */
 	pcb->rto_ns = pcb->table->params.rto_initial_ns;
 }
@@ -55,29 +57,39 @@ static void update_smoothed(struct tcp_pcb *pcb, uint64_t rtt_ns)
 
 static void set_quiet_rtx(struct tcp_pcb *pcb)
 {
-	bool with_probes = pcb->flags & TF_SACK && pcb->flags & TF_HAS_RTT &&
+	const uint32_t needed = TF_SACK | TF_HAS_RTT;
+	bool with_probes = (pcb->flags & needed) == needed &&
 			   pcb->table->params.with_tlp;
-	uint64_t rto_ns = pcb->rto_ns;
-	uint64_t probe_ns = tcp_tlp_after_ns(pcb, false);
-	uint64_t lone_ns = tcp_tlp_after_ns(pcb, true);
+	uint64_t rto_ns = pcb->rto_ns, probe_ns, lone_ns;
 
-	pcb->quiet_rtx_ns = pcb->quiet_lone_ns = rto_ns;
-	pcb->quiet_kind = with_probes ? RTX_LATE_PROBE : RTX_TIMEOUT;
-	pcb->quiet_lone_kind = pcb->quiet_kind;
-	if (with_probes && probe_ns < rto_ns) {
-		pcb->quiet_rtx_ns = probe_ns;
-		pcb->quiet_kind = RTX_PROBE;
+	if (UNLIKELY(!with_probes)) {
+		pcb->quiet_rtx_ns = pcb->quiet_lone_ns = rto_ns;
+		pcb->quiet_kind = pcb->quiet_lone_kind = RTX_TIMEOUT;
+		return;
 	}
-	if (with_probes && lone_ns < rto_ns) {
-		pcb->quiet_lone_ns = lone_ns;
-		pcb->quiet_lone_kind = RTX_PROBE;
-	}
+	probe_ns = tcp_tlp_after_ns(pcb, false);
+	lone_ns = tcp_tlp_after_ns(pcb, true);
+	pcb->quiet_rtx_ns = MIN(probe_ns, rto_ns);
+	pcb->quiet_kind = probe_ns < rto_ns ? RTX_PROBE : RTX_LATE_PROBE;
+	pcb->quiet_lone_ns = MIN(lone_ns, rto_ns);
+	pcb->quiet_lone_kind = lone_ns < rto_ns ? RTX_LONE_PROBE
+						: RTX_LATE_PROBE;
 }
 
 void tcp_rtt_be_careful(struct tcp_pcb *pcb)
 {
 	pcb->rto_ns = MAX(pcb->rto_ns, 3 * NS_PER_SEC);
 	set_quiet_rtx(pcb);
+}
+
+/* One of the streams is in the other half of the sequence space than when it was last
+ * counted. */
+static bool has_passed_half(const struct tcp_pcb *pcb)
+{
+	uint32_t out = (pcb->snd_una - pcb->iss - 1) >> 31;
+	uint32_t in = (pcb->rcv_nxt - pcb->irs - 1) >> 31;
+
+	return ((out ^ pcb->acked_halves) | (in ^ pcb->received_halves)) & 1;
 }
 
 void tcp_rtt_take(struct tcp_pcb *pcb, uint64_t rtt_ns, uint64_t now_ns)
@@ -99,10 +111,36 @@ void tcp_rtt_take(struct tcp_pcb *pcb, uint64_t rtt_ns, uint64_t now_ns)
 	set_quiet_rtx(pcb);
 	if (UNLIKELY(pcb->pmtu))
 		tcp_pmtu_refresh(pcb, now_ns);
-	tcp_stats_note_bytes(pcb);
+	if (UNLIKELY(has_passed_half(pcb)))
+		tcp_stats_note_bytes(pcb);
 	if (now_ns - pcb->rate_mark_ns >= RATE_PERIOD_NS)
 		tcp_rate_take(pcb, now_ns);
 	pcb->rtt_due_ns = now_ns + (pcb->srtt_ns >> SAMPLES_SHIFT);
+}
+
+/* Shorter waits are all the same. Where round trips are as short, a probe would be needless
+ * whenever the peer has to think. */
+enum { WAIT_LEAST_US = 4000 };
+
+void tcp_rtt_note_lone(struct tcp_pcb *pcb)
+{
+	uint64_t wait_us = 0;
+
+	if (pcb->rack_rtt_ns > pcb->min_rtt_ns)
+		wait_us = (pcb->rack_rtt_ns - pcb->min_rtt_ns) / NS_PER_US;
+	wait_us = MIN(wait_us, (uint64_t)TCP_LONE_WAIT_MAX_US);
+	wait_us = MAX(wait_us, (uint64_t)WAIT_LEAST_US);
+	if (wait_us >= pcb->lone_wait_us)
+		pcb->lone_wait_us = (uint32_t)wait_us;
+	else
+		pcb->lone_wait_us -= (pcb->lone_wait_us - (uint32_t)wait_us) / 4;
+	set_quiet_rtx(pcb);
+}
+
+void tcp_rtt_expect_wait(struct tcp_pcb *pcb)
+{
+	pcb->lone_wait_us = TCP_LONE_WAIT_MAX_US;
+	set_quiet_rtx(pcb);
 }
 
 void tcp_rtt_expect(struct tcp_pcb *pcb, uint64_t rtt_ns)

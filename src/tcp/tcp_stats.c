@@ -16,7 +16,7 @@ static uint64_t acked(const struct tcp_pcb *pcb, uint32_t *halves)
 {
 	bool has_fin = pcb->flags & TF_FIN_QUEUED && pcb->snd_una == pcb->snd_end;
 
-	if (!tcp_is_synchronised(pcb))
+	if (!tcp_is_synchronised(pcb) || tcp_is_pending(pcb))
 		return 0;
 	return stretch(pcb->snd_una - pcb->iss - 1 - has_fin, halves);
 }
@@ -40,9 +40,14 @@ void tcp_stats_note_halves(struct tcp_pcb *pcb)
 void tcp_stats_pass(struct tcp_pcb *pcb, enum tcp_chrono kind, uint64_t now_ns)
 {
 	uint32_t ticks = tcp_ticks(now_ns) - pcb->chrono_since;
+	uint32_t flight = pcb->snd_una - pcb->rate_delivered;
 
-	if (kind == CHRONO_IDLE)
+	if (kind == CHRONO_IDLE) {
+		/* before the mark moves from which the flight is counted */
+		if (flight && flight <= pcb->mss)
+			tcp_rtt_note_lone(pcb);
 		tcp_rate_take(pcb, now_ns);
+	}
 	if (pcb->chrono != CHRONO_IDLE)
 		pcb->busy_ticks += ticks;
 	if (pcb->chrono == CHRONO_WINDOW)

@@ -208,9 +208,22 @@ static void back_off(struct tcp_pcb *pcb)
 		pcb->backoff++;
 }
 
+/* A probe would have come first, or there was room for what is known to be lost. */
+static bool is_avoidable(struct tcp_pcb *pcb)
+{
+	uint32_t pipe = tcp_pipe(pcb);
+
+	if (tcp_tlp_timeout_ns(pcb))
+		return true;
+	return !list_is_empty(&pcb->lost) && !pcb->pace_wait_ns &&
+	       pipe + pcb->mss <= pcb->cwnd && !(pcb->flags & TF_FRTO_NEW);
+}
+
 static void on_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 {
-	if (pcb->state == TCPS_SYN_SENT || pcb->state == TCPS_SYN_RCVD) {
+	tcp_fastopen_on_timeout(pcb, now_ns);
+	if (pcb->state == TCPS_SYN_SENT || pcb->state == TCPS_SYN_RCVD ||
+	    tcp_is_pending(pcb)) {
 		on_syn_timeout(pcb, now_ns);
 		return;
 	}
@@ -219,6 +232,7 @@ static void on_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 		return;
 	}
 	pcb->table->counts.rto_fired++;
+	pcb->table->counts.rto_avoidable += is_avoidable(pcb);
 	pcb->has_tlp = false;
 	tcp_pmtu_on_timeout(pcb, now_ns);
 	tcp_recovery_on_timeout(pcb, now_ns);
@@ -275,13 +289,19 @@ static void on_rtx(struct tcp_pcb *pcb, uint64_t now_ns)
 	switch (kind) {
 	case RTX_NONE:
 		break;
-	case RTX_TIMEOUT:
-		on_timeout(pcb, now_ns);
-		break;
 	case RTX_PROBE:
 		tcp_tlp_fire(pcb, now_ns);
 		break;
+	case RTX_LONE_PROBE:
+		if (tcp_tlp_timeout_ns(pcb))
+			tcp_tlp_fire(pcb, now_ns);
+		else
+			tcp_timer_rearm_rtx(pcb, now_ns);
+		break;
+	case RTX_TIMEOUT:
 	case RTX_LATE_PROBE:
+		/* It may have become possible since the timer was set: a reduction was
+		 * undone, or the probe before turned out to be needless. */
 		if (tcp_tlp_timeout_ns(pcb))
 			tcp_tlp_fire(pcb, now_ns);
 		else

@@ -52,6 +52,12 @@ engine_programs += %D%/rules
 engine_programs += %D%/opening
 %C%_opening_LDADD = $(engine_test_libs)
 
+engine_programs += %D%/accecn
+%C%_accecn_LDADD = $(engine_test_libs)
+
+engine_programs += %D%/fastopen
+%C%_fastopen_LDADD = $(engine_test_libs)
+
 engine_programs += %D%/sending
 %C%_sending_LDADD = $(engine_test_libs)
 

@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ("src/base", "src/pkt", "src/event", "src/tcp", "tests/support")
 SHARED = ("sim", "peer", "reference", "script")
 UNUSED = ("log.c", "lock.c", "region.c", "fuzz_main.c", "fd_services.c")
-PROGRAMS = ("rules", "moving", "batch", "pmtu", "info", "pace", "table", "growth", "scripts",
+PROGRAMS = ("rules", "moving", "batch", "pmtu", "info", "pace", "table", "growth", "scripts", "accecn", "fastopen",
             "recovery", "transfer", "misbehave", "random")
 # of tests/unit/tcp: pure parts, which notice first
 UNITS = ("tcp_bbr", "tcp_hystart")

@@ -23,7 +23,7 @@ void peer_emit(void *ctx UNUSED, struct tcp_pcb *pcb UNUSED,
 	sent->len = out->data_len;
 	sent->window = be16toh(header->window);
 	sent->urgent = be16toh(header->urgent);
-	sent->flags = header->flags;
+	sent->flags = (uint16_t)(header->flags | (header->offset_ae & 1) << 8);
 	sent->ecn = out->ecn;
 	sent->segment_size = out->segment_size;
 	sent->data_cnt = out->data_cnt;

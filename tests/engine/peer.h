@@ -25,7 +25,9 @@ struct peer_sent {
 	uint32_t seq, ack, len;
 	uint16_t to_port;
 	uint16_t window, urgent;
-	uint8_t flags, ecn;
+	/* 0x100 is AE */
+	uint16_t flags;
+	uint8_t ecn;
 	struct tcp_options options;
 	/* see struct tcp_out */
 	uint32_t segment_size, data_cnt;

@@ -89,6 +89,17 @@ static void draw_setup(struct rand *rand, struct sim_setup *setup)
 	}
 }
 
+/* Those that open at once have no cookie, unless they need none. */
+static uint32_t draw_fastopen(struct rand *rand)
+{
+	uint32_t switches = TCP_FASTOPEN_CLIENT | TCP_FASTOPEN_SERVER;
+
+	if (!one_in(rand, 4))
+		switches |= TCP_FASTOPEN_CLIENT_NO_COOKIE |
+			    TCP_FASTOPEN_SERVER_NO_COOKIE;
+	return switches;
+}
+
 static void note_setup(const struct sim_setup *setup)
 {
 	impaired_by[8] += setup->poll_every_ns != 0;
@@ -120,7 +131,8 @@ static void draw_params(struct rand *rand, struct tcp_params *params)
 	params->with_sack = !one_in(rand, 4);
 	params->with_timestamps = !one_in(rand, 3);
 	params->with_window_scale = !one_in(rand, 4);
-	params->ecn = one_in(rand, 2) ? TCP_ECN_ON : TCP_ECN_OFF;
+	params->ecn = (enum tcp_ecn)rand_below(
+		rand, TCP_ECN_ACCURATE_ACCEPTED + 1);
 	params->cc = (enum tcp_cc_algorithm)rand_below(rand, TCP_CC_CNT);
 	if (one_in(rand, 4))
 		params->rcv_buf = (uint32_t)rand_between(rand, 2000, 60000);
@@ -224,6 +236,10 @@ static void run_seed(uint64_t seed)
 	if (one_in(&rand, 8))
 		client.max_pacing_rate = rand_between(&rand, 20000, 5000000);
 	client.is_stamped = one_in(&rand, 8);
+	if (one_in(&rand, 4))
+		setup.fastopen = draw_fastopen(&rand);
+	if (one_in(&rand, 8))
+		setup.forge_every = (unsigned)rand_between(&rand, 1, 20);
 	sim_init_with(&sim, seed, &params, link, &setup);
 	sim_listen(&sim, &server);
 	for (unsigned i = 0; i < conn_cnt; i++)

@@ -2,6 +2,8 @@
 /* How losses are repaired: what should not need a timeout does not. */
 #include "tests/engine/sim.h"
 
+#include <stdlib.h>
+
 #include "base/clock.h"
 #include "pkt/wire.h"
 #include "tests/support/test.h"
@@ -128,6 +130,62 @@ TEST(lost_tail_is_repaired_by_a_probe)
 	CHECK_EQ(timeouts(), 0);
 	CHECK(tcp_counts(sim.host[0].table)->tlp_sent >= 1);
 	sim_finish(&sim, false);
+}
+
+enum { EXCHANGES = 2000 };
+
+static int compare_times(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/* A request of one segment, and an answer of one. */
+static uint64_t exchange(struct sim_conn *client)
+{
+	struct sim_conn *server = sim_other_end(client);
+	uint64_t start_ns = sim.now_ns;
+
+	client->app.to_send += 500;
+	sim_more(client);
+	while (server->received < client->app.to_send)
+		CHECK(sim_step(&sim, start_ns + 60 * NS_PER_SEC));
+	server->app.to_send += 500;
+	sim_more(server);
+	while (client->received < server->app.to_send)
+		CHECK(sim_step(&sim, start_ns + 60 * NS_PER_SEC));
+	return sim.now_ns - start_ns;
+}
+
+/* The request or the answer is lost now and then: the probe does not wait for a delayed
+ * acknowledgment that was never seen. */
+TEST(lone_loss_costs_two_round_trips)
+{
+	struct impair_params link = sim_link(100000000, 10 * NS_PER_MS);
+	struct sim_app app = { .stays_open = true };
+	static uint64_t times[EXCHANGES];
+	struct sim_conn *client;
+
+	tcp_params_init(&params);
+	link.loss_ppm = 10000;
+	begin(&link);
+	sim_listen(&sim, &app);
+	client = sim_connect(&sim, &app);
+	while (!client->is_connected || !sim_other_end(client))
+		CHECK(sim_step(&sim, sim.now_ns + 60 * NS_PER_SEC));
+	for (int i = 0; i < EXCHANGES; i++) {
+		times[i] = exchange(client);
+		sim_run(&sim, sim.now_ns + 5 * NS_PER_MS);
+	}
+	qsort(times, EXCHANGES, sizeof(times[0]), compare_times);
+	test_note("median %" PRIu64 " us, p99 %" PRIu64 " us, most %" PRIu64
+		  " us; %" PRIu64 " probes",
+		  times[EXCHANGES / 2] / 1000, times[EXCHANGES * 99 / 100] / 1000,
+		  times[EXCHANGES - 1] / 1000,
+		  tcp_counts(sim.host[0].table)->tlp_sent);
+	CHECK(times[EXCHANGES * 99 / 100] <= 60 * NS_PER_MS);
+	sim_finish(&sim, true);
 }
 
 TEST(single_loss_without_sack_needs_three_duplicates)

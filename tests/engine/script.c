@@ -24,6 +24,9 @@ struct run {
 	struct script_segment heard;
 	/* time stamps: its own, the last one it saw, one that it kept */
 	uint32_t ts, heard_ts, kept_ts;
+	/* the last one of the TCP */
+	uint8_t cookie[TCP_FO_COOKIE_MAX], cookie_len;
+	bool is_open;
 };
 
 #define BAD(run, ...)                                                      \
@@ -62,16 +65,17 @@ static uint32_t number(struct run *run)
 
 static const struct {
 	char letter;
-	uint8_t flag;
+	uint16_t flag;
 } letters[] = {
 	{ 'S', WIRE_TCP_SYN }, { 'A', WIRE_TCP_ACK }, { 'F', WIRE_TCP_FIN },
 	{ 'R', WIRE_TCP_RST }, { 'P', WIRE_TCP_PSH }, { 'E', WIRE_TCP_ECE },
 	{ 'W', WIRE_TCP_CWR }, { 'U', WIRE_TCP_URG },
+	{ 'N', SCRIPT_AE },
 };
 
-static uint8_t flags_of(struct run *run, const char *text)
+static uint16_t flags_of(struct run *run, const char *text)
 {
-	uint8_t flags = 0;
+	uint16_t flags = 0;
 
 	if (!text)
 		BAD(run, "flags are missing");
@@ -121,17 +125,54 @@ static void read_ecr(struct run *run, struct script_segment *s)
 		BAD(run, "an echo is missing");
 }
 
-static void read_raw(struct run *run, struct script_segment *s)
+/* Returns how many bytes; a word that is none of that is an error. */
+static uint8_t read_hex(struct run *run, const char *text, uint8_t *to,
+			size_t room)
 {
-	char *text = word(run);
+	uint8_t len = 0;
 	unsigned value;
 
 	for (; text && sscanf(text, "%2x", &value) == 1; text += 2) {
-		if (s->raw_len == sizeof(s->raw) || !text[1])
-			BAD(run, "not up to %zu whole bytes", sizeof(s->raw));
-		s->raw[s->raw_len++] = (uint8_t)value;
+		if (len == room || !text[1])
+			BAD(run, "not up to %zu whole bytes", room);
+		to[len++] = (uint8_t)value;
 	}
-	if (s->raw_len % 4 || !text || *text)
+	if (!text || *text)
+		BAD(run, "not bytes");
+	return len;
+}
+
+static void read_cookie(struct run *run, struct script_segment *s)
+{
+	char *text = word(run);
+
+	s->options.has_cookie = true;
+	if (text && strcmp(text, "any") == 0) {
+		s->has_any_cookie = true;
+	} else if (text && strcmp(text, "kept") == 0) {
+		s->options.cookie_len = run->cookie_len;
+		memcpy(s->options.cookie, run->cookie, run->cookie_len);
+	} else if (!text || strcmp(text, "ask") != 0) {
+		s->options.cookie_len = read_hex(run, text, s->options.cookie,
+						 TCP_FO_COOKIE_MAX);
+	}
+}
+
+static void read_counters(struct run *run, struct script_segment *s)
+{
+	struct tcp_options *o = &s->options;
+	char *text = word(run);
+
+	if (!text || sscanf(text, "%u,%u,%u", &o->ect0_bytes, &o->ce_bytes,
+			    &o->ect1_bytes) != 3)
+		BAD(run, "not three counters");
+	o->counter_cnt = 3;
+}
+
+static void read_raw(struct run *run, struct script_segment *s)
+{
+	s->raw_len = read_hex(run, word(run), s->raw, sizeof(s->raw));
+	if (s->raw_len % 4)
 		BAD(run, "not a multiple of four bytes");
 }
 
@@ -192,7 +233,8 @@ static bool read_ecn_field(const char *name, struct script_segment *s)
 	static const struct {
 		const char *name;
 		uint8_t ecn;
-	} names[] = { { "noect", 0 }, { "ect", 2 }, { "ce", 3 } };
+	} names[] = { { "noect", 0 }, { "ect1", 1 }, { "ect", 2 },
+		     { "ce", 3 } };
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		if (strcmp(name, names[i].name))
@@ -223,6 +265,14 @@ static void read_fields(struct run *run, struct script_segment *s)
 			s->is_kept = true;
 		else if (strcmp(name, "raw") == 0)
 			read_raw(run, s);
+		else if (strcmp(name, "fo") == 0)
+			read_cookie(run, s);
+		else if (strcmp(name, "acc") == 0)
+			read_counters(run, s);
+		else if (strcmp(name, "noacc") == 0)
+			s->has_no_counters = true;
+		else if (strcmp(name, "nofo") == 0)
+			s->has_no_cookie = true;
 		else if (!read_option(run, name, &s->options))
 			BAD(run, "no field: %s", name);
 	}
@@ -245,6 +295,7 @@ static void do_ecn(struct run *run)
 	char *name = word(run);
 
 	run->setup.accepts_ecn = name && strcmp(name, "accepted") == 0;
+	run->setup.with_accurate_ecn = name && strcmp(name, "accurate") == 0;
 	run->setup.with_ecn = !name;
 }
 
@@ -280,6 +331,10 @@ static void do_set(struct run *run)
 		[SCRIPT_OVERFLOW_RESETS] = "overflow_resets",
 		[SCRIPT_NO_LINEAR_SYNS] = "no_linear_syns",
 		[SCRIPT_NO_METRICS] = "no_metrics",
+		[SCRIPT_FASTOPEN] = "fastopen",
+		[SCRIPT_FASTOPEN_MAX] = "fastopen_max",
+		[SCRIPT_FASTOPEN_PAUSE] = "fastopen_pause",
+		[SCRIPT_FASTOPEN_NO_COOKIE] = "fastopen_no_cookie",
 	};
 	char *name = word(run);
 
@@ -358,7 +413,30 @@ static bool hear(struct run *run, uint32_t within_ms,
 	run->heard = *got;
 	if (got->options.has_ts)
 		run->heard_ts = got->options.ts_val;
+	if (got->options.has_cookie) {
+		run->cookie_len = got->options.cookie_len;
+		memcpy(run->cookie, got->options.cookie, run->cookie_len);
+	}
 	return true;
+}
+
+static void do_fast(struct run *run)
+{
+	char *name;
+
+	run->setup.is_fast = true;
+	run->setup.fast_len = number(run);
+	run->setup.fast_port = 0;
+	name = word(run);
+	if (name && strcmp(name, "port") != 0)
+		BAD(run, "no field: %s", name);
+	if (name)
+		run->setup.fast_port = number(run);
+	if (run->is_open)
+		run->target->open_again(&run->setup);
+	else
+		run->target->open(&run->setup);
+	run->is_open = true;
 }
 
 static void do_begin(struct run *run, bool is_passive)
@@ -417,11 +495,30 @@ static void compare_sack(struct run *run, const struct tcp_options *got,
 	}
 }
 
+static void compare_cookie(struct run *run, const struct tcp_options *got,
+			   const struct script_segment *want)
+{
+	const struct tcp_options *o = &want->options;
+
+	check_number(run, "option of Fast Open", true, got->has_cookie,
+		     !want->has_no_cookie);
+	if (want->has_no_cookie)
+		return;
+	if (want->has_any_cookie) {
+		check_number(run, "has a cookie", true, got->cookie_len > 0, 1);
+		return;
+	}
+	check_number(run, "length of cookie", true, got->cookie_len,
+		     o->cookie_len);
+	if (memcmp(got->cookie, o->cookie, o->cookie_len) != 0)
+		BAD(run, "another cookie");
+}
+
 static void compare(struct run *run, const struct script_segment *got,
 		    const struct script_segment *want)
 {
-	uint8_t looked_at = want->is_unpushed ? UINT8_MAX
-			    : want->flags | (uint8_t)~WIRE_TCP_PSH;
+	uint16_t looked_at = want->is_unpushed ? UINT16_MAX
+			     : want->flags | (uint16_t)~WIRE_TCP_PSH;
 	const struct tcp_options *o = &want->options;
 
 	if ((got->flags ^ want->flags) & looked_at)
@@ -441,6 +538,16 @@ static void compare(struct run *run, const struct script_segment *got,
 	check_number(run, "hasts", o->has_ts, got->options.has_ts, 1);
 	if (want->has_sack)
 		compare_sack(run, &got->options, o);
+	check_number(run, "counters", o->counter_cnt || want->has_no_counters,
+		     got->options.counter_cnt, o->counter_cnt);
+	check_number(run, "bytes with ECT(0)", o->counter_cnt,
+		     got->options.ect0_bytes, o->ect0_bytes);
+	check_number(run, "bytes with CE", o->counter_cnt,
+		     got->options.ce_bytes, o->ce_bytes);
+	check_number(run, "bytes with ECT(1)", o->counter_cnt,
+		     got->options.ect1_bytes, o->ect1_bytes);
+	if (o->has_cookie || want->has_no_cookie)
+		compare_cookie(run, &got->options, want);
 }
 
 static void expect(struct run *run, const struct script_segment *want,
@@ -577,6 +684,8 @@ static void do_command(struct run *run, const char *command)
 		do_open(run, false);
 	else if (strcmp(command, "accept") == 0)
 		do_open(run, true);
+	else if (strcmp(command, "fast") == 0)
+		do_fast(run);
 	else if (strcmp(command, "syn") == 0)
 		do_begin(run, false);
 	else if (strcmp(command, "listen") == 0)

@@ -5,11 +5,15 @@
  * stream; what a line does not name is not looked at.
  *
  *   options mss 1460 scale 2 sack ts 900   what the peer offers in its SYN
- *   ecn | ecn accepted                the TCP may use ECN, or only where it is asked for
+ *   ecn | ecn accepted | ecn accurate the TCP may use ECN, or only where it is asked for,
+ *                                     or the accurate one
  *   ipv6                              the connection is over IPv6
  *   set NAME N                        one of the TCP's parameters, see below
  *   connect | accept                  who opens; the handshake is done
  *   syn | listen                      the same, and the script does it
+ *   fast N [port N]                   opens with Fast Open (MSG_FASTOPEN) and so many
+ *                                     bytes, to one of the peer's ports; another one
+ *                                     when the first is closed
  *   accepted                          the program takes what was opened; the
  *                                     listener stays
  *   in FLAGS [FIELD...]               the peer sends; not named: the next numbers
@@ -33,7 +37,7 @@
  *   row ID                            of tests/contract/tcp.tsv that this shows
  *   differs REASON                    Linux does not pass, and why
  *
- * FLAGS are letters of SAFRPEWU, or -; a FIELD is seq N, ack N, len N, win N, urg N, or
+ * FLAGS are letters of SAFRPEWU and N (AE), or -; a FIELD is seq N, ack N, len N, win N, urg N, or
  * sack A-B[,C-D...]. P is not looked at unless named, as P or, that it is not there, -.
  * A SYN has number -1. times N
  * is so many of them, one behind the other. port N is that of the peer's ports, of
@@ -41,9 +45,12 @@
  *
  * With time stamps the peer sends its latest one and echoes the last it saw: ts N
  * is a new one, nots none, ecr kept the one of the `out` that said keep. `out ecr
- * N` is what the TCP must echo. In the IP header, ce is congestion experienced, ect
- * and noect say what the TCP must have set. In a SYN, mss, hasscale, sackok and hasts
- * are the options it must have; nosack: no blocks.
+ * N` is what the TCP must echo. In the IP header, ce is congestion experienced, ect,
+ * ect1 and noect say what the TCP must have set. acc A,B,C are the counters of accurate ECN
+ * for ECT(0), CE and ECT(1); noacc: no such option. In a SYN, mss, hasscale, sackok and hasts
+ * are the options it must have; nosack: no blocks. fo is the option of Fast Open: ask
+ * without a cookie, kept with the one that the TCP last sent, any (out) with one, or its
+ * bytes in HEX; nofo: it is not there.
  *
  * Parameters, of which 0 is the TCP's own: retries, orphan_retries, syn_retries and
  * synack_retries until it gives up, fin_wait_2 for so many seconds, quick_acks at the
@@ -51,7 +58,9 @@
  * in a second, rcv_buf, split, the size of a segment that the device cuts into
  * those that fit, keep_interval, the seconds between two probes, and the socket options
  * maxseg, syncnt, linger2, defer (TCP_DEFER_ACCEPT), clamp, thin and pace (SO_MAX_PACING_RATE).
- * Set to 1, rfc1337 switches on what its name says, no_idle_restart, no_tlp, no_frto, no_dsack, no_linear_syns and no_metrics switch off what their
+ * fastopen is a set of bits as net.ipv4.tcp_fastopen, fastopen_max what TCP_FASTOPEN says,
+ * fastopen_pause tcp_fastopen_blackhole_timeout_sec.
+ * Set to 1, fastopen_no_cookie and rfc1337 switch on what their names say, no_idle_restart, no_tlp, no_frto, no_dsack, no_linear_syns and no_metrics switch off what their
  * names say, and overflow_resets makes a full accept queue reset.
  */
 #ifndef ENGINE_SCRIPT_H
@@ -62,11 +71,16 @@
 
 #include "tcp/tcp_options.h"
 
+/* The ninth flag, above those of a byte. */
+enum { SCRIPT_AE = 1 << 8 };
+
 /* A segment as a script sees it: numbers are offsets. */
 struct script_segment {
-	uint8_t flags;
+	uint16_t flags;
 	bool has_seq, has_ack, has_len, has_win, has_sack, has_ecr, has_ecn;
 	bool has_port, has_urg;
+	/* must not have counters */
+	bool has_no_counters;
 	/* no PSH */
 	bool is_unpushed;
 	uint32_t seq, ack, len, win, port;
@@ -80,6 +94,8 @@ struct script_segment {
 	uint8_t ecn;
 	/* its time stamp is to be kept */
 	bool is_kept;
+	/* must not have the option of Fast Open; must have one with any cookie */
+	bool has_no_cookie, has_any_cookie;
 	/* in place of the options */
 	uint8_t raw[TCP_OPTIONS_MAX];
 	uint8_t raw_len;
@@ -123,12 +139,19 @@ enum script_param {
 	SCRIPT_OVERFLOW_RESETS,
 	SCRIPT_NO_LINEAR_SYNS,
 	SCRIPT_NO_METRICS,
+	SCRIPT_FASTOPEN,
+	SCRIPT_FASTOPEN_MAX,
+	SCRIPT_FASTOPEN_PAUSE,
+	SCRIPT_FASTOPEN_NO_COOKIE,
 	SCRIPT_PARAMS,
 };
 
 /* What is said before the connection begins. */
 struct script_setup {
-	bool is_passive, with_ecn, accepts_ecn, is_ipv6;
+	bool is_passive, with_ecn, accepts_ecn, with_accurate_ecn, is_ipv6;
+	/* with Fast Open, so many bytes to that port */
+	bool is_fast;
+	uint32_t fast_len, fast_port;
 	/* by enum script_param; 0: as it is */
 	uint32_t param[SCRIPT_PARAMS];
 };
@@ -158,6 +181,8 @@ enum script_act {
 struct script_target {
 	/* sends a SYN, or listens for one */
 	void (*open)(const struct script_setup *setup);
+	/* one more connection with Fast Open */
+	void (*open_again)(const struct script_setup *setup);
 	/* a segment of the peer; all fields are set */
 	void (*send)(const struct script_segment *segment);
 	void (*icmp)(const struct script_icmp *icmp);

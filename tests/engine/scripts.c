@@ -27,9 +27,10 @@ static void choose_params(const struct script_setup *setup)
 	const uint32_t *param = setup->param;
 	struct tcp_params *p = &peer.params;
 
-	p->ecn = setup->accepts_ecn ? TCP_ECN_ACCEPTED
-		 : setup->with_ecn  ? TCP_ECN_ON
-				    : TCP_ECN_OFF;
+	p->ecn = setup->accepts_ecn	    ? TCP_ECN_ACCEPTED
+		 : setup->with_accurate_ecn ? TCP_ECN_ACCURATE
+		 : setup->with_ecn	    ? TCP_ECN_ON
+					    : TCP_ECN_OFF;
 	p->retries = (uint8_t)or_default(param[SCRIPT_RETRIES], p->retries);
 	p->orphan_retries = (uint8_t)or_default(param[SCRIPT_ORPHAN_RETRIES],
 						p->orphan_retries);
@@ -49,6 +50,8 @@ static void choose_params(const struct script_setup *setup)
 	if (param[SCRIPT_NO_LINEAR_SYNS])
 		p->syn_linear_timeouts = 0;
 	p->saves_metrics = !param[SCRIPT_NO_METRICS];
+	p->fastopen = param[SCRIPT_FASTOPEN];
+	p->fastopen_pause_ns = param[SCRIPT_FASTOPEN_PAUSE] * NS_PER_SEC;
 	p->protects_time_wait = param[SCRIPT_RFC1337];
 	p->resets_on_overflow = param[SCRIPT_OVERFLOW_RESETS];
 	p->syns_per_sec = param[SCRIPT_SYNS];
@@ -75,6 +78,8 @@ static void choose_settings(struct tcp_pcb *pcb, const uint32_t *param)
 		&peer.params, param[SCRIPT_DEFER] * NS_PER_SEC);
 	s.window_clamp = param[SCRIPT_CLAMP];
 	s.thin_linear_timeouts = param[SCRIPT_THIN];
+	s.fastopen_max = param[SCRIPT_FASTOPEN_MAX];
+	s.fastopen_no_cookie = param[SCRIPT_FASTOPEN_NO_COOKIE];
 	if (param[SCRIPT_PACE])
 		s.max_pacing_rate = param[SCRIPT_PACE];
 	if (param[SCRIPT_LINGER2] == UINT32_MAX)
@@ -82,6 +87,34 @@ static void choose_settings(struct tcp_pcb *pcb, const uint32_t *param)
 	else if (param[SCRIPT_LINGER2])
 		s.fin_wait_2_ns = param[SCRIPT_LINGER2] * NS_PER_SEC;
 	CHECK_EQ(tcp_set_settings(pcb, &s, peer.now_ns), 0);
+}
+
+static struct tcp_pcb *make_pcb(const struct script_setup *setup)
+{
+	struct tcp_pcb *pcb = tcp_new(peer.table);
+
+	CHECK(pcb != NULL);
+	choose_settings(pcb, setup->param);
+	CHECK_EQ(tcp_bind(pcb, &peer.key.local, peer.key.local_port), 0);
+	return pcb;
+}
+
+/* As a send with MSG_FASTOPEN that does not wait: it takes the bytes if they leave. */
+static void open_fast(const struct script_setup *setup)
+{
+	struct tcp_pcb *pcb = make_pcb(setup);
+	__be16 port = htobe16((uint16_t)(be16toh(peer.key.remote_port) +
+					 setup->fast_port));
+	bool is_sent = setup->param[SCRIPT_FASTOPEN_NO_COOKIE] ||
+		       tcp_knows_cookie(peer.table, &peer.key.local,
+					&peer.key.remote, peer.now_ns);
+	struct pkt *pkt = is_sent ? pkt_alloc(&peer.pool) : NULL;
+
+	if (pkt)
+		memset(pkt_append(pkt, setup->fast_len), 'f', setup->fast_len);
+	CHECK_EQ(tcp_connect_fast(pcb, &peer.key.remote, port, &peer.path, pkt,
+				  peer.now_ns), 0);
+	peer.pcb = pcb;
 }
 
 static void engine_open(const struct script_setup *setup)
@@ -93,10 +126,11 @@ static void engine_open(const struct script_setup *setup)
 	peer.is_ipv6 = setup->is_ipv6;
 	choose_params(setup);
 	peer_setup();
-	pcb = tcp_new(peer.table);
-	CHECK(pcb != NULL);
-	choose_settings(pcb, setup->param);
-	CHECK_EQ(tcp_bind(pcb, &peer.key.local, peer.key.local_port), 0);
+	if (setup->is_fast) {
+		open_fast(setup);
+		return;
+	}
+	pcb = make_pcb(setup);
 	if (setup->is_passive) {
 		CHECK_EQ(tcp_listen(pcb, or_default(setup->param[SCRIPT_BACKLOG],
 						    4)), 0);
@@ -113,7 +147,8 @@ static void engine_open(const struct script_setup *setup)
 static struct tcp_in make_raw(const struct script_segment *s)
 {
 	const struct tcp_options none = { 0 };
-	struct tcp_in in = peer_make_options(s->flags, P + s->seq, U + s->ack,
+	struct tcp_in in = peer_make_options((uint8_t)s->flags, P + s->seq,
+					     U + s->ack,
 					     (uint16_t)s->win,
 					     s->raw_len + s->len, &none);
 	struct wire_tcp *header = (void *)in.pkt->data;
@@ -131,7 +166,7 @@ static struct tcp_in make_plain(const struct script_segment *s)
 		options.sack[i].start += U;
 		options.sack[i].end += U;
 	}
-	return peer_make_options(s->flags, P + s->seq, U + s->ack,
+	return peer_make_options((uint8_t)s->flags, P + s->seq, U + s->ack,
 				 (uint16_t)s->win, s->len, &options);
 }
 
@@ -141,6 +176,7 @@ static struct tcp_in make(const struct script_segment *s)
 	struct wire_tcp *header = (void *)in.pkt->data;
 
 	header->urgent = htobe16((uint16_t)s->urg);
+	header->offset_ae |= s->flags & SCRIPT_AE ? 1 : 0;
 	return in;
 }
 
@@ -318,6 +354,7 @@ static int engine_oob(void)
 
 static const struct script_target engine = {
 	.open = engine_open,
+	.open_again = open_fast,
 	.send = engine_send,
 	.icmp = engine_icmp,
 	.next = engine_next,

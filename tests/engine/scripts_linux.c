@@ -158,8 +158,8 @@ static void linux_send(const struct script_segment *s)
 		.dst_port = htobe16(OWN_PORT),
 		.seq = htobe32(PEER_ISN + 1 + s->seq),
 		.ack = htobe32(own_isn + 1 + s->ack),
-		.offset_ae = (uint8_t)(len << 2),
-		.flags = s->flags,
+		.offset_ae = (uint8_t)(len << 2 | (s->flags & SCRIPT_AE ? 1 : 0)),
+		.flags = (uint8_t)s->flags,
 		.window = htobe16((uint16_t)s->win),
 		.urgent = htobe16((uint16_t)s->urg),
 	};
@@ -269,7 +269,11 @@ static int make_socket(uint32_t rcv_buf)
 	struct sockaddr_storage sa;
 	socklen_t len = fill_sockaddr(&sa, &own_addr, OWN_PORT);
 
+	int on = 1;
+
 	CHECK(fd >= 0);
+	/* there may be a second one */
+	CHECK_EQ(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)), 0);
 	/* what the engine is set to, whatever the machine prefers */
 	CHECK_EQ(setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "cubic", 5), 0);
 	if (rcv_buf)
@@ -297,6 +301,8 @@ static void choose_params(const uint32_t *param)
 		[SCRIPT_OVERFLOW_RESETS] = "tcp_abort_on_overflow",
 		[SCRIPT_RFC1337] = "tcp_rfc1337",
 		[SCRIPT_NO_METRICS] = "tcp_no_metrics_save",
+		[SCRIPT_FASTOPEN] = "tcp_fastopen",
+		[SCRIPT_FASTOPEN_PAUSE] = "tcp_fastopen_blackhole_timeout_sec",
 	};
 
 	static const char *const switches[SCRIPT_PARAMS] = {
@@ -329,6 +335,8 @@ static void choose_settings(const uint32_t *param)
 		{ SCRIPT_DEFER, TCP_DEFER_ACCEPT },
 		{ SCRIPT_CLAMP, TCP_WINDOW_CLAMP },
 		{ SCRIPT_THIN, TCP_THIN_LINEAR_TIMEOUTS },
+		{ SCRIPT_FASTOPEN_MAX, TCP_FASTOPEN },
+		{ SCRIPT_FASTOPEN_NO_COOKIE, TCP_FASTOPEN_NO_COOKIE },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(options); i++) {
@@ -349,6 +357,29 @@ static void choose_rate(const uint32_t *param)
 				    sizeof(rate)), 0);
 }
 
+/* The next segment is the SYN, with data if the kernel has taken it. */
+static void open_fast(const struct script_setup *setup)
+{
+	static const uint8_t buf[4096];
+	struct sockaddr_storage sa;
+	socklen_t len = fill_sockaddr(&sa, &peer_addr,
+				      (uint16_t)(PEER_PORT + setup->fast_port));
+	ssize_t sent;
+
+	CHECK_EQ(fcntl(sock, F_SETFL, O_NONBLOCK), 0);
+	sent = sendto(sock, buf, setup->fast_len, MSG_FASTOPEN | MSG_NOSIGNAL,
+		      (void *)&sa, len);
+	CHECK(sent == (ssize_t)setup->fast_len ||
+	      (sent < 0 && errno == EINPROGRESS));
+}
+
+static void linux_open_again(const struct script_setup *setup)
+{
+	sock = make_socket(setup->param[SCRIPT_RCV_BUF]);
+	choose_settings(setup->param);
+	open_fast(setup);
+}
+
 static void linux_open(const struct script_setup *setup)
 {
 	uint32_t backlog = setup->param[SCRIPT_BACKLOG];
@@ -357,7 +388,9 @@ static void linux_open(const struct script_setup *setup)
 
 	is_ipv6 = setup->is_ipv6;
 	make_tun();
-	write_sysctl("tcp_ecn", setup->accepts_ecn ? 2 : setup->with_ecn);
+	write_sysctl("tcp_ecn", setup->accepts_ecn	   ? 2
+				: setup->with_accurate_ecn ? 3
+							   : setup->with_ecn);
 	choose_params(setup->param);
 	keep_interval_s = (int)setup->param[SCRIPT_KEEP_INTERVAL];
 	if (!keep_interval_s)
@@ -369,6 +402,10 @@ static void linux_open(const struct script_setup *setup)
 		listener = sock;
 		/* its queue holds one more than it is told */
 		CHECK_EQ(listen(listener, backlog ? (int)backlog - 1 : 4), 0);
+		return;
+	}
+	if (setup->is_fast) {
+		open_fast(setup);
 		return;
 	}
 	CHECK_EQ(fcntl(sock, F_SETFL, O_NONBLOCK), 0);
@@ -388,7 +425,7 @@ static bool linux_next(uint32_t within_ms, struct script_segment *s,
 	if (header.flags & WIRE_TCP_SYN)
 		own_isn = be32toh(header.seq);
 	*after_ms_out = (uint32_t)(now_ms() - since_ms);
-	s->flags = header.flags;
+	s->flags = header.flags | (header.offset_ae & 1 ? SCRIPT_AE : 0);
 	s->seq = be32toh(header.seq) - own_isn - 1;
 	s->ack = be32toh(header.ack) - PEER_ISN - 1;
 	s->win = be16toh(header.window);
@@ -494,6 +531,7 @@ static int linux_oob(void)
 
 static const struct script_target kernel = {
 	.open = linux_open,
+	.open_again = linux_open_again,
 	.send = linux_send,
 	.icmp = linux_icmp,
 	.next = linux_next,

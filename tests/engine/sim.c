@@ -20,6 +20,9 @@ enum {
 	POLL_MAX = 16,
 };
 
+/* How a time stamp begins, behind two NOPs. */
+#define TCP_TS_HEAD UINT32_C(0x0101080a)
+
 #define SIM_CHECK(sim, cond)                                                 \
 	do {                                                                 \
 		if (!(cond))                                                 \
@@ -653,6 +656,7 @@ static void host_init(struct sim *sim, int index,
 	host->path.mtu = MTU;
 	host->path.with_checksum = sim->setup.with_checksum;
 	host->path.segment_max = sim->setup.segment_max;
+	own.fastopen = sim->setup.fastopen;
 	own.secret.word[0] = rand_u64(&sim->rand);
 	own.secret.word[1] = rand_u64(&sim->rand);
 	list_init(&host->conns);
@@ -714,6 +718,7 @@ static void host_finish(struct sim_host *host, bool may_be_open)
 	if (host->listener)
 		tcp_close(host->listener, sim->now_ns);
 	drain_events(host);
+	SIM_CHECK(sim, tcp_counts(host->table)->rto_avoidable == 0);
 	if (!may_be_open)
 		SIM_CHECK(sim, tcp_pcb_cnt(host->table) == 0);
 	tcp_table_destroy(host->table);
@@ -742,6 +747,17 @@ void sim_finish(struct sim *sim, bool may_be_open)
 		fclose(sim->capture);
 }
 
+/* Not all of those that open at once are early. */
+static void limit_early(struct sim_host *host)
+{
+	struct tcp_settings settings;
+
+	tcp_get_settings(host->listener, &settings);
+	settings.fastopen_max = 4;
+	CHECK_EQ(tcp_set_settings(host->listener, &settings, host->sim->now_ns),
+		 0);
+}
+
 void sim_listen(struct sim *sim, const struct sim_app *app)
 {
 	struct sim_host *host = &sim->host[1];
@@ -751,7 +767,26 @@ void sim_listen(struct sim *sim, const struct sim_app *app)
 	CHECK(host->listener != NULL);
 	CHECK_EQ(tcp_bind(host->listener, &host->addr, htobe16(SERVER_PORT)),
 		 0);
+	if (sim->setup.fastopen)
+		limit_early(host);
 	CHECK_EQ(tcp_listen(host->listener, 1024), 0);
+}
+
+/* What a SYN shall carry; NULL: nothing is to be sent. */
+static struct pkt *first_packet(struct sim_conn *conn)
+{
+	struct pkt *pkt;
+	uint32_t len = 1400;
+
+	len = (uint32_t)MIN((uint64_t)len, conn->app.to_send);
+	if (!len || conn->app.is_urgent || conn->app.is_stamped)
+		return NULL;
+	pkt = take_pkt(&conn->host->tx_pool, RX_BUF_SIZE);
+	pkt_append(pkt, len);
+	for (uint32_t i = 0; i < len; i++)
+		pkt->data[i] = sim_stream_byte(conn->out_mark, i);
+	conn->sent = len;
+	return pkt;
 }
 
 struct sim_conn *sim_connect(struct sim *sim, const struct sim_app *app)
@@ -766,8 +801,14 @@ struct sim_conn *sim_connect(struct sim *sim, const struct sim_app *app)
 		port++;
 	CHECK_EQ(tcp_bind(pcb, &host->addr, htobe16(port)), 0);
 	conn = conn_create(host, pcb, app, true);
-	CHECK_EQ(tcp_connect(pcb, &host->peer->addr, htobe16(SERVER_PORT),
-			     &host->path, sim->now_ns), 0);
+	if (sim->setup.fastopen & TCP_FASTOPEN_CLIENT)
+		CHECK_EQ(tcp_connect_fast(pcb, &host->peer->addr,
+					  htobe16(SERVER_PORT), &host->path,
+					  first_packet(conn), sim->now_ns), 0);
+	else
+		CHECK_EQ(tcp_connect(pcb, &host->peer->addr,
+				     htobe16(SERVER_PORT), &host->path,
+				     sim->now_ns), 0);
 	return conn;
 }
 
@@ -838,19 +879,62 @@ static bool poll_reference(struct sim_host *host)
 	return true;
 }
 
+enum { FORGED_ACK = 1 << 30, FORGED_TS = 1000000 };
+
+/* The frame with another acknowledgment and time stamp, and without its payload. False if
+ * it is no segment of an open connection. */
+static bool forge(struct sim_host *to, const struct impair_bytes *frame,
+		  struct tcp_in *in)
+{
+	struct wire_tcp *header;
+	struct wire_ip ip;
+	uint32_t len, sum;
+
+	if (wire_parse_ip(frame->data, frame->len, &ip) ||
+	    ip.proto != WIRE_PROTO_TCP || !ip_addr_eq(&ip.dst, &to->addr))
+		return false;
+	header = (void *)(uintptr_t)(frame->data + ip.header_len);
+	len = 4u * (header->offset_ae >> 4);
+	if (header->flags & WIRE_TCP_SYN || len < sizeof(*header) ||
+	    len > ip.payload_len)
+		return false;
+	memset(in, 0, sizeof(*in));
+	in->pkt = put_in_parts(to, (const uint8_t *)header, len, len);
+	in->key.local = ip.dst;
+	in->key.remote = ip.src;
+	header = (void *)in->pkt->data;
+	header->flags = WIRE_TCP_ACK;
+	header->ack = htobe32(be32toh(header->ack) + FORGED_ACK);
+	if (len >= 32 && wire_get_u32(in->pkt->data + 20) == TCP_TS_HEAD)
+		wire_put_u32(in->pkt->data + 24,
+			     wire_get_u32(in->pkt->data + 24) + FORGED_TS);
+	header->check = 0;
+	sum = wire_pseudo_sum(&ip.src, &ip.dst, WIRE_PROTO_TCP, len);
+	header->check = csum_fold(csum_partial(header, len, sum));
+	return true;
+}
+
 static bool poll_host(struct sim_host *host)
 {
 	struct sim *sim = host->sim;
 	unsigned cnt = 0, most = sim->setup.poll_every_ns ? POLL_MAX : 1;
 	struct tcp_in in[POLL_MAX];
 	struct impair_bytes *frame = NULL;
+	struct tcp_in forged;
+	bool is_forged = false;
 	size_t len;
 
 	if (host->reference)
 		return poll_reference(host);
 	while (cnt < most &&
-	       (frame = impair_recv(host->peer->out, sim->now_ns, &len)))
+	       (frame = impair_recv(host->peer->out, sim->now_ns, &len))) {
+		if (sim->setup.forge_every && !is_forged &&
+		    rand_below(&sim->rand, sim->setup.forge_every) == 0)
+			is_forged = forge(host, frame, &forged);
 		cnt += unwrap(host, frame, &in[cnt]);
+	}
+	if (is_forged)
+		tcp_input(host->table, &forged, sim->now_ns);
 	if (cnt)
 		tcp_input_batch(host->table, in, cnt, sim->now_ns);
 	drain_events(host);
@@ -907,6 +991,11 @@ static uint64_t next_event_ns(struct sim *sim)
 		next_ns = MIN(next_ns, timer_wheel_next_ns(&host->wheel));
 	}
 	return next_ns;
+}
+
+void sim_more(struct sim_conn *conn)
+{
+	app_write(conn);
 }
 
 bool sim_step(struct sim *sim, uint64_t until_ns)

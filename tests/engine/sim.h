@@ -139,6 +139,11 @@ struct sim_setup {
 	uint64_t mtu_change_ns;
 	uint32_t mtu;
 	bool is_black_hole;
+	/* in so many polls somebody who sees the segments sends one of his own: it lies in
+	 * the window, acknowledges what was never sent, and is of the future; 0: nobody */
+	unsigned forge_every;
+	/* a set of enum tcp_fastopen: connections open with what they have to send */
+	uint32_t fastopen;
 };
 
 struct sim {
@@ -180,6 +185,8 @@ void sim_run(struct sim *sim, uint64_t until_ns);
 /* Runs until every connection is gone or dead; false if until_ns comes first. */
 bool sim_run_to_end(struct sim *sim, uint64_t until_ns);
 
+/* The application has more to send (sim_app.to_send). */
+void sim_more(struct sim_conn *conn);
 /* Gives back what an ended application still holds. */
 void sim_close(struct sim_conn *conn);
 

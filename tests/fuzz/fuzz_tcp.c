@@ -151,7 +151,7 @@ static bool make_segment(struct tcp_in *in)
 		.dst_port = in->key.local_port,
 		.seq = htobe32(pick_seq(how, &info)),
 		.ack = htobe32(pick_ack(how, &info)),
-		.offset_ae = (uint8_t)(header_len << 2),
+		.offset_ae = (uint8_t)(header_len << 2 | (flags >> 6 & 1)),
 		.flags = flags < 200 ? usual[flags & 7] : byte(),
 		.window = htobe16(how & 0x80 ? word() : 8000),
 	};
@@ -384,7 +384,9 @@ static void choose_params(uint8_t how, uint8_t more)
 	p->with_sack = how & 1;
 	p->with_timestamps = how & 2;
 	p->with_window_scale = how & 4;
-	p->ecn = how & 8 ? TCP_ECN_ON : TCP_ECN_ACCEPTED;
+	p->ecn = more & 8 ? TCP_ECN_ACCURATE
+		 : how & 8 ? TCP_ECN_ON
+			   : TCP_ECN_ACCEPTED;
 	p->cc = (enum tcp_cc_algorithm)((how >> 4) % TCP_CC_CNT);
 	p->half_open_max = how & 64 ? 1 : 16;
 	p->rcv_buf = how & 128 ? 3000 : 65536;

@@ -67,6 +67,9 @@ void tcp_world_init(void)
 		make_pools();
 	tcp_params_init(&world.params);
 	world.params.time_wait_max = 8;
+	/* whatever a SYN brings is tried, with and without a cookie */
+	world.params.fastopen = TCP_FASTOPEN_CLIENT | TCP_FASTOPEN_SERVER |
+				TCP_FASTOPEN_LISTENERS;
 	world.path = (struct tcp_path){ .mtu = 1500 };
 	world.now_ns = 1000 * NS_PER_SEC;
 	timer_wheel_init(&world.wheel, world.now_ns);

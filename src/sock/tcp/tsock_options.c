@@ -477,7 +477,7 @@ struct info {
 	uint32_t rcv_wnd, rehash;
 	uint16_t total_rto, total_rto_recoveries;
 	uint32_t total_rto_time;
-	/* of AccECN, which is not negotiated */
+	/* of AccECN, whose bytes are not told */
 	uint32_t accecn[7];
 	uint16_t accecn_fail_mode, accecn_opt_seen;
 };

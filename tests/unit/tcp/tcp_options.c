@@ -103,3 +103,81 @@ TEST(random_bytes_do_no_harm)
 		CHECK(tcp_options_build(again, &o) <= TCP_OPTIONS_MAX);
 	}
 }
+
+TEST(cookies_are_built_and_read)
+{
+	static const uint8_t bytes[] = { 2, 4, 5, 0xb4, 34, 8, 1, 2,
+					 3, 4, 5, 6 };
+	static const uint8_t asks[] = { 2, 4, 5, 0xb4, 34, 2, 1, 1 };
+	struct tcp_options o = { .mss = 1460, .has_cookie = true,
+				 .cookie_len = 6,
+				 .cookie = { 1, 2, 3, 4, 5, 6 } }, back;
+	uint8_t built[TCP_OPTIONS_MAX];
+
+	CHECK_EQ(tcp_options_build(built, &o), sizeof(bytes));
+	CHECK_MEM(built, bytes, sizeof(bytes));
+	tcp_options_parse(built, sizeof(bytes), true, &back);
+	CHECK(back.has_cookie);
+	CHECK_EQ(back.cookie_len, 6);
+	CHECK_MEM(back.cookie, bytes + 6, 6);
+	tcp_options_parse(built, sizeof(bytes), false, &back);
+	CHECK(!back.has_cookie);
+	o.cookie_len = 0;
+	CHECK_EQ(tcp_options_build(built, &o), sizeof(asks));
+	CHECK_MEM(built, asks, sizeof(asks));
+	tcp_options_parse(built, sizeof(asks), true, &back);
+	CHECK(back.has_cookie && !back.cookie_len);
+}
+
+TEST(longest_cookie_fits_beside_all_others)
+{
+	struct tcp_options o = {
+		.mss = 1460, .has_scale = true, .has_sack_ok = true,
+		.has_ts = true, .has_cookie = true,
+		.cookie_len = TCP_FO_COOKIE_MAX,
+	};
+	uint8_t built[TCP_OPTIONS_MAX];
+
+	CHECK_EQ(tcp_options_build(built, &o), TCP_OPTIONS_MAX);
+}
+
+TEST(cookies_of_other_lengths_are_none)
+{
+	static const uint8_t odd[] = { 34, 7, 1, 2, 3, 4, 5, 0 };
+	static const uint8_t two_bytes[] = { 34, 4, 1, 2 };
+	static const uint8_t eighteen[20] = { 34, 20 };
+	struct tcp_options o;
+
+	tcp_options_parse(odd, sizeof(odd), true, &o);
+	CHECK(!o.has_cookie);
+	tcp_options_parse(two_bytes, sizeof(two_bytes), true, &o);
+	CHECK(!o.has_cookie);
+	tcp_options_parse(eighteen, sizeof(eighteen), true, &o);
+	CHECK(!o.has_cookie);
+}
+
+TEST(counters_of_ecn_are_built_and_read)
+{
+	static const uint8_t bytes[] = { 172, 11, 0, 0, 1, 0, 1, 0, 1, 0, 0, 1 };
+	static const uint8_t reversed[] = { 174, 11, 1, 0, 0, 0, 1, 0, 0, 0, 1, 1 };
+	static const uint8_t two[] = { 172, 8, 0, 0, 1, 0, 1, 0 };
+	static const uint8_t uneven[] = { 172, 6, 0, 0, 1, 0, 1, 1 };
+	struct tcp_options o = { .counter_cnt = 3, .ect0_bytes = 1,
+				 .ce_bytes = 256, .ect1_bytes = 65536 };
+	uint8_t built[TCP_OPTIONS_MAX];
+
+	CHECK_EQ(tcp_options_build(built, &o), sizeof(bytes));
+	CHECK_MEM(built, bytes, sizeof(bytes));
+	for (int i = 0; i < 2; i++) {
+		tcp_options_parse(i ? reversed : bytes, sizeof(bytes), false, &o);
+		CHECK_EQ(o.counter_cnt, 3);
+		CHECK_EQ(o.ect0_bytes, 1);
+		CHECK_EQ(o.ce_bytes, 256);
+		CHECK_EQ(o.ect1_bytes, 65536);
+	}
+	tcp_options_parse(two, sizeof(two), false, &o);
+	CHECK_EQ(o.counter_cnt, 2);
+	CHECK_EQ(o.ce_bytes, 256);
+	tcp_options_parse(uneven, sizeof(uneven), false, &o);
+	CHECK_EQ(o.counter_cnt, 0);
+}
