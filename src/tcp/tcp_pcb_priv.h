@@ -392,9 +392,6 @@ struct tcp_pcb {
 	uint32_t recovery_point;
 	/* behind the last urgent byte that was written, see TF_URGENT_OUT */
 	uint32_t urgent_end;
-	/* how long the peer has let a lone segment wait, beyond a round trip; see
-	 * tcp_rtt.c */
-	uint32_t lone_wait_us;
 	const struct tcp_cc_ops *cc_ops;
 	union {
 		struct tcp_cubic cubic;
@@ -476,6 +473,9 @@ struct tcp_pcb {
 
 	/* the peer's last SACK blocks: what of a new one is news */
 	struct tcp_sack_block sack_seen[TCP_SACK_BLOCKS_MAX];
+	/* how long the peer has let a lone segment wait, beyond a round trip; see
+	 * tcp_rtt.c */
+	uint32_t lone_wait_us;
 	struct pkt *sack_hint;
 	/* entries of the queue that are sacked, however small */
 	uint32_t sacked_cnt;
