@@ -538,9 +538,15 @@ static bool is_at_work(void)
 
 void network_before_fork(void)
 {
+	if (is_at_work())
+		sock_kinds_before_fork();
+}
+
+void network_share(void)
+{
 	if (!is_at_work())
 		return;
-	sock_kinds_before_fork();
+	sock_kinds_share();
 	mux_before_fork();
 }
 

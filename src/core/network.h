@@ -28,6 +28,8 @@ struct fd_object *network_make_socket(int fd, int domain, int type,
  * look after sockets that other processes have as well. Behind a fork, in the parent. All
  * inside the bracket. */
 void network_before_fork(void);
+/* The second part of it, where no other thread can fork. */
+void network_share(void);
 void network_after_fork(void);
 void network_before_spawn(void);
 void network_before_exit(void);

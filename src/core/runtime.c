@@ -592,6 +592,7 @@ NO_LOCK_ANALYSIS static void before_fork(void)
 	os_enter();
 	network_before_fork();
 	mutex_acquire(&runtime.lock);
+	network_share();
 	netlink_before_fork();
 }
 

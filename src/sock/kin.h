@@ -25,8 +25,8 @@ enum kin_use {
 
 /* -- the parent; all inside the bracket -- */
 
-/* Before a fork. False: nothing can be shared, and what the child might use has to be
- * the kernel's before. */
+/* Before a fork, where no other thread can fork until kin_after_fork(). False: nothing can
+ * be shared, and what the child might use has to be the kernel's before. */
 bool kin_before_fork(void) MUST_CHECK;
 /* Behind it, whether there is a child or not. */
 void kin_after_fork(void);

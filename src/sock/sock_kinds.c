@@ -76,6 +76,10 @@ bool sock_kinds_want_seconds(void)
 void sock_kinds_before_fork(void)
 {
 	udp_before_fork();
+}
+
+void sock_kinds_share(void)
+{
 	tsocks_before_fork();
 }
 

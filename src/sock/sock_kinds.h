@@ -30,6 +30,8 @@ bool sock_kinds_want_seconds(void);
 /* Called before each fork, behind it in the parent, before a program is started beside
  * this one, and before the process ends. */
 void sock_kinds_before_fork(void);
+/* The second part of it, where no other thread can fork. */
+void sock_kinds_share(void);
 void sock_kinds_after_fork(void);
 void sock_kinds_before_spawn(void);
 void sock_kinds_before_exit(void);

@@ -423,6 +423,44 @@ static void forks_beside_a_stream(void)
 	close_pair(pair);
 }
 
+static void *forks_often(void *arg)
+{
+	const int *pair = arg;
+	intptr_t good = 0;
+
+	for (int i = 0; i < 10; i++) {
+		int status = -1;
+		pid_t pid = fork();
+
+		if (pid == 0)
+			_exit(i == 9 ? get_option(pair[0], SOL_SOCKET, SO_TYPE) : 1);
+		waitpid(pid, &status, 0);
+		good += WIFEXITED(status) && WEXITSTATUS(status) == 1;
+	}
+	return (void *)good;
+}
+
+/* Each of them has a channel of its own. */
+static void threads_fork_at_once(void)
+{
+	pthread_t threads[4];
+	intptr_t good = 0;
+	int pair[2];
+
+	make_pair(pair);
+	for (int i = 0; i < 4; i++)
+		pthread_create(&threads[i], NULL, forks_often, pair);
+	for (int i = 0; i < 4; i++) {
+		void *result;
+
+		pthread_join(threads[i], &result);
+		good += (intptr_t)result;
+	}
+	SAY("%d children were right\n", (int)good);
+	say_exchanged("afterwards", pair, 10);
+	close_pair(pair);
+}
+
 /* What another process does to the owner of a connection. Under the library a killed one
  * takes it along. */
 static void owner_is_killed(void)
@@ -989,6 +1027,7 @@ const struct scenario process_scenarios[] = {
 	SCENARIO(parent_closes_first, MIXED),
 	SCENARIO(grandchild_goes_on, MIXED),
 	SCENARIO(forks_beside_a_stream, MIXED),
+	SCENARIO(threads_fork_at_once, MIXED),
 	SCENARIO(owner_is_killed, MIXED),
 	SCENARIO(programs_without_a_connection, OURS),
 	SCENARIO(set_of_connections_is_inherited, MIXED),
