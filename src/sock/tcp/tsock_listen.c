@@ -442,7 +442,6 @@ static const struct {
 } inherited[] = {
 	{ SOL_SOCKET, SO_KEEPALIVE },
 	{ SOL_SOCKET, SO_OOBINLINE },
-	{ SOL_SOCKET, SO_PRIORITY },
 	{ SOL_SOCKET, SO_MARK },
 	{ SOL_SOCKET, SO_DONTROUTE },
 	{ SOL_SOCKET, SO_RCVLOWAT },
@@ -452,8 +451,11 @@ static const struct {
 	{ SOL_SOCKET, SO_BROADCAST },
 	{ IPPROTO_IP, IP_TOS },
 	{ IPPROTO_IP, IP_TTL },
+	{ IPPROTO_IP, IP_RECVTOS },
+	{ IPPROTO_IP, IP_RECVTTL },
 	{ IPPROTO_TCP, TCP_NODELAY },
 	{ IPPROTO_TCP, TCP_CORK },
+	{ IPPROTO_TCP, TCP_QUICKACK },
 	{ IPPROTO_TCP, TCP_KEEPIDLE },
 	{ IPPROTO_TCP, TCP_KEEPINTVL },
 	{ IPPROTO_TCP, TCP_KEEPCNT },
@@ -527,6 +529,9 @@ static void give_heritage(const struct tsock_heritage *h, int to)
 		give(to, inherited[h->options[i].which].level,
 		     inherited[h->options[i].which].name, &h->options[i].value,
 		     sizeof(int));
+	/* which IP_TOS sets; a child of Linux begins without */
+	if (h->cnt)
+		give(to, SOL_SOCKET, SO_PRIORITY, &(int){ 0 }, sizeof(int));
 	if (h->snd_buf)
 		give(to, SOL_SOCKET, SO_SNDBUF, &h->snd_buf, sizeof(int));
 	if (h->rcv_buf)
