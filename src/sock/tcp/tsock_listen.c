@@ -267,6 +267,7 @@ static enum reason join_as(struct tsock *t, int fd, const struct user_name *loca
 	port = t->engine ? make_port(t->engine) : NULL;
 	if (!port)
 		return REASON_MEMORY;
+	tsock_take_stamps(t);
 	tsock_load_settings(t, fd, &settings);
 	tsock_read_query(t, fd, &port->query);
 	tsock_lock(t);
@@ -449,6 +450,9 @@ static const struct {
 	{ SOL_SOCKET, SO_REUSEPORT },
 	{ SOL_SOCKET, SO_DEBUG },
 	{ SOL_SOCKET, SO_BROADCAST },
+	{ SOL_SOCKET, SO_TIMESTAMP },
+	{ SOL_SOCKET, SO_TIMESTAMPNS },
+	{ SOL_SOCKET, SO_TIMESTAMPING },
 	{ IPPROTO_IP, IP_TOS },
 	{ IPPROTO_IP, IP_TTL },
 	{ IPPROTO_IP, IP_RECVTOS },
@@ -678,6 +682,7 @@ static long accept_ours(struct tsock *t, const struct accept_call *call)
 	c->engine = t->engine;
 	c->has_chosen_cc = t->has_chosen_cc;
 	atomic_store(&c->tells_inq, atomic_load(&t->tells_inq));
+	atomic_store(&c->stamps, atomic_load(&t->stamps));
 	atomic_store(&c->sock.stack, t->engine->stack);
 	atomic_store(&c->seen_fd, child_fd);
 	inherit(t, c, child_fd);
