@@ -40,7 +40,8 @@ static struct iovec next_piece(const struct iovec *element, size_t *skip,
 
 	*skip -= passed;
 	return (struct iovec){
-		.iov_base = (uint8_t *)element->iov_base + passed,
+		/* NULL where there are no bytes, which C lets nobody add to */
+		.iov_base = (void *)((uintptr_t)element->iov_base + passed),
 		.iov_len = MIN(element->iov_len - passed, len),
 	};
 }
