@@ -8,6 +8,10 @@
 #include <limits.h>
 #include <netinet/in.h>
 #include <string.h>
+#include <sys/time.h>
+#include <time.h>
+
+#include "base/clock.h"
 
 ssize_t user_iov_len(const struct iovec *iov, size_t cnt)
 {
@@ -36,7 +40,8 @@ static struct iovec next_piece(const struct iovec *element, size_t *skip,
 
 	*skip -= passed;
 	return (struct iovec){
-		.iov_base = (uint8_t *)element->iov_base + passed,
+		/* NULL where there are no bytes, which C lets nobody add to */
+		.iov_base = (void *)((uintptr_t)element->iov_base + passed),
 		.iov_len = MIN(element->iov_len - passed, len),
 	};
 }
@@ -166,4 +171,25 @@ void user_control_put(struct user_control *control, int level, int type,
 	used = MIN((size_t)CMSG_SPACE(len), control->room);
 	control->at += used;
 	control->room -= used;
+}
+
+void user_control_put_stamps(struct user_control *control, uint32_t wishes,
+			     uint64_t time_ns)
+{
+	struct timespec ts[3] = { { 0 } };
+	struct timeval tv;
+
+	ts[0].tv_sec = (time_t)(time_ns / NS_PER_SEC);
+	ts[0].tv_nsec = (long)(time_ns % NS_PER_SEC);
+	tv.tv_sec = ts[0].tv_sec;
+	tv.tv_usec = ts[0].tv_nsec / 1000;
+	if (wishes & USER_STAMP_NS)
+		user_control_put(control, SOL_SOCKET, SO_TIMESTAMPNS, &ts[0],
+				 sizeof(ts[0]));
+	else if (wishes & USER_STAMP)
+		user_control_put(control, SOL_SOCKET, SO_TIMESTAMP, &tv,
+				 sizeof(tv));
+	if (wishes & USER_STAMPING)
+		user_control_put(control, SOL_SOCKET, SO_TIMESTAMPING, ts,
+				 sizeof(ts));
 }

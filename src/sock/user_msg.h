@@ -89,4 +89,15 @@ struct user_control {
 void user_control_put(struct user_control *control, int level, int type,
 		      const void *data, size_t len);
 
+/* The time stamps of what was received that a receiver wishes for: SO_TIMESTAMP,
+ * SO_TIMESTAMPNS, SO_TIMESTAMPING. */
+enum user_stamp {
+	USER_STAMP = 1 << 3,
+	USER_STAMP_NS = 1 << 4,
+	USER_STAMPING = 1 << 5,
+};
+/* Puts them, of this real time, in the order in which Linux has them. */
+void user_control_put_stamps(struct user_control *control, uint32_t wishes,
+			     uint64_t time_ns);
+
 #endif

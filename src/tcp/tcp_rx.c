@@ -21,6 +21,9 @@ static bool join(struct pkt *into, struct pkt *pkt, uint32_t most)
 	    into->lender || pkt_tailroom(into) < pkt->len)
 		return false;
 	memcpy(pkt_append(into, pkt->len), pkt->data, pkt->len);
+	/* as Linux has it: the latest; of a chain the first part alone has one */
+	if (pkt->time_ns)
+		into->time_ns = pkt->time_ns;
 	pkt_put(pkt);
 	return true;
 }
@@ -46,6 +49,8 @@ static void append_parts(struct tcp_pcb *pcb, struct pkt *pkt)
 		struct pkt *next = pkt->next_part;
 
 		pkt->next_part = NULL;
+		if (next && !next->time_ns)
+			next->time_ns = pkt->time_ns;
 		if (pkt->len)
 			tcp_rx_append(pcb, pkt);
 		else
@@ -61,6 +66,8 @@ static struct pkt *cut_front(struct pkt *pkt, uint32_t len)
 		struct pkt *next = pkt->next_part;
 
 		len -= pkt->len;
+		if (!next->time_ns)
+			next->time_ns = pkt->time_ns;
 		pkt->next_part = NULL;
 		pkt_put(pkt);
 		pkt = next;

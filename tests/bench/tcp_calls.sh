@@ -4,7 +4,9 @@
 # Instructions for each TCP call under the library, by callgrind, over veth: requests of
 # 64 bytes to an echo of the kernel's, one after the other. A send; the receive of an
 # answer that waits, with its poll and what it acknowledges; the same of a connection that
-# nothing is sent by; the receive of an answer that epoll_wait has told of; a receive with nothing there; epoll_wait with the socket ready. The mean of 4,000, from libc's entry to its return.
+# nothing is sent by; the receive of an answer that epoll_wait has told of; a receive with
+# nothing there; epoll_wait with the socket ready. The mean of 4,000, from libc's entry to
+# its return.
 # Without a third argument what is counted ends with the call; with the name of
 # one of the measured functions its callees are listed.
 # Usage: tcp_calls.sh PROGRAM LIBRARY [measured_send|...]

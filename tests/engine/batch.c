@@ -284,6 +284,64 @@ TEST(parts_in_order_are_read_in_order)
 	peer_teardown();
 }
 
+static void send_at(uint32_t seq, uint32_t len, bool in_parts, uint64_t time_ns)
+{
+	struct tcp_in in = in_parts ? make_split(A, seq, len) :
+				      peer_make(A, seq, U, len);
+
+	in.pkt->time_ns = time_ns;
+	tcp_input(peer.table, &in, peer.now_ns);
+}
+
+/* Reads everything; what the last packet says, and how many there are. */
+static uint64_t time_of_last(unsigned *cnt_out)
+{
+	struct list pkts = LIST_INIT(pkts);
+	uint32_t len = tcp_take(peer.pcb, UINT32_MAX, &pkts);
+	uint64_t time_ns = 0;
+	struct pkt *pkt;
+
+	*cnt_out = 0;
+	LIST_FOR_EACH(pkt, &pkts, link) {
+		time_ns = pkt->time_ns;
+		++*cnt_out;
+	}
+	pkt_put_list(&pkts);
+	tcp_recved(peer.pcb, len, peer.now_ns);
+	peer.looked_at = peer.sent_cnt;
+	return time_ns;
+}
+
+TEST(bytes_keep_the_time_when_they_came)
+{
+	enum { CNT = 50 };
+	uint32_t seq = P;
+	unsigned cnt;
+
+	peer_defaults();
+	peer.params.rcv_buf = peer.params.rcv_buf_max = 20000;
+	peer_connect(&peer_full_options);
+	send_at(seq, 100, true, 5);
+	CHECK_EQ(time_of_last(&cnt), 5);
+	CHECK(cnt > 1);
+	seq += 100;
+	/* behind a hole */
+	send_at(seq + 100, 100, true, 6);
+	send_at(seq, 100, false, 7);
+	CHECK_EQ(time_of_last(&cnt), 6);
+	seq += 200;
+	/* most of it is known: its first parts go */
+	send_at(seq - 80, 100, true, 8);
+	CHECK_EQ(time_of_last(&cnt), 8);
+	seq += 20;
+	/* so small that they are copied together */
+	for (int i = 0; i < CNT; i++, seq += 10)
+		send_at(seq, 10, false, 100 + (uint64_t)i);
+	CHECK_EQ(time_of_last(&cnt), 100 + CNT - 1);
+	CHECK(cnt < CNT);
+	peer_teardown();
+}
+
 TEST(parts_are_cut_at_both_ends)
 {
 	struct tcp_pcb_info info;

@@ -750,7 +750,7 @@ const struct scenario listen_scenarios[] = {
 	SCENARIO(shut_down_listener, MIXED),
 	SCENARIO(accepted_late, OURS),
 	SCENARIO(deferred_accept, OURS),
-	SCENARIO(inherited_options, MIXED),
+	SCENARIO(inherited_options, OURS),
 	SCENARIO(options_between_syn_and_accept, KERNEL),
 	SCENARIO(saved_syn, MIXED),
 	SCENARIO(wildcard_and_specific_listeners, MIXED),

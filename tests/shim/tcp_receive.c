@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <fcntl.h>
+#include <linux/net_tstamp.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
@@ -512,26 +513,69 @@ static void bytes_left_behind_of_a_child(void)
 	close(listener);
 }
 
-static void stamps_of_what_arrives(void)
+/* Linux begins to take stamps some time after the first wish. */
+static void await_stamps(const int pair[2])
 {
-	int pair[2];
-
-	make_pair(pair);
-	SAY("set %s\n", err(set_option(pair[1], SOL_SOCKET, SO_TIMESTAMP, 1)));
 	for (int i = 0; i < 50; i++) {
-		/* Linux begins to take stamps some time after the first wish */
 		send(pair[0], "x", 1, 0);
 		recv(pair[1], &(char){ 0 }, 1, 0);
 		sleep_ms(2);
 	}
+}
+
+static void receive_stamped(const int pair[2])
+{
 	send(pair[0], "stamped", 7, 0);
 	await_bytes(pair[1], 7);
+	receive_with_control(pair[1], 60, MSG_PEEK);
+	receive_with_control(pair[1], 3, 0);
 	receive_with_control(pair[1], 60, 0);
+	receive_with_control(pair[1], 60, MSG_DONTWAIT);
+}
+
+static void stamps_of_what_arrives(void)
+{
+	int pair[2], flags = SOF_TIMESTAMPING_RX_SOFTWARE |
+			     SOF_TIMESTAMPING_SOFTWARE;
+
+	make_pair(pair);
+	SAY("set %s\n", err(set_option(pair[1], SOL_SOCKET, SO_TIMESTAMP, 1)));
+	await_stamps(pair);
+	receive_stamped(pair);
 	SAY("set %s\n", err(set_option(pair[1], SOL_SOCKET, SO_TIMESTAMPNS, 1)));
-	send(pair[0], "stamped", 7, 0);
-	await_bytes(pair[1], 7);
+	receive_stamped(pair);
+	SAY("set %s\n",
+	    err(set_option(pair[1], SOL_SOCKET, SO_TIMESTAMPING, flags)));
+	set_option(pair[1], IPPROTO_TCP, TCP_INQ, 1);
+	receive_stamped(pair);
+	send(pair[0], "x", 1, 0);
+	await_bytes(pair[1], 1);
+	receive_without_room(pair[1]);
+	SAY("set %s\n", err(set_option(pair[1], SOL_SOCKET, SO_TIMESTAMPNS, 0)));
+	receive_stamped(pair);
+	/* the other end wishes for nothing */
+	send(pair[1], "plain", 5, 0);
+	await_bytes(pair[0], 5);
+	receive_with_control(pair[0], 60, 0);
+	shutdown(pair[0], SHUT_WR);
+	await(pair[1], POLLRDHUP);
 	receive_with_control(pair[1], 60, 0);
 	close_pair(pair);
+}
+
+/* Wishes before there is a connection are wishes of the connection. */
+static void stamps_from_the_first(void)
+{
+	struct sockaddr_in name;
+	int pair[2], listener = listening(&name, 4);
+
+	set_option(listener, SOL_SOCKET, SO_TIMESTAMPNS, 1);
+	make_pair_of(listener, &name, pair);
+	SAY("get %d\n", get_option(pair[1], SOL_SOCKET, SO_TIMESTAMPNS));
+	await_stamps(pair);
+	receive_stamped(pair);
+	close_pair(pair);
+	close(listener);
 }
 
 const struct scenario receive_scenarios[] = {
@@ -551,6 +595,7 @@ const struct scenario receive_scenarios[] = {
 	SCENARIO(receives_into_bad_memory, KERNEL),
 	SCENARIO(bytes_left_behind, OURS),
 	SCENARIO(bytes_left_behind_of_a_child, OURS),
-	SCENARIO(stamps_of_what_arrives, MIXED),
+	SCENARIO(stamps_of_what_arrives, OURS),
+	SCENARIO(stamps_from_the_first, OURS),
 	SCENARIO_END,
 };

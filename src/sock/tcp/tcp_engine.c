@@ -370,6 +370,10 @@ NO_LOCK_ANALYSIS void tcp_engine_take(struct tcp_engine *engine,
 
 	if (UNLIKELY(engine->batch_cnt == STACK_BATCH))
 		run_batch(engine);
+	if (UNLIKELY(atomic_load_explicit(&engine->takes_stamps,
+					  memory_order_relaxed)) &&
+	    !pkt->time_ns)
+		pkt->time_ns = clock_realtime_ns();
 	/* behind the segment there may be padding */
 	demux_trim(pkt, info->len);
 	if (info->may_be_partial && pkt->csum_verdict == PKT_CSUM_UNKNOWN &&

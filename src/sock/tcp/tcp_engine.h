@@ -59,6 +59,9 @@ struct tcp_engine {
 	struct list moving;
 	struct tcp_ghost ghosts[TCP_GHOSTS];
 	unsigned ghost_cnt, next_ghost;
+	/* Somebody wishes for time stamps of what is received; all packets have them from
+	 * then on, as under Linux. Anybody sets it. */
+	_Atomic bool takes_stamps;
 	/* sockets that wait for a packet to send (tsock.starved) */
 	struct list starved;
 	/* sockets that readers of the statistics see, the one whose figures are the

@@ -111,6 +111,8 @@ static enum reason attach(struct attempt *a)
 	};
 
 	t->engine = tcp_engine_of(where.stack);
+	if (t->engine)
+		tsock_take_stamps(t);
 	if (!t->engine)
 		return REASON_MEMORY;
 	return net_attach(a->net, &t->sock.att, &t->sock.end, &where);

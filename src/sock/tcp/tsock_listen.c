@@ -269,6 +269,7 @@ static enum reason join_as(struct tsock *t, int fd, const struct user_name *loca
 	port = t->engine ? make_port(t->engine) : NULL;
 	if (!port)
 		return REASON_MEMORY;
+	tsock_take_stamps(t);
 	tsock_load_settings(t, fd, &settings);
 	tsock_read_query(t, fd, &port->query);
 	tsock_lock(t);
@@ -525,7 +526,6 @@ static const struct {
 } inherited[] = {
 	{ SOL_SOCKET, SO_KEEPALIVE },
 	{ SOL_SOCKET, SO_OOBINLINE },
-	{ SOL_SOCKET, SO_PRIORITY },
 	{ SOL_SOCKET, SO_MARK },
 	{ SOL_SOCKET, SO_DONTROUTE },
 	{ SOL_SOCKET, SO_RCVLOWAT },
@@ -533,10 +533,16 @@ static const struct {
 	{ SOL_SOCKET, SO_REUSEPORT },
 	{ SOL_SOCKET, SO_DEBUG },
 	{ SOL_SOCKET, SO_BROADCAST },
+	{ SOL_SOCKET, SO_TIMESTAMP },
+	{ SOL_SOCKET, SO_TIMESTAMPNS },
+	{ SOL_SOCKET, SO_TIMESTAMPING },
 	{ IPPROTO_IP, IP_TOS },
 	{ IPPROTO_IP, IP_TTL },
+	{ IPPROTO_IP, IP_RECVTOS },
+	{ IPPROTO_IP, IP_RECVTTL },
 	{ IPPROTO_TCP, TCP_NODELAY },
 	{ IPPROTO_TCP, TCP_CORK },
+	{ IPPROTO_TCP, TCP_QUICKACK },
 	{ IPPROTO_TCP, TCP_KEEPIDLE },
 	{ IPPROTO_TCP, TCP_KEEPINTVL },
 	{ IPPROTO_TCP, TCP_KEEPCNT },
@@ -610,6 +616,9 @@ static void give_heritage(const struct tsock_heritage *h, int to)
 		give(to, inherited[h->options[i].which].level,
 		     inherited[h->options[i].which].name, &h->options[i].value,
 		     sizeof(int));
+	/* which IP_TOS sets; a child of Linux begins without */
+	if (h->cnt)
+		give(to, SOL_SOCKET, SO_PRIORITY, &(int){ 0 }, sizeof(int));
 	if (h->snd_buf)
 		give(to, SOL_SOCKET, SO_SNDBUF, &h->snd_buf, sizeof(int));
 	if (h->rcv_buf)
@@ -756,6 +765,7 @@ static long accept_ours(struct tsock *t, const struct accept_call *call)
 	c->engine = t->engine;
 	c->has_chosen_cc = t->has_chosen_cc;
 	atomic_store(&c->tells_inq, atomic_load(&t->tells_inq));
+	atomic_store(&c->stamps, atomic_load(&t->stamps));
 	atomic_store(&c->sock.stack, t->engine->stack);
 	atomic_store(&c->seen_fd, child_fd);
 	inherit(t, c, child_fd);

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/net_tstamp.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -345,6 +346,31 @@ static bool follow_common(struct tsock *t, int level, int name, int value)
 	return true;
 }
 
+static bool is_stamps(int level, int name)
+{
+	return level == SOL_SOCKET &&
+	       (name == SO_TIMESTAMP || name == SO_TIMESTAMPNS ||
+		name == SO_TIMESTAMPING);
+}
+
+/* SO_TIMESTAMP and SO_TIMESTAMPNS exclude each other, and SO_TIMESTAMPING counts for
+ * software stamps of what is received. */
+static void follow_stamps(struct tsock *t, int fd)
+{
+	const int wanted = SOF_TIMESTAMPING_RX_SOFTWARE |
+			   SOF_TIMESTAMPING_SOFTWARE;
+	int flags = sock_twin_option(fd, SOL_SOCKET, SO_TIMESTAMPING);
+	uint32_t stamps = (flags & wanted) == wanted ? USER_STAMPING : 0;
+
+	if (sock_twin_option(fd, SOL_SOCKET, SO_TIMESTAMP))
+		stamps |= USER_STAMP;
+	if (sock_twin_option(fd, SOL_SOCKET, SO_TIMESTAMPNS))
+		stamps |= USER_STAMP_NS;
+	atomic_store(&t->stamps, stamps);
+	if (t->engine)
+		tsock_take_stamps(t);
+}
+
 /* Linux has taken the option; so do we. With `config`. */
 static void follow(struct tsock *t, int fd, int level, int name,
 		   const void *value, socklen_t len)
@@ -361,6 +387,8 @@ static void follow(struct tsock *t, int fd, int level, int name,
 	t->has_chosen_cc |= level == IPPROTO_TCP && name == TCP_CONGESTION;
 	if (level == IPPROTO_TCP && name == TCP_INQ)
 		atomic_store(&t->tells_inq, of_tcp(fd, TCP_INQ));
+	if (is_stamps(level, name))
+		follow_stamps(t, fd);
 	if (tsock_phase(t) != TSOCK_OURS && tsock_phase(t) != TSOCK_LISTENER)
 		return;
 	memcpy(&number, value, MIN(len, sizeof(number)));

@@ -130,6 +130,8 @@ struct tsock {
 	_Atomic bool hides_keepalive;
 	/* TCP_INQ */
 	_Atomic bool tells_inq;
+	/* a set of enum user_stamp */
+	_Atomic uint32_t stamps;
 	/* what the guard had dropped when it was asked last */
 	uint32_t guard_drops;
 	/* the stack's lock */
@@ -201,6 +203,19 @@ static inline bool tsock_lock_ours(struct tsock *t)
 		return true;
 	tsock_unlock(t);
 	return false;
+}
+
+/* What is received has time stamps if the socket wishes for them. */
+static inline bool tsock_tells_stamps(const struct tsock *t)
+{
+	return UNLIKELY(atomic_load_explicit(&t->stamps, memory_order_relaxed));
+}
+
+static inline void tsock_take_stamps(struct tsock *t)
+{
+	if (tsock_tells_stamps(t))
+		atomic_store_explicit(&t->engine->takes_stamps, true,
+				      memory_order_relaxed);
 }
 
 /* Not open yet. Two ends that connect to each other at once are in SYN_RCVD, too. */

@@ -27,6 +27,8 @@ struct rx_call {
 	/* what it wants, and has got */
 	size_t len, done;
 	int flags;
+	/* when the last bytes were received that it has got; 0: nobody knows */
+	uint64_t time_ns;
 };
 
 /* -- copying -------------------------------------------------------------------------- */
@@ -41,6 +43,8 @@ static void copy_list(struct rx_call *call, struct list *pkts)
 			user_iov_write(call->iov, call->iov_cnt, call->done,
 				       pkt->data, pkt->len);
 		call->done += pkt->len;
+		if (pkt->time_ns)
+			call->time_ns = pkt->time_ns;
 	}
 }
 
@@ -142,6 +146,7 @@ static inline bool take_direct(struct tsock *t, struct rx_call *call)
 	long n;
 
 	if (stack_has_quiet_rings(t->engine->stack) || !t->pcb || t->error || t->is_shut_rd ||
+	    tsock_tells_stamps(t) ||
 	    call->iov_cnt != 1 || !call->len || call->done ||
 	    call->flags & (MSG_PEEK | MSG_TRUNC) || !is_plausible(call))
 		return false;
@@ -395,7 +400,8 @@ static int left_behind(struct tsock *t, int fd)
 }
 
 /* What the call says beside the bytes, once it has some, or the end. */
-static void end_message(struct tsock *t, int fd, struct msghdr *msg, int flags)
+static void end_message(struct tsock *t, int fd, struct msghdr *msg,
+			const struct rx_call *call)
 {
 	struct user_control control = {
 		.at = msg->msg_control,
@@ -403,13 +409,18 @@ static void end_message(struct tsock *t, int fd, struct msghdr *msg, int flags)
 	};
 	int cnt;
 
+	if (tsock_tells_stamps(t) && call->time_ns)
+		user_control_put_stamps(&control,
+					atomic_load_explicit(&t->stamps,
+							     memory_order_relaxed),
+					call->time_ns);
 	if (UNLIKELY(atomic_load_explicit(&t->tells_inq, memory_order_relaxed))) {
 		cnt = left_behind(t, fd);
 		user_control_put(&control, IPPROTO_TCP, TCP_CM_INQ, &cnt,
 				 sizeof(cnt));
 	}
 	msg->msg_controllen -= control.room;
-	msg->msg_flags = control.flags | (flags & (MSG_CMSG_CLOEXEC | MSG_OOB));
+	msg->msg_flags = control.flags | (call->flags & (MSG_CMSG_CLOEXEC | MSG_OOB));
 	msg->msg_namelen = 0;
 }
 
@@ -429,7 +440,7 @@ long tsock_recvmsg(struct fd_object *obj, int fd, struct msghdr *msg, int flags)
 	call.len = (size_t)len;
 	n = receive(tsock_of(obj), fd, &call);
 	if (n >= 0)
-		end_message(tsock_of(obj), fd, msg, flags);
+		end_message(tsock_of(obj), fd, msg, &call);
 	return n;
 }
 

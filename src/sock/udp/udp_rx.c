@@ -177,27 +177,6 @@ struct user_name udp_source(const struct pkt *pkt)
 				   udp->src_port };
 }
 
-static void put_stamps(struct user_control *control, uint32_t wishes,
-		       const struct pkt *pkt)
-{
-	struct timespec ts[3] = { { 0 } };
-	struct timeval tv;
-
-	ts[0].tv_sec = (time_t)(pkt->time_ns / NS_PER_SEC);
-	ts[0].tv_nsec = (long)(pkt->time_ns % NS_PER_SEC);
-	tv.tv_sec = ts[0].tv_sec;
-	tv.tv_usec = ts[0].tv_nsec / 1000;
-	if (wishes & UDP_WISH_TIMESTAMPNS)
-		user_control_put(control, SOL_SOCKET, SO_TIMESTAMPNS, &ts[0],
-				 sizeof(ts[0]));
-	else if (wishes & UDP_WISH_TIMESTAMP)
-		user_control_put(control, SOL_SOCKET, SO_TIMESTAMP, &tv,
-				 sizeof(tv));
-	if (wishes & UDP_WISH_TIMESTAMPING)
-		user_control_put(control, SOL_SOCKET, SO_TIMESTAMPING, ts,
-				 sizeof(ts));
-}
-
 /* In the order in which Linux has them. */
 static void put_control(const struct udp *u, struct msghdr *msg,
 			const struct pkt *pkt)
@@ -218,7 +197,7 @@ static void put_control(const struct udp *u, struct msghdr *msg,
 	struct ip_addr dst = ip_addr_from_v4(ip->dst);
 	int ttl = ip->ttl;
 
-	put_stamps(&control, wishes, pkt);
+	user_control_put_stamps(&control, wishes, pkt->time_ns);
 	if (wishes & UDP_WISH_PKTINFO6) {
 		memcpy(&info6.ipi6_addr, &dst, sizeof(info6.ipi6_addr));
 		user_control_put(&control, IPPROTO_IPV6, IPV6_PKTINFO, &info6,
