@@ -24,6 +24,8 @@ PROGRAMS = os.environ.get("PROGRAMS", "rules moving batch pmtu info pace table g
 PROGRAMS = tuple(PROGRAMS.split())
 # of tests/unit/tcp: pure parts, which notice first
 UNITS = ("tcp_bbr", "tcp_cc_bbr", "tcp_hystart")
+# those that include their source
+WITH_SOURCE = ("tcp_cc_bbr",)
 SEEDS = os.environ.get("SIM_SEEDS", "200")
 TIMEOUT_S = 120
 
@@ -68,7 +70,7 @@ def build_all(work):
 def recompile(name, objects, work):
     """The source, or all that may include the header or list."""
     for source in objects:
-        if source == f"src/tcp/{name}" or (name.endswith((".h", ".def")) and
+        if source in (f"src/tcp/{name}", f"tests/unit/tcp/{name}") or (name.endswith((".h", ".def")) and
                                            source.startswith("src/tcp/")):
             compile_file(pathlib.Path(source), work)
 
@@ -83,8 +85,10 @@ def is_caught(objects, work):
     for source in sources:
         name = pathlib.Path(source).stem
         program = work / name
+        others = [o for o in shared if name not in WITH_SOURCE or
+                  o != objects[f"src/tcp/{name}.c"]]
         subprocess.run([os.environ.get("CC", "gcc"), "-o", program,
-                        objects[source], *shared], check=True)
+                        objects[source], *others], check=True)
         try:
             done = subprocess.run([program], timeout=TIMEOUT_S,
                                   env={**os.environ, "SIM_SEEDS": SEEDS,

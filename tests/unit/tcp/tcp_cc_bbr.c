@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What BBR's rules are told of a connection, and what becomes of their answer. The pcb has
  * no more than that needs. */
-#include "tcp/tcp_priv.h"
+#include "tcp/tcp_cc_bbr.c"
 
 #include "base/clock.h"
 #include "tests/support/test.h"
