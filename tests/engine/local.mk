@@ -82,7 +82,8 @@ check-scripts-linux: %D%/scripts_linux
 EXTRA_PROGRAMS += %D%/goodput
 %C%_goodput_SOURCES = %D%/goodput.c
 %C%_goodput_LDADD = $(engine_test_libs)
-EXTRA_DIST += %D%/goodput.sh %D%/goodput.txt %D%/goodput_linux.txt
+EXTRA_DIST += %D%/goodput.sh %D%/goodput.txt %D%/goodput_linux.txt \
+	%D%/fairness.sh %D%/fairness.txt
 CLEANFILES += goodput_ours.txt goodput_linux.txt
 goodput: %D%/goodput
 	$(srcdir)/%D%/goodput.sh ours %D%/goodput >goodput_ours.txt
@@ -90,7 +91,10 @@ goodput: %D%/goodput
 		$(srcdir)/%D%/goodput_linux.txt
 goodput-linux: %D%/goodput
 	chrt -r 1 $(srcdir)/%D%/goodput.sh linux %D%/goodput >goodput_linux.txt
-.PHONY: goodput goodput-linux
+# Our share of a link beside Linux, half an hour; the last table is in fairness.txt.
+fairness-linux: %D%/goodput
+	chrt -r 1 $(srcdir)/%D%/fairness.sh %D%/goodput
+.PHONY: goodput goodput-linux fairness-linux
 
 # Campaigns, never part of `make check`: planted faults, and seeds without end.
 EXTRA_DIST += %D%/mutate.py %D%/mutations.txt

@@ -5,7 +5,7 @@
 Each line of mutations.txt is `name | file | text | text instead`; the text must
 occur exactly once, line breaks aside; a | is written \\|. A fault is caught when a test program fails, crashes or does
 not end. Survivors are listed, and make the run fail. `mutate.py NAME...` runs only
-those. Compiles by itself (CC, default gcc); needs no configured tree.
+those; PROGRAMS in the environment names the tests that are run. Compiles by itself (CC, default gcc); needs no configured tree.
 """
 import os
 import pathlib
@@ -19,12 +19,15 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ("src/base", "src/pkt", "src/event", "src/tcp", "tests/support")
 SHARED = ("sim", "peer", "reference", "script")
 UNUSED = ("log.c", "lock.c", "region.c", "fuzz_main.c", "fd_services.c")
-PROGRAMS = ("rules", "moving", "batch", "pmtu", "info", "pace", "table", "growth", "scripts", "accecn", "fastopen",
-            "recovery", "transfer", "misbehave", "random")
+PROGRAMS = os.environ.get("PROGRAMS", "rules moving batch pmtu info pace table growth "
+                          "scripts accecn fastopen recovery transfer misbehave random")
+PROGRAMS = tuple(PROGRAMS.split())
 # of tests/unit/tcp: pure parts, which notice first
-UNITS = ("tcp_bbr", "tcp_hystart")
+UNITS = ("tcp_bbr", "tcp_cc_bbr", "tcp_hystart")
+# those that include their source
+WITH_SOURCE = ("tcp_cc_bbr",)
 SEEDS = os.environ.get("SIM_SEEDS", "200")
-TIMEOUT_S = 60
+TIMEOUT_S = 120
 
 
 def compile_file(source, work):
@@ -67,7 +70,7 @@ def build_all(work):
 def recompile(name, objects, work):
     """The source, or all that may include the header or list."""
     for source in objects:
-        if source == f"src/tcp/{name}" or (name.endswith((".h", ".def")) and
+        if source in (f"src/tcp/{name}", f"tests/unit/tcp/{name}") or (name.endswith((".h", ".def")) and
                                            source.startswith("src/tcp/")):
             compile_file(pathlib.Path(source), work)
 
@@ -82,8 +85,10 @@ def is_caught(objects, work):
     for source in sources:
         name = pathlib.Path(source).stem
         program = work / name
+        others = [o for o in shared if name not in WITH_SOURCE or
+                  o != objects[f"src/tcp/{name}.c"]]
         subprocess.run([os.environ.get("CC", "gcc"), "-o", program,
-                        objects[source], *shared], check=True)
+                        objects[source], *others], check=True)
         try:
             done = subprocess.run([program], timeout=TIMEOUT_S,
                                   env={**os.environ, "SIM_SEEDS": SEEDS,

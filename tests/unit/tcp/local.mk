@@ -13,3 +13,6 @@ unit_programs += %D%/tcp_hystart
 
 unit_programs += %D%/tcp_bbr
 %C%_tcp_bbr_LDADD = $(tcp_test_libs)
+
+unit_programs += %D%/tcp_cc_bbr
+%C%_tcp_cc_bbr_LDADD = $(tcp_test_libs)

@@ -383,3 +383,264 @@ TEST(window_holds_four_segments)
 		CHECK(control.cwnd >= 4 * MSS);
 	}
 }
+
+/* ---- windows, and what samples count ---- */
+
+/* Section 5.6.4.2: twice what the path holds, a little more while it is probed; with what
+ * comes in bunches, which is nothing here. In the start it grows up to that. */
+TEST(window_of_the_start_grows_to_two)
+{
+	begin();
+	ack.acked = 0;
+	rounds(2, RATE);
+	control.cwnd = BDP * 3 / 2;
+	ack.acked = MSS;
+	round_trip(RATE);
+	CHECK_EQ(control.cwnd, BDP * 3 / 2 + MSS);
+}
+
+TEST(window_of_a_probe_is_wider)
+{
+	fill_path();
+	until(BBR_UP, 70);
+	bbr.extra_acked[0] = bbr.extra_acked[1] = 0;
+	bbr.bunch_ns = ack.now_ns + RTT_MS * NS_PER_MS;
+	bbr.bunch_acked = 0;
+	ack.acked = 0;
+	control.cwnd = 10 * BDP;
+	bbr.is_full_now = false;
+	bbr.full_cnt = 0;
+	round_trip(RATE);
+	CHECK_EQ(bbr.state, BBR_UP);
+	CHECK_EQ(control.cwnd, BDP * 225 / 100 + 2 * MSS);
+}
+
+/* Section 5.5.5: who writes little has no rate to tell, unless it is a high one. */
+TEST(rates_of_a_limited_program_only_raise)
+{
+	fill_path();
+	bbr.max_bw[0] = bbr.max_bw[1] = 0;
+	bbr.max_bw[0] = RATE;
+	ack.is_app_limited = true;
+	round_trip(RATE / 2);
+	CHECK_EQ(bbr.max_bw[1], 0);
+	round_trip(RATE);
+	CHECK_EQ(bbr.max_bw[1], RATE);
+}
+
+/* A cycle of which nothing was measured leaves the rate as it was. */
+TEST(silent_cycle_forgets_nothing)
+{
+	fill_path();
+	bbr.max_bw[0] = RATE;
+	bbr.max_bw[1] = 0;
+	bbr.feedback = BBR_OF_PROBE_STILL;
+	ack.rate = 0;
+	round_trip(0);
+	CHECK_EQ(bbr.max_bw[0], RATE);
+}
+
+/* Section 5.5.9: a bunch counts for ten round trips at most. */
+TEST(bunches_are_forgotten)
+{
+	fill_path();
+	bbr.extra_acked[0] = bbr.extra_acked[1] = 50 * MSS;
+	ack.acked = 0;
+	for (int i = 0; i < 11; i++) {
+		bbr.rounds_since_probe = 0;
+		round_trip(RATE);
+	}
+	CHECK_EQ(bbr.extra_acked[0], 0);
+	CHECK_EQ(bbr.extra_acked[1], 0);
+}
+
+/* Section 5.5.10.2: losses of who writes little say nothing of the path. */
+TEST(losses_of_a_limited_program_bound_nothing)
+{
+	fill_path();
+	until(BBR_UP, 70);
+	ack.is_app_limited = true;
+	lose(BDP / 10);
+	CHECK_EQ(bbr.inflight_hi, UINT32_MAX);
+	CHECK(bbr.state != BBR_UP);
+}
+
+/* Section 5.3.3.5.3: not before what is under way fits the path, with room left. */
+TEST(queue_of_a_probe_is_drained)
+{
+	fill_path();
+	until(BBR_UP, 70);
+	ack.in_flight = BDP * 5 / 4;
+	until(BBR_DOWN, 10);
+	round_trip(RATE);
+	CHECK_EQ(bbr.state, BBR_DOWN);
+	ack.in_flight = BDP;
+	round_trip(RATE);
+	CHECK_EQ(bbr.state, BBR_CRUISE);
+}
+
+/* ---- the shortest round trip ---- */
+
+static void begin_probe_rtt(void)
+{
+	fill_path();
+	ack.rtt_ns = 2 * RTT_MS * NS_PER_MS;
+	ack.now_ns += 5 * NS_PER_SEC + 1;
+	bbr.rounds_since_probe = 0;
+	bbr.cycle_ns = ack.now_ns;
+	ack.in_flight = 2 * BDP;
+	control.cwnd = 2 * BDP;
+	round_trip(RATE);
+	CHECK_EQ(bbr.state, BBR_PROBE_RTT);
+}
+
+/* Section 5.3.4.3: 200 ms and a round trip from when half of what the path holds is under
+ * way, no sooner. */
+TEST(short_window_lasts_for_its_time)
+{
+	uint64_t began_ns;
+
+	begin_probe_rtt();
+	CHECK_EQ(control.cwnd, BDP / 2);
+	rounds(30, RATE);
+	CHECK_EQ(bbr.state, BBR_PROBE_RTT);
+	CHECK_EQ(bbr.probe_rtt_done_ns, 0);
+	ack.in_flight = BDP / 2;
+	round_trip(RATE);
+	began_ns = ack.now_ns;
+	while (bbr.state == BBR_PROBE_RTT)
+		round_trip(RATE);
+	CHECK(ack.now_ns - began_ns > 200 * NS_PER_MS);
+	CHECK(ack.now_ns - began_ns <= 220 * NS_PER_MS);
+	CHECK(control.cwnd >= BDP);
+}
+
+TEST(short_window_lasts_for_a_round_trip)
+{
+	begin_probe_rtt();
+	ack.in_flight = BDP / 2;
+	round_trip(RATE);
+	ack.now_ns += NS_PER_SEC;
+	lose(0);
+	CHECK_EQ(bbr.state, BBR_PROBE_RTT);
+	round_trip(RATE);
+	CHECK(bbr.state != BBR_PROBE_RTT);
+}
+
+/* One whose path is not filled goes on to fill it. */
+TEST(short_window_may_interrupt_the_start)
+{
+	begin();
+	round_trip(RATE);
+	ack.now_ns += 5 * NS_PER_SEC + 1;
+	ack.in_flight = 0;
+	rounds(2, RATE);
+	CHECK_EQ(bbr.state, BBR_PROBE_RTT);
+	for (uint64_t rate = RATE; bbr.state == BBR_PROBE_RTT; rate *= 2)
+		round_trip(MIN(rate, RATE << 20));
+	CHECK_EQ(bbr.state, BBR_STARTUP);
+}
+
+/* One who comes back from a pause has probed it by being silent. */
+TEST(pause_ends_the_short_window)
+{
+	begin_probe_rtt();
+	ack.in_flight = BDP / 2;
+	round_trip(RATE);
+	tcp_bbr_restarted(&bbr, ack.now_ns + NS_PER_SEC, &control);
+	CHECK_EQ(bbr.state, BBR_CRUISE);
+}
+
+/* Section 5.3.3.4: REFILL is a round trip, at the rate that is known. */
+TEST(refill_lasts_for_a_round_trip)
+{
+	fill_path();
+	until(BBR_REFILL, 70);
+	lose(0);
+	CHECK_EQ(bbr.state, BBR_REFILL);
+	round_trip(RATE);
+	CHECK_EQ(bbr.state, BBR_UP);
+}
+
+/* Section 5.3.4.2: the shortest round trip is believed for ten seconds, and then the
+ * shortest of late. */
+TEST(shortest_round_trip_ages)
+{
+	uint64_t began_ns;
+
+	fill_path();
+	began_ns = bbr.min_rtt_at_ns;
+	ack.rtt_ns = 2 * RTT_MS * NS_PER_MS;
+	ack.in_flight = 0;
+	while (ack.now_ns < began_ns + 10 * NS_PER_SEC - NS_PER_SEC) {
+		round_trip(RATE);
+		CHECK_EQ(bbr.min_rtt_ns, RTT_MS * NS_PER_MS);
+	}
+	ack.now_ns += 2 * NS_PER_SEC;
+	round_trip(RATE);
+	CHECK_EQ(bbr.min_rtt_ns, 2 * RTT_MS * NS_PER_MS);
+}
+
+/* Section 5.4.1: what waits behind a pause leaves at the rate, not above it. */
+TEST(restart_has_no_gain)
+{
+	fill_path();
+	until(BBR_UP, 70);
+	CHECK_EQ(control.pacing_rate, paced(125));
+	tcp_bbr_restarted(&bbr, ack.now_ns, &control);
+	CHECK_EQ(control.pacing_rate, paced(100));
+}
+
+/* ---- recovery ---- */
+
+/* Section 5.6.4.4: for a round trip what arrives makes room for as much, and no longer. */
+TEST(recovery_conserves_for_a_round_trip)
+{
+	fill_path();
+	ack.in_flight = BDP / 2;
+	tcp_bbr_recovers(&bbr, BDP / 2, MSS, &control);
+	lose(MSS);
+	CHECK_EQ(control.cwnd, BDP / 2 + MSS);
+	round_trip(RATE);
+	CHECK(!bbr.conserves);
+}
+
+TEST(timeout_leaves_one_segment)
+{
+	fill_path();
+	tcp_bbr_timed_out(&bbr, MSS, &control);
+	CHECK_EQ(control.cwnd, MSS);
+}
+
+/* Recovery does not end the short window of a probe, nor does its end. */
+TEST(recovery_leaves_a_short_window_short)
+{
+	begin_probe_rtt();
+	bbr.prior_cwnd = 2 * BDP;
+	control.cwnd = BDP / 2;
+	tcp_bbr_recovered(&bbr, &control);
+	CHECK_EQ(control.cwnd, BDP / 2);
+}
+
+/* Section 5.6.4.2: bursts that leave at once need room in a short path. */
+TEST(window_has_room_for_bursts)
+{
+	begin();
+	ack.rtt_ns = 10 * NS_PER_US;
+	ack.in_flight = 0;
+	for (int i = 0; i < 8; i++) {
+		ack.now_ns += NS_PER_MS;
+		ack.rate = 100 * RATE;
+		ack.delivered = MSS;
+		ack.ends_round = true;
+		ack.acked = 10 * BDP;
+		tcp_bbr_acked(&bbr, &ack, &control);
+	}
+	bbr.extra_acked[0] = bbr.extra_acked[1] = 0;
+	ack.acked = 0;
+	control.cwnd = 100 * BDP;
+	ack.ends_round = false;
+	bbr.bunch_ns = ack.now_ns;
+	tcp_bbr_acked(&bbr, &ack, &control);
+	CHECK_EQ(control.cwnd, 3 * (uint32_t)(control.pacing_rate >> 10));
+}
