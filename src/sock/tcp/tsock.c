@@ -433,6 +433,31 @@ static long give_name(const struct tsock *t, const struct user_name *name,
 	return 0;
 }
 
+/* The twin of a connection that we have begun is bound, and the kernel refuses to bind it
+ * once more. That of an accepted one is not, and shall not be. A fresh socket has what else
+ * the kernel would say. */
+static long tsock_bind(struct fd_object *obj, int fd UNUSED,
+		       const struct sockaddr *addr, socklen_t len)
+{
+	struct tsock *t = tsock_of(obj);
+	bool is_accepted;
+	int probe, err;
+
+	if (!tsock_lock_ours(t))
+		return FD_PASS;
+	is_accepted = t->port;
+	tsock_unlock(t);
+	if (!is_accepted)
+		return FD_PASS;
+	probe = real.socket(t->sock.domain, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (probe < 0)
+		return -EINVAL;
+	fd_table_forget(probe);
+	err = real.bind(probe, addr, len) ? errno : 0;
+	inside_close(probe);
+	return err && err != EADDRINUSE ? -err : -EINVAL;
+}
+
 static long tsock_getsockname(struct fd_object *obj, int fd UNUSED,
 			      struct sockaddr *addr, socklen_t *len)
 {
@@ -492,7 +517,16 @@ static long shut_ours(struct tsock *t, int how)
 	return result;
 }
 
-static long tsock_shutdown(struct fd_object *obj, int fd UNUSED, int how)
+/* It is remembered, and makes half a connection of the next one: the kernel's. */
+static long shut_fresh(struct tsock *t, int fd, int how)
+{
+	long result = real.shutdown(fd, how) ? -errno : 0;
+
+	tsock_is_kernels(t, fd, REASON_SHUT_DOWN, STATS_BY_SHUTDOWN, "");
+	return result;
+}
+
+static long tsock_shutdown(struct fd_object *obj, int fd, int how)
 {
 	struct tsock *t = tsock_of(obj);
 	long result = FD_PASS;
@@ -513,7 +547,10 @@ static long tsock_shutdown(struct fd_object *obj, int fd UNUSED, int how)
 		atomic_store(&t->phase, TSOCK_FRESH);
 		t->sock.stats.at->tcp_state = STATS_TCP_CLOSED;
 		break;
-	default:
+	case TSOCK_FRESH:
+		result = shut_fresh(t, fd, how);
+		break;
+	case TSOCK_KERNELS:
 		break;
 	}
 	mutex_release(&t->sock.config);
@@ -530,8 +567,14 @@ static enum fd_await tsock_await(struct fd_object *obj,
 
 	*end_out = &t->sock.end;
 	switch (tsock_phase(t)) {
-	case TSOCK_KERNELS:
 	case TSOCK_FRESH:
+		/* the twin does not know of an error that is still to be told */
+		if (!(atomic_load_explicit(&t->sock.end.ready, memory_order_relaxed) &
+		      READY_ERR))
+			return FD_AWAIT_KERNEL;
+		*stack_out = sock_stack(&t->sock);
+		return FD_AWAIT_ALONE;
+	case TSOCK_KERNELS:
 		return FD_AWAIT_KERNEL;
 	case TSOCK_LISTENING:
 		tsock_wants_accept(t);
@@ -706,6 +749,7 @@ struct fd_ops tsock_ops = {
 	.await = tsock_await,
 	.follow = tsock_follow,
 	.word = tsock_word,
+	.bind = tsock_bind,
 	.connect = tsock_connect,
 	.listen = tsock_listen,
 	.accept = tsock_accept,
