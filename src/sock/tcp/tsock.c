@@ -111,8 +111,28 @@ static void is_gone(struct tsock *t)
 	tsock_is_no_orphan(t);
 	if (t->way)
 		list_remove(&t->by_way);
+	if (!t->is_orphan)
+		tsock_update(t, 0);
 	endpoint_fire(&t->sock.end, (uint32_t)ALL_NEWS);
 	tidy_later(t);
+}
+
+/* Received so far, but for the end. */
+static uint32_t received(const struct tsock *t)
+{
+	struct tcp_pcb_info info;
+
+	tcp_get_info(t->pcb, &info);
+	return info.rcv_nxt - tcp_has_end(t->pcb);
+}
+
+/* Data for one that is shut down both ways ends it by a reset, as in Linux. */
+static void refuse_data(struct tsock *t)
+{
+	if (received(t) == t->shut_at)
+		return;
+	t->error = -ECONNRESET;
+	tcp_abort(t->pcb, tsock_now(t));
 }
 
 void tsock_event(struct tsock *t, unsigned what)
@@ -130,6 +150,8 @@ void tsock_event(struct tsock *t, unsigned what)
 		is_gone(t);
 		return;
 	}
+	if (UNLIKELY(t->is_shut_rd && t->is_shut_wr) && what & TCP_EV_READABLE && t->pcb)
+		refuse_data(t);
 	if (t->pcb)
 		tsock_update(t, news_of(t, what));
 }
@@ -493,10 +515,11 @@ static long tsock_getpeername(struct fd_object *obj, int fd UNUSED,
 static long shut_ours(struct tsock *t, int how)
 {
 	enum tcp_state state;
-	bool is_opening = false;
+	bool is_opening = false, was_shut;
 	long result = 0;
 
 	tsock_lock(t);
+	was_shut = t->is_shut_rd && t->is_shut_wr;
 	state = t->pcb ? tcp_state(t->pcb) : TCPS_CLOSED;
 	if (how != SHUT_WR)
 		t->is_shut_rd = true;
@@ -508,6 +531,8 @@ static long shut_ours(struct tsock *t, int how)
 		is_opening = true;
 	else if (how != SHUT_RD)
 		(void)!tcp_shutdown(t->pcb, tsock_now(t));
+	if (t->pcb && !was_shut)
+		t->shut_at = received(t);
 	tcp_engine_due_locked(t->engine);
 	tsock_update(t, (uint32_t)ALL_NEWS);
 	tsock_unlock(t);
