@@ -549,6 +549,19 @@ static void dissolved_child(void)
 	make_pair(pair);
 	say_dissolved(pair[0]);
 	say_events("client", pair[0]);
+	SAY("shutdown %s\n", err(shutdown(pair[0], SHUT_WR)));
+	say_events("client", pair[0]);
+	SAY("messages %s\n", err(recvmmsg(pair[0], &(struct mmsghdr){ 0 }, 1,
+					  MSG_DONTWAIT, NULL)));
+	close_pair(pair);
+	/* it has ended before, by a reset behind the end */
+	make_pair(pair);
+	shutdown(pair[0], SHUT_RDWR);
+	await(pair[1], POLLRDHUP);
+	SAY("send %s\n", err(send(pair[1], "x", 1, MSG_NOSIGNAL)));
+	await(pair[1], POLLERR);
+	say_dissolved(pair[1]);
+	SAY("send %s\n", err(send(pair[1], "x", 1, MSG_NOSIGNAL)));
 	close_pair(pair);
 }
 

@@ -547,6 +547,9 @@ static long shut_fresh(struct tsock *t, int fd, int how)
 {
 	long result = real.shutdown(fd, how) ? -errno : 0;
 
+	/* the kernel does not know of it */
+	if (atomic_load(&t->sock.end.ready) & READY_ERR)
+		return result;
 	tsock_is_kernels(t, fd, REASON_SHUT_DOWN, STATS_BY_SHUTDOWN, "");
 	return result;
 }

@@ -472,6 +472,10 @@ long tsock_recvmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
 	unsigned int done = 0;
 	long n = 0;
 
+	if (!(flags & MSG_ERRQUEUE))
+		n = tsock_fresh_error(t);
+	if (n)
+		return n;
 	if (cnt == 0 || !user_is_plausible(msgs, cnt * sizeof(*msgs)) ||
 	    !user_is_timeout(timeout) || !tsock_is_ours(t))
 		return FD_PASS;
