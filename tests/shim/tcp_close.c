@@ -145,6 +145,7 @@ static void shut_down_in_each_state(void)
 /* Shut down both ways, a connection is reset by data, and not by the end. */
 static void data_after_both_are_shut_down(void)
 {
+	char early[5] = "";
 	int pair[2];
 
 	for (int end = 0; end < 2; end++) {
@@ -160,6 +161,15 @@ static void data_after_both_are_shut_down(void)
 		receive(pair[end], MSG_DONTWAIT);
 		receive(pair[end], MSG_DONTWAIT);
 		say_plain_send(pair[!end]);
+		close_pair(pair);
+		/* what came before is not lost by what comes later */
+		make_pair(pair);
+		say_sent(pair[!end], "early", 0);
+		await_bytes(pair[end], 5);
+		say_shutdown(pair[end], SHUT_RDWR);
+		send(pair[!end], "late", 4, MSG_NOSIGNAL);
+		recv(pair[end], early, sizeof(early), MSG_DONTWAIT);
+		SAY("%.5s\n", early);
 		close_pair(pair);
 		make_pair(pair);
 		say_shutdown(pair[end], SHUT_RDWR);

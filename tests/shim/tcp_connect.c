@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -554,6 +555,21 @@ static void dissolved_child(void)
 	SAY("messages %s\n", err(recvmmsg(pair[0], &(struct mmsghdr){ 0 }, 1,
 					  MSG_DONTWAIT, NULL)));
 	close_pair(pair);
+	/* who waits for it in a set hears of it */
+	for (int i = 0; i < 2; i++) {
+		struct epoll_event event = { .events = i ? EPOLLIN : 0 };
+		int set = epoll_create1(0);
+
+		make_pair(pair);
+		epoll_ctl(set, EPOLL_CTL_ADD, pair[i], &event);
+		SAY("events %d\n", epoll_wait(set, &event, 1, 0));
+		say_dissolved(pair[i]);
+		event.events = 0;
+		SAY("events %d", epoll_wait(set, &event, 1, 1000));
+		SAY(", %#x\n", event.events);
+		close_pair(pair);
+		close(set);
+	}
 	/* it has ended before, by a reset behind the end */
 	make_pair(pair);
 	shutdown(pair[0], SHUT_RDWR);

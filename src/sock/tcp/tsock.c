@@ -126,10 +126,13 @@ static uint32_t received(const struct tsock *t)
 	return info.rcv_nxt - tcp_has_end(t->pcb);
 }
 
-/* Data for one that is shut down both ways ends it by a reset, as in Linux. */
+/* Data for one that is shut down both ways ends it by a reset, as in Linux. While something
+ * from before waits to be read, which an abort would throw away, it is taken. */
 static void refuse_data(struct tsock *t)
 {
-	if (received(t) == t->shut_at)
+	uint32_t new_len = received(t) - t->shut_at;
+
+	if (!new_len || tcp_readable(t->pcb) != new_len)
 		return;
 	t->error = -ECONNRESET;
 	tcp_abort(t->pcb, tsock_now(t));

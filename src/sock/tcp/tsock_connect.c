@@ -278,6 +278,7 @@ void tsock_start_over(struct tsock *t, int error)
 	atomic_store_explicit(&t->phase, TSOCK_FRESH, memory_order_release);
 	atomic_store(&t->sock.end.ready,
 		     READY_OUT | READY_HUP | (error ? READY_ERR : 0));
+	endpoint_fire(&t->sock.end, UINT32_MAX);
 	tcp_engine_due_locked(t->engine);
 	tsock_unlock(t);
 	sock_detach(&t->sock);
