@@ -782,6 +782,24 @@ static void told_and_not_read(void)
 	}
 }
 
+static void edges_of_the_low_water_mark(void)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
+	int set = epoll_create1(0), pair[2];
+
+	make_pair(pair);
+	epoll_ctl(set, EPOLL_CTL_ADD, pair[0], &event);
+	say_sent(pair[1], "data", 0);
+	await_bytes(pair[0], 4);
+	for (int mark = 5; mark >= 3; mark--) {
+		SAY("mark %d: events %d,", mark, epoll_wait(set, &event, 1, 0));
+		set_option(pair[0], SOL_SOCKET, SO_RCVLOWAT, mark);
+		SAY(" %d\n", epoll_wait(set, &event, 1, 0));
+	}
+	close_pair(pair);
+	close(set);
+}
+
 /* While a connection of it lives. The port stays taken. */
 static void closed_listener_in_a_set(void)
 {
@@ -822,6 +840,7 @@ const struct scenario ready_scenarios[] = {
 	SCENARIO(many_in_a_set, OURS),
 	SCENARIO(ready_beside_others, OURS),
 	SCENARIO(told_and_not_read, OURS),
+	SCENARIO(edges_of_the_low_water_mark, OURS),
 	SCENARIO(closed_listener_in_a_set, OURS),
 	SCENARIO_END,
 };
