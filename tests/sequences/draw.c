@@ -12,12 +12,21 @@
 #include "tests/sequences/sequence.h"
 
 /* What a slot has, as far as the operations so far say; a close may have failed. */
-enum { NOTHING = 1, UDP = 2, SET = 4, EVENT = 8, READER = 16, WRITER = 32 };
+enum {
+	NOTHING = 1,
+	SOCKET = 2,
+	SET = 4,
+	EVENT = 8,
+	READER = 16,
+	WRITER = 32,
+	LISTENER = 64,
+	ANY_SOCKET = SOCKET | LISTENER,
+};
 
 struct drawer {
 	struct rand rand;
 	uint8_t has[SLOTS];
-	bool is_tame;
+	bool is_tame, is_tcp;
 	/* so far something has been asked for EPOLLOUT; a set is in another one by
 	 * EPOLLET */
 	bool has_out, has_outer_edge;
@@ -86,11 +95,15 @@ static uint32_t events(struct drawer *d, bool is_set)
 
 static enum op_kind any_kind(struct drawer *d)
 {
-	static const uint8_t weights[] = {
-#define OP(name, weight) weight,
+	static const uint8_t all[][2] = {
+#define OP(name, udp, tcp) { udp, tcp },
 #include "tests/sequences/ops.def"
 	};
+	uint8_t weights[ARRAY_LEN(all)];
 	uint32_t sum = 0, at;
+
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		weights[i] = all[i][d->is_tcp];
 
 	for (size_t i = 0; i < ARRAY_LEN(weights); i++)
 		sum += weights[i];
@@ -120,7 +133,7 @@ static void draw_receive(struct drawer *d, struct op *op)
 					  MSG_PEEK | MSG_TRUNC, MSG_WAITALL,
 					  MSG_OOB, MSG_ERRQUEUE };
 
-	op->a = slot(d, UDP);
+	op->a = slot(d, SOCKET);
 	op->b = (uint8_t)below(d, 5);
 	op->n = length(d);
 	op->flags = ONE_OF(d, flags);
@@ -133,10 +146,13 @@ static void draw_send(struct drawer *d, struct op *op)
 	static const uint32_t flags[] = { 0, 0, 0, 0, MSG_DONTWAIT, MSG_CONFIRM,
 					  MSG_OOB, MSG_NOSIGNAL };
 
-	op->a = slot(d, UDP);
-	op->b = slot(d, UDP);
+	op->a = slot(d, SOCKET);
+	op->b = slot(d, SOCKET);
 	op->n = length(d);
 	op->flags = ONE_OF(d, flags);
+	/* urgent data differs in what is not promised: where the mark is */
+	if (d->is_tcp)
+		op->flags &= ~(uint32_t)MSG_OOB;
 }
 
 static void draw_op(struct drawer *d, struct op *op)
@@ -147,16 +163,30 @@ static void draw_op(struct drawer *d, struct op *op)
 	case OP_socket:
 		op->a = slot(d, NOTHING);
 		op->n = below(d, 3);
-		d->has[op->a] = UDP;
+		d->has[op->a] = SOCKET;
 		break;
 	case OP_bind:
-		op->a = slot(d, UDP);
+		op->a = slot(d, SOCKET);
 		op->n = below(d, 5);
 		break;
 	case OP_connect:
-		op->a = slot(d, UDP);
-		op->b = slot(d, UDP);
+		op->a = slot(d, SOCKET);
+		op->b = slot(d, d->is_tcp && below(d, 10) ? LISTENER : SOCKET);
 		op->n = below(d, 12);
+		break;
+	case OP_listen:
+		op->a = slot(d, ANY_SOCKET);
+		op->n = below(d, 2);
+		d->has[op->a] = LISTENER;
+		break;
+	case OP_accept:
+		op->a = slot(d, LISTENER);
+		op->b = slot(d, NOTHING);
+		d->has[op->b] = SOCKET;
+		break;
+	case OP_option:
+		op->a = slot(d, ANY_SOCKET);
+		op->n = below(d, 8);
 		break;
 	case OP_send:
 	case OP_sendto:
@@ -166,7 +196,7 @@ static void draw_op(struct drawer *d, struct op *op)
 		draw_receive(d, op);
 		break;
 	case OP_shutdown:
-		op->a = slot(d, UDP);
+		op->a = slot(d, ANY_SOCKET);
 		op->n = below(d, 4);
 		break;
 	case OP_close:
@@ -183,7 +213,8 @@ static void draw_op(struct drawer *d, struct op *op)
 	case OP_name:
 	case OP_error:
 	case OP_waiting:
-		op->a = slot(d, UDP);
+	case OP_state:
+		op->a = slot(d, ANY_SOCKET);
 		break;
 	case OP_eventfd:
 		op->a = slot(d, NOTHING);
@@ -197,10 +228,10 @@ static void draw_op(struct drawer *d, struct op *op)
 		d->has[op->b] = WRITER;
 		break;
 	case OP_write:
-		op->a = slot(d, EVENT | WRITER);
+		op->a = slot(d, EVENT | WRITER | (d->is_tcp ? SOCKET : 0));
 		break;
 	case OP_read:
-		op->a = slot(d, EVENT | READER);
+		op->a = slot(d, EVENT | READER | (d->is_tcp ? SOCKET : 0));
 		break;
 	case OP_epoll_create:
 		op->a = slot(d, NOTHING);
@@ -209,8 +240,8 @@ static void draw_op(struct drawer *d, struct op *op)
 	case OP_epoll_add:
 	case OP_epoll_mod:
 		op->a = slot(d, SET);
-		op->b = slot(d, below(d, 4) ? UDP : (unsigned)~NOTHING);
-		op->flags = events(d, !(d->has[op->b] & UDP));
+		op->b = slot(d, below(d, 4) ? ANY_SOCKET : (unsigned)~NOTHING);
+		op->flags = events(d, !(d->has[op->b] & ANY_SOCKET));
 		break;
 	case OP_epoll_del:
 		op->a = slot(d, SET);
@@ -232,11 +263,36 @@ static void draw_op(struct drawer *d, struct op *op)
 		break;
 	case OP_meanwhile:
 		op->n = below(d, 3);
-		op->a = slot(d, op->n ? UDP | EVENT | SET : SET);
+		op->a = slot(d, op->n ? ANY_SOCKET | EVENT | SET : SET);
 		break;
 	case OP_KINDS:
 		break;
 	}
+}
+
+static unsigned copy_ops(struct op *to, const struct op *from, size_t cnt)
+{
+	memcpy(to, from, cnt * sizeof(*from));
+	return (unsigned)cnt;
+}
+
+/* A listener, a connection of it, and a set. */
+static unsigned draw_tcp_beginning(struct drawer *d, struct op *ops)
+{
+	const struct op beginning[] = {
+		{ .kind = OP_socket, .a = 0, .n = below(d, 2) },
+		{ .kind = OP_bind, .a = 0, .n = 2 * below(d, 2) },
+		{ .kind = OP_listen, .a = 0, .n = below(d, 2) },
+		{ .kind = OP_socket, .a = 1, .n = below(d, 2) },
+		{ .kind = OP_connect, .a = 1, .n = 1 },
+		{ .kind = OP_epoll_create, .a = 2 },
+		{ .kind = OP_accept, .a = 0, .b = 3 },
+	};
+
+	d->has[0] = LISTENER;
+	d->has[1] = d->has[3] = SOCKET;
+	d->has[2] = SET;
+	return copy_ops(ops, beginning, ARRAY_LEN(beginning));
 }
 
 /* Something to work with: two sockets, of which the second one is connected to the
@@ -252,23 +308,27 @@ static unsigned draw_beginning(struct drawer *d, struct op *ops)
 		{ .kind = OP_epoll_create, .a = 2 },
 	};
 
-	d->has[0] = d->has[1] = UDP;
+	d->has[0] = d->has[1] = SOCKET;
 	d->has[2] = SET;
-	memcpy(ops, beginning, sizeof(beginning));
-	return ARRAY_LEN(beginning);
+	return copy_ops(ops, beginning, ARRAY_LEN(beginning));
 }
 
 void sequence_draw(struct sequence *s, uint64_t seed, unsigned cnt,
-		   bool is_tame)
+		   bool is_tame, bool is_tcp)
 {
 	struct drawer d;
+	unsigned begun;
 
-	*s = (struct sequence){ .cnt = MIN(cnt, (unsigned)OPS_MAX) };
+	*s = (struct sequence){ .cnt = MIN(cnt, (unsigned)OPS_MAX),
+				.is_tcp = is_tcp };
+	d.is_tcp = is_tcp;
 	rand_init(&d.rand, seed);
 	d.is_tame = is_tame;
 	d.has_out = d.has_outer_edge = false;
 	for (int i = 0; i < SLOTS; i++)
 		d.has[i] = NOTHING;
-	for (unsigned i = draw_beginning(&d, s->ops); i < s->cnt; i++)
+	begun = is_tcp ? draw_tcp_beginning(&d, s->ops) :
+			 draw_beginning(&d, s->ops);
+	for (unsigned i = begun; i < s->cnt; i++)
 		draw_op(&d, &s->ops[i]);
 }

@@ -2,4 +2,4 @@
 check_PROGRAMS += %D%/sequences
 %C%_sequences_SOURCES = %D%/sequence.h %D%/ops.def %D%/draw.c %D%/play.c %D%/sequences.c
 %C%_sequences_LDADD = src/base/libbase-debug.la
-shim_scripts += %D%/sequences.sh
+shim_scripts += %D%/sequences.sh %D%/sequences_tcp.sh

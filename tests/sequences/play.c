@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <linux/types.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -55,6 +56,7 @@ static struct {
 static struct {
 	int fds[SLOTS]; /* -1: none */
 	bool is_blocking[SLOTS];
+	bool is_tcp;
 	/* of the operation that is played */
 	unsigned at;
 	char *out;
@@ -100,15 +102,13 @@ static void find_addresses(void)
 }
 
 /* What was sent has arrived then: the mirror and the ring keep the order. */
-static void settle(void)
+static void settle_once(void)
 {
 	struct sockaddr_in name = { .sin_family = AF_INET, .sin_addr = owned };
 	socklen_t len = sizeof(name);
 	static int fd = -1;
 	char c = 0;
 
-	if (owned.s_addr == heard.s_addr)
-		return;
 	if (fd < 0) {
 		fd = socket(AF_INET, SOCK_DGRAM, 0);
 		if (bind(fd, (struct sockaddr *)&name, sizeof(name)) != 0)
@@ -120,6 +120,19 @@ static void settle(void)
 	    recv(fd, &c, 1, 0) != 1)
 		abort();
 	sequence_received++;
+}
+
+/* A conversation of TCP is over after a few rounds: data, answer, reset, and what that
+ * wakes. */
+static void settle(void)
+{
+	enum { ROUNDS = 4 };
+
+	if (play.is_tcp)
+		for (int i = 0; i < ROUNDS; i++)
+			settle_once();
+	else if (owned.s_addr != heard.s_addr)
+		settle_once();
 }
 
 /* -- names ---------------------------------------------------------------------------- */
@@ -180,14 +193,25 @@ static void put(int slot, int fd, bool is_blocking)
 	play.is_blocking[slot] = is_blocking;
 }
 
+/* Nagle's rule would make what arrives depend on the time. */
+static void set_nodelay(int fd)
+{
+	int on = 1;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}
+
 static void play_socket(const struct op *op)
 {
-	bool is_blocking = op->n == 2;
+	bool is_blocking = op->n == 2 && !play.is_tcp;
 	int fd = socket(AF_INET,
-			SOCK_DGRAM | (is_blocking ? 0 : SOCK_NONBLOCK) |
+			(play.is_tcp ? SOCK_STREAM : SOCK_DGRAM) |
+				(is_blocking ? 0 : SOCK_NONBLOCK) |
 				(op->n == 1 ? SOCK_CLOEXEC : 0), 0);
 
 	said(fd < 0 ? fd : 0);
+	if (play.is_tcp && fd >= 0)
+		set_nodelay(fd);
 	put(op->a, fd, is_blocking);
 }
 
@@ -254,6 +278,25 @@ static void play_read(const struct op *op)
 
 /* -- sockets -------------------------------------------------------------------------- */
 
+static bool is_unconnected(int slot)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	return play.is_tcp &&
+	       getsockopt(play.fds[slot], IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
+	       info.tcpi_state == TCP_CLOSE;
+}
+
+/* A connection of TCP that has ended has a port with us, and none with Linux, unless the
+ * program has bound it. */
+static bool is_over(int slot)
+{
+	struct sockaddr_in name;
+
+	return is_unconnected(slot) && name_of_slot(slot, &name) && name.sin_port;
+}
+
 static void play_bind(const struct op *op)
 {
 	struct sockaddr_in name = at_port(owned, 0);
@@ -263,7 +306,20 @@ static void play_bind(const struct op *op)
 	/* the documentation's, which no host has */
 	if (op->n == 1)
 		name.sin_addr.s_addr = htonl(0xc0000201);
+	if (is_over(op->a)) {
+		say(" is over");
+		return;
+	}
 	said(bind(play.fds[op->a], (struct sockaddr *)&name, sizeof(name)));
+}
+
+static void set_blocking(int fd, bool is_blocking)
+{
+	int flags = play.is_tcp ? fcntl(fd, F_GETFL) : -1;
+
+	if (flags >= 0)
+		fcntl(fd, F_SETFL, is_blocking ? flags & ~O_NONBLOCK :
+						 flags | O_NONBLOCK);
 }
 
 static void play_connect(const struct op *op)
@@ -275,7 +331,75 @@ static void play_connect(const struct op *op)
 		say(" nobody is there");
 		return;
 	}
+	/* On loopback it is over before the kernel's call returns, on a wire it is not:
+	 * who waits for it sees no difference. */
+	set_blocking(play.fds[op->a], play.is_tcp);
 	said(connect(play.fds[op->a], (struct sockaddr *)&name, sizeof(name)));
+	set_blocking(play.fds[op->a], play.is_blocking[op->a]);
+}
+
+/* A backlog that is long enough: what becomes of more depends on the time. */
+static void play_listen(const struct op *op)
+{
+	said(listen(play.fds[op->a], op->n ? 64 : 512));
+}
+
+static void play_accept(const struct op *op)
+{
+	struct sockaddr_in from = { 0 };
+	socklen_t len = sizeof(from);
+	int fd = accept4(play.fds[op->a], (struct sockaddr *)&from, &len,
+			 SOCK_NONBLOCK);
+
+	if (!said(fd < 0 ? fd : 0))
+		return;
+	say_name(&from);
+	put(op->b, fd, false);
+}
+
+static void play_option(const struct op *op)
+{
+	static const struct linger lingers[] = { { 0, 0 }, { 1, 0 } };
+	static const struct {
+		int level, name, value;
+	} options[] = {
+		{ SOL_SOCKET, SO_KEEPALIVE, 1 }, { SOL_SOCKET, SO_RCVLOWAT, 100 },
+		{ SOL_SOCKET, SO_RCVLOWAT, 1 },	 { SOL_SOCKET, SO_REUSEADDR, 1 },
+		{ IPPROTO_TCP, TCP_QUICKACK, 1 }, { IPPROTO_TCP, TCP_CORK, 0 },
+	};
+	int fd = play.fds[op->a];
+
+	if (op->n < ARRAY_LEN(lingers))
+		said(setsockopt(fd, SOL_SOCKET, SO_LINGER, &lingers[op->n],
+				sizeof(lingers[0])));
+	else
+		said(setsockopt(fd, options[op->n - 2].level,
+				options[op->n - 2].name, &options[op->n - 2].value,
+				sizeof(int)));
+}
+
+static void play_state(const struct op *op)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+	int value = 0;
+
+	if (said(getsockopt(play.fds[op->a], IPPROTO_TCP, TCP_INFO, &info, &len)))
+		/* when the peer's kernel acknowledges our end depends on the time */
+		say(" %u", info.tcpi_state == TCP_FIN_WAIT2 ? TCP_FIN_WAIT1 :
+							      info.tcpi_state);
+	len = sizeof(value);
+	if (said(getsockopt(play.fds[op->a], SOL_SOCKET, SO_ACCEPTCONN, &value, &len)))
+		say(" %d", value);
+}
+
+static bool is_listener(int slot)
+{
+	int value = 0;
+	socklen_t len = sizeof(value);
+
+	return play.is_tcp && getsockopt(play.fds[slot], SOL_SOCKET, SO_ACCEPTCONN,
+					 &value, &len) == 0 && value;
 }
 
 static void play_disconnect(const struct op *op)
@@ -317,7 +441,7 @@ static bool is_heard(int slot, __be16 port)
 {
 	struct sockaddr_in own, name;
 
-	if (!port)
+	if (!port || play.is_tcp)
 		return true;
 	if (!name_of_slot(slot, &own))
 		return true;
@@ -333,8 +457,8 @@ static bool fails_without_name(const struct op *op, __be16 port)
 {
 	struct sockaddr_in name;
 
-	return (!port || op->flags & MSG_OOB) && name_of_slot(op->a, &name) &&
-	       !name.sin_port;
+	return !play.is_tcp && (!port || op->flags & MSG_OOB) &&
+	       name_of_slot(op->a, &name) && !name.sin_port;
 }
 
 static void play_send(const struct op *op)
@@ -398,7 +522,7 @@ static void say_bytes(const uint8_t *bytes, size_t len)
 
 static void receive_message(int fd, const struct op *op, int flags)
 {
-	uint8_t bytes[LEN_MAX];
+	uint8_t bytes[LEN_MAX] = { 0 };
 	struct iovec iov[2] = { { bytes, op->n / 2 },
 				{ bytes + op->n / 2, op->n - op->n / 2 } };
 	struct sockaddr_in from = { 0 };
@@ -415,7 +539,7 @@ static void receive_message(int fd, const struct op *op, int flags)
 
 static void receive_batch(int fd, const struct op *op, int flags)
 {
-	uint8_t bytes[2][LEN_MAX];
+	uint8_t bytes[2][LEN_MAX] = { { 0 } };
 	struct iovec iov[2] = { { bytes[0], op->n }, { bytes[1], op->n } };
 	struct mmsghdr msgs[2] = { { .msg_hdr = { .msg_iov = &iov[0],
 						  .msg_iovlen = 1 } },
@@ -435,7 +559,7 @@ static void play_recv(const struct op *op)
 	int fd = play.fds[op->a], flags = (int)op->flags;
 	struct sockaddr_in from = { 0 };
 	socklen_t len = sizeof(from);
-	uint8_t bytes[LEN_MAX];
+	uint8_t bytes[LEN_MAX] = { 0 };
 	unsigned before = play.len;
 	ssize_t n;
 
@@ -465,6 +589,20 @@ static void play_recv(const struct op *op)
 
 static void play_shutdown(const struct op *op)
 {
+	int waiting = 0;
+
+	/* Who connects to a listener then is refused by the kernel, which the local device of
+	 * the tests does not hear. Before a connection it makes the socket the kernel's, and
+	 * whom a listener accepts first, ours or its, depends on the time. */
+	if (is_listener(op->a) || is_unconnected(op->a)) {
+		say(" is not connected");
+		return;
+	}
+	/* What comes later would be refused, and is taken while something waits. */
+	if (play.is_tcp && ioctl(play.fds[op->a], FIONREAD, &waiting) == 0 && waiting) {
+		say(" has something to read");
+		return;
+	}
 	said(shutdown(play.fds[op->a], (int)op->n));
 }
 
@@ -473,6 +611,10 @@ static void play_name(const struct op *op)
 	struct sockaddr_in name = { 0 };
 	socklen_t len = sizeof(name);
 
+	if (is_over(op->a)) {
+		say(" is over");
+		return;
+	}
 	if (said(getsockname(play.fds[op->a], (struct sockaddr *)&name, &len)))
 		say_name(&name);
 	len = sizeof(name);
@@ -510,6 +652,11 @@ static void change(const struct op *op, int what)
 
 static void play_epoll_add(const struct op *op)
 {
+	struct epoll_event events[EVENTS_MAX];
+
+	/* a socket that has become the kernel's moves to its set at the next look */
+	if (play.is_tcp)
+		(void)!epoll_wait(play.fds[op->a], events, EVENTS_MAX, 0);
 	change(op, EPOLL_CTL_ADD);
 }
 
@@ -719,7 +866,7 @@ static const struct {
 	const char *name;
 	void (*play)(const struct op *op);
 } kinds[] = {
-#define OP(name, weight) { #name, play_##name },
+#define OP(name, udp, tcp) { #name, play_##name },
 #include "tests/sequences/ops.def"
 };
 
@@ -733,6 +880,7 @@ unsigned sequence_play(const struct sequence *s, char *out, unsigned size)
 	play.out = out;
 	play.len = 0;
 	play.size = size;
+	play.is_tcp = s->is_tcp;
 	find_addresses();
 	for (int i = 0; i < SLOTS; i++)
 		play.fds[i] = -1;

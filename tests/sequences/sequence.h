@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 enum op_kind {
-#define OP(name, weight) OP_##name,
+#define OP(name, udp, tcp) OP_##name,
 #include "tests/sequences/ops.def"
 	OP_KINDS
 };
@@ -33,18 +33,20 @@ struct sequence {
 	struct op ops[OPS_MAX];
 	/* those that are left out */
 	bool is_out[OPS_MAX];
+	/* its sockets are of TCP */
+	bool is_tcp;
 };
 
-/* `cnt` is 6 or more: each begins with the same ones. is_tame: without what is
+/* `cnt` is 7 or more: each begins with the same ones. is_tame: without what is
  * known to differ (sequences.sh). */
 void sequence_draw(struct sequence *s, uint64_t seed, unsigned cnt,
-		   bool is_tame);
+		   bool is_tame, bool is_tcp);
 
 /* Plays it, and prints a line for each operation into `out` (of `size` bytes). Returns
  * the length. Nothing is left open. */
 unsigned sequence_play(const struct sequence *s, char *out, unsigned size);
 
-/* Datagrams that were received in all sequences so far. */
+/* Datagrams and bits of streams that were received in all sequences so far. */
 extern unsigned long sequence_received;
 
 #endif

@@ -12,6 +12,7 @@
  *
  * With SEQUENCES_OWNED, an address of this host, and SEQUENCES_HEARD_AT, one from which a
  * mirror sends back what it gets, they go over the wire (tests/system/ready_sequences.sh).
+ * With SEQUENCES_TCP in the environment their sockets are of TCP.
  * With SEQUENCES_TAME in the environment, without what is known to differ (sequences.sh).
  */
 #define _GNU_SOURCE
@@ -33,7 +34,7 @@ enum { OUT_SIZE = 1 << 16 };
 
 static char text[OUT_SIZE];
 static struct sequence sequence;
-static bool is_tame;
+static bool is_tame, is_tcp;
 
 static uint64_t hash(const char *bytes, size_t len)
 {
@@ -50,7 +51,7 @@ static void play_batch(uint64_t first, unsigned cnt, unsigned len)
 		RTLD_DEFAULT, "vma_test_local_rx_cnt");
 
 	for (uint64_t seed = first; seed < first + cnt; seed++) {
-		sequence_draw(&sequence, seed, len, is_tame);
+		sequence_draw(&sequence, seed, len, is_tame, is_tcp);
 		alarm(30);
 		printf("%llu %016llx\n", (unsigned long long)seed,
 		       (unsigned long long)hash(
@@ -65,7 +66,7 @@ static void play_batch(uint64_t first, unsigned cnt, unsigned len)
 
 static void play_one(uint64_t seed, unsigned len, const char *out)
 {
-	sequence_draw(&sequence, seed, len, is_tame);
+	sequence_draw(&sequence, seed, len, is_tame, is_tcp);
 	for (unsigned i = 0; out[i] && i < sequence.cnt; i++)
 		sequence.is_out[i] = out[i] == '1';
 	fwrite(text, 1, sequence_play(&sequence, text, OUT_SIZE), stdout);
@@ -183,6 +184,7 @@ int main(int argc, char **argv)
 {
 	words = argv;
 	is_tame = getenv("SEQUENCES_TAME");
+	is_tcp = getenv("SEQUENCES_TCP");
 	signal(SIGPIPE, SIG_IGN);
 	if (argc == 5 && strcmp(argv[1], "batch") == 0) {
 		play_batch(number(argv[2]), (unsigned)number(argv[3]),

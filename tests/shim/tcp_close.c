@@ -142,6 +142,63 @@ static void shut_down_in_each_state(void)
 	close(pair[0]);
 }
 
+/* Shut down both ways, a connection is reset by data, and not by the end. */
+static void data_after_both_are_shut_down(void)
+{
+	char early[5] = "";
+	int pair[2];
+
+	for (int end = 0; end < 2; end++) {
+		make_pair(pair);
+		say_shutdown(pair[end], SHUT_RD);
+		say_sent(pair[!end], "in time", 0);
+		await_bytes(pair[end], 7);
+		receive(pair[end], MSG_DONTWAIT);
+		say_shutdown(pair[end], SHUT_WR);
+		say_sent(pair[!end], "late", 0);
+		SAY("events %#x\n", (unsigned)await(pair[!end], POLLERR));
+		SAY("events %#x\n", (unsigned)await(pair[end], POLLERR));
+		receive(pair[end], MSG_DONTWAIT);
+		receive(pair[end], MSG_DONTWAIT);
+		say_plain_send(pair[!end]);
+		close_pair(pair);
+		/* what came before is not lost by what comes later */
+		make_pair(pair);
+		say_sent(pair[!end], "early", 0);
+		await_bytes(pair[end], 5);
+		say_shutdown(pair[end], SHUT_RDWR);
+		send(pair[!end], "late", 4, MSG_NOSIGNAL);
+		recv(pair[end], early, sizeof(early), MSG_DONTWAIT);
+		SAY("%.5s\n", early);
+		close_pair(pair);
+		make_pair(pair);
+		say_shutdown(pair[end], SHUT_RDWR);
+		close(pair[!end]);
+		SAY("events %#x\n", (unsigned)await(pair[end], POLLHUP));
+		receive(pair[end], MSG_DONTWAIT);
+		close(pair[end]);
+	}
+}
+
+/* recvmmsg() tells an error before the data that came before it. */
+static void messages_before_a_reset(void)
+{
+	char bytes[8];
+	struct iovec iov = { bytes, sizeof(bytes) };
+	struct mmsghdr msgs[1] = { { .msg_hdr = { .msg_iov = &iov,
+						  .msg_iovlen = 1 } } };
+	int pair[2];
+
+	make_pair(pair);
+	say_sent(pair[1], "data", 0);
+	await_bytes(pair[0], 4);
+	reset(pair[1]);
+	await(pair[0], POLLERR);
+	for (int i = 0; i < 3; i++)
+		SAY("messages %s\n", err(recvmmsg(pair[0], msgs, 1, MSG_DONTWAIT, NULL)));
+	close(pair[0]);
+}
+
 /* What comes later is read all the same, and then there is an end. */
 static void reading_is_shut_down(void)
 {
@@ -532,6 +589,8 @@ const struct scenario close_scenarios[] = {
 	SCENARIO(half_closed, OURS),
 	SCENARIO(both_half_closed, OURS),
 	SCENARIO(shut_down_in_each_state, MIXED),
+	SCENARIO(data_after_both_are_shut_down, OURS),
+	SCENARIO(messages_before_a_reset, OURS),
 	SCENARIO(reading_is_shut_down, OURS),
 	SCENARIO(shut_down_while_connecting, MIXED),
 	SCENARIO(broken_pipe, OURS),

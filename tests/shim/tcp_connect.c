@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -527,6 +528,97 @@ static void dissolved(void)
 	close(listener);
 }
 
+/* What it says by itself: readiness without a wait. */
+static void say_events(const char *when, int fd)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN | POLLOUT | POLLRDHUP };
+
+	poll(&pfd, 1, 0);
+	SAY("%s: events %#x\n", when, (unsigned)pfd.revents);
+}
+
+static void dissolved_child(void)
+{
+	int pair[2];
+
+	make_pair(pair);
+	say_dissolved(pair[1]);
+	say_events("child", pair[1]);
+	SAY("error %d\n", get_option(pair[1], SOL_SOCKET, SO_ERROR) == ECONNRESET);
+	say_events("child", pair[1]);
+	close_pair(pair);
+	make_pair(pair);
+	say_dissolved(pair[0]);
+	say_events("client", pair[0]);
+	SAY("shutdown %s\n", err(shutdown(pair[0], SHUT_WR)));
+	say_events("client", pair[0]);
+	SAY("messages %s\n", err(recvmmsg(pair[0], &(struct mmsghdr){ 0 }, 1,
+					  MSG_DONTWAIT, NULL)));
+	close_pair(pair);
+	/* who waits for it in a set hears of it */
+	for (int i = 0; i < 2; i++) {
+		struct epoll_event event = { .events = i ? EPOLLIN : 0 };
+		int set = epoll_create1(0);
+
+		make_pair(pair);
+		epoll_ctl(set, EPOLL_CTL_ADD, pair[i], &event);
+		SAY("events %d\n", epoll_wait(set, &event, 1, 0));
+		say_dissolved(pair[i]);
+		event.events = 0;
+		SAY("events %d", epoll_wait(set, &event, 1, 1000));
+		SAY(", %#x\n", event.events);
+		close_pair(pair);
+		close(set);
+	}
+	/* it has ended before, by a reset behind the end */
+	make_pair(pair);
+	shutdown(pair[0], SHUT_RDWR);
+	await(pair[1], POLLRDHUP);
+	SAY("send %s\n", err(send(pair[1], "x", 1, MSG_NOSIGNAL)));
+	await(pair[1], POLLERR);
+	say_dissolved(pair[1]);
+	SAY("send %s\n", err(send(pair[1], "x", 1, MSG_NOSIGNAL)));
+	close_pair(pair);
+}
+
+static void shut_down_before_it_begins(void)
+{
+	struct sockaddr_in name;
+	int listener = listening(&name, 4), fd;
+
+	for (int how = 0; how <= 2; how++) {
+		fd = made();
+		SAY("shutdown %s\n", err(shutdown(fd, how)));
+		say_events("fresh", fd);
+		SAY("connect %s\n", err(connect_to(fd, &name)));
+		say_events("connected", fd);
+		close(fd);
+		close(accept(listener, NULL, NULL));
+	}
+	close(listener);
+}
+
+static void connections_are_bound_already(void)
+{
+	/* the last one is the documentation's, which no host has */
+	struct sockaddr_in any = owned(0), names[3];
+	int pair[2];
+
+	any.sin_addr.s_addr = htonl(INADDR_ANY);
+	names[0] = any;
+	names[1] = names[2] = owned(0);
+	names[2].sin_addr.s_addr = htonl(0xc0000201);
+	make_pair(pair);
+	for (int i = 0; i < 2; i++)
+		for (int k = 0; k < 3; k++)
+			SAY("bind %s\n", err(bind(pair[i], (struct sockaddr *)&names[k],
+						  sizeof(names[k]))));
+	SAY("bind %s\n", err(bind(pair[1], (struct sockaddr *)&any, 3)));
+	say_sent(pair[0], "goes on", 0);
+	receive(pair[1], 0);
+	close_pair(pair);
+}
+
 static void dissolved_listener(void)
 {
 	struct sockaddr_in name;
@@ -591,6 +683,9 @@ const struct scenario connect_scenarios[] = {
 	SCENARIO(interrupted_and_continued, OURS),
 	SCENARIO(interrupted_and_restarted, OURS),
 	SCENARIO(dissolved, KERNEL),
+	SCENARIO(dissolved_child, MIXED),
+	SCENARIO(shut_down_before_it_begins, MIXED),
+	SCENARIO(connections_are_bound_already, OURS),
 	SCENARIO(dissolved_listener, MIXED),
 	SCENARIO(dissolved_while_connecting, OURS),
 	SCENARIO(connect_of_a_listener, OURS),

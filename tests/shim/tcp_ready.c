@@ -782,6 +782,45 @@ static void told_and_not_read(void)
 	}
 }
 
+static void edges_of_the_low_water_mark(void)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
+	int set = epoll_create1(0), pair[2];
+
+	make_pair(pair);
+	epoll_ctl(set, EPOLL_CTL_ADD, pair[0], &event);
+	say_sent(pair[1], "data", 0);
+	await_bytes(pair[0], 4);
+	for (int mark = 5; mark >= 3; mark--) {
+		SAY("mark %d: events %d,", mark, epoll_wait(set, &event, 1, 0));
+		set_option(pair[0], SOL_SOCKET, SO_RCVLOWAT, mark);
+		SAY(" %d\n", epoll_wait(set, &event, 1, 0));
+	}
+	close_pair(pair);
+	close(set);
+}
+
+/* While a connection of it lives. The port stays taken. */
+static void closed_listener_in_a_set(void)
+{
+	struct sockaddr_in name, own = owned(0);
+	int listener = listening(&name, 4), set = epoll_create1(0), pair[2], fd;
+	struct epoll_event event = { .events = EPOLLIN };
+
+	epoll_ctl(set, EPOLL_CTL_ADD, listener, &event);
+	make_pair_of(listener, &name, pair);
+	close(listener);
+	SAY("events %d\n", epoll_wait(set, &event, 1, 0));
+	fd = made();
+	own.sin_port = name.sin_port;
+	SAY("bind %s\n", err(bind(fd, (struct sockaddr *)&own, sizeof(own))));
+	say_sent(pair[0], "goes on", 0);
+	receive(pair[1], 0);
+	close(fd);
+	close_pair(pair);
+	close(set);
+}
+
 const struct scenario ready_scenarios[] = {
 	SCENARIO(ready_before_a_connection, KERNEL),
 	SCENARIO(ready_with_data_and_ends, OURS),
@@ -801,5 +840,7 @@ const struct scenario ready_scenarios[] = {
 	SCENARIO(many_in_a_set, OURS),
 	SCENARIO(ready_beside_others, OURS),
 	SCENARIO(told_and_not_read, OURS),
+	SCENARIO(edges_of_the_low_water_mark, OURS),
+	SCENARIO(closed_listener_in_a_set, OURS),
 	SCENARIO_END,
 };

@@ -131,8 +131,31 @@ static void is_gone(struct tsock *t)
 	tsock_is_no_orphan(t);
 	if (t->way)
 		list_remove(&t->by_way);
+	if (!t->is_orphan)
+		tsock_update(t, 0);
 	endpoint_fire(&t->sock.end, (uint32_t)ALL_NEWS);
 	tidy_later(t);
+}
+
+/* Received so far, but for the end. */
+static uint32_t received(const struct tsock *t)
+{
+	struct tcp_pcb_info info;
+
+	tcp_get_info(t->pcb, &info);
+	return info.rcv_nxt - tcp_has_end(t->pcb);
+}
+
+/* Data for one that is shut down both ways ends it by a reset, as in Linux. While something
+ * from before waits to be read, which an abort would throw away, it is taken. */
+static void refuse_data(struct tsock *t)
+{
+	uint32_t new_len = received(t) - t->shut_at;
+
+	if (!new_len || tcp_readable(t->pcb) != new_len)
+		return;
+	t->error = -ECONNRESET;
+	tcp_abort(t->pcb, tsock_now(t));
 }
 
 void tsock_event(struct tsock *t, unsigned what)
@@ -150,6 +173,8 @@ void tsock_event(struct tsock *t, unsigned what)
 		is_gone(t);
 		return;
 	}
+	if (UNLIKELY(t->is_shut_rd && t->is_shut_wr) && what & TCP_EV_READABLE && t->pcb)
+		refuse_data(t);
 	if (t->pcb)
 		tsock_update(t, news_of(t, what));
 }
@@ -466,6 +491,31 @@ static long give_name(const struct tsock *t, const struct user_name *name,
 	return 0;
 }
 
+/* The twin of a connection that we have begun is bound, and the kernel refuses to bind it
+ * once more. That of an accepted one is not, and shall not be. A fresh socket has what else
+ * the kernel would say. */
+static long tsock_bind(struct fd_object *obj, int fd UNUSED,
+		       const struct sockaddr *addr, socklen_t len)
+{
+	struct tsock *t = tsock_of(obj);
+	bool is_accepted;
+	int probe, err;
+
+	if (!tsock_lock_ours(t))
+		return FD_PASS;
+	is_accepted = t->port;
+	tsock_unlock(t);
+	if (!is_accepted)
+		return FD_PASS;
+	probe = real.socket(t->sock.domain, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (probe < 0)
+		return -EINVAL;
+	fd_table_forget(probe);
+	err = real.bind(probe, addr, len) ? errno : 0;
+	inside_close(probe);
+	return err && err != EADDRINUSE ? -err : -EINVAL;
+}
+
 static long tsock_getsockname(struct fd_object *obj, int fd UNUSED,
 			      struct sockaddr *addr, socklen_t *len)
 {
@@ -501,10 +551,11 @@ static long tsock_getpeername(struct fd_object *obj, int fd UNUSED,
 static long shut_ours(struct tsock *t, int how)
 {
 	enum tcp_state state;
-	bool is_opening = false;
+	bool is_opening = false, was_shut;
 	long result = 0;
 
 	tsock_lock(t);
+	was_shut = t->is_shut_rd && t->is_shut_wr;
 	state = t->pcb ? tcp_state(t->pcb) : TCPS_CLOSED;
 	if (how != SHUT_WR)
 		t->is_shut_rd = true;
@@ -516,6 +567,8 @@ static long shut_ours(struct tsock *t, int how)
 		is_opening = true;
 	else if (how != SHUT_RD)
 		(void)!tcp_shutdown(t->pcb, tsock_now(t));
+	if (t->pcb && !was_shut)
+		t->shut_at = received(t);
 	tcp_engine_due_locked(t->engine);
 	tsock_update(t, (uint32_t)ALL_NEWS);
 	tsock_unlock(t);
@@ -525,7 +578,19 @@ static long shut_ours(struct tsock *t, int how)
 	return result;
 }
 
-static long tsock_shutdown(struct fd_object *obj, int fd UNUSED, int how)
+/* It is remembered, and makes half a connection of the next one: the kernel's. */
+static long shut_fresh(struct tsock *t, int fd, int how)
+{
+	long result = real.shutdown(fd, how) ? -errno : 0;
+
+	/* the kernel does not know of it */
+	if (atomic_load(&t->sock.end.ready) & READY_ERR)
+		return result;
+	tsock_is_kernels(t, fd, REASON_SHUT_DOWN, STATS_BY_SHUTDOWN, "");
+	return result;
+}
+
+static long tsock_shutdown(struct fd_object *obj, int fd, int how)
 {
 	struct tsock *t = tsock_of(obj);
 	long result = FD_PASS;
@@ -546,7 +611,10 @@ static long tsock_shutdown(struct fd_object *obj, int fd UNUSED, int how)
 		atomic_store(&t->phase, TSOCK_FRESH);
 		t->sock.stats.at->tcp_state = STATS_TCP_CLOSED;
 		break;
-	default:
+	case TSOCK_FRESH:
+		result = shut_fresh(t, fd, how);
+		break;
+	case TSOCK_KERNELS:
 		break;
 	}
 	mutex_release(&t->sock.config);
@@ -563,8 +631,14 @@ static enum fd_await tsock_await(struct fd_object *obj,
 
 	*end_out = &t->sock.end;
 	switch (tsock_phase(t)) {
-	case TSOCK_KERNELS:
 	case TSOCK_FRESH:
+		/* the twin does not know of an error that is still to be told */
+		if (!(atomic_load_explicit(&t->sock.end.ready, memory_order_relaxed) &
+		      READY_ERR))
+			return FD_AWAIT_KERNEL;
+		*stack_out = sock_stack(&t->sock);
+		return FD_AWAIT_ALONE;
+	case TSOCK_KERNELS:
 		return FD_AWAIT_KERNEL;
 	case TSOCK_LISTENING:
 		tsock_wants_accept(t);
@@ -768,6 +842,7 @@ struct fd_ops tsock_ops = {
 	.await = tsock_await,
 	.follow = tsock_follow,
 	.word = tsock_word,
+	.bind = tsock_bind,
 	.connect = tsock_connect,
 	.listen = tsock_listen,
 	.accept = tsock_accept,

@@ -280,6 +280,7 @@ void tsock_start_over(struct tsock *t, int error)
 	atomic_store_explicit(&t->phase, TSOCK_FRESH, memory_order_release);
 	atomic_store(&t->sock.end.ready,
 		     READY_OUT | READY_HUP | (error ? READY_ERR : 0));
+	endpoint_fire(&t->sock.end, UINT32_MAX);
 	tcp_engine_due_locked(t->engine);
 	tsock_unlock(t);
 	sock_detach(&t->sock);
@@ -393,11 +394,24 @@ static long connect_again(struct tsock *t, int fd)
 	return is_under_way ? go_on(t, fd, false) : -EISCONN;
 }
 
+/* What is told of one that ends in this way. One that has ended before tells why. */
+static int error_of_end(struct tsock *t)
+{
+	bool is_over;
+	int err;
+
+	tsock_lock(t);
+	is_over = !t->pcb || tcp_state(t->pcb) == TCPS_CLOSED;
+	err = is_over ? t->error : t->was_open ? -ECONNRESET : 0;
+	tsock_unlock(t);
+	return err;
+}
+
 static long disconnect(struct tsock *t)
 {
 	mutex_acquire(&t->sock.config);
 	if (tsock_is_ours(t)) {
-		tsock_start_over(t, t->was_open ? -ECONNRESET : 0);
+		tsock_start_over(t, error_of_end(t));
 	} else if (tsock_phase(t) == TSOCK_LISTENER ||
 		   tsock_phase(t) == TSOCK_LISTENING) {
 		if (tsock_phase(t) == TSOCK_LISTENER)

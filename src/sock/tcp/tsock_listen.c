@@ -10,6 +10,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
@@ -378,6 +379,49 @@ long tsock_listen(struct fd_object *obj, int fd, int backlog)
 
 /* -- the end ------------------------------------------------------------------------------ */
 
+static void read_bytes(int fd, int level, int name, void *value, socklen_t len)
+{
+	if (real.getsockopt(fd, level, name, value, &len) != 0)
+		memset(value, 0, len);
+}
+
+static void give(int fd, int level, int name, const void *value, size_t len)
+{
+	(void)!real.setsockopt(fd, level, name, value, (socklen_t)len);
+}
+
+/* The port stays taken while connections of it live. Not by a duplicate of the listener's
+ * twin, since that would stay in the program's epoll sets after its close. Two sockets may
+ * have a port if both allow it and neither listens. */
+static void keep_port(const struct tsock *t, int fd, _Atomic int *slot)
+{
+	int reuses = sock_twin_option(fd, SOL_SOCKET, SO_REUSEADDR), on = 1;
+	int keeper = real.socket(t->sock.domain, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_storage name;
+	socklen_t len = sizeof(name);
+	char device[IFNAMSIZ] = "";
+
+	if (keeper < 0 || real.getsockname(fd, (struct sockaddr *)&name, &len) != 0)
+		goto err;
+	fd_table_forget(keeper);
+	read_bytes(fd, SOL_SOCKET, SO_BINDTODEVICE, device, sizeof(device));
+	if (device[0])
+		give(keeper, SOL_SOCKET, SO_BINDTODEVICE, device, strlen(device));
+	give(keeper, IPPROTO_IP, IP_FREEBIND, &on, sizeof(on));
+	give(keeper, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	(void)!real.shutdown(fd, SHUT_RD);
+	give(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (real.bind(keeper, (struct sockaddr *)&name, len) != 0)
+		goto err;
+	give(keeper, SOL_SOCKET, SO_REUSEADDR, &reuses, sizeof(reuses));
+	if (fd_internal_adopt(keeper, slot) == 0)
+		return;
+err:
+	log_dbg("fd %d: the port of connections is not kept: %s", fd, strerror(errno));
+	if (keeper >= 0)
+		inside_close(keeper);
+}
+
 void tsock_stop_listening(struct tsock *t, bool is_closed)
 {
 	struct tcp_port *port = t->port;
@@ -389,10 +433,8 @@ void tsock_stop_listening(struct tsock *t, bool is_closed)
 	 * and SYNs are refused. */
 	int fd = atomic_load(&t->twin_fd);
 
-	if (is_closed && !leaves && fd >= 0) {
-		(void)!real.shutdown(fd, SHUT_RD);
-		(void)!fd_internal_copy(fd, &port->twin_fd);
-	}
+	if (is_closed && !leaves && fd >= 0)
+		keep_port(t, fd, &port->twin_fd);
 	tsock_lock(t);
 	unaccepted_cnt = tcp_accept_cnt(port->pcb);
 	/* those that nobody has accepted are reset */
@@ -569,12 +611,6 @@ struct tsock_heritage {
 	char cc[16];
 };
 
-static void read_bytes(int fd, int level, int name, void *value, socklen_t len)
-{
-	if (real.getsockopt(fd, level, name, value, &len) != 0)
-		memset(value, 0, len);
-}
-
 static void read_heritage(int from, int fresh, struct tsock_heritage *h)
 {
 	int locks = sock_twin_option(from, SOL_SOCKET, SO_BUF_LOCK);
@@ -603,11 +639,6 @@ static void read_heritage(int from, int fresh, struct tsock_heritage *h)
 	read_bytes(fresh, IPPROTO_TCP, TCP_CONGESTION, cc, sizeof(cc));
 	if (strncmp(cc, h->cc, sizeof(cc)) == 0)
 		h->cc[0] = '\0';
-}
-
-static void give(int fd, int level, int name, const void *value, size_t len)
-{
-	(void)!real.setsockopt(fd, level, name, value, (socklen_t)len);
 }
 
 static void give_heritage(const struct tsock_heritage *h, int to)

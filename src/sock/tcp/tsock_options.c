@@ -426,6 +426,16 @@ static int leave_for(struct tsock *t, int fd, int name)
 			      "a socket option", name);
 }
 
+/* As in Linux, whoever sets the mark makes an edge of what is there by it. */
+static void tell_anew(struct tsock *t)
+{
+	if (!tsock_lock_ours(t))
+		return;
+	tsock_update(t, 0);
+	tsock_update(t, atomic_load(&t->sock.end.ready) & READY_IN);
+	tsock_unlock(t);
+}
+
 long tsock_setsockopt(struct fd_object *obj, int fd, int level, int name,
 		      const void *value, socklen_t len)
 {
@@ -448,6 +458,8 @@ long tsock_setsockopt(struct fd_object *obj, int fd, int level, int name,
 	if (result == 0)
 		follow(t, fd, level, name, value, len);
 	mutex_release(&t->sock.config);
+	if (result == 0 && level == SOL_SOCKET && name == SO_RCVLOWAT)
+		tell_anew(t);
 	if (result == 0 && (!option || sock_option_is_kernels(option, value, len) ||
 			    is_foreign_cc(t, level, name, fd)))
 		result = leave_for(t, fd, name);

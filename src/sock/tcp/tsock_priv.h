@@ -113,6 +113,8 @@ struct tsock {
 	/* the connection was open once */
 	bool was_open;
 	bool is_shut_rd, is_shut_wr;
+	/* what had been received when it was shut down both ways */
+	uint32_t shut_at;
 	/* somebody has found no room to write */
 	bool wants_room;
 	/* the socket is closed, and its conversation goes on */

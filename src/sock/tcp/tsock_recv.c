@@ -453,16 +453,47 @@ static bool is_over(const struct timespec *timeout, uint64_t began_ns)
 			       (uint64_t)timeout->tv_nsec;
 }
 
+/* An error goes before the data that came before it. */
+static long first_error(struct tsock *t)
+{
+	long err;
+
+	if (!tsock_lock_ours(t))
+		return FD_PASS;
+	err = tsock_take_error(t);
+	tsock_unlock(t);
+	return err;
+}
+
+/* As Linux, an error behind some messages is told later. */
+static void keep_error(struct tsock *t, int err)
+{
+	if (!tsock_lock_ours(t))
+		return;
+	t->error = err;
+	tsock_update(t, 0);
+	tsock_unlock(t);
+}
+
 long tsock_recvmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
 		    unsigned int cnt, int flags, struct timespec *timeout)
 {
+	struct tsock *t = tsock_of(obj);
 	uint64_t began = clock_monotonic_ns();
 	unsigned int done = 0;
 	long n = 0;
 
+	if (!(flags & MSG_ERRQUEUE))
+		n = tsock_fresh_error(t);
+	if (n)
+		return n;
 	if (cnt == 0 || !user_is_plausible(msgs, cnt * sizeof(*msgs)) ||
-	    !user_is_timeout(timeout) || !tsock_is_ours(tsock_of(obj)))
+	    !user_is_timeout(timeout) || !tsock_is_ours(t))
 		return FD_PASS;
+	if (!(flags & MSG_ERRQUEUE))
+		n = first_error(t);
+	if (n)
+		return n;
 	while (done < cnt) {
 		n = tsock_recvmsg(obj, fd, &msgs[done].msg_hdr,
 				  flags & ~MSG_WAITFORONE);
@@ -474,5 +505,7 @@ long tsock_recvmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
 		if (is_over(timeout, began))
 			break;
 	}
+	if (done && n < 0 && n != -EAGAIN && n != FD_PASS)
+		keep_error(t, (int)n);
 	return done ? (long)done : n;
 }
