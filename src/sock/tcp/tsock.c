@@ -435,7 +435,7 @@ static void go_after_way(struct tsock *t)
 	t->lost_way = REASON_NONE;
 	mutex_acquire(&t->sock.config);
 	fd = tsock_fd(t);
-	err = tsock_go_back(t, fd);
+	err = t->is_orphan ? tsock_orphan_goes_back(t) : tsock_go_back(t, fd);
 	if (!err && !t->is_orphan)
 		tsock_is_kernels(t, fd, why, STATS_BY_NEWS, "");
 	mutex_release(&t->sock.config);

@@ -473,6 +473,23 @@ int tsock_go_back(struct tsock *t, int fd)
 	return err;
 }
 
+int tsock_orphan_goes_back(struct tsock *t)
+{
+	int fd = tsock_fd(t), fresh = -1, err;
+
+	if (fd < 0)
+		fd = fresh = real.socket(t->sock.domain, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (fresh >= 0)
+		fd_table_forget(fresh);
+	err = tsock_go_back(t, fd);
+	/* the kernel needs no fd to go on with it */
+	if (fresh >= 0)
+		inside_close(fresh);
+	return err;
+}
+
 /* -- who wants it -------------------------------------------------------------------------- */
 
 static void leave_ours(struct tsock *t, int fd, enum reason reason,
@@ -583,7 +600,7 @@ static void leave_orphans(struct tcp_engine *engine)
 		if (link == &engine->orphans)
 			return;
 		mutex_acquire(&t->sock.config);
-		(void)!tsock_go_back(t, atomic_load(&t->twin_fd));
+		(void)!tsock_orphan_goes_back(t);
 		mutex_release(&t->sock.config);
 	}
 }

@@ -407,6 +407,9 @@ void tsock_leave(struct fd_object *obj, int fd, enum reason reason,
 /* The connection goes back to the kernel as `fd`. 0: it has; a negative errno: it goes
  * on with us. With `config`. */
 int tsock_go_back(struct tsock *t, int fd) MUST_CHECK;
+/* The same for one whose socket is closed: as its twin, or, if that is gone, as a fresh
+ * socket. */
+int tsock_orphan_goes_back(struct tsock *t) MUST_CHECK;
 /* Whether the process has the right that it takes. */
 bool tsocks_may_go_back(void);
 
