@@ -195,6 +195,26 @@ static struct epoll_set *known_from_now(int epfd)
 	return obj ? epoll_set_of(obj) : NULL;
 }
 
+/* The kernel's set may lack it still, though the program has put it in: its socket has become
+ * the kernel's since the set was looked at last, or is a one-shot that was reported. */
+static long add_kernels(int epfd, struct fd_object *obj, int fd,
+			struct epoll_event *event)
+{
+	struct epoll_set *set = epoll_set_get(epfd);
+	struct epoll_item *item = NULL;
+	long err = 0;
+
+	if (set) {
+		mutex_acquire_unbarred(&set->changes);
+		item = epoll_item_find(set, obj, fd);
+		if (item && item->is_hidden)
+			err = judge_alone(set, obj, fd, event);
+		mutex_release_unbarred(&set->changes);
+		fd_object_put(&set->obj);
+	}
+	return err ? err : change_kernels(epfd, EPOLL_CTL_ADD, fd, event);
+}
+
 static long add(int epfd, struct fd_object *obj, int fd, struct epoll_event *event)
 {
 	struct epoll_set *set;
@@ -202,7 +222,7 @@ static long add(int epfd, struct fd_object *obj, int fd, struct epoll_event *eve
 	long err;
 
 	if (!follow(obj, &way))
-		return change_kernels(epfd, EPOLL_CTL_ADD, fd, event);
+		return add_kernels(epfd, obj, fd, event);
 	set = epoll_set_get(epfd);
 	if (!set)
 		set = known_from_now(epfd);

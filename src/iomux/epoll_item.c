@@ -462,6 +462,18 @@ static struct epoll_item *pop_left(struct epoll_set *set)
 	return link ? LIST_ENTRY(link, struct epoll_item, in_spent) : NULL;
 }
 
+/* A one-shot item that has reported tells nothing until it is armed again; the kernel would
+ * tell errors and ends of it all the same. */
+static bool is_spent(const struct epoll_item *item)
+{
+	bool result;
+
+	spinlock_acquire(&item->set->lock);
+	result = item->event.events & EPOLLONESHOT && !item->is_armed;
+	spinlock_release(&item->set->lock);
+	return result;
+}
+
 /* One whose number is another file's by now stays out: nobody could tell. */
 COLD void epoll_items_show_left_slow(struct epoll_set *set, int epfd)
 {
@@ -470,7 +482,8 @@ COLD void epoll_items_show_left_slow(struct epoll_set *set, int epfd)
 	mutex_acquire_unbarred(&set->changes);
 	atomic_store(&set->has_left, false);
 	while ((item = pop_left(set)))
-		if (names(item->fd, item->obj) && !epoll_item_is_alone(item))
+		if (names(item->fd, item->obj) && !epoll_item_is_alone(item) &&
+		    !is_spent(item))
 			(void)!epoll_item_show(item, epfd);
 	mutex_release_unbarred(&set->changes);
 }

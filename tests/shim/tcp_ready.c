@@ -380,6 +380,47 @@ static void set_in_a_set(void)
 	close(outer);
 }
 
+/* Signals of a socket are the kernel's, and then the connection is, too. */
+static void give_to_kernel(int fd)
+{
+	int on = 1;
+
+	SAY("signals %s\n", err(ioctl(fd, FIOASYNC, &on)));
+}
+
+/* What a set has told once it does not tell again, whoever has the connection by then, and
+ * its members are known. */
+static void watches_of_one_that_goes_back(void)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int pair[2], set = epoll_create1(0);
+
+	make_pair(pair);
+	add(set, pair[1], EPOLLIN | EPOLLONESHOT, 1);
+	send(pair[0], "x", 1, 0);
+	await_bytes(pair[1], 1);
+	say_events(set, "told");
+	give_to_kernel(pair[1]);
+	say_events(set, "not again");
+	SAY("add %s\n", err(epoll_ctl(set, EPOLL_CTL_ADD, pair[1], &event)));
+	close(pair[0]);
+	await(pair[1], POLLRDHUP);
+	say_events(set, "nor the end");
+	change(set, pair[1], EPOLLIN | EPOLLRDHUP | EPOLLONESHOT, 2);
+	say_events(set, "armed");
+	say_events(set, "once");
+	close(pair[1]);
+	make_pair(pair);
+	add(set, pair[1], EPOLLIN, 3);
+	give_to_kernel(pair[1]);
+	SAY("add %s\n", err(epoll_ctl(set, EPOLL_CTL_ADD, pair[1], &event)));
+	send(pair[0], "x", 1, 0);
+	await_bytes(pair[1], 1);
+	say_events(set, "told");
+	close_pair(pair);
+	close(set);
+}
+
 static void bad_watches(void)
 {
 	struct epoll_event event = { .events = EPOLLIN };
@@ -834,6 +875,7 @@ const struct scenario ready_scenarios[] = {
 	SCENARIO(watched_listeners, OURS),
 	SCENARIO(copies_in_a_set, OURS),
 	SCENARIO(set_in_a_set, OURS),
+	SCENARIO(watches_of_one_that_goes_back, MIXED),
 	SCENARIO(bad_watches, OURS),
 	SCENARIO(woken_by_everything, OURS),
 	SCENARIO(time_of_waits, OURS),
