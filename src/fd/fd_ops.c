@@ -139,6 +139,7 @@ void fd_ops_fill(struct fd_ops *ops)
 	FILL(follow, follow_nothing);
 	FILL(word, say_part);
 	FILL(follow_news, ignore_news);
+	FILL(before_close, close_nothing);
 	FILL(last_close, close_nothing);
 	FILL(release, do_nothing);
 	FILL(forked, do_nothing);

@@ -134,6 +134,10 @@ struct fd_ops {
 	 * follows the news by itself. Inside the bracket. */
 	void (*follow_news)(struct fd_object *obj, int fd);
 
+	/* An fd that names the object is about to be closed, or to become another file,
+	 * and names it still. Inside the bracket. */
+	void (*before_close)(struct fd_object *obj, int fd);
+
 	/* The last fd that named the object is about to be closed, or to become
 	 * another file: `fd`, which is still the twin; -1: the object was in flight
 	 * between processes. Calls may still be inside. No reply: close() succeeds. */

@@ -160,6 +160,15 @@ struct fd_object *fd_table_get(int fd)
 	return entry ? fd_table_get_at(entry) : NULL;
 }
 
+static void tell_before_close(const _Atomic(struct fd_object *) *entry, int fd)
+{
+	struct fd_object *obj = fd_table_get_at(entry);
+
+	if (obj)
+		obj->ops->before_close(obj, fd);
+	fd_object_put(obj);
+}
+
 int fd_table_install(int fd, struct fd_object *obj)
 {
 	_Atomic(struct fd_object *) *entry;
@@ -171,6 +180,7 @@ int fd_table_install(int fd, struct fd_object *obj)
 	if (!entry)
 		return -ENOMEM;
 	fd_object_add_fd(obj);
+	tell_before_close(entry, fd);
 	old = atomic_exchange(entry, obj);
 	if (old)
 		fd_object_drop_fd(old, fd);
@@ -203,6 +213,7 @@ bool fd_table_remove(int fd)
 
 	if (!entry)
 		return false;
+	tell_before_close(entry, fd);
 	old = atomic_exchange(entry, NULL);
 	if (old)
 		fd_object_drop_fd(old, fd);

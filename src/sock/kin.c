@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
+#include "base/clock.h"
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/syscall_raw.h"
@@ -187,7 +188,7 @@ static bool is_wanted(const struct request *r, int fd)
 	return result;
 }
 
-/* What is closed here has gone to the kernel before. */
+/* What is closed here has gone to the kernel before (fd_ops.before_close). */
 static void give_to_kernel(const struct request *r)
 {
 	int fd = r->fd >= 0 && r->fd < FD_TABLE_LIMIT ? (int)r->fd : -1;
@@ -415,6 +416,23 @@ static void dissolve(int fd)
 	log_dbg("fd %d: the process that had the connection was killed", fd);
 }
 
+/* Two numbers that the parent's threads close at once may leave a moment in which it does
+ * not know the connection any more, and the kernel not yet. */
+enum { ASKS_MAX = 100 };
+#define ASK_AGAIN_NS (2 * NS_PER_MS)
+
+static bool ask_until_it_is_done(struct heir *h, int fd)
+{
+	bool is_answered = ask(h);
+
+	for (int i = 1; is_answered && h->request.inode && is_in_repair(fd) &&
+			i < ASKS_MAX; i++) {
+		inside_nap(ASK_AGAIN_NS);
+		is_answered = ask(h);
+	}
+	return is_answered;
+}
+
 /* 0, or why the call cannot be done. Two threads may both ask, which does no harm. */
 static COLD long use_twin(struct heir *h)
 {
@@ -425,7 +443,7 @@ static COLD long use_twin(struct heir *h)
 		settle(h);
 		return 0;
 	}
-	is_answered = ask(h);
+	is_answered = ask_until_it_is_done(h, fd);
 	if (is_socket && is_in_repair(fd)) {
 		if (is_answered) {
 			log_warn("fd %d: the parent process could not give the connection to the kernel, so this process cannot use it",

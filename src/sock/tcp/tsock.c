@@ -378,6 +378,14 @@ static void leave_to_kin(struct tsock *t, int fd)
 		tsock_leave(&t->sock.obj, fd, REASON_FORKS, STATS_BY_FORK);
 }
 
+/* While a number names it: a child that asks for it now must find it, and is answered when it
+ * is the kernel's. */
+static void tsock_before_close(struct fd_object *obj, int fd)
+{
+	if (atomic_load(&obj->fd_cnt) == 1)
+		leave_to_kin(tsock_of(obj), fd);
+}
+
 /* Calls that are inside go on: what becomes of the connection is for the last of them
  * (tsock_release). The twin keeps the port until then, and longer. */
 static void tsock_last_close(struct fd_object *obj, int fd)
@@ -385,6 +393,7 @@ static void tsock_last_close(struct fd_object *obj, int fd)
 	struct tsock *t = tsock_of(obj);
 	enum tsock_phase phase;
 
+	/* two threads may have closed the last two numbers at once */
 	leave_to_kin(t, fd);
 	phase = tsock_phase(t);
 	sock_last_close(obj, fd);
@@ -877,6 +886,7 @@ struct fd_ops tsock_ops = {
 	.sendfile64 = tsock_sendfile64,
 	.quick_recv = tsock_quick_recv,
 	.quick_send = tsock_quick_send,
+	.before_close = tsock_before_close,
 	.last_close = tsock_last_close,
 	.release = tsock_release,
 	.heir = tsock_heir,

@@ -17,6 +17,7 @@
 struct thing {
 	struct fd_object obj;
 	int last_closes, releases, forks;
+	int told_while_named;
 };
 
 static struct fd_pool pool = FD_POOL_INIT(struct thing);
@@ -24,6 +25,14 @@ static struct fd_pool pool = FD_POOL_INIT(struct thing);
 static struct thing *thing_of(struct fd_object *obj)
 {
 	return CONTAINER_OF(obj, struct thing, obj);
+}
+
+static void before_close(struct fd_object *obj, int fd)
+{
+	struct fd_object *named = fd_table_get(fd);
+
+	thing_of(obj)->told_while_named += named == obj;
+	fd_object_put(named);
 }
 
 static void last_close(struct fd_object *obj, int fd UNUSED)
@@ -44,6 +53,7 @@ static void forked(struct fd_object *obj)
 
 static struct fd_ops ops = {
 	.name = "thing",
+	.before_close = before_close,
 	.last_close = last_close,
 	.release = release,
 	.forked = forked,
@@ -56,6 +66,7 @@ static struct thing *make(ino_t inode)
 	CHECK(thing);
 	fd_ops_fill(&ops);
 	thing->last_closes = thing->releases = thing->forks = 0;
+	thing->told_while_named = 0;
 	fd_object_init(&thing->obj, &ops, inode);
 	return thing;
 }
@@ -105,6 +116,26 @@ TEST(empty_table_knows_nothing)
 	CHECK(!fd_table_remove(7));
 	CHECK_EQ(fd_table_forget(-1), -1);
 	fd_table_remove_range(0, ~0u);
+}
+
+/* Who looks for it at that moment finds it. */
+TEST(object_hears_of_a_close_while_its_number_names_it)
+{
+	struct thing *thing = make(0), *other = make(0);
+
+	CHECK_EQ(fd_table_install(3, &thing->obj), 0);
+	CHECK_EQ(fd_table_install(4, &thing->obj), 0);
+	CHECK(fd_table_remove(3));
+	CHECK_EQ(thing->told_while_named, 1);
+	CHECK_EQ(thing->last_closes, 0);
+	CHECK_EQ(fd_table_install(4, &other->obj), 0);
+	CHECK_EQ(thing->told_while_named, 2);
+	CHECK_EQ(thing->last_closes, 1);
+	CHECK_EQ(other->told_while_named, 0);
+	fd_object_put(&thing->obj);
+	fd_object_put(&other->obj);
+	fd_table_remove_range(0, ~0u);
+	CHECK_EQ(other->releases, 1);
 }
 
 TEST(several_fds_name_one_object)
