@@ -368,13 +368,15 @@ static void linger(struct tsock *t)
 }
 
 /* A child may have it as well, and then this is not its end: what closes last ends it, as
- * the kernel knows. */
+ * the kernel knows. The number is another file's if the program has closed it by a way that
+ * we do not see. */
 static void leave_to_kin(struct tsock *t, int fd)
 {
 	enum tsock_phase phase = tsock_phase(t);
 
 	if ((phase == TSOCK_OURS || phase == TSOCK_LISTENER) && fd >= 0 &&
-	    UNLIKELY(kin_is_shared_since(t->fork_cnt)))
+	    UNLIKELY(kin_is_shared_since(t->fork_cnt)) &&
+	    file_identify(fd).ino == t->sock.obj.inode)
 		tsock_leave(&t->sock.obj, fd, REASON_FORKS, STATS_BY_FORK);
 }
 
