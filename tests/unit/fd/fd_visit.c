@@ -34,10 +34,11 @@ static struct fd_ops visited_ops = {
 };
 static struct fd_ops other_ops = { .name = "other", .last_close = last_close };
 
-static void make(struct fd_object *obj, const struct fd_ops *ops, int fd)
+static void make(struct fd_object *obj, struct fd_ops *ops, int fd)
 {
 	release_cnt = visit_cnt = 0;
 	is_waiting = is_closed = false;
+	fd_ops_fill(ops);
 	fd_object_init(obj, ops, 0);
 	CHECK_EQ(fd_table_install(fd, obj), 0);
 	fd_object_put(obj);
