@@ -12,17 +12,20 @@ cnt=${CONNECTIONS:-10000}
 ulimit -n "$(ulimit -H -n)"
 # each connection is in TIME_WAIT once
 ip netns exec $a sysctl -qw net.ipv4.ip_local_port_range="1024 65535"
-ip netns exec $b "$program" serve 10.79.0.2 7000 >"$work/server" &
-echo_pid=$!
-until grep -q ready "$work/server"; do sleep 0.1; done
 
-# run NAME [PRELOAD-LIBRARY]
+# run NAME [PRELOAD-LIBRARY]: with a server of its own, which holds all connections.
 run() {
+	ip netns exec $b "$program" serve 10.79.0.2 7000 >"$work/server" &
+	echo_pid=$!
+	until grep -q ready "$work/server"; do sleep 0.1; done
 	VMA_TCP=1 VMA_LOG_FILE=$work/log ip netns exec $a \
 		env ${2:+"LD_PRELOAD=$2"} "$program" ask 10.79.0.2 7000 "$cnt" >"$work/out"
 	ended=$(($(date +%s%N) / 1000))
 	awk -v end="$ended" '$1 == "exit_at" { print "exit_many", end - $2; next } { print }' \
 		"$work/out" >>"$work/$1"
+	kill $echo_pid
+	wait $echo_pid || true
+	echo_pid=
 }
 for round in 1 2 3; do
 	run kernel
