@@ -416,11 +416,15 @@ unsigned stack_poll_unwatched(struct stack *stack)
 
 void stack_check(struct stack *stack)
 {
+	struct stack_engine *tcp =
+		atomic_load_explicit(&stack->tcp, memory_order_acquire);
 	struct pkt_slab *idle[STACK_STOCKS];
 
 	stack_lock(stack);
 	for (int i = 0; i < STACK_STOCKS; i++)
 		idle[i] = pkt_stock_shrink(stack_stock(stack, i));
+	if (UNLIKELY(pkt_stock_take_refusal(&stack->send)) && tcp)
+		stack_engine_due_locked(stack, tcp);
 	stack_unlock(stack);
 	for (int i = 0; i < STACK_STOCKS; i++)
 		pkt_slabs_free(idle[i]);

@@ -470,15 +470,16 @@ static inline struct pkt *stack_send_alloc_locked(struct stack *stack)
 	return pkt;
 }
 
-/* Gives back memory that is not needed any more. Called from time to time. */
+/* Gives back memory that is not needed any more, and lets the engines ask again for what
+ * was refused. Called from time to time. */
 void stack_check(struct stack *stack) EXCLUDES(stack->lock);
 
-/* Whether there are as many as are allowed, and all are taken: the next one is there when
- * somebody puts one. */
+/* Whether all are taken, and there are as many as are allowed, or no memory for more: the
+ * next one is there when somebody puts one, or after a stack_check that finds memory. */
 static inline bool stack_send_is_used_up_locked(const struct stack *stack)
 	REQUIRES(stack->lock)
 {
-	return !stack->send.pool.free_cnt && pkt_stock_is_at_limit(&stack->send);
+	return pkt_stock_is_used_up(&stack->send);
 }
 
 /* Sends a frame by one of the stack's rings (ring_ops.tx). */

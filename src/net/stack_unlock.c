@@ -84,7 +84,8 @@ static void grow(struct stack *stack, unsigned wishes)
 			more[i] = pkt_stock_make(stack_stock(stack, i));
 	stack_lock(stack);
 	for (int i = 0; i < STACK_STOCKS; i++)
-		more[i] = pkt_stock_add(stack_stock(stack, i), more[i]);
+		if (wishes >> i & 1)
+			more[i] = pkt_stock_add(stack_stock(stack, i), more[i]);
 	stack_lock_release(&stack->lock);
 	for (int i = 0; i < STACK_STOCKS; i++)
 		pkt_slabs_free(more[i]);

@@ -10,6 +10,7 @@ void pkt_stock_init(struct pkt_stock *stock, uint32_t buf_size, uint32_t cnt_max
 	stock->buf_size = buf_size;
 	stock->cnt_max = cnt_max;
 	stock->is_wanted = false;
+	stock->is_refused = false;
 }
 
 uint32_t pkt_stock_destroy(struct pkt_stock *stock)
@@ -24,8 +25,11 @@ struct pkt_slab *pkt_stock_make(const struct pkt_stock *stock)
 
 struct pkt_slab *pkt_stock_add(struct pkt_stock *stock, struct pkt_slab *slab)
 {
-	if (!slab || stock->pool.total_cnt + pkt_stock_slab_cnt(stock) >
-			     stock->cnt_max)
+	if (!slab) {
+		stock->is_refused = true;
+		return NULL;
+	}
+	if (stock->pool.total_cnt + pkt_stock_slab_cnt(stock) > stock->cnt_max)
 		return slab;
 	pkt_pool_add(&stock->pool, slab);
 	return NULL;

@@ -26,6 +26,8 @@ struct pkt_stock {
 	/* it never has more packets */
 	uint32_t cnt_max;
 	bool is_wanted;
+	/* there was no memory for more, and nobody has looked again since */
+	bool is_refused;
 };
 
 void pkt_stock_init(struct pkt_stock *stock, uint32_t buf_size,
@@ -43,6 +45,13 @@ static inline bool pkt_stock_is_at_limit(const struct pkt_stock *stock)
 {
 	return stock->pool.total_cnt + pkt_stock_slab_cnt(stock) >
 	       stock->cnt_max;
+}
+
+/* Nothing is there, and nothing comes by itself: somebody has to put a packet first. */
+static inline bool pkt_stock_is_used_up(const struct pkt_stock *stock)
+{
+	return !stock->pool.free_cnt &&
+	       (pkt_stock_is_at_limit(stock) || stock->is_refused);
 }
 
 /* Packets may be taken soon. */
@@ -71,10 +80,20 @@ static inline bool pkt_stock_take_wish(struct pkt_stock *stock)
 
 /* Without the lock. NULL without memory. */
 struct pkt_slab *pkt_stock_make(const struct pkt_stock *stock) MUST_CHECK;
-/* NULL is a no-op. What two threads have made for one wish is added too, up to the
- * most there may be; what is too much is returned, for pkt_slabs_free. */
+/* NULL says that there was no memory. What two threads have made for one wish is added
+ * too, up to the most there may be; what is too much is returned, for pkt_slabs_free. */
 struct pkt_slab *pkt_stock_add(struct pkt_stock *stock, struct pkt_slab *slab)
 	MUST_CHECK;
+
+/* Whether memory was refused since the last time: there may be some again, and whoever
+ * waits for a packet may ask for it once more. */
+static inline bool pkt_stock_take_refusal(struct pkt_stock *stock)
+{
+	bool is_refused = stock->is_refused;
+
+	stock->is_refused = false;
+	return is_refused;
+}
 
 /* Everything it has, if nobody uses a packet, for pkt_slabs_free, without the lock;
  * otherwise NULL. */

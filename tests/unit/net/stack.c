@@ -4,6 +4,7 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "pkt/wire.h"
@@ -1027,6 +1028,50 @@ TEST(a_ring_that_goes_takes_its_announcement_along)
 }
 
 /* -- memory to send ---------------------------------------------------------------- */
+
+/* So far the program may have memory: nothing can be mapped. */
+static void allow_memory(rlim_t size)
+{
+	struct rlimit limit;
+
+	CHECK_EQ(getrlimit(RLIMIT_AS, &limit), 0);
+	limit.rlim_cur = size;
+	CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
+}
+
+static struct pkt *take_to_send(bool *is_used_up)
+{
+	struct pkt *pkt;
+
+	stack_lock(stack);
+	pkt = stack_send_alloc_locked(stack);
+	*is_used_up = stack_send_is_used_up_locked(stack);
+	stack_unlock(stack);
+	return pkt;
+}
+
+/* Nobody waits for what does not come: the first that was refused says it to the next,
+ * until a look from time to time finds memory. */
+TEST(send_memory_is_refused)
+{
+	bool is_used_up;
+	struct pkt *pkt;
+
+	begin();
+	allow_memory(0);
+	CHECK(!take_to_send(&is_used_up) && !is_used_up);
+	CHECK(!take_to_send(&is_used_up) && is_used_up);
+	CHECK(!take_to_send(&is_used_up) && is_used_up);
+	allow_memory(RLIM_INFINITY);
+	stack_check(stack);
+	CHECK(!take_to_send(&is_used_up) && !is_used_up);
+	pkt = take_to_send(&is_used_up);
+	CHECK(pkt && !is_used_up);
+	stack_lock(stack);
+	pkt_put(pkt);
+	stack_unlock(stack);
+	end();
+}
 
 TEST(send_memory_grows_and_goes)
 {
