@@ -15,9 +15,10 @@ ip netns exec $a sysctl -qw net.ipv4.ip_local_port_range="1024 65535"
 
 # run NAME [PRELOAD-LIBRARY]: with a server of its own, which holds all connections.
 run() {
+	rm -f "$work/server"
 	ip netns exec $b "$program" serve 10.79.0.2 7000 >"$work/server" &
 	echo_pid=$!
-	until grep -q ready "$work/server"; do sleep 0.1; done
+	until grep -qs ready "$work/server"; do kill -0 $echo_pid; sleep 0.1; done
 	VMA_TCP=1 VMA_LOG_FILE=$work/log ip netns exec $a \
 		env ${2:+"LD_PRELOAD=$2"} "$program" ask 10.79.0.2 7000 "$cnt" >"$work/out"
 	ended=$(($(date +%s%N) / 1000))

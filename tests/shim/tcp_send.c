@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -179,6 +180,46 @@ static void small_sends_take_little_memory(void)
 					   memcmp(got, text, done) == 0);
 		close_pair(pair);
 	}
+}
+
+/* The program cannot map any more: there is no room for now, as with a full buffer. */
+static void sends_without_memory(void)
+{
+	enum { MAX = 16 << 20, PIECE = 10000 };
+	static char text[MAX], got[MAX];
+	struct sockaddr_in name;
+	int pair[2], listener = bound(&name);
+	struct rlimit all, none;
+	size_t done = 0;
+	ssize_t n;
+
+	/* what is sent stays with the sender */
+	set_option(listener, SOL_SOCKET, SO_RCVBUF, 4096);
+	listen(listener, 1);
+	make_pair_of(listener, &name, pair);
+	close(listener);
+	fill(text, MAX, 3);
+	memset(got, 0, MAX);
+	set_option(pair[0], SOL_SOCKET, SO_SNDBUF, MAX);
+	send_all(pair[0], text, PIECE);
+	receive_all(pair[1], got, PIECE);
+	getrlimit(RLIMIT_AS, &all);
+	none = all;
+	none.rlim_cur = 1;
+	setrlimit(RLIMIT_AS, &none);
+	do {
+		n = send(pair[0], text + done, PIECE, MSG_DONTWAIT);
+		done += n > 0 ? (size_t)n : 0;
+	} while (n > 0 && done + PIECE <= MAX);
+	SAY("at last %s\n", n < 0 ? err(n) : "all");
+	SAY("right %d\n", receive_all(pair[1], got, done) == done &&
+				   memcmp(got, text, done) == 0);
+	await(pair[0], POLLOUT);
+	say_sent(pair[0], "again", 0);
+	setrlimit(RLIMIT_AS, &all);
+	shutdown(pair[0], SHUT_WR);
+	receive_to_end(pair[1]);
+	close_pair(pair);
 }
 
 static void every_length(void)
@@ -848,6 +889,7 @@ const struct scenario send_scenarios[] = {
 	SCENARIO(pieces_of_one_byte, OURS),
 	SCENARIO(many_small_sends, OURS),
 	SCENARIO(small_sends_take_little_memory, OURS),
+	SCENARIO(sends_without_memory, OURS),
 	SCENARIO(every_length, OURS),
 	SCENARIO(more_to_come, OURS),
 	SCENARIO(corked, OURS),

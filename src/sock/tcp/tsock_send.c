@@ -127,8 +127,8 @@ static void extend_last(struct tsock *t, struct tx_call *call, uint32_t room)
 	call->done += len;
 }
 
-/* There is no packet. Either the unlock brings more, or, without memory for that too, the
- * socket waits until somebody else's are given back. */
+/* There is no packet. If the unlock may bring more, the caller tries again; otherwise the
+ * socket waits until somebody's are given back. */
 static COLD long starve(struct tsock *t) REQUIRES(t->engine->stack->lock)
 {
 	if (!stack_send_is_used_up_locked(t->engine->stack))

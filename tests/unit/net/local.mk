@@ -4,10 +4,11 @@ net_unit_libs = src/net/libnet-debug.la src/nl/libnl-debug.la \
 	src/os/libos-debug.la src/base/libbase-debug.la \
 	tests/support/libtest.la
 
-unit_programs += %D%/demux %D%/dst_lookup %D%/give_back %D%/net %D%/netif %D%/rpf %D%/spill \
+unit_programs += %D%/demux %D%/dst_lookup %D%/give_back %D%/net %D%/netif %D%/rpf %D%/send_memory %D%/spill \
 	%D%/stack %D%/stack_lock
 %C%_demux_LDADD = $(net_unit_libs)
 %C%_give_back_LDADD = $(net_unit_libs)
+%C%_send_memory_LDADD = $(net_unit_libs)
 # A network over one interface, for the tests of net and sock.
 nic_sources = %D%/nic.h %D%/nic.c
 %C%_dst_lookup_SOURCES = %D%/dst_lookup.c $(nic_sources)

@@ -4,7 +4,6 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "pkt/wire.h"
@@ -274,7 +273,6 @@ static void begin_polling(unsigned poll_batch)
 	const struct stack_params params = {
 		.lock_kind = STACK_LOCK_SPIN,
 		.poll_batch = poll_batch,
-		.send_max = 1000,
 		.clock_ns = virtual_clock,
 		.sooner = note_sooner,
 	};
@@ -1025,80 +1023,4 @@ TEST(a_ring_that_goes_takes_its_announcement_along)
 	CHECK(!endpoint_ready(&reader));
 	open_nic();
 	end_announcing();
-}
-
-/* -- memory to send ---------------------------------------------------------------- */
-
-/* So far the program may have memory: nothing can be mapped. */
-static void allow_memory(rlim_t size)
-{
-	struct rlimit limit;
-
-	CHECK_EQ(getrlimit(RLIMIT_AS, &limit), 0);
-	limit.rlim_cur = size;
-	CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
-}
-
-static struct pkt *take_to_send(bool *is_used_up)
-{
-	struct pkt *pkt;
-
-	stack_lock(stack);
-	pkt = stack_send_alloc_locked(stack);
-	*is_used_up = stack_send_is_used_up_locked(stack);
-	stack_unlock(stack);
-	return pkt;
-}
-
-/* Nobody waits for what does not come: the first that was refused says it to the next,
- * until a look from time to time finds memory. */
-TEST(send_memory_is_refused)
-{
-	bool is_used_up;
-	struct pkt *pkt;
-
-	begin();
-	allow_memory(0);
-	CHECK(!take_to_send(&is_used_up) && !is_used_up);
-	CHECK(!take_to_send(&is_used_up) && is_used_up);
-	CHECK(!take_to_send(&is_used_up) && is_used_up);
-	allow_memory(RLIM_INFINITY);
-	stack_check(stack);
-	CHECK(!take_to_send(&is_used_up) && !is_used_up);
-	pkt = take_to_send(&is_used_up);
-	CHECK(pkt && !is_used_up);
-	stack_lock(stack);
-	pkt_put(pkt);
-	stack_unlock(stack);
-	end();
-}
-
-TEST(send_memory_grows_and_goes)
-{
-	struct list taken;
-	unsigned cnt = 0;
-
-	begin();
-	list_init(&taken);
-	CHECK_EQ(stack->send.pool.total_cnt, 0);
-	for (int i = 0; i < 2000; i++) {
-		struct pkt *pkt;
-
-		stack_lock(stack);
-		pkt = stack_send_alloc_locked(stack);
-		stack_unlock(stack);
-		if (pkt)
-			list_push_back(&taken, &pkt->link);
-		cnt += pkt != NULL;
-	}
-	/* as many whole slabs as there may be packets */
-	CHECK_EQ(cnt, 1000 / 128 * 128);
-	stack_check(stack);
-	CHECK_EQ(stack->send.pool.total_cnt, cnt);
-	stack_lock(stack);
-	pkt_put_list(&taken);
-	stack_unlock(stack);
-	stack_check(stack);
-	CHECK_EQ(stack->send.pool.total_cnt, 0);
-	end();
 }
