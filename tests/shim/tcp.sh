@@ -25,12 +25,13 @@ is_thread_sanitized && patience=90
 
 # The thread sanitizer keeps handlers until the call they interrupt returns, and takes
 # a close under another thread's call for the mistake that it is. The address sanitizer
-# forgets the frames that a thread leaves by its end.
+# forgets the frames that a thread leaves by its end. Both map memory of their own at any
+# time, and end the program when they cannot.
 is_beyond_sanitizer() {
 	case $1 in
 	restarted_after_a_signal | closed_under_* | replaced_under_* | number_changes_under_*)
 		is_thread_sanitized ;;
-	cancelled_in_its_wait) is_thread_sanitized || is_address_sanitized ;;
+	cancelled_in_its_wait | sends_without_memory) is_thread_sanitized || is_address_sanitized ;;
 	*) false ;;
 	esac
 }
