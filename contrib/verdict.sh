@@ -52,7 +52,7 @@ verdict() {
 	if [ "$failed" != 0 ]; then
 		show_failures
 	elif [ $status != 0 ]; then
-		tail -20 check.out
+		grep -E 'error:|\*\*\* ' check.out || tail -20 check.out
 		failed=1
 	fi
 	if [ -n "$undeclared" ]; then

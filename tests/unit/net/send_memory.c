@@ -137,6 +137,7 @@ TEST(what_is_there_is_not_used_up)
 static unsigned run_cnt;
 
 static void note_run(struct stack_engine *engine UNUSED, struct stack *which)
+	REQUIRES(which->lock)
 {
 	CHECK(!stack_send_is_used_up_locked(which));
 	run_cnt++;
