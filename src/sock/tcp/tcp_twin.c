@@ -345,10 +345,13 @@ static void widen(const struct tcp_twin *twin, int name, int force_name,
 {
 	/* the kernel counts its own memory, too, and doubles what is set */
 	int wanted = (int)MIN(bytes + (64u << 10), (uint32_t)INT_MAX / 2);
-	int size = get(twin->fd, name);
+	int size;
 
 	was_out->size = -1;
-	if (!bytes || size >= 2 * wanted)
+	if (!bytes)
+		return;
+	size = get(twin->fd, name);
+	if (size >= 2 * wanted)
 		return;
 	was_out->size = size;
 	if (set(twin->fd, SOL_SOCKET, force_name, wanted) != 0)
@@ -412,25 +415,34 @@ static int feed(int fd, struct stretch s)
 	return 0;
 }
 
+/* In repair: to the end of one of the twin's queues. An idle connection has nothing for
+ * either, and needs no calls. */
+static int feed_queue(const struct tcp_twin *twin, int queue, next_fn next, uint32_t len)
+{
+	int err;
+
+	if (!len)
+		return 0;
+	err = set_tcp(twin->fd, TCP_REPAIR_QUEUE, queue);
+	return err ? err :
+		     feed(twin->fd, (struct stretch){ twin->pcb, next, 0, len });
+}
+
 static int fill_queues(struct tcp_twin *twin)
 {
 	const struct tcp_repair *s = &twin->state;
 	int err;
 
+	/* before the sizes are set, which locks them */
+	if (s->unread || s->unacked || s->unsent)
+		twin->buf_lock = get(twin->fd, SO_BUF_LOCK);
 	widen(twin, SO_RCVBUF, SO_RCVBUFFORCE, s->unread, &twin->rcv);
 	widen(twin, SO_SNDBUF, SO_SNDBUFFORCE, s->unacked + s->unsent,
 	      &twin->snd);
-	err = set_tcp(twin->fd, TCP_REPAIR_QUEUE, TCP_RECV_QUEUE);
+	err = feed_queue(twin, TCP_RECV_QUEUE, tcp_unread_next, s->unread);
 	if (!err)
-		err = feed(twin->fd, (struct stretch){ twin->pcb,
-						       tcp_unread_next, 0,
-						       s->unread });
-	if (!err)
-		err = set_tcp(twin->fd, TCP_REPAIR_QUEUE, TCP_SEND_QUEUE);
-	if (!err)
-		err = feed(twin->fd, (struct stretch){ twin->pcb,
-						       tcp_queued_next, 0,
-						       s->unacked });
+		err = feed_queue(twin, TCP_SEND_QUEUE, tcp_queued_next,
+				 s->unacked);
 	/* the kernel checks them against what has been received */
 	return err ? err : set_windows(twin);
 }
@@ -488,7 +500,6 @@ int tcp_twin_begin(struct tcp_twin *twin, int fd, const struct tcp_pcb *pcb,
 		return -EOPNOTSUPP;
 	/* a socket that has just been put in repair says something else */
 	twin->has_reuse_addr = get(fd, SO_REUSEADDR);
-	twin->buf_lock = get(fd, SO_BUF_LOCK);
 	was_guard = is_guard(fd);
 	if (was_guard)
 		open_deaf(tcp_key(pcb), &deaf);
