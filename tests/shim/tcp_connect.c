@@ -224,6 +224,63 @@ static void one_port_for_several(void)
 		close(listeners[i]);
 }
 
+/* Of two ports the third connection to one destination gets none; another destination
+ * has both, but on the local device of tests, which holds its ports by bind(). */
+static void ports_run_out(void)
+{
+	struct sockaddr_in names[2], probe;
+	int listeners[2], fds[4], first;
+
+	do {
+		close(bound(&probe));
+		first = ntohs(probe.sin_port) & ~1;
+	} while (first < 2048);
+	for (int i = 0; i < 2; i++)
+		listeners[i] = listening(&names[i], 4);
+	for (int i = 0; i < 4; i++) {
+		fds[i] = made();
+		set_option(fds[i], IPPROTO_IP, IP_LOCAL_PORT_RANGE,
+			   (int)((unsigned)(first + 1) << 16 | (unsigned)first));
+		if (i == 3 && !over_wire())
+			break;
+		say_connect(fds[i], &names[i == 3]);
+		SAY("port is in the range: %d\n",
+		    (ntohs(own_port(fds[i])) & ~1) == first);
+	}
+	close(fds[0]);
+	if (over_wire())
+		say_connect(fds[2], &names[1]);
+	for (int i = 1; i < 4; i++)
+		close(fds[i]);
+	for (int i = 0; i < 2; i++)
+		close(listeners[i]);
+}
+
+/* A refused connection gives its port up, and the next one is another's. */
+static void refused_port_is_free(void)
+{
+	struct sockaddr_in name, closed, own;
+	int listener = listening(&name, 4), fd = made(), child, other;
+	struct sockaddr_in peer = { 0 };
+	socklen_t len = sizeof(peer);
+
+	close(bound(&closed));
+	say_connect(fd, &closed);
+	own = owned(own_port(fd));
+	other = made();
+	if (over_wire())
+		SAY("its port is free: %s\n",
+		    err(bind(other, (struct sockaddr *)&own, sizeof(own))));
+	say_connect(fd, &name);
+	child = accept(listener, (struct sockaddr *)&peer, &len);
+	SAY("the port in its name: %d\n", peer.sin_port == own_port(fd));
+	SAY("another one: %d\n", !over_wire() || peer.sin_port != own.sin_port);
+	close(other);
+	close(fd);
+	close(child);
+	close(listener);
+}
+
 /* A socket that calls itself. */
 static void self_connect(void)
 {
@@ -671,6 +728,8 @@ const struct scenario connect_scenarios[] = {
 	SCENARIO(connect_from_a_bound_port, OURS),
 	SCENARIO(same_port_same_destination, OURS),
 	SCENARIO(one_port_for_several, MIXED),
+	SCENARIO(ports_run_out, MIXED),
+	SCENARIO(refused_port_is_free, MIXED),
 	SCENARIO(self_connect, MIXED),
 	SCENARIO(mapped_destination, OURS),
 	SCENARIO(data_with_the_syn, MIXED),

@@ -117,7 +117,7 @@ static void disconnect_twin(int fd)
 
 /* -- guards -------------------------------------------------------------------- */
 
-static bool is_guard(int fd)
+bool tcp_twin_is_guard(int fd)
 {
 	int value = 0;
 	socklen_t len = sizeof(value);
@@ -199,9 +199,11 @@ static int attach_dropper(int fd)
 }
 
 /* The switch changes what others may do with the port. */
-static void end_guard(int fd, int reuse_addr)
+static void end_guard(int fd, int reuse_addr, const struct flow_key *key)
 {
 	disconnect_twin(fd);
+	if (key)
+		(void)!bind_twin(fd, key);
 	(void)!tcp_right_switch(fd, REPAIR_OFF_SILENTLY);
 	(void)!set(fd, SOL_SOCKET, SO_DETACH_FILTER, 0);
 	(void)!set(fd, SOL_SOCKET, SO_REUSEADDR, reuse_addr);
@@ -222,14 +224,14 @@ int tcp_twin_guard(int fd, const struct flow_key *key, bool is_bound)
 	if (!err)
 		err = set(fd, SOL_SOCKET, SO_REUSEADDR, reuse_addr);
 	if (err)
-		end_guard(fd, reuse_addr);
+		end_guard(fd, reuse_addr, NULL);
 	return err;
 }
 
-void tcp_twin_unguard(int fd)
+void tcp_twin_unguard(int fd, const struct flow_key *key)
 {
-	if (is_guard(fd))
-		end_guard(fd, get(fd, SO_REUSEADDR));
+	if (tcp_twin_is_guard(fd))
+		end_guard(fd, get(fd, SO_REUSEADDR), key);
 }
 
 /*
@@ -500,7 +502,7 @@ int tcp_twin_begin(struct tcp_twin *twin, int fd, const struct tcp_pcb *pcb,
 		return -EOPNOTSUPP;
 	/* a socket that has just been put in repair says something else */
 	twin->has_reuse_addr = get(fd, SO_REUSEADDR);
-	was_guard = is_guard(fd);
+	was_guard = tcp_twin_is_guard(fd);
 	if (was_guard)
 		open_deaf(tcp_key(pcb), &deaf);
 	err = become(twin, was_guard);

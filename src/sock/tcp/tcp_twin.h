@@ -36,11 +36,15 @@ void tcp_twins_forked(void);
  * and a filter drops what comes. So segments that reach the kernel after all, by an
  * interface that we do not drive or not yet, are lost and sent again; without a guard the
  * kernel would answer them with a reset. The socket is fresh, or bound to the local end.
+ * `is_bound`: it has its local end, or the kernel chooses what it lacks of it, as for any
+ * connect(), and its name says so; such a port is given up when it is no guard any more.
  * 0, or a negative errno: it is as it was, but that it may be bound.
  */
 int tcp_twin_guard(int fd, const struct flow_key *key, bool is_bound) MUST_CHECK;
-/* It is no guard any more, but bound. Does nothing to one that is none. */
-void tcp_twin_unguard(int fd);
+bool tcp_twin_is_guard(int fd);
+/* It is no guard any more. A port that the program has chosen stays, and with `key` its
+ * local end in any case. Does nothing to one that is none. */
+void tcp_twin_unguard(int fd, const struct flow_key *key);
 
 /* Makes `fd` the frozen connection, in repair and deaf: what it hears it would acknowledge,
  * and that cannot be undone. The socket is fresh, bound to the connection's local end, or a guard. What

@@ -20,6 +20,10 @@ struct attempt {
 	struct user_name local, peer;
 	struct net *net;
 	struct dst dst;
+	/* the twin is the connection by its names already */
+	bool is_guarded;
+	/* why there is no local end for it, which the kernel would say, too; 0 */
+	int error;
 	char detail[STATS_DETAIL_SIZE];
 };
 
@@ -72,8 +76,41 @@ static enum reason find_way(struct attempt *a)
 	return a->dst.reason;
 }
 
-/* The address that the route chooses for us; the twin says it, which is bound to it. */
-static enum reason choose_source(struct attempt *a)
+/*
+ * The kernel chooses for the connection as a whole: it looks for a port that is free for
+ * this destination, where bind() looks for one that nobody has, which takes long among
+ * thousands. A name that the twin had before says nothing of its port: a failed connection
+ * leaves its number there, and not the port. False: the address is another than the
+ * route's, or the twin cannot be a guard.
+ */
+static bool choose_by_connect(struct attempt *a)
+{
+	struct flow_key key = {
+		.local = a->local.addr,
+		.remote = a->peer.addr,
+		.local_port = a->local.port,
+		.remote_port = a->peer.port,
+	};
+	struct ip_addr wanted = ip_addr_is_any(&a->local.addr) ? a->dst.source :
+								 a->local.addr;
+	struct user_name name;
+	int err = tsock_choose_end(a->t, a->fd, &key, true);
+
+	if (err) {
+		a->error = err == -EADDRNOTAVAIL ? err : 0;
+		return false;
+	}
+	name = sock_twin_name(a->fd, false);
+	a->is_guarded = name.port && ip_addr_eq(&name.addr, &wanted);
+	if (a->is_guarded)
+		a->local = name;
+	else
+		tsock_give_end_up(a->t, a->fd);
+	return a->is_guarded;
+}
+
+/* The twin says what it is bound to. */
+static enum reason choose_by_bind(struct attempt *a)
 {
 	struct sockaddr_in6 name6 = { .sin6_family = AF_INET6 };
 	struct sockaddr_in name = { .sin_family = AF_INET };
@@ -83,15 +120,23 @@ static enum reason choose_source(struct attempt *a)
 	if (ip_addr_is_any(&source))
 		source = a->dst.source;
 	a->local.addr = source;
-	if (a->local.port)
-		return REASON_NONE;
 	name.sin_addr.s_addr = ip_addr_v4(&source);
 	memcpy(&name6.sin6_addr, &source, sizeof(name6.sin6_addr));
 	if (real.bind(a->fd, is_v6 ? (struct sockaddr *)&name6 : (struct sockaddr *)&name,
 		      is_v6 ? sizeof(name6) : sizeof(name)) != 0)
-		return REASON_INTERFACE_ERROR;
+		/* one that has a port is bound already */
+		return errno == EINVAL && a->local.port ? REASON_NONE :
+							  REASON_INTERFACE_ERROR;
 	a->local.port = sock_twin_name(a->fd, false).port;
 	return a->local.port ? REASON_NONE : REASON_OPTION;
+}
+
+/* The address that the route chooses for us, and a port. */
+static enum reason choose_source(struct attempt *a)
+{
+	if (choose_by_connect(a))
+		return REASON_NONE;
+	return a->error ? REASON_INTERFACE_ERROR : choose_by_bind(a);
 }
 
 static enum reason attach(struct attempt *a)
@@ -240,14 +285,21 @@ static long start(struct tsock *t, int fd, const struct user_name *peer)
 	enum reason reason = decide(&a);
 	int err;
 
+	if (a.error)
+		return a.error;
 	if (reason != REASON_NONE) {
+		if (a.is_guarded)
+			tsock_give_end_up(t, fd);
 		tsock_is_kernels(t, fd, reason, STATS_BY_CONNECT, a.detail);
 		return FD_PASS;
 	}
 	show_names(&a);
 	set_key(&a);
 	/* the answer may come by another interface */
-	tsock_guard(t, fd, true);
+	if (a.is_guarded)
+		tsock_is_guarded(t);
+	else
+		tsock_guard(t, fd, true);
 	err = open_ours(&a);
 	if (!err) {
 		stats_set_tx(&t->sock.stats, REASON_NONE, STATS_BY_CONNECT,

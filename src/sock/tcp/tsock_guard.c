@@ -50,20 +50,36 @@ void tsock_show_keepalive(struct tsock *t, int fd)
 }
 
 /* No frame of the local device of tests comes another way. */
-void tsock_guard(struct tsock *t, int fd, bool is_bound)
+int tsock_choose_end(struct tsock *t, int fd, const struct flow_key *key, bool is_bound)
 {
 	int err;
 
-	if (sock_params.listens_early || t->is_guarded)
-		return;
+	if (sock_params.listens_early)
+		return -EOPNOTSUPP;
 	tsock_hide_keepalive(t, fd);
-	err = tcp_twin_guard(fd, &t->key, is_bound);
+	err = tcp_twin_guard(fd, key, is_bound);
 	if (err) {
 		tsock_show_keepalive(t, fd);
 		log_dbg("fd %d: the twin cannot guard the connection: %s", fd,
 			strerror(-err));
-		return;
 	}
+	return err;
+}
+
+void tsock_give_end_up(struct tsock *t, int fd)
+{
+	tcp_twin_unguard(fd, NULL);
+	tsock_show_keepalive(t, fd);
+}
+
+void tsock_guard(struct tsock *t, int fd, bool is_bound)
+{
+	if (!t->is_guarded && tsock_choose_end(t, fd, &t->key, is_bound) == 0)
+		tsock_is_guarded(t);
+}
+
+void tsock_is_guarded(struct tsock *t)
+{
 	t->is_guarded = true;
 	tsock_lock(t);
 	list_push_back(&t->engine->guarded, &t->by_guard);
@@ -84,8 +100,15 @@ void tsock_guard_is_over(struct tsock *t)
 
 void tsock_unguard(struct tsock *t, int fd)
 {
-	if (t->is_guarded && fd >= 0) {
-		tcp_twin_unguard(fd);
+	if (t->is_guarded && fd >= 0)
+		tsock_give_end_up(t, fd);
+	tsock_guard_is_over(t);
+}
+
+void tsock_unguard_bound(struct tsock *t, int fd)
+{
+	if (t->is_guarded) {
+		tcp_twin_unguard(fd, &t->key);
 		tsock_show_keepalive(t, fd);
 	}
 	tsock_guard_is_over(t);

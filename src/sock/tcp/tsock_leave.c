@@ -276,7 +276,8 @@ static bool begin_anew(struct tsock *t, int fd)
 
 	if (!stop_opening(t))
 		return false;
-	tsock_unguard(t, fd);
+	/* the program may know its name already */
+	tsock_unguard_bound(t, fd);
 	sock_detach(&t->sock);
 	user_name_write(&peer, t->sock.domain, &name, &len);
 	(void)!real.fcntl(fd, F_SETFL, flags | O_NONBLOCK);
@@ -464,12 +465,16 @@ int tsock_go_back(struct tsock *t, int fd)
 		tsock_show_keepalive(t, fd);
 		err = move_open_one(t, fd);
 	}
-	/* the twin has begun to take over, and is no guard any more */
+	/* one that could not begin to take over holds the port as the guard that it is */
+	if (err && tcp_twin_is_guard(fd)) {
+		tsock_hide_keepalive(t, fd);
+		return err;
+	}
 	tsock_guard_is_over(t);
 	if (!err)
 		tsock_give_up(t);
 	else
-		tsock_guard(t, fd, true);
+		tsock_guard(t, fd, false);
 	return err;
 }
 

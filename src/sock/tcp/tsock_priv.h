@@ -395,6 +395,16 @@ long tsock_fcntl(struct fd_object *obj, int fd, int cmd, void *arg);
  * before others know the socket. */
 void tsock_guard(struct tsock *t, int fd, bool is_bound);
 void tsock_unguard(struct tsock *t, int fd);
+/* The same, and the twin stays bound to the connection's local end. */
+void tsock_unguard_bound(struct tsock *t, int fd);
+/* The two halves of tsock_guard, for a connection whose local end is not known yet: the
+ * kernel chooses what the socket lacks of it, and the twin's name says what. 0 or a
+ * negative errno. */
+int tsock_choose_end(struct tsock *t, int fd, const struct flow_key *key,
+		     bool is_bound) MUST_CHECK;
+void tsock_is_guarded(struct tsock *t);
+/* Instead of the second. */
+void tsock_give_end_up(struct tsock *t, int fd);
 /* The twin is no guard any more, or about to be closed. */
 void tsock_guard_is_over(struct tsock *t);
 /* The twin's SO_KEEPALIVE was set, or is to be its own again. With `config`. */
