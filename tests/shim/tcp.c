@@ -213,6 +213,15 @@ int get_option(int fd, int level, int name)
 	return value;
 }
 
+uint16_t own_port(int fd)
+{
+	struct sockaddr_in name = { 0 };
+	socklen_t len = sizeof(name);
+
+	getsockname(fd, (struct sockaddr *)&name, &len);
+	return name.sin_port;
+}
+
 void say_error(int fd)
 {
 	int error = get_option(fd, SOL_SOCKET, SO_ERROR);

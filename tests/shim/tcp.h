@@ -77,6 +77,8 @@ void reset(int fd);
 
 int set_option(int fd, int level, int name, int value);
 int get_option(int fd, int level, int name);
+/* The local port in its name, in the network's order. */
+uint16_t own_port(int fd);
 /* SO_ERROR, printed. */
 void say_error(int fd);
 /* Its names, by what they are: nothing, the owned address or the one heard at, and

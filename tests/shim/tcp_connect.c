@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -45,15 +46,6 @@ static struct sockaddr_in closed_port(void)
 }
 
 /* -- names -------------------------------------------------------------------------- */
-
-static uint16_t own_port(int fd)
-{
-	struct sockaddr_in name = { 0 };
-	socklen_t len = sizeof(name);
-
-	getsockname(fd, (struct sockaddr *)&name, &len);
-	return name.sin_port;
-}
 
 static void names_of_both_ends(void)
 {
@@ -224,6 +216,32 @@ static void one_port_for_several(void)
 		close(listeners[i]);
 }
 
+/* A port that is chosen late costs nobody the acceleration; the local device of tests holds
+ * its ports by bind(). */
+static void late_port_is_ours(void)
+{
+	struct sockaddr_in name, own = owned(0);
+	int listener = listening(&name, 4);
+
+	for (int i = 0; i < 4; i++) {
+		int fds[2] = { made() };
+
+		if (over_wire())
+			set_option(fds[0], IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+		SAY("bind %s\n",
+		    err(bind(fds[0], (struct sockaddr *)&own, sizeof(own))));
+		say_connect(fds[0], &name);
+		fds[1] = accept(listener, NULL, NULL);
+		say_names(fds[1], name.sin_port, own_port(fds[0]));
+		for (int j = 0; j < 20; j++) {
+			say_sent(fds[j & 1], "late", 0);
+			receive(fds[~j & 1], 0);
+		}
+		close_pair(fds);
+	}
+	close(listener);
+}
+
 /* Of two ports the third connection to one destination gets none; another destination
  * has both, but on the local device of tests, which holds its ports by bind(). */
 static void ports_run_out(void)
@@ -278,6 +296,31 @@ static void refused_port_is_free(void)
 	close(other);
 	close(fd);
 	close(child);
+	close(listener);
+}
+
+/* It begins anew with the kernel, by the name that the program knows. */
+static void goes_back_unanswered(void)
+{
+	struct sockaddr_in name;
+	int holder, listener = full_listener(&name, &holder);
+	int fd = made_nonblocking(), on = 1;
+	uint16_t port;
+
+	say_connect(fd, &name);
+	port = own_port(fd);
+	/* signals to nobody are the kernel's */
+	ioctl(fd, FIOASYNC, &on);
+	SAY("its port stays: %d\n", own_port(fd) == port);
+	close(accept(listener, NULL, NULL));
+	/* a twin over loopback is not heard by what is not accepted yet */
+	if (over_wire()) {
+		await(fd, POLLOUT);
+		say_error(fd);
+		SAY("its port stays: %d\n", own_port(fd) == port);
+	}
+	close(fd);
+	close(holder);
 	close(listener);
 }
 
@@ -728,8 +771,10 @@ const struct scenario connect_scenarios[] = {
 	SCENARIO(connect_from_a_bound_port, OURS),
 	SCENARIO(same_port_same_destination, OURS),
 	SCENARIO(one_port_for_several, MIXED),
+	SCENARIO(late_port_is_ours, OURS),
 	SCENARIO(ports_run_out, MIXED),
 	SCENARIO(refused_port_is_free, MIXED),
+	SCENARIO(goes_back_unanswered, MIXED),
 	SCENARIO(self_connect, MIXED),
 	SCENARIO(mapped_destination, OURS),
 	SCENARIO(data_with_the_syn, MIXED),

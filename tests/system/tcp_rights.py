@@ -5,14 +5,18 @@
     tcp_rights.py CASE PEER PORT
 
 The peer is tcp_peer, of whose service `echo` each connection asks."""
+import errno
+import fcntl
 import os
 import signal
 import socket
+import struct
 import sys
 import time
 
 case, peer, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
 NOBODY = 65534
+FIOASYNC = 0x5452
 
 
 def connected():
@@ -135,6 +139,14 @@ def killed_helper():
     say("older", echoed(s, 200))
     later = connected()
     say("later", echoed(later, 10))
+    # what is the kernel's on Linux would go back here, and cannot
+    fcntl.ioctl(s, FIOASYNC, struct.pack("i", 1))
+    other = socket.socket()
+    try:
+        other.bind(s.getsockname())
+        say("its port was given up")
+    except OSError as e:
+        say("its port", errno.errorcode[e.errno])
     # another one is there when the right goes again
     os.seteuid(0)
     os.seteuid(NOBODY)
