@@ -407,12 +407,17 @@ static bool ask(struct heir *h)
 	return result;
 }
 
-/* The parent was killed, and the connection died with it. The socket says so. */
+/* The parent was killed, and the connection died with it: the socket says so, and is a
+ * fresh one for who connects it again. Without the right it stays in repair, in which the
+ * kernel would speak of permission. */
 static void dissolve(int fd)
 {
 	struct sockaddr nobody = { .sa_family = AF_UNSPEC };
+	int off = TCP_REPAIR_OFF_NO_WP;
 
 	(void)syscall_raw(SYS_connect, fd, (long)&nobody, sizeof(nobody), 0, 0, 0);
+	(void)!real.setsockopt(fd, SOL_SOCKET, SO_DETACH_FILTER, &off, sizeof(off));
+	(void)!real.setsockopt(fd, IPPROTO_TCP, TCP_REPAIR, &off, sizeof(off));
 	log_dbg("fd %d: the process that had the connection was killed", fd);
 }
 
@@ -451,6 +456,8 @@ static COLD long use_twin(struct heir *h)
 			return -EIO;
 		}
 		dissolve(fd);
+		if (is_in_repair(fd))
+			return -ECONNABORTED;
 	}
 	settle(h);
 	return 0;

@@ -38,7 +38,7 @@ static bool next_way(void)
 }
 
 /* For who reads of a failure. */
-static void note_way(void)
+static inline void note_way(void)
 {
 	for (unsigned j = 0; j < way.cnt; j++)
 		test_note("choice %u: %u of %u", j, way.choices[j],

@@ -483,7 +483,8 @@ static void owner_is_killed(void)
 			while (getppid() == owner)
 				sleep_ms(1);
 			n = recv(pair[0], buf, sizeof(buf), MSG_DONTWAIT);
-			SAY("told: %d\n", n < 0);
+			SAY("told: %d, of permission: %d\n", n < 0,
+			    n < 0 && errno == EPERM);
 			close_pair(pair);
 			_exit(0);
 		}

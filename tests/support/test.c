@@ -20,12 +20,18 @@ static char reason[512];
 static jmp_buf leave_case;
 /* who runs the cases */
 static pid_t runner;
+static void (*say_more)(void);
 
 void test_register(struct test_case *test)
 {
 	*cases_end = test;
 	cases_end = &test->next;
 	cases_cnt++;
+}
+
+void test_on_failure(void (*say)(void))
+{
+	say_more = say;
 }
 
 void test_fail(const char *file, int line, const char *fmt, ...)
@@ -35,6 +41,8 @@ void test_fail(const char *file, int line, const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(reason, sizeof(reason), fmt, args);
 	va_end(args);
+	if (say_more)
+		say_more();
 	printf("# %s:%d: %s\n", file, line, reason);
 	if (getpid() != runner) {
 		fflush(stdout);
@@ -100,6 +108,7 @@ static bool is_wanted(const struct test_case *test, char *const *names)
 static void run_case(const struct test_case *test, int number)
 {
 	verdict = PASSED;
+	say_more = NULL;
 	if (setjmp(leave_case) == 0)
 		test->run();
 	/* test_apart() */

@@ -46,6 +46,8 @@ NO_RETURN void test_fail(const char *file, int line, const char *fmt, ...)
 NO_RETURN void test_skip(const char *why);
 /* The rest of the case runs in a process of its own, for what a process does once. */
 void test_apart(void);
+/* Called when a CHECK of this case fails, to say more; or NULL. */
+void test_on_failure(void (*say)(void));
 /* A comment in the output. */
 void test_note(const char *fmt, ...) PRINTF_LIKE(1, 2);
 

@@ -28,6 +28,15 @@ system_scripts += %D%/tcp_way_back.sh
 %C%_tcp_way_back_test_LDADD = src/sock/libsock-debug.la src/tcp/libtcp-debug.la \
 	src/tcp/libtcp-debug.la $(net_unit_libs)
 
+# What processes say to each other that share a connection since a fork, in every order.
+system_programs += %D%/kin_model
+%C%_kin_model_SOURCES = %D%/kin_model.c $(netns_sources)
+%C%_kin_model_LDADD = src/sock/libsock-debug.la src/tcp/libtcp-debug.la $(net_unit_libs)
+# With all processes at once.
+check-kin-long:
+	$(MAKE) check TESTS='%D%/kin_model' KIN_MODEL_ALL=1
+.PHONY: check-kin-long
+
 # UDP over AF_XDP, with a foreign XDP program in the way for one case.
 if HAVE_XDP
 system_scripts += %D%/tcp_mirror.sh %D%/tcp_programs.sh %D%/tcp_xdp.sh
