@@ -581,6 +581,7 @@ void tcp_pcb_established(struct tcp_pcb *pcb, uint64_t now_ns)
 	pcb->cwnd = segments * pcb->mss;
 	pcb->ssthresh = TCP_SSTHRESH_NONE;
 	tcp_metrics_use(pcb, now_ns);
+	tcp_recovery_begin_snd_buf(pcb);
 	tcp_pcb_restore_cc(pcb);
 	pcb->quick_acks_left = params->quick_acks;
 	pcb->tune_start_ns = now_ns;

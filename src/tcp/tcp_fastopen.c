@@ -156,6 +156,7 @@ bool tcp_fastopen_accept(struct tcp_pcb *child, struct tcp_segment *in,
 	tcp_fast_init(child);
 	child->cwnd = table->params.initial_window * child->mss;
 	child->ssthresh = TCP_SSTHRESH_NONE;
+	tcp_recovery_begin_snd_buf(child);
 	tcp_pcb_restore_cc(child);
 	child->snd_wnd = child->snd_wnd_max = in->window;
 	child->snd_wl1 = in->seq;

@@ -465,6 +465,8 @@ void tcp_recovery_on_timeout(struct tcp_pcb *pcb, uint64_t now_ns);
 void tcp_recovery_enter_cwr(struct tcp_pcb *pcb, uint64_t now_ns);
 /* Returns how much may be sent now, without news from the peer. */
 void tcp_recovery_grant(struct tcp_pcb *pcb);
+/* The size of the send buffer that a connection has when it opens. */
+void tcp_recovery_begin_snd_buf(struct tcp_pcb *pcb);
 /* `bytes` were acknowledged, from prior_una on, while the window may grow. It grows if
  * it was used in this round trip. */
 void tcp_recovery_grow(struct tcp_pcb *pcb, uint32_t prior_una, uint32_t acked,

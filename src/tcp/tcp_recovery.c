@@ -253,7 +253,30 @@ static void detect_by_duplicates(struct tcp_pcb *pcb,
 		mark_head_lost(pcb);
 }
 
-/* ---- each ACK ---- */
+/* ---- the send buffer ---- */
+
+static uint32_t power_of_two_above(uint32_t n)
+{
+	return n < 2 ? 1 : 1u << (32 - __builtin_clz(n - 1));
+}
+
+/*
+ * Linux begins with room for twice the first window, of segments as large as they are in
+ * its memory, where tcp_wmem has less: 87040 bytes on Ethernet. Programs write replies of
+ * tens of kilobytes at once, and expect them to go in whole.
+ */
+void tcp_recovery_begin_snd_buf(struct tcp_pcb *pcb)
+{
+	enum { HEADERS = 640, BESIDE = 256, SEGMENTS = 10 };
+	uint32_t segment = power_of_two_above(pcb->mss + HEADERS) + BESIDE;
+	uint32_t segments = MAX(pcb->cwnd / pcb->mss, (uint32_t)SEGMENTS);
+	uint32_t bytes = MIN(2 * segments * segment,
+			     pcb->table->params.snd_buf_max);
+
+	if (!(pcb->flags & TF_SND_BUF_FIXED))
+		pcb->snd_buf = MAX(pcb->snd_buf, bytes);
+}
+
 
 /* The writer must be able to stay ahead of the window. The buffer holds two windows,
  * so that one can be filled while the other is under way. */
@@ -265,6 +288,8 @@ static void tune_snd_buf(struct tcp_pcb *pcb)
 		pcb->snd_buf = MAX(pcb->snd_buf,
 				   pcb->cwnd < most / 2 ? 2 * pcb->cwnd : most);
 }
+
+/* ---- each ACK ---- */
 
 /* In slow start half of it is enough, since the window doubles in the time that
  * the flight needs to tell. */

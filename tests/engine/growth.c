@@ -327,3 +327,26 @@ TEST(slow_start_doubles_without_hystart)
 	CHECK_EQ(cwnd(), 80 * MSS);
 	peer_teardown();
 }
+
+/* -- the send buffer ------------------------------------------------------------------ */
+
+static uint32_t snd_buf_at_first(uint32_t snd_buf, uint32_t snd_buf_max)
+{
+	struct tcp_pcb_info info;
+
+	peer_defaults();
+	peer.params.snd_buf = snd_buf;
+	peer.params.snd_buf_max = snd_buf_max;
+	peer_connect(&peer_full_options);
+	tcp_get_info(peer.pcb, &info);
+	peer_teardown();
+	return info.snd_buf;
+}
+
+/* As Linux has it with the tcp_wmem that it comes with. */
+TEST(send_buffer_begins_with_two_windows)
+{
+	CHECK_EQ(snd_buf_at_first(16384, 4 << 20), 87040);
+	CHECK_EQ(snd_buf_at_first(16384, 50000), 50000);
+	CHECK_EQ(snd_buf_at_first(100000, 4 << 20), 100000);
+}
