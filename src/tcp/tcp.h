@@ -527,6 +527,8 @@ struct tcp_settings {
 	 * under way (TCP_THIN_LINEAR_TIMEOUTS). */
 	bool thin_linear_timeouts;
 };
+/* Those of its table. */
+const struct tcp_params *tcp_params_of(const struct tcp_pcb *pcb);
 void tcp_get_settings(const struct tcp_pcb *pcb,
 		      struct tcp_settings *settings_out);
 /* -EINVAL for a segment size below TCP_MSS_LEAST; -ENOMEM. */

@@ -85,6 +85,11 @@ void tcp_settings_drop_usual(struct tcp_pcb *pcb)
 		tcp_settings_put(pcb);
 }
 
+const struct tcp_params *tcp_params_of(const struct tcp_pcb *pcb)
+{
+	return &pcb->table->params;
+}
+
 void tcp_get_settings(const struct tcp_pcb *pcb,
 		      struct tcp_settings *settings_out)
 {

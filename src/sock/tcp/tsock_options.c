@@ -113,8 +113,7 @@ static void load_settings(int fd, struct tsock_settings *s)
 	tcp->window_clamp = (uint32_t)of_tcp(fd, TCP_WINDOW_CLAMP);
 	tcp->notsent_lowat = (uint32_t)of_tcp(fd, TCP_NOTSENT_LOWAT);
 	tcp->thin_linear_timeouts = of_tcp(fd, TCP_THIN_LINEAR_TIMEOUTS);
-	/* seconds, from which the number of timeouts follows */
-	tcp->defer_accept = (uint8_t)MIN(of_tcp(fd, TCP_DEFER_ACCEPT), 255);
+	s->defer_accept_ns = seconds(fd, TCP_DEFER_ACCEPT);
 }
 
 /* A socket whose options nobody has set has those of each fresh one, which are asked for
@@ -171,6 +170,7 @@ void tsock_load_settings(const struct tsock *t, int fd, struct tsock_settings *s
 static int apply_tcp(struct tcp_pcb *pcb, const struct tsock_settings *s,
 		     uint64_t now)
 {
+	const struct tcp_params *params = tcp_params_of(pcb);
 	struct tcp_settings was, is;
 
 	tcp_get_settings(pcb, &was);
@@ -182,13 +182,16 @@ static int apply_tcp(struct tcp_pcb *pcb, const struct tsock_settings *s,
 	is.fin_wait_2_ns = s->tcp.fin_wait_2_ns;
 	is.max_pacing_rate = s->tcp.max_pacing_rate;
 	is.mss_max = s->tcp.mss_max;
-	is.syn_retries = s->tcp.syn_retries;
+	/* the system's, which the twin says, too, is not that of a listener's answers */
+	is.syn_retries = s->tcp.syn_retries == params->syn_retries ?
+				 0 :
+				 s->tcp.syn_retries;
 	is.window_clamp = s->tcp.window_clamp;
 	/* 0 is the system's */
 	if (s->tcp.notsent_lowat)
 		is.notsent_lowat = s->tcp.notsent_lowat;
 	is.thin_linear_timeouts = s->tcp.thin_linear_timeouts;
-	is.defer_accept = s->tcp.defer_accept;
+	is.defer_accept = tcp_defer_accept_timeouts(params, s->defer_accept_ns);
 	return memcmp(&was, &is, sizeof(is)) ? tcp_set_settings(pcb, &is, now) :
 					       0;
 }

@@ -366,6 +366,7 @@ struct tsock_settings {
 	/* 0: not fixed */
 	uint32_t rcv_buf, snd_buf;
 	int rcv_lowat;
+	uint64_t defer_accept_ns;
 	enum tcp_cc_algorithm cc;
 	/* The twin's is BBR, which is ours if the program has chosen it, and not the
 	 * system for all. */
