@@ -69,6 +69,9 @@ script_cases() {
 	*/system/tcp_mlx5 | */system/tcp_verbs)
 		script_cases tests/system/tcp_xdp
 		;;
+	*/system/tcp_scripts)
+		sed -n '/^scripts="/,/"$/p' "$1.sh" | sed 's/^scripts=//' | grep -oE '\w+'
+		;;
 	*/system/*)
 		sed -nE 's/^program_(\w+)\(\).*/\1_preloaded\n\1_as_object/p' "$1.sh"
 		;;

@@ -67,13 +67,20 @@ engine_programs += %D%/scripts
 EXTRA_DIST += %D%/segments %D%/scripts_linux.sh
 
 # The same against Linux, on request: it needs root, and real time.
-EXTRA_PROGRAMS += %D%/scripts_linux
+check_PROGRAMS += %D%/scripts_linux
 %C%_scripts_linux_SOURCES = %D%/scripts_linux.c %D%/scripts.def
 %C%_scripts_linux_LDADD = $(engine_test_libs)
 check-scripts-linux: %D%/scripts_linux
 	srcdir='$(abs_top_srcdir)' $(srcdir)/tests/engine/scripts_linux.sh \
 		tests/engine/scripts_linux
 .PHONY: check-scripts-linux
+# And through sockets of the library, which takes a minute.
+EXTRA_DIST += %D%/scripts_sockets.sh
+check-scripts-sockets: %D%/scripts_linux src/libvma-debug.la
+	srcdir='$(abs_top_srcdir)' $(srcdir)/tests/engine/scripts_sockets.sh \
+		'$(abs_builddir)/tests/engine/scripts_linux' \
+		'$(abs_builddir)/src/.libs/libvma-debug.so'
+.PHONY: check-scripts-sockets
 
 # Goodput under loss, ours in the simulator and Linux through two TUN devices and
 # the same links. The list of Linux is kept, because it takes root, an hour, and a

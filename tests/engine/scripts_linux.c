@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The scripts of tests/engine/segments, with Linux as the TCP: a socket in a network
- * namespace of our own, whose packets come and go through a TUN device. Each case
- * needs root and real time; tests/engine/scripts_linux.sh runs them all.
+ * The scripts of tests/engine/segments, with sockets as the TCP: Linux's, in a network
+ * namespace of our own, whose packets come and go through a TUN device; or with SCRIPT_TAP
+ * the library's, under which the program runs then, on this TAP device, whose addresses and
+ * neighbour are there. Each case needs root and real time; tests/engine/scripts_linux.sh
+ * and scripts_sockets.sh run them.
  */
 #include "config.h"
 
@@ -26,8 +28,12 @@
 #include "tests/engine/script.h"
 #include "tests/support/test.h"
 
-enum { OWN_PORT = 4000, PEER_PORT = 5000, PEER_ISN = 70000, IP_ROOM = 40 };
+enum { OWN_PORT = 4000, PEER_PORT = 5000, PEER_ISN = 70000 };
 
+/* In front of a segment. */
+enum { IP_ROOM = 40, ETH_LEN = 14, ROOM = ETH_LEN + IP_ROOM };
+
+static const char *tap; /* NULL: a TUN device */
 static int tun = -1, sock = -1, listener = -1;
 static bool is_ipv6;
 static int keep_interval_s;
@@ -93,6 +99,24 @@ static void choose_addresses(void)
 	peer_addr.byte[15] = 2;
 }
 
+static void open_device(struct ifreq *req, const char *name)
+{
+	tun = open("/dev/net/tun", O_RDWR);
+	if (tun < 0)
+		test_skip("needs root");
+	strcpy(req->ifr_name, name);
+	CHECK_EQ(ioctl(tun, TUNSETIFF, req), 0);
+}
+
+static void open_tap(void)
+{
+	struct ifreq req = { .ifr_flags = IFF_TAP | IFF_NO_PI };
+
+	CHECK(strlen(tap) < sizeof(req.ifr_name));
+	open_device(&req, tap);
+	choose_addresses();
+}
+
 static void make_tun(void)
 {
 	struct ifreq req = { .ifr_flags = IFF_TUN | IFF_NO_PI };
@@ -100,11 +124,7 @@ static void make_tun(void)
 
 	if (unshare(CLONE_NEWNET))
 		test_skip("needs root");
-	tun = open("/dev/net/tun", O_RDWR);
-	if (tun < 0)
-		test_skip("needs root");
-	strcpy(req.ifr_name, "script0");
-	CHECK_EQ(ioctl(tun, TUNSETIFF, &req), 0);
+	open_device(&req, "script0");
 	fd = socket(AF_INET, SOCK_DGRAM, 0);
 	CHECK(fd >= 0);
 	set_addr(fd, &req, SIOCSIFADDR, "10.77.0.1");
@@ -128,19 +148,36 @@ static void send_ip(uint8_t *packet, uint8_t proto, uint8_t ecn, size_t len)
 		.ttl = 64,
 		.payload_len = (uint16_t)len,
 	};
+	/* from the neighbour that the wrapper has named, to the TAP device's address */
+	static const uint8_t ends[] = { 2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2 };
 	size_t header_len = is_ipv6 ? 40 : 20;
+	uint8_t *at = packet + ROOM - header_len;
 
-	CHECK_EQ(wire_build_ip(packet + IP_ROOM - header_len, &ip, 1),
-		 header_len);
+	CHECK_EQ(wire_build_ip(at, &ip, 1), header_len);
 	len += header_len;
-	CHECK_EQ(write(tun, packet + IP_ROOM - header_len, len), (ssize_t)len);
+	if (tap) {
+		at -= ETH_LEN;
+		len += ETH_LEN;
+		memcpy(at, ends, sizeof(ends));
+		wire_put_u16(at + sizeof(ends), is_ipv6 ? 0x86dd : 0x0800);
+	}
+	CHECK_EQ(write(tun, at, len), (ssize_t)len);
+}
+
+/* What has come to the library's queues is seen when somebody looks. */
+static void let_it_look(void)
+{
+	struct pollfd p = { .fd = sock, .events = POLLIN };
+
+	if (tap)
+		poll(&p, 1, 0);
 }
 
 static void linux_send(const struct script_segment *s)
 {
 	struct tcp_options options = s->options;
 	uint8_t packet[4096] = { 0 };
-	struct wire_tcp *header = (void *)(packet + IP_ROOM);
+	struct wire_tcp *header = (void *)(packet + ROOM);
 	uint8_t *at = (uint8_t *)(header + 1);
 	size_t len = s->raw_len;
 	uint32_t sum;
@@ -168,6 +205,7 @@ static void linux_send(const struct script_segment *s)
 			      (uint32_t)len);
 	header->check = csum_fold(csum_partial(header, len, sum));
 	send_ip(packet, WIRE_PROTO_TCP, s->ecn, len);
+	let_it_look();
 }
 
 static void fill_icmp(struct wire_icmp *header, const struct script_icmp *icmp)
@@ -189,7 +227,7 @@ static void fill_icmp(struct wire_icmp *header, const struct script_icmp *icmp)
 static void linux_icmp(const struct script_icmp *icmp)
 {
 	uint8_t packet[256] = { 0 };
-	struct wire_icmp *header = (void *)(packet + IP_ROOM);
+	struct wire_icmp *header = (void *)(packet + ROOM);
 	uint8_t *quote = (uint8_t *)(header + 1);
 	uint16_t header_len = is_ipv6 ? 40 : 20;
 	const struct wire_ip ip = {
@@ -212,6 +250,7 @@ static void linux_icmp(const struct script_icmp *icmp)
 				      (uint32_t)len);
 	header->check = csum_fold(csum_partial(header, len, sum));
 	send_ip(packet, is_ipv6 ? WIRE_PROTO_ICMPV6 : WIRE_PROTO_ICMP, 0, len);
+	let_it_look();
 }
 
 /* The next segment of our connection, raw; false after so long. */
@@ -225,18 +264,22 @@ static bool receive(uint32_t within_ms, struct wire_tcp *header_out,
 		struct pollfd p = { .fd = tun, .events = POLLIN };
 		int64_t left = (int64_t)(until_ms - now_ms());
 		struct wire_ip ip;
+		uint8_t *at;
 		ssize_t len;
 
 		if (poll(&p, 1, (int)MAX(left, INT64_C(0))) <= 0)
 			return false;
 		len = read(tun, packet, sizeof(packet));
-		if (len <= 0 || wire_parse_ip(packet, (size_t)len, &ip) ||
+		at = tap ? packet + ETH_LEN : packet;
+		len -= at - packet;
+		if (len <= 0 || wire_parse_ip(at, (size_t)len, &ip) ||
 		    ip.proto != WIRE_PROTO_TCP)
 			continue;
-		memcpy(header_out, packet + ip.header_len, sizeof(*header_out));
+		at += ip.header_len;
+		memcpy(header_out, at, sizeof(*header_out));
 		s->ecn = ip.tos & 3;
 		s->len = ip.payload_len - 4u * (header_out->offset_ae >> 4);
-		tcp_options_parse(packet + ip.header_len + 20,
+		tcp_options_parse(at + 20,
 				  ip.payload_len - 20u - s->len,
 				  header_out->flags & WIRE_TCP_SYN,
 				  &s->options);
@@ -387,7 +430,11 @@ static void linux_open(const struct script_setup *setup)
 	socklen_t len;
 
 	is_ipv6 = setup->is_ipv6;
-	make_tun();
+	tap = getenv("SCRIPT_TAP");
+	if (tap)
+		open_tap();
+	else
+		make_tun();
 	write_sysctl("tcp_ecn", setup->accepts_ecn	   ? 2
 				: setup->with_accurate_ecn ? 3
 							   : setup->with_ecn);
@@ -402,6 +449,9 @@ static void linux_open(const struct script_setup *setup)
 		listener = sock;
 		/* its queue holds one more than it is told */
 		CHECK_EQ(listen(listener, backlog ? (int)backlog - 1 : 4), 0);
+		/* a listener is the library's from the first look at it on */
+		CHECK_EQ(fcntl(listener, F_SETFL, O_NONBLOCK), 0);
+		CHECK_EQ(accept(listener, NULL, NULL), -1);
 		return;
 	}
 	if (setup->is_fast) {
@@ -513,12 +563,17 @@ static void linux_act(enum script_act act, uint32_t value)
 	}
 }
 
+/* The library hears of ICMP by a thread of its own. */
 static int linux_error(void)
 {
+	uint64_t until_ms = now_ms() + (tap ? 300 : 0);
 	socklen_t len = sizeof(int);
 	int error = 0;
 
-	CHECK_EQ(getsockopt(sock, SOL_SOCKET, SO_ERROR, &error, &len), 0);
+	do {
+		let_it_look();
+		CHECK_EQ(getsockopt(sock, SOL_SOCKET, SO_ERROR, &error, &len), 0);
+	} while (!error && now_ms() < until_ms);
 	return -error;
 }
 

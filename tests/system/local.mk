@@ -41,7 +41,7 @@ check-kin-long:
 if HAVE_XDP
 system_scripts += %D%/tcp_mirror.sh %D%/tcp_programs.sh %D%/tcp_xdp.sh
 system_scripts += %D%/tcp_bad_cable.sh %D%/tcp_crowd.sh %D%/tcp_hostile.sh %D%/tcp_pmtu.sh \
-	%D%/tcp_rights.sh %D%/tcp_ways.sh
+	%D%/tcp_rights.sh %D%/tcp_scripts.sh %D%/tcp_ways.sh
 check_PROGRAMS += %D%/tcp_crowd %D%/tcp_peer %D%/bad_cable
 %C%_bad_cable_SOURCES = %D%/bad_cable.c
 %C%_bad_cable_LDADD = src/dev/fake/libimpair-debug.la src/base/libbase-debug.la
