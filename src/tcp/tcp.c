@@ -258,6 +258,7 @@ void tcp_pcb_free(struct tcp_pcb *pcb)
 	tcp_out_free(pcb);
 	tcp_rx_free(pcb);
 	tcp_fastopen_settle(pcb);
+	tcp_saved_syn_free(pcb);
 	if (pcb->extra)
 		table->ops->release(table->ctx, pcb->extra,
 				    sizeof(*pcb->extra));

@@ -343,6 +343,11 @@ uint32_t tcp_accept_cnt(const struct tcp_pcb *listener);
 uint32_t tcp_child_cnt(const struct tcp_pcb *listener);
 /* The oldest connection that waits, owned by the caller, or NULL. */
 struct tcp_pcb *tcp_accept(struct tcp_pcb *listener) MUST_CHECK;
+/* The most that settings.saved_syn_front may be, and what is saved at most with it. */
+enum { TCP_SAVED_FRONT_MAX = 74, TCP_SAVED_SYN_MAX = TCP_SAVED_FRONT_MAX + 60 };
+/* What was kept of the SYN that opened the connection; it is told once. Returns the number
+ * of bytes, 0: nothing was. */
+uint32_t tcp_take_saved_syn(struct tcp_pcb *pcb, uint8_t to[TCP_SAVED_SYN_MAX]);
 /* Sends a SYN from a bound pcb. TCP_EV_CONNECTED or TCP_EV_ERROR follow.
  * -EADDRINUSE if the same four-tuple is in use. */
 int tcp_connect(struct tcp_pcb *pcb, const struct ip_addr *addr, __be16 port,
@@ -523,6 +528,10 @@ struct tcp_settings {
 	uint32_t fastopen_max;
 	/* SYNs with data need no cookie (TCP_FASTOPEN_NO_COOKIE) */
 	bool fastopen_no_cookie;
+	/* A listener keeps the header of each SYN for tcp_take_saved_syn, and so many
+	 * bytes in front of it, which lie in the same buffer (TCP_SAVE_SYN). 0: it does
+	 * not. Behind a SYN cookie there is none. */
+	uint8_t saved_syn_front;
 	/* The first six timeouts do not double while fewer than four segments are
 	 * under way (TCP_THIN_LINEAR_TIMEOUTS). */
 	bool thin_linear_timeouts;
@@ -531,7 +540,8 @@ struct tcp_settings {
 const struct tcp_params *tcp_params_of(const struct tcp_pcb *pcb);
 void tcp_get_settings(const struct tcp_pcb *pcb,
 		      struct tcp_settings *settings_out);
-/* -EINVAL for a segment size below TCP_MSS_LEAST; -ENOMEM. */
+/* -EINVAL for a segment size below TCP_MSS_LEAST, or a saved_syn_front above its limit;
+ * -ENOMEM. */
 int tcp_set_settings(struct tcp_pcb *pcb, const struct tcp_settings *settings,
 		     uint64_t now_ns) MUST_CHECK;
 /* What defer_accept is for so long. */

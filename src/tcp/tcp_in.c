@@ -516,6 +516,7 @@ static bool parse(struct tcp_in *in, struct tcp_segment *segment)
 	segment->flags = header->flags;
 	segment->has_ae = header->offset_ae & 1;
 	segment->ecn = in->ecn;
+	segment->header_len = (uint8_t)header_len;
 	tcp_options_parse(in->pkt->data + sizeof(*header),
 			  header_len - sizeof(*header),
 			  header->flags & WIRE_TCP_SYN, &segment->options);

@@ -202,6 +202,50 @@ static struct tcp_pcb *child_create(struct tcp_listener *listener,
 	return child;
 }
 
+/* As in Linux, a connection for whose SYN there is no memory goes without. */
+static void save_syn(struct tcp_pcb *child, const struct tcp_segment *in)
+{
+	uint32_t front = child->settings->saved_syn_front;
+	uint32_t len = front + in->header_len;
+	struct tcp_table *table = child->table;
+	struct tcp_saved_syn *syn;
+
+	if (LIKELY(!front) || pkt_headroom(in->pkt) < len ||
+	    !tcp_extra_get(child))
+		return;
+	syn = table->ops->alloc(table->ctx, sizeof(*syn));
+	if (!syn)
+		return;
+	syn->len = len;
+	memcpy(syn->bytes, in->pkt->data - len, len);
+	child->extra->saved_syn = syn;
+}
+
+uint32_t tcp_take_saved_syn(struct tcp_pcb *pcb, uint8_t to[TCP_SAVED_SYN_MAX])
+{
+	const struct tcp_saved_syn *syn = pcb->extra ? pcb->extra->saved_syn :
+						       NULL;
+	uint32_t len = 0;
+
+	if (syn) {
+		len = syn->len;
+		memcpy(to, syn->bytes, len);
+		tcp_saved_syn_free(pcb);
+	}
+	return len;
+}
+
+void tcp_saved_syn_free(struct tcp_pcb *pcb)
+{
+	struct tcp_table *table = pcb->table;
+
+	if (LIKELY(!pcb->extra || !pcb->extra->saved_syn))
+		return;
+	table->ops->release(table->ctx, pcb->extra->saved_syn,
+			    sizeof(*pcb->extra->saved_syn));
+	pcb->extra->saved_syn = NULL;
+}
+
 static bool is_over_rate(struct tcp_listener *listener, uint64_t now_ns)
 {
 	return !tcp_limit_allows(&listener->syn_limit,
@@ -238,6 +282,7 @@ void tcp_listen_syn(struct tcp_table *table, struct tcp_listener *listener,
 		table->counts.syn_dropped++;
 		return;
 	}
+	save_syn(child, in);
 	list_push_back(&listener->half_open, &child->child_link);
 	listener->half_open_cnt++;
 	if (verdict == FASTOPEN_GRANT || verdict == FASTOPEN_EARLY_AND_GRANT)

@@ -104,6 +104,8 @@ struct tcp_segment {
 	/* the ninth flag: accurate ECN, or the highest bit of ACE */
 	bool has_ae;
 	uint8_t ecn;
+	/* of the header, which lies right before the packet's data */
+	uint8_t header_len;
 	/* payload bytes */
 	uint32_t len;
 	struct tcp_options options;

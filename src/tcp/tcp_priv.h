@@ -72,6 +72,14 @@ struct tcp_extra {
 	struct list early_link; /* struct tcp_listener.early */
 	struct tcp_listener *early_of;
 	struct tcp_accecn accecn;
+	/* of a child whose listener keeps SYNs, until it is taken; else NULL */
+	struct tcp_saved_syn *saved_syn;
+};
+
+/* The headers of a SYN, as they came. */
+struct tcp_saved_syn {
+	uint32_t len;
+	uint8_t bytes[TCP_SAVED_SYN_MAX];
 };
 
 enum { TCP_LISTEN_BUCKETS = 256 };
@@ -772,6 +780,8 @@ bool tcp_listen_may_be_cookie(const struct tcp_listener *listener,
 bool tcp_listen_promote(struct tcp_pcb *child);
 void tcp_listen_forget(struct tcp_pcb *child);
 void tcp_listen_close(struct tcp_pcb *listener, uint64_t now_ns);
+/* Nobody has taken its SYN, and nobody will. */
+void tcp_saved_syn_free(struct tcp_pcb *pcb);
 
 /* tcp_tw.c */
 struct tcp_tw_table *tcp_tw_create(struct tcp_table *table);

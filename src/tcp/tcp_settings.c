@@ -124,7 +124,8 @@ int tcp_set_settings(struct tcp_pcb *pcb, const struct tcp_settings *settings,
 		settings->keep_idle_ns != pcb->settings->keep_idle_ns;
 	int rc;
 
-	if (settings->mss_max && settings->mss_max < TCP_MSS_LEAST)
+	if ((settings->mss_max && settings->mss_max < TCP_MSS_LEAST) ||
+	    settings->saved_syn_front > TCP_SAVED_FRONT_MAX)
 		return -EINVAL;
 	rc = tcp_settings_own(pcb);
 	if (rc)

@@ -146,6 +146,144 @@ TEST(cookie_grants_what_its_answer_did)
 	peer_teardown();
 }
 
+/* -- SYNs that are kept -- */
+
+enum { FRONT = 34 };
+
+static void keep_syns(uint8_t front)
+{
+	struct tcp_settings settings;
+
+	tcp_get_settings(peer.listener, &settings);
+	settings.saved_syn_front = front;
+	CHECK_EQ(tcp_set_settings(peer.listener, &settings, peer.now_ns), 0);
+}
+
+/* The SYN with so much in front of it, as frames have it; `bytes` are all of it. */
+static uint32_t send_syn_behind(uint32_t front, uint8_t *bytes)
+{
+	struct tcp_in in = peer_make_options(S, PEER_ISN, 0, 1000, 5,
+					     &peer_full_options);
+	struct pkt *pkt = in.pkt;
+	uint32_t len = pkt->len;
+
+	memmove(pkt->data + front, pkt->data, len);
+	for (uint32_t i = 0; i < front; i++)
+		pkt->data[i] = (uint8_t)(i + 1);
+	memcpy(bytes, pkt->data, front + len);
+	pkt->data += front;
+	tcp_input(peer.table, &in, peer.now_ns);
+	return front + len - 5;
+}
+
+static struct tcp_pcb *accept_next(void)
+{
+	peer.looked_at = peer.sent_cnt;
+	peer_send(A, P, U, 0);
+	return tcp_accept(peer.listener);
+}
+
+TEST(saved_syn_is_told_once)
+{
+	uint8_t sent[256], saved[TCP_SAVED_SYN_MAX] = { 0 };
+	uint32_t len;
+
+	peer_defaults();
+	listening(4);
+	keep_syns(FRONT);
+	len = send_syn_behind(FRONT, sent);
+	peer.pcb = accept_next();
+	CHECK(peer.pcb != NULL);
+	CHECK_EQ(tcp_take_saved_syn(peer.pcb, saved), len);
+	CHECK(len > FRONT + 20 && memcmp(saved, sent, len) == 0);
+	CHECK_EQ(tcp_take_saved_syn(peer.pcb, saved), 0);
+	peer_teardown();
+}
+
+/* Memory only where it is asked for, and none is left behind by who takes nothing. */
+TEST(syn_is_saved_when_it_is_wanted)
+{
+	uint8_t sent[256], saved[TCP_SAVED_SYN_MAX];
+	size_t usual, with_it;
+
+	peer_defaults();
+	listening(4);
+	/* the table has its buckets from here on */
+	(void)send_syn_behind(FRONT, sent);
+	usual = peer.memory;
+	peer.key.remote_port++;
+	(void)send_syn_behind(FRONT, sent);
+	usual = peer.memory - usual;
+	keep_syns(FRONT);
+	with_it = peer.memory;
+	peer.key.remote_port++;
+	(void)send_syn_behind(FRONT, sent);
+	with_it = peer.memory - with_it;
+	CHECK(with_it > usual);
+	keep_syns(0);
+	/* the settings at the time of the SYN count */
+	peer.pcb = accept_next();
+	CHECK(peer.pcb != NULL);
+	CHECK(tcp_take_saved_syn(peer.pcb, saved) > 0);
+	peer_teardown();
+}
+
+/* The front is not in the packet's buffer, or there is no memory for it. */
+TEST(syn_that_cannot_be_saved_opens_all_the_same)
+{
+	uint8_t sent[256], saved[TCP_SAVED_SYN_MAX];
+
+	peer_defaults();
+	listening(4);
+	keep_syns(FRONT);
+	(void)send_syn_behind(FRONT - 1, sent);
+	peer.pcb = accept_next();
+	CHECK(peer.pcb != NULL);
+	CHECK_EQ(tcp_take_saved_syn(peer.pcb, saved), 0);
+	tcp_abort(peer.pcb, peer.now_ns);
+	/* the pcb, what few need, and then the SYN */
+	for (unsigned n = 2; n <= 3; n++) {
+		peer.key.remote_port++;
+		peer.allocs_left = n;
+		(void)send_syn_behind(FRONT, sent);
+		peer.allocs_left = 0;
+		peer.pcb = accept_next();
+		CHECK(peer.pcb != NULL);
+		CHECK_EQ(tcp_take_saved_syn(peer.pcb, saved), 0);
+		tcp_abort(peer.pcb, peer.now_ns);
+	}
+	peer.pcb = NULL;
+	peer_teardown();
+}
+
+TEST(no_syn_is_saved_behind_a_cookie)
+{
+	uint8_t sent[256], saved[TCP_SAVED_SYN_MAX];
+
+	peer_defaults();
+	peer.params.half_open_max = 0;
+	listening(4);
+	keep_syns(FRONT);
+	(void)send_syn_behind(FRONT, sent);
+	CHECK_EQ(tcp_counts(peer.table)->cookies_sent, 1);
+	peer.pcb = accept_next();
+	CHECK(peer.pcb != NULL);
+	CHECK_EQ(tcp_take_saved_syn(peer.pcb, saved), 0);
+	peer_teardown();
+}
+
+TEST(saved_front_has_a_limit)
+{
+	struct tcp_settings settings;
+
+	peer_defaults();
+	listening(4);
+	tcp_get_settings(peer.listener, &settings);
+	settings.saved_syn_front = TCP_SAVED_FRONT_MAX + 1;
+	CHECK_EQ(tcp_set_settings(peer.listener, &settings, peer.now_ns), -EINVAL);
+	peer_teardown();
+}
+
 TEST(syns_are_limited_by_rate)
 {
 	peer_defaults();
