@@ -111,6 +111,12 @@ static void do_nothing(struct fd_object *obj UNUSED)
 {
 }
 
+static long no_option(struct fd_object *obj UNUSED, int level UNUSED,
+		      int name UNUSED, void *value UNUSED, socklen_t *len UNUSED)
+{
+	return FD_PASS;
+}
+
 static struct fd_object *no_heir(struct fd_object *obj UNUSED, int fd UNUSED)
 {
 	return NULL;
@@ -144,4 +150,5 @@ void fd_ops_fill(struct fd_ops *ops)
 	FILL(release, do_nothing);
 	FILL(forked, do_nothing);
 	FILL(heir, no_heir);
+	FILL(heir_option, no_option);
 }

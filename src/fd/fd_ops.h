@@ -154,6 +154,12 @@ struct fd_ops {
 	/* Called before that, for each fd that named the object in the parent: what
 	 * `fd` names here, with a reference, or NULL. */
 	struct fd_object *(*heir)(struct fd_object *obj, int fd);
+
+	/* Called in the child for an object of the parent's that was alive at the fork,
+	 * by its heir, one thread at a time: an option of the socket that the twin does
+	 * not know. FD_PASS: it is the twin's. */
+	long (*heir_option)(struct fd_object *obj, int level, int name,
+			    void *value, socklen_t *len);
 };
 
 /* The part that all kinds of objects begin with. */

@@ -294,6 +294,8 @@ struct heir {
 	/* The number that it had in this process at first. */
 	int fd;
 	_Atomic bool is_settled;
+	/* what the fork has left of the parent's object; nobody uses its memory again */
+	struct fd_object *of;
 };
 
 static struct fd_pool heirs = FD_POOL_INIT(struct heir);
@@ -497,6 +499,18 @@ static long fcntl_of_heir(struct fd_object *obj, int fd UNUSED, int cmd,
 								    use(obj);
 }
 
+static long getsockopt_of_heir(struct fd_object *obj, int fd UNUSED, int level,
+			       int name, void *value, socklen_t *len)
+{
+	struct fd_object *of = heir_of(obj)->of;
+	long result;
+
+	mutex_acquire(&asking);
+	result = of->ops->heir_option(of, level, name, value, len);
+	mutex_release(&asking);
+	return result == FD_PASS ? use(obj) : result;
+}
+
 static void heir_leave(struct fd_object *obj, int fd UNUSED,
 		       enum reason reason UNUSED,
 		       enum stats_decider decider UNUSED)
@@ -556,8 +570,8 @@ bool kin_is_heir(const struct fd_object *obj)
 
 /* `place` NULL: there is no other fd that will ask for the heir. */
 static struct fd_object *make(const struct request *request,
-			      struct parent *parent, struct fd_object **place,
-			      int fd, enum kin_use use)
+			      struct parent *parent, struct fd_object *of,
+			      struct fd_object **place, int fd, enum kin_use use)
 {
 	struct heir *h;
 
@@ -568,6 +582,7 @@ static struct fd_object *make(const struct request *request,
 		return NULL;
 	h->heir = NULL;
 	h->request = *request;
+	h->of = of;
 	h->parent = parent;
 	h->use = use;
 	h->fd = fd;
@@ -593,7 +608,7 @@ struct fd_object *kin_make_heir(struct fd_object *obj, struct fd_object **place,
 		place = NULL;
 	return kin.childs_end < 0 ?
 		       NULL :
-		       make(&request, &parents[parent_cnt], place, fd, use);
+		       make(&request, &parents[parent_cnt], obj, place, fd, use);
 }
 
 static struct fd_object *heir_of_heir(struct fd_object *obj, int fd)
@@ -602,7 +617,7 @@ static struct fd_object *heir_of_heir(struct fd_object *obj, int fd)
 
 	return atomic_load(&h->is_settled) || h->parent->kept < 0 ?
 		       NULL :
-		       make(&h->request, h->parent, &h->heir, fd, h->use);
+		       make(&h->request, h->parent, h->of, &h->heir, fd, h->use);
 }
 
 static bool ask_if_inherited(struct fd_object *obj, int fd)
@@ -682,5 +697,6 @@ void kin_start(void)
 {
 	fd_ops_fill(&channel_ops);
 	heir_ops.fcntl = heir_ops.fcntl64 = fcntl_of_heir;
+	heir_ops.getsockopt = getsockopt_of_heir;
 	fd_ops_fill(&heir_ops);
 }

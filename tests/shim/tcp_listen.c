@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/shim/tcp.h"
@@ -557,26 +558,184 @@ static void options_between_syn_and_accept(void)
 	close(listener);
 }
 
+/* -- SYNs that are kept -------------------------------------------------------------- */
+
+enum { ETHERNET = 14, SYN_ROOM = 256 };
+
+static const char *saved(int fd, unsigned char *syn, socklen_t *len)
+{
+	return err(getsockopt(fd, IPPROTO_TCP, TCP_SAVED_SYN, syn, len));
+}
+
+/* The kinds of its options, but for padding. */
+static void say_syn_options(const unsigned char *tcp)
+{
+	const unsigned char *at = tcp + 20, *end = tcp + (tcp[12] >> 4) * 4;
+	unsigned kinds = 0;
+
+	while (at < end && *at) {
+		if (*at > 1 && *at < 32)
+			kinds |= 1u << *at;
+		at += *at == 1 ? 1 : at[1];
+	}
+	SAY(", options %x\n", kinds);
+}
+
+/* Whose SYN it is, by the names of the two ends. */
+static void say_syn(const unsigned char *ip, int child)
+{
+	struct sockaddr_in own = { 0 }, peer = { 0 };
+	socklen_t own_len = sizeof(own), peer_len = sizeof(peer);
+	const unsigned char *tcp = ip + (ip[0] & 15) * 4;
+
+	getsockname(child, (struct sockaddr *)&own, &own_len);
+	getpeername(child, (struct sockaddr *)&peer, &peer_len);
+	SAY("version %d, header %d, protocol %d, flags %x", ip[0] >> 4,
+	    (ip[0] & 15) * 4, ip[9], tcp[13]);
+	SAY(", from %d:%d, to %d:%d",
+	    memcmp(ip + 12, &peer.sin_addr, 4) == 0,
+	    memcmp(tcp, &peer.sin_port, 2) == 0,
+	    memcmp(ip + 16, &own.sin_addr, 4) == 0,
+	    memcmp(tcp + 2, &own.sin_port, 2) == 0);
+	SAY(", acknowledges %d", tcp[8] | tcp[9] | tcp[10] | tcp[11]);
+	say_syn_options(tcp);
+}
+
+static void say_saved(const char *which, int child, int front)
+{
+	unsigned char syn[SYN_ROOM] = { 0 };
+	socklen_t len = sizeof(syn);
+
+	SAY("%s %s", which, saved(child, syn, &len));
+	SAY(", %u bytes\n", len);
+	if (len <= sizeof(syn) && len > (socklen_t)front)
+		say_syn(syn + front, child);
+}
+
 static void saved_syn(void)
 {
 	struct sockaddr_in name;
 	int listener = listening(&name, 4), fd, child;
-	unsigned char syn[128] = { 0 };
+	unsigned char syn[SYN_ROOM] = { 0 };
 	socklen_t len = sizeof(syn);
 
 	SAY("set %s\n", err(set_option(listener, IPPROTO_TCP, TCP_SAVE_SYN, 1)));
 	fd = connected(&name);
 	child = accept(listener, NULL, NULL);
 	len = 4;
-	SAY("short %s", err(getsockopt(child, IPPROTO_TCP, TCP_SAVED_SYN, syn, &len)));
+	SAY("short %s", saved(child, syn, &len));
 	SAY(" %u\n", len);
-	len = sizeof(syn);
-	SAY("get %s", err(getsockopt(child, IPPROTO_TCP, TCP_SAVED_SYN, syn, &len)));
-	SAY(" %u, version %d, protocol %d, SYN %d\n", len, syn[0] >> 4, syn[9],
-	    syn[(syn[0] & 15) * 4 + 13] & 0x3f);
-	len = sizeof(syn);
-	SAY("again %s", err(getsockopt(child, IPPROTO_TCP, TCP_SAVED_SYN, syn, &len)));
+	SAY("one less %s", (len--, saved(child, syn, &len)));
 	SAY(" %u\n", len);
+	SAY("no room for the length %s\n", saved(child, syn, nowhere()));
+	SAY("no room %s", saved(child, nowhere(), &len));
+	SAY(" %u\n", len);
+	len = (socklen_t)-1;
+	SAY("below nothing %s", saved(child, syn, &len));
+	SAY(" %d\n", (int)len);
+	say_saved("whole", child, 0);
+	say_saved("again", child, 0);
+	say_saved("the other end", fd, 0);
+	say_saved("the listener", listener, 0);
+	SAY("to be set %s\n", err(set_option(child, IPPROTO_TCP, TCP_SAVED_SYN, 1)));
+	close(child);
+	close(fd);
+	close(listener);
+}
+
+static void saved_syn_with_its_link(void)
+{
+	struct sockaddr_in name;
+	int listener = listening(&name, 4), fd, child;
+	unsigned char syn[SYN_ROOM] = { 0 };
+	socklen_t len = sizeof(syn);
+
+	SAY("set %s\n", err(set_option(listener, IPPROTO_TCP, TCP_SAVE_SYN, 2)));
+	fd = connected(&name);
+	child = accept(listener, NULL, NULL);
+	SAY("whole %s", saved(child, syn, &len));
+	SAY(" %u, type %02x%02x, sent by somebody %d\n", len, syn[12], syn[13],
+	    (syn[6] | syn[7] | syn[8] | syn[9] | syn[10] | syn[11]) != 0);
+	say_syn(syn + ETHERNET, child);
+	say_saved("again", child, ETHERNET);
+	close(child);
+	close(fd);
+	close(listener);
+}
+
+/* What counts is what the listener wants when the SYN comes. */
+static void saved_syn_as_it_was_wanted(void)
+{
+	static const int wanted[] = { 0, 1, 2, 0 };
+	struct sockaddr_in name;
+	int listener = listening(&name, 4), fds[4], child;
+	char none = 1;
+
+	set_blocking(listener, false);
+	SAY("accept %s\n", err(accept(listener, NULL, NULL)));
+	set_blocking(listener, true);
+	SAY("3 %s, -1 %s, a byte %s\n",
+	    err(set_option(listener, IPPROTO_TCP, TCP_SAVE_SYN, 3)),
+	    err(set_option(listener, IPPROTO_TCP, TCP_SAVE_SYN, -1)),
+	    err(setsockopt(listener, IPPROTO_TCP, TCP_SAVE_SYN, &none, 1)));
+	for (int i = 0; i < 4; i++) {
+		set_option(listener, IPPROTO_TCP, TCP_SAVE_SYN, wanted[i]);
+		fds[i] = connected(&name);
+		send(fds[i], "x", 1, 0);
+	}
+	for (int i = 0; i < 4; i++) {
+		child = accept(listener, NULL, NULL);
+		await(child, POLLIN);
+		say_saved("saved", child, wanted[i] == 2 ? ETHERNET : 0);
+		close(child);
+		close(fds[i]);
+	}
+	set_option(listener, IPPROTO_TCP, TCP_SAVE_SYN, 1);
+	fds[0] = connected(&name);
+	child = accept(listener, NULL, NULL);
+	SAY("the child's own %d\n", get_option(child, IPPROTO_TCP, TCP_SAVE_SYN));
+	close(child);
+	close(fds[0]);
+	close(listener);
+}
+
+/* What only the kernel can do, the kernel does from here on. */
+static void saved_syn_of_a_kernels_connection(void)
+{
+	struct sockaddr_in name;
+	int listener = listening(&name, 4), fd, child;
+
+	set_option(listener, IPPROTO_TCP, TCP_SAVE_SYN, 1);
+	fd = connected(&name);
+	child = accept(listener, NULL, NULL);
+	SAY("IP_MINTTL %s\n", err(set_option(child, IPPROTO_IP, IP_MINTTL, 1)));
+	say_saved("whole", child, 0);
+	say_saved("again", child, 0);
+	say_sent(fd, "goes on", 0);
+	receive(child, 0);
+	close(child);
+	close(fd);
+	close(listener);
+}
+
+static void saved_syn_in_a_child(void)
+{
+	struct sockaddr_in name;
+	int listener = listening(&name, 4), fd, child;
+	pid_t pid;
+
+	set_option(listener, IPPROTO_TCP, TCP_SAVE_SYN, 1);
+	fd = connected(&name);
+	child = accept(listener, NULL, NULL);
+	pid = fork();
+	if (pid == 0) {
+		say_saved("whole", child, 0);
+		say_saved("again", child, 0);
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+	say_sent(fd, "goes on", 0);
+	receive(child, 0);
 	close(child);
 	close(fd);
 	close(listener);
@@ -752,7 +911,11 @@ const struct scenario listen_scenarios[] = {
 	SCENARIO(deferred_accept, OURS),
 	SCENARIO(inherited_options, OURS),
 	SCENARIO(options_between_syn_and_accept, KERNEL),
-	SCENARIO(saved_syn, MIXED),
+	SCENARIO(saved_syn, OURS),
+	SCENARIO(saved_syn_with_its_link, OURS),
+	SCENARIO(saved_syn_as_it_was_wanted, OURS),
+	SCENARIO(saved_syn_of_a_kernels_connection, MIXED),
+	SCENARIO(saved_syn_in_a_child, MIXED),
 	SCENARIO(wildcard_and_specific_listeners, MIXED),
 	SCENARIO(shared_port, MIXED),
 	SCENARIO(both_families, OURS),

@@ -812,6 +812,7 @@ static void tsock_release(struct fd_object *obj)
 	}
 	sock_detach(&t->sock);
 	free(t->heritage);
+	free(t->saved_syn);
 	sock_destroy(&t->sock);
 	fd_pool_put(&pool, t);
 }
@@ -837,7 +838,10 @@ static struct fd_object *tsock_heir(struct fd_object *obj, int fd)
 	case TSOCK_LISTENER:
 		return kin_make_heir(obj, &t->heir, fd, KIN_HANDING_ON);
 	case TSOCK_KERNELS:
-		break;
+		/* but for its SYN */
+		return t->saved_syn ? kin_make_heir(obj, &t->heir, fd,
+						    KIN_HANDING_ON) :
+				      NULL;
 	}
 	return NULL;
 }
@@ -892,6 +896,7 @@ struct fd_ops tsock_ops = {
 	.last_close = tsock_last_close,
 	.release = tsock_release,
 	.heir = tsock_heir,
+	.heir_option = tsock_heir_option,
 	.passed = sock_passed,
 };
 

@@ -594,6 +594,7 @@ static const struct {
 	{ IPPROTO_TCP, TCP_WINDOW_CLAMP },
 	{ IPPROTO_TCP, TCP_NOTSENT_LOWAT },
 	{ IPPROTO_TCP, TCP_INQ },
+	{ IPPROTO_TCP, TCP_SAVE_SYN },
 };
 
 /* Which of them the listener has otherwise than a fresh socket. */
@@ -768,6 +769,19 @@ static bool has_one(struct tsock *t)
 	return result;
 }
 
+/* A repaired socket of the kernel has no SYN, so that it is the socket's from here on. As
+ * in Linux, a connection for whose SYN there is no memory goes without. */
+static COLD void keep_syn(struct tsock *c, const uint8_t *bytes, uint32_t len)
+{
+	struct tsock_saved_syn *syn = malloc(sizeof(*syn) + len);
+
+	if (!syn)
+		return;
+	syn->len = len;
+	memcpy(syn->bytes, bytes, len);
+	c->saved_syn = syn;
+}
+
 static void undo_child(struct tsock *c, int fd)
 {
 	fd_object_put(&c->sock.obj);
@@ -778,7 +792,8 @@ static long accept_ours(struct tsock *t, const struct accept_call *call)
 {
 	struct tcp_pcb *pcb = NULL;
 	struct tsock *c;
-	uint32_t rings = 0;
+	uint8_t syn[TCP_SAVED_SYN_MAX];
+	uint32_t rings = 0, syn_len = 0;
 	int child_fd, err;
 
 	if (!has_one(t))
@@ -804,6 +819,7 @@ static long accept_ours(struct tsock *t, const struct accept_call *call)
 	if (t->port)
 		pcb = tcp_accept(t->port->pcb);
 	if (pcb) {
+		syn_len = tcp_take_saved_syn(pcb, syn);
 		adopt(c, t, pcb);
 		tsock_show(c);
 		update_listener(t, 0);
@@ -818,6 +834,8 @@ static long accept_ours(struct tsock *t, const struct accept_call *call)
 	atomic_store(&c->sock.rx_timeout_ns, atomic_load(&t->sock.rx_timeout_ns));
 	atomic_store(&c->sock.tx_timeout_ns, atomic_load(&t->sock.tx_timeout_ns));
 	show_child(c, rings);
+	if (syn_len)
+		keep_syn(c, syn, syn_len);
 	/* as in Linux, the connection is lost if its name cannot be told */
 	err = (int)tell_peer(c, call);
 	atomic_store(&t->has_accepted, true);

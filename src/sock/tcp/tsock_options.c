@@ -14,10 +14,12 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
 #include "base/clock.h"
+#include "pkt/wire.h"
 #include "sock/sock_options.h"
 #include "sock/tcp/tsock_priv.h"
 
@@ -86,6 +88,20 @@ static uint64_t load_pacing(int fd)
 	return rate == UINT32_MAX ? TCP_NO_PACING : rate;
 }
 
+/* What TCP_SAVE_SYN wants in front of TCP's header. Frames with IP options are none of
+ * ours. */
+static uint8_t load_saved_front(int fd)
+{
+	static const uint8_t of[] = {
+		0,
+		sizeof(struct wire_ipv4),
+		sizeof(struct wire_eth) + sizeof(struct wire_ipv4),
+	};
+	unsigned wanted = (unsigned)of_tcp(fd, TCP_SAVE_SYN);
+
+	return wanted < ARRAY_LEN(of) ? of[wanted] : 0;
+}
+
 static void load_settings(int fd, struct tsock_settings *s)
 {
 	int maxseg = of_tcp(fd, TCP_MAXSEG), linger2 = of_tcp(fd, TCP_LINGER2);
@@ -114,6 +130,7 @@ static void load_settings(int fd, struct tsock_settings *s)
 	tcp->notsent_lowat = (uint32_t)of_tcp(fd, TCP_NOTSENT_LOWAT);
 	tcp->thin_linear_timeouts = of_tcp(fd, TCP_THIN_LINEAR_TIMEOUTS);
 	s->defer_accept_ns = seconds(fd, TCP_DEFER_ACCEPT);
+	tcp->saved_syn_front = load_saved_front(fd);
 }
 
 /* A socket whose options nobody has set has those of each fresh one, which are asked for
@@ -192,6 +209,7 @@ static int apply_tcp(struct tcp_pcb *pcb, const struct tsock_settings *s,
 		is.notsent_lowat = s->tcp.notsent_lowat;
 	is.thin_linear_timeouts = s->tcp.thin_linear_timeouts;
 	is.defer_accept = tcp_defer_accept_timeouts(params, s->defer_accept_ns);
+	is.saved_syn_front = s->tcp.saved_syn_front;
 	return memcmp(&was, &is, sizeof(is)) ? tcp_set_settings(pcb, &is, now) :
 					       0;
 }
@@ -654,6 +672,49 @@ static long get_peer(struct tsock *t, void *value, socklen_t *len)
 	return give(value, len, &name, name_len);
 }
 
+/* FD_PASS: none of ours was saved, or it has been told. */
+static long tell_saved_syn(struct tsock *t, void *value, socklen_t *len)
+{
+	struct tsock_saved_syn *syn = t->saved_syn;
+	bool fits;
+
+	if (!syn)
+		return FD_PASS;
+	if (!user_is_plausible(len, sizeof(*len)))
+		return -EFAULT;
+	if ((int)*len < 0)
+		return -EINVAL;
+	fits = *len >= syn->len;
+	*len = syn->len;
+	if (!fits)
+		return -EINVAL;
+	if (!user_is_plausible(value, syn->len))
+		return -EFAULT;
+	memcpy(value, syn->bytes, syn->len);
+	/* whoever is forked in between has none */
+	t->saved_syn = NULL;
+	free(syn);
+	return 0;
+}
+
+static long get_saved_syn(struct tsock *t, void *value, socklen_t *len)
+{
+	long result;
+
+	mutex_acquire(&t->sock.config);
+	result = tell_saved_syn(t, value, len);
+	mutex_release(&t->sock.config);
+	return result;
+}
+
+long tsock_heir_option(struct fd_object *obj, int level, int name, void *value,
+		       socklen_t *len)
+{
+	return level == IPPROTO_TCP && name == TCP_SAVED_SYN ?
+		       tell_saved_syn(tsock_of(obj), value, len) :
+		       FD_PASS;
+}
+
 static long get_ours(struct tsock *t, int level, int name, void *value,
 		     socklen_t *len)
 {
@@ -721,6 +782,8 @@ long tsock_getsockopt(struct fd_object *obj, int fd, int level, int name,
 	if (level == SOL_SOCKET && name == SO_KEEPALIVE &&
 	    atomic_load(&t->hides_keepalive))
 		return give_number(value, len, 1);
+	if (level == IPPROTO_TCP && name == TCP_SAVED_SYN)
+		return get_saved_syn(t, value, len);
 	if (tsock_phase(t) == TSOCK_LISTENER)
 		return get_listener(t, fd, level, name, value, len);
 	return tsock_is_ours(t) ? get_ours(t, level, name, value, len) : FD_PASS;

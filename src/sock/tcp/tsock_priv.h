@@ -60,6 +60,12 @@ struct tcp_port {
 	struct dst_query query;
 };
 
+/* The headers of the SYN that opened a connection, as they came. */
+struct tsock_saved_syn {
+	uint32_t len;
+	uint8_t bytes[];
+};
+
 struct tsock {
 	struct sock sock;
 	struct tcp_user user;
@@ -126,6 +132,9 @@ struct tsock {
 	 * `heritage` is what accepted sockets get from it (tsock_listen.c), and is known. */
 	bool has_options, may_linger, knows_heritage;
 	struct tsock_heritage *heritage;
+	/* `config`, or there is one thread: what TCP_SAVED_SYN tells once, whoever has the
+	 * connection by then; or NULL. A child has a copy of its own. */
+	struct tsock_saved_syn *saved_syn;
 	/* `config`: the twin is its guard. */
 	bool is_guarded;
 	/* the program has set SO_KEEPALIVE; a guard must not have it */
@@ -386,6 +395,8 @@ long tsock_setsockopt(struct fd_object *obj, int fd, int level, int name,
 		      const void *value, socklen_t len);
 long tsock_getsockopt(struct fd_object *obj, int fd, int level, int name,
 		      void *value, socklen_t *len);
+long tsock_heir_option(struct fd_object *obj, int level, int name, void *value,
+		       socklen_t *len);
 long tsock_ioctl(struct fd_object *obj, int fd, unsigned long request,
 		 void *arg);
 long tsock_sockatmark(struct fd_object *obj, int fd);
