@@ -134,6 +134,9 @@ struct tcp_params {
 	bool saves_metrics;
 	bool saves_ssthresh;
 	uint32_t peers_max;
+	/* When a listener of several is closed, those that wait for it wait for another one
+	 * (tcp_migrate_req); else they are reset. */
+	bool migrates_children;
 	/* A reset ends TIME_WAIT unless this is set (tcp_rfc1337). */
 	bool protects_time_wait;
 	/* of a new connection, see struct tcp_settings */
@@ -335,6 +338,12 @@ int tcp_bind(struct tcp_pcb *pcb, const struct ip_addr *addr, __be16 port)
 /* From a bound pcb makes a listener; address may be the wildcard. -EADDRINUSE if
  * there is one for the same address and port. */
 int tcp_listen(struct tcp_pcb *pcb, uint32_t backlog) MUST_CHECK;
+/* The same for one of several listeners with this address and port, all of which were
+ * made by this call (SO_REUSEPORT): a connection goes to one of them by its four-tuple, to
+ * the same one as long as they are the same. With `yields` they get what finds none
+ * without. */
+int tcp_listen_shared(struct tcp_pcb *pcb, uint32_t backlog, bool yields)
+	MUST_CHECK;
 /* Another length of its queue. */
 void tcp_set_backlog(struct tcp_pcb *listener, uint32_t backlog);
 /* How many connections wait to be accepted, and how many of them and of those that are

@@ -28,25 +28,33 @@ enum {
 
 /* ---- life of a listener ---- */
 
-int tcp_listen(struct tcp_pcb *pcb, uint32_t backlog)
+static bool is_of_same_name(const struct tcp_listener *listener,
+			    const struct tcp_pcb *pcb)
+{
+	return listener->pcb->key.local_port == pcb->key.local_port &&
+	       ip_addr_eq(&listener->pcb->key.local, &pcb->key.local);
+}
+
+static int listen_as(struct tcp_pcb *pcb, uint32_t backlog, bool is_shared,
+		     bool yields)
 {
 	struct tcp_table *table = pcb->table;
-	struct list *bucket = &table->listeners[be16toh(pcb->key.local_port) %
-						TCP_LISTEN_BUCKETS];
+	struct list *bucket = tcp_table_listeners(table, pcb->key.local_port);
 	struct tcp_listener *listener;
 
 	if (pcb->state != TCPS_CLOSED || !pcb->key.local_port || pcb->error)
 		return -EINVAL;
-	LIST_FOR_EACH(listener, bucket, link) {
-		if (listener->pcb->key.local_port == pcb->key.local_port &&
-		    ip_addr_eq(&listener->pcb->key.local, &pcb->key.local))
+	LIST_FOR_EACH(listener, bucket, link)
+		if (is_of_same_name(listener, pcb) &&
+		    !(is_shared && listener->is_shared))
 			return -EADDRINUSE;
-	}
 	listener = table->ops->alloc(table->ctx, sizeof(*listener));
 	if (!listener)
 		return -ENOMEM;
 	listener->pcb = pcb;
 	listener->backlog = MAX(backlog, 1u);
+	listener->is_shared = is_shared;
+	listener->yields = yields;
 	list_init(&listener->half_open);
 	list_init(&listener->accept_queue);
 	list_init(&listener->early);
@@ -54,6 +62,16 @@ int tcp_listen(struct tcp_pcb *pcb, uint32_t backlog)
 	pcb->listener = listener;
 	pcb->state = TCPS_LISTEN;
 	return 0;
+}
+
+int tcp_listen(struct tcp_pcb *pcb, uint32_t backlog)
+{
+	return listen_as(pcb, backlog, false, false);
+}
+
+int tcp_listen_shared(struct tcp_pcb *pcb, uint32_t backlog, bool yields)
+{
+	return listen_as(pcb, backlog, true, yields);
 }
 
 void tcp_set_backlog(struct tcp_pcb *pcb, uint32_t backlog)
@@ -98,7 +116,44 @@ struct tcp_pcb *tcp_accept(struct tcp_pcb *pcb)
 	return child;
 }
 
-static void abort_children(struct list *children, uint64_t now_ns)
+/* Another listener of the same name, of those that share it, for a child of one that is
+ * not in the table any more, or NULL. */
+static struct tcp_listener *heir_of(const struct tcp_listener *listener,
+				    const struct tcp_pcb *child)
+{
+	struct tcp_table *table = child->table;
+	struct tcp_listener *heir = NULL;
+
+	if (listener->is_shared && table->params.migrates_children)
+		heir = tcp_table_find_listener(table, &child->key);
+	return heir && is_of_same_name(heir, listener->pcb) &&
+			       heir->yields == listener->yields ?
+		       heir :
+		       NULL;
+}
+
+/* As in Linux, however many wait there. */
+static bool migrate(struct tcp_listener *listener, struct tcp_pcb *child)
+{
+	struct tcp_listener *heir = heir_of(listener, child);
+
+	if (!heir)
+		return false;
+	child->listener = heir;
+	child->user = heir->pcb->user;
+	if (!(child->flags & TF_IN_ACCEPT_QUEUE)) {
+		list_push_back(&heir->half_open, &child->child_link);
+		heir->half_open_cnt++;
+		return true;
+	}
+	list_push_back(&heir->accept_queue, &child->child_link);
+	heir->accept_cnt++;
+	tcp_event_raise(heir->pcb, TCP_EV_ACCEPT);
+	return true;
+}
+
+static void end_children(struct tcp_listener *listener, struct list *children,
+			 uint64_t now_ns)
 {
 	struct list *link;
 
@@ -106,10 +161,25 @@ static void abort_children(struct list *children, uint64_t now_ns)
 		struct tcp_pcb *child = LIST_ENTRY(link, struct tcp_pcb,
 						   child_link);
 
+		if (migrate(listener, child))
+			continue;
 		child->listener = NULL;
 		child->flags &= ~TF_IN_ACCEPT_QUEUE;
 		tcp_abort(child, now_ns);
 	}
+}
+
+/* What it has sent may come back to those with whom it shared the port. */
+static void leave_cookies(const struct tcp_listener *listener)
+{
+	const struct tcp_pcb *pcb = listener->pcb;
+	struct tcp_listener *other;
+
+	LIST_FOR_EACH(other, tcp_table_listeners(pcb->table, pcb->key.local_port),
+		      link)
+		if (is_of_same_name(other, pcb))
+			other->cookie_ns = MAX(other->cookie_ns,
+					       listener->cookie_ns);
 }
 
 void tcp_listen_close(struct tcp_pcb *pcb, uint64_t now_ns)
@@ -118,9 +188,10 @@ void tcp_listen_close(struct tcp_pcb *pcb, uint64_t now_ns)
 	struct tcp_table *table = pcb->table;
 
 	list_remove(&listener->link);
+	leave_cookies(listener);
 	tcp_fastopen_forget(listener);
-	abort_children(&listener->half_open, now_ns);
-	abort_children(&listener->accept_queue, now_ns);
+	end_children(listener, &listener->half_open, now_ns);
+	end_children(listener, &listener->accept_queue, now_ns);
 	pcb->listener = NULL;
 	table->ops->release(table->ctx, listener, sizeof(*listener));
 }
@@ -433,12 +504,20 @@ static void rebuild_syn(const struct tcp_segment *ack, int mss_index,
 		syn->flags |= WIRE_TCP_ECE | WIRE_TCP_CWR;
 }
 
+/* As in Linux, any of those that share the port may have sent it. */
 static bool has_open_cookies(const struct tcp_listener *listener,
 			     uint64_t now_ns)
 {
-	return listener->cookie_ns &&
-	       now_ns - listener->cookie_ns <=
-		       UINT64_C(2) << COOKIE_PERIOD_SHIFT;
+	const struct tcp_pcb *pcb = listener->pcb;
+	const struct tcp_listener *other;
+
+	LIST_FOR_EACH(other, tcp_table_listeners(pcb->table, pcb->key.local_port),
+		      link)
+		if (other->cookie_ns && is_of_same_name(other, pcb) &&
+		    now_ns - other->cookie_ns <=
+			    UINT64_C(2) << COOKIE_PERIOD_SHIFT)
+			return true;
+	return false;
 }
 
 /* The cookie is bound to the peer's initial sequence number, so only the first

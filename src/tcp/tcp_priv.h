@@ -23,6 +23,8 @@ struct tcp_listener {
 	uint32_t half_open_cnt;
 	uint32_t accept_cnt;
 	uint32_t backlog;
+	/* as tcp_listen_shared says */
+	bool is_shared, yields;
 	struct tcp_limit syn_limit;
 	/* when a cookie was last sent: only then may one come back */
 	uint64_t cookie_ns;
@@ -349,6 +351,8 @@ static inline struct tcp_pcb *tcp_table_find(struct tcp_table *table,
 
 int tcp_table_insert(struct tcp_table *table, struct tcp_pcb *pcb) MUST_CHECK;
 void tcp_table_remove(struct tcp_table *table, struct tcp_pcb *pcb);
+struct list *tcp_table_listeners(struct tcp_table *table, __be16 port);
+/* Of several that share their port the one for this key. */
 struct tcp_listener *tcp_table_find_listener(struct tcp_table *table,
 					     const struct flow_key *key);
 

@@ -149,25 +149,67 @@ void tcp_table_free_buckets(struct tcp_table *table)
 					    sizeof(struct tcp_pcb *));
 }
 
-/* A listener that is bound to this very address goes before a wildcard. */
+struct list *tcp_table_listeners(struct tcp_table *table, __be16 port)
+{
+	return &table->listeners[be16toh(port) % TCP_LISTEN_BUCKETS];
+}
+
+/* How well it fits; 0: not. A listener that is bound to this very address goes before a
+ * wildcard, and who yields comes after who does not. */
+static unsigned fit_of(const struct tcp_listener *listener,
+		       const struct flow_key *key)
+{
+	const struct flow_key *own = &listener->pcb->key;
+	unsigned not_yielding = listener->yields ? 0 : 1;
+
+	if (own->local_port != key->local_port)
+		return 0;
+	if (ip_addr_eq(&own->local, &key->local))
+		return 3 + not_yielding;
+	if (ip_addr_is_any(&own->local) &&
+	    (!ip_addr_is_v4(&own->local) || ip_addr_is_v4(&key->local)))
+		return 1 + not_yielding;
+	return 0;
+}
+
+/* Each of n candidates is the last one chosen with a probability of 1/n. When one comes,
+ * only what it gets changes its place. */
+static struct tcp_listener *choose_shared(struct tcp_table *table,
+					  const struct list *bucket,
+					  const struct flow_key *key,
+					  unsigned fit)
+{
+	uint64_t hash = flow_key_hash(key, ~table->hash_seed);
+	struct tcp_listener *listener, *chosen = NULL;
+	uint64_t cnt = 0;
+
+	LIST_FOR_EACH(listener, bucket, link) {
+		if (fit_of(listener, key) != fit)
+			continue;
+		cnt++;
+		hash = hash_u64(hash, cnt);
+		if (((hash >> 32) * cnt) >> 32 == 0)
+			chosen = listener;
+	}
+	return chosen;
+}
+
 struct tcp_listener *tcp_table_find_listener(struct tcp_table *table,
 					     const struct flow_key *key)
 {
-	struct list *bucket = &table->listeners[be16toh(key->local_port) %
-						TCP_LISTEN_BUCKETS];
-	struct tcp_listener *listener, *wildcard = NULL;
+	struct list *bucket = tcp_table_listeners(table, key->local_port);
+	struct tcp_listener *listener, *best = NULL;
+	unsigned best_fit = 0;
 
 	LIST_FOR_EACH(listener, bucket, link) {
-		const struct flow_key *own = &listener->pcb->key;
+		unsigned fit = fit_of(listener, key);
 
-		if (own->local_port != key->local_port)
-			continue;
-		if (ip_addr_eq(&own->local, &key->local))
-			return listener;
-		if (ip_addr_is_any(&own->local) &&
-		    (!ip_addr_is_v4(&own->local) ||
-		     ip_addr_is_v4(&key->local)))
-			wildcard = listener;
+		if (fit > best_fit) {
+			best = listener;
+			best_fit = fit;
+		}
 	}
-	return wildcard;
+	return best && best->is_shared ?
+		       choose_shared(table, bucket, key, best_fit) :
+		       best;
 }

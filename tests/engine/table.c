@@ -205,6 +205,240 @@ TEST(listener_of_the_address_goes_before_a_wildcard)
 }
 
 /* BBR paces, and takes its rate along when it goes. */
+/* -- several listeners on a port -- */
+
+enum { SHARERS = 4, SHARED_CONNS = 800 };
+
+static struct tcp_pcb *sharers[SHARERS + 1];
+
+static struct tcp_pcb *share(const struct ip_addr *addr, bool yields)
+{
+	struct tcp_pcb *pcb = tcp_new(peer.table);
+
+	CHECK(pcb != NULL);
+	CHECK_EQ(tcp_bind(pcb, addr, peer.key.local_port), 0);
+	CHECK_EQ(tcp_listen_shared(pcb, SHARED_CONNS, yields), 0);
+	return pcb;
+}
+
+static void begin_to_share(void)
+{
+	peer_setup();
+	for (int i = 0; i < SHARERS; i++) {
+		sharers[i] = share(&peer.key.local, false);
+		tcp_set_user(sharers[i], &sharers[i]);
+	}
+}
+
+static void set_up_sharers(void)
+{
+	peer_defaults();
+	peer.params.half_open_max = SHARED_CONNS;
+	begin_to_share();
+}
+
+/* Which of them has the SYN of this port. */
+static int sharer_of(int port)
+{
+	peer.key.remote_port = htobe16((uint16_t)(FIRST_PORT + port));
+	for (int i = 0; i <= SHARERS; i++)
+		if (sharers[i] && tcp_find_listener(peer.table, &peer.key) ==
+					  sharers[i])
+			return i;
+	return -1;
+}
+
+static void close_sharers(void)
+{
+	for (int i = 0; i <= SHARERS; i++) {
+		if (sharers[i])
+			tcp_close(sharers[i], peer.now_ns);
+		sharers[i] = NULL;
+	}
+	peer_teardown();
+}
+
+TEST(listeners_of_a_port_share_its_connections)
+{
+	int cnt[SHARERS] = { 0 };
+
+	set_up_sharers();
+	for (int i = 0; i < SHARED_CONNS; i++) {
+		int sharer = sharer_of(i);
+
+		CHECK(sharer >= 0);
+		cnt[sharer]++;
+		/* its child is its own, whoever comes meanwhile */
+		peer_send_options(S, PEER_ISN, 0, 1000, 0, &peer_full_options);
+		CHECK_EQ(tcp_child_cnt(sharers[sharer]), cnt[sharer]);
+		CHECK_EQ(sharer_of(i), sharer);
+	}
+	/* a quarter each, within five standard deviations */
+	for (int i = 0; i < SHARERS; i++)
+		CHECK(cnt[i] > 200 - 61 && cnt[i] < 200 + 61);
+	close_sharers();
+}
+
+/* A new one takes its share of each, and nothing moves between the others. */
+TEST(share_of_who_joins_comes_from_all)
+{
+	static int before[SHARED_CONNS];
+	int from[SHARERS] = { 0 }, moved = 0;
+
+	set_up_sharers();
+	for (int i = 0; i < SHARED_CONNS; i++)
+		before[i] = sharer_of(i);
+	sharers[SHARERS] = share(&peer.key.local, false);
+	for (int i = 0; i < SHARED_CONNS; i++) {
+		int now = sharer_of(i);
+
+		if (now == before[i])
+			continue;
+		CHECK_EQ(now, SHARERS);
+		from[before[i]]++;
+		moved++;
+	}
+	CHECK(moved > 160 - 57 && moved < 160 + 57);
+	for (int i = 0; i < SHARERS; i++)
+		CHECK(from[i] > 0);
+	/* it goes, and all is as it was */
+	tcp_close(sharers[SHARERS], peer.now_ns);
+	sharers[SHARERS] = NULL;
+	for (int i = 0; i < SHARED_CONNS; i++)
+		CHECK_EQ(sharer_of(i), before[i]);
+	close_sharers();
+}
+
+TEST(port_is_shared_by_those_who_all_want_it)
+{
+	struct ip_addr any = { .word = { 0, 0, 0, 0 } };
+	struct tcp_pcb *pcb;
+
+	set_up_sharers();
+	pcb = tcp_new(peer.table);
+	CHECK_EQ(tcp_bind(pcb, &peer.key.local, peer.key.local_port), 0);
+	CHECK_EQ(tcp_listen(pcb, 1), -EADDRINUSE);
+	tcp_abort(pcb, peer.now_ns);
+	pcb = tcp_new(peer.table);
+	CHECK_EQ(tcp_bind(pcb, &any, peer.key.local_port), 0);
+	CHECK_EQ(tcp_listen(pcb, 1), 0);
+	tcp_close(pcb, peer.now_ns);
+	for (int i = 0; i < SHARERS; i++)
+		tcp_close(sharers[i], peer.now_ns);
+	memset(sharers, 0, sizeof(sharers));
+	/* the other way round */
+	pcb = listen_at(&peer.key.local);
+	sharers[0] = tcp_new(peer.table);
+	CHECK_EQ(tcp_bind(sharers[0], &peer.key.local, peer.key.local_port), 0);
+	CHECK_EQ(tcp_listen_shared(sharers[0], 1, false), -EADDRINUSE);
+	tcp_abort(sharers[0], peer.now_ns);
+	sharers[0] = NULL;
+	tcp_close(pcb, peer.now_ns);
+	close_sharers();
+}
+
+TEST(who_yields_gets_what_is_left)
+{
+	set_up_sharers();
+	sharers[SHARERS] = share(&peer.key.local, true);
+	for (int i = 0; i < 50; i++)
+		CHECK(sharer_of(i) < SHARERS);
+	for (int i = 0; i < SHARERS; i++) {
+		tcp_close(sharers[i], peer.now_ns);
+		sharers[i] = NULL;
+	}
+	for (int i = 0; i < 50; i++)
+		CHECK_EQ(sharer_of(i), SHARERS);
+	close_sharers();
+}
+
+/* Forty connections, every other one open; the first listener is closed then. What was
+ * its is counted in *open and *half. */
+static void close_the_first(int *open, int *half)
+{
+	*open = *half = 0;
+	for (int i = 0; i < 40; i++) {
+		int sharer = sharer_of(i);
+
+		peer_send_options(S, PEER_ISN, 0, 1000, 0, &peer_full_options);
+		if (i % 2)
+			peer_send(A, P, U, 0);
+		*open += sharer == 0 && i % 2;
+		*half += sharer == 0 && !(i % 2);
+	}
+	CHECK(*open > 0 && *half > 0);
+	peer.looked_at = peer.sent_cnt;
+	tcp_close(sharers[0], peer.now_ns);
+	sharers[0] = NULL;
+}
+
+TEST(children_of_who_leaves_are_reset)
+{
+	int open, half;
+
+	set_up_sharers();
+	close_the_first(&open, &half);
+	CHECK_EQ(peer.sent_cnt - peer.looked_at, (unsigned)(open + half));
+	while (peer.looked_at < peer.sent_cnt)
+		CHECK(peer_next()->flags & R);
+	close_sharers();
+}
+
+TEST(children_of_who_leaves_move_where_they_may)
+{
+	int open, half, accepted = 0, waiting = 0, left = 0;
+	struct tcp_pcb *child;
+
+	peer_defaults();
+	peer.params.migrates_children = true;
+	begin_to_share();
+	close_the_first(&open, &half);
+	peer_expect_silence();
+	for (int i = 1; i < SHARERS; i++) {
+		waiting += (int)tcp_accept_cnt(sharers[i]);
+		left += (int)tcp_child_cnt(sharers[i]);
+		while ((child = tcp_accept(sharers[i]))) {
+			CHECK(tcp_user(child) == &sharers[i]);
+			tcp_abort(child, peer.now_ns);
+			accepted++;
+		}
+	}
+	CHECK_EQ(waiting, 20);
+	CHECK_EQ(accepted, 20);
+	CHECK_EQ(left, 40);
+	/* nobody is left to move to */
+	for (int i = 1; i < SHARERS; i++) {
+		tcp_close(sharers[i], peer.now_ns);
+		sharers[i] = NULL;
+	}
+	CHECK_EQ(tcp_find_listener(peer.table, &peer.key), NULL);
+	peer_teardown();
+}
+
+/* Whoever of them has sent it, and whether he is still there. */
+TEST(cookie_is_that_of_all_who_share)
+{
+	struct tcp_pcb *child;
+	int before, now, port = 0;
+
+	peer_defaults();
+	peer.params.half_open_max = 0;
+	begin_to_share();
+	do {
+		before = sharer_of(++port);
+		peer_send(S, PEER_ISN, 0, 0);
+		tcp_close(sharers[before], peer.now_ns);
+		sharers[before] = NULL;
+		now = sharer_of(port);
+		peer_send(A, P, U, 0);
+		child = tcp_accept(sharers[now]);
+		CHECK(child != NULL);
+		tcp_abort(child, peer.now_ns);
+	} while (port < SHARERS - 1);
+	CHECK_EQ(tcp_counts(peer.table)->cookies_accepted, SHARERS - 1);
+	close_sharers();
+}
+
 TEST(algorithm_changes_in_the_middle)
 {
 	struct tcp_pcb_info info;
