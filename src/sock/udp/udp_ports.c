@@ -18,7 +18,7 @@
 #include "fd/fd_visit.h"
 #include "os/file.h"
 #include "os/inside.h"
-#include "sock/udp/port_row.h"
+#include "sock/port_row.h"
 #include "sock/udp/udp_priv.h"
 
 /* A line has 128 bytes, 171 for IPv6. */

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "config.h"
 
-#include "sock/udp/port_row.h"
+#include "sock/port_row.h"
 
 #include <endian.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The number of the line, both names, and six columns between them and the
- * inode. */
-enum { COLUMNS_TO_INODE = 6 };
+/* The number of the line, both names, and six columns between them and the inode, of
+ * which the first is the state. */
+enum { COLUMNS_TO_INODE = 6, STATE_LISTEN = 10 };
 
 /* Eight digits: four bytes of an address as this machine's processor has them. */
 static bool take_word(const char **at, uint32_t *out)
@@ -64,9 +64,11 @@ bool port_row_parse(const char *line, struct port_row *out)
 	if (!at)
 		return false;
 	at++;
+	out->is_ipv6 = strcspn(at + strspn(at, " "), ":") > 8;
 	if (!take_name(&at, &out->key.local, &out->key.local_port) ||
 	    !take_name(&at, &out->key.remote, &out->key.remote_port))
 		return false;
+	out->listens = strtoul(at, NULL, 16) == STATE_LISTEN;
 	for (int i = 0; i < COLUMNS_TO_INODE; i++) {
 		at += strspn(at, " ");
 		at += strcspn(at, " ");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include "sock/udp/port_row.h"
+#include "sock/port_row.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +31,9 @@ TEST(lines_of_both_kinds)
 	static const char mapped[] =
 		" 9: 0000000000000000FFFF000001004E0A:0035"
 		" 00000000000000000000000000000000:0000" TAIL "77";
+	static const char listener[] =
+		"   0: 00000000:1F90 00000000:0000 0A 00000000:00000000 "
+		"00:00000000 00000000     0        0 31 1 0 100 0 0 10 0";
 
 	CHECK(port_row_parse(v4, &row));
 	CHECK(is_addr(&row.key.local, "10.78.0.1"));
@@ -38,13 +41,19 @@ TEST(lines_of_both_kinds)
 	CHECK_EQ(be16toh(row.key.local_port), 7000);
 	CHECK_EQ(be16toh(row.key.remote_port), 6000);
 	CHECK_EQ(row.inode, 24680);
+	CHECK(!row.is_ipv6 && !row.listens);
 	CHECK(port_row_parse(v6, &row));
 	CHECK(is_addr(&row.key.local, "0.0.0.0"));
 	CHECK_EQ(row.key.remote_port, 0);
 	CHECK_EQ(row.inode, 5);
+	CHECK(row.is_ipv6);
 	CHECK(port_row_parse(mapped, &row));
 	CHECK(is_addr(&row.key.local, "10.78.0.1"));
 	CHECK_EQ(row.inode, 77);
+	CHECK(row.is_ipv6);
+	CHECK(port_row_parse(listener, &row));
+	CHECK(row.listens && !row.is_ipv6);
+	CHECK_EQ(row.inode, 31);
 	CHECK(!port_row_parse(HEAD, &row));
 	CHECK(!port_row_parse("", &row));
 	/* the inode's digits may be cut, the rest may not */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A line of /proc/net/udp or udp6: a socket of some process, and whether it stands
- * in the way of one of ours. Pure.
+ * A line of /proc/net/udp or tcp, or of those for IPv6: a socket of some process, and
+ * whether it stands in the way of one of ours. Pure.
  */
-#ifndef SOCK_UDP_PORT_ROW_H
-#define SOCK_UDP_PORT_ROW_H
+#ifndef SOCK_PORT_ROW_H
+#define SOCK_PORT_ROW_H
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -16,6 +16,9 @@ struct port_row {
 	/* as an endpoint has it: port 0 is not connected, :: is any address */
 	struct flow_key key;
 	ino_t inode;
+	bool is_ipv6;
+	/* of TCP */
+	bool listens;
 };
 
 /* False for a line that is not one, as the head of the file. */
