@@ -19,6 +19,9 @@ enum lock_rank {
 	/* sock: what is known of other processes' ports; a socket's binding asks
 	 * for it. */
 	LOCK_RANK_UDP_PORTS,
+	/* sock: the listeners that share their ports. One of them finds the others by it,
+	 * whose own locks it may not take. */
+	LOCK_RANK_TCP_SHARE,
 	/* core: the network while it is made, for which all of the locks below are
 	 * taken. */
 	LOCK_RANK_NETWORK,

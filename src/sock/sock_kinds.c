@@ -66,11 +66,12 @@ void sock_kinds_each_second(void)
 		return;
 	tsocks_publish();
 	tsocks_ask_guards();
+	tsocks_look_at_ports();
 }
 
 bool sock_kinds_want_seconds(void)
 {
-	return udp_has_heirs() || udp_looks_at_ports();
+	return udp_has_heirs() || udp_looks_at_ports() || tsocks_share_ports();
 }
 
 void sock_kinds_before_fork(void)

@@ -24,6 +24,7 @@
 #include "sock/tcp/tcp_right.h"
 #include "sock/tcp/tcp_twin.h"
 #include "sock/tcp/tsock_priv.h"
+#include "sock/tcp/tsock_share.h"
 
 static struct fd_pool pool = FD_POOL_INIT(struct tsock);
 
@@ -256,6 +257,7 @@ void tsock_is_kernels(struct tsock *t, int fd, enum reason reason,
 	stats_set_tx(&s->stats, reason, decider, 0, detail);
 	s->has_left = true;
 	s->reason = reason;
+	tsock_share_leaves(t);
 	sock_hold_tx(s, SOCK_TX_OVER);
 	sock_hold_rx(s, SOCK_RX_LEFT);
 	s->stats.at->tcp_state = STATS_TCP_UNKNOWN;
@@ -619,6 +621,7 @@ static long tsock_shutdown(struct fd_object *obj, int fd, int how)
 			break;
 		if (tsock_phase(t) == TSOCK_LISTENER)
 			tsock_stop_listening(t, false);
+		tsock_unshare(t);
 		atomic_store(&t->phase, TSOCK_FRESH);
 		t->sock.stats.at->tcp_state = STATS_TCP_CLOSED;
 		break;
@@ -811,6 +814,7 @@ static void tsock_release(struct fd_object *obj)
 		tsock_unlock(t);
 	}
 	sock_detach(&t->sock);
+	tsock_unshare(t);
 	free(t->heritage);
 	free(t->saved_syn);
 	sock_destroy(&t->sock);
@@ -822,6 +826,7 @@ void tsocks_forked(void)
 	fd_pool_forked(&pool);
 	tcp_right_forked();
 	tcp_twins_forked();
+	tsocks_share_forked();
 }
 
 /* The child may use a twin that listens as it is, but it may also hand it on to who is not

@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "sock/tcp/tsock_priv.h"
+#include "sock/tcp/tsock_share.h"
 
 /* What is to be connected, while it is decided by whom. */
 struct attempt {
@@ -468,6 +469,7 @@ static long disconnect(struct tsock *t)
 		   tsock_phase(t) == TSOCK_LISTENING) {
 		if (tsock_phase(t) == TSOCK_LISTENER)
 			tsock_stop_listening(t, false);
+		tsock_unshare(t);
 		atomic_store(&t->phase, TSOCK_FRESH);
 	}
 	mutex_release(&t->sock.config);

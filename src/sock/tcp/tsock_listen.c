@@ -27,6 +27,7 @@
 #include "pkt/wire.h"
 #include "sock/kin.h"
 #include "sock/tcp/tsock_priv.h"
+#include "sock/tcp/tsock_share.h"
 
 /* -- ports ------------------------------------------------------------------------ */
 
@@ -95,11 +96,11 @@ bool tcp_port_lets_pass(struct tcp_engine *engine, const struct flow_key *key,
 	LIST_FOR_EACH(port, &engine->ports, link) {
 		const struct flow_key *own = &port->end.key;
 
-		if (own->local_port != key->local_port ||
-		    (!ip_addr_is_any(&own->local) &&
-		     !ip_addr_eq(&own->local, &key->local)))
-			continue;
-		return port->is_kernels || !opens;
+		if (own->local_port == key->local_port &&
+		    (ip_addr_is_any(&own->local) ||
+		     ip_addr_eq(&own->local, &key->local)) &&
+		    (port->is_kernels || !opens))
+			return true;
 	}
 	return false;
 }
@@ -206,12 +207,25 @@ static enum reason reason_by_names(struct tsock *t, int fd,
 	if (t->sock.domain == AF_INET6 &&
 	    sock_twin_option(fd, IPPROTO_IPV6, IPV6_V6ONLY))
 		return REASON_IPV6_PEER;
-	/* which of several processes has it is not ours to see */
-	if (sock_twin_option(fd, SOL_SOCKET, SO_REUSEPORT))
-		return REASON_PORT_SHARED;
+	if (t->sharer || sock_twin_option(fd, SOL_SOCKET, SO_REUSEPORT)) {
+		enum reason reason = t->sharer ? tsock_share_reason(t) :
+						 REASON_MEMORY;
+
+		if (reason != REASON_NONE)
+			return reason;
+	}
 	if (sock_params.is_kernel_by_rule(SOCK_TCP_SERVER, &end, NULL, detail))
 		return REASON_RULE;
 	return REASON_NONE;
+}
+
+static int listen_as(struct tsock *t, struct tcp_pcb *pcb)
+{
+	uint32_t backlog = queue_len(atomic_load(&t->backlog));
+
+	return t->sharer ? tcp_listen_shared(pcb, backlog,
+					     t->sock.domain == AF_INET6) :
+			   tcp_listen(pcb, backlog);
 }
 
 static int listen_locked(struct tsock *t, struct tcp_port *port,
@@ -229,7 +243,7 @@ static int listen_locked(struct tsock *t, struct tcp_port *port,
 	if (!err)
 		err = tcp_bind(port->pcb, &local->addr, local->port);
 	if (!err)
-		err = tcp_listen(port->pcb, queue_len(atomic_load(&t->backlog)));
+		err = listen_as(t, port->pcb);
 	if (!err)
 		return 0;
 	tcp_set_user(port->pcb, NULL);
@@ -343,6 +357,23 @@ void tsock_wants_accept(struct tsock *t)
 	if (tsock_phase(t) == TSOCK_LISTENING)
 		tsock_join_listener(t, fd);
 	mutex_release(&t->sock.config);
+	tsock_share_joins(t);
+}
+
+/* Those of its port who are ours get nothing any more, since we do not see what is the
+ * kernel's. */
+static long listen_by_kernel(struct tsock *t, int fd, int backlog)
+{
+	long result;
+
+	mutex_acquire(&t->sock.config);
+	result = real.listen(fd, backlog) ? -errno : 0;
+	if (result == 0) {
+		tsock_share(t, fd);
+		tsock_share_leaves(t);
+	}
+	mutex_release(&t->sock.config);
+	return result;
 }
 
 long tsock_listen(struct fd_object *obj, int fd, int backlog)
@@ -351,8 +382,10 @@ long tsock_listen(struct fd_object *obj, int fd, int backlog)
 	bool is_first = tsock_phase(t) == TSOCK_FRESH;
 	long result;
 
-	if (tsock_phase(t) == TSOCK_KERNELS || tsock_phase(t) == TSOCK_OURS)
-		return tsock_phase(t) == TSOCK_OURS ? -EINVAL : FD_PASS;
+	if (tsock_phase(t) == TSOCK_OURS)
+		return -EINVAL;
+	if (tsock_phase(t) == TSOCK_KERNELS)
+		return listen_by_kernel(t, fd, backlog);
 	mutex_acquire(&t->sock.config);
 	result = real.listen(fd, backlog) ? -errno : 0;
 	if (result == 0) {
@@ -361,9 +394,12 @@ long tsock_listen(struct fd_object *obj, int fd, int backlog)
 		if (tsock_phase(t) == TSOCK_FRESH)
 			atomic_store(&t->phase, TSOCK_LISTENING);
 		t->sock.stats.at->tcp_state = STATS_TCP_LISTEN;
-		/* who has it in a set waits for it */
+		tsock_share(t, fd);
+		/* who has it in a set waits for it; and of those who share a port each
+		 * gets its part at once */
 		if (tsock_phase(t) == TSOCK_LISTENING &&
-		    (sock_params.listens_early || tsock_is_watched(t)))
+		    (sock_params.listens_early || tsock_is_watched(t) ||
+		     tsock_shares_with_ours(t)))
 			tsock_join_listener(t, fd);
 		if (is_first)
 			tsock_tell_all(t, 0);
@@ -374,6 +410,7 @@ long tsock_listen(struct fd_object *obj, int fd, int backlog)
 		}
 	}
 	mutex_release(&t->sock.config);
+	tsock_share_joins(t);
 	return result;
 }
 
@@ -396,6 +433,7 @@ static void give(int fd, int level, int name, const void *value, size_t len)
 static void keep_port(const struct tsock *t, int fd, _Atomic int *slot)
 {
 	int reuses = sock_twin_option(fd, SOL_SOCKET, SO_REUSEADDR), on = 1;
+	int shares = sock_twin_option(fd, SOL_SOCKET, SO_REUSEPORT);
 	int keeper = real.socket(t->sock.domain, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct sockaddr_storage name;
 	socklen_t len = sizeof(name);
@@ -409,6 +447,9 @@ static void keep_port(const struct tsock *t, int fd, _Atomic int *slot)
 		give(keeper, SOL_SOCKET, SO_BINDTODEVICE, device, strlen(device));
 	give(keeper, IPPROTO_IP, IP_FREEBIND, &on, sizeof(on));
 	give(keeper, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	/* others of the port may listen on */
+	if (shares)
+		give(keeper, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on));
 	(void)!real.shutdown(fd, SHUT_RD);
 	give(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (real.bind(keeper, (struct sockaddr *)&name, len) != 0)
@@ -462,11 +503,13 @@ void tsock_leave_listening(struct tsock *t, int fd, enum reason reason,
 {
 	bool is_empty;
 
+	if (!t->is_lending)
+		tsock_share_leaves(t);
 	tsock_lock(t);
 	t->port->is_kernels = true;
 	is_empty = !tcp_child_cnt(t->port->pcb);
 	tsock_unlock(t);
-	t->leaves_by = decider;
+	atomic_store(&t->leaves_by, decider);
 	atomic_store(&t->leaves_for, reason);
 	if (!is_empty)
 		return;
@@ -491,6 +534,9 @@ static bool lend(struct fd_object *obj, int fd)
 	struct tsock *t = tsock_of(obj);
 	bool is_short;
 
+	/* the number may be another's now */
+	if (obj->ops != &tsock_ops)
+		return false;
 	mutex_acquire(&t->sock.config);
 	if (tsock_phase(t) == TSOCK_LISTENER) {
 		is_short = atomic_load(&t->has_accepted) &&
@@ -552,11 +598,16 @@ void tsocks_lend_listeners(void)
 
 static COLD void leave_when_empty(struct tsock *t, int fd)
 {
+	enum stats_decider by;
+	enum reason reason;
+
 	mutex_acquire(&t->sock.config);
+	reason = (enum reason)atomic_load(&t->leaves_for);
+	by = (enum stats_decider)atomic_load(&t->leaves_by);
+	/* another of its port may have sent it away while it was lent */
+	t->is_lending &= reason == REASON_FORKS;
 	if (tsock_phase(t) == TSOCK_LISTENER)
-		tsock_leave_listening(t, fd,
-				      (enum reason)atomic_load(&t->leaves_for),
-				      t->leaves_by);
+		tsock_leave_listening(t, fd, reason, by);
 	mutex_release(&t->sock.config);
 }
 

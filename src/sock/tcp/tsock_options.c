@@ -22,6 +22,7 @@
 #include "pkt/wire.h"
 #include "sock/sock_options.h"
 #include "sock/tcp/tsock_priv.h"
+#include "sock/tcp/tsock_share.h"
 
 /* Buffers that the program has fixed (SO_BUF_LOCK). */
 enum { SND_LOCKED = 1, RCV_LOCKED = 2 };
@@ -410,6 +411,10 @@ static void follow(struct tsock *t, int fd, int level, int name,
 		atomic_store(&t->tells_inq, of_tcp(fd, TCP_INQ));
 	if (is_stamps(level, name))
 		follow_stamps(t, fd);
+	/* another one may listen on its port from now on */
+	if (level == SOL_SOCKET && name == SO_REUSEPORT &&
+	    (tsock_phase(t) == TSOCK_LISTENING || tsock_phase(t) == TSOCK_LISTENER))
+		tsock_share(t, fd);
 	if (tsock_phase(t) != TSOCK_OURS && tsock_phase(t) != TSOCK_LISTENER)
 		return;
 	memcpy(&number, value, MIN(len, sizeof(number)));

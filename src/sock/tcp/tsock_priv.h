@@ -101,7 +101,7 @@ struct tsock {
 	/* why a listener goes back to the kernel when nobody waits for it any more, and who
 	 * wants that; REASON_NONE */
 	_Atomic int leaves_for;
-	enum stats_decider leaves_by;
+	_Atomic int leaves_by; /* enum stats_decider */
 	/* `config`: it does so for the time in which a child has it, too */
 	bool is_lending;
 	/* `config`: when it joined its twin; how often in a row it has left it for a child
@@ -135,6 +135,8 @@ struct tsock {
 	/* `config`, or there is one thread: what TCP_SAVED_SYN tells once, whoever has the
 	 * connection by then; or NULL. A child has a copy of its own. */
 	struct tsock_saved_syn *saved_syn;
+	/* `config`: it listens and shares its port; else NULL (tsock_share.h) */
+	struct tsock_sharer *sharer;
 	/* `config`: the twin is its guard. */
 	bool is_guarded;
 	/* the program has set SO_KEEPALIVE; a guard must not have it */
