@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <netinet/udp.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -99,4 +100,15 @@ bool sock_option_is_kernels(const struct sock_option *option, const void *value,
 	default:
 		return true;
 	}
+}
+
+void sock_option_describe(const struct sock_option *option, int level, int number,
+			  char detail[STATS_DETAIL_SIZE])
+{
+	if (option)
+		snprintf(detail, STATS_DETAIL_SIZE, "%s: %s", option->name,
+			 option->about);
+	else
+		snprintf(detail, STATS_DETAIL_SIZE, "level %d, option %d", level,
+			 number);
 }

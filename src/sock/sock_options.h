@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "stats/stats_abi.h"
+
 /* The classes; sock_options.def explains them. */
 enum sock_option_class {
 	SOCK_OPTION_HARMLESS,
@@ -54,5 +56,10 @@ const struct sock_option *sock_option_find(int proto, int level, int number);
  * socket back to the kernel. `option` may be NULL. */
 bool sock_option_is_kernels(const struct sock_option *option, const void *value,
 			    socklen_t len);
+
+/* What the statistics tell of an option for which a socket went back; `option` may be
+ * NULL. */
+void sock_option_describe(const struct sock_option *option, int level, int number,
+			  char detail[STATS_DETAIL_SIZE]);
 
 #endif

@@ -102,12 +102,7 @@ static int leave_for(struct sock *s, int fd, const struct sock_option *option,
 
 	if (err)
 		return err;
-	if (option)
-		snprintf(detail, sizeof(detail), "%s: %s", option->name,
-			 option->about);
-	else
-		snprintf(detail, sizeof(detail), "level %d, option %d", level,
-			 name);
+	sock_option_describe(option, level, name, detail);
 	mutex_acquire(&s->config);
 	if (!s->has_left) {
 		sock_leave_config(s, fd, REASON_OPTION, STATS_BY_OPTION,

@@ -10,6 +10,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/net_tstamp.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <poll.h>
@@ -336,6 +337,29 @@ static void stream(int n)
 	stay();
 }
 
+/* The same, and 4 wishes for time stamps of what it sends. */
+static void stamped_stream(int n)
+{
+	struct sockaddr_in name = { .sin_family = AF_INET,
+				    .sin_port = htons(7304),
+				    .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	int listener = socket(AF_INET, SOCK_STREAM, 0), one = 1, fd;
+	int flags = SOF_TIMESTAMPING_TX_ACK | SOF_TIMESTAMPING_SOFTWARE;
+
+	(void)n;
+	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	must(bind(listener, (struct sockaddr *)&name, sizeof(name)) == 0 &&
+		     listen(listener, 5) == 0,
+	     "listen");
+	fd = socket(AF_INET, SOCK_STREAM, 0);
+	join(fd, 7304);
+	must(accept(listener, NULL, NULL) == 5, "accept");
+	must(setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING, &flags,
+			sizeof(flags)) == 0,
+	     "setsockopt");
+	stay();
+}
+
 /* Every kind of socket that the library is asked for; n bound ones. */
 static void kinds(int n)
 {
@@ -406,6 +430,7 @@ static const struct {
 	{ "waits_in_vain", waits_in_vain },
 	{ "waits_long", waits_long },
 	{ "stream", stream },
+	{ "stamped_stream", stamped_stream },
 	{ "kinds", kinds },
 	{ "child", child },
 	{ "ends_at_once", ends_at_once },

@@ -392,6 +392,19 @@ why_tells_of_tcp() {
 		{ echo "$out"; return 1; }
 }
 
+why_names_the_option_of_tcp() {
+	local out
+	export VMA_TCP=1
+	start stamped_stream
+	local status=$?
+	unset VMA_TCP
+	[ $status = 0 ] || return 1
+	out=$(stats --why -s 4)
+	grep -q '^  receives  by the kernel: the program has set an option .* \[OPTION\]$' <<<"$out" &&
+		grep -q '^            decided at setsockopt: SO_TIMESTAMPING: time stamps of what is sent$' <<<"$out" ||
+		{ echo "$out"; return 1; }
+}
+
 zeroed_counters_stay_zero() {
 	start traffic || return 1
 	stats -z -s 4 -c 1 >/dev/null || return 1
@@ -643,7 +656,7 @@ overflow_is_counted full_ring_is_counted waits_are_counted
 waits_in_vain_are_counted polling_is_measured basic_view_has_vma_layout
 medium_view_has_vma_layout deltas_are_per_second deltas_add_up full_view_has_blocks
 list_view_has_vma_layout list_view_has_states_of_tcp
-tcp_counters_are_those_of_the_traffic what_is_sent_again_is_counted why_tells_of_tcp
+tcp_counters_are_those_of_the_traffic what_is_sent_again_is_counted why_tells_of_tcp why_names_the_option_of_tcp
 zeroed_counters_stay_zero log_level_is_changed operator_sends_back
 sockets_beyond_the_slots_are_sums why_names_ring_reason_and_remedy
 file_is_private_and_goes no_directory_no_file

@@ -803,6 +803,32 @@ static void stamps_of_acknowledgments(void)
 	close_pair(pair);
 }
 
+/* All stations of three sends, by the number of their last byte. What was sent before
+ * does not count, or not as far as it was acknowledged. */
+static void stamps_of_all_stations(void)
+{
+	const int stations = SOF_TIMESTAMPING_TX_SCHED |
+			     SOF_TIMESTAMPING_TX_SOFTWARE |
+			     SOF_TIMESTAMPING_TX_ACK;
+	int pair[2];
+
+	make_pair(pair);
+	say_sent(pair[0], "before", 0);
+	await_acks(pair[0]);
+	SAY("set %s\n", err(set_option(pair[0], SOL_SOCKET, SO_TIMESTAMPING,
+				       stations | SOF_TIMESTAMPING_SOFTWARE |
+					       SOF_TIMESTAMPING_OPT_ID |
+					       SOF_TIMESTAMPING_OPT_TSONLY)));
+	for (int i = 0; i < 3; i++) {
+		say_sent(pair[0], "stamped", 0);
+		await_acks(pair[0]);
+		for (int record = 0; record < 4; record++)
+			say_error_queue(pair[0]);
+	}
+	receive(pair[1], 0);
+	close_pair(pair);
+}
+
 static void sent_without_a_copy(void)
 {
 	int pair[2];
@@ -908,6 +934,7 @@ const struct scenario send_scenarios[] = {
 	SCENARIO(long_file, OURS),
 	SCENARIO(spliced, MIXED),
 	SCENARIO(stamps_of_acknowledgments, MIXED),
+	SCENARIO(stamps_of_all_stations, MIXED),
 	SCENARIO(sent_without_a_copy, MIXED),
 	SCENARIO(control_with_sends, MIXED),
 	SCENARIO(flags_of_sends, MIXED),

@@ -446,10 +446,32 @@ static bool is_foreign_cc(const struct tsock *t, int level, int name, int fd)
 	return settings.is_cc_kernels;
 }
 
-static int leave_for(struct tsock *t, int fd, int name)
+/* A listener for which somebody waits here leaves later, and does not tell the option. */
+static void tell_option(struct tsock *t, const struct sock_option *option,
+			int level, int name)
 {
-	return sock_leave_for(&t->sock, fd, REASON_OPTION, STATS_BY_OPTION,
-			      "a socket option", name);
+	char detail[STATS_DETAIL_SIZE];
+
+	sock_option_describe(option, level, name, detail);
+	mutex_acquire(&t->sock.config);
+	if (tsock_phase(t) == TSOCK_KERNELS && t->sock.reason == REASON_OPTION) {
+		stats_set_rx(&t->sock.stats, REASON_OPTION, STATS_BY_OPTION, 0,
+			     detail);
+		stats_set_tx(&t->sock.stats, REASON_OPTION, STATS_BY_OPTION, 0,
+			     detail);
+	}
+	mutex_release(&t->sock.config);
+}
+
+static int leave_for(struct tsock *t, int fd, const struct sock_option *option,
+		     int level, int name)
+{
+	int err = sock_leave_for(&t->sock, fd, REASON_OPTION, STATS_BY_OPTION,
+				 "a socket option", name);
+
+	if (!err)
+		tell_option(t, option, level, name);
+	return err;
 }
 
 /* As in Linux, whoever sets the mark makes an edge of what is there by it. */
@@ -476,7 +498,7 @@ long tsock_setsockopt(struct fd_object *obj, int fd, int level, int name,
 	    user_is_plausible(value, len) && option &&
 	    sock_option_is_kernels(option, value, len)) {
 		/* the kernel can do it to a connection of its own alone */
-		result = leave_for(t, fd, name);
+		result = leave_for(t, fd, option, level, name);
 		return result ? result : FD_PASS;
 	}
 	mutex_acquire(&t->sock.config);
@@ -488,7 +510,7 @@ long tsock_setsockopt(struct fd_object *obj, int fd, int level, int name,
 		tell_anew(t);
 	if (result == 0 && (!option || sock_option_is_kernels(option, value, len) ||
 			    is_foreign_cc(t, level, name, fd)))
-		result = leave_for(t, fd, name);
+		result = leave_for(t, fd, option, level, name);
 	return result;
 }
 
