@@ -112,6 +112,65 @@ for c in cs:
 	[ "$(grep -cx $len "$work/got")" = $cnt ] || { sort "$work/got" | uniq -c; cat "$work/out"; return 1; }
 }
 
+# queued_at BEHIND: a server with a connection that it has not accepted does what the
+# program BEHIND says, whose listener is `s`. The client says what becomes of it, and of one
+# that comes later.
+queued_at() {
+	rm -f "$work/orders"
+	mkfifo "$work/orders"
+	(in_ns $a a.log timeout -k 5 40 python3 -c "
+import os, select, socket, sys
+s = socket.create_server(('10.78.0.1', 7003))
+p = select.poll()
+p.register(s)
+p.poll(0)
+print('ready', flush=True)
+sys.stdin.readline()
+if p.poll(10000):
+    print('queued', flush=True)
+$1") <"$work/orders" >"$work/out" 2>&1 &
+	exec 7>"$work/orders"
+	wait_for ready "$work/out" && wait_for "are accepted by us" "$work/a.log" || return 1
+	(in_ns $b - timeout -k 5 40 python3 -c "
+import socket
+def ask(c):
+    try:
+        c.settimeout(15)
+        c.sendall(b'x')
+        print(c.recv(1), flush=True)
+    except OSError as e:
+        print(type(e).__name__, flush=True)
+c = socket.create_connection(('10.78.0.1', 7003), 10)
+print('connected', flush=True)
+ask(c)
+try:
+    ask(socket.create_connection(('10.78.0.1', 7003), 10))
+except OSError as e:
+    print(type(e).__name__, flush=True)") </dev/null >"$work/got" 2>&1 &
+	local client=$!
+	wait_for connected "$work/got" && echo >&7
+	wait $client
+	exec 7>&-
+	grep -qx queued "$work/out" || { cat "$work/out"; return 1; }
+}
+# A program that becomes another one has the listener still, but not its queue.
+queue_at_exec() {
+	queued_at "s.set_inheritable(True)
+os.execv(sys.executable, [sys.executable, '-c', '''
+import socket
+s = socket.socket(fileno=%d)
+c = s.accept()[0]
+c.sendall(c.recv(1))
+''' % s.fileno()])" || return 1
+	expect "$(tr '\n' ' ' <"$work/got")" "connected ConnectionResetError b'x' "
+}
+# As by a close, which it is.
+queue_at_exit() {
+	queued_at "sys.exit(0)" || return 1
+	expect "$(tr '\n' ' ' <"$work/got")" \
+		"connected ConnectionResetError ConnectionRefusedError "
+}
+
 if ! why=$(lab_is_possible); then
 	tap_skip all_conversations "$why"
 	tap_end
@@ -120,7 +179,7 @@ fi
 make_lab || { tap_not_ok lab "cannot make the namespaces"; tap_end; exit; }
 different=
 for case in ${CASES:-$(cases) accept_asks_the_kernel_seldom \
-	exit_behind_closed_ones}; do
+	exit_behind_closed_ones queue_at_exec queue_at_exit}; do
 	declare -F "$case" >/dev/null && tap_check "$case" "$case" && continue
 	converse kernel "$case" - -
 	converse server "$case" a.log -

@@ -23,10 +23,10 @@ void tsocks_publish(void);
 /* Looks for connections whose peers' segments come another way. The same thread. */
 void tsocks_ask_guards(void);
 
-/* Looks whether other processes share the ports of listeners, if there are such that share
- * theirs. The same thread. */
-void tsocks_look_at_ports(void);
+/* Whether listeners of ours allow others on their ports; then looks whether other
+ * processes are there. The same thread. */
 bool tsocks_share_ports(void);
+void tsocks_look_at_ports(void);
 
 /* Before a fork: the child's heirs can ask for what they need (kin.h), or its sockets are
  * the kernel's. Before a program is started beside this one: what it inherits is the

@@ -625,8 +625,25 @@ static void leave_all_orphans(void)
 	}
 }
 
+/* Nobody will accept what waits in a listener, and no queue of the kernel's takes it: it is
+ * reset, as by a close. Without that its peers would wait for ever. If the process goes on
+ * after all, so does the listener. */
+static bool end_queue(struct fd_object *obj, int fd)
+{
+	struct tsock *t = tsock_of(obj);
+
+	if (tsock_phase(t) != TSOCK_LISTENER)
+		return false;
+	mutex_acquire(&t->sock.config);
+	if (tsock_phase(t) == TSOCK_LISTENER)
+		tsock_end_queue(t, fd);
+	mutex_release(&t->sock.config);
+	return false;
+}
+
 void tsocks_before_exit(void)
 {
+	fd_visit(&tsock_ops, end_queue);
 	fd_visit(&tsock_ops, leave_at_exit);
 	leave_all_orphans();
 }

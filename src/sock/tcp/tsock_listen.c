@@ -316,14 +316,16 @@ static enum reason join_as(struct tsock *t, int fd, const struct user_name *loca
 
 void tsock_join_listener(struct tsock *t, int fd)
 {
-	struct user_name local = sock_twin_name(fd, false);
 	char detail[STATS_DETAIL_SIZE] = "";
-	enum reason reason = reason_by_names(t, fd, &local, detail);
+	struct user_name local;
 	struct net *net = NULL;
+	enum reason reason;
 
 	/* the twin listens for a child as well, which accepts what comes there */
 	if (kin_is_shared_since(t->fork_cnt))
 		return;
+	local = sock_twin_name(fd, false);
+	reason = reason_by_names(t, fd, &local, detail);
 	if (reason == REASON_NONE && !tsocks_may_go_back())
 		reason = REASON_NO_WAY_BACK;
 	if (reason == REASON_NONE)
@@ -498,6 +500,20 @@ void tsock_stop_listening(struct tsock *t, bool is_closed)
 		tcp_ports_tidy(t->engine);
 }
 
+/* It is the kernel's, for good or until it is ours again. */
+static void end_stay(struct tsock *t, int fd, enum reason reason,
+		     enum stats_decider decider)
+{
+	tsock_stop_listening(t, false);
+	if (!t->is_lending) {
+		tsock_is_kernels(t, fd, reason, decider, "");
+		return;
+	}
+	atomic_store_explicit(&t->phase, TSOCK_LISTENING, memory_order_release);
+	stats_set_rx(&t->sock.stats, reason, decider, 0, "");
+	tsock_tell_all(t, 0);
+}
+
 void tsock_leave_listening(struct tsock *t, int fd, enum reason reason,
 			   enum stats_decider decider)
 {
@@ -513,16 +529,23 @@ void tsock_leave_listening(struct tsock *t, int fd, enum reason reason,
 	atomic_store(&t->leaves_for, reason);
 	if (!is_empty)
 		return;
-	tsock_stop_listening(t, false);
-	if (!t->is_lending) {
-		tsock_is_kernels(t, fd, reason, decider, "");
+	if (t->is_lending)
+		log_dbg("fd %d: the kernel accepts alone while a child process has it, too",
+			fd);
+	end_stay(t, fd, reason, decider);
+}
+
+void tsock_end_queue(struct tsock *t, int fd)
+{
+	enum reason reason = (enum reason)atomic_load(&t->leaves_for);
+	enum stats_decider by = (enum stats_decider)atomic_load(&t->leaves_by);
+
+	if (reason != REASON_NONE) {
+		end_stay(t, fd, reason, by);
 		return;
 	}
-	atomic_store_explicit(&t->phase, TSOCK_LISTENING, memory_order_release);
-	stats_set_rx(&t->sock.stats, reason, decider, 0, "");
-	tsock_tell_all(t, 0);
-	log_dbg("fd %d: the kernel accepts alone while a child process has it, too",
-		fd);
+	t->is_lending = true;
+	end_stay(t, fd, REASON_EXIT, STATS_BY_EXIT);
 }
 
 /* A server that forks for each connection gains nothing by ours. */

@@ -355,6 +355,8 @@ void tsock_stop_listening(struct tsock *t, bool is_closed);
  * back when nobody of them is left. With `config`. */
 void tsock_leave_listening(struct tsock *t, int fd, enum reason reason,
 			   enum stats_decider decider);
+/* Who has come to us before is reset, and the listener goes back at once. With `config`. */
+void tsock_end_queue(struct tsock *t, int fd);
 /* The same for all, as long as children of a fork that comes now live. Not by the fd table:
  * at a fork each socket that is visited costs a page of memory. */
 void tsocks_lend_listeners(void);

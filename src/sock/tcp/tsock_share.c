@@ -377,7 +377,16 @@ void tsocks_look_at_ports(void)
 
 bool tsocks_share_ports(void)
 {
-	return atomic_load_explicit(&sharers.cnt, memory_order_relaxed);
+	struct tsock_sharer *s;
+	bool result = false;
+
+	if (LIKELY(!atomic_load_explicit(&sharers.cnt, memory_order_relaxed)))
+		return false;
+	mutex_acquire(&sharers.lock);
+	LIST_FOR_EACH(s, &sharers.all, link)
+		result |= tsock_phase(s->t) == TSOCK_LISTENER;
+	mutex_release(&sharers.lock);
+	return result;
 }
 
 /* The child's sockets are its heirs', and the parent's memory is left alone. */
