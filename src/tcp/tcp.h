@@ -777,6 +777,11 @@ struct pkt *tcp_run_next(const struct tcp_pcb *pcb, const struct pkt *pkt,
 size_t tcp_build_of_peer(const struct tcp_pcb *pcb, uint8_t *to, uint32_t seq,
 			 bool has_fin, uint64_t now_ns);
 
+/* Segments that came while it stood still, in their order, and that the kernel is to have
+ * now. Takes out, and puts, the acknowledgments that tell it nothing, because a later one
+ * among them says the same and more. */
+void tcp_drop_superseded(const struct tcp_pcb *pcb, struct list *segments);
+
 /* A connection as bytes, which tcp_import makes a connection of again, in another
  * table or process. Its size is 0 for what cannot be moved: listeners, and what is
  * closed, in TIME_WAIT, or not accepted yet. One that was given back becomes one that

@@ -183,3 +183,113 @@ size_t tcp_build_of_peer(const struct tcp_pcb *pcb, uint8_t *to, uint32_t seq,
 	};
 	return len;
 }
+
+/* ---- what came meanwhile ---- */
+
+/* A segment that acknowledges, and does nothing else. */
+struct lone_ack {
+	uint32_t seq, ack, edge;
+	uint16_t window;
+	struct tcp_options options;
+};
+
+/* False: it is something else, or damaged. */
+static bool read_lone_ack(const struct tcp_pcb *pcb, struct pkt *pkt,
+			  struct lone_ack *out)
+{
+	const struct wire_tcp *header = (const void *)pkt->data;
+	const struct tcp_in in = { .pkt = pkt, .key = pcb->key };
+
+	if (pkt->next_part || pkt->len < sizeof(*header) ||
+	    header->flags != WIRE_TCP_ACK || header->offset_ae & 1 ||
+	    pkt->len != 4u * (header->offset_ae >> 4) || !tcp_in_is_intact(&in))
+		return false;
+	out->seq = be32toh(header->seq);
+	out->ack = be32toh(header->ack);
+	out->window = be16toh(header->window);
+	out->edge = out->ack + ((uint32_t)out->window << pcb->snd_scale);
+	tcp_options_parse(pkt->data + sizeof(*header),
+			  pkt->len - sizeof(*header), false, &out->options);
+	return true;
+}
+
+/* All that it says of what has arrived beyond the later one's acknowledgment. What was
+ * received twice (RFC 2883) has been repaired by us, and is no news to the kernel. */
+static bool has_blocks_of(const struct lone_ack *later, const struct lone_ack *ack)
+{
+	const struct tcp_options *have = &later->options;
+	unsigned at;
+
+	for (unsigned i = 0; i < ack->options.sack_cnt; i++) {
+		const struct tcp_sack_block *block = &ack->options.sack[i];
+
+		if (seq_at_most(block->end, later->ack))
+			continue;
+		for (at = 0; at < have->sack_cnt; at++)
+			if (seq_at_most(have->sack[at].start, block->start) &&
+			    seq_at_most(block->end, have->sack[at].end))
+				break;
+		if (at == have->sack_cnt)
+			return false;
+	}
+	return true;
+}
+
+/* The kernel would not take one that is older (PAWS). */
+static bool is_stamped_as(const struct lone_ack *ack, const struct lone_ack *later)
+{
+	const struct tcp_options *o = &ack->options, *l = &later->options;
+
+	return o->has_ts == l->has_ts &&
+	       (!o->has_ts || seq_at_most(o->ts_val, l->ts_val));
+}
+
+/* Without SACK they are counted, and the third one repairs. */
+static bool is_counted(const struct tcp_pcb *pcb, const struct lone_ack *ack,
+		       const struct lone_ack *later)
+{
+	return !(pcb->flags & TF_SACK) && later->ack == ack->ack &&
+	       later->window == ack->window;
+}
+
+/* A probe, which wants an answer, has another sequence number. */
+static bool is_superseded(const struct tcp_pcb *pcb, const struct lone_ack *ack,
+			  const struct lone_ack *later)
+{
+	return later->seq == ack->seq && seq_at_most(ack->ack, later->ack) &&
+	       seq_at_most(ack->edge, later->edge) &&
+	       !is_counted(pcb, ack, later) && is_stamped_as(ack, later) &&
+	       has_blocks_of(later, ack);
+}
+
+/* One that acknowledges what the kernel has not sent is not believed, so it stands for
+ * no other. */
+static bool will_count(const struct tcp_repair *r, const struct lone_ack *ack)
+{
+	return seq_between(r->snd_una, ack->ack, r->snd_una + r->unacked);
+}
+
+void tcp_drop_superseded(const struct tcp_pcb *pcb, struct list *segments)
+{
+	struct lone_ack ack, later = { 0 };
+	struct list *link, *previous;
+	struct tcp_repair repair;
+	bool has_later = false;
+
+	if (tcp_get_repair(pcb, &repair, 0) != 0)
+		return;
+	for (link = segments->prev; link != segments; link = previous) {
+		struct pkt *pkt = pkt_from_link(link);
+
+		previous = link->prev;
+		if (!read_lone_ack(pcb, pkt, &ack))
+			continue;
+		if (has_later && is_superseded(pcb, &ack, &later)) {
+			list_remove(link);
+			pkt_put(pkt);
+		} else if (will_count(&repair, &ack)) {
+			later = ack;
+			has_later = true;
+		}
+	}
+}

@@ -209,6 +209,262 @@ TEST(runs_are_told_with_a_header_of_the_peer)
 	peer_teardown();
 }
 
+/* -- what came while it stood still ---------------------------------------------------- */
+
+/* Segments that wait, and what is left of them for the kernel. */
+static struct list waiting = LIST_INIT(waiting);
+
+static struct pkt *wait_options(uint8_t flags, uint32_t seq, uint32_t ack,
+				uint16_t window, uint32_t len,
+				const struct tcp_options *options)
+{
+	struct tcp_in in = peer_make_options(flags, seq, ack, window, len, options);
+
+	list_push_back(&waiting, &in.pkt->link);
+	return in.pkt;
+}
+
+static struct pkt *wait(uint32_t ack, uint16_t window)
+{
+	return wait_options(A, P, ack, window, 0, &(struct tcp_options){ 0 });
+}
+
+static struct pkt *wait_sack(uint32_t ack, uint32_t start, uint32_t end)
+{
+	return wait_options(A, P, ack, 1000, 0,
+			    &(struct tcp_options){
+				    .sack_cnt = 1,
+				    .sack = { { start, end } },
+			    });
+}
+
+static struct pkt *wait_stamped(uint32_t ack, uint32_t ts_val)
+{
+	return wait_options(A, P, ack, 1000, 0,
+			    &(struct tcp_options){ .has_ts = true,
+						   .ts_val = ts_val });
+}
+
+/* These are left, in this order; NULL ends them. */
+static void expect_left(struct pkt *first, struct pkt *second)
+{
+	struct pkt *expected[] = { first, second, NULL };
+	unsigned cnt = 0;
+	struct pkt *pkt;
+
+	tcp_drop_superseded(peer.pcb, &waiting);
+	LIST_FOR_EACH(pkt, &waiting, link) {
+		CHECK(cnt < 2);
+		CHECK(pkt == expected[cnt]);
+		cnt++;
+	}
+	CHECK(!expected[cnt]);
+	pkt_put_list(&waiting);
+}
+
+/* 3000 bytes are under way. */
+static void stand_still_with(const struct tcp_options *offered)
+{
+	peer_connect(offered);
+	peer_send_options(A, P, U, 1000, 0,
+			  &(struct tcp_options){ .has_ts = offered->has_ts,
+						 .ts_val = offered->ts_val });
+	tcp_set_nodelay(peer.pcb, true, peer.now_ns);
+	for (int i = 0; i < 3; i++)
+		peer_write(1000);
+	freeze();
+}
+
+static void stand_still(void)
+{
+	peer_defaults();
+	stand_still_with(&peer_full_options);
+}
+
+TEST(of_acknowledgments_the_kernel_gets_the_last)
+{
+	struct pkt *last, *other;
+
+	stand_still();
+	wait(U + 1000, 1000);
+	wait(U + 1000, 1000);
+	wait(U + 2000, 900);
+	last = wait(U + 3000, 700);
+	expect_left(last, NULL);
+	/* one that was overtaken is not the last one */
+	last = wait(U + 2000, 500);
+	other = wait(U + 1000, 1000);
+	expect_left(last, other);
+	peer_teardown();
+}
+
+TEST(whatever_else_a_segment_says_the_kernel_gets)
+{
+	static const uint8_t flags[] = { A | F, A | R, R, A | S, A | WIRE_TCP_URG,
+					 A | WIRE_TCP_PSH, A | WIRE_TCP_ECE,
+					 A | WIRE_TCP_CWR };
+	const struct tcp_options none = { 0 };
+	struct pkt *last, *other;
+
+	stand_still();
+	for (size_t i = 0; i < ARRAY_LEN(flags); i++) {
+		other = wait_options(flags[i], P, U + 1000, 1000, 0, &none);
+		last = wait(U + 2000, 1000);
+		expect_left(other, last);
+		/* nor does it stand for one before */
+		other = wait(U + 1000, 1000);
+		last = wait_options(flags[i], P, U + 2000, 1000, 0, &none);
+		expect_left(other, last);
+	}
+	other = wait_options(A, P, U + 1000, 1000, 10, &none);
+	last = wait(U + 2000, 1000);
+	expect_left(other, last);
+	/* the third bit of Accurate ECN */
+	other = wait(U + 1000, 1000);
+	((struct wire_tcp *)(void *)other->data)->offset_ae |= 1;
+	last = wait(U + 2000, 1000);
+	expect_left(other, last);
+	/* a probe wants an answer */
+	other = wait_options(A, P - 1, U + 1000, 1000, 0, &none);
+	last = wait(U + 2000, 1000);
+	expect_left(other, last);
+	peer_teardown();
+}
+
+TEST(an_acknowledgment_that_does_not_count_stands_for_none)
+{
+	struct pkt *last, *other;
+
+	stand_still();
+	/* of what was not sent */
+	other = wait(U + 1000, 1000);
+	last = wait(U + 3001, 1000);
+	expect_left(other, last);
+	other = wait(U + 1000, 1000);
+	last = wait(U - 1, 1000);
+	expect_left(other, last);
+	/* damaged */
+	other = wait(U + 1000, 1000);
+	last = wait(U + 2000, 1000);
+	last->csum_verdict = PKT_CSUM_UNKNOWN;
+	expect_left(other, last);
+	/* cut off, or with a header that lies */
+	other = wait(U + 1000, 1000);
+	last = wait(U + 2000, 1000);
+	last->len = 19;
+	expect_left(other, last);
+	other = wait(U + 1000, 1000);
+	last = wait(U + 2000, 1000);
+	last->data[12] = 4 << 4;
+	expect_left(other, last);
+	peer_teardown();
+}
+
+TEST(a_window_that_shrinks_is_told_as_it_was)
+{
+	struct pkt *last, *other;
+
+	stand_still();
+	other = wait(U + 1000, 1000);
+	/* the scale is 2 */
+	last = wait(U + 2000, 749);
+	expect_left(other, last);
+	wait(U + 1000, 1000);
+	last = wait(U + 2000, 750);
+	expect_left(last, NULL);
+	wait(U, 0);
+	last = wait(U, 1000);
+	expect_left(last, NULL);
+	peer_teardown();
+}
+
+/* Bytes that the peer has are sent again only if it has not said so. */
+TEST(no_block_of_sack_is_kept_from_the_kernel)
+{
+	struct pkt *last, *other;
+
+	stand_still();
+	wait_sack(U, U + 1000, U + 2000);
+	last = wait_sack(U, U + 1000, U + 3000);
+	expect_left(last, NULL);
+	other = wait_sack(U, U + 1000, U + 2000);
+	last = wait_sack(U, U + 2000, U + 3000);
+	expect_left(other, last);
+	other = wait_sack(U, U + 1000, U + 2000);
+	last = wait(U + 1999, 1000);
+	expect_left(other, last);
+	/* it has arrived, or came twice */
+	wait_sack(U, U + 1000, U + 2000);
+	last = wait(U + 2000, 1000);
+	expect_left(last, NULL);
+	wait_sack(U + 2000, U, U + 1000);
+	last = wait_sack(U + 2000, U + 1000, U + 2000);
+	expect_left(last, NULL);
+	peer_teardown();
+}
+
+/* Without SACK three of them are a loss. */
+TEST(duplicates_are_counted_where_there_is_no_sack)
+{
+	struct tcp_options plain = peer_full_options;
+	struct pkt *last, *other;
+
+	plain.has_sack_ok = false;
+	peer_defaults();
+	stand_still_with(&plain);
+	other = wait(U + 1000, 1000);
+	last = wait(U + 1000, 1000);
+	expect_left(other, last);
+	wait(U + 1000, 1000);
+	wait(U + 1000, 1000);
+	last = wait(U + 2000, 1000);
+	expect_left(last, NULL);
+	wait(U + 1000, 1000);
+	last = wait(U + 1000, 1001);
+	expect_left(last, NULL);
+	peer_teardown();
+}
+
+/* The kernel would not take it (PAWS). */
+TEST(a_time_stamp_that_goes_back_is_not_the_last)
+{
+	struct tcp_options full = peer_full_options;
+	struct pkt *last, *other;
+
+	full.has_ts = true;
+	full.ts_val = 900;
+	peer_defaults();
+	stand_still_with(&full);
+	wait_stamped(U + 1000, 900);
+	last = wait_stamped(U + 2000, 900);
+	expect_left(last, NULL);
+	other = wait_stamped(U + 1000, 901);
+	last = wait_stamped(U + 2000, 900);
+	expect_left(other, last);
+	other = wait_stamped(U + 1000, UINT32_MAX);
+	last = wait(U + 2000, 1000);
+	expect_left(other, last);
+	other = wait(U + 1000, 1000);
+	last = wait_stamped(U + 2000, 900);
+	expect_left(other, last);
+	peer_teardown();
+}
+
+/* The kernel sends our FIN after it has heard what came. */
+TEST(the_acknowledgment_of_a_fin_stands_for_none)
+{
+	struct pkt *last, *other;
+
+	peer_connected();
+	peer_write(1000);
+	CHECK_EQ(tcp_shutdown(peer.pcb, peer.now_ns), 0);
+	freeze();
+	other = wait(U + 1000, 1000);
+	last = wait(U + 1001, 1000);
+	expect_left(other, last);
+	peer_teardown();
+}
+
 static void *export(size_t *size_out)
 {
 	void *bytes;

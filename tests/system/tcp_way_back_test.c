@@ -250,6 +250,32 @@ TEST(what_comes_meanwhile)
 	end();
 }
 
+/* The kernel hears the last of them, which says that everything has arrived. */
+TEST(acknowledgments_that_come_meanwhile)
+{
+	uint64_t now_ns;
+	int fd;
+
+	connect_as_usual();
+	exchange(1000);
+	now_ns = clock_monotonic_ns();
+	tcp_set_nodelay(pcb, true, now_ns);
+	write_to_peer(14000);
+	CHECK_EQ(tcp_freeze(pcb, now_ns), 0);
+	wire_hold();
+	PUMP_UNTIL((read_to_peer(), to_peer.read == to_peer.written));
+	pump_for(50);
+	CHECK(wire.held_cnt > 2);
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	CHECK_EQ(tcp_way_back(fd, pcb, &ops, NULL, now_ns), 0);
+	CHECK_EQ(wire.given_cnt, 1);
+	is_the_kernels(fd);
+	CHECK_EQ(kernel_info(own_fd).tcpi_unacked, 0);
+	exchange(50000);
+	part();
+	end();
+}
+
 TEST(the_peer_has_closed)
 {
 	connect_as_usual();

@@ -156,14 +156,22 @@ static const struct tcp_ops engine_ops = { emit, alloc, release, path,
 					   tcp_stamp_ignore,
 					   tcp_stray_refuse };
 
-static void to_the_engine(const struct frame *frame)
+static struct pkt *segment_of(const struct frame *frame)
 {
 	const struct wire_ipv4 *ip = (const void *)frame->bytes;
 	uint32_t len = (uint32_t)(frame->len - sizeof(*ip));
-	struct tcp_in in = { .pkt = pkt_alloc(&pool), .ecn = ip->tos & 3 };
+	struct pkt *pkt = pkt_alloc(&pool);
 
-	CHECK(in.pkt);
-	memcpy(pkt_append(in.pkt, len), ip + 1, len);
+	CHECK(pkt);
+	memcpy(pkt_append(pkt, len), ip + 1, len);
+	return pkt;
+}
+
+static void to_the_engine(const struct frame *frame)
+{
+	const struct wire_ipv4 *ip = (const void *)frame->bytes;
+	struct tcp_in in = { .pkt = segment_of(frame), .ecn = ip->tos & 3 };
+
 	in.key.local = own_addr;
 	in.key.remote = peer_addr;
 	tcp_input(table, &in, clock_monotonic_ns());
@@ -230,13 +238,6 @@ void wire_to_kernel(void)
 	wire.is_open = true;
 }
 
-void wire_held_to_kernel(void)
-{
-	for (unsigned i = 0; i < wire.held_cnt; i++)
-		put_frame(own_tun, held[i].bytes, held[i].len);
-	wire.held_cnt = 0;
-}
-
 int wire_give(const uint8_t *header, size_t header_len, const struct pkt *data)
 {
 	uint8_t packet[FRAME_MAX * 2];
@@ -254,6 +255,25 @@ int wire_give(const uint8_t *header, size_t header_len, const struct pkt *data)
 		  finish_packet(packet, &peer_addr, &own_addr, 0,
 				at - sizeof(struct wire_ipv4)));
 	return 0;
+}
+
+/* As the library does it: without those that the kernel needs not have. */
+void wire_held_to_kernel(void)
+{
+	struct list pkts = LIST_INIT(pkts);
+	struct pkt *pkt;
+
+	for (unsigned i = 0; i < wire.held_cnt; i++) {
+		pkt = segment_of(&held[i]);
+		list_push_back(&pkts, &pkt->link);
+	}
+	wire.held_cnt = 0;
+	tcp_drop_superseded(pcb, &pkts);
+	LIST_FOR_EACH(pkt, &pkts, link) {
+		CHECK_EQ(wire_give(pkt->data, pkt->len, NULL), 0);
+		wire.given_cnt++;
+	}
+	pkt_put_list(&pkts);
 }
 
 void pump(void)

@@ -33,8 +33,8 @@ struct wire {
 	struct rand rand;
 	/* the kernel has the connection; until then: frames wait for it */
 	bool is_open, is_holding;
-	/* how many wait */
-	unsigned held_cnt;
+	/* how many wait; how many of those that waited were given to the kernel */
+	unsigned held_cnt, given_cnt;
 };
 
 /* Bytes that have been written and read. */

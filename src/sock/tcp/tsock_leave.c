@@ -93,27 +93,26 @@ static int give(void *ctx, const uint8_t *header, size_t header_len,
 	return net_give_frame(m->net, m->ifindex, m->frame, (uint32_t)len);
 }
 
-/* What came meanwhile is the kernel's. */
+/* What came meanwhile is the kernel's. Each frame is a call, so those that it needs not
+ * have are left out. */
 static void give_held(void *ctx)
 {
+	struct list pkts = LIST_INIT(pkts);
 	struct move *m = ctx;
 	struct tsock *t = m->t;
-	struct list *link;
+	struct pkt *pkt;
 
-	for (;;) {
-		struct pkt *pkt;
-
-		tsock_lock(t);
-		link = list_pop_front(&t->held);
+	tsock_lock(t);
+	while (!list_is_empty(&t->held)) {
+		list_splice_back(&pkts, &t->held);
+		tcp_drop_superseded(t->pcb, &pkts);
 		tsock_unlock(t);
-		if (!link)
-			return;
-		pkt = pkt_from_link(link);
-		(void)!net_give_back(m->net, pkt);
+		LIST_FOR_EACH(pkt, &pkts, link)
+			(void)!net_give_back(m->net, pkt);
 		tsock_lock(t);
-		pkt_put(pkt);
-		tsock_unlock(t);
+		pkt_put_list(&pkts);
 	}
+	tsock_unlock(t);
 }
 
 /* The rings may still have frames of it, which came before the rule changed. */
