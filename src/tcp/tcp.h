@@ -757,6 +757,9 @@ struct tcp_repair {
 	bool has_ecn;
 	/* our next time stamp, never an odd one; the peer's latest */
 	uint32_t ts_next, ts_recent;
+	/* so much has come that an old segment may have the numbers of a new one, and its
+	 * time stamp alone tells (PAWS, RFC 7323 section 5) */
+	bool needs_paws;
 	/* TCP_REPAIR_WINDOW */
 	uint32_t snd_wl1, snd_wnd, snd_wnd_max, rcv_wnd, rcv_wup;
 };

@@ -82,6 +82,15 @@ static uint32_t bytes_up_to(const struct tcp_pcb *pcb, uint32_t seq,
 	return end == seq ? 0 : end - seq - has_fin;
 }
 
+/* With less than half a round and any window there is no such segment. */
+static bool may_meet_itself(const struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	struct tcp_pcb_stats stats;
+
+	tcp_get_stats(pcb, &stats, now_ns);
+	return stats.bytes_received >= UINT32_C(1) << 31;
+}
+
 int tcp_get_repair(const struct tcp_pcb *pcb, struct tcp_repair *repair_out,
 		   uint64_t now_ns)
 {
@@ -109,6 +118,7 @@ int tcp_get_repair(const struct tcp_pcb *pcb, struct tcp_repair *repair_out,
 		/* The kernel reads an odd value as one in microseconds. */
 		.ts_next = (tcp_ts_now(pcb, now_ns) + 1) & ~UINT32_C(1),
 		.ts_recent = pcb->ts_recent,
+		.needs_paws = pcb->flags & TF_TS && may_meet_itself(pcb, now_ns),
 		.snd_wl1 = seq_min(pcb->snd_wl1, pcb->rcv_edge),
 		.snd_wnd = pcb->snd_wnd,
 		.snd_wnd_max = MAX(pcb->snd_wnd_max, pcb->snd_wnd),

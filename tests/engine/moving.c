@@ -209,6 +209,54 @@ TEST(runs_are_told_with_a_header_of_the_peer)
 	peer_teardown();
 }
 
+/* In segments as long as they can be; taken at once. */
+static void receive(uint64_t len, uint32_t *seq)
+{
+	enum { SEGMENT = 30 * 2000, PART = 2000 };
+
+	for (uint64_t at = 0; at < len; at += SEGMENT) {
+		struct tcp_in in = peer_make(A, *seq, U, 0);
+		struct pkt *last = in.pkt;
+
+		for (int i = 0; i < SEGMENT / PART; i++) {
+			last->next_part = pkt_alloc(&peer.pool);
+			last = last->next_part;
+			CHECK(last != NULL);
+			(void)pkt_append(last, PART);
+		}
+		*seq += SEGMENT;
+		tcp_input(peer.table, &in, peer.now_ns);
+		CHECK_EQ(peer_take_all(), SEGMENT);
+		tcp_recved(peer.pcb, SEGMENT, peer.now_ns);
+		peer.looked_at = peer.sent_cnt;
+		/* 60 MB in a second */
+		peer_advance_ms(1);
+	}
+}
+
+/* Then the kernel has to know the peer's time stamp from the first segment on. */
+TEST(repair_knows_that_numbers_may_come_again)
+{
+	struct tcp_options full = peer_full_options;
+	uint32_t seq = P;
+
+	full.has_ts = true;
+	full.ts_val = 900;
+	peer_defaults();
+	peer.ts = 900;
+	peer_connect(&full);
+	receive(1000, &seq);
+	CHECK(!repair().needs_paws);
+	receive((UINT32_C(1) << 31) - 3000000, &seq);
+	CHECK(!repair().needs_paws);
+	receive(3000000, &seq);
+	CHECK(repair().needs_paws);
+	/* also later */
+	receive((UINT32_C(1) << 31) + 3000000, &seq);
+	CHECK(repair().needs_paws);
+	peer_teardown();
+}
+
 /* -- what came while it stood still ---------------------------------------------------- */
 
 /* Segments that wait, and what is left of them for the kernel. */

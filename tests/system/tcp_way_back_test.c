@@ -23,6 +23,8 @@
 
 /* what the case makes fail, an errno */
 static int open_err, give_err;
+/* frames that the kernel got beside what was held */
+static unsigned give_cnt;
 /* the peer sends by another interface before the rules are made, or cannot be */
 static bool comes_another_way;
 /* the twin, if the case takes its room away once it has been built; -1 */
@@ -31,6 +33,7 @@ static int narrow_fd = -1;
 static int give(void *ctx UNUSED, const uint8_t *header, size_t header_len,
 		const struct pkt *data)
 {
+	give_cnt++;
 	return give_err ? give_err : wire_give(header, header_len, data);
 }
 
@@ -133,7 +136,9 @@ TEST(an_idle_connection)
 {
 	connect_as_usual();
 	exchange(50000);
+	give_cnt = 0;
 	go_back();
+	CHECK_EQ(give_cnt, 0);
 	CHECK_EQ(kernel_info(own_fd).tcpi_state, TCP_ESTABLISHED);
 	exchange(200000);
 	part();

@@ -45,7 +45,12 @@ static int give_end(const struct move *m, struct tcp_twin *twin)
 	return err ? err : give(m, twin->state.rcv_nxt, true, NULL);
 }
 
-/* The first segment tells the kernel the peer's time stamp. */
+/*
+ * Until it hears the peer the kernel knows no time stamp of it: it believes any, and echoes 0.
+ * The peer hears of it soon, since the end of the repair sends a probe, and a TSecr of 0 is
+ * no echo to it: no round trip is taken from it. So the kernel is told before only where it
+ * would take an old segment for a new one.
+ */
 static int open_and_hear(const struct move *m, struct tcp_twin *twin)
 {
 	int err = m->ops->open(m->ctx);
@@ -55,7 +60,7 @@ static int open_and_hear(const struct move *m, struct tcp_twin *twin)
 	err = tcp_twin_hear(twin);
 	if (err)
 		m->ops->close(m->ctx);
-	else
+	else if (twin->state.needs_paws)
 		(void)!give(m, twin->state.rcv_nxt, false, NULL);
 	return err;
 }
