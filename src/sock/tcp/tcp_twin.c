@@ -83,11 +83,10 @@ static __be16 port_of(int fd)
 
 /* In repair this is possible beside a listener of the same port, and whoever else has
  * it. One that is bound refuses. */
-static int bind_twin(int fd, const struct flow_key *key)
+static int bind_twin(int fd, int domain, const struct flow_key *key)
 {
 	struct sockaddr_storage name;
-	socklen_t len = write_name(get(fd, SO_DOMAIN), &key->local,
-				   key->local_port, &name);
+	socklen_t len = write_name(domain, &key->local, key->local_port, &name);
 
 	if (real.bind(fd, (struct sockaddr *)&name, len) == 0)
 		return 0;
@@ -95,11 +94,10 @@ static int bind_twin(int fd, const struct flow_key *key)
 }
 
 /* No packet leaves. */
-static int connect_twin(int fd, const struct flow_key *key)
+static int connect_twin(int fd, int domain, const struct flow_key *key)
 {
 	struct sockaddr_storage name;
-	socklen_t len = write_name(get(fd, SO_DOMAIN), &key->remote,
-				   key->remote_port, &name);
+	socklen_t len = write_name(domain, &key->remote, key->remote_port, &name);
 
 	return real.connect(fd, (struct sockaddr *)&name, len) ? -errno : 0;
 }
@@ -203,7 +201,7 @@ static void end_guard(int fd, int reuse_addr, const struct flow_key *key)
 {
 	disconnect_twin(fd);
 	if (key)
-		(void)!bind_twin(fd, key);
+		(void)!bind_twin(fd, get(fd, SO_DOMAIN), key);
 	(void)!tcp_right_switch(fd, REPAIR_OFF_SILENTLY);
 	(void)!set(fd, SOL_SOCKET, SO_DETACH_FILTER, 0);
 	(void)!set(fd, SOL_SOCKET, SO_REUSEADDR, reuse_addr);
@@ -211,16 +209,16 @@ static void end_guard(int fd, int reuse_addr, const struct flow_key *key)
 
 int tcp_twin_guard(int fd, const struct flow_key *key, bool is_bound)
 {
-	int reuse_addr = get(fd, SO_REUSEADDR);
+	int reuse_addr = get(fd, SO_REUSEADDR), domain = get(fd, SO_DOMAIN);
 	int err = attach_dropper(fd);
 
 	if (err)
 		return err;
 	err = tcp_right_switch(fd, REPAIR_ON);
 	if (!err && !is_bound)
-		err = bind_twin(fd, key);
+		err = bind_twin(fd, domain, key);
 	if (!err)
-		err = connect_twin(fd, key);
+		err = connect_twin(fd, domain, key);
 	if (!err)
 		err = set(fd, SOL_SOCKET, SO_REUSEADDR, reuse_addr);
 	if (err)
@@ -246,7 +244,7 @@ static int listen_deaf(int fd, const struct flow_key *key)
 	if (!err)
 		err = tcp_right_switch(fd, REPAIR_ON);
 	if (!err)
-		err = bind_twin(fd, key);
+		err = bind_twin(fd, AF_INET, key);
 	return !err && real.listen(fd, 1) != 0 ? -errno : err;
 }
 
@@ -453,12 +451,13 @@ static int fill_queues(struct tcp_twin *twin)
 
 static int build(struct tcp_twin *twin)
 {
-	int err = bind_twin(twin->fd, tcp_key(twin->pcb));
+	int domain = get(twin->fd, SO_DOMAIN);
+	int err = bind_twin(twin->fd, domain, tcp_key(twin->pcb));
 
 	if (!err)
 		err = set_numbers(twin);
 	if (!err)
-		err = connect_twin(twin->fd, tcp_key(twin->pcb));
+		err = connect_twin(twin->fd, domain, tcp_key(twin->pcb));
 	if (!err)
 		err = set_options(twin);
 	if (!err)
