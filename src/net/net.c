@@ -732,6 +732,35 @@ void net_unexcept(struct net *net, struct attachment *att,
 	net_control_release(net);
 }
 
+static bool has_flow_on(const struct attachment *att, int ifindex,
+			const struct ip_addr *dst)
+{
+	const struct held_flow *held;
+
+	LIST_FOR_EACH(held, &att->flows, link)
+		if (held->flow->netif->ifindex == ifindex &&
+		    netif_is_driven(held->flow->netif) &&
+		    ip_addr_eq(&held->flow->rule.dst, dst))
+			return true;
+	return false;
+}
+
+bool net_keeps_all(struct net *net, const struct attachment *att,
+		   const struct flow_key *key)
+{
+	const struct link *link;
+	bool result;
+
+	net_control_acquire(net);
+	result = attachment_is_made(att) && !net->broken;
+	LIST_FOR_EACH(link, &net->view.links.links, in_tab)
+		if (result && link_is_up(link) && !link_is_loopback(link))
+			result = has_flow_on(att, link->info.ifindex,
+					     &key->local);
+	net_control_release(net);
+	return result;
+}
+
 bool net_is_local_locked(struct net *net, const struct flow_key *key,
 			 uint8_t proto)
 {

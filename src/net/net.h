@@ -202,6 +202,11 @@ int net_except(struct net *net, struct attachment *att,
 void net_unexcept(struct net *net, struct attachment *att,
 		  const struct flow_key *key) EXCLUDES(net->control);
 
+/* Whether frames with this key come to a flow of the attachment whatever interface they come
+ * by, as far as the kernel has told us of its interfaces. */
+bool net_keeps_all(struct net *net, const struct attachment *att,
+		   const struct flow_key *key) EXCLUDES(net->control);
+
 /* Whether packets of the protocol with this key would reach one of our sockets. For
  * senders on the local device. */
 bool net_is_local_locked(struct net *net, const struct flow_key *key,

@@ -27,6 +27,8 @@ static int open_err, give_err;
 static unsigned give_cnt;
 /* the peer sends by another interface before the rules are made, or cannot be */
 static bool comes_another_way;
+/* nothing comes another way */
+static bool is_only_way;
 /* the twin, if the case takes its room away once it has been built; -1 */
 static int narrow_fd = -1;
 
@@ -61,6 +63,12 @@ static int open_gate(void *ctx UNUSED)
 	return 0;
 }
 
+/* The test is another way, too. */
+static bool keeps_all(void *ctx UNUSED)
+{
+	return is_only_way;
+}
+
 static void give_held(void *ctx UNUSED)
 {
 	wire_held_to_kernel();
@@ -71,7 +79,8 @@ static void close_gate(void *ctx UNUSED)
 	wire.is_open = false;
 }
 
-static const struct tcp_way_back_ops ops = { give, open_gate, give_held, close_gate };
+static const struct tcp_way_back_ops ops = { give, keeps_all, open_gate, give_held,
+					     close_gate };
 
 static void is_the_kernels(int fd)
 {
@@ -561,6 +570,25 @@ TEST(segments_while_a_guard_becomes_it)
 		part();
 		end();
 	}
+}
+
+/* Then it needs no help by a listener; nobody sends to the kernel beside the wire. */
+TEST(a_guard_becomes_it_where_nothing_comes_another_way)
+{
+	int fd;
+
+	is_only_way = true;
+	connect_as_usual();
+	exchange(1000);
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	CHECK_EQ(tcp_twin_guard(fd, tcp_key(pcb), false), 0);
+	write_from_peer(20000);
+	CHECK_EQ(go_back_into(fd), 0);
+	is_only_way = false;
+	deliver_all();
+	exchange(50000);
+	part();
+	end();
 }
 
 /* -- any moment ----------------------------------------------------------------------- */

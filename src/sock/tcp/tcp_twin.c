@@ -235,7 +235,9 @@ void tcp_twin_unguard(int fd, const struct flow_key *key)
 /*
  * While a guard becomes the connection it has no names for a moment, and the kernel would
  * answer a segment with a reset. A listener at the local end hears it instead, and is
- * deaf. A SYN that reaches the kernel in this moment is lost with it, and sent again.
+ * deaf. A SYN that reaches the kernel in this moment is lost with it, and sent again. This is
+ * a third of the time that an idle connection needs, so where the kernel hears nothing nobody
+ * listens.
  */
 static int listen_deaf(int fd, const struct flow_key *key)
 {
@@ -486,7 +488,7 @@ static int become(struct tcp_twin *twin, bool was_guard)
 }
 
 int tcp_twin_begin(struct tcp_twin *twin, int fd, const struct tcp_pcb *pcb,
-		   uint64_t now_ns)
+		   bool is_unheard, uint64_t now_ns)
 {
 	_Atomic int deaf = -1;
 	bool was_guard;
@@ -502,10 +504,10 @@ int tcp_twin_begin(struct tcp_twin *twin, int fd, const struct tcp_pcb *pcb,
 	/* a socket that has just been put in repair says something else */
 	twin->has_reuse_addr = get(fd, SO_REUSEADDR);
 	was_guard = tcp_twin_is_guard(fd);
-	if (was_guard)
+	if (was_guard && !is_unheard)
 		open_deaf(tcp_key(pcb), &deaf);
 	err = become(twin, was_guard);
-	if (was_guard)
+	if (was_guard && !is_unheard)
 		fd_internal_close(&deaf);
 	return err;
 }

@@ -47,13 +47,14 @@ bool tcp_twin_is_guard(int fd);
 void tcp_twin_unguard(int fd, const struct flow_key *key);
 
 /* Makes `fd` the frozen connection, in repair and deaf: what it hears it would acknowledge,
- * and that cannot be undone. The socket is fresh, bound to the connection's local end, or a guard. What
+ * and that cannot be undone. The socket is fresh, bound to the connection's local end, or a guard.
+ * `is_unheard`: no segment of the peer reaches the kernel meanwhile. What
  * the program has set on it stays, but for TCP_MAXSEG, which the caller sets again. 0;
  * -EOPNOTSUPP: a connection with ECN or an urgent mark, which cannot be moved; -EPERM: without the right;
  * or what the kernel says. After an error the socket is as it was, but that it is bound
  * to the local end. */
 int tcp_twin_begin(struct tcp_twin *twin, int fd, const struct tcp_pcb *pcb,
-		   uint64_t now_ns) MUST_CHECK;
+		   bool is_unheard, uint64_t now_ns) MUST_CHECK;
 
 /* It receives from now on, and sends nothing but acknowledgments. 0 or a negative errno. */
 int tcp_twin_hear(struct tcp_twin *twin) MUST_CHECK;

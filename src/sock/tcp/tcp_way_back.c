@@ -70,7 +70,7 @@ int tcp_way_back(int fd, const struct tcp_pcb *pcb,
 {
 	struct move m = { pcb, ops, ctx, now_ns };
 	struct tcp_twin twin;
-	int err = tcp_twin_begin(&twin, fd, pcb, now_ns);
+	int err = tcp_twin_begin(&twin, fd, pcb, ops->keeps_all(ctx), now_ns);
 
 	if (err)
 		return err;

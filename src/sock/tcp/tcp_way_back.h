@@ -16,6 +16,9 @@ struct tcp_way_back_ops {
 	 * of the connection do not. 0 or a negative errno. */
 	int (*give)(void *ctx, const uint8_t *header, size_t header_len,
 		    const struct pkt *data);
+	/* Whether all frames of the connection are kept, so that the kernel hears none until
+	 * `open`. */
+	bool (*keeps_all)(void *ctx);
 	/* From now on the connection's frames go to the kernel. 0, or a negative errno:
 	 * nothing has changed. */
 	int (*open)(void *ctx);

@@ -126,6 +126,17 @@ static void drain(struct tsock *t)
 	tsock_unlock(t);
 }
 
+/* A guard that has heard the peer knows better. */
+static bool keeps_all(void *ctx)
+{
+	struct move *m = ctx;
+	struct tsock *t = m->t;
+
+	return !t->guard_drops &&
+	       net_keeps_all(m->net, t->port ? &t->port->att : &t->sock.att,
+			     &t->key);
+}
+
 static int open_to_kernel(void *ctx)
 {
 	struct move *m = ctx;
@@ -164,6 +175,7 @@ static void close_to_kernel(void *ctx)
 
 static const struct tcp_way_back_ops ops = {
 	.give = give,
+	.keeps_all = keeps_all,
 	.open = open_to_kernel,
 	.give_held = give_held,
 	.close = close_to_kernel,
@@ -353,10 +365,10 @@ static int move_pair(struct move *m, int fd, struct tsock *b)
 
 	if (err)
 		return err;
-	err = tcp_twin_begin(&ours, fd, a->pcb, tsock_now(a));
+	err = tcp_twin_begin(&ours, fd, a->pcb, true, tsock_now(a));
 	if (err)
 		goto out;
-	err = tcp_twin_begin(&theirs, tsock_fd(b), b->pcb, tsock_now(b));
+	err = tcp_twin_begin(&theirs, tsock_fd(b), b->pcb, true, tsock_now(b));
 	if (err) {
 		tcp_twin_undo(&ours);
 		goto out;

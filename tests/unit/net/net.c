@@ -5,6 +5,8 @@
 #include "net/net.h"
 
 #include <errno.h>
+#include <net/if.h>
+#include <stdio.h>
 
 #include "pkt/wire.h"
 #include "tests/support/test.h"
@@ -146,5 +148,45 @@ TEST(connections_of_a_port_are_excepted)
 	CHECK_EQ(nic.added, 2 + CNT);
 	detach(&r);
 	CHECK_EQ(nic.removed, 2 + CNT);
+	nic_end();
+}
+
+static void set_link(int ifindex, uint32_t flags)
+{
+	struct link_info info = nic_link();
+
+	info.ifindex = ifindex;
+	info.flags = flags;
+	info.lower = 0;
+	snprintf(info.name, sizeof(info.name), "other%d", ifindex);
+	CHECK_EQ(link_tab_set(&net->view.links, &info), 1);
+}
+
+/* Nobody else can get what comes by the only interface, or by those that have a rule. */
+TEST(all_frames_are_kept_where_no_other_interface_is)
+{
+	struct flow_key key = peer(0), other;
+	struct receiver r = { 0 };
+
+	nic_begin("all");
+	CHECK(!net_keeps_all(net, &r.att, &key));
+	CHECK_EQ(attach(&r), REASON_NONE);
+	CHECK(net_keeps_all(net, &r.att, &key));
+	other = key;
+	other.local.byte[15]++;
+	CHECK(!net_keeps_all(net, &r.att, &other));
+	set_link(1, IFF_UP | IFF_LOOPBACK);
+	set_link(8, 0);
+	CHECK(net_keeps_all(net, &r.att, &key));
+	set_link(8, IFF_UP);
+	CHECK(!net_keeps_all(net, &r.att, &key));
+	set_link(8, 0);
+	CHECK(net_keeps_all(net, &r.att, &key));
+	/* its flows go with the device */
+	nic.health = -ENODEV;
+	net_check(net);
+	CHECK(!net_keeps_all(net, &r.att, &key));
+	detach(&r);
+	CHECK(!net_keeps_all(net, &r.att, &key));
 	nic_end();
 }
