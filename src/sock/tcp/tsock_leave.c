@@ -77,20 +77,24 @@ struct move {
 	struct dst_header header;
 	int ifindex;
 	struct net *net;
-	uint8_t *frame; /* memory for one */
-	size_t room;
+	struct gift *gift; /* memory for a frame, once there is one */
 };
 
 static int give(void *ctx, const uint8_t *header, size_t header_len,
 		const struct pkt *data)
 {
 	struct move *m = ctx;
-	size_t len = build_frame(m->t, &m->header, header, header_len, data,
-				 m->frame, m->room);
+	size_t len;
 
+	if (!m->gift)
+		m->gift = malloc(sizeof(*m->gift));
+	if (!m->gift)
+		return -ENOMEM;
+	len = build_frame(m->t, &m->header, header, header_len, data,
+			  m->gift->bytes, sizeof(m->gift->bytes));
 	if (!len)
 		return -EMSGSIZE;
-	return net_give_frame(m->net, m->ifindex, m->frame, (uint32_t)len);
+	return net_give_frame(m->net, m->ifindex, m->gift->bytes, (uint32_t)len);
 }
 
 /* What came meanwhile is the kernel's. Each frame is a call, so those that it needs not
@@ -442,16 +446,11 @@ static enum tcp_state await_answer(struct tsock *t)
 
 static int move_open_one(struct tsock *t, int fd)
 {
-	size_t room = sizeof(struct gift);
-	struct move m = { .t = t, .net = t->engine->stack->net, .room = room };
+	struct move m = { .t = t, .net = t->engine->stack->net };
 	struct tsock *pair = find_pair(t);
-	int err;
+	int err = pair ? move_pair(&m, fd, pair) : move_open(&m, fd);
 
-	m.frame = malloc(room);
-	if (!m.frame)
-		return -ENOMEM;
-	err = pair ? move_pair(&m, fd, pair) : move_open(&m, fd);
-	free(m.frame);
+	free(m.gift);
 	return err;
 }
 
