@@ -91,7 +91,7 @@ static __always_inline int is_for_ring(const struct iphdr *ip,
 	};
 	const __u32 *verdict = NULL;
 
-	if (c->connected_cnt)
+	if (c->has_connected)
 		verdict = bpf_map_lookup_elem(&rules, &key);
 	if (!verdict) {
 		key.src = 0;

@@ -31,6 +31,8 @@ struct steer {
 	/* room of the table of rules */
 	uint32_t rules_max;
 	struct steer_config now;
+	/* rules that name a peer */
+	unsigned connected_cnt;
 };
 
 _Static_assert((int)STEER_GIVEN_BACK_META == RING_GIVEN_BACK_META, "one mark");
@@ -509,6 +511,15 @@ static int insert(struct steer *steer, const struct steer_key *key,
 		       0;
 }
 
+/* The program hears of the first such rule, and of the end of the last. */
+static int note_connected(struct steer *steer, bool has_connected)
+{
+	if (steer->now.has_connected == has_connected)
+		return 0;
+	steer->now.has_connected = has_connected;
+	return write_config(steer);
+}
+
 int steer_add(struct steer *steer, const struct flow_rule *rule)
 {
 	struct steer_key key = key_of(rule);
@@ -524,12 +535,16 @@ int steer_add(struct steer *steer, const struct flow_rule *rule)
 			err ? strerror(-err) : "made");
 		err = err ? -ENOSPC : insert(steer, &key, value);
 	}
-	if (err)
+	if (err || !is_connected(rule))
 		return err;
-	if (!is_connected(rule))
+	err = note_connected(steer, true);
+	if (!err) {
+		steer->connected_cnt++;
 		return 0;
-	steer->now.connected_cnt++;
-	return write_config(steer);
+	}
+	steer->now.has_connected = false;
+	(void)!bpf_map_delete_elem(steer->rules, &key);
+	return err;
 }
 
 void steer_remove(struct steer *steer, const struct flow_rule *rule)
@@ -538,8 +553,8 @@ void steer_remove(struct steer *steer, const struct flow_rule *rule)
 
 	if (bpf_map_delete_elem(steer->rules, &key) != 0 || !is_connected(rule))
 		return;
-	steer->now.connected_cnt--;
-	if (write_config(steer) != 0)
+	steer->connected_cnt--;
+	if (note_connected(steer, steer->connected_cnt > 0) != 0)
 		log_dbg("%d: the steering program keeps looking for connected sockets",
 			steer->params.ifindex);
 }

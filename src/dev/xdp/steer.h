@@ -36,8 +36,8 @@ enum steer_verdict { STEER_TO_KERNEL, STEER_TO_RING };
 struct steer_config {
 	__u8 mac[6];
 	__u16 zero;
-	/* rules that name a peer; 0 spares the program the first look */
-	__u32 connected_cnt;
+	/* there are rules that name a peer; 0 spares the program the first look */
+	__u32 has_connected;
 };
 
 /* What the program counts. */

@@ -212,6 +212,30 @@ TEST(frames_that_a_rule_names_go_to_the_ring)
 	check_rules(STEER_SIGHT_BYTES);
 }
 
+/* Until the last of them is gone. */
+TEST(rules_that_name_a_peer_end_one_by_one)
+{
+	struct flow_rule one, two;
+
+	begin(STEER_SIGHT_BYTES);
+	one = rule(IPPROTO_UDP, 53, true);
+	two = rule(IPPROTO_UDP, 54, true);
+	for (int i = 0; i < 2; i++) {
+		add(&one);
+		add(&two);
+		CHECK(world.steer->now.has_connected);
+		steer_remove(world.steer, &one);
+		CHECK_EQ(run_udp(53), XDP_PASS);
+		CHECK_EQ(run_udp(54), XDP_REDIRECT);
+		steer_remove(world.steer, &one);
+		CHECK_EQ(run_udp(54), XDP_REDIRECT);
+		steer_remove(world.steer, &two);
+		CHECK_EQ(run_udp(54), XDP_PASS);
+		CHECK(!world.steer->now.has_connected);
+	}
+	end();
+}
+
 TEST(also_where_the_program_looks_behind_the_frame)
 {
 	check_rules(STEER_SIGHT_GSO);
