@@ -542,11 +542,16 @@ static bool is_last_ack(const struct tcp_repair *s)
 	return s->has_fin && s->fin >= TCP_FIN_SENT;
 }
 
-/* It would not be known to the peer that we know of it, or costs an answer more. */
+/* The kernel may ask the peer with its first word, whose answer acknowledges what has arrived,
+ * and opens a window. If neither is awaited, it would be two packets for nothing. After
+ * our FIN it would not be known to the peer that we know of it, or costs an answer more. */
 static int repair_off(const struct tcp_repair *s)
 {
-	return is_last_ack(s) || s->fin == TCP_FIN_ACKED ? REPAIR_OFF_SILENTLY :
-							   REPAIR_OFF;
+	bool has_question = s->unacked || !s->snd_wnd;
+
+	return is_last_ack(s) || s->fin == TCP_FIN_ACKED || !has_question ?
+		       REPAIR_OFF_SILENTLY :
+		       REPAIR_OFF;
 }
 
 /* The kernel has no memory for what was never sent, though the buffer has room. What the

@@ -46,10 +46,9 @@ static int give_end(const struct move *m, struct tcp_twin *twin)
 }
 
 /*
- * Until it hears the peer the kernel knows no time stamp of it: it believes any, and echoes 0.
- * The peer hears of it soon, since the end of the repair sends a probe, and a TSecr of 0 is
- * no echo to it: no round trip is taken from it. So the kernel is told before only where it
- * would take an old segment for a new one.
+ * Until it hears the peer the kernel knows no time stamp of it: it believes any, and echoes 0,
+ * from which the peer takes no round trip. So it is told only where it might take an old
+ * segment for a new one.
  */
 static int open_and_hear(const struct move *m, struct tcp_twin *twin)
 {
