@@ -372,7 +372,7 @@ static ALWAYS_INLINE bool take_ack(struct tcp_pcb *pcb, uint32_t ack,
 		pcb->rtx_kind = RTX_NONE;
 		pcb->rtx_at_ns = 0;
 		if (!pcb->unsent)
-			tcp_stats_pass(pcb, CHRONO_IDLE, now_ns);
+			tcp_stats_end(pcb, now_ns);
 	} else {
 		tcp_timer_rearm_quiet(pcb, now_ns);
 	}

@@ -559,6 +559,7 @@ static int restore(struct tcp_pcb *pcb, uint32_t w_max, uint64_t now_ns)
 	pcb->cwnd_used_end = pcb->snd_nxt;
 	pcb->quiet_kind = pcb->quiet_lone_kind = RTX_TIMEOUT;
 	pcb->quiet_rtx_ns = pcb->quiet_lone_ns = pcb->rto_ns;
+	pcb->timed_srtt = TCP_NOT_TIMED;
 	if (tcp_is_synchronised(pcb))
 		tcp_fast_init(pcb);
 	return tcp_table_insert(pcb->table, pcb);

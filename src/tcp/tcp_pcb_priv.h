@@ -339,6 +339,9 @@ struct tcp_pcb {
 	uint8_t events;
 	/* bytes received since the last ACK left */
 	uint32_t unacked_rcvd;
+	/* when we last answered a segment that anyone can send again and again; see
+	 * tcp_ticks, 0: never */
+	uint32_t stray_at;
 	struct list rcv_queue;
 	/* bytes taken into rcv_queue and not yet reported by tcp_recved */
 	uint32_t rcv_unread;
@@ -406,12 +409,17 @@ struct tcp_pcb {
 	uint64_t pacing_rate;
 	/* when all that was sent is through at the rate */
 	uint64_t pace_at_ns;
+	/* nothing leaves before; 0: something may */
+	uint64_t pace_wait_ns;
 	/* the latest burst: when it began, its bytes */
 	uint64_t pace_begun_ns;
 	uint32_t pace_burst;
-	/* nothing leaves before; 0: something may */
-	uint64_t pace_wait_ns;
 
+	/* when min_rtt_ns was measured, see tcp_ticks */
+	uint32_t min_rtt_at;
+	/* what the timeouts were set for, in units of tcp_rtt.c */
+	uint32_t timed_srtt;
+	uint32_t timed_rttvar;
 	/* round-trip times, in nanoseconds */
 	uint64_t srtt_ns;
 	uint64_t rttvar_ns;
@@ -450,11 +458,6 @@ struct tcp_pcb {
 	uint64_t progress_ns;
 	uint64_t last_sent_ns;
 	uint64_t last_rcvd_ns;
-	/* when we last answered a segment that anyone can send again and again; see
-	 * tcp_ticks, 0: never */
-	uint32_t stray_at;
-	/* of min_rtt_ns */
-	uint32_t min_rtt_at;
 
 	/* out of order: runs by sequence */
 	struct list runs;

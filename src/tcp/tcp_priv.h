@@ -218,6 +218,19 @@ void tcp_rate_take(struct tcp_pcb *pcb, uint64_t now_ns);
 bool tcp_rate_round(struct tcp_pcb *pcb, uint64_t *rate_out,
 		    uint32_t *delivered_out, uint64_t now_ns);
 
+/* Whether so many bytes, the last that were under way, tell no higher rate than the known
+ * one: for the path of a request and its answer, which no division shall burden. */
+static inline bool tcp_rate_is_no_news(const struct tcp_pcb *pcb, uint32_t bytes,
+				       uint64_t now_ns)
+{
+	uint64_t time_ns = now_ns - pcb->rate_mark_ns;
+
+	/* the program limits the sender, not the window */
+	return !pcb->unsent && pcb->cwnd >= pcb->mss &&
+	       bytes * NS_PER_SEC <=
+		       (unsigned __int128)pcb->delivery_rate * time_ns;
+}
+
 /* Nothing is under way, and a segment leaves: the first one to arrive tells a rate. */
 static inline void tcp_rate_begin(struct tcp_pcb *pcb, uint64_t now_ns)
 {
@@ -452,6 +465,10 @@ uint64_t tcp_tlp_timeout_ns(const struct tcp_pcb *pcb);
  * acknowledgment. */
 enum { TCP_LONE_WAIT_MAX_US = 160000, LONE_WAIT_GRANT_NS = 1250 };
 
+/* Shorter waits are all the same. Where round trips are as short, a probe would be needless
+ * whenever the peer has to think. */
+enum { TCP_LONE_WAIT_MIN_US = 4000 };
+
 /* The same without the conditions. One segment alone may wait for a delayed
  * acknowledgment: as long as we have seen the peer take. */
 static inline uint64_t tcp_tlp_after_ns(const struct tcp_pcb *pcb, bool is_lone)
@@ -501,16 +518,30 @@ static inline void tcp_cwnd_note_used(struct tcp_pcb *pcb)
 void tcp_recovery_enter_fast(struct tcp_pcb *pcb, uint64_t now_ns);
 
 /* tcp_rtt.c */
+/* pcb.timed_srtt: the timeouts are to be set by the next round trip. */
+#define TCP_NOT_TIMED (UINT32_MAX / 2)
+
 void tcp_rtt_init(struct tcp_pcb *pcb);
 void tcp_rtt_take(struct tcp_pcb *pcb, uint64_t rtt_ns, uint64_t now_ns);
 /* The handshake measured no round trip: RFC 6298 section 5.7. */
 void tcp_rtt_be_careful(struct tcp_pcb *pcb);
 /* The first timeout is one for this round trip. */
 void tcp_rtt_expect(struct tcp_pcb *pcb, uint64_t rtt_ns);
+void tcp_rtt_set_lone_wait(struct tcp_pcb *pcb);
+
 /* What was under way is acknowledged, and it was a segment alone. How long it took beyond
  * the shortest round trip is, for the most part, the peer's: the longest wait counts, and
  * is forgotten by quarters. */
-void tcp_rtt_note_lone(struct tcp_pcb *pcb);
+static inline void tcp_rtt_note_lone(struct tcp_pcb *pcb)
+{
+	/* `rack_rtt_ns` may be the shortest of all, and not be known as such yet */
+	int64_t wait_ns = (int64_t)(pcb->rack_rtt_ns - pcb->min_rtt_ns);
+
+	if (UNLIKELY(wait_ns > TCP_LONE_WAIT_MIN_US * (int64_t)NS_PER_US ||
+		     pcb->lone_wait_us != TCP_LONE_WAIT_MIN_US))
+		tcp_rtt_set_lone_wait(pcb);
+}
+
 /* A probe was needless: the peer may let lone segments wait after all. */
 void tcp_rtt_expect_wait(struct tcp_pcb *pcb);
 /* Returns the timeout with its backoff. */
@@ -522,6 +553,33 @@ static inline void tcp_rtt_sample(struct tcp_pcb *pcb, uint64_t rtt_ns,
 {
 	if (now_ns >= pcb->rtt_due_ns || rtt_ns < pcb->min_rtt_ns)
 		tcp_rtt_take(pcb, MAX(rtt_ns, UINT64_C(1)), now_ns);
+}
+
+/* Nothing is under way any more, since what was has arrived. */
+static inline void tcp_stats_note_flight(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	/* before the mark moves from which it is counted */
+	uint32_t flight = pcb->snd_una - pcb->rate_delivered;
+
+	if (flight && flight <= pcb->mss) {
+		tcp_rtt_note_lone(pcb);
+		if (LIKELY(tcp_rate_is_no_news(pcb, flight, now_ns)))
+			return;
+	}
+	tcp_rate_take(pcb, now_ns);
+}
+
+/* The same with tcp_stats_pass. */
+static inline void tcp_stats_end(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	if (UNLIKELY(pcb->chrono != CHRONO_BUSY)) {
+		tcp_stats_pass(pcb, CHRONO_IDLE, now_ns);
+		return;
+	}
+	tcp_stats_note_flight(pcb, now_ns);
+	pcb->busy_ticks += tcp_ticks(now_ns) - pcb->chrono_since;
+	pcb->chrono = CHRONO_IDLE;
+	pcb->chrono_since = tcp_ticks(now_ns);
 }
 
 /* tcp_timer.c */
@@ -830,25 +888,30 @@ static inline bool tcp_may_send(const struct tcp_pcb *pcb)
 /* tcp_has_room, for each acknowledgment. */
 static inline bool tcp_pcb_has_room(const struct tcp_pcb *pcb)
 {
-	return pcb->snd_end - pcb->snd_una <= pcb->snd_buf - pcb->snd_buf / 3 &&
+	uint64_t queued = pcb->snd_end - pcb->snd_una;
+
+	/* a third of the buffer, rounded down, is free */
+	return 3 * queued <= 2 * (uint64_t)pcb->snd_buf + 2 &&
 	       pcb->snd_end - pcb->snd_nxt < pcb->settings->notsent_lowat;
 }
 
 /* The part of tcp_recved that is left for a synchronised connection. */
 static inline void tcp_rx_was_read(struct tcp_pcb *pcb, uint32_t len, uint64_t now_ns)
 {
-	uint32_t room, window, step;
+	uint32_t half = pcb->rcv_buf / 2, room, window, step;
 
 	pcb->tune_taken += len;
 	if (UNLIKELY(now_ns - pcb->tune_start_ns >= MAX(pcb->srtt_ns, NS_PER_MS)))
 		tcp_rx_tune(pcb, now_ns);
-	room = pcb->rcv_buf - MIN(pcb->rcv_unread, pcb->rcv_buf);
 	window = seq_after(pcb->rcv_edge, pcb->rcv_nxt)
 			 ? pcb->rcv_edge - pcb->rcv_nxt
 			 : 0;
-	/* We tell the peer when it gains a lot, or when it may be stuck. */
-	step = window < 2 * pcb->mss ? MIN(pcb->rcv_buf / 2, pcb->mss)
-				     : pcb->rcv_buf / 2;
+	/* We tell the peer when it gains a lot, or when it may be stuck. Neither can be
+	 * while it knows of more than half of the buffer. */
+	if (LIKELY(window > half + 1 && window >= 2 * pcb->mss))
+		return;
+	room = pcb->rcv_buf - MIN(pcb->rcv_unread, pcb->rcv_buf);
+	step = window < 2 * pcb->mss ? MIN(half, pcb->mss) : half;
 	if (UNLIKELY(room >= window + step))
 		tcp_out_ack(pcb, now_ns);
 }

@@ -9,6 +9,10 @@
 /* How long a smallest round trip is believed: paths change. */
 #define MIN_RTT_LIFE_NS (300 * NS_PER_SEC)
 
+/* The timeouts follow the round trips when those have moved by so much. They are a
+ * thousand times as long; RFC 6298 calls this the granularity of the clock. */
+enum { TIMED_SHIFT = 10, TIMED_GRAIN = (NS_PER_MS / 8) >> TIMED_SHIFT };
+
 /* A delivery rate more often than that is of no use, and costs each packet something. */
 #define RATE_PERIOD_NS NS_PER_MS
 
@@ -19,6 +23,7 @@ void tcp_rtt_init(struct tcp_pcb *pcb)
 	pcb->rttvar_ns = 0;
 	pcb->min_rtt_ns = 0;
 	pcb->lone_wait_us = TCP_LONE_WAIT_MAX_US;
+	pcb->timed_srtt = TCP_NOT_TIMED;
 	/* RFC 6298 section 2.1 */
 	pcb->rto_ns = pcb->table->params.rto_initial_ns;
 }
@@ -33,9 +38,9 @@ static uint8_t samples_shift(const struct tcp_pcb *pcb)
 {
 	uint32_t flight = pcb->snd_nxt - pcb->snd_una;
 
-	if (flight >= 8 * pcb->mss)
-		return SAMPLES_SHIFT;
-	return flight >= 4 * pcb->mss;
+	if (LIKELY(flight < 4 * pcb->mss))
+		return 0;
+	return flight >= 8 * pcb->mss ? SAMPLES_SHIFT : 1;
 }
 
 /* RFC 6298 sections 2.2 and 2.3 */
@@ -76,39 +81,51 @@ static void set_quiet_rtx(struct tcp_pcb *pcb)
 						: RTX_LATE_PROBE;
 }
 
+static bool has_moved(uint64_t ns, uint32_t timed)
+{
+	return (uint32_t)(ns >> TIMED_SHIFT) - timed + TIMED_GRAIN >
+	       2 * TIMED_GRAIN;
+}
+
+static COLD void set_timeouts(struct tcp_pcb *pcb)
+{
+	const struct tcp_params *params = &pcb->table->params;
+	/* The floor applies to the margin, so that the timeout stays well above
+	 * a round trip even where that is longer than the floor: delayed
+	 * acknowledgments come on top of it. */
+	uint64_t margin_ns = MAX(4 * pcb->rttvar_ns, params->rto_min_ns);
+
+	pcb->timed_srtt = (uint32_t)(pcb->srtt_ns >> TIMED_SHIFT);
+	pcb->timed_rttvar = (uint32_t)(pcb->rttvar_ns >> TIMED_SHIFT);
+	pcb->rto_ns = MIN(pcb->srtt_ns + margin_ns, params->rto_max_ns);
+	set_quiet_rtx(pcb);
+}
+
 void tcp_rtt_be_careful(struct tcp_pcb *pcb)
 {
+	pcb->timed_srtt = TCP_NOT_TIMED;
 	pcb->rto_ns = MAX(pcb->rto_ns, 3 * NS_PER_SEC);
 	set_quiet_rtx(pcb);
 }
 
-/* One of the streams is in the other half of the sequence space than when it was last
- * counted. */
+/* What we send is in the other half of the sequence space than when it was last counted.
+ * What we receive is looked at when it is read (tcp_rx_tune). */
 static bool has_passed_half(const struct tcp_pcb *pcb)
 {
-	uint32_t out = (pcb->snd_una - pcb->iss - 1) >> 31;
-	uint32_t in = (pcb->rcv_nxt - pcb->irs - 1) >> 31;
-
-	return ((out ^ pcb->acked_halves) | (in ^ pcb->received_halves)) & 1;
+	return ((pcb->snd_una - pcb->iss - 1) >> 31 ^ pcb->acked_halves) & 1;
 }
 
 void tcp_rtt_take(struct tcp_pcb *pcb, uint64_t rtt_ns, uint64_t now_ns)
 {
-	const struct tcp_params *params = &pcb->table->params;
-	uint64_t margin_ns;
-
 	update_smoothed(pcb, rtt_ns);
 	if (!pcb->min_rtt_ns || rtt_ns <= pcb->min_rtt_ns ||
 	    tcp_ticks(now_ns) - pcb->min_rtt_at >= tcp_ticks(MIN_RTT_LIFE_NS)) {
 		pcb->min_rtt_ns = rtt_ns;
 		pcb->min_rtt_at = tcp_ticks(now_ns);
 	}
-	/* The floor applies to the margin, so that the timeout stays well above
-	 * a round trip even where that is longer than the floor: delayed
-	 * acknowledgments come on top of it. */
-	margin_ns = MAX(4 * pcb->rttvar_ns, params->rto_min_ns);
-	pcb->rto_ns = MIN(pcb->srtt_ns + margin_ns, params->rto_max_ns);
-	set_quiet_rtx(pcb);
+	if (UNLIKELY(has_moved(pcb->srtt_ns, pcb->timed_srtt) ||
+		     has_moved(pcb->rttvar_ns, pcb->timed_rttvar)))
+		set_timeouts(pcb);
 	if (UNLIKELY(pcb->pmtu))
 		tcp_pmtu_refresh(pcb, now_ns);
 	if (UNLIKELY(has_passed_half(pcb)))
@@ -118,22 +135,19 @@ void tcp_rtt_take(struct tcp_pcb *pcb, uint64_t rtt_ns, uint64_t now_ns)
 	pcb->rtt_due_ns = now_ns + (pcb->srtt_ns >> SAMPLES_SHIFT);
 }
 
-/* Shorter waits are all the same. Where round trips are as short, a probe would be needless
- * whenever the peer has to think. */
-enum { WAIT_LEAST_US = 4000 };
-
-void tcp_rtt_note_lone(struct tcp_pcb *pcb)
+void tcp_rtt_set_lone_wait(struct tcp_pcb *pcb)
 {
 	uint64_t wait_us = 0;
 
 	if (pcb->rack_rtt_ns > pcb->min_rtt_ns)
 		wait_us = (pcb->rack_rtt_ns - pcb->min_rtt_ns) / NS_PER_US;
 	wait_us = MIN(wait_us, (uint64_t)TCP_LONE_WAIT_MAX_US);
-	wait_us = MAX(wait_us, (uint64_t)WAIT_LEAST_US);
+	wait_us = MAX(wait_us, (uint64_t)TCP_LONE_WAIT_MIN_US);
 	if (wait_us >= pcb->lone_wait_us)
 		pcb->lone_wait_us = (uint32_t)wait_us;
 	else
-		pcb->lone_wait_us -= (pcb->lone_wait_us - (uint32_t)wait_us) / 4;
+		/* rounded up, so that it arrives */
+		pcb->lone_wait_us -= (pcb->lone_wait_us - (uint32_t)wait_us + 3) / 4;
 	set_quiet_rtx(pcb);
 }
 
@@ -148,6 +162,7 @@ void tcp_rtt_expect(struct tcp_pcb *pcb, uint64_t rtt_ns)
 	const struct tcp_params *params = &pcb->table->params;
 	uint64_t margin_ns = MAX(2 * rtt_ns, params->rto_min_ns);
 
+	pcb->timed_srtt = TCP_NOT_TIMED;
 	pcb->rto_ns = MIN(rtt_ns + margin_ns, params->rto_max_ns);
 	set_quiet_rtx(pcb);
 }

@@ -40,14 +40,9 @@ void tcp_stats_note_halves(struct tcp_pcb *pcb)
 void tcp_stats_pass(struct tcp_pcb *pcb, enum tcp_chrono kind, uint64_t now_ns)
 {
 	uint32_t ticks = tcp_ticks(now_ns) - pcb->chrono_since;
-	uint32_t flight = pcb->snd_una - pcb->rate_delivered;
 
-	if (kind == CHRONO_IDLE) {
-		/* before the mark moves from which the flight is counted */
-		if (flight && flight <= pcb->mss)
-			tcp_rtt_note_lone(pcb);
-		tcp_rate_take(pcb, now_ns);
-	}
+	if (kind == CHRONO_IDLE)
+		tcp_stats_note_flight(pcb, now_ns);
 	if (pcb->chrono != CHRONO_IDLE)
 		pcb->busy_ticks += ticks;
 	if (pcb->chrono == CHRONO_WINDOW)

@@ -105,6 +105,53 @@ TEST(silence_is_told)
 	peer_teardown();
 }
 
+/* A segment from there on is acknowledged after that time. */
+static void go_round(uint32_t *seq, uint64_t rtt_us)
+{
+	peer_write(100);
+	*seq += 100;
+	peer.now_ns += rtt_us * NS_PER_US;
+	peer_send_options(A, P, *seq, 20000, 0, &(struct tcp_options){ 0 });
+}
+
+/* RFC 6298 section 2.3, to a millisecond. */
+static void check_rto(void)
+{
+	struct tcp_pcb_info now = info();
+	uint64_t rto_ns = now.srtt_ns +
+			  MAX(4 * now.rttvar_ns, 200 * NS_PER_MS);
+
+	CHECK(now.rto_ns + NS_PER_MS >= rto_ns);
+	CHECK(now.rto_ns <= rto_ns + NS_PER_MS);
+}
+
+TEST(timeouts_follow_round_trips)
+{
+	uint32_t seq;
+
+	peer_connected();
+	seq = U;
+	/* a little at a time, up and down again */
+	for (uint64_t us = 20; us < 20000; us += 50) {
+		go_round(&seq, us);
+		check_rto();
+	}
+	CHECK(info().srtt_ns > 19 * NS_PER_MS);
+	for (uint64_t us = 20000; us > 100; us -= 50) {
+		go_round(&seq, us);
+		check_rto();
+	}
+	/* round trips of the same mean, more and more different */
+	for (uint64_t us = 0; us < 60000; us += 1000) {
+		go_round(&seq, 100000 + us);
+		check_rto();
+		go_round(&seq, 100000 - us);
+		check_rto();
+	}
+	CHECK(info().rttvar_ns > 30 * NS_PER_MS);
+	peer_teardown();
+}
+
 static struct tcp_pcb_stats stats(void)
 {
 	struct tcp_pcb_stats stats;
