@@ -585,6 +585,7 @@ void tcp_pcb_established(struct tcp_pcb *pcb, uint64_t now_ns)
 	tcp_recovery_begin_snd_buf(pcb);
 	tcp_pcb_restore_cc(pcb);
 	pcb->quick_acks_left = params->quick_acks;
+	tcp_rx_note_len(pcb, TCP_RCV_MSS_LEAST);
 	pcb->tune_start_ns = now_ns;
 	pcb->progress_ns = now_ns;
 	pcb->rtx_kind = RTX_NONE;
@@ -849,6 +850,9 @@ const struct flow_key *tcp_key(const struct tcp_pcb *pcb)
 
 void tcp_get_info(const struct tcp_pcb *pcb, struct tcp_pcb_info *info_out)
 {
+	/* Linux assumes this before it has seen a larger one */
+	uint32_t rcv_mss_least = MIN(pcb->mss, 536u);
+
 	*info_out = (struct tcp_pcb_info){
 		.state = pcb->state,
 		.snd_una = pcb->snd_una,
@@ -861,7 +865,7 @@ void tcp_get_info(const struct tcp_pcb *pcb, struct tcp_pcb_info *info_out)
 		.ssthresh = pcb->ssthresh,
 		.in_flight = tcp_pipe(pcb),
 		.mss = pcb->mss,
-		.rcv_mss = pcb->rcv_mss,
+		.rcv_mss = MAX(pcb->rcv_mss, rcv_mss_least),
 		.mss_offered = tcp_pcb_syn_mss(pcb),
 		.pmtu = tcp_pmtu_present(pcb),
 		.snd_buf = pcb->snd_buf,

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
 # Instructions for each segment, by callgrind, over 10,000 in-order segments:
-# receiving 64 bytes (with the ACK of every second one), sending 64 bytes, and
+# receiving 64 bytes (with the ACK of every ninth one), sending 64 bytes, and
 # processing the pure ACKs, which come for every second segment sent. A poll hands
 # over a batch; "1 in a poll" is the worst case, where each comes alone. An ACK that
 # comes alone pays for letting go of two segments: the bound is for each of them, and

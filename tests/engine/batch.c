@@ -24,15 +24,15 @@ TEST(neighbours_are_taken_as_one)
 	struct tcp_in in[3];
 
 	connected_with_ts();
-	peer_send(A, P, U, 100); /* the largest the peer sends */
+	peer_send(A, P, U, 300); /* the largest the peer sends */
 	for (uint32_t i = 0; i < 3; i++)
-		in[i] = peer_make(A, P + 100 * (i + 1), U, 100);
+		in[i] = peer_make(A, P + 300 * (i + 1), U, 300);
 	tcp_input_batch(peer.table, in, 3, peer.now_ns);
 	/* not the first, whose window is news */
 	CHECK_EQ(tcp_counts(peer.table)->fast_path_data, 3);
-	CHECK_EQ(peer_next()->ack, P + 400);
+	CHECK_EQ(peer_next()->ack, P + 1200);
 	peer_expect_silence();
-	CHECK_EQ(peer_take_all(), 400);
+	CHECK_EQ(peer_take_all(), 1200);
 	peer_teardown();
 }
 
@@ -44,21 +44,21 @@ TEST(bulk_is_acknowledged_by_twos_and_by_batches)
 	uint32_t seq = P;
 
 	connected_with_ts();
-	for (int i = 0; i < 4; i++, seq += 100)
-		peer_send(A, seq, U, 100);
-	CHECK_EQ(peer_take_all(), 400);
+	for (int i = 0; i < 4; i++, seq += 300)
+		peer_send(A, seq, U, 300);
+	CHECK_EQ(peer_take_all(), 1200);
 	peer.looked_at = peer.sent_cnt;
-	for (int i = 0; i < 100; i++, seq += 100) {
-		peer_send(A, seq, U, 100);
-		CHECK_EQ(peer_take_all(), 100);
+	for (int i = 0; i < 100; i++, seq += 300) {
+		peer_send(A, seq, U, 300);
+		CHECK_EQ(peer_take_all(), 300);
 	}
 	CHECK_EQ(peer.sent_cnt - peer.looked_at, 50);
 	peer.looked_at = peer.sent_cnt;
 	for (int i = 0; i < 20; i++) {
-		for (int j = 0; j < 8; j++, seq += 100)
-			in[j] = peer_make(A, seq, U, 100);
+		for (int j = 0; j < 8; j++, seq += 300)
+			in[j] = peer_make(A, seq, U, 300);
 		tcp_input_batch(peer.table, in, 8, peer.now_ns);
-		CHECK_EQ(peer_take_all(), 800);
+		CHECK_EQ(peer_take_all(), 2400);
 	}
 	CHECK_EQ(peer.sent_cnt - peer.looked_at, 20);
 	peer.looked_at = peer.sent_cnt;
@@ -75,22 +75,22 @@ static unsigned acks_for_two_runs(uint32_t merges_max)
 	peer_defaults();
 	peer.params.merges_max = merges_max;
 	peer_connect(&peer_full_options);
-	for (int i = 0; i < 4; i++, seq += 100)
-		peer_send(A, seq, U, 100);
-	CHECK_EQ(peer_take_all(), 400);
+	for (int i = 0; i < 4; i++, seq += 300)
+		peer_send(A, seq, U, 300);
+	CHECK_EQ(peer_take_all(), 1200);
 	for (int i = 0; i < 9; i++) {
-		in[i] = peer_make(A, seq, U, 100);
+		in[i] = peer_make(A, seq, U, 300);
 		if (i == 4) {
 			in[i].pkt->csum_verdict = PKT_CSUM_UNKNOWN;
 			in[i].pkt->data[in[i].pkt->len - 1] ^= 1;
 		} else {
-			seq += 100;
+			seq += 300;
 		}
 	}
 	before = peer.sent_cnt;
 	tcp_input_batch(peer.table, in, 9, peer.now_ns);
 	cnt = peer.sent_cnt - before;
-	CHECK_EQ(peer_take_all(), 800);
+	CHECK_EQ(peer_take_all(), 2400);
 	peer.looked_at = peer.sent_cnt;
 	peer_teardown();
 	return cnt;

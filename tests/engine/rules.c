@@ -338,6 +338,29 @@ TEST(every_second_full_segment_is_acknowledged)
 	peer_teardown();
 }
 
+/* As under Linux: nine of 60 bytes are 538 and more. */
+TEST(small_segments_are_acknowledged_by_their_bytes)
+{
+	uint32_t seq = P;
+
+	peer_connected();
+	for (int i = 0; i < 3; i++) {
+		for (int j = 0; j < 8; j++, seq += 60)
+			peer_send(A, seq, U, 60);
+		peer_expect_silence();
+		peer_send(A, seq, U, 60);
+		seq += 60;
+		CHECK_EQ(peer_next()->ack, seq);
+	}
+	/* fewer of them wait for the delay, not longer */
+	peer_send(A, seq, U, 60);
+	peer_advance_ms(39);
+	peer_expect_silence();
+	peer_advance_ms(2);
+	CHECK_EQ(peer_next()->ack, seq + 60);
+	peer_teardown();
+}
+
 TEST(gap_is_reported_at_once)
 {
 	const struct peer_sent *sent;
