@@ -11,7 +11,7 @@
  */
 #include <errno.h>
 
-#include "tcp/tcp_priv.h"
+#include "tcp/tcp_rtt_priv.h"
 
 /* ---- connections ---- */
 
@@ -162,12 +162,17 @@ static ALWAYS_INLINE bool may_be_small(const struct tcp_pcb *pcb,
 
 /* Segmentation offload, pacing, cork, the answer to an ECN echo, and the window after a
  * pause have rules of their own. */
-static ALWAYS_INLINE bool may_push(const struct tcp_pcb *pcb, uint64_t now_ns)
+static ALWAYS_INLINE bool is_plain_out(const struct tcp_pcb *pcb, uint64_t now_ns)
 {
-	return pcb->is_quiet && pcb->unsent && !pcb->slow_out &&
+	return pcb->is_quiet && !pcb->slow_out &&
 	       !(pcb->flags & (TF_CORK | TF_CWR_OUT)) &&
 	       (pcb->snd_una != pcb->snd_nxt ||
 		now_ns - pcb->last_sent_ns <= pcb->rto_ns);
+}
+
+static ALWAYS_INLINE bool may_push(const struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	return pcb->unsent && is_plain_out(pcb, now_ns);
 }
 
 /* From now on the packet is under way. */
@@ -243,22 +248,16 @@ bool tcp_send_now(struct tcp_pcb *pcb, struct pkt *pkt, uint64_t now_ns,
 {
 	struct tcp_seg *seg = tcp_seg(pkt);
 
-	if (UNLIKELY(!pcb->is_quiet || pcb->unsent ||
-		     !has_room_for(pcb, pkt->len)))
+	if (UNLIKELY(pcb->unsent || !has_room_for(pcb, pkt->len) ||
+		     !is_plain_out(pcb, now_ns)))
 		return false;
-	list_init(&seg->order);
 	seg->seq = pcb->snd_end;
 	seg->flags = SEG_PUSH;
-	seg->sent_cnt = 0;
+	if (UNLIKELY(!push_one(pcb, pkt, true, now_ns, out)))
+		return false;
 	list_push_back(&pcb->snd_queue, &pkt->link);
-	pcb->unsent = pkt;
 	pcb->snd_end += pkt->len;
-	if (LIKELY(may_push(pcb, now_ns) && push_one(pcb, pkt, true, now_ns, out)))
-		return true;
-	list_remove(&pkt->link);
-	pcb->unsent = NULL;
-	pcb->snd_end -= pkt->len;
-	return false;
+	return true;
 }
 
 /* Mostly only one packet waits. */
@@ -351,17 +350,20 @@ static ALWAYS_INLINE bool take_ack(struct tcp_pcb *pcb, uint32_t ack,
 	uint32_t flight = pcb->snd_nxt - prior_una;
 	bool had_room = tcp_pcb_has_room(pcb);
 	struct covered covered;
+	uint64_t rtt_ns;
 
 	if (UNLIKELY(acked > flight ||
 		     !find_covered(pcb, ack, &covered)))
 		return false;
+	rtt_ns = now_ns - tcp_seg(covered.first)->sent_ns;
 	pcb->snd_una = ack;
 	pcb->progress_ns = now_ns;
 	/* RFC 8985 section 6.2: the newest; RFC 6298 section 3: the oldest */
 	pcb->rack_sent_ns = tcp_seg(covered.last)->sent_ns;
 	pcb->rack_end = ack;
 	pcb->rack_rtt_ns = now_ns - pcb->rack_sent_ns;
-	tcp_rtt_sample(pcb, now_ns - tcp_seg(covered.first)->sent_ns, now_ns);
+	if (tcp_rtt_is_due(pcb, rtt_ns, now_ns))
+		tcp_rtt_take_inline(pcb, MAX(rtt_ns, UINT64_C(1)), now_ns);
 	pcb->delivered += covered.cnt;
 	free_covered(pcb, &covered);
 	/* it asks more exactly, and out of line */

@@ -547,11 +547,17 @@ void tcp_rtt_expect_wait(struct tcp_pcb *pcb);
 /* Returns the timeout with its backoff. */
 uint64_t tcp_rto_ns(const struct tcp_pcb *pcb);
 
-/* Takes a sample from an ACK of something that was sent once. */
+/* Whether this round trip is to be worked in, that of something that was sent once. */
+static inline bool tcp_rtt_is_due(const struct tcp_pcb *pcb, uint64_t rtt_ns,
+				  uint64_t now_ns)
+{
+	return now_ns >= pcb->rtt_due_ns || rtt_ns < pcb->min_rtt_ns;
+}
+
 static inline void tcp_rtt_sample(struct tcp_pcb *pcb, uint64_t rtt_ns,
 				  uint64_t now_ns)
 {
-	if (now_ns >= pcb->rtt_due_ns || rtt_ns < pcb->min_rtt_ns)
+	if (tcp_rtt_is_due(pcb, rtt_ns, now_ns))
 		tcp_rtt_take(pcb, MAX(rtt_ns, UINT64_C(1)), now_ns);
 }
 
