@@ -242,52 +242,14 @@ struct endpoint *demux_find(struct demux *demux, const struct flow_key *key,
 
 /* -- frames --------------------------------------------------------------- */
 
-/* The headers that we look at. Both protocols that we take begin with their ports. */
-struct ip_frame {
-	struct wire_eth eth;
-	struct wire_ipv4 ip;
-	__be16 src_port;
-	__be16 dst_port;
-} WIRE_PACKED;
-
 static void drop(struct demux *demux, struct pkt *pkt, enum demux_drop why)
 {
 	demux->drops[why]++;
 	pkt_put(pkt);
 }
 
-static inline struct demux_flow flow_of(const struct ip_frame *frame,
-					const struct demux_from *from)
-{
-	struct demux_flow flow = { .ifindex = from->ifindex };
-
-	memcpy(&flow.addrs, &frame->ip.src, sizeof(flow.addrs));
-	memcpy(&flow.ports, &frame->src_port, sizeof(flow.ports));
-	memcpy(&flow.kind, &frame->eth.type, sizeof(flow.kind));
-	memcpy(&flow.transport, &frame->ip.frag, sizeof(flow.transport));
-	return flow;
-}
-
-/* Whether the frame differs from the last delivered one in its lengths and checksums
- * alone. */
-static inline bool is_like_last(const struct demux *demux,
-				const struct ip_frame *frame, size_t len,
-				const struct demux_from *from)
-{
-	const struct demux_flow *last = &demux->last_flow;
-	struct demux_flow flow;
-
-	if (UNLIKELY(len < sizeof(*frame)))
-		return false;
-	flow = flow_of(frame, from);
-	return LIKELY(flow.addrs == last->addrs && flow.ports == last->ports &&
-		      flow.kind == last->kind &&
-		      flow.transport == last->transport &&
-		      flow.ifindex == last->ifindex);
-}
-
 /* Checks the length and the sum of the IP header. DEMUX_DROP_CNT: nothing is wrong. */
-static inline enum demux_drop check_ip(const struct ip_frame *frame,
+static inline enum demux_drop check_ip(const struct demux_frame *frame,
 				       uint32_t len)
 {
 	uint32_t total_len = be16toh(frame->ip.total_len);
@@ -300,7 +262,8 @@ static inline enum demux_drop check_ip(const struct ip_frame *frame,
 }
 
 /* Checks all headers. DEMUX_DROP_CNT: nothing is wrong. */
-static enum demux_drop check_headers(const struct ip_frame *frame, uint32_t len)
+static enum demux_drop check_headers(const struct demux_frame *frame,
+				     uint32_t len)
 {
 	if (UNLIKELY(len < sizeof(*frame) ||
 		     frame->eth.type != htobe16(WIRE_ETH_IPV4)))
@@ -314,27 +277,6 @@ static enum demux_drop check_headers(const struct ip_frame *frame, uint32_t len)
 		     frame->ip.proto != WIRE_PROTO_TCP))
 		return DEMUX_PROTO;
 	return check_ip(frame, len);
-}
-
-struct ring_frame demux_peek(const struct demux *demux, struct ring_frame in,
-			     const struct demux_from *from)
-{
-	const struct ip_frame *frame = (const void *)in.data;
-	uint32_t len_id;
-	size_t len;
-
-	if (UNLIKELY(!is_like_last(demux, frame, in.len, from)))
-		return RING_NO_FRAME;
-	len = (size_t)be16toh(frame->ip.total_len) - sizeof(frame->ip);
-	memcpy(&len_id, &frame->ip.total_len, sizeof(len_id));
-	/* The first comparison also fails if total_len is too small, since `len`
-	 * wraps around then. The sum is right when 2^16 - 1 divides it. */
-	if (UNLIKELY(len > in.len - sizeof(frame->eth) - sizeof(frame->ip) ||
-		     (demux->last_ip_sum + len_id + frame->ip.check) % 0xffff))
-		return RING_NO_FRAME;
-	return (struct ring_frame){ (const uint8_t *)(&frame->ip + 1),
-				    (uint32_t)len, in.csum_verdict,
-				    in.has_more };
 }
 
 void demux_set_own(struct demux *demux, const __be32 *own, unsigned cnt)
@@ -389,7 +331,7 @@ static uint32_t frame_len(const struct pkt *pkt)
 	if (LIKELY(!pkt->next_part))
 		return pkt->len;
 	/* The code that reads the headers expects them in one buffer. */
-	return pkt->len < sizeof(struct ip_frame) ? 0 : pkt_total_len(pkt);
+	return pkt->len < sizeof(struct demux_frame) ? 0 : pkt_total_len(pkt);
 }
 
 /* Cuts a chain to its first `len` bytes. */
@@ -405,7 +347,7 @@ static void trim_chain(struct pkt *pkt, uint32_t len)
 }
 
 /* Remembers what all packets of this flow have in common. */
-static void remember(struct demux *demux, const struct ip_frame *frame,
+static void remember(struct demux *demux, const struct demux_frame *frame,
 		     const struct demux_from *from, struct endpoint *end)
 {
 	uint64_t addrs = (uint64_t)frame->ip.src + frame->ip.dst;
@@ -413,7 +355,7 @@ static void remember(struct demux *demux, const struct ip_frame *frame,
 
 	memcpy(&version_tos, &frame->ip, sizeof(version_tos));
 	demux->last = end;
-	demux->last_flow = flow_of(frame, from);
+	demux->last_flow = demux_flow_of(frame, from);
 	demux->last_ip_sum = addrs + version_tos + demux->last_flow.transport;
 	demux->last_pseudo_sum = addrs + htobe16(frame->ip.proto);
 }
@@ -434,7 +376,7 @@ static enum demux_drop check_source(const struct demux *demux,
 /* Finds the endpoint of the frame, and remembers it. NULL: there is none, and
  * *why_out says why. */
 static NOINLINE struct endpoint *look_up(struct demux *demux,
-					 const struct ip_frame *frame,
+					 const struct demux_frame *frame,
 					 const struct demux_from *from,
 					 enum demux_drop *why_out)
 {
@@ -457,9 +399,9 @@ static NOINLINE struct endpoint *look_up(struct demux *demux,
 void demux_input(struct demux *demux, struct pkt *pkt,
 		 const struct demux_from *from)
 {
-	const struct ip_frame *frame = (const void *)pkt->data;
+	const struct demux_frame *frame = (const void *)pkt->data;
 	uint32_t len = frame_len(pkt);
-	bool is_known = demux->last && is_like_last(demux, frame, len, from);
+	bool is_known = demux->last && demux_is_like_last(demux, frame, len, from);
 	enum demux_drop why = LIKELY(is_known) ? check_ip(frame, len) :
 						 check_headers(frame, len);
 	struct endpoint *end;

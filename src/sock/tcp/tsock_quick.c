@@ -22,14 +22,7 @@ enum {
 
 /* -- receiving ---------------------------------------------------------------------- */
 
-/* The frames of an accepted connection come by its port's rule. */
-static inline const struct endpoint *end_of(const struct tsock *t)
-{
-	return t->port ? &t->port->end : &t->sock.end;
-}
-
-/* Whether the addresses before the segment are those of the connection; the ports are
- * looked at by the demultiplexer, and by the engine. */
+/* Whether the segment is the connection's. */
 static inline bool is_ours(const struct tsock *t, const uint8_t *segment)
 {
 	const struct wire_ipv4 *ip = (const void *)(segment - sizeof(*ip));
@@ -60,12 +53,11 @@ static inline bool has_right_sum(const struct stack *stack,
 }
 
 /* Whether the segment can go straight to who reads. */
-static inline bool is_short_and_right(const struct tsock *t,
-				      const struct stack *stack,
+static inline bool is_short_and_right(const struct stack *stack,
 				      const struct ring_frame *segment)
 {
 	return LIKELY(segment->len >= sizeof(struct wire_tcp) &&
-		      segment->len <= SHORT_MAX && is_ours(t, segment->data) &&
+		      segment->len <= SHORT_MAX &&
 		      has_right_sum(stack, segment));
 }
 
@@ -83,7 +75,7 @@ static struct endpoint *foresee(struct tsock *t, const struct ring_frame *segmen
 
 	if (!tsock_is_ours(t) || !is_plain(t) || tsock_is_moving(t) ||
 	    endpoint_ready(&t->sock.end) & READY_IN ||
-	    !is_short_and_right(t, stack, segment) ||
+	    !is_short_and_right(stack, segment) ||
 	    !tcp_would_take_direct(t->pcb, segment->data, segment->len))
 		return NULL;
 	return &t->sock.end;
@@ -121,33 +113,49 @@ struct endpoint *tsock_foresee_of_port(struct endpoint *end,
 		       NULL;
 }
 
+/* Whether a segment of the last flow is for this connection. The flow of a socket's own
+ * end is the connection. The frames of an accepted one come by the end of its port, and
+ * may be another's. */
+static inline bool is_of_flow(const struct tsock *t, const struct stack *stack,
+			      const struct ring_frame *segment)
+{
+	const struct endpoint *last = stack->demux.last;
+
+	return LIKELY(last == &t->sock.end) ||
+	       (t->port && last == &t->port->end && is_ours(t, segment->data));
+}
+
 /* The next segment in the ring, or no data: it is not for this connection, or something is
  * unusual. What was announced has been looked at before. */
-static inline struct ring_frame next_segment(const struct tsock *t,
-					     const struct stack *stack)
+static ALWAYS_INLINE struct ring_frame next_segment(const struct tsock *t,
+						    const struct stack *stack)
 {
 	struct ring *ring = stack->only;
 	struct ring_frame segment;
 
 	if (stack->announced == &t->sock.end)
 		return stack->announced_frame;
+	if (UNLIKELY(!stack->demux.last))
+		return RING_NO_FRAME;
 	segment = demux_peek(&stack->demux, ring->ops->rx_peek(ring),
 			     stack->only_from);
-	if (UNLIKELY(!segment.data || !is_short_and_right(t, stack, &segment)))
+	if (UNLIKELY(!segment.data || !is_short_and_right(stack, &segment) ||
+		     !is_of_flow(t, stack, &segment)))
 		return RING_NO_FRAME;
 	return segment;
 }
 
-long tsock_take_direct(struct tsock *t, struct stack *stack, void *buf,
-		       size_t len)
+/* tsock_take_direct, where the ring has something. */
+static ALWAYS_INLINE long take_direct(struct tsock *t, struct stack *stack,
+				      void *buf, size_t len)
+	REQUIRES(stack->lock)
 {
 	struct ring *ring = stack->only;
 	struct stats_socket_counters *c;
 	struct ring_frame segment;
 	long n;
 
-	if (UNLIKELY(!ring || stack->demux.last != end_of(t) ||
-		     stack->afterwards & STACK_ENGINES))
+	if (UNLIKELY(!ring || stack->afterwards & STACK_ENGINES))
 		return -EAGAIN;
 	segment = next_segment(t, stack);
 	if (UNLIKELY(!segment.data))
@@ -172,6 +180,12 @@ long tsock_take_direct(struct tsock *t, struct stack *stack, void *buf,
 	c->rx_packets++;
 	c->rx_bytes += (size_t)n;
 	return n;
+}
+
+long tsock_take_direct(struct tsock *t, struct stack *stack, void *buf,
+		       size_t len)
+{
+	return take_direct(t, stack, buf, len);
 }
 
 static COLD ssize_t undo_recv(int fd, void *buf, size_t len, int flags,
@@ -209,7 +223,7 @@ ssize_t tsock_quick_recv(int fd, void *buf, size_t len, int flags,
 		      stack->announced != &t->sock.end)))
 		return undo_recv(fd, buf, len, flags, obj, stack);
 	if (LIKELY(!stack_has_quiet_rings(stack))) {
-		n = tsock_take_direct(t, stack, buf, len);
+		n = take_direct(t, stack, buf, len);
 		if (UNLIKELY(n < 0))
 			return undo_recv(fd, buf, len, flags, obj, stack);
 		if (UNLIKELY(stack->afterwards))
