@@ -129,27 +129,36 @@ void fd_object_init(struct fd_object *obj, const struct fd_ops *ops,
 	TSAN_RELEASED(obj);
 	/* release: a look-up that gets a reference sees the rest */
 	atomic_store_explicit(&obj->refs, 1, memory_order_release);
-	if (!inode)
-		return;
-	spinlock_acquire(&inode_lock);
-	list_push_back(&inode_objects, &obj->by_inode);
-	spinlock_release(&inode_lock);
 }
 
+/* An object is found by its inode while an fd names it. The count and the list change
+ * together: while one thread closes the last number, another may make a new one. */
 void fd_object_add_fd(struct fd_object *obj)
 {
 	fd_object_hold(obj);
-	atomic_fetch_add(&obj->fd_cnt, 1);
+	spinlock_acquire(&inode_lock);
+	if (atomic_fetch_add(&obj->fd_cnt, 1) == 0 && obj->inode)
+		list_push_back(&inode_objects, &obj->by_inode);
+	spinlock_release(&inode_lock);
+}
+
+/* Returns whether it was the last one. */
+static bool drop_number(struct fd_object *obj)
+{
+	bool is_last;
+
+	spinlock_acquire(&inode_lock);
+	is_last = atomic_fetch_sub(&obj->fd_cnt, 1) == 1;
+	if (is_last)
+		list_remove(&obj->by_inode);
+	spinlock_release(&inode_lock);
+	return is_last;
 }
 
 void fd_object_drop_fd(struct fd_object *obj, int fd)
 {
-	if (atomic_fetch_sub(&obj->fd_cnt, 1) == 1) {
-		spinlock_acquire(&inode_lock);
-		list_remove(&obj->by_inode);
-		spinlock_release(&inode_lock);
+	if (drop_number(obj))
 		obj->ops->last_close(obj, fd);
-	}
 	fd_object_put(obj);
 }
 
@@ -201,7 +210,7 @@ int fd_table_install_first(int fd, struct fd_object *obj)
 	if (atomic_compare_exchange_strong(entry, &old, obj))
 		return 0;
 	/* no fd has ever named it, so nothing is closed */
-	atomic_fetch_sub(&obj->fd_cnt, 1);
+	(void)drop_number(obj);
 	fd_object_put(obj);
 	return -EEXIST;
 }

@@ -272,6 +272,29 @@ static int faults_of_child(const int *fds, size_t cnt)
 
 /* The table is two megabytes of addresses and more; what it does not use is not
  * faulted in. */
+/* Its memory is another object's then. */
+TEST(inode_finds_no_object_that_was_never_named)
+{
+	struct thing *first = make(4244), *again;
+	struct fd_object *found;
+
+	CHECK(fd_table_find_inode(4244) == NULL);
+	fd_object_put(&first->obj);
+	again = make(4245);
+	CHECK(again == first);
+	CHECK_EQ(fd_table_install(60, &again->obj), 0);
+	/* a list with a loop has no end */
+	alarm(10);
+	CHECK(fd_table_find_inode(4244) == NULL);
+	alarm(0);
+	found = fd_table_find_inode(4245);
+	CHECK(found == &again->obj);
+	fd_object_put(found);
+	CHECK(fd_table_remove(60));
+	CHECK(fd_table_find_inode(4245) == NULL);
+	fd_object_put(&again->obj);
+}
+
 TEST(forked_child_touches_what_it_needs)
 {
 	static const int one[] = { 5 };
