@@ -414,6 +414,30 @@ unsigned stack_poll_unwatched(struct stack *stack)
 	return cnt;
 }
 
+/* Of a stock that some use. Who takes a packet meanwhile may find none of those that are
+ * set aside, and asks again. */
+static void shrink_stock(struct stack *stack, struct pkt_stock *stock)
+{
+	struct pkt_slab *gone = NULL;
+	struct stack_engine *tcp;
+	struct pkt_aside aside;
+	bool is_aside;
+
+	stack_lock(stack);
+	is_aside = pkt_stock_begin_shrink(stock, &aside);
+	stack_unlock(stack);
+	if (!is_aside)
+		return;
+	pkt_stock_sort(stock, &aside);
+	stack_lock(stack);
+	tcp = atomic_load_explicit(&stack->tcp, memory_order_acquire);
+	if (UNLIKELY(pkt_stock_is_used_up(stock)) && tcp)
+		stack_engine_due_locked(stack, tcp);
+	gone = pkt_stock_end_shrink(stock, &aside);
+	stack_unlock(stack);
+	pkt_slabs_free(gone);
+}
+
 void stack_check(struct stack *stack)
 {
 	struct stack_engine *tcp =
@@ -426,8 +450,10 @@ void stack_check(struct stack *stack)
 	if (UNLIKELY(pkt_stock_take_refusal(&stack->send)) && tcp)
 		stack_engine_due_locked(stack, tcp);
 	stack_unlock(stack);
-	for (int i = 0; i < STACK_STOCKS; i++)
+	for (int i = 0; i < STACK_STOCKS; i++) {
 		pkt_slabs_free(idle[i]);
+		shrink_stock(stack, stack_stock(stack, i));
+	}
 	reclaim(stack);
 }
 

@@ -12,6 +12,9 @@ struct pkt_slab {
 	struct pkt_slab *next;
 	size_t size; /* of the mapping */
 	uint32_t cnt;
+	/* of pkt_aside_sort: how many of its packets are there; it can go */
+	uint32_t aside_cnt;
+	bool can_go;
 	struct pkt pkts[] __attribute__((aligned(CACHE_LINE)));
 };
 
@@ -47,6 +50,91 @@ struct pkt_slab *pkt_pool_take_slabs(struct pkt_pool *pool)
 	INVARIANT(pkt_pool_is_full(pool), "nobody uses a packet");
 	pkt_pool_init(pool, pool->headroom);
 	return slabs;
+}
+
+/* -- slabs that nobody uses, among others ------------------------------------------------ */
+
+void pkt_pool_set_aside(struct pkt_pool *pool, uint32_t keep,
+			struct pkt_aside *out)
+{
+	struct list **at = &pool->free;
+
+	memset(out, 0, sizeof(*out));
+	for (uint32_t i = 0; i < keep && *at; i++)
+		at = &(*at)->next;
+	if (!*at)
+		return;
+	out->first = pkt_from_link(*at);
+	out->cnt = pool->free_cnt - keep;
+	*at = NULL;
+	pool->free_cnt = keep;
+}
+
+static struct pkt *next_aside(const struct pkt *pkt)
+{
+	return pkt->link.next ? pkt_from_link(pkt->link.next) : NULL;
+}
+
+static struct pkt_slab *slab_of(struct pkt *pkt, uint32_t slab_cnt)
+{
+	struct pkt *first = pkt - pkt->frame_id % slab_cnt;
+
+	return CONTAINER_OF(first, struct pkt_slab, pkts[0]);
+}
+
+static bool can_go(struct pkt_aside *aside, struct pkt_slab *slab,
+		   uint32_t slabs_max)
+{
+	if (!slab->can_go && slab->aside_cnt == slab->cnt &&
+	    aside->slab_cnt < slabs_max) {
+		slab->can_go = true;
+		aside->slab_cnt++;
+	}
+	return slab->can_go;
+}
+
+void pkt_aside_sort(struct pkt_aside *aside, uint32_t slab_cnt,
+		    uint32_t slabs_max)
+{
+	struct pkt *pkt, *next, *all = aside->first;
+
+	for (pkt = all; pkt; pkt = next_aside(pkt))
+		slab_of(pkt, slab_cnt)->aside_cnt++;
+	aside->first = aside->last = NULL;
+	aside->cnt = 0;
+	for (pkt = all; pkt; pkt = next) {
+		next = next_aside(pkt);
+		if (can_go(aside, slab_of(pkt, slab_cnt), slabs_max))
+			continue;
+		pkt->link.next = aside->first ? &aside->first->link : NULL;
+		aside->first = pkt;
+		if (!aside->last)
+			aside->last = pkt;
+		aside->cnt++;
+	}
+	for (pkt = aside->first; pkt; pkt = next_aside(pkt))
+		slab_of(pkt, slab_cnt)->aside_cnt = 0;
+}
+
+struct pkt_slab *pkt_pool_end_aside(struct pkt_pool *pool,
+				    struct pkt_aside *aside)
+{
+	struct pkt_slab **at = &pool->slabs, *slab, *gone = NULL;
+
+	if (aside->first)
+		pkt_pool_give_back(pool, aside->first, aside->last, aside->cnt);
+	while (aside->slab_cnt && (slab = *at)) {
+		if (!slab->can_go) {
+			at = &slab->next;
+			continue;
+		}
+		*at = slab->next;
+		slab->next = gone;
+		gone = slab;
+		pool->total_cnt -= slab->cnt;
+		aside->slab_cnt--;
+	}
+	return gone;
 }
 
 /* The value of `buf` in a packet that only borrows. It is never NULL, so that one

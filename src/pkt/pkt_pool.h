@@ -50,6 +50,27 @@ void pkt_pool_add(struct pkt_pool *pool, struct pkt_slab *slab);
 struct pkt_slab *pkt_pool_take_slabs(struct pkt_pool *pool) MUST_CHECK;
 void pkt_slabs_free(struct pkt_slab *slabs);
 
+/* Free packets that were set aside, and what became of their slabs. */
+struct pkt_aside {
+	/* those that go back to the pool after all */
+	struct pkt *first, *last;
+	uint32_t cnt;
+	/* slabs that can go */
+	uint32_t slab_cnt;
+};
+
+/* Three steps to give slabs back while packets of others are in use, for a pool whose slabs
+ * all have `slab_cnt` packets. Under the pool's lock its free packets are set aside, but
+ * for the `keep` that came last; without it, at most `slabs_max` slabs are found whose
+ * packets are all there; and under it the other packets go back. The slabs are for
+ * pkt_slabs_free. */
+void pkt_pool_set_aside(struct pkt_pool *pool, uint32_t keep,
+			struct pkt_aside *out);
+void pkt_aside_sort(struct pkt_aside *aside, uint32_t slab_cnt,
+		    uint32_t slabs_max);
+struct pkt_slab *pkt_pool_end_aside(struct pkt_pool *pool,
+				    struct pkt_aside *aside) MUST_CHECK;
+
 /* Both steps, for owners that may allocate. -ENOMEM. */
 int pkt_pool_grow(struct pkt_pool *pool, uint32_t cnt, uint32_t buf_size)
 	MUST_CHECK;

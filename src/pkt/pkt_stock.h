@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A pool of packets in ordinary memory that grows with what is taken from it, and gives
- * everything back when nobody uses a packet. It starts with nothing. Packets are taken
+ * everything back when nobody uses a packet, or by and by what few use. It starts with nothing. Packets are taken
  * under the owner's lock, which makes no memory: whoever takes one of the last notes that
  * there should be more, and the owner makes it after the unlock:
  *
@@ -28,6 +28,9 @@ struct pkt_stock {
 	bool is_wanted;
 	/* there was no memory for more, and nobody has looked again since */
 	bool is_refused;
+	/* checks that look for slabs which nobody uses in vain: so many are left out, and
+	 * were the last time */
+	uint8_t pause, last_pause;
 };
 
 void pkt_stock_init(struct pkt_stock *stock, uint32_t buf_size,
@@ -98,5 +101,13 @@ static inline bool pkt_stock_take_refusal(struct pkt_stock *stock)
 /* Everything it has, if nobody uses a packet, for pkt_slabs_free, without the lock;
  * otherwise NULL. */
 struct pkt_slab *pkt_stock_shrink(struct pkt_stock *stock) MUST_CHECK;
+
+/* While some are in use, and more are not: half of the memory that nobody uses can go at each
+ * check. Three steps, as pkt_pool.h has them; false: there is nothing to do. */
+bool pkt_stock_begin_shrink(struct pkt_stock *stock,
+			    struct pkt_aside *out) MUST_CHECK;
+void pkt_stock_sort(const struct pkt_stock *stock, struct pkt_aside *aside);
+struct pkt_slab *pkt_stock_end_shrink(struct pkt_stock *stock,
+				      struct pkt_aside *aside) MUST_CHECK;
 
 #endif

@@ -103,3 +103,118 @@ TEST(memory_goes_when_nobody_uses_it)
 	CHECK(take());
 	end();
 }
+
+/* -- while some are in use -------------------------------------------------------------- */
+
+static void take_cnt(int cnt)
+{
+	for (int i = 0; i < cnt; i++) {
+		if (!take()) {
+			grow();
+			CHECK(take());
+		}
+		if (stock.is_wanted)
+			grow();
+	}
+}
+
+/* Bytes of every packet that was taken, so that one whose memory has gone is a fault. */
+static void touch_all(void)
+{
+	struct pkt *pkt;
+
+	LIST_FOR_EACH(pkt, &taken, link)
+		memset(pkt->buf, 1, SIZE);
+}
+
+static void put_cnt(int cnt)
+{
+	while (cnt--)
+		pkt_put(pkt_from_link(list_pop_front(&taken)));
+}
+
+static bool check(void)
+{
+	struct pkt_aside aside;
+	struct pkt_slab *gone;
+
+	if (!pkt_stock_begin_shrink(&stock, &aside))
+		return false;
+	pkt_stock_sort(&stock, &aside);
+	gone = pkt_stock_end_shrink(&stock, &aside);
+	pkt_slabs_free(gone);
+	return gone != NULL;
+}
+
+TEST(memory_goes_by_halves_while_some_use_it)
+{
+	uint32_t total;
+
+	begin(UINT32_MAX);
+	take_cnt(100 * SLAB);
+	total = stock.pool.total_cnt;
+	CHECK(!check());
+	put_cnt(99 * SLAB);
+	CHECK(check());
+	CHECK(stock.pool.total_cnt < total * 3 / 5);
+	CHECK(stock.pool.total_cnt > total * 2 / 5);
+	for (int i = 0; i < 20; i++)
+		(void)!check();
+	CHECK(stock.pool.total_cnt <= 8 * SLAB);
+	touch_all();
+	/* and it grows again */
+	take_cnt(20 * SLAB);
+	touch_all();
+	end();
+}
+
+/* Of most slabs a packet is in use: what cannot go is not asked for each time. */
+TEST(pinned_memory_is_looked_at_seldom)
+{
+	struct pkt_aside aside;
+	struct list pinned, *last;
+	int looks = 0;
+
+	begin(UINT32_MAX);
+	list_init(&pinned);
+	for (int i = 0; i < 50; i++) {
+		take_cnt(SLAB);
+		last = taken.prev;
+		list_remove(last);
+		list_push_back(&pinned, last);
+	}
+	put_cnt(50 * SLAB - 50);
+	for (int i = 0; i < 20; i++)
+		(void)!check();
+	for (int i = 0; i < 200; i++) {
+		if (!pkt_stock_begin_shrink(&stock, &aside))
+			continue;
+		looks++;
+		pkt_stock_sort(&stock, &aside);
+		CHECK(!pkt_stock_end_shrink(&stock, &aside));
+	}
+	CHECK(looks >= 2);
+	CHECK(looks <= 6);
+	pkt_put_list(&pinned);
+	end();
+}
+
+/* Who takes packets while others are set aside gets those that are left. */
+TEST(packets_are_taken_meanwhile)
+{
+	struct pkt_aside aside;
+
+	begin(UINT32_MAX);
+	take_cnt(20 * SLAB);
+	put_cnt(20 * SLAB);
+	CHECK(pkt_stock_begin_shrink(&stock, &aside));
+	for (int i = 0; i < SLAB; i++)
+		CHECK(take());
+	pkt_stock_sort(&stock, &aside);
+	put_cnt(SLAB / 2);
+	pkt_slabs_free(pkt_stock_end_shrink(&stock, &aside));
+	touch_all();
+	take_cnt(20 * SLAB);
+	touch_all();
+	end();
+}
