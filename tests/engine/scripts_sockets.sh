@@ -9,7 +9,7 @@
 set -u
 program=$1 library=$2
 shift 2
-srcdir=${srcdir:-.}
+. "${srcdir:-.}/tests/support/preload.sh"
 export srcdir
 
 # Not played through sockets, and why.
@@ -56,8 +56,8 @@ play() {
 		ip -n "$ns" address add 10.77.0.1/24 dev script0 &&
 		ip -n "$ns" neighbour replace 10.77.0.2 dev script0 \
 			lladdr 02:00:00:00:00:02 nud permanent &&
-		ip netns exec "$ns" env SCRIPT_TAP=script0 VMA_TCP=1 \
-			VMA_TRACELEVEL=warning LD_PRELOAD="$library" \
+		SCRIPT_TAP=script0 VMA_TCP=1 VMA_TRACELEVEL=warning \
+			preloaded "$library" ip netns exec "$ns" \
 			timeout 60 "$program" "$1" 2>&1
 	status=$?
 	kernel=$(segments_of_kernel "$ns")
