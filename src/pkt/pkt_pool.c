@@ -10,11 +10,15 @@
  * these are in other memory. */
 struct pkt_slab {
 	struct pkt_slab *next;
+	/* who points to it: the pool, or the one before */
+	struct pkt_slab **at;
 	size_t size; /* of the mapping */
 	uint32_t cnt;
-	/* of pkt_aside_sort: how many of its packets are there; it can go */
+	/* of pkt_aside_sort: how many of its packets are there; it can go, and which one
+	 * can beside it */
 	uint32_t aside_cnt;
 	bool can_go;
+	struct pkt_slab *next_gone;
 	struct pkt pkts[] __attribute__((aligned(CACHE_LINE)));
 };
 
@@ -88,6 +92,8 @@ static bool can_go(struct pkt_aside *aside, struct pkt_slab *slab,
 	if (!slab->can_go && slab->aside_cnt == slab->cnt &&
 	    aside->slab_cnt < slabs_max) {
 		slab->can_go = true;
+		slab->next_gone = aside->slabs;
+		aside->slabs = slab;
 		aside->slab_cnt++;
 	}
 	return slab->can_go;
@@ -119,22 +125,16 @@ void pkt_aside_sort(struct pkt_aside *aside, uint32_t slab_cnt,
 struct pkt_slab *pkt_pool_end_aside(struct pkt_pool *pool,
 				    struct pkt_aside *aside)
 {
-	struct pkt_slab **at = &pool->slabs, *slab, *gone = NULL;
-
 	if (aside->first)
 		pkt_pool_give_back(pool, aside->first, aside->last, aside->cnt);
-	while (aside->slab_cnt && (slab = *at)) {
-		if (!slab->can_go) {
-			at = &slab->next;
-			continue;
-		}
-		*at = slab->next;
-		slab->next = gone;
-		gone = slab;
+	for (struct pkt_slab *slab = aside->slabs; slab; slab = slab->next_gone) {
+		*slab->at = slab->next;
+		if (slab->next)
+			slab->next->at = slab->at;
 		pool->total_cnt -= slab->cnt;
-		aside->slab_cnt--;
+		slab->next = slab->next_gone;
 	}
-	return gone;
+	return aside->slabs;
 }
 
 /* The value of `buf` in a packet that only borrows. It is never NULL, so that one
@@ -180,6 +180,9 @@ void pkt_pool_add(struct pkt_pool *pool, struct pkt_slab *slab)
 	}
 	pool->total_cnt += slab->cnt;
 	slab->next = pool->slabs;
+	slab->at = &pool->slabs;
+	if (slab->next)
+		slab->next->at = &slab->next;
 	pool->slabs = slab;
 }
 

@@ -56,6 +56,7 @@ struct pkt_aside {
 	struct pkt *first, *last;
 	uint32_t cnt;
 	/* slabs that can go */
+	struct pkt_slab *slabs;
 	uint32_t slab_cnt;
 };
 

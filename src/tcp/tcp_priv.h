@@ -687,7 +687,6 @@ static inline void tcp_rx_append(struct tcp_pcb *pcb, struct pkt *pkt)
  * small ones are acknowledged when there are 538 bytes of them, as Linux does. */
 enum { TCP_RCV_MSS_LEAST = 269 };
 
-
 static inline void tcp_rx_note_len(struct tcp_pcb *pcb, uint32_t len)
 {
 	if (UNLIKELY(len > pcb->rcv_mss))
