@@ -3,11 +3,17 @@
 
 # Python's own tests of what we touch: the verdict on each case. What a case says
 # on libc is the standard. Some of them count on time, and get a second chance (-w):
-# what passes once passes. VSOCK hangs on machines without the driver.
+# what passes once passes. VSOCK hangs on machines without the driver. Where
+# there are no verdicts, the ways never agree.
 python_tests() {
 	rm -f "$work/verdicts.xml"
-	(cd "$work" && timeout 280 /usr/bin/python3 -m test -j2 -w --timeout 100 \
+	(cd "$work" && timeout 280 /usr/bin/python3 -m test -j4 -w --timeout 100 \
 		--junit-xml verdicts.xml -i '*VSOCK*' "$@" >python.out 2>&1 </dev/null)
+	if [ ! -s "$work/verdicts.xml" ]; then
+		echo "no verdicts on ${LD_PRELOAD:-libc}:"
+		tail -20 "$work/python.out"
+		return
+	fi
 	/usr/bin/python3 - "$work/verdicts.xml" <<-'PY'
 		import sys, xml.etree.ElementTree as tree
 		verdicts = {}
