@@ -28,7 +28,7 @@ at() {
 	[ "$namespace" = "$a" ] || processor=1
 	if [ "$whose" = ours ]; then
 		preload=$library
-		export VMA_TCP=1 VMA_LOG_FILE="$work/log.$processor"
+		export VMA_LOG_FILE="$work/log.$processor"
 		rm -f "$VMA_LOG_FILE"
 		[ "$spec" = - ] || export VMA_SPEC="$spec"
 	fi

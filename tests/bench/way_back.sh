@@ -19,7 +19,7 @@ run() {
 	ip netns exec $b "$program" serve 10.79.0.2 7000 >"$work/server" &
 	echo_pid=$!
 	until grep -qs ready "$work/server"; do kill -0 $echo_pid; sleep 0.1; done
-	VMA_TCP=1 VMA_LOG_FILE=$work/log ip netns exec $a \
+	VMA_LOG_FILE=$work/log ip netns exec $a \
 		env ${2:+"LD_PRELOAD=$2"} "$program" ask 10.79.0.2 7000 "$cnt" >"$work/out"
 	ended=$(($(date +%s%N) / 1000))
 	awk -v end="$ended" '$1 == "exit_at" { print "exit_many", end - $2; next } { print }' \

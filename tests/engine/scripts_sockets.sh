@@ -56,7 +56,7 @@ play() {
 		ip -n "$ns" address add 10.77.0.1/24 dev script0 &&
 		ip -n "$ns" neighbour replace 10.77.0.2 dev script0 \
 			lladdr 02:00:00:00:00:02 nud permanent &&
-		SCRIPT_TAP=script0 VMA_TCP=1 VMA_TRACELEVEL=warning \
+		SCRIPT_TAP=script0 VMA_TRACELEVEL=warning \
 			preloaded "$library" ip netns exec "$ns" \
 			timeout 60 "$program" "$1" 2>&1
 	status=$?

@@ -3,7 +3,7 @@
 #
 # sequences.sh with TCP sockets, in a network namespace of its own, where the ports of
 # ended connections are nobody else's.
-export SEQUENCES_TCP=1 VMA_TCP=1
+export SEQUENCES_TCP=1
 export SEQUENCES=${SEQUENCES:-3000}
 script=${srcdir:-.}/tests/sequences/sequences.sh
 for way in "unshare --net --" "unshare --map-root-user --net --"; do

@@ -289,36 +289,36 @@ rings_by_wish() {
 }
 
 tcp_from_the_first() {
-	says tcp "nodelay 0, time stamps 1, mss 65483, cubic" VMA_TCP=1 VMA_TCP_CC_ALGO=1 &&
-		says tcp "nodelay 1, time stamps 0, mss 65495, reno" VMA_TCP=1 \
+	says tcp "nodelay 0, time stamps 1, mss 65483, cubic" VMA_TCP_CC_ALGO=1 &&
+		says tcp "nodelay 1, time stamps 0, mss 65495, reno" \
 			VMA_TCP_NODELAY=1 VMA_TCP_TIMESTAMP_OPTION=0 VMA_TCP_CC_ALGO=0 &&
-		says tcp "nodelay 0, time stamps 1, mss 988, cubic" VMA_TCP=1 VMA_MSS=1000 \
+		says tcp "nodelay 0, time stamps 1, mss 988, cubic" VMA_MSS=1000 \
 			VMA_TCP_TIMESTAMP_OPTION=2 VMA_TCP_CC_ALGO=1
 }
 
 tcp_acks_at_once() {
-	says tcp_acks later VMA_TCP=1 && says tcp_acks "at once" VMA_TCP=1 VMA_TCP_QUICKACK=1
+	says tcp_acks later && says tcp_acks "at once" VMA_TCP_QUICKACK=1
 }
 
 tcp_sends_poll() {
-	says tcp_sends "not yet" VMA_TCP=1 VMA_PROGRESS_ENGINE_INTERVAL=0 &&
-		says tcp_sends seen VMA_TCP=1 VMA_PROGRESS_ENGINE_INTERVAL=0 \
+	says tcp_sends "not yet" VMA_PROGRESS_ENGINE_INTERVAL=0 &&
+		says tcp_sends seen VMA_PROGRESS_ENGINE_INTERVAL=0 \
 			VMA_RX_POLL_ON_TX_TCP=1
 }
 
 tcp_memory_has_a_limit() {
-	says tcp_memory "much, full, goes on, goes on, all" VMA_TCP=1 &&
-		says tcp_memory "little, full, goes on, goes on, all" VMA_TCP=1 VMA_TX_BUFS=1 &&
-		says tcp_memory "little, full, goes on, goes on, all" VMA_TCP=1 VMA_TX_SEGS_TCP=128
+	says tcp_memory "much, full, goes on, goes on, all" &&
+		says tcp_memory "little, full, goes on, goes on, all" VMA_TX_BUFS=1 &&
+		says tcp_memory "little, full, goes on, goes on, all" VMA_TX_SEGS_TCP=128
 }
 
 tcp_segments_are_merged() {
-	says tcp_merges merged VMA_TCP=1 VMA_MSS=1000 &&
-		says tcp_merges each VMA_TCP=1 VMA_MSS=1000 VMA_GRO_STREAMS_MAX=0
+	says tcp_merges merged VMA_MSS=1000 &&
+		says tcp_merges each VMA_MSS=1000 VMA_GRO_STREAMS_MAX=0
 }
 
 tcp_syns_by_the_second() {
-	says tcp_syns all VMA_TCP=1 && says tcp_syns few VMA_TCP=1 VMA_TCP_MAX_SYN_RATE=2
+	says tcp_syns all && says tcp_syns few VMA_TCP_MAX_SYN_RATE=2
 }
 
 batch_of_a_poll() {

@@ -316,10 +316,9 @@ list_view_has_vma_layout() {
 
 # Nobody polls while it stays: the progress thread acknowledges.
 start_stream() {
-	export VMA_TCP=1 VMA_PROGRESS_ENGINE_INTERVAL=10
+	export VMA_PROGRESS_ENGINE_INTERVAL=10
 	start stream "$@"
 	local status=$?
-	unset VMA_TCP
 	export VMA_PROGRESS_ENGINE_INTERVAL=0
 	return $status
 }
@@ -354,10 +353,8 @@ has_counts_of_repairs() {
 }
 # Nobody looks at what arrives, so it is sent again.
 what_is_sent_again_is_counted() {
-	export VMA_TCP=1
 	start stream
 	local status=$?
-	unset VMA_TCP
 	[ $status = 0 ] && wait_until has_counts_of_repairs &&
 		stats -c 1 -v 3 | grep -q '^Retransmissions: [1-9]' ||
 		{ cat "$work/tool"; return 1; }
@@ -394,10 +391,8 @@ why_tells_of_tcp() {
 
 why_names_the_option_of_tcp() {
 	local out
-	export VMA_TCP=1
 	start stamped_stream
 	local status=$?
-	unset VMA_TCP
 	[ $status = 0 ] || return 1
 	out=$(stats --why -s 4)
 	grep -q '^  receives  by the kernel: the program has set an option .* \[OPTION\]$' <<<"$out" &&
@@ -425,15 +420,15 @@ log_level_is_changed() {
 }
 
 sockets_beyond_the_slots_are_sums() {
-	export VMA_STATS_FD_NUM=2
+	export VMA_STATS_FD_NUM=2 VMA_TCP=0
 	start kinds 5
 	local status=$? out
-	unset VMA_STATS_FD_NUM
+	unset VMA_STATS_FD_NUM VMA_TCP
 	[ $status = 0 ] || return 1
 	out=$(stats --why)
 	[ "$(grep -c '^fd ' <<<"$out")" = 2 ] &&
 		grep -q '^       3 accelerated$' <<<"$out" &&
-		grep -q '^       2 by the kernel: TCP is accelerated only if VMA_TCP=1 says so \[TCP\]$' <<<"$out" &&
+		grep -q '^       2 by the kernel: VMA_TCP=0 \[TCP\]$' <<<"$out" &&
 		[ "$(stats -c 1 | grep -c 'Rx:')" = 2 ] ||
 		{ echo "$out"; return 1; }
 }

@@ -10,7 +10,6 @@
 #
 # SOAK=SECONDS: one round after the other for so long (make soak-tcp). SEED: of the first round; the next ones count on.
 . "${srcdir:-.}/tests/system/tcp_lab.sh"
-export VMA_TCP=1
 
 c=vma-uc.$$
 peer=$builddir/tests/system/tcp_peer

@@ -5,7 +5,6 @@
 # 100,000), all ours, little memory for each, next to nothing to do while they are idle, and
 # each of them answers.
 . "${srcdir:-.}/tests/system/tcp_lab.sh"
-export VMA_TCP=1
 
 crowd=$builddir/tests/system/tcp_crowd
 cnt=${CROWD:-5000}

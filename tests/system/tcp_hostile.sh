@@ -5,7 +5,6 @@
 # While each attack lasts a guest, a kernel's connection, asks and is answered; after it the
 # server has the fds and the memory that it had before, and serves.
 . "${srcdir:-.}/tests/system/tcp_lab.sh"
-export VMA_TCP=1
 
 peer=$builddir/tests/system/tcp_peer
 stats=$builddir/tools/vma_stats/vma_stats

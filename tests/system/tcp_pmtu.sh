@@ -9,7 +9,6 @@
 #   10.78.0.1 v0 ---- a0 10.78.0.2  m0 ---- m1  10.78.1.2 b0 ---- v0 10.78.1.1
 #                                   1300 bytes
 . "${srcdir:-.}/tests/system/tcp_lab.sh"
-export VMA_TCP=1
 
 r=vma-ur.$$
 s=vma-us.$$

@@ -9,7 +9,6 @@
 # CASES="NAME...": only these. TCP_CARRIER=kernel, ours or mixed: whatever the lines say.
 # TCP_ALL=1: those that are slow or not everywhere, too (make check-tcp-long).
 . "${srcdir:-.}/tests/system/tcp_lab.sh"
-export VMA_TCP=1
 
 helper="/usr/bin/python3 $srcdir/tests/system/tcp_programs.py"
 

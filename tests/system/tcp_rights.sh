@@ -6,7 +6,6 @@
 # (tools/vma_way_back). What the program says is what it says on the kernel, but for the
 # helper.
 . "${srcdir:-.}/tests/system/tcp_lab.sh"
-export VMA_TCP=1
 
 rights=$srcdir/tests/system/tcp_rights.py
 

@@ -7,7 +7,6 @@
 #
 # CASES="NAME...": only these.
 . "${srcdir:-.}/tests/system/tcp_lab.sh"
-export VMA_TCP=1
 
 # serve LOG LISTENERS NAME: listeners on port 7000, each with its thread, answer with the
 # name and their number.

@@ -4,7 +4,6 @@
 # Connections whose way changes while much is under way in both directions: with the
 # library at one end and at both, every byte arrives as it does on the kernel.
 . "${srcdir:-.}/tests/system/tcp_lab.sh"
-export VMA_TCP=1
 
 peer=$builddir/tests/system/tcp_peer
 stats=$builddir/tools/vma_stats/vma_stats

@@ -10,7 +10,6 @@
 # CASES="NAME...": only these. TCP_CARRIER=kernel, ours or mixed: whatever the lines say.
 # PEER_BULK=BYTES, PEER_TIMES=N: more of it (make check-tcp-long).
 . "${srcdir:-.}/tests/system/tcp_lab.sh"
-export VMA_TCP=1
 
 peer=$builddir/tests/system/tcp_peer
 
