@@ -516,11 +516,17 @@ static void bytes_left_behind_of_a_child(void)
 /* Linux begins to take stamps some time after the first wish. */
 static void await_stamps(const int pair[2])
 {
-	for (int i = 0; i < 50; i++) {
+	char byte, control[512];
+	struct iovec iov = { &byte, 1 };
+	struct msghdr msg;
+
+	do {
+		msg = (struct msghdr){ .msg_iov = &iov,
+				       .msg_iovlen = 1,
+				       .msg_control = control,
+				       .msg_controllen = sizeof(control) };
 		send(pair[0], "x", 1, 0);
-		recv(pair[1], &(char){ 0 }, 1, 0);
-		sleep_ms(2);
-	}
+	} while (recvmsg(pair[1], &msg, 0) == 1 && !msg.msg_controllen);
 }
 
 static void receive_stamped(const int pair[2])
