@@ -22,7 +22,7 @@ static uint32_t state_of(const struct epoll_item *item)
 /* What an item of a socket reports now, after something has come. As in Linux, an
  * edge-triggered set is told of it even if another thread has read it meanwhile. A
  * socket of ours that something comes to can be written to as well. */
-static COLD uint32_t word_events(const struct epoll_item *item)
+static uint32_t word_events(const struct epoll_item *item)
 {
 	uint32_t ready = state_of(item);
 
@@ -35,7 +35,7 @@ static uint32_t ready_events(const struct epoll_item *item)
 {
 	uint32_t ready = state_of(item);
 
-	if (UNLIKELY(item->has_word))
+	if (item->has_word)
 		return word_events(item);
 
 	if (!(ready & wants(item)) && !(item->event.events & EPOLLET))

@@ -369,7 +369,7 @@ bool stack_announce_locked(struct stack *stack)
 	struct ring_frame frame;
 
 	INVARIANT(stack_lock_is_mine(&stack->lock), "looked without the lock");
-	if (!ring || !end || !end->foresee || stack->announced ||
+	if (!end || !end->foresee || stack->announced ||
 	    stack->afterwards & STACK_ENGINES)
 		return false;
 	frame = demux_peek(&stack->demux, ring->ops->rx_peek(ring),

@@ -406,8 +406,9 @@ static inline unsigned stack_poll_locked(struct stack *stack)
 bool stack_announce_locked(struct stack *stack) REQUIRES(stack->lock);
 static inline void stack_look_locked(struct stack *stack) REQUIRES(stack->lock)
 {
-	/* nobody else foresees anything */
+	/* nobody but TCP foresees anything */
 	if (!atomic_load_explicit(&stack->tcp, memory_order_relaxed) ||
+	    !stack->only || ring_is_quiet(stack->only) ||
 	    !stack_announce_locked(stack))
 		(void)stack_poll_locked(stack);
 }
