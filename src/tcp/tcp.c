@@ -585,6 +585,7 @@ void tcp_pcb_established(struct tcp_pcb *pcb, uint64_t now_ns)
 	tcp_recovery_begin_snd_buf(pcb);
 	tcp_pcb_restore_cc(pcb);
 	pcb->quick_acks_left = params->quick_acks;
+	tcp_rx_resume_quick_acks(pcb);
 	tcp_rx_note_len(pcb, TCP_RCV_MSS_LEAST);
 	pcb->tune_start_ns = now_ns;
 	pcb->progress_ns = now_ns;
@@ -955,9 +956,12 @@ void tcp_set_cork(struct tcp_pcb *pcb, bool on, uint64_t now_ns)
 
 void tcp_set_quick_ack(struct tcp_pcb *pcb, bool on, uint64_t now_ns)
 {
-	if (!on)
-		pcb->quick_acks_left = 0;
-	else if (pcb->delack_at_ns)
+	if (!on) {
+		tcp_rx_pause_quick_acks(pcb);
+		return;
+	}
+	tcp_rx_resume_quick_acks(pcb);
+	if (pcb->delack_at_ns)
 		tcp_out_ack(pcb, now_ns);
 }
 

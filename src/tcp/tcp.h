@@ -153,7 +153,8 @@ struct tcp_params {
 	uint64_t rto_min_ns;
 	uint64_t rto_max_ns;
 	uint64_t delayed_ack_ns;
-	/* Segments acknowledged at once after the start (quick ACK), or all. */
+	/* Segments acknowledged at once after the start (quick ACK), until data is sent
+	 * within delayed_ack_ns of data received; or all. */
 	uint8_t quick_acks;
 	bool always_quick_acks;
 	/* So many times in a batch, neighbours that continue each other are taken as one. */
@@ -489,8 +490,8 @@ void tcp_set_cork(struct tcp_pcb *pcb, bool on, uint64_t now_ns);
 /* Urgent bytes stay in the stream (SO_OOBINLINE). */
 void tcp_set_oob_inline(struct tcp_pcb *pcb, bool on);
 /* What waits to be acknowledged is at once; the next one may wait again, as with
- * TCP_QUICKACK of Linux. Off: nothing is acknowledged at once because the connection
- * is young. */
+ * TCP_QUICKACK of Linux. What is left of the quick ACKs of the start goes on, or, off, is
+ * kept back until an acknowledgment was late. */
 void tcp_set_quick_ack(struct tcp_pcb *pcb, bool on, uint64_t now_ns);
 /* 0 for a time or count leaves it as it is. -ENOMEM. */
 int tcp_set_keepalive(struct tcp_pcb *pcb, bool on, uint64_t idle_ns,

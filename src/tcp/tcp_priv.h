@@ -693,22 +693,39 @@ static inline void tcp_rx_note_len(struct tcp_pcb *pcb, uint32_t len)
 		pcb->rcv_mss = MIN(len, pcb->mss);
 }
 
+/* The segment is acknowledged at once, whatever its length. */
+void tcp_rx_ack_quickly(struct tcp_pcb *pcb, uint64_t now_ns);
+
 /* RFC 9293 section 3.8.6.3: every second full segment is acknowledged at once, and
  * every one at the start; others after a while. */
 static inline void tcp_rx_schedule_ack(struct tcp_pcb *pcb, uint32_t len,
 				       uint64_t now_ns)
 {
 	pcb->unacked_rcvd += len;
-	if (pcb->unacked_rcvd >= 2 * pcb->rcv_mss ||
-	    pcb->flags & TF_QUICK_ACK) {
+	if (UNLIKELY(pcb->flags & TF_QUICK_ACK))
+		tcp_rx_ack_quickly(pcb, now_ns);
+	else if (pcb->unacked_rcvd >= 2 * pcb->rcv_mss)
 		pcb->flags |= TF_ACK_NOW;
-	} else if (pcb->quick_acks_left) {
-		pcb->quick_acks_left--;
-		pcb->flags |= TF_ACK_NOW;
-	}
 	if (!(pcb->flags & TF_ACK_NOW))
 		tcp_timer_delay_ack(pcb, now_ns);
 }
+
+/* Quick acknowledgments begin, or begin again where they were ended early. */
+static inline void tcp_rx_resume_quick_acks(struct tcp_pcb *pcb)
+{
+	if (pcb->quick_acks_left)
+		pcb->flags |= TF_QUICK_ACK;
+}
+
+/* They end for now: what is left of them may come later. */
+static inline void tcp_rx_pause_quick_acks(struct tcp_pcb *pcb)
+{
+	if (!pcb->table->params.always_quick_acks)
+		pcb->flags &= ~TF_QUICK_ACK;
+	pcb->slow_out &= (uint8_t)~SLOW_REPLY;
+}
+/* Data leaves, and some came before it, see SLOW_REPLY. */
+void tcp_rx_note_reply(struct tcp_pcb *pcb, uint64_t now_ns);
 
 /* A round trip of reading is over: the buffer follows. */
 void tcp_rx_tune(struct tcp_pcb *pcb, uint64_t now_ns);
