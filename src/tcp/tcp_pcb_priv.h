@@ -277,6 +277,8 @@ enum tcp_fastopen_flag {
 	FASTOPEN_GRANTS = 1 << 3,
 	/* data of a SYN has arrived */
 	FASTOPEN_HAD_DATA = 1 << 4,
+	/* in SYN_SENT, and the SYN has not been sent yet: see tcp_connect_held */
+	FASTOPEN_HELD = 1 << 5,
 };
 
 /* Why a connection does not send by the short rules of tcp_fast.c. */

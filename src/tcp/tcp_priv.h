@@ -13,6 +13,13 @@ struct tcp_limit {
 	uint32_t cnt;
 };
 
+struct tcp_fastopen_keys {
+	struct hash_key key[2];
+	uint32_t cnt;
+};
+_Static_assert(ARRAY_LEN(((struct tcp_fastopen_keys *)0)->key) == TCP_FASTOPEN_KEYS,
+	       "as many as may be set");
+
 /* What only a pcb in LISTEN has. */
 struct tcp_listener {
 	struct tcp_pcb *pcb;
@@ -34,6 +41,8 @@ struct tcp_listener {
 	uint32_t early_cnt;
 	uint32_t early_resets;
 	uint64_t early_reset_ns;
+	/* of its cookies; none: the table's */
+	struct tcp_fastopen_keys keys;
 };
 
 /* RFC 9768: what was counted of a peer's packets, and what it has told of ours. */
@@ -120,8 +129,7 @@ struct tcp_table {
 	/* how many challenges may leave in this second */
 	uint32_t challenge_budget;
 	struct tcp_limit reset_limit;
-	struct hash_key fastopen_keys[TCP_FASTOPEN_KEYS];
-	uint32_t fastopen_key_cnt;
+	struct tcp_fastopen_keys fastopen_keys;
 	/* pauses since the last success; until when the present one lasts, 0: none */
 	uint32_t fastopen_pauses;
 	uint64_t fastopen_pause_ns;
