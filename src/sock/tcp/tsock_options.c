@@ -135,8 +135,8 @@ static void load_settings(int fd, struct tsock_settings *s)
 	tcp->fastopen_no_cookie = of_tcp(fd, TCP_FASTOPEN_NO_COOKIE);
 }
 
-/* The kernel's, or those that the program has set, so that a cookie is good for us and for
- * the twin. They are there once somebody has asked for Fast Open. */
+/* Those that the program has set, or the kernel's, where we may read them: a cookie is good
+ * for us and for the twin then. */
 static void load_fast_keys(int fd, struct tsock_settings *s)
 {
 	uint8_t bytes[TCP_FASTOPEN_KEYS * sizeof(struct hash_key)];
@@ -144,6 +144,10 @@ static void load_fast_keys(int fd, struct tsock_settings *s)
 
 	if (real.getsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_KEY, bytes, &len) != 0)
 		return;
+	if (!len) {
+		s->fast_key_cnt = tcp_sysctl_fastopen_keys(s->fast_keys);
+		return;
+	}
 	s->fast_key_cnt = len / sizeof(struct hash_key);
 	for (unsigned i = 0; i < s->fast_key_cnt; i++)
 		for (unsigned j = 0; j < 2; j++) {
@@ -526,6 +530,27 @@ static void tell_anew(struct tsock *t)
 	tsock_unlock(t);
 }
 
+/* Linux takes those of Fast Open before there is a connection, and the twin does not always
+ * know that there is one. 0: the twin may be asked. */
+static int refuse_fast_option(struct tsock *t, int fd, int level, int name)
+{
+	bool is_over;
+
+	if (LIKELY(level != IPPROTO_TCP || (name != TCP_FASTOPEN &&
+					    name != TCP_FASTOPEN_CONNECT &&
+					    name != TCP_FASTOPEN_NO_COOKIE)) ||
+	    !tsock_lock_ours(t))
+		return 0;
+	is_over = !t->pcb || tcp_state(t->pcb) == TCPS_CLOSED;
+	tsock_unlock(t);
+	if (is_over)
+		return 0;
+	return name == TCP_FASTOPEN_CONNECT &&
+			       tsock_set_twin_fast(fd, false) == -EOPNOTSUPP ?
+		       -EOPNOTSUPP :
+		       -EINVAL;
+}
+
 long tsock_setsockopt(struct fd_object *obj, int fd, int level, int name,
 		      const void *value, socklen_t len)
 {
@@ -544,7 +569,10 @@ long tsock_setsockopt(struct fd_object *obj, int fd, int level, int name,
 		return result ? result : FD_PASS;
 	}
 	mutex_acquire(&t->sock.config);
-	result = real.setsockopt(fd, level, name, value, len) ? -errno : 0;
+	result = refuse_fast_option(t, fd, level, name);
+	if (result == 0)
+		result = real.setsockopt(fd, level, name, value, len) ? -errno :
+									0;
 	if (result == 0)
 		follow(t, fd, level, name, value, len);
 	mutex_release(&t->sock.config);
