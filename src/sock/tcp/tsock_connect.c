@@ -385,7 +385,8 @@ void tsock_start_over(struct tsock *t, int error)
 		t->pcb = NULL;
 	}
 	t->error = error;
-	t->is_connecting = t->is_deferred = false;
+	t->is_connecting = false;
+	t->is_deferred = false;
 	t->is_shut_rd = t->is_shut_wr = false;
 	tsock_set_way(t, NULL);
 	atomic_store_explicit(&t->phase, TSOCK_FRESH, memory_order_release);
