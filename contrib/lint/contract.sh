@@ -56,7 +56,8 @@ script_cases() {
 	*/system/python_udp)
 		sed -nE 's/^compare (\w+) (\w+) .*/\1\n\2/p' "$1.sh"
 		;;
-	*/system/tcp_xdp | */system/tcp_programs | */system/tcp_bad_cable | */system/tcp_ways)
+	*/system/tcp_xdp | */system/tcp_fastopen | */system/tcp_programs | */system/tcp_bad_cable | \
+		*/system/tcp_ways)
 		sed -n "/^carriers='/,/^'/s/^\(\w\+\) .*/\1/p" "$1.sh"
 		;;
 	*/system/udp_mlx5 | */system/udp_verbs)

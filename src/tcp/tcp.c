@@ -585,6 +585,7 @@ void tcp_pcb_established(struct tcp_pcb *pcb, uint64_t now_ns)
 	tcp_recovery_begin_snd_buf(pcb);
 	tcp_pcb_restore_cc(pcb);
 	pcb->quick_acks_left = params->quick_acks;
+	tcp_rx_resume_quick_acks(pcb);
 	tcp_rx_note_len(pcb, TCP_RCV_MSS_LEAST);
 	pcb->tune_start_ns = now_ns;
 	pcb->progress_ns = now_ns;
@@ -668,23 +669,49 @@ int tcp_connect(struct tcp_pcb *pcb, const struct ip_addr *addr, __be16 port,
 	return rc;
 }
 
-int tcp_connect_fast(struct tcp_pcb *pcb, const struct ip_addr *addr,
-		     __be16 port, const struct tcp_path *path, struct pkt *pkt,
-		     uint64_t now_ns)
+int tcp_connect_held(struct tcp_pcb *pcb, const struct ip_addr *addr,
+		     __be16 port, const struct tcp_path *path, uint64_t now_ns)
 {
 	int rc = -EOPNOTSUPP;
 
 	if (pcb->table->params.fastopen & TCP_FASTOPEN_CLIENT)
 		rc = open_key(pcb, addr, port, path, now_ns);
-	if (rc)
-		return rc;
+	if (!rc)
+		pcb->fastopen |= FASTOPEN_HELD;
+	return rc;
+}
+
+void tcp_open_held(struct tcp_pcb *pcb, struct pkt *pkt, uint64_t now_ns)
+{
+	pcb->fastopen &= (uint8_t)~FASTOPEN_HELD;
 	if (pkt && pkt->len)
 		enqueue(pcb, pkt, SEG_PUSH);
 	else
 		pkt_put(pkt);
+	if (UNLIKELY(pcb->state != TCPS_SYN_SENT)) {
+		tcp_out_push(pcb, now_ns);
+		return;
+	}
+	pcb->progress_ns = now_ns;
 	tcp_fastopen_begin(pcb, now_ns);
 	send_syn(pcb, now_ns);
-	return 0;
+}
+
+int tcp_connect_fast(struct tcp_pcb *pcb, const struct ip_addr *addr,
+		     __be16 port, const struct tcp_path *path, struct pkt *pkt,
+		     uint64_t now_ns)
+{
+	int rc = tcp_connect_held(pcb, addr, port, path, now_ns);
+
+	if (!rc)
+		tcp_open_held(pcb, pkt, now_ns);
+	return rc;
+}
+
+bool tcp_has_early_data(const struct tcp_pcb *pcb)
+{
+	return (pcb->state == TCPS_SYN_SENT || pcb->state == TCPS_SYN_RCVD) &&
+	       pcb->unsent && pcb->unsent->len;
 }
 
 /* ---- writing ---- */
@@ -955,9 +982,12 @@ void tcp_set_cork(struct tcp_pcb *pcb, bool on, uint64_t now_ns)
 
 void tcp_set_quick_ack(struct tcp_pcb *pcb, bool on, uint64_t now_ns)
 {
-	if (!on)
-		pcb->quick_acks_left = 0;
-	else if (pcb->delack_at_ns)
+	if (!on) {
+		tcp_rx_pause_quick_acks(pcb);
+		return;
+	}
+	tcp_rx_resume_quick_acks(pcb);
+	if (pcb->delack_at_ns)
 		tcp_out_ack(pcb, now_ns);
 }
 

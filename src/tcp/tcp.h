@@ -153,7 +153,8 @@ struct tcp_params {
 	uint64_t rto_min_ns;
 	uint64_t rto_max_ns;
 	uint64_t delayed_ack_ns;
-	/* Segments acknowledged at once after the start (quick ACK), or all. */
+	/* Segments acknowledged at once after the start (quick ACK), until data is sent
+	 * within delayed_ack_ns of data received; or all. */
 	uint8_t quick_acks;
 	bool always_quick_acks;
 	/* So many times in a batch, neighbours that continue each other are taken as one. */
@@ -369,13 +370,28 @@ int tcp_connect(struct tcp_pcb *pcb, const struct ip_addr *addr, __be16 port,
 int tcp_connect_fast(struct tcp_pcb *pcb, const struct ip_addr *addr,
 		     __be16 port, const struct tcp_path *path, struct pkt *pkt,
 		     uint64_t now_ns) MUST_CHECK;
+/* The two halves of it. The first gives the connection its names, and is in SYN_SENT, but
+ * nothing leaves. The second sends the SYN; where the peer has connected meanwhile, the
+ * packet is written as usual. In between tcp_fast_room says how many bytes the SYN would
+ * carry now; 0: none, but a question for a cookie. */
+int tcp_connect_held(struct tcp_pcb *pcb, const struct ip_addr *addr,
+		     __be16 port, const struct tcp_path *path,
+		     uint64_t now_ns) MUST_CHECK;
+uint32_t tcp_fast_room(const struct tcp_pcb *pcb, uint64_t now_ns);
+void tcp_open_held(struct tcp_pcb *pcb, struct pkt *pkt, uint64_t now_ns);
 /* Whether a SYN between these would carry data now. */
 bool tcp_knows_cookie(struct tcp_table *table, const struct ip_addr *local,
 		      const struct ip_addr *remote, uint64_t now_ns);
+/* Whether bytes wait in the queue of a connection that is not open yet: its SYN may have
+ * brought them to the peer. */
+bool tcp_has_early_data(const struct tcp_pcb *pcb);
 enum { TCP_FASTOPEN_KEYS = 2 };
 /* The cookies of a listener are made with the first key and accepted with any, in place
  * of one that follows from params.secret. */
 void tcp_set_fastopen_keys(struct tcp_table *table, const struct hash_key *keys,
+			   unsigned cnt);
+/* The same for one that listens, in place of the table's. */
+void tcp_set_listener_keys(struct tcp_pcb *listener, const struct hash_key *keys,
 			   unsigned cnt);
 
 /* Whether a port that nobody asked for by name may be chosen for the connection `key`:
@@ -489,8 +505,8 @@ void tcp_set_cork(struct tcp_pcb *pcb, bool on, uint64_t now_ns);
 /* Urgent bytes stay in the stream (SO_OOBINLINE). */
 void tcp_set_oob_inline(struct tcp_pcb *pcb, bool on);
 /* What waits to be acknowledged is at once; the next one may wait again, as with
- * TCP_QUICKACK of Linux. Off: nothing is acknowledged at once because the connection
- * is young. */
+ * TCP_QUICKACK of Linux. What is left of the quick ACKs of the start goes on, or, off, is
+ * kept back until an acknowledgment was late. */
 void tcp_set_quick_ack(struct tcp_pcb *pcb, bool on, uint64_t now_ns);
 /* 0 for a time or count leaves it as it is. -ENOMEM. */
 int tcp_set_keepalive(struct tcp_pcb *pcb, bool on, uint64_t idle_ns,

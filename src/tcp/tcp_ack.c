@@ -168,14 +168,16 @@ static void note_probe_answered(struct tcp_pcb *pcb)
 
 static void restart_timers(struct tcp_pcb *pcb,
 			   const struct tcp_ack_sample *sample,
-			   uint64_t reorder_ns, uint64_t now_ns)
+			   bool ends_backoff, uint64_t reorder_ns,
+			   uint64_t now_ns)
 {
 	if (reorder_ns) {
 		tcp_timer_set_reorder(pcb, now_ns + reorder_ns);
 		return;
 	}
-	/* RFC 6298 section 5.2 and 5.3; a probe also counts from SACKs */
-	if (sample->has_advanced || pcb->rtx_kind == RTX_REORDER ||
+	/* RFC 6298 section 5.2 and 5.3; a probe also counts from SACKs. A timer that was
+	 * set for many times the timeout would let the connection stand still. */
+	if (sample->has_advanced || ends_backoff || pcb->rtx_kind == RTX_REORDER ||
 	    (sample->sacked_cnt && (pcb->rtx_kind == RTX_PROBE ||
 				    pcb->rtx_kind == RTX_LONE_PROBE)))
 		tcp_timer_rearm_rtx(pcb, now_ns);
@@ -193,6 +195,7 @@ bool tcp_ack_in(struct tcp_pcb *pcb, struct tcp_segment *in, uint64_t now_ns)
 		.ts_ecr = in->options.ts_ecr,
 	};
 	uint32_t prior_delivered = pcb->delivered;
+	uint8_t prior_backoff = pcb->backoff;
 	uint64_t reorder_ns;
 	bool window_changed = false;
 
@@ -221,7 +224,8 @@ bool tcp_ack_in(struct tcp_pcb *pcb, struct tcp_segment *in, uint64_t now_ns)
 	reorder_ns = tcp_recovery_on_ack(pcb, &sample, now_ns);
 	if (pcb->rtx_kind == RTX_PERSIST)
 		note_probe_answered(pcb);
-	restart_timers(pcb, &sample, reorder_ns, now_ns);
+	restart_timers(pcb, &sample, prior_backoff && !pcb->backoff, reorder_ns,
+		       now_ns);
 	if (sample.has_advanced)
 		tcp_event_raise(pcb, TCP_EV_WRITABLE);
 	return true;

@@ -145,7 +145,7 @@ bool tcp_can_move(const struct tcp_pcb *pcb)
 {
 	return pcb->state >= TCPS_SYN_SENT && pcb->state <= TCPS_LAST_ACK &&
 	       !pcb->listener && !(pcb->flags & TF_UNSEEN) &&
-	       !tcp_is_pending(pcb);
+	       !tcp_is_pending(pcb) && !(pcb->fastopen & FASTOPEN_HELD);
 }
 
 size_t tcp_export_size(const struct tcp_pcb *pcb)

@@ -38,12 +38,33 @@ void tcp_fastopen_init(struct tcp_table *table)
 	tcp_set_fastopen_keys(table, &key, 1);
 }
 
+static void set_keys(struct tcp_fastopen_keys *to, const struct hash_key *keys,
+		     unsigned cnt)
+{
+	to->cnt = MIN(cnt, (unsigned)TCP_FASTOPEN_KEYS);
+	for (unsigned i = 0; i < to->cnt; i++)
+		to->key[i] = keys[i];
+}
+
 void tcp_set_fastopen_keys(struct tcp_table *table, const struct hash_key *keys,
 			   unsigned cnt)
 {
-	table->fastopen_key_cnt = MIN(cnt, (unsigned)TCP_FASTOPEN_KEYS);
-	for (unsigned i = 0; i < table->fastopen_key_cnt; i++)
-		table->fastopen_keys[i] = keys[i];
+	set_keys(&table->fastopen_keys, keys, cnt);
+}
+
+void tcp_set_listener_keys(struct tcp_pcb *listener, const struct hash_key *keys,
+			   unsigned cnt)
+{
+	INVARIANT(listener->state == TCPS_LISTEN, "it listens");
+	set_keys(&listener->listener->keys, keys, cnt);
+}
+
+/* `listener` may be gone: NULL. */
+static const struct tcp_fastopen_keys *keys_of(const struct tcp_table *table,
+					       const struct tcp_listener *listener)
+{
+	return listener && listener->keys.cnt ? &listener->keys
+					      : &table->fastopen_keys;
 }
 
 static void make_cookie(const struct hash_key *hash_key,
@@ -61,7 +82,7 @@ static void make_cookie(const struct hash_key *hash_key,
 }
 
 /* Returns the index of the key that made the cookie, or -1. */
-static int check_cookie(const struct tcp_table *table,
+static int check_cookie(const struct tcp_fastopen_keys *keys,
 			const struct flow_key *key,
 			const struct tcp_options *options)
 {
@@ -69,8 +90,8 @@ static int check_cookie(const struct tcp_table *table,
 
 	if (options->cookie_len != COOKIE_LEN)
 		return -1;
-	for (unsigned i = 0; i < table->fastopen_key_cnt; i++) {
-		make_cookie(&table->fastopen_keys[i], key, cookie);
+	for (unsigned i = 0; i < keys->cnt; i++) {
+		make_cookie(&keys->key[i], key, cookie);
 		if (memcmp(cookie, options->cookie, COOKIE_LEN) == 0)
 			return (int)i;
 	}
@@ -121,7 +142,7 @@ tcp_fastopen_judge(struct tcp_listener *listener, const struct flow_key *key,
 		return FASTOPEN_NO;
 	if (!in->options.cookie_len)
 		return FASTOPEN_GRANT;
-	index = check_cookie(table, key, &in->options);
+	index = check_cookie(keys_of(table, listener), key, &in->options);
 	if (index < 0) {
 		table->counts.fastopen_refused++;
 		return FASTOPEN_GRANT;
@@ -207,11 +228,14 @@ void tcp_fastopen_forget(struct tcp_listener *listener)
 
 void tcp_fastopen_grant(const struct tcp_pcb *child, struct tcp_options *options)
 {
-	const struct tcp_table *table = child->table;
+	const struct tcp_listener *listener = child->listener;
 
+	if (!listener && child->extra)
+		listener = child->extra->early_of;
 	options->has_cookie = true;
 	options->cookie_len = COOKIE_LEN;
-	make_cookie(&table->fastopen_keys[0], &child->key, options->cookie);
+	make_cookie(&keys_of(child->table, listener)->key[0], &child->key,
+		    options->cookie);
 }
 
 /* ---- who connects ---- */
@@ -252,14 +276,30 @@ static uint32_t syn_room(const struct tcp_pcb *pcb, const struct tcp_peer *peer)
 	return mss - MIN(mss, (uint32_t)TCP_OPTIONS_MAX);
 }
 
+static bool needs_no_cookie(const struct tcp_pcb *pcb)
+{
+	return pcb->table->params.fastopen & TCP_FASTOPEN_CLIENT_NO_COOKIE ||
+	       pcb->settings->fastopen_no_cookie;
+}
+
+uint32_t tcp_fast_room(const struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	const struct tcp_table *table = pcb->table;
+	const struct tcp_peer *peer = tcp_peers_find(
+		&table->peers, &pcb->key.local, &pcb->key.remote, now_ns);
+
+	if (is_paused(table, now_ns) || has_lost(peer, now_ns) ||
+	    (!needs_no_cookie(pcb) && !(peer && peer->cookie_len)))
+		return 0;
+	return syn_room(pcb, peer);
+}
+
 void tcp_fastopen_begin(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	struct tcp_table *table = pcb->table;
 	const struct tcp_peer *peer = tcp_peers_find(
 		&table->peers, &pcb->key.local, &pcb->key.remote, now_ns);
-	bool needs_none =
-		table->params.fastopen & TCP_FASTOPEN_CLIENT_NO_COOKIE ||
-		pcb->settings->fastopen_no_cookie;
+	bool needs_none = needs_no_cookie(pcb);
 	struct pkt *pkt = pcb->unsent;
 	uint32_t room = syn_room(pcb, peer);
 

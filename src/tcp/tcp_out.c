@@ -306,6 +306,8 @@ static void send_run(struct tcp_pcb *pcb, uint64_t now_ns)
 	}
 	pcb->unsent = pkt;
 	pcb->cork_ns = 0;
+	if (o.len && pcb->slow_out & SLOW_REPLY)
+		tcp_rx_note_reply(pcb, now_ns);
 	if (o.len && o.len % pcb->mss)
 		pcb->snd_small_end = pcb->snd_nxt;
 	pcb->last_sent_ns = now_ns;

@@ -210,6 +210,7 @@ enum tcp_recovery {
 enum tcp_flag {
 	TF_NODELAY = 1 << 0,
 	TF_CORK = 1 << 1,
+	/* each segment is acknowledged at once: always, or quick_acks_left times */
 	TF_QUICK_ACK = 1 << 2,
 	TF_KEEPALIVE = 1 << 3,
 	/* negotiated */
@@ -276,6 +277,8 @@ enum tcp_fastopen_flag {
 	FASTOPEN_GRANTS = 1 << 3,
 	/* data of a SYN has arrived */
 	FASTOPEN_HAD_DATA = 1 << 4,
+	/* in SYN_SENT, and the SYN has not been sent yet: see tcp_connect_held */
+	FASTOPEN_HELD = 1 << 5,
 };
 
 /* Why a connection does not send by the short rules of tcp_fast.c. */
@@ -285,6 +288,9 @@ enum tcp_slow_out {
 	SLOW_PACED = 1 << 1,
 	/* the writer waits for room */
 	SLOW_WANTED = 1 << 2,
+	/* A segment was acknowledged quickly, at quick_at: what is sent next may be the
+	 * answer to it. */
+	SLOW_REPLY = 1 << 3,
 };
 
 /* What the time of a sender is counted as. */
@@ -453,6 +459,7 @@ struct tcp_pcb {
 	uint8_t timeouts;
 	uint8_t probes; /* keepalive and persist, unanswered */
 	uint8_t quick_acks_left;
+	uint8_t cc_id;
 	/* when the oldest data in flight, or the probe, was first sent; start of the
 	 * user timeout */
 	uint64_t progress_ns;
@@ -523,8 +530,10 @@ struct tcp_pcb {
 	/* the table's, or those of tcp_settings.c */
 	struct tcp_settings *settings;
 	uint64_t cork_ns;
-	uint8_t cc_id;
 	uint16_t mss_peer;
+	/* See SLOW_REPLY: the low bits of tcp_ticks(). Once in a minute they mistake an
+	 * old segment for a new one, which costs a few quick acknowledgments. */
+	uint16_t quick_at;
 	struct tcp_path path;
 	/* the size that the path was found to carry, and when; 0: no limit was found */
 	uint16_t pmtu;

@@ -13,6 +13,13 @@ struct tcp_limit {
 	uint32_t cnt;
 };
 
+struct tcp_fastopen_keys {
+	struct hash_key key[2];
+	uint32_t cnt;
+};
+_Static_assert(ARRAY_LEN(((struct tcp_fastopen_keys *)0)->key) == TCP_FASTOPEN_KEYS,
+	       "as many as may be set");
+
 /* What only a pcb in LISTEN has. */
 struct tcp_listener {
 	struct tcp_pcb *pcb;
@@ -34,6 +41,8 @@ struct tcp_listener {
 	uint32_t early_cnt;
 	uint32_t early_resets;
 	uint64_t early_reset_ns;
+	/* of its cookies; none: the table's */
+	struct tcp_fastopen_keys keys;
 };
 
 /* RFC 9768: what was counted of a peer's packets, and what it has told of ours. */
@@ -120,8 +129,7 @@ struct tcp_table {
 	/* how many challenges may leave in this second */
 	uint32_t challenge_budget;
 	struct tcp_limit reset_limit;
-	struct hash_key fastopen_keys[TCP_FASTOPEN_KEYS];
-	uint32_t fastopen_key_cnt;
+	struct tcp_fastopen_keys fastopen_keys;
 	/* pauses since the last success; until when the present one lasts, 0: none */
 	uint32_t fastopen_pauses;
 	uint64_t fastopen_pause_ns;
@@ -693,22 +701,39 @@ static inline void tcp_rx_note_len(struct tcp_pcb *pcb, uint32_t len)
 		pcb->rcv_mss = MIN(len, pcb->mss);
 }
 
+/* The segment is acknowledged at once, whatever its length. */
+void tcp_rx_ack_quickly(struct tcp_pcb *pcb, uint64_t now_ns);
+
 /* RFC 9293 section 3.8.6.3: every second full segment is acknowledged at once, and
  * every one at the start; others after a while. */
 static inline void tcp_rx_schedule_ack(struct tcp_pcb *pcb, uint32_t len,
 				       uint64_t now_ns)
 {
 	pcb->unacked_rcvd += len;
-	if (pcb->unacked_rcvd >= 2 * pcb->rcv_mss ||
-	    pcb->flags & TF_QUICK_ACK) {
+	if (UNLIKELY(pcb->flags & TF_QUICK_ACK))
+		tcp_rx_ack_quickly(pcb, now_ns);
+	else if (pcb->unacked_rcvd >= 2 * pcb->rcv_mss)
 		pcb->flags |= TF_ACK_NOW;
-	} else if (pcb->quick_acks_left) {
-		pcb->quick_acks_left--;
-		pcb->flags |= TF_ACK_NOW;
-	}
 	if (!(pcb->flags & TF_ACK_NOW))
 		tcp_timer_delay_ack(pcb, now_ns);
 }
+
+/* Quick acknowledgments begin, or begin again where they were ended early. */
+static inline void tcp_rx_resume_quick_acks(struct tcp_pcb *pcb)
+{
+	if (pcb->quick_acks_left)
+		pcb->flags |= TF_QUICK_ACK;
+}
+
+/* They end for now: what is left of them may come later. */
+static inline void tcp_rx_pause_quick_acks(struct tcp_pcb *pcb)
+{
+	if (!pcb->table->params.always_quick_acks)
+		pcb->flags &= ~TF_QUICK_ACK;
+	pcb->slow_out &= (uint8_t)~SLOW_REPLY;
+}
+/* Data leaves, and some came before it, see SLOW_REPLY. */
+void tcp_rx_note_reply(struct tcp_pcb *pcb, uint64_t now_ns);
 
 /* A round trip of reading is over: the buffer follows. */
 void tcp_rx_tune(struct tcp_pcb *pcb, uint64_t now_ns);

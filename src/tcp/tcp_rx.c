@@ -400,6 +400,34 @@ static void drain_runs(struct tcp_pcb *pcb)
 	}
 }
 
+/* ---- quick acknowledgments ---- */
+
+void tcp_rx_ack_quickly(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	pcb->flags |= TF_ACK_NOW;
+	if (pcb->table->params.always_quick_acks)
+		return;
+	if (pcb->quick_acks_left)
+		pcb->quick_acks_left--;
+	if (!pcb->quick_acks_left) {
+		tcp_rx_pause_quick_acks(pcb);
+		return;
+	}
+	pcb->slow_out |= SLOW_REPLY;
+	pcb->quick_at = (uint16_t)tcp_ticks(now_ns);
+}
+
+/* Linux's rule: whoever sends data so soon is in a conversation, and the next answer can
+ * carry the next acknowledgment. */
+void tcp_rx_note_reply(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	uint64_t delay_ns = pcb->table->params.delayed_ack_ns;
+
+	pcb->slow_out &= (uint8_t)~SLOW_REPLY;
+	if ((uint16_t)(tcp_ticks(now_ns) - pcb->quick_at) < tcp_ticks(delay_ns))
+		tcp_rx_pause_quick_acks(pcb);
+}
+
 /* ---- segments ---- */
 
 /* Reduces the segment to what is new and inside the window (RFC 9293 section

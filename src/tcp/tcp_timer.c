@@ -377,8 +377,11 @@ static void fire(struct timer *timer, uint64_t now_ns)
 		tcp_pcb_die(pcb, -ETIMEDOUT);
 		return;
 	}
-	if (take_due(&pcb->delack_at_ns, now_ns))
+	if (take_due(&pcb->delack_at_ns, now_ns)) {
+		/* no answer came to carry it */
+		tcp_rx_resume_quick_acks(pcb);
 		tcp_out_ack(pcb, now_ns);
+	}
 	if (take_due(&pcb->cork_ns, now_ns)) {
 		pcb->flags |= TF_CORK_TIMER;
 		tcp_out_push(pcb, now_ns);

@@ -104,6 +104,29 @@ TEST(keys_rotate)
 	peer_teardown();
 }
 
+/* TCP_FASTOPEN_KEY: those of one listener are no others'. */
+TEST(listener_has_keys_of_its_own)
+{
+	struct tcp_options of_table, of_listener;
+	const struct peer_sent *sent;
+
+	begin(TCP_FASTOPEN_SERVER);
+	listen_with(4);
+	of_table = cookie_by(&keys[0]);
+	tcp_set_listener_keys(peer.listener, &keys[1], 1);
+	sent = answer_to(&of_table, 100);
+	CHECK_EQ(sent->ack, P);
+	of_listener = sent->options;
+	CHECK(of_listener.has_cookie);
+	CHECK(memcmp(of_table.cookie, of_listener.cookie, 8) != 0);
+	peer_send_options(R, P, 0, 0, 0, &none);
+	of_table.cookie_len = 8;
+	memcpy(of_table.cookie, of_listener.cookie, 8);
+	sent = answer_to(&of_table, 100);
+	CHECK_EQ(sent->ack, P + 100);
+	peer_teardown();
+}
+
 /* One that came from another address is none. */
 TEST(cookie_is_of_one_address)
 {
@@ -310,6 +333,66 @@ TEST(syn_carries_what_fits)
 	CHECK_EQ(sent->seq, U + 960);
 	CHECK_EQ(sent->len, 440);
 	peer_send(A, P, U + 1400, 0);
+	peer_teardown();
+}
+
+static void hold(void)
+{
+	peer.pcb = tcp_new(peer.table);
+	CHECK_EQ(tcp_bind(peer.pcb, &peer.key.local, peer.key.local_port), 0);
+	CHECK_EQ(tcp_connect_held(peer.pcb, &peer.key.remote,
+				  peer.key.remote_port, &peer.path,
+				  peer.now_ns), 0);
+	peer_expect_silence();
+}
+
+static struct pkt *bytes_of(uint32_t len)
+{
+	struct pkt *pkt = pkt_alloc(&peer.pool);
+
+	memset(pkt_append(pkt, len), 'h', len);
+	return pkt;
+}
+
+/* The SYN waits for its bytes, and for nothing else. */
+TEST(held_syn_takes_what_is_written_later)
+{
+	const struct peer_sent *sent;
+
+	begin(TCP_FASTOPEN_CLIENT);
+	learn_cookie(1000);
+	hold();
+	CHECK_EQ(tcp_fast_room(peer.pcb, peer.now_ns), 960);
+	CHECK_EQ(tcp_export_size(peer.pcb), 0);
+	CHECK(!tcp_has_early_data(peer.pcb));
+	peer_advance_ms(10000);
+	peer_expect_silence();
+	tcp_open_held(peer.pcb, bytes_of(100), peer.now_ns);
+	sent = peer_next();
+	CHECK_EQ(sent->flags & S, S);
+	CHECK_EQ(sent->len, 100);
+	CHECK(tcp_has_early_data(peer.pcb));
+	peer_send_options(S | A, PEER_ISN, U + 100, 1000, 0,
+			  &(struct tcp_options){ .mss = 1000 });
+	CHECK(!tcp_has_early_data(peer.pcb));
+	peer_teardown();
+}
+
+/* The peer has connected to us before the SYN left: the bytes go their usual way. */
+TEST(held_one_is_opened_by_the_peer)
+{
+	const struct peer_sent *sent;
+
+	begin(TCP_FASTOPEN_CLIENT);
+	hold();
+	CHECK_EQ(tcp_fast_room(peer.pcb, peer.now_ns), 0);
+	peer_send_options(S, PEER_ISN, 0, 1000, 0, &none);
+	CHECK_EQ(peer_next()->flags, S | A);
+	tcp_open_held(peer.pcb, bytes_of(100), peer.now_ns);
+	peer_send_options(A, P, U, 1000, 0, &none);
+	sent = peer_next();
+	CHECK_EQ(sent->seq, U);
+	CHECK_EQ(sent->len, 100);
 	peer_teardown();
 }
 

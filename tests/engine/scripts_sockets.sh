@@ -18,9 +18,7 @@ accecn_*              Linux refuses the value of tcp_ecn that asks for accurate 
 active_close          the rule of a connection goes with TIME_WAIT
 batch*                the ring has one at a time
 burst_loss            the send buffer has less room than Linux stretches its own to
-data_is_no_duplicate  the first acknowledgments are quick, also after a reply
 ecn_accepted          ECN is not used where only the peer asks for it
-fastopen_*            Fast Open is the kernel
 over_ipv6             IPv6 is the kernel
 pmtu_least            IPv6 is the kernel
 resets_limited        the limit of resets is fixed

@@ -26,7 +26,7 @@ check_PROGRAMS += %D%/udp
 shim_scripts += %D%/udp.sh
 
 check_PROGRAMS += %D%/tcp
-%C%_tcp_SOURCES = %D%/tcp.h %D%/tcp.c %D%/tcp_close.c %D%/tcp_connect.c \
+%C%_tcp_SOURCES = %D%/tcp.h %D%/tcp.c %D%/tcp_close.c %D%/tcp_connect.c %D%/tcp_fastopen.c \
 	%D%/tcp_listen.c %D%/tcp_options.c %D%/tcp_process.c %D%/tcp_ready.c \
 	%D%/tcp_receive.c %D%/tcp_send.c %D%/tcp_waits.c
 shim_scripts += %D%/tcp.sh

@@ -447,7 +447,7 @@ void receive_to_end(int fd)
 /* -- the runner --------------------------------------------------------------------- */
 
 static const struct scenario *const lists[] = {
-	connect_scenarios, listen_scenarios,  send_scenarios,
+	connect_scenarios, fastopen_scenarios, listen_scenarios,  send_scenarios,
 	receive_scenarios, close_scenarios,   option_scenarios,
 	ready_scenarios,   wait_scenarios,    process_scenarios,
 };

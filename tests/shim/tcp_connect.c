@@ -777,7 +777,7 @@ const struct scenario connect_scenarios[] = {
 	SCENARIO(goes_back_unanswered, MIXED),
 	SCENARIO(self_connect, MIXED),
 	SCENARIO(mapped_destination, OURS),
-	SCENARIO(data_with_the_syn, MIXED),
+	SCENARIO(data_with_the_syn, OURS),
 	SCENARIO(refused_and_again, MIXED),
 	SCENARIO(refused_without_waiting, MIXED),
 	SCENARIO(bad_destinations, MIXED),

@@ -39,7 +39,7 @@ check-kin-long:
 
 # UDP over AF_XDP, with a foreign XDP program in the way for one case.
 if HAVE_XDP
-system_scripts += %D%/tcp_mirror.sh %D%/tcp_programs.sh %D%/tcp_shared_port.sh %D%/tcp_xdp.sh
+system_scripts += %D%/tcp_fastopen.sh %D%/tcp_mirror.sh %D%/tcp_programs.sh %D%/tcp_shared_port.sh %D%/tcp_xdp.sh
 system_scripts += %D%/tcp_bad_cable.sh %D%/tcp_crowd.sh %D%/tcp_hostile.sh %D%/tcp_pmtu.sh \
 	%D%/tcp_rights.sh %D%/tcp_scripts.sh %D%/tcp_ways.sh
 check_PROGRAMS += %D%/tcp_crowd %D%/tcp_peer %D%/bad_cable

@@ -10,7 +10,8 @@ play() {
 		"$builddir/src/.libs/libvma-debug.so" "$1"
 }
 
-scripts="accepts_and_talks defer_accept_ends ecn_slows_down half_close_by_peer
+scripts="accepts_and_talks defer_accept_ends ecn_slows_down fastopen_client
+	fastopen_server half_close_by_peer quick_ack_ends
 	slow_start syn_ack_again syn_cookie syncnt urgent_out zero_window"
 for script in ${CASES:-$scripts}; do
 	if [ "$(id -u)" != 0 ]; then

@@ -62,3 +62,34 @@ void tcp_sysctl_read(struct tcp_params *params)
 		params->member = (value);
 #include "sock/tcp/tcp_sysctl.def"
 }
+
+/* Four words of 32 bits with a dash between them are one key; a comma parts two. All zero:
+ * there is none yet. */
+unsigned tcp_sysctl_fastopen_keys(struct hash_key keys[TCP_FASTOPEN_KEYS])
+{
+	ssize_t n;
+	char text[128], *at = text;
+	unsigned cnt = 0;
+
+	n = file_peek("/proc/sys/net/ipv4/tcp_fastopen_key", text,
+		      sizeof(text) - 1);
+	text[MAX(n, 0)] = '\0';
+	while (cnt < TCP_FASTOPEN_KEYS) {
+		uint64_t word[4];
+
+		for (unsigned i = 0; i < ARRAY_LEN(word); i++) {
+			char *end;
+
+			word[i] = strtoul(at, &end, 16);
+			if (end == at)
+				return cnt;
+			at = end + (*end == '-' || *end == ',');
+		}
+		keys[cnt].word[0] = word[0] | word[1] << 32;
+		keys[cnt].word[1] = word[2] | word[3] << 32;
+		if (!keys[cnt].word[0] && !keys[cnt].word[1])
+			return cnt;
+		cnt++;
+	}
+	return cnt;
+}

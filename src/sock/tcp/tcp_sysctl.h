@@ -5,6 +5,9 @@
 
 #include "tcp/tcp.h"
 
+/* The keys of Fast Open's cookies that the kernel has for all listeners, as root may read
+ * them. Returns how many there are. */
+unsigned tcp_sysctl_fastopen_keys(struct hash_key keys[TCP_FASTOPEN_KEYS]);
 /* The defaults, with what the system says at this moment. What cannot be read stays at
  * its default. */
 void tcp_sysctl_read(struct tcp_params *params);

@@ -66,7 +66,7 @@ static uint32_t bits_of(const struct tsock *t)
 	if (!t->pcb || tcp_state(t->pcb) == TCPS_CLOSED)
 		return bits | READY_IN | READY_OUT | READY_RDHUP | READY_HUP;
 	if (tsock_is_opening_state(tcp_state(t->pcb)))
-		return bits;
+		return bits | (t->is_deferred ? READY_OUT : 0);
 	return bits | bits_of_open(t);
 }
 

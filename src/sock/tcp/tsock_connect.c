@@ -23,6 +23,9 @@ struct attempt {
 	struct dst dst;
 	/* the twin is the connection by its names already */
 	bool is_guarded;
+	/* the SYN may wait for bytes: for those of a send call, or with
+	 * TCP_FASTOPEN_CONNECT if the SYN will carry them */
+	bool is_for_send, opens_fast;
 	/* why there is no local end for it, which the kernel would say, too; 0 */
 	int error;
 	char detail[STATS_DETAIL_SIZE];
@@ -55,8 +58,7 @@ static enum reason reason_by_options(const struct tsock *t, int fd)
 {
 	if (!t->has_options)
 		return REASON_NONE;
-	if (sock_twin_option(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT) ||
-	    sock_twin_option(fd, IPPROTO_IP, IP_TRANSPARENT))
+	if (sock_twin_option(fd, IPPROTO_IP, IP_TRANSPARENT))
 		return REASON_OPTION;
 	return REASON_NONE;
 }
@@ -194,6 +196,36 @@ static void show_names(struct attempt *a)
 	at->remote_port = be16toh(a->peer.port);
 }
 
+/* With Fast Open, where the system allows it. Else the bytes follow the handshake. */
+static int open_fast(struct attempt *a, const struct tcp_path *path, uint64_t now)
+{
+	struct tsock *t = a->t;
+	int err = tcp_connect_held(t->pcb, &a->peer.addr, a->peer.port, path, now);
+
+	if (err)
+		return err;
+	if (a->is_for_send || tcp_fast_room(t->pcb, now)) {
+		t->is_deferred = true;
+		/* its time begins with the SYN */
+		t->began_ns = 0;
+	} else {
+		tcp_open_held(t->pcb, NULL, now);
+	}
+	return 0;
+}
+
+static int open_by_rules(struct attempt *a, const struct tcp_path *path,
+			 uint64_t now)
+{
+	int err = -EOPNOTSUPP;
+
+	if (a->is_for_send || a->opens_fast)
+		err = open_fast(a, path, now);
+	return err == -EOPNOTSUPP ? tcp_connect(a->t->pcb, &a->peer.addr,
+						a->peer.port, path, now) :
+				    err;
+}
+
 static int open_locked(struct attempt *a, const struct tsock_settings *settings,
 		       struct tcp_way *way)
 {
@@ -212,9 +244,10 @@ static int open_locked(struct attempt *a, const struct tsock_settings *settings,
 	/* until the neighbour is known, for the widest of paths */
 	if (!path.mtu)
 		path.mtu = 1500;
-	if (!err)
-		err = tcp_connect(t->pcb, &a->peer.addr, a->peer.port, &path, now);
 	t->began_ns = now;
+	t->is_deferred = false;
+	if (!err)
+		err = open_by_rules(a, &path, now);
 	if (!err)
 		return 0;
 	tcp_set_user(t->pcb, NULL);
@@ -274,18 +307,41 @@ static int open_ours(struct attempt *a)
 	return err;
 }
 
+int tsock_set_twin_fast(int fd, bool on)
+{
+	int value = on;
+
+	return real.setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, &value,
+			       sizeof(value)) ?
+		       -errno :
+		       0;
+}
+
 /* FD_PASS: the kernel connects it. With `config`. */
-static long start(struct tsock *t, int fd, const struct user_name *peer)
+static long start(struct tsock *t, int fd, const struct user_name *peer,
+		  bool is_for_send)
 {
 	struct attempt a = {
 		.t = t,
 		.fd = fd,
 		.local = sock_twin_name(fd, false),
 		.peer = *peer,
+		.is_for_send = is_for_send,
+		.opens_fast = atomic_load(&t->opens_fast),
 	};
-	enum reason reason = decide(&a);
+	enum reason reason;
 	int err;
 
+	/* the twin's connect in repair would wait for bytes as well */
+	if (a.opens_fast)
+		(void)!tsock_set_twin_fast(fd, false);
+	reason = decide(&a);
+	if (a.opens_fast && (a.error || reason != REASON_NONE)) {
+		if (a.is_guarded)
+			tsock_give_end_up(t, fd);
+		a.is_guarded = false;
+		(void)!tsock_set_twin_fast(fd, true);
+	}
 	if (a.error)
 		return a.error;
 	if (reason != REASON_NONE) {
@@ -311,6 +367,8 @@ static long start(struct tsock *t, int fd, const struct user_name *peer)
 	}
 	tsock_unguard(t, fd);
 	sock_detach(&t->sock);
+	if (a.opens_fast)
+		(void)!tsock_set_twin_fast(fd, true);
 	/* the same four-tuple is in use */
 	return err == -EADDRINUSE ? -EADDRNOTAVAIL : err;
 }
@@ -328,6 +386,7 @@ void tsock_start_over(struct tsock *t, int error)
 	}
 	t->error = error;
 	t->is_connecting = false;
+	t->is_deferred = false;
 	t->is_shut_rd = t->is_shut_wr = false;
 	tsock_set_way(t, NULL);
 	atomic_store_explicit(&t->phase, TSOCK_FRESH, memory_order_release);
@@ -337,6 +396,8 @@ void tsock_start_over(struct tsock *t, int error)
 	tcp_engine_due_locked(t->engine);
 	tsock_unlock(t);
 	sock_detach(&t->sock);
+	if (atomic_load(&t->opens_fast))
+		(void)!tsock_set_twin_fast(tsock_fd(t), true);
 	stats_set_rx(&t->sock.stats, REASON_NOT_USED, STATS_BY_CONNECT, 0, "");
 	stats_set_tx(&t->sock.stats, REASON_NOT_USED, STATS_BY_CONNECT, 0, "");
 	t->sock.stats.at->tcp_state = STATS_TCP_CLOSED;
@@ -408,10 +469,10 @@ static long settle(struct tsock *t, long result)
 }
 
 /* A connection that this call or an earlier one has begun. */
-static long go_on(struct tsock *t, int fd, bool is_first)
+static long go_on(struct tsock *t, int fd, bool is_first, int flags)
 {
 	uint64_t timeout = atomic_load(&t->sock.tx_timeout_ns);
-	bool may_wait = sock_is_blocking(&t->sock, 0);
+	bool may_wait = sock_is_blocking(&t->sock, flags);
 	long result;
 
 	/* as in Linux, where no answer is looked at before the call has ended */
@@ -437,14 +498,17 @@ static long go_on(struct tsock *t, int fd, bool is_first)
 	return result;
 }
 
-static long connect_again(struct tsock *t, int fd)
+static long connect_again(struct tsock *t, int fd, int flags)
 {
 	bool is_under_way;
 
 	tsock_lock(t);
 	is_under_way = t->is_connecting;
 	tsock_unlock(t);
-	return is_under_way ? go_on(t, fd, false) : -EISCONN;
+	/* it is only a name so far; Linux would wait for ever */
+	if (atomic_load(&t->is_deferred))
+		return -EISCONN;
+	return is_under_way ? go_on(t, fd, false, flags) : -EISCONN;
 }
 
 /* What is told of one that ends in this way. One that has ended before tells why. */
@@ -491,12 +555,51 @@ long tsock_connect(struct fd_object *obj, int fd, const struct sockaddr *addr,
 	if (addr->sa_family == AF_UNSPEC)
 		return disconnect(t);
 	if (tsock_is_ours(t))
-		return connect_again(t, fd);
+		return connect_again(t, fd, 0);
 	if (user_name_read(t->sock.domain, addr, len, &peer) != 0)
 		return FD_PASS;
 	mutex_acquire(&t->sock.config);
 	if (tsock_phase(t) == TSOCK_FRESH)
-		result = start(t, fd, &peer);
+		result = start(t, fd, &peer, false);
 	mutex_release(&t->sock.config);
-	return result ? result : go_on(t, fd, true);
+	if (!result && atomic_load(&t->is_deferred))
+		return 0;
+	return result ? result : go_on(t, fd, true, 0);
+}
+
+long tsock_connect_to_send(struct tsock *t, int fd, const struct sockaddr *addr,
+			   socklen_t len, int flags)
+{
+	struct user_name peer;
+	long result = FD_PASS;
+
+	/* libc has the right errno */
+	if (tsock_phase(t) != TSOCK_OURS && tsock_phase(t) != TSOCK_FRESH)
+		return FD_PASS;
+	if (tsock_set_twin_fast(fd, atomic_load(&t->opens_fast) &&
+					    tsock_phase(t) == TSOCK_FRESH) ==
+	    -EOPNOTSUPP)
+		return -EOPNOTSUPP;
+	if (tsock_is_ours(t))
+		return atomic_load(&t->is_deferred) ? 0 :
+						      connect_again(t, fd, flags);
+	if (!user_is_plausible(addr, sizeof(addr->sa_family)) ||
+	    len < sizeof(addr->sa_family) ||
+	    len > sizeof(struct sockaddr_storage) ||
+	    addr->sa_family == AF_UNSPEC ||
+	    user_name_read(t->sock.domain, addr, len, &peer) != 0)
+		return FD_PASS;
+	mutex_acquire(&t->sock.config);
+	if (tsock_phase(t) == TSOCK_FRESH)
+		result = start(t, fd, &peer, true);
+	mutex_release(&t->sock.config);
+	/* where the engine may not, a usual SYN is on its way already */
+	if (!result && !atomic_load(&t->is_deferred))
+		result = go_on(t, fd, true, flags);
+	return result;
+}
+
+long tsock_opened_by_send(struct tsock *t, int fd, int flags)
+{
+	return go_on(t, fd, true, flags);
 }

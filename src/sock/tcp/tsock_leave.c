@@ -68,6 +68,9 @@ static size_t build_frame(const struct tsock *t, const struct dst_header *way,
 
 /* So long the answer to a SYN is waited for before the kernel sends one anew. */
 #define ANSWER_NS (20 * NS_PER_MS)
+/* The same where a SYN may have brought data: it cannot begin anew without the data coming
+ * twice. By then three SYNs have left, of which two were usual ones. */
+#define EARLY_ANSWER_NS (3 * NS_PER_SEC)
 #define ANSWER_NAP_NS 100000
 
 /* A move of one connection. */
@@ -220,6 +223,7 @@ static void thaw(struct tsock *t) REQUIRES(t->engine->stack->lock)
 static void forget_pcb(struct tsock *t) REQUIRES(t->engine->stack->lock)
 {
 	tsock_set_way(t, NULL);
+	t->is_deferred = false;
 	tcp_set_user(t->pcb, NULL);
 	tcp_drop(t->pcb);
 	t->pcb = NULL;
@@ -271,7 +275,8 @@ static bool stop_opening(struct tsock *t)
 	bool is_opening;
 
 	tsock_lock(t);
-	is_opening = t->pcb && tsock_is_opening_state(tcp_state(t->pcb));
+	is_opening = t->pcb && tsock_is_opening_state(tcp_state(t->pcb)) &&
+		     !tcp_has_early_data(t->pcb);
 	if (is_opening) {
 		list_push_back(&t->engine->moving, &t->moving);
 		forget_pcb(t);
@@ -288,11 +293,15 @@ static bool begin_anew(struct tsock *t, int fd)
 	struct user_name peer = { t->key.remote, t->key.remote_port };
 	socklen_t len = sizeof(name);
 	int flags = real.fcntl(fd, F_GETFL);
+	bool was_deferred = atomic_load(&t->is_deferred);
 
 	if (!stop_opening(t))
 		return false;
 	/* the program may know its name already */
 	tsock_unguard_bound(t, fd);
+	/* the program believes to be connected and will write first */
+	if (was_deferred && atomic_load(&t->opens_fast))
+		(void)!tsock_set_twin_fast(fd, true);
 	sock_detach(&t->sock);
 	user_name_write(&peer, t->sock.domain, &name, &len);
 	(void)!real.fcntl(fd, F_SETFL, flags | O_NONBLOCK);
@@ -430,14 +439,32 @@ static enum tcp_state state_of(struct tsock *t)
 	return state;
 }
 
+/* By Fast Open data is with the peer, or perhaps with it, or the peer's with us, and the
+ * handshake is not over. */
+static bool is_early(struct tsock *t)
+{
+	struct tcp_pcb_info info = { .is_opened_early = false };
+	bool result = false;
+
+	tsock_lock(t);
+	if (t->pcb) {
+		tcp_get_info(t->pcb, &info);
+		result = info.is_opened_early || tcp_has_early_data(t->pcb);
+	}
+	tsock_unlock(t);
+	return result;
+}
+
 /* A peer that is near answers soon. What it has opened cannot be begun anew without its
  * seeing a connection that dies, so a SYN that was sent a moment ago is waited for. */
 static enum tcp_state await_answer(struct tsock *t)
 {
 	enum tcp_state state = state_of(t);
+	uint64_t early_end_ns = tsock_now(t) + EARLY_ANSWER_NS;
 
-	while (tsock_is_opening_state(state) &&
-	       tsock_now(t) - t->began_ns < ANSWER_NS) {
+	while ((tsock_is_opening_state(state) &&
+		tsock_now(t) - t->began_ns < ANSWER_NS) ||
+	       (is_early(t) && tsock_now(t) < early_end_ns)) {
 		inside_nap(ANSWER_NAP_NS);
 		state = state_of(t);
 	}
@@ -463,6 +490,8 @@ int tsock_go_back(struct tsock *t, int fd)
 		return -EBADF;
 	do {
 		state = await_answer(t);
+		if (is_early(t))
+			return -EAGAIN;
 		if (tsock_is_opening_state(state) && begin_anew(t, fd))
 			err = 0;
 	} while (err && tsock_is_opening_state(state));

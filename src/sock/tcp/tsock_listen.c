@@ -244,6 +244,9 @@ static int listen_locked(struct tsock *t, struct tcp_port *port,
 		err = tcp_bind(port->pcb, &local->addr, local->port);
 	if (!err)
 		err = listen_as(t, port->pcb);
+	if (!err && settings->fast_key_cnt)
+		tcp_set_listener_keys(port->pcb, settings->fast_keys,
+				      settings->fast_key_cnt);
 	if (!err)
 		return 0;
 	tcp_set_user(port->pcb, NULL);

@@ -132,6 +132,39 @@ static void load_settings(int fd, struct tsock_settings *s)
 	tcp->thin_linear_timeouts = of_tcp(fd, TCP_THIN_LINEAR_TIMEOUTS);
 	s->defer_accept_ns = seconds(fd, TCP_DEFER_ACCEPT);
 	tcp->saved_syn_front = load_saved_front(fd);
+	tcp->fastopen_no_cookie = of_tcp(fd, TCP_FASTOPEN_NO_COOKIE);
+}
+
+/* Those that the program has set, or the kernel's, where we may read them: a cookie is good
+ * for us and for the twin then. */
+static void load_fast_keys(int fd, struct tsock_settings *s)
+{
+	uint8_t bytes[TCP_FASTOPEN_KEYS * sizeof(struct hash_key)];
+	socklen_t len = sizeof(bytes);
+
+	if (real.getsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_KEY, bytes, &len) != 0)
+		return;
+	if (!len) {
+		s->fast_key_cnt = tcp_sysctl_fastopen_keys(s->fast_keys);
+		return;
+	}
+	s->fast_key_cnt = len / sizeof(struct hash_key);
+	for (unsigned i = 0; i < s->fast_key_cnt; i++)
+		for (unsigned j = 0; j < 2; j++) {
+			uint64_t word;
+
+			memcpy(&word, bytes + 8 * (2 * i + j), sizeof(word));
+			s->fast_keys[i].word[j] = le64toh(word);
+		}
+}
+
+/* Listen() may set it, too, when the system wants that for all listeners. */
+static void load_listener(int fd, struct tsock_settings *s)
+{
+	s->tcp.fastopen_max = (uint32_t)of_tcp(fd, TCP_FASTOPEN);
+	s->fast_key_cnt = 0;
+	if (s->tcp.fastopen_max)
+		load_fast_keys(fd, s);
 }
 
 /* A socket whose options nobody has set has those of each fresh one, which are asked for
@@ -171,7 +204,7 @@ static void fresh_is_known(struct fresh *fresh)
 	atomic_store_explicit(&fresh->state, FRESH_KNOWN, memory_order_release);
 }
 
-void tsock_load_settings(const struct tsock *t, int fd, struct tsock_settings *s)
+static void load_usual(const struct tsock *t, int fd, struct tsock_settings *s)
 {
 	if (is_fresh_known(t, &fresh_settings)) {
 		*s = fresh_settings.settings;
@@ -183,6 +216,13 @@ void tsock_load_settings(const struct tsock *t, int fd, struct tsock_settings *s
 		fresh_settings.settings = *s;
 		fresh_is_known(&fresh_settings);
 	}
+}
+
+void tsock_load_settings(const struct tsock *t, int fd, struct tsock_settings *s)
+{
+	load_usual(t, fd, s);
+	if (tsock_phase(t) == TSOCK_LISTENING || tsock_phase(t) == TSOCK_LISTENER)
+		load_listener(fd, s);
 }
 
 static int apply_tcp(struct tcp_pcb *pcb, const struct tsock_settings *s,
@@ -211,6 +251,8 @@ static int apply_tcp(struct tcp_pcb *pcb, const struct tsock_settings *s,
 	is.thin_linear_timeouts = s->tcp.thin_linear_timeouts;
 	is.defer_accept = tcp_defer_accept_timeouts(params, s->defer_accept_ns);
 	is.saved_syn_front = s->tcp.saved_syn_front;
+	is.fastopen_max = s->tcp.fastopen_max;
+	is.fastopen_no_cookie = s->tcp.fastopen_no_cookie;
 	return memcmp(&was, &is, sizeof(is)) ? tcp_set_settings(pcb, &is, now) :
 					       0;
 }
@@ -265,6 +307,8 @@ int tsock_apply_settings(struct tsock *t, struct tcp_pcb *pcb,
 	if (s->snd_buf)
 		tcp_set_snd_buf(pcb, s->snd_buf);
 	(void)!tcp_set_cc(pcb, cc_of(t, s));
+	if (s->fast_key_cnt && tcp_state(pcb) == TCPS_LISTEN)
+		tcp_set_listener_keys(pcb, s->fast_keys, s->fast_key_cnt);
 	return err;
 }
 
@@ -407,6 +451,8 @@ static void follow(struct tsock *t, int fd, int level, int name,
 	if (level == SOL_SOCKET && name == SO_KEEPALIVE && t->is_guarded)
 		tsock_hide_keepalive(t, fd);
 	t->has_chosen_cc |= level == IPPROTO_TCP && name == TCP_CONGESTION;
+	if (level == IPPROTO_TCP && name == TCP_FASTOPEN_CONNECT)
+		atomic_store(&t->opens_fast, of_tcp(fd, TCP_FASTOPEN_CONNECT));
 	if (level == IPPROTO_TCP && name == TCP_INQ)
 		atomic_store(&t->tells_inq, of_tcp(fd, TCP_INQ));
 	if (is_stamps(level, name))
@@ -484,6 +530,27 @@ static void tell_anew(struct tsock *t)
 	tsock_unlock(t);
 }
 
+/* Linux takes those of Fast Open before there is a connection, and the twin does not always
+ * know that there is one. 0: the twin may be asked. */
+static int refuse_fast_option(struct tsock *t, int fd, int level, int name)
+{
+	bool is_over;
+
+	if (LIKELY(level != IPPROTO_TCP || (name != TCP_FASTOPEN &&
+					    name != TCP_FASTOPEN_CONNECT &&
+					    name != TCP_FASTOPEN_NO_COOKIE)) ||
+	    !tsock_lock_ours(t))
+		return 0;
+	is_over = !t->pcb || tcp_state(t->pcb) == TCPS_CLOSED;
+	tsock_unlock(t);
+	if (is_over)
+		return 0;
+	return name == TCP_FASTOPEN_CONNECT &&
+			       tsock_set_twin_fast(fd, false) == -EOPNOTSUPP ?
+		       -EOPNOTSUPP :
+		       -EINVAL;
+}
+
 long tsock_setsockopt(struct fd_object *obj, int fd, int level, int name,
 		      const void *value, socklen_t len)
 {
@@ -502,7 +569,10 @@ long tsock_setsockopt(struct fd_object *obj, int fd, int level, int name,
 		return result ? result : FD_PASS;
 	}
 	mutex_acquire(&t->sock.config);
-	result = real.setsockopt(fd, level, name, value, len) ? -errno : 0;
+	result = refuse_fast_option(t, fd, level, name);
+	if (result == 0)
+		result = real.setsockopt(fd, level, name, value, len) ? -errno :
+									0;
 	if (result == 0)
 		follow(t, fd, level, name, value, len);
 	mutex_release(&t->sock.config);
@@ -571,7 +641,7 @@ struct info {
 };
 _Static_assert(sizeof(struct info) == 280, "as Linux 6.18 has it");
 
-enum { OPT_TIMESTAMPS = 1, OPT_SACK = 2, OPT_WSCALE = 4, OPT_ECN = 8 };
+enum { OPT_TIMESTAMPS = 1, OPT_SACK = 2, OPT_WSCALE = 4, OPT_ECN = 8, OPT_SYN_DATA = 32 };
 
 static void fill_base(struct tcp_info *out, const struct tcp_pcb_info *i,
 		      const struct tcp_flight *flight, uint64_t now)
@@ -584,7 +654,8 @@ static void fill_base(struct tcp_info *out, const struct tcp_pcb_info *i,
 	out->tcpi_options = (uint8_t)((i->has_timestamps ? OPT_TIMESTAMPS : 0) |
 				      (i->has_sack ? OPT_SACK : 0) |
 				      (i->has_window_scale ? OPT_WSCALE : 0) |
-				      (i->has_ecn ? OPT_ECN : 0));
+				      (i->has_ecn ? OPT_ECN : 0) |
+				      (i->has_syn_data ? OPT_SYN_DATA : 0));
 	out->tcpi_snd_wscale = i->snd_scale & 15;
 	out->tcpi_rcv_wscale = i->rcv_scale & 15;
 	out->tcpi_rto = us(i->rto_ns);
@@ -808,6 +879,9 @@ long tsock_getsockopt(struct fd_object *obj, int fd, int level, int name,
 	}
 	if (level == SOL_SOCKET && name == SO_KEEPALIVE &&
 	    atomic_load(&t->hides_keepalive))
+		return give_number(value, len, 1);
+	if (level == IPPROTO_TCP && name == TCP_FASTOPEN_CONNECT &&
+	    atomic_load(&t->opens_fast))
 		return give_number(value, len, 1);
 	if (level == IPPROTO_TCP && name == TCP_SAVED_SYN)
 		return get_saved_syn(t, value, len);

@@ -114,6 +114,9 @@ struct tsock {
 	int error;
 	/* connect() has not said yet what has become of it */
 	bool is_connecting;
+	/* connect() has given it its names, and its SYN leaves with the first bytes
+	 * (TCP_FASTOPEN_CONNECT); written under the lock */
+	_Atomic bool is_deferred;
 	/* when its SYN was sent first */
 	uint64_t began_ns;
 	/* the connection was open once */
@@ -139,6 +142,8 @@ struct tsock {
 	struct tsock_sharer *sharer;
 	/* `config`: the twin is its guard. */
 	bool is_guarded;
+	/* The program has set TCP_FASTOPEN_CONNECT; a guard must not have it. */
+	_Atomic bool opens_fast;
 	/* the program has set SO_KEEPALIVE; a guard must not have it */
 	_Atomic bool hides_keepalive;
 	/* TCP_INQ */
@@ -325,6 +330,15 @@ long tsock_connect(struct fd_object *obj, int fd, const struct sockaddr *addr,
 void tsock_start_over(struct tsock *t, int error);
 /* The error of one that is nobody's, which is said once; 0: none. */
 int tsock_fresh_error(struct tsock *t);
+/* Sets TCP_FASTOPEN_CONNECT of a twin that has no connection. A negative errno says that
+ * the kernel does not allow it (-EOPNOTSUPP), or that it has one. */
+int tsock_set_twin_fast(int fd, bool on);
+/* A send with MSG_FASTOPEN: the connection's names, for a SYN that waits for its bytes
+ * (tsock_open_deferred), or what has become of one before. FD_PASS: the kernel does it all. */
+long tsock_connect_to_send(struct tsock *t, int fd, const struct sockaddr *addr,
+			   socklen_t len, int flags);
+/* Says what has become of a connection whose SYN this call has sent: as connect(). */
+long tsock_opened_by_send(struct tsock *t, int fd, int flags);
 /* Waits until a connection that is under way is open. 0, -EAGAIN, or its error. */
 long tsock_await_open(struct tsock *t, int fd, uint64_t timeout_ns) MUST_CHECK;
 
@@ -380,6 +394,9 @@ struct tsock_settings {
 	uint32_t rcv_buf, snd_buf;
 	int rcv_lowat;
 	uint64_t defer_accept_ns;
+	/* of a listener */
+	struct hash_key fast_keys[TCP_FASTOPEN_KEYS];
+	unsigned fast_key_cnt;
 	enum tcp_cc_algorithm cc;
 	/* The twin's is BBR, which is ours if the program has chosen it, and not the
 	 * system for all. */

@@ -38,6 +38,9 @@ struct tx_call {
 	/* what it has, and what of it was taken */
 	size_t len, done;
 	int flags;
+	/* whom MSG_FASTOPEN connects to */
+	const struct sockaddr *name;
+	socklen_t name_len;
 	/* sendfile: the file, and where in it; -1: from memory */
 	int file;
 	off64_t offset;
@@ -289,6 +292,67 @@ static long write_long(struct tsock *t, struct tx_call *call, uint32_t room)
 	return queue(t, call, &run, (size_t)n);
 }
 
+/* A packet for what the SYN may carry, and how much that is; 0: it carries nothing. Where
+ * the stock is empty, the unlock may bring more. */
+static uint32_t take_for_syn(struct tsock *t, const struct tx_call *call,
+			     struct run *run)
+{
+	size_t left = call->len - call->done;
+	uint32_t room = 0;
+	bool is_over;
+
+	run->cnt = 0;
+	for (unsigned tries = 0; !run->cnt && tries < MEMORY_TRIES; tries++) {
+		if (tries)
+			inside_nap(tries > 1 ? MEMORY_NAP_NS : 1);
+		tsock_lock(t);
+		if (t->is_deferred && t->pcb)
+			room = tcp_fast_room(t->pcb, tsock_now(t));
+		room = (uint32_t)MIN((size_t)room, left);
+		run->pkts[0] = room ? stack_send_alloc_locked(t->engine->stack) :
+				      NULL;
+		run->cnt = run->pkts[0] != NULL;
+		is_over = !room || stack_send_is_used_up_locked(t->engine->stack);
+		tsock_unlock(t);
+		if (is_over)
+			break;
+	}
+	return run->cnt ? room : 0;
+}
+
+/* The SYN leaves with as much of the call as it may carry, which is copied without the
+ * lock. Nobody else writes meanwhile, but another thread may end the connection. 0: it has
+ * left, or somebody else's has. */
+static COLD long open_deferred(struct tsock *t, struct tx_call *call)
+{
+	struct run run;
+	uint32_t room;
+	long n = 0;
+
+	mutex_acquire(&t->writer);
+	room = take_for_syn(t, call, &run);
+	if (room)
+		n = fill(call, &run, room, room);
+	tsock_lock(t);
+	if (n >= 0 && t->is_deferred && t->pcb && !tsock_is_moving(t)) {
+		t->is_deferred = false;
+		t->began_ns = tsock_now(t);
+		tcp_open_held(t->pcb, run.cnt ? run.pkts[0] : NULL, t->began_ns);
+		if (n)
+			count(t, (size_t)n);
+		call->done += (size_t)n;
+		run.cnt = n = 0;
+		tcp_engine_due_locked(t->engine);
+		tsock_update(t, 0);
+	}
+	/* the file is read there again */
+	call->offset -= n > 0 ? n : 0;
+	drop_run(&run);
+	tsock_unlock(t);
+	mutex_release(&t->writer);
+	return MIN(n, 0l);
+}
+
 /* Sends what has been queued. While the lock was released for a copy the connection may
  * have ended, or have begun to go back to the kernel with its queue. Under the lock. */
 static void push(struct tsock *t) REQUIRES(t->engine->stack->lock)
@@ -436,12 +500,28 @@ enum {
 		   MSG_MORE | MSG_OOB | MSG_DONTROUTE | MSG_ZEROCOPY,
 };
 
-/* Linux knows more flags; MSG_FASTOPEN even connects. */
+/* Linux knows more flags; MSG_FASTOPEN with one of them even connects. */
 static COLD long send_oddly(struct tsock *t, int fd, int flags)
 {
 	if (tsock_is_ours(t) || flags & MSG_FASTOPEN)
 		return leave_for(t, fd, flags, "a send with these flags");
 	return FD_PASS;
+}
+
+/* 0: it is open, and what is left of the call may follow. What the SYN has taken is told
+ * where the call ends without a connection. Linux tells it then, too, but where a signal
+ * has interrupted the wait: there the program would send it twice. */
+static COLD long open_and_wait(struct tsock *t, int fd, struct tx_call *call)
+{
+	long n = open_deferred(t, call);
+
+	if (!n)
+		n = tsock_opened_by_send(t, fd, call->flags);
+	if (n == FD_PASS)
+		return go_on_with_twin(t, fd, call);
+	if (call->done && (n == -EINPROGRESS || n == -EALREADY || n == -EINTR))
+		return (long)call->done;
+	return n;
 }
 
 /* Whether something could be written. */
@@ -457,20 +537,44 @@ static COLD long write_nothing(struct tsock *t, int flags)
 	return n == -EAGAIN || n == -EBUSY ? 0 : n;
 }
 
+static long send_call(struct tsock *t, int fd, struct tx_call *call);
+
+/* MSG_FASTOPEN connects first. */
+static COLD long send_fast(struct tsock *t, int fd, struct tx_call *call)
+{
+	long n;
+
+	if (call->flags & ~(TX_FLAGS | MSG_FASTOPEN))
+		return send_oddly(t, fd, call->flags);
+	n = tsock_connect_to_send(t, fd, call->name, call->name_len,
+				  call->flags);
+	call->flags &= ~MSG_FASTOPEN;
+	return n ? n : send_call(t, fd, call);
+}
+
 static long send_call(struct tsock *t, int fd, struct tx_call *call)
 {
 	long n;
 
 	if (UNLIKELY(call->flags & ~TX_FLAGS))
-		return send_oddly(t, fd, call->flags);
+		return call->flags & MSG_FASTOPEN ?
+			       send_fast(t, fd, call) :
+			       send_oddly(t, fd, call->flags);
 	if (UNLIKELY(!tsock_is_ours(t))) {
 		n = tsock_fresh_error(t);
 		return n ? n : FD_PASS;
 	}
-	if (UNLIKELY(!call->len))
+	if (UNLIKELY(!call->len) && !atomic_load(&t->is_deferred))
 		return write_nothing(t, call->flags);
 	for (;;) {
 		n = write_all(t, call);
+		if (n == -EAGAIN && UNLIKELY(atomic_load(&t->is_deferred))) {
+			n = open_and_wait(t, fd, call);
+			if (n)
+				return n;
+			if (call->done < call->len)
+				continue;
+		}
 		if (n != -EAGAIN || !sock_is_blocking(&t->sock, call->flags))
 			break;
 		n = wait_for_room(t, fd);
@@ -490,7 +594,8 @@ static long send_call(struct tsock *t, int fd, struct tx_call *call)
 }
 
 static long send_memory(struct tsock *t, int fd, const void *buf, size_t len,
-			int flags)
+			int flags, const struct sockaddr *name,
+			socklen_t name_len)
 {
 	struct iovec iov = { (void *)(uintptr_t)buf, len };
 	struct tx_call call = {
@@ -498,6 +603,8 @@ static long send_memory(struct tsock *t, int fd, const void *buf, size_t len,
 		.iov_cnt = 1,
 		.len = MIN(len, (size_t)INT_MAX),
 		.flags = flags,
+		.name = name,
+		.name_len = name_len,
 		.file = -1,
 	};
 
@@ -509,24 +616,24 @@ static long send_memory(struct tsock *t, int fd, const void *buf, size_t len,
 long tsock_send(struct fd_object *obj, int fd, const void *buf, size_t len,
 		int flags)
 {
-	return send_memory(tsock_of(obj), fd, buf, len, flags);
+	return send_memory(tsock_of(obj), fd, buf, len, flags, NULL, 0);
 }
 
-/* A name makes no difference to a connection. */
+/* A name makes no difference to a connection, but where MSG_FASTOPEN begins it. */
 long tsock_sendto(struct fd_object *obj, int fd, const void *buf, size_t len,
-		  int flags, const struct sockaddr *addr UNUSED,
-		  socklen_t addr_len UNUSED)
+		  int flags, const struct sockaddr *addr, socklen_t addr_len)
 {
-	return send_memory(tsock_of(obj), fd, buf, len, flags);
+	return send_memory(tsock_of(obj), fd, buf, len, flags, addr, addr_len);
 }
 
 long tsock_write(struct fd_object *obj, int fd, const void *buf, size_t len)
 {
-	return send_memory(tsock_of(obj), fd, buf, len, 0);
+	return send_memory(tsock_of(obj), fd, buf, len, 0, NULL, 0);
 }
 
 static long send_vector(struct tsock *t, int fd, const struct iovec *iov,
-			size_t cnt, int flags)
+			size_t cnt, int flags, const struct sockaddr *name,
+			socklen_t name_len)
 {
 	ssize_t len = user_iov_len(iov, cnt);
 	struct tx_call call = {
@@ -534,6 +641,8 @@ static long send_vector(struct tsock *t, int fd, const struct iovec *iov,
 		.iov_cnt = cnt,
 		.len = (size_t)len,
 		.flags = flags,
+		.name = name,
+		.name_len = name_len,
 		.file = -1,
 	};
 
@@ -544,7 +653,8 @@ static long send_vector(struct tsock *t, int fd, const struct iovec *iov,
 long tsock_writev(struct fd_object *obj, int fd, const struct iovec *iov, int cnt)
 {
 	return cnt < 0 ? FD_PASS :
-			 send_vector(tsock_of(obj), fd, iov, (size_t)cnt, 0);
+			 send_vector(tsock_of(obj), fd, iov, (size_t)cnt, 0, NULL,
+				     0);
 }
 
 long tsock_pwritev2(struct fd_object *obj, int fd, const struct iovec *iov,
@@ -579,7 +689,8 @@ long tsock_sendmsg(struct fd_object *obj, int fd, const struct msghdr *msg,
 	if (msg->msg_control && msg->msg_controllen && tsock_is_ours(t))
 		return leave_for(t, fd, flags,
 				 "a send with control messages");
-	return send_vector(t, fd, msg->msg_iov, msg->msg_iovlen, flags);
+	return send_vector(t, fd, msg->msg_iov, msg->msg_iovlen, flags,
+			   msg->msg_name, msg->msg_namelen);
 }
 
 long tsock_sendmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
