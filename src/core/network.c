@@ -459,6 +459,19 @@ static struct sock_tcp_params tcp_params(const struct options *o)
 	};
 }
 
+static enum sock_right_keeper right_keeper_of(uint64_t wish)
+{
+	switch ((enum way_back_wish)wish) {
+	case WAY_BACK_HELPER:
+		return SOCK_RIGHT_HELPER_ALWAYS;
+	case WAY_BACK_SELF:
+		return SOCK_RIGHT_SELF;
+	case WAY_BACK_AUTO:
+		break;
+	}
+	return SOCK_RIGHT_HELPER_IN_NEED;
+}
+
 void network_configure(const struct options *options, const struct rules *rules)
 {
 	struct sock_params params = {
@@ -473,7 +486,7 @@ void network_configure(const struct options *options, const struct rules *rules)
 		.rx_bytes_min = (uint32_t)options->rx_bytes_min,
 		.tx_eagain = options->tx_nonblocked_eagains,
 		.find_program = module_find_program,
-		.keeps_right = options->way_back == WAY_BACK_AUTO,
+		.right_keeper = right_keeper_of(options->way_back),
 		.with_tcp = options->tcp,
 		.tcp = tcp_params(options),
 		.hold_conversations = hold_conversations,

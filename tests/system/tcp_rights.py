@@ -5,6 +5,7 @@
     tcp_rights.py CASE PEER PORT
 
 The peer is tcp_peer, of whose service `echo` each connection asks."""
+import ctypes
 import errno
 import fcntl
 import os
@@ -95,6 +96,24 @@ def comes_back():
     say("parent", echoed(s, 10))
 
 
+def comes_back_with_rights():
+    s = connected()
+    pid = os.fork()
+    if pid == 0:
+        say("child", echoed(s, 10))
+        os._exit(0)
+    say("child ended", os.waitpid(pid, 0)[1])
+    say("parent", echoed(s, 10))
+
+
+def reaper():
+    """Orphans come to this process."""
+    ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+    s, other = connected(), connected()
+    say("echo", echoed(s, 10), echoed(other, 10))
+    say("helpers", len(helpers()))
+
+
 def goes_unnoticed():
     """Nothing of the helper is to be seen but its name among the processes."""
     heard = []
@@ -119,6 +138,51 @@ def goes_unnoticed():
     say("session", os.getsid(found[0]) == found[0])
     say("echo", echoed(s, 10), heard)
     print("helper", found[0], file=sys.stderr, flush=True)
+
+
+def unseen_setuid():
+    """Found in libc itself, past the library."""
+    ctypes.CDLL("libc.so.6").setuid(NOBODY)
+
+
+def unseen():
+    """The rights go by a way that the library does not see."""
+    s = connected()
+    say("helpers", len(helpers()))
+    unseen_setuid()
+    say("rights", status_of("self", "CapEff")[0].strip("0") or "none")
+    later = connected()
+    say("without rights", echoed(s, 10), echoed(later, 10))
+    pid = os.fork()
+    if pid == 0:
+        say("child", echoed(s, 10), echoed(later, 10))
+        os._exit(0)
+    say("child ended", os.waitpid(pid, 0)[1])
+    say("parent", echoed(s, 10), echoed(later, 10))
+
+
+def another_helper():
+    """One that is killed is followed by another; meanwhile the process goes without."""
+    s = connected()
+    found = helpers()
+    os.kill(found[0], signal.SIGKILL)
+    await_true(lambda: not os.path.exists(f"/proc/{found[0]}") or
+               status_of(found[0], "State")[0].startswith("Z"))
+    pid = os.fork()
+    if pid == 0:
+        say("child", echoed(s, 10))
+        os._exit(0)
+    os.waitpid(pid, 0)
+    later = connected()
+    say("helpers", len([pid for pid in helpers() if pid != found[0]]))
+    say("later", echoed(later, 10), echoed(s, 10))
+
+
+def no_helper_wanted():
+    """No interface is taken for a connection to itself."""
+    server = socket.create_server(("127.0.0.1", 0))
+    s = socket.create_connection(server.getsockname())
+    say("helpers", len(helpers()))
 
 
 def killed_helper():
@@ -155,5 +219,7 @@ def killed_helper():
     say("again", echoed(again, 10), echoed(s, 10))
 
 
-cases = {f.__name__: f for f in (goes_on, comes_back, goes_unnoticed, killed_helper)}
+cases = {f.__name__: f for f in (
+    goes_on, comes_back, comes_back_with_rights, reaper, goes_unnoticed, unseen,
+    another_helper, no_helper_wanted, killed_helper)}
 cases[case]()

@@ -74,6 +74,45 @@ helper_that_is_killed_costs_no_connection() {
 		"$work/a.log" || { grep -v '\[VMA_' "$work/a.log"; return 1; }
 }
 
+# VMA_WAY_BACK=helper: it is there from the first connection on.
+rights_that_go_unseen() {
+	run a.log unseen VMA_WAY_BACK=helper
+	says "helpers 1" "rights none" "without rights 10 10" "child 10 10" \
+		"child ended 0" "parent 10 10" || return 1
+	[ "$(grep -c "is the kernel's: a child process has it" "$work/a.log")" = 2 ] ||
+		{ grep -v '\[VMA_' "$work/a.log"; return 1; }
+}
+
+# Each repair is its, though the program has the right as well.
+helper_does_it_all() {
+	rm -f "$work"/trace.*
+	(in_ns $a a.log timeout -k 5 60 env VMA_WAY_BACK=helper strace -ff -o "$work/trace" \
+		-e trace=setsockopt /usr/bin/python3 "$rights" comes_back_with_rights \
+		10.78.0.2 7000) </dev/null >"$work/out" 2>"$work/err"
+	says "child 10" "child ended 0" "parent 10" || return 1
+	# where a descriptor is sent to the helper it is that after its channel
+	grep -h TCP_REPAIR, "$work"/trace.* >"$work/switches"
+	[ -s "$work/switches" ] && ! grep -v '^setsockopt(1, ' "$work/switches"
+}
+
+helper_that_is_killed_is_replaced() {
+	run a.log another_helper VMA_WAY_BACK=helper
+	says "child 10" "helpers 1" "later 10 10"
+}
+
+helper_waits_for_an_interface() {
+	run a.log no_helper_wanted VMA_WAY_BACK=helper
+	says "helpers 0"
+}
+
+# A process that adopts orphans has none, and says once what that means.
+no_helper_no_acceleration() {
+	run a.log reaper VMA_WAY_BACK=helper
+	says "echo 10 10" "helpers 0" || return 1
+	[ "$(grep -c "TCP sockets are the kernel's, since VMA_WAY_BACK=helper" "$work/a.log")" = 1 ] ||
+		{ grep -v '\[VMA_' "$work/a.log"; return 1; }
+}
+
 # Started by hand it says what it is.
 helper_alone_says_what_it_is() {
 	local status
@@ -93,7 +132,9 @@ make_lab || { tap_not_ok lab "cannot make the namespaces"; tap_end; exit; }
 wait_for ready "$work/peer"
 for case in ${CASES:-connections_stay_ours without_a_helper_they_go_back \
 	child_has_one_given_back helper_is_not_noticed \
-	helper_that_is_killed_costs_no_connection helper_alone_says_what_it_is}; do
+	helper_that_is_killed_costs_no_connection rights_that_go_unseen helper_does_it_all \
+	helper_that_is_killed_is_replaced helper_waits_for_an_interface \
+	no_helper_no_acceleration helper_alone_says_what_it_is}; do
 	tap_check "$case" "$case"
 done
 tap_end

@@ -26,6 +26,7 @@
 #include "os/inside.h"
 #include "pkt/wire.h"
 #include "sock/kin.h"
+#include "sock/tcp/tcp_right.h"
 #include "sock/tcp/tsock_priv.h"
 #include "sock/tcp/tsock_share.h"
 
@@ -330,7 +331,9 @@ void tsock_join_listener(struct tsock *t, int fd)
 		reason = REASON_NO_WAY_BACK;
 	if (reason == REASON_NONE)
 		net = sock_params.net(&reason);
-	if (net) {
+	if (net && !tcp_right_is_ready()) {
+		reason = REASON_NO_WAY_BACK;
+	} else if (net) {
 		sock_choose_stack(&t->sock, net);
 		reason = join_as(t, fd, &local);
 	}
