@@ -403,6 +403,15 @@ void runtime_exiting(void)
 	end_stats();
 }
 
+void runtime_leaving_child(void)
+{
+	int saved_errno = errno;
+
+	if (!os_is_inside() && !atomic_load(&runtime.is_filtered))
+		end_network();
+	errno = saved_errno;
+}
+
 static bool leave_by_filter(struct fd_object *obj, int fd)
 {
 	if (!obj->ops->is_internal)
