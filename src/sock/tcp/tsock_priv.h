@@ -110,6 +110,8 @@ struct tsock {
 	unsigned short_stays;
 	/* since it joined */
 	_Atomic bool has_accepted;
+	/* the program has called accept() */
+	_Atomic bool accepts;
 	/* what SO_ERROR says, a negative errno or 0; said once */
 	int error;
 	/* connect() has not said yet what has become of it */
@@ -364,6 +366,8 @@ void tsocks_lend_listeners(void);
 void tsock_join_listener(struct tsock *t, int fd);
 /* Somebody waits for it. */
 void tsock_wants_accept(struct tsock *t);
+/* Who waits for it is the one who will accept. If not, it joins when somebody accepts. */
+bool tsock_is_for_itself(const struct tsock *t);
 
 /* -- tsock_stats.c -- */
 /* Begins to publish the figures of a connection. Under the lock. */
