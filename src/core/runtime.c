@@ -436,6 +436,7 @@ void runtime_filtering(void)
 	if (fd_visit(NULL, leave_by_filter) || network_is_made())
 		log_info("Sockets go back to the kernel: %s",
 			 reason_why(REASON_SECCOMP));
+	network_end_what_stays();
 	fd_table_remove_range(0, ~0u);
 	fd_table_close();
 	network_stop();

@@ -69,7 +69,7 @@ helper_is_not_noticed() {
 
 helper_that_is_killed_costs_no_connection() {
 	run a.log killed_helper
-	says "older 200" "later 10" "its port EADDRINUSE" "helpers 1" "again 10 10" || return 1
+	says "older 200" "later 10" "asynchronous ENOTSUP" "its port EADDRINUSE" "helpers 1" "again 10 10" || return 1
 	grep -q 'the helper that gives connections back to the kernel does not answer' \
 		"$work/a.log" || { grep -v '\[VMA_' "$work/a.log"; return 1; }
 }
@@ -113,6 +113,53 @@ no_helper_no_acceleration() {
 		{ grep -v '\[VMA_' "$work/a.log"; return 1; }
 }
 
+# VMA_WAY_BACK=off: whoever has which right, no connection goes back.
+nothing_goes_back() {
+	mark_carriers
+	run a.log goes_on VMA_WAY_BACK=off
+	says "before 10" "without rights 400 400" && is_ours || return 1
+	run a.log stays VMA_WAY_BACK=off
+	says "asynchronous ENOTSUP" "handed on ENOTSUP" "other end b'y'" \
+		"child EIO EIO" "parent 10" "helpers 0" || return 1
+	[ "$(grep -c "VMA_WAY_BACK=off keeps a connection" "$work/a.log")" = 1 ] ||
+		{ grep -v '\[VMA_' "$work/a.log"; return 1; }
+}
+
+# A server that is ended by a signal, with much that it has just written.
+ends_with_all_delivered() {
+	local servers="/usr/bin/python3 $srcdir/tests/system/tcp_servers.py" pid
+	rm -f "$work/a.log"
+	(in_ns $a a.log env VMA_WAY_BACK=off $servers serve writer 10.78.0.1 7021) \
+		>"$work/words" 2>"$work/err" &
+	pid=$!
+	wait_until ip netns exec $a grep -q ':1B6D 0' /proc/net/tcp || return 1
+	(in_ns $b - timeout 60 $servers count 10.78.0.1 7021 4) >"$work/out" 2>&1 &
+	wait_until have_written || return 1
+	kill -TERM $pid
+	wait $pid
+	wait $!
+	says "[('good', 4)]"
+}
+have_written() {
+	[ "$(grep -c writing "$work/words")" = 4 ]
+}
+
+# As long as VMA_EXIT_LINGER_MSEC allows; the peer hears that something is missing.
+end_that_cannot_be_delivered() {
+	mkfifo "$work/told" 2>/dev/null
+	(in_ns $b - /usr/bin/python3 "$rights" reads_late 10.78.0.2 7001) \
+		<>"$work/told" >"$work/late" 2>&1 &
+	wait_for ready "$work/late" || return 1
+	rm -f "$work/a.log"
+	(in_ns $a a.log timeout -k 5 60 env VMA_WAY_BACK=off VMA_EXIT_LINGER_MSEC=500 \
+		/usr/bin/python3 "$rights" ends_full 10.78.0.2 7001) </dev/null >"$work/out" 2>"$work/err"
+	wait_for took "$work/out" || return 1
+	says "full True" "took as long as allowed" || return 1
+	echo >"$work/told"
+	wait $!
+	wait_for ECONNRESET "$work/late"
+}
+
 # Started by hand it says what it is.
 helper_alone_says_what_it_is() {
 	local status
@@ -134,7 +181,8 @@ for case in ${CASES:-connections_stay_ours without_a_helper_they_go_back \
 	child_has_one_given_back helper_is_not_noticed \
 	helper_that_is_killed_costs_no_connection rights_that_go_unseen helper_does_it_all \
 	helper_that_is_killed_is_replaced helper_waits_for_an_interface \
-	no_helper_no_acceleration helper_alone_says_what_it_is}; do
+	no_helper_no_acceleration nothing_goes_back ends_with_all_delivered \
+	end_that_cannot_be_delivered helper_alone_says_what_it_is}; do
 	tap_check "$case" "$case"
 done
 tap_end

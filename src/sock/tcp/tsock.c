@@ -861,6 +861,7 @@ bool tsocks_exist(void)
 struct fd_ops tsock_ops = {
 	.name = "tcp",
 	.leave = tsock_leave,
+	.stays = tsock_stays,
 	.await = tsock_await,
 	.follow = tsock_follow,
 	.word = tsock_word,
