@@ -60,6 +60,9 @@ script_cases() {
 		*/system/tcp_ways)
 		sed -n "/^carriers='/,/^'/s/^\(\w\+\) .*/\1/p" "$1.sh"
 		;;
+	*/system/tcp_servers)
+		sed -n "/^programs='/,/^'/s/^\(\w\+\) .*/\1/p" "$1.sh"
+		;;
 	*/system/udp_mlx5 | */system/udp_verbs)
 		sed -n '/^cases="/,/"$/p' tests/system/udp_card.sh |
 			sed 's/^cases=//' | grep -oE '\w+'

@@ -32,7 +32,7 @@ enum spec {
 	SPEC_CNT,
 };
 
-enum way_back_wish { WAY_BACK_AUTO, WAY_BACK_SELF };
+enum way_back_wish { WAY_BACK_AUTO, WAY_BACK_HELPER, WAY_BACK_SELF, WAY_BACK_OFF };
 enum io_uring_wish { IO_URING_AUTO, IO_URING_KERNEL, IO_URING_IGNORE };
 
 enum ring_wish { RING_AUTO, RING_MLX5, RING_VERBS, RING_XDP };

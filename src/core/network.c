@@ -189,21 +189,29 @@ static bool leave_for_operator(struct fd_object *obj, int fd)
 	return true;
 }
 
+static bool stays(struct fd_object *obj, int fd UNUSED)
+{
+	return obj->ops->stays(obj);
+}
+
 /* One, or all of them. What is opened later is accelerated as before. */
 static int send_back(int fd)
 {
 	struct fd_object *obj;
-	bool was_one;
+	bool was_one, has_stayed;
 
 	if (fd < 0) {
 		log_info("Sockets go back to the kernel: %s",
 			 reason_why(REASON_OPERATOR));
 		(void)fd_visit(NULL, leave_for_operator);
-		return 0;
+		return fd_visit(NULL, stays) ? -EOPNOTSUPP : 0;
 	}
 	obj = fd_table_get(fd);
 	was_one = obj && leave_for_operator(obj, fd);
+	has_stayed = obj && obj->ops->stays(obj);
 	fd_object_put(obj);
+	if (has_stayed)
+		return -EOPNOTSUPP;
 	return was_one ? 0 : -EBADF;
 }
 
@@ -459,6 +467,21 @@ static struct sock_tcp_params tcp_params(const struct options *o)
 	};
 }
 
+static enum sock_right_keeper right_keeper_of(uint64_t wish)
+{
+	switch ((enum way_back_wish)wish) {
+	case WAY_BACK_HELPER:
+		return SOCK_RIGHT_HELPER_ALWAYS;
+	case WAY_BACK_SELF:
+		return SOCK_RIGHT_SELF;
+	case WAY_BACK_OFF:
+		return SOCK_RIGHT_UNUSED;
+	case WAY_BACK_AUTO:
+		break;
+	}
+	return SOCK_RIGHT_HELPER_IN_NEED;
+}
+
 void network_configure(const struct options *options, const struct rules *rules)
 {
 	struct sock_params params = {
@@ -473,7 +496,8 @@ void network_configure(const struct options *options, const struct rules *rules)
 		.rx_bytes_min = (uint32_t)options->rx_bytes_min,
 		.tx_eagain = options->tx_nonblocked_eagains,
 		.find_program = module_find_program,
-		.keeps_right = options->way_back == WAY_BACK_AUTO,
+		.right_keeper = right_keeper_of(options->way_back),
+		.exit_linger_ms = options->exit_linger,
 		.with_tcp = options->tcp,
 		.tcp = tcp_params(options),
 		.hold_conversations = hold_conversations,
@@ -580,6 +604,14 @@ void network_before_exit(void)
 		return;
 	sock_kinds_before_exit();
 	net_flush(net, EXIT_FLUSH_MS * NS_PER_MS);
+}
+
+void network_end_what_stays(void)
+{
+	struct net *net = network_get_made();
+
+	if (net && !atomic_load(&network.is_over))
+		sock_kinds_end_what_stays();
 }
 
 void network_before_exec(void)

@@ -33,6 +33,8 @@ void network_share(void);
 void network_after_fork(void);
 void network_before_spawn(void);
 void network_before_exit(void);
+/* What has not left to the kernel though it should ends. */
+void network_end_what_stays(void);
 /* Before the process becomes another program: what closing still has to deliver is the
  * kernel's. */
 void network_before_exec(void);

@@ -403,6 +403,15 @@ void runtime_exiting(void)
 	end_stats();
 }
 
+void runtime_leaving_child(void)
+{
+	int saved_errno = errno;
+
+	if (!os_is_inside() && !atomic_load(&runtime.is_filtered))
+		end_network();
+	errno = saved_errno;
+}
+
 static bool leave_by_filter(struct fd_object *obj, int fd)
 {
 	if (!obj->ops->is_internal)
@@ -427,6 +436,7 @@ void runtime_filtering(void)
 	if (fd_visit(NULL, leave_by_filter) || network_is_made())
 		log_info("Sockets go back to the kernel: %s",
 			 reason_why(REASON_SECCOMP));
+	network_end_what_stays();
 	fd_table_remove_range(0, ~0u);
 	fd_table_close();
 	network_stop();

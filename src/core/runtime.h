@@ -35,6 +35,9 @@ void runtime_unload(void);
 /* This process image is about to end without destructors. runtime_exiting: it ends
  * at once. */
 void runtime_exiting(void);
+/* runtime_leaving_child: a child goes on alone, since libc ends this process without a call of
+ * ours. */
+void runtime_leaving_child(void);
 /* runtime_executing: another program takes its place. */
 void runtime_executing(void);
 /* That has failed, so the image goes on. Returns `result`; errno is as before. */

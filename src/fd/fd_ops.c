@@ -77,6 +77,11 @@ static void leave_nothing(struct fd_object *obj UNUSED, int fd UNUSED,
 {
 }
 
+static bool has_gone(struct fd_object *obj UNUSED)
+{
+	return false;
+}
+
 static void ignore_event(struct fd_object *obj UNUSED, uint32_t events UNUSED)
 {
 }
@@ -140,6 +145,7 @@ void fd_ops_fill(struct fd_ops *ops)
 	FILL(quick_sendto, slow_sendto);
 	FILL(passed, count_nothing);
 	FILL(leave, leave_nothing);
+	FILL(stays, has_gone);
 	FILL(twin_event, ignore_event);
 	FILL(await, await_kernel);
 	FILL(follow, follow_nothing);

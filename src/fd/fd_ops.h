@@ -111,6 +111,10 @@ struct fd_ops {
 	void (*leave)(struct fd_object *obj, int fd, enum reason reason,
 		      enum stats_decider decider);
 
+	/* It could not leave: only this process can go on with it. After `leave`, in the
+	 * bracket. */
+	bool (*stays)(struct fd_object *obj);
+
 	/* The twin has something to read or an error to tell: EPOLLIN, EPOLLERR.
 	 * Any thread, inside the bracket, with or without a reference. */
 	void (*twin_event)(struct fd_object *obj, uint32_t events);

@@ -5,6 +5,10 @@
 #include "sock-redirect/call.h"
 
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "os/file.h"
 
 #ifdef VMA_TEST
 /* Calls are counted here before the constructor has run; these counts are lost. */
@@ -69,6 +73,13 @@ COLD void fd_call_copied_set(int fd)
 	errno = saved_errno;
 }
 
+void fd_call_may_be_stream(struct fd_object *obj, int fd, int new_fd)
+{
+	if (new_fd >= 0 && new_fd <= STDERR_FILENO &&
+	    S_ISSOCK(file_identify(fd).mode))
+		obj->ops->leave(obj, fd, REASON_HANDED_ON, STATS_BY_HAND);
+}
+
 int fd_call_duplicate(int fd, int cmd, void *arg)
 {
 	struct fd_object *obj;
@@ -84,6 +95,8 @@ int fd_call_duplicate(int fd, int cmd, void *arg)
 		new_fd = -1;
 	} else {
 		new_fd = fd_table_forget(real.fcntl(fd, cmd, arg));
+		if (obj)
+			fd_call_may_be_stream(obj, fd, new_fd);
 		if (obj && new_fd >= 0 && fd_table_install(new_fd, obj) != 0)
 			fd_table_forget(new_fd);
 	}

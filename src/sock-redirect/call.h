@@ -134,6 +134,11 @@ static inline void fd_call_copied(int fd)
 		fd_call_copied_set(fd);
 }
 
+/* What the object's `fd` names is about to have the number new_fd as well. libc's streams read
+ * and write by the first three numbers, through functions that nobody can intercept, so a
+ * socket is the kernel's from then on. Inside the bracket. */
+void fd_call_may_be_stream(struct fd_object *obj, int fd, int new_fd);
+
 /* F_DUPFD in both forms: the new number names what the old one names. errno is
  * set. */
 int fd_call_duplicate(int fd, int cmd, void *arg);

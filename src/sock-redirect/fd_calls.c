@@ -190,17 +190,20 @@ int shim_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 }
 
 /* What is done with each fd in a control message. */
-typedef void fd_fn(int fd);
+/* What it says is summed up by who calls it. */
+typedef bool fd_fn(int fd);
 
-static void for_fds_in(const struct cmsghdr *cmsg, fd_fn *fn)
+static bool for_fds_in(const struct cmsghdr *cmsg, fd_fn *fn)
 {
+	bool result = false;
 	size_t len = cmsg->cmsg_len - CMSG_LEN(0);
 	int fd;
 
 	for (size_t at = 0; at + sizeof(fd) <= len; at += sizeof(fd)) {
 		memcpy(&fd, CMSG_DATA(cmsg) + at, sizeof(fd));
-		fn(fd);
+		result |= fn(fd);
 	}
+	return result;
 }
 
 /* The program's lengths have not been checked by anybody yet. */
@@ -212,21 +215,24 @@ static bool is_within(const struct msghdr *msg, const struct cmsghdr *cmsg)
 	       cmsg->cmsg_len <= (size_t)(end - (const char *)cmsg);
 }
 
-static COLD void for_fds_of_message(const struct msghdr *msg, fd_fn *fn)
+/* Whether `fn` has said yes. */
+static COLD bool for_fds_of_message(const struct msghdr *msg, fd_fn *fn)
 {
 	/* The macros take no const. */
 	struct msghdr *walked = (struct msghdr *)msg;
 	int saved_errno = errno;
 	struct cmsghdr *cmsg;
+	bool result = false;
 
 	os_enter();
 	for (cmsg = CMSG_FIRSTHDR(walked); cmsg && is_within(msg, cmsg);
 	     cmsg = CMSG_NXTHDR(walked, cmsg))
 		if (cmsg->cmsg_level == SOL_SOCKET &&
 		    cmsg->cmsg_type == SCM_RIGHTS)
-			for_fds_in(cmsg, fn);
+			result |= for_fds_in(cmsg, fn);
 	os_leave();
 	errno = saved_errno;
+	return result;
 }
 
 /* Fds only matter when there are objects that they could name. What cannot be a
@@ -249,44 +255,49 @@ static unsigned batch_len(const struct mmsghdr *msgs, unsigned cnt)
 
 /* A received fd names a file of the sender. When that is a socket of this
  * process, it names our object too. */
-static void adopt_fd(int fd)
+static bool adopt_fd(int fd)
 {
 	struct file_id id = file_identify(fd);
 	struct fd_object *obj;
 
 	fd_table_forget(fd);
 	if (!S_ISSOCK(id.mode))
-		return;
+		return false;
 	obj = fd_table_find_inode(id.ino);
 	if (!obj)
-		return;
+		return false;
 	/* Without memory for the table the fd stays what the kernel made it. */
 	if (fd_table_install(fd, obj) != 0)
 		fd_table_forget(fd);
 	fd_flight_end(obj);
 	fd_object_put(obj);
+	return true;
 }
 
 /* The receiver gets the kernel's socket, so the kernel must have everything that is
- * in it. */
-static void send_fd(int fd)
+ * in it. True: it has not. */
+static bool send_fd(int fd)
 {
 	struct fd_object *obj = fd_table_get(fd);
+	bool result;
 
 	if (obj && !obj->ops->is_internal)
 		obj->ops->leave(obj, fd, REASON_HANDED_ON, STATS_BY_HAND);
+	result = obj && obj->ops->stays(obj);
 	fd_object_put(obj);
 	fd_flight_start(fd);
+	return result;
 }
 
 /* The fd did not leave after all. */
-static void ground_fd(int fd)
+static bool ground_fd(int fd)
 {
 	struct fd_object *obj = fd_table_get(fd);
 
 	if (obj)
 		fd_flight_end(obj);
 	fd_object_put(obj);
+	return true;
 }
 
 /* A batch that libc has done for an object: `n` messages, or -1. */
@@ -308,13 +319,16 @@ ssize_t shim_sendmsg(int fd, const struct msghdr *msg, int flags)
 	CALL_ENTERED(sendmsg);
 	ON_OBJECT_OR(verdict, ssize_t, fd_table_entry(fd), sendmsg, fd, msg, flags);
 	has_objects = UNLIKELY(may_carry_objects(msg));
-	if (has_objects)
-		for_fds_of_message(msg, send_fd);
+	if (has_objects && for_fds_of_message(msg, send_fd)) {
+		(void)for_fds_of_message(msg, ground_fd);
+		errno = EOPNOTSUPP;
+		return -1;
+	}
 	n = real.sendmsg(fd, msg, flags);
 	if (UNLIKELY(verdict == FD_CALL_LIBC))
 		fd_call_passed(fd, FD_SENT, n);
 	if (has_objects && n < 0)
-		for_fds_of_message(msg, ground_fd);
+		(void)for_fds_of_message(msg, ground_fd);
 	return n;
 }
 
@@ -329,13 +343,22 @@ int shim_sendmmsg(int fd, struct mmsghdr *msgs, unsigned int cnt, int flags)
 	len = batch_len(msgs, cnt);
 	for (unsigned i = 0; i < len; i++)
 		if (UNLIKELY(may_carry_objects(&msgs[i].msg_hdr)))
-			for_fds_of_message(&msgs[i].msg_hdr, send_fd);
-	n = real.sendmmsg(fd, msgs, cnt, flags);
+			if (for_fds_of_message(&msgs[i].msg_hdr, send_fd)) {
+				/* those before it leave */
+				len = i + 1;
+				cnt = i;
+			}
+	if (UNLIKELY(len && !cnt)) {
+		errno = EOPNOTSUPP;
+		n = -1;
+	} else {
+		n = real.sendmmsg(fd, msgs, cnt, flags);
+	}
 	if (UNLIKELY(verdict == FD_CALL_LIBC))
 		passed_batch(fd, FD_SENT, msgs, n);
 	for (unsigned i = (unsigned)MAX(n, 0); i < len; i++)
 		if (UNLIKELY(may_carry_objects(&msgs[i].msg_hdr)))
-			for_fds_of_message(&msgs[i].msg_hdr, ground_fd);
+			(void)for_fds_of_message(&msgs[i].msg_hdr, ground_fd);
 	return n;
 }
 
@@ -350,7 +373,7 @@ ssize_t shim_recvmsg(int fd, struct msghdr *msg, int flags)
 	if (UNLIKELY(verdict == FD_CALL_LIBC) && !(flags & RX_TAKES_NOTHING))
 		fd_call_passed(fd, FD_RECEIVED, n);
 	if (n >= 0 && UNLIKELY(may_carry_objects(msg)))
-		for_fds_of_message(msg, adopt_fd);
+		(void)for_fds_of_message(msg, adopt_fd);
 	return n;
 }
 
@@ -367,7 +390,7 @@ int shim_recvmmsg(int fd, struct mmsghdr *msgs, unsigned int cnt, int flags,
 		passed_batch(fd, FD_RECEIVED, msgs, n);
 	for (int i = 0; i < n; i++)
 		if (UNLIKELY(may_carry_objects(&msgs[i].msg_hdr)))
-			for_fds_of_message(&msgs[i].msg_hdr, adopt_fd);
+			(void)for_fds_of_message(&msgs[i].msg_hdr, adopt_fd);
 	return n;
 }
 

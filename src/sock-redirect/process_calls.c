@@ -20,8 +20,8 @@
 
 extern char **environ;
 
-/* Core registers handlers for forks, which do all that we have to do, since
- * daemon() and forkpty() fork inside libc. */
+/* Core registers handlers for forks, which do all that we have to do, since forkpty() forks
+ * inside libc. */
 pid_t shim_fork(void)
 {
 	CALL_ENTERED(fork);
@@ -31,6 +31,7 @@ pid_t shim_fork(void)
 int shim_daemon(int keep_dir, int keep_stdio)
 {
 	CALL_ENTERED(daemon);
+	runtime_leaving_child();
 	return real.daemon(keep_dir, keep_stdio);
 }
 

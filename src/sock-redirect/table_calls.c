@@ -161,6 +161,8 @@ static COLD int replace(int fd, int new_fd, int flags, bool is_dup3)
 		errno = -err;
 		goto out;
 	}
+	if (obj)
+		fd_call_may_be_stream(obj, fd, new_fd);
 	old = fd_table_get(new_fd);
 	fd_table_forget(new_fd);
 	result = copy_to(fd, new_fd, flags, is_dup3);

@@ -62,6 +62,16 @@ struct sock_tcp_params {
 	uint32_t merges_max;
 };
 
+/* Who has the right to give connections back (sock/tcp/tcp_right.h): the process; a helper
+ * once the process gives it up; a helper from the first connection on; or nobody, since none
+ * shall go back. */
+enum sock_right_keeper {
+	SOCK_RIGHT_SELF,
+	SOCK_RIGHT_HELPER_IN_NEED,
+	SOCK_RIGHT_HELPER_ALWAYS,
+	SOCK_RIGHT_UNUSED,
+};
+
 /* What the sockets know of the rest of the library. Fixed after the start. */
 struct sock_params {
 	/* Returns the network, and starts it if it has not been started yet. NULL:
@@ -84,8 +94,9 @@ struct sock_params {
 
 	/* Finds a program that is installed beside the library. */
 	bool (*find_program)(const char *name, char *path, size_t size);
-	/* A helper may keep the right to give connections back (sock/tcp/tcp_right.h). */
-	bool keeps_right;
+	enum sock_right_keeper right_keeper;
+	/* How long the process may take at its end for what nobody goes on with. */
+	uint64_t exit_linger_ms;
 
 	/* Called when there may be conversations that the kernel has to go on with if the
 	 * process ends, by a signal, too. */

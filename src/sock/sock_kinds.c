@@ -112,6 +112,11 @@ void sock_kinds_before_exec(void)
 	tsocks_before_exit();
 }
 
+void sock_kinds_end_what_stays(void)
+{
+	tsocks_end_what_stays();
+}
+
 void sock_kinds_before_rights_go(void)
 {
 	tsocks_before_rights_go();

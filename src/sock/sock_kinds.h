@@ -35,6 +35,7 @@ void sock_kinds_share(void);
 void sock_kinds_after_fork(void);
 void sock_kinds_before_spawn(void);
 void sock_kinds_before_exit(void);
+void sock_kinds_end_what_stays(void);
 /* Called when all sockets have left, and our thread has ended. */
 void sock_kinds_stop(void);
 /* Called before the process becomes another program, which closes sockets. */

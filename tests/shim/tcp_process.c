@@ -586,7 +586,7 @@ static void set_of_connections_is_inherited(void)
 
 /* -- exit --------------------------------------------------------------------------- */
 
-enum ending { BY_UNDERSCORE, BY_EXIT, BY_EXEC, BY_SIGNAL, ENDINGS };
+enum ending { BY_UNDERSCORE, BY_EXIT, BY_EXEC, BY_SIGNAL, BY_DAEMON, ENDINGS };
 
 static void end_process(enum ending ending)
 {
@@ -598,6 +598,9 @@ static void end_process(enum ending ending)
 		execv("/bin/true", args);
 	if (ending == BY_SIGNAL)
 		raise(SIGTERM);
+	/* the process ends inside libc, and its child a moment later */
+	if (ending == BY_DAEMON && daemon(1, 1) != 0)
+		SAY("daemon: %m\n");
 	_exit(0);
 }
 
@@ -666,6 +669,49 @@ static void program_on_a_connection(void)
 	receive_to_end(pair[0]);
 	await_child(pid);
 	close(pair[0]);
+}
+
+/* The connection stands in for the standard streams for a while, as bash has it: libc's own
+ * functions use it then. */
+static void streams_over_a_connection(void)
+{
+	char line[32] = "";
+	int pair[2], kept[2] = { dup(0), dup(1) };
+
+	make_pair(pair);
+	say_sent(pair[0], "a line\nanother\n", 0);
+	await_bytes(pair[1], 15);
+	dup2(pair[1], 0);
+	if (!fgets(line, sizeof(line), stdin))
+		strcpy(line, "nothing\n");
+	dup2(pair[1], 1);
+	printf("said: %s", line);
+	fflush(stdout);
+	dup2(kept[1], 1);
+	receive(pair[0], 0);
+	/* and of a child that has it, too */
+	if (fork() == 0) {
+		dup2(pair[1], 1);
+		printf("by a child\n");
+		exit(0);
+	}
+	wait(NULL);
+	receive(pair[0], 0);
+	close(1);
+	if (dup(pair[1]) == 1)
+		printf("by the lowest number\n");
+	fflush(stdout);
+	dup2(kept[1], 1);
+	receive(pair[0], 0);
+	close(0);
+	if (fcntl(pair[1], F_DUPFD, 0) != 0)
+		SAY("fcntl: %m\n");
+	if (!fgets(line, sizeof(line), stdin))
+		strcpy(line, "nothing\n");
+	dup2(kept[0], 0);
+	SAY("read: %s", line);
+	close_pair(kept);
+	close_pair(pair);
 }
 
 static void spawned_on_a_connection(void)
@@ -1041,6 +1087,7 @@ const struct scenario process_scenarios[] = {
 	SCENARIO(killed_child, MIXED),
 	SCENARIO(exit_behind_much, MIXED),
 	SCENARIO(program_on_a_connection, MIXED),
+	SCENARIO(streams_over_a_connection, MIXED),
 	SCENARIO(spawned_on_a_connection, MIXED),
 	SCENARIO(closed_at_exec, MIXED),
 	SCENARIO(programs_beside_a_connection, MIXED),

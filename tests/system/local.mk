@@ -41,7 +41,8 @@ check-kin-long:
 if HAVE_XDP
 system_scripts += %D%/tcp_fastopen.sh %D%/tcp_mirror.sh %D%/tcp_programs.sh %D%/tcp_shared_port.sh %D%/tcp_xdp.sh
 system_scripts += %D%/tcp_bad_cable.sh %D%/tcp_crowd.sh %D%/tcp_hostile.sh %D%/tcp_pmtu.sh \
-	%D%/tcp_rights.sh %D%/tcp_scripts.sh %D%/tcp_ways.sh
+	%D%/tcp_rights.sh %D%/tcp_scripts.sh %D%/tcp_servers.sh \
+	%D%/tcp_turns.sh %D%/tcp_ways.sh
 check_PROGRAMS += %D%/tcp_crowd %D%/tcp_peer %D%/bad_cable
 %C%_bad_cable_SOURCES = %D%/bad_cable.c
 %C%_bad_cable_LDADD = src/dev/fake/libimpair-debug.la src/base/libbase-debug.la
@@ -65,7 +66,7 @@ check_DATA += $(system_bpf)
 CLEANFILES += $(system_bpf)
 endif
 EXTRA_DIST += %D%/tcp_lab.sh %D%/tcp_hostile.py %D%/tcp_pmtu.py %D%/tcp_rights.py \
-	%D%/tcp_programs.py
+	%D%/tcp_programs.py %D%/tcp_servers.py %D%/tcp_turns.py
 # The same on the software ConnectX.
 if HAVE_VERBS
 if HAVE_MLX5
@@ -89,6 +90,14 @@ check-udp-long:
 check-tcp-long:
 	$(MAKE) check TESTS='%D%/tcp_mirror.sh %D%/tcp_programs.sh %D%/tcp_xdp.sh' TCP_ALL=1 \
 		PEER_BULK=1000000000 PEER_TIMES=20
+# More servers and clients of several processes, of which some need packages of their own.
+check-servers:
+	$(MAKE) check TESTS='%D%/tcp_servers.sh' SERVERS_ALL=1
+.PHONY: check-servers
+# Streams over connections that processes use in turns, as many as TURNS says each way.
+soak-turns:
+	$(MAKE) check TESTS='%D%/tcp_turns.sh' TURNS=$${TURNS:-1000}
+.PHONY: soak-turns
 # A hundred thousand connections.
 check-tcp-crowd:
 	$(MAKE) check TESTS='%D%/tcp_crowd.sh' CROWD=100000

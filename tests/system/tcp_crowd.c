@@ -150,7 +150,8 @@ static void echo(int set, int cnt)
 
 static int serve(int cnt)
 {
-	int listener = socket(AF_INET, SOCK_STREAM, 0), on = 1, n;
+	/* one that blocks would be ours from the first accept() on */
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), on = 1, n;
 	int set = epoll_create1(0);
 	char line[64];
 	double begun;

@@ -48,17 +48,19 @@ serve() {
 ask() {
 	(in_ns $b "$client_log" timeout -k 5 60 "$@") 2>&1
 }
-# A listener is ours from its first wait on, and who connects before is the kernel's.
+# A listener is ours from its first wait on, or, if it blocks, from its first accept on, and
+# who connects before is the kernel's.
 is_listening() {
 	ip netns exec $a grep -qE ":$1 0{8,32}:0000 0A" /proc/net/tcp /proc/net/tcp6 &&
-		{ [ "$server_log" = - ] || [ "$(carrier_of "$program")" != ours ] ||
+		{ [ "$server_log" = - ] || [ "${2:-}" = blocking ] || [ "$(carrier_of "$program")" != ours ] ||
 			grep -qs "are accepted by us" "$work/$server_log"; }
 }
+# await_port PORT [blocking]
 await_port() {
 	local hex
 	hex=$(printf '%04X' "$1")
 	for _ in $(seq 400); do
-		is_listening "$hex" && return
+		is_listening "$hex" "${2:-}" && return
 		sleep 0.02
 	done
 	echo "nothing listens on port $1"
@@ -134,7 +136,7 @@ program_iperf3() {
 program_http_server() {
 	serve /usr/bin/python3 -u -m http.server 8000 --bind 10.78.0.1 \
 		--directory "$work/html"
-	await_port 8000
+	await_port 8000 blocking
 	ask $helper fetch http://10.78.0.1:8000/index.html 40
 	ask $helper fetch http://10.78.0.1:8000/big 4
 	ask curl -s http://10.78.0.1:8000/big | md5sum

@@ -5,6 +5,7 @@
     tcp_rights.py CASE PEER PORT
 
 The peer is tcp_peer, of whose service `echo` each connection asks."""
+import ctypes
 import errno
 import fcntl
 import os
@@ -95,6 +96,24 @@ def comes_back():
     say("parent", echoed(s, 10))
 
 
+def comes_back_with_rights():
+    s = connected()
+    pid = os.fork()
+    if pid == 0:
+        say("child", echoed(s, 10))
+        os._exit(0)
+    say("child ended", os.waitpid(pid, 0)[1])
+    say("parent", echoed(s, 10))
+
+
+def reaper():
+    """Orphans come to this process."""
+    ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+    s, other = connected(), connected()
+    say("echo", echoed(s, 10), echoed(other, 10))
+    say("helpers", len(helpers()))
+
+
 def goes_unnoticed():
     """Nothing of the helper is to be seen but its name among the processes."""
     heard = []
@@ -121,6 +140,111 @@ def goes_unnoticed():
     print("helper", found[0], file=sys.stderr, flush=True)
 
 
+def refused(call):
+    try:
+        call()
+        return "done"
+    except OSError as e:
+        return errno.errorcode[e.errno]
+
+
+def stays():
+    """Nothing goes back: what would need it is refused, and the connection goes on."""
+    s = connected()
+    say("asynchronous", refused(lambda: fcntl.ioctl(s, FIOASYNC, struct.pack("i", 1))))
+    ends = socket.socketpair()
+    say("handed on", refused(lambda: socket.send_fds(ends[0], [b"x"], [s.fileno()])))
+    ends[0].sendall(b"y")
+    say("other end", ends[1].recv(10))
+    pid = os.fork()
+    if pid == 0:
+        say("child", refused(lambda: s.sendall(b"z")), refused(lambda: s.recv(10)))
+        os._exit(0)
+    os.waitpid(pid, 0)
+    say("parent", echoed(s, 10))
+    say("helpers", len(helpers()))
+
+
+def ends_full():
+    """With more than the peer takes."""
+    s = socket.create_connection((peer, port))
+    s.setblocking(False)
+    sent, end = 0, time.monotonic() + 0.5
+    while time.monotonic() < end:
+        try:
+            sent += s.send(bytes(65536))
+        except BlockingIOError:
+            time.sleep(0.01)
+    say("full", sent > 100000)
+    before = time.monotonic()
+    if os.fork():
+        os._exit(0)
+    # the child of a process that is gone
+    while os.getppid() != 1 and time.monotonic() < before + 20:
+        time.sleep(0.01)
+    say("took", "as long as allowed" if 0.3 <= time.monotonic() - before < 5 else
+        time.monotonic() - before)
+
+
+def reads_late():
+    """The peer of ends_full: begins when it is told to, and says how it ended."""
+    server = socket.create_server((peer, port))
+    say("ready")
+    s = server.accept()[0]
+    sys.stdin.read(1)
+    try:
+        while s.recv(1 << 20):
+            pass
+        say("end")
+    except OSError as e:
+        say(errno.errorcode[e.errno])
+
+
+def unseen_setuid():
+    """Found in libc itself, past the library."""
+    ctypes.CDLL("libc.so.6").setuid(NOBODY)
+
+
+def unseen():
+    """The rights go by a way that the library does not see."""
+    s = connected()
+    say("helpers", len(helpers()))
+    unseen_setuid()
+    say("rights", status_of("self", "CapEff")[0].strip("0") or "none")
+    later = connected()
+    say("without rights", echoed(s, 10), echoed(later, 10))
+    pid = os.fork()
+    if pid == 0:
+        say("child", echoed(s, 10), echoed(later, 10))
+        os._exit(0)
+    say("child ended", os.waitpid(pid, 0)[1])
+    say("parent", echoed(s, 10), echoed(later, 10))
+
+
+def another_helper():
+    """One that is killed is followed by another; meanwhile the process goes without."""
+    s = connected()
+    found = helpers()
+    os.kill(found[0], signal.SIGKILL)
+    await_true(lambda: not os.path.exists(f"/proc/{found[0]}") or
+               status_of(found[0], "State")[0].startswith("Z"))
+    pid = os.fork()
+    if pid == 0:
+        say("child", echoed(s, 10))
+        os._exit(0)
+    os.waitpid(pid, 0)
+    later = connected()
+    say("helpers", len([pid for pid in helpers() if pid != found[0]]))
+    say("later", echoed(later, 10), echoed(s, 10))
+
+
+def no_helper_wanted():
+    """No interface is taken for a connection to itself."""
+    server = socket.create_server(("127.0.0.1", 0))
+    s = socket.create_connection(server.getsockname())
+    say("helpers", len(helpers()))
+
+
 def killed_helper():
     """Without it what is ours stays ours, and new connections are the kernel's."""
     read_end, write_end = os.pipe()
@@ -140,7 +264,7 @@ def killed_helper():
     later = connected()
     say("later", echoed(later, 10))
     # what is the kernel's on Linux would go back here, and cannot
-    fcntl.ioctl(s, FIOASYNC, struct.pack("i", 1))
+    say("asynchronous", refused(lambda: fcntl.ioctl(s, FIOASYNC, struct.pack("i", 1))))
     other = socket.socket()
     try:
         other.bind(s.getsockname())
@@ -155,5 +279,7 @@ def killed_helper():
     say("again", echoed(again, 10), echoed(s, 10))
 
 
-cases = {f.__name__: f for f in (goes_on, comes_back, goes_unnoticed, killed_helper)}
+cases = {f.__name__: f for f in (
+    goes_on, comes_back, comes_back_with_rights, reaper, goes_unnoticed, unseen,
+    another_helper, no_helper_wanted, killed_helper, stays, ends_full, reads_late)}
 cases[case]()

@@ -68,9 +68,95 @@ helper_is_not_noticed() {
 
 helper_that_is_killed_costs_no_connection() {
 	run a.log killed_helper
-	says "older 200" "later 10" "its port EADDRINUSE" "helpers 1" "again 10 10" || return 1
+	says "older 200" "later 10" "asynchronous ENOTSUP" "its port EADDRINUSE" "helpers 1" "again 10 10" || return 1
 	grep -q 'the helper that gives connections back to the kernel does not answer' \
 		"$work/a.log" || { grep -v '\[VMA_' "$work/a.log"; return 1; }
+}
+
+# VMA_WAY_BACK=helper: it is there from the first connection on.
+rights_that_go_unseen() {
+	run a.log unseen VMA_WAY_BACK=helper
+	says "helpers 1" "rights none" "without rights 10 10" "child 10 10" \
+		"child ended 0" "parent 10 10" || return 1
+	[ "$(grep -c "is the kernel's: a child process has it" "$work/a.log")" = 2 ] ||
+		{ grep -v '\[VMA_' "$work/a.log"; return 1; }
+}
+
+# Each repair is its, though the program has the right as well.
+helper_does_it_all() {
+	rm -f "$work"/trace.*
+	(in_ns $a a.log timeout -k 5 60 env VMA_WAY_BACK=helper strace -ff -o "$work/trace" \
+		-e trace=setsockopt /usr/bin/python3 "$rights" comes_back_with_rights \
+		10.78.0.2 7000) </dev/null >"$work/out" 2>"$work/err"
+	says "child 10" "child ended 0" "parent 10" || return 1
+	# where a descriptor is sent to the helper it is that after its channel
+	grep -h TCP_REPAIR, "$work"/trace.* >"$work/switches"
+	[ -s "$work/switches" ] && ! grep -v '^setsockopt(1, ' "$work/switches"
+}
+
+helper_that_is_killed_is_replaced() {
+	run a.log another_helper VMA_WAY_BACK=helper
+	says "child 10" "helpers 1" "later 10 10"
+}
+
+helper_waits_for_an_interface() {
+	run a.log no_helper_wanted VMA_WAY_BACK=helper
+	says "helpers 0"
+}
+
+# A process that adopts orphans has none, and says once what that means.
+no_helper_no_acceleration() {
+	run a.log reaper VMA_WAY_BACK=helper
+	says "echo 10 10" "helpers 0" || return 1
+	[ "$(grep -c "TCP sockets are the kernel's, since VMA_WAY_BACK=helper" "$work/a.log")" = 1 ] ||
+		{ grep -v '\[VMA_' "$work/a.log"; return 1; }
+}
+
+# VMA_WAY_BACK=off: whoever has which right, no connection goes back.
+nothing_goes_back() {
+	mark_carriers
+	run a.log goes_on VMA_WAY_BACK=off
+	says "before 10" "without rights 400 400" && is_ours || return 1
+	run a.log stays VMA_WAY_BACK=off
+	says "asynchronous ENOTSUP" "handed on ENOTSUP" "other end b'y'" \
+		"child EIO EIO" "parent 10" "helpers 0" || return 1
+	[ "$(grep -c "VMA_WAY_BACK=off keeps a connection" "$work/a.log")" = 1 ] ||
+		{ grep -v '\[VMA_' "$work/a.log"; return 1; }
+}
+
+# A server that is ended by a signal, with much that it has just written.
+ends_with_all_delivered() {
+	local servers="/usr/bin/python3 $srcdir/tests/system/tcp_servers.py" pid
+	rm -f "$work/a.log"
+	(in_ns $a a.log env VMA_WAY_BACK=off $servers serve writer 10.78.0.1 7021) \
+		>"$work/words" 2>"$work/err" &
+	pid=$!
+	wait_until ip netns exec $a grep -q ':1B6D 0' /proc/net/tcp || return 1
+	(in_ns $b - timeout 60 $servers count 10.78.0.1 7021 4) >"$work/out" 2>&1 &
+	wait_until have_written || return 1
+	kill -TERM $pid
+	wait $pid
+	wait $!
+	says "[('good', 4)]"
+}
+have_written() {
+	[ "$(grep -c writing "$work/words")" = 4 ]
+}
+
+# As long as VMA_EXIT_LINGER_MSEC allows; the peer hears that something is missing.
+end_that_cannot_be_delivered() {
+	mkfifo "$work/told" 2>/dev/null
+	(in_ns $b - /usr/bin/python3 "$rights" reads_late 10.78.0.2 7001) \
+		<>"$work/told" >"$work/late" 2>&1 &
+	wait_for ready "$work/late" || return 1
+	rm -f "$work/a.log"
+	(in_ns $a a.log timeout -k 5 60 env VMA_WAY_BACK=off VMA_EXIT_LINGER_MSEC=500 \
+		/usr/bin/python3 "$rights" ends_full 10.78.0.2 7001) </dev/null >"$work/out" 2>"$work/err"
+	wait_for took "$work/out" || return 1
+	says "full True" "took as long as allowed" || return 1
+	echo >"$work/told"
+	wait $!
+	wait_for ECONNRESET "$work/late"
 }
 
 # Started by hand it says what it is.
@@ -92,7 +178,10 @@ make_lab || { tap_not_ok lab "cannot make the namespaces"; tap_end; exit; }
 wait_for ready "$work/peer"
 for case in ${CASES:-connections_stay_ours without_a_helper_they_go_back \
 	child_has_one_given_back helper_is_not_noticed \
-	helper_that_is_killed_costs_no_connection helper_alone_says_what_it_is}; do
+	helper_that_is_killed_costs_no_connection rights_that_go_unseen helper_does_it_all \
+	helper_that_is_killed_is_replaced helper_waits_for_an_interface \
+	no_helper_no_acceleration nothing_goes_back ends_with_all_delivered \
+	end_that_cannot_be_delivered helper_alone_says_what_it_is}; do
 	tap_check "$case" "$case"
 done
 tap_end

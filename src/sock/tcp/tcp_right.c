@@ -33,6 +33,11 @@ static struct {
 	_Atomic int fd; /* -1: there is none */
 } helper = { MUTEX_INIT(LOCK_RANK_TCP_RIGHT), -1 };
 
+static bool is_always_wanted(void)
+{
+	return sock_params.right_keeper == SOCK_RIGHT_HELPER_ALWAYS;
+}
+
 bool tcp_right_is_kept(void)
 {
 	return atomic_load_explicit(&helper.fd, memory_order_relaxed) >= 0;
@@ -173,7 +178,7 @@ bool tcp_right_keep(void)
 {
 	int err = 0;
 
-	if (!sock_params.keeps_right || !rights_is_net_admin())
+	if (sock_params.right_keeper == SOCK_RIGHT_SELF || !rights_is_net_admin())
 		return tcp_right_is_kept();
 	mutex_acquire(&helper.lock);
 	forget_dead_locked();
@@ -181,9 +186,17 @@ bool tcp_right_keep(void)
 		err = keep_locked();
 	mutex_release(&helper.lock);
 	if (err)
-		log_warn("TCP sockets are the kernel's once the program has given up CAP_NET_ADMIN: no helper can keep it (vma_way_back: %s)",
+		LOG_ONCE(LOG_LEVEL_WARNING, "TCP sockets are the kernel's%s: no helper can keep it (vma_way_back: %s)",
+			 is_always_wanted() ?
+				 ", since VMA_WAY_BACK=helper wants CAP_NET_ADMIN to be kept" :
+				 " once the program has given up CAP_NET_ADMIN",
 			 strerror(-err));
 	return !err;
+}
+
+bool tcp_right_is_ready(void)
+{
+	return !is_always_wanted() || tcp_right_is_kept() || tcp_right_keep();
 }
 
 /* -- asking it ----------------------------------------------------------------------- */
@@ -215,23 +228,42 @@ static int ask_locked(int fd, int32_t value) REQUIRES(helper.lock)
 		return answer;
 	/* an answer that comes later would be taken for the next one */
 	fd_internal_close(&helper.fd);
-	log_warn("the helper that gives connections back to the kernel does not answer (%s): what is accelerated stays so, new TCP sockets are the kernel's",
-		 strerror(-err));
+	log_warn("the helper that gives connections back to the kernel does not answer (%s)%s",
+		 strerror(-err),
+		 rights_is_net_admin() ?
+			 "" :
+			 ": what is accelerated stays so, new TCP sockets are the kernel's");
 	return -EPERM;
 }
 
-int tcp_right_switch(int fd, int value)
+static int ask(int fd, int value)
 {
-	int err = 0;
+	int err;
 
-	if (real.setsockopt(fd, IPPROTO_TCP, TCP_REPAIR, &value, sizeof(value)))
-		err = -errno;
-	if (err != -EPERM || !tcp_right_is_kept())
-		return err;
+	if (!tcp_right_is_kept())
+		return -EPERM;
 	mutex_acquire(&helper.lock);
 	err = ask_locked(fd, value);
 	mutex_release(&helper.lock);
 	return err;
+}
+
+static int switch_here(int fd, int value)
+{
+	return real.setsockopt(fd, IPPROTO_TCP, TCP_REPAIR, &value,
+			       sizeof(value)) ?
+		       -errno :
+		       0;
+}
+
+/* Whichever is asked first, the other one does it if that cannot. */
+int tcp_right_switch(int fd, int value)
+{
+	int err = is_always_wanted() ? ask(fd, value) : switch_here(fd, value);
+
+	if (err != -EPERM)
+		return err;
+	return is_always_wanted() ? switch_here(fd, value) : ask(fd, value);
 }
 
 void tcp_right_forked(void)

@@ -2,7 +2,8 @@
 /*
  * Who switches TCP_REPAIR, for which the process needs CAP_NET_ADMIN: itself, as long as
  * it has the right; a helper from then on, which is started just before the right goes
- * (tools/vma_way_back). The program does not notice the helper: it has no descriptor of
+ * (tools/vma_way_back). With VMA_WAY_BACK=helper it is there from the first connection on,
+ * and switches whenever it can. The program does not notice the helper: it has no descriptor of
  * it, hears of no child, and the helper ends with the last process that has the socket.
  */
 #ifndef SOCK_TCP_TCP_RIGHT_H
@@ -21,6 +22,8 @@ int tcp_right_switch(int fd, int value) MUST_CHECK;
 bool tcp_right_keep(void);
 /* There is one. */
 bool tcp_right_is_kept(void);
+/* Before a socket becomes ours: there is a helper, if there always has to be one. */
+bool tcp_right_is_ready(void);
 
 /* In the child of a fork, which asks its parent instead (sock/kin.h). */
 void tcp_right_forked(void);

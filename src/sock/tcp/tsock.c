@@ -655,6 +655,8 @@ static enum fd_await tsock_await(struct fd_object *obj,
 	case TSOCK_KERNELS:
 		return FD_AWAIT_KERNEL;
 	case TSOCK_LISTENING:
+		if (!tsock_is_for_itself(t))
+			return sock_await(obj, end_out, stack_out);
 		tsock_wants_accept(t);
 		if (tsock_phase(t) != TSOCK_LISTENER)
 			return FD_AWAIT_KERNEL;
@@ -693,7 +695,7 @@ static struct endpoint *tsock_follow(struct fd_object *obj,
 	enum reason reason = REASON_NONE;
 	struct net *net;
 
-	if (tsock_phase(t) == TSOCK_LISTENING)
+	if (tsock_phase(t) == TSOCK_LISTENING && tsock_is_for_itself(t))
 		tsock_wants_accept(t);
 	if (tsock_phase(t) == TSOCK_KERNELS)
 		return NULL;
@@ -859,6 +861,7 @@ bool tsocks_exist(void)
 struct fd_ops tsock_ops = {
 	.name = "tcp",
 	.leave = tsock_leave,
+	.stays = tsock_stays,
 	.await = tsock_await,
 	.follow = tsock_follow,
 	.word = tsock_word,

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "sock/tcp/tcp_right.h"
 #include "sock/tcp/tsock_priv.h"
 #include "sock/tcp/tsock_share.h"
 
@@ -179,6 +180,9 @@ static enum reason decide(struct attempt *a)
 		a->net = sock_params.net(&reason);
 	if (reason == REASON_NONE)
 		reason = find_way(a);
+	/* whose guard needs the right already */
+	if (reason == REASON_NONE && !tcp_right_is_ready())
+		reason = REASON_NO_WAY_BACK;
 	if (reason == REASON_NONE)
 		reason = choose_source(a);
 	return reason == REASON_NONE ? attach(a) : reason;

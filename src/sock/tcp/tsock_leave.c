@@ -481,6 +481,15 @@ static int move_open_one(struct tsock *t, int fd)
 	return err;
 }
 
+/* VMA_WAY_BACK=off */
+static bool shall_stay(void)
+{
+	return sock_params.right_keeper == SOCK_RIGHT_UNUSED;
+}
+
+/* A connection could not go back, and has to be ended by us. */
+static _Atomic bool has_stayed;
+
 int tsock_go_back(struct tsock *t, int fd)
 {
 	enum tcp_state state;
@@ -488,6 +497,7 @@ int tsock_go_back(struct tsock *t, int fd)
 
 	if (fd < 0)
 		return -EBADF;
+	/* what nobody has answered yet is no connection */
 	do {
 		state = await_answer(t);
 		if (is_early(t))
@@ -500,6 +510,8 @@ int tsock_go_back(struct tsock *t, int fd)
 		tsock_unguard(t, fd);
 		return -ENOTCONN;
 	}
+	if (err && shall_stay())
+		return -EOPNOTSUPP;
 	if (err) {
 		tsock_show_keepalive(t, fd);
 		err = move_open_one(t, fd);
@@ -547,8 +559,34 @@ static void leave_ours(struct tsock *t, int fd, enum reason reason,
 		tsock_is_kernels(t, fd, reason, decider, "");
 		return;
 	}
-	log_warn("fd %d: the connection cannot go back to the kernel (%s), which should have it: %s",
-		 fd, strerror(-err), reason_why(reason));
+	atomic_store(&has_stayed, true);
+	if (shall_stay())
+		LOG_ONCE(LOG_LEVEL_WARNING, "fd %d: VMA_WAY_BACK=off keeps a connection that the kernel should have: %s",
+			 fd, reason_why(reason));
+	else
+		log_warn("fd %d: the connection cannot go back to the kernel (%s), which should have it: %s",
+			 fd, strerror(-err), reason_why(reason));
+}
+
+bool tsock_stays(struct fd_object *obj)
+{
+	struct tsock *t = tsock_of(obj);
+	bool result;
+
+	if (!tsock_lock_ours(t))
+		return false;
+	result = t->pcb && tcp_state(t->pcb) != TCPS_CLOSED &&
+		 tcp_state(t->pcb) != TCPS_TIME_WAIT;
+	tsock_unlock(t);
+	return result;
+}
+
+int tsock_leave_for(struct tsock *t, int fd, enum reason reason,
+		    enum stats_decider decider, const char *what, int number)
+{
+	int err = sock_leave_for(&t->sock, fd, reason, decider, what, number);
+
+	return !err && tsock_stays(&t->sock.obj) ? -EOPNOTSUPP : err;
 }
 
 void tsock_leave(struct fd_object *obj, int fd, enum reason reason,
@@ -631,8 +669,9 @@ static bool leave_at_exit(struct fd_object *obj, int fd)
 /* Those that the program has closed, and that have not told all yet. */
 static void leave_orphans(struct tcp_engine *engine)
 {
-	struct list *link;
+	struct list stayed = LIST_INIT(stayed), *link;
 	struct tsock *t;
+	int err;
 
 	for (;;) {
 		stack_lock(engine->stack);
@@ -642,11 +681,22 @@ static void leave_orphans(struct tcp_engine *engine)
 			tsock_is_no_orphan(t);
 		stack_unlock(engine->stack);
 		if (link == &engine->orphans)
-			return;
+			break;
 		mutex_acquire(&t->sock.config);
-		(void)!tsock_orphan_goes_back(t);
+		err = tsock_orphan_goes_back(t);
 		mutex_release(&t->sock.config);
+		stack_lock(engine->stack);
+		if (err && err != -ENOTCONN && t->pcb) {
+			atomic_store(&has_stayed, true);
+			list_push_back(&stayed, &t->orphan);
+			atomic_fetch_add_explicit(&engine->orphan_cnt, 1,
+						  memory_order_relaxed);
+		}
+		stack_unlock(engine->stack);
 	}
+	stack_lock(engine->stack);
+	list_splice_back(&engine->orphans, &stayed);
+	stack_unlock(engine->stack);
 }
 
 static void leave_all_orphans(void)
@@ -683,8 +733,17 @@ static bool end_queue(struct fd_object *obj, int fd)
 void tsocks_before_exit(void)
 {
 	fd_visit(&tsock_ops, end_queue);
-	fd_visit(&tsock_ops, leave_at_exit);
-	leave_all_orphans();
+	if (!shall_stay()) {
+		fd_visit(&tsock_ops, leave_at_exit);
+		leave_all_orphans();
+	}
+	tsocks_end_what_stays();
+}
+
+void tsocks_end_what_stays(void)
+{
+	if (tsocks_exist() && (shall_stay() || atomic_load(&has_stayed)))
+		tsocks_flush();
 }
 
 /* -- rights ------------------------------------------------------------------------------ */
@@ -694,7 +753,7 @@ static _Atomic bool has_no_rights;
 bool tsocks_may_go_back(void)
 {
 	return !atomic_load_explicit(&has_no_rights, memory_order_relaxed) ||
-	       tcp_right_is_kept();
+	       tcp_right_is_kept() || shall_stay();
 }
 
 void tsocks_rights_changed(bool may_go_back)
@@ -721,7 +780,7 @@ static bool leave_listener(struct fd_object *obj, int fd)
  * their listener. */
 void tsocks_before_rights_go(void)
 {
-	if (!tcp_twin_load_dropper() && tcp_right_keep())
+	if (shall_stay() || (!tcp_twin_load_dropper() && tcp_right_keep()))
 		return;
 	tsocks_rights_changed(false);
 	fd_visit(&tsock_ops, leave_connection);

@@ -26,6 +26,7 @@
 #include "os/inside.h"
 #include "pkt/wire.h"
 #include "sock/kin.h"
+#include "sock/tcp/tcp_right.h"
 #include "sock/tcp/tsock_priv.h"
 #include "sock/tcp/tsock_share.h"
 
@@ -333,7 +334,9 @@ void tsock_join_listener(struct tsock *t, int fd)
 		reason = REASON_NO_WAY_BACK;
 	if (reason == REASON_NONE)
 		net = sock_params.net(&reason);
-	if (net) {
+	if (net && !tcp_right_is_ready()) {
+		reason = REASON_NO_WAY_BACK;
+	} else if (net) {
 		sock_choose_stack(&t->sock, net);
 		reason = join_as(t, fd, &local);
 	}
@@ -350,6 +353,15 @@ void tsock_join_listener(struct tsock *t, int fd)
 	t->joined_ns = clock_monotonic_ns();
 	atomic_store_explicit(&t->phase, TSOCK_LISTENER, memory_order_release);
 	log_dbg("fd %d: connections are accepted by us, too", fd);
+}
+
+/* inetd and its like wait for a connection, and start another program for it, which
+ * accepts. The connection would be in our queue then, where that program cannot find it. They
+ * have listeners that block, and never accept; loops of events have those that do not. */
+bool tsock_is_for_itself(const struct tsock *t)
+{
+	return !sock_is_blocking(&t->sock, 0) || sock_params.listens_early ||
+	       atomic_load_explicit(&t->accepts, memory_order_relaxed);
 }
 
 void tsock_wants_accept(struct tsock *t)
@@ -403,7 +415,8 @@ long tsock_listen(struct fd_object *obj, int fd, int backlog)
 		/* who has it in a set waits for it; and of those who share a port each
 		 * gets its part at once */
 		if (tsock_phase(t) == TSOCK_LISTENING &&
-		    (sock_params.listens_early || tsock_is_watched(t) ||
+		    (sock_params.listens_early ||
+		     (tsock_is_watched(t) && tsock_is_for_itself(t)) ||
 		     tsock_shares_with_ours(t)))
 			tsock_join_listener(t, fd);
 		if (is_first)
@@ -1068,8 +1081,10 @@ long tsock_accept4(struct fd_object *obj, int fd, struct sockaddr *addr,
 
 	if (flags & ~(SOCK_NONBLOCK | SOCK_CLOEXEC))
 		return FD_PASS;
-	if (tsock_phase(t) == TSOCK_LISTENING)
+	if (tsock_phase(t) == TSOCK_LISTENING) {
+		atomic_store_explicit(&t->accepts, true, memory_order_relaxed);
 		tsock_wants_accept(t);
+	}
 	if (tsock_phase(t) == TSOCK_OURS)
 		return -EINVAL;
 	if (tsock_phase(t) == TSOCK_LISTENING && t->is_lending)

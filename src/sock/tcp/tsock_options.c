@@ -512,8 +512,8 @@ static void tell_option(struct tsock *t, const struct sock_option *option,
 static int leave_for(struct tsock *t, int fd, const struct sock_option *option,
 		     int level, int name)
 {
-	int err = sock_leave_for(&t->sock, fd, REASON_OPTION, STATS_BY_OPTION,
-				 "a socket option", name);
+	int err = tsock_leave_for(t, fd, REASON_OPTION, STATS_BY_OPTION,
+				  "a socket option", name);
 
 	if (!err)
 		tell_option(t, option, level, name);
@@ -947,9 +947,9 @@ long tsock_ioctl(struct fd_object *obj, int fd, unsigned long request, void *arg
 		return ask_ours(t, request, arg);
 	case FIOASYNC:
 		result = user_is_plausible(arg, sizeof(int)) && *(int *)arg ?
-				 sock_leave_for(&t->sock, fd, REASON_OPTION,
-						STATS_BY_OPTION, "an ioctl",
-						FIOASYNC) :
+				 tsock_leave_for(t, fd, REASON_OPTION,
+						 STATS_BY_OPTION, "an ioctl",
+						 FIOASYNC) :
 				 0;
 		return result ? result : FD_PASS;
 	default:
@@ -974,8 +974,8 @@ long tsock_fcntl(struct fd_object *obj, int fd, int cmd, void *arg)
 	if (cmd != F_SETFL)
 		return FD_PASS;
 	if (flags & O_ASYNC) {
-		result = sock_leave_for(&t->sock, fd, REASON_OPTION,
-					STATS_BY_OPTION, "O_ASYNC", F_SETFL);
+		result = tsock_leave_for(t, fd, REASON_OPTION,
+					 STATS_BY_OPTION, "O_ASYNC", F_SETFL);
 		return result ? result : FD_PASS;
 	}
 	result = real.fcntl(fd, F_SETFL, flags);

@@ -110,6 +110,8 @@ struct tsock {
 	unsigned short_stays;
 	/* since it joined */
 	_Atomic bool has_accepted;
+	/* the program has called accept() */
+	_Atomic bool accepts;
 	/* what SO_ERROR says, a negative errno or 0; said once */
 	int error;
 	/* connect() has not said yet what has become of it */
@@ -378,6 +380,8 @@ void tsocks_lend_listeners(void);
 void tsock_join_listener(struct tsock *t, int fd);
 /* Somebody waits for it. */
 void tsock_wants_accept(struct tsock *t);
+/* Who waits for it is the one who will accept. If not, it joins when somebody accepts. */
+bool tsock_is_for_itself(const struct tsock *t);
 
 /* -- tsock_stats.c -- */
 /* Begins to publish the figures of a connection. Under the lock. */
@@ -453,8 +457,18 @@ int tsock_go_back(struct tsock *t, int fd) MUST_CHECK;
 /* The same for one whose socket is closed: as its twin, or, if that is gone, as a fresh
  * socket. */
 int tsock_orphan_goes_back(struct tsock *t) MUST_CHECK;
-/* Whether the process has the right that it takes. */
+/* Whether the process has the right that it takes, or needs none. */
 bool tsocks_may_go_back(void);
+/* The connection is ours still, though it was to leave. */
+bool tsock_stays(struct fd_object *obj);
+/* sock_leave_for; -EOPNOTSUPP if the connection stays all the same. */
+int tsock_leave_for(struct tsock *t, int fd, enum reason reason,
+		    enum stats_decider decider, const char *what,
+		    int number) MUST_CHECK;
+
+/* -- tsock_flush.c -- */
+/* Delivers and ends what nobody goes on with. Without a lock. */
+void tsocks_flush(void);
 
 /* -- tsock_quick.c -- */
 /* A short segment that is the next one in the stack's only ring, straight from there.

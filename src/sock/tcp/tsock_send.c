@@ -489,8 +489,8 @@ static COLD long broken_pipe(int flags)
 /* Only the kernel sends so. */
 static COLD long leave_for(struct tsock *t, int fd, int flags, const char *what)
 {
-	int err = sock_leave_for(&t->sock, fd, REASON_SEND, STATS_BY_SEND, what,
-				 flags);
+	int err = tsock_leave_for(t, fd, REASON_SEND, STATS_BY_SEND, what,
+				  flags);
 
 	return err ? err : FD_PASS;
 }
@@ -674,8 +674,8 @@ long tsock_splice(struct fd_object *obj, int fd, off64_t *offset UNUSED, int fd2
 
 	if (!tsock_is_ours(t))
 		return FD_PASS;
-	err = sock_leave_for(&t->sock, sock_owns_fd(&t->sock, fd) ? fd : fd2,
-			     REASON_SPLICE, STATS_BY_SPLICE, "a splice", 0);
+	err = tsock_leave_for(t, sock_owns_fd(&t->sock, fd) ? fd : fd2,
+			      REASON_SPLICE, STATS_BY_SPLICE, "a splice", 0);
 	return err ? err : FD_PASS;
 }
 
