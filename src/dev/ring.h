@@ -34,7 +34,8 @@ struct dev_caps {
 	 * pseudo header, because the link has no wire and the sender is the
 	 * kernel of this machine. */
 	bool rx_partial_csum;
-	/* Rules may say FLOW_TO_KERNEL. */
+	/* Rules may say FLOW_TO_KERNEL. Where they cannot, what is the kernel's behind
+	 * a wider rule comes to the ring, and the stack gives it back. */
 	bool kernel_verdicts;
 	/* kick() is needed after sending. */
 	bool needs_kick;

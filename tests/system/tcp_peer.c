@@ -392,6 +392,22 @@ static void hand_to_a_child(int fd, uint64_t a, size_t b)
 	pause();
 }
 
+/* A server with a child for each connection, which is both of theirs at first. */
+static void echo_in_a_child(int fd, uint64_t a, size_t b)
+{
+	pid_t pid;
+	char c;
+
+	if (read_all(fd, &c, 1) != 1 || !write_all(fd, &c, 1))
+		return;
+	pid = fork();
+	if (pid == 0) {
+		echo(fd, a, b);
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+}
+
 static const struct service {
 	const char *name;
 	void (*run)(int fd, uint64_t seed, size_t len);
@@ -402,7 +418,7 @@ static const struct service {
 	{ "reset", end_by_reset },  { "urgent", hear_urgent },
 	{ "taken", tell_taken },    { "fork", fork_before_accepts },
 	{ "hand", hand_to_a_child },  { "alive", echo_kept_alive },
-	{ "idle", fork_idle },
+	{ "idle", fork_idle },	    { "child", echo_in_a_child },
 	{ "hold", hold_accepts },
 };
 
@@ -896,6 +912,25 @@ static void idle_child(void)
 	say_answer(older);
 }
 
+/* Each connection goes on with a child of the server. */
+static void child_for_each(void)
+{
+	int bad_cnt = 0;
+
+	for (int i = 0; i < times(5); i++) {
+		int fd = begin("child", 0, 0);
+		char c = 'c';
+
+		write_all(fd, &c, 1);
+		bad_cnt += read_all(fd, &c, 1) != 1;
+		bad_cnt += echoed(fd, 200) != 200;
+		shutdown(fd, SHUT_WR);
+		bad_cnt += recv(fd, &c, 1, 0) != 0;
+		close(fd);
+	}
+	SAY("%d bad\n", bad_cnt);
+}
+
 static bool is_stdin_over(void)
 {
 	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
@@ -983,6 +1018,7 @@ static const struct asked {
 	CASE(fork_before_accepting),
 	CASE(child_takes_over),
 	CASE(idle_child),
+	CASE(child_for_each),
 	CASE(guest),
 	CASE(held),
 	CASE(what_was_taken),
