@@ -7,11 +7,15 @@
  *   tcp_peer ask ADDRESS PORT CASE      one conversation, or many
  *   tcp_peer --list
  *
+ * PEER_ORDERS=FIFO: what is to happen to the software card of this process is read there, a
+ * word in each line: see heed().
+ *
  * A conversation begins with a line that says what the server is to do: see services.
  */
 #include "config.h"
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
@@ -30,6 +34,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "tests/softcx/softcx.h"
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define SAY(...) (printf(__VA_ARGS__), fflush(stdout))
@@ -153,6 +159,73 @@ static void reset(int fd)
 
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
 	close(fd);
+}
+
+/* -- the card ------------------------------------------------------------------------ */
+
+/* All queues of a kind fail. */
+static int fail_all(const char *function)
+{
+	softcx_fail_qp_fn *fail = (softcx_fail_qp_fn *)dlsym(RTLD_DEFAULT, function);
+	int result = -ENODEV;
+
+	for (uint32_t number = 0; fail && number < 1 << 16; number++)
+		if (fail("mlx5_0", number) == 0)
+			result = 0;
+	return result;
+}
+
+static int set_port(int is_up)
+{
+	softcx_port_set_fn *set = (softcx_port_set_fn *)dlsym(RTLD_DEFAULT,
+							      "softcx_port_set");
+
+	return set ? set("mlx5_0", is_up) : -ENODEV;
+}
+
+static int remove_card(void)
+{
+	softcx_remove_fn *removed = (softcx_remove_fn *)dlsym(RTLD_DEFAULT,
+							      "softcx_remove");
+
+	return removed ? removed("mlx5_0") : -ENODEV;
+}
+
+static int heed(const char *order)
+{
+	if (strcmp(order, "remove") == 0)
+		return remove_card();
+	if (strcmp(order, "fail_queues") == 0)
+		return fail_all("softcx_fail_qp");
+	if (strcmp(order, "fail_completions") == 0)
+		return fail_all("softcx_fail_cq");
+	if (strcmp(order, "down") == 0 || strcmp(order, "up") == 0)
+		return set_port(strcmp(order, "up") == 0);
+	return -EINVAL;
+}
+
+static void *heed_orders(void *arg)
+{
+	char order[32];
+	FILE *orders = arg;
+
+	while (fscanf(orders, "%31s", order) == 1) {
+		int err = heed(order);
+
+		if (err)
+			SAY("%s: %s\n", order, strerror(-err));
+	}
+	return NULL;
+}
+
+/* The script that gives orders writes to it, one after the other. */
+static bool take_orders(const char *fifo)
+{
+	/* as a writer, too, so that it never ends */
+	FILE *orders = fopen(fifo, "r+");
+	pthread_t thread;
+
+	return orders && pthread_create(&thread, NULL, heed_orders, orders) == 0;
 }
 
 /* -- the server --------------------------------------------------------------------- */
@@ -1049,6 +1122,8 @@ int main(int argc, char **argv)
 	getrlimit(RLIMIT_NOFILE, &limit);
 	limit.rlim_cur = limit.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &limit);
+	if (getenv("PEER_ORDERS") && !take_orders(getenv("PEER_ORDERS")))
+		return 2;
 	server_name.sin_family = AF_INET;
 	server_name.sin_port = htons((uint16_t)atoi(argv[3]));
 	inet_pton(AF_INET, argv[2], &server_name.sin_addr);

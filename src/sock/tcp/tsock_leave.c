@@ -202,8 +202,7 @@ static int freeze(struct move *m) REQUIRES(m->t->engine->stack->lock)
 	tcp_engine_due_locked(m->t->engine);
 	if (t->way) {
 		m->header = t->way->dst.header;
-		m->ifindex = t->way->dst.ring ? t->way->dst.ring->dev->ifindex :
-						0;
+		m->ifindex = t->way->ifindex;
 	}
 	return 0;
 }
