@@ -8,7 +8,8 @@ export VMA_TCP=1
 
 peer=$builddir/tests/system/tcp_peer
 export PEER_BULK=${PEER_BULK:-20000000}
-# case, and who carries the segments at the end: ours or kernel. The names are the cases.
+# case, and who carries the segments at the end: ours, kernel or mixed. The names are the
+# cases; what is said meanwhile is conversation_CASE, or bulk_both_ways.
 carriers='
 frames_lost             ours
 frames_doubled          ours
@@ -18,6 +19,8 @@ link_down_and_up        ours
 card_removed            kernel
 queues_failed           kernel
 completions_failed      kernel
+removed_under_silence   mixed
+failed_under_silence    mixed
 '
 
 # What happens from the beginning is a matter of the environment.
@@ -25,6 +28,9 @@ impair_frames_lost=loss=10000
 impair_frames_doubled=dup=50000
 impair_frames_damaged=corrupt=10000
 impair_frames_in_disorder=reorder=50000,reorder_cnt=5
+
+conversation_removed_under_silence=silent_crowd
+conversation_failed_under_silence=silent_crowd
 
 # order WORD: to all that are under the library.
 order() {
@@ -56,7 +62,14 @@ queues_failed() {
 completions_failed() {
 	goes_to_the_kernel fail_completions
 }
+removed_under_silence() {
+	card_removed
+}
+failed_under_silence() {
+	queues_failed
+}
 
+# What has passed since the mark.
 is_under_way() {
 	[ $(($(frames $a) - frames_before[$a])) -gt 300 ]
 }
@@ -74,7 +87,9 @@ orders_for() {
 # live_through OUTPUT EVENT SERVER_LOG CLIENT_LOG
 live_through() {
 	local output=$work/$1 event=$2 client logs= impair=impair_$2
-	rm -f "$work"/orders.*
+	local conversation=conversation_$2
+	conversation=${!conversation:-bulk_both_ways}
+	rm -f "$work"/orders.* "$work/told"
 	make_lab || { echo "no lab" >"$output"; return; }
 	unset SOFTCX_IMPAIR
 	[ -z "${!impair:-}" ] || export SOFTCX_IMPAIR=${!impair}
@@ -82,12 +97,20 @@ live_through() {
 	serve_peer "$3" "$event" >"$output" || { end_server; return; }
 	orders_for "$4"
 	mark_carriers
-	(in_ns $b "$4" timeout -k 5 60 "$peer" ask 10.78.0.1 7000 bulk_both_ways) \
-		</dev/null >>"$output" 2>&1 &
+	mkfifo "$work/told"
+	(in_ns $b "$4" timeout -k 5 60 "$peer" ask 10.78.0.1 7000 "$conversation") \
+		<"$work/told" >>"$output" 2>&1 &
 	client=$!
-	wait_until is_under_way >>"$output"
+	# those that wait for it end with their input
+	exec 7>"$work/told"
+	if [ "$conversation" = bulk_both_ways ]; then
+		wait_until is_under_way >>"$output"
+	else
+		wait_for begun "$output" >/dev/null
+	fi
 	kill -0 $client || echo "it was over before"
 	[ -z "$logs" ] || ! declare -F "$event" >/dev/null || "$event" >>"$output" 2>&1
+	exec 7>&-
 	wait $client || echo "exit $?" >>"$output"
 	[ "$3" = - ] || check_carrier "$event" $a >>"$output"
 	[ "$4" = - ] || check_carrier "$event" $b >>"$output"

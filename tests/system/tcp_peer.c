@@ -1045,6 +1045,41 @@ static void guest(void)
 	say_answer(fd);
 }
 
+enum { CROWD = 100 };
+
+static void begin_crowd(int fds[CROWD])
+{
+	for (int i = 0; i < CROWD; i++) {
+		fds[i] = begin("echo", 0, 0);
+		write_all(fds[i], &(char){ (char)i }, 1);
+	}
+}
+
+/* Many that have said a word, and are silent until somebody ends it; each has its echo
+ * still. */
+static void silent_crowd(void)
+{
+	int fds[CROWD], bad_cnt = 0;
+	char c;
+
+	begin_crowd(fds);
+	for (int i = 0; i < CROWD; i++)
+		bad_cnt += recv(fds[i], &c, 1, 0) != 1 || c != (char)i;
+	SAY("begun\n");
+	while (!is_stdin_over())
+		sleep_ms(10);
+	for (int i = 0; i < CROWD; i++) {
+		errno = 0;
+		if (echoed(fds[i], 1) == 1)
+			continue;
+		fprintf(stderr, "# connection %d: %m\n", i);
+		bad_cnt++;
+	}
+	SAY("%d bad\n", bad_cnt);
+	for (int i = 0; i < CROWD; i++)
+		close(fds[i]);
+}
+
 static void held(void)
 {
 	int fd = begin("hold", 0, 0);
@@ -1093,6 +1128,7 @@ static const struct asked {
 	CASE(idle_child),
 	CASE(child_for_each),
 	CASE(guest),
+	CASE(silent_crowd),
 	CASE(held),
 	CASE(what_was_taken),
 #undef CASE

@@ -219,9 +219,21 @@ COLD bool tcp_way_is_open_slow(struct tcp_way *way)
 	return ring && memcmp(way->dst.header.eth.src, ring->dev->mac, 6) == 0;
 }
 
+/* On whatever interface: no way says so yet. */
+static unsigned unaccepted_cnt(const struct tcp_engine *engine)
+{
+	const struct tcp_port *port;
+	unsigned cnt = 0;
+
+	LIST_FOR_EACH(port, &engine->ports, link)
+		if (port->pcb)
+			cnt += tcp_accept_cnt(port->pcb);
+	return cnt;
+}
+
 unsigned tcp_ways_leave(struct tcp_engine *engine, int ifindex)
 {
-	unsigned left = 0;
+	unsigned left = unaccepted_cnt(engine);
 	struct tcp_way *way;
 	struct tsock *t;
 

@@ -65,7 +65,8 @@ static inline bool tcp_way_is_open(struct tcp_way *way, const struct stack *stac
 	return way->dst.ring;
 }
 /* The connections whose way leads over the interface are to go back to the kernel, if they
- * have not begun to. How many there are. Under the lock. */
+ * have not begun to. How many there are, and those that a program has still to accept: who
+ * is accepted can leave. Under the lock. */
 unsigned tcp_ways_leave(struct tcp_engine *engine, int ifindex);
 /* The ring that leads there; NULL: there is none, or it is gone. */
 const struct ring *tcp_way_ring(const struct tcp_way *way);
