@@ -360,9 +360,9 @@ NO_LOCK_ANALYSIS static void want_flow(struct alignment *a,
 		a->held_cnt++;
 	else
 		note_reason(a,
-			    err == -ENOMEM || err == -ENOSPC ?
-				    REASON_MEMORY :
-				    REASON_INTERFACE_ERROR,
+			    err == -ENOMEM ? REASON_MEMORY :
+			    err == -ENOSPC ? REASON_RULES_FULL :
+					     REASON_INTERFACE_ERROR,
 			    netif);
 }
 

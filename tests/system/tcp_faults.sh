@@ -19,6 +19,8 @@ link_down_and_up        ours
 card_removed            kernel
 queues_failed           kernel
 completions_failed      kernel
+no_room_for_rules       kernel
+rules_run_out           mixed
 removed_under_silence   mixed
 failed_under_silence    mixed
 '
@@ -28,6 +30,11 @@ impair_frames_lost=loss=10000
 impair_frames_doubled=dup=50000
 impair_frames_damaged=corrupt=10000
 impair_frames_in_disorder=reorder=50000,reorder_cnt=5
+# How many rules the card has room for: then a listener is the kernel's, or all connections
+# but one.
+rules_no_room_for_rules=0
+rules_rules_run_out=1
+conversation_rules_run_out=bulk_of_several
 
 conversation_removed_under_silence=silent_crowd
 conversation_failed_under_silence=silent_crowd
@@ -35,6 +42,7 @@ conversation_failed_under_silence=silent_crowd
 # order WORD: to all that are under the library.
 order() {
 	local fifo
+	kill -0 $client || echo "it was over before"
 	for fifo in "$work"/orders.*; do
 		timeout 10 sh -c "echo $1 >$fifo" || echo "nobody heeds $1"
 	done
@@ -68,6 +76,19 @@ removed_under_silence() {
 failed_under_silence() {
 	queues_failed
 }
+# says_no_room: each program under the library; a listener that has a rule says nothing.
+says_no_room() {
+	local log
+	for log in $1; do
+		wait_for "is the kernel's: the interface's device has no room" "$work/$log"
+	done
+}
+no_room_for_rules() {
+	says_no_room "$logs"
+}
+rules_run_out() {
+	[ "${logs%b.log}" = "$logs" ] || says_no_room b.log
+}
 
 # What has passed since the mark.
 is_under_way() {
@@ -87,11 +108,12 @@ orders_for() {
 # live_through OUTPUT EVENT SERVER_LOG CLIENT_LOG
 live_through() {
 	local output=$work/$1 event=$2 client logs= impair=impair_$2
-	local conversation=conversation_$2
+	local conversation=conversation_$2 rules=rules_$2
 	conversation=${!conversation:-bulk_both_ways}
 	rm -f "$work"/orders.* "$work/told"
 	make_lab || { echo "no lab" >"$output"; return; }
-	unset SOFTCX_IMPAIR
+	unset SOFTCX_IMPAIR SOFTCX_RULES
+	[ -z "${!rules:-}" ] || export SOFTCX_RULES=${!rules}
 	[ -z "${!impair:-}" ] || export SOFTCX_IMPAIR=${!impair}
 	orders_for "$3"
 	serve_peer "$3" "$event" >"$output" || { end_server; return; }
@@ -103,12 +125,11 @@ live_through() {
 	client=$!
 	# those that wait for it end with their input
 	exec 7>"$work/told"
-	if [ "$conversation" = bulk_both_ways ]; then
-		wait_until is_under_way >>"$output"
-	else
+	if [ "$conversation" = silent_crowd ]; then
 		wait_for begun "$output" >/dev/null
+	else
+		wait_until is_under_way >>"$output"
 	fi
-	kill -0 $client || echo "it was over before"
 	[ -z "$logs" ] || ! declare -F "$event" >/dev/null || "$event" >>"$output" 2>&1
 	exec 7>&-
 	wait $client || echo "exit $?" >>"$output"
