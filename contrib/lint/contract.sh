@@ -67,6 +67,10 @@ script_cases() {
 		sed -n '/^cases="/,/"$/p' tests/system/udp_card.sh |
 			sed 's/^cases=//' | grep -oE '\w+'
 		;;
+	*/system/tcp_faults_mlx5 | */system/tcp_faults_verbs)
+		sed -n "/^carriers='/,/^'/s/^\(\w\+\) .*/\1/p" tests/system/tcp_faults.sh
+		grep -oP '^\s*tap_ok \K\w+|\|\| tap_ok \K\w+' tests/system/tcp_faults.sh
+		;;
 	*/system/*_mirror_mlx5 | */system/*_mirror_verbs)
 		script_cases "${1%_*}"
 		;;

@@ -29,6 +29,9 @@
  * hundred times a second. */
 #define ROUTERS_NS (10 * NS_PER_MS)
 
+/* How soon we look again whether an interface that has failed can be closed. */
+#define FAILED_NS (5 * NS_PER_MS)
+
 /* How late the watcher of a stack may be before this thread sees to the stack's
  * timers. */
 #define GRACE_NS NS_PER_MS
@@ -85,7 +88,7 @@ static struct {
 	/* fires every second, or every two while nothing moves */
 	struct timer second;
 	bool is_slow;
-	struct timer looks, heirs, routers;
+	struct timer looks, heirs, routers, failed;
 	struct care cares[NET_STACKS_MAX];
 	/* the view's generation when the sockets were last told of news */
 	uint32_t route_gen;
@@ -424,6 +427,19 @@ static void hear_routers(struct timer *timer UNUSED, uint64_t now_ns UNUSED)
 	(void)!await_routers(EPOLL_CTL_MOD);
 }
 
+static void close_failed(struct timer *timer UNUSED, uint64_t now_ns UNUSED)
+{
+	net_close_failed(progress.params.net);
+}
+
+/* An interface has failed: its connections leave, and it is closed soon. */
+static void heed_failing(void)
+{
+	if (net_is_failing(progress.params.net) &&
+	    !timer_is_pending(&progress.failed))
+		set_timer(&progress.failed, FAILED_NS);
+}
+
 static uint32_t route_gen(void)
 {
 	return net_view_route_gen(&progress.params.net->view);
@@ -448,6 +464,7 @@ static void run_once(void)
 	look_soon();
 	timer_wheel_advance(&progress.timers, clock_monotonic_ns());
 	tell_sockets();
+	heed_failing();
 }
 
 static void run(void)
@@ -474,6 +491,7 @@ static void init_timers(void)
 	timer_init(&progress.looks, look_at_all);
 	timer_init(&progress.heirs, look_after_heirs);
 	timer_init(&progress.routers, hear_routers);
+	timer_init(&progress.failed, close_failed);
 	for (int i = 0; i < NET_STACKS_MAX; i++) {
 		progress.cares[i].phase = PHASE_LOOK;
 		timer_init(&progress.cares[i].timer, stack_is_late);

@@ -360,9 +360,9 @@ NO_LOCK_ANALYSIS static void want_flow(struct alignment *a,
 		a->held_cnt++;
 	else
 		note_reason(a,
-			    err == -ENOMEM || err == -ENOSPC ?
-				    REASON_MEMORY :
-				    REASON_INTERFACE_ERROR,
+			    err == -ENOMEM ? REASON_MEMORY :
+			    err == -ENOSPC ? REASON_RULES_FULL :
+					     REASON_INTERFACE_ERROR,
 			    netif);
 }
 
@@ -455,6 +455,14 @@ NO_LOCK_ANALYSIS static void want_one_address(struct alignment *a)
 			    NULL);
 }
 
+/* By a device that has failed nothing comes any more, to the kernel neither where a rule is.
+ * Datagrams are the kernel's at once, connections have to go back first. */
+static bool outlasts_its_device(const struct held_flow *held)
+{
+	return held->flow->netif->is_failing &&
+	       held->flow->rule.proto == WIRE_PROTO_TCP;
+}
+
 /* Holds the flows that are wanted now, and gives up the others. As to the analysis,
  * see want_flow(). */
 NO_LOCK_ANALYSIS static void align(struct alignment *a)
@@ -468,7 +476,7 @@ NO_LOCK_ANALYSIS static void align(struct alignment *a)
 	else
 		want_one_address(a);
 	LIST_FOR_EACH_SAFE(held, following, &a->att->flows, link)
-		if (!held->is_wanted)
+		if (!held->is_wanted && !outlasts_its_device(held))
 			flow_release(a->net, held);
 }
 
@@ -641,6 +649,7 @@ static uint8_t *copy_frame(const struct pkt *pkt, uint32_t *len_out)
 	return frame;
 }
 
+/* Also of an interface whose device has failed. */
 static int give_frame_back(struct net *net, const struct netif *netif,
 			   uint8_t *frame, uint32_t len)
 {
@@ -666,7 +675,7 @@ int net_give_back(struct net *net, const struct pkt *pkt)
 		return -ENOMEM;
 	net_control_acquire(net);
 	netif = netif_find(net, (int)info->ifindex);
-	if (netif_is_driven(netif))
+	if (netif && netif->dev)
 		err = give_frame_back(net, netif, frame, len);
 	net_control_release(net);
 	free(frame);
@@ -680,7 +689,7 @@ int net_give_frame(struct net *net, int ifindex, uint8_t *frame, uint32_t len)
 
 	net_control_acquire(net);
 	netif = netif_find(net, ifindex);
-	if (netif_is_driven(netif))
+	if (netif && netif->dev)
 		err = give_frame_back(net, netif, frame, len);
 	net_control_release(net);
 	return err;
@@ -805,7 +814,13 @@ static void check_netifs(struct net *net) REQUIRES(net->control)
 	struct netif *netif;
 
 	LIST_FOR_EACH(netif, &net->netifs, link) {
-		if (!netif_check(net, netif))
+		bool was_driven = netif_is_driven(netif);
+		bool is_over = netif_check(net, netif);
+
+		/* destinations end first */
+		if (was_driven && netif->is_failing)
+			net_view_routes_changed(&net->view);
+		if (!is_over)
 			continue;
 		release_flows_of(net, netif);
 		/* Destinations remember the ring of the interface. After this line
@@ -871,6 +886,14 @@ void net_hear_routers(struct net *net)
 {
 	net_control_acquire(net);
 	path_news_take(net);
+	net_control_release(net);
+}
+
+void net_close_failed(struct net *net)
+{
+	net_control_acquire(net);
+	check_netifs(net);
+	follow_news(net);
 	net_control_release(net);
 }
 

@@ -67,6 +67,9 @@ struct net {
 	struct own_addrs *own;
 	/* the sources that interfaces admit, as the demultiplexer has them */
 	struct rpf *rpf;
+	/* how many interfaces wait for connections to leave (netif.is_failing); read
+	 * without the mutex, too */
+	_Atomic unsigned failing_cnt;
 	/* an interface has been opened since `rpf` was computed */
 	bool is_rpf_stale;
 	/* the view's generation when the attachments were last brought into line */
@@ -131,6 +134,14 @@ void net_hear_routers(struct net *net) EXCLUDES(net->control);
 /* Does what has to be done from time to time. True: call it again in a second; else
  * somewhat later is enough. */
 bool net_check(struct net *net) EXCLUDES(net->control);
+
+/* Whether interfaces are about to be given up: net_close_failed has something to do. */
+static inline bool net_is_failing(const struct net *net)
+{
+	return atomic_load_explicit(&net->failing_cnt, memory_order_relaxed);
+}
+/* Gives up those whose connections have left. */
+void net_close_failed(struct net *net) EXCLUDES(net->control);
 
 /* -- attachments ----------------------------------------------------------- */
 

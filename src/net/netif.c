@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "stats/stats_publish.h"
 
@@ -261,6 +262,9 @@ void netif_close(struct net *net, struct netif *netif)
 	forget_pool(netif->dev->region);
 	netif->dev->ops->close(netif->dev);
 	netif->dev = NULL;
+	if (netif->is_failing)
+		atomic_fetch_sub(&net->failing_cnt, 1);
+	netif->is_failing = false;
 }
 
 /* Takes over a new hardware address or MTU. */
@@ -296,13 +300,36 @@ static void feed_rings(struct net *net, struct netif *netif)
 	}
 }
 
+/* So long a device that has failed may wait for its connections. */
+#define FAILING_NS (2 * NS_PER_SEC)
+
+/* Those whose connections can leave in peace. */
+static void begin_to_fail(struct net *net, struct netif *netif)
+{
+	netif->is_failing = true;
+	netif->closes_at_ns = clock_monotonic_ns() + FAILING_NS;
+	atomic_fetch_add(&net->failing_cnt, 1);
+}
+
+static bool has_failed(struct net *net, struct netif *netif)
+{
+	unsigned left = 0;
+
+	for (unsigned i = 0; i < net_stack_cnt(net); i++)
+		left += stack_leave(net->stacks[i], netif->ifindex);
+	return !left || clock_monotonic_ns() >= netif->closes_at_ns;
+}
+
 bool netif_check(struct net *net, struct netif *netif)
 {
 	const struct link *link;
+	bool is_lasting = false;
 	int err;
 
 	if (!netif->dev || netif->dev == net->params.local_dev)
 		return false;
+	if (netif->is_failing)
+		return has_failed(net, netif);
 	link = link_tab_find(&net->view.links, netif->ifindex);
 	if (!link)
 		err = -ENODEV;
@@ -310,8 +337,10 @@ bool netif_check(struct net *net, struct netif *netif)
 		err = -EOPNOTSUPP;
 	else
 		err = follow_link(netif, link);
-	if (!err)
+	if (!err) {
 		err = netif->dev->ops->check(netif->dev);
+		is_lasting = netif->dev->caps.rules_outlast_failure;
+	}
 	if (!err) {
 		feed_rings(net, netif);
 		return false;
@@ -322,7 +351,10 @@ bool netif_check(struct net *net, struct netif *netif)
 	snprintf(netif->why, sizeof(netif->why), "%s, %s", netif->name,
 		 strerror(-err));
 	netif->refused_gen = net_view_route_gen(&net->view);
-	return true;
+	if (!is_lasting)
+		return true;
+	begin_to_fail(net, netif);
+	return false;
 }
 
 void netif_destroy_all(struct net *net)

@@ -18,6 +18,11 @@ struct netif {
 	struct ring *rings[NET_STACKS_MAX];
 	/* it is a device inside this machine */
 	bool is_local;
+	/* Its device has failed, and no destination leads there any more. It is closed when
+	 * the connections have left that its rules still keep from the kernel, which knows
+	 * nothing of them yet and would reset their peers; or at this time. */
+	bool is_failing;
+	uint64_t closes_at_ns;
 	enum reason reason;
 	/* the name of the interface, and details of the reason if there are any */
 	char why[STATS_DETAIL_SIZE];
@@ -43,7 +48,7 @@ struct netif *netif_get_local(struct net *net) REQUIRES(net->control);
 
 static inline bool netif_is_driven(const struct netif *netif)
 {
-	return netif && netif->dev;
+	return netif && netif->dev && !netif->is_failing;
 }
 
 /* Stops driving it. All its flows have been released. */
@@ -51,7 +56,7 @@ void netif_close(struct net *net, struct netif *netif) REQUIRES(net->control);
 
 /* Looks whether the interface has another address or MTU, and follows that; and
  * whether it is gone, or its device has failed. True: it has to be given up, so its
- * flows must be released. */
+ * flows must be released. False, and is_failing: that is for later. */
 bool netif_check(struct net *net, struct netif *netif) REQUIRES(net->control);
 
 void netif_destroy_all(struct net *net) REQUIRES(net->control);

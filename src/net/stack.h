@@ -78,6 +78,10 @@ struct stack_engine {
 	 * Called under the lock. */
 	void (*icmp)(struct stack_engine *engine, struct stack *stack,
 		     const struct ip_icmp *icmp);
+	/* The device of an interface has failed, and will be given up soon: connections
+	 * whose way leads over it are to leave for the kernel. How many of them there
+	 * still are. Called under the lock, again and again. */
+	unsigned (*leave)(struct stack_engine *engine, int ifindex);
 	struct list link; /* in the stack's list of those that are due */
 };
 
@@ -297,7 +301,10 @@ static inline void stack_engine_tidy(struct stack *stack)
 	stack->afterwards |= STACK_SOONER;
 }
 
-/* Tells the engine of TCP, if there is one, of an ICMP error. Without the lock. */
+/* Asks the engine of TCP, if there is one, to leave an interface. How many connections
+ * still use it. */
+unsigned stack_leave(struct stack *stack, int ifindex) EXCLUDES(stack->lock);
+/* Tells the engine of an ICMP error. Without the lock. */
 void stack_take_icmp(struct stack *stack, const struct ip_icmp *icmp);
 
 /* Has it tidy up if it has to; by the library's own thread. */

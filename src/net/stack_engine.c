@@ -85,6 +85,20 @@ void stack_take_icmp(struct stack *stack, const struct ip_icmp *icmp)
 	stack_unlock(stack);
 }
 
+unsigned stack_leave(struct stack *stack, int ifindex)
+{
+	struct stack_engine *engine =
+		atomic_load_explicit(&stack->tcp, memory_order_acquire);
+	unsigned left;
+
+	if (!engine)
+		return 0;
+	stack_lock(stack);
+	left = engine->leave(engine, ifindex);
+	stack_unlock(stack);
+	return left;
+}
+
 void stack_run_timers(struct stack *stack)
 {
 	if (!stack_has_timer_due(stack))

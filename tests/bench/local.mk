@@ -50,6 +50,12 @@ bench-card: %D%/card_instructions %D%/udp_instructions all softcx
 		%D%/udp_instructions src/.libs/libvma.so \
 		tests/softcx/.libs/libsoftcx.so
 endif
+# What sockets on it cost before any traffic.
+bench-card-start: %D%/udp_start all softcx
+	for ring in mlx5 verbs; do \
+		$(srcdir)/%D%/udp_start.sh %D%/udp_start src/.libs/libvma.so $$ring \
+			tests/softcx/.libs/libsoftcx.so || exit; \
+	done
 EXTRA_DIST += %D%/card_instructions.sh
 
 # Instructions of epoll and poll with many sockets; the same needs.

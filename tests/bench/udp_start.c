@@ -5,8 +5,12 @@
  * udp_start.sh runs it on the kernel and under the library.
  *
  *   udp_start OWN-ADDRESS PEER-ADDRESS
+ *   udp_start --open-card
+ *       what it costs that the first RDMA device is opened, and nothing else: libibverbs,
+ *       its driver, and the software ConnectX
  */
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <glob.h>
 #include <pthread.h>
@@ -38,6 +42,67 @@ static double resident_kb(void)
 	if (file)
 		fclose(file);
 	return (double)pages * (double)sysconf(_SC_PAGESIZE) / 1024;
+}
+
+/* What a folder of /proc has one entry each for: fds, threads. */
+static int entries(const char *pattern)
+{
+	glob_t found;
+	int cnt = 0;
+
+	if (glob(pattern, 0, NULL, &found) == 0)
+		cnt = (int)found.gl_pathc;
+	globfree(&found);
+	return cnt;
+}
+
+struct mark {
+	double us, kb;
+	int fds, threads;
+};
+
+/* The time is taken last, and at the end first. */
+static struct mark mark(void)
+{
+	struct mark m = { .kb = resident_kb(),
+			  .fds = entries("/proc/self/fd/*"),
+			  .threads = entries("/proc/self/task/*") };
+
+	m.us = now_us();
+	return m;
+}
+
+static void say_since(const char *what, const struct mark *m)
+{
+	double us = now_us() - m->us;
+
+	printf("%s_us %.0f\n", what, us);
+	printf("%s_kb %.0f\n", what, resident_kb() - m->kb);
+	printf("%s_fds %d\n", what, entries("/proc/self/fd/*") - m->fds);
+	printf("%s_threads %d\n", what, entries("/proc/self/task/*") - m->threads);
+}
+
+static int open_card(void)
+{
+	/* what glob() needs is there from now on */
+	struct mark m = mark();
+	void *verbs, *context = NULL;
+	void **(*list_devices)(int *);
+	void *(*open_device)(void *), *(*alloc_pd)(void *);
+
+	m = mark();
+	verbs = dlopen("libibverbs.so.1", RTLD_NOW);
+	if (!verbs)
+		return 1;
+	list_devices = (void **(*)(int *))dlsym(verbs, "ibv_get_device_list");
+	open_device = (void *(*)(void *))dlsym(verbs, "ibv_open_device");
+	alloc_pd = (void *(*)(void *))dlsym(verbs, "ibv_alloc_pd");
+	if (list_devices && open_device && alloc_pd)
+		context = open_device(list_devices(NULL)[0]);
+	if (!context || !alloc_pd(context))
+		return 1;
+	say_since("open", &m);
+	return 0;
 }
 
 /* Time on a processor, of all threads, as the scheduler has it. */
@@ -111,8 +176,12 @@ int main(int argc, char **argv)
 {
 	struct rlimit limit = { NEXT + 100, NEXT + 100 };
 	struct sockaddr_in peer;
+	struct mark m;
 	double time, memory;
 	int fd, quiet = -1;
+
+	if (argc == 2 && strcmp(argv[1], "--open-card") == 0)
+		return open_card();
 
 	if (argc != 3) {
 		fprintf(stderr, "usage: %s OWN-ADDRESS PEER-ADDRESS\n", argv[0]);
@@ -121,11 +190,10 @@ int main(int argc, char **argv)
 	setrlimit(RLIMIT_NOFILE, &limit);
 	peer = name_of(argv[2], PORT);
 
-	memory = resident_kb();
-	time = now_us();
+	m = mark();
+	m = mark();
 	fd = bound(argv[1], PORT);
-	printf("first_us %.0f\n", now_us() - time);
-	printf("first_kb %.0f\n", resident_kb() - memory);
+	say_since("first", &m);
 
 	memory = resident_kb();
 	time = now_us();

@@ -156,6 +156,7 @@ static void check_names(void)
 	static const char *const names[] = {
 		"STRICT", "MANUAL", "TRACE", "STATS", "SEED",
 		"LATE_US", "PCAP",   "IMPAIR", "CLOCK", "MIN_INLINE",
+		"RULES",
 	};
 	static const char prefix[] = "SOFTCX_";
 
@@ -192,6 +193,8 @@ bool conf_read(struct conf *conf)
 	conf->seed = (uint64_t)env_number("SOFTCX_SEED", 0, INT64_MAX, 1);
 	conf->late_ns =
 		(uint64_t)env_number("SOFTCX_LATE_US", 0, 1000000, 0) * 1000;
+	conf->rules_max = (uint32_t)env_number("SOFTCX_RULES", 0, UINT32_MAX,
+					       UINT32_MAX);
 	conf->min_inline = (uint32_t)env_number("SOFTCX_MIN_INLINE", 0,
 						CONF_INLINE_L2, CONF_INLINE_L2);
 	if (conf->min_inline && conf->min_inline != CONF_INLINE_L2)

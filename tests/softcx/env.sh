@@ -95,6 +95,7 @@ malformed SOFTCX_STATS=yes 'SOFTCX_STATS: "yes" is not a number from 0 to 1'
 malformed SOFTCX_SEED=7x \
 	'SOFTCX_SEED: "7x" is not a number from 0 to 9223372036854775807'
 malformed SOFTCX_LATE_US=-1 'SOFTCX_LATE_US: "-1" is not a number from 0 to 1000000'
+malformed SOFTCX_RULES=-1 'SOFTCX_RULES: "-1" is not a number from 0 to 4294967295'
 malformed SOFTCX_MIN_INLINE=14 'SOFTCX_MIN_INLINE: 14 is neither 0 nor 18'
 malformed SOFTCX_IMPAIR=loss 'SOFTCX_IMPAIR: "loss" has no ='
 malformed SOFTCX_IMPAIR=loss=1000001 \

@@ -261,6 +261,16 @@ static void insert(struct dev *dev, struct rule *rule)
 	list_insert_after(other->link.prev, &rule->link);
 }
 
+static bool has_room(const struct dev *dev)
+{
+	const struct rule *rule;
+	uint32_t cnt = 0;
+
+	LIST_FOR_EACH(rule, &dev->rules, link)
+		cnt++;
+	return cnt < the_card->conf.rules_max;
+}
+
 int rule_create(struct ctx *ctx, struct qp *qp, const struct rule *params,
 		struct rule **rule_out)
 {
@@ -269,6 +279,8 @@ int rule_create(struct ctx *ctx, struct qp *qp, const struct rule *params,
 	struct rule *rule;
 	int ret = -ENOMEM;
 
+	if (!has_room(dev))
+		return -ENOSPC;
 	/* The kernel's filter has one verdict for a match. */
 	if (claim && claim->is_trap != params->is_trap)
 		return -EOPNOTSUPP;

@@ -65,8 +65,8 @@ system_bpf = %D%/pass.bpf.o %D%/tag.bpf.o %D%/cgroup.bpf.o
 check_DATA += $(system_bpf)
 CLEANFILES += $(system_bpf)
 endif
-EXTRA_DIST += %D%/tcp_lab.sh %D%/tcp_hostile.py %D%/tcp_pmtu.py %D%/tcp_rights.py \
-	%D%/tcp_programs.py %D%/tcp_servers.py %D%/tcp_turns.py
+EXTRA_DIST += %D%/tcp_faults.sh %D%/tcp_lab.sh %D%/tcp_hostile.py %D%/tcp_pmtu.py \
+	%D%/tcp_rights.py %D%/tcp_programs.py %D%/tcp_servers.py %D%/tcp_turns.py
 # The same on the software ConnectX.
 if HAVE_VERBS
 if HAVE_MLX5
@@ -74,6 +74,7 @@ system_scripts += %D%/udp_mirror_mlx5.sh %D%/udp_mirror_verbs.sh %D%/udp_mlx5.sh
 	%D%/udp_verbs.sh %D%/card_options.sh
 card_tcp_scripts = %D%/tcp_mlx5.sh %D%/tcp_verbs.sh %D%/tcp_mirror_mlx5.sh \
 	%D%/tcp_mirror_verbs.sh
+system_scripts += %D%/tcp_faults_mlx5.sh %D%/tcp_faults_verbs.sh
 endif
 endif
 EXTRA_DIST += %D%/udp_card.sh %D%/udp_lab.sh %D%/udp_doors.py %D%/udp_xdp.py %D%/udp_programs.py \

@@ -7,11 +7,15 @@
  *   tcp_peer ask ADDRESS PORT CASE      one conversation, or many
  *   tcp_peer --list
  *
+ * PEER_ORDERS=FIFO: what is to happen to the software card of this process is read there, a
+ * word in each line: see heed().
+ *
  * A conversation begins with a line that says what the server is to do: see services.
  */
 #include "config.h"
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
@@ -30,6 +34,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "tests/softcx/softcx.h"
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 #define SAY(...) (printf(__VA_ARGS__), fflush(stdout))
@@ -153,6 +159,73 @@ static void reset(int fd)
 
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
 	close(fd);
+}
+
+/* -- the card ------------------------------------------------------------------------ */
+
+/* All queues of a kind fail. */
+static int fail_all(const char *function)
+{
+	softcx_fail_qp_fn *fail = (softcx_fail_qp_fn *)dlsym(RTLD_DEFAULT, function);
+	int result = -ENODEV;
+
+	for (uint32_t number = 0; fail && number < 1 << 16; number++)
+		if (fail("mlx5_0", number) == 0)
+			result = 0;
+	return result;
+}
+
+static int set_port(int is_up)
+{
+	softcx_port_set_fn *set = (softcx_port_set_fn *)dlsym(RTLD_DEFAULT,
+							      "softcx_port_set");
+
+	return set ? set("mlx5_0", is_up) : -ENODEV;
+}
+
+static int remove_card(void)
+{
+	softcx_remove_fn *removed = (softcx_remove_fn *)dlsym(RTLD_DEFAULT,
+							      "softcx_remove");
+
+	return removed ? removed("mlx5_0") : -ENODEV;
+}
+
+static int heed(const char *order)
+{
+	if (strcmp(order, "remove") == 0)
+		return remove_card();
+	if (strcmp(order, "fail_queues") == 0)
+		return fail_all("softcx_fail_qp");
+	if (strcmp(order, "fail_completions") == 0)
+		return fail_all("softcx_fail_cq");
+	if (strcmp(order, "down") == 0 || strcmp(order, "up") == 0)
+		return set_port(strcmp(order, "up") == 0);
+	return -EINVAL;
+}
+
+static void *heed_orders(void *arg)
+{
+	char order[32];
+	FILE *orders = arg;
+
+	while (fscanf(orders, "%31s", order) == 1) {
+		int err = heed(order);
+
+		if (err)
+			SAY("%s: %s\n", order, strerror(-err));
+	}
+	return NULL;
+}
+
+/* The script that gives orders writes to it, one after the other. */
+static bool take_orders(const char *fifo)
+{
+	/* as a writer, too, so that it never ends */
+	FILE *orders = fopen(fifo, "r+");
+	pthread_t thread;
+
+	return orders && pthread_create(&thread, NULL, heed_orders, orders) == 0;
 }
 
 /* -- the server --------------------------------------------------------------------- */
@@ -392,6 +465,22 @@ static void hand_to_a_child(int fd, uint64_t a, size_t b)
 	pause();
 }
 
+/* A server with a child for each connection, which is both of theirs at first. */
+static void echo_in_a_child(int fd, uint64_t a, size_t b)
+{
+	pid_t pid;
+	char c;
+
+	if (read_all(fd, &c, 1) != 1 || !write_all(fd, &c, 1))
+		return;
+	pid = fork();
+	if (pid == 0) {
+		echo(fd, a, b);
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+}
+
 static const struct service {
 	const char *name;
 	void (*run)(int fd, uint64_t seed, size_t len);
@@ -402,7 +491,7 @@ static const struct service {
 	{ "reset", end_by_reset },  { "urgent", hear_urgent },
 	{ "taken", tell_taken },    { "fork", fork_before_accepts },
 	{ "hand", hand_to_a_child },  { "alive", echo_kept_alive },
-	{ "idle", fork_idle },
+	{ "idle", fork_idle },	    { "child", echo_in_a_child },
 	{ "hold", hold_accepts },
 };
 
@@ -896,6 +985,25 @@ static void idle_child(void)
 	say_answer(older);
 }
 
+/* Each connection goes on with a child of the server. */
+static void child_for_each(void)
+{
+	int bad_cnt = 0;
+
+	for (int i = 0; i < times(5); i++) {
+		int fd = begin("child", 0, 0);
+		char c = 'c';
+
+		write_all(fd, &c, 1);
+		bad_cnt += read_all(fd, &c, 1) != 1;
+		bad_cnt += echoed(fd, 200) != 200;
+		shutdown(fd, SHUT_WR);
+		bad_cnt += recv(fd, &c, 1, 0) != 0;
+		close(fd);
+	}
+	SAY("%d bad\n", bad_cnt);
+}
+
 static bool is_stdin_over(void)
 {
 	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
@@ -935,6 +1043,41 @@ static void guest(void)
 	SAY("%d bad\n", bad_cnt);
 	shutdown(fd, SHUT_WR);
 	say_answer(fd);
+}
+
+enum { CROWD = 100 };
+
+static void begin_crowd(int fds[CROWD])
+{
+	for (int i = 0; i < CROWD; i++) {
+		fds[i] = begin("echo", 0, 0);
+		write_all(fds[i], &(char){ (char)i }, 1);
+	}
+}
+
+/* Many that have said a word, and are silent until somebody ends it; each has its echo
+ * still. */
+static void silent_crowd(void)
+{
+	int fds[CROWD], bad_cnt = 0;
+	char c;
+
+	begin_crowd(fds);
+	for (int i = 0; i < CROWD; i++)
+		bad_cnt += recv(fds[i], &c, 1, 0) != 1 || c != (char)i;
+	SAY("begun\n");
+	while (!is_stdin_over())
+		sleep_ms(10);
+	for (int i = 0; i < CROWD; i++) {
+		errno = 0;
+		if (echoed(fds[i], 1) == 1)
+			continue;
+		fprintf(stderr, "# connection %d: %m\n", i);
+		bad_cnt++;
+	}
+	SAY("%d bad\n", bad_cnt);
+	for (int i = 0; i < CROWD; i++)
+		close(fds[i]);
 }
 
 static void held(void)
@@ -983,7 +1126,9 @@ static const struct asked {
 	CASE(fork_before_accepting),
 	CASE(child_takes_over),
 	CASE(idle_child),
+	CASE(child_for_each),
 	CASE(guest),
+	CASE(silent_crowd),
 	CASE(held),
 	CASE(what_was_taken),
 #undef CASE
@@ -1013,6 +1158,8 @@ int main(int argc, char **argv)
 	getrlimit(RLIMIT_NOFILE, &limit);
 	limit.rlim_cur = limit.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &limit);
+	if (getenv("PEER_ORDERS") && !take_orders(getenv("PEER_ORDERS")))
+		return 2;
 	server_name.sin_family = AF_INET;
 	server_name.sin_port = htons((uint16_t)atoi(argv[3]));
 	inet_pton(AF_INET, argv[2], &server_name.sin_addr);

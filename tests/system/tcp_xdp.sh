@@ -37,6 +37,7 @@ exec_behind_a_stream    mixed
 fork_before_accepting   mixed
 child_takes_over        mixed
 idle_child              ours
+child_for_each          mixed
 '
 
 # converse OUTPUT CASE SERVER_LOG CLIENT_LOG

@@ -455,6 +455,7 @@ static void init_dev(struct rdma_dev *own, const struct backend_request *request
 	memcpy(dev->mac, request->mac, sizeof(dev->mac));
 	dev->mtu = request->mtu;
 	dev->caps = (struct dev_caps){
+		.rules_outlast_failure = true,
 		.tx_len_max = request->mtu + (uint32_t)sizeof(struct wire_eth),
 	};
 	snprintf(dev->mode, sizeof(dev->mode), "%.20s port %u",

@@ -412,6 +412,12 @@ void tcp_engine_add_ghost(struct tcp_engine *engine, const struct flow_key *key)
 		engine->ghost_cnt = TCP_GHOSTS;
 }
 
+static unsigned leave(struct stack_engine *base, int ifindex)
+{
+	return tcp_ways_leave(CONTAINER_OF(base, struct tcp_engine, base),
+			      ifindex);
+}
+
 /* -- life -------------------------------------------------------------------------- */
 
 static struct tcp_engine *make(struct stack *stack)
@@ -426,6 +432,7 @@ static struct tcp_engine *make(struct stack *stack)
 	stack_engine_init(&engine->base, run);
 	engine->base.tidy = tsocks_tidy;
 	engine->base.icmp = take_icmp;
+	engine->base.leave = leave;
 	engine->stack = stack;
 	for (int i = 0; i < TCP_WAY_BUCKETS; i++)
 		list_init(&engine->ways[i]);

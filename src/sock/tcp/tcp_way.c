@@ -200,21 +200,56 @@ NO_LOCK_ANALYSIS void tcp_way_ask(struct tcp_way *way)
 /* -- use ------------------------------------------------------------------------- */
 
 /* The ring of an old answer may be gone, and its memory another's. */
-static bool is_ring_there(const struct tcp_way *way)
+const struct ring *tcp_way_ring(const struct tcp_way *way)
 {
 	const struct stack *stack = way->engine->stack;
 
 	for (unsigned i = 0; i < stack->ring_cnt; i++)
 		if (stack->rings[i] && stack->rings[i] == way->dst.ring)
-			return memcmp(way->dst.header.eth.src,
-				      stack->rings[i]->dev->mac, 6) == 0;
-	return false;
+			return stack->rings[i];
+	return NULL;
 }
 
 COLD bool tcp_way_is_open_slow(struct tcp_way *way)
 {
+	const struct ring *ring;
+
 	tcp_way_ask(way);
-	return way->dst.ring && is_ring_there(way);
+	ring = tcp_way_ring(way);
+	return ring && memcmp(way->dst.header.eth.src, ring->dev->mac, 6) == 0;
+}
+
+/* On whatever interface: no way says so yet. */
+static unsigned unaccepted_cnt(const struct tcp_engine *engine)
+{
+	const struct tcp_port *port;
+	unsigned cnt = 0;
+
+	LIST_FOR_EACH(port, &engine->ports, link)
+		if (port->pcb)
+			cnt += tcp_accept_cnt(port->pcb);
+	return cnt;
+}
+
+unsigned tcp_ways_leave(struct tcp_engine *engine, int ifindex)
+{
+	unsigned left = unaccepted_cnt(engine);
+	struct tcp_way *way;
+	struct tsock *t;
+
+	for (unsigned i = 0; i < TCP_WAY_BUCKETS; i++)
+		LIST_FOR_EACH(way, &engine->ways[i], link) {
+			if (way->ifindex != ifindex)
+				continue;
+			LIST_FOR_EACH(t, &way->users, by_way) {
+				if (!t->pcb)
+					continue;
+				left++;
+				if (!tsock_is_moving(t) && t->lost_way == REASON_NONE)
+					tsock_lost_way_locked(t, REASON_INTERFACE_ERROR);
+			}
+		}
+	return left;
 }
 
 struct tcp_path tcp_way_path(const struct tcp_way *way)

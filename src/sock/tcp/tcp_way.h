@@ -64,6 +64,12 @@ static inline bool tcp_way_is_open(struct tcp_way *way, const struct stack *stac
 		return tcp_way_is_open_slow(way);
 	return way->dst.ring;
 }
+/* The connections whose way leads over the interface are to go back to the kernel, if they
+ * have not begun to. How many there are, and those that a program has still to accept: who
+ * is accepted can leave. Under the lock. */
+unsigned tcp_ways_leave(struct tcp_engine *engine, int ifindex);
+/* The ring that leads there; NULL: there is none, or it is gone. */
+const struct ring *tcp_way_ring(const struct tcp_way *way);
 /* What the engine wants to know of it. */
 struct tcp_path tcp_way_path(const struct tcp_way *way);
 /* Writes the headers for a packet of so many bytes behind IP's header. */

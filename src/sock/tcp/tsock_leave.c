@@ -151,8 +151,10 @@ static int open_to_kernel(void *ctx)
 	int err;
 
 	if (t->port) {
+		/* Where rules cannot say so, its segments still come to us, and the
+		 * engine, which has no connection for them, gives them back. */
 		err = net_except(m->net, &t->port->att, &t->key);
-		if (err)
+		if (err && err != -EOPNOTSUPP)
 			return err;
 		drain(t);
 	} else {
@@ -203,8 +205,7 @@ static int freeze(struct move *m) REQUIRES(m->t->engine->stack->lock)
 	tcp_engine_due_locked(m->t->engine);
 	if (t->way) {
 		m->header = t->way->dst.header;
-		m->ifindex = t->way->dst.ring ? t->way->dst.ring->dev->ifindex :
-						0;
+		m->ifindex = t->way->ifindex;
 	}
 	return 0;
 }

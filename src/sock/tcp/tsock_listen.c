@@ -804,9 +804,9 @@ static void adopt(struct tsock *child, struct tsock *listener,
 /* Under the lock. */
 static uint32_t rings_of(const struct tsock *c)
 {
-	return c->way && c->way->dst.ring ?
-		       stats_ring_bit(c->way->dst.ring->stats) :
-		       0;
+	const struct ring *ring = c->way ? tcp_way_ring(c->way) : NULL;
+
+	return ring ? stats_ring_bit(ring->stats) : 0;
 }
 
 static void show_child(struct tsock *c, uint32_t rings)

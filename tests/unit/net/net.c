@@ -25,11 +25,11 @@ struct receiver {
 	struct stats_handle stats;
 };
 
-static enum reason attach(struct receiver *r)
+static enum reason attach_as(struct receiver *r, uint8_t proto)
 {
 	struct attach_where where = {
 		.stack = net_choose_stack(net),
-		.proto = WIRE_PROTO_UDP,
+		.proto = proto,
 		.local = nic_addr(),
 		.local_port = htobe16(PORT),
 		.is_shared = true,
@@ -39,8 +39,13 @@ static enum reason attach(struct receiver *r)
 
 	memset(r, 0, sizeof(*r));
 	endpoint_init(&r->end, input);
-	stats_socket_open(&r->stats, -1, 0, WIRE_PROTO_UDP);
+	stats_socket_open(&r->stats, -1, 0, proto);
 	return net_attach(net, &r->att, &r->end, &where);
+}
+
+static enum reason attach(struct receiver *r)
+{
+	return attach_as(r, WIRE_PROTO_UDP);
 }
 
 static void detach(struct receiver *r)
@@ -86,6 +91,56 @@ TEST(destinations_end_before_their_ring)
 	/* the socket waits for another interface */
 	CHECK(attachment_is_made(&r.att));
 	detach(&r);
+	nic_end();
+}
+
+static unsigned connection_cnt;
+
+static unsigned leave(struct stack_engine *engine UNUSED, int ifindex)
+{
+	CHECK_EQ(ifindex, NIC_IFINDEX);
+	return connection_cnt;
+}
+
+static void nothing_to_run(struct stack_engine *engine UNUSED,
+			   struct stack *stack UNUSED)
+{
+}
+
+/* The rules of a device that has failed keep its frames from the kernel, so those of TCP
+ * stay until the connections have gone back. */
+TEST(a_device_that_failed_waits_for_its_connections)
+{
+	struct stack_engine engine = { .leave = leave };
+	struct receiver datagrams, listener;
+	uint64_t gen;
+
+	nic_begin("all");
+	stack_engine_init(&engine, nothing_to_run);
+	atomic_store(&net->stacks[0]->tcp, &engine);
+	CHECK_EQ(attach(&datagrams), REASON_NONE);
+	CHECK_EQ(attach_as(&listener, WIRE_PROTO_TCP), REASON_NONE);
+	nic.dev.caps.rules_outlast_failure = true;
+	CHECK_EQ(nic.added, 2);
+	connection_cnt = 2;
+	nic.health = -EIO;
+	gen = net_view_gen(&net->view);
+	net_check(net);
+	CHECK(net_is_failing(net));
+	CHECK(!net_drives(net, NIC_IFINDEX));
+	CHECK(gen != net_view_gen(&net->view));
+	CHECK_EQ(nic.removed, 1);
+	net_close_failed(net);
+	CHECK_EQ(nic.rings, 1);
+	CHECK_EQ(nic.removed, 1);
+	connection_cnt = 0;
+	net_close_failed(net);
+	CHECK(!net_is_failing(net));
+	CHECK_EQ(nic.rings, 0);
+	CHECK_EQ(nic.removed, 2);
+	detach(&listener);
+	detach(&datagrams);
+	atomic_store(&net->stacks[0]->tcp, NULL);
 	nic_end();
 }
 

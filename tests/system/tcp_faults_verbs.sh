@@ -1,0 +1,5 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Faults of the software ConnectX under TCP (tcp_faults.sh), on its queues by portable verbs.
+LAB_CARD=verbs
+. "${srcdir:-.}/tests/system/tcp_faults.sh"
