@@ -7,7 +7,6 @@
 #
 # CASES="NAME...": only these.
 . "${srcdir:-.}/tests/system/tcp_lab.sh"
-export VMA_TCP=1
 
 # case                  carrier
 carriers='

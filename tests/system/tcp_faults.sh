@@ -4,7 +4,6 @@
 # byte arrives as it does on the kernel. Either our rings carry the connection to its end, or
 # the kernel goes on with it.
 . "${srcdir:-.}/tests/system/tcp_lab.sh"
-export VMA_TCP=1
 
 peer=$builddir/tests/system/tcp_peer
 export PEER_BULK=${PEER_BULK:-20000000}

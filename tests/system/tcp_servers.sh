@@ -9,7 +9,6 @@
 # CASES="NAME...": only these. SERVERS_ALL=1: those that take long, or need packages of the
 # kind `servers` in contrib/packages.txt, too, and more of each (make check-servers).
 . "${srcdir:-.}/tests/system/tcp_lab.sh"
-export VMA_TCP=1
 
 helper="/usr/bin/python3 $srcdir/tests/system/tcp_servers.py"
 
@@ -443,11 +442,11 @@ program_vsftpd() {
 
 # The activator has the socket; who serves it is started with it as fd 3.
 program_activation() {
-	serve systemd-socket-activate -l 10.78.0.1:7005 -E VMA_TCP -E LD_PRELOAD -E VMA_LOG_FILE \
+	serve systemd-socket-activate -l 10.78.0.1:7005 -E LD_PRELOAD -E VMA_LOG_FILE \
 		/usr/bin/python3 "$srcdir/tests/system/tcp_servers.py" serve activated - -
 	await_port 7005
 	ask $helper lines 10.78.0.1 7005 20
-	serve systemd-socket-activate -a --inetd -l 10.78.0.1:7006 -E LD_PRELOAD -E VMA_TCP \
+	serve systemd-socket-activate -a --inetd -l 10.78.0.1:7006 -E LD_PRELOAD \
 		/usr/bin/tr a-z A-Z
 	await_port 7006
 	ask $helper lines 10.78.0.1 7006 10

@@ -7,7 +7,6 @@
 #
 # TURNS=N: so many connections (make soak-turns: 1000); SEED=N: the first one's seed.
 . "${srcdir:-.}/tests/system/tcp_lab.sh"
-export VMA_TCP=1
 
 turns="/usr/bin/python3 $srcdir/tests/system/tcp_turns.py"
 cnt=${TURNS:-8}
