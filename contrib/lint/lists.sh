@@ -51,9 +51,15 @@ counters_are_documented() {
 	return $failed
 }
 
+# A fault that the engine's tests are to find is planted where its text is.
+mutations_have_their_places() {
+	tests/engine/mutate.py --places
+}
+
 tap_check calls_are_listed_once calls_are_listed_once
 tap_check calls_are_in_the_matrix calls_are_in_the_matrix
 tap_check startup_steps_exist startup_steps_exist
 tap_check reasons_are_documented reasons_are_documented
 tap_check counters_are_documented counters_are_documented
+tap_check mutations_have_their_places mutations_have_their_places
 tap_end

@@ -3,9 +3,11 @@
 """Plants one fault after the other in src/tcp and runs the engine's tests.
 
 Each line of mutations.txt is `name | file | text | text instead`; the text must
-occur exactly once, line breaks aside; a | is written \\|. A fault is caught when a test program fails, crashes or does
-not end. Survivors are listed, and make the run fail. `mutate.py NAME...` runs only
-those; PROGRAMS in the environment names the tests that are run. Compiles by itself (CC, default gcc); needs no configured tree.
+occur exactly once, line breaks aside; a | is written \\|. A fault is caught when a test
+program fails, crashes or does not end. Survivors are listed, and make the run fail.
+`mutate.py NAME...` runs only those, `mutate.py --places` only looks for the texts;
+PROGRAMS in the environment names the tests that are run. Compiles by itself (CC,
+default gcc); needs no configured tree.
 """
 import os
 import pathlib
@@ -102,13 +104,28 @@ def is_caught(objects, work):
     return None
 
 
+def parse(line):
+    return [part.strip().replace("\0", "|")
+            for part in line.replace("\\|", "\0").split(" | ")]
+
+
+def places_of(old, text):
+    return list(re.finditer(r"\s+".join(map(re.escape, old.split())), text))
+
+
+def has_its_place(line):
+    name, source, old, _ = parse(line)
+    cnt = len(places_of(old, (ROOT / "src/tcp" / source).read_text()))
+    if cnt != 1:
+        print(f"{name}: the text occurs {cnt} times in {source}")
+    return cnt == 1
+
+
 def plant(line, objects, work):
-    line = line.replace("\\|", "\0")
-    name, source, old, new = (part.strip().replace("\0", "|")
-                              for part in line.split(" | "))
+    name, source, old, new = parse(line)
     path = work / "src/tcp" / source
     text = path.read_text()
-    found = list(re.finditer(r"\s+".join(map(re.escape, old.split())), text))
+    found = places_of(old, text)
     if len(found) != 1:
         print(f"not ok - {name} # the text occurs {len(found)} times")
         return False
@@ -130,6 +147,8 @@ def plant(line, objects, work):
 def main():
     lines = (ROOT / "tests/engine/mutations.txt").read_text().splitlines()
     lines = [l for l in lines if l.strip() and not l.startswith("#")]
+    if sys.argv[1:] == ["--places"]:
+        sys.exit(not all([has_its_place(line) for line in lines]))
     if len(sys.argv) > 1:
         lines = [l for l in lines if l.split(" | ")[0].strip() in sys.argv[1:]]
     with tempfile.TemporaryDirectory() as folder:
