@@ -62,7 +62,7 @@ def until(path, url):
     lock, said = threading.Lock(), {}
 
     def work():
-        while not os.path.exists(path):
+        while not os.path.exists(path) or sum(said.values()) < 20:
             what = fetch(where)
             with lock:
                 said[what] = said.get(what, 0) + 1
@@ -71,9 +71,8 @@ def until(path, url):
         w.start()
     for w in workers:
         w.join()
-    done = sum(said.values())
-    print(sorted(said), "some" if done > 20 else f"only {done}")
-    print(done, "requests", said, file=sys.stderr)
+    print(sorted(said))
+    print(sum(said.values()), "requests", said, file=sys.stderr)
 
 
 def record(kind, content):

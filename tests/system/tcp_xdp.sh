@@ -121,6 +121,7 @@ queued_at() {
 	(in_ns $a a.log timeout -k 5 40 python3 -c "
 import os, select, socket, sys
 s = socket.create_server(('10.78.0.1', 7003))
+s.setblocking(False)
 p = select.poll()
 p.register(s)
 p.poll(0)
@@ -159,6 +160,7 @@ queue_at_exec() {
 os.execv(sys.executable, [sys.executable, '-c', '''
 import socket
 s = socket.socket(fileno=%d)
+s.setblocking(True)
 c = s.accept()[0]
 c.sendall(c.recv(1))
 ''' % s.fileno()])" || return 1
