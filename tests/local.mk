@@ -85,14 +85,21 @@ check-valgrind:
 		--errors-for-leak-kinds=definite' $(variant) \
 		'$(unit_programs:tests/unit/os/signals=)'
 
+# Builds without a part that others are built with: the unit tests show that the rest does
+# without it. What tests there are is the inner build's to say.
+check-builds: check-no-xdp check-no-mlx5 check-no-verbs check-no-nl
+check-no-xdp check-no-mlx5 check-no-verbs check-no-nl:
+	@$(variant) '$$(unit_programs) $$(unit_scripts)' CC='$(CC)' \
+		--with-$(patsubst check-no-%,%,$@)=no CFLAGS='-O1 -g -Werror'
+
 # Everything there is, in hours: all tiers, all variants, all campaigns.
 check-long:
 	@MAKE='$(MAKE)' $(top_srcdir)/contrib/parts all
 
 variants = check-clang check-asan check-tsan check-softcx-asan \
-	check-softcx-tsan
+	check-softcx-tsan check-no-xdp check-no-mlx5 check-no-verbs check-no-nl
 .PHONY: check-lint check-unit check-engine check-shim check-system check-softcx \
-	check-all check-long check-valgrind softcx check-softcx-long $(variants)
+	check-all check-builds check-long check-valgrind softcx check-softcx-long $(variants)
 
 # Which lines of src the tests reach, in a build with --enable-coverage. Their
 # verdict does not count here, and the lints have no part in it: an instrumented

@@ -29,6 +29,11 @@ static const struct rdma_kind *const kinds[] = {
 #endif
 	&rdma_kind_verbs,
 };
+#ifdef RDMA_HAS_MLX5
+static const char no_kind[] = "its RDMA device is no ConnectX that we know";
+#else
+static const char no_kind[] = "this library was built without mlx5";
+#endif
 
 /* A rule that the device has. */
 struct rule {
@@ -476,7 +481,7 @@ static int open_device(struct rdma_back_end *end,
 	int err;
 
 	if (!kind)
-		return refuse_kind(why, "its RDMA device is no ConnectX that we know");
+		return refuse_kind(why, no_kind);
 	own = calloc(1, sizeof(*own));
 	if (!own)
 		return refuse(why, -ENOMEM, "memory");
