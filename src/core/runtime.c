@@ -407,8 +407,7 @@ void runtime_leaving_child(void)
 {
 	int saved_errno = errno;
 
-	if (!os_is_inside() && !atomic_load(&runtime.is_filtered))
-		end_network();
+	end_network();
 	errno = saved_errno;
 }
 

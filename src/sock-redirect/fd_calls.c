@@ -189,8 +189,7 @@ int shim_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 	return fd_table_forget(real.accept4(fd, addr, len, flags));
 }
 
-/* What is done with each fd in a control message. */
-/* What it says is summed up by who calls it. */
+/* What is done with each fd in a control message. False where nothing is to be told. */
 typedef bool fd_fn(int fd);
 
 static bool for_fds_in(const struct cmsghdr *cmsg, fd_fn *fn)
@@ -215,7 +214,7 @@ static bool is_within(const struct msghdr *msg, const struct cmsghdr *cmsg)
 	       cmsg->cmsg_len <= (size_t)(end - (const char *)cmsg);
 }
 
-/* Whether `fn` has said yes. */
+/* Whether `fn` has said yes to any of them. */
 static COLD bool for_fds_of_message(const struct msghdr *msg, fd_fn *fn)
 {
 	/* The macros take no const. */
@@ -271,7 +270,7 @@ static bool adopt_fd(int fd)
 		fd_table_forget(fd);
 	fd_flight_end(obj);
 	fd_object_put(obj);
-	return true;
+	return false;
 }
 
 /* The receiver gets the kernel's socket, so the kernel must have everything that is
@@ -297,7 +296,7 @@ static bool ground_fd(int fd)
 	if (obj)
 		fd_flight_end(obj);
 	fd_object_put(obj);
-	return true;
+	return false;
 }
 
 /* A batch that libc has done for an object: `n` messages, or -1. */

@@ -708,10 +708,13 @@ int tcp_connect_fast(struct tcp_pcb *pcb, const struct ip_addr *addr,
 	return rc;
 }
 
-bool tcp_has_early_data(const struct tcp_pcb *pcb)
+bool tcp_is_early(const struct tcp_pcb *pcb)
 {
-	return (pcb->state == TCPS_SYN_SENT || pcb->state == TCPS_SYN_RCVD) &&
-	       pcb->unsent && pcb->unsent->len;
+	bool is_opening = pcb->state == TCPS_SYN_SENT ||
+			  pcb->state == TCPS_SYN_RCVD;
+
+	return tcp_is_pending(pcb) ||
+	       (is_opening && pcb->unsent && pcb->unsent->len);
 }
 
 /* ---- writing ---- */

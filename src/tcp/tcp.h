@@ -382,9 +382,9 @@ void tcp_open_held(struct tcp_pcb *pcb, struct pkt *pkt, uint64_t now_ns);
 /* Whether a SYN between these would carry data now. */
 bool tcp_knows_cookie(struct tcp_table *table, const struct ip_addr *local,
 		      const struct ip_addr *remote, uint64_t now_ns);
-/* Whether bytes wait in the queue of a connection that is not open yet: its SYN may have
- * brought them to the peer. */
-bool tcp_has_early_data(const struct tcp_pcb *pcb);
+/* By Fast Open data is ahead of the handshake: bytes of ours that the SYN may have brought
+ * to the peer, or the peer's. Such a connection cannot begin anew. */
+bool tcp_is_early(const struct tcp_pcb *pcb);
 enum { TCP_FASTOPEN_KEYS = 2 };
 /* The cookies of a listener are made with the first key and accepted with any, in place
  * of one that follows from params.secret. */

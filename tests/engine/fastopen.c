@@ -364,17 +364,17 @@ TEST(held_syn_takes_what_is_written_later)
 	hold();
 	CHECK_EQ(tcp_fast_room(peer.pcb, peer.now_ns), 960);
 	CHECK_EQ(tcp_export_size(peer.pcb), 0);
-	CHECK(!tcp_has_early_data(peer.pcb));
+	CHECK(!tcp_is_early(peer.pcb));
 	peer_advance_ms(10000);
 	peer_expect_silence();
 	tcp_open_held(peer.pcb, bytes_of(100), peer.now_ns);
 	sent = peer_next();
 	CHECK_EQ(sent->flags & S, S);
 	CHECK_EQ(sent->len, 100);
-	CHECK(tcp_has_early_data(peer.pcb));
+	CHECK(tcp_is_early(peer.pcb));
 	peer_send_options(S | A, PEER_ISN, U + 100, 1000, 0,
 			  &(struct tcp_options){ .mss = 1000 });
-	CHECK(!tcp_has_early_data(peer.pcb));
+	CHECK(!tcp_is_early(peer.pcb));
 	peer_teardown();
 }
 

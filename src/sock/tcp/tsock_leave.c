@@ -277,7 +277,7 @@ static bool stop_opening(struct tsock *t)
 
 	tsock_lock(t);
 	is_opening = t->pcb && tsock_is_opening_state(tcp_state(t->pcb)) &&
-		     !tcp_has_early_data(t->pcb);
+		     !tcp_is_early(t->pcb);
 	if (is_opening) {
 		list_push_back(&t->engine->moving, &t->moving);
 		forget_pcb(t);
@@ -440,18 +440,12 @@ static enum tcp_state state_of(struct tsock *t)
 	return state;
 }
 
-/* By Fast Open data is with the peer, or perhaps with it, or the peer's with us, and the
- * handshake is not over. */
 static bool is_early(struct tsock *t)
 {
-	struct tcp_pcb_info info = { .is_opened_early = false };
-	bool result = false;
+	bool result;
 
 	tsock_lock(t);
-	if (t->pcb) {
-		tcp_get_info(t->pcb, &info);
-		result = info.is_opened_early || tcp_has_early_data(t->pcb);
-	}
+	result = t->pcb && tcp_is_early(t->pcb);
 	tsock_unlock(t);
 	return result;
 }
@@ -678,8 +672,11 @@ static void leave_orphans(struct tcp_engine *engine)
 		stack_lock(engine->stack);
 		link = engine->orphans.next;
 		t = LIST_ENTRY(link, struct tsock, orphan);
-		if (link != &engine->orphans)
+		if (link != &engine->orphans) {
+			/* its end, seen by our thread, would free it */
+			fd_object_hold(&t->sock.obj);
 			tsock_is_no_orphan(t);
+		}
 		stack_unlock(engine->stack);
 		if (link == &engine->orphans)
 			break;
@@ -694,6 +691,7 @@ static void leave_orphans(struct tcp_engine *engine)
 						  memory_order_relaxed);
 		}
 		stack_unlock(engine->stack);
+		fd_object_put(&t->sock.obj);
 	}
 	stack_lock(engine->stack);
 	list_splice_back(&engine->orphans, &stayed);
