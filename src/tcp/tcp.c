@@ -572,6 +572,8 @@ void tcp_pcb_established(struct tcp_pcb *pcb, uint64_t now_ns)
 	if (pcb->backoff || pcb->timeouts) {
 		segments = 1;
 		pcb->backoff = pcb->timeouts = 0;
+		if (pcb->timeout_since)
+			tcp_stats_repaired(pcb, now_ns);
 		tcp_rtt_be_careful(pcb);
 	} else {
 		tcp_rtt_take(pcb, MAX(now_ns - pcb->progress_ns, UINT64_C(1)),
@@ -919,6 +921,7 @@ void tcp_get_info(const struct tcp_pcb *pcb, struct tcp_pcb_info *info_out)
 		.has_accurate_ecn = pcb->is_accurate,
 		.has_syn_data = pcb->fastopen & FASTOPEN_HAD_DATA,
 		.is_opened_early = tcp_is_pending(pcb),
+		.fastopen_failure = tcp_fastopen_failure(pcb),
 		.has_timer = timer_is_pending(&pcb->timer),
 		.is_recovering = pcb->recovery >= RECOVERY_CWR,
 		.snd_scale = pcb->snd_scale,

@@ -551,7 +551,7 @@ struct tcp_settings {
 	/* so many connections of a listener at most, opened by SYNs with data, wait for
 	 * their last ACK (TCP_FASTOPEN); 0: none */
 	uint32_t fastopen_max;
-	/* SYNs with data need no cookie (TCP_FASTOPEN_NO_COOKIE) */
+	/* SYNs with data need no cookie (TCP_FASTOPEN_FAIL_COOKIE) */
 	bool fastopen_no_cookie;
 	/* A listener keeps the header of each SYN for tcp_take_saved_syn, and so many
 	 * bytes in front of it, which lie in the same buffer (TCP_SAVE_SYN). 0: it does
@@ -585,6 +585,14 @@ int tcp_set_cc(struct tcp_pcb *pcb, enum tcp_cc_algorithm cc) MUST_CHECK;
 void tcp_set_path(struct tcp_pcb *pcb, const struct tcp_path *path,
 		  uint64_t now_ns);
 
+/* As Linux numbers them. */
+enum tcp_fastopen_failure {
+	TCP_FASTOPEN_FAIL_NONE,
+	TCP_FASTOPEN_FAIL_COOKIE,
+	TCP_FASTOPEN_FAIL_DATA,
+	TCP_FASTOPEN_FAIL_SYN,
+};
+
 /* A look at a connection, for statistics and tests. */
 struct tcp_pcb_info {
 	enum tcp_state state;
@@ -613,6 +621,8 @@ struct tcp_pcb_info {
 	/* A SYN brought data that was taken, either way; the connection was opened by it,
 	 * and the handshake is not over yet. */
 	bool has_syn_data, is_opened_early;
+	/* why our SYN brought no data that was taken, as far as it should have */
+	enum tcp_fastopen_failure fastopen_failure;
 	/* some timer of this connection is pending */
 	bool has_timer;
 	/* in recovery, by duplicates or by timeout */
@@ -644,6 +654,12 @@ struct tcp_pcb_stats {
 	 * at most, 3 until more were seen */
 	uint32_t reorderings;
 	uint16_t reordering;
+	/* segments with data that came before others were there */
+	uint32_t out_of_order;
+	/* timeouts, how many of them were the first behind progress, and how long it
+	 * took until what they sent again was through */
+	uint16_t timeouts, timeout_runs;
+	uint64_t timeout_ns;
 	/* something was sent and not acknowledged; while the peer's window alone
 	 * was in the way; while the program waited for room (tcp_wants_room) and
 	 * everything had been sent. To a millisecond, in 52 days round once. */
@@ -807,7 +823,7 @@ void tcp_drop_superseded(const struct tcp_pcb *pcb, struct list *segments);
  * somebody owns. */
 size_t tcp_export_size(const struct tcp_pcb *pcb);
 /* The version, which the bytes name behind a magic word: others are refused. */
-enum { TCP_EXPORT_VERSION = 6 };
+enum { TCP_EXPORT_VERSION = 7 };
 /* Writes so many bytes. -ENOTCONN, -ENOBUFS; the pcb stays as it is. */
 int tcp_export(const struct tcp_pcb *pcb, uint8_t *to, size_t size,
 	       uint64_t now_ns) MUST_CHECK;

@@ -294,6 +294,17 @@ uint32_t tcp_fast_room(const struct tcp_pcb *pcb, uint64_t now_ns)
 	return syn_room(pcb, peer);
 }
 
+static void fail(struct tcp_pcb *pcb, enum tcp_fastopen_failure why)
+{
+	pcb->fastopen &= (uint8_t)((1 << FASTOPEN_FAILURE_SHIFT) - 1);
+	pcb->fastopen |= (uint8_t)(why << FASTOPEN_FAILURE_SHIFT);
+}
+
+enum tcp_fastopen_failure tcp_fastopen_failure(const struct tcp_pcb *pcb)
+{
+	return (enum tcp_fastopen_failure)(pcb->fastopen >> FASTOPEN_FAILURE_SHIFT);
+}
+
 void tcp_fastopen_begin(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	struct tcp_table *table = pcb->table;
@@ -307,6 +318,7 @@ void tcp_fastopen_begin(struct tcp_pcb *pcb, uint64_t now_ns)
 		return;
 	pcb->fastopen |= needs_none ? FASTOPEN_OPTIONLESS : FASTOPEN_ASKS;
 	if (!needs_none && !(peer && peer->cookie_len)) {
+		fail(pcb, TCP_FASTOPEN_FAIL_COOKIE);
 		table->counts.fastopen_asked++;
 		return;
 	}
@@ -379,6 +391,8 @@ bool tcp_fastopen_answered(struct tcp_pcb *pcb, const struct tcp_segment *in,
 		pcb->table->counts.fastopen_opened++;
 		pcb->table->fastopen_pauses = 0;
 	} else if (pcb->syn_data) {
+		fail(pcb, pcb->timeouts ? TCP_FASTOPEN_FAIL_SYN
+					: TCP_FASTOPEN_FAIL_DATA);
 		pcb->table->counts.fastopen_failed++;
 	}
 	pcb->syn_data = 0;

@@ -233,7 +233,8 @@ static void bound_fastopen(struct tcp_pcb *pcb)
 	bool has_fin = pcb->flags & TF_FIN_QUEUED;
 
 	pcb->fastopen &= FASTOPEN_ASKS | FASTOPEN_OPTIONLESS |
-			 FASTOPEN_GRANTS | FASTOPEN_HAD_DATA;
+			 FASTOPEN_GRANTS | FASTOPEN_HAD_DATA |
+			 3 << FASTOPEN_FAILURE_SHIFT;
 	if (tcp_is_synchronised(pcb) || !pcb->fastopen || !queued)
 		pcb->syn_data = 0;
 	else

@@ -279,6 +279,8 @@ enum tcp_fastopen_flag {
 	FASTOPEN_HAD_DATA = 1 << 4,
 	/* in SYN_SENT, and the SYN has not been sent yet: see tcp_connect_held */
 	FASTOPEN_HELD = 1 << 5,
+	/* an enum tcp_fastopen_failure */
+	FASTOPEN_FAILURE_SHIFT = 6,
 };
 
 /* Why a connection does not send by the short rules of tcp_fast.c. */
@@ -557,6 +559,13 @@ struct tcp_pcb {
 	uint32_t received_halves;
 	uint32_t duplicates;
 	uint32_t reorderings;
+	uint32_t out_of_order;
+	uint16_t timeouts_ever;
+	uint16_t timeout_runs;
+	/* what the runs of timeouts that are over took; when the present one began, 0:
+	 * there is none; see tcp_ticks */
+	uint32_t timeout_ticks;
+	uint32_t timeout_since;
 	uint32_t busy_ticks;
 	uint32_t window_ticks;
 	uint32_t buffer_ticks;
@@ -601,6 +610,6 @@ struct tcp_pcb {
 	struct pkt fin;
 };
 
-_Static_assert(sizeof(struct tcp_pcb) <= 1280, "an idle connection is cheap");
+_Static_assert(sizeof(struct tcp_pcb) <= 1296, "an idle connection is cheap");
 
 #endif

@@ -207,6 +207,9 @@ static inline void tcp_stats_begin(struct tcp_pcb *pcb, uint64_t now_ns)
 }
 
 /* Decides what the time counts as, after as much was sent as may be. */
+/* A timeout, and the end of what it repaired. */
+void tcp_stats_timeout(struct tcp_pcb *pcb, uint64_t now_ns);
+void tcp_stats_repaired(struct tcp_pcb *pcb, uint64_t now_ns);
 void tcp_stats_sent(struct tcp_pcb *pcb, uint64_t now_ns);
 
 static inline void tcp_stats_set(struct tcp_pcb *pcb, enum tcp_chrono kind,
@@ -314,6 +317,7 @@ void tcp_fastopen_grant(const struct tcp_pcb *child,
 			struct tcp_options *options);
 void tcp_fastopen_ask(const struct tcp_pcb *pcb, struct tcp_options *options,
 		      uint64_t now_ns);
+enum tcp_fastopen_failure tcp_fastopen_failure(const struct tcp_pcb *pcb);
 /* The first SYN is about to leave: decides what it carries of what is queued. */
 void tcp_fastopen_begin(struct tcp_pcb *pcb, uint64_t now_ns);
 /* Our SYN is acknowledged, with its data or without; false if the number is wrong. */

@@ -409,6 +409,8 @@ uint64_t tcp_recovery_on_ack(struct tcp_pcb *pcb,
 		on_ack_in_open(pcb, sample, delivered, now_ns);
 		break;
 	}
+	if (pcb->timeout_since && pcb->recovery != RECOVERY_LOSS)
+		tcp_stats_repaired(pcb, now_ns);
 	if (pcb->cc_ops->model) {
 		pcb->cc_ops->model->acked(pcb, sample, delivered, now_ns);
 		tune_snd_buf(pcb);

@@ -477,6 +477,7 @@ void tcp_rx_data(struct tcp_pcb *pcb, struct tcp_segment *in, uint64_t now_ns)
 	if (in->seq != pcb->rcv_nxt) {
 		/* RFC 5681 section 4.2: we answer at once, for fast retransmit. */
 		pcb->flags |= TF_ACK_NOW;
+		pcb->out_of_order++;
 		keep_out_of_order(pcb, pkt, in->seq, has_fin);
 		return;
 	}

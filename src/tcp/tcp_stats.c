@@ -91,6 +91,22 @@ void tcp_wants_room(struct tcp_pcb *pcb, uint64_t now_ns)
 	tcp_stats_sent(pcb, now_ns);
 }
 
+void tcp_stats_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	if (!pcb->timeouts) {
+		pcb->timeout_runs += pcb->timeout_runs < UINT16_MAX;
+		pcb->timeout_since = tcp_ticks(now_ns) | 1;
+	}
+	pcb->timeouts_ever += pcb->timeouts_ever < UINT16_MAX;
+	pcb->timeouts += pcb->timeouts < UINT8_MAX;
+}
+
+void tcp_stats_repaired(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	pcb->timeout_ticks += tcp_ticks(now_ns) - pcb->timeout_since;
+	pcb->timeout_since = 0;
+}
+
 void tcp_get_stats(const struct tcp_pcb *pcb, struct tcp_pcb_stats *stats_out,
 		   uint64_t now_ns)
 {
@@ -114,6 +130,10 @@ void tcp_get_stats(const struct tcp_pcb *pcb, struct tcp_pcb_stats *stats_out,
 		.duplicates = pcb->duplicates,
 		.reorderings = pcb->reorderings,
 		.reordering = MAX(pcb->reordering, TCP_REORDERING_LEAST),
+		.out_of_order = pcb->out_of_order,
+		.timeouts = pcb->timeouts_ever,
+		.timeout_runs = pcb->timeout_runs,
+		.timeout_ns = (uint64_t)pcb->timeout_ticks << TICK_SHIFT,
 		.busy_ns = (uint64_t)(pcb->busy_ticks + busy) << TICK_SHIFT,
 		.window_limited_ns = (uint64_t)(pcb->window_ticks + window)
 				     << TICK_SHIFT,

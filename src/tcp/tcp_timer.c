@@ -173,7 +173,7 @@ static void on_syn_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 		tcp_pcb_die(pcb, -ETIMEDOUT);
 		return;
 	}
-	pcb->timeouts += pcb->timeouts < UINT8_MAX;
+	tcp_stats_timeout(pcb, now_ns);
 	if (pcb->timeouts > linear)
 		pcb->backoff++;
 	tcp_cwnd_note_used(pcb);
@@ -236,8 +236,7 @@ static void on_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 	pcb->has_tlp = false;
 	tcp_pmtu_on_timeout(pcb, now_ns);
 	tcp_recovery_on_timeout(pcb, now_ns);
-	if (pcb->timeouts < UINT8_MAX)
-		pcb->timeouts++;
+	tcp_stats_timeout(pcb, now_ns);
 	back_off(pcb);
 	if (!list_is_empty(&pcb->lost))
 		tcp_out_resend(pcb, tcp_seg_pkt(pcb->lost.next), now_ns);

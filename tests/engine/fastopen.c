@@ -396,6 +396,52 @@ TEST(held_one_is_opened_by_the_peer)
 	peer_teardown();
 }
 
+static enum tcp_fastopen_failure failure(void)
+{
+	struct tcp_pcb_info info;
+
+	tcp_get_info(peer.pcb, &info);
+	return info.fastopen_failure;
+}
+
+/* A SYN with 100 bytes is answered by somebody who takes so many of them. */
+static enum tcp_fastopen_failure open_and_answer(uint32_t taken)
+{
+	enum tcp_fastopen_failure why;
+
+	connect_with(100);
+	CHECK_EQ(failure(), TCP_FASTOPEN_FAIL_NONE);
+	peer_send_options(S | A, PEER_ISN, U + taken, 1000, 0, &none);
+	why = failure();
+	tcp_abort(peer.pcb, peer.now_ns);
+	peer.key.local_port = htobe16(be16toh(peer.key.local_port) + 1);
+	return why;
+}
+
+/* Why the data went another way is told as Linux numbers it. */
+TEST(failures_are_told)
+{
+	begin(TCP_FASTOPEN_CLIENT);
+	learn_cookie(1460);
+	CHECK_EQ(open_and_answer(100), TCP_FASTOPEN_FAIL_NONE);
+	CHECK_EQ(open_and_answer(0), TCP_FASTOPEN_FAIL_DATA);
+	connect_with(100);
+	peer_advance_ms(1100);
+	peer_send_options(S | A, PEER_ISN, U, 1000, 0, &none);
+	CHECK_EQ(failure(), TCP_FASTOPEN_FAIL_SYN);
+	peer_teardown();
+}
+
+TEST(unknown_cookie_is_told)
+{
+	begin(TCP_FASTOPEN_CLIENT);
+	connect_with(100);
+	CHECK_EQ(failure(), TCP_FASTOPEN_FAIL_COOKIE);
+	peer_send_options(S | A, PEER_ISN, U, 1000, 0, &none);
+	CHECK_EQ(failure(), TCP_FASTOPEN_FAIL_COOKIE);
+	peer_teardown();
+}
+
 /* A server may take a part of it. */
 TEST(part_is_taken)
 {

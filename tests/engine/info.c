@@ -216,6 +216,63 @@ TEST(repairs_are_counted_in_bytes)
 	peer_teardown();
 }
 
+/* Two timeouts of one segment, then one of the next; the time is that until each was
+ * through. */
+TEST(timeouts_are_counted)
+{
+	struct tcp_pcb_stats s;
+
+	peer_connected();
+	peer_write(700);
+	while (stats().timeouts < 2)
+		peer_advance_ms(10);
+	CHECK_EQ(stats().timeout_runs, 1);
+	CHECK_EQ(stats().timeout_ns, 0);
+	peer_advance_ms(50);
+	peer_send(A, P, U + 700, 0);
+	s = stats();
+	CHECK_EQ(s.timeouts, 2);
+	CHECK_EQ(s.timeout_runs, 1);
+	CHECK(s.timeout_ns >= 200 * NS_PER_MS && s.timeout_ns < 3 * NS_PER_SEC);
+	peer_write(700);
+	while (stats().timeouts < 3)
+		peer_advance_ms(10);
+	CHECK_EQ(stats().timeout_runs, 2);
+	peer_teardown();
+}
+
+/* A lost SYN is one, too. */
+TEST(timeouts_of_a_syn_are_counted)
+{
+	peer_defaults();
+	peer_setup();
+	peer.pcb = tcp_new(peer.table);
+	CHECK_EQ(tcp_bind(peer.pcb, &peer.key.local, peer.key.local_port), 0);
+	CHECK_EQ(tcp_connect(peer.pcb, &peer.key.remote, peer.key.remote_port, &peer.path,
+			     peer.now_ns), 0);
+	peer_advance_ms(1100);
+	CHECK_EQ(stats().timeouts, 1);
+	CHECK_EQ(stats().timeout_runs, 1);
+	peer_advance_ms(100);
+	peer_send_options(S | A, PEER_ISN, U, 1000, 0,
+			  &(struct tcp_options){ .mss = 1460 });
+	CHECK(stats().timeout_ns >= 100 * NS_PER_MS &&
+	      stats().timeout_ns < 1000 * NS_PER_MS);
+	peer_teardown();
+}
+
+TEST(segments_out_of_order_are_counted)
+{
+	peer_connected();
+	peer_send(A, P + 200, U, 100);
+	peer_send(A, P + 400, U, 100);
+	CHECK_EQ(stats().out_of_order, 2);
+	peer_send(A, P, U, 200);
+	peer_send(A, P + 300, U, 100);
+	CHECK_EQ(stats().out_of_order, 2);
+	peer_teardown();
+}
+
 TEST(reordering_is_told_in_segments)
 {
 	struct tcp_options sack = { .sack_cnt = 1 };

@@ -22,6 +22,16 @@ static void allow(const char *value)
 	close(fd);
 }
 
+/* tcpi_fastopen_client_fail: two bits that the C library's struct does not name */
+static unsigned failure(int fd)
+{
+	struct tcp_info info = { .tcpi_options = 0 };
+	socklen_t len = sizeof(info);
+
+	getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len);
+	return ((const unsigned char *)&info)[7] >> 1 & 3;
+}
+
 static const char *by_syn(int fd)
 {
 	struct tcp_info info = { .tcpi_options = 0 };
@@ -82,7 +92,8 @@ static void say_child(int listener, int fd)
 	int child = accept(listener, NULL, NULL);
 
 	await_acks(fd);
-	SAY("server %s, client %s\n", by_syn(child), by_syn(fd));
+	SAY("server %s, client %s, failure %u\n", by_syn(child), by_syn(fd),
+	    failure(fd));
 	say_pair(child, fd);
 }
 

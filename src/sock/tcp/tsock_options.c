@@ -641,6 +641,11 @@ struct info {
 };
 _Static_assert(sizeof(struct info) == 280, "as Linux 6.18 has it");
 
+/* Where Linux has tcpi_delivery_rate_app_limited (a bit) and tcpi_fastopen_client_fail
+ * (two), which the C library's struct does not know. */
+enum { FLAGS_AT = 7 };
+_Static_assert(offsetof(struct tcp_info, tcpi_rto) == FLAGS_AT + 1, "behind the flags");
+
 enum { OPT_TIMESTAMPS = 1, OPT_SACK = 2, OPT_WSCALE = 4, OPT_ECN = 8, OPT_SYN_DATA = 32 };
 
 static void fill_base(struct tcp_info *out, const struct tcp_pcb_info *i,
@@ -683,6 +688,8 @@ static void fill_rest(struct info *out, const struct tcp_pcb_info *i,
 		      const struct tcp_pcb_stats *s,
 		      const struct tcp_settings *settings)
 {
+	uint8_t flags;
+
 	out->base.tcpi_reordering = s->reordering;
 	out->pacing_rate = i->pacing_rate;
 	out->max_pacing_rate = settings->max_pacing_rate;
@@ -704,8 +711,15 @@ static void fill_rest(struct info *out, const struct tcp_pcb_info *i,
 	out->bytes_retrans = s->bytes_resent;
 	out->dsack_dups = s->duplicates;
 	out->reord_seen = s->reorderings;
+	out->rcv_ooopack = s->out_of_order;
 	out->snd_wnd = i->snd_wnd;
 	out->rcv_wnd = i->rcv_edge - i->rcv_nxt;
+	out->total_rto = s->timeouts;
+	out->total_rto_recoveries = s->timeout_runs;
+	out->total_rto_time = (uint32_t)(s->timeout_ns / NS_PER_MS);
+	/* two members that the C library's struct does not have, between those it has */
+	flags = (uint8_t)(s->is_app_limited | i->fastopen_failure << 1);
+	memcpy((uint8_t *)&out->base + FLAGS_AT, &flags, 1);
 }
 
 /* Under the lock. */
