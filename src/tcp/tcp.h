@@ -454,6 +454,9 @@ uint32_t tcp_mss(const struct tcp_pcb *pcb);
  * urgent; the next call leaves that byte out, unless it shall stay in line, and goes on
  * behind it. */
 uint32_t tcp_take(struct tcp_pcb *pcb, uint32_t max, struct list *pkts);
+/* For when that has given nothing, because there was no packet to cut with: copies the
+ * first bytes, of one packet at most. */
+uint32_t tcp_take_bytes(struct tcp_pcb *pcb, uint32_t max, uint8_t *to);
 /* There is something for tcp_take, be it behind the mark. */
 bool tcp_has_data(const struct tcp_pcb *pcb);
 /* Bytes in order that were not taken, as SIOCINQ has it: those before the mark, at the

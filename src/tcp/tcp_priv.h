@@ -782,6 +782,8 @@ uint32_t tcp_rx_take(struct tcp_pcb *pcb, uint32_t max, struct list *pkts);
 void tcp_urgent_in(struct tcp_pcb *pcb, const struct tcp_segment *in);
 /* Does the work of tcp_take while something is urgent. */
 /* Not only the urgent byte itself, which is no part of the stream. */
+/* Bytes before the mark. */
+uint32_t tcp_urgent_ahead(const struct tcp_pcb *pcb);
 bool tcp_urgent_has_more(const struct tcp_pcb *pcb);
 uint32_t tcp_urgent_take(struct tcp_pcb *pcb, uint32_t max, struct list *pkts);
 /* Marks what was written so far as urgent. */

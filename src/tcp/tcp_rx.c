@@ -535,6 +535,23 @@ uint32_t tcp_rx_take(struct tcp_pcb *pcb, uint32_t max, struct list *pkts)
 	return len;
 }
 
+uint32_t tcp_take_bytes(struct tcp_pcb *pcb, uint32_t max, uint8_t *to)
+{
+	struct list *first = list_first(&pcb->rcv_queue);
+	struct pkt *pkt;
+
+	if (pcb->urgent)
+		max = MIN(max, tcp_urgent_ahead(pcb));
+	if (!first)
+		return 0;
+	pkt = pkt_from_link(first);
+	/* a whole one is taken without a cut */
+	INVARIANT(!max || max < pkt->len, "tcp_take takes whole packets");
+	memcpy(to, pkt->data, max);
+	pkt_pull(pkt, max);
+	return max;
+}
+
 bool tcp_has_data(const struct tcp_pcb *pcb)
 {
 	return !list_is_empty(&pcb->rcv_queue) &&

@@ -98,6 +98,11 @@ void tcp_urgent_in(struct tcp_pcb *pcb, const struct tcp_segment *in)
 	tcp_event_raise(pcb, TCP_EV_READABLE);
 }
 
+uint32_t tcp_urgent_ahead(const struct tcp_pcb *pcb)
+{
+	return pcb->urgent_seq - head_seq(pcb);
+}
+
 bool tcp_urgent_has_more(const struct tcp_pcb *pcb)
 {
 	return pcb->flags & TF_OOB_INLINE || !tcp_at_mark(pcb) ||
@@ -106,7 +111,7 @@ bool tcp_urgent_has_more(const struct tcp_pcb *pcb)
 
 uint32_t tcp_urgent_take(struct tcp_pcb *pcb, uint32_t max, struct list *pkts)
 {
-	uint32_t ahead = pcb->urgent_seq - head_seq(pcb);
+	uint32_t ahead = tcp_urgent_ahead(pcb);
 
 	if (!ahead && !list_is_empty(&pcb->rcv_queue)) {
 		if (!(pcb->flags & TF_OOB_INLINE))
@@ -139,7 +144,7 @@ int tcp_take_urgent(struct tcp_pcb *pcb, uint8_t *byte_out, bool peeks)
 uint32_t tcp_readable(const struct tcp_pcb *pcb)
 {
 	uint32_t len = queue_len(pcb);
-	uint32_t ahead = pcb->urgent_seq - head_seq(pcb);
+	uint32_t ahead = tcp_urgent_ahead(pcb);
 
 	if (!pcb->urgent || pcb->flags & TF_OOB_INLINE)
 		return len;

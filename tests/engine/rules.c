@@ -759,3 +759,61 @@ TEST(buffer_stays_where_it_is_not_to_grow)
 		peer_teardown();
 	}
 }
+
+/* Takes the packets that the engine cuts with; those are given back at the end. */
+static void hold_borrowers(struct list *held)
+{
+	struct pkt *pkt;
+
+	while ((pkt = pkt_alloc(&peer.borrowers)))
+		list_push_back(held, &pkt->link);
+}
+
+/* A reader who wants a part of a packet gets bytes while there is nothing to cut it with. */
+TEST(part_is_copied_without_a_cut)
+{
+	struct list held = LIST_INIT(held), pkts = LIST_INIT(pkts);
+	uint8_t bytes[200];
+
+	peer_connected();
+	peer_send(A, P, U, 300);
+	hold_borrowers(&held);
+	CHECK_EQ(tcp_take(peer.pcb, 100, &pkts), 0);
+	CHECK_EQ(tcp_take_bytes(peer.pcb, 100, bytes), 100);
+	CHECK(bytes[0] == 'x' && bytes[99] == 'x');
+	tcp_recved(peer.pcb, 100, peer.now_ns);
+	CHECK_EQ(tcp_readable(peer.pcb), 200);
+	/* the rest is whole */
+	CHECK_EQ(tcp_take(peer.pcb, 200, &pkts), 200);
+	tcp_recved(peer.pcb, 200, peer.now_ns);
+	CHECK_EQ(tcp_take_bytes(peer.pcb, 100, bytes), 0);
+	pkt_put_list(&pkts);
+	pkt_put_list(&held);
+	peer_teardown();
+}
+
+/* Nor does it get the bytes behind the mark of an urgent one. */
+TEST(copied_part_ends_at_the_mark)
+{
+	struct list held = LIST_INIT(held), pkts = LIST_INIT(pkts);
+	struct tcp_in in;
+	uint8_t bytes[200];
+
+	peer_connected();
+	in = peer_make(A | WIRE_TCP_URG, P, U, 100);
+	((struct wire_tcp *)(void *)in.pkt->data)->urgent = htobe16(31);
+	tcp_input(peer.table, &in, peer.now_ns);
+	hold_borrowers(&held);
+	CHECK_EQ(tcp_take(peer.pcb, 200, &pkts), 0);
+	CHECK_EQ(tcp_take_bytes(peer.pcb, 200, bytes), 30);
+	tcp_recved(peer.pcb, 30, peer.now_ns);
+	CHECK(tcp_at_mark(peer.pcb));
+	CHECK_EQ(tcp_take(peer.pcb, 10, &pkts), 0);
+	CHECK_EQ(tcp_take_bytes(peer.pcb, 10, bytes), 10);
+	tcp_recved(peer.pcb, 10, peer.now_ns);
+	CHECK_EQ(tcp_take(peer.pcb, 200, &pkts), 59);
+	tcp_recved(peer.pcb, 59, peer.now_ns);
+	pkt_put_list(&pkts);
+	pkt_put_list(&held);
+	peer_teardown();
+}

@@ -7,7 +7,8 @@
 # there are no verdicts, the ways never agree.
 python_tests() {
 	rm -f "$work/verdicts.xml"
-	(cd "$work" && timeout 280 /usr/bin/python3 -m test -j4 -w --timeout 100 \
+	(cd "$work" && timeout "${PYTHON_TESTS_SECONDS:-280}" /usr/bin/python3 -m test \
+		-j4 -w --timeout "${PYTHON_TEST_SECONDS:-100}" \
 		--junit-xml verdicts.xml -i '*VSOCK*' "$@" >python.out 2>&1 </dev/null)
 	if [ ! -s "$work/verdicts.xml" ]; then
 		echo "no verdicts on ${LD_PRELOAD:-libc}:"

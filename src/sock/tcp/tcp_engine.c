@@ -16,7 +16,10 @@
 enum {
 	/* the longest header of TCP */
 	TCP_HEADER_MAX = 60,
+	/* so many at first, and once more whenever few are left */
 	BORROWERS = 4096,
+	BORROWERS_FEW = BORROWERS / 4,
+	BORROWERS_MAX = 256 * BORROWERS,
 	/* SYNs that wait until the way to their sender is known, for each of them */
 	SYNS_MAX = 16,
 	/* segments that wait to be given to the kernel */
@@ -319,6 +322,29 @@ static void tell(const struct tcp_event *event)
 		tsock_event(CONTAINER_OF(user, struct tsock, user), event->what);
 }
 
+/* Who waits for a packet to cut with waits for the acknowledgments of others. */
+static bool has_few_borrowers(const struct tcp_engine *engine)
+{
+	return engine->borrowers.free_cnt < BORROWERS_FEW &&
+	       engine->borrowers.total_cnt < BORROWERS_MAX;
+}
+
+void tcp_engine_tidy(struct tcp_engine *engine)
+{
+	struct pkt_slab *slab;
+	bool is_wanted;
+
+	stack_lock(engine->stack);
+	is_wanted = has_few_borrowers(engine);
+	stack_unlock(engine->stack);
+	slab = is_wanted ? pkt_slab_create(BORROWERS, 0, NULL) : NULL;
+	if (!slab)
+		return;
+	stack_lock(engine->stack);
+	pkt_pool_add(&engine->borrowers, slab);
+	stack_unlock(engine->stack);
+}
+
 static void run(struct stack_engine *base, struct stack *stack UNUSED)
 {
 	struct tcp_engine *engine = engine_of(base);
@@ -328,6 +354,8 @@ static void run(struct stack_engine *base, struct stack *stack UNUSED)
 		run_batch(engine);
 	while (tcp_event_next(engine->table, &event))
 		tell(&event);
+	if (UNLIKELY(has_few_borrowers(engine)))
+		stack_engine_tidy(engine->stack);
 	/* acknowledgments and ends give packets back */
 	if (UNLIKELY(!list_is_empty(&engine->starved)))
 		tsocks_feed(engine);

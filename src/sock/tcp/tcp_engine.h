@@ -116,6 +116,9 @@ static inline size_t tcp_engine_write(struct tcp_way *way, uint8_t *frame,
 	return (size_t)(at - frame);
 }
 
+/* What needs memory and is not done under the lock. */
+void tcp_engine_tidy(struct tcp_engine *engine);
+
 /* A packet for an endpoint of TCP. */
 void tcp_engine_take(struct tcp_engine *engine, struct pkt *pkt);
 /* Sends what was kept from the engine to it after all: a list of packets. */

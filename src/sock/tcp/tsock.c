@@ -485,6 +485,7 @@ void tsocks_tidy(struct stack_engine *base, struct stack *stack UNUSED)
 		tidy_one(t);
 		fd_object_put(&t->sock.obj);
 	}
+	tcp_engine_tidy(engine);
 	tcp_foreign_give(engine);
 	tcp_ports_tidy(engine);
 }

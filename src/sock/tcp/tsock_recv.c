@@ -65,6 +65,25 @@ static void borrow_all(struct tsock *t, size_t max, struct list *pkts)
 	}
 }
 
+/* The first bytes, for when no packet could be borrowed to cut one with. Under the lock. */
+static void copy_some(struct tsock *t, struct rx_call *call, uint32_t max)
+{
+	uint8_t some[COPY_LOCKED_MAX];
+	const struct pkt *pkt = tcp_unread_next(t->pcb, NULL);
+	uint32_t len = MIN(max, (uint32_t)sizeof(some));
+
+	if (call->flags & MSG_PEEK) {
+		len = pkt ? MIN(len, pkt->len) : 0;
+		memcpy(some, pkt ? pkt->data : some, len);
+	} else {
+		len = tcp_take_bytes(t->pcb, len, some);
+		tcp_recved(t->pcb, len, tsock_now(t));
+	}
+	if (!(call->flags & MSG_TRUNC))
+		user_iov_write(call->iov, call->iov_cnt, call->done, some, len);
+	call->done += len;
+}
+
 /* Whether the call's pointers can be right. */
 static bool is_plausible(const struct rx_call *call)
 {
@@ -90,6 +109,8 @@ static long take(struct tsock *t, struct rx_call *call)
 		tcp_engine_due_locked(t->engine);
 		tsock_update(t, 0);
 	}
+	if (UNLIKELY(list_is_empty(&pkts) && max))
+		copy_some(t, call, max);
 	if (len > COPY_LOCKED_MAX || call->flags & MSG_PEEK) {
 		tsock_unlock(t);
 		copy_list(call, &pkts);
