@@ -290,6 +290,7 @@ static int start(struct net **net_out)
 		.stack = {
 			.lock_kind = lock_kind(o->thread_mode),
 			.poll_batch = (unsigned)o->cq_poll_batch_max,
+			.drain_ns = (uint64_t)o->rx_cq_drain_rate,
 			.seed = hash_u64((uint64_t)getpid(),
 					 clock_realtime_ns()),
 			.send_max = (uint32_t)MIN(o->tx_bufs,
@@ -310,6 +311,7 @@ static int start(struct net **net_out)
 		.interval_ms = o->progress_wce_max ?
 				       (unsigned)o->progress_interval :
 				       0,
+		.is_woken = o->thread_arm_cq && o->progress_wce_max,
 		.batch_max = (unsigned)o->progress_wce_max,
 		.cpus = chosen_cpus(),
 		.each_second = each_second,

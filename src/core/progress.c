@@ -39,6 +39,9 @@
 enum { EVENTS_MAX = 64 };
 #define IDLE_NS (5 * NS_PER_SEC / 2)
 
+/* How soon a thread that is woken by each packet guards a stack again. */
+enum { GUARD_SOON_MS = 10 };
+
 /* What an event is about. Smaller values than ABOUT_OBJECT stand in the place of an
  * object's address. From ABOUT_STACK on they are the stacks, by their number. */
 enum {
@@ -150,9 +153,15 @@ static struct care *care_of(const struct stack *stack)
 	return &progress.cares[stack->index];
 }
 
+static unsigned interval_ms(void)
+{
+	return progress.params.is_woken ? GUARD_SOON_MS :
+					  progress.params.interval_ms;
+}
+
 static bool is_looked_at(const struct stack *stack)
 {
-	return care_of(stack)->phase == PHASE_LOOK && progress.params.interval_ms;
+	return care_of(stack)->phase == PHASE_LOOK && interval_ms();
 }
 
 /* From now on we check every second. */
@@ -243,7 +252,7 @@ static void look(struct stack *stack)
 {
 	if (care_of(stack)->phase == PHASE_GUARD)
 		return;
-	if (was_polled(stack)) {
+	if (!progress.params.is_woken && was_polled(stack)) {
 		stack_run_timers(stack);
 		stack_unwatch_unused(stack);
 		return;
@@ -257,6 +266,11 @@ static void wake_up(struct stack *stack)
 {
 	if (care_of(stack)->phase != PHASE_GUARD)
 		return;
+	if (progress.params.is_woken) {
+		drain(stack);
+		if (stack_arm_unwatched(stack))
+			return;
+	}
 	unguard(stack);
 	if (!was_polled(stack))
 		drain(stack);
@@ -275,7 +289,7 @@ static void look_soon(void)
 {
 	if (has_looks() && !timer_is_pending(&progress.looks))
 		set_timer(&progress.looks,
-			  progress.params.interval_ms * NS_PER_MS);
+			  interval_ms() * NS_PER_MS);
 }
 
 static void look_at_all(struct timer *timer UNUSED, uint64_t now_ns UNUSED)

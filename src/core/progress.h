@@ -18,6 +18,9 @@ struct progress_params {
 	struct net *net;
 	/* how long packets may wait while nobody polls; 0: until somebody does */
 	unsigned interval_ms;
+	/* Each packet wakes it, whether somebody polls or not, and interval_ms counts for
+	 * nothing. */
+	bool is_woken;
 	/* how many packets it processes before other threads may have the lock */
 	unsigned batch_max;
 	/* the CPUs that the thread may use; NULL: those that the program was started

@@ -62,6 +62,8 @@ int stack_create(const struct stack_params *params, struct stack **stack_out)
 		stack->demux.drops = stats_drops();
 	stack_lock_init(&stack->lock, params->lock_kind);
 	spill_init(&stack->spill);
+	stack->drain_ns = params->drain_ns;
+	stack->drained_ns = stack_now_ns(stack);
 	stack->poll_batch = MIN(params->poll_batch, (unsigned)STACK_BATCH);
 	pkt_stock_init(&stack->send, STACK_SEND_SIZE,
 		       MAX(params->send_max, (uint32_t)STACK_SEND_LEAST));
@@ -383,6 +385,18 @@ bool stack_announce_locked(struct stack *stack)
 	stack->announced_frame = frame;
 	atomic_store_explicit(&stack->was_polled, true, memory_order_relaxed);
 	endpoint_set_ready(end, READY_IN);
+	return true;
+}
+
+COLD bool stack_poll_due_locked(struct stack *stack)
+{
+	uint64_t now = stack_now_ns(stack);
+
+	INVARIANT(stack_lock_is_mine(&stack->lock), "polled without the lock");
+	if (now - stack->drained_ns < stack->drain_ns)
+		return false;
+	stack->drained_ns = now;
+	(void)stack_poll_locked(stack);
 	return true;
 }
 

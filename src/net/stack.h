@@ -89,6 +89,8 @@ struct stack_params {
 	enum stack_lock_kind lock_kind;
 	/* how many packets we take from a ring at a time, 1 to STACK_BATCH */
 	unsigned poll_batch;
+	/* Who finds data polls all the same, once in so many nanoseconds; 0: never */
+	uint64_t drain_ns;
 	/* the seed of the demultiplexer's tables and of the fragments'
 	 * identifications */
 	uint64_t seed;
@@ -123,6 +125,8 @@ struct stack {
 	struct demux_from froms[STACK_RINGS_MAX];
 	unsigned ring_cnt;
 	unsigned poll_batch;
+	/* As in the parameters, and when that was last. */
+	uint64_t drain_ns, drained_ns;
 	/* the ring, if there is only one; else NULL */
 	struct ring *only;
 	const struct demux_from *only_from;
@@ -404,8 +408,17 @@ static inline unsigned stack_poll_locked(struct stack *stack)
 	return sum;
 }
 
+/* For who has data, and would not poll: does so if it is time (stack_params.drain_ns).
+ * True: it has. */
+bool stack_poll_due_locked(struct stack *stack) REQUIRES(stack->lock);
+static inline bool stack_poll_beside_locked(struct stack *stack)
+	REQUIRES(stack->lock)
+{
+	return UNLIKELY(stack->drain_ns) && stack_poll_due_locked(stack);
+}
+
 /*
- * The same with fewer steps for who waits for readiness: a single frame stays in its
+ * stack_poll_locked with fewer steps for who waits for readiness: a single frame stays in its
  * ring if it makes an endpoint readable for sure. The endpoint is told so; whoever then
  * reads takes the frame from the ring. Whoever looks at an endpoint in another way calls
  * stack_settle_locked before. The next poll takes the frame in any case.

@@ -389,6 +389,22 @@ static void batch(void)
 		;
 }
 
+/* 100 datagrams, of which it asks for four: the second and later ones are there. */
+static void drained(void)
+{
+	char buf[1000] = "";
+	int pair[2];
+
+	make_impatient_pair(pair);
+	for (int i = 0; i < 100; i++)
+		send(pair[0], buf, sizeof(buf), 0);
+	for (int i = 0; i < 4; i++)
+		recv(pair[1], buf, sizeof(buf), 0);
+	puts("ready");
+	while (getchar() != EOF)
+		;
+}
+
 /* How many of thirty datagrams, all taken at once, a socket keeps that wants to keep
  * two. */
 static void buffered(void)
@@ -680,6 +696,30 @@ static void tcp_sends(void)
 	close(listener);
 }
 
+/* A child that has bytes reads one of them, while segments wait in the ring. */
+static void tcp_drained(void)
+{
+	struct sockaddr_in name;
+	int listener = tcp_listener(&name);
+	int fd = socket(AF_INET, SOCK_STREAM, 0), child;
+	char bytes[100] = "";
+
+	if (connect(fd, (struct sockaddr *)&name, sizeof(name)) != 0)
+		perror("connect");
+	child = accept(listener, NULL, NULL);
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
+	if (write(fd, bytes, sizeof(bytes)) != sizeof(bytes) ||
+	    read(child, bytes, 1) != 1)
+		perror("bytes");
+	for (int i = 0; i < 12; i++)
+		send(fd, bytes, 1, 0);
+	if (read(child, bytes, 1) != 1)
+		perror("a byte");
+	puts("ready");
+	while (getchar() != EOF)
+		;
+}
+
 /* A connection to a child with a small buffer, and with a large one itself. */
 static int tcp_pair(int listener, const struct sockaddr_in *name, int *child)
 {
@@ -858,6 +898,8 @@ static const struct {
 	{ "contended", contended },
 	{ "unread", unread },
 	{ "batch", batch },
+	{ "drained", drained },
+	{ "tcp_drained", tcp_drained },
 	{ "buffered", buffered },
 	{ "os_ratio", os_ratio },
 	{ "skip_os", skip_os },

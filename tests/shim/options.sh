@@ -269,6 +269,18 @@ progress_in_portions() {
 		[ "$last" = 0 ] || { echo "$last in portions of none"; return 1; }
 }
 
+# Though it would look only after a minute.
+thread_woken_by_packets() {
+	unread VMA_PROGRESS_ENGINE_INTERVAL=60000 && [ "$last" = 0 ] &&
+		unread VMA_PROGRESS_ENGINE_INTERVAL=60000 \
+			VMA_INTERNAL_THREAD_ARM_CQ=1 && [ "$last" = 200 ] &&
+		unread VMA_PROGRESS_ENGINE_INTERVAL=0 \
+			VMA_INTERNAL_THREAD_ARM_CQ=1 && [ "$last" = 200 ] &&
+		unread VMA_PROGRESS_ENGINE_WCE_MAX=0 \
+			VMA_INTERNAL_THREAD_ARM_CQ=1 && [ "$last" = 0 ] ||
+		{ echo "$last"; return 1; }
+}
+
 # As the program is started, or where the option says, and never in real time.
 internal_thread_where_asked() {
 	local cpus
@@ -330,6 +342,25 @@ batch_of_a_poll() {
 		let_go
 		[ "$cnt" = $batch ] || { echo "$batch: $cnt"; return 1; }
 	done
+}
+
+# polled PROGRAM VARIABLE=VALUE: frames that were taken off the ring, in $cnt.
+polled() {
+	hold "$1" "$2" VMA_PROGRESS_ENGINE_INTERVAL=0 || return 1
+	cnt=$(counted '^ring[.]0[.]rx_pkts$')
+	let_go
+}
+
+# A poll takes 16; those who find what was there poll as well if it is time.
+polls_beside_data() {
+	local cnt tcp
+	polled drained VMA_RX_CQ_DRAIN_RATE_NSEC=0 && [ "$cnt" = 16 ] &&
+		polled drained VMA_RX_CQ_DRAIN_RATE_NSEC=2000000000 &&
+		[ "$cnt" = 16 ] &&
+		polled drained VMA_RX_CQ_DRAIN_RATE_NSEC=1 && [ "$cnt" = 64 ] &&
+		polled tcp_drained VMA_RX_CQ_DRAIN_RATE_NSEC=0 && tcp=$cnt &&
+		polled tcp_drained VMA_RX_CQ_DRAIN_RATE_NSEC=1 &&
+		[ $((cnt - tcp)) -ge 12 ] || { echo "$cnt, tcp before $tcp"; return 1; }
 }
 
 least_buffer_of_a_socket() {
@@ -399,7 +430,8 @@ for case in ${CASES:-exception_passed_over exception_leaves exception_leaves_lou
 	exception_is_refused each_socket_option filter_spares_what_waits exception_aborts exception_at_the_start switched_off \
 	polls_give_way thread_mode_biased thread_mode_spin thread_mode_sleep \
 	thread_mode_yield progress_of_what_nobody_polls progress_in_portions \
-	internal_thread_where_asked rings_by_wish tcp_from_the_first tcp_acks_at_once tcp_sends_poll tcp_memory_has_a_limit tcp_segments_are_merged tcp_syns_by_the_second batch_of_a_poll \
+	internal_thread_where_asked rings_by_wish tcp_from_the_first tcp_acks_at_once tcp_sends_poll tcp_memory_has_a_limit tcp_segments_are_merged tcp_syns_by_the_second batch_of_a_poll polls_beside_data \
+	thread_woken_by_packets \
 	least_buffer_of_a_socket kernel_is_asked_while_polling kernel_is_passed_over \
 	local_device_by_wish log_goes_to_a_file log_has_colours \
 	rules_are_read_from_a_file rules_for_an_application_id}; do

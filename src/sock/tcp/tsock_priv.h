@@ -323,6 +323,8 @@ long tsock_wait(struct tsock *t, int fd, tsock_look_fn *look, void *ctx,
 		uint32_t bits, uint64_t timeout_ns) MUST_CHECK;
 /* Polls the rings, with the lock, and has the engine process what came. */
 void tsock_poll_locked(struct tsock *t) REQUIRES(t->engine->stack->lock);
+/* The latter, after a poll. */
+void tsock_run_locked(struct tsock *t) REQUIRES(t->engine->stack->lock);
 
 /* -- tsock_connect.c -- */
 long tsock_connect(struct fd_object *obj, int fd, const struct sockaddr *addr,

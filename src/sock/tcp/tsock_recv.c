@@ -203,6 +203,8 @@ again:
 			return call->done >= wanted(t, call) ? 0 : -EAGAIN;
 		}
 		tsock_poll_locked(t);
+	} else if (stack_poll_beside_locked(t->engine->stack)) {
+		tsock_run_locked(t);
 	}
 	if (UNLIKELY(!t->pcb || !tcp_has_data(t->pcb))) {
 		n = call->done ? 0 : state_result(t);

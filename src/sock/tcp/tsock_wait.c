@@ -21,6 +21,11 @@ static struct tsock_wait *wait_of(struct sock_wait *wait)
 void tsock_poll_locked(struct tsock *t)
 {
 	stack_poll_locked(t->engine->stack);
+	tsock_run_locked(t);
+}
+
+void tsock_run_locked(struct tsock *t)
+{
 	if (t->engine->stack->afterwards & STACK_ENGINES)
 		stack_run_engines_locked(t->engine->stack);
 }

@@ -416,8 +416,10 @@ static inline long try_queue(struct udp *u, const struct rx_call *call)
 
 	if (UNLIKELY(!sock_try_lock(&u->sock, &stack)))
 		return -EAGAIN;
-	if (!list_is_empty(&u->rx_queue))
+	if (!list_is_empty(&u->rx_queue)) {
+		(void)stack_poll_beside_locked(stack);
 		return take_first(u, stack, call);
+	}
 	n = take_next(u, stack, call);
 	if (n < 0 && poll_for_data(u, stack, call->flags))
 		return take_first(u, stack, call);
@@ -760,10 +762,11 @@ static NOINLINE ssize_t quick_take_queued(int fd, void *buf, size_t len,
 	RELEASES(stack->lock)
 {
 	struct udp *u = udp_of(obj);
+	bool was_empty = list_is_empty(&u->rx_queue);
 	struct pkt *pkt;
 	long n;
 
-	if (list_is_empty(&u->rx_queue) && stack_poll_locked(stack) &&
+	if (was_empty && stack_poll_locked(stack) &&
 	    !list_is_empty(&u->rx_queue))
 		sock_counters(&u->sock)->rx_poll_hit++;
 	pkt = pkt_from_link(u->rx_queue.next);
@@ -771,6 +774,8 @@ static NOINLINE ssize_t quick_take_queued(int fd, void *buf, size_t len,
 		stack_unlock(stack);
 		return fd_quick_undo_recv(fd, buf, len, flags, obj);
 	}
+	if (!was_empty)
+		(void)stack_poll_beside_locked(stack);
 	unlink_taken(u, pkt);
 	n = pkt->len;
 	memcpy(buf, pkt->data, OPAQUE((size_t)n));
