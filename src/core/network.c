@@ -301,6 +301,7 @@ static int start(struct net **net_out)
 		.backend_cnt = network.backend_cnt,
 		.interfaces = o->xdp_interfaces,
 		.frame_cnt = (uint32_t)o->xdp_frames,
+		.frame_max = (uint32_t)o->rx_bufs,
 		.mtu_max = (uint32_t)o->mtu,
 		.pages = o->mem_alloc_type == 2 ? REGION_HUGE_PAGES :
 						  REGION_SMALL_PAGES,

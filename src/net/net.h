@@ -29,7 +29,10 @@ struct net_params {
 	unsigned backend_cnt;
 	/* "all", or names of interfaces with commas between them */
 	const char *interfaces;
+	/* of an interface's memory at first, and the most of all interfaces together;
+	 * 0: no limit */
 	uint32_t frame_cnt;
+	uint32_t frame_max;
 	/* the longest packet that we send; 0: as the interfaces say */
 	uint32_t mtu_max;
 	enum region_pages pages;

@@ -14,8 +14,12 @@
 #include "base/log.h"
 #include "stats/stats_publish.h"
 
-/* What a line says of back ends that do not drive an interface. */
-enum { PASSED_SIZE = 256 };
+enum {
+	/* What a line says of back ends that do not drive an interface. */
+	PASSED_SIZE = 256,
+	/* An interface has so many, whatever others have. */
+	FRAMES_LEAST = 64,
+};
 
 /* Whether a list of names with commas between them has this name. */
 static bool is_listed(const char *list, const char *name)
@@ -155,16 +159,31 @@ static void note_refusal(char passed[PASSED_SIZE], const char *name,
 		 why->text);
 }
 
+/* How many frames all interfaces may still get. */
+static uint32_t frames_left(const struct net *net)
+{
+	const struct netif *netif;
+	uint32_t cnt = 0;
+
+	if (!net->params.frame_max)
+		return UINT32_MAX;
+	LIST_FOR_EACH(netif, &net->netifs, link)
+		if (netif->dev && !netif->is_local)
+			cnt += region_set_frame_cnt(&netif->dev->regions);
+	return net->params.frame_max - MIN(cnt, net->params.frame_max);
+}
+
 static int try_backends(struct net *net, struct netif *netif,
 			const struct link *link, struct dev_verdict *why,
 			char passed[PASSED_SIZE])
 {
+	uint32_t cnt = MIN(net->params.frame_cnt, frames_left(net));
 	struct backend_request request = {
 		.ifindex = netif->ifindex,
 		.name = netif->name,
 		.mtu = link->info.mtu,
 		.is_virtual = link->info.kind != LINK_PLAIN,
-		.frame_cnt = net->params.frame_cnt,
+		.frame_cnt = MAX(cnt, (uint32_t)FRAMES_LEAST),
 		.pages = net->params.pages,
 	};
 	int err = -ENODEV;
@@ -283,20 +302,31 @@ static int follow_link(struct netif *netif, const struct link *link)
 	return dev->ops->link_changed(dev);
 }
 
+static void note_limit(const struct net *net, struct netif *netif)
+{
+	if (!netif->is_at_limit)
+		log_dbg("%s: no further frames: the interfaces may have %u",
+			netif->name, net->params.frame_max);
+	netif->is_at_limit = true;
+}
+
 /* Gives more frames to a ring that has run out of them, as many as it began with. */
 static void feed_rings(struct net *net, struct netif *netif)
 {
 	for (unsigned i = 0; i < net_stack_cnt(net); i++) {
 		struct ring *ring = netif->rings[i];
+		uint32_t cnt = netif->dev->region->frame_cnt;
 		int err;
 
 		if (!ring || !stack_wants_region(net->stacks[i], ring))
 			continue;
-		err = stack_add_region(net->stacks[i], ring,
-				       netif->dev->region->frame_cnt);
-		log_dbg("%s: another %u frames%s%s", netif->name,
-			netif->dev->region->frame_cnt, err ? ": " : "",
-			err ? strerror(-err) : "");
+		if (frames_left(net) < cnt) {
+			note_limit(net, netif);
+			continue;
+		}
+		err = stack_add_region(net->stacks[i], ring, cnt);
+		log_dbg("%s: another %u frames%s%s", netif->name, cnt,
+			err ? ": " : "", err ? strerror(-err) : "");
 	}
 }
 

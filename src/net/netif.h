@@ -23,6 +23,8 @@ struct netif {
 	 * nothing of them yet and would reset their peers; or at this time. */
 	bool is_failing;
 	uint64_t closes_at_ns;
+	/* It was refused more frames, which is said once. */
+	bool is_at_limit;
 	enum reason reason;
 	/* the name of the interface, and details of the reason if there are any */
 	char why[STATS_DETAIL_SIZE];

@@ -143,12 +143,9 @@ static void count_in_region(struct ring *ring)
  * for sending. */
 static struct stack_hold hold_of(const struct ring *ring)
 {
-	const struct region_set *set = &ring->dev->regions;
-	uint32_t frame_cnt = 0, max;
+	uint32_t frame_cnt = region_set_frame_cnt(&ring->dev->regions);
+	uint32_t max = (frame_cnt - ring->rx_post_max) / 2;
 
-	for (uint32_t i = 0; i < atomic_load(&set->cnt); i++)
-		frame_cnt += set->regions[i]->frame_cnt;
-	max = (frame_cnt - ring->rx_post_max) / 2;
 	return (struct stack_hold){
 		.soon = max / 2,
 		.max = max,

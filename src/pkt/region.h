@@ -85,6 +85,18 @@ void region_set_get(struct region_set *copy, const struct region_set *set);
 /* Removes a user from each region. */
 void region_set_put(struct region_set *set);
 
+/* Frames of all regions, wherever they are. */
+static inline uint32_t region_set_frame_cnt(const struct region_set *set)
+{
+	uint32_t cnt = 0;
+
+	/* acquire pairs with the release in region_set_add */
+	for (uint32_t i = atomic_load_explicit(&set->cnt, memory_order_acquire);
+	     i-- > 0;)
+		cnt += set->regions[i]->frame_cnt;
+	return cnt;
+}
+
 /* region_take() from those regions that have frames, and region_give() of each
  * frame to its own region. */
 uint32_t region_set_take(struct region_set *set, struct pkt_pool *pool,

@@ -7,7 +7,7 @@ LAB_CARD=mlx5
 . "${srcdir:-.}/tests/system/udp_lab.sh"
 
 cases="batches_of_completions inline_up_to_a_length blue_flame depth_of_the_queue
-moderated_interrupts"
+frames_have_a_ceiling moderated_interrupts"
 
 # counts COUNTER: of the card of the last program.
 counts() {
@@ -69,6 +69,23 @@ depth_of_the_queue() {
 	send_with VMA_TX_WRE=256 && grep -q 'queues: .* 512 to send' "$work/a.log" &&
 		send_with VMA_TX_WRE=2048 &&
 		grep -q 'queues: .* 4096 to send' "$work/a.log"
+}
+
+# VMA_RX_BUFS: a burst that nobody looks at would have more frames after it.
+frames_have_a_ceiling() {
+	export VMA_PROGRESS_ENGINE_INTERVAL=0 VMA_RX_BUFS=5000
+	start a.log $program echo_on_a_card 10.78.0.1 7000
+	local status=$?
+	unset VMA_PROGRESS_ENGINE_INTERVAL VMA_RX_BUFS
+	[ $status = 0 ] && expect "$(ask - 10 64)" "right 10" || return 1
+	(in_ns $b - $program say 10.78.0.1 7000 "card unseen")
+	sleep 0.2
+	(in_ns $b - $program shower 10.78.0.1 7000 1500)
+	wait_for '^card unseen 0$' "$work/out" &&
+		wait_for 'v0: no further frames: the interfaces may have 5000$' \
+			"$work/a.log" &&
+		expect "$(ask - 100 64)" "right 100" &&
+		! grep 'another 4096' "$work/a.log"
 }
 
 # asked_in VARIABLE=VALUE...: the milliseconds that thirty questions to a program take

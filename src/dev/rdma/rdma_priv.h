@@ -115,10 +115,8 @@ static inline struct ibv_qp *rdma_ring_qp(struct ring *ring)
 static inline uint32_t rdma_rx_post_max(const struct rdma_dev *dev,
 					const struct rdma_queues *queues)
 {
-	uint32_t cnt = 0;
+	uint32_t cnt = region_set_frame_cnt(&dev->dev.regions);
 
-	for (uint32_t i = 0; i < atomic_load(&dev->dev.regions.cnt); i++)
-		cnt += dev->dev.regions.regions[i]->frame_cnt;
 	return MIN(queues->rx_size, MAX(cnt / 4, 1u));
 }
 

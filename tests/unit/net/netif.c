@@ -258,3 +258,42 @@ TEST(one_is_given_up)
 	CHECK_STR(netif->why, "eth7, Input/output error");
 	nic_end();
 }
+
+static void check_wishing(struct netif *netif)
+{
+	nic.ring.wants_region = true;
+	CHECK(!check_and_close(netif));
+}
+
+/* Of all interfaces together; those that a ring gets later count, too. */
+TEST(frames_have_a_limit)
+{
+	struct netif *netif;
+
+	nic_begin("all");
+	net->params.frame_cnt = 100;
+	net->params.frame_max = 299;
+	netif = get();
+	CHECK_EQ(nic.frame_cnt, 100);
+	check_wishing(netif);
+	CHECK_EQ(nic.region_adds, 1);
+	CHECK(!nic.ring.wants_region);
+	check_wishing(netif);
+	check_wishing(netif);
+	CHECK_EQ(nic.region_adds, 1);
+	nic_end();
+
+	/* fewer than an interface begins with, but some */
+	nic_begin("all");
+	net->params.frame_cnt = 100;
+	net->params.frame_max = 80;
+	get();
+	CHECK_EQ(nic.frame_cnt, 80);
+	nic_end();
+	nic_begin("all");
+	net->params.frame_cnt = 100;
+	net->params.frame_max = 1;
+	get();
+	CHECK_EQ(nic.frame_cnt, 64);
+	nic_end();
+}

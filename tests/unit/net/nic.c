@@ -12,8 +12,6 @@
 
 #include "tests/support/test.h"
 
-enum { FRAMES = 64 };
-
 struct net *net;
 struct nic nic;
 
@@ -122,6 +120,15 @@ static int link_changed(struct dev *dev UNUSED)
 	return 0;
 }
 
+static int region_add(struct dev *dev, uint32_t frame_cnt)
+{
+	struct region *region;
+
+	CHECK_EQ(region_create(frame_cnt, 2048, REGION_SMALL_PAGES, &region), 0);
+	nic.region_adds++;
+	return region_set_add(&dev->regions, region);
+}
+
 static int check(struct dev *dev UNUSED)
 {
 	return nic.health;
@@ -138,6 +145,7 @@ static struct dev_ops dev_ops = {
 	.ring_create = ring_create,
 	.flow_add = flow_add,
 	.flow_remove = flow_remove,
+	.region_add = region_add,
 	.link_changed = link_changed,
 	.check = check,
 	.close = close_dev,
@@ -157,7 +165,8 @@ static int open_dev(struct backend *backend UNUSED,
 	nic.dev.ifindex = request->ifindex;
 	nic.dev.mtu = request->mtu;
 	memcpy(nic.dev.mac, request->mac, sizeof(nic.dev.mac));
-	CHECK_EQ(region_create(FRAMES, 2048, REGION_SMALL_PAGES,
+	nic.frame_cnt = request->frame_cnt;
+	CHECK_EQ(region_create(request->frame_cnt, 2048, REGION_SMALL_PAGES,
 			       &nic.dev.region),
 		 0);
 	CHECK_EQ(region_set_add(&nic.dev.regions, nic.dev.region), 0);

@@ -16,6 +16,9 @@ struct nic {
 
 	/* what it has been asked for: to be driven, flows, to follow its link */
 	unsigned ask_cnt, added, removed, changes;
+	/* what it was offered, and the regions that it got later */
+	uint32_t frame_cnt;
+	unsigned region_adds;
 	/* the rule that came last */
 	struct flow_rule rule;
 	/* what there is */
