@@ -94,6 +94,11 @@ static bool is_kernel_by_rule(enum sock_role role, const struct sock_end *local,
 
 /* -- making it --------------------------------------------------------------------- */
 
+static uint16_t clamp_u16(int value)
+{
+	return (uint16_t)MIN(value, UINT16_MAX);
+}
+
 static struct rdma_params rdma_params_of(const struct options *o)
 {
 	return (struct rdma_params){
@@ -107,12 +112,20 @@ static struct rdma_params rdma_params_of(const struct options *o)
 		.tx_batch = (uint32_t)o->tx_wre_batching,
 		.inline_max = (uint32_t)o->tx_max_inline,
 		.has_blue_flame = o->blue_flame,
-		.moderation_cnt = (uint16_t)MIN(o->cq_moderation ?
-							o->cq_moderation_count :
-							0,
-						UINT16_MAX),
-		.moderation_us = (uint16_t)MIN(o->cq_moderation_period,
-					       UINT16_MAX),
+		.moderation = {
+			.cnt = o->cq_moderation ?
+				       clamp_u16(o->cq_moderation_count) :
+				       0,
+			.us = o->cq_moderation ?
+				      clamp_u16(o->cq_moderation_period) :
+				      0,
+		},
+		.aim = {
+			.interval_ns = (uint64_t)o->cq_aim_interval * NS_PER_MS,
+			.max_cnt = clamp_u16(o->cq_aim_max_count),
+			.max_us = clamp_u16(o->cq_aim_max_period),
+			.rate = (uint32_t)o->cq_aim_rate,
+		},
 		.may_fork = o->fork_support,
 	};
 }

@@ -235,5 +235,6 @@ int cmd_modify_cq(const struct cmd *cmd)
 		return -EOPNOTSUPP;
 	cq->moderate_cnt = req->attr.cq_count;
 	cq->moderate_us = req->attr.cq_period;
+	cmd->ctx->dev->stats.moderations++;
 	return 0;
 }

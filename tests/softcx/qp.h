@@ -45,6 +45,7 @@ struct rq {
 	uint32_t stride;    /* bytes of one entry */
 	struct cq *cq;
 	uint16_t ci;        /* next entry to fill */
+	uint16_t posted;    /* what its record said last */
 };
 
 struct qp {

@@ -36,6 +36,9 @@ static bool has_entry(struct qp *qp)
 				qp->qpn, n, rq->n_entries);
 		return false;
 	}
+	if (posted != rq->posted)
+		qp->ctx->dev->stats.rx_refills++;
+	rq->posted = posted;
 	return n > 0;
 }
 

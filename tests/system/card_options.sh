@@ -7,7 +7,8 @@ LAB_CARD=mlx5
 . "${srcdir:-.}/tests/system/udp_lab.sh"
 
 cases="batches_of_completions inline_up_to_a_length blue_flame depth_of_the_queue
-frames_have_a_ceiling moderated_interrupts"
+batches_of_refills moderation_adapts moderation_stays frames_have_a_ceiling
+moderated_interrupts"
 
 # counts COUNTER: of the card of the last program.
 counts() {
@@ -69,6 +70,49 @@ depth_of_the_queue() {
 	send_with VMA_TX_WRE=256 && grep -q 'queues: .* 512 to send' "$work/a.log" &&
 		send_with VMA_TX_WRE=2048 &&
 		grep -q 'queues: .* 4096 to send' "$work/a.log"
+}
+
+# ask_with LEN CNT VARIABLE=VALUE...: a program on the card asks an echo of the kernel's.
+ask_with() {
+	local len=$1 cnt=$2
+	shift 2
+	[ -n "$server" ] || {
+		: >"$work/echo"
+		(in_ns $b - $program echo 10.78.0.2 7000) >"$work/echo" 2>&1 &
+		server=$!
+		wait_for ready "$work/echo" || return 1
+	}
+	rm -f "$work/a.log"
+	(in_ns $a a.log env SOFTCX_STATS=1 "$@" timeout 60 $program ask \
+		10.78.0.2 7000 "$cnt" "$len") >"$work/counts" 2>&1
+	grep -qx "right $cnt" "$work/counts" && [ "$(counts rx_delivered)" -ge "$cnt" ] ||
+		{ cat "$work/counts"; return 1; }
+}
+
+# VMA_RX_WRE_BATCHING: one update of the receive queue for so many frames; some more
+# when the program sleeps.
+batches_of_refills() {
+	ask_with 64 640 VMA_RX_WRE_BATCHING=64 VMA_RX_POLL=-1 VMA_SELECT_POLL=-1 &&
+		between "$(counts rx_refills)" 8 60 &&
+		ask_with 64 640 VMA_RX_WRE_BATCHING=4 VMA_RX_POLL=-1 VMA_SELECT_POLL=-1 &&
+		between "$(counts rx_refills)" 120 300
+}
+
+# VMA_CQ_AIM_...: few short answers end the moderation that there was at first; long ones
+# begin one that is as the limits allow.
+moderation_adapts() {
+	ask_with 64 600 VMA_SELECT_POLL=0 VMA_CQ_AIM_INTERVAL_MSEC=20 &&
+		between "$(counts moderations)" 2 100 &&
+		wait_for 'v0: an interrupt waits for 0 packets, 0 us' "$work/a.log" &&
+		ask_with 1400 600 VMA_SELECT_POLL=0 VMA_CQ_AIM_INTERVAL_MSEC=20 \
+			VMA_CQ_AIM_INTERRUPTS_RATE_PER_SEC=1 \
+			VMA_CQ_AIM_MAX_COUNT=7 VMA_CQ_AIM_MAX_PERIOD_USEC=90 &&
+		wait_for 'v0: an interrupt waits for 7 packets, 90 us' "$work/a.log"
+}
+
+moderation_stays() {
+	ask_with 64 600 VMA_SELECT_POLL=0 VMA_CQ_AIM_INTERVAL_MSEC=0 &&
+		between "$(counts moderations)" 1 1
 }
 
 # VMA_RX_BUFS: a burst that nobody looks at would have more frames after it.

@@ -259,6 +259,7 @@ static bool mlx5_arm(struct ring *ring)
 	uint32_t word, cnt;
 
 	tell_posted(own);
+	rdma_note_counts(&own->base);
 	do {
 		cnt = atomic_load(&own->event_cnt);
 		cq_arm(&own->rx_cq, cnt);
@@ -271,7 +272,7 @@ static bool mlx5_arm(struct ring *ring)
 static void mlx5_acknowledge(struct ring *ring)
 {
 	struct mlx5_ring *own = mlx5_ring_of(ring);
-	unsigned cnt = rdma_queues_acknowledge(&own->base.queues);
+	unsigned cnt = rdma_queues_acknowledge(&own->base);
 
 	if (cnt)
 		cq_arm(&own->rx_cq,
@@ -442,6 +443,7 @@ static int ring_create(struct rdma_dev *dev, struct rdma_queues *queues,
 		return -ENOMEM;
 	own->base.dev = dev;
 	own->base.queues = *queues;
+	own->base.aim.now = dev->params->moderation;
 	err = look(own);
 	if (err)
 		goto err_free;

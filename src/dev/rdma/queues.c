@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "dev/rdma/rdma_priv.h"
 
@@ -67,19 +68,18 @@ static void close_channel(struct rdma_queues *queues)
 	(void)!ibv_destroy_comp_channel(queues->chan);
 }
 
-static void moderate(const struct rdma_params *params, struct ibv_cq *cq)
+static void moderate(const char *name, struct ibv_cq *cq,
+		     const struct aim_choice *choice)
 {
 	struct ibv_modify_cq_attr attr = {
 		.attr_mask = IBV_CQ_ATTR_MODERATE,
-		.moderate = { params->moderation_cnt, params->moderation_us },
+		.moderate = { choice->cnt, choice->us },
 	};
-	int err;
+	int err = ibv_modify_cq(cq, &attr);
 
-	if (!params->moderation_cnt)
-		return;
-	err = ibv_modify_cq(cq, &attr);
-	if (err)
-		log_dbg("interrupts are not moderated (%s)", strerror(err));
+	log_dbg("%s: an interrupt waits for %u packets, %u us at most%s%s", name,
+		choice->cnt, choice->us, err ? ": " : "",
+		err ? strerror(err) : "");
 }
 
 static int to_state(struct rdma_dev *dev, struct ibv_qp *qp,
@@ -165,7 +165,8 @@ int rdma_queues_open(struct rdma_dev *dev, struct rdma_queues *queues)
 	err = open_cq(dev, queues->rx_size - 1, queues->chan, &queues->rx_cq);
 	if (err)
 		goto err_channel;
-	moderate(dev->params, queues->rx_cq);
+	if (dev->params->moderation.cnt)
+		moderate(dev->dev.name, queues->rx_cq, &dev->params->moderation);
 	err = open_cq(dev, queues->tx_size - 1, NULL, &queues->tx_cq);
 	if (err)
 		goto err_rx_cq;
@@ -203,20 +204,44 @@ void rdma_queues_close(struct rdma_queues *queues)
  * armed. A second one may come while the first is read. */
 enum { EVENTS_MAX = 16 };
 
-unsigned rdma_queues_acknowledge(struct rdma_queues *queues)
+static unsigned read_events(struct rdma_queues *queues)
 {
 	struct ibv_cq *cq;
 	void *context;
 	unsigned cnt = 0;
-	int state;
 
-	/* libibverbs reads by a call at which a cancelled thread would end */
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	while (cnt < EVENTS_MAX &&
 	       ibv_get_cq_event(queues->chan, &cq, &context) == 0)
 		cnt++;
 	if (cnt)
 		ibv_ack_cq_events(queues->rx_cq, cnt);
+	return cnt;
+}
+
+/* Who is not interrupted does not come here, and needs no moderation. */
+static void adapt(struct rdma_ring *own)
+{
+	const struct rdma_dev *dev = own->dev;
+
+	if (aim_adapt(&own->aim, &dev->params->aim, clock_monotonic_ns(),
+		      atomic_load_explicit(&own->armed_pkts,
+					   memory_order_relaxed),
+		      atomic_load_explicit(&own->armed_bytes,
+					   memory_order_relaxed)))
+		moderate(dev->dev.name, own->queues.rx_cq, &own->aim.now);
+}
+
+unsigned rdma_queues_acknowledge(struct rdma_ring *own)
+{
+	unsigned cnt;
+	int state;
+
+	/* libibverbs reads, and writes, by calls at which a cancelled thread would
+	 * end */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	cnt = read_events(&own->queues);
+	if (cnt)
+		adapt(own);
 	pthread_setcancelstate(state, NULL);
 	return cnt;
 }

@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "dev/rdma/aim.h"
+
 enum rdma_wish {
 	RDMA_WISH_BEST,
 	RDMA_WISH_MLX5,
@@ -34,10 +36,9 @@ struct rdma_params {
 	uint32_t inline_max;
 	/* Entries are written into the card's registers where it has them. */
 	bool has_blue_flame;
-	/* An interrupt waits for so many packets, for so long at most. 0, 0: it
-	 * does not wait. */
-	uint16_t moderation_cnt;
-	uint16_t moderation_us;
+	/* How an interrupt waits for packets at first, and how that changes. */
+	struct aim_choice moderation;
+	struct aim_params aim;
 	/* The program may fork. */
 	bool may_fork;
 };

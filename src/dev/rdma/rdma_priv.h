@@ -88,10 +88,6 @@ void rdma_show_fd(int *fd);
 int rdma_queues_open(struct rdma_dev *dev, struct rdma_queues *queues)
 	MUST_CHECK;
 void rdma_queues_close(struct rdma_queues *queues);
-/* Reads the events that have made the channel readable. Returns how many. Without
- * the stack's lock, by one thread at a time. */
-unsigned rdma_queues_acknowledge(struct rdma_queues *queues);
-
 static inline uint32_t rdma_lkey(const struct rdma_dev *dev,
 				 const struct pkt *pkt)
 {
@@ -103,7 +99,29 @@ struct rdma_ring {
 	struct ring ring;
 	struct rdma_dev *dev;
 	struct rdma_queues queues;
+	/* for who acknowledges */
+	struct aim aim;
+	/* what had been received when the ring was armed last */
+	_Atomic uint64_t armed_pkts;
+	_Atomic uint64_t armed_bytes;
 };
+
+/* queues.c: reads the events that have made the channel readable, and now and then
+ * adapts how interrupts are moderated. Returns how many events. Without the stack's
+ * lock, by one thread at a time. */
+unsigned rdma_queues_acknowledge(struct rdma_ring *own);
+
+/* Before the ring is armed, under the stack's lock: the counters are for who
+ * acknowledges, who does not have it. */
+static inline void rdma_note_counts(struct rdma_ring *own)
+{
+	const struct stats_ring_counters *counts = own->ring.counts;
+
+	atomic_store_explicit(&own->armed_pkts, counts->rx_pkts,
+			      memory_order_relaxed);
+	atomic_store_explicit(&own->armed_bytes, counts->rx_bytes,
+			      memory_order_relaxed);
+}
 
 static inline struct ibv_qp *rdma_ring_qp(struct ring *ring)
 {

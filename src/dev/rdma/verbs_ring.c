@@ -520,6 +520,7 @@ static bool verbs_arm(struct ring *ring)
 	struct verbs_ring *own = ring_of(ring);
 	uint32_t cnt;
 
+	rdma_note_counts(&own->base);
 	do {
 		cnt = atomic_load(&own->event_cnt);
 		arm(own);
@@ -532,7 +533,7 @@ static bool verbs_arm(struct ring *ring)
 static void verbs_acknowledge(struct ring *ring)
 {
 	struct verbs_ring *own = ring_of(ring);
-	unsigned cnt = rdma_queues_acknowledge(&own->base.queues);
+	unsigned cnt = rdma_queues_acknowledge(&own->base);
 
 	if (!cnt)
 		return;
@@ -641,6 +642,7 @@ static int ring_create(struct rdma_dev *dev, struct rdma_queues *queues,
 	own->base.ring.rx_post_max = rdma_rx_post_max(dev, queues);
 	own->base.dev = dev;
 	own->base.queues = *queues;
+	own->base.aim.now = dev->params->moderation;
 	own->sent_mask = queues->tx_size - 1;
 	/* completions are asked for twice in the queue at least */
 	own->signal_mask = MIN(batch, MAX(queues->tx_size / 2, 1u)) - 1;

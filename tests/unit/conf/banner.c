@@ -311,10 +311,10 @@ TEST(what_is_not_effective_is_said_once)
 	parse_quietly("VMA_CONFIG_FILE=/tmp/c", "VMA_LOG_COLORS=0");
 	print();
 	lacks("Not effective yet");
-	parse_quietly("VMA_QP_COMPENSATION_LEVEL=256", "VMA_CQ_KEEP_QP_FULL=0",
+	parse_quietly("VMA_NETLINK_TIMER=10000", "VMA_HANDLE_SIGSEGV=1",
 		      "VMA_WAIT_AFTER_JOIN_MSEC=5");
 	print();
-	has_line(" VMA INFO: Not effective yet: VMA_CQ_KEEP_QP_FULL, VMA_QP_COMPENSATION_LEVEL");
+	has_line(" VMA INFO: Not effective yet: VMA_HANDLE_SIGSEGV, VMA_NETLINK_TIMER");
 	has_line(" VMA INFO: Without effect: VMA_WAIT_AFTER_JOIN_MSEC");
 }
 

@@ -44,6 +44,9 @@ unit_programs += %D%/rdma/find %D%/rdma/rule
 %C%_rdma_rule_SOURCES = %D%/rdma/rule.c src/dev/rdma/rule.c
 %C%_rdma_rule_CPPFLAGS = $(AM_CPPFLAGS) $(VERBS_CFLAGS)
 %C%_rdma_rule_LDADD = src/base/libbase-debug.la tests/support/libtest.la
+unit_programs += %D%/rdma/aim
+%C%_rdma_aim_SOURCES = %D%/rdma/aim.c src/dev/rdma/aim.c
+%C%_rdma_aim_LDADD = src/base/libbase-debug.la tests/support/libtest.la
 unit_programs += %D%/rdma/verbs_ring
 %C%_rdma_verbs_ring_SOURCES = %D%/rdma/verbs_ring.c \
 	src/dev/ring_fill.c src/dev/ring_tx.c
@@ -52,7 +55,12 @@ unit_programs += %D%/rdma/verbs_ring
 	src/os/libos-debug.la src/base/libbase-debug.la tests/support/libtest.la
 endif
 if HAVE_MLX5
-unit_programs += %D%/rdma/cqe %D%/rdma/wqe
+unit_programs += %D%/rdma/cqe %D%/rdma/wqe %D%/rdma/mlx5_ring
+%C%_rdma_mlx5_ring_SOURCES = %D%/rdma/mlx5_ring.c src/dev/rdma/mlx5_tx.c \
+	src/dev/ring_fill.c src/dev/ring_tx.c
+%C%_rdma_mlx5_ring_CPPFLAGS = $(AM_CPPFLAGS) $(MLX5_CFLAGS)
+%C%_rdma_mlx5_ring_LDADD = src/pkt/libpkt-debug.la src/stats/libstats-debug.la \
+	src/os/libos-debug.la src/base/libbase-debug.la tests/support/libtest.la
 %C%_rdma_cqe_CPPFLAGS = $(AM_CPPFLAGS) $(MLX5_CFLAGS)
 %C%_rdma_cqe_LDADD = src/base/libbase-debug.la tests/support/libtest.la
 %C%_rdma_wqe_CPPFLAGS = $(AM_CPPFLAGS) $(MLX5_CFLAGS)

@@ -105,7 +105,7 @@ static int card_req_notify(struct ibv_cq *cq UNUSED, int solicited UNUSED)
 }
 
 /* queues.c's: reads the event. */
-unsigned rdma_queues_acknowledge(struct rdma_queues *queues UNUSED)
+unsigned rdma_queues_acknowledge(struct rdma_ring *own UNUSED)
 {
 	if (!card.has_event)
 		return 0;
@@ -290,6 +290,38 @@ TEST(frames_come_back_when_there_are_none)
 		all_is_sent();
 	}
 	tear_down();
+}
+
+/* Frames come until the card has none, or has had many more than there are; nobody gives
+ * any back. Returns how many it has at the end. */
+static uint32_t left_when_nobody_gives_back(bool is_kept_full)
+{
+	struct pkt *held[FRAMES];
+	unsigned held_cnt = 0;
+	uint32_t left;
+
+	params.is_kept_full = is_kept_full;
+	set_up();
+	while (card.come_cnt < card.posted_cnt && card.come_cnt < FRAMES + 40) {
+		frames_come(1);
+		held_cnt += ring->ops->rx_poll(ring, &held[held_cnt], 1);
+	}
+	left = card.posted_cnt - card.come_cnt;
+	/* each was a packet for the caller, or was dropped and counted */
+	CHECK_EQ(held_cnt + ring->counts->rx_errors, card.come_cnt);
+	while (held_cnt)
+		pkt_put(held[--held_cnt]);
+	tear_down();
+	params.is_kept_full = false;
+	return left;
+}
+
+/* No frame is left anywhere: the last ones stay with the card, and what they bring is
+ * dropped; or the program gets it, and the card has none. */
+TEST(last_frames_stay_with_the_card)
+{
+	CHECK(left_when_nobody_gives_back(true) >= params.rx_batch);
+	CHECK_EQ(left_when_nobody_gives_back(false), 0);
 }
 
 /* The card has had its frames, the rest is sent: they are posted. */

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The receiving half of the ring on ConnectX (src/dev/rdma/mlx5_ring.c), with a card that
+ * the test is: its queues are memory, into which the test writes completions and from
+ * which it reads what is posted.
+ */
+#include "config.h"
+
+#include "dev/rdma/mlx5_ring.c"
+#include "tests/support/test.h"
+
+enum {
+	FRAMES = 256, FRAME = 2048, HEADROOM = 128, RX = 64, TX = 256, BATCH = 8,
+	LEN = 60, OWNER = 1,
+};
+
+static struct card {
+	struct mlx5_cqe64 rx_cqes[RX], tx_cqes[TX];
+	struct mlx5_wqe_data_seg rq[RX];
+	uint8_t sq[TX * WQE_BLOCK];
+	uint32_t qp_record[2], rx_record[2], tx_record[2];
+	uint64_t uar[512];
+	uint32_t come_cnt;
+} CACHE_ALIGNED card;
+
+static struct ibv_cq rx_cq, tx_cq;
+static struct ibv_qp qp = { .qp_num = 7 };
+static struct rdma_params params = { .rx_batch = BATCH, .tx_max = TX, .tx_batch = 16 };
+static struct rdma_dev dev;
+static struct pkt_pool pool;
+static struct ring *ring;
+
+/* -- the card ---------------------------------------------------------------------- */
+
+static void describe_cq(struct mlx5dv_cq *dv, struct mlx5_cqe64 *cqes, uint32_t cnt,
+			uint32_t *record)
+{
+	*dv = (struct mlx5dv_cq){
+		.buf = cqes,
+		.dbrec = (__be32 *)record,
+		.cqe_cnt = cnt,
+		.cqe_size = sizeof(*cqes),
+		.cq_uar = card.uar,
+	};
+}
+
+int mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t type)
+{
+	if (obj->cq.in == &rx_cq)
+		describe_cq(obj->cq.out, card.rx_cqes, RX, card.rx_record);
+	else
+		describe_cq(obj->cq.out, card.tx_cqes, TX, card.tx_record);
+	if (type & MLX5DV_OBJ_QP)
+		*obj->qp.out = (struct mlx5dv_qp){
+			.dbrec = (__be32 *)card.qp_record,
+			.sq = { card.sq, TX, WQE_BLOCK },
+			.rq = { card.rq, RX, sizeof(card.rq[0]) },
+			.bf = { &card.uar[256], 256 },
+		};
+	return 0;
+}
+
+bool mlx5dv_is_supported(struct ibv_device *device UNUSED)
+{
+	return true;
+}
+
+unsigned rdma_queues_acknowledge(struct rdma_ring *own UNUSED)
+{
+	return 0;
+}
+
+void rdma_queues_close(struct rdma_queues *queues UNUSED)
+{
+}
+
+static uint32_t posted_cnt(void)
+{
+	return be32toh(card.qp_record[MLX5_RCV_DBR]);
+}
+
+/* How many frames the card can still receive. */
+static uint32_t left_cnt(void)
+{
+	return (uint16_t)(posted_cnt() - card.come_cnt);
+}
+
+static void frame_comes(void)
+{
+	struct mlx5_cqe64 *cqe = &card.rx_cqes[card.come_cnt % RX];
+	uint8_t lap = card.come_cnt / RX & OWNER;
+
+	CHECK(left_cnt() > 0);
+	cqe->byte_cnt = htobe32(LEN);
+	cqe->wqe_counter = htobe16((uint16_t)card.come_cnt);
+	cqe->op_own = (uint8_t)(MLX5_CQE_RESP_SEND << 4 | lap);
+	card.come_cnt++;
+}
+
+/* -- the ring ---------------------------------------------------------------------- */
+
+static void set_up(void)
+{
+	struct rdma_queues queues = {
+		.rx_cq = &rx_cq, .tx_cq = &tx_cq, .qp = &qp,
+		.rx_size = RX, .tx_size = TX,
+	};
+
+	memset(&card, 0, sizeof(card));
+	memset(&dev, 0, sizeof(dev));
+	for (int i = 0; i < RX; i++)
+		card.rx_cqes[i].op_own = MLX5_CQE_INVALID << 4 | OWNER;
+	for (int i = 0; i < TX; i++)
+		card.tx_cqes[i].op_own = MLX5_CQE_INVALID << 4 | OWNER;
+	dev.params = &params;
+	CHECK_EQ(region_create(FRAMES, FRAME, REGION_SMALL_PAGES,
+			       &dev.dev.region), 0);
+	CHECK_EQ(region_set_add(&dev.dev.regions, dev.dev.region), 0);
+	pkt_pool_init(&pool, HEADROOM);
+	rdma_kind_mlx5.start();
+	CHECK_EQ(rdma_kind_mlx5.ring_create(&dev, &queues, &pool, &ring), 0);
+}
+
+static void tear_down(void)
+{
+	ring->ops->close(ring);
+	region_set_give(&dev.dev.regions, &pool, FRAMES);
+	CHECK_EQ(region_free_cnt(dev.dev.region), FRAMES);
+	region_set_put(&dev.dev.regions);
+}
+
+/* The card is told of new buffers once in a batch of frames, whichever way they are
+ * taken. */
+TEST(buffers_are_given_in_batches)
+{
+	set_up();
+	CHECK_EQ(posted_cnt(), RX);
+	for (uint32_t i = 1; i <= 6 * BATCH; i++) {
+		struct pkt *pkt;
+
+		frame_comes();
+		if (i / BATCH % 2) {
+			CHECK_EQ(ring->ops->rx_peek(ring).len, LEN);
+			ring->ops->rx_done(ring);
+		} else {
+			CHECK_EQ(ring->ops->rx_poll(ring, &pkt, 1), 1);
+			pkt_put(pkt);
+		}
+		CHECK((posted_cnt() - RX) % BATCH == 0);
+		CHECK(left_cnt() > RX - 2 * BATCH);
+	}
+	CHECK_EQ(ring->counts->rx_pkts, 6 * BATCH);
+	tear_down();
+}
+
+/* Frames come until the card has none, or has had many more than there are; nobody gives
+ * any back. Returns how many it has at the end. */
+static uint32_t left_when_nobody_gives_back(bool is_kept_full)
+{
+	struct pkt *held[FRAMES];
+	unsigned held_cnt = 0;
+	uint32_t left;
+
+	params.is_kept_full = is_kept_full;
+	set_up();
+	while (left_cnt() && card.come_cnt < FRAMES + 40) {
+		frame_comes();
+		held_cnt += ring->ops->rx_poll(ring, &held[held_cnt], 1);
+	}
+	left = left_cnt();
+	/* each was a packet for the caller, or was dropped and counted */
+	CHECK_EQ(held_cnt + ring->counts->rx_errors, card.come_cnt);
+	while (held_cnt)
+		pkt_put(held[--held_cnt]);
+	tear_down();
+	params.is_kept_full = false;
+	return left;
+}
+
+/* No frame is left anywhere: the last ones stay with the card, and what they bring is
+ * dropped; or the program gets it, and the card has none. */
+TEST(last_frames_stay_with_the_card)
+{
+	CHECK(left_when_nobody_gives_back(true) >= BATCH);
+	CHECK_EQ(left_when_nobody_gives_back(false), 0);
+}
+
+/* Once there are frames again, the queue is filled up. */
+TEST(frames_that_come_back_are_posted)
+{
+	struct pkt *held[FRAMES];
+	unsigned held_cnt = 0;
+
+	set_up();
+	while (left_cnt()) {
+		frame_comes();
+		held_cnt += ring->ops->rx_poll(ring, &held[held_cnt], 1);
+	}
+	CHECK(ring->counts->rx_no_frame > 0);
+	/* a poll has something to do, although nothing comes */
+	CHECK(!ring_is_quiet(ring));
+	while (held_cnt)
+		pkt_put(held[--held_cnt]);
+	CHECK_EQ(ring->ops->rx_poll(ring, held, 1), 0);
+	CHECK_EQ(left_cnt(), RX);
+	CHECK(ring_is_quiet(ring));
+	tear_down();
+}
