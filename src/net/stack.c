@@ -307,6 +307,8 @@ static COLD unsigned spare_frames(struct stack *stack, struct ring *ring,
 			ring->ops->device_cnt(ring);
 	unsigned left = 0;
 
+	INVARIANT(held <= ring->pool->total_cnt,
+		  "the device has no more frames than there are");
 	for (unsigned i = 0; i < cnt; i++) {
 		struct pkt *pkt = batch[i], *copy = NULL;
 

@@ -54,6 +54,7 @@ struct verbs_ring {
 	uint32_t sent_mask;
 	uint32_t sent_head;
 	uint32_t sent_tail;
+	uint32_t sent_pkts; /* those that are not NULL */
 	uint32_t signal_mask;
 	uint32_t inline_max;
 	/* the flag of what the device computes of a frame in place */
@@ -324,6 +325,7 @@ static void complete_up_to(struct verbs_ring *own, uint32_t last)
 			continue;
 		pkt->flags = 0;
 		pkt_put_quick(pkt);
+		own->sent_pkts--;
 	}
 }
 
@@ -389,6 +391,8 @@ static inline bool post_frame(struct verbs_ring *own, const uint8_t *frame,
 	own->sent[number & own->sent_mask] = pkt;
 	if (!pkt)
 		wr.send_flags |= IBV_SEND_INLINE;
+	else
+		own->sent_pkts++;
 	if (!(own->sent_head & own->signal_mask))
 		wr.send_flags |= IBV_SEND_SIGNALED;
 	if (wr.send_flags & IBV_SEND_SIGNALED)
@@ -554,7 +558,7 @@ static uint32_t verbs_device_cnt(const struct ring *ring)
 	const struct verbs_ring *own =
 		CONTAINER_OF(ring, const struct verbs_ring, base.ring);
 
-	return own->rx_posted + sending_cnt(own) + (own->tx_pkt != NULL);
+	return own->rx_posted + own->sent_pkts + (own->tx_pkt != NULL);
 }
 
 /* -- life -------------------------------------------------------------------------- */

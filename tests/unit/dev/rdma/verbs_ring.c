@@ -139,7 +139,7 @@ static void set_up(void)
 {
 	struct rdma_queues queues = {
 		.rx_cq = &rx_cq, .tx_cq = &tx_cq, .qp = &qp,
-		.rx_size = RX, .tx_size = TX,
+		.rx_size = RX, .tx_size = TX, .inline_max = params.inline_max,
 	};
 
 	memset(&card, 0, sizeof(card));
@@ -225,6 +225,36 @@ TEST(sleeper_hears_of_what_another_left)
 	frames_come(1);
 	CHECK(card.has_event);
 	tear_down();
+}
+
+/* What is neither free nor the device's is what sockets hold. */
+static uint32_t held_cnt(void)
+{
+	return pool.total_cnt - pool.free_cnt - ring->ops->device_cnt(ring);
+}
+
+/* Short ones are copied into the queue, and take no frame with them. */
+TEST(frames_of_the_device_are_counted)
+{
+	params.inline_max = LEN;
+	set_up();
+	CHECK_EQ(held_cnt(), 0);
+	for (int i = 0; i < SIGNAL_EACH; i++) {
+		memset(ring->tx_frame, 0, LEN);
+		ring->ops->tx_commit(ring, LEN);
+		CHECK_EQ(held_cnt(), 0);
+		CHECK_EQ(send_one(), 0);
+		CHECK_EQ(held_cnt(), 0);
+	}
+	CHECK_EQ(card.sent_cnt, 2 * SIGNAL_EACH);
+	frames_come(3);
+	CHECK_EQ(look(3), 3);
+	CHECK_EQ(held_cnt(), 0);
+	all_is_sent();
+	ring->ops->reap(ring);
+	CHECK_EQ(held_cnt(), 0);
+	tear_down();
+	params.inline_max = 0;
 }
 
 static void another_reads_the_event(void)
