@@ -71,7 +71,8 @@ EXTRA_DIST += %D%/tcp_faults.sh %D%/tcp_lab.sh %D%/tcp_hostile.py %D%/tcp_pmtu.p
 if HAVE_VERBS
 if HAVE_MLX5
 system_scripts += %D%/udp_mirror_mlx5.sh %D%/udp_mirror_verbs.sh %D%/udp_mlx5.sh \
-	%D%/udp_verbs.sh %D%/card_options.sh
+	%D%/udp_verbs.sh %D%/card_options.sh %D%/card_soak.sh
+check_PROGRAMS += %D%/card_soak
 card_tcp_scripts = %D%/tcp_mlx5.sh %D%/tcp_verbs.sh %D%/tcp_mirror_mlx5.sh \
 	%D%/tcp_mirror_verbs.sh
 system_scripts += %D%/tcp_faults_mlx5.sh %D%/tcp_faults_verbs.sh
@@ -113,6 +114,10 @@ check-tcp-card:
 	$(MAKE) check TESTS='$(card_tcp_scripts)'
 EXTRA_DIST += $(card_tcp_scripts)
 .PHONY: check-tcp-long check-tcp-card
+# Datagrams of all sizes there, so many each way.
+soak-card:
+	$(MAKE) check TESTS='%D%/card_soak.sh' CARD_SOAK=$${CARD_SOAK:-10000000}
+.PHONY: soak-card
 
 # Python's UDP tests with loopback as an accelerated device.
 system_scripts += %D%/python_udp.sh

@@ -12,12 +12,13 @@ peer_mac_changed_while_it_runs address_removed_while_it_runs
 first_interface_added_while_it_runs first_address_added_while_it_runs
 interface_deleted_while_it_runs sockperf_in_each_way
 port_taken_by_another_process port_of_another_process address_taken_by_another_process
-two_processes_on_one_card chosen_by_the_user without_the_module
+two_processes_on_one_card two_cards_in_one_process chosen_by_the_user without_the_module
 send_and_exit bursts_get_more_frames card_removed queue_failed completions_failed
 link_down_and_up frames_lost_and_damaged"
 CASES=${CASES:-$cases}
 
-# Each has its port, and what is for it.
+# Each has its port, and what is for it. When one is killed, its rules go with it: its port
+# is the kernel's, and the other process does not notice.
 two_processes_on_one_card() {
 	local other in_a
 	start a.log $program echo 10.78.0.1 7000 || return 1
@@ -33,7 +34,32 @@ two_processes_on_one_card() {
 	local status=$?
 	kill -9 $other
 	wait $other 2>/dev/null
-	[ $status = 0 ] && expect "$(ask - 100 64)" "right 100"
+	[ $status = 0 ] || return 1
+	(in_ns $a - $program echo 10.78.0.1 7002) >"$work/second" 2>&1 &
+	other=$!
+	wait_for ready "$work/second" && in_a=$(kernel_cnt $a) &&
+		expect "$( (in_ns $b - timeout 30 $program ask 10.78.0.1 7002 100 \
+			64) 2>&1)" "right 100" &&
+		expect "$(($(kernel_cnt $a) - in_a))" 100 &&
+		in_a=$(kernel_cnt $a) && expect "$(ask - 100 64)" "right 100" &&
+		is_accelerated $a "$in_a" 100
+	status=$?
+	kill -9 $other
+	wait $other 2>/dev/null
+	return $status
+}
+
+# One socket has a ring on each.
+two_cards_in_one_process() {
+	local in_a
+	add_link && make_wire v1 || return 1
+	LAB_CARDS=mlx5_0:v0,mlx5_1:v1 start a.log $program echo 0.0.0.0 7000 ||
+		return 1
+	in_a=$(kernel_cnt $a)
+	expect "$(ask - 500 64)" "right 500" &&
+		expect "$(ask - 500 1400 10.79.0.1)" "right 500" &&
+		is_accelerated $a "$in_a" 1000 &&
+		says_why '^  receives  accelerated by ring 0 on v0 .*, ring 1 on v1 '
 }
 
 # VMA_RING=xdp: the card is a veth like any other.

@@ -7,7 +7,8 @@
 #
 # LAB_VETH: more about each end, as in "numrxqueues 4 numtxqueues 4".
 # LAB_CARD: mlx5 or verbs: what runs under the library has a ConnectX in software
-# (tests/softcx) on v0, driven in that way, instead of AF_XDP.
+# (tests/softcx) on v0, driven in that way, instead of AF_XDP. LAB_CARDS: other or more
+# cards, as SOFTCX has them.
 . "${srcdir:-.}/tests/support/preload.sh"
 
 library=$builddir/src/.libs/libvma-debug.so
@@ -60,11 +61,12 @@ is_running() {
 	ip netns exec "$1" grep -qx up "/sys/class/net/${2:-v0}/operstate"
 }
 make_wire() {
-	local end
+	local link=${1:-v0} end
 	[ -n "${LAB_CARD:-}" ] || return 0
 	for end in $a $b; do
-		ip netns exec $end ethtool -K v0 tso off gso off gro off \
-			>/dev/null && wait_until is_running $end || return 1
+		ip netns exec $end ethtool -K "$link" tso off gso off gro off \
+			>/dev/null && wait_until is_running $end "$link" ||
+			return 1
 	done
 }
 
@@ -90,7 +92,7 @@ in_ns() {
 	fi
 	export VMA_LOG_FILE=$work/$log VMA_TRACELEVEL=debug
 	if [ -n "${LAB_CARD:-}" ]; then
-		export SOFTCX=mlx5_0:v0 VMA_RING=$LAB_CARD
+		export SOFTCX=${LAB_CARDS:-mlx5_0:v0} VMA_RING=$LAB_CARD
 		library=$library:$builddir/tests/softcx/.libs/libsoftcx.so
 	fi
 	preloaded "$library" exec ip netns exec "$namespace" "$@"
