@@ -5,14 +5,15 @@
 # at one. 64 bytes there and back (blocking, spinning, and under VMA_SPEC=latency), much
 # one way in frames of 1500 bytes, and connections. Each end has a processor of its own,
 # and nothing else should run. Prints medians and what they are of the kernel's, and
-# writes them to JSON-FILE.
+# writes them to JSON-FILE. With VMA_RING (contrib/card-bench) LIBRARY may be a list, and
+# LAB_CPUS_A and LAB_CPUS_B are other processors for the ends.
 # Usage: [ROUNDS=N] tcp_rates.sh PROGRAM LIBRARY JSON-FILE
 set -eu
 program=$1
-library=$(realpath "$2")
 json=$3
 [ "$(nproc)" -ge 2 ] || { echo 'This takes two processors.' >&2; exit 1; }
 . "$(dirname "$0")/udp_lab.sh"
+library=$(preload_of "$2")
 results=$work/results
 for end in $a $b; do
 	ip netns exec $end ethtool -K v0 tso off gso off gro off >/dev/null
@@ -24,11 +25,11 @@ done
 at() {
 	namespace=$1 whose=$2 spec=$3 preload=
 	shift 3
-	processor=0
-	[ "$namespace" = "$a" ] || processor=1
+	end=a processor=${LAB_CPUS_A:-0}
+	[ "$namespace" = "$a" ] || end=b processor=${LAB_CPUS_B:-1}
 	if [ "$whose" = ours ]; then
 		preload=$library
-		export VMA_LOG_FILE="$work/log.$processor"
+		export VMA_LOG_FILE="$work/log.$end"
 		rm -f "$VMA_LOG_FILE"
 		[ "$spec" = - ] || export VMA_SPEC="$spec"
 	fi
@@ -70,6 +71,15 @@ for _ in $(seq "${ROUNDS:-5}"); do
 	run ping.ours_latency ping spin ours ours latency
 done
 
+# what was measured last is ours at both ends
+for end in a b; do
+	grep -q "is driven by ${VMA_RING:-}" "$work/log.$end" || {
+		echo 'The library did not take the interface; its log:' >&2
+		cat "$work/log.$end" >&2
+		exit 1
+	}
+done
+
 # The median of each figure, and of the kernel's: NAME FIGURE...
 awk '
 	$2 != "failed" { for (i = 2; i <= NF; i++) all[$1, i] = all[$1, i] " " $i
@@ -98,4 +108,6 @@ awk '
 			print "]" (i < n ? "," : "") >json
 		}
 		print "}" >json
+		for (name in failed) if (!(name in seen))
+			printf "%-24s all %d runs failed\n", name, failed[name]
 	}' json="$json" "$results"

@@ -91,6 +91,8 @@ def print_ping(rounds, out):
     for way, name in NAMES.items():
         key = ("ping", way, 1)
         median, tail = figures(rounds, key), figures(rounds, key, 1)
+        if not median.cnt:
+            continue
         row(name, spread(median, 1000, 2), spread(tail, 1000, 0))
         out["ping_ns"][way] = median.json()
         out["ping_tail_ns"][way] = tail.json()
@@ -100,6 +102,8 @@ def print_rates(rounds, out):
     row("one way, thousands per second", "one by one", "32 at a time")
     for way in ("floor", "latency-looking", "kernel-looking"):
         one, many = (figures(rounds, ("rate", way, n)) for n in (1, 32))
+        if not one.cnt and not many.cnt:
+            continue
         row(NAMES[way], spread(one, 1000, 0), spread(many, 1000, 0))
         out["rate"][way] = {"1": one.json(), "32": many.json()}
 
@@ -113,6 +117,8 @@ def print_sockperf(rounds, out):
             kernel, library = (
                 figures(rounds, ("sockperf-" + mode, way, 1), index)
                 for way in ("kernel", "latency"))
+            if not kernel.cnt and not library.cnt:
+                continue
             digits = 2 if name == "median, us" else 0
             row("%s, %s" % (mode, name), spread(kernel, 1000, digits),
                 spread(library, 1000, digits))
@@ -124,6 +130,8 @@ def print_bars(rounds, out):
     row("ratio", "median", "bar", "")
     for name, above, below, sign, bar in BARS:
         summary = ratios(rounds, above, below)
+        if not summary.cnt:
+            continue
         is_met = (summary.median <= bar if sign == "<="
                   else summary.median >= bar)
         row(name, spread(summary, 1, 2), "%s %.2f" % (sign, bar),

@@ -5,24 +5,28 @@
 # the kernel. There and back, one way in two batches, and sockperf in its four
 # modes. Each end has a processor of its own, and nothing else should run. Prints
 # medians and writes them to JSON-FILE.
+# With VMA_RING (contrib/card-bench) bare AF_XDP is left out, and LIBRARY may be a list.
+# LAB_CPUS_A and LAB_CPUS_B are other processors for the ends.
 # Usage: [ROUNDS=N] [SOCKPERF_ROUNDS=N] udp_rates.sh PROGRAM LIBRARY JSON-FILE
 set -eu
 program=$1
-library=$(realpath "$2")
 json=$3
 [ "$(nproc)" -ge 2 ] || { echo 'This takes two processors.' >&2; exit 1; }
 . "$(dirname "$0")/udp_lab.sh"
+library=$(preload_of "$2")
 mac_b=$mac
 mac_a=$(ip -n $a -br link show v0 | awk '{ print $3 }')
 ip -n $b neighbour replace 10.79.0.1 lladdr "$mac_a" dev v0 nud permanent
 results=$work/results
+floor=floor
+[ -z "${VMA_RING:-}" ] || floor=
 
 # (at END VARIANT COMMAND...): becomes the command, in the end's namespace, on its
 # processor, and with the sockets that the variant begins with.
 at() {
 	case $1 in
-	a) set -- $a 0 "$@" ;;
-	b) set -- $b 1 "$@" ;;
+	a) set -- $a "${LAB_CPUS_A:-0}" "$@" ;;
+	b) set -- $b "${LAB_CPUS_B:-1}" "$@" ;;
 	esac
 	namespace=$1 processor=$2 variant=$4 preload=
 	export VMA_LOG_FILE="$work/log.$3"
@@ -123,18 +127,11 @@ sockperf_round() {
 }
 
 round() {
-	sockperf_run "$1" ping-pong --nonblocked -m 64 -t 1
-	sockperf_run "$1" under-load -m 64 -t 1 --mps 10000
-	sockperf_run "$1" throughput -m 64 -t 1
-	sockperf_run "$1" playback --data-file "$work/playback"
-}
-
-round() {
-	for variant in floor latency-looking latency-waiting default-waiting \
+	for variant in $floor latency-looking latency-waiting default-waiting \
 		kernel-looking kernel-waiting; do
 		ping_pong $variant
 	done
-	for variant in floor latency-looking kernel-looking; do
+	for variant in $floor latency-looking kernel-looking; do
 		one_way $variant 1
 		one_way $variant 32
 	done
@@ -142,7 +139,7 @@ round() {
 }
 
 is_driven() {
-	grep -q 'is driven by xdp' "$work/log.a" "$work/log.b" || {
+	grep -q "is driven by ${VMA_RING:-xdp}" "$work/log.a" "$work/log.b" || {
 		echo 'The library did not take the interface; its log:' >&2
 		cat "$work/log.a" "$work/log.b" >&2
 		exit 1
