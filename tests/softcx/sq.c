@@ -521,6 +521,7 @@ static bool run_one(struct qp *qp, uint64_t now_ns)
 		return false;
 	}
 	dev->stats.tx_entries++;
+	dev->stats.tx_entry_blocks += e.n_bbs;
 	complete(qp, &e);
 	return true;
 }
