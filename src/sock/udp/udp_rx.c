@@ -770,6 +770,11 @@ static NOINLINE ssize_t quick_take_queued(int fd, void *buf, size_t len,
 	    !list_is_empty(&u->rx_queue))
 		sock_counters(&u->sock)->rx_poll_hit++;
 	pkt = pkt_from_link(u->rx_queue.next);
+	if (list_is_empty(&u->rx_queue) && !sock_is_blocking(&u->sock, flags)) {
+		count_nothing(u);
+		stack_unlock(stack);
+		return fd_quick_end_again(obj);
+	}
 	if (UNLIKELY(list_is_empty(&u->rx_queue) || !is_short(pkt, buf, len))) {
 		stack_unlock(stack);
 		return fd_quick_undo_recv(fd, buf, len, flags, obj);
