@@ -133,10 +133,10 @@ frames_have_a_ceiling() {
 }
 
 # asked_in VARIABLE=VALUE...: the milliseconds that thirty questions to a program take
-# that sleeps for each, and whose interrupts do not adapt to that.
+# that sleeps for each, whose interrupts do not adapt to that, and for which nobody else looks.
 asked_in() {
 	local begin end
-	set -- VMA_CQ_AIM_INTERVAL_MSEC=0 "$@"
+	set -- VMA_CQ_AIM_INTERVAL_MSEC=0 VMA_PROGRESS_ENGINE_INTERVAL=0 "$@"
 	export VMA_RX_POLL=0 "$@"
 	start a.log $program echo 10.78.0.1 7000
 	local status=$?
