@@ -156,8 +156,11 @@ enum sock_tx_hold {
 	SOCK_TX_OVER = 1 << 0,
 	/* it was never attached, so we do not know its names */
 	SOCK_TX_UNNAMED = 1 << 1,
+	/* We send, but not in the shortest way: the program follows what it sends
+	 * (tx_stamps.h). */
+	SOCK_TX_STAMPED = 1 << 2,
 	/* the kind's reasons begin here */
-	SOCK_TX_KIND = 1 << 2,
+	SOCK_TX_KIND = 1 << 3,
 };
 
 struct sock;

@@ -31,12 +31,10 @@
 #define SO_BUSY_POLL_BUDGET 70
 #endif
 
-/* The time stamps of sent packets. They come by the error queue. */
+/* The time stamps of sent packets that we do not make: those of cards, and when a card says
+ * that it is done (SOF_TIMESTAMPING_TX_COMPLETION). */
 enum {
-	SOCK_OPTION_TX_STAMPS = SOF_TIMESTAMPING_TX_SOFTWARE |
-				SOF_TIMESTAMPING_TX_HARDWARE |
-				SOF_TIMESTAMPING_TX_SCHED |
-				SOF_TIMESTAMPING_TX_ACK,
+	SOCK_OPTION_CARD_STAMPS = SOF_TIMESTAMPING_TX_HARDWARE | 1 << 18,
 };
 
 enum { UDP = SOCK_OPTION_UDP, TCP = SOCK_OPTION_TCP };

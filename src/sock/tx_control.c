@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "sock/tx_stamps.h"
+
 static bool read_int(const uint8_t *body, size_t len, int *value_out)
 {
 	if (len != sizeof(*value_out))
@@ -70,12 +72,25 @@ static bool read_ttl(const uint8_t *body, size_t len, struct tx_control *out)
 	       out->ttl <= 255;
 }
 
+/* Stations that we have no stamps of are for the kernel, or for it to refuse. */
+static bool read_stations(const uint8_t *body, size_t len,
+			  struct tx_control *out)
+{
+	if (len != sizeof(out->stations))
+		return false;
+	memcpy(&out->stations, body, sizeof(out->stations));
+	out->has_stations = true;
+	return !(out->stations & ~(uint32_t)TX_STAMPS_STATIONS);
+}
+
 static bool read_one(const struct cmsghdr *head, const uint8_t *body,
 		     size_t len, bool is_v6, struct tx_control *out)
 {
 	if (is_v6 && head->cmsg_level == IPPROTO_IPV6 &&
 	    head->cmsg_type == IPV6_PKTINFO)
 		return read_pktinfo6(body, len, out);
+	if (head->cmsg_level == SOL_SOCKET && head->cmsg_type == SO_TIMESTAMPING)
+		return read_stations(body, len, out);
 	if (head->cmsg_level != IPPROTO_IP)
 		return false;
 	switch (head->cmsg_type) {
@@ -96,7 +111,7 @@ bool tx_control_read(const void *data, size_t len, bool is_v6,
 	const uint8_t *at = data;
 	struct cmsghdr head;
 
-	*out = (struct tx_control){ .tos = -1 };
+	*out = (struct tx_control){ .tos = -1, .bytes = data, .len = len };
 	if (len > TX_CONTROL_LEN_MAX)
 		return false;
 	/* fewer bytes than a header at the end count as nothing */

@@ -25,6 +25,12 @@ struct tx_control {
 	int ifindex; /* 0: the socket's */
 	int tos;     /* -1: the socket's */
 	int ttl;     /* 0: the socket's */
+	/* SO_TIMESTAMPING says at which stations this one is stamped (tx_stamps.h) */
+	bool has_stations;
+	uint32_t stations;
+	/* the messages themselves, for a send by the twin */
+	const void *bytes;
+	size_t len;
 };
 
 /* Reads the control messages. False: there is a message that we do not serve, or

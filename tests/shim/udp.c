@@ -11,7 +11,7 @@
  * (tests/system/udp_mirror.sh). UDP_CHECK_SHARE then asks for the same share.
  *
  * The scenarios are in udp_calls.c, udp_control.c, udp_process.c,
- * udp_ready.c, udp_mux.c, udp_sets.c and udp_waits.c.
+ * udp_ready.c, udp_mux.c, udp_sets.c, udp_stamps.c and udp_waits.c.
  *
  *   udp NAME     udp --list
  */
@@ -162,6 +162,7 @@ ssize_t receive(int fd, int flags)
 static const struct scenario *const lists[] = {
 	call_scenarios,
 	control_scenarios,
+	stamp_scenarios,
 	process_scenarios,
 	ready_scenarios,
 	mux_scenarios,

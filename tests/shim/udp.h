@@ -26,6 +26,7 @@ struct scenario {
 
 extern const struct scenario call_scenarios[];
 extern const struct scenario control_scenarios[];
+extern const struct scenario stamp_scenarios[];
 extern const struct scenario process_scenarios[];
 extern const struct scenario ready_scenarios[];
 extern const struct scenario mux_scenarios[];

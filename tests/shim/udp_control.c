@@ -189,33 +189,8 @@ static void stamps_of_what_comes(void)
 	close_pair(pair);
 }
 
-/* By the error queue. What waited when they were asked for is not lost. */
-static void stamps_of_what_is_sent(void)
-{
-	struct pollfd pfd = { .events = 0 };
-	int pair[2], n;
-
-	make_pair(pair);
-	pfd.fd = pair[0];
-	send(pair[1], "early", 5, 0);
-	set_stamping(pair[0], SOF_TIMESTAMPING_TX_SOFTWARE |
-				      SOF_TIMESTAMPING_SOFTWARE |
-				      SOF_TIMESTAMPING_OPT_ID);
-	receive(pair[0], 0);
-	for (int i = 0; i < 3; i++) {
-		send(pair[0], "hello", 5, 0);
-		n = poll(&pfd, 1, 1000);
-		SAY("poll %d %#x\n", n, pfd.revents);
-		get_with_control(pair[0], 512, MSG_ERRQUEUE);
-		receive(pair[1], 0);
-	}
-	get_with_control(pair[0], 512, MSG_ERRQUEUE);
-	close_pair(pair);
-}
-
 const struct scenario control_scenarios[] = {
 	SCENARIO(control_messages, 0),
 	SCENARIO(stamps_of_what_comes, 0),
-	SCENARIO(stamps_of_what_is_sent, 4),
 	SCENARIO_END,
 };

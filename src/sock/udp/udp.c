@@ -107,8 +107,10 @@ void udp_forget_ways(struct sock *s, const struct user_name *peer)
 
 static bool udp_is_empty(const struct sock *s)
 {
-	return list_is_empty(
-		&CONTAINER_OF(s, const struct udp, sock)->rx_queue);
+	const struct udp *u = CONTAINER_OF(s, const struct udp, sock);
+
+	return list_is_empty(&u->rx_queue) &&
+	       list_is_empty(&u->stamps.own.records);
 }
 
 static const struct sock_kind udp_kind = {
@@ -129,8 +131,10 @@ static void udp_twin_event(struct fd_object *obj, uint32_t events)
 	struct sock *s = sock_of(obj);
 
 	atomic_store(&s->is_twin_ready, true);
-	if (events & EPOLLERR)
+	if (events & EPOLLERR) {
 		sock_hold_tx(s, UDP_TX_ERROR);
+		udp_stamps_twin_event(udp_of(obj));
+	}
 }
 
 struct fd_object *udp_create(int fd, int domain, int type)
@@ -141,6 +145,9 @@ struct fd_object *udp_create(int fd, int domain, int type)
 		return NULL;
 	sock_clear(&u->sock, sizeof(*u));
 	list_init(&u->rx_queue);
+	tx_stamps_init(&u->stamps.own);
+	u->stamps.ready = READY_ERR;
+	atomic_init(&u->stamps.twin_since, UINT64_MAX);
 	atomic_init(&u->os_countdown, udp_twin_interval());
 	sock_init(&u->sock, &udp_kind, &udp_ops, udp_input, fd, domain, type);
 	return &u->sock.obj;
@@ -157,6 +164,7 @@ static void udp_release(struct fd_object *obj)
 		udp_hand_back(&u->sock, -1);
 	if (sock_try_lock(&u->sock, &stack)) {
 		udp_purge(u);
+		tx_stamps_purge(&u->stamps.own);
 		stack_unlock(stack);
 	}
 	sock_destroy(&u->sock);
@@ -184,7 +192,7 @@ struct fd_ops udp_ops = {
 	.bind = sock_bind,
 	.connect = udp_connect,
 	.shutdown = udp_shutdown,
-	.setsockopt = sock_setsockopt,
+	.setsockopt = udp_setsockopt,
 	.getsockopt = udp_getsockopt,
 	.fcntl = udp_fcntl,
 	.fcntl64 = udp_fcntl,

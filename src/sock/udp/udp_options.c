@@ -104,8 +104,9 @@ void udp_read_settings(struct sock *sock, int fd)
 	sock_set_nonblocking(&u->sock, real.fcntl(fd, F_GETFL) & O_NONBLOCK);
 	sock_lock(sock, &stack);
 	u->sock.set = set;
-	u->rx_limit = MAX(rx_limit, sock_params.rx_bytes_min);
-	u->sock.stats.at->rx_limit = u->rx_limit;
+	u->rx_limit_full = MAX(rx_limit, sock_params.rx_bytes_min);
+	udp_settle_limit(u);
+	u->sock.stats.at->rx_limit = u->rx_limit_full;
 	udp_forget_ways(sock, NULL);
 	stack_unlock(stack);
 }
@@ -116,6 +117,22 @@ static int leave_for(struct udp *u, int fd, const char *what, int number)
 {
 	return sock_leave_for(&u->sock, fd, REASON_OPTION, STATS_BY_OPTION, what,
 			      number);
+}
+
+long udp_setsockopt(struct fd_object *obj, int fd, int level, int name,
+		    const void *value, socklen_t len)
+{
+	struct udp *u = udp_of(obj);
+	long result = sock_setsockopt(obj, fd, level, name, value, len);
+
+	if (result == 0 && level == SOL_SOCKET &&
+	    (name == SO_TIMESTAMPING || name == SO_TIMESTAMPING_NEW ||
+	     name == SO_SELECT_ERR_QUEUE)) {
+		mutex_acquire(&u->sock.config);
+		udp_stamps_follow(u, fd);
+		mutex_release(&u->sock.config);
+	}
+	return result;
 }
 
 long udp_fcntl(struct fd_object *obj, int fd, int cmd, void *arg)

@@ -9,6 +9,7 @@
 #include "fd/fd_wait.h"
 #include "sock/sock_wait.h"
 #include "sock/tx_control.h"
+#include "sock/tx_stamps.h"
 #include "sock/udp/udp.h"
 #include "sock/udp/udp_cut.h"
 #include "sock/user_msg.h"
@@ -36,6 +37,46 @@ enum udp_tx_hold {
 	UDP_TX_MORE = SOCK_TX_KIND << 1,
 	/* the twin may have an error, which the next send is to tell */
 	UDP_TX_ERROR = SOCK_TX_KIND << 2,
+};
+
+/* What each datagram takes of the receive buffer besides its bytes. */
+enum { UDP_RX_OVERHEAD = 256 };
+
+/* Datagrams that the twin has sent with stamps, between two of ours. */
+struct udp_stamp_run {
+	/* the number of the first one, as the program has it, and as the kernel has it */
+	uint32_t own_first, twin_first;
+	/* records that nobody has read yet */
+	uint32_t left;
+};
+enum { UDP_STAMP_RUNS = 8 };
+
+/* Stamps of what is sent (udp_stamps.c); under the stack's lock, but for atomic members. */
+struct udp_stamps {
+	struct tx_stamps own;
+	/* the number of the next datagram; of the next one that the twin stamps */
+	_Atomic uint32_t next;
+	uint32_t twin_next;
+	/* the oldest one first; those with records left are behind those without */
+	struct udp_stamp_run runs[UDP_STAMP_RUNS];
+	unsigned run_cnt;
+	/* The number as of which the twin's error queue may have something; all bits: it is
+	 * not known to. */
+	_Atomic uint64_t twin_since;
+	/* what the ready word says while there are records */
+	uint32_t ready;
+};
+
+/* The records of one datagram that is about to be sent. */
+struct udp_draft {
+	uint32_t stations;
+	/* the records; 0: none is wanted, or there is no memory */
+	unsigned cnt;
+	struct pkt *records[2];
+	/* they show the frame, whose payload is here */
+	bool has_frame;
+	struct pkt *bytes;
+	uint64_t scheduled_ns;
 };
 
 struct udp {
@@ -68,7 +109,9 @@ struct udp {
 	struct list rx_queue;
 	uint32_t rx_cnt;
 	uint32_t rx_bytes;
-	uint32_t rx_limit;
+	/* what records leave of `rx_limit_full` */
+	uint32_t rx_limit, rx_limit_full;
+	struct udp_stamps stamps;
 	struct udp_way ways[UDP_WAYS];
 	/* of sends whose control messages asked for something; these are
 	 * recognised by all that they depend on */
@@ -99,6 +142,8 @@ static inline unsigned udp_twin_interval(void)
 void udp_forget_ways(struct sock *s, const struct user_name *peer);
 /* udp_options.c: reads all settings anew, with `config`. */
 void udp_read_settings(struct sock *s, int fd);
+long udp_setsockopt(struct fd_object *obj, int fd, int level, int name,
+		    const void *value, socklen_t len);
 long udp_fcntl(struct fd_object *obj, int fd, int cmd, void *arg);
 long udp_ioctl(struct fd_object *obj, int fd, unsigned long request, void *arg);
 /* udp_ports.c: whether a socket of another process stands in the way of this name,
@@ -113,7 +158,51 @@ void udp_reclaim(struct udp *u, int fd);
  * what that does not take stays queued. It is detached. */
 void udp_hand_back(struct sock *s, int fd);
 
+/* -- udp_stamps.c -- */
+/* Linux has taken an option that tells of stamps. With `config`. */
+void udp_stamps_follow(struct udp *u, int fd);
+/* Where a send with these control messages (or NULL) is stamped: flags of SO_TIMESTAMPING; 0:
+ * nowhere. */
+uint32_t udp_stamps_stations(const struct udp *u, const struct tx_control *control);
+/* Makes the records for a datagram of so many bytes, before it is sent. */
+void udp_draft_begin(struct udp *u, struct udp_draft *draft, uint32_t stations,
+		     const struct iovec *iov, size_t iov_cnt, size_t len);
+/* It has been sent by this way: the program finds the records. NULL: it was lost on this host.
+ * Either way it has a number. Under the stack's lock. */
+void udp_draft_end(struct udp *u, struct udp_draft *draft,
+		   const struct udp_way *way, size_t len);
+/* It was not sent. Under the stack's lock. */
+void udp_draft_drop(struct udp_draft *draft);
+/* The twin sends a datagram that is stamped; without a wait. -EAGAIN: it has no room, or the
+ * numbers of its datagrams cannot be followed any more. Takes `config`. */
+long udp_stamps_send_by_twin(struct udp *u, int fd, const struct msghdr *msg,
+			     int flags, uint32_t stations) MUST_CHECK;
+/* The twin has an error. */
+void udp_stamps_twin_event(struct udp *u);
+/* A call with MSG_ERRQUEUE. Takes `config`. */
+long udp_receive_record(struct udp *u, int fd, struct msghdr *msg, int flags);
+/* Sets the ready word's error bits to what is so. Under the stack's lock. */
+void udp_settle_error(struct udp *u);
+
+/* What the queue takes of the receive buffer. Under the stack's lock. */
+static inline uint32_t udp_rx_used(const struct udp *u)
+{
+	return u->rx_bytes + u->rx_cnt * UDP_RX_OVERHEAD;
+}
+
+/* Records leave less of the receive buffer. Under the stack's lock. */
+static inline void udp_settle_limit(struct udp *u)
+{
+	u->rx_limit = u->rx_limit_full -
+		      MIN(u->rx_limit_full, u->stamps.own.taken);
+}
+
 /* udp_rx.c */
+/* What a receiver is told of an IP header, in the order in which Linux does; `own`: the
+ * address of ours. */
+void udp_put_ip_control(struct user_control *control, uint32_t wishes,
+			const struct wire_ipv4 *ip, uint32_t ifindex,
+			__be32 own);
 void udp_input(struct endpoint *end, struct pkt *pkt);
 /* Frees what is queued, moves it to an empty list, puts one of that back. Under
  * the stack's lock. */

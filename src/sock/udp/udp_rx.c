@@ -21,9 +21,6 @@
 #include "pkt/wire.h"
 #include "sock/udp/udp_priv.h"
 
-/* What each datagram takes of the receive buffer besides its bytes. */
-enum { RX_OVERHEAD = 256 };
-
 /* Payloads up to this many bytes are copied under the stack's lock. */
 enum { COPY_LOCKED_MAX = 256 };
 
@@ -97,7 +94,7 @@ void udp_input(struct endpoint *end, struct pkt *pkt)
 	if (!unwrap(u, pkt))
 		return;
 	/* As in Linux, a datagram that begins below the limit may exceed it. */
-	if (UNLIKELY(u->rx_bytes + u->rx_cnt * RX_OVERHEAD >= u->rx_limit)) {
+	if (UNLIKELY(udp_rx_used(u) >= u->rx_limit)) {
 		count_drop(u, pkt);
 		pkt_put(pkt);
 		return;
@@ -177,7 +174,34 @@ struct user_name udp_source(const struct pkt *pkt)
 				   udp->src_port };
 }
 
-/* In the order in which Linux has them. */
+void udp_put_ip_control(struct user_control *control, uint32_t wishes,
+			const struct wire_ipv4 *ip, uint32_t ifindex,
+			__be32 own)
+{
+	struct in6_pktinfo info6 = { .ipi6_ifindex = ifindex };
+	struct in_pktinfo info = {
+		.ipi_ifindex = (int)ifindex,
+		.ipi_spec_dst.s_addr = own,
+		.ipi_addr.s_addr = ip->dst,
+	};
+	struct ip_addr dst = ip_addr_from_v4(ip->dst);
+	int ttl = ip->ttl;
+
+	if (wishes & UDP_WISH_PKTINFO6) {
+		memcpy(&info6.ipi6_addr, &dst, sizeof(info6.ipi6_addr));
+		user_control_put(control, IPPROTO_IPV6, IPV6_PKTINFO, &info6,
+				 sizeof(info6));
+	}
+	if (wishes & UDP_WISH_PKTINFO)
+		user_control_put(control, IPPROTO_IP, IP_PKTINFO, &info,
+				 sizeof(info));
+	if (wishes & UDP_WISH_TTL)
+		user_control_put(control, IPPROTO_IP, IP_TTL, &ttl, sizeof(ttl));
+	if (wishes & UDP_WISH_TOS)
+		user_control_put(control, IPPROTO_IP, IP_TOS, &ip->tos,
+				 sizeof(ip->tos));
+}
+
 static void put_control(const struct udp *u, struct msghdr *msg,
 			const struct pkt *pkt)
 {
@@ -186,32 +210,11 @@ static void put_control(const struct udp *u, struct msghdr *msg,
 		.room = msg->msg_controllen,
 	};
 	const struct wire_ipv4 *ip = ip_of(pkt);
-	int ifindex = (int)PKT_CB(pkt, struct rx_info)->ifindex;
 	uint32_t wishes = u->sock.set.wishes;
-	struct in6_pktinfo info6 = { .ipi6_ifindex = (unsigned)ifindex };
-	struct in_pktinfo info = {
-		.ipi_ifindex = ifindex,
-		.ipi_spec_dst.s_addr = ip->dst,
-		.ipi_addr.s_addr = ip->dst,
-	};
-	struct ip_addr dst = ip_addr_from_v4(ip->dst);
-	int ttl = ip->ttl;
 
 	user_control_put_stamps(&control, wishes, pkt->time_ns);
-	if (wishes & UDP_WISH_PKTINFO6) {
-		memcpy(&info6.ipi6_addr, &dst, sizeof(info6.ipi6_addr));
-		user_control_put(&control, IPPROTO_IPV6, IPV6_PKTINFO, &info6,
-				 sizeof(info6));
-	}
-	if (wishes & UDP_WISH_PKTINFO)
-		user_control_put(&control, IPPROTO_IP, IP_PKTINFO, &info,
-				 sizeof(info));
-	if (wishes & UDP_WISH_TTL)
-		user_control_put(&control, IPPROTO_IP, IP_TTL, &ttl,
-				 sizeof(ttl));
-	if (wishes & UDP_WISH_TOS)
-		user_control_put(&control, IPPROTO_IP, IP_TOS, &ip->tos,
-				 sizeof(ip->tos));
+	udp_put_ip_control(&control, wishes, ip,
+			   PKT_CB(pkt, struct rx_info)->ifindex, ip->dst);
 	msg->msg_controllen -= control.room;
 	msg->msg_flags |= control.flags;
 }
@@ -453,7 +456,7 @@ static COLD long take_error(struct udp *u)
 		return 0;
 	err = atomic_exchange(&u->kept_error, 0);
 	if (sock_try_lock(&u->sock, &stack)) {
-		endpoint_clear_ready(&u->sock.end, READY_ERR);
+		udp_settle_error(u);
 		stack_unlock(stack);
 	}
 	return err;
@@ -694,15 +697,32 @@ static bool is_empty(struct udp *u)
 	return result;
 }
 
-/* Whether only the kernel can answer: because of the flags, or because our rings bring
+/* The error queue, for whichever call. */
+static COLD long receive_record(struct udp *u, int fd, const struct rx_call *call)
+{
+	struct msghdr msg = {
+		.msg_name = call->name,
+		.msg_namelen = call->name ? *call->name_len : 0,
+		.msg_iov = (struct iovec *)call->iov,
+		.msg_iovlen = call->iov_cnt,
+	};
+	long n;
+
+	if (!sock_owns_fd(&u->sock, fd))
+		return -EBADF;
+	n = udp_receive_record(u, fd, call->msg ? call->msg : &msg, call->flags);
+	if (n >= 0 && call->name && !call->msg)
+		*call->name_len = msg.msg_namelen;
+	return n;
+}
+
+/* Whether only the kernel can answer, because our rings bring
  * nothing to the socket and nothing is queued. A blocking call on one that is not
  * attached waits with us all the same, since another thread may attach it. */
 static COLD bool is_for_kernel(struct udp *u, int flags)
 {
 	unsigned holds = sock_rx_holds(&u->sock);
 
-	if (flags & MSG_ERRQUEUE)
-		return true;
 	if (!(holds & SOCK_RX_LEFT) &&
 	    (!(holds & SOCK_RX_UNATTACHED) ||
 	     sock_is_blocking(&u->sock, flags)))
@@ -717,6 +737,8 @@ static NOINLINE long receive(struct udp *u, int fd, const struct rx_call *call)
 	long n;
 
 	if (UNLIKELY(is_odd)) {
+		if (call->flags & MSG_ERRQUEUE)
+			return receive_record(u, fd, call);
 		if (atomic_load(&u->is_lent))
 			udp_reclaim(u, fd);
 		if (is_for_kernel(u, call->flags))

@@ -24,6 +24,8 @@ struct tx_call {
 	const struct user_name *to;
 	/* what this one asks for; NULL: nothing */
 	const struct tx_control *control;
+	/* of one that the program follows: whether it was dropped for want of room */
+	bool *is_dropped_out;
 };
 
 /* A message as a call, and what the call points to. */
@@ -33,6 +35,8 @@ struct tx_msg {
 	struct tx_control control;
 	/* the control messages ask for what only the kernel does */
 	bool is_beyond;
+	/* they say where this one is stamped */
+	bool has_stations;
 };
 
 /* What one attempt to send a datagram has come to. */
@@ -516,6 +520,8 @@ static long give_up(struct udp *u, const struct tx_call *call)
 		return -EAGAIN;
 	}
 	stats_add(&sock_counters(&u->sock)->tx_drops, 1);
+	if (call->is_dropped_out)
+		*call->is_dropped_out = true;
 	return (long)call->len;
 }
 
@@ -555,6 +561,94 @@ static COLD long send_slowly(struct udp *u, int fd, const struct tx_call *call,
 	}
 }
 
+/* -- datagrams that the program follows (tx_stamps.h) ------------------------------- */
+
+/* The kernel does it all from now on: it has to count the datagrams, too. */
+static COLD long leave_followed(struct udp *u, int fd, int flags)
+{
+	int err = sock_leave_for(&u->sock, fd, REASON_SEND, STATS_BY_SEND,
+				 "a send like this with time stamps", flags);
+
+	return err ? err : leave_to_twin(u, flags);
+}
+
+static long follow_by_twin(struct udp *u, int fd, const struct tx_call *call,
+			   uint32_t stations)
+{
+	struct sockaddr_storage name;
+	struct msghdr msg = {
+		.msg_iov = (struct iovec *)(uintptr_t)call->iov,
+		.msg_iovlen = call->iov_cnt,
+	};
+	long n;
+
+	if (!sock_owns_fd(&u->sock, fd))
+		return fail(u, -EBADF);
+	if (call->to) {
+		msg.msg_name = &name;
+		msg.msg_namelen = sizeof(name);
+		user_name_write(call->to, u->sock.domain, &name,
+				&msg.msg_namelen);
+	}
+	if (call->control) {
+		msg.msg_control = (void *)(uintptr_t)call->control->bytes;
+		msg.msg_controllen = call->control->len;
+	}
+	(void)leave_to_twin(u, call->flags);
+	n = udp_stamps_send_by_twin(u, fd, &msg, call->flags, stations);
+	if (n == -EAGAIN)
+		return leave_followed(u, fd, call->flags);
+	stats_count_os_tx(&u->sock.stats, n);
+	return n;
+}
+
+/* Sends it, and makes the records of that. */
+static long follow(struct udp *u, int fd, const struct tx_call *call,
+		   uint32_t stations)
+{
+	bool is_dropped = false;
+	struct tx_call own = *call;
+	struct udp_draft draft;
+	struct stack *stack;
+	enum tx_verdict way;
+	long n = (long)call->len;
+
+	own.is_dropped_out = &is_dropped;
+	udp_draft_begin(u, &draft, stations, call->iov, call->iov_cnt, call->len);
+	way = send_once(u, &own);
+	if (way != TX_SENT)
+		n = send_slowly(u, fd, &own, way);
+	sock_lock(&u->sock, &stack);
+	if (n >= 0)
+		udp_draft_end(u, &draft, is_dropped ? NULL : find_way(u, call),
+			      call->len);
+	else
+		udp_draft_drop(&draft);
+	stack_unlock(stack);
+	return n == FD_PASS ? follow_by_twin(u, fd, call, stations) : n;
+}
+
+/* The shortest way does not do: the program follows the datagram, or the twin sends it. */
+static COLD long send_oddly(struct udp *u, int fd, const struct tx_call *call)
+{
+	uint32_t stations = udp_stamps_stations(u, call->control);
+	unsigned holds = sock_tx_holds(&u->sock) & ~(unsigned)SOCK_TX_STAMPED;
+	bool is_ours = !holds || (holds == SOCK_TX_UNNAMED &&
+				  sock_prepare_send(&u->sock, fd));
+	enum tx_verdict way;
+
+	if (!stations && (call->flags & ~TX_FLAGS || !is_ours))
+		return leave_for(u, fd, call->flags);
+	if (call->flags & ~TX_FLAGS || holds & (UDP_TX_CORKED | UDP_TX_MORE))
+		return leave_followed(u, fd, call->flags);
+	if (!is_ours)
+		return follow_by_twin(u, fd, call, stations);
+	if (stations)
+		return follow(u, fd, call, stations);
+	way = send_once(u, call);
+	return way == TX_SENT ? (long)call->len : send_slowly(u, fd, call, way);
+}
+
 /* -- calls ------------------------------------------------------------------------ */
 
 /* Whether the way leads through a stack; otherwise the kernel does it, or says why
@@ -574,7 +668,7 @@ static inline long send_call(struct udp *u, int fd, const struct tx_call *call)
 	enum tx_verdict way;
 
 	if (UNLIKELY(!is_by_stack(u, fd, call->flags)))
-		return leave_for(u, fd, call->flags);
+		return send_oddly(u, fd, call);
 	way = send_once(u, call);
 	if (LIKELY(way == TX_SENT))
 		return (long)call->len;
@@ -792,16 +886,19 @@ static bool read_control(const struct udp *u, const struct msghdr *msg,
 		return false;
 	out->is_beyond = !tx_control_read(msg->msg_control, msg->msg_controllen,
 					  u->sock.domain == AF_INET6, &out->control);
-	return !out->is_beyond;
+	out->has_stations = !out->is_beyond && out->control.has_stations;
+	return !out->is_beyond && !out->has_stations;
 }
 
-/* Whether a message is one that we can send. */
+/* Whether a message is one that we can send in the usual way. With `has_stations` it is not,
+ * but has been read nevertheless. */
 static bool read_msg(const struct udp *u, const struct msghdr *msg, int flags,
 		     struct tx_msg *out)
 {
 	ssize_t len = user_iov_len(msg->msg_iov, msg->msg_iovlen);
 
 	out->is_beyond = false;
+	out->has_stations = false;
 	if (len < 0)
 		return false;
 	out->call = (struct tx_call){
@@ -810,14 +907,27 @@ static bool read_msg(const struct udp *u, const struct msghdr *msg, int flags,
 		.len = (size_t)len,
 		.flags = flags,
 	};
-	if (!read_control(u, msg, out))
-		return false;
-	if (!msg->msg_name)
-		return true;
-	out->call.to = &out->to;
-	return user_name_read(u->sock.domain, msg->msg_name, msg->msg_namelen,
-			      &out->to) == 0 &&
-	       out->to.port;
+	if (msg->msg_name) {
+		out->call.to = &out->to;
+		if (user_name_read(u->sock.domain, msg->msg_name,
+				   msg->msg_namelen, &out->to) != 0 ||
+		    !out->to.port)
+			return false;
+	}
+	return read_control(u, msg, out);
+}
+
+/* A message that read_msg does not let pass. */
+static COLD long send_odd_msg(struct udp *u, int fd, const struct tx_msg *own,
+			      int flags)
+{
+	if (own->has_stations)
+		return send_oddly(u, fd, &own->call);
+	if (!own->is_beyond)
+		return leave_to_twin(u, flags);
+	if (udp_stamps_stations(u, NULL))
+		return leave_followed(u, fd, flags);
+	return leave_asked(u, fd, flags, "a send with these control messages");
 }
 
 long udp_sendmsg(struct fd_object *obj, int fd, const struct msghdr *msg,
@@ -828,11 +938,8 @@ long udp_sendmsg(struct fd_object *obj, int fd, const struct msghdr *msg,
 
 	if (!user_is_plausible(msg, sizeof(*msg)))
 		return leave_to_twin(u, flags);
-	if (!read_msg(u, msg, flags, &own))
-		return own.is_beyond ?
-			       leave_asked(u, fd, flags,
-					   "a send with these control messages") :
-			       leave_to_twin(u, flags);
+	if (UNLIKELY(!read_msg(u, msg, flags, &own)))
+		return send_odd_msg(u, fd, &own, flags);
 	return send_call(u, fd, &own.call);
 }
 
@@ -872,16 +979,21 @@ long udp_sendmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
 {
 	struct udp *u = udp_of(obj);
 	bool is_ours = is_by_stack(u, fd, flags);
+	/* those that the program follows go one by one */
+	bool is_followed = !is_ours && sock_tx_holds(&u->sock) & SOCK_TX_STAMPED;
 	unsigned done = 0;
 	long n;
 
 	cnt = MIN(cnt, (unsigned)IOV_MAX);
-	if (!is_ours || !user_is_plausible(msgs, cnt * sizeof(*msgs)))
+	if (!(is_ours || is_followed) || !user_is_plausible(msgs, cnt * sizeof(*msgs)))
 		return leave_for(u, fd, flags);
 	while (done < cnt) {
-		unsigned run = send_run(u, msgs + done,
-					MIN(cnt - done, (unsigned)RUN_MAX),
-					flags);
+		unsigned run = is_followed ?
+				       0 :
+				       send_run(u, msgs + done,
+						MIN(cnt - done,
+						    (unsigned)RUN_MAX),
+						flags);
 
 		done += run;
 		if (run)

@@ -3,6 +3,7 @@
 
 #include "sock/tx_control.h"
 
+#include <linux/net_tstamp.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -47,6 +48,32 @@ TEST(nothing_asks_for_nothing)
 	CHECK_EQ(control.ifindex, 0);
 	CHECK_EQ(control.tos, -1);
 	CHECK_EQ(control.ttl, 0);
+}
+
+static bool is_stamped(uint32_t stations, size_t len)
+{
+	begin();
+	put(SOL_SOCKET, SO_TIMESTAMPING, &stations, len);
+	return is_ours();
+}
+
+TEST(stations_of_one_send)
+{
+	begin();
+	CHECK(is_ours());
+	CHECK(!control.has_stations);
+	CHECK(is_stamped(SOF_TIMESTAMPING_TX_SCHED, 4));
+	CHECK(control.has_stations);
+	CHECK_EQ(control.stations, SOF_TIMESTAMPING_TX_SCHED);
+	CHECK(control.bytes == buf);
+	CHECK_EQ(control.len, used);
+	CHECK(is_stamped(0, 4));
+	CHECK(control.has_stations);
+	CHECK_EQ(control.stations, 0);
+	CHECK(!is_stamped(SOF_TIMESTAMPING_TX_SCHED, 3));
+	/* a card's, and no station at all */
+	CHECK(!is_stamped(SOF_TIMESTAMPING_TX_HARDWARE, 4));
+	CHECK(!is_stamped(SOF_TIMESTAMPING_SOFTWARE, 4));
 }
 
 TEST(all_of_ours_together)
