@@ -86,11 +86,12 @@ static bool read_stations(const uint8_t *body, size_t len,
 static bool read_one(const struct cmsghdr *head, const uint8_t *body,
 		     size_t len, bool is_v6, struct tx_control *out)
 {
+	if (head->cmsg_level == SOL_SOCKET && head->cmsg_type == SO_TIMESTAMPING)
+		return read_stations(body, len, out);
+	out->asks_else = true;
 	if (is_v6 && head->cmsg_level == IPPROTO_IPV6 &&
 	    head->cmsg_type == IPV6_PKTINFO)
 		return read_pktinfo6(body, len, out);
-	if (head->cmsg_level == SOL_SOCKET && head->cmsg_type == SO_TIMESTAMPING)
-		return read_stations(body, len, out);
 	if (head->cmsg_level != IPPROTO_IP)
 		return false;
 	switch (head->cmsg_type) {

@@ -28,6 +28,8 @@ struct tx_control {
 	/* SO_TIMESTAMPING says at which stations this one is stamped (tx_stamps.h) */
 	bool has_stations;
 	uint32_t stations;
+	/* there are other messages, too */
+	bool asks_else;
 	/* the messages themselves, for a send by the twin */
 	const void *bytes;
 	size_t len;

@@ -263,6 +263,20 @@ struct tcp_ops {
 	bool (*stray)(void *ctx, const struct flow_key *key, uint8_t flags,
 		      struct pkt *pkt);
 };
+/* Follows the last byte that was written, unless its segment has been sent; what is written
+ * later does not join that. *byte_out: its place, as `stamped` tells it. As if it had been
+ * written with TCP_WRITE_STAMP. */
+bool tcp_stamp_last(struct tcp_pcb *pcb, uint32_t *byte_out) MUST_CHECK;
+/* What is written from now on is followed, so that tcp_send_now declines. */
+void tcp_set_stamped(struct tcp_pcb *pcb, bool is_stamped);
+/* Places of bytes, as `stamped` tells them. */
+struct tcp_stamp_places {
+	/* the oldest one that is not acknowledged; one less until the SYN is */
+	uint32_t unacked;
+	/* the first one that was not sent; that will be written next */
+	uint32_t unsent, unwritten;
+};
+struct tcp_stamp_places tcp_stamp_places(const struct tcp_pcb *pcb) MUST_CHECK;
 void tcp_stamp_ignore(void *ctx, struct tcp_pcb *pcb, enum tcp_stamp what,
 		      uint32_t byte, uint64_t now_ns);
 bool tcp_stray_refuse(void *ctx, const struct flow_key *key, uint8_t flags,

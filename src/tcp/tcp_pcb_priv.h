@@ -293,6 +293,8 @@ enum tcp_slow_out {
 	/* A segment was acknowledged quickly, at quick_at: what is sent next may be the
 	 * answer to it. */
 	SLOW_REPLY = 1 << 3,
+	/* tcp_set_stamped */
+	SLOW_STAMPED = 1 << 4,
 };
 
 /* What the time of a sender is counted as. */

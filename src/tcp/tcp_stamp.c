@@ -3,14 +3,19 @@
  * on their way, and the stations that the owner hears of. */
 #include "tcp/tcp_priv.h"
 
+static uint32_t place_of(const struct tcp_pcb *pcb, uint32_t seq)
+{
+	return seq - (pcb->iss + 1);
+}
+
 static void tell(struct tcp_pcb *pcb, struct pkt *pkt, enum tcp_stamp what,
 		 uint64_t now_ns)
 {
 	struct tcp_table *table = pcb->table;
-	uint32_t first = pcb->iss + 1;
 
 	table->ops->stamped(table->ctx, pcb, what,
-			    tcp_seg(pkt)->seq + pkt->len - 1 - first, now_ns);
+			    place_of(pcb, tcp_seg(pkt)->seq + pkt->len - 1),
+			    now_ns);
 }
 
 void tcp_stamp_run(struct tcp_pcb *pcb, struct pkt *pkt, uint32_t cnt,
@@ -29,6 +34,39 @@ void tcp_stamp_acked(struct tcp_pcb *pcb, struct pkt *pkt, uint64_t now_ns)
 		return;
 	pcb->stamp_cnt--;
 	tell(pcb, pkt, TCP_STAMP_ACKED, now_ns);
+}
+
+bool tcp_stamp_last(struct tcp_pcb *pcb, uint32_t *byte_out)
+{
+	struct pkt *last;
+
+	if (!pcb->unsent)
+		return false;
+	last = pkt_from_link(pcb->snd_queue.prev);
+	if (tcp_seg(last)->flags & (SEG_SENT | SEG_FIN | SEG_STAMP) || !last->len)
+		return false;
+	tcp_seg(last)->flags |= SEG_STAMP;
+	pcb->stamp_cnt++;
+	pcb->is_quiet = false;
+	*byte_out = place_of(pcb, pcb->snd_end - 1);
+	return true;
+}
+
+void tcp_set_stamped(struct tcp_pcb *pcb, bool is_stamped)
+{
+	if (is_stamped)
+		pcb->slow_out |= SLOW_STAMPED;
+	else
+		pcb->slow_out &= (uint8_t)~SLOW_STAMPED;
+}
+
+struct tcp_stamp_places tcp_stamp_places(const struct tcp_pcb *pcb)
+{
+	return (struct tcp_stamp_places){
+		.unacked = place_of(pcb, pcb->snd_una),
+		.unsent = place_of(pcb, pcb->snd_nxt),
+		.unwritten = place_of(pcb, pcb->snd_end),
+	};
 }
 
 void tcp_stamp_ignore(void *ctx UNUSED, struct tcp_pcb *pcb UNUSED,

@@ -528,6 +528,52 @@ TEST(bytes_are_followed)
 	peer_teardown();
 }
 
+/* Whoever has written asks for the last byte before he sends it, and finds it by its place. */
+TEST(last_byte_is_followed)
+{
+	struct tcp_stamp_places places;
+	struct tcp_out out;
+	uint32_t byte = 0;
+	struct pkt *pkt;
+
+	peer_connected();
+	peer_send_options(A, P, U, 30000, 0, &(struct tcp_options){ 0 });
+	places = tcp_stamp_places(peer.pcb);
+	CHECK_EQ(places.unacked, 0);
+	CHECK_EQ(places.unwritten, 0);
+	CHECK(!tcp_stamp_last(peer.pcb, &byte));
+	peer_write(100);
+	/* it has been sent */
+	CHECK(!tcp_stamp_last(peer.pcb, &byte));
+	places = tcp_stamp_places(peer.pcb);
+	CHECK_EQ(places.unacked, 0);
+	CHECK_EQ(places.unsent, 100);
+	CHECK_EQ(places.unwritten, 100);
+	peer_write(50);
+	CHECK(tcp_stamp_last(peer.pcb, &byte));
+	CHECK_EQ(byte, 149);
+	CHECK(!tcp_stamp_last(peer.pcb, &byte));
+	/* nothing joins it */
+	CHECK_EQ(tcp_extend_room(peer.pcb), 0);
+	CHECK_EQ(peer.stamp_cnt, 0);
+	peer_send_options(A, P, U + 100, 30000, 0, &(struct tcp_options){ 0 });
+	CHECK_EQ(peer.stamp_cnt, 2);
+	CHECK_EQ(peer.stamps[1].byte, 149);
+	peer_send_options(A, P, U + 150, 30000, 0, &(struct tcp_options){ 0 });
+	CHECK_EQ(peer.stamp_cnt, 3);
+	CHECK_EQ(peer.stamps[2].what, TCP_STAMP_ACKED);
+	/* whoever writes so takes no short way past it */
+	tcp_set_stamped(peer.pcb, true);
+	pkt = pkt_alloc(&peer.pool);
+	pkt_append(pkt, 10);
+	CHECK(!tcp_send_now(peer.pcb, pkt, peer.now_ns, &out));
+	tcp_set_stamped(peer.pcb, false);
+	CHECK(tcp_send_now(peer.pcb, pkt, peer.now_ns, &out));
+	peer_send(A, P, U + 160, 0);
+	peer.looked_at = peer.sent_cnt;
+	peer_teardown();
+}
+
 TEST(repairs_are_followed_too)
 {
 	unsigned cnt;

@@ -19,6 +19,7 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/shim/tcp.h"
@@ -829,6 +830,205 @@ static void stamps_of_all_stations(void)
 	close_pair(pair);
 }
 
+enum {
+	NUMBERED_ACKS = SOF_TIMESTAMPING_TX_ACK | SOF_TIMESTAMPING_SOFTWARE |
+			SOF_TIMESTAMPING_OPT_ID | SOF_TIMESTAMPING_OPT_TSONLY,
+};
+
+static void stamp(int fd, int flags)
+{
+	int got = 0;
+	socklen_t len = sizeof(got);
+	int rc = set_option(fd, SOL_SOCKET, SO_TIMESTAMPING, flags);
+
+	SAY("stamps %#x: %s", flags, err(rc));
+	getsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING, &got, &len);
+	SAY(", %#x\n", got);
+}
+
+/* Sends it, and waits for its acknowledgment. */
+static void send_acked(int fd)
+{
+	say_sent(fd, "stamped", 0);
+	await_acks(fd);
+}
+
+/* The flags of the option, and what Linux refuses. */
+static void stamps_as_they_are_asked_for(void)
+{
+	static const int flags[] = {
+		NUMBERED_ACKS, NUMBERED_ACKS & ~SOF_TIMESTAMPING_OPT_ID,
+		NUMBERED_ACKS | 1 << 16, 1 << 16,
+		NUMBERED_ACKS & ~SOF_TIMESTAMPING_SOFTWARE, 1 << 30, 0,
+		NUMBERED_ACKS | 1 << 16,
+		SOF_TIMESTAMPING_TX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE |
+			SOF_TIMESTAMPING_OPT_TSONLY,
+	};
+	int pair[2];
+
+	make_pair(pair);
+	for (size_t i = 0; i < ARRAY_LEN(flags); i++) {
+		stamp(pair[0], flags[i]);
+		send_acked(pair[0]);
+		say_error_queue(pair[0]);
+		say_error_queue(pair[0]);
+	}
+	receive(pair[1], 0);
+	close_pair(pair);
+}
+
+static void send_stamped(int fd, uint32_t stations)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(stations))];
+	} control = { 0 };
+	struct iovec iov = { (void *)"told", 4 };
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = &control,
+			      .msg_controllen = sizeof(control) };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SO_TIMESTAMPING;
+	c->cmsg_len = CMSG_LEN(sizeof(stations));
+	memcpy(CMSG_DATA(c), &stations, sizeof(stations));
+	SAY("stamped at %#x: %s\n", stations, err(sendmsg(fd, &msg, 0)));
+	await_acks(fd);
+}
+
+/* One send says for itself where it is stamped, also that it is not. */
+static void stamps_by_control_message(void)
+{
+	int pair[2];
+
+	make_pair(pair);
+	stamp(pair[0], NUMBERED_ACKS & ~SOF_TIMESTAMPING_TX_ACK);
+	for (int i = 0; i < 2; i++) {
+		send_stamped(pair[0], SOF_TIMESTAMPING_TX_ACK);
+		send_acked(pair[0]);
+		send_stamped(pair[0], 0);
+		send_stamped(pair[0], SOF_TIMESTAMPING_TX_SCHED |
+					      SOF_TIMESTAMPING_TX_ACK);
+		for (int record = 0; record < 6; record++)
+			say_error_queue(pair[0]);
+		stamp(pair[0], NUMBERED_ACKS);
+	}
+	receive(pair[1], 0);
+	close_pair(pair);
+}
+
+/* Long ones end with their last byte; a short buffer ends them early. */
+static void stamps_of_long_sends(void)
+{
+	static char buf[100000], sink[100000];
+	int pair[2];
+
+	make_pair(pair);
+	stamp(pair[0], NUMBERED_ACKS);
+	for (int i = 0; i < 3; i++) {
+		SAY("sent %zd\n", send(pair[0], buf, sizeof(buf), 0));
+		SAY("received %zd\n", recv(pair[1], sink, sizeof(sink),
+					   MSG_WAITALL));
+		await_acks(pair[0]);
+		say_error_queue(pair[0]);
+		say_error_queue(pair[0]);
+	}
+	close_pair(pair);
+}
+
+static void events_of_stamps(void)
+{
+	int pair[2];
+
+	make_pair(pair);
+	stamp(pair[0], NUMBERED_ACKS);
+	SAY("urgent %s\n", err(set_option(pair[0], SOL_SOCKET,
+					  SO_SELECT_ERR_QUEUE, 1)));
+	for (int i = 0; i < 2; i++)
+		send_acked(pair[0]);
+	for (int i = 0; i < 3; i++) {
+		SAY("events %#x\n", (unsigned)await(pair[0], POLLOUT | POLLPRI));
+		say_error_queue(pair[0]);
+	}
+	SAY("error %d\n", get_option(pair[0], SOL_SOCKET, SO_ERROR));
+	receive(pair[1], 0);
+	close(pair[1]);
+	close(pair[0]);
+}
+
+/* It goes back to the kernel while records wait; the numbers go on. */
+static void stamps_when_it_leaves(void)
+{
+	int pair[2];
+
+	make_pair(pair);
+	say_sent(pair[0], "before", 0);
+	await_acks(pair[0]);
+	stamp(pair[0], NUMBERED_ACKS);
+	for (int i = 0; i < 3; i++)
+		send_acked(pair[0]);
+	say_error_queue(pair[0]);
+	SAY("leaves %s\n", err(set_option(pair[0], SOL_SOCKET, SO_ZEROCOPY, 1)));
+	stamp(pair[0], NUMBERED_ACKS);
+	for (int i = 0; i < 2; i++) {
+		SAY("events %#x\n", (unsigned)await(pair[0], 0));
+		say_error_queue(pair[0]);
+	}
+	say_error_queue(pair[0]);
+	for (int i = 0; i < 2; i++) {
+		send_acked(pair[0]);
+		SAY("events %#x\n", (unsigned)await(pair[0], 0));
+		say_error_queue(pair[0]);
+		say_error_queue(pair[0]);
+	}
+	stamp(pair[0], 0);
+	stamp(pair[0], NUMBERED_ACKS);
+	send_acked(pair[0]);
+	say_error_queue(pair[0]);
+	receive(pair[1], 0);
+	close_pair(pair);
+}
+
+/* A child of a fork has the connection while records wait here. */
+static void stamps_over_a_fork(void)
+{
+	int pair[2], status;
+	pid_t child;
+
+	make_pair(pair);
+	stamp(pair[0], NUMBERED_ACKS);
+	for (int i = 0; i < 2; i++)
+		send_acked(pair[0]);
+	child = fork();
+	if (!child)
+		_exit(send(pair[1], "from the child", 14, 0) != 14);
+	waitpid(child, &status, 0);
+	SAY("child %d\n", status);
+	receive(pair[0], 0);
+	for (int i = 0; i < 3; i++)
+		say_error_queue(pair[0]);
+	send_acked(pair[0]);
+	say_error_queue(pair[0]);
+	receive(pair[1], 0);
+	close_pair(pair);
+}
+
+/* Records that have the segments are the kernel's. */
+static void stamps_with_their_segments(void)
+{
+	int pair[2];
+
+	make_pair(pair);
+	stamp(pair[0], SOF_TIMESTAMPING_TX_ACK | SOF_TIMESTAMPING_SOFTWARE |
+			       SOF_TIMESTAMPING_OPT_ID);
+	send_acked(pair[0]);
+	say_error_queue(pair[0]);
+	receive(pair[1], 0);
+	close_pair(pair);
+}
+
 static void sent_without_a_copy(void)
 {
 	int pair[2];
@@ -933,8 +1133,15 @@ const struct scenario send_scenarios[] = {
 	SCENARIO(sent_files, MIXED),
 	SCENARIO(long_file, OURS),
 	SCENARIO(spliced, MIXED),
-	SCENARIO(stamps_of_acknowledgments, MIXED),
-	SCENARIO(stamps_of_all_stations, MIXED),
+	SCENARIO(stamps_of_acknowledgments, OURS),
+	SCENARIO(stamps_of_all_stations, OURS),
+	SCENARIO(stamps_as_they_are_asked_for, OURS),
+	SCENARIO(stamps_by_control_message, OURS),
+	SCENARIO(stamps_of_long_sends, OURS),
+	SCENARIO(events_of_stamps, OURS),
+	SCENARIO(stamps_when_it_leaves, MIXED),
+	SCENARIO(stamps_over_a_fork, MIXED),
+	SCENARIO(stamps_with_their_segments, MIXED),
 	SCENARIO(sent_without_a_copy, MIXED),
 	SCENARIO(control_with_sends, MIXED),
 	SCENARIO(flags_of_sends, MIXED),

@@ -211,8 +211,16 @@ static bool stray(void *ctx, const struct flow_key *key, uint8_t flags,
 	return true;
 }
 
-static const struct tcp_ops ops = { emit, alloc, release, path,
-				    tcp_stamp_ignore, stray };
+static void stamped(void *ctx UNUSED, struct tcp_pcb *pcb, enum tcp_stamp what,
+		    uint32_t byte, uint64_t now_ns UNUSED)
+{
+	struct tcp_user *user = tcp_user(pcb);
+
+	if (user && !user->is_port)
+		tsock_stamped(CONTAINER_OF(user, struct tsock, user), what, byte);
+}
+
+static const struct tcp_ops ops = { emit, alloc, release, path, stamped, stray };
 
 /* -- in -------------------------------------------------------------------------- */
 

@@ -61,7 +61,7 @@ static uint32_t bits_of_open(const struct tsock *t)
 
 static uint32_t bits_of(const struct tsock *t)
 {
-	uint32_t bits = t->error ? READY_ERR : 0;
+	uint32_t bits = (t->error ? READY_ERR : 0) | t->has_record;
 
 	if (!t->pcb || tcp_state(t->pcb) == TCPS_CLOSED)
 		return bits | READY_IN | READY_OUT | READY_RDHUP | READY_HUP;
@@ -263,6 +263,8 @@ void tsock_is_kernels(struct tsock *t, int fd, enum reason reason,
 	s->stats.at->tcp_state = STATS_TCP_UNKNOWN;
 	memset(&s->stats.at->tcp, 0, sizeof(s->stats.at->tcp));
 	tsock_tell_all(t, 0);
+	if (t->engine)
+		tsock_stamps_tell(t);
 	log_dbg("fd %d is the kernel's: %s", fd, reason_why(reason));
 }
 
@@ -638,6 +640,12 @@ static long tsock_shutdown(struct fd_object *obj, int fd, int how)
 
 /* -- what others ask ------------------------------------------------------------------ */
 
+/* One that has gone back may have records of what it had sent before. */
+static bool has_record(const struct tsock *t)
+{
+	return endpoint_ready(&t->sock.end) & READY_ERR;
+}
+
 static enum fd_await tsock_await(struct fd_object *obj,
 				 struct endpoint **end_out,
 				 struct stack **stack_out)
@@ -654,7 +662,10 @@ static enum fd_await tsock_await(struct fd_object *obj,
 		*stack_out = sock_stack(&t->sock);
 		return FD_AWAIT_ALONE;
 	case TSOCK_KERNELS:
-		return FD_AWAIT_KERNEL;
+		if (!has_record(t))
+			return FD_AWAIT_KERNEL;
+		*stack_out = sock_stack(&t->sock);
+		return FD_AWAIT_STACK;
 	case TSOCK_LISTENING:
 		if (!tsock_is_for_itself(t))
 			return sock_await(obj, end_out, stack_out);
@@ -675,7 +686,9 @@ static enum fd_await tsock_await(struct fd_object *obj,
 
 static enum fd_word tsock_word(const struct fd_object *obj)
 {
-	switch (tsock_phase(CONTAINER_OF(obj, const struct tsock, sock.obj))) {
+	const struct tsock *t = CONTAINER_OF(obj, const struct tsock, sock.obj);
+
+	switch (tsock_phase(t)) {
 	case TSOCK_FRESH:
 	case TSOCK_OURS:
 		return FD_WORD_ALL;
@@ -683,6 +696,8 @@ static enum fd_word tsock_word(const struct fd_object *obj)
 	case TSOCK_LISTENER:
 		return FD_WORD_BESIDE;
 	case TSOCK_KERNELS:
+		if (has_record(t))
+			return FD_WORD_PART;
 		break;
 	}
 	return FD_WORD_NOTHING;
@@ -698,8 +713,10 @@ static struct endpoint *tsock_follow(struct fd_object *obj,
 
 	if (tsock_phase(t) == TSOCK_LISTENING && tsock_is_for_itself(t))
 		tsock_wants_accept(t);
-	if (tsock_phase(t) == TSOCK_KERNELS)
-		return NULL;
+	if (tsock_phase(t) == TSOCK_KERNELS) {
+		*stack_out = sock_stack(&t->sock);
+		return has_record(t) ? &t->sock.end : NULL;
+	}
 	net = sock_params.net(&reason);
 	if (!net) {
 		mutex_acquire(&t->sock.config);
@@ -772,6 +789,8 @@ struct tsock *tsock_make(int fd, int domain, int type)
 	list_init(&t->shown);
 	list_init(&t->starved);
 	list_init(&t->held);
+	tx_stamps_init(&t->stamps.own);
+	list_init(&t->stamps.followed);
 	sock_init(&t->sock, &kind, &tsock_ops, input, fd, domain, type);
 	t->fork_cnt = kin_fork_cnt();
 	t->sock.stats.at->tcp_state = STATS_TCP_CLOSED;
@@ -813,6 +832,7 @@ static void tsock_release(struct fd_object *obj)
 		list_remove(&t->tidy);
 		list_remove(&t->shown);
 		list_remove(&t->starved);
+		tsock_stamps_end(t);
 		tsock_set_way(t, NULL);
 		tsock_unlock(t);
 	}

@@ -242,6 +242,7 @@ static int open_locked(struct attempt *a, const struct tsock_settings *settings,
 	if (!t->pcb)
 		return -ENOMEM;
 	tcp_set_user(t->pcb, &t->user);
+	tsock_stamps_apply(t);
 	err = tsock_apply_settings(t, t->pcb, settings);
 	if (!err)
 		err = tcp_bind(t->pcb, &a->local.addr, a->local.port);

@@ -79,6 +79,7 @@ struct move {
 	/* of the way to the peer, and where it leads */
 	struct dst_header header;
 	int ifindex;
+	int fd; /* the twin */
 	struct net *net;
 	struct gift *gift; /* memory for a frame, once there is one */
 };
@@ -150,6 +151,7 @@ static int open_to_kernel(void *ctx)
 	struct tsock *t = m->t;
 	int err;
 
+	tsock_stamps_number_twin(t, m->fd);
 	if (t->port) {
 		/* Where rules cannot say so, its segments still come to us, and the
 		 * engine, which has no connection for them, gives them back. */
@@ -237,8 +239,9 @@ static void is_theirs(struct tsock *t) REQUIRES(t->engine->stack->lock)
 {
 	list_remove(&t->moving);
 	tsock_is_no_orphan(t);
+	pkt_put_list(&t->stamps.followed);
 	atomic_store_explicit(&t->phase, TSOCK_KERNELS, memory_order_release);
-	atomic_store(&t->sock.end.ready, 0);
+	atomic_store(&t->sock.end.ready, t->has_record);
 	endpoint_fire(&t->sock.end, UINT32_MAX);
 }
 
@@ -308,6 +311,7 @@ static bool begin_anew(struct tsock *t, int fd)
 	(void)!real.fcntl(fd, F_SETFL, flags | O_NONBLOCK);
 	(void)!real.connect(fd, (struct sockaddr *)&name, len);
 	(void)!real.fcntl(fd, F_SETFL, flags);
+	tsock_stamps_moved(t, fd);
 	tsock_lock(t);
 	/* answers to the SYN that was dropped */
 	pkt_put_list(&t->held);
@@ -379,6 +383,7 @@ static int move_pair(struct move *m, int fd, struct tsock *b)
 
 	if (err)
 		return err;
+	tsock_stamps_before_move(b, tsock_fd(b));
 	err = tcp_twin_begin(&ours, fd, a->pcb, true, tsock_now(a));
 	if (err)
 		goto out;
@@ -387,6 +392,8 @@ static int move_pair(struct move *m, int fd, struct tsock *b)
 		tcp_twin_undo(&ours);
 		goto out;
 	}
+	tsock_stamps_number_twin(a, fd);
+	tsock_stamps_number_twin(b, tsock_fd(b));
 	err = tcp_twin_hear(&ours);
 	if (!err)
 		err = tcp_twin_hear(&theirs);
@@ -397,6 +404,7 @@ static int move_pair(struct move *m, int fd, struct tsock *b)
 out:
 	end_pair(a, b, err);
 	if (!err) {
+		tsock_stamps_moved(b, tsock_fd(b));
 		tsock_give_up(b);
 		tsock_is_kernels(b, tsock_fd(b), REASON_LOCAL, STATS_BY_FORK, "");
 	}
@@ -468,11 +476,15 @@ static enum tcp_state await_answer(struct tsock *t)
 
 static int move_open_one(struct tsock *t, int fd)
 {
-	struct move m = { .t = t, .net = t->engine->stack->net };
+	struct move m = { .t = t, .fd = fd, .net = t->engine->stack->net };
 	struct tsock *pair = find_pair(t);
-	int err = pair ? move_pair(&m, fd, pair) : move_open(&m, fd);
+	int err;
 
+	tsock_stamps_before_move(t, fd);
+	err = pair ? move_pair(&m, fd, pair) : move_open(&m, fd);
 	free(m.gift);
+	if (!err)
+		tsock_stamps_moved(t, fd);
 	return err;
 }
 

@@ -784,6 +784,7 @@ static void adopt(struct tsock *child, struct tsock *listener,
 	struct tcp_way *way;
 
 	child->pcb = pcb;
+	tsock_stamps_apply(child);
 	child->port = port;
 	port->refs++;
 	child->key = *tcp_key(pcb);
@@ -901,7 +902,8 @@ static long accept_ours(struct tsock *t, const struct accept_call *call)
 	c->engine = t->engine;
 	c->has_chosen_cc = t->has_chosen_cc;
 	atomic_store(&c->tells_inq, atomic_load(&t->tells_inq));
-	atomic_store(&c->stamps, atomic_load(&t->stamps));
+	atomic_store(&c->stamps_in, atomic_load(&t->stamps_in));
+	atomic_store(&c->stamps.own.flags, tx_stamps_flags(&t->stamps.own));
 	atomic_store(&c->sock.stack, t->engine->stack);
 	atomic_store(&c->seen_fd, child_fd);
 	inherit(t, c, child_fd);

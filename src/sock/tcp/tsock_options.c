@@ -432,7 +432,9 @@ static void follow_stamps(struct tsock *t, int fd)
 		stamps |= USER_STAMP;
 	if (sock_twin_option(fd, SOL_SOCKET, SO_TIMESTAMPNS))
 		stamps |= USER_STAMP_NS;
-	atomic_store(&t->stamps, stamps);
+	atomic_store(&t->stamps_in, stamps);
+	if (tsock_phase(t) != TSOCK_OURS)
+		atomic_store(&t->stamps.own.flags, (uint32_t)flags);
 	if (t->engine)
 		tsock_take_stamps(t);
 }
@@ -551,6 +553,49 @@ static int refuse_fast_option(struct tsock *t, int fd, int level, int name)
 		       -EINVAL;
 }
 
+/* Whether the value makes it the kernel's. */
+static bool is_kernels(const struct sock_option *option, int level, int name,
+		       const void *value, socklen_t len)
+{
+	uint32_t flags = 0;
+
+	if (sock_option_is_kernels(option, value, len))
+		return true;
+	if (level != SOL_SOCKET || name != SO_TIMESTAMPING)
+		return false;
+	memcpy(&flags, value, MIN(len, sizeof(flags)));
+	return tsock_stamps_are_kernels(flags);
+}
+
+/* By the kernel's own rules. With `config`. */
+static int set_twin(struct tsock *t, int fd, int level, int name,
+		    const void *value, socklen_t len)
+{
+	if (UNLIKELY(level == SOL_SOCKET && name == SO_TIMESTAMPING &&
+		     tsock_phase(t) == TSOCK_OURS))
+		return tsock_stamps_set(t, fd, value, len);
+	return real.setsockopt(fd, level, name, value, len) ? -errno : 0;
+}
+
+/* One that has gone back numbers anew, like any of the kernel's. */
+static COLD long restamp_kernels(struct tsock *t, int fd, const void *value,
+				 socklen_t len)
+{
+	uint32_t flags;
+
+	mutex_acquire(&t->sock.config);
+	if (real.setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING, value, len) != 0) {
+		mutex_release(&t->sock.config);
+		return -errno;
+	}
+	flags = (uint32_t)sock_twin_option(fd, SOL_SOCKET, SO_TIMESTAMPING);
+	if (flags & ~tx_stamps_flags(&t->stamps.own) & SOF_TIMESTAMPING_OPT_ID)
+		t->stamps.by_us = 0;
+	atomic_store(&t->stamps.own.flags, flags);
+	mutex_release(&t->sock.config);
+	return 0;
+}
+
 long tsock_setsockopt(struct fd_object *obj, int fd, int level, int name,
 		      const void *value, socklen_t len)
 {
@@ -560,10 +605,12 @@ long tsock_setsockopt(struct fd_object *obj, int fd, int level, int name,
 	long result;
 
 	if (tsock_phase(t) == TSOCK_KERNELS)
-		return FD_PASS;
+		return level == SOL_SOCKET && name == SO_TIMESTAMPING ?
+			       restamp_kernels(t, fd, value, len) :
+			       FD_PASS;
 	if (tsock_phase(t) != TSOCK_FRESH &&
 	    user_is_plausible(value, len) && option &&
-	    sock_option_is_kernels(option, value, len)) {
+	    is_kernels(option, level, name, value, len)) {
 		/* the kernel can do it to a connection of its own alone */
 		result = leave_for(t, fd, option, level, name);
 		return result ? result : FD_PASS;
@@ -571,14 +618,13 @@ long tsock_setsockopt(struct fd_object *obj, int fd, int level, int name,
 	mutex_acquire(&t->sock.config);
 	result = refuse_fast_option(t, fd, level, name);
 	if (result == 0)
-		result = real.setsockopt(fd, level, name, value, len) ? -errno :
-									0;
+		result = set_twin(t, fd, level, name, value, len);
 	if (result == 0)
 		follow(t, fd, level, name, value, len);
 	mutex_release(&t->sock.config);
 	if (result == 0 && level == SOL_SOCKET && name == SO_RCVLOWAT)
 		tell_anew(t);
-	if (result == 0 && (!option || sock_option_is_kernels(option, value, len) ||
+	if (result == 0 && (!option || is_kernels(option, level, name, value, len) ||
 			    is_foreign_cc(t, level, name, fd)))
 		result = leave_for(t, fd, option, level, name);
 	return result;
@@ -897,6 +943,8 @@ long tsock_getsockopt(struct fd_object *obj, int fd, int level, int name,
 	if (level == IPPROTO_TCP && name == TCP_FASTOPEN_CONNECT &&
 	    atomic_load(&t->opens_fast))
 		return give_number(value, len, 1);
+	if (level == SOL_SOCKET && name == SO_TIMESTAMPING && tsock_is_ours(t))
+		return tsock_stamps_get(t, fd, value, len);
 	if (level == IPPROTO_TCP && name == TCP_SAVED_SYN)
 		return get_saved_syn(t, value, len);
 	if (tsock_phase(t) == TSOCK_LISTENER)

@@ -9,6 +9,7 @@
 #include "sock/tcp/tcp_engine.h"
 #include "sock/tcp/tcp_sysctl.h"
 #include "sock/tcp/tsock.h"
+#include "sock/tx_stamps.h"
 #include "sock/user_msg.h"
 
 /* Whose the socket is. It only moves on. */
@@ -66,6 +67,21 @@ struct tsock_saved_syn {
 	uint8_t bytes[];
 };
 
+/* Stamps of what is written (tsock_stamps.c). */
+struct tsock_stamps {
+	struct tx_stamps own;
+
+	/* the stack's lock */
+	/* bytes that are under way, in their order */
+	struct list followed;
+	/* the place of the byte with number 0 */
+	uint32_t first;
+	/* what records may take */
+	uint32_t rcv_buf;
+	/* Of one that has gone back: what the kernel's numbers are short of. */
+	uint32_t by_us;
+};
+
 struct tsock {
 	struct sock sock;
 	struct tcp_user user;
@@ -114,6 +130,9 @@ struct tsock {
 	_Atomic bool accepts;
 	/* what SO_ERROR says, a negative errno or 0; said once */
 	int error;
+	/* READY_ERR while there are records of what was sent */
+	uint32_t has_record;
+	struct tsock_stamps stamps;
 	/* connect() has not said yet what has become of it */
 	bool is_connecting;
 	/* connect() has given it its names, and its SYN leaves with the first bytes
@@ -150,8 +169,8 @@ struct tsock {
 	_Atomic bool hides_keepalive;
 	/* TCP_INQ */
 	_Atomic bool tells_inq;
-	/* a set of enum user_stamp */
-	_Atomic uint32_t stamps;
+	/* what is told of what is received: a set of enum user_stamp */
+	_Atomic uint32_t stamps_in;
 	/* what the guard had dropped when it was asked last */
 	uint32_t guard_drops;
 	/* the stack's lock */
@@ -228,7 +247,7 @@ static inline bool tsock_lock_ours(struct tsock *t)
 /* What is received has time stamps if the socket wishes for them. */
 static inline bool tsock_tells_stamps(const struct tsock *t)
 {
-	return UNLIKELY(atomic_load_explicit(&t->stamps, memory_order_relaxed));
+	return UNLIKELY(atomic_load_explicit(&t->stamps_in, memory_order_relaxed));
 }
 
 static inline void tsock_take_stamps(struct tsock *t)
@@ -384,6 +403,33 @@ void tsock_join_listener(struct tsock *t, int fd);
 void tsock_wants_accept(struct tsock *t);
 /* Who waits for it is the one who will accept. If not, it joins when somebody accepts. */
 bool tsock_is_for_itself(const struct tsock *t);
+
+/* -- tsock_stamps.c -- */
+/* Whether only the kernel makes stamps with these flags of SO_TIMESTAMPING. */
+bool tsock_stamps_are_kernels(uint32_t flags);
+/* SO_TIMESTAMPING of a connection of ours. The former with `config`; 0 or a negative
+ * errno. */
+int tsock_stamps_set(struct tsock *t, int fd, const void *value,
+		     socklen_t len) MUST_CHECK;
+long tsock_stamps_get(struct tsock *t, int fd, void *value, socklen_t *len);
+/* The connection has a pcb. Under the lock. */
+void tsock_stamps_apply(struct tsock *t);
+/* A call's last byte was written, and nothing of that was pushed yet. Under the lock. */
+void tsock_stamp_written(struct tsock *t, uint32_t stations)
+	REQUIRES(t->engine->stack->lock);
+/* The engine's word of a byte. Under the lock. */
+void tsock_stamped(struct tsock *t, enum tcp_stamp what, uint32_t byte);
+/* A call with MSG_ERRQUEUE. */
+long tsock_receive_record(struct tsock *t, int fd, struct msghdr *msg, int flags);
+/* A move: before it; while the twin has the connection and hears nothing; when it is over.
+ * With `config`. */
+void tsock_stamps_before_move(struct tsock *t, int fd);
+void tsock_stamps_number_twin(struct tsock *t, int fd);
+void tsock_stamps_moved(struct tsock *t, int fd);
+/* It is the kernel's now: whoever waits hears of records that are left. Without the lock. */
+void tsock_stamps_tell(struct tsock *t);
+/* Frees all records. Under the lock. */
+void tsock_stamps_end(struct tsock *t);
 
 /* -- tsock_stats.c -- */
 /* Begins to publish the figures of a connection. Under the lock. */

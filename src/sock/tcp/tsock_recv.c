@@ -335,6 +335,16 @@ static long receive(struct tsock *t, int fd, struct rx_call *call)
 	return call->done ? (long)call->done : n;
 }
 
+/* MSG_ERRQUEUE of a call without control messages. */
+static COLD long receive_bare_record(struct tsock *t, int fd,
+				     const struct rx_call *call)
+{
+	struct msghdr msg = { .msg_iov = (struct iovec *)(uintptr_t)call->iov,
+			      .msg_iovlen = call->iov_cnt };
+
+	return tsock_receive_record(t, fd, &msg, call->flags);
+}
+
 static long receive_plain(struct tsock *t, int fd, void *buf, size_t len,
 			  int flags)
 {
@@ -345,8 +355,11 @@ static long receive_plain(struct tsock *t, int fd, void *buf, size_t len,
 		.len = MIN(len, (size_t)INT_MAX),
 		.flags = flags,
 	};
+	long n = receive(t, fd, &call);
 
-	return receive(t, fd, &call);
+	if (UNLIKELY(n == FD_PASS && flags & MSG_ERRQUEUE))
+		return receive_bare_record(t, fd, &call);
+	return n;
 }
 
 long tsock_recv(struct fd_object *obj, int fd, void *buf, size_t len, int flags)
@@ -434,7 +447,7 @@ static void end_message(struct tsock *t, int fd, struct msghdr *msg,
 
 	if (tsock_tells_stamps(t) && call->time_ns)
 		user_control_put_stamps(&control,
-					atomic_load_explicit(&t->stamps,
+					atomic_load_explicit(&t->stamps_in,
 							     memory_order_relaxed),
 					call->time_ns);
 	if (UNLIKELY(atomic_load_explicit(&t->tells_inq, memory_order_relaxed))) {
@@ -464,6 +477,8 @@ long tsock_recvmsg(struct fd_object *obj, int fd, struct msghdr *msg, int flags)
 	n = receive(tsock_of(obj), fd, &call);
 	if (n >= 0)
 		end_message(tsock_of(obj), fd, msg, &call);
+	else if (n == FD_PASS && flags & MSG_ERRQUEUE)
+		n = tsock_receive_record(tsock_of(obj), fd, msg, flags);
 	return n;
 }
 

@@ -19,6 +19,7 @@
 #include "os/file.h"
 #include "os/inside.h"
 #include "sock/tcp/tsock_priv.h"
+#include "sock/tx_control.h"
 
 enum {
 	/* So many bytes are copied under the stack's lock. */
@@ -46,6 +47,9 @@ struct tx_call {
 	off64_t offset;
 	/* the file has ended before */
 	bool is_at_end;
+	/* a control message says where this one is stamped */
+	bool has_stations;
+	uint32_t stations;
 };
 
 /* Packets on their way from the program to the engine. */
@@ -353,6 +357,23 @@ static COLD long open_deferred(struct tsock *t, struct tx_call *call)
 	return MIN(n, 0l);
 }
 
+/* The call's last byte is followed, where it wishes for that (tsock_stamps.c). A call that
+ * does not block ends where there is no room. */
+static void stamp(struct tsock *t, const struct tx_call *call)
+	REQUIRES(t->engine->stack->lock)
+{
+	uint32_t stations = (call->has_stations ?
+				     call->stations :
+				     tx_stamps_flags(&t->stamps.own)) &
+			    TX_STAMPS_STATIONS;
+	bool is_over = call->done == call->len || call->is_at_end ||
+		       (!sock_is_blocking(&t->sock, call->flags) && t->pcb &&
+			!tcp_sndbuf(t->pcb));
+
+	if (stations && is_over && t->pcb && !tsock_is_moving(t))
+		tsock_stamp_written(t, stations);
+}
+
 /* Sends what has been queued. While the lock was released for a copy the connection may
  * have ended, or have begun to go back to the kernel with its queue. Under the lock. */
 static void push(struct tsock *t) REQUIRES(t->engine->stack->lock)
@@ -361,6 +382,12 @@ static void push(struct tsock *t) REQUIRES(t->engine->stack->lock)
 		return;
 	tcp_output(t->pcb, tsock_now(t));
 	tsock_update(t, 0);
+}
+
+static inline bool is_stamped(const struct tsock *t, const struct tx_call *call)
+{
+	return call->has_stations ||
+	       tx_stamps_flags(&t->stamps.own) & TX_STAMPS_STATIONS;
 }
 
 /* 0: all is written, or the file has ended; 1: some is; -EAGAIN: there is no room;
@@ -389,6 +416,8 @@ static long write_once(struct tsock *t, struct tx_call *call)
 		n = write_long(t, call, room);
 	if (LIKELY(call->done > before)) {
 		count(t, call->done - before);
+		if (UNLIKELY(is_stamped(t, call)))
+			stamp(t, call);
 		push(t);
 	}
 	tcp_engine_due_locked(t->engine);
@@ -679,6 +708,35 @@ long tsock_splice(struct fd_object *obj, int fd, off64_t *offset UNUSED, int fd2
 	return err ? err : FD_PASS;
 }
 
+/* Where it is stamped is all that we serve of control messages. */
+static COLD long send_controlled(struct tsock *t, int fd, const struct msghdr *msg,
+				 int flags)
+{
+	ssize_t len = user_iov_len(msg->msg_iov, msg->msg_iovlen);
+	struct tx_control control;
+	struct tx_call call = {
+		.iov = msg->msg_iov,
+		.iov_cnt = msg->msg_iovlen,
+		.len = (size_t)len,
+		.flags = flags,
+		.name = msg->msg_name,
+		.name_len = msg->msg_namelen,
+		.file = -1,
+		.has_stations = true,
+	};
+	bool has_segments = !(tx_stamps_flags(&t->stamps.own) &
+			      SOF_TIMESTAMPING_OPT_TSONLY);
+
+	if (!user_is_plausible(msg->msg_control, msg->msg_controllen) ||
+	    !tx_control_read(msg->msg_control, msg->msg_controllen, false,
+			     &control) ||
+	    !control.has_stations || control.asks_else ||
+	    (control.stations && has_segments))
+		return leave_for(t, fd, flags, "a send with control messages");
+	call.stations = control.stations;
+	return len < 0 ? FD_PASS : send_call(t, fd, &call);
+}
+
 long tsock_sendmsg(struct fd_object *obj, int fd, const struct msghdr *msg,
 		   int flags)
 {
@@ -687,8 +745,7 @@ long tsock_sendmsg(struct fd_object *obj, int fd, const struct msghdr *msg,
 	if (!user_is_plausible(msg, sizeof(*msg)))
 		return FD_PASS;
 	if (msg->msg_control && msg->msg_controllen && tsock_is_ours(t))
-		return leave_for(t, fd, flags,
-				 "a send with control messages");
+		return send_controlled(t, fd, msg, flags);
 	return send_vector(t, fd, msg->msg_iov, msg->msg_iovlen, flags,
 			   msg->msg_name, msg->msg_namelen);
 }

@@ -628,14 +628,30 @@ static long follow(struct udp *u, int fd, const struct tx_call *call,
 	return n == FD_PASS ? follow_by_twin(u, fd, call, stations) : n;
 }
 
+/* The twin has said that it has an error, which a send would tell; but most likely it is a
+ * record. 0: it was. */
+static COLD int take_twin_error(struct udp *u, int fd)
+{
+	sock_release_tx(&u->sock, UDP_TX_ERROR);
+	return sock_owns_fd(&u->sock, fd) ?
+		       -sock_twin_option(fd, SOL_SOCKET, SO_ERROR) :
+		       -EBADF;
+}
+
 /* The shortest way does not do: the program follows the datagram, or the twin sends it. */
 static COLD long send_oddly(struct udp *u, int fd, const struct tx_call *call)
 {
 	uint32_t stations = udp_stamps_stations(u, call->control);
+	int err = stations && sock_tx_holds(&u->sock) & UDP_TX_ERROR ?
+			  take_twin_error(u, fd) :
+			  0;
 	unsigned holds = sock_tx_holds(&u->sock) & ~(unsigned)SOCK_TX_STAMPED;
 	bool is_ours = !holds || (holds == SOCK_TX_UNNAMED &&
 				  sock_prepare_send(&u->sock, fd));
 	enum tx_verdict way;
+
+	if (err)
+		return fail(u, err);
 
 	if (!stations && (call->flags & ~TX_FLAGS || !is_ours))
 		return leave_for(u, fd, call->flags);

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Time stamps of what is written (tx_stamps.h). A call's last byte is followed by the engine
+ * (tcp.h, enum tcp_stamp), and each station makes a record. Records have no bytes: a socket
+ * that wants the segments themselves with them is the kernel's. While a connection is ours
+ * its twin knows nothing of stations and numbers: it has no connection to number, and what is
+ * fed to it when it gets one is no sending. When a connection goes back, the twin's numbers
+ * are counted on from ours.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "os/inside.h"
+#include "sock/tcp/tsock_priv.h"
+
+/* newer than some headers of the kernel */
+enum { OPT_ID_TCP = 1 << 16 };
+
+/* what the twin of a connection of ours is not told */
+enum {
+	NUMBERS = SOF_TIMESTAMPING_OPT_ID | OPT_ID_TCP,
+	OURS = TX_STAMPS_STATIONS | NUMBERS,
+};
+
+/* A byte that is followed; in the scratch room of the packet that will be its last record. */
+struct followed {
+	uint32_t byte;
+	uint32_t stations;
+};
+
+static struct followed *followed_of(struct pkt *pkt)
+{
+	return PKT_CB(pkt, struct followed);
+}
+
+/* -- the option ---------------------------------------------------------------------- */
+
+bool tsock_stamps_are_kernels(uint32_t flags)
+{
+	return flags & SOF_TIMESTAMPING_OPT_STATS ||
+	       (flags & TX_STAMPS_STATIONS &&
+		!(flags & SOF_TIMESTAMPING_OPT_TSONLY));
+}
+
+/* Under the lock, where there is a connection. */
+void tsock_stamps_apply(struct tsock *t)
+{
+	if (t->pcb)
+		tcp_set_stamped(t->pcb, tx_stamps_flags(&t->stamps.own) &
+						TX_STAMPS_STATIONS);
+}
+
+/* Linux numbers from the moment when numbers are wished for. */
+static void take_flags(struct tsock *t, uint32_t flags) REQUIRES(t->engine->stack->lock)
+{
+	struct tcp_stamp_places places;
+
+	if (t->pcb && flags & ~tx_stamps_flags(&t->stamps.own) &
+			      SOF_TIMESTAMPING_OPT_ID) {
+		places = tcp_stamp_places(t->pcb);
+		t->stamps.first = flags & OPT_ID_TCP ? places.unwritten :
+						       places.unacked;
+	}
+	atomic_store(&t->stamps.own.flags, flags);
+	tsock_stamps_apply(t);
+}
+
+static int set_twin(int fd, const void *value, socklen_t len)
+{
+	return real.setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING, value, len) ?
+		       -errno :
+		       0;
+}
+
+int tsock_stamps_set(struct tsock *t, int fd, const void *value, socklen_t len)
+{
+	/* flags, and the clock that a newer form of the option names */
+	uint32_t words[2] = { 0 };
+	uint32_t flags;
+	bool is_closed;
+	int err;
+
+	if (len < sizeof(flags) || !user_is_plausible(value, len))
+		return set_twin(fd, value, len);
+	memcpy(words, value, MIN(len, sizeof(words)));
+	flags = words[0];
+	tsock_lock(t);
+	is_closed = !t->pcb || tcp_state(t->pcb) == TCPS_CLOSED;
+	tsock_unlock(t);
+	/* what is no number of anything Linux refuses */
+	if (is_closed || (flags & NUMBERS) == OPT_ID_TCP)
+		return set_twin(fd, value, len);
+	words[0] &= ~(uint32_t)OURS;
+	err = set_twin(fd, words, MIN(len, sizeof(words)));
+	if (err)
+		return err;
+	tsock_lock(t);
+	take_flags(t, flags);
+	tsock_unlock(t);
+	return 0;
+}
+
+long tsock_stamps_get(struct tsock *t, int fd, void *value, socklen_t *len)
+{
+	uint32_t flags = tx_stamps_flags(&t->stamps.own);
+
+	if (real.getsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING, value, len) != 0)
+		return -errno;
+	memcpy(value, &flags, MIN(*len, sizeof(flags)));
+	return 0;
+}
+
+/* -- bytes that are followed ----------------------------------------------------------- */
+
+void tsock_stamp_written(struct tsock *t, uint32_t stations)
+{
+	struct pkt *pkt = stack_send_alloc_locked(t->engine->stack);
+	struct tcp_pcb_info info;
+	uint32_t byte;
+
+	/* without memory there is no record, as with Linux */
+	if (!pkt)
+		return;
+	if (!tcp_stamp_last(t->pcb, &byte)) {
+		pkt_put(pkt);
+		return;
+	}
+	tcp_get_info(t->pcb, &info);
+	t->stamps.rcv_buf = info.rcv_buf;
+	*followed_of(pkt) = (struct followed){ byte, stations };
+	list_push_back(&t->stamps.followed, &pkt->link);
+}
+
+/* Mostly it is one of the last that is sent, and the first that is acknowledged. */
+static struct pkt *find(struct tsock *t, uint32_t byte, bool is_acked)
+{
+	struct list *head = &t->stamps.followed, *link;
+
+	for (link = is_acked ? head->next : head->prev; link != head;
+	     link = is_acked ? link->next : link->prev)
+		if (followed_of(pkt_from_link(link))->byte == byte)
+			return pkt_from_link(link);
+	return NULL;
+}
+
+static void put_record(struct tsock *t, struct pkt *record, uint32_t station,
+		       uint32_t byte)
+{
+	bool has_number = tx_stamps_flags(&t->stamps.own) & SOF_TIMESTAMPING_OPT_ID;
+	struct tx_stamp what = {
+		.station = station,
+		.number = has_number ? byte - t->stamps.first : 0,
+	};
+	uint32_t taken = MIN(t->stamps.own.taken, t->stamps.rcv_buf);
+
+	if (!tx_stamps_put(&t->stamps.own, record, &what, clock_realtime_ns(),
+			   t->stamps.rcv_buf - taken))
+		return;
+	t->has_record = READY_ERR;
+	tsock_update(t, READY_ERR);
+}
+
+/* The stack is the engine's own, which the analysis does not see. */
+NO_LOCK_ANALYSIS void tsock_stamped(struct tsock *t, enum tcp_stamp what, uint32_t byte)
+{
+	static const struct {
+		uint32_t flag, station;
+	} stations[] = {
+		[TCP_STAMP_SCHEDULED] = { SOF_TIMESTAMPING_TX_SCHED,
+					  SCM_TSTAMP_SCHED },
+		[TCP_STAMP_SENT] = { SOF_TIMESTAMPING_TX_SOFTWARE,
+				     SCM_TSTAMP_SND },
+		[TCP_STAMP_ACKED] = { SOF_TIMESTAMPING_TX_ACK, SCM_TSTAMP_ACK },
+	};
+	struct pkt *pkt = find(t, byte, what == TCP_STAMP_ACKED), *record;
+	bool is_wanted = pkt && !t->is_orphan &&
+			 followed_of(pkt)->stations & stations[what].flag;
+
+	if (!pkt)
+		return;
+	if (what == TCP_STAMP_ACKED) {
+		list_remove(&pkt->link);
+		if (is_wanted)
+			put_record(t, pkt, stations[what].station, byte);
+		else
+			pkt_put(pkt);
+		return;
+	}
+	record = is_wanted ? stack_send_alloc_locked(t->engine->stack) : NULL;
+	if (record)
+		put_record(t, record, stations[what].station, byte);
+}
+
+/* -- reading ------------------------------------------------------------------------------- */
+
+/* The oldest record; NULL: there is none. Whoever waits for the twin of one that has gone
+ * back looks at that alone again when there is none left. */
+static struct pkt *take(struct tsock *t)
+{
+	struct pkt *record;
+
+	tsock_lock(t);
+	record = tx_stamps_take(&t->stamps.own);
+	if (record && list_is_empty(&t->stamps.own.records)) {
+		t->has_record = 0;
+		if (tsock_phase(t) == TSOCK_OURS) {
+			tsock_update(t, 0);
+		} else {
+			atomic_store(&t->sock.end.ready, 0);
+			endpoint_fire(&t->sock.end, READY_ANY);
+		}
+	}
+	tsock_unlock(t);
+	return record;
+}
+
+static long give(struct tsock *t, struct msghdr *msg, int flags,
+		 struct pkt *record)
+{
+	struct user_control control = { .at = msg->msg_control,
+					.room = msg->msg_controllen };
+	uint32_t wishes = atomic_load_explicit(&t->stamps_in, memory_order_relaxed);
+
+	tx_stamp_put_time(&control, tx_stamps_flags(&t->stamps.own), wishes,
+			  record);
+	tx_stamp_put_record(&control, t->sock.domain, record, NULL);
+	msg->msg_controllen -= control.room;
+	msg->msg_flags = control.flags | (flags & MSG_CMSG_CLOEXEC) | MSG_ERRQUEUE;
+	msg->msg_namelen = 0;
+	tsock_lock(t);
+	pkt_put(record);
+	tsock_unlock(t);
+	return 0;
+}
+
+/* The kernel's own, of one that has gone back. */
+static long read_twin(struct tsock *t, int fd, struct msghdr *msg, int flags)
+{
+	uint32_t number;
+	uint8_t *at;
+	long n;
+
+	if (!sock_owns_fd(&t->sock, fd))
+		return -EBADF;
+	n = inside_recvmsg(fd, msg, flags);
+	at = n >= 0 ? tx_stamp_number_in(msg) : NULL;
+	if (at && tx_stamps_flags(&t->stamps.own) & SOF_TIMESTAMPING_OPT_ID) {
+		memcpy(&number, at, sizeof(number));
+		number += t->stamps.by_us;
+		memcpy(at, &number, sizeof(number));
+	}
+	return n;
+}
+
+long tsock_receive_record(struct tsock *t, int fd, struct msghdr *msg, int flags)
+{
+	enum tsock_phase phase = tsock_phase(t);
+	struct pkt *record;
+
+	if ((phase != TSOCK_OURS && phase != TSOCK_KERNELS) || !t->engine ||
+	    user_iov_len(msg->msg_iov, msg->msg_iovlen) < 0 ||
+	    !user_is_plausible(msg->msg_control, msg->msg_controllen))
+		return FD_PASS;
+	record = take(t);
+	if (record)
+		return give(t, msg, flags, record);
+	return phase == TSOCK_OURS ? -EAGAIN : read_twin(t, fd, msg, flags);
+}
+
+/* -- the way back ---------------------------------------------------------------------------- */
+
+static bool has_any(const struct tsock *t)
+{
+	return tx_stamps_flags(&t->stamps.own) & OURS;
+}
+
+static int set_flags(int fd, uint32_t flags)
+{
+	return set_twin(fd, &flags, sizeof(flags));
+}
+
+void tsock_stamps_before_move(struct tsock *t, int fd)
+{
+	if (has_any(t))
+		(void)!set_flags(fd, tx_stamps_flags(&t->stamps.own) &
+					     ~(uint32_t)OURS);
+}
+
+void tsock_stamps_number_twin(struct tsock *t, int fd)
+{
+	uint32_t flags = tx_stamps_flags(&t->stamps.own) & ~(uint32_t)OURS;
+	struct tcp_stamp_places places;
+
+	if (!(tx_stamps_flags(&t->stamps.own) & SOF_TIMESTAMPING_OPT_ID))
+		return;
+	places = tcp_stamp_places(t->pcb);
+	/* from what was written to it, or by a kernel that does not know that, from what was
+	 * acknowledged */
+	if (set_flags(fd, flags | NUMBERS) == 0)
+		t->stamps.by_us = places.unsent - t->stamps.first;
+	else if (set_flags(fd, flags | SOF_TIMESTAMPING_OPT_ID) == 0)
+		t->stamps.by_us = places.unacked - t->stamps.first;
+}
+
+void tsock_stamps_moved(struct tsock *t, int fd)
+{
+	if (has_any(t))
+		(void)!set_flags(fd, tx_stamps_flags(&t->stamps.own));
+}
+
+void tsock_stamps_tell(struct tsock *t)
+{
+	tsock_lock(t);
+	if (t->has_record) {
+		atomic_store(&t->sock.end.ready, t->has_record);
+		endpoint_fire(&t->sock.end, READY_ANY);
+	}
+	tsock_unlock(t);
+}
+
+void tsock_stamps_end(struct tsock *t)
+{
+	pkt_put_list(&t->stamps.followed);
+	tx_stamps_purge(&t->stamps.own);
+	t->has_record = 0;
+}
