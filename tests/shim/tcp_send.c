@@ -830,6 +830,24 @@ static void stamps_of_all_stations(void)
 	close_pair(pair);
 }
 
+/* The number of the next record; false: there is none. */
+static bool take_number(int fd, uint32_t *number_out)
+{
+	_Alignas(struct cmsghdr) char control[512];
+	struct msghdr msg = { .msg_control = control,
+			      .msg_controllen = sizeof(control) };
+	struct sock_extended_err error;
+
+	if (recvmsg(fd, &msg, MSG_ERRQUEUE) < 0)
+		return false;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c))
+		if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR) {
+			memcpy(&error, CMSG_DATA(c), sizeof(error));
+			*number_out = error.ee_data;
+		}
+	return true;
+}
+
 enum {
 	NUMBERED_ACKS = SOF_TIMESTAMPING_TX_ACK | SOF_TIMESTAMPING_SOFTWARE |
 			SOF_TIMESTAMPING_OPT_ID | SOF_TIMESTAMPING_OPT_TSONLY,
@@ -991,6 +1009,36 @@ static void stamps_when_it_leaves(void)
 	close_pair(pair);
 }
 
+/* What the peer takes after that is stamped by the kernel, with our number. */
+static void stamps_of_what_is_under_way(void)
+{
+	static char buf[8 << 20], sink[1 << 16];
+	uint32_t number = 0;
+	int pair[2], records = 0;
+	ssize_t sent, got = 0, n;
+
+	make_pair(pair);
+	say_sent(pair[0], "before", 0);
+	await_acks(pair[0]);
+	receive(pair[1], 0);
+	stamp(pair[0], NUMBERED_ACKS);
+	sent = send(pair[0], buf, sizeof(buf), MSG_DONTWAIT);
+	SAY("some %d, not all %d\n", sent > 10000, sent < (ssize_t)sizeof(buf));
+	SAY("leaves %s\n", err(set_option(pair[0], SOL_SOCKET, SO_ZEROCOPY, 1)));
+	while (got < sent && (n = recv(pair[1], sink, sizeof(sink), 0)) > 0)
+		got += n;
+	await_acks(pair[0]);
+	while (take_number(pair[0], &number))
+		records++;
+	SAY("records %d, of the last byte %d\n", records,
+	    number == (uint32_t)sent - 1);
+	send_acked(pair[0]);
+	SAY("record %d, of the next %d\n", take_number(pair[0], &number),
+	    number == (uint32_t)sent + 6);
+	receive(pair[1], 0);
+	close_pair(pair);
+}
+
 /* A child of a fork has the connection while records wait here. */
 static void stamps_over_a_fork(void)
 {
@@ -1140,6 +1188,7 @@ const struct scenario send_scenarios[] = {
 	SCENARIO(stamps_of_long_sends, OURS),
 	SCENARIO(events_of_stamps, OURS),
 	SCENARIO(stamps_when_it_leaves, MIXED),
+	SCENARIO(stamps_of_what_is_under_way, MIXED),
 	SCENARIO(stamps_over_a_fork, MIXED),
 	SCENARIO(stamps_with_their_segments, MIXED),
 	SCENARIO(sent_without_a_copy, MIXED),

@@ -22,6 +22,7 @@
 #include "os/inside.h"
 #include "os/real.h"
 #include "sock/tcp/tcp_right.h"
+#include "sock/tcp/tsock_priv.h"
 #include "sock/user_msg.h"
 
 /* TCP_REPAIR's values besides on and off: off without a probe of the window. */
@@ -378,6 +379,8 @@ struct stretch {
 	const struct tcp_pcb *pcb;
 	next_fn next;
 	uint32_t from, len;
+	/* where those that the program follows may still be stamped */
+	uint32_t stations;
 };
 
 static unsigned gather(const struct stretch *s, struct iovec iov[IOVS])
@@ -400,14 +403,63 @@ static unsigned gather(const struct stretch *s, struct iovec iov[IOVS])
 	return cnt;
 }
 
+/* The part of it that one call gives: it ends with a byte that is followed, for which there
+ * is a control message (tsock_stamps.c). */
+static struct stretch begin_of(const struct stretch *s, uint32_t *stations_out)
+{
+	struct tcp_user *user = tcp_user(s->pcb);
+	struct stretch part = *s;
+
+	*stations_out = 0;
+	if (!s->stations || !user || user->is_port)
+		return part;
+	part.len = tsock_stamps_stretch(CONTAINER_OF(user, struct tsock, user),
+					tcp_stamp_places(s->pcb).unacked + s->from,
+					s->len, stations_out);
+	*stations_out &= s->stations;
+	return part;
+}
+
+static void put_stations(struct msghdr *msg, void *room, size_t size,
+			 uint32_t stations)
+{
+	struct cmsghdr *c = room;
+
+	if (!stations)
+		return;
+	memset(room, 0, size);
+	c->cmsg_len = CMSG_LEN(sizeof(stations));
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SO_TIMESTAMPING;
+	memcpy(CMSG_DATA(c), &stations, sizeof(stations));
+	msg->msg_control = room;
+	msg->msg_controllen = size;
+}
+
+static size_t len_of(const struct msghdr *msg)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < msg->msg_iovlen; i++)
+		len += msg->msg_iov[i].iov_len;
+	return len;
+}
+
 /* All of it, or an error. */
 static int feed(int fd, struct stretch s)
 {
 	while (s.len) {
+		_Alignas(struct cmsghdr) char room[CMSG_SPACE(sizeof(uint32_t))];
+		uint32_t stations;
+		struct stretch part = begin_of(&s, &stations);
 		struct iovec iov[IOVS];
 		struct msghdr msg = { .msg_iov = iov,
-				      .msg_iovlen = gather(&s, iov) };
-		ssize_t n = real.sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+				      .msg_iovlen = gather(&part, iov) };
+		ssize_t n;
+
+		if (len_of(&msg) == part.len)
+			put_stations(&msg, room, sizeof(room), stations);
+		n = real.sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 
 		if (n <= 0)
 			return n ? -errno : -EIO;
@@ -419,7 +471,8 @@ static int feed(int fd, struct stretch s)
 
 /* In repair: to the end of one of the twin's queues. An idle connection has nothing for
  * either, and needs no calls. */
-static int feed_queue(const struct tcp_twin *twin, int queue, next_fn next, uint32_t len)
+static int feed_queue(const struct tcp_twin *twin, int queue, next_fn next, uint32_t len,
+		      uint32_t stations)
 {
 	int err;
 
@@ -427,7 +480,8 @@ static int feed_queue(const struct tcp_twin *twin, int queue, next_fn next, uint
 		return 0;
 	err = set_tcp(twin->fd, TCP_REPAIR_QUEUE, queue);
 	return err ? err :
-		     feed(twin->fd, (struct stretch){ twin->pcb, next, 0, len });
+		     feed(twin->fd, (struct stretch){ twin->pcb, next, 0, len,
+						      stations });
 }
 
 static int fill_queues(struct tcp_twin *twin)
@@ -441,10 +495,10 @@ static int fill_queues(struct tcp_twin *twin)
 	widen(twin, SO_RCVBUF, SO_RCVBUFFORCE, s->unread, &twin->rcv);
 	widen(twin, SO_SNDBUF, SO_SNDBUFFORCE, s->unacked + s->unsent,
 	      &twin->snd);
-	err = feed_queue(twin, TCP_RECV_QUEUE, tcp_unread_next, s->unread);
+	err = feed_queue(twin, TCP_RECV_QUEUE, tcp_unread_next, s->unread, 0);
 	if (!err)
 		err = feed_queue(twin, TCP_SEND_QUEUE, tcp_queued_next,
-				 s->unacked);
+				 s->unacked, SOF_TIMESTAMPING_TX_ACK);
 	/* the kernel checks them against what has been received */
 	return err ? err : set_windows(twin);
 }
@@ -582,7 +636,7 @@ int tcp_twin_end(struct tcp_twin *twin)
 	if (twin->has_reuse_addr)
 		(void)!set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
 	err = feed(fd, (struct stretch){ twin->pcb, tcp_queued_next, s->unacked,
-					 s->unsent });
+					 s->unsent, TX_STAMPS_STATIONS });
 	if (err)
 		reset(twin, err);
 	if (s->fin != TCP_FIN_NONE && !is_last_ack(s))

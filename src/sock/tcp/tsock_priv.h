@@ -426,6 +426,10 @@ long tsock_receive_record(struct tsock *t, int fd, struct msghdr *msg, int flags
 void tsock_stamps_before_move(struct tsock *t, int fd);
 void tsock_stamps_number_twin(struct tsock *t, int fd);
 void tsock_stamps_moved(struct tsock *t, int fd);
+/* Of `len` bytes from this place on: as many as end with the first one that is followed, and
+ * where that is stamped; or all of them, and 0. While the connection stands still. */
+uint32_t tsock_stamps_stretch(const struct tsock *t, uint32_t place, uint32_t len,
+			      uint32_t *stations_out);
 /* It is the kernel's now: whoever waits hears of records that are left. Without the lock. */
 void tsock_stamps_tell(struct tsock *t);
 /* Frees all records. Under the lock. */

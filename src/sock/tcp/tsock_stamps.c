@@ -305,6 +305,24 @@ void tsock_stamps_number_twin(struct tsock *t, int fd)
 		t->stamps.by_us = places.unacked - t->stamps.first;
 }
 
+uint32_t tsock_stamps_stretch(const struct tsock *t, uint32_t place, uint32_t len,
+			      uint32_t *stations_out)
+{
+	struct pkt *pkt;
+
+	*stations_out = 0;
+	LIST_FOR_EACH(pkt, &t->stamps.followed, link) {
+		uint32_t ahead = followed_of(pkt)->byte - place;
+
+		/* those before it are far ahead, as far as numbers go */
+		if (ahead < len) {
+			*stations_out = followed_of(pkt)->stations;
+			return ahead + 1;
+		}
+	}
+	return len;
+}
+
 void tsock_stamps_moved(struct tsock *t, int fd)
 {
 	if (has_any(t))
