@@ -475,6 +475,7 @@ static void records_of_both_ways(void)
 	struct sockaddr_in name, elsewhere = { .sin_family = AF_INET,
 					       .sin_port = htons(9),
 					       .sin_addr = { htonl(0x7f000001) } };
+	static const char long_buf[70000];
 	int fd = bound(&name), peer;
 	struct sockaddr_in to;
 
@@ -497,6 +498,22 @@ static void records_of_both_ways(void)
 	send_stations(fd, &elsewhere, SOF_TIMESTAMPING_TX_SCHED);
 	send_stations(fd, &to, SOF_TIMESTAMPING_TX_SCHED);
 	receive(peer, 0);
+	all_records(fd);
+	/* numbers begin anew, and what waits is older nevertheless */
+	for (int i = 0; i < 4; i++) {
+		bool is_ours = i != 2;
+
+		if (i == 2)
+			stamp(fd, 0), stamp(fd, ALL);
+		sendto(fd, "hello", 5, 0,
+		       (struct sockaddr *)(is_ours ? &to : &elsewhere),
+		       sizeof(to));
+		if (is_ours)
+			receive(peer, 0);
+	}
+	all_records(fd);
+	SAY("too long: %s\n", err(sendto(fd, long_buf, sizeof(long_buf), 0,
+					 (struct sockaddr *)&to, sizeof(to))));
 	all_records(fd);
 	close(fd);
 	close(peer);

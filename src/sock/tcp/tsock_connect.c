@@ -242,6 +242,8 @@ static int open_locked(struct attempt *a, const struct tsock_settings *settings,
 	if (!t->pcb)
 		return -ENOMEM;
 	tcp_set_user(t->pcb, &t->user);
+	/* of another connection before */
+	pkt_put_list(&t->stamps.followed);
 	tsock_stamps_apply(t);
 	err = tsock_apply_settings(t, t->pcb, settings);
 	if (!err)

@@ -582,18 +582,18 @@ static COLD long restamp_kernels(struct tsock *t, int fd, const void *value,
 				 socklen_t len)
 {
 	uint32_t flags;
+	long result;
 
 	mutex_acquire(&t->sock.config);
-	if (real.setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING, value, len) != 0) {
-		mutex_release(&t->sock.config);
-		return -errno;
-	}
+	result = real.setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING, value, len) ?
+			 -errno :
+			 0;
 	flags = (uint32_t)sock_twin_option(fd, SOL_SOCKET, SO_TIMESTAMPING);
 	if (flags & ~tx_stamps_flags(&t->stamps.own) & SOF_TIMESTAMPING_OPT_ID)
 		t->stamps.by_us = 0;
 	atomic_store(&t->stamps.own.flags, flags);
 	mutex_release(&t->sock.config);
-	return 0;
+	return result;
 }
 
 long tsock_setsockopt(struct fd_object *obj, int fd, int level, int name,

@@ -14,6 +14,9 @@
 #include "sock/udp/udp_cut.h"
 #include "sock/user_msg.h"
 
+/* With its headers, such a datagram is as long as an IP packet can be. */
+enum { UDP_PAYLOAD_MAX = 65535 - 20 - 8 };
+
 /* Destinations that a socket remembers: the one it is connected to, and some it
  * has sent to. */
 enum { UDP_WAYS = 4, UDP_WAY_CONNECTED = 0, UDP_CONTROLLED_WAYS = 2 };
@@ -44,7 +47,7 @@ enum { UDP_RX_OVERHEAD = 256 };
 
 /* Datagrams that the twin has sent with stamps, between two of ours. */
 struct udp_stamp_run {
-	/* the number of the first one, as the program has it, and as the kernel has it */
+	/* the first one: its order among all, and its number as the kernel has it */
 	uint32_t own_first, twin_first;
 	/* records that nobody has read yet */
 	uint32_t left;
@@ -54,13 +57,15 @@ enum { UDP_STAMP_RUNS = 8 };
 /* Stamps of what is sent (udp_stamps.c); under the stack's lock, but for atomic members. */
 struct udp_stamps {
 	struct tx_stamps own;
-	/* the number of the next datagram; of the next one that the twin stamps */
+	/* the order of the next datagram that is stamped, and of the one with number 0; the
+	 * number of the next one that the twin stamps */
 	_Atomic uint32_t next;
+	uint32_t first;
 	uint32_t twin_next;
 	/* the oldest one first; those with records left are behind those without */
 	struct udp_stamp_run runs[UDP_STAMP_RUNS];
 	unsigned run_cnt;
-	/* The number as of which the twin's error queue may have something; all bits: it is
+	/* The order as of which the twin's error queue may have something; all bits: it is
 	 * not known to. */
 	_Atomic uint64_t twin_since;
 	/* what the ready word says while there are records */
@@ -173,8 +178,8 @@ void udp_draft_end(struct udp *u, struct udp_draft *draft,
 		   const struct udp_way *way, size_t len);
 /* It was not sent. Under the stack's lock. */
 void udp_draft_drop(struct udp_draft *draft);
-/* The twin sends a datagram that is stamped; without a wait. -EAGAIN: it has no room, or the
- * numbers of its datagrams cannot be followed any more. Takes `config`. */
+/* The twin sends a datagram that is stamped; without a wait. -EOVERFLOW: the numbers of its
+ * datagrams cannot be followed any more, or the socket has left. Takes `config`. */
 long udp_stamps_send_by_twin(struct udp *u, int fd, const struct msghdr *msg,
 			     int flags, uint32_t stations) MUST_CHECK;
 /* The twin has an error. */

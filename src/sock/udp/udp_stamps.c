@@ -31,7 +31,7 @@ static void take_flags(struct udp *u, uint32_t flags)
 	struct udp_stamps *stamps = &u->stamps;
 
 	if (flags & ~tx_stamps_flags(&stamps->own) & SOF_TIMESTAMPING_OPT_ID) {
-		stamps->next = 0;
+		stamps->first = stamps->next;
 		stamps->twin_next = 0;
 		stamps->run_cnt = 0;
 	}
@@ -44,7 +44,6 @@ void udp_stamps_follow(struct udp *u, int fd)
 						    SO_TIMESTAMPING);
 	bool tells_urgent = sock_twin_option(fd, SOL_SOCKET, SO_SELECT_ERR_QUEUE);
 	struct stack *stack;
-
 	bool has_stack = sock_try_lock(&u->sock, &stack);
 
 	take_flags(u, flags);
@@ -121,8 +120,10 @@ void udp_draft_begin(struct udp *u, struct udp_draft *draft, uint32_t stations,
 	size_t done = 0;
 
 	*draft = (struct udp_draft){ .stations = stations,
-				     .cnt = record_cnt(stations),
 				     .has_frame = has_frame };
+	/* what no datagram can have is refused later */
+	if (len <= UDP_PAYLOAD_MAX)
+		draft->cnt = record_cnt(stations);
 	for (int tries = 0; draft->cnt && !has_memory && tries < 2; tries++) {
 		sock_lock(&u->sock, &stack);
 		has_memory = alloc_draft(draft, stack, has_frame ? len : 0);
@@ -220,15 +221,15 @@ static void put_record(struct udp *u, struct pkt *record, struct tx_stamp *what,
 	endpoint_set_ready(&u->sock.end, u->stamps.ready);
 }
 
-/* Queues them, for a frame of this way. */
+/* Queues them, for a frame of this way. `order`: the datagram's. */
 static void put_records(struct udp *u, const struct udp_way *way,
-			struct udp_draft *draft, uint32_t number)
+			struct udp_draft *draft, uint32_t order)
 {
 	bool has_number = tx_stamps_flags(&u->stamps.own) & SOF_TIMESTAMPING_OPT_ID;
 	struct pkt **record = draft->records;
 	struct tx_stamp what = {
-		.number = has_number ? number : 0,
-		.order = number,
+		.number = has_number ? order - u->stamps.first : 0,
+		.order = order,
 		.ifindex = (uint32_t)way->dst.ring->dev->ifindex,
 	};
 
@@ -244,12 +245,12 @@ static void put_records(struct udp *u, const struct udp_way *way,
 void udp_draft_end(struct udp *u, struct udp_draft *draft,
 		   const struct udp_way *way, size_t len)
 {
-	uint32_t number = u->stamps.next++;
+	uint32_t order = u->stamps.next++;
 
 	if (draft->cnt && way && way->dst.ring) {
 		if (draft->has_frame)
 			show_frame(way, draft, (uint32_t)len);
-		put_records(u, way, draft, number);
+		put_records(u, way, draft, order);
 	}
 	udp_draft_drop(draft);
 }
@@ -299,7 +300,7 @@ static void note_sent(struct udp_stamps *stamps, uint32_t records)
 	run->left += records;
 }
 
-/* What order of the program's numbers may stand first in the twin's queue. */
+/* The twin's error queue may have something of this datagram or of one behind it. */
 static void note_twin(struct udp_stamps *stamps, uint64_t since)
 {
 	uint64_t never = NEVER;
@@ -319,7 +320,7 @@ long udp_stamps_send_by_twin(struct udp *u, int fd, const struct msghdr *msg,
 	struct udp_stamps *stamps = &u->stamps;
 	struct stack *stack;
 	bool has_room;
-	long n = -EAGAIN;
+	long n = -EOVERFLOW;
 
 	mutex_acquire(&u->sock.config);
 	sock_lock(&u->sock, &stack);
@@ -337,8 +338,8 @@ long udp_stamps_send_by_twin(struct udp *u, int fd, const struct msghdr *msg,
 	return n;
 }
 
-/* The program's number of a datagram of the twin's. */
-static uint32_t number_of(const struct udp_stamps *stamps, uint32_t twins)
+/* Which of all datagrams one of the twin's is. */
+static uint32_t order_of(const struct udp_stamps *stamps, uint32_t twins)
 {
 	/* the socket has left, and all are the twin's */
 	if ((int32_t)(twins - stamps->twin_next) >= 0)
@@ -352,16 +353,16 @@ static uint32_t number_of(const struct udp_stamps *stamps, uint32_t twins)
 	return twins;
 }
 
-/* A record of the twin's was read, of the datagram with this number. The next one there is
- * of the same datagram or of one behind it. */
-static void note_read(struct udp_stamps *stamps, const uint32_t *number)
+/* A record of the twin's was read, of this datagram; NULL: it is not known of which. The next
+ * one there is of the same datagram or of one behind it. */
+static void note_read(struct udp_stamps *stamps, const uint32_t *order)
 {
 	uint64_t since = NEVER;
 
 	for (unsigned i = 0; i < stamps->run_cnt; i++) {
 		struct udp_stamp_run *run = &stamps->runs[i];
-		bool is_passed = number && i + 1 < stamps->run_cnt &&
-				 (int32_t)(*number - run[1].own_first) >= 0;
+		bool is_passed = order && i + 1 < stamps->run_cnt &&
+				 (int32_t)(*order - run[1].own_first) >= 0;
 
 		if (is_passed)
 			run->left = 0;
@@ -418,7 +419,7 @@ static long read_twin(struct udp *u, int fd, struct msghdr *msg, int flags)
 	bool has_numbers = tx_stamps_flags(&stamps->own) & SOF_TIMESTAMPING_OPT_ID;
 	uint8_t *record;
 	struct stack *stack;
-	uint32_t number;
+	uint32_t number, order = 0;
 	long n;
 
 	/* before the read: what comes after it is noted again */
@@ -436,12 +437,13 @@ static long read_twin(struct udp *u, int fd, struct msghdr *msg, int flags)
 		return n;
 	if (record && has_numbers) {
 		memcpy(&number, record, sizeof(number));
-		number = number_of(stamps, number);
+		order = order_of(stamps, number);
+		number = order - stamps->first;
 		memcpy(record, &number, sizeof(number));
 	}
 	/* without control messages it is a record by all appearances */
 	if (record || !msg->msg_control)
-		note_read(stamps, record && has_numbers ? &number : NULL);
+		note_read(stamps, record && has_numbers ? &order : NULL);
 	stack_unlock(stack);
 	return n;
 }

@@ -49,9 +49,6 @@ enum tx_verdict {
 	TX_CUT,     /* too long for one frame */
 };
 
-/* With its headers, such a datagram is as long as an IP packet can be. */
-enum { UDP_PAYLOAD_MAX = 65535 - 20 - 8 };
-
 /* Up to this many bytes are copied under the stack's lock. */
 enum { SHORT_MAX = 256 };
 
@@ -596,7 +593,8 @@ static long follow_by_twin(struct udp *u, int fd, const struct tx_call *call,
 	}
 	(void)leave_to_twin(u, call->flags);
 	n = udp_stamps_send_by_twin(u, fd, &msg, call->flags, stations);
-	if (n == -EAGAIN)
+	if (n == -EOVERFLOW ||
+	    (n == -EAGAIN && sock_is_blocking(&u->sock, call->flags)))
 		return leave_followed(u, fd, call->flags);
 	stats_count_os_tx(&u->sock.stats, n);
 	return n;
