@@ -619,6 +619,7 @@ void network_before_exit(void)
 	    !net_is_free_within(net, EXIT_PATIENCE_MS * NS_PER_MS))
 		return;
 	sock_kinds_before_exit();
+	mux_before_exit();
 	net_flush(net, EXIT_FLUSH_MS * NS_PER_MS);
 }
 
@@ -634,9 +635,11 @@ void network_before_exec(void)
 {
 	struct net *net = network_get_made();
 
-	if (net && !atomic_load(&network.is_over) &&
-	    net_is_free_within(net, EXIT_PATIENCE_MS * NS_PER_MS))
-		sock_kinds_before_exec();
+	if (!net || atomic_load(&network.is_over) ||
+	    !net_is_free_within(net, EXIT_PATIENCE_MS * NS_PER_MS))
+		return;
+	sock_kinds_before_exec();
+	mux_before_exit();
 }
 
 void network_before_rights_go(void)

@@ -202,6 +202,17 @@ void epoll_sets_show_left(void)
 	fd_visit(&epoll_set_ops, show_left);
 }
 
+static bool leave_at_exit(struct fd_object *obj, int fd)
+{
+	set_leave(obj, fd, REASON_EXIT, STATS_BY_EXIT);
+	return false;
+}
+
+void epoll_sets_leave(void)
+{
+	fd_visit(&epoll_set_ops, leave_at_exit);
+}
+
 /* The kernel's set lacks the connections that are ours. */
 static struct fd_object *set_heir(struct fd_object *obj, int fd)
 {

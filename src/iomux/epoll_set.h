@@ -152,6 +152,8 @@ struct epoll_set *epoll_set_get(int epfd) MUST_CHECK;
 void epoll_sets_load(void);
 /* Members that have become the kernel's are in its sets after this: before a fork. */
 void epoll_sets_show_left(void);
+/* This process ends, and children have its sets. */
+void epoll_sets_leave(void);
 void epoll_sets_forked(void);
 
 #endif

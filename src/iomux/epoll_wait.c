@@ -596,6 +596,12 @@ void mux_before_fork(void)
 	epoll_sets_show_left();
 }
 
+void mux_before_exit(void)
+{
+	if (kin_is_shared())
+		epoll_sets_leave();
+}
+
 void mux_forked(void)
 {
 	fd_pool_forked(&calls);

@@ -31,10 +31,13 @@ struct mux_params {
 void mux_load(void);
 /* Once, before anything is ours. */
 void mux_start(const struct mux_params *params);
-/* In the child of a fork. */
 /* Before a fork: the child has the kernel's sets alone. Inside the bracket. */
 void mux_before_fork(void);
+/* In the child of a fork. */
 void mux_forked(void);
+/* When the process ends or becomes another program, and its connections are the kernel's:
+ * children that have its sets find all members there. Inside the bracket. */
+void mux_before_exit(void);
 
 /* Whether something in the set is ours, or is a set of epoll in which another thread may
  * put something of ours while the call waits. May be called outside the bracket, at any

@@ -111,6 +111,11 @@ bool kin_is_shared_since(uint64_t fork_cnt)
 	return false;
 }
 
+bool kin_is_shared(void)
+{
+	return kin_is_shared_since(0);
+}
+
 /* It exists before there is a child: what another thread closes meanwhile is shared. */
 static int open_channel(struct channel *c)
 {

@@ -37,6 +37,8 @@ void kin_stop(void);
 uint64_t kin_fork_cnt(void);
 /* Whether somebody who was forked after that may have it, too. */
 bool kin_is_shared_since(uint64_t fork_cnt);
+/* Whether anything is shared. */
+bool kin_is_shared(void);
 
 /* -- the child -- */
 

@@ -584,6 +584,83 @@ static void set_of_connections_is_inherited(void)
 	close(set);
 }
 
+/* What only this end knows of: no segment says it. */
+static void shut_for_reading_in_a_child(void)
+{
+	static const int hows[] = { SHUT_RD, SHUT_RDWR };
+
+	for (size_t i = 0; i < ARRAY_LEN(hows); i++) {
+		struct pollfd pfd = { .events = POLLIN | POLLOUT | POLLRDHUP };
+		int pair[2];
+		pid_t pid;
+
+		make_pair(pair);
+		SAY("shutdown %s\n", err(shutdown(pair[1], hows[i])));
+		pfd.fd = pair[1];
+		pid = fork();
+		if (pid == 0) {
+			/* the first call has it go back */
+			receive(pair[1], MSG_DONTWAIT);
+			SAY("child: poll %d", poll(&pfd, 1, 0));
+			SAY(" %#x\n", (unsigned)pfd.revents);
+			_exit(0);
+		}
+		await_child(pid);
+		receive(pair[1], MSG_DONTWAIT);
+		close_pair(pair);
+	}
+}
+
+/* A connection, and a socket that is none yet. */
+static void leave_a_set_to_a_child(void)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.u32 = 7 };
+	struct epoll_event none = { .events = EPOLLHUP, .data.u32 = 8 };
+	int pair[2], set = epoll_create1(0), fresh = made();
+	pid_t parent = getpid();
+
+	make_pair(pair);
+	epoll_ctl(set, EPOLL_CTL_ADD, pair[1], &event);
+	send_all(pair[0], "first", 5);
+	say_event("parent", set);
+	receive(pair[1], 0);
+	epoll_ctl(set, EPOLL_CTL_ADD, fresh, &none);
+	if (fork())
+		_exit(0);
+	while (getppid() == parent)
+		sleep_ms(1);
+	SAY("again %s\n", err(epoll_ctl(set, EPOLL_CTL_ADD, pair[1], &event)));
+	say_event("child", set);
+	SAY("delete %s\n", err(epoll_ctl(set, EPOLL_CTL_DEL, fresh, NULL)));
+	send_all(pair[0], "second", 6);
+	say_event("child", set);
+	receive(pair[1], 0);
+	_exit(0);
+}
+
+/* The process is a program's, since a mere child has no device here; it is over when its
+ * child has ended, too. */
+static void set_outlives_its_process(void)
+{
+	int life[2];
+	char c;
+
+	if (getenv("TCP_LEAVES_A_SET"))
+		leave_a_set_to_a_child();
+	if (pipe(life) != 0)
+		SAY("pipe: %m\n");
+	if (fork() == 0) {
+		close(life[0]);
+		setenv("TCP_LEAVES_A_SET", "1", 1);
+		execl("/proc/self/exe", "tcp", __func__, (char *)NULL);
+		_exit(1);
+	}
+	close(life[1]);
+	SAY("end %zd\n", read(life[0], &c, 1));
+	close(life[0]);
+	await_child(-1);
+}
+
 /* -- exit --------------------------------------------------------------------------- */
 
 enum ending { BY_UNDERSCORE, BY_EXIT, BY_EXEC, BY_SIGNAL, BY_DAEMON, ENDINGS };
@@ -1078,6 +1155,8 @@ const struct scenario process_scenarios[] = {
 	SCENARIO(owner_is_killed, MIXED),
 	SCENARIO(programs_without_a_connection, OURS),
 	SCENARIO(set_of_connections_is_inherited, MIXED),
+	SCENARIO(shut_for_reading_in_a_child, MIXED),
+	SCENARIO(set_outlives_its_process, MIXED),
 	SCENARIO(listener_after_a_child, OURS),
 	SCENARIO(child_for_each_connection, MIXED),
 	SCENARIO(child_goes_on, MIXED),

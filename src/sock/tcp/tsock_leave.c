@@ -252,6 +252,13 @@ static void let_go(struct tsock *t) REQUIRES(t->engine->stack->lock)
 	is_theirs(t);
 }
 
+/* There is no word of TCP for it, so no repair restores it. */
+static void shut_twin_for_reading(const struct tsock *t, int fd)
+{
+	if (t->is_shut_rd)
+		(void)!real.shutdown(fd, SHUT_RD);
+}
+
 NO_LOCK_ANALYSIS static int move_open(struct move *m, int fd) /* two names of one lock */
 {
 	struct tsock *t = m->t;
@@ -263,6 +270,8 @@ NO_LOCK_ANALYSIS static int move_open(struct move *m, int fd) /* two names of on
 	if (err)
 		return err;
 	err = tcp_way_back(fd, t->pcb, &ops, m, tsock_now(t));
+	if (!err)
+		shut_twin_for_reading(t, fd);
 	tsock_lock(t);
 	if (err)
 		thaw(t);
@@ -401,6 +410,10 @@ static int move_pair(struct move *m, int fd, struct tsock *b)
 		err = tcp_twin_end(&ours);
 	if (!err)
 		err = tcp_twin_end(&theirs);
+	if (!err) {
+		shut_twin_for_reading(a, fd);
+		shut_twin_for_reading(b, tsock_fd(b));
+	}
 out:
 	end_pair(a, b, err);
 	if (!err) {
