@@ -26,7 +26,9 @@ enum {
 struct drawer {
 	struct rand rand;
 	uint8_t has[SLOTS];
-	bool is_tame, is_tcp;
+	bool is_tame, is_tcp, has_processes;
+	/* processes that wait for the one whose operations are drawn */
+	unsigned depth;
 	/* so far something has been asked for EPOLLOUT; a set is in another one by
 	 * EPOLLET */
 	bool has_out, has_outer_edge;
@@ -90,7 +92,15 @@ static uint32_t events(struct drawer *d, bool is_set)
 	};
 	uint32_t flags = ONE_OF(d, wanted) | ONE_OF(d, how);
 
+	/* known to differ (sequences.sh, 6) */
+	if (d->has_processes)
+		flags &= ~(uint32_t)(EPOLLONESHOT | (d->is_tcp ? EPOLLET : 0));
 	return d->is_tame ? tame(d, flags, is_set) : flags;
+}
+
+static bool is_of_processes(size_t kind)
+{
+	return kind >= OP_fork;
 }
 
 static enum op_kind any_kind(struct drawer *d)
@@ -103,7 +113,9 @@ static enum op_kind any_kind(struct drawer *d)
 	uint32_t sum = 0, at;
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
-		weights[i] = all[i][d->is_tcp];
+		weights[i] = is_of_processes(i) && !d->has_processes ?
+				     0 :
+				     all[i][d->is_tcp];
 
 	for (size_t i = 0; i < ARRAY_LEN(weights); i++)
 		sum += weights[i];
@@ -116,14 +128,42 @@ static enum op_kind any_kind(struct drawer *d)
 	return 0;
 }
 
-/* Waits cost time. */
+/* What a child does with a UDP socket or a set of its parent's that the parent does not hear
+ * of. */
+static bool is_not_shared(enum op_kind kind)
+{
+	switch (kind) {
+	case OP_connect:
+	case OP_disconnect:
+	case OP_shutdown:
+	case OP_epoll_add:
+	case OP_epoll_mod:
+	case OP_epoll_del:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Waits cost time. A child that a daemon leaves would play beside the parent that waits for
+ * the daemon. */
+static bool is_wanted(struct drawer *d, enum op_kind kind)
+{
+	if (kind == OP_meanwhile)
+		return below(d, 8) == 0;
+	if (!d->depth)
+		return true;
+	return kind != OP_leave && (kind != OP_fork || d->depth == 1) &&
+	       (d->is_tcp || !is_not_shared(kind));
+}
+
 static enum op_kind kind(struct drawer *d)
 {
 	enum op_kind kind;
 
 	do
 		kind = any_kind(d);
-	while (kind == OP_meanwhile && below(d, 8));
+	while (!is_wanted(d, kind));
 	return kind;
 }
 
@@ -158,7 +198,7 @@ static void draw_send(struct drawer *d, struct op *op)
 static void draw_op(struct drawer *d, struct op *op)
 {
 	op->kind = kind(d);
-	op->is_by_other = below(d, 8) == 0;
+	op->is_by_other = !is_of_processes(op->kind) && below(d, 8) == 0;
 	switch (op->kind) {
 	case OP_socket:
 		op->a = slot(d, NOTHING);
@@ -265,6 +305,23 @@ static void draw_op(struct drawer *d, struct op *op)
 		op->n = below(d, 3);
 		op->a = slot(d, op->n ? ANY_SOCKET | EVENT | SET : SET);
 		break;
+	case OP_fork:
+		op->a = slot(d, ANY_SOCKET);
+		op->b = slot(d, NOTHING);
+		op->n = 1 + below(d, 6);
+		op->flags = below(d, d->is_tcp ? 8 : 4);
+		break;
+	case OP_leave:
+		op->flags = below(d, 4);
+		break;
+	case OP_pass:
+		op->a = slot(d, below(d, 8) ? ANY_SOCKET : (unsigned)~NOTHING);
+		break;
+	case OP_take:
+		op->a = slot(d, NOTHING);
+		d->has[op->a] = SOCKET;
+		break;
+	case OP_exec:
 	case OP_KINDS:
 		break;
 	}
@@ -313,22 +370,43 @@ static unsigned draw_beginning(struct drawer *d, struct op *ops)
 	return copy_ops(ops, beginning, ARRAY_LEN(beginning));
 }
 
-void sequence_draw(struct sequence *s, uint64_t seed, unsigned cnt,
-		   bool is_tame, bool is_tcp)
+/* Those of a child come behind its fork, and the parent has what it had. */
+static unsigned draw_ops(struct drawer *d, struct op *ops, unsigned at, unsigned until)
 {
-	struct drawer d;
+	uint8_t had[SLOTS];
+
+	while (at < until) {
+		struct op *op = &ops[at++];
+
+		draw_op(d, op);
+		if (op->kind != OP_fork)
+			continue;
+		op->n = MIN(op->n, until - at);
+		memcpy(had, d->has, sizeof(had));
+		d->depth++;
+		at = draw_ops(d, ops, at, at + op->n);
+		d->depth--;
+		memcpy(d->has, had, sizeof(had));
+		if (op->flags & FORK_HANDS)
+			d->has[op->b] = SOCKET;
+	}
+	return at;
+}
+
+void sequence_draw(struct sequence *s, uint64_t seed, unsigned cnt,
+		   const struct sequence_kind *kind)
+{
+	struct drawer d = { .is_tame = kind->is_tame, .is_tcp = kind->is_tcp,
+			    .has_processes = kind->has_processes };
 	unsigned begun;
 
 	*s = (struct sequence){ .cnt = MIN(cnt, (unsigned)OPS_MAX),
-				.is_tcp = is_tcp };
-	d.is_tcp = is_tcp;
+				.is_tcp = kind->is_tcp,
+				.has_processes = kind->has_processes };
 	rand_init(&d.rand, seed);
-	d.is_tame = is_tame;
-	d.has_out = d.has_outer_edge = false;
 	for (int i = 0; i < SLOTS; i++)
 		d.has[i] = NOTHING;
-	begun = is_tcp ? draw_tcp_beginning(&d, s->ops) :
-			 draw_beginning(&d, s->ops);
-	for (unsigned i = begun; i < s->cnt; i++)
-		draw_op(&d, &s->ops[i]);
+	begun = kind->is_tcp ? draw_tcp_beginning(&d, s->ops) :
+			       draw_beginning(&d, s->ops);
+	draw_ops(&d, s->ops, begun, s->cnt);
 }

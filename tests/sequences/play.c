@@ -29,7 +29,7 @@
 
 #include "base/compiler.h"
 #include "base/rand.h"
-#include "tests/sequences/sequence.h"
+#include "tests/sequences/play.h"
 #include "tests/support/sleeper.h"
 
 /* Nobody listens there. */
@@ -53,31 +53,23 @@ static struct {
 	struct epoll_event events[8];
 } other;
 
-static struct {
-	int fds[SLOTS]; /* -1: none */
-	bool is_blocking[SLOTS];
-	bool is_tcp;
-	/* of the operation that is played */
-	unsigned at;
-	char *out;
-	unsigned len, size;
-} play;
+struct play play;
 
-__attribute__((format(printf, 1, 2))) static void say(const char *fmt, ...)
+void say(const char *fmt, ...)
 {
-	unsigned room = play.size - play.len;
+	struct record *record = play.record;
+	size_t room = sizeof(record->text) - record->len;
 	va_list args;
 	int n;
 
 	va_start(args, fmt);
-	n = vsnprintf(play.out + play.len, room, fmt, args);
+	n = vsnprintf(record->text + record->len, room, fmt, args);
 	va_end(args);
 	if (n > 0)
-		play.len += MIN((unsigned)n, room - 1);
+		record->len += MIN((unsigned)n, (unsigned)room - 1);
 }
 
-/* Says how a call went, and returns whether it succeeded. */
-static bool said(long n)
+bool said(long n)
 {
 	if (n < 0)
 		say(" %s", strerrorname_np(errno));
@@ -110,7 +102,7 @@ static void settle_once(void)
 	char c = 0;
 
 	if (fd < 0) {
-		fd = socket(AF_INET, SOCK_DGRAM, 0);
+		fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 		if (bind(fd, (struct sockaddr *)&name, sizeof(name)) != 0)
 			abort();
 	}
@@ -128,7 +120,7 @@ static void settle(void)
 {
 	enum { ROUNDS = 4 };
 
-	if (play.is_tcp)
+	if (play.s->is_tcp)
 		for (int i = 0; i < ROUNDS; i++)
 			settle_once();
 	else if (owned.s_addr != heard.s_addr)
@@ -183,14 +175,31 @@ static struct sockaddr_in heard_at(int slot)
 
 /* -- slots ---------------------------------------------------------------------------- */
 
-static void put(int slot, int fd, bool is_blocking)
+/* A member of a set whose number is another file's by now cannot be found in the kernel's
+ * set when it becomes the kernel's. */
+static void leave_sets(int slot)
+{
+	for (int i = 0; play.s->has_processes && play.s->is_tcp && i < SLOTS; i++)
+		if (play.fds[i] >= 0)
+			(void)!epoll_ctl(play.fds[i], EPOLL_CTL_DEL,
+					 play.fds[slot], NULL);
+}
+
+void put(int slot, int fd, bool is_blocking)
 {
 	if (fd < 0)
 		return;
+	leave_sets(slot);
 	if (play.fds[slot] >= 0)
 		close(play.fds[slot]);
 	play.fds[slot] = fd;
 	play.is_blocking[slot] = is_blocking;
+	play.is_private[slot] = false;
+}
+
+void share_all(void)
+{
+	memset(play.is_private, 0, sizeof(play.is_private));
 }
 
 /* Nagle's rule would make what arrives depend on the time. */
@@ -203,20 +212,22 @@ static void set_nodelay(int fd)
 
 static void play_socket(const struct op *op)
 {
-	bool is_blocking = op->n == 2 && !play.is_tcp;
+	bool is_blocking = op->n == 2 && !play.s->is_tcp;
 	int fd = socket(AF_INET,
-			(play.is_tcp ? SOCK_STREAM : SOCK_DGRAM) |
+			(play.s->is_tcp ? SOCK_STREAM : SOCK_DGRAM) |
 				(is_blocking ? 0 : SOCK_NONBLOCK) |
 				(op->n == 1 ? SOCK_CLOEXEC : 0), 0);
 
 	said(fd < 0 ? fd : 0);
-	if (play.is_tcp && fd >= 0)
+	if (play.s->is_tcp && fd >= 0)
 		set_nodelay(fd);
 	put(op->a, fd, is_blocking);
+	play.is_private[op->a] = fd >= 0;
 }
 
 static void play_close(const struct op *op)
 {
+	leave_sets(op->a);
 	said(close(play.fds[op->a]));
 	play.fds[op->a] = -1;
 }
@@ -229,16 +240,21 @@ static void play_dup(const struct op *op)
 	fd = dup(play.fds[op->a]);
 	said(fd < 0 ? fd : 0);
 	put(op->b, fd, is_blocking);
+	play.is_private[op->b] = play.is_private[op->a];
 }
 
 static void play_dup2(const struct op *op)
 {
 	int fd;
 
+	if (op->a != op->b)
+		leave_sets(op->b);
 	fd = dup2(play.fds[op->a], play.fds[op->b]);
 	said(fd < 0 ? fd : 0);
-	if (fd >= 0)
-		play.is_blocking[op->b] = play.is_blocking[op->a];
+	if (fd < 0)
+		return;
+	play.is_blocking[op->b] = play.is_blocking[op->a];
+	play.is_private[op->b] = play.is_private[op->a];
 }
 
 static void play_eventfd(const struct op *op)
@@ -278,14 +294,25 @@ static void play_read(const struct op *op)
 
 /* -- sockets -------------------------------------------------------------------------- */
 
-static bool is_unconnected(int slot)
+bool is_unconnected(int slot)
 {
 	struct tcp_info info = { 0 };
 	socklen_t len = sizeof(info);
 
-	return play.is_tcp &&
+	return play.s->is_tcp &&
 	       getsockopt(play.fds[slot], IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
 	       info.tcpi_state == TCP_CLOSE;
+}
+
+bool is_unread(int slot)
+{
+	int type = 0;
+	char c;
+	socklen_t len = sizeof(type);
+
+	return getsockopt(play.fds[slot], SOL_SOCKET, SO_TYPE, &type, &len) == 0 &&
+	       type == SOCK_DGRAM &&
+	       recv(play.fds[slot], &c, 0, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
 /* A connection of TCP that has ended has a port with us, and none with Linux, unless the
@@ -315,11 +342,24 @@ static void play_bind(const struct op *op)
 
 static void set_blocking(int fd, bool is_blocking)
 {
-	int flags = play.is_tcp ? fcntl(fd, F_GETFL) : -1;
+	int flags = play.s->is_tcp ? fcntl(fd, F_GETFL) : -1;
 
 	if (flags >= 0)
 		fcntl(fd, F_SETFL, is_blocking ? flags & ~O_NONBLOCK :
 						 flags | O_NONBLOCK);
+}
+
+/* What goes over the library's device does not reach a listener that is the kernel's, which
+ * it may be when another process or program has it. A mere child has no such device. */
+static bool is_reached(__be16 port)
+{
+	bool result = !play.s->is_tcp || !play.s->has_processes || play.is_forked;
+	struct sockaddr_in name;
+
+	for (int i = 0; !result && i < SLOTS; i++)
+		result = play.is_private[i] && is_listener(i) &&
+			 name_of_slot(i, &name) && name.sin_port == port;
+	return result;
 }
 
 static void play_connect(const struct op *op)
@@ -327,13 +367,13 @@ static void play_connect(const struct op *op)
 	struct sockaddr_in name = op->n ? heard_at(op->b) :
 						 at_port(heard, DEAD_PORT);
 
-	if (!name.sin_port) {
+	if (!name.sin_port || !is_reached(name.sin_port)) {
 		say(" nobody is there");
 		return;
 	}
 	/* On loopback it is over before the kernel's call returns, on a wire it is not:
 	 * who waits for it sees no difference. */
-	set_blocking(play.fds[op->a], play.is_tcp);
+	set_blocking(play.fds[op->a], play.s->is_tcp);
 	said(connect(play.fds[op->a], (struct sockaddr *)&name, sizeof(name)));
 	set_blocking(play.fds[op->a], play.is_blocking[op->a]);
 }
@@ -393,12 +433,12 @@ static void play_state(const struct op *op)
 		say(" %d", value);
 }
 
-static bool is_listener(int slot)
+bool is_listener(int slot)
 {
 	int value = 0;
 	socklen_t len = sizeof(value);
 
-	return play.is_tcp && getsockopt(play.fds[slot], SOL_SOCKET, SO_ACCEPTCONN,
+	return play.s->is_tcp && getsockopt(play.fds[slot], SOL_SOCKET, SO_ACCEPTCONN,
 					 &value, &len) == 0 && value;
 }
 
@@ -434,14 +474,27 @@ static __be16 port_of_peer(int slot)
 		       0;
 }
 
-/* Whether somebody takes what this slot sends to that port. Otherwise an error comes
- * back, at its own time: under the library a moment later, if the next datagram does not
- * go by the kernel, too. */
+/* Datagrams that come by the kernel and by us have no order, so there is one at a time. */
+static bool has_order(void)
+{
+	if (play.s->is_tcp || !play.s->has_processes)
+		return true;
+	for (int i = 0; i < SLOTS; i++)
+		if (is_unread(i))
+			return false;
+	return true;
+}
+
+/* Whether somebody takes what this slot sends to that port, and how is known. Otherwise an
+ * error comes back, at its own time: under the library a moment later, if the next datagram
+ * does not go by the kernel, too. */
 static bool is_heard(int slot, __be16 port)
 {
 	struct sockaddr_in own, name;
 
-	if (!port || play.is_tcp)
+	if (!has_order())
+		return false;
+	if (!port || play.s->is_tcp)
 		return true;
 	if (!name_of_slot(slot, &own))
 		return true;
@@ -457,7 +510,7 @@ static bool fails_without_name(const struct op *op, __be16 port)
 {
 	struct sockaddr_in name;
 
-	return !play.is_tcp && (!port || op->flags & MSG_OOB) &&
+	return !play.s->is_tcp && (!port || op->flags & MSG_OOB) &&
 	       name_of_slot(op->a, &name) && !name.sin_port;
 }
 
@@ -560,7 +613,7 @@ static void play_recv(const struct op *op)
 	struct sockaddr_in from = { 0 };
 	socklen_t len = sizeof(from);
 	uint8_t bytes[LEN_MAX] = { 0 };
-	unsigned before = play.len;
+	unsigned before = play.record->len;
 	ssize_t n;
 
 	if (play.is_blocking[op->a])
@@ -583,7 +636,7 @@ static void play_recv(const struct op *op)
 				say_name(&from);
 		}
 	}
-	if (play.out[before + 1] != 'E' && !(flags & (MSG_PEEK | MSG_ERRQUEUE)))
+	if (play.record->text[before + 1] != 'E' && !(flags & (MSG_PEEK | MSG_ERRQUEUE)))
 		sequence_received++;
 }
 
@@ -599,7 +652,7 @@ static void play_shutdown(const struct op *op)
 		return;
 	}
 	/* What comes later would be refused, and is taken while something waits. */
-	if (play.is_tcp && ioctl(play.fds[op->a], FIONREAD, &waiting) == 0 && waiting) {
+	if (play.s->is_tcp && ioctl(play.fds[op->a], FIONREAD, &waiting) == 0 && waiting) {
 		say(" has something to read");
 		return;
 	}
@@ -655,7 +708,7 @@ static void play_epoll_add(const struct op *op)
 	struct epoll_event events[EVENTS_MAX];
 
 	/* a socket that has become the kernel's moves to its set at the next look */
-	if (play.is_tcp)
+	if (play.s->is_tcp)
 		(void)!epoll_wait(play.fds[op->a], events, EVENTS_MAX, 0);
 	change(op, EPOLL_CTL_ADD);
 }
@@ -846,7 +899,7 @@ static void play_meanwhile(const struct op *op)
 	other.is_waiting = true;
 }
 
-static void end_meanwhile(void)
+void end_meanwhile(void)
 {
 	if (!other.is_waiting)
 		return;
@@ -860,13 +913,18 @@ static void end_meanwhile(void)
 	say("\n");
 }
 
+void forget_other(void)
+{
+	other.is_made = other.is_waiting = false;
+}
+
 /* -- the whole of it ------------------------------------------------------------------- */
 
 static const struct {
 	const char *name;
 	void (*play)(const struct op *op);
 } kinds[] = {
-#define OP(name, udp, tcp) { #name, play_##name },
+#define OP(name, ...) { #name, play_##name },
 #include "tests/sequences/ops.def"
 };
 
@@ -875,19 +933,13 @@ static void play_op(const struct op *op)
 	kinds[op->kind].play(op);
 }
 
-unsigned sequence_play(const struct sequence *s, char *out, unsigned size)
+void play_ops(void)
 {
-	play.out = out;
-	play.len = 0;
-	play.size = size;
-	play.is_tcp = s->is_tcp;
 	find_addresses();
-	for (int i = 0; i < SLOTS; i++)
-		play.fds[i] = -1;
-	for (play.at = 0; play.at < s->cnt; play.at++) {
-		const struct op *op = &s->ops[play.at];
+	for (; play.at < play.until; play.at++) {
+		const struct op *op = &play.s->ops[play.at];
 
-		if (s->is_out[play.at])
+		if (play.s->is_out[play.at])
 			continue;
 		if (op->kind == OP_meanwhile)
 			end_meanwhile();
@@ -910,8 +962,28 @@ unsigned sequence_play(const struct sequence *s, char *out, unsigned size)
 		end_meanwhile();
 	}
 	end_meanwhile();
+	if (play.is_child)
+		process_end(&play.ending);
 	for (int i = 0; i < SLOTS; i++)
 		if (play.fds[i] >= 0)
 			close(play.fds[i]);
-	return play.len;
+	for (int i = 0; i < 2; i++)
+		if (play.post[i] >= 0)
+			close(play.post[i]);
+	process_account();
+}
+
+void play_prepare(const struct sequence *s, struct record *record)
+{
+	play = (struct play){ .s = s, .record = record, .until = s->cnt,
+			      .post = { -1, -1 } };
+	for (int i = 0; i < SLOTS; i++)
+		play.fds[i] = -1;
+}
+
+void sequence_play(const struct sequence *s, struct record *record)
+{
+	play_prepare(s, record);
+	process_begin();
+	play_ops();
 }

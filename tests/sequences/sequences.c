@@ -12,13 +12,13 @@
  *
  * With SEQUENCES_OWNED, an address of this host, and SEQUENCES_HEARD_AT, one from which a
  * mirror sends back what it gets, they go over the wire (tests/system/ready_sequences.sh).
- * With SEQUENCES_TCP in the environment their sockets are of TCP.
+ * With SEQUENCES_TCP in the environment their sockets are of TCP, with SEQUENCES_PROCESSES
+ * they fork, go on in another program, and send fds; each has a process of its own then.
  * With SEQUENCES_TAME in the environment, without what is known to differ (sequences.sh).
  */
 #define _GNU_SOURCE
 #include "config.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -32,9 +32,9 @@
 
 enum { OUT_SIZE = 1 << 16 };
 
-static char text[OUT_SIZE];
 static struct sequence sequence;
-static bool is_tame, is_tcp;
+static struct sequence_kind kind;
+static struct record *record;
 
 static uint64_t hash(const char *bytes, size_t len)
 {
@@ -45,31 +45,43 @@ static uint64_t hash(const char *bytes, size_t len)
 	return sum;
 }
 
+static void play_it(void)
+{
+	alarm(30);
+	record_clear(record);
+	if (kind.has_processes)
+		sequence_play_apart(&sequence, record);
+	else
+		sequence_play(&sequence, record);
+}
+
 static void play_batch(uint64_t first, unsigned cnt, unsigned len)
 {
-	unsigned long (*carried)(void) = (unsigned long (*)(void))dlsym(
-		RTLD_DEFAULT, "vma_test_local_rx_cnt");
-
 	for (uint64_t seed = first; seed < first + cnt; seed++) {
-		sequence_draw(&sequence, seed, len, is_tame, is_tcp);
-		alarm(30);
+		const char *text;
+		unsigned size;
+
+		sequence_draw(&sequence, seed, len, &kind);
+		play_it();
+		text = record_text(record, &size);
 		printf("%llu %016llx\n", (unsigned long long)seed,
-		       (unsigned long long)hash(
-			       text, sequence_play(&sequence, text, OUT_SIZE)));
+		       (unsigned long long)hash(text, size));
 	}
-	if (!carried)
-		fprintf(stderr, "# received %lu\n", sequence_received);
-	else
-		fprintf(stderr, "# received %lu, carried by the library %lu\n",
-			sequence_received, carried());
+	fprintf(stderr, "# received %lu, carried by the library %lu\n",
+		record_received(record), record_carried(record));
 }
 
 static void play_one(uint64_t seed, unsigned len, const char *out)
 {
-	sequence_draw(&sequence, seed, len, is_tame, is_tcp);
+	const char *text;
+	unsigned size;
+
+	sequence_draw(&sequence, seed, len, &kind);
 	for (unsigned i = 0; out[i] && i < sequence.cnt; i++)
 		sequence.is_out[i] = out[i] == '1';
-	fwrite(text, 1, sequence_play(&sequence, text, OUT_SIZE), stdout);
+	play_it();
+	text = record_text(record, &size);
+	fwrite(text, 1, size, stdout);
 }
 
 /* -- shrinking ------------------------------------------------------------------------ */
@@ -183,9 +195,17 @@ static uint64_t number(const char *word)
 int main(int argc, char **argv)
 {
 	words = argv;
-	is_tame = getenv("SEQUENCES_TAME");
-	is_tcp = getenv("SEQUENCES_TCP");
+	kind = (struct sequence_kind){
+		.is_tame = getenv("SEQUENCES_TAME"),
+		.is_tcp = getenv("SEQUENCES_TCP"),
+		.has_processes = getenv("SEQUENCES_PROCESSES"),
+	};
 	signal(SIGPIPE, SIG_IGN);
+	if (argc == 3 && strcmp(argv[1], "go-on") == 0) {
+		sequence_go_on(record_open(atoi(argv[2])));
+		return 0;
+	}
+	record = record_create();
 	if (argc == 5 && strcmp(argv[1], "batch") == 0) {
 		play_batch(number(argv[2]), (unsigned)number(argv[3]),
 			   (unsigned)number(argv[4]));

@@ -25,6 +25,20 @@
 #     while a duplicate lives, cannot be taken out of the kernel's set: to poll, select and
 #     sets around, its set is ready when something comes to the twin, a shutdown for
 #     example. epoll_wait is right (one in a million programs does it).
+#  With several processes (SEQUENCES_PROCESSES, by sequences_processes.sh and
+#     sequences_tcp_processes.sh):
+#  6. A connection that becomes the kernel's is a new member of the kernel's sets: an edge is
+#     told once more (no EPOLLET with TCP). A one-shot member that has been told is not there
+#     for a child until its process arms it again (no EPOLLONESHOT). One whose number is
+#     another file's by then stays out (programs take what they close out of their sets).
+#  7. For a child, and whoever gets it, a connection that has ended is a socket that was never
+#     connected; and whom a listener has queued stays with the process that completed the
+#     connection (no fork, exec or sending of fds then).
+#  8. A parent does not hear that a child connects or shuts down a UDP socket that both have,
+#     or changes a set that has one (no child does). Of several datagrams, see 1 (one is
+#     read before the next one is sent, or anything changes hands).
+#  The device of the tests is a process's own: nobody connects to a listener by it that
+#     another process or program may have.
 #
 # SEQUENCES: how many, SEQUENCES_LENGTH: of how many calls each, SEQUENCES_FIRST: the
 # seed of the first one. SEQUENCES_TAME= plays 3, too.
@@ -74,10 +88,12 @@ results_are_equal() {
 	[ "$(wc -l <"$work/$1")" = "$cnt" ] || { echo "it ended early"; return 1; }
 }
 
-# Most of what is received has to have come by us, or nothing is shown.
+# Most of what is received has to have come by us, or nothing is shown; half of it where
+# there are children, who have it from the kernel.
 is_accelerated() {
 	sed -nE 's/^# received ([0-9]+), carried by the library ([0-9]+)$/\1 \2/p' "$work/$1.said" |
-		awk '{ print; n++; bad = $1 > $2 } END { exit n != 1 || bad }'
+		awk -v most="${SEQUENCES_PROCESSES:+2}" \
+			'{ print; n++; bad = $1 > $2 * (most ? most : 1) } END { exit n != 1 || bad }'
 }
 
 # The programs close what another thread waits for, which is a race to the sanitizer.

@@ -84,6 +84,20 @@ static int find_sender(__be32 addr, __be16 port)
 	return -1;
 }
 
+/* One in the place of a sender that is gone. */
+static int make_sender(__be32 addr, __be16 port)
+{
+	struct sockaddr_in name = { .sin_family = AF_INET, .sin_port = port,
+				    .sin_addr = { addr } };
+	int fd = real.socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd >= 0 && real.bind(fd, (struct sockaddr *)&name, sizeof(name)) != 0) {
+		real.close(fd);
+		return -1;
+	}
+	return fd;
+}
+
 /* Sends it once more, by the kernel. */
 static int give_back(const void *frame, uint32_t len)
 {
@@ -95,12 +109,16 @@ static int give_back(const void *frame, uint32_t len)
 				  .sin_addr = { ip->dst } };
 	size_t payload = len - ((size_t)((const char *)(udp + 1) -
 					 (const char *)frame));
+	int fd = find_sender(ip->src, udp->src_port), made = -1, err = 0;
 
-	return real.sendto(find_sender(ip->src, udp->src_port), udp + 1, payload,
-			   MSG_DONTWAIT, (struct sockaddr *)&to,
-			   sizeof(to)) < 0 ?
-		       -errno :
-		       0;
+	if (fd < 0)
+		fd = made = make_sender(ip->src, udp->src_port);
+	if (real.sendto(fd, udp + 1, payload, MSG_DONTWAIT, (struct sockaddr *)&to,
+			sizeof(to)) < 0)
+		err = -errno;
+	if (made >= 0)
+		real.close(made);
+	return err;
 }
 
 __attribute__((constructor(103))) static void offer(void)
