@@ -13,6 +13,9 @@ engine_programs += %D%/transfer
 engine_programs += %D%/random
 %C%_random_LDADD = $(engine_test_libs)
 
+engine_programs += %D%/storm
+%C%_storm_LDADD = $(engine_test_libs)
+
 engine_programs += %D%/recovery
 %C%_recovery_LDADD = $(engine_test_libs)
 
