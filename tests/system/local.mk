@@ -25,7 +25,7 @@ system_programs += %D%/tcp_way_back_test
 system_scripts += %D%/tcp_way_back.sh
 %C%_tcp_way_back_test_SOURCES = %D%/tcp_way_back_test.c %D%/tcp_wire.h \
 	%D%/tcp_wire.c $(netns_sources)
-%C%_tcp_way_back_test_LDADD = src/sock/libsock-debug.la src/tcp/libtcp-debug.la \
+%C%_tcp_way_back_test_LDADD = src/dev/fake/libimpair-debug.la src/sock/libsock-debug.la src/tcp/libtcp-debug.la \
 	src/tcp/libtcp-debug.la $(net_unit_libs)
 
 # What processes say to each other that share a connection since a fork, in every order.
@@ -101,6 +101,10 @@ check-servers:
 soak-turns:
 	$(MAKE) check TESTS='%D%/tcp_turns.sh' TURNS=$${TURNS:-1000}
 .PHONY: soak-turns
+# Connections that go back at any moment, as many as WAYS says.
+soak-way-back:
+	$(MAKE) check TESTS='%D%/tcp_way_back.sh' WAYS=$${WAYS:-10000}
+.PHONY: soak-way-back
 # A hundred thousand connections.
 check-tcp-crowd:
 	$(MAKE) check TESTS='%D%/tcp_crowd.sh' CROWD=100000

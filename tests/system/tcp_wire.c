@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "dev/fake/impair.h"
 #include "os/real.h"
 #include "pkt/wire.h"
 #include "tests/system/netns.h"
@@ -72,19 +73,44 @@ void check_bytes(uint64_t from, const uint8_t *bytes, size_t len)
 			     (unsigned long long)(from + i));
 }
 
-static bool is_lost(void)
-{
-	return wire.loss && rand_below(&wire.rand, 1000) < wire.loss;
-}
-
 static void put_frame(int tun, const uint8_t *frame, size_t len)
 {
 	CHECK_EQ(write(tun, frame, len), (ssize_t)len);
 }
 
+/* What happens to frames under way: to the peer, and from it. NULL: nothing. */
+enum way { TO_PEER, FROM_PEER, WAYS };
+static struct impair *ways[WAYS];
+
+void wire_spoil(uint32_t ppm, uint64_t seed)
+{
+	struct impair_params params = { .loss_ppm = ppm, .dup_ppm = ppm,
+					.reorder_ppm = ppm, .reorder_cnt = 4 };
+
+	for (unsigned i = 0; i < WAYS; i++) {
+		if (!ways[i])
+			ways[i] = impair_create(&params, 2 * seed + i,
+						&impair_bytes_ops, NULL);
+		CHECK(ways[i]);
+		impair_set_params(ways[i], &params);
+	}
+}
+
+static void send_by(enum way way, const uint8_t *frame, size_t len)
+{
+	struct impair_bytes *bytes = impair_bytes_create(frame, len);
+
+	CHECK(bytes);
+	impair_send(ways[way], clock_monotonic_ns(), bytes, len);
+}
+
 static void to_the_peer(const uint8_t *frame, size_t len)
 {
-	if (!wire.is_cut && !is_lost())
+	if (wire.is_cut)
+		return;
+	if (ways[TO_PEER])
+		send_by(TO_PEER, frame, len);
+	else
 		put_frame(peer_tun, frame, len);
 }
 
@@ -182,13 +208,8 @@ static bool has_data(const struct frame *frame)
 	return frame->len > sizeof(struct wire_ipv4) + 60;
 }
 
-static void from_the_peer(const struct frame *frame)
+static void arrive(const struct frame *frame)
 {
-	const struct wire_ipv4 *ip = (const void *)frame->bytes;
-
-	if (ip->version_ihl >> 4 != 4 || ip->proto != WIRE_PROTO_TCP ||
-	    is_lost())
-		return;
 	if (wire.loses_one && has_data(frame)) {
 		wire.loses_one = false;
 		return;
@@ -200,6 +221,39 @@ static void from_the_peer(const struct frame *frame)
 		held[wire.held_cnt++] = *frame;
 	} else {
 		to_the_engine(frame);
+	}
+}
+
+static void from_the_peer(const struct frame *frame)
+{
+	const struct wire_ipv4 *ip = (const void *)frame->bytes;
+
+	if (ip->version_ihl >> 4 != 4 || ip->proto != WIRE_PROTO_TCP)
+		return;
+	if (ways[FROM_PEER])
+		send_by(FROM_PEER, frame->bytes, frame->len);
+	else
+		arrive(frame);
+}
+
+/* What has been under way long enough. */
+static void carry(void)
+{
+	struct impair_bytes *bytes;
+	struct frame frame;
+	size_t len;
+
+	if (!ways[TO_PEER])
+		return;
+	while ((bytes = impair_recv(ways[TO_PEER], clock_monotonic_ns(), &len))) {
+		put_frame(peer_tun, bytes->data, len);
+		free(bytes);
+	}
+	while ((bytes = impair_recv(ways[FROM_PEER], clock_monotonic_ns(), &len))) {
+		memcpy(frame.bytes, bytes->data, len);
+		frame.len = len;
+		free(bytes);
+		arrive(&frame);
 	}
 }
 
@@ -217,6 +271,7 @@ void wire_take(void)
 
 	while (get_frame(peer_tun, &frame))
 		from_the_peer(&frame);
+	carry();
 }
 
 void wire_hold(void)
@@ -288,6 +343,7 @@ void pump(void)
 	while (get_frame(own_tun, &frame))
 		if (wire.is_open)
 			to_the_peer(frame.bytes, frame.len);
+	carry();
 	timer_wheel_advance(&wheel, clock_monotonic_ns());
 	while (tcp_event_next(table, &event))
 		if (event.what & TCP_EV_CONNECTED)
@@ -518,7 +574,6 @@ static void begin_with(const struct tcp_params *params)
 {
 	real_resolve();
 	memset(&wire, 0, sizeof(wire));
-	rand_init(&wire.rand, test_seed);
 	memset(&to_peer, 0, sizeof(to_peer));
 	memset(&from_peer, 0, sizeof(from_peer));
 	is_connected = false;
@@ -559,11 +614,12 @@ void connect_as_usual(void)
 
 void accept_one(void)
 {
-	struct sockaddr_in name = name_of(&own_addr, OWN_PORT);
+	struct sockaddr_in name;
 	struct tcp_params params;
 
 	tcp_params_init(&params);
 	begin_with(&params);
+	name = name_of(&own_addr, OWN_PORT);
 	listener = tcp_new(table);
 	CHECK_EQ(tcp_bind(listener, &own_addr, htobe16(OWN_PORT)), 0);
 	CHECK_EQ(tcp_listen(listener, 1), 0);
@@ -585,6 +641,10 @@ void end(void)
 	close_fd(&own_fd);
 	close_fd(&peer_fd);
 	close_fd(&peer_listener);
+	for (unsigned i = 0; i < WAYS; i++) {
+		impair_destroy(ways[i]);
+		ways[i] = NULL;
+	}
 	tcp_table_destroy(table);
 	CHECK_EQ(pkt_pool_destroy(&pool), 0);
 	CHECK_EQ(pkt_pool_destroy(&borrowers), 0);
