@@ -304,14 +304,17 @@ bool is_unconnected(int slot)
 	       info.tcpi_state == TCP_CLOSE;
 }
 
+/* A receive call that does not wait looks at the kernel's queue now and then, poll() each
+ * time. */
 bool is_unread(int slot)
 {
+	struct pollfd fd = { .fd = play.fds[slot], .events = POLLIN };
 	int type = 0;
-	char c;
 	socklen_t len = sizeof(type);
+	char c;
 
 	return getsockopt(play.fds[slot], SOL_SOCKET, SO_TYPE, &type, &len) == 0 &&
-	       type == SOCK_DGRAM &&
+	       type == SOCK_DGRAM && poll(&fd, 1, 0) > 0 && fd.revents & POLLIN &&
 	       recv(play.fds[slot], &c, 0, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 

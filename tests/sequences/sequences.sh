@@ -47,6 +47,8 @@
 program=$builddir/tests/sequences/sequences
 library=${SHIM_LIBRARY:-$builddir/tests/shim/.libs/libvma-test.so}
 first=${SEQUENCES_FIRST:-1} cnt=${SEQUENCES:-10000} len=${SEQUENCES_LENGTH:-40}
+per_late=${SEQUENCES_PROCESSES:+20}
+per_late=${per_late:-1000}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 collect_reports "$work"
@@ -82,8 +84,9 @@ results_are_equal() {
 	differing "$work/$1" >"$work/seeds"
 	shrunk=$(shrunk)
 	[ -z "$shrunk" ] || { echo "$shrunk"; return 1; }
-	# also when each is right by itself
-	[ "$(wc -l <"$work/seeds")" -lt $((cnt / 1000 + 2)) ] ||
+	# Also when each is right by itself. With several processes the kernel's own news of a
+	# datagram comes late more often.
+	[ "$(wc -l <"$work/seeds")" -lt $((cnt / per_late + 2)) ] ||
 		{ echo "$(wc -l <"$work/seeds") of $cnt seeds differ"; return 1; }
 	[ "$(wc -l <"$work/$1")" = "$cnt" ] || { echo "it ended early"; return 1; }
 }

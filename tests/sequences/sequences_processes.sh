@@ -3,5 +3,5 @@
 #
 # sequences.sh with several processes (sequences_tcp_processes.sh).
 export SEQUENCES_PROCESSES=1
-export SEQUENCES=${SEQUENCES:-300}
+export SEQUENCES=${SEQUENCES:-200}
 exec bash "${srcdir:-.}/tests/sequences/sequences.sh"
