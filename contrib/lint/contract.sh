@@ -50,7 +50,7 @@ script_cases() {
 	*/shim/scenarios | */shim/tcp | */shim/udp | */shim/doors)
 		sed -nE 's/^\tSCENARIO\((\w+).*\),/\1/p' "$1"*.c
 		;;
-	*/sequences/sequences | */sequences/sequences_tcp)
+	*/sequences/*)
 		printf '%s\n' results_are_equal_{sleeping,polling}
 		;;
 	*/system/python_udp)
