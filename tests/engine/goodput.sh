@@ -5,9 +5,9 @@
 # Mbit/s of the link, its RTT in ms, losses in a million, seed, Mbit/s of goodput
 # and, of Linux, the percentage of time that others took from the emulator.
 #
-#   goodput.sh ours PROGRAM [CNT]	CNT (15) seeds of each cell
+#   goodput.sh ours|bbr PROGRAM [CNT]	CNT (15) seeds of each cell
 #   goodput.sh linux PROGRAM [CNT]	CNT (5) runs of each cell, once more if disturbed
-#   goodput.sh table OURS LINUX		medians of two such lists side by side
+#   goodput.sh table OURS LINUX BBR	medians of such lists side by side
 #
 # At 100 ms and 0.1 % the first loss decides the run, and runs differ by a factor of
 # four: there it is three times as many seeds, and nine times as many runs of Linux.
@@ -54,20 +54,16 @@ cells() {
 }
 
 table() {
-	cat "$2" - "$1" <<-E | awk '
-	/^-/ { is_ours = 1; next }
-	{
-		cell = $1 " " $2 " " $3
-		if (is_ours && !(cell in n))
-			next
-		if (is_ours)
-			ours[cell, ++m[cell]] = $5
-		else {
-			if (!(cell in n))
-				order[++cells] = cell
-			linux[cell, ++n[cell]] = $5
-		}
+	awk '
+	FNR == 1 { list++ }
+	{ cell = $1 " " $2 " " $3 }
+	list == 1 {
+		if (!(cell in n))
+			order[++cells] = cell
+		linux[cell, ++n[cell]] = $5
 	}
+	list == 2 { ours[cell, ++m[cell]] = $5 }
+	list == 3 { bbr[cell, ++k[cell]] = $5 }
 	function median(runs, cell, cnt,    v, i, j, t) {
 		for (i = 1; i <= cnt; i++) {
 			t = runs[cell, i]
@@ -78,14 +74,15 @@ table() {
 		return v[int((cnt + 1) / 2)]
 	}
 	END {
-		print "Mbit/s  RTT ms  loss %  seeds     ours  runs    Linux   ratio"
+		print "Mbit/s  RTT ms  loss %  seeds     ours  runs    Linux   ratio      BBR"
 		for (i = 1; i <= cells; i++) {
 			cell = order[i]
 			split(cell, part)
 			a = median(ours, cell, m[cell])
 			b = median(linux, cell, n[cell])
-			printf "%6d %7d %7.1f %6d %8.2f %5d %8.2f %7.2f\n", part[1],
-				part[2], part[3] / 10000, m[cell], a, n[cell], b, a / b
+			printf "%6d %7d %7.1f %6d %8.2f %5d %8.2f %7.2f %8.2f\n", part[1],
+				part[2], part[3] / 10000, m[cell], a, n[cell], b, a / b,
+				median(bbr, cell, k[cell])
 			least = !least || a / b < least ? a / b : least
 			if (part[3] > 0) {
 				sum += log(a / b)
@@ -94,21 +91,19 @@ table() {
 		}
 		printf "\ngeometric mean of the %d cells with loss: %.2f; least of all: %.2f\n",
 			lossy, exp(sum / lossy), least
-	}'
-	-
-	E
+	}' "$2" "$1" "$3"
 }
 
 case $1 in
-ours)
+ours | bbr)
 	program=$2 cnt=${3:-15}
-	cells "$cnt" $((3 * cnt)) run ours
+	cells "$cnt" $((3 * cnt)) run "$1"
 	;;
 linux)
 	program=$2 cnt=${3:-5}
 	cells "$cnt" $((9 * cnt)) run_undisturbed
 	;;
 table)
-	table "$2" "$3"
+	table "$2" "$3" "$4"
 	;;
 esac

@@ -94,11 +94,12 @@ EXTRA_PROGRAMS += %D%/goodput
 %C%_goodput_LDADD = $(engine_test_libs)
 EXTRA_DIST += %D%/goodput.sh %D%/goodput.txt %D%/goodput_linux.txt \
 	%D%/fairness.sh %D%/fairness.txt
-CLEANFILES += goodput_ours.txt goodput_linux.txt
+CLEANFILES += goodput_ours.txt goodput_bbr.txt goodput_linux.txt
 goodput: %D%/goodput
 	$(srcdir)/%D%/goodput.sh ours %D%/goodput >goodput_ours.txt
+	$(srcdir)/%D%/goodput.sh bbr %D%/goodput >goodput_bbr.txt
 	$(srcdir)/%D%/goodput.sh table goodput_ours.txt \
-		$(srcdir)/%D%/goodput_linux.txt
+		$(srcdir)/%D%/goodput_linux.txt goodput_bbr.txt
 goodput-linux: %D%/goodput
 	chrt -r 1 $(srcdir)/%D%/goodput.sh linux %D%/goodput >goodput_linux.txt
 # Our share of a link beside Linux, half an hour; the last table is in fairness.txt.

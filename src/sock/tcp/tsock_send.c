@@ -50,6 +50,8 @@ struct tx_call {
 	/* a control message says where this one is stamped */
 	bool has_stations;
 	uint32_t stations;
+	/* its last byte is followed, so that nothing more may be written */
+	bool is_stamped;
 };
 
 /* Packets on their way from the program to the engine. */
@@ -358,8 +360,8 @@ static COLD long open_deferred(struct tsock *t, struct tx_call *call)
 }
 
 /* The call's last byte is followed, where it wishes for that (tsock_stamps.c). A call that
- * does not block ends where there is no room. */
-static void stamp(struct tsock *t, const struct tx_call *call)
+ * does not block ends where there is no room, whatever an acknowledgment makes of that. */
+static void stamp(struct tsock *t, struct tx_call *call)
 	REQUIRES(t->engine->stack->lock)
 {
 	uint32_t stations = (call->has_stations ?
@@ -370,8 +372,10 @@ static void stamp(struct tsock *t, const struct tx_call *call)
 		       (!sock_is_blocking(&t->sock, call->flags) && t->pcb &&
 			!tcp_sndbuf(t->pcb));
 
-	if (stations && is_over && t->pcb && !tsock_is_moving(t))
+	if (stations && is_over && t->pcb && !tsock_is_moving(t)) {
 		tsock_stamp_written(t, stations);
+		call->is_stamped = true;
+	}
 }
 
 /* Sends what has been queued. While the lock was released for a copy the connection may
@@ -384,7 +388,7 @@ static void push(struct tsock *t) REQUIRES(t->engine->stack->lock)
 	tsock_update(t, 0);
 }
 
-static inline bool is_stamped(const struct tsock *t, const struct tx_call *call)
+static inline bool wants_stamps(const struct tsock *t, const struct tx_call *call)
 {
 	return call->has_stations ||
 	       tx_stamps_flags(&t->stamps.own) & TX_STAMPS_STATIONS;
@@ -416,7 +420,7 @@ static long write_once(struct tsock *t, struct tx_call *call)
 		n = write_long(t, call, room);
 	if (LIKELY(call->done > before)) {
 		count(t, call->done - before);
-		if (UNLIKELY(is_stamped(t, call)))
+		if (UNLIKELY(wants_stamps(t, call)))
 			stamp(t, call);
 		push(t);
 	}
@@ -424,7 +428,7 @@ static long write_once(struct tsock *t, struct tx_call *call)
 	tsock_unlock(t);
 	if (n)
 		return n;
-	return call->done < call->len && !call->is_at_end;
+	return call->done < call->len && !call->is_at_end && !call->is_stamped;
 }
 
 /* -- a whole call ---------------------------------------------------------------------- */
