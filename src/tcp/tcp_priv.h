@@ -207,7 +207,7 @@ static inline void tcp_stats_begin(struct tcp_pcb *pcb, uint64_t now_ns)
 }
 
 /* Decides what the time counts as, after as much was sent as may be. */
-/* A timeout, and the end of what it repaired. */
+/* A timeout, before pcb->timeouts counts it, and the end of what it repaired. */
 void tcp_stats_timeout(struct tcp_pcb *pcb, uint64_t now_ns);
 void tcp_stats_repaired(struct tcp_pcb *pcb, uint64_t now_ns);
 void tcp_stats_sent(struct tcp_pcb *pcb, uint64_t now_ns);

@@ -98,7 +98,6 @@ void tcp_stats_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 		pcb->timeout_since = tcp_ticks(now_ns) | 1;
 	}
 	pcb->timeouts_ever += pcb->timeouts_ever < UINT16_MAX;
-	pcb->timeouts += pcb->timeouts < UINT8_MAX;
 }
 
 void tcp_stats_repaired(struct tcp_pcb *pcb, uint64_t now_ns)

@@ -174,6 +174,7 @@ static void on_syn_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 		return;
 	}
 	tcp_stats_timeout(pcb, now_ns);
+	pcb->timeouts += pcb->timeouts < UINT8_MAX;
 	if (pcb->timeouts > linear)
 		pcb->backoff++;
 	tcp_cwnd_note_used(pcb);
@@ -237,6 +238,7 @@ static void on_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 	tcp_pmtu_on_timeout(pcb, now_ns);
 	tcp_recovery_on_timeout(pcb, now_ns);
 	tcp_stats_timeout(pcb, now_ns);
+	pcb->timeouts += pcb->timeouts < UINT8_MAX;
 	back_off(pcb);
 	if (!list_is_empty(&pcb->lost))
 		tcp_out_resend(pcb, tcp_seg_pkt(pcb->lost.next), now_ns);

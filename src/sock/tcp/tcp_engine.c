@@ -16,9 +16,11 @@
 enum {
 	/* the longest header of TCP */
 	TCP_HEADER_MAX = 60,
-	/* so many at first, and once more whenever few are left */
+	/* So many at first, and more whenever few are left; not too many at a time, since
+	 * they are added under the lock. */
 	BORROWERS = 4096,
 	BORROWERS_FEW = BORROWERS / 4,
+	BORROWERS_MORE = BORROWERS / 8,
 	BORROWERS_MAX = 256 * BORROWERS,
 	/* SYNs that wait until the way to their sender is known, for each of them */
 	SYNS_MAX = 16,
@@ -345,7 +347,7 @@ void tcp_engine_tidy(struct tcp_engine *engine)
 	stack_lock(engine->stack);
 	is_wanted = has_few_borrowers(engine);
 	stack_unlock(engine->stack);
-	slab = is_wanted ? pkt_slab_create(BORROWERS, 0, NULL) : NULL;
+	slab = is_wanted ? pkt_slab_create(BORROWERS_MORE, 0, NULL) : NULL;
 	if (!slab)
 		return;
 	stack_lock(engine->stack);

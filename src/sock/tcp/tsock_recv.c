@@ -69,15 +69,18 @@ static void borrow_all(struct tsock *t, size_t max, struct list *pkts)
 static void copy_some(struct tsock *t, struct rx_call *call, uint32_t max)
 {
 	uint8_t some[COPY_LOCKED_MAX];
-	const struct pkt *pkt = tcp_unread_next(t->pcb, NULL);
+	const struct pkt *first = tcp_unread_next(t->pcb, NULL);
 	uint32_t len = MIN(max, (uint32_t)sizeof(some));
 
+	if (!first)
+		return;
 	if (call->flags & MSG_PEEK) {
-		len = pkt ? MIN(len, pkt->len) : 0;
-		memcpy(some, pkt ? pkt->data : some, len);
+		len = MIN(len, first->len);
+		memcpy(some, first->data, len);
 	} else {
 		len = tcp_take_bytes(t->pcb, len, some);
 		tcp_recved(t->pcb, len, tsock_now(t));
+		tcp_engine_due_locked(t->engine);
 	}
 	if (!(call->flags & MSG_TRUNC))
 		user_iov_write(call->iov, call->iov_cnt, call->done, some, len);
