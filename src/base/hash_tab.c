@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+#include "base/pages.h"
+
 /* A page of them. */
 enum { FIRST_BUCKETS = 4096 / sizeof(struct hash_link *) };
 
@@ -43,9 +45,8 @@ static int grow(struct hash_tab *tab)
 
 	bigger.bucket_cnt = tab->bucket_cnt ? 2 * tab->bucket_cnt
 					    : FIRST_BUCKETS;
-	bigger.buckets = mmap(NULL, size_of(&bigger), PROT_READ | PROT_WRITE,
-			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (bigger.buckets == MAP_FAILED)
+	bigger.buckets = pages_map(size_of(&bigger));
+	if (!bigger.buckets)
 		return -ENOMEM;
 	for (size_t i = 0; i < tab->bucket_cnt; i++) {
 		for (link = tab->buckets[i]; link; link = following) {

@@ -89,6 +89,11 @@ struct fd_ops {
 	 * program, and make way when it wants their number (fd_internal.h). */
 	bool is_internal;
 
+	/* Of the fds that name objects with these ops, so that a visit of a few among
+	 * many ends with the last of them (fd_visit.h): how many there are, in the low
+	 * half, and how often that has changed. NULL: not counted. */
+	_Atomic uint64_t *numbers;
+
 #define CALL_OP(ret, name, params, args) \
 	long (*name)(struct fd_object *obj, FD_UNWRAP params);
 #include "os/calls.def"

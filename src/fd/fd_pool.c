@@ -4,14 +4,10 @@
 
 #include "fd/fd_pool.h"
 
-#include <sys/mman.h>
-
 /* The link of an unused object, at the end of its memory. */
 struct fd_pool_free {
 	struct fd_pool_free *next;
 };
-
-enum { CHUNK_SIZE = 16 << 10 };
 
 /* Objects start on a cache line each. */
 static size_t stride(const struct fd_pool *pool)
@@ -30,47 +26,37 @@ static void *object_of(const struct fd_pool *pool, struct fd_pool_free *link)
 	return (char *)(link + 1) - stride(pool);
 }
 
-static void push_locked(struct fd_pool *pool, void *obj) REQUIRES(pool->lock)
+/* Of those that were used before, or a new one. */
+static void *take_locked(struct fd_pool *pool) REQUIRES(pool->lock)
 {
-	struct fd_pool_free *link = link_of(pool, obj);
+	struct fd_pool_free *link = pool->free;
 
-	INVARIANT(lock_witness_is_mine(&pool->lock.witness), "pushed without the lock");
-	link->next = pool->free;
-	pool->free = link;
-}
-
-static void grow_locked(struct fd_pool *pool) REQUIRES(pool->lock)
-{
-	char *chunk = mmap(NULL, CHUNK_SIZE, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	INVARIANT(lock_witness_is_mine(&pool->lock.witness), "grown without the lock");
-	if (chunk == MAP_FAILED)
-		return;
-	for (size_t at = 0; at + stride(pool) <= CHUNK_SIZE; at += stride(pool))
-		push_locked(pool, chunk + at);
+	INVARIANT(lock_witness_is_mine(&pool->lock.witness), "taken without the lock");
+	if (!link)
+		return arena_cut(&pool->arena, stride(pool));
+	pool->free = link->next;
+	return object_of(pool, link);
 }
 
 void *fd_pool_get(struct fd_pool *pool)
 {
-	struct fd_pool_free *link;
+	void *obj;
 
 	spinlock_acquire(&pool->lock);
-	if (!pool->free)
-		grow_locked(pool);
-	link = pool->free;
-	if (link) {
-		pool->free = link->next;
+	obj = take_locked(pool);
+	if (obj)
 		pool->used_cnt++;
-	}
 	spinlock_release(&pool->lock);
-	return link ? object_of(pool, link) : NULL;
+	return obj;
 }
 
 void fd_pool_put(struct fd_pool *pool, void *obj)
 {
+	struct fd_pool_free *link = link_of(pool, obj);
+
 	spinlock_acquire(&pool->lock);
-	push_locked(pool, obj);
+	link->next = pool->free;
+	pool->free = link;
 	pool->used_cnt--;
 	spinlock_release(&pool->lock);
 }
@@ -92,5 +78,6 @@ void fd_pool_forked(struct fd_pool *pool)
 	 * memory alone. */
 	spinlock_init(&pool->lock, LOCK_RANK_FD_POOL);
 	pool->free = NULL;
+	pool->arena = (struct arena){ 0 };
 	pool->used_cnt = 0;
 }

@@ -10,13 +10,15 @@
 #include <stddef.h>
 
 #include "base/lock.h"
+#include "base/pages.h"
 
 struct fd_pool_free;
 
 struct fd_pool {
 	struct spinlock lock;
 	size_t size; /* of one object, link included */
-	struct fd_pool_free *free; /* list of unused objects */
+	struct fd_pool_free *free; /* list of those that were used */
+	struct arena arena;
 	int used_cnt;
 };
 
@@ -26,7 +28,7 @@ struct fd_pool {
 	{                                                              \
 		SPINLOCK_INIT(LOCK_RANK_FD_POOL),                      \
 			sizeof(type) + sizeof(struct fd_pool_free *),  \
-			NULL, 0                                        \
+			NULL, { 0 }, 0                                 \
 	}
 
 /* Memory for one object, zero when first used, or NULL. */

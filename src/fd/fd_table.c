@@ -131,11 +131,21 @@ void fd_object_init(struct fd_object *obj, const struct fd_ops *ops,
 	atomic_store_explicit(&obj->refs, 1, memory_order_release);
 }
 
+/* Before the table names it, and after it does no more. */
+static void count_number(const struct fd_object *obj, int change)
+{
+	_Atomic uint64_t *numbers = obj->ops->numbers;
+
+	if (numbers)
+		atomic_fetch_add(numbers, (UINT64_C(1) << 32) + (uint64_t)change);
+}
+
 /* An object is found by its inode while an fd names it. The count and the list change
  * together: while one thread closes the last number, another may make a new one. */
 void fd_object_add_fd(struct fd_object *obj)
 {
 	fd_object_hold(obj);
+	count_number(obj, 1);
 	spinlock_acquire(&inode_lock);
 	if (atomic_fetch_add(&obj->fd_cnt, 1) == 0 && obj->inode)
 		list_push_back(&inode_objects, &obj->by_inode);
@@ -152,6 +162,7 @@ static bool drop_number(struct fd_object *obj)
 	if (is_last)
 		list_remove(&obj->by_inode);
 	spinlock_release(&inode_lock);
+	count_number(obj, -1);
 	return is_last;
 }
 
@@ -341,6 +352,7 @@ void fd_table_forked(void)
 			atomic_exchange(fd_table_entry(fd), NULL);
 		struct fd_object *heir = obj->ops->heir(obj, fd);
 
+		count_number(obj, -1);
 		if (heir)
 			name_heir(fd, heir);
 

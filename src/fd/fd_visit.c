@@ -25,24 +25,30 @@ static _Atomic(struct fd_object *) *begin(struct fd_object *obj)
 	return NULL;
 }
 
-static bool visit(const struct fd_ops *ops, int fd,
+/* What the fd names, without a reference, which after a fork would cost a page of memory.
+ * A look at one that is gone does no harm. */
+static struct fd_object *named_by(int fd, const struct fd_ops *ops)
+{
+	_Atomic(struct fd_object *) *entry = fd_table_entry(fd);
+	struct fd_object *named = entry ? atomic_load(entry) : NULL;
+
+	return named && (!ops || named->ops == ops) ? named : NULL;
+}
+
+static bool visit(struct fd_object *named, int fd,
 		  bool (*each)(struct fd_object *obj, int fd))
 {
+	const struct fd_ops *ops = named->ops;
 	_Atomic(struct fd_object *) *entry = fd_table_entry(fd), *place;
-	struct fd_object *named = entry ? atomic_load(entry) : NULL, *obj;
+	struct fd_object *obj;
 	bool result;
 
-	/* A look at one that is gone does no harm. After a fork, a reference would cost a
-	 * page of memory. */
-	if (!named || (ops && named->ops != ops))
-		return false;
 	place = begin(named);
 	/* All threads see this load, the exchange and the closer's load in one
 	 * order. So either we see that the fd is closed, or the thread that closes
 	 * it sees us. */
 	obj = atomic_load(entry) == named ? fd_table_get_at(entry) : NULL;
-	result = obj && obj == named && (!ops || obj->ops == ops) &&
-		 each(obj, fd);
+	result = obj && obj == named && obj->ops == ops && each(obj, fd);
 	fd_object_put(obj);
 	if (place)
 		atomic_store(place, NULL);
@@ -51,17 +57,29 @@ static bool visit(const struct fd_ops *ops, int fd,
 
 bool fd_visit_at(int fd, bool (*each)(struct fd_object *obj, int fd))
 {
-	return visit(NULL, fd, each);
+	struct fd_object *named = named_by(fd, NULL);
+
+	return named && visit(named, fd, each);
 }
 
 bool fd_visit(const struct fd_ops *ops,
 	      bool (*each)(struct fd_object *obj, int fd))
 {
+	_Atomic uint64_t *numbers = ops ? ops->numbers : NULL;
+	uint64_t first = numbers ? atomic_load(numbers) : 0;
+	uint32_t seen = 0;
 	bool result = false;
 
-	for (int fd = fd_table_next(0); fd >= 0;
-	     fd = fd_table_next((unsigned)fd + 1))
-		result |= visit(ops, fd, each);
+	/* While nothing comes or goes, those that were counted first are all. */
+	for (int fd = fd_table_next(0);
+	     fd >= 0 && !(numbers && seen == (uint32_t)first &&
+			  atomic_load(numbers) == first);
+	     fd = fd_table_next((unsigned)fd + 1)) {
+		struct fd_object *named = named_by(fd, ops);
+
+		seen += named != NULL;
+		result |= named && visit(named, fd, each);
+	}
 	return result;
 }
 

@@ -223,8 +223,11 @@ static struct fd_object *set_heir(struct fd_object *obj, int fd)
 		       kin_make_heir(obj, &set->heir, fd, KIN_ANY_USE);
 }
 
+static _Atomic uint64_t numbers;
+
 struct fd_ops epoll_set_ops = {
 	.name = "epoll",
+	.numbers = &numbers,
 	.heir = set_heir,
 	.leave = set_leave,
 	.last_close = set_last_close,

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/single_threaded.h>
 
+#include "base/pages.h"
 #include "fd/fd_pool.h"
 #include "fd/fd_table.h"
 #include "fd/fd_wait.h"
@@ -104,10 +105,9 @@ static struct poll_call *make_large(nfds_t cnt)
 {
 	size_t size = sizeof(struct poll_call) + cnt * sizeof(struct source) +
 		      (cnt + WAIT_FDS) * sizeof(struct pollfd);
-	struct poll_call *poll = mmap(NULL, size, PROT_READ | PROT_WRITE,
-				      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct poll_call *poll = pages_map(size);
 
-	if (poll == MAP_FAILED)
+	if (!poll)
 		return NULL;
 	poll->sources = (struct source *)(poll + 1);
 	poll->fds = (struct pollfd *)(poll->sources + cnt);
@@ -866,11 +866,10 @@ static long select_large(int cnt, fd_set *in, fd_set *out, fd_set *except,
 			 const struct signals_mark *sig_mark)
 {
 	size_t size = (size_t)cnt * sizeof(struct pollfd);
-	struct pollfd *fds = mmap(NULL, size, PROT_READ | PROT_WRITE,
-				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct pollfd *fds = pages_map(size);
 	long result;
 
-	if (fds == MAP_FAILED)
+	if (!fds)
 		return -ENOMEM;
 	result = select_by_poll(cnt, in, out, except, fds, timeout, sig_mark);
 	munmap(fds, size);

@@ -4,8 +4,7 @@
 
 #include "net/wait.h"
 
-#include <sys/mman.h>
-
+#include "base/pages.h"
 #include "fd/fd_internal.h"
 #include "net/stack.h"
 #include "os/event_fd.h"
@@ -26,13 +25,11 @@ static struct {
 /* The memory does not come from malloc, since allocators may wait, too. */
 static void grow_locked(void) REQUIRES(waiters.lock)
 {
-	struct waiter *chunk = mmap(NULL, CHUNK * sizeof(*chunk),
-				    PROT_READ | PROT_WRITE,
-				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct waiter *chunk = pages_map(CHUNK * sizeof(*chunk));
 
 	INVARIANT(lock_witness_is_mine(&waiters.lock.witness),
 		  "grown without the lock");
-	if (chunk == MAP_FAILED)
+	if (!chunk)
 		return;
 	for (int i = 0; i < CHUNK; i++) {
 		atomic_init(&chunk[i].fd, -1);

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/pages.h"
+
 /* The head of one mapping. The packets follow it, and then their buffers, unless
  * these are in other memory. */
 struct pkt_slab {
@@ -148,10 +150,9 @@ struct pkt_slab *pkt_slab_create(uint32_t cnt, uint32_t buf_size, void *mem)
 {
 	size_t head = sizeof(struct pkt_slab) + cnt * sizeof(struct pkt);
 	size_t size = head + (mem ? 0 : (size_t)cnt * buf_size);
-	struct pkt_slab *slab = mmap(NULL, size, PROT_READ | PROT_WRITE,
-				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct pkt_slab *slab = pages_map(size);
 
-	if (slab == MAP_FAILED)
+	if (!slab)
 		return NULL;
 	slab->size = size;
 	slab->cnt = cnt;

@@ -3,47 +3,35 @@
 #include "config.h"
 
 #include "pkt/region.h"
-#include "stats/stats_abi.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-enum { HUGE_PAGE = 2 << 20, SMALL_PAGE = 4 << 10 };
+#include "base/pages.h"
+#include "stats/stats_abi.h"
+
+enum { SMALL_PAGE = 4 << 10 };
 
 static size_t round_up(size_t size, size_t page)
 {
 	return (size + page - 1) & ~(page - 1);
 }
 
-static void *map(size_t size, int flags)
+static void *map_reserved(size_t size)
 {
 	void *mem = mmap(NULL, size, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
 
 	return mem == MAP_FAILED ? NULL : mem;
 }
 
-/* Maps memory that begins at the address of a huge page, so that the kernel can use
- * huge pages even when none are reserved. A device that registers all of it at once
- * is then four times as fast as with small pages, and the processor translates its
- * addresses faster. */
-static void *map_aligned(size_t size)
+/* With huge pages where the kernel has some: a device that registers all of it at once is
+ * then four times as fast, and the processor translates its addresses faster. */
+static void *map_unreserved(size_t size)
 {
-	uint8_t *mem = map(size + HUGE_PAGE, 0), *start;
-	size_t before;
-
-	if (!mem)
-		return NULL;
-	before = round_up((uintptr_t)mem, HUGE_PAGE) - (uintptr_t)mem;
-	start = mem + before;
-	if (before)
-		munmap(mem, before);
-	munmap(start + size, HUGE_PAGE - before);
-	/* the kernel need not follow this; the rest has small pages */
-	madvise(start, size & ~(size_t)(HUGE_PAGE - 1), MADV_HUGEPAGE);
-	return start;
+	return size < HUGE_PAGE_SIZE ? pages_map(size) : pages_map_huge(size);
 }
 
 static int map_frames(struct region *region, enum region_pages pages)
@@ -51,14 +39,13 @@ static int map_frames(struct region *region, enum region_pages pages)
 	size_t size = (size_t)region->frame_cnt * region->frame_size;
 
 	region->pages = pages;
-	region->mem_size = round_up(size, HUGE_PAGE);
+	region->mem_size = round_up(size, HUGE_PAGE_SIZE);
 	if (pages == REGION_HUGE_PAGES)
-		region->mem = map(region->mem_size, MAP_HUGETLB);
+		region->mem = map_reserved(region->mem_size);
 	if (!region->mem) {
 		region->pages = REGION_SMALL_PAGES;
 		region->mem_size = round_up(size, SMALL_PAGE);
-		region->mem = size < HUGE_PAGE ? map(region->mem_size, 0) :
-						 map_aligned(region->mem_size);
+		region->mem = map_unreserved(region->mem_size);
 	}
 	if (!region->mem)
 		return -ENOMEM;
@@ -101,7 +88,7 @@ int region_create(uint32_t frame_cnt, uint32_t frame_size,
 	err = map_frames(region, pages);
 	if (err)
 		goto err_free;
-	region->pkts = map(descriptors_size(region), 0);
+	region->pkts = pages_map(descriptors_size(region));
 	if (!region->pkts) {
 		err = -ENOMEM;
 		goto err_free;

@@ -554,8 +554,11 @@ static void heir_release(struct fd_object *obj)
 
 static struct fd_object *heir_of_heir(struct fd_object *obj, int fd);
 
+static _Atomic uint64_t numbers;
+
 static struct fd_ops heir_ops = {
 	.name = "heir",
+	.numbers = &numbers,
 #define CALL_OP(ret, name, params, args) .name = heir_##name,
 #include "os/calls.def"
 	.leave = heir_leave,

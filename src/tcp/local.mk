@@ -23,5 +23,5 @@ noinst_LTLIBRARIES += %D%/libtcp.la %D%/libtcp-debug.la
 EXTRA_LIBRARIES += libvma-tcp.a
 CLEANFILES += libvma-tcp.a
 libvma_tcp_a_SOURCES = $(tcp_sources) $(event_sources) $(pkt_sources) \
-	src/base/checksum.c src/base/hash.c
+	src/base/checksum.c src/base/hash.c src/base/pages.c
 libvma_tcp_a_CFLAGS = $(release_cflags)

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "base/clock.h"
+#include "base/pages.h"
 #include "ip/ip_icmp.h"
 #include "pkt/wire.h"
 #include "sock/tcp/tsock_priv.h"
@@ -461,11 +462,10 @@ static unsigned leave(struct stack_engine *base, int ifindex)
 static struct tcp_engine *make(struct stack *stack)
 {
 	size_t size = sizeof(struct tcp_engine);
-	struct tcp_engine *engine = mmap(NULL, size, PROT_READ | PROT_WRITE,
-					 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct tcp_engine *engine = pages_map(size);
 	struct tcp_params params;
 
-	if (engine == MAP_FAILED)
+	if (!engine)
 		return NULL;
 	stack_engine_init(&engine->base, run);
 	engine->base.tidy = tsocks_tidy;

@@ -9,7 +9,7 @@
 
 #include "base/compiler.h"
 
-enum { PIECE = 256 << 10, LARGEST = TCP_MEMORY_STEP * TCP_MEMORY_SIZES };
+enum { LARGEST = TCP_MEMORY_STEP * TCP_MEMORY_SIZES };
 
 struct tcp_memory_free {
 	struct tcp_memory_free *next;
@@ -25,40 +25,15 @@ static struct tcp_memory_free **list_of(struct tcp_memory *memory, size_t size)
 	return &memory->free[rounded(size) / TCP_MEMORY_STEP - 1];
 }
 
-static void *map(size_t size)
-{
-	void *mem = mmap(NULL, size, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	return mem == MAP_FAILED ? NULL : mem;
-}
-
-/* Of a new piece if the last one is used up, whose rest is lost. */
-static void *cut(struct tcp_memory *memory, size_t size)
-{
-	void *mem;
-
-	if (memory->left < size) {
-		memory->at = map(PIECE);
-		memory->left = memory->at ? PIECE : 0;
-	}
-	if (!memory->at)
-		return NULL;
-	mem = memory->at;
-	memory->at += size;
-	memory->left -= size;
-	return mem;
-}
-
 void *tcp_memory_get(struct tcp_memory *memory, size_t size)
 {
 	struct tcp_memory_free *mem;
 
 	if (size > LARGEST)
-		return map(size);
+		return pages_map(size);
 	mem = *list_of(memory, size);
 	if (!mem)
-		return cut(memory, rounded(size));
+		return arena_cut(&memory->arena, rounded(size));
 	*list_of(memory, size) = mem->next;
 	memset(mem, 0, size);
 	return mem;

@@ -8,7 +8,8 @@
 #define SOCK_TCP_TCP_MEMORY_H
 
 #include <stddef.h>
-#include <stdint.h>
+
+#include "base/pages.h"
 
 /* Sizes are rounded up to a multiple of the step; what is larger than the last one is
  * mapped by itself. */
@@ -18,9 +19,7 @@ struct tcp_memory_free;
 
 struct tcp_memory {
 	struct tcp_memory_free *free[TCP_MEMORY_SIZES];
-	/* what is left of the last piece */
-	uint8_t *at;
-	size_t left;
+	struct arena arena;
 };
 
 /* Zeroed, or NULL. All zeroes is an empty struct tcp_memory. */

@@ -879,8 +879,11 @@ bool tsocks_exist(void)
 	return fd_pool_used_cnt(&pool);
 }
 
+static _Atomic uint64_t numbers;
+
 struct fd_ops tsock_ops = {
 	.name = "tcp",
+	.numbers = &numbers,
 	.leave = tsock_leave,
 	.stays = tsock_stays,
 	.await = tsock_await,

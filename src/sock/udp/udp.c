@@ -179,11 +179,14 @@ void udp_forked(void)
 	udp_ports_forked();
 }
 
+static _Atomic uint64_t numbers;
+
 struct fd_ops udp_ops = {
 	.quick_recv = udp_quick_recv,
 	.quick_send = udp_quick_send,
 	.quick_sendto = udp_quick_sendto,
 	.name = "udp",
+	.numbers = &numbers,
 	.leave = sock_leave,
 	.twin_event = udp_twin_event,
 	.await = sock_await,

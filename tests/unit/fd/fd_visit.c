@@ -27,8 +27,10 @@ static void release(struct fd_object *obj UNUSED)
 	release_cnt++;
 }
 
+static _Atomic uint64_t numbers;
 static struct fd_ops visited_ops = {
 	.name = "visited",
+	.numbers = &numbers,
 	.last_close = last_close,
 	.release = release,
 };
@@ -147,4 +149,77 @@ TEST(any_number_of_visitors)
 	CHECK_EQ(visit_cnt, 10);
 	close_it(NULL);
 	CHECK_EQ(release_cnt, 1);
+}
+
+/* -- how far it goes -------------------------------------------------------------------- */
+
+static struct fd_object last;
+
+static bool move_last(struct fd_object *obj UNUSED, int fd)
+{
+	if (visit_cnt++ == 0) {
+		CHECK_EQ(fd, FD);
+		CHECK_EQ(fd_table_install(FD + 100, &last), 0);
+		fd_table_remove(FD + 50);
+	}
+	return false;
+}
+
+/* The walk has passed neither of its numbers, and sees the second. */
+TEST(what_moves_on_meanwhile_is_visited)
+{
+	struct fd_object obj = { 0 };
+
+	make(&last, &visited_ops, FD + 50);
+	make(&obj, &visited_ops, FD);
+	fd_visit(&visited_ops, move_last);
+	CHECK_EQ(visit_cnt, 2);
+	fd_table_remove(FD + 100);
+	close_it(NULL);
+}
+
+static bool add_between(struct fd_object *obj UNUSED, int fd UNUSED)
+{
+	static struct fd_object between;
+
+	if (visit_cnt++ == 0) {
+		fd_object_init(&between, &visited_ops, 0);
+		CHECK_EQ(fd_table_install(OTHER_FD, &between), 0);
+		fd_object_put(&between);
+	}
+	return false;
+}
+
+/* Two were counted, and the second that is seen was none of them. */
+TEST(who_comes_meanwhile_hides_none)
+{
+	struct fd_object obj = { 0 };
+
+	make(&last, &visited_ops, FD + 50);
+	make(&obj, &visited_ops, FD);
+	fd_visit(&visited_ops, add_between);
+	CHECK_EQ(visit_cnt, 3);
+	fd_table_remove(FD + 50);
+	fd_table_remove(OTHER_FD);
+	close_it(NULL);
+}
+
+TEST(a_visit_ends_with_the_last_that_is_counted)
+{
+	struct fd_object obj = { 0 };
+
+	make(&obj, &visited_ops, FD);
+	/* one that is not counted, behind it */
+	visited_ops.numbers = NULL;
+	CHECK_EQ(fd_table_install(OTHER_FD, &obj), 0);
+	visited_ops.numbers = &numbers;
+	fd_visit(&visited_ops, count);
+	CHECK_EQ(visit_cnt, 1);
+	visited_ops.numbers = NULL;
+	fd_table_remove(OTHER_FD);
+	visited_ops.numbers = &numbers;
+	close_it(NULL);
+	fd_visit(&visited_ops, count);
+	CHECK_EQ(visit_cnt, 1);
+	CHECK_EQ((uint32_t)numbers, 0);
 }

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "config.h"
+
+#include "base/pages.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "tests/support/test.h"
+
+static bool is_zero(const uint8_t *mem, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		if (mem[i])
+			return false;
+	return true;
+}
+
+TEST(huge_pages_can_begin_there)
+{
+	size_t size = HUGE_PAGE_SIZE + 4096;
+	uint8_t *mem = pages_map_huge(size);
+
+	CHECK(mem);
+	CHECK_EQ((uintptr_t)mem % HUGE_PAGE_SIZE, 0);
+	CHECK(is_zero(mem, size));
+	memset(mem, 1, size);
+	CHECK_EQ(munmap(mem, size), 0);
+}
+
+/* More than a huge page of it, of sizes that do not fit evenly. */
+TEST(what_is_cut_is_zero_and_lies_apart)
+{
+	enum { CNT = 5000 };
+	static uint8_t *mem[CNT];
+	struct arena arena = { 0 };
+
+	for (size_t i = 0; i < CNT; i++) {
+		size_t size = 64 * (1 + i % 20);
+
+		mem[i] = arena_cut(&arena, size);
+		CHECK(mem[i]);
+		CHECK_EQ((uintptr_t)mem[i] % 64, 0);
+		CHECK(is_zero(mem[i], size));
+		memset(mem[i], (int)(1 + i % 20), size);
+	}
+	for (size_t i = 0; i < CNT; i++)
+		for (size_t at = 0; at < 64 * (1 + i % 20); at++)
+			CHECK_EQ(mem[i][at], 1 + i % 20);
+}
+
+/* One object costs little, and many no more than twice their size or a huge page. */
+TEST(an_arena_grows_as_it_is_used)
+{
+	struct arena arena = { 0 };
+	size_t used = 0;
+
+	CHECK(arena_cut(&arena, 64));
+	CHECK_EQ(arena.mapped, 64 << 10);
+	for (used = 64; used < 64 << 20; used += 4096) {
+		CHECK(arena_cut(&arena, 4096));
+		CHECK(arena.mapped <= MAX(2 * used + (64 << 10),
+					  used + used / 8 + HUGE_PAGE_SIZE));
+	}
+}
