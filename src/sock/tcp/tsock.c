@@ -564,13 +564,32 @@ static long tsock_getpeername(struct fd_object *obj, int fd UNUSED,
 
 /* -- shutdown ------------------------------------------------------------------------ */
 
+#define MOVE_NAP_NS 100000
+
+/* Who moves a connection has its config, as who shuts it. Only a local device takes the
+ * other end along without that end's, and what is shut meanwhile neither the engine nor
+ * the twin would tell. */
+static bool lock_at_rest(struct tsock *t)
+	TRY_ACQUIRES(true, t->engine->stack->lock)
+{
+	while (tsock_lock_ours(t)) {
+		if (!tsock_is_moving(t))
+			return true;
+		tsock_unlock(t);
+		inside_nap(MOVE_NAP_NS);
+	}
+	return false;
+}
+
+/* By who has the config. */
 static long shut_ours(struct tsock *t, int how)
 {
 	enum tcp_state state;
 	bool is_opening = false, was_shut;
 	long result = 0;
 
-	tsock_lock(t);
+	if (!lock_at_rest(t))
+		return FD_PASS;
 	was_shut = t->is_shut_rd && t->is_shut_wr;
 	state = t->pcb ? tcp_state(t->pcb) : TCPS_CLOSED;
 	if (how != SHUT_WR)
