@@ -21,9 +21,18 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ("src/base", "src/pkt", "src/event", "src/tcp", "tests/support")
 SHARED = ("sim", "peer", "reference", "script")
 UNUSED = ("log.c", "lock.c", "region.c", "fuzz_main.c", "fd_services.c")
-PROGRAMS = os.environ.get("PROGRAMS", "rules moving batch pmtu info pace table growth "
-                          "scripts accecn fastopen recovery transfer misbehave random")
-PROGRAMS = tuple(PROGRAMS.split())
+
+
+def all_programs():
+    """The engine's programs as make knows them, those last that take long."""
+    text = (ROOT / "tests/engine/local.mk").read_text()
+    names = [n for n in re.findall(r"^engine_programs \+= %D%/(\w+)$", text, re.M)
+             if f"%C%_{n}_LDADD = $(engine_test_libs)\n" in text]
+    slow = ["scripts", "recovery", "transfer", "misbehave", "random"]
+    return [n for n in names if n not in slow] + slow
+
+
+PROGRAMS = os.environ.get("PROGRAMS", "").split() or all_programs()
 # of tests/unit/tcp: pure parts, which notice first
 UNITS = ("tcp_bbr", "tcp_cc_bbr", "tcp_hystart")
 # those that include their source
@@ -60,7 +69,7 @@ def build_all(work):
             if source.name not in UNUSED:
                 objects[str(source)] = compile_file(source, work)
     objects["impair.c"] = compile_file("src/dev/fake/impair.c", work)
-    for name in SHARED + PROGRAMS:
+    for name in (*SHARED, *PROGRAMS):
         source = f"tests/engine/{name}.c"
         objects[source] = compile_file(source, work)
     for name in UNITS:
