@@ -65,7 +65,8 @@ EXTRA_DIST += %D%/xdp/steer.bpf.c
 # RDMA devices, a module, too: by libibverbs, and ConnectX by its own queues.
 if HAVE_VERBS
 rdma_sources = \
-	$(module_sources) %D%/rdma/aim.h %D%/rdma/aim.c %D%/rdma/dev.c %D%/rdma/find.h \
+	$(module_sources) %D%/rdma/aim.h %D%/rdma/aim.c \
+	%D%/rdma/card_clock.h %D%/rdma/card_clock.c %D%/rdma/dev.c %D%/rdma/find.h \
 	%D%/rdma/find.c %D%/rdma/queues.c %D%/rdma/rdma.h \
 	%D%/rdma/rdma_priv.h %D%/rdma/rule.h %D%/rdma/rule.c \
 	%D%/rdma/verbs_ring.c

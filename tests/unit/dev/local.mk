@@ -47,6 +47,9 @@ unit_programs += %D%/rdma/find %D%/rdma/rule
 unit_programs += %D%/rdma/aim
 %C%_rdma_aim_SOURCES = %D%/rdma/aim.c src/dev/rdma/aim.c
 %C%_rdma_aim_LDADD = src/base/libbase-debug.la tests/support/libtest.la
+unit_programs += %D%/rdma/card_clock
+%C%_rdma_card_clock_SOURCES = %D%/rdma/card_clock.c src/dev/rdma/card_clock.c
+%C%_rdma_card_clock_LDADD = src/base/libbase-debug.la tests/support/libtest.la
 unit_programs += %D%/rdma/verbs_ring
 %C%_rdma_verbs_ring_SOURCES = %D%/rdma/verbs_ring.c \
 	src/dev/ring_fill.c src/dev/ring_tx.c
