@@ -126,6 +126,7 @@ static struct rdma_params rdma_params_of(const struct options *o)
 			.max_us = clamp_u16(o->cq_aim_max_period),
 			.rate = (uint32_t)o->cq_aim_rate,
 		},
+		.stamps = (enum rdma_stamps)o->hw_ts_conversion,
 		.may_fork = o->fork_support,
 	};
 }

@@ -327,6 +327,10 @@ struct ring {
 	/* It has run out of nearly all of them, and its queue has room for more: a
 	 * further region would help. Set under the stack's lock. */
 	bool wants_region;
+	/* Somebody wishes for the card's time stamps of what is received
+	 * (PKT_CARD_STAMPED). A ring whose device has none ignores it. Set under the
+	 * stack's lock. */
+	bool wants_stamps;
 	/* The place where a short frame can be written, RING_TX_FRAME_LEN bytes.
 	 * NULL: there is no room. Under the stack's lock. */
 	uint8_t *tx_frame;

@@ -46,5 +46,6 @@ struct pkt *spill_copy(struct spill *spill, const struct pkt *pkt)
 	copy->flags = pkt->flags;
 	copy->flow_tag = pkt->flow_tag;
 	copy->time_ns = pkt->time_ns;
+	copy->card_ns = pkt->card_ns;
 	return copy;
 }

@@ -228,6 +228,7 @@ int stack_add_ring(struct stack *stack, struct dev *dev,
 	stack_lock(stack);
 	if (stack->is_watched)
 		watch_ring(stack, ring, EPOLL_CTL_ADD);
+	ring->wants_stamps = stack->wants_stamps;
 	stack->rings[slot] = ring;
 	stack->froms[slot] = *from;
 	stack->holds[slot] = hold_of(ring);
@@ -295,6 +296,17 @@ void stack_remove_ring(struct stack *stack, struct ring *ring)
 	list_push_back(&stack->orphans, &pool->link);
 	stack_unlock(stack);
 	reclaim(stack);
+}
+
+void stack_want_stamps_locked(struct stack *stack)
+{
+	INVARIANT(stack_lock_is_mine(&stack->lock), "wished without the lock");
+	if (stack->wants_stamps)
+		return;
+	stack->wants_stamps = true;
+	for (unsigned i = 0; i < stack->ring_cnt; i++)
+		if (stack->rings[i])
+			stack->rings[i]->wants_stamps = true;
 }
 
 /* Sockets hold many of the ring's frames. Copies what they may not hold any more,

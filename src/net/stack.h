@@ -127,6 +127,8 @@ struct stack {
 	unsigned poll_batch;
 	/* As in the parameters, and when that was last. */
 	uint64_t drain_ns, drained_ns;
+	/* Each ring's wants_stamps is the same. */
+	bool wants_stamps;
 	/* the ring, if there is only one; else NULL */
 	struct ring *only;
 	const struct demux_from *only_from;
@@ -265,6 +267,9 @@ bool stack_wants_region(struct stack *stack, const struct ring *ring)
 /* Removes a ring whose device is about to close. Under the control mutex. */
 void stack_remove_ring(struct stack *stack, struct ring *ring)
 	EXCLUDES(stack->lock);
+
+/* What is received has the card's time stamps from now on, where the card has any. */
+void stack_want_stamps_locked(struct stack *stack) REQUIRES(stack->lock);
 
 static inline void stack_note_kick(struct stack *stack, const struct ring *ring)
 {

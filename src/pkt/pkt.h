@@ -32,6 +32,8 @@ enum pkt_flag {
 	PKT_HAS_SUM = 1 << 0,
 	/* only the device knows of it: posted, or on its way out */
 	PKT_WITH_DEVICE = 1 << 1,
+	/* card_ns says when the card has received it */
+	PKT_CARD_STAMPED = 1 << 2,
 };
 
 /* Room for whichever layer owns the packet at the moment. */
@@ -44,19 +46,23 @@ struct pkt {
 	/* the bytes; data may move within [buf, buf + buf_size) */
 	uint8_t *data;
 	uint32_t len;
-	/* see PKT_HAS_SUM */
-	uint32_t csum_sum;
+	union {
+		/* of a packet to be sent, see PKT_HAS_SUM */
+		uint32_t csum_sum;
+		/* of a received one: that of the flow rule that matched, where devices
+		 * can say it (ConnectX); 0 is none */
+		uint32_t flow_tag;
+	};
 	uint32_t refs;
 	/* enum pkt_csum */
 	uint8_t csum_verdict;
 	/* enum pkt_flag */
 	uint8_t flags;
-	uint16_t spare;
-	/* of the flow rule that matched, where devices can say it (ConnectX);
-	 * 0 is none */
-	uint32_t flow_tag;
+	/* which of its device's regions it lies in (region.h) */
+	uint16_t region_id;
 	/* index of the buffer in its pool: where in a region it lies */
 	uint32_t frame_id;
+	uint32_t buf_size;
 	/* the next buffer of the same packet, which belongs to this one; in a free
 	 * packet, the next free one */
 	struct pkt *next_part;
@@ -67,9 +73,8 @@ struct pkt {
 	struct pkt_pool *pool;
 	/* the packet whose buffer this one borrows; it holds a reference */
 	struct pkt *lender;
-	uint32_t buf_size;
-	/* which of its device's regions it lies in (region.h) */
-	uint32_t region_id;
+	/* see PKT_CARD_STAMPED */
+	uint64_t card_ns;
 	uint64_t cb[PKT_CB_SIZE / 8];
 };
 _Static_assert(sizeof(struct pkt) == 2 * CACHE_LINE, "two cache lines");
@@ -81,6 +86,23 @@ _Static_assert(offsetof(struct pkt, buf) == CACHE_LINE, "hot part in one");
 static inline struct pkt *pkt_from_link(struct list *link)
 {
 	return LIST_ENTRY(link, struct pkt, link);
+}
+
+/* When the card has received it; 0: it has not said. */
+static inline uint64_t pkt_card_ns(const struct pkt *pkt)
+{
+	return pkt->flags & PKT_CARD_STAMPED ? pkt->card_ns : 0;
+}
+
+/* Gives it the time stamps of another one, as far as that has any. */
+static inline void pkt_take_stamps(struct pkt *pkt, const struct pkt *from)
+{
+	if (from->time_ns)
+		pkt->time_ns = from->time_ns;
+	if (LIKELY(!(from->flags & PKT_CARD_STAMPED)))
+		return;
+	pkt->card_ns = from->card_ns;
+	pkt->flags |= PKT_CARD_STAMPED;
 }
 
 static inline uint32_t pkt_headroom(const struct pkt *pkt)

@@ -207,7 +207,7 @@ struct pkt *pkt_borrow(struct pkt_pool *pool, struct pkt *lender,
 	INVARIANT(!pkt->buf_size, "borrowers have no buffer of their own");
 	pkt->data = pkt->buf = lender->data + offset;
 	pkt->len = pkt->buf_size = len;
-	pkt->time_ns = lender->time_ns;
+	pkt_take_stamps(pkt, lender);
 	/* the one that owns the buffer, so that chains stay short */
 	pkt->lender = lender->lender ? lender->lender : lender;
 	pkt_get(pkt->lender);

@@ -154,8 +154,8 @@ static inline void pkt_put_quick(struct pkt *pkt)
 }
 
 /* A packet of `pool` (its slabs have no buffers) that shows `len` bytes of
- * another one from `offset` on, and holds a reference on it. Flags, sums and time
- * stamps are not inherited. NULL when the pool is empty. */
+ * another one from `offset` on, and holds a reference on it. Flags and sums are not
+ * inherited, time stamps are. NULL when the pool is empty. */
 struct pkt *pkt_borrow(struct pkt_pool *pool, struct pkt *lender,
 		       uint32_t offset, uint32_t len) MUST_CHECK;
 

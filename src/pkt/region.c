@@ -144,7 +144,7 @@ static struct pkt *begin_pkt(struct region *region, uint32_t id)
 
 	list_init(&pkt->link);
 	pkt->frame_id = id;
-	pkt->region_id = region->id;
+	pkt->region_id = (uint16_t)region->id;
 	pkt->buf_size = region->frame_size;
 	pkt->buf = region->mem + (size_t)id * region->frame_size;
 	return pkt;

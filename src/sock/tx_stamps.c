@@ -57,7 +57,9 @@ void tx_stamp_put_time(struct user_control *control, uint32_t flags,
 	wishes &= (uint32_t)(USER_STAMP | USER_STAMP_NS);
 	if (flags & SOF_TIMESTAMPING_SOFTWARE)
 		wishes |= USER_STAMPING;
-	user_control_put_stamps(control, wishes, record->time_ns);
+	user_control_put_stamps(control, wishes, &(struct user_stamps){
+		.time_ns = record->time_ns,
+	});
 }
 
 void tx_stamp_put_record(struct user_control *control, int domain,

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <linux/net_tstamp.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/time.h>
@@ -173,23 +174,53 @@ void user_control_put(struct user_control *control, int level, int type,
 	control->room -= used;
 }
 
-void user_control_put_stamps(struct user_control *control, uint32_t wishes,
-			     uint64_t time_ns)
+uint32_t user_stamping_of(uint32_t flags)
 {
-	struct timespec ts[3] = { { 0 } };
-	struct timeval tv;
+	const uint32_t soft = SOF_TIMESTAMPING_RX_SOFTWARE |
+			      SOF_TIMESTAMPING_SOFTWARE;
+	const uint32_t card = SOF_TIMESTAMPING_RX_HARDWARE |
+			      SOF_TIMESTAMPING_RAW_HARDWARE;
+	uint32_t wishes = 0;
 
-	ts[0].tv_sec = (time_t)(time_ns / NS_PER_SEC);
-	ts[0].tv_nsec = (long)(time_ns % NS_PER_SEC);
-	tv.tv_sec = ts[0].tv_sec;
-	tv.tv_usec = ts[0].tv_nsec / 1000;
+	if ((flags & soft) == soft)
+		wishes |= USER_STAMPING;
+	if ((flags & card) == card)
+		wishes |= USER_CARD_STAMP;
+	if (wishes & USER_CARD_STAMP && flags & SOF_TIMESTAMPING_OPT_PKTINFO)
+		wishes |= USER_CARD_INFO;
+	return wishes;
+}
+
+static struct timespec timespec_of(uint64_t ns)
+{
+	return (struct timespec){ .tv_sec = (time_t)(ns / NS_PER_SEC),
+				  .tv_nsec = (long)(ns % NS_PER_SEC) };
+}
+
+void user_control_put_stamps(struct user_control *control, uint32_t wishes,
+			     const struct user_stamps *stamps)
+{
+	uint64_t card_ns = wishes & USER_CARD_STAMP ? stamps->card_ns : 0;
+	struct timespec now = timespec_of(stamps->time_ns);
+	struct timeval tv = { .tv_sec = now.tv_sec,
+			      .tv_usec = now.tv_nsec / 1000 };
+	struct scm_ts_pktinfo info = { .if_index = stamps->ifindex,
+				       .pkt_length = stamps->frame_len };
+	/* the second place is one of older kernels */
+	struct timespec ts[3] = { [2] = timespec_of(card_ns) };
+
 	if (wishes & USER_STAMP_NS)
-		user_control_put(control, SOL_SOCKET, SO_TIMESTAMPNS, &ts[0],
-				 sizeof(ts[0]));
+		user_control_put(control, SOL_SOCKET, SO_TIMESTAMPNS, &now,
+				 sizeof(now));
 	else if (wishes & USER_STAMP)
 		user_control_put(control, SOL_SOCKET, SO_TIMESTAMP, &tv,
 				 sizeof(tv));
+	if (card_ns && wishes & USER_CARD_INFO)
+		user_control_put(control, SOL_SOCKET, SCM_TIMESTAMPING_PKTINFO,
+				 &info, sizeof(info));
 	if (wishes & USER_STAMPING)
+		ts[0] = now;
+	if (wishes & USER_STAMPING || card_ns)
 		user_control_put(control, SOL_SOCKET, SO_TIMESTAMPING, ts,
 				 sizeof(ts));
 }

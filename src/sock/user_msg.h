@@ -90,14 +90,29 @@ void user_control_put(struct user_control *control, int level, int type,
 		      const void *data, size_t len);
 
 /* The time stamps of what was received that a receiver wishes for: SO_TIMESTAMP,
- * SO_TIMESTAMPNS, SO_TIMESTAMPING. */
+ * SO_TIMESTAMPNS, and of SO_TIMESTAMPING the software's and the card's, and by which
+ * interface what the card has stamped came (SOF_TIMESTAMPING_OPT_PKTINFO). */
 enum user_stamp {
 	USER_STAMP = 1 << 3,
 	USER_STAMP_NS = 1 << 4,
 	USER_STAMPING = 1 << 5,
+	USER_CARD_STAMP = 1 << 7,
+	USER_CARD_INFO = 1 << 8,
 };
-/* Puts them, of this real time, in the order in which Linux has them. */
+/* What is wished for by these flags of SO_TIMESTAMPING. */
+uint32_t user_stamping_of(uint32_t flags);
+
+struct user_stamps {
+	/* real time */
+	uint64_t time_ns;
+	/* 0: the card has none */
+	uint64_t card_ns;
+	/* for USER_CARD_INFO alone: the interface, and how long the frame was */
+	uint32_t ifindex;
+	uint32_t frame_len;
+};
+/* Puts them, in the order in which Linux has them. */
 void user_control_put_stamps(struct user_control *control, uint32_t wishes,
-			     uint64_t time_ns);
+			     const struct user_stamps *stamps);
 
 #endif

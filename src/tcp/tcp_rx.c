@@ -22,8 +22,7 @@ static bool join(struct pkt *into, struct pkt *pkt, uint32_t most)
 		return false;
 	memcpy(pkt_append(into, pkt->len), pkt->data, pkt->len);
 	/* as Linux has it: the latest; of a chain the first part alone has one */
-	if (pkt->time_ns)
-		into->time_ns = pkt->time_ns;
+	pkt_take_stamps(into, pkt);
 	pkt_put(pkt);
 	return true;
 }
@@ -50,7 +49,7 @@ static void append_parts(struct tcp_pcb *pcb, struct pkt *pkt)
 
 		pkt->next_part = NULL;
 		if (next && !next->time_ns)
-			next->time_ns = pkt->time_ns;
+			pkt_take_stamps(next, pkt);
 		if (pkt->len)
 			tcp_rx_append(pcb, pkt);
 		else
@@ -67,7 +66,7 @@ static struct pkt *cut_front(struct pkt *pkt, uint32_t len)
 
 		len -= pkt->len;
 		if (!next->time_ns)
-			next->time_ns = pkt->time_ns;
+			pkt_take_stamps(next, pkt);
 		pkt->next_part = NULL;
 		pkt_put(pkt);
 		pkt = next;

@@ -290,6 +290,8 @@ static void send_at(uint32_t seq, uint32_t len, bool in_parts, uint64_t time_ns)
 				      peer_make(A, seq, U, len);
 
 	in.pkt->time_ns = time_ns;
+	in.pkt->card_ns = time_ns + 1000;
+	in.pkt->flags |= PKT_CARD_STAMPED;
 	tcp_input(peer.table, &in, peer.now_ns);
 }
 
@@ -304,6 +306,7 @@ static uint64_t time_of_last(unsigned *cnt_out)
 	*cnt_out = 0;
 	LIST_FOR_EACH(pkt, &pkts, link) {
 		time_ns = pkt->time_ns;
+		CHECK_EQ(pkt_card_ns(pkt), time_ns + 1000);
 		++*cnt_out;
 	}
 	pkt_put_list(&pkts);

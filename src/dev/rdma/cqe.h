@@ -84,6 +84,12 @@ static inline uint32_t cqe_tag(const struct mlx5_cqe64 *cqe)
 	return tag == 0xffffff ? 0 : tag;
 }
 
+/* What the card's counter said when the frame came. */
+static inline uint64_t cqe_ticks(const struct mlx5_cqe64 *cqe)
+{
+	return be64toh(cqe->timestamp);
+}
+
 /* Of a completion with an error: what was wrong. */
 static inline uint8_t cqe_syndrome(const struct mlx5_cqe64 *cqe)
 {

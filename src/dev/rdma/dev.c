@@ -283,6 +283,8 @@ static int rdma_check(struct dev *dev)
 	struct rdma_dev *own = dev_of(dev);
 
 	read_events(own);
+	if (!atomic_load(&own->failure))
+		stamps_keep(&own->stamps);
 	return atomic_load(&own->failure);
 }
 
@@ -392,9 +394,9 @@ static const struct dev_ops *ops_of(const struct rdma_kind *kind)
 
 static int ask_device(struct rdma_dev *own, struct dev_verdict *why)
 {
-	struct ibv_device_attr attr;
+	struct ibv_device_attr_ex attr;
 	struct ibv_port_attr port;
-	int err = ibv_query_device(own->ctx, &attr);
+	int err = ibv_query_device_ex(own->ctx, NULL, &attr);
 
 	if (!err)
 		err = ibv_query_port(own->ctx, (uint8_t)own->port, &port);
@@ -402,9 +404,11 @@ static int ask_device(struct rdma_dev *own, struct dev_verdict *why)
 		return refuse(why, -err, "its RDMA device does not answer");
 	if (port.link_layer != IBV_LINK_LAYER_ETHERNET)
 		return refuse_kind(why, "its port is not Ethernet");
-	own->max_wr = (uint32_t)attr.max_qp_wr;
-	own->max_cqe = (uint32_t)attr.max_cqe;
-	own->has_csum = attr.device_cap_flags & IBV_DEVICE_RAW_IP_CSUM;
+	own->max_wr = (uint32_t)attr.orig_attr.max_qp_wr;
+	own->max_cqe = (uint32_t)attr.orig_attr.max_cqe;
+	own->has_csum = attr.orig_attr.device_cap_flags & IBV_DEVICE_RAW_IP_CSUM;
+	stamps_open(&own->stamps, own->ctx, &attr, own->params->stamps,
+		    own->dev.name);
 	return 0;
 }
 

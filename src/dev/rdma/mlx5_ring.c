@@ -180,6 +180,8 @@ static inline struct pkt *take(struct mlx5_ring *own,
 	pkt->len = len;
 	pkt->csum_verdict = (uint8_t)cqe_csum(cqe);
 	pkt->flow_tag = cqe_tag(cqe);
+	if (UNLIKELY(own->base.ring.wants_stamps))
+		rdma_stamp(&own->base, pkt, cqe_ticks(cqe));
 	own->base.ring.counts->rx_bytes += len;
 	return pkt;
 }

@@ -143,11 +143,40 @@ static uint32_t power_of_two_within(uint32_t wanted, uint32_t limit)
 	return size;
 }
 
+/* A queue whose stamps are by the counter that we read, which is not a matter of course:
+ * some cards can give the time of day instead. */
+static void open_stamped_cq(struct rdma_dev *dev, struct rdma_queues *queues)
+{
+	struct ibv_cq_init_attr_ex attr = {
+		.cqe = queues->rx_size - 1,
+		.channel = queues->chan,
+		.wc_flags = IBV_WC_EX_WITH_BYTE_LEN |
+			    IBV_WC_EX_WITH_COMPLETION_TIMESTAMP,
+	};
+
+	if (dev->stamps.kind == RDMA_STAMPS_OFF)
+		return;
+	queues->rx_stamped = ibv_create_cq_ex(dev->ctx, &attr);
+	if (!queues->rx_stamped)
+		log_dbg("%s: no completions with time stamps (%s)", dev->dev.name,
+			strerror(errno));
+}
+
 static int open_cq(struct rdma_dev *dev, uint32_t size,
 		   struct ibv_comp_channel *chan, struct ibv_cq **cq_out)
 {
 	*cq_out = ibv_create_cq(dev->ctx, (int)size, NULL, chan, 0);
 	return *cq_out ? 0 : -errno;
+}
+
+static int open_rx_cq(struct rdma_dev *dev, struct rdma_queues *queues)
+{
+	open_stamped_cq(dev, queues);
+	if (!queues->rx_stamped)
+		return open_cq(dev, queues->rx_size - 1, queues->chan,
+			       &queues->rx_cq);
+	queues->rx_cq = ibv_cq_ex_to_cq(queues->rx_stamped);
+	return 0;
 }
 
 int rdma_queues_open(struct rdma_dev *dev, struct rdma_queues *queues)
@@ -162,7 +191,7 @@ int rdma_queues_open(struct rdma_dev *dev, struct rdma_queues *queues)
 	err = open_channel(dev, queues);
 	if (err)
 		return err;
-	err = open_cq(dev, queues->rx_size - 1, queues->chan, &queues->rx_cq);
+	err = open_rx_cq(dev, queues);
 	if (err)
 		goto err_channel;
 	if (dev->params->moderation.cnt)
@@ -244,4 +273,21 @@ unsigned rdma_queues_acknowledge(struct rdma_ring *own)
 		adapt(own);
 	pthread_setcancelstate(state, NULL);
 	return cnt;
+}
+
+/* A clock that is corrected may go back a little. The order of packets is certain, so
+ * the later one gets the time of the one before. */
+COLD void rdma_stamp(struct rdma_ring *own, struct pkt *pkt, uint64_t ticks)
+{
+	uint64_t ns = own->queues.rx_stamped ?
+			      stamps_ns(&own->dev->stamps, ticks) :
+			      0;
+
+	if (!ns)
+		return;
+	if (ns < own->stamped_ns && own->stamped_ns - ns < NS_PER_MS)
+		ns = own->stamped_ns;
+	own->stamped_ns = ns;
+	pkt->card_ns = ns;
+	pkt->flags |= PKT_CARD_STAMPED;
 }

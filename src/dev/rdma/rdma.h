@@ -19,6 +19,18 @@ enum rdma_wish {
 	RDMA_WISH_VERBS,
 };
 
+/* How time stamps of the card become the program's, as VMA_HW_TS_CONVERSION has it. */
+enum rdma_stamps {
+	RDMA_STAMPS_OFF = 0,
+	/* the counter's own time, since it was 0 */
+	RDMA_STAMPS_RAW = 1,
+	/* system time if the counter can be read, else its own */
+	RDMA_STAMPS_BEST = 2,
+	RDMA_STAMPS_SYSTEM = 3,
+	/* what the driver publishes, as PTP corrects it; without that, system time */
+	RDMA_STAMPS_PTP = 4,
+};
+
 struct rdma_params {
 	enum rdma_wish wish;
 	/* The most frames that are posted to receive into, and how many are
@@ -39,6 +51,7 @@ struct rdma_params {
 	/* How an interrupt waits for packets at first, and how that changes. */
 	struct aim_choice moderation;
 	struct aim_params aim;
+	enum rdma_stamps stamps;
 	/* The program may fork. */
 	bool may_fork;
 };

@@ -10,6 +10,7 @@
 #include "base/list.h"
 #include "dev/backend.h"
 #include "dev/rdma/rdma.h"
+#include "dev/rdma/stamps.h"
 #include "os/services.h"
 
 struct rdma_dev;
@@ -22,6 +23,9 @@ struct rdma_queues {
 	_Atomic int *chan_fd;
 	struct ibv_cq *rx_cq;
 	struct ibv_cq *tx_cq;
+	/* rx_cq, if it says when its frames came, by the counter of `stamps`; else
+	 * NULL */
+	struct ibv_cq_ex *rx_stamped;
 	struct ibv_qp *qp;
 	/* entries; the first is a power of two */
 	uint32_t rx_size;
@@ -60,6 +64,7 @@ struct rdma_dev {
 	uint32_t max_cqe;
 	/* it verifies received checksums, and computes those of what we send */
 	bool has_csum;
+	struct stamps stamps;
 	/* By the region's id. A region's key is there before the region gives any
 	 * frame. */
 	struct ibv_mr *mrs[REGION_SET_MAX];
@@ -104,7 +109,13 @@ struct rdma_ring {
 	/* what had been received when the ring was armed last */
 	_Atomic uint64_t armed_pkts;
 	_Atomic uint64_t armed_bytes;
+	/* the last packet's time stamp; under the stack's lock */
+	uint64_t stamped_ns;
 };
+
+/* queues.c: the packet was received when the card's counter had this value. Under the
+ * stack's lock. */
+void rdma_stamp(struct rdma_ring *own, struct pkt *pkt, uint64_t ticks);
 
 /* queues.c: reads the events that have made the channel readable, and now and then
  * adapts how interrupts are moderated. Returns how many events. Without the stack's

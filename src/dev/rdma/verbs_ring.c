@@ -195,7 +195,7 @@ static struct pkt *receive(struct verbs_ring *own, const struct ibv_wc *wc)
 	struct pkt *pkt = (struct pkt *)(uintptr_t)wc->wr_id;
 
 	own->rx_posted--;
-	pkt->flags = 0;
+	pkt->flags &= (uint8_t)~PKT_WITH_DEVICE;
 	if (UNLIKELY(wc->status != IBV_WC_SUCCESS)) {
 		if (wc->status != IBV_WC_WR_FLUSH_ERR)
 			counts->rx_errors++;
@@ -212,10 +212,45 @@ static struct pkt *receive(struct verbs_ring *own, const struct ibv_wc *wc)
 	return pkt;
 }
 
+/* What a completion says, which is being read, and its time stamp. */
+static void read_stamped_wc(struct verbs_ring *own, struct ibv_cq_ex *cq,
+			    struct ibv_wc *wc)
+{
+	wc->wr_id = cq->wr_id;
+	wc->status = cq->status;
+	if (wc->status != IBV_WC_SUCCESS)
+		return;
+	wc->byte_len = ibv_wc_read_byte_len(cq);
+	wc->wc_flags = ibv_wc_read_wc_flags(cq);
+	rdma_stamp(&own->base, (struct pkt *)(uintptr_t)wc->wr_id,
+		   ibv_wc_read_completion_ts(cq));
+}
+
+/* ibv_poll_cq() with time stamps. */
+static COLD int read_stamped_wcs(struct verbs_ring *own, struct ibv_cq_ex *cq,
+				 struct ibv_wc *wcs, unsigned cnt)
+{
+	struct ibv_poll_cq_attr attr = { 0 };
+	int err = ibv_start_poll(cq, &attr), n = 0;
+
+	/* then there is nothing to be ended */
+	if (err)
+		return err == ENOENT ? 0 : -err;
+	do {
+		read_stamped_wc(own, cq, &wcs[n++]);
+		err = (unsigned)n < cnt ? ibv_next_poll(cq) : ENOENT;
+	} while (!err);
+	ibv_end_poll(cq);
+	return err == ENOENT ? n : -err;
+}
+
 /* Reads completions; returns how many. */
 static unsigned read_wcs(struct verbs_ring *own, struct ibv_wc *wcs, unsigned cnt)
 {
-	int n = ibv_poll_cq(own->base.queues.rx_cq, (int)cnt, wcs);
+	struct ibv_cq_ex *stamped = own->base.queues.rx_stamped;
+	int n = UNLIKELY(own->base.ring.wants_stamps && stamped && cnt) ?
+			read_stamped_wcs(own, stamped, wcs, cnt) :
+			ibv_poll_cq(own->base.queues.rx_cq, (int)cnt, wcs);
 
 	if (UNLIKELY(n < 0)) {
 		rdma_has_failed(own->base.dev);

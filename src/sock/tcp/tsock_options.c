@@ -419,14 +419,13 @@ static bool is_stamps(int level, int name)
 		name == SO_TIMESTAMPING);
 }
 
-/* SO_TIMESTAMP and SO_TIMESTAMPNS exclude each other, and SO_TIMESTAMPING counts for
- * software stamps of what is received. */
+/* SO_TIMESTAMP and SO_TIMESTAMPNS exclude each other. By which interface bytes of a
+ * stream came Linux does not tell. */
 static void follow_stamps(struct tsock *t, int fd)
 {
-	const int wanted = SOF_TIMESTAMPING_RX_SOFTWARE |
-			   SOF_TIMESTAMPING_SOFTWARE;
-	int flags = sock_twin_option(fd, SOL_SOCKET, SO_TIMESTAMPING);
-	uint32_t stamps = (flags & wanted) == wanted ? USER_STAMPING : 0;
+	uint32_t flags = (uint32_t)sock_twin_option(fd, SOL_SOCKET,
+						    SO_TIMESTAMPING);
+	uint32_t stamps = user_stamping_of(flags) & ~(uint32_t)USER_CARD_INFO;
 
 	if (sock_twin_option(fd, SOL_SOCKET, SO_TIMESTAMP))
 		stamps |= USER_STAMP;
@@ -434,7 +433,7 @@ static void follow_stamps(struct tsock *t, int fd)
 		stamps |= USER_STAMP_NS;
 	atomic_store(&t->stamps_in, stamps);
 	if (tsock_phase(t) != TSOCK_OURS)
-		atomic_store(&t->stamps.own.flags, (uint32_t)flags);
+		atomic_store(&t->stamps.own.flags, flags);
 	if (t->engine)
 		tsock_take_stamps(t);
 }

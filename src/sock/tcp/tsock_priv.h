@@ -244,18 +244,11 @@ static inline bool tsock_lock_ours(struct tsock *t)
 	return false;
 }
 
-/* What is received has time stamps if the socket wishes for them. */
 static inline bool tsock_tells_stamps(const struct tsock *t)
 {
 	return UNLIKELY(atomic_load_explicit(&t->stamps_in, memory_order_relaxed));
 }
 
-static inline void tsock_take_stamps(struct tsock *t)
-{
-	if (tsock_tells_stamps(t))
-		atomic_store_explicit(&t->engine->takes_stamps, true,
-				      memory_order_relaxed);
-}
 
 /* Not open yet. Two ends that connect to each other at once are in SYN_RCVD, too. */
 static inline bool tsock_is_opening_state(enum tcp_state state)
@@ -405,6 +398,8 @@ void tsock_wants_accept(struct tsock *t);
 bool tsock_is_for_itself(const struct tsock *t);
 
 /* -- tsock_stamps.c -- */
+/* What is received has the time stamps that the socket wishes for. Without the lock. */
+void tsock_take_stamps(struct tsock *t);
 /* Whether only the kernel makes stamps with these flags of SO_TIMESTAMPING. */
 bool tsock_stamps_are_kernels(uint32_t flags);
 /* SO_TIMESTAMPING of a connection of ours. The former with `config`; 0 or a negative

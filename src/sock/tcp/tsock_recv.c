@@ -27,8 +27,8 @@ struct rx_call {
 	/* what it wants, and has got */
 	size_t len, done;
 	int flags;
-	/* when the last bytes were received that it has got; 0: nobody knows */
-	uint64_t time_ns;
+	/* when the last bytes were received that it has got; time 0: nobody knows */
+	struct user_stamps stamps;
 };
 
 /* -- copying -------------------------------------------------------------------------- */
@@ -44,7 +44,10 @@ static void copy_list(struct rx_call *call, struct list *pkts)
 				       pkt->data, pkt->len);
 		call->done += pkt->len;
 		if (pkt->time_ns)
-			call->time_ns = pkt->time_ns;
+			call->stamps = (struct user_stamps){
+				.time_ns = pkt->time_ns,
+				.card_ns = pkt_card_ns(pkt),
+			};
 	}
 }
 
@@ -67,6 +70,7 @@ static void borrow_all(struct tsock *t, size_t max, struct list *pkts)
 
 /* The first bytes, for when no packet could be borrowed to cut one with. Under the lock. */
 static void copy_some(struct tsock *t, struct rx_call *call, uint32_t max)
+	REQUIRES(t->engine->stack->lock)
 {
 	uint8_t some[COPY_LOCKED_MAX];
 	const struct pkt *first = tcp_unread_next(t->pcb, NULL);
@@ -448,11 +452,11 @@ static void end_message(struct tsock *t, int fd, struct msghdr *msg,
 	};
 	int cnt;
 
-	if (tsock_tells_stamps(t) && call->time_ns)
+	if (tsock_tells_stamps(t) && call->stamps.time_ns)
 		user_control_put_stamps(&control,
 					atomic_load_explicit(&t->stamps_in,
 							     memory_order_relaxed),
-					call->time_ns);
+					&call->stamps);
 	if (UNLIKELY(atomic_load_explicit(&t->tells_inq, memory_order_relaxed))) {
 		cnt = left_behind(t, fd);
 		user_control_put(&control, IPPROTO_TCP, TCP_CM_INQ, &cnt,

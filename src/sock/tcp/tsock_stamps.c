@@ -36,6 +36,22 @@ static struct followed *followed_of(struct pkt *pkt)
 	return PKT_CB(pkt, struct followed);
 }
 
+/* -- what is received --------------------------------------------------------------- */
+
+void tsock_take_stamps(struct tsock *t)
+{
+	struct tcp_engine *engine = t->engine;
+
+	if (!tsock_tells_stamps(t))
+		return;
+	atomic_store_explicit(&engine->takes_stamps, true, memory_order_relaxed);
+	if (!(atomic_load(&t->stamps_in) & USER_CARD_STAMP))
+		return;
+	stack_lock(engine->stack);
+	stack_want_stamps_locked(engine->stack);
+	stack_unlock(engine->stack);
+}
+
 /* -- the option ---------------------------------------------------------------------- */
 
 bool tsock_stamps_are_kernels(uint32_t flags)

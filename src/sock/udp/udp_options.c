@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/net_tstamp.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
@@ -30,7 +29,6 @@ static const struct {
 	{ IPPROTO_IP, IP_RECVTOS, UDP_WISH_TOS },
 	{ SOL_SOCKET, SO_TIMESTAMP, UDP_WISH_TIMESTAMP },
 	{ SOL_SOCKET, SO_TIMESTAMPNS, UDP_WISH_TIMESTAMPNS },
-	{ SOL_SOCKET, SO_TIMESTAMPING, UDP_WISH_TIMESTAMPING },
 	{ IPPROTO_IPV6, IPV6_RECVPKTINFO, UDP_WISH_PKTINFO6 },
 };
 
@@ -45,15 +43,11 @@ static uint32_t get_wishes(int fd)
 }
 
 /* SO_TIMESTAMP and SO_TIMESTAMPNS exclude each other, and the getter of either
- * says which holds. SO_TIMESTAMPING counts for receivers of software stamps. */
-static uint32_t settle_stamps(uint32_t bits, int fd)
+ * says which holds. */
+static uint32_t get_stamping(int fd)
 {
-	int flags = sock_twin_option(fd, SOL_SOCKET, SO_TIMESTAMPING);
-
-	if ((flags & (SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE)) !=
-	    (SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE))
-		bits &= ~(uint32_t)UDP_WISH_TIMESTAMPING;
-	return bits;
+	return user_stamping_of((uint32_t)sock_twin_option(fd, SOL_SOCKET,
+							   SO_TIMESTAMPING));
 }
 
 /* What IP_MTU_DISCOVER says of datagrams that fit, and of longer ones. */
@@ -85,7 +79,7 @@ void udp_read_settings(struct sock *sock, int fd)
 	struct stack *stack;
 	uint32_t rx_limit = (uint32_t)sock_twin_option(fd, SOL_SOCKET, SO_RCVBUF);
 	struct sock_settings set = {
-		.wishes = settle_stamps(get_wishes(fd), fd),
+		.wishes = get_wishes(fd) | get_stamping(fd),
 		.mark = (uint32_t)sock_twin_option(fd, SOL_SOCKET, SO_MARK),
 		.ifindex = sock_twin_device(fd),
 		.tos = (uint8_t)sock_twin_option(fd, IPPROTO_IP, IP_TOS),
@@ -103,6 +97,8 @@ void udp_read_settings(struct sock *sock, int fd)
 		sock_release_tx(&u->sock, UDP_TX_CORKED);
 	sock_set_nonblocking(&u->sock, real.fcntl(fd, F_GETFL) & O_NONBLOCK);
 	sock_lock(sock, &stack);
+	if (set.wishes & UDP_WISH_CARD_STAMP)
+		stack_want_stamps_locked(stack);
 	u->sock.set = set;
 	u->rx_limit_full = MAX(rx_limit, sock_params.rx_bytes_min);
 	udp_settle_limit(u);

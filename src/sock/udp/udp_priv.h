@@ -30,6 +30,8 @@ enum udp_wish {
 	UDP_WISH_TIMESTAMPNS = USER_STAMP_NS,
 	UDP_WISH_TIMESTAMPING = USER_STAMPING,
 	UDP_WISH_PKTINFO6 = 1 << 6,
+	UDP_WISH_CARD_STAMP = USER_CARD_STAMP,
+	UDP_WISH_CARD_INFO = USER_CARD_INFO,
 };
 
 /* Why a datagram is the twin's to send, besides enum sock_tx_hold. */

@@ -209,12 +209,19 @@ static void put_control(const struct udp *u, struct msghdr *msg,
 		.at = msg->msg_control,
 		.room = msg->msg_controllen,
 	};
+	const struct rx_info *info = PKT_CB(pkt, struct rx_info);
 	const struct wire_ipv4 *ip = ip_of(pkt);
 	uint32_t wishes = u->sock.set.wishes;
+	struct user_stamps stamps = {
+		.time_ns = pkt->time_ns,
+		.card_ns = pkt_card_ns(pkt),
+		.ifindex = info->ifindex,
+		.frame_len = (uint32_t)(sizeof(struct wire_eth) + sizeof(*ip) +
+					sizeof(struct wire_udp)) + info->len,
+	};
 
-	user_control_put_stamps(&control, wishes, pkt->time_ns);
-	udp_put_ip_control(&control, wishes, ip,
-			   PKT_CB(pkt, struct rx_info)->ifindex, ip->dst);
+	user_control_put_stamps(&control, wishes, &stamps);
+	udp_put_ip_control(&control, wishes, ip, info->ifindex, ip->dst);
 	msg->msg_controllen -= control.room;
 	msg->msg_flags |= control.flags;
 }

@@ -47,6 +47,9 @@ unit_programs += %D%/rdma/find %D%/rdma/rule
 unit_programs += %D%/rdma/aim
 %C%_rdma_aim_SOURCES = %D%/rdma/aim.c src/dev/rdma/aim.c
 %C%_rdma_aim_LDADD = src/base/libbase-debug.la tests/support/libtest.la
+unit_programs += %D%/rdma/card_clock
+%C%_rdma_card_clock_SOURCES = %D%/rdma/card_clock.c src/dev/rdma/card_clock.c
+%C%_rdma_card_clock_LDADD = src/base/libbase-debug.la tests/support/libtest.la
 unit_programs += %D%/rdma/verbs_ring
 %C%_rdma_verbs_ring_SOURCES = %D%/rdma/verbs_ring.c \
 	src/dev/ring_fill.c src/dev/ring_tx.c
@@ -55,7 +58,11 @@ unit_programs += %D%/rdma/verbs_ring
 	src/os/libos-debug.la src/base/libbase-debug.la tests/support/libtest.la
 endif
 if HAVE_MLX5
-unit_programs += %D%/rdma/cqe %D%/rdma/wqe %D%/rdma/mlx5_ring
+unit_programs += %D%/rdma/cqe %D%/rdma/wqe %D%/rdma/mlx5_ring %D%/rdma/stamps
+%C%_rdma_stamps_SOURCES = %D%/rdma/stamps.c src/dev/rdma/stamps.c \
+	src/dev/rdma/card_clock.c
+%C%_rdma_stamps_CPPFLAGS = $(AM_CPPFLAGS) $(MLX5_CFLAGS) -DRDMA_HAS_MLX5
+%C%_rdma_stamps_LDADD = src/base/libbase-debug.la tests/support/libtest.la
 %C%_rdma_mlx5_ring_SOURCES = %D%/rdma/mlx5_ring.c src/dev/rdma/mlx5_tx.c \
 	src/dev/ring_fill.c src/dev/ring_tx.c
 %C%_rdma_mlx5_ring_CPPFLAGS = $(AM_CPPFLAGS) $(MLX5_CFLAGS)

@@ -45,6 +45,8 @@ static void check_copy(uint32_t len, uint32_t buf_size)
 	struct pkt *pkt = frame(len), *copy;
 
 	pkt->time_ns = 7;
+	pkt->card_ns = 8;
+	pkt->flags |= PKT_CARD_STAMPED;
 	pkt->csum_verdict = PKT_CSUM_GOOD;
 	CHECK(spill_copy(&spill, pkt) == NULL);
 	CHECK(spill_prepare(&spill, pkt));
@@ -55,6 +57,7 @@ static void check_copy(uint32_t len, uint32_t buf_size)
 	CHECK_EQ(copy->len, len);
 	CHECK_EQ(memcmp(copy->data, pkt->data, len), 0);
 	CHECK_EQ(copy->time_ns, 7);
+	CHECK_EQ(pkt_card_ns(copy), 8);
 	CHECK_EQ(copy->csum_verdict, PKT_CSUM_GOOD);
 	pkt_put(pkt);
 	pkt_put(copy);

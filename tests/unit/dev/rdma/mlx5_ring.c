@@ -74,6 +74,16 @@ void rdma_queues_close(struct rdma_queues *queues UNUSED)
 {
 }
 
+static unsigned stamped_cnt;
+
+void rdma_stamp(struct rdma_ring *own, struct pkt *pkt, uint64_t ticks)
+{
+	CHECK(&own->ring == ring);
+	pkt->card_ns = ticks;
+	pkt->flags |= PKT_CARD_STAMPED;
+	stamped_cnt++;
+}
+
 static uint32_t posted_cnt(void)
 {
 	return be32toh(card.qp_record[MLX5_RCV_DBR]);
@@ -92,6 +102,7 @@ static void frame_comes(void)
 
 	CHECK(left_cnt() > 0);
 	cqe->byte_cnt = htobe32(LEN);
+	cqe->timestamp = htobe64(UINT64_C(0x1122334400000000) + card.come_cnt);
 	cqe->wqe_counter = htobe16((uint16_t)card.come_cnt);
 	cqe->op_own = (uint8_t)(MLX5_CQE_RESP_SEND << 4 | lap);
 	card.come_cnt++;
@@ -204,5 +215,34 @@ TEST(frames_that_come_back_are_posted)
 	CHECK_EQ(ring->ops->rx_poll(ring, held, 1), 0);
 	CHECK_EQ(left_cnt(), RX);
 	CHECK(ring_is_quiet(ring));
+	tear_down();
+}
+
+static uint64_t stamp_of_one(void)
+{
+	struct pkt *pkt;
+	uint64_t ns;
+
+	frame_comes();
+	CHECK_EQ(ring->ops->rx_poll(ring, &pkt, 1), 1);
+	ns = pkt_card_ns(pkt);
+	pkt_put(pkt);
+	return ns;
+}
+
+/* Nobody reads stamps that nobody has asked for; a packet that is used again has none
+ * that is old. */
+TEST(stamps_for_who_asks)
+{
+	set_up();
+	stamped_cnt = 0;
+	CHECK_EQ(stamp_of_one(), 0);
+	ring->wants_stamps = true;
+	for (uint64_t i = 1; i < FRAMES; i++)
+		CHECK_EQ(stamp_of_one(), UINT64_C(0x1122334400000000) + i);
+	ring->wants_stamps = false;
+	for (int i = 0; i < FRAMES; i++)
+		CHECK_EQ(stamp_of_one(), 0);
+	CHECK_EQ(stamped_cnt, FRAMES - 1);
 	tear_down();
 }

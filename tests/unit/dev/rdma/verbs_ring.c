@@ -32,10 +32,13 @@ static struct card {
 	uint32_t armings;
 	/* what another thread does in the middle of the next arming */
 	void (*meanwhile)(void);
+	/* between start_poll and end_poll; completions are errors */
+	bool is_polling, fails;
 } card;
 
 static struct ibv_context context;
 static struct ibv_cq rx_cq = { .context = &context }, tx_cq = { .context = &context };
+static struct ibv_cq_ex stamped_cq;
 static struct ibv_qp qp = { .context = &context };
 static struct rdma_params params = {
 	.rx_max = RX, .rx_batch = 8, .tx_max = TX, .tx_batch = SIGNAL_EACH,
@@ -104,6 +107,56 @@ static int card_req_notify(struct ibv_cq *cq UNUSED, int solicited UNUSED)
 	return 0;
 }
 
+/* The same completions one by one, with the number of the frame for a stamp. */
+static int card_next_poll(struct ibv_cq_ex *cq)
+{
+	struct ibv_wc wc;
+
+	CHECK(cq == &stamped_cq);
+	if (!card_poll_cq(&rx_cq, 1, &wc))
+		return ENOENT;
+	cq->wr_id = wc.wr_id;
+	cq->status = card.fails ? IBV_WC_WR_FLUSH_ERR : wc.status;
+	return 0;
+}
+
+static int card_start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr UNUSED)
+{
+	int err = card_next_poll(cq);
+
+	CHECK(!card.is_polling);
+	card.is_polling = !err;
+	return err;
+}
+
+static void card_end_poll(struct ibv_cq_ex *cq UNUSED)
+{
+	CHECK(card.is_polling);
+	card.is_polling = false;
+}
+
+static uint32_t card_read_byte_len(struct ibv_cq_ex *cq UNUSED)
+{
+	return LEN;
+}
+
+static unsigned card_read_wc_flags(struct ibv_cq_ex *cq UNUSED)
+{
+	return 0;
+}
+
+static uint64_t card_read_ts(struct ibv_cq_ex *cq UNUSED)
+{
+	return card.polled_cnt;
+}
+
+void rdma_stamp(struct rdma_ring *own, struct pkt *pkt, uint64_t ticks)
+{
+	CHECK(&own->ring == ring);
+	pkt->card_ns = ticks;
+	pkt->flags |= PKT_CARD_STAMPED;
+}
+
 /* queues.c's: reads the event. */
 unsigned rdma_queues_acknowledge(struct rdma_ring *own UNUSED)
 {
@@ -139,6 +192,7 @@ static void set_up(void)
 {
 	struct rdma_queues queues = {
 		.rx_cq = &rx_cq, .tx_cq = &tx_cq, .qp = &qp,
+		.rx_stamped = &stamped_cq,
 		.rx_size = RX, .tx_size = TX, .inline_max = params.inline_max,
 	};
 
@@ -148,6 +202,15 @@ static void set_up(void)
 	context.ops.post_recv = card_post_recv;
 	context.ops.post_send = card_post_send;
 	context.ops.req_notify_cq = card_req_notify;
+	stamped_cq = (struct ibv_cq_ex){
+		.context = &context,
+		.start_poll = card_start_poll,
+		.next_poll = card_next_poll,
+		.end_poll = card_end_poll,
+		.read_byte_len = card_read_byte_len,
+		.read_wc_flags = card_read_wc_flags,
+		.read_completion_ts = card_read_ts,
+	};
 	dev.params = &params;
 	CHECK_EQ(region_create(FRAMES, FRAME, REGION_SMALL_PAGES,
 			       &dev.dev.region), 0);
@@ -372,5 +435,67 @@ TEST(sent_frames_are_posted_when_there_are_no_others)
 	CHECK_EQ(card.posted_cnt - card.come_cnt, RX);
 	for (unsigned i = 0; i < got; i++)
 		pkt_put(batch[i]);
+	tear_down();
+}
+
+/* So many frames come; each has its number for a stamp, or none has any. */
+static void check_stamps(uint32_t cnt, bool has_stamps)
+{
+	struct pkt *batch[64];
+	uint64_t number = card.polled_cnt;
+	unsigned got;
+
+	frames_come(cnt);
+	got = ring->ops->rx_poll(ring, batch, 64);
+	CHECK_EQ(got, cnt);
+	for (unsigned i = 0; i < got; i++) {
+		CHECK_EQ(pkt_card_ns(batch[i]), has_stamps ? ++number : 0);
+		CHECK_EQ(batch[i]->len, LEN);
+		pkt_put(batch[i]);
+	}
+	CHECK(!card.is_polling);
+}
+
+TEST(stamps_for_who_asks)
+{
+	set_up();
+	check_stamps(5, false);
+	ring->wants_stamps = true;
+	for (int i = 0; i < 20; i++) {
+		check_stamps(POLL_BATCH + 1, true);
+		CHECK_EQ(look(1), 0);
+		card.come_cnt = card.polled_cnt;
+		if (card.posted_cnt + RX > ARRAY_LEN(card.posted))
+			break;
+	}
+	ring->wants_stamps = false;
+	check_stamps(20, false);
+	tear_down();
+}
+
+/* The stamp of a frame that was shown first is not lost. */
+TEST(stamp_of_one_that_was_shown)
+{
+	struct pkt *pkt;
+
+	set_up();
+	ring->wants_stamps = true;
+	frames_come(1);
+	CHECK_EQ(ring->ops->rx_peek(ring).len, LEN);
+	CHECK_EQ(ring->ops->rx_poll(ring, &pkt, 1), 1);
+	CHECK_EQ(pkt_card_ns(pkt), 1);
+	pkt_put(pkt);
+	tear_down();
+}
+
+TEST(errors_among_stamps)
+{
+	set_up();
+	ring->wants_stamps = true;
+	frames_come(1);
+	card.fails = true;
+	CHECK_EQ(look(16), 0);
+	CHECK(!card.is_polling);
+	CHECK(atomic_load(&dev.failure) != 0);
 	tear_down();
 }
