@@ -23,7 +23,7 @@ calls_are_in_the_matrix() {
 # The start-up steps exist, once each.
 startup_steps_exist() {
 	local step failed=0
-	for step in $(sed -nE 's/^STARTUP\((\w+),.*/\1/p' src/core/startup.def); do
+	for step in $(sed -nE 's/^STARTUP(_SEEN)?\((\w+),.*/\2/p' src/core/startup.def); do
 		[ "$(grep -cE "^static int $step\(void\)" src/core/runtime.c)" = 1 ] ||
 			{ echo "no step $step"; failed=1; }
 	done

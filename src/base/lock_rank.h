@@ -53,8 +53,8 @@ enum lock_rank {
 	LOCK_RANK_WAITERS,
 	/* sock: the filter of all twins that are guards is loaded once. */
 	LOCK_RANK_TCP_DROPPER,
-	/* sock: the helper that keeps a right answers one question after the other. */
-	LOCK_RANK_TCP_RIGHT,
+	/* fd: the process that keeps rights answers one question after the other. */
+	LOCK_RANK_RIGHT_KEEPER,
 	/* sock: a child asks its parent for a connection, by a channel that must stay
 	 * open until the answer has come. */
 	LOCK_RANK_KIN,

@@ -21,6 +21,7 @@
 #include "dev/xdp/xdp.h"
 #include "fd/fd_internal.h"
 #include "fd/fd_visit.h"
+#include "fd/right_keeper.h"
 #include "iomux/mux.h"
 #include "net/net.h"
 #include "net/wait.h"
@@ -138,6 +139,11 @@ static bool may_be_rdma(const struct options *o)
 	       (o->ring == RING_AUTO && file_is_there("/sys/class/infiniband"));
 }
 
+static bool may_be_xdp(const struct options *o)
+{
+	return o->ring == RING_AUTO || o->ring == RING_XDP;
+}
+
 /* Opens each back end that is wanted and whose module is there. On each interface
  * they are tried in this order. */
 static void open_backends(void)
@@ -155,7 +161,7 @@ static void open_backends(void)
 		bool is_wanted;
 	} list[] = {
 		{ "rdma", &rdma, may_be_rdma(o) },
-		{ "xdp", &xdp, o->ring == RING_AUTO || o->ring == RING_XDP },
+		{ "xdp", &xdp, may_be_xdp(o) },
 	};
 
 	_Static_assert(ARRAY_LEN(list) <= NET_BACKENDS_MAX, "room for all");
@@ -346,13 +352,19 @@ static int start(struct net **net_out)
 }
 
 /* Filters that the user has set up never see the packets of accelerated sockets. We
- * say so once, or leave sockets to the kernel if that is wanted. If we have no right
- * to look for filters, we have no right to accelerate either. */
+ * say so once, or leave sockets to the kernel if that is wanted. A process that has
+ * given up its rights may not see them. */
 static bool is_kept_by_firewall(void)
 {
 	char text[FIREWALL_TEXT_SIZE];
 
-	if (firewall_read(network.netlink, text, sizeof(text)) <= 0)
+	int cnt = firewall_read(network.netlink, text, sizeof(text));
+
+	if (cnt == -EPERM && network.options->respect_firewall) {
+		log_info("This process has no right to see filters of packets; sockets stay with the kernel (VMA_RESPECT_FIREWALL)");
+		return true;
+	}
+	if (cnt <= 0)
 		return false;
 	log_info("Packets of accelerated sockets are not seen by: %s%s", text,
 		 network.options->respect_firewall ?
@@ -645,9 +657,10 @@ void network_before_exec(void)
 
 void network_before_rights_go(void)
 {
-	struct net *net = network_get_made();
-
-	if (net && !atomic_load(&network.is_over))
+	/* of the devices that may still be opened, only AF_XDP's without rights */
+	if (!atomic_load(&network.is_over) &&
+	    (network_get_made() ||
+	     (network.failure == REASON_NONE && may_be_xdp(network.options))))
 		sock_kinds_before_rights_go();
 }
 
@@ -670,6 +683,7 @@ void network_forked(void)
 	/* The local device of tests belongs to the parent as well. */
 	network.local_dev = NULL;
 	network.failure = REASON_NONE;
+	right_keeper_forked();
 	rings_forked();
 	sock_kinds_forked();
 	waiters_forked();

@@ -41,6 +41,8 @@ extern char **environ;
 
 enum runtime_state {
 	NOT_STARTED,
+	/* Has done what is not seen (startup.def). */
+	PREPARED,
 	STARTED,
 	FAILED,
 	/* The parent has started. What each process has of its own is still to be
@@ -49,7 +51,7 @@ enum runtime_state {
 };
 
 static struct {
-	/* Leaves NOT_STARTED once, under `lock`. A fork turns STARTED into FORKED. */
+	/* Moves on under `lock`. A fork turns STARTED into FORKED. */
 	_Atomic enum runtime_state state;
 	struct mutex lock;
 	_Atomic bool has_left_namespace;
@@ -203,55 +205,86 @@ static int start_banner(void)
 	return 0;
 }
 
-static int run_steps(void)
-{
-#define STARTUP(step, needs)           \
+#define RUN_STEP(step, needs)          \
 	do {                           \
 		int err_ = step();     \
 		if (err_)              \
 			return err_;   \
 	} while (0);
+
+static int run_steps(void)
+{
+#define STARTUP RUN_STEP
 #include "core/startup.def"
 	return 0;
 }
 
+static int run_seen_steps(void)
+{
+#define STARTUP_SEEN RUN_STEP
+#include "core/startup.def"
+	return 0;
+}
+
+/* The next state, for who wants that one. */
+static int next_state(enum runtime_state wanted, enum runtime_state *state)
+{
+	int err = 0;
+
+	if (*state == NOT_STARTED) {
+		err = run_steps();
+		*state = PREPARED;
+	}
+	if (!err && *state == PREPARED && wanted == STARTED) {
+		err = run_seen_steps();
+		*state = STARTED;
+	}
+	if (*state == FORKED && wanted == STARTED) {
+		stats_start_again();
+		*state = STARTED;
+	}
+	return err;
+}
+
 /* Starts the library, unless that has been done. In the bracket. */
-static void start_once(void)
+static void start_once(enum runtime_state wanted)
 {
 	enum runtime_state state;
-	int err = 0;
+	int err;
 
 	mutex_acquire(&runtime.lock);
 	state = atomic_load(&runtime.state);
-	if (state == NOT_STARTED)
-		err = run_steps();
-	else if (state == FORKED)
-		stats_start_again();
-	if (err)
+	err = next_state(wanted, &state);
+	if (err) {
 		log_err("cannot start (%s); all sockets stay with the kernel",
 			strerror(-err));
-	if (state == NOT_STARTED || state == FORKED)
-		atomic_store_explicit(&runtime.state, err ? FAILED : STARTED,
-				      memory_order_release);
+		state = FAILED;
+	}
+	atomic_store_explicit(&runtime.state, state, memory_order_release);
 	mutex_release(&runtime.lock);
 }
 
 /* Starts the library if this is the first time. While we hold the lock, no handler
  * of the program may fork or jump out; the bracket does not keep handlers out before
  * there is a trampoline, so we hold signals. Outside the bracket. */
+static COLD void start_holding_signals(enum runtime_state wanted)
+{
+	struct signals_hold hold;
+
+	signals_hold(&hold);
+	os_enter();
+	start_once(wanted);
+	os_leave();
+	signals_unhold(&hold);
+}
+
 static void ensure_started(void)
 {
 	enum runtime_state state =
 		atomic_load_explicit(&runtime.state, memory_order_acquire);
-	struct signals_hold hold;
 
-	if (LIKELY(state == STARTED || state == FAILED))
-		return;
-	signals_hold(&hold);
-	os_enter();
-	start_once();
-	os_leave();
-	signals_unhold(&hold);
+	if (UNLIKELY(state != STARTED && state != FAILED))
+		start_holding_signals(STARTED);
 }
 
 static enum reason reason_by_kind(int domain, int type)
@@ -443,14 +476,27 @@ void runtime_filtering(void)
 	errno = saved_errno;
 }
 
+/* Sockets of one kind, at least, may be ours. */
+static bool may_accelerate(void)
+{
+	return atomic_load(&runtime.state) != FAILED &&
+	       (reason_by_policy(SOCK_STREAM) == REASON_NONE ||
+		reason_by_policy(SOCK_DGRAM) == REASON_NONE);
+}
+
+/* Many programs give up their rights before their first socket. Interfaces are opened by
+ * the first one only, so somebody has to keep the rights for that. */
 void runtime_rights_going(void)
 {
 	int saved_errno = errno;
 
-	if (os_is_inside() || !rights_is_net_admin())
+	if (os_is_inside() || atomic_load(&runtime.is_filtered) || !rights_is_net_admin())
 		return;
+	if (atomic_load_explicit(&runtime.state, memory_order_acquire) == NOT_STARTED)
+		start_holding_signals(PREPARED);
 	os_enter();
-	network_before_rights_go();
+	if (network_is_made() || may_accelerate())
+		network_before_rights_go();
 	os_leave();
 	errno = saved_errno;
 }

@@ -1,5 +1,5 @@
 # The contract is a header; each back end is a folder.
-dev_headers = %D%/backend.h %D%/ring.h %D%/dev_services.h \
+dev_headers = %D%/backend.h %D%/pass_program.h %D%/ring.h %D%/dev_services.h \
 	%D%/dev_services.def
 
 # In memory, for tests alone, and its bad links, which other simulations use, too.
@@ -37,7 +37,8 @@ xdp_sources = \
 	%D%/xdp/ethtool.h %D%/xdp/ethtool.c \
 	%D%/xdp/kernel_btf.h %D%/xdp/kernel_btf.c \
 	%D%/xdp/owner.h %D%/xdp/owner.c %D%/xdp/ring.c %D%/xdp/steer.h \
-	%D%/xdp/steer.c %D%/xdp/steer_object.h %D%/xdp/xdp.h \
+	%D%/xdp/steer.c %D%/xdp/steer_load.h %D%/xdp/steer_load.c \
+	%D%/xdp/steer_object.h %D%/xdp/xdp.h \
 	%D%/xdp/xdp_priv.h %D%/xdp/xsk.h %D%/xdp/xsk.c
 xdp_cppflags = $(AM_CPPFLAGS) $(XDP_CFLAGS) -DBACKEND_NAME='"xdp"'
 xdp_ldflags = $(AM_LDFLAGS) -module -avoid-version -Wl,-z,defs \

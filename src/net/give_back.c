@@ -10,9 +10,11 @@
 #include <string.h>
 
 #include "base/syscall_raw.h"
-#include "dev/ring.h"
+#include "dev/pass_program.h"
 #include "fd/fd_internal.h"
+#include "fd/right_keeper.h"
 #include "os/real.h"
+#include "os/rights.h"
 #include "pkt/wire.h"
 
 /* -- pieces ------------------------------------------------------------------ */
@@ -230,31 +232,25 @@ static long bpf(int command, union bpf_attr *attr)
 			   sizeof(*attr), 0, 0, 0);
 }
 
-/* The program puts some bytes of metadata in front of the frame. By their number the
- * steering program knows that the frame is one that we have given back. */
-static const struct bpf_insn pass[] = {
-	{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_2,
-	  .imm = -RING_GIVEN_BACK_META },
-	{ .code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_xdp_adjust_meta },
-	{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0,
-	  .imm = XDP_PASS },
-	{ .code = BPF_JMP | BPF_EXIT },
-};
+/* By whoever has the rights. */
+static int load_program(void)
+{
+	const struct keeper_request request = { .op = KEEPER_PASS };
+	int fd, err;
+
+	if (rights_is_net_admin())
+		return pass_program_load();
+	err = right_keeper_ask(&request, NULL, &fd);
+	return err ? err : fd;
+}
 
 void give_back_open(struct give_back *door)
 {
-	union bpf_attr attr = {
-		.prog_type = BPF_PROG_TYPE_XDP,
-		.insns = (uintptr_t)pass,
-		.insn_cnt = ARRAY_LEN(pass),
-		.license = (uintptr_t)"Dual BSD/GPL",
-		.prog_name = "vma_give_back",
-	};
-	long fd = bpf(BPF_PROG_LOAD, &attr);
+	int fd = load_program();
 
-	atomic_init(&door->prog, (int)MAX(fd, -1L));
+	atomic_init(&door->prog, MAX(fd, -1));
 	if (fd >= 0)
-		(void)!fd_internal_adopt((int)fd, &door->prog);
+		(void)!fd_internal_adopt(fd, &door->prog);
 }
 
 void give_back_close(struct give_back *door)

@@ -27,8 +27,8 @@ struct give_back {
 	_Atomic int prog;
 };
 
-/* Loads the program. This needs rights that the process may give up later. If it
- * fails, or was not done, give_back_frame returns -EPERM. */
+/* Loads the program, for which this process has the rights, or another one keeps them.
+ * If it fails, or was not done, give_back_frame returns -EPERM. */
 void give_back_open(struct give_back *door);
 void give_back_close(struct give_back *door);
 

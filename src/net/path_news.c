@@ -11,8 +11,10 @@
 #include <sys/socket.h>
 
 #include "ip/ip_icmp.h"
+#include "fd/right_keeper.h"
 #include "net/net.h"
 #include "os/real.h"
+#include "os/rights.h"
 #include "pkt/wire.h"
 
 enum {
@@ -60,14 +62,28 @@ static int let_in(int fd)
 	return 0;
 }
 
+/* By whoever has the right. */
+static int make_socket(void)
+{
+	const struct keeper_request request = { .op = KEEPER_ICMP };
+	int fd, err;
+
+	if (!rights_is_net_admin()) {
+		err = right_keeper_ask(&request, NULL, &fd);
+		return err ? err : fd;
+	}
+	fd = real.socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK,
+			 IPPROTO_ICMP);
+	return fd < 0 ? -errno : fd;
+}
+
 int path_news_open(void)
 {
-	int fd = real.socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK,
-			     IPPROTO_ICMP);
+	int fd = make_socket();
 	int err;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	err = let_in(fd);
 	if (err) {
 		real.close(fd);

@@ -9,9 +9,11 @@ import ctypes
 import errno
 import fcntl
 import os
+import random
 import signal
 import socket
 import struct
+import subprocess
 import sys
 import time
 
@@ -132,7 +134,7 @@ def goes_unnoticed():
     say("helpers", len(found))
     rights, inherited, ambient, filtered = status_of(
         found[0], "CapEff", "CapInh", "CapAmb", "Seccomp")
-    say("rights", int(rights, 16) == 1 << 12, int(ambient, 16), filtered)
+    say("rights", int(rights, 16) == 1 << 12 | 1 << 13 | 1 << 38 | 1 << 39, int(ambient, 16), filtered)
     say("of its own", len(os.listdir(f"/proc/{found[0]}/fd"))
         if os.geteuid() == 0 else "not to be seen")
     say("session", os.getsid(found[0]) == found[0])
@@ -279,7 +281,236 @@ def killed_helper():
     say("again", echoed(again, 10), echoed(s, 10))
 
 
+def drop_by_capset():
+    """All of them, of root that stays root."""
+    header = struct.pack("Ii", 0x20080522, 0)
+    if ctypes.CDLL(None, use_errno=True).capset(header, bytes(24)) != 0:
+        raise OSError(ctypes.get_errno(), "capset")
+
+
+drops = {"setuid": lambda: os.setuid(NOBODY), "capset": drop_by_capset,
+         "number": lambda: ctypes.CDLL(None).syscall(105, NOBODY)}
+
+
+def talked_by_udp(cnt):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.bind((os.environ.get("OWN", "0.0.0.0"), 0))
+    s.connect((peer, port + 1))
+    s.settimeout(5)
+    good = 0
+    for i in range(cnt):
+        s.send(b"%d" % i)
+        good += s.recv(100) == b"%d" % i
+    return good
+
+
+def rights_first():
+    """The rights are gone before the first socket."""
+    drops[os.environ["DROP"]]()
+    say("rights", status_of("self", "CapEff")[0].strip("0") or "none")
+    say("datagrams", talked_by_udp(400))
+    s = connected()
+    say("echo", echoed(s, 400))
+    server = socket.create_server((os.environ["OWN"], port + 2))
+    say("accepted", serve_once(server))
+    pid = os.fork()
+    if pid == 0:
+        say("child", echoed(s, 10))
+        os._exit(0)
+    say("child ended", os.waitpid(pid, 0)[1])
+    say("parent", echoed(s, 10))
+
+
+def serve_once(server):
+    """The mate in the other namespace connects as soon as it can."""
+    s = server.accept()[0]
+    server.close()
+    good = 0
+    while True:
+        text = s.recv(100)
+        if not text:
+            return good
+        s.sendall(text)
+        good += 1
+
+
+def mate():
+    """Echoes datagrams, and connects to rights_first, over and over."""
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.bind((peer, port + 1))
+    if os.fork() == 0:
+        while True:
+            text, whence = s.recvfrom(100)
+            s.sendto(text, whence)
+    say("ready")
+    while True:
+        try:
+            c = socket.create_connection((os.environ["OWN"], port + 2), timeout=10)
+        except OSError:
+            time.sleep(0.05)
+            continue
+        c.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        try:
+            echoed(c, 400)
+        except OSError:
+            pass
+        c.close()
+
+
+def dropped_and_killed():
+    """The helper is killed while an interface is open, and before one is."""
+    read_end, write_end = os.pipe()
+    killer = os.fork()
+    if killer == 0:
+        os.close(write_end)
+        os.kill(int(os.read(read_end, 20)), signal.SIGKILL)
+        os._exit(0)
+    os.setuid(NOBODY)
+    if os.environ["WHEN"] == "open":
+        say("datagrams", talked_by_udp(10))
+    found = helpers()
+    os.write(write_end, b"%d" % found[0])
+    os.waitpid(killer, 0)
+    await_true(lambda: not os.path.exists(f"/proc/{found[0]}") or
+               status_of(found[0], "State")[0].startswith("Z"))
+    say("datagrams", talked_by_udp(400))
+
+
+def forked_later():
+    """A child of a process without rights has none, and no helper either."""
+    os.setuid(NOBODY)
+    if os.fork() == 0:
+        say("child", talked_by_udp(100))
+        os._exit(0)
+    os.wait()
+    say("parent", talked_by_udp(100))
+
+
+def worker():
+    """A child that gives them up itself, as a server's worker does."""
+    if os.fork() == 0:
+        os.setuid(NOBODY)
+        say("child", talked_by_udp(400))
+        say("helpers", len(helpers()))
+        os._exit(0)
+    os.wait()
+    say("helpers", len(helpers()))
+
+
+def other_namespace():
+    """The helper is of the first one; the second one is entered unseen."""
+    libc = ctypes.CDLL("libc.so.6", use_errno=True)
+    os.seteuid(NOBODY)
+    libc.seteuid(0)
+    if libc.unshare(0x40000000) != 0:  # CLONE_NEWNET
+        raise OSError(ctypes.get_errno(), "unshare")
+    os.system("ip link add v0 type veth peer name v1; ip address add 10.79.0.1/24 dev v0;"
+              "ip link set v0 up; ip link set v1 up;"
+              "ip neighbour add 10.79.0.2 dev v0 lladdr 2:0:0:0:0:9")
+    libc.seteuid(NOBODY)
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    say("sent", s.sendto(b"x", ("10.79.0.2", 9)))
+
+
+REPAIR, XSK, ICMP, PASS, STEER, ATTACH = range(6)
+
+
+class Helper:
+    """vma_way_back with us as its program."""
+
+    def __init__(self):
+        self.end, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.program = subprocess.Popen([os.environ["HELPER"]], stdin=other)
+        other.close()
+        self.end.settimeout(20)
+        self.ready = struct.unpack("i", self.end.recv(100))[0]
+
+    def ask(self, message, fds=()):
+        """The answer, and how many descriptors came with it: kept in self.fds."""
+        socket.send_fds(self.end, [message], list(fds))
+        text, self.fds, _, _ = socket.recv_fds(self.end, 100, 20)
+        return struct.unpack("i", text)[0], len(self.fds)
+
+    def fd_cnt(self):
+        return len(os.listdir(f"/proc/{self.program.pid}/fd"))
+
+
+def request(op, flags=0, value=0, ifindex=0, sight=0, rules=0):
+    return struct.pack("IIiiII", op, flags, value, ifindex, sight, rules)
+
+
+def close_all(fds):
+    for fd in fds:
+        os.close(fd)
+
+
+def strict():
+    """What the helper does for whom, and what not."""
+    helper = Helper()
+    before = helper.fd_cnt()
+    tcp, udp = socket.socket(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    for name, message, fds in (
+            ("repair", request(REPAIR, value=1), [tcp.fileno()]),
+            ("end of repair", request(REPAIR, value=-1), [tcp.fileno()]),
+            ("of no TCP socket", request(REPAIR, value=1), [udp.fileno()]),
+            ("of two", request(REPAIR, value=1), [tcp.fileno()] * 2),
+            ("of none", request(REPAIR, value=1), []),
+            ("another value", request(REPAIR, value=2), [tcp.fileno()]),
+            ("AF_XDP", request(XSK), []),
+            ("with more", request(XSK, ifindex=1), []),
+            ("with a descriptor", request(XSK), [tcp.fileno()]),
+            ("with six", request(XSK), [tcp.fileno()] * 6),
+            ("too long", request(XSK) + b"\0", []),
+            ("too short", request(XSK)[:-1], []),
+            ("ICMP", request(ICMP), []),
+            ("no such thing", request(6), []),
+            ("no interface", request(STEER, rules=4096), []),
+            ("no such sight", request(STEER, ifindex=1, sight=9, rules=4096), []),
+            ("too many rules", request(STEER, ifindex=1, rules=1 << 30), []),
+            ("no such flag", request(STEER, 4, ifindex=1, rules=4096), [])):
+        result, cnt = helper.ask(message, fds)
+        say(name, errno.errorcode.get(-result, result), cnt)
+        close_all(helper.fds)
+    say("steering", *helper.ask(request(STEER, ifindex=1, rules=4096)))
+    steering = helper.fds
+    say("another program", helper.ask(request(PASS))[0])
+    say("attached", *helper.ask(request(ATTACH, ifindex=1), helper.fds))
+    say("no interface", helper.ask(request(ATTACH, ifindex=1 << 30), steering[:1])[0] < 0)
+    say("its own", *helper.ask(request(ATTACH, ifindex=1), steering[:1]))
+    close_all(steering)
+    say("nothing is left", helper.fd_cnt() == before)
+
+
+def any_request():
+    """Whatever comes, it answers, and goes on."""
+    seed = int(os.environ.get("SEED") or time.time_ns() % 1000000)
+    print("seed", seed, file=sys.stderr)
+    chance = random.Random(seed)
+    helper = Helper()
+    before = helper.fd_cnt()
+    things = [socket.socket().detach(), os.open("/dev/null", os.O_RDWR), *os.pipe(),
+              socket.socket(socket.AF_INET, socket.SOCK_DGRAM).detach()]
+    numbers = [0, 0, 0, 0, 1, 1, 2, 3, 4, 4096, 32768, 1 << 31, (1 << 32) - 1]
+    for _ in range(3000):
+        message = struct.pack("6I", chance.choice([0, 1, 2, 3, 4, 5, 6, 1 << 31]),
+                              *(chance.choice(numbers) for _ in range(5)))
+        if chance.random() < 0.1:
+            message = chance.randbytes(chance.randrange(1, 60))
+        fds = [chance.choice(things) for _ in range(chance.choice([0, 0, 1, 1, 2, 3, 9]))]
+        result, cnt = helper.ask(message, fds)
+        # what it has made may serve for the next request
+        for fd in helper.fds:
+            os.dup2(fd, chance.choice(things))
+            os.close(fd)
+        if result > 0 or (result and cnt):
+            say("answered", result, cnt, message, fds)
+    say("goes on", *helper.ask(request(XSK)), helper.program.poll())
+    say("nothing is left", helper.fd_cnt() == before)
+
+
 cases = {f.__name__: f for f in (
+    rights_first, mate, dropped_and_killed, forked_later, worker, other_namespace,
+    strict, any_request,
     goes_on, comes_back, comes_back_with_rights, reaper, goes_unnoticed, unseen,
     another_helper, no_helper_wanted, killed_helper, stays, ends_full, reads_late)}
 cases[case]()

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# Programs that give up their rights with TCP connections of ours, over AF_XDP to a peer
-# on the kernel: a helper keeps the right by which connections go back to the kernel
-# (tools/vma_way_back). What the program says is what it says on the kernel, but for the
+# Programs that give up their rights with TCP connections of ours, or before their first
+# socket, over AF_XDP to a peer on the kernel: a helper keeps the rights by which connections
+# go back to the kernel, and interfaces are opened (tools/vma_way_back). What the program says is what it says on the kernel, but for the
 # helper.
 . "${srcdir:-.}/tests/system/tcp_lab.sh"
 
@@ -89,9 +89,9 @@ helper_does_it_all() {
 		-e trace=setsockopt /usr/bin/python3 "$rights" comes_back_with_rights \
 		10.78.0.2 7000) </dev/null >"$work/out" 2>"$work/err"
 	says "child 10" "child ended 0" "parent 10" || return 1
-	# where a descriptor is sent to the helper it is that after its channel
+	# where a descriptor is sent to the helper it is that after its channel and the kernel's types
 	grep -h TCP_REPAIR, "$work"/trace.* >"$work/switches"
-	[ -s "$work/switches" ] && ! grep -v '^setsockopt(1, ' "$work/switches"
+	[ -s "$work/switches" ] && ! grep -v '^setsockopt([12], ' "$work/switches"
 }
 
 helper_that_is_killed_is_replaced() {
@@ -159,6 +159,128 @@ end_that_cannot_be_delivered() {
 	wait_for ECONNRESET "$work/late"
 }
 
+# Packets of UDP and TCP that the kernel has received in the namespace of the program.
+by_kernel() {
+	ip netns exec $a awk '/^Udp: [0-9]/ { n += $2 } /^Tcp: [0-9]/ { n += $11 } END { print n }' \
+		/proc/net/snmp
+}
+# At most so many of what has come since mark_all.
+mark_all() {
+	kernel_before=$(by_kernel)
+}
+at_most_by_kernel() {
+	local cnt=$(($(by_kernel) - kernel_before))
+	[ $cnt -le "$1" ] || { echo "the kernel had $cnt"; grep -v '\[VMA_' "$work/a.log"; return 1; }
+}
+at_least_by_kernel() {
+	local cnt=$(($(by_kernel) - kernel_before))
+	[ $cnt -ge "$1" ] || { echo "the kernel had $cnt"; return 1; }
+}
+
+# Rights that are gone before the first socket: the helper opens the interface. UDP, a
+# connection either way, and one that goes back, as on the kernel.
+gone_before_the_first_socket() {
+	local how
+	set -- "rights none" "datagrams 400" "echo 400" "accepted 400" "child 10" "child ended 0" "parent 10"
+	run - rights_first DROP=setuid OWN=10.78.0.1
+	says "$@" || return 1
+	for how in setuid capset number; do
+		mark_all
+		run a.log rights_first DROP=$how OWN=10.78.0.1
+		says "$@" && at_most_by_kernel 150 || { echo "by $how"; return 1; }
+	done
+}
+
+# Without a helper, the interface stays the kernel's, and the log says why.
+without_a_helper_nothing_is_opened() {
+	local way
+	for way in self off; do
+		mark_all
+		run a.log rights_first DROP=setuid OWN=10.78.0.1 VMA_WAY_BACK=$way
+		says "rights none" "datagrams 400" "echo 400" "accepted 400" "child 10" \
+			"child ended 0" "parent 10" && at_least_by_kernel 1000 || return 1
+		[ "$(grep -c 'v0 stays with the kernel: the process may not drive' "$work/a.log")" = 1 ] ||
+			{ grep -v '\[VMA_' "$work/a.log"; return 1; }
+	done
+}
+
+# A program that is started without rights has never had any.
+started_without_rights() {
+	mark_all
+	rm -f "$work/a.log"
+	(in_ns $a a.log timeout -k 5 60 env DROP=setuid OWN=10.78.0.1 setpriv --reuid 65534 \
+		--regid 65534 --clear-groups --inh-caps=-all /usr/bin/python3 "$rights" \
+		worker 10.78.0.2 7000) </dev/null >"$work/out" 2>"$work/err"
+	says "child 400" "helpers 0" "helpers 0" && at_least_by_kernel 400
+}
+
+# A helper that is killed takes no interface with it. Without it none is opened.
+helper_of_interfaces_is_killed() {
+	mark_all
+	run a.log dropped_and_killed WHEN=open
+	says "datagrams 10" "datagrams 400" && at_most_by_kernel 40 || return 1
+	mark_all
+	run a.log dropped_and_killed WHEN=before
+	says "datagrams 400" && at_least_by_kernel 400 || return 1
+	[ "$(grep -c 'v0 stays with the kernel: the process may not drive' "$work/a.log")" = 1 ] &&
+		[ "$(grep -c 'helper that gives.*new TCP sockets and interfaces are the kernel' "$work/a.log")" = 1 ] ||
+		{ grep -v '\[VMA_' "$work/a.log"; return 1; }
+}
+
+# Whom a process without rights has forked has neither rights nor helper.
+child_of_one_without_rights() {
+	mark_all
+	run a.log forked_later
+	says "child 100" "parent 100" && at_least_by_kernel 100 && at_most_by_kernel 140
+}
+
+# A child that gives up its rights has a helper of its own, and its parent none.
+workers_have_their_own() {
+	mark_all
+	run a.log worker
+	says "child 400" "helpers 1" "helpers 0" && at_most_by_kernel 40
+}
+
+# Filters of packets cannot be seen without rights; who wants them respected has the kernel.
+filters_that_cannot_be_seen() {
+	mark_all
+	run a.log worker VMA_RESPECT_FIREWALL=1
+	says "child 400" "helpers 1" "helpers 0" && at_least_by_kernel 400
+}
+
+# A program whose sockets are the kernel's by a rule needs no helper.
+no_helper_by_rules() {
+	printf '%s\n' "application-id * *" "use os tcp_server *:*" "use os tcp_client *:*" \
+		"use os udp_receiver *:*" "use os udp_sender *:*" "use os udp_connect *:*" \
+		>"$work/rules"
+	run a.log worker VMA_CONFIG_FILE="$work/rules"
+	says "child 400" "helpers 0" "helpers 0"
+}
+
+# Interfaces of another network namespace are not what it keeps the rights for.
+another_namespace() {
+	run a.log other_namespace
+	says "sent 1" && grep -q 'v0 stays with the kernel: the process may not drive' "$work/a.log" ||
+		{ grep -v '\[VMA_' "$work/a.log"; return 1; }
+}
+
+# It does what the list says, for whoever asks, and nothing by other words.
+helper_is_strict() {
+	run - strict HELPER="$builddir/tools/vma_way_back/vma_way_back"
+	says "repair 0 0" "end of repair 0 0" "of no TCP socket ENOPROTOOPT 0" "of two EINVAL 0" \
+		"of none EINVAL 0" "another value EINVAL 0" "AF_XDP 0 1" "with more EINVAL 0" \
+		"with a descriptor EINVAL 0" "with six EINVAL 0" "too long EINVAL 0" \
+		"too short EINVAL 0" "ICMP 0 1" "no such thing EINVAL 0" "no interface EINVAL 0" \
+		"no such sight EINVAL 0" "too many rules EINVAL 0" "no such flag EINVAL 0" \
+		"steering 0 5" "another program 0" "attached -22 0" "no interface True" \
+		"its own 0 1" "nothing is left True"
+}
+
+helper_takes_any_request() {
+	run - any_request HELPER="$builddir/tools/vma_way_back/vma_way_back"
+	says "goes on 0 1 None" "nothing is left True"
+}
+
 # Started by hand it says what it is.
 helper_alone_says_what_it_is() {
 	local status
@@ -176,12 +298,18 @@ fi
 make_lab || { tap_not_ok lab "cannot make the namespaces"; tap_end; exit; }
 (in_ns $b - "$builddir/tests/system/tcp_peer" serve 10.78.0.2 7000) >"$work/peer" 2>&1 &
 wait_for ready "$work/peer"
+(in_ns $b - env OWN=10.78.0.1 /usr/bin/python3 "$rights" mate 10.78.0.2 7000) >"$work/mate" 2>&1 &
+wait_for ready "$work/mate"
 for case in ${CASES:-connections_stay_ours without_a_helper_they_go_back \
 	child_has_one_given_back helper_is_not_noticed \
 	helper_that_is_killed_costs_no_connection rights_that_go_unseen helper_does_it_all \
 	helper_that_is_killed_is_replaced helper_waits_for_an_interface \
 	no_helper_no_acceleration nothing_goes_back ends_with_all_delivered \
-	end_that_cannot_be_delivered helper_alone_says_what_it_is}; do
+	end_that_cannot_be_delivered gone_before_the_first_socket \
+	without_a_helper_nothing_is_opened started_without_rights \
+	helper_of_interfaces_is_killed child_of_one_without_rights workers_have_their_own \
+	filters_that_cannot_be_seen no_helper_by_rules another_namespace helper_is_strict \
+	helper_takes_any_request helper_alone_says_what_it_is}; do
 	tap_check "$case" "$case"
 done
 tap_end

@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Keeps one right for a program that is about to give up its own: to switch TCP_REPAIR,
- * without which no accelerated connection can become the kernel's. libvma starts it
- * (sock/tcp/tcp_right.h) with a socket as its standard input. Each message there is a
- * value and a descriptor; the answer is 0 or a negative errno. It can do nothing else: it
- * has no other descriptor, no other right, and a filter of its system calls. It ends with
- * the last process that has the other end.
+ * Keeps rights for a program that is about to give up its own: to switch TCP_REPAIR, without
+ * which no accelerated connection can become the kernel's, and to drive interfaces. libvma
+ * starts it (fd/right_keeper.h) with a socket as its standard input, over which it does what
+ * os/keeper_abi.h says and nothing else: it has no other right, runs in the network namespace
+ * in which it was started, loads only what is compiled into it, and has a filter of its system
+ * calls. It ends with the last process that has the other end.
  */
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
+#include <linux/bpf.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -26,20 +29,36 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/linux_compat.h"
+#include "dev/pass_program.h"
+#include "os/keeper_abi.h"
+#include "os/real.h"
+#include "tools/vma_way_back/steering.h"
+
 enum { CHANNEL = STDIN_FILENO };
 
 /* -- nothing but what it takes ------------------------------------------------------- */
 
-static int keep_one_right(void)
+/* Of those that it has been started with: TCP_REPAIR, links and XDP programs take the first,
+ * sockets of AF_XDP the second, maps the third, and the way in which the steering programs
+ * handle pointers the last. */
+static int keep_rights(void)
 {
+	static const int wanted[] = { CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF, CAP_PERFMON };
 	struct __user_cap_header_struct header = {
 		.version = _LINUX_CAPABILITY_VERSION_3,
 	};
-	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {
-		{ .effective = CAP_TO_MASK(CAP_NET_ADMIN),
-		  .permitted = CAP_TO_MASK(CAP_NET_ADMIN) },
-	};
+	struct __user_cap_data_struct had[_LINUX_CAPABILITY_U32S_3] = { 0 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = { 0 };
 
+	if (syscall(SYS_capget, &header, had) != 0)
+		return -1;
+	for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
+		size_t at = CAP_TO_INDEX(wanted[i]);
+
+		data[at].permitted |= had[at].permitted & CAP_TO_MASK(wanted[i]);
+		data[at].effective = data[at].permitted;
+	}
 	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	return (int)syscall(SYS_capset, &header, data);
 }
@@ -61,6 +80,7 @@ enum { MACHINE = (int)AUDIT_ARCH_PPC64LE };
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)(value), 0, skip)
 #define ALLOW BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 #define KILL BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
+#define REFUSE BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
 
 /* The numbers that the filter looks at are small, and on machines of either order of bytes
  * the lower halves of arguments are compared. */
@@ -72,6 +92,9 @@ enum { MACHINE = (int)AUDIT_ARCH_PPC64LE };
 		 offsetof(struct seccomp_data, args[n]) + 4)
 #endif
 
+/* Allows a call. */
+#define CALL(number) UNLESS(number, 1), ALLOW
+
 static int filter_calls(void)
 {
 	struct sock_filter filter[] = {
@@ -80,21 +103,61 @@ static int filter_calls(void)
 		BPF_STMT(BPF_JMP | BPF_JA, 1),
 		KILL,
 		LOAD(nr),
-		UNLESS(SYS_recvmsg, 1),
-		ALLOW,
-		UNLESS(SYS_sendto, 1),
-		ALLOW,
-		UNLESS(SYS_close, 1),
-		ALLOW,
-		UNLESS(SYS_exit_group, 1),
-		ALLOW,
-		UNLESS(SYS_setsockopt, 5),
+		CALL(SYS_recvmsg),
+		CALL(SYS_sendmsg),
+		CALL(SYS_close),
+		CALL(SYS_exit_group),
+		UNLESS(SYS_setsockopt, 6),
 		LOAD_ARGUMENT(1),
 		UNLESS(IPPROTO_TCP, 3),
 		LOAD_ARGUMENT(2),
 		UNLESS(TCP_REPAIR, 1),
 		ALLOW,
-		KILL,
+		REFUSE,
+		/* sockets of AF_XDP, and of ICMP */
+		UNLESS(SYS_socket, 8),
+		LOAD_ARGUMENT(0),
+		UNLESS(AF_XDP, 1),
+		ALLOW,
+		UNLESS(AF_INET, 3),
+		LOAD_ARGUMENT(2),
+		UNLESS(IPPROTO_ICMP, 1),
+		ALLOW,
+		REFUSE,
+		/* what loads programs: bpf(), memory, and copies of descriptors */
+		UNLESS(SYS_bpf, 16),
+		LOAD_ARGUMENT(0),
+		UNLESS(BPF_MAP_CREATE, 1),
+		ALLOW,
+		UNLESS(BPF_MAP_UPDATE_ELEM, 1),
+		ALLOW,
+		UNLESS(BPF_MAP_FREEZE, 1),
+		ALLOW,
+		UNLESS(BPF_PROG_LOAD, 1),
+		ALLOW,
+		UNLESS(BPF_BTF_LOAD, 1),
+		ALLOW,
+		UNLESS(BPF_OBJ_GET_INFO_BY_FD, 1),
+		ALLOW,
+		UNLESS(BPF_LINK_CREATE, 1),
+		ALLOW,
+		REFUSE,
+		CALL(SYS_brk),
+		CALL(SYS_mmap),
+		CALL(SYS_munmap),
+		CALL(SYS_mremap),
+		CALL(SYS_madvise),
+		CALL(SYS_fcntl),
+		CALL(SYS_dup3),
+		CALL(SYS_memfd_create),
+		/* the kernel's types, of a file that is open */
+		CALL(SYS_read),
+		CALL(SYS_fstat),
+		CALL(SYS_newfstatat),
+		CALL(SYS_uname),
+		CALL(SYS_getrandom),
+		/* libbpf tries others, and goes on without */
+		REFUSE,
 	};
 	struct sock_fprog program = {
 		.len = sizeof(filter) / sizeof(filter[0]),
@@ -108,74 +171,147 @@ static int filter_calls(void)
 
 /* -- what it is for ------------------------------------------------------------------ */
 
+/* What the code that it shares with the library calls by this table. */
+struct real_calls real;
+
+static void fill_table(void)
+{
+	real.open = open;
+	real.read = read;
+	real.close = close;
+	real.fcntl = fcntl;
+}
+
+static int or_errno(int result)
+{
+	return result < 0 ? -errno : result;
+}
+
+static int switch_repair(int fd, int value)
+{
+	return or_errno(setsockopt(fd, IPPROTO_TCP, TCP_REPAIR, &value, sizeof(value)));
+}
+
+/* 0, or a negative errno, for what is a descriptor or a negative errno. */
+static int give(int result, int *fd_out)
+{
+	*fd_out = result;
+	return result < 0 ? result : 0;
+}
+
+static int obey(const struct keeper_request *r, const int *fds, int *fds_out)
+{
+	switch (r->op) {
+	case KEEPER_REPAIR:
+		return switch_repair(fds[0], r->value);
+	case KEEPER_XSK:
+		return give(or_errno(socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0)),
+			    fds_out);
+	case KEEPER_ICMP:
+		return give(or_errno(socket(AF_INET,
+					    SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK,
+					    IPPROTO_ICMP)),
+			    fds_out);
+	case KEEPER_PASS:
+		return give(pass_program_load(), fds_out);
+	case KEEPER_STEER:
+		return steering_load(r, fds_out);
+	case KEEPER_ATTACH:
+		return give(steering_attach(r, fds[0]), fds_out);
+	default:
+		return -EINVAL;
+	}
+}
+
+/* A message, with room for more than any that is right. */
 struct message {
 	struct msghdr head;
 	struct iovec iov;
-	int32_t value;
+	uint8_t bytes[sizeof(struct keeper_request) + 1];
 	union {
 		struct cmsghdr first;
-		char room[CMSG_SPACE(sizeof(int))];
+		char room[CMSG_SPACE(KEEPER_FDS_MAX * sizeof(int))];
 	} control;
 };
 
-/* Closes all but the first descriptor; -1: there is none. */
-static int fd_of(struct message *m)
+static void init_message(struct message *m)
 {
-	struct cmsghdr *c = CMSG_FIRSTHDR(&m->head);
-	int fds[sizeof(m->control) / sizeof(int)];
-	size_t cnt;
-
-	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-		return -1;
-	cnt = (c->cmsg_len - CMSG_LEN(0)) / sizeof(*fds);
-	memcpy(fds, CMSG_DATA(c), cnt * sizeof(*fds));
-	for (size_t i = 1; i < cnt; i++)
-		close(fds[i]);
-	return cnt ? fds[0] : -1;
+	m->iov = (struct iovec){ m->bytes, sizeof(m->bytes) };
+	m->head = (struct msghdr){ .msg_iov = &m->iov,
+				   .msg_iovlen = 1,
+				   .msg_control = &m->control,
+				   .msg_controllen = sizeof(m->control) };
 }
 
-static int32_t switch_repair(int fd, int32_t value)
+/* The descriptors that came with it. The kernel has closed those for which there is no room,
+ * and there are then more than any request has. */
+static unsigned fds_of(struct message *m, int *fds)
 {
-	int as_int = value;
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m->head);
+	unsigned cnt;
 
-	if (value < -1 || value > 1)
-		return -EINVAL;
-	return setsockopt(fd, IPPROTO_TCP, TCP_REPAIR, &as_int,
-			  sizeof(as_int)) ?
-		       -errno :
-		       0;
+	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+		return 0;
+	cnt = (unsigned)((c->cmsg_len - CMSG_LEN(0)) / sizeof(*fds));
+	memcpy(fds, CMSG_DATA(c), cnt * sizeof(*fds));
+	return cnt;
+}
+
+static void close_all(const int *fds, unsigned cnt)
+{
+	for (unsigned i = 0; i < cnt; i++)
+		close(fds[i]);
+}
+
+static bool answer(int32_t word, const int *fds, unsigned cnt)
+{
+	struct message m;
+
+	init_message(&m);
+	memcpy(m.bytes, &word, sizeof(word));
+	m.iov.iov_len = sizeof(word);
+	m.control.first = (struct cmsghdr){ .cmsg_level = SOL_SOCKET,
+					    .cmsg_type = SCM_RIGHTS,
+					    .cmsg_len = CMSG_LEN(cnt * sizeof(*fds)) };
+	memcpy(CMSG_DATA(&m.control.first), fds, cnt * sizeof(*fds));
+	m.head.msg_controllen = cnt ? CMSG_SPACE(cnt * sizeof(*fds)) : 0;
+	return sendmsg(CHANNEL, &m.head, MSG_NOSIGNAL) >= 0;
 }
 
 /* False: the other end is closed. */
-static int serve(void)
+static bool serve(void)
 {
-	struct message m = { .value = 0 };
-	int32_t answer = -EBADF;
+	int fds[KEEPER_FDS_MAX], made[KEEPER_FDS_MAX];
+	struct keeper_request request;
+	unsigned cnt, made_cnt = 0;
+	struct message m;
+	bool is_told;
 	ssize_t n;
-	int fd;
+	int err;
 
-	m.iov = (struct iovec){ &m.value, sizeof(m.value) };
-	m.head = (struct msghdr){ .msg_iov = &m.iov,
-				  .msg_iovlen = 1,
-				  .msg_control = &m.control,
-				  .msg_controllen = sizeof(m.control) };
+	init_message(&m);
 	n = recvmsg(CHANNEL, &m.head, MSG_CMSG_CLOEXEC);
-	if (n < 0 && errno == EINTR)
-		return 1;
-	if (n <= 0)
-		return 0;
-	fd = fd_of(&m);
-	if (n == sizeof(m.value) && fd >= 0)
-		answer = switch_repair(fd, m.value);
-	if (fd >= 0)
-		close(fd);
-	return sendto(CHANNEL, &answer, sizeof(answer), MSG_NOSIGNAL, NULL, 0) >
-	       0;
+	if (n < 0)
+		return errno == EINTR;
+	/* a message of no bytes is no end if it brings descriptors */
+	cnt = fds_of(&m, fds);
+	if (n == 0 && !cnt)
+		return false;
+	err = m.head.msg_flags & MSG_CTRUNC ?
+		      -EINVAL :
+		      keeper_request_parse(m.bytes, (size_t)n, cnt, &request);
+	if (!err)
+		err = obey(&request, fds, made);
+	if (!err)
+		made_cnt = keeper_fds_of_answer(&request);
+	close_all(fds, cnt);
+	is_told = answer(err, made, made_cnt);
+	close_all(made, made_cnt);
+	return is_told;
 }
 
 int main(void)
 {
-	int32_t ready = 0;
 	int type;
 	socklen_t len = sizeof(type);
 	sigset_t all;
@@ -189,9 +325,11 @@ int main(void)
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, NULL);
 	(void)setsid();
-	if (keep_one_right() != 0 || filter_calls() != 0)
+	fill_table();
+	steering_prepare();
+	if (keep_rights() != 0 || filter_calls() != 0)
 		return 1;
-	if (sendto(CHANNEL, &ready, sizeof(ready), MSG_NOSIGNAL, NULL, 0) < 0)
+	if (!answer(KEEPER_ABI, NULL, 0))
 		_exit(1);
 	while (serve())
 		;

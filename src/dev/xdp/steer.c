@@ -1,25 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Loading, attaching and filling the steering program (steer.h). */
+/* The steering program that is loaded, and its maps (steer.h). */
 #include "config.h"
 
 #include "dev/xdp/steer.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/if_link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
 #include "base/log.h"
-#include "dev/xdp/kernel_btf.h"
-#include "dev/xdp/steer_object.h"
+#include "dev/xdp/steer_load.h"
 #include "dev/xdp/xdp_priv.h"
+#include "os/rights.h"
 
 struct steer {
 	struct steer_params params;
@@ -36,13 +32,6 @@ struct steer {
 };
 
 _Static_assert((int)STEER_GIVEN_BACK_META == RING_GIVEN_BACK_META, "one mark");
-
-/* The program for each sight. */
-static const char *const programs[] = {
-	[STEER_SIGHT_BYTES] = "steer_by_bytes",
-	[STEER_SIGHT_GSO] = "steer_by_gso",
-	[STEER_SIGHT_TAG] = "steer_by_tag",
-};
 
 static int say(enum libbpf_print_level level, const char *fmt, va_list args)
 {
@@ -64,40 +53,6 @@ static int write_config(struct steer *steer)
 		       0;
 }
 
-static int copy_fd(int fd, _Atomic int *slot)
-{
-	int copy = fd < 0 ? -1 : real.fcntl(fd, F_DUPFD_CLOEXEC, (void *)0);
-
-	return copy < 0 ? -errno : xdp_adopt_fd(copy, slot);
-}
-
-static int copy_map(const struct bpf_object *object, const char *name,
-		    _Atomic int *slot)
-{
-	return copy_fd(bpf_object__find_map_fd_by_name(object, name), slot);
-}
-
-static int copy_fds(struct steer *steer, const struct bpf_object *object,
-		    const struct bpf_program *prog)
-{
-	struct bpf_prog_info info = { 0 };
-	uint32_t len = sizeof(info);
-	int err = copy_fd(bpf_program__fd(prog), &steer->prog);
-
-	if (!err)
-		err = copy_map(object, "queues", &steer->queues);
-	if (!err)
-		err = copy_map(object, "rules", &steer->rules);
-	if (!err)
-		err = copy_map(object, "config", &steer->config);
-	if (!err)
-		err = copy_map(object, "counts", &steer->counts);
-	if (!err && bpf_obj_get_info_by_fd(steer->prog, &info, &len) != 0)
-		err = -errno;
-	steer->prog_id = info.id;
-	return err;
-}
-
 static void close_fds(struct steer *steer)
 {
 	_Atomic int *slots[] = { &steer->link, &steer->prog, &steer->queues,
@@ -108,191 +63,61 @@ static void close_fds(struct steer *steer)
 			services_close_fd(slots[i]);
 }
 
-/* -- what the program wants to know of the kernel --------------------------------- */
+/* -- loading ----------------------------------------------------------------------- */
 
-/* Rounds as the kernel does, whose allocations end on whole cache lines. */
-static uint32_t align_to_line(uint32_t size)
+static struct keeper_request request_of(const struct steer *steer, enum keeper_op op)
 {
-	return (size + CACHE_LINE - 1) & ~(uint32_t)(CACHE_LINE - 1);
+	return (struct keeper_request){
+		.op = op,
+		.flags = steer->params.is_native ? KEEPER_NATIVE : 0,
+		.ifindex = steer->params.ifindex,
+	};
 }
 
-/* The value for a blank; 0: this kernel has none. */
-static int32_t fill_blank(const struct kernel_btf *btf, int32_t blank)
+static struct keeper_request request_of_load(const struct steer *steer, uint32_t rules_max)
 {
-	switch (blank) {
-	case STEER_BLANK_KERN_CTX:
-		return (int32_t)btf->cast_to_kern_ctx;
-	case STEER_BLANK_RDONLY_CAST:
-		return (int32_t)btf->rdonly_cast;
-	case STEER_BLANK_RX_VLAN_TAG:
-		return (int32_t)btf->rx_vlan_tag;
-	case STEER_BLANK_SHARED_INFO:
-		return btf->has_known_layout ? (int32_t)btf->shared_info : 0;
-	case STEER_BLANK_SHARED_INFO_SIZE:
-		return (int32_t)align_to_line(btf->shared_info_size);
-	default:
-		return 0;
-	}
+	struct keeper_request request = request_of(steer, KEEPER_STEER);
+
+	request.flags |= steer->params.is_single ? KEEPER_SINGLE : 0;
+	request.sight = steer->params.sight;
+	request.rules_max = rules_max;
+	return request;
 }
 
-static bool is_blank(const struct bpf_insn *insn)
+static int id_of(int prog, uint32_t *id_out)
 {
-	return (insn->code == (BPF_JMP | BPF_CALL) ||
-		insn->code == (BPF_ALU64 | BPF_MOV | BPF_K)) &&
-	       insn->imm >= STEER_BLANK_KERN_CTX &&
-	       insn->imm <= STEER_BLANK_SHARED_INFO_SIZE;
-}
+	struct bpf_prog_info info = { 0 };
+	uint32_t len = sizeof(info);
 
-static int fill_blanks(const struct kernel_btf *btf, struct bpf_insn *insns,
-		       size_t cnt)
-{
-	for (size_t i = 0; i < cnt; i++) {
-		if (!is_blank(&insns[i]))
-			continue;
-		insns[i].imm = fill_blank(btf, insns[i].imm);
-		if (!insns[i].imm)
-			return -EOPNOTSUPP;
-		if (insns[i].code == (BPF_JMP | BPF_CALL))
-			insns[i].src_reg = BPF_PSEUDO_KFUNC_CALL;
-	}
+	if (bpf_obj_get_info_by_fd(prog, &info, &len) != 0)
+		return -errno;
+	*id_out = info.id;
 	return 0;
 }
 
-/* The file's bytes, as memory to be unmapped, or NULL. */
-static void *map_bytes(int fd, size_t len)
-{
-	size_t done = 0;
-	ssize_t cnt = 1;
-	uint8_t *mem = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);
-
-	if (mem != MAP_FAILED)
-		return mem;
-	/* Linux before 6.16 */
-	mem = mmap(NULL, len, PROT_READ | PROT_WRITE,
-		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (mem == MAP_FAILED)
-		return NULL;
-	for (; done < len && cnt > 0; done += (size_t)MAX(cnt, 0))
-		cnt = real.read(fd, mem + done, len - done);
-	return mem;
-}
-
-/* We read this once, since the kernel does not change, and reading takes a
- * millisecond. Under the control mutex. */
-static const struct kernel_btf *read_kernel(void)
-{
-	static struct kernel_btf found;
-	static bool is_read;
-	struct stat st;
-	void *mem;
-	int fd;
-
-	if (is_read)
-		return &found;
-	is_read = true;
-	fd = real.open("/sys/kernel/btf/vmlinux", O_RDONLY | O_CLOEXEC, 0);
-	if (fd < 0)
-		return &found;
-	if (fstat(fd, &st) == 0 && st.st_size > 0) {
-		mem = map_bytes(fd, (size_t)st.st_size);
-		if (mem) {
-			found = kernel_btf_parse(mem, (size_t)st.st_size);
-			munmap(mem, (size_t)st.st_size);
-		}
-	}
-	real.close(fd);
-	return &found;
-}
-
-static int complete(struct bpf_program *prog)
-{
-	size_t cnt = bpf_program__insn_cnt(prog);
-	struct bpf_insn *insns = malloc(cnt * sizeof(*insns));
-	int err;
-
-	if (!insns)
-		return -ENOMEM;
-	memcpy(insns, bpf_program__insns(prog), cnt * sizeof(*insns));
-	err = fill_blanks(read_kernel(), insns, cnt);
-	if (!err)
-		err = bpf_program__set_insns(prog, insns, cnt);
-	free(insns);
-	return err;
-}
-
-/* -- loading ----------------------------------------------------------------------- */
-
-/* A map that another program has, too. */
-struct kept_map {
-	const char *name;
-	int fd;
-};
-
-/* Chooses this program of the object, and sets it up as the parameters say. */
-static int prepare(const struct steer_params *params,
-		   const struct bpf_object *object, struct bpf_program *wanted)
-{
-	struct bpf_program *prog;
-	uint32_t flags = params->is_single ? 0 : BPF_F_XDP_HAS_FRAGS;
-
-	bpf_object__for_each_program(prog, object)
-		bpf_program__set_autoload(prog, prog == wanted);
-	if (params->sight == STEER_SIGHT_BYTES)
-		return bpf_program__set_flags(wanted, flags);
-	if (params->sight == STEER_SIGHT_TAG) {
-		/* it asks the driver, and is for this interface alone */
-		flags |= BPF_F_XDP_DEV_BOUND_ONLY;
-		bpf_program__set_ifindex(wanted, (uint32_t)params->ifindex);
-	}
-	bpf_program__set_flags(wanted, flags);
-	return complete(wanted);
-}
-
-/* Loads the program. It gets maps of its own, except for those in `kept`. What
- * libbpf needs to load the program is not needed to run it. On failure, NULL and
- * the error. */
-static struct bpf_object *load(const struct steer_params *params,
-			       const struct kept_map *kept, size_t kept_cnt,
-			       int *err_out)
-{
-	struct bpf_object *object =
-		bpf_object__open_mem(steer_object, steer_object_size, NULL);
-	struct bpf_program *prog;
-	int err = 0;
-
-	if (!object) {
-		*err_out = -errno;
-		return NULL;
-	}
-	for (size_t i = 0; i < kept_cnt && !err; i++)
-		err = bpf_map__reuse_fd(
-			bpf_object__find_map_by_name(object, kept[i].name),
-			kept[i].fd);
-	prog = bpf_object__find_program_by_name(object,
-						programs[params->sight]);
-	if (!err)
-		err = prepare(params, object, prog);
-	if (!err)
-		err = bpf_object__load(object);
-	if (!err)
-		return object;
-	bpf_object__close(object);
-	*err_out = err;
-	return NULL;
-}
-
+/* By whoever has the rights. Without them the table cannot grow. */
 static int load_first(struct steer *steer)
 {
-	int err;
-	struct bpf_object *object = load(&steer->params, NULL, 0, &err);
+	_Atomic int *const slots[] = {
+		[STEER_FD_PROG] = &steer->prog,
+		[STEER_FD_RULES] = &steer->rules,
+		[STEER_FD_QUEUES] = &steer->queues,
+		[STEER_FD_CONFIG] = &steer->config,
+		[STEER_FD_COUNTS] = &steer->counts,
+	};
+	bool is_ours = rights_is_net_admin();
+	struct keeper_request request = request_of_load(
+		steer, is_ours ? STEER_RULES_FIRST : STEER_RULES_FIXED);
+	int fds[STEER_FD_CNT];
+	int err = is_ours ? steer_load(&request, NULL, fds) :
+			    right_keeper_ask(&request, NULL, fds);
 
-	if (!object)
+	if (err)
 		return err;
-	err = copy_fds(steer, object,
-		       bpf_object__find_program_by_name(
-			       object, programs[steer->params.sight]));
-	bpf_object__close(object);
-	return err;
+	steer->rules_max = request.rules_max;
+	for (int i = 0; i < STEER_FD_CNT; i++)
+		(void)!xdp_adopt_fd(fds[i], slots[i]);
+	return id_of(atomic_load(&steer->prog), &steer->prog_id);
 }
 
 /* -- a larger table ------------------------------------------------------------------ */
@@ -327,66 +152,51 @@ static int copy_rules(int from, int to)
 	return err;
 }
 
-/* Replaces the program that is attached by the same program on another table, in
- * one step. */
-static int replace_program(struct steer *steer, int rules)
+/* Replaces the program that is attached by the same program on another table, in one
+ * step. */
+static int replace(struct steer *steer, const int *fds)
 {
-	const struct kept_map kept[] = {
-		{ "rules", rules },
-		{ "queues", atomic_load(&steer->queues) },
-		{ "config", atomic_load(&steer->config) },
-		{ "counts", atomic_load(&steer->counts) },
-	};
 	int link = atomic_load(&steer->link);
-	struct bpf_prog_info info = { 0 };
-	uint32_t len = sizeof(info);
-	int err, prog, copy;
-	struct bpf_object *object =
-		load(&steer->params, kept, ARRAY_LEN(kept), &err);
+	int err = copy_rules(atomic_load(&steer->rules), fds[STEER_FD_RULES]);
+	uint32_t id = 0;
 
-	if (!object)
-		return err;
-	err = 0;
-	prog = bpf_program__fd(bpf_object__find_program_by_name(
-		object, programs[steer->params.sight]));
-	copy = real.fcntl(prog, F_DUPFD_CLOEXEC, (void *)0);
-	if (copy < 0 || bpf_obj_get_info_by_fd(prog, &info, &len) != 0 ||
-	    (link >= 0 && bpf_link_update(link, prog, NULL) != 0)) {
+	if (!err)
+		err = id_of(fds[STEER_FD_PROG], &id);
+	if (!err && link >= 0 &&
+	    bpf_link_update(link, fds[STEER_FD_PROG], NULL) != 0)
 		err = -errno;
-		if (copy >= 0)
-			real.close(copy);
-	} else {
-		services_close_fd(&steer->prog);
-		steer->prog_id = info.id;
-		err = xdp_adopt_fd(copy, &steer->prog);
-	}
-	bpf_object__close(object);
+	if (!err)
+		steer->prog_id = id;
 	return err;
 }
 
 static int grow(struct steer *steer)
 {
-	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_NO_PREALLOC);
-	uint32_t rules_max = steer->rules_max * STEER_RULES_GROWTH;
-	int rules, err;
+	const int kept[STEER_KEPT_CNT] = {
+		atomic_load(&steer->queues),
+		atomic_load(&steer->config),
+		atomic_load(&steer->counts),
+	};
+	const struct keeper_request request =
+		request_of_load(steer, steer->rules_max * STEER_RULES_GROWTH);
+	int fds[STEER_FD_CNT], err;
 
-	if (rules_max > STEER_RULES_MAX)
+	if (request.rules_max > STEER_RULES_MAX)
 		return -ENOSPC;
-	rules = bpf_map_create(BPF_MAP_TYPE_HASH, "rules",
-			       sizeof(struct steer_key), sizeof(uint32_t),
-			       rules_max, &opts);
-	if (rules < 0)
-		return -errno;
-	err = copy_rules(atomic_load(&steer->rules), rules);
-	if (!err)
-		err = replace_program(steer, rules);
+	err = steer_load(&request, kept, fds);
+	if (err)
+		return err;
+	err = replace(steer, fds);
 	if (err) {
-		real.close(rules);
+		real.close(fds[STEER_FD_PROG]);
+		real.close(fds[STEER_FD_RULES]);
 		return err;
 	}
+	services_close_fd(&steer->prog);
 	services_close_fd(&steer->rules);
-	steer->rules_max = rules_max;
-	return xdp_adopt_fd(rules, &steer->rules);
+	steer->rules_max = request.rules_max;
+	err = xdp_adopt_fd(fds[STEER_FD_PROG], &steer->prog);
+	return err ? err : xdp_adopt_fd(fds[STEER_FD_RULES], &steer->rules);
 }
 
 /* -- for dev.c ------------------------------------------------------------------------ */
@@ -407,7 +217,6 @@ int steer_create(const struct steer_params *params, struct steer **steer_out)
 	atomic_init(&steer->link, -1);
 	memcpy(steer->now.mac, params->mac, sizeof(steer->now.mac));
 	libbpf_set_print(say);
-	steer->rules_max = STEER_RULES_FIRST;
 	err = load_first(steer);
 	if (!err)
 		err = write_config(steer);
@@ -433,19 +242,18 @@ int steer_set_queue(struct steer *steer, uint32_t queue, int xsk_fd)
 		       0;
 }
 
-/* Attaches by a link that is not pinned, so that it goes when the process ends. */
 int steer_attach(struct steer *steer)
 {
-	LIBBPF_OPTS(bpf_link_create_opts, opts,
-		    .flags = steer->params.is_native ? XDP_FLAGS_DRV_MODE :
-						       XDP_FLAGS_SKB_MODE);
-	int fd = bpf_link_create(steer->prog, steer->params.ifindex, BPF_XDP,
-				 &opts);
+	struct keeper_request request = request_of(steer, KEEPER_ATTACH);
+	int prog = atomic_load(&steer->prog), fd, err;
 
-	/* EEXIST: another program is there in the other mode */
-	if (fd < 0)
-		return errno == EEXIST ? -EBUSY : -errno;
-	return xdp_adopt_fd(fd, &steer->link);
+	if (rights_is_net_admin()) {
+		fd = steer_load_attach(&request, prog);
+		err = MIN(fd, 0);
+	} else {
+		err = right_keeper_ask(&request, &prog, &fd);
+	}
+	return err ? err : xdp_adopt_fd(fd, &steer->link);
 }
 
 /* All zero when they cannot be read. */

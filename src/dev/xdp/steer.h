@@ -11,11 +11,13 @@
 
 /* Limits on hardware queues and on rules of an interface. The table of rules begins
  * small, since the kernel takes milliseconds to make a large one, and grows when it
- * is full. */
+ * is full. What a helper has made for a process without rights does not grow, and is
+ * larger from the beginning. */
 enum {
 	STEER_QUEUES_MAX = 64,
 	STEER_RULES_FIRST = 4096,
 	STEER_RULES_GROWTH = 8,
+	STEER_RULES_FIXED = 4096 * 8 * 8,
 	STEER_RULES_MAX = 4096 * 8 * 8 * 8,
 };
 

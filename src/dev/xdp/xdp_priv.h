@@ -4,6 +4,7 @@
 #define DEV_XDP_XDP_PRIV_H
 
 #include "dev/backend.h"
+#include "dev/dev_services.h"
 #include "dev/xdp/owner.h"
 #include "dev/xdp/steer.h"
 #include "dev/xdp/xdp.h"

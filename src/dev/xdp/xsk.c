@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "dev/xdp/xdp_priv.h"
+#include "os/rights.h"
 
 static int set_option(int fd, int name, const void *value, socklen_t len)
 {
@@ -107,15 +108,29 @@ static int bind_queue(int fd, const struct xsk_params *params)
 								       0;
 }
 
+/* By whoever has the right. */
+static int make_socket(void)
+{
+	const struct keeper_request request = { .op = KEEPER_XSK };
+	int fd, err;
+
+	if (!rights_is_net_admin()) {
+		err = right_keeper_ask(&request, NULL, &fd);
+		return err ? err : fd;
+	}
+	fd = real.socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
+	return fd < 0 ? -errno : fd;
+}
+
 int xsk_create(struct xsk *xsk, const struct xsk_params *params)
 {
-	int fd = real.socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
+	int fd = make_socket();
 	int err = 0;
 
 	memset(xsk, 0, sizeof(*xsk));
 	atomic_init(&xsk->fd, -1);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	err = xdp_adopt_fd(fd, &xsk->fd);
 	if (err)
 		return err;

@@ -2,9 +2,8 @@
 /*
  * Who switches TCP_REPAIR, for which the process needs CAP_NET_ADMIN: itself, as long as
  * it has the right; a helper from then on, which is started just before the right goes
- * (tools/vma_way_back). With VMA_WAY_BACK=helper it is there from the first connection on,
- * and switches whenever it can. The program does not notice the helper: it has no descriptor of
- * it, hears of no child, and the helper ends with the last process that has the socket.
+ * (fd/right_keeper.h). With VMA_WAY_BACK=helper it is there from the first connection on,
+ * and switches whenever it can.
  */
 #ifndef SOCK_TCP_TCP_RIGHT_H
 #define SOCK_TCP_TCP_RIGHT_H
@@ -24,8 +23,5 @@ bool tcp_right_keep(void);
 bool tcp_right_is_kept(void);
 /* Before a socket becomes ours: there is a helper, if there always has to be one. */
 bool tcp_right_is_ready(void);
-
-/* In the child of a fork, which asks its parent instead (sock/kin.h). */
-void tcp_right_forked(void);
 
 #endif

@@ -21,7 +21,6 @@
 #include "os/inside.h"
 #include "os/rights.h"
 #include "sock/kin.h"
-#include "sock/tcp/tcp_right.h"
 #include "sock/tcp/tcp_twin.h"
 #include "sock/tcp/tsock_priv.h"
 #include "sock/tcp/tsock_share.h"
@@ -866,7 +865,6 @@ static void tsock_release(struct fd_object *obj)
 void tsocks_forked(void)
 {
 	fd_pool_forked(&pool);
-	tcp_right_forked();
 	tcp_twins_forked();
 	tsocks_share_forked();
 }

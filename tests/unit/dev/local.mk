@@ -31,7 +31,7 @@ unit_programs += %D%/xdp/kernel_btf
 unit_programs += %D%/xdp/program
 nodist_%C%_xdp_program_SOURCES = src/dev/xdp/steer_object.c
 %C%_xdp_program_SOURCES = %D%/xdp/program.c src/dev/xdp/kernel_btf.c \
-	src/dev/xdp/xsk.c src/net/give_back.c
+	src/dev/xdp/steer_load.c src/dev/xdp/xsk.c src/net/give_back.c
 %C%_xdp_program_CPPFLAGS = $(AM_CPPFLAGS) $(XDP_CFLAGS)
 %C%_xdp_program_LDADD = src/fd/libfd-debug.la src/os/libos-debug.la src/base/libbase-debug.la \
 	tests/support/libtest.la $(XDP_LIBS)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How the steering program is loaded, up to the call into the kernel, which refuses
- * here. */
+/* How the steering program is loaded (steer_load.c), up to the call into the kernel,
+ * which refuses here. */
 #include "config.h"
 
 #include <bpf/libbpf.h>
@@ -8,18 +8,9 @@
 static int played_load(struct bpf_object *object);
 #define bpf_object__load played_load
 
-#include "dev/xdp/steer.c"
+#include "dev/xdp/steer_load.c"
 
 #include "tests/support/test.h"
-
-/* -- what steer.c asks of others: there is nothing to adopt ---------------------- */
-
-void services_close_fd(_Atomic int *slot UNUSED) {}
-
-int xdp_adopt_fd(int fd UNUSED, _Atomic int *slot UNUSED)
-{
-	return -EBADF;
-}
 
 /* -- the kernel ------------------------------------------------------------------ */
 
@@ -44,14 +35,35 @@ static int played_load(struct bpf_object *object)
 
 static uint32_t flags_of(bool is_single)
 {
-	struct steer_params params = { .is_single = is_single };
-	struct steer *steer = NULL;
+	const struct keeper_request request = {
+		.op = KEEPER_STEER,
+		.flags = is_single ? KEEPER_SINGLE : 0,
+		.rules_max = STEER_RULES_FIRST,
+	};
+	int fds[STEER_FD_CNT];
 
 	loaded_flags = UINT32_MAX;
-	CHECK_EQ(steer_create(&params, &steer), -EPERM);
-	CHECK(!steer);
+	CHECK_EQ(steer_load(&request, NULL, fds), -EPERM);
 	CHECK_STR(loaded, "steer_by_bytes");
 	return loaded_flags;
+}
+
+TEST(what_there_is_not_is_not_loaded)
+{
+	const struct keeper_request bad[] = {
+		{ .op = KEEPER_STEER, .sight = ARRAY_LEN(programs),
+		  .rules_max = STEER_RULES_FIRST },
+		{ .op = KEEPER_STEER, .sight = UINT32_MAX,
+		  .rules_max = STEER_RULES_FIRST },
+		{ .op = KEEPER_STEER, .rules_max = STEER_RULES_FIRST - 1 },
+		{ .op = KEEPER_STEER, .rules_max = STEER_RULES_MAX + 1 },
+	};
+	int fds[STEER_FD_CNT];
+
+	loaded[0] = '\0';
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+		CHECK_EQ(steer_load(&bad[i], NULL, fds), -EINVAL);
+	CHECK_STR(loaded, "");
 }
 
 TEST(a_program_for_several_buffers_says_so)

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A process that keeps rights for this one, which is about to give them up: those to give
+ * connections back to the kernel (sock/tcp/tcp_right.h), and to drive interfaces
+ * (dev/xdp/steer_load.h). It is the program tools/vma_way_back; os/keeper_abi.h has what it
+ * does. The program does not notice it: it has no descriptor of it, hears of no child, and
+ * the keeper ends with the last process that has the socket to it.
+ */
+#ifndef FD_RIGHT_KEEPER_H
+#define FD_RIGHT_KEEPER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/compiler.h"
+#include "os/keeper_abi.h"
+
+/* Starts it, if there is none; `find_program` finds a program that is installed beside the
+ * library. 0, or why there will be none: -ECHILD in a process that adopts orphans, which
+ * would get it as a child. */
+int right_keeper_start(bool (*find_program)(const char *name, char *path, size_t size))
+	MUST_CHECK;
+bool right_keeper_is_there(void);
+
+/*
+ * Asks it. `fds` go with the request, and on success the caller owns `fds_out`; how many
+ * there are is the op's (os/keeper_abi.h). The keeper's answer, or -EPERM when there is none:
+ * nobody keeps the rights, or those for another network namespace than this one. Without a
+ * lock but `config` and the control mutex; it may wait.
+ */
+int right_keeper_ask(const struct keeper_request *request, const int *fds, int *fds_out)
+	MUST_CHECK;
+
+/* In the child of a fork, which has none. */
+void right_keeper_forked(void);
+
+#endif
