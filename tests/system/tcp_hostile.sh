@@ -122,6 +122,11 @@ cookies_are_honoured() {
 	begin_attack && expect "$(attack cookies 20000)" "right 50" &&
 		counted cookies_accepted 10 && end_attack
 }
+# Of their peers nothing is known any more when the rest of the handshake comes.
+cookies_are_honoured_late() {
+	begin_attack && expect "$(attack late 30000)" "right 20" &&
+		counted cookies_accepted 20 && end_attack
+}
 
 # What waits to be accepted costs no fds, and is bounded by the backlog.
 nobody_accepts() {
@@ -219,7 +224,8 @@ closed_clients_need_no_fds() {
 		close 10.78.0.2 1000) 2>&1 | tail -1)" "closed 1000" &&
 		grep -q "v0 is driven" "$work/a.log"
 }
-cases="syn_flood syn_flood_of_nobody cookies_are_honoured nobody_accepts closed_connections_need_no_fds closed_clients_need_no_fds
+cases="syn_flood syn_flood_of_nobody cookies_are_honoured cookies_are_honoured_late
+nobody_accepts closed_connections_need_no_fds closed_clients_need_no_fds
 peers_never_answer peers_close_their_windows windows_shrink bytes_come_out_of_order
 numbers_are_guessed segments_lie no_more_memory"
 for case in ${CASES:-$cases}; do

@@ -132,7 +132,7 @@ NO_LOCK_ANALYSIS static void free_way(struct tcp_way *way)
 	tcp_memory_put(&engine->memory, way, sizeof(*way));
 }
 
-/* Looks for one that is not used in this list, and frees it. */
+/* Frees the oldest in this list that is not used. */
 static void make_room(struct list *bucket)
 {
 	struct tcp_way *way, *following;
@@ -166,7 +166,7 @@ struct tcp_way *tcp_way_get(struct tcp_engine *engine,
 	list_init(&way->syns);
 	way->dst.query = without_ports(query);
 	dst_lookup_init(&way->lookup, &way->dst, answered);
-	list_push_front(bucket, &way->link);
+	list_push_back(bucket, &way->link);
 	engine->way_cnt++;
 	return way;
 }

@@ -32,7 +32,6 @@ struct tcp_way {
 	struct list syns;
 	unsigned syn_cnt;
 	struct tcp_engine *engine;
-	uint64_t used_ns;
 	/* The sum of the IP header without length and identification. */
 	uint32_t ip_sum;
 };
