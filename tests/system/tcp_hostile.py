@@ -2,10 +2,10 @@
 # The attackers of tcp_hostile.sh, who speak TCP by frames of their own making: to port 7000
 # of 10.78.0.1, from addresses of 10.79.0.0/16 that no kernel has, which are behind us.
 #
-#   syns CNT                SYNs from so many addresses, which answer nothing
-#   near CNT                the same from addresses of the network that nobody has
-#   cookies CNT             the first, and in the midst of them 50 whole conversations
-#   late CNT                20 who have their answers before the first, and go on behind them
+#   near CNT                SYNs from addresses of the network that nobody has
+#   cookies CNT             SYNs from many addresses that answer nothing, and in the midst
+#                           of them 50 whole conversations
+#   late CNT                20 who have their answers before such SYNs, and go on behind them
 #   flood CNT               connections that are opened, and no more
 #   closers CNT             connections whose service ends, and that do not answer the end
 #   deaf CNT WINDOW         connections that are owed 10 MB each, and acknowledge nothing
@@ -187,16 +187,6 @@ def open_all(wire, cnt, each, first=0, window=65535, at_once=64):
 def pace(number):
     if number % 50 == 49:
         time.sleep(0.001)
-
-
-def syns(cnt):
-    wire = Wire()
-    rand = random.Random(1)
-    for i in range(int(cnt)):
-        wire.send(segment(attacker(rand.randrange(62500)), rand.randrange(1, 65536),
-                          rand.randrange(MASK), 0, SYN, options=b"\x02\x04\x05\xb4"))
-        pace(i)
-    print("sent", wire.sent)
 
 
 def near(cnt):
