@@ -67,6 +67,7 @@ static void borrow_all(struct tsock *t, size_t max, struct list *pkts)
 
 /* The first bytes, for when no packet could be borrowed to cut one with. Under the lock. */
 static void copy_some(struct tsock *t, struct rx_call *call, uint32_t max)
+	REQUIRES(t->engine->stack->lock)
 {
 	uint8_t some[COPY_LOCKED_MAX];
 	const struct pkt *first = tcp_unread_next(t->pcb, NULL);
