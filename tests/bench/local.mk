@@ -110,6 +110,15 @@ bench-tcp-rates: %D%/tcp_rates all
 		bench-tcp-rates.json
 .PHONY: bench-tcp-rates
 
+# What a flood of SYNs costs: instructions, for which valgrind is needed, and the rate of a
+# connection beside it. Root, and two processors that do nothing else.
+if HAVE_XDP
+EXTRA_DIST += %D%/tcp_flood.sh
+bench-tcp-flood: %D%/tcp_rates tests/system/tcp_flood all
+	$(srcdir)/%D%/tcp_flood.sh %D%/tcp_rates tests/system/tcp_flood src/.libs/libvma.so
+.PHONY: bench-tcp-flood
+endif
+
 # What it costs that a connection may become the kernel's; needs root.
 EXTRA_PROGRAMS += %D%/way_back
 %C%_way_back_CFLAGS = $(release_cflags)

@@ -43,7 +43,7 @@ system_scripts += %D%/tcp_fastopen.sh %D%/tcp_mirror.sh %D%/tcp_programs.sh %D%/
 system_scripts += %D%/tcp_bad_cable.sh %D%/tcp_crowd.sh %D%/tcp_hostile.sh %D%/tcp_pmtu.sh \
 	%D%/tcp_rights.sh %D%/tcp_scripts.sh %D%/tcp_servers.sh \
 	%D%/tcp_turns.sh %D%/tcp_ways.sh
-check_PROGRAMS += %D%/tcp_crowd %D%/tcp_peer %D%/bad_cable
+check_PROGRAMS += %D%/tcp_crowd %D%/tcp_flood %D%/tcp_peer %D%/bad_cable
 %C%_bad_cable_SOURCES = %D%/bad_cable.c
 %C%_bad_cable_LDADD = src/dev/fake/libimpair-debug.la src/base/libbase-debug.la
 system_scripts += %D%/udp_doors.sh %D%/udp_xdp.sh %D%/udp_programs.sh %D%/udp_hostile.sh \

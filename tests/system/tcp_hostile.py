@@ -2,9 +2,10 @@
 # The attackers of tcp_hostile.sh, who speak TCP by frames of their own making: to port 7000
 # of 10.78.0.1, from addresses of 10.79.0.0/16 that no kernel has, which are behind us.
 #
-#   syns CNT                SYNs from so many addresses, which answer nothing
-#   near CNT                the same from addresses of the network that nobody has
-#   cookies CNT             the first, and in the midst of them 50 whole conversations
+#   near CNT                SYNs from addresses of the network that nobody has
+#   cookies CNT             SYNs from many addresses that answer nothing, and in the midst
+#                           of them 50 whole conversations
+#   late CNT                20 who have their answers before such SYNs, and go on behind them
 #   flood CNT               connections that are opened, and no more
 #   closers CNT             connections whose service ends, and that do not answer the end
 #   deaf CNT WINDOW         connections that are owed 10 MB each, and acknowledge nothing
@@ -188,16 +189,6 @@ def pace(number):
         time.sleep(0.001)
 
 
-def syns(cnt):
-    wire = Wire()
-    rand = random.Random(1)
-    for i in range(int(cnt)):
-        wire.send(segment(attacker(rand.randrange(62500)), rand.randrange(1, 65536),
-                          rand.randrange(MASK), 0, SYN, options=b"\x02\x04\x05\xb4"))
-        pace(i)
-    print("sent", wire.sent)
-
-
 def near(cnt):
     wire = Wire()
     rand = random.Random(1)
@@ -208,23 +199,46 @@ def near(cnt):
     print("sent", wire.sent)
 
 
+def flood_by(wire, rand, cnt):
+    for i in range(cnt):
+        wire.send(segment(attacker(rand.randrange(62500)), rand.randrange(1, 65536),
+                          rand.randrange(MASK), 0, SYN))
+        pace(i)
+
+
 def cookies(cnt):
     wire = Wire(0x0a4ffe00, 0xffffff00)
     rand = random.Random(1)
     right = 0
     for i in range(50):
-        for _ in range(int(cnt) // 50):
-            wire.send(segment(attacker(rand.randrange(62500)),
-                              rand.randrange(1, 65536), rand.randrange(MASK), 0, SYN))
+        flood_by(wire, rand, int(cnt) // 50)
         peer = Peer(wire, 0)
         peer.addr, peer.port = "10.79.254.1", 2000 + i
         right += converse(peer)
     print("right", right)
 
 
+def late(cnt):
+    wire = Wire(0x0a4ffe00, 0xffffff00)
+    rand = random.Random(1)
+    flood_by(wire, rand, 1000)
+    peers = [Peer(wire, i) for i in range(20)]
+    for i, peer in enumerate(peers):
+        peer.addr = "10.79.254.%d" % (1 + i)
+        until = time.monotonic() + 5
+        while not peer.is_open and time.monotonic() < until:
+            peer.syn()
+            news = wire.receive(0.3)
+            if news and news[:2] == (peer.addr, peer.port):
+                peer.take(news[2], news[3], news[4], news[6])
+    flood_by(wire, rand, int(cnt))
+    print("right", sum(converse(peer) for peer in peers))
+
+
 def converse(peer):
     """Asks for 1000 bytes."""
-    peer.syn()
+    if not peer.is_open:
+        peer.syn()
     asked = False
     until = time.monotonic() + 5
     while not peer.has_end and time.monotonic() < until:
@@ -233,7 +247,7 @@ def converse(peer):
             peer.take(news[2], news[3], news[4], news[6])
         elif not peer.is_open:
             peer.syn()
-        if peer.is_open and not asked:
+        if peer.is_open and not (asked and news):
             peer.send(ACK | PSH, b"give 1 1000\n")
             asked = True
         elif peer.is_open:

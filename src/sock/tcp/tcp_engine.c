@@ -40,6 +40,18 @@ static struct tcp_engine *engine_of(struct stack_engine *base)
 
 /* -- out ------------------------------------------------------------------------- */
 
+/* Who is met for the first time is answered by the next time. */
+static struct tcp_way *meet(struct tcp_engine *engine,
+			    const struct dst_query *query)
+{
+	struct tcp_way *way = tcp_way_get(engine, query);
+
+	tcp_way_put(way);
+	if (way && !way->is_known)
+		tcp_way_ask(way);
+	return way;
+}
+
 /* The way of a connection that no socket has, or of an answer to nobody. */
 static struct tcp_way *way_of_key(struct tcp_engine *engine,
 				  const struct tcp_user *user,
@@ -51,14 +63,7 @@ static struct tcp_way *way_of_key(struct tcp_engine *engine,
 	struct tcp_way *way = port ? tcp_way_find(engine, &query) :
 				     tcp_way_between(engine, &query);
 
-	/* the next answer will find it known */
-	if (UNLIKELY(!way)) {
-		way = tcp_way_get(engine, &query);
-		tcp_way_put(way);
-		if (way)
-			tcp_way_ask(way);
-	}
-	return way;
+	return LIKELY(way) ? way : meet(engine, &query);
 }
 
 static struct tcp_way *way_of(struct tcp_engine *engine,
@@ -163,7 +168,8 @@ static void release(void *ctx, void *mem, size_t size)
 	tcp_memory_put(&engine->memory, mem, size);
 }
 
-/* The way to who has sent us this SYN is known: see is_for_later(). */
+/* The way to who has sent us this SYN is known: see is_for_later(). That to who answers a
+ * cookie may have been forgotten meanwhile. */
 static bool path(void *ctx, const struct flow_key *key,
 		 struct tcp_path *path_out)
 {
@@ -172,6 +178,8 @@ static bool path(void *ctx, const struct flow_key *key,
 	struct dst_query query = tcp_port_query(engine, port, key);
 	struct tcp_way *way = tcp_way_find(engine, &query);
 
+	if (UNLIKELY(!way))
+		way = meet(engine, &query);
 	if (!way || !way->dst.ring)
 		return false;
 	*path_out = tcp_way_path(way);

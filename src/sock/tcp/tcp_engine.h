@@ -44,6 +44,8 @@ struct tcp_engine {
 	unsigned batch_cnt;
 	struct list ways[TCP_WAY_BUCKETS];
 	unsigned way_cnt;
+	/* the latest answer that serves more than one peer */
+	struct dst like;
 	/* sockets that nobody has any more, and whose conversation goes on; how many is
 	 * read without the lock, too */
 	struct list orphans;

@@ -109,6 +109,8 @@ NO_LOCK_ANALYSIS static void answered(struct dst_lookup *lookup, struct stack *s
 	int before = way->ifindex;
 
 	note_dst(way);
+	if (way->dst.ring && way->dst.serves.first < way->dst.serves.last)
+		way->engine->like = way->dst;
 	tell_users(way, before && way->ifindex != before);
 	list_splice_back(&syns, &way->syns);
 	way->syn_cnt = 0;
@@ -132,7 +134,7 @@ NO_LOCK_ANALYSIS static void free_way(struct tcp_way *way)
 	tcp_memory_put(&engine->memory, way, sizeof(*way));
 }
 
-/* Looks for one that is not used in this list, and frees it. */
+/* Frees the oldest in this list that is not used. */
 static void make_room(struct list *bucket)
 {
 	struct tcp_way *way, *following;
@@ -142,6 +144,19 @@ static void make_room(struct list *bucket)
 			free_way(way);
 			return;
 		}
+}
+
+/* A peer behind a gateway that is known needs no look-up. */
+static void learn_from_another(struct tcp_way *way)
+{
+	const struct dst *like = &way->engine->like;
+	struct dst_query query = way->dst.query;
+
+	query.remote = like->query.remote;
+	if (dst_serves(like, way->engine->stack,
+		       ip_addr_v4(&way->dst.query.remote)) &&
+	    dst_query_eq(&query, &like->query))
+		tcp_way_learn(way, like);
 }
 
 struct tcp_way *tcp_way_get(struct tcp_engine *engine,
@@ -166,7 +181,8 @@ struct tcp_way *tcp_way_get(struct tcp_engine *engine,
 	list_init(&way->syns);
 	way->dst.query = without_ports(query);
 	dst_lookup_init(&way->lookup, &way->dst, answered);
-	list_push_front(bucket, &way->link);
+	learn_from_another(way);
+	list_push_back(bucket, &way->link);
 	engine->way_cnt++;
 	return way;
 }
@@ -188,6 +204,7 @@ void tcp_way_learn(struct tcp_way *way, const struct dst *dst)
 	way->dst = *dst;
 	way->dst.query = query;
 	way->dst.next_id = id;
+	way->dst.header.ip.dst = ip_addr_v4(&query.remote);
 	note_dst(way);
 }
 

@@ -32,13 +32,12 @@ struct tcp_way {
 	struct list syns;
 	unsigned syn_cnt;
 	struct tcp_engine *engine;
-	uint64_t used_ns;
 	/* The sum of the IP header without length and identification. */
 	uint32_t ip_sum;
 };
 
-/* The way for this query, whose ports do not count, with a reference; makes one that is
- * not known yet. NULL: no memory. */
+/* The way for this query, whose ports do not count, with a reference; makes one, which is
+ * known if its peer is behind the same gateway as another one's. NULL: no memory. */
 struct tcp_way *tcp_way_get(struct tcp_engine *engine,
 			    const struct dst_query *query) MUST_CHECK;
 /* That of a peer who has connected to us, for connections without a socket; borrowed.
@@ -50,7 +49,8 @@ struct tcp_way *tcp_way_between(struct tcp_engine *engine,
 				const struct dst_query *query) MUST_CHECK;
 void tcp_way_put(struct tcp_way *way);
 
-/* It was looked up by the caller, who had no lock. */
+/* It was looked up by the caller, who had no lock, or is as that of a peer whose answer
+ * serves this one, too (dst_serves). */
 void tcp_way_learn(struct tcp_way *way, const struct dst *dst);
 /* Asks for it, unless somebody has. */
 void tcp_way_ask(struct tcp_way *way);
