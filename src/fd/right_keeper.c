@@ -72,7 +72,8 @@ static int hear(int fd, int patience_sec, struct heard *heard)
 	struct msghdr msg = { .msg_iov = &iov,
 			      .msg_iovlen = 1,
 			      .msg_control = &control,
-			      .msg_controllen = sizeof(control) };
+			      /* without its padding, in which one more would fit */
+			      .msg_controllen = CMSG_LEN(sizeof(heard->fds)) };
 	long n;
 
 	heard->fd_cnt = 0;

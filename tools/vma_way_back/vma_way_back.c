@@ -240,7 +240,9 @@ static void init_message(struct message *m)
 	m->head = (struct msghdr){ .msg_iov = &m->iov,
 				   .msg_iovlen = 1,
 				   .msg_control = &m->control,
-				   .msg_controllen = sizeof(m->control) };
+				   /* without its padding, in which one more would fit */
+				   .msg_controllen = CMSG_LEN(
+					   KEEPER_FDS_MAX * sizeof(int)) };
 }
 
 /* The descriptors that came with it. The kernel has closed those for which there is no room,
