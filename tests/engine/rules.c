@@ -289,6 +289,31 @@ TEST(data_after_close_is_reset)
 	peer_teardown();
 }
 
+/* The answer to a probe may be a little faster than any before: a short segment was
+ * measured then, or a long one. It is no answer to the first copy, which came to nothing. */
+TEST(answer_to_a_probe_may_be_the_fastest)
+{
+	struct tcp_options sack = { .sack_cnt = 1 };
+	const struct peer_sent *probe;
+
+	/* 10 ms */
+	peer_connected();
+	peer_send_options(A, P, U, 20000, 0, &(struct tcp_options){ 0 });
+	peer_write(1460);
+	peer_write(1460);
+	peer.looked_at = peer.sent_cnt;
+	for (int ms = 0; ms < 400 && peer.looked_at == peer.sent_cnt; ms++)
+		peer_advance_ms(1);
+	probe = peer_next();
+	CHECK_EQ(probe->seq, U + 1460);
+	peer_advance_ms(2);
+	peer.now_ns = probe->at_ns + 9700 * NS_PER_US;
+	sack.sack[0] = (struct tcp_sack_block){ U + 1460, U + 2 * 1460 };
+	peer_send_options(A, P, U, 20000, 0, &sack);
+	CHECK_EQ(peer_next()->seq, U);
+	peer_teardown();
+}
+
 /* With probes further apart than idle time each answer is older than that when the
  * next one is due. */
 TEST(answered_probes_are_not_counted)
