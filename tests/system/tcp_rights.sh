@@ -238,7 +238,7 @@ child_of_one_without_rights() {
 workers_have_their_own() {
 	mark_all
 	run a.log worker
-	says "child 400" "helpers 1" "helpers 0" && at_most_by_kernel 40
+	says "child 400" "helpers 1" "helpers 0" && at_most_by_kernel 100
 }
 
 # Filters of packets cannot be seen without rights; who wants them respected has the kernel.
