@@ -5,13 +5,9 @@
 # tcp_peer (the slow ones with SOAK or CASES), with the library at the server's end, at the client's, and at both. Every byte
 # of both streams is checked, and most segments are ours.
 #
-#      namespace vma-ua.PID        vma-uc.PID         namespace vma-ub.PID
-#      10.78.0.1 --- v0 --- veth --- m0 | m1 --- veth --- v0 --- 10.78.0.2
-#
 # SOAK=SECONDS: one round after the other for so long (make soak-tcp). SEED: of the first round; the next ones count on.
-. "${srcdir:-.}/tests/system/tcp_lab.sh"
+. "${srcdir:-.}/tests/system/cable_lab.sh"
 
-c=vma-uc.$$
 peer=$builddir/tests/system/tcp_peer
 seed=${SEED:-1}
 # In ppm; the delay in microseconds.
@@ -28,41 +24,6 @@ half_closed             mixed
 '
 # Each lost word costs a time-out.
 slow='ping_pong short_connections'
-
-end_cable() {
-	[ -z "${cable_pid:-}" ] || kill "$cable_pid" 2>/dev/null
-	[ -z "${cable_pid:-}" ] || wait "$cable_pid" 2>/dev/null
-	cable_pid=
-}
-end_bad_lab() {
-	end_cable
-	ip netns del $c 2>/dev/null
-	clean_up
-}
-trap end_bad_lab EXIT
-
-# What leaves is complete, and not longer than a frame.
-join() {
-	ip link add v0 netns "$1" type veth peer name "$2" netns $c &&
-		ip -n "$1" address add "$3/24" dev v0 &&
-		ip -n "$1" link set lo up && ip -n "$1" link set v0 up &&
-		ip -n $c link set "$2" up &&
-		ip netns exec "$1" ethtool -K v0 tx off tso off gso off gro off \
-			>/dev/null &&
-		ip netns exec $c ethtool -K "$2" gro off >/dev/null
-}
-plug_in() {
-	# shellcheck disable=SC2086
-	ip netns exec $c "$builddir/tests/system/bad_cable" m0 m1 "$1" $cable \
-		>"$work/cable" 2>&1 &
-	cable_pid=$!
-	wait_for ready "$work/cable"
-}
-make_bad_lab() {
-	end_lab
-	ip netns add $a && ip netns add $b && ip netns add $c &&
-		join $a m0 10.78.0.1 && join $b m1 10.78.0.2 && plug_in "$seed"
-}
 
 # converse OUTPUT CASE SERVER_LOG CLIENT_LOG
 converse() {
@@ -95,7 +56,7 @@ if ! why=$(lab_is_possible); then
 	tap_end
 	exit
 fi
-make_bad_lab || { tap_not_ok lab "cannot make the namespaces"; tap_end; exit; }
+make_cable_lab "$seed" || { tap_not_ok lab "cannot make the namespaces"; tap_end; exit; }
 different=
 until=$((SECONDS + ${SOAK:-0}))
 while :; do

@@ -1080,6 +1080,17 @@ static void silent_crowd(void)
 		close(fds[i]);
 }
 
+/* Says nothing, and hears nothing, until somebody ends it. The server waits for more. */
+static void silent(void)
+{
+	int fd = begin("take", 1, 1 << 20);
+
+	SAY("begun\n");
+	while (!is_stdin_over())
+		sleep_ms(10);
+	reset(fd);
+}
+
 static void held(void)
 {
 	int fd = begin("hold", 0, 0);
@@ -1128,6 +1139,7 @@ static const struct asked {
 	CASE(idle_child),
 	CASE(child_for_each),
 	CASE(guest),
+	CASE(silent),
 	CASE(silent_crowd),
 	CASE(held),
 	CASE(what_was_taken),
