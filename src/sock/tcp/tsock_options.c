@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "pkt/wire.h"
 #include "sock/sock_options.h"
+#include "sock/tcp/tsock_info.h"
 #include "sock/tcp/tsock_priv.h"
 #include "sock/tcp/tsock_share.h"
 
@@ -631,171 +632,6 @@ long tsock_setsockopt(struct fd_object *obj, int fd, int level, int name,
 
 /* -- getsockopt ------------------------------------------------------------------------- */
 
-/* The states by the kernel's numbers. */
-static uint8_t kernel_state(enum tcp_state state)
-{
-	static const uint8_t states[] = {
-		[TCPS_CLOSED] = TCP_CLOSE,
-		[TCPS_LISTEN] = TCP_LISTEN,
-		[TCPS_SYN_SENT] = TCP_SYN_SENT,
-		[TCPS_SYN_RCVD] = TCP_SYN_RECV,
-		[TCPS_ESTABLISHED] = TCP_ESTABLISHED,
-		[TCPS_FIN_WAIT_1] = TCP_FIN_WAIT1,
-		[TCPS_FIN_WAIT_2] = TCP_FIN_WAIT2,
-		[TCPS_CLOSE_WAIT] = TCP_CLOSE_WAIT,
-		[TCPS_CLOSING] = TCP_CLOSING,
-		[TCPS_LAST_ACK] = TCP_LAST_ACK,
-		/* a socket of Linux is done with it then */
-		[TCPS_TIME_WAIT] = TCP_CLOSE,
-	};
-
-	return states[state];
-}
-
-static uint32_t us(uint64_t ns)
-{
-	return (uint32_t)(ns / NS_PER_US);
-}
-
-static uint32_t ms_since(uint64_t then_ns, uint64_t now_ns)
-{
-	return then_ns ? (uint32_t)((now_ns - then_ns) / NS_PER_MS) : 0;
-}
-
-/* The kernel's struct is longer than some C library's; this is the part that both have,
- * and what we know of the rest. */
-struct info {
-	struct tcp_info base;
-	uint64_t pacing_rate, max_pacing_rate;
-	uint64_t bytes_acked, bytes_received;
-	uint32_t segs_out, segs_in;
-	uint32_t notsent_bytes, min_rtt;
-	uint32_t data_segs_in, data_segs_out;
-	uint64_t delivery_rate;
-	uint64_t busy_time, rwnd_limited, sndbuf_limited;
-	uint32_t delivered, delivered_ce;
-	uint64_t bytes_sent, bytes_retrans;
-	uint32_t dsack_dups, reord_seen;
-	uint32_t rcv_ooopack, snd_wnd;
-	uint32_t rcv_wnd, rehash;
-	uint16_t total_rto, total_rto_recoveries;
-	uint32_t total_rto_time;
-	/* of AccECN, whose bytes are not told */
-	uint32_t accecn[7];
-	uint16_t accecn_fail_mode, accecn_opt_seen;
-};
-_Static_assert(sizeof(struct info) == 280, "as Linux 6.18 has it");
-
-/* Where Linux has tcpi_delivery_rate_app_limited (a bit) and tcpi_fastopen_client_fail
- * (two), which the C library's struct does not know. */
-enum { FLAGS_AT = 7 };
-_Static_assert(offsetof(struct tcp_info, tcpi_rto) == FLAGS_AT + 1, "behind the flags");
-
-enum { OPT_TIMESTAMPS = 1, OPT_SACK = 2, OPT_WSCALE = 4, OPT_ECN = 8, OPT_SYN_DATA = 32 };
-
-static void fill_base(struct tcp_info *out, const struct tcp_pcb_info *i,
-		      const struct tcp_flight *flight, uint64_t now)
-{
-	out->tcpi_state = kernel_state(i->state);
-	out->tcpi_ca_state = i->is_recovering ? 3 : 0;
-	out->tcpi_retransmits = i->timeouts;
-	out->tcpi_probes = i->probes;
-	out->tcpi_backoff = i->backoff;
-	out->tcpi_options = (uint8_t)((i->has_timestamps ? OPT_TIMESTAMPS : 0) |
-				      (i->has_sack ? OPT_SACK : 0) |
-				      (i->has_window_scale ? OPT_WSCALE : 0) |
-				      (i->has_ecn ? OPT_ECN : 0) |
-				      (i->has_syn_data ? OPT_SYN_DATA : 0));
-	out->tcpi_snd_wscale = i->snd_scale & 15;
-	out->tcpi_rcv_wscale = i->rcv_scale & 15;
-	out->tcpi_rto = us(i->rto_ns);
-	out->tcpi_ato = us(40 * NS_PER_MS);
-	out->tcpi_snd_mss = i->mss;
-	out->tcpi_rcv_mss = i->rcv_mss ? i->rcv_mss : 536;
-	out->tcpi_unacked = flight->unacked;
-	out->tcpi_sacked = flight->sacked;
-	out->tcpi_lost = flight->lost;
-	out->tcpi_retrans = flight->resent;
-	out->tcpi_last_data_sent = ms_since(i->last_sent_ns, now);
-	out->tcpi_last_data_recv = ms_since(i->last_rcvd_ns, now);
-	out->tcpi_last_ack_recv = ms_since(i->last_rcvd_ns, now);
-	out->tcpi_pmtu = i->pmtu;
-	out->tcpi_rtt = us(i->srtt_ns);
-	out->tcpi_rttvar = us(i->rttvar_ns);
-	out->tcpi_snd_ssthresh = i->mss ? i->ssthresh / i->mss : 0;
-	out->tcpi_snd_cwnd = i->mss ? i->cwnd / i->mss : 0;
-	out->tcpi_advmss = i->mss_offered;
-	out->tcpi_rcv_space = i->rcv_buf;
-	out->tcpi_total_retrans = (uint32_t)i->retransmitted;
-}
-
-static void fill_rest(struct info *out, const struct tcp_pcb_info *i,
-		      const struct tcp_pcb_stats *s,
-		      const struct tcp_settings *settings)
-{
-	uint8_t flags;
-
-	out->base.tcpi_reordering = s->reordering;
-	out->pacing_rate = i->pacing_rate;
-	out->max_pacing_rate = settings->max_pacing_rate;
-	out->bytes_acked = s->bytes_acked;
-	out->bytes_received = s->bytes_received;
-	out->segs_out = s->segs_out;
-	out->segs_in = s->segs_in;
-	out->notsent_bytes = i->unsent;
-	out->min_rtt = us(i->min_rtt_ns);
-	out->data_segs_in = s->data_segs_in;
-	out->data_segs_out = s->data_segs_out;
-	out->delivery_rate = s->delivery_rate;
-	out->busy_time = us(s->busy_ns);
-	out->rwnd_limited = us(s->window_limited_ns);
-	out->sndbuf_limited = us(s->buffer_limited_ns);
-	out->delivered = s->delivered;
-	out->delivered_ce = s->delivered_ce;
-	out->bytes_sent = s->bytes_sent;
-	out->bytes_retrans = s->bytes_resent;
-	out->dsack_dups = s->duplicates;
-	out->reord_seen = s->reorderings;
-	out->rcv_ooopack = s->out_of_order;
-	out->snd_wnd = i->snd_wnd;
-	out->rcv_wnd = i->rcv_edge - i->rcv_nxt;
-	out->total_rto = s->timeouts;
-	out->total_rto_recoveries = s->timeout_runs;
-	out->total_rto_time = (uint32_t)(s->timeout_ns / NS_PER_MS);
-	/* two members that the C library's struct does not have, between those it has */
-	flags = (uint8_t)(s->is_app_limited | i->fastopen_failure << 1);
-	memcpy((uint8_t *)&out->base + FLAGS_AT, &flags, 1);
-}
-
-/* Under the lock. */
-static void fill_info(struct tsock *t, struct info *out)
-{
-	uint64_t now = tsock_now(t);
-	struct tcp_settings settings;
-	struct tcp_pcb_stats stats;
-	struct tcp_flight flight;
-	struct tcp_pcb_info i;
-
-	memset(out, 0, sizeof(*out));
-	out->base.tcpi_state = TCP_CLOSE;
-	if (!t->pcb)
-		return;
-	tcp_get_info(t->pcb, &i);
-	tcp_get_stats(t->pcb, &stats, now);
-	tcp_get_flight(t->pcb, &flight);
-	tcp_get_settings(t->pcb, &settings);
-	fill_base(&out->base, &i, &flight, now);
-	fill_rest(out, &i, &stats, &settings);
-	/* Linux counts the SYN of who has connected, and leaves the time stamps' room
-	 * out of what it advertises. */
-	if (!t->port && t->was_open)
-		out->bytes_acked++;
-	if (i.has_timestamps)
-		out->base.tcpi_advmss -= 12;
-	if (i.state == TCPS_SYN_SENT)
-		out->base.tcpi_options = 0;
-}
-
 static long give(void *value, socklen_t *len, const void *what, size_t size)
 {
 	if (!user_is_plausible(len, sizeof(*len)))
@@ -875,7 +711,7 @@ long tsock_heir_option(struct fd_object *obj, int level, int name, void *value,
 static long get_ours(struct tsock *t, int level, int name, void *value,
 		     socklen_t *len)
 {
-	struct info info;
+	struct tsock_info info;
 	int number;
 
 	if (level == SOL_SOCKET && name == SO_ERROR) {
@@ -894,7 +730,7 @@ static long get_ours(struct tsock *t, int level, int name, void *value,
 	if (name == TCP_INFO) {
 		if (!tsock_lock_ours(t))
 			return FD_PASS;
-		fill_info(t, &info);
+		tsock_fill_info(t, &info);
 		tsock_unlock(t);
 		return give(value, len, &info, sizeof(info));
 	}
@@ -912,7 +748,7 @@ static long get_ours(struct tsock *t, int level, int name, void *value,
 static long get_listener(struct tsock *t, int fd, int level, int name,
 			 void *value, socklen_t *len)
 {
-	struct info info = { .accecn = { 0 } };
+	struct tsock_info info = { .accecn = { 0 } };
 	socklen_t size = sizeof(info);
 
 	if (level != IPPROTO_TCP || name != TCP_INFO ||

@@ -249,7 +249,6 @@ static inline bool tsock_tells_stamps(const struct tsock *t)
 	return UNLIKELY(atomic_load_explicit(&t->stamps_in, memory_order_relaxed));
 }
 
-
 /* Not open yet. Two ends that connect to each other at once are in SYN_RCVD, too. */
 static inline bool tsock_is_opening_state(enum tcp_state state)
 {
