@@ -93,11 +93,9 @@ static int hear(int fd, int patience_sec, struct heard *heard)
 
 /* -- starting it --------------------------------------------------------------------- */
 
-/* Through the exec, whoever the user is: of the rights that the keeper is for, those that
- * the process has. */
+/* Through the exec, whoever the user is. */
 static void keep_rights(void)
 {
-	static const int wanted[] = { CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF, CAP_PERFMON };
 	struct __user_cap_header_struct header = {
 		.version = _LINUX_CAPABILITY_VERSION_3,
 	};
@@ -105,14 +103,14 @@ static void keep_rights(void)
 
 	if (syscall_raw(SYS_capget, (long)&header, (long)data, 0, 0, 0, 0) != 0)
 		return;
-	for (size_t i = 0; i < ARRAY_LEN(wanted); i++)
-		data[CAP_TO_INDEX(wanted[i])].inheritable |=
-			data[CAP_TO_INDEX(wanted[i])].permitted &
-			CAP_TO_MASK(wanted[i]);
+	for (size_t i = 0; i < ARRAY_LEN(keeper_rights); i++)
+		data[CAP_TO_INDEX(keeper_rights[i])].inheritable |=
+			data[CAP_TO_INDEX(keeper_rights[i])].permitted &
+			CAP_TO_MASK(keeper_rights[i]);
 	(void)syscall_raw(SYS_capset, (long)&header, (long)data, 0, 0, 0, 0);
-	for (size_t i = 0; i < ARRAY_LEN(wanted); i++)
+	for (size_t i = 0; i < ARRAY_LEN(keeper_rights); i++)
 		(void)syscall_raw(SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE,
-				  wanted[i], 0, 0, 0);
+				  keeper_rights[i], 0, 0, 0);
 }
 
 /* In the child, which is a copy of one thread of the program: system calls alone. */

@@ -31,6 +31,14 @@ bool right_keeper_is_there(void);
 int right_keeper_ask(const struct keeper_request *request, const int *fds, int *fds_out)
 	MUST_CHECK;
 
+/* For an op that gives one descriptor: that, or a negative errno. */
+static inline int right_keeper_ask_one(const struct keeper_request *request, const int *fds)
+{
+	int fd, err = right_keeper_ask(request, fds, &fd);
+
+	return err ? err : fd;
+}
+
 /* In the child of a fork, which has none. */
 void right_keeper_forked(void);
 

@@ -236,12 +236,9 @@ static long bpf(int command, union bpf_attr *attr)
 static int load_program(void)
 {
 	const struct keeper_request request = { .op = KEEPER_PASS };
-	int fd, err;
 
-	if (rights_is_net_admin())
-		return pass_program_load();
-	err = right_keeper_ask(&request, NULL, &fd);
-	return err ? err : fd;
+	return rights_is_net_admin() ? pass_program_load() :
+				       right_keeper_ask_one(&request, NULL);
 }
 
 void give_back_open(struct give_back *door)

@@ -10,8 +10,8 @@
 #include <netinet/ip_icmp.h>
 #include <sys/socket.h>
 
-#include "ip/ip_icmp.h"
 #include "fd/right_keeper.h"
+#include "ip/ip_icmp.h"
 #include "net/net.h"
 #include "os/real.h"
 #include "os/rights.h"
@@ -66,12 +66,10 @@ static int let_in(int fd)
 static int make_socket(void)
 {
 	const struct keeper_request request = { .op = KEEPER_ICMP };
-	int fd, err;
+	int fd;
 
-	if (!rights_is_net_admin()) {
-		err = right_keeper_ask(&request, NULL, &fd);
-		return err ? err : fd;
-	}
+	if (!rights_is_net_admin())
+		return right_keeper_ask_one(&request, NULL);
 	fd = real.socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK,
 			 IPPROTO_ICMP);
 	return fd < 0 ? -errno : fd;

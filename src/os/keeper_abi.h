@@ -10,9 +10,15 @@
 #define OS_KEEPER_ABI_H
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+/* The rights that it keeps of those that the process has: TCP_REPAIR, links and XDP programs
+ * take the first, sockets of AF_XDP the second, maps the third, and the way in which the
+ * steering programs handle pointers the last. */
+static const int keeper_rights[] = { CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF, CAP_PERFMON };
 
 /* The keeper's first word, without being asked: it is ready. */
 enum { KEEPER_ABI = 2 };

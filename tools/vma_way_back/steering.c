@@ -4,7 +4,6 @@
 
 #include "tools/vma_way_back/steering.h"
 
-#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
 #include "dev/xdp/steer_load.h"
@@ -22,34 +21,23 @@ void steering_prepare(void)
 	steer_load_prepare();
 }
 
-/* 0: the kernel does not say. */
-static uint32_t id_of(int prog)
-{
-	struct bpf_prog_info info = { 0 };
-	uint32_t len = sizeof(info);
-
-	/* of what is no program, the kernel refuses to attach it */
-	return bpf_obj_get_info_by_fd(prog, &info, &len) == 0 &&
-			       info.type == BPF_PROG_TYPE_XDP ?
-		       info.id :
-		       0;
-}
-
 int steering_load(const struct keeper_request *request, int *fds)
 {
 	int err = steer_load(request, NULL, fds);
+	uint32_t id;
 
-	if (!err)
-		loaded.ids[loaded.next++ % ARRAY_LEN(loaded.ids)] =
-			id_of(fds[STEER_FD_PROG]);
+	/* of one whose number the kernel does not tell it refuses to attach it */
+	if (!err && steer_load_id(fds[STEER_FD_PROG], &id) == 0)
+		loaded.ids[loaded.next++ % ARRAY_LEN(loaded.ids)] = id;
 	return err;
 }
 
 int steering_attach(const struct keeper_request *request, int prog)
 {
-	uint32_t id = id_of(prog);
+	uint32_t id;
+	int err = steer_load_id(prog, &id);
 
-	for (size_t i = 0; id && i < ARRAY_LEN(loaded.ids); i++)
+	for (size_t i = 0; !err && i < ARRAY_LEN(loaded.ids); i++)
 		if (loaded.ids[i] == id)
 			return steer_load_attach(request, prog);
 	return -EINVAL;

@@ -39,12 +39,8 @@ enum { CHANNEL = STDIN_FILENO };
 
 /* -- nothing but what it takes ------------------------------------------------------- */
 
-/* Of those that it has been started with: TCP_REPAIR, links and XDP programs take the first,
- * sockets of AF_XDP the second, maps the third, and the way in which the steering programs
- * handle pointers the last. */
 static int keep_rights(void)
 {
-	static const int wanted[] = { CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF, CAP_PERFMON };
 	struct __user_cap_header_struct header = {
 		.version = _LINUX_CAPABILITY_VERSION_3,
 	};
@@ -53,10 +49,10 @@ static int keep_rights(void)
 
 	if (syscall(SYS_capget, &header, had) != 0)
 		return -1;
-	for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
-		size_t at = CAP_TO_INDEX(wanted[i]);
+	for (size_t i = 0; i < ARRAY_LEN(keeper_rights); i++) {
+		size_t at = CAP_TO_INDEX(keeper_rights[i]);
 
-		data[at].permitted |= had[at].permitted & CAP_TO_MASK(wanted[i]);
+		data[at].permitted |= had[at].permitted & CAP_TO_MASK(keeper_rights[i]);
 		data[at].effective = data[at].permitted;
 	}
 	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);

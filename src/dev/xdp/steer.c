@@ -84,17 +84,6 @@ static struct keeper_request request_of_load(const struct steer *steer, uint32_t
 	return request;
 }
 
-static int id_of(int prog, uint32_t *id_out)
-{
-	struct bpf_prog_info info = { 0 };
-	uint32_t len = sizeof(info);
-
-	if (bpf_obj_get_info_by_fd(prog, &info, &len) != 0)
-		return -errno;
-	*id_out = info.id;
-	return 0;
-}
-
 /* By whoever has the rights. Without them the table cannot grow. */
 static int load_first(struct steer *steer)
 {
@@ -117,7 +106,7 @@ static int load_first(struct steer *steer)
 	steer->rules_max = request.rules_max;
 	for (int i = 0; i < STEER_FD_CNT; i++)
 		(void)!xdp_adopt_fd(fds[i], slots[i]);
-	return id_of(atomic_load(&steer->prog), &steer->prog_id);
+	return steer_load_id(atomic_load(&steer->prog), &steer->prog_id);
 }
 
 /* -- a larger table ------------------------------------------------------------------ */
@@ -161,7 +150,7 @@ static int replace(struct steer *steer, const int *fds)
 	uint32_t id = 0;
 
 	if (!err)
-		err = id_of(fds[STEER_FD_PROG], &id);
+		err = steer_load_id(fds[STEER_FD_PROG], &id);
 	if (!err && link >= 0 &&
 	    bpf_link_update(link, fds[STEER_FD_PROG], NULL) != 0)
 		err = -errno;
@@ -245,15 +234,11 @@ int steer_set_queue(struct steer *steer, uint32_t queue, int xsk_fd)
 int steer_attach(struct steer *steer)
 {
 	struct keeper_request request = request_of(steer, KEEPER_ATTACH);
-	int prog = atomic_load(&steer->prog), fd, err;
+	int prog = atomic_load(&steer->prog);
+	int fd = rights_is_net_admin() ? steer_load_attach(&request, prog) :
+					 right_keeper_ask_one(&request, &prog);
 
-	if (rights_is_net_admin()) {
-		fd = steer_load_attach(&request, prog);
-		err = MIN(fd, 0);
-	} else {
-		err = right_keeper_ask(&request, &prog, &fd);
-	}
-	return err ? err : xdp_adopt_fd(fd, &steer->link);
+	return fd < 0 ? fd : xdp_adopt_fd(fd, &steer->link);
 }
 
 /* All zero when they cannot be read. */

@@ -248,6 +248,17 @@ int steer_load(const struct keeper_request *request, const int *kept, int *fds)
 	return err;
 }
 
+int steer_load_id(int prog, uint32_t *id_out)
+{
+	struct bpf_prog_info info = { 0 };
+	uint32_t len = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(prog, &info, &len) != 0)
+		return -errno;
+	*id_out = info.id;
+	return info.type == BPF_PROG_TYPE_XDP ? 0 : -EINVAL;
+}
+
 /* By a link that is not pinned, so that it goes when the process ends. */
 int steer_load_attach(const struct keeper_request *request, int prog)
 {

@@ -33,6 +33,9 @@ void steer_load_prepare(void);
  */
 int steer_load(const struct keeper_request *request, const int *kept, int *fds) MUST_CHECK;
 
+/* The kernel's number of a program for frames; -EINVAL: it is none. */
+int steer_load_id(int prog, uint32_t *id_out) MUST_CHECK;
+
 /* KEEPER_ATTACH. The link's fd; -EBUSY: another program is there, or a negative errno. */
 int steer_load_attach(const struct keeper_request *request, int prog) MUST_CHECK;
 

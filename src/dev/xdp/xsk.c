@@ -112,12 +112,10 @@ static int bind_queue(int fd, const struct xsk_params *params)
 static int make_socket(void)
 {
 	const struct keeper_request request = { .op = KEEPER_XSK };
-	int fd, err;
+	int fd;
 
-	if (!rights_is_net_admin()) {
-		err = right_keeper_ask(&request, NULL, &fd);
-		return err ? err : fd;
-	}
+	if (!rights_is_net_admin())
+		return right_keeper_ask_one(&request, NULL);
 	fd = real.socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
 	return fd < 0 ? -errno : fd;
 }
