@@ -112,12 +112,12 @@ bench-tcp-rates: %D%/tcp_rates all
 
 # What a flood of SYNs costs: instructions, for which valgrind is needed, and the rate of a
 # connection beside it. Root, and two processors that do nothing else.
-if HAVE_XDP
 EXTRA_DIST += %D%/tcp_flood.sh
+if HAVE_XDP
 bench-tcp-flood: %D%/tcp_rates tests/system/tcp_flood all
 	$(srcdir)/%D%/tcp_flood.sh %D%/tcp_rates tests/system/tcp_flood src/.libs/libvma.so
-.PHONY: bench-tcp-flood
 endif
+.PHONY: bench-tcp-flood
 
 # What it costs that a connection may become the kernel's; needs root.
 EXTRA_PROGRAMS += %D%/way_back

@@ -14,7 +14,8 @@ echo_pid=
 clean_up() {
 	# whoever is gone already, the rest has to go, too
 	set +e
-	[ -z "$echo_pid" ] || kill "$echo_pid"
+	# one that is under valgrind may not hear of less
+	[ -z "$echo_pid" ] || kill -KILL "$echo_pid"
 	[ -z "${LAB_PORTS:-}" ] || give_back_ports
 	ip netns del $a
 	ip netns del $b

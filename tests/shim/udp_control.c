@@ -185,8 +185,22 @@ static void stamps_of_what_comes(void)
 	close_pair(pair);
 }
 
+/* A device whose frames have no stamps. */
+static void stamps_of_no_card(void)
+{
+	int pair[2];
+
+	make_pair(pair);
+	set_stamping(pair[1], SOF_TIMESTAMPING_RX_HARDWARE |
+				      SOF_TIMESTAMPING_RAW_HARDWARE);
+	send(pair[0], "hello", 5, 0);
+	receive_with_control(pair[1], 512);
+	close_pair(pair);
+}
+
 const struct scenario control_scenarios[] = {
 	SCENARIO(control_messages, 0),
 	SCENARIO(stamps_of_what_comes, 0),
+	SCENARIO(stamps_of_no_card, 0),
 	SCENARIO_END,
 };

@@ -65,7 +65,7 @@ system_bpf = %D%/pass.bpf.o %D%/tag.bpf.o %D%/cgroup.bpf.o
 check_DATA += $(system_bpf)
 CLEANFILES += $(system_bpf)
 endif
-EXTRA_DIST += %D%/cable_lab.sh %D%/tcp_faults.sh %D%/tcp_lab.sh %D%/tcp_hostile.py %D%/tcp_meddler.py %D%/tcp_pmtu.py \
+EXTRA_DIST += %D%/cable_lab.sh %D%/tcp_faults.sh %D%/tcp_lab.sh %D%/checksums.py %D%/tcp_hostile.py %D%/tcp_meddler.py %D%/tcp_pmtu.py \
 	%D%/tcp_rights.py %D%/tcp_programs.py %D%/tcp_servers.py %D%/tcp_turns.py
 # The same on the software ConnectX.
 if HAVE_VERBS

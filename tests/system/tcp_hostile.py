@@ -29,20 +29,13 @@ import struct
 import sys
 import time
 
+from checksums import checksum
+
 SERVER, PORT, IFNAME = "10.78.0.1", 7000, "v0"
 FIN, SYN, RST, PSH, ACK, URG = 1, 2, 4, 8, 16, 32
 MASK = 0xffffffff
 
 # -- frames ------------------------------------------------------------------
-
-
-def checksum(data):
-    if len(data) % 2:
-        data += b"\0"
-    total = sum(struct.unpack("!%dH" % (len(data) // 2), data))
-    while total >> 16:
-        total = (total & 0xffff) + (total >> 16)
-    return ~total & 0xffff
 
 
 def packet(src, data):

@@ -14,18 +14,11 @@ import struct
 import sys
 import time
 
+from checksums import checksum
+
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 MASK = 0xffffffff
 LINKS = ("m0", "m1")
-
-
-def checksum(data):
-    if len(data) % 2:
-        data += b"\0"
-    total = sum(struct.unpack("!%dH" % (len(data) // 2), data))
-    while total >> 16:
-        total = (total & 0xffff) + (total >> 16)
-    return ~total & 0xffff
 
 
 def wire(link):

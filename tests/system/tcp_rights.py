@@ -247,21 +247,31 @@ def no_helper_wanted():
     say("helpers", len(helpers()))
 
 
-def killed_helper():
-    """Without it what is ours stays ours, and new connections are the kernel's."""
+def killer():
+    """What kills one process, once, by rights that we may have given up by then."""
     read_end, write_end = os.pipe()
-    killer = os.fork()
-    if killer == 0:
+    child = os.fork()
+    if child == 0:
         os.close(write_end)
         os.kill(int(os.read(read_end, 20)), signal.SIGKILL)
         os._exit(0)
+
+    def kill(pid):
+        os.write(write_end, b"%d" % pid)
+        os.waitpid(child, 0)
+        await_true(lambda: not os.path.exists(f"/proc/{pid}") or
+                   status_of(pid, "State")[0].startswith("Z"))
+
+    return kill
+
+
+def killed_helper():
+    """Without it what is ours stays ours, and new connections are the kernel's."""
+    kill = killer()
     s = connected()
     os.seteuid(NOBODY)
     found = helpers()
-    os.write(write_end, b"%d" % found[0])
-    os.waitpid(killer, 0)
-    await_true(lambda: not os.path.exists(f"/proc/{found[0]}") or
-               status_of(found[0], "State")[0].startswith("Z"))
+    kill(found[0])
     say("older", echoed(s, 200))
     later = connected()
     say("later", echoed(later, 10))
@@ -359,20 +369,12 @@ def mate():
 
 def dropped_and_killed():
     """The helper is killed while an interface is open, and before one is."""
-    read_end, write_end = os.pipe()
-    killer = os.fork()
-    if killer == 0:
-        os.close(write_end)
-        os.kill(int(os.read(read_end, 20)), signal.SIGKILL)
-        os._exit(0)
+    kill = killer()
     os.setuid(NOBODY)
     if os.environ["WHEN"] == "open":
         say("datagrams", talked_by_udp(10))
     found = helpers()
-    os.write(write_end, b"%d" % found[0])
-    os.waitpid(killer, 0)
-    await_true(lambda: not os.path.exists(f"/proc/{found[0]}") or
-               status_of(found[0], "State")[0].startswith("Z"))
+    kill(found[0])
     say("datagrams", talked_by_udp(400))
 
 

@@ -19,6 +19,8 @@ import struct
 import sys
 import time
 
+from checksums import checksum
+
 SERVER, CLIENT = "10.78.0.1", "10.78.0.2"
 PORT = 7000
 IFNAME = "v0"
@@ -32,15 +34,6 @@ def udp(name=None):
 
 
 # -- frames ------------------------------------------------------------------
-
-def checksum(data):
-    if len(data) % 2:
-        data += b"\0"
-    total = sum(struct.unpack("!%dH" % (len(data) // 2), data))
-    while total >> 16:
-        total = (total & 0xffff) + (total >> 16)
-    return ~total & 0xffff
-
 
 def ip(data, src=CLIENT, proto=17, options=b"", total=None, ihl=None, version=4,
        frag=0, ttl=64, dst=SERVER, bad_sum=0):

@@ -16,6 +16,8 @@ import sys
 import time
 import zlib
 
+from checksums import fold
+
 PEER = ("10.78.0.1", 7000)
 SIOCSIFMTU = 0x8922
 IP_PKTINFO, IP_MTU_DISCOVER, IP_RECVERR = 8, 10, 11
@@ -24,15 +26,6 @@ SO_RCVBUFFORCE = 33
 
 
 # -- the wire -----------------------------------------------------------------
-
-def fold(data):
-    if len(data) % 2:
-        data += b"\0"
-    total = sum(struct.unpack("!%dH" % (len(data) // 2), data))
-    while total >> 16:
-        total = (total & 0xffff) + (total >> 16)
-    return total
-
 
 # Frames of the kernel that fit leave their checksum to a card.
 def show_datagram(head, data, is_cut):

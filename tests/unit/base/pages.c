@@ -49,17 +49,26 @@ TEST(what_is_cut_is_zero_and_lies_apart)
 			CHECK_EQ(mem[i][at], 1 + i % 20);
 }
 
-/* One object costs little, and many no more than twice their size or a huge page. */
+/* One object costs little, and many no more than twice their size or a huge page, on which
+ * they lie. */
 TEST(an_arena_grows_as_it_is_used)
 {
 	struct arena arena = { 0 };
-	size_t used = 0;
+	size_t used = 0, before, huge_cnt = 0;
+	void *mem;
 
 	CHECK(arena_cut(&arena, 64));
 	CHECK_EQ(arena.mapped, 64 << 10);
 	for (used = 64; used < 64 << 20; used += 4096) {
-		CHECK(arena_cut(&arena, 4096));
+		before = arena.mapped;
+		mem = arena_cut(&arena, 4096);
+		CHECK(mem);
+		if (arena.mapped - before == HUGE_PAGE_SIZE) {
+			CHECK_EQ((uintptr_t)mem % HUGE_PAGE_SIZE, 0);
+			huge_cnt++;
+		}
 		CHECK(arena.mapped <= MAX(2 * used + (64 << 10),
 					  used + used / 8 + HUGE_PAGE_SIZE));
 	}
+	CHECK(huge_cnt >= 30);
 }
