@@ -436,6 +436,11 @@ class Helper:
     def fd_cnt(self):
         return len(os.listdir(f"/proc/{self.program.pid}/fd"))
 
+    def settled(self):
+        """How many it has when it waits for the next request."""
+        await_true(lambda: status_of(self.program.pid, "State")[0].startswith("S"))
+        return self.fd_cnt()
+
     def has_only(self, cnt):
         """Soon: it answers before it closes what it has given."""
         for _ in range(500):
@@ -497,7 +502,10 @@ def any_request():
     print("seed", seed, file=sys.stderr)
     chance = random.Random(seed)
     helper = Helper()
-    before = helper.fd_cnt()
+    # by this it reads what it has opened of the kernel, and closes that
+    helper.ask(request(STEER, ifindex=1, sight=1, rules=4096))
+    close_all(helper.fds)
+    before = helper.settled()
     things = [socket.socket().detach(), os.open("/dev/null", os.O_RDWR), *os.pipe(),
               socket.socket(socket.AF_INET, socket.SOCK_DGRAM).detach()]
     numbers = [0, 0, 0, 0, 1, 1, 2, 3, 4, 4096, 32768, 1 << 31, (1 << 32) - 1]
