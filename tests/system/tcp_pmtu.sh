@@ -59,8 +59,8 @@ forget() {
 	ip netns exec $b ip tcp_metrics flush >/dev/null 2>&1
 }
 
-# ask HOW SERVER_LOG CLIENT_LOG
-ask() {
+# ask_once HOW SERVER_LOG CLIENT_LOG
+ask_once() {
 	forget
 	rm -f "$work/$2" "$work/in"
 	mkfifo "$work/in"
@@ -79,6 +79,11 @@ ask() {
 	end_server
 	grep -q '^client 1300 server 1300$' "$work/out" || { cat "$work/out"; return 1; }
 }
+# News of the network make either end forget what it has learned of the path, as on Linux,
+# and on a crowded machine those of a lab that has just been made may come late.
+ask() {
+	ask_once "$@" >"$work/first" || ask_once "$@"
+}
 
 new_connections_learn_of_the_path() {
 	ask ask - - && ask ask a.log - && ask ask - b.log && ask ask a.log b.log
@@ -88,7 +93,7 @@ live_connections_learn_of_the_path() {
 	for logs in "- -" "a.log -" "- b.log" "a.log b.log"; do
 		narrow 1500
 		# shellcheck disable=SC2086
-		ask late $logs || return 1
+		ask_once late $logs || return 1
 	done
 }
 unreachable_hosts_are_told_at_once() {
