@@ -133,10 +133,13 @@ def exec_once(c):
                               str(c.draw.getrandbits(60))])
 
 
-def go_on(c, change, chance):
+def go_on(c, change, chance, first=None):
+    """Changes now and then; for certain behind turn FIRST, which is long before the end."""
+    turns = 0
     while not c.is_over():
         c.turn((c.send, c.receive))
-        if c.draw.random() < chance:
+        turns += 1
+        if turns == first or c.draw.random() < chance:
             change(c)
     c.s.shutdown(socket.SHUT_WR)
     if c.s.recv(1):
@@ -152,11 +155,13 @@ def begin(address, port, seed):
 
 
 def fork(address, port, seed):
-    go_on(begin(address, port, seed), fork_once, 0.2)
+    c = begin(address, port, seed)
+    go_on(c, fork_once, 0.2, c.draw.randrange(1, 5))
 
 
 def exec_(address, port, seed):
-    go_on(begin(address, port, seed), exec_once, 0.05)
+    c = begin(address, port, seed)
+    go_on(c, exec_once, 0.05, c.draw.randrange(1, 5))
 
 
 def daemon(address, port, seed):
