@@ -125,6 +125,27 @@ TEST(acknowledgments_of_a_batch_count_as_the_last)
 	peer_teardown();
 }
 
+/* What is acknowledged on the quick path reaches a model of the path, too. */
+TEST(acknowledgments_of_a_batch_are_told_to_a_model)
+{
+	struct tcp_pcb_stats stats;
+	struct tcp_in ack;
+
+	peer_defaults();
+	peer.params.cc = TCP_CC_BBR;
+	peer_connect(&peer_full_options);
+	for (uint32_t i = 1; i <= 3; i++) {
+		peer_write(100);
+		CHECK_EQ(peer_next()->len, 100);
+		peer_advance_ms(20);
+		ack = peer_make(A, P, U + 100 * i, 0);
+		tcp_input_batch(peer.table, &ack, 1, peer.now_ns);
+		tcp_get_stats(peer.pcb, &stats, peer.now_ns);
+		CHECK_EQ(stats.delivery_rate, 100 * 50);
+	}
+	peer_teardown();
+}
+
 /* A gap, a reset at the wrong place and an old time stamp in the middle of a batch
  * meet their own rules; what is around them is taken. */
 TEST(odd_ones_in_a_batch_meet_their_rules)

@@ -204,7 +204,6 @@ TEST(listener_of_the_address_goes_before_a_wildcard)
 	peer_teardown();
 }
 
-/* BBR paces, and takes its rate along when it goes. */
 /* -- several listeners on a port -- */
 
 enum { SHARERS = 4, SHARED_CONNS = 800 };
