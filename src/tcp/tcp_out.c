@@ -356,6 +356,25 @@ bool tcp_out_override(struct tcp_pcb *pcb, uint64_t now_ns)
 	return true;
 }
 
+/* RFC 6298 section 5.1, RFC 8985 section 7.2 */
+static bool new_data_moves_timer(const struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	switch ((enum tcp_rtx_kind)pcb->rtx_kind) {
+	case RTX_NONE:
+	case RTX_PERSIST:
+		return true;
+	case RTX_PROBE:
+		return tcp_timer_may_move(pcb, now_ns);
+	case RTX_LONE_PROBE:
+	case RTX_LATE_PROBE:
+		return tcp_tlp_timeout_ns(pcb) && tcp_timer_may_move(pcb, now_ns);
+	case RTX_TIMEOUT:
+	case RTX_REORDER:
+		break;
+	}
+	return false;
+}
+
 /* Sends repairs, and new data by all the rules. */
 static void push_by_rules(struct tcp_pcb *pcb, uint64_t now_ns)
 {
@@ -374,13 +393,8 @@ static void push_by_rules(struct tcp_pcb *pcb, uint64_t now_ns)
 	/* What was just sent also makes room. */
 	if (has_sent && pcb->settings->notsent_lowat != UINT32_MAX)
 		tcp_event_raise(pcb, TCP_EV_WRITABLE);
-	/* RFC 6298 section 5.1, RFC 8985 section 7.2 */
-	if (has_sent && (pcb->rtx_kind == RTX_NONE ||
-			 pcb->rtx_kind == RTX_PERSIST ||
-			 (pcb->rtx_kind == RTX_PROBE &&
-			  tcp_timer_may_move(pcb, now_ns))))
-		tcp_timer_rearm_rtx(pcb, now_ns);
-	else if (pcb->unsent && pcb->rtx_kind == RTX_NONE)
+	if ((has_sent && new_data_moves_timer(pcb, now_ns)) ||
+	    (pcb->unsent && pcb->rtx_kind == RTX_NONE))
 		tcp_timer_rearm_rtx(pcb, now_ns);
 }
 

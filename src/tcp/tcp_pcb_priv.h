@@ -182,7 +182,7 @@ struct tcp_cc_bbr {
 enum tcp_rtx_kind {
 	RTX_NONE,
 	RTX_PROBE, /* tail loss probe, RFC 8985 section 7 */
-	/* From here on, data sent while the timer runs does not move it. */
+	/* From here on, data sent while the timer runs does not move it further away. */
 	RTX_TIMEOUT, /* RFC 6298 */
 	/* A probe of a segment alone. Later ones may join it: it does not wait for them,
 	 * since the first one's acknowledgment is due before. */

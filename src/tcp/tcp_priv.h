@@ -630,11 +630,16 @@ static inline void tcp_timer_rearm_quiet(struct tcp_pcb *pcb, uint64_t now_ns)
 }
 
 /* Whether new data moves the timer. A probe moves further away, but not past the
- * timeout of the oldest data (RFC 8985 section 7.2). */
+ * timeout of the oldest data (RFC 8985 section 7.2). One that has waited for the delayed
+ * acknowledgment of a segment alone moves nearer: with another one the peer answers at
+ * once. */
 static inline bool tcp_timer_may_move(const struct tcp_pcb *pcb, uint64_t now_ns)
 {
-	return pcb->rtx_kind < RTX_TIMEOUT &&
-	       now_ns + pcb->quiet_rtx_ns <= pcb->progress_ns + pcb->rto_ns;
+	uint64_t at_ns = now_ns + pcb->quiet_rtx_ns;
+
+	if (LIKELY(pcb->rtx_kind < RTX_TIMEOUT))
+		return at_ns <= pcb->progress_ns + pcb->rto_ns;
+	return pcb->snd_nxt - pcb->snd_una > pcb->mss && at_ns < pcb->rtx_at_ns;
 }
 
 static inline void tcp_timer_delay_ack_by(struct tcp_pcb *pcb, uint64_t now_ns,
