@@ -185,17 +185,20 @@ static ALWAYS_INLINE void note_sent(struct tcp_pcb *pcb, struct pkt *pkt,
 	seg->sent_cnt = 1;
 	seg->sent_ns = now_ns;
 	list_push_back(&pcb->in_flight, &seg->order);
+	pcb->data_segs_out++;
+	pcb->last_sent_ns = now_ns;
+	/* RFC 6298 section 5.1, RFC 8985 section 7.2 */
 	if (pcb->snd_nxt == pcb->snd_una) {
 		pcb->progress_ns = now_ns;
 		tcp_stats_begin(pcb, now_ns);
 		tcp_rate_begin(pcb, now_ns);
-	}
-	pcb->data_segs_out++;
-	pcb->last_sent_ns = now_ns;
-	pcb->snd_nxt += pkt->len;
-	/* RFC 6298 section 5.1, RFC 8985 section 7.2 */
-	if (tcp_timer_may_move(pcb, now_ns))
+		pcb->snd_nxt += pkt->len;
 		tcp_timer_rearm_quiet(pcb, now_ns);
+	} else {
+		pcb->snd_nxt += pkt->len;
+		if (tcp_timer_may_move(pcb, now_ns))
+			tcp_timer_rearm_quiet(pcb, now_ns);
+	}
 }
 
 enum { PUSH_TO_PSH = SEG_PUSH / WIRE_TCP_PSH };

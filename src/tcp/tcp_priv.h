@@ -617,19 +617,27 @@ static inline bool tcp_timer_is_later(const struct tcp_pcb *pcb,
 	return pcb->armed_ns - 1 >= at_ns;
 }
 
-/* tcp_timer_rearm_rtx for a quiet connection with something under way. */
-static inline void tcp_timer_rearm_quiet(struct tcp_pcb *pcb, uint64_t now_ns)
+static inline void tcp_timer_set_quiet(struct tcp_pcb *pcb, uint8_t kind,
+				       uint64_t at_ns)
 {
-	bool is_lone = pcb->snd_nxt - pcb->snd_una <= pcb->mss;
-
-	pcb->rtx_kind = is_lone ? pcb->quiet_lone_kind : pcb->quiet_kind;
-	pcb->rtx_at_ns = now_ns + (is_lone ? pcb->quiet_lone_ns
-					   : pcb->quiet_rtx_ns);
-	if (UNLIKELY(tcp_timer_is_later(pcb, pcb->rtx_at_ns)))
+	pcb->rtx_kind = kind;
+	pcb->rtx_at_ns = at_ns;
+	if (UNLIKELY(tcp_timer_is_later(pcb, at_ns)))
 		tcp_timer_update(pcb);
 }
 
-/* Whether new data moves the timer. A probe moves further away, but not past the
+/* tcp_timer_rearm_rtx for a quiet connection with something under way. */
+static inline void tcp_timer_rearm_quiet(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	if (pcb->snd_nxt - pcb->snd_una <= pcb->mss)
+		tcp_timer_set_quiet(pcb, pcb->quiet_lone_kind,
+				    now_ns + pcb->quiet_lone_ns);
+	else
+		tcp_timer_set_quiet(pcb, pcb->quiet_kind,
+				    now_ns + pcb->quiet_rtx_ns);
+}
+
+/* Whether new data moves the timer that runs. A probe moves further away, but not past the
  * timeout of the oldest data (RFC 8985 section 7.2). One that has waited for the delayed
  * acknowledgment of a segment alone moves nearer: with another one the peer answers at
  * once. */
