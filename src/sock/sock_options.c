@@ -58,15 +58,23 @@ const struct sock_option sock_options[] = {
 	{ .name = NULL },
 };
 
+/* Level and number of each line, in its order: what is looked through lies together. */
+#define KEY(level, number) ((uint32_t)(level) << 16 | (uint32_t)(number))
+static const uint32_t keys[] = {
+#define SOCK_OPTION(level_, name_, class_, protocols_, if_, about_) KEY(level_, name_),
+#include "sock/sock_options.def"
+};
+
 const struct sock_option *sock_option_find(int proto, int level, int number)
 {
 	unsigned bit = proto == IPPROTO_TCP ? SOCK_OPTION_TCP : SOCK_OPTION_UDP;
-	const struct sock_option *o;
+	uint32_t key = KEY(level, number);
 
-	for (o = sock_options; o->name; o++)
-		if (o->level == level && o->number == number &&
-		    o->protocols & bit)
-			return o;
+	if ((unsigned)level > UINT16_MAX || (unsigned)number > UINT16_MAX)
+		return NULL;
+	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+		if (keys[i] == key && sock_options[i].protocols & bit)
+			return &sock_options[i];
 	return NULL;
 }
 

@@ -74,7 +74,10 @@ static int make_path(const char *dir, char *path, size_t size)
 
 static void copy_text(char *to, size_t size, const char *text)
 {
-	snprintf(to, size, "%s", text);
+	size_t len = strnlen(text, size - 1);
+
+	memcpy(to, text, len);
+	to[len] = '\0';
 }
 
 static uint64_t own_start(void)

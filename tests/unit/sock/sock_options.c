@@ -46,6 +46,17 @@ TEST(found_by_level_number_and_protocol)
 	CHECK(!sock_option_find(IPPROTO_TCP, IPPROTO_UDP, UDP_CORK));
 	CHECK(!sock_option_find(IPPROTO_UDP, SOL_SOCKET, 9999));
 	CHECK(!sock_option_find(IPPROTO_UDP, IPPROTO_TCP, 1));
+	for (const struct sock_option *o = sock_options; o->name; o++) {
+		int proto = o->protocols & SOCK_OPTION_TCP ? IPPROTO_TCP : IPPROTO_UDP;
+		int number = o->number;
+
+		CHECK(sock_option_find(proto, o->level, number) == o);
+		/* numbers of which only the last bits are those of a line */
+		CHECK(!sock_option_find(proto, o->level | 1 << 16, number));
+		CHECK(!sock_option_find(proto, o->level, number | 1 << 16));
+		CHECK(!sock_option_find(proto, -1, number));
+		CHECK(!sock_option_find(proto, o->level, -1));
+	}
 }
 
 TEST(unknown_is_the_kernels_whatever_it_says)
