@@ -42,6 +42,7 @@ row() {
 printf '%-46s %10s %10s %10s\n' "" kernel library bound
 row "fork with one connection" fork_one -
 row "fork with $cnt" fork_many "1.1 x"
+row "the system calls of a way back, alone" calls -
 row "a way back, idle" back_idle 40
 row "the same, 100 KB each way" back_100k 150
 row "the same, 1 MB not sent" back_1m 1000
