@@ -46,6 +46,17 @@ int sock_twin_option(int fd, int level, int name)
 	return real.getsockopt(fd, level, name, &value, &len) == 0 ? value : 0;
 }
 
+void sock_twin_read(int fd, int level, int name, void *value, socklen_t len)
+{
+	if (real.getsockopt(fd, level, name, value, &len) != 0)
+		memset(value, 0, len);
+}
+
+void sock_twin_set(int fd, int level, int name, const void *value, size_t len)
+{
+	(void)!real.setsockopt(fd, level, name, value, (socklen_t)len);
+}
+
 int sock_twin_device(int fd)
 {
 	char name[IFNAMSIZ] = "";

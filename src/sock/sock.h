@@ -348,6 +348,10 @@ static inline bool sock_is_blocking(const struct sock *s, int flags)
 
 /* An option of the twin that is a number; 0 if Linux does not know it. */
 int sock_twin_option(int fd, int level, int name);
+/* One of any length; zeros if Linux does not know it. */
+void sock_twin_read(int fd, int level, int name, void *value, socklen_t len);
+/* As far as Linux takes it. */
+void sock_twin_set(int fd, int level, int name, const void *value, size_t len);
 /* The interface of SO_BINDTODEVICE, or 0. */
 int sock_twin_device(int fd);
 /* The twin's own name or its peer's. The port is 0 if there is none. */

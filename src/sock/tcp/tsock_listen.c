@@ -12,14 +12,12 @@
 #include <errno.h>
 #include <net/if.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/syscall_raw.h"
 #include "fd/fd_internal.h"
 #include "fd/fd_visit.h"
 #include "os/file.h"
@@ -61,7 +59,7 @@ struct dst_query tcp_port_query(const struct tcp_engine *engine,
 }
 
 /* What SYNs and connections have come for it, and nobody has asked for yet. */
-static void update_listener(struct tsock *t, uint32_t news)
+void tsock_update_listener(struct tsock *t, uint32_t news)
 {
 	struct endpoint *end = &t->sock.end;
 	uint32_t bits = tcp_accept_cnt(t->port->pcb) ? READY_IN : 0;
@@ -74,7 +72,7 @@ static void update_listener(struct tsock *t, uint32_t news)
 void tcp_port_event(struct tcp_port *port, unsigned what)
 {
 	if (what & TCP_EV_ACCEPT && port->listener)
-		update_listener(port->listener, READY_IN);
+		tsock_update_listener(port->listener, READY_IN);
 }
 
 void tcp_port_put(struct tcp_port *port)
@@ -434,17 +432,6 @@ long tsock_listen(struct fd_object *obj, int fd, int backlog)
 
 /* -- the end ------------------------------------------------------------------------------ */
 
-static void read_bytes(int fd, int level, int name, void *value, socklen_t len)
-{
-	if (real.getsockopt(fd, level, name, value, &len) != 0)
-		memset(value, 0, len);
-}
-
-static void give(int fd, int level, int name, const void *value, size_t len)
-{
-	(void)!real.setsockopt(fd, level, name, value, (socklen_t)len);
-}
-
 /* The port stays taken while connections of it live. Not by a duplicate of the listener's
  * twin, since that would stay in the program's epoll sets after its close. Two sockets may
  * have a port if both allow it and neither listens. */
@@ -460,19 +447,19 @@ static void keep_port(const struct tsock *t, int fd, _Atomic int *slot)
 	if (keeper < 0 || real.getsockname(fd, (struct sockaddr *)&name, &len) != 0)
 		goto err;
 	fd_table_forget(keeper);
-	read_bytes(fd, SOL_SOCKET, SO_BINDTODEVICE, device, sizeof(device));
+	sock_twin_read(fd, SOL_SOCKET, SO_BINDTODEVICE, device, sizeof(device));
 	if (device[0])
-		give(keeper, SOL_SOCKET, SO_BINDTODEVICE, device, strlen(device));
-	give(keeper, IPPROTO_IP, IP_FREEBIND, &on, sizeof(on));
-	give(keeper, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+		sock_twin_set(keeper, SOL_SOCKET, SO_BINDTODEVICE, device, strlen(device));
+	sock_twin_set(keeper, IPPROTO_IP, IP_FREEBIND, &on, sizeof(on));
+	sock_twin_set(keeper, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	/* others of the port may listen on */
 	if (shares)
-		give(keeper, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on));
+		sock_twin_set(keeper, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on));
 	(void)!real.shutdown(fd, SHUT_RD);
-	give(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	sock_twin_set(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (real.bind(keeper, (struct sockaddr *)&name, len) != 0)
 		goto err;
-	give(keeper, SOL_SOCKET, SO_REUSEADDR, &reuses, sizeof(reuses));
+	sock_twin_set(keeper, SOL_SOCKET, SO_REUSEADDR, &reuses, sizeof(reuses));
 	if (fd_internal_adopt(keeper, slot) == 0)
 		return;
 err:
@@ -635,7 +622,7 @@ void tsocks_lend_listeners(void)
 	}
 }
 
-static COLD void leave_when_empty(struct tsock *t, int fd)
+COLD void tsock_leave_when_empty(struct tsock *t, int fd)
 {
 	enum stats_decider by;
 	enum reason reason;
@@ -648,462 +635,4 @@ static COLD void leave_when_empty(struct tsock *t, int fd)
 	if (tsock_phase(t) == TSOCK_LISTENER)
 		tsock_leave_listening(t, fd, reason, by);
 	mutex_release(&t->sock.config);
-}
-
-/* -- accept --------------------------------------------------------------------------------- */
-
-/* The options that an accepted socket of Linux has from its listener. */
-static const struct {
-	int level, name;
-} inherited[] = {
-	{ SOL_SOCKET, SO_KEEPALIVE },
-	{ SOL_SOCKET, SO_OOBINLINE },
-	{ SOL_SOCKET, SO_MARK },
-	{ SOL_SOCKET, SO_DONTROUTE },
-	{ SOL_SOCKET, SO_RCVLOWAT },
-	{ SOL_SOCKET, SO_REUSEADDR },
-	{ SOL_SOCKET, SO_REUSEPORT },
-	{ SOL_SOCKET, SO_DEBUG },
-	{ SOL_SOCKET, SO_BROADCAST },
-	{ SOL_SOCKET, SO_TIMESTAMP },
-	{ SOL_SOCKET, SO_TIMESTAMPNS },
-	{ SOL_SOCKET, SO_TIMESTAMPING },
-	{ IPPROTO_IP, IP_TOS },
-	{ IPPROTO_IP, IP_TTL },
-	{ IPPROTO_IP, IP_RECVTOS },
-	{ IPPROTO_IP, IP_RECVTTL },
-	{ IPPROTO_TCP, TCP_NODELAY },
-	{ IPPROTO_TCP, TCP_CORK },
-	{ IPPROTO_TCP, TCP_QUICKACK },
-	{ IPPROTO_TCP, TCP_KEEPIDLE },
-	{ IPPROTO_TCP, TCP_KEEPINTVL },
-	{ IPPROTO_TCP, TCP_KEEPCNT },
-	{ IPPROTO_TCP, TCP_SYNCNT },
-	{ IPPROTO_TCP, TCP_LINGER2 },
-	{ IPPROTO_TCP, TCP_USER_TIMEOUT },
-	{ IPPROTO_TCP, TCP_WINDOW_CLAMP },
-	{ IPPROTO_TCP, TCP_NOTSENT_LOWAT },
-	{ IPPROTO_TCP, TCP_INQ },
-	{ IPPROTO_TCP, TCP_SAVE_SYN },
-};
-
-/* Which of them the listener has otherwise than a fresh socket. */
-struct tsock_heritage {
-	unsigned cnt;
-	struct {
-		uint8_t which;
-		int value;
-	} options[ARRAY_LEN(inherited)];
-	/* 0: the system's */
-	int snd_buf, rcv_buf;
-	struct linger linger;
-	struct timeval rcv_time, snd_time;
-	/* empty: the system's */
-	char cc[16];
-};
-
-static void read_heritage(int from, int fresh, struct tsock_heritage *h)
-{
-	int locks = sock_twin_option(from, SOL_SOCKET, SO_BUF_LOCK);
-	char cc[sizeof(h->cc)] = "";
-
-	*h = (struct tsock_heritage){ .cnt = 0 };
-	for (size_t i = 0; i < ARRAY_LEN(inherited); i++) {
-		int level = inherited[i].level, name = inherited[i].name;
-		int value = sock_twin_option(from, level, name);
-
-		if (value == sock_twin_option(fresh, level, name))
-			continue;
-		h->options[h->cnt].which = (uint8_t)i;
-		h->options[h->cnt++].value = value;
-	}
-	if (locks & 1)
-		h->snd_buf = sock_twin_option(from, SOL_SOCKET, SO_SNDBUF) / 2;
-	if (locks & 2)
-		h->rcv_buf = sock_twin_option(from, SOL_SOCKET, SO_RCVBUF) / 2;
-	read_bytes(from, SOL_SOCKET, SO_LINGER, &h->linger, sizeof(h->linger));
-	read_bytes(from, SOL_SOCKET, SO_RCVTIMEO, &h->rcv_time,
-		   sizeof(h->rcv_time));
-	read_bytes(from, SOL_SOCKET, SO_SNDTIMEO, &h->snd_time,
-		   sizeof(h->snd_time));
-	read_bytes(from, IPPROTO_TCP, TCP_CONGESTION, h->cc, sizeof(h->cc));
-	read_bytes(fresh, IPPROTO_TCP, TCP_CONGESTION, cc, sizeof(cc));
-	if (strncmp(cc, h->cc, sizeof(cc)) == 0)
-		h->cc[0] = '\0';
-}
-
-static void give_heritage(const struct tsock_heritage *h, int to)
-{
-	for (unsigned i = 0; i < h->cnt; i++)
-		give(to, inherited[h->options[i].which].level,
-		     inherited[h->options[i].which].name, &h->options[i].value,
-		     sizeof(int));
-	/* which IP_TOS sets; a child of Linux begins without */
-	if (h->cnt)
-		give(to, SOL_SOCKET, SO_PRIORITY, &(int){ 0 }, sizeof(int));
-	if (h->snd_buf)
-		give(to, SOL_SOCKET, SO_SNDBUF, &h->snd_buf, sizeof(int));
-	if (h->rcv_buf)
-		give(to, SOL_SOCKET, SO_RCVBUF, &h->rcv_buf, sizeof(int));
-	if (h->linger.l_onoff)
-		give(to, SOL_SOCKET, SO_LINGER, &h->linger, sizeof(h->linger));
-	if (h->rcv_time.tv_sec || h->rcv_time.tv_usec)
-		give(to, SOL_SOCKET, SO_RCVTIMEO, &h->rcv_time,
-		     sizeof(h->rcv_time));
-	if (h->snd_time.tv_sec || h->snd_time.tv_usec)
-		give(to, SOL_SOCKET, SO_SNDTIMEO, &h->snd_time,
-		     sizeof(h->snd_time));
-	if (h->cc[0])
-		give(to, IPPROTO_TCP, TCP_CONGESTION, h->cc, strlen(h->cc));
-}
-
-/* The listener's options for a fresh socket. They are looked up after each change. */
-static void inherit(struct tsock *t, struct tsock *child, int to)
-{
-	struct tsock_heritage own, *h;
-
-	mutex_acquire(&t->sock.config);
-	if (!t->heritage)
-		t->heritage = malloc(sizeof(*t->heritage));
-	h = t->heritage ? t->heritage : &own;
-	if (h == &own || !t->knows_heritage)
-		read_heritage(tsock_fd(t), to, h);
-	t->knows_heritage = true;
-	give_heritage(h, to);
-	child->has_options = true;
-	child->may_linger = h->linger.l_onoff;
-	mutex_release(&t->sock.config);
-}
-
-/* The connection becomes that of the new socket. Under the lock. */
-static void adopt(struct tsock *child, struct tsock *listener,
-		  struct tcp_pcb *pcb)
-{
-	struct tcp_port *port = listener->port;
-	struct dst_query query;
-	struct tcp_way *way;
-
-	child->pcb = pcb;
-	tsock_stamps_apply(child);
-	child->port = port;
-	port->refs++;
-	child->key = *tcp_key(pcb);
-	child->was_open = true;
-	tcp_set_user(pcb, &child->user);
-	child->error = tcp_error(pcb);
-	query = tcp_port_query(child->engine, port, &child->key);
-	way = tcp_way_get(child->engine, &query);
-	if (way) {
-		if (!way->is_known)
-			tcp_way_ask(way);
-		tsock_set_way(child, way);
-	}
-	atomic_store_explicit(&child->phase, TSOCK_OURS, memory_order_release);
-	tsock_update(child, 0);
-}
-
-/* Under the lock. */
-static uint32_t rings_of(const struct tsock *c)
-{
-	const struct ring *ring = c->way ? tcp_way_ring(c->way) : NULL;
-
-	return ring ? stats_ring_bit(ring->stats) : 0;
-}
-
-static void show_child(struct tsock *c, uint32_t rings)
-{
-	struct stats_socket *at = c->sock.stats.at;
-
-	at->local = c->key.local;
-	at->local_port = be16toh(c->key.local_port);
-	at->remote = c->key.remote;
-	at->remote_port = be16toh(c->key.remote_port);
-	stats_set_rx(&c->sock.stats, REASON_NONE, STATS_BY_ACCEPT, rings, "");
-	stats_set_tx(&c->sock.stats, REASON_NONE, STATS_BY_ACCEPT, rings, "");
-	c->sock.reason = REASON_NONE;
-}
-
-/* The call, whichever it was. */
-struct accept_call {
-	struct sockaddr *addr;
-	socklen_t *len;
-	int flags;
-	/* the twin is asked, too; it is its turn to be the first */
-	bool asks_twin, is_twins_turn;
-};
-
-static long tell_peer(const struct tsock *c, const struct accept_call *call)
-{
-	struct user_name name = { c->key.remote, c->key.remote_port };
-
-	if (!call->addr)
-		return 0;
-	if (!user_is_plausible(call->len, sizeof(*call->len)))
-		return -EFAULT;
-	if ((int)*call->len < 0)
-		return -EINVAL;
-	if (!user_is_plausible(call->addr, *call->len))
-		return -EFAULT;
-	user_name_write(&name, c->sock.domain, call->addr, call->len);
-	return 0;
-}
-
-static bool has_one(struct tsock *t)
-{
-	bool result;
-
-	tsock_lock(t);
-	if (t->port && !tcp_accept_cnt(t->port->pcb))
-		tsock_poll_locked(t);
-	result = t->port && tcp_accept_cnt(t->port->pcb);
-	tsock_unlock(t);
-	return result;
-}
-
-/* A repaired socket of the kernel has no SYN, so that it is the socket's from here on. As
- * in Linux, a connection for whose SYN there is no memory goes without. */
-static COLD void keep_syn(struct tsock *c, const uint8_t *bytes, uint32_t len)
-{
-	struct tsock_saved_syn *syn = malloc(sizeof(*syn) + len);
-
-	if (!syn)
-		return;
-	syn->len = len;
-	memcpy(syn->bytes, bytes, len);
-	c->saved_syn = syn;
-}
-
-static void undo_child(struct tsock *c, int fd)
-{
-	fd_object_put(&c->sock.obj);
-	inside_close(fd);
-}
-
-static long accept_ours(struct tsock *t, const struct accept_call *call)
-{
-	struct tcp_pcb *pcb = NULL;
-	struct tsock *c;
-	uint8_t syn[TCP_SAVED_SYN_MAX];
-	uint32_t rings = 0, syn_len = 0;
-	int child_fd, err;
-
-	if (!has_one(t))
-		return -EAGAIN;
-	/* without a number for it, it stays where it is */
-	child_fd = real.socket(t->sock.domain, SOCK_STREAM | call->flags, 0);
-	if (child_fd < 0)
-		return -errno;
-	fd_table_forget(child_fd);
-	c = tsock_make(child_fd, t->sock.domain, call->flags);
-	if (!c) {
-		inside_close(child_fd);
-		return -ENOMEM;
-	}
-	c->engine = t->engine;
-	c->has_chosen_cc = t->has_chosen_cc;
-	atomic_store(&c->tells_inq, atomic_load(&t->tells_inq));
-	atomic_store(&c->stamps_in, atomic_load(&t->stamps_in));
-	atomic_store(&c->stamps.own.flags, tx_stamps_flags(&t->stamps.own));
-	atomic_store(&c->sock.stack, t->engine->stack);
-	atomic_store(&c->seen_fd, child_fd);
-	inherit(t, c, child_fd);
-	tsock_lock(t);
-	if (t->port)
-		pcb = tcp_accept(t->port->pcb);
-	if (pcb) {
-		syn_len = tcp_take_saved_syn(pcb, syn);
-		adopt(c, t, pcb);
-		tsock_show(c);
-		update_listener(t, 0);
-		rings = rings_of(c);
-	}
-	tcp_engine_due_locked(t->engine);
-	tsock_unlock(t);
-	if (!pcb) {
-		undo_child(c, child_fd);
-		return -EAGAIN;
-	}
-	atomic_store(&c->sock.rx_timeout_ns, atomic_load(&t->sock.rx_timeout_ns));
-	atomic_store(&c->sock.tx_timeout_ns, atomic_load(&t->sock.tx_timeout_ns));
-	show_child(c, rings);
-	if (syn_len)
-		keep_syn(c, syn, syn_len);
-	/* as in Linux, the connection is lost if its name cannot be told */
-	err = (int)tell_peer(c, call);
-	atomic_store(&t->has_accepted, true);
-	if (!err) {
-		tsock_guard(c, child_fd, false);
-		err = fd_table_install(child_fd, &c->sock.obj);
-	}
-	fd_object_put(&c->sock.obj);
-	if (err)
-		inside_close(child_fd);
-	return err ? err : child_fd;
-}
-
-/* The number of the interface by which the kernel's connection was begun, or 0. Linux
- * tells it with what IP_PKTINFO asks for. */
-static int interface_of_twins(int fd)
-{
-	union {
-		struct cmsghdr head;
-		char bytes[256];
-	} control = { 0 };
-	socklen_t len = sizeof(control);
-	struct in_pktinfo info = { 0 };
-	int on = 1, off = 0;
-
-	if (real.setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &on, sizeof(on)) != 0)
-		return 0;
-	if (real.getsockopt(fd, IPPROTO_IP, IP_PKTOPTIONS, &control, &len) == 0 &&
-	    len >= CMSG_LEN(sizeof(info)) &&
-	    control.head.cmsg_level == IPPROTO_IP &&
-	    control.head.cmsg_type == IP_PKTINFO)
-		memcpy(&info, CMSG_DATA(&control.head), sizeof(info));
-	(void)!real.setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &off, sizeof(off));
-	return info.ipi_ifindex;
-}
-
-/* Exceptions stay until the rule goes. So many are enough for those that were there
- * before us; others come only if somebody sends what no rule of a device matches. */
-enum { EXCEPTIONS_MAX = 1024 };
-
-/* The port whose rule leads to us what comes for the twin: the listener's, or that of
- * connections which it accepted before it was lent. Under the lock. */
-static struct tcp_port *port_of_twin(struct tsock *t, const struct flow_key *key)
-{
-	struct tcp_port *port;
-
-	if (t->port)
-		return t->port;
-	LIST_FOR_EACH(port, &t->engine->ports, link)
-		if (port->is_kernels && port->refs &&
-		    port->end.key.local_port == key->local_port)
-			return port;
-	return NULL;
-}
-
-/* A connection that was begun before we joined the listener, or while it is lent: our rule
- * has its frames, and leads them to the kernel from now on. Without this they still come
- * there, by us. */
-static void except_twins(struct tsock *t, int fd)
-{
-	struct user_name local = sock_twin_name(fd, false);
-	struct user_name peer = sock_twin_name(fd, true);
-	struct flow_key key = { local.addr, peer.addr, local.port, peer.port, 0 };
-	struct net *net = t->engine->stack->net;
-	struct tcp_port *port;
-
-	if (!ip_addr_is_v4(&peer.addr) ||
-	    !net_drives(net, interface_of_twins(fd)))
-		return;
-	tsock_lock(t);
-	port = port_of_twin(t, &key);
-	if (port && port->exception_cnt >= EXCEPTIONS_MAX)
-		port = NULL;
-	if (port) {
-		port->exception_cnt++;
-		port->refs++;
-	}
-	tsock_unlock(t);
-	if (!port)
-		return;
-	(void)!net_except(net, &port->att, &key);
-	tsock_lock(t);
-	tcp_port_put(port);
-	tsock_unlock(t);
-}
-
-/* What has come by the kernel's ways. No other thread of ours takes it in between. */
-static long accept_twins(struct tsock *t, int fd, const struct accept_call *call)
-{
-	struct pollfd twin = { .fd = fd, .events = POLLIN };
-	long result = -EAGAIN;
-
-	/* closed while we waited */
-	if (!sock_owns_fd(&t->sock, fd))
-		return -EAGAIN;
-	mutex_acquire(&t->writer);
-	if (inside_poll(&twin, 1) > 0)
-		result = syscall_raw(SYS_accept4, fd, (long)call->addr,
-				     (long)call->len, call->flags, 0, 0);
-	mutex_release(&t->writer);
-	if (result < 0)
-		return result;
-	fd_table_forget((int)result);
-	except_twins(t, (int)result);
-	return result;
-}
-
-/* While a child has the listener, too. Who has to wait does so in the kernel. */
-static long accept_lent(struct tsock *t, int fd, const struct accept_call *call)
-{
-	long result = accept_twins(t, fd, call);
-
-	return result == -EAGAIN ? FD_PASS : result;
-}
-
-static long accept_any(struct tsock *t, int fd, struct accept_call *call)
-{
-	bool is_twin_first = call->asks_twin && call->is_twins_turn;
-	long result = -EAGAIN;
-
-	if (tsock_phase(t) != TSOCK_LISTENER)
-		return FD_PASS;
-	if (is_twin_first)
-		result = accept_twins(t, fd, call);
-	if (result == -EAGAIN)
-		result = accept_ours(t, call);
-	if (result == -EAGAIN && call->asks_twin && !is_twin_first)
-		result = accept_twins(t, fd, call);
-	if (call->asks_twin)
-		call->is_twins_turn = !call->is_twins_turn;
-	if (UNLIKELY(atomic_load_explicit(&t->leaves_for,
-					  memory_order_relaxed) != REASON_NONE))
-		leave_when_empty(t, fd);
-	return result;
-}
-
-static long look(struct tsock_wait *w)
-{
-	struct accept_call *call = w->ctx;
-
-	call->asks_twin = w->asks_twin;
-	return accept_any(w->t, w->fd, call);
-}
-
-long tsock_accept4(struct fd_object *obj, int fd, struct sockaddr *addr,
-		   socklen_t *len, int flags)
-{
-	struct tsock *t = tsock_of(obj);
-	struct accept_call call = {
-		.addr = addr, .len = len, .flags = flags, .asks_twin = true,
-	};
-	long result;
-
-	if (flags & ~(SOCK_NONBLOCK | SOCK_CLOEXEC))
-		return FD_PASS;
-	if (tsock_phase(t) == TSOCK_LISTENING) {
-		atomic_store_explicit(&t->accepts, true, memory_order_relaxed);
-		tsock_wants_accept(t);
-	}
-	if (tsock_phase(t) == TSOCK_OURS)
-		return -EINVAL;
-	if (tsock_phase(t) == TSOCK_LISTENING && t->is_lending)
-		return accept_lent(t, fd, &call);
-	if (tsock_phase(t) != TSOCK_LISTENER)
-		return FD_PASS;
-	/* fair to both, whatever comes */
-	call.is_twins_turn = tsock_now(t) / NS_PER_US & 1;
-	result = accept_any(t, fd, &call);
-	if (result != -EAGAIN || !sock_is_blocking(&t->sock, 0))
-		return result;
-	return tsock_wait(t, fd, look, &call, READY_IN,
-			  atomic_load(&t->sock.rx_timeout_ns));
-}
-
-long tsock_accept(struct fd_object *obj, int fd, struct sockaddr *addr,
-		  socklen_t *len)
-{
-	return tsock_accept4(obj, fd, addr, len, 0);
 }

@@ -153,7 +153,7 @@ struct tsock {
 	 * the peer's segments do not come by ours; or REASON_NONE */
 	enum reason lost_way;
 	/* `config`: it may have other options than a fresh socket, SO_LINGER among them;
-	 * `heritage` is what accepted sockets get from it (tsock_listen.c), and is known. */
+	 * `heritage` is what accepted sockets get from it (tsock_accept.c), and is known. */
 	bool has_options, may_linger, knows_heritage;
 	struct tsock_heritage *heritage;
 	/* `config`, or there is one thread: what TCP_SAVED_SYN tells once, whoever has the
@@ -357,12 +357,14 @@ long tsock_opened_by_send(struct tsock *t, int fd, int flags);
 /* Waits until a connection that is under way is open. 0, -EAGAIN, or its error. */
 long tsock_await_open(struct tsock *t, int fd, uint64_t timeout_ns) MUST_CHECK;
 
-/* -- tsock_listen.c -- */
-long tsock_listen(struct fd_object *obj, int fd, int backlog);
+/* -- tsock_accept.c -- */
 long tsock_accept(struct fd_object *obj, int fd, struct sockaddr *addr,
 		  socklen_t *len);
 long tsock_accept4(struct fd_object *obj, int fd, struct sockaddr *addr,
 		   socklen_t *len, int flags);
+
+/* -- tsock_listen.c -- */
+long tsock_listen(struct fd_object *obj, int fd, int backlog);
 void tcp_port_event(struct tcp_port *port, unsigned what);
 /* The port that a SYN with this key is for, or NULL. Under the lock. */
 struct tcp_port *tcp_port_find(struct tcp_engine *engine,
@@ -384,6 +386,10 @@ void tsock_stop_listening(struct tsock *t, bool is_closed);
  * back when nobody of them is left. With `config`. */
 void tsock_leave_listening(struct tsock *t, int fd, enum reason reason,
 			   enum stats_decider decider);
+/* For one that is to leave, once nobody is left who has come to us. */
+void tsock_leave_when_empty(struct tsock *t, int fd);
+/* Tells who waits whether somebody can be accepted. Under the lock. */
+void tsock_update_listener(struct tsock *t, uint32_t news);
 /* Who has come to us before is reset, and the listener goes back at once. With `config`. */
 void tsock_end_queue(struct tsock *t, int fd);
 /* The same for all, as long as children of a fork that comes now live. Not by the fd table:
