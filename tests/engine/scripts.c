@@ -217,16 +217,25 @@ static void engine_icmp(const struct script_icmp *icmp)
 	tcp_icmp_in(peer.table, &message, peer.now_ns);
 }
 
+/* Until a timer is due, of so many milliseconds that are left. */
+static uint64_t ms_of_silence(uint64_t left_ms)
+{
+	uint64_t at_ns = timer_wheel_next_ns(&peer.wheel);
+	uint64_t ms = at_ns > peer.now_ns ? (at_ns - peer.now_ns) / NS_PER_MS : 0;
+
+	return MIN(ms + 1, left_ms);
+}
+
 static bool engine_next(uint32_t within_ms, struct script_segment *s,
 			uint32_t *after_ms_out)
 {
-	uint64_t since_ns = peer.now_ns;
+	uint64_t since_ns = peer.now_ns, until_ns = since_ns + within_ms * NS_PER_MS;
 	const struct peer_sent *sent;
 
 	while (peer.looked_at == peer.sent_cnt) {
-		if (peer.now_ns - since_ns >= within_ms * NS_PER_MS)
+		if (peer.now_ns >= until_ns)
 			return false;
-		peer_advance_ms(1);
+		peer_advance_ms(ms_of_silence((until_ns - peer.now_ns) / NS_PER_MS));
 	}
 	sent = peer_next();
 	*after_ms_out = sent->at_ns > since_ns
