@@ -437,8 +437,12 @@ TEST(delivery_rate_is_not_of_acknowledgments_alone)
 TEST(time_without_room_is_told)
 {
 	struct tcp_options none = { 0 };
+	struct tcp_in ack;
 
-	peer_connected();
+	peer_defaults();
+	/* a probe would end the quick path */
+	peer.params.with_tlp = false;
+	peer_connect(&peer_full_options);
 	tcp_set_nodelay(peer.pcb, true, peer.now_ns);
 	tcp_set_snd_buf(peer.pcb, 4000);
 	peer_send_options(A, P, U, 30000, 0, &none);
@@ -450,7 +454,9 @@ TEST(time_without_room_is_told)
 	tcp_wants_room(peer.pcb, peer.now_ns);
 	peer_advance_ms(50);
 	CHECK(is_about(stats().buffer_limited_ns, 50));
-	peer_send_options(A, P, U + 1000, 30000, 0, &none);
+	/* on the quick path, which does not ask whether somebody waits */
+	ack = peer_make_options(A, P, U + 1000, 30000, 0, &none);
+	tcp_input_batch(peer.table, &ack, 1, peer.now_ns);
 	peer_write(1000);
 	peer_advance_ms(50);
 	CHECK(is_about(stats().buffer_limited_ns, 50));
