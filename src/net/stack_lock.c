@@ -63,16 +63,22 @@ static void sleep_for_word(struct stack_lock *lock)
 }
 
 /* A thread that spins gives way in the end: the holder of the lock may be waiting
- * for this processor. */
+ * for this processor. The library's own do so soon: a program that is pinned to one processor
+ * has them there, and what they spin is its time. */
 enum { SPINS_BEFORE_YIELD = 100, SPINS_AT_MOST = 20000 };
+
+static unsigned spins_of(enum stack_lock_kind kind)
+{
+	return kind == STACK_LOCK_YIELD || os_thread.is_internal ?
+		       SPINS_BEFORE_YIELD :
+		       SPINS_AT_MOST;
+}
 
 static void take_word(struct stack_lock *lock)
 {
 	enum stack_lock_kind kind =
 		atomic_load_explicit(&lock->kind, memory_order_relaxed);
-	unsigned spins = 0, spins_max = kind == STACK_LOCK_YIELD ?
-					SPINS_BEFORE_YIELD :
-					SPINS_AT_MOST;
+	unsigned spins = 0, spins_max = spins_of(kind);
 
 	if (kind == STACK_LOCK_SLEEP) {
 		sleep_for_word(lock);
@@ -152,10 +158,14 @@ static void keep_owner_out(struct stack_lock *lock)
 	if (UNLIKELY(real.syscall(SYS_membarrier,
 				  MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0))
 		await_barrier(lock);
-	/* acquire pairs with the owner's release */
+	/* acquire pairs with the owner's release. Naps come late: the owner would wait for
+	 * us. */
 	while (atomic_load_explicit(&lock->is_owner_inside,
-				    memory_order_acquire))
-		lock_spin(&spins, SPINS_AT_MOST);
+				    memory_order_acquire)) {
+		if (++spins % SPINS_BEFORE_YIELD == 0)
+			lock_give_way(spins / SPINS_AT_MOST);
+		cpu_relax();
+	}
 }
 
 /* With the word. A thread of the program becomes the owner if there is none; a

@@ -128,6 +128,59 @@ TEST(yielding_threads_exclude_each_other)
 	count_with_threads(STACK_LOCK_YIELD);
 }
 
+/* -- on one processor -- */
+
+enum { MANY_SPINS = 20000, TURNS = 10 };
+
+static uint64_t own_time_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * NS_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+static void *take_as_ours(void *arg)
+{
+	_Atomic uint64_t *time_ns = arg;
+
+	os_thread.is_internal = true;
+	stack_lock_acquire(&lock);
+	atomic_store(time_ns, own_time_ns());
+	stack_lock_release(&lock);
+	return NULL;
+}
+
+/* What a thread of the library spins while it waits is the time of the program, which may
+ * have one processor for both: in so many turns less than one who spins would in four. */
+TEST(own_threads_give_way_soon)
+{
+	_Atomic uint64_t time_ns = 0;
+	uint64_t spins_ns = own_time_ns();
+	cpu_set_t before, one;
+	pthread_t thread;
+
+	for (int i = 0; i < MANY_SPINS; i++)
+		cpu_relax();
+	spins_ns = own_time_ns() - spins_ns;
+	CHECK_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	CHECK_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+	stack_lock_init(&lock, STACK_LOCK_SPIN);
+	stack_lock_acquire(&lock);
+	CHECK_EQ(pthread_create(&thread, NULL, take_as_ours, &time_ns), 0);
+	for (int i = 0; i < TURNS; i++)
+		usleep(1000);
+	stack_lock_release(&lock);
+	pthread_join(thread, NULL);
+	test_note("%llu us, of which a spinner takes %llu in a turn",
+		  (unsigned long long)atomic_load(&time_ns) / 1000,
+		  (unsigned long long)spins_ns / 1000);
+	CHECK(atomic_load(&time_ns) < 4 * spins_ns);
+	sched_setaffinity(0, sizeof(before), &before);
+}
+
 TEST(owner_needs_no_word)
 {
 	stack_lock_init(&lock, STACK_LOCK_BIASED);
