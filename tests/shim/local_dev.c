@@ -35,12 +35,21 @@ static _Atomic int event_fd = -1;
 static struct dev *dev;
 
 EXPORT unsigned long vma_test_local_rx_cnt(void);
+EXPORT unsigned long vma_test_local_given_cnt(void);
 EXPORT int vma_test_has_object(int fd);
 
 /* Datagrams that the device has carried. */
 unsigned long vma_test_local_rx_cnt(void)
 {
 	return dev ? (unsigned long)fake_dev_rx_cnt(dev) : 0;
+}
+
+static _Atomic unsigned long given_cnt;
+
+/* Of those, segments that were the kernel's. */
+unsigned long vma_test_local_given_cnt(void)
+{
+	return given_cnt;
 }
 
 /* Whether the fd names an object of ours. */
@@ -98,6 +107,23 @@ static int make_sender(__be32 addr, __be16 port)
 	return fd;
 }
 
+/* A segment can be sent with its header. */
+static int give_segment(const struct wire_ipv4 *ip)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr = { ip->dst } };
+	int fd = real.socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_RAW);
+	int err = fd < 0 ? -errno : 0;
+
+	if (!err && real.sendto(fd, ip, be16toh(ip->total_len), MSG_DONTWAIT,
+				(struct sockaddr *)&to, sizeof(to)) < 0)
+		err = -errno;
+	else
+		given_cnt++;
+	if (fd >= 0)
+		real.close(fd);
+	return err;
+}
+
 /* Sends it once more, by the kernel. */
 static int give_back(const void *frame, uint32_t len)
 {
@@ -109,8 +135,11 @@ static int give_back(const void *frame, uint32_t len)
 				  .sin_addr = { ip->dst } };
 	size_t payload = len - ((size_t)((const char *)(udp + 1) -
 					 (const char *)frame));
-	int fd = find_sender(ip->src, udp->src_port), made = -1, err = 0;
+	int fd, made = -1, err = 0;
 
+	if (ip->proto == WIRE_PROTO_TCP)
+		return give_segment(ip);
+	fd = find_sender(ip->src, udp->src_port);
 	if (fd < 0)
 		fd = made = make_sender(ip->src, udp->src_port);
 	if (real.sendto(fd, udp + 1, payload, MSG_DONTWAIT, (struct sockaddr *)&to,

@@ -661,6 +661,124 @@ static void set_outlives_its_process(void)
 	await_child(-1);
 }
 
+/* -- connections that have ended ------------------------------------------------------ */
+
+enum end { BY_RESET, BY_RESET_BEHIND_DATA, BY_RESET_THAT_WAS_TOLD, BY_RESET_BEHIND_THE_END,
+	   BY_BOTH_ENDS, BY_BOTH_ENDS_BEHIND_DATA, ENDS };
+
+/* pair[1] is over when it returns. */
+static void end_connection(const int pair[2], enum end end)
+{
+	bool has_data = end == BY_RESET_BEHIND_DATA || end == BY_BOTH_ENDS_BEHIND_DATA;
+
+	if (has_data) {
+		send_all(pair[0], "unread", 6);
+		await_bytes(pair[1], 6);
+	}
+	if (end == BY_RESET_BEHIND_THE_END) {
+		close(pair[0]);
+		await(pair[1], POLLRDHUP);
+		/* the peer answers it */
+		send_all(pair[1], "x", 1);
+		await(pair[1], POLLERR);
+	} else if (end == BY_BOTH_ENDS || end == BY_BOTH_ENDS_BEHIND_DATA) {
+		shutdown(pair[0], SHUT_WR);
+		await(pair[1], POLLRDHUP);
+		shutdown(pair[1], SHUT_WR);
+		receive_all(pair[0], &(char){ 0 }, 1);
+		await_closed(pair[1]);
+		close(pair[0]);
+	} else {
+		reset(pair[0]);
+		await(pair[1], POLLERR);
+	}
+	if (end == BY_RESET_THAT_WAS_TOLD)
+		receive(pair[1], 0);
+}
+
+static void say_what_is_left(const char *who, int fd)
+{
+	SAY("%s: events %#x\n", who, (unsigned)await(fd, POLLIN | POLLOUT | POLLRDHUP));
+	for (int i = 0; i < 3; i++)
+		receive(fd, MSG_DONTWAIT);
+	SAY("send %s\n", err(send(fd, "x", 1, MSG_NOSIGNAL)));
+	say_error(fd);
+	say_names(fd, 0, 0);
+}
+
+/* The error is said once, to whoever asks first. */
+static void ended_before_a_fork(void)
+{
+	for (enum end end = 0; end < ENDS; end++) {
+		for (int is_parent_first = 0; is_parent_first < 2; is_parent_first++) {
+			int pair[2], go[2];
+			char c;
+			pid_t pid;
+
+			SAY("end %d\n", end);
+			make_pair(pair);
+			end_connection(pair, end);
+			if (pipe(go) != 0)
+				SAY("pipe: %m\n");
+			pid = fork();
+			if (pid == 0) {
+				close(go[1]);
+				if (read(go[0], &c, 1) != 0)
+					SAY("read: %m\n");
+				say_what_is_left("child", pair[1]);
+				_exit(0);
+			}
+			if (is_parent_first)
+				say_what_is_left("parent", pair[1]);
+			close(go[1]);
+			await_child(pid);
+			say_what_is_left("parent", pair[1]);
+			close(pair[1]);
+			close(go[0]);
+		}
+	}
+}
+
+/* By number, so that it is the owner which becomes another program. */
+static void become_another_program(enum end end)
+{
+	char number[16];
+	int pair[2];
+
+	make_pair(pair);
+	end_connection(pair, end);
+	snprintf(number, sizeof(number), "%d", pair[1]);
+	setenv("TCP_WHAT_IS_LEFT", number, 1);
+	execl("/proc/self/exe", "tcp", "ended_before_an_exec", (char *)NULL);
+	_exit(1);
+}
+
+static void ended_before_an_exec(void)
+{
+	const char *left = getenv("TCP_WHAT_IS_LEFT"), *end = getenv("TCP_ENDS_BY");
+	char number[16];
+
+	if (left) {
+		say_what_is_left("program", atoi(left));
+		_exit(0);
+	}
+	if (end)
+		become_another_program((enum end)atoi(end));
+	for (enum end i = 0; i < ENDS; i++) {
+		pid_t pid;
+
+		SAY("end %d\n", i);
+		pid = fork();
+		if (pid == 0) {
+			snprintf(number, sizeof(number), "%d", i);
+			setenv("TCP_ENDS_BY", number, 1);
+			execl("/proc/self/exe", "tcp", __func__, (char *)NULL);
+			_exit(1);
+		}
+		await_child(pid);
+	}
+}
+
 /* -- exit --------------------------------------------------------------------------- */
 
 enum ending { BY_UNDERSCORE, BY_EXIT, BY_EXEC, BY_SIGNAL, BY_DAEMON, ENDINGS };
@@ -1164,6 +1282,8 @@ const struct scenario process_scenarios[] = {
 	SCENARIO(both_go_on, MIXED),
 	SCENARIO(child_connects, MIXED),
 	SCENARIO(killed_child, MIXED),
+	SCENARIO(ended_before_a_fork, MIXED),
+	SCENARIO(ended_before_an_exec, MIXED),
 	SCENARIO(exit_behind_much, MIXED),
 	SCENARIO(program_on_a_connection, MIXED),
 	SCENARIO(streams_over_a_connection, MIXED),
