@@ -95,16 +95,6 @@ void process_account(void)
 	process_begin();
 }
 
-/* A connection that has ended by a reset, or in another way. A socket that was never
- * connected has no end to read. */
-static bool is_ended(int slot)
-{
-	struct pollfd fd = { .fd = play.fds[slot], .events = POLLRDHUP };
-
-	return is_unconnected(slot) && poll(&fd, 1, 0) > 0 &&
-	       fd.revents & POLLRDHUP;
-}
-
 static bool is_ready(int slot)
 {
 	struct pollfd fd = { .fd = play.fds[slot], .events = POLLIN };
@@ -113,13 +103,12 @@ static bool is_ready(int slot)
 }
 
 /* What other processes and programs do not find as it is here: whom a listener has queued,
- * who stays with the process that has completed the connection; and connections that have
- * ended. Of datagrams, those of the kernel's and ours have no order. */
+ * who stays with the process that has completed the connection. Of datagrams, those of the
+ * kernel's and ours have no order. */
 static bool is_something_private(void)
 {
 	for (int i = 0; i < SLOTS; i++) {
 		const char *what = is_listener(i) && is_ready(i) ? "is waited for" :
-				   is_ended(i)			 ? "has ended" :
 				   is_unread(i)			 ? "is unread" :
 								   NULL;
 

@@ -31,9 +31,8 @@
 #     told once more (no EPOLLET with TCP). A one-shot member that has been told is not there
 #     for a child until its process arms it again (no EPOLLONESHOT). One whose number is
 #     another file's by then stays out (programs take what they close out of their sets).
-#  7. For a child, and whoever gets it, a connection that has ended is a socket that was never
-#     connected; and whom a listener has queued stays with the process that completed the
-#     connection (no fork, exec or sending of fds then).
+#  7. Whom a listener has queued stays with the process that completed the connection (no fork,
+#     exec or sending of fds then).
 #  8. A parent does not hear that a child connects or shuts down a UDP socket that both have,
 #     or changes a set that has one (no child does). Of several datagrams, see 1 (one is
 #     read before the next one is sent, or anything changes hands).

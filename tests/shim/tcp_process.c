@@ -663,37 +663,54 @@ static void set_outlives_its_process(void)
 
 /* -- connections that have ended ------------------------------------------------------ */
 
-enum end { BY_RESET, BY_RESET_BEHIND_DATA, BY_RESET_THAT_WAS_TOLD, BY_RESET_BEHIND_THE_END,
-	   BY_BOTH_ENDS, BY_BOTH_ENDS_BEHIND_DATA, ENDS };
+enum end {
+	BY_RESET,
+	BY_RESET_BEHIND_DATA,
+	BY_RESET_THAT_WAS_TOLD,
+	BY_RESET_BEHIND_THE_END,
+	BY_BOTH_ENDS,
+	BY_BOTH_ENDS_BEHIND_DATA,
+	BY_REFUSED_DATA,
+	ENDS
+};
 
-/* pair[1] is over when it returns. */
-static void end_connection(const int pair[2], enum end end)
+/* `fd` is over when it returns, and has no peer any more. */
+static void end_connection(int fd, int peer, enum end end)
 {
-	bool has_data = end == BY_RESET_BEHIND_DATA || end == BY_BOTH_ENDS_BEHIND_DATA;
-
-	if (has_data) {
-		send_all(pair[0], "unread", 6);
-		await_bytes(pair[1], 6);
+	if (end == BY_RESET_BEHIND_DATA || end == BY_BOTH_ENDS_BEHIND_DATA) {
+		send_all(peer, "unread", 6);
+		await_bytes(fd, 6);
 	}
-	if (end == BY_RESET_BEHIND_THE_END) {
-		close(pair[0]);
-		await(pair[1], POLLRDHUP);
+	switch (end) {
+	case BY_RESET_BEHIND_THE_END:
+		close(peer);
+		await(fd, POLLRDHUP);
 		/* the peer answers it */
-		send_all(pair[1], "x", 1);
-		await(pair[1], POLLERR);
-	} else if (end == BY_BOTH_ENDS || end == BY_BOTH_ENDS_BEHIND_DATA) {
-		shutdown(pair[0], SHUT_WR);
-		await(pair[1], POLLRDHUP);
-		shutdown(pair[1], SHUT_WR);
-		receive_all(pair[0], &(char){ 0 }, 1);
-		await_closed(pair[1]);
-		close(pair[0]);
-	} else {
-		reset(pair[0]);
-		await(pair[1], POLLERR);
+		send_all(fd, "x", 1);
+		await(fd, POLLERR);
+		break;
+	case BY_BOTH_ENDS:
+	case BY_BOTH_ENDS_BEHIND_DATA:
+		shutdown(peer, SHUT_WR);
+		await(fd, POLLRDHUP);
+		shutdown(fd, SHUT_WR);
+		receive_all(peer, &(char){ 0 }, 1);
+		await_closed(fd);
+		close(peer);
+		break;
+	case BY_REFUSED_DATA:
+		shutdown(fd, SHUT_RDWR);
+		send_all(peer, "x", 1);
+		await_closed(fd);
+		close(peer);
+		break;
+	default:
+		reset(peer);
+		await(fd, POLLERR);
+		break;
 	}
 	if (end == BY_RESET_THAT_WAS_TOLD)
-		receive(pair[1], 0);
+		receive(fd, 0);
 }
 
 static void say_what_is_left(const char *who, int fd)
@@ -706,48 +723,55 @@ static void say_what_is_left(const char *who, int fd)
 	say_names(fd, 0, 0);
 }
 
+static void fork_behind_the_end(int fd, bool is_parent_first)
+{
+	int go[2];
+	char c;
+	pid_t pid;
+
+	if (pipe(go) != 0)
+		SAY("pipe: %m\n");
+	pid = fork();
+	if (pid == 0) {
+		close(go[1]);
+		if (read(go[0], &c, 1) != 0)
+			SAY("read: %m\n");
+		say_what_is_left("child", fd);
+		_exit(0);
+	}
+	if (is_parent_first)
+		say_what_is_left("parent", fd);
+	close_pair(go);
+	await_child(pid);
+	say_what_is_left("parent", fd);
+}
+
 /* The error is said once, to whoever asks first. */
 static void ended_before_a_fork(void)
 {
-	for (enum end end = 0; end < ENDS; end++) {
-		for (int is_parent_first = 0; is_parent_first < 2; is_parent_first++) {
-			int pair[2], go[2];
-			char c;
-			pid_t pid;
+	int pair[2];
 
-			SAY("end %d\n", end);
-			make_pair(pair);
-			end_connection(pair, end);
-			if (pipe(go) != 0)
-				SAY("pipe: %m\n");
-			pid = fork();
-			if (pid == 0) {
-				close(go[1]);
-				if (read(go[0], &c, 1) != 0)
-					SAY("read: %m\n");
-				say_what_is_left("child", pair[1]);
-				_exit(0);
-			}
-			if (is_parent_first)
-				say_what_is_left("parent", pair[1]);
-			close(go[1]);
-			await_child(pid);
-			say_what_is_left("parent", pair[1]);
-			close(pair[1]);
-			close(go[0]);
-		}
+	for (int i = 0; i < 4 * ENDS; i++) {
+		int which = i & 1, is_parent_first = i & 2;
+		enum end end = (enum end)(i / 4);
+
+		SAY("end %d of %d\n", end, which);
+		make_pair(pair);
+		end_connection(pair[which], pair[!which], end);
+		fork_behind_the_end(pair[which], is_parent_first);
+		close(pair[which]);
 	}
 }
 
-/* By number, so that it is the owner which becomes another program. */
-static void become_another_program(enum end end)
+/* It is the owner who becomes another program, and has no device before. */
+static void become_another_program(int way)
 {
+	int pair[2], which = way & 1;
 	char number[16];
-	int pair[2];
 
 	make_pair(pair);
-	end_connection(pair, end);
-	snprintf(number, sizeof(number), "%d", pair[1]);
+	end_connection(pair[which], pair[!which], (enum end)(way / 2));
+	snprintf(number, sizeof(number), "%d", pair[which]);
 	setenv("TCP_WHAT_IS_LEFT", number, 1);
 	execl("/proc/self/exe", "tcp", "ended_before_an_exec", (char *)NULL);
 	_exit(1);
@@ -755,19 +779,19 @@ static void become_another_program(enum end end)
 
 static void ended_before_an_exec(void)
 {
-	const char *left = getenv("TCP_WHAT_IS_LEFT"), *end = getenv("TCP_ENDS_BY");
+	const char *left = getenv("TCP_WHAT_IS_LEFT"), *way = getenv("TCP_ENDS_BY");
 	char number[16];
 
 	if (left) {
 		say_what_is_left("program", atoi(left));
 		_exit(0);
 	}
-	if (end)
-		become_another_program((enum end)atoi(end));
-	for (enum end i = 0; i < ENDS; i++) {
+	if (way)
+		become_another_program(atoi(way));
+	for (int i = 0; i < 2 * ENDS; i++) {
 		pid_t pid;
 
-		SAY("end %d\n", i);
+		SAY("end %d of %d\n", i / 2, i & 1);
 		pid = fork();
 		if (pid == 0) {
 			snprintf(number, sizeof(number), "%d", i);

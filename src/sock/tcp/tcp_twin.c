@@ -34,6 +34,9 @@ enum { OPTION_SCALE = 3, OPTION_SACK = 4, OPTION_TIMESTAMPS = 8 };
 /* The most that TCP_MAXSEG takes. */
 enum { MAXSEG_MAX = 32767 };
 
+/* What every peer takes (RFC 9293). */
+enum { MSS_OF_ANY = 536 };
+
 /* Packets that one call takes. */
 enum { IOVS = 64 };
 
@@ -508,12 +511,12 @@ static int fill_queues(struct tcp_twin *twin)
 static int build(struct tcp_twin *twin)
 {
 	int domain = get(twin->fd, SO_DOMAIN);
-	int err = bind_twin(twin->fd, domain, tcp_key(twin->pcb));
+	int err = bind_twin(twin->fd, domain, twin->key);
 
 	if (!err)
 		err = set_numbers(twin);
 	if (!err)
-		err = connect_twin(twin->fd, domain, tcp_key(twin->pcb));
+		err = connect_twin(twin->fd, domain, twin->key);
 	if (!err)
 		err = set_options(twin);
 	if (!err)
@@ -541,29 +544,62 @@ static int become(struct tcp_twin *twin, bool was_guard)
 	return err;
 }
 
-int tcp_twin_begin(struct tcp_twin *twin, int fd, const struct tcp_pcb *pcb,
-		   bool is_unheard, uint64_t now_ns)
+/* `twin->state` says what. */
+static int begin(struct tcp_twin *twin, bool is_unheard)
 {
+	bool was_guard = tcp_twin_is_guard(twin->fd);
 	_Atomic int deaf = -1;
-	bool was_guard;
 	int err;
 
-	*twin = (struct tcp_twin){ .fd = fd, .pcb = pcb,
-				   .rcv.size = -1, .snd.size = -1 };
-	err = tcp_get_repair(pcb, &twin->state, now_ns);
-	if (err)
-		return err;
-	if (twin->state.has_ecn)
-		return -EOPNOTSUPP;
 	/* a socket that has just been put in repair says something else */
-	twin->has_reuse_addr = get(fd, SO_REUSEADDR);
-	was_guard = tcp_twin_is_guard(fd);
+	twin->has_reuse_addr = get(twin->fd, SO_REUSEADDR);
 	if (was_guard && !is_unheard)
-		open_deaf(tcp_key(pcb), &deaf);
+		open_deaf(twin->key, &deaf);
 	err = become(twin, was_guard);
 	if (was_guard && !is_unheard)
 		fd_internal_close(&deaf);
 	return err;
+}
+
+int tcp_twin_begin(struct tcp_twin *twin, int fd, const struct tcp_pcb *pcb,
+		   bool is_unheard, uint64_t now_ns)
+{
+	int err;
+
+	*twin = (struct tcp_twin){ .fd = fd, .key = tcp_key(pcb), .pcb = pcb,
+				   .rcv.size = -1, .snd.size = -1 };
+	err = tcp_get_repair(pcb, &twin->state, now_ns);
+	if (err)
+		return err;
+	return twin->state.has_ecn ? -EOPNOTSUPP : begin(twin, is_unheard);
+}
+
+int tcp_twin_begin_ended(struct tcp_twin *twin, int fd, const struct flow_key *key,
+			 const struct tcp_pcb *pcb)
+{
+	struct pkt *pkt = NULL;
+	uint32_t unread = 0;
+
+	while (pcb && (pkt = tcp_unread_next(pcb, pkt)))
+		unread += pkt->len;
+	*twin = (struct tcp_twin){
+		.fd = fd,
+		.key = key,
+		.pcb = pcb,
+		.state = {
+			.mss_peer = MSS_OF_ANY,
+			.rcv_nxt = unread,
+			.unread = unread,
+			.rcv_wup = unread,
+			.rcv_wnd = UINT16_MAX,
+			.snd_wl1 = unread,
+			.snd_wnd = 1,
+			.snd_wnd_max = 1,
+		},
+		.rcv.size = -1,
+		.snd.size = -1,
+	};
+	return begin(twin, true);
 }
 
 int tcp_twin_hear(struct tcp_twin *twin)

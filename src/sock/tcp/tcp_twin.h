@@ -19,7 +19,8 @@ struct tcp_twin_buffer {
 
 struct tcp_twin {
 	int fd;
-	const struct tcp_pcb *pcb;
+	const struct flow_key *key;
+	const struct tcp_pcb *pcb; /* of one that has ended it may be NULL */
 	struct tcp_repair state;
 	bool has_reuse_addr;
 	/* SO_BUF_LOCK */
@@ -55,6 +56,12 @@ void tcp_twin_unguard(int fd, const struct flow_key *key);
  * to the local end. */
 int tcp_twin_begin(struct tcp_twin *twin, int fd, const struct tcp_pcb *pcb,
 		   bool is_unheard, uint64_t now_ns) MUST_CHECK;
+
+/* The same for what is left of one that has ended: its names, and what was received and not
+ * taken. Its numbers are others, since nobody hears from it any more. `pcb` NULL: nothing was
+ * received. */
+int tcp_twin_begin_ended(struct tcp_twin *twin, int fd, const struct flow_key *key,
+			 const struct tcp_pcb *pcb) MUST_CHECK;
 
 /* It receives from now on, and sends nothing but acknowledgments. 0 or a negative errno. */
 int tcp_twin_hear(struct tcp_twin *twin) MUST_CHECK;

@@ -4,6 +4,11 @@
 
 #include "sock/tcp/tcp_way_back.h"
 
+#include <errno.h>
+#include <netinet/tcp.h>
+
+#include "os/real.h"
+#include "pkt/wire.h"
 #include "sock/tcp/tcp_twin.h"
 
 /* As long as a header can be. */
@@ -89,5 +94,81 @@ err_open:
 	ops->close(ctx);
 err_twin:
 	tcp_twin_undo(&twin);
+	return err;
+}
+
+/* -- one that has ended ----------------------------------------------------------- */
+
+/* A segment of the peer that has no bytes. */
+struct last_word {
+	const struct tcp_twin *twin;
+	const struct tcp_way_back_ops *ops;
+	void *ctx;
+	uint32_t seq;
+};
+
+static int say(const struct last_word *word, uint8_t flags)
+{
+	const struct flow_key *key = word->twin->key;
+	struct wire_tcp header = {
+		.src_port = key->remote_port,
+		.dst_port = key->local_port,
+		.seq = htobe32(word->seq),
+		.ack = htobe32(word->twin->state.snd_una),
+		.offset_ae = sizeof(header) << 2,
+		.flags = flags,
+	};
+
+	return word->ops->give(word->ctx, (const uint8_t *)&header, sizeof(header), NULL);
+}
+
+static bool is_closed(int fd)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	return real.getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
+	       info.tcpi_state == TCP_CLOSE;
+}
+
+/* The kernel makes a difference between resets before and after the peer's end. */
+static int end_twin(struct last_word *word, struct tcp_twin *twin, int error)
+{
+	int err = tcp_twin_hear(twin);
+
+	if (!err && error == -EPIPE) {
+		err = say(word, WIRE_TCP_ACK | WIRE_TCP_FIN);
+		word->seq++;
+	}
+	if (!err)
+		err = say(word, WIRE_TCP_ACK | WIRE_TCP_RST);
+	if (!err && !is_closed(twin->fd))
+		err = -EPROTO;
+	return err ? err : tcp_twin_end(twin);
+}
+
+static void forget_error(int fd)
+{
+	int error;
+	socklen_t len = sizeof(error);
+
+	(void)!real.getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len);
+}
+
+int tcp_way_back_ended(int fd, const struct flow_key *key, const struct tcp_pcb *pcb,
+		       int error, const struct tcp_way_back_ops *ops, void *ctx)
+{
+	struct tcp_twin twin;
+	struct last_word word = { .twin = &twin, .ops = ops, .ctx = ctx };
+	int err = tcp_twin_begin_ended(&twin, fd, key, pcb);
+
+	if (err)
+		return err;
+	word.seq = twin.state.rcv_nxt;
+	err = end_twin(&word, &twin, error);
+	if (err)
+		tcp_twin_undo(&twin);
+	else if (!error)
+		forget_error(fd);
 	return err;
 }

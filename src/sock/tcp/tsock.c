@@ -274,7 +274,9 @@ void tsock_give_up(struct tsock *t)
 	if (atomic_load(&t->twin_fd) >= 0)
 		fd_internal_close(&t->twin_fd);
 	tsock_lock(t);
-	tsock_set_way(t, NULL);
+	/* of one that is over here alone the program still has what is left (tsock_leave.c) */
+	if (t->is_orphan || !tsock_is_ours(t))
+		tsock_set_way(t, NULL);
 	if (t->port)
 		tcp_port_put(t->port);
 	t->port = NULL;

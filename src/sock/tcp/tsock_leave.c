@@ -192,6 +192,12 @@ static const struct tcp_way_back_ops ops = {
 	.close = close_to_kernel,
 };
 
+/* VMA_WAY_BACK=off */
+static bool shall_stay(void)
+{
+	return sock_params.right_keeper == SOCK_RIGHT_UNUSED;
+}
+
 /* -- the move ---------------------------------------------------------------------------- */
 
 /* 0: it stands still; its frames are kept. */
@@ -227,9 +233,11 @@ static void forget_pcb(struct tsock *t) REQUIRES(t->engine->stack->lock)
 {
 	tsock_set_way(t, NULL);
 	t->is_deferred = false;
-	tcp_set_user(t->pcb, NULL);
-	tcp_drop(t->pcb);
-	t->pcb = NULL;
+	if (t->pcb) {
+		tcp_set_user(t->pcb, NULL);
+		tcp_drop(t->pcb);
+		t->pcb = NULL;
+	}
 	t->is_gone = true;
 	tcp_engine_due_locked(t->engine);
 }
@@ -278,6 +286,53 @@ NO_LOCK_ANALYSIS static int move_open(struct move *m, int fd) /* two names of on
 	else
 		let_go(t);
 	tsock_unlock(t);
+	return err;
+}
+
+/* 0: it stands still, as what is left of it, and the error is the twin's to say. */
+static int stop_ended(struct move *m, int *error_out)
+{
+	struct tsock *t = m->t;
+	int err = -ENOTCONN;
+
+	tsock_lock(t);
+	if (t->way && t->was_open && !t->is_orphan &&
+	    (!t->pcb || tsock_is_ended_state(tcp_state(t->pcb)))) {
+		list_push_back(&t->engine->moving, &t->moving);
+		m->header = t->way->dst.header;
+		m->ifindex = t->way->ifindex;
+		*error_out = t->error;
+		t->error = 0;
+		err = 0;
+	}
+	tsock_unlock(t);
+	return err;
+}
+
+/* What is left of one that has ended: bytes that were not read, an error that was not said,
+ * and the end. */
+static int move_ended(struct tsock *t, int fd)
+{
+	struct move m = { .t = t, .fd = fd, .net = t->engine->stack->net };
+	int error, err = shall_stay() ? -EOPNOTSUPP : stop_ended(&m, &error);
+
+	if (err)
+		return err;
+	err = tcp_way_back_ended(fd, &t->key, t->pcb, error, &ops, &m);
+	free(m.gift);
+	tsock_lock(t);
+	pkt_put_list(&t->held);
+	if (!err) {
+		let_go(t);
+	} else {
+		list_remove(&t->moving);
+		t->error = error;
+		tsock_update(t, 0);
+	}
+	tsock_unlock(t);
+	if (err)
+		log_dbg("fd %d: what is left of the connection cannot be the kernel's: %s",
+			fd, strerror(-err));
 	return err;
 }
 
@@ -501,12 +556,6 @@ static int move_open_one(struct tsock *t, int fd)
 	return err;
 }
 
-/* VMA_WAY_BACK=off */
-static bool shall_stay(void)
-{
-	return sock_params.right_keeper == SOCK_RIGHT_UNUSED;
-}
-
 /* A connection could not go back, and has to be ended by us. */
 static _Atomic bool has_stayed;
 
@@ -525,10 +574,16 @@ int tsock_go_back(struct tsock *t, int fd)
 		if (tsock_is_opening_state(state) && begin_anew(t, fd))
 			err = 0;
 	} while (err && tsock_is_opening_state(state));
-	if (state == TCPS_CLOSED || state == TCPS_TIME_WAIT) {
-		/* nothing is left that the kernel could go on with */
-		tsock_unguard(t, fd);
-		return -ENOTCONN;
+	if (tsock_is_ended_state(state)) {
+		tsock_show_keepalive(t, fd);
+		err = move_ended(t, fd);
+		if (err) {
+			tsock_unguard(t, fd);
+			return -ENOTCONN;
+		}
+		tsock_guard_is_over(t);
+		tsock_give_up(t);
+		return 0;
 	}
 	if (err && shall_stay())
 		return -EOPNOTSUPP;
@@ -595,8 +650,7 @@ bool tsock_stays(struct fd_object *obj)
 
 	if (!tsock_lock_ours(t))
 		return false;
-	result = t->pcb && tcp_state(t->pcb) != TCPS_CLOSED &&
-		 tcp_state(t->pcb) != TCPS_TIME_WAIT;
+	result = t->pcb && !tsock_is_ended_state(tcp_state(t->pcb));
 	tsock_unlock(t);
 	return result;
 }
@@ -681,7 +735,9 @@ void tsocks_before_spawn(void)
 
 static bool leave_at_exit(struct fd_object *obj, int fd)
 {
-	if (tsock_phase(tsock_of(obj)) == TSOCK_OURS)
+	/* of one that has ended the process has all, unless it shares it */
+	if (tsock_phase(tsock_of(obj)) == TSOCK_OURS &&
+	    (tsock_stays(obj) || kin_is_shared_since(tsock_of(obj)->fork_cnt)))
 		tsock_leave(obj, fd, REASON_EXIT, STATS_BY_EXIT);
 	return false;
 }

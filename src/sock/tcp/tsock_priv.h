@@ -255,6 +255,12 @@ static inline bool tsock_is_opening_state(enum tcp_state state)
 	return state == TCPS_SYN_SENT || state == TCPS_SYN_RCVD;
 }
 
+/* The peer has nothing to hear any more. */
+static inline bool tsock_is_ended_state(enum tcp_state state)
+{
+	return state == TCPS_CLOSED || state == TCPS_TIME_WAIT;
+}
+
 /* It stands still while it goes back to the kernel: the mover reads the engine's queues
  * without the lock, so that nobody takes from them or adds to them. Under the lock. */
 static inline bool tsock_is_moving(const struct tsock *t)
