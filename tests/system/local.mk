@@ -39,7 +39,7 @@ check-kin-long:
 
 # UDP over AF_XDP, with a foreign XDP program in the way for one case.
 if HAVE_XDP
-system_scripts += %D%/tcp_fastopen.sh %D%/tcp_mirror.sh %D%/tcp_programs.sh %D%/tcp_shared_port.sh %D%/tcp_xdp.sh
+system_scripts += %D%/tcp_ends.sh %D%/tcp_fastopen.sh %D%/tcp_mirror.sh %D%/tcp_programs.sh %D%/tcp_shared_port.sh %D%/tcp_xdp.sh
 system_scripts += %D%/tcp_bad_cable.sh %D%/tcp_crowd.sh %D%/tcp_hostile.sh %D%/tcp_pmtu.sh \
 	%D%/tcp_rights.sh %D%/tcp_meddler.sh %D%/tcp_scripts.sh %D%/tcp_servers.sh \
 	%D%/tcp_turns.sh %D%/tcp_ways.sh
@@ -66,7 +66,7 @@ check_DATA += $(system_bpf)
 CLEANFILES += $(system_bpf)
 endif
 EXTRA_DIST += %D%/cable_lab.sh %D%/tcp_faults.sh %D%/tcp_lab.sh %D%/checksums.py %D%/tcp_hostile.py %D%/tcp_meddler.py %D%/tcp_pmtu.py \
-	%D%/tcp_rights.py %D%/tcp_programs.py %D%/tcp_servers.py %D%/tcp_turns.py
+	%D%/tcp_ends.py %D%/tcp_rights.py %D%/tcp_programs.py %D%/tcp_servers.py %D%/tcp_turns.py
 # The same on the software ConnectX.
 if HAVE_VERBS
 if HAVE_MLX5

@@ -27,6 +27,9 @@ static bool begin_end(struct fd_object *obj, int fd UNUSED)
 			tcp_abort(t->pcb, tsock_now(t));
 		else
 			(void)!tcp_shutdown(t->pcb, tsock_now(t));
+		/* a program that goes on, since its exec has failed, is told */
+		t->is_shut_wr = true;
+		tsock_update(t, READY_OUT);
 		tcp_engine_due_locked(t->engine);
 	}
 	tsock_unlock(t);

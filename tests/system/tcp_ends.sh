@@ -1,0 +1,180 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#
+# Programs that end, become others or give a connection to the kernel in the middle of
+# something, over AF_XDP to a peer on the kernel: calls that a signal interrupts,
+# VMA_WAY_BACK=off, and SYNs with data that nobody has answered.
+#
+# CASES="NAME...": only these.
+. "${srcdir:-.}/tests/system/tcp_lab.sh"
+
+ends="/usr/bin/python3 $srcdir/tests/system/tcp_ends.py"
+
+# peer CASE PORT [ARGUMENT...]: in b; its words are in peer.
+peer() {
+	local case=$1 port=$2
+	shift 2
+	: >"$work/peer"
+	(in_ns $b - $ends "$case" 10.78.0.2 "$port" "$@") </dev/null >"$work/peer" 2>&1 &
+	peer=$!
+	wait_for ready "$work/peer"
+}
+end_peer() {
+	kill $peer 2>/dev/null
+	wait $peer 2>/dev/null
+	return 0
+}
+
+# begin LOG CASE PORT [ARGUMENT...]: the program, in a; its words are in out.
+begin() {
+	local log=$1 case=$2 port=$3
+	shift 3
+	rm -rf "$work/log" "$work/go"
+	mkdir "$work/log"
+	: >"$work/out"
+	(in_ns $a "$log" $ends "$case" 10.78.0.2 "$port" "$@") </dev/null >"$work/out" 2>&1 &
+	program=$!
+}
+
+said() {
+	printf '%s\n' "$@" | diff - "$work/out" ||
+		{ complaints; return 1; }
+}
+# Of every process and program one.
+complaints() {
+	cat "$work"/log/* | grep -E 'WARNING|ERROR' | grep -v '[*]'
+}
+last_of_peer() {
+	wait_for "$1" "$work/peer" && tail -1 "$work/peer"
+}
+
+# -- a signal in the middle of a call --
+
+# interrupt LOG CALL ACTION: what the calls have said was written arrives, and nothing twice.
+interrupt() {
+	local counted came right end status
+	peer sink 7200 "$work/go" || return 1
+	rm -f "$work/count"
+	begin "$1" interrupted 7200 "$2" "$3" "$work/count"
+	wait_for writing "$work/out" || return 1
+	sleep 0.3
+	kill -TERM $program
+	wait $program
+	status=$?
+	touch "$work/go"
+	read -r _ came right end <<<"$(last_of_peer got)"
+	end_peer
+	counted=$(cat "$work/count")
+	[ "$right $end" = "True end" ] || { echo "came $came $right $end"; return 1; }
+	if [ "$3" = handler ]; then
+		said writing "interrupted True True" && [ $status = 0 ] && [ "$came" = $counted ]
+	else
+		said writing && [ $status = 143 ] && [ $counted = 60000 ] &&
+			[ "$came" -ge $counted ] && [ "$came" -lt $((10 << 20)) ]
+	fi || { echo "status $status, counted $counted, came $came"; return 1; }
+}
+interrupts() {
+	interrupt - "$@" || { echo "on the kernel"; return 1; }
+	interrupt log/%d.log "$@" || return 1
+	grep -qh "is the kernel's: the process ends" "$work"/log/* ||
+		{ echo "it was not ours before"; return 1; }
+}
+write_is_ended() { interrupts write default; }
+write_is_handled() { interrupts write handler; }
+sendfile_is_ended() { interrupts sendfile default; }
+sendfile_is_handled() { interrupts sendfile handler; }
+
+# -- VMA_WAY_BACK=off --
+
+# stays CASE WORD...: the peer, which is slow to read, gets all that was written and the end;
+# who has the socket then hears that it is none.
+stays() {
+	local case=$1
+	shift
+	peer sink 7201 "$work/go" || return 1
+	VMA_WAY_BACK=off begin log/%d.log "$case" 7201
+	wait_for written "$work/out" && sleep 0.2 && touch "$work/go" || return 1
+	wait $program
+	said written "$@" && last_of_peer "got 60000 True end" || return 1
+	end_peer
+	[ "$(complaints | wc -l)" = 1 ] &&
+		complaints | grep -q 'VMA_WAY_BACK=off keeps a connection that the kernel should have' ||
+		{ complaints; return 1; }
+}
+exec_with_what_stays() {
+	stays becomes_another "recv ENOTCONN send EPIPE" "peer ENOTCONN"
+}
+filter_with_what_stays() {
+	stays installs_filter "filter 0" "recv ENOTCONN send EPIPE" "peer ENOTCONN"
+}
+# The program goes on with a connection that it has shut down.
+exec_that_fails_with_what_stays() {
+	stays becomes_nothing "exec ENOENT" "recv b'' send EPIPE" "peer ENOTCONN"
+}
+
+# -- a SYN with data that nobody has answered --
+
+# Frames for the peer go nowhere, and reach it again.
+cut() {
+	ip -n $a neighbour replace 10.78.0.2 dev v0 lladdr 2:0:0:0:0:99 nud permanent
+}
+mend() {
+	ip -n $a neighbour replace 10.78.0.2 dev v0 lladdr "$peer_mac" nud permanent
+}
+have_come() {
+	[ "$(grep -c "got b'only once'" "$work/peer")" = "$1" ]
+}
+# unanswered LOG CASE SECONDS: for so long.
+unanswered() {
+	mend
+	peer answerer 7202 || return 1
+	begin "$1" "$2" 7202 "$work/go"
+	wait_for learned "$work/out" && wait_for "got" "$work/peer" || return 1
+	cut
+	# the library hears of it
+	sleep 0.2
+	touch "$work/go"
+	sleep "$3"
+	mend
+	wait $program
+}
+# late CASE WORD...: on the kernel and under the library.
+late() {
+	local way what=$1
+	shift
+	for way in - log/%d.log; do
+		unanswered $way "$what" 0.3 || return 1
+		said "$@" && wait_until have_come 2 || { echo "log $way"; return 1; }
+		end_peer
+	done
+}
+exec_before_the_answer() {
+	late hands_on learned "sent 9" awaits "error 0" "answer b'answer'"
+}
+wait_that_goes_back() {
+	late waits learned "waits True" "sent 9" "answer b'answer'"
+}
+# Linux forgets such a SYN with its program; ours is waited for, but not for long.
+exit_before_the_answer() {
+	unanswered log/%d.log leaves 5
+	said learned "sent 9" "took not long" || return 1
+	have_come 1 || { cat "$work/peer"; return 1; }
+	end_peer
+}
+
+if ! why=$(lab_is_possible); then
+	tap_skip all_ends "$why"
+	tap_end
+	exit
+fi
+make_lab || { tap_not_ok lab "cannot make the namespaces"; tap_end; exit; }
+for ns in $a $b; do
+	ip netns exec $ns sh -c 'echo 3 >/proc/sys/net/ipv4/tcp_fastopen'
+done
+peer_mac=$(ip netns exec $b cat /sys/class/net/v0/address)
+for case in ${CASES:-write_is_ended write_is_handled sendfile_is_ended sendfile_is_handled \
+	exec_with_what_stays exec_that_fails_with_what_stays filter_with_what_stays \
+	exec_before_the_answer wait_that_goes_back exit_before_the_answer}; do
+	tap_check "$case" "$case"
+done
+tap_end
