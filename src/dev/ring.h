@@ -214,6 +214,14 @@ struct ring_frame {
 
 #define RING_NO_FRAME ((struct ring_frame){ NULL, 0, PKT_CSUM_UNKNOWN, false })
 
+/* The beginning of the scratch room of a record that says when a frame has left. */
+struct ring_followed {
+	/* The card has said it (pkt_card_ns), or nobody will. Takes the record. Called under
+	 * the stack's lock, from within the ring: it calls nothing of that, and as an
+	 * endpoint's input, it queues the record and tells the watches. */
+	void (*told)(struct pkt *record);
+} __attribute__((may_alias));
+
 struct ring_ops {
 	/*
 	 * Fills `batch` with up to `cnt` received packets, the caller's from
@@ -246,6 +254,15 @@ struct ring_ops {
 	 * checksums, as tx does, and says where the next one goes.
 	 */
 	void (*tx_commit)(struct ring *ring, size_t len);
+
+	/*
+	 * The next frame that is sent is followed: when the card has said when it left,
+	 * polls and reap find that out, and the record is told (struct ring_followed). The
+	 * fds become readable then, too. Of the record the ring has a reference of its own
+	 * until then. NULL, under the same hold of the lock, ends the wish: if no frame has
+	 * been sent, none is followed. Only of rings with follows_tx.
+	 */
+	void (*tx_follow)(struct ring *ring, struct pkt *record);
 
 	/*
 	 * Whether tx would now take `cnt` frames whose payloads lie in packets
@@ -344,6 +361,11 @@ struct ring {
 	/* Its fds stay readable until they are acknowledged, as those of
 	 * completion queues; fixed. */
 	bool needs_ack;
+	/* The device says when a frame has left (tx_follow); fixed. */
+	bool follows_tx;
+	/* The records of frames that it has not said so of, in the order of sending; under the
+	 * stack's lock, and only of rings with follows_tx. */
+	struct list followed;
 	/* the stack's: its number for it, and who kicks (net/stack.c) */
 	uint8_t slot;
 	_Atomic int kick_state;
@@ -374,6 +396,22 @@ static inline bool ring_is_quiet(const struct ring *ring)
 	/* acquire: the poll sees what was written before the word */
 	return atomic_load_explicit(ring->rx_word, memory_order_acquire) ==
 	       ring->rx_quiet;
+}
+
+static inline bool ring_has_followed(const struct ring *ring)
+{
+	return ring->follows_tx && !list_is_empty(&ring->followed);
+}
+
+/* Nobody will hear any more of the frames that are followed. Under the stack's lock. */
+static inline void ring_forget_followed(struct ring *ring)
+{
+	while (ring_has_followed(ring)) {
+		struct pkt *record =
+			pkt_from_link(list_pop_front(&ring->followed));
+
+		PKT_CB(record, struct ring_followed)->told(record);
+	}
 }
 
 /* Takes a packet of the stack's pool, which gets a magazine from the region when it

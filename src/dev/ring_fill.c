@@ -24,6 +24,10 @@ static void commit_nothing(struct ring *ring UNUSED, size_t len UNUSED)
 {
 }
 
+static void follow_nothing(struct ring *ring UNUSED, struct pkt *record UNUSED)
+{
+}
+
 static bool any_fits(struct ring *ring UNUSED, uint32_t cnt UNUSED)
 {
 	return true;
@@ -63,6 +67,8 @@ void ring_ops_fill(struct ring_ops *ops)
 		ops->rx_done = nothing;
 	if (!ops->tx_commit)
 		ops->tx_commit = commit_nothing;
+	if (!ops->tx_follow)
+		ops->tx_follow = follow_nothing;
 	if (!ops->tx_fits)
 		ops->tx_fits = any_fits;
 	if (!ops->tx_is_done)

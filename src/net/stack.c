@@ -279,6 +279,7 @@ void stack_remove_ring(struct stack *stack, struct ring *ring)
 		if (stack->rings[slot] == ring)
 			break;
 	stack->rings[slot] = NULL;
+	ring_forget_followed(ring);
 	if (stack->is_watched)
 		watch_ring(stack, ring, EPOLL_CTL_DEL);
 	if (stack->announced)

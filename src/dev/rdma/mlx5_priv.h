@@ -50,8 +50,6 @@ struct mlx5_ring {
 	uint32_t rx_len_max;
 	uint32_t rx_batch;
 	uint32_t rx_target;
-	/* The pool had too few frames when some were to be posted. */
-	bool is_short;
 
 	/* sending; under the stack's lock */
 	struct mlx5_cq tx_cq;
@@ -88,9 +86,10 @@ struct mlx5_ring {
 	 * last entry. */
 	_Atomic uint32_t written;
 
-	/* Events read. The card takes an armed queue for a new one when this
+	/* Events read of each queue. The card takes an armed queue for a new one when this
 	 * number is another. */
 	_Atomic uint32_t event_cnt;
+	_Atomic uint32_t tx_event_cnt;
 };
 
 static inline struct mlx5_ring *mlx5_ring_of(struct ring *ring)
@@ -144,6 +143,9 @@ static inline bool mlx5_cq_next(const struct mlx5_cq *cq, struct mlx5_cqe64 **cq
 	return cqe_is_new(*word_out, mlx5_cq_ci(cq), cq->size);
 }
 
+/* mlx5_ring.c: the next completion raises an event. Events may be read meanwhile. */
+void mlx5_cq_arm(struct mlx5_cq *cq, _Atomic uint32_t *event_cnt);
+
 /* The card wrote that a queue has failed. */
 void mlx5_note_error(struct mlx5_ring *own, const struct mlx5_cqe64 *cqe,
 		     uint32_t word);
@@ -152,9 +154,12 @@ void mlx5_note_error(struct mlx5_ring *own, const struct mlx5_cqe64 *cqe,
 
 int mlx5_tx(struct ring *ring, const struct ring_tx *tx) MUST_CHECK;
 void mlx5_tx_commit(struct ring *ring, size_t len);
+void mlx5_tx_follow(struct ring *ring, struct pkt *record);
 bool mlx5_tx_fits(struct ring *ring, uint32_t cnt);
 bool mlx5_tx_is_done(struct ring *ring);
 void mlx5_reap(struct ring *ring);
+/* Looks for completions of frames that are followed. */
+void mlx5_tx_look(struct mlx5_ring *own);
 enum ring_kick mlx5_kick(struct ring *ring);
 
 /* When the queue is known. */

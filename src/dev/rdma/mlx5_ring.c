@@ -57,7 +57,7 @@ static inline void set_quiet(struct mlx5_ring *own)
 	own->next_cqe = cqe;
 	own->next_seg = (void *)rq_at(own, own->rq_ci);
 	ring->rx_word = mlx5_cq_word(cqe);
-	ring->rx_quiet = UNLIKELY(is_new || own->is_short) ? ~word : word;
+	ring->rx_quiet = UNLIKELY(is_new || own->base.busy) ? ~word : word;
 }
 
 /* Tells the card what it has to receive into. The completions that we have read go
@@ -79,7 +79,7 @@ static inline void post_pkt(struct mlx5_ring *own, struct pkt *pkt)
 
 static COLD void is_short_of_frames(struct mlx5_ring *own)
 {
-	own->is_short = true;
+	own->base.busy |= RDMA_SHORT;
 	own->base.ring.counts->rx_no_frame++;
 }
 
@@ -112,7 +112,7 @@ static COLD struct pkt *take_sent_frame(struct mlx5_ring *own)
 /* Posts frames up to the target. */
 static void refill(struct mlx5_ring *own)
 {
-	own->is_short = false;
+	own->base.busy &= (uint8_t)~RDMA_SHORT;
 	while (own->rq_pi - own->rq_ci < own->rx_target) {
 		struct pkt *pkt = ring_pkt_alloc(&own->base.ring);
 
@@ -175,7 +175,7 @@ static inline struct pkt *take(struct mlx5_ring *own,
 		end_of_queue(own, pkt, cqe, word);
 		return NULL;
 	}
-	if (UNLIKELY(own->is_short) && is_kept(own, pkt))
+	if (UNLIKELY(own->base.busy & RDMA_SHORT) && is_kept(own, pkt))
 		return NULL;
 	pkt->len = len;
 	pkt->csum_verdict = (uint8_t)cqe_csum(cqe);
@@ -205,6 +205,8 @@ static unsigned mlx5_rx_poll(struct ring *ring, struct pkt **batch, unsigned cnt
 	if (LIKELY(!atomic_load_explicit(&own->base.dev->failure,
 					 memory_order_relaxed)))
 		refill_batch(own);
+	if (UNLIKELY(own->base.busy & RDMA_FOLLOWS))
+		mlx5_tx_look(own);
 	set_quiet(own);
 	return got;
 }
@@ -216,7 +218,7 @@ static struct ring_frame mlx5_rx_peek(struct ring *ring)
 	uint32_t word = mlx5_cq_load(mlx5_cq_word(cqe)), len = cqe_len(cqe);
 
 	if (UNLIKELY(word == ring->rx_quiet || !cqe_is_frame(word) ||
-		     len > own->rx_len_max || own->is_short ||
+		     len > own->rx_len_max || own->base.busy ||
 		     own->rq_ci == own->rq_told))
 		return RING_NO_FRAME;
 	return (struct ring_frame){
@@ -254,18 +256,27 @@ static unsigned mlx5_fds(struct ring *ring, int *fds, unsigned cnt)
 }
 
 /* The number of events may change while we use it. */
+void mlx5_cq_arm(struct mlx5_cq *cq, _Atomic uint32_t *event_cnt)
+{
+	uint32_t cnt;
+
+	do {
+		cnt = atomic_load(event_cnt);
+		cq_arm(cq, cnt);
+	} while (atomic_load(event_cnt) != cnt);
+}
+
 static bool mlx5_arm(struct ring *ring)
 {
 	struct mlx5_ring *own = mlx5_ring_of(ring);
 	struct mlx5_cqe64 *cqe;
-	uint32_t word, cnt;
+	uint32_t word;
 
 	tell_posted(own);
 	rdma_note_counts(&own->base);
-	do {
-		cnt = atomic_load(&own->event_cnt);
-		cq_arm(&own->rx_cq, cnt);
-	} while (atomic_load(&own->event_cnt) != cnt);
+	mlx5_cq_arm(&own->rx_cq, &own->event_cnt);
+	if (UNLIKELY(own->base.busy & RDMA_FOLLOWS))
+		mlx5_cq_arm(&own->tx_cq, &own->tx_event_cnt);
 	return !mlx5_cq_next(&own->rx_cq, &cqe, &word);
 }
 
@@ -274,11 +285,17 @@ static bool mlx5_arm(struct ring *ring)
 static void mlx5_acknowledge(struct ring *ring)
 {
 	struct mlx5_ring *own = mlx5_ring_of(ring);
-	unsigned cnt = rdma_queues_acknowledge(&own->base);
+	struct rdma_events events = rdma_queues_acknowledge(&own->base);
 
-	if (cnt)
+	if (events.rx_cnt)
 		cq_arm(&own->rx_cq,
-		       atomic_fetch_add(&own->event_cnt, cnt) + cnt);
+		       atomic_fetch_add(&own->event_cnt, events.rx_cnt) +
+			       events.rx_cnt);
+	if (!events.tx_cnt)
+		return;
+	atomic_fetch_add(&own->tx_event_cnt, events.tx_cnt);
+	if (atomic_load_explicit(&own->base.has_followed, memory_order_relaxed))
+		mlx5_cq_arm(&own->tx_cq, &own->tx_event_cnt);
 }
 
 static void mlx5_rx_grow(struct ring *ring)
@@ -324,6 +341,7 @@ static struct ring_ops ring_ops = {
 	.rx_done = mlx5_rx_done,
 	.tx = mlx5_tx,
 	.tx_commit = mlx5_tx_commit,
+	.tx_follow = mlx5_tx_follow,
 	.tx_fits = mlx5_tx_fits,
 	.tx_is_done = mlx5_tx_is_done,
 	.reap = mlx5_reap,
@@ -428,6 +446,8 @@ static void init_ring(struct mlx5_ring *own, struct pkt_pool *pool)
 	ring->dev = &dev->dev;
 	ring->pool = pool;
 	ring->needs_ack = true;
+	ring->follows_tx = own->base.queues.tx_stamped;
+	list_init(&ring->followed);
 	ring->counts = &ring->own_counts;
 	ring->rx_post_max = rdma_rx_post_max(dev, &own->base.queues);
 	own->rx_len_max = dev->dev.region->frame_size - pool->headroom;

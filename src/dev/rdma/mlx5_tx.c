@@ -78,6 +78,9 @@ static void reap_sent(struct mlx5_ring *own)
 			mlx5_note_error(own, cqe, word);
 			break;
 		}
+		if (UNLIKELY(own->base.busy & RDMA_FOLLOWS))
+			rdma_has_left(&own->base, cqe_index(word),
+				      cqe_ticks(cqe));
 	}
 	if (!i)
 		return;
@@ -114,13 +117,40 @@ static inline bool may_ring(const struct ring *ring)
 					    memory_order_acquire));
 }
 
+static COLD void find_tx_frame(struct mlx5_ring *own);
+
 /* Whether the next send has to ask for a completion. */
 static inline bool is_signaled(struct mlx5_ring *own)
 {
 	if (LIKELY(--own->to_signal > 0))
 		return false;
 	own->to_signal = own->signal_each;
+	if (UNLIKELY(own->base.wish))
+		rdma_follow(&own->base, own->sq_pi);
 	return true;
+}
+
+/* What sleeps does so for frames that come, and for this one. */
+COLD void mlx5_tx_follow(struct ring *ring, struct pkt *record)
+{
+	struct mlx5_ring *own = mlx5_ring_of(ring);
+
+	if (!record) {
+		rdma_unwish(&own->base);
+		return;
+	}
+	pkt_get(record);
+	own->base.wish = record;
+	own->to_signal = 1;
+	ring_set_busy(ring);
+	mlx5_cq_arm(&own->tx_cq, &own->tx_event_cnt);
+}
+
+COLD void mlx5_tx_look(struct mlx5_ring *own)
+{
+	reap_sent(own);
+	if (!own->base.ring.tx_frame)
+		find_tx_frame(own);
 }
 
 /* Fills the ring up to its end with entries that do nothing, so that the next frame

@@ -145,38 +145,34 @@ static uint32_t power_of_two_within(uint32_t wanted, uint32_t limit)
 
 /* A queue whose stamps are by the counter that we read, which is not a matter of course:
  * some cards can give the time of day instead. */
-static void open_stamped_cq(struct rdma_dev *dev, struct rdma_queues *queues)
+static struct ibv_cq_ex *open_stamped_cq(struct rdma_dev *dev, uint32_t size,
+					 struct ibv_comp_channel *chan)
 {
 	struct ibv_cq_init_attr_ex attr = {
-		.cqe = queues->rx_size - 1,
-		.channel = queues->chan,
+		.cqe = size,
+		.channel = chan,
 		.wc_flags = IBV_WC_EX_WITH_BYTE_LEN |
 			    IBV_WC_EX_WITH_COMPLETION_TIMESTAMP,
 	};
+	struct ibv_cq_ex *cq;
 
 	if (dev->stamps.kind == RDMA_STAMPS_OFF)
-		return;
-	queues->rx_stamped = ibv_create_cq_ex(dev->ctx, &attr);
-	if (!queues->rx_stamped)
+		return NULL;
+	cq = ibv_create_cq_ex(dev->ctx, &attr);
+	if (!cq)
 		log_dbg("%s: no completions with time stamps (%s)", dev->dev.name,
 			strerror(errno));
+	return cq;
 }
 
 static int open_cq(struct rdma_dev *dev, uint32_t size,
-		   struct ibv_comp_channel *chan, struct ibv_cq **cq_out)
+		   struct ibv_comp_channel *chan, struct ibv_cq **cq_out,
+		   struct ibv_cq_ex **stamped_out)
 {
-	*cq_out = ibv_create_cq(dev->ctx, (int)size, NULL, chan, 0);
+	*stamped_out = open_stamped_cq(dev, size, chan);
+	*cq_out = *stamped_out ? ibv_cq_ex_to_cq(*stamped_out) :
+				 ibv_create_cq(dev->ctx, (int)size, NULL, chan, 0);
 	return *cq_out ? 0 : -errno;
-}
-
-static int open_rx_cq(struct rdma_dev *dev, struct rdma_queues *queues)
-{
-	open_stamped_cq(dev, queues);
-	if (!queues->rx_stamped)
-		return open_cq(dev, queues->rx_size - 1, queues->chan,
-			       &queues->rx_cq);
-	queues->rx_cq = ibv_cq_ex_to_cq(queues->rx_stamped);
-	return 0;
 }
 
 int rdma_queues_open(struct rdma_dev *dev, struct rdma_queues *queues)
@@ -191,12 +187,14 @@ int rdma_queues_open(struct rdma_dev *dev, struct rdma_queues *queues)
 	err = open_channel(dev, queues);
 	if (err)
 		return err;
-	err = open_rx_cq(dev, queues);
+	err = open_cq(dev, queues->rx_size - 1, queues->chan, &queues->rx_cq,
+		      &queues->rx_stamped);
 	if (err)
 		goto err_channel;
 	if (dev->params->moderation.cnt)
 		moderate(dev->dev.name, queues->rx_cq, &dev->params->moderation);
-	err = open_cq(dev, queues->tx_size - 1, NULL, &queues->tx_cq);
+	err = open_cq(dev, queues->tx_size - 1, queues->chan, &queues->tx_cq,
+		      &queues->tx_stamped);
 	if (err)
 		goto err_rx_cq;
 	err = open_pair(dev, queues);
@@ -229,22 +227,28 @@ void rdma_queues_close(struct rdma_queues *queues)
 	close_channel(queues);
 }
 
-/* There is one queue on the channel, which raises an event for each time that it was
- * armed. A second one may come while the first is read. */
+/* Each of the two queues on the channel raises an event for each time that it was armed.
+ * A second one may come while the first is read. */
 enum { EVENTS_MAX = 16 };
 
-static unsigned read_events(struct rdma_queues *queues)
+static struct rdma_events read_events(struct rdma_queues *queues)
 {
+	struct rdma_events events = { 0 };
 	struct ibv_cq *cq;
 	void *context;
-	unsigned cnt = 0;
 
-	while (cnt < EVENTS_MAX &&
-	       ibv_get_cq_event(queues->chan, &cq, &context) == 0)
-		cnt++;
-	if (cnt)
-		ibv_ack_cq_events(queues->rx_cq, cnt);
-	return cnt;
+	while (events.rx_cnt + events.tx_cnt < EVENTS_MAX &&
+	       ibv_get_cq_event(queues->chan, &cq, &context) == 0) {
+		if (cq == queues->tx_cq)
+			events.tx_cnt++;
+		else
+			events.rx_cnt++;
+	}
+	if (events.rx_cnt)
+		ibv_ack_cq_events(queues->rx_cq, events.rx_cnt);
+	if (events.tx_cnt)
+		ibv_ack_cq_events(queues->tx_cq, events.tx_cnt);
+	return events;
 }
 
 /* Who is not interrupted does not come here, and needs no moderation. */
@@ -260,34 +264,51 @@ static void adapt(struct rdma_ring *own)
 		moderate(dev->dev.name, own->queues.rx_cq, &own->aim.now);
 }
 
-unsigned rdma_queues_acknowledge(struct rdma_ring *own)
+struct rdma_events rdma_queues_acknowledge(struct rdma_ring *own)
 {
-	unsigned cnt;
+	struct rdma_events events;
 	int state;
 
 	/* libibverbs reads, and writes, by calls at which a cancelled thread would
 	 * end */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	cnt = read_events(&own->queues);
-	if (cnt)
+	events = read_events(&own->queues);
+	if (events.rx_cnt)
 		adapt(own);
 	pthread_setcancelstate(state, NULL);
-	return cnt;
+	return events;
 }
 
 /* A clock that is corrected may go back a little. The order of packets is certain, so
- * the later one gets the time of the one before. */
-COLD void rdma_stamp(struct rdma_ring *own, struct pkt *pkt, uint64_t ticks)
+ * the later one gets the time of the one before. 0: nobody knows. */
+static uint64_t next_stamp(const struct rdma_ring *own, uint64_t ticks,
+			   uint64_t *last)
 {
-	uint64_t ns = own->queues.rx_stamped ?
-			      stamps_ns(&own->dev->stamps, ticks) :
-			      0;
+	uint64_t ns = stamps_ns(&own->dev->stamps, ticks);
 
 	if (!ns)
+		return 0;
+	if (ns < *last && *last - ns < NS_PER_MS)
+		ns = *last;
+	*last = ns;
+	return ns;
+}
+
+static void stamp(struct pkt *pkt, uint64_t ns)
+{
+	if (!ns)
 		return;
-	if (ns < own->stamped_ns && own->stamped_ns - ns < NS_PER_MS)
-		ns = own->stamped_ns;
-	own->stamped_ns = ns;
 	pkt->card_ns = ns;
 	pkt->flags |= PKT_CARD_STAMPED;
+}
+
+COLD void rdma_stamp(struct rdma_ring *own, struct pkt *pkt, uint64_t ticks)
+{
+	if (own->queues.rx_stamped)
+		stamp(pkt, next_stamp(own, ticks, &own->stamped_ns));
+}
+
+COLD void rdma_stamp_left(struct rdma_ring *own, struct pkt *record, uint64_t ticks)
+{
+	stamp(record, next_stamp(own, ticks, &own->left_ns));
 }

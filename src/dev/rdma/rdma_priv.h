@@ -26,6 +26,8 @@ struct rdma_queues {
 	/* rx_cq, if it says when its frames came, by the counter of `stamps`; else
 	 * NULL */
 	struct ibv_cq_ex *rx_stamped;
+	/* the same of tx_cq, which says when frames have left */
+	struct ibv_cq_ex *tx_stamped;
 	struct ibv_qp *qp;
 	/* entries; the first is a power of two */
 	uint32_t rx_size;
@@ -109,18 +111,54 @@ struct rdma_ring {
 	/* what had been received when the ring was armed last */
 	_Atomic uint64_t armed_pkts;
 	_Atomic uint64_t armed_bytes;
-	/* the last packet's time stamp; under the stack's lock */
+	/* the last packet's time stamp, and that of the last frame that was followed; under
+	 * the stack's lock */
 	uint64_t stamped_ns;
+	uint64_t left_ns;
+	/* Why a poll has something to do although nothing came: bits of enum rdma_busy. Under
+	 * the stack's lock. */
+	uint8_t busy;
+	/* the record of the frame that is sent next (ring_ops.tx_follow), or NULL */
+	struct pkt *wish;
+	/* for who acknowledges: somebody waits to hear when a frame has left */
+	_Atomic bool has_followed;
+};
+
+enum rdma_busy {
+	/* the pool had too few frames when some were to be posted */
+	RDMA_SHORT = 1 << 0,
+	/* frames are followed whose completions have not come yet */
+	RDMA_FOLLOWS = 1 << 1,
 };
 
 /* queues.c: the packet was received when the card's counter had this value. Under the
  * stack's lock. */
 void rdma_stamp(struct rdma_ring *own, struct pkt *pkt, uint64_t ticks);
 
+/* queues.c: a frame that was followed has left then; no stamp if nobody knows what that
+ * means. Under the stack's lock. */
+void rdma_stamp_left(struct rdma_ring *own, struct pkt *record, uint64_t ticks);
+
+/* -- followed.c; under the stack's lock -- */
+/* The wish is for the frame that goes now, whose completion will say this number. */
+void rdma_follow(struct rdma_ring *own, uint32_t number);
+/* There is no wish any more. */
+void rdma_unwish(struct rdma_ring *own);
+/* The completion with this number has come. */
+void rdma_has_left(struct rdma_ring *own, uint32_t number, uint64_t ticks);
+
+/* -- events -- */
+
+/* Events of the two completion queues. */
+struct rdma_events {
+	unsigned rx_cnt;
+	unsigned tx_cnt;
+};
+
 /* queues.c: reads the events that have made the channel readable, and now and then
- * adapts how interrupts are moderated. Returns how many events. Without the stack's
- * lock, by one thread at a time. */
-unsigned rdma_queues_acknowledge(struct rdma_ring *own);
+ * adapts how interrupts are moderated. Without the stack's lock, by one thread at a
+ * time. */
+struct rdma_events rdma_queues_acknowledge(struct rdma_ring *own);
 
 /* Before the ring is armed, under the stack's lock: the counters are for who
  * acknowledges, who does not have it. */

@@ -42,8 +42,6 @@ struct verbs_ring {
 	struct pkt *done;
 	uint32_t done_cnt;
 	uint32_t done_max;
-	/* The pool had too few frames when some were to be posted. */
-	bool is_short;
 	/* How many events were read. Who arms, under the stack's lock, sees by it that
 	 * one was read meanwhile, which needs no lock. */
 	_Atomic uint32_t event_cnt;
@@ -55,7 +53,10 @@ struct verbs_ring {
 	uint32_t sent_head;
 	uint32_t sent_tail;
 	uint32_t sent_pkts; /* those that are not NULL */
+	/* a send whose number has none of these bits set asks for a completion; and the same
+	 * while no frame is followed */
 	uint32_t signal_mask;
+	uint32_t signal_mask_usual;
 	uint32_t inline_max;
 	/* the flag of what the device computes of a frame in place */
 	unsigned csum;
@@ -144,7 +145,7 @@ static COLD void refill_slowly(struct verbs_ring *own)
 
 	look_back(own);
 	reap_if_short(own);
-	own->is_short = false;
+	own->base.busy &= (uint8_t)~RDMA_SHORT;
 	while (own->rx_target - own->rx_posted >= own->rx_batch) {
 		struct pkt *pkts;
 
@@ -153,7 +154,7 @@ static COLD void refill_slowly(struct verbs_ring *own)
 		if (pkts)
 			post_chain(own, pkts);
 		if (taken < cnt || atomic_load(&own->base.dev->failure)) {
-			own->is_short = true;
+			own->base.busy |= RDMA_SHORT;
 			own->base.ring.counts->rx_no_frame++;
 			return;
 		}
@@ -203,7 +204,7 @@ static struct pkt *receive(struct verbs_ring *own, const struct ibv_wc *wc)
 		pkt_put(pkt);
 		return NULL;
 	}
-	if (UNLIKELY(own->is_short) && is_kept(own, pkt))
+	if (UNLIKELY(own->base.busy & RDMA_SHORT) && is_kept(own, pkt))
 		return NULL;
 	pkt->len = wc->byte_len;
 	pkt->csum_verdict = csum_of(own, wc);
@@ -284,6 +285,8 @@ static void post_done(struct verbs_ring *own)
 	post_chain(own, done);
 }
 
+static void look_for_followed(struct verbs_ring *own);
+
 static unsigned verbs_rx_poll(struct ring *ring, struct pkt **batch,
 			      unsigned cnt)
 {
@@ -303,6 +306,8 @@ static unsigned verbs_rx_poll(struct ring *ring, struct pkt **batch,
 		}
 	} while (n == asked && taken < cnt);
 	refill(own);
+	if (UNLIKELY(own->base.busy & RDMA_FOLLOWS))
+		look_for_followed(own);
 	return got;
 }
 
@@ -315,7 +320,7 @@ static struct ring_frame verbs_rx_peek(struct ring *ring)
 	if (!own->has_held)
 		own->has_held = read_wcs(own, &own->held, 1);
 	if (!own->has_held || UNLIKELY(wc->status != IBV_WC_SUCCESS ||
-				       own->is_short))
+				       own->base.busy))
 		return RING_NO_FRAME;
 	return (struct ring_frame){
 		((const struct pkt *)(uintptr_t)wc->wr_id)->data, wc->byte_len,
@@ -336,6 +341,12 @@ static void verbs_rx_done(struct ring *ring)
 	own->done = pkt;
 	if (UNLIKELY(++own->done_cnt >= own->done_max))
 		post_done(own);
+}
+
+static void arm(struct verbs_ring *own, struct ibv_cq *cq)
+{
+	if (ibv_req_notify_cq(cq, 0) != 0)
+		rdma_has_failed(own->base.dev);
 }
 
 /* -- sending ----------------------------------------------------------------------- */
@@ -364,11 +375,44 @@ static void complete_up_to(struct verbs_ring *own, uint32_t last)
 	}
 }
 
+/* A completion that is being read. */
+static void read_followed(struct verbs_ring *own, struct ibv_cq_ex *cq)
+{
+	uint32_t number = (uint32_t)cq->wr_id;
+
+	complete_up_to(own, number);
+	if (cq->status == IBV_WC_SUCCESS)
+		rdma_has_left(&own->base, number, ibv_wc_read_completion_ts(cq));
+	else
+		rdma_has_failed(own->base.dev);
+}
+
+/* reap_sent() with time stamps. */
+static COLD void reap_followed(struct verbs_ring *own)
+{
+	struct ibv_cq_ex *cq = own->base.queues.tx_stamped;
+	struct ibv_poll_cq_attr attr = { 0 };
+	int err = ibv_start_poll(cq, &attr);
+	bool is_open = !err;
+
+	for (int n = 0; !err; err = ++n < POLL_BATCH ? ibv_next_poll(cq) : ENOENT)
+		read_followed(own, cq);
+	if (is_open)
+		ibv_end_poll(cq);
+	if (err != ENOENT)
+		rdma_has_failed(own->base.dev);
+}
+
 static void reap_sent(struct verbs_ring *own)
 {
 	struct ibv_wc wcs[POLL_BATCH];
-	int n = ibv_poll_cq(own->base.queues.tx_cq, POLL_BATCH, wcs);
+	int n;
 
+	if (UNLIKELY(own->base.busy & RDMA_FOLLOWS)) {
+		reap_followed(own);
+		return;
+	}
+	n = ibv_poll_cq(own->base.queues.tx_cq, POLL_BATCH, wcs);
 	for (int i = 0; i < n; i++) {
 		complete_up_to(own, (uint32_t)wcs[i].wr_id);
 		if (wcs[i].status != IBV_WC_SUCCESS)
@@ -393,6 +437,13 @@ static void take_tx_frame(struct verbs_ring *own)
 	own->base.ring.tx_frame = own->tx_pkt && has_room(own, 1) ?
 					  own->tx_pkt->buf :
 					  NULL;
+}
+
+static COLD void look_for_followed(struct verbs_ring *own)
+{
+	reap_sent(own);
+	if (!own->base.ring.tx_frame)
+		take_tx_frame(own);
 }
 
 static void verbs_reap(struct ring *ring)
@@ -430,8 +481,11 @@ static inline bool post_frame(struct verbs_ring *own, const uint8_t *frame,
 		own->sent_pkts++;
 	if (!(own->sent_head & own->signal_mask))
 		wr.send_flags |= IBV_SEND_SIGNALED;
-	if (wr.send_flags & IBV_SEND_SIGNALED)
+	if (wr.send_flags & IBV_SEND_SIGNALED) {
 		own->signaled_head = own->sent_head;
+		if (UNLIKELY(own->base.wish))
+			rdma_follow(&own->base, number);
+	}
 	if (LIKELY(ibv_post_send(own->base.queues.qp, &wr, &bad) == 0))
 		return true;
 	rdma_has_failed(own->base.dev);
@@ -494,6 +548,21 @@ static int verbs_tx(struct ring *ring, const struct ring_tx *tx)
 	return 0;
 }
 
+/* What sleeps does so for frames that come, and for this one. */
+static COLD void verbs_tx_follow(struct ring *ring, struct pkt *record)
+{
+	struct verbs_ring *own = ring_of(ring);
+
+	own->signal_mask = record ? 0 : own->signal_mask_usual;
+	if (!record) {
+		rdma_unwish(&own->base);
+		return;
+	}
+	pkt_get(record);
+	own->base.wish = record;
+	arm(own, own->base.queues.tx_cq);
+}
+
 static bool verbs_tx_fits(struct ring *ring, uint32_t cnt)
 {
 	struct verbs_ring *own = ring_of(ring);
@@ -545,12 +614,6 @@ static unsigned verbs_fds(struct ring *ring, int *fds, unsigned cnt)
 	return 1;
 }
 
-static void arm(struct verbs_ring *own)
-{
-	if (ibv_req_notify_cq(own->base.queues.rx_cq, 0) != 0)
-		rdma_has_failed(own->base.dev);
-}
-
 /* An arming has the number of events that were read before. If that changes
  * meanwhile, it counts for nothing, and there is another one. A frame that has come
  * before is found by the poll that follows. */
@@ -562,7 +625,9 @@ static bool verbs_arm(struct ring *ring)
 	rdma_note_counts(&own->base);
 	do {
 		cnt = atomic_load(&own->event_cnt);
-		arm(own);
+		arm(own, own->base.queues.rx_cq);
+		if (UNLIKELY(own->base.busy & RDMA_FOLLOWS))
+			arm(own, own->base.queues.tx_cq);
 	} while (atomic_load(&own->event_cnt) != cnt);
 	return !own->has_held;
 }
@@ -572,12 +637,14 @@ static bool verbs_arm(struct ring *ring)
 static void verbs_acknowledge(struct ring *ring)
 {
 	struct verbs_ring *own = ring_of(ring);
-	unsigned cnt = rdma_queues_acknowledge(&own->base);
+	struct rdma_events events = rdma_queues_acknowledge(&own->base);
 
-	if (!cnt)
-		return;
-	atomic_fetch_add(&own->event_cnt, cnt);
-	arm(own);
+	atomic_fetch_add(&own->event_cnt, events.rx_cnt + events.tx_cnt);
+	if (events.rx_cnt)
+		arm(own, own->base.queues.rx_cq);
+	if (events.tx_cnt && atomic_load_explicit(&own->base.has_followed,
+						  memory_order_relaxed))
+		arm(own, own->base.queues.tx_cq);
 }
 
 static void verbs_rx_grow(struct ring *ring)
@@ -630,6 +697,7 @@ static struct ring_ops ring_ops = {
 	.rx_done = verbs_rx_done,
 	.tx = verbs_tx,
 	.tx_commit = verbs_tx_commit,
+	.tx_follow = verbs_tx_follow,
 	.tx_fits = verbs_tx_fits,
 	.tx_is_done = verbs_tx_is_done,
 	.reap = verbs_reap,
@@ -677,6 +745,8 @@ static int ring_create(struct rdma_dev *dev, struct rdma_queues *queues,
 	own->base.ring.dev = &dev->dev;
 	own->base.ring.pool = pool;
 	own->base.ring.needs_ack = true;
+	own->base.ring.follows_tx = queues->tx_stamped;
+	list_init(&own->base.ring.followed);
 	own->base.ring.counts = &own->base.ring.own_counts;
 	own->base.ring.rx_post_max = rdma_rx_post_max(dev, queues);
 	own->base.dev = dev;
@@ -684,7 +754,8 @@ static int ring_create(struct rdma_dev *dev, struct rdma_queues *queues,
 	own->base.aim.now = dev->params->moderation;
 	own->sent_mask = queues->tx_size - 1;
 	/* completions are asked for twice in the queue at least */
-	own->signal_mask = MIN(batch, MAX(queues->tx_size / 2, 1u)) - 1;
+	own->signal_mask_usual = MIN(batch, MAX(queues->tx_size / 2, 1u)) - 1;
+	own->signal_mask = own->signal_mask_usual;
 	own->inline_max = queues->inline_max;
 	own->csum = dev->has_csum ? IBV_SEND_IP_CSUM : 0;
 	own->base.ring.fills_csum = dev->has_csum;

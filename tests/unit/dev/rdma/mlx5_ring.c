@@ -25,7 +25,8 @@ static struct card {
 
 static struct ibv_cq rx_cq, tx_cq;
 static struct ibv_qp qp = { .qp_num = 7 };
-static struct rdma_params params = { .rx_batch = BATCH, .tx_max = TX, .tx_batch = 16 };
+static struct rdma_params params = { .rx_batch = BATCH, .tx_max = TX, .tx_batch = 16,
+				     .inline_max = 256 };
 static struct rdma_dev dev;
 static struct pkt_pool pool;
 static struct ring *ring;
@@ -65,9 +66,14 @@ bool mlx5dv_is_supported(struct ibv_device *device UNUSED)
 	return true;
 }
 
-unsigned rdma_queues_acknowledge(struct rdma_ring *own UNUSED)
+static struct rdma_events events;
+
+struct rdma_events rdma_queues_acknowledge(struct rdma_ring *own UNUSED)
 {
-	return 0;
+	struct rdma_events result = events;
+
+	events = (struct rdma_events){ 0 };
+	return result;
 }
 
 void rdma_queues_close(struct rdma_queues *queues UNUSED)
@@ -82,6 +88,14 @@ void rdma_stamp(struct rdma_ring *own, struct pkt *pkt, uint64_t ticks)
 	pkt->card_ns = ticks;
 	pkt->flags |= PKT_CARD_STAMPED;
 	stamped_cnt++;
+}
+
+void rdma_stamp_left(struct rdma_ring *own, struct pkt *record, uint64_t ticks)
+{
+	CHECK(&own->ring == ring);
+	record->card_ns = ticks;
+	if (ticks)
+		record->flags |= PKT_CARD_STAMPED;
 }
 
 static uint32_t posted_cnt(void)
@@ -115,6 +129,7 @@ static void set_up(void)
 	struct rdma_queues queues = {
 		.rx_cq = &rx_cq, .tx_cq = &tx_cq, .qp = &qp,
 		.rx_size = RX, .tx_size = TX,
+		.tx_stamped = (struct ibv_cq_ex *)&tx_cq,
 	};
 
 	memset(&card, 0, sizeof(card));
@@ -244,5 +259,190 @@ TEST(stamps_for_who_asks)
 	for (int i = 0; i < FRAMES; i++)
 		CHECK_EQ(stamp_of_one(), 0);
 	CHECK_EQ(stamped_cnt, FRAMES - 1);
+	tear_down();
+}
+
+/* -- frames that are followed ---------------------------------------------------------- */
+
+static struct pkt *told;
+static unsigned told_cnt;
+
+static void is_told(struct pkt *record)
+{
+	CHECK(!told);
+	told = record;
+	told_cnt++;
+}
+
+static struct pkt *new_record(void)
+{
+	struct pkt *record = ring_pkt_alloc(ring);
+
+	PKT_CB(record, struct ring_followed)->told = is_told;
+	return record;
+}
+
+/* The test keeps no reference. */
+static void follow(void)
+{
+	struct pkt *record = new_record();
+
+	ring->ops->tx_follow(ring, record);
+	pkt_put(record);
+}
+
+static void send_short(void)
+{
+	memset(ring->tx_frame, 0, LEN);
+	ring->ops->tx_commit(ring, LEN);
+}
+
+/* The card completes the entry at this block, with its counter at `ticks`. */
+static void entry_is_sent(uint32_t number, uint16_t block, uint64_t ticks)
+{
+	struct mlx5_cqe64 *cqe = &card.tx_cqes[number % TX];
+
+	cqe->timestamp = htobe64(ticks);
+	cqe->wqe_counter = htobe16(block);
+	cqe->op_own = (uint8_t)(MLX5_CQE_REQ << 4 | (number / TX & OWNER));
+}
+
+static bool is_signaled_at(uint16_t block)
+{
+	const struct mlx5_wqe_ctrl_seg *ctrl =
+		(const void *)(card.sq + (size_t)(block % TX) * WQE_BLOCK);
+
+	return ctrl->fm_ce_se & MLX5_WQE_CTRL_CQ_UPDATE;
+}
+
+/* What its own completion says is its stamp, and it is told once; nobody else's sends ask
+ * for more. */
+TEST(frame_that_is_followed)
+{
+	struct mlx5_ring *own;
+	struct pkt *batch[1];
+	uint16_t block;
+
+	set_up();
+	own = mlx5_ring_of(ring);
+	told = NULL;
+	told_cnt = 0;
+	CHECK(ring->follows_tx);
+	send_short();
+	CHECK(!is_signaled_at(0));
+	block = own->sq_pi;
+	follow();
+	send_short();
+	ring->ops->tx_follow(ring, NULL);
+	CHECK(is_signaled_at(block));
+	CHECK(ring_has_followed(ring));
+	send_short();
+	CHECK(!is_signaled_at((uint16_t)(own->sq_pi - 2)));
+	/* polls are made until it has left */
+	CHECK(!ring_is_quiet(ring));
+	CHECK_EQ(ring->ops->rx_poll(ring, batch, 1), 0);
+	CHECK(!ring_is_quiet(ring));
+	CHECK(!told);
+	entry_is_sent(0, block, 4711);
+	CHECK_EQ(ring->ops->rx_poll(ring, batch, 1), 0);
+	CHECK(told);
+	CHECK_EQ(pkt_card_ns(told), 4711);
+	CHECK(!ring_has_followed(ring));
+	CHECK(ring_is_quiet(ring));
+	pkt_put(told);
+	CHECK_EQ(told_cnt, 1);
+	tear_down();
+}
+
+/* A frame that is shown may wait; who polls hears of both. */
+TEST(frames_do_not_hide_completions)
+{
+	struct pkt *batch[1];
+
+	set_up();
+	told = NULL;
+	follow();
+	send_short();
+	ring->ops->tx_follow(ring, NULL);
+	frame_comes();
+	CHECK(!ring->ops->rx_peek(ring).data);
+	entry_is_sent(0, 0, 1);
+	CHECK_EQ(ring->ops->rx_poll(ring, batch, 1), 1);
+	pkt_put(batch[0]);
+	CHECK(told);
+	pkt_put(told);
+	frame_comes();
+	CHECK(ring->ops->rx_peek(ring).data);
+	tear_down();
+}
+
+/* Nothing was sent: the ring keeps nothing, and what is sent later is followed by nobody. */
+TEST(wish_that_is_taken_back)
+{
+	struct pkt *record;
+
+	set_up();
+	told = NULL;
+	record = new_record();
+	ring->ops->tx_follow(ring, record);
+	CHECK_EQ(record->refs, 2);
+	ring->ops->tx_follow(ring, NULL);
+	CHECK_EQ(record->refs, 1);
+	send_short();
+	CHECK(!ring_has_followed(ring));
+	entry_is_sent(0, 0, 1);
+	ring->ops->reap(ring);
+	CHECK(!told);
+	pkt_put(record);
+	tear_down();
+}
+
+/* The card is gone: records come back without a stamp. */
+TEST(followed_frames_of_a_ring_that_ends)
+{
+	set_up();
+	told = NULL;
+	follow();
+	send_short();
+	ring->ops->tx_follow(ring, NULL);
+	ring_forget_followed(ring);
+	CHECK(told);
+	CHECK_EQ(pkt_card_ns(told), 0);
+	pkt_put(told);
+	tear_down();
+}
+
+static uint32_t armed_number(void)
+{
+	return be32toh(card.tx_record[1]) >> 28;
+}
+
+/* Who sleeps hears of it: the queue is armed by the send, by who goes to sleep, and again
+ * when another one has read the event. */
+TEST(sleeper_hears_when_it_has_left)
+{
+	set_up();
+	told = NULL;
+	card.tx_record[1] = UINT32_MAX;
+	CHECK(ring->ops->arm(ring));
+	CHECK_EQ(card.tx_record[1], UINT32_MAX);
+	follow();
+	send_short();
+	ring->ops->tx_follow(ring, NULL);
+	CHECK_EQ(armed_number(), 0);
+	card.tx_record[1] = UINT32_MAX;
+	CHECK(ring->ops->arm(ring));
+	CHECK_EQ(armed_number(), 0);
+	events.tx_cnt = 1;
+	ring->ops->acknowledge(ring);
+	CHECK_EQ(armed_number(), 1);
+	entry_is_sent(0, 0, 1);
+	ring->ops->reap(ring);
+	pkt_put(told);
+	events.tx_cnt = 1;
+	card.tx_record[1] = UINT32_MAX;
+	ring->ops->acknowledge(ring);
+	CHECK(ring->ops->arm(ring));
+	CHECK_EQ(card.tx_record[1], UINT32_MAX);
 	tear_down();
 }

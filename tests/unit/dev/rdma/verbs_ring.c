@@ -29,7 +29,7 @@ static struct card {
 	uint32_t event_cnt;
 	bool is_armed;
 	bool has_event;
-	uint32_t armings;
+	uint32_t armings, tx_armings, tx_event_cnt;
 	/* what another thread does in the middle of the next arming */
 	void (*meanwhile)(void);
 	/* between start_poll and end_poll; completions are errors */
@@ -38,7 +38,7 @@ static struct card {
 
 static struct ibv_context context;
 static struct ibv_cq rx_cq = { .context = &context }, tx_cq = { .context = &context };
-static struct ibv_cq_ex stamped_cq;
+static struct ibv_cq_ex stamped_cq, sent_cq;
 static struct ibv_qp qp = { .context = &context };
 static struct rdma_params params = {
 	.rx_max = RX, .rx_batch = 8, .tx_max = TX, .tx_batch = SIGNAL_EACH,
@@ -93,11 +93,15 @@ static void fire_if_behind(void)
 	card.has_event = true;
 }
 
-static int card_req_notify(struct ibv_cq *cq UNUSED, int solicited UNUSED)
+static int card_req_notify(struct ibv_cq *cq, int solicited UNUSED)
 {
 	uint32_t number = card.event_cnt;
 	void (*meanwhile)(void) = card.meanwhile;
 
+	if (cq == &tx_cq) {
+		card.tx_armings++;
+		return 0;
+	}
 	card.armings++;
 	card.meanwhile = NULL;
 	if (meanwhile)
@@ -112,8 +116,8 @@ static int card_next_poll(struct ibv_cq_ex *cq)
 {
 	struct ibv_wc wc;
 
-	CHECK(cq == &stamped_cq);
-	if (!card_poll_cq(&rx_cq, 1, &wc))
+	CHECK(cq == &stamped_cq || cq == &sent_cq);
+	if (!card_poll_cq(cq == &sent_cq ? &tx_cq : &rx_cq, 1, &wc))
 		return ENOENT;
 	cq->wr_id = wc.wr_id;
 	cq->status = card.fails ? IBV_WC_WR_FLUSH_ERR : wc.status;
@@ -145,9 +149,9 @@ static unsigned card_read_wc_flags(struct ibv_cq_ex *cq UNUSED)
 	return 0;
 }
 
-static uint64_t card_read_ts(struct ibv_cq_ex *cq UNUSED)
+static uint64_t card_read_ts(struct ibv_cq_ex *cq)
 {
-	return card.polled_cnt;
+	return cq == &sent_cq ? 1000 + cq->wr_id : card.polled_cnt;
 }
 
 void rdma_stamp(struct rdma_ring *own, struct pkt *pkt, uint64_t ticks)
@@ -157,14 +161,20 @@ void rdma_stamp(struct rdma_ring *own, struct pkt *pkt, uint64_t ticks)
 	pkt->flags |= PKT_CARD_STAMPED;
 }
 
-/* queues.c's: reads the event. */
-unsigned rdma_queues_acknowledge(struct rdma_ring *own UNUSED)
+void rdma_stamp_left(struct rdma_ring *own, struct pkt *record, uint64_t ticks)
 {
-	if (!card.has_event)
-		return 0;
+	rdma_stamp(own, record, ticks);
+}
+
+/* queues.c's: reads the event. */
+struct rdma_events rdma_queues_acknowledge(struct rdma_ring *own UNUSED)
+{
+	struct rdma_events events = { card.has_event, card.tx_event_cnt };
+
+	card.tx_event_cnt = 0;
+	card.event_cnt += card.has_event;
 	card.has_event = false;
-	card.event_cnt++;
-	return 1;
+	return events;
 }
 
 void rdma_queues_close(struct rdma_queues *queues UNUSED)
@@ -192,7 +202,7 @@ static void set_up(void)
 {
 	struct rdma_queues queues = {
 		.rx_cq = &rx_cq, .tx_cq = &tx_cq, .qp = &qp,
-		.rx_stamped = &stamped_cq,
+		.rx_stamped = &stamped_cq, .tx_stamped = &sent_cq,
 		.rx_size = RX, .tx_size = TX, .inline_max = params.inline_max,
 	};
 
@@ -211,6 +221,7 @@ static void set_up(void)
 		.read_wc_flags = card_read_wc_flags,
 		.read_completion_ts = card_read_ts,
 	};
+	sent_cq = stamped_cq;
 	dev.params = &params;
 	CHECK_EQ(region_create(FRAMES, FRAME, REGION_SMALL_PAGES,
 			       &dev.dev.region), 0);
@@ -497,5 +508,120 @@ TEST(errors_among_stamps)
 	CHECK_EQ(look(16), 0);
 	CHECK(!card.is_polling);
 	CHECK(atomic_load(&dev.failure) != 0);
+	tear_down();
+}
+
+/* -- frames that are followed ---------------------------------------------------------- */
+
+static struct pkt *told;
+
+static void is_told(struct pkt *record)
+{
+	CHECK(!told);
+	told = record;
+}
+
+static struct pkt *follow(void)
+{
+	struct pkt *record = ring_pkt_alloc(ring);
+
+	told = NULL;
+	PKT_CB(record, struct ring_followed)->told = is_told;
+	ring->ops->tx_follow(ring, record);
+	pkt_put(record);
+	return record;
+}
+
+/* It alone asks for a completion, which has its number. */
+TEST(frame_that_is_followed)
+{
+	set_up();
+	CHECK(ring->follows_tx);
+	CHECK_EQ(send_one(), 0);
+	CHECK_EQ(card.signaled_cnt, 0);
+	follow();
+	CHECK_EQ(send_one(), 0);
+	ring->ops->tx_follow(ring, NULL);
+	CHECK_EQ(card.signaled_cnt, 1);
+	CHECK_EQ(send_one(), 0);
+	CHECK_EQ(card.signaled_cnt, 1);
+	CHECK_EQ(look(1), 0);
+	CHECK(!told);
+	all_is_sent();
+	CHECK_EQ(look(1), 0);
+	CHECK(told);
+	CHECK_EQ(pkt_card_ns(told), 1001);
+	CHECK(!card.is_polling);
+	CHECK(!ring_has_followed(ring));
+	pkt_put(told);
+	tear_down();
+}
+
+TEST(frames_do_not_hide_completions)
+{
+	set_up();
+	follow();
+	CHECK_EQ(send_one(), 0);
+	ring->ops->tx_follow(ring, NULL);
+	all_is_sent();
+	frames_come(1);
+	CHECK(!ring->ops->rx_peek(ring).data);
+	CHECK_EQ(look(1), 1);
+	CHECK(told);
+	pkt_put(told);
+	tear_down();
+}
+
+TEST(wish_that_is_taken_back)
+{
+	set_up();
+	follow();
+	ring->ops->tx_follow(ring, NULL);
+	CHECK(!ring_has_followed(ring));
+	CHECK_EQ(send_one(), 0);
+	CHECK_EQ(card.signaled_cnt, 0);
+	tear_down();
+}
+
+/* An error says nothing of the time; the records come back when the ring ends. */
+TEST(followed_frames_of_a_card_that_fails)
+{
+	set_up();
+	follow();
+	CHECK_EQ(send_one(), 0);
+	ring->ops->tx_follow(ring, NULL);
+	card.fails = true;
+	all_is_sent();
+	CHECK_EQ(look(1), 0);
+	CHECK(!told);
+	CHECK(atomic_load(&dev.failure) != 0);
+	ring_forget_followed(ring);
+	CHECK(told);
+	CHECK_EQ(pkt_card_ns(told), 0);
+	pkt_put(told);
+	tear_down();
+}
+
+TEST(sleeper_hears_when_it_has_left)
+{
+	set_up();
+	CHECK(ring->ops->arm(ring));
+	CHECK_EQ(card.tx_armings, 0);
+	follow();
+	CHECK_EQ(send_one(), 0);
+	ring->ops->tx_follow(ring, NULL);
+	CHECK_EQ(card.tx_armings, 1);
+	CHECK(ring->ops->arm(ring));
+	CHECK_EQ(card.tx_armings, 2);
+	card.tx_event_cnt = 1;
+	ring->ops->acknowledge(ring);
+	CHECK_EQ(card.tx_armings, 3);
+	all_is_sent();
+	ring->ops->reap(ring);
+	pkt_put(told);
+	card.tx_event_cnt = 1;
+	ring->ops->acknowledge(ring);
+	CHECK(ring->ops->arm(ring));
+	CHECK_EQ(card.tx_armings, 3);
 	tear_down();
 }
