@@ -31,10 +31,11 @@
 #define SO_BUSY_POLL_BUDGET 70
 #endif
 
-/* The time stamps of sent packets that we do not make: those of cards, and when a card says
- * that it is done (SOF_TIMESTAMPING_TX_COMPLETION). */
+/* The time stamps of sent packets that we do not make: when a card says that it is done
+ * (SOF_TIMESTAMPING_TX_COMPLETION), and of streams, those of the card itself. */
 enum {
-	SOCK_OPTION_CARD_STAMPS = SOF_TIMESTAMPING_TX_HARDWARE | 1 << 18,
+	SOCK_OPTION_DONE_STAMPS = 1 << 18,
+	SOCK_OPTION_CARD_STAMPS = SOF_TIMESTAMPING_TX_HARDWARE | SOCK_OPTION_DONE_STAMPS,
 };
 
 enum { UDP = SOCK_OPTION_UDP, TCP = SOCK_OPTION_TCP };

@@ -54,12 +54,19 @@ void tx_stamps_purge(struct tx_stamps *stamps)
 void tx_stamp_put_time(struct user_control *control, uint32_t flags,
 		       uint32_t wishes, const struct pkt *record)
 {
+	struct user_stamps stamps = { .time_ns = record->time_ns,
+				      .card_ns = pkt_card_ns(record) };
+
 	wishes &= (uint32_t)(USER_STAMP | USER_STAMP_NS);
-	if (flags & SOF_TIMESTAMPING_SOFTWARE)
+	/* A card's record has no other time, but where Linux needs one, it takes that of the
+	 * reading. */
+	if (!stamps.time_ns && wishes)
+		stamps.time_ns = clock_realtime_ns();
+	if (flags & SOF_TIMESTAMPING_SOFTWARE && stamps.time_ns)
 		wishes |= USER_STAMPING;
-	user_control_put_stamps(control, wishes, &(struct user_stamps){
-		.time_ns = record->time_ns,
-	});
+	if (flags & SOF_TIMESTAMPING_RAW_HARDWARE)
+		wishes |= USER_CARD_STAMP;
+	user_control_put_stamps(control, wishes, &stamps);
 }
 
 void tx_stamp_put_record(struct user_control *control, int domain,

@@ -25,7 +25,8 @@ enum {
 };
 
 /* What a record is of; in the packet's scratch room. Its bytes are the frame that was sent,
- * or none (SOF_TIMESTAMPING_OPT_TSONLY). Its time is real time. */
+ * or none (SOF_TIMESTAMPING_OPT_TSONLY). Its time is real time; a card's record has the card's
+ * stamp instead (pkt_card_ns). */
 struct tx_stamp {
 	/* SCM_TSTAMP_SND, SCM_TSTAMP_SCHED or SCM_TSTAMP_ACK */
 	uint32_t station;

@@ -735,6 +735,7 @@ static COLD long send_controlled(struct tsock *t, int fd, const struct msghdr *m
 	    !tx_control_read(msg->msg_control, msg->msg_controllen, false,
 			     &control) ||
 	    !control.has_stations || control.asks_else ||
+	    control.stations & ~(uint32_t)TX_STAMPS_STATIONS ||
 	    (control.stations && has_segments))
 		return leave_for(t, fd, flags, "a send with control messages");
 	call.stations = control.stations;

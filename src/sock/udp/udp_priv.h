@@ -72,6 +72,8 @@ struct udp_stamps {
 	_Atomic uint64_t twin_since;
 	/* what the ready word says while there are records */
 	uint32_t ready;
+	/* records that cards have yet to tell of; the socket does not move meanwhile */
+	uint32_t waiting;
 };
 
 /* The records of one datagram that is about to be sent. */
@@ -79,11 +81,13 @@ struct udp_draft {
 	uint32_t stations;
 	/* the records; 0: none is wanted, or there is no memory */
 	unsigned cnt;
-	struct pkt *records[2];
+	struct pkt *records[3];
 	/* they show the frame, whose payload is here */
 	bool has_frame;
 	struct pkt *bytes;
 	uint64_t scheduled_ns;
+	/* it was dropped for want of room */
+	bool is_dropped;
 };
 
 struct udp {
@@ -178,6 +182,15 @@ void udp_draft_begin(struct udp *u, struct udp_draft *draft, uint32_t stations,
  * Either way it has a number. Under the stack's lock. */
 void udp_draft_end(struct udp *u, struct udp_draft *draft,
 		   const struct udp_way *way, size_t len);
+/* The next frame of this ring is its first one, and the card is to say when that leaves,
+ * if it is asked for; and the end of that. Under one hold of the stack's lock. */
+void udp_draft_follow(const struct udp_draft *draft, struct ring *ring);
+void udp_draft_unfollow(const struct udp_draft *draft, struct ring *ring);
+/* Whether the ring has all stamps that are asked for. */
+bool udp_draft_is_for(const struct udp_draft *draft, const struct ring *ring)
+	MUST_CHECK;
+/* Nobody will read what cards have yet to say. Under the stack's lock. */
+void udp_stamps_forget(struct udp *u, struct stack *stack);
 /* It was not sent. Under the stack's lock. */
 void udp_draft_drop(struct udp_draft *draft);
 /* The twin sends a datagram that is stamped; without a wait. -EOVERFLOW: the numbers of its

@@ -20,8 +20,18 @@
 
 /* An acknowledgment is no station of a datagram. */
 enum {
-	STATIONS = SOF_TIMESTAMPING_TX_SCHED | SOF_TIMESTAMPING_TX_SOFTWARE,
+	STATIONS = SOF_TIMESTAMPING_TX_SCHED | SOF_TIMESTAMPING_TX_SOFTWARE |
+		   SOF_TIMESTAMPING_TX_HARDWARE,
 };
+
+/* The scratch room of a record that waits for the card. */
+struct followed {
+	struct ring_followed ring;
+	/* NULL: nobody waits for it, or it is not complete yet; under the stack's lock */
+	struct udp *udp;
+	struct tx_stamp what;
+} __attribute__((may_alias));
+_Static_assert(sizeof(struct followed) <= PKT_CB_SIZE, "fits");
 
 /* -- what is asked for ------------------------------------------------------------ */
 
@@ -69,7 +79,8 @@ uint32_t udp_stamps_stations(const struct udp *u, const struct tx_control *contr
 static uint32_t record_cnt(uint32_t stations)
 {
 	return !!(stations & SOF_TIMESTAMPING_TX_SCHED) +
-	       !!(stations & SOF_TIMESTAMPING_TX_SOFTWARE);
+	       !!(stations & SOF_TIMESTAMPING_TX_SOFTWARE) +
+	       !!(stations & SOF_TIMESTAMPING_TX_HARDWARE);
 }
 
 /* -- records of ours -------------------------------------------------------------- */
@@ -221,12 +232,118 @@ static void put_record(struct udp *u, struct pkt *record, struct tx_stamp *what,
 	endpoint_set_ready(&u->sock.end, u->stamps.ready);
 }
 
+/* The card has said when the frame left, or nobody will. */
+static void told(struct pkt *record)
+{
+	struct followed *followed = PKT_CB(record, struct followed);
+	struct tx_stamp what = followed->what;
+	struct udp *u = followed->udp;
+
+	if (u)
+		u->stamps.waiting--;
+	if (u && pkt_card_ns(record))
+		put_record(u, record, &what, SCM_TSTAMP_SND, 0);
+	else
+		pkt_put(record);
+}
+
+/* The last one of a draft that is to be followed. */
+static struct pkt *card_record(const struct udp_draft *draft)
+{
+	return draft->cnt && draft->stations & SOF_TIMESTAMPING_TX_HARDWARE ?
+		       draft->records[draft->cnt - 1] :
+		       NULL;
+}
+
+void udp_draft_follow(const struct udp_draft *draft, struct ring *ring)
+{
+	struct pkt *record = card_record(draft);
+
+	if (!record || !ring->follows_tx)
+		return;
+	*PKT_CB(record, struct followed) = (struct followed){ .ring = { told } };
+	ring->ops->tx_follow(ring, record);
+}
+
+void udp_draft_unfollow(const struct udp_draft *draft, struct ring *ring)
+{
+	if (card_record(draft) && ring->follows_tx)
+		ring->ops->tx_follow(ring, NULL);
+}
+
+bool udp_draft_is_for(const struct udp_draft *draft, const struct ring *ring)
+{
+	return !(draft->stations & SOF_TIMESTAMPING_TX_HARDWARE) || ring->follows_tx;
+}
+
+/* The ring has it, or has already told it. */
+static bool is_followed(const struct pkt *record)
+{
+	return record && (record->refs > 1 || pkt_card_ns(record));
+}
+
+/* The record is complete: now it may be queued, by us or by who tells it. */
+static void leave_to_card(struct udp *u, struct pkt *record, struct tx_stamp *what)
+{
+	struct followed *followed = PKT_CB(record, struct followed);
+
+	if (pkt_card_ns(record)) {
+		put_record(u, record, what, SCM_TSTAMP_SND, 0);
+		return;
+	}
+	if (is_followed(record)) {
+		followed->what = *what;
+		followed->udp = u;
+		u->stamps.waiting++;
+	}
+	pkt_put(record);
+}
+
+void udp_stamps_forget(struct udp *u, struct stack *stack)
+{
+	for (unsigned i = 0; u->stamps.waiting && i < stack->ring_cnt; i++) {
+		struct ring *ring = stack->rings[i];
+		struct pkt *record;
+
+		if (!ring || !ring_has_followed(ring))
+			continue;
+		LIST_FOR_EACH(record, &ring->followed, link) {
+			struct followed *followed = PKT_CB(record, struct followed);
+
+			if (followed->ring.told == told && followed->udp == u)
+				followed->udp = NULL;
+		}
+	}
+	u->stamps.waiting = 0;
+}
+
+/* Finds out what cards have said, for who polls in no other way. */
+static void look_at_cards(struct udp *u)
+{
+	struct stack *stack;
+
+	if (!sock_try_lock(&u->sock, &stack))
+		return;
+	for (unsigned i = 0; u->stamps.waiting && i < stack->ring_cnt; i++) {
+		struct ring *ring = stack->rings[i];
+
+		if (!ring || !ring_has_followed(ring))
+			continue;
+		ring->ops->reap(ring);
+		stack_note_kick(stack, ring);
+	}
+	stack_unlock(stack);
+}
+
 /* Queues them, for a frame of this way. `order`: the datagram's. */
 static void put_records(struct udp *u, const struct udp_way *way,
 			struct udp_draft *draft, uint32_t order)
 {
-	bool has_number = tx_stamps_flags(&u->stamps.own) & SOF_TIMESTAMPING_OPT_ID;
-	struct pkt **record = draft->records;
+	uint32_t flags = tx_stamps_flags(&u->stamps.own);
+	bool has_number = flags & SOF_TIMESTAMPING_OPT_ID;
+	struct pkt **record = draft->records, *card = card_record(draft);
+	/* Linux takes the card's time for the better one of two */
+	bool has_soft = flags & SOF_TIMESTAMPING_OPT_TX_SWHW || !is_followed(card);
 	struct tx_stamp what = {
 		.number = has_number ? order - u->stamps.first : 0,
 		.order = order,
@@ -236,9 +353,13 @@ static void put_records(struct udp *u, const struct udp_way *way,
 	if (draft->stations & SOF_TIMESTAMPING_TX_SCHED)
 		put_record(u, *record++, &what, SCM_TSTAMP_SCHED,
 			   draft->scheduled_ns);
-	if (draft->stations & SOF_TIMESTAMPING_TX_SOFTWARE)
+	if (draft->stations & SOF_TIMESTAMPING_TX_SOFTWARE && has_soft)
 		put_record(u, *record, &what, SCM_TSTAMP_SND,
 			   clock_realtime_ns());
+	else if (draft->stations & SOF_TIMESTAMPING_TX_SOFTWARE)
+		pkt_put(*record);
+	if (card)
+		leave_to_card(u, card, &what);
 	draft->cnt = 0;
 }
 
@@ -331,7 +452,10 @@ long udp_stamps_send_by_twin(struct udp *u, int fd, const struct msghdr *msg,
 		n = inside_sendmsg(fd, msg, flags | MSG_DONTWAIT);
 	if (n >= 0) {
 		sock_lock(&u->sock, &stack);
-		note_sent(stamps, record_cnt(stations));
+		/* whether the card has stamps for the kernel nobody knows */
+		note_sent(stamps,
+			  record_cnt(stations &
+				     ~(uint32_t)SOF_TIMESTAMPING_TX_HARDWARE));
 		stack_unlock(stack);
 	}
 	mutex_release(&u->sock.config);
@@ -515,6 +639,7 @@ long udp_receive_record(struct udp *u, int fd, struct msghdr *msg, int flags)
 	if (len < 0 || !user_is_plausible(msg->msg_control, msg->msg_controllen))
 		return FD_PASS;
 	mutex_acquire(&u->sock.config);
+	look_at_cards(u);
 	if (!atomic_load(&u->stamps.next) && !u->stamps.twin_next)
 		n = FD_PASS;
 	else if (is_twin_first(u))

@@ -24,8 +24,8 @@ struct tx_call {
 	const struct user_name *to;
 	/* what this one asks for; NULL: nothing */
 	const struct tx_control *control;
-	/* of one that the program follows: whether it was dropped for want of room */
-	bool *is_dropped_out;
+	/* of one that the program follows; or NULL */
+	struct udp_draft *draft;
 };
 
 /* A message as a call, and what the call points to. */
@@ -339,6 +339,19 @@ static struct pkt *alloc_chain(struct ring *ring, size_t len)
 	return first;
 }
 
+/* Of a datagram that the program follows the card may say when its first frame left. */
+static inline void begin_follow(const struct tx_call *call, struct ring *ring)
+{
+	if (UNLIKELY(call->draft))
+		udp_draft_follow(call->draft, ring);
+}
+
+static inline void end_follow(const struct tx_call *call, struct ring *ring)
+{
+	if (UNLIKELY(call->draft))
+		udp_draft_unfollow(call->draft, ring);
+}
+
 /* A longer one: its bytes are copied to frames without the lock, and sent under it. */
 static enum tx_verdict send_long(struct udp *u, const struct tx_call *call)
 {
@@ -368,11 +381,14 @@ static enum tx_verdict send_long(struct udp *u, const struct tx_call *call)
 	verdict = judge(stack, way, call);
 	if (verdict == TX_SENT && way->dst.ring != ring)
 		verdict = TX_RESOLVE;
-	if (verdict == TX_SENT)
+	if (verdict == TX_SENT) {
+		begin_follow(call, ring);
 		verdict = transmit_long(u, stack, way, payload,
 					(uint32_t)call->len);
-	else
+		end_follow(call, ring);
+	} else {
 		pkt_put(payload);
+	}
 	stack_unlock(stack);
 	return verdict;
 }
@@ -418,10 +434,12 @@ static enum tx_verdict finish_cut(struct udp *u, struct stack *stack,
 		udp_cut_drop(cut);
 		return verdict == TX_KERNEL ? TX_KERNEL : TX_RESOLVE;
 	}
-	if (udp_cut_send(cut, way, stack) != 0)
-		return TX_FULL;
-	count_sent(u, cut->len);
-	return TX_SENT;
+	begin_follow(call, cut->ring);
+	verdict = udp_cut_send(cut, way, stack) != 0 ? TX_FULL : TX_SENT;
+	end_follow(call, cut->ring);
+	if (verdict == TX_SENT)
+		count_sent(u, cut->len);
+	return verdict;
 }
 
 /* One that is longer than a frame. */
@@ -454,6 +472,31 @@ static enum tx_verdict send_once(struct udp *u, const struct tx_call *call)
 	if (LIKELY(way != TX_COPY && way != TX_CUT))
 		return way;
 	return way == TX_COPY ? send_long(u, call) : send_cut(u, call);
+}
+
+/* The same of one that the program follows; a ring whose card does not say what is asked of
+ * it leaves it to the kernel. */
+static COLD enum tx_verdict send_followed(struct udp *u, const struct tx_call *call)
+{
+	enum tx_verdict verdict;
+	struct udp_way *way;
+	struct stack *stack;
+
+	sock_lock(&u->sock, &stack);
+	way = find_way(u, call);
+	verdict = judge(stack, way, call);
+	if ((verdict == TX_SENT || verdict == TX_CUT) &&
+	    !udp_draft_is_for(call->draft, way->dst.ring))
+		verdict = TX_KERNEL;
+	if (verdict == TX_SENT) {
+		begin_follow(call, way->dst.ring);
+		verdict = send_short_locked(u, stack, call);
+		end_follow(call, way->dst.ring);
+	}
+	stack_unlock(stack);
+	if (verdict == TX_COPY)
+		return send_long(u, call);
+	return verdict == TX_CUT ? send_cut(u, call) : verdict;
 }
 
 /* -- when it cannot go at once ---------------------------------------------------- */
@@ -517,8 +560,8 @@ static long give_up(struct udp *u, const struct tx_call *call)
 		return -EAGAIN;
 	}
 	stats_add(&sock_counters(&u->sock)->tx_drops, 1);
-	if (call->is_dropped_out)
-		*call->is_dropped_out = true;
+	if (call->draft)
+		call->draft->is_dropped = true;
 	return (long)call->len;
 }
 
@@ -554,7 +597,7 @@ static COLD long send_slowly(struct udp *u, int fd, const struct tx_call *call,
 		default:
 			return (long)call->len;
 		}
-		way = send_once(u, call);
+		way = call->draft ? send_followed(u, call) : send_once(u, call);
 	}
 }
 
@@ -604,21 +647,20 @@ static long follow_by_twin(struct udp *u, int fd, const struct tx_call *call,
 static long follow(struct udp *u, int fd, const struct tx_call *call,
 		   uint32_t stations)
 {
-	bool is_dropped = false;
 	struct tx_call own = *call;
 	struct udp_draft draft;
 	struct stack *stack;
 	enum tx_verdict way;
 	long n = (long)call->len;
 
-	own.is_dropped_out = &is_dropped;
+	own.draft = &draft;
 	udp_draft_begin(u, &draft, stations, call->iov, call->iov_cnt, call->len);
-	way = send_once(u, &own);
+	way = send_followed(u, &own);
 	if (way != TX_SENT)
 		n = send_slowly(u, fd, &own, way);
 	sock_lock(&u->sock, &stack);
 	if (n >= 0)
-		udp_draft_end(u, &draft, is_dropped ? NULL : find_way(u, call),
+		udp_draft_end(u, &draft, draft.is_dropped ? NULL : find_way(u, call),
 			      call->len);
 	else
 		udp_draft_drop(&draft);
