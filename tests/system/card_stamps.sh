@@ -12,7 +12,7 @@ LAB_CARD=mlx5
 cases="system_time_is_kept raw_time_is_the_cards_own ptp_time_is_the_drivers
 nobody_wants_them what_is_asked_for stamps_of_a_stream interface_without_stamps
 sent_by_the_card sent_as_linux_tells_it sent_with_both_stamps sent_in_every_length
-sent_in_raw_time sent_by_no_card sent_and_closed"
+sent_in_raw_time sent_by_no_card sent_and_closed sent_without_modules"
 stamps="/usr/bin/python3 $srcdir/tests/system/card_stamps.py"
 clock=khz=100000,ppm=1500,offset=5000000
 
@@ -257,6 +257,15 @@ closed() {
 sent_and_closed() {
 	export SOFTCX_LATE_US
 	kinds closed
+}
+
+# A library that is alone leaves all to the kernel.
+sent_without_modules() {
+	local library=$work/libvma-debug.so LAB_CARD=
+	cp "$builddir/src/.libs/libvma-debug.so" "$work/" &&
+		run_sent a.log sent poll 10.78.0.2 7000 20 20 1 \
+			TX_SOFTWARE TX_HARDWARE SOFTWARE OPT_ID && sent 20 20 20 0 &&
+		wait_for 'no back end that drives interfaces can be opened' "$work/a.log"
 }
 
 run_cases $cases

@@ -692,7 +692,9 @@ static COLD long send_oddly(struct udp *u, int fd, const struct tx_call *call)
 
 	if (err)
 		return fail(u, err);
-
+	/* nothing is ours to number without a stack */
+	if (!sock_stack(&u->sock))
+		return leave_for(u, fd, call->flags);
 	if (!stations && (call->flags & ~TX_FLAGS || !is_ours))
 		return leave_for(u, fd, call->flags);
 	if (call->flags & ~TX_FLAGS || holds & (UDP_TX_CORKED | UDP_TX_MORE))
