@@ -277,6 +277,48 @@ static void edges_of_room(void)
 	close(set);
 }
 
+/* Fills it so far that there is no room, by sends that all succeed. */
+static size_t fill_without_a_miss(int fd)
+{
+	struct pollfd poll_fd = { .fd = fd, .events = POLLOUT };
+	static const char some[1000];
+	size_t sent = 0;
+
+	while (poll(&poll_fd, 1, 0) == 1) {
+		ssize_t n = send(fd, some, sizeof(some), MSG_DONTWAIT);
+
+		if (n < 0) {
+			SAY("a send has missed it\n");
+			break;
+		}
+		sent += (size_t)n;
+	}
+	return sent;
+}
+
+/* Who has asked for room is told of it, though no send has found that there was none. */
+static void room_that_no_send_has_missed(void)
+{
+	static const unsigned modes[] = { 0, EPOLLET, EPOLLONESHOT };
+	struct epoll_event event;
+	int pair[2], set;
+	size_t sent;
+
+	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++) {
+		event = (struct epoll_event){ 0 };
+		set = epoll_create1(0);
+		make_pair(pair);
+		sent = fill_without_a_miss(pair[0]);
+		add(set, pair[0], EPOLLOUT | modes[i], 1);
+		say_events(set, "full");
+		drain_all(pair[1], sent);
+		SAY("wait %d", epoll_wait(set, &event, 1, 5000));
+		SAY(" %#x\n", event.events);
+		close_pair(pair);
+		close(set);
+	}
+}
+
 static void edges_of_a_connect(void)
 {
 	struct sockaddr_in name;
@@ -871,6 +913,7 @@ const struct scenario ready_scenarios[] = {
 	SCENARIO(one_shot, OURS),
 	SCENARIO(one_shot_edges, OURS),
 	SCENARIO(edges_of_room, OURS),
+	SCENARIO(room_that_no_send_has_missed, OURS),
 	SCENARIO(edges_of_a_connect, MIXED),
 	SCENARIO(watched_listeners, OURS),
 	SCENARIO(copies_in_a_set, OURS),

@@ -72,8 +72,12 @@ static uint32_t bits_of(const struct tsock *t)
 void tsock_update(struct tsock *t, uint32_t news)
 {
 	struct endpoint *end = &t->sock.end;
+	uint32_t bits = bits_of(t);
 
-	atomic_store_explicit(&end->ready, bits_of(t), memory_order_relaxed);
+	/* Whoever has seen that there is no room waits for it, without a send that has
+	 * failed: the sets of who stops after so many bytes do. */
+	news |= bits & ~endpoint_ready(end) & READY_OUT;
+	atomic_store_explicit(&end->ready, bits, memory_order_relaxed);
 	if (news && !list_is_empty(&end->watches))
 		endpoint_fire(end, news);
 }
