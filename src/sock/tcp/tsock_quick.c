@@ -161,7 +161,8 @@ static ALWAYS_INLINE long take_direct(struct tsock *t, struct stack *stack,
 	if (UNLIKELY(!segment.data))
 		return -EAGAIN;
 	n = tcp_input_direct(t->pcb, segment.data, segment.len, buf,
-			     (uint32_t)MIN(len, (size_t)SHORT_MAX), tsock_now(t));
+			     (uint32_t)MIN(len, (size_t)SHORT_MAX),
+			     stack_now_ns(stack));
 	if (UNLIKELY(n < 0))
 		return n;
 	if (stack->announced)
@@ -263,7 +264,7 @@ static inline bool take_short(struct tsock *t, struct stack *stack,
 		return false;
 	to = pkt_append(pkt, (uint32_t)len);
 	memcpy(to, buf, OPAQUE(len));
-	if (LIKELY(tcp_send_now(t->pcb, pkt, tsock_now(t), out)))
+	if (LIKELY(tcp_send_now(t->pcb, pkt, stack_now_ns(stack), out)))
 		return true;
 	pkt_put(pkt);
 	return false;
