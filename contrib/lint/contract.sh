@@ -80,6 +80,9 @@ script_cases() {
 	*/system/tcp_scripts)
 		sed -n '/^scripts="/,/"$/p' "$1.sh" | sed 's/^scripts=//' | grep -oE '\w+'
 		;;
+	*/system/tcp_soak)
+		sed -nE 's/^program_(\w+)\(\).*/\1/p' "$1.sh"
+		;;
 	*/system/*)
 		sed -nE 's/^program_(\w+)\(\).*/\1_preloaded\n\1_as_object/p' "$1.sh"
 		;;

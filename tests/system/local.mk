@@ -42,7 +42,7 @@ if HAVE_XDP
 system_scripts += %D%/tcp_ends.sh %D%/tcp_fastopen.sh %D%/tcp_mirror.sh %D%/tcp_programs.sh %D%/tcp_shared_port.sh %D%/tcp_xdp.sh
 system_scripts += %D%/tcp_bad_cable.sh %D%/tcp_crowd.sh %D%/tcp_hostile.sh %D%/tcp_pmtu.sh \
 	%D%/tcp_rights.sh %D%/tcp_meddler.sh %D%/tcp_scripts.sh %D%/tcp_servers.sh \
-	%D%/tcp_soak.sh %D%/tcp_turns.sh %D%/tcp_ways.sh
+	%D%/tcp_turns.sh %D%/tcp_ways.sh
 check_PROGRAMS += %D%/tcp_crowd %D%/tcp_flood %D%/tcp_peer %D%/bad_cable
 %C%_bad_cable_SOURCES = %D%/bad_cable.c
 %C%_bad_cable_LDADD = src/dev/fake/libimpair-debug.la src/base/libbase-debug.la
@@ -66,7 +66,7 @@ check_DATA += $(system_bpf)
 CLEANFILES += $(system_bpf)
 endif
 EXTRA_DIST += %D%/cable_lab.sh %D%/tcp_faults.sh %D%/tcp_lab.sh %D%/checksums.py %D%/tcp_hostile.py %D%/tcp_meddler.py %D%/tcp_pmtu.py \
-	%D%/tcp_ends.py %D%/tcp_rights.py %D%/tcp_programs.py %D%/tcp_servers.py %D%/tcp_soak.py %D%/tcp_turns.py
+	%D%/tcp_ends.py %D%/tcp_rights.py %D%/tcp_programs.py %D%/tcp_servers.py %D%/tcp_soak.sh %D%/tcp_soak.py %D%/tcp_turns.py
 # The same on the software ConnectX.
 if HAVE_VERBS
 if HAVE_MLX5

@@ -66,6 +66,8 @@ struct mlx5_ring {
 	 * blocks in use above which we look for completions */
 	uint32_t sq_edge;
 	uint32_t sq_busy;
+	/* of the last frame that asked for a completion, above WISH_IS_SENT */
+	uint32_t signaled_at;
 	/* The send that brings this to 0 asks for a completion, and it is signal_each
 	 * again, by which the queue cannot fill up in between. */
 	int32_t to_signal;

@@ -64,6 +64,17 @@ static inline bool complete(struct mlx5_ring *own, uint16_t block)
 	return true;
 }
 
+/* In signaled_at: a frame has asked for a completion since it was 0. */
+enum { WISH_IS_SENT = 1 << 16 };
+
+/* The frame that is to be followed has been sent. Not noted there, where a call would cost
+ * every frame its registers. */
+static inline void follow_if_sent(struct mlx5_ring *own)
+{
+	if (UNLIKELY(own->base.wish) && own->signaled_at)
+		rdma_follow(&own->base, (uint16_t)own->signaled_at);
+}
+
 static void reap_sent(struct mlx5_ring *own)
 {
 	struct mlx5_cq *cq = &own->tx_cq;
@@ -71,6 +82,7 @@ static void reap_sent(struct mlx5_ring *own)
 	uint32_t word;
 	int i;
 
+	follow_if_sent(own);
 	for (i = 0; i < REAP_MAX && mlx5_cq_next(cq, &cqe, &word); i++) {
 		mlx5_cq_advance(cq);
 		if (UNLIKELY(!cqe_is_sent(word) ||
@@ -125,8 +137,7 @@ static inline bool is_signaled(struct mlx5_ring *own)
 	if (LIKELY(--own->to_signal > 0))
 		return false;
 	own->to_signal = own->signal_each;
-	if (UNLIKELY(own->base.wish))
-		rdma_follow(&own->base, own->sq_pi);
+	own->signaled_at = WISH_IS_SENT | own->sq_pi;
 	return true;
 }
 
@@ -135,12 +146,14 @@ COLD void mlx5_tx_follow(struct ring *ring, struct pkt *record)
 {
 	struct mlx5_ring *own = mlx5_ring_of(ring);
 
+	follow_if_sent(own);
 	if (!record) {
 		rdma_unwish(&own->base);
 		return;
 	}
 	pkt_get(record);
 	own->base.wish = record;
+	own->signaled_at = 0;
 	own->to_signal = 1;
 	ring_set_busy(ring);
 	mlx5_cq_arm(&own->tx_cq, &own->tx_event_cnt);
