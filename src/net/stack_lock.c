@@ -147,7 +147,7 @@ static COLD void await_barrier(struct stack_lock *lock)
  * outside. */
 static void keep_owner_out(struct stack_lock *lock)
 {
-	unsigned spins = 0;
+	unsigned spins = 0, spins_max = spins_of(STACK_LOCK_BIASED);
 
 	atomic_store_explicit(&lock->has_seen_revocation, false,
 			      memory_order_relaxed);
@@ -162,7 +162,7 @@ static void keep_owner_out(struct stack_lock *lock)
 	 * us. */
 	while (atomic_load_explicit(&lock->is_owner_inside,
 				    memory_order_acquire)) {
-		if (++spins % SPINS_BEFORE_YIELD == 0)
+		if (++spins % spins_max == 0)
 			lock_give_way(spins / SPINS_AT_MOST);
 		cpu_relax();
 	}
