@@ -1066,6 +1066,31 @@ static void connection_is_handed_on(void)
 	close_pair(way);
 }
 
+/* The receiver finds what Linux has left of it. */
+static void ended_before_it_is_handed_on(void)
+{
+	int pair[2], way[2];
+	pid_t pid;
+
+	for (int i = 0; i < 2 * ENDS; i++) {
+		int which = i & 1;
+
+		SAY("end %d of %d\n", i / 2, which);
+		socketpair(AF_UNIX, SOCK_STREAM, 0, way);
+		pid = fork();
+		if (pid == 0) {
+			say_what_is_left("receiver", receive_fd(way[1]));
+			_exit(0);
+		}
+		make_pair(pair);
+		end_connection(pair[which], pair[!which], (enum end)(i / 2));
+		send_fd(way[0], pair[which]);
+		close(pair[which]);
+		await_child(pid);
+		close_pair(way);
+	}
+}
+
 /* To itself: two names of one connection. */
 static void handed_to_itself(void)
 {
@@ -1315,6 +1340,7 @@ const struct scenario process_scenarios[] = {
 	SCENARIO(closed_at_exec, MIXED),
 	SCENARIO(programs_beside_a_connection, MIXED),
 	SCENARIO(connection_is_handed_on, MIXED),
+	SCENARIO(ended_before_it_is_handed_on, MIXED),
 	SCENARIO(handed_to_itself, MIXED),
 	SCENARIO(listener_is_handed_on, MIXED),
 	SCENARIO(inherited_listener, MIXED),

@@ -197,13 +197,18 @@ def cookie():
     say("answered", s.recv(100))
 
 
-def leaves():
-    """Ends while nobody has answered its SYN."""
+def learn():
+    """A first connection, which leaves a cookie, and the word to go on."""
     first = fast()[0]
     first.recv(100)
     first.close()
     say("learned")
     await_file(args[0])
+
+
+def leaves():
+    """Ends while nobody has answered its SYN."""
+    learn()
     s, sent = fast(1)
     say("sent", sent)
     before = time.monotonic()
@@ -217,11 +222,7 @@ def leaves():
 
 def hands_on():
     """Becomes another program meanwhile."""
-    first = fast()[0]
-    first.recv(100)
-    first.close()
-    say("learned")
-    await_file(args[0])
+    learn()
     s, sent = fast(1)
     say("sent", sent)
     os.environ.pop("LD_PRELOAD", None)
@@ -240,11 +241,7 @@ def goes_on():
 
 def waits():
     """A thread waits in sendto() when the socket goes back."""
-    first = fast()[0]
-    first.recv(100)
-    first.close()
-    say("learned")
-    await_file(args[0])
+    learn()
     s = socket.socket()
     sent = []
     thread = threading.Thread(target=lambda: sent.append(
