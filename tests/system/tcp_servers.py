@@ -231,9 +231,10 @@ def serve_writer(server):
     while True:
         connection = server.accept()[0]
         t = threading.Thread(target=write_on, args=(connection, stop), daemon=True)
-        t.start()
+        # before it starts: the signal may come as soon as it has said that it writes
         threads.append(t)
         connections.append(connection)
+        t.start()
 
 
 def waited():
