@@ -9,6 +9,7 @@
 #include "sock/tcp/tcp_way_back.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -589,6 +590,44 @@ TEST(a_guard_becomes_it_where_nothing_comes_another_way)
 	exchange(50000);
 	part();
 	end();
+}
+
+/* The number after the one that the kernel begins a connection with where a guard was. */
+static uint32_t number_after_a_guard(void)
+{
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), value;
+	struct sockaddr_in name = { .sin_family = AF_INET };
+	socklen_t len = sizeof(name);
+	struct flow_key key = { 0 };
+
+	name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	CHECK_EQ(bind(listener, (struct sockaddr *)&name, len), 0);
+	CHECK_EQ(listen(listener, 1), 0);
+	CHECK_EQ(getsockname(listener, (struct sockaddr *)&name, &len), 0);
+	key.local = key.remote = ip_addr_from_v4(name.sin_addr.s_addr);
+	key.local_port = htons(7);
+	key.remote_port = name.sin_port;
+	CHECK_EQ(tcp_twin_guard(fd, &key, false), 0);
+	tcp_twin_unguard(fd, &key);
+	CHECK_EQ(connect(fd, (struct sockaddr *)&name, len), 0);
+	value = 1;
+	len = sizeof(value);
+	CHECK_EQ(setsockopt(fd, IPPROTO_TCP, TCP_REPAIR, &value, len), 0);
+	value = TCP_SEND_QUEUE;
+	CHECK_EQ(setsockopt(fd, IPPROTO_TCP, TCP_REPAIR_QUEUE, &value, len), 0);
+	CHECK_EQ(getsockopt(fd, IPPROTO_TCP, TCP_QUEUE_SEQ, &value, &len), 0);
+	close(fd);
+	close(listener);
+	return (uint32_t)value;
+}
+
+/* Nobody can foresee it, as of any connection of the kernel's. */
+TEST(number_of_a_connection_begun_anew)
+{
+	uint32_t first = number_after_a_guard(), second = number_after_a_guard();
+
+	CHECK(first > 1000 || second > 1000);
 }
 
 /* -- any moment ----------------------------------------------------------------------- */

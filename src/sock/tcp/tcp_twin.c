@@ -115,6 +115,11 @@ static void disconnect_twin(int fd)
 	(void)!real.connect(fd, &none, sizeof(none));
 	/* which is an error to a socket in repair */
 	(void)get(fd, SO_ERROR);
+	/* The kernel would go on from here in a later connection, where anybody can foresee
+	 * it; from 0 it draws a number. */
+	(void)!set_tcp(fd, TCP_REPAIR_QUEUE, TCP_SEND_QUEUE);
+	(void)!set_tcp(fd, TCP_QUEUE_SEQ, 0);
+	(void)!set_tcp(fd, TCP_REPAIR_QUEUE, TCP_NO_QUEUE);
 }
 
 /* -- guards -------------------------------------------------------------------- */
