@@ -110,6 +110,13 @@ bench-tcp-rates: %D%/tcp_rates all
 		bench-tcp-rates.json
 .PHONY: bench-tcp-rates
 
+# Real servers on connections beside the kernel's; nginx, wrk and redis, root, and two
+# processors that do nothing else.
+EXTRA_DIST += %D%/tcp_servers.sh
+bench-tcp-servers: all
+	$(srcdir)/%D%/tcp_servers.sh src/.libs/libvma.so
+.PHONY: bench-tcp-servers
+
 # What a flood of SYNs costs: instructions, for which valgrind is needed, and the rate of a
 # connection beside it. Root, and two processors that do nothing else.
 EXTRA_DIST += %D%/tcp_flood.sh
