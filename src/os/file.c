@@ -8,7 +8,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -283,6 +285,45 @@ bool file_read_own(const char *path, void *buf, size_t size,
 	*id_out = (struct file_id){ st.st_dev, st.st_ino, st.st_mode };
 	real.close(fd);
 	return is_read;
+}
+
+/* The file is ours alone, and whoever fills it holds the lock. */
+static int read_secret(int fd, void *buf, size_t len)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) != 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+	    st.st_mode & (S_IRWXG | S_IRWXO))
+		return -EPERM;
+	if (pread(fd, buf, len, 0) == (ssize_t)len)
+		return 0;
+	/* it is new, or who made it has died */
+	if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+		return -errno;
+	if (pread(fd, buf, len, 0) == (ssize_t)len)
+		return 0;
+	if (getrandom(buf, len, 0) != (ssize_t)len ||
+	    pwrite(fd, buf, len, 0) != (ssize_t)len)
+		return -EIO;
+	return 0;
+}
+
+int file_secret(const char *path, void *buf, size_t len)
+{
+	int fd = real.open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC |
+					 O_NONBLOCK | O_NOCTTY,
+			   0600);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	err = read_secret(fd, buf, len);
+	/* a child that is forked meanwhile has the lock, too */
+	(void)flock(fd, LOCK_UN);
+	real.close(fd);
+	return err;
 }
 
 bool file_remove_same(const char *path, const struct file_id *id)

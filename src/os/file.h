@@ -67,6 +67,15 @@ void file_for_lines(const char *path, void (*fn)(void *ctx, const char *line),
 bool file_read_own(const char *path, void *buf, size_t size,
 		   struct file_id *id_out) MUST_CHECK;
 
+/*
+ * Random bytes that all processes of the user have in common until the machine is started
+ * anew, if `path` is on a file system that forgets: they are in this file, which is made
+ * where there is none, with mode 0600. A negative errno: somebody else's is there, or one
+ * that others may read (-EPERM), or another process makes it in this moment (-EAGAIN); what
+ * is in `buf` then means nothing. Never waits.
+ */
+int file_secret(const char *path, void *buf, size_t len) MUST_CHECK;
+
 /* Removes it if it is still that file. */
 bool file_remove_same(const char *path, const struct file_id *id);
 

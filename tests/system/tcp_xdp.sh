@@ -74,6 +74,39 @@ except BlockingIOError:
 		{ echo "asked $asked times in $looks looks"; return 1; }
 }
 
+# Where a connection is in TIME_WAIT at its peer, one of another process by the same names
+# is not taken for an old one.
+names_again() {
+	(in_ns $a - timeout -k 5 60 python3 -c "
+import socket
+s = socket.create_server(('10.78.0.1', 7005))
+print('ready', flush=True)
+while True:
+    c = s.accept()[0]
+    c.recv(1)
+    c.close()") </dev/null >"$work/words" 2>&1 &
+	wait_for ready "$work/words" || return 1
+	for process in 1 2; do
+		(in_ns $b b.log timeout -k 5 60 python3 -c "
+import socket
+for port in range(30001, 30017):
+    c = socket.socket()
+    c.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    c.bind(('10.78.0.2', port))
+    c.connect(('10.78.0.1', 7005))
+    c.sendall(b'x')
+    print(c.recv(1))
+    c.close()") </dev/null >"$work/out" 2>&1
+		[ "$(grep -cx "b''" "$work/out")" = 16 ] || { cat "$work/out"; return 1; }
+	done
+	ip netns exec $a awk '/^TcpExt:/ {
+			for (i = 2; i <= NF; i++)
+				if (!names) name[i] = $i; else if (name[i] ~ /^PAWS/) sum += $i
+			names = 1
+		} END { print sum, "taken for old ones" }' /proc/net/netstat >"$work/out"
+	grep -qx '0 taken for old ones' "$work/out" || { cat "$work/out"; return 1; }
+}
+
 # A server that may have few fds closes connections whose peers read nothing yet, and exits:
 # they get all of it. (Closed connections have at most one in sixteen of the fds for
 # their twins, and none is needed.)
@@ -181,7 +214,7 @@ fi
 make_lab || { tap_not_ok lab "cannot make the namespaces"; tap_end; exit; }
 different=
 for case in ${CASES:-$(cases) accept_asks_the_kernel_seldom \
-	exit_behind_closed_ones queue_at_exec queue_at_exit}; do
+	exit_behind_closed_ones queue_at_exec queue_at_exit names_again}; do
 	declare -F "$case" >/dev/null && tap_check "$case" "$case" && continue
 	converse kernel "$case" - -
 	converse server "$case" a.log -

@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "os/file.h"
 
 /* Up to `cnt` numbers of the sysctl; returns how many there were. */
@@ -48,14 +50,34 @@ static void read_buffers(struct tcp_params *params)
 	}
 }
 
+/*
+ * A peer whose end of a connection is in TIME_WAIT knows a new one between the same names by
+ * its numbers, which follow from the secret and a clock. So the user's processes have one
+ * secret, as all of a machine have the kernel's; with one each, every second such SYN would be
+ * taken for an old one, and a new connection would stand still for a second.
+ */
+static void draw_secret(struct hash_key *secret)
+{
+	char path[64];
+	int err;
+
+	snprintf(path, sizeof(path), "/dev/shm/vma_secret.%u",
+		 (unsigned)geteuid());
+	err = file_secret(path, secret, sizeof(*secret));
+	if (!err)
+		return;
+	log_dbg("%s can't be used (error %d): connections are numbered by a secret of this process",
+		path, -err);
+	if (getrandom(secret, sizeof(*secret), 0) != sizeof(*secret))
+		secret->word[0] ^= clock_realtime_ns();
+}
+
 void tcp_sysctl_read(struct tcp_params *params)
 {
 	long n;
 
 	tcp_params_init(params);
-	if (getrandom(&params->secret, sizeof(params->secret), 0) !=
-	    sizeof(params->secret))
-		params->secret.word[0] ^= clock_realtime_ns();
+	draw_secret(&params->secret);
 	read_buffers(params);
 #define TCP_SYSCTL(name, member, value)            \
 	if (read_numbers(#name, &n, 1) == 1)       \

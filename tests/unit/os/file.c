@@ -4,9 +4,12 @@
 #include "os/file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -263,6 +266,42 @@ TEST(new_map_follows_no_link)
 	CHECK(mkdir(path, 0700) == 0);
 	CHECK_EQ(file_map_new(path, 10, &mem), -EEXIST);
 	CHECK(rmdir(path) == 0 && rmdir(dir) == 0);
+}
+
+TEST(secret_is_one_for_all_of_a_user)
+{
+	char dir[] = "/tmp/vma_file_XXXXXX", path[64], link[64];
+	uint64_t first[2], second[2], third[2];
+	int fd;
+
+	CHECK(mkdtemp(dir) != NULL);
+	snprintf(path, sizeof(path), "%s/secret", dir);
+	snprintf(link, sizeof(link), "%s/link", dir);
+	CHECK_EQ(file_secret(path, first, sizeof(first)), 0);
+	CHECK_EQ(file_secret(path, second, sizeof(second)), 0);
+	CHECK(memcmp(first, second, sizeof(first)) == 0);
+	/* whoever made it has died over it */
+	CHECK_EQ(truncate(path, 3), 0);
+	CHECK_EQ(file_secret(path, second, sizeof(second)), 0);
+	CHECK(memcmp(first, second, sizeof(first)) != 0);
+	CHECK_EQ(file_secret(path, third, sizeof(third)), 0);
+	CHECK(memcmp(second, third, sizeof(second)) == 0);
+	/* or is at it */
+	CHECK_EQ(truncate(path, 3), 0);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	CHECK_EQ(flock(fd, LOCK_EX), 0);
+	CHECK_EQ(file_secret(path, third, sizeof(third)), -EAGAIN);
+	close(fd);
+	CHECK_EQ(file_secret(path, third, sizeof(third)), 0);
+	/* others know it, or have chosen where it is */
+	CHECK_EQ(chmod(path, 0640), 0);
+	CHECK_EQ(file_secret(path, third, sizeof(third)), -EPERM);
+	CHECK_EQ(symlink(path, link), 0);
+	CHECK_EQ(file_secret(link, third, sizeof(third)), -ELOOP);
+	unlink(link);
+	unlink(path);
+	CHECK_EQ(file_secret(dir, third, sizeof(third)), -EISDIR);
+	rmdir(dir);
 }
 
 TEST(pieces_are_appended)
