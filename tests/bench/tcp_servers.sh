@@ -16,6 +16,10 @@ library=$(preload_of "$1")
 seconds=${SECONDS_EACH:-3}
 head -c 1024 /dev/zero | tr '\0' x >"$work/page"
 chmod 755 "$work"
+# or a way meets what the one before has left in TIME_WAIT
+for end in $a $b; do
+	ip netns exec $end sysctl -qw net.ipv4.tcp_max_tw_buckets=256
+done
 
 # (at END WHOSE COMMAND...): becomes the command.
 at() {
