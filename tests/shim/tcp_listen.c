@@ -840,33 +840,40 @@ static int sharing(struct sockaddr_in *name, uint16_t port, int backlog)
 	return fd;
 }
 
+/* Which of them has a connection within that time; -1: none. */
+static int who_has_one_in(const int *listeners, int cnt, int ms)
+{
+	struct pollfd fds[8];
+
+	for (int i = 0; i < cnt; i++)
+		fds[i] = (struct pollfd){ .fd = listeners[i], .events = POLLIN };
+	if (poll(fds, (nfds_t)cnt, ms) <= 0)
+		return -1;
+	for (int i = 0; i < cnt; i++)
+		if (fds[i].revents)
+			return i;
+	return -1;
+}
+
+static int who_has_one(const int *listeners, int cnt)
+{
+	return who_has_one_in(listeners, cnt, 10000);
+}
+
 static void share_port(int *listeners, int cnt, int backlog,
 		       struct sockaddr_in *name)
 {
 	listeners[0] = sharing(name, 0, backlog);
 	for (int i = 1; i < cnt; i++)
 		listeners[i] = sharing(name, name->sin_port, backlog);
+	/* from the first wait on they are ours, and so is who connects */
+	who_has_one_in(listeners, cnt, 0);
 }
 
 static void close_all(const int *fds, int cnt)
 {
 	for (int i = 0; i < cnt; i++)
 		close(fds[i]);
-}
-
-/* Which of them has a connection; -1: none within seconds. */
-static int who_has_one(const int *listeners, int cnt)
-{
-	struct pollfd fds[8];
-
-	for (int i = 0; i < cnt; i++)
-		fds[i] = (struct pollfd){ .fd = listeners[i], .events = POLLIN };
-	if (poll(fds, (nfds_t)cnt, 10000) <= 0)
-		return -1;
-	for (int i = 0; i < cnt; i++)
-		if (fds[i].revents)
-			return i;
-	return -1;
 }
 
 enum { SHARERS = 4, SHARED_CLIENTS = 40 };
