@@ -51,3 +51,23 @@ serve_peer() {
 	[ "$1" = - ] || [ "$(carrier_of "$2")" = kernel ] ||
 		wait_for "are accepted by us" "$work/$1"
 }
+
+# begin_talk OUTPUT LOG CONVERSATION: tcp_peer as the client in b. Those conversations that
+# wait for it end after end_talk.
+begin_talk() {
+	rm -f "$work/told"
+	mkfifo "$work/told"
+	(in_ns $b "$2" timeout -k 5 60 "$peer" ask 10.78.0.1 7000 "$3") \
+		<"$work/told" >>"$1" 2>&1 &
+	client=$!
+	exec 7>"$work/told"
+}
+# end_talk OUTPUT
+end_talk() {
+	exec 7>&-
+	wait $client || echo "exit $?" >>"$1"
+}
+# Much has passed since mark_carriers.
+is_under_way() {
+	[ $(($(frames $a) - frames_before[$a])) -gt 300 ]
+}

@@ -47,7 +47,7 @@ static struct sockaddr_in server_name;
 /* A stream that can be checked at any place, made block by block. */
 struct stream {
 	uint64_t state;
-	size_t left;
+	size_t len, left;
 };
 
 enum { BLOCK = 16384 };
@@ -97,18 +97,25 @@ static size_t read_all(int fd, void *buf, size_t len)
 	return got;
 }
 
-static bool send_stream(int fd, uint64_t seed, size_t len)
+/* Until `rest` is left of it. */
+static bool send_until(int fd, struct stream *s, size_t rest)
 {
-	struct stream s = { seed, len };
 	uint64_t block[BLOCK / sizeof(uint64_t)];
 
-	while (s.left) {
-		size_t n = next_block(&s, block);
+	while (s->left > rest) {
+		size_t n = next_block(s, block);
 
 		if (!write_all(fd, block, n))
 			return false;
 	}
 	return true;
+}
+
+static bool send_stream(int fd, uint64_t seed, size_t len)
+{
+	struct stream s = { seed, len, len };
+
+	return send_until(fd, &s, 0);
 }
 
 /* For whoever looks for the reason. */
@@ -125,23 +132,30 @@ static void say_wrong(size_t at, const void *right, const void *got, size_t len,
 		at + same, cnt, len, err ? strerror(err) : "no error");
 }
 
-static bool check_stream(int fd, uint64_t seed, size_t len)
+/* Until `rest` is left of it. */
+static bool check_until(int fd, struct stream *s, size_t rest)
 {
-	struct stream s = { seed, len };
 	uint64_t block[BLOCK / sizeof(uint64_t)], got[BLOCK / sizeof(uint64_t)];
 
-	while (s.left) {
-		size_t n = next_block(&s, block);
+	while (s->left > rest) {
+		size_t n = next_block(s, block);
 		size_t cnt;
 
 		errno = 0;
 		cnt = read_all(fd, got, n);
 		if (cnt != n || memcmp(block, got, n) != 0) {
-			say_wrong(len - s.left - n, block, got, n, cnt);
+			say_wrong(s->len - s->left - n, block, got, n, cnt);
 			return false;
 		}
 	}
 	return true;
+}
+
+static bool check_stream(int fd, uint64_t seed, size_t len)
+{
+	struct stream s = { seed, len, len };
+
+	return check_until(fd, &s, 0);
 }
 
 static void sleep_ms(int ms)
@@ -604,6 +618,19 @@ static int times(int usual)
 	return value ? usual * atoi(value) : usual;
 }
 
+static bool is_stdin_over(void)
+{
+	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
+
+	return poll(&in, 1, 0) > 0;
+}
+
+static void await_end_of_stdin(void)
+{
+	while (!is_stdin_over())
+		sleep_ms(10);
+}
+
 static void ping_pong(void)
 {
 	static const size_t lens[] = { 1, 64, 1000, 1448, 1449, 5000, 65536, 200000 };
@@ -656,6 +683,38 @@ static void bulk_both_ways(void)
 
 	pthread_create(&thread, NULL, give_in_thread, &g);
 	SAY("right %d\n", check_stream(fd, 4, bulk_len()));
+	pthread_join(thread, NULL);
+	say_answer(fd);
+}
+
+/* What is left of either stream until somebody ends the wait: the other end has room for less. */
+enum { HELD = 8 << 20 };
+
+static void *give_held_in_thread(void *arg)
+{
+	const struct give *g = arg;
+	struct stream s = { g->seed, g->len, g->len };
+
+	if (send_until(g->fd, &s, HELD)) {
+		await_end_of_stdin();
+		send_until(g->fd, &s, 0);
+	}
+	return NULL;
+}
+
+/* The same, and neither stream comes to its end before somebody says so. */
+static void bulk_until_told(void)
+{
+	int fd = begin("both", 3, bulk_len());
+	struct give g = { fd, 3, bulk_len() };
+	struct stream s = { 4, bulk_len(), bulk_len() };
+	pthread_t thread;
+	bool is_right;
+
+	pthread_create(&thread, NULL, give_held_in_thread, &g);
+	is_right = check_until(fd, &s, HELD);
+	await_end_of_stdin();
+	SAY("right %d\n", is_right && check_until(fd, &s, 0));
 	pthread_join(thread, NULL);
 	say_answer(fd);
 }
@@ -1004,13 +1063,6 @@ static void child_for_each(void)
 	SAY("%d bad\n", bad_cnt);
 }
 
-static bool is_stdin_over(void)
-{
-	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
-
-	return poll(&in, 1, 0) > 0;
-}
-
 static long now_ms(void)
 {
 	struct timespec ts;
@@ -1066,8 +1118,7 @@ static void silent_crowd(void)
 	for (int i = 0; i < CROWD; i++)
 		bad_cnt += recv(fds[i], &c, 1, 0) != 1 || c != (char)i;
 	SAY("begun\n");
-	while (!is_stdin_over())
-		sleep_ms(10);
+	await_end_of_stdin();
 	for (int i = 0; i < CROWD; i++) {
 		errno = 0;
 		if (echoed(fds[i], 1) == 1)
@@ -1086,8 +1137,7 @@ static void silent(void)
 	int fd = begin("take", 1, 1 << 20);
 
 	SAY("begun\n");
-	while (!is_stdin_over())
-		sleep_ms(10);
+	await_end_of_stdin();
 	reset(fd);
 }
 
@@ -1098,8 +1148,7 @@ static void held(void)
 
 	read_all(fd, &c, 1);
 	SAY("held\n");
-	while (!is_stdin_over())
-		sleep_ms(10);
+	await_end_of_stdin();
 	write_all(fd, &c, 1);
 	say_answer(fd);
 }
@@ -1119,6 +1168,7 @@ static const struct asked {
 	CASE(bulk_to_the_server),
 	CASE(bulk_from_the_server),
 	CASE(bulk_both_ways),
+	CASE(bulk_until_told),
 	CASE(bulk_of_several),
 	CASE(bulk_to_a_slow_reader),
 	CASE(bulk_to_us_slowly),

@@ -102,13 +102,8 @@ before_kept_alive_route_moves() {
 kept_alive_route_moves() {
 	servers_route_moves
 }
-# The library looks for requests once a second.
-before_operator_takes_them() {
-	PEER_BULK=$((PEER_BULK * 16))
-}
 operator_takes_them() {
 	local pid asked=
-	PEER_BULK=$((PEER_BULK / 16))
 	for pid in $(ip netns pids $a) $(ip netns pids $b); do
 		[ "$(cat /proc/$pid/comm 2>/dev/null)" = tcp_peer ] &&
 			grep -q libvma /proc/$pid/maps || continue
@@ -117,16 +112,10 @@ operator_takes_them() {
 	done
 	[ -n "$asked" ] || return
 	wait $asked
-	kill -0 $client || echo "it was over before"
 	for pid in "$work"/told.*; do
 		[ ! -e "$pid" ] || grep -q OPERATOR "$pid" || cat "$pid"
 		rm -f "$pid"
 	done
-}
-
-# What has passed since the mark.
-is_under_way() {
-	[ $(($(frames $a) - frames_before[$a])) -gt 300 ]
 }
 
 # live_through OUTPUT EVENT SERVER_LOG CLIENT_LOG
@@ -137,13 +126,10 @@ live_through() {
 	if declare -F "before_$event" >/dev/null; then "before_$event"; fi
 	serve_peer "$3" "$event" >"$output" || { end_server; return; }
 	mark_carriers
-	(in_ns $b "$4" timeout -k 5 60 "$peer" ask 10.78.0.1 7000 bulk_both_ways) \
-		</dev/null >>"$output" 2>&1 &
-	client=$!
+	begin_talk "$output" "$4" bulk_until_told
 	wait_until is_under_way >>"$output"
-	kill -0 $client || echo "it was over before"
 	"$event" >>"$output" 2>&1
-	wait $client || echo "exit $?" >>"$output"
+	end_talk "$output"
 	end_server
 }
 
