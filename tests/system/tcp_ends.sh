@@ -50,14 +50,18 @@ last_of_peer() {
 
 # -- a signal in the middle of a call --
 
+# peer_has_more_than BYTES PORT: and has not read them.
+peer_has_more_than() {
+	[ "$(ip netns exec $b ss -Htn state established "sport = :$2" |
+		awk '{ n += $1 } END { print n + 0 }')" -gt "$1" ]
+}
 # interrupt LOG CALL ACTION: what the calls have said was written arrives, and nothing twice.
 interrupt() {
 	local counted came right end status
 	peer sink 7200 "$work/go" || return 1
 	rm -f "$work/count"
 	begin "$1" interrupted 7200 "$2" "$3" "$work/count"
-	wait_for writing "$work/out" || return 1
-	sleep 0.3
+	wait_for writing "$work/out" && wait_until peer_has_more_than 60000 7200 || return 1
 	kill -TERM $program
 	wait $program
 	status=$?
@@ -114,49 +118,49 @@ exec_that_fails_with_what_stays() {
 
 # -- a SYN with data that nobody has answered --
 
-# Frames for the peer go nowhere, and reach it again.
+# The peer drops what comes from here (rp_filter: it has no way back), and takes it again.
 cut() {
-	ip -n $a neighbour replace 10.78.0.2 dev v0 lladdr 2:0:0:0:0:99 nud permanent
+	ip -n $b route add blackhole 10.78.0.1
 }
 mend() {
-	ip -n $a neighbour replace 10.78.0.2 dev v0 lladdr "$peer_mac" nud permanent
+	ip -n $b route del blackhole 10.78.0.1
 }
 have_come() {
 	[ "$(grep -c "got b'only once'" "$work/peer")" = "$1" ]
 }
-# unanswered LOG CASE SECONDS: for so long.
+# unanswered LOG CASE WORD: until a moment after the program has said that word.
 unanswered() {
-	mend
 	peer answerer 7202 || return 1
 	begin "$1" "$2" 7202 "$work/go"
-	wait_for learned "$work/out" && wait_for "got" "$work/peer" || return 1
-	cut
-	# the library hears of it
-	sleep 0.2
+	wait_for learned "$work/out" && wait_for "got" "$work/peer" && cut || return 1
 	touch "$work/go"
-	sleep "$3"
+	wait_for "$3" "$work/out"
+	sleep 0.3
 	mend
 	wait $program
 }
-# late CASE WORD...: on the kernel and under the library.
+# late CASE NEXT WORD...: on the kernel and under the library. NEXT is the first word of what
+# it says before it waits for the answer.
 late() {
-	local way what=$1
-	shift
+	local way what=$1 next=$2
+	shift 2
 	for way in - log/%d.log; do
-		unanswered $way "$what" 0.3 || return 1
+		unanswered $way "$what" "$next" || return 1
 		said "$@" && wait_until have_come 2 || { echo "log $way"; return 1; }
 		end_peer
 	done
 }
 exec_before_the_answer() {
-	late hands_on learned "sent 9" awaits "error 0" "answer b'answer'"
+	late hands_on sent learned "sent 9" awaits "error 0" "answer b'answer'"
 }
 wait_that_goes_back() {
-	late waits learned "waits True" "sent 9" "answer b'answer'"
+	late waits waits learned "waits True" "sent 9" "answer b'answer'"
 }
-# Linux forgets such a SYN with its program; ours is waited for, but not for long.
+# Linux forgets such a SYN with its program; ours is waited for, but not for long, and is
+# not sent again later.
 exit_before_the_answer() {
-	unanswered log/%d.log leaves 5
+	unanswered log/%d.log leaves took || return 1
+	sleep 3
 	said learned "sent 9" "took not long" || return 1
 	have_come 1 || { cat "$work/peer"; return 1; }
 	end_peer
@@ -171,6 +175,7 @@ make_lab || { tap_not_ok lab "cannot make the namespaces"; tap_end; exit; }
 for ns in $a $b; do
 	ip netns exec $ns sh -c 'echo 3 >/proc/sys/net/ipv4/tcp_fastopen'
 done
+ip netns exec $b sysctl -qw net.ipv4.conf.v0.rp_filter=1
 peer_mac=$(ip netns exec $b cat /sys/class/net/v0/address)
 for case in ${CASES:-write_is_ended write_is_handled sendfile_is_ended sendfile_is_handled \
 	exec_with_what_stays exec_that_fails_with_what_stays filter_with_what_stays \
