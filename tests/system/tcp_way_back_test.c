@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "sock/tcp/tcp_twin.h"
+#include "tests/system/netns.h"
 #include "tests/system/tcp_wire.h"
 
 /* -- the way back ------------------------------------------------------------------ */
@@ -587,6 +588,47 @@ TEST(a_guard_becomes_it_where_nothing_comes_another_way)
 	CHECK_EQ(go_back_into(fd), 0);
 	is_only_way = false;
 	deliver_all();
+	exchange(50000);
+	part();
+	end();
+}
+
+/* The peer's last segment once more, to the kernel. */
+static void give_again(void)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	uint8_t header[60];
+	struct tcp_repair state;
+	size_t len;
+
+	CHECK_EQ(tcp_freeze(pcb, now_ns), 0);
+	CHECK_EQ(tcp_get_repair(pcb, &state, now_ns), 0);
+	len = tcp_build_of_peer(pcb, header, state.rcv_nxt, false, now_ns);
+	tcp_thaw(pcb, now_ns);
+	CHECK_EQ(wire_give(header, len, NULL), 0);
+	pump_for(5);
+}
+
+/* It could be none again when address and route come back, as those of an interface do that
+ * was gone for a moment, and the kernel would reset the peer. */
+TEST(a_guard_without_address_or_route)
+{
+	int fd;
+
+	connect_as_usual();
+	exchange(1000);
+	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	CHECK_EQ(tcp_twin_guard(fd, tcp_key(pcb), false), 0);
+	netns_run("ip address del 10.79.0.1/24 dev way0");
+	CHECK_EQ(go_back_into(fd), -EADDRNOTAVAIL);
+	CHECK(tcp_twin_is_guard(fd));
+	netns_run("ip link set way0 down; ip address add 10.79.0.1/24 dev way0");
+	CHECK_EQ(go_back_into(fd), -ENETUNREACH);
+	CHECK(tcp_twin_is_guard(fd));
+	netns_run("ip link set way0 up");
+	give_again();
+	exchange(1000);
+	CHECK_EQ(go_back_into(fd), 0);
 	exchange(50000);
 	part();
 	end();

@@ -277,6 +277,59 @@ static void open_deaf(const struct flow_key *key, _Atomic int *slot)
 			strerror(-err));
 }
 
+/* An option by which routes are found, from one socket to another. */
+static int copy_option(int from, int to, int level, int name)
+{
+	int value = 0;
+	socklen_t len = sizeof(value);
+
+	if (real.getsockopt(from, level, name, &value, &len) != 0 || !value)
+		return 0;
+	return set(to, level, name, value);
+}
+
+/* Names another socket as the twin, but for the port. No packet leaves. */
+static int try_names(int fd, int twin_fd, const struct flow_key *key)
+{
+	struct sockaddr_storage name;
+	socklen_t len = write_name(AF_INET, &key->local, 0, &name);
+
+	/* what cannot be asked is tried */
+	if (copy_option(twin_fd, fd, SOL_SOCKET, SO_MARK) != 0 ||
+	    copy_option(twin_fd, fd, SOL_SOCKET, SO_BINDTOIFINDEX) != 0 ||
+	    copy_option(twin_fd, fd, SOL_SOCKET, SO_DONTROUTE) != 0 ||
+	    copy_option(twin_fd, fd, IPPROTO_IP, IP_TOS) != 0 ||
+	    copy_option(twin_fd, fd, IPPROTO_IP, IP_TRANSPARENT) != 0 ||
+	    copy_option(twin_fd, fd, IPPROTO_IP, IP_FREEBIND) != 0)
+		return 0;
+	if (real.bind(fd, (struct sockaddr *)&name, len) != 0)
+		return -errno;
+	return connect_twin(fd, AF_INET, key);
+}
+
+/*
+ * Whether the kernel has the local address, and a route to the peer. Where it has not, a guard
+ * could become neither the connection nor a guard again, and when address and route come back
+ * the kernel would reset the peer: such a guard is left as it is. A datagram socket is asked,
+ * since one of TCP would need a port that no other connection to the peer has. A routing rule
+ * for one of the two protocols alone makes this answer wrong; nobody is known to have such.
+ */
+static int ask_for_way(const struct tcp_twin *twin)
+{
+	int fd = real.socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), err;
+	_Atomic int slot = -1;
+
+	if (fd < 0)
+		return 0;
+	if (fd_internal_adopt(fd, &slot) != 0) {
+		real.close(fd);
+		return 0;
+	}
+	err = try_names(atomic_load(&slot), twin->fd, twin->key);
+	fd_internal_close(&slot);
+	return err;
+}
+
 /* -- numbers ------------------------------------------------------------------ */
 
 static int set_queue_seq(int fd, int queue, uint32_t seq)
@@ -554,8 +607,10 @@ static int begin(struct tcp_twin *twin, bool is_unheard)
 {
 	bool was_guard = tcp_twin_is_guard(twin->fd);
 	_Atomic int deaf = -1;
-	int err;
+	int err = was_guard && !is_unheard ? ask_for_way(twin) : 0;
 
+	if (err)
+		return err;
 	/* a socket that has just been put in repair says something else */
 	twin->has_reuse_addr = get(twin->fd, SO_REUSEADDR);
 	if (was_guard && !is_unheard)

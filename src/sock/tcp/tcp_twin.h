@@ -53,7 +53,7 @@ void tcp_twin_unguard(int fd, const struct flow_key *key);
  * the program has set on it stays, but for TCP_MAXSEG, which the caller sets again. 0;
  * -EOPNOTSUPP: a connection with ECN or an urgent mark, which cannot be moved; -EPERM: without the right;
  * or what the kernel says. After an error the socket is as it was, but that it is bound
- * to the local end. */
+ * to the local end; a guard that the kernel has no address or no route for is one still. */
 int tcp_twin_begin(struct tcp_twin *twin, int fd, const struct tcp_pcb *pcb,
 		   bool is_unheard, uint64_t now_ns) MUST_CHECK;
 
