@@ -7,6 +7,8 @@
  *   tcp_peer ask ADDRESS PORT CASE      one conversation, or many
  *   tcp_peer --list
  *
+ * PEER_BULK=BYTES: in each stream; PEER_TIMES=N: so many times as much of the rest;
+ * PEER_SHORT=CNT: only so many short connections.
  * PEER_ORDERS=FIFO: what is to happen to the software card of this process is read there, a
  * word in each line: see heed().
  *
@@ -765,8 +767,9 @@ static void bulk_to_us_slowly(void)
 
 static void short_connections(void)
 {
+	const char *fewer = getenv("PEER_SHORT");
 	char out[64], in[64];
-	int good_cnt = 0, cnt = times(500);
+	int good_cnt = 0, cnt = fewer ? atoi(fewer) : times(500);
 
 	for (int i = 0; i < cnt; i++) {
 		int fd = begin("echo", 0, 0);
