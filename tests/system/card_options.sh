@@ -122,10 +122,12 @@ frames_have_a_ceiling() {
 	local status=$?
 	unset VMA_PROGRESS_ENGINE_INTERVAL VMA_RX_BUFS
 	[ $status = 0 ] && expect "$(ask - 10 64)" "right 10" || return 1
-	(in_ns $b - $program say 10.78.0.1 7000 "card unseen")
-	sleep 0.2
+	rm -f "$work/look"
+	(in_ns $b - $program say 10.78.0.1 7000 "card unseen $work/look")
+	wait_for '^looks away' "$work/out" || return 1
 	(in_ns $b - $program shower 10.78.0.1 7000 1500)
-	wait_for '^card unseen 0$' "$work/out" &&
+	touch "$work/look"
+	wait_for '^card unseen .* 0$' "$work/out" &&
 		wait_for 'v0: no further frames: the interfaces may have 5000$' \
 			"$work/a.log" &&
 		expect "$(ask - 100 64)" "right 100" &&

@@ -105,18 +105,20 @@ send_and_exit() {
 	done
 }
 
-# The library's thread leaves all that comes to a program that does not look for two
-# seconds, so that the card uses what it had. The next time it has more.
+# The library's thread leaves all that comes to a program that does not look for a
+# while, so that the card uses what it had. The next time it has more.
 bursts_get_more_frames() {
 	export VMA_PROGRESS_ENGINE_INTERVAL=0
 	start a.log $program echo_on_a_card 10.78.0.1 7000
 	local status=$?
 	unset VMA_PROGRESS_ENGINE_INTERVAL
 	[ $status = 0 ] && expect "$(ask - 10 64)" "right 10" || return 1
-	(in_ns $b - $program say 10.78.0.1 7000 "card unseen")
-	sleep 0.2
+	rm -f "$work/look"
+	(in_ns $b - $program say 10.78.0.1 7000 "card unseen $work/look")
+	wait_for '^looks away' "$work/out" || return 1
 	(in_ns $b - $program shower 10.78.0.1 7000 1500)
-	wait_for '^card unseen 0$' "$work/out" &&
+	touch "$work/look"
+	wait_for '^card unseen .* 0$' "$work/out" &&
 		wait_for 'v0: another 4096 frames$' "$work/a.log" &&
 		expect "$(ask - 100 64)" "right 100"
 }

@@ -189,11 +189,16 @@ def collect(path):
     s = udp(("0.0.0.0", PORT))
     print("ready", flush=True)
     seen = set()
-    while True:
-        data = s.recv(65536)
-        if data == b"end":
-            break
-        seen.add("%d of %d" % (int.from_bytes(data[:4], "big"), len(data)))
+    # what came by another way than the end may have to be read after it
+    try:
+        while True:
+            data = s.recv(65536)
+            if data == b"end":
+                s.setblocking(False)
+            else:
+                seen.add("%d of %d" % (int.from_bytes(data[:4], "big"), len(data)))
+    except BlockingIOError:
+        pass
     with open(path, "w") as f:
         f.write("".join(line + "\n" for line in sorted(seen)))
 

@@ -108,6 +108,16 @@ wait_for() {
 	return 1
 }
 
+# has_heard NAMESPACE: whoever hears of changes of its network there has read of all.
+has_heard() {
+	ip netns exec "$1" awk 'NR > 1 && $5 > 0 { exit 1 }' /proc/net/netlink
+}
+
+# is_bound NAMESPACE PORT: somebody has it.
+is_bound() {
+	ip netns exec "$1" ss -Huln "sport = :$2" | grep -q .
+}
+
 # A lab whose b is a mirror, by which the sockets of one program in a reach each other.
 mirror=10.78.0.200
 make_mirror() {

@@ -48,7 +48,8 @@ iperf3_and_back() {
 }
 
 socat_echoes() {
-	start a.log sh -c 'echo ready; exec socat UDP4-LISTEN:7000 PIPE' || return 1
+	start a.log sh -c 'echo ready; exec socat UDP4-LISTEN:7000 PIPE' &&
+		wait_until is_bound $a 7000 || return 1
 	sleep 0.3
 	mark
 	seq -w 200 | (in_b sh -c 'while read -r line; do

@@ -31,6 +31,7 @@ set_filter() {
 
 # ask_all: one round; waits until the library has heard of what changed before.
 ask_all() {
+	wait_until has_heard $a
 	sleep 0.3
 	ip netns exec $b $rpf_program send 10.78.0.1,10.78.0.3 $sources
 	sleep 0.1
@@ -60,15 +61,17 @@ routes() {
 		set_filter 0 2 && ask_all
 }
 
+# has_said WORD CNT: in so many lines.
+has_said() {
+	[ "$(grep -c "$1" "$work/out")" -ge "$2" ]
+}
+
 # heard_by LOG CHANGES CNT: what was printed in so many rounds, in $work/heard.
 heard_by() {
 	local log=$1 changes=$2 cnt=$3
 	make_lab && more_addresses && set_filter 0 0 &&
 		start "$log" $rpf_program hear && $changes || return 1
-	for _ in $(seq 100); do
-		[ "$(grep -c heard "$work/out")" -lt "$cnt" ] || break
-		sleep 0.02
-	done
+	wait_until has_said heard "$cnt" >/dev/null
 	grep heard "$work/out" >"$work/heard"
 }
 

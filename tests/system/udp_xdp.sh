@@ -578,7 +578,8 @@ sockperf_in_each_way() {
 		(in_ns $a a.log timeout 30 sockperf server -f "$work/feed" -F $way) \
 			>"$work/out" 2>&1 &
 		server=$!
-		wait_for "v0 is driven by ${LAB_CARD:-xdp}" "$work/a.log" || return 1
+		wait_for "v0 is driven by ${LAB_CARD:-xdp}" "$work/a.log" &&
+			wait_until is_bound $a 7101 || return 1
 		sleep 0.5
 		out=$( (in_ns $b b.log timeout 20 sockperf ping-pong -f "$work/feed" -t 1 \
 			-m 400 --data-integrity -F $way) 2>&1)
