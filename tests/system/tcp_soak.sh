@@ -62,11 +62,16 @@ frames_held() {
 	"$stats" -p "$server" -v 3 -c 1 |
 		awk '/^Size:/ { print $4 - $2 }'
 }
-# After the first call, by which the listener is ours at the latest.
+# mark_server COMMAND...: a first call, by which the listener is ours at the latest, and one that
+# is ours for certain: some fds stay that the first of those needs.
 mark_server() {
-	wait_for "are accepted by us" "$work/a.log" || return 1
+	"$@" && wait_for "are accepted by us" "$work/a.log" && "$@" &&
+		wait_until has_no_connections || return 1
 	fds_before=$(fds)
 	mark_carriers
+}
+has_no_connections() {
+	[ "$(connections)" = 0 ]
 }
 # Of the frames a ring may have 2048 to receive into and 1024 to send, as many as it has once
 # needed, and the stack some magazines.
@@ -96,7 +101,7 @@ load() {
 }
 program_iperf3() {
 	local way
-	serve 5201 iperf3 -s -B 10.78.0.1 && load -t 1 && mark_server || return 1
+	serve 5201 iperf3 -s -B 10.78.0.1 && mark_server load -t 1 || return 1
 	for way in "" "-R" "--bidir -P 2"; do
 		load -t $(((soak + 2) / 3)) $way && $helper iperf3 "$work/iperf" ||
 			return 1
@@ -148,7 +153,7 @@ program_nginx() {
 		end
 	LUA
 	serve 80 nginx -c "$work/nginx.conf" &&
-		ask curl -s -o /dev/null http://10.78.0.1/2 && mark_server || return 1
+		mark_server ask curl -s -o /dev/null http://10.78.0.1/2 || return 1
 	ask wrk -t 2 -c 16 -d "$soak" --timeout 30 -s "$work/check.lua" \
 		http://10.78.0.1/ >"$work/wrk"
 	grep '^# answers' "$work/wrk"
@@ -160,7 +165,7 @@ program_redis() {
 	local noise
 	serve 6379 redis-server --port 6379 --bind 10.78.0.1 --protected-mode no \
 		--dir "$work" --save "" --tcp-keepalive 1 &&
-		ask redis-cli -h 10.78.0.1 ping >/dev/null && mark_server || return 1
+		mark_server ask redis-cli -h 10.78.0.1 ping >/dev/null || return 1
 	(in_ns $b - timeout "$soak" redis-benchmark -h 10.78.0.1 -q -l -c 8 -P 4 \
 		-n 100000 -d 1000 -t set,get,lrange_100) >"$work/noise" 2>&1 &
 	noise=$!
