@@ -1,6 +1,6 @@
 sock_sources = %D%/kin.h %D%/kin.c %D%/port_row.h %D%/port_row.c %D%/sock.h %D%/sock.c %D%/sock_crowd.h %D%/sock_crowd.c %D%/sock_exception.c %D%/sock_kinds.h %D%/sock_kinds.c \
 	%D%/sock_options.def %D%/sock_options.h %D%/sock_options.c \
-	%D%/sock_setsockopt.c %D%/sock_wait.h %D%/sock_wait.c %D%/tx_control.h %D%/tx_control.c %D%/tx_stamps.h %D%/tx_stamps.c %D%/user_msg.h %D%/user_msg.c \
+	%D%/sock_setsockopt.c %D%/sock_wait.h %D%/sock_wait.c %D%/tx_control.h %D%/tx_control.c %D%/tx_followed.h %D%/tx_followed.c %D%/tx_stamps.h %D%/tx_stamps.c %D%/user_msg.h %D%/user_msg.c \
 	%D%/udp/udp.h %D%/udp/udp_priv.h %D%/udp/udp.c \
 	%D%/udp/udp_cut.h %D%/udp/udp_cut.c %D%/udp/udp_way.h \
 	%D%/udp/udp_heir.c %D%/udp/udp_options.c %D%/udp/udp_ports.c \

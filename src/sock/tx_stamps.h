@@ -48,6 +48,9 @@ struct tx_stamps {
 	struct list records;
 	/* what they take of the receive buffer */
 	uint32_t taken;
+	/* those that cards have yet to tell (tx_followed.h); the socket stays in its stack
+	 * meanwhile */
+	uint32_t waiting;
 };
 
 static inline void tx_stamps_init(struct tx_stamps *stamps)

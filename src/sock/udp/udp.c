@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "fd/fd_pool.h"
+#include "sock/tx_followed.h"
 #include "sock/udp/udp_priv.h"
 
 static struct fd_pool pool = FD_POOL_INIT(struct udp);
@@ -110,7 +111,7 @@ static bool udp_is_empty(const struct sock *s)
 	const struct udp *u = CONTAINER_OF(s, const struct udp, sock);
 
 	return list_is_empty(&u->rx_queue) &&
-	       list_is_empty(&u->stamps.own.records) && !u->stamps.waiting;
+	       list_is_empty(&u->stamps.own.records) && !u->stamps.own.waiting;
 }
 
 static const struct sock_kind udp_kind = {
@@ -164,7 +165,7 @@ static void udp_release(struct fd_object *obj)
 		udp_hand_back(&u->sock, -1);
 	if (sock_try_lock(&u->sock, &stack)) {
 		udp_purge(u);
-		udp_stamps_forget(u, stack);
+		tx_followed_forget(&u->stamps.own, stack);
 		tx_stamps_purge(&u->stamps.own);
 		stack_unlock(stack);
 	}

@@ -72,8 +72,6 @@ struct udp_stamps {
 	_Atomic uint64_t twin_since;
 	/* what the ready word says while there are records */
 	uint32_t ready;
-	/* records that cards have yet to tell of; the socket does not move meanwhile */
-	uint32_t waiting;
 };
 
 /* The records of one datagram that is about to be sent. */
@@ -189,8 +187,6 @@ void udp_draft_unfollow(const struct udp_draft *draft, struct ring *ring);
 /* Whether the ring has all stamps that are asked for. */
 bool udp_draft_is_for(const struct udp_draft *draft, const struct ring *ring)
 	MUST_CHECK;
-/* Nobody will read what cards have yet to say. Under the stack's lock. */
-void udp_stamps_forget(struct udp *u, struct stack *stack);
 /* It was not sent. Under the stack's lock. */
 void udp_draft_drop(struct udp_draft *draft);
 /* The twin sends a datagram that is stamped; without a wait. -EOVERFLOW: the numbers of its

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "os/inside.h"
+#include "sock/tx_followed.h"
 #include "sock/udp/udp_priv.h"
 
 /* udp_stamps.twin_since: nobody knows of anything in the twin's error queue */
@@ -23,15 +24,6 @@ enum {
 	STATIONS = SOF_TIMESTAMPING_TX_SCHED | SOF_TIMESTAMPING_TX_SOFTWARE |
 		   SOF_TIMESTAMPING_TX_HARDWARE,
 };
-
-/* The scratch room of a record that waits for the card. */
-struct followed {
-	struct ring_followed ring;
-	/* NULL: nobody waits for it, or it is not complete yet; under the stack's lock */
-	struct udp *udp;
-	struct tx_stamp what;
-} __attribute__((may_alias));
-_Static_assert(sizeof(struct followed) <= PKT_CB_SIZE, "fits");
 
 /* -- what is asked for ------------------------------------------------------------ */
 
@@ -235,16 +227,12 @@ static void put_record(struct udp *u, struct pkt *record, struct tx_stamp *what,
 /* The card has said when the frame left, or nobody will. */
 static void told(struct pkt *record)
 {
-	struct followed *followed = PKT_CB(record, struct followed);
-	struct tx_stamp what = followed->what;
-	struct udp *u = followed->udp;
+	struct tx_stamp what;
+	struct tx_stamps *stamps = tx_followed_told(record, &what);
 
-	if (u)
-		u->stamps.waiting--;
-	if (u && pkt_card_ns(record))
-		put_record(u, record, &what, SCM_TSTAMP_SND, 0);
-	else
-		pkt_put(record);
+	if (stamps)
+		put_record(CONTAINER_OF(stamps, struct udp, stamps.own), record,
+			   &what, SCM_TSTAMP_SND, 0);
 }
 
 /* The last one of a draft that is to be followed. */
@@ -259,10 +247,8 @@ void udp_draft_follow(const struct udp_draft *draft, struct ring *ring)
 {
 	struct pkt *record = card_record(draft);
 
-	if (!record || !ring->follows_tx)
-		return;
-	*PKT_CB(record, struct followed) = (struct followed){ .ring = { told } };
-	ring->ops->tx_follow(ring, record);
+	if (record && ring->follows_tx)
+		tx_follow(ring, record, told);
 }
 
 void udp_draft_unfollow(const struct udp_draft *draft, struct ring *ring)
@@ -276,63 +262,12 @@ bool udp_draft_is_for(const struct udp_draft *draft, const struct ring *ring)
 	return !(draft->stations & SOF_TIMESTAMPING_TX_HARDWARE) || ring->follows_tx;
 }
 
-/* The ring has it, or has already told it. */
-static bool is_followed(const struct pkt *record)
-{
-	return record && (record->refs > 1 || pkt_card_ns(record));
-}
-
 /* The record is complete: now it may be queued, by us or by who tells it. */
 static void leave_to_card(struct udp *u, struct pkt *record, struct tx_stamp *what)
 {
-	struct followed *followed = PKT_CB(record, struct followed);
-
-	if (pkt_card_ns(record)) {
+	record = tx_followed_leave(record, &u->stamps.own, what);
+	if (record)
 		put_record(u, record, what, SCM_TSTAMP_SND, 0);
-		return;
-	}
-	if (is_followed(record)) {
-		followed->what = *what;
-		followed->udp = u;
-		u->stamps.waiting++;
-	}
-	pkt_put(record);
-}
-
-void udp_stamps_forget(struct udp *u, struct stack *stack)
-{
-	for (unsigned i = 0; u->stamps.waiting && i < stack->ring_cnt; i++) {
-		struct ring *ring = stack->rings[i];
-		struct pkt *record;
-
-		if (!ring || !ring_has_followed(ring))
-			continue;
-		LIST_FOR_EACH(record, &ring->followed, link) {
-			struct followed *followed = PKT_CB(record, struct followed);
-
-			if (followed->ring.told == told && followed->udp == u)
-				followed->udp = NULL;
-		}
-	}
-	u->stamps.waiting = 0;
-}
-
-/* Finds out what cards have said, for who polls in no other way. */
-static void look_at_cards(struct udp *u)
-{
-	struct stack *stack;
-
-	if (!sock_try_lock(&u->sock, &stack))
-		return;
-	for (unsigned i = 0; u->stamps.waiting && i < stack->ring_cnt; i++) {
-		struct ring *ring = stack->rings[i];
-
-		if (!ring || !ring_has_followed(ring))
-			continue;
-		ring->ops->reap(ring);
-		stack_note_kick(stack, ring);
-	}
-	stack_unlock(stack);
 }
 
 /* Queues them, for a frame of this way. `order`: the datagram's. */
@@ -343,7 +278,8 @@ static void put_records(struct udp *u, const struct udp_way *way,
 	bool has_number = flags & SOF_TIMESTAMPING_OPT_ID;
 	struct pkt **record = draft->records, *card = card_record(draft);
 	/* Linux takes the card's time for the better one of two */
-	bool has_soft = flags & SOF_TIMESTAMPING_OPT_TX_SWHW || !is_followed(card);
+	bool has_soft = flags & SOF_TIMESTAMPING_OPT_TX_SWHW || !card ||
+			!tx_is_followed(card);
 	struct tx_stamp what = {
 		.number = has_number ? order - u->stamps.first : 0,
 		.order = order,
@@ -634,12 +570,16 @@ static long read_own(struct udp *u, struct msghdr *msg, size_t len, int flags)
 long udp_receive_record(struct udp *u, int fd, struct msghdr *msg, int flags)
 {
 	ssize_t len = user_iov_len(msg->msg_iov, msg->msg_iovlen);
+	struct stack *stack;
 	long n = -EAGAIN;
 
 	if (len < 0 || !user_is_plausible(msg->msg_control, msg->msg_controllen))
 		return FD_PASS;
 	mutex_acquire(&u->sock.config);
-	look_at_cards(u);
+	if (sock_try_lock(&u->sock, &stack)) {
+		tx_followed_look(&u->stamps.own, stack);
+		stack_unlock(stack);
+	}
 	if (!atomic_load(&u->stamps.next) && !u->stamps.twin_next)
 		n = FD_PASS;
 	else if (is_twin_first(u))
