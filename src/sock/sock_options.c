@@ -4,7 +4,6 @@
 
 #include "sock/sock_options.h"
 
-#include <linux/net_tstamp.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <netinet/udp.h>
@@ -32,11 +31,8 @@
 #endif
 
 /* The time stamps of sent packets that we do not make: when a card says that it is done
- * (SOF_TIMESTAMPING_TX_COMPLETION), and of streams, those of the card itself. */
-enum {
-	SOCK_OPTION_DONE_STAMPS = 1 << 18,
-	SOCK_OPTION_CARD_STAMPS = SOF_TIMESTAMPING_TX_HARDWARE | SOCK_OPTION_DONE_STAMPS,
-};
+ * (SOF_TIMESTAMPING_TX_COMPLETION). */
+enum { SOCK_OPTION_DONE_STAMPS = 1 << 18 };
 
 enum { UDP = SOCK_OPTION_UDP, TCP = SOCK_OPTION_TCP };
 

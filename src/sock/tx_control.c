@@ -80,8 +80,7 @@ static bool read_stations(const uint8_t *body, size_t len,
 		return false;
 	memcpy(&out->stations, body, sizeof(out->stations));
 	out->has_stations = true;
-	return !(out->stations & ~(uint32_t)(TX_STAMPS_STATIONS |
-					     SOF_TIMESTAMPING_TX_HARDWARE));
+	return !(out->stations & ~(uint32_t)TX_STAMPS_STATIONS);
 }
 
 static bool read_one(const struct cmsghdr *head, const uint8_t *body,

@@ -17,10 +17,11 @@
 #include "pkt/wire.h"
 #include "sock/user_msg.h"
 
-/* Flags of the option that say which stations there are records of, where we know them. A
- * control message may say so for one send. */
+/* Flags of the option that say which stations there are records of, where we know them; a
+ * card's only where there is one that says it. A control message may say so for one send. */
 enum {
 	TX_STAMPS_STATIONS = SOF_TIMESTAMPING_TX_SOFTWARE |
+			     SOF_TIMESTAMPING_TX_HARDWARE |
 			     SOF_TIMESTAMPING_TX_SCHED | SOF_TIMESTAMPING_TX_ACK,
 };
 

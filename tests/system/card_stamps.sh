@@ -12,8 +12,13 @@ LAB_CARD=mlx5
 cases="system_time_is_kept raw_time_is_the_cards_own ptp_time_is_the_drivers
 nobody_wants_them what_is_asked_for stamps_of_a_stream interface_without_stamps
 sent_by_the_card sent_as_linux_tells_it sent_with_both_stamps sent_in_every_length
-sent_in_raw_time sent_by_no_card sent_and_closed sent_without_modules"
+sent_in_raw_time sent_by_no_card sent_and_closed sent_without_modules
+stream_by_the_card stream_as_linux_tells_it stream_with_both_stamps
+stream_in_every_length stream_sent_again stream_asked_for_early stream_accepted
+stream_by_no_card
+stream_goes_back stream_loses_its_card stream_closed"
 stamps="/usr/bin/python3 $srcdir/tests/system/card_stamps.py"
+by_option="is the kernel's: the program has set an option"
 clock=khz=100000,ppm=1500,offset=5000000
 
 # receive KIND SECONDS FLAGS...: what a program in a says of so many seconds.
@@ -144,11 +149,25 @@ sink() {
 	wait_for ready "$work/sink"
 }
 
+# drain: the same for all connections.
+drain() {
+	: >"$work/sink"
+	(in_ns $b - $stamps drain 10.78.0.2 7000) >"$work/sink" 2>&1 &
+	server=$!
+	wait_for ready "$work/sink"
+}
+
 # run_sent LOG ARGUMENTS...: in a, with the library's log, or on the kernel (-).
 run_sent() {
+	sink && run_to_sink "$@"
+}
+# run_stream LOG ARGUMENTS...: the same of a connection.
+run_stream() {
+	drain && run_to_sink "$@"
+}
+run_to_sink() {
 	local log=$1 status
 	shift
-	sink || return 1
 	export SOFTCX_CLOCK=$clock
 	(in_ns $a "$log" timeout 60 $stamps "$@") >"$work/out" 2>&1
 	status=$?
@@ -157,19 +176,22 @@ run_sent() {
 	[ $status = 0 ] || { cat "$work/out"; return 1; }
 }
 
-# sent COUNT RECORDS SOFT CARD: what was read is that many of each.
-sent() {
+# came COUNT RECORDS SOFT CARD: what was read is that many of each.
+came() {
 	within records "$2" "$2" && within numbered "$2" "$2" &&
-		within soft "$3" "$3" && within card "$4" "$4" &&
-		within astray 0 0 && within disorder 0 0 &&
+		within soft "$3" "$3" && within card "$4" "$4" && within disorder 0 0 &&
 		! grep 'one more\|there is nothing' "$work/out"
+}
+# The same, when the card's clock has been looked at for a while.
+sent() {
+	came "$@" && within astray 0 0
 }
 
 # Whoever waits for it, and however.
 by_card() {
 	local how
 	for how in poll epoll spin; do
-		run_sent a.log sent $how 10.78.0.2 7000 100 20 1 \
+		run_sent a.log sent udp $how 10.78.0.2 7000 100 20 1 \
 			TX_HARDWARE RAW_HARDWARE OPT_ID OPT_TSONLY &&
 			sent 100 100 0 100 || { echo "by $how"; return 1; }
 	done
@@ -185,15 +207,15 @@ layout() {
 as_linux() {
 	local flag theirs
 	for flag in OPT_TSONLY ""; do
-		run_sent - sent poll 10.78.0.2 7000 5 20 1 \
+		run_sent - sent udp poll 10.78.0.2 7000 5 20 1 \
 			TX_SOFTWARE SOFTWARE OPT_ID $flag && sent 5 5 5 0 || return 1
 		theirs=$(layout)
-		run_sent a.log sent poll 10.78.0.2 7000 5 20 1 \
+		run_sent a.log sent udp poll 10.78.0.2 7000 5 20 1 \
 			TX_HARDWARE RAW_HARDWARE OPT_ID $flag && sent 5 5 0 5 &&
 			expect "$(layout)" "$theirs" || return 1
 	done
 	# without RAW_HARDWARE it is a record without a time
-	run_sent a.log sent poll 10.78.0.2 7000 5 20 1 TX_HARDWARE SOFTWARE OPT_ID &&
+	run_sent a.log sent udp poll 10.78.0.2 7000 5 20 1 TX_HARDWARE SOFTWARE OPT_ID &&
 		sent 5 5 0 0
 }
 sent_as_linux_tells_it() {
@@ -203,10 +225,10 @@ sent_as_linux_tells_it() {
 # The card's is the better one of two, but for OPT_TX_SWHW.
 both() {
 	local flags="TX_HARDWARE TX_SOFTWARE RAW_HARDWARE SOFTWARE OPT_ID OPT_TSONLY"
-	run_sent a.log sent poll 10.78.0.2 7000 20 20 1 $flags && sent 20 20 0 20 &&
-		run_sent a.log sent poll 10.78.0.2 7000 20 20 2 $flags OPT_TX_SWHW &&
+	run_sent a.log sent udp poll 10.78.0.2 7000 20 20 1 $flags && sent 20 20 0 20 &&
+		run_sent a.log sent udp poll 10.78.0.2 7000 20 20 2 $flags OPT_TX_SWHW &&
 		sent 20 40 20 20 &&
-		run_sent a.log sent poll 10.78.0.2 7000 20 20 3 $flags OPT_TX_SWHW \
+		run_sent a.log sent udp poll 10.78.0.2 7000 20 20 3 $flags OPT_TX_SWHW \
 			TX_SCHED && sent 20 60 40 20
 }
 sent_with_both_stamps() {
@@ -217,7 +239,7 @@ sent_with_both_stamps() {
 lengths() {
 	local len
 	for len in 0 200 600 1472 1473 9000; do
-		run_sent a.log sent poll 10.78.0.2 7000 10 $len 1 \
+		run_sent a.log sent udp poll 10.78.0.2 7000 10 $len 1 \
 			TX_HARDWARE RAW_HARDWARE OPT_ID && sent 10 10 0 10 ||
 			{ echo "of $len bytes"; return 1; }
 	done
@@ -227,7 +249,7 @@ sent_in_every_length() {
 }
 
 raw_sent() {
-	VMA_HW_TS_CONVERSION=1 run_sent a.log sent poll 10.78.0.2 7000 10 20 1 \
+	VMA_HW_TS_CONVERSION=1 run_sent a.log sent udp poll 10.78.0.2 7000 10 20 1 \
 		TX_HARDWARE RAW_HARDWARE OPT_ID && within card 10 10 &&
 		within astray 10 10 && within disorder 0 0
 }
@@ -238,7 +260,7 @@ sent_in_raw_time() {
 
 # Such a datagram is the kernel's, where its card may have stamps, and this one has none.
 no_card() {
-	run_sent a.log sent poll 10.78.0.2 7000 20 20 1 \
+	run_sent a.log sent udp poll 10.78.0.2 7000 20 20 1 \
 		TX_HARDWARE TX_SOFTWARE RAW_HARDWARE SOFTWARE OPT_ID && sent 20 20 20 0
 }
 no_stamps() {
@@ -252,7 +274,7 @@ sent_by_no_card() {
 
 # Completions are late, and nobody is there any more.
 closed() {
-	SOFTCX_LATE_US=2000 run_sent a.log left 10.78.0.2 7000 300
+	SOFTCX_LATE_US=2000 run_sent a.log left udp 10.78.0.2 7000 300
 }
 sent_and_closed() {
 	export SOFTCX_LATE_US
@@ -263,9 +285,165 @@ sent_and_closed() {
 sent_without_modules() {
 	local library=$work/libvma-debug.so LAB_CARD=
 	cp "$builddir/src/.libs/libvma-debug.so" "$work/" &&
-		run_sent a.log sent poll 10.78.0.2 7000 20 20 1 \
+		run_sent a.log sent udp poll 10.78.0.2 7000 20 20 1 \
 			TX_SOFTWARE TX_HARDWARE SOFTWARE OPT_ID && sent 20 20 20 0 &&
 		wait_for 'no back end that drives interfaces can be opened' "$work/a.log"
+}
+
+# -- streams -----------------------------------------------------------------------------
+
+by_card_of_stream() {
+	local how
+	for how in poll epoll spin cmsg; do
+		run_stream a.log sent tcp $how 10.78.0.2 7000 100 20 1 \
+			TX_HARDWARE RAW_HARDWARE OPT_ID OPT_TSONLY &&
+			sent 100 100 0 100 || { echo "by $how"; return 1; }
+	done
+}
+stream_by_the_card() {
+	kinds by_card_of_stream
+}
+
+stream_as_linux() {
+	run_stream - sent tcp poll 10.78.0.2 7000 5 20 1 \
+		TX_SOFTWARE SOFTWARE OPT_ID OPT_TSONLY && sent 5 5 5 0 || return 1
+	theirs=$(layout)
+	run_stream a.log sent tcp poll 10.78.0.2 7000 5 20 1 \
+		TX_HARDWARE RAW_HARDWARE OPT_ID OPT_TSONLY && sent 5 5 0 5 &&
+		expect "$(layout)" "$theirs" &&
+		run_stream a.log sent tcp poll 10.78.0.2 7000 5 20 1 \
+			TX_HARDWARE SOFTWARE OPT_ID OPT_TSONLY && sent 5 5 0 0
+}
+stream_as_linux_tells_it() {
+	local theirs
+	kinds stream_as_linux
+}
+
+both_of_stream() {
+	local flags="TX_HARDWARE TX_SOFTWARE RAW_HARDWARE SOFTWARE OPT_ID OPT_TSONLY"
+	run_stream a.log sent tcp poll 10.78.0.2 7000 20 20 1 $flags && sent 20 20 0 20 &&
+		run_stream a.log sent tcp poll 10.78.0.2 7000 20 20 2 $flags OPT_TX_SWHW &&
+		sent 20 40 20 20 &&
+		run_stream a.log sent tcp poll 10.78.0.2 7000 20 20 4 $flags OPT_TX_SWHW \
+			TX_SCHED TX_ACK && sent 20 80 60 20
+}
+stream_with_both_stamps() {
+	kinds both_of_stream
+}
+
+# Written in place, gathered, and in several segments, of which the last is stamped.
+lengths_of_stream() {
+	local len
+	for len in 1 200 600 1448 1449 20000; do
+		run_stream a.log sent tcp poll 10.78.0.2 7000 10 $len 1 \
+			TX_HARDWARE RAW_HARDWARE OPT_ID OPT_TSONLY && sent 10 10 0 10 ||
+			{ echo "of $len bytes"; return 1; }
+	done
+}
+stream_in_every_length() {
+	kinds lengths_of_stream
+}
+
+# lose_one: the first segment with so many bytes does not arrive.
+lose_one() {
+	ip netns exec $b nft "table ip loss {
+		chain in {
+			type filter hook input priority 0;
+			meta length 1000-1100 quota 1100 bytes drop;
+		}
+	}"
+}
+# A segment that is sent again is stamped again, as the kernel's.
+again() {
+	local log=$1
+	shift
+	lose_one && run_stream $log again 10.78.0.2 7000 "$@" OPT_ID OPT_TSONLY &&
+		ip netns exec $b nft delete table ip loss &&
+		within records 2 4 && within numbered 2 4 && within disorder 0 0
+}
+stream_sent_again() {
+	again - TX_SOFTWARE SOFTWARE && within soft 2 4 &&
+		kinds again a.log TX_HARDWARE RAW_HARDWARE && within card 2 4
+}
+
+# Wished for before there is a way, and also before the neighbour is known.
+early() {
+	local known
+	for known in yes no; do
+		rm -f "$work/a.log"
+		[ $known = yes ] || ip -n $a neighbour flush dev v0 || return 1
+		run_stream a.log sent early poll 10.78.0.2 7000 20 20 1 "$@" OPT_TSONLY ||
+			return 1
+		if [ "$LAB_CARD" = xdp ]; then
+			came 20 20 20 0 && wait_for "$by_option" "$work/a.log" || return 1
+		else
+			came 20 20 0 20 || return 1
+		fi
+	done
+}
+stream_asked_for_early() {
+	kinds early TX_HARDWARE RAW_HARDWARE &&
+		LAB_CARD=xdp early TX_HARDWARE TX_SOFTWARE SOFTWARE
+}
+
+# With the wishes of a listener, which knows no numbers.
+accepted() {
+	start a.log $stamps sent accepted poll 10.78.0.1 7000 20 20 1 "$@" || return 1
+	(in_ns $b - timeout 30 $stamps call 10.78.0.1 7000) || return 1
+	wait "$server" 2>/dev/null
+	server=
+}
+accepted_by_card() {
+	accepted TX_HARDWARE RAW_HARDWARE OPT_TSONLY && came 20 20 0 20
+}
+stream_accepted() {
+	kinds accepted_by_card &&
+		LAB_CARD=xdp accepted TX_HARDWARE TX_SOFTWARE SOFTWARE OPT_TSONLY &&
+		sent 20 20 20 0 && wait_for "$by_option" "$work/a.log"
+}
+
+# no_card_of_stream FLAG...: the connection is the kernel's.
+no_card_of_stream() {
+	local how
+	for how in poll cmsg; do
+		run_stream a.log sent tcp $how 10.78.0.2 7000 20 20 1 \
+			TX_HARDWARE TX_SOFTWARE RAW_HARDWARE SOFTWARE OPT_ID "$@" &&
+			sent 20 20 20 0 && wait_for "is the kernel's" "$work/a.log" ||
+			return 1
+	done
+}
+no_stamps_of_stream() {
+	VMA_HW_TS_CONVERSION=0 no_card_of_stream OPT_TSONLY
+}
+stream_by_no_card() {
+	LAB_CARD=xdp no_card_of_stream OPT_TSONLY && kinds no_card_of_stream || return 1
+	export VMA_HW_TS_CONVERSION
+	kinds no_stamps_of_stream
+}
+
+# moved WAY: what the card has said is read first, and the kernel counts on. What the card
+# says too late nobody waits for.
+moved() {
+	unset SOFTCX_LATE_US
+	run_stream a.log moved "$1" later 10.78.0.2 7000 20 &&
+		sent 40 40 20 20 || return 1
+	export SOFTCX_LATE_US=1000000
+	run_stream a.log moved "$1" at-once 10.78.0.2 7000 20 && within soft 20 20 &&
+		within card 0 19
+}
+stream_goes_back() {
+	kinds moved back
+}
+stream_loses_its_card() {
+	kinds moved removed && wait_for 'v0 cannot be driven any more' "$work/a.log"
+}
+
+closed_stream() {
+	SOFTCX_LATE_US=20000 run_stream a.log left tcp 10.78.0.2 7000 100
+}
+stream_closed() {
+	export SOFTCX_LATE_US
+	kinds closed_stream
 }
 
 run_cases $cases

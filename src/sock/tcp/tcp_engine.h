@@ -31,6 +31,14 @@ struct tcp_ghost {
 	uint64_t until_ns;
 };
 
+/* While a segment is emitted whose last byte a card is to stamp (tsock_stamps.c): the record,
+ * and the ring that was told. */
+struct tcp_wish {
+	struct pkt *record; /* NULL: it is not so */
+	struct ring *ring;
+	uint32_t byte;
+};
+
 struct tcp_engine {
 	struct stack_engine base;
 	struct stack *stack; /* fixed */
@@ -57,6 +65,7 @@ struct tcp_engine {
 	/* segments that may be the kernel's, for `tidy` */
 	struct list foreign;
 	unsigned foreign_cnt;
+	struct tcp_wish wish;
 	/* connections that stand still while they go back to the kernel */
 	struct list moving;
 	struct tcp_ghost ghosts[TCP_GHOSTS];

@@ -91,13 +91,16 @@ static void tell_users(struct tcp_way *way, bool has_moved)
 		/* it becomes the kernel's, or is asked for again when it does not */
 		if (!t->pcb || tsock_is_moving(t))
 			continue;
-		if (!way->dst.ring || (has_moved && t->port)) {
-			tsock_lost_way_locked(t, way->dst.ring ? REASON_OTHER_WAY :
-								way->dst.reason);
-			continue;
+		if (!way->dst.ring) {
+			tsock_lost_way_locked(t, way->dst.reason);
+		} else if (has_moved && t->port) {
+			tsock_lost_way_locked(t, REASON_OTHER_WAY);
+		} else if (!tsock_stamps_fit(t, way->dst.ring)) {
+			tsock_lost_way_locked(t, REASON_OPTION);
+		} else {
+			tcp_set_path(t->pcb, &path, now);
+			tcp_output(t->pcb, now);
 		}
-		tcp_set_path(t->pcb, &path, now);
-		tcp_output(t->pcb, now);
 	}
 }
 
@@ -217,7 +220,7 @@ NO_LOCK_ANALYSIS void tcp_way_ask(struct tcp_way *way)
 /* -- use ------------------------------------------------------------------------- */
 
 /* The ring of an old answer may be gone, and its memory another's. */
-const struct ring *tcp_way_ring(const struct tcp_way *way)
+struct ring *tcp_way_ring(const struct tcp_way *way)
 {
 	const struct stack *stack = way->engine->stack;
 

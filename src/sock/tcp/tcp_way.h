@@ -69,7 +69,7 @@ static inline bool tcp_way_is_open(struct tcp_way *way, const struct stack *stac
  * is accepted can leave. Under the lock. */
 unsigned tcp_ways_leave(struct tcp_engine *engine, int ifindex);
 /* The ring that leads there; NULL: there is none, or it is gone. */
-const struct ring *tcp_way_ring(const struct tcp_way *way);
+struct ring *tcp_way_ring(const struct tcp_way *way);
 /* What the engine wants to know of it. */
 struct tcp_path tcp_way_path(const struct tcp_way *way);
 /* Writes the headers for a packet of so many bytes behind IP's header. */

@@ -300,6 +300,10 @@ static long accept_ours(struct tsock *t, const struct accept_call *call)
 		tsock_guard(c, child_fd, false);
 		err = fd_table_install(child_fd, &c->sock.obj);
 	}
+	/* with the wishes of the listener */
+	if (!err && UNLIKELY(tsock_stamps_are_kernels(c, tx_stamps_flags(&c->stamps.own))))
+		(void)!tsock_leave_for(c, child_fd, REASON_OPTION, STATS_BY_ACCEPT,
+				       "a socket option", SO_TIMESTAMPING);
 	fd_object_put(&c->sock.obj);
 	if (err)
 		inside_close(child_fd);

@@ -64,6 +64,23 @@ static enum reason reason_by_options(const struct tsock *t, int fd)
 	return REASON_NONE;
 }
 
+/* Whether the ring has the time stamps that are wished for. A way that is not known, or not
+ * any more, is looked up again (tcp_way.c). */
+static bool has_stamps(const struct attempt *a)
+{
+	struct stack *stack = a->dst.query.stack;
+	bool result;
+
+	if (LIKELY(!(tx_stamps_flags(&a->t->stamps.own) & SOF_TIMESTAMPING_TX_HARDWARE)))
+		return true;
+	/* the ring stays meanwhile */
+	stack_lock(stack);
+	result = !a->dst.ring || !dst_is_valid(&a->dst, stack) ||
+		 tsock_stamps_fit(a->t, a->dst.ring);
+	stack_unlock(stack);
+	return result;
+}
+
 /* The way there, as far as it is known. A neighbour that is asked for is no obstacle. */
 static enum reason find_way(struct attempt *a)
 {
@@ -75,9 +92,9 @@ static enum reason find_way(struct attempt *a)
 	a->dst.query.remote_port = a->peer.port;
 	a->dst.query.ask = DST_ASK_ANEW;
 	dst_resolve(&a->dst, a->net);
-	if (a->dst.ring || a->dst.is_awaited)
-		return REASON_NONE;
-	return a->dst.reason;
+	if (!a->dst.ring && !a->dst.is_awaited)
+		return a->dst.reason;
+	return has_stamps(a) ? REASON_NONE : REASON_OPTION;
 }
 
 /*
@@ -242,8 +259,6 @@ static int open_locked(struct attempt *a, const struct tsock_settings *settings,
 	if (!t->pcb)
 		return -ENOMEM;
 	tcp_set_user(t->pcb, &t->user);
-	/* of another connection before */
-	pkt_put_list(&t->stamps.followed);
 	tsock_stamps_apply(t);
 	err = tsock_apply_settings(t, t->pcb, settings);
 	if (!err)
@@ -395,6 +410,7 @@ void tsock_start_over(struct tsock *t, int error)
 	t->is_connecting = false;
 	t->is_deferred = false;
 	t->is_shut_rd = t->is_shut_wr = false;
+	tsock_stamps_unfollow(t);
 	tsock_set_way(t, NULL);
 	atomic_store_explicit(&t->phase, TSOCK_FRESH, memory_order_release);
 	atomic_store(&t->sock.end.ready,

@@ -22,6 +22,7 @@
 #include "sock/tcp/tcp_twin.h"
 #include "sock/tcp/tcp_way_back.h"
 #include "sock/tcp/tsock_priv.h"
+#include "sock/tx_followed.h"
 
 /* -- frames for the kernel ----------------------------------------------------------- */
 
@@ -247,7 +248,9 @@ static void is_theirs(struct tsock *t) REQUIRES(t->engine->stack->lock)
 {
 	list_remove(&t->moving);
 	tsock_is_no_orphan(t);
-	pkt_put_list(&t->stamps.followed);
+	/* what cards say later nobody hears any more */
+	tx_followed_look(&t->stamps.own, t->engine->stack);
+	tsock_stamps_unfollow(t);
 	atomic_store_explicit(&t->phase, TSOCK_KERNELS, memory_order_release);
 	atomic_store(&t->sock.end.ready, t->has_record);
 	endpoint_fire(&t->sock.end, UINT32_MAX);

@@ -554,8 +554,8 @@ static int refuse_fast_option(struct tsock *t, int fd, int level, int name)
 }
 
 /* Whether the value makes it the kernel's. */
-static bool is_kernels(const struct sock_option *option, int level, int name,
-		       const void *value, socklen_t len)
+static bool is_kernels(struct tsock *t, const struct sock_option *option, int level,
+		       int name, const void *value, socklen_t len)
 {
 	uint32_t flags = 0;
 
@@ -564,7 +564,7 @@ static bool is_kernels(const struct sock_option *option, int level, int name,
 	if (level != SOL_SOCKET || name != SO_TIMESTAMPING)
 		return false;
 	memcpy(&flags, value, MIN(len, sizeof(flags)));
-	return tsock_stamps_are_kernels(flags);
+	return tsock_stamps_are_kernels(t, flags);
 }
 
 /* By the kernel's own rules. With `config`. */
@@ -610,7 +610,7 @@ long tsock_setsockopt(struct fd_object *obj, int fd, int level, int name,
 			       FD_PASS;
 	if (tsock_phase(t) != TSOCK_FRESH &&
 	    user_is_plausible(value, len) && option &&
-	    is_kernels(option, level, name, value, len)) {
+	    is_kernels(t, option, level, name, value, len)) {
 		/* the kernel can do it to a connection of its own alone */
 		result = leave_for(t, fd, option, level, name);
 		return result ? result : FD_PASS;
@@ -624,7 +624,8 @@ long tsock_setsockopt(struct fd_object *obj, int fd, int level, int name,
 	mutex_release(&t->sock.config);
 	if (result == 0 && level == SOL_SOCKET && name == SO_RCVLOWAT)
 		tell_anew(t);
-	if (result == 0 && (!option || is_kernels(option, level, name, value, len) ||
+	if (result == 0 && (!option ||
+			    is_kernels(t, option, level, name, value, len) ||
 			    is_foreign_cc(t, level, name, fd)))
 		result = leave_for(t, fd, option, level, name);
 	return result;

@@ -411,8 +411,11 @@ bool tsock_is_for_itself(const struct tsock *t);
 /* -- tsock_stamps.c -- */
 /* What is received has the time stamps that the socket wishes for. Without the lock. */
 void tsock_take_stamps(struct tsock *t);
-/* Whether only the kernel makes stamps with these flags of SO_TIMESTAMPING. */
-bool tsock_stamps_are_kernels(uint32_t flags);
+/* Whether only the kernel makes stamps with these flags of SO_TIMESTAMPING. Without the
+ * lock. */
+bool tsock_stamps_are_kernels(struct tsock *t, uint32_t flags);
+/* Whether the ring has all stamps that the socket wishes for. */
+bool tsock_stamps_fit(const struct tsock *t, const struct ring *ring);
 /* SO_TIMESTAMPING of a connection of ours. The former with `config`; 0 or a negative
  * errno. */
 int tsock_stamps_set(struct tsock *t, int fd, const void *value,
@@ -424,7 +427,7 @@ void tsock_stamps_apply(struct tsock *t);
 void tsock_stamp_written(struct tsock *t, uint32_t stations)
 	REQUIRES(t->engine->stack->lock);
 /* The engine's word of a byte. Under the lock. */
-void tsock_stamped(struct tsock *t, enum tcp_stamp what, uint32_t byte);
+void tsock_stamped(struct tsock *t, enum tcp_stamp station, uint32_t byte);
 /* A call with MSG_ERRQUEUE. */
 long tsock_receive_record(struct tsock *t, int fd, struct msghdr *msg, int flags);
 /* A move: before it; while the twin has the connection and hears nothing; when it is over.
@@ -438,8 +441,10 @@ uint32_t tsock_stamps_stretch(const struct tsock *t, uint32_t place, uint32_t le
 			      uint32_t *stations_out);
 /* It is the kernel's now: whoever waits hears of records that are left. Without the lock. */
 void tsock_stamps_tell(struct tsock *t);
-/* Frees all records. Under the lock. */
-void tsock_stamps_end(struct tsock *t);
+/* Nothing of what was written is followed any more. Under the lock. */
+void tsock_stamps_unfollow(struct tsock *t) REQUIRES(t->engine->stack->lock);
+/* The same, and frees all records. */
+void tsock_stamps_end(struct tsock *t) REQUIRES(t->engine->stack->lock);
 
 /* -- tsock_stats.c -- */
 /* Begins to publish the figures of a connection. Under the lock. */

@@ -728,15 +728,13 @@ static COLD long send_controlled(struct tsock *t, int fd, const struct msghdr *m
 		.file = -1,
 		.has_stations = true,
 	};
-	bool has_segments = !(tx_stamps_flags(&t->stamps.own) &
-			      SOF_TIMESTAMPING_OPT_TSONLY);
+	uint32_t how = tx_stamps_flags(&t->stamps.own) & SOF_TIMESTAMPING_OPT_TSONLY;
 
 	if (!user_is_plausible(msg->msg_control, msg->msg_controllen) ||
 	    !tx_control_read(msg->msg_control, msg->msg_controllen, false,
 			     &control) ||
 	    !control.has_stations || control.asks_else ||
-	    control.stations & ~(uint32_t)TX_STAMPS_STATIONS ||
-	    (control.stations && has_segments))
+	    tsock_stamps_are_kernels(t, control.stations | how))
 		return leave_for(t, fd, flags, "a send with control messages");
 	call.stations = control.stations;
 	return len < 0 ? FD_PASS : send_call(t, fd, &call);

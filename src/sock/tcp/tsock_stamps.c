@@ -5,7 +5,8 @@
  * that wants the segments themselves with them is the kernel's. While a connection is ours
  * its twin knows nothing of stations and numbers: it has no connection to number, and what is
  * fed to it when it gets one is no sending. When a connection goes back, the twin's numbers
- * are counted on from ours.
+ * are counted on from ours. A card's stamp comes when the segment has left (tx_followed.h);
+ * where the way has no ring that says it, the connection is the kernel's.
  */
 #include "config.h"
 
@@ -15,6 +16,7 @@
 #include "base/clock.h"
 #include "os/inside.h"
 #include "sock/tcp/tsock_priv.h"
+#include "sock/tx_followed.h"
 
 /* newer than some headers of the kernel */
 enum { OPT_ID_TCP = 1 << 16 };
@@ -54,11 +56,36 @@ void tsock_take_stamps(struct tsock *t)
 
 /* -- the option ---------------------------------------------------------------------- */
 
-bool tsock_stamps_are_kernels(uint32_t flags)
+static bool has_stamps(const struct ring *ring, uint32_t flags)
 {
-	return flags & SOF_TIMESTAMPING_OPT_STATS ||
-	       (flags & TX_STAMPS_STATIONS &&
-		!(flags & SOF_TIMESTAMPING_OPT_TSONLY));
+	return !(flags & SOF_TIMESTAMPING_TX_HARDWARE) || ring->follows_tx;
+}
+
+bool tsock_stamps_fit(const struct tsock *t, const struct ring *ring)
+{
+	return has_stamps(ring, tx_stamps_flags(&t->stamps.own));
+}
+
+/* A way that is not known yet says it later. */
+static bool has_way_with(struct tsock *t, uint32_t flags)
+{
+	const struct ring *ring;
+	bool result;
+
+	if (!tsock_lock_ours(t))
+		return true;
+	ring = t->way ? tcp_way_ring(t->way) : NULL;
+	result = !ring || has_stamps(ring, flags);
+	tsock_unlock(t);
+	return result;
+}
+
+bool tsock_stamps_are_kernels(struct tsock *t, uint32_t flags)
+{
+	if (flags & SOF_TIMESTAMPING_OPT_STATS ||
+	    (flags & TX_STAMPS_STATIONS && !(flags & SOF_TIMESTAMPING_OPT_TSONLY)))
+		return true;
+	return flags & SOF_TIMESTAMPING_TX_HARDWARE && !has_way_with(t, flags);
 }
 
 /* Under the lock, where there is a connection. */
@@ -162,52 +189,142 @@ static struct pkt *find(struct tsock *t, uint32_t byte, bool is_acked)
 	return NULL;
 }
 
-static void put_record(struct tsock *t, struct pkt *record, uint32_t station,
-		       uint32_t byte)
+static struct tx_stamp stamp_of(const struct tsock *t, uint32_t station, uint32_t byte)
 {
 	bool has_number = tx_stamps_flags(&t->stamps.own) & SOF_TIMESTAMPING_OPT_ID;
-	struct tx_stamp what = {
+
+	return (struct tx_stamp){
 		.station = station,
 		.number = has_number ? byte - t->stamps.first : 0,
 	};
+}
+
+static void put_record(struct tsock *t, struct pkt *record,
+		       const struct tx_stamp *what, uint64_t time_ns)
+{
 	uint32_t taken = MIN(t->stamps.own.taken, t->stamps.rcv_buf);
 
-	if (!tx_stamps_put(&t->stamps.own, record, &what, clock_realtime_ns(),
+	if (!tx_stamps_put(&t->stamps.own, record, what, time_ns,
 			   t->stamps.rcv_buf - taken))
 		return;
 	t->has_record = READY_ERR;
 	tsock_update(t, READY_ERR);
 }
 
-/* The stack is the engine's own, which the analysis does not see. */
-NO_LOCK_ANALYSIS void tsock_stamped(struct tsock *t, enum tcp_stamp what, uint32_t byte)
+static void put_now(struct tsock *t, struct pkt *record, uint32_t station,
+		    uint32_t byte)
 {
-	static const struct {
-		uint32_t flag, station;
-	} stations[] = {
-		[TCP_STAMP_SCHEDULED] = { SOF_TIMESTAMPING_TX_SCHED,
-					  SCM_TSTAMP_SCHED },
-		[TCP_STAMP_SENT] = { SOF_TIMESTAMPING_TX_SOFTWARE,
-				     SCM_TSTAMP_SND },
-		[TCP_STAMP_ACKED] = { SOF_TIMESTAMPING_TX_ACK, SCM_TSTAMP_ACK },
-	};
-	struct pkt *pkt = find(t, byte, what == TCP_STAMP_ACKED), *record;
-	bool is_wanted = pkt && !t->is_orphan &&
-			 followed_of(pkt)->stations & stations[what].flag;
+	struct tx_stamp what = stamp_of(t, station, byte);
+
+	put_record(t, record, &what, clock_realtime_ns());
+}
+
+/* Without memory there is no record, as with Linux. */
+static void put_new(struct tsock *t, uint32_t station, uint32_t byte)
+	REQUIRES(t->engine->stack->lock)
+{
+	struct pkt *record = stack_send_alloc_locked(t->engine->stack);
+
+	if (record)
+		put_now(t, record, station, byte);
+}
+
+/* -- by a card -- */
+
+/* It has said when the segment left, or nobody will. */
+static void told(struct pkt *record)
+{
+	struct tx_stamp what;
+	struct tx_stamps *stamps = tx_followed_told(record, &what);
+	struct tsock *t;
+
+	if (!stamps)
+		return;
+	t = CONTAINER_OF(stamps, struct tsock, stamps.own);
+	if (t->is_orphan)
+		pkt_put(record);
+	else
+		put_record(t, record, &what, 0);
+}
+
+/* No segment of this wish will be sent, or it has been. */
+static struct tcp_wish end_wish(struct tcp_engine *engine)
+{
+	struct tcp_wish wish = engine->wish;
+
+	engine->wish.record = NULL;
+	if (wish.record)
+		wish.ring->ops->tx_follow(wish.ring, NULL);
+	return wish;
+}
+
+/* Of two bytes in what a device splits, the later one's stamp is told, as by Linux. */
+static void begin_wish(struct tsock *t, uint32_t byte)
+	REQUIRES(t->engine->stack->lock)
+{
+	struct ring *ring = t->way ? tcp_way_ring(t->way) : NULL;
+	struct pkt *record;
+
+	pkt_put(end_wish(t->engine).record);
+	if (!ring || !ring->follows_tx)
+		return;
+	record = stack_send_alloc_locked(t->engine->stack);
+	if (!record)
+		return;
+	t->engine->wish = (struct tcp_wish){ record, ring, byte };
+	tx_follow(ring, record, told);
+}
+
+/* The card's stamp is the better one of two. */
+static void was_sent(struct tsock *t, uint32_t byte, uint32_t stations)
+	REQUIRES(t->engine->stack->lock)
+{
+	struct tx_stamp what = stamp_of(t, SCM_TSTAMP_SND, byte);
+	struct tcp_wish wish = { .record = NULL };
+	bool has_soft = true;
+
+	if (t->engine->wish.byte == byte)
+		wish = end_wish(t->engine);
+	if (wish.record && tx_is_followed(wish.record))
+		has_soft = tx_stamps_flags(&t->stamps.own) &
+			   SOF_TIMESTAMPING_OPT_TX_SWHW;
+	if (stations & SOF_TIMESTAMPING_TX_SOFTWARE && has_soft)
+		put_new(t, SCM_TSTAMP_SND, byte);
+	if (wish.record)
+		wish.record = tx_followed_leave(wish.record, &t->stamps.own, &what);
+	if (wish.record)
+		put_record(t, wish.record, &what, 0);
+}
+
+/* -- at each station -- */
+
+/* The stack is the engine's own, which the analysis does not see. */
+NO_LOCK_ANALYSIS void tsock_stamped(struct tsock *t, enum tcp_stamp station, uint32_t byte)
+{
+	struct pkt *pkt = find(t, byte, station == TCP_STAMP_ACKED);
+	uint32_t stations;
 
 	if (!pkt)
 		return;
-	if (what == TCP_STAMP_ACKED) {
+	stations = t->is_orphan ? 0 : followed_of(pkt)->stations;
+	switch (station) {
+	case TCP_STAMP_SCHEDULED:
+		if (stations & SOF_TIMESTAMPING_TX_SCHED)
+			put_new(t, SCM_TSTAMP_SCHED, byte);
+		if (stations & SOF_TIMESTAMPING_TX_HARDWARE)
+			begin_wish(t, byte);
+		break;
+	case TCP_STAMP_SENT:
+		was_sent(t, byte, stations);
+		break;
+	case TCP_STAMP_ACKED:
 		list_remove(&pkt->link);
-		if (is_wanted)
-			put_record(t, pkt, stations[what].station, byte);
+		if (stations & SOF_TIMESTAMPING_TX_ACK)
+			put_now(t, pkt, SCM_TSTAMP_ACK, byte);
 		else
 			pkt_put(pkt);
-		return;
+		break;
 	}
-	record = is_wanted ? stack_send_alloc_locked(t->engine->stack) : NULL;
-	if (record)
-		put_record(t, record, stations[what].station, byte);
 }
 
 /* -- reading ------------------------------------------------------------------------------- */
@@ -219,6 +336,7 @@ static struct pkt *take(struct tsock *t)
 	struct pkt *record;
 
 	tsock_lock(t);
+	tx_followed_look(&t->stamps.own, t->engine->stack);
 	record = tx_stamps_take(&t->stamps.own);
 	if (record && list_is_empty(&t->stamps.own.records)) {
 		t->has_record = 0;
@@ -355,9 +473,15 @@ void tsock_stamps_tell(struct tsock *t)
 	tsock_unlock(t);
 }
 
-void tsock_stamps_end(struct tsock *t)
+void tsock_stamps_unfollow(struct tsock *t)
 {
 	pkt_put_list(&t->stamps.followed);
+	tx_followed_forget(&t->stamps.own, t->engine->stack);
+}
+
+void tsock_stamps_end(struct tsock *t)
+{
+	tsock_stamps_unfollow(t);
 	tx_stamps_purge(&t->stamps.own);
 	t->has_record = 0;
 }

@@ -66,13 +66,6 @@ TEST(unknown_is_the_kernels_whatever_it_says)
 	CHECK(sock_option_is_kernels(NULL, NULL, 0));
 }
 
-static bool stamps_of_streams_go(int flags)
-{
-	return sock_option_is_kernels(sock_option_find(IPPROTO_TCP, SOL_SOCKET,
-						       SO_TIMESTAMPING),
-				      &flags, sizeof(flags));
-}
-
 TEST(off_is_what_the_line_says)
 {
 	CHECK(!goes(SOL_SOCKET, SO_RXQ_OVFL, 0));
@@ -90,9 +83,6 @@ TEST(off_is_what_the_line_says)
 		    SOF_TIMESTAMPING_TX_HARDWARE | SOF_TIMESTAMPING_TX_SCHED));
 	/* SOF_TIMESTAMPING_TX_COMPLETION */
 	CHECK(goes(SOL_SOCKET, SO_TIMESTAMPING, 1 << 18));
-	/* on streams a card's are the kernel's, too */
-	CHECK(stamps_of_streams_go(SOF_TIMESTAMPING_TX_HARDWARE));
-	CHECK(!stamps_of_streams_go(SOF_TIMESTAMPING_TX_SCHED));
 }
 
 /* Linux takes a byte for a number at the level of IP. */
