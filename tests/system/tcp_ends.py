@@ -18,6 +18,8 @@ import sys
 import threading
 import time
 
+from checksums import checksum
+
 case, there, args = sys.argv[1], (sys.argv[2], int(sys.argv[3])), sys.argv[4:]
 SO_PEEK_OFF, MSG_FASTOPEN, TCP_FASTOPEN = 42, 0x20000000, 23
 libc = ctypes.CDLL(None, use_errno=True)
@@ -93,6 +95,53 @@ def answerer():
                 got += more
         say("got", got)
         s.close()
+
+
+def forgetful():
+    """Is no kernel's, and answers one connection: the end of the other side it acknowledges
+    with its own end, behind four bytes. When the file that args[0] names is there it says
+    its end once more, as who has missed the acknowledgment, and tells what the answer is."""
+    fin, syn, rst, ack = 1, 2, 4, 16
+    link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0800))
+    link.bind(("v0", 0x0800))
+    say("ready")
+
+    def hear(seconds):
+        """A segment for us: its frame, number and flags, or None."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            if not select.select([link], [], [], left)[0]:
+                break
+            frame = link.recv(2000)
+            if frame[23] == 6 and frame[30:34] == socket.inet_aton(there[0]):
+                return frame, struct.unpack_from("!I", frame, 38)[0], frame[47]
+        return None
+
+    def answer(frame, flags, seq, to, data=b""):
+        ports = struct.unpack_from("!HH", frame, 34)
+        tcp = bytearray(struct.pack("!HHIIBBHHH", *ports[::-1], seq, to & 0xffffffff, 5 << 4,
+                                    flags, 65535, 0, 0) + data)
+        names = frame[30:34] + frame[26:30]
+        struct.pack_into("!H", tcp, 16, checksum(names + struct.pack("!HH", 6, len(tcp)) + tcp))
+        ip = bytearray(struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(tcp), 0, 0x4000, 64, 6, 0) +
+                       names)
+        struct.pack_into("!H", ip, 10, checksum(bytes(ip)))
+        link.send(frame[6:12] + frame[:6] + frame[12:14] + ip + tcp)
+
+    while True:
+        frame, seq, flags = hear(20)
+        if flags & syn:
+            answer(frame, syn | ack, 999, seq + 1)
+        elif flags & fin:
+            break
+    answer(frame, ack | fin, 1000, seq + 1, b"left")
+    await_file(args[0])
+    while hear(0.1):
+        pass
+    answer(frame, ack | fin, 1004, seq + 1)
+    heard = hear(5)
+    say("answer", "nothing" if not heard else "RST" if heard[2] & rst else
+        "ACK" if heard[2] == ack else heard[2])
 
 
 # -- signals in the middle of a call -----------------------------------------------------------
@@ -180,6 +229,49 @@ def installs_filter():
     say_what_is_left(s)
 
 
+# -- TIME_WAIT -----------------------------------------------------------------------------------
+
+
+def over():
+    """Both ends are through, and ours was the first."""
+    s = socket.create_connection(there)
+    s.set_inheritable(True)
+    s.shutdown(socket.SHUT_WR)
+    poll = select.poll()
+    poll.register(s, select.POLLRDHUP)
+    say("over", bool(poll.poll(20000)))
+    return s
+
+
+def over_before_exec():
+    s = over()
+    os.environ.pop("LD_PRELOAD", None)
+    os.execv(sys.executable, [sys.executable, sys.argv[0], "reads_on", sys.argv[2],
+                              sys.argv[3], str(s.fileno())])
+
+
+def reads_on():
+    s = socket.socket(fileno=int(args[0]))
+    say("recv", result(lambda: s.recv(10)), result(lambda: s.recv(10)))
+
+
+def over_before_fork():
+    s = over()
+    pid = os.fork()
+    if not pid:
+        say("recv", result(lambda: s.recv(10)), result(lambda: s.recv(10)))
+        os._exit(0)
+    os.waitpid(pid, 0)
+
+
+def over_before_it_is_sent():
+    s, pair = over(), socket.socketpair()
+    socket.send_fds(pair[0], [b"x"], [s.fileno()])
+    s.close()
+    s = socket.socket(fileno=socket.recv_fds(pair[1], 1, 1)[1][0])
+    say("recv", result(lambda: s.recv(10)), result(lambda: s.recv(10)))
+
+
 # -- Fast Open -----------------------------------------------------------------------------------
 
 
@@ -257,6 +349,6 @@ def waits():
 
 
 cases = {f.__name__: f for f in (
-    sink, answerer, interrupted, becomes_another, inherits, becomes_nothing,
-    installs_filter, leaves, hands_on, goes_on, waits)}
+    sink, answerer, forgetful, interrupted, becomes_another, inherits, becomes_nothing,
+    installs_filter, over_before_exec, reads_on, over_before_fork, over_before_it_is_sent, leaves, hands_on, goes_on, waits)}
 cases[case]()

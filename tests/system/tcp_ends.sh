@@ -3,7 +3,7 @@
 #
 # Programs that end, become others or give a connection to the kernel in the middle of
 # something, over AF_XDP to a peer on the kernel: calls that a signal interrupts,
-# VMA_WAY_BACK=off, and SYNs with data that nobody has answered.
+# VMA_WAY_BACK=off, SYNs with data that nobody has answered, and connections in TIME_WAIT.
 #
 # CASES="NAME...": only these.
 . "${srcdir:-.}/tests/system/tcp_lab.sh"
@@ -11,11 +11,12 @@
 ends="/usr/bin/python3 $srcdir/tests/system/tcp_ends.py"
 
 # peer CASE PORT [ARGUMENT...]: in b; its words are in peer.
+there=10.78.0.2
 peer() {
 	local case=$1 port=$2
 	shift 2
 	: >"$work/peer"
-	(in_ns $b - $ends "$case" 10.78.0.2 "$port" "$@") </dev/null >"$work/peer" 2>&1 &
+	(in_ns $b - $ends "$case" $there "$port" "$@") </dev/null >"$work/peer" 2>&1 &
 	peer=$!
 	wait_for ready "$work/peer"
 }
@@ -32,7 +33,7 @@ begin() {
 	rm -rf "$work/log" "$work/go"
 	mkdir "$work/log"
 	: >"$work/out"
-	(in_ns $a "$log" $ends "$case" 10.78.0.2 "$port" "$@") </dev/null >"$work/out" 2>&1 &
+	(in_ns $a "$log" $ends "$case" $there "$port" "$@") </dev/null >"$work/out" 2>&1 &
 	program=$!
 }
 
@@ -116,6 +117,28 @@ exec_that_fails_with_what_stays() {
 	stays becomes_nothing "exec ENOENT" "recv b'' send EPIPE" "peer ENOTCONN"
 }
 
+# -- a connection in TIME_WAIT whose peer has missed the last acknowledgment --
+
+# still_answers CASE: when its program has ended, too, on the kernel and under the library.
+still_answers() {
+	local way there=10.78.0.200
+	ip -n $a neighbour replace $there dev v0 lladdr "$peer_mac" nud permanent
+	for way in - log/%d.log; do
+		peer forgetful 7203 "$work/go" || return 1
+		begin $way "$1" 7203
+		wait $program
+		touch "$work/go"
+		said "over True" "recv b'left' b''" && [ "$(last_of_peer answer)" = "answer ACK" ] ||
+			{ echo "log $way"; cat "$work/peer"; return 1; }
+		end_peer
+	done
+	grep -qhE "is the kernel's: .*(handed it on|a child)" "$work"/log/* ||
+		{ echo "it was not ours before"; grep -h "kernel" "$work"/log/*; return 1; }
+}
+time_wait_at_exec() { still_answers over_before_exec; }
+time_wait_at_fork() { still_answers over_before_fork; }
+time_wait_handed_on() { still_answers over_before_it_is_sent; }
+
 # -- a SYN with data that nobody has answered --
 
 # The peer drops what comes from here (rp_filter: it has no way back), and takes it again.
@@ -179,6 +202,7 @@ ip netns exec $b sysctl -qw net.ipv4.conf.v0.rp_filter=1
 peer_mac=$(ip netns exec $b cat /sys/class/net/v0/address)
 for case in ${CASES:-write_is_ended write_is_handled sendfile_is_ended sendfile_is_handled \
 	exec_with_what_stays exec_that_fails_with_what_stays filter_with_what_stays \
+	time_wait_at_exec time_wait_at_fork time_wait_handed_on \
 	exec_before_the_answer wait_that_goes_back exit_before_the_answer}; do
 	tap_check "$case" "$case"
 done

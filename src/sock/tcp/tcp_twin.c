@@ -566,6 +566,16 @@ static int fill_queues(struct tcp_twin *twin)
 
 /* -- the course of it --------------------------------------------------------- */
 
+/* What is appended to the send queue under repair counts as sent, and our FIN, too. */
+static int end_silently(int fd)
+{
+	int err = set_tcp(fd, TCP_REPAIR_QUEUE, TCP_SEND_QUEUE);
+
+	if (!err && real.shutdown(fd, SHUT_WR) != 0)
+		err = -errno;
+	return err;
+}
+
 static int build(struct tcp_twin *twin)
 {
 	int domain = get(twin->fd, SO_DOMAIN);
@@ -579,6 +589,8 @@ static int build(struct tcp_twin *twin)
 		err = set_options(twin);
 	if (!err)
 		err = fill_queues(twin);
+	if (!err && twin->is_over)
+		err = end_silently(twin->fd);
 	if (!err)
 		err = set_tcp(twin->fd, TCP_REPAIR_QUEUE, TCP_NO_QUEUE);
 	return err;
@@ -662,6 +674,17 @@ int tcp_twin_begin_ended(struct tcp_twin *twin, int fd, const struct flow_key *k
 	return begin(twin, true);
 }
 
+int tcp_twin_begin_over(struct tcp_twin *twin, int fd, const struct tcp_pcb *pcb,
+			uint64_t now_ns)
+{
+	int err;
+
+	*twin = (struct tcp_twin){ .fd = fd, .key = tcp_key(pcb), .pcb = pcb,
+				   .is_over = true, .rcv.size = -1, .snd.size = -1 };
+	err = tcp_get_repair(pcb, &twin->state, now_ns);
+	return err ? err : begin(twin, true);
+}
+
 int tcp_twin_hear(struct tcp_twin *twin)
 {
 	return set(twin->fd, SOL_SOCKET, SO_DETACH_FILTER, 0);
@@ -675,6 +698,9 @@ static void forget_maxseg(const struct tcp_twin *twin)
 
 void tcp_twin_undo(struct tcp_twin *twin)
 {
+	/* its repair has ended, and the peer would hear of this */
+	if (twin->is_over)
+		(void)!tcp_right_switch(twin->fd, REPAIR_ON);
 	disconnect_twin(twin->fd);
 	(void)!set(twin->fd, SOL_SOCKET, SO_DETACH_FILTER, 0);
 	forget_maxseg(twin);

@@ -22,6 +22,7 @@ struct tcp_twin {
 	const struct flow_key *key;
 	const struct tcp_pcb *pcb; /* of one that has ended it may be NULL */
 	struct tcp_repair state;
+	bool is_over; /* both ends were acknowledged, and the peer may not know that */
 	bool has_reuse_addr;
 	/* SO_BUF_LOCK */
 	int buf_lock;
@@ -62,6 +63,11 @@ int tcp_twin_begin(struct tcp_twin *twin, int fd, const struct tcp_pcb *pcb,
  * received. */
 int tcp_twin_begin_ended(struct tcp_twin *twin, int fd, const struct flow_key *key,
 			 const struct tcp_pcb *pcb) MUST_CHECK;
+
+/* The same for one in TIME_WAIT, but with its own numbers: our end is sent and not acknowledged,
+ * so that the peer's end that acknowledges it brings the twin to TIME_WAIT. */
+int tcp_twin_begin_over(struct tcp_twin *twin, int fd, const struct tcp_pcb *pcb,
+			uint64_t now_ns) MUST_CHECK;
 
 /* It receives from now on, and sends nothing but acknowledgments. 0 or a negative errno. */
 int tcp_twin_hear(struct tcp_twin *twin) MUST_CHECK;

@@ -155,8 +155,30 @@ static void forget_error(int fd)
 	(void)!real.getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len);
 }
 
-int tcp_way_back_ended(int fd, const struct flow_key *key, const struct tcp_pcb *pcb,
-		       int error, const struct tcp_way_back_ops *ops, void *ctx)
+/* Of one in TIME_WAIT the kernel is to answer the peer's end when that comes once more. It
+ * hears it now, and answers: the peer has missed our acknowledgment, or says that it is gone.
+ * The repair ends before, since who may bind the port is settled by what the socket is then. */
+static int wait_in_kernel(const struct move *m, int fd)
+{
+	struct tcp_twin twin;
+	int err = tcp_twin_begin_over(&twin, fd, m->pcb, m->now_ns);
+
+	if (err)
+		return err;
+	err = tcp_twin_end(&twin);
+	if (!err)
+		err = tcp_twin_hear(&twin);
+	if (!err)
+		err = give(m, twin.state.rcv_nxt, true, NULL);
+	if (!err && !is_closed(fd))
+		err = -EPROTO;
+	if (err)
+		tcp_twin_undo(&twin);
+	return err;
+}
+
+static int reset_in_kernel(int fd, const struct flow_key *key, const struct tcp_pcb *pcb,
+			   int error, const struct tcp_way_back_ops *ops, void *ctx)
 {
 	struct tcp_twin twin;
 	struct last_word word = { .twin = &twin, .ops = ops, .ctx = ctx };
@@ -171,4 +193,15 @@ int tcp_way_back_ended(int fd, const struct flow_key *key, const struct tcp_pcb 
 	else if (!error)
 		forget_error(fd);
 	return err;
+}
+
+int tcp_way_back_ended(int fd, const struct flow_key *key, const struct tcp_pcb *pcb,
+		       int error, const struct tcp_way_back_ops *ops, void *ctx,
+		       uint64_t now_ns)
+{
+	struct move m = { pcb, ops, ctx, now_ns };
+
+	if (pcb && tcp_state(pcb) == TCPS_TIME_WAIT && !error && wait_in_kernel(&m, fd) == 0)
+		return 0;
+	return reset_in_kernel(fd, key, pcb, error, ops, ctx);
 }

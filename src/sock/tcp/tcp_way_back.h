@@ -41,11 +41,13 @@ int tcp_way_back(int fd, const struct tcp_pcb *pcb,
 /*
  * The same for one that has ended: `fd` becomes what the kernel would have left of it, with
  * what was received and not read, then `error`, which is said once, then the end. Nobody
- * hears of it. `pcb` is NULL where nothing was received. `error` is -ECONNRESET, or -EPIPE of
- * one that the peer had closed before; every other one is said as ECONNRESET, but for 0, which
- * says nothing. Of `ops` it takes `give` alone.
+ * hears of it, but that of one in TIME_WAIT, where the kernel waits from now on, the last
+ * acknowledgment is sent once more. `pcb` is NULL where nothing was received. `error` is
+ * -ECONNRESET, or -EPIPE of one that the peer had closed before; every other one is said as
+ * ECONNRESET, but for 0, which says nothing. Of `ops` it takes `give` alone.
  */
 int tcp_way_back_ended(int fd, const struct flow_key *key, const struct tcp_pcb *pcb,
-		       int error, const struct tcp_way_back_ops *ops, void *ctx) MUST_CHECK;
+		       int error, const struct tcp_way_back_ops *ops, void *ctx,
+		       uint64_t now_ns) MUST_CHECK;
 
 #endif

@@ -321,7 +321,8 @@ static int move_ended(struct tsock *t, int fd)
 
 	if (err)
 		return err;
-	err = tcp_way_back_ended(fd, &t->key, t->pcb, error, &ops, &m);
+	err = tcp_way_back_ended(fd, &t->key, t->pcb, error, &ops, &m,
+				 tsock_now(t));
 	free(m.gift);
 	tsock_lock(t);
 	pkt_put_list(&t->held);
