@@ -142,11 +142,15 @@ time_wait_handed_on() { still_answers over_before_it_is_sent; }
 # -- a SYN with data that nobody has answered --
 
 # The peer drops what comes from here (rp_filter: it has no way back), and takes it again.
+# by_neighbour: it goes elsewhere, and the library hears of that.
 cut() {
-	ip -n $b route add blackhole 10.78.0.1
+	[ -n "${by_neighbour:-}" ] || { ip -n $b route add blackhole 10.78.0.1; return; }
+	ip -n $a neighbour replace 10.78.0.2 dev v0 lladdr 2:0:0:0:0:99 nud permanent
+	sleep 0.2
 }
 mend() {
-	ip -n $b route del blackhole 10.78.0.1
+	[ -n "${by_neighbour:-}" ] || { ip -n $b route del blackhole 10.78.0.1; return; }
+	ip -n $a neighbour replace 10.78.0.2 dev v0 lladdr "$peer_mac" nud permanent
 }
 have_come() {
 	[ "$(grep -c "got b'only once'" "$work/peer")" = "$1" ]
@@ -158,7 +162,7 @@ unanswered() {
 	wait_for learned "$work/out" && wait_for "got" "$work/peer" && cut || return 1
 	touch "$work/go"
 	wait_for "$3" "$work/out"
-	sleep 0.3
+	sleep ${moment:-0.3}
 	mend
 	wait $program
 }
@@ -178,6 +182,11 @@ exec_before_the_answer() {
 }
 wait_that_goes_back() {
 	late waits waits learned "waits True" "sent 9" "answer b'answer'"
+}
+# The library's thread, which hears of the neighbour, looks at the socket each second.
+exec_before_the_neighbour() {
+	local by_neighbour=yes moment=1.2
+	exec_before_the_answer
 }
 # Linux forgets such a SYN with its program; ours is waited for, but not for long, and is
 # not sent again later.
@@ -203,7 +212,7 @@ peer_mac=$(ip netns exec $b cat /sys/class/net/v0/address)
 for case in ${CASES:-write_is_ended write_is_handled sendfile_is_ended sendfile_is_handled \
 	exec_with_what_stays exec_that_fails_with_what_stays filter_with_what_stays \
 	time_wait_at_exec time_wait_at_fork time_wait_handed_on \
-	exec_before_the_answer wait_that_goes_back exit_before_the_answer}; do
+	exec_before_the_answer exec_before_the_neighbour wait_that_goes_back exit_before_the_answer}; do
 	tap_check "$case" "$case"
 done
 tap_end

@@ -453,6 +453,7 @@ static void go_after_way(struct tsock *t)
 	int fd, err;
 
 	t->lost_way = REASON_NONE;
+	tsock_await_answer(t);
 	mutex_acquire(&t->sock.config);
 	fd = tsock_fd(t);
 	err = t->is_orphan ? tsock_orphan_goes_back(t) : tsock_go_back(t, fd);

@@ -530,20 +530,25 @@ static bool is_early(struct tsock *t)
 	return result;
 }
 
-/* A peer that is near answers soon. What it has opened cannot be begun anew without its
- * seeing a connection that dies, so a SYN that was sent a moment ago is waited for. */
-static enum tcp_state await_answer(struct tsock *t)
+/* The answer is still worth waiting for, until `early_end_ns` that of one that is early. */
+static bool is_awaited(struct tsock *t, uint64_t early_end_ns)
 {
 	enum tcp_state state = state_of(t);
+	uint64_t began_ns;
+
+	tsock_lock(t);
+	began_ns = t->began_ns;
+	tsock_unlock(t);
+	return (tsock_is_opening_state(state) && tsock_now(t) - began_ns < ANSWER_NS) ||
+	       (is_early(t) && tsock_now(t) < early_end_ns);
+}
+
+void tsock_await_answer(struct tsock *t)
+{
 	uint64_t early_end_ns = tsock_now(t) + EARLY_ANSWER_NS;
 
-	while ((tsock_is_opening_state(state) &&
-		tsock_now(t) - t->began_ns < ANSWER_NS) ||
-	       (is_early(t) && tsock_now(t) < early_end_ns)) {
+	while (is_awaited(t, early_end_ns))
 		inside_nap(ANSWER_NAP_NS);
-		state = state_of(t);
-	}
-	return state;
 }
 
 static int move_open_one(struct tsock *t, int fd)
@@ -572,7 +577,7 @@ int tsock_go_back(struct tsock *t, int fd)
 		return -EBADF;
 	/* what nobody has answered yet is no connection */
 	do {
-		state = await_answer(t);
+		state = state_of(t);
 		if (is_early(t))
 			return -EAGAIN;
 		if (tsock_is_opening_state(state) && begin_anew(t, fd))
@@ -672,6 +677,8 @@ void tsock_leave(struct fd_object *obj, int fd, enum reason reason,
 {
 	struct tsock *t = tsock_of(obj);
 
+	if (tsock_phase(t) == TSOCK_OURS)
+		tsock_await_answer(t);
 	mutex_acquire(&t->sock.config);
 	switch (tsock_phase(t)) {
 	case TSOCK_OURS:
@@ -765,6 +772,7 @@ static void leave_orphans(struct tcp_engine *engine)
 		stack_unlock(engine->stack);
 		if (link == &engine->orphans)
 			break;
+		tsock_await_answer(t);
 		mutex_acquire(&t->sock.config);
 		err = tsock_orphan_goes_back(t);
 		mutex_release(&t->sock.config);

@@ -514,6 +514,11 @@ void tsock_show_keepalive(struct tsock *t, int fd);
 /* -- tsock_leave.c -- */
 void tsock_leave(struct fd_object *obj, int fd, enum reason reason,
 		 enum stats_decider decider);
+/* Before one goes back. A peer that is near answers soon. What it has opened cannot be begun
+ * anew without its seeing a connection that dies, so a SYN that was sent a moment ago is waited
+ * for. That takes seconds where a SYN has data, so it is without `config`: our thread, which
+ * looks at guards with it, brings the news of the way to the peer meanwhile. */
+void tsock_await_answer(struct tsock *t);
 /* The connection goes back to the kernel as `fd`. 0: it has; a negative errno: it goes
  * on with us. With `config`. */
 int tsock_go_back(struct tsock *t, int fd) MUST_CHECK;
