@@ -183,6 +183,11 @@ stop_server() {
 	wait "$server" 2>/dev/null
 	server=
 }
+# For whoever looks for the reason.
+how_it_is() {
+	"$stats" -p "$server" -v 3 -c 1
+	grep -v '\[VMA_\|VMA INFO: VMA_\|[*]' "$work/a.log" | tail -15
+}
 # run PROGRAM
 run() {
 	local carried bad=0
@@ -191,6 +196,7 @@ run() {
 	carried=$(check_carrier "$1" $a)
 	[ -z "$carried" ] || { echo "$carried"; bad=1; }
 	kill -0 "$server" 2>/dev/null || { cat "$work/words"; bad=1; }
+	[ $bad = 0 ] || how_it_is
 	stop_server
 	! cat "$reports"* 2>/dev/null || bad=1
 	return $bad
