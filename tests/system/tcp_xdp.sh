@@ -76,9 +76,18 @@ except BlockingIOError:
 		{ echo "asked $asked times in $looks looks"; return 1; }
 }
 
+# How many segments the server's kernel has taken for old ones.
+taken_for_old() {
+	ip netns exec $a awk '/^TcpExt:/ {
+			for (i = 2; i <= NF; i++)
+				if (!names) name[i] = $i; else if (name[i] ~ /^PAWS/) sum += $i
+			names = 1
+		} END { print sum }' /proc/net/netstat
+}
 # Where a connection is in TIME_WAIT at its peer, one of another process by the same names
-# is not taken for an old one.
+# is not.
 names_again() {
+	local before=$(taken_for_old)
 	(in_ns $a - timeout -k 5 60 python3 -c "
 import socket
 s = socket.create_server(('10.78.0.1', 7005))
@@ -101,12 +110,7 @@ for port in range(30001, 30017):
     c.close()") </dev/null >"$work/out" 2>&1
 		[ "$(grep -cx "b''" "$work/out")" = 16 ] || { cat "$work/out"; return 1; }
 	done
-	ip netns exec $a awk '/^TcpExt:/ {
-			for (i = 2; i <= NF; i++)
-				if (!names) name[i] = $i; else if (name[i] ~ /^PAWS/) sum += $i
-			names = 1
-		} END { print sum, "taken for old ones" }' /proc/net/netstat >"$work/out"
-	grep -qx '0 taken for old ones' "$work/out" || { cat "$work/out"; return 1; }
+	expect "$(($(taken_for_old) - before)) taken for old ones" "0 taken for old ones"
 }
 
 # A server that may have few fds closes connections whose peers read nothing yet, and exits:
