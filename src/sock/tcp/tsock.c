@@ -441,7 +441,6 @@ static void send_signal(struct tsock *t)
 {
 	int fd = tsock_fd(t), owner = fd < 0 ? 0 : real.fcntl(fd, F_GETOWN);
 
-	t->has_signal = false;
 	if (owner && owner != -1)
 		(void)syscall_raw(SYS_kill, owner, SIGURG, 0, 0, 0, 0);
 }
@@ -449,10 +448,13 @@ static void send_signal(struct tsock *t)
 /* The kernel delivers what is left of an orphan. */
 static void go_after_way(struct tsock *t)
 {
-	enum reason why = t->lost_way;
+	enum reason why;
 	int fd, err;
 
+	tsock_lock(t);
+	why = t->lost_way;
 	t->lost_way = REASON_NONE;
+	tsock_unlock(t);
 	tsock_await_answer(t);
 	mutex_acquire(&t->sock.config);
 	fd = tsock_fd(t);
@@ -466,9 +468,17 @@ static void go_after_way(struct tsock *t)
 
 static void tidy_one(struct tsock *t)
 {
-	if (t->has_signal)
+	bool has_signal, is_gone, has_lost_way;
+
+	tsock_lock(t);
+	has_signal = t->has_signal;
+	t->has_signal = false;
+	is_gone = t->is_gone;
+	has_lost_way = t->lost_way != REASON_NONE;
+	tsock_unlock(t);
+	if (has_signal)
 		send_signal(t);
-	if (t->is_gone) {
+	if (is_gone) {
 		/* the twin of an orphan is about to be closed */
 		mutex_acquire(&t->sock.config);
 		if (t->is_orphan)
@@ -479,7 +489,7 @@ static void tidy_one(struct tsock *t)
 		tsock_give_up(t);
 		if (t->is_orphan)
 			fd_object_put(&t->sock.obj);
-	} else if (t->lost_way != REASON_NONE) {
+	} else if (has_lost_way) {
 		go_after_way(t);
 	}
 }

@@ -530,17 +530,21 @@ static bool is_early(struct tsock *t)
 	return result;
 }
 
-/* The answer is still worth waiting for, until `early_end_ns` that of one that is early. */
+/* The answer is still worth waiting for, until `early_end_ns` that of one that is early.
+ * Another thread may move it meanwhile. */
 static bool is_awaited(struct tsock *t, uint64_t early_end_ns)
 {
-	enum tcp_state state = state_of(t);
+	bool is_opening, has_early;
 	uint64_t began_ns;
 
 	tsock_lock(t);
+	tsock_poll_locked(t);
+	is_opening = t->pcb && tsock_is_opening_state(tcp_state(t->pcb));
+	has_early = t->pcb && tcp_is_early(t->pcb);
 	began_ns = t->began_ns;
 	tsock_unlock(t);
-	return (tsock_is_opening_state(state) && tsock_now(t) - began_ns < ANSWER_NS) ||
-	       (is_early(t) && tsock_now(t) < early_end_ns);
+	return (is_opening && tsock_now(t) - began_ns < ANSWER_NS) ||
+	       (has_early && tsock_now(t) < early_end_ns);
 }
 
 void tsock_await_answer(struct tsock *t)
