@@ -43,11 +43,6 @@ await_server() {
 	cat "$work/server" "$work/log" >&2
 	exit 1
 }
-end_server() {
-	kill "$echo_pid"
-	wait "$echo_pid" 2>/dev/null || true
-	echo_pid=
-}
 # send_syns MAC CNT RATE
 send_syns() {
 	exec ip netns exec $a taskset -c 1 "$flood" v0 "$1" 10.79.0.2 7009 "$2" "$3"

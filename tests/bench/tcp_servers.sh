@@ -68,11 +68,6 @@ serve() {
 	done
 	sleep 0.5
 }
-end_server() {
-	kill "$echo_pid"
-	wait "$echo_pid" 2>/dev/null || true
-	echo_pid=
-}
 
 # ask_wrk WHOSE [ARGUMENT...]: requests per second, and the 99th percentile.
 ask_wrk() {

@@ -21,6 +21,11 @@ clean_up() {
 	ip netns del $b
 	rm -r "$work"
 }
+end_server() {
+	kill "$echo_pid"
+	wait "$echo_pid" 2>/dev/null || true
+	echo_pid=
+}
 trap clean_up EXIT
 trap 'exit 1' HUP INT TERM
 

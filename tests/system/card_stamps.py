@@ -112,6 +112,18 @@ class Seen:
             print("drift_us", last - first)
 
 
+def accept_first(listener):
+    listener.listen()
+    listener.setblocking(False)
+    try:
+        # the first accept makes it accelerated
+        listener.accept()
+    except BlockingIOError:
+        listener.setblocking(True)
+    print("ready", flush=True)
+    return listener.accept()[0]
+
+
 def receive(kind, address, port, *names):
     flags = sum(FLAGS[name] for name in names)
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM if kind == "udp" else
@@ -119,15 +131,7 @@ def receive(kind, address, port, *names):
     s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     s.bind((address, int(port)))
     if kind == "tcp":
-        s.listen()
-        # the first accept makes it accelerated
-        s.setblocking(False)
-        try:
-            s.accept()
-        except BlockingIOError:
-            s.setblocking(True)
-        print("ready", flush=True)
-        s, _ = s.accept()
+        s = accept_first(s)
         s.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPING, flags)
     else:
         s.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPING, flags)
@@ -186,15 +190,7 @@ def accepted(address, port, flags):
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPING, flags)
     listener.bind((address, int(port)))
-    listener.listen()
-    listener.setblocking(False)
-    try:
-        # the first accept makes it accelerated
-        listener.accept()
-    except BlockingIOError:
-        listener.setblocking(True)
-    print("ready", flush=True)
-    s, _ = listener.accept()
+    s = accept_first(listener)
     s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return s
 
