@@ -353,6 +353,7 @@ static void in_syn_sent(struct tcp_pcb *pcb, struct tcp_segment *in,
 
 	if (has_ack && in->ack - pcb->snd_nxt > pcb->syn_data) {
 		tcp_reply_reset(pcb->table, &pcb->key, in, now_ns);
+		tcp_timer_hurry_syn(pcb, now_ns);
 		return;
 	}
 	if (in->flags & WIRE_TCP_RST) {

@@ -608,6 +608,8 @@ void tcp_timer_stop(struct tcp_pcb *pcb);
 /* Starts, restarts or stops the retransmission timer as the queue demands. */
 void tcp_timer_rearm_rtx(struct tcp_pcb *pcb, uint64_t now_ns);
 void tcp_timer_set_reorder(struct tcp_pcb *pcb, uint64_t at_ns);
+/* A SYN that nothing has been sent behind yet is sent again at once. */
+void tcp_timer_hurry_syn(struct tcp_pcb *pcb, uint64_t now_ns);
 
 /* Whether the timer is not pending, or set for later than that. */
 static inline bool tcp_timer_is_later(const struct tcp_pcb *pcb,

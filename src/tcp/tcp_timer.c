@@ -9,6 +9,9 @@
 
 #include <errno.h>
 
+/* A SYN behind a reset waits for so long, lest it overtakes. */
+#define SYN_BEHIND_RESET_NS (2 * NS_PER_MS)
+
 static uint64_t earliest(uint64_t a_ns, uint64_t b_ns)
 {
 	if (!a_ns || !b_ns)
@@ -83,6 +86,15 @@ void tcp_timer_rearm_rtx(struct tcp_pcb *pcb, uint64_t now_ns)
 void tcp_timer_set_reorder(struct tcp_pcb *pcb, uint64_t at_ns)
 {
 	set_rtx(pcb, RTX_REORDER, at_ns);
+}
+
+/* The peer has an earlier connection by these names, which our reset ends: the SYN shall
+ * come behind that (RFC 9293 section 3.5.1, figure 9). Whoever forges such answers has it
+ * sent early once. */
+void tcp_timer_hurry_syn(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	if (!pcb->timeouts && pcb->rtx_kind == RTX_TIMEOUT)
+		set_rtx(pcb, RTX_TIMEOUT, MIN(pcb->rtx_at_ns, now_ns + SYN_BEHIND_RESET_NS));
 }
 
 void tcp_timer_restart_keepalive(struct tcp_pcb *pcb, uint64_t now_ns)
