@@ -12,7 +12,7 @@ rows() {
 
 malformed() {
 	rows | awk -F'\t' 'NF != 4 || $1 == "" || $2 == "" ||
-		$3 !~ /^(accelerated|engine|kernel:[A-Z_]+|refused:E[A-Z0-9]+)$/ ||
+		$3 !~ /^(accelerated|mixed|engine|kernel:[A-Z_]+|refused:E[A-Z0-9]+)$/ ||
 		$4 !~ /^[^:]+:[^:]+$/ { print "malformed: " $0 }'
 	rows | cut -f1 | sort | uniq -d | sed 's/^/twice: /'
 }
@@ -107,6 +107,28 @@ missing_tests() {
 	done
 }
 
+# test TAB who carries its segments, where the test says that of each case.
+carriers() {
+	local file name
+	sed -nE 's/^\tSCENARIO\((\w+), (\w+)\),/shim\/tcp:\1\t\L\2/p' tests/shim/tcp_*.c
+	for file in $(grep -l "^carriers='" tests/system/*.sh); do
+		name=${file#tests/}
+		sed -nE "/^carriers='/,/^'/s|^(\w+) +(ours\|kernel\|mixed)$|${name%.sh}:\1\t\2|p" "$file"
+	done | sed -E '/^system\/tcp_faults:/{p;s//system\/tcp_faults_mlx5:/p;s/_mlx5:/_verbs:/}
+		/^system\/tcp_xdp:/{p;s//system\/tcp_mlx5:/p;s/_mlx5:/_verbs:/}'
+}
+
+# What a test finds to be ours is accelerated, what it finds with the kernel is the kernel's;
+# of both, a row may name the reason why the kernel has its part.
+other_carriers() {
+	join -t $'\t' <(carriers | sort -u) \
+		<(rows | awk -F'\t' -v OFS='\t' '{ print $4, $3, $1 }' | sort) |
+		awk -F'\t' '$2 == "ours" && $3 != "accelerated" ||
+			$2 == "kernel" && $3 !~ /^kernel:/ ||
+			$2 == "mixed" && $3 !~ /^(mixed|kernel:)/ {
+				print $4 " is " $3 ", but " $1 " finds it " $2 }'
+}
+
 # Scripts of segments say which rows they show.
 unknown_rows() {
 	grep -oP '^row +\K\S+' tests/engine/segments/*.tcp | sort -u |
@@ -142,6 +164,7 @@ expect_nothing() {
 tap_check rows_are_complete expect_nothing malformed
 tap_check reasons_exist expect_nothing unknown_reasons
 tap_check tests_exist expect_nothing missing_tests
+tap_check carriers_agree expect_nothing other_carriers
 tap_check scripts_show_rows expect_nothing unknown_rows
 tap_check tcp_rows_have_scripts expect_nothing unscripted_rows
 tap_end

@@ -120,6 +120,9 @@ static bool is_of_the_moment(const struct number *n, bool is_connected)
 		return false;
 	if (n->level == SOL_SOCKET)
 		return n->option == SO_SNDBUF || n->option == SO_RCVBUF;
+	/* the kernel tells it while the socket remembers a route */
+	if (n->level == IPPROTO_IP)
+		return n->option == IP_MTU;
 	return n->level == IPPROTO_TCP &&
 	       (n->option == TCP_QUICKACK || n->option == TCP_MAXSEG ||
 		n->option == TCP_WINDOW_CLAMP);
@@ -647,7 +650,7 @@ static void who_is_at_the_other_end(void)
 
 const struct scenario option_scenarios[] = {
 	SCENARIO(options_of_fresh_sockets, OURS),
-	SCENARIO(options_of_connections, KERNEL),
+	SCENARIO(options_of_connections, MIXED),
 	SCENARIO(options_of_listeners, OURS),
 	SCENARIO(values_out_of_range, OURS),
 	SCENARIO(lengths_of_options, OURS),
@@ -663,6 +666,6 @@ const struct scenario option_scenarios[] = {
 	SCENARIO(bound_to_a_device, KERNEL),
 	SCENARIO(paced, OURS),
 	SCENARIO(time_limits, OURS),
-	SCENARIO(who_is_at_the_other_end, KERNEL),
+	SCENARIO(who_is_at_the_other_end, MIXED),
 	SCENARIO_END,
 };

@@ -740,7 +740,7 @@ const struct scenario wait_scenarios[] = {
 	SCENARIO(closed_under_an_accept, OURS),
 	SCENARIO(closed_under_a_connect, OURS),
 	SCENARIO(replaced_under_a_reader, OURS),
-	SCENARIO(closed_under_a_poll, KERNEL),
+	SCENARIO(closed_under_a_poll, MIXED),
 	SCENARIO(number_changes_under_a_poll, OURS),
 	SCENARIO(copies_share_the_connection, OURS),
 	SCENARIO(interrupted_by_a_signal, OURS),

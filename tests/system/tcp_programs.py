@@ -5,6 +5,7 @@
 #   tcp_programs.py serve ADDRESS PORT      lines come back in capitals, by asyncio
 #   tcp_programs.py ask ADDRESS PORT CNT    so many connections at once
 #   tcp_programs.py fetch URL CNT           by urllib, four at a time
+#   tcp_programs.py session URL CNT         by requests, each thing so often
 #   tcp_programs.py bytes FILE              in which directions iperf3 has received some
 import asyncio
 import concurrent.futures
@@ -55,6 +56,25 @@ def fetch(url, cnt):
         print(sorted(set(pool.map(one, range(cnt)))), cnt)
 
 
+def converse_by_requests(url, cnt):
+    import requests
+    sums = set()
+    with requests.Session() as session:
+        for _ in range(cnt):
+            answer = session.get(url + "/index.html", timeout=20)
+            sums.add((answer.status_code, hashlib.md5(answer.content).hexdigest()))
+            with session.get(url + "/big", stream=True, timeout=20) as answer:
+                total = hashlib.md5()
+                for piece in answer.iter_content(70000):
+                    total.update(piece)
+                sums.add((answer.status_code, total.hexdigest()))
+            # nginx refuses it, once all of it has come
+            answer = session.post(url + "/index.html", timeout=20,
+                                  data=iter([b"x" * 10000] * 50))
+            sums.add(answer.status_code)
+    print(sorted(map(str, sums)))
+
+
 def check_bytes(path):
     report = json.load(open(path))
     if "error" in report:
@@ -72,5 +92,7 @@ elif what == "ask":
     asyncio.run(ask(rest[0], int(rest[1]), int(rest[2])))
 elif what == "fetch":
     fetch(rest[0], int(rest[1]))
+elif what == "session":
+    converse_by_requests(rest[0], int(rest[1]))
 elif what == "bytes":
     check_bytes(rest[0])

@@ -27,8 +27,11 @@ git             mixed
 java            mixed
 sockperf        mixed
 haproxy         mixed
+requests        ours
+netpipe         mixed
+go              mixed
 '
-slow='java sockperf haproxy'
+slow='java sockperf haproxy netpipe go'
 
 make_files() {
 	mkdir -p "$work/html" &&
@@ -234,6 +237,60 @@ program_git() {
 	git -C "$work/two" log --oneline | cut -d' ' -f2
 }
 
+# A session over kept connections, what is sent in chunks, and an answer as it comes.
+program_requests() {
+	start_nginx
+	ask $helper session http://10.78.0.1 4
+}
+# It doubles sizes, and checks nothing but that they come back.
+program_netpipe() {
+	serve NPtcp -u 50000 -n 20 -o /dev/null
+	await_port 5002
+	ask NPtcp -h 10.78.0.1 -u 50000 -n 20 -o /dev/null | grep -c Mbps
+}
+# Go asks the kernel itself, so its ends are the kernel's: it is a peer of ours.
+program_go() {
+	cat >"$work/peer.go" <<-'GO'
+		package main
+
+		import (
+			"crypto/md5"
+			"fmt"
+			"io"
+			"net"
+			"net/http"
+			"os"
+		)
+
+		func serve() {
+			listener, err := net.Listen("tcp", "10.78.0.1:7005")
+			if err != nil { panic(err) }
+			for {
+				c, err := listener.Accept()
+				if err != nil { panic(err) }
+				go func() { io.Copy(c, c); c.Close() }()
+			}
+		}
+
+		func main() {
+			if len(os.Args) > 1 { serve() }
+			for i := 0; i < 20; i++ {
+				answer, err := http.Get("http://10.78.0.1/big")
+				if err != nil { fmt.Println(err); return }
+				sum := md5.New()
+				n, err := io.Copy(sum, answer.Body)
+				fmt.Printf("%d %x %v\n", n, sum.Sum(nil), err)
+			}
+		}
+	GO
+	GOCACHE=$work/go go build -o "$work/peer" "$work/peer.go"
+	start_nginx
+	ask "$work/peer"
+	serve "$work/peer" serve
+	await_port 7005 blocking
+	ask socat -u OPEN:"$work/html/big" TCP:10.78.0.1:7005,shut-down
+	ask sh -c "socat -t 20 - TCP:10.78.0.1:7005 <$work/html/big | md5sum"
+}
 program_java() {
 	cat >"$work/Echo.java" <<-'JAVA'
 		import java.io.*;
