@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A process that keeps rights for this one, which is about to give them up: those to give
- * connections back to the kernel (sock/tcp/tcp_right.h), and to drive interfaces
+ * connections back to the kernel (sock/tcp_right.h), and to drive interfaces
  * (dev/xdp/steer_load.h). It is the program tools/vma_way_back; os/keeper_abi.h has what it
  * does. The program does not notice it: it has no descriptor of it, hears of no child, and
  * the keeper ends with the last process that has the socket to it.

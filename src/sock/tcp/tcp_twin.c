@@ -21,7 +21,7 @@
 #include "fd/fd_table.h"
 #include "os/inside.h"
 #include "os/real.h"
-#include "sock/tcp/tcp_right.h"
+#include "sock/tcp_right.h"
 #include "sock/tcp/tsock_priv.h"
 #include "sock/user_msg.h"
 

@@ -18,7 +18,7 @@
 #include "os/inside.h"
 #include "pkt/wire.h"
 #include "sock/kin.h"
-#include "sock/tcp/tcp_right.h"
+#include "sock/tcp_right.h"
 #include "sock/tcp/tcp_twin.h"
 #include "sock/tcp/tcp_way_back.h"
 #include "sock/tcp/tsock_priv.h"
