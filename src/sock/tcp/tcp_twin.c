@@ -666,15 +666,13 @@ int tcp_twin_begin_ended(struct tcp_twin *twin, int fd, const struct flow_key *k
 	return begin(twin, true);
 }
 
-int tcp_twin_begin_over(struct tcp_twin *twin, int fd, const struct tcp_pcb *pcb,
-			uint64_t now_ns)
+int tcp_twin_begin_over(struct tcp_twin *twin, int fd, const struct tcp_waiting *waiting,
+			const struct tcp_pcb *pcb)
 {
-	int err;
-
-	*twin = (struct tcp_twin){ .fd = fd, .key = tcp_key(pcb), .pcb = pcb,
-				   .is_over = true, .rcv.size = -1, .snd.size = -1 };
-	err = tcp_get_repair(pcb, &twin->state, now_ns);
-	return err ? err : begin(twin, true);
+	*twin = (struct tcp_twin){ .fd = fd, .key = &waiting->key, .pcb = pcb,
+				   .state = waiting->repair, .is_over = true,
+				   .rcv.size = -1, .snd.size = -1 };
+	return begin(twin, true);
 }
 
 int tcp_twin_hear(struct tcp_twin *twin)
