@@ -559,6 +559,24 @@ def crowd():
     say("helpers", len(helper), helpers(of) == helper)
 
 
+def drops_later():
+    """Children give up their rights when their parent has a helper already: one beside the
+    parent, one in a namespace of its own, which it has entered unseen."""
+    def beside():
+        os.setuid(NOBODY)
+        say("beside", len(helpers()), len(helpers(of)))
+
+    def elsewhere():
+        if ctypes.CDLL("libc.so.6", use_errno=True).unshare(0x40000000) != 0:  # CLONE_NEWNET
+            raise OSError(ctypes.get_errno(), "unshare")
+        os.setuid(NOBODY)
+        say("elsewhere", len(helpers()), len(helpers(of)))
+
+    of = os.getpid()
+    s = connected()
+    say("ended", forked(beside), forked(elsewhere), "echo", echoed(s, 10))
+
+
 def closes_unseen():
     """The library's own descriptors are closed past it, and their numbers are the program's."""
     libc = ctypes.CDLL("libc.so.6")
@@ -773,7 +791,7 @@ def any_request():
 cases = {f.__name__: f for f in (
     rights_first, mate, dropped_and_killed, forked_later, worker, other_namespace,
     generations, becomes_another, ends_with_much, survivors, parent_is_killed,
-    child_without_helper, crowd, closes_unseen, strict, entry, any_request,
+    child_without_helper, crowd, drops_later, closes_unseen, strict, entry, any_request,
     goes_on, comes_back, comes_back_with_rights, reaper, goes_unnoticed, unseen,
     another_helper, no_helper_wanted, killed_helper, stays, ends_full, reads_late)}
 cases[case]()

@@ -308,6 +308,12 @@ many_children_ask_at_once() {
 	says "children 900" "helpers 1 True"
 }
 
+# Who inherits a helper needs none of his own, but for another namespace.
+children_that_drop_later() {
+	run a.log drops_later VMA_WAY_BACK=helper
+	says "beside 0 1" "elsewhere 1 1" "ended 0 0 echo 10"
+}
+
 # Descriptors of the library that the program closes past it are not written to.
 closed_past_the_library() {
 	run a.log closes_unseen
@@ -398,7 +404,7 @@ for case in ${CASES:-connections_stay_ours without_a_helper_they_go_back \
 	without_a_helper_nothing_is_opened started_without_rights \
 	helper_of_interfaces_is_killed child_of_one_without_rights childs_connection_goes_back \
 	childs_connection_is_handed_on child_ends_with_much parent_ends_first parent_is_killed \
-	child_whose_helper_is_killed many_children_ask_at_once closed_past_the_library \
+	child_whose_helper_is_killed many_children_ask_at_once children_that_drop_later closed_past_the_library \
 	workers_have_their_own \
 	filters_that_cannot_be_seen no_helper_by_rules another_namespace helper_is_strict \
 	helper_serves_many helper_takes_any_request helper_alone_says_what_it_is}; do
