@@ -671,6 +671,7 @@ void network_rights_changed(bool may_go_back)
 
 void network_forked_first(void)
 {
+	right_keeper_forked_first();
 	sock_kinds_forked_first();
 }
 

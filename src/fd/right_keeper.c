@@ -19,24 +19,45 @@
 #include "os/real.h"
 #include "os/rights.h"
 
-/* How long it may take to be ready, and to answer; a busy kernel takes its time to verify a
- * program. */
-enum { PATIENCE_SEC = 2, PATIENCE_OPENING_SEC = 10 };
+/* How long it may take to be ready, and to answer: a busy kernel takes its time to verify a
+ * program, and other processes may have asked before. */
+enum { PATIENCE_SEC = 10 };
 
 static struct {
 	/* One question at a time; also for who starts it. */
 	struct mutex lock;
-	_Atomic int fd; /* -1: there is none */
-} keeper = { MUTEX_INIT(LOCK_RANK_RIGHT_KEEPER), -1 };
+	/* The entry, which all have that it is for; -1: there is none. */
+	_Atomic int entry;
+	/* -1: this process has asked for nothing so far */
+	_Atomic int channel;
+	/* An older process of the program has started it. */
+	bool is_inherited;
+	/* the entry, for the time of a fork; or -1 */
+	int kept;
+} keeper = { .lock = MUTEX_INIT(LOCK_RANK_RIGHT_KEEPER),
+	     .entry = -1,
+	     .channel = -1,
+	     .kept = -1 };
 
 bool right_keeper_is_there(void)
 {
-	return atomic_load_explicit(&keeper.fd, memory_order_relaxed) >= 0;
+	return atomic_load_explicit(&keeper.entry, memory_order_relaxed) >= 0;
+}
+
+void right_keeper_forked_first(void)
+{
+	int fd = atomic_load(&keeper.entry);
+
+	keeper.kept = fd < 0 ? -1 : real.fcntl(fd, F_DUPFD_CLOEXEC, 3);
 }
 
 void right_keeper_forked(void)
 {
 	mutex_init(&keeper.lock, LOCK_RANK_RIGHT_KEEPER);
+	keeper.is_inherited = true;
+	if (keeper.kept >= 0 && fd_internal_adopt(keeper.kept, &keeper.entry) != 0)
+		inside_close(keeper.kept);
+	keeper.kept = -1;
 }
 
 /* -- what it says ---------------------------------------------------------------------- */
@@ -60,14 +81,14 @@ static void take_fds(struct msghdr *msg, struct heard *heard)
 		fd_table_forget(heard->fds[i]);
 }
 
-static int hear(int fd, int patience_sec, struct heard *heard)
+static int hear(int fd, struct heard *heard)
 {
 	union {
 		struct cmsghdr first;
 		char room[CMSG_SPACE(KEEPER_FDS_MAX * sizeof(int))];
 	} control;
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
-	struct timespec patience = { .tv_sec = patience_sec };
+	struct timespec patience = { .tv_sec = PATIENCE_SEC };
 	struct iovec iov = { &heard->word, sizeof(heard->word) };
 	struct msghdr msg = { .msg_iov = &iov,
 			      .msg_iovlen = 1,
@@ -89,6 +110,24 @@ static int hear(int fd, int patience_sec, struct heard *heard)
 		return (int)n;
 	take_fds(&msg, heard);
 	return n == sizeof(heard->word) ? 0 : -EPIPE;
+}
+
+static int hear_that_it_is_ready(int channel)
+{
+	struct heard heard;
+	int err = hear(channel, &heard);
+
+	return !err && heard.word != KEEPER_ABI ? -EPROTO : err;
+}
+
+/* A pair of sockets of which one end becomes the keeper's. */
+static int make_pair(int ends[2])
+{
+	if (real.socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+		return -errno;
+	fd_table_forget(ends[0]);
+	fd_table_forget(ends[1]);
+	return 0;
 }
 
 /* -- starting it --------------------------------------------------------------------- */
@@ -114,12 +153,15 @@ static void keep_rights(void)
 }
 
 /* In the child, which is a copy of one thread of the program: system calls alone. */
-static _Noreturn void become_keeper(const char *path, int channel, char *name)
+static _Noreturn void become_keeper(const char *path, int channel, int entry, char *name)
 {
 	char *args[] = { name, NULL }, *env[] = { NULL };
 
-	(void)syscall_raw(SYS_dup3, channel, 0, 0, 0, 0, 0);
-	(void)syscall_raw(SYS_close_range, 1, ~0u, 0, 0, 0, 0);
+	/* Whatever the program has closed, the second end of a pair is never 0, and that of the
+	 * second pair never 1. */
+	(void)syscall_raw(SYS_dup3, channel, KEEPER_CHANNEL, 0, 0, 0, 0);
+	(void)syscall_raw(SYS_dup3, entry, KEEPER_ENTRY, 0, 0, 0, 0);
+	(void)syscall_raw(SYS_close_range, KEEPER_ENTRY + 1, ~0u, 0, 0, 0, 0);
 	keep_rights();
 	(void)syscall_raw(SYS_execve, (long)path, (long)args, (long)env, 0, 0, 0);
 	(void)syscall_raw(SYS_exit_group, 1, 0, 0, 0, 0, 0);
@@ -131,7 +173,7 @@ static _Noreturn void become_keeper(const char *path, int channel, char *name)
  * and is none that wait() sees without __WCLONE. (An exec makes any child one that it does
  * see.) All signals are blocked before it could get one. 0, or a negative errno.
  */
-static int start(const char *path, int channel, char *name)
+static int start(const char *path, int channel, int entry, char *name)
 {
 	sigset_t all, old;
 	long pid;
@@ -142,7 +184,7 @@ static int start(const char *path, int channel, char *name)
 	pid = syscall_raw(SYS_clone, 0, 0, 0, 0, 0, 0);
 	if (pid == 0) {
 		if (syscall_raw(SYS_clone, 0, 0, 0, 0, 0, 0) == 0)
-			become_keeper(path, channel, name);
+			become_keeper(path, channel, entry, name);
 		(void)syscall_raw(SYS_exit_group, 0, 0, 0, 0, 0, 0);
 		__builtin_unreachable();
 	}
@@ -168,38 +210,79 @@ static bool adopts_orphans(void)
 static int start_locked(const char *path) REQUIRES(keeper.lock)
 {
 	char name[48];
-	struct heard heard;
-	int ends[2], err;
+	int channel[2], entry[2], err;
 
 	INVARIANT(lock_witness_is_mine(&keeper.lock.witness), "started without the lock");
-	if (real.socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
-		return -errno;
-	fd_table_forget(ends[0]);
-	fd_table_forget(ends[1]);
+	err = make_pair(channel);
+	if (err)
+		return err;
+	err = make_pair(entry);
+	if (err)
+		goto err_close_channel;
 	snprintf(name, sizeof(name), "vma: way back for %d",
 		 (int)syscall_raw(SYS_getpid, 0, 0, 0, 0, 0, 0));
-	err = start(path, ends[1], name);
-	inside_close(ends[1]);
+	err = start(path, channel[1], entry[1], name);
+	inside_close(entry[1]);
+	if (err)
+		goto err_close_entry;
+	inside_close(channel[1]);
+	channel[1] = -1;
+	err = hear_that_it_is_ready(channel[0]);
 	if (!err)
-		err = hear(ends[0], PATIENCE_SEC, &heard);
-	if (!err && heard.word != KEEPER_ABI)
-		err = -EPROTO;
-	if (!err)
-		err = fd_internal_adopt(ends[0], &keeper.fd);
-	if (!err)
+		err = fd_internal_adopt(channel[0], &keeper.channel);
+	if (err)
+		goto err_close_entry;
+	channel[0] = -1;
+	err = fd_internal_adopt(entry[0], &keeper.entry);
+	if (!err) {
+		keeper.is_inherited = false;
 		return 0;
+	}
+	fd_internal_close(&keeper.channel);
+err_close_entry:
 	/* which ends it, too */
-	inside_close(ends[0]);
+	inside_close(entry[0]);
+err_close_channel:
+	for (size_t i = 0; i < ARRAY_LEN(channel); i++)
+		if (channel[i] >= 0)
+			inside_close(channel[i]);
 	return err;
 }
 
-static void forget_dead_locked(void) REQUIRES(keeper.lock)
+static void forget_locked(void) REQUIRES(keeper.lock)
 {
-	struct pollfd pfd = { .fd = atomic_load(&keeper.fd) };
+	INVARIANT(lock_witness_is_mine(&keeper.lock.witness), "forgotten without the lock");
+	fd_internal_close(&keeper.channel);
+	fd_internal_close(&keeper.entry);
+}
+
+/* The entry is of the namespace in which the keeper was started. */
+static bool is_of_this_namespace(int entry)
+{
+	int here = real.socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	uint64_t cookies[2] = { 1, 2 };
+	socklen_t len = sizeof(*cookies);
+	bool is_known;
+
+	if (here < 0)
+		return false;
+	is_known = real.getsockopt(entry, SOL_SOCKET, SO_NETNS_COOKIE, &cookies[0],
+				   &len) == 0 &&
+		   real.getsockopt(here, SOL_SOCKET, SO_NETNS_COOKIE, &cookies[1],
+				   &len) == 0;
+	inside_close(here);
+	return is_known && cookies[0] == cookies[1];
+}
+
+/* One that is dead, or that a child in another namespace has inherited. */
+static void forget_useless_locked(void) REQUIRES(keeper.lock)
+{
+	struct pollfd pfd = { .fd = atomic_load(&keeper.entry) };
 
 	INVARIANT(lock_witness_is_mine(&keeper.lock.witness), "looked without the lock");
-	if (pfd.fd >= 0 && inside_poll(&pfd, 1) > 0)
-		fd_internal_close(&keeper.fd);
+	if (pfd.fd >= 0 && (inside_poll(&pfd, 1) > 0 ||
+			    (keeper.is_inherited && !is_of_this_namespace(pfd.fd))))
+		forget_locked();
 }
 
 int right_keeper_start(bool (*find_program)(const char *name, char *path, size_t size))
@@ -208,7 +291,7 @@ int right_keeper_start(bool (*find_program)(const char *name, char *path, size_t
 	int err = 0;
 
 	mutex_acquire(&keeper.lock);
-	forget_dead_locked();
+	forget_useless_locked();
 	if (!right_keeper_is_there()) {
 		if (adopts_orphans())
 			err = -ECHILD;
@@ -223,26 +306,8 @@ int right_keeper_start(bool (*find_program)(const char *name, char *path, size_t
 
 /* -- asking it ----------------------------------------------------------------------- */
 
-/* The channel is of the namespace in which the keeper was started. */
-static bool is_of_this_namespace(int channel)
-{
-	int here = real.socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	uint64_t cookies[2] = { 1, 2 };
-	socklen_t len = sizeof(*cookies);
-	bool is_known;
-
-	if (here < 0)
-		return false;
-	is_known = real.getsockopt(channel, SOL_SOCKET, SO_NETNS_COOKIE, &cookies[0],
-				   &len) == 0 &&
-		   real.getsockopt(here, SOL_SOCKET, SO_NETNS_COOKIE, &cookies[1],
-				   &len) == 0;
-	inside_close(here);
-	return is_known && cookies[0] == cookies[1];
-}
-
-static int tell_locked(int channel, const struct keeper_request *request, const int *fds)
-	REQUIRES(keeper.lock)
+/* It never waits: of what was told before, all was answered, or is about to be read. */
+static int tell(int fd, const struct keeper_request *request, const int *fds)
 {
 	union {
 		struct cmsghdr first;
@@ -253,7 +318,6 @@ static int tell_locked(int channel, const struct keeper_request *request, const 
 	struct iovec iov = { &copy, sizeof(copy) };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 
-	INVARIANT(lock_witness_is_mine(&keeper.lock.witness), "told without the lock");
 	if (size) {
 		control.first = (struct cmsghdr){ .cmsg_level = SOL_SOCKET,
 						  .cmsg_type = SCM_RIGHTS,
@@ -262,24 +326,68 @@ static int tell_locked(int channel, const struct keeper_request *request, const 
 		msg.msg_control = &control;
 		msg.msg_controllen = CMSG_SPACE(size);
 	}
-	return (int)MIN(inside_sendmsg(channel, &msg, MSG_NOSIGNAL), 0L);
+	return (int)MIN(inside_sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT), 0L);
+}
+
+/* A child makes a channel of its own when it has something to ask. */
+static int join_locked(void) REQUIRES(keeper.lock)
+{
+	const struct keeper_request request = { .op = KEEPER_JOIN };
+	int ends[2], err;
+
+	INVARIANT(lock_witness_is_mine(&keeper.lock.witness), "joined without the lock");
+	err = make_pair(ends);
+	if (err)
+		return err;
+	err = tell(atomic_load(&keeper.entry), &request, &ends[1]);
+	inside_close(ends[1]);
+	if (!err)
+		err = hear_that_it_is_ready(ends[0]);
+	if (!err)
+		err = fd_internal_adopt(ends[0], &keeper.channel);
+	if (err)
+		inside_close(ends[0]);
+	return err;
+}
+
+/* The program may have closed it by a call that we have not seen. */
+static bool has_locked(_Atomic int *fd) REQUIRES(keeper.lock)
+{
+	INVARIANT(lock_witness_is_mine(&keeper.lock.witness), "looked without the lock");
+	if (!fd_internal_is_intact(fd))
+		fd_internal_close(fd);
+	return atomic_load(fd) >= 0;
+}
+
+static bool is_of_any_namespace(const struct keeper_request *request)
+{
+	return request->op == KEEPER_REPAIR || request->op == KEEPER_DROP;
 }
 
 static int ask_locked(const struct keeper_request *request, const int *fds, int *fds_out)
 	REQUIRES(keeper.lock)
 {
 	unsigned cnt = keeper_fds_of_answer(request);
-	bool is_repair = request->op == KEEPER_REPAIR;
-	int channel = atomic_load(&keeper.fd), err;
 	struct heard heard = { .fd_cnt = 0 };
+	int err = 0;
 
 	INVARIANT(lock_witness_is_mine(&keeper.lock.witness), "asked without the lock");
-	if (channel < 0 || (!is_repair && !is_of_this_namespace(channel)))
+	if (!has_locked(&keeper.entry)) {
+		forget_locked();
 		return -EPERM;
-	err = tell_locked(channel, request, fds);
+	}
+	if (!is_of_any_namespace(request) &&
+	    !is_of_this_namespace(atomic_load(&keeper.entry)))
+		return -EPERM;
+	if (!has_locked(&keeper.channel))
+		err = join_locked();
+	/* later there may be room for a channel */
+	if (err == -EMFILE || err == -ENFILE)
+		return err;
 	if (!err)
-		err = hear(channel, is_repair ? PATIENCE_SEC : PATIENCE_OPENING_SEC,
-			   &heard);
+		err = tell(atomic_load(&keeper.channel), request, fds);
+	if (!err)
+		err = hear(atomic_load(&keeper.channel), &heard);
 	if (!err && heard.fd_cnt == (heard.word ? 0 : cnt)) {
 		for (unsigned i = 0; i < heard.fd_cnt; i++)
 			fds_out[i] = heard.fds[i];
@@ -291,7 +399,7 @@ static int ask_locked(const struct keeper_request *request, const int *fds, int 
 	if (!err && !heard.word)
 		return -EMFILE;
 	/* an answer that comes later would be taken for the next one */
-	fd_internal_close(&keeper.fd);
+	forget_locked();
 	log_warn("the helper that gives connections back to the kernel does not answer (%s)%s",
 		 strerror(err ? -err : EPROTO),
 		 rights_is_net_admin() ?

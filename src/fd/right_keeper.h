@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A process that keeps rights for this one, which is about to give them up: those to give
- * connections back to the kernel (sock/tcp/tcp_right.h), and to drive interfaces
+ * connections back to the kernel (sock/tcp_right.h), and to drive interfaces
  * (dev/xdp/steer_load.h). It is the program tools/vma_way_back; os/keeper_abi.h has what it
- * does. The program does not notice it: it has no descriptor of it, hears of no child, and
- * the keeper ends with the last process that has the socket to it.
+ * does. The program does not notice it: it has no descriptor of it, hears of no child. The
+ * keeper is there for the children of the process, too, and ends with the last of them.
  */
 #ifndef FD_RIGHT_KEEPER_H
 #define FD_RIGHT_KEEPER_H
@@ -25,8 +25,8 @@ bool right_keeper_is_there(void);
 /*
  * Asks it. `fds` go with the request, and on success the caller owns `fds_out`; how many
  * there are is the op's (os/keeper_abi.h). The keeper's answer, or -EPERM when there is none:
- * nobody keeps the rights, or those for another network namespace than this one. Without a
- * lock but `config` and the control mutex; it may wait.
+ * nobody keeps the rights, or those for another network namespace than this one. Without the
+ * stack's lock; it may wait.
  */
 int right_keeper_ask(const struct keeper_request *request, const int *fds, int *fds_out)
 	MUST_CHECK;
@@ -39,7 +39,8 @@ static inline int right_keeper_ask_one(const struct keeper_request *request, con
 	return err ? err : fd;
 }
 
-/* In the child of a fork, which has none. */
+/* In the child of a fork, before the internal fds are closed, and after that. */
+void right_keeper_forked_first(void);
 void right_keeper_forked(void);
 
 #endif

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What a program and the process that keeps rights for it (tools/vma_way_back) say to each
- * other, over a socket of packets. The program sends a request with descriptors; the answer
- * is 0 with descriptors, or a negative errno without. The program may have no right any more,
- * so a request is checked as the word of a stranger: it chooses among a few things, and
- * brings nothing that the keeper would run.
+ * other, over a socket of packets, the channel. The program sends a request with descriptors;
+ * the answer is 0 with descriptors, or a negative errno without. The program may have no right
+ * any more, so a request is checked as the word of a stranger: it chooses among a few things,
+ * and brings nothing that the keeper would run.
+ *
+ * Each process has a channel of its own, so that none can answer for the keeper in what
+ * another one asks. The children of the one that has started it have the entry in common: a
+ * socket of packets, too, over which nothing is answered, and which takes channels alone.
  */
 #ifndef OS_KEEPER_ABI_H
 #define OS_KEEPER_ABI_H
@@ -20,8 +24,11 @@
  * steering programs handle pointers the last. */
 static const int keeper_rights[] = { CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF, CAP_PERFMON };
 
-/* The keeper's first word, without being asked: it is ready. */
-enum { KEEPER_ABI = 2 };
+/* The keeper's first word on a channel, without being asked: it is ready. */
+enum { KEEPER_ABI = 3 };
+
+/* What it has at its start. */
+enum { KEEPER_CHANNEL, KEEPER_ENTRY };
 
 enum keeper_op {
 	/* Switches TCP_REPAIR of the socket that comes with it to `value`. */
@@ -36,10 +43,14 @@ enum keeper_op {
 	KEEPER_STEER,
 	/* Attaches the program that comes with it, which must be one of KEEPER_STEER. */
 	KEEPER_ATTACH,
+	/* The filter of guards (os/drop_program.h). */
+	KEEPER_DROP,
+	/* By the entry: a process has the other end of the socket that comes with it. */
+	KEEPER_JOIN,
 	KEEPER_OP_CNT,
 };
 
-/* keeper_request.flags, for the last two. */
+/* keeper_request.flags, for STEER and ATTACH. */
 enum {
 	/* in the driver */
 	KEEPER_NATIVE = 1,
@@ -62,13 +73,14 @@ enum { KEEPER_FDS_MAX = 5 };
 
 static inline unsigned keeper_fds_of_request(const struct keeper_request *r)
 {
-	return r->op == KEEPER_REPAIR || r->op == KEEPER_ATTACH;
+	return r->op == KEEPER_REPAIR || r->op == KEEPER_ATTACH || r->op == KEEPER_JOIN;
 }
 
 static inline unsigned keeper_fds_of_answer(const struct keeper_request *r)
 {
 	switch (r->op) {
 	case KEEPER_REPAIR:
+	case KEEPER_JOIN:
 		return 0;
 	case KEEPER_STEER:
 		return KEEPER_FDS_MAX;

@@ -22,6 +22,7 @@
 #include "os/file.h"
 #include "os/inside.h"
 #include "sock/sock.h"
+#include "sock/tcp_right.h"
 
 /* What a child asks for. It had a copy of the parent's memory, so it knows the object by
  * its address there; the parent believes it only what its own table says, too. */
@@ -415,8 +416,8 @@ static bool ask(struct heir *h)
 }
 
 /* The parent was killed, and the connection died with it: the socket says so, and is a
- * fresh one for who connects it again. Without the right it stays in repair, in which the
- * kernel would speak of permission. */
+ * fresh one for who connects it again. Where nobody has the right it stays in repair, in which
+ * the kernel would speak of permission. */
 static void dissolve(int fd)
 {
 	struct sockaddr nobody = { .sa_family = AF_UNSPEC };
@@ -424,7 +425,7 @@ static void dissolve(int fd)
 
 	(void)syscall_raw(SYS_connect, fd, (long)&nobody, sizeof(nobody), 0, 0, 0);
 	(void)!real.setsockopt(fd, SOL_SOCKET, SO_DETACH_FILTER, &off, sizeof(off));
-	(void)!real.setsockopt(fd, IPPROTO_TCP, TCP_REPAIR, &off, sizeof(off));
+	(void)!tcp_right_switch(fd, off);
 	log_dbg("fd %d: the process that had the connection was killed", fd);
 }
 

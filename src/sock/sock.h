@@ -62,7 +62,7 @@ struct sock_tcp_params {
 	uint32_t merges_max;
 };
 
-/* Who has the right to give connections back (sock/tcp/tcp_right.h): the process; a helper
+/* Who has the right to give connections back (sock/tcp_right.h): the process; a helper
  * once the process gives it up; a helper from the first connection on; or nobody, since none
  * shall go back. */
 enum sock_right_keeper {

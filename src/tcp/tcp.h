@@ -829,6 +829,18 @@ struct pkt *tcp_run_next(const struct tcp_pcb *pcb, const struct pkt *pkt,
 size_t tcp_build_of_peer(const struct tcp_pcb *pcb, uint8_t *to, uint32_t seq,
 			 bool has_fin, uint64_t now_ns);
 
+/* One in TIME_WAIT, which may have no pcb any more, and what a kernel's socket is told to wait
+ * in its place: our end is acknowledged, the peer's has come. */
+struct tcp_waiting {
+	struct flow_key key;
+	struct tcp_repair repair;
+};
+/* Those that have waited for at most `age_ns`, the latest first: how many of at most `max`. */
+unsigned tcp_get_waiting(const struct tcp_table *table, struct tcp_waiting *out, unsigned max,
+			 uint64_t age_ns, uint64_t now_ns);
+/* The peer's end as it would repeat it, without checksum. Returns its length, at most 60. */
+size_t tcp_build_end_of_peer(const struct tcp_waiting *waiting, uint8_t *to);
+
 /* Segments that came while it stood still, in their order, and that the kernel is to have
  * now. Takes out, and puts, the acknowledgments that tell it nothing, because a later one
  * among them says the same and more. */

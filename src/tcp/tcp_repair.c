@@ -194,6 +194,29 @@ size_t tcp_build_of_peer(const struct tcp_pcb *pcb, uint8_t *to, uint32_t seq,
 	return len;
 }
 
+size_t tcp_build_end_of_peer(const struct tcp_waiting *waiting, uint8_t *to)
+{
+	const struct tcp_repair *r = &waiting->repair;
+	struct tcp_options options = {
+		.has_ts = r->has_timestamps,
+		.ts_val = r->ts_recent,
+		.ts_ecr = r->ts_next,
+	};
+	struct wire_tcp *header = (void *)to;
+	size_t len = sizeof(*header);
+
+	len += tcp_options_build(to + len, &options);
+	*header = (struct wire_tcp){
+		.src_port = waiting->key.remote_port,
+		.dst_port = waiting->key.local_port,
+		.seq = htobe32(r->rcv_nxt),
+		.ack = htobe32(r->snd_una + 1),
+		.offset_ae = (uint8_t)(len << 2),
+		.flags = WIRE_TCP_ACK | WIRE_TCP_FIN,
+	};
+	return len;
+}
+
 /* ---- what came meanwhile ---- */
 
 /* A segment that acknowledges, and does nothing else. */

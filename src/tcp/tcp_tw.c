@@ -296,13 +296,18 @@ void tcp_tw_add(struct tcp_table *table, const struct tcp_pcb *pcb,
 	stay(tw, index, now_ns);
 }
 
+static uint32_t stamp(const struct tcp_table *table, const struct flow_key *key,
+		      uint64_t now_ns)
+{
+	return ms_of(now_ns) + tcp_ts_offset(table, key);
+}
+
 static void answer(struct tcp_table *table, const struct flow_key *key,
 		   const struct tcp_tw *e, uint64_t now_ns)
 {
 	struct tcp_options options = {
 		.has_ts = e->earlier_flags & TW_HAS_TS,
-		.ts_val = (uint32_t)(now_ns / NS_PER_MS) +
-			  tcp_ts_offset(table, key),
+		.ts_val = stamp(table, key, now_ns),
 		.ts_ecr = e->ts_recent,
 	};
 
@@ -425,6 +430,46 @@ bool tcp_tw_may_choose(const struct tcp_table *table,
 bool tcp_tw_has(const struct tcp_table *table, const struct flow_key *key)
 {
 	return find(table->tw, key) != NOBODY;
+}
+
+/* Nobody reads or writes any more; windows have to be such as the kernel takes. */
+unsigned tcp_get_waiting(const struct tcp_table *table, struct tcp_waiting *out, unsigned max,
+			 uint64_t age_ns, uint64_t now_ns)
+{
+	const struct tcp_tw_table *tw = table->tw;
+	uint32_t from_ms = ms_of(now_ns - age_ns + table->params.time_wait_ns);
+	uint32_t index = tw->last;
+	unsigned cnt;
+
+	for (cnt = 0; cnt < max && index != NOBODY; cnt++) {
+		const struct tcp_tw *e = entry(tw, index);
+		struct flow_key key = key_of(e);
+		uint32_t rcv_nxt = e->rcv_nxt - 1;
+
+		if (seq_before(e->expires_ms, from_ms))
+			break;
+		out[cnt] = (struct tcp_waiting){
+			.key = key,
+			.repair = {
+				.snd_una = e->snd_nxt - 1,
+				.fin = TCP_FIN_ACKED,
+				.rcv_nxt = rcv_nxt,
+				.has_fin = true,
+				.mss_peer = 536,
+				.has_timestamps = e->earlier_flags & TW_HAS_TS,
+				.ts_next = (stamp(table, &key, now_ns) + 1) &
+					   ~UINT32_C(1),
+				.ts_recent = e->ts_recent,
+				.snd_wl1 = rcv_nxt,
+				.snd_wnd = 1,
+				.snd_wnd_max = 1,
+				.rcv_wnd = UINT16_MAX,
+				.rcv_wup = rcv_nxt,
+			},
+		};
+		index = earlier(e);
+	}
+	return cnt;
 }
 
 uint32_t tcp_tw_cnt(const struct tcp_table *table)

@@ -149,6 +149,48 @@ TEST(each_of_many_in_time_wait_is_found)
 	peer_teardown();
 }
 
+/* For a kernel's socket that is to wait in our place: the latest first, not those that are too
+ * old, and with the numbers that its answers have to have. */
+TEST(who_waits_is_told)
+{
+	static struct tcp_waiting waiting[CONNS];
+	const uint64_t second = NS_PER_SEC;
+	uint8_t bytes[60];
+	const struct wire_tcp *end = (const void *)bytes;
+
+	listening();
+	CHECK_EQ(tcp_get_waiting(peer.table, waiting, CONNS, second, peer.now_ns), 0);
+	for (int i = 0; i < 20; i++) {
+		open_conn(i);
+		close_conn(i);
+		if (i == 4)
+			peer_advance_ms(2000);
+	}
+	CHECK_EQ(tcp_get_waiting(peer.table, waiting, 3, second, peer.now_ns), 3);
+	CHECK_EQ(tcp_get_waiting(peer.table, waiting, CONNS, 3 * second, peer.now_ns), 20);
+	CHECK_EQ(tcp_get_waiting(peer.table, waiting, CONNS, second, peer.now_ns), 15);
+	for (int i = 0; i < 15; i++) {
+		const struct tcp_repair *r = &waiting[i].repair;
+
+		use(19 - i);
+		CHECK(flow_key_eq(&waiting[i].key, &peer.key));
+		CHECK_EQ(tcp_build_end_of_peer(&waiting[i], bytes),
+			 sizeof(*end) + 12 * r->has_timestamps);
+		/* as it stands in the table, the peer's end is answered by the numbers behind it */
+		peer.looked_at = peer.sent_cnt;
+		peer_send(F | A, P, U + 1, 0);
+		CHECK_EQ(peer_next()->seq, r->snd_una + 1);
+		CHECK_EQ(peer.sent[(peer.sent_cnt - 1) % PEER_SENT_MAX].ack, r->rcv_nxt + 1);
+		CHECK_EQ(be32toh(end->seq), r->rcv_nxt);
+		CHECK_EQ(be32toh(end->ack), r->snd_una + 1);
+		CHECK_EQ(end->flags, F | A);
+	}
+	/* that has had them wait from now on */
+	peer_advance_ms(900);
+	CHECK_EQ(tcp_get_waiting(peer.table, waiting, CONNS, second, peer.now_ns), 15);
+	peer_teardown();
+}
+
 TEST(time_wait_is_bounded)
 {
 	peer_defaults();

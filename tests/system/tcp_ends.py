@@ -272,6 +272,26 @@ def over_before_it_is_sent():
     say("recv", result(lambda: s.recv(10)), result(lambda: s.recv(10)))
 
 
+def over_before_exit():
+    """The program ends with it."""
+    s = over()
+    say("recv", result(lambda: s.recv(10)), result(lambda: s.recv(10)))
+    os._exit(0)
+
+
+def over_and_closed():
+    """The program has closed it, and ends."""
+    s = over()
+    say("recv", result(lambda: s.recv(10)), result(lambda: s.recv(10)))
+    s.close()
+
+
+def over_before_it_becomes_another():
+    """The program has closed it, and becomes another."""
+    over_and_closed()
+    os.execve("/bin/true", ["true"], {})
+
+
 # -- Fast Open -----------------------------------------------------------------------------------
 
 
@@ -350,5 +370,6 @@ def waits():
 
 cases = {f.__name__: f for f in (
     sink, answerer, forgetful, interrupted, becomes_another, inherits, becomes_nothing,
-    installs_filter, over_before_exec, reads_on, over_before_fork, over_before_it_is_sent, leaves, hands_on, goes_on, waits)}
+    installs_filter, over_before_exec, reads_on, over_before_fork, over_before_it_is_sent,
+    over_before_exit, over_and_closed, over_before_it_becomes_another, leaves, hands_on, goes_on, waits)}
 cases[case]()

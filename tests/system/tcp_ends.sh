@@ -121,7 +121,7 @@ exec_that_fails_with_what_stays() {
 
 # still_answers CASE: when its program has ended, too, on the kernel and under the library.
 still_answers() {
-	local way there=10.78.0.200
+	local way there=10.78.0.200 ours=${2:-"is the kernel's: .*(handed it on|a child)"}
 	ip -n $a neighbour replace $there dev v0 lladdr "$peer_mac" nud permanent
 	for way in - log/%d.log; do
 		peer forgetful 7203 "$work/go" || return 1
@@ -132,12 +132,15 @@ still_answers() {
 			{ echo "log $way"; cat "$work/peer"; return 1; }
 		end_peer
 	done
-	grep -qhE "is the kernel's: .*(handed it on|a child)" "$work"/log/* ||
+	grep -qhE "$ours" "$work"/log/* ||
 		{ echo "it was not ours before"; grep -h "kernel" "$work"/log/*; return 1; }
 }
 time_wait_at_exec() { still_answers over_before_exec; }
 time_wait_at_fork() { still_answers over_before_fork; }
 time_wait_handed_on() { still_answers over_before_it_is_sent; }
+time_wait_at_exit() { still_answers over_before_exit "is the kernel's: the process ends"; }
+closed_before_exit() { still_answers over_and_closed "1 in TIME_WAIT"; }
+closed_before_exec() { still_answers over_before_it_becomes_another "1 in TIME_WAIT"; }
 
 # -- a SYN with data that nobody has answered --
 
@@ -211,7 +214,8 @@ ip netns exec $b sysctl -qw net.ipv4.conf.v0.rp_filter=1
 peer_mac=$(ip netns exec $b cat /sys/class/net/v0/address)
 for case in ${CASES:-write_is_ended write_is_handled sendfile_is_ended sendfile_is_handled \
 	exec_with_what_stays exec_that_fails_with_what_stays filter_with_what_stays \
-	time_wait_at_exec time_wait_at_fork time_wait_handed_on \
+	time_wait_at_exec time_wait_at_fork time_wait_handed_on time_wait_at_exit \
+	closed_before_exit closed_before_exec \
 	exec_before_the_answer exec_before_the_neighbour wait_that_goes_back exit_before_the_answer}; do
 	tap_check "$case" "$case"
 done

@@ -10,6 +10,7 @@ import errno
 import fcntl
 import os
 import random
+import select
 import signal
 import socket
 import struct
@@ -18,7 +19,9 @@ import sys
 import time
 
 case, peer, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
-NOBODY = 65534
+# What the processes of one user lock in memory the kernel counts together, and forgets a moment
+# after their end.
+NOBODY = int(os.environ.get("NOBODY") or 20000 + os.getpid() % 30000)
 FIOASYNC = 0x5452
 
 
@@ -49,7 +52,7 @@ def say(*words):
     print(*words, flush=True)
 
 
-def helpers():
+def helpers(of=None):
     """The processes that keep a right for this one."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
@@ -58,7 +61,7 @@ def helpers():
                 name = file.read().rstrip(b"\0")
         except OSError:
             continue
-        if name == b"vma: way back for %d" % os.getpid():
+        if name == b"vma: way back for %d" % (of or os.getpid()):
             found.append(int(pid))
     return found
 
@@ -382,14 +385,215 @@ def dropped_and_killed():
     say("datagrams", talked_by_udp(400))
 
 
+# -- children of a process that has given up its rights ----------------------------------------
+
+forks = {"fork": os.fork, "_Fork": ctypes.CDLL(None)._Fork, "vfork": ctypes.CDLL(None).vfork}
+
+
+def forked(what, how="fork"):
+    """Runs that in a child, and says how that has ended."""
+    pid = forks[how]()
+    if pid:
+        return os.waitpid(pid, 0)[1]
+    try:
+        what()
+    except OSError as e:
+        say("failed", e)
+        os._exit(1)
+    os._exit(0)
+
+
 def forked_later():
-    """A child of a process without rights has none, and no helper either."""
+    """It takes the interface in its turn."""
     os.setuid(NOBODY)
-    if os.fork() == 0:
-        say("child", talked_by_udp(100))
+    forked(lambda: say("child", talked_by_udp(100)))
+    say("parent", talked_by_udp(100))
+
+
+def no_child():
+    try:
+        return os.waitpid(-1, os.WNOHANG | 0x40000000)  # __WALL
+    except ChildProcessError:
+        return None
+
+
+def generations():
+    """A connection of the child's goes on in its own child, whichever way that is made."""
+    heard = []
+    signal.signal(signal.SIGCHLD, lambda *_: heard.append(1))
+
+    def grandchild():
+        say("grandchild", echoed(inherited, 10))
+
+    def child():
+        nonlocal inherited
+        inherited = connected()
+        low = sorted(int(fd) for fd in os.listdir("/proc/self/fd") if int(fd) < 1000)
+        say("child", echoed(inherited, 400))
+        say("ended", forked(grandchild, how), "child", echoed(inherited, 10))
+        say("descriptors", sorted(int(fd) for fd in os.listdir("/proc/self/fd")
+                                  if int(fd) < 1000) == low,
+            "others", no_child(), "signals", len(heard))
+
+    os.setuid(NOBODY)
+    how, inherited = os.environ["HOW"], None
+    say("ended", forked(child, how), "others", no_child())
+
+
+def becomes_another():
+    """The child's connection is inherited by exec, and sent to another process."""
+    def child():
+        s = connected()
+        say("child", echoed(s, 10))
+        pair = socket.socketpair()
+        if os.fork() == 0:
+            other = socket.socket(fileno=socket.recv_fds(pair[1], 1, 1)[1][0])
+            say("receiver", echoed(other, 10))
+            os._exit(0)
+        handed_on = connected()
+        socket.send_fds(pair[0], [b"x"], [handed_on.fileno()])
+        os.wait()
+        s.set_inheritable(True)
+        os.execve(sys.executable, [sys.executable, "-c",
+                                   "import socket, sys\n"
+                                   f"s = socket.socket(fileno={s.fileno()})\n"
+                                   "s.sendall(b'after')\n"
+                                   "print('after exec', s.recv(5), flush=True)\n"], {})
+
+    os.setuid(NOBODY)
+    say("ended", forked(child))
+
+
+def ends_with_much():
+    """What a child has written before it ends arrives behind its end."""
+    def child():
+        s = socket.create_connection((peer, port + 3))
+        s.sendall(bytes(3000000))
+        os._exit(0)
+
+    server = socket.create_server((peer, port + 3)) if os.environ.get("SIDE") == "peer" else None
+    if server:
+        say("ready")
+        s, cnt = server.accept()[0], 0
+        while more := len(s.recv(1 << 16)):
+            cnt += more
+            time.sleep(0.001)
+        say("received", cnt)
+        return
+    os.setuid(NOBODY)
+    say("ended", forked(child))
+
+
+def survivors():
+    """The parent ends first; its child closes all that it does not know, and goes on."""
+    read_end, write_end = os.pipe()
+    os.setuid(NOBODY)
+    if os.fork():
+        os._exit(0)
+    os.close(write_end)
+    while os.getppid() != 1:
+        time.sleep(0.01)
+    os.closerange(3, 70000)
+    s = connected()
+    say("child", echoed(s, 400))
+    say("ended", forked(lambda: say("grandchild", echoed(s, 10))))
+    say("child", echoed(s, 10))
+
+
+def parent_is_killed():
+    """The child of a process without rights is told so, and connects its socket again."""
+    s = connected()
+    os.setuid(NOBODY)
+    echoed(s, 10)
+    parent, child = os.getpid(), os.fork()
+    if child:
+        os.waitpid(child, 0)
+    os.kill(parent, signal.SIGKILL)
+    while os.getppid() == parent:
+        time.sleep(0.01)
+    say("recv", refused(lambda: s.recv(10)), refused(lambda: s.recv(10)))
+    s.connect((peer, port))
+    s.sendall(b"echo 0 0\n")
+    say("again", echoed(s, 10))
+
+
+def child_without_helper():
+    """The helper is killed: what the child has goes on, and nothing goes back."""
+    kill = killer()
+    os.setuid(NOBODY)
+    of = os.getpid()
+
+    def child():
+        s = connected()
+        say("child", echoed(s, 10))
+        kill(helpers(of)[0])
+        say("asynchronous", refused(lambda: fcntl.ioctl(s, FIOASYNC, struct.pack("i", 1))))
+        say("child", echoed(s, 200))
+
+    # who kills is a child of the parent
+    pid = os.fork()
+    if pid == 0:
+        os.waitpid = lambda *_: None
+        child()
         os._exit(0)
     os.wait()
-    say("parent", talked_by_udp(100))
+    os.wait()
+
+
+def crowd():
+    """Many children ask at once, of whom one has the interface."""
+    os.setuid(NOBODY)
+    of = os.getpid()
+    helper = helpers(of)
+    gate = os.pipe()
+    for _ in range(30):
+        if os.fork() == 0:
+            os.close(gate[1])
+            os.read(gate[0], 1)
+            s = connected()
+            good = echoed(s, 20)
+            good += forked(lambda: os._exit(echoed(s, 10))) >> 8
+            os._exit(good)
+    os.close(gate[1])
+    say("children", sum(os.wait()[1] >> 8 for _ in range(30)))
+    say("helpers", len(helper), helpers(of) == helper)
+
+
+def drops_later():
+    """Children give up their rights when their parent has a helper already: one beside the
+    parent, one in a namespace of its own, which it has entered unseen."""
+    def beside():
+        os.setuid(NOBODY)
+        say("beside", len(helpers()), len(helpers(of)))
+
+    def elsewhere():
+        if ctypes.CDLL("libc.so.6", use_errno=True).unshare(0x40000000) != 0:  # CLONE_NEWNET
+            raise OSError(ctypes.get_errno(), "unshare")
+        os.setuid(NOBODY)
+        say("elsewhere", len(helpers()), len(helpers(of)))
+
+    of = os.getpid()
+    s = connected()
+    say("ended", forked(beside), forked(elsewhere), "echo", echoed(s, 10))
+
+
+def closes_unseen():
+    """The library's own descriptors are closed past it, and their numbers are the program's."""
+    libc = ctypes.CDLL("libc.so.6")
+    s = connected()
+    before = set(os.listdir("/proc/self/fd"))
+    os.setuid(NOBODY)
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    for fd in set(os.listdir("/proc/self/fd")) - before:
+        if int(fd) > 1000 and os.path.exists(f"/proc/self/fd/{fd}"):
+            libc.dup2(theirs.fileno(), int(fd))
+    ours.settimeout(0.5)
+    say("asynchronous", refused(lambda: fcntl.ioctl(s, FIOASYNC, struct.pack("i", 1))))
+    try:
+        say("told", ours.recv(100))
+    except TimeoutError:
+        say("told nothing")
+    say("echo", echoed(s, 10))
 
 
 def worker():
@@ -418,7 +622,7 @@ def other_namespace():
     say("sent", s.sendto(b"x", ("10.79.0.2", 9)))
 
 
-REPAIR, XSK, ICMP, PASS, STEER, ATTACH = range(6)
+REPAIR, XSK, ICMP, PASS, STEER, ATTACH, DROP, JOIN = range(8)
 
 
 class Helper:
@@ -426,16 +630,28 @@ class Helper:
 
     def __init__(self):
         self.end, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.program = subprocess.Popen([os.environ["HELPER"]], stdin=other)
+        self.entry, others_entry = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.program = subprocess.Popen([os.environ["HELPER"]], stdin=other,
+                                        stdout=others_entry)
         other.close()
+        others_entry.close()
         self.end.settimeout(20)
         self.ready = struct.unpack("i", self.end.recv(100))[0]
 
-    def ask(self, message, fds=()):
+    def ask(self, message, fds=(), channel=None):
         """The answer, and how many descriptors came with it: kept in self.fds."""
-        socket.send_fds(self.end, [message], list(fds))
-        text, self.fds, _, _ = socket.recv_fds(self.end, 100, 20)
+        channel = channel or self.end
+        socket.send_fds(channel, [message], list(fds))
+        text, self.fds, _, _ = socket.recv_fds(channel, 100, 20)
         return struct.unpack("i", text)[0], len(self.fds)
+
+    def join(self, kind=socket.SOCK_SEQPACKET):
+        """Another channel, with its first word; or what it hears instead."""
+        end, other = socket.socketpair(socket.AF_UNIX, kind)
+        socket.send_fds(self.entry, [request(JOIN)], [other.fileno()])
+        other.close()
+        end.settimeout(20)
+        return end, end.recv(100)
 
     def fd_cnt(self):
         return len(os.listdir(f"/proc/{self.program.pid}/fd"))
@@ -482,7 +698,9 @@ def strict():
             ("too long", request(XSK) + b"\0", []),
             ("too short", request(XSK)[:-1], []),
             ("ICMP", request(ICMP), []),
-            ("no such thing", request(6), []),
+            ("no such thing", request(8), []),
+            ("filter", request(DROP), []),
+            ("another channel", request(JOIN), [helper.entry.fileno()]),
             ("no interface", request(STEER, rules=4096), []),
             ("no such sight", request(STEER, ifindex=1, sight=9, rules=4096), []),
             ("too many rules", request(STEER, ifindex=1, rules=1 << 30), []),
@@ -500,6 +718,45 @@ def strict():
     say("nothing is left", helper.has_only(before))
 
 
+def entry():
+    """What it takes there, and for whom it goes on."""
+    helper = Helper()
+    before = helper.fd_cnt()
+    channel, word = helper.join()
+    say("joined", word == struct.pack("i", helper.ready))
+    say("AF_XDP", *helper.ask(request(XSK), channel=channel))
+    close_all(helper.fds)
+    say("no packets", helper.join(socket.SOCK_STREAM)[1])
+    for message, fds in ((request(XSK), []), (request(REPAIR, value=1), [channel.fileno()]),
+                         (request(JOIN), []), (request(JOIN), [channel.fileno()] * 2),
+                         (request(JOIN), [socket.socket().fileno()]),
+                         (request(JOIN), [os.open("/dev/null", os.O_RDWR)]),
+                         (request(JOIN, value=1), [channel.fileno()]), (b"x", [])):
+        socket.send_fds(helper.entry, [message], fds)
+    say("goes on", *helper.ask(request(ICMP)), helper.entry in
+        select.select([helper.entry], [], [], 0)[0])
+    close_all(helper.fds)
+    say("keeps its channels", helper.has_only(before + 1))
+    # somebody who asks and does not listen
+    deaf = helper.join()[0]
+    deaf.settimeout(5)
+    try:
+        while True:
+            deaf.send(request(ICMP))
+    except OSError as e:
+        say("deaf", e.errno in (errno.EPIPE, errno.ECONNRESET))
+    say("others", *helper.ask(request(DROP), channel=channel))
+    close_all(helper.fds)
+    deaf.close()
+    say("keeps its channels", helper.has_only(before + 1))
+    helper.end.close()
+    helper.entry.close()
+    say("for the last one", *helper.ask(request(DROP), channel=channel))
+    close_all(helper.fds)
+    channel.close()
+    say("ended", helper.program.wait(10))
+
+
 def any_request():
     """Whatever comes, it answers, and goes on."""
     seed = int(os.environ.get("SEED") or time.time_ns() % 1000000)
@@ -514,11 +771,12 @@ def any_request():
               socket.socket(socket.AF_INET, socket.SOCK_DGRAM).detach()]
     numbers = [0, 0, 0, 0, 1, 1, 2, 3, 4, 4096, 32768, 1 << 31, (1 << 32) - 1]
     for _ in range(3000):
-        message = struct.pack("6I", chance.choice([0, 1, 2, 3, 4, 5, 6, 1 << 31]),
+        message = struct.pack("6I", chance.choice([0, 1, 2, 3, 4, 5, 6, 7, 8, 1 << 31]),
                               *(chance.choice(numbers) for _ in range(5)))
         if chance.random() < 0.1:
             message = chance.randbytes(chance.randrange(1, 60))
         fds = [chance.choice(things) for _ in range(chance.choice([0, 0, 1, 1, 2, 3, 9]))]
+        socket.send_fds(helper.entry, [message], fds)
         result, cnt = helper.ask(message, fds)
         # what it has made may serve for the next request
         for fd in helper.fds:
@@ -532,7 +790,8 @@ def any_request():
 
 cases = {f.__name__: f for f in (
     rights_first, mate, dropped_and_killed, forked_later, worker, other_namespace,
-    strict, any_request,
+    generations, becomes_another, ends_with_much, survivors, parent_is_killed,
+    child_without_helper, crowd, drops_later, closes_unseen, strict, entry, any_request,
     goes_on, comes_back, comes_back_with_rights, reaper, goes_unnoticed, unseen,
     another_helper, no_helper_wanted, killed_helper, stays, ends_full, reads_late)}
 cases[case]()

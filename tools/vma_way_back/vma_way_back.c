@@ -2,15 +2,17 @@
 /*
  * Keeps rights for a program that is about to give up its own: to switch TCP_REPAIR, without
  * which no accelerated connection can become the kernel's, and to drive interfaces. libvma
- * starts it (fd/right_keeper.h) with a socket as its standard input, over which it does what
- * os/keeper_abi.h says and nothing else: it has no other right, runs in the network namespace
- * in which it was started, loads only what is compiled into it, and has a filter of its system
- * calls. It ends with the last process that has the other end.
+ * starts it (fd/right_keeper.h) with a channel as its standard input and the entry for those of
+ * other processes as its output, over which it does what os/keeper_abi.h says and nothing else:
+ * it has no other right, runs in the network namespace in which it was started, loads only what
+ * is compiled into it, and has a filter of its system calls. It ends with the last process that
+ * has one of the other ends.
  */
 #include "config.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/audit.h>
 #include <linux/bpf.h>
 #include <linux/capability.h>
@@ -24,18 +26,19 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/linux_compat.h"
 #include "dev/pass_program.h"
+#include "os/drop_program.h"
 #include "os/keeper_abi.h"
 #include "os/real.h"
 #include "tools/vma_way_back/steering.h"
-
-enum { CHANNEL = STDIN_FILENO };
 
 /* -- nothing but what it takes ------------------------------------------------------- */
 
@@ -102,7 +105,14 @@ static int filter_calls(void)
 		CALL(SYS_recvmsg),
 		CALL(SYS_sendmsg),
 		CALL(SYS_close),
+		CALL(SYS_epoll_ctl),
+		CALL(SYS_epoll_pwait),
 		CALL(SYS_exit_group),
+		UNLESS(SYS_getsockopt, 4),
+		LOAD_ARGUMENT(1),
+		UNLESS(SOL_SOCKET, 1),
+		ALLOW,
+		REFUSE,
 		UNLESS(SYS_setsockopt, 6),
 		LOAD_ARGUMENT(1),
 		UNLESS(IPPROTO_TCP, 3),
@@ -214,6 +224,8 @@ static int obey(const struct keeper_request *r, const int *fds, int *fds_out)
 		return steering_load(r, fds_out);
 	case KEEPER_ATTACH:
 		return give(steering_attach(r, fds[0]), fds_out);
+	case KEEPER_DROP:
+		return give(drop_program_load(), fds_out);
 	default:
 		return -EINVAL;
 	}
@@ -261,7 +273,8 @@ static void close_all(const int *fds, unsigned cnt)
 		close(fds[i]);
 }
 
-static bool answer(int32_t word, const int *fds, unsigned cnt)
+/* Who does not read answers shall not keep it from the others. */
+static bool answer(int channel, int32_t word, const int *fds, unsigned cnt)
 {
 	struct message m;
 
@@ -273,49 +286,144 @@ static bool answer(int32_t word, const int *fds, unsigned cnt)
 					    .cmsg_len = CMSG_LEN(cnt * sizeof(*fds)) };
 	memcpy(CMSG_DATA(&m.control.first), fds, cnt * sizeof(*fds));
 	m.head.msg_controllen = cnt ? CMSG_SPACE(cnt * sizeof(*fds)) : 0;
-	return sendmsg(CHANNEL, &m.head, MSG_NOSIGNAL) >= 0;
+	return sendmsg(channel, &m.head, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
 }
 
-/* False: the other end is closed. */
-static bool serve(void)
-{
-	int fds[KEEPER_FDS_MAX], made[KEEPER_FDS_MAX];
-	struct keeper_request request;
-	unsigned cnt, made_cnt = 0;
-	struct message m;
-	bool is_told;
-	ssize_t n;
-	int err;
+/* -- those that it serves ------------------------------------------------------------ */
 
-	init_message(&m);
-	n = recvmsg(CHANNEL, &m.head, MSG_CMSG_CLOEXEC);
-	if (n < 0)
-		return errno == EINTR;
-	/* a message of no bytes is no end if it brings descriptors */
-	cnt = fds_of(&m, fds);
-	if (n == 0 && !cnt)
-		return false;
-	err = m.head.msg_flags & MSG_CTRUNC ?
-		      -EINVAL :
-		      keeper_request_parse(m.bytes, (size_t)n, cnt, &request);
-	if (!err)
-		err = obey(&request, fds, made);
-	if (!err)
-		made_cnt = keeper_fds_of_answer(&request);
+/* The entry is one of them. */
+static struct {
+	int epoll;
+	unsigned cnt;
+	unsigned max;
+} channels;
+
+static int socket_option(int fd, int name)
+{
+	int value;
+	socklen_t len = sizeof(value);
+
+	return getsockopt(fd, SOL_SOCKET, name, &value, &len) == 0 ? value : -1;
+}
+
+static bool may_be_channel(int fd)
+{
+	return socket_option(fd, SO_DOMAIN) == AF_UNIX &&
+	       socket_option(fd, SO_TYPE) == SOCK_SEQPACKET;
+}
+
+static int add_channel(int fd)
+{
+	struct epoll_event wish = { .events = EPOLLIN, .data.fd = fd };
+
+	if (channels.cnt >= channels.max)
+		return -EMFILE;
+	if (epoll_ctl(channels.epoll, EPOLL_CTL_ADD, fd, &wish) != 0)
+		return -errno;
+	channels.cnt++;
+	return 0;
+}
+
+static void end_channel(int fd)
+{
+	(void)!epoll_ctl(channels.epoll, EPOLL_CTL_DEL, fd, NULL);
+	close(fd);
+	channels.cnt--;
+}
+
+/* The socket is the keeper's now. Who joins hears of a failure by the end of it. */
+static void join(int fd)
+{
+	if (!may_be_channel(fd) || add_channel(fd) != 0)
+		close(fd);
+	else if (!answer(fd, KEEPER_ABI, NULL, 0))
+		end_channel(fd);
+}
+
+/* What has come by the entry is answered there to nobody. */
+static void serve_entry(const struct keeper_request *request, const int *fds, unsigned cnt)
+{
+	if (request && request->op == KEEPER_JOIN)
+		join(fds[0]);
+	else
+		close_all(fds, cnt);
+}
+
+/* False: who has asked is gone. */
+static bool serve_channel(int channel, const struct keeper_request *request, const int *fds,
+			  unsigned cnt)
+{
+	int made[KEEPER_FDS_MAX], err = request ? obey(request, fds, made) : -EINVAL;
+	unsigned made_cnt = err ? 0 : keeper_fds_of_answer(request);
+	bool is_told;
+
 	close_all(fds, cnt);
-	is_told = answer(err, made, made_cnt);
+	is_told = answer(channel, err, made, made_cnt);
 	close_all(made, made_cnt);
 	return is_told;
 }
 
+/* False: the other end is closed. Of what several processes have each may find it read. */
+static bool serve(int channel)
+{
+	int fds[KEEPER_FDS_MAX];
+	struct keeper_request request;
+	struct message m;
+	bool is_right;
+	unsigned cnt;
+	ssize_t n;
+
+	init_message(&m);
+	n = recvmsg(channel, &m.head, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	if (n < 0)
+		return errno == EINTR || errno == EAGAIN;
+	/* a message of no bytes is no end if it brings descriptors */
+	cnt = fds_of(&m, fds);
+	if (n == 0 && !cnt)
+		return false;
+	is_right = !(m.head.msg_flags & MSG_CTRUNC) &&
+		   keeper_request_parse(m.bytes, (size_t)n, cnt, &request) == 0;
+	if (channel != KEEPER_ENTRY)
+		return serve_channel(channel, is_right ? &request : NULL, fds, cnt);
+	serve_entry(is_right ? &request : NULL, fds, cnt);
+	return true;
+}
+
+static void serve_all(void)
+{
+	struct epoll_event event;
+
+	/* one at a time: the kernel lets them take turns */
+	while (channels.cnt)
+		if (epoll_pwait(channels.epoll, &event, 1, -1, NULL) == 1 &&
+		    !serve(event.data.fd))
+			end_channel(event.data.fd);
+}
+
+/* Half of the descriptors are for what requests bring. */
+static int open_channels(void)
+{
+	struct rlimit limit;
+	int err;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return -errno;
+	limit.rlim_cur = limit.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return -errno;
+	channels.max = (unsigned)MIN(limit.rlim_cur / 2, (rlim_t)INT_MAX);
+	channels.epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (channels.epoll < 0)
+		return -errno;
+	err = add_channel(KEEPER_CHANNEL);
+	return err ? err : add_channel(KEEPER_ENTRY);
+}
+
 int main(void)
 {
-	int type;
-	socklen_t len = sizeof(type);
 	sigset_t all;
 
-	if (getsockopt(CHANNEL, SOL_SOCKET, SO_TYPE, &type, &len) != 0 ||
-	    type != SOCK_SEQPACKET) {
+	if (!may_be_channel(KEEPER_CHANNEL) || !may_be_channel(KEEPER_ENTRY)) {
 		fputs("vma_way_back: libvma starts this program, for processes that give up their rights\n",
 		      stderr);
 		return 2;
@@ -325,11 +433,10 @@ int main(void)
 	(void)setsid();
 	fill_table();
 	steering_prepare();
-	if (keep_rights() != 0 || filter_calls() != 0)
+	if (open_channels() != 0 || keep_rights() != 0 || filter_calls() != 0)
 		return 1;
-	if (!answer(KEEPER_ABI, NULL, 0))
+	if (!answer(KEEPER_CHANNEL, KEEPER_ABI, NULL, 0))
 		_exit(1);
-	while (serve())
-		;
+	serve_all();
 	_exit(0);
 }

@@ -508,18 +508,29 @@ static uint32_t fill_size(const struct xdp_dev *dev)
 /* After the end of the process that had the queues before, they stay busy for some
  * milliseconds; on a busy system, where the kernel's clean-up waits for its turn, for a
  * second and more. Our program is attached, so nobody receives by them. Somebody who says
- * that he has them may be about to end, and is not waited for that long. */
-enum { BUSY_RETRIES = 50, BUSY_RETRIES_OWNERLESS = 5000, BUSY_NAP_US = 1000 };
+ * that he has them may be about to end, and is not waited for that long. In the same way the
+ * memory of a socket counts for its user's limit (without CAP_IPC_LOCK) for a while after the
+ * socket is closed, also that of a try before. */
+enum {
+	BUSY_RETRIES = 50,
+	BUSY_RETRIES_OWNERLESS = 5000,
+	FULL_RETRIES = 250,
+	BUSY_NAP_US = 1000,
+};
 
 static int create_xsk(struct xsk *xsk, const struct xsk_params *params)
 {
 	int err = xsk_create(xsk, params);
+	bool was_busy = err == -EBUSY;
 
-	for (int i = 0; err == -EBUSY && i < BUSY_RETRIES_OWNERLESS; i++) {
-		if (i >= BUSY_RETRIES && owner_ask(params->ifindex))
+	for (int i = 0; (err == -EBUSY || err == -ENOBUFS) && i < BUSY_RETRIES_OWNERLESS;
+	     i++) {
+		if (was_busy ? i >= BUSY_RETRIES && owner_ask(params->ifindex) :
+			       i >= FULL_RETRIES)
 			break;
 		usleep(BUSY_NAP_US);
 		err = xsk_create(xsk, params);
+		was_busy |= err == -EBUSY;
 	}
 	return err;
 }

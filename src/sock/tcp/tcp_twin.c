@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <linux/bpf.h>
 #include <linux/filter.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -19,9 +18,11 @@
 #include "base/syscall_raw.h"
 #include "fd/fd_internal.h"
 #include "fd/fd_table.h"
+#include "fd/right_keeper.h"
+#include "os/drop_program.h"
 #include "os/inside.h"
 #include "os/real.h"
-#include "sock/tcp/tcp_right.h"
+#include "sock/tcp_right.h"
 #include "sock/tcp/tsock_priv.h"
 #include "sock/user_msg.h"
 
@@ -136,7 +137,7 @@ bool tcp_twin_is_guard(int fd)
 /* A filter that takes none of a packet's bytes: one program for all guards. A classic one is
  * compiled for each of them, which takes 6 to 8 % of a server that accepts and closes, and
  * kernels refuse it to a process that has given up its rights. It is for those that have
- * never had CAP_BPF. */
+ * never had CAP_BPF. A child that has no rights has the helper load it. */
 static struct {
 	struct mutex lock;
 	_Atomic int fd; /* -1: not loaded */
@@ -144,22 +145,13 @@ static struct {
 
 static int load_dropper_locked(void) REQUIRES(dropper.lock)
 {
-	static const struct bpf_insn drop[] = {
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
-		{ .code = BPF_JMP | BPF_EXIT },
-	};
-	union bpf_attr attr = {
-		.prog_type = BPF_PROG_TYPE_SOCKET_FILTER,
-		.insns = (uint64_t)(uintptr_t)drop,
-		.insn_cnt = ARRAY_LEN(drop),
-		.license = (uint64_t)(uintptr_t)"Dual BSD/GPL",
-		.prog_name = "vma_dropper",
-	};
+	const struct keeper_request request = { .op = KEEPER_DROP };
 	int fd, err;
 
 	INVARIANT(lock_witness_is_mine(&dropper.lock.witness), "loaded without the lock");
-	fd = (int)syscall_raw(SYS_bpf, BPF_PROG_LOAD, (long)&attr, sizeof(attr), 0,
-			      0, 0);
+	fd = drop_program_load();
+	if (fd == -EPERM)
+		fd = right_keeper_ask_one(&request, NULL);
 	if (fd < 0)
 		return fd;
 	fd_table_forget(fd);
@@ -674,15 +666,13 @@ int tcp_twin_begin_ended(struct tcp_twin *twin, int fd, const struct flow_key *k
 	return begin(twin, true);
 }
 
-int tcp_twin_begin_over(struct tcp_twin *twin, int fd, const struct tcp_pcb *pcb,
-			uint64_t now_ns)
+int tcp_twin_begin_over(struct tcp_twin *twin, int fd, const struct tcp_waiting *waiting,
+			const struct tcp_pcb *pcb)
 {
-	int err;
-
-	*twin = (struct tcp_twin){ .fd = fd, .key = tcp_key(pcb), .pcb = pcb,
-				   .is_over = true, .rcv.size = -1, .snd.size = -1 };
-	err = tcp_get_repair(pcb, &twin->state, now_ns);
-	return err ? err : begin(twin, true);
+	*twin = (struct tcp_twin){ .fd = fd, .key = &waiting->key, .pcb = pcb,
+				   .state = waiting->repair, .is_over = true,
+				   .rcv.size = -1, .snd.size = -1 };
+	return begin(twin, true);
 }
 
 int tcp_twin_hear(struct tcp_twin *twin)

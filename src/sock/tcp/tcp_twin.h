@@ -66,8 +66,8 @@ int tcp_twin_begin_ended(struct tcp_twin *twin, int fd, const struct flow_key *k
 
 /* The same for one in TIME_WAIT, but with its own numbers: our end is sent and not acknowledged,
  * so that the peer's end that acknowledges it brings the twin to TIME_WAIT. */
-int tcp_twin_begin_over(struct tcp_twin *twin, int fd, const struct tcp_pcb *pcb,
-			uint64_t now_ns) MUST_CHECK;
+int tcp_twin_begin_over(struct tcp_twin *twin, int fd, const struct tcp_waiting *waiting,
+			const struct tcp_pcb *pcb) MUST_CHECK;
 
 /* It receives from now on, and sends nothing but acknowledgments. 0 or a negative errno. */
 int tcp_twin_hear(struct tcp_twin *twin) MUST_CHECK;

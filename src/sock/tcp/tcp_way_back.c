@@ -158,10 +158,12 @@ static void forget_error(int fd)
 /* Of one in TIME_WAIT the kernel is to answer the peer's end when that comes once more. It
  * hears it now, and answers: the peer has missed our acknowledgment, or says that it is gone.
  * The repair ends before, since who may bind the port is settled by what the socket is then. */
-static int wait_in_kernel(const struct move *m, int fd)
+static int wait_in_kernel(int fd, const struct tcp_waiting *waiting, const struct tcp_pcb *pcb,
+			  const struct tcp_way_back_ops *ops, void *ctx)
 {
+	uint8_t header[HEADER_MAX];
 	struct tcp_twin twin;
-	int err = tcp_twin_begin_over(&twin, fd, m->pcb, m->now_ns);
+	int err = tcp_twin_begin_over(&twin, fd, waiting, pcb);
 
 	if (err)
 		return err;
@@ -169,7 +171,7 @@ static int wait_in_kernel(const struct move *m, int fd)
 	if (!err)
 		err = tcp_twin_hear(&twin);
 	if (!err)
-		err = give(m, twin.state.rcv_nxt, true, NULL);
+		err = ops->give(ctx, header, tcp_build_end_of_peer(waiting, header), NULL);
 	if (!err && !is_closed(fd))
 		err = -EPROTO;
 	if (err)
@@ -199,9 +201,17 @@ int tcp_way_back_ended(int fd, const struct flow_key *key, const struct tcp_pcb 
 		       int error, const struct tcp_way_back_ops *ops, void *ctx,
 		       uint64_t now_ns)
 {
-	struct move m = { pcb, ops, ctx, now_ns };
+	struct tcp_waiting waiting = { .key = *key };
 
-	if (pcb && tcp_state(pcb) == TCPS_TIME_WAIT && !error && wait_in_kernel(&m, fd) == 0)
+	if (pcb && tcp_state(pcb) == TCPS_TIME_WAIT && !error &&
+	    tcp_get_repair(pcb, &waiting.repair, now_ns) == 0 &&
+	    wait_in_kernel(fd, &waiting, pcb, ops, ctx) == 0)
 		return 0;
 	return reset_in_kernel(fd, key, pcb, error, ops, ctx);
+}
+
+int tcp_way_back_waiting(int fd, const struct tcp_waiting *waiting,
+			 const struct tcp_way_back_ops *ops, void *ctx)
+{
+	return wait_in_kernel(fd, waiting, NULL, ops, ctx);
 }

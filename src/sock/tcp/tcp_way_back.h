@@ -50,4 +50,9 @@ int tcp_way_back_ended(int fd, const struct flow_key *key, const struct tcp_pcb 
 		       int error, const struct tcp_way_back_ops *ops, void *ctx,
 		       uint64_t now_ns) MUST_CHECK;
 
+/* The same for one in TIME_WAIT that nobody has any more: the kernel goes on waiting when `fd`
+ * is closed. */
+int tcp_way_back_waiting(int fd, const struct tcp_waiting *waiting,
+			 const struct tcp_way_back_ops *ops, void *ctx) MUST_CHECK;
+
 #endif

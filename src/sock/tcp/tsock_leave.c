@@ -18,7 +18,7 @@
 #include "os/inside.h"
 #include "pkt/wire.h"
 #include "sock/kin.h"
-#include "sock/tcp/tcp_right.h"
+#include "sock/tcp_right.h"
 #include "sock/tcp/tcp_twin.h"
 #include "sock/tcp/tcp_way_back.h"
 #include "sock/tcp/tsock_priv.h"
@@ -31,7 +31,7 @@ struct gift {
 };
 
 /* As the peer would have sent it: by the way there, the other way round. */
-static size_t build_frame(const struct tsock *t, const struct dst_header *way,
+static size_t build_frame(const struct flow_key *key, const struct dst_header *way,
 			  const uint8_t *header, size_t header_len,
 			  const struct pkt *data, uint8_t *frame, size_t room)
 {
@@ -55,14 +55,14 @@ static size_t build_frame(const struct tsock *t, const struct dst_header *way,
 		.frag = htobe16(WIRE_IPV4_DF),
 		.ttl = 64,
 		.proto = WIRE_PROTO_TCP,
-		.src = ip_addr_v4(&t->key.remote),
-		.dst = ip_addr_v4(&t->key.local),
+		.src = ip_addr_v4(&key->remote),
+		.dst = ip_addr_v4(&key->local),
 	};
 	h->ip.check = csum_fold(csum_words(&h->ip, sizeof(h->ip) / 4));
 	tcp->check = 0;
 	tcp->check = csum_fold(csum_partial(
 		tcp, (uint32_t)(at - sizeof(*h)),
-		wire_pseudo_sum(&t->key.remote, &t->key.local, WIRE_PROTO_TCP,
+		wire_pseudo_sum(&key->remote, &key->local, WIRE_PROTO_TCP,
 				(uint32_t)(at - sizeof(*h)))));
 	return at;
 }
@@ -76,7 +76,8 @@ static size_t build_frame(const struct tsock *t, const struct dst_header *way,
 
 /* A move of one connection. */
 struct move {
-	struct tsock *t;
+	struct tsock *t; /* NULL: of one in TIME_WAIT there is none any more */
+	const struct flow_key *key;
 	/* of the way to the peer, and where it leads */
 	struct dst_header header;
 	int ifindex;
@@ -95,7 +96,7 @@ static int give(void *ctx, const uint8_t *header, size_t header_len,
 		m->gift = malloc(sizeof(*m->gift));
 	if (!m->gift)
 		return -ENOMEM;
-	len = build_frame(m->t, &m->header, header, header_len, data,
+	len = build_frame(m->key, &m->header, header, header_len, data,
 			  m->gift->bytes, sizeof(m->gift->bytes));
 	if (!len)
 		return -EMSGSIZE;
@@ -316,7 +317,7 @@ static int stop_ended(struct move *m, int *error_out)
  * and the end. */
 static int move_ended(struct tsock *t, int fd)
 {
-	struct move m = { .t = t, .fd = fd, .net = t->engine->stack->net };
+	struct move m = { .t = t, .key = &t->key, .fd = fd, .net = t->engine->stack->net };
 	int error, err = shall_stay() ? -EOPNOTSUPP : stop_ended(&m, &error);
 
 	if (err)
@@ -557,7 +558,7 @@ void tsock_await_answer(struct tsock *t)
 
 static int move_open_one(struct tsock *t, int fd)
 {
-	struct move m = { .t = t, .fd = fd, .net = t->engine->stack->net };
+	struct move m = { .t = t, .key = &t->key, .fd = fd, .net = t->engine->stack->net };
 	struct tsock *pair = find_pair(t);
 	int err;
 
@@ -748,11 +749,22 @@ void tsocks_before_spawn(void)
 	fd_visit(&tsock_ops, leave_if_inherited);
 }
 
+static bool is_waiting(struct tsock *t)
+{
+	bool result;
+
+	tsock_lock(t);
+	result = t->pcb && tcp_state(t->pcb) == TCPS_TIME_WAIT;
+	tsock_unlock(t);
+	return result;
+}
+
 static bool leave_at_exit(struct fd_object *obj, int fd)
 {
-	/* of one that has ended the process has all, unless it shares it */
+	/* of one that has ended the process has all, unless it waits, or shares it */
 	if (tsock_phase(tsock_of(obj)) == TSOCK_OURS &&
-	    (tsock_stays(obj) || kin_is_shared_since(tsock_of(obj)->fork_cnt)))
+	    (tsock_stays(obj) || is_waiting(tsock_of(obj)) ||
+	     kin_is_shared_since(tsock_of(obj)->fork_cnt)))
 		tsock_leave(obj, fd, REASON_EXIT, STATS_BY_EXIT);
 	return false;
 }
@@ -795,7 +807,7 @@ static void leave_orphans(struct tcp_engine *engine)
 	stack_unlock(engine->stack);
 }
 
-static void leave_all_orphans(void)
+static void for_each_engine(void (*fn)(struct tcp_engine *engine))
 {
 	struct net *net = sock_params.net_if_made();
 
@@ -805,9 +817,95 @@ static void leave_all_orphans(void)
 					     memory_order_acquire);
 
 		if (base)
-			leave_orphans(CONTAINER_OF(base, struct tcp_engine,
-						   base));
+			fn(CONTAINER_OF(base, struct tcp_engine, base));
 	}
+}
+
+/* How many connections in TIME_WAIT go back, and how long that may take. They are those that
+ * have ended last: a peer that has missed our last word says its end once more soon, and each
+ * of the others hears that word a second time, and resets what it does not know any more. */
+enum { WAITING_MAX = 2048 };
+#define WAITING_AGE_NS (4 * NS_PER_SEC)
+#define WAITING_NS (50 * NS_PER_MS)
+/* And how long our thread is waited for, which closes the twins of those that have just
+ * ended. */
+enum { TIDY_NAPS_MAX = 20 };
+#define TIDY_NAP_NS NS_PER_MS
+
+/* The way by which the peer's end has come. */
+static bool find_way(struct tcp_engine *engine, struct move *m)
+{
+	struct dst_query query = { .local = m->key->local, .remote = m->key->remote };
+	const struct tcp_way *way;
+
+	stack_lock(engine->stack);
+	way = tcp_way_between(engine, &query);
+	m->ifindex = way ? way->ifindex : 0;
+	if (way)
+		m->header = way->dst.header;
+	stack_unlock(engine->stack);
+	return m->ifindex;
+}
+
+/* Who may bind the port meanwhile is the listener's to say, whose options nobody knows any
+ * more: everybody who says that he shares it. */
+static int make_kernel_wait(struct move *m, const struct tcp_waiting *waiting)
+{
+	int fd = real.socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1, err;
+
+	if (fd < 0)
+		return -errno;
+	fd_table_forget(fd);
+	sock_twin_set(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	sock_twin_set(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on));
+	err = tcp_way_back_waiting(fd, waiting, &ops, m);
+	inside_close(fd);
+	return err;
+}
+
+static bool is_tidy(struct tcp_engine *engine)
+{
+	bool result;
+
+	stack_lock(engine->stack);
+	result = list_is_empty(&engine->untidy);
+	stack_unlock(engine->stack);
+	return result;
+}
+
+static void leave_waiting(struct tcp_engine *engine)
+{
+	struct tcp_waiting *waiting = calloc(WAITING_MAX, sizeof(*waiting));
+	struct move m = { .net = engine->stack->net };
+	uint64_t end_ns = clock_monotonic_ns() + WAITING_NS;
+	unsigned cnt = 0, left = 0, naps = 0;
+	int err = 0;
+
+	if (waiting) {
+		stack_lock(engine->stack);
+		cnt = tcp_get_waiting(engine->table, waiting, WAITING_MAX, WAITING_AGE_NS,
+				      tcp_engine_now(engine));
+		stack_unlock(engine->stack);
+	}
+	while (cnt && !is_tidy(engine) && naps++ < TIDY_NAPS_MAX)
+		inside_nap(TIDY_NAP_NS);
+	/* it ends when nobody has the right to do so */
+	for (unsigned i = 0; i < cnt && err != -EPERM && clock_monotonic_ns() < end_ns; i++) {
+		m.key = &waiting[i].key;
+		err = find_way(engine, &m) ? make_kernel_wait(&m, &waiting[i]) : -ENETUNREACH;
+		/* that thread is at the last twin, or the program has this one, and the
+		 * kernel waits already */
+		if (err == -EADDRNOTAVAIL && naps < TIDY_NAPS_MAX) {
+			naps = TIDY_NAPS_MAX;
+			inside_nap(TIDY_NAP_NS);
+			err = make_kernel_wait(&m, &waiting[i]);
+		}
+		left += !err;
+	}
+	if (cnt)
+		log_dbg("%u in TIME_WAIT are left to the kernel, of %u", left, cnt);
+	free(m.gift);
+	free(waiting);
 }
 
 /* Nobody will accept what waits in a listener, and no queue of the kernel's takes it: it is
@@ -831,7 +929,7 @@ void tsocks_before_exit(void)
 	fd_visit(&tsock_ops, end_queue);
 	if (!shall_stay()) {
 		fd_visit(&tsock_ops, leave_at_exit);
-		leave_all_orphans();
+		for_each_engine(leave_orphans);
 	}
 	tsocks_end_what_stays();
 }
@@ -840,6 +938,8 @@ void tsocks_end_what_stays(void)
 {
 	if (tsocks_exist() && (shall_stay() || atomic_load(&has_stayed)))
 		tsocks_flush();
+	if (!shall_stay())
+		for_each_engine(leave_waiting);
 }
 
 /* -- rights ------------------------------------------------------------------------------ */
@@ -881,5 +981,5 @@ void tsocks_before_rights_go(void)
 	tsocks_rights_changed(false);
 	fd_visit(&tsock_ops, leave_connection);
 	fd_visit(&tsock_ops, leave_listener);
-	leave_all_orphans();
+	for_each_engine(leave_orphans);
 }

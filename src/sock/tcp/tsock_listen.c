@@ -24,7 +24,7 @@
 #include "os/inside.h"
 #include "pkt/wire.h"
 #include "sock/kin.h"
-#include "sock/tcp/tcp_right.h"
+#include "sock/tcp_right.h"
 #include "sock/tcp/tsock_priv.h"
 #include "sock/tcp/tsock_share.h"
 

@@ -23,6 +23,8 @@ static const struct {
 	    .rules_max = 4096 },
 	  0 },
 	{ { .op = KEEPER_ATTACH, .flags = KEEPER_NATIVE, .ifindex = 7 }, 1 },
+	{ { .op = KEEPER_DROP }, 0 },
+	{ { .op = KEEPER_JOIN }, 1 },
 };
 
 static int parse(const struct keeper_request *request, unsigned fds)

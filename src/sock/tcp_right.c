@@ -2,7 +2,7 @@
 /* The right to switch TCP_REPAIR (tcp_right.h). */
 #include "config.h"
 
-#include "sock/tcp/tcp_right.h"
+#include "sock/tcp_right.h"
 
 #include <errno.h>
 #include <netinet/in.h>

@@ -5,8 +5,8 @@
  * (fd/right_keeper.h). With VMA_WAY_BACK=helper it is there from the first connection on,
  * and switches whenever it can.
  */
-#ifndef SOCK_TCP_TCP_RIGHT_H
-#define SOCK_TCP_TCP_RIGHT_H
+#ifndef SOCK_TCP_RIGHT_H
+#define SOCK_TCP_RIGHT_H
 
 #include <stdbool.h>
 
