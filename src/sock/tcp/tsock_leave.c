@@ -272,6 +272,7 @@ static void shut_twin_for_reading(const struct tsock *t, int fd)
 
 NO_LOCK_ANALYSIS static int move_open(struct move *m, int fd) /* two names of one lock */
 {
+	struct tcp_twin_socket twin = tsock_twin(m->t, fd);
 	struct tsock *t = m->t;
 	int err;
 
@@ -280,7 +281,7 @@ NO_LOCK_ANALYSIS static int move_open(struct move *m, int fd) /* two names of on
 	tsock_unlock(t);
 	if (err)
 		return err;
-	err = tcp_way_back(fd, t->pcb, &ops, m, tsock_now(t));
+	err = tcp_way_back(&twin, t->pcb, &ops, m, tsock_now(t));
 	if (!err)
 		shut_twin_for_reading(t, fd);
 	tsock_lock(t);
@@ -317,11 +318,12 @@ static int stop_ended(struct move *m, int *error_out)
 static int move_ended(struct tsock *t, int fd)
 {
 	struct move m = { .t = t, .fd = fd, .net = t->engine->stack->net };
+	struct tcp_twin_socket twin = tsock_twin(t, fd);
 	int error, err = shall_stay() ? -EOPNOTSUPP : stop_ended(&m, &error);
 
 	if (err)
 		return err;
-	err = tcp_way_back_ended(fd, &t->key, t->pcb, error, &ops, &m,
+	err = tcp_way_back_ended(&twin, &t->key, t->pcb, error, &ops, &m,
 				 tsock_now(t));
 	free(m.gift);
 	tsock_lock(t);
@@ -446,16 +448,17 @@ NO_LOCK_ANALYSIS static void end_pair(struct tsock *a, struct tsock *b, int err)
 static int move_pair(struct move *m, int fd, struct tsock *b)
 {
 	struct tsock *a = m->t;
+	struct tcp_twin_socket own_twin = tsock_twin(a, fd), twin = tsock_twin(b, tsock_fd(b));
 	struct tcp_twin ours, theirs;
 	int err = freeze_pair(m, b);
 
 	if (err)
 		return err;
 	tsock_stamps_before_move(b, tsock_fd(b));
-	err = tcp_twin_begin(&ours, fd, a->pcb, true, tsock_now(a));
+	err = tcp_twin_begin(&ours, &own_twin, a->pcb, true, tsock_now(a));
 	if (err)
 		goto out;
-	err = tcp_twin_begin(&theirs, tsock_fd(b), b->pcb, true, tsock_now(b));
+	err = tcp_twin_begin(&theirs, &twin, b->pcb, true, tsock_now(b));
 	if (err) {
 		tcp_twin_undo(&ours);
 		goto out;
