@@ -115,7 +115,7 @@ static int go_back_into(int fd)
 	uint64_t now_ns = clock_monotonic_ns();
 	int err;
 
-	CHECK_EQ(tcp_freeze(pcb, now_ns), 0);
+	CHECK_EQ(tcp_freeze(pcb, now_ns, now_ns), 0);
 	wire_hold();
 	err = way_back(fd, now_ns);
 	if (err) {
@@ -139,7 +139,7 @@ static void go_back_while_frames_come(void)
 	uint64_t now_ns = clock_monotonic_ns();
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	CHECK_EQ(tcp_freeze(pcb, now_ns), 0);
+	CHECK_EQ(tcp_freeze(pcb, now_ns, now_ns), 0);
 	wire_hold();
 	write_from_peer(20000);
 	wire_take();
@@ -295,7 +295,7 @@ TEST(acknowledgments_that_come_meanwhile)
 	now_ns = clock_monotonic_ns();
 	tcp_set_nodelay(pcb, true, now_ns);
 	write_to_peer(14000);
-	CHECK_EQ(tcp_freeze(pcb, now_ns), 0);
+	CHECK_EQ(tcp_freeze(pcb, now_ns, now_ns), 0);
 	wire_hold();
 	PUMP_UNTIL((read_to_peer(), to_peer.read == to_peer.written));
 	pump_for(50);
@@ -563,7 +563,7 @@ static void go_back_under_segments(int fd)
 	pthread_t thread;
 
 	make_guard(fd, tcp_key(pcb));
-	CHECK_EQ(tcp_freeze(pcb, now_ns), 0);
+	CHECK_EQ(tcp_freeze(pcb, now_ns, now_ns), 0);
 	wire_hold();
 	CHECK_EQ(tcp_get_repair(pcb, &state, now_ns), 0);
 	poured_len = tcp_build_of_peer(pcb, poured, state.rcv_nxt, false,
@@ -619,7 +619,7 @@ static void give_again(void)
 	struct tcp_repair state;
 	size_t len;
 
-	CHECK_EQ(tcp_freeze(pcb, now_ns), 0);
+	CHECK_EQ(tcp_freeze(pcb, now_ns, now_ns), 0);
 	CHECK_EQ(tcp_get_repair(pcb, &state, now_ns), 0);
 	len = tcp_build_of_peer(pcb, header, state.rcv_nxt, false, now_ns);
 	tcp_thaw(pcb, now_ns);

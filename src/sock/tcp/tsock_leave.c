@@ -81,6 +81,7 @@ struct move {
 	struct dst_header header;
 	int ifindex;
 	int fd; /* the twin */
+	uint64_t since_ns; /* it began, and what was sent since then needs not be sent again */
 	struct net *net;
 	struct gift *gift; /* memory for a frame, once there is one */
 };
@@ -206,7 +207,7 @@ static int freeze(struct move *m) REQUIRES(m->t->engine->stack->lock)
 {
 	struct tsock *t = m->t;
 	/* it may have ended since the caller looked */
-	int err = t->pcb ? tcp_freeze(t->pcb, tsock_now(t)) : -ENOTCONN;
+	int err = t->pcb ? tcp_freeze(t->pcb, m->since_ns, tsock_now(t)) : -ENOTCONN;
 
 	if (err)
 		return err;
@@ -412,7 +413,7 @@ NO_LOCK_ANALYSIS static void settle(struct tsock *a, struct tsock *b) /* two nam
 
 NO_LOCK_ANALYSIS static int freeze_pair(struct move *m, struct tsock *b) /* two names of one lock */
 {
-	struct move other = { .t = b };
+	struct move other = { .t = b, .since_ns = m->since_ns };
 	int err;
 
 	tsock_lock(m->t);
@@ -541,7 +542,8 @@ static bool is_awaited(struct tsock *t, uint64_t early_end_ns)
 	uint64_t began_ns;
 
 	tsock_lock(t);
-	tsock_poll_locked(t);
+	if (t->pcb && (tsock_is_opening_state(tcp_state(t->pcb)) || tcp_is_early(t->pcb)))
+		tsock_poll_locked(t);
 	is_opening = t->pcb && tsock_is_opening_state(tcp_state(t->pcb));
 	has_early = t->pcb && tcp_is_early(t->pcb);
 	began_ns = t->began_ns;
@@ -558,9 +560,14 @@ void tsock_await_answer(struct tsock *t)
 		inside_nap(ANSWER_NAP_NS);
 }
 
-static int move_open_one(struct tsock *t, int fd)
+static int move_open_one(struct tsock *t, int fd, uint64_t since_ns)
 {
-	struct move m = { .t = t, .fd = fd, .net = t->engine->stack->net };
+	struct move m = {
+		.t = t,
+		.fd = fd,
+		.since_ns = since_ns,
+		.net = t->engine->stack->net,
+	};
 	struct tsock *pair = find_pair(t);
 	int err;
 
@@ -575,13 +582,52 @@ static int move_open_one(struct tsock *t, int fd)
 /* A connection could not go back, and has to be ended by us. */
 static _Atomic bool has_stayed;
 
-int tsock_go_back(struct tsock *t, int fd)
+static bool is_open(const struct tsock *t) REQUIRES(t->engine->stack->lock)
+{
+	return t->pcb && !tsock_is_opening_state(tcp_state(t->pcb)) &&
+	       !tsock_is_ended_state(tcp_state(t->pcb));
+}
+
+/* What the peer says before the connection stands still the kernel needs not be told by
+ * frames, of which each is a call that takes longer than all others together. And what waits
+ * to be sent the kernel sends. A peer on the same machine has answered when the lock is taken
+ * again. */
+static void calm(struct tsock *t)
+{
+	bool has_asked = false;
+
+	tsock_lock(t);
+	if (is_open(t)) {
+		tcp_calm(t->pcb);
+		tsock_poll_locked(t);
+	}
+	if (is_open(t))
+		has_asked = tcp_ask(t->pcb, tsock_now(t));
+	tcp_engine_due_locked(t->engine);
+	tsock_unlock(t);
+	if (!has_asked)
+		return;
+	tsock_lock(t);
+	tsock_poll_locked(t);
+	tsock_unlock(t);
+}
+
+/* It could not go back. */
+static COLD void excite(struct tsock *t)
+{
+	tsock_lock(t);
+	if (is_open(t))
+		tcp_thaw(t->pcb, tsock_now(t));
+	tcp_engine_due_locked(t->engine);
+	tsock_unlock(t);
+}
+
+/* What was sent since then needs not be sent again. */
+static int go_back(struct tsock *t, int fd, uint64_t since_ns)
 {
 	enum tcp_state state;
 	int err = -EAGAIN;
 
-	if (fd < 0)
-		return -EBADF;
 	/* what nobody has answered yet is no connection */
 	do {
 		state = state_of(t);
@@ -605,7 +651,7 @@ int tsock_go_back(struct tsock *t, int fd)
 		return -EOPNOTSUPP;
 	if (err) {
 		tsock_show_keepalive(t, fd);
-		err = move_open_one(t, fd);
+		err = move_open_one(t, fd, since_ns);
 	}
 	/* one that could not begin to take over holds the port as the guard that it is */
 	if (err && tcp_twin_is_guard(fd)) {
@@ -617,6 +663,22 @@ int tsock_go_back(struct tsock *t, int fd)
 		tsock_give_up(t);
 	else
 		tsock_guard(t, fd, false);
+	return err;
+}
+
+int tsock_go_back(struct tsock *t, int fd)
+{
+	uint64_t since_ns = tsock_now(t);
+	int err;
+
+	if (fd < 0)
+		return -EBADF;
+	/* both ends of the local device of tests have to agree first */
+	if (!sock_params.listens_early)
+		calm(t);
+	err = go_back(t, fd, since_ns);
+	if (err && !sock_params.listens_early)
+		excite(t);
 	return err;
 }
 
