@@ -4,7 +4,6 @@
 
 #include "base/pages.h"
 
-#include <stdbool.h>
 #include <sys/mman.h>
 
 #include "base/compiler.h"
@@ -17,6 +16,19 @@ void *pages_map(size_t size)
 			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	return mem == MAP_FAILED ? NULL : mem;
+}
+
+static void *not_inherited(void *mem, size_t size)
+{
+	/* a child that has it all the same does not use it */
+	if (mem)
+		madvise(mem, size, MADV_DONTFORK);
+	return mem;
+}
+
+void *pages_map_not_inherited(size_t size)
+{
+	return not_inherited(pages_map(size), size);
 }
 
 void *pages_map_huge(size_t size)
@@ -44,6 +56,8 @@ static void grow(struct arena *arena)
 				 MAX(arena->mapped, (size_t)FIRST_PIECE);
 
 	arena->at = is_huge ? pages_map_huge(piece) : pages_map(piece);
+	if (arena->is_not_inherited)
+		not_inherited(arena->at, piece);
 	arena->left = arena->at ? piece : 0;
 	arena->mapped += arena->left;
 }

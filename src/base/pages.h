@@ -7,6 +7,7 @@
 #ifndef BASE_PAGES_H
 #define BASE_PAGES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,7 +16,11 @@ enum { HUGE_PAGE_SIZE = 2 << 20 };
 /* Zeroes, or NULL. Given back with munmap(). */
 void *pages_map(size_t size);
 
-/* The same at an address where a huge page can begin, which the kernel is asked to use
+/* The same, but in the child of a fork nothing is mapped there, and the fork costs nothing
+ * for it. */
+void *pages_map_not_inherited(size_t size);
+
+/* The first at an address where a huge page can begin, which the kernel is asked to use
  * also when none are reserved. It need not follow. */
 void *pages_map_huge(size_t size);
 
@@ -25,6 +30,8 @@ void *pages_map_huge(size_t size);
 struct arena {
 	uint8_t *at;
 	size_t left, mapped;
+	/* The child of a fork has nothing of it. Set before the first cut. */
+	bool is_not_inherited;
 };
 
 /* Zeroes, or NULL. At most 64 KB; the alignment is that of the sizes that are cut. */

@@ -58,22 +58,24 @@ __attribute__((constructor)) static void fill_ops(void)
 	fd_ops_fill(&internal_ops);
 }
 
-/* The lowest number for an internal fd under the present limit. */
+/* The lowest number for an internal fd under a limit that forbids those we prefer. */
 static int lowest_number(void)
 {
 	struct rlimit limit;
 
-	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-		return 3;
-	if (limit.rlim_cur > PREFERRED_LOW + ROOM)
-		return PREFERRED_LOW;
-	return limit.rlim_cur > 2 * ROOM ? (int)limit.rlim_cur - ROOM : 3;
+	return getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur > 2 * ROOM ?
+		       (int)MIN(limit.rlim_cur, (rlim_t)PREFERRED_LOW) - ROOM :
+		       3;
 }
 
-/* A duplicate of fd at a high number, or negative errno. */
+/* A duplicate of fd at a high number, or negative errno. Most programs have a limit that
+ * allows what we prefer, and it is not asked for. */
 static int duplicate_high(int fd)
 {
-	int high = real.fcntl(fd, F_DUPFD_CLOEXEC, lowest_number());
+	int high = real.fcntl(fd, F_DUPFD_CLOEXEC, PREFERRED_LOW);
+
+	if (high < 0)
+		high = real.fcntl(fd, F_DUPFD_CLOEXEC, lowest_number());
 
 	if (high < 0)
 		high = real.fcntl(fd, F_DUPFD_CLOEXEC, 3);

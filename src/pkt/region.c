@@ -88,7 +88,7 @@ int region_create(uint32_t frame_cnt, uint32_t frame_size,
 	err = map_frames(region, pages);
 	if (err)
 		goto err_free;
-	region->pkts = pages_map(descriptors_size(region));
+	region->pkts = pages_map_not_inherited(descriptors_size(region));
 	if (!region->pkts) {
 		err = -ENOMEM;
 		goto err_free;

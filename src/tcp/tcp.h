@@ -763,14 +763,20 @@ void tcp_icmp_in(struct tcp_table *table, const struct tcp_icmp *icmp,
 
 /* ---- moving ---- */
 
-/* A connection stands still while somebody else may take it over: what was not
- * acknowledged and an ACK that is due are sent once more, then no timer runs, nothing
- * is sent, and segments for it are dropped, which are better kept from it. Until
+/* Before a connection is frozen: what arrives is taken and acknowledged, but nothing new is
+ * sent in answer to it, which whoever takes over can do as well. Until tcp_thaw. */
+void tcp_calm(struct tcp_pcb *pcb);
+/* Sends the last of what was sent and is not acknowledged once more, so that a peer that is
+ * near says now what it has. False: there is nothing to ask for. */
+bool tcp_ask(struct tcp_pcb *pcb, uint64_t now_ns);
+/* A connection stands still while somebody else may take it over: what was sent before
+ * `since_ns` and not acknowledged, and an ACK that is due, are sent once more, then no timer
+ * runs, nothing is sent, and segments for it are dropped, which are better kept from it. Until
  * tcp_thaw or tcp_drop it may be looked at and exported, and nothing else; it does not
  * change, so that this needs no lock. -ENOTCONN for what cannot be moved, which
  * includes one that is not open yet; -EALREADY. */
-int tcp_freeze(struct tcp_pcb *pcb, uint64_t now_ns) MUST_CHECK;
-/* It goes on here after all. */
+int tcp_freeze(struct tcp_pcb *pcb, uint64_t since_ns, uint64_t now_ns) MUST_CHECK;
+/* It goes on here after all. Does nothing to one that goes on anyway. */
 void tcp_thaw(struct tcp_pcb *pcb, uint64_t now_ns);
 /* It was given back, and what is queued is still to be delivered. Those, too, can be
  * moved; who looks for them walks by tcp_pcb_next. */

@@ -29,7 +29,7 @@ static bool is_quiet(const struct tcp_pcb *pcb)
 	       !pcb->backoff && !pcb->timeouts && !pcb->dup_acks &&
 	       list_is_empty(&pcb->runs) &&
 	       pcb->dsack.start == pcb->dsack.end && !pcb->soft_error &&
-	       !pcb->is_frozen && !pcb->stamp_cnt && !tcp_is_pending(pcb) &&
+	       !pcb->is_frozen && !pcb->is_calm && !pcb->stamp_cnt && !tcp_is_pending(pcb) &&
 	       pcb->urgent != TCP_URGENT_COMING;
 }
 

@@ -403,7 +403,7 @@ void tcp_out_push(struct tcp_pcb *pcb, uint64_t now_ns)
 	if (pcb->is_frozen)
 		return;
 	tcp_fast_push(pcb, now_ns);
-	if (tcp_may_send(pcb))
+	if (tcp_may_send(pcb) && !pcb->is_calm)
 		push_by_rules(pcb, now_ns);
 	if (pcb->flags & TF_ACK_NOW)
 		tcp_out_ack(pcb, now_ns);

@@ -340,8 +340,8 @@ struct tcp_pcb {
 	uint8_t rcv_scale;
 	uint8_t urgent; /* enum tcp_urgent */
 	uint8_t urgent_byte;
-	/* see tcp_freeze */
-	bool is_frozen;
+	/* see tcp_calm, tcp_freeze */
+	bool is_calm : 1, is_frozen : 1;
 	uint8_t slow_out; /* a set of enum tcp_slow_out */
 	uint8_t chrono; /* enum tcp_chrono */
 	uint8_t fastopen; /* a set of enum tcp_fastopen_flag */

@@ -12,7 +12,7 @@
 
 /* The kernel would wait for a second and more before it repairs, since it knows no
  * round trip, and its probe acknowledges nothing. */
-static void send_once_more(struct tcp_pcb *pcb, uint64_t now_ns)
+static void send_once_more(struct tcp_pcb *pcb, uint64_t since_ns, uint64_t now_ns)
 {
 	struct pkt *pkt, *next;
 
@@ -21,7 +21,7 @@ static void send_once_more(struct tcp_pcb *pcb, uint64_t now_ns)
 		uint8_t flags = tcp_seg(pkt)->flags;
 
 		next = tcp_out_next(pcb, pkt);
-		if (!(flags & SEG_SENT) || tcp_seg(pkt)->sent_ns == now_ns)
+		if (!(flags & SEG_SENT) || tcp_seg(pkt)->sent_ns >= since_ns)
 			flags |= SEG_SACKED;
 		if (!(flags & SEG_SACKED))
 			tcp_out_resend(pcb, pkt, now_ns);
@@ -30,7 +30,31 @@ static void send_once_more(struct tcp_pcb *pcb, uint64_t now_ns)
 	}
 }
 
-int tcp_freeze(struct tcp_pcb *pcb, uint64_t now_ns)
+void tcp_calm(struct tcp_pcb *pcb)
+{
+	pcb->is_calm = true;
+	pcb->is_quiet = false;
+}
+
+/* What was sent is in front of what was not. */
+static struct pkt *last_sent(const struct tcp_pcb *pcb)
+{
+	struct list *last = pcb->unsent ? pcb->unsent->link.prev : pcb->snd_queue.prev;
+
+	return last == &pcb->snd_queue ? NULL : pkt_from_link(last);
+}
+
+bool tcp_ask(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	struct pkt *pkt = tcp_is_synchronised(pcb) ? last_sent(pcb) : NULL;
+
+	if (!pkt || !(tcp_seg(pkt)->flags & SEG_SENT) || tcp_seg(pkt)->flags & SEG_SACKED)
+		return false;
+	tcp_out_resend(pcb, pkt, now_ns);
+	return true;
+}
+
+int tcp_freeze(struct tcp_pcb *pcb, uint64_t since_ns, uint64_t now_ns)
 {
 	if (!tcp_can_move(pcb) || !tcp_is_synchronised(pcb))
 		return -ENOTCONN;
@@ -38,7 +62,7 @@ int tcp_freeze(struct tcp_pcb *pcb, uint64_t now_ns)
 		return -EALREADY;
 	if (pcb->delack_at_ns || pcb->flags & TF_ACK_NOW)
 		tcp_out_ack(pcb, now_ns);
-	send_once_more(pcb, now_ns);
+	send_once_more(pcb, since_ns, now_ns);
 	pcb->is_frozen = true;
 	pcb->is_quiet = false;
 	/* The deadlines stay, and count again when the connection continues. */
@@ -49,9 +73,9 @@ int tcp_freeze(struct tcp_pcb *pcb, uint64_t now_ns)
 
 void tcp_thaw(struct tcp_pcb *pcb, uint64_t now_ns)
 {
-	if (!pcb->is_frozen)
+	if (!pcb->is_frozen && !pcb->is_calm)
 		return;
-	pcb->is_frozen = false;
+	pcb->is_frozen = pcb->is_calm = false;
 	tcp_timer_update(pcb);
 	tcp_out_push(pcb, now_ns);
 	tcp_fast_update(pcb);

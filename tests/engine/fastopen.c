@@ -197,7 +197,7 @@ TEST(child_outlives_its_listener)
 	tcp_get_info(peer.pcb, &info);
 	CHECK(info.is_opened_early && info.has_syn_data);
 	CHECK_EQ(tcp_export_size(peer.pcb), 0);
-	CHECK_EQ(tcp_freeze(peer.pcb, peer.now_ns), -ENOTCONN);
+	CHECK_EQ(tcp_freeze(peer.pcb, peer.now_ns, peer.now_ns), -ENOTCONN);
 	tcp_close(peer.listener, peer.now_ns);
 	peer.listener = NULL;
 	CHECK_EQ(peer_take_all(), 100);

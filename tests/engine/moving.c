@@ -24,7 +24,7 @@ static void freeze(void)
 {
 	/* what has left just now need not leave again */
 	peer_advance_ms(1);
-	CHECK_EQ(tcp_freeze(peer.pcb, peer.now_ns), 0);
+	CHECK_EQ(tcp_freeze(peer.pcb, peer.now_ns, peer.now_ns), 0);
 }
 
 TEST(what_is_under_way_leaves_once_more)
@@ -42,7 +42,65 @@ TEST(what_is_under_way_leaves_once_more)
 	CHECK_EQ(peer_next()->ack, P + 200);
 	CHECK_EQ(peer_next()->len, 1000);
 	peer_expect_silence();
-	CHECK_EQ(tcp_freeze(peer.pcb, peer.now_ns), -EALREADY);
+	CHECK_EQ(tcp_freeze(peer.pcb, peer.now_ns, peer.now_ns), -EALREADY);
+	peer_teardown();
+}
+
+/* An acknowledgment makes room in the window and lets Nagle go on, and nothing is sent for
+ * it: who takes over sends all of it. */
+TEST(before_it_stands_still)
+{
+	peer_connected();
+	peer_write(1000);
+	CHECK_EQ(peer_next()->len, 1000);
+	peer_write(500);
+	peer_expect_silence();
+	tcp_calm(peer.pcb);
+	peer_send(A, P, U + 1000, 0);
+	peer_write(1000);
+	peer_expect_silence();
+	peer_send(A, P, U + 1000, 100);
+	peer_send(A, P + 100, U + 1000, 900);
+	peer_send(A, P + 1000, U + 1000, 900);
+	CHECK_EQ(peer_next()->ack, P + 1900);
+	peer_expect_silence();
+	freeze();
+	peer_expect_silence();
+	CHECK_EQ(repair().unacked, 0);
+	CHECK_EQ(repair().unsent, 1500);
+	CHECK_EQ(repair().unread, 1900);
+	tcp_thaw(peer.pcb, peer.now_ns);
+	CHECK_EQ(peer_next()->seq, U + 1000);
+	peer_teardown();
+}
+
+/* The last segment alone; what was sent since then does not leave again. */
+TEST(asks_before_it_stands_still)
+{
+	uint64_t since_ns;
+
+	peer_connected();
+	CHECK(!tcp_ask(peer.pcb, peer.now_ns));
+	tcp_set_nodelay(peer.pcb, true, peer.now_ns);
+	peer_write(900);
+	peer_write(800);
+	peer_write(700);
+	for (int i = 0; i < 3; i++)
+		peer_next();
+	peer_advance_ms(1);
+	tcp_calm(peer.pcb);
+	since_ns = peer.now_ns;
+	CHECK(tcp_ask(peer.pcb, peer.now_ns));
+	CHECK_EQ(peer_next()->len, 700);
+	peer_expect_silence();
+	peer_send(A, P, U + 900, 0);
+	peer_advance_ms(1);
+	CHECK_EQ(tcp_freeze(peer.pcb, since_ns, peer.now_ns), 0);
+	CHECK_EQ(peer_next()->len, 800);
+	peer_expect_silence();
+	tcp_thaw(peer.pcb, peer.now_ns);
+	peer_send(A, P, U + 2400, 0);
+	CHECK(!tcp_ask(peer.pcb, peer.now_ns));
 	peer_teardown();
 }
 
@@ -564,11 +622,11 @@ TEST(what_is_not_open_cannot_be_frozen)
 	peer_setup();
 	peer.pcb = tcp_new(peer.table);
 	CHECK(peer.pcb != NULL);
-	CHECK_EQ(tcp_freeze(peer.pcb, peer.now_ns), -ENOTCONN);
+	CHECK_EQ(tcp_freeze(peer.pcb, peer.now_ns, peer.now_ns), -ENOTCONN);
 	CHECK_EQ(tcp_bind(peer.pcb, &peer.key.local, peer.key.local_port), 0);
 	CHECK_EQ(tcp_connect(peer.pcb, &peer.key.remote, peer.key.remote_port,
 			     &peer.path, peer.now_ns), 0);
-	CHECK_EQ(tcp_freeze(peer.pcb, peer.now_ns), -ENOTCONN);
+	CHECK_EQ(tcp_freeze(peer.pcb, peer.now_ns, peer.now_ns), -ENOTCONN);
 	peer_teardown();
 }
 

@@ -540,7 +540,7 @@ static void try_to_move(struct sim_conn *conn, uint64_t now_ns)
 {
 	struct tcp_repair repair;
 
-	if (tcp_freeze(conn->pcb, now_ns))
+	if (tcp_freeze(conn->pcb, now_ns, now_ns))
 		return;
 	if (tcp_get_repair(conn->pcb, &repair, now_ns) == 0)
 		SIM_CHECK(conn->host->sim,

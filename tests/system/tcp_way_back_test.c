@@ -84,11 +84,29 @@ static void close_gate(void *ctx UNUSED)
 static const struct tcp_way_back_ops ops = { give, keeps_all, open_gate, give_held,
 					     close_gate };
 
+/* the last guard that was made, while it is one */
+static struct tcp_twin_socket guard = { .fd = -1 };
+
 static void is_the_kernels(int fd)
 {
 	tcp_drop(pcb);
 	pcb = NULL;
 	own_fd = fd;
+	guard.fd = -1;
+}
+
+static void make_guard(int fd, const struct flow_key *key)
+{
+	guard = (struct tcp_twin_socket){ .fd = fd, .domain = AF_INET };
+	CHECK_EQ(tcp_twin_guard(&guard, key, false), 0);
+	CHECK(guard.is_guard && guard.is_bound);
+}
+
+static int way_back(int fd, uint64_t now_ns)
+{
+	struct tcp_twin_socket twin = { .fd = fd, .domain = AF_INET, .reuse_addr = -1 };
+
+	return tcp_way_back(fd == guard.fd ? &guard : &twin, pcb, &ops, NULL, now_ns);
 }
 
 /* Into this socket. The engine goes on with it after an error. */
@@ -97,9 +115,9 @@ static int go_back_into(int fd)
 	uint64_t now_ns = clock_monotonic_ns();
 	int err;
 
-	CHECK_EQ(tcp_freeze(pcb, now_ns), 0);
+	CHECK_EQ(tcp_freeze(pcb, now_ns, now_ns), 0);
 	wire_hold();
-	err = tcp_way_back(fd, pcb, &ops, NULL, now_ns);
+	err = way_back(fd, now_ns);
 	if (err) {
 		tcp_thaw(pcb, clock_monotonic_ns());
 		wire_to_engine();
@@ -121,12 +139,12 @@ static void go_back_while_frames_come(void)
 	uint64_t now_ns = clock_monotonic_ns();
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	CHECK_EQ(tcp_freeze(pcb, now_ns), 0);
+	CHECK_EQ(tcp_freeze(pcb, now_ns, now_ns), 0);
 	wire_hold();
 	write_from_peer(20000);
 	wire_take();
 	CHECK(wire.held_cnt > 0);
-	CHECK_EQ(tcp_way_back(fd, pcb, &ops, NULL, now_ns), 0);
+	CHECK_EQ(way_back(fd, now_ns), 0);
 	is_the_kernels(fd);
 }
 
@@ -277,13 +295,13 @@ TEST(acknowledgments_that_come_meanwhile)
 	now_ns = clock_monotonic_ns();
 	tcp_set_nodelay(pcb, true, now_ns);
 	write_to_peer(14000);
-	CHECK_EQ(tcp_freeze(pcb, now_ns), 0);
+	CHECK_EQ(tcp_freeze(pcb, now_ns, now_ns), 0);
 	wire_hold();
 	PUMP_UNTIL((read_to_peer(), to_peer.read == to_peer.written));
 	pump_for(50);
 	CHECK(wire.held_cnt > 2);
 	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	CHECK_EQ(tcp_way_back(fd, pcb, &ops, NULL, now_ns), 0);
+	CHECK_EQ(way_back(fd, now_ns), 0);
 	CHECK_EQ(wire.given_cnt, 1);
 	is_the_kernels(fd);
 	CHECK_EQ(kernel_info(own_fd).tcpi_unacked, 0);
@@ -544,8 +562,8 @@ static void go_back_under_segments(int fd)
 	struct tcp_repair state;
 	pthread_t thread;
 
-	CHECK_EQ(tcp_twin_guard(fd, tcp_key(pcb), false), 0);
-	CHECK_EQ(tcp_freeze(pcb, now_ns), 0);
+	make_guard(fd, tcp_key(pcb));
+	CHECK_EQ(tcp_freeze(pcb, now_ns, now_ns), 0);
 	wire_hold();
 	CHECK_EQ(tcp_get_repair(pcb, &state, now_ns), 0);
 	poured_len = tcp_build_of_peer(pcb, poured, state.rcv_nxt, false,
@@ -553,7 +571,7 @@ static void go_back_under_segments(int fd)
 	atomic_store(&has_poured, false);
 	CHECK_EQ(pthread_create(&thread, NULL, pour, NULL), 0);
 	pump_for(2);
-	CHECK_EQ(tcp_way_back(fd, pcb, &ops, NULL, now_ns), 0);
+	CHECK_EQ(way_back(fd, now_ns), 0);
 	pump_for(2);
 	atomic_store(&has_poured, true);
 	CHECK_EQ(pthread_join(thread, NULL), 0);
@@ -583,7 +601,7 @@ TEST(a_guard_becomes_it_where_nothing_comes_another_way)
 	connect_as_usual();
 	exchange(1000);
 	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	CHECK_EQ(tcp_twin_guard(fd, tcp_key(pcb), false), 0);
+	make_guard(fd, tcp_key(pcb));
 	write_from_peer(20000);
 	CHECK_EQ(go_back_into(fd), 0);
 	is_only_way = false;
@@ -601,7 +619,7 @@ static void give_again(void)
 	struct tcp_repair state;
 	size_t len;
 
-	CHECK_EQ(tcp_freeze(pcb, now_ns), 0);
+	CHECK_EQ(tcp_freeze(pcb, now_ns, now_ns), 0);
 	CHECK_EQ(tcp_get_repair(pcb, &state, now_ns), 0);
 	len = tcp_build_of_peer(pcb, header, state.rcv_nxt, false, now_ns);
 	tcp_thaw(pcb, now_ns);
@@ -618,7 +636,7 @@ TEST(a_guard_without_address_or_route)
 	connect_as_usual();
 	exchange(1000);
 	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	CHECK_EQ(tcp_twin_guard(fd, tcp_key(pcb), false), 0);
+	make_guard(fd, tcp_key(pcb));
 	netns_run("ip address del 10.79.0.1/24 dev way0");
 	CHECK_EQ(go_back_into(fd), -EADDRNOTAVAIL);
 	CHECK(tcp_twin_is_guard(fd));
@@ -650,8 +668,9 @@ static uint32_t number_after_a_guard(void)
 	key.local = key.remote = ip_addr_from_v4(name.sin_addr.s_addr);
 	key.local_port = htons(7);
 	key.remote_port = name.sin_port;
-	CHECK_EQ(tcp_twin_guard(fd, &key, false), 0);
+	make_guard(fd, &key);
 	tcp_twin_unguard(fd, &key);
+	guard.fd = -1;
 	CHECK_EQ(connect(fd, (struct sockaddr *)&name, len), 0);
 	value = 1;
 	len = sizeof(value);

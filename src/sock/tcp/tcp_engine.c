@@ -480,6 +480,7 @@ static struct tcp_engine *make(struct stack *stack)
 	engine->base.icmp = take_icmp;
 	engine->base.leave = leave;
 	engine->stack = stack;
+	engine->memory.arena.is_not_inherited = true;
 	for (int i = 0; i < TCP_WAY_BUCKETS; i++)
 		list_init(&engine->ways[i]);
 	list_init(&engine->orphans);

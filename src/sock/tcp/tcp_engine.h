@@ -45,7 +45,9 @@ struct tcp_engine {
 
 	/* the stack's lock */
 	struct tcp_table *table;
-	struct tcp_memory memory;
+	/* the child of a fork, which leaves the network to its parent, has nothing of it, but for
+	 * ports, whose fds it closes */
+	struct tcp_memory memory, port_memory;
 	/* packets without buffers, by which the engine splits others */
 	struct pkt_pool borrowers;
 	struct tcp_in batch[STACK_BATCH];

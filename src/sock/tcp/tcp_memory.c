@@ -30,7 +30,9 @@ void *tcp_memory_get(struct tcp_memory *memory, size_t size)
 	struct tcp_memory_free *mem;
 
 	if (size > LARGEST)
-		return pages_map(size);
+		return memory->arena.is_not_inherited ?
+			       pages_map_not_inherited(size) :
+			       pages_map(size);
 	mem = *list_of(memory, size);
 	if (!mem)
 		return arena_cut(&memory->arena, rounded(size));

@@ -116,6 +116,11 @@ static void disconnect_twin(int fd)
 	(void)!real.connect(fd, &none, sizeof(none));
 	/* which is an error to a socket in repair */
 	(void)get(fd, SO_ERROR);
+}
+
+/* Of one that was disconnected and may be connected by the program later. */
+static void forget_numbers(int fd)
+{
 	/* The kernel would go on from here in a later connection, where anybody can foresee
 	 * it; from 0 it draws a number. */
 	(void)!set_tcp(fd, TCP_REPAIR_QUEUE, TCP_SEND_QUEUE);
@@ -201,6 +206,7 @@ static int attach_dropper(int fd)
 static void end_guard(int fd, int reuse_addr, const struct flow_key *key)
 {
 	disconnect_twin(fd);
+	forget_numbers(fd);
 	if (key)
 		(void)!bind_twin(fd, get(fd, SO_DOMAIN), key);
 	(void)!tcp_right_switch(fd, REPAIR_OFF_SILENTLY);
@@ -208,22 +214,32 @@ static void end_guard(int fd, int reuse_addr, const struct flow_key *key)
 	(void)!set(fd, SOL_SOCKET, SO_REUSEADDR, reuse_addr);
 }
 
-int tcp_twin_guard(int fd, const struct flow_key *key, bool is_bound)
+/* What the program has set. */
+static bool has_reuse_addr(const struct tcp_twin_socket *socket)
 {
-	int reuse_addr = get(fd, SO_REUSEADDR), domain = get(fd, SO_DOMAIN);
+	return socket->reuse_addr < 0 ? get(socket->fd, SO_REUSEADDR) :
+					socket->reuse_addr;
+}
+
+int tcp_twin_guard(struct tcp_twin_socket *socket, const struct flow_key *key,
+		   bool is_bound)
+{
+	int fd = socket->fd, reuse_addr = has_reuse_addr(socket);
 	int err = attach_dropper(fd);
 
 	if (err)
 		return err;
 	err = tcp_right_switch(fd, REPAIR_ON);
 	if (!err && !is_bound)
-		err = bind_twin(fd, domain, key);
+		err = bind_twin(fd, socket->domain, key);
 	if (!err)
-		err = connect_twin(fd, domain, key);
+		err = connect_twin(fd, socket->domain, key);
 	if (!err)
 		err = set(fd, SOL_SOCKET, SO_REUSEADDR, reuse_addr);
 	if (err)
 		end_guard(fd, reuse_addr, NULL);
+	socket->is_guard = !err;
+	socket->is_bound = !err && !is_bound;
 	return err;
 }
 
@@ -570,8 +586,8 @@ static int end_silently(int fd)
 
 static int build(struct tcp_twin *twin)
 {
-	int domain = get(twin->fd, SO_DOMAIN);
-	int err = bind_twin(twin->fd, domain, twin->key);
+	int domain = twin->socket.domain;
+	int err = twin->socket.is_bound ? 0 : bind_twin(twin->fd, domain, twin->key);
 
 	if (!err)
 		err = set_numbers(twin);
@@ -583,19 +599,20 @@ static int build(struct tcp_twin *twin)
 		err = fill_queues(twin);
 	if (!err && twin->is_over)
 		err = end_silently(twin->fd);
-	if (!err)
+	/* while it is the send queue's turn nothing is sent */
+	if (!err && (twin->state.unacked || twin->is_over))
 		err = set_tcp(twin->fd, TCP_REPAIR_QUEUE, TCP_NO_QUEUE);
 	return err;
 }
 
 /* The filter is that of a guard, and stays until tcp_twin_hear. */
-static int become(struct tcp_twin *twin, bool was_guard)
+static int become(struct tcp_twin *twin)
 {
 	int err = tcp_right_switch(twin->fd, REPAIR_ON);
 
 	if (err)
 		return err;
-	if (was_guard)
+	if (twin->socket.is_guard)
 		disconnect_twin(twin->fd);
 	else
 		err = attach_dropper(twin->fd);
@@ -609,28 +626,29 @@ static int become(struct tcp_twin *twin, bool was_guard)
 /* `twin->state` says what. */
 static int begin(struct tcp_twin *twin, bool is_unheard)
 {
-	bool was_guard = tcp_twin_is_guard(twin->fd);
+	bool was_heard = twin->socket.is_guard && !is_unheard;
 	_Atomic int deaf = -1;
-	int err = was_guard && !is_unheard ? ask_for_way(twin) : 0;
+	int err = was_heard ? ask_for_way(twin) : 0;
 
 	if (err)
 		return err;
 	/* a socket that has just been put in repair says something else */
-	twin->has_reuse_addr = get(twin->fd, SO_REUSEADDR);
-	if (was_guard && !is_unheard)
+	twin->has_reuse_addr = has_reuse_addr(&twin->socket);
+	if (was_heard)
 		open_deaf(twin->key, &deaf);
-	err = become(twin, was_guard);
-	if (was_guard && !is_unheard)
+	err = become(twin);
+	if (was_heard)
 		fd_internal_close(&deaf);
 	return err;
 }
 
-int tcp_twin_begin(struct tcp_twin *twin, int fd, const struct tcp_pcb *pcb,
-		   bool is_unheard, uint64_t now_ns)
+int tcp_twin_begin(struct tcp_twin *twin, const struct tcp_twin_socket *socket,
+		   const struct tcp_pcb *pcb, bool is_unheard, uint64_t now_ns)
 {
 	int err;
 
-	*twin = (struct tcp_twin){ .fd = fd, .key = tcp_key(pcb), .pcb = pcb,
+	*twin = (struct tcp_twin){ .fd = socket->fd, .socket = *socket,
+				   .key = tcp_key(pcb), .pcb = pcb,
 				   .rcv.size = -1, .snd.size = -1 };
 	err = tcp_get_repair(pcb, &twin->state, now_ns);
 	if (err)
@@ -638,8 +656,8 @@ int tcp_twin_begin(struct tcp_twin *twin, int fd, const struct tcp_pcb *pcb,
 	return twin->state.has_ecn ? -EOPNOTSUPP : begin(twin, is_unheard);
 }
 
-int tcp_twin_begin_ended(struct tcp_twin *twin, int fd, const struct flow_key *key,
-			 const struct tcp_pcb *pcb)
+int tcp_twin_begin_ended(struct tcp_twin *twin, const struct tcp_twin_socket *socket,
+			 const struct flow_key *key, const struct tcp_pcb *pcb)
 {
 	struct pkt *pkt = NULL;
 	uint32_t unread = 0;
@@ -647,7 +665,8 @@ int tcp_twin_begin_ended(struct tcp_twin *twin, int fd, const struct flow_key *k
 	while (pcb && (pkt = tcp_unread_next(pcb, pkt)))
 		unread += pkt->len;
 	*twin = (struct tcp_twin){
-		.fd = fd,
+		.fd = socket->fd,
+		.socket = *socket,
 		.key = key,
 		.pcb = pcb,
 		.state = {
@@ -666,10 +685,11 @@ int tcp_twin_begin_ended(struct tcp_twin *twin, int fd, const struct flow_key *k
 	return begin(twin, true);
 }
 
-int tcp_twin_begin_over(struct tcp_twin *twin, int fd, const struct tcp_waiting *waiting,
-			const struct tcp_pcb *pcb)
+int tcp_twin_begin_over(struct tcp_twin *twin, const struct tcp_twin_socket *socket,
+			const struct tcp_waiting *waiting, const struct tcp_pcb *pcb)
 {
-	*twin = (struct tcp_twin){ .fd = fd, .key = &waiting->key, .pcb = pcb,
+	*twin = (struct tcp_twin){ .fd = socket->fd, .socket = *socket,
+				   .key = &waiting->key, .pcb = pcb,
 				   .state = waiting->repair, .is_over = true,
 				   .rcv.size = -1, .snd.size = -1 };
 	return begin(twin, true);
@@ -692,6 +712,7 @@ void tcp_twin_undo(struct tcp_twin *twin)
 	if (twin->is_over)
 		(void)!tcp_right_switch(twin->fd, REPAIR_ON);
 	disconnect_twin(twin->fd);
+	forget_numbers(twin->fd);
 	(void)!set(twin->fd, SOL_SOCKET, SO_DETACH_FILTER, 0);
 	forget_maxseg(twin);
 	narrow(twin, SO_RCVBUF, SO_RCVBUFFORCE, &twin->rcv);

@@ -12,6 +12,19 @@
 
 #include "tcp/tcp.h"
 
+/* A socket that is or becomes a twin, and what its owner knows of it without asking the
+ * kernel, whose every answer is a system call. */
+struct tcp_twin_socket {
+	int fd;
+	int domain; /* AF_INET, AF_INET6 */
+	/* since tcp_twin_guard, until tcp_twin_unguard */
+	bool is_guard;
+	/* tcp_twin_guard has bound it to the local end, which it keeps from then on */
+	bool is_bound;
+	/* what the program has set: 1, 0, or -1: ask */
+	int reuse_addr;
+};
+
 /* A size of a socket's buffer as it was. */
 struct tcp_twin_buffer {
 	int size; /* -1: it was left alone */
@@ -19,6 +32,7 @@ struct tcp_twin_buffer {
 
 struct tcp_twin {
 	int fd;
+	struct tcp_twin_socket socket; /* as it was */
 	const struct flow_key *key;
 	const struct tcp_pcb *pcb; /* of one that has ended it may be NULL */
 	struct tcp_repair state;
@@ -40,34 +54,38 @@ void tcp_twins_forked(void);
  * kernel would answer them with a reset. The socket is fresh, or bound to the local end.
  * `is_bound`: it has its local end, or the kernel chooses what it lacks of it, as for any
  * connect(), and its name says so; such a port is given up when it is no guard any more.
- * 0, or a negative errno: it is as it was, but that it may be bound.
+ * 0: `socket` says so; or a negative errno: it is as it was, but that it may be bound.
  */
-int tcp_twin_guard(int fd, const struct flow_key *key, bool is_bound) MUST_CHECK;
+int tcp_twin_guard(struct tcp_twin_socket *socket, const struct flow_key *key,
+		   bool is_bound) MUST_CHECK;
 bool tcp_twin_is_guard(int fd);
 /* It is no guard any more. A port that the program has chosen stays, and with `key` its
  * local end in any case. Does nothing to one that is none. */
 void tcp_twin_unguard(int fd, const struct flow_key *key);
 
-/* Makes `fd` the frozen connection, in repair and deaf: what it hears it would acknowledge,
- * and that cannot be undone. The socket is fresh, bound to the connection's local end, or a guard.
+/* Makes the socket the frozen connection, in repair and deaf: what it hears it would
+ * acknowledge, and that cannot be undone. The socket is fresh, bound to the connection's local end, or a guard.
  * `is_unheard`: no segment of the peer reaches the kernel meanwhile. What
  * the program has set on it stays, but for TCP_MAXSEG, which the caller sets again. 0;
  * -EOPNOTSUPP: a connection with ECN or an urgent mark, which cannot be moved; -EPERM: without the right;
  * or what the kernel says. After an error the socket is as it was, but that it is bound
  * to the local end; a guard that the kernel has no address or no route for is one still. */
-int tcp_twin_begin(struct tcp_twin *twin, int fd, const struct tcp_pcb *pcb,
-		   bool is_unheard, uint64_t now_ns) MUST_CHECK;
+int tcp_twin_begin(struct tcp_twin *twin, const struct tcp_twin_socket *socket,
+		   const struct tcp_pcb *pcb, bool is_unheard,
+		   uint64_t now_ns) MUST_CHECK;
 
 /* The same for what is left of one that has ended: its names, and what was received and not
  * taken. Its numbers are others, since nobody hears from it any more. `pcb` NULL: nothing was
  * received. */
-int tcp_twin_begin_ended(struct tcp_twin *twin, int fd, const struct flow_key *key,
+int tcp_twin_begin_ended(struct tcp_twin *twin, const struct tcp_twin_socket *socket,
+			 const struct flow_key *key,
 			 const struct tcp_pcb *pcb) MUST_CHECK;
 
 /* The same for one in TIME_WAIT, but with its own numbers: our end is sent and not acknowledged,
  * so that the peer's end that acknowledges it brings the twin to TIME_WAIT. */
-int tcp_twin_begin_over(struct tcp_twin *twin, int fd, const struct tcp_waiting *waiting,
-			const struct tcp_pcb *pcb) MUST_CHECK;
+int tcp_twin_begin_over(struct tcp_twin *twin, const struct tcp_twin_socket *socket,
+			const struct tcp_waiting *waiting, const struct tcp_pcb *pcb)
+	MUST_CHECK;
 
 /* It receives from now on, and sends nothing but acknowledgments. 0 or a negative errno. */
 int tcp_twin_hear(struct tcp_twin *twin) MUST_CHECK;

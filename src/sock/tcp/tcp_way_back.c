@@ -9,7 +9,6 @@
 
 #include "os/real.h"
 #include "pkt/wire.h"
-#include "sock/tcp/tcp_twin.h"
 
 /* As long as a header can be. */
 enum { HEADER_MAX = 60 };
@@ -69,12 +68,12 @@ static int open_and_hear(const struct move *m, struct tcp_twin *twin)
 	return err;
 }
 
-int tcp_way_back(int fd, const struct tcp_pcb *pcb,
+int tcp_way_back(const struct tcp_twin_socket *socket, const struct tcp_pcb *pcb,
 		 const struct tcp_way_back_ops *ops, void *ctx, uint64_t now_ns)
 {
 	struct move m = { pcb, ops, ctx, now_ns };
 	struct tcp_twin twin;
-	int err = tcp_twin_begin(&twin, fd, pcb, ops->keeps_all(ctx), now_ns);
+	int err = tcp_twin_begin(&twin, socket, pcb, ops->keeps_all(ctx), now_ns);
 
 	if (err)
 		return err;
@@ -158,12 +157,13 @@ static void forget_error(int fd)
 /* Of one in TIME_WAIT the kernel is to answer the peer's end when that comes once more. It
  * hears it now, and answers: the peer has missed our acknowledgment, or says that it is gone.
  * The repair ends before, since who may bind the port is settled by what the socket is then. */
-static int wait_in_kernel(int fd, const struct tcp_waiting *waiting, const struct tcp_pcb *pcb,
+static int wait_in_kernel(const struct tcp_twin_socket *socket,
+			  const struct tcp_waiting *waiting, const struct tcp_pcb *pcb,
 			  const struct tcp_way_back_ops *ops, void *ctx)
 {
 	uint8_t header[HEADER_MAX];
 	struct tcp_twin twin;
-	int err = tcp_twin_begin_over(&twin, fd, waiting, pcb);
+	int err = tcp_twin_begin_over(&twin, socket, waiting, pcb);
 
 	if (err)
 		return err;
@@ -172,19 +172,20 @@ static int wait_in_kernel(int fd, const struct tcp_waiting *waiting, const struc
 		err = tcp_twin_hear(&twin);
 	if (!err)
 		err = ops->give(ctx, header, tcp_build_end_of_peer(waiting, header), NULL);
-	if (!err && !is_closed(fd))
+	if (!err && !is_closed(socket->fd))
 		err = -EPROTO;
 	if (err)
 		tcp_twin_undo(&twin);
 	return err;
 }
 
-static int reset_in_kernel(int fd, const struct flow_key *key, const struct tcp_pcb *pcb,
+static int reset_in_kernel(const struct tcp_twin_socket *socket,
+			   const struct flow_key *key, const struct tcp_pcb *pcb,
 			   int error, const struct tcp_way_back_ops *ops, void *ctx)
 {
 	struct tcp_twin twin;
 	struct last_word word = { .twin = &twin, .ops = ops, .ctx = ctx };
-	int err = tcp_twin_begin_ended(&twin, fd, key, pcb);
+	int err = tcp_twin_begin_ended(&twin, socket, key, pcb);
 
 	if (err)
 		return err;
@@ -193,25 +194,26 @@ static int reset_in_kernel(int fd, const struct flow_key *key, const struct tcp_
 	if (err)
 		tcp_twin_undo(&twin);
 	else if (!error)
-		forget_error(fd);
+		forget_error(socket->fd);
 	return err;
 }
 
-int tcp_way_back_ended(int fd, const struct flow_key *key, const struct tcp_pcb *pcb,
-		       int error, const struct tcp_way_back_ops *ops, void *ctx,
-		       uint64_t now_ns)
+int tcp_way_back_ended(const struct tcp_twin_socket *socket, const struct flow_key *key,
+		       const struct tcp_pcb *pcb, int error,
+		       const struct tcp_way_back_ops *ops, void *ctx, uint64_t now_ns)
 {
 	struct tcp_waiting waiting = { .key = *key };
 
 	if (pcb && tcp_state(pcb) == TCPS_TIME_WAIT && !error &&
 	    tcp_get_repair(pcb, &waiting.repair, now_ns) == 0 &&
-	    wait_in_kernel(fd, &waiting, pcb, ops, ctx) == 0)
+	    wait_in_kernel(socket, &waiting, pcb, ops, ctx) == 0)
 		return 0;
-	return reset_in_kernel(fd, key, pcb, error, ops, ctx);
+	return reset_in_kernel(socket, key, pcb, error, ops, ctx);
 }
 
-int tcp_way_back_waiting(int fd, const struct tcp_waiting *waiting,
+int tcp_way_back_waiting(const struct tcp_twin_socket *socket,
+			 const struct tcp_waiting *waiting,
 			 const struct tcp_way_back_ops *ops, void *ctx)
 {
-	return wait_in_kernel(fd, waiting, NULL, ops, ctx);
+	return wait_in_kernel(socket, waiting, NULL, ops, ctx);
 }

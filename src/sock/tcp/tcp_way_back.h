@@ -7,6 +7,7 @@
 #ifndef SOCK_TCP_TCP_WAY_BACK_H
 #define SOCK_TCP_TCP_WAY_BACK_H
 
+#include "sock/tcp/tcp_twin.h"
 #include "tcp/tcp.h"
 
 struct tcp_way_back_ops {
@@ -30,29 +31,30 @@ struct tcp_way_back_ops {
 
 /*
  * `pcb` is frozen, and its frames are kept by the caller. 0: the connection is that of
- * `fd`, a fresh or bound socket, and the caller drops the pcb. A negative errno: the
- * connection is as before, the caller gives its frames to the engine, and thaws it.
+ * the socket, which was fresh, bound or a guard, and the caller drops the pcb. A negative
+ * errno: the connection is as before, the caller gives its frames to the engine, and thaws it.
  * Makes system calls: without the stack's lock.
  */
-int tcp_way_back(int fd, const struct tcp_pcb *pcb,
+int tcp_way_back(const struct tcp_twin_socket *socket, const struct tcp_pcb *pcb,
 		 const struct tcp_way_back_ops *ops, void *ctx,
 		 uint64_t now_ns) MUST_CHECK;
 
 /*
- * The same for one that has ended: `fd` becomes what the kernel would have left of it, with
- * what was received and not read, then `error`, which is said once, then the end. Nobody
+ * The same for one that has ended: the socket becomes what the kernel would have left of it,
+ * with what was received and not read, then `error`, which is said once, then the end. Nobody
  * hears of it, but that of one in TIME_WAIT, where the kernel waits from now on, the last
  * acknowledgment is sent once more. `pcb` is NULL where nothing was received. `error` is
  * -ECONNRESET, or -EPIPE of one that the peer had closed before; every other one is said as
  * ECONNRESET, but for 0, which says nothing. Of `ops` it takes `give` alone.
  */
-int tcp_way_back_ended(int fd, const struct flow_key *key, const struct tcp_pcb *pcb,
-		       int error, const struct tcp_way_back_ops *ops, void *ctx,
-		       uint64_t now_ns) MUST_CHECK;
+int tcp_way_back_ended(const struct tcp_twin_socket *socket, const struct flow_key *key,
+		       const struct tcp_pcb *pcb, int error,
+		       const struct tcp_way_back_ops *ops, void *ctx, uint64_t now_ns) MUST_CHECK;
 
-/* The same for one in TIME_WAIT that nobody has any more: the kernel goes on waiting when `fd`
- * is closed. */
-int tcp_way_back_waiting(int fd, const struct tcp_waiting *waiting,
+/* The same for one in TIME_WAIT that nobody has any more: the kernel goes on waiting when the
+ * socket is closed. */
+int tcp_way_back_waiting(const struct tcp_twin_socket *socket,
+			 const struct tcp_waiting *waiting,
 			 const struct tcp_way_back_ops *ops, void *ctx) MUST_CHECK;
 
 #endif

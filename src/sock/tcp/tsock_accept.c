@@ -59,6 +59,7 @@ struct tsock_heritage {
 		uint8_t which;
 		int value;
 	} options[ARRAY_LEN(inherited)];
+	bool has_tos, may_keep_alive, reuse_addr;
 	/* 0: the system's */
 	int snd_buf, rcv_buf;
 	struct linger linger;
@@ -81,6 +82,9 @@ static void read_heritage(int from, int fresh, struct tsock_heritage *h)
 			continue;
 		h->options[h->cnt].which = (uint8_t)i;
 		h->options[h->cnt++].value = value;
+		h->has_tos |= level == IPPROTO_IP && name == IP_TOS;
+		h->may_keep_alive |= level == SOL_SOCKET && name == SO_KEEPALIVE;
+		h->reuse_addr |= level == SOL_SOCKET && name == SO_REUSEADDR;
 	}
 	if (locks & 1)
 		h->snd_buf = sock_twin_option(from, SOL_SOCKET, SO_SNDBUF) / 2;
@@ -104,7 +108,7 @@ static void give_heritage(const struct tsock_heritage *h, int to)
 		     inherited[h->options[i].which].name, &h->options[i].value,
 		     sizeof(int));
 	/* which IP_TOS sets; a child of Linux begins without */
-	if (h->cnt)
+	if (h->has_tos)
 		sock_twin_set(to, SOL_SOCKET, SO_PRIORITY, &(int){ 0 }, sizeof(int));
 	if (h->snd_buf)
 		sock_twin_set(to, SOL_SOCKET, SO_SNDBUF, &h->snd_buf, sizeof(int));
@@ -137,6 +141,8 @@ static void inherit(struct tsock *t, struct tsock *child, int to)
 	give_heritage(h, to);
 	child->has_options = true;
 	child->may_linger = h->linger.l_onoff;
+	child->may_keep_alive = h->may_keep_alive;
+	child->reuse_addr = h->reuse_addr;
 	mutex_release(&t->sock.config);
 }
 

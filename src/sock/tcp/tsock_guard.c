@@ -15,6 +15,7 @@
 
 #include "base/log.h"
 #include "net/net.h"
+#include "sock/kin.h"
 #include "sock/tcp/tcp_twin.h"
 #include "sock/tcp/tsock_priv.h"
 
@@ -33,7 +34,7 @@ static void set_keepalive(int fd, int value)
  * whose answers it drops. Its first would be due in a second or later. */
 void tsock_hide_keepalive(struct tsock *t, int fd)
 {
-	bool is_set = t->has_options &&
+	bool is_set = t->may_keep_alive &&
 		      sock_twin_option(fd, SOL_SOCKET, SO_KEEPALIVE);
 
 	atomic_store(&t->hides_keepalive, is_set);
@@ -49,15 +50,29 @@ void tsock_show_keepalive(struct tsock *t, int fd)
 	atomic_store(&t->hides_keepalive, false);
 }
 
+struct tcp_twin_socket tsock_twin(const struct tsock *t, int fd)
+{
+	return (struct tcp_twin_socket){
+		.fd = fd,
+		.domain = t->sock.domain,
+		.is_guard = t->is_guarded,
+		.is_bound = t->is_guarded && t->is_guard_bound,
+		/* another process may have set it */
+		.reuse_addr = kin_is_shared_since(t->fork_cnt) ? -1 : t->reuse_addr,
+	};
+}
+
 /* No frame of the local device of tests comes another way. */
 int tsock_choose_end(struct tsock *t, int fd, const struct flow_key *key, bool is_bound)
 {
+	struct tcp_twin_socket twin = tsock_twin(t, fd);
 	int err;
 
 	if (sock_params.listens_early)
 		return -EOPNOTSUPP;
 	tsock_hide_keepalive(t, fd);
-	err = tcp_twin_guard(fd, key, is_bound);
+	err = tcp_twin_guard(&twin, key, is_bound);
+	t->is_guard_bound = twin.is_bound;
 	if (err) {
 		tsock_show_keepalive(t, fd);
 		log_dbg("fd %d: the twin cannot guard the connection: %s", fd,

@@ -82,6 +82,7 @@ struct move {
 	struct dst_header header;
 	int ifindex;
 	int fd; /* the twin */
+	uint64_t since_ns; /* it began, and what was sent since then needs not be sent again */
 	struct net *net;
 	struct gift *gift; /* memory for a frame, once there is one */
 };
@@ -207,7 +208,7 @@ static int freeze(struct move *m) REQUIRES(m->t->engine->stack->lock)
 {
 	struct tsock *t = m->t;
 	/* it may have ended since the caller looked */
-	int err = t->pcb ? tcp_freeze(t->pcb, tsock_now(t)) : -ENOTCONN;
+	int err = t->pcb ? tcp_freeze(t->pcb, m->since_ns, tsock_now(t)) : -ENOTCONN;
 
 	if (err)
 		return err;
@@ -273,6 +274,7 @@ static void shut_twin_for_reading(const struct tsock *t, int fd)
 
 NO_LOCK_ANALYSIS static int move_open(struct move *m, int fd) /* two names of one lock */
 {
+	struct tcp_twin_socket twin = tsock_twin(m->t, fd);
 	struct tsock *t = m->t;
 	int err;
 
@@ -281,7 +283,7 @@ NO_LOCK_ANALYSIS static int move_open(struct move *m, int fd) /* two names of on
 	tsock_unlock(t);
 	if (err)
 		return err;
-	err = tcp_way_back(fd, t->pcb, &ops, m, tsock_now(t));
+	err = tcp_way_back(&twin, t->pcb, &ops, m, tsock_now(t));
 	if (!err)
 		shut_twin_for_reading(t, fd);
 	tsock_lock(t);
@@ -318,11 +320,12 @@ static int stop_ended(struct move *m, int *error_out)
 static int move_ended(struct tsock *t, int fd)
 {
 	struct move m = { .t = t, .key = &t->key, .fd = fd, .net = t->engine->stack->net };
+	struct tcp_twin_socket twin = tsock_twin(t, fd);
 	int error, err = shall_stay() ? -EOPNOTSUPP : stop_ended(&m, &error);
 
 	if (err)
 		return err;
-	err = tcp_way_back_ended(fd, &t->key, t->pcb, error, &ops, &m,
+	err = tcp_way_back_ended(&twin, &t->key, t->pcb, error, &ops, &m,
 				 tsock_now(t));
 	free(m.gift);
 	tsock_lock(t);
@@ -411,7 +414,7 @@ NO_LOCK_ANALYSIS static void settle(struct tsock *a, struct tsock *b) /* two nam
 
 NO_LOCK_ANALYSIS static int freeze_pair(struct move *m, struct tsock *b) /* two names of one lock */
 {
-	struct move other = { .t = b };
+	struct move other = { .t = b, .since_ns = m->since_ns };
 	int err;
 
 	tsock_lock(m->t);
@@ -447,16 +450,17 @@ NO_LOCK_ANALYSIS static void end_pair(struct tsock *a, struct tsock *b, int err)
 static int move_pair(struct move *m, int fd, struct tsock *b)
 {
 	struct tsock *a = m->t;
+	struct tcp_twin_socket own_twin = tsock_twin(a, fd), twin = tsock_twin(b, tsock_fd(b));
 	struct tcp_twin ours, theirs;
 	int err = freeze_pair(m, b);
 
 	if (err)
 		return err;
 	tsock_stamps_before_move(b, tsock_fd(b));
-	err = tcp_twin_begin(&ours, fd, a->pcb, true, tsock_now(a));
+	err = tcp_twin_begin(&ours, &own_twin, a->pcb, true, tsock_now(a));
 	if (err)
 		goto out;
-	err = tcp_twin_begin(&theirs, tsock_fd(b), b->pcb, true, tsock_now(b));
+	err = tcp_twin_begin(&theirs, &twin, b->pcb, true, tsock_now(b));
 	if (err) {
 		tcp_twin_undo(&ours);
 		goto out;
@@ -539,7 +543,8 @@ static bool is_awaited(struct tsock *t, uint64_t early_end_ns)
 	uint64_t began_ns;
 
 	tsock_lock(t);
-	tsock_poll_locked(t);
+	if (t->pcb && (tsock_is_opening_state(tcp_state(t->pcb)) || tcp_is_early(t->pcb)))
+		tsock_poll_locked(t);
 	is_opening = t->pcb && tsock_is_opening_state(tcp_state(t->pcb));
 	has_early = t->pcb && tcp_is_early(t->pcb);
 	began_ns = t->began_ns;
@@ -556,9 +561,15 @@ void tsock_await_answer(struct tsock *t)
 		inside_nap(ANSWER_NAP_NS);
 }
 
-static int move_open_one(struct tsock *t, int fd)
+static int move_open_one(struct tsock *t, int fd, uint64_t since_ns)
 {
-	struct move m = { .t = t, .key = &t->key, .fd = fd, .net = t->engine->stack->net };
+	struct move m = {
+		.t = t,
+		.key = &t->key,
+		.fd = fd,
+		.since_ns = since_ns,
+		.net = t->engine->stack->net,
+	};
 	struct tsock *pair = find_pair(t);
 	int err;
 
@@ -573,13 +584,52 @@ static int move_open_one(struct tsock *t, int fd)
 /* A connection could not go back, and has to be ended by us. */
 static _Atomic bool has_stayed;
 
-int tsock_go_back(struct tsock *t, int fd)
+static bool is_open(const struct tsock *t) REQUIRES(t->engine->stack->lock)
+{
+	return t->pcb && !tsock_is_opening_state(tcp_state(t->pcb)) &&
+	       !tsock_is_ended_state(tcp_state(t->pcb));
+}
+
+/* What the peer says before the connection stands still the kernel needs not be told by
+ * frames, of which each is a call that takes longer than all others together. And what waits
+ * to be sent the kernel sends. A peer on the same machine has answered when the lock is taken
+ * again. */
+static void calm(struct tsock *t)
+{
+	bool has_asked = false;
+
+	tsock_lock(t);
+	if (is_open(t)) {
+		tcp_calm(t->pcb);
+		tsock_poll_locked(t);
+	}
+	if (is_open(t))
+		has_asked = tcp_ask(t->pcb, tsock_now(t));
+	tcp_engine_due_locked(t->engine);
+	tsock_unlock(t);
+	if (!has_asked)
+		return;
+	tsock_lock(t);
+	tsock_poll_locked(t);
+	tsock_unlock(t);
+}
+
+/* It could not go back. */
+static COLD void excite(struct tsock *t)
+{
+	tsock_lock(t);
+	if (is_open(t))
+		tcp_thaw(t->pcb, tsock_now(t));
+	tcp_engine_due_locked(t->engine);
+	tsock_unlock(t);
+}
+
+/* What was sent since then needs not be sent again. */
+static int go_back(struct tsock *t, int fd, uint64_t since_ns)
 {
 	enum tcp_state state;
 	int err = -EAGAIN;
 
-	if (fd < 0)
-		return -EBADF;
 	/* what nobody has answered yet is no connection */
 	do {
 		state = state_of(t);
@@ -603,7 +653,7 @@ int tsock_go_back(struct tsock *t, int fd)
 		return -EOPNOTSUPP;
 	if (err) {
 		tsock_show_keepalive(t, fd);
-		err = move_open_one(t, fd);
+		err = move_open_one(t, fd, since_ns);
 	}
 	/* one that could not begin to take over holds the port as the guard that it is */
 	if (err && tcp_twin_is_guard(fd)) {
@@ -615,6 +665,22 @@ int tsock_go_back(struct tsock *t, int fd)
 		tsock_give_up(t);
 	else
 		tsock_guard(t, fd, false);
+	return err;
+}
+
+int tsock_go_back(struct tsock *t, int fd)
+{
+	uint64_t since_ns = tsock_now(t);
+	int err;
+
+	if (fd < 0)
+		return -EBADF;
+	/* both ends of the local device of tests have to agree first */
+	if (!sock_params.listens_early)
+		calm(t);
+	err = go_back(t, fd, since_ns);
+	if (err && !sock_params.listens_early)
+		excite(t);
 	return err;
 }
 
@@ -851,15 +917,20 @@ static bool find_way(struct tcp_engine *engine, struct move *m)
  * more: everybody who says that he shares it. */
 static int make_kernel_wait(struct move *m, const struct tcp_waiting *waiting)
 {
-	int fd = real.socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1, err;
+	struct tcp_twin_socket twin = {
+		.fd = real.socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0),
+		.domain = AF_INET,
+		.reuse_addr = 1,
+	};
+	int on = 1, err;
 
-	if (fd < 0)
+	if (twin.fd < 0)
 		return -errno;
-	fd_table_forget(fd);
-	sock_twin_set(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	sock_twin_set(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on));
-	err = tcp_way_back_waiting(fd, waiting, &ops, m);
-	inside_close(fd);
+	fd_table_forget(twin.fd);
+	sock_twin_set(twin.fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	sock_twin_set(twin.fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on));
+	err = tcp_way_back_waiting(&twin, waiting, &ops, m);
+	inside_close(twin.fd);
 	return err;
 }
 

@@ -447,6 +447,9 @@ static void follow(struct tsock *t, int fd, int level, int name,
 	int number = 0;
 
 	t->has_options = true;
+	if (level == SOL_SOCKET && name == SO_REUSEADDR)
+		t->reuse_addr = -1;
+	t->may_keep_alive |= level == SOL_SOCKET && name == SO_KEEPALIVE;
 	t->may_linger |= level == SOL_SOCKET && name == SO_LINGER;
 	t->knows_heritage = false;
 	sock_follow_timeout(&t->sock, fd, level, name, value);

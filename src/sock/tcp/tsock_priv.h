@@ -161,8 +161,11 @@ struct tsock {
 	struct tsock_saved_syn *saved_syn;
 	/* `config`: it listens and shares its port; else NULL (tsock_share.h) */
 	struct tsock_sharer *sharer;
-	/* `config`: the twin is its guard. */
-	bool is_guarded;
+	/* `config`: the twin is its guard, and tcp_twin_socket.is_bound */
+	bool is_guarded, is_guard_bound;
+	/* `config`: it may have SO_KEEPALIVE; tcp_twin_socket.reuse_addr */
+	bool may_keep_alive;
+	int8_t reuse_addr;
 	/* The program has set TCP_FASTOPEN_CONNECT; a guard must not have it. */
 	_Atomic bool opens_fast;
 	/* the program has set SO_KEEPALIVE; a guard must not have it */
@@ -503,6 +506,9 @@ void tsock_unguard_bound(struct tsock *t, int fd);
 int tsock_choose_end(struct tsock *t, int fd, const struct flow_key *key,
 		     bool is_bound) MUST_CHECK;
 void tsock_is_guarded(struct tsock *t);
+/* What is known of `fd`, which is the twin, or, of one without, a fresh socket in its place.
+ * With `config`, or before others know the socket. */
+struct tcp_twin_socket tsock_twin(const struct tsock *t, int fd);
 /* Instead of the second. */
 void tsock_give_end_up(struct tsock *t, int fd);
 /* The twin is no guard any more, or about to be closed. */

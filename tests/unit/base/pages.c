@@ -5,6 +5,8 @@
 
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "tests/support/test.h"
 
@@ -47,6 +49,41 @@ TEST(what_is_cut_is_zero_and_lies_apart)
 	for (size_t i = 0; i < CNT; i++)
 		for (size_t at = 0; at < 64 * (1 + i % 20); at++)
 			CHECK_EQ(mem[i][at], 1 + i % 20);
+}
+
+/* Whether the child of a fork has something there. */
+static bool is_inherited(const void *mem)
+{
+	uintptr_t page = (uintptr_t)mem & ~(uintptr_t)4095;
+	unsigned char is_in_core;
+	int status;
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (pid == 0)
+		_exit(mincore((void *)page, 4096, &is_in_core) == 0);
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+TEST(what_children_have)
+{
+	struct arena shared = { 0 }, own = { .is_not_inherited = true };
+	void *alone = pages_map_not_inherited(10000);
+
+	CHECK(alone);
+	CHECK(!is_inherited(alone));
+	/* also when it grows by huge pages */
+	for (int i = 0; i < 50; i++) {
+		void *mem = arena_cut(&own, 60 << 10);
+
+		CHECK(mem);
+		if (i % 10 == 9) {
+			CHECK(!is_inherited(mem));
+			CHECK(is_inherited(arena_cut(&shared, 60 << 10)));
+		}
+	}
 }
 
 /* One object costs little, and many no more than twice their size or a huge page, on which
