@@ -37,6 +37,7 @@ enum io_uring_wish { IO_URING_AUTO, IO_URING_KERNEL, IO_URING_IGNORE };
 
 enum ring_wish { RING_AUTO, RING_MLX5, RING_VERBS, RING_XDP };
 
+enum tso { TSO_AUTO, TSO_ON, TSO_OFF };
 enum xdp_mode { XDP_MODE_AUTO, XDP_MODE_ZC, XDP_MODE_NATIVE, XDP_MODE_GENERIC };
 
 enum option_id {

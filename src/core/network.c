@@ -112,6 +112,7 @@ static struct rdma_params rdma_params_of(const struct options *o)
 		.tx_max = (uint32_t)o->tx_wre,
 		.tx_batch = (uint32_t)o->tx_wre_batching,
 		.inline_max = (uint32_t)o->tx_max_inline,
+		.has_tso = o->tso != TSO_OFF,
 		.has_blue_flame = o->blue_flame,
 		.moderation = {
 			.cnt = o->cq_moderation ?
@@ -325,6 +326,7 @@ static int start(struct net **net_out)
 		.mtu_max = (uint32_t)o->mtu,
 		.pages = o->mem_alloc_type == 2 ? REGION_HUGE_PAGES :
 						  REGION_SMALL_PAGES,
+		.wants_tso = o->tso == TSO_ON,
 		.local_dev = network.local_dev,
 	};
 	struct progress_params progress = {

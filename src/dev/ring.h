@@ -44,6 +44,9 @@ struct dev_caps {
 	bool needs_kick;
 	/* The most bytes of one frame it sends, Ethernet header included. */
 	uint32_t tx_len_max;
+	/* The most bytes of TCP that it cuts into segments (ring_tx.segment_len); 0: it
+	 * cuts none. */
+	uint32_t tso_max;
 };
 
 enum flow_verdict {
@@ -183,10 +186,22 @@ enum ring_tx_flag {
 };
 
 /* One frame to send: a header, then a payload. A frame that is complete in itself
- * is a payload with an empty header. */
+ * is a payload with an empty header. Or several frames of TCP, which the device makes of one
+ * header and a run of bytes. */
 struct ring_tx {
 	const uint8_t *header;
 	uint16_t header_len;
+	/* Bytes of the run in each frame, but for the last, which may have fewer; 0: there
+	 * is a payload instead. Only of devices with caps.tso_max, and more than one frame.
+	 * The header is that of the first frame up to TCP's last option; lengths,
+	 * identifications, sequence numbers, checksums and flags of each are the device's
+	 * business. */
+	uint16_t segment_len;
+	/* The run: so many packets, linked by `link`, which stay the caller's; and all their
+	 * bytes. */
+	struct pkt *run;
+	uint32_t run_cnt;
+	uint32_t run_len;
 	/* The ring owns it from the call on, whatever comes of it. */
 	struct pkt *payload;
 	/* enum ring_tx_flag */
@@ -401,6 +416,15 @@ static inline bool ring_is_quiet(const struct ring *ring)
 static inline bool ring_has_followed(const struct ring *ring)
 {
 	return ring->follows_tx && !list_is_empty(&ring->followed);
+}
+
+/* Counts the frames that the device makes of a run. */
+static inline void ring_count_run(struct ring *ring, const struct ring_tx *tx)
+{
+	uint32_t cnt = (tx->run_len + tx->segment_len - 1) / tx->segment_len;
+
+	ring->counts->tx_pkts += cnt;
+	ring->counts->tx_bytes += (uint64_t)cnt * tx->header_len + tx->run_len;
 }
 
 /* Nobody will hear any more of the frames that are followed. Under the stack's lock. */

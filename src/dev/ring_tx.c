@@ -25,6 +25,43 @@ struct pkt *ring_tx_copy(struct ring *ring, const struct ring_tx *tx)
 	return copy;
 }
 
+/* Appends bytes to the last part of a packet, and to further ones. The last part; NULL:
+ * there is no frame for more. */
+static struct pkt *append_to_parts(struct ring *ring, struct pkt *last,
+				   const uint8_t *bytes, uint32_t len)
+{
+	while (len) {
+		uint32_t part = MIN(len, pkt_tailroom(last));
+
+		if (part) {
+			memcpy(pkt_append(last, part), bytes, part);
+			bytes += part;
+			len -= part;
+			continue;
+		}
+		last->next_part = ring_pkt_alloc(ring);
+		last = last->next_part;
+		if (!last)
+			return NULL;
+	}
+	return last;
+}
+
+struct pkt *ring_tx_copy_run(struct ring *ring, const struct ring_tx *tx)
+{
+	struct pkt *first = ring_pkt_alloc(ring), *last = first;
+	struct pkt *pkt = tx->run;
+
+	for (uint32_t i = 0; i < tx->run_cnt && last; i++) {
+		last = append_to_parts(ring, last, pkt->data, pkt->len);
+		pkt = pkt_from_link(pkt->link.next);
+	}
+	if (last)
+		return first;
+	pkt_put(first);
+	return NULL;
+}
+
 static bool has_room_for_header(const struct ring *ring, const struct ring_tx *tx)
 {
 	const struct pkt *pkt = tx->payload;

@@ -18,6 +18,10 @@ struct pkt *ring_tx_copy(struct ring *ring, const struct ring_tx *tx);
  */
 struct pkt *ring_tx_wrap(struct ring *ring, const struct ring_tx *tx, bool fills);
 
+/* The bytes of a run, copied to packets of the ring that are parts of one. NULL: there
+ * are too few of them. */
+struct pkt *ring_tx_copy_run(struct ring *ring, const struct ring_tx *tx);
+
 /* The checksum that the flags ask for, over the payload, whatever its parts are. */
 uint16_t ring_tx_csum(const struct ring_tx *tx);
 

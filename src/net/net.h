@@ -36,6 +36,8 @@ struct net_params {
 	/* the longest packet that we send; 0: as the interfaces say */
 	uint32_t mtu_max;
 	enum region_pages pages;
+	/* an interface that cuts no segments of TCP is to be named */
+	bool wants_tso;
 	/* An interface that carries what this process sends to itself; only in test
 	 * builds. It belongs to the network. */
 	struct dev *local_dev;

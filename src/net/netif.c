@@ -230,6 +230,9 @@ static void open_netif(struct net *net, struct netif *netif,
 	net->is_rpf_stale = true;
 	log_info("%s is driven by %s (%s)%s; VMA_XDP_INTERFACES chooses interfaces",
 		 netif->name, netif->dev->ops->name, netif->dev->mode, passed);
+	if (net->params.wants_tso && !netif->dev->caps.tso_max)
+		log_warn("%s does not cut segments of TCP by %s, so they are sent one by one, in spite of VMA_TSO=on",
+			 netif->name, netif->dev->ops->name);
 }
 
 struct netif *netif_get(struct net *net, int ifindex)

@@ -838,6 +838,11 @@ bool tcp_has_room(const struct tcp_pcb *pcb)
 	return tcp_pcb_has_room(pcb);
 }
 
+bool tcp_is_split(const struct tcp_pcb *pcb)
+{
+	return pcb->slow_out & SLOW_SPLIT;
+}
+
 uint32_t tcp_mss(const struct tcp_pcb *pcb)
 {
 	return pcb->mss;

@@ -461,6 +461,8 @@ bool tcp_has_room(const struct tcp_pcb *pcb);
 void tcp_wants_room(struct tcp_pcb *pcb, uint64_t now_ns);
 /* Payload bytes of a full segment. */
 uint32_t tcp_mss(const struct tcp_pcb *pcb);
+/* The device makes segments, and their checksums, of what is longer than that. */
+bool tcp_is_split(const struct tcp_pcb *pcb);
 
 /* Moves received data, at most so many bytes, to the end of `pkts`, in order; returns
  * how many. A packet is cut for it, unless there is none to cut it with. The window

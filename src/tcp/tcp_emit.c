@@ -88,7 +88,8 @@ static ALWAYS_INLINE void put_checksum(const struct tcp_pcb *pcb, struct wire_tc
 	uint32_t sum = csum_add(pcb->pseudo_sum,
 				htobe16((uint16_t)total_len));
 
-	if (pcb->path.with_checksum) {
+	/* each of several segments has one of its own, which the device makes */
+	if (pcb->path.with_checksum || o->len > pcb->mss) {
 		header->check = (uint16_t)~csum_fold(sum);
 		return;
 	}

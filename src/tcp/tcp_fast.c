@@ -160,11 +160,22 @@ static ALWAYS_INLINE bool may_be_small(const struct tcp_pcb *pcb,
 			   !seq_after(pcb->snd_small_end, pcb->snd_una));
 }
 
-/* Segmentation offload, pacing, cork, the answer to an ECN echo, and the window after a
+static bool is_last(const struct tcp_pcb *pcb, const struct pkt *pkt)
+{
+	return pkt->link.next == &pcb->snd_queue;
+}
+
+/* Where a device splits what is long, several packets may leave as one. */
+static ALWAYS_INLINE bool is_one(const struct tcp_pcb *pcb)
+{
+	return !(pcb->slow_out & SLOW_SPLIT) || is_last(pcb, pcb->unsent);
+}
+
+/* Pacing, cork, the answer to an ECN echo, and the window after a
  * pause have rules of their own. */
 static ALWAYS_INLINE bool is_plain_out(const struct tcp_pcb *pcb, uint64_t now_ns)
 {
-	return pcb->is_quiet && !pcb->slow_out &&
+	return pcb->is_quiet && !(pcb->slow_out & ~SLOW_SPLIT) &&
 	       !(pcb->flags & (TF_CORK | TF_CWR_OUT)) &&
 	       (pcb->snd_una != pcb->snd_nxt ||
 		now_ns - pcb->last_sent_ns <= pcb->rto_ns);
@@ -231,14 +242,9 @@ static ALWAYS_INLINE bool push_one(struct tcp_pcb *pcb, struct pkt *pkt,
 	return true;
 }
 
-static bool is_last(const struct tcp_pcb *pcb, const struct pkt *pkt)
-{
-	return pkt->link.next == &pcb->snd_queue;
-}
-
 void tcp_fast_push(struct tcp_pcb *pcb, uint64_t now_ns)
 {
-	if (!may_push(pcb, now_ns))
+	if (!may_push(pcb, now_ns) || !is_one(pcb))
 		return;
 	while (pcb->unsent && push_one(pcb, pcb->unsent,
 				       is_last(pcb, pcb->unsent), now_ns,

@@ -285,7 +285,7 @@ enum tcp_fastopen_flag {
 
 /* Why a connection does not send by the short rules of tcp_fast.c. */
 enum tcp_slow_out {
-	/* the device splits what is long */
+	/* The device splits what is long. One packet is sent by the short rules. */
 	SLOW_SPLIT = 1 << 0,
 	SLOW_PACED = 1 << 1,
 	/* the writer waits for room */

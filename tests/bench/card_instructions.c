@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The instructions of UDP calls on a card, counted by single steps, since valgrind
+ * The instructions of UDP calls on a card, and of a long write to a TCP connection, counted by single steps, since valgrind
  * cannot run the software ConnectX. Only the calling thread is stepped, not the
  * card's. Prints the mean and the median of each call, from libc's entry to its
  * return.
@@ -15,19 +15,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PORT = 7007, LEN = 64, BURST = 100, ROUNDS = 30, WARM_UP = 20 };
+enum {
+	PORT = 7007, LEN = 64, BURST = 100, ROUNDS = 30, WARM_UP = 20,
+	/* the bytes of a long write, and how often it is made */
+	LONG = 60000, LONG_CNT = 50,
+};
 
 /* In the order in which the steps are reported. */
-enum call { NOTHING, SEND, RECEIVE, LOOK, CALLS };
+enum call { NOTHING, SEND, RECEIVE, LOOK, WRITE, CALLS };
 
 static const char *const names[CALLS] = {
 	"", "send, connected, 64 bytes", "receive, one waits",
-	"receive, nothing there",
+	"receive, nothing there", "send, TCP, 60000 bytes",
 };
 
 /* -- the stepped process --------------------------------------------------------- */
@@ -62,6 +68,47 @@ static long step_recv(enum call call, int fd, void *buf)
 	result = recv(fd, buf, LEN, MSG_DONTWAIT);
 	END();
 	return result;
+}
+
+/* All that was sent has been acknowledged, which receives find out. */
+static void settle(int fd)
+{
+	int left = 1;
+	char byte;
+
+	while (ioctl(fd, SIOCOUTQ, &left) == 0 && left > 0) {
+		usleep(5000);
+		(void)!recv(fd, &byte, 1, MSG_DONTWAIT);
+	}
+}
+
+/* Each write finds a window that is wide enough. */
+static int writes(const char *address)
+{
+	struct sockaddr_in name = { .sin_family = AF_INET,
+				    .sin_port = htons(PORT) };
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	static char buf[LONG];
+	unsigned done = 0;
+
+	inet_pton(AF_INET, address, &name.sin_addr);
+	if (connect(fd, (struct sockaddr *)&name, sizeof(name)) != 0)
+		return 1;
+	for (int i = 0; i < LONG_CNT; i++) {
+		send(fd, buf, LONG, 0);
+		settle(fd);
+	}
+	for (int i = 0; i < LONG_CNT; i++) {
+		long result;
+
+		BEGIN(WRITE);
+		result = send(fd, buf, LONG, 0);
+		END();
+		done += result == LONG;
+		settle(fd);
+	}
+	close(fd);
+	return done != LONG_CNT;
 }
 
 static int calls(const char *address)
@@ -102,7 +149,8 @@ static int calls(const char *address)
 			received, looked);
 		return 1;
 	}
-	return 0;
+	close(fd);
+	return writes(address);
 }
 
 /* -- the stepper ------------------------------------------------------------------- */

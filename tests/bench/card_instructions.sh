@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
-# Instructions for each UDP call on the software ConnectX (tests/softcx), by single
+# Instructions for each UDP call, and for a long write to a TCP connection, on the software ConnectX (tests/softcx), by single
 # steps: on the card's own queues, with the usual lock and with that of the latency
 # profile, and by portable verbs. What the card does is not counted. Then what the card has
 # counted meanwhile (doc/card-packets.txt). Minutes.
@@ -17,6 +17,15 @@ done
 sleep 1.2
 ip netns exec $b "$echo" echo 10.79.0.2 &
 echo_pid=$!
+ip netns exec $b python3 -c "
+import socket
+server = socket.create_server(('10.79.0.2', 7007))
+while True:
+    peer = server.accept()[0]
+    while peer.recv(1 << 20):
+        pass" &
+sink_pid=$!
+trap 'kill $sink_pid; clean_up' EXIT
 
 # The library's thread leaves what arrives to the receive that is measured.
 export VMA_PROGRESS_ENGINE_INTERVAL=0 SOFTCX=mlx5_0:v0 VMA_LOG_FILE=$work/log

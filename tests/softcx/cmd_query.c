@@ -152,8 +152,9 @@ int cmd_query_device_ex(const struct cmd *cmd)
 			.supported_format = MLX5_IB_CQE_RES_FORMAT_HASH,
 		},
 		.tso_caps = {
-			.max_tso = QP_MAX_TSO,
-			.supported_qpts = raw_packet_qpt,
+			.max_tso = the_card->conf.has_tso ? QP_MAX_TSO : 0,
+			.supported_qpts =
+				the_card->conf.has_tso ? raw_packet_qpt : 0,
 		},
 		.packet_pacing_caps = {
 			.qp_rate_limit_min = 1,

@@ -156,7 +156,7 @@ static void check_names(void)
 	static const char *const names[] = {
 		"STRICT", "MANUAL", "TRACE", "STATS", "SEED",
 		"LATE_US", "PCAP",   "IMPAIR", "CLOCK", "MIN_INLINE",
-		"RULES",
+		"RULES", "TSO",
 	};
 	static const char prefix[] = "SOFTCX_";
 
@@ -190,6 +190,7 @@ bool conf_read(struct conf *conf)
 	conf->is_manual = env_number("SOFTCX_MANUAL", 0, 1, 0);
 	conf->is_traced = env_number("SOFTCX_TRACE", 0, 1, 0);
 	conf->has_stats = env_number("SOFTCX_STATS", 0, 1, 0);
+	conf->has_tso = env_number("SOFTCX_TSO", 0, 1, 1);
 	conf->seed = (uint64_t)env_number("SOFTCX_SEED", 0, INT64_MAX, 1);
 	conf->late_ns =
 		(uint64_t)env_number("SOFTCX_LATE_US", 0, 1000000, 0) * 1000;

@@ -36,6 +36,7 @@ struct conf {
 	struct impair_params impair; /* SOFTCX_IMPAIR */
 	bool has_impair;
 	uint32_t min_inline; /* SOFTCX_MIN_INLINE: bytes, 0 or 18 */
+	bool has_tso;        /* SOFTCX_TSO, default 1 */
 	uint32_t rules_max;  /* SOFTCX_RULES: flow rules of a device and process */
 	uint64_t late_ns;    /* SOFTCX_LATE_US: completions are late by up to */
 	uint64_t clock_khz;  /* SOFTCX_CLOCK=khz=N,ppm=N,offset=N */

@@ -77,6 +77,13 @@ tap $? counters_are_printed
 tap $? tools_see_the_devices
 
 # malformed VARIABLE=VALUE LINE: ends the process with this one line.
+most_cut() {
+	in_ns a env SOFTCX_TSO=$1 timeout 60 ibv_devinfo -v 2>/dev/null |
+		awk '$1 == "max_tso:" { print $2; exit }'
+}
+[ "$(most_cut 1)" = 262144 ] && [ "$(most_cut 0)" = 0 ]
+tap $? card_without_segmentation
+
 bad=0
 malformed() {
 	in_ns a env "$1" timeout 60 ibv_devices >"$tmp/out" 2>"$tmp/err"
@@ -96,6 +103,7 @@ malformed SOFTCX_SEED=7x \
 	'SOFTCX_SEED: "7x" is not a number from 0 to 9223372036854775807'
 malformed SOFTCX_LATE_US=-1 'SOFTCX_LATE_US: "-1" is not a number from 0 to 1000000'
 malformed SOFTCX_RULES=-1 'SOFTCX_RULES: "-1" is not a number from 0 to 4294967295'
+malformed SOFTCX_TSO=256k 'SOFTCX_TSO: "256k" is not a number from 0 to 1'
 malformed SOFTCX_MIN_INLINE=14 'SOFTCX_MIN_INLINE: 14 is neither 0 nor 18'
 malformed SOFTCX_IMPAIR=loss 'SOFTCX_IMPAIR: "loss" has no ='
 malformed SOFTCX_IMPAIR=loss=1000001 \

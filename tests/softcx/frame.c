@@ -17,9 +17,6 @@ enum {
 	IPV4_LEN = 20,
 	IPV6_LEN = 40,
 	IPV4_FRAGMENT_MASK = 0x3fff, /* more fragments, offset */
-	TCP_FLAG_FIN = 0x01,
-	TCP_FLAG_PSH = 0x08,
-	TCP_FLAG_CWR = 0x80,
 };
 
 static uint16_t load_be16(const uint8_t *p)
@@ -245,8 +242,8 @@ size_t frame_segment(uint8_t *segment, const uint8_t *header, size_t header_len,
 	tcp = segment + info.l4_offset;
 	store_be32(tcp + 4, load_be32(tcp + 4) + (uint32_t)payload_offset);
 	if (!is_last)
-		tcp[13] &= (uint8_t)~(TCP_FLAG_FIN | TCP_FLAG_PSH);
+		tcp[13] &= (uint8_t)~(FRAME_TCP_FIN | FRAME_TCP_PSH);
 	if (index)
-		tcp[13] &= (uint8_t)~TCP_FLAG_CWR;
+		tcp[13] &= (uint8_t)~FRAME_TCP_CWR;
 	return len;
 }

@@ -19,6 +19,16 @@ enum {
 	FRAME_MAX_LEN = 16384, /* storage for one frame */
 };
 
+/* Flags of TCP. */
+enum {
+	FRAME_TCP_FIN = 0x01,
+	FRAME_TCP_SYN = 0x02,
+	FRAME_TCP_RST = 0x04,
+	FRAME_TCP_PSH = 0x08,
+	FRAME_TCP_URG = 0x20,
+	FRAME_TCP_CWR = 0x80,
+};
+
 enum frame_l3 { FRAME_L3_NONE = 0, FRAME_L3_IPV4 = 1, FRAME_L3_IPV6 = 2 };
 enum frame_l4 { FRAME_L4_NONE = 0, FRAME_L4_TCP = 1, FRAME_L4_UDP = 2 };
 

@@ -270,6 +270,10 @@ TEST(segmentation_cuts_and_numbers)
 	f = pair_frame();
 	f.proto = IPPROTO_TCP;
 	rig_build(header, &f, "", 0);
+	/* the length is each segment's; CWR, FIN, PSH, ACK */
+	header[16] = header[17] = 0;
+	header[18] = 0x12, header[19] = 0xfe;
+	header[47] = 0x99;
 	slot = rig_send_slot(&pair_a, 0);
 	for (int i = 0; i < TOTAL; i++)
 		slot[i] = (uint8_t)i;
@@ -285,8 +289,9 @@ TEST(segmentation_cuts_and_numbers)
 		CHECK(wc.wc_flags & IBV_WC_IP_CSUM_OK);
 		memcpy(&got, frame + 38, 4);
 		CHECK_EQ(ntohl(got), seq);
-		CHECK_EQ(frame[19], i);
-		CHECK_EQ(frame[47], left > MSS ? 0x10 : 0x18);
+		CHECK_EQ(frame[18] << 8 | frame[19], 0x12fe + i);
+		CHECK_EQ(frame[16] << 8 | frame[17], 40 + part);
+		CHECK_EQ(frame[47], (i ? 0 : 0x80) | (left > MSS ? 0x10 : 0x19));
 		CHECK_MEM(frame + 54, slot + TOTAL - left, part);
 		seq += part;
 		left -= part;

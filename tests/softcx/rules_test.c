@@ -325,6 +325,110 @@ TEST(segments_longer_than_a_frame)
 	expect_violation("bad-size", make_long_segments);
 }
 
+/* What is to be cut, right but for what a case does to it. */
+struct cut {
+	uint8_t header[60];
+	uint32_t header_len;
+	uint32_t len;
+	unsigned int flags;
+};
+
+static struct cut cut(void)
+{
+	struct rig_frame f = { .src_ip = 1, .dst_ip = 2, .src_port = 3,
+			       .dst_port = 4, .proto = IPPROTO_TCP };
+	struct cut c = { .header_len = 54, .len = 3000,
+			 .flags = IBV_SEND_IP_CSUM };
+
+	rig_build(c.header, &f, "", 0);
+	return c;
+}
+
+static void send_cut(struct cut *c)
+{
+	struct ibv_sge sge = { (uintptr_t)r.slots, c->len, r.mr->lkey };
+	struct ibv_send_wr *bad, wr = {
+		.opcode = IBV_WR_TSO,
+		.sg_list = &sge,
+		.num_sge = c->len != 0,
+		.send_flags = c->flags,
+		.tso = { .hdr = c->header, .hdr_sz = (uint16_t)c->header_len,
+			 .mss = 1000 },
+	};
+
+	CHECK_EQ(ibv_post_send(r.qp, &wr, &bad), 0);
+	rig_settle();
+}
+
+static void cut_udp(void)
+{
+	struct cut c = cut();
+
+	c.header[23] = IPPROTO_UDP;
+	send_cut(&c);
+}
+static void cut_fragment(void)
+{
+	struct cut c = cut();
+
+	c.header[20] = 0x20; /* more follow */
+	send_cut(&c);
+}
+/* Options follow, the card is told, but they are in the payload. */
+static void cut_without_options(void)
+{
+	struct cut c = cut();
+
+	c.header[46] = 8 << 4;
+	send_cut(&c);
+}
+static void cut_with_payload_inline(void)
+{
+	struct cut c = cut();
+
+	c.header_len += 4;
+	send_cut(&c);
+}
+static void cut_syn(void)
+{
+	struct cut c = cut();
+
+	c.header[47] |= 2;
+	send_cut(&c);
+}
+static void cut_urgent(void)
+{
+	struct cut c = cut();
+
+	c.header[47] |= 0x20;
+	send_cut(&c);
+}
+static void cut_without_checksums(void)
+{
+	struct cut c = cut();
+
+	c.flags = 0;
+	send_cut(&c);
+}
+static void cut_nothing(void)
+{
+	struct cut c = cut();
+
+	c.len = 0;
+	send_cut(&c);
+}
+TEST(segmentation_of_what_cannot_be_cut)
+{
+	expect_violation("bad-segmentation", cut_udp);
+	expect_violation("bad-segmentation", cut_fragment);
+	expect_violation("bad-segmentation", cut_without_options);
+	expect_violation("bad-segmentation", cut_with_payload_inline);
+	expect_violation("bad-segmentation", cut_syn);
+	expect_violation("bad-segmentation", cut_urgent);
+	expect_violation("bad-segmentation", cut_without_checksums);
+	expect_violation("bad-segmentation", cut_nothing);
+}
+
 static void use_short_header(void)
 {
 	struct direct_entry e = entry();

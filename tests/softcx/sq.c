@@ -185,7 +185,8 @@ static uint8_t read_ethernet(struct qp *qp, struct entry *e)
 	struct mlx5_wqe_eth_seg eth;
 	uint32_t size, needed;
 
-	if (e->opcode != MLX5_OPCODE_SEND && e->opcode != MLX5_OPCODE_TSO &&
+	if (e->opcode != MLX5_OPCODE_SEND &&
+	    (e->opcode != MLX5_OPCODE_TSO || !the_card->conf.has_tso) &&
 	    (e->opcode != OPCODE_MULTI || the_card->conf.min_inline)) {
 		check_violation("bad-opcode",
 				"queue pair %#x: entry %u has opcode %#x",
@@ -427,11 +428,39 @@ static int send_several(struct qp *qp, const struct entry *e, uint64_t now_ns)
 	return RUN_DONE;
 }
 
+/* What is wrong with what is to be cut; NULL: nothing is. The header is what each segment
+ * gets, so all of it, and nothing else, has to be inline. Its length may be any: the card
+ * writes that of each segment. */
+static const char *fault_of_segmentation(const struct entry *e,
+					 const uint8_t *large, size_t payload_len)
+{
+	const uint8_t needed = MLX5_ETH_WQE_L3_CSUM | MLX5_ETH_WQE_L4_CSUM;
+	uint8_t header[1024];
+	struct frame_info info;
+	const uint8_t *tcp;
+
+	(void)frame_segment(header, large, e->header_len, large, 0, 0, 0, true);
+	frame_parse(header, e->header_len, &info);
+	tcp = header + info.l4_offset;
+	if (info.key.l4 != FRAME_L4_TCP || info.is_fragment)
+		return "no whole header of TCP inline";
+	if (e->header_len != info.l4_offset + (size_t)(tcp[12] >> 4) * 4)
+		return "other bytes inline than the headers up to TCP's options";
+	if (tcp[13] & (FRAME_TCP_SYN | FRAME_TCP_RST | FRAME_TCP_URG))
+		return "flags that are not every segment's (SYN, RST, URG)";
+	if ((e->cs_flags & needed) != needed)
+		return "no checksums to compute, where each segment needs its own";
+	if (!payload_len)
+		return "no bytes behind the header";
+	return NULL;
+}
+
 /* All segments of an entry leave together, or none does yet. */
 static int send_segments(struct qp *qp, const struct entry *e, uint64_t now_ns)
 {
 	static uint8_t large[QP_MAX_TSO + 1024];
 	struct dev *dev = qp->ctx->dev;
+	const char *fault;
 	uint8_t syndrome;
 	unsigned int n;
 	size_t len;
@@ -453,6 +482,21 @@ static int send_segments(struct qp *qp, const struct entry *e, uint64_t now_ns)
 				"more than %u bytes, header included",
 				qp->qpn, e->index, FRAME_MAX_LEN);
 		return MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR;
+	}
+	if (len > QP_MAX_TSO) {
+		check_violation("bad-size",
+				"queue pair %#x: entry %u has %zu bytes to be cut; "
+				"this card takes %u",
+				qp->qpn, e->index, len, QP_MAX_TSO);
+		return MLX5_CQE_SYNDROME_LOCAL_LENGTH_ERR;
+	}
+	fault = fault_of_segmentation(e, large, len);
+	if (fault) {
+		check_violation("bad-segmentation",
+				"queue pair %#x: entry %u, which is to be cut, "
+				"has %s",
+				qp->qpn, e->index, fault);
+		return MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR;
 	}
 	n = (unsigned int)((len + e->mss - 1) / e->mss);
 	for (unsigned int i = 0; i < n; i++) {

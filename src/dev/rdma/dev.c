@@ -47,6 +47,8 @@ enum {
 	/* Room in front of a received frame, as the stack's pools have it. */
 	HEADROOM = 128,
 	VLAN_TAG = 4,
+	/* What is to be cut has one header of IP, whose length has 16 bits. */
+	TSO_LEN_MAX = UINT16_MAX - (20 + 60),
 };
 
 static struct rdma_dev *dev_of(struct dev *dev)
@@ -392,6 +394,19 @@ static const struct dev_ops *ops_of(const struct rdma_kind *kind)
 	return &kind_ops[i];
 }
 
+/* Without checksums there is nothing to be cut. Some count the header, too. */
+static uint32_t tso_max_of(const struct rdma_dev *own,
+			   const struct ibv_device_attr_ex *attr)
+{
+	const struct ibv_tso_caps *caps = &attr->tso_caps;
+
+	if (!own->params->has_tso || !own->has_csum ||
+	    !(caps->supported_qpts & 1u << IBV_QPT_RAW_PACKET) ||
+	    caps->max_tso <= RDMA_TSO_HEADER_MAX)
+		return 0;
+	return MIN(caps->max_tso - RDMA_TSO_HEADER_MAX, (uint32_t)TSO_LEN_MAX);
+}
+
 static int ask_device(struct rdma_dev *own, struct dev_verdict *why)
 {
 	struct ibv_device_attr_ex attr;
@@ -407,6 +422,7 @@ static int ask_device(struct rdma_dev *own, struct dev_verdict *why)
 	own->max_wr = (uint32_t)attr.orig_attr.max_qp_wr;
 	own->max_cqe = (uint32_t)attr.orig_attr.max_cqe;
 	own->has_csum = attr.orig_attr.device_cap_flags & IBV_DEVICE_RAW_IP_CSUM;
+	own->tso_max = tso_max_of(own, &attr);
 	stamps_open(&own->stamps, own->ctx, &attr, own->params->stamps,
 		    own->dev.name);
 	return 0;
@@ -446,6 +462,10 @@ static int take(struct rdma_dev *own, const struct backend_request *request,
 		goto err_regions;
 	}
 	own->has_first = true;
+	own->dev.caps.tso_max =
+		MIN(own->tso_max,
+		    own->kind->tso_parts *
+			    (own->dev.region->frame_size - HEADROOM));
 	return 0;
 err_regions:
 	free_regions(own);

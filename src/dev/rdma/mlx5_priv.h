@@ -8,7 +8,12 @@
 #include "dev/rdma/mmio.h"
 #include "dev/rdma/rdma_priv.h"
 
-enum { MLX5_INDEX_MASK = 0xffffff }; /* of a completion queue's record */
+enum {
+	MLX5_INDEX_MASK = 0xffffff, /* of a completion queue's record */
+	/* The frames from which what is to be cut is gathered: 64 KB, by frames for the
+	 * usual MTU. */
+	MLX5_TSO_PARTS = 36,
+};
 
 /* A completion queue as we read it. */
 struct mlx5_cq {
@@ -76,6 +81,8 @@ struct mlx5_ring {
 	struct mlx5_sent *sent;
 	uint32_t sent_head;
 	uint32_t sent_tail;
+	/* frames with the card beside the first one of each packet */
+	uint32_t sent_further;
 
 	/* The doorbell belongs to who holds the stack's lock while nobody kicks, and
 	 * else to who kicks. */

@@ -311,7 +311,8 @@ static uint32_t mlx5_device_cnt(const struct ring *ring)
 	const struct mlx5_ring *own =
 		CONTAINER_OF(ring, const struct mlx5_ring, base.ring);
 
-	return own->rq_pi - own->rq_ci + own->sent_head - own->sent_tail;
+	return own->rq_pi - own->rq_ci + own->sent_head - own->sent_tail +
+	       own->sent_further;
 }
 
 /* -- life -------------------------------------------------------------------------- */
@@ -490,6 +491,7 @@ err_free:
 
 const struct rdma_kind rdma_kind_mlx5 = {
 	.name = "mlx5",
+	.tso_parts = MLX5_TSO_PARTS,
 	.start = start,
 	.serves = serves,
 	.size_queues = size_queues,

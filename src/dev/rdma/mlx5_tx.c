@@ -3,7 +3,9 @@
  * Sending on ConnectX. A short frame is written to where it is sent from:
  * ring.tx_frame is the inline part of the next entry. A longer one is gathered from
  * its packet, behind a header that is inline. A send that is alone rings the doorbell
- * at once, several under one lock ring it once, by the kick.
+ * at once, several under one lock ring it once, by the kick. What the card is to cut into
+ * segments lies in ordinary memory, which the card does not know: it is copied to frames,
+ * from which one entry gathers it.
  */
 #include "config.h"
 
@@ -23,8 +25,14 @@ enum {
 	HEADER_MAX = 256,
 	GATHER_BLOCKS = (WQE_FRAME_AT + HEADER_MAX + PARTS_MAX * WQE_SEGMENT +
 			 WQE_BLOCK) / WQE_BLOCK,
+	/* Those of the longest entry that there may be, which has so many segments. */
+	SEGMENTS_MAX = 63,
+	LONGEST_BLOCKS = (SEGMENTS_MAX + 3) / 4,
 	REAP_MAX = 64,
 };
+_Static_assert((WQE_FRAME_AT + RDMA_TSO_HEADER_MAX + WQE_SEGMENT - 1) / WQE_SEGMENT +
+		       MLX5_TSO_PARTS <= SEGMENTS_MAX,
+	       "what is to be cut fits into an entry");
 
 static inline uint8_t *sq_at(const struct mlx5_ring *own, uint16_t block)
 {
@@ -41,6 +49,16 @@ static inline bool sq_has_room(const struct mlx5_ring *own, uint32_t blocks)
 	return sq_used(own) + blocks <= own->sq_blocks;
 }
 
+/* How many frames it has beside the first. */
+static inline uint32_t further_parts(const struct pkt *pkt)
+{
+	uint32_t cnt = 0;
+
+	while (UNLIKELY((pkt = pkt->next_part)))
+		cnt++;
+	return cnt;
+}
+
 static void give_back_sent(struct mlx5_ring *own)
 {
 	while (own->sent_tail != own->sent_head) {
@@ -48,6 +66,7 @@ static void give_back_sent(struct mlx5_ring *own)
 
 		if ((int16_t)(own->sq_ci - sent->end) < 0)
 			return;
+		own->sent_further -= further_parts(sent->pkt);
 		pkt_put_quick(sent->pkt);
 		own->sent_tail++;
 	}
@@ -308,6 +327,22 @@ static unsigned build_gather(struct mlx5_ring *own, const struct ring_tx *tx,
 	return segments;
 }
 
+/* Puts the entry of a frame that is gathered, with its packet, which is taken. The entry's
+ * head is that of the queue's next. */
+static void put_gathered(struct mlx5_ring *own, const uint8_t *entry,
+			 unsigned blocks, struct pkt *pkt)
+{
+	uint16_t index = own->sq_pi;
+
+	put_entry(own, entry, blocks);
+	own->sq_pi = (uint16_t)(own->sq_pi + blocks);
+	own->sent[own->sent_head++ & own->sq_mask] =
+		(struct mlx5_sent){ pkt, own->sq_pi };
+	own->sent_further += further_parts(pkt);
+	leave_to_kick(own, index);
+	next_tx_frame(own);
+}
+
 /* Sends a frame whose payload is gathered; there is room. Takes the payload. */
 static void send_gathered(struct mlx5_ring *own, const struct ring_tx *tx,
 			  uint8_t csum)
@@ -316,20 +351,13 @@ static void send_gathered(struct mlx5_ring *own, const struct ring_tx *tx,
 	struct wqe_head head = {
 		.qpn = own->qpn, .index = own->sq_pi, .csum = csum,
 	};
-	size_t len = tx->header_len + pkt_total_len(tx->payload);
 	unsigned segments = build_gather(own, tx, &head, entry);
-	unsigned blocks = wqe_blocks(segments);
 
 	/* Somebody waits for the packet, and must not wait for later sends. */
 	head.is_signaled = is_signaled(own) || tx->payload->refs > 1;
 	wqe_put_ctrl(entry, &head, MLX5_OPCODE_SEND, segments);
-	put_entry(own, entry, blocks);
-	own->sq_pi = (uint16_t)(own->sq_pi + blocks);
-	own->sent[own->sent_head++ & own->sq_mask] =
-		(struct mlx5_sent){ tx->payload, own->sq_pi };
-	count_sent(own, len);
-	leave_to_kick(own, head.index);
-	next_tx_frame(own);
+	count_sent(own, tx->header_len + pkt_total_len(tx->payload));
+	put_gathered(own, entry, wqe_blocks(segments), tx->payload);
 }
 
 /* A frame in place that is longer than the user wants to have inline. Without a
@@ -387,6 +415,45 @@ static COLD int refuse(struct mlx5_ring *own, struct pkt *payload)
 	return -EAGAIN;
 }
 
+/* Frames that have been sent may be all that there are. */
+static struct pkt *copy_run(struct mlx5_ring *own, const struct ring_tx *tx)
+{
+	struct pkt *copy = ring_tx_copy_run(&own->base.ring, tx);
+
+	if (LIKELY(copy))
+		return copy;
+	reap_sent(own);
+	return ring_tx_copy_run(&own->base.ring, tx);
+}
+
+/* Sends what the card is to cut. Its frames are many, so they come back as soon as it has
+ * been sent. */
+static int send_run(struct mlx5_ring *own, const struct ring_tx *tx)
+{
+	uint8_t entry[LONGEST_BLOCKS * WQE_BLOCK] CACHE_ALIGNED = { 0 };
+	struct wqe_head head = {
+		.qpn = own->qpn, .index = own->sq_pi,
+		.csum = MLX5_ETH_WQE_L3_CSUM | MLX5_ETH_WQE_L4_CSUM,
+		.segment_len = tx->segment_len,
+	};
+	struct pkt *copy = sq_has_room(own, LONGEST_BLOCKS) ? copy_run(own, tx) :
+							      NULL;
+	unsigned segments;
+
+	if (!copy)
+		return refuse(own, NULL);
+	segments = wqe_begin_gather(entry, &head, tx->header, tx->header_len);
+	for (const struct pkt *part = copy; part; part = part->next_part)
+		segments = wqe_add_data(entry, segments, part->data, part->len,
+					rdma_lkey(own->base.dev, part));
+	(void)is_signaled(own);
+	head.is_signaled = true;
+	wqe_put_ctrl(entry, &head, MLX5_OPCODE_TSO, segments);
+	ring_count_run(&own->base.ring, tx);
+	put_gathered(own, entry, wqe_blocks(segments), copy);
+	return 0;
+}
+
 int mlx5_tx(struct ring *ring, const struct ring_tx *given)
 {
 	struct mlx5_ring *own = mlx5_ring_of(ring);
@@ -398,6 +465,8 @@ int mlx5_tx(struct ring *ring, const struct ring_tx *given)
 	/* frames that have been sent may be all that there are */
 	if (sq_used(own) > own->sq_busy || UNLIKELY(!ring->pool->free))
 		reap_sent(own);
+	if (given->segment_len)
+		return send_run(own, given);
 	if (UNLIKELY(!sq_has_room(own, MAX((int)GATHER_BLOCKS, (int)FRAME_BLOCKS)) ||
 		     tx.header_len > HEADER_MAX))
 		return refuse(own, tx.payload);

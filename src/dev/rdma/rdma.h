@@ -46,6 +46,8 @@ struct rdma_params {
 	uint32_t tx_batch;
 	/* Frames up to this length are copied into the queue. */
 	uint32_t inline_max;
+	/* What TCP sends at once is cut into segments by cards that can. */
+	bool has_tso;
 	/* Entries are written into the card's registers where it has them. */
 	bool has_blue_flame;
 	/* How an interrupt waits for packets at first, and how that changes. */

@@ -40,6 +40,9 @@ struct rdma_queues {
 struct rdma_kind {
 	/* "mlx5", also in VMA_RING */
 	const char *name;
+	/* Frames of the region from which one entry gathers what the card is to cut; 0:
+	 * these rings leave nothing to be cut. */
+	uint32_t tso_parts;
 	/* NULL: any device can do it */
 	bool (*serves)(struct ibv_device *device);
 	/* Once, before any ring is made. */
@@ -53,7 +56,11 @@ struct rdma_kind {
 		MUST_CHECK;
 };
 
-enum { RDMA_RULE_BUCKETS = 256 };
+enum {
+	RDMA_RULE_BUCKETS = 256,
+	/* the longest header of what is to be cut: Ethernet, IP, TCP with options */
+	RDMA_TSO_HEADER_MAX = 14 + 20 + 60,
+};
 
 struct rdma_dev {
 	struct dev dev;
@@ -66,6 +73,8 @@ struct rdma_dev {
 	uint32_t max_cqe;
 	/* it verifies received checksums, and computes those of what we send */
 	bool has_csum;
+	/* how many bytes of TCP it cuts into segments; 0: it does not, or shall not */
+	uint32_t tso_max;
 	struct stamps stamps;
 	/* By the region's id. A region's key is there before the region gives any
 	 * frame. */

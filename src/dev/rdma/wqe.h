@@ -31,6 +31,8 @@ struct wqe_head {
 	uint16_t index;	/* its first block, by a counter that runs on */
 	bool is_signaled;	/* it gets a completion */
 	uint8_t csum;	/* MLX5_ETH_WQE_L3_CSUM and L4, to be computed */
+	/* TCP to be cut: bytes behind the inline header for each segment; else 0 */
+	uint16_t segment_len;
 };
 
 static inline unsigned wqe_blocks(unsigned segments)
@@ -66,6 +68,12 @@ static inline void wqe_put_eth(uint8_t *entry, const struct wqe_head *head,
 
 	memset(eth, 0, 12);
 	eth[offsetof(struct mlx5_wqe_eth_seg, cs_flags)] = head->csum;
+	if (head->segment_len) {
+		uint16_t mss = htobe16(head->segment_len);
+
+		memcpy(eth + offsetof(struct mlx5_wqe_eth_seg, mss), &mss,
+		       sizeof(mss));
+	}
 	memcpy(eth + offsetof(struct mlx5_wqe_eth_seg, inline_hdr_sz), &size,
 	       sizeof(size));
 }
@@ -84,7 +92,8 @@ static inline unsigned wqe_wrap_inline(uint8_t *entry,
 
 /* Begins an entry whose frame begins with these bytes and goes on elsewhere. Returns
  * the number of segments so far; wqe_add_data() adds one, and wqe_put_ctrl() ends
- * it. */
+ * it. Of one that is to be cut, these bytes are the header that each segment gets, and the
+ * opcode is MLX5_OPCODE_TSO. */
 static inline unsigned wqe_begin_gather(uint8_t *entry,
 					const struct wqe_head *head,
 					const uint8_t *bytes, size_t len)

@@ -17,6 +17,7 @@
 enum {
 	/* the longest header of TCP */
 	TCP_HEADER_MAX = 60,
+	HEADERS_MAX = sizeof(struct dst_header) + TCP_HEADER_MAX,
 	/* So many at first, and more whenever few are left; not too many at a time, since
 	 * they are added under the lock. */
 	BORROWERS = 4096,
@@ -77,34 +78,6 @@ static struct tcp_way *way_of(struct tcp_engine *engine,
 	return way_of_key(engine, user, out->key);
 }
 
-/* The packets of a segment as the parts of one, which the ring may have. NULL: there is
- * none to do it with. */
-static struct pkt *join_parts(struct tcp_engine *engine, struct pkt *pkt,
-			      uint32_t cnt)
-{
-	struct pkt *first = NULL, **at = &first;
-
-	for (; cnt; cnt--) {
-		*at = pkt_borrow(&engine->borrowers, pkt, 0, pkt->len);
-		if (!*at) {
-			pkt_put(first);
-			return NULL;
-		}
-		at = &(*at)->next_part;
-		pkt = pkt_from_link(pkt->link.next);
-	}
-	return first;
-}
-
-static struct pkt *payload_of(struct tcp_engine *engine,
-			      const struct tcp_out *out)
-{
-	if (out->data_cnt > 1)
-		return join_parts(engine, out->data, out->data_cnt);
-	pkt_get(out->data);
-	return out->data;
-}
-
 /* A short segment, written to where the ring has its next frame. */
 static void send_short(struct stack *stack, struct tcp_way *way,
 		       const struct tcp_out *out) REQUIRES(stack->lock)
@@ -116,24 +89,97 @@ static void send_short(struct stack *stack, struct tcp_way *way,
 				       tcp_engine_write(way, frame, out));
 }
 
+/* Writes all headers of what is sent. Returns their length. */
+static uint16_t write_headers(struct tcp_way *way, const struct tcp_out *out,
+			      uint32_t data_len, uint8_t header[HEADERS_MAX])
+{
+	tcp_way_write(way, header, out->header_len + data_len, out->ecn);
+	memcpy(header + sizeof(struct dst_header), out->header,
+	       out->header_len);
+	return (uint16_t)(sizeof(struct dst_header) + out->header_len);
+}
+
 static void send_long(struct tcp_engine *engine, struct tcp_way *way,
 		      const struct tcp_out *out) REQUIRES(engine->stack->lock)
 {
-	uint8_t header[sizeof(struct dst_header) + TCP_HEADER_MAX];
+	uint8_t header[HEADERS_MAX];
 	struct ring_tx tx = {
 		.header = header,
-		.header_len = (uint16_t)(sizeof(struct dst_header) +
-					 out->header_len),
-		.payload = payload_of(engine, out),
+		.header_len = write_headers(way, out, out->data_len, header),
+		.payload = out->data,
 	};
 
-	if (UNLIKELY(!tx.payload))
-		return;
-	tcp_way_write(way, header, out->header_len + out->data_len, out->ecn);
-	memcpy(header + sizeof(struct dst_header), out->header,
-	       out->header_len);
+	pkt_get(out->data);
 	/* what does not fit now is lost, as any segment may be */
 	(void)!stack_tx_locked(engine->stack, way->dst.ring, &tx);
+}
+
+/* Several segments, which the card makes of one. */
+static void send_run(struct tcp_engine *engine, struct tcp_way *way,
+		     const struct tcp_out *out) REQUIRES(engine->stack->lock)
+{
+	uint8_t header[HEADERS_MAX];
+	struct ring_tx tx = {
+		.header = header,
+		.header_len = write_headers(way, out, out->data_len, header),
+		.segment_len = (uint16_t)out->segment_size,
+		.run = out->data,
+		.run_cnt = out->data_cnt,
+		.run_len = out->data_len,
+	};
+
+	tcp_way_skip_ids(way, out->data_cnt - 1);
+	(void)!stack_tx_locked(engine->stack, way->dst.ring, &tx);
+}
+
+/* Makes the header of one of several segments, which begins `at` bytes into them and has
+ * `len` bytes. Returns the sum that is the checksum's beginning. */
+static uint32_t cut_header(const struct tcp_out *out, uint32_t at, uint32_t len,
+			   struct wire_tcp *header)
+{
+	const struct flow_key *key = out->key;
+	bool is_first = !at, is_last = at + len == out->data_len;
+
+	header->seq = htobe32(be32toh(header->seq) + at);
+	header->check = 0;
+	if (!is_last)
+		header->flags &= (uint8_t)~(WIRE_TCP_FIN | WIRE_TCP_PSH);
+	if (!is_first)
+		header->flags &= (uint8_t)~WIRE_TCP_CWR;
+	return csum_partial(header, out->header_len,
+			    wire_pseudo_sum(&key->local, &key->remote,
+					    WIRE_PROTO_TCP,
+					    out->header_len + len));
+}
+
+/* The same where the way has come to lead over an interface that does not do that, and the
+ * connection has not heard of it yet. */
+static COLD void send_each(struct tcp_engine *engine, struct tcp_way *way,
+			   const struct tcp_out *out)
+	REQUIRES(engine->stack->lock)
+{
+	uint8_t header[HEADERS_MAX];
+	struct pkt *pkt = out->data;
+	uint32_t at = 0;
+
+	for (uint32_t i = 0; i < out->data_cnt; i++) {
+		struct ring_tx tx = {
+			.header = header,
+			.header_len = write_headers(way, out, pkt->len, header),
+			.payload = pkt,
+			.flags = RING_TX_CSUM,
+			.csum_at = sizeof(struct dst_header) +
+				   offsetof(struct wire_tcp, check),
+		};
+
+		tx.csum_sum = cut_header(
+			out, at, pkt->len,
+			(void *)(header + sizeof(struct dst_header)));
+		pkt_get(pkt);
+		(void)!stack_tx_locked(engine->stack, way->dst.ring, &tx);
+		at += pkt->len;
+		pkt = pkt_from_link(pkt->link.next);
+	}
 }
 
 /* The lock is the caller's; the analysis does not see it through the engine. */
@@ -148,8 +194,12 @@ NO_LOCK_ANALYSIS static void emit(void *ctx, struct tcp_pcb *pcb,
 	if (out->header_len + out->data_len + sizeof(struct dst_header) <=
 	    RING_TX_FRAME_LEN)
 		send_short(engine->stack, way, out);
-	else
+	else if (!out->segment_size)
 		send_long(engine, way, out);
+	else if (LIKELY(out->data_len <= way->dst.ring->dev->caps.tso_max))
+		send_run(engine, way, out);
+	else
+		send_each(engine, way, out);
 }
 
 /* -- what else the engine asks for ------------------------------------------------- */

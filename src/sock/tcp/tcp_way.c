@@ -274,7 +274,10 @@ unsigned tcp_ways_leave(struct tcp_engine *engine, int ifindex)
 
 struct tcp_path tcp_way_path(const struct tcp_way *way)
 {
+	const struct ring *ring = tcp_way_ring(way);
+
 	return (struct tcp_path){
 		.mtu = (uint16_t)MIN(way->dst.packet_max, (uint32_t)UINT16_MAX),
+		.segment_max = ring ? ring->dev->caps.tso_max : 0,
 	};
 }

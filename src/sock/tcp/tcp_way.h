@@ -72,7 +72,8 @@ unsigned tcp_ways_leave(struct tcp_engine *engine, int ifindex);
 struct ring *tcp_way_ring(const struct tcp_way *way);
 /* What the engine wants to know of it. */
 struct tcp_path tcp_way_path(const struct tcp_way *way);
-/* Writes the headers for a packet of so many bytes behind IP's header. */
+/* Writes the headers for a packet of so many bytes behind IP's header. Who has it cut into
+ * several takes the identifications of the others (tcp_way_skip_ids). */
 static inline void tcp_way_write(struct tcp_way *way, uint8_t *to, uint32_t len,
 				 uint8_t ecn)
 {
@@ -80,8 +81,7 @@ static inline void tcp_way_write(struct tcp_way *way, uint8_t *to, uint32_t len,
 	uint32_t sum = way->ip_sum;
 
 	*header = way->dst.header;
-	/* only that they differ counts: the order of this machine will do */
-	header->ip.id = way->dst.next_id++;
+	header->ip.id = htobe16(way->dst.next_id++);
 	header->ip.total_len =
 		htobe16((uint16_t)(sizeof(header->ip) + len));
 	sum += header->ip.id;
@@ -91,6 +91,11 @@ static inline void tcp_way_write(struct tcp_way *way, uint8_t *to, uint32_t len,
 		sum += htobe16(ecn);
 	}
 	header->ip.check = csum_fold(sum);
+}
+
+static inline void tcp_way_skip_ids(struct tcp_way *way, uint32_t cnt)
+{
+	way->dst.next_id = (uint16_t)(way->dst.next_id + cnt);
 }
 
 #endif

@@ -58,6 +58,8 @@ struct tx_call {
 struct run {
 	struct pkt *pkts[RUN_MAX];
 	unsigned cnt;
+	/* their checksums are the card's business, mostly */
+	bool is_split;
 };
 
 /* -- one go -------------------------------------------------------------------------- */
@@ -200,11 +202,11 @@ static long fill_from_file(struct tx_call *call, struct pkt *pkt, uint32_t max)
 }
 
 static void fill_from_memory(const struct tx_call *call, size_t at,
-			     struct pkt *pkt, uint32_t len)
+			     struct pkt *pkt, uint32_t len, bool is_split)
 {
 	uint8_t *to = pkt_append(pkt, len);
 
-	if (LIKELY(call->iov_cnt == 1)) {
+	if (LIKELY(call->iov_cnt == 1 && !is_split)) {
 		memcpy(to, (const uint8_t *)call->iov[0].iov_base + at, len);
 		/* of the copy: another thread may change the program's bytes */
 		pkt->csum_sum = csum_partial(to, len, 0);
@@ -228,7 +230,8 @@ static long fill(struct tx_call *call, struct run *run, uint32_t mss, size_t max
 		if (call->file >= 0)
 			n = fill_from_file(call, pkt, len);
 		else
-			fill_from_memory(call, call->done + done, pkt, len);
+			fill_from_memory(call, call->done + done, pkt, len,
+					 run->is_split);
 		if (n < 0 && !done)
 			return n;
 		if (n <= 0) {
@@ -288,6 +291,7 @@ static long write_long(struct tsock *t, struct tx_call *call, uint32_t room)
 	take_packets(t, &run, max);
 	if (!run.cnt)
 		return starve(t);
+	run.is_split = tcp_is_split(t->pcb);
 	tsock_unlock(t);
 	n = fill(call, &run, mss, max);
 	tsock_lock(t);
@@ -308,6 +312,7 @@ static uint32_t take_for_syn(struct tsock *t, const struct tx_call *call,
 	bool is_over;
 
 	run->cnt = 0;
+	run->is_split = false;
 	for (unsigned tries = 0; !run->cnt && tries < MEMORY_TRIES; tries++) {
 		if (tries)
 			inside_nap(tries > 1 ? MEMORY_NAP_NS : 1);

@@ -6,7 +6,7 @@ unit_programs += %D%/fake
 	src/stats/libstats-debug.la src/os/libos-debug.la \
 	src/base/libbase-debug.la tests/support/libtest.la
 unit_programs += %D%/ring_tx
-%C%_ring_tx_SOURCES = %D%/ring_tx.c src/dev/ring_tx.c
+%C%_ring_tx_SOURCES = %D%/ring_tx.c %D%/run.h src/dev/ring_tx.c
 %C%_ring_tx_LDADD = src/pkt/libpkt-debug.la src/stats/libstats-debug.la \
 	src/os/libos-debug.la src/base/libbase-debug.la tests/support/libtest.la
 if HAVE_XDP
@@ -63,7 +63,7 @@ unit_programs += %D%/rdma/cqe %D%/rdma/wqe %D%/rdma/mlx5_ring %D%/rdma/stamps
 	src/dev/rdma/card_clock.c
 %C%_rdma_stamps_CPPFLAGS = $(AM_CPPFLAGS) $(MLX5_CFLAGS) -DRDMA_HAS_MLX5
 %C%_rdma_stamps_LDADD = src/base/libbase-debug.la tests/support/libtest.la
-%C%_rdma_mlx5_ring_SOURCES = %D%/rdma/mlx5_ring.c src/dev/rdma/mlx5_tx.c \
+%C%_rdma_mlx5_ring_SOURCES = %D%/rdma/mlx5_ring.c %D%/run.h src/dev/rdma/mlx5_tx.c \
 	src/dev/rdma/followed.c src/dev/ring_fill.c src/dev/ring_tx.c
 %C%_rdma_mlx5_ring_CPPFLAGS = $(AM_CPPFLAGS) $(MLX5_CFLAGS)
 %C%_rdma_mlx5_ring_LDADD = src/pkt/libpkt-debug.la src/stats/libstats-debug.la \

@@ -6,6 +6,7 @@
 
 #include "base/checksum.h"
 #include "tests/support/test.h"
+#include "tests/unit/dev/run.h"
 
 enum { FRAMES = 16, HEADER = 42, CSUM_AT = 40, PARTS = 3 };
 
@@ -154,3 +155,40 @@ TEST(no_frame_releases_the_payload)
 	tear_down();
 }
 
+/* In as few frames as they need; the packets stay as they are. */
+TEST(run_is_copied_to_parts)
+{
+	struct run run;
+	struct pkt *copy;
+	uint32_t at = 0, cnt = 0;
+
+	set_up();
+	run_make(&run, 9, 11);
+	copy = ring_tx_copy_run(&ring, &run.tx);
+	CHECK(copy);
+	for (struct pkt *part = copy; part; part = part->next_part, cnt++) {
+		CHECK(part->pool == &pool);
+		CHECK_MEM(part->data, run.bytes + at, part->len);
+		at += part->len;
+		CHECK(!part->next_part || !pkt_tailroom(part));
+	}
+	CHECK_EQ(at, run.tx.run_len);
+	CHECK_EQ(cnt, (run.tx.run_len + 2048 - 128 - 1) / (2048 - 128));
+	pkt_put(copy);
+	CHECK(pkt_pool_is_full(&pool));
+	run_end(&run);
+	tear_down();
+}
+
+/* Those that there were are free again. */
+TEST(run_is_longer_than_what_is_free)
+{
+	struct run run;
+
+	set_up();
+	run_make(&run, FRAMES * 2, 0);
+	CHECK(!ring_tx_copy_run(&ring, &run.tx));
+	CHECK(pkt_pool_is_full(&pool));
+	run_end(&run);
+	tear_down();
+}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The receiving half of the ring on ConnectX (src/dev/rdma/mlx5_ring.c), with a card that
+ * The ring on ConnectX (src/dev/rdma/mlx5_ring.c, mlx5_tx.c), with a card that
  * the test is: its queues are memory, into which the test writes completions and from
  * which it reads what is posted.
  */
@@ -8,6 +8,7 @@
 
 #include "dev/rdma/mlx5_ring.c"
 #include "tests/support/test.h"
+#include "tests/unit/dev/run.h"
 
 enum {
 	FRAMES = 256, FRAME = 2048, HEADROOM = 128, RX = 64, TX = 256, BATCH = 8,
@@ -444,5 +445,165 @@ TEST(sleeper_hears_when_it_has_left)
 	ring->ops->acknowledge(ring);
 	CHECK(ring->ops->arm(ring));
 	CHECK_EQ(card.tx_record[1], UINT32_MAX);
+	tear_down();
+}
+
+/* -- what the card cuts ------------------------------------------------------------------- */
+
+static uint8_t byte_at(uint32_t at)
+{
+	return card.sq[at % sizeof(card.sq)];
+}
+
+/* The bytes of an entry, which goes on at the beginning of the queue. */
+static void read_entry(uint16_t block, uint8_t *entry, uint32_t len)
+{
+	for (uint32_t i = 0; i < len; i++)
+		entry[i] = byte_at(block * (uint32_t)WQE_BLOCK + i);
+}
+
+static uint32_t be32_at(const uint8_t *at)
+{
+	uint32_t value;
+
+	memcpy(&value, at, sizeof(value));
+	return be32toh(value);
+}
+
+static const uint8_t *pointer_at(const uint8_t *at)
+{
+	uint64_t value;
+
+	memcpy(&value, at, sizeof(value));
+	return (const uint8_t *)(uintptr_t)be64toh(value);
+}
+
+/* The entry has the header, and all bytes in their order; returns its blocks. */
+static unsigned check_run_entry(uint16_t block, const struct run *run)
+{
+	enum { DATA_AT = (WQE_FRAME_AT + RUN_HEADER + 15) / 16 };
+	uint8_t entry[1024];
+	uint32_t at = 0;
+	unsigned segments;
+
+	read_entry(block, entry, sizeof(entry));
+	CHECK_EQ(entry[3], MLX5_OPCODE_TSO);
+	CHECK_EQ(entry[20], MLX5_ETH_WQE_L3_CSUM | MLX5_ETH_WQE_L4_CSUM);
+	CHECK_EQ(entry[22] << 8 | entry[23], RUN_SEGMENT);
+	CHECK_EQ(entry[28] << 8 | entry[29], RUN_HEADER);
+	CHECK_MEM(entry + WQE_FRAME_AT, run->header, RUN_HEADER);
+	segments = wqe_segments(entry);
+	for (unsigned i = DATA_AT; i < segments; i++) {
+		const uint8_t *seg = entry + (size_t)i * WQE_SEGMENT;
+		uint32_t len = be32_at(seg);
+
+		CHECK_EQ(be32_at(seg + 4), dev.lkeys[0]);
+		CHECK_MEM(pointer_at(seg + 8), run->bytes + at, len);
+		at += len;
+	}
+	CHECK_EQ(at, run->tx.run_len);
+	return wqe_blocks(segments);
+}
+
+/* Frames that are neither free nor the card's. */
+static uint32_t held_cnt(void)
+{
+	return pool.total_cnt - pool.free_cnt - ring->ops->device_cnt(ring);
+}
+
+/* One entry, which is complete by itself; its frames are the card's until then. The
+ * caller's packets are as they were. */
+TEST(run_is_one_entry)
+{
+	struct mlx5_ring *own;
+	struct run run;
+
+	set_up();
+	own = mlx5_ring_of(ring);
+	dev.lkeys[0] = 0x1234;
+	run_make(&run, 40, 77);
+	CHECK_EQ(ring->ops->tx(ring, &run.tx), 0);
+	CHECK_EQ(check_run_entry(0, &run), own->sq_pi);
+	CHECK(is_signaled_at(0));
+	CHECK_EQ(ring->counts->tx_pkts, 41);
+	CHECK_EQ(ring->counts->tx_bytes, 41 * RUN_HEADER + run.tx.run_len);
+	CHECK(ring->wants_kick);
+	CHECK_EQ(held_cnt(), 0);
+	/* nothing of it is the caller's any more, and nothing of the caller's the ring's */
+	CHECK_EQ(run.tx.run->refs, 1);
+	entry_is_sent(0, 0, 1);
+	ring->ops->reap(ring);
+	CHECK_EQ(own->sent_head, own->sent_tail);
+	CHECK_EQ(own->sent_further, 0);
+	CHECK_EQ(held_cnt(), 0);
+	run_end(&run);
+	tear_down();
+}
+
+/* 64 KB at every second place, so that it goes on at the beginning of the queue, too. */
+TEST(longest_run_at_the_queues_end)
+{
+	struct mlx5_ring *own;
+	struct run run;
+
+	set_up();
+	own = mlx5_ring_of(ring);
+	run_make(&run, (UINT16_MAX - 80) / RUN_SEGMENT, 295);
+	CHECK_EQ(run.tx.run_len, UINT16_MAX - 80);
+	for (uint32_t i = 0; i < 3 * TX; i++) {
+		uint16_t block = own->sq_pi;
+
+		CHECK_EQ(ring->ops->tx(ring, &run.tx), 0);
+		/* its end, up to which the queue may have been filled since */
+		CHECK((int16_t)(own->sq_pi - block -
+				check_run_entry(block, &run)) >= 0);
+		entry_is_sent(i, block, 1);
+		ring->ops->reap(ring);
+		CHECK_EQ(own->sent_head, own->sent_tail);
+		CHECK_EQ(held_cnt(), 0);
+		send_short();
+	}
+	run_end(&run);
+	tear_down();
+}
+
+/* Without frames it is refused as a whole, and goes once there are some: those of what has
+ * been sent count. */
+TEST(run_that_does_not_fit)
+{
+	struct mlx5_ring *own;
+	uint16_t blocks[FRAMES];
+	uint32_t free_cnt, cnt = 0;
+	struct run run;
+
+	set_up();
+	own = mlx5_ring_of(ring);
+	run_make(&run, 40, 0);
+	do {
+		blocks[cnt++] = own->sq_pi;
+		free_cnt = pool.free_cnt + region_free_cnt(dev.dev.region);
+	} while (ring->ops->tx(ring, &run.tx) == 0);
+	CHECK(cnt > 3);
+	CHECK_EQ(ring->counts->tx_full, 1);
+	CHECK_EQ(ring->counts->tx_pkts, (cnt - 1) * 40);
+	CHECK_EQ(pool.free_cnt + region_free_cnt(dev.dev.region), free_cnt);
+	CHECK_EQ(held_cnt(), 0);
+	entry_is_sent(0, blocks[0], 1);
+	CHECK_EQ(ring->ops->tx(ring, &run.tx), 0);
+	CHECK_EQ(ring->ops->tx(ring, &run.tx), -EAGAIN);
+	run_end(&run);
+	tear_down();
+}
+
+/* The ring ends in the middle: all come back, which tear_down sees. */
+TEST(ring_that_ends_with_runs)
+{
+	struct run run;
+
+	set_up();
+	run_make(&run, 40, 0);
+	CHECK_EQ(ring->ops->tx(ring, &run.tx), 0);
+	CHECK_EQ(ring->ops->tx(ring, &run.tx), 0);
+	run_end(&run);
 	tear_down();
 }

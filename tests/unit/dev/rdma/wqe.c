@@ -98,6 +98,35 @@ TEST(header_inline_and_payload_gathered)
 	CHECK_MEM(entry, expected, sizeof(expected));
 }
 
+/* The same with a header that each segment gets, and how long these are. */
+TEST(header_of_segments_to_be_cut)
+{
+	static const uint8_t expected[64] = {
+		0x00, 0xab, 0xcd, 0x0e, /* entry number, TSO */
+		0x12, 0x34, 0x56, 0x05, /* five segments */
+		0, 0, 0, 0x08, 0, 0, 0, 0,
+		0, 0, 0, 0,
+		0xc0, 0, 0x05, 0xa8,	/* both checksums; segments of 1448 bytes */
+		0, 0, 0, 0, 0x00, 20, 1, 2,
+		3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18,
+	};
+	struct wqe_head head = {
+		.qpn = QPN, .index = INDEX, .is_signaled = true,
+		.csum = MLX5_ETH_WQE_L3_CSUM | MLX5_ETH_WQE_L4_CSUM,
+		.segment_len = 1448,
+	};
+	uint8_t entry[128] = { 0 }, header[20];
+	unsigned segments;
+
+	for (unsigned i = 0; i < sizeof(header); i++)
+		header[i] = (uint8_t)(i + 1);
+	mark(entry + WQE_SEGMENT, WQE_SEGMENT);
+	segments = wqe_begin_gather(entry, &head, header, sizeof(header));
+	segments = wqe_add_data(entry, segments, (void *)0x1000, 20000, 2);
+	wqe_put_ctrl(entry, &head, MLX5_OPCODE_TSO, segments);
+	CHECK_MEM(entry, expected, sizeof(expected) - 16);
+}
+
 TEST(nothing_to_do)
 {
 	static const uint8_t expected[16] = {
