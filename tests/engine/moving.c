@@ -74,6 +74,26 @@ TEST(before_it_stands_still)
 	peer_teardown();
 }
 
+/* It does not become quick again by what it takes. */
+TEST(calm_connection_stays_calm)
+{
+	peer_connected();
+	tcp_set_nodelay(peer.pcb, true, peer.now_ns);
+	for (int i = 0; i < 3; i++) {
+		peer_write(900);
+		peer_next();
+	}
+	tcp_calm(peer.pcb);
+	peer_write(600);
+	for (uint32_t i = 1; i <= 3; i++) {
+		peer_send(A, P, U + i * 900, 0);
+		peer_expect_silence();
+	}
+	tcp_thaw(peer.pcb, peer.now_ns);
+	CHECK_EQ(peer_next()->len, 600);
+	peer_teardown();
+}
+
 /* The last segment alone; what was sent since then does not leave again. */
 TEST(asks_before_it_stands_still)
 {

@@ -35,8 +35,26 @@ static void check_nagle(uint32_t segment_max)
 TEST(small_segment_waits_for_a_small_one)
 {
 	check_nagle(0);
-	/* by the general rules, too */
+	/* where a device splits what is longer, too */
 	check_nagle(60000);
+}
+
+/* What waited for the window leaves as one, whoever looks first. */
+TEST(waiting_segments_leave_as_a_run)
+{
+	peer_defaults();
+	peer.path.segment_max = 5000;
+	peer_connect(&peer_full_options);
+	for (int i = 0; i < 15; i++)
+		peer_write(1460);
+	for (int i = 0; i < 10; i++)
+		CHECK_EQ(peer_next()->len, 1460);
+	peer_expect_silence();
+	peer_send(A, P, U + 2 * 1460, 0);
+	CHECK_EQ(peer_next()->len, 3 * 1460);
+	CHECK_EQ(peer_next()->len, 1460);
+	peer_expect_silence();
+	peer_teardown();
 }
 
 /* Who writes as much as there is room for leaves no stumps. */

@@ -422,13 +422,13 @@ stream_by_no_card() {
 }
 
 # moved WAY: what the card has said is read first, and the kernel counts on. What the card
-# says too late nobody waits for.
+# says too late nobody waits for. What has not left yet the kernel sends, and stamps.
 moved() {
 	unset SOFTCX_LATE_US
 	run_stream a.log moved "$1" later 10.78.0.2 7000 20 &&
 		sent 40 40 20 20 || return 1
 	export SOFTCX_LATE_US=1000000
-	run_stream a.log moved "$1" at-once 10.78.0.2 7000 20 && within soft 20 20 &&
+	run_stream a.log moved "$1" at-once 10.78.0.2 7000 20 && within soft 20 40 &&
 		within card 0 19
 }
 stream_goes_back() {

@@ -31,10 +31,11 @@ mark_carriers() {
 
 # check_carrier CASE NAMESPACE: of what has come since the mark. A few frames are no
 # segments, and what the kernel joins counts once. The last words of a connection may come
-# when its program has ended, and are the kernel's then.
+# when its program has ended, and are the kernel's then: last_words_CASE has how many more.
 check_carrier() {
 	local theirs=$(($(segments "$2") - segments_before[$2]))
-	local all=$(($(frames "$2") - frames_before[$2])) way
+	local all=$(($(frames "$2") - frames_before[$2])) way words=last_words_$1
+	theirs=$((theirs - ${!words:-0}))
 	way=$(carrier_of "$1")
 	if [ "$way" = ours ] && [ $((theirs * 20)) -gt $((all + 40)) ]; then
 		echo "the kernel had $theirs of $all segments in ${2%.*}"

@@ -771,9 +771,9 @@ static int ring_create(struct rdma_dev *dev, struct rdma_queues *queues,
 	return 0;
 }
 
-/* Nothing is left to the device to be cut (IBV_WR_TSO): where the header goes on at the
- * beginning of the queue, libmlx5 (rdma-core 44) leaves a gap of 32 bytes behind it, and the
- * card takes what has been there for pointers. */
+/* Nothing is left to the device to be cut (IBV_WR_TSO): where the header would go on at the
+ * beginning of the queue, libmlx5 (rdma-core 44) writes an entry of which the peer receives
+ * other bytes, and no checksum notices. */
 const struct rdma_kind rdma_kind_verbs = {
 	.name = "verbs",
 	.start = start,
