@@ -63,6 +63,16 @@ frames_are_as_if_sent_alone() {
 		[ $(($(sed -n 's/pushed //p' "$work/frames") * 3)) -le "$full" ] ||
 		{ cat "$work/frames"; return 1; }
 }
+# What would fit into one short frame is cut all the same.
+no_segment_is_longer_than_the_peer_says() {
+	ip netns exec $a sysctl -qw net.ipv4.route.min_adv_mss=100 &&
+		ip -n $a route change 10.78.0.0/24 dev v0 src 10.78.0.1 advmss 100 &&
+		PEER_BULK=300000 send bulk_to_the_server SOFTCX_PCAP="$work/pcap" &&
+		cut_at_least 100 || return 1
+	python3 "$srcdir/tests/system/tcp_segments.py" "$work/pcap" 10.78.0.2 154 \
+		>"$work/frames"
+	grep -qx 'bad none' "$work/frames" || { cat "$work/frames"; return 1; }
+}
 bulk_both_ways_is_cut() {
 	send bulk_both_ways && cut_at_least $((full / 2))
 }
@@ -142,6 +152,6 @@ smaller_mtu() {
 mtu_shrinks_in_the_middle() {
 	in_the_middle smaller_mtu
 }
-run_cases frames_are_as_if_sent_alone bulk_both_ways_is_cut cut_by_option_and_card \
+run_cases frames_are_as_if_sent_alone no_segment_is_longer_than_the_peer_says bulk_both_ways_is_cut cut_by_option_and_card \
 	asked_for_in_vain short_of_room some_of_them_get_lost back_in_the_middle \
 	mtu_shrinks_in_the_middle

@@ -114,6 +114,16 @@ static void send_long(struct tcp_engine *engine, struct tcp_way *way,
 	(void)!stack_tx_locked(engine->stack, way->dst.ring, &tx);
 }
 
+static void send_one(struct tcp_engine *engine, struct tcp_way *way,
+		     const struct tcp_out *out) REQUIRES(engine->stack->lock)
+{
+	if (out->header_len + out->data_len + sizeof(struct dst_header) <=
+	    RING_TX_FRAME_LEN)
+		send_short(engine->stack, way, out);
+	else
+		send_long(engine, way, out);
+}
+
 /* Several segments, which the card makes of one. */
 static void send_run(struct tcp_engine *engine, struct tcp_way *way,
 		     const struct tcp_out *out) REQUIRES(engine->stack->lock)
@@ -191,11 +201,8 @@ NO_LOCK_ANALYSIS static void emit(void *ctx, struct tcp_pcb *pcb,
 
 	if (UNLIKELY(!way || !tcp_way_is_open(way, engine->stack)))
 		return;
-	if (out->header_len + out->data_len + sizeof(struct dst_header) <=
-	    RING_TX_FRAME_LEN)
-		send_short(engine->stack, way, out);
-	else if (!out->segment_size)
-		send_long(engine, way, out);
+	if (!out->segment_size)
+		send_one(engine, way, out);
 	else if (LIKELY(out->data_len <= way->dst.ring->dev->caps.tso_max))
 		send_run(engine, way, out);
 	else
