@@ -8,6 +8,9 @@
 # CASES="NAME...": only these.
 . "${srcdir:-.}/tests/system/tcp_lab.sh"
 
+# At the end of a client the kernel takes over what waits, as in tcp_xdp.sh.
+last_words_data_with_the_syn=6
+last_words_data_after_connect=6
 # case                  carrier
 carriers='
 data_with_the_syn       ours
