@@ -10,9 +10,11 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/pages.h"
 #include "fd/fd_visit.h"
 #include "os/file.h"
 #include "os/inside.h"
@@ -944,20 +946,30 @@ static bool is_tidy(struct tcp_engine *engine)
 	return result;
 }
 
+/* What that takes. It is not of malloc(), in whose middle the handler of a signal may end the
+ * program. */
+struct leaving {
+	struct gift gift;
+	struct tcp_waiting waiting[WAITING_MAX];
+};
+
 static void leave_waiting(struct tcp_engine *engine)
 {
-	struct tcp_waiting *waiting = calloc(WAITING_MAX, sizeof(*waiting));
+	struct leaving *leaving = pages_map(sizeof(*leaving));
 	struct move m = { .net = engine->stack->net };
 	uint64_t end_ns = clock_monotonic_ns() + WAITING_NS;
-	unsigned cnt = 0, left = 0, naps = 0;
+	const struct tcp_waiting *waiting;
+	unsigned cnt, left = 0, naps = 0;
 	int err = 0;
 
-	if (waiting) {
-		stack_lock(engine->stack);
-		cnt = tcp_get_waiting(engine->table, waiting, WAITING_MAX, WAITING_AGE_NS,
-				      tcp_engine_now(engine));
-		stack_unlock(engine->stack);
-	}
+	if (!leaving)
+		return;
+	m.gift = &leaving->gift;
+	waiting = leaving->waiting;
+	stack_lock(engine->stack);
+	cnt = tcp_get_waiting(engine->table, leaving->waiting, WAITING_MAX, WAITING_AGE_NS,
+			      tcp_engine_now(engine));
+	stack_unlock(engine->stack);
 	while (cnt && !is_tidy(engine) && naps++ < TIDY_NAPS_MAX)
 		inside_nap(TIDY_NAP_NS);
 	/* it ends when nobody has the right to do so */
@@ -975,8 +987,7 @@ static void leave_waiting(struct tcp_engine *engine)
 	}
 	if (cnt)
 		log_dbg("%u in TIME_WAIT are left to the kernel, of %u", left, cnt);
-	free(m.gift);
-	free(waiting);
+	munmap(leaving, sizeof(*leaving));
 }
 
 /* Nobody will accept what waits in a listener, and no queue of the kernel's takes it: it is
