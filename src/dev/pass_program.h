@@ -4,11 +4,8 @@
 #ifndef DEV_PASS_PROGRAM_H
 #define DEV_PASS_PROGRAM_H
 
-#include <linux/bpf.h>
-#include <stdint.h>
-
+#include "base/bpf_program.h"
 #include "base/compiler.h"
-#include "base/syscall_raw.h"
 #include "dev/ring.h"
 
 /* The fd, or a negative errno. */
@@ -24,16 +21,9 @@ static inline int pass_program_load(void)
 		  .imm = XDP_PASS },
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
-	union bpf_attr attr = {
-		.prog_type = BPF_PROG_TYPE_XDP,
-		.insns = (uintptr_t)pass,
-		.insn_cnt = ARRAY_LEN(pass),
-		.license = (uintptr_t)"Dual BSD/GPL",
-		.prog_name = "vma_give_back",
-	};
 
-	return (int)syscall_raw(SYS_bpf, BPF_PROG_LOAD, (long)(uintptr_t)&attr,
-				sizeof(attr), 0, 0, 0);
+	return bpf_program_load(BPF_PROG_TYPE_XDP, pass, ARRAY_LEN(pass),
+				"vma_give_back");
 }
 
 #endif

@@ -4,12 +4,8 @@
 #ifndef OS_DROP_PROGRAM_H
 #define OS_DROP_PROGRAM_H
 
-#include <linux/bpf.h>
-#include <stdint.h>
-#include <sys/syscall.h>
-
+#include "base/bpf_program.h"
 #include "base/compiler.h"
-#include "base/syscall_raw.h"
 
 /* The fd, or a negative errno. */
 static inline int drop_program_load(void)
@@ -18,16 +14,9 @@ static inline int drop_program_load(void)
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
-	union bpf_attr attr = {
-		.prog_type = BPF_PROG_TYPE_SOCKET_FILTER,
-		.insns = (uintptr_t)drop,
-		.insn_cnt = ARRAY_LEN(drop),
-		.license = (uintptr_t)"Dual BSD/GPL",
-		.prog_name = "vma_dropper",
-	};
 
-	return (int)syscall_raw(SYS_bpf, BPF_PROG_LOAD, (long)(uintptr_t)&attr,
-				sizeof(attr), 0, 0, 0);
+	return bpf_program_load(BPF_PROG_TYPE_SOCKET_FILTER, drop, ARRAY_LEN(drop),
+				"vma_dropper");
 }
 
 #endif
