@@ -3,6 +3,11 @@
 TEST_EXTENSIONS = .sh
 LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/config/aux/tap-driver.sh
 SH_LOG_DRIVER = $(LOG_DRIVER)
+# TEST_SECONDS: how long a program may take; TEST_UNDER: what a compiled one runs under.
+bounded = $(top_srcdir)/tests/support/bounded
+LOG_COMPILER = $(bounded) $(TEST_UNDER)
+SH_LOG_COMPILER = $(bounded)
+EXTRA_DIST += tests/support/bounded
 AM_TESTS_ENVIRONMENT = \
 	srcdir='$(abs_top_srcdir)' builddir='$(abs_top_builddir)' \
 	CC='$(CC)' SANITIZERS='$(SANITIZERS)' \
@@ -74,14 +79,13 @@ check-asan:
 # gcc's: the shared one of Debian 12's clang crashes in any program. A program that
 # hangs under it, which one that forks may, ends after some minutes.
 check-tsan:
-	@LOG_COMPILER='timeout -k 5 180' SH_LOG_COMPILER='timeout -k 5 180' \
-		$(variant) '$(thread_tests)' CC=gcc \
+	@TEST_SECONDS=300 $(variant) '$(thread_tests)' CC=gcc \
 		--enable-sanitizers=thread CFLAGS='-O1 -g -Werror'
 
 # The unit tests once more, in this build, under valgrind, but for those of signals,
 # which it delivers at moments of its own.
 check-valgrind:
-	@TEST_UNDER_VALGRIND=1 LOG_COMPILER='valgrind -q --leak-check=full --error-exitcode=99 \
+	@TEST_UNDER_VALGRIND=1 TEST_UNDER='valgrind -q --leak-check=full --error-exitcode=99 \
 		--errors-for-leak-kinds=definite' $(variant) \
 		'$(unit_programs:tests/unit/os/signals=)'
 

@@ -18,4 +18,4 @@ include tests/unit/tcp/local.mk
 
 unit_programs += %D%/support/pcap
 %C%_support_pcap_LDADD = tests/support/libtest.la src/base/libbase-debug.la
-unit_scripts += %D%/support/verdict.sh
+unit_scripts += %D%/support/verdict.sh %D%/support/bounded.sh
