@@ -146,7 +146,7 @@ static void bend_to(struct card_clock *clock, const struct card_clock_sample *sa
 		.ns = lines_ns(clock, clock->lines, sample->ticks),
 		.bend_ticks = bend_ticks,
 		.bend_rate = clock->rate +
-			     (int64_t)(((__int128)by << RATE_BITS) / bend_ticks),
+			     (int64_t)((__int128)by * (INT64_C(1) << RATE_BITS) / bend_ticks),
 		.rate = clock->rate,
 	};
 
