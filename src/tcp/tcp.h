@@ -843,6 +843,7 @@ struct tcp_waiting {
 	struct flow_key key;
 	struct tcp_repair repair;
 };
+bool tcp_is_waiting(const struct tcp_table *table, const struct flow_key *key);
 /* Those that have waited for at most `age_ns`, the latest first: how many of at most `max`. */
 unsigned tcp_get_waiting(const struct tcp_table *table, struct tcp_waiting *out, unsigned max,
 			 uint64_t age_ns, uint64_t now_ns);

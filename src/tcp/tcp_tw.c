@@ -432,6 +432,11 @@ bool tcp_tw_has(const struct tcp_table *table, const struct flow_key *key)
 	return find(table->tw, key) != NOBODY;
 }
 
+bool tcp_is_waiting(const struct tcp_table *table, const struct flow_key *key)
+{
+	return tcp_tw_has(table, key);
+}
+
 /* Nobody reads or writes any more; windows have to be such as the kernel takes. */
 unsigned tcp_get_waiting(const struct tcp_table *table, struct tcp_waiting *out, unsigned max,
 			 uint64_t age_ns, uint64_t now_ns)

@@ -79,6 +79,42 @@ except BlockingIOError:
 		{ echo "asked $asked times in $looks looks"; return 1; }
 }
 
+# A client that connects, asks, hears and closes: what all threads of its process ask the
+# kernel for each connection, and how often our own is woken, which tidies up what is in
+# TIME_WAIT.
+connections_ask_the_kernel_seldom() {
+	local cnt=100 all waking
+	(in_ns $a - timeout -k 5 60 python3 -c "
+import socket
+s = socket.create_server(('10.78.0.1', 7006))
+print('ready', flush=True)
+while True:
+    c = s.accept()[0]
+    c.send(c.recv(1))
+    c.recv(1)
+    c.close()") </dev/null >"$work/words" 2>&1 &
+	server=$!
+	wait_for ready "$work/words" || return 1
+	(in_ns $b b.log strace -f -o "$work/calls" timeout -k 5 60 python3 -c "
+import socket
+for _ in range($cnt + 20):
+    c = socket.socket()
+    c.connect(('10.78.0.1', 7006))
+    c.send(b'x')
+    c.recv(1)
+    c.close()
+print('done')") </dev/null >"$work/out" 2>&1
+	end_server
+	grep -qx done "$work/out" || { cat "$work/out"; return 1; }
+	# without what the first one and the end of the program take
+	grep -v ' resumed>' "$work/calls" |
+		awk '/SO_ATTACH_BPF/ { n++ } n > 10 && n <= '$((cnt + 10))'' >"$work/some"
+	all=$(wc -l <"$work/some")
+	waking=$(grep -c 'write([0-9]*, "\\1\\0\\0\\0\\0\\0\\0\\0", 8)' "$work/some")
+	[ "$all" -le $((26 * cnt)) ] && [ "$waking" -le $((cnt / 2)) ] ||
+		{ echo "$all calls, woken $waking times, for $cnt"; return 1; }
+}
+
 # How many segments the server's kernel has taken for old ones.
 taken_for_old() {
 	ip netns exec $a awk '/^TcpExt:/ {
@@ -223,7 +259,7 @@ fi
 make_lab || { tap_not_ok lab "cannot make the namespaces"; tap_end; exit; }
 different=
 for case in ${CASES:-$(cases) accept_asks_the_kernel_seldom \
-	exit_behind_closed_ones queue_at_exec queue_at_exit names_again}; do
+	connections_ask_the_kernel_seldom exit_behind_closed_ones queue_at_exec queue_at_exit names_again}; do
 	declare -F "$case" >/dev/null && tap_check "$case" "$case" && continue
 	converse kernel "$case" - -
 	converse server "$case" a.log -

@@ -542,6 +542,7 @@ static struct tcp_engine *make(struct stack *stack)
 		list_init(&engine->ways[i]);
 	list_init(&engine->orphans);
 	list_init(&engine->untidy);
+	timer_init(&engine->patience, tsocks_lose_patience);
 	list_init(&engine->unused_ports);
 	list_init(&engine->ports);
 	list_init(&engine->foreign);

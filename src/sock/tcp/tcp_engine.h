@@ -62,6 +62,9 @@ struct tcp_engine {
 	_Atomic uint32_t orphan_cnt;
 	/* sockets and ports for `tidy` (tsock.tidy, tcp_port.tidy) */
 	struct list untidy, unused_ports;
+	/* how many of them can wait a while, and until when they do */
+	unsigned patient_cnt;
+	struct timer patience;
 	/* all ports */
 	struct list ports;
 	/* segments that may be the kernel's, for `tidy` */

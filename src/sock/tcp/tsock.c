@@ -127,6 +127,40 @@ static void tidy_later(struct tsock *t)
 	stack_engine_tidy(t->engine->stack);
 }
 
+/* What an orphan has left can wait while nobody can want its names: one in TIME_WAIT has
+ * them on Linux, too, and an accepted one has its listener's. So our thread is not woken for
+ * each of them. */
+enum { PATIENT_MAX = 32 };
+#define PATIENCE_NS (10 * NS_PER_MS)
+
+static bool is_patient(const struct tsock *t)
+{
+	if (!t->is_orphan)
+		return false;
+	return t->port ? t->port->listener != NULL :
+			 tcp_is_waiting(t->engine->table, &t->key);
+}
+
+static void tidy_in_a_while(struct tsock *t)
+{
+	struct tcp_engine *engine = t->engine;
+
+	if (++engine->patient_cnt >= PATIENT_MAX) {
+		tidy_later(t);
+		return;
+	}
+	if (!list_is_linked(&t->tidy))
+		list_push_back(&engine->untidy, &t->tidy);
+	if (!timer_is_pending(&engine->patience))
+		timer_set(&engine->stack->timers, &engine->patience,
+			  tsock_now(t) + PATIENCE_NS);
+}
+
+void tsocks_lose_patience(struct timer *patience, uint64_t now_ns UNUSED)
+{
+	stack_engine_tidy(CONTAINER_OF(patience, struct tcp_engine, patience)->stack);
+}
+
 /* The pcb is only a name now. */
 static void is_gone(struct tsock *t)
 {
@@ -138,7 +172,10 @@ static void is_gone(struct tsock *t)
 	if (!t->is_orphan)
 		tsock_update(t, 0);
 	endpoint_fire(&t->sock.end, (uint32_t)ALL_NEWS);
-	tidy_later(t);
+	if (is_patient(t))
+		tidy_in_a_while(t);
+	else
+		tidy_later(t);
 }
 
 /* Received so far, but for the end. */
@@ -431,6 +468,10 @@ static struct tsock *next_untidy(struct tcp_engine *engine)
 		t = LIST_ENTRY(link, struct tsock, tidy);
 		if (!fd_object_try_hold(&t->sock.obj))
 			t = NULL;
+	}
+	if (!t) {
+		engine->patient_cnt = 0;
+		timer_cancel(&engine->stack->timers, &engine->patience);
 	}
 	stack_unlock(engine->stack);
 	return t;

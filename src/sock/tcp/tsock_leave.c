@@ -969,6 +969,8 @@ static void leave_waiting(struct tcp_engine *engine)
 	stack_lock(engine->stack);
 	cnt = tcp_get_waiting(engine->table, leaving->waiting, WAITING_MAX, WAITING_AGE_NS,
 			      tcp_engine_now(engine));
+	if (cnt)
+		stack_engine_tidy(engine->stack);
 	stack_unlock(engine->stack);
 	while (cnt && !is_tidy(engine) && naps++ < TIDY_NAPS_MAX)
 		inside_nap(TIDY_NAP_NS);

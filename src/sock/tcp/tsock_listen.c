@@ -495,6 +495,9 @@ void tsock_stop_listening(struct tsock *t, bool is_closed)
 	/* the twin goes on listening, here or in another process */
 	port->is_kernels = !is_closed || leaves;
 	tcp_port_put(port);
+	/* connections that have ended were patient for its sake */
+	if (is_used)
+		stack_engine_tidy(t->engine->stack);
 	tsock_unlock(t);
 	if (unaccepted_cnt && leaves)
 		log_warn("port %u: %u connections are reset: they came before another process got the listener, and nobody has accepted them here",

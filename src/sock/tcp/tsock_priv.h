@@ -310,6 +310,8 @@ void tsock_is_kernels(struct tsock *t, int fd, enum reason reason,
 /* What its destinations depend on: the settings of the twin. */
 void tsock_read_query(const struct tsock *t, int fd, struct dst_query *out);
 void tsocks_tidy(struct stack_engine *base, struct stack *stack);
+/* What could wait for that has waited long enough. */
+void tsocks_lose_patience(struct timer *patience, uint64_t now_ns);
 /* The twin's number: that of a closed socket, or one that names it now; -1: there is
  * none. */
 int tsock_fd(struct tsock *t);
