@@ -30,6 +30,132 @@ struct flow *flow_find(struct net *net, const struct netif *netif,
 	return NULL;
 }
 
+/* -- exceptions ------------------------------------------------------------ */
+
+/* A server may have one for each of very many connections at its port. */
+static struct list *bucket_of_exception(struct net *net,
+					const struct flow_rule *rule)
+{
+	return &net->exceptions[be16toh(rule->src_port) % NET_FLOW_BUCKETS];
+}
+
+static bool is_excepted(struct net *net, const struct attachment *att,
+			const struct netif *netif, const struct flow_rule *rule)
+{
+	const struct flow_exception *e;
+
+	LIST_FOR_EACH(e, bucket_of_exception(net, rule), link)
+		if (e->att == att && e->netif == netif && is_same(&e->rule, rule))
+			return true;
+	return false;
+}
+
+static void end_exception(struct flow_exception *e)
+{
+	struct dev *dev = e->netif ? e->netif->dev : NULL;
+
+	if (dev)
+		dev->ops->flow_remove(dev, &e->rule);
+	list_remove(&e->of_att);
+	list_remove(&e->link);
+	free(e);
+}
+
+static int note(struct net *net, struct attachment *att, struct netif *netif,
+		const struct flow_rule *rule)
+{
+	struct flow_exception *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return -ENOMEM;
+	e->att = att;
+	e->netif = netif;
+	e->rule = *rule;
+	list_push_back(&att->exceptions, &e->of_att);
+	list_push_back(bucket_of_exception(net, rule), &e->link);
+	return 0;
+}
+
+/* On one interface, unless it is there already. */
+static int except(struct net *net, struct attachment *att, struct netif *netif,
+		  const struct flow_rule *rule)
+{
+	struct dev *dev = netif->dev;
+	int err;
+
+	if (is_excepted(net, att, netif, rule))
+		return 0;
+	if (!dev->caps.kernel_verdicts)
+		return -EOPNOTSUPP;
+	err = dev->ops->flow_add(dev, rule, NULL, 0);
+	if (!err) {
+		err = note(net, att, netif, rule);
+		if (err)
+			dev->ops->flow_remove(dev, rule);
+	}
+	return err;
+}
+
+int flow_except(struct net *net, struct attachment *att,
+		const struct flow_rule *rule)
+{
+	struct held_flow *held;
+	int err = 0, result = 0;
+
+	if (!is_excepted(net, att, NULL, rule))
+		err = note(net, att, NULL, rule);
+	LIST_FOR_EACH(held, &att->flows, link) {
+		struct flow *flow = held->flow;
+
+		if (err || !netif_is_driven(flow->netif) ||
+		    !ip_addr_eq(&flow->rule.dst, &rule->dst))
+			continue;
+		err = except(net, att, flow->netif, rule);
+		if (err == -EOPNOTSUPP) {
+			result = err;
+			err = 0;
+		}
+	}
+	if (!err)
+		return result;
+	flow_unexcept(net, att, rule);
+	return err;
+}
+
+/* Before a flow is there, so that nothing of theirs comes to us. Where one cannot be, whoever
+ * gets the frames gives them back. */
+static void except_again(struct net *net, struct attachment *att, struct netif *netif,
+			 const struct ip_addr *dst)
+{
+	struct flow_exception *e;
+
+	LIST_FOR_EACH(e, &att->exceptions, of_att)
+		if (!e->netif && ip_addr_eq(&e->rule.dst, dst))
+			(void)!except(net, att, netif, &e->rule);
+}
+
+void flow_unexcept(struct net *net, struct attachment *att,
+		   const struct flow_rule *rule)
+{
+	struct flow_exception *e, *following;
+
+	LIST_FOR_EACH_SAFE(e, following, bucket_of_exception(net, rule), link)
+		if (e->att == att && is_same(&e->rule, rule))
+			end_exception(e);
+}
+
+void flow_end_exceptions(struct net *net UNUSED, struct attachment *att,
+			 const struct netif *netif)
+{
+	struct flow_exception *e, *following;
+
+	LIST_FOR_EACH_SAFE(e, following, &att->exceptions, of_att)
+		if (!netif || e->netif == netif)
+			end_exception(e);
+}
+
+/* -- flows ----------------------------------------------------------------- */
+
 static int make(struct net *net, struct netif *netif, struct stack *stack,
 		const struct flow_rule *rule, struct flow **flow_out)
 {
@@ -72,6 +198,7 @@ int flow_hold(struct net *net, struct attachment *att, struct netif *netif,
 	held = calloc(1, sizeof(*held));
 	if (!held)
 		return -ENOMEM;
+	except_again(net, att, netif, &rule->dst);
 	if (!flow) {
 		err = make(net, netif, att->where.stack, rule, &flow);
 		if (err) {
@@ -99,98 +226,4 @@ void flow_release(struct net *net UNUSED, struct held_flow *held)
 		dev->ops->flow_remove(dev, &flow->rule);
 	list_remove(&flow->link);
 	free(flow);
-}
-
-/* -- exceptions ------------------------------------------------------------ */
-
-/* A server may have one for each of very many connections at its port. */
-static struct list *bucket_of_exception(struct net *net,
-					const struct flow_rule *rule)
-{
-	return &net->exceptions[be16toh(rule->src_port) % NET_FLOW_BUCKETS];
-}
-
-static bool is_excepted(struct net *net, const struct attachment *att,
-			const struct netif *netif, const struct flow_rule *rule)
-{
-	const struct flow_exception *e;
-
-	LIST_FOR_EACH(e, bucket_of_exception(net, rule), link)
-		if (e->att == att && e->netif == netif && is_same(&e->rule, rule))
-			return true;
-	return false;
-}
-
-static void end_exception(struct flow_exception *e)
-{
-	struct dev *dev = e->netif->dev;
-
-	if (dev)
-		dev->ops->flow_remove(dev, &e->rule);
-	list_remove(&e->of_att);
-	list_remove(&e->link);
-	free(e);
-}
-
-/* On one interface. */
-static int except(struct net *net, struct attachment *att, struct netif *netif,
-		  const struct flow_rule *rule)
-{
-	struct dev *dev = netif->dev;
-	struct flow_exception *e;
-	int err;
-
-	if (!dev->caps.kernel_verdicts)
-		return -EOPNOTSUPP;
-	e = calloc(1, sizeof(*e));
-	if (!e)
-		return -ENOMEM;
-	err = dev->ops->flow_add(dev, rule, NULL, 0);
-	if (err) {
-		free(e);
-		return err;
-	}
-	e->att = att;
-	e->netif = netif;
-	e->rule = *rule;
-	list_push_back(&att->exceptions, &e->of_att);
-	list_push_back(bucket_of_exception(net, rule), &e->link);
-	return 0;
-}
-
-int flow_except(struct net *net, struct attachment *att,
-		const struct flow_rule *rule)
-{
-	struct held_flow *held;
-	int err = 0;
-
-	LIST_FOR_EACH(held, &att->flows, link) {
-		struct flow *flow = held->flow;
-
-		if (!err && netif_is_driven(flow->netif) &&
-		    ip_addr_eq(&flow->rule.dst, &rule->dst) &&
-		    !is_excepted(net, att, flow->netif, rule))
-			err = except(net, att, flow->netif, rule);
-	}
-	return err;
-}
-
-void flow_unexcept(struct net *net, struct attachment *att,
-		   const struct flow_rule *rule)
-{
-	struct flow_exception *e, *following;
-
-	LIST_FOR_EACH_SAFE(e, following, bucket_of_exception(net, rule), link)
-		if (e->att == att && is_same(&e->rule, rule))
-			end_exception(e);
-}
-
-void flow_end_exceptions(struct net *net UNUSED, struct attachment *att,
-			 const struct netif *netif)
-{
-	struct flow_exception *e, *following;
-
-	LIST_FOR_EACH_SAFE(e, following, &att->exceptions, of_att)
-		if (!netif || e->netif == netif)
-			end_exception(e);
 }

@@ -28,7 +28,8 @@ struct held_flow {
 };
 
 /* Frames of one connection that are the kernel's, although a flow of the attachment
- * names them. */
+ * names them: that they are on one interface, and, with NULL, that they shall be on each that
+ * gets such a flow. */
 struct flow_exception {
 	struct list link, of_att; /* of a bucket, and of the attachment's */
 	const struct attachment *att;

@@ -206,6 +206,36 @@ TEST(connections_of_a_port_are_excepted)
 	nic_end();
 }
 
+/* The kernel's connections are the kernel's also where the port's rule comes back, or comes
+ * to another interface. */
+TEST(connections_are_excepted_again)
+{
+	enum { CNT = 3 };
+	struct receiver r;
+
+	nic_begin("all");
+	nic.dev.caps.kernel_verdicts = true;
+	CHECK_EQ(attach(&r), REASON_NONE);
+	except_all(&r, CNT);
+	CHECK_EQ(nic.added, 1 + CNT);
+	for (int i = 2; i < 4; i++) {
+		struct flow_key gone = peer(i - 2);
+
+		nic.health = -ENODEV;
+		net_check(net);
+		CHECK_EQ(nic.added, nic.removed);
+		net_unexcept(net, &r.att, &gone);
+		nic.health = 0;
+		net_view_routes_changed(&net->view);
+		nic.added = nic.removed = 0;
+		net_check(net);
+		CHECK_EQ(nic.added, 1 + CNT - (i - 1));
+	}
+	detach(&r);
+	CHECK_EQ(nic.added, nic.removed);
+	nic_end();
+}
+
 static void set_link(int ifindex, uint32_t flags)
 {
 	struct link_info info = nic_link();
