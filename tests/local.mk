@@ -8,7 +8,9 @@ bounded = $(top_srcdir)/tests/support/bounded
 LOG_COMPILER = $(bounded) $(TEST_UNDER)
 SH_LOG_COMPILER = $(bounded)
 EXTRA_DIST += tests/support/bounded
+# Nobody reads what a test that passes has printed: what UBSan finds ends it.
 AM_TESTS_ENVIRONMENT = \
+	UBSAN_OPTIONS=halt_on_error=1; export UBSAN_OPTIONS; \
 	srcdir='$(abs_top_srcdir)' builddir='$(abs_top_builddir)' \
 	CC='$(CC)' SANITIZERS='$(SANITIZERS)' \
 	export srcdir builddir CC SANITIZERS;

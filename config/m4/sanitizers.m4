@@ -14,8 +14,7 @@ AC_DEFUN([VMA_PROBE_SANITIZERS], [
     [AC_MSG_ERROR([--enable-sanitizers=$enable_sanitizers: must be address, undefined, address,undefined or thread])])
   AS_IF([test -n "$SAN_CFLAGS"], [
     vma_sanitizers=${SAN_CFLAGS#-fsanitize=}
-    # who reads what a test that passes has printed?
-    SAN_CFLAGS="$SAN_CFLAGS -fno-omit-frame-pointer -g -fno-sanitize-recover=all"
+    SAN_CFLAGS="$SAN_CFLAGS -fno-omit-frame-pointer -g"
     # clang would put the run-time library into each program, out of reach of
     # what else is preloaded there; gcc shares it anyway.
     vma_runtime=`$CC -print-file-name=libclang_rt.asan-$host_cpu.so`
@@ -48,7 +47,7 @@ AC_DEFUN([VMA_PROBE_FUZZING], [
     CFLAGS=$vma_saved
     # what a fuzzer does not need: one run-time library for all that is preloaded
     SAN_LDFLAGS=
-    SAN_CFLAGS="$SAN_CFLAGS -fsanitize=fuzzer-no-link"])
+    SAN_CFLAGS="$SAN_CFLAGS -fsanitize=fuzzer-no-link -fno-sanitize-recover=all"])
   AC_SUBST([FUZZ_LDFLAGS])
   AM_CONDITIONAL([FUZZING], [test "$enable_fuzzing" != no])
 ])
