@@ -7,67 +7,20 @@
 #include "config.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/pages.h"
 #include "fd/fd_visit.h"
 #include "os/file.h"
 #include "os/inside.h"
-#include "pkt/wire.h"
 #include "sock/kin.h"
 #include "sock/tcp_right.h"
+#include "sock/tcp/tcp_gift.h"
 #include "sock/tcp/tcp_twin.h"
 #include "sock/tcp/tcp_way_back.h"
 #include "sock/tcp/tsock_priv.h"
 #include "sock/tx_followed.h"
-
-/* -- frames for the kernel ----------------------------------------------------------- */
-
-struct gift {
-	uint8_t bytes[sizeof(struct dst_header) + UINT16_MAX];
-};
-
-/* As the peer would have sent it: by the way there, the other way round. */
-static size_t build_frame(const struct flow_key *key, const struct dst_header *way,
-			  const uint8_t *header, size_t header_len,
-			  const struct pkt *data, uint8_t *frame, size_t room)
-{
-	struct dst_header *h = (struct dst_header *)frame;
-	struct wire_tcp *tcp = (struct wire_tcp *)(h + 1);
-	size_t at = sizeof(*h) + header_len;
-
-	memcpy(h->eth.dst, way->eth.src, sizeof(h->eth.dst));
-	memcpy(h->eth.src, way->eth.dst, sizeof(h->eth.src));
-	h->eth.type = way->eth.type;
-	memcpy(tcp, header, header_len);
-	for (; data; data = data->next_part) {
-		if (at + data->len > room)
-			return 0;
-		memcpy(frame + at, data->data, data->len);
-		at += data->len;
-	}
-	h->ip = (struct wire_ipv4){
-		.version_ihl = 0x45,
-		.total_len = htobe16((uint16_t)(at - sizeof(h->eth))),
-		.frag = htobe16(WIRE_IPV4_DF),
-		.ttl = 64,
-		.proto = WIRE_PROTO_TCP,
-		.src = ip_addr_v4(&key->remote),
-		.dst = ip_addr_v4(&key->local),
-	};
-	h->ip.check = csum_fold(csum_words(&h->ip, sizeof(h->ip) / 4));
-	tcp->check = 0;
-	tcp->check = csum_fold(csum_partial(
-		tcp, (uint32_t)(at - sizeof(*h)),
-		wire_pseudo_sum(&key->remote, &key->local, WIRE_PROTO_TCP,
-				(uint32_t)(at - sizeof(*h)))));
-	return at;
-}
 
 /* So long the answer to a SYN is waited for before the kernel sends one anew. */
 #define ANSWER_NS (20 * NS_PER_MS)
@@ -78,32 +31,18 @@ static size_t build_frame(const struct flow_key *key, const struct dst_header *w
 
 /* A move of one connection. */
 struct move {
-	struct tsock *t; /* NULL: of one in TIME_WAIT there is none any more */
-	const struct flow_key *key;
-	/* of the way to the peer, and where it leads */
-	struct dst_header header;
-	int ifindex;
+	struct tsock *t;
+	struct tcp_gift gift;
 	int fd; /* the twin */
 	uint64_t since_ns; /* it began, and what was sent since then needs not be sent again */
-	struct net *net;
-	struct gift *gift; /* memory for a frame, once there is one */
 };
 
 static int give(void *ctx, const uint8_t *header, size_t header_len,
 		const struct pkt *data)
 {
 	struct move *m = ctx;
-	size_t len;
 
-	if (!m->gift)
-		m->gift = malloc(sizeof(*m->gift));
-	if (!m->gift)
-		return -ENOMEM;
-	len = build_frame(m->key, &m->header, header, header_len, data,
-			  m->gift->bytes, sizeof(m->gift->bytes));
-	if (!len)
-		return -EMSGSIZE;
-	return net_give_frame(m->net, m->ifindex, m->gift->bytes, (uint32_t)len);
+	return tcp_gift_give(&m->gift, header, header_len, data);
 }
 
 /* What came meanwhile is the kernel's. Each frame is a call, so those that it needs not
@@ -121,7 +60,7 @@ static void give_held(void *ctx)
 		tcp_drop_superseded(t->pcb, &pkts);
 		tsock_unlock(t);
 		LIST_FOR_EACH(pkt, &pkts, link)
-			(void)!net_give_back(m->net, pkt);
+			(void)!net_give_back(m->gift.net, pkt);
 		tsock_lock(t);
 		pkt_put_list(&pkts);
 	}
@@ -146,7 +85,7 @@ static bool keeps_all(void *ctx)
 	struct tsock *t = m->t;
 
 	return !t->guard_drops &&
-	       net_keeps_all(m->net, t->port ? &t->port->att : &t->sock.att,
+	       net_keeps_all(m->gift.net, t->port ? &t->port->att : &t->sock.att,
 			     &t->key);
 }
 
@@ -160,7 +99,7 @@ static int open_to_kernel(void *ctx)
 	if (t->port) {
 		/* Where rules cannot say so, its segments still come to us, and the
 		 * engine, which has no connection for them, gives them back. */
-		err = net_except(m->net, &t->port->att, &t->key);
+		err = net_except(m->gift.net, &t->port->att, &t->key);
 		if (err && err != -EOPNOTSUPP)
 			return err;
 		drain(t);
@@ -180,11 +119,11 @@ static void close_to_kernel(void *ctx)
 	struct tsock *t = m->t;
 
 	if (t->port) {
-		net_unexcept(m->net, &t->port->att, &t->key);
+		net_unexcept(m->gift.net, &t->port->att, &t->key);
 		return;
 	}
 	/* the rule was there a moment ago */
-	if (net_attach(m->net, &t->sock.att, &t->sock.end,
+	if (net_attach(m->gift.net, &t->sock.att, &t->sock.end,
 		       &t->sock.att.where) != REASON_NONE)
 		log_err("a connection that could not go back to the kernel has lost its rule");
 }
@@ -197,8 +136,7 @@ static const struct tcp_way_back_ops ops = {
 	.close = close_to_kernel,
 };
 
-/* VMA_WAY_BACK=off */
-static bool shall_stay(void)
+bool tsocks_shall_stay(void)
 {
 	return sock_params.right_keeper == SOCK_RIGHT_UNUSED;
 }
@@ -217,8 +155,8 @@ static int freeze(struct move *m) REQUIRES(m->t->engine->stack->lock)
 	list_push_back(&t->engine->moving, &t->moving);
 	tcp_engine_due_locked(m->t->engine);
 	if (t->way) {
-		m->header = t->way->dst.header;
-		m->ifindex = t->way->ifindex;
+		m->gift.header = t->way->dst.header;
+		m->gift.ifindex = t->way->ifindex;
 	}
 	return 0;
 }
@@ -307,8 +245,8 @@ static int stop_ended(struct move *m, int *error_out)
 	if (t->way && t->was_open && !t->is_orphan &&
 	    (!t->pcb || tsock_is_ended_state(tcp_state(t->pcb)))) {
 		list_push_back(&t->engine->moving, &t->moving);
-		m->header = t->way->dst.header;
-		m->ifindex = t->way->ifindex;
+		m->gift.header = t->way->dst.header;
+		m->gift.ifindex = t->way->ifindex;
 		*error_out = t->error;
 		t->error = 0;
 		err = 0;
@@ -321,15 +259,19 @@ static int stop_ended(struct move *m, int *error_out)
  * and the end. */
 static int move_ended(struct tsock *t, int fd)
 {
-	struct move m = { .t = t, .key = &t->key, .fd = fd, .net = t->engine->stack->net };
+	struct move m = {
+		.t = t,
+		.gift = { .net = t->engine->stack->net, .key = &t->key },
+		.fd = fd,
+	};
 	struct tcp_twin_socket twin = tsock_twin(t, fd);
-	int error, err = shall_stay() ? -EOPNOTSUPP : stop_ended(&m, &error);
+	int error, err = tsocks_shall_stay() ? -EOPNOTSUPP : stop_ended(&m, &error);
 
 	if (err)
 		return err;
 	err = tcp_way_back_ended(&twin, &t->key, t->pcb, error, &ops, &m,
 				 tsock_now(t));
-	free(m.gift);
+	free(m.gift.frame);
 	tsock_lock(t);
 	pkt_put_list(&t->held);
 	if (!err) {
@@ -567,24 +509,27 @@ static int move_open_one(struct tsock *t, int fd, uint64_t since_ns)
 {
 	struct move m = {
 		.t = t,
-		.key = &t->key,
+		.gift = { .net = t->engine->stack->net, .key = &t->key },
 		.fd = fd,
 		.since_ns = since_ns,
-		.net = t->engine->stack->net,
 	};
 	struct tsock *pair = find_pair(t);
 	int err;
 
 	tsock_stamps_before_move(t, fd);
 	err = pair ? move_pair(&m, fd, pair) : move_open(&m, fd);
-	free(m.gift);
+	free(m.gift.frame);
 	if (!err)
 		tsock_stamps_moved(t, fd);
 	return err;
 }
 
-/* A connection could not go back, and has to be ended by us. */
 static _Atomic bool has_stayed;
+
+bool tsocks_have_stayed(void)
+{
+	return atomic_load(&has_stayed);
+}
 
 static bool is_open(const struct tsock *t) REQUIRES(t->engine->stack->lock)
 {
@@ -651,7 +596,7 @@ static int go_back(struct tsock *t, int fd, uint64_t since_ns)
 		tsock_give_up(t);
 		return 0;
 	}
-	if (err && shall_stay())
+	if (err && tsocks_shall_stay())
 		return -EOPNOTSUPP;
 	if (err) {
 		tsock_show_keepalive(t, fd);
@@ -717,7 +662,7 @@ static void leave_ours(struct tsock *t, int fd, enum reason reason,
 		return;
 	}
 	atomic_store(&has_stayed, true);
-	if (shall_stay())
+	if (tsocks_shall_stay())
 		LOG_ONCE(LOG_LEVEL_WARNING, "fd %d: VMA_WAY_BACK=off keeps a connection that the kernel should have: %s",
 			 fd, reason_why(reason));
 	else
@@ -817,26 +762,6 @@ void tsocks_before_spawn(void)
 	fd_visit(&tsock_ops, leave_if_inherited);
 }
 
-static bool is_waiting(struct tsock *t)
-{
-	bool result;
-
-	tsock_lock(t);
-	result = t->pcb && tcp_state(t->pcb) == TCPS_TIME_WAIT;
-	tsock_unlock(t);
-	return result;
-}
-
-static bool leave_at_exit(struct fd_object *obj, int fd)
-{
-	/* of one that has ended the process has all, unless it waits, or shares it */
-	if (tsock_phase(tsock_of(obj)) == TSOCK_OURS &&
-	    (tsock_stays(obj) || is_waiting(tsock_of(obj)) ||
-	     kin_is_shared_since(tsock_of(obj)->fork_cnt)))
-		tsock_leave(obj, fd, REASON_EXIT, STATS_BY_EXIT);
-	return false;
-}
-
 /* Those that the program has closed, and that have not told all yet. */
 static void leave_orphans(struct tcp_engine *engine)
 {
@@ -875,155 +800,9 @@ static void leave_orphans(struct tcp_engine *engine)
 	stack_unlock(engine->stack);
 }
 
-static void for_each_engine(void (*fn)(struct tcp_engine *engine))
+void tsocks_leave_orphans(void)
 {
-	struct net *net = sock_params.net_if_made();
-
-	for (unsigned i = 0; net && i < net_stack_cnt(net); i++) {
-		struct stack_engine *base =
-			atomic_load_explicit(&net->stacks[i]->tcp,
-					     memory_order_acquire);
-
-		if (base)
-			fn(CONTAINER_OF(base, struct tcp_engine, base));
-	}
-}
-
-/* How many connections in TIME_WAIT go back, and how long that may take. They are those that
- * have ended last: a peer that has missed our last word says its end once more soon, and each
- * of the others hears that word a second time, and resets what it does not know any more. */
-enum { WAITING_MAX = 2048 };
-#define WAITING_AGE_NS (4 * NS_PER_SEC)
-#define WAITING_NS (50 * NS_PER_MS)
-/* And how long our thread is waited for, which closes the twins of those that have just
- * ended. */
-enum { TIDY_NAPS_MAX = 20 };
-#define TIDY_NAP_NS NS_PER_MS
-
-/* The way by which the peer's end has come. */
-static bool find_way(struct tcp_engine *engine, struct move *m)
-{
-	struct dst_query query = { .local = m->key->local, .remote = m->key->remote };
-	const struct tcp_way *way;
-
-	stack_lock(engine->stack);
-	way = tcp_way_between(engine, &query);
-	m->ifindex = way ? way->ifindex : 0;
-	if (way)
-		m->header = way->dst.header;
-	stack_unlock(engine->stack);
-	return m->ifindex;
-}
-
-/* Who may bind the port meanwhile is the listener's to say, whose options nobody knows any
- * more: everybody who says that he shares it. */
-static int make_kernel_wait(struct move *m, const struct tcp_waiting *waiting)
-{
-	struct tcp_twin_socket twin = {
-		.fd = real.socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0),
-		.domain = AF_INET,
-		.reuse_addr = 1,
-	};
-	int on = 1, err;
-
-	if (twin.fd < 0)
-		return -errno;
-	fd_table_forget(twin.fd);
-	sock_twin_set(twin.fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	sock_twin_set(twin.fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on));
-	err = tcp_way_back_waiting(&twin, waiting, &ops, m);
-	inside_close(twin.fd);
-	return err;
-}
-
-static bool is_tidy(struct tcp_engine *engine)
-{
-	bool result;
-
-	stack_lock(engine->stack);
-	result = list_is_empty(&engine->untidy);
-	stack_unlock(engine->stack);
-	return result;
-}
-
-/* What that takes. It is not of malloc(), in whose middle the handler of a signal may end the
- * program. */
-struct leaving {
-	struct gift gift;
-	struct tcp_waiting waiting[WAITING_MAX];
-};
-
-static void leave_waiting(struct tcp_engine *engine)
-{
-	struct leaving *leaving = pages_map(sizeof(*leaving));
-	struct move m = { .net = engine->stack->net };
-	uint64_t end_ns = clock_monotonic_ns() + WAITING_NS;
-	const struct tcp_waiting *waiting;
-	unsigned cnt, left = 0, naps = 0;
-	int err = 0;
-
-	if (!leaving)
-		return;
-	m.gift = &leaving->gift;
-	waiting = leaving->waiting;
-	stack_lock(engine->stack);
-	cnt = tcp_get_waiting(engine->table, leaving->waiting, WAITING_MAX, WAITING_AGE_NS,
-			      tcp_engine_now(engine));
-	if (cnt)
-		stack_engine_tidy(engine->stack);
-	stack_unlock(engine->stack);
-	while (cnt && !is_tidy(engine) && naps++ < TIDY_NAPS_MAX)
-		inside_nap(TIDY_NAP_NS);
-	/* it ends when nobody has the right to do so */
-	for (unsigned i = 0; i < cnt && err != -EPERM && clock_monotonic_ns() < end_ns; i++) {
-		m.key = &waiting[i].key;
-		err = find_way(engine, &m) ? make_kernel_wait(&m, &waiting[i]) : -ENETUNREACH;
-		/* that thread is at the last twin, or the program has this one, and the
-		 * kernel waits already */
-		if (err == -EADDRNOTAVAIL && naps < TIDY_NAPS_MAX) {
-			naps = TIDY_NAPS_MAX;
-			inside_nap(TIDY_NAP_NS);
-			err = make_kernel_wait(&m, &waiting[i]);
-		}
-		left += !err;
-	}
-	if (cnt)
-		log_dbg("%u in TIME_WAIT are left to the kernel, of %u", left, cnt);
-	munmap(leaving, sizeof(*leaving));
-}
-
-/* Nobody will accept what waits in a listener, and no queue of the kernel's takes it: it is
- * reset, as by a close. Without that its peers would wait for ever. If the process goes on
- * after all, so does the listener. */
-static bool end_queue(struct fd_object *obj, int fd)
-{
-	struct tsock *t = tsock_of(obj);
-
-	if (tsock_phase(t) != TSOCK_LISTENER)
-		return false;
-	mutex_acquire(&t->sock.config);
-	if (tsock_phase(t) == TSOCK_LISTENER)
-		tsock_end_queue(t, fd);
-	mutex_release(&t->sock.config);
-	return false;
-}
-
-void tsocks_before_exit(void)
-{
-	fd_visit(&tsock_ops, end_queue);
-	if (!shall_stay()) {
-		fd_visit(&tsock_ops, leave_at_exit);
-		for_each_engine(leave_orphans);
-	}
-	tsocks_end_what_stays();
-}
-
-void tsocks_end_what_stays(void)
-{
-	if (tsocks_exist() && (shall_stay() || atomic_load(&has_stayed)))
-		tsocks_flush();
-	if (!shall_stay())
-		for_each_engine(leave_waiting);
+	tcp_engines_visit(leave_orphans);
 }
 
 /* -- rights ------------------------------------------------------------------------------ */
@@ -1033,7 +812,7 @@ static _Atomic bool has_no_rights;
 bool tsocks_may_go_back(void)
 {
 	return !atomic_load_explicit(&has_no_rights, memory_order_relaxed) ||
-	       tcp_right_is_kept() || shall_stay();
+	       tcp_right_is_kept() || tsocks_shall_stay();
 }
 
 void tsocks_rights_changed(bool may_go_back)
@@ -1060,10 +839,10 @@ static bool leave_listener(struct fd_object *obj, int fd)
  * their listener. */
 void tsocks_before_rights_go(void)
 {
-	if (shall_stay() || (!tcp_twin_load_dropper() && tcp_right_keep()))
+	if (tsocks_shall_stay() || (!tcp_twin_load_dropper() && tcp_right_keep()))
 		return;
 	tsocks_rights_changed(false);
 	fd_visit(&tsock_ops, leave_connection);
 	fd_visit(&tsock_ops, leave_listener);
-	for_each_engine(leave_orphans);
+	tsocks_leave_orphans();
 }

@@ -533,6 +533,12 @@ int tsock_go_back(struct tsock *t, int fd) MUST_CHECK;
 /* The same for one whose socket is closed: as its twin, or, if that is gone, as a fresh
  * socket. */
 int tsock_orphan_goes_back(struct tsock *t) MUST_CHECK;
+/* Those that the program has closed, and that have not told all yet. */
+void tsocks_leave_orphans(void);
+/* VMA_WAY_BACK=off */
+bool tsocks_shall_stay(void);
+/* A connection could not go back, and has to be ended by us. */
+bool tsocks_have_stayed(void);
 /* Whether the process has the right that it takes, or needs none. */
 bool tsocks_may_go_back(void);
 /* The connection is ours still, though it was to leave. */
