@@ -5,7 +5,6 @@
 #include "fd/fd_internal.h"
 
 #include <errno.h>
-#include <sys/resource.h>
 
 #include "fd/fd_pool.h"
 #include "fd/fd_table.h"
@@ -19,10 +18,6 @@ struct fd_internal {
 };
 
 static struct fd_pool pool = FD_POOL_INIT(struct fd_internal);
-
-/* Numbers above those that select() can name, and low enough that the kernel's own
- * table of fds does not cost the process much memory. */
-enum { PREFERRED_LOW = 2048, ROOM = 64 };
 
 static struct fd_internal *internal_of(struct fd_object *obj)
 {
@@ -58,30 +53,6 @@ __attribute__((constructor)) static void fill_ops(void)
 	fd_ops_fill(&internal_ops);
 }
 
-/* The lowest number for an internal fd under a limit that forbids those we prefer. */
-static int lowest_number(void)
-{
-	struct rlimit limit;
-
-	return getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur > 2 * ROOM ?
-		       (int)MIN(limit.rlim_cur, (rlim_t)PREFERRED_LOW) - ROOM :
-		       3;
-}
-
-/* A duplicate of fd at a high number, or negative errno. Most programs have a limit that
- * allows what we prefer, and it is not asked for. */
-static int duplicate_high(int fd)
-{
-	int high = real.fcntl(fd, F_DUPFD_CLOEXEC, PREFERRED_LOW);
-
-	if (high < 0)
-		high = real.fcntl(fd, F_DUPFD_CLOEXEC, lowest_number());
-
-	if (high < 0)
-		high = real.fcntl(fd, F_DUPFD_CLOEXEC, 3);
-	return high < 0 ? -errno : high;
-}
-
 /* Makes this number internal. */
 static int take(int fd, _Atomic int *slot)
 {
@@ -102,7 +73,7 @@ static int take(int fd, _Atomic int *slot)
 
 int fd_internal_copy(int fd, _Atomic int *slot)
 {
-	int high = duplicate_high(fd), err;
+	int high = file_duplicate_high(fd), err;
 
 	if (high < 0)
 		return high;
@@ -181,7 +152,7 @@ int fd_internal_make_way(int fd)
 		fd_table_remove(fd);
 		goto out;
 	}
-	high = duplicate_high(fd);
+	high = file_duplicate_high(fd);
 	if (high < 0) {
 		err = high;
 		goto out;

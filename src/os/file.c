@@ -11,6 +11,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -34,6 +35,33 @@ bool file_is_inherited(int fd)
 	int flags = real.fcntl(fd, F_GETFD);
 
 	return flags >= 0 && !(flags & FD_CLOEXEC);
+}
+
+/* Numbers above those that select() can name, and low enough that the kernel's own
+ * table of fds does not cost the process much memory. */
+enum { PREFERRED_LOW = 2048, ROOM = 64 };
+
+/* The lowest one under a limit that forbids those. */
+static int lowest_number(void)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur > 2 * ROOM ?
+		       (int)MIN(limit.rlim_cur, (rlim_t)PREFERRED_LOW) - ROOM :
+		       3;
+}
+
+/* Most programs have a limit that allows what we prefer, and it is not asked for. */
+int file_duplicate_high(int fd)
+{
+	int high = real.fcntl(fd, F_DUPFD_CLOEXEC, PREFERRED_LOW);
+
+	if (high < 0)
+		high = real.fcntl(fd, F_DUPFD_CLOEXEC, lowest_number());
+
+	if (high < 0)
+		high = real.fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	return high < 0 ? -errno : high;
 }
 
 /* Up to `size` bytes, or negative errno. */

@@ -25,6 +25,10 @@ static inline bool file_is_same(const struct file_id *a,
 	return a->mode && a->ino == b->ino && a->dev == b->dev;
 }
 
+/* A duplicate with a number that is not the program's next one, and that is closed by an exec,
+ * or a negative errno. */
+int file_duplicate_high(int fd) MUST_CHECK;
+
 /*
  * Reads a regular file of at most `max` bytes into malloc'ed memory that the
  * caller frees; a NUL follows its `*len_out` bytes. -EFBIG when it is larger,

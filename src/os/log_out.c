@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/syscall_raw.h"
 #include "os/file.h"
+#include "os/inside.h"
 #include "os/real.h"
 #include "os/thread.h"
 
@@ -53,15 +54,23 @@ static int open_file(int flags)
 			   O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | flags,
 			   0644);
 
+	int high;
+
 	if (fd < 0)
 		return -errno;
+	high = file_duplicate_high(fd);
+	if (high >= 0) {
+		inside_close(fd);
+		fd = high;
+	}
 	file = file_identify(fd);
 	atomic_store(&file_fd, fd);
 	return 0;
 }
 
 /* The program may close fds that it does not know (daemons close all), and the
- * child of a fork starts without our fd. So we open the file again if it is gone. */
+ * child of a fork starts without our fd. So we open the file again if it is gone, and not at
+ * the number that the program's next file would get. */
 static void write_file(const char *line, size_t len)
 {
 	struct file_id now = file_identify(atomic_load(&file_fd));
