@@ -300,6 +300,8 @@ start_postgres() {
 	serve setpriv --reuid postgres --regid postgres --clear-groups "$postgres/postgres" -D "$work/pg/data" \
 		-h 10.78.0.1 -k "$work/pg" -c fsync=off
 	await_port 5432
+	# it listens before it lets anybody in
+	wait_until "$postgres/pg_isready" -q -h "$work/pg"
 }
 bench_postgres() {
 	ask pgbench -q -i -s 1 -h 10.78.0.1 -U postgres postgres >/dev/null && echo filled
