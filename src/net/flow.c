@@ -99,8 +99,9 @@ static int except(struct net *net, struct attachment *att, struct netif *netif,
 int flow_except(struct net *net, struct attachment *att,
 		const struct flow_rule *rule)
 {
+	bool is_there = false, is_refused = false;
 	struct held_flow *held;
-	int err = 0, result = 0;
+	int err = 0;
 
 	if (!is_excepted(net, att, NULL, rule))
 		err = note(net, att, NULL, rule);
@@ -111,14 +112,16 @@ int flow_except(struct net *net, struct attachment *att,
 		    !ip_addr_eq(&flow->rule.dst, &rule->dst))
 			continue;
 		err = except(net, att, flow->netif, rule);
+		is_there |= !err;
 		if (err == -EOPNOTSUPP) {
-			result = err;
+			is_refused = true;
 			err = 0;
 		}
 	}
-	if (!err)
-		return result;
-	flow_unexcept(net, att, rule);
+	if (!err && is_refused && !is_there)
+		err = -EOPNOTSUPP;
+	if (err)
+		flow_unexcept(net, att, rule);
 	return err;
 }
 

@@ -97,10 +97,11 @@ static int open_to_kernel(void *ctx)
 
 	tsock_stamps_number_twin(t, m->fd);
 	if (t->port) {
-		/* Where rules cannot say so, its segments still come to us, and the
-		 * engine, which has no connection for them, gives them back. */
+		/* Where rules cannot say so, or there is no room for one more, its segments
+		 * still come to us, and the engine, which has no connection for them, gives
+		 * them back. */
 		err = net_except(m->gift.net, &t->port->att, &t->key);
-		if (err && err != -EOPNOTSUPP)
+		if (err && err != -EOPNOTSUPP && err != -ENOSPC)
 			return err;
 		drain(t);
 	} else {
