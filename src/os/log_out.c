@@ -54,28 +54,37 @@ static int open_file(int flags)
 			   O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | flags,
 			   0644);
 
-	int high;
 
 	if (fd < 0)
 		return -errno;
-	high = file_duplicate_high(fd);
-	if (high >= 0) {
-		inside_close(fd);
-		fd = high;
-	}
 	file = file_identify(fd);
 	atomic_store(&file_fd, fd);
 	return 0;
 }
 
+/* Not at the number that the program's next file would get. (Who starts the log sees to
+ * that himself.) */
+static int open_again(void)
+{
+	int err = open_file(0), low = atomic_load(&file_fd), high;
+
+	if (err)
+		return err;
+	high = file_duplicate_high(low);
+	if (high >= 0) {
+		atomic_store(&file_fd, high);
+		inside_close(low);
+	}
+	return 0;
+}
+
 /* The program may close fds that it does not know (daemons close all), and the
- * child of a fork starts without our fd. So we open the file again if it is gone, and not at
- * the number that the program's next file would get. */
+ * child of a fork starts without our fd. So we open the file again if it is gone. */
 static void write_file(const char *line, size_t len)
 {
 	struct file_id now = file_identify(atomic_load(&file_fd));
 
-	if (!file_is_same(&now, &file) && open_file(0) != 0)
+	if (!file_is_same(&now, &file) && open_again() != 0)
 		write_stderr(line, len);
 	else
 		write_all(atomic_load(&file_fd), line, len);
