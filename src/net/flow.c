@@ -113,7 +113,7 @@ int flow_except(struct net *net, struct attachment *att,
 			continue;
 		err = except(net, att, flow->netif, rule);
 		is_there |= !err;
-		if (err == -EOPNOTSUPP) {
+		if (err == -EOPNOTSUPP || err == -ENOSPC) {
 			is_refused = true;
 			err = 0;
 		}

@@ -44,9 +44,10 @@ int flow_hold(struct net *net, struct attachment *att, struct netif *netif,
 void flow_release(struct net *net, struct held_flow *held)
 	REQUIRES(net->control);
 
-/* Frames with this rule for the kernel are no longer the attachment's, on each of its
- * interfaces; nothing happens if they are not already. -EOPNOTSUPP: the device cannot
- * tell them apart. */
+/* Frames with this rule for the kernel are no longer the attachment's, on each interface on
+ * which it has a flow or will have one; nothing happens if they are not already. -EOPNOTSUPP:
+ * no device can tell them apart, or has room for one rule more. After an error nothing has
+ * changed. */
 int flow_except(struct net *net, struct attachment *att,
 		const struct flow_rule *rule) MUST_CHECK REQUIRES(net->control);
 /* They are again. */

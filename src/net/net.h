@@ -211,7 +211,8 @@ int net_give_frame(struct net *net, int ifindex, uint8_t *frame, uint32_t len)
 bool net_drives(struct net *net, int ifindex) EXCLUDES(net->control);
 
 /* Frames with this key, which belong to a flow of the attachment, are the kernel's from
- * now on, until the attachment ends. -EOPNOTSUPP: the device cannot tell them apart. */
+ * now on, until the attachment ends, also where its flows come back. -EOPNOTSUPP: no device
+ * can tell them apart, or has room for one rule more. */
 int net_except(struct net *net, struct attachment *att,
 	       const struct flow_key *key) MUST_CHECK EXCLUDES(net->control);
 /* They are ours again. */

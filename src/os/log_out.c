@@ -54,27 +54,27 @@ static int open_file(int flags)
 			   O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | flags,
 			   0644);
 
-
-	if (fd < 0)
-		return -errno;
-	file = file_identify(fd);
-	atomic_store(&file_fd, fd);
-	return 0;
+	return fd < 0 ? -errno : fd;
 }
 
-/* Not at the number that the program's next file would get. (Who starts the log sees to
- * that himself.) */
+static void write_by(int fd)
+{
+	file = file_identify(fd);
+	atomic_store(&file_fd, fd);
+}
+
+/* Not at the number that the program's next file would get. (Who starts the log sees to that
+ * himself.) No other thread may write by the lower number, which is the program's again. */
 static int open_again(void)
 {
-	int err = open_file(0), low = atomic_load(&file_fd), high;
+	int fd = open_file(0), high;
 
-	if (err)
-		return err;
-	high = file_duplicate_high(low);
-	if (high >= 0) {
-		atomic_store(&file_fd, high);
-		inside_close(low);
-	}
+	if (fd < 0)
+		return fd;
+	high = file_duplicate_high(fd);
+	if (high >= 0)
+		inside_close(fd);
+	write_by(high >= 0 ? high : fd);
 	return 0;
 }
 
@@ -139,9 +139,14 @@ int log_out_start(const struct log_out_params *new_params)
 	params = *new_params;
 	initial_stderr = file_identify(STDERR_FILENO);
 	if (params.to == LOG_OUT_FILE) {
-		err = open_file(O_TRUNC);
-		if (err)
+		int fd = open_file(O_TRUNC);
+
+		if (fd >= 0) {
+			write_by(fd);
+		} else {
+			err = fd;
 			params.to = LOG_OUT_STDERR;
+		}
 	}
 	log_config.has_colors = params.want_colors &&
 				params.to == LOG_OUT_STDERR &&

@@ -602,16 +602,14 @@ struct tcp_engine *tcp_engine_of(struct stack *stack)
 	return find(stack);
 }
 
-void tcp_engines_visit(void (*each)(struct tcp_engine *engine))
+void tcp_engines_visit(void (*each)(struct tcp_engine *engine, void *ctx), void *ctx)
 {
 	struct net *net = sock_params.net_if_made();
 
 	for (unsigned i = 0; net && i < net_stack_cnt(net); i++) {
-		struct stack_engine *base =
-			atomic_load_explicit(&net->stacks[i]->tcp,
-					     memory_order_acquire);
+		struct tcp_engine *engine = find(net->stacks[i]);
 
-		if (base)
-			each(CONTAINER_OF(base, struct tcp_engine, base));
+		if (engine)
+			each(engine, ctx);
 	}
 }

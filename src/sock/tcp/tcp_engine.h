@@ -97,7 +97,7 @@ struct tcp_engine {
 struct tcp_engine *tcp_engine_of(struct stack *stack) MUST_CHECK;
 
 /* Those of all stacks. Without the lock. */
-void tcp_engines_visit(void (*each)(struct tcp_engine *engine));
+void tcp_engines_visit(void (*each)(struct tcp_engine *engine, void *ctx), void *ctx);
 
 /* The present time for the engine's calls. */
 static inline uint64_t tcp_engine_now(const struct tcp_engine *engine)

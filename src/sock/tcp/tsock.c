@@ -120,47 +120,6 @@ static uint32_t news_of(struct tsock *t, unsigned what)
 	return what & TCP_EV_URGENT ? news | READY_PRI : news;
 }
 
-static void tidy_later(struct tsock *t)
-{
-	if (!list_is_linked(&t->tidy))
-		list_push_back(&t->engine->untidy, &t->tidy);
-	stack_engine_tidy(t->engine->stack);
-}
-
-/* What an orphan has left can wait while nobody can want its names: one in TIME_WAIT has
- * them on Linux, too, and an accepted one has its listener's. So our thread is not woken for
- * each of them. */
-enum { PATIENT_MAX = 32 };
-#define PATIENCE_NS (10 * NS_PER_MS)
-
-static bool is_patient(const struct tsock *t)
-{
-	if (!t->is_orphan)
-		return false;
-	return t->port ? t->port->listener != NULL :
-			 tcp_is_waiting(t->engine->table, &t->key);
-}
-
-static void tidy_in_a_while(struct tsock *t)
-{
-	struct tcp_engine *engine = t->engine;
-
-	if (++engine->patient_cnt >= PATIENT_MAX) {
-		tidy_later(t);
-		return;
-	}
-	if (!list_is_linked(&t->tidy))
-		list_push_back(&engine->untidy, &t->tidy);
-	if (!timer_is_pending(&engine->patience))
-		timer_set(&engine->stack->timers, &engine->patience,
-			  tsock_now(t) + PATIENCE_NS);
-}
-
-void tsocks_lose_patience(struct timer *patience, uint64_t now_ns UNUSED)
-{
-	stack_engine_tidy(CONTAINER_OF(patience, struct tcp_engine, patience)->stack);
-}
-
 /* The pcb is only a name now. */
 static void is_gone(struct tsock *t)
 {
@@ -172,10 +131,7 @@ static void is_gone(struct tsock *t)
 	if (!t->is_orphan)
 		tsock_update(t, 0);
 	endpoint_fire(&t->sock.end, (uint32_t)ALL_NEWS);
-	if (is_patient(t))
-		tidy_in_a_while(t);
-	else
-		tidy_later(t);
+	tsock_tidy_what_is_left(t);
 }
 
 /* Received so far, but for the end. */
@@ -207,7 +163,7 @@ void tsock_event(struct tsock *t, unsigned what)
 		t->error = tcp_error(t->pcb);
 	if (what & TCP_EV_URGENT) {
 		t->has_signal = true;
-		tidy_later(t);
+		tsock_tidy_later(t);
 	}
 	if (what & TCP_EV_GONE) {
 		tsock_tell_figures(t);
@@ -233,7 +189,7 @@ int tsock_take_error(struct tsock *t)
 void tsock_lost_way_locked(struct tsock *t, enum reason why)
 {
 	t->lost_way = why;
-	tidy_later(t);
+	tsock_tidy_later(t);
 }
 
 void tsock_set_way(struct tsock *t, struct tcp_way *way)
@@ -455,98 +411,6 @@ static void tsock_last_close(struct fd_object *obj, int fd)
 		(void)!fd_internal_copy(fd, &t->twin_fd);
 	if (phase == TSOCK_OURS && t->linger_s > 0)
 		linger(t);
-}
-
-/* With a reference, or NULL. One that is about to be released needs no tidying. */
-static struct tsock *next_untidy(struct tcp_engine *engine)
-{
-	struct tsock *t = NULL;
-	struct list *link;
-
-	stack_lock(engine->stack);
-	while (!t && (link = list_pop_front(&engine->untidy))) {
-		t = LIST_ENTRY(link, struct tsock, tidy);
-		if (!fd_object_try_hold(&t->sock.obj))
-			t = NULL;
-	}
-	if (!t) {
-		engine->patient_cnt = 0;
-		timer_cancel(&engine->stack->timers, &engine->patience);
-	}
-	stack_unlock(engine->stack);
-	return t;
-}
-
-/* SIGURG to whom F_SETOWN names, a process or, negative, a group. */
-static void send_signal(struct tsock *t)
-{
-	int fd = tsock_fd(t), owner = fd < 0 ? 0 : real.fcntl(fd, F_GETOWN);
-
-	if (owner && owner != -1)
-		(void)syscall_raw(SYS_kill, owner, SIGURG, 0, 0, 0, 0);
-}
-
-/* The kernel delivers what is left of an orphan. */
-static void go_after_way(struct tsock *t)
-{
-	enum reason why;
-	int fd, err;
-
-	tsock_lock(t);
-	why = t->lost_way;
-	t->lost_way = REASON_NONE;
-	tsock_unlock(t);
-	tsock_await_answer(t);
-	mutex_acquire(&t->sock.config);
-	fd = tsock_fd(t);
-	err = t->is_orphan ? tsock_orphan_goes_back(t) : tsock_go_back(t, fd);
-	if (!err && !t->is_orphan)
-		tsock_is_kernels(t, fd, why, STATS_BY_NEWS, "");
-	mutex_release(&t->sock.config);
-	if (!err && t->is_orphan)
-		fd_object_put(&t->sock.obj);
-}
-
-static void tidy_one(struct tsock *t)
-{
-	bool has_signal, is_gone, has_lost_way;
-
-	tsock_lock(t);
-	has_signal = t->has_signal;
-	t->has_signal = false;
-	is_gone = t->is_gone;
-	has_lost_way = t->lost_way != REASON_NONE;
-	tsock_unlock(t);
-	if (has_signal)
-		send_signal(t);
-	if (is_gone) {
-		/* the twin of an orphan is about to be closed */
-		mutex_acquire(&t->sock.config);
-		if (t->is_orphan)
-			tsock_guard_is_over(t);
-		else
-			tsock_unguard(t, tsock_fd(t));
-		mutex_release(&t->sock.config);
-		tsock_give_up(t);
-		if (t->is_orphan)
-			fd_object_put(&t->sock.obj);
-	} else if (has_lost_way) {
-		go_after_way(t);
-	}
-}
-
-void tsocks_tidy(struct stack_engine *base, struct stack *stack UNUSED)
-{
-	struct tcp_engine *engine = CONTAINER_OF(base, struct tcp_engine, base);
-	struct tsock *t;
-
-	while ((t = next_untidy(engine))) {
-		tidy_one(t);
-		fd_object_put(&t->sock.obj);
-	}
-	tcp_engine_tidy(engine);
-	tcp_foreign_give(engine);
-	tcp_ports_tidy(engine);
 }
 
 /* -- names -------------------------------------------------------------------------- */
@@ -894,7 +758,7 @@ static void tsock_release(struct fd_object *obj)
 		orphan(t);
 		/* the kernel needs no fd to go on with it */
 		if (UNLIKELY(is_one_too_many))
-			go_after_way(t);
+			tsock_go_after_way(t);
 		return;
 	}
 	if (tsock_phase(t) == TSOCK_LISTENER)

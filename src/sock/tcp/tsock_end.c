@@ -112,7 +112,7 @@ struct leaving {
 	struct tcp_waiting waiting[WAITING_MAX];
 };
 
-static void leave_waiting(struct tcp_engine *engine)
+static void leave_waiting(struct tcp_engine *engine, void *ctx UNUSED)
 {
 	struct leaving *leaving = pages_map(sizeof(*leaving));
 	struct tcp_gift gift = { .net = engine->stack->net };
@@ -182,5 +182,5 @@ void tsocks_end_what_stays(void)
 	if (tsocks_exist() && (tsocks_shall_stay() || tsocks_have_stayed()))
 		tsocks_flush();
 	if (!tsocks_shall_stay())
-		tcp_engines_visit(leave_waiting);
+		tcp_engines_visit(leave_waiting, NULL);
 }

@@ -87,41 +87,34 @@ static bool show_end(struct fd_object *obj, int fd)
 	return false;
 }
 
-/* The closed ones of a stack: whether some are under way; `gives_up`: these are reset. */
-static bool see_orphans(struct tcp_engine *engine, bool gives_up)
+/* Of those that the program has closed some are under way; `gives_up`: these are reset. */
+struct orphans_seen {
+	bool gives_up, are_under_way;
+};
+
+static void see_orphans(struct tcp_engine *engine, void *ctx)
 {
-	bool result = false;
+	struct orphans_seen *seen = ctx;
 	struct tsock *t;
 
 	stack_lock(engine->stack);
 	(void)stack_poll_locked(engine->stack);
 	LIST_FOR_EACH(t, &engine->orphans, orphan)
 		if (is_behind(t)) {
-			result = true;
-			if (gives_up)
+			seen->are_under_way = true;
+			if (seen->gives_up)
 				tcp_abort(t->pcb, tsock_now(t));
 		}
 	tcp_engine_due_locked(engine);
 	stack_unlock(engine->stack);
-	return result;
 }
 
 static bool see_all_orphans(bool gives_up)
 {
-	struct net *net = sock_params.net_if_made();
-	bool result = false;
+	struct orphans_seen seen = { .gives_up = gives_up };
 
-	for (unsigned i = 0; net && i < net_stack_cnt(net); i++) {
-		struct stack_engine *base =
-			/* acquire pairs with the release in tcp_engine_of */
-			atomic_load_explicit(&net->stacks[i]->tcp,
-					     memory_order_acquire);
-
-		if (base)
-			result |= see_orphans(CONTAINER_OF(base, struct tcp_engine, base),
-					      gives_up);
-	}
-	return result;
+	tcp_engines_visit(see_orphans, &seen);
+	return seen.are_under_way;
 }
 
 static bool are_under_way(void)

@@ -195,7 +195,7 @@ static struct tsock *next_locked(struct tcp_engine *engine)
 	return fd_object_try_hold(&t->sock.obj) ? t : NULL;
 }
 
-static void ask_some(struct tcp_engine *engine)
+static void ask_some(struct tcp_engine *engine, void *ctx UNUSED)
 {
 	struct tsock *t[AT_ONCE];
 	unsigned cnt;
@@ -214,15 +214,5 @@ static void ask_some(struct tcp_engine *engine)
 
 void tsocks_ask_guards(void)
 {
-	struct net *net = sock_params.net_if_made();
-
-	for (unsigned i = 0; net && i < net_stack_cnt(net); i++) {
-		struct stack_engine *base =
-			/* acquire pairs with the release in tcp_engine_of */
-			atomic_load_explicit(&net->stacks[i]->tcp,
-					     memory_order_acquire);
-
-		if (base)
-			ask_some(CONTAINER_OF(base, struct tcp_engine, base));
-	}
+	tcp_engines_visit(ask_some, NULL);
 }

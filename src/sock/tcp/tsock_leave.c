@@ -101,7 +101,7 @@ static int open_to_kernel(void *ctx)
 		 * still come to us, and the engine, which has no connection for them, gives
 		 * them back. */
 		err = net_except(m->gift.net, &t->port->att, &t->key);
-		if (err && err != -EOPNOTSUPP && err != -ENOSPC)
+		if (err && err != -EOPNOTSUPP)
 			return err;
 		drain(t);
 	} else {
@@ -763,8 +763,7 @@ void tsocks_before_spawn(void)
 	fd_visit(&tsock_ops, leave_if_inherited);
 }
 
-/* Those that the program has closed, and that have not told all yet. */
-static void leave_orphans(struct tcp_engine *engine)
+static void leave_orphans(struct tcp_engine *engine, void *ctx UNUSED)
 {
 	struct list stayed = LIST_INIT(stayed), *link;
 	struct tsock *t;
@@ -803,7 +802,7 @@ static void leave_orphans(struct tcp_engine *engine)
 
 void tsocks_leave_orphans(void)
 {
-	tcp_engines_visit(leave_orphans);
+	tcp_engines_visit(leave_orphans, NULL);
 }
 
 /* -- rights ------------------------------------------------------------------------------ */

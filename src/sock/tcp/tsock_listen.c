@@ -595,7 +595,7 @@ static struct tsock *next_to_lend(struct tcp_engine *engine, unsigned skip)
 	return t;
 }
 
-static void lend_all_of(struct tcp_engine *engine)
+static void lend_all_of(struct tcp_engine *engine, void *ctx UNUSED)
 {
 	unsigned skip = 0;
 	struct tsock *t;
@@ -612,17 +612,7 @@ static void lend_all_of(struct tcp_engine *engine)
 
 void tsocks_lend_listeners(void)
 {
-	struct net *net = sock_params.net_if_made();
-
-	for (unsigned i = 0; net && i < net_stack_cnt(net); i++) {
-		struct stack_engine *base =
-			/* acquire pairs with the release in tcp_engine_of */
-			atomic_load_explicit(&net->stacks[i]->tcp,
-					     memory_order_acquire);
-
-		if (base)
-			lend_all_of(CONTAINER_OF(base, struct tcp_engine, base));
-	}
+	tcp_engines_visit(lend_all_of, NULL);
 }
 
 COLD void tsock_leave_when_empty(struct tsock *t, int fd)

@@ -310,6 +310,11 @@ void tsock_is_kernels(struct tsock *t, int fd, enum reason reason,
 /* What its destinations depend on: the settings of the twin. */
 void tsock_read_query(const struct tsock *t, int fd, struct dst_query *out);
 void tsocks_tidy(struct stack_engine *base, struct stack *stack);
+/* Soon, or, what an orphan has left, perhaps with others. Under the lock. */
+void tsock_tidy_later(struct tsock *t);
+void tsock_tidy_what_is_left(struct tsock *t);
+/* One that is about to go back to the kernel does so. */
+void tsock_go_after_way(struct tsock *t);
 /* What could wait for that has waited long enough. */
 void tsocks_lose_patience(struct timer *patience, uint64_t now_ns);
 /* The twin's number: that of a closed socket, or one that names it now; -1: there is

@@ -97,8 +97,9 @@ static bool publish_counts_locked(struct tcp_engine *engine,
 	return has_moved;
 }
 
-static void publish(struct tcp_engine *engine, struct stats_tcp_counters *sums)
+static void publish(struct tcp_engine *engine, void *ctx)
 {
+	struct stats_tcp_counters *sums = ctx;
 	bool is_going_on;
 
 	stack_lock(engine->stack);
@@ -116,16 +117,7 @@ static void publish(struct tcp_engine *engine, struct stats_tcp_counters *sums)
 void tsocks_publish(void)
 {
 	struct stats_tcp_counters *sums = stats_tcp();
-	struct net *net = sock_params.net_if_made();
 
-	for (unsigned i = 0; sums && net && i < net_stack_cnt(net); i++) {
-		struct stack_engine *base =
-			/* acquire pairs with the release in tcp_engine_of */
-			atomic_load_explicit(&net->stacks[i]->tcp,
-					     memory_order_acquire);
-
-		if (base)
-			publish(CONTAINER_OF(base, struct tcp_engine, base),
-				sums);
-	}
+	if (sums)
+		tcp_engines_visit(publish, sums);
 }

@@ -236,6 +236,27 @@ TEST(connections_are_excepted_again)
 	nic_end();
 }
 
+/* What no device has room for, or can say, is not remembered either: any number may come. */
+TEST(connections_without_room_are_not_excepted)
+{
+	struct flow_key one = peer(0), other = peer(1);
+	struct receiver r;
+
+	nic_begin("all");
+	CHECK_EQ(attach(&r), REASON_NONE);
+	CHECK_EQ(net_except(net, &r.att, &one), -EOPNOTSUPP);
+	nic.dev.caps.kernel_verdicts = true;
+	nic.is_full = true;
+	CHECK_EQ(net_except(net, &r.att, &other), -EOPNOTSUPP);
+	CHECK(list_is_empty(&r.att.exceptions));
+	nic.is_full = false;
+	CHECK_EQ(net_except(net, &r.att, &other), 0);
+	CHECK_EQ(nic.added, 2);
+	detach(&r);
+	CHECK_EQ(nic.removed, 2);
+	nic_end();
+}
+
 static void set_link(int ifindex, uint32_t flags)
 {
 	struct link_info info = nic_link();

@@ -103,6 +103,8 @@ static int flow_add(struct dev *dev UNUSED, const struct flow_rule *rule,
 		    struct ring *ring, uint32_t tag UNUSED)
 {
 	CHECK(ring == (rule->verdict == FLOW_TO_KERNEL ? NULL : &nic.ring));
+	if (nic.is_full)
+		return -ENOSPC;
 	nic.rule = *rule;
 	nic.added++;
 	return 0;

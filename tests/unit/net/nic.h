@@ -16,6 +16,7 @@ struct nic {
 
 	/* what it has been asked for: to be driven, flows, to follow its link */
 	unsigned ask_cnt, added, removed, changes;
+	bool is_full; /* no room for one rule more */
 	/* what it was offered, and the regions that it got later */
 	uint32_t frame_cnt;
 	unsigned region_adds;

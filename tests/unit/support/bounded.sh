@@ -21,6 +21,7 @@ hangs_and_is_ended() {
 		wait" >"$work/said" && return 1
 	grep -qx started "$work/said" && grep -q '^# .*sleep 60' "$work/said" &&
 		tail -1 "$work/said" | grep -q '^Bail out!' &&
+		[ -s "$work/stubborn" ] &&
 		! grep -qs '^State:.[RSD]' "/proc/$(cat "$work/stubborn")/status"
 }
 
@@ -40,7 +41,9 @@ strays_hold_nobody_up() {
 }
 
 ends_with_all_of_ci() {
-	! CHECK_BEGAN=$(($(date +%s) - 3 * 3600)) timeout 20 "$bounded" sleep 60 >/dev/null
+	CHECK_BEGAN=$(($(date +%s) - 3 * 3600)) timeout 20 "$bounded" sleep 60 >"$work/said" &&
+		return 1
+	tail -1 "$work/said" | grep -q '^Bail out!'
 }
 
 # A shell's child in the background ignores SIGINT and SIGQUIT, the bits of 2 and 4.
