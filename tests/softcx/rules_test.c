@@ -654,6 +654,38 @@ TEST(arming_without_a_doorbell)
 	expect_violation("arm-without-doorbell", arm_silently);
 }
 
+/* Two threads arm, as they may: the record is of one, and the doorbell that the card sees
+ * that of the other. */
+static void arm_twice(void)
+{
+	uint64_t now_ns = rig_now_ns() + 1000 * NS_PER_SEC;
+	volatile uint32_t *record = (volatile uint32_t *)&d.recv_cq.dbrec[1];
+
+	SOFTCX_CALL(softcx_clock_set, now_ns);
+	CHECK_EQ(ibv_req_notify_cq(r.recv_cq, 0), 0);
+	*record ^= htobe32(1);
+	rig_settle();
+	SOFTCX_CALL(softcx_clock_set, now_ns + NS_PER_SEC);
+	rig_settle();
+	CHECK_EQ(*record, UINT32_MAX);
+}
+TEST(two_threads_arm_a_queue)
+{
+	int status;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		alarm(10);
+		set_up();
+		arm_twice();
+		_exit(0);
+	}
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK_EQ(status, 0);
+}
+
 /* Without strictness the same misuse is what it is on a card: an error
  * completion, and a queue pair that stopped. */
 TEST(lenient_card_completes_with_an_error)

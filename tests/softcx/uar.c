@@ -253,10 +253,10 @@ static void ring_cq(struct ctx *ctx, struct uar *uar, uint64_t bell)
 		return;
 	}
 	cq_arm(rung, (uint32_t)(bell >> 32));
-	LIST_FOR_EACH(cq, &uar->cqs, uar_link) {
-		if (cq != rung && cq_arm_overtaken(cq))
+	/* that of the same queue, too: several threads may arm it */
+	LIST_FOR_EACH(cq, &uar->cqs, uar_link)
+		if (cq_arm_overtaken(cq))
 			dev->stats.bells_overtaken++;
-	}
 }
 
 int uar_poll(struct ctx *ctx, struct uar *uar)
