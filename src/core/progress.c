@@ -42,6 +42,9 @@ enum { EVENTS_MAX = 64 };
 /* How soon a thread that is woken by each packet guards a stack again. */
 enum { GUARD_SOON_MS = 10 };
 
+/* How often in a row it takes packets that came while it was about to guard. */
+enum { GUARD_TRIES = 4 };
+
 /* What an event is about. Smaller values than ABOUT_OBJECT stand in the place of an
  * object's address. From ABOUT_STACK on they are the stacks, by their number. */
 enum {
@@ -92,6 +95,8 @@ static struct {
 	struct timer second;
 	bool is_slow;
 	struct timer looks, heirs, routers, failed;
+	/* There is a packet that the next look must not be late for. */
+	bool is_hasty;
 	struct care cares[NET_STACKS_MAX];
 	/* the view's generation when the sockets were last told of news */
 	uint32_t route_gen;
@@ -153,15 +158,13 @@ static struct care *care_of(const struct stack *stack)
 	return &progress.cares[stack->index];
 }
 
-static unsigned interval_ms(void)
-{
-	return progress.params.is_woken ? GUARD_SOON_MS :
-					  progress.params.interval_ms;
-}
-
+/* What comes for the kernel is looked for where nothing else is: who has to have it may
+ * never ask us. */
 static bool is_looked_at(const struct stack *stack)
 {
-	return care_of(stack)->phase == PHASE_LOOK && interval_ms();
+	return care_of(stack)->phase == PHASE_LOOK &&
+	       (progress.params.is_woken || progress.params.interval_ms ||
+		stack_has_guests(stack));
 }
 
 /* From now on we check every second. */
@@ -213,7 +216,8 @@ static void stack_is_late(struct timer *timer, uint64_t now_ns UNUSED)
 }
 
 /* Processes what the rings have, unless a sleeper is the watcher, who does it
- * himself. Our own polling must not count as the program's. */
+ * himself; and what an engine has to tidy up after that. Our own polling must not count as
+ * the program's. */
 static void drain(struct stack *stack)
 {
 	unsigned done = 0, cnt;
@@ -223,6 +227,7 @@ static void drain(struct stack *stack)
 		done += cnt;
 	} while (cnt && done < progress.params.batch_max);
 	was_polled(stack);
+	stack_tidy(stack);
 	if (done && sock_kinds_have_heirs())
 		look_after_heirs_soon();
 }
@@ -250,7 +255,7 @@ static void unguard(struct stack *stack)
  * finds a packet at once; so we run them. */
 static void look(struct stack *stack)
 {
-	if (care_of(stack)->phase == PHASE_GUARD)
+	if (!is_looked_at(stack))
 		return;
 	if (!progress.params.is_woken && was_polled(stack)) {
 		stack_run_timers(stack);
@@ -261,18 +266,34 @@ static void look(struct stack *stack)
 	guard(stack);
 }
 
-/* A packet has come while we guarded. */
-static void wake_up(struct stack *stack)
+/* False: packets came all the time. */
+static bool drain_and_guard_on(struct stack *stack)
 {
-	if (care_of(stack)->phase != PHASE_GUARD)
-		return;
-	if (progress.params.is_woken) {
+	for (int i = 0; i < GUARD_TRIES; i++) {
 		drain(stack);
 		if (stack_arm_unwatched(stack))
-			return;
+			return true;
 	}
+	return false;
+}
+
+/* A packet has come while we guarded. One for the kernel is no sign that the program
+ * begins to poll, and the next is not to wait for a look, unless there is a sleeper, who
+ * takes that. */
+static void wake_up(struct stack *stack)
+{
+	bool is_polled, is_guest;
+
+	if (care_of(stack)->phase != PHASE_GUARD)
+		return;
+	is_polled = was_polled(stack);
+	is_guest = stack_has_guests(stack) && !is_polled &&
+		   !stack_has_watcher(stack);
+	if ((progress.params.is_woken || is_guest) && drain_and_guard_on(stack))
+		return;
+	progress.is_hasty |= is_guest;
 	unguard(stack);
-	if (!was_polled(stack))
+	if (!is_polled)
 		drain(stack);
 }
 
@@ -285,11 +306,21 @@ static bool has_looks(void)
 	return false;
 }
 
+static unsigned interval_ms(void)
+{
+	if (progress.is_hasty)
+		return 0;
+	return progress.params.is_woken || !progress.params.interval_ms ?
+		       GUARD_SOON_MS :
+		       progress.params.interval_ms;
+}
+
 static void look_soon(void)
 {
-	if (has_looks() && !timer_is_pending(&progress.looks))
-		set_timer(&progress.looks,
-			  interval_ms() * NS_PER_MS);
+	if (has_looks() &&
+	    (progress.is_hasty || !timer_is_pending(&progress.looks)))
+		set_timer(&progress.looks, interval_ms() * NS_PER_MS);
+	progress.is_hasty = false;
 }
 
 static void look_at_all(struct timer *timer UNUSED, uint64_t now_ns UNUSED)
@@ -300,14 +331,15 @@ static void look_at_all(struct timer *timer UNUSED, uint64_t now_ns UNUSED)
 }
 
 /* A stack may have a timer that is due before we would wake up: it is in use, so we
- * look at it at intervals. Or its engine has something to tidy up. */
+ * look at it at intervals. Or its engine has something to tidy up, which says nothing. */
 static void heed_stacks(void)
 {
 	if (!atomic_exchange(&progress.has_sooner, false))
 		return;
 	FOR_EACH_STACK(stack) {
 		stack_tidy(stack);
-		if (care_of(stack)->phase == PHASE_GUARD)
+		if (care_of(stack)->phase == PHASE_GUARD &&
+		    stack_is_slept_over(stack))
 			unguard(stack);
 		else
 			time_stack(stack);

@@ -116,6 +116,7 @@ int flow_except(struct net *net, struct attachment *att,
 		if (err == -EOPNOTSUPP || err == -ENOSPC) {
 			is_refused = true;
 			err = 0;
+			stack_note_guests(flow->stack);
 		}
 	}
 	if (!err && is_refused && !is_there)

@@ -429,6 +429,16 @@ void stack_drain_locked(struct stack *stack)
 	}
 }
 
+bool stack_has_watcher(struct stack *stack)
+{
+	bool result;
+
+	stack_lock(stack);
+	result = stack->watcher != NULL;
+	stack_unlock(stack);
+	return result;
+}
+
 unsigned stack_poll_unwatched(struct stack *stack)
 {
 	unsigned cnt = 0;

@@ -153,6 +153,9 @@ struct stack {
 	_Atomic(struct stack_engine *) tcp;
 	/* its `tidy` is wanted */
 	_Atomic bool is_untidy;
+	/* Packets come that are the kernel's, since no rule of the device can say so. Who
+	 * waits for them waits for the kernel, and not here. Set once. */
+	_Atomic bool has_guests;
 	/* The timers of sockets and engines. Whoever sets one directly makes an
 	 * engine due, or calls stack_note_timers_locked. */
 	struct timer_wheel timers;
@@ -368,6 +371,20 @@ static inline void stack_sleep_over(struct stack *stack)
 	atomic_store_explicit(&stack->thread_until_ns, 0,
 			      memory_order_relaxed);
 }
+static inline bool stack_is_slept_over(const struct stack *stack)
+{
+	return !atomic_load_explicit(&stack->thread_until_ns,
+				     memory_order_relaxed);
+}
+
+static inline void stack_note_guests(struct stack *stack)
+{
+	atomic_store_explicit(&stack->has_guests, true, memory_order_relaxed);
+}
+static inline bool stack_has_guests(const struct stack *stack)
+{
+	return atomic_load_explicit(&stack->has_guests, memory_order_relaxed);
+}
 
 /* -- polling ------------------------------------------------------------------ */
 
@@ -457,6 +474,8 @@ static inline void stack_unannounce_locked(struct stack *stack)
  * there: otherwise it would not end while others go on sending. */
 void stack_drain_locked(struct stack *stack) REQUIRES(stack->lock);
 
+/* Whether a sleeper takes what comes. */
+bool stack_has_watcher(struct stack *stack) EXCLUDES(stack->lock);
 /* One poll by the library's own thread. If there is a watcher it does nothing, since
  * the packets are the watcher's. */
 unsigned stack_poll_unwatched(struct stack *stack) EXCLUDES(stack->lock);

@@ -263,6 +263,7 @@ static void take_foreign(struct tcp_engine *engine, struct pkt *pkt)
 	}
 	list_push_back(&engine->foreign, &pkt->link);
 	engine->foreign_cnt++;
+	stack_note_guests(engine->stack);
 	stack_engine_tidy(engine->stack);
 }
 

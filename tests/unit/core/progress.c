@@ -4,11 +4,13 @@
 
 #include "core/progress.h"
 
+#include <errno.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "os/real.h"
+#include "pkt/wire.h"
 #include "tests/support/test.h"
 #include "tests/unit/net/nic.h"
 
@@ -152,6 +154,70 @@ TEST(who_polls_runs_the_timers)
 		CHECK(clock_monotonic_ns() - set_ns < PATIENCE_NS);
 	}
 	CHECK(atomic_load(&fired_ns) >= set_ns + 30 * NS_PER_MS);
+	end();
+}
+
+static void input(struct endpoint *end UNUSED, struct pkt *pkt)
+{
+	pkt_put(pkt);
+}
+
+static void frame_comes(void)
+{
+	uint64_t once = 1;
+
+	CHECK_EQ(write(nic.ring_fd, &once, sizeof(once)), (long)sizeof(once));
+}
+
+/* What was announced is known once somebody polls. */
+static void until_polled(unsigned before)
+{
+	uint64_t start_ns = clock_monotonic_ns(), cnt;
+
+	while (atomic_load(&nic.polls) == before) {
+		usleep(100);
+		CHECK(clock_monotonic_ns() - start_ns < PATIENCE_NS);
+	}
+	CHECK_EQ(read(nic.ring_fd, &cnt, sizeof(cnt)), (long)sizeof(cnt));
+}
+
+/* A connection has gone back, and no rule of the device can say so: whoever has it waits
+ * in the kernel. The thread takes each packet as it comes, and never at intervals, though
+ * it is to take none for the program. */
+TEST(packets_for_the_kernel_do_not_wait_for_a_look)
+{
+	struct attach_where where = {
+		.proto = WIRE_PROTO_TCP,
+		.local = nic_addr(),
+		.local_port = htobe16(7000),
+		.decider = STATS_BY_BIND,
+	};
+	struct flow_key key = { .local = nic_addr(), .remote = nic_addr() };
+	struct stats_handle stats;
+	struct attachment att = { 0 };
+	struct endpoint point;
+	struct stack *stack;
+
+	begin(0);
+	nic.ring_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	endpoint_init(&point, input);
+	stats_socket_open(&stats, -1, 0, WIRE_PROTO_TCP);
+	where.stack = stack = net_choose_stack(net);
+	where.stats = &stats;
+	CHECK_EQ(net_attach(net, &att, &point, &where), REASON_NONE);
+	nic.is_full = true;
+	CHECK_EQ(net_except(net, &att, &key), -EOPNOTSUPP);
+	until_it_sleeps();
+	for (int i = 0; i < 20; i++) {
+		unsigned before = atomic_load(&nic.polls);
+
+		frame_comes();
+		until_polled(before);
+		CHECK(!stack_is_slept_over(stack));
+	}
+	net_detach(net, &att);
+	stats_socket_close(&stats);
+	close(nic.ring_fd);
 	end();
 }
 

@@ -70,7 +70,14 @@ static const struct netlink_ops netlink = {
 static unsigned poll_no_frame(struct ring *ring UNUSED,
 			      struct pkt **batch UNUSED, unsigned cnt UNUSED)
 {
+	atomic_fetch_add(&nic.polls, 1);
 	return 0;
+}
+
+static unsigned ring_fds(struct ring *ring UNUSED, int *fds, unsigned cnt UNUSED)
+{
+	*fds = nic.ring_fd;
+	return nic.ring_fd >= 0;
 }
 
 static void close_ring(struct ring *ring UNUSED)
@@ -81,6 +88,7 @@ static void close_ring(struct ring *ring UNUSED)
 
 static struct ring_ops ring_ops = {
 	.rx_poll = poll_no_frame,
+	.fds = ring_fds,
 	.close = close_ring,
 };
 
@@ -244,6 +252,7 @@ void nic_begin(const char *interfaces)
 	memset(&nic, 0, sizeof(nic));
 	nic.verdict.refusal = DEV_REFUSED_ERROR;
 	nic.event_fd = -1;
+	nic.ring_fd = -1;
 	ring_ops_fill(&ring_ops);
 	dev_ops_fill(&dev_ops);
 	CHECK_EQ(net_create(&params, &net), 0);

@@ -36,6 +36,9 @@ struct nic {
 
 	/* by which news of the kernel would be told; -1: by none */
 	int event_fd;
+	/* what makes a thread poll that sleeps; -1: nothing. And how often it was polled */
+	int ring_fd;
+	_Atomic unsigned polls;
 	/* neighbours that the kernel was asked for, and what happens meanwhile; NULL:
 	 * nothing */
 	unsigned resolve_cnt;
