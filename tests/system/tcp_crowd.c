@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Many connections at once (tcp_crowd.sh, tests/bench/tcp_crowd.sh).
+ * Many connections at once (tcp_crowd.sh).
  *
- *   tcp_crowd serve ADDRESS PORT CNT
+ *   tcp_crowd serve ADDRESS PORT CNT BACKLOG
  *	Says "ready", accepts so many connections, which it has in one epoll set, and
  *	echoes the greeting of each; then says what they cost. Commands, line by line:
+ *	cost CNT	says what each of so many costs by now, with those in the backlog
  *	idle SECONDS	does nothing for so long, and says what that cost
  *	talk CNT	echoes so many messages, and says what each cost
  *   tcp_crowd call ADDRESS PORT CNT FIRST LOCAL_CNT
@@ -12,12 +13,16 @@
  *	ones, by turns, and greets by each; says "open". Commands:
  *	talk CNT	asks so often by connections drawn at random, ten at a time, and
  *			says how many answers were right
+ *   tcp_crowd join ADDRESS PORT CNT FIRST LOCAL_CNT
+ *	Opens so many that nobody accepts yet, and says "joined"; at the end of its input
+ *	says how many of them still were connections.
  */
 #include "config.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +35,7 @@
 
 #define SAY(...) (printf(__VA_ARGS__), fflush(stdout))
 
-enum { MESSAGE = 64, AT_ONCE = 10, EVENTS = 64 };
+enum { MESSAGE = 64, AT_ONCE = 10, JOIN_AT_ONCE = 100, EVENTS = 64 };
 
 static struct sockaddr_in server_name;
 
@@ -148,7 +153,13 @@ static void echo(int set, int cnt)
 	    (seconds_of(CLOCK_MONOTONIC) - wall) * 1e6 / cnt, cnt);
 }
 
-static int serve(int cnt)
+static void say_cost(const char *what, int cnt, long before_kb)
+{
+	SAY("%s: %d, %ld bytes each\n", what, cnt,
+	    (resident_kb() - before_kb) * 1024 / cnt);
+}
+
+static int serve(int cnt, int backlog)
 {
 	/* one that blocks would be ours from the first accept() on */
 	int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), on = 1, n;
@@ -159,7 +170,7 @@ static int serve(int cnt)
 
 	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (bind(listener, (struct sockaddr *)&server_name,
-		 sizeof(server_name)) != 0 || listen(listener, 4096) != 0)
+		 sizeof(server_name)) != 0 || listen(listener, backlog) != 0)
 		fail("listen", 0);
 	/* it is ours before the first comes */
 	add(set, listener);
@@ -168,45 +179,56 @@ static int serve(int cnt)
 	begun = seconds_of(CLOCK_MONOTONIC);
 	SAY("ready\n");
 	accept_all(listener, set, cnt);
-	kb = resident_kb() - kb;
-	SAY("accepted: %d in %.0f ms, %ld bytes each\n", cnt,
-	    (seconds_of(CLOCK_MONOTONIC) - begun) * 1e3, kb * 1024 / cnt);
+	SAY("took %.0f ms\n", (seconds_of(CLOCK_MONOTONIC) - begun) * 1e3);
+	say_cost("accepted", cnt, kb);
 	while (fgets(line, sizeof(line), stdin))
 		if (sscanf(line, "idle %d", &n) == 1)
 			idle(n);
 		else if (sscanf(line, "talk %d", &n) == 1)
 			echo(set, n);
+		else if (sscanf(line, "cost %d", &n) == 1)
+			say_cost("held", n, kb);
 	return 0;
 }
 
 /* -- who calls ---------------------------------------------------------------------------- */
 
-static int open_from(struct sockaddr_in *local, int number)
+/* Of a type that does not block it may not be open yet. */
+static int open_from(struct sockaddr_in *local, int type, int number)
 {
-	int fd = socket(AF_INET, SOCK_STREAM, 0), on = 1;
-	char greeting = 'g';
+	int fd = socket(AF_INET, type, 0), on = 1;
 
 	setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	if (bind(fd, (struct sockaddr *)local, sizeof(*local)) != 0)
 		fail("bind", number);
-	if (connect(fd, (struct sockaddr *)&server_name, sizeof(server_name)) != 0)
+	if (connect(fd, (struct sockaddr *)&server_name, sizeof(server_name)) != 0 &&
+	    errno != EINPROGRESS)
 		fail("connect", number);
-	if (send(fd, &greeting, 1, MSG_NOSIGNAL) != 1)
-		fail("greet", number);
 	return fd;
+}
+
+static struct sockaddr_in local_name(const char *first, int number)
+{
+	in_addr_t lowest = ntohl(inet_addr(first));
+
+	return (struct sockaddr_in){
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(lowest + (in_addr_t)number),
+	};
 }
 
 static int *open_all(int cnt, const char *first, int local_cnt)
 {
-	struct sockaddr_in local = { .sin_family = AF_INET };
 	int *fds = calloc((size_t)cnt, sizeof(*fds));
-	in_addr_t lowest = ntohl(inet_addr(first));
 	char c;
 
 	for (int i = 0; i < cnt; i++) {
-		local.sin_addr.s_addr = htonl(lowest + (in_addr_t)(i % local_cnt));
-		fds[i] = open_from(&local, i);
+		struct sockaddr_in local = local_name(first, i % local_cnt);
+
+		fds[i] = open_from(&local, SOCK_STREAM, i);
+		if (send(fds[i], "g", 1, MSG_NOSIGNAL) != 1)
+			fail("greet", i);
 	}
 	for (int i = 0; i < cnt; i++)
 		if (recv(fds[i], &c, 1, 0) != 1 || c != 'g')
@@ -252,6 +274,42 @@ static int call(int cnt, const char *first, int local_cnt)
 	return 0;
 }
 
+static void await_open(int fd, int number)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLOUT };
+
+	if (poll(&pfd, 1, 10000) != 1 || pfd.revents != POLLOUT)
+		fail("not open", number);
+}
+
+/* Several at once: who accepts nobody looks seldom. */
+static int join(int cnt, const char *first, int local_cnt)
+{
+	int *fds = calloc((size_t)cnt, sizeof(*fds)), held = 0;
+	struct tcp_info info;
+	socklen_t len;
+
+	for (int i = 0; i < cnt + JOIN_AT_ONCE; i++) {
+		struct sockaddr_in local = local_name(first, i % local_cnt);
+
+		if (i < cnt)
+			fds[i] = open_from(&local, SOCK_STREAM | SOCK_NONBLOCK, i);
+		if (i >= JOIN_AT_ONCE)
+			await_open(fds[i - JOIN_AT_ONCE], i);
+	}
+	SAY("joined\n");
+	while (getchar() != EOF)
+		;
+	for (int i = 0; i < cnt; i++) {
+		len = sizeof(info);
+		held += getsockopt(fds[i], IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
+			info.tcpi_state == TCP_ESTABLISHED;
+	}
+	SAY("held: %d\n", held);
+	free(fds);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct rlimit limit;
@@ -265,7 +323,9 @@ int main(int argc, char **argv)
 	server_name.sin_family = AF_INET;
 	server_name.sin_port = htons((uint16_t)atoi(argv[3]));
 	inet_pton(AF_INET, argv[2], &server_name.sin_addr);
-	if (strcmp(argv[1], "serve") == 0)
-		return serve(cnt);
-	return argc == 7 ? call(cnt, argv[5], atoi(argv[6])) : 2;
+	if (argc == 6 && strcmp(argv[1], "serve") == 0)
+		return serve(cnt, atoi(argv[5]));
+	if (argc == 7 && strcmp(argv[1], "call") == 0)
+		return call(cnt, argv[5], atoi(argv[6]));
+	return argc == 7 ? join(cnt, argv[5], atoi(argv[6])) : 2;
 }
