@@ -22,21 +22,21 @@ static uint32_t state_of(const struct epoll_item *item)
 /* What an item of a socket reports now, after something has come. As in Linux, an
  * edge-triggered set is told of it even if another thread has read it meanwhile. A
  * socket of ours that something comes to can be written to as well. */
-static uint32_t word_events(const struct epoll_item *item)
+static inline uint32_t word_events(const struct epoll_item *item, uint32_t ready)
 {
-	uint32_t ready = state_of(item);
+	uint32_t events = ready & wants(item);
 
-	if (item->obj->ops->word(item->obj) == FD_WORD_NOTHING)
+	if (!events || item->obj->ops->word(item->obj) == FD_WORD_NOTHING)
 		return 0;
-	return ready & wants(item);
+	return events;
 }
 
-static uint32_t ready_events(const struct epoll_item *item)
+static inline uint32_t ready_events(const struct epoll_item *item)
 {
 	uint32_t ready = state_of(item);
 
 	if (item->has_word)
-		return word_events(item);
+		return word_events(item, ready);
 
 	if (!(ready & wants(item)) && !(item->event.events & EPOLLET))
 		return 0;

@@ -160,15 +160,15 @@ static inline void endpoint_fire(struct endpoint *end, uint32_t bits)
 			break;
 }
 
-/* What poll() calls that. */
+/* What poll() calls that: the end of the data can be read, and data has a name more in each
+ * direction. */
 static inline uint32_t endpoint_poll_events(uint32_t ready)
 {
-	/* the end of the data can be read */
-	if (ready & READY_RDHUP)
-		ready |= READY_IN;
-	if (ready & READY_OUT)
-		ready |= READY_WRNORM;
-	return ready & READY_IN ? ready | READY_RDNORM : ready;
+	enum { TO_IN = READY_RDHUP / READY_IN, TO_NORM = READY_RDNORM / READY_IN };
+	_Static_assert(READY_WRNORM == READY_OUT * TO_NORM, "both by one step");
+
+	ready |= (ready & READY_RDHUP) / TO_IN;
+	return ready | (ready & (READY_IN | READY_OUT)) * TO_NORM;
 }
 
 /* Called under the stack's lock. */
