@@ -491,7 +491,7 @@ static ALWAYS_INLINE int look_quickly(struct epoll_set *set,
 	int n;
 
 	epoll_set_begin_look(set);
-	mux_poll_rings(epoll_set_stack(set));
+	mux_poll_rings_quickly(epoll_set_stack(set));
 	n = epoll_set_harvest(set, look + 1, events, 0, cnt);
 	epoll_set_end_look(set);
 	if (LIKELY(n)) {
@@ -510,16 +510,15 @@ static inline bool is_plain(const struct epoll_set *set)
 	       !mux_params.measures;
 }
 
-int mux_epoll_look_quickly(int epfd, struct epoll_event *events, int cnt)
+int mux_epoll_look_quickly(const _Atomic(struct fd_object *) *entry,
+			   struct epoll_event *events, int cnt)
 {
-	_Atomic(struct fd_object *) *entry = fd_table_entry(epfd);
-	struct fd_object *obj = NULL;
+	struct fd_object *obj =
+		atomic_load_explicit(entry, memory_order_acquire);
 	struct epoll_set *set;
 	unsigned left;
 	int n = 0;
 
-	if (entry)
-		obj = atomic_load_explicit(entry, memory_order_acquire);
 	/* Without a reference: what was a set stays one for ever. */
 	if (!obj || !epoll_is_set(obj) || fd_quick_is_odd())
 		return 0;

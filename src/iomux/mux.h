@@ -77,9 +77,10 @@ _Atomic unsigned *mux_sleepers_of(int epfd);
 enum { MUX_WOKEN = -2 };
 int mux_epoll_woken(int epfd, struct epoll_event *events, int n);
 /* A look that finds something of ours, which may do without the kernel: what most calls
- * are while sockets are busy. Outside the bracket. 0: the call has to be made in the
- * general way. */
-int mux_epoll_look_quickly(int epfd, struct epoll_event *events, int cnt);
+ * are while sockets are busy. Outside the bracket, with the fd's entry in the table. 0: the
+ * call has to be made in the general way. */
+int mux_epoll_look_quickly(const _Atomic(struct fd_object *) *entry,
+			   struct epoll_event *events, int cnt);
 /* -EAGAIN: the number is another set's by now, which has nothing of ours. Nothing is
  * done. */
 long mux_epoll_wait(int epfd, struct epoll_event *events, int cnt,

@@ -76,6 +76,14 @@ static inline void mux_poll_rings(struct stack *stack)
 	stack_unlock(stack);
 }
 
+/* The same for a call that looks once more, and by this, if it finds nothing. */
+static inline void mux_poll_rings_quickly(struct stack *stack)
+{
+	stack_lock(stack);
+	stack_look_quickly_locked(stack);
+	stack_unlock(stack);
+}
+
 /* When a call begins, if that is of interest; else 0. */
 static inline uint64_t mux_begin(void)
 {

@@ -683,7 +683,7 @@ static inline long poll_quickly(struct pollfd *fds, nfds_t cnt,
 	if (!skips_left || !last_stack || mux_params.measures ||
 	    signals_is_interrupted(mark, false))
 		return 0;
-	mux_poll_rings(last_stack);
+	mux_poll_rings_quickly(last_stack);
 	n = look_quickly(fds, cnt);
 	skips_left -= n > 0;
 	return n;

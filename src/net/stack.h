@@ -23,6 +23,9 @@ enum {
 	STACK_FRAG_IDS = 256,
 };
 
+/* See stack_is_clock_due_locked. */
+enum { STACK_LOOKS_PER_CLOCK = 16 };
+
 /* See stack.afterwards. */
 #define STACK_WAKES (1ull << STACK_RINGS_MAX)
 #define STACK_SHORT (STACK_WAKES << 1)
@@ -161,6 +164,8 @@ struct stack {
 	struct timer_wheel timers;
 	/* The first timer is due at this time or later. */
 	_Atomic uint64_t next_timer_ns;
+	/* counts looks that have found nothing */
+	uint8_t looks_in_vain;
 	/* Until when the watcher sleeps, and until when the library's own thread
 	 * sleeps as far as this stack is concerned. 0: that thread looks at the
 	 * stack soon anyway. */
@@ -353,6 +358,15 @@ static inline bool stack_has_timer_due(const struct stack *stack)
 	return UNLIKELY(next != TIMER_NEVER) && stack_now_ns(stack) >= next;
 }
 
+/* The same for who has found nothing, and may look again at once. Reading the clock takes
+ * as long as the rest of such a look, so only every sixteenth one does: timers wait for a
+ * few more looks, or for the library's own thread if these are far apart. */
+static inline bool stack_is_clock_due_locked(struct stack *stack)
+	REQUIRES(stack->lock)
+{
+	return UNLIKELY(++stack->looks_in_vain % STACK_LOOKS_PER_CLOCK == 0);
+}
+
 /* Fires the timers that are due. */
 void stack_run_timers_locked(struct stack *stack) REQUIRES(stack->lock);
 /* The same for the library's own thread, unless another thread has done it. */
@@ -453,6 +467,18 @@ static inline void stack_look_locked(struct stack *stack) REQUIRES(stack->lock)
 	    !stack->only || ring_is_quiet(stack->only) ||
 	    !stack_announce_locked(stack))
 		(void)stack_poll_locked(stack);
+}
+
+/* The same for who has another look behind this one, unless it finds something. */
+static inline void stack_look_quickly_locked(struct stack *stack)
+	REQUIRES(stack->lock)
+{
+	if (UNLIKELY(!stack->only || !ring_is_quiet(stack->only) ||
+		     stack_is_clock_due_locked(stack)))
+		stack_look_locked(stack);
+	else
+		atomic_store_explicit(&stack->was_polled, true,
+				      memory_order_relaxed);
 }
 
 static inline void stack_settle_locked(struct stack *stack)

@@ -324,19 +324,28 @@ static inline bool has_changed(int n)
 		found_;                                                    \
 	})
 
-int shim_epoll_wait(int epfd, struct epoll_event *events, int cnt, int timeout)
+/* Out of line, since the short way needs none of its registers. */
+static NOINLINE int epoll_wait_generally(int epfd, struct epoll_event *events,
+					 int cnt, int timeout)
 {
 	struct timespec ts;
+
+	return EPOLL_WAIT(from_ms(timeout, &ts), same_mask,
+			  real.epoll_wait(epfd, events, cnt, timeout));
+}
+
+int shim_epoll_wait(int epfd, struct epoll_event *events, int cnt, int timeout)
+{
+	const _Atomic(struct fd_object *) *entry = fd_table_entry(epfd);
 	int n;
 
 	CALL_ENTERED(epoll_wait);
-	if (UNLIKELY(fd_table_has(epfd))) {
-		n = mux_epoll_look_quickly(epfd, events, cnt);
+	if (UNLIKELY(fd_table_names(entry))) {
+		n = mux_epoll_look_quickly(entry, events, cnt);
 		if (LIKELY(n))
 			return n;
 	}
-	return EPOLL_WAIT(from_ms(timeout, &ts), same_mask,
-			  real.epoll_wait(epfd, events, cnt, timeout));
+	return epoll_wait_generally(epfd, events, cnt, timeout);
 }
 
 int shim_epoll_pwait(int epfd, struct epoll_event *events, int cnt, int timeout,

@@ -197,13 +197,48 @@ static COLD ssize_t undo_recv(int fd, void *buf, size_t len, int flags,
 	return fd_quick_undo_recv(fd, buf, len, flags, obj);
 }
 
+/* With the stack locked by stack_lock_try_plain: the ring has something. */
+static NOINLINE ssize_t quick_take(int fd, void *buf, size_t len, int flags,
+				   struct fd_object *obj, struct stack *stack)
+	RELEASES(stack->lock)
+{
+	long n = take_direct(tsock_of(obj), stack, buf, len);
+
+	if (UNLIKELY(n < 0))
+		return undo_recv(fd, buf, len, flags, obj, stack);
+	if (UNLIKELY(stack->afterwards))
+		stack_unlock_slow(stack);
+	else
+		stack_lock_release_plain(&stack->lock);
+	return fd_quick_end(obj, n);
+}
+
+static inline ssize_t end_look(struct fd_object *obj, struct stack *stack)
+	RELEASES(stack->lock)
+{
+	atomic_store_explicit(&stack->was_polled, true, memory_order_relaxed);
+	sock_counters(&tsock_of(obj)->sock)->rx_eagain++;
+	stack_lock_release_plain(&stack->lock);
+	return fd_quick_end_again(obj);
+}
+
+/* With the stack locked: nothing has come, and it is time to look at the timers. */
+static NOINLINE ssize_t quick_look_at_clock(int fd, void *buf, size_t len,
+					    int flags, struct fd_object *obj,
+					    struct stack *stack)
+	RELEASES(stack->lock)
+{
+	if (stack_has_timer_due(stack))
+		return undo_recv(fd, buf, len, flags, obj, stack);
+	return end_look(obj, stack);
+}
+
 ssize_t tsock_quick_recv(int fd, void *buf, size_t len, int flags,
 			 const _Atomic(struct fd_object *) *entry,
 			 struct fd_object *obj)
 {
 	struct stack *stack;
 	struct tsock *t;
-	long n;
 
 	if (UNLIKELY(fd_quick_is_odd() || flags & ~RX_FLAGS ||
 		     !user_is_plausible(buf, 1)))
@@ -223,23 +258,13 @@ ssize_t tsock_quick_recv(int fd, void *buf, size_t len, int flags,
 		     (endpoint_ready(&t->sock.end) & READY_IN &&
 		      stack->announced != &t->sock.end)))
 		return undo_recv(fd, buf, len, flags, obj, stack);
-	if (LIKELY(!stack_has_quiet_rings(stack))) {
-		n = take_direct(t, stack, buf, len);
-		if (UNLIKELY(n < 0))
-			return undo_recv(fd, buf, len, flags, obj, stack);
-		if (UNLIKELY(stack->afterwards))
-			stack_unlock_slow(stack);
-		else
-			stack_lock_release_plain(&stack->lock);
-		return fd_quick_end(obj, n);
-	}
-	if (UNLIKELY(stack->afterwards || stack_has_timer_due(stack) ||
-		     sock_is_blocking(&t->sock, flags)))
+	if (LIKELY(!stack_has_quiet_rings(stack)))
+		return quick_take(fd, buf, len, flags, obj, stack);
+	if (UNLIKELY(stack->afterwards || sock_is_blocking(&t->sock, flags)))
 		return undo_recv(fd, buf, len, flags, obj, stack);
-	atomic_store_explicit(&stack->was_polled, true, memory_order_relaxed);
-	sock_counters(&t->sock)->rx_eagain++;
-	stack_lock_release_plain(&stack->lock);
-	return fd_quick_end_again(obj);
+	if (stack_is_clock_due_locked(stack))
+		return quick_look_at_clock(fd, buf, len, flags, obj, stack);
+	return end_look(obj, stack);
 }
 
 /* -- sending ------------------------------------------------------------------------- */

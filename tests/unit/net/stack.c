@@ -774,6 +774,28 @@ TEST(timers_fire_when_somebody_polls)
 	end_engine();
 }
 
+/* Who looks again and again does not ask for the time each time. */
+TEST(quick_looks_run_timers_now_and_then)
+{
+	static const _Atomic uint32_t silent;
+	unsigned looks = 0;
+
+	begin_engine();
+	nic.ring.rx_word = &silent;
+	set_timer_in(NS_PER_MS);
+	now_ns += NS_PER_MS + TIMER_TICK_NS;
+	while (!echo.fire_cnt && looks < 10 * STACK_LOOKS_PER_CLOCK) {
+		stack_lock(stack);
+		stack_look_quickly_locked(stack);
+		stack_unlock(stack);
+		looks++;
+	}
+	CHECK_EQ(echo.fire_cnt, 1);
+	CHECK(looks <= STACK_LOOKS_PER_CLOCK);
+	ring_set_busy(&nic.ring);
+	end_engine();
+}
+
 /* Who looks whether there is anything to poll for sees them. */
 TEST(a_stack_with_a_timer_is_not_quiet)
 {
