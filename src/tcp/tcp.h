@@ -444,11 +444,17 @@ uint32_t tcp_extend_room(const struct tcp_pcb *pcb);
 uint8_t *tcp_extend(struct tcp_pcb *pcb, uint32_t len, unsigned flags);
 /* Sends what may be sent. After a series of tcp_write and tcp_extend. */
 void tcp_output(struct tcp_pcb *pcb, uint64_t now_ns);
-/* Both at once, for a packet whose bytes may be sent now, as one segment. The segment is
- * in `out`, and the caller sends it before he calls the engine again, as `emit` would.
- * False: nothing was done, since something is unusual. */
-bool tcp_send_now(struct tcp_pcb *pcb, struct pkt *pkt, uint64_t now_ns,
-		  struct tcp_out *out) MUST_CHECK;
+/* From the ports to the end of the options; small enough for two registers. */
+struct tcp_header {
+	const uint8_t *bytes;
+	uint32_t len;
+};
+/* Both at once, for a packet whose bytes may be sent now, as one segment, and leave the
+ * program room to write more (tcp_has_room). The caller sends it, behind the header that
+ * is returned, before he calls the engine again. No bytes: nothing was done, since
+ * something is unusual. */
+struct tcp_header tcp_send_now(struct tcp_pcb *pcb, struct pkt *pkt,
+			       uint64_t now_ns) MUST_CHECK;
 /* Bytes that should be written now: 0, or a full segment at least, which may be
  * more than the buffer's size allows. A writer who filled it to the byte would
  * leave short segments in the middle of the stream. */

@@ -79,7 +79,9 @@ static ALWAYS_INLINE void put_checksum(struct tcp_pcb *pcb, struct pkt *pkt,
 	if (pcb->plain_len != sizeof(*header))
 		sum += (uint64_t)pcb->plain.ts_val + pcb->plain.ts_ecr;
 	if (pkt)
-		sum += tcp_pkt_sum(pkt);
+		sum += pkt->flags & PKT_HAS_SUM ?
+			       pkt->csum_sum :
+			       csum_bytes(NULL, pkt->data, len, 0, false);
 	header->check = csum_fold(csum_fold64(sum));
 }
 
@@ -99,9 +101,10 @@ static ALWAYS_INLINE void refresh_header(struct tcp_pcb *pcb)
 	pcb->is_header_stale = false;
 }
 
-static ALWAYS_INLINE struct tcp_out build(struct tcp_pcb *pcb, uint32_t seq,
-					  uint8_t flags, struct pkt *pkt,
-					  uint32_t len, uint64_t now_ns)
+/* Completes the header of a segment that leaves now. */
+static ALWAYS_INLINE void build(struct tcp_pcb *pcb, uint32_t seq,
+				uint8_t flags, struct pkt *pkt, uint32_t len,
+				uint64_t now_ns)
 {
 	struct wire_tcp *header = &pcb->plain.header;
 
@@ -118,21 +121,21 @@ static ALWAYS_INLINE struct tcp_out build(struct tcp_pcb *pcb, uint32_t seq,
 	put_checksum(pcb, pkt, len);
 	pcb->table->counts.out_segments++;
 	pcb->segs_out++;
-	return (struct tcp_out){
-		.key = &pcb->key,
-		.header = (const uint8_t *)header,
-		.header_len = pcb->plain_len,
-		.data = pkt,
-		.data_cnt = pkt != NULL,
-		.data_len = len,
-	};
 }
 
 static ALWAYS_INLINE void emit(struct tcp_pcb *pcb, uint32_t seq, uint8_t flags,
 			       struct pkt *pkt, uint32_t len, uint64_t now_ns)
 {
-	struct tcp_out out = build(pcb, seq, flags, pkt, len, now_ns);
+	struct tcp_out out = {
+		.key = &pcb->key,
+		.header = (const uint8_t *)&pcb->plain.header,
+		.header_len = pcb->plain_len,
+		.data = pkt,
+		.data_cnt = pkt != NULL,
+		.data_len = len,
+	};
 
+	build(pcb, seq, flags, pkt, len, now_ns);
 	pcb->table->ops->emit(pcb->table->ctx, pcb, &out);
 }
 
@@ -144,10 +147,11 @@ static void emit_ack(struct tcp_pcb *pcb, uint64_t now_ns)
 
 /* ---- sending ---- */
 
-/* Whether the program may write so much more, and all before it has been sent. */
+/* Whether the program may write so much more, and then still finds room, so that nobody has
+ * to hear of it; and all before it has been sent. */
 static ALWAYS_INLINE bool has_room_for(const struct tcp_pcb *pcb, uint32_t len)
 {
-	return pcb->snd_end - pcb->snd_una + len <= pcb->snd_buf &&
+	return tcp_is_third_free(pcb, pcb->snd_end - pcb->snd_una + len) &&
 	       pcb->snd_end == pcb->snd_nxt;
 }
 
@@ -215,11 +219,10 @@ static ALWAYS_INLINE void note_sent(struct tcp_pcb *pcb, struct pkt *pkt,
 enum { PUSH_TO_PSH = SEG_PUSH / WIRE_TCP_PSH };
 
 /* Sends a full segment or the last one, as far as the windows allow. Returns false if
- * the general rules must decide. The packet is handed over as the last step; with `out`
- * the caller does that. */
+ * the general rules must decide. The packet is handed over as the last step, unless the
+ * caller does that. */
 static ALWAYS_INLINE bool push_one(struct tcp_pcb *pcb, struct pkt *pkt,
-				   bool is_last, uint64_t now_ns,
-				   struct tcp_out *out)
+				   bool is_last, uint64_t now_ns, bool emits)
 {
 	uint32_t seq = pcb->snd_nxt, end = seq + pkt->len;
 	uint8_t flags = (uint8_t)(WIRE_TCP_ACK |
@@ -235,10 +238,10 @@ static ALWAYS_INLINE bool push_one(struct tcp_pcb *pcb, struct pkt *pkt,
 	}
 	pcb->unsent = is_last ? NULL : pkt_from_link(pkt->link.next);
 	note_sent(pcb, pkt, now_ns);
-	if (out)
-		*out = build(pcb, seq, flags, pkt, pkt->len, now_ns);
-	else
+	if (emits)
 		emit(pcb, seq, flags, pkt, pkt->len, now_ns);
+	else
+		build(pcb, seq, flags, pkt, pkt->len, now_ns);
 	return true;
 }
 
@@ -248,32 +251,33 @@ void tcp_fast_push(struct tcp_pcb *pcb, uint64_t now_ns)
 		return;
 	while (pcb->unsent && push_one(pcb, pcb->unsent,
 				       is_last(pcb, pcb->unsent), now_ns,
-				       NULL))
+				       true))
 		;
 }
 
-bool tcp_send_now(struct tcp_pcb *pcb, struct pkt *pkt, uint64_t now_ns,
-		  struct tcp_out *out)
+struct tcp_header tcp_send_now(struct tcp_pcb *pcb, struct pkt *pkt,
+			       uint64_t now_ns)
 {
 	struct tcp_seg *seg = tcp_seg(pkt);
 
 	if (UNLIKELY(pcb->unsent || !has_room_for(pcb, pkt->len) ||
 		     !is_plain_out(pcb, now_ns)))
-		return false;
+		return (struct tcp_header){ NULL, 0 };
 	seg->seq = pcb->snd_end;
 	seg->flags = SEG_PUSH;
-	if (UNLIKELY(!push_one(pcb, pkt, true, now_ns, out)))
-		return false;
+	if (UNLIKELY(!push_one(pcb, pkt, true, now_ns, false)))
+		return (struct tcp_header){ NULL, 0 };
 	list_push_back(&pcb->snd_queue, &pkt->link);
 	pcb->snd_end += pkt->len;
-	return true;
+	return (struct tcp_header){ (const uint8_t *)&pcb->plain.header,
+				    pcb->plain_len };
 }
 
 /* Mostly only one packet waits. */
 void tcp_output(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	if (LIKELY(may_push(pcb, now_ns) && is_last(pcb, pcb->unsent)) &&
-	    push_one(pcb, pcb->unsent, true, now_ns, NULL))
+	    push_one(pcb, pcb->unsent, true, now_ns, true))
 		return;
 	pcb->flags |= TF_MORE_FOLLOWS;
 	tcp_out_push(pcb, now_ns);

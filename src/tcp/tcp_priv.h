@@ -940,13 +940,16 @@ static inline bool tcp_may_send(const struct tcp_pcb *pcb)
 	       pcb->state == TCPS_LAST_ACK;
 }
 
+/* Whether a third of the send buffer, rounded down, is free beside so many bytes. */
+static inline bool tcp_is_third_free(const struct tcp_pcb *pcb, uint64_t queued)
+{
+	return 3 * queued <= 2 * (uint64_t)pcb->snd_buf + 2;
+}
+
 /* tcp_has_room, for each acknowledgment. */
 static inline bool tcp_pcb_has_room(const struct tcp_pcb *pcb)
 {
-	uint64_t queued = pcb->snd_end - pcb->snd_una;
-
-	/* a third of the buffer, rounded down, is free */
-	return 3 * queued <= 2 * (uint64_t)pcb->snd_buf + 2 &&
+	return tcp_is_third_free(pcb, pcb->snd_end - pcb->snd_una) &&
 	       pcb->snd_end - pcb->snd_nxt < pcb->settings->notsent_lowat;
 }
 

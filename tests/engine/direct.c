@@ -53,16 +53,22 @@ static void receive(bool is_direct, uint32_t seq, uint32_t ack, uint32_t len)
 static bool may_send_now(uint32_t len)
 {
 	struct pkt *pkt = pkt_alloc(&peer.pool);
-	struct tcp_out out;
-	bool result;
+	struct tcp_header header;
 
 	memset(pkt_append(pkt, len), 'y', len);
-	result = tcp_send_now(peer.pcb, pkt, peer.now_ns, &out);
-	if (result)
-		peer_emit(NULL, peer.pcb, &out);
-	else
+	header = tcp_send_now(peer.pcb, pkt, peer.now_ns);
+	if (!header.bytes) {
 		pkt_put(pkt);
-	return result;
+		return false;
+	}
+	peer_emit(NULL, peer.pcb, &(struct tcp_out){
+		.header = header.bytes,
+		.header_len = header.len,
+		.data = pkt,
+		.data_cnt = 1,
+		.data_len = len,
+	});
+	return true;
 }
 
 /* The first segment brings news of the window, and the first one that we send comes after
@@ -171,9 +177,11 @@ TEST(only_the_next_plain_segment_goes_directly)
 	peer_teardown();
 }
 
-/* There was room before, or there is none still: nobody has to be told. */
+/* There was room before, or there is none still: nobody has to be told. What leaves none is
+ * not sent in one step. */
 TEST(acknowledgment_tells_of_room_that_was_made)
 {
+	struct tcp_pcb_info before;
 	struct tcp_event event;
 
 	begun();
@@ -183,8 +191,14 @@ TEST(acknowledgment_tells_of_room_that_was_made)
 	CHECK_EQ(input_direct(A, P + LEN, U + 2 * LEN, LEN, ROOM), LEN);
 	CHECK(!tcp_has_event(peer.table));
 	tcp_set_snd_buf(peer.pcb, 3 * LEN);
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 2; i++)
 		CHECK(may_send_now(LEN));
+	CHECK(tcp_has_room(peer.pcb));
+	memset(&before, 0, sizeof(before));
+	tcp_get_info(peer.pcb, &before);
+	CHECK(!may_send_now(LEN));
+	CHECK(is_same(&before));
+	peer_write(LEN);
 	CHECK(!tcp_has_room(peer.pcb));
 	CHECK_EQ(input_direct(A, P + 2 * LEN, U + 4 * LEN, LEN, ROOM), LEN);
 	CHECK(tcp_event_next(peer.table, &event));
@@ -205,8 +219,8 @@ TEST(what_may_not_leave_at_once_is_not_taken)
 	CHECK(!may_send_now(LEN));
 	CHECK(is_same(&before));
 	tcp_set_nodelay(peer.pcb, true, peer.now_ns);
-	/* more than the buffer */
-	tcp_set_snd_buf(peer.pcb, 2 * LEN);
+	/* no room behind it */
+	tcp_set_snd_buf(peer.pcb, 3 * LEN);
 	CHECK(!may_send_now(2 * LEN));
 	CHECK(may_send_now(LEN));
 	/* corked */

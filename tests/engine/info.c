@@ -538,7 +538,6 @@ TEST(bytes_are_followed)
 TEST(last_byte_is_followed)
 {
 	struct tcp_stamp_places places;
-	struct tcp_out out;
 	uint32_t byte = 0;
 	struct pkt *pkt;
 
@@ -572,9 +571,9 @@ TEST(last_byte_is_followed)
 	tcp_set_stamped(peer.pcb, true);
 	pkt = pkt_alloc(&peer.pool);
 	pkt_append(pkt, 10);
-	CHECK(!tcp_send_now(peer.pcb, pkt, peer.now_ns, &out));
+	CHECK(!tcp_send_now(peer.pcb, pkt, peer.now_ns).bytes);
 	tcp_set_stamped(peer.pcb, false);
-	CHECK(tcp_send_now(peer.pcb, pkt, peer.now_ns, &out));
+	CHECK(tcp_send_now(peer.pcb, pkt, peer.now_ns).bytes);
 	peer_send(A, P, U + 160, 0);
 	peer.looked_at = peer.sent_cnt;
 	peer_teardown();

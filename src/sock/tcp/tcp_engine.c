@@ -78,7 +78,23 @@ static struct tcp_way *way_of(struct tcp_engine *engine,
 	return way_of_key(engine, user, out->key);
 }
 
-/* A short segment, written to where the ring has its next frame. */
+/* Writes it to where the ring has its next frame. Returns its length. */
+static size_t write_short(struct tcp_way *way, uint8_t *frame,
+			  const struct tcp_out *out)
+{
+	struct tcp_header header = { out->header, out->header_len };
+	uint8_t *at = tcp_engine_write_headers(way, frame, header,
+					       out->data_len, out->ecn);
+	struct pkt *pkt = out->data;
+
+	for (uint32_t i = 0; i < out->data_cnt; i++) {
+		memcpy(at, pkt->data, pkt->len);
+		at += pkt->len;
+		pkt = pkt_from_link(pkt->link.next);
+	}
+	return (size_t)(at - frame);
+}
+
 static void send_short(struct stack *stack, struct tcp_way *way,
 		       const struct tcp_out *out) REQUIRES(stack->lock)
 {
@@ -86,7 +102,7 @@ static void send_short(struct stack *stack, struct tcp_way *way,
 
 	if (LIKELY(frame))
 		stack_tx_commit_locked(stack, way->dst.ring,
-				       tcp_engine_write(way, frame, out));
+				       write_short(way, frame, out));
 }
 
 /* Writes all headers of what is sent. Returns their length. */

@@ -112,27 +112,23 @@ static inline void tcp_engine_due_locked(struct tcp_engine *engine)
 	stack_engine_due_locked(engine->stack, &engine->base);
 }
 
-/* Writes a short segment to where the ring has its next frame. Returns its length. */
-static inline size_t tcp_engine_write(struct tcp_way *way, uint8_t *frame,
-				      const struct tcp_out *out)
+/* Writes the headers of a short segment with so many bytes of payload to where the ring has
+ * its next frame. Returns where the payload goes. */
+static inline uint8_t *tcp_engine_write_headers(struct tcp_way *way,
+						uint8_t *frame,
+						struct tcp_header header,
+						uint32_t data_len, uint8_t ecn)
 {
 	/* of nearly all segments: the header with time stamps */
 	enum { USUAL = sizeof(struct wire_tcp) + 12 };
 	uint8_t *at = frame + sizeof(struct dst_header);
-	struct pkt *pkt = out->data;
 
-	tcp_way_write(way, frame, out->header_len + out->data_len, out->ecn);
-	if (LIKELY(out->header_len == USUAL))
-		memcpy(at, out->header, USUAL);
+	tcp_way_write(way, frame, header.len + data_len, ecn);
+	if (LIKELY(header.len == USUAL))
+		memcpy(at, header.bytes, USUAL);
 	else
-		memcpy(at, out->header, out->header_len);
-	at += out->header_len;
-	for (uint32_t i = 0; i < out->data_cnt; i++) {
-		memcpy(at, pkt->data, pkt->len);
-		at += pkt->len;
-		pkt = pkt_from_link(pkt->link.next);
-	}
-	return (size_t)(at - frame);
+		memcpy(at, header.bytes, header.len);
+	return at + header.len;
 }
 
 /* What needs memory and is not done under the lock. */

@@ -277,38 +277,24 @@ static COLD ssize_t undo_send(int fd, const void *buf, size_t len, int flags,
 	return fd_quick_undo_send(fd, buf, len, flags, obj);
 }
 
-/* False: nothing was done. */
-static inline bool take_short(struct tsock *t, struct stack *stack,
-			      const void *buf, size_t len, struct tcp_out *out)
-	REQUIRES(stack->lock)
-{
-	struct pkt *pkt = stack_send_alloc_locked(stack);
-	uint8_t *to;
-
-	if (UNLIKELY(!pkt))
-		return false;
-	to = pkt_append(pkt, (uint32_t)len);
-	memcpy(to, buf, OPAQUE(len));
-	if (LIKELY(tcp_send_now(t->pcb, pkt, stack_now_ns(stack), out)))
-		return true;
-	pkt_put(pkt);
-	return false;
-}
-
 /* Sends the segment and unlocks. What cannot be sent is lost, as any segment may be. */
 static inline void send_unlock(struct tsock *t, struct stack *stack,
-			       const struct tcp_out *out) RELEASES(stack->lock)
+			       struct tcp_header header, const struct pkt *pkt)
+	RELEASES(stack->lock)
 {
 	struct tcp_way *way = t->way;
-	uint8_t *frame = NULL;
+	uint8_t *frame = NULL, *at;
 
 	if (LIKELY(way && tcp_way_is_open(way, stack)))
 		frame = stack_tx_frame_locked(stack, way->dst.ring);
-	if (LIKELY(frame))
-		stack_tx_commit_unlock(stack, way->dst.ring,
-				       tcp_engine_write(way, frame, out));
-	else
+	if (UNLIKELY(!frame)) {
 		stack_unlock(stack);
+		return;
+	}
+	at = tcp_engine_write_headers(way, frame, header, pkt->len, 0);
+	memcpy(at, pkt->data, OPAQUE((size_t)pkt->len));
+	stack_tx_commit_unlock(stack, way->dst.ring,
+			       (size_t)(at - frame) + pkt->len);
 }
 
 ssize_t tsock_quick_send(int fd, const void *buf, size_t len, int flags,
@@ -316,9 +302,10 @@ ssize_t tsock_quick_send(int fd, const void *buf, size_t len, int flags,
 			 struct fd_object *obj)
 {
 	struct stats_socket_counters *c;
+	struct tcp_header header;
 	struct stack *stack;
-	struct tcp_out out;
 	struct tsock *t;
+	struct pkt *pkt;
 
 	if (UNLIKELY(fd_quick_is_odd() || flags & ~TX_FLAGS ||
 		     len - 1 >= SHORT_MAX || !user_is_plausible(buf, len)))
@@ -336,15 +323,21 @@ ssize_t tsock_quick_send(int fd, const void *buf, size_t len, int flags,
 		return fd_quick_undo_send(fd, buf, len, flags, obj);
 	/* another thread is in the middle of a long send */
 	if (UNLIKELY(!t->pcb || t->error || sock_params.tcp.polls_on_send ||
-		     atomic_load_explicit(&t->is_writing, memory_order_relaxed) ||
-		     !take_short(t, stack, buf, len, &out)))
+		     atomic_load_explicit(&t->is_writing, memory_order_relaxed)))
 		return undo_send(fd, buf, len, flags, obj, stack);
+	pkt = stack_send_alloc_locked(stack);
+	if (UNLIKELY(!pkt))
+		return undo_send(fd, buf, len, flags, obj, stack);
+	memcpy(pkt_append(pkt, (uint32_t)len), buf, OPAQUE(len));
+	header = tcp_send_now(t->pcb, pkt, stack_now_ns(stack));
+	if (UNLIKELY(!header.bytes)) {
+		pkt_put(pkt);
+		return undo_send(fd, buf, len, flags, obj, stack);
+	}
 	stack_note_timers_locked(stack);
-	if (UNLIKELY(!tcp_has_room(t->pcb)))
-		tsock_update(t, 0);
 	c = sock_counters(&t->sock);
 	c->tx_packets++;
 	c->tx_bytes += len;
-	send_unlock(t, stack, &out);
+	send_unlock(t, stack, header, pkt);
 	return fd_quick_end(obj, (ssize_t)len);
 }
