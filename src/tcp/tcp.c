@@ -162,11 +162,6 @@ void tcp_event_raise(struct tcp_pcb *pcb, unsigned what)
 	tcp_event_mark(pcb, what);
 }
 
-bool tcp_has_event(const struct tcp_table *table)
-{
-	return !list_is_empty(&table->events);
-}
-
 bool tcp_event_next(struct tcp_table *table, struct tcp_event *event_out)
 {
 	struct tcp_pcb *pcb;

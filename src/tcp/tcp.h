@@ -336,8 +336,6 @@ struct tcp_event {
 /* Takes the next event; false when there is none. Several of one pcb come as one
  * record. A pcb named with TCP_EV_GONE is freed by the next call. */
 bool tcp_event_next(struct tcp_table *table, struct tcp_event *event_out);
-/* Whether there may be one. */
-bool tcp_has_event(const struct tcp_table *table);
 
 /* ---- connections ---- */
 
@@ -735,7 +733,8 @@ void tcp_input_batch(struct tcp_table *table, struct tcp_in *in, unsigned cnt,
 /* The next data segment of this connection, straight to who reads: as tcp_input, tcp_take
  * and tcp_recved, one after the other. It lies in one piece, fits in `room`, and its
  * checksum is good. Returns the number of bytes. -EAGAIN: nothing was changed (but what
- * is in `buf`), since something is unusual, or other data comes first. */
+ * is in `buf`), since something is unusual, other data comes first, or somebody may wait for
+ * room to write (tcp_has_room); so there is no event. */
 long tcp_input_direct(struct tcp_pcb *pcb, const uint8_t *segment, uint32_t len,
 		      void *buf, uint32_t room, uint64_t now_ns);
 

@@ -355,13 +355,12 @@ static ALWAYS_INLINE void free_covered(struct tcp_pcb *pcb,
 }
 
 /* The peer has acknowledged more of our data. Returns false when the ACK is not as
- * expected. */
+ * expected. `had_room`: the program had room to write before. */
 static ALWAYS_INLINE bool take_ack(struct tcp_pcb *pcb, uint32_t ack,
-				   uint64_t now_ns)
+				   bool had_room, uint64_t now_ns)
 {
 	uint32_t prior_una = pcb->snd_una, acked = ack - prior_una;
 	uint32_t flight = pcb->snd_nxt - prior_una;
-	bool had_room = tcp_pcb_has_room(pcb);
 	struct covered covered;
 	uint64_t rtt_ns;
 
@@ -497,12 +496,13 @@ static ALWAYS_INLINE void take_data(const struct run *run, struct tcp_in *in,
 
 /* The part of run_take that is about acknowledgments and time stamps. Returns false when
  * the acknowledgment is not as expected; nothing has been changed then. */
-static ALWAYS_INLINE bool run_take_header(const struct run *run, uint64_t now_ns)
+static ALWAYS_INLINE bool run_take_header(const struct run *run, bool had_room,
+					  uint64_t now_ns)
 {
 	struct tcp_pcb *pcb = run->pcb;
 
 	if (run->ack != pcb->snd_una) {
-		if (UNLIKELY(!take_ack(pcb, run->ack, now_ns)))
+		if (UNLIKELY(!take_ack(pcb, run->ack, had_room, now_ns)))
 			return false;
 		pcb->snd_wnd = run->window;
 		pcb->snd_wnd_max = MAX(pcb->snd_wnd_max, run->window);
@@ -522,7 +522,7 @@ static ALWAYS_INLINE bool run_take(const struct run *run, struct tcp_in *in,
 {
 	struct tcp_pcb *pcb = run->pcb;
 
-	if (UNLIKELY(!run_take_header(run, now_ns)))
+	if (UNLIKELY(!run_take_header(run, tcp_pcb_has_room(pcb), now_ns)))
 		return false;
 	if (run->len) {
 		take_data(run, in, now_ns);
@@ -539,12 +539,14 @@ static ALWAYS_INLINE bool run_take(const struct run *run, struct tcp_in *in,
 	return true;
 }
 
-/* Returns false unless it is a plain segment with data, and nothing comes before it. */
+/* Returns false unless it is a plain segment with data, nothing comes before it, and nobody
+ * waits for room to write, which it may make. */
 static ALWAYS_INLINE bool run_of_one(struct run *run, struct tcp_pcb *pcb,
 				     const uint8_t *segment, uint32_t len)
 {
 	if (UNLIKELY(!pcb->is_quiet || pcb->unsent || pcb->urgent ||
 		     !list_is_empty(&pcb->rcv_queue) ||
+		     !tcp_is_third_free(pcb, pcb->snd_end - pcb->snd_una) ||
 		     len < sizeof(struct wire_tcp)))
 		return false;
 	*run = run_begin(pcb);
@@ -569,7 +571,7 @@ long tcp_input_direct(struct tcp_pcb *pcb, const uint8_t *segment, uint32_t len,
 		return -EAGAIN;
 	/* first, because it may be a fault */
 	memcpy(buf, segment + pcb->plain_len, OPAQUE((size_t)run.len));
-	if (UNLIKELY(!run_take_header(&run, now_ns)))
+	if (UNLIKELY(!run_take_header(&run, true, now_ns)))
 		return -EAGAIN;
 	pcb->table->counts.in_segments++;
 	pcb->table->counts.fast_path_data++;

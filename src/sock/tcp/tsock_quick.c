@@ -172,8 +172,7 @@ static ALWAYS_INLINE long take_direct(struct tsock *t, struct stack *stack,
 		stack_note_kick(stack, ring);
 	atomic_store_explicit(&stack->was_polled, true, memory_order_relaxed);
 	/* what it acknowledges may have given packets back */
-	if (UNLIKELY(tcp_has_event(t->engine->table) ||
-		     !list_is_empty(&t->engine->starved)))
+	if (UNLIKELY(!list_is_empty(&t->engine->starved)))
 		stack_engine_due_locked(stack, &t->engine->base);
 	stack_note_timers_locked(stack);
 	c = sock_counters(&t->sock);
