@@ -1,6 +1,7 @@
 dist_man_MANS += %D%/libvma.7 %D%/libvma.conf.5 %D%/vma.7 %D%/vma_conf.8 \
 	%D%/vma_stats.8
-EXTRA_DIST += %D%/tcp-rfcs.in %D%/tcp-rfcs.txt %D%/card-packets.txt
+EXTRA_DIST += %D%/tcp-rfcs.in %D%/tcp-rfcs.txt %D%/card-packets.txt \
+	%D%/tcp-calls.txt
 
 # The sections of libvma(7) that are made from options.def, put where they are;
 # contrib/lint/manual.sh finds out when this was forgotten.
