@@ -48,6 +48,10 @@ enum link_xdp_mode {
 /* The longest hardware address there is (MAX_ADDR_LEN of the kernel). */
 enum { LINK_ADDR_MAX = 32 };
 
+/* So many priorities of sockets a VLAN's egress map may name: all that TOS leads to, and
+ * all that need no rights. */
+enum { LINK_VLAN_PRIORITIES = 16 };
+
 struct link_info {
 	int ifindex;
 	char name[IF_NAMESIZE];
@@ -57,7 +61,7 @@ struct link_info {
 	uint32_t mtu;
 	/* ARPHRD_ */
 	uint16_t hw_type;
-	/* VLAN id of a LINK_VLAN */
+	/* of a LINK_VLAN: its id */
 	uint16_t vlan_id;
 	/* the MAC, for a hw_type of ARPHRD_ETHER */
 	uint32_t addr_len;
@@ -75,8 +79,14 @@ struct link_info {
 	 * (netlink_read_link) before relying on it. */
 	enum link_xdp_mode xdp_mode;
 	uint32_t xdp_prog_id;
+	/* of a LINK_VLAN: the type of Ethernet that its tags have, and the priority in the
+	 * tag (PCP) for each priority of a packet, which is 0 for higher ones */
+	uint16_t vlan_proto;
+	/* 1: its egress map names higher ones, too */
+	uint16_t has_far_priorities;
+	uint8_t vlan_pcps[LINK_VLAN_PRIORITIES];
 };
-_Static_assert(sizeof(struct link_info) == 96,
+_Static_assert(sizeof(struct link_info) == 116,
 	       "no padding: links compare as memory");
 
 struct link {
@@ -137,6 +147,13 @@ static inline bool link_is_loopback(const struct link *link)
 static inline bool link_is_port(const struct link *link)
 {
 	return link->info.master && link->info.master_kind != LINK_VRF;
+}
+
+/* The priority in the tag of what a socket of this priority (SO_PRIORITY) sends by a
+ * VLAN. */
+static inline uint8_t link_vlan_pcp(const struct link *link, uint32_t priority)
+{
+	return priority < LINK_VLAN_PRIORITIES ? link->info.vlan_pcps[priority] : 0;
 }
 
 /* "veth" and so on, for log lines. */

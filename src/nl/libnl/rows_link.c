@@ -2,7 +2,9 @@
 /* Links out of messages. */
 #include "config.h"
 
+#include <endian.h>
 #include <errno.h>
+#include <linux/if_ether.h>
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
 #include <netlink/route/link.h>
@@ -32,25 +34,53 @@ static enum link_kind kind_from_name(const char *name)
 	return LINK_OTHER;
 }
 
+/* The kernel has one line for each priority of packets that becomes another one than 0. */
+static bool take_egress_map(struct nlattr *nest, struct link_info *out)
+{
+	struct ifla_vlan_qos_mapping line;
+	struct nlattr *attr;
+	int left;
+
+	nla_for_each_nested(attr, nest, left) {
+		if (nla_type(attr) != IFLA_VLAN_QOS_MAPPING)
+			continue;
+		if (nla_len(attr) < (int)sizeof(line))
+			return false;
+		memcpy(&line, nla_data(attr), sizeof(line));
+		if (line.from < LINK_VLAN_PRIORITIES)
+			out->vlan_pcps[line.from] = line.to & 7;
+		else
+			out->has_far_priorities = 1;
+	}
+	return left <= 0;
+}
+
 static bool take_vlan(struct nlattr *nest, struct link_info *out)
 {
-	static const struct nla_policy policy[IFLA_VLAN_ID + 1] = {
+	static const struct nla_policy policy[IFLA_VLAN_PROTOCOL + 1] = {
 		[IFLA_VLAN_ID] = FORM_U16,
+		[IFLA_VLAN_EGRESS_QOS] = FORM_NEST,
+		[IFLA_VLAN_PROTOCOL] = FORM_U16,
 	};
-	static const struct form form = { 0, IFLA_VLAN_ID, policy };
-	struct nlattr *attrs[IFLA_VLAN_ID + 1];
+	static const struct form form = { 0, IFLA_VLAN_PROTOCOL, policy };
+	struct nlattr *attrs[IFLA_VLAN_PROTOCOL + 1];
 
+	/* of kernels that know no other */
+	out->vlan_proto = ETH_P_8021Q;
 	if (!nest)
 		return true;
 	if (form_check_nested(nest, &form, attrs) < 0)
 		return false;
 	if (attrs[IFLA_VLAN_ID])
 		out->vlan_id = nla_get_u16(attrs[IFLA_VLAN_ID]);
-	return true;
+	if (attrs[IFLA_VLAN_PROTOCOL])
+		out->vlan_proto = be16toh(nla_get_u16(attrs[IFLA_VLAN_PROTOCOL]));
+	return !attrs[IFLA_VLAN_EGRESS_QOS] ||
+	       take_egress_map(attrs[IFLA_VLAN_EGRESS_QOS], out);
 }
 
 /* libnl would call a parser of its own for each kind, of which there are two dozen.
- * We want two names and a number. */
+ * We want two names, and of VLANs what tags have. */
 static bool take_kinds(struct nlattr *nest, struct link_info *out)
 {
 	static const struct nla_policy policy[IFLA_INFO_SLAVE_KIND + 1] = {

@@ -106,3 +106,16 @@ TEST(ports)
 	CHECK(link_is_up(&link) && !link_is_running(&link));
 	CHECK_STR(link_kind_name(LINK_OTHER), "other");
 }
+
+TEST(priorities_in_tags)
+{
+	struct link link = { .info = link_up(9, "eth3.5") };
+
+	link.info.vlan_pcps[3] = 5;
+	link.info.vlan_pcps[15] = 7;
+	CHECK_EQ(link_vlan_pcp(&link, 0), 0);
+	CHECK_EQ(link_vlan_pcp(&link, 3), 5);
+	CHECK_EQ(link_vlan_pcp(&link, 15), 7);
+	CHECK_EQ(link_vlan_pcp(&link, 16), 0);
+	CHECK_EQ(link_vlan_pcp(&link, UINT32_MAX), 0);
+}
