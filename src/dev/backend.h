@@ -15,6 +15,11 @@ struct backend_request {
 	const char *name;
 	uint8_t mac[6];
 	uint32_t mtu;
+	/* Of a VLAN: its id, and the interface below, by which its frames come with their
+	 * tags. 0: it is none. */
+	uint16_t vlan_id;
+	int lower;
+	const char *lower_name;
 	/* both ends are in this machine, as a veth's */
 	bool is_virtual;
 	/* how many frames its region has, at most, and which kind of memory is

@@ -70,7 +70,7 @@ rdma_sources = \
 	%D%/rdma/card_clock.h %D%/rdma/card_clock.c %D%/rdma/dev.c %D%/rdma/find.h \
 	%D%/rdma/find.c %D%/rdma/followed.c %D%/rdma/queues.c %D%/rdma/rdma.h \
 	%D%/rdma/rdma_priv.h %D%/rdma/rule.h %D%/rdma/rule.c \
-	%D%/rdma/stamps.h %D%/rdma/stamps.c %D%/rdma/verbs_ring.c
+	%D%/rdma/stamps.h %D%/rdma/stamps.c %D%/rdma/verbs_ring.c %D%/rdma/vlan.c
 rdma_cppflags = $(AM_CPPFLAGS) $(VERBS_CFLAGS) -DBACKEND_NAME='"rdma"'
 rdma_libs = $(VERBS_LIBS)
 if HAVE_MLX5

@@ -14,6 +14,13 @@
  *
  * Frames are Ethernet frames without their checksum. A packet that goes into a
  * ring or comes out of one has the Ethernet header at `data`.
+ *
+ * Nor have they a tag, also where a device is the interface of a VLAN (dev.vlan_id): such
+ * a device puts the tag on what it sends, and takes it off what it receives. In what it is
+ * to send, the type of the Ethernet header, which would be IPv4's, is the tag's word (TCI)
+ * instead, and the header is no part of the payload. What it has received has the
+ * priority of its tag in the packet's flags (PKT_PCP). Frames without this tag are not its
+ * own; if one comes, it drops it as an error.
  */
 #ifndef DEV_RING_H
 #define DEV_RING_H
@@ -61,7 +68,8 @@ enum flow_verdict {
  * Some frames, and what becomes of them: addressed to this interface, of the
  * protocol, to `dst` and `dst_port`, and unless `src` is the any-address, from `src`
  * and `src_port`. The more specific rule wins; the verdict does not make it another
- * rule. Everything no rule names is the kernel's, and so are tagged frames.
+ * rule. Everything no rule names is the kernel's, and so are tagged frames, unless the
+ * device is the interface of their VLAN.
  *
  * Of UDP fragments, packets with IP options, and what a sender on this host has left
  * for a card to split are the kernel's too, whatever the rules say. Of TCP no frame
@@ -166,6 +174,8 @@ struct dev {
 	int ifindex;
 	char name[16];
 	uint8_t mac[6];
+	/* 0: it is no VLAN's */
+	uint16_t vlan_id;
 	uint32_t mtu;
 	/* For the line at attachment: "native, copy" */
 	char mode[32];

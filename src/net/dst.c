@@ -57,6 +57,16 @@ static void build_header(struct dst *dst, const struct dev *dev,
 	set_lengths(dst, dev, path);
 }
 
+/* Sets the tag's word, which the ring of a VLAN expects instead of the type. */
+static void set_tag(struct dst *dst, const struct net *net, const struct dev *dev)
+{
+	const struct link *link = link_tab_find(&net->view.links, dev->ifindex);
+	unsigned pcp = link ? link_vlan_pcp(link, dst->query.priority) : 0;
+
+	dst->header.eth.type = htobe16(
+		(uint16_t)(pcp << WIRE_VLAN_PCP_SHIFT | dev->vlan_id));
+}
+
 static enum reason reason_of_error(int err)
 {
 	return err == -EOPNOTSUPP ? REASON_ROUTE : REASON_NO_ROUTE;
@@ -157,6 +167,8 @@ static enum reason resolve_remote(struct dst *dst, struct net *net,
 	if (netif_ring(netif, dst->query.stack, &ring) != 0)
 		return REASON_MEMORY;
 	build_header(dst, netif->dev, mac, path);
+	if (netif->dev->vlan_id)
+		set_tag(dst, net, netif->dev);
 	dst->ring = ring;
 	return REASON_NONE;
 }

@@ -47,6 +47,7 @@ struct dst_query {
 	int ifindex; /* 0: any */
 	uint32_t mark;
 	uint32_t uid;
+	uint32_t priority; /* of packets in the kernel, for the tags of VLANs */
 	uint8_t tos;
 	uint8_t ttl; /* 0: as the route or the system says */
 	bool is_on_link_only;
@@ -76,7 +77,8 @@ struct dst {
 	uint32_t cut_mtu;
 	/* Under the stack's lock: the identification of the next packet. */
 	uint16_t next_id;
-	/* complete, except for length, identification and checksum */
+	/* complete, except for length, identification and checksum; where the ring is a
+	 * VLAN's, with the tag's word for Ethernet's type (dev/ring.h) */
 	struct dst_header header;
 	struct dst_query query;
 	/* If there is a ring: a range of remote addresses for which the same query
@@ -92,6 +94,7 @@ static inline bool dst_query_eq(const struct dst_query *a,
 	       ip_addr_eq(&a->local, &b->local) &&
 	       a->local_port == b->local_port && a->ifindex == b->ifindex &&
 	       a->mark == b->mark && a->uid == b->uid && a->tos == b->tos &&
+	       a->priority == b->priority &&
 	       a->ttl == b->ttl && a->df == b->df &&
 	       a->may_cut == b->may_cut &&
 	       a->is_mtu_of_link == b->is_mtu_of_link &&

@@ -15,7 +15,6 @@
 #include "fd/right_keeper.h"
 #include "os/real.h"
 #include "os/rights.h"
-#include "pkt/wire.h"
 
 /* -- pieces ------------------------------------------------------------------ */
 
@@ -224,6 +223,21 @@ int give_back_cut(uint8_t *frame, uint32_t len, bool may_be_partial,
 	return is_good(&p) ? cut_tcp(&p, emit, ctx) : -EBADMSG;
 }
 
+uint32_t give_back_tag(uint8_t to[GIVE_BACK_TAGGED_MAX], const uint8_t *piece,
+		       uint32_t len, __be16 tci)
+{
+	const struct wire_eth *eth = (const void *)piece;
+	struct wire_vlan_eth *tagged = (void *)to;
+
+	memcpy(tagged->dst, eth->dst, sizeof(tagged->dst));
+	memcpy(tagged->src, eth->src, sizeof(tagged->src));
+	tagged->type = htobe16(WIRE_ETH_VLAN);
+	tagged->tag.tci = tci;
+	tagged->tag.type = eth->type;
+	memcpy(tagged + 1, eth + 1, len - sizeof(*eth));
+	return len + (uint32_t)sizeof(tagged->tag);
+}
+
 /* -- the door ---------------------------------------------------------------- */
 
 static long bpf(int command, union bpf_attr *attr)
@@ -258,6 +272,7 @@ void give_back_close(struct give_back *door)
 struct to_kernel {
 	int prog;
 	int ifindex;
+	__be16 tci; /* 0: no tag */
 };
 
 static int inject(void *ctx, const uint8_t *piece, uint32_t len)
@@ -282,12 +297,21 @@ static int inject(void *ctx, const uint8_t *piece, uint32_t len)
 	return (int)MIN(bpf(BPF_PROG_TEST_RUN, &attr), 0L);
 }
 
-int give_back_frame(const struct give_back *door, int ifindex, uint8_t *frame,
-		    uint32_t len, bool may_be_partial)
+static int inject_tagged(void *ctx, const uint8_t *piece, uint32_t len)
 {
-	struct to_kernel to = { atomic_load(&door->prog), ifindex };
+	const struct to_kernel *to = ctx;
+	uint8_t tagged[GIVE_BACK_TAGGED_MAX];
+
+	return inject(ctx, tagged, give_back_tag(tagged, piece, len, to->tci));
+}
+
+int give_back_frame(const struct give_back *door, int ifindex, __be16 tci,
+		    uint8_t *frame, uint32_t len, bool may_be_partial)
+{
+	struct to_kernel to = { atomic_load(&door->prog), ifindex, tci };
 
 	if (to.prog < 0)
 		return -EPERM;
-	return give_back_cut(frame, len, may_be_partial, inject, &to);
+	return give_back_cut(frame, len, may_be_partial,
+			     tci ? inject_tagged : inject, &to);
 }

@@ -18,9 +18,14 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "pkt/wire.h"
 
-/* The longest frame that we give to the kernel: half a page. */
-enum { GIVE_BACK_LEN_MAX = 2048 };
+enum {
+	/* The longest frame that we give to the kernel: half a page. */
+	GIVE_BACK_LEN_MAX = 2048,
+	/* the same with a tag */
+	GIVE_BACK_TAGGED_MAX = GIVE_BACK_LEN_MAX + sizeof(struct wire_vlan),
+};
 
 /* The door: a BPF program that lets every frame through to the kernel. */
 struct give_back {
@@ -34,17 +39,21 @@ void give_back_close(struct give_back *door);
 
 /*
  * Gives one Ethernet frame back, which has IPv4 and UDP or TCP. It is in one piece,
- * and is overwritten. `may_be_partial`: the checksum may cover the pseudo header
+ * and is overwritten. With `tci`, it gets a tag with this word, and `ifindex` is the
+ * interface below the VLAN; 0: it gets none. `may_be_partial`: the checksum may cover the pseudo header
  * alone. -EPERM: there is no door. -EBADMSG: the frame is damaged. -EMSGSIZE: it can
  * be given neither whole nor in pieces. Else the kernel's answer; Linux before 5.18
  * has no such call and says -EINVAL.
  */
-int give_back_frame(const struct give_back *door, int ifindex, uint8_t *frame,
-		    uint32_t len, bool may_be_partial) MUST_CHECK;
+int give_back_frame(const struct give_back *door, int ifindex, __be16 tci,
+		    uint8_t *frame, uint32_t len, bool may_be_partial) MUST_CHECK;
 
-/* The part without I/O: calls `emit` with each piece, until that fails. */
+/* The parts without I/O. The first calls `emit` with each piece, until that fails; the
+ * second writes a piece with a tag to `to`, and returns its length. */
 int give_back_cut(uint8_t *frame, uint32_t len, bool may_be_partial,
 		  int (*emit)(void *ctx, const uint8_t *piece, uint32_t len),
 		  void *ctx) MUST_CHECK;
+uint32_t give_back_tag(uint8_t to[GIVE_BACK_TAGGED_MAX], const uint8_t *piece,
+		       uint32_t len, __be16 tci);
 
 #endif

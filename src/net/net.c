@@ -649,17 +649,19 @@ static uint8_t *copy_frame(const struct pkt *pkt, uint32_t *len_out)
 	return frame;
 }
 
-/* Also of an interface whose device has failed. */
-static int give_frame_back(struct net *net, const struct netif *netif,
+/* Also of an interface whose device has failed. `pcp`: the priority in the tag of a
+ * VLAN's frame, where the tag's first byte has it. */
+static int give_frame_back(struct net *net, const struct netif *netif, uint8_t pcp,
 			   uint8_t *frame, uint32_t len)
 {
 	struct dev *dev = netif->dev;
+	__be16 tci = dev->vlan_id ? htobe16((uint16_t)(pcp << 8 | dev->vlan_id)) : 0;
 	int err = dev->ops->give_back(dev, frame, len);
 
 	if (err != -EOPNOTSUPP)
 		return err;
-	return give_back_frame(&net->door, netif->ifindex, frame, len,
-			       dev->caps.rx_partial_csum);
+	return give_back_frame(&net->door, tci ? netif->lower : netif->ifindex, tci,
+			       frame, len, dev->caps.rx_partial_csum);
 }
 
 int net_give_back(struct net *net, const struct pkt *pkt)
@@ -676,7 +678,7 @@ int net_give_back(struct net *net, const struct pkt *pkt)
 	net_control_acquire(net);
 	netif = netif_find(net, (int)info->ifindex);
 	if (netif && netif->dev)
-		err = give_frame_back(net, netif, frame, len);
+		err = give_frame_back(net, netif, pkt->flags & PKT_PCP, frame, len);
 	net_control_release(net);
 	free(frame);
 	return err;
@@ -690,7 +692,7 @@ int net_give_frame(struct net *net, int ifindex, uint8_t *frame, uint32_t len)
 	net_control_acquire(net);
 	netif = netif_find(net, ifindex);
 	if (netif && netif->dev)
-		err = give_frame_back(net, netif, frame, len);
+		err = give_frame_back(net, netif, 0, frame, len);
 	net_control_release(net);
 	return err;
 }

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "pkt/wire.h"
 #include "stats/stats_publish.h"
 
 enum {
@@ -42,10 +43,35 @@ static bool is_allowed(const struct net *net, const char *name)
 	       is_listed(net->params.interfaces, name);
 }
 
-/* Whether we may take frames of this interface at all, whatever the back end.
- * REASON_NONE: we may. */
-static enum reason reason_by_link(const struct net *net, const struct link *link)
+/* Why only the kernel knows what a VLAN's frames are to look like, or whose they are.
+ * NULL: we know it, too. */
+static const char *why_no_vlan(const struct net *net, const struct link *link)
 {
+	const struct link *lower = link_tab_find(&net->view.links, link->info.lower);
+
+	if (!lower)
+		return "the interface below the VLAN is in another network namespace";
+	if (lower->info.kind == LINK_VLAN)
+		return "a VLAN on a VLAN";
+	if (link_is_port(lower))
+		return "a VLAN on a port of a bridge, bond or team";
+	if (link->info.vlan_proto != WIRE_ETH_VLAN)
+		return "a VLAN that is not of 802.1Q";
+	if (!link->info.vlan_id || link->info.vlan_id > WIRE_VLAN_ID_MAX)
+		return "a VLAN without number";
+	if (link->info.has_far_priorities)
+		return "a VLAN whose egress map has priorities above 15";
+	return NULL;
+}
+
+/* Whether we may take frames of this interface at all, whatever the back end.
+ * REASON_NONE: we may. *text_out: more about it. */
+static enum reason reason_by_link(const struct net *net, const struct link *link,
+				  const char **text_out)
+{
+	const char *text = NULL;
+
+	*text_out = "";
 	if (link_is_loopback(link))
 		return REASON_LOCAL;
 	if (!is_allowed(net, link->info.name))
@@ -54,7 +80,12 @@ static enum reason reason_by_link(const struct net *net, const struct link *link
 	    link_is_port(link) ||
 	    link_tab_has_upper(&net->view.links, link->info.ifindex))
 		return REASON_INTERFACE_KIND;
-	return REASON_NONE;
+	if (link->info.kind == LINK_VLAN)
+		text = why_no_vlan(net, link);
+	if (!text)
+		return REASON_NONE;
+	*text_out = text;
+	return REASON_INTERFACE_KIND;
 }
 
 static enum reason reason_of(const struct dev_verdict *why)
@@ -188,6 +219,12 @@ static int try_backends(struct net *net, struct netif *netif,
 	};
 	int err = -ENODEV;
 
+	if (link->info.kind == LINK_VLAN) {
+		request.vlan_id = link->info.vlan_id;
+		request.lower = link->info.lower;
+		request.lower_name = link_tab_find(&net->view.links,
+						   link->info.lower)->info.name;
+	}
 	memcpy(request.mac, link->info.addr, sizeof(request.mac));
 	for (unsigned i = 0; i < net->params.backend_cnt && err; i++) {
 		struct backend *backend = net->params.backends[i];
@@ -203,7 +240,8 @@ static int try_backends(struct net *net, struct netif *netif,
 static void open_netif(struct net *net, struct netif *netif,
 		       const struct link *link)
 {
-	enum reason reason = reason_by_link(net, link);
+	const char *text;
+	enum reason reason = reason_by_link(net, link, &text);
 	struct dev_verdict why = { .text = "" };
 	char passed[PASSED_SIZE] = "";
 	int err;
@@ -211,7 +249,7 @@ static void open_netif(struct net *net, struct netif *netif,
 	if (reason == REASON_NONE && !net->params.backend_cnt)
 		reason = REASON_NO_BACK_END;
 	if (reason != REASON_NONE) {
-		refuse(net, netif, reason, "");
+		refuse(net, netif, reason, text);
 		return;
 	}
 	if (try_backends(net, netif, link, &why, passed) != 0) {
@@ -227,6 +265,7 @@ static void open_netif(struct net *net, struct netif *netif,
 		return;
 	}
 	netif->reason = REASON_NONE;
+	netif->lower = netif->dev->vlan_id ? link->info.lower : 0;
 	net->is_rpf_stale = true;
 	log_info("%s is driven by %s (%s)%s; VMA_XDP_INTERFACES chooses interfaces",
 		 netif->name, netif->dev->ops->name, netif->dev->mode, passed);
@@ -287,6 +326,16 @@ void netif_close(struct net *net, struct netif *netif)
 	if (netif->is_failing)
 		atomic_fetch_sub(&net->failing_cnt, 1);
 	netif->is_failing = false;
+}
+
+/* Whether it is still the VLAN that the device was made for: another one may have the
+ * number of the interface. */
+static bool is_of_vlan(const struct netif *netif, const struct link *link)
+{
+	bool is_vlan = link->info.kind == LINK_VLAN;
+
+	return netif->dev->vlan_id == (is_vlan ? link->info.vlan_id : 0) &&
+	       netif->lower == (is_vlan ? link->info.lower : 0);
 }
 
 /* Takes over a new hardware address or MTU. */
@@ -357,6 +406,7 @@ bool netif_check(struct net *net, struct netif *netif)
 {
 	const struct link *link;
 	bool is_lasting = false;
+	const char *text;
 	int err;
 
 	if (!netif->dev || netif->dev == net->params.local_dev)
@@ -366,7 +416,8 @@ bool netif_check(struct net *net, struct netif *netif)
 	link = link_tab_find(&net->view.links, netif->ifindex);
 	if (!link)
 		err = -ENODEV;
-	else if (reason_by_link(net, link) != REASON_NONE)
+	else if (reason_by_link(net, link, &text) != REASON_NONE ||
+		 !is_of_vlan(netif, link))
 		err = -EOPNOTSUPP;
 	else
 		err = follow_link(netif, link);

@@ -18,6 +18,8 @@ struct netif {
 	struct ring *rings[NET_STACKS_MAX];
 	/* it is a device inside this machine */
 	bool is_local;
+	/* of a VLAN that is driven: the interface below; else 0 */
+	int lower;
 	/* Its device has failed, and no destination leads there any more. It is closed when
 	 * the connections have left that its rules still keep from the kernel, which knows
 	 * nothing of them yet and would reset their peers; or at this time. */

@@ -34,6 +34,8 @@ enum pkt_flag {
 	PKT_WITH_DEVICE = 1 << 1,
 	/* card_ns says when the card has received it */
 	PKT_CARD_STAMPED = 1 << 2,
+	/* the priority in the tag of a VLAN's frame, where the tag's first byte has it */
+	PKT_PCP = 7 << 5,
 };
 
 /* Room for whichever layer owns the packet at the moment. */

@@ -44,6 +44,21 @@ struct WIRE_PACKED wire_vlan {
 	__be16 type;
 };
 
+/* The parts of a tag's word. */
+enum {
+	WIRE_VLAN_ID = 0x0fff,
+	WIRE_VLAN_ID_MAX = 4094,
+	WIRE_VLAN_PCP_SHIFT = 13,
+};
+
+/* An Ethernet header with a tag. */
+struct WIRE_PACKED wire_vlan_eth {
+	uint8_t dst[6];
+	uint8_t src[6];
+	__be16 type; /* WIRE_ETH_VLAN */
+	struct wire_vlan tag;
+};
+
 struct WIRE_PACKED wire_arp {
 	__be16 hw_type;
 	__be16 proto_type;
@@ -132,6 +147,7 @@ enum {
 };
 
 _Static_assert(sizeof(struct wire_eth) == 14, "wire size");
+_Static_assert(sizeof(struct wire_vlan_eth) == 18, "wire size");
 _Static_assert(sizeof(struct wire_arp) == 28, "wire size");
 _Static_assert(sizeof(struct wire_ipv4) == 20, "wire size");
 _Static_assert(sizeof(struct wire_ipv6) == 40, "wire size");

@@ -126,6 +126,7 @@ extern HIDDEN struct sock_params sock_params;
 struct sock_settings {
 	uint32_t wishes; /* what a receiver wants to be told: bits of the kind */
 	uint32_t mark;
+	uint32_t priority;
 	int ifindex;
 	uint8_t tos;
 	uint8_t ttl;

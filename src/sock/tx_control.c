@@ -4,7 +4,9 @@
 
 #include "sock/tx_control.h"
 
+#include <linux/pkt_sched.h>
 #include <netinet/in.h>
+#include <netinet/ip.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -129,4 +131,17 @@ bool tx_control_read(const void *data, size_t len, bool is_v6,
 		len -= step;
 	}
 	return true;
+}
+
+/* As ip_tos2prio of Linux: the names are those of linux/pkt_sched.h. */
+uint32_t tx_control_priority(uint8_t tos)
+{
+	static const uint8_t priorities[] = {
+		TC_PRIO_BESTEFFORT,
+		TC_PRIO_BULK,
+		TC_PRIO_INTERACTIVE,
+		TC_PRIO_INTERACTIVE_BULK,
+	};
+
+	return priorities[(tos & IPTOS_TOS_MASK) >> 3];
 }

@@ -42,4 +42,8 @@ struct tx_control {
 bool tx_control_read(const void *data, size_t len, bool is_v6,
 		     struct tx_control *out) MUST_CHECK;
 
+/* The priority (SO_PRIORITY) that Linux gives to a packet whose control messages say this
+ * TOS. */
+uint32_t tx_control_priority(uint8_t tos);
+
 #endif

@@ -1,12 +1,12 @@
 # Tier 3: programs run on libc and under the library, which must not be able to
 # tell the difference.
 check_LTLIBRARIES += %D%/libvma-test.la
-%C%_libvma_test_la_SOURCES = %D%/kind.c %D%/local_dev.c
+%C%_libvma_test_la_SOURCES = %D%/kind.c %D%/local_dev.c %D%/pretend_vlan.c
 %C%_libvma_test_la_LIBADD = src/sock-redirect/libsock-redirect-test.la \
 	src/dev/fake/libfake-debug.la $(debug_folders)
 %C%_libvma_test_la_CPPFLAGS = $(AM_CPPFLAGS) -DVMA_TEST
 %C%_libvma_test_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version \
-	-rpath /nowhere $(export_flags)src/sock-redirect/export-test.map
+	-Wl,--wrap=link_tab_set -rpath /nowhere $(export_flags)src/sock-redirect/export-test.map
 EXTRA_%C%_libvma_test_la_DEPENDENCIES = src/sock-redirect/export-test.map
 
 check_PROGRAMS += %D%/matrix

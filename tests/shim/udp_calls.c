@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/if_vlan.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
@@ -520,6 +521,7 @@ static void mapped_addresses(void)
 static void options_of_the_way(void)
 {
 	struct sockaddr_in elsewhere = { .sin_family = AF_INET };
+	struct vlan_ioctl_args vlan = { .cmd = GET_VLAN_VID_CMD, .device1 = "lo" };
 	int pair[2], value = 3, one = 1, fd;
 	socklen_t len = sizeof(value);
 
@@ -538,6 +540,7 @@ static void options_of_the_way(void)
 	SAY("priority %d, ", value);
 	SAY("%s, ", err(ioctl(pair[0], SIOCOUTQ, &value)));
 	SAY("%d bytes on their way\n", value);
+	SAY("of a VLAN: %s\n", err(ioctl(pair[0], SIOCGIFVLAN, &vlan)));
 	inet_pton(AF_INET, "198.51.100.7", &elsewhere.sin_addr);
 	fd = socket(AF_INET, SOCK_DGRAM, 0);
 	SAY("bind: %s\n", err(bind(fd, (struct sockaddr *)&elsewhere,

@@ -46,7 +46,6 @@ struct rule {
 enum {
 	/* Room in front of a received frame, as the stack's pools have it. */
 	HEADROOM = 128,
-	VLAN_TAG = 4,
 	/* What is to be cut has one header of IP, whose length has 16 bits. */
 	TSO_LEN_MAX = UINT16_MAX - (20 + 60),
 };
@@ -63,7 +62,7 @@ static uint32_t frame_size_for(uint32_t mtu)
 {
 	uint32_t size = 2048;
 
-	while (size < mtu + sizeof(struct wire_eth) + VLAN_TAG + HEADROOM)
+	while (size < mtu + sizeof(struct wire_eth) + RDMA_VLAN_LEN + HEADROOM)
 		size *= 2;
 	return size;
 }
@@ -140,7 +139,7 @@ static int install(struct rdma_dev *own, struct rule *rule, uint32_t tag)
 {
 	struct rule_attr attr;
 	int err = rule_build(&rule->flow, own->dev.mac, own->port,
-			     tag ? tag : own->tag, &attr);
+			     own->dev.vlan_id, tag ? tag : own->tag, &attr);
 
 	if (err)
 		return err;
@@ -232,6 +231,8 @@ static int rdma_ring_create(struct dev *dev, struct pkt_pool *pool,
 	err = own->kind->ring_create(own, &queues, pool, ring_out);
 	if (err)
 		rdma_queues_close(&queues);
+	else if (dev->vlan_id)
+		rdma_ring_add_vlan(*ring_out);
 	return err;
 }
 
@@ -483,12 +484,17 @@ static void init_dev(struct rdma_dev *own, const struct backend_request *request
 	snprintf(dev->name, sizeof(dev->name), "%s", request->name);
 	memcpy(dev->mac, request->mac, sizeof(dev->mac));
 	dev->mtu = request->mtu;
+	dev->vlan_id = request->vlan_id;
 	dev->caps = (struct dev_caps){
 		.rules_outlast_failure = true,
 		.tx_len_max = request->mtu + (uint32_t)sizeof(struct wire_eth),
 	};
-	snprintf(dev->mode, sizeof(dev->mode), "%.20s port %u",
-		 ibv_get_device_name(device), own->port);
+	if (dev->vlan_id)
+		snprintf(dev->mode, sizeof(dev->mode), "%.12s port %u, VLAN %u",
+			 ibv_get_device_name(device), own->port, dev->vlan_id);
+	else
+		snprintf(dev->mode, sizeof(dev->mode), "%.20s port %u",
+			 ibv_get_device_name(device), own->port);
 	own->tag = draw_tag();
 	for (int i = 0; i < RDMA_RULE_BUCKETS; i++)
 		list_init(&own->rules[i]);
@@ -539,13 +545,15 @@ static int rdma_open(struct backend *backend,
 	struct rdma_back_end *end =
 		CONTAINER_OF(backend, struct rdma_back_end, backend);
 	struct ibv_device **list = ibv_get_device_list(NULL);
+	/* a VLAN has no port of its own */
+	int ifindex = request->vlan_id ? request->lower : request->ifindex;
+	const char *name = request->vlan_id ? request->lower_name : request->name;
 	int err = 0;
 
 	if (!list)
 		return refuse(why, -errno, "RDMA devices cannot be listed");
 	for (int i = 0; list[i]; i++) {
-		unsigned port = rdma_find_port(list[i]->ibdev_path,
-					       request->ifindex, request->name);
+		unsigned port = rdma_find_port(list[i]->ibdev_path, ifindex, name);
 
 		if (!port)
 			continue;

@@ -17,9 +17,9 @@
 #include "dev/ring_tx.h"
 
 enum {
-	/* The blocks of an entry with the longest frame that is written in place. */
-	FRAME_BLOCKS = (WQE_FRAME_AT + RING_TX_FRAME_LEN + WQE_BLOCK - 1) /
-		       WQE_BLOCK,
+	/* The longest frame that is written in place, and the blocks of its entry. */
+	FRAME_LEN_MAX = RING_TX_FRAME_LEN + RDMA_VLAN_LEN,
+	FRAME_BLOCKS = (WQE_FRAME_AT + FRAME_LEN_MAX + WQE_BLOCK - 1) / WQE_BLOCK,
 	/* Those of an entry that gathers: the longest header, the parts. */
 	PARTS_MAX = 4,
 	HEADER_MAX = 256,
@@ -377,7 +377,7 @@ static COLD void commit_gathered(struct mlx5_ring *own, size_t len)
 		return;
 	}
 	pkt_put(tx.payload);
-	own->inline_max = RING_TX_FRAME_LEN;
+	own->inline_max = FRAME_LEN_MAX;
 	mlx5_tx_commit(ring, len);
 	own->inline_max = inline_max;
 }

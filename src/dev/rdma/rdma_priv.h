@@ -58,8 +58,10 @@ struct rdma_kind {
 
 enum {
 	RDMA_RULE_BUCKETS = 256,
+	/* what a VLAN's tag adds to a frame */
+	RDMA_VLAN_LEN = 4,
 	/* the longest header of what is to be cut: Ethernet, IP, TCP with options */
-	RDMA_TSO_HEADER_MAX = 14 + 20 + 60,
+	RDMA_TSO_HEADER_MAX = 14 + RDMA_VLAN_LEN + 20 + 60,
 };
 
 struct rdma_dev {
@@ -131,6 +133,10 @@ struct rdma_ring {
 	struct pkt *wish;
 	/* for who acknowledges: somebody waits to hear when a frame has left */
 	_Atomic bool has_followed;
+	/* Of a VLAN's ring: the ops of its kind, and those ops with the tag, which are the
+	 * ring's then. */
+	const struct ring_ops *kind_ops;
+	struct ring_ops vlan_ops;
 };
 
 enum rdma_busy {
@@ -155,6 +161,10 @@ void rdma_follow(struct rdma_ring *own, uint32_t number);
 void rdma_unwish(struct rdma_ring *own);
 /* The completion with this number has come. */
 void rdma_has_left(struct rdma_ring *own, uint32_t number, uint64_t ticks);
+
+/* vlan.c: the ring of a VLAN's device, which nobody knows yet, puts tags on and takes
+ * them off from now on. */
+void rdma_ring_add_vlan(struct ring *ring);
 
 /* -- events -- */
 

@@ -51,7 +51,8 @@ static bool is_v4_or_any(const struct ip_addr *addr)
 }
 
 int rule_build(const struct flow_rule *rule, const uint8_t mac[6],
-	       unsigned port, uint32_t tag, struct rule_attr *attr)
+	       unsigned port, uint16_t vlan_id, uint32_t tag,
+	       struct rule_attr *attr)
 {
 	bool has_source = !ip_addr_is_any(&rule->src);
 
@@ -72,6 +73,10 @@ int rule_build(const struct flow_rule *rule, const uint8_t mac[6],
 	memset(attr->eth.mask.dst_mac, 0xff, 6);
 	attr->eth.val.ether_type = htobe16(WIRE_ETH_IPV4);
 	attr->eth.mask.ether_type = UINT16_MAX;
+	if (vlan_id) {
+		attr->eth.val.vlan_tag = htobe16(vlan_id);
+		attr->eth.mask.vlan_tag = htobe16(WIRE_VLAN_ID);
+	}
 
 	attr->ipv4.type = IBV_FLOW_SPEC_IPV4;
 	attr->ipv4.size = sizeof(attr->ipv4);

@@ -20,11 +20,12 @@ struct rule_attr {
 enum { RULE_TAG_MAX = 0xffffff };
 
 /*
- * Frames for `mac` that the rule names, on this port of the device. A rule with a
- * source goes before one without. `tag` is 1 to RULE_TAG_MAX; 0 is none. -EOPNOTSUPP:
+ * Frames for `mac` that the rule names, on this port of the device, with the tag of the
+ * VLAN unless `vlan_id` is 0. A rule with a source goes before one without. `tag` is 1 to RULE_TAG_MAX; 0 is none. -EOPNOTSUPP:
  * a verdict, a protocol or addresses that this cannot say.
  */
 int rule_build(const struct flow_rule *rule, const uint8_t mac[6],
-	       unsigned port, uint32_t tag, struct rule_attr *attr_out) MUST_CHECK;
+	       unsigned port, uint16_t vlan_id, uint32_t tag,
+	       struct rule_attr *attr_out) MUST_CHECK;
 
 #endif

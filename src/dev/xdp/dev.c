@@ -417,9 +417,17 @@ static int xdp_open(struct backend *backend,
 {
 	struct xdp_back_end *end =
 		CONTAINER_OF(backend, struct xdp_back_end, backend);
-	struct xdp_dev *own = calloc(1, sizeof(*own));
+	struct xdp_dev *own;
 	int err;
 
+	/* what is sent would need the tag, and the interface below has the queues */
+	if (request->vlan_id) {
+		*why = (struct dev_verdict){ .refusal = DEV_REFUSED_KIND,
+					     .err = -EOPNOTSUPP,
+					     .text = "AF_XDP drives no VLAN" };
+		return -EOPNOTSUPP;
+	}
+	own = calloc(1, sizeof(*own));
 	if (!own)
 		return refuse(why, -ENOMEM, "memory");
 	init_dev(own, request);

@@ -21,7 +21,7 @@ static size_t build_frame(const struct flow_key *key, const struct dst_header *w
 
 	memcpy(h->eth.dst, way->eth.src, sizeof(h->eth.dst));
 	memcpy(h->eth.src, way->eth.dst, sizeof(h->eth.src));
-	h->eth.type = way->eth.type;
+	h->eth.type = htobe16(WIRE_ETH_IPV4);
 	memcpy(tcp, header, header_len);
 	for (; data; data = data->next_part) {
 		if (at + data->len > room)

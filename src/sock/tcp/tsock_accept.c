@@ -163,6 +163,7 @@ static void adopt(struct tsock *child, struct tsock *listener,
 	tcp_set_user(pcb, &child->user);
 	child->error = tcp_error(pcb);
 	query = tcp_port_query(child->engine, port, &child->key);
+	query.priority = 0; /* as give_heritage() has it */
 	way = tcp_way_get(child->engine, &query);
 	if (way) {
 		if (!way->is_known)

@@ -319,6 +319,7 @@ static void read_query(int fd, struct dst_query *out)
 		.proto = IPPROTO_TCP,
 		.ifindex = sock_twin_device(fd),
 		.mark = (uint32_t)of_socket(fd, SO_MARK),
+		.priority = (uint32_t)of_socket(fd, SO_PRIORITY),
 		.tos = (uint8_t)sock_twin_option(fd, IPPROTO_IP, IP_TOS),
 		.is_on_link_only = of_socket(fd, SO_DONTROUTE),
 		.df = DST_DF_USUAL,
@@ -386,7 +387,8 @@ static bool is_of_way(int level, int name)
 {
 	if (level == SOL_SOCKET)
 		return name == SO_MARK || name == SO_BINDTODEVICE ||
-		       name == SO_BINDTOIFINDEX || name == SO_DONTROUTE;
+		       name == SO_BINDTOIFINDEX || name == SO_DONTROUTE ||
+		       name == SO_PRIORITY;
 	return level == IPPROTO_IP &&
 	       (name == IP_TOS || name == IP_TTL || name == IP_MTU_DISCOVER);
 }

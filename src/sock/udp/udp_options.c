@@ -81,6 +81,7 @@ void udp_read_settings(struct sock *sock, int fd)
 	struct sock_settings set = {
 		.wishes = get_wishes(fd) | get_stamping(fd),
 		.mark = (uint32_t)sock_twin_option(fd, SOL_SOCKET, SO_MARK),
+		.priority = (uint32_t)sock_twin_option(fd, SOL_SOCKET, SO_PRIORITY),
 		.ifindex = sock_twin_device(fd),
 		.tos = (uint8_t)sock_twin_option(fd, IPPROTO_IP, IP_TOS),
 		.ttl = (uint8_t)sock_twin_option(fd, IPPROTO_IP, IP_TTL),

@@ -76,6 +76,7 @@ static bool make_query(const struct udp *u, const struct tx_call *call,
 		.ifindex = u->sock.set.ifindex,
 		.mark = u->sock.set.mark,
 		.uid = u->sock.uid,
+		.priority = u->sock.set.priority,
 		.tos = u->sock.set.tos,
 		.ttl = u->sock.set.ttl,
 		.df = u->sock.set.df,
@@ -87,8 +88,10 @@ static bool make_query(const struct udp *u, const struct tx_call *call,
 		out->local = control->source;
 	if (control && control->ifindex)
 		out->ifindex = control->ifindex;
-	if (control && control->tos >= 0)
+	if (control && control->tos >= 0) {
 		out->tos = (uint8_t)control->tos;
+		out->priority = tx_control_priority(out->tos);
+	}
 	if (control && control->ttl)
 		out->ttl = (uint8_t)control->ttl;
 	return to || u->sock.is_connected;

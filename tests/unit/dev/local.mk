@@ -50,6 +50,10 @@ unit_programs += %D%/rdma/aim
 unit_programs += %D%/rdma/card_clock
 %C%_rdma_card_clock_SOURCES = %D%/rdma/card_clock.c src/dev/rdma/card_clock.c
 %C%_rdma_card_clock_LDADD = src/base/libbase-debug.la tests/support/libtest.la
+unit_programs += %D%/rdma/vlan
+%C%_rdma_vlan_CPPFLAGS = $(AM_CPPFLAGS) $(VERBS_CFLAGS)
+%C%_rdma_vlan_LDADD = src/pkt/libpkt-debug.la src/base/libbase-debug.la \
+	tests/support/libtest.la
 unit_programs += %D%/rdma/verbs_ring
 %C%_rdma_verbs_ring_SOURCES = %D%/rdma/verbs_ring.c \
 	src/dev/rdma/followed.c src/dev/ring_fill.c src/dev/ring_tx.c

@@ -196,3 +196,31 @@ TEST(who_has_the_control_mutex_looks_up_later)
 	check_way();
 	nic_end();
 }
+
+/* The egress map says which priority is in the tag. */
+TEST(the_header_of_a_vlan_has_the_tag)
+{
+	struct link_info link;
+
+	begin_asker();
+	link = nic_vlan();
+	link.vlan_pcps[3] = 5;
+	CHECK_EQ(link_tab_set(&net->view.links, &link), 1);
+	net_view_routes_changed(&net->view);
+	set_neighbour(NUD_REACHABLE);
+	begin_lookup();
+	check_way();
+	CHECK_EQ(asker.dst.header.eth.type, htobe16(100));
+	asker.dst.query.priority = 3;
+	asker.answers = 0;
+	begin_lookup();
+	CHECK_EQ(asker.dst.header.eth.type, htobe16(5 << 13 | 100));
+	/* the line goes */
+	link.vlan_pcps[3] = 0;
+	CHECK_EQ(link_tab_set(&net->view.links, &link), 1);
+	net_view_routes_changed(&net->view);
+	asker.answers = 0;
+	begin_lookup();
+	CHECK_EQ(asker.dst.header.eth.type, htobe16(100));
+	nic_end();
+}

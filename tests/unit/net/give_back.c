@@ -275,8 +275,26 @@ TEST(without_a_door_it_is_said)
 {
 	struct give_back door = { -1 };
 
-	CHECK_EQ(give_back_frame(&door, 1, frame,
+	CHECK_EQ(give_back_frame(&door, 1, 0, frame,
 				 make(WIRE_PROTO_UDP, 1, WHOLE), false),
 		 -EPERM);
 	give_back_close(&door);
+}
+
+/* -- frames of VLANs ------------------------------------------------------------ */
+
+TEST(a_tag_is_put_behind_the_addresses)
+{
+	static const uint8_t piece[] = {
+		2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x08, 0x00, 0x45, 0, 7,
+	};
+	static const uint8_t expected[] = {
+		2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x81, 0x00, 0xa0, 0x64,
+		0x08, 0x00, 0x45, 0, 7,
+	};
+	uint8_t tagged[GIVE_BACK_TAGGED_MAX];
+
+	CHECK_EQ(give_back_tag(tagged, piece, sizeof(piece), htobe16(0xa064)),
+		 sizeof(expected));
+	CHECK_MEM(tagged, expected, sizeof(expected));
 }

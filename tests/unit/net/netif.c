@@ -120,6 +120,72 @@ TEST(links_that_no_back_end_is_asked_about)
 	nic_end();
 }
 
+TEST(a_vlan)
+{
+	struct link_info link;
+	struct netif *netif;
+
+	nic_begin("all");
+	news(nic_vlan());
+	netif = get();
+	CHECK(netif_is_driven(netif));
+	CHECK_EQ(nic.vlan_id, 100);
+	CHECK_EQ(nic.lower, 3);
+	CHECK_STR(nic.lower_name, "eth3");
+	CHECK(!check_and_close(netif));
+	/* another one has its number */
+	link = nic_vlan();
+	link.vlan_id = 200;
+	news(link);
+	CHECK(check_and_close(netif));
+	net_view_routes_changed(&net->view);
+	netif = get();
+	CHECK(netif_is_driven(netif));
+	CHECK_EQ(nic.vlan_id, 200);
+	/* the interface below goes */
+	CHECK(link_tab_remove(&net->view.links, 3));
+	CHECK(check_and_close(netif));
+	nic_end();
+}
+
+static void is_refused(struct link_info link, const char *why)
+{
+	CHECK_EQ(reason_for(link), REASON_INTERFACE_KIND);
+	CHECK_STR(get()->why, why);
+}
+
+TEST(vlans_that_are_the_kernels)
+{
+	struct link_info link, lower = nic_link();
+
+	nic_begin("all");
+	link = nic_vlan();
+	link.lower = 0;
+	is_refused(link, "eth7, the interface below the VLAN is in another network namespace");
+	link = nic_vlan();
+	link.vlan_proto = 0x88a8;
+	is_refused(link, "eth7, a VLAN that is not of 802.1Q");
+	link = nic_vlan();
+	link.vlan_id = 0;
+	is_refused(link, "eth7, a VLAN without number");
+	link = nic_vlan();
+	link.has_far_priorities = 1;
+	is_refused(link, "eth7, a VLAN whose egress map has priorities above 15");
+	link = nic_vlan();
+	lower.ifindex = link.lower;
+	lower.kind = LINK_VLAN;
+	CHECK_EQ(link_tab_set(&net->view.links, &lower), 1);
+	is_refused(link, "eth7, a VLAN on a VLAN");
+	lower.kind = LINK_PLAIN;
+	lower.master = 9;
+	lower.master_kind = LINK_BOND;
+	CHECK_EQ(link_tab_set(&net->view.links, &lower), 1);
+	link.mtu = 1400;
+	is_refused(link, "eth7, a VLAN on a port of a bridge, bond or team");
+	CHECK_EQ(nic.ask_cnt, 0);
+	nic_end();
+}
+
 TEST(what_a_back_end_says_becomes_a_reason)
 {
 	static const struct {

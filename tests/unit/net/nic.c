@@ -9,6 +9,7 @@
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <net/if_arp.h>
+#include <stdio.h>
 
 #include "tests/support/test.h"
 
@@ -174,6 +175,11 @@ static int open_dev(struct backend *backend UNUSED,
 	nic.dev.ops = &dev_ops;
 	nic.dev.ifindex = request->ifindex;
 	nic.dev.mtu = request->mtu;
+	nic.dev.vlan_id = request->vlan_id;
+	nic.vlan_id = request->vlan_id;
+	nic.lower = request->lower;
+	snprintf(nic.lower_name, sizeof(nic.lower_name), "%s",
+		 request->lower_name ? request->lower_name : "");
 	memcpy(nic.dev.mac, request->mac, sizeof(nic.dev.mac));
 	nic.frame_cnt = request->frame_cnt;
 	CHECK_EQ(region_create(request->frame_cnt, 2048, REGION_SMALL_PAGES,
@@ -203,6 +209,20 @@ struct link_info nic_link(void)
 		.hw_type = ARPHRD_ETHER,
 		.addr_len = 6,
 	};
+}
+
+struct link_info nic_vlan(void)
+{
+	struct link_info lower = nic_link(), vlan = nic_link();
+
+	lower.ifindex = 3;
+	strcpy(lower.name, "eth3");
+	CHECK(link_tab_set(&net->view.links, &lower) >= 0);
+	vlan.kind = LINK_VLAN;
+	vlan.vlan_id = 100;
+	vlan.vlan_proto = 0x8100;
+	vlan.lower = lower.ifindex;
+	return vlan;
 }
 
 static void add_interface(void)

@@ -17,6 +17,10 @@ struct nic {
 	/* what it has been asked for: to be driven, flows, to follow its link */
 	unsigned ask_cnt, added, removed, changes;
 	bool is_full; /* no room for one rule more */
+	/* what it was told of its VLAN, if it is one */
+	uint16_t vlan_id;
+	int lower;
+	char lower_name[16];
 	/* what it was offered, and the regions that it got later */
 	uint32_t frame_cnt;
 	unsigned region_adds;
@@ -57,5 +61,7 @@ void nic_end(void);
 struct ip_addr nic_addr(void);
 /* As the view has it: eth7, with 1500 bytes. */
 struct link_info nic_link(void);
+/* The same as the VLAN 100 of another link, which is in the view from then on. */
+struct link_info nic_vlan(void);
 
 #endif

@@ -6,6 +6,7 @@
 #include <linux/net_tstamp.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "tests/support/test.h"
 
@@ -207,4 +208,22 @@ TEST(lengths_that_lie)
 	while (used <= TX_CONTROL_LEN_MAX)
 		put_int(IP_TTL, 9);
 	CHECK(!is_ours());
+}
+
+/* As getsockopt(SO_PRIORITY) tells it after setsockopt(IP_TOS). */
+TEST(priority_of_a_tos)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	socklen_t len = sizeof(int);
+
+	CHECK(fd >= 0);
+	for (int tos = 0; tos < 256; tos++) {
+		int priority = -1;
+
+		CHECK_EQ(setsockopt(fd, IPPROTO_IP, IP_TOS, &tos, sizeof(tos)), 0);
+		CHECK_EQ(getsockopt(fd, SOL_SOCKET, SO_PRIORITY, &priority, &len),
+			 0);
+		CHECK_EQ(tx_control_priority((uint8_t)tos), priority);
+	}
+	close(fd);
 }

@@ -39,7 +39,7 @@ TEST(rule_of_a_port)
 	};
 	struct flow_rule rule = to_port(7000);
 
-	CHECK_EQ(rule_build(&rule, mac, 2, 0x123456, &attr), 0);
+	CHECK_EQ(rule_build(&rule, mac, 2, 0, 0x123456, &attr), 0);
 	CHECK_EQ(attr.head.type, IBV_FLOW_ATTR_NORMAL);
 	CHECK_EQ(attr.head.size, sizeof(attr));
 	CHECK_EQ(attr.head.num_of_specs, 4);
@@ -57,7 +57,7 @@ TEST(connected_goes_first)
 	rule.src = ip_addr_from_v4(htobe32(0x0a4e0002));
 	rule.src_port = htobe16(5000);
 	rule.proto = WIRE_PROTO_TCP;
-	CHECK_EQ(rule_build(&rule, mac, 1, 1, &attr), 0);
+	CHECK_EQ(rule_build(&rule, mac, 1, 0, 1, &attr), 0);
 	CHECK_EQ(attr.head.priority, 0);
 	CHECK_EQ(attr.ports.type, IBV_FLOW_SPEC_TCP);
 	CHECK_EQ(attr.ports.val.src_port, htobe16(5000));
@@ -70,7 +70,7 @@ TEST(without_a_tag)
 {
 	struct flow_rule rule = to_port(80);
 
-	CHECK_EQ(rule_build(&rule, mac, 1, 0, &attr), 0);
+	CHECK_EQ(rule_build(&rule, mac, 1, 0, 0, &attr), 0);
 	CHECK_EQ(attr.head.num_of_specs, 3);
 	CHECK_EQ(attr.head.size, sizeof(attr) - sizeof(attr.tag));
 }
@@ -80,14 +80,28 @@ TEST(what_a_card_cannot_say)
 	struct flow_rule rule = to_port(80);
 
 	rule.verdict = FLOW_TO_KERNEL;
-	CHECK_EQ(rule_build(&rule, mac, 1, 1, &attr), -EOPNOTSUPP);
+	CHECK_EQ(rule_build(&rule, mac, 1, 0, 1, &attr), -EOPNOTSUPP);
 	rule = to_port(80);
 	rule.proto = WIRE_PROTO_ICMP;
-	CHECK_EQ(rule_build(&rule, mac, 1, 1, &attr), -EOPNOTSUPP);
+	CHECK_EQ(rule_build(&rule, mac, 1, 0, 1, &attr), -EOPNOTSUPP);
 	rule = to_port(80);
 	rule.dst.byte[0] = 0x20;
-	CHECK_EQ(rule_build(&rule, mac, 1, 1, &attr), -EOPNOTSUPP);
+	CHECK_EQ(rule_build(&rule, mac, 1, 0, 1, &attr), -EOPNOTSUPP);
 	rule = to_port(80);
 	rule.src.byte[0] = 0x20;
-	CHECK_EQ(rule_build(&rule, mac, 1, 1, &attr), -EOPNOTSUPP);
+	CHECK_EQ(rule_build(&rule, mac, 1, 0, 1, &attr), -EOPNOTSUPP);
+}
+
+/* The id of the tag, whatever its priority. */
+TEST(rule_of_a_vlan)
+{
+	static const uint8_t expected[] = {
+		2, 1, 2, 3, 4, 5, 0, 0, 0, 0, 0, 0, 0x08, 0x00, 0x0f, 0xfe,
+		0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0xff,
+		0xff, 0x0f, 0xff,
+	};
+	struct flow_rule rule = to_port(7000);
+
+	CHECK_EQ(rule_build(&rule, mac, 1, 4094, 1, &attr), 0);
+	CHECK_MEM(&attr.eth.val, expected, sizeof(expected));
 }

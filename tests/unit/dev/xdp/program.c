@@ -377,7 +377,7 @@ static int give_back(const struct give_back *door, int ifindex, uint32_t len)
 	ip->check = csum_fold(csum_words(ip, 5));
 	sum = csum_add(csum_words(&ip->src, 2), htobe16(IPPROTO_UDP));
 	udp->check = (uint16_t)~csum_fold(csum_add(sum, udp->len));
-	return give_back_frame(door, ifindex, bytes,
+	return give_back_frame(door, ifindex, 0, bytes,
 			       (uint32_t)(sizeof(*eth) + sizeof(*ip) +
 					  sizeof(*udp) + len),
 			       true);
