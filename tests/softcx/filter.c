@@ -584,11 +584,13 @@ bool filter_is_returned(struct filter *filter, const void *frame, size_t len)
 	struct filter_returns *returns = filter->returns;
 	/* acquire: the frame's line is there, which the program wrote before */
 	uint64_t n = atomic_load_explicit(&returns->n, memory_order_acquire);
+	/* the program sees the outer tag beside the frame */
+	size_t at = RETURN_AT + (frame_has_tag(frame, len) ? FRAME_VLAN_LEN : 0);
 	uint64_t id[RETURN_WORDS];
 
-	if (!n || len < RETURN_AT + sizeof(id))
+	if (!n || len < at + sizeof(id))
 		return false;
-	memcpy(id, (const uint8_t *)frame + RETURN_AT, sizeof(id));
+	memcpy(id, (const uint8_t *)frame + at, sizeof(id));
 	for (int i = 0; i < RETURNS_MAX; i++)
 		if (memcmp(returns->ids[i], id, sizeof(id)) == 0) {
 			memset(returns->ids[i], 0, sizeof(id));

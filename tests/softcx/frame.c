@@ -14,6 +14,7 @@ enum {
 	TYPE_IPV4 = 0x0800,
 	TYPE_IPV6 = 0x86dd,
 	TYPE_VLAN = 0x8100,
+	TYPE_VLAN_AD = 0x88a8,
 	IPV4_LEN = 20,
 	IPV6_LEN = 40,
 	IPV4_FRAGMENT_MASK = 0x3fff, /* more fragments, offset */
@@ -126,6 +127,13 @@ void frame_parse(const uint8_t *frame, size_t len, struct frame_info *info_out)
 		parse_ipv4(frame, len, at, info_out);
 	else if (key->ether_type_be == htons(TYPE_IPV6))
 		parse_ipv6(frame, len, at, info_out);
+}
+
+bool frame_has_tag(const uint8_t *frame, size_t len)
+{
+	uint16_t type = len < FRAME_ETH_LEN ? 0 : load_be16(frame + 12);
+
+	return type == TYPE_VLAN || type == TYPE_VLAN_AD;
 }
 
 bool frame_key_matches(const struct frame_key *key,

@@ -68,8 +68,10 @@ struct frame_info {
 	bool is_fragment;
 };
 
-/* `frame` of `len` bytes may be anything. */
+/* `frame` of `len` bytes may be anything. The second says whether it has a tag, which may be
+ * one of 802.1ad. */
 void frame_parse(const uint8_t *frame, size_t len, struct frame_info *info_out);
+bool frame_has_tag(const uint8_t *frame, size_t len);
 
 bool frame_key_matches(const struct frame_key *key,
 		       const struct frame_key *value,
