@@ -20,6 +20,8 @@ struct backend_request {
 	uint16_t vlan_id;
 	int lower;
 	const char *lower_name;
+	/* there are VLANs on it */
+	bool has_vlans;
 	/* both ends are in this machine, as a veth's */
 	bool is_virtual;
 	/* how many frames its region has, at most, and which kind of memory is

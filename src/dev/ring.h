@@ -47,6 +47,10 @@ struct dev_caps {
 	/* A device that has failed still keeps from the kernel what its rules name, until it
 	 * is closed. */
 	bool rules_outlast_failure;
+	/* It may be driven while there are VLANs on its interface: it has rules for each of
+	 * them, too, if they are driven, and a frame with a tag that its own rules bring
+	 * comes with the tag, so that the stack gives it back. */
+	bool bears_vlans;
 	/* kick() is needed after sending. */
 	bool needs_kick;
 	/* The most bytes of one frame it sends, Ethernet header included. */

@@ -396,6 +396,22 @@ static NOINLINE struct endpoint *look_up(struct demux *demux,
 	return demux->last;
 }
 
+/* A frame that is no packet for an endpoint. */
+static COLD void reject(struct demux *demux, struct pkt *pkt,
+			const struct demux_from *from, enum demux_drop why)
+{
+	const struct demux_frame *frame = (const void *)pkt->data;
+
+	if (why != DEMUX_NOT_IP || !demux->take_tagged || from->is_local ||
+	    pkt->next_part || pkt->len < sizeof(*frame) ||
+	    !wire_is_tag(be16toh(frame->eth.type))) {
+		drop(demux, pkt, why);
+		return;
+	}
+	PKT_CB(pkt, struct rx_info)->ifindex = from->ifindex;
+	demux->take_tagged(demux, pkt);
+}
+
 void demux_input(struct demux *demux, struct pkt *pkt,
 		 const struct demux_from *from)
 {
@@ -408,7 +424,7 @@ void demux_input(struct demux *demux, struct pkt *pkt,
 	struct rx_info *info;
 
 	if (UNLIKELY(why != DEMUX_DROP_CNT)) {
-		drop(demux, pkt, why);
+		reject(demux, pkt, from, why);
 		return;
 	}
 	end = LIKELY(is_known) ? demux->last :

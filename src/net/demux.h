@@ -55,6 +55,9 @@ struct demux {
 	unsigned own_cnt;
 	/* the sources that interfaces admit; NULL: they admit all */
 	const struct rpf *rpf;
+	/* Takes over a frame with a tag, which is in one buffer; its rx_info says of which
+	 * interface it is. NULL: such frames are dropped. */
+	void (*take_tagged)(struct demux *demux, struct pkt *pkt);
 	/* The endpoint of the last packet, which is usually that of the next one
 	 * too, and the flow that led to it. NULL: there is none. */
 	struct endpoint *last;

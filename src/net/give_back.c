@@ -223,19 +223,40 @@ int give_back_cut(uint8_t *frame, uint32_t len, bool may_be_partial,
 	return is_good(&p) ? cut_tcp(&p, emit, ctx) : -EBADMSG;
 }
 
-uint32_t give_back_tag(uint8_t to[GIVE_BACK_TAGGED_MAX], const uint8_t *piece,
-		       uint32_t len, __be16 tci)
-{
-	const struct wire_eth *eth = (const void *)piece;
-	struct wire_vlan_eth *tagged = (void *)to;
+/* -- tags -------------------------------------------------------------------- */
 
-	memcpy(tagged->dst, eth->dst, sizeof(tagged->dst));
-	memcpy(tagged->src, eth->src, sizeof(tagged->src));
-	tagged->type = htobe16(WIRE_ETH_VLAN);
-	tagged->tag.tci = tci;
-	tagged->tag.type = eth->type;
-	memcpy(tagged + 1, eth + 1, len - sizeof(*eth));
-	return len + (uint32_t)sizeof(tagged->tag);
+enum { ADDRS_LEN = offsetof(struct wire_eth, type) };
+
+struct give_back_tags give_back_tag_of(uint16_t tci)
+{
+	struct give_back_tags tags = { .len = sizeof(struct wire_vlan) };
+
+	wire_put_u16(tags.bytes, WIRE_ETH_VLAN);
+	wire_put_u16(tags.bytes + sizeof(tci), tci);
+	return tags;
+}
+
+uint8_t *give_back_untag(uint8_t *frame, uint32_t len, struct give_back_tags *tags)
+{
+	tags->len = 0;
+	while (tags->len < sizeof(tags->bytes) &&
+	       ADDRS_LEN + tags->len + sizeof(struct wire_vlan) <= len &&
+	       wire_is_tag(wire_get_u16(frame + ADDRS_LEN + tags->len)))
+		tags->len += (uint32_t)sizeof(struct wire_vlan);
+	if (!tags->len)
+		return frame;
+	memcpy(tags->bytes, frame + ADDRS_LEN, tags->len);
+	memmove(frame + tags->len, frame, ADDRS_LEN);
+	return frame + tags->len;
+}
+
+uint32_t give_back_tag(uint8_t to[GIVE_BACK_TAGGED_MAX], const uint8_t *piece,
+		       uint32_t len, const struct give_back_tags *tags)
+{
+	memcpy(to, piece, ADDRS_LEN);
+	memcpy(to + ADDRS_LEN, tags->bytes, tags->len);
+	memcpy(to + ADDRS_LEN + tags->len, piece + ADDRS_LEN, len - ADDRS_LEN);
+	return len + tags->len;
 }
 
 /* -- the door ---------------------------------------------------------------- */
@@ -272,7 +293,7 @@ void give_back_close(struct give_back *door)
 struct to_kernel {
 	int prog;
 	int ifindex;
-	__be16 tci; /* 0: no tag */
+	const struct give_back_tags *tags;
 };
 
 static int inject(void *ctx, const uint8_t *piece, uint32_t len)
@@ -302,16 +323,17 @@ static int inject_tagged(void *ctx, const uint8_t *piece, uint32_t len)
 	const struct to_kernel *to = ctx;
 	uint8_t tagged[GIVE_BACK_TAGGED_MAX];
 
-	return inject(ctx, tagged, give_back_tag(tagged, piece, len, to->tci));
+	return inject(ctx, tagged, give_back_tag(tagged, piece, len, to->tags));
 }
 
-int give_back_frame(const struct give_back *door, int ifindex, __be16 tci,
-		    uint8_t *frame, uint32_t len, bool may_be_partial)
+int give_back_frame(const struct give_back *door, int ifindex,
+		    const struct give_back_tags *tags, uint8_t *frame,
+		    uint32_t len, bool may_be_partial)
 {
-	struct to_kernel to = { atomic_load(&door->prog), ifindex, tci };
+	struct to_kernel to = { atomic_load(&door->prog), ifindex, tags };
 
 	if (to.prog < 0)
 		return -EPERM;
 	return give_back_cut(frame, len, may_be_partial,
-			     tci ? inject_tagged : inject, &to);
+			     tags->len ? inject_tagged : inject, &to);
 }

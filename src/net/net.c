@@ -17,6 +17,7 @@
 #include "net/netif.h"
 #include "net/path_news.h"
 #include "net/rpf.h"
+#include "net/strays.h"
 #include "os/inside.h"
 #include "os/real.h"
 #include "pkt/wire.h"
@@ -193,6 +194,11 @@ void net_control_release(struct net *net)
 						  memory_order_relaxed)) &&
 		    atomic_exchange(&stack->has_lookups_left, false))
 			dst_lookups_run(stack);
+	FOR_EACH_STACK(stack, net)
+		if (UNLIKELY(atomic_load_explicit(&stack->has_strays_left,
+						  memory_order_relaxed)) &&
+		    atomic_exchange(&stack->has_strays_left, false))
+			strays_give_back(stack);
 }
 
 /* All sockets of the process share one. */
@@ -654,14 +660,19 @@ static uint8_t *copy_frame(const struct pkt *pkt, uint32_t *len_out)
 static int give_frame_back(struct net *net, const struct netif *netif, uint8_t pcp,
 			   uint8_t *frame, uint32_t len)
 {
+	struct give_back_tags tags = { .len = 0 };
 	struct dev *dev = netif->dev;
-	__be16 tci = dev->vlan_id ? htobe16((uint16_t)(pcp << 8 | dev->vlan_id)) : 0;
+	int ifindex = netif->ifindex;
 	int err = dev->ops->give_back(dev, frame, len);
 
 	if (err != -EOPNOTSUPP)
 		return err;
-	return give_back_frame(&net->door, tci ? netif->lower : netif->ifindex, tci,
-			       frame, len, dev->caps.rx_partial_csum);
+	if (dev->vlan_id) {
+		tags = give_back_tag_of((uint16_t)(pcp << 8 | dev->vlan_id));
+		ifindex = netif->lower;
+	}
+	return give_back_frame(&net->door, ifindex, &tags, frame, len,
+			       dev->caps.rx_partial_csum);
 }
 
 int net_give_back(struct net *net, const struct pkt *pkt)
@@ -694,6 +705,30 @@ int net_give_frame(struct net *net, int ifindex, uint8_t *frame, uint32_t len)
 	if (netif && netif->dev)
 		err = give_frame_back(net, netif, 0, frame, len);
 	net_control_release(net);
+	return err;
+}
+
+/* The frame has not been looked at yet, so it lies at `data`. */
+int net_give_tagged(struct net *net, const struct pkt *pkt)
+{
+	int ifindex = (int)PKT_CB(pkt, struct rx_info)->ifindex;
+	uint8_t *frame = malloc(pkt->len), *bare;
+	struct give_back_tags tags;
+	struct netif *netif;
+	int err = -ENODEV;
+
+	if (!frame)
+		return -ENOMEM;
+	memcpy(frame, pkt->data, pkt->len);
+	bare = give_back_untag(frame, pkt->len, &tags);
+	net_control_acquire(net);
+	netif = netif_find(net, ifindex);
+	if (netif && netif->dev)
+		err = give_back_frame(&net->door, ifindex, &tags, bare,
+				      pkt->len - tags.len,
+				      netif->dev->caps.rx_partial_csum);
+	net_control_release(net);
+	free(frame);
 	return err;
 }
 

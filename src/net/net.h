@@ -203,6 +203,10 @@ void net_detach(struct net *net, struct attachment *att)
 int net_give_back(struct net *net, const struct pkt *pkt)
 	MUST_CHECK EXCLUDES(net->control);
 
+/* The same with a received frame that has tags of VLANs, as it was received. */
+int net_give_tagged(struct net *net, const struct pkt *pkt)
+	MUST_CHECK EXCLUDES(net->control);
+
 /* The same with a frame made by us, for the kernel's interface of this number. */
 int net_give_frame(struct net *net, int ifindex, uint8_t *frame, uint32_t len)
 	MUST_CHECK EXCLUDES(net->control);

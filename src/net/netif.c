@@ -49,6 +49,8 @@ static const char *why_no_vlan(const struct net *net, const struct link *link)
 {
 	const struct link *lower = link_tab_find(&net->view.links, link->info.lower);
 
+	if (link_tab_has_vlan(&net->view.links, link->info.ifindex))
+		return "a VLAN with VLANs on it";
 	if (!lower)
 		return "the interface below the VLAN is in another network namespace";
 	if (lower->info.kind == LINK_VLAN)
@@ -204,6 +206,11 @@ static uint32_t frames_left(const struct net *net)
 	return net->params.frame_max - MIN(cnt, net->params.frame_max);
 }
 
+static bool has_vlans(const struct net *net, const struct netif *netif)
+{
+	return link_tab_has_vlan(&net->view.links, netif->ifindex);
+}
+
 static int try_backends(struct net *net, struct netif *netif,
 			const struct link *link, struct dev_verdict *why,
 			char passed[PASSED_SIZE])
@@ -214,6 +221,7 @@ static int try_backends(struct net *net, struct netif *netif,
 		.name = netif->name,
 		.mtu = link->info.mtu,
 		.is_virtual = link->info.kind != LINK_PLAIN,
+		.has_vlans = has_vlans(net, netif),
 		.frame_cnt = MAX(cnt, (uint32_t)FRAMES_LEAST),
 		.pages = net->params.pages,
 	};
@@ -417,7 +425,8 @@ bool netif_check(struct net *net, struct netif *netif)
 	if (!link)
 		err = -ENODEV;
 	else if (reason_by_link(net, link, &text) != REASON_NONE ||
-		 !is_of_vlan(netif, link))
+		 !is_of_vlan(netif, link) ||
+		 (has_vlans(net, netif) && !netif->dev->caps.bears_vlans))
 		err = -EOPNOTSUPP;
 	else
 		err = follow_link(netif, link);

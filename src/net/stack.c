@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "fd/fd_internal.h"
+#include "net/strays.h"
 #include "os/real.h"
 #include "stats/stats_publish.h"
 
@@ -72,6 +73,7 @@ int stack_create(const struct stack_params *params, struct stack **stack_out)
 	list_init(&stack->unanswered);
 	list_init(&stack->wakes);
 	list_init(&stack->orphans);
+	strays_init(stack);
 	list_init(&stack->waiters);
 	*stack_out = stack;
 	return 0;
@@ -192,6 +194,7 @@ void stack_destroy(struct stack *stack)
 {
 	if (!stack)
 		return;
+	strays_drop(stack);
 	reclaim(stack);
 	demux_destroy(&stack->demux);
 	fd_internal_close(&stack->fd);

@@ -32,6 +32,7 @@ enum { STACK_LOOKS_PER_CLOCK = 16 };
 #define STACK_ENGINES (STACK_WAKES << 2)
 #define STACK_SOONER (STACK_WAKES << 3)
 #define STACK_LOOKUPS (STACK_WAKES << 4)
+#define STACK_STRAYS (STACK_WAKES << 5)
 
 /* The stocks of the stack: some for copies of received packets (spill.h), one for
  * the packets that engines send. */
@@ -148,7 +149,8 @@ struct stack {
 	/* What the unlock has to do. There is a bit for each ring that wants a kick.
 	 * STACK_WAKES: there are `wakes`. STACK_SHORT: memory is short.
 	 * STACK_ENGINES: there are `engines`. STACK_SOONER: `sooner` is to be
-	 * called. STACK_LOOKUPS: there are `lookups`. */
+	 * called. STACK_LOOKUPS: there are `lookups`. STACK_STRAYS: there are
+	 * `strays`. */
 	uint64_t afterwards;
 	struct list engines; /* those that are due */
 	/* TCP's, which sock/tcp makes for the first socket that needs it and which
@@ -177,6 +179,11 @@ struct stack {
 	bool is_looking_up;
 	/* the holder of the control mutex looks some up when he releases it */
 	_Atomic bool has_lookups_left;
+	/* frames of strays.h; and whether the holder of the control mutex gives some back
+	 * when he releases it */
+	struct list strays;
+	unsigned stray_cnt;
+	_Atomic bool has_strays_left;
 	/* one of the rings has to be told when its fd has woken a sleeper */
 	_Atomic bool needs_ack;
 	/* somebody has polled since the progress thread looked last */

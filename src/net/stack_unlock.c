@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include "net/dst_lookup.h"
+#include "net/strays.h"
 
 /* Leaves the kick to the thread that unlocks next. */
 static COLD void kick_later(struct stack *stack, struct ring *ring)
@@ -124,6 +125,8 @@ static COLD void unlock_and_do(struct stack *stack, uint64_t afterwards)
 		stack->sooner(stack);
 	if (afterwards & STACK_LOOKUPS)
 		dst_lookups_run(stack);
+	if (afterwards & STACK_STRAYS)
+		strays_give_back(stack);
 }
 
 /* The lock analysis is off here for the same reason as at unlock_and_do(). */

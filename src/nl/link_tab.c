@@ -144,9 +144,19 @@ bool link_tab_has_upper(const struct link_tab *tab, int ifindex)
 
 	LIST_FOR_EACH(link, &tab->links, in_tab) {
 		if (link->info.lower == ifindex &&
-		    (link->info.kind == LINK_VLAN ||
-		     link->info.kind == LINK_MACVLAN ||
+		    (link->info.kind == LINK_MACVLAN ||
 		     link->info.kind == LINK_IPVLAN))
+			return true;
+	}
+	return false;
+}
+
+bool link_tab_has_vlan(const struct link_tab *tab, int ifindex)
+{
+	const struct link *link;
+
+	LIST_FOR_EACH(link, &tab->links, in_tab) {
+		if (link->info.lower == ifindex && link->info.kind == LINK_VLAN)
 			return true;
 	}
 	return false;

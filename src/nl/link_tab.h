@@ -122,8 +122,9 @@ bool link_tab_remove(struct link_tab *tab, int ifindex);
 void link_tab_mark(struct link_tab *tab);
 bool link_tab_sweep(struct link_tab *tab);
 
-/* Whether a VLAN, MACVLAN or IPVLAN of this namespace is built on the link. */
+/* Whether a MACVLAN or IPVLAN of this namespace is built on the link, or a VLAN. */
 bool link_tab_has_upper(const struct link_tab *tab, int ifindex);
+bool link_tab_has_vlan(const struct link_tab *tab, int ifindex);
 
 static inline bool link_is_up(const struct link *link)
 {

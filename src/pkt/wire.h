@@ -23,6 +23,7 @@ enum wire_ethertype {
 	WIRE_ETH_ARP = 0x0806,
 	WIRE_ETH_VLAN = 0x8100,
 	WIRE_ETH_IPV6 = 0x86dd,
+	WIRE_ETH_VLAN_AD = 0x88a8, /* the outer one of two */
 };
 
 enum wire_proto {
@@ -43,6 +44,12 @@ struct WIRE_PACKED wire_vlan {
 	__be16 tci;
 	__be16 type;
 };
+
+/* Whether what has this type of Ethernet is a tag. */
+static inline bool wire_is_tag(uint16_t type)
+{
+	return type == WIRE_ETH_VLAN || type == WIRE_ETH_VLAN_AD;
+}
 
 /* The parts of a tag's word. */
 enum {

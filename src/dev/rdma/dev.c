@@ -487,6 +487,7 @@ static void init_dev(struct rdma_dev *own, const struct backend_request *request
 	dev->vlan_id = request->vlan_id;
 	dev->caps = (struct dev_caps){
 		.rules_outlast_failure = true,
+		.bears_vlans = true,
 		.tx_len_max = request->mtu + (uint32_t)sizeof(struct wire_eth),
 	};
 	if (dev->vlan_id)

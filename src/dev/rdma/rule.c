@@ -25,8 +25,9 @@ _Static_assert(offsetof(struct rule_attr, tag) ==
 			       sizeof(struct ibv_flow_spec_tcp_udp),
 	       "the last follows the third");
 
-/* Lower goes first. */
-enum { PRIORITY_CONNECTED, PRIORITY_OTHERS };
+/* Lower goes first. A card does not let a rule say that there is no tag: what names none
+ * takes frames with any. So rules of VLANs go before it. */
+enum { PRIORITY_CONNECTED, PRIORITY_OTHERS, PRIORITY_WITHOUT_VLAN };
 
 static void set_addr(uint32_t *value, uint32_t *mask,
 		     const struct ip_addr *addr)
@@ -63,7 +64,8 @@ int rule_build(const struct flow_rule *rule, const uint8_t mac[6],
 	memset(attr, 0, sizeof(*attr));
 	attr->head.type = IBV_FLOW_ATTR_NORMAL;
 	attr->head.size = sizeof(*attr);
-	attr->head.priority = has_source ? PRIORITY_CONNECTED : PRIORITY_OTHERS;
+	attr->head.priority = (has_source ? PRIORITY_CONNECTED : PRIORITY_OTHERS) +
+			      (vlan_id ? 0 : PRIORITY_WITHOUT_VLAN);
 	attr->head.num_of_specs = tag ? 4 : 3;
 	attr->head.port = (uint8_t)port;
 

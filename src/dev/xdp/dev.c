@@ -344,6 +344,15 @@ static int refuse(struct dev_verdict *why, int err, const char *what)
 	return err;
 }
 
+/* The same in words of its own. */
+static int refuse_kind(struct dev_verdict *why, const char *text)
+{
+	why->err = -EOPNOTSUPP;
+	why->refusal = DEV_REFUSED_KIND;
+	snprintf(why->text, sizeof(why->text), "%s", text);
+	return -EOPNOTSUPP;
+}
+
 static int refuse_owned(struct dev_verdict *why, int ifindex)
 {
 	why->refusal = DEV_REFUSED_IN_USE;
@@ -421,12 +430,11 @@ static int xdp_open(struct backend *backend,
 	int err;
 
 	/* what is sent would need the tag, and the interface below has the queues */
-	if (request->vlan_id) {
-		*why = (struct dev_verdict){ .refusal = DEV_REFUSED_KIND,
-					     .err = -EOPNOTSUPP,
-					     .text = "AF_XDP drives no VLAN" };
-		return -EOPNOTSUPP;
-	}
+	if (request->vlan_id)
+		return refuse_kind(why, "AF_XDP drives no VLAN");
+	/* not in each mode it sees a tag that somebody has taken off the frame */
+	if (request->has_vlans)
+		return refuse_kind(why, "AF_XDP drives none with VLANs on it");
 	own = calloc(1, sizeof(*own));
 	if (!own)
 		return refuse(why, -ENOMEM, "memory");

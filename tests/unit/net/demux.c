@@ -261,6 +261,41 @@ TEST(thousands_of_connections_on_a_port)
 	free(sinks);
 }
 
+static struct pkt *tagged;
+
+static void take_tagged(struct demux *of, struct pkt *pkt)
+{
+	CHECK(of == &demux && !tagged);
+	tagged = pkt;
+}
+
+/* From outside. */
+TEST(tagged_frames_are_handed_over_as_they_are)
+{
+	static const struct demux_from local = { .ifindex = 9, .is_local = true };
+	struct frame f = make(PEER, 9, ME_1, 5, "hello");
+
+	begin();
+	f.eth.type = htobe16(WIRE_ETH_VLAN);
+	deliver(&f);
+	CHECK_EQ(demux.drops[DEMUX_NOT_IP], 1);
+	demux.take_tagged = take_tagged;
+	deliver_from(&f, sizeof(f), &local);
+	CHECK_EQ(demux.drops[DEMUX_NOT_IP], 2);
+	deliver_from(&f, 17, &wire);
+	CHECK_EQ(demux.drops[DEMUX_NOT_IP], 3);
+	deliver(&f);
+	CHECK(tagged);
+	CHECK_EQ(PKT_CB(tagged, struct rx_info)->ifindex, wire.ifindex);
+	CHECK_MEM(tagged->data, &f, sizeof(f));
+	pkt_put(tagged);
+	tagged = NULL;
+	f.eth.type = htobe16(WIRE_ETH_ARP);
+	deliver(&f);
+	CHECK_EQ(demux.drops[DEMUX_NOT_IP], 4);
+	end();
+}
+
 TEST(lies_are_dropped_and_counted)
 {
 	struct frame good = make(PEER, 9, ME_1, 5, "hello"), f;

@@ -273,9 +273,10 @@ TEST(headers_that_lie_go_nowhere)
 
 TEST(without_a_door_it_is_said)
 {
+	struct give_back_tags none = { .len = 0 };
 	struct give_back door = { -1 };
 
-	CHECK_EQ(give_back_frame(&door, 1, 0, frame,
+	CHECK_EQ(give_back_frame(&door, 1, &none, frame,
 				 make(WIRE_PROTO_UDP, 1, WHOLE), false),
 		 -EPERM);
 	give_back_close(&door);
@@ -283,18 +284,58 @@ TEST(without_a_door_it_is_said)
 
 /* -- frames of VLANs ------------------------------------------------------------ */
 
+#define ADDRS 2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2
+
+static const uint8_t bare[] = { ADDRS, 0x08, 0x00, 0x45, 0, 7 };
+static const uint8_t tagged[] = { ADDRS, 0x81, 0x00, 0xa0, 0x64, 0x08, 0x00, 0x45, 0, 7 };
+static const uint8_t twice[] = {
+	ADDRS, 0x88, 0xa8, 0x00, 0x07, 0x81, 0x00, 0xa0, 0x64, 0x08, 0x00, 0x45, 0, 7,
+};
+
 TEST(a_tag_is_put_behind_the_addresses)
 {
-	static const uint8_t piece[] = {
-		2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x08, 0x00, 0x45, 0, 7,
-	};
-	static const uint8_t expected[] = {
-		2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x81, 0x00, 0xa0, 0x64,
-		0x08, 0x00, 0x45, 0, 7,
-	};
-	uint8_t tagged[GIVE_BACK_TAGGED_MAX];
+	struct give_back_tags tags = give_back_tag_of(0xa064);
+	uint8_t bytes[GIVE_BACK_TAGGED_MAX];
 
-	CHECK_EQ(give_back_tag(tagged, piece, sizeof(piece), htobe16(0xa064)),
-		 sizeof(expected));
-	CHECK_MEM(tagged, expected, sizeof(expected));
+	CHECK_EQ(give_back_tag(bytes, bare, sizeof(bare), &tags), sizeof(tagged));
+	CHECK_MEM(bytes, tagged, sizeof(tagged));
+}
+
+TEST(tags_are_taken_off_and_put_on_again)
+{
+	static const struct {
+		const uint8_t *frame;
+		uint32_t len;
+	} cases[] = {
+		{ bare, sizeof(bare) },
+		{ tagged, sizeof(tagged) },
+		{ twice, sizeof(twice) },
+	};
+	uint8_t bytes[GIVE_BACK_TAGGED_MAX], again[GIVE_BACK_TAGGED_MAX];
+
+	for (uint32_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct give_back_tags tags;
+		uint8_t *start;
+
+		memcpy(bytes, cases[i].frame, cases[i].len);
+		start = give_back_untag(bytes, cases[i].len, &tags);
+		CHECK_EQ(tags.len, 4 * i);
+		CHECK_EQ(start - bytes, 4 * i);
+		CHECK_MEM(start, bare, sizeof(bare));
+		CHECK_EQ(give_back_tag(again, start, sizeof(bare), &tags),
+			 cases[i].len);
+		CHECK_MEM(again, cases[i].frame, cases[i].len);
+	}
+}
+
+TEST(tags_that_are_cut_short_stay)
+{
+	struct give_back_tags tags;
+	uint8_t bytes[sizeof(tagged)];
+
+	memcpy(bytes, tagged, sizeof(tagged));
+	for (uint32_t len = 0; len < 16; len++) {
+		CHECK(give_back_untag(bytes, len, &tags) == bytes);
+		CHECK_MEM(bytes, tagged, sizeof(tagged));
+	}
 }

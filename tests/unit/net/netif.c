@@ -89,7 +89,7 @@ TEST(links_that_no_back_end_is_asked_about)
 {
 	struct link_info link = nic_link();
 	struct link_info upper = { .ifindex = 9, .lower = NIC_IFINDEX,
-				   .name = "eth7.5", .kind = LINK_VLAN };
+				   .name = "eth7.5", .kind = LINK_MACVLAN };
 
 	nic_begin("all");
 	link.flags |= IFF_LOOPBACK;
@@ -117,6 +117,26 @@ TEST(links_that_no_back_end_is_asked_about)
 	link.master_kind = LINK_VRF;
 	news(link);
 	CHECK(!check_and_close(get()));
+	nic_end();
+}
+
+/* What it is asked about it says itself, and later its device does. */
+TEST(vlans_on_an_interface)
+{
+	struct link_info upper = { .ifindex = 9, .lower = NIC_IFINDEX,
+				   .name = "eth7.5", .kind = LINK_VLAN };
+
+	nic_begin("all");
+	nic.bears_vlans = true;
+	CHECK(netif_is_driven(get()));
+	CHECK(!nic.has_vlans);
+	news(upper);
+	CHECK(!check_and_close(get()));
+	nic.dev.caps.bears_vlans = false;
+	CHECK(check_and_close(get()));
+	net_view_routes_changed(&net->view);
+	CHECK(netif_is_driven(get()));
+	CHECK(nic.has_vlans);
 	nic_end();
 }
 
@@ -157,8 +177,13 @@ static void is_refused(struct link_info link, const char *why)
 TEST(vlans_that_are_the_kernels)
 {
 	struct link_info link, lower = nic_link();
+	struct link_info upper = { .ifindex = 9, .name = "eth7.5", .kind = LINK_VLAN };
 
 	nic_begin("all");
+	upper.lower = NIC_IFINDEX;
+	CHECK_EQ(link_tab_set(&net->view.links, &upper), 1);
+	is_refused(nic_vlan(), "eth7, a VLAN with VLANs on it");
+	CHECK(link_tab_remove(&net->view.links, upper.ifindex));
 	link = nic_vlan();
 	link.lower = 0;
 	is_refused(link, "eth7, the interface below the VLAN is in another network namespace");

@@ -21,6 +21,8 @@ struct nic {
 	uint16_t vlan_id;
 	int lower;
 	char lower_name[16];
+	bool has_vlans;
+	bool bears_vlans; /* what it says of VLANs on it */
 	/* what it was offered, and the regions that it got later */
 	uint32_t frame_cnt;
 	unsigned region_adds;

@@ -85,9 +85,15 @@ TEST(what_stands_on_a_link)
 	link_tab_init(&tab);
 	CHECK_EQ(set(3, "eth3") + set(4, "v1"), 2);
 	CHECK_EQ(link_tab_set(&tab, &vlan) + link_tab_set(&tab, &veth), 2);
-	CHECK(link_tab_has_upper(&tab, 3));
+	CHECK(link_tab_has_vlan(&tab, 3));
+	CHECK(!link_tab_has_upper(&tab, 3));
 	/* A peer is not an upper one. */
+	CHECK(!link_tab_has_vlan(&tab, 4));
 	CHECK(!link_tab_has_upper(&tab, 4));
+	vlan.kind = LINK_MACVLAN;
+	CHECK_EQ(link_tab_set(&tab, &vlan), 1);
+	CHECK(link_tab_has_upper(&tab, 3));
+	CHECK(!link_tab_has_vlan(&tab, 3));
 	link_tab_destroy(&tab);
 }
 

@@ -44,7 +44,7 @@ TEST(rule_of_a_port)
 	CHECK_EQ(attr.head.size, sizeof(attr));
 	CHECK_EQ(attr.head.num_of_specs, 4);
 	CHECK_EQ(attr.head.port, 2);
-	CHECK_EQ(attr.head.priority, 1);
+	CHECK_EQ(attr.head.priority, 3);
 	CHECK_EQ(sizeof(expected), sizeof(attr) - sizeof(attr.head));
 	CHECK_MEM(&attr.eth, expected, sizeof(expected));
 }
@@ -58,7 +58,7 @@ TEST(connected_goes_first)
 	rule.src_port = htobe16(5000);
 	rule.proto = WIRE_PROTO_TCP;
 	CHECK_EQ(rule_build(&rule, mac, 1, 0, 1, &attr), 0);
-	CHECK_EQ(attr.head.priority, 0);
+	CHECK_EQ(attr.head.priority, 2);
 	CHECK_EQ(attr.ports.type, IBV_FLOW_SPEC_TCP);
 	CHECK_EQ(attr.ports.val.src_port, htobe16(5000));
 	CHECK_EQ(attr.ports.mask.src_port, 0xffff);
@@ -104,4 +104,9 @@ TEST(rule_of_a_vlan)
 
 	CHECK_EQ(rule_build(&rule, mac, 1, 4094, 1, &attr), 0);
 	CHECK_MEM(&attr.eth.val, expected, sizeof(expected));
+	/* before any rule without a tag, which takes such frames, too */
+	CHECK_EQ(attr.head.priority, 1);
+	rule.src = rule.dst;
+	CHECK_EQ(rule_build(&rule, mac, 1, 4094, 1, &attr), 0);
+	CHECK_EQ(attr.head.priority, 0);
 }

@@ -356,6 +356,7 @@ static int open_receiver(void)
 static int give_back(const struct give_back *door, int ifindex, uint32_t len)
 {
 	uint8_t bytes[10000] = { 0 };
+	struct give_back_tags none = { .len = 0 };
 	struct wire_eth *eth = (void *)bytes;
 	struct wire_ipv4 *ip = (void *)(eth + 1);
 	struct wire_udp *udp = (void *)(ip + 1);
@@ -377,7 +378,7 @@ static int give_back(const struct give_back *door, int ifindex, uint32_t len)
 	ip->check = csum_fold(csum_words(ip, 5));
 	sum = csum_add(csum_words(&ip->src, 2), htobe16(IPPROTO_UDP));
 	udp->check = (uint16_t)~csum_fold(csum_add(sum, udp->len));
-	return give_back_frame(door, ifindex, 0, bytes,
+	return give_back_frame(door, ifindex, &none, bytes,
 			       (uint32_t)(sizeof(*eth) + sizeof(*ip) +
 					  sizeof(*udp) + len),
 			       true);
