@@ -709,26 +709,34 @@ int net_give_frame(struct net *net, int ifindex, uint8_t *frame, uint32_t len)
 }
 
 /* The frame has not been looked at yet, so it lies at `data`. */
-int net_give_tagged(struct net *net, const struct pkt *pkt)
+static int give_tagged(struct net *net, const struct netif *netif, const struct pkt *pkt)
 {
-	int ifindex = (int)PKT_CB(pkt, struct rx_info)->ifindex;
 	uint8_t *frame = malloc(pkt->len), *bare;
 	struct give_back_tags tags;
-	struct netif *netif;
-	int err = -ENODEV;
+	int err;
 
 	if (!frame)
 		return -ENOMEM;
 	memcpy(frame, pkt->data, pkt->len);
 	bare = give_back_untag(frame, pkt->len, &tags);
+	err = give_back_frame(&net->door, netif->ifindex, &tags, bare,
+			      pkt->len - tags.len,
+			      netif->dev->caps.rx_partial_csum);
+	free(frame);
+	return err;
+}
+
+int net_give_tagged(struct net *net, const struct pkt *pkt)
+{
+	int ifindex = (int)PKT_CB(pkt, struct rx_info)->ifindex;
+	struct netif *netif;
+	int err = -ENOENT;
+
 	net_control_acquire(net);
 	netif = netif_find(net, ifindex);
-	if (netif && netif->dev)
-		err = give_back_frame(&net->door, ifindex, &tags, bare,
-				      pkt->len - tags.len,
-				      netif->dev->caps.rx_partial_csum);
+	if (netif && netif->dev && link_tab_has_vlan(&net->view.links, ifindex))
+		err = give_tagged(net, netif, pkt);
 	net_control_release(net);
-	free(frame);
 	return err;
 }
 

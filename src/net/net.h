@@ -203,7 +203,8 @@ void net_detach(struct net *net, struct attachment *att)
 int net_give_back(struct net *net, const struct pkt *pkt)
 	MUST_CHECK EXCLUDES(net->control);
 
-/* The same with a received frame that has tags of VLANs, as it was received. */
+/* The same with a received frame that has tags of VLANs, as it was received. -ENOENT: the
+ * kernel has no VLAN on its interface, and would drop it. */
 int net_give_tagged(struct net *net, const struct pkt *pkt)
 	MUST_CHECK EXCLUDES(net->control);
 
