@@ -112,6 +112,7 @@ static struct rdma_params rdma_params_of(const struct options *o)
 		.tx_max = (uint32_t)o->tx_wre,
 		.tx_batch = (uint32_t)o->tx_wre_batching,
 		.inline_max = (uint32_t)o->tx_max_inline,
+		.dev_mem = (uint32_t)o->ring_dev_mem_tx,
 		.has_tso = o->tso != TSO_OFF,
 		.has_blue_flame = o->blue_flame,
 		.moderation = {

@@ -74,7 +74,8 @@ rdma_sources = \
 rdma_cppflags = $(AM_CPPFLAGS) $(VERBS_CFLAGS) -DBACKEND_NAME='"rdma"'
 rdma_libs = $(VERBS_LIBS)
 if HAVE_MLX5
-rdma_sources += %D%/rdma/cqe.h %D%/rdma/mlx5_priv.h %D%/rdma/mlx5_ring.c \
+rdma_sources += %D%/rdma/cqe.h %D%/rdma/dev_mem.h %D%/rdma/dev_mem.c \
+	%D%/rdma/mlx5_priv.h %D%/rdma/mlx5_ring.c \
 	%D%/rdma/mlx5_tx.c %D%/rdma/mmio.h %D%/rdma/wqe.h
 rdma_cppflags += $(MLX5_CFLAGS) -DRDMA_HAS_MLX5
 rdma_libs += $(MLX5_LIBS)

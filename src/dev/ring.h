@@ -390,6 +390,8 @@ struct ring {
 	/* Its fds stay readable until they are acknowledged, as those of
 	 * completion queues; fixed. */
 	bool needs_ack;
+	/* Bytes of the device's own memory that it sends from; fixed. */
+	uint32_t dev_mem;
 	/* The device says when a frame has left (tx_follow); fixed. */
 	bool follows_tx;
 	/* The records of frames that it has not said so of, in the order of sending; under the

@@ -137,6 +137,7 @@ static void count_in_region(struct ring *ring)
 				      ring->dev->mode);
 	if (!ring->stats)
 		return;
+	ring->stats->dev_mem = ring->dev_mem;
 	ring->stats->counters = *ring->counts;
 	ring->counts = &ring->stats->counters;
 }

@@ -120,6 +120,8 @@ struct stats_ring {
 	char interface[16];
 	char back_end[16];
 	char mode[32];
+	/* bytes of the card's memory that it sends from */
+	uint32_t dev_mem;
 	struct stats_ring_counters counters;
 };
 

@@ -157,6 +157,7 @@ bool mr_read(const struct mr_use *use, void *to)
 	/* Device memory is the card's own mapping. */
 	if (mr->dm) {
 		dma_copy(to, place(mr, use), use->len);
+		use->dev->stats.reads_of_dm++;
 		return true;
 	}
 	return check_is_there(use, umem_read(to, place(mr, use), use->len));

@@ -6,7 +6,8 @@
 LAB_CARD=mlx5
 . "${srcdir:-.}/tests/system/udp_lab.sh"
 
-cases="batches_of_completions inline_up_to_a_length blue_flame depth_of_the_queue
+cases="batches_of_completions inline_up_to_a_length blue_flame card_memory
+card_memory_that_is_not_there card_memory_in_the_statistics depth_of_the_queue
 batches_of_refills moderation_adapts moderation_stays frames_have_a_ceiling
 moderated_interrupts"
 
@@ -64,6 +65,49 @@ blue_flame() {
 			$(counts bf_unsure)))" 0 0
 }
 
+# VMA_RING_DEV_MEM_TX: what is longer than a short frame lies on the card, as far as it
+# has room: a datagram of 41 fragments has more than it, at once.
+card_memory() {
+	ask_with 1000 300 && between "$(counts reads_of_dm)" 0 0 &&
+		ask_with 64 300 VMA_RING_DEV_MEM_TX=8192 &&
+		between "$(counts reads_of_dm)" 0 0 &&
+		ask_with 1000 300 VMA_RING_DEV_MEM_TX=8192 &&
+		between "$(counts reads_of_dm)" 300 300 &&
+		ask_by 60000 40 VMA_RING_DEV_MEM_TX=8192 &&
+		between "$(counts tx_wire)" 1640 1700 &&
+		between "$(counts reads_of_dm)" 100 1500 &&
+		! grep 'v0: .*VMA_RING_DEV_MEM_TX' "$work/a.log"
+}
+
+# Less than was asked for, and none.
+card_memory_that_is_not_there() {
+	ask_with 1000 300 VMA_RING_DEV_MEM_TX=1000000 &&
+		between "$(counts reads_of_dm)" 300 300 &&
+		wait_for 'v0: its card has less memory than VMA_RING_DEV_MEM_TX=1000000: a ring gets 262144 bytes$' \
+			"$work/a.log" &&
+		ask_with 1000 300 VMA_RING_DEV_MEM_TX=8192 VMA_BF=0 &&
+		between "$(counts reads_of_dm)" 0 0 &&
+		wait_for 'v0: there is no BlueFlame (VMA_BF), so VMA_RING_DEV_MEM_TX=8192 has no effect$' \
+			"$work/a.log"
+}
+
+# The rows of a ring that VMA has for it.
+card_memory_in_the_statistics() {
+	local stats=$builddir/tools/vma_stats/vma_stats out
+	export VMA_RING_DEV_MEM_TX=8192
+	start a.log $program echo 10.78.0.1 7000
+	local status=$?
+	unset VMA_RING_DEV_MEM_TX
+	[ $status = 0 ] && expect "$(ask - 100 1024)" "right 100" || return 1
+	out=$("$stats" -p "$server" -c 1 -v 3)
+	grep -q '^Dev Mem Alloc: *8192$' <<<"$out" &&
+		grep -q '^Dev Mem Stats: *100 / 100 / 0 \[kilobytes/packets/oob\]$' \
+			<<<"$out" || { echo "$out"; return 1; }
+	expect "$(ask - 20 60000)" "right 20" || return 1
+	out=$("$stats" -p "$server" --raw | awk '/^ring/ { print $1, ($2 > 0) }')
+	grep -qx 'ring.0.dev_mem_full 1' <<<"$out" || { echo "$out"; return 1; }
+}
+
 # VMA_TX_WRE: a queue of two blocks for each, so that twice as many sends of one block
 # are under way at most.
 depth_of_the_queue() {
@@ -72,8 +116,8 @@ depth_of_the_queue() {
 		grep -q 'queues: .* 4096 to send' "$work/a.log"
 }
 
-# ask_with LEN CNT VARIABLE=VALUE...: a program on the card asks an echo of the kernel's.
-ask_with() {
+# ask_by LEN CNT VARIABLE=VALUE...: a program asks an echo of the kernel's.
+ask_by() {
 	local len=$1 cnt=$2
 	shift 2
 	[ -n "$server" ] || {
@@ -85,7 +129,12 @@ ask_with() {
 	rm -f "$work/a.log"
 	(in_ns $a a.log env SOFTCX_STATS=1 "$@" timeout 60 $program ask \
 		10.78.0.2 7000 "$cnt" "$len") >"$work/counts" 2>&1
-	grep -qx "right $cnt" "$work/counts" && [ "$(counts rx_delivered)" -ge "$cnt" ] ||
+	grep -qx "right $cnt" "$work/counts" || { cat "$work/counts"; return 1; }
+}
+
+# ask_with LEN CNT VARIABLE=VALUE...: whose answers come by the card.
+ask_with() {
+	ask_by "$@" && [ "$(counts rx_delivered)" -ge "$2" ] ||
 		{ cat "$work/counts"; return 1; }
 }
 

@@ -117,6 +117,13 @@ static void print_ring(struct report *report, size_t i)
 	label(report, "Kicks:");
 	fprintf(report->out, "%" N "%s\n", report_rate(report, c.kicks),
 		per(report));
+	label(report, "Dev Mem Alloc:");
+	fprintf(report->out, "%u\n", ring->dev_mem);
+	label(report, "Dev Mem Stats:");
+	fprintf(report->out, "%" N " / %" N " / %" N " [kilobytes/packets/oob]%s\n",
+		report_rate(report, c.dev_mem_bytes) / 1024,
+		report_rate(report, c.dev_mem_pkts),
+		report_rate(report, c.dev_mem_full), per(report));
 }
 
 static void print_rings(struct report *report)

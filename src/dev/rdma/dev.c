@@ -424,6 +424,7 @@ static int ask_device(struct rdma_dev *own, struct dev_verdict *why)
 	own->max_cqe = (uint32_t)attr.orig_attr.max_cqe;
 	own->has_csum = attr.orig_attr.device_cap_flags & IBV_DEVICE_RAW_IP_CSUM;
 	own->tso_max = tso_max_of(own, &attr);
+	own->dev_mem_max = attr.max_dm_size;
 	stamps_open(&own->stamps, own->ctx, &attr, own->params->stamps,
 		    own->dev.name);
 	return 0;

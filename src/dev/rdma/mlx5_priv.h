@@ -5,6 +5,7 @@
 #define DEV_RDMA_MLX5_PRIV_H
 
 #include "dev/rdma/cqe.h"
+#include "dev/rdma/dev_mem.h"
 #include "dev/rdma/mmio.h"
 #include "dev/rdma/rdma_priv.h"
 
@@ -28,9 +29,12 @@ struct mlx5_cq {
 	uint32_t number;
 };
 
-/* A packet that the card reads from. Its entry ends before the block `end`. */
+/* What an entry refers to until it is complete; it ends before the block `end`. */
 struct mlx5_sent {
+	/* the packet that the card reads from; NULL: it reads from its own memory */
 	struct pkt *pkt;
+	/* what was taken of that */
+	uint32_t mem_taken;
 	uint16_t end;
 };
 
@@ -81,8 +85,11 @@ struct mlx5_ring {
 	struct mlx5_sent *sent;
 	uint32_t sent_head;
 	uint32_t sent_tail;
-	/* frames with the card beside the first one of each packet */
-	uint32_t sent_further;
+	/* the frames of those packets */
+	uint32_t sent_frames;
+	struct dev_mem mem;
+	/* taken since a send has asked for a completion because of it */
+	uint32_t mem_unasked;
 
 	/* The doorbell belongs to who holds the stack's lock while nobody kicks, and
 	 * else to who kicks. */

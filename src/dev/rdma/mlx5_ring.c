@@ -311,8 +311,7 @@ static uint32_t mlx5_device_cnt(const struct ring *ring)
 	const struct mlx5_ring *own =
 		CONTAINER_OF(ring, const struct mlx5_ring, base.ring);
 
-	return own->rq_pi - own->rq_ci + own->sent_head - own->sent_tail +
-	       own->sent_further;
+	return own->rq_pi - own->rq_ci + own->sent_frames;
 }
 
 /* -- life -------------------------------------------------------------------------- */
@@ -331,6 +330,7 @@ static void mlx5_close(struct ring *ring)
 	/* after this the card reads and writes nothing */
 	rdma_queues_close(&own->base.queues);
 	mlx5_tx_end(own);
+	dev_mem_close(&own->mem, own->base.dev);
 	for (; own->rq_ci != own->rq_pi; own->rq_ci++)
 		pkt_put(own->rq_pkts[own->rq_ci & own->rq_mask]);
 	free_memory(own);

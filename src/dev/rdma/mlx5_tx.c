@@ -3,7 +3,8 @@
  * Sending on ConnectX. A short frame is written to where it is sent from:
  * ring.tx_frame is the inline part of the next entry. A longer one is gathered from
  * its packet, behind a header that is inline. A send that is alone rings the doorbell
- * at once, several under one lock ring it once, by the kick. What the card is to cut into
+ * at once, several under one lock ring it once, by the kick. A card with memory of its own
+ * may gather from that (dev_mem.h). What the card is to cut into
  * segments lies in ordinary memory, which the card does not know: it is copied to frames,
  * from which one entry gathers it.
  */
@@ -49,12 +50,12 @@ static inline bool sq_has_room(const struct mlx5_ring *own, uint32_t blocks)
 	return sq_used(own) + blocks <= own->sq_blocks;
 }
 
-/* How many frames it has beside the first. */
-static inline uint32_t further_parts(const struct pkt *pkt)
+/* How many frames it has. */
+static inline uint32_t parts_of(const struct pkt *pkt)
 {
 	uint32_t cnt = 0;
 
-	while (UNLIKELY((pkt = pkt->next_part)))
+	for (; pkt; pkt = pkt->next_part)
 		cnt++;
 	return cnt;
 }
@@ -66,8 +67,11 @@ static void give_back_sent(struct mlx5_ring *own)
 
 		if ((int16_t)(own->sq_ci - sent->end) < 0)
 			return;
-		own->sent_further -= further_parts(sent->pkt);
-		pkt_put_quick(sent->pkt);
+		dev_mem_give(&own->mem, sent->mem_taken);
+		if (LIKELY(sent->pkt)) {
+			own->sent_frames -= parts_of(sent->pkt);
+			pkt_put_quick(sent->pkt);
+		}
 		own->sent_tail++;
 	}
 }
@@ -300,22 +304,33 @@ static bool is_gatherable(const struct mlx5_ring *own, const struct ring_tx *tx)
 	return true;
 }
 
+/* Begins the entry of a frame that is gathered, with what is inline: the header, and the
+ * first *skip_out bytes of the payload, where cards look at more. Returns the number of
+ * segments. */
+static unsigned begin_gather(const struct ring_tx *tx, const struct wqe_head *head,
+			     uint8_t *entry, uint32_t *skip_out)
+{
+	uint8_t bytes[HEADER_MAX];
+	uint32_t len = tx->header_len;
+
+	*skip_out = 0;
+	memcpy(bytes, tx->header, len);
+	if (len < WQE_INLINE_MIN) {
+		*skip_out = WQE_INLINE_MIN - len;
+		memcpy(bytes + len, tx->payload->data, *skip_out);
+		len = WQE_INLINE_MIN;
+	}
+	return wqe_begin_gather(entry, head, bytes, len);
+}
+
 /* Builds the entry of a frame that is gathered. The payload stays the caller's.
  * Returns the number of segments. */
 static unsigned build_gather(struct mlx5_ring *own, const struct ring_tx *tx,
 			     const struct wqe_head *head, uint8_t *entry)
 {
-	uint8_t bytes[HEADER_MAX];
-	uint32_t len = tx->header_len, skip = 0;
-	unsigned segments;
+	uint32_t skip;
+	unsigned segments = begin_gather(tx, head, entry, &skip);
 
-	memcpy(bytes, tx->header, len);
-	if (len < WQE_INLINE_MIN) {
-		skip = WQE_INLINE_MIN - len;
-		memcpy(bytes + len, tx->payload->data, skip);
-		len = WQE_INLINE_MIN;
-	}
-	segments = wqe_begin_gather(entry, head, bytes, len);
 	for (const struct pkt *part = tx->payload; part;
 	     part = part->next_part, skip = 0)
 		if (part->len > skip)
@@ -327,18 +342,19 @@ static unsigned build_gather(struct mlx5_ring *own, const struct ring_tx *tx,
 	return segments;
 }
 
-/* Puts the entry of a frame that is gathered, with its packet, which is taken. The entry's
- * head is that of the queue's next. */
+/* Puts the entry of a frame that is gathered: of its packet, which is taken, or, without
+ * one, of the card's memory, `mem_taken` of it. The entry's head is that of the queue's
+ * next. */
 static void put_gathered(struct mlx5_ring *own, const uint8_t *entry,
-			 unsigned blocks, struct pkt *pkt)
+			 unsigned blocks, struct pkt *pkt, uint32_t mem_taken)
 {
 	uint16_t index = own->sq_pi;
 
 	put_entry(own, entry, blocks);
 	own->sq_pi = (uint16_t)(own->sq_pi + blocks);
 	own->sent[own->sent_head++ & own->sq_mask] =
-		(struct mlx5_sent){ pkt, own->sq_pi };
-	own->sent_further += further_parts(pkt);
+		(struct mlx5_sent){ pkt, mem_taken, own->sq_pi };
+	own->sent_frames += parts_of(pkt);
 	leave_to_kick(own, index);
 	next_tx_frame(own);
 }
@@ -357,7 +373,61 @@ static void send_gathered(struct mlx5_ring *own, const struct ring_tx *tx,
 	head.is_signaled = is_signaled(own) || tx->payload->refs > 1;
 	wqe_put_ctrl(entry, &head, MLX5_OPCODE_SEND, segments);
 	count_sent(own, tx->header_len + pkt_total_len(tx->payload));
-	put_gathered(own, entry, wqe_blocks(segments), tx->payload);
+	put_gathered(own, entry, wqe_blocks(segments), tx->payload, 0);
+}
+
+/* Memory of the card for so many bytes; 0: there is none. It is little, so the send that
+ * follows asks for a completion when a quarter has been taken, or no more is left. */
+static uint32_t take_mem(struct mlx5_ring *own, uint32_t len, uint32_t *at_out)
+{
+	uint32_t taken = dev_mem_take(&own->mem, len, at_out);
+
+	if (!taken) {
+		reap_sent(own);
+		taken = dev_mem_take(&own->mem, len, at_out);
+	}
+	own->mem_unasked += taken;
+	if (own->mem_unasked > (taken ? own->mem.size / 4 : 0)) {
+		own->mem_unasked = 0;
+		own->to_signal = 1;
+	}
+	return taken;
+}
+
+/* Sends a frame whose payload the card gathers from its own memory; there is room for the
+ * entry. Takes the payload. False: it is too long, or the memory is in use; nothing has been
+ * done. */
+static bool send_from_mem(struct mlx5_ring *own, const struct ring_tx *tx,
+			  uint8_t csum)
+{
+	uint8_t entry[GATHER_BLOCKS * WQE_BLOCK] CACHE_ALIGNED = { 0 };
+	struct wqe_head head = {
+		.qpn = own->qpn, .index = own->sq_pi, .csum = csum,
+	};
+	struct stats_ring_counters *counts = own->base.ring.counts;
+	uint32_t skip, at, len = pkt_total_len(tx->payload), taken;
+	unsigned segments;
+
+	if (tx->header_len + tx->payload->len < WQE_INLINE_MIN)
+		return false;
+	segments = begin_gather(tx, &head, entry, &skip);
+	len -= skip;
+	taken = take_mem(own, len, &at);
+	if (!taken) {
+		counts->dev_mem_full++;
+		return false;
+	}
+	dev_mem_write(&own->mem, at, tx->payload, skip);
+	segments = wqe_add_data(entry, segments, (const void *)(uintptr_t)at, len,
+				own->mem.lkey);
+	head.is_signaled = is_signaled(own);
+	wqe_put_ctrl(entry, &head, MLX5_OPCODE_SEND, segments);
+	counts->dev_mem_pkts++;
+	counts->dev_mem_bytes += len;
+	count_sent(own, tx->header_len + skip + len);
+	pkt_put(tx->payload);
+	put_gathered(own, entry, wqe_blocks(segments), NULL, taken);
+	return true;
 }
 
 /* A frame in place that is longer than the user wants to have inline. Without a
@@ -373,7 +443,8 @@ static COLD void commit_gathered(struct mlx5_ring *own, size_t len)
 	    len >= WQE_INLINE_MIN) {
 		memcpy(pkt_append(tx.payload, (uint32_t)len), ring->tx_frame,
 		       len);
-		send_gathered(own, &tx, own->csum);
+		if (!own->mem.size || !send_from_mem(own, &tx, own->csum))
+			send_gathered(own, &tx, own->csum);
 		return;
 	}
 	pkt_put(tx.payload);
@@ -450,7 +521,7 @@ static int send_run(struct mlx5_ring *own, const struct ring_tx *tx)
 	head.is_signaled = true;
 	wqe_put_ctrl(entry, &head, MLX5_OPCODE_TSO, segments);
 	ring_count_run(&own->base.ring, tx);
-	put_gathered(own, entry, wqe_blocks(segments), copy);
+	put_gathered(own, entry, wqe_blocks(segments), copy, 0);
 	return 0;
 }
 
@@ -483,6 +554,8 @@ int mlx5_tx(struct ring *ring, const struct ring_tx *given)
 		send_copied(own, &tx, len, csum);
 		return 0;
 	}
+	if (own->mem.size && send_from_mem(own, &tx, csum))
+		return 0;
 	if (!is_gatherable(own, &tx)) {
 		struct ring_tx bare = { .payload = tx.payload };
 		struct pkt *copy = ring_tx_copy(ring, &bare);
@@ -561,6 +634,8 @@ void mlx5_tx_start(struct mlx5_ring *own)
 				    0;
 	own->base.ring.fills_csum = dev->has_csum;
 	own->inline_max = MIN(dev->params->inline_max, (uint32_t)WQE_INLINE_MAX);
+	dev_mem_open(&own->mem, own->base.dev, own->bf_blocks > 0);
+	own->base.ring.dev_mem = own->mem.size;
 	find_tx_frame(own);
 }
 

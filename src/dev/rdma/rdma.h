@@ -46,6 +46,8 @@ struct rdma_params {
 	uint32_t tx_batch;
 	/* Frames up to this length are copied into the queue. */
 	uint32_t inline_max;
+	/* Bytes of the card's memory for each ring, from which longer ones are sent. */
+	uint32_t dev_mem;
 	/* What TCP sends at once is cut into segments by cards that can. */
 	bool has_tso;
 	/* Entries are written into the card's registers where it has them. */

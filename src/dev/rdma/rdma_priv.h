@@ -77,6 +77,8 @@ struct rdma_dev {
 	bool has_csum;
 	/* how many bytes of TCP it cuts into segments; 0: it does not, or shall not */
 	uint32_t tso_max;
+	/* bytes of memory that the card has for all who ask */
+	uint64_t dev_mem_max;
 	struct stamps stamps;
 	/* By the region's id. A region's key is there before the region gives any
 	 * frame. */

@@ -63,11 +63,15 @@ unit_programs += %D%/rdma/verbs_ring
 endif
 if HAVE_MLX5
 unit_programs += %D%/rdma/cqe %D%/rdma/wqe %D%/rdma/mlx5_ring %D%/rdma/stamps
+unit_programs += %D%/rdma/dev_mem
+%C%_rdma_dev_mem_CPPFLAGS = $(AM_CPPFLAGS) $(MLX5_CFLAGS) -DRDMA_HAS_MLX5
+%C%_rdma_dev_mem_LDADD = src/base/libbase-debug.la tests/support/libtest.la
 %C%_rdma_stamps_SOURCES = %D%/rdma/stamps.c src/dev/rdma/stamps.c \
 	src/dev/rdma/card_clock.c
 %C%_rdma_stamps_CPPFLAGS = $(AM_CPPFLAGS) $(MLX5_CFLAGS) -DRDMA_HAS_MLX5
 %C%_rdma_stamps_LDADD = src/base/libbase-debug.la tests/support/libtest.la
 %C%_rdma_mlx5_ring_SOURCES = %D%/rdma/mlx5_ring.c %D%/run.h src/dev/rdma/mlx5_tx.c \
+	src/dev/rdma/dev_mem.c \
 	src/dev/rdma/followed.c src/dev/ring_fill.c src/dev/ring_tx.c
 %C%_rdma_mlx5_ring_CPPFLAGS = $(AM_CPPFLAGS) $(MLX5_CFLAGS)
 %C%_rdma_mlx5_ring_LDADD = src/pkt/libpkt-debug.la src/stats/libstats-debug.la \

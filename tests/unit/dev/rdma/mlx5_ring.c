@@ -62,6 +62,12 @@ int mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t type)
 	return 0;
 }
 
+/* The memory of the card is the test's own (dev_mem.c tests the rest). */
+int ibv_dereg_mr(struct ibv_mr *mr UNUSED)
+{
+	return 0;
+}
+
 bool mlx5dv_is_supported(struct ibv_device *device UNUSED)
 {
 	return true;
@@ -534,7 +540,7 @@ TEST(run_is_one_entry)
 	entry_is_sent(0, 0, 1);
 	ring->ops->reap(ring);
 	CHECK_EQ(own->sent_head, own->sent_tail);
-	CHECK_EQ(own->sent_further, 0);
+	CHECK_EQ(own->sent_frames, 0);
 	CHECK_EQ(held_cnt(), 0);
 	run_end(&run);
 	tear_down();
@@ -606,4 +612,154 @@ TEST(ring_that_ends_with_runs)
 	CHECK_EQ(ring->ops->tx(ring, &run.tx), 0);
 	run_end(&run);
 	tear_down();
+}
+
+/* -- the card's memory --------------------------------------------------------------------- */
+
+enum { MEM = 1024, MEM_KEY = 0x4321, PAYLOAD = 300, MEM_HEADER = 42 };
+
+static _Alignas(64) uint8_t card_mem[MEM];
+
+/* A payload that is gathered, in two parts of memory that is none of the ring's. */
+static struct pkt *payload_of(struct pkt_pool *elsewhere, uint8_t first)
+{
+	struct pkt *pkt = pkt_alloc(elsewhere);
+	uint8_t *to = pkt_append(pkt, PAYLOAD - 7);
+
+	pkt->next_part = pkt_alloc(elsewhere);
+	for (unsigned i = 0; i < PAYLOAD - 7; i++)
+		to[i] = (uint8_t)(first + i);
+	to = pkt_append(pkt->next_part, 7);
+	for (unsigned i = 0; i < 7; i++)
+		to[i] = (uint8_t)(first + PAYLOAD - 7 + i);
+	return pkt;
+}
+
+static void send_payload(struct pkt_pool *elsewhere, uint8_t first)
+{
+	static const uint8_t header[MEM_HEADER] = { 1, 2, 3 };
+	struct ring_tx tx = {
+		.header = header, .header_len = MEM_HEADER,
+		.payload = payload_of(elsewhere, first),
+	};
+
+	CHECK_EQ(ring->ops->tx(ring, &tx), 0);
+}
+
+static void set_up_mem(struct pkt_pool *elsewhere)
+{
+	struct mlx5_ring *own;
+
+	set_up();
+	own = mlx5_ring_of(ring);
+	own->mem.at = card_mem;
+	own->mem.size = MEM;
+	own->mem.lkey = MEM_KEY;
+	pkt_pool_init(elsewhere, 0);
+	CHECK_EQ(pkt_pool_grow(elsewhere, 16, 2048), 0);
+}
+
+static void tear_down_mem(struct pkt_pool *elsewhere)
+{
+	mlx5_ring_of(ring)->mem.size = 0;
+	tear_down();
+	CHECK_EQ(pkt_pool_destroy(elsewhere), 0);
+}
+
+/* The one pointer of the entry: to a place in the card's memory, by its key, or to a frame
+ * in the host's. */
+static const uint8_t *data_of(uint16_t block, uint32_t *key_out)
+{
+	enum { DATA_AT = (WQE_FRAME_AT + MEM_HEADER + 15) / 16 };
+	uint8_t entry[4 * WQE_BLOCK];
+	const uint8_t *seg = entry + (size_t)DATA_AT * WQE_SEGMENT;
+
+	read_entry(block, entry, sizeof(entry));
+	CHECK_EQ(entry[3], MLX5_OPCODE_SEND);
+	CHECK_EQ(wqe_segments(entry), DATA_AT + 1);
+	CHECK_EQ(be32_at(seg), PAYLOAD);
+	*key_out = be32_at(seg + 4);
+	return *key_out == MEM_KEY ? card_mem + (uintptr_t)pointer_at(seg + 8) :
+				     pointer_at(seg + 8);
+}
+
+static void check_sent(uint16_t block, uint8_t first, uint32_t key)
+{
+	uint32_t found;
+	const uint8_t *data = data_of(block, &found);
+
+	CHECK_EQ(found, key);
+	for (unsigned i = 0; i < PAYLOAD; i++)
+		CHECK_EQ(data[i], (uint8_t)(first + i));
+}
+
+/* Three payloads fit; the fourth is sent from a frame, until the first has left. None of
+ * their packets stays with the ring, and each asks for a completion, since it takes more
+ * than a quarter of what there is. */
+TEST(card_gathers_from_its_own_memory)
+{
+	struct pkt_pool elsewhere;
+	struct mlx5_ring *own;
+	uint16_t blocks[5];
+
+	set_up_mem(&elsewhere);
+	own = mlx5_ring_of(ring);
+	dev.lkeys[0] = 0x1234;
+	for (uint8_t i = 0; i < 4; i++) {
+		blocks[i] = own->sq_pi;
+		send_payload(&elsewhere, i * 10);
+		CHECK_EQ(elsewhere.free_cnt, elsewhere.total_cnt);
+		check_sent(blocks[i], i * 10, i < 3 ? MEM_KEY : 0x1234);
+		CHECK_EQ(is_signaled_at(blocks[i]), i < 3);
+		CHECK_EQ(own->sent_frames, i == 3);
+		CHECK_EQ(held_cnt(), 0);
+	}
+	CHECK_EQ(ring->counts->dev_mem_pkts, 3);
+	CHECK_EQ(ring->counts->dev_mem_bytes, 3 * PAYLOAD);
+	CHECK_EQ(ring->counts->dev_mem_full, 1);
+	CHECK_EQ(ring->counts->tx_pkts, 4);
+	CHECK_EQ(ring->counts->tx_bytes, 4 * (MEM_HEADER + PAYLOAD));
+	entry_is_sent(0, blocks[0], 1);
+	blocks[4] = own->sq_pi;
+	send_payload(&elsewhere, 40);
+	check_sent(blocks[4], 40, MEM_KEY);
+	/* what the others refer to is as it was */
+	check_sent(blocks[1], 10, MEM_KEY);
+	check_sent(blocks[2], 20, MEM_KEY);
+	tear_down_mem(&elsewhere);
+}
+
+/* Somebody else has the packet as well, as TCP until it is acknowledged: he need not wait
+ * for the card. */
+TEST(bytes_on_the_card_are_nobodys_packet)
+{
+	struct pkt_pool elsewhere;
+	struct ring_tx tx = { .header = (const uint8_t *)"header of its own ...",
+			      .header_len = 20 };
+
+	set_up_mem(&elsewhere);
+	tx.payload = payload_of(&elsewhere, 5);
+	pkt_get(tx.payload);
+	CHECK_EQ(ring->ops->tx(ring, &tx), 0);
+	CHECK_EQ(tx.payload->refs, 1);
+	pkt_put(tx.payload);
+	tear_down_mem(&elsewhere);
+}
+
+/* A frame in place that is not to be inline goes the same way, but for what cards look at. */
+TEST(frame_in_place_lies_on_the_card)
+{
+	struct pkt_pool elsewhere;
+
+	params.inline_max = 40;
+	set_up_mem(&elsewhere);
+	memset(ring->tx_frame, 0x5a, LEN);
+	ring->ops->tx_commit(ring, LEN);
+	CHECK_EQ(ring->counts->dev_mem_pkts, 1);
+	CHECK_EQ(ring->counts->dev_mem_bytes, LEN - WQE_INLINE_MIN);
+	CHECK_EQ(ring->counts->tx_bytes, LEN);
+	CHECK_EQ(card_mem[LEN - WQE_INLINE_MIN - 1], 0x5a);
+	CHECK_EQ(held_cnt(), 0);
+	tear_down_mem(&elsewhere);
+	params.inline_max = 256;
 }
