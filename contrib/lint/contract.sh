@@ -67,6 +67,10 @@ script_cases() {
 		sed -n '/^cases="/,/"$/p' "${1%_*}_card.sh" |
 			sed 's/^cases=//' | grep -oE '\w+'
 		;;
+	*/system/udp_pace_mlx5 | */system/udp_pace_verbs)
+		sed -n '/^cases="/,/"$/p' tests/system/udp_pace_card.sh |
+			sed 's/^cases=//' | grep -oE '\w+'
+		;;
 	*/system/tcp_faults_mlx5 | */system/tcp_faults_verbs)
 		sed -n "/^carriers='/,/^'/s/^\(\w\+\) .*/\1/p" tests/system/tcp_faults.sh
 		grep -oP '^\s*tap_ok \K\w+|\|\| tap_ok \K\w+' tests/system/tcp_faults.sh

@@ -34,6 +34,16 @@
 struct dev;
 struct ring;
 
+/* How fast a ring sends. */
+struct ring_pace {
+	/* in thousands of bits a second */
+	uint32_t kbps;
+	/* how many bytes may leave at once, and how long frames mostly are; 0: as the
+	 * device chooses */
+	uint32_t burst;
+	uint16_t frame_len;
+};
+
 /* What a device can do. Callers ask this, and never conclude it from the kind of
  * device. */
 struct dev_caps {
@@ -58,6 +68,10 @@ struct dev_caps {
 	/* The most bytes of TCP that it cuts into segments (ring_tx.segment_len); 0: it
 	 * cuts none. */
 	uint32_t tso_max;
+	/* The least and the highest kbps at which it can make a ring of its own for a
+	 * sender; both 0: it cannot. */
+	uint32_t pace_min;
+	uint32_t pace_max;
 };
 
 enum flow_verdict {
@@ -127,6 +141,16 @@ struct dev_ops {
 	 */
 	int (*ring_create)(struct dev *dev, struct pkt_pool *pool,
 			   struct ring **ring_out) MUST_CHECK;
+
+	/*
+	 * Makes a ring that only sends, by a queue of its own and not faster than that:
+	 * no frame comes to it, it has no fds, and it follows no frames. Otherwise as
+	 * ring_create. The pace is within the caps. -EOPNOTSUPP: the device has no such
+	 * rings, or refuses this one's burst; an error of its own: it can have no more.
+	 */
+	int (*paced_ring_create)(struct dev *dev, const struct ring_pace *pace,
+				 struct pkt_pool *pool, struct ring **ring_out)
+		MUST_CHECK;
 
 	/*
 	 * The rule holds from now on. Frames for the ring carry the tag as their
@@ -344,6 +368,11 @@ struct ring_ops {
 	 * yet, or on their way out. */
 	uint32_t (*device_cnt)(const struct ring *ring);
 
+	/* Under the control mutex, and without the stack's lock: a ring that was made by
+	 * paced_ring_create goes at another pace, which is within the caps. What it has
+	 * not sent yet does, too. -EOPNOTSUPP and the like: it goes on as before. */
+	int (*set_pace)(struct ring *ring, const struct ring_pace *pace) MUST_CHECK;
+
 	/* The device has more frames than when the ring was made, so it may post
 	 * more, which rx_post_max says from then on. */
 	void (*rx_grow)(struct ring *ring);
@@ -390,6 +419,8 @@ struct ring {
 	/* Its fds stay readable until they are acknowledged, as those of
 	 * completion queues; fixed. */
 	bool needs_ack;
+	/* It only sends, at a pace (paced_ring_create); fixed. */
+	bool is_paced;
 	/* Bytes of the device's own memory that it sends from; fixed. */
 	uint32_t dev_mem;
 	/* The device says when a frame has left (tx_follow); fixed. */
@@ -420,6 +451,15 @@ static inline void ring_set_busy(struct ring *ring)
 
 	ring->rx_word = &busy;
 	ring->rx_quiet = 0;
+}
+
+/* Makes the word one that is always quiet. */
+static inline void ring_set_silent(struct ring *ring)
+{
+	static const _Atomic uint32_t silent = 1;
+
+	ring->rx_word = &silent;
+	ring->rx_quiet = 1;
 }
 
 static inline bool ring_is_quiet(const struct ring *ring)

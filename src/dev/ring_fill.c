@@ -59,6 +59,11 @@ static uint32_t has_no_frames(const struct ring *ring UNUSED)
 	return 0;
 }
 
+static int keeps_pace(struct ring *ring UNUSED, const struct ring_pace *pace UNUSED)
+{
+	return -EOPNOTSUPP;
+}
+
 void ring_ops_fill(struct ring_ops *ops)
 {
 	if (!ops->rx_peek)
@@ -83,6 +88,8 @@ void ring_ops_fill(struct ring_ops *ops)
 		ops->arm = arm_nothing;
 	if (!ops->acknowledge)
 		ops->acknowledge = nothing;
+	if (!ops->set_pace)
+		ops->set_pace = keeps_pace;
 	if (!ops->rx_grow)
 		ops->rx_grow = nothing;
 	if (!ops->device_cnt)
@@ -105,8 +112,18 @@ static int no_more_regions(struct dev *dev UNUSED, uint32_t frame_cnt UNUSED)
 	return -EOPNOTSUPP;
 }
 
+static int no_paced_rings(struct dev *dev UNUSED,
+			  const struct ring_pace *pace UNUSED,
+			  struct pkt_pool *pool UNUSED,
+			  struct ring **ring_out UNUSED)
+{
+	return -EOPNOTSUPP;
+}
+
 void dev_ops_fill(struct dev_ops *ops)
 {
+	if (!ops->paced_ring_create)
+		ops->paced_ring_create = no_paced_rings;
 	if (!ops->give_back)
 		ops->give_back = give_to_interface;
 	if (!ops->check)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "net/netif.h"
+#include "net/paced.h"
 
 /* IP_PACKET_MAX is the largest number that fits the length field of the IP header. */
 enum { TTL_DEFAULT = 64, IP_PACKET_MAX = 65535 };
@@ -99,6 +100,8 @@ static enum reason resolve_local(struct dst *dst, struct net *net,
 	struct netif *local = netif_get_local(net);
 	struct ring *ring;
 
+	if (dst->query.paced)
+		return REASON_PACE;
 	/* without ports it is the way of several connections, whose ends are ours */
 	if (!netif_is_driven(local) ||
 	    (key.local_port &&
@@ -164,7 +167,10 @@ static enum reason resolve_remote(struct dst *dst, struct net *net,
 	mac = neighbour_mac(dst, net, path);
 	if (!mac)
 		return REASON_NO_NEIGHBOUR;
-	if (netif_ring(netif, dst->query.stack, &ring) != 0)
+	if (dst->query.paced && paced_ring(dst->query.paced, netif,
+					   dst->query.stack, &ring) != 0)
+		return REASON_PACE;
+	if (!dst->query.paced && netif_ring(netif, dst->query.stack, &ring) != 0)
 		return REASON_MEMORY;
 	build_header(dst, netif->dev, mac, path);
 	if (netif->dev->vlan_id)

@@ -11,6 +11,8 @@
 #include "net/net.h"
 #include "pkt/wire.h"
 
+struct paced;
+
 struct WIRE_PACKED dst_header {
 	struct wire_eth eth;
 	struct wire_ipv4 ip;
@@ -44,6 +46,10 @@ struct dst_query {
 	uint8_t proto; /* the number of the protocol in IP */
 	/* the stack whose ring sends the packets */
 	struct stack *stack;
+	/* The socket's rings for what is sent at a pace; NULL: it has none. And how often that
+	 * has changed, which tells answers of different times apart. */
+	struct paced *paced;
+	uint32_t pace_gen;
 	int ifindex; /* 0: any */
 	uint32_t mark;
 	uint32_t uid;
@@ -90,6 +96,7 @@ static inline bool dst_query_eq(const struct dst_query *a,
 				const struct dst_query *b)
 {
 	return a->remote_port == b->remote_port && a->proto == b->proto &&
+	       a->pace_gen == b->pace_gen &&
 	       ip_addr_eq(&a->remote, &b->remote) &&
 	       ip_addr_eq(&a->local, &b->local) &&
 	       a->local_port == b->local_port && a->ifindex == b->ifindex &&

@@ -1,8 +1,9 @@
 net_sources = $(dev_headers) %D%/demux.h %D%/demux.c %D%/dst.h %D%/dst.c \
 	%D%/dst_lookup.h %D%/dst_lookup.c %D%/endpoint.h %D%/flow.h %D%/flow.c \
 	%D%/give_back.h %D%/give_back.c %D%/net.h %D%/net.c \
-	%D%/netif.h %D%/netif.c %D%/path_news.h %D%/path_news.c \
-	%D%/rpf.h %D%/rpf.c %D%/strays.h %D%/strays.c %D%/spill.h %D%/spill.c %D%/stack.h %D%/stack.c \
+	%D%/netif.h %D%/netif.c %D%/paced.h %D%/paced.c %D%/path_news.h %D%/path_news.c \
+	%D%/rpf.h %D%/rpf.c %D%/spill.h %D%/spill.c %D%/stack.h %D%/stack.c \
+	%D%/strays.h %D%/strays.c \
 	%D%/stack_engine.c %D%/stack_lock.h %D%/stack_lock.c %D%/stack_unlock.c %D%/wait.h %D%/wait.c
 
 noinst_LTLIBRARIES += %D%/libnet.la %D%/libnet-debug.la

@@ -15,6 +15,7 @@
 #include "net/dst_lookup.h"
 #include "net/flow.h"
 #include "net/netif.h"
+#include "net/paced.h"
 #include "net/path_news.h"
 #include "net/rpf.h"
 #include "net/strays.h"
@@ -861,6 +862,8 @@ static void check_netifs(struct net *net) REQUIRES(net->control)
 	LIST_FOR_EACH(netif, &net->netifs, link) {
 		bool was_driven = netif_is_driven(netif);
 		bool is_over = netif_check(net, netif);
+
+		paced_check(netif);
 
 		/* destinations end first */
 		if (was_driven && netif->is_failing)

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "net/paced.h"
 #include "pkt/wire.h"
 #include "stats/stats_publish.h"
 
@@ -126,6 +127,7 @@ static struct netif *add(struct net *net, int ifindex, const char *name)
 		return NULL;
 	netif->ifindex = ifindex;
 	snprintf(netif->name, sizeof(netif->name), "%s", name);
+	list_init(&netif->paced);
 	list_push_back(&net->netifs, &netif->link);
 	return netif;
 }
@@ -323,6 +325,8 @@ void netif_close(struct net *net, struct netif *netif)
 {
 	if (!netif->dev)
 		return;
+	paced_end_all(netif);
+	netif->paced_refusals = 0;
 	for (unsigned i = 0; i < net_stack_cnt(net); i++) {
 		if (netif->rings[i])
 			stack_remove_ring(net->stacks[i], netif->rings[i]);

@@ -16,6 +16,9 @@ struct netif {
 	struct dev *dev;
 	/* the ring of each stack that uses it, by the stack's index */
 	struct ring *rings[NET_STACKS_MAX];
+	/* rings of single sockets (paced.h), and what was said of those that it refused */
+	struct list paced;
+	uint8_t paced_refusals;
 	/* it is a device inside this machine */
 	bool is_local;
 	/* of a VLAN that is driven: the interface below; else 0 */

@@ -102,7 +102,7 @@ static void find_only(struct stack *stack) REQUIRES(stack->lock)
 
 	stack->only = NULL;
 	for (unsigned i = 0; i < stack->ring_cnt; i++) {
-		if (!stack->rings[i])
+		if (!stack->rings[i] || stack->rings[i]->is_paced)
 			continue;
 		if (cnt++ == 0)
 			stack->only = stack->rings[i];
@@ -134,7 +134,8 @@ static void watch_ring(struct stack *stack, struct ring *ring, int op)
 static void count_in_region(struct ring *ring)
 {
 	ring->stats = stats_ring_open(ring->dev->name, ring->dev->ops->name,
-				      ring->dev->mode);
+				      ring->is_paced ? "a paced socket's" :
+						       ring->dev->mode);
 	if (!ring->stats)
 		return;
 	ring->stats->dev_mem = ring->dev_mem;
@@ -206,8 +207,10 @@ void stack_destroy(struct stack *stack)
 
 /* -- rings ------------------------------------------------------------------ */
 
-int stack_add_ring(struct stack *stack, struct dev *dev,
-		   const struct demux_from *from, struct ring **ring_out)
+/* `from`: where its frames come from; or its pace, and it only sends. */
+static int add_ring(struct stack *stack, struct dev *dev,
+		    const struct demux_from *from, const struct ring_pace *pace,
+		    struct ring **ring_out)
 {
 	/* Rings are added and removed under the control mutex alone, so the slot
 	 * stays free although we do not hold the lock. */
@@ -221,7 +224,8 @@ int stack_add_ring(struct stack *stack, struct dev *dev,
 	pool = make_pool();
 	if (!pool)
 		return -ENOMEM;
-	err = dev->ops->ring_create(dev, &pool->pool, &ring);
+	err = pace ? dev->ops->paced_ring_create(dev, pace, &pool->pool, &ring) :
+		     dev->ops->ring_create(dev, &pool->pool, &ring);
 	if (err) {
 		region_set_give(&dev->regions, &pool->pool, UINT32_MAX);
 		free(pool);
@@ -244,6 +248,20 @@ int stack_add_ring(struct stack *stack, struct dev *dev,
 	stack_unlock(stack);
 	*ring_out = ring;
 	return 0;
+}
+
+int stack_add_ring(struct stack *stack, struct dev *dev,
+		   const struct demux_from *from, struct ring **ring_out)
+{
+	return add_ring(stack, dev, from, NULL, ring_out);
+}
+
+int stack_add_paced_ring(struct stack *stack, struct dev *dev,
+			 const struct ring_pace *pace, struct ring **ring_out)
+{
+	static const struct demux_from nowhere;
+
+	return add_ring(stack, dev, &nowhere, pace, ring_out);
 }
 
 int stack_add_region(struct stack *stack, struct ring *ring, uint32_t frame_cnt)

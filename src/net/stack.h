@@ -133,7 +133,7 @@ struct stack {
 	uint64_t drain_ns, drained_ns;
 	/* Each ring's wants_stamps is the same. */
 	bool wants_stamps;
-	/* the ring, if there is only one; else NULL */
+	/* the ring by which frames come, if there is only one; else NULL */
 	struct ring *only;
 	const struct demux_from *only_from;
 	/* It has READY_IN because of the frame at the head of `only`, which lies there
@@ -271,6 +271,11 @@ static inline void stack_kick(struct stack *stack, struct ring *ring)
  * place for another ring. */
 int stack_add_ring(struct stack *stack, struct dev *dev,
 		   const struct demux_from *from, struct ring **ring_out)
+	MUST_CHECK EXCLUDES(stack->lock);
+/* Makes a ring of the device that only sends, at this pace (dev_ops.paced_ring_create). In
+ * the same way. */
+int stack_add_paced_ring(struct stack *stack, struct dev *dev,
+			 const struct ring_pace *pace, struct ring **ring_out)
 	MUST_CHECK EXCLUDES(stack->lock);
 /* Registers another region with the ring's device. From then on all rings of the
  * device use it. Returns what the device says. Under the control mutex. */

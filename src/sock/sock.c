@@ -261,6 +261,7 @@ void sock_leave_config(struct sock *s, int fd, enum reason reason,
 	s->reason = reason;
 	sock_hold_tx(s, SOCK_TX_OVER);
 	sock_hold_rx(s, SOCK_RX_LEFT);
+	s->kind->left(s);
 }
 
 void sock_leave(struct fd_object *obj, int fd, enum reason reason,

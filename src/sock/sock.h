@@ -185,6 +185,8 @@ struct sock_kind {
 	void (*hand_back)(struct sock *s, int fd);
 	/* Called under the stack's lock: whether nothing is queued. */
 	bool (*is_empty)(const struct sock *s);
+	/* The kernel has it for good: what only its sends needed can go. */
+	void (*left)(struct sock *s);
 };
 
 struct sock {
@@ -224,6 +226,8 @@ struct sock {
 	bool has_left; /* for good */
 	/* it has asked for what only the kernel does, and the log said so */
 	bool has_exceeded;
+	/* what SO_MAX_PACING_RATE has said in VMA's form, as long as the twin has that rate */
+	struct ring_pace pace;
 	/* when it got its local name, by the monotonic clock */
 	uint64_t named_ns;
 

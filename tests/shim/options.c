@@ -149,6 +149,7 @@ static const struct wished_option {
 	{ INT(IPPROTO_IP, IP_PKTINFO, 1) },
 	{ INT(SOL_SOCKET, SO_RCVBUF, 1 << 16) },
 	{ INT(SOL_SOCKET, SO_REUSEADDR, 1) },
+	{ INT(SOL_SOCKET, SO_MAX_PACING_RATE, 1000000) },
 	/* switched off, as they are from the start */
 	{ INT(SOL_SOCKET, SO_RXQ_OVFL, 0) },
 	{ INT(SOL_SOCKET, SO_NO_CHECK, 0) },
@@ -169,7 +170,6 @@ static const struct wished_option {
 	{ "SO_TXTIME nowhere", SOL_SOCKET, SO_TXTIME, NULL, 8 },
 	/* only the kernel does them */
 	{ INT(SOL_SOCKET, SO_RXQ_OVFL, 1) },
-	{ INT(SOL_SOCKET, SO_MAX_PACING_RATE, 1000000) },
 	{ INT(SOL_SOCKET, SO_NO_CHECK, 1) },
 	{ INT(SOL_SOCKET, SO_PEEK_OFF, 0) },
 	{ INT(SOL_SOCKET, SO_TIMESTAMPNS_NEW, 1) },

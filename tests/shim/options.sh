@@ -118,6 +118,7 @@ each_option_lines() {
 		IP_PKTINFO
 		SO_RCVBUF
 		SO_REUSEADDR
+		SO_MAX_PACING_RATE
 		SO_RXQ_OVFL
 		SO_NO_CHECK
 		SO_PEEK_OFF
@@ -138,7 +139,6 @@ each_option_lines() {
 	END
 	option_lines "$by_kernel" ok <<-END
 		SO_RXQ_OVFL
-		SO_MAX_PACING_RATE
 		SO_NO_CHECK
 		SO_PEEK_OFF
 		SO_TIMESTAMPNS_NEW

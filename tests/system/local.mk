@@ -47,7 +47,7 @@ check_PROGRAMS += %D%/tcp_crowd %D%/tcp_flood %D%/tcp_peer %D%/bad_cable
 %C%_bad_cable_SOURCES = %D%/bad_cable.c
 %C%_bad_cable_LDADD = src/dev/fake/libimpair-debug.la src/base/libbase-debug.la
 system_scripts += %D%/udp_doors.sh %D%/udp_xdp.sh %D%/udp_programs.sh %D%/udp_hostile.sh \
-	%D%/udp_frames.sh %D%/udp_kill.sh %D%/udp_mirror.sh %D%/udp_rpf.sh %D%/udp_tx.sh \
+	%D%/udp_frames.sh %D%/udp_kill.sh %D%/udp_mirror.sh %D%/udp_pace_xdp.sh %D%/udp_rpf.sh %D%/udp_tx.sh \
 	%D%/udp_ways.sh %D%/ready_programs.sh %D%/ready_sequences.sh
 %D%/pass.bpf.o: %D%/pass.bpf.c
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(CLANG) -target bpf -O2 -g \
@@ -71,14 +71,16 @@ EXTRA_DIST += %D%/cable_lab.sh %D%/tcp_faults.sh %D%/tcp_lab.sh %D%/checksums.py
 if HAVE_VERBS
 if HAVE_MLX5
 system_scripts += %D%/udp_mirror_mlx5.sh %D%/udp_mirror_verbs.sh %D%/udp_mlx5.sh \
-	%D%/udp_verbs.sh %D%/vlan_mlx5.sh %D%/vlan_verbs.sh %D%/card_options.sh %D%/card_soak.sh %D%/card_stamps.sh
+	%D%/udp_pace_mlx5.sh %D%/udp_pace_verbs.sh %D%/vlan_mlx5.sh %D%/vlan_verbs.sh \
+	%D%/udp_verbs.sh %D%/card_options.sh %D%/card_soak.sh %D%/card_stamps.sh
 check_PROGRAMS += %D%/card_soak
 card_tcp_scripts = %D%/tcp_mlx5.sh %D%/tcp_verbs.sh %D%/tcp_mirror_mlx5.sh \
 	%D%/tcp_mirror_verbs.sh
 system_scripts += %D%/tcp_faults_mlx5.sh %D%/tcp_faults_verbs.sh %D%/tcp_tso.sh
 endif
 endif
-EXTRA_DIST += %D%/tcp_segments.py %D%/card_stamps.py %D%/vlan_card.sh %D%/vlan.py %D%/udp_card.sh %D%/udp_lab.sh %D%/udp_doors.py %D%/udp_xdp.py %D%/udp_programs.py \
+EXTRA_DIST += %D%/tcp_segments.py %D%/card_stamps.py %D%/vlan_card.sh %D%/vlan.py %D%/udp_card.sh %D%/udp_lab.sh \
+	%D%/udp_pace.sh %D%/udp_pace_card.sh %D%/udp_pace.py %D%/udp_doors.py %D%/udp_xdp.py %D%/udp_programs.py \
 	%D%/udp_hostile.py %D%/udp_frames.py %D%/udp_kill.py %D%/udp_rpf.py %D%/udp_tx.py \
 	%D%/udp_mirror.py %D%/udp_ways.py %D%/ready_loop.py %D%/ready_loop.js %D%/pass.bpf.c %D%/tag.bpf.c %D%/cgroup.bpf.c
 

@@ -214,6 +214,19 @@ static int renew_rules(struct rdma_dev *own)
 
 /* -- the device -------------------------------------------------------------------- */
 
+/* The queues become the ring's, or end. */
+static int make_ring(struct rdma_dev *own, struct rdma_queues *queues,
+		     struct pkt_pool *pool, struct ring **ring_out)
+{
+	int err = own->kind->ring_create(own, queues, pool, ring_out);
+
+	if (err)
+		rdma_queues_close(queues);
+	else if (own->dev.vlan_id)
+		rdma_ring_add_vlan(*ring_out);
+	return err;
+}
+
 static int rdma_ring_create(struct dev *dev, struct pkt_pool *pool,
 			    struct ring **ring_out)
 {
@@ -228,12 +241,17 @@ static int rdma_ring_create(struct dev *dev, struct pkt_pool *pool,
 		if (err)
 			return err;
 	}
-	err = own->kind->ring_create(own, &queues, pool, ring_out);
-	if (err)
-		rdma_queues_close(&queues);
-	else if (dev->vlan_id)
-		rdma_ring_add_vlan(*ring_out);
-	return err;
+	return make_ring(own, &queues, pool, ring_out);
+}
+
+static int rdma_paced_ring_create(struct dev *dev, const struct ring_pace *pace,
+				  struct pkt_pool *pool, struct ring **ring_out)
+{
+	struct rdma_dev *own = dev_of(dev);
+	struct rdma_queues queues;
+	int err = rdma_queues_open_paced(own, pace, &queues);
+
+	return err ? err : make_ring(own, &queues, pool, ring_out);
 }
 
 static int rdma_region_add(struct dev *dev, uint32_t frame_cnt)
@@ -322,6 +340,7 @@ static void rdma_close(struct dev *dev)
 
 static struct dev_ops ops = {
 	.ring_create = rdma_ring_create,
+	.paced_ring_create = rdma_paced_ring_create,
 	.flow_add = rdma_flow_add,
 	.flow_remove = rdma_flow_remove,
 	.region_add = rdma_region_add,
@@ -408,6 +427,16 @@ static uint32_t tso_max_of(const struct rdma_dev *own,
 	return MIN(caps->max_tso - RDMA_TSO_HEADER_MAX, (uint32_t)TSO_LEN_MAX);
 }
 
+static void ask_for_paces(struct dev_caps *caps, const struct ibv_device_attr_ex *attr)
+{
+	const struct ibv_packet_pacing_caps *paces = &attr->packet_pacing_caps;
+
+	if (!(paces->supported_qpts & 1u << IBV_QPT_RAW_PACKET))
+		return;
+	caps->pace_min = paces->qp_rate_limit_min;
+	caps->pace_max = paces->qp_rate_limit_max;
+}
+
 static int ask_device(struct rdma_dev *own, struct dev_verdict *why)
 {
 	struct ibv_device_attr_ex attr;
@@ -425,6 +454,7 @@ static int ask_device(struct rdma_dev *own, struct dev_verdict *why)
 	own->has_csum = attr.orig_attr.device_cap_flags & IBV_DEVICE_RAW_IP_CSUM;
 	own->tso_max = tso_max_of(own, &attr);
 	own->dev_mem_max = attr.max_dm_size;
+	ask_for_paces(&own->dev.caps, &attr);
 	stamps_open(&own->stamps, own->ctx, &attr, own->params->stamps,
 		    own->dev.name);
 	return 0;

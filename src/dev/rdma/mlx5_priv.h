@@ -87,9 +87,6 @@ struct mlx5_ring {
 	uint32_t sent_tail;
 	/* the frames of those packets */
 	uint32_t sent_frames;
-	struct dev_mem mem;
-	/* taken since a send has asked for a completion because of it */
-	uint32_t mem_unasked;
 
 	/* The doorbell belongs to who holds the stack's lock while nobody kicks, and
 	 * else to who kicks. */
@@ -101,6 +98,11 @@ struct mlx5_ring {
 	/* What is to be kicked: sq_pi, and in the upper half the first block of the
 	 * last entry. */
 	_Atomic uint32_t written;
+
+	/* sending from the card's memory; under the stack's lock */
+	struct dev_mem mem;
+	/* taken since a send has asked for a completion because of it */
+	uint32_t mem_unasked;
 
 	/* Events read of each queue. The card takes an armed queue for a new one when this
 	 * number is another. */

@@ -355,9 +355,30 @@ static struct ring_ops ring_ops = {
 	.close = mlx5_close,
 };
 
+/* Of a ring that only sends. */
+static unsigned receive_nothing(struct ring *ring UNUSED, struct pkt **batch UNUSED,
+				unsigned cnt UNUSED)
+{
+	return 0;
+}
+
+static struct ring_ops paced_ops = {
+	.rx_poll = receive_nothing,
+	.tx = mlx5_tx,
+	.tx_commit = mlx5_tx_commit,
+	.tx_fits = mlx5_tx_fits,
+	.tx_is_done = mlx5_tx_is_done,
+	.reap = mlx5_reap,
+	.kick = mlx5_kick,
+	.set_pace = rdma_set_pace,
+	.device_cnt = mlx5_device_cnt,
+	.close = mlx5_close,
+};
+
 static void start(void)
 {
 	ring_ops_fill(&ring_ops);
+	ring_ops_fill(&paced_ops);
 }
 
 static bool serves(struct ibv_device *device)
@@ -398,22 +419,24 @@ static int look(struct mlx5_ring *own)
 	struct rdma_queues *queues = &own->base.queues;
 	struct mlx5dv_cq rx_cq = { 0 }, tx_cq = { 0 };
 	struct mlx5dv_qp qp = { 0 };
-	struct mlx5dv_obj rx = {
-		.qp = { queues->qp, &qp }, .cq = { queues->rx_cq, &rx_cq },
+	struct mlx5dv_obj tx = {
+		.qp = { queues->qp, &qp }, .cq = { queues->tx_cq, &tx_cq },
 	};
-	struct mlx5dv_obj tx = { .cq = { queues->tx_cq, &tx_cq } };
-	int err = mlx5dv_init_obj(&rx, MLX5DV_OBJ_QP | MLX5DV_OBJ_CQ);
+	struct mlx5dv_obj rx = { .cq = { queues->rx_cq, &rx_cq } };
+	int err = mlx5dv_init_obj(&tx, MLX5DV_OBJ_QP | MLX5DV_OBJ_CQ);
 
-	if (!err)
-		err = mlx5dv_init_obj(&tx, MLX5DV_OBJ_CQ);
+	if (!err && queues->rx_cq)
+		err = mlx5dv_init_obj(&rx, MLX5DV_OBJ_CQ);
 	if (err)
 		return -err;
-	open_cq(&own->rx_cq, &rx_cq);
 	open_cq(&own->tx_cq, &tx_cq);
-	own->rq = qp.rq.buf;
-	own->rq_mask = qp.rq.wqe_cnt - 1;
-	own->rq_shift = log2_of(qp.rq.stride);
-	own->rq_record = (_Atomic uint32_t *)&qp.dbrec[MLX5_RCV_DBR];
+	if (queues->rx_cq) {
+		open_cq(&own->rx_cq, &rx_cq);
+		own->rq = qp.rq.buf;
+		own->rq_mask = qp.rq.wqe_cnt - 1;
+		own->rq_shift = log2_of(qp.rq.stride);
+		own->rq_record = (_Atomic uint32_t *)&qp.dbrec[MLX5_RCV_DBR];
+	}
 	own->sq = qp.sq.buf;
 	own->sq_blocks = MIN(qp.sq.wqe_cnt, (uint32_t)BLOCKS_MAX);
 	own->sq_mask = qp.sq.wqe_cnt - 1;
@@ -443,10 +466,11 @@ static void init_ring(struct mlx5_ring *own, struct pkt_pool *pool)
 	struct rdma_dev *dev = own->base.dev;
 	struct ring *ring = &own->base.ring;
 
-	ring->ops = &ring_ops;
+	ring->is_paced = !own->base.queues.rx_cq;
+	ring->ops = ring->is_paced ? &paced_ops : &ring_ops;
 	ring->dev = &dev->dev;
 	ring->pool = pool;
-	ring->needs_ack = true;
+	ring->needs_ack = !ring->is_paced;
 	ring->follows_tx = own->base.queues.tx_stamped;
 	list_init(&ring->followed);
 	ring->counts = &ring->own_counts;
@@ -454,6 +478,15 @@ static void init_ring(struct mlx5_ring *own, struct pkt_pool *pool)
 	own->rx_len_max = dev->dev.region->frame_size - pool->headroom;
 	own->rx_target = ring->rx_post_max;
 	own->rx_batch = MAX(MIN(dev->params->rx_batch, own->rx_target / 4), 1u);
+}
+
+static void start_receiving(struct mlx5_ring *own)
+{
+	end_recv_entries(own);
+	refill(own);
+	set_quiet(own);
+	/* somebody may sleep on the stack's fds since before this ring was there */
+	cq_arm(&own->rx_cq, 0);
 }
 
 static int ring_create(struct rdma_dev *dev, struct rdma_queues *queues,
@@ -476,12 +509,11 @@ static int ring_create(struct rdma_dev *dev, struct rdma_queues *queues,
 	if (!own->rq_pkts || !own->sent)
 		goto err_free;
 	init_ring(own, pool);
-	end_recv_entries(own);
-	refill(own);
-	set_quiet(own);
 	mlx5_tx_start(own);
-	/* somebody may sleep on the stack's fds since before this ring was there */
-	cq_arm(&own->rx_cq, 0);
+	if (own->base.ring.is_paced)
+		ring_set_silent(&own->base.ring);
+	else
+		start_receiving(own);
 	*ring_out = &own->base.ring;
 	return 0;
 err_free:

@@ -634,7 +634,9 @@ void mlx5_tx_start(struct mlx5_ring *own)
 				    0;
 	own->base.ring.fills_csum = dev->has_csum;
 	own->inline_max = MIN(dev->params->inline_max, (uint32_t)WQE_INLINE_MAX);
-	dev_mem_open(&own->mem, own->base.dev, own->bf_blocks > 0);
+	/* what is paced waits anyway */
+	if (!own->base.ring.is_paced)
+		dev_mem_open(&own->mem, own->base.dev, own->bf_blocks > 0);
 	own->base.ring.dev_mem = own->mem.size;
 	find_tx_frame(own);
 }

@@ -111,12 +111,12 @@ static int open_pair(struct rdma_dev *dev, struct rdma_queues *queues)
 {
 	struct ibv_qp_init_attr attr = {
 		.send_cq = queues->tx_cq,
-		.recv_cq = queues->rx_cq,
+		.recv_cq = queues->rx_cq ? queues->rx_cq : queues->tx_cq,
 		.cap = {
 			.max_send_wr = queues->tx_size,
 			.max_recv_wr = queues->rx_size,
 			.max_send_sge = 1,
-			.max_recv_sge = 1,
+			.max_recv_sge = queues->rx_size ? 1 : 0,
 			.max_inline_data = queues->inline_max,
 		},
 		.qp_type = IBV_QPT_RAW_PACKET,
@@ -212,6 +212,60 @@ err_channel:
 	return err;
 }
 
+static int pace_pair(struct ibv_qp *qp, const struct ring_pace *pace)
+{
+	struct ibv_qp_rate_limit_attr attr = {
+		.rate_limit = pace->kbps,
+		.max_burst_sz = pace->burst,
+		.typical_pkt_sz = pace->frame_len,
+	};
+
+	return -ibv_modify_qp_rate_limit(qp, &attr);
+}
+
+int rdma_set_pace(struct ring *ring, const struct ring_pace *pace)
+{
+	return pace_pair(rdma_ring_qp(ring), pace);
+}
+
+/* What waits in a paced queue waits long. The kernel's own, fq, has 100 packets of a flow. */
+enum { PACED_ENTRIES = 512 };
+
+/* Its completions raise no events: who waits for room looks for them. */
+static int open_to_send(struct rdma_dev *dev, struct rdma_queues *queues)
+{
+	int err;
+
+	dev->kind->size_queues(dev->params, queues);
+	queues->rx_size = 0;
+	queues->tx_size = power_of_two_within(MIN(queues->tx_size,
+						  (uint32_t)PACED_ENTRIES),
+					      MIN(dev->max_wr, dev->max_cqe));
+	queues->tx_cq = ibv_create_cq(dev->ctx, (int)queues->tx_size - 1, NULL,
+				      NULL, 0);
+	if (!queues->tx_cq)
+		return -errno;
+	err = open_pair(dev, queues);
+	if (err)
+		(void)!ibv_destroy_cq(queues->tx_cq);
+	return err;
+}
+
+int rdma_queues_open_paced(struct rdma_dev *dev, const struct ring_pace *pace,
+			   struct rdma_queues *queues)
+{
+	int err;
+
+	memset(queues, 0, sizeof(*queues));
+	err = open_to_send(dev, queues);
+	if (err)
+		return err;
+	err = pace_pair(queues->qp, pace);
+	if (err)
+		rdma_queues_close(queues);
+	return err;
+}
+
 /* What the kernel has taken away it says EIO to, which changes nothing. */
 static void note_end(int err, const char *what)
 {
@@ -223,6 +277,8 @@ void rdma_queues_close(struct rdma_queues *queues)
 {
 	note_end(ibv_destroy_qp(queues->qp), "a queue pair");
 	note_end(ibv_destroy_cq(queues->tx_cq), "a completion queue");
+	if (!queues->rx_cq)
+		return;
 	note_end(ibv_destroy_cq(queues->rx_cq), "a completion queue");
 	close_channel(queues);
 }

@@ -16,7 +16,8 @@
 struct rdma_dev;
 
 /* The kernel's objects of one ring. The ring that sends and receives by them comes
- * into being when a stack wants it. */
+ * into being when a stack wants it. Those of a paced one have no channel and no queues to
+ * receive: `chan` and `rx_cq` are NULL, and rx_size is 0. */
 struct rdma_queues {
 	struct ibv_comp_channel *chan;
 	/* its fd, which is an internal one */
@@ -107,7 +108,12 @@ void rdma_show_fd(int *fd);
 /* queues.c: all objects, the queue pair ready to send. */
 int rdma_queues_open(struct rdma_dev *dev, struct rdma_queues *queues)
 	MUST_CHECK;
+/* The same for a ring that only sends, at this pace. */
+int rdma_queues_open_paced(struct rdma_dev *dev, const struct ring_pace *pace,
+			   struct rdma_queues *queues) MUST_CHECK;
 void rdma_queues_close(struct rdma_queues *queues);
+/* queues.c: an op of paced rings. */
+int rdma_set_pace(struct ring *ring, const struct ring_pace *pace) MUST_CHECK;
 static inline uint32_t rdma_lkey(const struct rdma_dev *dev,
 				 const struct pkt *pkt)
 {

@@ -709,9 +709,29 @@ static struct ring_ops ring_ops = {
 	.close = verbs_close,
 };
 
+/* Of a ring that only sends. */
+static unsigned receive_nothing(struct ring *ring UNUSED, struct pkt **batch UNUSED,
+				unsigned cnt UNUSED)
+{
+	return 0;
+}
+
+static struct ring_ops paced_ops = {
+	.rx_poll = receive_nothing,
+	.tx = verbs_tx,
+	.tx_commit = verbs_tx_commit,
+	.tx_fits = verbs_tx_fits,
+	.tx_is_done = verbs_tx_is_done,
+	.reap = verbs_reap,
+	.set_pace = rdma_set_pace,
+	.device_cnt = verbs_device_cnt,
+	.close = verbs_close,
+};
+
 static void start(void)
 {
 	ring_ops_fill(&ring_ops);
+	ring_ops_fill(&paced_ops);
 }
 
 static void size_queues(const struct rdma_params *params,
@@ -741,10 +761,11 @@ static int ring_create(struct rdma_dev *dev, struct rdma_queues *queues,
 		free(own);
 		return -ENOMEM;
 	}
-	own->base.ring.ops = &ring_ops;
+	own->base.ring.is_paced = !queues->rx_cq;
+	own->base.ring.ops = queues->rx_cq ? &ring_ops : &paced_ops;
 	own->base.ring.dev = &dev->dev;
 	own->base.ring.pool = pool;
-	own->base.ring.needs_ack = true;
+	own->base.ring.needs_ack = queues->rx_cq;
 	own->base.ring.follows_tx = queues->tx_stamped;
 	list_init(&own->base.ring.followed);
 	own->base.ring.counts = &own->base.ring.own_counts;
@@ -762,11 +783,16 @@ static int ring_create(struct rdma_dev *dev, struct rdma_queues *queues,
 	own->rx_target = own->base.ring.rx_post_max;
 	own->rx_batch = MAX(MIN(dev->params->rx_batch, own->rx_target / 4), 1u);
 	own->done_max = MIN(own->rx_batch, (uint32_t)POST_BATCH);
-	ring_set_busy(&own->base.ring);
-	refill_slowly(own);
 	take_tx_frame(own);
-	/* somebody may sleep on the stack's fds since before this ring was there */
-	(void)verbs_arm(&own->base.ring);
+	if (own->base.ring.is_paced) {
+		ring_set_silent(&own->base.ring);
+	} else {
+		ring_set_busy(&own->base.ring);
+		refill_slowly(own);
+		/* somebody may sleep on the stack's fds since before this ring was
+		 * there */
+		(void)verbs_arm(&own->base.ring);
+	}
 	*ring_out = &own->base.ring;
 	return 0;
 }

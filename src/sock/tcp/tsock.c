@@ -692,6 +692,10 @@ static bool is_empty(const struct sock *s UNUSED)
 	return true;
 }
 
+static void left(struct sock *s UNUSED)
+{
+}
+
 static const struct sock_kind kind = {
 	.proto = IPPROTO_TCP,
 	.receiver = SOCK_TCP_SERVER,
@@ -701,6 +705,7 @@ static const struct sock_kind kind = {
 	.is_port_elsewhere = is_port_elsewhere,
 	.hand_back = hand_back,
 	.is_empty = is_empty,
+	.left = left,
 };
 
 /* -- life ---------------------------------------------------------------------------- */

@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "pkt/wire.h"
 #include "sock/sock_options.h"
+#include "sock/sock_pace.h"
 #include "sock/tcp/tsock_info.h"
 #include "sock/tcp/tsock_priv.h"
 #include "sock/tcp/tsock_share.h"
@@ -601,6 +602,30 @@ static COLD long restamp_kernels(struct tsock *t, int fd, const void *value,
 	return result;
 }
 
+/* SO_MAX_PACING_RATE in VMA's form: the engine, or the kernel, keeps the rate; bursts are
+ * its own business. */
+static COLD long set_vma_pace(struct tsock *t, int fd, const void *value, socklen_t len)
+{
+	struct sock_pace wish;
+	long result;
+
+	if (!sock_pace_read(value, len, &wish))
+		return -EFAULT;
+	result = tsock_setsockopt(&t->sock.obj, fd, SOL_SOCKET, SO_MAX_PACING_RATE,
+				  &wish.linux_rate, sizeof(wish.linux_rate));
+	if (result == FD_PASS)
+		result = real.setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE,
+					 &wish.linux_rate, sizeof(wish.linux_rate)) ?
+				 -errno :
+				 0;
+	if (result != 0)
+		return result;
+	mutex_acquire(&t->sock.config);
+	t->sock.pace = wish.pace;
+	mutex_release(&t->sock.config);
+	return 0;
+}
+
 long tsock_setsockopt(struct fd_object *obj, int fd, int level, int name,
 		      const void *value, socklen_t len)
 {
@@ -609,6 +634,8 @@ long tsock_setsockopt(struct fd_object *obj, int fd, int level, int name,
 		sock_option_find(IPPROTO_TCP, level, name);
 	long result;
 
+	if (UNLIKELY(sock_pace_is_vma(level, name, len)))
+		return set_vma_pace(t, fd, value, len);
 	if (tsock_phase(t) == TSOCK_KERNELS)
 		return level == SOL_SOCKET && name == SO_TIMESTAMPING ?
 			       restamp_kernels(t, fd, value, len) :
@@ -778,6 +805,9 @@ long tsock_getsockopt(struct fd_object *obj, int fd, int level, int name,
 
 		return err ? give_number(value, len, -err) : FD_PASS;
 	}
+	if (name == SO_MAX_PACING_RATE && user_is_plausible(len, sizeof(*len)) &&
+	    sock_pace_is_vma(level, name, *len))
+		return sock_pace_get(&t->sock, fd, value);
 	if (level == SOL_SOCKET && name == SO_KEEPALIVE &&
 	    atomic_load(&t->hides_keepalive))
 		return give_number(value, len, 1);

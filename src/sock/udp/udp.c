@@ -114,6 +114,11 @@ static bool udp_is_empty(const struct sock *s)
 	       list_is_empty(&u->stamps.own.records) && !u->stamps.own.waiting;
 }
 
+static void udp_left(struct sock *s)
+{
+	udp_pace_end(udp_of_sock(s));
+}
+
 static const struct sock_kind udp_kind = {
 	.proto = IPPROTO_UDP,
 	.receiver = SOCK_UDP_RECEIVER,
@@ -123,6 +128,7 @@ static const struct sock_kind udp_kind = {
 	.is_port_elsewhere = udp_port_is_elsewhere,
 	.hand_back = udp_hand_back,
 	.is_empty = udp_is_empty,
+	.left = udp_left,
 };
 
 /* -- life ----------------------------------------------------------------------- */
@@ -161,6 +167,7 @@ static void udp_release(struct fd_object *obj)
 	struct stack *stack;
 
 	sock_detach(&u->sock);
+	udp_pace_end(u);
 	if (u->has_heir)
 		udp_hand_back(&u->sock, -1);
 	if (sock_try_lock(&u->sock, &stack)) {

@@ -106,6 +106,8 @@ void udp_read_settings(struct sock *sock, int fd)
 	u->sock.stats.at->rx_limit = u->rx_limit_full;
 	udp_forget_ways(sock, NULL);
 	stack_unlock(stack);
+	if (u->has_pace_news)
+		udp_pace_follow(u);
 }
 
 /* The kernel is to do something for the socket on its own, so it must have the
@@ -120,8 +122,11 @@ long udp_setsockopt(struct fd_object *obj, int fd, int level, int name,
 		    const void *value, socklen_t len)
 {
 	struct udp *u = udp_of(obj);
-	long result = sock_setsockopt(obj, fd, level, name, value, len);
+	long result;
 
+	if (level == SOL_SOCKET && name == SO_MAX_PACING_RATE)
+		return udp_pace_setsockopt(u, fd, value, len);
+	result = sock_setsockopt(obj, fd, level, name, value, len);
 	if (result == 0 && level == SOL_SOCKET &&
 	    (name == SO_TIMESTAMPING || name == SO_TIMESTAMPING_NEW ||
 	     name == SO_SELECT_ERR_QUEUE)) {

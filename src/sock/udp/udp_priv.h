@@ -7,6 +7,7 @@
 
 #include "fd/fd_quick.h"
 #include "fd/fd_wait.h"
+#include "net/paced.h"
 #include "sock/sock_wait.h"
 #include "sock/tx_control.h"
 #include "sock/tx_stamps.h"
@@ -97,7 +98,17 @@ struct udp {
 	 * The twin counts as ready with it. */
 	_Atomic int kept_error;
 
+	/* The pace that it has (udp_pace.c); 0: none. Written under the stack's lock. */
+	_Atomic uint32_t paced_kbps;
+
+	/* the network's control mutex */
+	struct paced paced;
+
 	/* sock.config */
+	/* SO_MAX_PACING_RATE asks for a pace, which is sock.pace; and that has not been
+	 * followed yet, since there was no stack. */
+	bool has_pace;
+	bool has_pace_news;
 	bool was_port_elsewhere; /* at the last look (udp_ports.c) */
 	/* A child of a fork has the socket too; and at the last look something
 	 * waited here unread, when so many had been read, and since then. */
@@ -121,6 +132,8 @@ struct udp {
 	/* what records leave of `rx_limit_full` */
 	uint32_t rx_limit, rx_limit_full;
 	struct udp_stamps stamps;
+	/* dst_query.pace_gen */
+	uint32_t pace_gen;
 	struct udp_way ways[UDP_WAYS];
 	/* of sends whose control messages asked for something; these are
 	 * recognised by all that they depend on */
@@ -166,6 +179,23 @@ void udp_reclaim(struct udp *u, int fd);
 /* udp_heir.c: returns what is queued to the kernel, from which it can be read then;
  * what that does not take stays queued. It is detached. */
 void udp_hand_back(struct sock *s, int fd);
+
+/* -- udp_pace.c -- */
+/* setsockopt() with SO_MAX_PACING_RATE. */
+long udp_pace_setsockopt(struct udp *u, int fd, const void *value, socklen_t len);
+/* Does as the option says. With `config`; the socket is in a stack. */
+void udp_pace_follow(struct udp *u);
+/* It sends no more. With `config`, or when nobody is inside. */
+void udp_pace_end(struct udp *u);
+/* Waits while the queue of a paced socket is full. 0: try again, which may be in vain;
+ * -EINTR; -EAGAIN: SO_SNDTIMEO is over, which *end_ns remembers, 0 at first; or
+ * FD_ABANDONED. */
+long udp_pace_wait(struct udp *u, const struct signals_mark *mark,
+		   uint64_t *end_ns) MUST_CHECK;
+static inline bool udp_is_paced(const struct udp *u)
+{
+	return atomic_load_explicit(&u->paced_kbps, memory_order_relaxed) != 0;
+}
 
 /* -- udp_stamps.c -- */
 /* Linux has taken an option that tells of stamps. With `config`. */

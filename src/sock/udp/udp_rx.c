@@ -19,6 +19,7 @@
 #include "os/signals.h"
 #include "os/thread.h"
 #include "pkt/wire.h"
+#include "sock/sock_pace.h"
 #include "sock/udp/udp_priv.h"
 
 /* Payloads up to this many bytes are copied under the stack's lock. */
@@ -469,11 +470,14 @@ static COLD long take_error(struct udp *u)
 	return err;
 }
 
-long udp_getsockopt(struct fd_object *obj, int fd UNUSED, int level, int name,
+long udp_getsockopt(struct fd_object *obj, int fd, int level, int name,
 		    void *value, socklen_t *len)
 {
 	int err;
 
+	if (name == SO_MAX_PACING_RATE && user_is_plausible(len, sizeof(*len)) &&
+	    sock_pace_is_vma(level, name, *len))
+		return sock_pace_get(sock_of(obj), fd, value);
 	if (level != SOL_SOCKET || name != SO_ERROR ||
 	    !user_is_plausible(len, sizeof(*len)) || *len < sizeof(err) ||
 	    !user_is_plausible(value, sizeof(err)))

@@ -59,7 +59,7 @@ enum { TX_FLAGS = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_CONFIRM | MSG_EOR };
 
 /* What the way of a call depends on. False: there is nowhere to send to. Under the
  * stack's lock. */
-static bool make_query(const struct udp *u, const struct tx_call *call,
+static bool make_query(struct udp *u, const struct tx_call *call,
 		       struct dst_query *out)
 {
 	const struct dst_query *peer = &u->ways[UDP_WAY_CONNECTED].dst.query;
@@ -69,6 +69,8 @@ static bool make_query(const struct udp *u, const struct tx_call *call,
 	*out = (struct dst_query){
 		.proto = WIRE_PROTO_UDP,
 		.stack = sock_stack(&u->sock),
+		.paced = udp_is_paced(u) ? &u->paced : NULL,
+		.pace_gen = u->pace_gen,
 		.local = u->sock.local,
 		.local_port = u->sock.local_port,
 		.remote = to ? to->addr : peer->remote,
@@ -216,10 +218,12 @@ static COLD int resolve(struct udp *u, const struct tx_call *call)
 		udp_way_refuse(&found, REASON_RULE);
 
 	sock_lock(&u->sock, &stack);
-	slot = choose_slot(u, call);
-	if (slot)
+	/* with another pace it may lead to a ring that is gone; the caller asks again */
+	slot = found.dst.query.pace_gen == u->pace_gen ? choose_slot(u, call) : NULL;
+	if (slot) {
 		*slot = found;
-	show_dst(u, &found.dst, &said);
+		show_dst(u, &found.dst, &said);
+	}
 	stack_unlock(stack);
 	return 0;
 }
@@ -533,7 +537,8 @@ static COLD long leave_for(struct udp *u, int fd, int flags)
 }
 
 /* Frames come back as the device sends them, which takes microseconds: a blocking
- * send waits for that, and for no longer than the device could be stuck. */
+ * send waits for that, and for no longer than the device could be stuck. If they are paced
+ * it takes as long as it takes (udp_pace_wait); but who has records to undo does not sleep. */
 enum { FULL_WAIT_NS = 100 * 1000 * 1000 };
 
 static void reap(struct udp *u)
@@ -574,6 +579,7 @@ static COLD long send_slowly(struct udp *u, int fd, const struct tx_call *call,
 	struct signals_mark mark = signals_mark();
 	uint64_t end = 0;
 	int err;
+	long n;
 
 	for (;;) {
 		switch (way) {
@@ -586,6 +592,15 @@ static COLD long send_slowly(struct udp *u, int fd, const struct tx_call *call,
 			reap(u);
 			if (!sock_is_blocking(&u->sock, call->flags))
 				return give_up(u, call);
+			if (udp_is_paced(u) && !call->draft) {
+				n = udp_pace_wait(u, &mark, &end);
+				if (n)
+					return n == FD_ABANDONED ? n : fail(u, n);
+				if (!(sock_tx_holds(&u->sock) & SOCK_TX_OVER))
+					break;
+				way = TX_KERNEL;
+				continue;
+			}
 			if (signals_is_interrupted(&mark, false))
 				return fail(u, -EINTR);
 			if (!end)
@@ -1064,7 +1079,7 @@ long udp_sendmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
 		if (n == FD_PASS)
 			n = send_by_twin(u, fd, &msgs[done].msg_hdr, flags);
 		if (n < 0)
-			return done ? (long)done : n;
+			return done && n != FD_ABANDONED ? (long)done : n;
 		msgs[done++].msg_len = (unsigned)n;
 	}
 	return done;

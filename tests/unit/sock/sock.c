@@ -24,7 +24,7 @@ enum { PORT = 7000, OTHER_PORT = 7001 };
 /* -- the kind --------------------------------------------------------------------- */
 
 static struct {
-	unsigned settings, ways, handed_back, watched;
+	unsigned settings, ways, handed_back, left, watched;
 	/* of what it was told last */
 	struct user_name peer;
 	bool has_peer;
@@ -61,6 +61,13 @@ static void hand_back(struct sock *s, int fd UNUSED)
 	kind.handed_back++;
 }
 
+static void left(struct sock *s)
+{
+	/* who sends sees that it is over */
+	CHECK(s->has_left && sock_tx_holds(s) & SOCK_TX_OVER);
+	kind.left++;
+}
+
 static bool is_empty(const struct sock *s UNUSED)
 {
 	return kind.is_empty;
@@ -75,6 +82,7 @@ static const struct sock_kind script_kind = {
 	.is_port_elsewhere = is_port_elsewhere,
 	.hand_back = hand_back,
 	.is_empty = is_empty,
+	.left = left,
 };
 
 static void release(struct fd_object *obj UNUSED)
@@ -375,6 +383,7 @@ TEST(who_leaves_does_so_for_good)
 	CHECK(!sock_is_attached(&sock));
 	CHECK_EQ(nic.removed, 1);
 	CHECK_EQ(kind.handed_back, 1);
+	CHECK_EQ(kind.left, 1);
 	CHECK_EQ(sock.reason, REASON_HANDED_ON);
 	CHECK(sock_rx_holds(&sock) & SOCK_RX_LEFT);
 	CHECK(sock_tx_holds(&sock) & SOCK_TX_OVER);
@@ -384,6 +393,7 @@ TEST(who_leaves_does_so_for_good)
 	sock_follow_news(&sock.obj, 3);
 	CHECK(!sock_prepare_send(&sock, 3));
 	CHECK_EQ(kind.handed_back, 1);
+	CHECK_EQ(kind.left, 1);
 	CHECK_EQ(sock.reason, REASON_HANDED_ON);
 	CHECK_EQ(nic.added, 1);
 	/* what is queued is still read here */

@@ -87,6 +87,11 @@ void rdma_queues_close(struct rdma_queues *queues UNUSED)
 {
 }
 
+int rdma_set_pace(struct ring *paced UNUSED, const struct ring_pace *pace UNUSED)
+{
+	return 0;
+}
+
 static unsigned stamped_cnt;
 
 void rdma_stamp(struct rdma_ring *own, struct pkt *pkt, uint64_t ticks)
