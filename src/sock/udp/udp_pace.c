@@ -11,6 +11,17 @@
 #include "sock/sock_pace.h"
 #include "sock/udp/udp_priv.h"
 
+/* No destination leads to a ring any more that may be about to end: who has just sent may
+ * still look at one. Under the stack's lock. */
+static void drop_ways(struct udp *u)
+{
+	udp_forget_ways(&u->sock, NULL);
+	for (int i = 0; i < UDP_WAYS; i++)
+		udp_way_refuse(&u->ways[i], REASON_NONE);
+	for (int i = 0; i < UDP_CONTROLLED_WAYS; i++)
+		udp_way_refuse(&u->controlled[i], REASON_NONE);
+}
+
 /* From now on it has this pace, or none. Nobody looks up a destination meanwhile, and who
  * has looked one up before finds that the pace has changed since. With `config`; the socket
  * is in a stack. */
@@ -23,7 +34,7 @@ static void change(struct udp *u, const struct ring_pace *pace)
 	sock_lock(&u->sock, &stack);
 	u->pace_gen++;
 	atomic_store(&u->paced_kbps, pace ? MAX(pace->kbps, 1u) : 0);
-	udp_forget_ways(&u->sock, NULL);
+	drop_ways(u);
 	stack_unlock(stack);
 	paced_set(net, &u->paced, pace);
 	net_control_release(net);
