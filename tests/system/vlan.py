@@ -30,6 +30,7 @@ import time
 
 TOS = socket.IPPROTO_IP, socket.IP_TOS
 PRIORITY = socket.SOL_SOCKET, socket.SO_PRIORITY
+SO_MAX_PACING_RATE = 47
 
 
 def priorities(address, port):
@@ -51,6 +52,9 @@ def priorities(address, port):
     s.send(b"priority 3, connected")
     s.setsockopt(*PRIORITY, 0)
     s.send(b"priority 0")
+    s.setsockopt(*PRIORITY, 3)
+    s.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, 10000000)
+    s.send(b"priority 3, by a queue of its own")
 
 
 def serve(address, port):

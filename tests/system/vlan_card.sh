@@ -64,13 +64,15 @@ all_sizes() {
 	done
 }
 
-# The map's lines, and 0 without one; long frames and fragments, too.
+# The map's lines, and 0 without one; long frames and fragments, too, and what a socket's own
+# queue sends at a pace.
 priority_is_in_the_tag() {
 	make_vlan w0 10.79.0 && start a.log $program echo 10.79.0.1 7000 || return 1
 	(SOFTCX_PCAP=$work/pcap in_ns $b b.log timeout 20 $vlan priorities 10.79.0.1 \
 		7001) || return 1
 	expect "$($vlan tags "$work/pcap" 7001)" \
-		"100.0 100.5 100.0 100.7 100.0 100.7 100.5 100.0"
+		"100.0 100.5 100.0 100.7 100.0 100.7 100.5 100.0 100.5" &&
+		grep -q 'a queue of a socket begins' "$work/b.log"
 }
 
 # A listener has a priority that its connections do not have. What a connection answers
