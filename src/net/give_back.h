@@ -46,10 +46,10 @@ void give_back_close(struct give_back *door);
 
 /*
  * Gives one Ethernet frame back, which has IPv4 and UDP or TCP. It is in one piece,
- * and is overwritten. It comes without its tags, and gets these. `may_be_partial`: the checksum may cover the pseudo header
- * alone. -EPERM: there is no door. -EBADMSG: the frame is damaged. -EMSGSIZE: it can
- * be given neither whole nor in pieces. Else the kernel's answer; Linux before 5.18
- * has no such call and says -EINVAL.
+ * and is overwritten. It comes without its tags, and gets these. `may_be_partial`: the
+ * checksum may cover the pseudo header alone. -EPERM: there is no door. -EBADMSG: the
+ * frame is damaged. -EMSGSIZE: it can be given neither whole nor in pieces. Else the
+ * kernel's answer; Linux before 5.18 has no such call and says -EINVAL.
  */
 int give_back_frame(const struct give_back *door, int ifindex,
 		    const struct give_back_tags *tags, uint8_t *frame,

@@ -2,7 +2,7 @@ sock_sources = %D%/kin.h %D%/kin.c %D%/port_row.h %D%/port_row.c %D%/sock.h %D%/
 	%D%/sock_pace.h %D%/sock_pace.c %D%/sock_options.def %D%/sock_options.h %D%/sock_options.c \
 	%D%/sock_setsockopt.c %D%/sock_wait.h %D%/sock_wait.c %D%/tcp_right.h %D%/tcp_right.c %D%/tx_control.h %D%/tx_control.c %D%/tx_followed.h %D%/tx_followed.c %D%/tx_stamps.h %D%/tx_stamps.c %D%/user_msg.h %D%/user_msg.c \
 	%D%/udp/udp.h %D%/udp/udp_priv.h %D%/udp/udp.c \
-	%D%/udp/udp_cut.h %D%/udp/udp_cut.c %D%/udp/udp_way.h \
+	%D%/udp/udp_cut.h %D%/udp/udp_cut.c %D%/udp/udp_way.h %D%/udp/udp_ways.h %D%/udp/udp_ways.c \
 	%D%/udp/udp_heir.c %D%/udp/udp_options.c %D%/udp/udp_pace.c %D%/udp/udp_ports.c \
 	%D%/udp/udp_rx.c %D%/udp/udp_stamps.c %D%/udp/udp_tx.c \
 	%D%/tcp/tcp_engine.h %D%/tcp/tcp_engine.c %D%/tcp/tcp_memory.h %D%/tcp/tcp_memory.c \

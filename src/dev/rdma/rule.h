@@ -22,8 +22,9 @@ enum { RULE_TAG_MAX = 0xffffff };
 /*
  * Frames for `mac` that the rule names, on this port of the device, with the tag of the
  * VLAN unless `vlan_id` is 0. A rule of a VLAN goes before one of none, which takes frames
- * with any tag, too, and one with a source before one without. `tag` is 1 to RULE_TAG_MAX; 0 is none. -EOPNOTSUPP:
- * a verdict, a protocol or addresses that this cannot say.
+ * with any tag, too, and one with a source before one without. `tag` is 1 to
+ * RULE_TAG_MAX; 0 is none. -EOPNOTSUPP: a verdict, a protocol or addresses that this
+ * cannot say.
  */
 int rule_build(const struct flow_rule *rule, const uint8_t mac[6],
 	       unsigned port, uint16_t vlan_id, uint32_t tag,

@@ -12,21 +12,7 @@
 #include "base/clock.h"
 #include "os/inside.h"
 #include "os/signals.h"
-#include "sock/udp/udp_priv.h"
-
-/* A send call, whichever it was. */
-struct tx_call {
-	const struct iovec *iov;
-	size_t iov_cnt;
-	size_t len;
-	int flags;
-	/* where to; NULL: where it is connected */
-	const struct user_name *to;
-	/* what this one asks for; NULL: nothing */
-	const struct tx_control *control;
-	/* of one that the program follows; or NULL */
-	struct udp_draft *draft;
-};
+#include "sock/udp/udp_ways.h"
 
 /* A message as a call, and what the call points to. */
 struct tx_msg {
@@ -54,179 +40,6 @@ enum { SHORT_MAX = 256 };
 
 /* Flags that make no difference to a datagram sent by us, or that we follow. */
 enum { TX_FLAGS = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_CONFIRM | MSG_EOR };
-
-/* -- destinations ------------------------------------------------------------- */
-
-/* What the way of a call depends on. False: there is nowhere to send to. Under the
- * stack's lock. */
-static bool make_query(struct udp *u, const struct tx_call *call,
-		       struct dst_query *out)
-{
-	const struct dst_query *peer = &u->ways[UDP_WAY_CONNECTED].dst.query;
-	const struct user_name *to = call->to;
-	const struct tx_control *control = call->control;
-
-	*out = (struct dst_query){
-		.proto = WIRE_PROTO_UDP,
-		.stack = sock_stack(&u->sock),
-		.paced = udp_is_paced(u) ? &u->paced : NULL,
-		.pace_gen = u->pace_gen,
-		.local = u->sock.local,
-		.local_port = u->sock.local_port,
-		.remote = to ? to->addr : peer->remote,
-		.remote_port = to ? to->port : peer->remote_port,
-		.ifindex = u->sock.set.ifindex,
-		.mark = u->sock.set.mark,
-		.uid = u->sock.uid,
-		.priority = u->sock.set.priority,
-		.tos = u->sock.set.tos,
-		.ttl = u->sock.set.ttl,
-		.df = u->sock.set.df,
-		.may_cut = u->sock.set.may_cut,
-		.is_mtu_of_link = u->sock.set.is_mtu_of_link,
-		.is_on_link_only = u->sock.set.is_on_link_only,
-	};
-	if (control && control->has_source)
-		out->local = control->source;
-	if (control && control->ifindex)
-		out->ifindex = control->ifindex;
-	if (control && control->tos >= 0) {
-		out->tos = (uint8_t)control->tos;
-		out->priority = tx_control_priority(out->tos);
-	}
-	if (control && control->ttl)
-		out->ttl = (uint8_t)control->ttl;
-	return to || u->sock.is_connected;
-}
-
-/* The socket's entry for a name, or NULL. Under the stack's lock. */
-static ALWAYS_INLINE struct udp_way *find_named(struct udp *u,
-						const struct ip_addr *addr,
-						__be16 port)
-{
-	for (int i = 0; i < UDP_WAYS; i++)
-		if (u->ways[i].dst.query.remote_port == port &&
-		    ip_addr_eq(&u->ways[i].dst.query.remote, addr))
-			return &u->ways[i];
-	return NULL;
-}
-
-/* The entry of a call that asks for something of its own. */
-static COLD struct udp_way *find_controlled(struct udp *u,
-					const struct tx_call *call)
-{
-	struct dst_query query;
-
-	if (!make_query(u, call, &query))
-		return NULL;
-	for (int i = 0; i < UDP_CONTROLLED_WAYS; i++)
-		if (dst_query_eq(&u->controlled[i].dst.query, &query))
-			return &u->controlled[i];
-	return NULL;
-}
-
-/* The socket's entry for a destination; under the stack's lock. NULL: there is
- * none yet. */
-static inline struct udp_way *find_way(struct udp *u, const struct tx_call *call)
-{
-	const struct user_name *to = call->to;
-
-	if (UNLIKELY(call->control))
-		return find_controlled(u, call);
-	if (!to)
-		return u->sock.is_connected ? &u->ways[UDP_WAY_CONNECTED] : NULL;
-	return find_named(u, &to->addr, to->port);
-}
-
-/* Where a new destination is remembered; the connected one stays. */
-static struct udp_way *choose_slot(struct udp *u, const struct tx_call *call)
-{
-	struct udp_way *way = find_way(u, call);
-
-	if (way)
-		return way;
-	if (call->control)
-		return &u->controlled[u->next_way++ % UDP_CONTROLLED_WAYS];
-	return call->to ? &u->ways[1 + u->next_way++ % (UDP_WAYS - 1)] : NULL;
-}
-
-static bool is_by_rule(const struct dst_query *query,
-		       char detail[STATS_DETAIL_SIZE])
-{
-	struct sock_end local = { query->local, query->local_port };
-	struct sock_end remote = { query->remote, query->remote_port };
-
-	return sock_params.is_kernel_by_rule(SOCK_UDP_SENDER, &local, &remote,
-					    detail);
-}
-
-/* Where the socket sends now. Under the stack's lock. */
-static void show_dst(struct udp *u, const struct dst *dst,
-		     struct stats_way *way)
-{
-	struct stats_socket *s = u->sock.stats.at;
-
-	way->reason = (uint16_t)dst->reason;
-	way->rings = dst->ring ? stats_ring_bit(dst->ring->stats) : 0;
-	s->tx = *way;
-	s->tx_addr = dst->query.remote;
-	s->tx_port = be16toh(dst->query.remote_port);
-}
-
-/* A way to a peer that is new, made of one to another peer behind the same gateway.
- * NULL: there is none, so it has to be looked up. Under the stack's lock. */
-static struct udp_way *derive_way(struct udp *u, const struct stack *stack,
-				  __be32 remote, __be16 port)
-{
-	struct stats_way said = { .decider = STATS_BY_SEND };
-	const struct udp_way *like;
-	struct udp_way *way;
-
-	if (sock_params.has_sender_rules || !port)
-		return NULL;
-	for (like = u->ways; !dst_serves(&like->dst, stack, remote);)
-		if (++like == &u->ways[UDP_WAYS])
-			return NULL;
-	way = &u->ways[1 + u->next_way++ % (UDP_WAYS - 1)];
-	if (way != like)
-		*way = *like;
-	udp_way_turn(way, remote, port);
-	way->dst.next_id = (uint16_t)clock_monotonic_ns();
-	show_dst(u, &way->dst, &said);
-	return way;
-}
-
-/* Looks the destination up, outside the stack's lock, and remembers the answer.
- * -ENOTCONN: there is none to look up. */
-static COLD int resolve(struct udp *u, const struct tx_call *call)
-{
-	struct stack *stack;
-	struct udp_way *slot, found = { .dst = { .view_gen = 0 } };
-	struct stats_way said = { .decider = STATS_BY_SEND };
-	bool has_name;
-
-	sock_lock(&u->sock, &stack);
-	has_name = make_query(u, call, &found.dst.query);
-	slot = find_way(u, call);
-	found.dst.next_id = slot ? slot->dst.next_id : (uint16_t)clock_monotonic_ns();
-	stack_unlock(stack);
-	if (!has_name)
-		return -ENOTCONN;
-
-	udp_way_resolve(&found, stack->net);
-	if (found.dst.ring && is_by_rule(&found.dst.query, said.detail))
-		udp_way_refuse(&found, REASON_RULE);
-
-	sock_lock(&u->sock, &stack);
-	/* with another pace it may lead to a ring that is gone; the caller asks again */
-	slot = found.dst.query.pace_gen == u->pace_gen ? choose_slot(u, call) : NULL;
-	if (slot) {
-		*slot = found;
-		show_dst(u, &found.dst, &said);
-	}
-	stack_unlock(stack);
-	return 0;
-}
 
 /* -- one datagram --------------------------------------------------------------- */
 
@@ -297,14 +110,14 @@ static inline enum tx_verdict send_short_locked(struct udp *u,
 						const struct tx_call *call)
 	REQUIRES(stack->lock)
 {
-	struct udp_way *way = find_way(u, call);
+	struct udp_way *way = udp_way_find(u, call);
 	enum tx_verdict verdict;
 	uint8_t buf[SHORT_MAX];
 
 	INVARIANT(stack_lock_is_mine(&stack->lock), "sent without the lock");
 	if (UNLIKELY(!way) && call->to && !call->control &&
 	    ip_addr_is_v4(&call->to->addr))
-		way = derive_way(u, stack, ip_addr_v4(&call->to->addr),
+		way = udp_way_derive(u, stack, ip_addr_v4(&call->to->addr),
 				 call->to->port);
 	verdict = judge(stack, way, call);
 	if (UNLIKELY(verdict != TX_SENT))
@@ -369,7 +182,7 @@ static enum tx_verdict send_long(struct udp *u, const struct tx_call *call)
 	struct udp_way *way;
 
 	sock_lock(&u->sock, &stack);
-	way = find_way(u, call);
+	way = udp_way_find(u, call);
 	verdict = judge(stack, way, call);
 	if (verdict == TX_SENT) {
 		ring = way->dst.ring;
@@ -384,7 +197,7 @@ static enum tx_verdict send_long(struct udp *u, const struct tx_call *call)
 	fill_chain(payload, call);
 
 	sock_lock(&u->sock, &stack);
-	way = find_way(u, call);
+	way = udp_way_find(u, call);
 	verdict = judge(stack, way, call);
 	if (verdict == TX_SENT && way->dst.ring != ring)
 		verdict = TX_RESOLVE;
@@ -405,7 +218,7 @@ static enum tx_verdict begin_cut(struct udp *u, struct stack *stack,
 				 const struct tx_call *call,
 				 struct udp_cut *cut) REQUIRES(stack->lock)
 {
-	struct udp_way *way = find_way(u, call);
+	struct udp_way *way = udp_way_find(u, call);
 	enum tx_verdict verdict = judge(stack, way, call);
 	int err;
 
@@ -434,7 +247,7 @@ static enum tx_verdict finish_cut(struct udp *u, struct stack *stack,
 				  const struct tx_call *call,
 				  struct udp_cut *cut) REQUIRES(stack->lock)
 {
-	struct udp_way *way = find_way(u, call);
+	struct udp_way *way = udp_way_find(u, call);
 	enum tx_verdict verdict = judge(stack, way, call);
 
 	if (verdict != TX_CUT || !udp_cut_suits(cut, way)) {
@@ -490,7 +303,7 @@ static COLD enum tx_verdict send_followed(struct udp *u, const struct tx_call *c
 	struct stack *stack;
 
 	sock_lock(&u->sock, &stack);
-	way = find_way(u, call);
+	way = udp_way_find(u, call);
 	verdict = judge(stack, way, call);
 	if ((verdict == TX_SENT || verdict == TX_CUT) &&
 	    !udp_draft_is_for(call->draft, way->dst.ring))
@@ -584,7 +397,7 @@ static COLD long send_slowly(struct udp *u, int fd, const struct tx_call *call,
 	for (;;) {
 		switch (way) {
 		case TX_RESOLVE:
-			err = resolve(u, call);
+			err = udp_way_look_up(u, call);
 			if (err)
 				return leave_to_twin(u, call->flags);
 			break;
@@ -678,7 +491,7 @@ static long follow(struct udp *u, int fd, const struct tx_call *call,
 		n = send_slowly(u, fd, &own, way);
 	sock_lock(&u->sock, &stack);
 	if (n >= 0)
-		udp_draft_end(u, &draft, draft.is_dropped ? NULL : find_way(u, call),
+		udp_draft_end(u, &draft, draft.is_dropped ? NULL : udp_way_find(u, call),
 			      call->len);
 	else
 		udp_draft_drop(&draft);
@@ -815,7 +628,7 @@ static ALWAYS_INLINE struct udp_way *find_sockaddr(struct udp *u,
 {
 	struct ip_addr addr = ip_addr_from_v4(to->sin_addr.s_addr);
 
-	return find_named(u, &addr, to->sin_port);
+	return udp_way_named(u, &addr, to->sin_port);
 }
 
 /* To a peer that the socket has not sent to before, but to one like it. */
@@ -828,7 +641,7 @@ static NOINLINE bool send_to_new(struct udp *u, struct stack *stack,
 
 	if (!sock_is_in(&u->sock, stack) || find_sockaddr(u, to))
 		return false;
-	way = derive_way(u, stack, to->sin_addr.s_addr, to->sin_port);
+	way = udp_way_derive(u, stack, to->sin_addr.s_addr, to->sin_port);
 	return way && len <= way->payload_max &&
 	       transmit_short(u, stack, way, buf, (uint32_t)len) == TX_SENT;
 }
