@@ -35,7 +35,7 @@ static uint64_t dropped(void)
 }
 
 /* Frames with the tag 100 arrive; the caller unlocks. */
-static void receive(unsigned cnt)
+static void receive(unsigned cnt) ACQUIRES(stack->lock)
 {
 	static const uint8_t frame[60] = { [12] = 0x81, [15] = 100, [16] = 8 };
 	static const struct demux_from from = { .ifindex = NIC_IFINDEX };
