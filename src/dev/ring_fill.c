@@ -64,8 +64,16 @@ static int keeps_pace(struct ring *ring UNUSED, const struct ring_pace *pace UNU
 	return -EOPNOTSUPP;
 }
 
+static unsigned receive_nothing(struct ring *ring UNUSED, struct pkt **batch UNUSED,
+				unsigned cnt UNUSED)
+{
+	return 0;
+}
+
 void ring_ops_fill(struct ring_ops *ops)
 {
+	if (!ops->rx_poll)
+		ops->rx_poll = receive_nothing;
 	if (!ops->rx_peek)
 		ops->rx_peek = peek_nothing;
 	if (!ops->rx_done)

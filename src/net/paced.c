@@ -95,8 +95,9 @@ static int refuse(struct netif *netif, const struct ring_pace *pace,
 		log_info("%s: sends with SO_MAX_PACING_RATE are the kernel's: its device, driven by %s, keeps no pace",
 			 netif->name, dev->ops->name);
 	else if (why == REFUSED_RANGE)
-		log_info("%s: sends with an SO_MAX_PACING_RATE of %u kbit/s are the kernel's: its device keeps paces from %u to %u kbit/s",
-			 netif->name, pace->kbps, dev->caps.pace_min,
+		log_info("%s: sends with an SO_MAX_PACING_RATE %s %u kbit/s are the kernel's: its device keeps paces from %u to %u kbit/s",
+			 netif->name, pace->kbps ? "of" : "below",
+			 MAX(pace->kbps, 1u), dev->caps.pace_min,
 			 dev->caps.pace_max);
 	else
 		log_info("%s: sends with an SO_MAX_PACING_RATE of %u kbit/s are the kernel's: there is no further queue that keeps this pace, with bursts of %u bytes (%s)",

@@ -60,9 +60,7 @@ enum {
 
 /* An Ethernet header with a tag. */
 struct WIRE_PACKED wire_vlan_eth {
-	uint8_t dst[6];
-	uint8_t src[6];
-	__be16 type; /* WIRE_ETH_VLAN */
+	struct wire_eth eth; /* of the type WIRE_ETH_VLAN */
 	struct wire_vlan tag;
 };
 

@@ -13,6 +13,31 @@ SO_MAX_PACING_RATE = 47
 NONE = 0xFFFFFFFF
 PEER = ("10.78.0.2", 7000)
 LENGTH = 1000
+# what "gather" says, and the library's log
+GOT = os.environ["PACE_GOT"]
+LOG = os.environ.get("VMA_LOG_FILE")
+BEGINS, ENDS = "a queue of a socket begins", "a queue of a socket ends"
+
+
+def says(file, text):
+    try:
+        with open(file, errors="replace") as f:
+            return text in f.read()
+    except FileNotFoundError:
+        return False
+
+
+def until(condition):
+    """As a program that stays for a while, since its data has to leave."""
+    deadline = time.monotonic() + 40
+    while not condition():
+        if time.monotonic() > deadline:
+            sys.exit("waited in vain")
+        time.sleep(0.02)
+
+
+def until_all_have_come():
+    until(lambda: says(GOT, "ms "))
 
 
 def pace_of(text):
@@ -49,6 +74,8 @@ def gather(cnt):
             sec, ns = struct.unpack("qq", control[0][2][:16])
             times.append(sec * 1000 + ns / 1e6)
             numbers.append(int(data.split(b".")[0]))
+            if len(numbers) % 20 == 0:
+                open("%s.%d" % (GOT, len(numbers)), "w").close()
             s.settimeout(15)
     except OSError:
         pass
@@ -57,19 +84,18 @@ def gather(cnt):
 
 
 def once(pace, cnt):
-    """And stays for a while, as a program whose data has to leave."""
     s = paced(pace)
     begin = time.monotonic()
     send(s, cnt)
     print("sent in", round((time.monotonic() - begin) * 1000), flush=True)
-    time.sleep(3)
+    until_all_have_come()
 
 
 def closing(pace, cnt):
     s = paced(pace)
     send(s, cnt)
     s.close()
-    time.sleep(4)
+    until(lambda: says(LOG, ENDS))
 
 
 def changing(cnt, *paces):
@@ -78,7 +104,9 @@ def changing(cnt, *paces):
     for i, pace in enumerate(paces):
         s.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, pace_of(pace))
         send(s, cnt, i * int(cnt))
-    time.sleep(3)
+    until_all_have_come()
+    if paces[-1] == "-1" and says(LOG, BEGINS):
+        until(lambda: says(LOG, ENDS))
 
 
 def crowd(pace, sockets, cnt):
@@ -86,7 +114,7 @@ def crowd(pace, sockets, cnt):
     for i in range(int(cnt)):
         for s in each:
             send(s, 1)
-    time.sleep(2)
+    until_all_have_come()
 
 
 def told(s):
@@ -144,18 +172,16 @@ def forking(pace, cnt):
         os._exit(0)
     os.waitpid(pid, 0)
     send(s, cnt, 10000)
-    time.sleep(2)
+    until_all_have_come()
 
 
 def lost(pace, cnt, go):
     """The card goes in the middle."""
     s = paced(pace)
     send(s, cnt)
-    time.sleep(1)
+    until(lambda: os.path.exists("%s.%s" % (GOT, cnt)))
     print("lost", ctypes.CDLL(None).softcx_remove(b"mlx5_0"), flush=True)
-    deadline = time.monotonic() + 20
-    while not os.path.exists(go) and time.monotonic() < deadline:
-        time.sleep(0.02)
+    until(lambda: os.path.exists(go))
     send(s, cnt, int(cnt))
     s.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, pace_of("2000000"))
     send(s, cnt, 2 * int(cnt))

@@ -4,6 +4,7 @@
 . "${srcdir:-.}/tests/system/udp_lab.sh"
 
 pacer="/usr/bin/python3 $srcdir/tests/system/udp_pace.py"
+export PACE_GOT=$work/got
 
 # Frames that the kernel has sent in a.
 by_kernel() {
@@ -13,6 +14,7 @@ by_kernel() {
 
 # gather CNT: somebody in b who awaits so many.
 gather() {
+	rm -f "$work"/got.*
 	: >"$work/got"
 	(in_ns $b - timeout 60 $pacer gather "$1") >"$work/got" 2>&1 &
 	server=$!

@@ -356,14 +356,7 @@ static struct ring_ops ring_ops = {
 };
 
 /* Of a ring that only sends. */
-static unsigned receive_nothing(struct ring *ring UNUSED, struct pkt **batch UNUSED,
-				unsigned cnt UNUSED)
-{
-	return 0;
-}
-
 static struct ring_ops paced_ops = {
-	.rx_poll = receive_nothing,
 	.tx = mlx5_tx,
 	.tx_commit = mlx5_tx_commit,
 	.tx_fits = mlx5_tx_fits,

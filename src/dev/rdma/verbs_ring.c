@@ -710,14 +710,7 @@ static struct ring_ops ring_ops = {
 };
 
 /* Of a ring that only sends. */
-static unsigned receive_nothing(struct ring *ring UNUSED, struct pkt **batch UNUSED,
-				unsigned cnt UNUSED)
-{
-	return 0;
-}
-
 static struct ring_ops paced_ops = {
-	.rx_poll = receive_nothing,
 	.tx = verbs_tx,
 	.tx_commit = verbs_tx_commit,
 	.tx_fits = verbs_tx_fits,

@@ -19,8 +19,7 @@ enum {
 	/* the longest header that is sent: up to TCP's last option, without the tag */
 	HEADER_MAX = RDMA_TSO_HEADER_MAX - RDMA_VLAN_LEN,
 };
-_Static_assert(sizeof(struct wire_vlan_eth) == sizeof(struct wire_eth) + RDMA_VLAN_LEN,
-	       "a tag is so long");
+_Static_assert(sizeof(struct wire_vlan) == RDMA_VLAN_LEN, "a tag is so long");
 
 static struct rdma_ring *ring_of(struct ring *ring)
 {
@@ -33,10 +32,11 @@ static struct rdma_ring *ring_of(struct ring *ring)
  * card that does what they say brings no other frame. */
 static bool is_tagged(const struct ring *ring, const uint8_t *frame, uint32_t len)
 {
-	const struct wire_vlan_eth *eth = (const void *)frame;
+	const struct wire_vlan_eth *tagged = (const void *)frame;
 
-	return len >= sizeof(*eth) && eth->type == htobe16(WIRE_ETH_VLAN) &&
-	       (be16toh(eth->tag.tci) & WIRE_VLAN_ID) == ring->dev->vlan_id;
+	return len >= sizeof(*tagged) &&
+	       tagged->eth.type == htobe16(WIRE_ETH_VLAN) &&
+	       (be16toh(tagged->tag.tci) & WIRE_VLAN_ID) == ring->dev->vlan_id;
 }
 
 /* The addresses move over the tag. */
@@ -87,11 +87,11 @@ static struct ring_frame vlan_rx_peek(struct ring *ring)
  * would be in a header without tag. */
 static void put_tag(uint8_t *frame, __be16 tci)
 {
-	struct wire_vlan_eth *eth = (void *)frame;
+	struct wire_vlan_eth *tagged = (void *)frame;
 
-	eth->type = htobe16(WIRE_ETH_VLAN);
-	eth->tag.tci = tci;
-	eth->tag.type = htobe16(WIRE_ETH_IPV4);
+	tagged->eth.type = htobe16(WIRE_ETH_VLAN);
+	tagged->tag.tci = tci;
+	tagged->tag.type = htobe16(WIRE_ETH_IPV4);
 }
 
 static int vlan_tx(struct ring *ring, const struct ring_tx *given)

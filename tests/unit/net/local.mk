@@ -4,7 +4,7 @@ net_unit_libs = src/net/libnet-debug.la src/nl/libnl-debug.la \
 	src/os/libos-debug.la src/base/libbase-debug.la \
 	tests/support/libtest.la
 
-unit_programs += %D%/demux %D%/dst_lookup %D%/give_back %D%/net %D%/netif %D%/rpf %D%/send_memory %D%/spill \
+unit_programs += %D%/demux %D%/dst_lookup %D%/give_back %D%/net %D%/netif %D%/paced %D%/rpf %D%/send_memory %D%/spill \
 	%D%/stack %D%/stack_lock %D%/strays
 %C%_demux_LDADD = $(net_unit_libs)
 %C%_give_back_LDADD = $(net_unit_libs)
@@ -17,6 +17,8 @@ nic_sources = %D%/nic.h %D%/nic.c
 %C%_net_LDADD = src/dev/fake/libfake-debug.la $(net_unit_libs)
 %C%_netif_SOURCES = %D%/netif.c $(nic_sources)
 %C%_netif_LDADD = src/dev/fake/libfake-debug.la $(net_unit_libs)
+%C%_paced_SOURCES = %D%/paced.c $(nic_sources)
+%C%_paced_LDADD = src/dev/fake/libfake-debug.la $(net_unit_libs)
 %C%_rpf_LDADD = $(net_unit_libs)
 %C%_spill_LDADD = $(net_unit_libs)
 %C%_stack_LDADD = src/dev/fake/libfake-debug.la $(net_unit_libs)

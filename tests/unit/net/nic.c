@@ -108,6 +108,47 @@ static int ring_create(struct dev *dev, struct pkt_pool *pool,
 	return 0;
 }
 
+static bool has_sent(struct ring *ring UNUSED)
+{
+	return nic.is_sent;
+}
+
+static int set_pace(struct ring *ring UNUSED, const struct ring_pace *pace)
+{
+	if (!nic.paced_err)
+		nic.pace = *pace;
+	return nic.paced_err;
+}
+
+static void close_paced(struct ring *ring UNUSED)
+{
+	nic.paced_ended++;
+}
+
+static struct ring_ops paced_ops = {
+	.tx_is_done = has_sent,
+	.set_pace = set_pace,
+	.close = close_paced,
+};
+
+static int paced_ring_create(struct dev *dev, const struct ring_pace *pace,
+			     struct pkt_pool *pool, struct ring **ring_out)
+{
+	if (nic.paced_err)
+		return nic.paced_err;
+	memset(&nic.paced_ring, 0, sizeof(nic.paced_ring));
+	nic.paced_ring.ops = &paced_ops;
+	nic.paced_ring.dev = dev;
+	nic.paced_ring.pool = pool;
+	nic.paced_ring.counts = &nic.paced_ring.own_counts;
+	nic.paced_ring.is_paced = true;
+	ring_set_silent(&nic.paced_ring);
+	nic.pace = *pace;
+	nic.paced_begun++;
+	*ring_out = &nic.paced_ring;
+	return 0;
+}
+
 static int flow_add(struct dev *dev UNUSED, const struct flow_rule *rule,
 		    struct ring *ring, uint32_t tag UNUSED)
 {
@@ -154,6 +195,7 @@ static void close_dev(struct dev *dev)
 static struct dev_ops dev_ops = {
 	.name = "script",
 	.ring_create = ring_create,
+	.paced_ring_create = paced_ring_create,
 	.flow_add = flow_add,
 	.flow_remove = flow_remove,
 	.region_add = region_add,
@@ -276,6 +318,7 @@ void nic_begin(const char *interfaces)
 	nic.event_fd = -1;
 	nic.ring_fd = -1;
 	ring_ops_fill(&ring_ops);
+	ring_ops_fill(&paced_ops);
 	dev_ops_fill(&dev_ops);
 	CHECK_EQ(net_create(&params, &net), 0);
 	add_interface();

@@ -45,6 +45,13 @@ struct nic {
 	/* what makes a thread poll that sleeps; -1: nothing. And how often it was polled */
 	int ring_fd;
 	_Atomic unsigned polls;
+	/* those of single senders: why there is none, or 0; how many have come and gone; the
+	 * pace that was set last; whether it has sent what it had */
+	struct ring paced_ring;
+	int paced_err;
+	unsigned paced_begun, paced_ended;
+	struct ring_pace pace;
+	bool is_sent;
 	/* neighbours that the kernel was asked for, and what happens meanwhile; NULL:
 	 * nothing */
 	unsigned resolve_cnt;
