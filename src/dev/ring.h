@@ -383,10 +383,10 @@ struct ring_ops {
 };
 
 /* Fill the gaps of a table, once, before it is used. A ring needs tx and close; for an
- * op that it leaves out, there is nothing to receive, to show, to do or to wait for. A device needs its name, ring_create, flow_add, flow_remove and close.
- * Without the other ops, its frames are given back through its interface, it works
- * until it is closed, it follows the link without being told, and it has one
- * region. */
+ * op that it leaves out, there is nothing to receive, to show, to do or to wait for. A
+ * device needs its name, ring_create, flow_add, flow_remove and close. Without the other
+ * ops, its frames are given back through its interface, it works until it is closed, it
+ * follows the link without being told, and it has one region. */
 void ring_ops_fill(struct ring_ops *ops);
 void dev_ops_fill(struct dev_ops *ops);
 

@@ -264,13 +264,27 @@ long now_ms(void)
 	return ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
+/* The kernel notes what a reset means one thing after the other, and another processor may
+ * see it half-way: what is there for good has to be there in two looks. */
+static short settled(struct pollfd *pfd)
+{
+	short before;
+
+	do {
+		before = pfd->revents;
+		sleep_ms(2);
+		poll(pfd, 1, 0);
+	} while (pfd->revents != before);
+	return before;
+}
+
 int await(int fd, int events)
 {
 	struct pollfd pfd = { .fd = fd, .events = (short)events };
 
 	if (poll(&pfd, 1, 10000) == 0)
 		SAY("awaited %#x in vain\n", (unsigned)events);
-	return pfd.revents;
+	return pfd.revents & (POLLERR | POLLHUP) ? settled(&pfd) : pfd.revents;
 }
 
 void await_bytes(int fd, int cnt)
