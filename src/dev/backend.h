@@ -9,6 +9,24 @@
 #include "dev/ring.h"
 #include "os/module.h"
 
+enum { BACKEND_PORTS_MAX = 8 };
+
+/* A bond of interfaces, as the kernel's driver has it. */
+struct backend_bond {
+	const char *name;
+	/* the numbers of IFLA_BOND_MODE and IFLA_BOND_XMIT_HASH_POLICY */
+	uint8_t mode;
+	uint8_t policy;
+	/* A bit for each port that sends and receives now. */
+	uint32_t active;
+	/* how many it has, of which the first ones are here */
+	unsigned port_cnt;
+	struct backend_port {
+		int ifindex;
+		char name[16];
+	} ports[BACKEND_PORTS_MAX];
+};
+
 /* The interface that is to be driven. */
 struct backend_request {
 	int ifindex;
@@ -22,6 +40,13 @@ struct backend_request {
 	const char *lower_name;
 	/* there are VLANs on it */
 	bool has_vlans;
+	/* Of a bond, or of a VLAN on one; NULL: it is none. Who drives one port of it is
+	 * told of it, too: the interface is the port then, but for address and MTU. */
+	const struct backend_bond *bond;
+	/* Whose devices use the same regions, as ports of a bond do: those of the first one.
+	 * NULL: it makes one. And how many share its frames. */
+	const struct region_set *regions;
+	unsigned sharer_cnt;
 	/* both ends are in this machine, as a veth's */
 	bool is_virtual;
 	/* how many frames its region has, at most, and which kind of memory is
@@ -33,6 +58,8 @@ struct backend_request {
 struct backend {
 	/* "xdp" */
 	const char *name;
+	/* Several of its devices can have the same regions. */
+	bool shares_regions;
 	/* Under the control mutex. 0, or the verdict says why not. */
 	int (*open)(struct backend *backend,
 		    const struct backend_request *request,

@@ -176,6 +176,13 @@ struct dev_ops {
 	 * AF_XDP. */
 	int (*region_add)(struct dev *dev, uint32_t frame_cnt) MUST_CHECK;
 
+	/* Gets ready to send and receive frames of a region that other devices have, too,
+	 * and which the caller adds to the device's set as this number, then. NULL: of the
+	 * last one, which was not added, nothing comes. Only of back ends with
+	 * shares_regions. */
+	int (*region_share)(struct dev *dev, struct region *region, uint32_t id)
+		MUST_CHECK;
+
 	/* Whether the device still works: 0, or why it does not, as when its
 	 * program was replaced or the interface is gone. Asked at link events
 	 * and about once a second. */
@@ -184,6 +191,9 @@ struct dev_ops {
 	/* The interface's address or MTU has changed; dev->mac and dev->mtu say
 	 * the new ones. -EOPNOTSUPP: the device cannot go on with them. */
 	int (*link_changed)(struct dev *dev) MUST_CHECK;
+
+	/* Of a bond: these ports send and receive now, a bit for each. */
+	void (*ports_changed)(struct dev *dev, uint32_t active);
 
 	/* Ends it; all rings are closed. The device is one user less of its
 	 * region, which lives on while sockets hold frames of it. */
@@ -386,7 +396,7 @@ struct ring_ops {
  * op that it leaves out, there is nothing to receive, to show, to do or to wait for. A
  * device needs its name, ring_create, flow_add, flow_remove and close. Without the other
  * ops, its frames are given back through its interface, it works until it is closed, it
- * follows the link without being told, and it has one region. */
+ * follows the link without being told, it has one region, and no ports. */
 void ring_ops_fill(struct ring_ops *ops);
 void dev_ops_fill(struct dev_ops *ops);
 

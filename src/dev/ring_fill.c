@@ -120,6 +120,16 @@ static int no_more_regions(struct dev *dev UNUSED, uint32_t frame_cnt UNUSED)
 	return -EOPNOTSUPP;
 }
 
+static int shares_no_region(struct dev *dev UNUSED, struct region *region UNUSED,
+			    uint32_t id UNUSED)
+{
+	return -EOPNOTSUPP;
+}
+
+static void has_no_ports(struct dev *dev UNUSED, uint32_t active UNUSED)
+{
+}
+
 static int no_paced_rings(struct dev *dev UNUSED,
 			  const struct ring_pace *pace UNUSED,
 			  struct pkt_pool *pool UNUSED,
@@ -140,4 +150,8 @@ void dev_ops_fill(struct dev_ops *ops)
 		ops->link_changed = still_works;
 	if (!ops->region_add)
 		ops->region_add = no_more_regions;
+	if (!ops->region_share)
+		ops->region_share = shares_no_region;
+	if (!ops->ports_changed)
+		ops->ports_changed = has_no_ports;
 }

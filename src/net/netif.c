@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "dev/bond/bond.h"
 #include "net/paced.h"
 #include "pkt/wire.h"
 #include "stats/stats_publish.h"
@@ -213,6 +214,70 @@ static bool has_vlans(const struct net *net, const struct netif *netif)
 	return link_tab_has_vlan(&net->view.links, netif->ifindex);
 }
 
+/* The bond that the link is, or that it is a VLAN on; NULL: there is none. */
+static const struct link *bond_of(const struct net *net, const struct link *link)
+{
+	if (link->info.kind == LINK_VLAN)
+		link = link_tab_find(&net->view.links, link->info.lower);
+	return link && link->info.kind == LINK_BOND ? link : NULL;
+}
+
+static void read_bond(const struct net *net, const struct link *link,
+		      struct backend_bond *out)
+{
+	const struct link *port;
+
+	*out = (struct backend_bond){
+		.name = link->info.name,
+		.mode = link->info.bond_mode,
+		.policy = link->info.bond_policy,
+	};
+	LIST_FOR_EACH(port, &net->view.links.links, in_tab) {
+		struct backend_port *to = &out->ports[out->port_cnt];
+
+		if (port->info.master != link->info.ifindex)
+			continue;
+		if (out->port_cnt++ >= BACKEND_PORTS_MAX)
+			continue;
+		to->ifindex = port->info.ifindex;
+		memcpy(to->name, port->info.name, sizeof(to->name));
+		if (port->info.is_active_port)
+			out->active |= 1u << (out->port_cnt - 1);
+	}
+}
+
+/* Whether it is made of the same ports, in the same way. */
+static bool is_same_bond(const struct backend_bond *a, const struct backend_bond *b)
+{
+	bool result = a->mode == b->mode && a->policy == b->policy &&
+		      a->port_cnt == b->port_cnt;
+
+	for (unsigned i = 0; i < a->port_cnt && result; i++)
+		result = a->ports[i].ifindex == b->ports[i].ifindex;
+	return result;
+}
+
+static int open_by(struct backend *backend, struct backend_request *request,
+		   const struct backend_bond *bond, struct netif *netif,
+		   struct dev_verdict *why)
+{
+	bool is_bond = bond->name && backend->shares_regions;
+	int err;
+
+	netif->bond = (struct backend_bond){ 0 };
+	if (!is_bond)
+		return backend->open(backend, request, &netif->dev, why);
+	request->bond = bond;
+	request->sharer_cnt = bond->port_cnt;
+	err = bond_open(backend, request, &netif->dev, why);
+	if (!err)
+		netif->bond = *bond;
+	netif->bond.name = NULL; /* the link's, which may go */
+	request->bond = NULL;
+	request->sharer_cnt = 0;
+	return err;
+}
+
 static int try_backends(struct net *net, struct netif *netif,
 			const struct link *link, struct dev_verdict *why,
 			char passed[PASSED_SIZE])
@@ -227,8 +292,12 @@ static int try_backends(struct net *net, struct netif *netif,
 		.frame_cnt = MAX(cnt, (uint32_t)FRAMES_LEAST),
 		.pages = net->params.pages,
 	};
+	const struct link *bond_link = bond_of(net, link);
+	struct backend_bond bond = { 0 };
 	int err = -ENODEV;
 
+	if (bond_link)
+		read_bond(net, bond_link, &bond);
 	if (link->info.kind == LINK_VLAN) {
 		request.vlan_id = link->info.vlan_id;
 		request.lower = link->info.lower;
@@ -240,7 +309,7 @@ static int try_backends(struct net *net, struct netif *netif,
 		struct backend *backend = net->params.backends[i];
 
 		*why = (struct dev_verdict){ .refusal = DEV_REFUSED_KIND };
-		err = backend->open(backend, &request, &netif->dev, why);
+		err = open_by(backend, &request, &bond, netif, why);
 		if (err)
 			note_refusal(passed, backend->name, why);
 	}
@@ -350,6 +419,29 @@ static bool is_of_vlan(const struct netif *netif, const struct link *link)
 	       netif->lower == (is_vlan ? link->info.lower : 0);
 }
 
+/* Takes over which ports are active. False: it is made of other ones now. */
+static bool follow_bond(const struct net *net, struct netif *netif,
+			const struct link *link)
+{
+	const struct link *bond_link = bond_of(net, link);
+	struct backend_bond bond;
+
+	if (!netif->bond.port_cnt)
+		return true;
+	if (!bond_link)
+		return false;
+	read_bond(net, bond_link, &bond);
+	if (!is_same_bond(&netif->bond, &bond))
+		return false;
+	if (netif->bond.active != bond.active) {
+		log_dbg("%s: its ports by which it sends are %#x", netif->name,
+			bond.active);
+		netif->dev->ops->ports_changed(netif->dev, bond.active);
+	}
+	netif->bond.active = bond.active;
+	return true;
+}
+
 /* Takes over a new hardware address or MTU. */
 static int follow_link(struct netif *netif, const struct link *link)
 {
@@ -429,7 +521,7 @@ bool netif_check(struct net *net, struct netif *netif)
 	if (!link)
 		err = -ENODEV;
 	else if (reason_by_link(net, link, &text) != REASON_NONE ||
-		 !is_of_vlan(netif, link) ||
+		 !is_of_vlan(netif, link) || !follow_bond(net, netif, link) ||
 		 (has_vlans(net, netif) && !netif->dev->caps.bears_vlans))
 		err = -EOPNOTSUPP;
 	else

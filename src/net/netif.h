@@ -6,6 +6,7 @@
 #ifndef NET_NETIF_H
 #define NET_NETIF_H
 
+#include "dev/backend.h"
 #include "net/net.h"
 
 struct netif {
@@ -23,6 +24,9 @@ struct netif {
 	bool is_local;
 	/* of a VLAN that is driven: the interface below; else 0 */
 	int lower;
+	/* Of a bond whose ports are driven, or a VLAN on one: what it was made of; else
+	 * there are no ports. */
+	struct backend_bond bond;
 	/* Its device has failed, and no destination leads there any more. It is closed when
 	 * the connections have left that its rules still keep from the kernel, which knows
 	 * nothing of them yet and would reset their peers; or at this time. */

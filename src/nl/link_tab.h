@@ -85,8 +85,13 @@ struct link_info {
 	/* 1: its egress map names higher ones, too */
 	uint16_t has_far_priorities;
 	uint8_t vlan_pcps[LINK_VLAN_PRIORITIES];
+	/* of a LINK_BOND: the numbers of IFLA_BOND_MODE and IFLA_BOND_XMIT_HASH_POLICY */
+	uint8_t bond_mode;
+	uint8_t bond_policy;
+	/* of a port of a bond, 1: the bond sends and receives by it */
+	uint16_t is_active_port;
 };
-_Static_assert(sizeof(struct link_info) == 116,
+_Static_assert(sizeof(struct link_info) == 120,
 	       "no padding: links compare as memory");
 
 struct link {

@@ -206,6 +206,16 @@ uint32_t region_free_cnt(struct region *region)
 
 /* -- of one device ------------------------------------------------------------- */
 
+/* release pairs with the acquire of those who take frames: the region is in its place
+ * before it counts */
+static void put_last(struct region_set *set, struct region *region)
+{
+	uint32_t cnt = atomic_load(&set->cnt);
+
+	set->regions[cnt] = region;
+	atomic_store_explicit(&set->cnt, cnt + 1, memory_order_release);
+}
+
 int region_set_add(struct region_set *set, struct region *region)
 {
 	uint32_t cnt = atomic_load(&set->cnt);
@@ -214,11 +224,16 @@ int region_set_add(struct region_set *set, struct region *region)
 		return -ENOSPC;
 	INVARIANT(!region->first_fresh, "frames say of which region they are");
 	region->id = cnt;
-	set->regions[cnt] = region;
-	/* release pairs with the acquire of those who take frames: the region is in
-	 * its place before it counts */
-	atomic_store_explicit(&set->cnt, cnt + 1, memory_order_release);
+	put_last(set, region);
 	return 0;
+}
+
+void region_set_share(struct region_set *set, struct region *region)
+{
+	INVARIANT(region->id == atomic_load(&set->cnt),
+		  "a packet's region is found in each set");
+	region_get(region);
+	put_last(set, region);
 }
 
 void region_set_get(struct region_set *copy, const struct region_set *set)

@@ -80,6 +80,9 @@ struct region_set {
 /* Adds a region that has given no frame to anybody yet; the caller's use of it
  * passes to the set. -ENOSPC: the set cannot have any more. */
 int region_set_add(struct region_set *set, struct region *region) MUST_CHECK;
+/* Adds a region that is in another set by the number that is the next one here, and a
+ * user to it. */
+void region_set_share(struct region_set *set, struct region *region);
 /* Copies the set and adds a user to each region. */
 void region_set_get(struct region_set *copy, const struct region_set *set);
 /* Removes a user from each region. */

@@ -516,6 +516,27 @@ static int fake_region_add(struct dev *dev, uint32_t frame_cnt)
 	return err;
 }
 
+/* It copies, and need not know of any. */
+static int fake_region_share(struct dev *dev UNUSED, struct region *region UNUSED,
+			     uint32_t id UNUSED)
+{
+	return 0;
+}
+
+static int take_region(struct fake_dev *fake, const struct fake_params *params)
+{
+	int err;
+
+	if (params->regions) {
+		fake->dev.region = params->regions->regions[0];
+		region_set_share(&fake->dev.regions, fake->dev.region);
+		return 0;
+	}
+	err = region_create(params->frame_cnt, params->frame_size,
+			    REGION_SMALL_PAGES, &fake->dev.region);
+	return err ? err : region_set_add(&fake->dev.regions, fake->dev.region);
+}
+
 static void fake_close(struct dev *dev)
 {
 	struct fake_dev *fake = fake_of(dev);
@@ -534,6 +555,7 @@ static struct dev_ops fake_dev_ops = {
 	.flow_remove = fake_flow_remove,
 	.give_back = fake_give_back,
 	.region_add = fake_region_add,
+	.region_share = fake_region_share,
 	.close = fake_close,
 };
 
@@ -545,10 +567,7 @@ int fake_dev_create(struct fake_cable *cable, int end,
 
 	if (!fake)
 		return -ENOMEM;
-	err = region_create(params->frame_cnt, params->frame_size,
-			    REGION_SMALL_PAGES, &fake->dev.region);
-	if (!err)
-		err = region_set_add(&fake->dev.regions, fake->dev.region);
+	err = take_region(fake, params);
 	if (err) {
 		free(fake);
 		return err;

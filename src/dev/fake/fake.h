@@ -41,6 +41,8 @@ struct fake_params {
 	uint32_t mtu;
 	uint32_t frame_cnt;
 	uint32_t frame_size;
+	/* Those of another device, which it has, too; NULL: it makes one. */
+	const struct region_set *regions;
 	/* Readable when frames have arrived; -1: nobody sleeps on it. */
 	int fd;
 	/* Called by kick, outside all locks, to make the other end's fd, or in

@@ -67,11 +67,16 @@ static uint32_t frame_size_for(uint32_t mtu)
 	return size;
 }
 
-static int register_region(struct rdma_dev *own, struct region *region,
-			   uint32_t id)
+static int rdma_region_share(struct dev *dev, struct region *region, uint32_t id)
 {
+	struct rdma_dev *own = dev_of(dev);
 	int rights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_RELAXED_ORDERING;
 
+	if (own->mrs[id])
+		(void)!ibv_dereg_mr(own->mrs[id]);
+	own->mrs[id] = NULL;
+	if (!region)
+		return 0;
 	own->mrs[id] = ibv_reg_mr(own->pd, region->mem, region->mem_size,
 				  rights);
 	if (!own->mrs[id])
@@ -92,13 +97,31 @@ static int add_region(struct rdma_dev *own, uint32_t frame_cnt,
 	err = region_create(frame_cnt, frame_size, pages, &region);
 	if (err)
 		return err;
-	err = register_region(own, region, id);
+	err = rdma_region_share(&own->dev, region, id);
 	if (!err)
 		err = region_set_add(&own->dev.regions, region);
 	if (err)
 		region_put(region);
 	else if (!id)
 		own->dev.region = region;
+	return err;
+}
+
+/* Its own, or those of other devices. */
+static int take_regions(struct rdma_dev *own, const struct backend_request *request)
+{
+	const struct region_set *set = request->regions;
+	int err = 0;
+
+	if (!set)
+		return add_region(own, request->frame_cnt, frame_size_for(request->mtu),
+				  request->pages);
+	for (uint32_t i = 0; i < atomic_load(&set->cnt) && !err; i++) {
+		err = rdma_region_share(&own->dev, set->regions[i], i);
+		if (!err)
+			region_set_share(&own->dev.regions, set->regions[i]);
+	}
+	own->dev.region = set->regions[0];
 	return err;
 }
 
@@ -344,6 +367,7 @@ static struct dev_ops ops = {
 	.flow_add = rdma_flow_add,
 	.flow_remove = rdma_flow_remove,
 	.region_add = rdma_region_add,
+	.region_share = rdma_region_share,
 	.check = rdma_check,
 	.link_changed = rdma_link_changed,
 	.close = rdma_close,
@@ -482,8 +506,7 @@ static int take(struct rdma_dev *own, const struct backend_request *request,
 	own->pd = ibv_alloc_pd(own->ctx);
 	if (!own->pd)
 		return refuse(why, -errno, "a protection domain");
-	err = add_region(own, request->frame_cnt, frame_size_for(request->mtu),
-			 request->pages);
+	err = take_regions(own, request);
 	if (err) {
 		refuse(why, err, "memory for frames");
 		goto err_regions;
@@ -550,6 +573,7 @@ static int open_device(struct rdma_back_end *end,
 	own->params = &end->params;
 	own->kind = kind;
 	own->port = port;
+	own->sharer_cnt = MAX(request->sharer_cnt, 1u);
 	init_dev(own, request, device);
 	own->ctx = ibv_open_device(device);
 	if (!own->ctx) {
@@ -584,6 +608,11 @@ static int rdma_open(struct backend *backend,
 
 	if (!list)
 		return refuse(why, -errno, "RDMA devices cannot be listed");
+	for (int i = 0; list[i] && request->bond; i++)
+		if (rdma_is_bond(list[i]->ibdev_path, request->bond->name)) {
+			err = refuse_kind(why, "its bond is one RDMA device (RoCE LAG)");
+			goto out;
+		}
 	for (int i = 0; list[i]; i++) {
 		unsigned port = rdma_find_port(list[i]->ibdev_path, ifindex, name);
 
@@ -604,6 +633,7 @@ struct backend *backend_make(const void *options)
 	static struct rdma_back_end end = {
 		.backend = {
 			.name = "rdma",
+			.shares_regions = true,
 			.open = rdma_open,
 		},
 	};

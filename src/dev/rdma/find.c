@@ -55,6 +55,11 @@ static bool is_port_of(const char *dir, unsigned port, const char *name)
 	return read_line(line, dir, file) && strcmp(line, name) == 0;
 }
 
+bool rdma_is_bond(const char *dir, const char *name)
+{
+	return is_port_of(dir, 1, name);
+}
+
 unsigned rdma_find_port(const char *dir, int ifindex, const char *name)
 {
 	long found = read_number(dir, name, "ifindex"), number;

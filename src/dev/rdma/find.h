@@ -3,11 +3,17 @@
 #ifndef DEV_RDMA_FIND_H
 #define DEV_RDMA_FIND_H
 
+#include <stdbool.h>
+
 /*
  * The port of the RDMA device whose folder in sysfs is `dir` that belongs to this
  * interface; 0: none. A device with several interfaces has a port for each. One whose
  * ports do not name theirs has the number in the interface's dev_port.
  */
 unsigned rdma_find_port(const char *dir, int ifindex, const char *name);
+
+/* Whether the device is that of a whole bond of this name: with RoCE, the ports of one card
+ * that are bonded become one RDMA device with one port. */
+bool rdma_is_bond(const char *dir, const char *name);
 
 #endif

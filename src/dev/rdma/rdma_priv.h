@@ -72,6 +72,8 @@ struct rdma_dev {
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
 	unsigned port;
+	/* how many devices have these regions */
+	unsigned sharer_cnt;
 	uint32_t max_wr;
 	uint32_t max_cqe;
 	/* it verifies received checksums, and computes those of what we send */
@@ -204,12 +206,12 @@ static inline struct ibv_qp *rdma_ring_qp(struct ring *ring)
 	return CONTAINER_OF(ring, struct rdma_ring, ring)->queues.qp;
 }
 
-/* How many frames a ring of these queues posts: a quarter of what there are. Those
+/* How many frames a ring of these queues posts: a quarter of its share. Those
  * stay in the processor's cache; when they run out, there will be another region. */
 static inline uint32_t rdma_rx_post_max(const struct rdma_dev *dev,
 					const struct rdma_queues *queues)
 {
-	uint32_t cnt = region_set_frame_cnt(&dev->dev.regions);
+	uint32_t cnt = region_set_frame_cnt(&dev->dev.regions) / dev->sharer_cnt;
 
 	return MIN(queues->rx_size, MAX(cnt / 4, 1u));
 }

@@ -79,17 +79,70 @@ static bool take_vlan(struct nlattr *nest, struct link_info *out)
 	       take_egress_map(attrs[IFLA_VLAN_EGRESS_QOS], out);
 }
 
+static bool take_bond(struct nlattr *nest, struct link_info *out)
+{
+	static const struct nla_policy policy[IFLA_BOND_XMIT_HASH_POLICY + 1] = {
+		[IFLA_BOND_MODE] = FORM_U8,
+		[IFLA_BOND_XMIT_HASH_POLICY] = FORM_U8,
+	};
+	static const struct form form = { 0, IFLA_BOND_XMIT_HASH_POLICY, policy };
+	struct nlattr *attrs[IFLA_BOND_XMIT_HASH_POLICY + 1];
+
+	if (!nest)
+		return true;
+	if (form_check_nested(nest, &form, attrs) < 0)
+		return false;
+	if (attrs[IFLA_BOND_MODE])
+		out->bond_mode = nla_get_u8(attrs[IFLA_BOND_MODE]);
+	if (attrs[IFLA_BOND_XMIT_HASH_POLICY])
+		out->bond_policy = nla_get_u8(attrs[IFLA_BOND_XMIT_HASH_POLICY]);
+	return true;
+}
+
+/* A port of active-backup is active or the backup; of 802.3ad it is active while it
+ * distributes. One whose link is going down is used until that is certain (downdelay). */
+static bool take_bond_port(struct nlattr *nest, struct link_info *out)
+{
+	/* of linux/if_bonding.h, which does not go with net/if.h */
+	enum { ACTIVE = 0, LINK_FAIL = 1 };
+	static const struct nla_policy policy[IFLA_BOND_SLAVE_MII_STATUS + 1] = {
+		[IFLA_BOND_SLAVE_STATE] = FORM_U8,
+		[IFLA_BOND_SLAVE_MII_STATUS] = FORM_U8,
+	};
+	static const struct form form = { 0, IFLA_BOND_SLAVE_MII_STATUS, policy };
+	struct nlattr *attrs[IFLA_BOND_SLAVE_MII_STATUS + 1];
+
+	if (!nest)
+		return true;
+	if (form_check_nested(nest, &form, attrs) < 0)
+		return false;
+	out->is_active_port =
+		attrs[IFLA_BOND_SLAVE_STATE] &&
+		nla_get_u8(attrs[IFLA_BOND_SLAVE_STATE]) == ACTIVE &&
+		(!attrs[IFLA_BOND_SLAVE_MII_STATUS] ||
+		 nla_get_u8(attrs[IFLA_BOND_SLAVE_MII_STATUS]) <= LINK_FAIL);
+	return true;
+}
+
+static bool take_data(struct nlattr *nest, struct link_info *out)
+{
+	return out->kind == LINK_VLAN ? take_vlan(nest, out) :
+	       out->kind == LINK_BOND ? take_bond(nest, out) :
+					true;
+}
+
 /* libnl would call a parser of its own for each kind, of which there are two dozen.
- * We want two names, and of VLANs what tags have. */
+ * We want two names, of VLANs what tags have, and of bonds which ports they use. */
 static bool take_kinds(struct nlattr *nest, struct link_info *out)
 {
-	static const struct nla_policy policy[IFLA_INFO_SLAVE_KIND + 1] = {
+	static const struct nla_policy policy[IFLA_INFO_SLAVE_DATA + 1] = {
 		[IFLA_INFO_KIND] = { .type = NLA_STRING },
 		[IFLA_INFO_DATA] = FORM_NEST,
 		[IFLA_INFO_SLAVE_KIND] = { .type = NLA_STRING },
+		[IFLA_INFO_SLAVE_DATA] = FORM_NEST,
 	};
-	static const struct form form = { 0, IFLA_INFO_SLAVE_KIND, policy };
-	struct nlattr *attrs[IFLA_INFO_SLAVE_KIND + 1] = { NULL };
+	static const struct form form = { 0, IFLA_INFO_SLAVE_DATA, policy };
+	struct nlattr *attrs[IFLA_INFO_SLAVE_DATA + 1] = { NULL };
 	struct nlattr *kind, *slave_kind;
 
 	if (nest && form_check_nested(nest, &form, attrs) < 0)
@@ -102,8 +155,10 @@ static bool take_kinds(struct nlattr *nest, struct link_info *out)
 		out->master_kind =
 			slave_kind ? kind_from_name(nla_get_string(slave_kind)) :
 				     LINK_OTHER;
-	return out->kind != LINK_VLAN ||
-	       take_vlan(attrs[IFLA_INFO_DATA], out);
+	if (out->master_kind == LINK_BOND &&
+	    !take_bond_port(attrs[IFLA_INFO_SLAVE_DATA], out))
+		return false;
+	return take_data(attrs[IFLA_INFO_DATA], out);
 }
 
 /* libnl 3.7 knows nothing of XDP. */
