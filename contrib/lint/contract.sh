@@ -63,12 +63,10 @@ script_cases() {
 	*/system/tcp_servers)
 		sed -n "/^programs='/,/^'/s/^\(\w\+\) .*/\1/p" "$1.sh"
 		;;
-	*/system/udp_mlx5 | */system/udp_verbs | */system/vlan_mlx5 | */system/vlan_verbs)
+	*/system/udp_mlx5 | */system/udp_verbs | */system/vlan_mlx5 | */system/vlan_verbs | \
+		*/system/bond_mlx5 | */system/bond_verbs | */system/udp_pace_mlx5 | \
+		*/system/udp_pace_verbs)
 		sed -n '/^cases="/,/"$/p' "${1%_*}_card.sh" |
-			sed 's/^cases=//' | grep -oE '\w+'
-		;;
-	*/system/udp_pace_mlx5 | */system/udp_pace_verbs)
-		sed -n '/^cases="/,/"$/p' tests/system/udp_pace_card.sh |
 			sed 's/^cases=//' | grep -oE '\w+'
 		;;
 	*/system/tcp_faults_mlx5 | */system/tcp_faults_verbs)

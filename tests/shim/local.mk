@@ -1,7 +1,7 @@
 # Tier 3: programs run on libc and under the library, which must not be able to
 # tell the difference.
 check_LTLIBRARIES += %D%/libvma-test.la
-%C%_libvma_test_la_SOURCES = %D%/kind.c %D%/local_dev.c %D%/pretend_vlan.c
+%C%_libvma_test_la_SOURCES = %D%/kind.c %D%/local_dev.c %D%/pretend_links.c
 %C%_libvma_test_la_LIBADD = src/sock-redirect/libsock-redirect-test.la \
 	src/dev/fake/libfake-debug.la $(debug_folders)
 %C%_libvma_test_la_CPPFLAGS = $(AM_CPPFLAGS) -DVMA_TEST

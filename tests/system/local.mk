@@ -72,6 +72,7 @@ if HAVE_VERBS
 if HAVE_MLX5
 system_scripts += %D%/udp_mirror_mlx5.sh %D%/udp_mirror_verbs.sh %D%/udp_mlx5.sh \
 	%D%/udp_pace_mlx5.sh %D%/udp_pace_verbs.sh %D%/vlan_mlx5.sh %D%/vlan_verbs.sh \
+	%D%/bond_mlx5.sh %D%/bond_verbs.sh \
 	%D%/udp_verbs.sh %D%/card_options.sh %D%/card_soak.sh %D%/card_stamps.sh
 check_PROGRAMS += %D%/card_soak
 card_tcp_scripts = %D%/tcp_mlx5.sh %D%/tcp_verbs.sh %D%/tcp_mirror_mlx5.sh \
@@ -79,7 +80,7 @@ card_tcp_scripts = %D%/tcp_mlx5.sh %D%/tcp_verbs.sh %D%/tcp_mirror_mlx5.sh \
 system_scripts += %D%/tcp_faults_mlx5.sh %D%/tcp_faults_verbs.sh %D%/tcp_tso.sh
 endif
 endif
-EXTRA_DIST += %D%/tcp_segments.py %D%/card_stamps.py %D%/vlan_card.sh %D%/vlan.py %D%/udp_card.sh %D%/udp_lab.sh \
+EXTRA_DIST += %D%/tcp_segments.py %D%/card_stamps.py %D%/vlan_card.sh %D%/vlan.py %D%/bond_card.sh %D%/bond.py %D%/udp_card.sh %D%/udp_lab.sh \
 	%D%/udp_pace.sh %D%/udp_pace_card.sh %D%/udp_pace.py %D%/udp_doors.py %D%/udp_xdp.py %D%/udp_programs.py \
 	%D%/udp_hostile.py %D%/udp_frames.py %D%/udp_kill.py %D%/udp_rpf.py %D%/udp_tx.py \
 	%D%/udp_mirror.py %D%/udp_ways.py %D%/ready_loop.py %D%/ready_loop.js %D%/pass.bpf.c %D%/tag.bpf.c %D%/cgroup.bpf.c

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Sourced with LAB_CARD: VLANs on the software ConnectX. The kernel need not know VLANs:
 # the links w0 and w1 are none, but libvma-test.so is told that they are VLANs 100 and 200
-# of v0 (tests/shim/pretend_vlan.c), in both namespaces. What the kernel sends by them goes
+# of v0 (tests/shim/pretend_links.c), in both namespaces. What the kernel sends by them goes
 # to a veth that nobody has an address on, so all that arrives has come by the card, with the tag.
 #
 #      10.79.0.1 --- w0 --- VLAN 100 of v0 --- w0 --- 10.79.0.2
