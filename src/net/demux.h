@@ -129,10 +129,11 @@ static inline bool demux_is_like_last(const struct demux *demux,
 	if (UNLIKELY(len < sizeof(*frame)))
 		return false;
 	flow = demux_flow_of(frame, from);
-	return LIKELY(flow.addrs == last->addrs && flow.ports == last->ports &&
-		      flow.kind == last->kind &&
-		      flow.transport == last->transport &&
-		      flow.ifindex == last->ifindex);
+	/* in one: comparisons one by one are joined into wider ones by compilers, which
+	 * then go through memory */
+	return LIKELY(!((flow.addrs ^ last->addrs) | (flow.ports ^ last->ports) |
+			(flow.kind ^ last->kind) | (flow.transport ^ last->transport) |
+			(flow.ifindex ^ last->ifindex)));
 }
 
 /* Looks at a frame that has not been taken yet. If it is for the endpoint of the
@@ -151,10 +152,13 @@ demux_peek(const struct demux *demux, struct ring_frame in,
 		return RING_NO_FRAME;
 	len = (size_t)be16toh(frame->ip.total_len) - sizeof(frame->ip);
 	memcpy(&len_id, &frame->ip.total_len, sizeof(len_id));
-	/* The first comparison also fails if total_len is too small, since `len`
-	 * wraps around then. The sum is right when 2^16 - 1 divides it. */
-	if (UNLIKELY(len > in.len - sizeof(frame->eth) - sizeof(frame->ip) ||
-		     (demux->last_ip_sum + len_id + frame->ip.check) % 0xffff))
+	/* The comparison also fails if total_len is too small, since `len` wraps around
+	 * then. */
+	if (UNLIKELY(len > in.len - sizeof(frame->eth) - sizeof(frame->ip)))
+		return RING_NO_FRAME;
+	/* The sum is right when 2^16 - 1 divides it. */
+	if (in.csum_verdict != PKT_CSUM_GOOD &&
+	    UNLIKELY((demux->last_ip_sum + len_id + frame->ip.check) % 0xffff))
 		return RING_NO_FRAME;
 	return (struct ring_frame){ (const uint8_t *)(&frame->ip + 1),
 				    (uint32_t)len, in.csum_verdict,

@@ -46,7 +46,8 @@ per_frame() {
 
 # count RING THREAD_MODE
 count() {
-	VMA_RING=$1 VMA_THREAD_MODE=$2 ip netns exec $a timeout 300 "$stepper" \
+	VMA_RING=$1 VMA_THREAD_MODE=$2 ip netns exec $a timeout 600 \
+		taskset -c 1 "$stepper" \
 		10.79.0.2 "$libraries" >"$work/table" 2>"$work/card" ||
 		{ cat "$work/log" "$work/card"; exit 1; }
 	per_frame >>"$work/table"

@@ -8,6 +8,7 @@
 #include "dev/rdma/dev_mem.h"
 #include "dev/rdma/mmio.h"
 #include "dev/rdma/rdma_priv.h"
+#include "dev/rdma/wqe.h"
 
 enum {
 	MLX5_INDEX_MASK = 0xffffff, /* of a completion queue's record */
@@ -66,8 +67,10 @@ struct mlx5_ring {
 	uint32_t sq_blocks;
 	uint32_t sq_mask;
 	uint32_t qpn;
-	/* the checksums that the card computes of a frame in place */
+	/* the checksums that the card computes of a frame in place, and what its entry is
+	 * begun with */
 	uint8_t csum;
+	struct wqe_inline in_place;
 	/* Blocks, by counters that run on: written, and complete. */
 	uint16_t sq_pi;
 	uint16_t sq_ci;
@@ -75,6 +78,9 @@ struct mlx5_ring {
 	 * blocks in use above which we look for completions */
 	uint32_t sq_edge;
 	uint32_t sq_busy;
+	/* So many blocks of frames in place may follow until one of both is reached, as far
+	 * as it was known when the last one was found. */
+	int32_t sq_ahead;
 	/* of the last frame that asked for a completion, above WISH_IS_SENT */
 	uint32_t signaled_at;
 	/* The send that brings this to 0 asks for a completion, and it is signal_each

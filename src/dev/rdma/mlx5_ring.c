@@ -46,18 +46,24 @@ static inline uint8_t *rq_at(const struct mlx5_ring *own, uint32_t number)
 	return own->rq + ((size_t)(number & own->rq_mask) << own->rq_shift);
 }
 
-/* A poll has nothing to do until the card writes the next completion. */
-static inline void set_quiet(struct mlx5_ring *own)
+/* A poll has nothing to do until the card writes the next completion, which is this one,
+ * for the frame of this entry. */
+static inline void set_quiet_at(struct mlx5_ring *own, uint32_t ci, uint32_t rq_ci)
 {
 	struct ring *ring = &own->base.ring;
-	struct mlx5_cqe64 *cqe;
-	uint32_t word;
-	bool is_new = mlx5_cq_next(&own->rx_cq, &cqe, &word);
+	struct mlx5_cqe64 *cqe = mlx5_cq_at(&own->rx_cq, ci);
+	uint32_t word = mlx5_cq_load(mlx5_cq_word(cqe));
+	bool is_new = cqe_is_new(word, ci, own->rx_cq.size);
 
 	own->next_cqe = cqe;
-	own->next_seg = (void *)rq_at(own, own->rq_ci);
+	own->next_seg = (void *)rq_at(own, rq_ci);
 	ring->rx_word = mlx5_cq_word(cqe);
 	ring->rx_quiet = UNLIKELY(is_new || own->base.busy) ? ~word : word;
+}
+
+static inline void set_quiet(struct mlx5_ring *own)
+{
+	set_quiet_at(own, mlx5_cq_ci(&own->rx_cq), own->rq_ci);
 }
 
 /* Tells the card what it has to receive into. The completions that we have read go
@@ -232,18 +238,22 @@ static void mlx5_rx_done(struct ring *ring)
 {
 	struct mlx5_ring *own = mlx5_ring_of(ring);
 	struct stats_ring_counters *counts = ring->counts;
-	uint32_t from = own->rq_ci++, to = own->rq_pi++;
+	struct pkt **pkts = own->rq_pkts;
+	uint32_t ci = mlx5_cq_ci(&own->rx_cq) + 1;
+	uint32_t from = own->rq_ci, to = own->rq_pi, mask = own->rq_mask;
 
 	counts->rx_pkts++;
 	counts->rx_bytes += cqe_len(own->next_cqe);
-	mlx5_cq_advance(&own->rx_cq);
+	pkts[to & mask] = pkts[from & mask];
 	memcpy(rq_at(own, to), own->next_seg, sizeof(*own->next_seg));
-	own->rq_pkts[to & own->rq_mask] = own->rq_pkts[from & own->rq_mask];
-	if (UNLIKELY(own->rq_pi - own->rq_told >= own->rx_batch)) {
+	own->rq_ci = ++from;
+	own->rq_pi = ++to;
+	atomic_store_explicit(&own->rx_cq.ci, ci, memory_order_relaxed);
+	if (UNLIKELY(to - own->rq_told >= own->rx_batch)) {
 		look_ahead(own);
 		tell_posted(own);
 	}
-	set_quiet(own);
+	set_quiet_at(own, ci, from);
 }
 
 /* -- sleeping ---------------------------------------------------------------------- */

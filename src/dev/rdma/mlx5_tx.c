@@ -125,16 +125,16 @@ static void reap_sent(struct mlx5_ring *own)
 
 /* -- sending ----------------------------------------------------------------------- */
 
-/* Tells the card of everything up to sq_pi. `entry` is the last one, of `blocks` in
- * one piece if it is to be written into the card. */
+/* Tells the card of everything up to `pi`. `entry` is the last one, of `blocks`, in one
+ * piece if it may be written into the card. */
 static inline void ring_bell(struct mlx5_ring *own, uint16_t pi,
-			     const uint8_t *entry, uint32_t blocks)
+			     const uint8_t *entry, uint32_t blocks, bool may_write)
 {
-	void *reg = (void *)own->bell;
+	uint8_t *reg = (uint8_t *)own->bell;
 
 	mlx5_set_record(own->sq_record, pi);
 	mmio_before_bell();
-	if (LIKELY(blocks - 1 < own->bf_blocks))
+	if (LIKELY(may_write && blocks <= own->bf_blocks))
 		mmio_copy_blocks(reg, entry, blocks);
 	else
 		mmio_write64(reg, entry);
@@ -202,6 +202,16 @@ static void skip_edge(struct mlx5_ring *own)
 	own->to_signal--;
 }
 
+/* The next short frame goes to where the queue is now. */
+static inline void put_tx_frame(struct mlx5_ring *own)
+{
+	uint32_t block = own->sq_pi & own->sq_mask;
+
+	own->sq_ahead = MIN((int32_t)(own->sq_edge - block),
+			    (int32_t)(own->sq_busy - sq_used(own)));
+	own->base.ring.tx_frame = own->sq + (size_t)block * WQE_BLOCK + WQE_FRAME_AT;
+}
+
 static COLD void find_tx_frame(struct mlx5_ring *own)
 {
 	struct ring *ring = &own->base.ring;
@@ -213,20 +223,17 @@ static COLD void find_tx_frame(struct mlx5_ring *own)
 		return;
 	if ((own->sq_pi & own->sq_mask) > own->sq_edge)
 		skip_edge(own);
-	ring->tx_frame = sq_at(own, own->sq_pi) + WQE_FRAME_AT;
+	put_tx_frame(own);
 }
 
 /* Where the next short frame goes. */
 static inline void next_tx_frame(struct mlx5_ring *own)
 {
-	uint32_t block = own->sq_pi & own->sq_mask;
-
-	if (UNLIKELY(block > own->sq_edge || sq_used(own) > own->sq_busy)) {
+	if (UNLIKELY((own->sq_pi & own->sq_mask) > own->sq_edge ||
+		     sq_used(own) > own->sq_busy))
 		find_tx_frame(own);
-		return;
-	}
-	own->base.ring.tx_frame =
-		own->sq + (size_t)block * WQE_BLOCK + WQE_FRAME_AT;
+	else
+		put_tx_frame(own);
 }
 
 void mlx5_reap(struct ring *ring)
@@ -249,8 +256,10 @@ static inline void leave_to_kick(struct mlx5_ring *own, uint16_t index)
 
 static inline void count_sent(struct mlx5_ring *own, size_t len)
 {
-	own->base.ring.counts->tx_pkts++;
-	own->base.ring.counts->tx_bytes += len;
+	struct stats_ring_counters *counts = own->base.ring.counts;
+
+	counts->tx_pkts++;
+	counts->tx_bytes += len;
 }
 
 static COLD void commit_gathered(struct mlx5_ring *own, size_t len);
@@ -258,26 +267,27 @@ static COLD void commit_gathered(struct mlx5_ring *own, size_t len);
 void mlx5_tx_commit(struct ring *ring, size_t len)
 {
 	struct mlx5_ring *own = mlx5_ring_of(ring);
-	uint8_t *entry = ring->tx_frame - WQE_FRAME_AT;
-	unsigned blocks = wqe_blocks(wqe_segments_of_inline(len));
-	struct wqe_head head = {
-		.qpn = own->qpn, .index = own->sq_pi, .csum = own->csum,
-	};
+	uint8_t *frame = ring->tx_frame, *entry = frame - WQE_FRAME_AT;
+	uint16_t index = own->sq_pi, pi;
+	unsigned blocks;
 
 	if (UNLIKELY(len > own->inline_max)) {
 		commit_gathered(own, len);
 		return;
 	}
-	head.is_signaled = is_signaled(own);
-	wqe_wrap_inline(entry, &head, len);
-	own->sq_pi = (uint16_t)(own->sq_pi + blocks);
+	blocks = wqe_blocks(wqe_wrap_inline(entry, &own->in_place, index,
+					    is_signaled(own), len));
+	own->sq_pi = pi = (uint16_t)(index + blocks);
 	count_sent(own, len);
 	if (may_ring(ring))
-		ring_bell(own, own->sq_pi, entry,
-			  own->rung == head.index ? blocks : 0);
+		ring_bell(own, pi, entry, blocks, own->rung == index);
 	else
-		leave_to_kick(own, head.index);
-	next_tx_frame(own);
+		leave_to_kick(own, index);
+	own->sq_ahead -= (int32_t)blocks;
+	if (LIKELY(own->sq_ahead >= 0))
+		ring->tx_frame = frame + (size_t)blocks * WQE_BLOCK;
+	else
+		next_tx_frame(own);
 }
 
 /* Copies an entry to its place, around the end of the ring if need be. */
@@ -459,11 +469,9 @@ static void send_copied(struct mlx5_ring *own, const struct ring_tx *tx,
 {
 	struct ring *ring = &own->base.ring;
 	uint8_t *at = ring->tx_frame, *entry = at - WQE_FRAME_AT;
-	unsigned blocks = wqe_blocks(wqe_segments_of_inline(len));
-	struct wqe_head head = {
-		.qpn = own->qpn, .index = own->sq_pi, .csum = csum,
-		.is_signaled = is_signaled(own),
-	};
+	struct wqe_inline common = wqe_inline_of(own->qpn, csum);
+	uint16_t index = own->sq_pi;
+	unsigned segments;
 
 	memcpy(at, tx->header, tx->header_len);
 	at += tx->header_len;
@@ -471,11 +479,11 @@ static void send_copied(struct mlx5_ring *own, const struct ring_tx *tx,
 		memcpy(at, part->data, part->len);
 		at += part->len;
 	}
-	wqe_wrap_inline(entry, &head, len);
-	own->sq_pi = (uint16_t)(own->sq_pi + blocks);
+	segments = wqe_wrap_inline(entry, &common, index, is_signaled(own), len);
+	own->sq_pi = (uint16_t)(index + wqe_blocks(segments));
 	pkt_put(tx->payload);
 	count_sent(own, len);
-	leave_to_kick(own, head.index);
+	leave_to_kick(own, index);
 	next_tx_frame(own);
 }
 
@@ -613,7 +621,8 @@ enum ring_kick mlx5_kick(struct ring *ring)
 
 	/* what was rung for in the meantime is not to be taken back */
 	if ((int16_t)(pi - own->rung) > 0)
-		ring_bell(own, pi, sq_at(own, (uint16_t)(written >> 16)), 0);
+		ring_bell(own, pi, sq_at(own, (uint16_t)(written >> 16)), 0,
+			  false);
 	return RING_KICKED;
 }
 
@@ -632,6 +641,7 @@ void mlx5_tx_start(struct mlx5_ring *own)
 	own->to_signal = own->signal_each;
 	own->csum = dev->has_csum ? MLX5_ETH_WQE_L3_CSUM | MLX5_ETH_WQE_L4_CSUM :
 				    0;
+	own->in_place = wqe_inline_of(own->qpn, own->csum);
 	own->base.ring.fills_csum = dev->has_csum;
 	own->inline_max = MIN(dev->params->inline_max, (uint32_t)WQE_INLINE_MAX);
 	/* what is paced waits anyway */

@@ -92,28 +92,44 @@ static inline void mmio_write64(void *reg, const void *bytes)
 	*(volatile uint64_t *)reg = word;
 }
 
-/* Blocks of 64 bytes, at addresses that are multiples of it; one at least. */
-static inline void mmio_copy_blocks(void *reg, const void *from, unsigned blocks)
+enum { MMIO_BLOCK = 64 };
+
+/* A block of 64 bytes, at addresses that are multiples of it. */
+static inline void mmio_copy_block(uint8_t *reg, const uint8_t *from)
 {
 #if defined(__x86_64__)
-	__m128i *to = reg;
-	const __m128i *at = from;
+	__m128i *to = (void *)reg;
+	const __m128i *at = (const void *)from;
 
-	do {
-		_mm_stream_si128(to, at[0]);
-		_mm_stream_si128(to + 1, at[1]);
-		_mm_stream_si128(to + 2, at[2]);
-		_mm_stream_si128(to + 3, at[3]);
-		to += 4;
-		at += 4;
-	} while (--blocks);
+	_mm_stream_si128(to, at[0]);
+	_mm_stream_si128(to + 1, at[1]);
+	_mm_stream_si128(to + 2, at[2]);
+	_mm_stream_si128(to + 3, at[3]);
 #else
-	volatile uint64_t *to = reg;
-	const uint64_t *at = from;
+	volatile uint64_t *to = (void *)reg;
+	const uint64_t *at = (const void *)from;
 
-	for (unsigned i = 0; i < blocks * 8; i++)
+	for (unsigned i = 0; i < MMIO_BLOCK / 8; i++)
 		to[i] = at[i];
 #endif
+}
+
+/* One block at least. Those of a short entry need no pointers that move. */
+static inline void mmio_copy_blocks(uint8_t *reg, const uint8_t *from, unsigned blocks)
+{
+	enum { TURN = 3 };
+
+	for (;; reg += TURN * MMIO_BLOCK, from += TURN * MMIO_BLOCK, blocks -= TURN) {
+		mmio_copy_block(reg, from);
+		if (blocks == 1)
+			return;
+		mmio_copy_block(reg + MMIO_BLOCK, from + MMIO_BLOCK);
+		if (blocks == 2)
+			return;
+		mmio_copy_block(reg + 2 * MMIO_BLOCK, from + 2 * MMIO_BLOCK);
+		if (blocks == TURN)
+			return;
+	}
 }
 
 #endif

@@ -78,15 +78,42 @@ static inline void wqe_put_eth(uint8_t *entry, const struct wqe_head *head,
 	       sizeof(size));
 }
 
+/* What the entries of a queue have in common whose frames are inline, in the processor's
+ * order and in the card's: the control segment without number and length, and the beginning
+ * of the Ethernet segment. */
+struct wqe_inline {
+	uint64_t ctrl;
+	uint64_t eth;
+};
+
+static inline struct wqe_inline wqe_inline_of(uint32_t qpn, uint8_t csum)
+{
+	struct wqe_inline common = {
+		.ctrl = (uint64_t)MLX5_OPCODE_SEND << 32 | qpn << 8,
+	};
+
+	memcpy((uint8_t *)&common.eth + offsetof(struct mlx5_wqe_eth_seg, cs_flags),
+	       &csum, sizeof(csum));
+	return common;
+}
+
 /* Completes an entry around a frame that was written to its place: all of it is
  * inline. Returns the number of segments. */
-static inline unsigned wqe_wrap_inline(uint8_t *entry,
-				       const struct wqe_head *head, size_t len)
+static inline unsigned wqe_wrap_inline(uint8_t *entry, const struct wqe_inline *common,
+				       uint16_t index, bool is_signaled, size_t len)
 {
 	unsigned segments = wqe_segments_of_inline(len);
+	uint64_t ctrl = htobe64(common->ctrl | (uint64_t)index << 40 | segments);
+	uint64_t wish = is_signaled ? htobe64((uint64_t)MLX5_WQE_CTRL_CQ_UPDATE << 32) : 0;
+	/* six bytes of zeros and the length, of which two are of `eth`, too */
+	uint64_t end = htobe64(len);
 
-	wqe_put_ctrl(entry, head, MLX5_OPCODE_SEND, segments);
-	wqe_put_eth(entry, head, len);
+	_Static_assert(offsetof(struct mlx5_wqe_eth_seg, inline_hdr_sz) + 2 ==
+			       WQE_FRAME_AT - WQE_SEGMENT, "the length is last");
+	memcpy(entry, &ctrl, sizeof(ctrl));
+	memcpy(entry + 8, &wish, sizeof(wish));
+	memcpy(entry + WQE_SEGMENT, &common->eth, sizeof(common->eth));
+	memcpy(entry + WQE_FRAME_AT - sizeof(end), &end, sizeof(end));
 	return segments;
 }
 

@@ -28,10 +28,11 @@ TEST(frame_in_place)
 		0x00, 60,		/* bytes that are inline */
 		0xee, 0xee,		/* the frame begins */
 	};
+	struct wqe_inline common = wqe_inline_of(plain.qpn, 0);
 	uint8_t entry[128];
 
 	mark(entry, sizeof(entry));
-	CHECK_EQ(wqe_wrap_inline(entry, &plain, 60), 6);
+	CHECK_EQ(wqe_wrap_inline(entry, &common, plain.index, false, 60), 6);
 	CHECK_MEM(entry, expected, sizeof(expected));
 	for (size_t i = WQE_FRAME_AT; i < sizeof(entry); i++)
 		CHECK_EQ(entry[i], 0xee);
@@ -41,13 +42,12 @@ TEST(frame_in_place)
 
 TEST(completion_and_checksums_by_wish)
 {
-	struct wqe_head head = plain;
+	struct wqe_inline common = wqe_inline_of(
+		plain.qpn, MLX5_ETH_WQE_L3_CSUM | MLX5_ETH_WQE_L4_CSUM);
 	uint8_t entry[128];
 
-	head.is_signaled = true;
-	head.csum = MLX5_ETH_WQE_L3_CSUM | MLX5_ETH_WQE_L4_CSUM;
 	mark(entry, sizeof(entry));
-	wqe_wrap_inline(entry, &head, 18);
+	wqe_wrap_inline(entry, &common, plain.index, true, 18);
 	CHECK_EQ(entry[11], 0x08);
 	CHECK_EQ(entry[20], 0xc0);
 	CHECK_EQ(entry[7], 3);
