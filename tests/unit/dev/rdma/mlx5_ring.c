@@ -151,6 +151,7 @@ static void set_up(void)
 	for (int i = 0; i < TX; i++)
 		card.tx_cqes[i].op_own = MLX5_CQE_INVALID << 4 | OWNER;
 	dev.params = &params;
+	dev.sharer_cnt = 1;
 	CHECK_EQ(region_create(FRAMES, FRAME, REGION_SMALL_PAGES,
 			       &dev.dev.region), 0);
 	CHECK_EQ(region_set_add(&dev.dev.regions, dev.dev.region), 0);

@@ -228,6 +228,7 @@ static void set_up(void)
 	};
 	sent_cq = stamped_cq;
 	dev.params = &params;
+	dev.sharer_cnt = 1;
 	CHECK_EQ(region_create(FRAMES, FRAME, REGION_SMALL_PAGES,
 			       &dev.dev.region), 0);
 	CHECK_EQ(region_set_add(&dev.dev.regions, dev.dev.region), 0);
