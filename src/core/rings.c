@@ -4,7 +4,6 @@
 
 #include "core/rings.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdatomic.h>
@@ -12,14 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "fd/fd_internal.h"
 #include "fd/fd_table.h"
 #include "os/file.h"
-#include "os/real.h"
 
 #define FDS "/proc/self/fd"
 #define MAPPINGS "/proc/self/maps"
@@ -51,8 +47,6 @@ static struct {
 	_Atomic uint64_t next_look_ns;
 	/* for the thread that looks */
 	struct sign fds, contexts;
-	/* CONTEXTS, open: opening it is most of a look's cost. 0: not yet */
-	_Atomic int contexts_fd;
 
 	/* The addresses of contexts that need no look, 0: a free place. An address
 	 * may be here twice, when a context was made where another one has just been
@@ -168,24 +162,6 @@ static void look_for_rings(void)
 		file_for_fds(next_without_object(0), look_at_fd, NULL);
 }
 
-/* What CONTEXTS says, as text. */
-static bool read_contexts(char *text, size_t size)
-{
-	_Atomic int *slot = &rings.contexts_fd;
-	int fd;
-
-	if (atomic_load(slot) <= 0 || !fd_internal_is_intact(slot)) {
-		fd = real.open(CONTEXTS, O_RDONLY | O_CLOEXEC);
-		if (fd < 0)
-			return false;
-		if (fd_internal_adopt(fd, slot) != 0) {
-			real.close(fd);
-			return false;
-		}
-	}
-	return pread(atomic_load(slot), text, size, 0) > 0;
-}
-
 /* Most machines have none. */
 static void look_for_contexts(void)
 {
@@ -195,7 +171,7 @@ static void look_for_contexts(void)
 	bool is_found = false;
 	unsigned long room;
 
-	if (read_contexts(text, sizeof(text) - 1)) {
+	if (file_peek(CONTEXTS, text, sizeof(text) - 1) > 0) {
 		room = strtoul(text, NULL, 10);
 		if (!room || !has_changed(&rings.contexts, room))
 			return;
