@@ -5,6 +5,11 @@ unit_programs += %D%/fake
 %C%_fake_LDADD = src/dev/fake/libfake-debug.la src/pkt/libpkt-debug.la \
 	src/stats/libstats-debug.la src/os/libos-debug.la \
 	src/base/libbase-debug.la tests/support/libtest.la
+unit_programs += %D%/bond
+%C%_bond_SOURCES = %D%/bond.c src/dev/bond/bond.c src/dev/bond/bond_ring.c
+%C%_bond_LDADD = src/dev/fake/libfake-debug.la src/pkt/libpkt-debug.la \
+	src/stats/libstats-debug.la src/os/libos-debug.la \
+	src/base/libbase-debug.la tests/support/libtest.la
 unit_programs += %D%/ring_tx
 %C%_ring_tx_SOURCES = %D%/ring_tx.c %D%/run.h src/dev/ring_tx.c
 %C%_ring_tx_LDADD = src/pkt/libpkt-debug.la src/stats/libstats-debug.la \

@@ -83,7 +83,33 @@ TEST(port_by_the_interfaces_number)
 	end();
 }
 
+/* What there is of a card whose two ports are one device of their bond (RoCE LAG): one
+ * port, whose address is the bond's, and both interfaces below the card. */
+TEST(device_of_a_whole_bond)
+{
+	begin();
+	put("ports/1/gid_attrs/ndevs/0", "bond0\n");
+	put("ports/1/gid_attrs/ndevs/1", "bond0\n");
+	put("device/net/eth0/ifindex", "7\n");
+	put("device/net/eth0/dev_port", "0\n");
+	CHECK(rdma_is_bond(root, "bond0"));
+	CHECK(!rdma_is_bond(root, "bond"));
+	CHECK(!rdma_is_bond(root, "bond00"));
+	CHECK(!rdma_is_bond(root, "eth0"));
+	end();
+
+	/* those of a bond's ports, each with its own */
+	begin();
+	put("ports/1/gid_attrs/ndevs/0", "eth0\n");
+	put("ports/2/gid_attrs/ndevs/0", "eth1\n");
+	put("device/net/eth0/ifindex", "7\n");
+	CHECK(!rdma_is_bond(root, "bond0"));
+	CHECK_EQ(rdma_find_port(root, 7, "eth0"), 1);
+	end();
+}
+
 TEST(no_such_device)
 {
 	CHECK_EQ(rdma_find_port("/nonexistent", 1, "eth0"), 0);
+	CHECK(!rdma_is_bond("/nonexistent", "bond0"));
 }

@@ -271,6 +271,28 @@ static int send_one(void)
 	return ring->ops->tx(ring, &tx);
 }
 
+/* What the ports of a bond share is enough for all of them; a further region is, too. */
+TEST(rings_of_a_bond_post_their_share)
+{
+	struct region *region;
+
+	set_up();
+	CHECK_EQ(ring->rx_post_max, RX);
+	CHECK_EQ(card.posted_cnt, RX);
+	dev.sharer_cnt = 2;
+	ring->ops->rx_grow(ring);
+	CHECK_EQ(ring->rx_post_max, RX / 2);
+	CHECK_EQ(region_create(FRAMES / 2, FRAME, REGION_SMALL_PAGES, &region), 0);
+	CHECK_EQ(region_set_add(&dev.dev.regions, region), 0);
+	ring->ops->rx_grow(ring);
+	CHECK_EQ(ring->rx_post_max, (FRAMES + FRAMES / 2) / 2 / 4);
+	/* one for each at least */
+	dev.sharer_cnt = 1000;
+	ring->ops->rx_grow(ring);
+	CHECK_EQ(ring->rx_post_max, 1);
+	tear_down();
+}
+
 /* A completion that was read raises no event, so who sleeps would not hear of it. */
 TEST(nothing_is_read_ahead)
 {
