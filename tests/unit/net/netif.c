@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which interfaces are driven, why others are not, and when one is given up. */
+/* Which interfaces are driven, why others are not, and when one is given up; and of what
+ * a bond is made. */
 #include "config.h"
 
 #include "net/netif.h"
@@ -7,7 +8,10 @@
 #include <errno.h>
 #include <net/if.h>
 #include <net/if_arp.h>
+#include <stdio.h>
 
+#include "dev/fake/fake.h"
+#include "nl/net_feed.h"
 #include "tests/support/test.h"
 #include "tests/unit/net/nic.h"
 
@@ -293,6 +297,342 @@ TEST(a_device_that_gives_no_ring)
 	CHECK_EQ(nic.open_cnt, 0);
 	nic_end();
 }
+
+/* -- bonds ------------------------------------------------------------------------- */
+
+/* A back end whose devices share regions: it can drive the interfaces 20 to 22, and says
+ * what it was told of them. */
+
+enum { PORTS = 3, FIRST_PORT = 20, BOND = 30 };
+enum { ACTIVE_BACKUP = 1, LACP = 4 };
+
+static struct {
+	struct fake_cable *cables[PORTS];
+	/* what has left by each */
+	unsigned sent[PORTS];
+	struct dev_ops ops;
+	void (*fake_close)(struct dev *dev);
+	unsigned ask_cnt, open_cnt;
+	/* by the last request for a port */
+	struct backend_request request;
+	struct backend_bond bond;
+	char name[16], lower_name[16];
+} sharer;
+
+static void note_frame(void *ctx, uint64_t now_ns UNUSED, const void *frame UNUSED,
+		       size_t len UNUSED)
+{
+	++*(unsigned *)ctx;
+}
+
+static void close_port(struct dev *dev)
+{
+	sharer.open_cnt--;
+	sharer.fake_close(dev);
+}
+
+static int open_port(struct backend *own UNUSED, const struct backend_request *request,
+		     struct dev **dev_out, struct dev_verdict *why_out UNUSED)
+{
+	int port = (request->vlan_id ? request->lower : request->ifindex) - FIRST_PORT;
+	struct fake_params params = { .mtu = request->mtu,
+				      .frame_cnt = request->frame_cnt,
+				      .frame_size = 2048,
+				      .regions = request->regions,
+				      .fd = -1 };
+
+	CHECK(port >= 0 && port < PORTS);
+	sharer.ask_cnt++;
+	sharer.request = *request;
+	sharer.bond = *request->bond;
+	snprintf(sharer.name, sizeof(sharer.name), "%s", request->name);
+	snprintf(sharer.lower_name, sizeof(sharer.lower_name), "%s",
+		 request->lower_name ? request->lower_name : "");
+	CHECK_EQ(fake_dev_create_loop(sharer.cables[port], &params, dev_out), 0);
+	sharer.ops = *(*dev_out)->ops;
+	sharer.fake_close = sharer.ops.close;
+	sharer.ops.close = close_port;
+	(*dev_out)->ops = &sharer.ops;
+	(*dev_out)->caps.bears_vlans = true;
+	sharer.open_cnt++;
+	return 0;
+}
+
+static struct backend sharing = { .name = "sharer", .shares_regions = true,
+				  .open = open_port };
+
+/* The kernel says this of a link. */
+static void hear(struct link_info link)
+{
+	struct net_row row = { .kind = NET_ROW_LINK, .link = link };
+	unsigned stale;
+
+	CHECK_EQ(net_feed_take(&net->view, &row, &stale), 0);
+}
+
+static struct link_info a_bond(uint8_t mode, uint8_t policy)
+{
+	struct link_info link = nic_link();
+
+	link.kind = LINK_BOND;
+	link.bond_mode = mode;
+	link.bond_policy = policy;
+	return link;
+}
+
+static struct link_info a_port(int nr, int bond, bool is_active)
+{
+	struct link_info link = nic_link();
+
+	link.ifindex = FIRST_PORT + nr;
+	snprintf(link.name, sizeof(link.name), "port%d", nr);
+	if (bond) {
+		link.master = bond;
+		link.master_kind = LINK_BOND;
+	}
+	link.is_active_port = is_active;
+	return link;
+}
+
+/* The interface is a bond of the first two ports, which the sharer is offered first. */
+static void bond_begin(uint8_t mode, uint8_t policy, bool first, bool second)
+{
+	memset(&sharer, 0, sizeof(sharer));
+	for (int i = 0; i < PORTS; i++) {
+		struct fake_cable_params params = { .seed = 1, .tap = note_frame,
+						    .tap_ctx = &sharer.sent[i] };
+
+		sharer.cables[i] = fake_cable_create(&params);
+		CHECK(sharer.cables[i]);
+	}
+	nic_begin("all");
+	net->params.backends[1] = net->params.backends[0];
+	net->params.backends[0] = &sharing;
+	net->params.backend_cnt = 2;
+	hear(a_bond(mode, policy));
+	hear(a_port(1, NIC_IFINDEX, second));
+	hear(a_port(0, NIC_IFINDEX, first));
+	/* one of another bond */
+	hear(a_port(2, BOND, true));
+}
+
+static void bond_end(void)
+{
+	nic_end();
+	CHECK_EQ(sharer.open_cnt, 0);
+	for (int i = 0; i < PORTS; i++)
+		fake_cable_destroy(sharer.cables[i]);
+}
+
+/* The number of the port by which a frame leaves; the ring of the process's stack is the
+ * bond's. */
+static int way(struct netif *netif)
+{
+	struct ring *ring = netif->rings[0];
+	int found = -1;
+
+	memset(sharer.sent, 0, sizeof(sharer.sent));
+	CHECK(ring && ring->tx_frame);
+	memset(ring->tx_frame, 0, 60);
+	ring->ops->tx_commit(ring, 60);
+	for (int i = 0; i < PORTS; i++) {
+		CHECK(sharer.sent[i] <= (found < 0));
+		if (sharer.sent[i])
+			found = i;
+	}
+	return found;
+}
+
+TEST(a_bond_is_its_ports)
+{
+	struct netif *netif;
+
+	bond_begin(ACTIVE_BACKUP, 3, false, true);
+	netif = get();
+	CHECK(netif_is_driven(netif));
+	CHECK_EQ(sharer.ask_cnt, 2);
+	CHECK_EQ(nic.ask_cnt, 0);
+	CHECK_EQ(sharer.bond.port_cnt, 2);
+	for (int i = 0; i < 2; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "port%d", i);
+		CHECK_STR(sharer.bond.ports[i].name, name);
+		CHECK_EQ(sharer.bond.ports[i].ifindex, FIRST_PORT + i);
+	}
+	CHECK_EQ(sharer.bond.mode, ACTIVE_BACKUP);
+	CHECK_EQ(sharer.bond.policy, 3);
+	CHECK_EQ(sharer.bond.active, 1 << 1);
+	CHECK_EQ(sharer.request.ifindex, FIRST_PORT + 1);
+	CHECK_STR(sharer.name, "port1");
+	CHECK_EQ(sharer.request.sharer_cnt, 2);
+	CHECK(sharer.request.regions);
+	CHECK_EQ(netif->dev->ifindex, NIC_IFINDEX);
+	CHECK_STR(netif->dev->name, "eth7");
+	CHECK_EQ(way(netif), 1);
+	bond_end();
+}
+
+/* As AF_XDP, who drives what the kernel has made of the ports. */
+TEST(a_bond_by_who_shares_nothing)
+{
+	struct netif *netif;
+
+	bond_begin(ACTIVE_BACKUP, 0, true, false);
+	net->params.backends[0] = net->params.backends[1];
+	net->params.backend_cnt = 1;
+	netif = get();
+	CHECK(netif_is_driven(netif));
+	CHECK_EQ(nic.ask_cnt, 1);
+	CHECK(!nic.has_bond);
+	CHECK_EQ(nic.dev.ifindex, NIC_IFINDEX);
+	/* it is the kernel's business who its ports are */
+	hear(a_port(0, NIC_IFINDEX, false));
+	hear(a_port(2, NIC_IFINDEX, true));
+	hear(a_bond(LACP, 1));
+	net_check(net);
+	CHECK(netif_is_driven(netif));
+	CHECK_EQ(nic.ask_cnt, 1);
+	bond_end();
+}
+
+/* By those that share, but not by the next one. */
+TEST(a_bond_whose_mode_is_refused)
+{
+	struct netif *netif;
+
+	bond_begin(0, 0, true, true);
+	netif = get();
+	CHECK(netif_is_driven(netif));
+	CHECK_EQ(sharer.ask_cnt, 0);
+	CHECK_EQ(nic.ask_cnt, 1);
+	CHECK(!nic.has_bond);
+	hear(a_bond(2, 0));
+	net_check(net);
+	CHECK(netif_is_driven(netif));
+	bond_end();
+
+	bond_begin(0, 0, true, true);
+	net->params.backend_cnt = 1;
+	netif = get();
+	CHECK_EQ(netif->reason, REASON_INTERFACE_KIND);
+	CHECK_STR(netif->why,
+		  "eth7, a bond of mode 0, and only 1 (active-backup) and 4 (802.3ad) are driven");
+	/* and then it has another one */
+	hear(a_bond(LACP, 0));
+	CHECK(netif_is_driven(get()));
+	bond_end();
+}
+
+TEST(a_vlan_on_a_bond_is_one_on_its_ports)
+{
+	struct link_info lower = a_bond(ACTIVE_BACKUP, 0);
+	struct netif *netif;
+
+	bond_begin(ACTIVE_BACKUP, 0, true, false);
+	news(nic_vlan());
+	lower.ifindex = nic_vlan().lower;
+	strcpy(lower.name, "bond3");
+	hear(lower);
+	hear(a_port(0, lower.ifindex, true));
+	hear(a_port(1, lower.ifindex, false));
+	netif = get();
+	CHECK(netif_is_driven(netif));
+	CHECK_EQ(sharer.ask_cnt, 2);
+	CHECK_EQ(sharer.request.vlan_id, 100);
+	CHECK_EQ(sharer.request.ifindex, NIC_IFINDEX);
+	CHECK_EQ(sharer.request.lower, FIRST_PORT + 1);
+	CHECK_STR(sharer.lower_name, "port1");
+	CHECK_EQ(netif->dev->vlan_id, 100);
+	CHECK_EQ(way(netif), 0);
+	/* it follows the bond below */
+	hear(a_port(0, lower.ifindex, false));
+	hear(a_port(1, lower.ifindex, true));
+	net_check(net);
+	CHECK_EQ(way(netif), 1);
+	CHECK_EQ(sharer.ask_cnt, 2);
+	lower.kind = LINK_PLAIN;
+	hear(lower);
+	net_check(net);
+	CHECK(!netif_is_driven(netif));
+	CHECK_EQ(sharer.open_cnt, 0);
+	bond_end();
+}
+
+TEST(a_bond_follows_its_ports)
+{
+	struct netif *netif;
+
+	bond_begin(ACTIVE_BACKUP, 0, true, false);
+	netif = get();
+	CHECK_EQ(way(netif), 0);
+	hear(a_port(0, NIC_IFINDEX, false));
+	hear(a_port(1, NIC_IFINDEX, true));
+	net_check(net);
+	CHECK_EQ(way(netif), 1);
+	/* none is: it stays as it was */
+	hear(a_port(1, NIC_IFINDEX, false));
+	net_check(net);
+	CHECK_EQ(way(netif), 1);
+	hear(a_port(0, NIC_IFINDEX, true));
+	net_check(net);
+	CHECK_EQ(way(netif), 0);
+	/* that of another bond */
+	hear(a_port(2, BOND, false));
+	net_check(net);
+	CHECK_EQ(way(netif), 0);
+	CHECK(netif_is_driven(netif));
+	CHECK_EQ(sharer.ask_cnt, 2);
+	bond_end();
+}
+
+/* What is heard ends the device that there is, and the next one has so many ports. */
+static void is_made_anew(struct link_info link, unsigned port_cnt)
+{
+	struct netif *netif = get();
+
+	CHECK(netif_is_driven(netif));
+	hear(link);
+	net_check(net);
+	CHECK(!netif_is_driven(netif));
+	CHECK_EQ(sharer.open_cnt, 0);
+	sharer.ask_cnt = 0;
+	CHECK(netif_is_driven(get()));
+	CHECK_EQ(sharer.ask_cnt, port_cnt);
+	CHECK_EQ(sharer.open_cnt, port_cnt);
+}
+
+TEST(a_bond_of_other_ports_is_made_anew)
+{
+	bond_begin(ACTIVE_BACKUP, 0, true, false);
+	is_made_anew(a_port(2, NIC_IFINDEX, false), 3);
+	CHECK_EQ(way(get()), 0);
+	is_made_anew(a_port(0, 0, false), 2);
+	/* one comes as another goes */
+	hear(a_port(1, BOND, true));
+	is_made_anew(a_port(0, NIC_IFINDEX, true), 2);
+	CHECK_EQ(sharer.bond.ports[1].ifindex, FIRST_PORT + 2);
+	bond_end();
+}
+
+TEST(a_bond_in_another_way_is_made_anew)
+{
+	bond_begin(ACTIVE_BACKUP, 0, true, false);
+	is_made_anew(a_bond(LACP, 0), 2);
+	CHECK_EQ(sharer.bond.mode, LACP);
+	is_made_anew(a_bond(LACP, 1), 2);
+	CHECK_EQ(sharer.bond.policy, 1);
+	/* it is none any more, and goes to the next one as every interface */
+	hear(nic_link());
+	net_check(net);
+	CHECK_EQ(sharer.open_cnt, 0);
+	net->params.backends[0] = net->params.backends[1];
+	CHECK(netif_is_driven(get()));
+	CHECK_EQ(nic.open_cnt, 1);
+	bond_end();
+}
+
+/* -- what changes ------------------------------------------------------------------- */
 
 TEST(address_and_mtu_are_followed)
 {

@@ -221,6 +221,7 @@ static int open_dev(struct backend *backend UNUSED,
 	nic.vlan_id = request->vlan_id;
 	nic.lower = request->lower;
 	nic.has_vlans = request->has_vlans;
+	nic.has_bond = request->bond;
 	nic.dev.caps.bears_vlans = nic.bears_vlans;
 	snprintf(nic.lower_name, sizeof(nic.lower_name), "%s",
 		 request->lower_name ? request->lower_name : "");

@@ -22,6 +22,8 @@ struct nic {
 	int lower;
 	char lower_name[16];
 	bool has_vlans;
+	/* it was told of a bond */
+	bool has_bond;
 	bool bears_vlans; /* what it says of VLANs on it */
 	/* what it was offered, and the regions that it got later */
 	uint32_t frame_cnt;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <linux/fib_rules.h>
 #include <linux/if_arp.h>
+#include <linux/if_bonding.h>
 #include <linux/if_link.h>
 #include <linux/neighbour.h>
 #include <linux/netconf.h>
@@ -343,6 +344,170 @@ TEST(kinds_nobody_heard_of)
 	CHECK_EQ(parse_link(), 0);
 	CHECK_EQ(link.kind, LINK_OTHER);
 	CHECK_EQ(link.master_kind, LINK_OTHER);
+}
+
+/* Of a bond whose message says these; < 0: it does not. */
+static int read_bond(int mode, int policy)
+{
+	uint8_t mode_byte = (uint8_t)mode, policy_byte = (uint8_t)policy;
+	struct nlattr *info, *data;
+
+	begin_link(RTM_NEWLINK, 7);
+	info = msg_put(&m, IFLA_LINKINFO, NULL, 0);
+	msg_put_text(&m, IFLA_INFO_KIND, "bond");
+	data = msg_put(&m, IFLA_INFO_DATA | NLA_F_NESTED, NULL, 0);
+	if (mode >= 0)
+		msg_put(&m, IFLA_BOND_MODE, &mode_byte, 1);
+	/* one of the many others */
+	msg_put_u32(&m, IFLA_BOND_MIIMON, 100);
+	if (policy >= 0)
+		msg_put(&m, IFLA_BOND_XMIT_HASH_POLICY, &policy_byte, 1);
+	msg_put_u32(&m, IFLA_BOND_RESEND_IGMP, 1);
+	msg_nest_end(&m, data);
+	msg_nest_end(&m, info);
+	return parse_link();
+}
+
+TEST(a_bond)
+{
+	struct nlattr *info;
+
+	CHECK_EQ(read_bond(4, 1), 0);
+	CHECK_EQ(link.kind, LINK_BOND);
+	CHECK_EQ(link.bond_mode, 4);
+	CHECK_EQ(link.bond_policy, 1);
+	CHECK_EQ(link.is_active_port, 0);
+	CHECK_EQ(read_bond(1, -1), 0);
+	CHECK_EQ(link.bond_mode, 1);
+	CHECK_EQ(link.bond_policy, 0);
+	CHECK_EQ(read_bond(-1, 5), 0);
+	CHECK_EQ(link.bond_mode, 0);
+	CHECK_EQ(link.bond_policy, 5);
+	/* nothing but its kind */
+	begin_link(RTM_NEWLINK, 7);
+	info = msg_put(&m, IFLA_LINKINFO, NULL, 0);
+	msg_put_text(&m, IFLA_INFO_KIND, "bond");
+	msg_nest_end(&m, info);
+	CHECK_EQ(parse_link(), 0);
+	CHECK_EQ(link.kind, LINK_BOND);
+	CHECK_EQ(link.bond_mode, 0);
+}
+
+/* Begins the message of a port of this kind of interface. Returns the nest of its kinds. */
+static struct nlattr *begin_port(const char *kind)
+{
+	struct nlattr *info;
+
+	begin_link(RTM_NEWLINK, 7);
+	msg_put_u32(&m, IFLA_MASTER, 4);
+	info = msg_put(&m, IFLA_LINKINFO, NULL, 0);
+	msg_put_text(&m, IFLA_INFO_SLAVE_KIND, kind);
+	return info;
+}
+
+/* One whose message says these; < 0: it does not. */
+static int read_port(const char *kind, int state, int mii)
+{
+	uint8_t state_byte = (uint8_t)state, mii_byte = (uint8_t)mii;
+	struct nlattr *info = begin_port(kind), *data;
+
+	data = msg_put(&m, IFLA_INFO_SLAVE_DATA, NULL, 0);
+	if (state >= 0)
+		msg_put(&m, IFLA_BOND_SLAVE_STATE, &state_byte, 1);
+	if (mii >= 0)
+		msg_put(&m, IFLA_BOND_SLAVE_MII_STATUS, &mii_byte, 1);
+	msg_put_u32(&m, IFLA_BOND_SLAVE_LINK_FAILURE_COUNT, 3);
+	msg_nest_end(&m, data);
+	msg_nest_end(&m, info);
+	return parse_link();
+}
+
+TEST(a_port_of_a_bond)
+{
+	static const struct {
+		int state, mii;
+		bool is_active;
+	} cases[] = {
+		{ BOND_STATE_ACTIVE, BOND_LINK_UP, true },
+		{ BOND_STATE_ACTIVE, BOND_LINK_FAIL, true },
+		{ BOND_STATE_ACTIVE, BOND_LINK_DOWN, false },
+		{ BOND_STATE_ACTIVE, BOND_LINK_BACK, false },
+		{ BOND_STATE_BACKUP, BOND_LINK_UP, false },
+		{ BOND_STATE_BACKUP, BOND_LINK_DOWN, false },
+		/* it does not say */
+		{ BOND_STATE_ACTIVE, -1, true },
+		{ BOND_STATE_BACKUP, -1, false },
+		{ -1, BOND_LINK_UP, false },
+		{ -1, -1, false },
+		{ 2, BOND_LINK_UP, false },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		CHECK_EQ(read_port("bond", cases[i].state, cases[i].mii), 0);
+		CHECK_EQ(link.master, 4);
+		CHECK_EQ(link.master_kind, LINK_BOND);
+		CHECK_EQ(link.is_active_port, cases[i].is_active);
+	}
+	/* nothing of its state */
+	msg_nest_end(&m, begin_port("bond"));
+	CHECK_EQ(parse_link(), 0);
+	CHECK_EQ(link.master_kind, LINK_BOND);
+	CHECK_EQ(link.is_active_port, 0);
+}
+
+/* The same numbers mean something else there. */
+TEST(a_port_of_something_else_is_not_active)
+{
+	CHECK_EQ(read_port("bridge", BOND_STATE_ACTIVE, BOND_LINK_UP), 0);
+	CHECK_EQ(link.master_kind, LINK_BRIDGE);
+	CHECK_EQ(link.is_active_port, 0);
+	CHECK_EQ(read_port("team", BOND_STATE_ACTIVE, BOND_LINK_UP), 0);
+	CHECK_EQ(link.is_active_port, 0);
+}
+
+/* A message whose nest has an attribute without its byte, or one that lies about its
+ * length. */
+static int read_bad(bool is_port, uint16_t type, uint16_t len)
+{
+	struct nlattr *info, *data, *bad;
+
+	if (is_port) {
+		info = begin_port("bond");
+		data = msg_put(&m, IFLA_INFO_SLAVE_DATA, NULL, 0);
+	} else {
+		begin_link(RTM_NEWLINK, 7);
+		info = msg_put(&m, IFLA_LINKINFO, NULL, 0);
+		msg_put_text(&m, IFLA_INFO_KIND, "bond");
+		data = msg_put(&m, IFLA_INFO_DATA, NULL, 0);
+	}
+	bad = msg_put(&m, type, NULL, 0);
+	msg_nest_end(&m, data);
+	msg_nest_end(&m, info);
+	bad->nla_len = len;
+	return parse_link();
+}
+
+TEST(bonds_and_ports_that_lie)
+{
+	static const uint16_t lens[] = { 0, NLA_HDRLEN - 1, NLA_HDRLEN, 100 };
+
+	for (size_t i = 0; i < ARRAY_LEN(lens); i++) {
+		CHECK_EQ(read_bad(false, IFLA_BOND_MODE, lens[i]), -EBADMSG);
+		CHECK_EQ(read_bad(false, IFLA_BOND_XMIT_HASH_POLICY, lens[i]), -EBADMSG);
+		CHECK_EQ(read_bad(true, IFLA_BOND_SLAVE_STATE, lens[i]), -EBADMSG);
+		CHECK_EQ(read_bad(true, IFLA_BOND_SLAVE_MII_STATUS, lens[i]), -EBADMSG);
+	}
+	/* cut in the middle */
+	CHECK_EQ(read_bond(4, 1), 0);
+	for (uint32_t len = m.head.nlmsg_len - 1; len >= NLMSG_HDRLEN; len--) {
+		m.head.nlmsg_len = len;
+		CHECK(parse_link() != 0 || link.kind != LINK_BOND);
+	}
+	CHECK_EQ(read_port("bond", BOND_STATE_ACTIVE, BOND_LINK_UP), 0);
+	for (uint32_t len = m.head.nlmsg_len - 1; len >= NLMSG_HDRLEN; len--) {
+		m.head.nlmsg_len = len;
+		CHECK(parse_link() != 0 || link.master_kind != LINK_BOND);
+	}
 }
 
 TEST(below_is_elsewhere)
