@@ -47,10 +47,13 @@ static void pass_on(struct bond_ring *own)
 	}
 }
 
-/* What ports wish of the stack is the ring's wish. */
+/* What ports wish of the stack is the ring's wish. There is a place for a frame if each
+ * port that sends has one, since nobody knows yet which port the frame is for. So a sender
+ * waits while that one's queue is full, instead of losing what it believes to be sent. */
 static void gather(struct bond_ring *own)
 {
-	uint8_t *frame = NULL;
+	uint32_t active = active_of(own);
+	bool has_room = true;
 
 	FOR_EACH_PORT(i, own) {
 		struct ring *port = own->ports[i];
@@ -58,10 +61,10 @@ static void gather(struct bond_ring *own)
 		own->ring.wants_kick |= port->wants_kick;
 		port->wants_kick = false;
 		own->ring.wants_region |= port->wants_region;
-		if (port->tx_frame)
-			frame = own->frame;
+		if (active & 1u << i)
+			has_room &= port->tx_frame != NULL;
 	}
-	own->ring.tx_frame = frame;
+	own->ring.tx_frame = has_room ? own->frame : NULL;
 }
 
 /* -- receiving --------------------------------------------------------------------- */
@@ -198,6 +201,7 @@ static void bond_tx_commit(struct ring *ring, size_t len)
 		memcpy(port->tx_frame, own->frame, len);
 		port->ops->tx_commit(port, len);
 	} else {
+		/* it was none of those that sent when the place was given */
 		ring->counts->tx_full++;
 	}
 	gather(own);

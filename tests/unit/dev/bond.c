@@ -381,6 +381,9 @@ static void commit(uint16_t src_port)
 {
 	struct frame frame = a_frame(src_port);
 
+	/* as the stack does */
+	if (!world.ring->tx_frame)
+		world.ring->ops->reap(world.ring);
 	CHECK(world.ring->tx_frame);
 	memcpy(world.ring->tx_frame, &frame, sizeof(frame));
 	world.ring->ops->tx_commit(world.ring, sizeof(frame));
@@ -628,54 +631,91 @@ TEST(no_port_has_ever_been_active)
 	end();
 }
 
-/* A loop's frames are on their way until they are polled. */
-TEST(a_port_that_is_full)
+static void begin_narrow(uint8_t mode, uint32_t active, uint32_t tx_max)
 {
 	prepare();
-	world.tx_max = 2;
-	open_bond(BOND_MODE_ACTIVEBACKUP, BOND_LAYER2, 1);
+	world.tx_max = tx_max;
+	open_bond(mode, BOND_LAYER2, active);
+}
+
+/* A sender waits then, whatever room others have. A loop's frames are on their way until
+ * they are polled. */
+TEST(a_port_that_is_full)
+{
+	begin_narrow(BOND_MODE_ACTIVEBACKUP, 1, 2);
 	commit(7);
+	CHECK(world.ring->tx_frame);
 	CHECK(world.ring->ops->tx_fits(world.ring, 1));
 	CHECK(!world.ring->ops->tx_fits(world.ring, 2));
 	commit(7);
 	CHECK_EQ(sent_by(0), 2);
-	commit(7);
-	CHECK_EQ(world.ring->counts->tx_full, 1);
+	CHECK(!world.ring->tx_frame);
+	world.ring->ops->reap(world.ring);
+	CHECK(!world.ring->tx_frame);
 	CHECK_EQ(send_pkt(7, 0), -EAGAIN);
-	CHECK_EQ(world.ring->counts->tx_full, 2);
+	CHECK_EQ(world.ring->counts->tx_full, 1);
 	CHECK(!world.ring->ops->tx_fits(world.ring, 1));
 	/* only those that send have to have room */
 	use(1 << 1);
 	CHECK(world.ring->ops->tx_fits(world.ring, 2));
 	commit(7);
 	CHECK_EQ(left_by(7), 1);
+	CHECK_EQ(world.ring->counts->tx_full, 1);
+	end();
+}
+
+/* By which one a frame leaves is known when it is written. */
+TEST(one_of_several_ports_is_full)
+{
+	begin_narrow(BOND_MODE_8023AD, 1 << 1, 1);
+	commit(7);
+	CHECK_EQ(left_by(7), 1);
+	use(ALL);
+	world.ring->ops->reap(world.ring);
+	CHECK(!world.ring->tx_frame);
+	CHECK(!world.ring->ops->tx_fits(world.ring, 1));
+	use(1 << 0 | 1 << 2);
+	world.ring->ops->reap(world.ring);
+	CHECK(world.ring->tx_frame);
+	end();
+}
+
+/* It was another one's when the place for the frame was given. */
+TEST(a_full_port_becomes_active)
+{
+	begin_narrow(BOND_MODE_ACTIVEBACKUP, 1, 1);
+	commit(7);
+	use(1 << 1);
+	world.ring->ops->reap(world.ring);
+	CHECK(world.ring->tx_frame);
+	use(1 << 0);
+	commit(7);
+	CHECK_EQ(sent_by(0), 1);
+	CHECK_EQ(sent_by(1), 0);
+	CHECK_EQ(world.ring->counts->tx_full, 1);
 	end();
 }
 
 TEST(a_port_that_has_room_again)
 {
-	prepare();
-	world.tx_max = 1;
-	open_bond(BOND_MODE_8023AD, BOND_LAYER2, ALL);
-	FOR_EACH_PORT(port) {
-		use(1u << (port - world.ports));
-		commit(7);
-		CHECK_EQ(port->sent, 1);
-	}
-	/* none has */
-	CHECK(!world.ring->tx_frame);
-	world.ring->ops->reap(world.ring);
-	CHECK(!world.ring->tx_frame);
+	begin_narrow(BOND_MODE_8023AD, 1 << 2, 1);
+	commit(7);
+	CHECK_EQ(sent_by(2), 1);
+	use(ALL);
 	CHECK_EQ(poll_ring(16), 0);
+	CHECK(!world.ring->tx_frame);
 	world.ring->ops->reap(world.ring);
 	CHECK(world.ring->tx_frame);
+	/* by HASH_ETH */
 	commit(7);
-	CHECK_EQ(world.ports[2].sent, 2);
-	/* the port looks for room by itself */
+	CHECK_EQ(left_by(7), 2);
+	/* and when it was not looked at, it looks itself */
+	use(1 << 0);
 	CHECK_EQ(poll_ring(16), 0);
+	CHECK(world.ring->tx_frame && !world.ports[2].ring->tx_frame);
 	use(1 << 2);
 	commit(7);
-	CHECK_EQ(world.ports[2].sent, 3);
+	CHECK_EQ(left_by(7), 2);
 	CHECK_EQ(world.ring->counts->tx_full, 0);
 	end();
 }
