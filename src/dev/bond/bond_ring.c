@@ -12,7 +12,7 @@ struct bond_ring {
 	struct ring ring;
 	struct bond_dev *bond;
 	struct ring *ports[BACKEND_PORTS_MAX];
-	/* where the next poll begins, so that each port has its turn */
+	/* where polls and looks begin, so that each port has its turn */
 	unsigned first;
 	/* whose frame was shown last */
 	struct ring *shown;
@@ -84,7 +84,6 @@ static unsigned bond_rx_poll(struct ring *ring, struct pkt **batch, unsigned cnt
 	unsigned got = 0;
 
 	pass_on(own);
-	own->first++;
 	FOR_EACH_PORT(i, own) {
 		unsigned at = (own->first + i) % own->bond->port_cnt, n;
 		struct ring *port = own->ports[at];
@@ -97,6 +96,7 @@ static unsigned bond_rx_poll(struct ring *ring, struct pkt **batch, unsigned cnt
 		else
 			drop(batch + got, n);
 	}
+	own->first++;
 	gather(own);
 	return got;
 }
@@ -108,10 +108,11 @@ static struct ring_frame bond_rx_peek(struct ring *ring)
 
 	pass_on(own);
 	FOR_EACH_PORT(i, own) {
-		struct ring *port = own->ports[i];
+		unsigned at = (own->first + i) % own->bond->port_cnt;
+		struct ring *port = own->ports[at];
 		struct ring_frame frame;
 
-		if (!(active & 1u << i) || ring_is_quiet(port))
+		if (!(active & 1u << at) || ring_is_quiet(port))
 			continue;
 		frame = port->ops->rx_peek(port);
 		if (!frame.data)
@@ -129,6 +130,7 @@ static void bond_rx_done(struct ring *ring)
 	struct bond_ring *own = ring_of(ring);
 
 	own->shown->ops->rx_done(own->shown);
+	own->first++;
 	gather(own);
 }
 

@@ -856,6 +856,42 @@ TEST(frames_are_shown_where_they_lie)
 	end();
 }
 
+static unsigned port_shown(void)
+{
+	struct ring_frame frame = world.ring->ops->rx_peek(world.ring);
+
+	CHECK(frame.data);
+	return be16toh(((const struct frame *)frame.data)->udp.src_port);
+}
+
+/* A socket whose frames are all taken where they lie keeps none of the others waiting. */
+TEST(each_port_has_its_turn_to_show)
+{
+	unsigned cnt[PORTS] = { 0 }, shown;
+	struct pkt *pkt;
+
+	begin(BOND_MODE_8023AD, BOND_LAYER34, ALL);
+	add_rule();
+	for (unsigned i = 0; i < PORTS; i++)
+		for (unsigned n = 0; n < 8; n++)
+			arrive(i, (uint16_t)i);
+	use(ALL);
+	for (int i = 0; i < 2 * PORTS; i++) {
+		cnt[port_shown()]++;
+		world.ring->ops->rx_done(world.ring);
+	}
+	for (unsigned i = 0; i < PORTS; i++)
+		CHECK_EQ(cnt[i], 2);
+	/* what is shown is what a poll would bring */
+	for (int i = 0; i < 2 * PORTS; i++) {
+		shown = port_shown();
+		CHECK_EQ(world.ring->ops->rx_poll(world.ring, &pkt, 1), 1);
+		CHECK_EQ(be16toh(((struct frame *)pkt->data)->udp.src_port), shown);
+		pkt_put(pkt);
+	}
+	end();
+}
+
 /* Wherever the stack wants them. */
 TEST(what_ports_count_is_the_rings)
 {
