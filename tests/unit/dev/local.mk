@@ -5,11 +5,19 @@ unit_programs += %D%/fake
 %C%_fake_LDADD = src/dev/fake/libfake-debug.la src/pkt/libpkt-debug.la \
 	src/stats/libstats-debug.la src/os/libos-debug.la \
 	src/base/libbase-debug.la tests/support/libtest.la
-unit_programs += %D%/bond
-%C%_bond_SOURCES = %D%/bond.c src/dev/bond/bond.c src/dev/bond/bond_ring.c
-%C%_bond_LDADD = src/dev/fake/libfake-debug.la src/pkt/libpkt-debug.la \
+# Bonds of devices in memory.
+unit_programs += %D%/bond %D%/bond_hash %D%/bond_ring
+bond_lab_sources = %D%/bond_lab.h %D%/bond_lab.c src/dev/bond/bond.c \
+	src/dev/bond/bond_ring.c
+bond_lab_libs = src/dev/fake/libfake-debug.la src/pkt/libpkt-debug.la \
 	src/stats/libstats-debug.la src/os/libos-debug.la \
 	src/base/libbase-debug.la tests/support/libtest.la
+%C%_bond_SOURCES = %D%/bond.c $(bond_lab_sources)
+%C%_bond_LDADD = $(bond_lab_libs)
+%C%_bond_hash_SOURCES = %D%/bond_hash.c $(bond_lab_sources)
+%C%_bond_hash_LDADD = $(bond_lab_libs)
+%C%_bond_ring_SOURCES = %D%/bond_ring.c $(bond_lab_sources)
+%C%_bond_ring_LDADD = $(bond_lab_libs)
 unit_programs += %D%/ring_tx
 %C%_ring_tx_SOURCES = %D%/ring_tx.c %D%/run.h src/dev/ring_tx.c
 %C%_ring_tx_LDADD = src/pkt/libpkt-debug.la src/stats/libstats-debug.la \
