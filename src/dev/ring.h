@@ -54,8 +54,8 @@ struct dev_caps {
 	/* Rules may say FLOW_TO_KERNEL. Where they cannot, what is the kernel's behind
 	 * a wider rule comes to the ring, and the stack gives it back. */
 	bool kernel_verdicts;
-	/* A device that has failed still keeps from the kernel what its rules name, until it
-	 * is closed. */
+	/* Until it is closed, it keeps from the kernel what its rules name, also when it has
+	 * failed. So connections may leave first. */
 	bool rules_outlast_failure;
 	/* It may be driven while there are VLANs on its interface: it has rules for each of
 	 * them, too, if they are driven, and a frame with a tag that its own rules bring

@@ -462,8 +462,8 @@ NO_LOCK_ANALYSIS static void want_one_address(struct alignment *a)
 			    NULL);
 }
 
-/* By a device that has failed nothing comes any more, to the kernel neither where a rule is.
- * Datagrams are the kernel's at once, connections have to go back first. */
+/* What a rule of a failing device names does not come to the kernel. Datagrams are the
+ * kernel's at once, connections have to go back first. */
 static bool outlasts_its_device(const struct held_flow *held)
 {
 	return held->flow->netif->is_failing &&

@@ -506,41 +506,60 @@ static bool has_failed(struct net *net, struct netif *netif)
 	return !left || clock_monotonic_ns() >= netif->closes_at_ns;
 }
 
+/* Why the device is not that of this interface any more; NULL: it is. */
+static const char *why_another(const struct net *net, struct netif *netif,
+			       const struct link *link)
+{
+	const char *text;
+	enum reason reason = reason_by_link(net, link, &text);
+
+	if (reason != REASON_NONE)
+		return *text ? text : reason_why(reason);
+	if (!is_of_vlan(netif, link))
+		return "it is another VLAN now";
+	if (!follow_bond(net, netif, link))
+		return "it is a bond of other ports now";
+	if (has_vlans(net, netif) && !netif->dev->caps.bears_vlans)
+		return "there are VLANs on it now";
+	return NULL;
+}
+
+/* Why it cannot be driven any more; NULL: it can. */
+static const char *why_no_more(const struct net *net, struct netif *netif,
+			       const struct link *link)
+{
+	const char *text = link ? why_another(net, netif, link) : strerror(ENODEV);
+	int err;
+
+	if (text)
+		return text;
+	err = follow_link(netif, link);
+	if (!err)
+		err = netif->dev->ops->check(netif->dev);
+	return err ? strerror(-err) : NULL;
+}
+
 bool netif_check(struct net *net, struct netif *netif)
 {
 	const struct link *link;
-	bool is_lasting = false;
 	const char *text;
-	int err;
 
 	if (!netif->dev || netif->dev == net->params.local_dev)
 		return false;
 	if (netif->is_failing)
 		return has_failed(net, netif);
 	link = link_tab_find(&net->view.links, netif->ifindex);
-	if (!link)
-		err = -ENODEV;
-	else if (reason_by_link(net, link, &text) != REASON_NONE ||
-		 !is_of_vlan(netif, link) || !follow_bond(net, netif, link) ||
-		 (has_vlans(net, netif) && !netif->dev->caps.bears_vlans))
-		err = -EOPNOTSUPP;
-	else
-		err = follow_link(netif, link);
-	if (!err) {
-		err = netif->dev->ops->check(netif->dev);
-		is_lasting = netif->dev->caps.rules_outlast_failure;
-	}
-	if (!err) {
+	text = why_no_more(net, netif, link);
+	if (!text) {
 		feed_rings(net, netif);
 		return false;
 	}
 	log_warn("%s cannot be driven any more (%s); its sockets go on with the kernel",
-		 netif->name, strerror(-err));
+		 netif->name, text);
 	netif->reason = REASON_INTERFACE_ERROR;
-	snprintf(netif->why, sizeof(netif->why), "%s, %s", netif->name,
-		 strerror(-err));
+	snprintf(netif->why, sizeof(netif->why), "%s, %s", netif->name, text);
 	netif->refused_gen = net_view_route_gen(&net->view);
-	if (!is_lasting)
+	if (!link || !netif->dev->caps.rules_outlast_failure)
 		return true;
 	begin_to_fail(net, netif);
 	return false;

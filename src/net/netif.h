@@ -27,7 +27,7 @@ struct netif {
 	/* Of a bond whose ports are driven, or a VLAN on one: what it was made of; else
 	 * there are no ports. */
 	struct backend_bond bond;
-	/* Its device has failed, and no destination leads there any more. It is closed when
+	/* Its device has failed or is to end, and no destination leads there any more. It is closed when
 	 * the connections have left that its rules still keep from the kernel, which knows
 	 * nothing of them yet and would reset their peers; or at this time. */
 	bool is_failing;

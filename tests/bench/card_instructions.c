@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The instructions of UDP calls on a card, and of a long write to a TCP connection, counted by single steps, since valgrind
+ * The instructions of UDP and TCP calls on a card, counted by single steps, since valgrind
  * cannot run the software ConnectX. Only the calling thread is stepped, not the
  * card's. Prints the mean and the median of each call, from libc's entry to its
  * return.
  *
- *   card_instructions ADDRESS LIBRARIES     over the echo of udp_instructions, with
- *                                           these preloaded
+ *   card_instructions ADDRESS LIBRARIES     over the echo of udp_instructions, and those
+ *                                           of card_instructions.sh for TCP, with these
+ *                                           preloaded
  *   card_instructions calls ADDRESS         what is stepped
  */
 #include <arpa/inet.h>
@@ -16,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/ioctl.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
@@ -24,16 +27,21 @@
 
 enum {
 	PORT = 7007, LEN = 64, BURST = 100, ROUNDS = 30, WARM_UP = 20,
+	/* an echo of TCP, and how often it is asked */
+	ECHO_PORT = 7008, ECHO_CNT = 300,
 	/* the bytes of a long write, and how often it is made */
 	LONG = 60000, LONG_CNT = 50,
 };
 
 /* In the order in which the steps are reported. */
-enum call { NOTHING, SEND, RECEIVE, LOOK, WRITE, CALLS };
+enum call {
+	NOTHING, SEND, RECEIVE, LOOK, TCP_SEND, TCP_RECEIVE, TCP_LOOK, WRITE, CALLS
+};
 
 static const char *const names[CALLS] = {
 	"", "send, connected, 64 bytes", "receive, one waits",
-	"receive, nothing there", "send, TCP, 60000 bytes",
+	"receive, nothing there", "send, TCP, 64 bytes", "receive, TCP, 64 bytes",
+	"receive, TCP, nothing there", "send, TCP, 60000 bytes",
 };
 
 /* -- the stepped process --------------------------------------------------------- */
@@ -50,11 +58,11 @@ static long do_nothing(int fd, void *buf, size_t len, int flags)
 	return 0;
 }
 
-static __attribute__((noinline, noipa)) long step_send(int fd, void *buf)
+static __attribute__((noinline, noipa)) long step_send(enum call call, int fd, void *buf)
 {
 	long result;
 
-	BEGIN(SEND);
+	BEGIN(call);
 	result = send(fd, buf, LEN, 0);
 	END();
 	return result;
@@ -82,17 +90,50 @@ static void settle(int fd)
 	}
 }
 
-/* Each write finds a window that is wide enough. */
-static int writes(const char *address)
+static int connected(const char *address, uint16_t port)
 {
 	struct sockaddr_in name = { .sin_family = AF_INET,
-				    .sin_port = htons(PORT) };
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-	static char buf[LONG];
-	unsigned done = 0;
+				    .sin_port = htons(port) };
+	int fd = socket(AF_INET, SOCK_STREAM, 0), on = 1;
 
 	inet_pton(AF_INET, address, &name.sin_addr);
 	if (connect(fd, (struct sockaddr *)&name, sizeof(name)) != 0)
+		return -1;
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	return fd;
+}
+
+/* One after the other. What is received has the ACK of what was sent. */
+static int echoes(const char *address)
+{
+	int fd = connected(address, ECHO_PORT);
+	unsigned right = 0;
+	char buf[LEN] = "";
+
+	if (fd < 0)
+		return 1;
+	for (int i = 0; i < ECHO_CNT; i++) {
+		long sent = step_send(TCP_SEND, fd, buf), received;
+
+		usleep(3000);
+		received = step_recv(TCP_RECEIVE, fd, buf);
+		right += sent == LEN && received == LEN &&
+			 step_recv(TCP_LOOK, fd, buf) == -1;
+	}
+	close(fd);
+	if (right < ECHO_CNT * 9 / 10)
+		fprintf(stderr, "%u of %u echoes of TCP\n", right, ECHO_CNT);
+	return right < ECHO_CNT * 9 / 10;
+}
+
+/* Each write finds a window that is wide enough. */
+static int writes(const char *address)
+{
+	int fd = connected(address, PORT);
+	static char buf[LONG];
+	unsigned done = 0;
+
+	if (fd < 0)
 		return 1;
 	for (int i = 0; i < LONG_CNT; i++) {
 		send(fd, buf, LONG, 0);
@@ -136,7 +177,7 @@ static int calls(const char *address)
 	}
 	for (int i = 0; i < ROUNDS; i++) {
 		for (int k = 0; k < BURST; k++)
-			sent += step_send(fd, buf) == LEN;
+			sent += step_send(SEND, fd, buf) == LEN;
 		usleep(20000);
 		for (int k = 0; k < BURST; k++)
 			received += step_recv(RECEIVE, fd, buf) == LEN;
@@ -150,7 +191,7 @@ static int calls(const char *address)
 		return 1;
 	}
 	close(fd);
-	return writes(address);
+	return echoes(address) || writes(address);
 }
 
 /* -- the stepper ------------------------------------------------------------------- */

@@ -4,6 +4,8 @@
 #   bond.py talk ADDRESS PORT FILE    one connection to an echo, block by block until there
 #                                     is the file: how many blocks came back as they were,
 #                                     and the longest time in milliseconds that one took
+#   bond.py late ADDRESS PORT         an echo for one connection, which the kernel is asked
+#                                     for first: it accepts two seconds late, when "ready"
 #   bond.py flows ADDRESS PORT CNT LEN
 #                                     so many sockets, each of which asks an echo twenty
 #                                     times: how many answers were right, and how many
@@ -39,6 +41,17 @@ def talk(address, port, file):
         longest = max(longest, time.monotonic() - begun)
         right += 1
     print("right", right, "longest", round(longest * 1000), "ms")
+
+
+def late(address, port):
+    listener = socket.create_server((address, int(port)))
+    print("listening", flush=True)
+    time.sleep(2)
+    listener.settimeout(20)
+    print("ready", flush=True)
+    s, _ = listener.accept()
+    while data := s.recv(1 << 16):
+        s.sendall(data)
 
 
 def flows(address, port, cnt, length):

@@ -12,8 +12,9 @@
 cases="datagrams_by_the_active_port connection_goes_on_by_the_other_port
 link_is_lost_under_a_connection what_comes_twice_is_taken_once both_ports_of_lacp_carry
 bulk_over_both_ports frames_of_further_regions address_moves_with_the_port
-port_removed_and_added vlan_on_a_bond two_processes_on_a_bond parent_of_a_child
-ports_of_one_rdma_device port_without_card other_modes"
+port_removed_and_added connection_leaves_a_bond_that_changes who_cannot_leave_waits
+vlan_on_a_bond two_processes_on_a_bond parent_of_a_child ports_of_one_rdma_device
+port_without_card other_modes"
 
 . "${srcdir:-.}/tests/system/udp_lab.sh"
 library=$builddir/tests/shim/.libs/libvma-test.so
@@ -216,6 +217,67 @@ port_removed_and_added() {
 		ip -n $a link del v1 && wait_for 'w0 cannot be driven any more' "$work/a.log" &&
 		wait_for "w0 is driven by $LAB_CARD (mlx5_0 port 1)" "$work/a.log" &&
 		asks_well 50 64
+}
+
+# begin_to_talk: by a connection from b to port 7000 of a, which is ours.
+begin_to_talk() {
+	rm -f "$work/end" "$work/talk"
+	(in_ns $b - $talker talk 10.79.0.1 7000 "$work/end") >"$work/talk" 2>&1 &
+	talk=$!
+	wait_for talking "$work/talk" && before=$(kernel_has_sent) && sleep 0.3 &&
+		expect "$(kernel_has_sent)" "$before"
+}
+# Segments of TCP.
+kernel_has_sent() {
+	ip netns exec $a nstat -asz TcpOutSegs | awk '/OutSegs/ { print $2 }'
+}
+is_the_kernels() {
+	[ "$(kernel_has_sent)" -gt "$before" ]
+}
+loses_a_port() {
+	ip -n $a link del v1 && wait_for \
+		'w0 cannot be driven any more (it is a bond of other ports now)' "$work/a.log"
+}
+stop_talking() {
+	kill -9 $talk 2>/dev/null
+	wait $talk 2>/dev/null
+}
+
+# What it has meanwhile goes back to the kernel in peace. (Here the kernel's way leads
+# nowhere.)
+connection_leaves_a_bond_that_changes() {
+	local talk before status
+	make_bond && start a.log $vlan serve 10.79.0.1 7000 &&
+		wait_for 'connections are accepted by us' "$work/a.log" || return 1
+	begin_to_talk && loses_a_port && wait_until is_the_kernels &&
+		wait_for "w0 is driven by $LAB_CARD (mlx5_0 port 1)" "$work/a.log" &&
+		expect "$(ip netns exec $b nstat -asz TcpEstabResets |
+			awk '/Reset/ { print $2 }') reset" "0 reset" && kill -0 $talk
+	status=$?
+	stop_talking
+	return $status
+}
+
+# The kernel has had the first SYN, whose answer was lost, so that it does not take the
+# connection over: there is one of these names. Whoever cannot leave tries again, now and
+# then.
+who_cannot_leave_waits() {
+	local talk before status
+	make_bond || return 1
+	: >"$work/out"
+	(in_ns $a a.log $talker late 10.79.0.1 7000) >"$work/out" 2>&1 &
+	server=$!
+	wait_for listening "$work/out" && begin_to_talk && loses_a_port && sleep 2 &&
+		tries_were 2 20
+	status=$?
+	stop_talking
+	return $status
+}
+tries_were() {
+	local cnt
+	cnt=$(sed '1,/cannot be driven any more/d' "$work/a.log" |
+		grep -c 'the twin cannot guard the connection')
+	[ "$cnt" -ge "$1" ] && [ "$cnt" -le "$2" ] || { echo "$cnt tries"; return 1; }
 }
 
 # Both ends have a bond, and the VLAN 100 on it.

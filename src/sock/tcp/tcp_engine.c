@@ -560,6 +560,8 @@ static struct tcp_engine *make(struct stack *stack)
 	list_init(&engine->orphans);
 	list_init(&engine->untidy);
 	timer_init(&engine->patience, tsocks_lose_patience);
+	list_init(&engine->stayed);
+	timer_init(&engine->again, tsocks_try_again);
 	list_init(&engine->unused_ports);
 	list_init(&engine->ports);
 	list_init(&engine->foreign);

@@ -65,6 +65,10 @@ struct tcp_engine {
 	/* how many of them can wait a while, and until when they do */
 	unsigned patient_cnt;
 	struct timer patience;
+	/* sockets that could not go back to the kernel just now (tsock.tidy), and when they
+	 * try again */
+	struct list stayed;
+	struct timer again;
 	/* all ports */
 	struct list ports;
 	/* segments that may be the kernel's, for `tidy` */

@@ -189,7 +189,7 @@ int tsock_take_error(struct tsock *t)
 void tsock_lost_way_locked(struct tsock *t, enum reason why)
 {
 	t->lost_way = why;
-	tsock_tidy_later(t);
+	tsock_leave_later(t);
 }
 
 void tsock_set_way(struct tsock *t, struct tcp_way *way)

@@ -152,6 +152,8 @@ struct tsock {
 	/* why it is about to go back to the kernel: no ring leads to the peer any more, or
 	 * the peer's segments do not come by ours; or REASON_NONE */
 	enum reason lost_way;
+	/* when it tried that last; 0: never */
+	uint64_t tried_ns;
 	/* `config`: it may have other options than a fresh socket, SO_LINGER among them;
 	 * `heritage` is what accepted sockets get from it (tsock_accept.c), and is known. */
 	bool has_options, may_linger, knows_heritage;
@@ -181,7 +183,7 @@ struct tsock {
 	bool is_gone;
 	/* SIGURG is due */
 	bool has_signal;
-	/* in engine->orphans; in engine->untidy */
+	/* in engine->orphans; in engine->untidy or stayed */
 	struct list orphan, tidy;
 	/* in engine->shown; the round in which its figures were published, and what
 	 * was told of retransmissions */
@@ -298,7 +300,8 @@ void tsocks_feed(struct tcp_engine *engine);
  * anew. Without the lock. */
 bool tsock_is_watched(struct tsock *t);
 void tsock_tell_all(struct tsock *t, uint32_t ready);
-/* The connection goes back to the kernel soon. Under the lock. */
+/* The connection goes back to the kernel soon, or a while after it has tried in vain. Under
+ * the lock. */
 void tsock_lost_way_locked(struct tsock *t, enum reason why);
 /* Takes a reference of the way. Under the lock. */
 void tsock_set_way(struct tsock *t, struct tcp_way *way);
@@ -312,11 +315,14 @@ void tsock_read_query(const struct tsock *t, int fd, struct dst_query *out);
 void tsocks_tidy(struct stack_engine *base, struct stack *stack);
 /* Soon, or, what an orphan has left, perhaps with others. Under the lock. */
 void tsock_tidy_later(struct tsock *t);
+/* The same for one that is to go back to the kernel. */
+void tsock_leave_later(struct tsock *t);
 void tsock_tidy_what_is_left(struct tsock *t);
 /* One that is about to go back to the kernel does so. */
 void tsock_go_after_way(struct tsock *t);
 /* What could wait for that has waited long enough. */
 void tsocks_lose_patience(struct timer *patience, uint64_t now_ns);
+void tsocks_try_again(struct timer *again, uint64_t now_ns);
 /* The twin's number: that of a closed socket, or one that names it now; -1: there is
  * none. */
 int tsock_fd(struct tsock *t);

@@ -14,9 +14,37 @@
 
 void tsock_tidy_later(struct tsock *t)
 {
-	if (!list_is_linked(&t->tidy))
-		list_push_back(&t->engine->untidy, &t->tidy);
+	/* it may be among those that have stayed */
+	list_remove(&t->tidy);
+	list_push_back(&t->engine->untidy, &t->tidy);
 	stack_engine_tidy(t->engine->stack);
+}
+
+/* An attempt to go back sends what was kept meanwhile, by which a way that is lost is asked
+ * for again, and lost again. So the next attempt waits, or there would be no end of it. */
+#define AGAIN_NS (NS_PER_SEC / 2)
+
+void tsock_leave_later(struct tsock *t)
+{
+	struct tcp_engine *engine = t->engine;
+	uint64_t now = tsock_now(t);
+
+	if (!t->tried_ns || now - t->tried_ns >= AGAIN_NS) {
+		tsock_tidy_later(t);
+		return;
+	}
+	if (!list_is_linked(&t->tidy))
+		list_push_back(&engine->stayed, &t->tidy);
+	if (!timer_is_pending(&engine->again))
+		timer_set(&engine->stack->timers, &engine->again, now + AGAIN_NS);
+}
+
+void tsocks_try_again(struct timer *again, uint64_t now_ns UNUSED)
+{
+	struct tcp_engine *engine = CONTAINER_OF(again, struct tcp_engine, again);
+
+	list_splice_back(&engine->untidy, &engine->stayed);
+	stack_engine_tidy(engine->stack);
 }
 
 /* What an orphan has left can wait while nobody can want its names: one in TIME_WAIT has
@@ -99,6 +127,7 @@ void tsock_go_after_way(struct tsock *t)
 	tsock_lock(t);
 	why = t->lost_way;
 	t->lost_way = REASON_NONE;
+	t->tried_ns = tsock_now(t);
 	tsock_unlock(t);
 	tsock_await_answer(t);
 	mutex_acquire(&t->sock.config);
