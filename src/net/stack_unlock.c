@@ -105,14 +105,18 @@ static COLD void unlock_and_do(struct stack *stack, uint64_t afterwards)
 	NO_LOCK_ANALYSIS
 {
 	struct ring *rings[STACK_RINGS_MAX];
+	/* one for each ring that is to be kicked */
+	uint64_t kicks = afterwards & (STACK_WAKES - 1);
 	unsigned cnt = 0, wishes = 0;
 
 	if (afterwards & STACK_SHORT)
 		wishes = take_wishes(stack);
-	for (unsigned i = 0; i < STACK_RINGS_MAX; i++)
-		if (afterwards >> i & 1 && stack->rings[i] &&
-		    take_kick(stack->rings[i]))
-			rings[cnt++] = stack->rings[i];
+	for (; kicks; kicks &= kicks - 1) {
+		struct ring *ring = stack->rings[__builtin_ctzll(kicks)];
+
+		if (ring && take_kick(ring))
+			rings[cnt++] = ring;
+	}
 	if (afterwards & STACK_WAKES)
 		wake_all(stack);
 	else
