@@ -44,9 +44,8 @@ struct backend_request {
 	 * told of it, too: the interface is the port then, but for address and MTU. */
 	const struct backend_bond *bond;
 	/* Whose devices use the same regions, as ports of a bond do: those of the first one.
-	 * NULL: it makes one. And how many share its frames. */
+	 * NULL: it makes one. */
 	const struct region_set *regions;
-	unsigned sharer_cnt;
 	/* both ends are in this machine, as a veth's */
 	bool is_virtual;
 	/* how many frames its region has, at most, and which kind of memory is

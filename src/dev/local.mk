@@ -3,11 +3,12 @@ dev_headers = %D%/backend.h %D%/pass_program.h %D%/ring.h %D%/dev_services.h \
 	%D%/dev_services.def
 
 # Several devices as one, which the network makes of what a back end drives.
-bond_sources = %D%/bond/bond.h %D%/bond/bond.c %D%/bond/bond_hash.h %D%/bond/bond_priv.h \
-	%D%/bond/bond_ring.c
+bond_sources = %D%/ring_fill.c %D%/bond/bond.h %D%/bond/bond.c %D%/bond/bond_hash.h \
+	%D%/bond/bond_priv.h %D%/bond/bond_ring.c
 
-# In memory, for tests alone, and its bad links, which other simulations use, too.
-fake_sources = $(dev_headers) %D%/ring_fill.c %D%/fake/fake.h %D%/fake/fake.c
+# In memory, for tests alone, and its bad links, which other simulations use, too. The ops
+# that it leaves out are those of the network's ring_fill.c.
+fake_sources = $(dev_headers) %D%/fake/fake.h %D%/fake/fake.c
 check_LTLIBRARIES += %D%/fake/libimpair-debug.la %D%/fake/libfake-debug.la
 %C%_fake_libimpair_debug_la_SOURCES = %D%/fake/impair.h %D%/fake/impair.c
 %C%_fake_libimpair_debug_la_CFLAGS = $(debug_cflags)

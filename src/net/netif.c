@@ -268,13 +268,11 @@ static int open_by(struct backend *backend, struct backend_request *request,
 	if (!is_bond)
 		return backend->open(backend, request, &netif->dev, why);
 	request->bond = bond;
-	request->sharer_cnt = bond->port_cnt;
 	err = bond_open(backend, request, &netif->dev, why);
 	if (!err)
 		netif->bond = *bond;
 	netif->bond.name = NULL; /* the link's, which may go */
 	request->bond = NULL;
-	request->sharer_cnt = 0;
 	return err;
 }
 
@@ -419,6 +417,19 @@ static bool is_of_vlan(const struct netif *netif, const struct link *link)
 	       netif->lower == (is_vlan ? link->info.lower : 0);
 }
 
+/* Those that are active, by their names. */
+static void say_ports(const struct netif *netif, const struct backend_bond *bond)
+{
+	char text[BACKEND_PORTS_MAX * (sizeof(bond->ports[0].name) + 1)] = "";
+	size_t len = 0;
+
+	for (unsigned i = 0; i < bond->port_cnt; i++)
+		if (bond->active >> i & 1)
+			len += (size_t)snprintf(text + len, sizeof(text) - len, " %s",
+						bond->ports[i].name);
+	log_info("%s: active ports:%s", netif->name, len ? text : " none");
+}
+
 /* Takes over which ports are active. False: it is made of other ones now. */
 static bool follow_bond(const struct net *net, struct netif *netif,
 			const struct link *link)
@@ -434,8 +445,7 @@ static bool follow_bond(const struct net *net, struct netif *netif,
 	if (!is_same_bond(&netif->bond, &bond))
 		return false;
 	if (netif->bond.active != bond.active) {
-		log_dbg("%s: its ports by which it sends are %#x", netif->name,
-			bond.active);
+		say_ports(netif, &bond);
 		netif->dev->ops->ports_changed(netif->dev, bond.active);
 	}
 	netif->bond.active = bond.active;

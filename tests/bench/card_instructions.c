@@ -115,6 +115,7 @@ static int echoes(const char *address)
 	for (int i = 0; i < ECHO_CNT; i++) {
 		long sent = step_send(TCP_SEND, fd, buf), received;
 
+		/* whoever looks whether it has come takes it out of the ring */
 		usleep(3000);
 		received = step_recv(TCP_RECEIVE, fd, buf);
 		right += sent == LEN && received == LEN &&

@@ -5,7 +5,7 @@
 #                                     is the file: how many blocks came back as they were,
 #                                     and the longest time in milliseconds that one took
 #   bond.py late ADDRESS PORT         an echo for one connection, which the kernel is asked
-#                                     for first: it accepts two seconds late, when "ready"
+#                                     for first: it accepts when that has answered
 #   bond.py flows ADDRESS PORT CNT LEN
 #                                     so many sockets, each of which asks an echo twenty
 #                                     times: how many answers were right, and how many
@@ -17,38 +17,35 @@ import sys
 import time
 
 
-def take(s, cnt):
-    data = b""
-    while len(data) < cnt:
-        more = s.recv(cnt - len(data))
-        if not more:
-            break
-        data += more
-    return data
-
-
 def talk(address, port, file):
     s = socket.create_connection((address, int(port)), timeout=20)
     s.settimeout(20)
+    answers = s.makefile("rb")
     right = longest = 0
     print("talking", flush=True)
     while not os.path.exists(file):
         block = b"%d " % right * 800
         begun = time.monotonic()
         s.sendall(block)
-        if take(s, len(block)) != block:
+        if answers.read(len(block)) != block:
             break
         longest = max(longest, time.monotonic() - begun)
         right += 1
     print("right", right, "longest", round(longest * 1000), "ms")
 
 
+def has_half_open(port):
+    with open("/proc/net/tcp") as f:
+        rows = [line.split() for line in f][1:]
+    return any(row[1].endswith(":%04X" % port) and row[3] == "03" for row in rows)
+
+
 def late(address, port):
     listener = socket.create_server((address, int(port)))
     print("listening", flush=True)
-    time.sleep(2)
+    while not has_half_open(int(port)):
+        time.sleep(0.01)
     listener.settimeout(20)
-    print("ready", flush=True)
     s, _ = listener.accept()
     while data := s.recv(1 << 16):
         s.sendall(data)
@@ -67,6 +64,7 @@ def flows(address, port, cnt, length):
             s.send(data)
             right += s.recv(70000) == data
             total += 1
+    # nothing says that no more will come
     time.sleep(0.2)
     for s in sockets:
         s.setblocking(False)

@@ -73,7 +73,12 @@ has_come() {
 # As the driver does it when a link is lost: one becomes the backup, the other active, and
 # the switch hears of it.
 fail_over() {
-	ip -n $a link set "$1" group 1 && ip -n $a link set "$2" group 0 && switch_forgets
+	ip -n $a link set "$1" group 1 && ip -n $a link set "$2" group 0 && switch_forgets &&
+		wait_until uses a.log "$2"
+}
+# uses LOG PORTS: the last news was that these are the active ones.
+uses() {
+	[ "$(sed -n 's/.*w[01]: active ports: //p' "$work/$1" | tail -1)" = "$2" ]
 }
 switch_forgets() {
 	ip -n $b link set v0 type bridge_slave fdb_flush &&
@@ -107,7 +112,7 @@ datagrams_by_the_active_port() {
 			"$work/a.log" || return 1
 	in_a=$(kernel_cnt $a)
 	carried_by v0 v1 asks_well 200 64 && carried_by v0 v1 asks_well 100 1472 &&
-		fail_over v0 v1 && sleep 0.3 &&
+		fail_over v0 v1 &&
 		carried_by v1 v0 asks_well 200 64 &&
 		expect "$(kernel_cnt $a)" "$in_a"
 }
@@ -132,8 +137,8 @@ while_talking() {
 	} END { print n }' "$work/talk")"
 }
 there_and_back() {
-	fail_over v0 v1 && sleep 0.3 && carried_by v1 v0 sleep 0.5 && fail_over v1 v0 &&
-		sleep 0.3 && carried_by v0 v1 sleep 0.5
+	fail_over v0 v1 && carried_by v1 v0 sleep 0.5 && fail_over v1 v0 &&
+		carried_by v0 v1 sleep 0.5
 }
 connection_goes_on_by_the_other_port() {
 	while_talking there_and_back
@@ -174,8 +179,8 @@ both_ports_of_lacp_carry() {
 	by_v0=$(($(has_come v0) - by_v0)) by_v1=$(($(has_come v1) - by_v1))
 	[ $by_v0 -ge 100 ] && [ $by_v1 -ge 100 ] ||
 		{ echo "$by_v0 by v0, $by_v1 by v1"; return 1; }
-	expect "$(kernel_cnt $a)" "$in_a" && ip -n $a link set v1 group 1 && sleep 0.3 &&
-		carried_by v0 v1 asks_well 100 64
+	expect "$(kernel_cnt $a)" "$in_a" && ip -n $a link set v1 group 1 &&
+		wait_until uses a.log v0 && carried_by v0 v1 asks_well 100 64
 }
 
 # Both ways, what the card cuts included.
@@ -189,14 +194,8 @@ bulk_over_both_ports() {
 # udp_card.sh: a program that does not look for a while needs more of it.
 frames_of_further_regions() {
 	make_lacp && VMA_PROGRESS_ENGINE_INTERVAL=0 start a.log \
-		$program echo_on_a_card 10.79.0.1 7000 && asks_well 10 64 || return 1
-	rm -f "$work/look"
-	(in_ns $b - $program say 10.79.0.1 7000 "card unseen $work/look")
-	wait_for '^looks away' "$work/out" || return 1
-	(in_ns $b - $program shower 10.79.0.1 7000 1500)
-	touch "$work/look"
-	wait_for '^card unseen .* 0$' "$work/out" &&
-		wait_for 'w0: another 4096 frames$' "$work/a.log" &&
+		$program echo_on_a_card 10.79.0.1 7000 && asks_well 10 64 &&
+		overlook w0 10.79.0.1 &&
 		expect "$( (in_ns $b - $talker flows 10.79.0.1 7000 40 1400) 2>&1)" \
 			"right 800 of 800"
 }
@@ -299,7 +298,7 @@ vlan_on_a_bond() {
 		expect "$($vlan tags "$work/pcap" 7000)" 100.0 &&
 		for end in $a $b; do
 			ip -n $end link set v0 group 1 && ip -n $end link set v1 group 0
-		done && sleep 0.3 &&
+		done && wait_until uses a.log v1 &&
 		expect "$(ask b.log 100 64 10.80.0.1)" "right 100"
 }
 

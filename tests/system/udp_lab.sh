@@ -157,6 +157,19 @@ expect() {
 	[ "$1" = "$2" ] || { echo "got: $1, expected: $2"; return 1; }
 }
 
+# overlook INTERFACE ADDRESS: a server (udp_xdp.py echo_on_a_card) looks away while much
+# comes to it, so that the card uses what frames it had. Nobody else may take what comes
+# (VMA_PROGRESS_ENGINE_INTERVAL=0). Until the interface has more.
+overlook() {
+	rm -f "$work/look"
+	(in_ns $b - $program say "$2" 7000 "card unseen $work/look")
+	wait_for '^looks away' "$work/out" || return 1
+	(in_ns $b - $program shower "$2" 7000 1500)
+	touch "$work/look"
+	wait_for '^card unseen .* 0$' "$work/out" &&
+		wait_for "$1: another 4096 frames\$" "$work/a.log"
+}
+
 # At most 5 in 100 by the kernel.
 is_accelerated() {
 	local namespace=$1 before=$2 cnt=$3 now

@@ -120,25 +120,6 @@ static void bond_ports_changed(struct dev *dev, uint32_t active)
 				      memory_order_relaxed);
 }
 
-static int no_paced_ring(struct dev *dev UNUSED, const struct ring_pace *pace UNUSED,
-			 struct pkt_pool *pool UNUSED, struct ring **ring_out UNUSED)
-{
-	return -EOPNOTSUPP;
-}
-
-static int give_to_interface(struct dev *dev UNUSED, const void *frame UNUSED,
-			     uint32_t len UNUSED)
-{
-	return -EOPNOTSUPP;
-}
-
-/* Nobody shares those of a bond. */
-static int share_nothing(struct dev *dev UNUSED, struct region *region UNUSED,
-			 uint32_t id UNUSED)
-{
-	return -EOPNOTSUPP;
-}
-
 static void bond_close(struct dev *dev)
 {
 	struct bond_dev *own = bond_of(dev);
@@ -151,12 +132,9 @@ static void bond_close(struct dev *dev)
 
 static const struct dev_ops ops = {
 	.ring_create = bond_ring_create,
-	.paced_ring_create = no_paced_ring,
 	.flow_add = bond_flow_add,
 	.flow_remove = bond_flow_remove,
-	.give_back = give_to_interface,
 	.region_add = bond_region_add,
-	.region_share = share_nothing,
 	.check = bond_check,
 	.link_changed = bond_link_changed,
 	.ports_changed = bond_ports_changed,
@@ -217,6 +195,7 @@ static void take_over(struct bond_dev *own, const struct backend_request *reques
 
 	own->ops = ops;
 	own->ops.name = own->ports[0]->ops->name;
+	dev_ops_fill(&own->ops);
 	dev->ops = &own->ops;
 	dev->ifindex = request->ifindex;
 	snprintf(dev->name, sizeof(dev->name), "%s", request->name);

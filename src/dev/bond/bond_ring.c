@@ -257,15 +257,6 @@ static enum ring_kick bond_kick(struct ring *ring)
 	return result;
 }
 
-static void follow_nothing(struct ring *ring UNUSED, struct pkt *record UNUSED)
-{
-}
-
-static int keeps_pace(struct ring *ring UNUSED, const struct ring_pace *pace UNUSED)
-{
-	return -EOPNOTSUPP;
-}
-
 /* -- sleeping ---------------------------------------------------------------------- */
 
 static unsigned bond_fds(struct ring *ring, int *fds, unsigned cnt)
@@ -326,13 +317,12 @@ static void bond_ring_close(struct ring *ring)
 	close_first(own, own->bond->port_cnt);
 }
 
-static const struct ring_ops ops = {
+static struct ring_ops ops = {
 	.rx_poll = bond_rx_poll,
 	.rx_peek = bond_rx_peek,
 	.rx_done = bond_rx_done,
 	.tx = bond_tx,
 	.tx_commit = bond_tx_commit,
-	.tx_follow = follow_nothing,
 	.tx_fits = bond_tx_fits,
 	.tx_is_done = bond_tx_is_done,
 	.reap = bond_reap,
@@ -341,7 +331,6 @@ static const struct ring_ops ops = {
 	.arm = bond_arm,
 	.acknowledge = bond_acknowledge,
 	.device_cnt = bond_device_cnt,
-	.set_pace = keeps_pace,
 	.rx_grow = bond_rx_grow,
 	.close = bond_ring_close,
 };
@@ -370,6 +359,7 @@ int bond_ring_create(struct dev *dev, struct pkt_pool *pool, struct ring **ring_
 	if (!own)
 		return -ENOMEM;
 	own->bond = bond_of(dev);
+	ring_ops_fill(&ops);
 	own->ring.ops = &ops;
 	own->ring.dev = dev;
 	own->ring.pool = pool;

@@ -573,7 +573,7 @@ static int open_device(struct rdma_back_end *end,
 	own->params = &end->params;
 	own->kind = kind;
 	own->port = port;
-	own->sharer_cnt = MAX(request->sharer_cnt, 1u);
+	own->sharer_cnt = request->bond ? request->bond->port_cnt : 1;
 	init_dev(own, request, device);
 	own->ctx = ibv_open_device(device);
 	if (!own->ctx) {

@@ -2,8 +2,11 @@
 /* Links out of messages. */
 #include "config.h"
 
+#include "nl/libnl/rows.h"
+
 #include <endian.h>
 #include <errno.h>
+#include <linux/if_bonding.h>
 #include <linux/if_ether.h>
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
@@ -11,7 +14,6 @@
 #include <string.h>
 
 #include "nl/libnl/form.h"
-#include "nl/libnl/rows.h"
 
 static enum link_kind kind_from_name(const char *name)
 {
@@ -103,8 +105,6 @@ static bool take_bond(struct nlattr *nest, struct link_info *out)
  * distributes. One whose link is going down is used until that is certain (downdelay). */
 static bool take_bond_port(struct nlattr *nest, struct link_info *out)
 {
-	/* of linux/if_bonding.h, which does not go with net/if.h */
-	enum { ACTIVE = 0, LINK_FAIL = 1 };
 	static const struct nla_policy policy[IFLA_BOND_SLAVE_MII_STATUS + 1] = {
 		[IFLA_BOND_SLAVE_STATE] = FORM_U8,
 		[IFLA_BOND_SLAVE_MII_STATUS] = FORM_U8,
@@ -118,9 +118,9 @@ static bool take_bond_port(struct nlattr *nest, struct link_info *out)
 		return false;
 	out->is_active_port =
 		attrs[IFLA_BOND_SLAVE_STATE] &&
-		nla_get_u8(attrs[IFLA_BOND_SLAVE_STATE]) == ACTIVE &&
+		nla_get_u8(attrs[IFLA_BOND_SLAVE_STATE]) == BOND_STATE_ACTIVE &&
 		(!attrs[IFLA_BOND_SLAVE_MII_STATUS] ||
-		 nla_get_u8(attrs[IFLA_BOND_SLAVE_MII_STATUS]) <= LINK_FAIL);
+		 nla_get_u8(attrs[IFLA_BOND_SLAVE_MII_STATUS]) <= BOND_LINK_FAIL);
 	return true;
 }
 

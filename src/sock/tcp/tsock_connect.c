@@ -410,6 +410,8 @@ void tsock_start_over(struct tsock *t, int error)
 	t->is_connecting = false;
 	t->is_deferred = false;
 	t->is_shut_rd = t->is_shut_wr = false;
+	t->lost_way = REASON_NONE;
+	t->tried_ns = 0;
 	tsock_stamps_unfollow(t);
 	tsock_set_way(t, NULL);
 	atomic_store_explicit(&t->phase, TSOCK_FRESH, memory_order_release);

@@ -75,7 +75,6 @@ TEST(ports_have_the_regions_of_the_first)
 	CHECK(!lab.ports[0].request.regions);
 	FOR_EACH_PORT(port) {
 		CHECK(port->dev->region == lab.dev->region);
-		CHECK_EQ(port->request.sharer_cnt, PORTS);
 		CHECK_EQ(atomic_load(&port->dev->regions.cnt), 1);
 	}
 	lab_end();

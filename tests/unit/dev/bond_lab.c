@@ -224,7 +224,6 @@ struct backend_request lab_request(const struct backend_bond *bond)
 		.name = "bond0",
 		.mtu = 1500,
 		.bond = bond,
-		.sharer_cnt = bond->port_cnt,
 		.frame_cnt = FRAMES,
 	};
 

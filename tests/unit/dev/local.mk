@@ -2,13 +2,14 @@ unit_programs += %D%/impair
 %C%_impair_LDADD = src/dev/fake/libimpair-debug.la src/base/libbase-debug.la \
 	tests/support/libtest.la
 unit_programs += %D%/fake
+%C%_fake_SOURCES = %D%/fake.c src/dev/ring_fill.c
 %C%_fake_LDADD = src/dev/fake/libfake-debug.la src/pkt/libpkt-debug.la \
 	src/stats/libstats-debug.la src/os/libos-debug.la \
 	src/base/libbase-debug.la tests/support/libtest.la
 # Bonds of devices in memory.
 unit_programs += %D%/bond %D%/bond_hash %D%/bond_ring
 bond_lab_sources = %D%/bond_lab.h %D%/bond_lab.c src/dev/bond/bond.c \
-	src/dev/bond/bond_ring.c
+	src/dev/bond/bond_ring.c src/dev/ring_fill.c
 bond_lab_libs = src/dev/fake/libfake-debug.la src/pkt/libpkt-debug.la \
 	src/stats/libstats-debug.la src/os/libos-debug.la \
 	src/base/libbase-debug.la tests/support/libtest.la

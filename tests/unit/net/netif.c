@@ -465,7 +465,6 @@ TEST(a_bond_is_its_ports)
 	CHECK_EQ(sharer.bond.active, 1 << 1);
 	CHECK_EQ(sharer.request.ifindex, FIRST_PORT + 1);
 	CHECK_STR(sharer.name, "port1");
-	CHECK_EQ(sharer.request.sharer_cnt, 2);
 	CHECK(sharer.request.regions);
 	CHECK_EQ(netif->dev->ifindex, NIC_IFINDEX);
 	CHECK_STR(netif->dev->name, "eth7");

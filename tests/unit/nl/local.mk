@@ -14,7 +14,7 @@ unit_programs += %D%/addr_tab %D%/bpf_hooks %D%/firewall %D%/link_tab %D%/neigh_
 %C%_path_mtu_tab_LDADD = $(nl_test_libs)
 %C%_policy_tab_LDADD = $(nl_test_libs)
 %C%_route_tab_LDADD = $(nl_test_libs)
-noinst_HEADERS += %D%/build.h
+noinst_HEADERS += %D%/build.h %D%/libnl/read.h
 
 # The module's sources, linked: what opens it is not tested here.
 if HAVE_NL
@@ -22,7 +22,7 @@ libnl_test_libs = src/nl/libnl/libconn-debug.la $(nl_test_libs)
 fd_services = tests/support/fd_services.c
 
 unit_programs += %D%/libnl/conn %D%/libnl/firewall %D%/libnl/form \
-	%D%/libnl/rows
+	%D%/libnl/links %D%/libnl/rows
 %C%_libnl_conn_CPPFLAGS = $(libnl_cppflags)
 %C%_libnl_conn_LDADD = $(libnl_test_libs)
 %C%_libnl_firewall_SOURCES = %D%/libnl/firewall.c $(fd_services)
@@ -31,6 +31,9 @@ unit_programs += %D%/libnl/conn %D%/libnl/firewall %D%/libnl/form \
 %C%_libnl_form_SOURCES = %D%/libnl/form.c $(fd_services)
 %C%_libnl_form_CPPFLAGS = $(libnl_cppflags)
 %C%_libnl_form_LDADD = $(libnl_test_libs)
+%C%_libnl_links_SOURCES = %D%/libnl/links.c $(fd_services)
+%C%_libnl_links_CPPFLAGS = $(libnl_cppflags)
+%C%_libnl_links_LDADD = $(libnl_test_libs)
 %C%_libnl_rows_SOURCES = %D%/libnl/rows.c $(fd_services)
 %C%_libnl_rows_CPPFLAGS = $(libnl_cppflags)
 %C%_libnl_rows_LDADD = $(libnl_test_libs)
