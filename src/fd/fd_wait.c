@@ -68,6 +68,8 @@ void fd_wait_collect(void)
 
 		if (last->frame >= here || here - last->frame > STACK_MAX)
 			return;
+		/* by a fault's handler, which is not ours */
+		os_thread.sleep_fd = NULL;
 		abandon(&waits.records[--os_thread.wait_cnt]);
 	}
 }

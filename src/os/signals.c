@@ -5,6 +5,7 @@
 #include "os/signals.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -231,6 +232,21 @@ static COLD void end_by(int sig)
 	raw_sigprocmask(SIG_UNBLOCK, &bit, NULL);
 }
 
+/* What no descriptor can be: the kernel's own limit is below it. */
+enum { NO_FD = INT_MAX };
+
+/* A handler is about to run in the sleep of this thread, or just before it. The sleep ends
+ * at once then: its first descriptor is one that is not open. */
+static void disturb_sleep(void)
+{
+	volatile int *fd = os_thread.sleep_fd;
+
+	if (!fd)
+		return;
+	os_thread.sleep_fd = NULL;
+	*fd = NO_FD;
+}
+
 static void trampoline(int sig, siginfo_t *info, void *context)
 {
 	struct handler *h = &signals.handlers[sig];
@@ -254,6 +270,7 @@ static void trampoline(int sig, siginfo_t *info, void *context)
 	/* Another thread may just have removed the handler. */
 	if (fn == (void *)SIG_DFL || fn == (void *)SIG_IGN)
 		return;
+	disturb_sleep();
 	os_thread.handler_cnt++;
 	if (!(flags & SA_RESTART))
 		os_thread.interrupt_cnt++;
@@ -576,40 +593,91 @@ bool signals_is_interrupted(const struct signals_mark *mark, bool may_restart)
 			     os_thread.handler_cnt != mark->handler_cnt;
 }
 
-static void restore_mask_of(void *mask)
+/*
+ * What a thread sleeps on if it is little, and mostly on the stack of the caller: there a
+ * jump out of a handler that is not ours (of a fault that somebody sent) would leave
+ * sleep_fd behind. A handler may sleep as well: whatever it leaves here, the first
+ * descriptor is NO_FD, for it has disturbed the sleep below it.
+ */
+enum { NAP_MAX = 16 };
+static _Thread_local struct pollfd nap[NAP_MAX];
+
+static void nap_begin(const struct pollfd *fds, nfds_t cnt)
 {
-	restore_mask(mask);
+	nap[0].fd = -1;
+	if (cnt)
+		memcpy(nap, fds, cnt * sizeof(*fds));
+}
+
+static void nap_end(struct pollfd *fds, nfds_t cnt)
+{
+	for (nfds_t i = 0; i < cnt; i++)
+		fds[i].revents = nap[i].revents;
+	nap[0].fd = NO_FD;
+}
+
+static void sleep_is_cancelled(void *arg UNUSED)
+{
+	os_thread.sleep_fd = NULL;
+}
+
+/* A cancellation point: cleanup handlers run as they would in libc's call. */
+static int sleep_in_kernel(struct pollfd *fds, nfds_t cnt,
+			   const struct timespec *timeout)
+{
+	int result;
+
+	pthread_cleanup_push(sleep_is_cancelled, NULL);
+	result = real.ppoll(fds, cnt, timeout, NULL);
+	pthread_cleanup_pop(0);
+	return result < 0 ? -errno : result;
+}
+
+/* -EINTR: a handler has disturbed the sleep. No signal is blocked here, or the kernel
+ * would give those for the process to another thread: the one that sleeps, mostly the
+ * first one, would not be interrupted. */
+static int sleep_outside(struct pollfd *fds, nfds_t cnt,
+			 const struct timespec *timeout,
+			 const struct signals_mark *mark, bool may_restart)
+{
+	struct pollfd *on = cnt > NAP_MAX ? fds : nap;
+	int first = cnt ? fds[0].fd : -1, result = -EINTR;
+
+	os_thread.sleep_fd = &on[0].fd;
+	atomic_signal_fence(memory_order_seq_cst);
+	if (on == nap)
+		nap_begin(fds, cnt);
+	atomic_signal_fence(memory_order_seq_cst);
+	/* A handler either ran before this line, or disturbs the sleep. */
+	if (os_thread.sleep_fd && !signals_is_interrupted(mark, may_restart))
+		result = sleep_in_kernel(on, MAX(cnt, (nfds_t)1), timeout);
+	if (on == nap)
+		nap_end(fds, cnt);
+	atomic_signal_fence(memory_order_seq_cst);
+	if (!os_thread.sleep_fd)
+		result = -EINTR;
+	os_thread.sleep_fd = NULL;
+	atomic_signal_fence(memory_order_seq_cst);
+	if (cnt)
+		fds[0].fd = first;
+	return result;
 }
 
 int signals_sleep(struct pollfd *fds, nfds_t cnt,
 		  const struct timespec *timeout,
 		  const struct signals_mark *mark, bool may_restart)
 {
-	sigset_t mask;
 	int result;
 
 	do {
 		os_leave();
 		INVARIANT(!os_is_inside(), "a wait is in a single bracket");
-		/* A handler either ran before this line, and the look below sees
-		 * it, or its signal stays pending until ppoll() opens the mask. */
-		block_all(&mask);
-		if (signals_is_interrupted(mark, may_restart)) {
-			result = -EINTR;
-		} else {
-			/* a cancellation point: cleanup handlers run as they
-			 * would in libc's call */
-			pthread_cleanup_push(restore_mask_of, &mask);
-			result = real.ppoll(fds, cnt, timeout, &mask);
-			pthread_cleanup_pop(0);
-			if (result < 0)
-				result = -errno;
-		}
-		/* What comes behind what has ended the sleep waits, as it does for
-		 * the end of a call of the kernel: its handler must not add to what
-		 * the caller finds. */
+		result = sleep_outside(fds, cnt, timeout, mark, may_restart);
 		os_enter();
-		restore_mask(&mask);
-	} while (result == -EINTR && !signals_is_interrupted(mark, may_restart));
+		/* What a handler did must not be among what the caller finds, also
+		 * if the sleep was over already. */
+		if (signals_is_interrupted(mark, may_restart))
+			return -EINTR;
+	} while (result == -EINTR);
 	return result;
 }

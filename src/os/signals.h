@@ -72,9 +72,10 @@ bool signals_is_interrupted(const struct signals_mark *mark, bool may_restart);
 /*
  * Sleeps as ppoll() does, never past a handler that ran since `mark`: no signal is lost
  * between the look and the sleep. Called in a single bracket, which is left for the
- * sleep alone; of a signal that comes when it is over the handler runs behind that
- * bracket. Returns what ppoll does or -EINTR; with `may_restart`, handlers with
- * SA_RESTART do not end the sleep (`timeout` is then counted from the restart).
+ * sleep alone. Returns what ppoll does or -EINTR, also if a handler ran when the sleep was
+ * over already; with `may_restart`, handlers with SA_RESTART do not end the sleep
+ * (`timeout` is then counted from the restart). `fds` is memory that outlives a jump out
+ * of a handler.
  */
 int signals_sleep(struct pollfd *fds, nfds_t cnt,
 		  const struct timespec *timeout,

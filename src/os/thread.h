@@ -40,6 +40,9 @@ struct os_thread {
 	 * with the value at its start. */
 	volatile unsigned handler_cnt;
 	volatile unsigned interrupt_cnt;
+	/* In a sleep, or just before it: what a handler changes so that the sleep ends
+	 * (signals.c). NULL: no sleep, or a handler has done so. */
+	volatile int *volatile sleep_fd;
 	/* One of the library's own threads. */
 	bool is_internal;
 	/* Counts waits, in the upper bits (sock-redirect/mux_calls.c). */

@@ -267,16 +267,22 @@ who_cannot_leave_waits() {
 	(in_ns $a a.log $talker late 10.79.0.1 7000) >"$work/out" 2>&1 &
 	server=$!
 	wait_for listening "$work/out" && begin_to_talk && loses_a_port && sleep 2 &&
-		tries_were 2 20
+		wait_until tried_twice && tried_at_most 50
 	status=$?
 	stop_talking
 	return $status
 }
-tries_were() {
+tries() {
+	sed '1,/cannot be driven any more/d' "$work/a.log" |
+		grep -c 'the twin cannot guard the connection'
+}
+tried_twice() {
+	[ "$(tries)" -ge 2 ]
+}
+tried_at_most() {
 	local cnt
-	cnt=$(sed '1,/cannot be driven any more/d' "$work/a.log" |
-		grep -c 'the twin cannot guard the connection')
-	[ "$cnt" -ge "$1" ] && [ "$cnt" -le "$2" ] || { echo "$cnt tries"; return 1; }
+	cnt=$(tries)
+	[ "$cnt" -le "$1" ] || { echo "$cnt tries"; return 1; }
 }
 
 # Both ends have a bond, and the VLAN 100 on it.

@@ -54,18 +54,18 @@ none_is_cut() {
 }
 full=$((PEER_BULK / 1448))
 
-# Fewer entries than a fifth of the frames, each of which is as if it had been sent alone.
+# Fewer entries than frames by a third (a quiet machine has six times as few), each of which is as if it had been sent alone.
 frames_are_as_if_sent_alone() {
 	send bulk_to_the_server SOFTCX_PCAP="$work/pcap" &&
 		cut_at_least $((full * 3 / 4)) || return 1
-	[ $(($(counted tx_entries) * 3)) -le "$(counted tx_wire)" ] ||
+	[ $(($(counted tx_entries) * 3 / 2)) -le "$(counted tx_wire)" ] ||
 		{ echo "$(counted tx_entries) entries"; return 1; }
 	python3 "$srcdir/tests/system/tcp_segments.py" "$work/pcap" 10.78.0.2 1514 \
 		>"$work/frames"
 	grep -qx 'bad none' "$work/frames" &&
 		[ "$(sed -n 's/with data //p' "$work/frames")" -ge "$full" ] &&
 		# not those in the middle of what was cut
-		[ $(($(sed -n 's/pushed //p' "$work/frames") * 3)) -le "$full" ] ||
+		[ $(($(sed -n 's/pushed //p' "$work/frames") * 3 / 2)) -le "$full" ] ||
 		{ cat "$work/frames"; return 1; }
 }
 # What would fit into one short frame is cut all the same.

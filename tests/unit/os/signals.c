@@ -377,7 +377,8 @@ static int ppoll_and_signal(struct pollfd *fds, nfds_t cnt,
 	return n;
 }
 
-TEST(sleep_that_found_something_holds_handlers_back)
+/* What the handler does must not be among what the caller finds. */
+TEST(sleep_that_found_something_is_interrupted)
 {
 	struct signals_mark mark = signals_mark();
 	struct pollfd fd = { .events = POLLIN };
@@ -391,16 +392,173 @@ TEST(sleep_that_found_something_holds_handlers_back)
 	fd.fd = fds[0];
 	install(SIGUSR1, note, 0);
 	real.ppoll = ppoll_and_signal;
-	os_enter();
-	CHECK_EQ(signals_sleep(&fd, 1, NULL, &mark, false), 1);
+	CHECK_EQ(sleep_in_bracket(&fd, 1, NULL, &mark, false), -EINTR);
 	real.ppoll = ppoll;
-	CHECK_EQ(runs, 0);
-	CHECK(!signals_is_interrupted(&mark, false));
-	os_leave();
 	CHECK_EQ(runs, 1);
-	CHECK(signals_is_interrupted(&mark, false));
+	CHECK_EQ(fd.fd, fds[0]);
 	close(fds[0]);
 	close(fds[1]);
+}
+
+/* A signal comes when all is looked at, and the sleep does not know it yet. */
+static int signal_and_ppoll(struct pollfd *fds, nfds_t cnt,
+			    const struct timespec *timeout, const sigset_t *mask)
+{
+	if (runs < 2)
+		raise(SIGUSR1);
+	return (int)real.syscall(SYS_ppoll, fds, (long)cnt, timeout, mask, 8L);
+}
+
+static void note_and_sleep(int sig)
+{
+	struct signals_mark mark;
+	struct timespec timeout = { .tv_nsec = 1 };
+	struct pollfd fds[3] = { { .fd = -1 }, { .fd = -1 }, { .fd = -1 } };
+
+	note(sig);
+	real.ppoll = ppoll;
+	mark = signals_mark();
+	CHECK_EQ(sleep_in_bracket(fds, 3, &timeout, &mark, true), 0);
+	real.ppoll = signal_and_ppoll;
+}
+
+static int sleep_after_signal(struct pollfd *fds, nfds_t cnt,
+			      const struct timespec *timeout, bool may_restart)
+{
+	struct signals_mark mark = signals_mark();
+	int result;
+
+	real.ppoll = signal_and_ppoll;
+	result = sleep_in_bracket(fds, cnt, timeout, &mark, may_restart);
+	real.ppoll = ppoll;
+	return result;
+}
+
+/* Few and many fds; the handler sleeps as well, or does not. */
+TEST(sleep_does_not_begin_behind_a_handler)
+{
+	enum { MANY = 40 };
+	static void (*const handlers[])(int) = { note, note_and_sleep };
+	int pipe_fds[2];
+
+	if (HAS_THREAD_SANITIZER)
+		test_skip("which runs the handler when it likes");
+	CHECK_EQ(pipe(pipe_fds), 0);
+	CHECK_EQ(write(pipe_fds[1], "x", 1), 1);
+	for (int i = 0; i <= 2 * MANY; i++) {
+		struct timespec timeout = { .tv_nsec = 1 };
+		struct pollfd fds[MANY];
+		nfds_t cnt = (nfds_t)i / 2;
+
+		for (nfds_t k = 0; k < cnt; k++)
+			fds[k] = (struct pollfd){ .fd = pipe_fds[0],
+						  .events = POLLIN };
+		install(SIGUSR1, handlers[i % 2], 0);
+		CHECK_EQ(sleep_after_signal(fds, cnt, NULL, false), -EINTR);
+		CHECK_EQ(runs, 1);
+		for (nfds_t k = 0; k < cnt; k++)
+			CHECK_EQ(fds[k].fd, pipe_fds[0]);
+		/* begins once more */
+		install(SIGUSR1, handlers[i % 2], SA_RESTART);
+		CHECK_EQ(sleep_after_signal(fds, cnt, &timeout, true), (int)cnt);
+		CHECK_EQ(runs, 2);
+		for (nfds_t k = 0; k < cnt; k++)
+			CHECK_EQ(fds[k].revents, POLLIN);
+	}
+	close(pipe_fds[0]);
+	close(pipe_fds[1]);
+}
+
+/* -- signals for the process, and who gets them -------------------------------------- */
+
+enum { SIGNALS = 3000 };
+
+struct crowd {
+	pthread_t threads[3];
+	int wakeup[2];
+	_Atomic int handled, ended, astray;
+	_Atomic bool is_over;
+	_Atomic pid_t others[2];
+	pid_t first;
+};
+static struct crowd crowd;
+
+static void note_who(int sig)
+{
+	(void)sig;
+	crowd.astray += gettid() != crowd.first;
+	crowd.handled++;
+}
+
+static void *be_there(void *arg)
+{
+	struct timespec timeout = { .tv_sec = 60 };
+	struct pollfd fd = { .fd = crowd.wakeup[0], .events = POLLIN };
+
+	*(_Atomic pid_t *)arg = gettid();
+	while (!crowd.is_over) {
+		struct signals_mark mark = signals_mark();
+
+		(void)sleep_in_bracket(&fd, 1, &timeout, &mark, false);
+	}
+	return NULL;
+}
+
+/* One after the other: while a thread handles a signal another one is the right one. */
+static void *send_to_all(void *arg)
+{
+	sigset_t all;
+
+	(void)arg;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, NULL);
+	/* Who opens his mask takes what waits for the process, and libc blocks signals
+	 * in who creates a thread and in who begins. */
+	CHECK(sleeper_await(crowd.first));
+	for (int i = 0; i < SIGNALS; i++) {
+		kill(getpid(), SIGUSR1);
+		while (crowd.ended <= i - crowd.astray)
+			sched_yield();
+	}
+	crowd.is_over = true;
+	(void)!write(crowd.wakeup[1], "x", 1);
+	return NULL;
+}
+
+TEST(sleeping_thread_takes_what_is_for_the_process)
+{
+	struct pollfd fd = { .events = POLLIN };
+	struct signals_mark before;
+
+	if (HAS_THREAD_SANITIZER)
+		test_skip("which has a thread of its own run the handler");
+	crowd = (struct crowd){ .first = gettid() };
+	CHECK_EQ(pipe(crowd.wakeup), 0);
+	fd.fd = crowd.wakeup[0];
+	install(SIGUSR1, note_who, 0);
+	for (int i = 0; i < 2; i++) {
+		CHECK_EQ(pthread_create(&crowd.threads[i], NULL, be_there,
+					&crowd.others[i]),
+			 0);
+		while (!crowd.others[i])
+			sched_yield();
+		CHECK(sleeper_await(crowd.others[i]));
+	}
+	CHECK_EQ(pthread_create(&crowd.threads[2], NULL, send_to_all, NULL), 0);
+	before = signals_mark();
+	while (!crowd.is_over) {
+		struct signals_mark mark = signals_mark();
+
+		crowd.ended = (int)(mark.handler_cnt - before.handler_cnt);
+		(void)sleep_in_bracket(&fd, 1, NULL, &mark, false);
+	}
+	for (int i = 0; i < 3; i++)
+		pthread_join(crowd.threads[i], NULL);
+	CHECK_EQ(crowd.astray, 0);
+	CHECK_EQ(crowd.handled, SIGNALS);
+	CHECK_EQ(crowd.ended, SIGNALS);
+	close(crowd.wakeup[0]);
+	close(crowd.wakeup[1]);
 }
 
 static void *raise_many(void *arg)
