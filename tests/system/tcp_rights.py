@@ -340,14 +340,42 @@ def rights_first():
 def serve_once(server):
     """The mate in the other namespace connects when the listener is ours, as it is from the
     first accept on."""
+    first_look(server)
+    socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"connect", (peer, port + 1))
+    s = server.accept()[0]
+    server.close()
+    return answered(s)
+
+
+def first_look(server):
     server.setblocking(False)
     try:
         server.accept()
     except BlockingIOError:
         server.setblocking(True)
-    socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"connect", (peer, port + 1))
-    s = server.accept()[0]
-    server.close()
+
+
+def serves_strangers():
+    """Who calls has not been heard of, and the process may not ask for his address."""
+    server = socket.create_server((os.environ["OWN"], port + 2))
+    drops[os.environ["DROP"]]()
+    first_look(server)
+    say("listening")
+    for _ in range(2):
+        say("answered", answered(server.accept()[0]))
+
+
+def calls():
+    """Each time a connection, whose texts are sent back; with the second there are many."""
+    for cnt in 1, 400:
+        s = socket.create_connection((peer, port + 2), timeout=10)
+        for i in range(cnt):
+            s.sendall(b"%d" % i)
+            s.recv(100)
+        s.close()
+
+
+def answered(s):
     good = 0
     while True:
         text = s.recv(100)
@@ -789,7 +817,7 @@ def any_request():
 
 
 cases = {f.__name__: f for f in (
-    rights_first, mate, dropped_and_killed, forked_later, worker, other_namespace,
+    rights_first, serves_strangers, calls, mate, dropped_and_killed, forked_later, worker, other_namespace,
     generations, becomes_another, ends_with_much, survivors, parent_is_killed,
     child_without_helper, crowd, drops_later, closes_unseen, strict, entry, any_request,
     goes_on, comes_back, comes_back_with_rights, reaper, goes_unnoticed, unseen,

@@ -190,6 +190,24 @@ gone_before_the_first_socket() {
 	done
 }
 
+# Nobody without rights can have the kernel look for a neighbour; the kernel does it when it
+# answers by itself. Who calls a second time is known.
+strangers_are_answered() {
+	local mac
+	mac=$(ip netns exec $a cat /sys/class/net/v0/address)
+	ip -n $b neighbour replace 10.78.0.1 lladdr "$mac" dev v0 nud permanent &&
+		ip -n $a neighbour flush all || return 1
+	: >"$work/out"
+	run a.log serves_strangers DROP=setuid OWN=10.78.0.1 &
+	wait_for listening "$work/out" && wait_for 'are accepted by us' "$work/a.log" || return 1
+	mark_carriers
+	(in_ns $b - timeout 20 /usr/bin/python3 "$rights" calls 10.78.0.1 7000) ||
+		{ cat "$work/out"; return 1; }
+	wait $!
+	ip -n $b neighbour del 10.78.0.1 dev v0
+	says listening "answered 1" "answered 400" && is_ours
+}
+
 # Without a helper, the interface stays the kernel's, and the log says why.
 without_a_helper_nothing_is_opened() {
 	local way
@@ -400,7 +418,7 @@ for case in ${CASES:-connections_stay_ours without_a_helper_they_go_back \
 	helper_that_is_killed_costs_no_connection rights_that_go_unseen helper_does_it_all \
 	helper_that_is_killed_is_replaced helper_waits_for_an_interface \
 	no_helper_no_acceleration nothing_goes_back ends_with_all_delivered \
-	end_that_cannot_be_delivered gone_before_the_first_socket \
+	end_that_cannot_be_delivered gone_before_the_first_socket strangers_are_answered \
 	without_a_helper_nothing_is_opened started_without_rights \
 	helper_of_interfaces_is_killed child_of_one_without_rights childs_connection_goes_back \
 	childs_connection_is_handed_on child_ends_with_much parent_ends_first parent_is_killed \

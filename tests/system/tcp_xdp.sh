@@ -154,6 +154,26 @@ for port in range(30001, 30017):
 	expect "$(($(taken_for_old) - before)) taken for old ones" "0 taken for old ones"
 }
 
+# No interface of ours leads back to who calls: the kernel answers, and all is as without us.
+answers_lead_elsewhere() {
+	local status
+	export VMA_XDP_INTERFACES=v0
+	ip link add w0 netns $a type veth peer name w0 netns $b &&
+		ip -n $a link set w0 up && ip -n $b link set w0 up &&
+		for end in $a $b; do
+			ip netns exec $end sysctl -qw net.ipv4.conf.all.rp_filter=0 \
+				net.ipv4.conf.v0.rp_filter=0 net.ipv4.conf.w0.rp_filter=0
+		done && ip -n $a route add 10.78.0.2/32 dev w0 || return 1
+	serve_peer a.log ping_pong &&
+		(in_ns $b - timeout -k 5 30 "$peer" ask 10.78.0.1 7000 ping_pong) \
+			</dev/null >"$work/out" 2>&1
+	status=$?
+	end_server
+	unset VMA_XDP_INTERFACES
+	ip -n $a link del w0
+	[ $status = 0 ] && grep -q '^answer' "$work/out" || { cat "$work/out"; return 1; }
+}
+
 # A server that may have few fds closes connections whose peers read nothing yet, and exits:
 # they get all of it. (Closed connections have at most one in sixteen of the fds for
 # their twins, and none is needed.)
@@ -261,7 +281,8 @@ fi
 make_lab || { tap_not_ok lab "cannot make the namespaces"; tap_end; exit; }
 different=
 for case in ${CASES:-$(cases) accept_asks_the_kernel_seldom \
-	connections_ask_the_kernel_seldom exit_behind_closed_ones queue_at_exec queue_at_exit names_again}; do
+	connections_ask_the_kernel_seldom exit_behind_closed_ones queue_at_exec queue_at_exit names_again \
+	answers_lead_elsewhere}; do
 	declare -F "$case" >/dev/null && tap_check "$case" "$case" && continue
 	converse kernel "$case" - -
 	converse server "$case" a.log -

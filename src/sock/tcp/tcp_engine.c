@@ -521,6 +521,14 @@ void tcp_engine_take_list(struct tcp_engine *engine, struct list *pkts)
 		tcp_engine_take(engine, pkt_from_link(link));
 }
 
+void tcp_engine_give_list(struct tcp_engine *engine, struct list *pkts)
+{
+	struct list *link;
+
+	while ((link = list_pop_front(pkts)))
+		take_foreign(engine, pkt_from_link(link));
+}
+
 void tcp_engine_add_ghost(struct tcp_engine *engine, const struct flow_key *key)
 {
 	engine->ghosts[engine->next_ghost] = (struct tcp_ghost){

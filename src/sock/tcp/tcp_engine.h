@@ -142,6 +142,8 @@ void tcp_engine_tidy(struct tcp_engine *engine);
 void tcp_engine_take(struct tcp_engine *engine, struct pkt *pkt);
 /* Sends what was kept from the engine to it after all: a list of packets. */
 void tcp_engine_take_list(struct tcp_engine *engine, struct list *pkts);
+/* Leaves them to the kernel. */
+void tcp_engine_give_list(struct tcp_engine *engine, struct list *pkts);
 
 /* Late frames of this connection are the kernel's. */
 void tcp_engine_add_ghost(struct tcp_engine *engine, const struct flow_key *key);

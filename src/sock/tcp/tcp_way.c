@@ -119,6 +119,10 @@ NO_LOCK_ANALYSIS static void answered(struct dst_lookup *lookup, struct stack *s
 	way->syn_cnt = 0;
 	if (way->dst.ring)
 		tcp_engine_take_list(way->engine, &syns);
+	else if (!lookup->has_asked)
+		/* no ring of ours leads there, or we have no right to ask for the
+		 * neighbour: the kernel's listener answers by itself */
+		tcp_engine_give_list(way->engine, &syns);
 	pkt_put_list(&syns);
 	tcp_engine_due_locked(way->engine);
 }
