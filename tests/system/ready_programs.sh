@@ -32,6 +32,7 @@ node_dgram() { echoes node "$srcdir/tests/system/ready_loop.js" 10.78.0.1 $CNT; 
 # sockets FLAG: sockperf over a thousand sockets, by epoll, poll or select.
 sockets() {
 	seq 20000 20999 | sed 's/^/U:10.78.0.1:/' >"$work/feed"
+	: >"$work/out"
 	(in_ns $a a.log timeout 50 sockperf server -f "$work/feed" -F "$1") \
 		>"$work/out" 2>&1 &
 	server=$!
@@ -91,6 +92,7 @@ unbound_answers() {
 chrony_measures() {
 	printf 'local stratum 8\nallow 10.78.0.0/24\nbindaddress 10.78.0.1\ncmdport 0\npidfile %s\ndriftfile %s\n' \
 		"$work/a.pid" "$work/a.drift" >"$work/a.conf"
+	: >"$work/out"
 	(in_ns $a a.log chronyd -x -d -u root -f "$work/a.conf") >"$work/out" 2>&1 &
 	server=$!
 	wait_for 'chronyd version' "$work/out" || return 1

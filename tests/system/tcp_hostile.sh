@@ -267,6 +267,7 @@ no_more_memory() {
 	end_guest && serves && kill -0 "$pid"
 }
 closed_clients_need_no_fds() {
+	: >"$work/keeper"
 	(in_ns $b - timeout 60 $hostile keep 10.78.0.2) >"$work/keeper" 2>&1 &
 	wait_for ready "$work/keeper" || return 1
 	expect "$(ulimit -n 200; (in_ns $a a.log timeout -k 5 60 $hostile \

@@ -66,6 +66,7 @@ ask_once() {
 	mkfifo "$work/in"
 	start "$2" $program serve 10.78.0.1 7000 || return 1
 	[ "$2" = - ] || wait_for "are accepted by us" "$work/$2" || return 1
+	: >"$work/out"
 	(in_ns $b "$3" timeout -k 5 40 $program "$1" 10.78.0.1 7000 <"$work/in") \
 		>"$work/out" 2>&1 &
 	local client=$!

@@ -145,6 +145,7 @@ have_written() {
 # As long as VMA_EXIT_LINGER_MSEC allows; the peer hears that something is missing.
 end_that_cannot_be_delivered() {
 	mkfifo "$work/told" 2>/dev/null
+	: >"$work/late"
 	(in_ns $b - /usr/bin/python3 "$rights" reads_late 10.78.0.2 7001) \
 		<>"$work/told" >"$work/late" 2>&1 &
 	wait_for ready "$work/late" || return 1
@@ -294,6 +295,7 @@ childs_connection_is_handed_on() {
 child_ends_with_much() {
 	local way
 	for way in - a.log; do
+		: >"$work/received"
 		(in_ns $b - env SIDE=peer /usr/bin/python3 "$rights" ends_with_much 10.78.0.2 7000) \
 			>"$work/received" 2>&1 &
 		wait_for ready "$work/received" && run $way ends_with_much && says "ended 0" || return 1

@@ -114,6 +114,7 @@ has_told_twice() {
 }
 # The last word of one that is closed reaches its client, and the others go on.
 one_of_a_process_is_closed() {
+	: >"$work/out"
 	(in_ns $a a.log timeout -k 5 60 python3 -c '
 import select, socket
 def listener():
@@ -144,6 +145,7 @@ input()
 print("accepted", accept_all(b), flush=True)') <"$work/orders" >"$work/out" 2>&1 &
 	exec 7>"$work/orders"
 	wait_for ready "$work/out" && wait_until are_ours 2 || return 1
+	: >"$work/client"
 	(in_ns $b - timeout -k 5 60 python3 -c '
 import socket, sys
 def connect():

@@ -84,6 +84,7 @@ except BlockingIOError:
 # TIME_WAIT.
 connections_ask_the_kernel_seldom() {
 	local cnt=100 all waking
+	: >"$work/words"
 	(in_ns $a - timeout -k 5 60 python3 -c "
 import socket
 s = socket.create_server(('10.78.0.1', 7006))
@@ -129,6 +130,7 @@ taken_for_old() {
 # is not.
 names_again() {
 	local before=$(taken_for_old)
+	: >"$work/words"
 	(in_ns $a - timeout -k 5 60 python3 -c "
 import socket
 s = socket.create_server(('10.78.0.1', 7005))
@@ -179,6 +181,7 @@ answers_lead_elsewhere() {
 # their twins, and none is needed.)
 exit_behind_closed_ones() {
 	local cnt=20 len=60000
+	: >"$work/out"
 	(in_ns $a a.log timeout -k 5 60 python3 -c "
 import resource, socket
 resource.setrlimit(resource.RLIMIT_NOFILE, (128, 128))
@@ -218,6 +221,7 @@ for c in cs:
 queued_at() {
 	rm -f "$work/orders"
 	mkfifo "$work/orders"
+	: >"$work/out"
 	(in_ns $a a.log timeout -k 5 40 python3 -c "
 import os, select, socket, sys
 s = socket.create_server(('10.78.0.1', 7003))
@@ -232,6 +236,7 @@ if p.poll(10000):
 $1") <"$work/orders" >"$work/out" 2>&1 &
 	exec 7>"$work/orders"
 	wait_for ready "$work/out" && wait_for "are accepted by us" "$work/a.log" || return 1
+	: >"$work/got"
 	(in_ns $b - timeout -k 5 40 python3 -c "
 import socket
 def ask(c):

@@ -35,6 +35,7 @@ two_processes_on_one_card() {
 	kill -9 $other
 	wait $other 2>/dev/null
 	[ $status = 0 ] || return 1
+	: >"$work/second"
 	(in_ns $a - $program echo 10.78.0.1 7002) >"$work/second" 2>&1 &
 	other=$!
 	wait_for ready "$work/second" && in_a=$(kernel_cnt $a) &&

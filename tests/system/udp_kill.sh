@@ -12,6 +12,7 @@ library=$builddir/src/.libs/libvma.so
 rounds() {
 	local runtime
 	runtime=$(sanitizer_runtime)
+	: >"$work/out"
 	(in_ns $b - $program flood) >"$work/out" 2>&1 &
 	server=$!
 	wait_for ready "$work/out" || return 1

@@ -103,6 +103,7 @@ pace_across_a_fork() {
 card_lost_under_a_pace() {
 	local pid
 	gather 60
+	: >"$work/sent"
 	(in_ns $a a.log timeout 60 $pacer lost 800000 20 "$work/go") \
 		>"$work/sent" 2>&1 &
 	pid=$!

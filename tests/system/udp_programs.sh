@@ -26,6 +26,7 @@ both_carry() {
 # what it says when it is ready.
 iperf() {
 	local cnt lost
+	: >"$work/out"
 	(in_ns $a a.log timeout 30 iperf3 -s -1 --forceflush) >"$work/out" 2>&1 &
 	server=$!
 	wait_for 'Server listening' "$work/out" || return 1

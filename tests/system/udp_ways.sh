@@ -27,6 +27,7 @@ make_ways() {
 		ip netns exec $b sysctl -qw net.ipv4.conf.all.rp_filter=0 \
 			net.ipv4.conf.v0.rp_filter=0 net.ipv4.conf.w0.rp_filter=0 &&
 		ip netns exec $b ping -q -c 1 -W 2 10.79.0.1 >/dev/null || return 1
+	: >"$work/peer"
 	(in_ns $b - $ways peer) >"$work/peer" 2>&1 &
 	wait_for ready "$work/peer"
 }

@@ -599,6 +599,7 @@ two_processes() {
 	start "$1" $program sharing 10.78.0.1 7000 "$3" || return 1
 	ip netns exec $b $program spread 10.78.0.1 7000 20
 	wait_for 'heard 20$' "$work/out" || return 1
+	: >"$work/other"
 	(in_ns $a "$2" $program sharing 10.78.0.1 7000 "$3") >"$work/other" 2>&1 &
 	other=$!
 	# the first one looks each second

@@ -165,11 +165,16 @@ def watch(interface, text, cnt):
     print("seen", *["%s x %d" % one for one in sorted(seen.items())], flush=True)
 
 
+# all but the one that is just being written
 def frames(file):
     with open(file, "rb") as f:
         order = "<" if f.read(24)[:1] in b"\xd4\x4d" else ">"
-        while head := f.read(16):
-            yield f.read(struct.unpack(order + "4I", head)[2])
+        while len(head := f.read(16)) == 16:
+            length = struct.unpack(order + "4I", head)[2]
+            frame = f.read(length)
+            if len(frame) < length:
+                break
+            yield frame
 
 
 # the frames of UDP and TCP, where IP's header begins, and their tags

@@ -115,6 +115,7 @@ interface_below_is_driven_too() {
 	expect "$(ask_by_vlan 100 64)" "right 100" && tags_are 100.0 &&
 		expect "$(ask_by_vlan 100 64 10.78.0.1)" "right 100" && tags_are none &&
 		expect "$(kernel_cnt $a)" "$in_a" || return 1
+	: >"$work/watch"
 	(in_ns $a - $vlan watch v0 tag 6) >"$work/watch" 2>&1 &
 	watcher=$!
 	wait_for watching "$work/watch" &&
@@ -152,6 +153,7 @@ parent_of_a_child() {
 given_back_with_the_tag() {
 	local watcher
 	make_vlan w0 10.79.0 && start a.log $program heir 10.79.0.1 7000 exit || return 1
+	: >"$work/watch"
 	(in_ns $a - $vlan watch v0 early 40) >"$work/watch" 2>&1 &
 	watcher=$!
 	wait_for watching "$work/watch" &&
