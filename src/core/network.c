@@ -525,6 +525,9 @@ void network_configure(const struct options *options, const struct rules *rules)
 		.rx_polls = options->rx_poll,
 		.os_ratio = (unsigned)options->rx_poll_os_ratio,
 		.does_yield = options->rx_poll_yield,
+		/* a user who has set VMA_RX_POLL gets what he has set */
+		.makes_room = options->spec == SPEC_NONE &&
+			      !options->is_set[OPTION_rx_poll],
 		.rx_bytes_min = (uint32_t)options->rx_bytes_min,
 		.tx_eagain = options->tx_nonblocked_eagains,
 		.find_program = module_find_program,

@@ -179,6 +179,7 @@ long mux_wait(struct mux_call *call, const struct timespec *timeout,
 	call->wait.polls_left = -1;
 	call->wait.looks_per_clock = 1;
 	call->wait.spin_until_ns = spin_until(now);
+	call->wait.makes_room = mux_params.does_ease;
 	n = sock_wait(&call->wait);
 	if (n == FD_ABANDONED)
 		return n;

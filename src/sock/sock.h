@@ -108,6 +108,8 @@ struct sock_params {
 	 * so */
 	unsigned os_ratio;
 	bool does_yield;
+	/* a call that polls sleeps while others want its processor */
+	bool makes_room;
 	/* the least room for received data that a socket has, in bytes */
 	uint32_t rx_bytes_min;
 	/* When there is no room to send, a non-blocking send says EAGAIN. Without

@@ -7,6 +7,8 @@
 #include <sched.h>
 #include <sys/single_threaded.h>
 
+#include "base/clock.h"
+
 struct sock_crowd_place sock_crowd[SOCK_CROWD_PLACES];
 
 static void move_to(struct sock_spinner *spinner, int place)
@@ -35,6 +37,21 @@ void sock_crowd_leave(struct sock_spinner *spinner)
 	atomic_fetch_sub_explicit(&sock_crowd[spinner->place].cnt, 1,
 				  memory_order_relaxed);
 	spinner->place = -1;
+}
+
+/* A look takes microseconds, and whoever wakes up to do little gives the processor back
+ * soon; the scheduler's time slices are longer. */
+#define OFF_NS NS_PER_MS
+#define WANTED_NS (20 * NS_PER_MS)
+static _Atomic uint64_t wanted_until_ns;
+
+bool sock_crowd_is_wanted(uint64_t looked_ns, uint64_t now_ns)
+{
+	if (UNLIKELY(looked_ns && now_ns - looked_ns >= OFF_NS))
+		atomic_store_explicit(&wanted_until_ns, now_ns + WANTED_NS,
+				      memory_order_relaxed);
+	return now_ns < atomic_load_explicit(&wanted_until_ns,
+					     memory_order_relaxed);
 }
 
 void sock_crowd_forked(void)

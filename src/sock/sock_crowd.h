@@ -10,6 +10,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/compiler.h"
 
@@ -30,6 +31,10 @@ struct sock_spinner {
 bool sock_crowd_is_here(struct sock_spinner *spinner);
 /* It sleeps, or runs a handler, or is done. */
 void sock_crowd_leave(struct sock_spinner *spinner);
+/* Whether a processor that our threads spin on is wanted by somebody who computes: one of
+ * them, which looked at `looked_ns` (0: not yet) and looks again, has been off its processor
+ * for as long as such a one keeps it. It holds for a while, for all threads. */
+bool sock_crowd_is_wanted(uint64_t looked_ns, uint64_t now_ns);
 /* In the child of a fork, which has one thread. */
 void sock_crowd_forked(void);
 

@@ -232,6 +232,7 @@ static long sleep_once(struct sock_wait *wait)
 	if (!wait->waiter)
 		return -ENOMEM;
 	wait->has_slept = true;
+	wait->looked_ns = 0;
 	sock_crowd_leave(&wait->spinner);
 	cnt = begin_sleep(wait, &until);
 	if (cnt && time_left(until, &left, &timeout))
@@ -270,6 +271,7 @@ static long let_handlers_run(struct sock_wait *wait)
 
 	if (!waiter)
 		return -ENOMEM;
+	wait->looked_ns = 0;
 	sock_crowd_leave(&wait->spinner);
 	n = fd_wait(wait->obj, NULL, 0, &none, &wait->mark, wait->may_restart,
 		    &hold, waiter);
@@ -297,6 +299,7 @@ static long let_cancel(struct sock_wait *wait, uint64_t now)
 static bool may_spin(struct sock_wait *wait, long *n_out)
 {
 	uint64_t now;
+	bool is_wanted;
 
 	if (wait->polls_left == 0 || !wait->stack)
 		return false;
@@ -305,10 +308,13 @@ static bool may_spin(struct sock_wait *wait, long *n_out)
 	if (++wait->looks % wait->looks_per_clock)
 		return true;
 	now = clock_monotonic_ns();
+	is_wanted = wait->makes_room &&
+		    sock_crowd_is_wanted(wait->looked_ns, now);
+	wait->looked_ns = now;
 	*n_out = wait->is_timed && now >= wait->deadline_ns ?
 			 -EAGAIN :
 			 let_cancel(wait, now);
-	return !*n_out && now < wait->spin_until_ns;
+	return !*n_out && now < wait->spin_until_ns && !is_wanted;
 }
 
 /* Called between two looks: lets handlers and other threads run. 0: look again, in
@@ -355,6 +361,7 @@ long sock_wait(struct sock_wait *wait)
 	long n;
 
 	wait->looks = 0;
+	wait->looked_ns = 0;
 	wait->open_ns = 0;
 	wait->has_slept = false;
 	spinner->place = -1;

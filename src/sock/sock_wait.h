@@ -78,11 +78,15 @@ struct sock_wait {
 	uint64_t spin_until_ns;
 	unsigned looks_per_clock;
 	bool does_yield;
+	/* it does not spin while somebody else wants the processor */
+	bool makes_room;
 
 	/* -- the room's -- */
 	struct waiter *waiter;
 	struct sock_spinner spinner;
 	unsigned looks;
+	/* when the clock was read last between two looks; 0: the next look is the first */
+	uint64_t looked_ns;
 	/* when it opens the bracket next while it spins; 0: not decided */
 	uint64_t open_ns;
 	bool has_slept;

@@ -644,6 +644,7 @@ static long wait_for_data(struct udp *u, int fd, const struct rx_call *call)
 			.spin_until_ns = UINT64_MAX,
 			.looks_per_clock = POLLS_PER_CLOCK,
 			.does_yield = sock_params.does_yield,
+			.makes_room = sock_params.makes_room,
 		},
 		.u = u,
 		.fd = fd,

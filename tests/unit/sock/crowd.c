@@ -6,6 +6,7 @@
 
 #include <sched.h>
 
+#include "base/clock.h"
 #include "tests/support/test.h"
 
 /* The thread stays on the processor that it runs on. */
@@ -51,6 +52,19 @@ TEST(two_on_one_processor_give_way_until_one_leaves)
 	CHECK(!sock_crowd_is_here(&one));
 	sock_crowd_leave(&one);
 	let_go(&before);
+}
+
+/* Who computes keeps a processor for longer than any look takes. */
+TEST(processor_is_wanted_for_a_while)
+{
+	uint64_t now = clock_monotonic_ns();
+
+	CHECK(!sock_crowd_is_wanted(0, now));
+	CHECK(!sock_crowd_is_wanted(now - NS_PER_MS + 1, now));
+	CHECK(sock_crowd_is_wanted(now - NS_PER_MS, now));
+	/* by whoever looks */
+	CHECK(sock_crowd_is_wanted(0, now + 19 * NS_PER_MS));
+	CHECK(!sock_crowd_is_wanted(0, now + 20 * NS_PER_MS));
 }
 
 /* It is counted where it is, and no longer where it was. */

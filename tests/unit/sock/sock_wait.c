@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "os/thread.h"
@@ -18,6 +19,9 @@ enum { LOOKS = 20 };
 static struct stack *stack;
 static unsigned looks, yields;
 static bool is_endless;
+/* the look during which somebody else has the processor; 0: none */
+static unsigned off_look;
+static unsigned sleeps;
 
 /* In libc's place. */
 int sched_yield(void)
@@ -29,12 +33,17 @@ int sched_yield(void)
 static long look(struct sock_wait *wait UNUSED, enum sock_look how UNUSED)
 {
 	looks++;
+	if (looks == off_look)
+		usleep(2000);
 	return looks < LOOKS || is_endless ? -EAGAIN : 1;
 }
 
+enum { HAS_SLEPT = -1000 };
+
 static long prepare(struct sock_wait *wait UNUSED)
 {
-	FAIL("it is about to sleep");
+	sleeps++;
+	return HAS_SLEPT;
 }
 
 static const struct sock_wait_ops ops = {
@@ -52,11 +61,11 @@ static void begin(void)
 
 	real_resolve();
 	CHECK_EQ(stack_create(&params, &stack), 0);
-	looks = yields = 0;
+	looks = yields = sleeps = off_look = 0;
 	is_endless = false;
 }
 
-static long spin(bool does_yield)
+static long spin_so(bool does_yield, bool makes_room)
 {
 	static struct sock_wait wait;
 	long n;
@@ -70,10 +79,16 @@ static long spin(bool does_yield)
 		.spin_until_ns = UINT64_MAX,
 		.looks_per_clock = 1,
 		.does_yield = does_yield,
+		.makes_room = makes_room,
 	};
 	n = sock_wait(&wait);
 	os_leave();
 	return n;
+}
+
+static long spin(bool does_yield)
+{
+	return spin_so(does_yield, false);
 }
 
 static void stay_here(cpu_set_t *before)
@@ -118,6 +133,27 @@ TEST(who_spins_beside_another_gives_way_each_time)
 	CHECK_EQ(spin(false), 1);
 	CHECK_EQ(yields, 0);
 	CHECK_EQ(sched_setaffinity(0, sizeof(before), &before), 0);
+	stack_destroy(stack);
+}
+
+/* Somebody computes on its processor: it leaves that to him, and so does the next one. Who is
+ * to spin in any case goes on. */
+TEST(who_is_kept_from_his_processor_sleeps)
+{
+	begin();
+	off_look = 5;
+	CHECK_EQ(spin_so(false, true), HAS_SLEPT);
+	CHECK_EQ(looks, 5);
+	off_look = looks = 0;
+	CHECK_EQ(spin_so(false, true), HAS_SLEPT);
+	CHECK_EQ(looks, 0);
+	CHECK_EQ(sleeps, 2);
+	CHECK_EQ(spin_so(false, false), 1);
+	CHECK_EQ(looks, LOOKS);
+	usleep(20000);
+	looks = 0;
+	CHECK_EQ(spin_so(false, true), 1);
+	CHECK_EQ(sleeps, 2);
 	stack_destroy(stack);
 }
 
