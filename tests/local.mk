@@ -17,6 +17,7 @@ AM_TESTS_ENVIRONMENT = \
 
 noinst_LTLIBRARIES += tests/support/libtest.la
 tests_support_libtest_la_SOURCES = tests/support/test.c tests/support/test.h \
+	tests/support/inherited.h \
 	tests/support/pcap.c tests/support/pcap.h tests/support/sleeper.h \
 	tests/support/unseen.h
 

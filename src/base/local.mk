@@ -2,7 +2,7 @@ base_sources = %D%/bpf_program.h %D%/checksum.h %D%/checksum.c %D%/clock.h %D%/c
 	%D%/hash.h %D%/hash.c %D%/hash_tab.h %D%/hash_tab.c \
 	%D%/ipaddr.h %D%/ipaddr.c %D%/linux_compat.h %D%/list.h \
 	%D%/lock.h %D%/lock.c %D%/lock_rank.h \
-	%D%/log.h %D%/log.c %D%/pages.h %D%/pages.c %D%/rand.h %D%/rand.c \
+	%D%/log.h %D%/log.c %D%/mem_pool.h %D%/mem_pool.c %D%/pages.h %D%/pages.c %D%/rand.h %D%/rand.c \
 	%D%/syscall_raw.h %D%/text.h %D%/text.c
 
 noinst_LTLIBRARIES += %D%/libbase.la %D%/libbase-debug.la

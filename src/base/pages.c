@@ -8,7 +8,7 @@
 
 #include "base/compiler.h"
 
-enum { FIRST_PIECE = 64 << 10, SMALL_UP_TO = 1 << 20 };
+enum { FIRST_PIECE = 512 << 10 };
 
 void *pages_map(size_t size)
 {
@@ -48,18 +48,34 @@ void *pages_map_huge(size_t size)
 	return start;
 }
 
+/* Where there is no room for so much, one huge page will do. */
+static uint8_t *map_piece(size_t mapped, size_t *size_out)
+{
+	uint8_t *piece;
+
+	*size_out = mapped ? MAX(mapped & ~(size_t)(HUGE_PAGE_SIZE - 1),
+				 (size_t)HUGE_PAGE_SIZE) :
+			     (size_t)FIRST_PIECE;
+	piece = mapped ? pages_map_huge(*size_out) : pages_map(*size_out);
+	if (piece || *size_out <= HUGE_PAGE_SIZE)
+		return piece;
+	*size_out = HUGE_PAGE_SIZE;
+	return pages_map_huge(*size_out);
+}
+
 /* What is left of the last piece is lost. */
 static void grow(struct arena *arena)
 {
-	bool is_huge = arena->mapped >= SMALL_UP_TO;
-	size_t piece = is_huge ? HUGE_PAGE_SIZE :
-				 MAX(arena->mapped, (size_t)FIRST_PIECE);
+	size_t size;
+	uint8_t *piece = map_piece(arena->mapped, &size);
 
-	arena->at = is_huge ? pages_map_huge(piece) : pages_map(piece);
+	if (!piece)
+		return;
 	if (arena->is_not_inherited)
-		not_inherited(arena->at, piece);
-	arena->left = arena->at ? piece : 0;
-	arena->mapped += arena->left;
+		not_inherited(piece, size);
+	arena->at = piece;
+	arena->left = size;
+	arena->mapped += size;
 }
 
 void *arena_cut(struct arena *arena, size_t size)

@@ -24,9 +24,12 @@ void *pages_map_not_inherited(size_t size);
  * also when none are reserved. It need not follow. */
 void *pages_map_huge(size_t size);
 
-/* What objects are cut from, which are kept for ever. Each piece of it is as large as
- * all before. What has become large grows by huge pages: a fork then copies one entry of
- * the page table for 2 MB of it, and not 512. All zeroes is an empty one. */
+/*
+ * What objects are cut from, which are kept for ever. The first piece has small pages, which
+ * come as they are used, so that one object costs little. What has become large grows by huge
+ * pages, each piece as large as all before: a fork then copies one entry of the page table
+ * for 2 MB, and not 512, and finds few mappings. All zeroes is an empty one.
+ */
 struct arena {
 	uint8_t *at;
 	size_t left, mapped;

@@ -6,17 +6,24 @@
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
+#include "base/pages.h"
 #include "net/rpf.h"
 #include "pkt/wire.h"
 
-enum { CONNECTED_BITS_MIN = 6 };
+/* A page of lists. */
+enum { CONNECTED_BITS_MIN = 8 };
+
+static size_t size_of_lists(unsigned bits)
+{
+	return sizeof(struct list) << bits;
+}
 
 static int alloc_connected(struct list **lists_out, unsigned bits)
 {
-	struct list *lists = malloc(sizeof(*lists) << bits);
+	struct list *lists = pages_map_not_inherited(size_of_lists(bits));
 
 	if (!lists)
 		return -ENOMEM;
@@ -39,7 +46,8 @@ int demux_init(struct demux *demux, uint64_t seed)
 
 void demux_destroy(struct demux *demux)
 {
-	free(demux->connected);
+	if (demux->connected)
+		munmap(demux->connected, size_of_lists(demux->connected_bits));
 	demux->connected = NULL;
 }
 
@@ -83,7 +91,7 @@ static int make_room(struct demux *demux)
 				       link);
 		}
 	}
-	free(old);
+	munmap(old, size_of_lists(demux->connected_bits - 1));
 	return 0;
 }
 

@@ -5,7 +5,6 @@
 #include "net/flow.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 static bool is_same(const struct flow_rule *a, const struct flow_rule *b)
 {
@@ -50,7 +49,7 @@ static bool is_excepted(struct net *net, const struct attachment *att,
 	return false;
 }
 
-static void end_exception(struct flow_exception *e)
+static void end_exception(struct net *net, struct flow_exception *e)
 {
 	struct dev *dev = e->netif ? e->netif->dev : NULL;
 
@@ -58,13 +57,13 @@ static void end_exception(struct flow_exception *e)
 		dev->ops->flow_remove(dev, &e->rule);
 	list_remove(&e->of_att);
 	list_remove(&e->link);
-	free(e);
+	mem_pool_put(&net->flow_memory, e, sizeof(*e));
 }
 
 static int note(struct net *net, struct attachment *att, struct netif *netif,
 		const struct flow_rule *rule)
 {
-	struct flow_exception *e = calloc(1, sizeof(*e));
+	struct flow_exception *e = mem_pool_get(&net->flow_memory, sizeof(*e));
 
 	if (!e)
 		return -ENOMEM;
@@ -145,17 +144,17 @@ void flow_unexcept(struct net *net, struct attachment *att,
 
 	LIST_FOR_EACH_SAFE(e, following, bucket_of_exception(net, rule), link)
 		if (e->att == att && is_same(&e->rule, rule))
-			end_exception(e);
+			end_exception(net, e);
 }
 
-void flow_end_exceptions(struct net *net UNUSED, struct attachment *att,
+void flow_end_exceptions(struct net *net, struct attachment *att,
 			 const struct netif *netif)
 {
 	struct flow_exception *e, *following;
 
 	LIST_FOR_EACH_SAFE(e, following, &att->exceptions, of_att)
 		if (!netif || e->netif == netif)
-			end_exception(e);
+			end_exception(net, e);
 }
 
 /* -- flows ----------------------------------------------------------------- */
@@ -163,7 +162,7 @@ void flow_end_exceptions(struct net *net UNUSED, struct attachment *att,
 static int make(struct net *net, struct netif *netif, struct stack *stack,
 		const struct flow_rule *rule, struct flow **flow_out)
 {
-	struct flow *flow = calloc(1, sizeof(*flow));
+	struct flow *flow = mem_pool_get(&net->flow_memory, sizeof(*flow));
 	int err;
 
 	if (!flow)
@@ -176,7 +175,7 @@ static int make(struct net *net, struct netif *netif, struct stack *stack,
 		err = netif->dev->ops->flow_add(netif->dev, rule, flow->ring,
 						0);
 	if (err) {
-		free(flow);
+		mem_pool_put(&net->flow_memory, flow, sizeof(*flow));
 		return err;
 	}
 	list_push_back(bucket_of(net, rule), &flow->link);
@@ -199,14 +198,14 @@ int flow_hold(struct net *net, struct attachment *att, struct netif *netif,
 			return 0;
 		}
 	}
-	held = calloc(1, sizeof(*held));
+	held = mem_pool_get(&net->flow_memory, sizeof(*held));
 	if (!held)
 		return -ENOMEM;
 	except_again(net, att, netif, &rule->dst);
 	if (!flow) {
 		err = make(net, netif, att->where.stack, rule, &flow);
 		if (err) {
-			free(held);
+			mem_pool_put(&net->flow_memory, held, sizeof(*held));
 			return err;
 		}
 	}
@@ -217,17 +216,17 @@ int flow_hold(struct net *net, struct attachment *att, struct netif *netif,
 	return 0;
 }
 
-void flow_release(struct net *net UNUSED, struct held_flow *held)
+void flow_release(struct net *net, struct held_flow *held)
 {
 	struct flow *flow = held->flow;
 	struct dev *dev = flow->netif->dev;
 
 	list_remove(&held->link);
-	free(held);
+	mem_pool_put(&net->flow_memory, held, sizeof(*held));
 	if (--flow->ref_cnt)
 		return;
 	if (dev)
 		dev->ops->flow_remove(dev, &flow->rule);
 	list_remove(&flow->link);
-	free(flow);
+	mem_pool_put(&net->flow_memory, flow, sizeof(*flow));
 }

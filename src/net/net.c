@@ -262,6 +262,7 @@ int net_create(const struct net_params *params, struct net **net_out)
 	if (!net)
 		return -ENOMEM;
 	net->params = *params;
+	net->flow_memory.arena.is_not_inherited = true;
 	mutex_init(&net->control, LOCK_RANK_CONTROL);
 	list_init(&net->netifs);
 	list_init(&net->attachments);

@@ -10,6 +10,7 @@
 #define NET_NET_H
 
 #include "base/lock.h"
+#include "base/mem_pool.h"
 #include "dev/backend.h"
 #include "net/give_back.h"
 #include "net/stack.h"
@@ -67,6 +68,9 @@ struct net {
 	struct list netifs;
 	struct list flows[NET_FLOW_BUCKETS];
 	struct list exceptions[NET_FLOW_BUCKETS]; /* flow_exception */
+	/* for these, and who holds them; children of a fork, which leave the network to us,
+	 * have nothing of it */
+	struct mem_pool flow_memory;
 	struct list attachments;
 	/* this host's addresses, as the demultiplexer has them */
 	struct own_addrs *own;

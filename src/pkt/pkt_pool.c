@@ -150,7 +150,7 @@ struct pkt_slab *pkt_slab_create(uint32_t cnt, uint32_t buf_size, void *mem)
 {
 	size_t head = sizeof(struct pkt_slab) + cnt * sizeof(struct pkt);
 	size_t size = head + (mem ? 0 : (size_t)cnt * buf_size);
-	struct pkt_slab *slab = pages_map(size);
+	struct pkt_slab *slab = pages_map_not_inherited(size);
 
 	if (!slab)
 		return NULL;

@@ -38,7 +38,7 @@ uint32_t pkt_pool_destroy(struct pkt_pool *pool) MUST_CHECK;
  * registered region, or NULL to have the memory allocated. A buf_size of 0 makes
  * packets for pkt_borrow only. NULL: there is no memory. The memory is mapped, not
  * malloc'ed, because a send or receive that needs a slab may run in a signal
- * handler that has interrupted malloc. */
+ * handler that has interrupted malloc. The child of a fork has nothing of it. */
 struct pkt_slab *pkt_slab_create(uint32_t cnt, uint32_t buf_size, void *mem)
 	MUST_CHECK;
 /* The pool owns the slab from now on; frame ids count on from those it has. */

@@ -231,14 +231,14 @@ static void *alloc(void *ctx, size_t size)
 {
 	struct tcp_engine *engine = ctx;
 
-	return tcp_memory_get(&engine->memory, size);
+	return mem_pool_get(&engine->memory, size);
 }
 
 static void release(void *ctx, void *mem, size_t size)
 {
 	struct tcp_engine *engine = ctx;
 
-	tcp_memory_put(&engine->memory, mem, size);
+	mem_pool_put(&engine->memory, mem, size);
 }
 
 /* The way to who has sent us this SYN is known: see is_for_later(). That to who answers a

@@ -9,9 +9,9 @@
 
 #include <string.h>
 
+#include "base/mem_pool.h"
 #include "net/stack.h"
 #include "pkt/wire.h"
-#include "sock/tcp/tcp_memory.h"
 #include "sock/tcp/tcp_way.h"
 #include "tcp/tcp.h"
 
@@ -47,7 +47,7 @@ struct tcp_engine {
 	struct tcp_table *table;
 	/* the child of a fork, which leaves the network to its parent, has nothing of it, but for
 	 * ports, whose fds it closes */
-	struct tcp_memory memory, port_memory;
+	struct mem_pool memory, port_memory;
 	/* packets without buffers, by which the engine splits others */
 	struct pkt_pool borrowers;
 	struct tcp_in batch[STACK_BATCH];

@@ -138,7 +138,7 @@ NO_LOCK_ANALYSIS static void free_way(struct tcp_way *way)
 	list_remove(&way->link);
 	pkt_put_list(&way->syns);
 	engine->way_cnt--;
-	tcp_memory_put(&engine->memory, way, sizeof(*way));
+	mem_pool_put(&engine->memory, way, sizeof(*way));
 }
 
 /* Frees the oldest in this list that is not used. */
@@ -179,7 +179,7 @@ struct tcp_way *tcp_way_get(struct tcp_engine *engine,
 	bucket = bucket_of(engine, query);
 	if (engine->way_cnt >= IDLE_WAYS_MAX)
 		make_room(bucket);
-	way = tcp_memory_get(&engine->memory, sizeof(*way));
+	way = mem_pool_get(&engine->memory, sizeof(*way));
 	if (!way)
 		return NULL;
 	way->refs = 1;

@@ -138,7 +138,7 @@ static void free_port(struct tcp_port *port)
 
 	stack_lock(engine->stack);
 	list_remove(&port->link);
-	tcp_memory_put(&engine->port_memory, port, sizeof(*port));
+	mem_pool_put(&engine->port_memory, port, sizeof(*port));
 	stack_unlock(engine->stack);
 }
 
@@ -159,7 +159,7 @@ static struct tcp_port *make_port(struct tcp_engine *engine)
 	struct tcp_port *port;
 
 	stack_lock(engine->stack);
-	port = tcp_memory_get(&engine->port_memory, sizeof(*port));
+	port = mem_pool_get(&engine->port_memory, sizeof(*port));
 	stack_unlock(engine->stack);
 	if (!port)
 		return NULL;

@@ -7,6 +7,7 @@
 #include "ip/ip_udp.h"
 #include "pkt/pkt_pool.h"
 #include "pkt/wire.h"
+#include "tests/support/inherited.h"
 #include "tests/support/test.h"
 
 #define ME_1 0x0a000001 /* 10.0.0.1 */
@@ -573,5 +574,21 @@ TEST(noise_never_hurts)
 		CHECK(!memcmp(sink.text, payload.data, payload.len));
 	}
 	CHECK(peeked > 1000);
+	end();
+}
+
+/* The connected ones, of which there may be many; also after their lists have grown. */
+TEST(children_have_nothing_of_the_lists)
+{
+	enum { CNT = 1000 };
+	static struct sink sinks[CNT];
+
+	begin();
+	CHECK(!is_inherited(demux.connected));
+	for (unsigned i = 0; i < CNT; i++)
+		add(&sinks[i], 1, 5, 2, (uint16_t)(1 + i));
+	CHECK(!is_inherited(demux.connected));
+	for (unsigned i = 0; i < CNT; i++)
+		demux_remove(&demux, &sinks[i].end);
 	end();
 }

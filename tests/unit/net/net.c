@@ -8,7 +8,9 @@
 #include <net/if.h>
 #include <stdio.h>
 
+#include "net/flow.h"
 #include "pkt/wire.h"
+#include "tests/support/inherited.h"
 #include "tests/support/test.h"
 #include "tests/unit/net/nic.h"
 
@@ -70,6 +72,21 @@ TEST(sockets_share_a_flow)
 	CHECK(!one.end.is_reachable);
 	detach(&two);
 	CHECK_EQ(nic.removed, 1);
+	nic_end();
+}
+
+/* Each connection has its own, so there may be many. */
+TEST(children_have_nothing_of_flows)
+{
+	struct receiver one;
+	const struct held_flow *held;
+
+	nic_begin("all");
+	CHECK_EQ(attach(&one), REASON_NONE);
+	held = LIST_ENTRY(one.att.flows.next, struct held_flow, link);
+	CHECK(!is_inherited(held));
+	CHECK(!is_inherited(held->flow));
+	detach(&one);
 	nic_end();
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "pkt/pkt_pool.h"
 
+#include "tests/support/inherited.h"
 #include "tests/support/test.h"
 
 TEST(pool_gives_all_and_gets_all_back)
@@ -28,6 +29,17 @@ TEST(pool_gives_all_and_gets_all_back)
 		pkt_put(pkts[i]);
 	}
 	CHECK(pkt_pool_is_full(&pool));
+	CHECK_EQ(pkt_pool_destroy(&pool), 0);
+}
+
+/* The network is the parent's alone. */
+TEST(children_have_nothing_of_a_slab)
+{
+	struct pkt_pool pool;
+
+	pkt_pool_init(&pool, 0);
+	CHECK_EQ(pkt_pool_grow(&pool, 4, 256), 0);
+	CHECK(!is_inherited(pool.slabs));
 	CHECK_EQ(pkt_pool_destroy(&pool), 0);
 }
 

@@ -2,32 +2,32 @@
 /* Memory for the engine (tcp_memory.h). */
 #include "config.h"
 
-#include "sock/tcp/tcp_memory.h"
+#include "base/mem_pool.h"
 
 #include <string.h>
 #include <sys/mman.h>
 
 #include "base/compiler.h"
 
-enum { LARGEST = TCP_MEMORY_STEP * TCP_MEMORY_SIZES };
+enum { LARGEST = MEM_POOL_STEP * MEM_POOL_SIZES };
 
-struct tcp_memory_free {
-	struct tcp_memory_free *next;
+struct mem_pool_free {
+	struct mem_pool_free *next;
 };
 
 static size_t rounded(size_t size)
 {
-	return (size + TCP_MEMORY_STEP - 1) & ~(size_t)(TCP_MEMORY_STEP - 1);
+	return (size + MEM_POOL_STEP - 1) & ~(size_t)(MEM_POOL_STEP - 1);
 }
 
-static struct tcp_memory_free **list_of(struct tcp_memory *memory, size_t size)
+static struct mem_pool_free **list_of(struct mem_pool *memory, size_t size)
 {
-	return &memory->free[rounded(size) / TCP_MEMORY_STEP - 1];
+	return &memory->free[rounded(size) / MEM_POOL_STEP - 1];
 }
 
-void *tcp_memory_get(struct tcp_memory *memory, size_t size)
+void *mem_pool_get(struct mem_pool *memory, size_t size)
 {
-	struct tcp_memory_free *mem;
+	struct mem_pool_free *mem;
 
 	if (size > LARGEST)
 		return memory->arena.is_not_inherited ?
@@ -41,9 +41,9 @@ void *tcp_memory_get(struct tcp_memory *memory, size_t size)
 	return mem;
 }
 
-void tcp_memory_put(struct tcp_memory *memory, void *mem, size_t size)
+void mem_pool_put(struct mem_pool *memory, void *mem, size_t size)
 {
-	struct tcp_memory_free *free = mem;
+	struct mem_pool_free *free = mem;
 
 	if (size > LARGEST) {
 		munmap(mem, size);
