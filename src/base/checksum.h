@@ -84,12 +84,11 @@ static ALWAYS_INLINE uint32_t csum_fold64(uint64_t sum)
 	return (uint32_t)((sum + (sum << 32 | sum >> 32)) >> 32);
 }
 
-/* `copies` is constant in each caller; without it there is no dst. */
-static ALWAYS_INLINE uint32_t csum_bytes(uint8_t *dst, const uint8_t *src,
-					size_t len, uint32_t start, bool copies)
+/* csum_bytes() that goes on with a sum of 64 bits, and leaves the folding to the caller. */
+static ALWAYS_INLINE uint64_t csum_bytes64(uint8_t *dst, const uint8_t *src,
+					  size_t len, uint64_t sum, bool copies)
 {
 	const uint8_t *end = src + (len & ~(size_t)(CSUM_BLOCK - 1));
-	uint64_t sum = start;
 
 	for (; src != end; src += CSUM_BLOCK) {
 		sum = csum_add_64_bytes(sum, src);
@@ -100,7 +99,7 @@ static ALWAYS_INLINE uint32_t csum_bytes(uint8_t *dst, const uint8_t *src,
 	}
 	len &= CSUM_BLOCK - 1;
 	if (!len)
-		return csum_fold64(sum);
+		return sum;
 	for (; len >= 8; len -= 8, src += 8) {
 		uint64_t word = csum_load64(src);
 
@@ -115,7 +114,14 @@ static ALWAYS_INLINE uint32_t csum_bytes(uint8_t *dst, const uint8_t *src,
 		if (copies)
 			memcpy(dst, src, len);
 	}
-	return csum_fold64(sum);
+	return sum;
+}
+
+/* `copies` is constant in each caller; without it there is no dst. */
+static ALWAYS_INLINE uint32_t csum_bytes(uint8_t *dst, const uint8_t *src,
+					size_t len, uint32_t start, bool copies)
+{
+	return csum_fold64(csum_bytes64(dst, src, len, start, copies));
 }
 
 /* The same for a header of a few 32-bit words, whose number is constant. */

@@ -53,7 +53,12 @@ static inline void list_push_front(struct list *head, struct list *link)
 
 static inline void list_push_back(struct list *head, struct list *link)
 {
-	list_insert_after(head->prev, link);
+	struct list *last = head->prev;
+
+	link->next = head;
+	link->prev = last;
+	last->next = link;
+	head->prev = link;
 }
 
 /* Leaves `link` initialised, so that removing it again is harmless. */

@@ -22,6 +22,7 @@ void timer_wheel_init(struct timer_wheel *wheel, uint64_t now_ns)
 	wheel->reached_tick = wheel->tick;
 	wheel->occupied_levels = 0;
 	wheel->pending_cnt = 0;
+	wheel->news_tick = TIMER_NO_NEWS;
 	for (int level = 0; level < TIMER_LEVELS; level++) {
 		wheel->occupied[level] = 0;
 		for (int slot = 0; slot < TIMER_SLOTS; slot++)
@@ -31,17 +32,18 @@ void timer_wheel_init(struct timer_wheel *wheel, uint64_t now_ns)
 
 /* Puts a timer that is not linked into the slot of its tick, which is not
  * before the wheel's. */
-static void hang(struct timer_wheel *wheel, struct timer *timer)
+static ALWAYS_INLINE void hang(struct timer_wheel *wheel, struct timer *timer)
 {
 	uint64_t differing = (timer->tick ^ wheel->tick) | 1;
 	unsigned highest_bit = 63u - (unsigned)__builtin_clzll(differing);
 	unsigned level = highest_bit / TIMER_SLOT_BITS;
+	unsigned slot = timer->tick >> level * TIMER_SLOT_BITS & (TIMER_SLOTS - 1);
 
 	timer->level = (uint8_t)level;
-	timer->slot = timer->tick >> level * TIMER_SLOT_BITS & (TIMER_SLOTS - 1);
+	timer->slot = (uint8_t)slot;
 	wheel->occupied_levels |= 1u << level;
-	wheel->occupied[level] |= UINT64_C(1) << timer->slot;
-	list_push_back(&wheel->slots[level][timer->slot], &timer->link);
+	wheel->occupied[level] |= UINT64_C(1) << slot;
+	list_push_back(&wheel->slots[level][slot], &timer->link);
 }
 
 static void mark_slot_empty(struct timer_wheel *wheel, unsigned level,
@@ -69,7 +71,7 @@ void timer_set(struct timer_wheel *wheel, struct timer *timer,
 	else
 		wheel->pending_cnt++;
 	timer->tick = MAX(tick_up(deadline_ns), wheel->reached_tick + 1);
-	wheel->has_news = true;
+	wheel->news_tick = MIN(wheel->news_tick, timer->tick);
 	hang(wheel, timer);
 }
 

@@ -26,6 +26,8 @@ enum { TIMER_TICK_SHIFT = 13 };
 
 /* The result of timer_wheel_next_ns if no timer is pending. */
 #define TIMER_NEVER UINT64_MAX
+/* See timer_wheel.news_tick. */
+#define TIMER_NO_NEWS UINT64_MAX
 
 struct timer;
 
@@ -62,8 +64,9 @@ struct timer_wheel {
 	uint32_t occupied_levels;
 	uint64_t occupied[TIMER_LEVELS];
 	size_t pending_cnt;
-	/* A timer was set since the owner has cleared this. */
-	bool has_news;
+	/* The first tick that a timer was set for since the owner has put TIMER_NO_NEWS
+	 * here. */
+	uint64_t news_tick;
 	struct list slots[TIMER_LEVELS][TIMER_SLOTS];
 };
 

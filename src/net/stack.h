@@ -347,7 +347,7 @@ void stack_note_new_timers_locked(struct stack *stack) REQUIRES(stack->lock);
 static inline void stack_note_timers_locked(struct stack *stack)
 	REQUIRES(stack->lock)
 {
-	if (UNLIKELY(stack->timers.has_news))
+	if (UNLIKELY(stack->timers.news_tick != TIMER_NO_NEWS))
 		stack_note_new_timers_locked(stack);
 }
 

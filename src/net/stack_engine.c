@@ -31,9 +31,9 @@ static void publish(struct stack *stack, uint64_t next_ns)
  * wakes up for nothing, and finds out. */
 void stack_note_new_timers_locked(struct stack *stack)
 {
-	uint64_t next = timer_wheel_next_ns(&stack->timers);
+	uint64_t next = stack->timers.news_tick << TIMER_TICK_SHIFT;
 
-	stack->timers.has_news = false;
+	stack->timers.news_tick = TIMER_NO_NEWS;
 	INVARIANT(stack_lock_is_mine(&stack->lock), "noted without the lock");
 	if (next >= stack_next_timer_ns(stack))
 		return;

@@ -133,33 +133,44 @@ static COLD void unlock_and_do(struct stack *stack, uint64_t afterwards)
 		strays_give_back(stack);
 }
 
-/* The lock analysis is off here for the same reason as at unlock_and_do(). */
-NO_LOCK_ANALYSIS void stack_unlock_slow(struct stack *stack)
+/* The lock analysis is off here and below for the same reason as at unlock_and_do(). */
+static NOINLINE NO_LOCK_ANALYSIS void unlock_and_kick(struct stack *stack,
+						      struct ring *ring)
 {
-	struct ring *ring;
-	uint64_t afterwards;
-
-	if (UNLIKELY(stack->afterwards & STACK_ENGINES))
-		stack_run_engines_locked(stack);
-	afterwards = stack->afterwards;
-	if (UNLIKELY(!afterwards)) {
-		stack_lock_release(&stack->lock);
-		return;
-	}
-	stack->afterwards = 0;
-	/* After a send there is usually the kick of one ring, and nothing else. */
-	if (UNLIKELY(afterwards & (afterwards - 1) ||
-		     afterwards >= STACK_WAKES)) {
-		unlock_and_do(stack, afterwards);
-		return;
-	}
-	ring = stack->rings[__builtin_ctzll(afterwards)];
 	if (UNLIKELY(!ring || !take_kick(ring))) {
 		stack_lock_release(&stack->lock);
 		return;
 	}
 	stack_lock_release(&stack->lock);
 	stack_kick(stack, ring);
+}
+
+static NOINLINE NO_LOCK_ANALYSIS void unlock_and_tell_sooner(struct stack *stack)
+{
+	stack_lock_release(&stack->lock);
+	if (stack->sooner)
+		stack->sooner(stack);
+}
+
+NO_LOCK_ANALYSIS void stack_unlock_slow(struct stack *stack)
+{
+	uint64_t afterwards;
+
+	if (UNLIKELY(stack->afterwards & STACK_ENGINES))
+		stack_run_engines_locked(stack);
+	afterwards = stack->afterwards;
+	stack->afterwards = 0;
+	if (UNLIKELY(!afterwards))
+		stack_lock_release(&stack->lock);
+	/* whoever sends or receives after a pause has set a timer */
+	else if (afterwards == STACK_SOONER)
+		unlock_and_tell_sooner(stack);
+	/* After a send there is usually the kick of one ring, and nothing else. */
+	else if (LIKELY(!(afterwards & (afterwards - 1)) &&
+			afterwards < STACK_WAKES))
+		unlock_and_kick(stack, stack->rings[__builtin_ctzll(afterwards)]);
+	else
+		unlock_and_do(stack, afterwards);
 }
 
 COLD void stack_unlock_kick_slow(struct stack *stack, struct ring *ring)

@@ -450,9 +450,10 @@ struct tcp_header {
 /* Both at once, for a packet whose bytes may be sent now, as one segment, and leave the
  * program room to write more (tcp_has_room). The caller sends it, behind the header that
  * is returned, before he calls the engine again. No bytes: nothing was done, since
- * something is unusual. */
+ * something is unusual. Without `with_checksum` the header's field for it means nothing:
+ * the device computes it. */
 struct tcp_header tcp_send_now(struct tcp_pcb *pcb, struct pkt *pkt,
-			       uint64_t now_ns) MUST_CHECK;
+			       bool with_checksum, uint64_t now_ns) MUST_CHECK;
 /* Bytes that should be written now: 0, or a full segment at least, which may be
  * more than the buffer's size allows. A writer who filled it to the byte would
  * leave short segments in the middle of the stream. */

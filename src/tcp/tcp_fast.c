@@ -62,8 +62,8 @@ void tcp_fast_init(struct tcp_pcb *pcb)
 }
 
 /* The sum of what is the same in all plain segments is kept; here are the other fields. */
-static ALWAYS_INLINE void put_checksum(struct tcp_pcb *pcb, struct pkt *pkt,
-				       uint32_t len)
+static ALWAYS_INLINE void put_checksum(struct tcp_pcb *pcb, uint8_t flags,
+				       struct pkt *pkt, uint32_t len)
 {
 	struct wire_tcp *header = &pcb->plain.header;
 	__be16 total_len = htobe16((uint16_t)(pcb->plain_len + len));
@@ -75,13 +75,13 @@ static ALWAYS_INLINE void put_checksum(struct tcp_pcb *pcb, struct pkt *pkt,
 		return;
 	}
 	sum = (uint64_t)pcb->plain_sum + total_len + header->seq + header->ack +
-	      header->window + htobe16(header->flags);
+	      header->window + htobe16(flags);
 	if (pcb->plain_len != sizeof(*header))
 		sum += (uint64_t)pcb->plain.ts_val + pcb->plain.ts_ecr;
-	if (pkt)
-		sum += pkt->flags & PKT_HAS_SUM ?
-			       pkt->csum_sum :
-			       csum_bytes(NULL, pkt->data, len, 0, false);
+	if (pkt && pkt->flags & PKT_HAS_SUM)
+		sum += pkt->csum_sum;
+	else if (pkt)
+		sum = csum_bytes64(NULL, pkt->data, len, sum, false);
 	header->check = csum_fold(csum_fold64(sum));
 }
 
@@ -104,7 +104,7 @@ static ALWAYS_INLINE void refresh_header(struct tcp_pcb *pcb)
 /* Completes the header of a segment that leaves now. */
 static ALWAYS_INLINE void build(struct tcp_pcb *pcb, uint32_t seq,
 				uint8_t flags, struct pkt *pkt, uint32_t len,
-				uint64_t now_ns)
+				bool with_checksum, uint64_t now_ns)
 {
 	struct wire_tcp *header = &pcb->plain.header;
 
@@ -118,7 +118,8 @@ static ALWAYS_INLINE void build(struct tcp_pcb *pcb, uint32_t seq,
 	header->flags = flags;
 	/* header_len excludes time stamps where they were not negotiated. */
 	pcb->plain.ts_val = htobe32(tcp_ts_now(pcb, now_ns));
-	put_checksum(pcb, pkt, len);
+	if (with_checksum)
+		put_checksum(pcb, flags, pkt, len);
 	pcb->table->counts.out_segments++;
 	pcb->segs_out++;
 }
@@ -135,7 +136,7 @@ static ALWAYS_INLINE void emit(struct tcp_pcb *pcb, uint32_t seq, uint8_t flags,
 		.data_len = len,
 	};
 
-	build(pcb, seq, flags, pkt, len, now_ns);
+	build(pcb, seq, flags, pkt, len, true, now_ns);
 	pcb->table->ops->emit(pcb->table->ctx, pcb, &out);
 }
 
@@ -220,9 +221,10 @@ enum { PUSH_TO_PSH = SEG_PUSH / WIRE_TCP_PSH };
 
 /* Sends a full segment or the last one, as far as the windows allow. Returns false if
  * the general rules must decide. The packet is handed over as the last step, unless the
- * caller does that. */
+ * caller does that, to whom it may be all the same what the checksum is. */
 static ALWAYS_INLINE bool push_one(struct tcp_pcb *pcb, struct pkt *pkt,
-				   bool is_last, uint64_t now_ns, bool emits)
+				   bool is_last, uint64_t now_ns, bool emits,
+				   bool with_checksum)
 {
 	uint32_t seq = pcb->snd_nxt, end = seq + pkt->len;
 	uint8_t flags = (uint8_t)(WIRE_TCP_ACK |
@@ -241,7 +243,7 @@ static ALWAYS_INLINE bool push_one(struct tcp_pcb *pcb, struct pkt *pkt,
 	if (emits)
 		emit(pcb, seq, flags, pkt, pkt->len, now_ns);
 	else
-		build(pcb, seq, flags, pkt, pkt->len, now_ns);
+		build(pcb, seq, flags, pkt, pkt->len, with_checksum, now_ns);
 	return true;
 }
 
@@ -251,12 +253,12 @@ void tcp_fast_push(struct tcp_pcb *pcb, uint64_t now_ns)
 		return;
 	while (pcb->unsent && push_one(pcb, pcb->unsent,
 				       is_last(pcb, pcb->unsent), now_ns,
-				       true))
+				       true, true))
 		;
 }
 
 struct tcp_header tcp_send_now(struct tcp_pcb *pcb, struct pkt *pkt,
-			       uint64_t now_ns)
+			       bool with_checksum, uint64_t now_ns)
 {
 	struct tcp_seg *seg = tcp_seg(pkt);
 
@@ -265,7 +267,7 @@ struct tcp_header tcp_send_now(struct tcp_pcb *pcb, struct pkt *pkt,
 		return (struct tcp_header){ NULL, 0 };
 	seg->seq = pcb->snd_end;
 	seg->flags = SEG_PUSH;
-	if (UNLIKELY(!push_one(pcb, pkt, true, now_ns, false)))
+	if (UNLIKELY(!push_one(pcb, pkt, true, now_ns, false, with_checksum)))
 		return (struct tcp_header){ NULL, 0 };
 	list_push_back(&pcb->snd_queue, &pkt->link);
 	pcb->snd_end += pkt->len;
@@ -277,7 +279,7 @@ struct tcp_header tcp_send_now(struct tcp_pcb *pcb, struct pkt *pkt,
 void tcp_output(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	if (LIKELY(may_push(pcb, now_ns) && is_last(pcb, pcb->unsent)) &&
-	    push_one(pcb, pcb->unsent, true, now_ns, true))
+	    push_one(pcb, pcb->unsent, true, now_ns, true, true))
 		return;
 	pcb->flags |= TF_MORE_FOLLOWS;
 	tcp_out_push(pcb, now_ns);
@@ -354,6 +356,14 @@ static ALWAYS_INLINE void free_covered(struct tcp_pcb *pcb,
 		put_each(covered->first, covered->last);
 }
 
+/* Whether tcp_stats_end() will look at the rate of what was under way. It does so in fewer
+ * steps where that was a segment alone. */
+static ALWAYS_INLINE bool has_rate_at_end(const struct tcp_pcb *pcb)
+{
+	return pcb->snd_una == pcb->snd_nxt && !pcb->unsent &&
+	       pcb->rack_sent_ns <= pcb->rate_mark_ns;
+}
+
 /* The peer has acknowledged more of our data. Returns false when the ACK is not as
  * expected. `had_room`: the program had room to write before. */
 static ALWAYS_INLINE bool take_ack(struct tcp_pcb *pcb, uint32_t ack,
@@ -375,7 +385,8 @@ static ALWAYS_INLINE bool take_ack(struct tcp_pcb *pcb, uint32_t ack,
 	pcb->rack_end = ack;
 	pcb->rack_rtt_ns = now_ns - pcb->rack_sent_ns;
 	if (tcp_rtt_is_due(pcb, rtt_ns, now_ns))
-		tcp_rtt_take_inline(pcb, MAX(rtt_ns, UINT64_C(1)), now_ns);
+		tcp_rtt_take_inline(pcb, MAX(rtt_ns, UINT64_C(1)),
+				    !has_rate_at_end(pcb), now_ns);
 	pcb->delivered += covered.cnt;
 	free_covered(pcb, &covered);
 	/* it asks more exactly, and out of line */

@@ -604,6 +604,10 @@ static inline void tcp_stats_end(struct tcp_pcb *pcb, uint64_t now_ns)
 void tcp_timer_init(struct tcp_pcb *pcb);
 /* Is called after any deadline changed. */
 void tcp_timer_update(struct tcp_pcb *pcb);
+/* The same after a deadline was set for a time before the timer's. No other deadline is
+ * before that, so none has to be looked at. Where the timer had been stopped, while it
+ * fires and while the connection is frozen, tcp_timer_update() follows. */
+void tcp_timer_advance(struct tcp_pcb *pcb, uint64_t at_ns);
 void tcp_timer_stop(struct tcp_pcb *pcb);
 /* Starts, restarts or stops the retransmission timer as the queue demands. */
 void tcp_timer_rearm_rtx(struct tcp_pcb *pcb, uint64_t now_ns);
@@ -625,7 +629,7 @@ static inline void tcp_timer_set_quiet(struct tcp_pcb *pcb, uint8_t kind,
 	pcb->rtx_kind = kind;
 	pcb->rtx_at_ns = at_ns;
 	if (UNLIKELY(tcp_timer_is_later(pcb, at_ns)))
-		tcp_timer_update(pcb);
+		tcp_timer_advance(pcb, at_ns);
 }
 
 /* tcp_timer_rearm_rtx for a quiet connection with something under way. */
@@ -659,7 +663,7 @@ static inline void tcp_timer_delay_ack_by(struct tcp_pcb *pcb, uint64_t now_ns,
 		return;
 	pcb->delack_at_ns = now_ns + delay_ns;
 	if (UNLIKELY(tcp_timer_is_later(pcb, pcb->delack_at_ns)))
-		tcp_timer_update(pcb);
+		tcp_timer_advance(pcb, pcb->delack_at_ns);
 }
 
 static inline void tcp_timer_delay_ack(struct tcp_pcb *pcb, uint64_t now_ns)

@@ -18,25 +18,36 @@ void tcp_rtt_init(struct tcp_pcb *pcb)
 	pcb->rto_ns = pcb->table->params.rto_initial_ns;
 }
 
-static void set_quiet_rtx(struct tcp_pcb *pcb)
+/* Whether what is under way is probed for before it times out. */
+static inline bool has_probes(const struct tcp_pcb *pcb)
 {
 	const uint32_t needed = TF_SACK | TF_HAS_RTT;
-	bool with_probes = (pcb->flags & needed) == needed &&
-			   pcb->table->params.with_tlp;
-	uint64_t rto_ns = pcb->rto_ns, probe_ns, lone_ns;
 
-	if (UNLIKELY(!with_probes)) {
+	return (pcb->flags & needed) == needed && pcb->table->params.with_tlp;
+}
+
+static inline void set_quiet_lone(struct tcp_pcb *pcb)
+{
+	uint64_t rto_ns = pcb->rto_ns, lone_ns = tcp_tlp_after_ns(pcb, true);
+
+	pcb->quiet_lone_ns = MIN(lone_ns, rto_ns);
+	pcb->quiet_lone_kind = lone_ns < rto_ns ? RTX_LONE_PROBE
+						: RTX_LATE_PROBE;
+}
+
+static void set_quiet_rtx(struct tcp_pcb *pcb)
+{
+	uint64_t rto_ns = pcb->rto_ns, probe_ns;
+
+	if (UNLIKELY(!has_probes(pcb))) {
 		pcb->quiet_rtx_ns = pcb->quiet_lone_ns = rto_ns;
 		pcb->quiet_kind = pcb->quiet_lone_kind = RTX_TIMEOUT;
 		return;
 	}
 	probe_ns = tcp_tlp_after_ns(pcb, false);
-	lone_ns = tcp_tlp_after_ns(pcb, true);
 	pcb->quiet_rtx_ns = MIN(probe_ns, rto_ns);
 	pcb->quiet_kind = probe_ns < rto_ns ? RTX_PROBE : RTX_LATE_PROBE;
-	pcb->quiet_lone_ns = MIN(lone_ns, rto_ns);
-	pcb->quiet_lone_kind = lone_ns < rto_ns ? RTX_LONE_PROBE
-						: RTX_LATE_PROBE;
+	set_quiet_lone(pcb);
 }
 
 void tcp_rtt_set_timeouts(struct tcp_pcb *pcb)
@@ -55,7 +66,7 @@ void tcp_rtt_set_timeouts(struct tcp_pcb *pcb)
 
 void tcp_rtt_take(struct tcp_pcb *pcb, uint64_t rtt_ns, uint64_t now_ns)
 {
-	tcp_rtt_take_inline(pcb, rtt_ns, now_ns);
+	tcp_rtt_take_inline(pcb, rtt_ns, true, now_ns);
 }
 
 void tcp_rtt_be_careful(struct tcp_pcb *pcb)
@@ -78,7 +89,8 @@ void tcp_rtt_set_lone_wait(struct tcp_pcb *pcb)
 	else
 		/* rounded up, so that it arrives */
 		pcb->lone_wait_us -= (pcb->lone_wait_us - (uint32_t)wait_us + 3) / 4;
-	set_quiet_rtx(pcb);
+	if (has_probes(pcb))
+		set_quiet_lone(pcb);
 }
 
 void tcp_rtt_expect_wait(struct tcp_pcb *pcb)

@@ -67,8 +67,10 @@ static inline bool tcp_rtt_has_passed_half(const struct tcp_pcb *pcb)
 	return ((pcb->snd_una - pcb->iss - 1) >> 31 ^ pcb->acked_halves) & 1;
 }
 
+/* Without `with_rate` the caller takes the delivery rate. */
 static ALWAYS_INLINE void tcp_rtt_take_inline(struct tcp_pcb *pcb,
-					      uint64_t rtt_ns, uint64_t now_ns)
+					      uint64_t rtt_ns, bool with_rate,
+					      uint64_t now_ns)
 {
 	tcp_rtt_smooth(pcb, rtt_ns);
 	if (!pcb->min_rtt_ns || rtt_ns <= pcb->min_rtt_ns ||
@@ -83,7 +85,7 @@ static ALWAYS_INLINE void tcp_rtt_take_inline(struct tcp_pcb *pcb,
 		tcp_pmtu_refresh(pcb, now_ns);
 	if (UNLIKELY(tcp_rtt_has_passed_half(pcb)))
 		tcp_stats_note_bytes(pcb);
-	if (now_ns - pcb->rate_mark_ns >= TCP_RATE_PERIOD_NS)
+	if (with_rate && now_ns - pcb->rate_mark_ns >= TCP_RATE_PERIOD_NS)
 		tcp_rate_take(pcb, now_ns);
 	pcb->rtt_due_ns = now_ns + (pcb->srtt_ns >> TCP_SAMPLES_SHIFT);
 }

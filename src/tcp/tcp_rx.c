@@ -576,8 +576,8 @@ void tcp_rx_tune(struct tcp_pcb *pcb, uint64_t now_ns)
 	uint64_t wanted;
 
 	wanted = 4 * (uint64_t)pcb->tune_taken + 16 * (uint64_t)pcb->mss;
-	if (!(pcb->flags & TF_RCV_BUF_FIXED) &&
-	    pcb->table->params.tunes_rcv_buf && wanted > pcb->rcv_buf)
+	if (wanted > pcb->rcv_buf && !(pcb->flags & TF_RCV_BUF_FIXED) &&
+	    pcb->table->params.tunes_rcv_buf)
 		pcb->rcv_buf = tcp_rcv_buf_within(
 			pcb, MIN(wanted,
 				 (uint64_t)pcb->table->params.rcv_buf_max));

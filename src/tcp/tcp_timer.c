@@ -25,8 +25,12 @@ void tcp_timer_update(struct tcp_pcb *pcb)
 				  earliest(pcb->keep_at_ns, pcb->state_at_ns));
 
 	at_ns = earliest(at_ns, earliest(pcb->cork_ns, pcb->pace_wait_ns));
-	if (!at_ns || !tcp_timer_is_later(pcb, at_ns))
-		return;
+	if (at_ns && tcp_timer_is_later(pcb, at_ns))
+		tcp_timer_advance(pcb, at_ns);
+}
+
+void tcp_timer_advance(struct tcp_pcb *pcb, uint64_t at_ns)
+{
 	pcb->armed_ns = at_ns;
 	timer_set(pcb->table->wheel, &pcb->timer, at_ns);
 }
@@ -46,7 +50,7 @@ static ALWAYS_INLINE void set_rtx(struct tcp_pcb *pcb, enum tcp_rtx_kind kind,
 	pcb->rtx_kind = (uint8_t)kind;
 	pcb->rtx_at_ns = at_ns;
 	if (UNLIKELY(tcp_timer_is_later(pcb, at_ns)))
-		tcp_timer_update(pcb);
+		tcp_timer_advance(pcb, at_ns);
 }
 
 /* RFC 9293 section 3.8.6.1: data that waits for a window must not wait for ever. What

@@ -6,7 +6,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/checksum.h"
 #include "base/clock.h"
+#include "pkt/wire.h"
 #include "tests/support/test.h"
 
 enum { LEN = 64, ROOM = 1000 };
@@ -56,7 +58,7 @@ static bool may_send_now(uint32_t len)
 	struct tcp_header header;
 
 	memset(pkt_append(pkt, len), 'y', len);
-	header = tcp_send_now(peer.pcb, pkt, peer.now_ns);
+	header = tcp_send_now(peer.pcb, pkt, true, peer.now_ns);
 	if (!header.bytes) {
 		pkt_put(pkt);
 		return false;
@@ -237,5 +239,39 @@ TEST(what_may_not_leave_at_once_is_not_taken)
 	peer_write(LEN);
 	peer_write(LEN);
 	CHECK(!may_send_now(LEN));
+	peer_teardown();
+}
+
+/* Whether the checksum is that of the segment. */
+static bool is_intact(struct tcp_header header, const struct pkt *pkt)
+{
+	uint32_t sum = wire_pseudo_sum(&peer.key.local, &peer.key.remote,
+				       WIRE_PROTO_TCP, header.len + pkt->len);
+
+	sum = csum_partial(header.bytes, header.len, sum);
+	return csum_fold(csum_partial(pkt->data, pkt->len, sum)) == 0;
+}
+
+/* With it and without, nothing else is different. */
+TEST(checksum_is_left_to_who_computes_it)
+{
+	struct wire_tcp headers[2];
+
+	begun();
+	for (uint32_t i = 0; i < 2; i++) {
+		struct pkt *pkt = pkt_alloc(&peer.pool);
+		struct tcp_header header;
+
+		memset(pkt_append(pkt, LEN), 'a' + (int)i, LEN);
+		header = tcp_send_now(peer.pcb, pkt, !i, peer.now_ns);
+		CHECK(header.bytes != NULL);
+		CHECK_EQ(is_intact(header, pkt), !i);
+		memcpy(&headers[i], header.bytes, sizeof(headers[i]));
+		headers[i].seq = htobe32(be32toh(headers[i].seq) - i * LEN);
+		headers[i].check = 0;
+	}
+	CHECK(memcmp(&headers[0], &headers[1], sizeof(headers[0])) == 0);
+	peer_send(A, P + LEN, U + 3 * LEN, 0);
+	peer.looked_at = peer.sent_cnt;
 	peer_teardown();
 }

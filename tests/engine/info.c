@@ -571,9 +571,9 @@ TEST(last_byte_is_followed)
 	tcp_set_stamped(peer.pcb, true);
 	pkt = pkt_alloc(&peer.pool);
 	pkt_append(pkt, 10);
-	CHECK(!tcp_send_now(peer.pcb, pkt, peer.now_ns).bytes);
+	CHECK(!tcp_send_now(peer.pcb, pkt, true, peer.now_ns).bytes);
 	tcp_set_stamped(peer.pcb, false);
-	CHECK(tcp_send_now(peer.pcb, pkt, peer.now_ns).bytes);
+	CHECK(tcp_send_now(peer.pcb, pkt, true, peer.now_ns).bytes);
 	peer_send(A, P, U + 160, 0);
 	peer.looked_at = peer.sent_cnt;
 	peer_teardown();

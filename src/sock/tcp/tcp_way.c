@@ -72,6 +72,7 @@ static void note_dst(struct tcp_way *way)
 	if (!way->dst.ring)
 		return;
 	way->ifindex = way->dst.ring->dev->ifindex;
+	way->needs_csum = !way->dst.ring->fills_csum;
 	ip->total_len = 0;
 	ip->id = 0;
 	ip->check = 0;

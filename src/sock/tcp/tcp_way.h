@@ -22,6 +22,8 @@ struct tcp_way {
 	unsigned refs;
 	/* it has been looked up once */
 	bool is_known;
+	/* the ring of `dst` leaves the checksums of short frames to us (ring.fills_csum) */
+	bool needs_csum;
 	struct dst dst;
 	/* of the latest ring that led there; 0: none has */
 	int ifindex;

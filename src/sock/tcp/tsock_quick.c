@@ -277,14 +277,13 @@ static COLD ssize_t undo_send(int fd, const void *buf, size_t len, int flags,
 }
 
 /* Sends the segment and unlocks. What cannot be sent is lost, as any segment may be. */
-static inline void send_unlock(struct tsock *t, struct stack *stack,
+static inline void send_unlock(struct tcp_way *way, struct stack *stack,
 			       struct tcp_header header, const struct pkt *pkt)
 	RELEASES(stack->lock)
 {
-	struct tcp_way *way = t->way;
 	uint8_t *frame = NULL, *at;
 
-	if (LIKELY(way && tcp_way_is_open(way, stack)))
+	if (LIKELY(tcp_way_is_open(way, stack)))
 		frame = stack_tx_frame_locked(stack, way->dst.ring);
 	if (UNLIKELY(!frame)) {
 		stack_unlock(stack);
@@ -302,6 +301,7 @@ ssize_t tsock_quick_send(int fd, const void *buf, size_t len, int flags,
 {
 	struct stats_socket_counters *c;
 	struct tcp_header header;
+	struct tcp_way *way;
 	struct stack *stack;
 	struct tsock *t;
 	struct pkt *pkt;
@@ -320,15 +320,16 @@ ssize_t tsock_quick_send(int fd, const void *buf, size_t len, int flags,
 	stack = t->engine->stack;
 	if (UNLIKELY(!stack_lock_try_plain(&stack->lock)))
 		return fd_quick_undo_send(fd, buf, len, flags, obj);
+	way = t->way;
 	/* another thread is in the middle of a long send */
-	if (UNLIKELY(!t->pcb || t->error || sock_params.tcp.polls_on_send ||
+	if (UNLIKELY(!t->pcb || t->error || !way || sock_params.tcp.polls_on_send ||
 		     atomic_load_explicit(&t->is_writing, memory_order_relaxed)))
 		return undo_send(fd, buf, len, flags, obj, stack);
 	pkt = stack_send_alloc_locked(stack);
 	if (UNLIKELY(!pkt))
 		return undo_send(fd, buf, len, flags, obj, stack);
 	memcpy(pkt_append(pkt, (uint32_t)len), buf, OPAQUE(len));
-	header = tcp_send_now(t->pcb, pkt, stack_now_ns(stack));
+	header = tcp_send_now(t->pcb, pkt, way->needs_csum, stack_now_ns(stack));
 	if (UNLIKELY(!header.bytes)) {
 		pkt_put(pkt);
 		return undo_send(fd, buf, len, flags, obj, stack);
@@ -337,6 +338,6 @@ ssize_t tsock_quick_send(int fd, const void *buf, size_t len, int flags,
 	c = sock_counters(&t->sock);
 	c->tx_packets++;
 	c->tx_bytes += len;
-	send_unlock(t, stack, header, pkt);
+	send_unlock(way, stack, header, pkt);
 	return fd_quick_end(obj, (ssize_t)len);
 }

@@ -228,3 +228,24 @@ TEST(random_operations_match_a_plain_model)
 	CHECK(timer_wheel_first_ns(&wheel) == TIMER_NEVER);
 	free(probes);
 }
+
+/* The owner hears of the earliest, whatever became of it. */
+TEST(news_are_of_the_earliest)
+{
+	struct probe probes[3];
+
+	timer_wheel_init(&wheel, 0);
+	CHECK(wheel.news_tick == TIMER_NO_NEWS);
+	for (int i = 0; i < 3; i++)
+		probe_init(&probes[i]);
+	timer_set(&wheel, &probes[0].timer, 500 * NS_PER_MS);
+	CHECK(wheel.news_tick == probes[0].timer.tick);
+	timer_set(&wheel, &probes[1].timer, 3 * NS_PER_MS);
+	timer_set(&wheel, &probes[2].timer, 70 * NS_PER_MS);
+	CHECK(wheel.news_tick == probes[1].timer.tick);
+	wheel.news_tick = TIMER_NO_NEWS;
+	timer_set(&wheel, &probes[1].timer, 90 * NS_PER_MS);
+	CHECK(wheel.news_tick == probes[1].timer.tick);
+	for (int i = 0; i < 3; i++)
+		timer_cancel(&wheel, &probes[i].timer);
+}
