@@ -4,8 +4,6 @@
 
 #include "fd/fd_quick.h"
 
-#include <errno.h>
-
 ssize_t fd_quick_undo_recv(int fd, void *buf, size_t len, int flags,
 			   struct fd_object *obj)
 {
@@ -34,6 +32,7 @@ ssize_t fd_quick_undo_sendto(int fd, const void *buf, size_t len, int flags,
 
 ssize_t fd_quick_again(void)
 {
+	os_thread.errno_at = &errno;
 	errno = EAGAIN;
 	return -1;
 }

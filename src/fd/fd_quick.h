@@ -11,6 +11,8 @@
 #ifndef FD_FD_QUICK_H
 #define FD_FD_QUICK_H
 
+#include <errno.h>
+
 #include "fd/fd_table.h"
 #include "os/thread.h"
 
@@ -44,8 +46,8 @@ COLD ssize_t fd_quick_undo_sendto(int fd, const void *buf, size_t len,
 /* The rare cases of the functions below. */
 COLD ssize_t fd_quick_release(struct fd_object *obj, ssize_t n);
 COLD ssize_t fd_quick_deliver(ssize_t n);
-/* -1, with errno EAGAIN. */
-ssize_t fd_quick_again(void);
+/* -1, with errno EAGAIN; from then on it is known where this thread has its errno. */
+COLD ssize_t fd_quick_again(void);
 
 /* Gives the reference back and leaves, in a function that returns `n`; -1 stands
  * for EAGAIN. */
@@ -73,7 +75,10 @@ static ALWAYS_INLINE ssize_t fd_quick_end(struct fd_object *obj, ssize_t n)
 static ALWAYS_INLINE ssize_t fd_quick_end_again(struct fd_object *obj)
 {
 	FD_QUICK_LEAVE(obj, -1);
-	return fd_quick_again();
+	if (UNLIKELY(!os_thread.errno_at))
+		return fd_quick_again();
+	*os_thread.errno_at = EAGAIN;
+	return -1;
 }
 
 #endif

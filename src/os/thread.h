@@ -43,6 +43,9 @@ struct os_thread {
 	/* In a sleep, or just before it: what a handler changes so that the sleep ends
 	 * (signals.c). NULL: no sleep, or a handler has done so. */
 	volatile int *volatile sleep_fd;
+	/* Where libc has this thread's errno, which only a call can tell; NULL: nobody has
+	 * asked yet (fd/fd_quick.h). */
+	int *errno_at;
 	/* One of the library's own threads. */
 	bool is_internal;
 	/* Counts waits, in the upper bits (sock-redirect/mux_calls.c). */

@@ -17,6 +17,7 @@
 /* The last word, in which the card says by one bit that the entry is new: the bit
  * changes with each lap around the queue. */
 enum { CQE_WORD_AT = 60 };
+#define CQE_OWNER htobe32(MLX5_CQE_OWNER_MASK)
 
 static inline uint8_t cqe_op_own(uint32_t word)
 {
@@ -36,6 +37,18 @@ static inline bool cqe_is_new(uint32_t word, uint32_t ci, uint32_t size)
 
 	return op_own >> 4 != MLX5_CQE_INVALID &&
 	       (op_own & MLX5_CQE_OWNER_MASK) == !!(ci & size);
+}
+
+/* That bit, in the word's form, while completion number `ci` has not been written yet. */
+static inline uint32_t cqe_old_owner(uint32_t ci, uint32_t size)
+{
+	return ci & size ? 0 : CQE_OWNER;
+}
+
+/* Of what the word is or was: as long as it is equal to this, the completion is old. */
+static inline uint32_t cqe_old_word(uint32_t word, uint32_t old_owner)
+{
+	return (word & ~CQE_OWNER) | old_owner;
 }
 
 /* The entry's number in its queue: of a receive queue, or the first block of one

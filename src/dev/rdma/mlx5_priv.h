@@ -20,8 +20,9 @@ enum {
 /* A completion queue as we read it. */
 struct mlx5_cq {
 	uint8_t *entries;	/* the 64 bytes of the first one */
+	const uint8_t *end;	/* behind the last one */
 	uint32_t size;
-	uint32_t shift;	/* from one to the next */
+	uint32_t stride;	/* bytes from one to the next */
 	/* How many we have read, a counter that runs on. Under the stack's lock; who
 	 * acknowledges an event looks at it without. */
 	_Atomic uint32_t ci;
@@ -46,12 +47,13 @@ struct mlx5_ring {
 	struct mlx5_cq rx_cq;
 	uint8_t *rq;
 	uint32_t rq_mask;
-	uint32_t rq_shift;
-	/* The completion that is next, and the entry of its frame. */
-	struct mlx5_cqe64 *next_cqe;
-	struct mlx5_wqe_data_seg *next_seg;
-	/* Counters that run on: posted, received, and what the card knows to be
-	 * posted. */
+	uint32_t rq_stride;
+	/* The owner's bit of completions that the card has not written again yet, in the
+	 * word's form. Changes with each lap. */
+	uint32_t rx_old;
+	/* Counters that run on: posted, received, and what the card knows to be posted.
+	 * Between rq_ci and rx_cq.ci are frames that rx_done has left to be posted
+	 * again. */
 	uint32_t rq_pi;
 	uint32_t rq_ci;
 	uint32_t rq_told;
@@ -59,6 +61,8 @@ struct mlx5_ring {
 	struct pkt **rq_pkts;	/* by entry */
 	uint32_t rx_len_max;
 	uint32_t rx_batch;
+	/* the rx_done that brings this to 0 tells the card what is posted */
+	uint32_t rx_to_tell;
 	uint32_t rx_target;
 
 	/* sending; under the stack's lock */
@@ -132,7 +136,7 @@ static inline void mlx5_set_record(_Atomic uint32_t *record, uint32_t value)
 
 static inline struct mlx5_cqe64 *mlx5_cq_at(const struct mlx5_cq *cq, uint32_t ci)
 {
-	return (void *)(cq->entries + ((size_t)(ci & (cq->size - 1)) << cq->shift));
+	return (void *)(cq->entries + (size_t)(ci & (cq->size - 1)) * cq->stride);
 }
 
 static inline const _Atomic uint32_t *mlx5_cq_word(const struct mlx5_cqe64 *cqe)

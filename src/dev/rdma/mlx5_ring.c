@@ -43,33 +43,70 @@ COLD void mlx5_note_error(struct mlx5_ring *own, const struct mlx5_cqe64 *cqe,
 
 static inline uint8_t *rq_at(const struct mlx5_ring *own, uint32_t number)
 {
-	return own->rq + ((size_t)(number & own->rq_mask) << own->rq_shift);
+	return own->rq + (size_t)(number & own->rq_mask) * own->rq_stride;
 }
 
-/* A poll has nothing to do until the card writes the next completion, which is this one,
- * for the frame of this entry. */
-static inline void set_quiet_at(struct mlx5_ring *own, uint32_t ci, uint32_t rq_ci)
+/* The completion that is next: rx_word is its last word. */
+static inline const struct mlx5_cqe64 *next_cqe(const struct mlx5_ring *own)
+{
+	return (const void *)((const uint8_t *)own->base.ring.rx_word -
+			      CQE_WORD_AT);
+}
+
+/* This one is next. A poll has nothing to do until the card writes it. */
+static inline void set_next(struct mlx5_ring *own, const struct mlx5_cqe64 *cqe)
 {
 	struct ring *ring = &own->base.ring;
-	struct mlx5_cqe64 *cqe = mlx5_cq_at(&own->rx_cq, ci);
-	uint32_t word = mlx5_cq_load(mlx5_cq_word(cqe));
-	bool is_new = cqe_is_new(word, ci, own->rx_cq.size);
 
-	own->next_cqe = cqe;
-	own->next_seg = (void *)rq_at(own, rq_ci);
 	ring->rx_word = mlx5_cq_word(cqe);
-	ring->rx_quiet = UNLIKELY(is_new || own->base.busy) ? ~word : word;
+	ring->rx_quiet = cqe_old_word(mlx5_cq_load(ring->rx_word), own->rx_old);
 }
 
+/* After a poll. */
 static inline void set_quiet(struct mlx5_ring *own)
 {
-	set_quiet_at(own, mlx5_cq_ci(&own->rx_cq), own->rq_ci);
+	uint32_t ci = mlx5_cq_ci(&own->rx_cq);
+
+	own->rx_old = cqe_old_owner(ci, own->rx_cq.size);
+	set_next(own, mlx5_cq_at(&own->rx_cq, ci));
+	if (UNLIKELY(own->base.busy))
+		own->base.ring.rx_quiet = ~own->base.ring.rx_quiet;
+}
+
+/* Posts again what rx_done has left for later: packets and entries are copied from where
+ * they were in the queue to its other end, as many at once as lie in one piece at both
+ * places. These are the same, or overlap, when all entries of the queue are in use. */
+static NOINLINE void repost(struct mlx5_ring *own)
+{
+	uint32_t ci = mlx5_cq_ci(&own->rx_cq);
+
+	while (own->rq_ci != ci) {
+		uint32_t from = own->rq_ci & own->rq_mask;
+		uint32_t to = own->rq_pi & own->rq_mask;
+		uint32_t cnt = MIN(ci - own->rq_ci,
+				   own->rq_mask + 1 - MAX(from, to));
+
+		memmove(&own->rq_pkts[to], &own->rq_pkts[from],
+			cnt * sizeof(*own->rq_pkts));
+		memmove(rq_at(own, to), rq_at(own, from),
+			(size_t)cnt * own->rq_stride);
+		own->rq_ci += cnt;
+		own->rq_pi += cnt;
+	}
+}
+
+static inline void repost_left(struct mlx5_ring *own)
+{
+	if (UNLIKELY(own->rq_ci != mlx5_cq_ci(&own->rx_cq)))
+		repost(own);
 }
 
 /* Tells the card what it has to receive into. The completions that we have read go
  * first, so that there is room for as many as there are entries. */
 static inline void tell_posted(struct mlx5_ring *own)
 {
+	repost_left(own);
+	own->rx_to_tell = own->rx_batch;
 	mlx5_set_record(own->rx_cq.record, mlx5_cq_ci(&own->rx_cq) & MLX5_INDEX_MASK);
 	mlx5_set_record(own->rq_record, own->rq_pi & 0xffff);
 	own->rq_told = own->rq_pi;
@@ -199,6 +236,7 @@ static unsigned mlx5_rx_poll(struct ring *ring, struct pkt **batch, unsigned cnt
 	unsigned got = 0, taken = 0;
 	uint32_t word;
 
+	repost_left(own);
 	/* A card that lies cannot bring more than was posted. */
 	while (taken++ < cnt && own->rq_ci != own->rq_told &&
 	       mlx5_cq_next(&own->rx_cq, &cqe, &word)) {
@@ -220,40 +258,46 @@ static unsigned mlx5_rx_poll(struct ring *ring, struct pkt **batch, unsigned cnt
 static struct ring_frame mlx5_rx_peek(struct ring *ring)
 {
 	struct mlx5_ring *own = mlx5_ring_of(ring);
-	const struct mlx5_cqe64 *cqe = own->next_cqe;
-	uint32_t word = mlx5_cq_load(mlx5_cq_word(cqe)), len = cqe_len(cqe);
+	const struct mlx5_cqe64 *cqe = next_cqe(own);
+	const struct mlx5_wqe_data_seg *seg;
+	uint32_t word = mlx5_cq_load(ring->rx_word), len = cqe_len(cqe);
+	uint32_t ci = mlx5_cq_ci(&own->rx_cq);
 
 	if (UNLIKELY(word == ring->rx_quiet || !cqe_is_frame(word) ||
 		     len > own->rx_len_max || own->base.busy ||
-		     own->rq_ci == own->rq_told))
+		     ci == own->rq_told))
 		return RING_NO_FRAME;
+	seg = (const void *)rq_at(own, ci);
 	return (struct ring_frame){
-		(const void *)(uintptr_t)be64toh(own->next_seg->addr), len,
-		cqe_csum(cqe), false
+		(const void *)(uintptr_t)be64toh(seg->addr), len, cqe_csum(cqe),
+		false
 	};
 }
 
-/* The frame is posted again at once, without a look at its packet. */
+static NOINLINE void tell_batch(struct mlx5_ring *own)
+{
+	look_ahead(own);
+	tell_posted(own);
+}
+
+/* The frame is posted again without a look at its packet, together with others, before
+ * the card is told. */
 static void mlx5_rx_done(struct ring *ring)
 {
 	struct mlx5_ring *own = mlx5_ring_of(ring);
-	struct stats_ring_counters *counts = ring->counts;
-	struct pkt **pkts = own->rq_pkts;
-	uint32_t ci = mlx5_cq_ci(&own->rx_cq) + 1;
-	uint32_t from = own->rq_ci, to = own->rq_pi, mask = own->rq_mask;
+	const struct mlx5_cqe64 *cqe = next_cqe(own);
+	const uint8_t *next = (const uint8_t *)cqe + own->rx_cq.stride;
 
-	counts->rx_pkts++;
-	counts->rx_bytes += cqe_len(own->next_cqe);
-	pkts[to & mask] = pkts[from & mask];
-	memcpy(rq_at(own, to), own->next_seg, sizeof(*own->next_seg));
-	own->rq_ci = ++from;
-	own->rq_pi = ++to;
-	atomic_store_explicit(&own->rx_cq.ci, ci, memory_order_relaxed);
-	if (UNLIKELY(to - own->rq_told >= own->rx_batch)) {
-		look_ahead(own);
-		tell_posted(own);
+	ring->counts->rx_pkts++;
+	ring->counts->rx_bytes += cqe_len(cqe);
+	mlx5_cq_advance(&own->rx_cq);
+	if (UNLIKELY(next == own->rx_cq.end)) {
+		next = own->rx_cq.entries;
+		own->rx_old ^= CQE_OWNER;
 	}
-	set_quiet_at(own, ci, from);
+	set_next(own, (const void *)next);
+	if (UNLIKELY(--own->rx_to_tell == 0))
+		tell_batch(own);
 }
 
 /* -- sleeping ---------------------------------------------------------------------- */
@@ -399,17 +443,13 @@ static void size_queues(const struct rdma_params *params,
 	queues->inline_max = 0;
 }
 
-static uint32_t log2_of(uint32_t n)
-{
-	return (uint32_t)__builtin_ctz(n);
-}
-
 static void open_cq(struct mlx5_cq *cq, const struct mlx5dv_cq *dv)
 {
 	cq->entries = (uint8_t *)dv->buf + dv->cqe_size -
 		      sizeof(struct mlx5_cqe64);
 	cq->size = dv->cqe_cnt;
-	cq->shift = log2_of(dv->cqe_size);
+	cq->stride = dv->cqe_size;
+	cq->end = cq->entries + (size_t)cq->size * cq->stride;
 	cq->record = (_Atomic uint32_t *)dv->dbrec;
 	cq->uar = dv->cq_uar;
 	cq->number = dv->cqn;
@@ -437,7 +477,7 @@ static int look(struct mlx5_ring *own)
 		open_cq(&own->rx_cq, &rx_cq);
 		own->rq = qp.rq.buf;
 		own->rq_mask = qp.rq.wqe_cnt - 1;
-		own->rq_shift = log2_of(qp.rq.stride);
+		own->rq_stride = qp.rq.stride;
 		own->rq_record = (_Atomic uint32_t *)&qp.dbrec[MLX5_RCV_DBR];
 	}
 	own->sq = qp.sq.buf;
@@ -458,7 +498,7 @@ static void end_recv_entries(struct mlx5_ring *own)
 		.lkey = htobe32(MLX5_INVALID_LKEY),
 	};
 
-	if ((size_t)1 << own->rq_shift == sizeof(end))
+	if (own->rq_stride == sizeof(end))
 		return;
 	for (uint32_t i = 0; i <= own->rq_mask; i++)
 		memcpy(rq_at(own, i) + sizeof(end), &end, sizeof(end));
@@ -483,8 +523,17 @@ static void init_ring(struct mlx5_ring *own, struct pkt_pool *pool)
 	own->rx_batch = MAX(MIN(dev->params->rx_batch, own->rx_target / 4), 1u);
 }
 
+/* The card has written nothing yet, for which libmlx5's mark is an opcode. By the owner's
+ * bit alone all of it is old then, too. */
+static void make_completions_old(struct mlx5_cq *cq)
+{
+	for (uint32_t i = 0; i < cq->size; i++)
+		mlx5_cq_at(cq, i)->op_own |= MLX5_CQE_OWNER_MASK;
+}
+
 static void start_receiving(struct mlx5_ring *own)
 {
+	make_completions_old(&own->rx_cq);
 	end_recv_entries(own);
 	refill(own);
 	set_quiet(own);

@@ -107,6 +107,43 @@ static int start(struct rdma_dev *dev, struct ibv_qp *qp)
 	return err;
 }
 
+/* A pair whose sends can be written part by part, or NULL. */
+static struct ibv_qp *create_parts_pair(struct rdma_dev *dev,
+					struct rdma_queues *queues,
+					struct ibv_qp_init_attr *attr)
+{
+	struct ibv_qp_init_attr_ex parts = {
+		.send_cq = attr->send_cq,
+		.recv_cq = attr->recv_cq,
+		.cap = attr->cap,
+		.qp_type = attr->qp_type,
+		.comp_mask = IBV_QP_INIT_ATTR_PD |
+			     IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.pd = dev->pd,
+		.send_ops_flags = IBV_QP_EX_WITH_SEND,
+	};
+	struct ibv_qp *qp = ibv_create_qp_ex(dev->ctx, &parts);
+
+	if (!qp) {
+		log_dbg("%s: sends are posted as a whole (%s)", dev->dev.name,
+			strerror(errno));
+		return NULL;
+	}
+	attr->cap = parts.cap;
+	queues->tx_parts = ibv_qp_to_qp_ex(qp);
+	return qp;
+}
+
+static struct ibv_qp *create_pair(struct rdma_dev *dev, struct rdma_queues *queues,
+				  struct ibv_qp_init_attr *attr)
+{
+	struct ibv_qp *qp = NULL;
+
+	if (dev->kind->wants_parts)
+		qp = create_parts_pair(dev, queues, attr);
+	return qp ? qp : ibv_create_qp(dev->pd, attr);
+}
+
 static int open_pair(struct rdma_dev *dev, struct rdma_queues *queues)
 {
 	struct ibv_qp_init_attr attr = {
@@ -123,7 +160,7 @@ static int open_pair(struct rdma_dev *dev, struct rdma_queues *queues)
 	};
 	int err;
 
-	queues->qp = ibv_create_qp(dev->pd, &attr);
+	queues->qp = create_pair(dev, queues, &attr);
 	if (!queues->qp)
 		return -errno;
 	/* it may give more than was asked for, and says so here */
@@ -143,36 +180,73 @@ static uint32_t power_of_two_within(uint32_t wanted, uint32_t limit)
 	return size;
 }
 
+/* A queue whose completions are read part by part: the length, and what is asked for.
+ * It is polled under the stack's lock alone, so libibverbs need not lock. */
+static struct ibv_cq_ex *open_parts_cq(struct rdma_dev *dev, uint32_t size,
+				       struct ibv_comp_channel *chan,
+				       uint64_t wc_flags)
+{
+	struct ibv_cq_init_attr_ex attr = {
+		.cqe = size,
+		.channel = chan,
+		.wc_flags = IBV_WC_EX_WITH_BYTE_LEN | wc_flags,
+		.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
+		.flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED,
+	};
+	struct ibv_cq_ex *cq = ibv_create_cq_ex(dev->ctx, &attr);
+
+	if (cq)
+		return cq;
+	/* not all drivers know the flag */
+	attr.comp_mask = 0;
+	attr.flags = 0;
+	return ibv_create_cq_ex(dev->ctx, &attr);
+}
+
 /* A queue whose stamps are by the counter that we read, which is not a matter of course:
  * some cards can give the time of day instead. */
 static struct ibv_cq_ex *open_stamped_cq(struct rdma_dev *dev, uint32_t size,
 					 struct ibv_comp_channel *chan)
 {
-	struct ibv_cq_init_attr_ex attr = {
-		.cqe = size,
-		.channel = chan,
-		.wc_flags = IBV_WC_EX_WITH_BYTE_LEN |
-			    IBV_WC_EX_WITH_COMPLETION_TIMESTAMP,
-	};
 	struct ibv_cq_ex *cq;
 
 	if (dev->stamps.kind == RDMA_STAMPS_OFF)
 		return NULL;
-	cq = ibv_create_cq_ex(dev->ctx, &attr);
+	cq = open_parts_cq(dev, size, chan, IBV_WC_EX_WITH_COMPLETION_TIMESTAMP);
 	if (!cq)
 		log_dbg("%s: no completions with time stamps (%s)", dev->dev.name,
 			strerror(errno));
 	return cq;
 }
 
+/* `parts` is the queue if it is there already. */
 static int open_cq(struct rdma_dev *dev, uint32_t size,
-		   struct ibv_comp_channel *chan, struct ibv_cq **cq_out,
-		   struct ibv_cq_ex **stamped_out)
+		   struct ibv_comp_channel *chan, struct ibv_cq_ex *parts,
+		   struct ibv_cq **cq_out)
 {
-	*stamped_out = open_stamped_cq(dev, size, chan);
-	*cq_out = *stamped_out ? ibv_cq_ex_to_cq(*stamped_out) :
-				 ibv_create_cq(dev->ctx, (int)size, NULL, chan, 0);
+	*cq_out = parts ? ibv_cq_ex_to_cq(parts) :
+			  ibv_create_cq(dev->ctx, (int)size, NULL, chan, 0);
 	return *cq_out ? 0 : -errno;
+}
+
+static int open_rx_cq(struct rdma_dev *dev, struct rdma_queues *queues)
+{
+	uint32_t size = queues->rx_size - 1;
+
+	queues->rx_stamped = open_stamped_cq(dev, size, queues->chan);
+	queues->rx_parts = queues->rx_stamped;
+	if (!queues->rx_parts && dev->kind->wants_parts)
+		queues->rx_parts = open_parts_cq(dev, size, queues->chan, 0);
+	return open_cq(dev, size, queues->chan, queues->rx_parts, &queues->rx_cq);
+}
+
+static int open_tx_cq(struct rdma_dev *dev, struct rdma_queues *queues)
+{
+	uint32_t size = queues->tx_size - 1;
+
+	queues->tx_stamped = open_stamped_cq(dev, size, queues->chan);
+	return open_cq(dev, size, queues->chan, queues->tx_stamped,
+		       &queues->tx_cq);
 }
 
 int rdma_queues_open(struct rdma_dev *dev, struct rdma_queues *queues)
@@ -187,14 +261,12 @@ int rdma_queues_open(struct rdma_dev *dev, struct rdma_queues *queues)
 	err = open_channel(dev, queues);
 	if (err)
 		return err;
-	err = open_cq(dev, queues->rx_size - 1, queues->chan, &queues->rx_cq,
-		      &queues->rx_stamped);
+	err = open_rx_cq(dev, queues);
 	if (err)
 		goto err_channel;
 	if (dev->params->moderation.cnt)
 		moderate(dev->dev.name, queues->rx_cq, &dev->params->moderation);
-	err = open_cq(dev, queues->tx_size - 1, queues->chan, &queues->tx_cq,
-		      &queues->tx_stamped);
+	err = open_tx_cq(dev, queues);
 	if (err)
 		goto err_rx_cq;
 	err = open_pair(dev, queues);

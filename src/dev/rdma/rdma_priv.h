@@ -30,6 +30,11 @@ struct rdma_queues {
 	/* the same of tx_cq, which says when frames have left */
 	struct ibv_cq_ex *tx_stamped;
 	struct ibv_qp *qp;
+	/* rx_cq, if what a completion says can be read part by part (ibv_start_poll), and
+	 * qp, if a send can be written so (ibv_wr_start); else NULL. For kinds with
+	 * `wants_parts`. */
+	struct ibv_cq_ex *rx_parts;
+	struct ibv_qp_ex *tx_parts;
 	/* entries; the first is a power of two */
 	uint32_t rx_size;
 	uint32_t tx_size;
@@ -44,6 +49,9 @@ struct rdma_kind {
 	/* Frames of the region from which one entry gathers what the card is to cut; 0:
 	 * these rings leave nothing to be cut. */
 	uint32_t tso_parts;
+	/* It sends and receives by libibverbs, whose calls for single parts take fewer steps
+	 * than those for whole structs; if the device has them. */
+	bool wants_parts;
 	/* NULL: any device can do it */
 	bool (*serves)(struct ibv_device *device);
 	/* Once, before any ring is made. */

@@ -37,10 +37,12 @@ struct verbs_ring {
 	 * would not hear of them. */
 	struct ibv_wc held;
 	bool has_held;
-	/* Packets of rx_done to be posted again, linked by next_part. They count as
-	 * posted. */
-	struct pkt *done;
-	uint32_t done_cnt;
+	/* What the next call will post; it counts as posted. With so many of rx_done that
+	 * call is due. Each request leads to the next one, with one part of the same
+	 * length. */
+	struct ibv_recv_wr wrs[POST_BATCH];
+	struct ibv_sge sges[POST_BATCH];
+	uint32_t wr_cnt;
 	uint32_t done_max;
 	/* How many events were read. Who arms, under the stack's lock, sees by it that
 	 * one was read meanwhile, which needs no lock. */
@@ -73,48 +75,52 @@ static struct verbs_ring *ring_of(struct ring *ring)
 
 /* -- receiving --------------------------------------------------------------------- */
 
-/* Posts the packets, which are linked by next_part. */
-static void post_chain(struct verbs_ring *own, struct pkt *pkts)
+/* Takes a packet that counts as posted. There is room. */
+static inline void add_wr(struct verbs_ring *own, struct pkt *pkt)
 {
-	struct ibv_recv_wr wrs[POST_BATCH], *bad = NULL;
-	struct ibv_sge sges[POST_BATCH];
-	struct pkt *pkt, *next;
-	uint32_t cnt = 0;
+	uint32_t i = own->wr_cnt++;
 
-	for (pkt = pkts; pkt; pkt = next, cnt++) {
-		next = pkt->next_part;
-		pkt->next_part = NULL;
-		pkt->flags = PKT_WITH_DEVICE;
-		sges[cnt] = (struct ibv_sge){
-			.addr = (uintptr_t)pkt->data,
-			.length = pkt_tailroom(pkt),
-			.lkey = rdma_lkey(own->base.dev, pkt),
-		};
-		wrs[cnt] = (struct ibv_recv_wr){
-			.wr_id = (uintptr_t)pkt,
-			.next = next ? &wrs[cnt + 1] : NULL,
-			.sg_list = &sges[cnt],
-			.num_sge = 1,
-		};
-	}
-	if (ibv_post_recv(own->base.queues.qp, wrs, &bad) == 0) {
-		own->rx_posted += cnt;
-		return;
-	}
-	own->rx_posted += bad ? (uint32_t)(bad - wrs) : 0;
+	own->wrs[i].wr_id = (uintptr_t)pkt;
+	own->sges[i].addr = (uintptr_t)pkt->data;
+	own->sges[i].lkey = rdma_lkey(own->base.dev, pkt);
+}
+
+static COLD void take_back_wrs(struct verbs_ring *own, struct ibv_recv_wr *bad)
+{
 	for (; bad; bad = bad->next) {
-		pkt = (struct pkt *)(uintptr_t)bad->wr_id;
+		struct pkt *pkt = (struct pkt *)(uintptr_t)bad->wr_id;
+
+		own->rx_posted--;
 		pkt->flags = 0;
 		pkt_put(pkt);
 	}
 	rdma_has_failed(own->base.dev);
 }
 
-/* Takes so many frames of the pool, or as many as there are. */
-static struct pkt *take_frames(struct verbs_ring *own, uint32_t cnt,
-			       uint32_t *taken_out)
+static void post_wrs(struct verbs_ring *own)
 {
-	struct pkt *first = NULL;
+	struct ibv_recv_wr *last = &own->wrs[own->wr_cnt - 1], *bad = NULL;
+
+	own->wr_cnt = 0;
+	last->next = NULL;
+	if (UNLIKELY(ibv_post_recv(own->base.queues.qp, own->wrs, &bad) != 0))
+		take_back_wrs(own, bad);
+	last->next = last + 1;
+}
+
+/* Posts a packet, at the latest by the next post_wrs. */
+static void post_pkt(struct verbs_ring *own, struct pkt *pkt)
+{
+	if (own->wr_cnt == POST_BATCH)
+		post_wrs(own);
+	pkt->flags = PKT_WITH_DEVICE;
+	own->rx_posted++;
+	add_wr(own, pkt);
+}
+
+/* Takes so many frames of the pool, or as many as there are, and posts them. How many. */
+static uint32_t post_frames(struct verbs_ring *own, uint32_t cnt)
+{
 	uint32_t taken;
 
 	for (taken = 0; taken < cnt; taken++) {
@@ -122,11 +128,11 @@ static struct pkt *take_frames(struct verbs_ring *own, uint32_t cnt,
 
 		if (!pkt)
 			break;
-		pkt->next_part = first;
-		first = pkt;
+		post_pkt(own, pkt);
 	}
-	*taken_out = taken;
-	return first;
+	if (own->wr_cnt)
+		post_wrs(own);
+	return taken;
 }
 
 /* Whether most of what the device had was full before we looked. */
@@ -141,19 +147,14 @@ static void reap_if_short(struct verbs_ring *own);
 
 static COLD void refill_slowly(struct verbs_ring *own)
 {
-	uint32_t cnt, taken;
-
 	look_back(own);
 	reap_if_short(own);
 	own->base.busy &= (uint8_t)~RDMA_SHORT;
 	while (own->rx_target - own->rx_posted >= own->rx_batch) {
-		struct pkt *pkts;
+		uint32_t cnt = MIN((uint32_t)POST_BATCH, own->rx_batch);
 
-		cnt = MIN((uint32_t)POST_BATCH, own->rx_batch);
-		pkts = take_frames(own, cnt, &taken);
-		if (pkts)
-			post_chain(own, pkts);
-		if (taken < cnt || atomic_load(&own->base.dev->failure)) {
+		if (post_frames(own, cnt) < cnt ||
+		    atomic_load(&own->base.dev->failure)) {
 			own->base.busy |= RDMA_SHORT;
 			own->base.ring.counts->rx_no_frame++;
 			return;
@@ -177,7 +178,8 @@ static COLD bool is_kept(struct verbs_ring *own, struct pkt *pkt)
 	pkt->data = pkt->buf + own->base.ring.pool->headroom;
 	pkt->len = 0;
 	own->base.ring.counts->rx_errors++;
-	post_chain(own, pkt);
+	post_pkt(own, pkt);
+	post_wrs(own);
 	return true;
 }
 
@@ -213,23 +215,24 @@ static struct pkt *receive(struct verbs_ring *own, const struct ibv_wc *wc)
 	return pkt;
 }
 
-/* What a completion says, which is being read, and its time stamp. */
-static void read_stamped_wc(struct verbs_ring *own, struct ibv_cq_ex *cq,
-			    struct ibv_wc *wc)
+/* What a completion says, which is being read, and its time stamp if somebody asks. */
+static inline void read_parts(struct verbs_ring *own, struct ibv_cq_ex *cq,
+			      struct ibv_wc *wc)
 {
 	wc->wr_id = cq->wr_id;
 	wc->status = cq->status;
-	if (wc->status != IBV_WC_SUCCESS)
+	if (UNLIKELY(wc->status != IBV_WC_SUCCESS))
 		return;
 	wc->byte_len = ibv_wc_read_byte_len(cq);
 	wc->wc_flags = ibv_wc_read_wc_flags(cq);
-	rdma_stamp(&own->base, (struct pkt *)(uintptr_t)wc->wr_id,
-		   ibv_wc_read_completion_ts(cq));
+	if (UNLIKELY(own->base.ring.wants_stamps && own->base.queues.rx_stamped))
+		rdma_stamp(&own->base, (struct pkt *)(uintptr_t)wc->wr_id,
+			   ibv_wc_read_completion_ts(cq));
 }
 
-/* ibv_poll_cq() with time stamps. */
-static COLD int read_stamped_wcs(struct verbs_ring *own, struct ibv_cq_ex *cq,
-				 struct ibv_wc *wcs, unsigned cnt)
+/* ibv_poll_cq(), part by part. */
+static inline int read_wcs_by_parts(struct verbs_ring *own, struct ibv_cq_ex *cq,
+				    struct ibv_wc *wcs, unsigned cnt)
 {
 	struct ibv_poll_cq_attr attr = { 0 };
 	int err = ibv_start_poll(cq, &attr), n = 0;
@@ -238,7 +241,7 @@ static COLD int read_stamped_wcs(struct verbs_ring *own, struct ibv_cq_ex *cq,
 	if (err)
 		return err == ENOENT ? 0 : -err;
 	do {
-		read_stamped_wc(own, cq, &wcs[n++]);
+		read_parts(own, cq, &wcs[n++]);
 		err = (unsigned)n < cnt ? ibv_next_poll(cq) : ENOENT;
 	} while (!err);
 	ibv_end_poll(cq);
@@ -246,11 +249,12 @@ static COLD int read_stamped_wcs(struct verbs_ring *own, struct ibv_cq_ex *cq,
 }
 
 /* Reads completions; returns how many. */
-static unsigned read_wcs(struct verbs_ring *own, struct ibv_wc *wcs, unsigned cnt)
+static ALWAYS_INLINE unsigned read_wcs(struct verbs_ring *own, struct ibv_wc *wcs,
+				       unsigned cnt)
 {
-	struct ibv_cq_ex *stamped = own->base.queues.rx_stamped;
-	int n = UNLIKELY(own->base.ring.wants_stamps && stamped && cnt) ?
-			read_stamped_wcs(own, stamped, wcs, cnt) :
+	struct ibv_cq_ex *parts = own->base.queues.rx_parts;
+	int n = LIKELY(parts) ?
+			read_wcs_by_parts(own, parts, wcs, cnt) :
 			ibv_poll_cq(own->base.queues.rx_cq, (int)cnt, wcs);
 
 	if (UNLIKELY(n < 0)) {
@@ -276,13 +280,8 @@ static unsigned take_wcs(struct verbs_ring *own, struct ibv_wc *wcs, unsigned cn
 
 static void post_done(struct verbs_ring *own)
 {
-	struct pkt *done = own->done;
-
 	look_back(own);
-	own->rx_posted -= own->done_cnt;
-	own->done = NULL;
-	own->done_cnt = 0;
-	post_chain(own, done);
+	post_wrs(own);
 }
 
 static void look_for_followed(struct verbs_ring *own);
@@ -332,14 +331,12 @@ static void verbs_rx_done(struct ring *ring)
 {
 	struct verbs_ring *own = ring_of(ring);
 	const struct ibv_wc *wc = &own->held;
-	struct pkt *pkt = (struct pkt *)(uintptr_t)wc->wr_id;
 
 	own->has_held = false;
 	ring->counts->rx_pkts++;
 	ring->counts->rx_bytes += wc->byte_len;
-	pkt->next_part = own->done;
-	own->done = pkt;
-	if (UNLIKELY(++own->done_cnt >= own->done_max))
+	add_wr(own, (struct pkt *)(uintptr_t)wc->wr_id);
+	if (UNLIKELY(own->wr_cnt >= own->done_max))
 		post_done(own);
 }
 
@@ -454,13 +451,27 @@ static void verbs_reap(struct ring *ring)
 	take_tx_frame(own);
 }
 
-/* Posts a frame; there is room. `pkt` is given back when it is complete; NULL: the
- * frame is copied at once. */
-static inline bool post_frame(struct verbs_ring *own, const uint8_t *frame,
-			      size_t len, struct pkt *pkt, uint32_t lkey,
-			      unsigned flags)
+/* A frame with the number, as post_frame has it. */
+static inline int send_by_parts(struct ibv_qp_ex *qp, uint32_t number,
+				const uint8_t *frame, size_t len, bool is_inline,
+				uint32_t lkey, unsigned flags)
 {
-	uint32_t number = own->sent_head++;
+	ibv_wr_start(qp);
+	qp->wr_id = number;
+	qp->wr_flags = flags;
+	ibv_wr_send(qp);
+	if (is_inline)
+		ibv_wr_set_inline_data(qp, (void *)(uintptr_t)frame, len);
+	else
+		ibv_wr_set_sge(qp, lkey, (uintptr_t)frame, (uint32_t)len);
+	return ibv_wr_complete(qp);
+}
+
+/* The same where only whole requests can be posted. */
+static NOINLINE int send_whole(struct ibv_qp *qp, uint32_t number,
+			       const uint8_t *frame, size_t len, bool is_inline,
+			       uint32_t lkey, unsigned flags)
+{
 	struct ibv_sge sge = {
 		.addr = (uintptr_t)frame,
 		.length = (uint32_t)len,
@@ -471,22 +482,37 @@ static inline bool post_frame(struct verbs_ring *own, const uint8_t *frame,
 		.sg_list = &sge,
 		.num_sge = 1,
 		.opcode = IBV_WR_SEND,
-		.send_flags = flags,
+		.send_flags = flags | (is_inline ? IBV_SEND_INLINE : 0),
 	};
 
+	return ibv_post_send(qp, &wr, &bad);
+}
+
+/* Posts a frame; there is room. `pkt` is given back when it is complete; NULL: the
+ * frame is copied at once. */
+static inline bool post_frame(struct verbs_ring *own, const uint8_t *frame,
+			      size_t len, struct pkt *pkt, uint32_t lkey,
+			      unsigned flags)
+{
+	uint32_t number = own->sent_head++;
+	struct ibv_qp_ex *parts = own->base.queues.tx_parts;
+	int err;
+
 	own->sent[number & own->sent_mask] = pkt;
-	if (!pkt)
-		wr.send_flags |= IBV_SEND_INLINE;
-	else
-		own->sent_pkts++;
+	own->sent_pkts += pkt != NULL;
 	if (!(own->sent_head & own->signal_mask))
-		wr.send_flags |= IBV_SEND_SIGNALED;
-	if (wr.send_flags & IBV_SEND_SIGNALED) {
+		flags |= IBV_SEND_SIGNALED;
+	if (UNLIKELY(flags & IBV_SEND_SIGNALED)) {
 		own->signaled_head = own->sent_head;
 		if (UNLIKELY(own->base.wish))
 			rdma_follow(&own->base, number);
 	}
-	if (LIKELY(ibv_post_send(own->base.queues.qp, &wr, &bad) == 0))
+	if (LIKELY(parts))
+		err = send_by_parts(parts, number, frame, len, !pkt, lkey, flags);
+	else
+		err = send_whole(own->base.queues.qp, number, frame, len, !pkt, lkey,
+				 flags);
+	if (LIKELY(!err))
 		return true;
 	rdma_has_failed(own->base.dev);
 	return false;
@@ -727,6 +753,19 @@ static void start(void)
 	ring_ops_fill(&paced_ops);
 }
 
+/* Each request of the batch leads to the next one. */
+static void init_wrs(struct verbs_ring *own, uint32_t len)
+{
+	for (uint32_t i = 0; i < POST_BATCH; i++) {
+		own->sges[i].length = len;
+		own->wrs[i] = (struct ibv_recv_wr){
+			.next = &own->wrs[i + 1],
+			.sg_list = &own->sges[i],
+			.num_sge = 1,
+		};
+	}
+}
+
 static void size_queues(const struct rdma_params *params,
 			struct rdma_queues *queues)
 {
@@ -776,6 +815,7 @@ static int ring_create(struct rdma_dev *dev, struct rdma_queues *queues,
 	own->rx_target = own->base.ring.rx_post_max;
 	own->rx_batch = MAX(MIN(dev->params->rx_batch, own->rx_target / 4), 1u);
 	own->done_max = MIN(own->rx_batch, (uint32_t)POST_BATCH);
+	init_wrs(own, dev->dev.region->frame_size - pool->headroom);
 	take_tx_frame(own);
 	if (own->base.ring.is_paced) {
 		ring_set_silent(&own->base.ring);
@@ -795,6 +835,7 @@ static int ring_create(struct rdma_dev *dev, struct rdma_queues *queues,
  * other bytes, and no checksum notices. */
 const struct rdma_kind rdma_kind_verbs = {
 	.name = "verbs",
+	.wants_parts = true,
 	.start = start,
 	.size_queues = size_queues,
 	.ring_create = ring_create,

@@ -312,8 +312,10 @@ static long take_first(struct udp *u, struct stack *stack,
 /* The call has nothing to give. Under the stack's lock. */
 static inline void count_nothing(struct udp *u)
 {
-	sock_counters(&u->sock)->rx_poll_miss++;
-	sock_counters(&u->sock)->rx_eagain++;
+	struct stats_socket_counters *c = sock_counters(&u->sock);
+
+	c->rx_poll_miss++;
+	c->rx_eagain++;
 }
 
 /* The IP header lies right before the UDP header that demux_peek() shows. */
@@ -346,19 +348,19 @@ static ALWAYS_INLINE long take_from_ring(struct udp *u, struct stack *stack,
 {
 	struct ring *ring = stack->only;
 	struct stats_socket_counters *c;
-	struct ring_frame segment;
+	struct ring_frame frame, segment;
 	const struct wire_udp *udp;
 	size_t n;
 
 	if (UNLIKELY(!ring || stack->demux.last != &u->sock.end))
 		return -EAGAIN;
-	segment = demux_peek(&stack->demux, ring->ops->rx_peek(ring),
-			     stack->only_from);
+	frame = ring->ops->rx_peek(ring);
+	segment = demux_peek(&stack->demux, frame, stack->only_from);
 	udp = (const void *)segment.data;
 	n = segment.len - sizeof(*udp);
 	/* a segment that is too short for a header has no n that fits */
-	if (UNLIKELY(!udp || n > len || n > COPY_LOCKED_MAX ||
-		     !user_is_plausible(buf, 1) ||
+	if (UNLIKELY(!udp || n > len) || UNLIKELY(n > COPY_LOCKED_MAX) ||
+	    UNLIKELY(!user_is_plausible(buf, 1) ||
 		     !is_right(stack, &segment, udp)))
 		return -EAGAIN;
 	memcpy(buf, udp + 1, OPAQUE(n));

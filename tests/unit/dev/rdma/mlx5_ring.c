@@ -136,7 +136,8 @@ static void frame_comes(void)
 
 /* -- the ring ---------------------------------------------------------------------- */
 
-static void set_up(void)
+/* The ring of one of so many devices that share the region. */
+static void set_up_sharer(unsigned sharer_cnt)
 {
 	struct rdma_queues queues = {
 		.rx_cq = &rx_cq, .tx_cq = &tx_cq, .qp = &qp,
@@ -146,18 +147,24 @@ static void set_up(void)
 
 	memset(&card, 0, sizeof(card));
 	memset(&dev, 0, sizeof(dev));
+	/* as libmlx5 leaves them */
 	for (int i = 0; i < RX; i++)
-		card.rx_cqes[i].op_own = MLX5_CQE_INVALID << 4 | OWNER;
+		card.rx_cqes[i].op_own = MLX5_CQE_INVALID << 4;
 	for (int i = 0; i < TX; i++)
-		card.tx_cqes[i].op_own = MLX5_CQE_INVALID << 4 | OWNER;
+		card.tx_cqes[i].op_own = MLX5_CQE_INVALID << 4;
 	dev.params = &params;
-	dev.sharer_cnt = 1;
+	dev.sharer_cnt = sharer_cnt;
 	CHECK_EQ(region_create(FRAMES, FRAME, REGION_SMALL_PAGES,
 			       &dev.dev.region), 0);
 	CHECK_EQ(region_set_add(&dev.dev.regions, dev.dev.region), 0);
 	pkt_pool_init(&pool, HEADROOM);
 	rdma_kind_mlx5.start();
 	CHECK_EQ(rdma_kind_mlx5.ring_create(&dev, &queues, &pool, &ring), 0);
+}
+
+static void set_up(void)
+{
+	set_up_sharer(1);
 }
 
 static void tear_down(void)
@@ -189,6 +196,71 @@ TEST(buffers_are_given_in_batches)
 		CHECK(left_cnt() > RX - 2 * BATCH);
 	}
 	CHECK_EQ(ring->counts->rx_pkts, 6 * BATCH);
+	tear_down();
+}
+
+/* The frames of the entries that the card has are all different. */
+static void check_posted(void)
+{
+	for (uint32_t i = 0; i < left_cnt(); i++)
+		for (uint32_t k = 0; k < i; k++)
+			CHECK(card.rq[(card.come_cnt + i) % RX].addr !=
+			      card.rq[(card.come_cnt + k) % RX].addr);
+}
+
+/* Several frames come, and are taken in one way or the other: each lies where the card's
+ * entry says, and there is none behind the last one. */
+static void take_some(uint32_t cnt, bool is_shown)
+{
+	uint64_t addrs[RX];
+	struct pkt *pkts[RX];
+
+	CHECK(ring_is_quiet(ring));
+	for (uint32_t i = 0; i < cnt; i++) {
+		addrs[i] = be64toh(card.rq[card.come_cnt % RX].addr);
+		frame_comes();
+	}
+	for (uint32_t i = 0; i < cnt && is_shown; i++) {
+		CHECK(!ring_is_quiet(ring));
+		CHECK((uintptr_t)ring->ops->rx_peek(ring).data == addrs[i]);
+		ring->ops->rx_done(ring);
+	}
+	CHECK(is_shown || ring->ops->rx_poll(ring, pkts, RX) == cnt);
+	for (uint32_t i = 0; i < cnt && !is_shown; i++) {
+		CHECK((uintptr_t)pkts[i]->data == addrs[i]);
+		pkt_put(pkts[i]);
+	}
+	CHECK(ring_is_quiet(ring));
+	CHECK(!ring->ops->rx_peek(ring).data);
+}
+
+/* The queue has as many entries as there are frames for it, or more; what was shown is
+ * posted again behind the others, in whatever order it is mixed with what was polled. */
+TEST(frames_go_around)
+{
+	for (unsigned sharer_cnt = 1; sharer_cnt <= 8; sharer_cnt++) {
+		set_up_sharer(sharer_cnt);
+		CHECK_EQ(posted_cnt(), ring->rx_post_max);
+		for (uint32_t i = 0; i < 10 * RX; i++) {
+			take_some(MIN(i % 4, left_cnt()), i % 7 < 5);
+			check_posted();
+			CHECK_EQ(ring->ops->device_cnt(ring) + pool.free_cnt,
+				 pool.total_cnt);
+			CHECK(left_cnt() + 2 * BATCH > ring->rx_post_max);
+		}
+		tear_down();
+	}
+}
+
+/* Who sleeps leaves nothing that would have to be posted. */
+TEST(arming_tells_what_was_shown)
+{
+	set_up_sharer(3);
+	take_some(3, true);
+	CHECK_EQ(posted_cnt(), ring->rx_post_max);
+	CHECK(ring->ops->arm(ring));
+	CHECK_EQ(posted_cnt(), ring->rx_post_max + 3);
+	check_posted();
 	tear_down();
 }
 

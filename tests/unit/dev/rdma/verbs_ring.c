@@ -34,12 +34,20 @@ static struct card {
 	void (*meanwhile)(void);
 	/* between start_poll and end_poll; completions are errors */
 	bool is_polling, fails;
+	/* between wr_start and wr_complete; and the bytes that the send has got */
+	bool is_sending, has_send;
+	size_t send_len;
+	/* how many requests of the next posting it takes; 0: all */
+	uint32_t takes;
 } card;
+
+/* Whether its driver has the calls for single parts. */
+static bool has_parts = true;
 
 static struct ibv_context context;
 static struct ibv_cq rx_cq = { .context = &context }, tx_cq = { .context = &context };
 static struct ibv_cq_ex stamped_cq, sent_cq;
-static struct ibv_qp qp = { .context = &context };
+static struct ibv_qp_ex qp = { .qp_base.context = &context };
 static struct rdma_params params = {
 	.rx_max = RX, .rx_batch = 8, .tx_max = TX, .tx_batch = SIGNAL_EACH,
 };
@@ -68,10 +76,22 @@ static int card_poll_cq(struct ibv_cq *cq, int cnt, struct ibv_wc *wcs)
 }
 
 static int card_post_recv(struct ibv_qp *pair UNUSED, struct ibv_recv_wr *wr,
-		     struct ibv_recv_wr **bad UNUSED)
+		     struct ibv_recv_wr **bad)
 {
-	for (; wr; wr = wr->next)
-		card.posted[card.posted_cnt++] = (void *)(uintptr_t)wr->wr_id;
+	uint32_t taken = 0;
+
+	for (; wr; wr = wr->next) {
+		struct pkt *pkt = (void *)(uintptr_t)wr->wr_id;
+
+		if (card.takes && taken++ == card.takes) {
+			*bad = wr;
+			return ENOMEM;
+		}
+		CHECK_EQ(wr->num_sge, 1);
+		CHECK(wr->sg_list->addr == (uintptr_t)pkt->data);
+		CHECK_EQ(wr->sg_list->length, FRAME - HEADROOM);
+		card.posted[card.posted_cnt++] = pkt;
+	}
 	CHECK(card.posted_cnt <= ARRAY_LEN(card.posted));
 	return 0;
 }
@@ -82,6 +102,45 @@ static int card_post_send(struct ibv_qp *pair UNUSED, struct ibv_send_wr *wr,
 	card.sent_cnt++;
 	if (wr->send_flags & IBV_SEND_SIGNALED)
 		card.signaled[card.signaled_cnt++] = wr->wr_id;
+	return 0;
+}
+
+/* The same part by part. */
+static void card_wr_start(struct ibv_qp_ex *pair UNUSED)
+{
+	CHECK(!card.is_sending);
+	card.is_sending = true;
+	card.has_send = false;
+	card.send_len = 0;
+}
+
+static void card_wr_send(struct ibv_qp_ex *pair UNUSED)
+{
+	CHECK(card.is_sending);
+	card.has_send = true;
+}
+
+static void card_wr_set_inline_data(struct ibv_qp_ex *pair UNUSED,
+				    void *addr UNUSED, size_t len)
+{
+	CHECK(card.has_send && len <= params.inline_max);
+	card.send_len = len;
+}
+
+static void card_wr_set_sge(struct ibv_qp_ex *pair UNUSED, uint32_t lkey UNUSED,
+			    uint64_t addr UNUSED, uint32_t len)
+{
+	CHECK(card.has_send);
+	card.send_len = len;
+}
+
+static int card_wr_complete(struct ibv_qp_ex *pair)
+{
+	CHECK(card.is_sending && card.send_len);
+	card.is_sending = false;
+	card.sent_cnt++;
+	if (pair->wr_flags & IBV_SEND_SIGNALED)
+		card.signaled[card.signaled_cnt++] = pair->wr_id;
 	return 0;
 }
 
@@ -206,8 +265,11 @@ static void all_is_sent(void)
 static void set_up(void)
 {
 	struct rdma_queues queues = {
-		.rx_cq = &rx_cq, .tx_cq = &tx_cq, .qp = &qp,
-		.rx_stamped = &stamped_cq, .tx_stamped = &sent_cq,
+		.rx_cq = &rx_cq, .tx_cq = &tx_cq, .qp = &qp.qp_base,
+		.rx_stamped = has_parts ? &stamped_cq : NULL,
+		.rx_parts = has_parts ? &stamped_cq : NULL,
+		.tx_parts = has_parts ? &qp : NULL,
+		.tx_stamped = &sent_cq,
 		.rx_size = RX, .tx_size = TX, .inline_max = params.inline_max,
 	};
 
@@ -227,6 +289,11 @@ static void set_up(void)
 		.read_completion_ts = card_read_ts,
 	};
 	sent_cq = stamped_cq;
+	qp.wr_start = card_wr_start;
+	qp.wr_send = card_wr_send;
+	qp.wr_set_inline_data = card_wr_set_inline_data;
+	qp.wr_set_sge = card_wr_set_sge;
+	qp.wr_complete = card_wr_complete;
 	dev.params = &params;
 	dev.sharer_cnt = 1;
 	CHECK_EQ(region_create(FRAMES, FRAME, REGION_SMALL_PAGES,
@@ -336,7 +403,7 @@ static uint32_t held_cnt(void)
 }
 
 /* Short ones are copied into the queue, and take no frame with them. */
-TEST(frames_of_the_device_are_counted)
+static void count_frames(void)
 {
 	params.inline_max = LEN;
 	set_up();
@@ -349,6 +416,7 @@ TEST(frames_of_the_device_are_counted)
 		CHECK_EQ(held_cnt(), 0);
 	}
 	CHECK_EQ(card.sent_cnt, 2 * SIGNAL_EACH);
+	CHECK_EQ(card.signaled_cnt, 2);
 	frames_come(3);
 	CHECK_EQ(look(3), 3);
 	CHECK_EQ(held_cnt(), 0);
@@ -357,6 +425,26 @@ TEST(frames_of_the_device_are_counted)
 	CHECK_EQ(held_cnt(), 0);
 	tear_down();
 	params.inline_max = 0;
+}
+
+TEST(frames_of_the_device_are_counted)
+{
+	count_frames();
+}
+
+/* Other drivers have calls for whole requests and completions alone. */
+TEST(devices_without_calls_for_parts)
+{
+	has_parts = false;
+	count_frames();
+	set_up();
+	frames_come(20);
+	CHECK_EQ(ring->ops->rx_peek(ring).len, LEN);
+	ring->ops->rx_done(ring);
+	CHECK_EQ(look(RX), 19);
+	CHECK_EQ(look(1), 0);
+	tear_down();
+	has_parts = true;
 }
 
 static void another_reads_the_event(void)
@@ -376,6 +464,37 @@ TEST(armed_while_an_event_is_read)
 	CHECK(ring->ops->arm(ring));
 	frames_come(1);
 	CHECK(card.has_event);
+	tear_down();
+}
+
+/* Frames that were shown are posted in batches, and earlier with others. */
+TEST(shown_frames_are_posted_with_others)
+{
+	set_up();
+	frames_come(2 * params.rx_batch + 3);
+	for (uint32_t i = 0; i < params.rx_batch + 3; i++) {
+		CHECK_EQ(card.posted_cnt, RX + i / params.rx_batch * params.rx_batch);
+		CHECK(ring->ops->rx_peek(ring).data);
+		ring->ops->rx_done(ring);
+	}
+	CHECK_EQ(look(params.rx_batch), params.rx_batch);
+	CHECK_EQ(card.posted_cnt, RX + 2 * params.rx_batch + 3);
+	tear_down();
+}
+
+/* The queue does not take all: the rest comes back, and the device has failed. */
+TEST(frames_that_are_not_taken_come_back)
+{
+	set_up();
+	frames_come(params.rx_batch);
+	card.takes = 3;
+	for (uint32_t i = 0; i < params.rx_batch; i++) {
+		CHECK(ring->ops->rx_peek(ring).data);
+		ring->ops->rx_done(ring);
+	}
+	CHECK_EQ(card.posted_cnt, RX + 3);
+	CHECK_EQ(ring->ops->device_cnt(ring), RX - params.rx_batch + 3 + 1);
+	CHECK(atomic_load(&dev.failure) != 0);
 	tear_down();
 }
 
