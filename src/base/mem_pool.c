@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Memory for the engine (tcp_memory.h). */
+/* Memory for small objects (mem_pool.h). */
 #include "config.h"
 
 #include "base/mem_pool.h"
