@@ -114,6 +114,8 @@ start_nginx() {
 	await_port 80
 	wait_until [ -s "$work/nginx.pid" ]
 	nginx=$(cat "$work/nginx.pid")
+	# before that it may ignore signals, or leave them to the next one
+	wait_until has_processes nginx 5
 }
 reload_nginx() {
 	local before
