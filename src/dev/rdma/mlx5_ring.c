@@ -258,13 +258,17 @@ static unsigned mlx5_rx_poll(struct ring *ring, struct pkt **batch, unsigned cnt
 static struct ring_frame mlx5_rx_peek(struct ring *ring)
 {
 	struct mlx5_ring *own = mlx5_ring_of(ring);
-	const struct mlx5_cqe64 *cqe = next_cqe(own);
-	const struct mlx5_wqe_data_seg *seg;
-	uint32_t word = mlx5_cq_load(ring->rx_word), len = cqe_len(cqe);
+	uint32_t word = mlx5_cq_load(ring->rx_word), len;
 	uint32_t ci = mlx5_cq_ci(&own->rx_cq);
+	const struct mlx5_wqe_data_seg *seg;
+	const struct mlx5_cqe64 *cqe;
 
-	if (UNLIKELY(word == ring->rx_quiet || !cqe_is_frame(word) ||
-		     len > own->rx_len_max || own->base.busy ||
+	/* that of a ring that was made busy is no completion's, and no frame's */
+	if (UNLIKELY(word == ring->rx_quiet || !cqe_is_frame(word)))
+		return RING_NO_FRAME;
+	cqe = next_cqe(own);
+	len = cqe_len(cqe);
+	if (UNLIKELY(len > own->rx_len_max || own->base.busy ||
 		     ci == own->rq_told))
 		return RING_NO_FRAME;
 	seg = (const void *)rq_at(own, ci);
