@@ -527,6 +527,26 @@ TEST(blueflame_with_the_same_bytes)
 	rig_close(&r);
 }
 
+/* A doorbell comes to a half of which the card has not seen yet what was written there. */
+TEST(blueflame_that_is_overwritten)
+{
+	struct direct_entry e;
+	uint64_t before;
+
+	set_up();
+	before = rig_stats("mlx5_0").tx_wire;
+	for (uint32_t i = 0; i < 3; i++) {
+		memset(rig_send_slot(&r, 0), (int)i + 1, RIG_SLOT);
+		direct_build(&d, &e, rig_send_slot(&r, 0), 100, r.mr->lkey,
+			     DIRECT_INLINE);
+		direct_put(&d, &e);
+		direct_ring(&d, &e, i == 0);
+	}
+	rig_settle();
+	CHECK_EQ(rig_stats("mlx5_0").tx_wire - before, 3);
+	rig_close(&r);
+}
+
 static void ring_before_record(void)
 {
 	struct direct_entry e = entry();

@@ -205,8 +205,10 @@ static void start_bf(struct dev *dev, struct uar *uar, unsigned int i,
 	uint32_t len;
 
 	/* The last one's words may still be coming, or those of this one were
-	 * seen before its doorbell: nobody knows whose those are that are new. */
-	bf->is_unsure = bf->len;
+	 * seen before its doorbell: nobody knows whose those are that are new.
+	 * Nor if there are entries before this one that are new to the card: the
+	 * doorbell of one may have been written here, and overwritten. */
+	bf->is_unsure = bf->len || index != qp->sq.target;
 	len = sq_peek(qp, index, bf->entry, UAR_BF_SIZE);
 	bf->qpn = qp->qpn;
 	bf->index = index;

@@ -41,7 +41,7 @@ struct uar_bf {
 	uint32_t qpn;
 	uint16_t index;
 	bool is_written;            /* more than the doorbell's word is new */
-	bool is_unsure;             /* some of it may be of the one before */
+	bool is_unsure;             /* some of it may be of one before */
 	uint64_t since_ns;
 };
 
