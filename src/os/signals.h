@@ -74,8 +74,8 @@ bool signals_is_interrupted(const struct signals_mark *mark, bool may_restart);
  * between the look and the sleep. Called in a single bracket, which is left for the
  * sleep alone. Returns what ppoll does or -EINTR, also if a handler ran when the sleep was
  * over already; with `may_restart`, handlers with SA_RESTART do not end the sleep
- * (`timeout` is then counted from the restart). `fds` is memory that outlives a jump out
- * of a handler.
+ * (`timeout` is then counted from the restart). More than 16 fds are in memory that
+ * outlives a jump out of a handler, until fd_wait_collect().
  */
 int signals_sleep(struct pollfd *fds, nfds_t cnt,
 		  const struct timespec *timeout,

@@ -11,6 +11,12 @@
 
 struct sock_crowd_place sock_crowd[SOCK_CROWD_PLACES];
 
+/* Of the thread that asks. -1, where Linux does not say, is a place as well. */
+static int place_here(void)
+{
+	return (int)((unsigned)sched_getcpu() % SOCK_CROWD_PLACES);
+}
+
 static void move_to(struct sock_spinner *spinner, int place)
 {
 	sock_crowd_leave(spinner);
@@ -21,8 +27,7 @@ static void move_to(struct sock_spinner *spinner, int place)
 
 bool sock_crowd_is_here(struct sock_spinner *spinner)
 {
-	/* -1, where Linux does not say, is a place as well */
-	int place = (int)((unsigned)sched_getcpu() % SOCK_CROWD_PLACES);
+	int place = place_here();
 
 	if (UNLIKELY(place != spinner->place))
 		move_to(spinner, place);
@@ -32,6 +37,7 @@ bool sock_crowd_is_here(struct sock_spinner *spinner)
 
 void sock_crowd_leave(struct sock_spinner *spinner)
 {
+	spinner->looked_ns = 0;
 	if (spinner->place < 0)
 		return;
 	atomic_fetch_sub_explicit(&sock_crowd[spinner->place].cnt, 1,
@@ -43,15 +49,19 @@ void sock_crowd_leave(struct sock_spinner *spinner)
  * soon; the scheduler's time slices are longer. */
 #define OFF_NS NS_PER_MS
 #define WANTED_NS (20 * NS_PER_MS)
-static _Atomic uint64_t wanted_until_ns;
 
-bool sock_crowd_is_wanted(uint64_t looked_ns, uint64_t now_ns)
+bool sock_crowd_is_wanted(struct sock_spinner *spinner, uint64_t now_ns)
 {
-	if (UNLIKELY(looked_ns && now_ns - looked_ns >= OFF_NS))
-		atomic_store_explicit(&wanted_until_ns, now_ns + WANTED_NS,
-				      memory_order_relaxed);
-	return now_ns < atomic_load_explicit(&wanted_until_ns,
-					     memory_order_relaxed);
+	bool was_off = spinner->looked_ns && now_ns - spinner->looked_ns >= OFF_NS;
+
+	/* it may have been moved to another one because of that */
+	if (UNLIKELY(was_off && spinner->place >= 0))
+		atomic_store_explicit(&sock_crowd[spinner->place].wanted_until_ns,
+				      now_ns + WANTED_NS, memory_order_relaxed);
+	spinner->looked_ns = now_ns;
+	return now_ns < atomic_load_explicit(
+				&sock_crowd[place_here()].wanted_until_ns,
+				memory_order_relaxed);
 }
 
 void sock_crowd_forked(void)

@@ -232,7 +232,6 @@ static long sleep_once(struct sock_wait *wait)
 	if (!wait->waiter)
 		return -ENOMEM;
 	wait->has_slept = true;
-	wait->looked_ns = 0;
 	sock_crowd_leave(&wait->spinner);
 	cnt = begin_sleep(wait, &until);
 	if (cnt && time_left(until, &left, &timeout))
@@ -271,7 +270,6 @@ static long let_handlers_run(struct sock_wait *wait)
 
 	if (!waiter)
 		return -ENOMEM;
-	wait->looked_ns = 0;
 	sock_crowd_leave(&wait->spinner);
 	n = fd_wait(wait->obj, NULL, 0, &none, &wait->mark, wait->may_restart,
 		    &hold, waiter);
@@ -309,8 +307,7 @@ static bool may_spin(struct sock_wait *wait, long *n_out)
 		return true;
 	now = clock_monotonic_ns();
 	is_wanted = wait->makes_room &&
-		    sock_crowd_is_wanted(wait->looked_ns, now);
-	wait->looked_ns = now;
+		    sock_crowd_is_wanted(&wait->spinner, now);
 	*n_out = wait->is_timed && now >= wait->deadline_ns ?
 			 -EAGAIN :
 			 let_cancel(wait, now);
@@ -361,10 +358,9 @@ long sock_wait(struct sock_wait *wait)
 	long n;
 
 	wait->looks = 0;
-	wait->looked_ns = 0;
 	wait->open_ns = 0;
 	wait->has_slept = false;
-	spinner->place = -1;
+	*spinner = (struct sock_spinner){ .place = -1 };
 	n = look_and_rest(wait);
 	/* an abandoned call has left before it slept, and its memory is gone */
 	if (n != FD_ABANDONED)

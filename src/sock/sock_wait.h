@@ -85,8 +85,6 @@ struct sock_wait {
 	struct waiter *waiter;
 	struct sock_spinner spinner;
 	unsigned looks;
-	/* when the clock was read last between two looks; 0: the next look is the first */
-	uint64_t looked_ns;
 	/* when it opens the bracket next while it spins; 0: not decided */
 	uint64_t open_ns;
 	bool has_slept;

@@ -26,7 +26,7 @@ static void let_go(const cpu_set_t *before)
 
 TEST(one_that_spins_alone_gives_no_way)
 {
-	struct sock_spinner spinner = { -1 };
+	struct sock_spinner spinner = { .place = -1 };
 	cpu_set_t before;
 
 	CHECK_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
@@ -40,7 +40,7 @@ TEST(one_that_spins_alone_gives_no_way)
 
 TEST(two_on_one_processor_give_way_until_one_leaves)
 {
-	struct sock_spinner one = { -1 }, other = { -1 };
+	struct sock_spinner one = { .place = -1 }, other = { .place = -1 };
 	cpu_set_t before;
 
 	CHECK_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
@@ -57,20 +57,56 @@ TEST(two_on_one_processor_give_way_until_one_leaves)
 /* Who computes keeps a processor for longer than any look takes. */
 TEST(processor_is_wanted_for_a_while)
 {
+	struct sock_spinner one = { .place = -1 }, other = { .place = -1 };
 	uint64_t now = clock_monotonic_ns();
+	cpu_set_t before;
 
-	CHECK(!sock_crowd_is_wanted(0, now));
-	CHECK(!sock_crowd_is_wanted(now - NS_PER_MS + 1, now));
-	CHECK(sock_crowd_is_wanted(now - NS_PER_MS, now));
+	CHECK_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
+	stay_here();
+	CHECK(!sock_crowd_is_here(&one));
+	CHECK(!sock_crowd_is_wanted(&one, now));
+	now += NS_PER_MS - 1;
+	CHECK(!sock_crowd_is_wanted(&one, now));
+	now += NS_PER_MS;
+	CHECK(sock_crowd_is_wanted(&one, now));
 	/* by whoever looks */
-	CHECK(sock_crowd_is_wanted(0, now + 19 * NS_PER_MS));
-	CHECK(!sock_crowd_is_wanted(0, now + 20 * NS_PER_MS));
+	CHECK(sock_crowd_is_wanted(&other, now + 19 * NS_PER_MS));
+	sock_crowd_leave(&other);
+	CHECK(!sock_crowd_is_wanted(&other, now + 20 * NS_PER_MS));
+	sock_crowd_leave(&one);
+	let_go(&before);
+}
+
+/* What it does while it does not spin says nothing of others, and it has just been moved from
+ * the place that it could not have, if any. */
+TEST(only_the_place_that_was_kept_is_wanted)
+{
+	struct sock_spinner one = { .place = -1 };
+	uint64_t now = clock_monotonic_ns() + NS_PER_SEC;
+	int elsewhere;
+	cpu_set_t before;
+
+	CHECK_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
+	stay_here();
+	CHECK(!sock_crowd_is_here(&one));
+	CHECK(!sock_crowd_is_wanted(&one, now));
+	sock_crowd_leave(&one);
+	now += NS_PER_SEC;
+	CHECK(!sock_crowd_is_wanted(&one, now));
+	elsewhere = (sched_getcpu() + 1) % SOCK_CROWD_PLACES;
+	one.place = elsewhere;
+	atomic_fetch_add(&sock_crowd[elsewhere].cnt, 1);
+	now += NS_PER_SEC;
+	CHECK(!sock_crowd_is_wanted(&one, now));
+	CHECK_EQ(sock_crowd[elsewhere].wanted_until_ns, now + 20 * NS_PER_MS);
+	sock_crowd_leave(&one);
+	let_go(&before);
 }
 
 /* It is counted where it is, and no longer where it was. */
 TEST(one_that_is_moved_is_counted_anew)
 {
-	struct sock_spinner mover = { -1 }, stayer = { -1 };
+	struct sock_spinner mover = { .place = -1 }, stayer = { .place = -1 };
 	cpu_set_t before;
 
 	CHECK_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
