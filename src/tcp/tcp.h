@@ -853,6 +853,11 @@ bool tcp_is_waiting(const struct tcp_table *table, const struct flow_key *key);
 /* Those that have waited for at most `age_ns`, the latest first: how many of at most `max`. */
 unsigned tcp_get_waiting(const struct tcp_table *table, struct tcp_waiting *out, unsigned max,
 			 uint64_t age_ns, uint64_t now_ns);
+/* That of these names; false: there is none. */
+bool tcp_find_waiting(const struct tcp_table *table, const struct flow_key *key,
+		      struct tcp_waiting *out, uint64_t now_ns);
+/* The kernel waits in its place. */
+void tcp_forget_waiting(struct tcp_table *table, const struct flow_key *key);
 /* The peer's end as it would repeat it, without checksum. Returns its length, at most 60. */
 size_t tcp_build_end_of_peer(const struct tcp_waiting *waiting, uint8_t *to);
 

@@ -438,6 +438,31 @@ bool tcp_is_waiting(const struct tcp_table *table, const struct flow_key *key)
 }
 
 /* Nobody reads or writes any more; windows have to be such as the kernel takes. */
+static void tell(const struct tcp_table *table, const struct tcp_tw *e,
+		 struct tcp_waiting *out, uint64_t now_ns)
+{
+	uint32_t rcv_nxt = e->rcv_nxt - 1;
+
+	*out = (struct tcp_waiting){
+		.key = key_of(e),
+		.repair = {
+			.snd_una = e->snd_nxt - 1,
+			.fin = TCP_FIN_ACKED,
+			.rcv_nxt = rcv_nxt,
+			.has_fin = true,
+			.mss_peer = 536,
+			.has_timestamps = e->earlier_flags & TW_HAS_TS,
+			.ts_recent = e->ts_recent,
+			.snd_wl1 = rcv_nxt,
+			.snd_wnd = 1,
+			.snd_wnd_max = 1,
+			.rcv_wnd = UINT16_MAX,
+			.rcv_wup = rcv_nxt,
+		},
+	};
+	out->repair.ts_next = (stamp(table, &out->key, now_ns) + 1) & ~UINT32_C(1);
+}
+
 unsigned tcp_get_waiting(const struct tcp_table *table, struct tcp_waiting *out, unsigned max,
 			 uint64_t age_ns, uint64_t now_ns)
 {
@@ -448,33 +473,32 @@ unsigned tcp_get_waiting(const struct tcp_table *table, struct tcp_waiting *out,
 
 	for (cnt = 0; cnt < max && index != NOBODY; cnt++) {
 		const struct tcp_tw *e = entry(tw, index);
-		struct flow_key key = key_of(e);
-		uint32_t rcv_nxt = e->rcv_nxt - 1;
 
 		if (seq_before(e->expires_ms, from_ms))
 			break;
-		out[cnt] = (struct tcp_waiting){
-			.key = key,
-			.repair = {
-				.snd_una = e->snd_nxt - 1,
-				.fin = TCP_FIN_ACKED,
-				.rcv_nxt = rcv_nxt,
-				.has_fin = true,
-				.mss_peer = 536,
-				.has_timestamps = e->earlier_flags & TW_HAS_TS,
-				.ts_next = (stamp(table, &key, now_ns) + 1) &
-					   ~UINT32_C(1),
-				.ts_recent = e->ts_recent,
-				.snd_wl1 = rcv_nxt,
-				.snd_wnd = 1,
-				.snd_wnd_max = 1,
-				.rcv_wnd = UINT16_MAX,
-				.rcv_wup = rcv_nxt,
-			},
-		};
+		tell(table, e, &out[cnt], now_ns);
 		index = earlier(e);
 	}
 	return cnt;
+}
+
+bool tcp_find_waiting(const struct tcp_table *table, const struct flow_key *key,
+		      struct tcp_waiting *out, uint64_t now_ns)
+{
+	uint32_t index = find(table->tw, key);
+
+	if (index == NOBODY)
+		return false;
+	tell(table, entry(table->tw, index), out, now_ns);
+	return true;
+}
+
+void tcp_forget_waiting(struct tcp_table *table, const struct flow_key *key)
+{
+	uint32_t index = find(table->tw, key);
+
+	if (index != NOBODY)
+		drop(table->tw, index);
 }
 
 uint32_t tcp_tw_cnt(const struct tcp_table *table)

@@ -188,6 +188,15 @@ TEST(who_waits_is_told)
 	/* that has had them wait from now on */
 	peer_advance_ms(900);
 	CHECK_EQ(tcp_get_waiting(peer.table, waiting, CONNS, second, peer.now_ns), 15);
+	/* one by its names, for which the kernel waits then */
+	use(7);
+	CHECK(tcp_find_waiting(peer.table, &peer.key, &waiting[0], peer.now_ns));
+	CHECK(flow_key_eq(&waiting[0].key, &peer.key));
+	CHECK_EQ(waiting[0].repair.rcv_nxt, waiting[7].repair.rcv_nxt);
+	tcp_forget_waiting(peer.table, &peer.key);
+	tcp_forget_waiting(peer.table, &peer.key);
+	CHECK(!tcp_find_waiting(peer.table, &peer.key, &waiting[0], peer.now_ns));
+	CHECK_EQ(tcp_get_waiting(peer.table, waiting, CONNS, second, peer.now_ns), 14);
 	peer_teardown();
 }
 

@@ -286,6 +286,26 @@ def over_and_closed():
     s.close()
 
 
+def over_and_goes_on():
+    """The program has closed it, and waits for the file that args[0] names."""
+    over_and_closed()
+    say("closed")
+    await_file(args[0])
+
+
+def closes_many():
+    """args[0] connections that it has closed, one after the other."""
+    began = time.monotonic()
+    for _ in range(int(args[0])):
+        s = socket.create_connection(there)
+        s.shutdown(socket.SHUT_WR)
+        assert s.recv(1) == b""
+        s.close()
+    time.sleep(0.1)
+    say("closed", int((time.monotonic() - began) * 1000))
+    await_file(args[1])
+
+
 def over_before_it_becomes_another():
     """The program has closed it, and becomes another."""
     over_and_closed()
@@ -371,5 +391,5 @@ def waits():
 cases = {f.__name__: f for f in (
     sink, answerer, forgetful, interrupted, becomes_another, inherits, becomes_nothing,
     installs_filter, over_before_exec, reads_on, over_before_fork, over_before_it_is_sent,
-    over_before_exit, over_and_closed, over_before_it_becomes_another, leaves, hands_on, goes_on, waits)}
+    over_before_exit, over_and_closed, over_and_goes_on, closes_many, over_before_it_becomes_another, leaves, hands_on, goes_on, waits)}
 cases[case]()

@@ -139,6 +139,43 @@ time_wait_at_exec() { still_answers over_before_exec; }
 time_wait_at_fork() { still_answers over_before_fork; }
 time_wait_handed_on() { still_answers over_before_it_is_sent; }
 time_wait_at_exit() { still_answers over_before_exit "is the kernel's: the process ends"; }
+# The program goes on.
+closed_while_it_goes_on() {
+	local way there=10.78.0.200
+	ip -n $a neighbour replace $there dev v0 lladdr "$peer_mac" nud permanent
+	for way in - log/%d.log; do
+		peer forgetful 7203 "$work/go" || return 1
+		begin $way over_and_goes_on 7203 "$work/end"
+		wait_for closed "$work/out" && sleep 0.1
+		touch "$work/go"
+		[ "$(last_of_peer answer)" = "answer ACK" ] ||
+			{ echo "log $way"; cat "$work/peer"; return 1; }
+		touch "$work/end"
+		wait $program
+		rm "$work/end"
+		said "over True" "recv b'left' b''" closed || return 1
+		end_peer
+	done
+	grep -qh "1 in TIME_WAIT" "$work"/log/* || { echo "it was not ours before"; return 1; }
+}
+# Those that the kernel has of the program's; the log tells whom we have waited for at the
+# end.
+many_that_are_closed() {
+	local cnt=200 has took ours
+	touch "$work/go-on"
+	peer sink 7204 "$work/go-on" || return 1
+	begin log/%d.log closes_many 7204 $cnt "$work/end"
+	wait_for closed "$work/out" && took=$(sed 's/closed //' "$work/out") || return 1
+	has=$(ip netns exec $a ss -Htn state time-wait "dport = :7204" | wc -l)
+	touch "$work/end"
+	wait $program
+	rm "$work/end" "$work/go-on"
+	end_peer
+	[ "$has" -ge 16 ] && [ "$has" -le $((17 + took * 32 / 1000)) ] && [ "$has" -lt $cnt ] ||
+		{ echo "the kernel has $has after $took ms"; return 1; }
+	ours=$(sed -n 's/.*are left to the kernel, of //p' "$work"/log/*)
+	expect "$ours" $((cnt - has))
+}
 closed_before_exit() { still_answers over_and_closed "1 in TIME_WAIT"; }
 closed_before_exec() { still_answers over_before_it_becomes_another "1 in TIME_WAIT"; }
 
@@ -215,6 +252,7 @@ peer_mac=$(ip netns exec $b cat /sys/class/net/v0/address)
 for case in ${CASES:-write_is_ended write_is_handled sendfile_is_ended sendfile_is_handled \
 	exec_with_what_stays exec_that_fails_with_what_stays filter_with_what_stays \
 	time_wait_at_exec time_wait_at_fork time_wait_handed_on time_wait_at_exit \
+	closed_while_it_goes_on many_that_are_closed \
 	closed_before_exit closed_before_exec \
 	exec_before_the_answer exec_before_the_neighbour wait_that_goes_back exit_before_the_answer}; do
 	tap_check "$case" "$case"

@@ -65,6 +65,8 @@ struct tcp_engine {
 	/* how many of them can wait a while, and until when they do */
 	unsigned patient_cnt;
 	struct timer patience;
+	/* what the kernel may have of those in TIME_WAIT is used up to here (tsock_tw.c) */
+	uint64_t left_ns;
 	/* sockets that could not go back to the kernel just now (tsock.tidy), and when they
 	 * try again */
 	struct list stayed;

@@ -320,6 +320,11 @@ void tsock_leave_later(struct tsock *t);
 void tsock_tidy_what_is_left(struct tsock *t);
 /* One that is about to go back to the kernel does so. */
 void tsock_go_after_way(struct tsock *t);
+/* The twin of one that the program has closed is about to be closed, too: if it is in
+ * TIME_WAIT, the kernel waits from now on. With `config`. */
+void tsock_waiting_leaves(struct tsock *t);
+/* So it does for all that are in TIME_WAIT; the program ends. */
+void tsocks_waiting_leave(struct tcp_engine *engine, void *ctx);
 /* What could wait for that has waited long enough. */
 void tsocks_lose_patience(struct timer *patience, uint64_t now_ns);
 void tsocks_try_again(struct timer *again, uint64_t now_ns);

@@ -155,10 +155,12 @@ static void tidy_one(struct tsock *t)
 	if (is_gone) {
 		/* the twin of an orphan is about to be closed */
 		mutex_acquire(&t->sock.config);
-		if (t->is_orphan)
+		if (t->is_orphan) {
+			tsock_waiting_leaves(t);
 			tsock_guard_is_over(t);
-		else
+		} else {
 			tsock_unguard(t, tsock_fd(t));
+		}
 		mutex_release(&t->sock.config);
 		tsock_give_up(t);
 		if (t->is_orphan)
