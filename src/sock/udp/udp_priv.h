@@ -243,18 +243,31 @@ static inline void udp_settle_limit(struct udp *u)
 		      MIN(u->rx_limit_full, u->stamps.own.taken);
 }
 
+/* udp_queue.c. Under the stack's lock. */
+void udp_input(struct endpoint *end, struct pkt *pkt);
+/* Frees what is queued, moves it to an empty list, puts one of that back. */
+void udp_purge(struct udp *u);
+void udp_take_queue(struct udp *u, struct list *pkts);
+void udp_requeue(struct udp *u, struct pkt *pkt);
+static inline uint32_t udp_rx_len(const struct pkt *pkt)
+{
+	return PKT_CB(pkt, struct rx_info)->len;
+}
+
+static inline void udp_unlink_first(struct udp *u, struct pkt *pkt)
+{
+	list_remove(&pkt->link);
+	u->rx_bytes -= udp_rx_len(pkt);
+	if (--u->rx_cnt == 0)
+		endpoint_clear_ready(&u->sock.end, READY_IN);
+}
+
 /* udp_rx.c */
 /* What a receiver is told of an IP header, in the order in which Linux does; `own`: the
  * address of ours. */
 void udp_put_ip_control(struct user_control *control, uint32_t wishes,
 			const struct wire_ipv4 *ip, uint32_t ifindex,
 			__be32 own);
-void udp_input(struct endpoint *end, struct pkt *pkt);
-/* Frees what is queued, moves it to an empty list, puts one of that back. Under
- * the stack's lock. */
-void udp_purge(struct udp *u);
-void udp_take_queue(struct udp *u, struct list *pkts);
-void udp_requeue(struct udp *u, struct pkt *pkt);
 /* Who has sent it. */
 struct user_name udp_source(const struct pkt *pkt);
 long udp_read(struct fd_object *obj, int fd, void *buf, size_t len);
