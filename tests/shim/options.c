@@ -30,9 +30,11 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -292,6 +294,59 @@ static void patient(void)
 	yield_cnt = 0;
 	printf("recv: %s, ", err(recv(pair[0], &c, 1, 0)));
 	printf("%s\n", yield_cnt >= 1000 ? "gave way" : "did not give way");
+}
+
+/* How often the thread has slept. */
+static long sleeps(void)
+{
+	struct rusage usage;
+
+	if (getrusage(RUSAGE_THREAD, &usage) != 0)
+		perror("getrusage");
+	return usage.ru_nvcsw;
+}
+
+/* A process that computes, on the only processor that this one may have. */
+static pid_t begin_to_compute(void)
+{
+	pid_t parent = getpid(), pid;
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	if (sched_setaffinity(0, sizeof(one), &one) != 0)
+		perror("sched_setaffinity");
+	pid = fork();
+	if (pid == 0) {
+		while (getppid() == parent)
+			;
+		_exit(0);
+	}
+	return pid;
+}
+
+/* Calls that time out before their polling is over. */
+static void beside_another(void)
+{
+	struct timeval patience = { .tv_usec = 1000 };
+	pid_t other = begin_to_compute();
+	struct pollfd pollfd = { .events = POLLIN };
+	int pair[2];
+	long before;
+	char c;
+
+	make_pair(pair);
+	pollfd.fd = pair[0];
+	before = sleeps();
+	poll(&pollfd, 1, 60);
+	printf("poll: %s, ", sleeps() - before ? "slept" : "did not sleep");
+	setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	before = sleeps();
+	for (int i = 0; i < 200; i++)
+		(void)!recv(pair[0], &c, 1, 0);
+	printf("recv: %s\n", sleeps() - before >= 5 ? "slept" : "did not sleep");
+	kill(other, SIGKILL);
+	waitpid(other, NULL, 0);
 }
 
 enum { PAGE = 4096, HELD_MS = 150 };
@@ -901,6 +956,7 @@ static const struct {
 	{ "drained", drained },
 	{ "tcp_drained", tcp_drained },
 	{ "buffered", buffered },
+	{ "beside_another", beside_another },
 	{ "os_ratio", os_ratio },
 	{ "skip_os", skip_os },
 	{ "pages", pages },

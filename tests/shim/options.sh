@@ -194,6 +194,13 @@ polls_give_way() {
 			VMA_RX_POLL=2000 VMA_RX_POLL_YIELD=0
 }
 
+# Who has not set how long calls poll wants others to have the processor, too.
+polls_leave_room() {
+	says beside_another "poll: slept, recv: slept" &&
+		says beside_another "poll: did not sleep, recv: did not sleep" \
+			VMA_SELECT_POLL=10000000 VMA_RX_POLL=100000000
+}
+
 # thread_mode MODE WORDS
 thread_mode() {
 	says contended "3 bytes, $2" VMA_THREAD_MODE="$1" VMA_RX_POLL=0
@@ -428,7 +435,7 @@ rules_for_an_application_id() {
 
 for case in ${CASES:-exception_passed_over exception_leaves exception_leaves_loudly \
 	exception_is_refused each_socket_option filter_spares_what_waits exception_aborts exception_at_the_start switched_off \
-	polls_give_way thread_mode_biased thread_mode_spin thread_mode_sleep \
+	polls_give_way polls_leave_room thread_mode_biased thread_mode_spin thread_mode_sleep \
 	thread_mode_yield progress_of_what_nobody_polls progress_in_portions \
 	internal_thread_where_asked rings_by_wish tcp_from_the_first tcp_acks_at_once tcp_sends_poll tcp_memory_has_a_limit tcp_segments_are_merged tcp_syns_by_the_second batch_of_a_poll polls_beside_data \
 	thread_woken_by_packets \
