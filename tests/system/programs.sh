@@ -30,7 +30,7 @@ program_nginx() {
 	echo reloaded >"$dir/html/index.html"
 	sed -i 's/worker_processes 2/worker_processes 3/' "$dir/nginx.conf"
 	kill -HUP "$(cat "$dir/pid")"
-	for _ in $(seq 100); do
+	for _ in $(seq 400); do
 		[ "$(pgrep -c -P "$(cat "$dir/pid")")" = 3 ] && break
 		sleep 0.05
 	done

@@ -80,7 +80,8 @@ answer "right", then the end' || return 1
 	wait $meddler
 	echo "# forgeries: $(tail -1 "$work/meddler"), answers to them:" \
 		"$(count_of $a challenge_acks)" >"$work/said"
-	[ "$(sed -n 's/^sent //p' "$work/meddler")" -ge 100 ] 2>/dev/null ||
+	# each kind twice for each end; many more where the machine is quick
+	[ "$(sed -n 's/^sent //p' "$work/meddler")" -ge 24 ] 2>/dev/null ||
 		{ cat "$work/meddler"; return 1; }
 	wait_until is_counted $a challenge_acks && check_ours $a && check_ours $b
 }
