@@ -661,13 +661,28 @@ void network_before_exec(void)
 	mux_before_exit();
 }
 
+/* Of the devices that may still be opened, only AF_XDP's without rights. */
+static bool may_need_rights(void)
+{
+	return !atomic_load(&network.is_over) &&
+	       (network_get_made() ||
+		(network.failure == REASON_NONE && may_be_xdp(network.options)));
+}
+
 void network_before_rights_go(void)
 {
-	/* of the devices that may still be opened, only AF_XDP's without rights */
-	if (!atomic_load(&network.is_over) &&
-	    (network_get_made() ||
-	     (network.failure == REASON_NONE && may_be_xdp(network.options))))
+	if (may_need_rights())
 		sock_kinds_before_rights_go();
+}
+
+void network_before_root_changes(void)
+{
+	if (!may_need_rights())
+		return;
+	mutex_acquire(&network.lock);
+	(void)open_modules();
+	mutex_release(&network.lock);
+	sock_kinds_before_root_changes();
 }
 
 void network_rights_changed(bool may_go_back)

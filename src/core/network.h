@@ -41,6 +41,8 @@ void network_before_exec(void);
 /* Around a call by which the process may lose rights, or get them. */
 void network_before_rights_go(void);
 void network_rights_changed(bool may_go_back);
+/* Before our modules, and the helper that keeps rights, can no longer be found. */
+void network_before_root_changes(void);
 /* Sets the device by which the process talks to itself (test builds). Call it before
  * the first socket. */
 void network_set_local_dev(struct dev *dev);

@@ -484,9 +484,9 @@ static bool may_accelerate(void)
 		reason_by_policy(SOCK_DGRAM) == REASON_NONE);
 }
 
-/* Many programs give up their rights before their first socket. Interfaces are opened by
- * the first one only, so somebody has to keep the rights for that. */
-void runtime_rights_going(void)
+/* Many programs give up their rights, or the directories that they can see, before their
+ * first socket. What only sockets would have made is made then. */
+static void before_loss(void (*prepare)(void))
 {
 	int saved_errno = errno;
 
@@ -496,9 +496,19 @@ void runtime_rights_going(void)
 		start_holding_signals(PREPARED);
 	os_enter();
 	if (network_is_made() || may_accelerate())
-		network_before_rights_go();
+		prepare();
 	os_leave();
 	errno = saved_errno;
+}
+
+void runtime_rights_going(void)
+{
+	before_loss(network_before_rights_go);
+}
+
+void runtime_root_changing(void)
+{
+	before_loss(network_before_root_changes);
 }
 
 void runtime_rights_changed(void)

@@ -61,6 +61,10 @@ void runtime_ring_made(void);
 void runtime_rights_going(void);
 void runtime_rights_changed(void);
 
+/* Called before the process gets another root directory, in which our own files are not to
+ * be found. errno is as before. */
+void runtime_root_changing(void);
+
 /* The kernel is about to read from this fd by itself (AIO), so the fd goes to the
  * kernel. errno is as before. */
 void runtime_reading_by_kernel(int fd);

@@ -364,6 +364,13 @@ int shim_prctl(int option, unsigned long a, unsigned long b, unsigned long c,
 	return real.prctl(option, a, b, c, d);
 }
 
+int shim_chroot(const char *path)
+{
+	CALL_ENTERED(chroot);
+	runtime_root_changing();
+	return real.chroot(path);
+}
+
 /* In another user namespace, the rights over this network are gone. */
 int shim_setns(int fd, int type)
 {

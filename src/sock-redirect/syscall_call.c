@@ -117,6 +117,9 @@ static long call_on_process(long number, long a, long b, long c, long d, long e,
 		if (process_is_filter((unsigned long)a + 1, PTR(c)))
 			runtime_filtering();
 		break;
+	case SYS_chroot:
+		runtime_root_changing();
+		break;
 	case SYS_setuid:
 	case SYS_setreuid:
 	case SYS_setresuid:

@@ -122,6 +122,11 @@ void sock_kinds_before_rights_go(void)
 	tsocks_before_rights_go();
 }
 
+void sock_kinds_before_root_changes(void)
+{
+	tsocks_before_root_changes();
+}
+
 void sock_kinds_rights_changed(bool may_go_back)
 {
 	tsocks_rights_changed(may_go_back);

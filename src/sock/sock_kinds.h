@@ -42,8 +42,10 @@ void sock_kinds_stop(void);
 void sock_kinds_before_exec(void);
 
 /* Called before the process may give up the right without which no connection goes back
- * to the kernel; and after that, or another change of its rights. */
+ * to the kernel, or the directory with the program that keeps it; and after that, or
+ * another change of its rights. */
 void sock_kinds_before_rights_go(void);
+void sock_kinds_before_root_changes(void);
 void sock_kinds_rights_changed(bool may_go_back);
 
 /* Called in the child of a fork, which has no sockets of ours: before its internal fds are

@@ -362,6 +362,18 @@ long do_capset(struct cell *c)
 	return n;
 }
 
+long do_chroot(struct cell *c)
+{
+	switch (c->condition) {
+	case COND_BAD_FD:
+		return chroot("/nowhere");
+	case COND_WRONG_TYPE:
+		return chroot("/dev/null");
+	default:
+		return chroot(P("/"));
+	}
+}
+
 long do_setns(struct cell *c)
 {
 	int fd = c->condition == COND_VALID ?

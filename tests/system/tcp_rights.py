@@ -324,6 +324,24 @@ def rights_first():
     """The rights are gone before the first socket."""
     drops[os.environ["DROP"]]()
     say("rights", status_of("self", "CapEff")[0].strip("0") or "none")
+    uses_all()
+
+
+changes = {"call": os.chroot,
+           "number": lambda path: ctypes.CDLL(None).syscall(161, path.encode())}
+
+
+def root_first():
+    """Before the first socket neither files nor rights are left, as with many daemons."""
+    peer.encode("idna")  # Python's files, too
+    changes[os.environ["CHANGE"]](os.environ["NOTHING"])
+    os.chdir("/")
+    os.setuid(NOBODY)
+    say("files", os.listdir("/"))
+    uses_all()
+
+
+def uses_all():
     say("datagrams", talked_by_udp(400))
     s = connected()
     say("echo", echoed(s, 400))
@@ -817,7 +835,8 @@ def any_request():
 
 
 cases = {f.__name__: f for f in (
-    rights_first, serves_strangers, calls, mate, dropped_and_killed, forked_later, worker, other_namespace,
+    rights_first, root_first, serves_strangers, calls, mate, dropped_and_killed, forked_later, worker,
+    other_namespace,
     generations, becomes_another, ends_with_much, survivors, parent_is_killed,
     child_without_helper, crowd, drops_later, closes_unseen, strict, entry, any_request,
     goes_on, comes_back, comes_back_with_rights, reaper, goes_unnoticed, unseen,

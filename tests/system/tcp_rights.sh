@@ -191,6 +191,20 @@ gone_before_the_first_socket() {
 	done
 }
 
+# The library's own files are gone, too: the helper is there, and what opens interfaces.
+root_changed_before_the_first_socket() {
+	local how
+	mkdir -p "$work/nothing"
+	set -- "files []" "datagrams 400" "echo 400" "accepted 400" "child 10" "child ended 0" "parent 10"
+	run - root_first CHANGE=call NOTHING="$work/nothing" OWN=10.78.0.1
+	says "$@" || return 1
+	for how in call number; do
+		mark_all
+		run a.log root_first CHANGE=$how NOTHING="$work/nothing" OWN=10.78.0.1
+		says "$@" && at_most_by_kernel 150 || { echo "by $how"; return 1; }
+	done
+}
+
 # Nobody without rights can have the kernel look for a neighbour; the kernel does it when it
 # answers by itself. Who calls a second time is known.
 strangers_are_answered() {
@@ -420,7 +434,8 @@ for case in ${CASES:-connections_stay_ours without_a_helper_they_go_back \
 	helper_that_is_killed_costs_no_connection rights_that_go_unseen helper_does_it_all \
 	helper_that_is_killed_is_replaced helper_waits_for_an_interface \
 	no_helper_no_acceleration nothing_goes_back ends_with_all_delivered \
-	end_that_cannot_be_delivered gone_before_the_first_socket strangers_are_answered \
+	end_that_cannot_be_delivered gone_before_the_first_socket \
+	root_changed_before_the_first_socket strangers_are_answered \
 	without_a_helper_nothing_is_opened started_without_rights \
 	helper_of_interfaces_is_killed child_of_one_without_rights childs_connection_goes_back \
 	childs_connection_is_handed_on child_ends_with_much parent_ends_first parent_is_killed \

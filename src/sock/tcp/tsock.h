@@ -38,6 +38,8 @@ bool tsocks_exist(void);
 /* Before the process may lose the right to give connections back: a helper keeps it, or
  * all are the kernel's, and new ones as long as it has not got the right again. */
 void tsocks_before_rights_go(void);
+/* Before the helper can no longer be found, which the process may want later. */
+void tsocks_before_root_changes(void);
 /* Ends those that could not leave, or shall not, with what they have to deliver. */
 void tsocks_end_what_stays(void);
 void tsocks_rights_changed(bool may_go_back);

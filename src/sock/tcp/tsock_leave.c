@@ -846,3 +846,10 @@ void tsocks_before_rights_go(void)
 	fd_visit(&tsock_ops, leave_listener);
 	tsocks_leave_orphans();
 }
+
+/* Without a helper, what is ours goes back when the right goes. */
+void tsocks_before_root_changes(void)
+{
+	if (!tsocks_shall_stay())
+		(void)tcp_right_keep();
+}
