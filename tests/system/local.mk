@@ -95,10 +95,12 @@ check-udp-long:
 check-tcp-long:
 	$(MAKE) check TESTS='%D%/tcp_mirror.sh %D%/tcp_programs.sh %D%/tcp_xdp.sh' TCP_ALL=1 \
 		PEER_BULK=1000000000 PEER_TIMES=20
-# More servers and clients of several processes, of which some need packages of their own.
-EXTRA_DIST += %D%/python_processes.sh
+# More servers and clients of several processes, and daemons of all trades, of which some
+# need packages of their own.
+EXTRA_DIST += %D%/python_processes.sh %D%/servers_lab.sh %D%/daemons.sh
 check-servers:
-	$(MAKE) check TESTS='%D%/tcp_servers.sh %D%/python_processes.sh' SERVERS_ALL=1
+	$(MAKE) check TESTS='%D%/tcp_servers.sh %D%/daemons.sh %D%/python_processes.sh' \
+		SERVERS_ALL=1
 .PHONY: check-servers
 # Streams over connections that processes use in turns, as many as TURNS says each way.
 soak-turns:

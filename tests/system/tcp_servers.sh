@@ -5,10 +5,8 @@
 # children of clients. Each is run on the kernel and then under the library, at the end
 # that its line below names; the other end is the kernel's. What they say must be the same:
 # requests that were answered, errors, processes that are left.
-#
-# CASES="NAME...": only these. SERVERS_ALL=1: those that take long, or need packages of the
-# kind `servers` in contrib/packages.txt, too, and more of each (make check-servers).
-. "${srcdir:-.}/tests/system/tcp_lab.sh"
+# CASES and SERVERS_ALL are those of servers_lab.sh (make check-servers).
+. "${srcdir:-.}/tests/system/servers_lab.sh"
 
 helper="/usr/bin/python3 $srcdir/tests/system/tcp_servers.py"
 
@@ -42,45 +40,6 @@ java_children   client
 '
 long='haproxy_reload gunicorn apache_prefork apache_worker php_fpm vsftpd wrk pgbench
 	java_children'
-
-times=${SERVERS_ALL:+10}
-times=${times:-1}
-
-make_files() {
-	chmod 755 "$work" && mkdir -p "$work/html" "$work/log" && chmod 777 "$work/log" &&
-		head -c 20000 "$srcdir/HACKING.md" >"$work/html/index.html" &&
-		head -c 3000000 </dev/urandom >"$work/html/big" && chmod -R a+rX "$work"
-}
-
-# serve COMMAND...: in a.
-serve() {
-	# Apache ends its whole group
-	(in_ns $a "$server_log" setsid "$@") >>"$work/words" 2>&1 </dev/null &
-	servers+=($!)
-}
-# ask COMMAND...: in b.
-ask() {
-	(in_ns $b "$client_log" timeout -k 5 60 "$@") 2>>"$work/words"
-}
-# The log has a file for each process, which all users may write.
-is_listening() {
-	ip netns exec $a grep -qE ":$1 0{8,32}:0000 0A" /proc/net/tcp /proc/net/tcp6
-}
-await_port() {
-	wait_until is_listening "$(printf '%04X' "$1")" || tail -3 "$work/words"
-}
-# How many processes of this name are in a, once there are so many.
-has_processes() {
-	[ "$(processes "$1")" = "$2" ]
-}
-processes() {
-	ip netns pids $a | while read -r pid; do cat "/proc/$pid/comm" 2>/dev/null; done |
-		grep -cx "$1"
-}
-await_processes() {
-	wait_until has_processes "$1" "$2" >/dev/null
-	echo "$1: $(processes "$1")"
-}
 
 # load_during URL COMMAND: clients go on while the command is at work in this shell. With one
 # request on a connection, since a server that reloads may close between two.
@@ -583,64 +542,4 @@ program_java_children() {
 	ask java "$work/Children.java"
 }
 
-# -- both ways -------------------------------------------------------------------------------
-
-stop_servers() {
-	local pid
-	for pid in "${servers[@]}"; do
-		kill "$pid" 2>/dev/null
-	done
-	for pid in "${servers[@]}"; do
-		wait "$pid" 2>/dev/null
-	done
-	# whoever was started by them
-	pids=$(ip netns pids $a; ip netns pids $b)
-	[ -z "$pids" ] || kill $pids 2>/dev/null
-	wait_until is_empty
-	servers=()
-}
-is_empty() {
-	[ -z "$(ip netns pids $a; ip netns pids $b)" ]
-}
-
-# run_way OUTPUT PROGRAM SERVER_LOG CLIENT_LOG
-run_way() {
-	local output=$work/$1
-	server_log=$3 client_log=$4
-	servers=()
-	: >"$work/words"
-	"program_$2" >"$output" 2>&1
-	stop_servers >>"$output" 2>&1
-	cp "$work/words" "$work/words.$1"
-}
-
-if [ "$(id -u)" != 0 ]; then
-	tap_skip all_servers "needs root"
-	tap_end
-	exit
-fi
-if [ "${SANITIZERS:-none}" != none ]; then
-	tap_skip all_servers "not under a sanitizer"
-	tap_end
-	exit
-fi
-make_lab && make_files || { tap_not_ok lab "cannot make the namespaces"; tap_end; exit; }
-different=
-for program in ${CASES:-$(awk 'NF == 2 { print $1 }' <<<"$programs")}; do
-	[ -z "${CASES:-}${SERVERS_ALL:-}" ] && grep -qw "$program" <<<"$long" && continue
-	end=$(awk -v name="$program" '$1 == name { print $2 }' <<<"$programs")
-	run_way kernel "$program" - -
-	if [ "$end" = server ]; then
-		run_way ours "$program" log/%d.log -
-	else
-		run_way ours "$program" - log/%d.log
-	fi
-	if grep -E '^not: |Error|timed out' "$work/kernel" >"$work/bad"; then
-		tap_not_ok "$program" "on the kernel: $(cat "$work/bad" "$work/words.kernel")"
-		false
-	else
-		tap_alike "$program" "$work/kernel" "$work/ours"
-	fi || different+=" $program"
-done
-[ -n "$different" ] && tap_not_ok all_servers "$different" || tap_ok all_servers
-tap_end
+run_programs
