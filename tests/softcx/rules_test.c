@@ -547,6 +547,31 @@ TEST(blueflame_that_is_overwritten)
 	rig_close(&r);
 }
 
+/* The same where the card knows of that entry by the doorbell of the next one, on the other
+ * half. */
+TEST(blueflame_that_is_overtaken)
+{
+	struct direct_entry e;
+	uint64_t before;
+
+	set_up();
+	before = rig_stats("mlx5_0").tx_wire;
+	for (uint32_t i = 0; i < 3; i++) {
+		memset(rig_send_slot(&r, 0), (int)i + 1, RIG_SLOT);
+		direct_build(&d, &e, rig_send_slot(&r, 0), 100, r.mr->lkey,
+			     DIRECT_INLINE);
+		direct_put(&d, &e);
+		direct_ring(&d, &e, i == 0);
+		/* nobody has seen that when the third one's takes its place */
+		if (i == 0)
+			*(volatile uint64_t *)d.qp.bf.reg = 0;
+		else
+			rig_settle();
+	}
+	CHECK_EQ(rig_stats("mlx5_0").tx_wire - before, 3);
+	rig_close(&r);
+}
+
 static void ring_before_record(void)
 {
 	struct direct_entry e = entry();

@@ -197,18 +197,21 @@ static void poll_bf(struct dev *dev, struct uar *uar, unsigned int i)
 			 clock_monotonic_ns() - bf->since_ns > bf_grace_ns);
 }
 
-/* A doorbell that carries an entry of `qp`, or the beginning of one. */
+/* A doorbell that carries an entry of `qp`, or the beginning of one. `is_alone`: no other
+ * entry is new to the card. */
 static void start_bf(struct dev *dev, struct uar *uar, unsigned int i,
-		     const struct qp *qp, uint16_t index)
+		     const struct qp *qp, uint16_t index, bool is_alone)
 {
 	struct uar_bf *bf = &uar->bf[i];
 	uint32_t len;
 
 	/* The last one's words may still be coming, or those of this one were
 	 * seen before its doorbell: nobody knows whose those are that are new.
-	 * Nor if there are entries before this one that are new to the card: the
-	 * doorbell of one may have been written here, and overwritten. */
-	bf->is_unsure = bf->len || index != qp->sq.target;
+	 * Nor if others are new to the card: the doorbell of one may have been
+	 * written here, or to the other half, and overwritten since. */
+	bf->is_unsure = bf->len || bf->is_stale || !is_alone;
+	bf->is_stale = false;
+	uar->bf[i ^ 1].is_stale |= !is_alone;
 	len = sq_peek(qp, index, bf->entry, UAR_BF_SIZE);
 	bf->qpn = qp->qpn;
 	bf->index = index;
@@ -226,21 +229,25 @@ static void ring_sq(struct ctx *ctx, struct uar *uar, unsigned int bf,
 	uint32_t qpn = (uint32_t)bell >> 8;
 	uint16_t index = (uint16_t)(bell >> 40);
 	struct qp *rung = idtab_get(&dev->qps, qpn), *qp;
+	bool is_alone;
 
 	dev->stats.bells++;
 	if (!rung || rung->ctx != ctx) {
 		stray(&dev->qps, "queue pair", qpn);
 		return;
 	}
-	start_bf(dev, uar, bf, rung, index);
+	is_alone = index == rung->sq.target;
 	rung->sq.bf = (int)bf / 2;
 	sq_ring(rung, index);
 	LIST_FOR_EACH(qp, &uar->qps, uar_link) {
 		bool may_share = qp->sq.bf < 0 || qp->sq.bf == (int)bf / 2;
 
-		if (qp != rung && may_share && sq_ring_overtaken(qp))
+		if (qp != rung && may_share && sq_ring_overtaken(qp)) {
 			dev->stats.bells_overtaken++;
+			is_alone = false;
+		}
 	}
+	start_bf(dev, uar, bf, rung, index, is_alone);
 }
 
 static void ring_cq(struct ctx *ctx, struct uar *uar, uint64_t bell)

@@ -42,6 +42,7 @@ struct uar_bf {
 	uint16_t index;
 	bool is_written;            /* more than the doorbell's word is new */
 	bool is_unsure;             /* some of it may be of one before */
+	bool is_stale;              /* that of one before may be here at the next doorbell */
 	uint64_t since_ns;
 };
 
