@@ -139,6 +139,13 @@ time_wait_at_exec() { still_answers over_before_exec; }
 time_wait_at_fork() { still_answers over_before_fork; }
 time_wait_handed_on() { still_answers over_before_it_is_sent; }
 time_wait_at_exit() { still_answers over_before_exit "is the kernel's: the process ends"; }
+# How many the kernel of a has in TIME_WAIT to this port.
+waiting_cnt() {
+	ip netns exec $a ss -Htn state time-wait "dport = :$1" | wc -l
+}
+kernel_waits_for() {
+	[ "$(waiting_cnt "$1")" -ge "$2" ]
+}
 # The program goes on.
 closed_while_it_goes_on() {
 	local way there=10.78.0.200
@@ -146,7 +153,7 @@ closed_while_it_goes_on() {
 	for way in - log/%d.log; do
 		peer forgetful 7203 "$work/go" || return 1
 		begin $way over_and_goes_on 7203 "$work/end"
-		wait_for closed "$work/out" && sleep 0.1
+		wait_for closed "$work/out" && wait_until kernel_waits_for 7203 1 || return 1
 		touch "$work/go"
 		[ "$(last_of_peer answer)" = "answer ACK" ] ||
 			{ echo "log $way"; cat "$work/peer"; return 1; }
@@ -158,23 +165,25 @@ closed_while_it_goes_on() {
 	done
 	grep -qh "1 in TIME_WAIT" "$work"/log/* || { echo "it was not ours before"; return 1; }
 }
-# Those that the kernel has of the program's; the log tells whom we have waited for at the
-# end.
+# Those that the kernel has while the program goes on, and those that we have waited for until
+# its end: both are in the log, and together they are all.
 many_that_are_closed() {
-	local cnt=200 has took ours
+	local cnt=200 began took left ours
 	touch "$work/go-on"
 	peer sink 7204 "$work/go-on" || return 1
+	began=$(date +%s%N)
 	begin log/%d.log closes_many 7204 $cnt "$work/end"
-	wait_for closed "$work/out" && took=$(sed 's/closed //' "$work/out") || return 1
-	has=$(ip netns exec $a ss -Htn state time-wait "dport = :7204" | wc -l)
+	wait_for closed "$work/out" && wait_until kernel_waits_for 7204 16 || return 1
 	touch "$work/end"
 	wait $program
+	took=$((($(date +%s%N) - began) / 1000000))
 	rm "$work/end" "$work/go-on"
 	end_peer
-	[ "$has" -ge 16 ] && [ "$has" -le $((17 + took * 32 / 1000)) ] && [ "$has" -lt $cnt ] ||
-		{ echo "the kernel has $has after $took ms"; return 1; }
+	left=$(cat "$work"/log/* | grep -c '1 in TIME_WAIT is left to the kernel')
 	ours=$(sed -n 's/.*are left to the kernel, of //p' "$work"/log/*)
-	expect "$ours" $((cnt - has))
+	[ "$left" -le $((17 + took * 32 / 1000)) ] && [ "$left" -lt $cnt ] ||
+		{ echo "the kernel has $left after $took ms"; return 1; }
+	expect "$((left + ours))" $cnt
 }
 closed_before_exit() { still_answers over_and_closed "1 in TIME_WAIT"; }
 closed_before_exec() { still_answers over_before_it_becomes_another "1 in TIME_WAIT"; }

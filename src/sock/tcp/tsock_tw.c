@@ -163,6 +163,7 @@ void tsocks_waiting_leave(struct tcp_engine *engine, void *ctx UNUSED)
 	uint64_t end_ns = clock_monotonic_ns() + WAITING_NS;
 	const struct tcp_waiting *waiting;
 	unsigned cnt, left = 0, naps = 0;
+	bool is_awaited;
 	int err = 0;
 
 	if (!leaving)
@@ -170,11 +171,12 @@ void tsocks_waiting_leave(struct tcp_engine *engine, void *ctx UNUSED)
 	gift.frame = &leaving->frame;
 	waiting = leaving->waiting;
 	stack_lock(engine->stack);
-	if (tcp_get_waiting(engine->table, leaving->waiting, 1, WAITING_AGE_NS,
-			    tcp_engine_now(engine)))
+	is_awaited = tcp_get_waiting(engine->table, leaving->waiting, 1, WAITING_AGE_NS,
+				     tcp_engine_now(engine));
+	if (is_awaited)
 		stack_engine_tidy(engine->stack);
 	stack_unlock(engine->stack);
-	while (!is_tidy(engine) && naps++ < TIDY_NAPS_MAX)
+	while (is_awaited && !is_tidy(engine) && naps++ < TIDY_NAPS_MAX)
 		inside_nap(TIDY_NAP_NS);
 	stack_lock(engine->stack);
 	cnt = tcp_get_waiting(engine->table, leaving->waiting, WAITING_MAX, WAITING_AGE_NS,
