@@ -102,13 +102,13 @@ void tsock_waiting_leaves(struct tsock *t)
 	int fd = tsock_fd(t), err;
 	bool leaves;
 
-	/* that of a listener's has its rule as long as others have that, and no frame of the
-	 * local device of tests comes another way */
-	if (fd < 0 || (t->port && t->port->listener) || tsocks_shall_stay() ||
-	    sock_params.listens_early)
+	/* no frame of the local device of tests comes another way */
+	if (fd < 0 || tsocks_shall_stay() || sock_params.listens_early)
 		return;
 	tsock_lock(t);
-	leaves = tcp_find_waiting(engine->table, &t->key, &waiting, tsock_now(t)) &&
+	/* that of a listener's has its rule as long as others have that */
+	leaves = !(t->port && t->port->listener) &&
+		 tcp_find_waiting(engine->table, &t->key, &waiting, tsock_now(t)) &&
 		 may_leave(t->engine, tsock_now(t));
 	tsock_unlock(t);
 	if (!leaves || !find_way(engine, &gift))

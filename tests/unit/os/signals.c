@@ -441,8 +441,9 @@ TEST(sleep_does_not_begin_behind_a_handler)
 	static void (*const handlers[])(int) = { note, note_and_sleep };
 	int pipe_fds[2];
 
+	/* which runs the handler when it likes */
 	if (HAS_THREAD_SANITIZER)
-		test_skip("which runs the handler when it likes");
+		test_skip("not under a sanitizer");
 	CHECK_EQ(pipe(pipe_fds), 0);
 	CHECK_EQ(write(pipe_fds[1], "x", 1), 1);
 	for (int i = 0; i <= 2 * MANY; i++) {
@@ -530,8 +531,9 @@ TEST(sleeping_thread_takes_what_is_for_the_process)
 	struct pollfd fd = { .events = POLLIN };
 	struct signals_mark before;
 
+	/* which has a thread of its own run the handler */
 	if (HAS_THREAD_SANITIZER)
-		test_skip("which has a thread of its own run the handler");
+		test_skip("not under a sanitizer");
 	crowd = (struct crowd){ .first = gettid() };
 	CHECK_EQ(pipe(crowd.wakeup), 0);
 	fd.fd = crowd.wakeup[0];
