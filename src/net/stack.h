@@ -241,6 +241,7 @@ static inline bool stack_kick_begin(struct ring *ring)
 		return stack_kick_begin_slow(ring);
 	atomic_store_explicit(&ring->kick_state, STACK_KICKING,
 			      memory_order_relaxed);
+	TSAN_ACQUIRED(&ring->kick_state);
 	return true;
 }
 
@@ -249,6 +250,7 @@ static inline bool stack_kick_end(struct ring *ring)
 {
 	int state = STACK_KICKING;
 
+	TSAN_RELEASED(&ring->kick_state);
 	return LIKELY(atomic_compare_exchange_strong(&ring->kick_state, &state,
 						     STACK_KICK_IDLE));
 }

@@ -19,8 +19,10 @@ static COLD void kick_later(struct stack *stack, struct ring *ring)
 
 COLD bool stack_kick_begin_slow(struct ring *ring)
 {
-	return atomic_exchange(&ring->kick_state, STACK_KICK_AGAIN) ==
-	       STACK_KICK_IDLE;
+	if (atomic_exchange(&ring->kick_state, STACK_KICK_AGAIN) != STACK_KICK_IDLE)
+		return false;
+	TSAN_ACQUIRED(&ring->kick_state);
+	return true;
 }
 
 COLD void stack_kick_on(struct stack *stack, struct ring *ring,

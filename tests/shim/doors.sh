@@ -63,7 +63,8 @@ is_beyond_address_sanitizer() {
 # what the parent's threads have done for done by threads of the child.
 is_beyond_thread_sanitizer() {
 	case $1 in
-	counts_beyond_everything | last_thread_ends | cloned_children_*) ;;
+	counts_beyond_everything | last_thread_ends | filter_for_all_threads | \
+			cloned_children_*) ;;
 	*) false ;;
 	esac
 }

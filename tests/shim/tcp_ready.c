@@ -285,7 +285,7 @@ static size_t fill_without_a_miss(int fd)
 	static const char some[1000];
 	size_t sent = 0;
 
-	for (int quiet = 0; quiet < 5; quiet++) {
+	for (int quiet = 0; quiet < 10; quiet++) {
 		while (poll(&poll_fd, 1, 0) == 1) {
 			ssize_t n = send(fd, some, sizeof(some), MSG_DONTWAIT);
 
