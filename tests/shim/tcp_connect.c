@@ -681,6 +681,66 @@ static void dissolved_child(void)
 	close_pair(pair);
 }
 
+/* Its listener's port is nobody's when both are closed. */
+static void dissolved_child_gives_up_its_port(void)
+{
+	struct sockaddr_in name, own;
+	int listener = listening(&name, 4), fd = made(), child, again = -1;
+
+	say_connect(fd, &name);
+	child = accept(listener, NULL, NULL);
+	say_dissolved(child);
+	SAY("events %#x\n", (unsigned)await(fd, POLLERR));
+	own = owned(own_port(listener));
+	close(fd);
+	close(child);
+	close(listener);
+	for (int i = 0; i < 500 && again < 0; i++) {
+		int other = made();
+
+		if (bind(other, (struct sockaddr *)&own, sizeof(own)) == 0)
+			again = other;
+		else
+			close(other);
+		if (again < 0)
+			sleep_ms(10);
+	}
+	SAY("bound %d\n", again >= 0);
+	close(again);
+}
+
+/* What has become of the connection before is nothing to the next one: neither when urgent
+ * data come nor at its end. */
+static void dissolved_after_a_reset(void)
+{
+	struct sockaddr_in name;
+	int listener = listening(&name, 4), fd = made(), child;
+
+	say_connect(fd, &name);
+	child = accept(listener, NULL, NULL);
+	shutdown(fd, SHUT_RDWR);
+	say_sent(child, "late", 0);
+	SAY("events %#x\n", (unsigned)await(fd, POLLERR));
+	close(child);
+	say_dissolved(fd);
+	say_connect(fd, &name);
+	child = accept(listener, NULL, NULL);
+	SAY("urgent %s\n", err(send(child, "!", 1, MSG_OOB)));
+	SAY("events %#x\n", (unsigned)await(fd, POLLPRI));
+	for (int i = 0; i < 20; i++) {
+		send(child, "a", 1, 0);
+		recv(fd, &(char){ 0 }, 1, 0);
+		send(fd, "b", 1, 0);
+		recv(child, &(char){ 0 }, 1, 0);
+		sleep_ms(1);
+	}
+	close(fd);
+	SAY("events %#x\n", (unsigned)await(child, POLLRDHUP));
+	receive(child, MSG_DONTWAIT);
+	close(child);
+	close(listener);
+}
+
 static void shut_down_before_it_begins(void)
 {
 	struct sockaddr_in name;
@@ -788,6 +848,8 @@ const struct scenario connect_scenarios[] = {
 	SCENARIO(interrupted_and_restarted, OURS),
 	SCENARIO(dissolved, KERNEL),
 	SCENARIO(dissolved_child, MIXED),
+	SCENARIO(dissolved_child_gives_up_its_port, MIXED),
+	SCENARIO(dissolved_after_a_reset, MIXED),
 	SCENARIO(shut_down_before_it_begins, MIXED),
 	SCENARIO(connections_are_bound_already, OURS),
 	SCENARIO(dissolved_listener, MIXED),

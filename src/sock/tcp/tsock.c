@@ -779,6 +779,9 @@ static void tsock_release(struct fd_object *obj)
 		list_remove(&t->starved);
 		tsock_stamps_end(t);
 		tsock_set_way(t, NULL);
+		/* it was over, and our thread has not been there yet */
+		if (t->port)
+			tcp_port_put(t->port);
 		tsock_unlock(t);
 	}
 	sock_detach(&t->sock);

@@ -312,6 +312,8 @@ static int open_ours(struct attempt *a)
 		}
 		t->error = 0;
 		t->is_shut_rd = t->is_shut_wr = t->was_open = false;
+		/* that was the one before, which a disconnect has ended */
+		t->is_gone = false;
 		tsock_set_way(t, way);
 		err = open_locked(a, &settings, way);
 	}
@@ -410,6 +412,10 @@ void tsock_start_over(struct tsock *t, int error)
 	t->is_connecting = false;
 	t->is_deferred = false;
 	t->is_shut_rd = t->is_shut_wr = false;
+	/* an accepted one has a rule of its own the next time */
+	if (t->port)
+		tcp_port_put(t->port);
+	t->port = NULL;
 	t->lost_way = REASON_NONE;
 	t->tried_ns = 0;
 	tsock_stamps_unfollow(t);
