@@ -303,14 +303,17 @@ void tsock_is_no_orphan(struct tsock *t)
 				  memory_order_relaxed);
 }
 
-/* The conversation goes on without the socket, which keeps a reference to itself. */
+/* The conversation goes on without the socket, which keeps a reference to itself. The caller
+ * gets another one, since our thread may see the conversation's end at once. */
 static void orphan(struct tsock *t)
 {
-	atomic_store(&t->sock.obj.refs, 1);
 	if (atomic_load(&t->twin_fd) < 0)
 		tsock_guard_is_over(t);
 	tsock_lock(t);
 	t->is_orphan = true;
+	t->keeps_itself = true;
+	/* who finds it in a list, where it may have been before, knows what it is now */
+	atomic_store(&t->sock.obj.refs, 2);
 	list_push_back(&t->engine->orphans, &t->orphan);
 	atomic_fetch_add_explicit(&t->engine->orphan_cnt, 1,
 				  memory_order_relaxed);
@@ -320,8 +323,24 @@ static void orphan(struct tsock *t)
 		tcp_abort(t->pcb, tsock_now(t));
 	else
 		tcp_close(t->pcb, tsock_now(t));
+	/* our thread may have left it alone because nobody had it any more */
+	if (t->lost_way != REASON_NONE)
+		tsock_leave_later(t);
 	tcp_engine_due_locked(t->engine);
 	tsock_unlock(t);
+}
+
+/* Two threads may find that it is over: one that has sent it back, and ours. */
+void tsock_orphan_is_over(struct tsock *t)
+{
+	bool has_reference;
+
+	tsock_lock(t);
+	has_reference = t->keeps_itself;
+	t->keeps_itself = false;
+	tsock_unlock(t);
+	if (has_reference)
+		fd_object_put(&t->sock.obj);
 }
 
 /* What SO_LINGER says: seconds, or -1. */
@@ -764,6 +783,7 @@ static void tsock_release(struct fd_object *obj)
 		/* the kernel needs no fd to go on with it */
 		if (UNLIKELY(is_one_too_many))
 			tsock_go_after_way(t);
+		fd_object_put(obj);
 		return;
 	}
 	if (tsock_phase(t) == TSOCK_LISTENER)

@@ -793,6 +793,8 @@ static void leave_orphans(struct tcp_engine *engine, void *ctx UNUSED)
 						  memory_order_relaxed);
 		}
 		stack_unlock(engine->stack);
+		if (!err)
+			tsock_orphan_is_over(t);
 		fd_object_put(&t->sock.obj);
 	}
 	stack_lock(engine->stack);

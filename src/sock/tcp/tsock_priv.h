@@ -147,8 +147,8 @@ struct tsock {
 	uint32_t shut_at;
 	/* somebody has found no room to write */
 	bool wants_room;
-	/* the socket is closed, and its conversation goes on */
-	bool is_orphan;
+	/* the socket is closed, and its conversation goes on; it has its reference to itself */
+	bool is_orphan, keeps_itself;
 	/* why it is about to go back to the kernel: no ring leads to the peer any more, or
 	 * the peer's segments do not come by ours; or REASON_NONE */
 	enum reason lost_way;
@@ -334,6 +334,9 @@ int tsock_fd(struct tsock *t);
 void tcp_ports_tidy(struct tcp_engine *engine);
 /* Its conversation is over, or the kernel's. Under the lock. */
 void tsock_is_no_orphan(struct tsock *t);
+/* Gives up the reference that an orphan has to itself. By who has another one, without a
+ * lock. */
+void tsock_orphan_is_over(struct tsock *t);
 /* Ends what is left of a connection: rule, twin, way. Without a lock. */
 void tsock_give_up(struct tsock *t);
 

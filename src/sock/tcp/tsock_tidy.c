@@ -137,7 +137,7 @@ void tsock_go_after_way(struct tsock *t)
 		tsock_is_kernels(t, fd, why, STATS_BY_NEWS, "");
 	mutex_release(&t->sock.config);
 	if (!err && t->is_orphan)
-		fd_object_put(&t->sock.obj);
+		tsock_orphan_is_over(t);
 }
 
 static void tidy_one(struct tsock *t)
@@ -164,7 +164,7 @@ static void tidy_one(struct tsock *t)
 		mutex_release(&t->sock.config);
 		tsock_give_up(t);
 		if (t->is_orphan)
-			fd_object_put(&t->sock.obj);
+			tsock_orphan_is_over(t);
 	} else if (has_lost_way) {
 		tsock_go_after_way(t);
 	}
