@@ -55,11 +55,12 @@ static bool visit(struct fd_object *named, int fd,
 	return result;
 }
 
-bool fd_visit_at(int fd, bool (*each)(struct fd_object *obj, int fd))
+bool fd_visit_at(int fd, const struct fd_object *obj,
+		 bool (*each)(struct fd_object *obj, int fd))
 {
 	struct fd_object *named = named_by(fd, NULL);
 
-	return named && visit(named, fd, each);
+	return named && (!obj || named == obj) && visit(named, fd, each);
 }
 
 bool fd_visit(const struct fd_ops *ops,

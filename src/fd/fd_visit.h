@@ -16,8 +16,10 @@
 bool fd_visit(const struct fd_ops *ops,
 	      bool (*each)(struct fd_object *obj, int fd));
 
-/* The same for the object that this fd names. */
-bool fd_visit_at(int fd, bool (*each)(struct fd_object *obj, int fd));
+/* The same for what this fd names, if it is `obj`, of which the caller has a reference;
+ * NULL: whatever it is. */
+bool fd_visit_at(int fd, const struct fd_object *obj,
+		 bool (*each)(struct fd_object *obj, int fd));
 
 /* In last_close: returns when nobody visits the object any more. */
 void fd_visit_await_end(const struct fd_object *obj);

@@ -204,7 +204,7 @@ static void give_to_kernel(const struct request *r)
 		     fd = fd_table_next((unsigned)fd + 1))
 			;
 	if (fd >= 0)
-		(void)!fd_visit_at(fd, leave);
+		(void)!fd_visit_at(fd, NULL, leave);
 }
 
 /* The way for the answer, or -1. Of several, for which there may be room, it is the first. */

@@ -71,8 +71,9 @@ struct tcp_engine {
 	 * try again */
 	struct list stayed;
 	struct timer again;
-	/* all ports */
+	/* all ports; how often they were asked whether they have to be lent */
 	struct list ports;
+	unsigned lend_round;
 	/* segments that may be the kernel's, for `tidy` */
 	struct list foreign;
 	unsigned foreign_cnt;

@@ -218,6 +218,17 @@ int tsock_fd(struct tsock *t)
 	return fd;
 }
 
+/* The number may have been closed before the visit begins, and another one be left. */
+void tsock_visit(struct tsock *t, bool (*each)(struct fd_object *obj, int fd))
+{
+	int fd, last = -1;
+
+	while ((fd = tsock_fd(t)) >= 0 && fd != last) {
+		(void)fd_visit_at(fd, &t->sock.obj, each);
+		last = fd;
+	}
+}
+
 /* -- the end of it ------------------------------------------------------------------ */
 
 bool tsock_is_watched(struct tsock *t)

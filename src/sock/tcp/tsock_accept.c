@@ -304,7 +304,10 @@ static long accept_ours(struct tsock *t, const struct accept_call *call)
 	err = (int)tell_peer(c, call);
 	atomic_store(&t->has_accepted, true);
 	if (!err) {
+		/* our thread may be at it already */
+		mutex_acquire(&c->sock.config);
 		tsock_guard(c, child_fd, false);
+		mutex_release(&c->sock.config);
 		err = fd_table_install(child_fd, &c->sock.obj);
 	}
 	/* with the wishes of the listener */

@@ -159,7 +159,8 @@ static void ask(struct tsock *t)
 	mutex_acquire(&t->sock.config);
 	fd = t->is_guarded ? tsock_fd(t) : -1;
 	drops = fd >= 0 ? drops_of(fd) : 0;
-	if (drops > t->guard_drops) {
+	/* the number may have become another's meanwhile */
+	if (drops > t->guard_drops && tsock_fd(t) == fd) {
 		t->guard_drops = drops;
 		tsock_lock(t);
 		if (is_silent_locked(t))

@@ -563,9 +563,6 @@ static bool lend(struct fd_object *obj, int fd)
 	struct tsock *t = tsock_of(obj);
 	bool is_short;
 
-	/* the number may be another's now */
-	if (obj->ops != &tsock_ops)
-		return false;
 	mutex_acquire(&t->sock.config);
 	if (tsock_phase(t) == TSOCK_LISTENER) {
 		is_short = atomic_load(&t->has_accepted) &&
@@ -575,37 +572,40 @@ static bool lend(struct fd_object *obj, int fd)
 		tsock_leave_listening(t, fd, REASON_FORKS, STATS_BY_FORK);
 	}
 	mutex_release(&t->sock.config);
-	return true;
+	return false;
 }
 
-/* The first one behind `skip` others that is not lent yet, with a reference, or NULL. */
-static struct tsock *next_to_lend(struct tcp_engine *engine, unsigned skip)
+/* One that has not had its turn in this round, with a reference, or NULL. What is about to be
+ * released stays where it is. */
+static struct tsock *next_to_lend(struct tcp_engine *engine, unsigned round)
 {
 	struct tcp_port *port;
 	struct tsock *t = NULL;
 
 	stack_lock(engine->stack);
-	LIST_FOR_EACH(port, &engine->ports, link)
-		if (port->listener && !port->is_kernels && skip-- == 0) {
-			if (fd_object_try_hold(&port->listener->sock.obj))
-				t = port->listener;
+	LIST_FOR_EACH(port, &engine->ports, link) {
+		if (!port->listener || port->is_kernels || port->lend_round == round)
+			continue;
+		port->lend_round = round;
+		if (fd_object_try_hold(&port->listener->sock.obj)) {
+			t = port->listener;
 			break;
 		}
+	}
 	stack_unlock(engine->stack);
 	return t;
 }
 
 static void lend_all_of(struct tcp_engine *engine, void *ctx UNUSED)
 {
-	unsigned skip = 0;
 	struct tsock *t;
+	unsigned round;
 
-	while ((t = next_to_lend(engine, skip))) {
-		int fd = tsock_fd(t);
-
-		/* what is about to be closed stays where it is */
-		if (fd < 0 || !fd_visit_at(fd, lend))
-			skip++;
+	stack_lock(engine->stack);
+	round = ++engine->lend_round;
+	stack_unlock(engine->stack);
+	while ((t = next_to_lend(engine, round))) {
+		tsock_visit(t, lend);
 		fd_object_put(&t->sock.obj);
 	}
 }

@@ -50,6 +50,8 @@ struct tcp_port {
 	unsigned refs;
 	/* connections of the twin that have an exception from the rule */
 	uint32_t exception_cnt;
+	/* of tcp_engine.lend_round: when it had its turn last */
+	unsigned lend_round;
 	/* SYNs in this second (sock_tcp_params.syn_rate) */
 	uint32_t syn_cnt;
 	uint64_t syn_second;
@@ -334,6 +336,10 @@ int tsock_fd(struct tsock *t);
 void tcp_ports_tidy(struct tcp_engine *engine);
 /* Its conversation is over, or the kernel's. Under the lock. */
 void tsock_is_no_orphan(struct tsock *t);
+/* Calls `each` for it with a number that names it, and whose close waits for that, if it is
+ * the last one; perhaps once more with another number, and not if none names it any more.
+ * Without a lock. */
+void tsock_visit(struct tsock *t, bool (*each)(struct fd_object *obj, int fd));
 /* Gives up the reference that an orphan has to itself. By who has another one, without a
  * lock. */
 void tsock_orphan_is_over(struct tsock *t);

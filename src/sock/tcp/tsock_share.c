@@ -26,11 +26,15 @@ struct tsock_sharer {
 	bool was_elsewhere;
 	/* why it is about to be sent to the kernel, or REASON_NONE */
 	enum reason leaves_for;
+	/* of sharers.join_round: when it had its turn last */
+	unsigned join_round;
 };
 
 static struct {
 	struct mutex lock;
 	struct list all;
+	/* how often one of a port has asked the others to join */
+	unsigned join_round;
 	/* how many there are, for who has not the lock */
 	_Atomic unsigned cnt;
 } sharers = { .lock = MUTEX_INIT(LOCK_RANK_TCP_SHARE),
@@ -235,56 +239,64 @@ enum reason tsock_share_reason(struct tsock *t)
 
 /* -- together ---------------------------------------------------------------------------- */
 
-/* The first one behind `skip` others that listens without us, with a reference, or NULL. */
-static struct tsock *next_to_join(__be16 port, unsigned skip)
+/* One that listens without us and has not had its turn in this round, with a reference, or
+ * NULL. What is about to be released stays where it is. */
+static struct tsock *next_to_join(__be16 port, unsigned round)
 {
 	struct tsock *found = NULL;
 	struct tsock_sharer *s;
 
 	mutex_acquire(&sharers.lock);
-	LIST_FOR_EACH(s, &sharers.all, link)
-		if (s->key.local_port == port &&
-		    tsock_phase(s->t) == TSOCK_LISTENING && skip-- == 0) {
-			if (fd_object_try_hold(&s->t->sock.obj))
-				found = s->t;
+	LIST_FOR_EACH(s, &sharers.all, link) {
+		if (s->key.local_port != port || s->join_round == round ||
+		    tsock_phase(s->t) != TSOCK_LISTENING)
+			continue;
+		s->join_round = round;
+		if (fd_object_try_hold(&s->t->sock.obj)) {
+			found = s->t;
 			break;
 		}
+	}
 	mutex_release(&sharers.lock);
 	return found;
+}
+
+static unsigned begin_round(void)
+{
+	unsigned round;
+
+	mutex_acquire(&sharers.lock);
+	round = ++sharers.join_round;
+	mutex_release(&sharers.lock);
+	return round;
 }
 
 static bool join(struct fd_object *obj, int fd)
 {
 	struct tsock *t = tsock_of(obj);
-	bool has_joined;
 
-	/* the number may be another's now */
-	if (obj->ops != &tsock_ops)
-		return false;
 	mutex_acquire(&t->sock.config);
 	if (tsock_phase(t) == TSOCK_LISTENING)
 		tsock_join_listener(t, fd);
-	has_joined = tsock_phase(t) != TSOCK_LISTENING;
 	mutex_release(&t->sock.config);
-	return has_joined;
+	return false;
 }
 
 void tsock_share_joins(struct tsock *t)
 {
-	unsigned skip = 0;
 	struct tsock *other;
+	unsigned round;
 	__be16 port = 0;
 
 	mutex_acquire(&t->sock.config);
 	if (t->sharer && tsock_phase(t) == TSOCK_LISTENER)
 		port = t->sharer->key.local_port;
 	mutex_release(&t->sock.config);
-	while (port && (other = next_to_join(port, skip))) {
-		int fd = tsock_fd(other);
-
-		/* what is about to be closed stays where it is, and what a child has, too */
-		if (fd < 0 || !fd_visit_at(fd, join))
-			skip++;
+	if (!port)
+		return;
+	round = begin_round();
+	while ((other = next_to_join(port, round))) {
+		tsock_visit(other, join);
 		fd_object_put(&other->sock.obj);
 	}
 }

@@ -109,65 +109,145 @@ static struct tsock *next_untidy(struct tcp_engine *engine)
 	return t;
 }
 
-/* SIGURG to whom F_SETOWN names, a process or, negative, a group. */
-static void send_signal(struct tsock *t)
+/* By the twin of one that is closed, though calls may be inside, or by a number. */
+static void visit(struct tsock *t, bool (*each)(struct fd_object *obj, int fd))
 {
-	int fd = tsock_fd(t), owner = fd < 0 ? 0 : real.fcntl(fd, F_GETOWN);
+	int twin_fd = atomic_load(&t->twin_fd);
 
-	if (owner && owner != -1)
-		(void)syscall_raw(SYS_kill, owner, SIGURG, 0, 0, 0, 0);
+	if (twin_fd >= 0)
+		(void)each(&t->sock.obj, twin_fd);
+	else
+		tsock_visit(t, each);
 }
 
-/* The kernel delivers what is left of an orphan. */
-void tsock_go_after_way(struct tsock *t)
+/* SIGURG to whom F_SETOWN names, a process or, negative, a group. */
+static bool send_signal(struct fd_object *obj, int fd)
+{
+	struct tsock *t = tsock_of(obj);
+	bool has_signal;
+	int owner;
+
+	tsock_lock(t);
+	has_signal = t->has_signal;
+	t->has_signal = false;
+	tsock_unlock(t);
+	owner = has_signal ? real.fcntl(fd, F_GETOWN) : 0;
+	if (owner && owner != -1)
+		(void)syscall_raw(SYS_kill, owner, SIGURG, 0, 0, 0, 0);
+	return false;
+}
+
+/* Why it is to leave, which is asked once. */
+static enum reason take_lost_way(struct tsock *t)
 {
 	enum reason why;
-	int fd, err;
 
 	tsock_lock(t);
 	why = t->lost_way;
 	t->lost_way = REASON_NONE;
 	t->tried_ns = tsock_now(t);
 	tsock_unlock(t);
-	tsock_await_answer(t);
+	return why;
+}
+
+static bool go_after_way(struct fd_object *obj, int fd)
+{
+	struct tsock *t = tsock_of(obj);
+	enum reason why = take_lost_way(t);
+
+	if (why == REASON_NONE)
+		return false;
 	mutex_acquire(&t->sock.config);
-	fd = tsock_fd(t);
-	err = t->is_orphan ? tsock_orphan_goes_back(t) : tsock_go_back(t, fd);
-	if (!err && !t->is_orphan)
+	if (tsock_is_ours(t) && tsock_go_back(t, fd) == 0)
 		tsock_is_kernels(t, fd, why, STATS_BY_NEWS, "");
 	mutex_release(&t->sock.config);
-	if (!err && t->is_orphan)
+	return false;
+}
+
+/* The kernel delivers what is left of an orphan. */
+static void orphan_goes_after_way(struct tsock *t)
+{
+	int err;
+
+	(void)take_lost_way(t);
+	mutex_acquire(&t->sock.config);
+	err = tsock_orphan_goes_back(t);
+	mutex_release(&t->sock.config);
+	if (!err)
+		tsock_orphan_is_over(t);
+}
+
+void tsock_go_after_way(struct tsock *t)
+{
+	tsock_await_answer(t);
+	if (t->is_orphan) {
+		orphan_goes_after_way(t);
+		return;
+	}
+	visit(t, go_after_way);
+	/* it has no number yet, or just now no twin */
+	tsock_lock(t);
+	if (t->lost_way != REASON_NONE && tsock_is_ours(t)) {
+		t->tried_ns = tsock_now(t);
+		tsock_leave_later(t);
+	}
+	tsock_unlock(t);
+}
+
+/* With `config`, since the program may connect it once more. */
+static bool is_gone(struct tsock *t)
+{
+	bool result;
+
+	tsock_lock(t);
+	result = t->is_gone;
+	tsock_unlock(t);
+	return result;
+}
+
+static bool unguard(struct fd_object *obj, int fd)
+{
+	struct tsock *t = tsock_of(obj);
+
+	mutex_acquire(&t->sock.config);
+	if (tsock_is_ours(t) && is_gone(t))
+		tsock_unguard(t, fd);
+	mutex_release(&t->sock.config);
+	return false;
+}
+
+static void give_up(struct tsock *t)
+{
+	if (!t->is_orphan)
+		visit(t, unguard);
+	mutex_acquire(&t->sock.config);
+	if (is_gone(t)) {
+		/* the twin of an orphan is about to be closed */
+		if (t->is_orphan)
+			tsock_waiting_leaves(t);
+		tsock_guard_is_over(t);
+		tsock_give_up(t);
+	}
+	mutex_release(&t->sock.config);
+	if (t->is_orphan)
 		tsock_orphan_is_over(t);
 }
 
 static void tidy_one(struct tsock *t)
 {
-	bool has_signal, is_gone, has_lost_way;
+	bool has_signal, has_gone, has_lost_way;
 
 	tsock_lock(t);
 	has_signal = t->has_signal;
-	t->has_signal = false;
-	is_gone = t->is_gone;
+	has_gone = t->is_gone;
 	has_lost_way = t->lost_way != REASON_NONE;
 	tsock_unlock(t);
 	if (has_signal)
-		send_signal(t);
-	if (is_gone) {
-		/* the twin of an orphan is about to be closed */
-		mutex_acquire(&t->sock.config);
-		if (t->is_orphan) {
-			tsock_waiting_leaves(t);
-			tsock_guard_is_over(t);
-		} else {
-			tsock_unguard(t, tsock_fd(t));
-		}
-		mutex_release(&t->sock.config);
-		tsock_give_up(t);
-		if (t->is_orphan)
-			tsock_orphan_is_over(t);
-	} else if (has_lost_way) {
+		visit(t, send_signal);
+	if (has_gone)
+		give_up(t);
+	else if (has_lost_way)
 		tsock_go_after_way(t);
-	}
 }
 
 void tsocks_tidy(struct stack_engine *base, struct stack *stack UNUSED)
