@@ -99,7 +99,7 @@ void tsock_waiting_leaves(struct tsock *t)
 	struct tcp_gift gift = { .net = engine->stack->net, .key = &t->key };
 	struct tcp_waiting waiting;
 	struct tcp_twin_socket twin;
-	int fd = tsock_fd(t), err;
+	int fd = atomic_load(&t->twin_fd), err;
 	bool leaves;
 
 	/* no frame of the local device of tests comes another way */
@@ -121,6 +121,9 @@ void tsock_waiting_leaves(struct tsock *t)
 		return;
 	}
 	log_dbg("1 in TIME_WAIT is left to the kernel");
+	/* While its rule is there the peer's words come to us, and a connection that we do not
+	 * know is reset. */
+	sock_detach(&t->sock);
 	tsock_lock(t);
 	tcp_forget_waiting(engine->table, &t->key);
 	tsock_unlock(t);
