@@ -219,7 +219,6 @@ static bool stays(struct fd_object *obj, int fd UNUSED)
 /* One, or all of them. What is opened later is accelerated as before. */
 static int send_back(int fd)
 {
-	struct fd_object *obj;
 	bool was_one, has_stayed;
 
 	if (fd < 0) {
@@ -228,10 +227,8 @@ static int send_back(int fd)
 		(void)fd_visit(NULL, leave_for_operator);
 		return fd_visit(NULL, stays) ? -EOPNOTSUPP : 0;
 	}
-	obj = fd_table_get(fd);
-	was_one = obj && leave_for_operator(obj, fd);
-	has_stayed = obj && obj->ops->stays(obj);
-	fd_object_put(obj);
+	was_one = fd_visit_at(fd, NULL, leave_for_operator);
+	has_stayed = fd_visit_at(fd, NULL, stays);
 	if (has_stayed)
 		return -EOPNOTSUPP;
 	return was_one ? 0 : -EBADF;
