@@ -203,7 +203,8 @@ static void defer(const siginfo_t *info, ucontext_t *context)
 	self->has_deferred = true;
 }
 
-/* The handler to run now. With SA_RESETHAND only one thread gets it. */
+/* The handler to run now. With SA_RESETHAND only one thread gets it; it may be one that
+ * another thread has just installed in its place. */
 static void *handler_take(struct handler *h, int sig, int flags)
 {
 	void *fn = atomic_load_explicit(&h->fn, memory_order_acquire);
@@ -212,7 +213,7 @@ static void *handler_take(struct handler *h, int sig, int flags)
 	if (!(flags & SA_RESETHAND))
 		return fn;
 	if (!atomic_compare_exchange_strong(&h->fn, &fn, (void *)SIG_DFL))
-		return (void *)SIG_DFL;
+		return fn;
 	if (!is_awaited_end(sig, &dfl))
 		real.sigaction(sig, &dfl, NULL);
 	return fn;
