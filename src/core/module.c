@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/checksum.h"
 #include "base/log.h"
@@ -82,18 +83,39 @@ too_long:
 }
 #pragma GCC diagnostic pop
 
+/* The library's own path if it does not begin at the root, which it does not where
+ * LD_PRELOAD had it so. Else "". */
+static char path_from_here[PATH_MAX];
+
+/* The linker's word for where the library is, or "". */
+static const char *linkers_path(void)
+{
+	Dl_info info;
+
+	return dladdr(&services, &info) && info.dli_fname ? info.dli_fname : "";
+}
+
+void module_load(void)
+{
+	const char *path = linkers_path();
+	char here[PATH_MAX];
+	int n;
+
+	if (path[0] == '/' || !strchr(path, '/') || !getcwd(here, sizeof(here)))
+		return;
+	n = snprintf(path_from_here, sizeof(path_from_here), "%s/%s", here, path);
+	if (n < 0 || (size_t)n >= sizeof(path_from_here))
+		path_from_here[0] = '\0';
+}
+
 /* The library's own path, of which `*len_out` bytes are its folder. "": it has none. */
 static const char *own_folder(int *len_out)
 {
-	Dl_info info;
-	const char *slash;
+	const char *path = path_from_here[0] ? path_from_here : linkers_path();
+	const char *slash = strrchr(path, '/');
 
-	*len_out = 0;
-	if (!dladdr(&services, &info) || !info.dli_fname)
-		return "";
-	slash = strrchr(info.dli_fname, '/');
-	*len_out = slash ? (int)(slash + 1 - info.dli_fname) : 0;
-	return info.dli_fname;
+	*len_out = slash ? (int)(slash + 1 - path) : 0;
+	return path;
 }
 
 bool module_find_program(const char *name, char *path, size_t size)

@@ -13,6 +13,11 @@
 #include "dev/backend.h"
 #include "os/module.h"
 
+/* Called when the library is loaded: remembers where that was. Daemons go to another
+ * directory before their first socket, and LD_PRELOAD may name the library from the one in
+ * which they were started. */
+void module_load(void);
+
 /*
  * Opens libvma-NAME.so, which must be of this kind, starts it, and returns its
  * exports. 0. -ENOENT: there is no such module. -ELIBACC: the module, or a library

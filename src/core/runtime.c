@@ -17,6 +17,7 @@
 #include "conf/options.h"
 #include "conf/rules.h"
 #include "core/about.h"
+#include "core/module.h"
 #include "core/network.h"
 #include "core/rings.h"
 #include "core/rules_file.h"
@@ -749,6 +750,7 @@ void runtime_load(void)
 {
 	real_resolve();
 	own_thread_load();
+	module_load();
 	mux_load();
 	pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 	if (wants_details())

@@ -74,21 +74,31 @@ else:
     assert os.waitpid(child, 0)[1] == 0
 PY
 
+# A daemon goes to the root before its first socket.
+cat >"$work/daemon.py" <<'PY'
+import os
+here = os.path.dirname(__file__)
+os.chdir("/")
+exec(open(here + "/program.py").read())
+PY
+
 # run_beside [FILE [BACK-END]]: the program under a library that has FILE as its
 # netlink module.
 program=program.py
 level=debug
 is_local=1
+# how LD_PRELOAD names it, from $work
+folder=$work/lib
 run_beside() {
 	rm -rf "$work/lib"
 	mkdir "$work/lib"
 	cp "$built" "$work/lib/libvma-test.so"
 	[ $# = 0 ] || cp "$1" "$work/lib/libvma-nl-debug.so"
 	[ $# -lt 2 ] || cp "$2" "$work/lib/libvma-xdp-debug.so"
-	VMA_TEST_LOCAL=$is_local VMA_XDP_INTERFACES=lo VMA_TRACELEVEL=$level \
+	(cd "$work" && VMA_TEST_LOCAL=$is_local VMA_XDP_INTERFACES=lo VMA_TRACELEVEL=$level \
 		VMA_LOG_FILE=$work/log \
-		preloaded "$work/lib/libvma-test.so" \
-		timeout 20 /usr/bin/python3 "$work/$program" >"$work/out" 2>&1
+		preloaded "$folder/libvma-test.so" \
+		timeout 20 /usr/bin/python3 "$work/$program") >"$work/out" 2>&1
 	[ "$(cat "$work/out")" = hello ] || { cat "$work/out" "$work/log"; return 1; }
 }
 
@@ -139,6 +149,18 @@ a_child_may_have_the_first_socket() {
 	run_beside "$module"
 }
 
+# The modules are opened at its first socket, the back end before the other.
+a_daemon_finds_them_from_the_root() {
+	local program=daemon.py level=info is_local=0 folder=./lib
+	[ -e "$xdp" ] || return 0
+	run_beside "$module" "$xdp" || return 1
+	if ! grep -q 'stay with the kernel' "$work/log"; then
+		return 0
+	fi
+	cat "$work/log"
+	return 1
+}
+
 without_the_module_sockets_are_the_kernels() {
 	run_beside && all_with_the_kernel 0
 }
@@ -181,6 +203,7 @@ a_module_of_another_kind_is_left_alone() {
 tap_check with_the_module_sockets_are_accelerated with_the_module_sockets_are_accelerated
 tap_check a_child_has_sockets_of_its_own a_child_has_sockets_of_its_own
 tap_check a_child_may_have_the_first_socket a_child_may_have_the_first_socket
+tap_check a_daemon_finds_them_from_the_root a_daemon_finds_them_from_the_root
 tap_check without_the_module_sockets_are_the_kernels without_the_module_sockets_are_the_kernels
 tap_check without_libnl_sockets_are_the_kernels without_libnl_sockets_are_the_kernels
 tap_check a_module_of_another_abi_is_left_alone a_module_of_another_abi_is_left_alone
