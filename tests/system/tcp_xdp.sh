@@ -41,6 +41,8 @@ fork_before_accepting   mixed
 child_takes_over        mixed
 idle_child              ours
 child_for_each          mixed
+first_of_a_thread       ours
+first_of_the_first_thread kernel
 '
 
 # converse OUTPUT CASE SERVER_LOG CLIENT_LOG
@@ -278,6 +280,49 @@ queue_at_exit() {
 	queued_at "sys.exit(0)" || return 1
 	expect "$(tr '\n' ' ' <"$work/got")" \
 		"connected ConnectionResetError ConnectionRefusedError "
+}
+# first_of PORT START: a server with a listener that blocks, which waits for it by epoll
+# before somebody connects; START calls serve(). What its first connection says, a kernel
+# carries at the other end.
+first_of() {
+	: >"$work/out"
+	(in_ns $a a.log timeout -k 5 40 python3 -c "
+import select, socket, threading
+s = socket.create_server(('10.78.0.1', $1))
+def serve():
+    e = select.epoll()
+    e.register(s, select.EPOLLIN)
+    e.poll(0)
+    print('ready', flush=True)
+    e.poll()
+    c = s.accept()[0]
+    while (d := c.recv(100)):
+        c.sendall(d)
+$2") </dev/null >"$work/out" 2>&1 &
+	server=$!
+	wait_for ready "$work/out" || return 1
+	mark_carriers
+	(in_ns $b - timeout -k 5 40 python3 -c "
+import socket
+c = socket.create_connection(('10.78.0.1', $1), 10)
+for _ in range(100):
+    c.sendall(b'x')
+    assert c.recv(1) == b'x'") </dev/null >"$work/got" 2>&1 || { cat "$work/got"; return 1; }
+	wait $server
+	server=
+}
+# ZeroMQ's threads wait for listeners that block.
+first_of_a_thread() {
+	first_of 7007 "t = threading.Thread(target=serve)
+t.start()
+t.join()" || return 1
+	expect "$(check_carrier "$FUNCNAME" $a)" "" && ! grep 'stays with the kernel' "$work/a.log"
+}
+# inetd waits in its first thread for what another program accepts.
+first_of_the_first_thread() {
+	first_of 7008 "serve()" || return 1
+	expect "$(check_carrier "$FUNCNAME" $a)" "" &&
+		grep -q 'stays with the kernel: it was begun before its listener was ours' "$work/a.log"
 }
 
 if ! why=$(lab_is_possible); then

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/syscall_raw.h"
 #include "os/inside.h"
 #include "sock/tcp/tsock_priv.h"
@@ -362,6 +363,15 @@ static struct tcp_port *port_of_twin(struct tsock *t, const struct flow_key *key
 	return NULL;
 }
 
+/* A connection of the kernel's has a reason as well, though no object. */
+static void tell_of_twins(const struct tsock *t, int fd)
+{
+	enum reason reason = t->is_lending ? REASON_FORKS : REASON_EARLY;
+
+	stats_count_unserved(reason);
+	log_dbg("fd %d stays with the kernel: %s", fd, reason_why(reason));
+}
+
 /* A connection that was begun before we joined the listener, or while it is lent: our rule
  * has its frames, and leads them to the kernel from now on. Without this they still come
  * there, by us. */
@@ -376,6 +386,7 @@ static void except_twins(struct tsock *t, int fd)
 	if (!ip_addr_is_v4(&peer.addr) ||
 	    !net_drives(net, interface_of_twins(fd)))
 		return;
+	tell_of_twins(t, fd);
 	tsock_lock(t);
 	port = port_of_twin(t, &key);
 	if (port && port->exception_cnt >= EXCEPTIONS_MAX)

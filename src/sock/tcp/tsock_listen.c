@@ -22,6 +22,7 @@
 #include "fd/fd_visit.h"
 #include "os/file.h"
 #include "os/inside.h"
+#include "os/thread.h"
 #include "pkt/wire.h"
 #include "sock/kin.h"
 #include "sock/tcp_right.h"
@@ -353,13 +354,22 @@ void tsock_join_listener(struct tsock *t, int fd)
 	log_dbg("fd %d: connections are accepted by us, too", fd);
 }
 
+/* A thread that the program has made. Our own looks at sockets for others. */
+static bool is_in_other_thread(void)
+{
+	return !os_thread.is_internal && gettid() != getpid();
+}
+
 /* inetd and its like wait for a connection, and start another program for it, which
  * accepts. The connection would be in our queue then, where that program cannot find it. They
- * have listeners that block, and never accept; loops of events have those that do not. */
+ * have listeners that block, never accept, and wait in their first thread. Loops of events
+ * have listeners that do not block, or, as ZeroMQ's, a thread of their own. There the first
+ * connection may stay for hours, so that it must not be the kernel's. */
 bool tsock_is_for_itself(const struct tsock *t)
 {
 	return !sock_is_blocking(&t->sock, 0) || sock_params.listens_early ||
-	       atomic_load_explicit(&t->accepts, memory_order_relaxed);
+	       atomic_load_explicit(&t->accepts, memory_order_relaxed) ||
+	       is_in_other_thread();
 }
 
 void tsock_wants_accept(struct tsock *t)
