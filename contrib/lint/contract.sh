@@ -60,7 +60,7 @@ script_cases() {
 		*/system/tcp_ways)
 		sed -n "/^carriers='/,/^'/s/^\(\w\+\) .*/\1/p" "$1.sh"
 		;;
-	*/system/tcp_servers)
+	*/system/tcp_servers | */system/daemons)
 		sed -n "/^programs='/,/^'/s/^\(\w\+\) .*/\1/p" "$1.sh"
 		;;
 	*/system/udp_mlx5 | */system/udp_verbs | */system/vlan_mlx5 | */system/vlan_verbs | \
@@ -113,6 +113,8 @@ missing_tests() {
 carriers() {
 	local file name
 	sed -nE 's/^\tSCENARIO\((\w+), (\w+)\),/shim\/tcp:\1\t\L\2/p' tests/shim/tcp_*.c
+	sed -nE "/^programs='/,/^'/{s/^(\w+) +all +ours +ours$/system\/daemons:\1\tours/p;t
+		s/^(\w+) +all .*/system\/daemons:\1\tmixed/p}" tests/system/daemons.sh
 	for file in $(grep -l "^carriers='" tests/system/*.sh); do
 		name=${file#tests/}
 		sed -nE "/^carriers='/,/^'/s|^(\w+) +(ours\|kernel\|mixed)$|${name%.sh}:\1\t\2|p" "$file"

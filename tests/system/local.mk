@@ -97,7 +97,7 @@ check-tcp-long:
 		PEER_BULK=1000000000 PEER_TIMES=20
 # More servers and clients of several processes, and daemons of all trades, of which some
 # need packages of their own.
-EXTRA_DIST += %D%/python_processes.sh %D%/servers_lab.sh %D%/daemons.sh
+EXTRA_DIST += %D%/python_processes.sh %D%/servers_lab.sh %D%/carriers.sh %D%/daemons.sh
 check-servers:
 	$(MAKE) check TESTS='%D%/tcp_servers.sh %D%/daemons.sh %D%/python_processes.sh' \
 		SERVERS_ALL=1

@@ -3,11 +3,12 @@
 # tcp_lab.sh, how a server and a client are started, and how all of them are run on the
 # kernel and under the library. The sourcing script has a table in $programs, a function
 # program_NAME for each line of it, and in $long the names of those that only `make
-# check-servers` runs.
+# check-servers` runs. The lines may say who carries the frames (carriers.sh).
 #
 # CASES="NAME...": only these. SERVERS_ALL=1: those that take long, or need packages of the
 # kind `servers` in contrib/packages.txt, too, and more of each.
 . "${srcdir:-.}/tests/system/tcp_lab.sh"
+. "${srcdir:-.}/tests/system/carriers.sh"
 
 times=${SERVERS_ALL:+10}
 times=${times:-1}
@@ -32,8 +33,11 @@ ask() {
 is_listening() {
 	ip netns exec $a grep -qE ":$1 0{8,32}:0000 0A" /proc/net/tcp /proc/net/tcp6
 }
+# await_port PORT: until a server listens there, and until that is ours if all of it is to be.
 await_port() {
 	wait_until is_listening "$(printf '%04X' "$1")" || tail -3 "$work/words"
+	[ "$server_log" = - ] || [ "$(field_of "$program" 3)" != ours ] ||
+		wait_until grep -qs "are accepted by us" "$work"/log/a.*.vma
 }
 # How many processes of this name are in a, once there are so many.
 has_processes() {
@@ -48,32 +52,19 @@ await_processes() {
 	echo "$1: $(processes "$1")"
 }
 
-stop_servers() {
-	local pid
-	for pid in "${servers[@]}"; do
-		kill "$pid" 2>/dev/null
-	done
-	for pid in "${servers[@]}"; do
-		wait "$pid" 2>/dev/null
-	done
-	# whoever was started by them
-	pids=$(ip netns pids $a; ip netns pids $b)
-	[ -z "$pids" ] || kill $pids 2>/dev/null
-	wait_until is_empty
-	servers=()
-}
-is_empty() {
-	[ -z "$(ip netns pids $a; ip netns pids $b)" ]
-}
-
 # run_way OUTPUT PROGRAM SERVER_LOG CLIENT_LOG
 run_way() {
 	local output=$work/$1
 	server_log=$3 client_log=$4
 	servers=()
 	: >"$work/words"
+	rm -f "$work"/log/*.vma
+	mark_frames
 	"program_$2" >"$output" 2>&1
+	ask_why
 	stop_servers >>"$output" 2>&1
+	[ "$3" = - ] || check_share $a "$(field_of "$2" 3)" >>"$output"
+	[ "$4" = - ] || check_share $b "$(field_of "$2" 4)" >>"$output"
 	cp "$work/words" "$work/words.$1"
 }
 
@@ -85,17 +76,22 @@ went_wrong_on_the_kernel() {
 # run_program NAME END: on the kernel, and under the library at this end, or, if it is
 # `all`, at the server's, the client's and both.
 run_program() {
-	local log=log/%d.log outputs=
+	local server=log/a.%d.vma client=log/b.%d.vma outputs=
 	run_way kernel "$1" - -
-	case $2 in server | all) run_way server "$1" $log - && outputs+=" $work/server" ;; esac
-	case $2 in client | all) run_way client "$1" - $log && outputs+=" $work/client" ;; esac
-	case $2 in all) run_way both "$1" $log $log && outputs+=" $work/both" ;; esac
+	case $2 in server | all) run_way server "$1" $server - && outputs+=" $work/server" ;; esac
+	case $2 in client | all) run_way client "$1" - $client && outputs+=" $work/client" ;; esac
+	case $2 in all) run_way both "$1" $server $client && outputs+=" $work/both" ;; esac
 	if went_wrong_on_the_kernel; then
 		tap_not_ok "$1" "on the kernel: $(cat "$work/bad" "$work/words.kernel")"
 		return 1
 	fi
 	# shellcheck disable=SC2086
 	tap_alike "$1" "$work/kernel" $outputs
+}
+
+# field_of PROGRAM N: of its line in the table.
+field_of() {
+	awk -v name="$1" -v n="$2" '$1 == name { print $n }' <<<"$programs"
 }
 
 # Why programs of several processes cannot be tried here.
@@ -108,15 +104,14 @@ why_not() {
 }
 
 run_programs() {
-	local program end why different=
+	local program why different=
 	why=$(why_not)
 	[ -z "$why" ] || { tap_skip all_servers "$why"; tap_end; return; }
 	make_lab && make_files ||
 		{ tap_not_ok lab "cannot make the namespaces"; tap_end; return; }
-	for program in ${CASES:-$(awk 'NF == 2 { print $1 }' <<<"$programs")}; do
+	for program in ${CASES:-$(awk '{ print $1 }' <<<"$programs")}; do
 		[ -z "${CASES:-}${SERVERS_ALL:-}" ] && grep -qw "$program" <<<"$long" && continue
-		end=$(awk -v name="$program" '$1 == name { print $2 }' <<<"$programs")
-		run_program "$program" "$end" || different+=" $program"
+		run_program "$program" "$(field_of "$program" 2)" || different+=" $program"
 	done
 	[ -n "$different" ] && tap_not_ok all_servers "$different" || tap_ok all_servers
 	tap_end

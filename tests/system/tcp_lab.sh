@@ -44,6 +44,24 @@ check_carrier() {
 	fi
 }
 
+# Ends the processes of $servers, and whoever was started by them.
+stop_servers() {
+	local pid pids
+	for pid in "${servers[@]}"; do
+		kill "$pid" 2>/dev/null
+	done
+	for pid in "${servers[@]}"; do
+		wait "$pid" 2>/dev/null
+	done
+	pids=$(ip netns pids $a; ip netns pids $b)
+	[ -z "$pids" ] || kill $pids 2>/dev/null
+	wait_until is_empty
+	servers=()
+}
+is_empty() {
+	[ -z "$(ip netns pids $a; ip netns pids $b)" ]
+}
+
 # serve_peer LOG CASE: tcp_peer as the server in a. A listener is ours from its first wait
 # on, and who connects before is the kernel's.
 serve_peer() {

@@ -377,17 +377,6 @@ program_haproxy() {
 	ask $helper fetch http://10.78.0.1:8080/index.html 20
 }
 
-stop_servers() {
-	local pid
-	for pid in "${servers[@]}"; do
-		kill "$pid" 2>/dev/null
-	done
-	for pid in "${servers[@]}"; do
-		wait "$pid" 2>/dev/null
-	done
-	servers=()
-}
-
 # run_way OUTPUT PROGRAM SERVER_LOG CLIENT_LOG
 run_way() {
 	local output=$work/$1 ns

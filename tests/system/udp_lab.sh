@@ -5,6 +5,7 @@
 #      namespace vma-ua.PID             namespace vma-ub.PID
 #      10.78.0.1 --- v0 -------- veth -------- v0 --- 10.78.0.2
 #
+# LAB_SEGMENTS=1: each frame is a segment, as between cards.
 # LAB_VETH: more about each end, as in "numrxqueues 4 numtxqueues 4".
 # LAB_CARD: mlx5 or verbs: what runs under the library has a ConnectX in software
 # (tests/softcx) on v0, driven in that way, instead of AF_XDP. LAB_CARDS: other or more
@@ -62,7 +63,7 @@ is_running() {
 }
 make_wire() {
 	local link=${1:-v0} end
-	[ -n "${LAB_CARD:-}" ] || return 0
+	[ -n "${LAB_CARD:-}${LAB_SEGMENTS:-}" ] || return 0
 	for end in $a $b; do
 		ip netns exec $end ethtool -K "$link" tso off gso off gro off \
 			>/dev/null && wait_until is_running $end "$link" ||
