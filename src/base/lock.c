@@ -45,6 +45,15 @@ void lock_give_way(unsigned turn)
 			    0);
 }
 
+void spinlock_acquire_slow(struct spinlock *lock)
+{
+	unsigned spins = 0;
+
+	do
+		lock_spin(&spins, LOCK_SPINS);
+	while (!spinlock_try_acquire(lock));
+}
+
 #ifdef VMA_LOCK_JITTER
 
 enum { JITTER_EVERY = 24, JITTER_NS_MAX = 150000 };

@@ -117,14 +117,15 @@ static inline bool spinlock_try_acquire(struct spinlock *lock)
 	return true;
 }
 
+/* Spins until it has the lock. */
+COLD void spinlock_acquire_slow(struct spinlock *lock) ACQUIRES(lock);
+
 static inline void spinlock_acquire(struct spinlock *lock)
 	ACQUIRES(lock)
 {
-	unsigned spins = 0;
-
 	lock_witness_check(&lock->witness);
-	while (!spinlock_try_acquire(lock))
-		lock_spin(&spins, LOCK_SPINS);
+	if (UNLIKELY(!spinlock_try_acquire(lock)))
+		spinlock_acquire_slow(lock);
 }
 
 static inline void spinlock_release(struct spinlock *lock)
