@@ -25,14 +25,18 @@
 #define USER_MEMORY_END (UINT64_C(1) << 52)
 #endif
 
+#define USER_MEMORY_START UINT64_C(0x10000)
+#define USER_MEMORY_SIZE (USER_MEMORY_END - USER_MEMORY_START)
+
 /* Whether `len` bytes at `ptr` may belong to the program: they are not near 0, and
  * not beyond what a process can have. If `len` is 0, `ptr` may be anything. */
 static inline bool user_is_plausible(const void *ptr, size_t len)
 {
-	uintptr_t at = (uintptr_t)ptr;
+	/* what lies before the beginning is beyond the end as well */
+	uintptr_t from_start = (uintptr_t)ptr - USER_MEMORY_START;
 
-	return len == 0 || (at >= 0x10000 && len < USER_MEMORY_END &&
-			    at <= USER_MEMORY_END - len);
+	return len == 0 || (len <= USER_MEMORY_SIZE &&
+			    from_start <= USER_MEMORY_SIZE - len);
 }
 
 /* The same for `cnt` elements of `size` bytes. `cnt` may be any number. */
