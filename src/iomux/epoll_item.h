@@ -56,9 +56,9 @@ struct epoll_item {
 	 * added or modified; the same, and we have said so already */
 	bool is_out_due;
 	bool is_out_said;
-	/* where a look has reported it, and which one */
+	/* which look has reported it last; while that goes on: and where */
 	uint64_t look;
-	int at;
+	struct epoll_event *place;
 };
 
 static inline struct epoll_item *epoll_item_of_outer(struct epoll_watch *watch)

@@ -147,63 +147,84 @@ static void disarm(struct epoll_item *item)
 	atomic_store(&set->has_spent, true);
 }
 
-static void note_report(struct epoll_item *item, uint64_t look, int at)
+/* Of an item whose report is its only one, until something more comes or it is armed. */
+static void end_report(struct epoll_item *item)
 {
-	item->look = look;
-	item->at = at;
+	list_remove(&item->in_ready);
 	if (item->event.events & EPOLLONESHOT)
 		disarm(item);
-	item->is_out_said = item->is_out_due;
 }
 
-uint32_t epoll_item_join_report(struct epoll_item *item, uint64_t look, int at)
+static inline void note_report(struct epoll_item *item, uint64_t look,
+			       struct epoll_event *place)
+{
+	item->look = look;
+	item->place = place;
+	item->is_out_said = item->is_out_due;
+	if (UNLIKELY(item->event.events & (EPOLLET | EPOLLONESHOT)))
+		end_report(item);
+}
+
+uint32_t epoll_item_join_report(struct epoll_item *item, uint64_t look,
+				struct epoll_event *place)
 {
 	uint32_t events = 0;
 
 	if (item->end && list_is_linked(&item->in_ready))
 		events = ready_events(item);
-	if (item->event.events & (EPOLLET | EPOLLONESHOT))
-		list_remove(&item->in_ready);
-	note_report(item, look, at);
+	note_report(item, look, place);
 	return events;
 }
 
-static void report(struct epoll_item *item, uint64_t look, uint32_t ready,
-		   struct epoll_event *events, int at)
+static inline void report(struct epoll_item *item, uint64_t look, uint32_t ready,
+			  struct epoll_event *place)
 {
-	events[at] = item->event;
-	events[at].events = ready;
-	note_report(item, look, at);
-	if (item->event.events & (EPOLLET | EPOLLONESHOT))
-		list_remove(&item->in_ready);
+	*place = item->event;
+	place->events = ready;
+	note_report(item, look, place);
+}
+
+/* Returns how many events that are. The item may be gone after it. */
+static COLD int report_nested(struct epoll_set *set, struct epoll_item *item,
+			      uint64_t look, struct epoll_event *place)
+	REQUIRES(set->lock)
+{
+	uint32_t ready = ask_nested(set, item);
+
+	if (ready)
+		report(item, look, ready, place);
+	return ready != 0;
 }
 
 /* Each item comes once in a look. What stays ready is looked at again, after those that
  * have found no place. */
 int epoll_set_harvest(struct epoll_set *set, uint64_t look,
-		      struct epoll_event *events, int at, int cnt)
+		      struct epoll_event *places, int cnt)
 {
-	struct list *link, *following;
+	struct list *link;
+	struct epoll_item *item;
 	uint32_t ready;
-	bool is_set;
 	int n = 0;
 
 	spinlock_acquire(&set->lock);
-	for (link = set->ready.next; link != &set->ready && n < cnt;
-	     link = following) {
-		struct epoll_item *item = item_at(link);
-
-		following = link->next;
-		if (UNLIKELY(item->look == look))
+	link = set->ready.next;
+	while (link != &set->ready && n < cnt) {
+		item = item_at(link);
+		if (UNLIKELY(item->look == look)) {
+			link = link->next;
 			continue;
-		/* asking a set releases the lock: the item may go */
-		is_set = !item->end;
-		ready = LIKELY(!is_set) ? ask_socket(item) :
-					  ask_nested(set, item);
-		if (ready)
-			report(item, look, ready, events, at + n++);
-		if (UNLIKELY(is_set))
-			following = set->ready.next;
+		}
+		if (UNLIKELY(!item->end)) {
+			n += report_nested(set, item, look, &places[n]);
+			link = set->ready.next;
+			continue;
+		}
+		ready = ready_events(item);
+		link = link->next;
+		if (LIKELY(ready))
+			report(item, look, ready, &places[n++]);
+		else
+			list_remove(&item->in_ready);
 	}
 	list_begin_at(&set->ready, link);
 	if (list_is_empty(&set->ready))

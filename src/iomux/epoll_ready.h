@@ -34,14 +34,14 @@ struct epoll_call {
 	struct pollfd fds[1 + NET_STACKS_MAX * WAIT_FDS_MAX];
 };
 
-/* Stores what our queues have, at most `cnt` events. They are at `at` and behind it in
- * what the look returns. */
+/* Stores what our queues have, at most `cnt` events, and returns how many. */
 int epoll_set_harvest(struct epoll_set *set, uint64_t look,
-		      struct epoll_event *events, int at, int cnt);
+		      struct epoll_event *places, int cnt);
 
-/* The kernel has reported the item: what our queues have for it is part of that. Under
- * set->lock. */
-uint32_t epoll_item_join_report(struct epoll_item *item, uint64_t look, int at);
+/* The kernel has reported the item, and that is to stand at `place`: what our queues have
+ * for it is part of that. Under set->lock. */
+uint32_t epoll_item_join_report(struct epoll_item *item, uint64_t look,
+				struct epoll_event *place);
 
 /* Something may be ready that nobody is about to see: wakes the next sleeper. */
 void epoll_set_pass_on(struct epoll_set *set);

@@ -48,7 +48,7 @@ static bool is_ready_in_kernel(const struct epoll_item *item)
 
 enum verdict {
 	REPORT, /* it is news */
-	MERGE,  /* it belongs to the event at item->at */
+	MERGE,  /* it belongs to the event at item->place */
 	DROP,   /* the program has heard of it */
 };
 
@@ -107,21 +107,22 @@ static void sort_in(struct batch *batch, struct epoll_event event)
 {
 	struct epoll_item *item = item_meant(batch->set, event.data.u64);
 	enum verdict verdict = REPORT;
-	int at = 0;
+	struct epoll_event *place = NULL;
 
 	if (item) {
 		spinlock_acquire(&batch->set->lock);
 		/* its member may have been closed meanwhile */
 		if (!item->is_dead)
 			verdict = judge(item, batch->look, event.events);
-		at = item->at;
+		place = item->place;
 		if (verdict == REPORT && !item->is_dead)
 			event.events |= epoll_item_join_report(
-				item, batch->look, batch->cnt);
+				item, batch->look,
+				&batch->events[batch->cnt]);
 		spinlock_release(&batch->set->lock);
 	}
 	if (verdict == MERGE)
-		batch->events[at].events |= event.events;
+		place->events |= event.events;
 	else if (verdict == REPORT)
 		batch->events[batch->cnt++] = event;
 }
@@ -195,9 +196,11 @@ int mux_epoll_woken(int epfd, struct epoll_event *events, int n)
 
 static int add_own(struct batch *batch, int room)
 {
-	int n = epoll_set_harvest(batch->set, batch->look, batch->events,
-				  batch->cnt, room);
+	int n = 0;
 
+	if (room)
+		n = epoll_set_harvest(batch->set, batch->look,
+				      &batch->events[batch->cnt], room);
 	batch->cnt += n;
 	return n;
 }
@@ -217,9 +220,8 @@ static int look_at_both(struct epoll_query *query, struct batch *batch,
 	int places = own_places(set, query->cnt), own = add_own(batch, places);
 	int n = 0;
 
-	if (own == places)
-		with_kernel |= epoll_set_may_be_ready(set);
-	if (own || with_kernel)
+	/* if there was no place for any, some may be ready all the same */
+	if (own || with_kernel || (!places && epoll_set_may_be_ready(set)))
 		n = add_kernels(query, batch, query->cnt - batch->cnt);
 	*err_out = MIN(n, 0);
 	/* what was ready beside goes where the kernel has left room */
@@ -492,7 +494,7 @@ static ALWAYS_INLINE int look_quickly(struct epoll_set *set,
 
 	epoll_set_begin_look(set);
 	mux_poll_rings_quickly(epoll_set_stack(set));
-	n = epoll_set_harvest(set, look + 1, events, 0, cnt);
+	n = epoll_set_harvest(set, look + 1, events, cnt);
 	epoll_set_end_look(set);
 	if (LIKELY(n)) {
 		atomic_store_explicit(&set->skips_left, left - 1,
@@ -510,8 +512,10 @@ static inline bool is_plain(const struct epoll_set *set)
 	       !mux_params.measures;
 }
 
-int mux_epoll_look_quickly(const _Atomic(struct fd_object *) *entry,
-			   struct epoll_event *events, int cnt)
+mux_epoll_wait_fn *mux_slow_epoll_wait;
+
+int mux_quick_epoll_wait(int epfd, struct epoll_event *events, int cnt, int timeout,
+			 const _Atomic(struct fd_object *) *entry)
 {
 	struct fd_object *obj =
 		atomic_load_explicit(entry, memory_order_acquire);
@@ -521,11 +525,11 @@ int mux_epoll_look_quickly(const _Atomic(struct fd_object *) *entry,
 
 	/* Without a reference: what was a set stays one for ever. */
 	if (!obj || !epoll_is_set(obj) || fd_quick_is_odd())
-		return 0;
+		return mux_slow_epoll_wait(epfd, events, cnt, timeout);
 	set = epoll_set_of(obj);
 	left = atomic_load_explicit(&set->skips_left, memory_order_relaxed);
 	if (!left || !is_plain(set) || check(events, cnt) != 0)
-		return 0;
+		return mux_slow_epoll_wait(epfd, events, cnt, timeout);
 	os_enter_first();
 	if (LIKELY(fd_object_try_hold(obj))) {
 		if (LIKELY(fd_quick_is_mine(obj, &epoll_set_ops, entry)))
@@ -533,7 +537,8 @@ int mux_epoll_look_quickly(const _Atomic(struct fd_object *) *entry,
 		fd_object_put(obj);
 	}
 	os_leave_last();
-	return n;
+	return LIKELY(n) ? n :
+			   mux_slow_epoll_wait(epfd, events, cnt, timeout);
 }
 
 _Atomic unsigned *mux_sleepers_of(int epfd)

@@ -76,11 +76,15 @@ _Atomic unsigned *mux_sleepers_of(int epfd);
 /* What such a wait returned, without the event that only woke it up for us. */
 enum { MUX_WOKEN = -2 };
 int mux_epoll_woken(int epfd, struct epoll_event *events, int n);
-/* A look that finds something of ours, which may do without the kernel: what most calls
- * are while sockets are busy. Outside the bracket, with the fd's entry in the table. 0: the
- * call has to be made in the general way. */
-int mux_epoll_look_quickly(const _Atomic(struct fd_object *) *entry,
-			   struct epoll_event *events, int cnt);
+typedef int mux_epoll_wait_fn(int epfd, struct epoll_event *events, int cnt,
+			      int timeout);
+/* epoll_wait, outside the bracket, with the fd's entry in the table: by one look at what is
+ * ours, without the kernel, as most calls are while sockets are busy. If that may not be, or
+ * finds nothing, mux_slow_epoll_wait is called last, and does it all. */
+int mux_quick_epoll_wait(int epfd, struct epoll_event *events, int cnt, int timeout,
+			 const _Atomic(struct fd_object *) *entry);
+/* The wrappers set it before there is any set. */
+extern HIDDEN mux_epoll_wait_fn *mux_slow_epoll_wait;
 /* -EAGAIN: the number is another set's by now, which has nothing of ours. Nothing is
  * done. */
 long mux_epoll_wait(int epfd, struct epoll_event *events, int cnt,

@@ -10,7 +10,7 @@
 #include "iomux/mux_spin.h"
 
 struct mux_settings mux_params;
-static _Thread_local struct mux_spin spin;
+_Thread_local struct mux_spin mux_spin;
 
 static struct mux_call *call_of(struct sock_wait *wait)
 {
@@ -142,14 +142,7 @@ static uint64_t spin_until(uint64_t now)
 
 	if (mux_params.poll_us < 0)
 		return UINT64_MAX;
-	return now + (mux_params.does_ease ? mux_spin_ns(&spin, ns) : ns);
-}
-
-void mux_count_own(struct stats_mux *stats, int n)
-{
-	mux_spin_learn(&spin, true);
-	stats_add(&stats->counters.poll_hit, 1);
-	stats_add(&stats->counters.rx_ready, (uint64_t)n);
+	return now + (mux_params.does_ease ? mux_spin_ns(&mux_spin, ns) : ns);
 }
 
 long mux_found(struct stats_mux *stats, long n, unsigned own, uint64_t from_ns)
@@ -157,7 +150,7 @@ long mux_found(struct stats_mux *stats, long n, unsigned own, uint64_t from_ns)
 	if (UNLIKELY(from_ns))
 		stats_mux_add_polling(stats, from_ns, clock_monotonic_ns());
 	if (own)
-		mux_spin_learn(&spin, true);
+		mux_spin_learn(&mux_spin, true);
 	count(stats, n, own, false);
 	return n;
 }
@@ -183,7 +176,7 @@ long mux_wait(struct mux_call *call, const struct timespec *timeout,
 	n = sock_wait(&call->wait);
 	if (n == FD_ABANDONED)
 		return n;
-	mux_spin_learn(&spin, n > 0 && call->own_cnt);
+	mux_spin_learn(&mux_spin, n > 0 && call->own_cnt);
 	if (n == -EAGAIN)
 		n = 0;
 	count(call->stats, n, call->own_cnt, call->wait.has_slept);

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "iomux/mux.h"
+#include "iomux/mux_spin.h"
 #include "os/signals.h"
 #include "sock/sock_wait.h"
 #include "stats/stats_publish.h"
@@ -94,8 +95,15 @@ static inline uint64_t mux_begin(void)
  * our queues had `own`. Counts it. */
 long mux_found(struct stats_mux *stats, long n, unsigned own, uint64_t from_ns);
 
+extern _Thread_local HIDDEN struct mux_spin mux_spin;
+
 /* The same where our queues have all that it found. */
-void mux_count_own(struct stats_mux *stats, int n);
+static inline void mux_count_own(struct stats_mux *stats, int n)
+{
+	mux_spin_learn(&mux_spin, true);
+	stats_add(&stats->counters.poll_hit, 1);
+	stats_add(&stats->counters.rx_ready, (uint64_t)n);
+}
 
 /* The rest of a call whose first look has found nothing. FD_ABANDONED: `call` is not
  * the caller's any more. It must not be on the stack frame of the waiting call. */

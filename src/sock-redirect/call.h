@@ -115,6 +115,7 @@ COLD void fd_call_copied_set(int fd);
 
 /* To be called before there is any object. */
 void fd_calls_load(void);
+void mux_calls_load(void);
 
 /* To be called before core prepares for forks, so that our part of a fork runs
  * inside core's part. */

@@ -11,6 +11,7 @@
 __attribute__((constructor(101))) static void load(void)
 {
 	fd_calls_load();
+	mux_calls_load();
 	process_calls_load();
 	runtime_load();
 }

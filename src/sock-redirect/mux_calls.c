@@ -337,15 +337,16 @@ static NOINLINE int epoll_wait_generally(int epfd, struct epoll_event *events,
 int shim_epoll_wait(int epfd, struct epoll_event *events, int cnt, int timeout)
 {
 	const _Atomic(struct fd_object *) *entry = fd_table_entry(epfd);
-	int n;
 
 	CALL_ENTERED(epoll_wait);
-	if (UNLIKELY(fd_table_names(entry))) {
-		n = mux_epoll_look_quickly(entry, events, cnt);
-		if (LIKELY(n))
-			return n;
-	}
-	return epoll_wait_generally(epfd, events, cnt, timeout);
+	return UNLIKELY(fd_table_names(entry)) ?
+		       mux_quick_epoll_wait(epfd, events, cnt, timeout, entry) :
+		       epoll_wait_generally(epfd, events, cnt, timeout);
+}
+
+void mux_calls_load(void)
+{
+	mux_slow_epoll_wait = epoll_wait_generally;
 }
 
 int shim_epoll_pwait(int epfd, struct epoll_event *events, int cnt, int timeout,

@@ -126,7 +126,7 @@ static void harvest(struct thread *thread)
 {
 	bool *is_kernel_ready = &model.is_kernel_ready[place_of(thread)];
 	struct epoll_event event;
-	int n = epoll_set_harvest(set_of(thread), ++looks, &event, 0, 1);
+	int n = epoll_set_harvest(set_of(thread), ++looks, &event, 1);
 
 	thread->has = n ? &things[event.data.u32] : NULL;
 	if (!n && *is_kernel_ready) {
