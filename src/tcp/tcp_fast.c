@@ -148,20 +148,12 @@ static void emit_ack(struct tcp_pcb *pcb, uint64_t now_ns)
 
 /* ---- sending ---- */
 
-/* Whether the program may write so much more, and then still finds room, so that nobody has
- * to hear of it; and all before it has been sent. */
-static ALWAYS_INLINE bool has_room_for(const struct tcp_pcb *pcb, uint32_t len)
-{
-	return tcp_is_third_free(pcb, pcb->snd_end - pcb->snd_una + len) &&
-	       pcb->snd_end == pcb->snd_nxt;
-}
-
 /* Whether a segment that is not full may be sent: it is the last one, and Nagle's rule
  * (with Minshall's change) allows it. */
 static ALWAYS_INLINE bool may_be_small(const struct tcp_pcb *pcb,
-				       struct pkt *pkt, bool is_last)
+				       uint8_t seg_flags, bool is_last)
 {
-	return is_last && !(tcp_seg(pkt)->flags & SEG_MORE) && (pcb->flags & TF_NODELAY ||
+	return is_last && !(seg_flags & SEG_MORE) && (pcb->flags & TF_NODELAY ||
 			   !seq_after(pcb->snd_small_end, pcb->snd_una));
 }
 
@@ -191,30 +183,29 @@ static ALWAYS_INLINE bool may_push(const struct tcp_pcb *pcb, uint64_t now_ns)
 	return pcb->unsent && is_plain_out(pcb, now_ns);
 }
 
+/* What is under way begins now, by one segment. RFC 6298 section 5.1, RFC 8985 section
+ * 7.2 */
+static ALWAYS_INLINE void begin_flight(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	pcb->progress_ns = now_ns;
+	tcp_stats_begin(pcb, now_ns);
+	tcp_rate_begin(pcb, now_ns);
+	tcp_timer_set_quiet(pcb, pcb->quiet_lone_kind,
+			    now_ns + pcb->quiet_lone_ns);
+}
+
 /* From now on the packet is under way. */
 static ALWAYS_INLINE void note_sent(struct tcp_pcb *pcb, struct pkt *pkt,
-				    uint64_t now_ns)
+				    uint8_t seg_flags, uint64_t now_ns)
 {
 	struct tcp_seg *seg = tcp_seg(pkt);
 
-	seg->flags |= SEG_SENT;
+	seg->flags = seg_flags | SEG_SENT;
 	seg->sent_cnt = 1;
 	seg->sent_ns = now_ns;
 	list_push_back(&pcb->in_flight, &seg->order);
 	pcb->data_segs_out++;
 	pcb->last_sent_ns = now_ns;
-	/* RFC 6298 section 5.1, RFC 8985 section 7.2 */
-	if (pcb->snd_nxt == pcb->snd_una) {
-		pcb->progress_ns = now_ns;
-		tcp_stats_begin(pcb, now_ns);
-		tcp_rate_begin(pcb, now_ns);
-		pcb->snd_nxt += pkt->len;
-		tcp_timer_rearm_quiet(pcb, now_ns);
-	} else {
-		pcb->snd_nxt += pkt->len;
-		if (tcp_timer_may_move(pcb, now_ns))
-			tcp_timer_rearm_quiet(pcb, now_ns);
-	}
 }
 
 enum { PUSH_TO_PSH = SEG_PUSH / WIRE_TCP_PSH };
@@ -223,27 +214,34 @@ enum { PUSH_TO_PSH = SEG_PUSH / WIRE_TCP_PSH };
  * the general rules must decide. The packet is handed over as the last step, unless the
  * caller does that, to whom it may be all the same what the checksum is. */
 static ALWAYS_INLINE bool push_one(struct tcp_pcb *pcb, struct pkt *pkt,
-				   bool is_last, uint64_t now_ns, bool emits,
+				   uint8_t seg_flags, bool is_last,
+				   uint64_t now_ns, bool emits,
 				   bool with_checksum)
 {
-	uint32_t seq = pcb->snd_nxt, end = seq + pkt->len;
+	uint32_t len = pkt->len, seq = pcb->snd_nxt, end = seq + len;
+	uint32_t flight = seq - pcb->snd_una;
 	uint8_t flags = (uint8_t)(WIRE_TCP_ACK |
-				  (tcp_seg(pkt)->flags & SEG_PUSH) / PUSH_TO_PSH);
+				  (seg_flags & SEG_PUSH) / PUSH_TO_PSH);
 
-	if (UNLIKELY(end - pcb->snd_una > MIN(pcb->snd_wnd, pcb->cwnd) ||
-		     pkt->len > pcb->mss))
+	if (UNLIKELY(flight + len > MIN(pcb->snd_wnd, pcb->cwnd) ||
+		     len > pcb->mss))
 		return false;
-	if (pkt->len < pcb->mss) {
-		if (!may_be_small(pcb, pkt, is_last))
+	if (len < pcb->mss) {
+		if (!may_be_small(pcb, seg_flags, is_last))
 			return false;
 		pcb->snd_small_end = end;
 	}
 	pcb->unsent = is_last ? NULL : pkt_from_link(pkt->link.next);
-	note_sent(pcb, pkt, now_ns);
+	pcb->snd_nxt = end;
+	note_sent(pcb, pkt, seg_flags, now_ns);
+	if (!flight)
+		begin_flight(pcb, now_ns);
+	else if (tcp_timer_may_move(pcb, now_ns))
+		tcp_timer_rearm_quiet(pcb, now_ns);
 	if (emits)
-		emit(pcb, seq, flags, pkt, pkt->len, now_ns);
+		emit(pcb, seq, flags, pkt, len, now_ns);
 	else
-		build(pcb, seq, flags, pkt, pkt->len, with_checksum, now_ns);
+		build(pcb, seq, flags, pkt, len, with_checksum, now_ns);
 	return true;
 }
 
@@ -251,26 +249,30 @@ void tcp_fast_push(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	if (!may_push(pcb, now_ns) || !is_one(pcb))
 		return;
-	while (pcb->unsent && push_one(pcb, pcb->unsent,
-				       is_last(pcb, pcb->unsent), now_ns,
-				       true, true))
+	while (pcb->unsent &&
+	       push_one(pcb, pcb->unsent, tcp_seg(pcb->unsent)->flags,
+			is_last(pcb, pcb->unsent), now_ns, true, true))
 		;
 }
 
 struct tcp_header tcp_send_now(struct tcp_pcb *pcb, struct pkt *pkt,
 			       bool with_checksum, uint64_t now_ns)
 {
-	struct tcp_seg *seg = tcp_seg(pkt);
+	uint32_t len = pkt->len, seq = pcb->snd_nxt;
 
-	if (UNLIKELY(pcb->unsent || !has_room_for(pcb, pkt->len) ||
+	/* All before it has been sent, and the program finds room after it, so that nobody
+	 * has to hear of that. */
+	if (UNLIKELY(pcb->snd_end != seq ||
+		     !tcp_is_third_free(pcb, seq - pcb->snd_una + len) ||
 		     !is_plain_out(pcb, now_ns)))
 		return (struct tcp_header){ NULL, 0 };
-	seg->seq = pcb->snd_end;
-	seg->flags = SEG_PUSH;
-	if (UNLIKELY(!push_one(pcb, pkt, true, now_ns, false, with_checksum)))
+	INVARIANT(!pcb->unsent, "what is not sent has a byte at least");
+	if (UNLIKELY(!push_one(pcb, pkt, SEG_PUSH, true, now_ns, false,
+			       with_checksum)))
 		return (struct tcp_header){ NULL, 0 };
+	tcp_seg(pkt)->seq = seq;
 	list_push_back(&pcb->snd_queue, &pkt->link);
-	pcb->snd_end += pkt->len;
+	pcb->snd_end = seq + len;
 	return (struct tcp_header){ (const uint8_t *)&pcb->plain.header,
 				    pcb->plain_len };
 }
@@ -279,7 +281,8 @@ struct tcp_header tcp_send_now(struct tcp_pcb *pcb, struct pkt *pkt,
 void tcp_output(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	if (LIKELY(may_push(pcb, now_ns) && is_last(pcb, pcb->unsent)) &&
-	    push_one(pcb, pcb->unsent, true, now_ns, true, true))
+	    push_one(pcb, pcb->unsent, tcp_seg(pcb->unsent)->flags, true, now_ns,
+		     true, true))
 		return;
 	pcb->flags |= TF_MORE_FOLLOWS;
 	tcp_out_push(pcb, now_ns);
