@@ -298,6 +298,7 @@ int tsock_apply_settings(struct tsock *t, struct tcp_pcb *pcb,
 	if (err)
 		return err;
 	atomic_store(&t->rcv_lowat, MAX(s->rcv_lowat, 1));
+	t->has_lowat = s->rcv_lowat > 1;
 	tcp_set_nodelay(pcb, s->nodelay, now);
 	tcp_set_cork(pcb, s->cork, now);
 	tcp_set_oob_inline(pcb, s->oob_inline);

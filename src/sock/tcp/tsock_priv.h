@@ -130,8 +130,19 @@ struct tsock {
 	_Atomic bool has_accepted;
 	/* the program has called accept() */
 	_Atomic bool accepts;
-	/* what SO_ERROR says, a negative errno or 0; said once */
-	int error;
+	/* what keeps a receive from just taking what comes */
+	union {
+		struct {
+			/* what SO_ERROR says, a negative errno or 0; said once */
+			int error;
+			bool is_shut_rd;
+			/* SO_RCVLOWAT is more than one byte */
+			bool has_lowat;
+			uint16_t zero; /* no byte of the word is left out */
+		};
+		/* not 0: one of these is not 0 */
+		uint64_t is_rx_odd;
+	};
 	/* READY_ERR while there are records of what was sent */
 	uint32_t has_record;
 	struct tsock_stamps stamps;
@@ -144,7 +155,7 @@ struct tsock {
 	uint64_t began_ns;
 	/* the connection was open once */
 	bool was_open;
-	bool is_shut_rd, is_shut_wr;
+	bool is_shut_wr;
 	/* what had been received when it was shut down both ways */
 	uint32_t shut_at;
 	/* somebody has found no room to write */

@@ -64,9 +64,7 @@ static inline bool is_short_and_right(const struct stack *stack,
 /* Who reads is told nothing but what comes. */
 static inline bool is_plain(const struct tsock *t)
 {
-	return LIKELY(t->pcb && !t->error && !t->is_shut_rd &&
-		      atomic_load_explicit(&t->rcv_lowat,
-					   memory_order_relaxed) <= 1);
+	return LIKELY(t->pcb && !t->is_rx_odd);
 }
 
 static struct endpoint *foresee(struct tsock *t, const struct ring_frame *segment)
