@@ -304,8 +304,10 @@ ssize_t tsock_quick_send(int fd, const void *buf, size_t len, int flags,
 	struct tsock *t;
 	struct pkt *pkt;
 
+	/* the end of a program's memory is for the general way */
 	if (UNLIKELY(fd_quick_is_odd() || flags & ~TX_FLAGS ||
-		     len - 1 >= SHORT_MAX || !user_is_plausible(buf, len)))
+		     len - 1 >= SHORT_MAX ||
+		     !user_is_plausible(buf, SHORT_MAX)))
 		return fd_slow_calls.send(fd, buf, len, flags, entry, obj);
 	os_enter_first();
 	if (UNLIKELY(!fd_object_try_hold(obj)))

@@ -707,11 +707,13 @@ static ALWAYS_INLINE ssize_t quick_send(const struct quick_tx *tx,
 	return fd_quick_end(obj, (long)tx->len);
 }
 
-/* An empty one is not this short. */
+/* An empty one is not this short. Memory that ends where a program's does, so that the longest
+ * would not fit, is looked at in the general way. */
 static ALWAYS_INLINE bool is_quick(const void *buf, size_t len, int flags)
 {
 	return LIKELY(!fd_quick_is_odd() && !(flags & ~TX_FLAGS) &&
-		      len - 1 < SHORT_MAX && user_is_plausible(buf, len));
+		      len - 1 < SHORT_MAX &&
+		      user_is_plausible(buf, SHORT_MAX));
 }
 
 ssize_t udp_quick_send(int fd, const void *buf, size_t len, int flags,
