@@ -16,6 +16,9 @@ peer=$builddir/tests/system/tcp_peer
 # At the end of the client the kernel takes over the 500 that wait. Each hears the end of its peer
 # once more, answers, and is told that nobody knows it any more.
 last_words_short_connections=1000
+# who has shut down first waits in TIME_WAIT, and the kernel does so for him at the end; over
+# cards, where a frame is many segments, there are few beside these
+last_words_half_closed=3
 # case                  carrier
 carriers='
 ping_pong               ours
