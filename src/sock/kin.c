@@ -183,28 +183,32 @@ static bool leave(struct fd_object *obj, int fd)
 	return true;
 }
 
-static bool is_wanted(const struct request *r, int fd)
+/* With a reference, or NULL. */
+static struct fd_object *wanted_at(const struct request *r, int fd)
 {
 	_Atomic(struct fd_object *) *entry = fd_table_entry(fd);
 	struct fd_object *obj = entry ? fd_table_get_at(entry) : NULL;
-	bool result = obj && (uint64_t)(uintptr_t)obj == r->object &&
-		      obj->inode == r->inode && !obj->ops->is_internal;
 
+	if (obj && (uint64_t)(uintptr_t)obj == r->object &&
+	    obj->inode == r->inode && !obj->ops->is_internal)
+		return obj;
 	fd_object_put(obj);
-	return result;
+	return NULL;
 }
 
 /* What is closed here has gone to the kernel before (fd_ops.before_close). */
 static void give_to_kernel(const struct request *r)
 {
 	int fd = r->fd >= 0 && r->fd < FD_TABLE_LIMIT ? (int)r->fd : -1;
+	struct fd_object *obj = fd >= 0 ? wanted_at(r, fd) : NULL;
 
-	if (fd < 0 || !is_wanted(r, fd))
-		for (fd = fd_table_next(0); fd >= 0 && !is_wanted(r, fd);
+	if (!obj)
+		for (fd = fd_table_next(0); fd >= 0 && !(obj = wanted_at(r, fd));
 		     fd = fd_table_next((unsigned)fd + 1))
 			;
-	if (fd >= 0)
-		(void)!fd_visit_at(fd, NULL, leave);
+	if (obj)
+		(void)!fd_visit_at(fd, obj, leave);
+	fd_object_put(obj);
 }
 
 /* The way for the answer, or -1. Of several, for which there may be room, it is the first. */

@@ -144,12 +144,15 @@ static inline void ring_bell(struct mlx5_ring *own, uint16_t pi,
 }
 
 /* Whether the doorbell is ours, who hold the stack's lock. */
-static inline bool may_ring(const struct ring *ring)
+static inline bool may_ring(struct ring *ring)
 {
 	/* acquire pairs with the end of the kick: what it did to the doorbell is
 	 * done. A kick begins under the lock. */
-	return LIKELY(!atomic_load_explicit(&ring->kick_state,
-					    memory_order_acquire));
+	if (UNLIKELY(atomic_load_explicit(&ring->kick_state,
+					  memory_order_acquire)))
+		return false;
+	TSAN_ACQUIRED(&ring->kick_state);
+	return true;
 }
 
 static COLD void find_tx_frame(struct mlx5_ring *own);
@@ -242,13 +245,14 @@ void mlx5_reap(struct ring *ring)
 
 	reap_sent(own);
 	find_tx_frame(own);
-	/* what was written and not rung for */
-	ring->wants_kick |= own->rung != own->sq_pi;
+	/* what was written and not rung for; whoever kicks now may have begun before it was */
+	ring->wants_kick |= !may_ring(ring) || own->rung != own->sq_pi;
 }
 
 /* The entry at `index` is written, and what follows it is free. */
 static inline void leave_to_kick(struct mlx5_ring *own, uint16_t index)
 {
+	TSAN_RELEASED(&own->written);
 	atomic_store_explicit(&own->written, (uint32_t)index << 16 | own->sq_pi,
 			      memory_order_release);
 	own->base.ring.wants_kick = true;
@@ -619,6 +623,7 @@ enum ring_kick mlx5_kick(struct ring *ring)
 						memory_order_acquire);
 	uint16_t pi = (uint16_t)written;
 
+	TSAN_ACQUIRED(&own->written);
 	/* what was rung for in the meantime is not to be taken back */
 	if ((int16_t)(pi - own->rung) > 0)
 		ring_bell(own, pi, sq_at(own, (uint16_t)(written >> 16)), 0,

@@ -24,6 +24,7 @@
 #ifndef DEV_RDMA_MMIO_H
 #define DEV_RDMA_MMIO_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -83,13 +84,15 @@ static inline void mmio_after_owner(void)
 #endif
 }
 
-/* One store of eight bytes, which the card has to see whole. */
+/* One store of eight bytes, which the card has to see whole; of two threads that arm a queue
+ * one is the last. */
 static inline void mmio_write64(void *reg, const void *bytes)
 {
 	uint64_t word;
 
 	memcpy(&word, bytes, sizeof(word));
-	*(volatile uint64_t *)reg = word;
+	atomic_store_explicit((volatile _Atomic uint64_t *)reg, word,
+			      memory_order_relaxed);
 }
 
 enum { MMIO_BLOCK = 64 };
