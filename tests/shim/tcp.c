@@ -506,6 +506,19 @@ static enum carrier wished_carrier(enum carrier listed)
 					      MIXED;
 }
 
+/* What the kernel has done in this namespace: who fails here has to know what it was. */
+static void say_kernels_tcp(void)
+{
+	FILE *file = fopen("/proc/net/snmp", "re");
+	char line[512];
+
+	while (file && fgets(line, sizeof(line), file))
+		if (strncmp(line, "Tcp:", 4) == 0)
+			SAY("%s", line);
+	if (file)
+		fclose(file);
+}
+
 static void say_carrier(enum carrier carrier, unsigned long ours,
 			unsigned long theirs)
 {
@@ -513,9 +526,11 @@ static void say_carrier(enum carrier carrier, unsigned long ours,
 		SAY("%lu segments were accelerated, which is better than listed\n",
 		    ours);
 	theirs -= theirs < by_right_cnt ? theirs : by_right_cnt;
-	if (carrier == OURS && theirs * 20 > ours + theirs)
+	if (carrier == OURS && theirs * 20 > ours + theirs) {
 		SAY("only %lu of %lu segments were accelerated\n", ours,
 		    ours + theirs);
+		say_kernels_tcp();
+	}
 }
 
 /* Frames that came by the wire of this namespace. */
