@@ -106,7 +106,8 @@ struct mlx5_ring {
 	uint32_t bf_blocks;	/* what an entry may have; 0: no BlueFlame */
 	uint16_t rung;	/* sq_pi of the last doorbell */
 	/* What is to be kicked: sq_pi, and in the upper half the first block of the
-	 * last entry. */
+	 * last entry, which is another one. 0: nothing has been left since the last
+	 * kick. */
 	_Atomic uint32_t written;
 
 	/* sending from the card's memory; under the stack's lock */

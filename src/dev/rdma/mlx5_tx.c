@@ -618,12 +618,15 @@ bool mlx5_tx_is_done(struct ring *ring)
 enum ring_kick mlx5_kick(struct ring *ring)
 {
 	struct mlx5_ring *own = mlx5_ring_of(ring);
-	/* acquire: the entries are written */
-	uint32_t written = atomic_load_explicit(&own->written,
-						memory_order_acquire);
+	/* Acquire: the entries are written. It is taken, since the counters go around: half a
+	 * lap of doorbells without a kick later, it would look like what is to come. */
+	uint32_t written = atomic_exchange_explicit(&own->written, 0,
+						    memory_order_acquire);
 	uint16_t pi = (uint16_t)written;
 
 	TSAN_ACQUIRED(&own->written);
+	if (!written)
+		return RING_KICKED;
 	/* what was rung for in the meantime is not to be taken back */
 	if ((int16_t)(pi - own->rung) > 0)
 		ring_bell(own, pi, sq_at(own, (uint16_t)(written >> 16)), 0,

@@ -532,6 +532,76 @@ TEST(sleeper_hears_when_it_has_left)
 	tear_down();
 }
 
+/* What the card was told last. */
+static uint16_t told_pi(void)
+{
+	return (uint16_t)be32toh(card.qp_record[MLX5_SND_DBR]);
+}
+
+/* Sends one, by a doorbell at once, and completes it when it asks for that. */
+static void send_through(uint32_t *completed_cnt)
+{
+	uint16_t block = mlx5_ring_of(ring)->sq_pi;
+
+	send_short();
+	CHECK_EQ(told_pi(), (uint16_t)(block + 2));
+	if (is_signaled_at(block))
+		entry_is_sent((*completed_cnt)++, block, 0);
+}
+
+/* Sends one that waits for a kick. */
+static void leave_one_to_a_kick(void)
+{
+	struct pkt *payload = ring_pkt_alloc(ring);
+	struct ring_tx tx = { .header = (const uint8_t *)"12345678901234",
+			      .header_len = 14,
+			      .payload = payload };
+
+	memset(pkt_append(payload, 600), 0, 600);
+	CHECK_EQ(ring->ops->tx(ring, &tx), 0);
+	CHECK(ring->wants_kick);
+	CHECK_EQ(told_pi(), 0);
+	CHECK_EQ(ring->ops->kick(ring), RING_KICKED);
+	CHECK_EQ(told_pi(), mlx5_ring_of(ring)->sq_pi);
+	ring->wants_kick = false;
+}
+
+/* Looks for room, as others do that send by another ring. Whether that asks for a kick. */
+static bool reap_and_kick(void)
+{
+	bool wants_kick;
+
+	ring->ops->reap(ring);
+	wants_kick = ring->wants_kick;
+	if (wants_kick)
+		CHECK_EQ(ring->ops->kick(ring), RING_KICKED);
+	ring->wants_kick = false;
+	return wants_kick;
+}
+
+/* A kick is asked for though nothing was left to one for a long time, or ever. The card is
+ * not told once more of what it has done, wherever its counters are. */
+TEST(late_kicks_tell_nothing)
+{
+	for (int has_left = 0; has_left < 2; has_left++) {
+		uint32_t completed_cnt = 0, kick_cnt = 0;
+
+		set_up();
+		if (has_left)
+			leave_one_to_a_kick();
+		for (uint32_t i = 0; i < UINT16_MAX; i++) {
+			uint16_t pi;
+
+			send_through(&completed_cnt);
+			pi = told_pi();
+			kick_cnt += reap_and_kick();
+			CHECK_EQ(told_pi(), pi);
+		}
+		CHECK(kick_cnt > 0);
+		tear_down();
+	}
+}
+
 /* -- what the card cuts ------------------------------------------------------------------- */
 
 static uint8_t byte_at(uint32_t at)
