@@ -437,7 +437,7 @@ struct ring {
 	/* The records of frames that it has not said so of, in the order of sending; under the
 	 * stack's lock, and only of rings with follows_tx. */
 	struct list followed;
-	/* the stack's: its number for it, and who kicks (net/stack.c) */
+	/* the stack's number for it */
 	uint8_t slot;
 	_Atomic int kick_state;
 	/* While the word has this value, a poll would bring nothing and has nothing

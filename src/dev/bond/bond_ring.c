@@ -382,3 +382,6 @@ int bond_ring_create(struct dev *dev, struct pkt_pool *pool, struct ring **ring_
 	*ring_out = &own->ring;
 	return 0;
 }
+		/* Who kicks this ring kicks all ports at any moment, and none of them
+		 * sees that. */
+		atomic_store(&own->ports[i]->kick_state, 1);

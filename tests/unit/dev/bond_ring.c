@@ -10,6 +10,15 @@
 
 /* -- sending --------------------------------------------------------------------------- */
 
+/* Else one would use its doorbell while somebody kicks the bond, and so the port. */
+TEST(ports_leave_doorbells_to_kicks)
+{
+	lab_begin(BOND_MODE_ACTIVEBACKUP, BOND_LAYER2, 1 << 0);
+	FOR_EACH_PORT(port)
+		CHECK(atomic_load(&port->ring->kick_state));
+	lab_end();
+}
+
 TEST(frames_leave_by_the_active_port)
 {
 	lab_begin(BOND_MODE_ACTIVEBACKUP, BOND_LAYER2, 1 << 1);
