@@ -387,8 +387,14 @@ struct ring_ops {
 	 * more, which rx_post_max says from then on. */
 	void (*rx_grow)(struct ring *ring);
 
-	/* Under the control mutex, when no rule leads to the ring and nobody
-	 * polls it: gives all its frames back to the pool and ends. */
+	/*
+	 * The end of a ring in three steps, under the control mutex, when no rule leads
+	 * to it and nobody polls or kicks it. It stops: the device has none of its frames
+	 * any more. All of them go back to the pool: this alone is under the stack's lock,
+	 * since sockets put packets of the same pool. It is freed.
+	 */
+	void (*stop)(struct ring *ring);
+	void (*take_back)(struct ring *ring);
 	void (*close)(struct ring *ring);
 };
 
@@ -439,6 +445,9 @@ struct ring {
 	struct list followed;
 	/* the stack's number for it */
 	uint8_t slot;
+	/* 0: nobody kicks, and nobody begins to as long as the stack's lock is held, so the
+	 * ring may do itself what a kick does. Written by the stack (net/stack.h); a bond's
+	 * ports may be kicked at any moment. */
 	_Atomic int kick_state;
 	/* While the word has this value, a poll would bring nothing and has nothing
 	 * else to do, so it is not made. Rings that cannot tell use
@@ -452,6 +461,14 @@ struct ring {
 	struct stats_ring_counters own_counts;
 	struct stats_ring *stats; /* NULL: no room */
 };
+
+/* Ends a ring that no stack knows, whose pool is the caller's alone. */
+static inline void ring_end(struct ring *ring)
+{
+	ring->ops->stop(ring);
+	ring->ops->take_back(ring);
+	ring->ops->close(ring);
+}
 
 /* Makes the word one that is never quiet. */
 static inline void ring_set_busy(struct ring *ring)

@@ -102,6 +102,10 @@ void ring_ops_fill(struct ring_ops *ops)
 		ops->rx_grow = nothing;
 	if (!ops->device_cnt)
 		ops->device_cnt = has_no_frames;
+	if (!ops->stop)
+		ops->stop = nothing;
+	if (!ops->take_back)
+		ops->take_back = nothing;
 }
 
 static int give_to_interface(struct dev *dev UNUSED, const void *frame UNUSED,

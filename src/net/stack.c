@@ -313,6 +313,10 @@ void stack_remove_ring(struct stack *stack, struct ring *ring)
 	/* No new kick can begin; we wait for the one that may be under way. */
 	for (unsigned spins = 0; atomic_load(&ring->kick_state);)
 		lock_spin(&spins, LOCK_SPINS);
+	ring->ops->stop(ring);
+	stack_lock(stack);
+	ring->ops->take_back(ring);
+	stack_unlock(stack);
 	ring->ops->close(ring);
 	stats_ring_close(stats);
 	stack_lock(stack);

@@ -301,20 +301,39 @@ static uint32_t bond_device_cnt(const struct ring *ring)
 	return cnt;
 }
 
-static void close_first(struct bond_ring *own, unsigned cnt)
+static void bond_stop(struct ring *ring)
 {
-	for (unsigned i = 0; i < cnt; i++)
-		own->ports[i]->ops->close(own->ports[i]);
-	free(own);
+	struct bond_ring *own = ring_of(ring);
+
+	/* the last counts of all are the stack's to keep */
+	pass_on(own);
+	FOR_EACH_PORT(i, own)
+		own->ports[i]->ops->stop(own->ports[i]);
+}
+
+static void bond_take_back(struct ring *ring)
+{
+	struct bond_ring *own = ring_of(ring);
+
+	FOR_EACH_PORT(i, own)
+		own->ports[i]->ops->take_back(own->ports[i]);
 }
 
 static void bond_ring_close(struct ring *ring)
 {
 	struct bond_ring *own = ring_of(ring);
 
-	/* the last counts of all are the stack's to keep */
-	pass_on(own);
-	close_first(own, own->bond->port_cnt);
+	FOR_EACH_PORT(i, own)
+		own->ports[i]->ops->close(own->ports[i]);
+	free(own);
+}
+
+/* A port gives no ring. */
+static void end_first(struct bond_ring *own, unsigned cnt)
+{
+	for (unsigned i = 0; i < cnt; i++)
+		ring_end(own->ports[i]);
+	free(own);
 }
 
 static struct ring_ops ops = {
@@ -332,6 +351,8 @@ static struct ring_ops ops = {
 	.acknowledge = bond_acknowledge,
 	.device_cnt = bond_device_cnt,
 	.rx_grow = bond_rx_grow,
+	.stop = bond_stop,
+	.take_back = bond_take_back,
 	.close = bond_ring_close,
 };
 
@@ -372,9 +393,12 @@ int bond_ring_create(struct dev *dev, struct pkt_pool *pool, struct ring **ring_
 		int err = port->ops->ring_create(port, pool, &own->ports[i]);
 
 		if (err) {
-			close_first(own, i);
+			end_first(own, i);
 			return err;
 		}
+		/* Who kicks this ring kicks all ports at any moment, and none of them
+		 * sees that. */
+		atomic_store(&own->ports[i]->kick_state, 1);
 	}
 	pass_on(own);
 	describe(own);
@@ -382,6 +406,3 @@ int bond_ring_create(struct dev *dev, struct pkt_pool *pool, struct ring **ring_
 	*ring_out = &own->ring;
 	return 0;
 }
-		/* Who kicks this ring kicks all ports at any moment, and none of them
-		 * sees that. */
-		atomic_store(&own->ports[i]->kick_state, 1);

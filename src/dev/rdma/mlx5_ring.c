@@ -381,16 +381,26 @@ static void free_memory(struct mlx5_ring *own)
 	free(own);
 }
 
+/* After this the card reads and writes nothing. */
+static void mlx5_stop(struct ring *ring)
+{
+	rdma_queues_close(&mlx5_ring_of(ring)->base.queues);
+}
+
+static void mlx5_take_back(struct ring *ring)
+{
+	struct mlx5_ring *own = mlx5_ring_of(ring);
+
+	mlx5_tx_end(own);
+	for (; own->rq_ci != own->rq_pi; own->rq_ci++)
+		pkt_put(own->rq_pkts[own->rq_ci & own->rq_mask]);
+}
+
 static void mlx5_close(struct ring *ring)
 {
 	struct mlx5_ring *own = mlx5_ring_of(ring);
 
-	/* after this the card reads and writes nothing */
-	rdma_queues_close(&own->base.queues);
-	mlx5_tx_end(own);
 	dev_mem_close(&own->mem, own->base.dev);
-	for (; own->rq_ci != own->rq_pi; own->rq_ci++)
-		pkt_put(own->rq_pkts[own->rq_ci & own->rq_mask]);
 	free_memory(own);
 }
 
@@ -410,6 +420,8 @@ static struct ring_ops ring_ops = {
 	.acknowledge = mlx5_acknowledge,
 	.rx_grow = mlx5_rx_grow,
 	.device_cnt = mlx5_device_cnt,
+	.stop = mlx5_stop,
+	.take_back = mlx5_take_back,
 	.close = mlx5_close,
 };
 
@@ -423,6 +435,8 @@ static struct ring_ops paced_ops = {
 	.kick = mlx5_kick,
 	.set_pace = rdma_set_pace,
 	.device_cnt = mlx5_device_cnt,
+	.stop = mlx5_stop,
+	.take_back = mlx5_take_back,
 	.close = mlx5_close,
 };
 

@@ -692,7 +692,7 @@ static uint32_t verbs_device_cnt(const struct ring *ring)
 /* -- life -------------------------------------------------------------------------- */
 
 /* Takes back the frames that only the queue knew of. */
-static void take_back(struct verbs_ring *own, struct region *region)
+static void take_back_of(struct verbs_ring *own, struct region *region)
 {
 	for (uint32_t id = 0; id < region->frame_cnt; id++) {
 		struct pkt *pkt = &region->pkts[id];
@@ -705,14 +705,24 @@ static void take_back(struct verbs_ring *own, struct region *region)
 	}
 }
 
-static void verbs_close(struct ring *ring)
+static void verbs_stop(struct ring *ring)
+{
+	rdma_queues_close(&ring_of(ring)->base.queues);
+}
+
+static void verbs_take_back(struct ring *ring)
 {
 	struct verbs_ring *own = ring_of(ring);
 	struct region_set *set = &own->base.dev->dev.regions;
 
-	rdma_queues_close(&own->base.queues);
 	for (uint32_t i = 0; i < atomic_load(&set->cnt); i++)
-		take_back(own, set->regions[i]);
+		take_back_of(own, set->regions[i]);
+}
+
+static void verbs_close(struct ring *ring)
+{
+	struct verbs_ring *own = ring_of(ring);
+
 	free(own->sent);
 	free(own);
 }
@@ -732,6 +742,8 @@ static struct ring_ops ring_ops = {
 	.acknowledge = verbs_acknowledge,
 	.rx_grow = verbs_rx_grow,
 	.device_cnt = verbs_device_cnt,
+	.stop = verbs_stop,
+	.take_back = verbs_take_back,
 	.close = verbs_close,
 };
 
@@ -744,6 +756,8 @@ static struct ring_ops paced_ops = {
 	.reap = verbs_reap,
 	.set_pace = rdma_set_pace,
 	.device_cnt = verbs_device_cnt,
+	.stop = verbs_stop,
+	.take_back = verbs_take_back,
 	.close = verbs_close,
 };
 

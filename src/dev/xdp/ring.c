@@ -453,24 +453,36 @@ static void take_back(struct xdp_ring *own)
 	}
 }
 
-void xdp_ring_destroy(struct xdp_ring *own)
+static void xdp_stop(struct ring *ring)
 {
+	struct xdp_ring *own = ring_of(ring);
+
 	for (uint32_t i = 0; i < own->queue_cnt; i++)
 		xsk_destroy(&own->queues[i]);
+}
+
+static void xdp_take_back(struct ring *ring)
+{
+	struct xdp_ring *own = ring_of(ring);
+
 	pkt_put(own->partial);
 	take_back(own);
+}
+
+void xdp_ring_destroy(struct xdp_ring *own)
+{
+	xdp_stop(&own->ring);
+	xdp_take_back(&own->ring);
 	free(own);
 }
 
 static void xdp_close(struct ring *ring)
 {
-	struct xdp_ring *own = ring_of(ring);
-
 	struct xdp_dev *dev = CONTAINER_OF(ring->dev, struct xdp_dev, dev);
 
 	dev->ring = NULL;
 	dev->is_ring_taken = false;
-	xdp_ring_destroy(own);
+	free(ring_of(ring));
 }
 
 static struct ring_ops xdp_ring_ops = {
@@ -485,6 +497,8 @@ static struct ring_ops xdp_ring_ops = {
 	.fds = xdp_fds,
 	.arm = xdp_arm,
 	.device_cnt = xdp_device_cnt,
+	.stop = xdp_stop,
+	.take_back = xdp_take_back,
 	.close = xdp_close,
 };
 

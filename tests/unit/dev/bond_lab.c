@@ -283,7 +283,7 @@ void lab_end(void)
 {
 	struct region *region = lab.dev->region;
 
-	lab.ring->ops->close(lab.ring);
+	ring_end(lab.ring);
 	lab_all_are_back();
 	/* each port is a user of it, and the bond */
 	CHECK_EQ(atomic_load(&region->user_cnt), PORTS + 1);

@@ -458,7 +458,7 @@ TEST(a_port_that_gives_no_ring)
 	struct ring *other;
 
 	lab_begin(BOND_MODE_8023AD, BOND_LAYER2, 1);
-	lab.ring->ops->close(lab.ring);
+	ring_end(lab.ring);
 	lab.ports[2].ring_err = -ENOBUFS;
 	CHECK_EQ(lab.dev->ops->ring_create(lab.dev, &lab.pool, &other), -ENOBUFS);
 	CHECK_EQ(lab.ring_cnt, 0);

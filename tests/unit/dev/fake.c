@@ -41,7 +41,7 @@ static void begin(void)
 
 static void end(void)
 {
-	world.ring->ops->close(world.ring);
+	ring_end(world.ring);
 	region_set_give(&world.dev->regions, &world.pool, UINT32_MAX);
 	CHECK_EQ(world.pool.total_cnt, 0);
 	world.dev->ops->close(world.dev);

@@ -35,7 +35,7 @@ static struct {
 	const enum ring_kick *kicks;
 	unsigned kick_cnt;
 	unsigned acknowledge_cnt;
-	bool is_armed;
+	bool is_armed, is_stopped;
 	/* how often it is not done yet with what was sent, and how often and by how
 	 * much it grew */
 	unsigned undone_cnt, grow_cnt, grow_by;
@@ -138,10 +138,24 @@ static uint32_t device_cnt(const struct ring *ring UNUSED)
 	return POSTED;
 }
 
-static void close_ring(struct ring *ring UNUSED)
+/* The end is slow but for the frames, whose pool others use. */
+static void stop(struct ring *ring UNUSED)
 {
+	CHECK(!stack_lock_is_mine(&stack->lock));
+	nic.is_stopped = true;
+}
+
+static void take_back(struct ring *ring UNUSED)
+{
+	CHECK(nic.is_stopped);
+	CHECK(stack_lock_is_mine(&stack->lock));
 	for (int i = 0; i < POSTED; i++)
 		pkt_put(nic.posted[i]);
+}
+
+static void close_ring(struct ring *ring UNUSED)
+{
+	CHECK(!stack_lock_is_mine(&stack->lock));
 }
 
 /* As those of a completion queue. */
@@ -194,6 +208,8 @@ static struct ring_ops ring_ops = {
 	.tx_is_done = tx_is_done,
 	.rx_grow = rx_grow,
 	.device_cnt = device_cnt,
+	.stop = stop,
+	.take_back = take_back,
 	.close = close_ring,
 };
 

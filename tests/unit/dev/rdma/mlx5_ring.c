@@ -169,7 +169,7 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-	ring->ops->close(ring);
+	ring_end(ring);
 	region_set_give(&dev.dev.regions, &pool, FRAMES);
 	CHECK_EQ(region_free_cnt(dev.dev.region), FRAMES);
 	region_set_put(&dev.dev.regions);

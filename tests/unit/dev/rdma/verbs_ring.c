@@ -308,7 +308,7 @@ static void tear_down(void)
 {
 	struct region_set *set = &dev.dev.regions;
 
-	ring->ops->close(ring);
+	ring_end(ring);
 	region_set_give(set, &pool, FRAMES);
 	CHECK_EQ(region_free_cnt(dev.dev.region), FRAMES);
 	region_set_put(set);
