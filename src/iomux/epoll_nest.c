@@ -104,41 +104,64 @@ struct stack *epoll_nest_live_stack(struct epoll_set *set)
 	return stack;
 }
 
-/* The set that has the k-th item on the list, with a reference. */
-static struct epoll_set *outer_at(struct epoll_set *set, unsigned k)
+/* Who is woken leaves the list, perhaps at once, and a set may be about to be released. So
+ * those that a walk came by have its number. */
+static uint64_t last_walk GUARDED_BY(epoll_nesting);
+
+static uint64_t begin_walk(void)
 {
-	struct epoll_set *outer = NULL;
+	uint64_t walk;
+
+	spinlock_acquire(&epoll_nesting);
+	walk = ++last_walk;
+	spinlock_release(&epoll_nesting);
+	return walk;
+}
+
+/* An item, or a poll, that the walk has not come by yet, or NULL. One with a later number is
+ * being woken by another walk, which began when there was the same to tell. */
+static struct epoll_watch *next_watch(struct epoll_set *set, uint64_t walk,
+				      bool of_item) REQUIRES(epoll_nesting)
+{
+	struct epoll_watch *watch;
+
+	LIST_FOR_EACH(watch, &set->outers, link)
+		if (is_item(watch) == of_item && watch->walk < walk) {
+			watch->walk = walk;
+			return watch;
+		}
+	return NULL;
+}
+
+/* The set of the next item, with a reference. */
+static struct epoll_set *next_outer(struct epoll_set *set, uint64_t walk)
+{
+	struct epoll_set *outer;
 	struct epoll_watch *watch;
 
 	spinlock_acquire(&epoll_nesting);
-	LIST_FOR_EACH(watch, &set->outers, link)
-		if (is_item(watch) && k-- == 0) {
-			outer = epoll_item_of_outer(watch)->set;
-			break;
-		}
-	if (outer && !fd_object_try_hold(&outer->obj))
-		outer = NULL;
+	do {
+		watch = next_watch(set, walk, true);
+		outer = watch ? epoll_item_of_outer(watch)->set : NULL;
+	} while (outer && !fd_object_try_hold(&outer->obj));
 	spinlock_release(&epoll_nesting);
 	return outer;
 }
 
-/* The waiter of the k-th poll on the list. Its memory is a waiter's for ever. */
-static struct waiter *poll_at(struct epoll_set *set, unsigned k)
+/* The waiter of the next poll. Its memory is a waiter's for ever. */
+static struct waiter *next_poll(struct epoll_set *set, uint64_t walk)
 {
-	struct waiter *waiter = NULL;
 	struct epoll_watch *watch;
+	struct waiter *waiter;
 
 	spinlock_acquire(&epoll_nesting);
-	LIST_FOR_EACH(watch, &set->outers, link)
-		if (!is_item(watch) && k-- == 0) {
-			waiter = watch->waiter;
-			break;
-		}
+	watch = next_watch(set, walk, false);
+	waiter = watch ? watch->waiter : NULL;
 	spinlock_release(&epoll_nesting);
 	return waiter;
 }
 
-void epoll_nest_wake_for_stack(struct epoll_set *set, bool is_first)
+static void wake_around(struct epoll_set *set, bool is_first, uint64_t walk)
 {
 	struct epoll_set *outer;
 	struct waiter *waiter;
@@ -146,12 +169,17 @@ void epoll_nest_wake_for_stack(struct epoll_set *set, bool is_first)
 	if (is_first)
 		epoll_wake_sleepers(set);
 	epoll_set_wake_all(set);
-	for (unsigned k = 0; (waiter = poll_at(set, k)); k++)
+	while ((waiter = next_poll(set, walk)))
 		waiter_signal(waiter);
-	for (unsigned k = 0; (outer = outer_at(set, k)); k++) {
-		epoll_nest_wake_for_stack(outer, is_first);
+	while ((outer = next_outer(set, walk))) {
+		wake_around(outer, is_first, walk);
 		fd_object_put(&outer->obj);
 	}
+}
+
+void epoll_nest_wake_for_stack(struct epoll_set *set, bool is_first)
+{
+	wake_around(set, is_first, begin_walk());
 }
 
 bool epoll_nest_is_within(const struct epoll_set *set,

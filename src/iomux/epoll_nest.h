@@ -16,6 +16,8 @@ struct epoll_watch {
 	struct list link;
 	/* of the poll; NULL: it is an item's */
 	struct waiter *waiter;
+	/* the last walk that came by (epoll_nest_wake_for_stack) */
+	uint64_t walk;
 };
 
 /* The set has one more item that this stack makes ready, or one less. The sets around it
