@@ -24,7 +24,7 @@ struct source {
 	struct fd_object *obj; /* with a reference */
 	struct endpoint *end;  /* NULL: it is a set */
 	struct stack *stack;  /* of the endpoint */
-	nfds_t at; /* in the program's array */
+	nfds_t at; /* in the array */
 	union {
 		struct watch watch;
 		struct epoll_watch outer; /* of a set */
@@ -40,8 +40,6 @@ enum { SMALL_SET = 64 };
 /* A poll in progress. It outlives the calling frame when a handler jumps. */
 struct poll_call {
 	struct mux_call call;
-	/* the program's */
-	struct pollfd *user_fds;
 	nfds_t cnt;
 	nfds_t source_cnt;
 	/* there is no stack yet; when there is one, more sockets may be ours */
@@ -62,7 +60,9 @@ struct poll_call {
 	unsigned stack_cnt;
 	size_t mapped; /* bytes, if it is not from the pool */
 	struct source *sources; /* cnt */
-	struct pollfd *fds; /* cnt + WAIT_FDS */
+	/* cnt + WAIT_FDS. The first ones are the program's as they were at the call, but
+	 * that an fd which the kernel is not to be asked about is ~fd (number_of). */
+	struct pollfd *fds;
 };
 
 /* What a sleep on all stacks needs. */
@@ -210,7 +210,7 @@ static struct fd_object *object_at(const struct poll_call *poll, int fd)
 
 static void add_source(struct poll_call *poll, nfds_t at)
 {
-	struct fd_object *obj = object_at(poll, poll->user_fds[at].fd);
+	struct fd_object *obj = object_at(poll, poll->fds[at].fd);
 	enum fd_await how = FD_AWAIT_KERNEL;
 	struct endpoint *end;
 	struct stack *stack;
@@ -224,10 +224,10 @@ static void add_source(struct poll_call *poll, nfds_t at)
 	}
 	/* the kernel is not asked about it */
 	if (how == FD_AWAIT_ALONE) {
-		poll->fds[at].fd = -1;
+		poll->fds[at].fd = ~poll->fds[at].fd;
 		poll->has_alone = true;
 	}
-	poll->asks_to_write |= poll->user_fds[at].events &
+	poll->asks_to_write |= poll->fds[at].events &
 			       (POLLOUT | POLLWRNORM | POLLWRBAND);
 	poll->sources[poll->source_cnt++] = (struct source){
 		.obj = obj,
@@ -286,7 +286,7 @@ static int seen_fd(int fd)
 	return is_hidden ? FD_TABLE_LIMIT : fd;
 }
 
-static void copy_set(struct poll_call *poll)
+static void find_sources(struct poll_call *poll)
 {
 	bool with_sets = asks_for_sets(poll->does_wait);
 
@@ -295,13 +295,29 @@ static void copy_set(struct poll_call *poll)
 	poll->asks_to_write = false;
 	poll->has_sets = false;
 	for (nfds_t i = 0; i < poll->cnt; i++) {
-		poll->fds[i] = poll->user_fds[i];
 		if (is_heeded(poll->fds[i].fd, with_sets)) {
 			poll->fds[i].fd = seen_fd(poll->fds[i].fd);
 			add_source(poll, i);
 		}
 	}
 	find_stacks(poll);
+}
+
+static int number_of(const struct poll_call *poll, const struct source *source)
+{
+	int fd = poll->fds[source->at].fd;
+
+	return fd < 0 ? ~fd : fd;
+}
+
+/* Other sockets are ours by now, or the numbers name other files. */
+static void find_sources_again(struct poll_call *poll)
+{
+	for (nfds_t i = 0; i < poll->source_cnt; i++)
+		poll->fds[poll->sources[i].at].fd =
+			number_of(poll, &poll->sources[i]);
+	drop_sources(poll);
+	find_sources(poll);
 }
 
 /* -- looking --------------------------------------------------------------------- */
@@ -399,7 +415,7 @@ static bool has_changed(const struct poll_call *poll)
 	for (nfds_t i = 0; i < poll->source_cnt; i++) {
 		const struct source *source = &poll->sources[i];
 		const _Atomic(struct fd_object *) *entry =
-			fd_table_entry(poll->user_fds[source->at].fd);
+			fd_table_entry(number_of(poll, source));
 		const struct fd_object *obj = atomic_load_explicit(
 			entry, memory_order_relaxed);
 
@@ -416,10 +432,8 @@ static long poll_look(struct mux_call *call, bool with_kernel)
 
 	if (UNLIKELY(poll->is_early || has_left(poll) ||
 		     (with_kernel && poll->has_looked &&
-		      has_changed(poll)))) {
-		drop_sources(poll);
-		copy_set(poll);
-	}
+		      has_changed(poll))))
+		find_sources_again(poll);
 	else if (UNLIKELY(poll->has_sets))
 		find_stacks(poll);
 	poll->has_looked = true;
@@ -561,12 +575,12 @@ static struct poll_call *make(struct pollfd *fds, nfds_t cnt, bool does_wait,
 		.ops = &poll_mux_ops,
 		.stats = stats,
 	};
-	poll->user_fds = fds;
+	memcpy(poll->fds, fds, cnt * sizeof(*fds));
 	poll->cnt = cnt;
 	poll->does_wait = does_wait;
 	poll->source_cnt = 0;
 	poll->has_looked = false;
-	copy_set(poll);
+	find_sources(poll);
 	return poll;
 }
 

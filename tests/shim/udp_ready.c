@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -132,6 +133,35 @@ static void *send_soon(void *arg)
 static void readiness_by_epoll(void)
 {
 	struct epoll_event events[4], event = { .events = EPOLLIN };
+static struct pollfd polled[2];
+
+static void *use_array(void *arg)
+{
+	sleeper_await(getpid());
+	polled[0] = (struct pollfd){ .fd = -1 };
+	polled[1] = (struct pollfd){ .fd = INT_MAX, .events = POLLIN };
+	send(*(int *)arg, "late", 4, 0);
+	return NULL;
+}
+
+/* Another thread has a use for the array while it is polled: as with the kernel, that is of
+ * no account but for what comes back. */
+static void array_changes_under_a_poll(void)
+{
+	pthread_t thread;
+	int pair[2], n;
+
+	make_pair(pair);
+	polled[0] = (struct pollfd){ .fd = pair[1], .events = POLLIN };
+	polled[1] = (struct pollfd){ .fd = pair[0], .events = POLLIN };
+	pthread_create(&thread, NULL, use_array, &pair[0]);
+	n = poll(polled, 2, 5000);
+	pthread_join(thread, NULL);
+	SAY("poll %d: %#x %#x\n", n, polled[0].revents, polled[1].revents);
+	receive(pair[1], 0);
+	close_pair(pair);
+}
+
 	int pair[2], set = epoll_create1(0), pipes[2], n;
 	pthread_t thread;
 
@@ -763,6 +793,7 @@ const struct scenario ready_scenarios[] = {
 	SCENARIO(readiness_by_select, 0),
 	SCENARIO(select_of_one_that_is_closed, 0),
 	SCENARIO(readiness_by_number, 0),
+	SCENARIO(array_changes_under_a_poll, 0),
 	SCENARIO(readiness_by_epoll, 0),
 	SCENARIO(epoll_edges, 0),
 	SCENARIO(epoll_one_shot, 0),
