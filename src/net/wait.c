@@ -59,27 +59,20 @@ static struct waiter *take_free(void)
 	return waiter;
 }
 
-static int open_fd(struct waiter *waiter)
+static void open_fd(struct waiter *waiter)
 {
 	int fd = event_fd_open();
 
-	if (fd < 0)
-		return fd;
-	if (fd_internal_adopt(fd, &waiter->fd) != 0)
+	if (fd >= 0 && fd_internal_adopt(fd, &waiter->fd) != 0)
 		atomic_store(&waiter->fd, fd);
-	return 0;
 }
 
 struct waiter *waiter_get(void)
 {
 	struct waiter *waiter = take_free();
 
-	if (!waiter)
-		return NULL;
-	if (atomic_load(&waiter->fd) < 0 && open_fd(waiter) != 0) {
-		waiter_put(waiter);
-		return NULL;
-	}
+	if (waiter && UNLIKELY(atomic_load(&waiter->fd) < 0))
+		open_fd(waiter);
 	return waiter;
 }
 

@@ -31,7 +31,7 @@ struct stack;
 /* One wait of one thread. Its memory is never used for anything else, since a
  * handler may jump out of the wait while another thread is about to wake it. */
 struct waiter {
-	/* an internal fd, made at the first use and kept */
+	/* an internal fd, made at the first use and kept; -1: there was none to be had */
 	_Atomic int fd;
 	/* It waits for no stack (wait_alone_begin). The waiting thread's. */
 	bool is_alone;
@@ -71,8 +71,17 @@ static inline struct waiter *waiter_in(struct waiter *waiter,
 	return waiter;
 }
 
-/* Returns a waiter that nobody uses, with its fd, or NULL. */
+/* Returns a waiter that nobody uses, or NULL without memory. If there is no fd for it, it
+ * can register all the same, and hears nothing. */
 struct waiter *waiter_get(void) MUST_CHECK;
+/* Whether one of those of a wait hears nothing, so that it must not sleep for long. */
+static inline bool waiter_is_deaf(const struct waiter *waiter)
+{
+	while (waiter && LIKELY(atomic_load_explicit(
+				    &waiter->fd, memory_order_relaxed) >= 0))
+		waiter = waiter->more;
+	return waiter;
+}
 /* Gives a waiter back that is not registered. */
 void waiter_put(struct waiter *waiter);
 /* Called in the child of a fork, where the fds of the waiters are gone. */

@@ -216,6 +216,9 @@ static bool time_left(uint64_t until_ns, struct timespec *left,
 	return true;
 }
 
+/* Who cannot be woken looks by himself, as often as that. */
+#define DEAF_NS NS_PER_MS
+
 /* Sleeps once. 0: look again. */
 static long sleep_once(struct sock_wait *wait)
 {
@@ -234,6 +237,8 @@ static long sleep_once(struct sock_wait *wait)
 	wait->has_slept = true;
 	sock_crowd_leave(&wait->spinner);
 	cnt = begin_sleep(wait, &until);
+	if (UNLIKELY(waiter_is_deaf(wait->waiter)))
+		until = MIN(until, clock_monotonic_ns() + DEAF_NS);
 	if (cnt && time_left(until, &left, &timeout))
 		n = fd_wait(wait->obj, wait->fds, cnt, timeout, &wait->mark,
 			    wait->may_restart, &sleep_hold, wait->waiter);

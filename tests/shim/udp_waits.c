@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -705,6 +706,68 @@ static void cancelled_in_waits_by_number(void)
 	close_pair(pair);
 }
 
+/* -- without a number left for an fd ------------------------------------------------ */
+
+static void *send_late(void *arg)
+{
+	usleep(50 * 1000);
+	send(*(int *)arg, "late", 4, 0);
+	return NULL;
+}
+
+static long wait_by(enum way way, int fd, int set)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	struct epoll_event event;
+	char bytes[8];
+	fd_set in;
+
+	FD_ZERO(&in);
+	FD_SET(fd, &in);
+	switch (way) {
+	case BY_RECV:
+		return recv(fd, bytes, sizeof(bytes), MSG_PEEK);
+	case BY_POLL:
+		return poll(&pfd, 1, -1);
+	case BY_SELECT:
+		return select(fd + 1, &in, NULL, NULL, NULL);
+	default:
+		return epoll_wait(set, &event, 1, -1);
+	}
+}
+
+/* The process makes no fd any more, and neither does anybody in it. */
+static void waits_without_numbers(void)
+{
+	int pair[2], set = epoll_create1(0), lowest;
+	struct epoll_event event = { .events = EPOLLIN };
+	struct rlimit all, none;
+	pthread_t thread;
+
+	make_pair(pair);
+	epoll_ctl(set, EPOLL_CTL_ADD, pair[1], &event);
+	send(pair[0], "first", 5, 0);
+	receive(pair[1], 0);
+	getrlimit(RLIMIT_NOFILE, &all);
+	none = all;
+	lowest = dup(set);
+	close(lowest);
+	none.rlim_cur = (rlim_t)lowest;
+	for (enum way way = 0; way < WAYS; way++) {
+		long n;
+
+		setrlimit(RLIMIT_NOFILE, &none);
+		pthread_create(&thread, NULL, send_late, &pair[0]);
+		n = wait_by(way, pair[1], set);
+		SAY("by %d: %ld %s\n", (int)way, n, err(n));
+		pthread_join(thread, NULL);
+		setrlimit(RLIMIT_NOFILE, &all);
+		receive(pair[1], 0);
+	}
+	close(set);
+	close_pair(pair);
+}
+
 const struct scenario wait_scenarios[] = {
 	SCENARIO(many_threads_one_socket, 0),
 	SCENARIO(many_threads_many_sockets, 0),
@@ -725,5 +788,6 @@ const struct scenario wait_scenarios[] = {
 	SCENARIO(threads_end_in_sleeps, 0),
 	SCENARIO(threads_end_in_calls, 0),
 	SCENARIO(cancelled_in_waits_by_number, 0),
+	SCENARIO(waits_without_numbers, 0),
 	SCENARIO_END,
 };
