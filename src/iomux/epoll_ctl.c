@@ -98,13 +98,13 @@ static COLD long add_alone(struct epoll_set *set, int epfd,
 	mutex_acquire_unbarred(&set->changes);
 	err = judge_alone(set, obj, fd, event);
 	if (!err)
-		err = epoll_item_add(set, obj, fd, way->end, way->stack, event);
+		err = epoll_item_add(set, obj, fd, way->end, way->stack, event,
+				     true);
 	item = err ? NULL : epoll_item_find(set, obj, fd);
-	if (item)
-		item->is_hidden = true;
 	if (has_kernel)
 		(void)!real.epoll_ctl(epfd, EPOLL_CTL_DEL, fd, NULL);
-	/* it may have been decided meanwhile whose it is */
+	/* it may have been decided meanwhile whose it is; what is decided from now on, the
+	 * item hears of */
 	if (item && !epoll_item_is_alone(item))
 		err = epoll_item_show(item, epfd);
 	changed(set);
@@ -138,7 +138,7 @@ static long add_to(struct epoll_set *set, int epfd, struct fd_object *obj, int f
 		err = add_to_kernels(set, epfd, obj, fd, event);
 	if (!err)
 		failed = epoll_item_add(set, obj, fd, way->end, way->stack,
-					event);
+					event, false);
 	changed(set);
 	mutex_release_unbarred(&set->changes);
 	/* from now on it is seen from outside */

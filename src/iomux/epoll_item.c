@@ -254,7 +254,7 @@ static void arm(struct epoll_item *item, const struct epoll_event *event)
 
 int epoll_item_add(struct epoll_set *set, struct fd_object *obj, int fd,
 		   struct endpoint *end, struct stack *stack,
-		   const struct epoll_event *event)
+		   const struct epoll_event *event, bool is_hidden)
 {
 	struct epoll_item *item = fd_pool_get(&items);
 	struct news news;
@@ -269,6 +269,7 @@ int epoll_item_add(struct epoll_set *set, struct fd_object *obj, int fd,
 		.end = end,
 		.stack = stack,
 		.has_word = end && obj->ops->word(obj) != FD_WORD_PART,
+		.is_hidden = is_hidden,
 	};
 	if (end)
 		item->watch = (struct watch){

@@ -34,8 +34,8 @@ struct epoll_item {
 	/* It has been taken to the kernel, or is about to be. */
 	bool is_leaving;
 	/* The kernel's set is without the member (epoll_items_hide_spent, or because its
-	 * twin would mislead). */
-	bool is_hidden;
+	 * twin would mislead). An arrival looks at it, too. */
+	_Atomic bool is_hidden;
 
 	/* -- the lock of the list that `watch` is on; changed with set->lock, too -- */
 	union {
@@ -74,11 +74,12 @@ static inline struct epoll_item *epoll_item_of(struct watch *watch)
 /* The item of this member, or NULL. */
 struct epoll_item *epoll_item_find(struct epoll_set *set,
 				   const struct fd_object *obj, int fd);
-/* Adds a member that the kernel's set has. -ENOMEM. A member that another thread has
+/* Adds a member that the kernel's set has, or, with `is_hidden`, is not to have: arrivals
+ * find it so from the first one on. -ENOMEM. A member that another thread has
  * closed meanwhile is not added: its last close has looked for items, or will. */
 int epoll_item_add(struct epoll_set *set, struct fd_object *obj, int fd,
 		   struct endpoint *end, struct stack *stack,
-		   const struct epoll_event *event) MUST_CHECK;
+		   const struct epoll_event *event, bool is_hidden) MUST_CHECK;
 /* `is_armed`: false for one that has reported what EPOLLONESHOT lets it report. Returns
  * whether it was before. */
 bool epoll_item_modify(struct epoll_item *item, const struct epoll_event *event,

@@ -462,7 +462,7 @@ static void begin_socket(const struct scene *scene, unsigned i,
 		CHECK_EQ(epoll_item_add(sets[k], &things[i].obj, fd,
 					&things[i].end,
 					stacks[stack_of(&things[i])],
-					&event), 0);
+					&event, false), 0);
 }
 
 /* Sets and items stay for all runs of a scene, which leave them as they were. */
