@@ -35,7 +35,9 @@ COLD void stack_kick_on(struct stack *stack, struct ring *ring,
 			kick_later(stack, ring);
 		if (stack_kick_end(ring))
 			return;
-		atomic_store(&ring->kick_state, STACK_KICKING);
+		/* An exchange, not a store: another thread may have told us again
+		 * since, and what it has written comes before this kick. */
+		(void)atomic_exchange(&ring->kick_state, STACK_KICKING);
 		result = RING_KICK_MORE;
 	}
 }
