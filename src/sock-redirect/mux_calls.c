@@ -146,16 +146,18 @@ static bool is_timeval(const struct timeval *timeout)
 static void count_down(const struct timespec *from, struct timeval *timeout)
 {
 	struct timespec now;
-	long long us;
+	long long gone_us, us;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	us = timeout->tv_sec * 1000000LL + timeout->tv_usec -
-	     ((now.tv_sec - from->tv_sec) * 1000000LL +
-	      (now.tv_nsec - from->tv_nsec) / 1000 + 1);
-	if (us < 0)
-		us = 0;
-	timeout->tv_sec = us / 1000000;
-	timeout->tv_usec = us % 1000000;
+	gone_us = (now.tv_sec - from->tv_sec) * 1000000LL +
+		  (now.tv_nsec - from->tv_nsec) / 1000 + 1;
+	/* a number of seconds may be too large for one of microseconds */
+	us = timeout->tv_usec % 1000000 - gone_us % 1000000;
+	timeout->tv_sec -= gone_us / 1000000 + (us < 0) -
+			   timeout->tv_usec / 1000000;
+	timeout->tv_usec = us < 0 ? us + 1000000 : us;
+	if (timeout->tv_sec < 0)
+		*timeout = (struct timeval){ 0, 0 };
 }
 
 int shim_select(int cnt, fd_set *in, fd_set *out, fd_set *except,
