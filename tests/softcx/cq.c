@@ -39,8 +39,9 @@ _Static_assert(sizeof(struct mini_cqe) * MINIS == sizeof(struct mlx5_cqe64),
 
 /* No arm word: the bits between command and sequence number are zero in one. */
 static const uint32_t no_arm_word = 0xffffffff;
-/* How long software may take from the arm record to the doorbell. */
-static const uint64_t arm_grace_ns = 500 * NS_PER_MS;
+/* How long software may take from the arm record to the doorbell: its thread may lose the
+ * processor in between, on a busy machine for more than half a second. */
+static const uint64_t arm_grace_ns = 5 * NS_PER_SEC;
 
 /* A completion that is held back. */
 struct late_cqe {

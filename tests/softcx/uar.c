@@ -186,7 +186,7 @@ static void check_bf(struct dev *dev, struct uar *uar, unsigned int i,
 
 /* How long the program's thread may be off the processor between a word of the
  * register and the doorbell, which may be the first or the last that it writes. */
-static const uint64_t bf_grace_ns = 500 * NS_PER_MS;
+static const uint64_t bf_grace_ns = 5 * NS_PER_SEC;
 
 static void poll_bf(struct dev *dev, struct uar *uar, unsigned int i)
 {
