@@ -135,10 +135,11 @@ static void set_tcp(int fd, int option, int value)
 		die("TCP_REPAIR");
 }
 
-/* The calls alone by which a socket that stands by becomes a connection, with nobody at the
- * other end: no program can do it in less. */
-static double time_calls(uint32_t number)
+/* The calls alone by which a socket that stands by becomes a connection with so much to
+ * read, with nobody at the other end: no program can do it in less. */
+static double time_calls(uint32_t number, size_t unread)
 {
+	static const char data[100000];
 	const struct tcp_repair_opt options[] = { { 3, 10 | 10 << 16 }, { 4, 0 }, { 8, 0 } };
 	const struct tcp_repair_window window = { number, 65536, 65536, 64000, number };
 	const struct sockaddr none = { .sa_family = AF_UNSPEC };
@@ -168,6 +169,11 @@ static double time_calls(uint32_t number)
 	    setsockopt(fd, IPPROTO_TCP, TCP_REPAIR_OPTIONS, options, sizeof(options)) != 0)
 		die("connect");
 	set_tcp(fd, TCP_TIMESTAMP, 1);
+	if (unread) {
+		set_tcp(fd, TCP_REPAIR_QUEUE, TCP_RECV_QUEUE);
+		if (send(fd, data, unread, 0) <= 0)
+			die("the queue of what is to be read");
+	}
 	if (setsockopt(fd, IPPROTO_TCP, TCP_REPAIR_WINDOW, &window, sizeof(window)) != 0)
 		die("TCP_REPAIR_WINDOW");
 	set_tcp(fd, TCP_REPAIR_QUEUE, TCP_NO_QUEUE);
@@ -180,14 +186,33 @@ static double time_calls(uint32_t number)
 	return time;
 }
 
-static void time_all_calls(void)
+/* The kernel's part of sending so much that was not sent, to a peer who has room for some of
+ * it and does not read. */
+static double time_send(size_t unsent)
+{
+	static const char data[100000];
+	int fd = connected(0);
+	double begin, time;
+
+	usleep(2000);
+	begin = now_us();
+	(void)!send(fd, data, unsent, MSG_DONTWAIT);
+	time = now_us() - begin;
+	close(fd);
+	return time;
+}
+
+static void time_all_calls(const char *what, size_t unread, size_t unsent)
 {
 	enum { TIMES = 25 };
 	double times[TIMES];
 
-	for (uint32_t i = 0; i < TIMES; i++)
-		times[i] = time_calls(1000000 + i);
-	say_median("calls", times, TIMES);
+	for (uint32_t i = 0; i < TIMES; i++) {
+		times[i] = time_calls(1000000 + i, unread);
+		if (unsent)
+			times[i] += time_send(unsent);
+	}
+	say_median(what, times, TIMES);
 }
 
 /* So much waits at this end, and so much was written that the peer, who reads no more, has
@@ -223,8 +248,11 @@ static int ask(int cnt)
 	int fd = connected(0);
 
 	time_forks("fork_one");
-	if (!getenv("LD_PRELOAD"))
-		time_all_calls();
+	if (!getenv("LD_PRELOAD")) {
+		time_all_calls("calls", 0, 0);
+		/* of 100,000 bytes written before, a third has been sent */
+		time_all_calls("calls_100k", 64000, 65000);
+	}
 	time_ways_back("back_idle", 0, 0);
 	time_ways_back("back_100k", 100000, 100000);
 	time_ways_back("back_1m", 0, 1000000);

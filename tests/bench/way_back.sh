@@ -44,6 +44,7 @@ row "fork with one connection" fork_one -
 row "fork with $cnt" fork_many "1.1 x"
 row "the system calls of a way back, alone" calls -
 row "a way back, idle" back_idle 40
+row "the calls of one with 64 KB each way, alone" calls_100k -
 row "the same, 100 KB each way" back_100k 150
 row "the same, 1 MB not sent" back_1m 1000
 row "exit with $cnt" exit_many 500000
