@@ -105,9 +105,20 @@ EXTRA_PROGRAMS += %D%/tcp_rates
 %C%_tcp_rates_LDADD =
 EXTRA_DIST += %D%/tcp_rates.sh
 CLEANFILES += bench-tcp-rates.json
-bench-tcp-rates: %D%/tcp_rates all
+tcp_floors =
+if HAVE_XDP
+# frames as long as those of a stream
+EXTRA_PROGRAMS += %D%/udp_frames
+%C%_udp_frames_SOURCES = $(%C%_udp_rates_SOURCES)
+nodist_%C%_udp_frames_SOURCES = $(nodist_%C%_udp_rates_SOURCES)
+%C%_udp_frames_CPPFLAGS = $(%C%_udp_rates_CPPFLAGS) -DRATES_LEN=1472
+%C%_udp_frames_CFLAGS = $(%C%_udp_rates_CFLAGS)
+%C%_udp_frames_LDADD = $(%C%_udp_rates_LDADD)
+tcp_floors += %D%/udp_rates %D%/udp_frames
+endif
+bench-tcp-rates: %D%/tcp_rates $(tcp_floors) all
 	$(srcdir)/%D%/tcp_rates.sh %D%/tcp_rates src/.libs/libvma.so \
-		bench-tcp-rates.json
+		bench-tcp-rates.json $(tcp_floors)
 .PHONY: bench-tcp-rates
 
 # Real servers on connections beside the kernel's; nginx, wrk and redis, root, and two

@@ -7,10 +7,18 @@
 # and nothing else should run. Prints medians and what they are of the kernel's, and
 # writes them to JSON-FILE. With VMA_RING (contrib/card-bench) LIBRARY may be a list, and
 # LAB_CPUS_A and LAB_CPUS_B are other processors for the ends.
-# Usage: [ROUNDS=N] tcp_rates.sh PROGRAM LIBRARY JSON-FILE
+#
+# With UDP-RATES and UDP-FRAMES the floors are beside them, bare AF_XDP with no stack at all
+# (udp_raw.c), which no library that uses it gets below: frames there and back; frames of
+# 1500 bytes one way, of which TCP would use 1448, in batches of 32 and with nothing that
+# acknowledges them; and of connections the six frames that wait for each other (SYN, its
+# answer, the request, its answer, and two FINs), with no call of the kernel for a socket.
+# Usage: [ROUNDS=N] tcp_rates.sh PROGRAM LIBRARY JSON-FILE [UDP-RATES UDP-FRAMES]
 set -eu
 program=$1
 json=$3
+udp_rates=${4:-}
+udp_frames=${5:-}
 [ "$(nproc)" -ge 2 ] || { echo 'This takes two processors.' >&2; exit 1; }
 . "$(dirname "$0")/udp_lab.sh"
 library=$(preload_of "$2")
@@ -59,6 +67,37 @@ run() {
 	echo "$1 ${figures:-failed}" >>"$results"
 }
 
+# bare A-ROLE B-ROLE BATCH PROGRAM: what B prints, or A.
+mac_a=$(ip netns exec $a cat /sys/class/net/v0/address)
+mac_b=$(ip netns exec $b cat /sys/class/net/v0/address)
+bare() {
+	: >"$work/server"
+	(at $a theirs - "$4" raw "$1" 10.79.0.1 10.79.0.2 "$mac_b" "$3") \
+		>"$work/server" 2>&1 &
+	first=$!
+	await_server theirs
+	(at $b theirs - "$4" raw "$2" 10.79.0.2 10.79.0.1 "$mac_a" "$3") \
+		>"$work/second" 2>&1 &
+	second=$!
+	case $1 in
+	count) wait $first || true ;;
+	*) wait $second || true ;;
+	esac
+	kill $first $second 2>/dev/null || true
+	wait $first $second 2>/dev/null || true
+	sed -n '/^[0-9]/p' "$work/server" "$work/second"
+}
+
+floors() {
+	figures=$(bare echo ping 1 "$udp_rates")
+	echo "ping.floor_spinning ${figures:-failed}" >>"$results"
+	echo "${figures:-0}" | awk '{ print "connect.floor",
+		($1 > 0 ? int(1e9 / (6 * $1)) : "failed") }' >>"$results"
+	bare count flood 32 "$udp_frames" |
+		awk '{ print "send.floor", int($1 * 1448 * 8 / 1e6); n++ }
+			END { if (!n) print "send.floor failed" }' >>"$results"
+}
+
 for _ in $(seq "${ROUNDS:-5}"); do
 	for role in ping send take connect; do
 		run $role.kernel $role block theirs theirs -
@@ -69,9 +108,10 @@ for _ in $(seq "${ROUNDS:-5}"); do
 	run ping.kernel_spinning ping spin theirs theirs -
 	run ping.ours_spinning ping spin ours ours -
 	run ping.ours_latency ping spin ours ours latency
+	[ -z "$udp_frames" ] || floors
 done
 
-# what was measured last is ours at both ends
+# what a library measured last is ours at both ends
 for end in a b; do
 	grep -q "is driven by ${VMA_RING:-}" "$work/log.$end" || {
 		echo 'The library did not take the interface; its log:' >&2

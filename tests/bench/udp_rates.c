@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * How long a datagram of 64 bytes takes, and how many go one way, over sockets or
- * over bare AF_XDP (udp_rates.h). udp_rates.sh runs it at both ends of a cable.
+ * How long a datagram of 64 bytes (RATES_LEN) takes, and how many go one way, over sockets
+ * or over bare AF_XDP (udp_rates.h). udp_rates.sh and tcp_rates.sh run it at both ends of
+ * a cable.
  *
  *   udp_rates raw|spin|block ROLE OWN-ADDRESS PEER-ADDRESS PEER-MAC BATCH
  *

@@ -99,7 +99,7 @@ static inline uint64_t udp_sum(const struct frame *frame)
 {
 	return sum_of(&frame->ip.saddr, 8) + htons(IPPROTO_UDP) +
 	       frame->udp.len +
-	       sum_of(&frame->udp, sizeof(frame->udp) + RATES_LEN);
+	       sum_of(&frame->udp, sizeof(frame->udp) + RATES_SUMMED);
 }
 
 /* -- frames ------------------------------------------------------------------------ */
