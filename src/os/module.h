@@ -11,9 +11,9 @@ struct services;
 
 /* Locks of debug builds have another size. */
 #ifdef VMA_DEBUG
-enum { MODULE_ABI = 0x103 };
+enum { MODULE_ABI = 0x104 };
 #else
-enum { MODULE_ABI = 0x003 };
+enum { MODULE_ABI = 0x004 };
 #endif
 
 /* What a module is for, and what its exports are. */
