@@ -99,6 +99,7 @@ check-tcp-long:
 # need packages of their own.
 EXTRA_DIST += %D%/python_processes.sh %D%/servers_lab.sh %D%/carriers.sh %D%/daemons.sh
 check-servers:
+	@bash -c '. $(top_srcdir)/contrib/setup.sh && install_packages test servers'
 	$(MAKE) check TESTS='%D%/tcp_servers.sh %D%/daemons.sh %D%/python_processes.sh' \
 		SERVERS_ALL=1
 .PHONY: check-servers
