@@ -451,12 +451,13 @@ program_node_cluster() {
 		const cluster = require("cluster"), http = require("http");
 		if (cluster.isPrimary) {
 			for (let i = 0; i < 3; i++) cluster.fork();
-			cluster.on("exit", () => cluster.fork());
+			cluster.on("message", (worker) => cluster.fork()
+				.once("listening", () => worker.disconnect()));
 		} else {
 			let n = 0;
 			http.createServer((req, res) => {
 				res.end("y".repeat(30000));
-				if (++n == 30) cluster.worker.disconnect();
+				if (++n == 30) process.send("tired");
 			}).listen(3001, "10.78.0.1");
 		}
 	JS
