@@ -58,6 +58,9 @@ enum lock_rank {
 	/* sock: a child asks its parent for a connection, by a channel that must stay
 	 * open until the answer has come. */
 	LOCK_RANK_KIN,
+	/* fd: which numbers are internal. Everybody has fds of his own, and closes them
+	 * with his locks held. */
+	LOCK_RANK_FD_INTERNAL,
 	/* os: the table of the program's signal handlers; nothing is called
 	 * under it. */
 	LOCK_RANK_SIGNALS,

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 
+#include "base/lock.h"
 #include "fd/fd_pool.h"
 #include "fd/fd_table.h"
 #include "os/file.h"
@@ -53,39 +54,57 @@ __attribute__((constructor)) static void fill_ops(void)
 	fd_ops_fill(&internal_ops);
 }
 
-/* Makes this number internal. */
-static int take(int fd, _Atomic int *slot)
+/* What the table, the kernel and the owner's slot say of an internal fd changes as one.
+ * Other locks do not do: the owners of internal fds have different ones, and a dup2() of
+ * the program has none. */
+static struct mutex changes = MUTEX_INIT(LOCK_RANK_FD_INTERNAL);
+
+/* Makes this number internal. What is in `stale_out` afterwards, which a close that we
+ * could not see has left, is to be dropped without the lock. */
+static int take(int fd, _Atomic int *slot, struct fd_object **stale_out)
+	REQUIRES(changes)
 {
 	struct fd_internal *internal = fd_pool_get(&pool);
 	int err;
 
+	INVARIANT(lock_witness_is_mine(&changes.witness), "taken without the lock");
 	if (!internal)
 		return -ENOMEM;
 	internal->slot = slot;
 	internal->id = file_identify(fd);
 	fd_object_init(&internal->obj, &internal_ops, 0);
-	err = fd_table_install(fd, &internal->obj);
+	err = fd_table_swap(fd, &internal->obj, stale_out);
 	fd_object_put(&internal->obj); /* the table's reference remains */
 	if (!err)
 		atomic_store(slot, fd);
 	return err;
 }
 
+static void drop_stale(struct fd_object *stale, int fd)
+{
+	if (stale)
+		fd_object_drop_fd(stale, fd);
+}
+
 int fd_internal_copy(int fd, _Atomic int *slot)
 {
-	int high = file_duplicate_high(fd), err;
+	struct fd_object *stale = NULL;
+	int high, err;
 
-	if (high < 0)
-		return high;
-	err = take(high, slot);
-	if (err)
+	mutex_acquire(&changes);
+	high = file_duplicate_high(fd);
+	err = high < 0 ? high : take(high, slot, &stale);
+	if (err && high >= 0)
 		inside_close(high);
+	mutex_release(&changes);
+	drop_stale(stale, high);
 	return err;
 }
 
 int fd_internal_adopt(int fd, _Atomic int *slot)
 {
 	int err = fd_internal_copy(fd, slot);
+	struct fd_object *stale = NULL;
 
 	if (!err)
 		inside_close(fd);
@@ -93,7 +112,11 @@ int fd_internal_adopt(int fd, _Atomic int *slot)
 		return err;
 	/* There is no other number, so it becomes internal where it is. */
 	(void)!real.fcntl(fd, F_SETFD, FD_CLOEXEC);
-	return take(fd, slot);
+	mutex_acquire(&changes);
+	err = take(fd, slot, &stale);
+	mutex_release(&changes);
+	drop_stale(stale, fd);
+	return err;
 }
 
 /* The internal fd of this number, with a reference, or NULL. */
@@ -107,6 +130,20 @@ static struct fd_internal *get_internal(int fd)
 	return NULL;
 }
 
+/* The same for what the slot names, and not for another internal fd, which may have got
+ * the number after the program had closed ours. */
+static struct fd_internal *get_own(const _Atomic int *slot) REQUIRES(changes)
+{
+	int fd = atomic_load(slot);
+	struct fd_internal *internal = fd < 0 ? NULL : get_internal(fd);
+
+	INVARIANT(lock_witness_is_mine(&changes.witness), "looked without the lock");
+	if (!internal || internal->slot == slot)
+		return internal;
+	fd_object_put(&internal->obj);
+	return NULL;
+}
+
 static bool is_same_file(int fd, const struct fd_internal *internal)
 {
 	struct file_id now = file_identify(fd);
@@ -116,63 +153,99 @@ static bool is_same_file(int fd, const struct fd_internal *internal)
 
 bool fd_internal_is_intact(_Atomic int *slot)
 {
-	int fd = atomic_load(slot);
-	struct fd_internal *internal = fd < 0 ? NULL : get_internal(fd);
+	struct fd_internal *internal;
 	bool result;
 
-	if (!internal)
-		return false;
-	result = is_same_file(fd, internal);
-	fd_object_put(&internal->obj);
+	mutex_acquire(&changes);
+	internal = get_own(slot);
+	result = internal && is_same_file(atomic_load(slot), internal);
+	mutex_release(&changes);
+	if (internal)
+		fd_object_put(&internal->obj);
 	return result;
 }
 
 void fd_internal_close(_Atomic int *slot)
 {
-	bool is_intact = fd_internal_is_intact(slot);
-	int fd = atomic_exchange(slot, -1);
+	struct fd_internal *internal;
+	int fd;
 
-	if (fd < 0)
-		return;
-	fd_table_remove(fd);
-	if (is_intact)
-		inside_close(fd);
+	mutex_acquire(&changes);
+	internal = get_own(slot);
+	fd = atomic_exchange(slot, -1);
+	if (internal) {
+		bool is_intact = is_same_file(fd, internal);
+
+		fd_table_remove(fd);
+		if (is_intact)
+			inside_close(fd);
+	}
+	mutex_release(&changes);
+	if (internal)
+		fd_object_put(&internal->obj);
 }
 
-int fd_internal_make_way(int fd)
+/* The fd gets another number. The old one is the kernel's still, and nothing to us. */
+static int move_away(struct fd_internal *internal, int fd,
+		     struct fd_internal_way *way) REQUIRES(changes)
 {
-	struct fd_internal *internal = get_internal(fd);
-	int high, err = 0;
+	int high = file_duplicate_high(fd), err;
 
-	if (!internal)
-		return 0;
-	if (!is_same_file(fd, internal)) {
-		/* The program has closed it by a raw call, so the number is the
-		 * program's. */
-		fd_table_remove(fd);
-		goto out;
-	}
-	high = file_duplicate_high(fd);
-	if (high < 0) {
-		err = high;
-		goto out;
-	}
-	err = fd_table_install(high, &internal->obj);
+	INVARIANT(lock_witness_is_mine(&changes.witness), "moved without the lock");
+	if (high < 0)
+		return high;
+	way->stale_fd = high;
+	err = fd_table_swap(high, &internal->obj, &way->stale);
 	if (err) {
 		inside_close(high);
-		goto out;
+		return err;
 	}
 	atomic_store(internal->slot, high);
 	fd_table_remove(fd);
-out:
-	fd_object_put(&internal->obj);
+	return 0;
+}
+
+/* The lock stays taken until the end of the way, unless the number is the program's: its file
+ * goes then, which may take long. */
+NO_LOCK_ANALYSIS int fd_internal_make_way(int fd, struct fd_internal_way *way)
+{
+	struct fd_internal *internal;
+	int err = 0;
+
+	*way = (struct fd_internal_way){ .is_held = true };
+	mutex_acquire(&changes);
+	internal = get_internal(fd);
+	if (internal && is_same_file(fd, internal)) {
+		err = move_away(internal, fd, way);
+	} else {
+		/* The program may have closed ours by a raw call, so that the number is
+		 * the program's. */
+		if (internal)
+			fd_table_remove(fd);
+		way->is_held = !file_identify(fd).mode;
+	}
+	if (internal)
+		fd_object_put(&internal->obj);
+	if (err)
+		way->is_held = false;
+	if (!way->is_held)
+		mutex_release(&changes);
 	return err;
+}
+
+NO_LOCK_ANALYSIS void fd_internal_end_way(struct fd_internal_way *way)
+{
+	if (way->is_held)
+		mutex_release(&changes);
+	drop_stale(way->stale, way->stale_fd);
 }
 
 void fd_internal_forked(void)
 {
 	int fd = -1;
 
+	/* Another thread of the parent may have been inside. */
+	mutex_init(&changes, LOCK_RANK_FD_INTERNAL);
 	while ((fd = fd_table_next_internal((unsigned)fd + 1,
 					    FD_TABLE_LIMIT - 1)) >= 0) {
 		struct fd_internal *internal = get_internal(fd);

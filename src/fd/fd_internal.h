@@ -14,6 +14,8 @@
 
 #include "base/compiler.h"
 
+struct fd_object;
+
 /*
  * Moves `fd` to a high number, with FD_CLOEXEC, stores it in `*slot` and keeps
  * `*slot` true when it moves again. `fd` itself is closed, unless there is no other
@@ -30,9 +32,23 @@ void fd_internal_close(_Atomic int *slot);
 /* Whether `*slot` is still the file that was adopted. */
 bool fd_internal_is_intact(_Atomic int *slot);
 
-/* The program is about to replace `fd` by another file: an internal fd of that
- * number moves away. -EMFILE and the like when it cannot. */
-int fd_internal_make_way(int fd) MUST_CHECK;
+/* The program's dup2() onto a number, from one of these calls to the other. */
+struct fd_internal_way {
+	bool is_held;
+	/* what the number to which ours has moved named before */
+	struct fd_object *stale;
+	int stale_fd;
+};
+
+/*
+ * The program is about to replace `fd` by another file: an internal fd of that number
+ * moves away. Unless the number is open for the program, no fd becomes internal or is
+ * closed by us until the end of the way, so that the number is not ours by then. -EMFILE
+ * and the like when ours cannot move: then there is no way to be ended. Without a lock; in
+ * between, nothing is done but the kernel's call.
+ */
+int fd_internal_make_way(int fd, struct fd_internal_way *way) MUST_CHECK;
+void fd_internal_end_way(struct fd_internal_way *way);
 
 /* In the child of a fork, before anything else of the table: all internal fds
  * are closed, their slots hold -1. */

@@ -207,6 +207,20 @@ int fd_table_install(int fd, struct fd_object *obj)
 	return 0;
 }
 
+int fd_table_swap(int fd, struct fd_object *obj, struct fd_object **old_out)
+{
+	_Atomic(struct fd_object *) *entry;
+
+	if ((unsigned)fd >= FD_TABLE_LIMIT)
+		return -EBADF;
+	entry = make_entry(fd);
+	if (!entry)
+		return -ENOMEM;
+	fd_object_add_fd(obj);
+	*old_out = atomic_exchange(entry, obj);
+	return 0;
+}
+
 int fd_table_install_first(int fd, struct fd_object *obj)
 {
 	_Atomic(struct fd_object *) *entry;

@@ -141,7 +141,12 @@ void fd_object_drop_fd(struct fd_object *obj, int fd);
  */
 int fd_table_install(int fd, struct fd_object *obj) MUST_CHECK;
 
-/* The same for a number that names nothing, if no other thread has been faster; else
+/* The same, but what the number named before is the caller's: if there is something,
+ * fd_object_drop_fd() of it is due, as soon as no lock is held. */
+int fd_table_swap(int fd, struct fd_object *obj,
+		  struct fd_object **old_out) MUST_CHECK;
+
+/* Does it for a number that names nothing, if no other thread has been faster; else
  * -EEXIST, and nothing changes. */
 int fd_table_install_first(int fd, struct fd_object *obj) MUST_CHECK;
 

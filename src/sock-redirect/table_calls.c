@@ -137,14 +137,15 @@ static int refuse_internal(int fd, int new_fd, int flags, bool is_dup3)
 }
 
 /*
- * dup2 and dup3 where one of the numbers is in the table. The kernel replaces
- * new_fd in one step and we do not: the old object goes before, the new one comes
- * after, and in between the number is a plain fd of the kernel.
+ * dup2 and dup3 where one of the numbers is in the table, or might be in it soon. The
+ * kernel replaces new_fd in one step and we do not: the old object goes before, the new one
+ * comes after, and in between the number is a plain fd of the kernel.
  */
 static COLD int replace(int fd, int new_fd, int flags, bool is_dup3)
 {
 	struct fd_object *obj, *old = NULL;
-	int result = -1, err;
+	struct fd_internal_way way;
+	int result = -1, err, saved_errno;
 
 	os_enter();
 	obj = fd_table_get(fd);
@@ -156,30 +157,42 @@ static COLD int replace(int fd, int new_fd, int flags, bool is_dup3)
 		result = copy_to(fd, new_fd, flags, is_dup3);
 		goto out;
 	}
-	err = fd_internal_make_way(new_fd);
+	if (obj)
+		fd_call_may_be_stream(obj, fd, new_fd);
+	old = fd_table_get(new_fd);
+	if (old && !old->ops->is_internal)
+		fd_table_forget(new_fd);
+	err = fd_internal_make_way(new_fd, &way);
 	if (err) {
 		errno = -err;
 		goto out;
 	}
-	if (obj)
-		fd_call_may_be_stream(obj, fd, new_fd);
-	old = fd_table_get(new_fd);
-	fd_table_forget(new_fd);
 	result = copy_to(fd, new_fd, flags, is_dup3);
+	saved_errno = errno;
+	fd_internal_end_way(&way);
+	errno = saved_errno;
 	if (result < 0)
 		goto out;
-	if (obj && fd_table_install(new_fd, obj) != 0)
+	if (!obj || fd_table_install(new_fd, obj) != 0)
 		fd_table_forget(new_fd);
 out:
+	saved_errno = errno;
 	fd_object_put(old);
 	fd_object_put(obj);
 	os_leave();
+	errno = saved_errno;
 	return result;
 }
 
+/* While there are objects, the library has fds of its own, and new_fd may become one of them
+ * in this moment, or be none any more. */
 static bool is_replacement_ours(int fd, int new_fd)
 {
-	return (fd_table_has(fd) || fd_table_has(new_fd)) && !os_is_inside();
+	bool has_own = atomic_load_explicit(&fd_table_root, memory_order_relaxed) &&
+		       !fd_table_is_closed();
+
+	return (has_own || fd_table_has(fd) || fd_table_has(new_fd)) &&
+	       !os_is_inside();
 }
 
 int shim_dup2(int fd, int new_fd)

@@ -5,12 +5,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "fd/fd_table.h"
+#include "os/file.h"
 #include "tests/support/test.h"
 
 static _Atomic int slot = -1;
@@ -73,17 +75,28 @@ TEST(looks_closed_to_the_program)
 	fd_internal_close(&slot);
 }
 
+/* As the wrapper of dup2() does. */
+static void replace(int fd, int new_fd)
+{
+	struct fd_internal_way way;
+
+	CHECK_EQ(fd_internal_make_way(new_fd, &way), 0);
+	CHECK_EQ(dup2(fd, new_fd), new_fd);
+	fd_internal_end_way(&way);
+}
+
 TEST(makes_way_for_the_program)
 {
-	int fd = adopt();
+	int fd = adopt(), other = open("/", O_RDONLY);
 
-	CHECK_EQ(fd_internal_make_way(fd), 0);
+	replace(other, fd);
 	CHECK(slot != fd);
 	CHECK(!fd_table_has(fd));
 	CHECK(fd_internal_is_intact(&slot));
-	close(fd); /* as the dup2 that follows does */
-	CHECK(fd_internal_is_intact(&slot));
 	fd_internal_close(&slot);
+	CHECK(fcntl(fd, F_GETFD) >= 0);
+	close(fd);
+	close(other);
 }
 
 TEST(stranger_under_its_number_is_not_touched)
@@ -98,6 +111,23 @@ TEST(stranger_under_its_number_is_not_touched)
 	CHECK_EQ(slot, -1);
 	CHECK(fcntl(fd, F_GETFD) >= 0);
 	close(fd);
+}
+
+/* The kernel gives the next one that we make the number of one that the program has
+ * closed. */
+TEST(one_of_ours_under_its_number_is_not_touched)
+{
+	static _Atomic int other_slot = -1;
+	int fd = adopt(), other = open("/", O_RDONLY);
+
+	close(fd);
+	CHECK_EQ(fd_internal_adopt(other, &other_slot), 0);
+	CHECK_EQ(other_slot, fd);
+	CHECK(!fd_internal_is_intact(&slot));
+	fd_internal_close(&slot);
+	CHECK_EQ(slot, -1);
+	CHECK(fd_internal_is_intact(&other_slot));
+	fd_internal_close(&other_slot);
 }
 
 TEST(range_removal_spares_it)
@@ -122,4 +152,53 @@ TEST(forked_child_closes_it)
 	CHECK_EQ(status, 0);
 	CHECK(fd_internal_is_intact(&slot));
 	fd_internal_close(&slot);
+}
+
+/* -- two threads -------------------------------------------------------------------- */
+
+enum { ROUNDS = 3000 };
+
+static _Atomic bool is_over;
+
+static void *adopt_and_close(void *arg UNUSED)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		int fd = open("/dev/null", O_WRONLY);
+
+		CHECK(fd >= 0);
+		CHECK_EQ(fd_internal_adopt(fd, &slot), 0);
+		fd_internal_close(&slot);
+		CHECK_EQ(slot, -1);
+	}
+	is_over = true;
+	return NULL;
+}
+
+/* The number is the program's in the moment in which an fd of ours is made, moves away or
+ * is closed. */
+TEST(threads_close_and_replace_at_once)
+{
+	int first = adopt(), other = open("/", O_RDONLY);
+	struct file_id own = file_identify(other);
+	pthread_t thread;
+
+	fd_internal_close(&slot);
+	CHECK(!pthread_create(&thread, NULL, adopt_and_close, NULL));
+	while (!is_over) {
+		struct file_id now;
+
+		replace(other, first);
+		for (int i = 0; i < 20; i++) {
+			now = file_identify(first);
+			CHECK(file_is_same(&own, &now));
+		}
+		CHECK(!fd_table_has(first));
+		close(first);
+	}
+	pthread_join(thread, NULL);
+	close(other);
+	/* nothing of ours was left behind */
+	CHECK_EQ(fd_table_next_internal(0, ~0u), -1);
+	CHECK_EQ(fcntl(first, F_GETFD), -1);
+	CHECK_EQ(fcntl(first + 1, F_GETFD), -1);
 }
