@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "base/lock.h"
+#include "fd/fd_visit.h"
 
 _Atomic(struct fd_root *) fd_table_root;
 struct fd_leaf fd_table_first;
@@ -168,6 +169,8 @@ static bool drop_number(struct fd_object *obj)
 
 void fd_object_drop_fd(struct fd_object *obj, int fd)
 {
+	if (fd >= 0)
+		fd_visit_await_end(fd);
 	if (drop_number(obj))
 		obj->ops->last_close(obj, fd);
 	fd_object_put(obj);

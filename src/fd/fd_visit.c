@@ -6,21 +6,32 @@
 
 #include "base/lock.h"
 #include "fd/fd_table.h"
-#include "os/inside.h"
+#include "os/thread.h"
 
-/* The objects that are being visited. Each thread that visits needs a place. If
- * there are more threads than places, closes do not wait for the visits of the
+/* The numbers by which objects are being visited. Each thread that visits needs a place.
+ * If there are more threads than places, closes do not wait for the visits of the
  * others. */
 enum { VISITORS_MAX = 4 };
-static _Atomic(struct fd_object *) visited[VISITORS_MAX];
+static struct place {
+	/* 0: the place is free; TAKEN: it does not say yet by whom it is used */
+	_Atomic uint32_t number; /* the fd, and 1 */
+	/* whose number this is */
+	const struct os_thread *_Atomic visitor;
+} places[VISITORS_MAX];
 
-static _Atomic(struct fd_object *) *begin(struct fd_object *obj)
+#define TAKEN UINT32_MAX
+
+static struct place *begin(int fd)
 {
 	for (int i = 0; i < VISITORS_MAX; i++) {
-		struct fd_object *nobody = NULL;
+		uint32_t nobody = 0;
 
-		if (atomic_compare_exchange_strong(&visited[i], &nobody, obj))
-			return &visited[i];
+		if (!atomic_compare_exchange_strong(&places[i].number, &nobody,
+						    TAKEN))
+			continue;
+		atomic_store(&places[i].visitor, &os_thread);
+		atomic_store(&places[i].number, (uint32_t)fd + 1);
+		return &places[i];
 	}
 	return NULL;
 }
@@ -39,11 +50,11 @@ static bool visit(struct fd_object *named, int fd,
 		  bool (*each)(struct fd_object *obj, int fd))
 {
 	const struct fd_ops *ops = named->ops;
-	_Atomic(struct fd_object *) *entry = fd_table_entry(fd), *place;
+	_Atomic(struct fd_object *) *entry = fd_table_entry(fd);
+	struct place *place = begin(fd);
 	struct fd_object *obj;
 	bool result;
 
-	place = begin(named);
 	/* All threads see this load, the exchange and the closer's load in one
 	 * order. So either we see that the fd is closed, or the thread that closes
 	 * it sees us. */
@@ -51,7 +62,7 @@ static bool visit(struct fd_object *named, int fd,
 	result = obj && obj == named && obj->ops == ops && each(obj, fd);
 	fd_object_put(obj);
 	if (place)
-		atomic_store(place, NULL);
+		atomic_store(&place->number, 0);
 	return result;
 }
 
@@ -84,15 +95,17 @@ bool fd_visit(const struct fd_ops *ops,
 	return result;
 }
 
-void fd_visit_await_end(const struct fd_object *obj)
+void fd_visit_await_end(int fd)
 {
 	for (int i = 0; i < VISITORS_MAX; i++)
-		for (unsigned spins = 0; atomic_load(&visited[i]) == obj;)
+		for (unsigned spins = 0;
+		     atomic_load(&places[i].number) == (uint32_t)fd + 1 &&
+		     atomic_load(&places[i].visitor) != &os_thread;)
 			lock_spin(&spins, LOCK_SPINS);
 }
 
 void fd_visit_forked(void)
 {
 	for (int i = 0; i < VISITORS_MAX; i++)
-		atomic_store(&visited[i], NULL);
+		atomic_store(&places[i].number, 0);
 }

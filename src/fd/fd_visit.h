@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Visits: the library looks at objects by itself, now and then. The visitor has a
- * reference. The close of a kind that is visited waits for the visit to end, so
- * that a socket is gone when its close has returned.
+ * reference, and a number that names the object. A close of that number waits for the
+ * visit to end, so that a socket is gone when its close has returned, and that the number
+ * is not another file's while the visitor uses it.
  */
 #ifndef FD_FD_VISIT_H
 #define FD_FD_VISIT_H
@@ -21,8 +22,9 @@ bool fd_visit(const struct fd_ops *ops,
 bool fd_visit_at(int fd, const struct fd_object *obj,
 		 bool (*each)(struct fd_object *obj, int fd));
 
-/* In last_close: returns when nobody visits the object any more. */
-void fd_visit_await_end(const struct fd_object *obj);
+/* The table does not name an object by this fd any more, which is still open: returns when
+ * no other thread visits one by it. */
+void fd_visit_await_end(int fd);
 
 /* In the child of a fork. */
 void fd_visit_forked(void);

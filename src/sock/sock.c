@@ -12,7 +12,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "fd/fd_visit.h"
 #include "os/file.h"
 
 struct sock_params sock_params;
@@ -465,7 +464,6 @@ void sock_last_close(struct fd_object *obj, int fd UNUSED)
 	struct watch *watch, *following;
 	struct stack *stack;
 
-	fd_visit_await_end(obj);
 	if (!sock_try_lock(s, &stack))
 		return;
 	LIST_FOR_EACH_SAFE(watch, following, &s->end.watches, link)
