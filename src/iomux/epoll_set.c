@@ -44,6 +44,7 @@ static struct epoll_set *create(int epfd)
 	set->left_cnt = 0;
 	set->kernels_watcher = NULL;
 	atomic_init(&set->looking_cnt, 0);
+	atomic_init(&set->user_cnt, 0);
 	atomic_init(&set->sleeper_cnt, 0);
 	atomic_init(&set->waiting_cnt, 0);
 	atomic_init(&set->looks, 0);
@@ -104,6 +105,18 @@ int epoll_set_fd(const struct epoll_set *set)
 	return fd;
 }
 
+/* All threads see the count, the number and what who closes it does with both in one order.
+ * So either we see that the number is gone, or the closer sees us. */
+int epoll_set_begin_use(struct epoll_set *set, int fd)
+{
+	atomic_fetch_add(&set->user_cnt, 1);
+	if (UNLIKELY(!epoll_set_has_number(set, fd)))
+		fd = epoll_set_fd(set);
+	if (UNLIKELY(fd < 0))
+		atomic_fetch_sub(&set->user_cnt, 1);
+	return fd;
+}
+
 struct epoll_set *epoll_set_get(int epfd)
 {
 	_Atomic(struct fd_object *) *entry = fd_table_entry(epfd);
@@ -121,6 +134,8 @@ static void set_last_close(struct fd_object *obj, int fd UNUSED)
 	struct epoll_set *set = epoll_set_of(obj);
 	struct epoll_watch *watch, *following;
 
+	for (unsigned spins = 0; atomic_load(&set->user_cnt);)
+		lock_spin(&spins, LOCK_SPINS);
 	spinlock_acquire(&epoll_nesting);
 	LIST_FOR_EACH_SAFE(watch, following, &set->outers, link)
 		if (!watch->waiter)

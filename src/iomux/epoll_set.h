@@ -71,6 +71,8 @@ struct epoll_set {
 	/* threads that look right now; calls in `sleepers`; calls that wait, and have
 	 * not been woken */
 	_Atomic unsigned looking_cnt;
+	/* threads that make the kernel's calls on it by its number */
+	_Atomic unsigned user_cnt;
 	_Atomic unsigned sleeper_cnt;
 	_Atomic unsigned waiting_cnt;
 	_Atomic uint64_t looks;
@@ -141,12 +143,20 @@ static inline bool epoll_set_has_number(const struct epoll_set *set, int fd)
 {
 	_Atomic(struct fd_object *) *entry = fd_table_entry(fd);
 
-	return entry && atomic_load_explicit(entry, memory_order_relaxed) ==
-				&set->obj;
+	return entry && atomic_load(entry) == &set->obj;
 }
 
 /* An fd that names it, or -1. */
 int epoll_set_fd(const struct epoll_set *set);
+/* The same for calls of the kernel: `fd`, if that names it. Until the end of the use the last
+ * close waits, so that the number is not another set's meanwhile. With -1 there is nothing to
+ * be ended. Of two numbers, one may be another file's all the same. */
+int epoll_set_begin_use(struct epoll_set *set, int fd) MUST_CHECK;
+static inline void epoll_set_end_use(struct epoll_set *set, int fd)
+{
+	if (LIKELY(fd >= 0))
+		atomic_fetch_sub(&set->user_cnt, 1);
+}
 /* The set that epfd names, with a reference. NULL: none that we know. */
 struct epoll_set *epoll_set_get(int epfd) MUST_CHECK;
 void epoll_sets_load(void);

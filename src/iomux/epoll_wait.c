@@ -249,17 +249,9 @@ static inline int look_at_ours(struct epoll_query *query, struct batch *batch)
 	return own;
 }
 
-/* As under Linux, a wait goes on in its set, whatever becomes of the number. But what the
- * kernel has is out of reach when the last number is closed. */
-static inline void follow_number(struct epoll_query *query)
-{
-	if (LIKELY(epoll_set_has_number(query->set, query->epfd)) ||
-	    query->epfd < 0)
-		return;
-	query->epfd = epoll_set_fd(query->set);
-}
-
-/* One look. Returns the number of events, or an error; *own_out are ours. */
+/* One look. Returns the number of events, or an error; *own_out are ours. As under Linux, a
+ * wait goes on in its set, whatever becomes of the number. But what the kernel has is out of
+ * reach when the last number is closed. */
 static long look(struct epoll_query *query, bool with_kernel,
 		 unsigned *own_out)
 {
@@ -271,7 +263,8 @@ static long look(struct epoll_query *query, bool with_kernel,
 	};
 	int own, err = 0;
 
-	follow_number(query);
+	if (LIKELY(query->epfd >= 0))
+		query->epfd = epoll_set_begin_use(set, query->epfd);
 	epoll_set_begin_look(set);
 	epoll_set_poll_rings(set);
 	epoll_items_show_left(set, query->epfd);
@@ -282,6 +275,7 @@ static long look(struct epoll_query *query, bool with_kernel,
 	if (UNLIKELY(atomic_load_explicit(&set->has_outers,
 					  memory_order_relaxed)))
 		epoll_items_hide_spent(set, query->epfd);
+	epoll_set_end_use(set, query->epfd);
 	*own_out = (unsigned)own;
 	return batch.cnt ? batch.cnt : err;
 }

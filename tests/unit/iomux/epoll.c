@@ -24,6 +24,7 @@
 
 #include "fd/fd_pool.h"
 #include "fd/fd_table.h"
+#include "iomux/epoll_set.h"
 #include "net/stack.h"
 #include "os/thread.h"
 #include "tests/support/sleeper.h"
@@ -1063,5 +1064,45 @@ TEST(closed_set_lets_go)
 	fd_table_forget(epfd);
 	CHECK(list_is_empty(&things[0]->end.watches));
 	make_ready(0);
+	end();
+}
+
+/* -- other threads ------------------------------------------------------------------- */
+
+static _Atomic bool is_closed;
+
+static void *close_set(void *arg UNUSED)
+{
+	CHECK(fd_table_remove(epfd));
+	is_closed = true;
+	return NULL;
+}
+
+/* As often as a closer that does not wait needs to be seen. */
+enum { LOOKS = 2000 };
+
+/* The kernel would give the number to another set, whose events a look would take. */
+TEST(the_last_close_waits_for_who_uses_the_number)
+{
+	struct epoll_set *set;
+	pthread_t closer;
+
+	begin();
+	is_closed = false;
+	add(0);
+	set = epoll_set_get(epfd);
+	CHECK_EQ(epoll_set_begin_use(set, epfd), epfd);
+	CHECK(!pthread_create(&closer, NULL, close_set, NULL));
+	while (fd_table_has(epfd))
+		sched_yield();
+	for (int i = 0; i < LOOKS && !is_closed; i++)
+		sched_yield();
+	CHECK(!is_closed);
+	/* it is nobody's to use any more */
+	CHECK_EQ(epoll_set_begin_use(set, epfd), -1);
+	epoll_set_end_use(set, epfd);
+	pthread_join(closer, NULL);
+	CHECK(is_closed);
+	fd_object_put(&set->obj);
 	end();
 }
