@@ -32,6 +32,9 @@ enum lock_rank {
 	 * in ours as one. A member's list is under its stack's lock; as to the
 	 * control mutex, see above. */
 	LOCK_RANK_EPOLL_CHANGES,
+	/* iomux: the fds that wake who sleeps for sets in the kernel. Sets inside each
+	 * other are woken as one, of which one alone is locked by the above. */
+	LOCK_RANK_EPOLL_WAKE,
 	/* net: rings, regions, rules, netlink, start-up. One, outermost of net. */
 	LOCK_RANK_CONTROL,
 	/* nl: calls into the netlink module. A fork waits for the call that is

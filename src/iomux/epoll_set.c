@@ -6,6 +6,7 @@
 
 #include <errno.h>
 
+#include "fd/fd_internal.h"
 #include "fd/fd_pool.h"
 #include "fd/fd_table.h"
 #include "fd/fd_visit.h"
@@ -128,7 +129,7 @@ struct epoll_set *epoll_set_get(int epfd)
 	return NULL;
 }
 
-/* Whoever has it as a member lets go of it. */
+/* Nobody begins to use the number any more. Whoever has the set as a member lets go of it. */
 static void set_last_close(struct fd_object *obj, int fd UNUSED)
 {
 	struct epoll_set *set = epoll_set_of(obj);
@@ -147,7 +148,7 @@ static void set_release(struct fd_object *obj)
 {
 	struct epoll_set *set = epoll_set_of(obj);
 
-	epoll_end_wake(set);
+	fd_internal_close(&set->wake_fd);
 	epoll_items_remove_all(set);
 	hash_tab_release(&set->by_key);
 	hash_tab_release(&set->by_word);

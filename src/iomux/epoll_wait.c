@@ -181,10 +181,11 @@ static bool has_members(struct epoll_set *set)
 int mux_epoll_woken(int epfd, struct epoll_event *events, int n)
 {
 	struct epoll_set *set = epoll_set_get(epfd);
-	int rest = n;
+	int rest = epoll_take_wake(set, events, n);
 
+	/* The number may have become another set's in the meantime. Nothing tells the events
+	 * of the two apart. */
 	if (set) {
-		rest = epoll_take_wake(set, events, n);
 		if (rest && has_members(set))
 			rest = join_woken(set, events, rest);
 		fd_object_put(&set->obj);

@@ -7,7 +7,8 @@
 
 /* The set has its first live item now. */
 void epoll_wake_sleepers(struct epoll_set *set);
-/* Takes the event that only woke them out of `events`. Returns how many are left. */
+/* Takes the event that only woke them out of `events`, of this set or, if that is NULL, of
+ * one that nobody knows any more. Returns how many are left. */
 int epoll_take_wake(struct epoll_set *set, struct epoll_event *events, int n);
 void epoll_end_wake(struct epoll_set *set);
 void epoll_wake_forked(void);

@@ -73,6 +73,9 @@ static inline _Atomic unsigned *mux_sleepers_at(int epfd)
 /* The count of this set: that of the fd by which it is known. */
 _Atomic unsigned *mux_sleepers_of(int epfd);
 
+/* Some wait may have been woken up for us, perhaps of a set that is closed by now. */
+extern HIDDEN _Atomic bool mux_has_woken;
+
 /* What such a wait returned, without the event that only woke it up for us. */
 enum { MUX_WOKEN = -2 };
 int mux_epoll_woken(int epfd, struct epoll_event *events, int n);

@@ -246,6 +246,15 @@ static inline bool has_become_ours(int epfd)
 	return UNLIKELY(entry && atomic_load(entry)) && is_epoll_ours(epfd);
 }
 
+/* Whether some event of this wait in the kernel may not be for the program, or not all there
+ * is for it. The set may have been ours when it woke us, and its number be closed by now. */
+static inline bool may_be_woken(int epfd)
+{
+	return UNLIKELY(fd_table_has(epfd) ||
+			atomic_load_explicit(&mux_has_woken, memory_order_relaxed)) &&
+	       !os_is_inside();
+}
+
 /* Makes `call`, which waits in the kernel for a set that is not ours. MUX_WOKEN:
  * the set is ours by now, and the wait has to go on there, for the time that is
  * left of it since `from_ns`. Without other threads nobody can make the set ours. */
@@ -263,8 +272,7 @@ static inline bool has_become_ours(int epfd)
 			if (LIKELY(!has_become_ours(epfd)))                \
 				n_ = (call);                               \
 			atomic_fetch_sub(cnt_, 1);                         \
-			if (n_ > 0 && UNLIKELY(fd_table_has(epfd)) &&      \
-			    !os_is_inside()) {                             \
+			if (n_ > 0 && may_be_woken(epfd)) {                \
 				os_enter();                                \
 				n_ = mux_epoll_woken(epfd, events, n_);    \
 				os_leave();                                \

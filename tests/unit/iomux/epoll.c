@@ -1069,6 +1069,64 @@ TEST(closed_set_lets_go)
 
 /* -- other threads ------------------------------------------------------------------- */
 
+/* The set becomes ours while somebody sleeps for it in the kernel, who counts himself. */
+static int wake_one(void)
+{
+	atomic_fetch_add(mux_sleepers_of(epfd), 1);
+	add(0);
+	return epoll_wait(epfd, events, THINGS_MAX, 0);
+}
+
+TEST(who_is_woken_for_a_set_does_not_see_by_what)
+{
+	begin();
+	CHECK_EQ(wake_one(), 1);
+	CHECK(mux_has_woken);
+	CHECK_EQ(mux_epoll_woken(epfd, events, 1), MUX_WOKEN);
+	atomic_fetch_sub(mux_sleepers_of(epfd), 1);
+	end();
+}
+
+/* Another thread has been faster. */
+TEST(who_is_woken_for_a_set_that_is_closed_sees_nothing)
+{
+	begin();
+	CHECK_EQ(wake_one(), 1);
+	atomic_fetch_sub(mux_sleepers_of(epfd), 1);
+	fd_table_forget(epfd);
+	close(epfd);
+	CHECK_EQ(mux_epoll_woken(epfd, (struct epoll_event[]){ events[0] }, 1), MUX_WOKEN);
+	/* a new set, which has the number */
+	CHECK_EQ(epoll_create1(0), epfd);
+	add(1);
+	CHECK_EQ(mux_epoll_woken(epfd, events, 1), MUX_WOKEN);
+	end();
+}
+
+/* The set was not ours for a moment, in which somebody else has gone to sleep. He relies on
+ * what is in the kernel's set, which is not for the one who was woken by it to take out. */
+TEST(what_wakes_stays_for_who_has_come_since)
+{
+	struct epoll_set *set;
+
+	begin();
+	CHECK_EQ(wake_one(), 1);
+	set = epoll_set_get(epfd);
+	/* the first one takes his time */
+	atomic_store(&set->wake_until_ns, 0);
+	change(EPOLL_CTL_DEL, 0, 0);
+	add(0);
+	CHECK_EQ(mux_epoll_woken(epfd, events, 1), MUX_WOKEN);
+	CHECK_EQ(epoll_wait(epfd, events, THINGS_MAX, 0), 1);
+	CHECK_EQ(mux_epoll_woken(epfd, events, 1), MUX_WOKEN);
+	atomic_fetch_sub(mux_sleepers_of(epfd), 1);
+	/* the last one */
+	CHECK_EQ(mux_epoll_woken(epfd, (struct epoll_event[]){ events[0] }, 1), MUX_WOKEN);
+	CHECK_EQ(epoll_wait(epfd, events, THINGS_MAX, 0), 0);
+	fd_object_put(&set->obj);
+	end();
+}
+
 static _Atomic bool is_closed;
 
 static void *close_set(void *arg UNUSED)
