@@ -17,10 +17,19 @@
 _Thread_local struct os_thread os_thread;
 
 /* The program's handler for a signal for which the kernel has our trampoline. The
- * trampoline may read it at any moment, so the members are atomic. */
+ * trampoline may read it at any moment, and needs both members as they were together. What it
+ * does not know is which mask the kernel has set for it: between that and the trampoline's
+ * look another thread may install a handler with another one. */
 struct handler {
+	_Atomic unsigned gen; /* odd while the others change */
 	_Atomic(void *) fn; /* called with three arguments in any case */
 	_Atomic int flags;  /* SA_SIGINFO, SA_RESETHAND, SA_RESTART of it */
+};
+
+/* The same as it was at some moment. */
+struct seen_handler {
+	void *fn;
+	int flags;
 };
 
 static struct {
@@ -203,20 +212,64 @@ static void defer(const siginfo_t *info, ucontext_t *context)
 	self->has_deferred = true;
 }
 
-/* The handler to run now. With SA_RESETHAND only one thread gets it; it may be one that
- * another thread has just installed in its place. */
-static void *handler_take(struct handler *h, int sig, int flags)
-{
-	void *fn = atomic_load_explicit(&h->fn, memory_order_acquire);
-	struct sigaction dfl = { .sa_handler = SIG_DFL };
+static void trampoline(int sig, siginfo_t *info, void *context);
 
-	if (!(flags & SA_RESETHAND))
-		return fn;
-	if (!atomic_compare_exchange_strong(&h->fn, &fn, (void *)SIG_DFL))
-		return fn;
-	if (!is_awaited_end(sig, &dfl))
-		real.sigaction(sig, &dfl, NULL);
-	return fn;
+/* Whoever changes it has all signals blocked, and is soon done. */
+static struct seen_handler handler_read(const struct handler *h)
+{
+	struct seen_handler seen;
+	unsigned gen, spins = 0;
+
+	for (;;) {
+		gen = atomic_load_explicit(&h->gen, memory_order_acquire);
+		/* acquire: the second look at gen comes after them; they pair with
+		 * the release stores in handler_write_locked */
+		seen.fn = atomic_load_explicit(&h->fn, memory_order_acquire);
+		seen.flags = atomic_load_explicit(&h->flags, memory_order_acquire);
+		if (LIKELY(!(gen & 1) &&
+			   atomic_load_explicit(&h->gen, memory_order_relaxed) == gen))
+			return seen;
+		lock_spin(&spins, LOCK_SPINS);
+	}
+}
+
+static void handler_write_locked(struct handler *h, void *fn, int flags)
+	REQUIRES(signals.lock)
+{
+	INVARIANT(lock_witness_is_mine(&signals.lock.witness),
+		  "a handler changed without the lock");
+	atomic_fetch_add(&h->gen, 1);
+	atomic_store_explicit(&h->fn, fn, memory_order_release);
+	atomic_store_explicit(&h->flags, flags, memory_order_release);
+	atomic_fetch_add(&h->gen, 1);
+}
+
+static bool has_trampoline(int sig)
+{
+	struct sigaction act;
+
+	return real.sigaction(sig, NULL, &act) == 0 && act.sa_flags & SA_SIGINFO &&
+	       act.sa_sigaction == trampoline;
+}
+
+/* One with SA_RESETHAND: one thread alone gets it, and resets it. While the lock is held,
+ * nobody installs another one, which the kernel would forget by the reset. It may not be the
+ * one that was there a moment ago. What the kernel has without us, SIG_IGN perhaps, stays. */
+static COLD struct seen_handler handler_take(struct handler *h, int sig)
+{
+	struct sigaction dfl = { .sa_handler = SIG_DFL };
+	struct seen_handler seen;
+	sigset_t mask;
+
+	signals_lock(&mask);
+	seen = handler_read(h);
+	if (seen.flags & SA_RESETHAND && seen.fn != (void *)SIG_DFL) {
+		handler_write_locked(h, (void *)SIG_DFL, seen.flags);
+		if (!is_awaited_end(sig, &dfl) && has_trampoline(sig))
+			real.sigaction(sig, &dfl, NULL);
+	}
+	signals_unlock(&mask);
+	return seen;
 }
 
 /* A child of vfork() has our memory, but nothing of ours to bring to an end. */
@@ -253,33 +306,33 @@ static void trampoline(int sig, siginfo_t *info, void *context)
 	struct handler *h = &signals.handlers[sig];
 	int saved_errno = errno;
 	void (*run)(int, siginfo_t *, void *);
+	struct seen_handler seen;
 	void (*before)(void);
-	void *fn;
-	int flags;
 
 	if (os_is_inside()) {
 		defer(info, context);
 		return;
 	}
-	flags = atomic_load_explicit(&h->flags, memory_order_relaxed);
-	fn = handler_take(h, sig, flags);
-	if (fn == (void *)SIG_DFL && is_deadly(sig) &&
+	seen = handler_read(h);
+	if (seen.flags & SA_RESETHAND)
+		seen = handler_take(h, sig);
+	if (seen.fn == (void *)SIG_DFL && is_deadly(sig) &&
 	    atomic_load_explicit(&signals.before_end, memory_order_relaxed)) {
 		end_by(sig);
 		return;
 	}
 	/* Another thread may just have removed the handler. */
-	if (fn == (void *)SIG_DFL || fn == (void *)SIG_IGN)
+	if (seen.fn == (void *)SIG_DFL || seen.fn == (void *)SIG_IGN)
 		return;
 	disturb_sleep();
 	os_thread.handler_cnt++;
-	if (!(flags & SA_RESTART))
+	if (!(seen.flags & SA_RESTART))
 		os_thread.interrupt_cnt++;
 	before = atomic_load_explicit(&signals.before_handler,
 				      memory_order_relaxed);
 	if (before)
 		before();
-	memcpy(&run, &fn, sizeof(run));
+	memcpy(&run, &seen.fn, sizeof(run));
 	errno = saved_errno;
 	run(sig, info, context);
 }
@@ -313,31 +366,29 @@ void os_deliver_deferred(void)
 static void translate_old(int sig, const struct handler *h,
 			  struct sigaction *old)
 {
-	int flags;
+	struct seen_handler seen;
 
 	if (is_synchronous(sig) || !(old->sa_flags & SA_SIGINFO) ||
 	    old->sa_sigaction != trampoline)
 		return;
-	flags = atomic_load(&h->flags);
-	old->sa_flags = (old->sa_flags & ~TOLD_FLAGS) | (flags & TOLD_FLAGS);
-	if (atomic_load(&h->fn) == (void *)SIG_DFL) {
-		old->sa_flags = flags;
+	seen = handler_read(h);
+	old->sa_flags = (old->sa_flags & ~TOLD_FLAGS) | (seen.flags & TOLD_FLAGS);
+	if (seen.fn == (void *)SIG_DFL) {
+		old->sa_flags = seen.flags;
 		old->sa_handler = SIG_DFL;
-	} else if (flags & SA_SIGINFO)
-		old->sa_sigaction =
-			(void (*)(int, siginfo_t *, void *))atomic_load(&h->fn);
+	} else if (seen.flags & SA_SIGINFO)
+		old->sa_sigaction = (void (*)(int, siginfo_t *, void *))seen.fn;
 	else
-		old->sa_handler = (sighandler_t)atomic_load(&h->fn);
+		old->sa_handler = (sighandler_t)seen.fn;
 }
 
 /* Installs `act` with the trampoline before it. */
 static int install_locked(int sig, const struct sigaction *act,
-			  struct sigaction *old)
+			  struct sigaction *old) REQUIRES(signals.lock)
 {
 	struct handler *h = &signals.handlers[sig];
 	struct sigaction kernel_act = *act, kernel_old;
-	void *old_fn = atomic_load(&h->fn);
-	int old_flags = atomic_load(&h->flags);
+	struct seen_handler before = handler_read(h);
 
 	INVARIANT(lock_witness_is_mine(&signals.lock.witness),
 		  "installed without the lock");
@@ -348,9 +399,7 @@ static int install_locked(int sig, const struct sigaction *act,
 	    is_awaited_end(sig, act)) {
 		/* The trampoline must find the handler before the kernel can
 		 * deliver the signal. */
-		atomic_store(&h->flags, act->sa_flags);
-		atomic_store_explicit(&h->fn, action_fn(act),
-				      memory_order_release);
+		handler_write_locked(h, action_fn(act), act->sa_flags);
 		kernel_act.sa_sigaction = trampoline;
 		kernel_act.sa_flags &= ~OWN_FLAGS;
 		kernel_act.sa_flags |= SA_SIGINFO;
@@ -359,8 +408,7 @@ static int install_locked(int sig, const struct sigaction *act,
 			kernel_act.sa_flags |= SA_ONSTACK;
 	}
 	if (real.sigaction(sig, &kernel_act, NULL) != 0) {
-		atomic_store(&h->flags, old_flags);
-		atomic_store(&h->fn, old_fn);
+		handler_write_locked(h, before.fn, before.flags);
 		return -1;
 	}
 	if (old)
@@ -393,8 +441,10 @@ int signals_sigaction(int sig, const struct sigaction *act,
 }
 
 /* Those that the trampoline has already it gets once more. */
-static void take_over_locked(void)
+static void take_over_locked(void) REQUIRES(signals.lock)
 {
+	INVARIANT(lock_witness_is_mine(&signals.lock.witness),
+		  "taken over without the lock");
 	for (int sig = 1; sig < _NSIG; sig++) {
 		struct sigaction act;
 
@@ -448,6 +498,9 @@ void signals_forked(void)
 	lock_witness_forked(&signals.lock.witness);
 	/* Another thread may have held the lock. In the child nobody does. */
 	atomic_store(&signals.lock.is_held, 0);
+	for (int sig = 1; sig < _NSIG; sig++)
+		if (atomic_load(&signals.handlers[sig].gen) & 1)
+			atomic_fetch_add(&signals.handlers[sig].gen, 1);
 	atomic_store(&signals.pid, getpid());
 	os_thread.has_deferred = false;
 }
@@ -597,8 +650,10 @@ bool signals_is_interrupted(const struct signals_mark *mark, bool may_restart)
 /*
  * What a thread sleeps on if it is little, and mostly on the stack of the caller: there a
  * jump out of a handler that is not ours (of a fault that somebody sent) would leave
- * sleep_fd behind. A handler may sleep as well: whatever it leaves here, the first
- * descriptor is NO_FD, for it has disturbed the sleep below it.
+ * sleep_fd behind. The memory of larger calls outlives such a jump, until the thread's next
+ * call collects the wait, and forgets sleep_fd before (fd_wait_collect). A handler may sleep
+ * as well: whatever it leaves here, the first descriptor is NO_FD, for it has disturbed the
+ * sleep below it.
  */
 enum { NAP_MAX = 16 };
 static _Thread_local struct pollfd nap[NAP_MAX];

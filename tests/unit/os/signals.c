@@ -646,6 +646,95 @@ TEST(no_signal_is_lost_under_fire)
 	CHECK_EQ(seen_depth, 0);
 }
 
+/* -- handlers that other threads install ----------------------------------------------- */
+
+enum { CHANGES = 10000 };
+
+static _Atomic int once_cnt;
+static _Atomic bool is_over;
+
+static void note_once(int sig UNUSED)
+{
+	once_cnt++;
+}
+
+static void set_urgent(void (*fn)(int), int flags)
+{
+	struct sigaction act = { .sa_handler = fn, .sa_flags = flags };
+
+	CHECK_EQ(signals_sigaction(SIGURG, &act, NULL), 0);
+}
+
+static bool has_urgent(void (*fn)(int))
+{
+	struct sigaction seen;
+
+	CHECK_EQ(signals_sigaction(SIGURG, NULL, &seen), 0);
+	return seen.sa_handler == fn;
+}
+
+/* A signal whose default is to be ignored. */
+static void *change_handlers(void *arg UNUSED)
+{
+	for (int i = 0; i < CHANGES; i++) {
+		set_urgent(note_once, (int)SA_RESETHAND);
+		set_urgent(note, 0);
+		for (int j = 0; j < 20; j++)
+			CHECK(has_urgent(note));
+	}
+	is_over = true;
+	return NULL;
+}
+
+/* The flags of the one are not taken for those of the other, nor does the reset of the one
+ * hit the other. */
+TEST(a_handler_stays_that_comes_while_another_is_reset)
+{
+	pthread_t thread;
+
+	if (HAS_THREAD_SANITIZER)
+		test_skip("not under a sanitizer");
+	signals_activate();
+	install(SIGURG, note, 0);
+	is_over = false;
+	CHECK_EQ(pthread_create(&thread, NULL, change_handlers, NULL), 0);
+	while (!is_over)
+		raise(SIGURG);
+	pthread_join(thread, NULL);
+	runs = 0;
+	raise(SIGURG);
+	CHECK_EQ(runs, 1);
+}
+
+static void *install_once(void *arg UNUSED)
+{
+	for (int i = 0; i < CHANGES; i++)
+		set_urgent(note_once, (int)SA_RESETHAND);
+	is_over = true;
+	return NULL;
+}
+
+TEST(each_handler_that_is_reset_runs_once)
+{
+	pthread_t thread;
+
+	if (HAS_THREAD_SANITIZER)
+		test_skip("not under a sanitizer");
+	signals_activate();
+	install(SIGURG, SIG_DFL, 0);
+	once_cnt = 0;
+	is_over = false;
+	CHECK_EQ(pthread_create(&thread, NULL, install_once, NULL), 0);
+	while (!is_over)
+		raise(SIGURG);
+	pthread_join(thread, NULL);
+	CHECK(once_cnt > 0 && once_cnt <= CHANGES);
+	/* the last one is there still, or has run */
+	raise(SIGURG);
+	CHECK(has_urgent(SIG_DFL));
+	CHECK(once_cnt <= CHANGES);
+}
+
 /* -- faults while a signal waits ------------------------------------------------------ */
 
 static void jump_out(int sig)
