@@ -247,9 +247,15 @@ void tsock_tell_all(struct tsock *t, uint32_t ready)
 {
 	struct stack *stack;
 
-	atomic_store(&t->sock.end.ready, ready);
-	if (!sock_try_lock(&t->sock, &stack))
+	if (!sock_try_lock(&t->sock, &stack)) {
+		atomic_store(&t->sock.end.ready, ready);
 		return;
+	}
+	/* somebody may have come since it joined its twin */
+	if (t->port && t->port->listener == t)
+		tsock_update_listener(t, 0);
+	else
+		atomic_store(&t->sock.end.ready, ready);
 	endpoint_fire(&t->sock.end, (uint32_t)ALL_NEWS);
 	stack_unlock(stack);
 }

@@ -310,7 +310,8 @@ void tsock_update(struct tsock *t, uint32_t news);
 /* Tells those that wait for a packet, if there is one. Under the lock. */
 void tsocks_feed(struct tcp_engine *engine);
 /* The socket's phase has changed, so that its word is another: who watches it looks
- * anew. Without the lock. */
+ * anew. `ready` is said of one for which nobody queues with us. With `config`, without the
+ * lock. */
 bool tsock_is_watched(struct tsock *t);
 void tsock_tell_all(struct tsock *t, uint32_t ready);
 /* The connection goes back to the kernel soon, or a while after it has tried in vain. Under
