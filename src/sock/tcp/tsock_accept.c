@@ -127,6 +127,23 @@ static void give_heritage(const struct tsock_heritage *h, int to)
 		sock_twin_set(to, IPPROTO_TCP, TCP_CONGESTION, h->cc, strlen(h->cc));
 }
 
+/* Of the listener's twin, by a number that was its own all the while. False: it has none, since
+ * it is being closed, or is on its way through a local socket. */
+static bool look_up_heritage(struct tsock *t, int fresh, struct tsock_heritage *h)
+{
+	int fd;
+
+	do {
+		fd = tsock_fd(t);
+		if (fd < 0) {
+			*h = (struct tsock_heritage){ .cnt = 0 };
+			return false;
+		}
+		read_heritage(fd, fresh, h);
+	} while (tsock_fd(t) != fd);
+	return true;
+}
+
 /* The listener's options for a fresh socket. They are looked up after each change. */
 static void inherit(struct tsock *t, struct tsock *child, int to)
 {
@@ -137,8 +154,7 @@ static void inherit(struct tsock *t, struct tsock *child, int to)
 		t->heritage = malloc(sizeof(*t->heritage));
 	h = t->heritage ? t->heritage : &own;
 	if (h == &own || !t->knows_heritage)
-		read_heritage(tsock_fd(t), to, h);
-	t->knows_heritage = true;
+		t->knows_heritage = look_up_heritage(t, to, h);
 	give_heritage(h, to);
 	child->has_options = true;
 	child->may_linger = h->linger.l_onoff;
