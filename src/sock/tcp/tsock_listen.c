@@ -295,6 +295,8 @@ static enum reason join_as(struct tsock *t, int fd, const struct user_name *loca
 	if (!err) {
 		port->listener = t;
 		t->port = port;
+		/* who sends it away from now on means this stay */
+		atomic_store(&t->leaves_for, REASON_NONE);
 		list_push_back(&t->engine->ports, &port->link);
 	}
 	tsock_unlock(t);
@@ -347,10 +349,10 @@ void tsock_join_listener(struct tsock *t, int fd)
 	}
 	t->sock.reason = REASON_NONE;
 	atomic_store(&t->seen_fd, fd);
-	atomic_store(&t->leaves_for, REASON_NONE);
 	atomic_store(&t->has_accepted, false);
 	t->joined_ns = clock_monotonic_ns();
-	atomic_store_explicit(&t->phase, TSOCK_LISTENER, memory_order_release);
+	atomic_store(&t->phase, TSOCK_LISTENER);
+	tsock_share_joined(t);
 	log_dbg("fd %d: connections are accepted by us, too", fd);
 }
 
@@ -372,16 +374,22 @@ bool tsock_is_for_itself(const struct tsock *t)
 	       is_in_other_thread();
 }
 
-void tsock_wants_accept(struct tsock *t)
+bool tsock_join_visited(struct fd_object *obj, int fd)
 {
-	int fd = tsock_fd(t);
+	struct tsock *t = tsock_of(obj);
 
-	if (fd < 0)
-		return;
 	mutex_acquire(&t->sock.config);
 	if (tsock_phase(t) == TSOCK_LISTENING)
 		tsock_join_listener(t, fd);
 	mutex_release(&t->sock.config);
+	return false;
+}
+
+/* By a visit: another thread may close the number meanwhile, and the name that the twin has
+ * would be another socket's. */
+void tsock_wants_accept(struct tsock *t)
+{
+	tsock_visit(t, tsock_join_visited);
 	tsock_share_joins(t);
 }
 
@@ -535,14 +543,15 @@ void tsock_leave_listening(struct tsock *t, int fd, enum reason reason,
 {
 	bool is_empty;
 
-	if (!t->is_lending)
-		tsock_share_leaves(t);
 	tsock_lock(t);
 	t->port->is_kernels = true;
-	is_empty = !tcp_child_cnt(t->port->pcb);
-	tsock_unlock(t);
 	atomic_store(&t->leaves_by, decider);
 	atomic_store(&t->leaves_for, reason);
+	is_empty = !tcp_child_cnt(t->port->pcb);
+	tsock_unlock(t);
+	/* one of them that joins in this moment sees the above, or is seen here */
+	if (!t->is_lending)
+		tsock_share_leaves(t);
 	if (!is_empty)
 		return;
 	if (t->is_lending)
@@ -633,9 +642,11 @@ COLD void tsock_leave_when_empty(struct tsock *t, int fd)
 	mutex_acquire(&t->sock.config);
 	reason = (enum reason)atomic_load(&t->leaves_for);
 	by = (enum stats_decider)atomic_load(&t->leaves_by);
-	/* another of its port may have sent it away while it was lent */
-	t->is_lending &= reason == REASON_FORKS;
-	if (tsock_phase(t) == TSOCK_LISTENER)
+	/* another thread may have been faster, and the listener may have joined anew */
+	if (tsock_phase(t) == TSOCK_LISTENER && reason != REASON_NONE) {
+		/* another of its port may have sent it away while it was lent */
+		t->is_lending &= reason == REASON_FORKS;
 		tsock_leave_listening(t, fd, reason, by);
+	}
 	mutex_release(&t->sock.config);
 }

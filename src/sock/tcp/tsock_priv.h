@@ -445,7 +445,9 @@ void tsock_end_queue(struct tsock *t, int fd);
 void tsocks_lend_listeners(void);
 /* Begins to listen beside the twin, if that is possible. With `config`. */
 void tsock_join_listener(struct tsock *t, int fd);
-/* Somebody waits for it. */
+/* The same by a visit, if it has not done so yet. */
+bool tsock_join_visited(struct fd_object *obj, int fd);
+/* Somebody waits for it. Without a lock. */
 void tsock_wants_accept(struct tsock *t);
 /* Who waits for it is the one who will accept. If not, it joins when somebody accepts. */
 bool tsock_is_for_itself(const struct tsock *t);

@@ -271,17 +271,6 @@ static unsigned begin_round(void)
 	return round;
 }
 
-static bool join(struct fd_object *obj, int fd)
-{
-	struct tsock *t = tsock_of(obj);
-
-	mutex_acquire(&t->sock.config);
-	if (tsock_phase(t) == TSOCK_LISTENING)
-		tsock_join_listener(t, fd);
-	mutex_release(&t->sock.config);
-	return false;
-}
-
 void tsock_share_joins(struct tsock *t)
 {
 	struct tsock *other;
@@ -296,13 +285,15 @@ void tsock_share_joins(struct tsock *t)
 		return;
 	round = begin_round();
 	while ((other = next_to_join(port, round))) {
-		tsock_visit(other, join);
+		tsock_visit(other, tsock_join_visited);
 		fd_object_put(&other->sock.obj);
 	}
 }
 
 /* SYNs are the kernel's from now on. The rest is done by who accepts what has come before
- * (tsock_leave_listening); until then the twin's connections are accepted, too. */
+ * (tsock_leave_listening); until then the twin's connections are accepted, too. Mostly without
+ * its `config`: who has that may be about to send away the one whose we have. So one that is
+ * only about to join stays as it is, and looks by itself (tsock_share_joined). */
 static void send_away(struct tsock *t, enum reason why)
 {
 	if (tsock_phase(t) != TSOCK_LISTENER)
@@ -314,6 +305,12 @@ static void send_away(struct tsock *t, enum reason why)
 		atomic_store(&t->leaves_for, why);
 	}
 	tsock_unlock(t);
+}
+
+void tsock_share_joined(struct tsock *t)
+{
+	if (t->sharer && has_kernels(t))
+		send_away(t, REASON_GROUP);
 }
 
 /* The next one that shall leave, with a reference, and why; or NULL. */

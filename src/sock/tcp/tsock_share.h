@@ -24,6 +24,9 @@ void tsock_unshare(struct tsock *t);
 enum reason tsock_share_reason(struct tsock *t) MUST_CHECK;
 /* Whether others of its port are ours. With `config`. */
 bool tsock_shares_with_ours(const struct tsock *t);
+/* It is ours now, unless one of its port has become the kernel's since the question before:
+ * then it goes there as well. With `config`. */
+void tsock_share_joined(struct tsock *t);
 /* If it is ours, so are the others from now on. Without a lock. */
 void tsock_share_joins(struct tsock *t);
 /* It is the kernel's from now on: so are the others, each as soon as nobody waits for it
