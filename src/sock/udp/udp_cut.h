@@ -48,7 +48,12 @@ void udp_cut_sum(struct udp_cut *cut);
 static inline bool udp_cut_suits(const struct udp_cut *cut,
 				 const struct udp_way *way)
 {
-	return way->dst.ring == cut->ring && way->dst.cut_mtu == cut->mtu;
+	const struct pkt *first = LIST_ENTRY(list_first(&cut->pieces), struct pkt, link);
+
+	/* Another ring may be where that one was, but its pool lives as long as a frame of
+	 * it is out. */
+	return way->dst.ring == cut->ring && first->pool == cut->ring->pool &&
+	       way->dst.cut_mtu == cut->mtu;
 }
 
 /* Sends them all. -EAGAIN: the ring has no room for them. Takes the pieces either

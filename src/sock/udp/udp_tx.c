@@ -199,9 +199,12 @@ static enum tx_verdict send_long(struct udp *u, const struct tx_call *call)
 	sock_lock(&u->sock, &stack);
 	way = udp_way_find(u, call);
 	verdict = judge(stack, way, call);
-	if (verdict == TX_SENT && way->dst.ring != ring)
+	/* Another ring may be where that one was, but its pool lives as long as a frame of it
+	 * is out. */
+	if (verdict == TX_SENT && way->dst.ring->pool != payload->pool)
 		verdict = TX_RESOLVE;
 	if (verdict == TX_SENT) {
+		ring = way->dst.ring;
 		begin_follow(call, ring);
 		verdict = transmit_long(u, stack, way, payload,
 					(uint32_t)call->len);
