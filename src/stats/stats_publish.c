@@ -140,14 +140,21 @@ void stats_start(const struct stats_params *params)
 	stats_start_again();
 }
 
+/* Memory that is not reserved is only missed where the fork itself would have failed. */
+static bool replace_region(int kind)
+{
+	return mmap(stats.region, stats.region_size, PROT_READ | PROT_WRITE,
+		    kind | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+		    0) != MAP_FAILED;
+}
+
 void stats_forked(void)
 {
 	/* The child may return into a call of the parent that still counts. It does
-	 * so in pages of its own at the same place. */
-	if (stats.region)
-		(void)mmap(stats.region, stats.region_size,
-			   PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	 * so in pages of its own at the same place. A limit for private memory
+	 * (RLIMIT_DATA) does not matter for shared one. */
+	if (stats.region && !replace_region(MAP_PRIVATE))
+		(void)replace_region(MAP_SHARED);
 	stats.region = NULL;
 	spinlock_init(&stats.lock, LOCK_RANK_STATS);
 	for (size_t i = 0; i < ARRAY_LEN(stats.sockets_taken); i++)

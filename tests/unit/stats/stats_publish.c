@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -459,6 +460,39 @@ TEST(child_has_its_own_region)
 	r = read_region();
 	CHECK_EQ(r->sockets[0].counters.rx_packets, 1);
 	CHECK_EQ(r->sockets[0].fd, 5);
+	free(r);
+	stats_socket_close(&handles[0]);
+	end();
+}
+
+/* The child must not have more private memory, of which it has got none. */
+static int be_poor_child(void)
+{
+	struct rlimit none = { 0, 0 };
+
+	if (setrlimit(RLIMIT_DATA, &none) != 0)
+		return 1;
+	stats_forked();
+	handles[0].at->counters.rx_packets = 1000;
+	return 0;
+}
+
+TEST(child_without_room_for_private_memory_leaves_the_region_alone)
+{
+	struct stats_region *r;
+	int status;
+	pid_t pid;
+
+	start(1, "");
+	stats_socket_open(&handles[0], 5, 5, IPPROTO_UDP);
+	handles[0].at->counters.rx_packets = 1;
+	pid = fork();
+	if (pid == 0)
+		_exit(be_poor_child());
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK_EQ(status, 0);
+	r = read_region();
+	CHECK_EQ(r->sockets[0].counters.rx_packets, 1);
 	free(r);
 	stats_socket_close(&handles[0]);
 	end();
