@@ -146,29 +146,31 @@ def heir(address, port, way):
     while s.recv(100) != b"go":
         pass
     time.sleep(0.3)
+    parent = os.getpid()
     if os.fork():
         if way == "exit":
             os._exit(0)
         signal.pause()
-    s.settimeout(3)
+    while way == "exit" and os.getppid() == parent:
+        time.sleep(0.01)
+    print("alone", flush=True)
+    s.settimeout(10)
     seen = set()
     try:
-        while True:
+        while len(seen) < 40:
             seen.add(s.recv(100))
     except TimeoutError:
-        print("heir", len(seen), flush=True)
+        pass
+    print("heir", len(seen), flush=True)
 
 
-def bequeath(address, port):
+def bequeath(address, port, when):
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     s.connect((address, int(port)))
-    s.send(b"go")
+    if when == "early":
+        s.send(b"go")
     for i in range(20):
-        s.send(b"early %d" % i)
-    time.sleep(1)
-    for i in range(20):
-        s.send(b"late %d" % i)
-        time.sleep(0.01)
+        s.send(b"%s %d" % (when.encode(), i))
 
 
 def shower(address, port, cnt):
@@ -291,7 +293,7 @@ def sharing(address, port, option):
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     s.setsockopt(socket.SOL_SOCKET, getattr(socket, "SO_" + option), 1)
     s.bind((address, int(port)))
-    s.settimeout(1)
+    s.settimeout(0.2)
     print("ready", flush=True)
     count = 0
     while True:

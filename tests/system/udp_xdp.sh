@@ -116,8 +116,8 @@ other_traffic_is_undisturbed() {
 	ip netns exec $a timeout 10 socat UDP4-RECVFROM:7001,bind=10.78.0.1 \
 		SYSTEM:'read line; echo by the kernel' &
 	wait_until has_port 7001 || return 1
-	expect "$(echo hello | ip netns exec $b timeout 5 socat -t 2 - \
-		UDP4:10.78.0.1:7001)" "by the kernel"
+	expect "$(ip netns exec $b timeout 5 bash -c 'exec 3<>/dev/udp/10.78.0.1/7001
+		echo hello >&3 && head -n 1 <&3')" "by the kernel"
 }
 
 # 10,000 datagrams that nobody reads, and 4096 frames: they move to ordinary
@@ -138,7 +138,9 @@ slow_reader_takes_no_frames() {
 # child_hears_what WAY: what waited at the fork, and what came later.
 child_hears_what() {
 	start a.log $program heir 10.78.0.1 7000 "$1" || return 1
-	(in_ns $b - $program bequeath 10.78.0.1 7000)
+	(in_ns $b - $program bequeath 10.78.0.1 7000 early)
+	wait_for alone "$work/out" || return 1
+	(in_ns $b - $program bequeath 10.78.0.1 7000 late)
 	wait_for 'heir 40$' "$work/out" &&
 		wait_for 'a child process has it too' "$work/a.log"
 }
@@ -592,25 +594,36 @@ sockperf_in_each_way() {
 	done
 }
 
+# has_heard_of CNT: the two, as far as they have said so.
+has_heard_of() {
+	[ "$(heard "$work/out" "$work/other")" -ge "$1" ]
+}
+heard() {
+	cat "$@" | awk '$1 == "heard" { n += $2 } END { print n + 0 }'
+}
+
 # two_processes LOG LOG OPTION: on one port, the second one later; what each has
-# heard of 200 senders in $first and $second.
+# heard of 200 senders in $first and $second. One of them may be ours, until it finds the other.
 two_processes() {
-	local other
+	local other log
+	: >"$work/other"
 	start "$1" $program sharing 10.78.0.1 7000 "$3" || return 1
 	ip netns exec $b $program spread 10.78.0.1 7000 20
-	wait_for 'heard 20$' "$work/out" || return 1
-	: >"$work/other"
+	wait_until has_heard_of 20 || return 1
 	(in_ns $a "$2" $program sharing 10.78.0.1 7000 "$3") >"$work/other" 2>&1 &
 	other=$!
-	# the first one looks each second
-	wait_for ready "$work/other" && sleep 2.5
+	wait_for ready "$work/other" || return 1
+	for log in "$1" "$2"; do
+		[ "$log" = - ] || wait_for 'another process has the same port' \
+			"$work/$log" || return 1
+	done
 	ip netns exec $b $program spread 10.78.0.1 7000 200
-	sleep 2.5
+	wait_until has_heard_of 220
+	# and what comes twice
+	sleep 0.5
 	kill -9 $other
 	wait $other 2>/dev/null
-	first=$(sed -n 's/^heard //p' "$work/out" | tail -n +2)
-	second=$(sed -n 's/^heard //p' "$work/other")
-	first=${first:-0} second=${second:-0}
+	first=$(($(heard "$work/out") - 20)) second=$(heard "$work/other")
 	expect $((first + second)) 200
 }
 
