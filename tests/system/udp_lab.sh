@@ -56,8 +56,7 @@ lab_is_possible() {
 		head -1 | grep -qx 6.6 || { echo "needs Linux 6.6"; return 1; }
 }
 
-# As between cards: nothing longer than the MTU, and a port that is active, which the
-# kernel says up to a second late.
+# As between cards: nothing longer than the MTU, and a port that is active.
 is_running() {
 	ip netns exec "$1" grep -qx up "/sys/class/net/${2:-v0}/operstate"
 }
@@ -71,11 +70,15 @@ make_wire() {
 	done
 }
 
+# That an interface runs the kernel says at once if its other end has another number; it
+# takes one whose other end has the same for one without, and is up to a second late.
 make_lab() {
+	local number=
+	[ -z "${LAB_CARD:-}${LAB_SEGMENTS:-}" ] || number="index 3"
 	end_lab
 	ip netns add $a && ip netns add $b &&
 		ip link add v0 netns $a ${LAB_VETH:-} type veth \
-			peer name v0 netns $b ${LAB_VETH:-} &&
+			peer name v0 $number netns $b ${LAB_VETH:-} &&
 		ip -n $a address add 10.78.0.1/24 dev v0 &&
 		ip -n $b address add 10.78.0.2/24 dev v0 &&
 		ip -n $a link set lo up && ip -n $b link set lo up &&
