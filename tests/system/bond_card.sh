@@ -67,7 +67,7 @@ make_bond() {
 
 # has_come PORT: frames that have come to b by it.
 has_come() {
-	ip netns exec $b cat "/sys/class/net/$1/statistics/rx_packets"
+	frames_at $b "$1"
 }
 
 # As the driver does it when a link is lost: one becomes the backup, the other active, and
@@ -124,7 +124,8 @@ while_talking() {
 	rm -f "$work/end" "$work/talk"
 	(in_ns $b - $talker talk 10.79.0.1 7000 "$work/end") >"$work/talk" 2>&1 &
 	talk=$!
-	wait_for talking "$work/talk" && sleep 0.3 && "$@" && sleep 0.5
+	wait_for talking "$work/talk" && await_frames $b br0 100 && "$@" &&
+		await_frames $b br0 100
 	status=$?
 	touch "$work/end"
 	wait $talk
@@ -137,8 +138,8 @@ while_talking() {
 	} END { print n }' "$work/talk")"
 }
 there_and_back() {
-	fail_over v0 v1 && carried_by v1 v0 sleep 0.5 && fail_over v1 v0 &&
-		carried_by v0 v1 sleep 0.5
+	fail_over v0 v1 && carried_by v1 v0 await_frames $b v1 50 && fail_over v1 v0 &&
+		carried_by v0 v1 await_frames $b v0 50
 }
 connection_goes_on_by_the_other_port() {
 	while_talking there_and_back

@@ -112,6 +112,18 @@ wait_for() {
 	return 1
 }
 
+# frames_at NAMESPACE LINK: those that have come by it.
+frames_at() {
+	ip netns exec "$1" cat "/sys/class/net/$2/statistics/rx_packets"
+}
+# await_frames NAMESPACE LINK CNT: until so many more have.
+await_frames() {
+	wait_until has_frames "$1" "$2" $(($(frames_at "$1" "$2") + $3))
+}
+has_frames() {
+	[ "$(frames_at "$1" "$2")" -ge "$3" ]
+}
+
 # has_heard NAMESPACE: whoever hears of changes of its network there has read of all.
 has_heard() {
 	ip netns exec "$1" awk 'NR > 1 && $5 > 0 { exit 1 }' /proc/net/netlink

@@ -191,7 +191,8 @@ while_dripping() {
 	(SOFTCX_PCAP=$work/pcap in_ns $b b.log timeout 30 $vlan drip 10.79.0.1 7000 \
 		"$work/end") >"$work/out" 2>&1 &
 	server=$!
-	wait_for 'w0 is driven' "$work/b.log" && sleep 0.3 && "$@" && sleep 0.3
+	wait_for 'w0 is driven' "$work/b.log" && await_frames $a v0 10 && "$@" &&
+		await_frames $a v0 20
 	status=$?
 	touch "$work/end"
 	wait "$server"
