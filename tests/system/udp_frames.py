@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # The unmodified programs of udp_frames.sh.
 #
-#   udp_frames.py collect ADDRESS PORT SECONDS   prints the lengths of the datagrams
-#                                                that came, those of one length
-#                                                together, and whether each had one
-#                                                sender's text from its beginning
+#   udp_frames.py collect ADDRESS PORT CNT LEN   prints the lengths of the datagrams
+#                                                that came until there were CNT of LEN
+#                                                and nothing more for a second, those of
+#                                                one length together, and whether each
+#                                                had one sender's text from its beginning
 #   udp_frames.py segments ADDRESS PORT CNT LEN  one alone, CNT at once by
 #                                                UDP_SEGMENT, one alone, many times
 #   udp_frames.py say ADDRESS PORT TEXT          one datagram
@@ -19,11 +20,11 @@ UDP_SEGMENT = 103
 ROUNDS = 10
 
 
-def collect(address, port, seconds):
+def collect(address, port, cnt, last):
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     s.bind((address, int(port)))
     print("ready", flush=True)
-    s.settimeout(float(seconds))
+    s.settimeout(20)
     lengths = collections.Counter()
     whole = True
     while True:
@@ -32,6 +33,8 @@ def collect(address, port, seconds):
         except TimeoutError:
             break
         lengths[len(data)] += 1
+        if lengths[int(last)] >= int(cnt):
+            s.settimeout(1)
         whole = whole and data == b"<" + b"." * (len(data) - 2) + b">"
     print("lengths", *("%dx%d" % (n, length) for length, n in
                        sorted(lengths.items())),

@@ -15,7 +15,7 @@ mtu() {
 are_separate() {
 	local in_a
 	export VMA_XDP_MODE=$1
-	start a.log $frames collect 10.78.0.1 7000 1 || return 1
+	start a.log $frames collect 10.78.0.1 7000 10 53 || return 1
 	in_a=$(kernel_cnt $a)
 	(in_ns $b - $frames segments 10.78.0.1 7000 "$2" "$3")
 	wait_for '^lengths' "$work/out" &&
@@ -49,7 +49,7 @@ segments_in_one_buffer() {
 # have, then one of 8 without.
 tagged_in() {
 	export VMA_XDP_MODE=$1
-	start a.log $frames collect 10.78.0.1 7000 1 || return 1
+	start a.log $frames collect 10.78.0.1 7000 1 8 || return 1
 	(in_ns $b - $frames say 10.78.0.1 7000 "<...>")
 	ip netns exec $b tc qdisc add dev v0 clsact &&
 		ip netns exec $b tc filter add dev v0 egress bpf direct-action \
