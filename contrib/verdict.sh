@@ -3,6 +3,8 @@
 # says what came of them. Expects `top` and `say` of setup.sh.
 
 bad='FAIL|ERROR|XPASS'
+# How many tests at a time: most of them wait most of the time.
+jobs=$(($(nproc) * 2))
 
 # What the test driver left, builds of variants below this one excepted.
 driver_files() {

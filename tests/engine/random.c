@@ -4,8 +4,8 @@
  * links, the parameters and what the applications do; every connection must carry
  * its bytes and end, unless an application aborted it.
  *
- * SIM_SEEDS=N runs so many seeds from the program's --seed on; the soak target
- * sets it high.
+ * SIM_SEEDS=N runs so many seeds from the program's --seed on, or from SIM_FIRST; the
+ * soak target sets it high.
  */
 #include "tests/engine/sim.h"
 
@@ -27,6 +27,13 @@ static uint64_t seeds(void)
 	const char *text = getenv("SIM_SEEDS");
 
 	return text ? strtoull(text, NULL, 0) : DEFAULT_SEEDS;
+}
+
+static uint64_t first_seed(void)
+{
+	const char *text = getenv("SIM_FIRST");
+
+	return text ? strtoull(text, NULL, 0) : test_seed;
 }
 
 static bool one_in(struct rand *rand, unsigned n)
@@ -261,11 +268,11 @@ static void run_seed(uint64_t seed)
 /* Every connection moves between any two events. */
 TEST(connections_move_at_every_step)
 {
-	uint64_t cnt = seeds() / 140;
+	uint64_t first = first_seed(), cnt = seeds() / 140;
 
 	moves_always = true;
 	for (uint64_t i = 0; i < cnt; i++)
-		run_seed(test_seed + i);
+		run_seed(first + i);
 	moves_always = false;
 }
 
@@ -283,12 +290,12 @@ TEST(seeds_that_failed_once)
 
 TEST(every_seed_carries_its_bytes_and_ends)
 {
-	uint64_t cnt = seeds();
+	uint64_t first = first_seed(), cnt = seeds();
 
 	segments = connections = 0;
 	memset(impaired_by, 0, sizeof(impaired_by));
 	for (uint64_t i = 0; i < cnt; i++)
-		run_seed(test_seed + i);
+		run_seed(first + i);
 	test_note("%" PRIu64 " seeds, %" PRIu64 " segments, %" PRIu64
 		  " connections", cnt, segments, connections);
 	for (size_t i = 0; i < ARRAY_LEN(impaired_by); i++)
