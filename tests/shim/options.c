@@ -275,8 +275,9 @@ static void beyond_splice(void)
 
 /* -- threads ------------------------------------------------------------------------ */
 
-/* The library's sched_yield(), since a program's own comes before libc's. */
-static _Atomic unsigned long yield_cnt;
+/* The library's sched_yield(), since a program's own comes before libc's. Of this thread
+ * alone: one of the library's own may want the same lock. */
+static _Thread_local unsigned long yield_cnt;
 
 __attribute__((visibility("default"))) int sched_yield(void)
 {
