@@ -502,7 +502,12 @@ void signals_forked(void)
 		if (atomic_load(&signals.handlers[sig].gen) & 1)
 			atomic_fetch_add(&signals.handlers[sig].gen, 1);
 	atomic_store(&signals.pid, getpid());
-	os_thread.has_deferred = false;
+	/* One that waits is the parent's. What was blocked for it the child would keep
+	 * blocked for ever, and the programs that it starts would, too. */
+	if (os_thread.has_deferred) {
+		os_thread.has_deferred = false;
+		restore_mask(&os_thread.deferred_mask);
+	}
 }
 
 static bool is_marked_interrupting(int sig)

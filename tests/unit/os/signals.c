@@ -783,6 +783,31 @@ TEST(faults_reach_their_handler_while_a_signal_waits)
 	}
 }
 
+/* The signal was for the parent, and only the parent gets it. */
+TEST(child_has_the_mask_from_before_a_deferral)
+{
+	int status;
+	pid_t pid;
+
+	install(SIGUSR1, note, 0);
+	os_enter();
+	raise(SIGUSR1);
+	pid = fork();
+	if (pid == 0) {
+		sigset_t mask;
+
+		signals_forked();
+		os_leave();
+		sigprocmask(SIG_BLOCK, NULL, &mask);
+		_exit(runs || sigismember(&mask, SIGUSR1) ||
+		      sigismember(&mask, SIGTERM));
+	}
+	leave();
+	CHECK_EQ(runs, 1);
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK_EQ(status, 0);
+}
+
 /* -- signals that the program does not catch ------------------------------------------ */
 
 static int told[2];
