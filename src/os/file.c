@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "os/inside.h"
 #include "os/real.h"
 
 struct file_id file_identify(int fd)
@@ -70,12 +71,12 @@ static ssize_t read_all(int fd, char *buf, size_t size)
 	size_t len = 0;
 
 	while (len < size) {
-		ssize_t n = real.read(fd, buf + len, size - len);
+		ssize_t n = inside_read(fd, buf + len, size - len);
 
-		if (n < 0 && errno == EINTR)
+		if (n == -EINTR)
 			continue;
 		if (n < 0)
-			return -errno;
+			return n;
 		if (n == 0)
 			break;
 		len += (size_t)n;
@@ -112,25 +113,26 @@ static int read_regular(int fd, size_t max, char **text_out, size_t *len_out)
 int file_read(const char *path, size_t max, char **text_out, size_t *len_out)
 {
 	/* O_NONBLOCK: a FIFO without a writer must not stop the program. */
-	int fd = real.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd = inside_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
+			     0);
 	int err;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	err = read_regular(fd, max, text_out, len_out);
-	real.close(fd);
+	inside_close(fd);
 	return err;
 }
 
 ssize_t file_peek(const char *path, char *buf, size_t size)
 {
-	int fd = real.open(path, O_RDONLY | O_CLOEXEC);
+	int fd = inside_open(path, O_RDONLY | O_CLOEXEC, 0);
 	ssize_t len;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	len = read_all(fd, buf, size);
-	real.close(fd);
+	inside_close(fd);
 	return len;
 }
 
@@ -159,13 +161,13 @@ int file_map_new(const char *path, size_t size, void **mem_out)
 
 	unlink(path);
 	/* O_EXCL does not follow a link that somebody has put there */
-	fd = real.open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	fd = inside_open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	err = map_reserved(fd, size, mem_out);
 	if (err)
 		unlink(path);
-	real.close(fd);
+	inside_close(fd);
 	return err;
 }
 
@@ -199,7 +201,7 @@ static unsigned tell_names(const char *buf, size_t len, unsigned max,
 void file_for_names(const char *dir, unsigned max,
 		    void (*fn)(void *ctx, const char *name), void *ctx)
 {
-	int fd = real.open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = inside_open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
 	_Alignas(struct dirent64) char buf[2048];
 	unsigned done = 0;
 	ssize_t len;
@@ -208,7 +210,7 @@ void file_for_names(const char *dir, unsigned max,
 		return;
 	while (done < max && (len = getdents64(fd, buf, sizeof(buf))) > 0)
 		done += tell_names(buf, (size_t)len, max - done, fn, ctx);
-	real.close(fd);
+	inside_close(fd);
 }
 
 /* Returns where to go on; `next` if there was nothing from there on. */
@@ -230,7 +232,8 @@ static int tell_fds(const char *buf, size_t len, int next,
 /* In this directory the place of an fd is its number behind "." and "..". */
 void file_for_fds(int first, int (*fn)(void *ctx, int fd), void *ctx)
 {
-	int dir = real.open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int dir = inside_open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC,
+			      0);
 	/* a few, since what comes behind them may be skipped */
 	_Alignas(struct dirent64) char buf[256];
 	int next = first, before;
@@ -246,7 +249,7 @@ void file_for_fds(int first, int (*fn)(void *ctx, int fd), void *ctx)
 		if (len > 0)
 			next = tell_fds(buf, (size_t)len, next, fn, ctx);
 	} while (next > before);
-	real.close(dir);
+	inside_close(dir);
 }
 
 /* Gives the whole lines of the first `len` bytes to `fn`. Returns where what is left
@@ -267,7 +270,8 @@ static size_t tell_lines(char *buf, size_t len,
 void file_for_lines(const char *path, void (*fn)(void *ctx, const char *line),
 		    void *ctx)
 {
-	int fd = real.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int fd = inside_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
+			     0);
 	/* The beginning of the line was left out, so is the rest. */
 	bool is_too_long = false;
 	size_t len = 0, begin;
@@ -293,15 +297,17 @@ void file_for_lines(const char *path, void (*fn)(void *ctx, const char *line),
 		len -= begin;
 		memmove(buf, buf + begin, len);
 	}
-	real.close(fd);
+	inside_close(fd);
 }
 
 bool file_read_own(const char *path, void *buf, size_t size,
 		   struct file_id *id_out)
 {
 	/* A FIFO must not stop the program, and a link would lead elsewhere. */
-	int fd = real.open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW |
-					 O_NONBLOCK | O_NOCTTY);
+	int fd = inside_open(path,
+			     O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK |
+				     O_NOCTTY,
+			     0);
 	struct stat st;
 	bool is_read;
 
@@ -309,9 +315,9 @@ bool file_read_own(const char *path, void *buf, size_t size,
 		return false;
 	is_read = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
 		  st.st_uid == geteuid() &&
-		  real.read(fd, buf, size) == (ssize_t)size;
+		  inside_read(fd, buf, size) == (ssize_t)size;
 	*id_out = (struct file_id){ st.st_dev, st.st_ino, st.st_mode };
-	real.close(fd);
+	inside_close(fd);
 	return is_read;
 }
 
@@ -340,17 +346,18 @@ static int read_secret(int fd, void *buf, size_t len)
 
 int file_secret(const char *path, void *buf, size_t len)
 {
-	int fd = real.open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC |
-					 O_NONBLOCK | O_NOCTTY,
-			   0600);
+	int fd = inside_open(path,
+			     O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC |
+				     O_NONBLOCK | O_NOCTTY,
+			     0600);
 	int err;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	err = read_secret(fd, buf, len);
 	/* a child that is forked meanwhile has the lock, too */
 	(void)flock(fd, LOCK_UN);
-	real.close(fd);
+	inside_close(fd);
 	return err;
 }
 
@@ -369,29 +376,31 @@ void file_remove(const char *path)
 
 int file_make_empty(const char *path)
 {
-	int fd = real.open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC |
-					 O_NONBLOCK | O_NOCTTY,
-			   0644);
+	int fd = inside_open(path,
+			     O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC |
+				     O_NONBLOCK | O_NOCTTY,
+			     0644);
 
 	if (fd < 0)
-		return -errno;
-	real.close(fd);
+		return fd;
+	inside_close(fd);
 	return 0;
 }
 
 int file_append(const char *path, const char *text, size_t len)
 {
-	int fd = real.open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC |
-					 O_NONBLOCK | O_NOCTTY,
-			   0644);
+	int fd = inside_open(path,
+			     O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC |
+				     O_NONBLOCK | O_NOCTTY,
+			     0644);
 	ssize_t n;
 
 	if (fd < 0)
-		return -errno;
-	n = real.write(fd, text, len);
+		return fd;
+	n = inside_write(fd, text, len);
 	if (n != (ssize_t)len)
-		n = n < 0 ? -errno : -EIO;
-	real.close(fd);
+		n = n < 0 ? n : -EIO;
+	inside_close(fd);
 	return (int)MIN(n, 0);
 }
 

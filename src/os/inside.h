@@ -8,6 +8,7 @@
 #ifndef OS_INSIDE_H
 #define OS_INSIDE_H
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -23,6 +24,22 @@ static inline long inside_recvmsg(int fd, struct msghdr *msg, int flags)
 static inline long inside_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	return syscall_raw(SYS_sendmsg, fd, (long)msg, flags, 0, 0, 0);
+}
+
+static inline int inside_open(const char *path, int flags, mode_t mode)
+{
+	return (int)syscall_raw(SYS_openat, AT_FDCWD, (long)path, flags,
+				(long)mode, 0, 0);
+}
+
+static inline ssize_t inside_read(int fd, void *buf, size_t len)
+{
+	return syscall_raw(SYS_read, fd, (long)buf, (long)len, 0, 0, 0);
+}
+
+static inline ssize_t inside_write(int fd, const void *buf, size_t len)
+{
+	return syscall_raw(SYS_write, fd, (long)buf, (long)len, 0, 0, 0);
 }
 
 /* Looks and does not wait. */

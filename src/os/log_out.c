@@ -10,11 +10,10 @@
 #include <syslog.h>
 #include <unistd.h>
 
+#include "base/lock.h"
 #include "base/log.h"
-#include "base/syscall_raw.h"
 #include "os/file.h"
 #include "os/inside.h"
-#include "os/real.h"
 #include "os/thread.h"
 
 static struct log_out_params params;
@@ -24,9 +23,7 @@ static struct file_id file, initial_stderr;
 static void write_all(int fd, const char *text, size_t len)
 {
 	while (len > 0) {
-		/* not a cancellation point: who logs may have a lock */
-		long n = syscall_raw(SYS_write, fd, (long)text, (long)len, 0, 0,
-				     0);
+		ssize_t n = inside_write(fd, text, len);
 
 		if (n == -EINTR)
 			continue;
@@ -50,11 +47,9 @@ static void write_stderr(const char *line, size_t len)
 
 static int open_file(int flags)
 {
-	int fd = real.open(params.path,
+	return inside_open(params.path,
 			   O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | flags,
 			   0644);
-
-	return fd < 0 ? -errno : fd;
 }
 
 static void write_by(int fd)
@@ -121,12 +116,17 @@ static void sink(void *ctx UNUSED, enum log_level level, const char *line,
 		write_file(line, len);
 		break;
 	case LOG_OUT_SYSLOG:
+		/* libc and the program may have cancellation points there */
+		lock_bar_cancellation();
 		syslog(syslog_priority(level), "%s", line);
+		lock_unbar_cancellation();
 		break;
 	case LOG_OUT_CALLBACK:
 		memcpy(text, line, len);
 		text[len - 1] = '\0'; /* in place of the newline */
+		lock_bar_cancellation();
 		params.callback(level, text);
+		lock_unbar_cancellation();
 		break;
 	}
 	os_leave();

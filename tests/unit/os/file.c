@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -322,4 +323,24 @@ TEST(pieces_are_appended)
 	CHECK_EQ(file_make_empty(path), -ENOENT);
 	CHECK_EQ(file_inode(path), 0);
 	CHECK(file_inode("/proc/self/ns/pid") > 0);
+}
+
+static void *read_while_cancelled(void *arg)
+{
+	char text[16];
+
+	pthread_cancel(pthread_self());
+	return file_peek("/proc/self/comm", text, sizeof(text)) > 0 ? arg : NULL;
+}
+
+/* The thread may have locks or references of ours. */
+TEST(reading_is_no_cancellation_point)
+{
+	pthread_t thread;
+	void *result;
+	int arg;
+
+	CHECK_EQ(pthread_create(&thread, NULL, read_while_cancelled, &arg), 0);
+	CHECK_EQ(pthread_join(thread, &result), 0);
+	CHECK(result == &arg);
 }

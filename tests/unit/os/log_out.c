@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -121,4 +122,37 @@ TEST(connection_under_stderrs_number_gets_no_line)
 	waitpid(pid, &status, 0);
 	CHECK_EQ(status, 0);
 	unlink(path);
+}
+
+static int callback_fds[2];
+
+static void write_to_a_pipe(int level, const char *line)
+{
+	(void)level;
+	(void)line;
+	(void)!write(callback_fds[1], "c", 1);
+}
+
+static void *log_while_cancelled(void *arg)
+{
+	pthread_cancel(pthread_self());
+	log_warn("w");
+	return arg;
+}
+
+/* The thread may have locks of ours. */
+TEST(callback_is_no_cancellation_point)
+{
+	struct log_out_params params = { .to = LOG_OUT_CALLBACK,
+					 .callback = write_to_a_pipe };
+	pthread_t thread;
+	void *result;
+
+	CHECK_EQ(pipe(callback_fds), 0);
+	CHECK_EQ(log_out_start(&params), 0);
+	CHECK_EQ(pthread_create(&thread, NULL, log_while_cancelled, &params), 0);
+	CHECK_EQ(pthread_join(thread, &result), 0);
+	CHECK(result == &params);
+	close(callback_fds[0]);
+	close(callback_fds[1]);
 }
