@@ -18,6 +18,7 @@
 
 #include "os/inside.h"
 #include "os/real.h"
+#include "os/signals.h"
 
 struct file_id file_identify(int fd)
 {
@@ -157,6 +158,7 @@ static int map_reserved(int fd, size_t size, void **mem_out)
 
 int file_map_new(const char *path, size_t size, void **mem_out)
 {
+	struct signals_quiet quiet;
 	int fd, err;
 
 	unlink(path);
@@ -164,7 +166,9 @@ int file_map_new(const char *path, size_t size, void **mem_out)
 	fd = inside_open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return fd;
+	signals_quiet_begin(&quiet);
 	err = map_reserved(fd, size, mem_out);
+	signals_quiet_end(&quiet);
 	if (err)
 		unlink(path);
 	inside_close(fd);
@@ -350,11 +354,14 @@ int file_secret(const char *path, void *buf, size_t len)
 			     O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC |
 				     O_NONBLOCK | O_NOCTTY,
 			     0600);
+	struct signals_quiet quiet;
 	int err;
 
 	if (fd < 0)
 		return fd;
+	signals_quiet_begin(&quiet);
 	err = read_secret(fd, buf, len);
+	signals_quiet_end(&quiet);
 	/* a child that is forked meanwhile has the lock, too */
 	(void)flock(fd, LOCK_UN);
 	inside_close(fd);
@@ -393,11 +400,14 @@ int file_append(const char *path, const char *text, size_t len)
 			     O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC |
 				     O_NONBLOCK | O_NOCTTY,
 			     0644);
+	struct signals_quiet quiet;
 	ssize_t n;
 
 	if (fd < 0)
 		return fd;
+	signals_quiet_begin(&quiet);
 	n = inside_write(fd, text, len);
+	signals_quiet_end(&quiet);
 	if (n != (ssize_t)len)
 		n = n < 0 ? n : -EIO;
 	inside_close(fd);

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "os/file.h"
 #include "os/inside.h"
+#include "os/signals.h"
 #include "os/thread.h"
 
 static struct log_out_params params;
@@ -22,16 +23,20 @@ static struct file_id file, initial_stderr;
 
 static void write_all(int fd, const char *text, size_t len)
 {
+	struct signals_quiet quiet;
+
+	signals_quiet_begin(&quiet);
 	while (len > 0) {
 		ssize_t n = inside_write(fd, text, len);
 
 		if (n == -EINTR)
 			continue;
 		if (n <= 0)
-			return;
+			break;
 		text += n;
 		len -= (size_t)n;
 	}
+	signals_quiet_end(&quiet);
 }
 
 /* A program that closed its stderr may have a connection at that number by now. If

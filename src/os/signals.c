@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/lock.h"
+#include "base/syscall_raw.h"
 #include "os/thread.h"
 
 _Thread_local struct os_thread os_thread;
@@ -183,6 +184,60 @@ static uint64_t bits_of(const sigset_t *set)
 	_Static_assert(sizeof(bits) == KERNEL_SIGSET_SIZE, "all of them");
 	memcpy(&bits, set, sizeof(bits));
 	return bits;
+}
+
+/* Those that a failed write brings to the thread that writes, and with what stops it. */
+static const uint64_t failed_bits = UINT64_C(1) << (SIGPIPE - 1) |
+				    UINT64_C(1) << (SIGXFSZ - 1);
+static const uint64_t writers_bits = UINT64_C(1) << (SIGPIPE - 1) |
+				     UINT64_C(1) << (SIGXFSZ - 1) |
+				     UINT64_C(1) << (SIGTTOU - 1);
+
+static uint64_t waiting_bits(void)
+{
+	uint64_t bits = 0;
+
+	syscall_raw(SYS_rt_sigpending, (long)&bits, KERNEL_SIGSET_SIZE, 0, 0, 0,
+		    0);
+	return bits;
+}
+
+void signals_quiet_begin(struct signals_quiet *quiet)
+{
+	memset(&quiet->mask, 0, sizeof(quiet->mask));
+	raw_sigprocmask(SIG_BLOCK, &writers_bits, &quiet->mask);
+	quiet->had = waiting_bits();
+}
+
+/* What waited for the program before still does. */
+static void take_failed(uint64_t had)
+{
+	uint64_t ours = waiting_bits() & failed_bits & ~had;
+	struct timespec none = { 0 };
+
+	while (ours && syscall_raw(SYS_rt_sigtimedwait, (long)&ours, 0,
+				   (long)&none, KERNEL_SIGSET_SIZE, 0, 0) > 0)
+		;
+}
+
+void signals_quiet_end(const struct signals_quiet *quiet)
+{
+	struct os_thread *self = &os_thread;
+	uint64_t mask, added = writers_bits & ~bits_of(&quiet->mask);
+	sigset_t now;
+
+	/* so that none is deferred from here on */
+	block_all(&now);
+	take_failed(quiet->had);
+	if (!self->has_deferred) {
+		restore_mask(&quiet->mask);
+		return;
+	}
+	/* One was deferred meanwhile, and all are blocked until it is delivered. Then what we
+	 * have blocked must not stay so. */
+	mask = bits_of(&self->deferred_mask) & ~added;
+	memcpy(&self->deferred_mask, &mask, sizeof(mask));
+	restore_mask(&now);
 }
 
 static uint64_t synchronous_bits(void)

@@ -17,6 +17,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <time.h>
 
 #include "os/real.h"
@@ -56,6 +57,21 @@ struct signals_hold {
 
 void signals_hold(struct signals_hold *hold);
 void signals_unhold(const struct signals_hold *hold);
+
+/*
+ * Between these two, what the library writes to files brings no signal to this thread: a
+ * program that writes nothing does not expect to end because nobody reads its standard
+ * error output any more (SIGPIPE), because a file may not grow (SIGXFSZ), or to be stopped
+ * because it is in the background of its terminal (SIGTTOU). The write fails instead, or
+ * succeeds. Other signals come as ever.
+ */
+struct signals_quiet {
+	sigset_t mask; /* as it was */
+	uint64_t had; /* what waited for the program before */
+};
+
+void signals_quiet_begin(struct signals_quiet *quiet);
+void signals_quiet_end(const struct signals_quiet *quiet);
 
 /* A point in the life of this thread, to ask later which handlers ran since. */
 struct signals_mark {

@@ -12,6 +12,7 @@
  *   moments take FD             what the program can do to an fd it never opened
  *   moments namespace           a socket before and after a new namespace
  *   moments exec ARGUMENT...    a socket, then exec
+ *   moments mute                nobody reads its stderr, and it may write no file
  *   moments callback            forks in a signal handler, from the log callback
  */
 #include "config.h"
@@ -28,6 +29,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -195,6 +197,24 @@ static int log_callback(void)
 	return 0;
 }
 
+/* A program that is silent, whose reader has gone. */
+static int mute(void)
+{
+	struct rlimit none = { 0 };
+	int fds[2];
+
+	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
+	if (pipe(fds) != 0 || dup2(fds[1], STDERR_FILENO) < 0 ||
+	    setrlimit(RLIMIT_FSIZE, &none) != 0)
+		return 1;
+	close(fds[0]);
+	close(fds[1]);
+	use_socket();
+	printf("still here\n");
+	return 0;
+}
+
 static int change_namespace(void)
 {
 	use_socket();
@@ -220,6 +240,8 @@ int main(int argc, char **argv)
 		return become_daemon();
 	if (strcmp(what, "take") == 0)
 		return take(atoi(argv[2]));
+	if (strcmp(what, "mute") == 0)
+		return mute();
 	if (strcmp(what, "callback") == 0)
 		return log_callback();
 	if (strcmp(what, "namespace") == 0)

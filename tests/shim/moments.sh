@@ -182,6 +182,17 @@ signal_during_the_start_is_harmless() {
 		"$moments" callback
 }
 
+# Its stdout is a pipe, which the limit on files is not for.
+who_says_nothing_ends_by_no_signal() {
+	local want
+	want=$("$moments" mute)
+	expect "$want" preloaded "$library" "$moments" mute || return 1
+	# where the log is a file, as with any user who cannot write any more
+	VMA_LOG_FILE=$work/mute.log VMA_STATS_FILE=$work/mute.stats \
+		VMA_STATS_SHMEM_DIR=$work expect "$want" preloaded "$library" \
+		"$moments" mute
+}
+
 exec_is_flushed_and_starts_anew() {
 	VMA_TRACELEVEL=debug preloaded "$library" "$moments" exec "$moments" \
 		sockets 1 >/dev/null 2>"$work/stderr"
@@ -227,7 +238,7 @@ for case in program_without_sockets_is_left_alone \
 	log_file_is_out_of_reach switched_off_is_a_reason rule_is_a_reason \
 	missing_rules_file_is_said_once rules_file_says_where_to_log \
 	unwritable_log_file_is_one_line \
-	signal_during_the_start_is_harmless exec_is_flushed_and_starts_anew \
+	signal_during_the_start_is_harmless who_says_nothing_ends_by_no_signal exec_is_flushed_and_starts_anew \
 	bad_value_is_one_line options_without_effect_are_named $needs_root; do
 	if [ "${SANITIZERS:-none}" != none ] && grep -qw "$case" <<<"$sanitized"; then
 		tap_skip "$case" "not under a sanitizer"

@@ -7,12 +7,15 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/support/test.h"
@@ -323,6 +326,35 @@ TEST(pieces_are_appended)
 	CHECK_EQ(file_make_empty(path), -ENOENT);
 	CHECK_EQ(file_inode(path), 0);
 	CHECK(file_inode("/proc/self/ns/pid") > 0);
+}
+
+/* A program may forbid itself to write files, and then ends by a signal when it does. */
+TEST(file_that_may_not_grow_ends_nobody)
+{
+	char dir[] = "/tmp/vma_file_XXXXXX", path[64];
+	struct rlimit none = { 0 };
+	int status;
+	pid_t pid;
+
+	CHECK(mkdtemp(dir));
+	strcat(strcpy(path, dir), "/new");
+	pid = fork();
+	if (pid == 0) {
+		char secret[16];
+		void *mem;
+
+		signal(SIGXFSZ, SIG_DFL);
+		setrlimit(RLIMIT_FSIZE, &none);
+		CHECK_EQ(file_map_new(path, 4096, &mem), -EFBIG);
+		CHECK_EQ(file_append(path, "a", 1), -EFBIG);
+		unlink(path);
+		CHECK_EQ(file_secret(path, secret, sizeof(secret)), -EIO);
+		_exit(0);
+	}
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK_EQ(status, 0);
+	unlink(path);
+	CHECK_EQ(rmdir(dir), 0);
 }
 
 static void *read_while_cancelled(void *arg)

@@ -6,8 +6,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -121,6 +123,40 @@ TEST(connection_under_stderrs_number_gets_no_line)
 	}
 	waitpid(pid, &status, 0);
 	CHECK_EQ(status, 0);
+	unlink(path);
+}
+
+/* Whether a child ends by itself that logs to `fd` in the place of its stderr, or to a file,
+ * which may have no byte. */
+static int status_of_one_who_logs(enum log_out_to to, int fd)
+{
+	struct rlimit none = { 0 };
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		signal(SIGPIPE, SIG_DFL);
+		signal(SIGXFSZ, SIG_DFL);
+		start(to);
+		dup2(fd, STDERR_FILENO);
+		setrlimit(RLIMIT_FSIZE, &none);
+		errno = EDOM;
+		log_err("a line for nobody");
+		_exit(errno != EDOM);
+	}
+	waitpid(pid, &status, 0);
+	return status;
+}
+
+TEST(line_that_cannot_be_written_ends_nobody)
+{
+	int fds[2];
+
+	CHECK_EQ(pipe(fds), 0);
+	close(fds[0]);
+	CHECK_EQ(status_of_one_who_logs(LOG_OUT_STDERR, fds[1]), 0);
+	CHECK_EQ(status_of_one_who_logs(LOG_OUT_FILE, fds[1]), 0);
+	close(fds[1]);
 	unlink(path);
 }
 

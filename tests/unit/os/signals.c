@@ -808,6 +808,61 @@ TEST(child_has_the_mask_from_before_a_deferral)
 	CHECK_EQ(status, 0);
 }
 
+/* A line of the log to a pipe without a reader, while a signal waits or comes. */
+TEST(quiet_write_brings_no_signal_and_loses_none)
+{
+	struct signals_quiet quiet;
+	sigset_t set;
+	int fds[2];
+
+	install(SIGUSR1, note, 0);
+	CHECK_EQ(pipe(fds), 0);
+	close(fds[0]);
+	for (int when = 0; when < 3; when++) {
+		runs = 0;
+		os_enter();
+		if (when == 0)
+			raise(SIGUSR1);
+		signals_quiet_begin(&quiet);
+		if (when == 1)
+			raise(SIGUSR1);
+		CHECK_EQ(write(fds[1], "q", 1), -1);
+		signals_quiet_end(&quiet);
+		leave();
+		CHECK_EQ(runs, when < 2);
+		sigprocmask(SIG_BLOCK, NULL, &set);
+		CHECK(!sigismember(&set, SIGPIPE));
+		CHECK(!sigismember(&set, SIGTTOU));
+		CHECK(!sigismember(&set, SIGUSR1));
+	}
+	close(fds[1]);
+}
+
+/* The program's own SIGPIPE is still there. */
+TEST(quiet_write_takes_nothing_of_the_programs)
+{
+	struct signals_quiet quiet;
+	sigset_t set, waiting;
+	int fds[2];
+
+	install(SIGPIPE, note, 0);
+	CHECK_EQ(pipe(fds), 0);
+	close(fds[0]);
+	sigemptyset(&set);
+	sigaddset(&set, SIGPIPE);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	raise(SIGPIPE);
+	signals_quiet_begin(&quiet);
+	CHECK_EQ(write(fds[1], "q", 1), -1);
+	signals_quiet_end(&quiet);
+	sigpending(&waiting);
+	CHECK(sigismember(&waiting, SIGPIPE));
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	CHECK_EQ(runs, 1);
+	install(SIGPIPE, SIG_DFL, 0);
+	close(fds[1]);
+}
+
 /* -- signals that the program does not catch ------------------------------------------ */
 
 static int told[2];
