@@ -16,6 +16,7 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 
 case, peer, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
@@ -143,6 +144,17 @@ def goes_unnoticed():
     say("session", os.getsid(found[0]) == found[0])
     say("echo", echoed(s, 10), heard)
     print("helper", found[0], file=sys.stderr, flush=True)
+
+
+def leaves_its_directory():
+    """The program goes on elsewhere, as daemons do, and the directory can be unmounted."""
+    with tempfile.TemporaryDirectory() as start:
+        os.chdir(start)
+        s = connected()
+        os.chdir("/")
+        for pid in helpers():
+            say("helper is in", os.readlink(f"/proc/{pid}/cwd"))
+    say("echo", echoed(s, 10))
 
 
 def refused(call):
@@ -839,6 +851,7 @@ cases = {f.__name__: f for f in (
     other_namespace,
     generations, becomes_another, ends_with_much, survivors, parent_is_killed,
     child_without_helper, crowd, drops_later, closes_unseen, strict, entry, any_request,
-    goes_on, comes_back, comes_back_with_rights, reaper, goes_unnoticed, unseen,
+    goes_on, comes_back, comes_back_with_rights, reaper, goes_unnoticed,
+    leaves_its_directory, unseen,
     another_helper, no_helper_wanted, killed_helper, stays, ends_full, reads_late)}
 cases[case]()

@@ -66,6 +66,11 @@ helper_is_not_noticed() {
 	return 1
 }
 
+helper_is_in_no_directory_of_the_program() {
+	run a.log leaves_its_directory VMA_WAY_BACK=helper
+	says "helper is in /" "echo 10"
+}
+
 helper_that_is_killed_costs_no_connection() {
 	run a.log killed_helper
 	says "older 200" "later 10" "asynchronous ENOTSUP" "its port EADDRINUSE" "helpers 1" "again 10 10" || return 1
@@ -430,7 +435,7 @@ wait_for ready "$work/peer"
 (in_ns $b - env OWN=10.78.0.1 /usr/bin/python3 "$rights" mate 10.78.0.2 7000) >"$work/mate" 2>&1 &
 wait_for ready "$work/mate"
 for case in ${CASES:-connections_stay_ours without_a_helper_they_go_back \
-	child_has_one_given_back helper_is_not_noticed \
+	child_has_one_given_back helper_is_not_noticed helper_is_in_no_directory_of_the_program \
 	helper_that_is_killed_costs_no_connection rights_that_go_unseen helper_does_it_all \
 	helper_that_is_killed_is_replaced helper_waits_for_an_interface \
 	no_helper_no_acceleration nothing_goes_back ends_with_all_delivered \

@@ -431,6 +431,8 @@ int main(void)
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, NULL);
 	(void)setsid();
+	/* a daemon goes there as well, so that file systems can be unmounted */
+	(void)!chdir("/");
 	fill_table();
 	steering_prepare();
 	if (open_channels() != 0 || keep_rights() != 0 || filter_calls() != 0)
