@@ -401,7 +401,10 @@ static void handle(const struct epoll_event *event)
 
 	switch (event->data.u64) {
 	case ABOUT_NETLINK:
-		net_events(net);
+		/* else we would be woken for it for ever */
+		if (!net_events(net))
+			real.epoll_ctl(epfd(), EPOLL_CTL_DEL, net_event_fd(net),
+				       NULL);
 		break;
 	case ABOUT_US:
 		event_fd_clear(atomic_load(&progress.order_fd));

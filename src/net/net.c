@@ -903,9 +903,9 @@ static void follow_news(struct net *net) REQUIRES(net->control)
 	publish_rpf(net);
 }
 
-void net_events(struct net *net)
+bool net_events(struct net *net)
 {
-	bool is_news;
+	bool is_news, goes_on;
 	int more;
 
 	net_control_acquire(net);
@@ -920,10 +920,12 @@ void net_events(struct net *net)
 	follow_news(net);
 	is_news = net->seen_gen != net_view_gen(&net->view);
 	net->seen_gen = net_view_gen(&net->view);
+	goes_on = !net->broken;
 	net_control_release(net);
 	if (is_news)
 		FOR_EACH_STACK(stack, net)
 			dst_lookups_again(stack);
+	return goes_on;
 }
 
 int net_icmp_fd(const struct net *net)

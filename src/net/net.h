@@ -133,8 +133,9 @@ void net_zero_stats(struct net *net, const struct stats_order *order);
 
 /* Readable when net_events has something to do. */
 int net_event_fd(const struct net *net);
-/* Takes the kernel's news. Interfaces and attached sockets follow them. */
-void net_events(struct net *net) EXCLUDES(net->control);
+/* Takes the kernel's news. Interfaces and attached sockets follow them. False: no more can
+ * be taken, and the fd stays readable. */
+bool net_events(struct net *net) EXCLUDES(net->control);
 /* Readable when net_hear_routers has something to do; -1: there is none. */
 int net_icmp_fd(const struct net *net);
 /* Takes the complaints of routers about packets that were too long. The kernel has

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -232,5 +233,29 @@ TEST(each_second_is_told)
 	}
 	/* the first one at once */
 	CHECK(clock_monotonic_ns() - start_ns >= 2 * NS_PER_SEC - NS_PER_MS);
+	end();
+}
+
+static uint64_t process_ns(void)
+{
+	struct timespec used;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+	return (uint64_t)used.tv_sec * NS_PER_SEC + (uint64_t)used.tv_nsec;
+}
+
+/* What cannot be read stays readable. */
+TEST(tables_that_are_lost_are_not_asked_for_ever)
+{
+	uint64_t one = 1, before_ns;
+
+	begin(10);
+	nic.tables_err = -ENOBUFS;
+	CHECK_EQ(write(event_fd, &one, sizeof(one)), (ssize_t)sizeof(one));
+	usleep(100 * 1000);
+	before_ns = process_ns();
+	usleep(500 * 1000);
+	CHECK(process_ns() - before_ns < 250 * NS_PER_MS);
+	nic.tables_err = 0;
 	end();
 }

@@ -47,7 +47,7 @@ static void set_neighbour(uint16_t state)
 static void hear_of_neighbour(uint16_t state)
 {
 	set_neighbour(state);
-	net_events(net);
+	CHECK(net_events(net));
 }
 
 static void begin_lookup(void)

@@ -39,7 +39,7 @@ static int event_fd(const struct netlink_conn *conn UNUSED)
 
 static int poll_nothing(struct netlink_conn *conn UNUSED)
 {
-	return 0;
+	return nic.tables_err;
 }
 
 static bool is_synced(const struct netlink_conn *conn UNUSED)

@@ -44,6 +44,8 @@ struct nic {
 
 	/* by which news of the kernel would be told; -1: by none */
 	int event_fd;
+	/* with what reading the kernel's tables ends; 0: not */
+	_Atomic int tables_err;
 	/* what makes a thread poll that sleeps; -1: nothing. And how often it was polled */
 	int ring_fd;
 	_Atomic unsigned polls;
