@@ -158,13 +158,15 @@ void user_control_put(struct user_control *control, int level, int type,
 	};
 	size_t used;
 
-	if (control->room < sizeof(header)) {
-		control->flags |= MSG_CTRUNC;
-		return;
-	}
 	if (control->room < header.cmsg_len) {
 		control->flags |= MSG_CTRUNC;
 		header.cmsg_len = control->room;
+	}
+	/* Linux has given the bytes by now, and says no more than that there was no room. */
+	if (header.cmsg_len < sizeof(header) ||
+	    !user_is_plausible(control->at, header.cmsg_len)) {
+		control->flags |= MSG_CTRUNC;
+		return;
 	}
 	memcpy(control->at, &header, sizeof(header));
 	memcpy(control->at + CMSG_LEN(0), data,

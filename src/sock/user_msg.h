@@ -83,7 +83,8 @@ int user_name_read(int domain, const struct sockaddr *addr, socklen_t len,
 void user_name_write(const struct user_name *name, int family, void *addr,
 		     socklen_t *len);
 
-/* The control messages of a receiver. They are appended in order. */
+/* The control messages of a receiver. They are appended in order. The room may be where no
+ * memory can be: then there is none. */
 struct user_control {
 	uint8_t *at;
 	size_t room;

@@ -459,10 +459,13 @@ static void receive_with_control(int fd, size_t len, int flags)
 	say_control(&msg);
 }
 
-static void receive_without_room(int fd)
+/* Whatever `len` says, there is no memory for control messages. */
+static void receive_without_room(int fd, size_t len)
 {
 	struct iovec iov = { &(char){ 0 }, 1 };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_controllen = len };
 
 	SAY("no room %zd", recvmsg(fd, &msg, 0));
 	SAY(" flags %#x length %zu\n", (unsigned)msg.msg_flags,
@@ -486,7 +489,7 @@ static void bytes_left_behind(void)
 	send(pair[0], "0123456789", 10, 0);
 	shutdown(pair[0], SHUT_WR);
 	await(pair[1], POLLRDHUP);
-	receive_without_room(pair[1]);
+	receive_without_room(pair[1], 0);
 	receive_with_control(pair[1], 4, 0);
 	receive_with_control(pair[1], 60, 0);
 	receive_with_control(pair[1], 60, 0);
@@ -554,9 +557,10 @@ static void stamps_of_what_arrives(void)
 	    err(set_option(pair[1], SOL_SOCKET, SO_TIMESTAMPING, flags)));
 	set_option(pair[1], IPPROTO_TCP, TCP_INQ, 1);
 	receive_stamped(pair);
-	send(pair[0], "x", 1, 0);
-	await_bytes(pair[1], 1);
-	receive_without_room(pair[1]);
+	send(pair[0], "xy", 2, 0);
+	await_bytes(pair[1], 2);
+	receive_without_room(pair[1], 0);
+	receive_without_room(pair[1], 200);
 	SAY("set %s\n", err(set_option(pair[1], SOL_SOCKET, SO_TIMESTAMPNS, 0)));
 	receive_stamped(pair);
 	/* the other end wishes for nothing */

@@ -241,6 +241,30 @@ static void bad_pointers(void)
 	close_pair(pair);
 }
 
+/* There is no memory for control messages, whatever the length says. */
+static void no_memory_for_control(void)
+{
+	int pair[2], on = 1;
+	char buf[8];
+	struct iovec iov = { buf, sizeof(buf) };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	ssize_t n;
+
+	make_pair(pair);
+	for (int i = 0; i < 2; i++) {
+		send(pair[0], "told", 4, 0);
+		settle();
+		msg.msg_controllen = 100;
+		n = recvmsg(pair[1], &msg, 0);
+		SAY("%zd %s, truncated %d, %zu bytes of control messages\n", n,
+		    err(n), !!(msg.msg_flags & MSG_CTRUNC), msg.msg_controllen);
+		received_cnt++;
+		setsockopt(pair[1], IPPROTO_IP, IP_PKTINFO, &on, sizeof(on));
+		setsockopt(pair[1], SOL_SOCKET, SO_TIMESTAMP, &on, sizeof(on));
+	}
+	close_pair(pair);
+}
+
 /* -- names and connections ------------------------------------------------------ */
 
 static void connected_hears_its_peer_alone(void)
@@ -847,6 +871,7 @@ const struct scenario call_scenarios[] = {
 	SCENARIO(messages_in_batches, 0),
 	SCENARIO(peek_and_truncate, 0),
 	SCENARIO(bad_pointers, 1),
+	SCENARIO(no_memory_for_control, 0),
 	SCENARIO(connected_hears_its_peer_alone, 0),
 	SCENARIO(implicit_names, 0),
 	SCENARIO(wildcard_and_specific, 0),

@@ -155,7 +155,8 @@ static long give(const struct udp *u, const struct rx_call *call,
 	return (long)(call->flags & MSG_TRUNC ? full : len);
 }
 
-/* Whether the call's pointers can be right. */
+/* Whether the call's pointers can be right, but for the one to control messages
+ * (user_control_put). */
 static bool is_plausible(const struct rx_call *call)
 {
 	if (user_iov_len(call->iov, call->iov_cnt) < 0)
@@ -164,8 +165,7 @@ static bool is_plausible(const struct rx_call *call)
 	    (!user_is_plausible(call->name_len, sizeof(*call->name_len)) ||
 	     !user_is_plausible(call->name, *call->name_len)))
 		return false;
-	return !call->msg || user_is_plausible(call->msg->msg_control,
-					       call->msg->msg_controllen);
+	return true;
 }
 
 /* With a datagram at the head of the queue. Under the stack's lock, which is
