@@ -265,6 +265,23 @@ static void no_memory_for_control(void)
 	close_pair(pair);
 }
 
+/* write() sends an empty datagram. */
+static void vectors_of_nothing(void)
+{
+	struct iovec iov[2] = { { NULL, 0 }, { NULL, 0 } };
+	int pair[2];
+
+	make_pair(pair);
+	SAY("writev %s\n", err(writev(pair[0], iov, 2)));
+	SAY("writev %s\n", err(writev(pair[0], iov, 0)));
+	settle();
+	receive(pair[1], MSG_DONTWAIT);
+	SAY("write %s\n", err(write(pair[0], "", 0)));
+	settle();
+	receive(pair[1], MSG_DONTWAIT);
+	close_pair(pair);
+}
+
 /* -- names and connections ------------------------------------------------------ */
 
 static void connected_hears_its_peer_alone(void)
@@ -872,6 +889,7 @@ const struct scenario call_scenarios[] = {
 	SCENARIO(peek_and_truncate, 0),
 	SCENARIO(bad_pointers, 1),
 	SCENARIO(no_memory_for_control, 0),
+	SCENARIO(vectors_of_nothing, 0),
 	SCENARIO(connected_hears_its_peer_alone, 0),
 	SCENARIO(implicit_names, 0),
 	SCENARIO(wildcard_and_specific, 0),

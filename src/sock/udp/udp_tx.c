@@ -766,6 +766,9 @@ long udp_writev(struct fd_object *obj, int fd, const struct iovec *iov, int cnt)
 		.len = (size_t)len,
 	};
 
+	/* where write() sends an empty datagram, Linux sends none */
+	if (len == 0)
+		return 0;
 	return len < 0 ? leave_to_twin(udp_of(obj), 0) :
 			 send_call(udp_of(obj), fd, &call);
 }
