@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/if_vlan.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
@@ -279,6 +280,36 @@ static void vectors_of_nothing(void)
 	SAY("write %s\n", err(write(pair[0], "", 0)));
 	settle();
 	receive(pair[1], MSG_DONTWAIT);
+	close_pair(pair);
+}
+
+/* A time that is longer than nanoseconds can say, and more messages than there is memory. */
+static void batches_without_end(void)
+{
+	struct timespec timeout = { .tv_sec = INT64_MAX };
+	struct iovec iov[2];
+	struct mmsghdr in[2];
+	char buf[2][8];
+	int pair[2], n;
+
+	make_pair(pair);
+	memset(in, 0, sizeof(in));
+	for (int i = 0; i < 2; i++) {
+		iov[i] = (struct iovec){ buf[i], sizeof(buf[i]) };
+		in[i].msg_hdr.msg_iov = &iov[i];
+		in[i].msg_hdr.msg_iovlen = 1;
+		send(pair[0], "one", 3, 0);
+	}
+	settle();
+	n = recvmmsg(pair[1], in, 2, 0, &timeout);
+	SAY("recvmmsg %d, time left %d\n", n, timeout.tv_sec > INT64_MAX / 2);
+	received_cnt += (unsigned)n;
+	send(pair[0], "two", 3, 0);
+	settle();
+	in[1].msg_hdr.msg_iov = NULL;
+	n = recvmmsg(pair[1], in, UINT_MAX, MSG_WAITFORONE, NULL);
+	SAY("recvmmsg %d\n", n);
+	received_cnt += (unsigned)n;
 	close_pair(pair);
 }
 
@@ -890,6 +921,7 @@ const struct scenario call_scenarios[] = {
 	SCENARIO(bad_pointers, 1),
 	SCENARIO(no_memory_for_control, 0),
 	SCENARIO(vectors_of_nothing, 0),
+	SCENARIO(batches_without_end, 0),
 	SCENARIO(connected_hears_its_peer_alone, 0),
 	SCENARIO(implicit_names, 0),
 	SCENARIO(wildcard_and_specific, 0),

@@ -864,32 +864,42 @@ long udp_recvmsg(struct fd_object *obj, int fd, struct msghdr *msg, int flags)
 	return receive(udp_of(obj), fd, &call);
 }
 
-/* The time that is left of it, or false. */
-static bool count_down(struct timespec *timeout, uint64_t deadline_ns)
+/* The time that is left of what was wished for at the start, which may be more than fits
+ * into nanoseconds; or false. */
+static bool count_down(struct timespec *left, const struct timespec *wished,
+		       uint64_t start_ns)
 {
-	uint64_t now = clock_monotonic_ns();
-	uint64_t left = now < deadline_ns ? deadline_ns - now : 0;
+	uint64_t passed = clock_monotonic_ns() - start_ns;
 
-	timeout->tv_sec = (time_t)(left / NS_PER_SEC);
-	timeout->tv_nsec = (long)(left % NS_PER_SEC);
-	return left > 0;
+	*left = *wished;
+	left->tv_sec -= (time_t)(passed / NS_PER_SEC);
+	left->tv_nsec -= (long)(passed % NS_PER_SEC);
+	if (left->tv_nsec < 0) {
+		left->tv_nsec += (long)NS_PER_SEC;
+		left->tv_sec--;
+	}
+	if (left->tv_sec < 0)
+		*left = (struct timespec){ 0 };
+	return left->tv_sec || left->tv_nsec;
 }
 
 /* As Linux does it: the timeout is looked at after each datagram only. */
 long udp_recvmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
 		  unsigned int cnt, int flags, struct timespec *timeout)
 {
-	uint64_t deadline = 0;
+	struct timespec wished = { 0 };
+	uint64_t start_ns = 0;
 	unsigned int done = 0;
 	long n = 0;
 
-	if (cnt == 0 || !user_is_plausible(msgs, cnt * sizeof(*msgs)) ||
+	/* each of the others is looked at when it is its turn */
+	if (cnt == 0 || !user_is_plausible(msgs, sizeof(*msgs)) ||
 	    !user_is_timeout(timeout))
 		return FD_PASS;
-	if (timeout)
-		deadline = clock_monotonic_ns() +
-			   (uint64_t)timeout->tv_sec * NS_PER_SEC +
-			   (uint64_t)timeout->tv_nsec;
+	if (timeout) {
+		wished = *timeout;
+		start_ns = clock_monotonic_ns();
+	}
 	while (done < cnt) {
 		n = udp_recvmsg(obj, fd, &msgs[done].msg_hdr,
 				flags & ~MSG_WAITFORONE);
@@ -898,7 +908,7 @@ long udp_recvmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
 		msgs[done++].msg_len = (unsigned)n;
 		if (flags & MSG_WAITFORONE)
 			flags |= MSG_DONTWAIT;
-		if (timeout && !count_down(timeout, deadline))
+		if (timeout && !count_down(timeout, &wished, start_ns))
 			break;
 	}
 	if (!done || n == FD_ABANDONED)
