@@ -59,35 +59,59 @@ static int open_file(int flags)
 
 static void write_by(int fd)
 {
-	file = file_identify(fd);
+	struct file_id opened = file_identify(fd);
+
+	if (!file_is_same(&opened, &file))
+		file = opened;
 	atomic_store(&file_fd, fd);
 }
 
-/* Not at the number that the program's next file would get. (Who starts the log sees to that
- * himself.) No other thread may write by the lower number, which is the program's again. */
-static int open_again(void)
+static bool is_intact(void)
 {
-	int fd = open_file(0), high;
+	struct file_id now = file_identify(atomic_load(&file_fd));
 
-	if (fd < 0)
-		return fd;
-	high = file_duplicate_high(fd);
-	if (high >= 0)
+	return file_is_same(&now, &file);
+}
+
+/* The file has been opened again: later lines find it, not at the number that the program's
+ * next file would get. (Who starts the log sees to that himself.) Of several threads that
+ * have, one is enough. In a child that was forked just here it is nobody for ever, and each
+ * line opens the file for itself. */
+static void keep(int fd)
+{
+	static _Atomic bool is_being_kept;
+	int high;
+
+	if (!atomic_exchange(&is_being_kept, true)) {
+		if (!is_intact()) {
+			high = file_duplicate_high(fd);
+			write_by(high >= 0 ? high : fd);
+			if (high < 0)
+				fd = -1;
+		}
+		atomic_store(&is_being_kept, false);
+	}
+	if (fd >= 0)
 		inside_close(fd);
-	write_by(high >= 0 ? high : fd);
-	return 0;
 }
 
 /* The program may close fds that it does not know (daemons close all), and the
  * child of a fork starts without our fd. So we open the file again if it is gone. */
 static void write_file(const char *line, size_t len)
 {
-	struct file_id now = file_identify(atomic_load(&file_fd));
+	int fd;
 
-	if (!file_is_same(&now, &file) && open_again() != 0)
-		write_stderr(line, len);
-	else
+	if (is_intact()) {
 		write_all(atomic_load(&file_fd), line, len);
+		return;
+	}
+	fd = open_file(0);
+	if (fd < 0) {
+		write_stderr(line, len);
+		return;
+	}
+	write_all(fd, line, len);
+	keep(fd);
 }
 
 static int syslog_priority(int level)

@@ -192,3 +192,48 @@ TEST(callback_is_no_cancellation_point)
 	close(callback_fds[0]);
 	close(callback_fds[1]);
 }
+
+static int count_fd(void *cnt, int fd)
+{
+	++*(int *)cnt;
+	return fd + 1;
+}
+
+static int open_fds(void)
+{
+	int cnt = 0;
+
+	file_for_fds(0, count_fd, &cnt);
+	return cnt;
+}
+
+static void *log_with_another(void *barrier)
+{
+	pthread_barrier_wait(barrier);
+	log_info("w");
+	return NULL;
+}
+
+/* Both find that the program has closed it. */
+TEST(two_threads_open_the_file_again_once)
+{
+	pthread_barrier_t barrier;
+	pthread_t thread;
+	int before;
+
+	start(LOG_OUT_FILE);
+	pthread_barrier_init(&barrier, NULL, 2);
+	before = open_fds();
+	for (int i = 0; i < 2000; i++) {
+		close(*log_out_fd());
+		CHECK_EQ(pthread_create(&thread, NULL, log_with_another,
+					&barrier),
+			 0);
+		log_with_another(&barrier);
+		pthread_join(thread, NULL);
+	}
+	CHECK_EQ(open_fds(), before);
+	pthread_barrier_destroy(&barrier);
+	close(atomic_exchange(log_out_fd(), -1));
+	unlink(path);
+}
