@@ -20,6 +20,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <linux/sockios.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sched.h>
@@ -195,12 +196,22 @@ static bool is_writable_within(int fd, int ms)
 	return poll(&poll_fd, 1, ms) == 1;
 }
 
+/* On a busy machine what was sent may not have come to the peer's kernel yet, which then
+ * makes room. */
+static bool is_under_way(int fd)
+{
+	int all = 0, not_sent = 0;
+
+	return ioctl(fd, SIOCOUTQ, &all) == 0 &&
+	       ioctl(fd, SIOCOUTQNSD, &not_sent) == 0 && all > not_sent;
+}
+
 /* Until a blocking send of any size has to wait, and the peer's kernel takes
  * nothing more in either. */
 static void fill_send_buffer(int fd)
 {
 	static char chunk[65536];
-	int size = 4096;
+	int size = 4096, looks = 0;
 
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
 	do {
@@ -208,7 +219,7 @@ static void fill_send_buffer(int fd)
 			;
 		while (send(fd, chunk, 1, MSG_DONTWAIT) > 0)
 			;
-	} while (is_writable_within(fd, 50));
+	} while (is_writable_within(fd, 50) || (is_under_way(fd) && ++looks < 40));
 }
 
 static void prepare_role(struct cell *c, bool has_data)

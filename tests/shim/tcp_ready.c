@@ -302,6 +302,24 @@ static size_t fill_without_a_miss(int fd)
 	return sent;
 }
 
+/* The same, and asks for room by a set: what is sent again, or a peer that is late, may still
+ * make some between the two. */
+static size_t fill_and_ask(int fd, int set, uint32_t mode)
+{
+	struct epoll_event event;
+	size_t sent = 0;
+
+	for (int times = 0; times < 20; times++) {
+		sent += fill_without_a_miss(fd);
+		add(set, fd, EPOLLOUT | mode, 1);
+		if (epoll_wait(set, &event, 1, 0) == 0)
+			return sent;
+		epoll_ctl(set, EPOLL_CTL_DEL, fd, NULL);
+	}
+	SAY("it is never full\n");
+	return sent;
+}
+
 /* Who has asked for room is told of it, though no send has found that there was none. */
 static void room_that_no_send_has_missed(void)
 {
@@ -314,8 +332,7 @@ static void room_that_no_send_has_missed(void)
 		event = (struct epoll_event){ 0 };
 		set = epoll_create1(0);
 		make_pair(pair);
-		sent = fill_without_a_miss(pair[0]);
-		add(set, pair[0], EPOLLOUT | modes[i], 1);
+		sent = fill_and_ask(pair[0], set, modes[i]);
 		say_events(set, "full");
 		drain_all(pair[1], sent);
 		SAY("wait %d", epoll_wait(set, &event, 1, 5000));
