@@ -3,8 +3,9 @@
 # says what came of them. Expects `top` and `say` of setup.sh.
 
 bad='FAIL|ERROR|XPASS'
-# How many tests at a time: most of them wait most of the time.
-jobs=$(($(nproc) * 2))
+# How many tests at a time: most of them wait most of the time. With twice as many as there
+# are processors, some that a program may fail on the kernel as well did.
+jobs=$(($(nproc) + 1))
 
 # What the test driver left, builds of variants below this one excepted.
 driver_files() {
