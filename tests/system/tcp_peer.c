@@ -275,20 +275,18 @@ static void echo_kept_alive(int fd, uint64_t a, size_t b)
 	echo(fd, a, b);
 }
 
-/* What the server has taken so far, and is taking. */
+/* What the server has taken so far, and the connections by which it takes something, or which
+ * have not said yet what they are for. */
 static _Atomic int right_cnt, wrong_cnt, taking_cnt;
 
 static bool check_and_count(int fd, uint64_t seed, size_t len)
 {
-	bool is_right;
+	bool is_right = check_stream(fd, seed, len);
 
-	taking_cnt++;
-	is_right = check_stream(fd, seed, len);
 	if (is_right)
 		right_cnt++;
 	else
 		wrong_cnt++;
-	taking_cnt--;
 	return is_right;
 }
 
@@ -524,18 +522,32 @@ static bool read_line(int fd, char *line, size_t size)
 	return false;
 }
 
+static const struct service *service_called(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(services); i++)
+		if (strcmp(services[i].name, name) == 0)
+			return &services[i];
+	return NULL;
+}
+
 static void *serve_one(void *arg)
 {
+	const struct service *service = NULL;
 	int fd = (int)(intptr_t)arg;
 	char line[64], name[16];
 	unsigned long long seed;
+	bool does_take;
 	size_t len;
 
 	if (read_line(fd, line, sizeof(line)) &&
 	    sscanf(line, "%15s %llu %zu", name, &seed, &len) == 3)
-		for (size_t i = 0; i < ARRAY_LEN(services); i++)
-			if (strcmp(services[i].name, name) == 0)
-				services[i].run(fd, seed, len);
+		service = service_called(name);
+	does_take = service && (service->run == take || service->run == take_slowly ||
+				service->run == give_and_take);
+	taking_cnt -= !does_take;
+	if (service)
+		service->run(fd, seed, len);
+	taking_cnt -= does_take;
 	close(fd);
 	return NULL;
 }
@@ -548,15 +560,22 @@ static _Noreturn void serve_all(void)
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	pthread_attr_setstacksize(&attr, 256 << 10);
+	/* a child has none of its parent's threads */
+	taking_cnt = 0;
 	for (;;) {
 		int fd = accept(listener, NULL, NULL);
 
 		accepted_cnt += fd >= 0;
 		pthread_mutex_lock(&gate);
 		pthread_mutex_unlock(&gate);
-		if (fd >= 0 && pthread_create(&thread, &attr, serve_one,
-					      (void *)(intptr_t)fd) != 0)
+		if (fd < 0)
+			continue;
+		taking_cnt++;
+		if (pthread_create(&thread, &attr, serve_one,
+				   (void *)(intptr_t)fd) != 0) {
+			taking_cnt--;
 			close(fd);
+		}
 	}
 }
 
