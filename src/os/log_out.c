@@ -74,25 +74,22 @@ static bool is_intact(void)
 }
 
 /* The file has been opened again: later lines find it, not at the number that the program's
- * next file would get. (Who starts the log sees to that himself.) Of several threads that
- * have, one is enough. In a child that was forked just here it is nobody for ever, and each
- * line opens the file for itself. */
+ * next file would get, nor at one that a thread in the same place may get for a moment, and
+ * would take for the one that is kept. Without such a number, and in a child that was forked
+ * just here, each line opens the file for itself. (Who starts the log sees to that himself.)
+ * Of several threads that have opened it, one is enough. */
 static void keep(int fd)
 {
 	static _Atomic bool is_being_kept;
 	int high;
 
 	if (!atomic_exchange(&is_being_kept, true)) {
-		if (!is_intact()) {
-			high = file_duplicate_high(fd);
-			write_by(high >= 0 ? high : fd);
-			if (high < 0)
-				fd = -1;
-		}
+		high = is_intact() ? -1 : file_duplicate_high(fd);
+		if (high >= 0)
+			write_by(high);
 		atomic_store(&is_being_kept, false);
 	}
-	if (fd >= 0)
-		inside_close(fd);
+	inside_close(fd);
 }
 
 /* The program may close fds that it does not know (daemons close all), and the
