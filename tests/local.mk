@@ -66,10 +66,10 @@ check-softcx:
 # the software card is asked over both kinds of rings, RINGS=mlx5 or RINGS=verbs asks over
 # one (tests/system/card_stamps.sh looks at it, too).
 other_rings = $(addprefix %_,$(addsuffix .sh,$(if $(RINGS),$(filter-out $(RINGS),mlx5 verbs))))
+all_tiers = $(filter-out $(other_rings),$(system_scripts)) $(softcx_scripts) $(shim_scripts) \
+	$(engine_programs) $(shim_programs) $(unit_scripts) $(unit_programs) $(lint_scripts)
 check-all:
-	$(MAKE) check TESTS='$(filter-out $(other_rings),$(system_scripts)) \
-		$(softcx_scripts) $(shim_scripts) $(engine_programs) \
-		$(shim_programs) $(unit_scripts) $(unit_programs) $(lint_scripts)'
+	$(MAKE) check TESTS='$(all_tiers)'
 
 # The same tests in builds of their own below this one: another compiler, whose
 # lock analysis makes errors, and the sanitizers. The thread sanitizer has nothing
