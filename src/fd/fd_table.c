@@ -192,17 +192,27 @@ static void tell_before_close(const _Atomic(struct fd_object *) *entry, int fd)
 	fd_object_put(obj);
 }
 
+/* The object has this number as well, which the caller is about to enter. */
+static int add_number(int fd, struct fd_object *obj,
+		      _Atomic(struct fd_object *) **entry_out)
+{
+	if ((unsigned)fd >= FD_TABLE_LIMIT)
+		return -EBADF;
+	*entry_out = make_entry(fd);
+	if (!*entry_out)
+		return -ENOMEM;
+	fd_object_add_fd(obj);
+	return 0;
+}
+
 int fd_table_install(int fd, struct fd_object *obj)
 {
 	_Atomic(struct fd_object *) *entry;
 	struct fd_object *old;
+	int err = add_number(fd, obj, &entry);
 
-	if ((unsigned)fd >= FD_TABLE_LIMIT)
-		return -EBADF;
-	entry = make_entry(fd);
-	if (!entry)
-		return -ENOMEM;
-	fd_object_add_fd(obj);
+	if (err)
+		return err;
 	tell_before_close(entry, fd);
 	old = atomic_exchange(entry, obj);
 	if (old)
@@ -213,13 +223,10 @@ int fd_table_install(int fd, struct fd_object *obj)
 int fd_table_swap(int fd, struct fd_object *obj, struct fd_object **old_out)
 {
 	_Atomic(struct fd_object *) *entry;
+	int err = add_number(fd, obj, &entry);
 
-	if ((unsigned)fd >= FD_TABLE_LIMIT)
-		return -EBADF;
-	entry = make_entry(fd);
-	if (!entry)
-		return -ENOMEM;
-	fd_object_add_fd(obj);
+	if (err)
+		return err;
 	*old_out = atomic_exchange(entry, obj);
 	return 0;
 }
@@ -228,13 +235,10 @@ int fd_table_install_first(int fd, struct fd_object *obj)
 {
 	_Atomic(struct fd_object *) *entry;
 	struct fd_object *old = NULL;
+	int err = add_number(fd, obj, &entry);
 
-	if ((unsigned)fd >= FD_TABLE_LIMIT)
-		return -EBADF;
-	entry = make_entry(fd);
-	if (!entry)
-		return -ENOMEM;
-	fd_object_add_fd(obj);
+	if (err)
+		return err;
 	if (atomic_compare_exchange_strong(entry, &old, obj))
 		return 0;
 	/* no fd has ever named it, so nothing is closed */

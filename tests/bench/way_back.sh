@@ -47,7 +47,7 @@ row "a way back, idle" back_idle 40
 row "the calls of one with 64 KB each way, alone" calls_100k -
 row "the same, 100 KB each way" back_100k 150
 row "the same, 1 MB not sent" back_1m 1000
-# no exit with ways back is shorter
+# a sum for comparison: calls that follow each other take less than those above
 awk -v cnt="$cnt" '$1 == "calls" { calls = $2 } $1 == "exit_many" {
 	print "exit_calls", int($2 + cnt * calls) }' "$work/kernel" >"$work/sums"
 cat "$work/sums" >>"$work/kernel"
