@@ -3,7 +3,8 @@
  * The instructions of UDP and TCP calls on a card, counted by single steps, since valgrind
  * cannot run the software ConnectX. Only the calling thread is stepped, not the
  * card's. Prints the mean and the median of each call, from libc's entry to its
- * return.
+ * return, and how many of them are the driver's: libibverbs' and libmlx5's, which nobody
+ * who uses portable verbs gets below.
  *
  *   card_instructions ADDRESS LIBRARIES     over the echo of udp_instructions, and those
  *                                           of card_instructions.sh for TCP, with these
@@ -200,7 +201,43 @@ static int calls(const char *address)
 static struct {
 	unsigned *steps;
 	size_t cnt;
+	/* of all of them, those in the driver's libraries */
+	unsigned long long driver_steps;
 } counts[CALLS];
+
+/* The code of the driver's libraries, from the first mark on. */
+static struct range {
+	unsigned long begin;
+	unsigned long end;
+} driver[4];
+static unsigned driver_cnt;
+
+static void find_driver(pid_t pid)
+{
+	char path[64], line[512];
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	maps = fopen(path, "re");
+	while (maps && driver_cnt < 4 && fgets(line, sizeof(line), maps)) {
+		struct range *range = &driver[driver_cnt];
+
+		driver_cnt += (strstr(line, "/libmlx5") || strstr(line, "/libibverbs")) &&
+			      sscanf(line, "%lx-%lx r-x", &range->begin,
+				     &range->end) == 2 &&
+			      strstr(line, " r-xp ");
+	}
+	if (maps)
+		fclose(maps);
+}
+
+static int is_in_driver(unsigned long at)
+{
+	for (unsigned i = 0; i < driver_cnt; i++)
+		if (at >= driver[i].begin && at < driver[i].end)
+			return 1;
+	return 0;
+}
 
 static long accumulator(pid_t pid)
 {
@@ -224,16 +261,42 @@ static int go_on(pid_t pid, int how, int *status)
 	}
 }
 
-/* Whether the next instruction is the second mark, whose address is known after the
- * first time. */
-static int is_at_end(pid_t pid, long *end)
+static long next_instruction(pid_t pid)
 {
 	/* rip, among the registers of struct user */
-	long at = ptrace(PTRACE_PEEKUSER, pid, (void *)(16 * sizeof(long)), 0);
+	return ptrace(PTRACE_PEEKUSER, pid, (void *)(16 * sizeof(long)), 0);
+}
 
+/* Whether the next instruction is the second mark, whose address is known after the
+ * first time. */
+static int is_at_end(pid_t pid, long at, long *end)
+{
 	if (!*end && (ptrace(PTRACE_PEEKTEXT, pid, (void *)at, 0) & 0xff) == 0xcc)
 		*end = at;
 	return at == *end;
+}
+
+/* Steps through a call, or says that the process has ended. */
+static int step_call(pid_t pid, long call)
+{
+	static long ends[CALLS];
+	unsigned steps = 0, driver_steps = 0;
+	int status;
+
+	for (;; steps++) {
+		long at = next_instruction(pid);
+
+		if (is_at_end(pid, at, &ends[call]))
+			break;
+		driver_steps += (unsigned)is_in_driver((unsigned long)at);
+		if (!go_on(pid, PTRACE_SINGLESTEP, &status))
+			return 0;
+	}
+	if (counts[call].cnt < ROUNDS * BURST) {
+		counts[call].steps[counts[call].cnt++] = steps;
+		counts[call].driver_steps += driver_steps;
+	}
+	return 1;
 }
 
 static int watch(pid_t pid)
@@ -243,19 +306,14 @@ static int watch(pid_t pid)
 	if (waitpid(pid, &status, 0) != pid || !WIFSTOPPED(status))
 		return 1;
 	while (go_on(pid, PTRACE_CONT, &status)) {
-		static long ends[CALLS];
 		long call = accumulator(pid);
-		unsigned steps = 0;
 
 		if (call < 0 || call >= CALLS)
 			continue;
-		while (!is_at_end(pid, &ends[call])) {
-			if (!go_on(pid, PTRACE_SINGLESTEP, &status))
-				return 1;
-			steps++;
-		}
-		if (counts[call].cnt < ROUNDS * BURST)
-			counts[call].steps[counts[call].cnt++] = steps;
+		if (!driver_cnt)
+			find_driver(pid);
+		if (!step_call(pid, call))
+			return 1;
 	}
 	return !WIFEXITED(status) || WEXITSTATUS(status);
 }
@@ -278,8 +336,9 @@ static void report(void)
 		for (size_t i = 0; i < cnt; i++)
 			sum += counts[call].steps[i] - empty;
 		qsort(counts[call].steps, cnt, sizeof(unsigned), compare);
-		printf("%-28s mean %4llu, median %4u, of %zu\n", names[call],
-		       cnt ? sum / cnt : 0,
+		printf("%-28s mean %4llu, %4llu of them the driver's, median %4u, of %zu\n",
+		       names[call], cnt ? sum / cnt : 0,
+		       cnt ? counts[call].driver_steps / cnt : 0,
 		       cnt ? counts[call].steps[cnt / 2] - empty : 0, cnt);
 	}
 }

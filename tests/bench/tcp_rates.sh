@@ -11,8 +11,10 @@
 # With UDP-RATES and UDP-FRAMES the floors are beside them, bare AF_XDP with no stack at all
 # (udp_raw.c), which no library that uses it gets below: frames there and back; frames of
 # 1500 bytes one way, of which TCP would use 1448, in batches of 32 and with nothing that
-# acknowledges them; and of connections the six frames that wait for each other (SYN, its
-# answer, the request, its answer, and two FINs), with no call of the kernel for a socket.
+# acknowledges them, to bare AF_XDP and (floor_client) to a socket of the kernel's, for
+# datagrams, which cost it less; and of connections the six frames that wait for each other
+# (SYN, its answer, the request, its answer, and two FINs), with no call of the kernel for a
+# socket.
 # Usage: [ROUNDS=N] tcp_rates.sh PROGRAM LIBRARY JSON-FILE [UDP-RATES UDP-FRAMES]
 set -eu
 program=$1
@@ -67,12 +69,12 @@ run() {
 	echo "$1 ${figures:-failed}" >>"$results"
 }
 
-# bare A-ROLE B-ROLE BATCH PROGRAM: what B prints, or A.
+# bare A-ROLE B-ROLE BATCH PROGRAM [A-WAY]: what B prints, or A.
 mac_a=$(ip netns exec $a cat /sys/class/net/v0/address)
 mac_b=$(ip netns exec $b cat /sys/class/net/v0/address)
 bare() {
 	: >"$work/server"
-	(at $a theirs - "$4" raw "$1" 10.79.0.1 10.79.0.2 "$mac_b" "$3") \
+	(at $a theirs - "$4" "${5:-raw}" "$1" 10.79.0.1 10.79.0.2 "$mac_b" "$3") \
 		>"$work/server" 2>&1 &
 	first=$!
 	await_server theirs
@@ -93,9 +95,14 @@ floors() {
 	echo "ping.floor_spinning ${figures:-failed}" >>"$results"
 	echo "${figures:-0}" | awk '{ print "connect.floor",
 		($1 > 0 ? int(1e9 / (6 * $1)) : "failed") }' >>"$results"
-	bare count flood 32 "$udp_frames" |
-		awk '{ print "send.floor", int($1 * 1448 * 8 / 1e6); n++ }
-			END { if (!n) print "send.floor failed" }' >>"$results"
+	one_way send.floor raw
+	one_way send.floor_client block
+}
+# one_way NAME A-WAY
+one_way() {
+	bare count flood 32 "$udp_frames" "$2" |
+		awk -v name="$1" '{ print name, int($1 * 1448 * 8 / 1e6); n++ }
+			END { if (!n) print name, "failed" }' >>"$results"
 }
 
 for _ in $(seq "${ROUNDS:-5}"); do

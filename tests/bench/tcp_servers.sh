@@ -7,7 +7,8 @@
 # workers were (the busiest one's share of the mean); redis that saves all the time, which
 # forks. Requests per second and the milliseconds of the 99th percentile, as wrk and
 # redis-benchmark count them. Each end has a processor of its own, and nothing else should
-# run. Prints medians and what they are of the kernel's.
+# run. Prints medians and what they are of the kernel's, and how busy the client's processor
+# was meanwhile: where that is all of it, no server can be faster.
 # Usage: [ROUNDS=N] [SECONDS_EACH=N] [CONTESTS="NAME..."] tcp_servers.sh LIBRARY
 set -eu
 [ "$(nproc)" -ge 2 ] || { echo 'This takes two processors.' >&2; exit 1; }
@@ -69,19 +70,30 @@ serve() {
 	sleep 0.5
 }
 
-# ask_wrk WHOSE [ARGUMENT...]: requests per second, and the 99th percentile.
+# What the client's processor has done and not done since the start.
+processor_times() {
+	awk '$1 == "cpu0" { print $2 + $3 + $4 + $7 + $8 + $9, $5 + $6 }' /proc/stat
+}
+# client COMMAND...: runs it with its output in a file, and sets how busy its processor was.
+client() {
+	before=$(processor_times)
+	(at $a "$@") >"$work/client" 2>&1 || true
+	busy=$(echo "$before $(processor_times)" |
+		awk '{ print ($3 - $1) / ($3 - $1 + $4 - $2) }')
+}
+# ask_wrk WHOSE [ARGUMENT...]: requests per second, the 99th percentile, and how busy.
 ask_wrk() {
-	(at $a "$@" http://10.79.0.2:7010/page) >"$work/client" 2>&1 || true
-	awk '/99%/ { v = $2; sub(/[a-z]+$/, "", v)
+	client "$@" http://10.79.0.2:7010/page
+	awk -v busy="$busy" '/99%/ { v = $2; sub(/[a-z]+$/, "", v)
 	             p = $2 ~ /us$/ ? v / 1000 : $2 ~ /ms$/ ? v : v * 1000 }
 	     /Requests\/sec/ { r = $2 }
 	     /Socket errors/ { bad = 1; print > "/dev/stderr" }
-	     END { if (r && !bad) print r, p }' "$work/client"
+	     END { if (r && !bad) print r, p, busy }' "$work/client"
 }
 ask_redis() {
-	(at $a "$1" redis-benchmark -h 10.79.0.2 -p 7010 -t get -c 50 \
-		-n $((seconds * 40000)) --csv) >"$work/client" 2>&1 || true
-	awk -F'"' '$2 == "GET" { print $4, $14 }' "$work/client"
+	client "$1" redis-benchmark -h 10.79.0.2 -p 7010 -t get -c 50 \
+		-n $((seconds * 40000)) --csv
+	awk -F'"' -v busy="$busy" '$2 == "GET" { print $4, $14, busy }' "$work/client"
 }
 
 # What a round of each contest is: SERVER CLIENT
@@ -148,7 +160,8 @@ awk '
 				printf " %8d per second  %.2f   p99 %7.2f ms  %.2f",
 				       median(all[name, 4]), median(all[name, 4]) / median(all[base, 4]),
 				       median(all[name, 5]), median(all[name, 5]) / median(all[base, 5])
-			if ((name, 6) in all) printf "   busiest %.2f", median(all[name, 6])
+			if (cnt[name]) printf "   client %3.0f %% busy", 100 * median(all[name, 6])
+			if ((name, 7) in all) printf "   busiest %.2f", median(all[name, 7])
 			if (failed[name]) printf "   %d runs failed", failed[name]
 			printf "\n"
 		}

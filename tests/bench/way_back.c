@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -117,6 +118,19 @@ static void time_forks(const char *what)
 		waitpid(pid, NULL, 0);
 	}
 	say_median(what, times, TIMES);
+}
+
+/* As many programs with so many connections have: memory of their own, in small pages. */
+static void grow(void)
+{
+	enum { SIZE = 32 << 20 };
+	char *memory = mmap(NULL, SIZE, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (memory == MAP_FAILED)
+		die("mmap");
+	madvise(memory, SIZE, MADV_NOHUGEPAGE);
+	memset(memory, 1, SIZE);
 }
 
 /* What only the kernel does sends a connection back: here, to say how it ends a stream of
@@ -260,6 +274,8 @@ static int ask(int cnt)
 	for (int i = 0; i < cnt; i++)
 		(void)connected(0);
 	time_forks("fork_many");
+	grow();
+	time_forks("fork_large");
 	clock_gettime(CLOCK_REALTIME, &ts);
 	printf("exit_at %lld\n",
 	       (long long)ts.tv_sec * 1000000 + ts.tv_nsec / 1000);

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #
 # Forks, ways back and an exit with many connections (way_back.c), on the kernel and under
-# the library, over veth: medians of three runs in turn, in microseconds.
+# the library, over veth: medians of three runs in turn, in microseconds. Beside the forks
+# is what they take on the kernel of a program that has loaded what the library is linked
+# with, and nothing of the library: a fork copies the map of each.
 # Usage: [CONNECTIONS=N] way_back.sh PROGRAM LIBRARY
 set -eu
 program=$1
@@ -30,18 +32,20 @@ run() {
 }
 for round in 1 2 3; do
 	run kernel
+	run linked "libbpf.so.1 libnl-route-3.so.200"
 	run vma "$library"
 done
 grep -q 'is driven by xdp' "$work/log" || { cat "$work/log" >&2; exit 1; }
 
 median() { sed -n "s/^$2 //p" "$work/$1" | sort -n | sed -n 2p; }
 row() {
-	printf '%-46s %10s %10s %10s\n' "$1" "$(median kernel "$2")" \
-		"$(median vma "$2")" "$3"
+	printf '%-46s %10s %10s %10s %10s\n' "$1" "$(median kernel "$2")" \
+		"$(median linked "$2")" "$(median vma "$2")" "$3"
 }
-printf '%-46s %10s %10s %10s\n' "" kernel library bound
+printf '%-46s %10s %10s %10s %10s\n' "" kernel linked library bound
 row "fork with one connection" fork_one -
 row "fork with $cnt" fork_many "1.1 x"
+row "the same, and 32 MB of the program's" fork_large "1.1 x"
 row "the system calls of a way back, alone" calls -
 row "a way back, idle" back_idle 40
 row "the calls of one with 64 KB each way, alone" calls_100k -
