@@ -11,6 +11,10 @@
 
 #include "base/syscall_raw.h"
 
+/* The program of net/hand_over.h, which other processes of ours see at an interface, and which
+ * keeps no frame from anybody else. */
+#define BPF_PROGRAM_HAND_OVER "vma_hand_over"
+
 /* The fd, or a negative errno. */
 static inline int bpf_program_load(enum bpf_prog_type type, const struct bpf_insn *insns,
 				   uint32_t cnt, const char *name)

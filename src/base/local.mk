@@ -1,4 +1,4 @@
-base_sources = %D%/bpf_program.h %D%/checksum.h %D%/checksum.c %D%/clock.h %D%/compiler.h \
+base_sources = %D%/bpf_program.h %D%/btf.h %D%/btf.c %D%/checksum.h %D%/checksum.c %D%/clock.h %D%/compiler.h \
 	%D%/hash.h %D%/hash.c %D%/hash_tab.h %D%/hash_tab.c \
 	%D%/ipaddr.h %D%/ipaddr.c %D%/linux_compat.h %D%/list.h \
 	%D%/lock.h %D%/lock.c %D%/lock_rank.h \

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/vfs.h>
 
+#include "base/bpf_program.h"
 #include "base/linux_compat.h"
 #include "base/syscall_raw.h"
 #include "base/text.h"
@@ -85,19 +86,23 @@ static void read_name(uint32_t id, char name[BPF_OBJ_NAME_LEN])
 	real.close(fd);
 }
 
-static void add_program(const struct hook *hook, const char *link, uint32_t id,
+/* False: it is one of ours, and looks at no packet of others. */
+static bool add_program(const struct hook *hook, const char *link, uint32_t id,
 			struct text *out)
 {
 	char name[BPF_OBJ_NAME_LEN];
 
+	read_name(id, name);
+	if (strcmp(name, BPF_PROGRAM_HAND_OVER) == 0)
+		return false;
 	firewall_begin_name(hook->name, out);
 	if (link)
 		firewall_add_name(link, out);
-	read_name(id, name);
 	if (*name)
 		firewall_add_name(name, out);
 	else
 		text_add(out, " program %u", id);
+	return true;
 }
 
 /* `target` is an fd, or the index of an interface, as the kernel wants it. */
@@ -106,6 +111,7 @@ static int read_hook(const struct hook *hook, uint32_t target, const char *link,
 {
 	uint32_t ids[PROGRAMS_MAX] = { 0 };
 	union bpf_attr attr;
+	int cnt;
 	long rc;
 
 	memset(&attr, 0, sizeof(attr));
@@ -118,9 +124,10 @@ static int read_hook(const struct hook *hook, uint32_t target, const char *link,
 	/* -ENOSPC: there are more programs than the array can hold */
 	if (rc < 0 && rc != -ENOSPC)
 		return (int)rc;
+	cnt = (int)attr.query.prog_cnt;
 	for (uint32_t i = 0; i < MIN(attr.query.prog_cnt, PROGRAMS_MAX); i++)
-		add_program(hook, link, ids[i], out);
-	return (int)attr.query.prog_cnt;
+		cnt -= !add_program(hook, link, ids[i], out);
+	return cnt;
 }
 
 /* A kernel that lacks one of the hooks may have the others. */

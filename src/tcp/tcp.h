@@ -365,6 +365,8 @@ uint32_t tcp_accept_cnt(const struct tcp_pcb *listener);
 uint32_t tcp_child_cnt(const struct tcp_pcb *listener);
 /* The oldest connection that waits, owned by the caller, or NULL. */
 struct tcp_pcb *tcp_accept(struct tcp_pcb *listener) MUST_CHECK;
+/* It waits again, behind the others. */
+void tcp_accept_undo(struct tcp_pcb *listener, struct tcp_pcb *pcb);
 /* The most that settings.saved_syn_front may be, and what is saved at most with it. */
 enum { TCP_SAVED_FRONT_MAX = 74, TCP_SAVED_SYN_MAX = TCP_SAVED_FRONT_MAX + 60 };
 /* What was kept of the SYN that opened the connection; it is told once. Returns the number

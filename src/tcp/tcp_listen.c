@@ -116,6 +116,18 @@ struct tcp_pcb *tcp_accept(struct tcp_pcb *pcb)
 	return child;
 }
 
+void tcp_accept_undo(struct tcp_pcb *pcb, struct tcp_pcb *child)
+{
+	struct tcp_listener *listener = pcb->listener;
+
+	INVARIANT(pcb->state == TCPS_LISTEN, "it was accepted from a listener");
+	child->listener = listener;
+	child->flags |= TF_IN_ACCEPT_QUEUE | TF_UNSEEN;
+	tcp_fast_update(child);
+	list_push_back(&listener->accept_queue, &child->child_link);
+	listener->accept_cnt++;
+}
+
 /* Another listener of the same name, of those that share it, for a child of one that is
  * not in the table any more, or NULL. */
 static struct tcp_listener *heir_of(const struct tcp_listener *listener,

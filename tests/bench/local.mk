@@ -86,7 +86,7 @@ bench-ready-rates: %D%/ready_rates all
 if HAVE_XDP
 EXTRA_PROGRAMS += %D%/udp_rates
 %C%_udp_rates_SOURCES = %D%/udp_rates.h %D%/udp_rates.c %D%/udp_sockets.c \
-	%D%/udp_raw.c src/dev/xdp/kernel_btf.c src/dev/xdp/steer_load.c
+	%D%/udp_raw.c src/base/btf.c src/os/kernel_types.c src/dev/xdp/kernel_btf.c src/dev/xdp/steer_load.c
 nodist_%C%_udp_rates_SOURCES = src/dev/xdp/steer_object.c
 %C%_udp_rates_CPPFLAGS = $(AM_CPPFLAGS) $(XDP_CFLAGS)
 %C%_udp_rates_CFLAGS = $(release_cflags)

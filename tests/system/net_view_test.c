@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/bpf_program.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/linux_compat.h"
@@ -819,6 +820,25 @@ TEST(names_programs_of_tcx)
 	close(link_fd);
 	CHECK_EQ(read_firewall(), 1);
 	CHECK(strstr(names, "tcx egress v0 program "));
+}
+
+/* It is there for a moment, while another process's listener becomes the kernel's. */
+TEST(our_own_program_of_tcx_is_no_filter)
+{
+	int ifindex, link_fd;
+
+	netns_enter();
+	netns_run("ip link add v0 type veth peer name v1");
+	ifindex = netns_index("v0");
+	link_fd = attach(BPF_PROG_TYPE_SCHED_CLS, COMPAT_BPF_TCX_INGRESS,
+			 BPF_PROGRAM_HAND_OVER, ifindex);
+	if (link_fd < 0)
+		test_skip("needs Linux 6.6");
+	CHECK_EQ(read_firewall(), 0);
+	CHECK(attach(BPF_PROG_TYPE_SCHED_CLS, COMPAT_BPF_TCX_INGRESS, "look",
+		     ifindex) >= 0);
+	CHECK_EQ(read_firewall(), 1);
+	CHECK_STR(names, "tcx ingress v0 look");
 }
 
 TEST(names_who_chooses_sockets)

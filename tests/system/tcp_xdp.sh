@@ -266,17 +266,132 @@ except OSError as e:
 	exec 7>&-
 	grep -qx queued "$work/out" || { cat "$work/out"; return 1; }
 }
-# A program that becomes another one has the listener still, but not its queue.
-queue_at_exec() {
+# A program that becomes another one, which accepts so many.
+becomes_a_server_of() {
 	queued_at "s.set_inheritable(True)
 os.execv(sys.executable, [sys.executable, '-c', '''
 import socket
 s = socket.socket(fileno=%d)
 s.setblocking(True)
-c = s.accept()[0]
-c.sendall(c.recv(1))
-''' % s.fileno()])" || return 1
-	expect "$(tr '\n' ' ' <"$work/got")" "connected ConnectionResetError b'x' "
+for _ in range($1):
+    c = s.accept()[0]
+    c.sendall(c.recv(1))
+''' % s.fileno()])"
+}
+# It has the listener still, and the queue is in the kernel's.
+queue_at_exec() {
+	becomes_a_server_of 2 || return 1
+	expect "$(tr '\n' ' ' <"$work/got")" "connected b'x' b'x' "
+}
+# Where the kernel takes no connection that it has not begun, they are reset at once.
+queue_without_cookies() {
+	local result=0
+	ip netns exec $a sysctl -qw net.ipv4.tcp_syncookies=0
+	becomes_a_server_of 1 || result=1
+	ip netns exec $a sysctl -qw net.ipv4.tcp_syncookies=1
+	[ $result = 0 ] &&
+		expect "$(tr '\n' ' ' <"$work/got")" "connected ConnectionResetError b'x' "
+}
+# queued_by END: connections with something to read of every kind, which go on while the
+# listener moves: long, in very many pieces, with an end, without a byte. END says by whom the
+# queue is accepted, which is serve()'s to do. Each byte is there once.
+queued_by() {
+	local server
+	rm -f "$work/orders"
+	mkfifo "$work/orders"
+	: >"$work/out"
+	cat >"$work/serve.py" <<-'END'
+		def sum_up(c):
+		    n = h = 0
+		    c.settimeout(30)
+		    while (d := c.recv(65536)):
+		        for b in d:
+		            h = (h * 31 + b) % 1000003
+		        n += len(d)
+		    c.sendall(b'%d %d' % (n, h))
+		    c.close()
+		def serve(cnt):
+		    s.setblocking(True)
+		    threads = [threading.Thread(target=sum_up, args=(s.accept()[0],))
+		               for _ in range(cnt)]
+		    for t in threads:
+		        t.start()
+		    for t in threads:
+		        t.join()
+	END
+	(in_ns $a a.log timeout -k 5 60 python3 -c "
+import os, select, socket, sys, threading
+s = socket.create_server(('10.78.0.1', 7009), backlog=64)
+s.setblocking(False)
+p = select.poll()
+p.register(s)
+p.poll(0)
+print('ready', flush=True)
+exec(open('$work/serve.py').read())
+sys.stdin.readline()
+$1") <"$work/orders" >"$work/out" 2>&1 &
+	server=$!
+	exec 7>"$work/orders"
+	wait_for ready "$work/out" && wait_for "are accepted by us" "$work/a.log" || return 1
+	: >"$work/got"
+	in_ns $b - timeout -k 5 60 python3 -c "
+import random, socket, threading, time
+r = random.Random(7)
+kinds = [(0, 1), (1, 1), (3000, 3000), (40000, 1448), (1500, 1), (65000, 4096), (300000, 5000)]
+def talk(len, piece, pause, result):
+    c = socket.create_connection(('10.78.0.1', 7009), 20)
+    c.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    c.settimeout(30)
+    data = r.randbytes(len)
+    for at in range(0, len, piece):
+        if at > len // 2 and pause:
+            time.sleep(pause)
+            pause = 0
+        c.sendall(data[at:at + piece])
+    if not len:
+        time.sleep(pause)
+    c.shutdown(socket.SHUT_WR)
+    h = 0
+    for b in data:
+        h = (h * 31 + b) % 1000003
+    result.append(c.recv(100) == b'%d %d' % (len, h))
+results, threads = [], []
+for pause in 0, 1, 2:
+    for len, piece in kinds:
+        threads.append(threading.Thread(target=talk, args=(len, piece, pause, results)))
+for t in threads:
+    t.start()
+time.sleep(0.7)
+print('connected', flush=True)
+for t in threads:
+    t.join()
+print(results.count(True), 'of', 21, flush=True)" </dev/null >"$work/got" 2>&1 &
+	local client=$!
+	wait_for connected "$work/got" && echo >&7
+	wait $client
+	exec 7>&-
+	wait $server || { cat "$work/out"; return 1; }
+	expect "$(tr '\n' ' ' <"$work/got")" "connected 21 of 21 " || { cat "$work/out"; return 1; }
+	grep -q ': \([0-9]*\) of \1 connections that nobody has accepted are in the kernel' "$work/a.log"
+}
+# A child, while the parent has the listener, too.
+queue_at_fork() {
+	queued_by "
+if os.fork() == 0:
+    serve(21)
+    os._exit(0)
+sys.exit(os.wait()[1])"
+}
+# The program that it becomes: with nothing of ours in it.
+queue_of_the_next_program() {
+	queued_by "
+s.set_inheritable(True)
+os.environ.pop('LD_PRELOAD')
+code = '''
+import socket, threading
+s = socket.socket(fileno=%d)
+''' % s.fileno() + open('$work/serve.py').read() + 'serve(21)'
+os.execv(sys.executable, [sys.executable, '-c', code])"
 }
 # As by a close, which it is.
 queue_at_exit() {
@@ -336,7 +451,7 @@ fi
 make_lab || { tap_not_ok lab "cannot make the namespaces"; tap_end; exit; }
 different=
 for case in ${CASES:-$(cases) accept_asks_the_kernel_seldom \
-	connections_ask_the_kernel_seldom exit_behind_closed_ones queue_at_exec queue_at_exit names_again \
+	connections_ask_the_kernel_seldom exit_behind_closed_ones queue_at_exec queue_without_cookies queue_at_fork queue_of_the_next_program queue_at_exit names_again \
 	answers_lead_elsewhere}; do
 	declare -F "$case" >/dev/null && tap_check "$case" "$case" && continue
 	converse kernel "$case" - -

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What the steering program has to know about the running kernel to look behind its
- * frame (steer.bpf.c). We find it in the kernel's own description of its types,
- * BTF. This reader of the bytes does no I/O. libbpf's reader takes ten times as
- * long, since it makes tables of all hundred thousand types.
+ * frame (steer.bpf.c). We find it in the kernel's own description of its types
+ * (base/btf.h). No I/O.
  */
 #ifndef DEV_XDP_KERNEL_BTF_H
 #define DEV_XDP_KERNEL_BTF_H

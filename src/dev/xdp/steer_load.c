@@ -5,12 +5,10 @@
 #include "dev/xdp/steer_load.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/if_link.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -19,6 +17,7 @@
 #include "dev/xdp/kernel_btf.h"
 #include "dev/xdp/steer.h"
 #include "dev/xdp/steer_object.h"
+#include "os/kernel_types.h"
 #include "os/real.h"
 
 /* The program for each sight. */
@@ -78,36 +77,12 @@ static int fill_blanks(const struct kernel_btf *btf, struct bpf_insn *insns,
 	return 0;
 }
 
-/* The file's bytes, as memory to be unmapped, or NULL. */
-static void *map_bytes(int fd, size_t len)
-{
-	size_t done = 0;
-	ssize_t cnt = 1;
-	uint8_t *mem = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);
-
-	if (mem != MAP_FAILED)
-		return mem;
-	/* Linux before 6.16 */
-	mem = mmap(NULL, len, PROT_READ | PROT_WRITE,
-		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (mem == MAP_FAILED)
-		return NULL;
-	for (; done < len && cnt > 0; done += (size_t)MAX(cnt, 0))
-		cnt = real.read(fd, mem + done, len - done);
-	return mem;
-}
-
 /* -1: not opened yet */
 static int kernel_fd = -1;
 
-static int open_kernel(void)
-{
-	return real.open("/sys/kernel/btf/vmlinux", O_RDONLY | O_CLOEXEC, 0);
-}
-
 void steer_load_prepare(void)
 {
-	kernel_fd = open_kernel();
+	kernel_fd = kernel_types_open();
 }
 
 /* We read this once, since the kernel does not change, and reading takes a
@@ -116,22 +91,20 @@ static const struct kernel_btf *read_kernel(void)
 {
 	static struct kernel_btf found;
 	static bool is_read;
-	struct stat st;
+	size_t len;
 	void *mem;
 	int fd;
 
 	if (is_read)
 		return &found;
 	is_read = true;
-	fd = kernel_fd >= 0 ? kernel_fd : open_kernel();
+	fd = kernel_fd >= 0 ? kernel_fd : kernel_types_open();
 	if (fd < 0)
 		return &found;
-	if (fstat(fd, &st) == 0 && st.st_size > 0) {
-		mem = map_bytes(fd, (size_t)st.st_size);
-		if (mem) {
-			found = kernel_btf_parse(mem, (size_t)st.st_size);
-			munmap(mem, (size_t)st.st_size);
-		}
+	mem = kernel_types_map(fd, &len);
+	if (mem) {
+		found = kernel_btf_parse(mem, len);
+		munmap(mem, len);
 	}
 	real.close(fd);
 	return &found;

@@ -312,12 +312,19 @@ static const struct tcp_ops ops = { emit, alloc, release, path, stamped, stray }
 /* A connection that moves gets its frames later, or the kernel does. */
 static bool is_kept(struct tcp_engine *engine, const struct tcp_in *in)
 {
+	struct tcp_handed *h;
 	struct tsock *t;
 
 	LIST_FOR_EACH(t, &engine->moving, moving) {
 		if (!flow_key_eq(&t->key, &in->key))
 			continue;
 		list_push_back(&t->held, &in->pkt->link);
+		return true;
+	}
+	LIST_FOR_EACH(h, &engine->handed, link) {
+		if (!flow_key_eq(&h->key, &in->key))
+			continue;
+		list_push_back(&h->held, &in->pkt->link);
 		return true;
 	}
 	return false;
@@ -574,6 +581,7 @@ static struct tcp_engine *make(struct stack *stack)
 	list_init(&engine->ports);
 	list_init(&engine->foreign);
 	list_init(&engine->moving);
+	list_init(&engine->handed);
 	list_init(&engine->shown);
 	list_init(&engine->guarded);
 	list_init(&engine->starved);

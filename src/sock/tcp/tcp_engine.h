@@ -39,6 +39,14 @@ struct tcp_wish {
 	uint32_t byte;
 };
 
+/* A connection that nobody has accepted yet, which moves to the kernel: what comes for it
+ * meanwhile (tsock_hand_over.c). */
+struct tcp_handed {
+	struct list link;
+	struct flow_key key;
+	struct list held;
+};
+
 struct tcp_engine {
 	struct stack_engine base;
 	struct stack *stack; /* fixed */
@@ -80,6 +88,8 @@ struct tcp_engine {
 	struct tcp_wish wish;
 	/* connections that stand still while they go back to the kernel */
 	struct list moving;
+	/* the same, of those that nobody has accepted (struct tcp_handed) */
+	struct list handed;
 	struct tcp_ghost ghosts[TCP_GHOSTS];
 	unsigned ghost_cnt, next_ghost;
 	/* Somebody wishes for time stamps of what is received; all packets have them from

@@ -29,9 +29,9 @@ static bool leave_at_exit(struct fd_object *obj, int fd)
 	return false;
 }
 
-/* Nobody will accept what waits in a listener, and no queue of the kernel's takes it: it is
- * reset, as by a close. Without that its peers would wait for ever. If the process goes on
- * after all, so does the listener. */
+/* Nobody here will accept what waits in a listener: it goes into the kernel's queue, which
+ * another process or the next program may have, too, or is reset, as by a close. Without that
+ * its peers would wait for ever. If the process goes on after all, so does the listener. */
 static bool end_queue(struct fd_object *obj, int fd)
 {
 	struct tsock *t = tsock_of(obj);

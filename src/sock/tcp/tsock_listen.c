@@ -547,6 +547,9 @@ void tsock_leave_listening(struct tsock *t, int fd, enum reason reason,
 	t->port->is_kernels = true;
 	atomic_store(&t->leaves_by, decider);
 	atomic_store(&t->leaves_for, reason);
+	tsock_unlock(t);
+	tsock_hand_over(t, fd);
+	tsock_lock(t);
 	is_empty = !tcp_child_cnt(t->port->pcb);
 	tsock_unlock(t);
 	/* one of them that joins in this moment sees the above, or is seen here */
@@ -565,6 +568,7 @@ void tsock_end_queue(struct tsock *t, int fd)
 	enum reason reason = (enum reason)atomic_load(&t->leaves_for);
 	enum stats_decider by = (enum stats_decider)atomic_load(&t->leaves_by);
 
+	tsock_hand_over(t, fd);
 	if (reason != REASON_NONE) {
 		end_stay(t, fd, reason, by);
 		return;

@@ -430,15 +430,19 @@ void tcp_foreign_give(struct tcp_engine *engine);
 void tcp_port_put(struct tcp_port *port);
 /* The listener is closed, when `twin_fd` is its twin, or leaves. */
 void tsock_stop_listening(struct tsock *t, bool is_closed);
-/* The kernel listens alone. Who has come to us before is accepted first: the listener goes
- * back when nobody of them is left. With `config`. */
+/* The kernel listens alone. Who has come to us before and cannot be handed over is accepted
+ * first: the listener goes back when nobody of them is left. With `config`. */
 void tsock_leave_listening(struct tsock *t, int fd, enum reason reason,
 			   enum stats_decider decider);
+/* Gives the kernel's listener, which listens beside ours, those that nobody has accepted, as
+ * far as this kernel can take them. With `config`. */
+void tsock_hand_over(struct tsock *t, int fd);
 /* For one that is to leave, once nobody is left who has come to us. */
 void tsock_leave_when_empty(struct tsock *t, int fd);
 /* Tells who waits whether somebody can be accepted. Under the lock. */
 void tsock_update_listener(struct tsock *t, uint32_t news);
-/* Who has come to us before is reset, and the listener goes back at once. With `config`. */
+/* Who has come to us before and cannot be handed over is reset, and the listener goes back at
+ * once. With `config`. */
 void tsock_end_queue(struct tsock *t, int fd);
 /* The same for all, as long as children of a fork that comes now live. Not by the fd table:
  * at a fork each socket that is visited costs a page of memory. */

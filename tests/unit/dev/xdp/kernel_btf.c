@@ -8,6 +8,7 @@
 #include <linux/btf.h>
 #include <stdlib.h>
 
+#include "base/btf.h"
 #include "dev/xdp/steer.h"
 #include "tests/support/test.h"
 
@@ -114,6 +115,18 @@ TEST(what_the_program_wants_is_found)
 	CHECK_EQ(found.shared_info, numbers.info);
 	CHECK_EQ(found.shared_info_size, 320);
 	CHECK(found.has_known_layout);
+}
+
+TEST(a_function_is_found_by_its_name)
+{
+	struct numbers numbers;
+
+	begin();
+	numbers = describe(48, 4);
+	CHECK_EQ(btf_function(&btf, sizeof(btf), "bpf_rdonly_cast"), numbers.cast);
+	CHECK_EQ(btf_function(&btf, sizeof(btf), "skb_shared_info"), 0);
+	CHECK_EQ(btf_function(&btf, sizeof(btf), "bpf_rdonly"), 0);
+	CHECK_EQ(btf_function(&btf, sizeof(btf.header), "bpf_rdonly_cast"), 0);
 }
 
 TEST(another_layout_is_noticed)

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Connections that nobody has accepted yet, when their listener becomes the kernel's: its
+ * queue gets them (net/hand_over.h), where every process that has the listener finds them.
+ * Each stands still meanwhile. What it has received was acknowledged to the peer, who does
+ * not send it again, so it is given to the kernel until that has all of it.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "net/hand_over.h"
+#include "os/inside.h"
+#include "sock/tcp/tcp_gift.h"
+#include "sock/tcp/tsock_priv.h"
+
+enum { ROUNDS_MAX = 50, HEADER_MAX = 60, PIECE_MAX = 16384, SLACK = 1 << 16 };
+#define ROUND_NAP_NS (NS_PER_MS / 5)
+/* A fork waits so long for them at most; the others stay where they are. */
+#define ALL_NS (500 * NS_PER_MS)
+
+/* The move of one. */
+struct hand {
+	struct tcp_handed handed;
+	struct tcp_pcb *pcb;
+	struct tcp_repair state;
+	struct tcp_gift gift;
+	/* what it has received, in one piece: each frame that the kernel is given is a
+	 * system call */
+	uint8_t *unread;
+	uint64_t now_ns;
+};
+
+/* All of those of a listener. */
+struct hands {
+	struct tsock *t;
+	int fd; /* the kernel's listener */
+	struct hand_over door;
+	int ifindex; /* where it is; 0: it is not open */
+	/* its buffer's size and lock as they were; 0: it was left alone */
+	int size, lock;
+};
+
+/* -- standing still ------------------------------------------------------------------- */
+
+/* The way by which it was answered. */
+static int find_way(struct tsock *t, struct hand *h) REQUIRES(t->engine->stack->lock)
+{
+	struct dst_query query = tcp_port_query(t->engine, t->port, &h->handed.key);
+	const struct tcp_way *way = tcp_way_between(t->engine, &query);
+
+	if (!way || !way->ifindex)
+		return -ENETUNREACH;
+	h->gift = (struct tcp_gift){
+		.net = t->engine->stack->net,
+		.key = &h->handed.key,
+		.header = way->dst.header,
+		.ifindex = way->ifindex,
+	};
+	return 0;
+}
+
+/* A server that has not accepted has sent nothing. */
+static int read_state(struct tsock *t, struct hand *h) REQUIRES(t->engine->stack->lock)
+{
+	int err = tcp_get_repair(h->pcb, &h->state, h->now_ns);
+
+	if (!err && (h->state.unacked || h->state.unsent || h->state.fin != TCP_FIN_NONE))
+		err = -EBUSY;
+	return err ? err : find_way(t, h);
+}
+
+/* 0: it stands still, and nobody can accept it. */
+static int freeze(struct tsock *t, struct hand *h) REQUIRES(t->engine->stack->lock)
+{
+	struct tcp_pcb *listener = t->port->pcb;
+	int err;
+
+	h->pcb = tcp_accept(listener);
+	if (!h->pcb)
+		return -EAGAIN;
+	h->handed.key = *tcp_key(h->pcb);
+	err = tcp_freeze(h->pcb, h->now_ns, h->now_ns);
+	if (!err)
+		err = read_state(t, h);
+	tcp_engine_due_locked(t->engine);
+	if (!err) {
+		list_push_back(&t->engine->handed, &h->handed.link);
+		return 0;
+	}
+	tcp_thaw(h->pcb, h->now_ns);
+	tcp_accept_undo(listener, h->pcb);
+	return err;
+}
+
+/* -- the kernel's --------------------------------------------------------------------- */
+
+static int give(struct hand *h, uint32_t seq, uint8_t flags, const struct pkt *data)
+{
+	uint8_t header[HEADER_MAX];
+	size_t len = tcp_build_of_peer(h->pcb, header, seq, false, h->now_ns);
+
+	((struct wire_tcp *)(void *)header)->flags |= flags;
+	return tcp_gift_give(&h->gift, header, len, data);
+}
+
+static uint32_t first_byte(const struct hand *h)
+{
+	return h->state.rcv_nxt - h->state.unread;
+}
+
+/* Where the kernel is once it has all. */
+static uint32_t end_of_all(const struct hand *h)
+{
+	return h->state.rcv_nxt + h->state.has_fin;
+}
+
+/* What has come, from that byte on, and a last segment by which we hear how far it is. */
+static int give_from(struct hand *h, uint32_t from)
+{
+	uint32_t left, at = from - first_byte(h);
+	int err = 0;
+
+	for (; !err && at < h->state.unread; at += left) {
+		left = MIN(h->state.unread - at, (uint32_t)PIECE_MAX);
+		err = give(h, first_byte(h) + at, WIRE_TCP_PSH,
+			   &(struct pkt){ .data = h->unread + at, .len = left });
+	}
+	if (!err && h->state.has_fin)
+		err = give(h, h->state.rcv_nxt, WIRE_TCP_FIN, NULL);
+	return err ? err : give(h, end_of_all(h), 0, NULL);
+}
+
+/* The kernel has the connection, so it cannot go on here. Whoever accepts it must not take a
+ * part for the whole. */
+static void end_incomplete(struct hand *h, uint32_t at)
+{
+	(void)!give(h, at, WIRE_TCP_RST, NULL);
+	log_warn("port %u: the kernel has taken a connection that nobody had accepted, but not what it had received; it is reset",
+		 be16toh(h->handed.key.local_port));
+}
+
+/* A process that has accepted it already, and is in a call, takes what comes afterwards. */
+static void complete(struct hand *h, struct hand_over *door, uint32_t at)
+{
+	int err = 0;
+
+	for (int i = 0; at != end_of_all(h) && i < ROUNDS_MAX && !err; i++) {
+		inside_nap(ROUND_NAP_NS);
+		err = give_from(h, at);
+		(void)!hand_over_is_taken(door, &h->handed.key, &at);
+	}
+	if (at != end_of_all(h))
+		end_incomplete(h, at);
+}
+
+static int copy_unread(struct hand *h)
+{
+	struct pkt *pkt = NULL;
+	uint32_t at = 0;
+
+	h->unread = malloc(MAX(h->state.unread, 1u));
+	if (!h->unread)
+		return -ENOMEM;
+	while ((pkt = tcp_unread_next(h->pcb, pkt))) {
+		memcpy(h->unread + at, pkt->data, pkt->len);
+		at += pkt->len;
+	}
+	return 0;
+}
+
+/* 0: the kernel has it. */
+static int move(struct hand *h, struct hand_over *door)
+{
+	const struct tcp_repair *s = &h->state;
+	const struct hand_over_options options = {
+		.ts_recent = s->ts_recent,
+		.ts_next = s->ts_next,
+		.mss_peer = s->mss_peer,
+		.snd_scale = s->snd_scale,
+		.rcv_scale = s->rcv_scale,
+		.has_scale = s->has_scale,
+		.has_sack = s->has_sack,
+		.has_timestamps = s->has_timestamps,
+		.has_ecn = s->has_ecn,
+	};
+	uint32_t at;
+	int err = copy_unread(h);
+
+	if (!err)
+		err = hand_over_offer(door, &h->handed.key, &options);
+	if (!err)
+		err = give(h, first_byte(h), 0, NULL);
+	if (!err)
+		err = give_from(h, first_byte(h));
+	if (!hand_over_is_taken(door, &h->handed.key, &at))
+		return err ? err : -ECONNREFUSED;
+	complete(h, door, at);
+	return 0;
+}
+
+/* -- room ----------------------------------------------------------------------------- */
+
+/* The size doubles; to set it locks it, and a connection has the lock of its listener. */
+static void set_buffer(const struct hands *all, int size)
+{
+	sock_twin_set(all->fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size));
+	sock_twin_set(all->fd, SOL_SOCKET, SO_BUF_LOCK, &all->lock, sizeof(all->lock));
+}
+
+/* A connection begins with the window that its listener has room for, and has to take all
+ * that came within ours. */
+static void widen(struct hands *all, uint32_t unread)
+{
+	int size = sock_twin_option(all->fd, SOL_SOCKET, SO_RCVBUF);
+	uint32_t wanted = unread + SLACK;
+
+	if (size < 0 || (uint32_t)size / 2 >= wanted)
+		return;
+	if (!all->size) {
+		all->size = size;
+		all->lock = sock_twin_option(all->fd, SOL_SOCKET, SO_BUF_LOCK);
+	}
+	set_buffer(all, (int)wanted);
+}
+
+static void narrow(const struct hands *all)
+{
+	if (all->size)
+		set_buffer(all, all->size / 2);
+}
+
+/* -- one and all ---------------------------------------------------------------------- */
+
+/* What came meanwhile is the kernel's. */
+static void give_held(struct tsock *t, struct hand *h)
+{
+	struct pkt *pkt;
+
+	LIST_FOR_EACH(pkt, &h->handed.held, link)
+		(void)!net_give_back(h->gift.net, pkt);
+	tsock_lock(t);
+	pkt_put_list(&h->handed.held);
+	tsock_unlock(t);
+}
+
+static void settle(struct tsock *t, struct hand *h, bool is_kernels)
+	REQUIRES(t->engine->stack->lock)
+{
+	list_remove(&h->handed.link);
+	if (is_kernels) {
+		tcp_set_user(h->pcb, NULL);
+		tcp_drop(h->pcb);
+		tcp_engine_add_ghost(t->engine, &h->handed.key);
+	} else {
+		tcp_thaw(h->pcb, tsock_now(t));
+		tcp_accept_undo(t->port->pcb, h->pcb);
+		tcp_engine_take_list(t->engine, &h->handed.held);
+	}
+	tcp_engine_due_locked(t->engine);
+}
+
+static int open_door(struct hands *all, int ifindex)
+{
+	int err;
+
+	if (all->ifindex == ifindex)
+		return 0;
+	if (all->ifindex)
+		hand_over_close(&all->door);
+	all->ifindex = 0;
+	err = hand_over_open(&all->door, ifindex);
+	if (!err)
+		all->ifindex = ifindex;
+	return err;
+}
+
+/* The oldest of them. -EAGAIN: there is none. */
+NO_LOCK_ANALYSIS static int hand_one(struct hands *all) /* two names of one lock */
+{
+	struct tsock *t = all->t;
+	struct hand h = { .now_ns = tsock_now(t) };
+	int err;
+
+	list_init(&h.handed.held);
+	tsock_lock(t);
+	err = freeze(t, &h);
+	tsock_unlock(t);
+	if (err)
+		return err;
+	err = open_door(all, h.gift.ifindex);
+	if (!err) {
+		widen(all, h.state.unread);
+		err = move(&h, &all->door);
+	}
+	tsock_lock(t);
+	settle(t, &h, !err);
+	tsock_unlock(t);
+	if (!err)
+		give_held(t, &h);
+	free(h.unread);
+	free(h.gift.frame);
+	return err;
+}
+
+static uint32_t waiting_cnt(struct tsock *t)
+{
+	uint32_t cnt;
+
+	tsock_lock(t);
+	cnt = tcp_accept_cnt(t->port->pcb);
+	tsock_unlock(t);
+	return cnt;
+}
+
+void tsock_hand_over(struct tsock *t, int fd)
+{
+	uint32_t cnt = waiting_cnt(t), handed = 0;
+	uint64_t until = clock_monotonic_ns() + ALL_NS;
+	struct hands all = { .t = t, .fd = fd };
+	int err = 0;
+
+	if (!cnt || tsocks_shall_stay())
+		return;
+	for (uint32_t i = 0; i < cnt && clock_monotonic_ns() < until; i++) {
+		int result = hand_one(&all);
+
+		handed += !result;
+		err = result ? result : err;
+		/* then there is no way for any of them */
+		if (result == -EOPNOTSUPP || result == -EPERM)
+			break;
+	}
+	if (all.ifindex)
+		hand_over_close(&all.door);
+	narrow(&all);
+	tsock_lock(t);
+	tsock_update_listener(t, 0);
+	tsock_unlock(t);
+	log_dbg("port %u: %u of %u connections that nobody has accepted are in the kernel's queue%s%s",
+		t->sock.stats.at->local_port, handed, cnt, err ? ": " : "",
+		err ? strerror(-err) : "");
+}
