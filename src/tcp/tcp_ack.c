@@ -116,12 +116,6 @@ static void advance(struct tcp_pcb *pcb, uint32_t ack,
 	pcb->soft_error = 0;
 	sample->has_advanced = true;
 	free_acked(pcb, ack, sample, now_ns);
-	/* We do this only now, so that data in order does not look overtaken. */
-	if (seq_before(pcb->sack_high, ack))
-		pcb->sack_high = ack;
-	/* keeps Minshall's mark within half the sequence space */
-	if (seq_before(pcb->snd_small_end, ack))
-		pcb->snd_small_end = ack;
 	if (seq_at_most(pcb->urgent_end, ack))
 		pcb->flags &= ~TF_URGENT_OUT;
 }
@@ -201,6 +195,8 @@ bool tcp_ack_in(struct tcp_pcb *pcb, struct tcp_segment *in, uint64_t now_ns)
 
 	if (UNLIKELY(!is_acceptable(pcb, in, now_ns)))
 		return false;
+	if (!tcp_is_under_way(pcb, pcb->sack_high))
+		pcb->sack_high = sample.prior_high = pcb->snd_una;
 	if (!seq_before(in->ack, pcb->snd_una))
 		window_changed = update_window(pcb, in);
 	if (in->options.sack_cnt && pcb->flags & TF_SACK)
