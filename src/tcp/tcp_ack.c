@@ -8,14 +8,17 @@
 /* RFC 9293 section 3.10.7.4: older segments must not change the window. A segment that
  * acknowledges more is newer, whatever its sequence number, because a retransmission
  * carries an old one. Without this rule the edge would move with snd_una past what the
- * peer has granted. Returns true if the window changed. */
+ * peer has granted. Of two with the same numbers, nobody knows which is newer; a closed
+ * window is believed, as Linux does, since a peer that has lost its memory says no more
+ * than that. Returns true if the window changed. */
 static bool update_window(struct tcp_pcb *pcb, const struct tcp_segment *in)
 {
 	uint32_t window = (uint32_t)in->window << pcb->snd_scale;
 	bool has_changed = window != pcb->snd_wnd;
 	bool is_newer = seq_after(in->ack, pcb->snd_una) ||
 			seq_after(in->seq, pcb->snd_wl1) ||
-			(in->seq == pcb->snd_wl1 && window > pcb->snd_wnd);
+			(in->seq == pcb->snd_wl1 &&
+			 (window > pcb->snd_wnd || !window));
 
 	if (!is_newer)
 		return false;

@@ -939,6 +939,18 @@ static inline bool tcp_is_under_way(const struct tcp_pcb *pcb, uint32_t end)
 	return end - pcb->snd_una - 1 < pcb->snd_nxt - pcb->snd_una;
 }
 
+/* What a segment without data is numbered: snd_nxt, unless the peer has taken back its
+ * window, so that this is out of it, and neither an acknowledgment nor a reset would be
+ * read. What the scale cut off the window does not count. */
+static inline uint32_t tcp_bare_seq(const struct tcp_pcb *pcb)
+{
+	uint32_t flight = pcb->snd_nxt - pcb->snd_una;
+
+	if (LIKELY(flight < pcb->snd_wnd + (1u << pcb->snd_scale)))
+		return pcb->snd_nxt;
+	return pcb->snd_una + pcb->snd_wnd;
+}
+
 static inline bool tcp_is_synchronised(const struct tcp_pcb *pcb)
 {
 	return pcb->state >= TCPS_ESTABLISHED;
