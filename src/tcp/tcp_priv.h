@@ -946,7 +946,8 @@ static inline uint32_t tcp_bare_seq(const struct tcp_pcb *pcb)
 {
 	uint32_t flight = pcb->snd_nxt - pcb->snd_una;
 
-	if (LIKELY(flight < pcb->snd_wnd + (1u << pcb->snd_scale)))
+	if (LIKELY(flight <= pcb->snd_wnd) ||
+	    flight - pcb->snd_wnd < 1u << pcb->snd_scale)
 		return pcb->snd_nxt;
 	return pcb->snd_una + pcb->snd_wnd;
 }
