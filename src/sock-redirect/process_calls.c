@@ -89,6 +89,21 @@ static void begin_as_vforked(struct vfork_pipe *own)
 		real.close(own->fds[1]);
 }
 
+/* The parent's part, when there is a child, or none. */
+static void await_vforked(pid_t pid, const struct vfork_pipe *own,
+			  const struct signals_hold *hold, int saved_errno)
+{
+	vforking = NULL;
+	if (pid < 0)
+		saved_errno = errno;
+	if (pid > 0 && own->is_made)
+		wait_for_end_of_file(own->fds[0]);
+	if (own->is_made)
+		real.close(own->fds[0]);
+	signals_unhold(hold);
+	errno = saved_errno;
+}
+
 EXPORT pid_t shim_vfork(void) __asm__("vfork");
 
 /*
@@ -114,15 +129,7 @@ pid_t shim_vfork(void)
 		errno = saved_errno;
 		return 0;
 	}
-	vforking = NULL;
-	if (pid < 0)
-		saved_errno = errno;
-	if (pid > 0 && own.is_made)
-		wait_for_end_of_file(own.fds[0]);
-	if (own.is_made)
-		real.close(own.fds[0]);
-	signals_unhold(&hold);
-	errno = saved_errno;
+	await_vforked(pid, &own, &hold, saved_errno);
 	return pid;
 }
 
@@ -318,6 +325,9 @@ pid_t shim__Fork(void)
 struct clone_start {
 	int (*fn)(void *arg);
 	void *arg;
+	/* of one that is waited for as after vfork(), else NULL */
+	struct vfork_pipe *own;
+	const struct signals_hold *hold;
 };
 
 static int begin_as_clone(void *arg)
@@ -325,26 +335,71 @@ static int begin_as_clone(void *arg)
 	struct clone_start *start = arg;
 
 	runtime_after_fork(true);
+	if (start->own) {
+		begin_as_vforked(start->own);
+		signals_unhold(start->hold);
+	}
 	return start->fn(start->arg);
 }
 
-/* A child that gets a copy of everything is like one of fork(). Others share our
- * memory: threads, or children that are about to run another program. */
+static int clone_copy(struct clone_start *start, void *stack, int flags,
+		      pid_t *parent_tid, void *tls, pid_t *child_tid)
+{
+	int result;
+
+	runtime_before_fork();
+	make_pipe();
+	result = real.clone(begin_as_clone, stack, flags, start, parent_tid,
+			    tls, child_tid);
+	close_childs_end();
+	runtime_after_fork(false);
+	return result;
+}
+
+/* The kernel must not do the waiting, since forks hold locks that others want. */
+static int clone_and_wait(struct clone_start *start, void *stack, int flags,
+			  pid_t *parent_tid, void *tls, pid_t *child_tid)
+{
+	struct vfork_pipe own = { .is_made = false };
+	int saved_errno = errno, result;
+	struct signals_hold hold;
+
+	signals_hold(&hold);
+	vforking = &own;
+	start->own = &own;
+	start->hold = &hold;
+	result = clone_copy(start, stack, flags & ~(CLONE_VM | CLONE_VFORK),
+			    parent_tid, tls, child_tid);
+	await_vforked(result, &own, &hold, saved_errno);
+	return result;
+}
+
+/* A program's own vfork(): the child borrows our memory until it runs another program or
+ * ends, but has fds of its own. */
+static bool is_borrower(int flags)
+{
+	const int common = CLONE_VM | CLONE_FILES | CLONE_SIGHAND | CLONE_VFORK;
+
+	return (flags & common) == (CLONE_VM | CLONE_VFORK);
+}
+
+/* A child that gets a copy of everything is like one of fork(), and a borrower like one of
+ * vfork() while there are objects that it could destroy. Others share our memory as threads
+ * do. */
 int shim_clone(int (*fn)(void *arg), void *stack, int flags, void *arg,
 	       pid_t *parent_tid, void *tls, pid_t *child_tid)
 {
-	struct clone_start start = { fn, arg };
-	int result;
+	struct clone_start start = { .fn = fn, .arg = arg };
 
 	CALL_ENTERED(clone);
+	if (fn && stack && is_borrower(flags) &&
+	    atomic_load_explicit(&fd_table_root, memory_order_relaxed))
+		return clone_and_wait(&start, stack, flags, parent_tid, tls,
+				      child_tid);
 	if (flags & (CLONE_VM | CLONE_FILES) || !fn || !stack)
 		return real.clone(fn, stack, flags, arg, parent_tid, tls,
 				  child_tid);
-	runtime_before_fork();
-	result = real.clone(begin_as_clone, stack, flags, &start, parent_tid,
-			    tls, child_tid);
-	runtime_after_fork(false);
-	return result;
+	return clone_copy(&start, stack, flags, parent_tid, tls, child_tid);
 }
 
 /* A call that only asks whether the kernel knows it does not count. */

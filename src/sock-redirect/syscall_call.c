@@ -125,6 +125,9 @@ static long call_on_process(long number, long a, long b, long c, long d, long e,
 	case SYS_setresuid:
 	case SYS_capset:
 		return call_on_rights(number, a, b, c, d, e, f);
+	case SYS_exit_group:
+		runtime_exiting();
+		break;
 	case SYS_execve:
 	case SYS_execveat:
 		runtime_executing();

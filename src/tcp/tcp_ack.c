@@ -8,14 +8,17 @@
 /* RFC 9293 section 3.10.7.4: older segments must not change the window. A segment that
  * acknowledges more is newer, whatever its sequence number, because a retransmission
  * carries an old one. Without this rule the edge would move with snd_una past what the
- * peer has granted. Returns true if the window changed. */
+ * peer has granted. Of two with the same numbers, nobody knows which is newer; a closed
+ * window is believed, as Linux does, since a peer that has lost its memory says no more
+ * than that. Returns true if the window changed. */
 static bool update_window(struct tcp_pcb *pcb, const struct tcp_segment *in)
 {
 	uint32_t window = (uint32_t)in->window << pcb->snd_scale;
 	bool has_changed = window != pcb->snd_wnd;
 	bool is_newer = seq_after(in->ack, pcb->snd_una) ||
 			seq_after(in->seq, pcb->snd_wl1) ||
-			(in->seq == pcb->snd_wl1 && window > pcb->snd_wnd);
+			(in->seq == pcb->snd_wl1 &&
+			 (window > pcb->snd_wnd || !window));
 
 	if (!is_newer)
 		return false;
@@ -116,12 +119,6 @@ static void advance(struct tcp_pcb *pcb, uint32_t ack,
 	pcb->soft_error = 0;
 	sample->has_advanced = true;
 	free_acked(pcb, ack, sample, now_ns);
-	/* We do this only now, so that data in order does not look overtaken. */
-	if (seq_before(pcb->sack_high, ack))
-		pcb->sack_high = ack;
-	/* keeps Minshall's mark within half the sequence space */
-	if (seq_before(pcb->snd_small_end, ack))
-		pcb->snd_small_end = ack;
 	if (seq_at_most(pcb->urgent_end, ack))
 		pcb->flags &= ~TF_URGENT_OUT;
 }
@@ -201,6 +198,8 @@ bool tcp_ack_in(struct tcp_pcb *pcb, struct tcp_segment *in, uint64_t now_ns)
 
 	if (UNLIKELY(!is_acceptable(pcb, in, now_ns)))
 		return false;
+	if (!tcp_is_under_way(pcb, pcb->sack_high))
+		pcb->sack_high = sample.prior_high = pcb->snd_una;
 	if (!seq_before(in->ack, pcb->snd_una))
 		window_changed = update_window(pcb, in);
 	if (in->options.sack_cnt && pcb->flags & TF_SACK)

@@ -218,7 +218,7 @@ void tcp_emit(struct tcp_pcb *pcb, struct tcp_outgoing *o,
 
 void tcp_out_ack(struct tcp_pcb *pcb, uint64_t now_ns)
 {
-	struct tcp_outgoing o = { .seq = pcb->snd_nxt };
+	struct tcp_outgoing o = { .seq = tcp_bare_seq(pcb) };
 
 	tcp_emit(pcb, &o, now_ns);
 }
@@ -232,7 +232,7 @@ void tcp_out_probe(struct tcp_pcb *pcb, uint64_t now_ns)
 
 void tcp_out_reset(struct tcp_pcb *pcb, uint64_t now_ns)
 {
-	struct tcp_outgoing o = { .seq = pcb->snd_nxt, .flags = WIRE_TCP_RST };
+	struct tcp_outgoing o = { .seq = tcp_bare_seq(pcb), .flags = WIRE_TCP_RST };
 
 	pcb->table->counts.resets_sent++;
 	tcp_emit(pcb, &o, now_ns);

@@ -143,7 +143,7 @@ static ALWAYS_INLINE void emit(struct tcp_pcb *pcb, uint32_t seq, uint8_t flags,
 static void emit_ack(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	refresh_header(pcb);
-	emit(pcb, pcb->snd_nxt, WIRE_TCP_ACK, NULL, 0, now_ns);
+	emit(pcb, tcp_bare_seq(pcb), WIRE_TCP_ACK, NULL, 0, now_ns);
 }
 
 /* ---- sending ---- */

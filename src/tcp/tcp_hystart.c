@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "tcp/tcp_seq.h"
 
 enum {
 	MIN_RTT_THRESH_US = 4000,
@@ -78,7 +77,9 @@ uint32_t tcp_hystart_acked(struct tcp_hystart *h, uint32_t snd_una,
 	*ends_out = false;
 	take_rtt(h, rtt_ns);
 	look(h);
-	if (seq_before(snd_una, h->round_end))
+	/* The last round may have ended long ago, since nobody asks while the window is
+	 * not used: its end is ahead only where it is under way. */
+	if (h->round_end - snd_una - 1 < snd_nxt - snd_una)
 		return growth;
 	if (h->is_conservative && ++h->rounds >= CSS_ROUNDS)
 		*ends_out = true;

@@ -190,7 +190,7 @@ static bool is_held_back(struct tcp_pcb *pcb, struct pkt *pkt, uint64_t now_ns)
 	/* RFC 9293 section 3.7.4 with Minshall's change: wait only for the ACK
 	 * of a segment that was small too */
 	return !(pcb->flags & (TF_NODELAY | TF_CORK_TIMER)) &&
-	       seq_after(pcb->snd_small_end, pcb->snd_una);
+	       tcp_is_under_way(pcb, pcb->snd_small_end);
 }
 
 /* Sender's side of silly window avoidance (RFC 9293 section 3.8.6.2.1): a part of

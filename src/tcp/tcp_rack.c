@@ -110,7 +110,7 @@ uint64_t tcp_rack_detect(struct tcp_pcb *pcb, uint64_t now_ns)
  * we thought. This is counted once in a round trip. */
 void tcp_rack_on_dsack(struct tcp_pcb *pcb)
 {
-	if (seq_before(pcb->snd_una, pcb->rack_round_end))
+	if (tcp_is_under_way(pcb, pcb->rack_round_end))
 		return;
 	pcb->rack_round_end = pcb->snd_nxt;
 	pcb->rack_mult += pcb->rack_mult < UINT8_MAX - 1;

@@ -39,6 +39,109 @@ TEST(small_segment_waits_for_a_small_one)
 	check_nagle(60000);
 }
 
+/* So many bytes, or a little more, go through, with nothing unusual on the way and a
+ * round trip of 40 ms. */
+static void send_through(uint64_t bytes, uint32_t *sent)
+{
+	for (uint64_t done = 0; done < bytes; done += 1460) {
+		peer_write(1460);
+		CHECK_EQ(peer_next()->len, 1460);
+		*sent += 1460;
+		peer_advance_ms(40);
+		peer_send(A, P, U + *sent, 0);
+	}
+}
+
+/* More than half the sequence numbers have gone by since the last small one, which is
+ * not ahead for that. */
+TEST(small_segment_does_not_wait_for_one_of_long_ago)
+{
+	uint32_t sent = 10;
+
+	peer_connected();
+	peer_write(10);
+	CHECK_EQ(peer_next()->len, 10);
+	peer_send(A, P, U + 10, 0);
+	send_through((UINT32_C(1) << 31) + 3000, &sent);
+	peer_write(20);
+	CHECK_EQ(peer_next()->len, 20);
+	peer_teardown();
+}
+
+/* The peer says that it has so many segments behind the first. */
+static void report_behind_first(uint32_t sent, uint32_t cnt)
+{
+	struct tcp_options options = { .sack_cnt = 1 };
+
+	options.sack[0].start = U + sent + 1000;
+	options.sack[0].end = U + sent + 1000 + 1000 * cnt;
+	peer_send_options(A, P, U + sent, 20000, 0, &options);
+}
+
+static void write_four(uint32_t sent)
+{
+	for (uint32_t i = 0; i < 4; i++) {
+		peer_write(1000);
+		CHECK_EQ(peer_next()->seq, U + sent + 1000 * i);
+	}
+	peer_advance_ms(40);
+	peer_expect_silence();
+}
+
+/* Nor does what arrives then look as if it had been overtaken. */
+TEST(loss_does_not_look_late_for_what_arrived_long_ago)
+{
+	struct tcp_pcb_stats stats;
+	uint32_t sent = 0;
+
+	peer_connected();
+	send_through((UINT32_C(1) << 31) + 3000, &sent);
+	peer_send_options(A, P, U + sent, 20000, 0, &(struct tcp_options){ 0 });
+	tcp_set_nodelay(peer.pcb, true, peer.now_ns);
+	write_four(sent);
+	report_behind_first(sent, 3);
+	CHECK_EQ(peer_next()->seq, U + sent);
+	peer_send(A, P, U + sent + 4000, 0);
+	tcp_get_stats(peer.pcb, &stats, peer.now_ns);
+	CHECK_EQ(stats.reorderings, 0);
+	peer_teardown();
+}
+
+/* A needless repair makes the next one wait longer (RFC 8985 section 6.2), whatever was
+ * counted when so much less had been sent. */
+TEST(needless_repair_is_noted_after_long)
+{
+	struct tcp_options twice = { .sack_cnt = 1 };
+	uint32_t sent = 0;
+
+	peer_connected();
+	send_through((UINT32_C(1) << 31) + 3000, &sent);
+	peer_send_options(A, P, U + sent, 20000, 0, &(struct tcp_options){ 0 });
+	tcp_set_nodelay(peer.pcb, true, peer.now_ns);
+	/* it is late, and then it is not */
+	write_four(sent);
+	report_behind_first(sent, 2);
+	peer_send(A, P, U + sent + 3000, 0);
+	sent += 4000;
+	peer_send(A, P, U + sent, 0);
+	write_four(sent);
+	report_behind_first(sent, 2);
+	peer_expect_silence();
+	peer_advance_ms(11);
+	CHECK_EQ(peer_next()->seq, U + sent);
+	twice.sack[0].start = U + sent;
+	twice.sack[0].end = U + sent + 1000;
+	sent += 4000;
+	peer_send_options(A, P, U + sent, 20000, 0, &twice);
+	write_four(sent);
+	report_behind_first(sent, 2);
+	peer_advance_ms(15);
+	peer_expect_silence();
+	peer_advance_ms(10);
+	CHECK_EQ(peer_next()->seq, U + sent);
+	peer_teardown();
+}
+
 /* What waited for the window leaves as one, whoever looks first. */
 TEST(waiting_segments_leave_as_a_run)
 {

@@ -331,6 +331,42 @@ static void cloned_children_read_what_waits(void)
 	}
 }
 
+static int close_in_clone(void *fds)
+{
+	const int *pair = fds, via = pair[3];
+
+	dup2(STDIN_FILENO, pair[1]);
+	close(pair[1]);
+	close_range((unsigned)pair[0], (unsigned)pair[0], 0);
+	if (fcntl(pair[0], F_GETFD) >= 0 || fcntl(pair[1], F_GETFD) >= 0)
+		_exit(1);
+	usleep(10000);
+	if (write(via, "before", 6) != 6)
+		_exit(3);
+	execl("/bin/true", "true", NULL);
+	_exit(2);
+}
+
+/* The program's own vfork(): the child borrows the memory, but has fds of its own. */
+static void cloned_children_rearrange_fds(void)
+{
+	static char stack[256 << 10] __attribute__((aligned(16)));
+	char said[8] = "";
+	int fds[4];
+	pid_t pid;
+
+	make_waiting_pair(fds);
+	if (pipe2(fds + 2, O_CLOEXEC | O_NONBLOCK))
+		SAY("pipe2: %m\n");
+	pid = clone(close_in_clone, stack + sizeof(stack),
+		    CLONE_VM | CLONE_VFORK | SIGCHLD, fds);
+	SAY("read: %zd\n", read(fds[2], said, sizeof(said)));
+	ended(pid);
+	still_hears(fds[0], fds[1]);
+	close_pair(fds);
+	close_pair(fds + 2);
+}
+
 const struct door handed_doors[] = {
 	SCENARIO(exec_keeps_what_waits),
 	SCENARIO(exec_of_itself_keeps_what_waits),
@@ -340,5 +376,6 @@ const struct door handed_doors[] = {
 	SCENARIO(spawned_children_read_what_waits),
 	SCENARIO(shells_read_what_waits),
 	SCENARIO(cloned_children_read_what_waits),
+	SCENARIO(cloned_children_rearrange_fds),
 	SCENARIO_END,
 };

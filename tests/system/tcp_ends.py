@@ -279,6 +279,13 @@ def over_before_exit():
     os._exit(0)
 
 
+def over_before_exit_by_number():
+    """And by the call's number."""
+    s = over()
+    say("recv", result(lambda: s.recv(10)), result(lambda: s.recv(10)))
+    libc.syscall(231, 0)
+
+
 def over_and_closed():
     """The program has closed it, and ends."""
     s = over()
@@ -389,5 +396,5 @@ def waits():
 cases = {f.__name__: f for f in (
     sink, answerer, forgetful, interrupted, becomes_another, inherits, becomes_nothing,
     installs_filter, over_before_exec, reads_on, over_before_fork, over_before_it_is_sent,
-    over_before_exit, over_and_closed, over_and_goes_on, closes_many, over_before_it_becomes_another, leaves, hands_on, goes_on, waits)}
+    over_before_exit, over_before_exit_by_number, over_and_closed, over_and_goes_on, closes_many, over_before_it_becomes_another, leaves, hands_on, goes_on, waits)}
 cases[case]()

@@ -139,6 +139,9 @@ time_wait_at_exec() { still_answers over_before_exec; }
 time_wait_at_fork() { still_answers over_before_fork; }
 time_wait_handed_on() { still_answers over_before_it_is_sent; }
 time_wait_at_exit() { still_answers over_before_exit "is the kernel's: the process ends"; }
+time_wait_at_exit_by_number() {
+	still_answers over_before_exit_by_number "is the kernel's: the process ends"
+}
 # How many the kernel of a has in TIME_WAIT to this port.
 waiting_cnt() {
 	ip netns exec $a ss -Htn state time-wait "dport = :$1" | wc -l
@@ -260,7 +263,7 @@ ip netns exec $b sysctl -qw net.ipv4.conf.v0.rp_filter=1
 peer_mac=$(ip netns exec $b cat /sys/class/net/v0/address)
 for case in ${CASES:-write_is_ended write_is_handled sendfile_is_ended sendfile_is_handled \
 	exec_with_what_stays exec_that_fails_with_what_stays filter_with_what_stays \
-	time_wait_at_exec time_wait_at_fork time_wait_handed_on time_wait_at_exit \
+	time_wait_at_exec time_wait_at_fork time_wait_handed_on time_wait_at_exit time_wait_at_exit_by_number \
 	closed_while_it_goes_on many_that_are_closed \
 	closed_before_exit closed_before_exec \
 	exec_before_the_answer exec_before_the_neighbour wait_that_goes_back exit_before_the_answer}; do

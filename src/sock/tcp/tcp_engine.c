@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/pages.h"
 #include "ip/ip_icmp.h"
 #include "pkt/wire.h"
@@ -589,6 +590,7 @@ static struct tcp_engine *make(struct stack *stack)
 	if (pkt_pool_grow(&engine->borrowers, BORROWERS, 0) != 0)
 		goto err_unmap;
 	tcp_sysctl_read(&params);
+	engine->way_seed = hash_sip(&params.secret, "ways", 4);
 	params.always_quick_acks = sock_params.tcp.quickack;
 	params.merges_max = sock_params.tcp.merges_max;
 	if (sock_params.tcp.timestamps != 2)

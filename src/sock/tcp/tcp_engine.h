@@ -60,6 +60,9 @@ struct tcp_engine {
 	struct pkt_pool borrowers;
 	struct tcp_in batch[STACK_BATCH];
 	unsigned batch_cnt;
+	/* Secret: a flood of SYNs chooses its senders, and must not know which lists they
+	 * are in. */
+	uint64_t way_seed;
 	struct list ways[TCP_WAY_BUCKETS];
 	unsigned way_cnt;
 	/* the latest answer that serves more than one peer */

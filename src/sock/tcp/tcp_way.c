@@ -35,7 +35,7 @@ static struct list *bucket_of(struct tcp_engine *engine,
 	uint64_t addrs = (uint64_t)ip_addr_v4(&query->remote) << 32 |
 			 ip_addr_v4(&query->local);
 
-	return &engine->ways[hash_u64(0, addrs) % TCP_WAY_BUCKETS];
+	return &engine->ways[hash_u64(engine->way_seed, addrs) % TCP_WAY_BUCKETS];
 }
 
 struct tcp_way *tcp_way_find(struct tcp_engine *engine,

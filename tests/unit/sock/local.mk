@@ -1,7 +1,7 @@
 sock_test_libs = tests/support/libtest.la src/sock/libsock-debug.la src/tcp/libtcp-debug.la \
 	src/fd/libfd-debug.la src/os/libos-debug.la src/base/libbase-debug.la
 
-unit_programs += %D%/crowd %D%/kin %D%/sock %D%/port_row %D%/sock_options %D%/sock_pace %D%/sock_wait %D%/tx_control %D%/tx_followed %D%/tx_stamps \
+unit_programs += %D%/crowd %D%/kin %D%/sock %D%/port_row %D%/sock_options %D%/sock_pace %D%/sock_wait %D%/tcp_way %D%/tx_control %D%/tx_followed %D%/tx_stamps \
 	%D%/udp/udp_cut %D%/udp/udp_way
 # On a network, as the tests of net.
 %C%_sock_SOURCES = %D%/sock.c $(nic_sources)
@@ -12,6 +12,7 @@ unit_programs += %D%/crowd %D%/kin %D%/sock %D%/port_row %D%/sock_options %D%/so
 %C%_sock_options_LDADD = $(sock_test_libs)
 %C%_sock_pace_LDADD = $(sock_test_libs)
 %C%_sock_wait_LDADD = src/sock/libsock-debug.la src/tcp/libtcp-debug.la $(net_unit_libs)
+%C%_tcp_way_LDADD = src/sock/libsock-debug.la src/tcp/libtcp-debug.la $(net_unit_libs)
 %C%_tx_control_LDADD = $(sock_test_libs)
 %C%_tx_followed_LDADD = src/sock/libsock-debug.la src/tcp/libtcp-debug.la $(net_unit_libs)
 %C%_tx_stamps_LDADD = src/sock/libsock-debug.la src/pkt/libpkt-debug.la $(sock_test_libs)

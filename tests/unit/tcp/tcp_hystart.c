@@ -112,3 +112,20 @@ TEST(shorter_ones_resume_slow_start)
 	}
 	CHECK(has_ended);
 }
+
+/* A program that writes little does not ask for long: half the sequence numbers later, the
+ * end of the last round still lies behind. */
+TEST(a_round_of_long_ago_is_over)
+{
+	begin();
+	play_round(10, 10000);
+	play_round(10, 20000);
+	CHECK(hystart.is_conservative);
+	una += (UINT32_C(1) << 31) + 2 * ROUND;
+	tcp_hystart_acked(&hystart, una, una + ROUND, 20000 * NS_PER_US, SEGMENT,
+			  &has_ended);
+	CHECK_EQ(hystart.round_end, una + ROUND);
+	for (int i = 0; i < 3; i++)
+		play_round(10, 20000);
+	CHECK(has_ended);
+}
