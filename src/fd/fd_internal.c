@@ -151,6 +151,15 @@ static bool is_same_file(int fd, const struct fd_internal *internal)
 	return file_is_same(&now, &internal->id);
 }
 
+/* Nobody visits an internal fd, so we wait for no visit of its number, which may be one of a
+ * file that had it before. The visitor may want this lock, or those of our callers. */
+static void forget_number(struct fd_internal *internal, int fd) REQUIRES(changes)
+{
+	INVARIANT(lock_witness_is_mine(&changes.witness), "forgot without the lock");
+	if (fd_table_take(fd, &internal->obj))
+		fd_object_drop_fd(&internal->obj, -1);
+}
+
 bool fd_internal_is_intact(_Atomic int *slot)
 {
 	struct fd_internal *internal;
@@ -176,7 +185,7 @@ void fd_internal_close(_Atomic int *slot)
 	if (internal) {
 		bool is_intact = is_same_file(fd, internal);
 
-		fd_table_remove(fd);
+		forget_number(internal, fd);
 		if (is_intact)
 			inside_close(fd);
 	}
@@ -201,7 +210,7 @@ static int move_away(struct fd_internal *internal, int fd,
 		return err;
 	}
 	atomic_store(internal->slot, high);
-	fd_table_remove(fd);
+	forget_number(internal, fd);
 	return 0;
 }
 
@@ -221,7 +230,7 @@ NO_LOCK_ANALYSIS int fd_internal_make_way(int fd, struct fd_internal_way *way)
 		/* The program may have closed ours by a raw call, so that the number is
 		 * the program's. */
 		if (internal)
-			fd_table_remove(fd);
+			forget_number(internal, fd);
 		way->is_held = !file_identify(fd).mode;
 	}
 	if (internal)

@@ -36,14 +36,15 @@ static struct place *begin(int fd)
 	return NULL;
 }
 
-/* What the fd names, without a reference, which after a fork would cost a page of memory.
- * A look at one that is gone does no harm. */
+/* What the fd names, if that may be visited, without a reference, which after a fork would
+ * cost a page of memory. A look at one that is gone does no harm. */
 static struct fd_object *named_by(int fd, const struct fd_ops *ops)
 {
 	_Atomic(struct fd_object *) *entry = fd_table_entry(fd);
 	struct fd_object *named = entry ? atomic_load(entry) : NULL;
+	const struct fd_ops *its = named ? named->ops : NULL;
 
-	return named && (!ops || named->ops == ops) ? named : NULL;
+	return its && (ops ? its == ops : !its->is_internal) ? named : NULL;
 }
 
 static bool visit(struct fd_object *named, int fd,
