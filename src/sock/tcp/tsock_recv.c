@@ -27,6 +27,10 @@ struct rx_call {
 	/* what it wants, and has got */
 	size_t len, done;
 	int flags;
+	/* its batch has others already */
+	bool is_behind;
+	/* a handler has ended it before it had all that it wants */
+	bool is_cut;
 	/* when the last bytes were received that it has got; time 0: nobody knows */
 	struct user_stamps stamps;
 };
@@ -243,7 +247,12 @@ again:
 
 static long look(struct tsock_wait *w)
 {
-	return look_once(w->t, w->ctx);
+	struct rx_call *call = w->ctx;
+	long n = look_once(w->t, call);
+
+	if (call->done)
+		tsock_wait_has_some(w);
+	return n;
 }
 
 /* -- calls ------------------------------------------------------------------------------ */
@@ -307,14 +316,14 @@ static long wait_for_more(struct tsock *t, int fd, struct rx_call *call)
 						memory_order_relaxed);
 
 	return tsock_wait(t, fd, look, call, READY_IN | READY_ERR | READY_HUP,
-			  timeout);
+			  timeout, call->is_behind);
 }
 
 /* Waiting for all of it, the call is woken by each segment. */
 static long wait_for_all(struct tsock *t, int fd, struct rx_call *call)
 {
 	return tsock_wait(t, fd, look, call, READY_ERR | READY_HUP,
-			  atomic_load(&t->sock.rx_timeout_ns));
+			  atomic_load(&t->sock.rx_timeout_ns), true);
 }
 
 static long receive(struct tsock *t, int fd, struct rx_call *call)
@@ -331,11 +340,14 @@ static long receive(struct tsock *t, int fd, struct rx_call *call)
 		return receive_urgent(t, call);
 	}
 	n = look_once(t, call);
-	if (n == -EAGAIN && sock_is_blocking(&t->sock, call->flags))
+	if (n == -EAGAIN && sock_is_blocking(&t->sock, call->flags)) {
 		n = call->done ? wait_for_all(t, fd, call) :
 				 wait_for_more(t, fd, call);
-	if (UNLIKELY(n == FD_ABANDONED))
-		return n;
+		call->is_cut = n == -EINTR || n == FD_ABANDONED;
+		if (UNLIKELY(n == FD_ABANDONED))
+			return fd_wait_abandoned(&t->sock.obj,
+						 (long)call->done);
+	}
 	if (UNLIKELY(n == FD_PASS))
 		return go_on_with_twin(t, fd, call);
 	/* what the call has counts for more than how it ended */
@@ -467,9 +479,9 @@ static void end_message(struct tsock *t, int fd, struct msghdr *msg,
 	msg->msg_namelen = 0;
 }
 
-long tsock_recvmsg(struct fd_object *obj, int fd, struct msghdr *msg, int flags)
+static long receive_message(struct tsock *t, int fd, struct msghdr *msg,
+			    struct rx_call *call)
 {
-	struct rx_call call = { .flags = flags };
 	ssize_t len;
 	long n;
 
@@ -477,16 +489,23 @@ long tsock_recvmsg(struct fd_object *obj, int fd, struct msghdr *msg, int flags)
 		return FD_PASS;
 	len = user_iov_len(msg->msg_iov, msg->msg_iovlen);
 	if (len < 0)
-		return FD_PASS;
-	call.iov = msg->msg_iov;
-	call.iov_cnt = msg->msg_iovlen;
-	call.len = (size_t)len;
-	n = receive(tsock_of(obj), fd, &call);
+		return len == -EFAULT && tsock_is_ours(t) ? len : FD_PASS;
+	call->iov = msg->msg_iov;
+	call->iov_cnt = msg->msg_iovlen;
+	call->len = (size_t)len;
+	n = receive(t, fd, call);
 	if (n >= 0)
-		end_message(tsock_of(obj), fd, msg, &call);
-	else if (n == FD_PASS && flags & MSG_ERRQUEUE)
-		n = tsock_receive_record(tsock_of(obj), fd, msg, flags);
+		end_message(t, fd, msg, call);
+	else if (n == FD_PASS && call->flags & MSG_ERRQUEUE)
+		n = tsock_receive_record(t, fd, msg, call->flags);
 	return n;
+}
+
+long tsock_recvmsg(struct fd_object *obj, int fd, struct msghdr *msg, int flags)
+{
+	struct rx_call call = { .flags = flags };
+
+	return receive_message(tsock_of(obj), fd, msg, &call);
 }
 
 /* The time of a batch is looked at after each message, as Linux does it. */
@@ -540,17 +559,21 @@ long tsock_recvmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
 	if (n)
 		return n;
 	while (done < cnt) {
-		n = tsock_recvmsg(obj, fd, &msgs[done].msg_hdr,
-				  flags & ~MSG_WAITFORONE);
+		struct rx_call call = { .flags = flags & ~MSG_WAITFORONE,
+					.is_behind = done > 0 };
+
+		n = receive_message(t, fd, &msgs[done].msg_hdr, &call);
+		if (n == FD_ABANDONED)
+			return fd_wait_abandoned(obj, done);
 		if (n < 0)
 			break;
 		msgs[done++].msg_len = (unsigned)n;
 		if (flags & MSG_WAITFORONE)
 			flags |= MSG_DONTWAIT;
-		if (is_over(timeout, began))
+		if (call.is_cut || is_over(timeout, began))
 			break;
 	}
-	if (done && n < 0 && n != -EAGAIN && n != FD_PASS)
+	if (done && n < 0 && n != -EAGAIN && n != -EINTR && n != FD_PASS)
 		keep_error(t, (int)n);
 	return done ? (long)done : n;
 }

@@ -458,11 +458,11 @@ static long look_for_room(struct tsock_wait *w)
 	return n;
 }
 
-static long wait_for_room(struct tsock *t, int fd)
+static long wait_for_room(struct tsock *t, int fd, bool has_some)
 {
 	return tsock_wait(t, fd, look_for_room, NULL,
 			  READY_OUT | READY_ERR | READY_HUP,
-			  atomic_load(&t->sock.tx_timeout_ns));
+			  atomic_load(&t->sock.tx_timeout_ns), has_some);
 }
 
 /* As much as goes without a wait. One writer at a time. */
@@ -559,7 +559,9 @@ static COLD long open_and_wait(struct tsock *t, int fd, struct tx_call *call)
 		return go_on_with_twin(t, fd, call);
 	if (call->done && (n == -EINPROGRESS || n == -EALREADY || n == -EINTR))
 		return (long)call->done;
-	return n;
+	return n == FD_ABANDONED ?
+		       fd_wait_abandoned(&t->sock.obj, (long)call->done) :
+		       n;
 }
 
 /* Whether something could be written. */
@@ -615,12 +617,12 @@ static long send_call(struct tsock *t, int fd, struct tx_call *call)
 		}
 		if (n != -EAGAIN || !sock_is_blocking(&t->sock, call->flags))
 			break;
-		n = wait_for_room(t, fd);
+		n = wait_for_room(t, fd, call->done > 0);
 		if (n)
 			break;
 	}
 	if (UNLIKELY(n == FD_ABANDONED))
-		return n;
+		return fd_wait_abandoned(&t->sock.obj, (long)call->done);
 	if (UNLIKELY(n == FD_PASS))
 		return go_on_with_twin(t, fd, call);
 	/* what was written counts for more than how it ended */
@@ -769,10 +771,17 @@ long tsock_sendmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
 	    !tsock_is_ours(tsock_of(obj)))
 		return FD_PASS;
 	while (done < cnt) {
-		n = tsock_sendmsg(obj, fd, &msgs[done].msg_hdr, flags);
+		const struct msghdr *msg = &msgs[done].msg_hdr;
+
+		n = tsock_sendmsg(obj, fd, msg, flags);
+		if (n == FD_ABANDONED)
+			return fd_wait_abandoned(obj, done);
 		if (n < 0)
 			break;
 		msgs[done++].msg_len = (unsigned)n;
+		/* nothing goes before the rest of one */
+		if (n < user_iov_len(msg->msg_iov, msg->msg_iovlen))
+			break;
 	}
 	return done ? (long)done : n;
 }

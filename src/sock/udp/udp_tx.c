@@ -879,7 +879,7 @@ long udp_sendmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
 	/* those that the program follows go one by one */
 	bool is_followed = !is_ours && sock_tx_holds(&u->sock) & SOCK_TX_STAMPED;
 	unsigned done = 0;
-	long n;
+	long n = 0;
 
 	cnt = MIN(cnt, (unsigned)IOV_MAX);
 	if (!(is_ours || is_followed) || !user_is_plausible(msgs, cnt * sizeof(*msgs)))
@@ -900,8 +900,10 @@ long udp_sendmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
 		if (n == FD_PASS)
 			n = send_by_twin(u, fd, &msgs[done].msg_hdr, flags);
 		if (n < 0)
-			return done && n != FD_ABANDONED ? (long)done : n;
+			break;
 		msgs[done++].msg_len = (unsigned)n;
 	}
-	return done;
+	if (n == FD_ABANDONED)
+		return fd_wait_abandoned(obj, done);
+	return done ? (long)done : n;
 }
