@@ -367,11 +367,11 @@ static COLD long receive_bare_record(struct tsock *t, int fd,
 static long receive_plain(struct tsock *t, int fd, void *buf, size_t len,
 			  int flags)
 {
-	struct iovec iov = { buf, len };
+	struct iovec iov = user_buffer(buf, len);
 	struct rx_call call = {
 		.iov = &iov,
 		.iov_cnt = 1,
-		.len = MIN(len, (size_t)INT_MAX),
+		.len = iov.iov_len,
 		.flags = flags,
 	};
 	long n = receive(t, fd, &call);
@@ -388,8 +388,14 @@ long tsock_recv(struct fd_object *obj, int fd, void *buf, size_t len, int flags)
 
 long tsock_read(struct fd_object *obj, int fd, void *buf, size_t len)
 {
-	return len == 0 ? FD_PASS :
-			  receive_plain(tsock_of(obj), fd, buf, len, 0);
+	struct tsock *t = tsock_of(obj);
+
+	if (len == 0)
+		return FD_PASS;
+	/* alone among the calls it has to have room for all of it in Linux */
+	if (UNLIKELY(len > USER_MEMORY_SIZE) && tsock_is_ours(t))
+		return -EFAULT;
+	return receive_plain(t, fd, buf, len, 0);
 }
 
 /* A connection has no names of senders: the length becomes 0. */
@@ -401,6 +407,8 @@ long tsock_recvfrom(struct fd_object *obj, int fd, void *buf, size_t len,
 	if (n >= 0 && addr) {
 		if (!user_is_plausible(addr_len, sizeof(*addr_len)))
 			return -EFAULT;
+		if ((int)*addr_len < 0)
+			return -EINVAL;
 		*addr_len = 0;
 	}
 	return n;
@@ -417,6 +425,8 @@ static long receive_vector(struct tsock *t, int fd, const struct iovec *iov,
 		.flags = flags,
 	};
 
+	if (UNLIKELY(len == -EFAULT) && tsock_is_ours(t))
+		return len;
 	/* libc has the right errno */
 	return len <= 0 ? FD_PASS : receive(t, fd, &call);
 }
@@ -476,7 +486,8 @@ static void end_message(struct tsock *t, int fd, struct msghdr *msg,
 	}
 	msg->msg_controllen -= control.room;
 	msg->msg_flags = control.flags | (call->flags & (MSG_CMSG_CLOEXEC | MSG_OOB));
-	msg->msg_namelen = 0;
+	if (msg->msg_name)
+		msg->msg_namelen = 0;
 }
 
 static long receive_message(struct tsock *t, int fd, struct msghdr *msg,
@@ -485,7 +496,8 @@ static long receive_message(struct tsock *t, int fd, struct msghdr *msg,
 	ssize_t len;
 	long n;
 
-	if (!user_is_plausible(msg, sizeof(*msg)))
+	if (!user_is_plausible(msg, sizeof(*msg)) ||
+	    (msg->msg_name && (int)msg->msg_namelen < 0))
 		return FD_PASS;
 	len = user_iov_len(msg->msg_iov, msg->msg_iovlen);
 	if (len < 0)
@@ -551,7 +563,8 @@ long tsock_recvmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
 		n = tsock_fresh_error(t);
 	if (n)
 		return n;
-	if (cnt == 0 || !user_is_plausible(msgs, cnt * sizeof(*msgs)) ||
+	/* each of the others is looked at when it is its turn */
+	if (cnt == 0 || !user_is_plausible(msgs, sizeof(*msgs)) ||
 	    !user_is_timeout(timeout) || !tsock_is_ours(t))
 		return FD_PASS;
 	if (!(flags & MSG_ERRQUEUE))

@@ -637,18 +637,18 @@ static long send_memory(struct tsock *t, int fd, const void *buf, size_t len,
 			int flags, const struct sockaddr *name,
 			socklen_t name_len)
 {
-	struct iovec iov = { (void *)(uintptr_t)buf, len };
+	struct iovec iov = user_buffer(buf, len);
 	struct tx_call call = {
 		.iov = &iov,
 		.iov_cnt = 1,
-		.len = MIN(len, (size_t)INT_MAX),
+		.len = iov.iov_len,
 		.flags = flags,
 		.name = name,
 		.name_len = name_len,
 		.file = -1,
 	};
 
-	if (UNLIKELY(!user_is_plausible(buf, len)))
+	if (UNLIKELY(!user_is_plausible(buf, call.len)))
 		return tsock_is_ours(t) ? -EFAULT : FD_PASS;
 	return send_call(t, fd, &call);
 }
@@ -659,16 +659,30 @@ long tsock_send(struct fd_object *obj, int fd, const void *buf, size_t len,
 	return send_memory(tsock_of(obj), fd, buf, len, flags, NULL, 0);
 }
 
-/* A name makes no difference to a connection, but where MSG_FASTOPEN begins it. */
+/* A name makes no difference to a connection, but where MSG_FASTOPEN begins it. One that
+ * cannot be is refused all the same; libc has the right errno. */
+static bool is_name(const struct sockaddr *addr, socklen_t len)
+{
+	return !addr || (len <= sizeof(struct sockaddr_storage) &&
+			 user_is_plausible(addr, len));
+}
+
 long tsock_sendto(struct fd_object *obj, int fd, const void *buf, size_t len,
 		  int flags, const struct sockaddr *addr, socklen_t addr_len)
 {
+	if (!is_name(addr, addr_len))
+		return FD_PASS;
 	return send_memory(tsock_of(obj), fd, buf, len, flags, addr, addr_len);
 }
 
 long tsock_write(struct fd_object *obj, int fd, const void *buf, size_t len)
 {
-	return send_memory(tsock_of(obj), fd, buf, len, 0, NULL, 0);
+	struct tsock *t = tsock_of(obj);
+
+	/* as read() */
+	if (UNLIKELY(len > USER_MEMORY_SIZE) && tsock_is_ours(t))
+		return -EFAULT;
+	return send_memory(t, fd, buf, len, 0, NULL, 0);
 }
 
 static long send_vector(struct tsock *t, int fd, const struct iovec *iov,
@@ -686,6 +700,8 @@ static long send_vector(struct tsock *t, int fd, const struct iovec *iov,
 		.file = -1,
 	};
 
+	if (UNLIKELY(len == -EFAULT) && tsock_is_ours(t))
+		return len;
 	/* libc has the right errno */
 	return len < 0 ? FD_PASS : send_call(t, fd, &call);
 }
@@ -747,12 +763,23 @@ static COLD long send_controlled(struct tsock *t, int fd, const struct msghdr *m
 	return len < 0 ? FD_PASS : send_call(t, fd, &call);
 }
 
+/* In a message a length that is too long is cut. */
+static bool is_message_name(const struct msghdr *msg)
+{
+	socklen_t len = msg->msg_namelen;
+
+	return !msg->msg_name ||
+	       ((int)len >= 0 &&
+		is_name(msg->msg_name,
+			MIN(len, (socklen_t)sizeof(struct sockaddr_storage))));
+}
+
 long tsock_sendmsg(struct fd_object *obj, int fd, const struct msghdr *msg,
 		   int flags)
 {
 	struct tsock *t = tsock_of(obj);
 
-	if (!user_is_plausible(msg, sizeof(*msg)))
+	if (!user_is_plausible(msg, sizeof(*msg)) || !is_message_name(msg))
 		return FD_PASS;
 	if (msg->msg_control && msg->msg_controllen && tsock_is_ours(t))
 		return send_controlled(t, fd, msg, flags);
@@ -803,8 +830,7 @@ long tsock_sendfile64(struct fd_object *obj, int fd, int fd2, off64_t *offset,
 {
 	struct tsock *t = tsock_of(obj);
 	struct tx_call call = {
-		/* as many as Linux takes in one call */
-		.len = MIN(len, (size_t)0x7ffff000),
+		.len = MIN(len, (size_t)USER_LEN_MAX),
 		.file = fd2,
 	};
 	long n;

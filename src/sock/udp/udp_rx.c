@@ -666,11 +666,11 @@ static inline bool is_short(const struct pkt *pkt, const void *buf, size_t len)
 static NOINLINE long receive_plain(struct udp *u, int fd, void *buf, size_t len,
 				   int flags)
 {
-	struct iovec iov = { buf, len };
+	struct iovec iov = user_buffer(buf, len);
 	struct rx_call call = {
 		.iov = &iov,
 		.iov_cnt = 1,
-		.len = len,
+		.len = iov.iov_len,
 		.flags = flags,
 	};
 
@@ -815,11 +815,11 @@ long udp_recvfrom(struct fd_object *obj, int fd, void *buf, size_t len,
 		  int flags, struct sockaddr *addr, socklen_t *addr_len)
 {
 	int err = check_name(addr, addr_len);
-	struct iovec iov = { buf, len };
+	struct iovec iov = user_buffer(buf, len);
 	struct rx_call call = {
 		.iov = &iov,
 		.iov_cnt = 1,
-		.len = len,
+		.len = iov.iov_len,
 		.flags = flags,
 		.name = addr,
 		.name_len = addr_len,
@@ -830,9 +830,11 @@ long udp_recvfrom(struct fd_object *obj, int fd, void *buf, size_t len,
 
 long udp_read(struct fd_object *obj, int fd, void *buf, size_t len)
 {
-	/* read() of nothing returns at once, and takes no datagram. */
-	return len == 0 ? FD_PASS :
-			  receive_plain(udp_of(obj), fd, buf, len, 0);
+	/* read() of nothing returns at once, and takes no datagram. Alone among the calls
+	 * it has to have room for all of it in Linux. */
+	return len == 0 || len > USER_MEMORY_SIZE ?
+		       FD_PASS :
+		       receive_plain(udp_of(obj), fd, buf, len, 0);
 }
 
 long udp_readv(struct fd_object *obj, int fd, const struct iovec *iov, int cnt)
@@ -855,7 +857,8 @@ static long receive_message(struct udp *u, int fd, struct msghdr *msg, int flags
 				.is_behind = is_behind };
 	ssize_t len;
 
-	if (!user_is_plausible(msg, sizeof(*msg)))
+	if (!user_is_plausible(msg, sizeof(*msg)) ||
+	    (msg->msg_name && (int)msg->msg_namelen < 0))
 		return FD_PASS;
 	len = user_iov_len(msg->msg_iov, msg->msg_iovlen);
 	if (len < 0)

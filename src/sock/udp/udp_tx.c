@@ -732,13 +732,21 @@ ssize_t udp_quick_send(int fd, const void *buf, size_t len, int flags,
 			  entry, obj);
 }
 
+/* Of a name in a call; 0 and what is too long make one large number. */
+static ALWAYS_INLINE bool is_length_of_v4(socklen_t len)
+{
+	const socklen_t least = sizeof(struct sockaddr_in);
+
+	return LIKELY(len - least <= sizeof(struct sockaddr_storage) - least);
+}
+
 ssize_t udp_quick_sendto(int fd, const void *buf, size_t len, int flags,
 			 const struct sockaddr *addr, socklen_t addr_len,
 			 const _Atomic(struct fd_object *) *entry,
 			 struct fd_object *obj)
 {
 	if (UNLIKELY(!is_quick(buf, len, flags) ||
-		     addr_len < sizeof(struct sockaddr_in) ||
+		     !is_length_of_v4(addr_len) ||
 		     !user_is_plausible(addr, sizeof(struct sockaddr_in)) ||
 		     addr->sa_family != AF_INET))
 		return fd_slow_calls.sendto(fd, buf, len, flags, addr, addr_len,
