@@ -516,16 +516,20 @@ static COLD int take_twin_error(struct udp *u, int fd)
 static COLD long send_oddly(struct udp *u, int fd, const struct tx_call *call)
 {
 	uint32_t stations = udp_stamps_stations(u, call->control);
-	int err = stations && sock_tx_holds(&u->sock) & UDP_TX_ERROR ?
-			  take_twin_error(u, fd) :
-			  0;
 	unsigned holds = sock_tx_holds(&u->sock) & ~(unsigned)SOCK_TX_STAMPED;
-	bool is_ours = !holds || (holds == SOCK_TX_UNNAMED &&
-				  sock_prepare_send(&u->sock, fd));
 	enum tx_verdict way;
+	bool is_ours;
+	int err;
 
-	if (err)
-		return fail(u, err);
+	/* what the twin says from then on is for the next send: it says so of each record */
+	if (stations && holds & UDP_TX_ERROR) {
+		err = take_twin_error(u, fd);
+		if (err)
+			return fail(u, err);
+		holds &= ~(unsigned)UDP_TX_ERROR;
+	}
+	is_ours = !holds || (holds == SOCK_TX_UNNAMED &&
+			     sock_prepare_send(&u->sock, fd));
 	/* nothing is ours to number without a stack */
 	if (!sock_stack(&u->sock))
 		return leave_for(u, fd, call->flags);
