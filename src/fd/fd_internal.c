@@ -249,6 +249,42 @@ NO_LOCK_ANALYSIS void fd_internal_end_way(struct fd_internal_way *way)
 	drop_stale(way->stale, way->stale_fd);
 }
 
+static int close_others(unsigned first, unsigned last, int flags)
+{
+	int result = 0;
+
+	while (first <= last && result == 0) {
+		int kept = fd_table_next_internal(first, last);
+
+		if (kept < 0)
+			return real.close_range(first, last, flags);
+		/* the range may begin with one of ours */
+		if ((unsigned)kept > first)
+			result = real.close_range(first, (unsigned)kept - 1,
+						  flags);
+		first = (unsigned)kept + 1;
+	}
+	return result;
+}
+
+/* To close files may take long, and most of the program's are below ours: these go without
+ * the lock. Where it has taken all high numbers, one of ours may be there, too: if it becomes
+ * ours in this moment, it is closed. */
+int fd_internal_close_range(unsigned first, unsigned last, int flags)
+{
+	unsigned high = (unsigned)file_high_begins();
+	int result = 0;
+
+	if (first < high)
+		result = close_others(first, MIN(last, high - 1), flags);
+	if (result != 0 || last < high)
+		return result;
+	mutex_acquire(&changes);
+	result = close_others(MAX(first, high), last, flags);
+	mutex_release(&changes);
+	return result;
+}
+
 void fd_internal_forked(void)
 {
 	int fd = -1;

@@ -50,6 +50,13 @@ struct fd_internal_way {
 int fd_internal_make_way(int fd, struct fd_internal_way *way) MUST_CHECK;
 void fd_internal_end_way(struct fd_internal_way *way);
 
+/*
+ * close_range() of the program, around our fds, which the table has been told of: returns
+ * what close_range() does. Where ours are, no fd becomes internal or is closed by us
+ * meanwhile: the kernel would close one that the table does not have yet. Without a lock.
+ */
+int fd_internal_close_range(unsigned first, unsigned last, int flags) MUST_CHECK;
+
 /* In the child of a fork, before anything else of the table: all internal fds
  * are closed, their slots hold -1. */
 void fd_internal_forked(void);

@@ -205,6 +205,48 @@ TEST(threads_close_and_replace_at_once)
 	CHECK_EQ(fcntl(first + 1, F_GETFD), -1);
 }
 
+/* The program closes all that it has, in the moment in which an fd of ours is made. */
+static void *adopt_and_look(void *arg)
+{
+	int *lost_cnt = arg;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		if (fd_internal_copy(STDOUT_FILENO, &slot) != 0)
+			continue;
+		*lost_cnt += !fd_internal_is_intact(&slot);
+		fd_internal_close(&slot);
+	}
+	is_over = true;
+	return NULL;
+}
+
+TEST(closes_of_all_spare_what_becomes_ours)
+{
+	unsigned first = (unsigned)adopt();
+	pthread_t thread;
+	int lost_cnt = 0;
+
+	fd_internal_close(&slot);
+	is_over = false;
+	CHECK(!pthread_create(&thread, NULL, adopt_and_look, &lost_cnt));
+	while (!is_over)
+		CHECK_EQ(fd_internal_close_range(first, ~0u, 0), 0);
+	pthread_join(thread, NULL);
+	CHECK_EQ(lost_cnt, 0);
+}
+
+TEST(closes_of_all_go_around_it)
+{
+	int fd = adopt(), below = dup(STDOUT_FILENO), above = fd + 1;
+
+	CHECK_EQ(dup2(below, above), above);
+	CHECK_EQ(fd_internal_close_range((unsigned)below, ~0u, 0), 0);
+	CHECK(fd_internal_is_intact(&slot));
+	CHECK_EQ(fcntl(below, F_GETFD), -1);
+	CHECK_EQ(fcntl(above, F_GETFD), -1);
+	fd_internal_close(&slot);
+}
+
 /* -- visits ----------------------------------------------------------------------- */
 
 static bool say_yes(struct fd_object *obj UNUSED, int fd UNUSED)
