@@ -654,10 +654,12 @@ NO_LOCK_ANALYSIS static void before_fork(void)
 	mutex_acquire(&runtime.lock);
 	network_share();
 	netlink_before_fork();
+	signals_before_fork();
 }
 
 NO_LOCK_ANALYSIS static void after_fork_in_parent(void)
 {
+	signals_after_fork();
 	netlink_after_fork();
 	network_after_fork();
 	mutex_release(&runtime.lock);
