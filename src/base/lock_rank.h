@@ -67,6 +67,9 @@ enum lock_rank {
 	/* os: the table of the program's signal handlers; nothing is called
 	 * under it. */
 	LOCK_RANK_SIGNALS,
+	/* fd: who visits which number. A close waits for visits with any lock held, and
+	 * nothing is called under it. */
+	LOCK_RANK_FD_VISITS,
 	/* fd: the list of objects by inode. Nothing is called under it. */
 	LOCK_RANK_FD_TABLE,
 	/* fd: the unused objects of one kind. Memory may be mapped under it. */

@@ -205,8 +205,6 @@ static enum stack_lock_kind lock_kind(int thread_mode)
 
 static bool leave_for_operator(struct fd_object *obj, int fd)
 {
-	if (obj->ops->is_internal)
-		return false;
 	obj->ops->leave(obj, fd, REASON_OPERATOR, STATS_BY_OPERATOR);
 	return true;
 }
@@ -261,8 +259,7 @@ static int obey(const struct stats_order *order)
 
 static bool leave_to_ring(struct fd_object *obj, int fd)
 {
-	if (!obj->ops->is_internal)
-		obj->ops->leave(obj, fd, REASON_IO_URING, STATS_BY_RING);
+	obj->ops->leave(obj, fd, REASON_IO_URING, STATS_BY_RING);
 	return false;
 }
 

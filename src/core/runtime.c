@@ -447,8 +447,7 @@ void runtime_leaving_child(void)
 
 static bool leave_by_filter(struct fd_object *obj, int fd)
 {
-	if (!obj->ops->is_internal)
-		obj->ops->leave(obj, fd, REASON_SECCOMP, STATS_BY_SECCOMP);
+	obj->ops->leave(obj, fd, REASON_SECCOMP, STATS_BY_SECCOMP);
 	return false;
 }
 
@@ -518,16 +517,11 @@ void runtime_rights_changed(void)
 		network_rights_changed(rights_is_net_admin());
 }
 
-static bool hand_on(struct fd_object *obj, int fd)
-{
-	if (!obj->ops->is_internal)
-		obj->ops->leave(obj, fd, REASON_HANDED_ON, STATS_BY_HAND);
-	return false;
-}
-
 static bool hand_on_if_inherited(struct fd_object *obj, int fd)
 {
-	return file_is_inherited(fd) && hand_on(obj, fd);
+	if (file_is_inherited(fd))
+		obj->ops->leave(obj, fd, REASON_HANDED_ON, STATS_BY_HAND);
+	return false;
 }
 
 static bool hand_on_standard(struct fd_object *obj, int fd)
@@ -660,10 +654,12 @@ NO_LOCK_ANALYSIS static void before_fork(void)
 	mutex_acquire(&runtime.lock);
 	network_share();
 	netlink_before_fork();
+	signals_before_fork();
 }
 
 NO_LOCK_ANALYSIS static void after_fork_in_parent(void)
 {
+	signals_after_fork();
 	netlink_after_fork();
 	network_after_fork();
 	mutex_release(&runtime.lock);

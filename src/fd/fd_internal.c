@@ -151,6 +151,15 @@ static bool is_same_file(int fd, const struct fd_internal *internal)
 	return file_is_same(&now, &internal->id);
 }
 
+/* Nobody visits an internal fd, so we wait for no visit of its number, which may be one of a
+ * file that had it before. The visitor may want this lock, or those of our callers. */
+static void forget_number(struct fd_internal *internal, int fd) REQUIRES(changes)
+{
+	INVARIANT(lock_witness_is_mine(&changes.witness), "forgot without the lock");
+	if (fd_table_take(fd, &internal->obj))
+		fd_object_drop_fd(&internal->obj, -1);
+}
+
 bool fd_internal_is_intact(_Atomic int *slot)
 {
 	struct fd_internal *internal;
@@ -176,7 +185,7 @@ void fd_internal_close(_Atomic int *slot)
 	if (internal) {
 		bool is_intact = is_same_file(fd, internal);
 
-		fd_table_remove(fd);
+		forget_number(internal, fd);
 		if (is_intact)
 			inside_close(fd);
 	}
@@ -201,7 +210,7 @@ static int move_away(struct fd_internal *internal, int fd,
 		return err;
 	}
 	atomic_store(internal->slot, high);
-	fd_table_remove(fd);
+	forget_number(internal, fd);
 	return 0;
 }
 
@@ -221,7 +230,7 @@ NO_LOCK_ANALYSIS int fd_internal_make_way(int fd, struct fd_internal_way *way)
 		/* The program may have closed ours by a raw call, so that the number is
 		 * the program's. */
 		if (internal)
-			fd_table_remove(fd);
+			forget_number(internal, fd);
 		way->is_held = !file_identify(fd).mode;
 	}
 	if (internal)
@@ -238,6 +247,42 @@ NO_LOCK_ANALYSIS void fd_internal_end_way(struct fd_internal_way *way)
 	if (way->is_held)
 		mutex_release(&changes);
 	drop_stale(way->stale, way->stale_fd);
+}
+
+static int close_others(unsigned first, unsigned last, int flags)
+{
+	int result = 0;
+
+	while (first <= last && result == 0) {
+		int kept = fd_table_next_internal(first, last);
+
+		if (kept < 0)
+			return real.close_range(first, last, flags);
+		/* the range may begin with one of ours */
+		if ((unsigned)kept > first)
+			result = real.close_range(first, (unsigned)kept - 1,
+						  flags);
+		first = (unsigned)kept + 1;
+	}
+	return result;
+}
+
+/* To close files may take long, and most of the program's are below ours: these go without
+ * the lock. Where it has taken all high numbers, one of ours may be there, too: if it becomes
+ * ours in this moment, it is closed. */
+int fd_internal_close_range(unsigned first, unsigned last, int flags)
+{
+	unsigned high = (unsigned)file_high_begins();
+	int result = 0;
+
+	if (first < high)
+		result = close_others(first, MIN(last, high - 1), flags);
+	if (result != 0 || last < high)
+		return result;
+	mutex_acquire(&changes);
+	result = close_others(MAX(first, high), last, flags);
+	mutex_release(&changes);
+	return result;
 }
 
 void fd_internal_forked(void)

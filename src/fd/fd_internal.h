@@ -32,7 +32,12 @@ void fd_internal_close(_Atomic int *slot);
 /* Whether `*slot` is still the file that was adopted. */
 bool fd_internal_is_intact(_Atomic int *slot);
 
-/* The program's dup2() onto a number, from one of these calls to the other. */
+/*
+ * The program's dup2() onto a number, from one of these calls to the other. An owner who has
+ * read the slot before, and enters the kernel after, uses the program's file once. To wait for
+ * such owners would take a count around each use, of which many sleep: that is too much for
+ * what takes a dup2() onto one of our numbers between two instructions.
+ */
 struct fd_internal_way {
 	bool is_held;
 	/* what the number to which ours has moved named before */
@@ -49,6 +54,13 @@ struct fd_internal_way {
  */
 int fd_internal_make_way(int fd, struct fd_internal_way *way) MUST_CHECK;
 void fd_internal_end_way(struct fd_internal_way *way);
+
+/*
+ * close_range() of the program, around our fds, which the table has been told of: returns
+ * what close_range() does. Where ours are, no fd becomes internal or is closed by us
+ * meanwhile: the kernel would close one that the table does not have yet. Without a lock.
+ */
+int fd_internal_close_range(unsigned first, unsigned last, int flags) MUST_CHECK;
 
 /* In the child of a fork, before anything else of the table: all internal fds
  * are closed, their slots hold -1. */

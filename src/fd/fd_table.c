@@ -315,6 +315,13 @@ void fd_table_remove_range(unsigned first, unsigned last)
 			fd_table_remove(fd);
 }
 
+bool fd_table_take(int fd, struct fd_object *obj)
+{
+	_Atomic(struct fd_object *) *entry = fd_table_entry(fd);
+
+	return entry && atomic_compare_exchange_strong(entry, &obj, NULL);
+}
+
 int fd_table_next_internal(unsigned first, unsigned last)
 {
 	int fd = next_used(first, last);

@@ -156,6 +156,9 @@ bool fd_table_remove(int fd);
 /* Does the same for first..last, both included, but internal fds stay. */
 void fd_table_remove_range(unsigned first, unsigned last);
 
+/* Lets `fd` name nothing, if it names `obj`: then fd_object_drop_fd() of it is due. */
+bool fd_table_take(int fd, struct fd_object *obj) MUST_CHECK;
+
 /* The first fd from `first` on that names an object, or -1. */
 int fd_table_next(unsigned first);
 

@@ -4,65 +4,69 @@
 
 #include "fd/fd_visit.h"
 
+#include "base/list.h"
 #include "base/lock.h"
 #include "fd/fd_table.h"
 #include "os/thread.h"
 
-/* The numbers by which objects are being visited. Each thread that visits needs a place.
- * If there are more threads than places, closes do not wait for the visits of the
- * others. */
-enum { VISITORS_MAX = 4 };
-static struct place {
-	/* 0: the place is free; TAKEN: it does not say yet by whom it is used */
-	_Atomic uint32_t number; /* the fd, and 1 */
-	/* whose number this is */
-	const struct os_thread *_Atomic visitor;
-} places[VISITORS_MAX];
+/* A visit that goes on. It lies in the frame of its visitor, who is inside the bracket and
+ * so takes it away in any case. */
+struct visit {
+	struct list link;
+	int fd;
+	/* whose it is */
+	const struct os_thread *visitor;
+};
 
-#define TAKEN UINT32_MAX
+static struct spinlock visits_lock = SPINLOCK_INIT(LOCK_RANK_FD_VISITS);
+static struct list visits GUARDED_BY(visits_lock) = LIST_INIT(visits);
+/* How many there are, so that a close without visits takes no lock. */
+static _Atomic unsigned visit_cnt;
 
-static struct place *begin(int fd)
+static void begin(struct visit *visit)
 {
-	for (int i = 0; i < VISITORS_MAX; i++) {
-		uint32_t nobody = 0;
-
-		if (!atomic_compare_exchange_strong(&places[i].number, &nobody,
-						    TAKEN))
-			continue;
-		atomic_store(&places[i].visitor, &os_thread);
-		atomic_store(&places[i].number, (uint32_t)fd + 1);
-		return &places[i];
-	}
-	return NULL;
+	spinlock_acquire(&visits_lock);
+	list_push_back(&visits, &visit->link);
+	atomic_fetch_add(&visit_cnt, 1);
+	spinlock_release(&visits_lock);
 }
 
-/* What the fd names, without a reference, which after a fork would cost a page of memory.
- * A look at one that is gone does no harm. */
+static void end(struct visit *visit)
+{
+	spinlock_acquire(&visits_lock);
+	list_remove(&visit->link);
+	atomic_fetch_sub(&visit_cnt, 1);
+	spinlock_release(&visits_lock);
+}
+
+/* What the fd names, if that may be visited, without a reference, which after a fork would
+ * cost a page of memory. A look at one that is gone does no harm. */
 static struct fd_object *named_by(int fd, const struct fd_ops *ops)
 {
 	_Atomic(struct fd_object *) *entry = fd_table_entry(fd);
 	struct fd_object *named = entry ? atomic_load(entry) : NULL;
+	const struct fd_ops *its = named ? named->ops : NULL;
 
-	return named && (!ops || named->ops == ops) ? named : NULL;
+	return its && (ops ? its == ops : !its->is_internal) ? named : NULL;
 }
 
-static bool visit(struct fd_object *named, int fd,
-		  bool (*each)(struct fd_object *obj, int fd))
+static bool visit_named(struct fd_object *named, int fd,
+			bool (*each)(struct fd_object *obj, int fd))
 {
 	const struct fd_ops *ops = named->ops;
 	_Atomic(struct fd_object *) *entry = fd_table_entry(fd);
-	struct place *place = begin(fd);
+	struct visit own = { .fd = fd, .visitor = &os_thread };
 	struct fd_object *obj;
 	bool result;
 
+	begin(&own);
 	/* All threads see this load, the exchange and the closer's load in one
 	 * order. So either we see that the fd is closed, or the thread that closes
 	 * it sees us. */
 	obj = atomic_load(entry) == named ? fd_table_get_at(entry) : NULL;
 	result = obj && obj == named && obj->ops == ops && each(obj, fd);
 	fd_object_put(obj);
-	if (place)
-		atomic_store(&place->number, 0);
+	end(&own);
 	return result;
 }
 
@@ -71,7 +75,7 @@ bool fd_visit_at(int fd, const struct fd_object *obj,
 {
 	struct fd_object *named = named_by(fd, NULL);
 
-	return named && (!obj || named == obj) && visit(named, fd, each);
+	return named && (!obj || named == obj) && visit_named(named, fd, each);
 }
 
 bool fd_visit(const struct fd_ops *ops,
@@ -90,22 +94,34 @@ bool fd_visit(const struct fd_ops *ops,
 		struct fd_object *named = named_by(fd, ops);
 
 		seen += named != NULL;
-		result |= named && visit(named, fd, each);
+		result |= named && visit_named(named, fd, each);
 	}
+	return result;
+}
+
+static bool is_visited_by_others(int fd)
+{
+	struct visit *other;
+	bool result = false;
+
+	if (!atomic_load(&visit_cnt))
+		return false;
+	spinlock_acquire(&visits_lock);
+	LIST_FOR_EACH(other, &visits, link)
+		result |= other->fd == fd && other->visitor != &os_thread;
+	spinlock_release(&visits_lock);
 	return result;
 }
 
 void fd_visit_await_end(int fd)
 {
-	for (int i = 0; i < VISITORS_MAX; i++)
-		for (unsigned spins = 0;
-		     atomic_load(&places[i].number) == (uint32_t)fd + 1 &&
-		     atomic_load(&places[i].visitor) != &os_thread;)
-			lock_spin(&spins, LOCK_SPINS);
+	for (unsigned spins = 0; is_visited_by_others(fd);)
+		lock_spin(&spins, LOCK_SPINS);
 }
 
 void fd_visit_forked(void)
 {
-	for (int i = 0; i < VISITORS_MAX; i++)
-		atomic_store(&places[i].number, 0);
+	spinlock_init(&visits_lock, LOCK_RANK_FD_VISITS);
+	list_init(&visits);
+	atomic_store(&visit_cnt, 0);
 }

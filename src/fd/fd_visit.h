@@ -10,10 +10,10 @@
 
 #include "fd/fd_ops.h"
 
-/* Calls `each` for every object with these ops (NULL: with any), with a reference,
- * once for each of its fds. `each` must not wait for a close. Returns whether any
- * call returned true. Inside the bracket, and without a lock that is taken on the
- * way to a close. */
+/* Calls `each` for every object with these ops (NULL: all but internal fds, which nobody
+ * visits), with a reference, once for each of its fds. `each` must not wait for a close.
+ * Returns whether any call returned true. Inside the bracket, and without a lock that is
+ * taken on the way to a close. */
 bool fd_visit(const struct fd_ops *ops,
 	      bool (*each)(struct fd_object *obj, int fd));
 

@@ -123,6 +123,12 @@ static void ended(void *arg)
 	os_leave();
 }
 
+/* The wrapper gives back a reference after a result, and the wait's is gone. */
+long fd_wait_abandoned(struct fd_object *obj, long done)
+{
+	return done && fd_object_try_hold(obj) ? done : FD_ABANDONED;
+}
+
 int fd_wait(struct fd_object *obj, struct pollfd *fds, nfds_t cnt,
 	    const struct timespec *timeout, const struct signals_mark *mark,
 	    bool may_restart, const struct fd_wait_hold *hold, void *arg)

@@ -37,6 +37,11 @@ int fd_wait(struct fd_object *obj, struct pollfd *fds, nfds_t cnt,
 /* What an op returns after -ECANCELED: the wrapper starts the call again. */
 #define FD_ABANDONED (LONG_MIN + 1)
 
+/* The same for an op that had done something before its wait was abandoned, `done` bytes or
+ * messages, which the program must hear of: returns what the op returns. `obj` may be gone,
+ * but it is an object still. */
+long fd_wait_abandoned(struct fd_object *obj, long done);
+
 /* Gives back the references of waits that were jumped out of. At the start of
  * each call, outside or inside the bracket. */
 void fd_wait_collect(void);

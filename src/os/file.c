@@ -43,8 +43,8 @@ bool file_is_inherited(int fd)
  * table of fds does not cost the process much memory. */
 enum { PREFERRED_LOW = 2048, ROOM = 64 };
 
-/* The lowest one under a limit that forbids those. */
-static int lowest_number(void)
+/* Under a limit that forbids those there are lower ones. */
+int file_high_begins(void)
 {
 	struct rlimit limit;
 
@@ -59,7 +59,7 @@ int file_duplicate_high(int fd)
 	int high = real.fcntl(fd, F_DUPFD_CLOEXEC, PREFERRED_LOW);
 
 	if (high < 0)
-		high = real.fcntl(fd, F_DUPFD_CLOEXEC, lowest_number());
+		high = real.fcntl(fd, F_DUPFD_CLOEXEC, file_high_begins());
 
 	if (high < 0)
 		high = real.fcntl(fd, F_DUPFD_CLOEXEC, 3);

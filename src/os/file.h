@@ -29,6 +29,9 @@ static inline bool file_is_same(const struct file_id *a,
  * or a negative errno. */
 int file_duplicate_high(int fd) MUST_CHECK;
 
+/* The least number that it gives, unless all from there on are taken. */
+int file_high_begins(void);
+
 /*
  * Reads a regular file of at most `max` bytes into malloc'ed memory that the
  * caller frees; a NUL follows its `*len_out` bytes. -EFBIG when it is larger,

@@ -36,6 +36,9 @@ struct seen_handler {
 static struct {
 	_Atomic bool is_active;
 	struct spinlock lock; /* orders changes; all signals are blocked then */
+	/* The thread that holds it over a fork. Handlers of the fork that are not ours may
+	 * change signals in between. */
+	const struct os_thread *_Atomic forker;
 	struct handler handlers[_NSIG];
 	/* Signals that siginterrupt() made interrupting, for signal(). */
 	_Atomic(unsigned long) interrupting;
@@ -87,17 +90,43 @@ static void restore_mask(const sigset_t *mask)
 	raw_sigprocmask(SIG_SETMASK, mask, NULL);
 }
 
-static void signals_lock(sigset_t *mask) ACQUIRES(signals.lock)
+static bool is_forking(void)
 {
-	block_all(mask);
-	spinlock_acquire(&signals.lock);
+	return atomic_load(&signals.forker) == &os_thread;
 }
 
-static void signals_unlock(const sigset_t *mask)
+NO_LOCK_ANALYSIS static void signals_lock(sigset_t *mask) ACQUIRES(signals.lock)
+{
+	block_all(mask);
+	if (LIKELY(!is_forking()))
+		spinlock_acquire(&signals.lock);
+}
+
+NO_LOCK_ANALYSIS static void signals_unlock(const sigset_t *mask)
 	RELEASES(signals.lock)
 {
-	spinlock_release(&signals.lock);
+	if (LIKELY(!is_forking()))
+		spinlock_release(&signals.lock);
 	restore_mask(mask);
+}
+
+/* The kernel copies its part long before it copies ours. Whoever changes a handler waits
+ * meanwhile, so that the child has both as they belong together. No signal is blocked for
+ * that: inside the bracket they are deferred, without the lock. */
+NO_LOCK_ANALYSIS void signals_before_fork(void)
+{
+	if (!atomic_load(&signals.is_active))
+		return;
+	spinlock_acquire(&signals.lock);
+	atomic_store(&signals.forker, &os_thread);
+}
+
+NO_LOCK_ANALYSIS void signals_after_fork(void)
+{
+	if (!is_forking())
+		return;
+	atomic_store(&signals.forker, NULL);
+	spinlock_release(&signals.lock);
 }
 
 void signals_hold(struct signals_hold *hold)
@@ -551,11 +580,7 @@ void signals_set_before_handler(void (*fn)(void))
 void signals_forked(void)
 {
 	lock_witness_forked(&signals.lock.witness);
-	/* Another thread may have held the lock. In the child nobody does. */
-	atomic_store(&signals.lock.is_held, 0);
-	for (int sig = 1; sig < _NSIG; sig++)
-		if (atomic_load(&signals.handlers[sig].gen) & 1)
-			atomic_fetch_add(&signals.handlers[sig].gen, 1);
+	signals_after_fork();
 	atomic_store(&signals.pid, getpid());
 	/* One that waits is the parent's. What was blocked for it the child would keep
 	 * blocked for ever, and the programs that it starts would, too. */

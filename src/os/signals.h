@@ -26,7 +26,10 @@
  * called again, by any thread, outside our locks. */
 void signals_activate(void);
 
-/* In the child of a fork. */
+/* Around a fork, in the bracket: no other thread changes a handler in between. The child calls
+ * signals_forked() in place of the second one. */
+void signals_before_fork(void);
+void signals_after_fork(void);
 void signals_forked(void);
 
 /* Sets the function that is called before each handler of the program that runs

@@ -213,7 +213,6 @@ int shim_dup3(int fd, int new_fd, int flags)
 	return real.dup3(fd, new_fd, flags);
 }
 
-/* Closes first..last around the internal fds. */
 static COLD int close_around(unsigned first, unsigned last, int flags)
 {
 	int result;
@@ -224,18 +223,8 @@ static COLD int close_around(unsigned first, unsigned last, int flags)
 	result = real.close_range(~0u, ~0u, flags);
 	if (result == 0 && !(flags & CLOSE_RANGE_CLOEXEC))
 		fd_table_remove_range(first, last);
-	while (first <= last && result == 0) {
-		int kept = fd_table_next_internal(first, last);
-		unsigned end = kept < 0 ? last : (unsigned)kept - 1;
-
-		/* `end` lies before `first` when the range begins with an
-		 * internal one. */
-		if (kept < 0 || (unsigned)kept > first)
-			result = real.close_range(first, end, flags);
-		if (kept < 0)
-			break;
-		first = (unsigned)kept + 1;
-	}
+	if (result == 0)
+		result = fd_internal_close_range(first, last, flags);
 	os_leave();
 	return result;
 }

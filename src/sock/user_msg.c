@@ -16,7 +16,7 @@
 
 ssize_t user_iov_len(const struct iovec *iov, size_t cnt)
 {
-	size_t sum = 0;
+	size_t sum = 0, len;
 
 	if (cnt > IOV_MAX)
 		return -EMSGSIZE;
@@ -25,11 +25,12 @@ ssize_t user_iov_len(const struct iovec *iov, size_t cnt)
 	for (size_t i = 0; i < cnt; i++) {
 		if ((ssize_t)iov[i].iov_len < 0)
 			return -EINVAL;
-		if (!user_is_plausible(iov[i].iov_base, iov[i].iov_len))
+		len = MIN(iov[i].iov_len, USER_LEN_MAX - sum);
+		if (!user_is_plausible(iov[i].iov_base, len))
 			return -EFAULT;
-		sum += iov[i].iov_len;
+		sum += len;
 	}
-	return (ssize_t)sum < 0 ? -EINVAL : (ssize_t)sum;
+	return (ssize_t)sum;
 }
 
 /* The part of the element that lies behind the first *skip bytes of what is left, at
@@ -100,10 +101,11 @@ int user_name_read(int domain, const struct sockaddr *addr, socklen_t len,
 		struct sockaddr_in6 v6;
 	} name;
 
+	/* the length is a signed number in Linux */
+	if (len < sizeof(sa_family_t) || len > sizeof(struct sockaddr_storage))
+		return -EINVAL;
 	if (!user_is_plausible(addr, len))
 		return -EFAULT;
-	if (len < sizeof(sa_family_t))
-		return -EINVAL;
 	memset(&name, 0, sizeof(name));
 	memcpy(&name, addr, MIN((size_t)len, sizeof(name)));
 	if (name.v4.sin_family == AF_INET) {

@@ -54,8 +54,19 @@ static inline bool user_is_timeout(const struct timespec *ts)
 		       ts->tv_nsec >= 0 && ts->tv_nsec < 1000000000L);
 }
 
-/* The sum of the lengths. -EFAULT. -EINVAL: it is more than ssize_t can hold.
- * -EMSGSIZE: there are too many elements. All as in Linux. */
+/* As many bytes as Linux takes in one call, however many the program names. What lies behind
+ * them may be where no memory is. */
+enum { USER_LEN_MAX = 0x7ffff000 };
+
+/* The buffer of a call that has one. */
+static inline struct iovec user_buffer(const void *buf, size_t len)
+{
+	return (struct iovec){ (void *)(uintptr_t)buf,
+			       MIN(len, (size_t)USER_LEN_MAX) };
+}
+
+/* The sum of the lengths, or USER_LEN_MAX. -EFAULT. -EINVAL: one is more than ssize_t can
+ * hold. -EMSGSIZE: there are too many elements. All as in Linux. */
 ssize_t user_iov_len(const struct iovec *iov, size_t cnt) MUST_CHECK;
 
 /* Copies `len` bytes from the iovec, or to it, behind its first `skip` bytes. The
@@ -71,7 +82,7 @@ size_t user_iov_rest(const struct iovec *iov, size_t cnt, size_t skip,
 		     struct iovec *out, size_t max);
 
 /* An address of the program for a socket of that domain: AF_INET, or on AF_INET6
- * either. -EFAULT, -EINVAL: too short, -EAFNOSUPPORT. */
+ * either. -EFAULT, -EINVAL: too short or too long, -EAFNOSUPPORT. */
 struct user_name {
 	struct ip_addr addr;
 	__be16 port;

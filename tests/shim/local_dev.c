@@ -112,15 +112,18 @@ static int give_segment(const struct wire_ipv4 *ip)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr = { ip->dst } };
 	int fd = real.socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_RAW);
-	int err = fd < 0 ? -errno : 0;
+	int err = 0;
 
-	if (!err && real.sendto(fd, ip, be16toh(ip->total_len), MSG_DONTWAIT,
-				(struct sockaddr *)&to, sizeof(to)) < 0)
+	if (fd < 0)
+		return -errno;
+	/* before the kernel counts it, for who looks at both meanwhile */
+	given_cnt++;
+	if (real.sendto(fd, ip, be16toh(ip->total_len), MSG_DONTWAIT,
+			(struct sockaddr *)&to, sizeof(to)) < 0) {
 		err = -errno;
-	else
-		given_cnt++;
-	if (fd >= 0)
-		real.close(fd);
+		given_cnt--;
+	}
+	real.close(fd);
 	return err;
 }
 

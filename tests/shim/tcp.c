@@ -462,7 +462,7 @@ void receive_to_end(int fd)
 
 static const struct scenario *const lists[] = {
 	connect_scenarios, fastopen_scenarios, listen_scenarios,  send_scenarios,
-	receive_scenarios, close_scenarios,   option_scenarios,
+	receive_scenarios, length_scenarios,  part_scenarios,   close_scenarios,   option_scenarios,
 	ready_scenarios,   wait_scenarios,    process_scenarios,
 };
 

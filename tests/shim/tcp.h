@@ -33,8 +33,10 @@ struct scenario {
 extern const struct scenario close_scenarios[];
 extern const struct scenario connect_scenarios[];
 extern const struct scenario fastopen_scenarios[];
+extern const struct scenario length_scenarios[];
 extern const struct scenario listen_scenarios[];
 extern const struct scenario option_scenarios[];
+extern const struct scenario part_scenarios[];
 extern const struct scenario process_scenarios[];
 extern const struct scenario ready_scenarios[];
 extern const struct scenario receive_scenarios[];

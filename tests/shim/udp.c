@@ -162,6 +162,7 @@ ssize_t receive(int fd, int flags)
 static const struct scenario *const lists[] = {
 	call_scenarios,
 	control_scenarios,
+	length_scenarios,
 	stamp_scenarios,
 	process_scenarios,
 	ready_scenarios,

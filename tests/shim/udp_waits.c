@@ -13,10 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/shim/udp.h"
@@ -508,6 +510,66 @@ static void errors_behind_the_first(void)
 	meet_error(true);
 }
 
+/* -- handlers while a batch has some ---------------------------------------------------- */
+
+/* Two threads come out of this when the handler forks. */
+static void *receive_in_both(void *arg)
+{
+	struct shut_reader *reader = arg;
+	pid_t pid = getpid();
+
+	receive_two(reader);
+	if (getpid() != pid)
+		_exit((int)reader->n);
+	return NULL;
+}
+
+static void do_nothing(int sig)
+{
+	(void)sig;
+}
+
+static void fork_here(int sig)
+{
+	(void)sig;
+	if (fork() == 0)
+		alarm(5);
+}
+
+/* It has one and waits for the second. */
+static void interrupt_batch(void (*handler)(int), int flags)
+{
+	struct sigaction act = { .sa_handler = handler, .sa_flags = flags };
+	struct shut_reader reader = { 0 };
+	int pair[2], cnt = 1, status;
+
+	sigaction(SIGUSR1, &act, NULL);
+	make_pair(pair);
+	reader.fd = pair[1];
+	pthread_create(&reader.thread, NULL, receive_in_both, &reader);
+	while (!reader.tid)
+		sched_yield();
+	send(pair[0], "first", 5, 0);
+	settle();
+	while (cnt)
+		ioctl(pair[1], FIONREAD, &cnt);
+	sleeper_await(reader.tid);
+	pthread_kill(reader.thread, SIGUSR1);
+	pthread_join(reader.thread, NULL);
+	received_cnt++;
+	SAY("recvmmsg %zd\n", reader.n);
+	while (wait(&status) > 0)
+		SAY("the child's %d %d\n", WIFEXITED(status), WEXITSTATUS(status));
+	close_pair(pair);
+}
+
+static void handlers_in_a_batch(void)
+{
+	interrupt_batch(do_nothing, 0);
+	interrupt_batch(do_nothing, SA_RESTART);
+	interrupt_batch(fork_here, 0);
+}
+
 /* -- threads that end while they wait ------------------------------------------------ */
 
 static void exit_here(int sig)
@@ -785,6 +847,7 @@ const struct scenario wait_scenarios[] = {
 	SCENARIO(many_threads_one_set, 0),
 	SCENARIO(shutdown_wakes_readers, 0),
 	SCENARIO(errors_behind_the_first, 2),
+	SCENARIO(handlers_in_a_batch, 0),
 	SCENARIO(threads_end_in_sleeps, 0),
 	SCENARIO(threads_end_in_calls, 0),
 	SCENARIO(cancelled_in_waits_by_number, 0),

@@ -377,9 +377,12 @@ struct tsock_wait {
 	unsigned looks;
 	struct pollfd fds[1 + WAIT_FDS_MAX];
 };
-/* Waits after a look that has found nothing; `timeout_ns` 0 is for ever. */
+/* Waits after a look that has found nothing; `timeout_ns` 0 is for ever. `has_some`: the
+ * call would have something to tell, so each handler ends it, with SA_RESTART, too. */
 long tsock_wait(struct tsock *t, int fd, tsock_look_fn *look, void *ctx,
-		uint32_t bits, uint64_t timeout_ns) MUST_CHECK;
+		uint32_t bits, uint64_t timeout_ns, bool has_some) MUST_CHECK;
+/* From now on it has something to tell. What ran before ends no call. */
+void tsock_wait_has_some(struct tsock_wait *w);
 /* Polls the rings, with the lock, and has the engine process what came. */
 void tsock_poll_locked(struct tsock *t) REQUIRES(t->engine->stack->lock);
 /* The latter, after a poll. */

@@ -27,6 +27,10 @@ struct rx_call {
 	/* what it wants, and has got */
 	size_t len, done;
 	int flags;
+	/* its batch has others already */
+	bool is_behind;
+	/* a handler has ended it before it had all that it wants */
+	bool is_cut;
 	/* when the last bytes were received that it has got; time 0: nobody knows */
 	struct user_stamps stamps;
 };
@@ -243,7 +247,12 @@ again:
 
 static long look(struct tsock_wait *w)
 {
-	return look_once(w->t, w->ctx);
+	struct rx_call *call = w->ctx;
+	long n = look_once(w->t, call);
+
+	if (call->done)
+		tsock_wait_has_some(w);
+	return n;
 }
 
 /* -- calls ------------------------------------------------------------------------------ */
@@ -307,14 +316,14 @@ static long wait_for_more(struct tsock *t, int fd, struct rx_call *call)
 						memory_order_relaxed);
 
 	return tsock_wait(t, fd, look, call, READY_IN | READY_ERR | READY_HUP,
-			  timeout);
+			  timeout, call->is_behind);
 }
 
 /* Waiting for all of it, the call is woken by each segment. */
 static long wait_for_all(struct tsock *t, int fd, struct rx_call *call)
 {
 	return tsock_wait(t, fd, look, call, READY_ERR | READY_HUP,
-			  atomic_load(&t->sock.rx_timeout_ns));
+			  atomic_load(&t->sock.rx_timeout_ns), true);
 }
 
 static long receive(struct tsock *t, int fd, struct rx_call *call)
@@ -331,11 +340,14 @@ static long receive(struct tsock *t, int fd, struct rx_call *call)
 		return receive_urgent(t, call);
 	}
 	n = look_once(t, call);
-	if (n == -EAGAIN && sock_is_blocking(&t->sock, call->flags))
+	if (n == -EAGAIN && sock_is_blocking(&t->sock, call->flags)) {
 		n = call->done ? wait_for_all(t, fd, call) :
 				 wait_for_more(t, fd, call);
-	if (UNLIKELY(n == FD_ABANDONED))
-		return n;
+		call->is_cut = n == -EINTR || n == FD_ABANDONED;
+		if (UNLIKELY(n == FD_ABANDONED))
+			return fd_wait_abandoned(&t->sock.obj,
+						 (long)call->done);
+	}
 	if (UNLIKELY(n == FD_PASS))
 		return go_on_with_twin(t, fd, call);
 	/* what the call has counts for more than how it ended */
@@ -355,11 +367,11 @@ static COLD long receive_bare_record(struct tsock *t, int fd,
 static long receive_plain(struct tsock *t, int fd, void *buf, size_t len,
 			  int flags)
 {
-	struct iovec iov = { buf, len };
+	struct iovec iov = user_buffer(buf, len);
 	struct rx_call call = {
 		.iov = &iov,
 		.iov_cnt = 1,
-		.len = MIN(len, (size_t)INT_MAX),
+		.len = iov.iov_len,
 		.flags = flags,
 	};
 	long n = receive(t, fd, &call);
@@ -376,8 +388,14 @@ long tsock_recv(struct fd_object *obj, int fd, void *buf, size_t len, int flags)
 
 long tsock_read(struct fd_object *obj, int fd, void *buf, size_t len)
 {
-	return len == 0 ? FD_PASS :
-			  receive_plain(tsock_of(obj), fd, buf, len, 0);
+	struct tsock *t = tsock_of(obj);
+
+	if (len == 0)
+		return FD_PASS;
+	/* alone among the calls it has to have room for all of it in Linux */
+	if (UNLIKELY(len > USER_MEMORY_SIZE) && tsock_is_ours(t))
+		return -EFAULT;
+	return receive_plain(t, fd, buf, len, 0);
 }
 
 /* A connection has no names of senders: the length becomes 0. */
@@ -389,6 +407,8 @@ long tsock_recvfrom(struct fd_object *obj, int fd, void *buf, size_t len,
 	if (n >= 0 && addr) {
 		if (!user_is_plausible(addr_len, sizeof(*addr_len)))
 			return -EFAULT;
+		if ((int)*addr_len < 0)
+			return -EINVAL;
 		*addr_len = 0;
 	}
 	return n;
@@ -405,6 +425,8 @@ static long receive_vector(struct tsock *t, int fd, const struct iovec *iov,
 		.flags = flags,
 	};
 
+	if (UNLIKELY(len == -EFAULT) && tsock_is_ours(t))
+		return len;
 	/* libc has the right errno */
 	return len <= 0 ? FD_PASS : receive(t, fd, &call);
 }
@@ -464,29 +486,38 @@ static void end_message(struct tsock *t, int fd, struct msghdr *msg,
 	}
 	msg->msg_controllen -= control.room;
 	msg->msg_flags = control.flags | (call->flags & (MSG_CMSG_CLOEXEC | MSG_OOB));
-	msg->msg_namelen = 0;
+	if (msg->msg_name)
+		msg->msg_namelen = 0;
+}
+
+static long receive_message(struct tsock *t, int fd, struct msghdr *msg,
+			    struct rx_call *call)
+{
+	ssize_t len;
+	long n;
+
+	if (!user_is_plausible(msg, sizeof(*msg)) ||
+	    (msg->msg_name && (int)msg->msg_namelen < 0))
+		return FD_PASS;
+	len = user_iov_len(msg->msg_iov, msg->msg_iovlen);
+	if (len < 0)
+		return len == -EFAULT && tsock_is_ours(t) ? len : FD_PASS;
+	call->iov = msg->msg_iov;
+	call->iov_cnt = msg->msg_iovlen;
+	call->len = (size_t)len;
+	n = receive(t, fd, call);
+	if (n >= 0)
+		end_message(t, fd, msg, call);
+	else if (n == FD_PASS && call->flags & MSG_ERRQUEUE)
+		n = tsock_receive_record(t, fd, msg, call->flags);
+	return n;
 }
 
 long tsock_recvmsg(struct fd_object *obj, int fd, struct msghdr *msg, int flags)
 {
 	struct rx_call call = { .flags = flags };
-	ssize_t len;
-	long n;
 
-	if (!user_is_plausible(msg, sizeof(*msg)))
-		return FD_PASS;
-	len = user_iov_len(msg->msg_iov, msg->msg_iovlen);
-	if (len < 0)
-		return FD_PASS;
-	call.iov = msg->msg_iov;
-	call.iov_cnt = msg->msg_iovlen;
-	call.len = (size_t)len;
-	n = receive(tsock_of(obj), fd, &call);
-	if (n >= 0)
-		end_message(tsock_of(obj), fd, msg, &call);
-	else if (n == FD_PASS && flags & MSG_ERRQUEUE)
-		n = tsock_receive_record(tsock_of(obj), fd, msg, flags);
-	return n;
+	return receive_message(tsock_of(obj), fd, msg, &call);
 }
 
 /* The time of a batch is looked at after each message, as Linux does it. */
@@ -532,7 +563,8 @@ long tsock_recvmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
 		n = tsock_fresh_error(t);
 	if (n)
 		return n;
-	if (cnt == 0 || !user_is_plausible(msgs, cnt * sizeof(*msgs)) ||
+	/* each of the others is looked at when it is its turn */
+	if (cnt == 0 || !user_is_plausible(msgs, sizeof(*msgs)) ||
 	    !user_is_timeout(timeout) || !tsock_is_ours(t))
 		return FD_PASS;
 	if (!(flags & MSG_ERRQUEUE))
@@ -540,17 +572,21 @@ long tsock_recvmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
 	if (n)
 		return n;
 	while (done < cnt) {
-		n = tsock_recvmsg(obj, fd, &msgs[done].msg_hdr,
-				  flags & ~MSG_WAITFORONE);
+		struct rx_call call = { .flags = flags & ~MSG_WAITFORONE,
+					.is_behind = done > 0 };
+
+		n = receive_message(t, fd, &msgs[done].msg_hdr, &call);
+		if (n == FD_ABANDONED)
+			return fd_wait_abandoned(obj, done);
 		if (n < 0)
 			break;
 		msgs[done++].msg_len = (unsigned)n;
 		if (flags & MSG_WAITFORONE)
 			flags |= MSG_DONTWAIT;
-		if (is_over(timeout, began))
+		if (call.is_cut || is_over(timeout, began))
 			break;
 	}
-	if (done && n < 0 && n != -EAGAIN && n != FD_PASS)
+	if (done && n < 0 && n != -EAGAIN && n != -EINTR && n != FD_PASS)
 		keep_error(t, (int)n);
 	return done ? (long)done : n;
 }

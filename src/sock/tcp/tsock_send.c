@@ -458,11 +458,11 @@ static long look_for_room(struct tsock_wait *w)
 	return n;
 }
 
-static long wait_for_room(struct tsock *t, int fd)
+static long wait_for_room(struct tsock *t, int fd, bool has_some)
 {
 	return tsock_wait(t, fd, look_for_room, NULL,
 			  READY_OUT | READY_ERR | READY_HUP,
-			  atomic_load(&t->sock.tx_timeout_ns));
+			  atomic_load(&t->sock.tx_timeout_ns), has_some);
 }
 
 /* As much as goes without a wait. One writer at a time. */
@@ -559,7 +559,9 @@ static COLD long open_and_wait(struct tsock *t, int fd, struct tx_call *call)
 		return go_on_with_twin(t, fd, call);
 	if (call->done && (n == -EINPROGRESS || n == -EALREADY || n == -EINTR))
 		return (long)call->done;
-	return n;
+	return n == FD_ABANDONED ?
+		       fd_wait_abandoned(&t->sock.obj, (long)call->done) :
+		       n;
 }
 
 /* Whether something could be written. */
@@ -615,12 +617,12 @@ static long send_call(struct tsock *t, int fd, struct tx_call *call)
 		}
 		if (n != -EAGAIN || !sock_is_blocking(&t->sock, call->flags))
 			break;
-		n = wait_for_room(t, fd);
+		n = wait_for_room(t, fd, call->done > 0);
 		if (n)
 			break;
 	}
 	if (UNLIKELY(n == FD_ABANDONED))
-		return n;
+		return fd_wait_abandoned(&t->sock.obj, (long)call->done);
 	if (UNLIKELY(n == FD_PASS))
 		return go_on_with_twin(t, fd, call);
 	/* what was written counts for more than how it ended */
@@ -635,18 +637,18 @@ static long send_memory(struct tsock *t, int fd, const void *buf, size_t len,
 			int flags, const struct sockaddr *name,
 			socklen_t name_len)
 {
-	struct iovec iov = { (void *)(uintptr_t)buf, len };
+	struct iovec iov = user_buffer(buf, len);
 	struct tx_call call = {
 		.iov = &iov,
 		.iov_cnt = 1,
-		.len = MIN(len, (size_t)INT_MAX),
+		.len = iov.iov_len,
 		.flags = flags,
 		.name = name,
 		.name_len = name_len,
 		.file = -1,
 	};
 
-	if (UNLIKELY(!user_is_plausible(buf, len)))
+	if (UNLIKELY(!user_is_plausible(buf, call.len)))
 		return tsock_is_ours(t) ? -EFAULT : FD_PASS;
 	return send_call(t, fd, &call);
 }
@@ -657,16 +659,30 @@ long tsock_send(struct fd_object *obj, int fd, const void *buf, size_t len,
 	return send_memory(tsock_of(obj), fd, buf, len, flags, NULL, 0);
 }
 
-/* A name makes no difference to a connection, but where MSG_FASTOPEN begins it. */
+/* A name makes no difference to a connection, but where MSG_FASTOPEN begins it. One that
+ * cannot be is refused all the same; libc has the right errno. */
+static bool is_name(const struct sockaddr *addr, socklen_t len)
+{
+	return !addr || (len <= sizeof(struct sockaddr_storage) &&
+			 user_is_plausible(addr, len));
+}
+
 long tsock_sendto(struct fd_object *obj, int fd, const void *buf, size_t len,
 		  int flags, const struct sockaddr *addr, socklen_t addr_len)
 {
+	if (!is_name(addr, addr_len))
+		return FD_PASS;
 	return send_memory(tsock_of(obj), fd, buf, len, flags, addr, addr_len);
 }
 
 long tsock_write(struct fd_object *obj, int fd, const void *buf, size_t len)
 {
-	return send_memory(tsock_of(obj), fd, buf, len, 0, NULL, 0);
+	struct tsock *t = tsock_of(obj);
+
+	/* as read() */
+	if (UNLIKELY(len > USER_MEMORY_SIZE) && tsock_is_ours(t))
+		return -EFAULT;
+	return send_memory(t, fd, buf, len, 0, NULL, 0);
 }
 
 static long send_vector(struct tsock *t, int fd, const struct iovec *iov,
@@ -684,6 +700,8 @@ static long send_vector(struct tsock *t, int fd, const struct iovec *iov,
 		.file = -1,
 	};
 
+	if (UNLIKELY(len == -EFAULT) && tsock_is_ours(t))
+		return len;
 	/* libc has the right errno */
 	return len < 0 ? FD_PASS : send_call(t, fd, &call);
 }
@@ -745,12 +763,23 @@ static COLD long send_controlled(struct tsock *t, int fd, const struct msghdr *m
 	return len < 0 ? FD_PASS : send_call(t, fd, &call);
 }
 
+/* In a message a length that is too long is cut. */
+static bool is_message_name(const struct msghdr *msg)
+{
+	socklen_t len = msg->msg_namelen;
+
+	return !msg->msg_name ||
+	       ((int)len >= 0 &&
+		is_name(msg->msg_name,
+			MIN(len, (socklen_t)sizeof(struct sockaddr_storage))));
+}
+
 long tsock_sendmsg(struct fd_object *obj, int fd, const struct msghdr *msg,
 		   int flags)
 {
 	struct tsock *t = tsock_of(obj);
 
-	if (!user_is_plausible(msg, sizeof(*msg)))
+	if (!user_is_plausible(msg, sizeof(*msg)) || !is_message_name(msg))
 		return FD_PASS;
 	if (msg->msg_control && msg->msg_controllen && tsock_is_ours(t))
 		return send_controlled(t, fd, msg, flags);
@@ -769,10 +798,17 @@ long tsock_sendmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
 	    !tsock_is_ours(tsock_of(obj)))
 		return FD_PASS;
 	while (done < cnt) {
-		n = tsock_sendmsg(obj, fd, &msgs[done].msg_hdr, flags);
+		const struct msghdr *msg = &msgs[done].msg_hdr;
+
+		n = tsock_sendmsg(obj, fd, msg, flags);
+		if (n == FD_ABANDONED)
+			return fd_wait_abandoned(obj, done);
 		if (n < 0)
 			break;
 		msgs[done++].msg_len = (unsigned)n;
+		/* nothing goes before the rest of one */
+		if (n < user_iov_len(msg->msg_iov, msg->msg_iovlen))
+			break;
 	}
 	return done ? (long)done : n;
 }
@@ -794,8 +830,7 @@ long tsock_sendfile64(struct fd_object *obj, int fd, int fd2, off64_t *offset,
 {
 	struct tsock *t = tsock_of(obj);
 	struct tx_call call = {
-		/* as many as Linux takes in one call */
-		.len = MIN(len, (size_t)0x7ffff000),
+		.len = MIN(len, (size_t)USER_LEN_MAX),
 		.file = fd2,
 	};
 	long n;

@@ -70,7 +70,7 @@ static const struct sock_wait_ops ops = {
 };
 
 long tsock_wait(struct tsock *t, int fd, tsock_look_fn *look_fn, void *ctx,
-		uint32_t bits, uint64_t timeout_ns)
+		uint32_t bits, uint64_t timeout_ns, bool has_some)
 {
 	struct tsock_wait w = {
 		.wait = {
@@ -79,7 +79,7 @@ long tsock_wait(struct tsock *t, int fd, tsock_look_fn *look_fn, void *ctx,
 			.stack = t->engine->stack,
 			.fds = w.fds,
 			.mark = signals_mark(),
-			.may_restart = !timeout_ns,
+			.may_restart = !timeout_ns && !has_some,
 			.polls_left = sock_params.rx_polls,
 			.spin_until_ns = UINT64_MAX,
 			.looks_per_clock = POLLS_PER_CLOCK,
@@ -101,4 +101,12 @@ long tsock_wait(struct tsock *t, int fd, tsock_look_fn *look_fn, void *ctx,
 	sock_wait_until(&w.wait, timeout_ns ? clock_monotonic_ns() + timeout_ns :
 					      UINT64_MAX);
 	return sock_wait(&w.wait);
+}
+
+void tsock_wait_has_some(struct tsock_wait *w)
+{
+	if (!w->wait.may_restart)
+		return;
+	w->wait.mark = signals_mark();
+	w->wait.may_restart = false;
 }

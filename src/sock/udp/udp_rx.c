@@ -36,6 +36,8 @@ struct rx_call {
 	socklen_t *name_len;
 	/* NULL unless it was recvmsg */
 	struct msghdr *msg;
+	/* its batch has others already, so each handler ends it, with SA_RESTART, too */
+	bool is_behind;
 };
 
 /* -- to the program ------------------------------------------------------------- */
@@ -527,7 +529,7 @@ static long wait_for_data(struct udp *u, int fd, const struct rx_call *call)
 			.fds = w.fds,
 			.fd_cnt = 1,
 			.mark = signals_mark(),
-			.may_restart = !timeout,
+			.may_restart = !timeout && !call->is_behind,
 			/* what the twin alone brings is not polled for */
 			.polls_left = sock_rx_holds(&u->sock) ?
 					      0 :
@@ -664,11 +666,11 @@ static inline bool is_short(const struct pkt *pkt, const void *buf, size_t len)
 static NOINLINE long receive_plain(struct udp *u, int fd, void *buf, size_t len,
 				   int flags)
 {
-	struct iovec iov = { buf, len };
+	struct iovec iov = user_buffer(buf, len);
 	struct rx_call call = {
 		.iov = &iov,
 		.iov_cnt = 1,
-		.len = len,
+		.len = iov.iov_len,
 		.flags = flags,
 	};
 
@@ -813,11 +815,11 @@ long udp_recvfrom(struct fd_object *obj, int fd, void *buf, size_t len,
 		  int flags, struct sockaddr *addr, socklen_t *addr_len)
 {
 	int err = check_name(addr, addr_len);
-	struct iovec iov = { buf, len };
+	struct iovec iov = user_buffer(buf, len);
 	struct rx_call call = {
 		.iov = &iov,
 		.iov_cnt = 1,
-		.len = len,
+		.len = iov.iov_len,
 		.flags = flags,
 		.name = addr,
 		.name_len = addr_len,
@@ -828,9 +830,11 @@ long udp_recvfrom(struct fd_object *obj, int fd, void *buf, size_t len,
 
 long udp_read(struct fd_object *obj, int fd, void *buf, size_t len)
 {
-	/* read() of nothing returns at once, and takes no datagram. */
-	return len == 0 ? FD_PASS :
-			  receive_plain(udp_of(obj), fd, buf, len, 0);
+	/* read() of nothing returns at once, and takes no datagram. Alone among the calls
+	 * it has to have room for all of it in Linux. */
+	return len == 0 || len > USER_MEMORY_SIZE ?
+		       FD_PASS :
+		       receive_plain(udp_of(obj), fd, buf, len, 0);
 }
 
 long udp_readv(struct fd_object *obj, int fd, const struct iovec *iov, int cnt)
@@ -846,12 +850,15 @@ long udp_readv(struct fd_object *obj, int fd, const struct iovec *iov, int cnt)
 	return len <= 0 ? FD_PASS : receive(udp_of(obj), fd, &call);
 }
 
-long udp_recvmsg(struct fd_object *obj, int fd, struct msghdr *msg, int flags)
+static long receive_message(struct udp *u, int fd, struct msghdr *msg, int flags,
+			    bool is_behind)
 {
-	struct rx_call call = { .flags = flags, .msg = msg };
+	struct rx_call call = { .flags = flags, .msg = msg,
+				.is_behind = is_behind };
 	ssize_t len;
 
-	if (!user_is_plausible(msg, sizeof(*msg)))
+	if (!user_is_plausible(msg, sizeof(*msg)) ||
+	    (msg->msg_name && (int)msg->msg_namelen < 0))
 		return FD_PASS;
 	len = user_iov_len(msg->msg_iov, msg->msg_iovlen);
 	if (len < 0)
@@ -861,7 +868,12 @@ long udp_recvmsg(struct fd_object *obj, int fd, struct msghdr *msg, int flags)
 	call.len = (size_t)len;
 	call.name = msg->msg_name;
 	call.name_len = &msg->msg_namelen;
-	return receive(udp_of(obj), fd, &call);
+	return receive(u, fd, &call);
+}
+
+long udp_recvmsg(struct fd_object *obj, int fd, struct msghdr *msg, int flags)
+{
+	return receive_message(udp_of(obj), fd, msg, flags, false);
 }
 
 /* The time that is left of what was wished for at the start, which may be more than fits
@@ -901,8 +913,8 @@ long udp_recvmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
 		start_ns = clock_monotonic_ns();
 	}
 	while (done < cnt) {
-		n = udp_recvmsg(obj, fd, &msgs[done].msg_hdr,
-				flags & ~MSG_WAITFORONE);
+		n = receive_message(udp_of(obj), fd, &msgs[done].msg_hdr,
+				    flags & ~MSG_WAITFORONE, done > 0);
 		if (n < 0)
 			break;
 		msgs[done++].msg_len = (unsigned)n;
@@ -911,7 +923,9 @@ long udp_recvmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
 		if (timeout && !count_down(timeout, &wished, start_ns))
 			break;
 	}
-	if (!done || n == FD_ABANDONED)
+	if (n == FD_ABANDONED)
+		return fd_wait_abandoned(obj, done);
+	if (!done)
 		return n;
 	if (n < 0 && n != FD_PASS && n != -EAGAIN && n != -EINTR)
 		keep_error(udp_of(obj), n);

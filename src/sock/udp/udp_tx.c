@@ -516,16 +516,20 @@ static COLD int take_twin_error(struct udp *u, int fd)
 static COLD long send_oddly(struct udp *u, int fd, const struct tx_call *call)
 {
 	uint32_t stations = udp_stamps_stations(u, call->control);
-	int err = stations && sock_tx_holds(&u->sock) & UDP_TX_ERROR ?
-			  take_twin_error(u, fd) :
-			  0;
 	unsigned holds = sock_tx_holds(&u->sock) & ~(unsigned)SOCK_TX_STAMPED;
-	bool is_ours = !holds || (holds == SOCK_TX_UNNAMED &&
-				  sock_prepare_send(&u->sock, fd));
 	enum tx_verdict way;
+	bool is_ours;
+	int err;
 
-	if (err)
-		return fail(u, err);
+	/* what the twin says from then on is for the next send: it says so of each record */
+	if (stations && holds & UDP_TX_ERROR) {
+		err = take_twin_error(u, fd);
+		if (err)
+			return fail(u, err);
+		holds &= ~(unsigned)UDP_TX_ERROR;
+	}
+	is_ours = !holds || (holds == SOCK_TX_UNNAMED &&
+			     sock_prepare_send(&u->sock, fd));
 	/* nothing is ours to number without a stack */
 	if (!sock_stack(&u->sock))
 		return leave_for(u, fd, call->flags);
@@ -732,13 +736,21 @@ ssize_t udp_quick_send(int fd, const void *buf, size_t len, int flags,
 			  entry, obj);
 }
 
+/* Of a name in a call; 0 and what is too long make one large number. */
+static ALWAYS_INLINE bool is_length_of_v4(socklen_t len)
+{
+	const socklen_t least = sizeof(struct sockaddr_in);
+
+	return LIKELY(len - least <= sizeof(struct sockaddr_storage) - least);
+}
+
 ssize_t udp_quick_sendto(int fd, const void *buf, size_t len, int flags,
 			 const struct sockaddr *addr, socklen_t addr_len,
 			 const _Atomic(struct fd_object *) *entry,
 			 struct fd_object *obj)
 {
 	if (UNLIKELY(!is_quick(buf, len, flags) ||
-		     addr_len < sizeof(struct sockaddr_in) ||
+		     !is_length_of_v4(addr_len) ||
 		     !user_is_plausible(addr, sizeof(struct sockaddr_in)) ||
 		     addr->sa_family != AF_INET))
 		return fd_slow_calls.sendto(fd, buf, len, flags, addr, addr_len,
@@ -879,7 +891,7 @@ long udp_sendmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
 	/* those that the program follows go one by one */
 	bool is_followed = !is_ours && sock_tx_holds(&u->sock) & SOCK_TX_STAMPED;
 	unsigned done = 0;
-	long n;
+	long n = 0;
 
 	cnt = MIN(cnt, (unsigned)IOV_MAX);
 	if (!(is_ours || is_followed) || !user_is_plausible(msgs, cnt * sizeof(*msgs)))
@@ -900,8 +912,10 @@ long udp_sendmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
 		if (n == FD_PASS)
 			n = send_by_twin(u, fd, &msgs[done].msg_hdr, flags);
 		if (n < 0)
-			return done && n != FD_ABANDONED ? (long)done : n;
+			break;
 		msgs[done++].msg_len = (unsigned)n;
 	}
-	return done;
+	if (n == FD_ABANDONED)
+		return fd_wait_abandoned(obj, done);
+	return done ? (long)done : n;
 }

@@ -6,12 +6,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/stat.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "fd/fd_table.h"
+#include "fd/fd_visit.h"
 #include "os/file.h"
 #include "tests/support/test.h"
 
@@ -201,4 +203,108 @@ TEST(threads_close_and_replace_at_once)
 	CHECK_EQ(fd_table_next_internal(0, ~0u), -1);
 	CHECK_EQ(fcntl(first, F_GETFD), -1);
 	CHECK_EQ(fcntl(first + 1, F_GETFD), -1);
+}
+
+/* The program closes all that it has, in the moment in which an fd of ours is made. */
+static void *adopt_and_look(void *arg)
+{
+	int *lost_cnt = arg;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		if (fd_internal_copy(STDOUT_FILENO, &slot) != 0)
+			continue;
+		*lost_cnt += !fd_internal_is_intact(&slot);
+		fd_internal_close(&slot);
+	}
+	is_over = true;
+	return NULL;
+}
+
+TEST(closes_of_all_spare_what_becomes_ours)
+{
+	unsigned first = (unsigned)adopt();
+	pthread_t thread;
+	int lost_cnt = 0;
+
+	fd_internal_close(&slot);
+	is_over = false;
+	CHECK(!pthread_create(&thread, NULL, adopt_and_look, &lost_cnt));
+	while (!is_over)
+		CHECK_EQ(fd_internal_close_range(first, ~0u, 0), 0);
+	pthread_join(thread, NULL);
+	CHECK_EQ(lost_cnt, 0);
+}
+
+TEST(closes_of_all_go_around_it)
+{
+	int fd = adopt(), below = dup(STDOUT_FILENO), above = fd + 1;
+
+	CHECK_EQ(dup2(below, above), above);
+	CHECK_EQ(fd_internal_close_range((unsigned)below, ~0u, 0), 0);
+	CHECK(fd_internal_is_intact(&slot));
+	CHECK_EQ(fcntl(below, F_GETFD), -1);
+	CHECK_EQ(fcntl(above, F_GETFD), -1);
+	fd_internal_close(&slot);
+}
+
+/* -- visits ----------------------------------------------------------------------- */
+
+static bool say_yes(struct fd_object *obj UNUSED, int fd UNUSED)
+{
+	return true;
+}
+
+TEST(is_not_visited)
+{
+	int fd = adopt();
+
+	CHECK(!fd_visit(NULL, say_yes));
+	CHECK(!fd_visit_at(fd, NULL, say_yes));
+	fd_internal_close(&slot);
+}
+
+static void *close_slot(void *arg UNUSED)
+{
+	fd_internal_close(&slot);
+	is_over = true;
+	return NULL;
+}
+
+/* As often as a closer that waits is given time. */
+enum { LOOKS = 100000 };
+
+/* The program has closed its file by a raw call while it is visited, and the number becomes
+ * ours. The visitor wants what the closer holds. */
+static bool adopt_and_await_close(struct fd_object *obj UNUSED, int fd)
+{
+	static _Atomic int other_slot = -1;
+	pthread_t closer;
+
+	close(fd);
+	CHECK_EQ(adopt(), fd);
+	CHECK(!pthread_create(&closer, NULL, close_slot, NULL));
+	for (int i = 0; i < LOOKS && !is_over; i++)
+		sched_yield();
+	CHECK(is_over);
+	CHECK(!pthread_join(closer, NULL));
+	CHECK_EQ(fd_internal_copy(STDOUT_FILENO, &other_slot), 0);
+	fd_internal_close(&other_slot);
+	return true;
+}
+
+TEST(a_close_of_ours_waits_for_no_visit)
+{
+	static struct fd_ops ops = { .name = "program's" };
+	struct fd_object obj = { 0 };
+	int fd = adopt();
+
+	fd_internal_close(&slot);
+	CHECK_EQ(dup2(STDOUT_FILENO, fd), fd);
+	fd_ops_fill(&ops);
+	fd_object_init(&obj, &ops, 0);
+	CHECK_EQ(fd_table_install(fd, &obj), 0);
+	is_over = false;
+	CHECK(fd_visit_at(fd, &obj, adopt_and_await_close));
+	CHECK_EQ(obj.refs, 1);
+	CHECK(!fd_table_has(fd));
 }

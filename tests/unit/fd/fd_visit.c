@@ -162,7 +162,7 @@ TEST(who_visits_may_close_by_himself)
 	CHECK_EQ(release_cnt, 1);
 }
 
-/* As many threads at once would, more of them than are waited for. */
+/* As many threads at once would. */
 static bool visit_inside(struct fd_object *obj UNUSED, int fd UNUSED)
 {
 	return ++visit_cnt < 10 ? fd_visit(&visited_ops, visit_inside) : true;
@@ -177,6 +177,29 @@ TEST(any_number_of_visitors)
 	CHECK_EQ(visit_cnt, 10);
 	close_it(NULL);
 	CHECK_EQ(release_cnt, 1);
+}
+
+/* Visits of other numbers, and in the last of them one of FD. */
+static bool visit_next(struct fd_object *obj, int fd)
+{
+	return fd > FD + 1 ? fd_visit_at(fd - 1, obj, visit_next) :
+			     fd_visit_at(FD, NULL, stay_while_closed);
+}
+
+TEST(a_close_waits_for_the_last_of_many_visits)
+{
+	struct fd_object obj = { 0 }, others = { 0 };
+
+	make(&obj, &visited_ops, FD);
+	fd_object_init(&others, &visited_ops, 0);
+	for (int i = 1; i <= 20; i++)
+		CHECK_EQ(fd_table_install(FD + i, &others), 0);
+	CHECK(fd_visit_at(FD + 20, &others, visit_next));
+	while (!is_closed)
+		sched_yield();
+	CHECK(is_over);
+	for (int i = 1; i <= 20; i++)
+		fd_table_remove(FD + i);
 }
 
 /* -- how far it goes -------------------------------------------------------------------- */

@@ -808,6 +808,100 @@ TEST(child_has_the_mask_from_before_a_deferral)
 	CHECK_EQ(status, 0);
 }
 
+/* -- a fork while another thread changes a handler --------------------------------------- */
+
+static void first_handler(int sig UNUSED)
+{
+}
+
+static void second_handler(int sig UNUSED)
+{
+}
+
+/* What belongs to either of them. */
+static struct sigaction action_of(bool is_second)
+{
+	struct sigaction act = {
+		.sa_handler = is_second ? second_handler : first_handler,
+		.sa_flags = is_second ? 0 : SA_RESTART,
+	};
+
+	sigaddset(&act.sa_mask, is_second ? SIGTERM : SIGHUP);
+	return act;
+}
+
+static _Atomic bool is_changing;
+
+static void *alternate_handlers(void *arg UNUSED)
+{
+	for (unsigned i = 0; is_changing; i++) {
+		struct sigaction act = action_of(i & 1);
+
+		CHECK_EQ(signals_sigaction(SIGUSR2, &act, NULL), 0);
+	}
+	return NULL;
+}
+
+static bool has_one_of_them(void)
+{
+	struct sigaction now, whole;
+
+	if (signals_sigaction(SIGUSR2, NULL, &now) != 0)
+		return false;
+	whole = action_of(now.sa_handler == second_handler);
+	return now.sa_handler == whole.sa_handler &&
+	       (now.sa_flags & SA_RESTART) == whole.sa_flags &&
+	       sigismember(&now.sa_mask, SIGTERM) ==
+		       sigismember(&whole.sa_mask, SIGTERM);
+}
+
+/* As handlers of the fork that are not ours may do. */
+TEST(forking_thread_changes_handlers)
+{
+	struct sigaction act = action_of(true);
+
+	signals_activate();
+	os_enter();
+	signals_before_fork();
+	CHECK_EQ(signals_sigaction(SIGUSR2, &act, NULL), 0);
+	signals_after_fork();
+	os_leave();
+	CHECK(has_one_of_them());
+	act = action_of(false);
+	CHECK_EQ(signals_sigaction(SIGUSR2, &act, NULL), 0);
+}
+
+TEST(child_has_a_whole_handler)
+{
+	struct sigaction act = action_of(false);
+	pthread_t thread;
+	int status, bad_cnt = 0;
+
+	signals_activate();
+	CHECK_EQ(signals_sigaction(SIGUSR2, &act, NULL), 0);
+	is_changing = true;
+	CHECK(!pthread_create(&thread, NULL, alternate_handlers, NULL));
+	for (int i = 0; i < 300; i++) {
+		pid_t pid;
+
+		os_enter();
+		signals_before_fork();
+		pid = fork();
+		if (pid == 0) {
+			signals_forked();
+			os_leave();
+			_exit(!has_one_of_them());
+		}
+		signals_after_fork();
+		os_leave();
+		CHECK_EQ(waitpid(pid, &status, 0), pid);
+		bad_cnt += status != 0;
+	}
+	is_changing = false;
+	pthread_join(thread, NULL);
+	CHECK_EQ(bad_cnt, 0);
+}
+
 /* A line of the log to a pipe without a reader, while a signal waits or comes. */
 TEST(quiet_write_brings_no_signal_and_loses_none)
 {
