@@ -329,7 +329,7 @@ p.poll(0)
 print('ready', flush=True)
 exec(open('$work/serve.py').read())
 sys.stdin.readline()
-$1") <"$work/orders" >"$work/out" 2>&1 &
+$1" "$work/serve.py") <"$work/orders" >"$work/out" 2>&1 &
 	server=$!
 	exec 7>"$work/orders"
 	wait_for ready "$work/out" && wait_for "are accepted by us" "$work/a.log" || return 1
@@ -382,16 +382,24 @@ if os.fork() == 0:
     os._exit(0)
 sys.exit(os.wait()[1])"
 }
-# The program that it becomes: with nothing of ours in it.
-queue_of_the_next_program() {
-	queued_by "
-s.set_inheritable(True)
+# Another program, with nothing of ours in it.
+another="
 os.environ.pop('LD_PRELOAD')
+s.set_inheritable(True)
 code = '''
 import socket, threading
 s = socket.socket(fileno=%d)
-''' % s.fileno() + open('$work/serve.py').read() + 'serve(21)'
-os.execv(sys.executable, [sys.executable, '-c', code])"
+''' % s.fileno() + open(sys.argv[1]).read() + 'serve(21)'
+command = [sys.executable, '-c', code]"
+# The program that it becomes.
+queue_of_the_next_program() {
+	queued_by "$another
+os.execv(command[0], command)"
+}
+# inetd's, which starts it when somebody waits.
+queue_of_a_program_that_is_started() {
+	queued_by "$another
+sys.exit(os.waitpid(os.posix_spawn(command[0], command, os.environ), 0)[1])"
 }
 # As by a close, which it is.
 queue_at_exit() {
@@ -451,7 +459,7 @@ fi
 make_lab || { tap_not_ok lab "cannot make the namespaces"; tap_end; exit; }
 different=
 for case in ${CASES:-$(cases) accept_asks_the_kernel_seldom \
-	connections_ask_the_kernel_seldom exit_behind_closed_ones queue_at_exec queue_without_cookies queue_at_fork queue_of_the_next_program queue_at_exit names_again \
+	connections_ask_the_kernel_seldom exit_behind_closed_ones queue_at_exec queue_without_cookies queue_at_fork queue_of_the_next_program queue_of_a_program_that_is_started queue_at_exit names_again \
 	answers_lead_elsewhere}; do
 	declare -F "$case" >/dev/null && tap_check "$case" "$case" && continue
 	converse kernel "$case" - -
