@@ -56,10 +56,17 @@ mutations_have_their_places() {
 	tests/engine/mutate.py --places
 }
 
+# A target that names its test programs has them do more than `make check` does, and so gives
+# them more time.
+campaigns_have_time() {
+	! grep -n "MAKE) check TESTS='%D%/" tests/*/local.mk | grep -vF '$(campaign) $(MAKE)'
+}
+
 tap_check calls_are_listed_once calls_are_listed_once
 tap_check calls_are_in_the_matrix calls_are_in_the_matrix
 tap_check startup_steps_exist startup_steps_exist
 tap_check reasons_are_documented reasons_are_documented
 tap_check counters_are_documented counters_are_documented
 tap_check mutations_have_their_places mutations_have_their_places
+tap_check campaigns_have_time campaigns_have_time
 tap_end
