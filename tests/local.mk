@@ -8,6 +8,8 @@ bounded = $(top_srcdir)/tests/support/bounded
 LOG_COMPILER = $(bounded) $(TEST_UNDER)
 SH_LOG_COMPILER = $(bounded)
 EXTRA_DIST += tests/support/bounded
+# Before a make of some test programs, each of which takes as long as it is told to.
+campaign = TEST_SECONDS=$${TEST_SECONDS:-14400}
 # Nobody reads what a test that passes has printed: what UBSan finds ends it.
 AM_TESTS_ENVIRONMENT = \
 	UBSAN_OPTIONS=halt_on_error=1; export UBSAN_OPTIONS; \

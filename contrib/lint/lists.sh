@@ -56,10 +56,30 @@ mutations_have_their_places() {
 	tests/engine/mutate.py --places
 }
 
+# What the fuzzer of imports begins with are exports of today: others are refused for their
+# length, whatever follows.
+exports_of_the_corpus_are_of_today() {
+	local version file failed=0
+	version=$(sed -nE 's/^enum \{ TCP_EXPORT_VERSION = ([0-9]+) \};/\1/p' src/tcp/tcp.h)
+	for file in tests/fuzz/corpus/fuzz_tcp_import/*; do
+		[ "$(od -An -tu4 -j4 -N4 "$file" | tr -d ' ')" = "$version" ] ||
+			{ echo "$file is not of version $version"; failed=1; }
+	done
+	return $failed
+}
+
+# A target that names its test programs has them do more than `make check` does, and so gives
+# them more time.
+campaigns_have_time() {
+	! grep -n "MAKE) check TESTS='%D%/" tests/*/local.mk | grep -vF '$(campaign) $(MAKE)'
+}
+
 tap_check calls_are_listed_once calls_are_listed_once
 tap_check calls_are_in_the_matrix calls_are_in_the_matrix
 tap_check startup_steps_exist startup_steps_exist
 tap_check reasons_are_documented reasons_are_documented
 tap_check counters_are_documented counters_are_documented
 tap_check mutations_have_their_places mutations_have_their_places
+tap_check exports_of_the_corpus_are_of_today exports_of_the_corpus_are_of_today
+tap_check campaigns_have_time campaigns_have_time
 tap_end

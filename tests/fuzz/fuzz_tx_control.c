@@ -11,10 +11,14 @@
 #include <sys/socket.h>
 
 #include "sock/tx_control.h"
+#include "sock/tx_stamps.h"
 #include "tests/support/fuzz.h"
 
 static bool is_known(const struct cmsghdr *c, bool is_v6)
 {
+	if (c->cmsg_level == SOL_SOCKET)
+		return c->cmsg_type == SO_TIMESTAMPING &&
+		       c->cmsg_len == CMSG_LEN(sizeof(uint32_t));
 	if (c->cmsg_level == IPPROTO_IPV6)
 		return is_v6 && c->cmsg_type == IPV6_PKTINFO &&
 		       c->cmsg_len == CMSG_LEN(sizeof(struct in6_pktinfo));
@@ -37,6 +41,7 @@ static void check(void *data, size_t len, bool is_v6)
 		return;
 	FUZZ_CHECK(control.tos >= -1 && control.tos <= 255);
 	FUZZ_CHECK(control.ttl >= 0 && control.ttl <= 255);
+	FUZZ_CHECK(!(control.stations & ~(uint32_t)TX_STAMPS_STATIONS));
 	FUZZ_CHECK(!control.has_source || ip_addr_is_v4(&control.source));
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c;
 	     c = CMSG_NXTHDR(&msg, c))

@@ -42,7 +42,7 @@ shim_scripts += %D%/doors.sh
 check_PROGRAMS += %D%/crowd
 shim_scripts += %D%/crowd.sh
 soak-ready:
-	CROWD_SECONDS=$${CROWD_SECONDS:-200} $(MAKE) check TESTS='%D%/crowd.sh'
+	CROWD_SECONDS=$${CROWD_SECONDS:-200} $(campaign) $(MAKE) check TESTS='%D%/crowd.sh'
 .PHONY: soak-ready
 
 check_PROGRAMS += %D%/stats
@@ -65,5 +65,5 @@ endif
 # Are the tests of this tier any good? Not part of make check.
 EXTRA_DIST += %D%/mutants.sh
 check-mutants:
-	$(MAKE) check TESTS='%D%/mutants.sh'
+	$(campaign) $(MAKE) check TESTS='%D%/mutants.sh'
 .PHONY: check-mutants

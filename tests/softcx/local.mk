@@ -99,7 +99,7 @@ softcx_pair = %D%/pair.c %D%/pair.h %D%/rig.c %D%/rig.h
 
 # Ten million frames by each client: a campaign, not a check.
 check-softcx-long: softcx
-	$(MAKE) check TESTS='%D%/exchange.sh' EXCHANGE_FRAMES=10000000
+	$(campaign) $(MAKE) check TESTS='%D%/exchange.sh' EXCHANGE_FRAMES=10000000
 
 # The same tests, with a tenth of the frames, under the sanitizers.
 check-softcx-asan:

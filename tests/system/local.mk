@@ -34,7 +34,7 @@ system_programs += %D%/kin_model
 %C%_kin_model_LDADD = src/sock/libsock-debug.la src/tcp/libtcp-debug.la $(net_unit_libs)
 # With all processes at once.
 check-kin-long:
-	$(MAKE) check TESTS='%D%/kin_model' KIN_MODEL_ALL=1
+	$(campaign) $(MAKE) check TESTS='%D%/kin_model' KIN_MODEL_ALL=1
 .PHONY: check-kin-long
 
 # UDP over AF_XDP, with a foreign XDP program in the way for one case.
@@ -87,41 +87,41 @@ EXTRA_DIST += %D%/tcp_segments.py %D%/card_stamps.py %D%/vlan_card.sh %D%/vlan.p
 
 # Campaigns: two hundred kills, frames of many seeds.
 check-udp-long:
-	$(MAKE) check TESTS='%D%/udp_kill.sh %D%/udp_hostile.sh' KILLS=200 BLASTS=50
+	$(campaign) $(MAKE) check TESTS='%D%/udp_kill.sh %D%/udp_hostile.sh' KILLS=200 BLASTS=50
 .PHONY: check-udp-long
 
 # What of TCP takes longer: scenarios that wait for seconds over the wire, more bytes and
 # connections.
 check-tcp-long:
-	$(MAKE) check TESTS='%D%/tcp_mirror.sh %D%/tcp_programs.sh %D%/tcp_xdp.sh' TCP_ALL=1 \
+	$(campaign) $(MAKE) check TESTS='%D%/tcp_mirror.sh %D%/tcp_programs.sh %D%/tcp_xdp.sh' TCP_ALL=1 \
 		PEER_BULK=1000000000 PEER_TIMES=20
 # More servers and clients of several processes, and daemons of all trades, of which some
 # need packages of their own.
 EXTRA_DIST += %D%/python_processes.sh %D%/servers_lab.sh %D%/carriers.sh %D%/daemons.sh
 check-servers:
 	@bash -c '. $(top_srcdir)/contrib/setup.sh && install_packages test servers'
-	$(MAKE) check TESTS='%D%/tcp_servers.sh %D%/daemons.sh %D%/python_processes.sh' \
+	$(campaign) $(MAKE) check TESTS='%D%/tcp_servers.sh %D%/daemons.sh %D%/python_processes.sh' \
 		SERVERS_ALL=1
 .PHONY: check-servers
 # Streams over connections that processes use in turns, as many as TURNS says each way.
 soak-turns:
-	$(MAKE) check TESTS='%D%/tcp_turns.sh' TURNS=$${TURNS:-1000}
+	$(campaign) $(MAKE) check TESTS='%D%/tcp_turns.sh' TURNS=$${TURNS:-1000}
 .PHONY: soak-turns
 # Connections that go back at any moment, as many as WAYS says.
 soak-way-back:
-	$(MAKE) check TESTS='%D%/tcp_way_back.sh' WAYS=$${WAYS:-10000}
+	$(campaign) $(MAKE) check TESTS='%D%/tcp_way_back.sh' WAYS=$${WAYS:-10000}
 .PHONY: soak-way-back
 # A hundred thousand connections.
 check-tcp-crowd:
-	$(MAKE) check TESTS='%D%/tcp_crowd.sh' CROWD=100000
+	$(campaign) $(MAKE) check TESTS='%D%/tcp_crowd.sh' CROWD=100000
 .PHONY: check-tcp-crowd
 # TCP over a bad cable for as many seconds as SOAK says.
 soak-tcp:
-	$(MAKE) check TESTS='%D%/tcp_bad_cable.sh' SOAK=$${SOAK:-600}
+	$(campaign) $(MAKE) check TESTS='%D%/tcp_bad_cable.sh' SOAK=$${SOAK:-600}
 .PHONY: soak-tcp
 # Programs over a bad cable, each for as many seconds as SOAK says.
 soak-tcp-programs:
-	$(MAKE) check TESTS='%D%/tcp_soak.sh' SOAK=$${SOAK:-600}
+	$(campaign) $(MAKE) check TESTS='%D%/tcp_soak.sh' SOAK=$${SOAK:-600}
 .PHONY: soak-tcp-programs
 # TCP on the software ConnectX: the conversations and the scenarios on both kinds of rings.
 check-tcp-card:
@@ -130,7 +130,7 @@ EXTRA_DIST += $(card_tcp_scripts)
 .PHONY: check-tcp-long check-tcp-card
 # Datagrams of all sizes there, so many each way.
 soak-card:
-	$(MAKE) check TESTS='%D%/card_soak.sh' CARD_SOAK=$${CARD_SOAK:-10000000}
+	$(campaign) $(MAKE) check TESTS='%D%/card_soak.sh' CARD_SOAK=$${CARD_SOAK:-10000000}
 .PHONY: soak-card
 
 # Python's UDP tests with loopback as an accelerated device.

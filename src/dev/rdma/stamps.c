@@ -20,9 +20,11 @@ enum {
 	GOOD_NS = 500,
 };
 
-/* A counter that stands still while it is read again and again is brought up to date by
- * somebody now and then. */
-#define COARSE_NS (500 * NS_PER_US)
+/* A counter that stands still between two looks is brought up to date by somebody now and
+ * then. A step that we have seen so well is good enough; and for so long we wait for one, since
+ * that somebody may have to wait for a processor. */
+#define GOOD_STEP_NS (100 * NS_PER_US)
+#define STILL_NS (20 * NS_PER_MS)
 
 #define SAMPLE_INTERVAL_NS (NS_PER_SEC / 2)
 
@@ -38,33 +40,62 @@ static bool read_counter(struct ibv_context *ctx, uint64_t *ticks_out)
 	return true;
 }
 
-/* The best of some looks. */
-static bool take_sample(struct ibv_context *ctx, struct card_clock_sample *best)
+/* The counter had this value at some time between the two. */
+static void keep_better(struct card_clock_sample *best, uint64_t ticks, uint64_t from_ns,
+			uint64_t to_ns)
 {
-	uint64_t first = 0, ticks;
-	bool has_moved = false;
+	/* one that seems to be negative is large here */
+	uint64_t error_ns = (to_ns - from_ns) / 2;
 
-	best->error_ns = UINT64_MAX;
-	for (int i = 0; i < TRIES; i++) {
-		uint64_t before = clock_realtime_ns(), gap;
+	if (error_ns < best->error_ns)
+		*best = (struct card_clock_sample){
+			.ticks = ticks,
+			.ns = from_ns + error_ns,
+			.error_ns = error_ns,
+		};
+}
+
+/* Of a counter that moves by steps: its value is right when it has just moved. At any other
+ * time nobody knows how old it is. */
+static bool await_step(struct ibv_context *ctx, struct card_clock_sample *best)
+{
+	uint64_t began_ns = clock_monotonic_ns(), last_ns = clock_realtime_ns(), last;
+
+	if (!read_counter(ctx, &last))
+		return false;
+	best->error_ns = STILL_NS;
+	do {
+		uint64_t now_ns = clock_realtime_ns(), ticks;
 
 		if (!read_counter(ctx, &ticks))
 			return false;
-		gap = clock_realtime_ns() - before;
-		has_moved |= i && ticks != first;
-		first = i ? first : ticks;
-		/* one that seems to be negative is large here */
-		if (gap / 2 < best->error_ns)
-			*best = (struct card_clock_sample){
-				.ticks = ticks,
-				.ns = before + gap / 2,
-				.error_ns = gap / 2,
-			};
-		if (has_moved && best->error_ns <= GOOD_NS / 2)
+		if (ticks != last)
+			keep_better(best, ticks, last_ns, clock_realtime_ns());
+		last = ticks;
+		last_ns = now_ns;
+	} while (best->error_ns > GOOD_STEP_NS && clock_monotonic_ns() - began_ns < STILL_NS);
+	return true;
+}
+
+/* The best of some looks. */
+static bool take_sample(struct ibv_context *ctx, struct card_clock_sample *best)
+{
+	uint64_t last = 0;
+
+	best->error_ns = UINT64_MAX;
+	for (int i = 0; i < TRIES; i++) {
+		uint64_t before = clock_realtime_ns(), ticks;
+
+		if (!read_counter(ctx, &ticks))
+			return false;
+		if (i && ticks == last)
+			return await_step(ctx, best);
+		keep_better(best, ticks, before, clock_realtime_ns());
+		/* one step may have come just between two looks */
+		if (i > 1 && best->error_ns <= GOOD_NS / 2)
 			return true;
+		last = ticks;
 	}
-	if (!has_moved)
-		best->error_ns = MAX(best->error_ns, COARSE_NS);
 	return true;
 }
 
@@ -85,7 +116,7 @@ static bool has_ptp(struct ibv_context *ctx)
  * to be had everywhere. */
 static enum rdma_stamps settle(struct ibv_context *ctx, enum rdma_stamps wish)
 {
-	struct card_clock_sample sample;
+	uint64_t ticks;
 
 	switch (wish) {
 	case RDMA_STAMPS_PTP:
@@ -93,10 +124,10 @@ static enum rdma_stamps settle(struct ibv_context *ctx, enum rdma_stamps wish)
 			return RDMA_STAMPS_PTP;
 		/* fall through */
 	case RDMA_STAMPS_SYSTEM:
-		return take_sample(ctx, &sample) ? RDMA_STAMPS_SYSTEM :
+		return read_counter(ctx, &ticks) ? RDMA_STAMPS_SYSTEM :
 						   RDMA_STAMPS_OFF;
 	case RDMA_STAMPS_BEST:
-		return take_sample(ctx, &sample) ? RDMA_STAMPS_SYSTEM :
+		return read_counter(ctx, &ticks) ? RDMA_STAMPS_SYSTEM :
 						   RDMA_STAMPS_RAW;
 	default:
 		return wish;

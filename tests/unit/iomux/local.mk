@@ -1,7 +1,12 @@
 iomux_test_libs = src/iomux/libiomux-debug.la src/sock/libsock-debug.la src/tcp/libtcp-debug.la \
 	$(net_unit_libs)
 
-unit_programs += %D%/epoll %D%/epoll_nest %D%/mux_spin
+unit_programs += %D%/epoll %D%/epoll_nest %D%/epoll_sleepers %D%/mux_spin
+# A set and what is in it, for the tests of sets.
+things_sources = %D%/things.h %D%/things.c
+%C%_epoll_SOURCES = %D%/epoll.c $(things_sources)
 %C%_epoll_LDADD = $(iomux_test_libs)
 %C%_epoll_nest_LDADD = $(iomux_test_libs)
+%C%_epoll_sleepers_SOURCES = %D%/epoll_sleepers.c $(things_sources)
+%C%_epoll_sleepers_LDADD = $(iomux_test_libs)
 %C%_mux_spin_LDADD = tests/support/libtest.la src/base/libbase-debug.la

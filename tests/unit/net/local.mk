@@ -5,7 +5,7 @@ net_unit_libs = src/net/libnet-debug.la src/nl/libnl-debug.la \
 	tests/support/libtest.la
 
 unit_programs += %D%/demux %D%/dst_lookup %D%/give_back %D%/net %D%/netif %D%/paced %D%/rpf %D%/send_memory %D%/spill \
-	%D%/stack %D%/stack_lock %D%/strays
+	%D%/stack %D%/stack_lock %D%/stack_timers %D%/strays
 %C%_demux_LDADD = $(net_unit_libs)
 %C%_give_back_LDADD = $(net_unit_libs)
 %C%_send_memory_LDADD = $(net_unit_libs)
@@ -21,7 +21,12 @@ nic_sources = %D%/nic.h %D%/nic.c
 %C%_paced_LDADD = src/dev/fake/libfake-debug.la $(net_unit_libs)
 %C%_rpf_LDADD = $(net_unit_libs)
 %C%_spill_LDADD = $(net_unit_libs)
+# A stack on one ring, for the tests of stacks.
+lone_sources = %D%/lone.h %D%/lone.c
+%C%_stack_SOURCES = %D%/stack.c $(lone_sources)
 %C%_stack_LDADD = src/dev/fake/libfake-debug.la $(net_unit_libs)
 %C%_stack_lock_LDADD = $(net_unit_libs)
+%C%_stack_timers_SOURCES = %D%/stack_timers.c $(lone_sources)
+%C%_stack_timers_LDADD = src/dev/fake/libfake-debug.la $(net_unit_libs)
 %C%_strays_SOURCES = %D%/strays.c $(nic_sources)
 %C%_strays_LDADD = src/dev/fake/libfake-debug.la $(net_unit_libs)

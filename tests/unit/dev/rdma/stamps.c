@@ -17,6 +17,8 @@ static struct device {
 	bool has_counter;
 	/* the counter is brought up to date by nobody while it is read */
 	bool is_coarse;
+	/* or every so often, last so long before it is first read */
+	uint64_t step_ns, age_ns;
 	bool has_ptp;
 	uint64_t start_ns;
 	unsigned read_cnt;
@@ -33,6 +35,8 @@ static int query_rt_values(struct ibv_context *ctx UNUSED,
 	uint64_t now = device.is_coarse ? device.start_ns + NS_PER_SEC :
 					  clock_realtime_ns();
 
+	if (device.step_ns)
+		now -= (now - device.start_ns) % device.step_ns;
 	device.read_cnt++;
 	values->raw_clock.tv_sec = 0;
 	values->raw_clock.tv_nsec = (long)ticks_at(now);
@@ -70,7 +74,7 @@ static struct stamps open_stamps(enum rdma_stamps wish)
 		.query_rt_values = device.has_counter ? query_rt_values : NULL,
 		.context.abi_compat = __VERBS_ABI_IS_EXTENDED,
 	};
-	device.start_ns = clock_realtime_ns() - 5 * NS_PER_SEC;
+	device.start_ns = clock_realtime_ns() - 5 * NS_PER_SEC - device.age_ns;
 	stamps_open(&stamps, &device.verbs.context, &attr, wish, "v0");
 	return stamps;
 }
@@ -167,4 +171,29 @@ TEST(coarse_counter_is_not_believed)
 	device.is_coarse = true;
 	stamps = open_stamps(RDMA_STAMPS_SYSTEM);
 	CHECK(stamps.clock.samples[0].error_ns >= 500 * NS_PER_US);
+}
+
+static uint64_t distance(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+/* However old its value was at the first look, it is right when it moves. This thread may be
+ * interrupted just then, which the sample says. */
+TEST(counter_that_moves_by_steps_is_sampled_at_one)
+{
+	enum { TRIES_MAX = 100 };
+	const struct card_clock_sample *sample;
+	struct stamps stamps;
+	int tries = 0;
+
+	device = (struct device){ .has_counter = true, .step_ns = 10 * NS_PER_MS,
+				  .age_ns = 9 * NS_PER_MS };
+	do {
+		stamps = open_stamps(RDMA_STAMPS_SYSTEM);
+		sample = &stamps.clock.samples[0];
+		CHECK(distance(sample->ns, device.start_ns + sample->ticks * TICK_NS) <=
+		      sample->error_ns + TICK_NS);
+	} while (sample->error_ns > NS_PER_MS && ++tries < TRIES_MAX);
+	CHECK(tries < TRIES_MAX);
 }
