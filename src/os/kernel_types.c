@@ -10,11 +10,11 @@
 #include <sys/stat.h>
 
 #include "base/compiler.h"
-#include "os/real.h"
+#include "os/inside.h"
 
 int kernel_types_open(void)
 {
-	return real.open("/sys/kernel/btf/vmlinux", O_RDONLY | O_CLOEXEC, 0);
+	return inside_open("/sys/kernel/btf/vmlinux", O_RDONLY | O_CLOEXEC, 0);
 }
 
 void *kernel_types_map(int fd, size_t *len_out)
@@ -35,6 +35,6 @@ void *kernel_types_map(int fd, size_t *len_out)
 	if (mem == MAP_FAILED)
 		return NULL;
 	for (size_t done = 0; done < *len_out && cnt > 0; done += (size_t)MAX(cnt, 0))
-		cnt = real.read(fd, mem + done, *len_out - done);
+		cnt = inside_read(fd, mem + done, *len_out - done);
 	return mem;
 }

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-/* The fd, or -1. */
+/* The fd, or a negative errno. No cancellation point, as all that the library reads. */
 int kernel_types_open(void);
 /* The file's bytes, as memory to be unmapped, or NULL. */
 void *kernel_types_map(int fd, size_t *len_out);

@@ -292,7 +292,7 @@ queue_without_cookies() {
 	[ $result = 0 ] &&
 		expect "$(tr '\n' ' ' <"$work/got")" "connected ConnectionResetError b'x' "
 }
-# queued_by END: connections with something to read of every kind, which go on while the
+# queued_by END [SOCKET]: connections with something to read of every kind, which go on while the
 # listener moves: long, in very many pieces, with an end, without a byte. END says by whom the
 # queue is accepted, which is serve()'s to do. Each byte is there once.
 queued_by() {
@@ -321,7 +321,7 @@ queued_by() {
 	END
 	(in_ns $a a.log timeout -k 5 60 python3 -c "
 import os, select, socket, sys, threading
-s = socket.create_server(('10.78.0.1', 7009), backlog=64)
+s = ${2:-socket.create_server(('10.78.0.1', 7009), backlog=64)}
 s.setblocking(False)
 p = select.poll()
 p.register(s)
@@ -381,6 +381,14 @@ if os.fork() == 0:
     serve(21)
     os._exit(0)
 sys.exit(os.wait()[1])"
+}
+queue_of_both_families() {
+	queued_by "
+if os.fork() == 0:
+    serve(21)
+    os._exit(0)
+sys.exit(os.wait()[1])" "socket.create_server(('::', 7009), backlog=64,
+    family=socket.AF_INET6, dualstack_ipv6=True)"
 }
 # Another program, with nothing of ours in it.
 another="
@@ -459,7 +467,7 @@ fi
 make_lab || { tap_not_ok lab "cannot make the namespaces"; tap_end; exit; }
 different=
 for case in ${CASES:-$(cases) accept_asks_the_kernel_seldom \
-	connections_ask_the_kernel_seldom exit_behind_closed_ones queue_at_exec queue_without_cookies queue_at_fork queue_of_the_next_program queue_of_a_program_that_is_started queue_at_exit names_again \
+	connections_ask_the_kernel_seldom exit_behind_closed_ones queue_at_exec queue_without_cookies queue_at_fork queue_of_both_families queue_of_the_next_program queue_of_a_program_that_is_started queue_at_exit names_again \
 	answers_lead_elsewhere}; do
 	declare -F "$case" >/dev/null && tap_check "$case" "$case" && continue
 	converse kernel "$case" - -

@@ -17,6 +17,7 @@
 #include "dev/xdp/kernel_btf.h"
 #include "dev/xdp/steer.h"
 #include "dev/xdp/steer_object.h"
+#include "os/inside.h"
 #include "os/kernel_types.h"
 #include "os/real.h"
 
@@ -106,7 +107,7 @@ static const struct kernel_btf *read_kernel(void)
 		found = kernel_btf_parse(mem, len);
 		munmap(mem, len);
 	}
-	real.close(fd);
+	inside_close(fd);
 	return &found;
 }
 
@@ -193,7 +194,7 @@ static int copy_fds(const struct keeper_request *request, const struct bpf_objec
 			continue;
 		err = -errno;
 		while (i--)
-			real.close(fds[i]);
+			inside_close(fds[i]);
 		return err;
 	}
 	return 0;
