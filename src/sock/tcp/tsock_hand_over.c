@@ -324,7 +324,8 @@ void tsock_hand_over(struct tsock *t, int fd)
 	struct hands all = { .t = t, .fd = fd };
 	int err = 0;
 
-	if (!cnt || tsocks_shall_stay())
+	/* of those that share a port the kernel chooses one, and not who has it here */
+	if (!cnt || t->sharer || tsocks_shall_stay())
 		return;
 	for (uint32_t i = 0; i < cnt && clock_monotonic_ns() < until; i++) {
 		int result = hand_one(&all);
