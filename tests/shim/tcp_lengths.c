@@ -121,9 +121,15 @@ static void sends_of_any_length(void)
 	munmap(text, LEN);
 }
 
+enum { LONG_NAME = 1000 };
+
 static void sends_to_any_name(void)
 {
-	struct sockaddr_storage name = { .ss_family = AF_INET };
+	/* longer than any name, for what looks at all that a message says it has */
+	union {
+		struct sockaddr_storage room;
+		char bytes[LONG_NAME];
+	} name = { .room.ss_family = AF_INET };
 	struct sockaddr *to = (struct sockaddr *)&name;
 	struct iovec iov = { (void *)"x", 1 };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
@@ -132,17 +138,17 @@ static void sends_to_any_name(void)
 
 	make_pair(pair);
 	SAY("sendto %s\n", err(sendto(pair[0], "x", 1, 0, to, no_len)));
-	SAY("too long %s\n", err(sendto(pair[0], "x", 1, 0, to, sizeof(name) + 1)));
+	SAY("too long %s\n", err(sendto(pair[0], "x", 1, 0, to, sizeof(name.room) + 1)));
 	SAY("nowhere %s\n", err(sendto(pair[0], "x", 1, 0, nowhere(), 16)));
 	SAY("none %zd\n", sendto(pair[0], "x", 1, 0, NULL, no_len));
-	SAY("all of it %zd\n", sendto(pair[0], "x", 1, 0, to, sizeof(name)));
+	SAY("all of it %zd\n", sendto(pair[0], "x", 1, 0, to, sizeof(name.room)));
 	msg.msg_namelen = no_len;
 	SAY("no message's %zd\n", sendmsg(pair[0], &msg, 0));
 	msg.msg_name = to;
 	batch.msg_hdr = msg;
 	SAY("message %s\n", err(sendmsg(pair[0], &msg, 0)));
 	SAY("batch %s\n", err(sendmmsg(pair[0], &batch, 1, 0)));
-	msg.msg_namelen = 1000;
+	msg.msg_namelen = LONG_NAME;
 	SAY("long message's %zd\n", sendmsg(pair[0], &msg, 0));
 	msg.msg_name = nowhere();
 	SAY("message to nowhere %s\n", err(sendmsg(pair[0], &msg, 0)));

@@ -97,11 +97,15 @@ static void sends_of_any_length(void)
 	close_pair(pair);
 }
 
+enum { LONG_NAME = 1000 };
+
 static void sends_to_any_name(void)
 {
+	/* longer than any name, for what looks at all that a message says it has */
 	union {
 		struct sockaddr_in v4;
 		struct sockaddr_storage room;
+		char bytes[LONG_NAME];
 	} name = { 0 };
 	struct sockaddr *to = (struct sockaddr *)&name;
 	struct iovec iov = { (void *)"text", 4 };
@@ -111,16 +115,16 @@ static void sends_to_any_name(void)
 
 	SAY("sendto %s\n", err(sendto(fd, "text", 4, 0, to, sizeof(name.v4))));
 	SAY("no length %s\n", err(sendto(fd, "text", 4, 0, to, no_len)));
-	SAY("too long %s\n", err(sendto(fd, "text", 4, 0, to, sizeof(name) + 1)));
+	SAY("too long %s\n", err(sendto(fd, "text", 4, 0, to, sizeof(name.room) + 1)));
 	SAY("nowhere %s\n", err(sendto(fd, "text", 4, 0, nowhere, 16)));
 	SAY("none %s\n", err(sendto(fd, "text", 4, 0, NULL, no_len)));
-	SAY("all of it %s\n", err(sendto(fd, "text", 4, 0, to, sizeof(name))));
+	SAY("all of it %s\n", err(sendto(fd, "text", 4, 0, to, sizeof(name.room))));
 	msg.msg_name = to;
 	msg.msg_namelen = no_len;
 	batch.msg_hdr = msg;
 	SAY("message %s\n", err(sendmsg(fd, &msg, 0)));
 	SAY("batch %s\n", err(sendmmsg(fd, &batch, 1, 0)));
-	msg.msg_namelen = 1000;
+	msg.msg_namelen = LONG_NAME;
 	SAY("long message's %s\n", err(sendmsg(fd, &msg, 0)));
 	settle();
 	for (int i = 0; i < 3; i++)
