@@ -931,27 +931,6 @@ static inline uint32_t tcp_ts_now(const struct tcp_pcb *pcb, uint64_t now_ns)
 	return (uint32_t)(now_ns / NS_PER_MS) + pcb->ts_offset;
 }
 
-/* Whether what ends there is under way. A mark that was set long ago is not moved while
- * nothing unusual happens (tcp_fast.c), and half a round later seems to lie ahead: it has
- * to be asked for like this. */
-static inline bool tcp_is_under_way(const struct tcp_pcb *pcb, uint32_t end)
-{
-	return end - pcb->snd_una - 1 < pcb->snd_nxt - pcb->snd_una;
-}
-
-/* What a segment without data is numbered: snd_nxt, unless the peer has taken back its
- * window, so that this is out of it, and neither an acknowledgment nor a reset would be
- * read. What the scale cut off the window does not count. */
-static inline uint32_t tcp_bare_seq(const struct tcp_pcb *pcb)
-{
-	uint32_t flight = pcb->snd_nxt - pcb->snd_una;
-
-	if (LIKELY(flight <= pcb->snd_wnd) ||
-	    flight - pcb->snd_wnd < 1u << pcb->snd_scale)
-		return pcb->snd_nxt;
-	return pcb->snd_una + pcb->snd_wnd;
-}
-
 static inline bool tcp_is_synchronised(const struct tcp_pcb *pcb)
 {
 	return pcb->state >= TCPS_ESTABLISHED;

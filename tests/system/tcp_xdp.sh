@@ -338,8 +338,10 @@ $1" "$work/serve.py") <"$work/orders" >"$work/out" 2>&1 &
 import random, socket, threading, time
 r = random.Random(7)
 kinds = [(0, 1), (1, 1), (3000, 3000), (40000, 1448), (1500, 1), (65000, 4096), (300000, 5000)]
+all = threading.Barrier(22)
 def talk(len, piece, pause, result):
     c = socket.create_connection(('10.78.0.1', 7009), 20)
+    all.wait()
     c.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     c.settimeout(30)
     data = r.randbytes(len)
@@ -361,7 +363,9 @@ for pause in 0, 1, 2:
         threads.append(threading.Thread(target=talk, args=(len, piece, pause, results)))
 for t in threads:
     t.start()
-time.sleep(0.7)
+all.wait()
+# so that there is something to read; some go on for two seconds
+time.sleep(0.3)
 print('connected', flush=True)
 for t in threads:
     t.join()

@@ -140,7 +140,7 @@ static int give_from(struct hand *h, uint32_t from)
 static void end_incomplete(struct hand *h, uint32_t at)
 {
 	(void)!give(h, at, WIRE_TCP_RST, NULL);
-	log_warn("port %u: the kernel has taken a connection that nobody had accepted, but not what it had received; it is reset",
+	log_warn("port %u: a connection that nobody had accepted became the kernel's, which could not be given what it had received; it is reset",
 		 be16toh(h->handed.key.local_port));
 }
 
@@ -195,11 +195,18 @@ static int move(struct hand *h, struct hand_over *door)
 		err = hand_over_offer(door, &h->handed.key, &options);
 	if (!err)
 		err = give(h, first_byte(h), 0, NULL);
+	if (err)
+		return err;
+	err = give_from(h, first_byte(h));
+	if (hand_over_is_taken(door, &h->handed.key, &at)) {
+		complete(h, door, at);
+		return 0;
+	}
+	/* It has got all, and has no room in its queue, or does not like the options. */
 	if (!err)
-		err = give_from(h, first_byte(h));
-	if (!hand_over_is_taken(door, &h->handed.key, &at))
-		return err ? err : -ECONNREFUSED;
-	complete(h, door, at);
+		return -ECONNREFUSED;
+	/* It may have made the connection, and we cannot find out: there must not be two. */
+	end_incomplete(h, first_byte(h));
 	return 0;
 }
 
