@@ -3,7 +3,8 @@ base_sources = %D%/bpf_program.h %D%/btf.h %D%/btf.c %D%/checksum.h %D%/checksum
 	%D%/ipaddr.h %D%/ipaddr.c %D%/linux_compat.h %D%/list.h \
 	%D%/lock.h %D%/lock.c %D%/lock_rank.h \
 	%D%/log.h %D%/log.c %D%/mem_pool.h %D%/mem_pool.c %D%/pages.h %D%/pages.c %D%/rand.h %D%/rand.c \
-	%D%/syscall_raw.h %D%/text.h %D%/text.c
+	%D%/syscall_raw.h %D%/text.h %D%/text.c \
+	%D%/tick_clock.h %D%/tick_clock.c
 
 noinst_LTLIBRARIES += %D%/libbase.la %D%/libbase-debug.la
 %C%_libbase_la_SOURCES = $(base_sources)

@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "base/tick_clock.h"
 #include "conf/cpus.h"
 #include "core/module.h"
 #include "core/progress.h"
@@ -54,6 +55,8 @@ static struct {
 	_Atomic bool is_over;
 	_Atomic bool has_left_to_rings;
 } network = { .lock = MUTEX_INIT(LOCK_RANK_NETWORK) };
+
+#define CLOCK_SOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
 /* -- rules ----------------------------------------------------------------------- */
 
@@ -299,6 +302,23 @@ static const cpu_set_t *chosen_cpus(void)
 	return &set;
 }
 
+/* The system itself tells the time by the processor's counter, which it watches. */
+static bool is_counter_trusted(void)
+{
+	static const char *const names[] = { "tsc\n", "kvm-clock\n",
+					     "hyperv_clocksource_tsc_page\n" };
+	char name[64];
+	ssize_t len = file_peek(CLOCK_SOURCE, name, sizeof(name) - 1);
+
+	if (len < 0 || !tick_clock_has_steady())
+		return false;
+	name[len] = '\0';
+	for (unsigned i = 0; i < ARRAY_LEN(names); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
 static int start(struct net **net_out)
 {
 	const struct options *o = network.options;
@@ -312,6 +332,7 @@ static int start(struct net **net_out)
 			.send_max = (uint32_t)MIN(o->tx_bufs,
 						  o->tx_segs_tcp),
 			.sooner = progress_timer_is_sooner,
+			.has_ticks = is_counter_trusted(),
 		},
 		.netlink = network.netlink,
 		.backend_cnt = network.backend_cnt,

@@ -46,6 +46,7 @@ int stack_create(const struct stack_params *params, struct stack **stack_out)
 	stack->sooner = params->sooner;
 	stack->clock_ns = params->clock_ns ? params->clock_ns :
 					     clock_monotonic_ns;
+	tick_clock_init(&stack->ticks, stack->clock_ns, params->has_ticks);
 	timer_wheel_init(&stack->timers, stack_now_ns(stack));
 	atomic_init(&stack->next_timer_ns, TIMER_NEVER);
 	/* `sooner` is called for the first timer in any case. */
@@ -428,7 +429,7 @@ bool stack_announce_locked(struct stack *stack)
 
 COLD bool stack_poll_due_locked(struct stack *stack)
 {
-	uint64_t now = stack_now_ns(stack);
+	uint64_t now = stack_now_locked_ns(stack);
 
 	INVARIANT(stack_lock_is_mine(&stack->lock), "polled without the lock");
 	if (now - stack->drained_ns < stack->drain_ns)

@@ -54,7 +54,7 @@ void stack_run_timers_locked(struct stack *stack)
 		atomic_load_explicit(&stack->tcp, memory_order_relaxed);
 
 	INVARIANT(stack_lock_is_mine(&stack->lock), "fired without the lock");
-	timer_wheel_advance(&stack->timers, stack_now_ns(stack));
+	timer_wheel_advance(&stack->timers, stack_now_locked_ns(stack));
 	publish(stack, timer_wheel_next_ns(&stack->timers));
 	/* what has timed out has to be told */
 	if (tcp)
@@ -104,7 +104,7 @@ void stack_run_timers(struct stack *stack)
 	if (!stack_has_timer_due(stack))
 		return;
 	stack_lock(stack);
-	if (stack_has_timer_due(stack))
+	if (stack_has_timer_due_locked(stack))
 		stack_run_timers_locked(stack);
 	stack_unlock(stack);
 }

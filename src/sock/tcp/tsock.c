@@ -152,7 +152,7 @@ static void refuse_data(struct tsock *t)
 	if (!new_len || tcp_readable(t->pcb) != new_len)
 		return;
 	t->error = -ECONNRESET;
-	tcp_abort(t->pcb, tsock_now(t));
+	tcp_abort(t->pcb, tcp_engine_now(t->engine));
 }
 
 void tsock_event(struct tsock *t, unsigned what)

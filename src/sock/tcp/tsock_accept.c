@@ -500,7 +500,7 @@ long tsock_accept4(struct fd_object *obj, int fd, struct sockaddr *addr,
 	if (tsock_phase(t) != TSOCK_LISTENER)
 		return FD_PASS;
 	/* fair to both, whatever comes */
-	call.is_twins_turn = tsock_now(t) / NS_PER_US & 1;
+	call.is_twins_turn = stack_now_ns(t->engine->stack) / NS_PER_US & 1;
 	result = accept_any(t, fd, &call);
 	if (result != -EAGAIN || !sock_is_blocking(&t->sock, 0))
 		return result;

@@ -252,7 +252,7 @@ static int open_locked(struct attempt *a, const struct tsock_settings *settings,
 {
 	struct tsock *t = a->t;
 	struct tcp_path path = tcp_way_path(way);
-	uint64_t now = tsock_now(t);
+	uint64_t now = tcp_engine_now(t->engine);
 	int err;
 
 	t->pcb = tcp_new(t->engine->table);

@@ -103,7 +103,7 @@ static void see_orphans(struct tcp_engine *engine, void *ctx)
 		if (is_behind(t)) {
 			seen->are_under_way = true;
 			if (seen->gives_up)
-				tcp_abort(t->pcb, tsock_now(t));
+				tcp_abort(t->pcb, tcp_engine_now(engine));
 		}
 	tcp_engine_due_locked(engine);
 	stack_unlock(engine->stack);

@@ -141,7 +141,7 @@ static uint32_t drops_of(int fd)
 	return info[SK_MEMINFO_DROPS];
 }
 
-static bool is_silent_locked(struct tsock *t)
+static bool is_silent_locked(struct tsock *t) REQUIRES(t->engine->stack->lock)
 {
 	struct tcp_pcb_info info;
 

@@ -290,11 +290,12 @@ static int open_door(struct hands *all, int ifindex)
 NO_LOCK_ANALYSIS static int hand_one(struct hands *all) /* two names of one lock */
 {
 	struct tsock *t = all->t;
-	struct hand h = { .now_ns = tsock_now(t) };
+	struct hand h = { 0 };
 	int err;
 
 	list_init(&h.handed.held);
 	tsock_lock(t);
+	h.now_ns = tsock_now(t);
 	err = freeze(t, &h);
 	tsock_unlock(t);
 	if (err)

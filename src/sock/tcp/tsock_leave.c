@@ -149,7 +149,7 @@ static int freeze(struct move *m) REQUIRES(m->t->engine->stack->lock)
 {
 	struct tsock *t = m->t;
 	/* it may have ended since the caller looked */
-	int err = t->pcb ? tcp_freeze(t->pcb, m->since_ns, tsock_now(t)) : -ENOTCONN;
+	int err = t->pcb ? tcp_freeze(t->pcb, m->since_ns, tsock_now(m->t)) : -ENOTCONN;
 
 	if (err)
 		return err;
@@ -224,7 +224,7 @@ NO_LOCK_ANALYSIS static int move_open(struct move *m, int fd) /* two names of on
 	tsock_unlock(t);
 	if (err)
 		return err;
-	err = tcp_way_back(&twin, t->pcb, &ops, m, tsock_now(t));
+	err = tcp_way_back(&twin, t->pcb, &ops, m, tsock_ask_now(t));
 	if (!err)
 		shut_twin_for_reading(t, fd);
 	tsock_lock(t);
@@ -271,7 +271,7 @@ static int move_ended(struct tsock *t, int fd)
 	if (err)
 		return err;
 	err = tcp_way_back_ended(&twin, &t->key, t->pcb, error, &ops, &m,
-				 tsock_now(t));
+				 tsock_ask_now(t));
 	free(m.gift.frame);
 	tsock_lock(t);
 	pkt_put_list(&t->held);
@@ -402,10 +402,10 @@ static int move_pair(struct move *m, int fd, struct tsock *b)
 	if (err)
 		return err;
 	tsock_stamps_before_move(b, tsock_fd(b));
-	err = tcp_twin_begin(&ours, &own_twin, a->pcb, true, tsock_now(a));
+	err = tcp_twin_begin(&ours, &own_twin, a->pcb, true, tsock_ask_now(a));
 	if (err)
 		goto out;
-	err = tcp_twin_begin(&theirs, &twin, b->pcb, true, tsock_now(b));
+	err = tcp_twin_begin(&theirs, &twin, b->pcb, true, tsock_ask_now(b));
 	if (err) {
 		tcp_twin_undo(&ours);
 		goto out;
@@ -485,7 +485,7 @@ static bool is_early(struct tsock *t)
 static bool is_awaited(struct tsock *t, uint64_t early_end_ns)
 {
 	bool is_opening, has_early;
-	uint64_t began_ns;
+	uint64_t began_ns, now_ns;
 
 	tsock_lock(t);
 	if (t->pcb && (tsock_is_opening_state(tcp_state(t->pcb)) || tcp_is_early(t->pcb)))
@@ -493,14 +493,15 @@ static bool is_awaited(struct tsock *t, uint64_t early_end_ns)
 	is_opening = t->pcb && tsock_is_opening_state(tcp_state(t->pcb));
 	has_early = t->pcb && tcp_is_early(t->pcb);
 	began_ns = t->began_ns;
+	now_ns = tsock_now(t);
 	tsock_unlock(t);
-	return (is_opening && tsock_now(t) - began_ns < ANSWER_NS) ||
-	       (has_early && tsock_now(t) < early_end_ns);
+	return (is_opening && now_ns - began_ns < ANSWER_NS) ||
+	       (has_early && now_ns < early_end_ns);
 }
 
 void tsock_await_answer(struct tsock *t)
 {
-	uint64_t early_end_ns = tsock_now(t) + EARLY_ANSWER_NS;
+	uint64_t early_end_ns = tsock_ask_now(t) + EARLY_ANSWER_NS;
 
 	while (is_awaited(t, early_end_ns))
 		inside_nap(ANSWER_NAP_NS);
@@ -618,7 +619,7 @@ static int go_back(struct tsock *t, int fd, uint64_t since_ns)
 
 int tsock_go_back(struct tsock *t, int fd)
 {
-	uint64_t since_ns = tsock_now(t);
+	uint64_t since_ns = tsock_ask_now(t);
 	int err;
 
 	if (fd < 0)

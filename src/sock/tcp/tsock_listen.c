@@ -231,6 +231,7 @@ static int listen_as(struct tsock *t, struct tcp_pcb *pcb)
 static int listen_locked(struct tsock *t, struct tcp_port *port,
 			 const struct user_name *local,
 			 const struct tsock_settings *settings)
+	REQUIRES(t->engine->stack->lock)
 {
 	uint64_t now = tsock_now(t);
 	int err;

@@ -292,7 +292,7 @@ void tsock_first_options(int fd)
 int tsock_apply_settings(struct tsock *t, struct tcp_pcb *pcb,
 			 const struct tsock_settings *s)
 {
-	uint64_t now = tsock_now(t);
+	uint64_t now = tcp_engine_now(t->engine);
 	int err = apply_tcp(pcb, s, now);
 
 	if (err)

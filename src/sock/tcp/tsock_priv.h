@@ -294,8 +294,20 @@ static inline void tsock_await_move(struct tsock *t)
 }
 
 static inline uint64_t tsock_now(const struct tsock *t)
+	REQUIRES(t->engine->stack->lock)
 {
 	return tcp_engine_now(t->engine);
+}
+
+/* The same without the lock. */
+static inline uint64_t tsock_ask_now(struct tsock *t)
+{
+	uint64_t now_ns;
+
+	tsock_lock(t);
+	now_ns = tsock_now(t);
+	tsock_unlock(t);
+	return now_ns;
 }
 
 /* -- tsock.c -- */

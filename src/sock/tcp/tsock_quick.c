@@ -160,7 +160,7 @@ static ALWAYS_INLINE long take_direct(struct tsock *t, struct stack *stack,
 		return -EAGAIN;
 	n = tcp_input_direct(t->pcb, segment.data, segment.len, buf,
 			     (uint32_t)MIN(len, (size_t)SHORT_MAX),
-			     stack_now_ns(stack));
+			     stack_now_locked_ns(stack));
 	if (UNLIKELY(n < 0))
 		return n;
 	if (stack->announced)
@@ -225,7 +225,7 @@ static NOINLINE ssize_t quick_look_at_clock(int fd, void *buf, size_t len,
 					    struct stack *stack)
 	RELEASES(stack->lock)
 {
-	if (stack_has_timer_due(stack))
+	if (stack_has_timer_due_locked(stack))
 		return undo_recv(fd, buf, len, flags, obj, stack);
 	return end_look(obj, stack);
 }
@@ -329,7 +329,7 @@ ssize_t tsock_quick_send(int fd, const void *buf, size_t len, int flags,
 	if (UNLIKELY(!pkt))
 		return undo_send(fd, buf, len, flags, obj, stack);
 	memcpy(pkt_append(pkt, (uint32_t)len), buf, OPAQUE(len));
-	header = tcp_send_now(t->pcb, pkt, way->needs_csum, stack_now_ns(stack));
+	header = tcp_send_now(t->pcb, pkt, way->needs_csum, stack_now_locked_ns(stack));
 	if (UNLIKELY(!header.bytes)) {
 		pkt_put(pkt);
 		return undo_send(fd, buf, len, flags, obj, stack);

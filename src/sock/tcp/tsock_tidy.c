@@ -27,7 +27,7 @@ void tsock_tidy_later(struct tsock *t)
 void tsock_leave_later(struct tsock *t)
 {
 	struct tcp_engine *engine = t->engine;
-	uint64_t now = tsock_now(t);
+	uint64_t now = tcp_engine_now(engine);
 
 	if (!t->tried_ns || now - t->tried_ns >= AGAIN_NS) {
 		tsock_tidy_later(t);
@@ -73,7 +73,7 @@ static void tidy_in_a_while(struct tsock *t)
 		list_push_back(&engine->untidy, &t->tidy);
 	if (!timer_is_pending(&engine->patience))
 		timer_set(&engine->stack->timers, &engine->patience,
-			  tsock_now(t) + PATIENCE_NS);
+			  tcp_engine_now(engine) + PATIENCE_NS);
 }
 
 void tsock_tidy_what_is_left(struct tsock *t)

@@ -1,7 +1,7 @@
 base_test_libs = tests/support/libtest.la src/base/libbase-debug.la
 
 unit_programs += %D%/checksum %D%/hash %D%/hash_tab %D%/ipaddr \
-	%D%/list %D%/lock %D%/log %D%/mem_pool %D%/pages %D%/rand %D%/text
+	%D%/list %D%/lock %D%/log %D%/mem_pool %D%/pages %D%/rand %D%/text %D%/tick_clock
 %C%_checksum_LDADD = $(base_test_libs)
 %C%_hash_LDADD = $(base_test_libs)
 %C%_hash_tab_LDADD = $(base_test_libs)
@@ -13,3 +13,4 @@ unit_programs += %D%/checksum %D%/hash %D%/hash_tab %D%/ipaddr \
 %C%_pages_LDADD = $(base_test_libs)
 %C%_rand_LDADD = $(base_test_libs)
 %C%_text_LDADD = $(base_test_libs)
+%C%_tick_clock_LDADD = $(base_test_libs)
