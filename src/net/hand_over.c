@@ -211,19 +211,14 @@ static int load_program(int map, uint32_t assign)
 
 static uint32_t find_function(void)
 {
-	uint32_t number = 0;
-	int fd = kernel_types_open();
+	uint32_t number;
 	size_t len;
-	void *mem;
+	void *mem = kernel_types_map(&len);
 
-	if (fd < 0)
+	if (!mem)
 		return 0;
-	mem = kernel_types_map(fd, &len);
-	if (mem) {
-		number = btf_function(mem, len, "bpf_sk_assign_tcp_reqsk");
-		munmap(mem, len);
-	}
-	inside_close(fd);
+	number = btf_function(mem, len, "bpf_sk_assign_tcp_reqsk");
+	munmap(mem, len);
 	return number;
 }
 

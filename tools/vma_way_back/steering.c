@@ -7,6 +7,7 @@
 #include <bpf/libbpf.h>
 
 #include "dev/xdp/steer_load.h"
+#include "os/kernel_types.h"
 
 /* The programs that were loaded last. Nothing else is attached: a process may have an fd of
  * another program from the time when it had rights, or from somebody else. */
@@ -18,7 +19,7 @@ static struct {
 void steering_prepare(void)
 {
 	libbpf_set_print(NULL);
-	steer_load_prepare();
+	kernel_types_prepare();
 }
 
 int steering_load(const struct keeper_request *request, int *fds)

@@ -157,7 +157,7 @@ static int filter_calls(void)
 		CALL(SYS_dup3),
 		CALL(SYS_memfd_create),
 		/* the kernel's types, of a file that is open */
-		CALL(SYS_read),
+		CALL(SYS_pread64),
 		CALL(SYS_fstat),
 		CALL(SYS_newfstatat),
 		CALL(SYS_uname),
