@@ -7,7 +7,6 @@
 #include <bpf/libbpf.h>
 
 #include "dev/xdp/steer_load.h"
-#include "os/kernel_types.h"
 
 /* The programs that were loaded last. Nothing else is attached: a process may have an fd of
  * another program from the time when it had rights, or from somebody else. */
@@ -19,7 +18,6 @@ static struct {
 void steering_prepare(void)
 {
 	libbpf_set_print(NULL);
-	kernel_types_prepare();
 }
 
 int steering_load(const struct keeper_request *request, int *fds)

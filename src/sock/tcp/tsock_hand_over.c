@@ -15,6 +15,8 @@
 #include "base/log.h"
 #include "net/hand_over.h"
 #include "os/inside.h"
+#include "os/real.h"
+#include "os/rights.h"
 #include "sock/tcp/tcp_gift.h"
 #include "sock/tcp/tsock_priv.h"
 
@@ -41,7 +43,7 @@ struct hands {
 	int fd; /* the kernel's listener */
 	struct hand_over door;
 	int ifindex; /* where it is; 0: it is not open */
-	/* its buffer's size and lock as they were; 0: it was left alone */
+	/* its buffer and lock as they were; 0: it was left alone */
 	int size, lock;
 };
 
@@ -212,33 +214,59 @@ static int move(struct hand *h, struct hand_over *door)
 
 /* -- room ----------------------------------------------------------------------------- */
 
-/* The size doubles; to set it locks it, and a connection has the lock of its listener. */
+/* What is set counts double. */
+static int buffer_of(int fd)
+{
+	return sock_twin_option(fd, SOL_SOCKET, SO_RCVBUF) / 2;
+}
+
+/* How much of it a process without rights gets. It may have set more when it had them. */
+static int allowed_of(int wanted)
+{
+	int fd = real.socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), size;
+
+	if (fd < 0)
+		return 0;
+	fd_table_forget(fd);
+	sock_twin_set(fd, SOL_SOCKET, SO_RCVBUF, &wanted, sizeof(wanted));
+	size = buffer_of(fd);
+	inside_close(fd);
+	return size;
+}
+
+/* To set it locks it, and a connection has the lock of its listener. */
 static void set_buffer(const struct hands *all, int size)
 {
 	sock_twin_set(all->fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size));
+	if (buffer_of(all->fd) != size)
+		sock_twin_set(all->fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 	sock_twin_set(all->fd, SOL_SOCKET, SO_BUF_LOCK, &all->lock, sizeof(all->lock));
 }
 
 /* A connection begins with the window that its listener has room for, and has to take all
  * that came within ours. */
-static void widen(struct hands *all, uint32_t unread)
+static int widen(struct hands *all, uint32_t unread)
 {
-	int size = sock_twin_option(all->fd, SOL_SOCKET, SO_RCVBUF);
-	uint32_t wanted = unread + SLACK;
+	int size = buffer_of(all->fd), wanted = (int)(unread + SLACK);
 
-	if (size < 0 || (uint32_t)size / 2 >= wanted)
-		return;
-	if (!all->size) {
-		all->size = size;
-		all->lock = sock_twin_option(all->fd, SOL_SOCKET, SO_BUF_LOCK);
+	if (size >= wanted)
+		return 0;
+	if (!rights_is_net_admin())
+		wanted = allowed_of(wanted);
+	if (wanted > size) {
+		if (!all->size) {
+			all->size = size;
+			all->lock = sock_twin_option(all->fd, SOL_SOCKET, SO_BUF_LOCK);
+		}
+		set_buffer(all, wanted);
 	}
-	set_buffer(all, (int)wanted);
+	return buffer_of(all->fd) >= (int)unread ? 0 : -ENOBUFS;
 }
 
 static void narrow(const struct hands *all)
 {
 	if (all->size)
-		set_buffer(all, all->size / 2);
+		set_buffer(all, all->size);
 }
 
 /* -- one and all ---------------------------------------------------------------------- */
@@ -300,10 +328,10 @@ NO_LOCK_ANALYSIS static int hand_one(struct hands *all) /* two names of one lock
 	if (err)
 		return err;
 	err = open_door(all, h.gift.ifindex);
-	if (!err) {
-		widen(all, h.state.unread);
+	if (!err)
+		err = widen(all, h.state.unread);
+	if (!err)
 		err = move(&h, &all->door);
-	}
 	tsock_lock(t);
 	settle(t, &h, !err);
 	tsock_unlock(t);
