@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "net/give_back.h"
 #include "net/hand_over.h"
 #include "os/inside.h"
 #include "os/real.h"
@@ -20,7 +21,15 @@
 #include "sock/tcp/tcp_gift.h"
 #include "sock/tcp/tsock_priv.h"
 
-enum { ROUNDS_MAX = 50, HEADER_MAX = 60, PIECE_MAX = 16384, SLACK = 1 << 16 };
+enum {
+	ROUNDS_MAX = 50,
+	HEADER_MAX = 60,
+	PIECE_MAX = 16384,
+	/* in one frame */
+	FIRST_MAX = GIVE_BACK_LEN_MAX - sizeof(struct wire_eth) - sizeof(struct wire_ipv4) -
+		    HEADER_MAX,
+	SLACK = 1 << 16,
+};
 #define ROUND_NAP_NS (NS_PER_MS / 5)
 /* A fork waits so long for them at most; the others stay where they are. */
 #define ALL_NS (500 * NS_PER_MS)
@@ -31,6 +40,8 @@ struct hand {
 	struct tcp_pcb *pcb;
 	struct tcp_repair state;
 	struct tcp_gift gift;
+	/* the kernel has got something of it */
+	bool is_begun;
 	/* what it has received, in one piece: each frame that the kernel is given is a
 	 * system call */
 	uint8_t *unread;
@@ -105,9 +116,12 @@ static int give(struct hand *h, uint32_t seq, uint8_t flags, const struct pkt *d
 {
 	uint8_t header[HEADER_MAX];
 	size_t len = tcp_build_of_peer(h->pcb, header, seq, false, h->now_ns);
+	int err;
 
 	((struct wire_tcp *)(void *)header)->flags |= flags;
-	return tcp_gift_give(&h->gift, header, len, data);
+	err = tcp_gift_give(&h->gift, header, len, data);
+	h->is_begun |= !err;
+	return err;
 }
 
 static uint32_t first_byte(const struct hand *h)
@@ -121,19 +135,27 @@ static uint32_t end_of_all(const struct hand *h)
 	return h->state.rcv_nxt + h->state.has_fin;
 }
 
-/* What has come, from that byte on, and a last segment by which we hear how far it is. */
+/* What has come, from that byte on, and a last segment by which we hear how far it is. The
+ * first one makes the connection, where there is none yet. So what fits into one is there as
+ * soon as that is, and if we are killed in between, nobody waits for it. */
 static int give_from(struct hand *h, uint32_t from)
 {
+	uint8_t fin = h->state.has_fin ? WIRE_TCP_FIN : 0;
 	uint32_t left, at = from - first_byte(h);
 	int err = 0;
 
+	if (from == h->state.rcv_nxt && fin)
+		err = give(h, from, fin, NULL);
 	for (; !err && at < h->state.unread; at += left) {
-		left = MIN(h->state.unread - at, (uint32_t)PIECE_MAX);
-		err = give(h, first_byte(h) + at, WIRE_TCP_PSH,
+		left = MIN(h->state.unread - at,
+			   (uint32_t)(at ? PIECE_MAX : FIRST_MAX));
+		err = give(h, first_byte(h) + at,
+			   WIRE_TCP_PSH | (at + left == h->state.unread ? fin : 0),
 			   &(struct pkt){ .data = h->unread + at, .len = left });
 	}
-	if (!err && h->state.has_fin)
-		err = give(h, h->state.rcv_nxt, WIRE_TCP_FIN, NULL);
+	/* without anything, it makes the connection, and says nothing */
+	if (!err && !h->state.unread && !fin && from == first_byte(h))
+		err = give(h, from, 0, NULL);
 	return err ? err : give(h, end_of_all(h), 0, NULL);
 }
 
@@ -195,8 +217,6 @@ static int move(struct hand *h, struct hand_over *door)
 
 	if (!err)
 		err = hand_over_offer(door, &h->handed.key, &options);
-	if (!err)
-		err = give(h, first_byte(h), 0, NULL);
 	if (err)
 		return err;
 	err = give_from(h, first_byte(h));
@@ -207,6 +227,8 @@ static int move(struct hand *h, struct hand_over *door)
 	/* It has got all, and has no room in its queue, or does not like the options. */
 	if (!err)
 		return -ECONNREFUSED;
+	if (!h->is_begun)
+		return err;
 	/* It may have made the connection, and we cannot find out: there must not be two. */
 	end_incomplete(h, first_byte(h));
 	return 0;
