@@ -381,7 +381,12 @@ void tsock_hand_over(struct tsock *t, int fd)
 	struct hands all = { .t = t, .fd = fd };
 	int err = 0;
 
-	/* of those that share a port the kernel chooses one, and not who has it here */
+	/* Of those that share a port the kernel chooses one, and not who has it here, also where
+	 * the program that makes the connection names ours (out of a SOCKMAP). It takes ours
+	 * while ours has no SO_REUSEPORT; but then the connection has none either, for good,
+	 * and who binds the port later may be refused. Or while SO_INCOMING_CPU of ours is the
+	 * CPU that gives the frame, if the group has no program and nobody else names that
+	 * one: this would be the way, with a look in the program who it will be. */
 	if (!cnt || t->sharer || tsocks_shall_stay())
 		return;
 	for (uint32_t i = 0; i < cnt && clock_monotonic_ns() < until; i++) {
