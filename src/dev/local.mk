@@ -2,6 +2,9 @@
 dev_headers = %D%/backend.h %D%/pass_program.h %D%/ring.h %D%/dev_services.h \
 	%D%/dev_services.def
 
+# What takes rights for the listeners of the network.
+hand_over_sources = %D%/hand_over_load.h %D%/hand_over_load.c
+
 # Several devices as one, which the network makes of what a back end drives.
 bond_sources = %D%/ring_fill.c %D%/bond/bond.h %D%/bond/bond.c %D%/bond/bond_hash.h \
 	%D%/bond/bond_priv.h %D%/bond/bond_ring.c

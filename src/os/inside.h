@@ -37,6 +37,11 @@ static inline ssize_t inside_read(int fd, void *buf, size_t len)
 	return syscall_raw(SYS_read, fd, (long)buf, (long)len, 0, 0, 0);
 }
 
+static inline long inside_pread(int fd, void *buf, size_t len, off_t at)
+{
+	return syscall_raw(SYS_pread64, fd, (long)buf, (long)len, (long)at, 0, 0);
+}
+
 static inline ssize_t inside_write(int fd, const void *buf, size_t len)
 {
 	return syscall_raw(SYS_write, fd, (long)buf, (long)len, 0, 0, 0);

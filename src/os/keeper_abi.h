@@ -19,13 +19,13 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The rights that it keeps of those that the process has: TCP_REPAIR, links and XDP programs
- * take the first, sockets of AF_XDP the second, maps the third, and the way in which the
+/* The rights that it keeps of those that the process has: TCP_REPAIR, links and programs at
+ * interfaces take the first, sockets of AF_XDP the second, maps the third, and the way in which the
  * steering programs handle pointers the last. */
 static const int keeper_rights[] = { CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF, CAP_PERFMON };
 
 /* The keeper's first word on a channel, without being asked: it is ready. */
-enum { KEEPER_ABI = 3 };
+enum { KEEPER_ABI = 4 };
 
 /* What it has at its start. */
 enum { KEEPER_CHANNEL, KEEPER_ENTRY };
@@ -45,6 +45,9 @@ enum keeper_op {
 	KEEPER_ATTACH,
 	/* The filter of guards (os/drop_program.h). */
 	KEEPER_DROP,
+	/* Attaches the program that makes connections of the kernel's to an interface, with a
+	 * map of its own (dev/hand_over_load.h). */
+	KEEPER_HAND_OVER,
 	/* By the entry: a process has the other end of the socket that comes with it. */
 	KEEPER_JOIN,
 	KEEPER_OP_CNT,
@@ -63,7 +66,7 @@ struct keeper_request {
 	uint32_t op;
 	uint32_t flags;
 	int32_t value; /* REPAIR */
-	int32_t ifindex; /* STEER, ATTACH */
+	int32_t ifindex; /* STEER, ATTACH, HAND_OVER */
 	uint32_t sight; /* STEER: enum steer_sight */
 	uint32_t rules_max; /* STEER: room of the table of rules */
 };
@@ -84,6 +87,8 @@ static inline unsigned keeper_fds_of_answer(const struct keeper_request *r)
 		return 0;
 	case KEEPER_STEER:
 		return KEEPER_FDS_MAX;
+	case KEEPER_HAND_OVER:
+		return 2;
 	default:
 		return 1;
 	}
@@ -112,7 +117,8 @@ static inline int keeper_request_parse(const void *bytes, size_t len, unsigned f
 	if (len != sizeof(*r))
 		return -EINVAL;
 	memcpy(r, bytes, sizeof(*r));
-	is_of_interface = r->op == KEEPER_STEER || r->op == KEEPER_ATTACH;
+	is_of_interface = r->op == KEEPER_STEER || r->op == KEEPER_ATTACH ||
+			  r->op == KEEPER_HAND_OVER;
 	if (r->op >= KEEPER_OP_CNT || r->flags & ~keeper_flags(r->op) ||
 	    fd_cnt != keeper_fds_of_request(r))
 		return -EINVAL;

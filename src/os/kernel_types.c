@@ -12,15 +12,23 @@
 #include "base/compiler.h"
 #include "os/inside.h"
 
-int kernel_types_open(void)
+/* -1: not opened yet */
+static int prepared_fd = -1;
+
+static int open_types(void)
 {
 	return inside_open("/sys/kernel/btf/vmlinux", O_RDONLY | O_CLOEXEC, 0);
 }
 
-void *kernel_types_map(int fd, size_t *len_out)
+void kernel_types_prepare(void)
+{
+	prepared_fd = open_types();
+}
+
+static void *map(int fd, size_t *len_out)
 {
 	struct stat st;
-	ssize_t cnt = 1;
+	long cnt = 1;
 	uint8_t *mem;
 
 	if (fstat(fd, &st) != 0 || st.st_size <= 0)
@@ -35,6 +43,16 @@ void *kernel_types_map(int fd, size_t *len_out)
 	if (mem == MAP_FAILED)
 		return NULL;
 	for (size_t done = 0; done < *len_out && cnt > 0; done += (size_t)MAX(cnt, 0))
-		cnt = inside_read(fd, mem + done, *len_out - done);
+		cnt = inside_pread(fd, mem + done, *len_out - done, (off_t)done);
+	return mem;
+}
+
+void *kernel_types_map(size_t *len_out)
+{
+	int fd = prepared_fd >= 0 ? prepared_fd : open_types();
+	void *mem = fd < 0 ? NULL : map(fd, len_out);
+
+	if (fd >= 0 && fd != prepared_fd)
+		inside_close(fd);
 	return mem;
 }

@@ -5,9 +5,10 @@
 
 #include <stddef.h>
 
-/* The fd, or a negative errno. No cancellation point, as all that the library reads. */
-int kernel_types_open(void);
-/* The file's bytes, as memory to be unmapped, or NULL. */
-void *kernel_types_map(int fd, size_t *len_out);
+/* Opens the file, for a process that can open none later. */
+void kernel_types_prepare(void);
+/* The file's bytes, as memory to be unmapped, or NULL. No cancellation point, as all that the
+ * library reads. */
+void *kernel_types_map(size_t *len_out);
 
 #endif

@@ -405,6 +405,43 @@ def calls():
         s.close()
 
 
+def queue_of_one():
+    """Somebody has called, and nobody has accepted, when the helper is killed, or the files of
+    the kernel's are out of reach, and then the process forks: who accepts?"""
+    kill = killer()
+    server = socket.create_server((os.environ["OWN"], port + 2))
+    first_look(server)
+    say("listening")
+    say("queued", bool(select.select([server], [], [], 10)[0]))
+    server.settimeout(10)
+    if os.environ["WHEN"] == "killed":
+        os.setuid(NOBODY)
+        kill(helpers()[0])
+    else:
+        os.chroot(os.environ["NOTHING"])
+        os.setuid(NOBODY)
+    end = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(end[1])
+        if os.environ["WHEN"] == "killed":
+            os.read(end[0], 1)
+        else:
+            say("child", answered(server.accept()[0]))
+        os._exit(0)
+    if os.environ["WHEN"] == "killed":
+        say("parent", answered(server.accept()[0]))
+    os.close(end[1])
+    say("ended", os.waitpid(pid, 0)[1])
+
+
+def calls_once():
+    s = socket.create_connection((peer, port + 2), timeout=10)
+    for i in range(400):
+        s.sendall(b"%d" % i)
+        s.recv(100)
+
+
 def answered(s):
     good = 0
     while True:
@@ -680,7 +717,7 @@ def other_namespace():
     say("sent", s.sendto(b"x", ("10.79.0.2", 9)))
 
 
-REPAIR, XSK, ICMP, PASS, STEER, ATTACH, DROP, JOIN = range(8)
+REPAIR, XSK, ICMP, PASS, STEER, ATTACH, DROP, HAND_OVER, JOIN = range(9)
 
 
 class Helper:
@@ -737,6 +774,16 @@ def close_all(fds):
         os.close(fd)
 
 
+def programs_at(ifindex):
+    """How many programs see what comes by an interface."""
+    query = struct.pack("IIIIQIIQQQQ", ifindex, 46, *[0] * 9)  # BPF_TCX_INGRESS
+    room = ctypes.create_string_buffer(query)
+    number = {"x86_64": 321, "aarch64": 280, "ppc64le": 361}[os.uname().machine]
+    if ctypes.CDLL(None, use_errno=True).syscall(number, 16, room, len(query)):  # BPF_PROG_QUERY
+        return errno.errorcode[ctypes.get_errno()]
+    return struct.unpack_from("I", room, 24)[0]
+
+
 def strict():
     """What the helper does for whom, and what not."""
     helper = Helper()
@@ -756,7 +803,7 @@ def strict():
             ("too long", request(XSK) + b"\0", []),
             ("too short", request(XSK)[:-1], []),
             ("ICMP", request(ICMP), []),
-            ("no such thing", request(8), []),
+            ("no such thing", request(9), []),
             ("filter", request(DROP), []),
             ("another channel", request(JOIN), [helper.entry.fileno()]),
             ("no interface", request(STEER, rules=4096), []),
@@ -773,6 +820,15 @@ def strict():
     say("no interface", helper.ask(request(ATTACH, ifindex=1 << 30), steering[:1])[0] < 0)
     say("its own", *helper.ask(request(ATTACH, ifindex=1), steering[:1]))
     close_all(steering)
+    say("hand-over", *helper.ask(request(HAND_OVER, ifindex=1)), programs_at(1))
+    close_all(helper.fds)
+    say("it is gone", await_true(lambda: programs_at(1) == 0))
+    for name, message, fds in (("nowhere", request(HAND_OVER), []),
+                               ("no interface", request(HAND_OVER, ifindex=1 << 30), []),
+                               ("with a program", request(HAND_OVER, ifindex=1), [tcp.fileno()]),
+                               ("with flags", request(HAND_OVER, 1, ifindex=1), [])):
+        result, cnt = helper.ask(message, fds)
+        say(name, errno.errorcode.get(-result, result), cnt)
     say("nothing is left", helper.has_only(before))
 
 
@@ -821,15 +877,12 @@ def any_request():
     print("seed", seed, file=sys.stderr)
     chance = random.Random(seed)
     helper = Helper()
-    # by this it reads what it has opened of the kernel, and closes that
-    helper.ask(request(STEER, ifindex=1, sight=1, rules=4096))
-    close_all(helper.fds)
     before = helper.settled()
     things = [socket.socket().detach(), os.open("/dev/null", os.O_RDWR), *os.pipe(),
               socket.socket(socket.AF_INET, socket.SOCK_DGRAM).detach()]
     numbers = [0, 0, 0, 0, 1, 1, 2, 3, 4, 4096, 32768, 1 << 31, (1 << 32) - 1]
     for _ in range(3000):
-        message = struct.pack("6I", chance.choice([0, 1, 2, 3, 4, 5, 6, 7, 8, 1 << 31]),
+        message = struct.pack("6I", chance.choice([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1 << 31]),
                               *(chance.choice(numbers) for _ in range(5)))
         if chance.random() < 0.1:
             message = chance.randbytes(chance.randrange(1, 60))
@@ -847,7 +900,7 @@ def any_request():
 
 
 cases = {f.__name__: f for f in (
-    rights_first, root_first, serves_strangers, calls, mate, dropped_and_killed, forked_later, worker,
+    rights_first, root_first, serves_strangers, calls, queue_of_one, calls_once, mate, dropped_and_killed, forked_later, worker,
     other_namespace,
     generations, becomes_another, ends_with_much, survivors, parent_is_killed,
     child_without_helper, crowd, drops_later, closes_unseen, strict, entry, any_request,

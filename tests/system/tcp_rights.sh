@@ -228,6 +228,30 @@ strangers_are_answered() {
 	says listening "answered 1" "answered 400" && is_ours
 }
 
+# queue_with VARIABLE=VALUE...: a server that has not accepted when its rights go.
+queue_with() {
+	: >"$work/out"
+	run a.log queue_of_one OWN=10.78.0.1 "$@" &
+	wait_for listening "$work/out" && wait_for 'are accepted by us' "$work/a.log" || return 1
+	(in_ns $b - timeout 20 /usr/bin/python3 "$rights" calls_once 10.78.0.1 7000) ||
+		{ cat "$work/out"; return 1; }
+	wait $!
+}
+
+# Who waits to be accepted then stays with this process.
+queue_without_a_helper() {
+	queue_with WHEN=killed && says listening "queued True" "parent 400" "ended 0" &&
+		grep -q ': 0 of 1 connections that nobody has accepted' "$work/a.log"
+}
+
+# Where the process finds no file of the kernel's, the helper has them.
+queue_of_another_root() {
+	mkdir -p "$work/nothing"
+	queue_with WHEN=root NOTHING="$work/nothing" &&
+		says listening "queued True" "child 400" "ended 0" &&
+		grep -q ': 1 of 1 connections that nobody has accepted' "$work/a.log"
+}
+
 # Without a helper, the interface stays the kernel's, and the log says why.
 without_a_helper_nothing_is_opened() {
 	local way
@@ -399,7 +423,9 @@ helper_is_strict() {
 		"another channel EINVAL 0" "no interface EINVAL 0" \
 		"no such sight EINVAL 0" "too many rules EINVAL 0" "no such flag EINVAL 0" \
 		"steering 0 5" "another program 0" "attached -22 0" "no interface True" \
-		"its own 0 1" "nothing is left True"
+		"its own 0 1" "hand-over 0 2 1" "it is gone True" "nowhere EINVAL 0" \
+		"no interface ENODEV 0" "with a program EINVAL 0" "with flags EINVAL 0" \
+		"nothing is left True"
 }
 
 # Another process of the program comes in by the entry, and takes part.
@@ -441,6 +467,7 @@ for case in ${CASES:-connections_stay_ours without_a_helper_they_go_back \
 	no_helper_no_acceleration nothing_goes_back ends_with_all_delivered \
 	end_that_cannot_be_delivered gone_before_the_first_socket \
 	root_changed_before_the_first_socket strangers_are_answered \
+	queue_without_a_helper queue_of_another_root \
 	without_a_helper_nothing_is_opened started_without_rights \
 	helper_of_interfaces_is_killed child_of_one_without_rights childs_connection_goes_back \
 	childs_connection_is_handed_on child_ends_with_much parent_ends_first parent_is_killed \

@@ -413,6 +413,24 @@ queue_of_a_program_that_is_started() {
 	queued_by "$another
 sys.exit(os.waitpid(os.posix_spawn(command[0], command, os.environ), 0)[1])"
 }
+# Who has given up its rights, with the connections there: the helper attaches the program.
+drops="
+os.setgroups([])
+os.setgid(65534)
+os.setuid(65534)"
+queue_at_fork_without_rights() {
+	queued_by "$drops
+if os.fork() == 0:
+    serve(21)
+    os._exit(0)
+sys.exit(os.wait()[1])"
+}
+queue_of_the_next_without_rights() {
+	queued_by "$another$drops
+# one that others may start, too
+command[0] = '/usr/bin/python3'
+os.execv(command[0], command)"
+}
 # As by a close, which it is.
 queue_at_exit() {
 	queued_at "sys.exit(0)" || return 1
@@ -471,7 +489,8 @@ fi
 make_lab || { tap_not_ok lab "cannot make the namespaces"; tap_end; exit; }
 different=
 for case in ${CASES:-$(cases) accept_asks_the_kernel_seldom \
-	connections_ask_the_kernel_seldom exit_behind_closed_ones queue_at_exec queue_without_cookies queue_at_fork queue_of_both_families queue_of_the_next_program queue_of_a_program_that_is_started queue_at_exit names_again \
+	connections_ask_the_kernel_seldom exit_behind_closed_ones queue_at_exec queue_without_cookies queue_at_fork queue_of_both_families queue_of_the_next_program queue_of_a_program_that_is_started \
+	queue_at_fork_without_rights queue_of_the_next_without_rights queue_at_exit names_again \
 	answers_lead_elsewhere}; do
 	declare -F "$case" >/dev/null && tap_check "$case" "$case" && continue
 	converse kernel "$case" - -

@@ -18,7 +18,6 @@ static struct {
 void steering_prepare(void)
 {
 	libbpf_set_print(NULL);
-	steer_load_prepare();
 }
 
 int steering_load(const struct keeper_request *request, int *fds)

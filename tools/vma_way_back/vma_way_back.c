@@ -34,9 +34,11 @@
 #include <unistd.h>
 
 #include "base/linux_compat.h"
+#include "dev/hand_over_load.h"
 #include "dev/pass_program.h"
 #include "os/drop_program.h"
 #include "os/keeper_abi.h"
+#include "os/kernel_types.h"
 #include "os/real.h"
 #include "tools/vma_way_back/steering.h"
 
@@ -156,8 +158,8 @@ static int filter_calls(void)
 		CALL(SYS_fcntl),
 		CALL(SYS_dup3),
 		CALL(SYS_memfd_create),
-		/* the kernel's types, of a file that is open */
-		CALL(SYS_read),
+		/* the kernel's types, and whether it makes cookies, of files that are open */
+		CALL(SYS_pread64),
 		CALL(SYS_fstat),
 		CALL(SYS_newfstatat),
 		CALL(SYS_uname),
@@ -224,6 +226,8 @@ static int obey(const struct keeper_request *r, const int *fds, int *fds_out)
 		return steering_load(r, fds_out);
 	case KEEPER_ATTACH:
 		return give(steering_attach(r, fds[0]), fds_out);
+	case KEEPER_HAND_OVER:
+		return hand_over_load(r->ifindex, fds_out);
 	case KEEPER_DROP:
 		return give(drop_program_load(), fds_out);
 	default:
@@ -434,7 +438,9 @@ int main(void)
 	/* a daemon goes there as well, so that file systems can be unmounted */
 	(void)!chdir("/");
 	fill_table();
+	kernel_types_prepare();
 	steering_prepare();
+	hand_over_load_prepare();
 	if (open_channels() != 0 || keep_rights() != 0 || filter_calls() != 0)
 		return 1;
 	if (!answer(KEEPER_CHANNEL, KEEPER_ABI, NULL, 0))

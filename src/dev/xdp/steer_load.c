@@ -78,14 +78,6 @@ static int fill_blanks(const struct kernel_btf *btf, struct bpf_insn *insns,
 	return 0;
 }
 
-/* -1: not opened yet */
-static int kernel_fd = -1;
-
-void steer_load_prepare(void)
-{
-	kernel_fd = kernel_types_open();
-}
-
 /* We read this once, since the kernel does not change, and reading takes a
  * millisecond. Under the control mutex. */
 static const struct kernel_btf *read_kernel(void)
@@ -94,20 +86,15 @@ static const struct kernel_btf *read_kernel(void)
 	static bool is_read;
 	size_t len;
 	void *mem;
-	int fd;
 
 	if (is_read)
 		return &found;
 	is_read = true;
-	fd = kernel_fd >= 0 ? kernel_fd : kernel_types_open();
-	if (fd < 0)
-		return &found;
-	mem = kernel_types_map(fd, &len);
+	mem = kernel_types_map(&len);
 	if (mem) {
 		found = kernel_btf_parse(mem, len);
 		munmap(mem, len);
 	}
-	inside_close(fd);
 	return &found;
 }
 

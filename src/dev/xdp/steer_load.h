@@ -22,9 +22,6 @@ enum steer_fd {
 };
 _Static_assert((int)STEER_FD_CNT == (int)KEEPER_FDS_MAX, "room for all");
 
-/* Opens what a load reads of the kernel, for a process that can open no file later. */
-void steer_load_prepare(void);
-
 /*
  * KEEPER_STEER. `kept`: the maps of the program that this one is to replace, from
  * STEER_FD_QUEUES on; only the other two are then made. On success the caller owns `fds`.

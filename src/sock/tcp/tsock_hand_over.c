@@ -13,12 +13,23 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "net/give_back.h"
 #include "net/hand_over.h"
 #include "os/inside.h"
+#include "os/real.h"
+#include "os/rights.h"
 #include "sock/tcp/tcp_gift.h"
 #include "sock/tcp/tsock_priv.h"
 
-enum { ROUNDS_MAX = 50, HEADER_MAX = 60, PIECE_MAX = 16384, SLACK = 1 << 16 };
+enum {
+	ROUNDS_MAX = 50,
+	HEADER_MAX = 60,
+	PIECE_MAX = 16384,
+	/* in one frame */
+	FIRST_MAX = GIVE_BACK_LEN_MAX - sizeof(struct wire_eth) - sizeof(struct wire_ipv4) -
+		    HEADER_MAX,
+	SLACK = 1 << 16,
+};
 #define ROUND_NAP_NS (NS_PER_MS / 5)
 /* A fork waits so long for them at most; the others stay where they are. */
 #define ALL_NS (500 * NS_PER_MS)
@@ -29,6 +40,8 @@ struct hand {
 	struct tcp_pcb *pcb;
 	struct tcp_repair state;
 	struct tcp_gift gift;
+	/* the kernel has got something of it */
+	bool is_begun;
 	/* what it has received, in one piece: each frame that the kernel is given is a
 	 * system call */
 	uint8_t *unread;
@@ -41,7 +54,7 @@ struct hands {
 	int fd; /* the kernel's listener */
 	struct hand_over door;
 	int ifindex; /* where it is; 0: it is not open */
-	/* its buffer's size and lock as they were; 0: it was left alone */
+	/* its buffer and lock as they were; 0: it was left alone */
 	int size, lock;
 };
 
@@ -103,9 +116,12 @@ static int give(struct hand *h, uint32_t seq, uint8_t flags, const struct pkt *d
 {
 	uint8_t header[HEADER_MAX];
 	size_t len = tcp_build_of_peer(h->pcb, header, seq, false, h->now_ns);
+	int err;
 
 	((struct wire_tcp *)(void *)header)->flags |= flags;
-	return tcp_gift_give(&h->gift, header, len, data);
+	err = tcp_gift_give(&h->gift, header, len, data);
+	h->is_begun |= !err;
+	return err;
 }
 
 static uint32_t first_byte(const struct hand *h)
@@ -119,19 +135,27 @@ static uint32_t end_of_all(const struct hand *h)
 	return h->state.rcv_nxt + h->state.has_fin;
 }
 
-/* What has come, from that byte on, and a last segment by which we hear how far it is. */
+/* What has come, from that byte on, and a last segment by which we hear how far it is. The
+ * first one makes the connection, where there is none yet. So what fits into one is there as
+ * soon as that is, and if we are killed in between, nobody waits for it. */
 static int give_from(struct hand *h, uint32_t from)
 {
+	uint8_t fin = h->state.has_fin ? WIRE_TCP_FIN : 0;
 	uint32_t left, at = from - first_byte(h);
 	int err = 0;
 
+	if (from == h->state.rcv_nxt && fin)
+		err = give(h, from, fin, NULL);
 	for (; !err && at < h->state.unread; at += left) {
-		left = MIN(h->state.unread - at, (uint32_t)PIECE_MAX);
-		err = give(h, first_byte(h) + at, WIRE_TCP_PSH,
+		left = MIN(h->state.unread - at,
+			   (uint32_t)(at ? PIECE_MAX : FIRST_MAX));
+		err = give(h, first_byte(h) + at,
+			   WIRE_TCP_PSH | (at + left == h->state.unread ? fin : 0),
 			   &(struct pkt){ .data = h->unread + at, .len = left });
 	}
-	if (!err && h->state.has_fin)
-		err = give(h, h->state.rcv_nxt, WIRE_TCP_FIN, NULL);
+	/* without anything, it makes the connection, and says nothing */
+	if (!err && !h->state.unread && !fin && from == first_byte(h))
+		err = give(h, from, 0, NULL);
 	return err ? err : give(h, end_of_all(h), 0, NULL);
 }
 
@@ -193,8 +217,6 @@ static int move(struct hand *h, struct hand_over *door)
 
 	if (!err)
 		err = hand_over_offer(door, &h->handed.key, &options);
-	if (!err)
-		err = give(h, first_byte(h), 0, NULL);
 	if (err)
 		return err;
 	err = give_from(h, first_byte(h));
@@ -205,6 +227,8 @@ static int move(struct hand *h, struct hand_over *door)
 	/* It has got all, and has no room in its queue, or does not like the options. */
 	if (!err)
 		return -ECONNREFUSED;
+	if (!h->is_begun)
+		return err;
 	/* It may have made the connection, and we cannot find out: there must not be two. */
 	end_incomplete(h, first_byte(h));
 	return 0;
@@ -212,33 +236,59 @@ static int move(struct hand *h, struct hand_over *door)
 
 /* -- room ----------------------------------------------------------------------------- */
 
-/* The size doubles; to set it locks it, and a connection has the lock of its listener. */
+/* What is set counts double. */
+static int buffer_of(int fd)
+{
+	return sock_twin_option(fd, SOL_SOCKET, SO_RCVBUF) / 2;
+}
+
+/* How much of it a process without rights gets. It may have set more when it had them. */
+static int allowed_of(int wanted)
+{
+	int fd = real.socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), size;
+
+	if (fd < 0)
+		return 0;
+	fd_table_forget(fd);
+	sock_twin_set(fd, SOL_SOCKET, SO_RCVBUF, &wanted, sizeof(wanted));
+	size = buffer_of(fd);
+	inside_close(fd);
+	return size;
+}
+
+/* To set it locks it, and a connection has the lock of its listener. */
 static void set_buffer(const struct hands *all, int size)
 {
 	sock_twin_set(all->fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size));
+	if (buffer_of(all->fd) != size)
+		sock_twin_set(all->fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 	sock_twin_set(all->fd, SOL_SOCKET, SO_BUF_LOCK, &all->lock, sizeof(all->lock));
 }
 
 /* A connection begins with the window that its listener has room for, and has to take all
  * that came within ours. */
-static void widen(struct hands *all, uint32_t unread)
+static int widen(struct hands *all, uint32_t unread)
 {
-	int size = sock_twin_option(all->fd, SOL_SOCKET, SO_RCVBUF);
-	uint32_t wanted = unread + SLACK;
+	int size = buffer_of(all->fd), wanted = (int)(unread + SLACK);
 
-	if (size < 0 || (uint32_t)size / 2 >= wanted)
-		return;
-	if (!all->size) {
-		all->size = size;
-		all->lock = sock_twin_option(all->fd, SOL_SOCKET, SO_BUF_LOCK);
+	if (size >= wanted)
+		return 0;
+	if (!rights_is_net_admin())
+		wanted = allowed_of(wanted);
+	if (wanted > size) {
+		if (!all->size) {
+			all->size = size;
+			all->lock = sock_twin_option(all->fd, SOL_SOCKET, SO_BUF_LOCK);
+		}
+		set_buffer(all, wanted);
 	}
-	set_buffer(all, (int)wanted);
+	return buffer_of(all->fd) >= (int)unread ? 0 : -ENOBUFS;
 }
 
 static void narrow(const struct hands *all)
 {
 	if (all->size)
-		set_buffer(all, all->size / 2);
+		set_buffer(all, all->size);
 }
 
 /* -- one and all ---------------------------------------------------------------------- */
@@ -301,10 +351,10 @@ NO_LOCK_ANALYSIS static int hand_one(struct hands *all) /* two names of one lock
 	if (err)
 		return err;
 	err = open_door(all, h.gift.ifindex);
-	if (!err) {
-		widen(all, h.state.unread);
+	if (!err)
+		err = widen(all, h.state.unread);
+	if (!err)
 		err = move(&h, &all->door);
-	}
 	tsock_lock(t);
 	settle(t, &h, !err);
 	tsock_unlock(t);
@@ -332,7 +382,12 @@ void tsock_hand_over(struct tsock *t, int fd)
 	struct hands all = { .t = t, .fd = fd };
 	int err = 0;
 
-	/* of those that share a port the kernel chooses one, and not who has it here */
+	/* Of those that share a port the kernel chooses one, and not who has it here, also where
+	 * the program that makes the connection names ours (out of a SOCKMAP). It takes ours
+	 * while ours has no SO_REUSEPORT; but then the connection has none either, for good,
+	 * and who binds the port later may be refused. Or while SO_INCOMING_CPU of ours is the
+	 * CPU that gives the frame, if the group has no program and nobody else names that
+	 * one: this would be the way, with a look in the program who it will be. */
 	if (!cnt || t->sharer || tsocks_shall_stay())
 		return;
 	for (uint32_t i = 0; i < cnt && clock_monotonic_ns() < until; i++) {

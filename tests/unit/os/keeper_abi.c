@@ -24,8 +24,19 @@ static const struct {
 	  0 },
 	{ { .op = KEEPER_ATTACH, .flags = KEEPER_NATIVE, .ifindex = 7 }, 1 },
 	{ { .op = KEEPER_DROP }, 0 },
+	{ { .op = KEEPER_HAND_OVER, .ifindex = 7 }, 0 },
 	{ { .op = KEEPER_JOIN }, 1 },
 };
+
+static const uint32_t of_interfaces[] = { KEEPER_STEER, KEEPER_ATTACH, KEEPER_HAND_OVER };
+
+static bool is_of_interface(uint32_t op)
+{
+	for (size_t i = 0; i < ARRAY_LEN(of_interfaces); i++)
+		if (of_interfaces[i] == op)
+			return true;
+	return false;
+}
 
 static int parse(const struct keeper_request *request, unsigned fds)
 {
@@ -74,7 +85,9 @@ TEST(values_are_those_that_there_are)
 	CHECK_EQ(parse(&r, 0), -EINVAL);
 	r.op = UINT32_MAX;
 	CHECK_EQ(parse(&r, 0), -EINVAL);
-	for (uint32_t op = KEEPER_STEER; op <= KEEPER_ATTACH; op++) {
+	for (size_t i = 0; i < ARRAY_LEN(of_interfaces); i++) {
+		uint32_t op = of_interfaces[i];
+
 		r = good[op].request;
 		r.ifindex = 0;
 		CHECK_EQ(parse(&r, good[op].fds), -EINVAL);
@@ -87,7 +100,7 @@ TEST(values_are_those_that_there_are)
 TEST(what_an_op_does_not_have_is_empty)
 {
 	for (size_t i = 0; i < ARRAY_LEN(good); i++) {
-		bool is_steer = i == KEEPER_STEER, has_if = is_steer || i == KEEPER_ATTACH;
+		bool is_steer = i == KEEPER_STEER, has_if = is_of_interface((uint32_t)i);
 
 		for (int bit = 0; bit < 32; bit++) {
 			uint32_t one = UINT32_C(1) << bit;
