@@ -634,6 +634,29 @@ void progress_stop(void)
 	own_thread_join();
 }
 
+bool progress_pause(void)
+{
+	if (!atomic_load(&progress.is_running))
+		return false;
+	progress_stop();
+	own_thread_await_end();
+	return true;
+}
+
+/* What has been ordered meanwhile is read from the order's fd. */
+void progress_resume(void)
+{
+	int err;
+
+	atomic_store(&progress.is_stopping, false);
+	err = start_thread();
+	if (err)
+		log_warn("the library's thread does not start again (%s); packets wait until the program looks for them",
+			 strerror(-err));
+	else
+		atomic_store(&progress.is_running, true);
+}
+
 void progress_forked(void)
 {
 	atomic_store(&progress.epfd, -1);

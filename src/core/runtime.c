@@ -636,6 +636,32 @@ int runtime_goes_on(int result)
 	return result;
 }
 
+bool runtime_begin_alone(void)
+{
+	int saved_errno = errno;
+	bool result;
+
+	if (os_is_inside() || atomic_load(&runtime.is_filtered))
+		return false;
+	os_enter();
+	result = network_begin_alone();
+	os_leave();
+	errno = saved_errno;
+	return result;
+}
+
+void runtime_end_alone(bool is_alone)
+{
+	int saved_errno = errno;
+
+	if (!is_alone)
+		return;
+	os_enter();
+	network_end_alone();
+	os_leave();
+	errno = saved_errno;
+}
+
 void runtime_namespace_changed(void)
 {
 	if (atomic_exchange(&runtime.has_left_namespace, true) ||

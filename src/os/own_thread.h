@@ -33,6 +33,10 @@ int own_thread_start(const struct own_thread_params *params) MUST_CHECK;
  * point. */
 void own_thread_join(void);
 
+/* After that: returns when the kernel does not count it among the process's threads any
+ * more, which is a little later. */
+void own_thread_await_end(void);
+
 /*
  * With some C libraries, our thread cannot be taken out of the number of threads.
  * Then it has to look now and then whether all other threads have ended. If they

@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <linux/filter.h>
+#include <linux/nsfs.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
@@ -426,29 +427,61 @@ int shim_chroot(const char *path)
 	return real.chroot(path);
 }
 
+/* What the namespaces of setns() are; 0: nobody knows. The fd is one of a namespace, or of
+ * a process, whose namespaces are named by the call. */
+static int kinds_of_namespaces(int fd, int type)
+{
+	int saved_errno = errno;
+	int kind = real.ioctl(fd, NS_GET_NSTYPE, NULL);
+
+	errno = saved_errno;
+	return kind > 0 ? kind : type;
+}
+
+/* Linux enters such ones with the only thread of a process alone. */
+static bool wants_single_thread(int kinds)
+{
+	return kinds & (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWTIME);
+}
+
 /* In another user namespace, the rights over this network are gone. */
 int shim_setns(int fd, int type)
 {
-	int result;
+	bool is_alone;
+	int result, kinds;
 
 	CALL_ENTERED(setns);
-	if (type == 0 || type & CLONE_NEWUSER)
+	kinds = kinds_of_namespaces(fd, type);
+	if (!kinds || kinds & CLONE_NEWUSER)
 		runtime_rights_going();
+	is_alone = wants_single_thread(kinds) && runtime_begin_alone();
 	result = real.setns(fd, type);
-	if (result == 0)
+	runtime_end_alone(is_alone);
+	if (result == 0 && (!kinds || kinds & CLONE_NEWNET))
 		runtime_namespace_changed();
 	runtime_rights_changed();
 	return result;
 }
 
+/* What threads share by nature is not to be parted, so Linux refuses it to those that are
+ * several. Of fds, the caller gets a copy of its own. */
+static bool parts_threads(int flags)
+{
+	return flags & (CLONE_NEWUSER | CLONE_THREAD | CLONE_SIGHAND | CLONE_VM |
+			CLONE_FILES);
+}
+
 int shim_unshare(int flags)
 {
+	bool is_alone;
 	int result;
 
 	CALL_ENTERED(unshare);
 	if (flags & CLONE_NEWUSER)
 		runtime_rights_going();
+	is_alone = parts_threads(flags) && runtime_begin_alone();
 	result = real.unshare(flags);
+	runtime_end_alone(is_alone);
 	if (result == 0 && (flags & CLONE_NEWNET))
 		runtime_namespace_changed();
 	runtime_rights_changed();

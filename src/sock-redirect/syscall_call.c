@@ -117,6 +117,10 @@ static long call_on_process(long number, long a, long b, long c, long d, long e,
 		if (process_is_filter((unsigned long)a + 1, PTR(c)))
 			runtime_filtering();
 		break;
+	case SYS_setns:
+		return shim_setns((int)a, (int)b);
+	case SYS_unshare:
+		return shim_unshare((int)a);
 	case SYS_chroot:
 		runtime_root_changing();
 		break;
