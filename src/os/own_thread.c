@@ -44,6 +44,13 @@ static void find_libc_cnt(void)
 	own.libc_cnt = dlvsym(RTLD_DEFAULT, "__nptl_nthreads", "GLIBC_PRIVATE");
 }
 
+bool own_thread_is_program_single(void)
+{
+	if (!own.libc_cnt)
+		find_libc_cnt();
+	return own.libc_cnt && atomic_load(own.libc_cnt) == 1;
+}
+
 bool own_thread_has_to_look(void)
 {
 	return !own.libc_cnt;

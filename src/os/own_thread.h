@@ -22,6 +22,9 @@ struct own_thread_params {
 	void (*run)(void);
 };
 
+/* Whether the program has one thread; ours does not count. False where nobody knows. */
+bool own_thread_is_program_single(void);
+
 /* Called when the library is loaded: remembers where the program may run, before it
  * changes that itself. */
 void own_thread_load(void);

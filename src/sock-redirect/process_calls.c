@@ -2,6 +2,7 @@
 /* Calls that make, replace and end processes. */
 #include "config.h"
 
+#include <limits.h>
 #include <linux/filter.h>
 #include <linux/nsfs.h>
 #include <linux/seccomp.h>
@@ -14,6 +15,7 @@
 
 #include "core/runtime.h"
 #include "fd/fd_internal.h"
+#include "os/own_thread.h"
 #include "os/rights.h"
 #include "os/signals.h"
 #include "sock-redirect/call.h"
@@ -384,9 +386,15 @@ static bool is_borrower(int flags)
 	return (flags & common) == (CLONE_VM | CLONE_VFORK);
 }
 
+bool process_parts_fds(uint64_t flags)
+{
+	return !(flags & CLONE_VM) != !(flags & CLONE_FILES) &&
+	       !is_borrower((int)(flags & INT_MAX));
+}
+
 /* A child that gets a copy of everything is like one of fork(), and a borrower like one of
- * vfork() while there are objects that it could destroy. Others share our memory as threads
- * do. */
+ * vfork() while there are objects that it could destroy. Others share our memory and our fds
+ * as threads do, or only one of the two, which is too much for us. */
 int shim_clone(int (*fn)(void *arg), void *stack, int flags, void *arg,
 	       pid_t *parent_tid, void *tls, pid_t *child_tid)
 {
@@ -397,6 +405,8 @@ int shim_clone(int (*fn)(void *arg), void *stack, int flags, void *arg,
 	    atomic_load_explicit(&fd_table_root, memory_order_relaxed))
 		return clone_and_wait(&start, stack, flags, parent_tid, tls,
 				      child_tid);
+	if (fn && stack && process_parts_fds((uint64_t)flags))
+		runtime_fds_parting();
 	if (flags & (CLONE_VM | CLONE_FILES) || !fn || !stack)
 		return real.clone(fn, stack, flags, arg, parent_tid, tls,
 				  child_tid);
@@ -471,6 +481,12 @@ static bool parts_threads(int flags)
 			CLONE_FILES);
 }
 
+void process_gets_own_fds(void)
+{
+	if (!own_thread_is_program_single())
+		runtime_fds_parting();
+}
+
 int shim_unshare(int flags)
 {
 	bool is_alone;
@@ -479,6 +495,8 @@ int shim_unshare(int flags)
 	CALL_ENTERED(unshare);
 	if (flags & CLONE_NEWUSER)
 		runtime_rights_going();
+	if (flags & CLONE_FILES)
+		process_gets_own_fds();
 	is_alone = parts_threads(flags) && runtime_begin_alone();
 	result = real.unshare(flags);
 	runtime_end_alone(is_alone);

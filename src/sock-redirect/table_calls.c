@@ -250,6 +250,7 @@ int shim_close_range(unsigned int first, unsigned int last, int flags)
 	CALL_ENTERED(close_range);
 	if (LIKELY(!(flags & CLOSE_RANGE_UNSHARE)))
 		return close_many(first, last, flags);
+	process_gets_own_fds();
 	is_alone = runtime_begin_alone();
 	result = close_many(first, last, flags);
 	runtime_end_alone(is_alone);

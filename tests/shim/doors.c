@@ -413,6 +413,122 @@ static void fds_of_a_single_thread(void)
 	close_pair(pair);
 }
 
+/* -- fds that some threads have and others do not --------------------------------------- */
+
+static int parted_fd;
+static atomic_int parted;
+
+/* The number that it closes is another file's in it alone. */
+static void *part(void *arg)
+{
+	int (*getting_own)(void) = arg, other;
+	char byte;
+
+	SAY("part: %s\n", err(getting_own()));
+	close(parted_fd);
+	other = open("/dev/null", O_RDONLY);
+	SAY("in its place: %d, %zd\n", other == parted_fd, read(other, &byte, 1));
+	atomic_store(&parted, 1);
+	while (atomic_load(&parted) == 1)
+		usleep(1000);
+	return NULL;
+}
+
+static int by_unshare(void)
+{
+	return unshare(CLONE_FILES);
+}
+
+static int by_number(void)
+{
+	return (int)syscall(SYS_unshare, CLONE_FILES);
+}
+
+static int by_range(void)
+{
+	return close_range(700, 800, CLOSE_RANGE_UNSHARE);
+}
+
+static void parted_by(int (*getting_own)(void))
+{
+	pthread_t thread;
+	int pair[2];
+
+	make_pair(pair);
+	still_hears(pair[0], pair[1]);
+	send(pair[1], "waits", 5, 0);
+	parted_fd = pair[0];
+	atomic_store(&parted, 0);
+	pthread_create(&thread, NULL, part, (void *)getting_own);
+	while (!atomic_load(&parted))
+		usleep(1000);
+	receive(pair[0], 0);
+	send(pair[1], "goes on", 7, 0);
+	receive(pair[0], 0);
+	atomic_store(&parted, 2);
+	pthread_join(thread, NULL);
+	close_pair(pair);
+}
+
+static void fds_of_one_of_two_threads(void)
+{
+	parted_by(by_unshare);
+}
+
+static void fds_of_one_of_two_threads_by_number(void)
+{
+	parted_by(by_number);
+}
+
+static void fds_of_one_of_two_threads_by_a_range(void)
+{
+	parted_by(by_range);
+}
+
+static int sharer(void *arg)
+{
+	int *pair = arg;
+
+	receive(pair[0], 0);
+	send(pair[1], "goes on", 7, 0);
+	receive(pair[0], 0);
+	SAY("close: %s\n", err(close(pair[0])));
+	return 0;
+}
+
+/* A child has memory of its own, and our fds. */
+static void child_shares(bool by_its_number)
+{
+	static char stack[1 << 16] __attribute__((aligned(16)));
+	int pair[2], status;
+	pid_t pid;
+
+	make_pair(pair);
+	still_hears(pair[0], pair[1]);
+	send(pair[1], "waits", 5, 0);
+	if (by_its_number)
+		pid = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
+	else
+		pid = clone(sharer, stack + sizeof(stack), CLONE_FILES | SIGCHLD,
+			    pair);
+	if (pid == 0)
+		_exit(sharer(pair));
+	waitpid(pid, &status, 0);
+	SAY("status: %d\n", status);
+	SAY("close: %s\n", err(close(pair[0])));
+	close(pair[1]);
+}
+
+static void child_shares_fds(void)
+{
+	child_shares(false);
+}
+
+static void child_shares_fds_by_number(void)
+{
+	child_shares(true);
+}
+
 /* -- what the kernel does on its own --------------------------------------------------- */
 
 static volatile sig_atomic_t signal_cnt, last_signal;
@@ -654,6 +770,11 @@ static const struct door doors[] = {
 	SCENARIO(failing_ranges_close_nothing),
 	SCENARIO(namespaces_of_a_single_thread),
 	SCENARIO(fds_of_a_single_thread),
+	SCENARIO(fds_of_one_of_two_threads),
+	SCENARIO(fds_of_one_of_two_threads_by_number),
+	SCENARIO(fds_of_one_of_two_threads_by_a_range),
+	SCENARIO(child_shares_fds),
+	SCENARIO(child_shares_fds_by_number),
 	SCENARIO(signals_for_datagrams),
 	SCENARIO(stamps_of_the_last_datagram),
 	SCENARIO(last_thread_ends),
