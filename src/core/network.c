@@ -605,6 +605,17 @@ void network_stop(void)
 	sock_kinds_stop();
 }
 
+bool network_begin_alone(void)
+{
+	return progress_pause();
+}
+
+void network_end_alone(void)
+{
+	if (!atomic_load(&network.is_over))
+		progress_resume();
+}
+
 static bool is_at_work(void)
 {
 	return network.options && !atomic_load(&network.is_over);

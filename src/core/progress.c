@@ -112,24 +112,34 @@ static int epfd(void)
 	return atomic_load(&progress.epfd);
 }
 
-/* Wakes us once when routers have complained. After that it has to be asked for
- * again. */
-static int await_routers(int op)
-{
-	struct epoll_event event = { .events = EPOLLIN | EPOLLONESHOT,
-				     .data.u64 = ABOUT_ROUTERS };
-	int fd = net_icmp_fd(progress.params.net);
-
-	if (fd < 0)
-		return 0;
-	return real.epoll_ctl(epfd(), op, fd, &event) ? -errno : 0;
-}
-
 static int add_fd(int fd, uint32_t events, uint64_t about)
 {
 	struct epoll_event event = { .events = events, .data.u64 = about };
 
 	return real.epoll_ctl(epfd(), EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+/* Wakes us once, and has to be asked for again after that: by the number that the fd has
+ * now, while epoll knows it by the one that it had before a dup2() of the program onto that,
+ * and could not be told to forget it. */
+static int await(int fd, uint64_t about)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLONESHOT,
+				     .data.u64 = about };
+
+	if (fd < 0 || real.epoll_ctl(epfd(), EPOLL_CTL_MOD, fd, &event) == 0)
+		return 0;
+	return errno == ENOENT ? add_fd(fd, event.events, about) : -errno;
+}
+
+static int await_netlink(void)
+{
+	return await(net_event_fd(progress.params.net), ABOUT_NETLINK);
+}
+
+static int await_routers(void)
+{
+	return await(net_icmp_fd(progress.params.net), ABOUT_ROUTERS);
 }
 
 void progress_watch_twin(int fd, struct fd_object *obj)
@@ -233,13 +243,17 @@ static void drain(struct stack *stack)
 }
 
 /* Begins to guard the stack, unless a packet has come already, which the next look
- * takes. */
+ * takes, as it takes all if the kernel has no memory to wake us. */
 static void guard(struct stack *stack)
 {
+	int err;
+
 	if (!stack_arm_unwatched(stack))
 		return;
+	err = add_fd(stack_fd(stack), EPOLLIN, ABOUT_STACK + stack->index);
+	if (err && err != -EEXIST)
+		return;
 	care_of(stack)->phase = PHASE_GUARD;
-	(void)!add_fd(stack_fd(stack), EPOLLIN, ABOUT_STACK + stack->index);
 	time_stack(stack);
 }
 
@@ -402,9 +416,8 @@ static void handle(const struct epoll_event *event)
 	switch (event->data.u64) {
 	case ABOUT_NETLINK:
 		/* else we would be woken for it for ever */
-		if (!net_events(net))
-			real.epoll_ctl(epfd(), EPOLL_CTL_DEL, net_event_fd(net),
-				       NULL);
+		if (net_events(net))
+			(void)!await_netlink();
 		break;
 	case ABOUT_US:
 		event_fd_clear(atomic_load(&progress.order_fd));
@@ -473,7 +486,7 @@ static void look_after_heirs(struct timer *timer UNUSED, uint64_t now_ns UNUSED)
 static void hear_routers(struct timer *timer UNUSED, uint64_t now_ns UNUSED)
 {
 	net_hear_routers(progress.params.net);
-	(void)!await_routers(EPOLL_CTL_MOD);
+	(void)!await_routers();
 }
 
 static void close_failed(struct timer *timer UNUSED, uint64_t now_ns UNUSED)
@@ -569,9 +582,8 @@ static int open_fds(void)
 	if (!err)
 		err = add_fd(atomic_load(&progress.order_fd), EPOLLIN, ABOUT_US);
 	if (!err)
-		err = add_fd(net_event_fd(progress.params.net), EPOLLIN,
-			     ABOUT_NETLINK);
-	return err ? err : await_routers(EPOLL_CTL_ADD);
+		err = await_netlink();
+	return err ? err : await_routers();
 }
 
 static void close_fds(void)
@@ -620,6 +632,29 @@ void progress_stop(void)
 		return;
 	order(&progress.is_stopping);
 	own_thread_join();
+}
+
+bool progress_pause(void)
+{
+	if (!atomic_load(&progress.is_running))
+		return false;
+	progress_stop();
+	own_thread_await_end();
+	return true;
+}
+
+/* What has been ordered meanwhile is read from the order's fd. */
+void progress_resume(void)
+{
+	int err;
+
+	atomic_store(&progress.is_stopping, false);
+	err = start_thread();
+	if (err)
+		log_warn("the library's thread does not start again (%s); packets wait until the program looks for them",
+			 strerror(-err));
+	else
+		atomic_store(&progress.is_running, true);
 }
 
 void progress_forked(void)

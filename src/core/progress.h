@@ -39,6 +39,11 @@ int progress_start(const struct progress_params *params) MUST_CHECK;
  * of ours. */
 void progress_stop(void);
 
+/* Ends the thread for a while, in which the kernel finds none but the program's. True: it
+ * has run, and is to be resumed. The caller holds no lock of ours. */
+bool progress_pause(void);
+void progress_resume(void);
+
 /* This is stack_params.sooner. */
 void progress_timer_is_sooner(struct stack *stack);
 

@@ -56,8 +56,10 @@ static struct {
 	_Atomic enum runtime_state state;
 	struct mutex lock;
 	_Atomic bool has_left_namespace;
-	/* A filter of system calls is about to be installed, or is. */
+	/* A filter of system calls is about to be installed, or is; or something else has
+	 * happened after which the kernel has all sockets. */
 	_Atomic bool is_filtered;
+	_Atomic enum reason why_filtered;
 	runtime_socket_fn *make_socket;
 	bool (*may_serve)(int type);
 
@@ -387,7 +389,7 @@ void runtime_socket_made(int fd, int domain, int type, int protocol)
 		return;
 	/* We make no system call that the program did not make itself. */
 	if (UNLIKELY(atomic_load(&runtime.is_filtered))) {
-		stats_count_unserved(REASON_SECCOMP);
+		stats_count_unserved(atomic_load(&runtime.why_filtered));
 		return;
 	}
 	ensure_started();
@@ -451,6 +453,31 @@ static bool leave_by_filter(struct fd_object *obj, int fd)
 	return false;
 }
 
+static bool leave_by_parting(struct fd_object *obj, int fd)
+{
+	obj->ops->leave(obj, fd, REASON_OWN_FDS, STATS_BY_FDS);
+	return false;
+}
+
+/* For good. */
+static void leave_all(enum reason reason, bool (*leave)(struct fd_object *obj, int fd))
+{
+	int saved_errno = errno;
+
+	if (os_is_inside() || atomic_exchange(&runtime.is_filtered, true))
+		return;
+	atomic_store(&runtime.why_filtered, reason);
+	os_enter();
+	if (fd_visit(NULL, leave) || network_is_made())
+		log_info("Sockets go back to the kernel: %s", reason_why(reason));
+	network_end_what_stays();
+	fd_table_remove_range(0, ~0u);
+	fd_table_close();
+	network_stop();
+	os_leave();
+	errno = saved_errno;
+}
+
 /*
  * The filter knows which system calls the program makes, and kills it for others,
  * which ours are. So all that we have goes back to the kernel first, and is
@@ -460,20 +487,13 @@ static bool leave_by_filter(struct fd_object *obj, int fd)
  */
 void runtime_filtering(void)
 {
-	int saved_errno = errno;
+	leave_all(REASON_SECCOMP, leave_by_filter);
+}
 
-	if (os_is_inside() || atomic_exchange(&runtime.is_filtered, true))
-		return;
-	os_enter();
-	if (fd_visit(NULL, leave_by_filter) || network_is_made())
-		log_info("Sockets go back to the kernel: %s",
-			 reason_why(REASON_SECCOMP));
-	network_end_what_stays();
-	fd_table_remove_range(0, ~0u);
-	fd_table_close();
-	network_stop();
-	os_leave();
-	errno = saved_errno;
+/* Our table is that of one of them, and says nothing of the others' numbers. */
+void runtime_fds_parting(void)
+{
+	leave_all(REASON_OWN_FDS, leave_by_parting);
 }
 
 /* Sockets of one kind, at least, may be ours. */
@@ -634,6 +654,32 @@ int runtime_goes_on(int result)
 {
 	stats_set_ended(false);
 	return result;
+}
+
+bool runtime_begin_alone(void)
+{
+	int saved_errno = errno;
+	bool result;
+
+	if (os_is_inside() || atomic_load(&runtime.is_filtered))
+		return false;
+	os_enter();
+	result = network_begin_alone();
+	os_leave();
+	errno = saved_errno;
+	return result;
+}
+
+void runtime_end_alone(bool is_alone)
+{
+	int saved_errno = errno;
+
+	if (!is_alone)
+		return;
+	os_enter();
+	network_end_alone();
+	os_leave();
+	errno = saved_errno;
 }
 
 void runtime_namespace_changed(void)

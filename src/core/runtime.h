@@ -77,6 +77,16 @@ void runtime_after_fork(bool is_child);
  * kernel, and after that nothing of ours makes a system call. errno is as before. */
 void runtime_filtering(void);
 
+/* Of those who share our memory, one is about to get fds of his own; or a child with a memory of
+ * its own shares our fds. As before a filter, all sockets go back to the kernel. */
+void runtime_fds_parting(void);
+
+/* Around a call that the kernel refuses to a process with several threads, or that gives the
+ * calling thread fds of its own if others have them, too: ours is none of the program's.
+ * What the first returns is for the second. errno is as before. */
+bool runtime_begin_alone(void);
+void runtime_end_alone(bool is_alone);
+
 /* The program has moved to another network namespace. */
 void runtime_namespace_changed(void);
 

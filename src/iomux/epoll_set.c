@@ -5,7 +5,10 @@
 #include "iomux/epoll_set.h"
 
 #include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
 
+#include "base/log.h"
 #include "fd/fd_internal.h"
 #include "fd/fd_pool.h"
 #include "fd/fd_table.h"
@@ -13,6 +16,7 @@
 #include "iomux/epoll_item.h"
 #include "iomux/epoll_nest.h"
 #include "iomux/epoll_wake.h"
+#include "os/file.h"
 #include "sock/kin.h"
 
 static struct fd_pool sets = FD_POOL_INIT(struct epoll_set);
@@ -46,6 +50,8 @@ static struct epoll_set *create(int epfd)
 	set->kernels_watcher = NULL;
 	atomic_init(&set->looking_cnt, 0);
 	atomic_init(&set->user_cnt, 0);
+	atomic_init(&set->caller_cnt, 0);
+	atomic_init(&set->kept_fd, -1);
 	atomic_init(&set->sleeper_cnt, 0);
 	atomic_init(&set->waiting_cnt, 0);
 	atomic_init(&set->looks, 0);
@@ -111,8 +117,11 @@ int epoll_set_fd(const struct epoll_set *set)
 int epoll_set_begin_use(struct epoll_set *set, int fd)
 {
 	atomic_fetch_add(&set->user_cnt, 1);
-	if (UNLIKELY(!epoll_set_has_number(set, fd)))
+	if (UNLIKELY(fd >= 0 && !epoll_set_has_number(set, fd) &&
+		     fd != atomic_load(&set->kept_fd)))
 		fd = epoll_set_fd(set);
+	if (UNLIKELY(fd < 0))
+		fd = atomic_load(&set->kept_fd);
 	if (UNLIKELY(fd < 0))
 		atomic_fetch_sub(&set->user_cnt, 1);
 	return fd;
@@ -129,14 +138,31 @@ struct epoll_set *epoll_set_get(int epfd)
 	return NULL;
 }
 
+/* Who waits in the set does so until his time is over, as under Linux, where the file lives as
+ * long as a call on it. The number may be another file's already, if the program has closed ours
+ * by a raw call. */
+static void keep_for_callers(struct epoll_set *set, int fd)
+{
+	int err;
+
+	if (fd < 0 || fd_table_has(fd) || file_identify(fd).mode & S_IFMT)
+		return;
+	err = fd_internal_copy(fd, &set->kept_fd);
+	if (err)
+		log_dbg("fd %d: a wait goes on without the kernel's part of its set (%s)",
+			fd, strerror(-err));
+}
+
 /* Nobody begins to use the number any more. Whoever has the set as a member lets go of it. */
-static void set_last_close(struct fd_object *obj, int fd UNUSED)
+static void set_last_close(struct fd_object *obj, int fd)
 {
 	struct epoll_set *set = epoll_set_of(obj);
 	struct epoll_watch *watch, *following;
 
 	for (unsigned spins = 0; atomic_load(&set->user_cnt);)
 		lock_spin(&spins, LOCK_SPINS);
+	if (atomic_load(&set->caller_cnt))
+		keep_for_callers(set, fd);
 	spinlock_acquire(&epoll_nesting);
 	LIST_FOR_EACH_SAFE(watch, following, &set->outers, link)
 		if (!watch->waiter)
@@ -149,6 +175,7 @@ static void set_release(struct fd_object *obj)
 	struct epoll_set *set = epoll_set_of(obj);
 
 	fd_internal_close(&set->wake_fd);
+	fd_internal_close(&set->kept_fd);
 	epoll_items_remove_all(set);
 	hash_tab_release(&set->by_key);
 	hash_tab_release(&set->by_word);

@@ -73,6 +73,10 @@ struct epoll_set {
 	_Atomic unsigned looking_cnt;
 	/* threads that make the kernel's calls on it by its number */
 	_Atomic unsigned user_cnt;
+	/* calls that wait, woken or not; a number of ours for them, once the program has
+	 * closed its last one, else -1 */
+	_Atomic unsigned caller_cnt;
+	_Atomic int kept_fd;
 	_Atomic unsigned sleeper_cnt;
 	_Atomic unsigned waiting_cnt;
 	_Atomic uint64_t looks;
@@ -148,9 +152,10 @@ static inline bool epoll_set_has_number(const struct epoll_set *set, int fd)
 
 /* An fd that names it, or -1. */
 int epoll_set_fd(const struct epoll_set *set);
-/* The same for calls of the kernel: `fd`, if that names it. Until the end of the use the last
- * close waits, so that the number is not another set's meanwhile. With -1 there is nothing to
- * be ended. Of two numbers, one may be another file's all the same. */
+/* The same for calls of the kernel: `fd`, if that names it, or ours that is kept for calls that
+ * wait. Until the end of the use the last close waits, so that the number is not another set's
+ * meanwhile. With -1 there is nothing to be ended. Of two numbers, one may be another file's
+ * all the same. */
 int epoll_set_begin_use(struct epoll_set *set, int fd) MUST_CHECK;
 static inline void epoll_set_end_use(struct epoll_set *set, int fd)
 {

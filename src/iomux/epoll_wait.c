@@ -251,8 +251,7 @@ static inline int look_at_ours(struct epoll_query *query, struct batch *batch)
 }
 
 /* One look. Returns the number of events, or an error; *own_out are ours. As under Linux, a
- * wait goes on in its set, whatever becomes of the number. But what the kernel has is out of
- * reach when the last number is closed. */
+ * wait goes on in its set, whatever becomes of the number. */
 static long look(struct epoll_query *query, bool with_kernel,
 		 unsigned *own_out)
 {
@@ -264,8 +263,7 @@ static long look(struct epoll_query *query, bool with_kernel,
 	};
 	int own, err = 0;
 
-	if (LIKELY(query->epfd >= 0))
-		query->epfd = epoll_set_begin_use(set, query->epfd);
+	query->epfd = epoll_set_begin_use(set, query->epfd);
 	epoll_set_begin_look(set);
 	epoll_set_poll_rings(set);
 	epoll_items_show_left(set, query->epfd);
@@ -342,6 +340,7 @@ static void wait_abandoned(struct mux_call *call)
 
 	epoll_set_end_wait(set, call_of(call));
 	fd_pool_put(&calls, call_of(call));
+	atomic_fetch_sub(&set->caller_cnt, 1);
 	epoll_set_pass_on(set);
 	fd_object_put(&set->obj);
 }
@@ -376,6 +375,7 @@ static struct epoll_call *begin_wait(struct epoll_query *query)
 	wait->is_interrupted = wait->was_ready = false;
 	wait->fds[0] = (struct pollfd){ .fd = query->epfd, .events = POLLIN };
 	epoll_set_begin_wait(query->set, wait);
+	atomic_fetch_add(&query->set->caller_cnt, 1);
 	return wait;
 }
 
@@ -426,6 +426,7 @@ static COLD long wait_for(struct epoll_query *query,
 	else
 		epoll_set_end_wait(query->set, wait);
 	fd_pool_put(&calls, wait);
+	atomic_fetch_sub(&query->set->caller_cnt, 1);
 	return n;
 }
 

@@ -120,6 +120,12 @@ struct netif *netif_find(struct net *net, int ifindex)
 	return NULL;
 }
 
+/* Names change, and the number of an interface that has gone may become another's. */
+static void take_name(struct netif *netif, const char *name)
+{
+	snprintf(netif->name, sizeof(netif->name), "%s", name);
+}
+
 static struct netif *add(struct net *net, int ifindex, const char *name)
 {
 	struct netif *netif = calloc(1, sizeof(*netif));
@@ -127,7 +133,7 @@ static struct netif *add(struct net *net, int ifindex, const char *name)
 	if (!netif)
 		return NULL;
 	netif->ifindex = ifindex;
-	snprintf(netif->name, sizeof(netif->name), "%s", name);
+	take_name(netif, name);
 	list_init(&netif->paced);
 	list_push_back(&net->netifs, &netif->link);
 	return netif;
@@ -323,6 +329,7 @@ static void open_netif(struct net *net, struct netif *netif,
 	char passed[PASSED_SIZE] = "";
 	int err;
 
+	take_name(netif, link->info.name);
 	if (reason == REASON_NONE && !net->params.backend_cnt)
 		reason = REASON_NO_BACK_END;
 	if (reason != REASON_NONE) {
@@ -559,6 +566,8 @@ bool netif_check(struct net *net, struct netif *netif)
 	if (netif->is_failing)
 		return has_failed(net, netif);
 	link = link_tab_find(&net->view.links, netif->ifindex);
+	if (link)
+		take_name(netif, link->info.name);
 	text = why_no_more(net, netif, link);
 	if (!text) {
 		feed_rings(net, netif);

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/lock.h"
 #include "base/log.h"
 #include "os/file.h"
 #include "os/thread.h"
@@ -23,6 +24,7 @@ static struct {
 	/* libc's number of threads; NULL: it cannot be found */
 	_Atomic unsigned *libc_cnt;
 	pthread_t thread;
+	_Atomic int tid;
 } own;
 
 void own_thread_load(void)
@@ -40,6 +42,13 @@ void own_thread_load(void)
 static void find_libc_cnt(void)
 {
 	own.libc_cnt = dlvsym(RTLD_DEFAULT, "__nptl_nthreads", "GLIBC_PRIVATE");
+}
+
+bool own_thread_is_program_single(void)
+{
+	if (!own.libc_cnt)
+		find_libc_cnt();
+	return own.libc_cnt && atomic_load(own.libc_cnt) == 1;
 }
 
 bool own_thread_has_to_look(void)
@@ -67,6 +76,7 @@ static void be_ordinary(void)
 static void *run(void *arg UNUSED)
 {
 	pthread_setname_np(pthread_self(), own.params.name);
+	atomic_store(&own.tid, (int)gettid());
 	/* Everything this thread does is the library's own. */
 	os_thread.is_internal = true;
 	os_enter();
@@ -104,6 +114,12 @@ void own_thread_join(void)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	pthread_join(own.thread, NULL);
 	pthread_setcancelstate(state, NULL);
+}
+
+void own_thread_await_end(void)
+{
+	while (tgkill(getpid(), atomic_load(&own.tid), 0) == 0)
+		lock_give_way(1);
 }
 
 bool own_thread_is_last(void)

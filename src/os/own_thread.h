@@ -22,6 +22,9 @@ struct own_thread_params {
 	void (*run)(void);
 };
 
+/* Whether the program has one thread; ours does not count. False where nobody knows. */
+bool own_thread_is_program_single(void);
+
 /* Called when the library is loaded: remembers where the program may run, before it
  * changes that itself. */
 void own_thread_load(void);
@@ -32,6 +35,10 @@ int own_thread_start(const struct own_thread_params *params) MUST_CHECK;
 /* Returns when the thread has ended; `run` ends it by returning. No cancellation
  * point. */
 void own_thread_join(void);
+
+/* After that: returns when the kernel does not count it among the process's threads any
+ * more, which is a little later. */
+void own_thread_await_end(void);
 
 /*
  * With some C libraries, our thread cannot be taken out of the number of threads.

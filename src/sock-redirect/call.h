@@ -123,6 +123,13 @@ void process_calls_load(void);
 
 /* Whether this mode and program of seccomp install a filter. */
 bool process_is_filter(unsigned long mode, const void *program);
+
+/* Whether a child of clone() with these flags shares either our memory or our fds, but not
+ * both, and is none that borrows them until it runs another program. */
+bool process_parts_fds(uint64_t flags);
+
+/* The calling thread is about to get fds of its own, if others have them, too. */
+void process_gets_own_fds(void);
 /* The process is about to get this effective user, or these rights (capset). */
 void process_becomes(uid_t euid);
 void process_gets(const void *header, const void *data);

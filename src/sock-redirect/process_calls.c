@@ -2,7 +2,9 @@
 /* Calls that make, replace and end processes. */
 #include "config.h"
 
+#include <limits.h>
 #include <linux/filter.h>
+#include <linux/nsfs.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
@@ -13,6 +15,7 @@
 
 #include "core/runtime.h"
 #include "fd/fd_internal.h"
+#include "os/own_thread.h"
 #include "os/rights.h"
 #include "os/signals.h"
 #include "sock-redirect/call.h"
@@ -383,9 +386,15 @@ static bool is_borrower(int flags)
 	return (flags & common) == (CLONE_VM | CLONE_VFORK);
 }
 
+bool process_parts_fds(uint64_t flags)
+{
+	return !(flags & CLONE_VM) != !(flags & CLONE_FILES) &&
+	       !is_borrower((int)(flags & INT_MAX));
+}
+
 /* A child that gets a copy of everything is like one of fork(), and a borrower like one of
- * vfork() while there are objects that it could destroy. Others share our memory as threads
- * do. */
+ * vfork() while there are objects that it could destroy. Others share our memory and our fds
+ * as threads do, or only one of the two, which is too much for us. */
 int shim_clone(int (*fn)(void *arg), void *stack, int flags, void *arg,
 	       pid_t *parent_tid, void *tls, pid_t *child_tid)
 {
@@ -396,6 +405,8 @@ int shim_clone(int (*fn)(void *arg), void *stack, int flags, void *arg,
 	    atomic_load_explicit(&fd_table_root, memory_order_relaxed))
 		return clone_and_wait(&start, stack, flags, parent_tid, tls,
 				      child_tid);
+	if (fn && stack && process_parts_fds((uint64_t)flags))
+		runtime_fds_parting();
 	if (flags & (CLONE_VM | CLONE_FILES) || !fn || !stack)
 		return real.clone(fn, stack, flags, arg, parent_tid, tls,
 				  child_tid);
@@ -426,29 +437,69 @@ int shim_chroot(const char *path)
 	return real.chroot(path);
 }
 
+/* What the namespaces of setns() are; 0: nobody knows. The fd is one of a namespace, or of
+ * a process, whose namespaces are named by the call. */
+static int kinds_of_namespaces(int fd, int type)
+{
+	int saved_errno = errno;
+	int kind = real.ioctl(fd, NS_GET_NSTYPE, NULL);
+
+	errno = saved_errno;
+	return kind > 0 ? kind : type;
+}
+
+/* Linux enters such ones with the only thread of a process alone. */
+static bool wants_single_thread(int kinds)
+{
+	return kinds & (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWTIME);
+}
+
 /* In another user namespace, the rights over this network are gone. */
 int shim_setns(int fd, int type)
 {
-	int result;
+	bool is_alone;
+	int result, kinds;
 
 	CALL_ENTERED(setns);
-	if (type == 0 || type & CLONE_NEWUSER)
+	kinds = kinds_of_namespaces(fd, type);
+	if (!kinds || kinds & CLONE_NEWUSER)
 		runtime_rights_going();
+	is_alone = wants_single_thread(kinds) && runtime_begin_alone();
 	result = real.setns(fd, type);
-	if (result == 0)
+	runtime_end_alone(is_alone);
+	if (result == 0 && (!kinds || kinds & CLONE_NEWNET))
 		runtime_namespace_changed();
 	runtime_rights_changed();
 	return result;
 }
 
+/* What threads share by nature is not to be parted, so Linux refuses it to those that are
+ * several. Of fds, the caller gets a copy of its own. */
+static bool parts_threads(int flags)
+{
+	return flags & (CLONE_NEWUSER | CLONE_THREAD | CLONE_SIGHAND | CLONE_VM |
+			CLONE_FILES);
+}
+
+void process_gets_own_fds(void)
+{
+	if (!own_thread_is_program_single())
+		runtime_fds_parting();
+}
+
 int shim_unshare(int flags)
 {
+	bool is_alone;
 	int result;
 
 	CALL_ENTERED(unshare);
 	if (flags & CLONE_NEWUSER)
 		runtime_rights_going();
+	if (flags & CLONE_FILES)
+		process_gets_own_fds();
+	is_alone = parts_threads(flags) && runtime_begin_alone();
 	result = real.unshare(flags);
+	runtime_end_alone(is_alone);
 	if (result == 0 && (flags & CLONE_NEWNET))
 		runtime_namespace_changed();
 	runtime_rights_changed();

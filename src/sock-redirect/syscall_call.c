@@ -35,10 +35,19 @@ static bool is_fork(uint64_t flags, uint64_t stack)
 	return !(flags & (CLONE_VM | CLONE_FILES)) && !stack;
 }
 
-static bool is_fork3(const struct clone_args *args, size_t size)
+static bool is_readable(const struct clone_args *args, size_t size)
 {
-	return size >= CLONE_ARGS_SIZE_VER0 && user_is_plausible(args, size) &&
-	       is_fork(args->flags, args->stack);
+	return size >= CLONE_ARGS_SIZE_VER0 && user_is_plausible(args, size);
+}
+
+static long clone_by_number(uint64_t flags, uint64_t stack, long number, long a, long b,
+			    long c, long d, long e, long f)
+{
+	if (is_fork(flags, stack))
+		return fork_by_number(number, a, b, c, d, e, f);
+	if (process_parts_fds(flags))
+		runtime_fds_parting();
+	return real.syscall(number, a, b, c, d, e, f);
 }
 
 static long make_ring(long number, long a, long b, long c, long d, long e,
@@ -86,14 +95,16 @@ static long call_on_rights(long number, long a, long b, long c, long d, long e,
 static long call_on_process(long number, long a, long b, long c, long d, long e,
 			    long f)
 {
+	const struct clone_args *args = PTR(a);
+
 	switch (number) {
 	case SYS_clone:
-		if (is_fork((uint64_t)a, (uint64_t)b))
-			return fork_by_number(number, a, b, c, d, e, f);
-		break;
+		return clone_by_number((uint64_t)a, (uint64_t)b, number, a, b, c, d, e,
+				       f);
 	case SYS_clone3:
-		if (is_fork3(PTR(a), (size_t)b))
-			return fork_by_number(number, a, b, c, d, e, f);
+		if (is_readable(args, (size_t)b))
+			return clone_by_number(args->flags, args->stack, number, a, b, c,
+					       d, e, f);
 		break;
 #ifdef SYS_fork
 	case SYS_fork:
@@ -117,6 +128,10 @@ static long call_on_process(long number, long a, long b, long c, long d, long e,
 		if (process_is_filter((unsigned long)a + 1, PTR(c)))
 			runtime_filtering();
 		break;
+	case SYS_setns:
+		return shim_setns((int)a, (int)b);
+	case SYS_unshare:
+		return shim_unshare((int)a);
 	case SYS_chroot:
 		runtime_root_changing();
 		break;

@@ -235,12 +235,26 @@ static bool is_range_ours(unsigned first, unsigned last)
 	       atomic_load_explicit(&fd_table_root, memory_order_relaxed);
 }
 
-int shim_close_range(unsigned int first, unsigned int last, int flags)
+static int close_many(unsigned first, unsigned last, int flags)
 {
-	CALL_ENTERED(close_range);
 	if (is_range_ours(first, last))
 		return close_around(first, last, flags);
 	return real.close_range(first, last, flags);
+}
+
+int shim_close_range(unsigned int first, unsigned int last, int flags)
+{
+	bool is_alone;
+	int result;
+
+	CALL_ENTERED(close_range);
+	if (LIKELY(!(flags & CLOSE_RANGE_UNSHARE)))
+		return close_many(first, last, flags);
+	process_gets_own_fds();
+	is_alone = runtime_begin_alone();
+	result = close_many(first, last, flags);
+	runtime_end_alone(is_alone);
+	return result;
 }
 
 void shim_closefrom(int first)

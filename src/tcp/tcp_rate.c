@@ -11,6 +11,15 @@ static uint32_t delivered(const struct tcp_pcb *pcb)
 	return pcb->snd_una + pcb->sacked_bytes;
 }
 
+/* What was counted when the marked segment left may not have arrived after all: a peer
+ * throws away what it has reported, and without SACK duplicates are only an estimate. */
+static uint32_t delivered_since_mark(const struct tcp_pcb *pcb)
+{
+	uint32_t now = delivered(pcb);
+
+	return seq_after(now, pcb->rate_delivered) ? now - pcb->rate_delivered : 0;
+}
+
 /* The program writes less than the path would carry. */
 static bool is_app_limited(const struct tcp_pcb *pcb)
 {
@@ -43,9 +52,11 @@ static uint64_t interval_ns(const struct tcp_pcb *pcb, uint64_t now_ns)
 static void take_sample(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	bool is_limited = pcb->is_mark_app_limited || is_app_limited(pcb);
-	uint64_t bytes = delivered(pcb) - pcb->rate_delivered;
+	uint64_t bytes = delivered_since_mark(pcb);
 	uint64_t time_ns = interval_ns(pcb, now_ns), rate;
 
+	if (!bytes)
+		return;
 	rate = bytes * NS_PER_SEC / MAX(time_ns, UINT64_C(1));
 	if (is_limited && rate <= pcb->delivery_rate)
 		return;
@@ -61,7 +72,7 @@ bool tcp_rate_round(struct tcp_pcb *pcb, uint64_t *rate_out,
 
 	if (!is_of_later && !seq_after(pcb->rack_end, pcb->rate_mark))
 		return false;
-	*delivered_out = delivered(pcb) - pcb->rate_delivered;
+	*delivered_out = delivered_since_mark(pcb);
 	if (!is_of_later || !pcb->is_mark_taken) {
 		*rate_out = *delivered_out * NS_PER_SEC /
 			    MAX(time_ns, UINT64_C(1));

@@ -434,6 +434,38 @@ TEST(delivery_rate_is_not_of_acknowledgments_alone)
 	peer_teardown();
 }
 
+/* A peer that throws away what it has reported (RFC 2018 section 8) gets it again. A model
+ * takes a rate in each round trip, and in that one less has arrived than nothing. */
+TEST(delivery_rate_is_not_of_what_was_thrown_away)
+{
+	struct tcp_options sack = { .sack_cnt = 1 };
+	uint64_t most = 10 * 1460 * UINT64_C(50), paced;
+
+	peer_defaults();
+	peer.params.cc = TCP_CC_BBR;
+	peer_connect(&peer_full_options);
+	peer_send_options(A, P, U, 30000, 0, &(struct tcp_options){ 0 });
+	peer_write(1460);
+	peer_advance_ms(20);
+	for (int i = 0; i < 9; i++)
+		peer_write(1460);
+	peer_advance_ms(20);
+	sack.sack[0] = (struct tcp_sack_block){ U + 1460, U + 10 * 1460 };
+	peer_send_options(A, P, U, 30000, 0, &sack);
+	peer_advance_ms(20);
+	peer_send_options(A, P, U + 1460, 30000, 0, &(struct tcp_options){ 0 });
+	CHECK(stats().delivery_rate && stats().delivery_rate <= most);
+	paced = info().pacing_rate;
+	/* the timeout finds that the first of them is missing */
+	peer_advance_ms(3000);
+	CHECK(flight().resent >= 1 && info().backoff);
+	peer_send_options(A, P, U + 2 * 1460, 30000, 0, &(struct tcp_options){ 0 });
+	CHECK(stats().delivery_rate <= most);
+	CHECK(info().pacing_rate <= paced);
+	peer.looked_at = peer.sent_cnt;
+	peer_teardown();
+}
+
 TEST(time_without_room_is_told)
 {
 	struct tcp_options none = { 0 };

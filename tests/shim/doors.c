@@ -21,6 +21,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -34,6 +35,7 @@
 #include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -288,6 +290,245 @@ static void failing_ranges_close_nothing(void)
 	SAY("closed: %s\n", err(result));
 }
 
+/* -- calls that want a process to have one thread -------------------------------------- */
+
+/* In a child that has used sockets, and goes on with one afterwards. */
+static void alone(const char *what, long (*call)(void))
+{
+	pid_t pid = fork();
+	int pair[2], status;
+	long result;
+
+	if (pid == 0) {
+		make_pair(pair);
+		still_hears(pair[0], pair[1]);
+		errno = 0;
+		result = call();
+		SAY("%s: %s\n", what, err((int)result));
+		still_hears(pair[0], pair[1]);
+		send(pair[1], "waits", 5, 0);
+		receive(pair[0], 0);
+		close_pair(pair);
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	SAY("status: %d\n", status);
+}
+
+static long own_users(void)
+{
+	return unshare(CLONE_NEWUSER);
+}
+
+static long own_users_by_number(void)
+{
+	return syscall(SYS_unshare, CLONE_NEWUSER);
+}
+
+static long no_other_threads(void)
+{
+	return unshare(CLONE_THREAD | CLONE_VM | CLONE_SIGHAND);
+}
+
+static long enter(const char *path, int type)
+{
+	int fd = open(path, O_RDONLY);
+	long result = setns(fd, type);
+
+	close(fd);
+	return result;
+}
+
+static long other_mounts(void)
+{
+	return enter("/proc/self/ns/mnt", CLONE_NEWNS);
+}
+
+static long other_mounts_by_number(void)
+{
+	int fd = open("/proc/self/ns/mnt", O_RDONLY);
+	long result = syscall(SYS_setns, fd, 0);
+
+	close(fd);
+	return result;
+}
+
+static long other_times(void)
+{
+	return enter("/proc/self/ns/time", CLONE_NEWTIME);
+}
+
+static void namespaces_of_a_single_thread(void)
+{
+	alone("users", own_users);
+	alone("users, by number", own_users_by_number);
+	alone("threads", no_other_threads);
+	alone("mounts", other_mounts);
+	alone("mounts, by number", other_mounts_by_number);
+	alone("times", other_times);
+}
+
+/* What it closes is closed, and nobody keeps it. */
+static void ends_are_heard(const char *what)
+{
+	int fds[2];
+	char byte;
+
+	if (pipe2(fds, O_NONBLOCK) != 0)
+		return;
+	close(fds[1]);
+	SAY("%s: %zd\n", what, read(fds[0], &byte, 1));
+	close(fds[0]);
+}
+
+/* To a program with one thread, fds that it shares with nobody are its own already. */
+static void fds_of_a_single_thread(void)
+{
+	int pair[2], other[2], fds[2], result;
+	char byte;
+
+	make_pair(pair);
+	make_pair(other);
+	still_hears(pair[0], pair[1]);
+	if (pipe2(fds, O_NONBLOCK) != 0)
+		return;
+	result = unshare(CLONE_FILES);
+	SAY("unshare: %s\n", err(result));
+	close(fds[1]);
+	SAY("end: %zd\n", read(fds[0], &byte, 1));
+	close(fds[0]);
+	ends_are_heard("and of later ones");
+	still_hears(pair[0], pair[1]);
+	if (pipe2(fds, O_NONBLOCK) != 0)
+		return;
+	result = close_range((unsigned)fds[1], (unsigned)fds[1], CLOSE_RANGE_UNSHARE);
+	SAY("range: %s\n", err(result));
+	SAY("end: %zd\n", read(fds[0], &byte, 1));
+	result = (int)syscall(SYS_close_range, other[0], other[1],
+			      CLOSE_RANGE_UNSHARE);
+	SAY("range, by number: %s\n", err(result));
+	result = close(other[0]);
+	SAY("closed: %s\n", err(result));
+	still_hears(pair[0], pair[1]);
+	close_pair(pair);
+}
+
+/* -- fds that some threads have and others do not --------------------------------------- */
+
+static int parted_fd;
+static atomic_int parted;
+
+/* The number that it closes is another file's in it alone. */
+static void *part(void *arg)
+{
+	int (*getting_own)(void) = arg, other;
+	char byte;
+
+	SAY("part: %s\n", err(getting_own()));
+	close(parted_fd);
+	other = open("/dev/null", O_RDONLY);
+	SAY("in its place: %d, %zd\n", other == parted_fd, read(other, &byte, 1));
+	atomic_store(&parted, 1);
+	while (atomic_load(&parted) == 1)
+		usleep(1000);
+	return NULL;
+}
+
+static int by_unshare(void)
+{
+	return unshare(CLONE_FILES);
+}
+
+static int by_number(void)
+{
+	return (int)syscall(SYS_unshare, CLONE_FILES);
+}
+
+static int by_range(void)
+{
+	return close_range(700, 800, CLOSE_RANGE_UNSHARE);
+}
+
+static void parted_by(int (*getting_own)(void))
+{
+	pthread_t thread;
+	int pair[2];
+
+	make_pair(pair);
+	still_hears(pair[0], pair[1]);
+	send(pair[1], "waits", 5, 0);
+	parted_fd = pair[0];
+	atomic_store(&parted, 0);
+	pthread_create(&thread, NULL, part, (void *)getting_own);
+	while (!atomic_load(&parted))
+		usleep(1000);
+	receive(pair[0], 0);
+	send(pair[1], "goes on", 7, 0);
+	receive(pair[0], 0);
+	atomic_store(&parted, 2);
+	pthread_join(thread, NULL);
+	close_pair(pair);
+}
+
+static void fds_of_one_of_two_threads(void)
+{
+	parted_by(by_unshare);
+}
+
+static void fds_of_one_of_two_threads_by_number(void)
+{
+	parted_by(by_number);
+}
+
+static void fds_of_one_of_two_threads_by_a_range(void)
+{
+	parted_by(by_range);
+}
+
+static int sharer(void *arg)
+{
+	int *pair = arg;
+
+	receive(pair[0], 0);
+	send(pair[1], "goes on", 7, 0);
+	receive(pair[0], 0);
+	SAY("close: %s\n", err(close(pair[0])));
+	return 0;
+}
+
+/* A child has memory of its own, and our fds. */
+static void child_shares(bool by_its_number)
+{
+	static char stack[1 << 16] __attribute__((aligned(16)));
+	int pair[2], status;
+	pid_t pid;
+
+	make_pair(pair);
+	still_hears(pair[0], pair[1]);
+	send(pair[1], "waits", 5, 0);
+	if (by_its_number)
+		pid = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
+	else
+		pid = clone(sharer, stack + sizeof(stack), CLONE_FILES | SIGCHLD,
+			    pair);
+	if (pid == 0)
+		_exit(sharer(pair));
+	waitpid(pid, &status, 0);
+	SAY("status: %d\n", status);
+	SAY("close: %s\n", err(close(pair[0])));
+	close(pair[1]);
+}
+
+static void child_shares_fds(void)
+{
+	child_shares(false);
+}
+
+static void child_shares_fds_by_number(void)
+{
+	child_shares(true);
+}
+
 /* -- what the kernel does on its own --------------------------------------------------- */
 
 static volatile sig_atomic_t signal_cnt, last_signal;
@@ -527,6 +768,13 @@ static const struct door doors[] = {
 	SCENARIO(select_beyond_its_size),
 	SCENARIO(failing_copies_change_nothing),
 	SCENARIO(failing_ranges_close_nothing),
+	SCENARIO(namespaces_of_a_single_thread),
+	SCENARIO(fds_of_a_single_thread),
+	SCENARIO(fds_of_one_of_two_threads),
+	SCENARIO(fds_of_one_of_two_threads_by_number),
+	SCENARIO(fds_of_one_of_two_threads_by_a_range),
+	SCENARIO(child_shares_fds),
+	SCENARIO(child_shares_fds_by_number),
 	SCENARIO(signals_for_datagrams),
 	SCENARIO(stamps_of_the_last_datagram),
 	SCENARIO(last_thread_ends),

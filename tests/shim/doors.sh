@@ -36,6 +36,8 @@ said_of() {
 	context_of_its_own_after_sockets)
 		echo "Sockets go back to the kernel: the process has an io_uring" ;;
 	aio_* | posix_aio_*) echo "goes back to the kernel: the process has an io_uring or uses AIO" ;;
+	fds_of_one_* | child_shares_*)
+		echo "Sockets go back to the kernel: threads of the program have different fds" ;;
 	filter_*) echo "Sockets go back to the kernel: the program has installed a filter" ;;
 	signals_for_datagrams | stamps_of_the_last_datagram)
 		echo "goes back to the kernel: the program has set an option" ;;

@@ -32,6 +32,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -223,6 +224,27 @@ static int change_namespace(void)
 	return 0;
 }
 
+static int change_namespace_by_number(void)
+{
+	use_socket();
+	printf("unshare: %ld\n", syscall(SYS_unshare, CLONE_NEWNET));
+	use_socket();
+	return 0;
+}
+
+/* Its own one again is as good as another's. */
+static int change_other_namespace(void)
+{
+	int fd = open("/proc/self/ns/uts", O_RDONLY);
+
+	use_socket();
+	printf("setns: %d\n", setns(fd, 0));
+	printf("setns: %d\n", setns(fd, CLONE_NEWUTS));
+	printf("unshare: %d\n", unshare(CLONE_NEWUTS));
+	use_socket();
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -246,6 +268,10 @@ int main(int argc, char **argv)
 		return log_callback();
 	if (strcmp(what, "namespace") == 0)
 		return change_namespace();
+	if (strcmp(what, "namespace_by_number") == 0)
+		return change_namespace_by_number();
+	if (strcmp(what, "other_namespace") == 0)
+		return change_other_namespace();
 	if (strcmp(what, "exec") == 0) {
 		use_socket();
 		return execv(argv[2], argv + 2);

@@ -132,10 +132,19 @@ close: 0" preloaded "$library" "$moments" take 2048
 }
 
 new_namespace_is_a_reason() {
-	VMA_TRACELEVEL=debug preloaded "$library" "$moments" namespace \
+	VMA_TRACELEVEL=debug preloaded "$library" "$moments" "${1:-namespace}" \
 		>/dev/null 2>"$work/stderr"
 	grep -q 'stays with the kernel: the network namespace has changed' \
 		"$work/stderr" || { cat "$work/stderr"; return 1; }
+}
+
+new_namespace_by_number_is_a_reason() {
+	new_namespace_is_a_reason namespace_by_number
+}
+
+other_namespace_is_no_reason() {
+	! new_namespace_is_a_reason other_namespace >/dev/null &&
+		grep -q 'The log level is DEBUG' "$work/stderr"
 }
 
 switched_off_is_a_reason() {
@@ -228,7 +237,8 @@ options_without_effect_are_named() {
 sanitized='program_without_sockets_is_left_alone dlopen_as_the_manual_shows
 calls_before_and_after_main other_allocator_before_or_after
 address_sanitizer_before environment_is_nothing_to_a_set_user_id_program'
-needs_root='new_namespace_is_a_reason
+needs_root='new_namespace_is_a_reason new_namespace_by_number_is_a_reason
+other_namespace_is_no_reason
 environment_is_nothing_to_a_set_user_id_program'
 for case in program_without_sockets_is_left_alone \
 	banner_comes_once_at_the_first_socket details_come_at_load \

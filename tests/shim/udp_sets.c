@@ -529,7 +529,8 @@ static void two_first_sockets_at_once(void)
 
 /* What becomes of a wait whose set loses its number: `way` 0: nothing comes; 1: a
  * datagram; 2: the number is another set's, in which something is ready; 3: by another
- * number the set lives, and a pipe in it becomes ready. */
+ * number the set lives, and a pipe in it becomes ready; 4: so does one of the set that has
+ * no number any more; 5: and the number is another set's. */
 static void closed_in_a_wait(unsigned way)
 {
 	struct early_waiter waiter = { .call = way % 3 };
@@ -541,7 +542,7 @@ static void closed_in_a_wait(unsigned way)
 	SAY("add %s\n", add(waiter.set, pair[1], EPOLLIN, 1));
 	if (way == 3)
 		copy = dup(waiter.set);
-	waiter.ms = way == 1 || way == 3 ? 4000 : 60;
+	waiter.ms = way == 0 || way == 2 ? 60 : 4000;
 	pthread_create(&waiter.thread, NULL, take_first, &waiter);
 	while (!waiter.tid)
 		sched_yield();
@@ -549,19 +550,19 @@ static void closed_in_a_wait(unsigned way)
 	end(waiter.set);
 	if (way == 1)
 		send(pair[0], "x", 1, 0);
-	if (way == 2) {
+	if (way == 2 || way == 5) {
 		other = set_with_pipe(others);
 		if (other != waiter.set || write(others[1], "x", 1) != 1)
 			SAY("number %d\n", other);
 	}
-	if (way == 3 && write(pipes[1], "x", 1) != 1)
+	if (way >= 3 && write(pipes[1], "x", 1) != 1)
 		SAY("write: %m\n");
 	pthread_join(waiter.thread, NULL);
 	SAY("epoll %d: %#x\n", waiter.found, waiter.events);
 	if (way != 1)
 		send(pair[0], "x", 1, 0);
 	receive(pair[1], 0);
-	if (way == 2) {
+	if (way == 2 || way == 5) {
 		close(other);
 		close(others[0]);
 		close(others[1]);
@@ -574,7 +575,7 @@ static void closed_in_a_wait(unsigned way)
 
 static void sets_close_in_a_wait(void)
 {
-	for (unsigned way = 0; way < 4; way++)
+	for (unsigned way = 0; way < 6; way++)
 		closed_in_a_wait(way);
 }
 

@@ -36,8 +36,8 @@ void rdma_show_fd(int *fd)
 	if (*fd < 0)
 		return;
 	plain = real.fcntl(*fd, F_DUPFD_CLOEXEC, (void *)3);
-	if (plain < 0)
-		return;
+	/* Without another number it is closed here, since the slot is about to be freed.
+	 * libibverbs has nothing to close then. */
 	services_close_fd(slot_of(fd));
 	*fd = plain;
 }

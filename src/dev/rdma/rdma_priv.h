@@ -112,7 +112,8 @@ struct rdma_dev {
  * time, so libibverbs has to be the one who uses it. If there is no room for it, it
  * stays as it is. */
 void rdma_hide_fd(int *fd);
-/* Makes it an ordinary one again, which libibverbs may close. */
+/* Makes it an ordinary one again, which libibverbs may close; or closes it, and -1 is left,
+ * where the program has opened all that it may. */
 void rdma_show_fd(int *fd);
 
 /* queues.c: all objects, the queue pair ready to send. */

@@ -5,7 +5,11 @@
 #include "core/progress.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -39,6 +43,9 @@ static void count_second(void)
 	atomic_fetch_add(&second_cnt, 1);
 }
 
+/* What happens between the network's start and the thread's. */
+static void (*before_start)(void);
+
 static void begin(unsigned interval_ms)
 {
 	struct progress_params params = {
@@ -56,12 +63,15 @@ static void begin(unsigned interval_ms)
 	timer_init(&timer, fire);
 	stack_engine_init(&engine, run_engine);
 	params.net = net;
+	if (before_start)
+		before_start();
 	CHECK_EQ(progress_start(&params), 0);
 }
 
 static void end(void)
 {
 	progress_stop();
+	before_start = NULL;
 	close(event_fd);
 	nic_end();
 }
@@ -182,44 +192,60 @@ static void until_polled(unsigned before)
 	CHECK_EQ(read(nic.ring_fd, &cnt, sizeof(cnt)), (long)sizeof(cnt));
 }
 
-/* A connection has gone back, and no rule of the device can say so: whoever has it waits
- * in the kernel. The thread takes each packet as it comes, and never at intervals, though
- * it is to take none for the program. */
-TEST(packets_for_the_kernel_do_not_wait_for_a_look)
+static struct {
+	struct attachment att;
+	struct endpoint point;
+	struct stats_handle stats;
+	struct stack *stack;
+} member;
+
+/* With a ring of frame_comes(). */
+static void begin_attached(unsigned interval_ms)
 {
 	struct attach_where where = {
 		.proto = WIRE_PROTO_TCP,
 		.local = nic_addr(),
 		.local_port = htobe16(7000),
 		.decider = STATS_BY_BIND,
+		.stats = &member.stats,
 	};
-	struct flow_key key = { .local = nic_addr(), .remote = nic_addr() };
-	struct stats_handle stats;
-	struct attachment att = { 0 };
-	struct endpoint point;
-	struct stack *stack;
 
-	begin(0);
+	begin(interval_ms);
 	nic.ring_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	endpoint_init(&point, input);
-	stats_socket_open(&stats, -1, 0, WIRE_PROTO_TCP);
-	where.stack = stack = net_choose_stack(net);
-	where.stats = &stats;
-	CHECK_EQ(net_attach(net, &att, &point, &where), REASON_NONE);
+	member.att = (struct attachment){ 0 };
+	endpoint_init(&member.point, input);
+	stats_socket_open(&member.stats, -1, 0, WIRE_PROTO_TCP);
+	where.stack = member.stack = net_choose_stack(net);
+	CHECK_EQ(net_attach(net, &member.att, &member.point, &where), REASON_NONE);
+}
+
+static void end_attached(void)
+{
+	net_detach(net, &member.att);
+	stats_socket_close(&member.stats);
+	close(nic.ring_fd);
+	end();
+}
+
+/* A connection has gone back, and no rule of the device can say so: whoever has it waits
+ * in the kernel. The thread takes each packet as it comes, and never at intervals, though
+ * it is to take none for the program. */
+TEST(packets_for_the_kernel_do_not_wait_for_a_look)
+{
+	struct flow_key key = { .local = nic_addr(), .remote = nic_addr() };
+
+	begin_attached(0);
 	nic.is_full = true;
-	CHECK_EQ(net_except(net, &att, &key), -EOPNOTSUPP);
+	CHECK_EQ(net_except(net, &member.att, &key), -EOPNOTSUPP);
 	until_it_sleeps();
 	for (int i = 0; i < 20; i++) {
 		unsigned before = atomic_load(&nic.polls);
 
 		frame_comes();
 		until_polled(before);
-		CHECK(!stack_is_slept_over(stack));
+		CHECK(!stack_is_slept_over(member.stack));
 	}
-	net_detach(net, &att);
-	stats_socket_close(&stats);
-	close(nic.ring_fd);
-	end();
+	end_attached();
 }
 
 TEST(each_second_is_told)
@@ -258,4 +284,108 @@ TEST(tables_that_are_lost_are_not_asked_for_ever)
 	CHECK(process_ns() - before_ns < 250 * NS_PER_MS);
 	nic.tables_err = 0;
 	end();
+}
+
+/* As an fd of ours gives way to the program's dup2(). Returns its new number. */
+static int move(int fd)
+{
+	int moved = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	int other = eventfd(0, EFD_CLOEXEC);
+
+	CHECK(moved >= 0);
+	CHECK_EQ(dup2(other, fd), fd);
+	close(other);
+	return moved;
+}
+
+/* So it is with one that has another number than the kernel has been told of. */
+TEST(nor_are_they_by_another_number)
+{
+	uint64_t one = 1, before_ns;
+	int old;
+
+	begin(10);
+	old = event_fd;
+	nic.event_fd = event_fd = move(old);
+	nic.tables_err = -ENOBUFS;
+	CHECK_EQ(write(event_fd, &one, sizeof(one)), (ssize_t)sizeof(one));
+	usleep(100 * 1000);
+	before_ns = process_ns();
+	usleep(500 * 1000);
+	CHECK(process_ns() - before_ns < 250 * NS_PER_MS);
+	nic.tables_err = 0;
+	end();
+	close(old);
+}
+
+static int router;
+
+static void hear_from_socket(void)
+{
+	int fds[2];
+
+	CHECK_EQ(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0,
+			    fds),
+		 0);
+	router = fds[1];
+	atomic_store(&net->icmp_fd, fds[0]);
+}
+
+static void router_complains(void)
+{
+	uint64_t start_ns = clock_monotonic_ns();
+	int left = 1;
+
+	CHECK_EQ(send(router, "?", 1, 0), 1);
+	while (left) {
+		usleep(1000);
+		CHECK_EQ(ioctl(atomic_load(&net->icmp_fd), FIONREAD, &left), 0);
+		CHECK(clock_monotonic_ns() - start_ns < PATIENCE_NS);
+	}
+}
+
+TEST(routers_are_heard_by_another_number)
+{
+	int old;
+
+	before_start = hear_from_socket;
+	begin(10);
+	router_complains();
+	old = atomic_load(&net->icmp_fd);
+	atomic_store(&net->icmp_fd, move(old));
+	for (int i = 0; i < 3; i++)
+		router_complains();
+	end();
+	close(old);
+	close(router);
+}
+
+static int (*epoll_ctl_of_libc)(int, int, int, struct epoll_event *);
+
+/* As where max_user_watches is reached. */
+static int epoll_ctl_without_room(int epfd, int op, int fd, struct epoll_event *event)
+{
+	if (op == EPOLL_CTL_ADD && fd == stack_fd(net->stacks[0])) {
+		errno = ENOSPC;
+		return -1;
+	}
+	return epoll_ctl_of_libc(epfd, op, fd, event);
+}
+
+static void leave_no_room(void)
+{
+	epoll_ctl_of_libc = real.epoll_ctl;
+	real.epoll_ctl = epoll_ctl_without_room;
+}
+
+/* Nothing wakes the thread then, so it looks, as it does while the program polls. */
+TEST(packets_that_wake_nobody_are_looked_for)
+{
+	before_start = leave_no_room;
+	begin_attached(10);
+	usleep(100 * 1000);
+	frame_comes();
+	until_polled(atomic_load(&nic.polls));
+	end_attached();
+	real.epoll_ctl = epoll_ctl_of_libc;
 }

@@ -68,6 +68,11 @@ unit_programs += %D%/rdma/vlan
 %C%_rdma_vlan_CPPFLAGS = $(AM_CPPFLAGS) $(VERBS_CFLAGS)
 %C%_rdma_vlan_LDADD = src/pkt/libpkt-debug.la src/base/libbase-debug.la \
 	tests/support/libtest.la
+unit_programs += %D%/rdma/queues
+%C%_rdma_queues_CPPFLAGS = $(AM_CPPFLAGS) $(VERBS_CFLAGS)
+%C%_rdma_queues_LDADD = tests/support/libtest.la src/fd/libfd-debug.la \
+	src/stats/libstats-debug.la src/os/libos-debug.la \
+	src/base/libbase-debug.la $(VERBS_LIBS)
 unit_programs += %D%/rdma/verbs_ring
 %C%_rdma_verbs_ring_SOURCES = %D%/rdma/verbs_ring.c \
 	src/dev/rdma/followed.c src/dev/ring_fill.c src/dev/ring_tx.c

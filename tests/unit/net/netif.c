@@ -689,6 +689,31 @@ TEST(one_is_given_up)
 	nic_end();
 }
 
+/* A back end finds queues and devices by the name. */
+TEST(a_new_name_is_followed)
+{
+	struct link_info link = nic_link();
+	struct netif *netif;
+
+	nic_begin("all");
+	nic.health = -EIO;
+	CHECK_EQ(get()->reason, REASON_INTERFACE_ERROR);
+	nic.health = 0;
+	snprintf(link.name, sizeof(link.name), "lan0");
+	news(link);
+	netif = get();
+	CHECK(netif_is_driven(netif));
+	CHECK_STR(nic.name, "lan0");
+	/* one that is driven goes on */
+	snprintf(link.name, sizeof(link.name), "lan1");
+	news(link);
+	CHECK(!check_and_close(netif));
+	nic.health = -EIO;
+	CHECK(check_and_close(netif));
+	CHECK_STR(netif->why, "lan1, Input/output error");
+	nic_end();
+}
+
 static void check_wishing(struct netif *netif)
 {
 	nic.ring.wants_region = true;

@@ -220,6 +220,7 @@ static int open_dev(struct backend *backend UNUSED,
 	nic.dev.vlan_id = request->vlan_id;
 	nic.vlan_id = request->vlan_id;
 	nic.lower = request->lower;
+	snprintf(nic.name, sizeof(nic.name), "%s", request->name);
 	nic.has_vlans = request->has_vlans;
 	nic.has_bond = request->bond;
 	nic.dev.caps.bears_vlans = nic.bears_vlans;

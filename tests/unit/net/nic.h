@@ -17,6 +17,8 @@ struct nic {
 	/* what it has been asked for: to be driven, flows, to follow its link */
 	unsigned ask_cnt, added, removed, changes;
 	bool is_full; /* no room for one rule more */
+	/* by which name it was to be opened */
+	char name[16];
 	/* what it was told of its VLAN, if it is one */
 	uint16_t vlan_id;
 	int lower;
