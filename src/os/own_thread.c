@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/lock.h"
 #include "base/log.h"
 #include "os/file.h"
@@ -116,9 +117,15 @@ void own_thread_join(void)
 	pthread_setcancelstate(state, NULL);
 }
 
+/* Its number may be a new thread's of the program already. */
+#define END_NS (NS_PER_SEC / 2)
+
 void own_thread_await_end(void)
 {
-	while (tgkill(getpid(), atomic_load(&own.tid), 0) == 0)
+	uint64_t until = clock_monotonic_ns() + END_NS;
+
+	while (tgkill(getpid(), atomic_load(&own.tid), 0) == 0 &&
+	       clock_monotonic_ns() < until)
 		lock_give_way(1);
 }
 
