@@ -494,6 +494,7 @@ static long tsock_bind(struct fd_object *obj, int fd UNUSED,
 	bool is_accepted;
 	int probe, err;
 
+	atomic_store_explicit(&t->may_have_name, true, memory_order_relaxed);
 	if (!tsock_lock_ours(t))
 		return FD_PASS;
 	is_accepted = t->port;
