@@ -333,7 +333,7 @@ void tcp_pcb_die(struct tcp_pcb *pcb, int error)
 void tcp_pcb_to_time_wait(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	tcp_metrics_save(pcb, now_ns);
-	pcb->has_no_wait = !tcp_tw_add(pcb->table, pcb, now_ns);
+	tcp_tw_add(pcb->table, pcb, now_ns);
 	wind_up(pcb);
 	pcb->state = TCPS_TIME_WAIT;
 	if (pcb->flags & TF_ORPHAN) {

@@ -852,9 +852,6 @@ struct tcp_waiting {
 	struct tcp_repair repair;
 };
 bool tcp_is_waiting(const struct tcp_table *table, const struct flow_key *key);
-/* It came to TIME_WAIT, and was not kept there, for more wait already than may. Asked at its
- * TCP_EV_GONE at the latest. */
-bool tcp_has_no_wait(const struct tcp_pcb *pcb);
 /* Those that have waited for at most `age_ns`, the latest first: how many of at most `max`. */
 unsigned tcp_get_waiting(const struct tcp_table *table, struct tcp_waiting *out, unsigned max,
 			 uint64_t age_ns, uint64_t now_ns);

@@ -342,8 +342,6 @@ struct tcp_pcb {
 	uint8_t urgent_byte;
 	/* see tcp_calm, tcp_freeze */
 	bool is_calm : 1, is_frozen : 1;
-	/* see tcp_has_no_wait */
-	bool has_no_wait : 1;
 	uint8_t slow_out; /* a set of enum tcp_slow_out */
 	uint8_t chrono; /* enum tcp_chrono */
 	uint8_t fastopen; /* a set of enum tcp_fastopen_flag */

@@ -907,8 +907,7 @@ void tcp_saved_syn_free(struct tcp_pcb *pcb);
 /* tcp_tw.c */
 struct tcp_tw_table *tcp_tw_create(struct tcp_table *table);
 void tcp_tw_destroy(struct tcp_tw_table *tw);
-/* False: there is no room for it. */
-bool tcp_tw_add(struct tcp_table *table, const struct tcp_pcb *pcb,
+void tcp_tw_add(struct tcp_table *table, const struct tcp_pcb *pcb,
 		uint64_t now_ns);
 /* Whether a TIME_WAIT entry has this key. If so, the segment was dealt with, or
  * *reopens_out says that it is a SYN which may open a new connection, and that

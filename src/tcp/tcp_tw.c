@@ -262,7 +262,7 @@ void tcp_tw_destroy(struct tcp_tw_table *tw)
 
 /* Past the limit, or without memory, a connection gets no TIME_WAIT. The kernel does
  * the same. We count it. */
-bool tcp_tw_add(struct tcp_table *table, const struct tcp_pcb *pcb,
+void tcp_tw_add(struct tcp_table *table, const struct tcp_pcb *pcb,
 		uint64_t now_ns)
 {
 	struct tcp_tw_table *tw = table->tw;
@@ -274,7 +274,7 @@ bool tcp_tw_add(struct tcp_table *table, const struct tcp_pcb *pcb,
 	if (tw->cnt >= table->params.time_wait_max || !tw->bucket_cnt ||
 	    (tw->free == NOBODY && !add_slab(tw))) {
 		table->counts.tw_dropped++;
-		return false;
+		return;
 	}
 	table->counts.tw_entered++;
 	index = tw->free;
@@ -294,7 +294,6 @@ bool tcp_tw_add(struct tcp_table *table, const struct tcp_pcb *pcb,
 	*bucket_of(tw, &pcb->key) = index;
 	tw->cnt++;
 	stay(tw, index, now_ns);
-	return true;
 }
 
 static uint32_t stamp(const struct tcp_table *table, const struct flow_key *key,
@@ -436,11 +435,6 @@ bool tcp_tw_has(const struct tcp_table *table, const struct flow_key *key)
 bool tcp_is_waiting(const struct tcp_table *table, const struct flow_key *key)
 {
 	return tcp_tw_has(table, key);
-}
-
-bool tcp_has_no_wait(const struct tcp_pcb *pcb)
-{
-	return pcb->has_no_wait;
 }
 
 /* Nobody reads or writes any more; windows have to be such as the kernel takes. */

@@ -123,7 +123,6 @@ static uint32_t news_of(struct tsock *t, unsigned what)
 /* The pcb is only a name now. */
 static void is_gone(struct tsock *t)
 {
-	t->has_no_wait = t->pcb && tcp_has_no_wait(t->pcb);
 	t->pcb = NULL;
 	t->is_gone = true;
 	tsock_is_no_orphan(t);

@@ -197,8 +197,6 @@ struct tsock {
 	/* the stack's lock */
 	struct list by_guard;
 	bool is_gone;
-	/* tcp_has_no_wait, as its end has said it */
-	bool has_no_wait;
 	/* SIGURG is due */
 	bool has_signal;
 	/* in engine->orphans; in engine->untidy or stayed */

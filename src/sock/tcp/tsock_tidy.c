@@ -48,9 +48,8 @@ void tsocks_try_again(struct timer *again, uint64_t now_ns UNUSED)
 }
 
 /* What an orphan has left can wait while nobody can want its names: one in TIME_WAIT has
- * them on Linux, too, and an accepted one has its listener's. Of one that would be in
- * TIME_WAIT, but that more are there than the system allows, nobody can know that its names
- * are free. So our thread is not woken for each of them. */
+ * them on Linux, too, and an accepted one has its listener's. So our thread is not woken for
+ * each of them. */
 enum { PATIENT_MAX = 32 };
 #define PATIENCE_NS (10 * NS_PER_MS)
 
@@ -59,8 +58,7 @@ static bool is_patient(const struct tsock *t)
 	if (!t->is_orphan)
 		return false;
 	return t->port ? t->port->listener != NULL :
-			 t->has_no_wait ||
-				 tcp_is_waiting(t->engine->table, &t->key);
+			 tcp_is_waiting(t->engine->table, &t->key);
 }
 
 static void tidy_in_a_while(struct tsock *t)
