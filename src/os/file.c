@@ -32,6 +32,18 @@ struct file_id file_identify(int fd)
 	return id;
 }
 
+bool file_identify_socket(int fd, ino_t *inode_out, uid_t *owner_out)
+{
+	struct stat st = { 0 };
+	int saved_errno = errno;
+	bool is_open = fstat(fd, &st) == 0;
+
+	*inode_out = is_open ? st.st_ino : 0;
+	*owner_out = is_open ? st.st_uid : 0;
+	errno = saved_errno;
+	return is_open;
+}
+
 bool file_is_inherited(int fd)
 {
 	int flags = real.fcntl(fd, F_GETFD);

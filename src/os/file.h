@@ -19,6 +19,10 @@ struct file_id {
 /* Returns all zeroes when fd is not open. errno is preserved. */
 struct file_id file_identify(int fd);
 
+/* A socket's inode and its owner, by whom the kernel looks for its routes: who made it, and
+ * with which rights (fsuid). False, and all zeroes, when fd is not open. errno is preserved. */
+bool file_identify_socket(int fd, ino_t *inode_out, uid_t *owner_out);
+
 static inline bool file_is_same(const struct file_id *a,
 				const struct file_id *b)
 {

@@ -8,7 +8,6 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -439,12 +438,12 @@ void sock_init(struct sock *s, const struct sock_kind *kind,
 	       void (*input)(struct endpoint *, struct pkt *), int fd,
 	       int domain, int type)
 {
-	ino_t inode = file_identify(fd).ino;
+	ino_t inode;
 
+	(void)file_identify_socket(fd, &inode, &s->uid);
 	endpoint_init(&s->end, input);
 	s->kind = kind;
 	s->domain = domain;
-	s->uid = getuid();
 	s->reason = REASON_NOT_USED;
 	atomic_init(&s->rx_holds, SOCK_RX_UNATTACHED);
 	atomic_init(&s->is_twin_ready, true);

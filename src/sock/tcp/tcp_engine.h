@@ -71,6 +71,10 @@ struct tcp_engine {
 	 * read without the lock, too */
 	struct list orphans;
 	_Atomic uint32_t orphan_cnt;
+	/* how many of them may keep an fd, and when the limit of fds was last asked for that; by
+	 * anybody, without the lock */
+	_Atomic uint32_t keepers_max;
+	_Atomic uint64_t keepers_ns;
 	/* sockets and ports for `tidy` (tsock.tidy, tcp_port.tidy) */
 	struct list untidy, unused_ports;
 	/* how many of them can wait a while, and until when they do */

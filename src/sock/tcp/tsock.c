@@ -298,17 +298,36 @@ void tsock_give_up(struct tsock *t)
 	tcp_ports_tidy(t->engine);
 }
 
+/* For so long what one close has asked is good for others. A limit that becomes lower
+ * meanwhile is heeded as if it had become so later. */
+#define LIMIT_NS (100 * NS_PER_MS)
+
 /* Closed connections may have so many fds for their twins: those of the program are few
  * where its limit is low, and on the kernel a closed connection takes none. */
-static bool may_keep_twin(const struct tsock *t)
+static uint32_t keepers_max(struct tcp_engine *engine, uint64_t now_ns)
 {
 	enum { SHARE = 16 };
+	/* acquire pairs with the release below: who sees the time sees the answer */
+	uint64_t asked_ns = atomic_load_explicit(&engine->keepers_ns,
+						 memory_order_acquire);
 	struct rlimit limit;
 
-	return getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
-	       atomic_load_explicit(&t->engine->orphan_cnt,
+	if (!asked_ns || now_ns - asked_ns > LIMIT_NS) {
+		if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+			limit.rlim_cur = 0;
+		atomic_store_explicit(&engine->keepers_max,
+				      (uint32_t)MIN(limit.rlim_cur / SHARE, UINT32_MAX),
+				      memory_order_relaxed);
+		atomic_store_explicit(&engine->keepers_ns, now_ns, memory_order_release);
+	}
+	return atomic_load_explicit(&engine->keepers_max, memory_order_relaxed);
+}
+
+static bool may_keep_twin(const struct tsock *t)
+{
+	return atomic_load_explicit(&t->engine->orphan_cnt,
 				    memory_order_relaxed) <
-		       limit.rlim_cur / SHARE;
+	       keepers_max(t->engine, tsock_now(t));
 }
 
 void tsock_is_no_orphan(struct tsock *t)
@@ -474,6 +493,7 @@ static long tsock_bind(struct fd_object *obj, int fd UNUSED,
 	bool is_accepted;
 	int probe, err;
 
+	atomic_store_explicit(&t->may_have_name, true, memory_order_relaxed);
 	if (!tsock_lock_ours(t))
 		return FD_PASS;
 	is_accepted = t->port;

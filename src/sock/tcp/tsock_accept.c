@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/syscall_raw.h"
 #include "os/inside.h"
+#include "sock/kin.h"
 #include "sock/tcp/tsock_priv.h"
 
 /* The options that an accepted socket of Linux has from its listener. */
@@ -102,12 +103,17 @@ static void read_heritage(int from, int fresh, struct tsock_heritage *h)
 		h->cc[0] = '\0';
 }
 
+/* But for SO_REUSEADDR, which a guard gets when it has its port (give_reuse_addr). */
 static void give_heritage(const struct tsock_heritage *h, int to)
 {
-	for (unsigned i = 0; i < h->cnt; i++)
-		sock_twin_set(to, inherited[h->options[i].which].level,
-		     inherited[h->options[i].which].name, &h->options[i].value,
-		     sizeof(int));
+	for (unsigned i = 0; i < h->cnt; i++) {
+		int level = inherited[h->options[i].which].level;
+		int name = inherited[h->options[i].which].name;
+
+		if (level != SOL_SOCKET || name != SO_REUSEADDR)
+			sock_twin_set(to, level, name, &h->options[i].value,
+				      sizeof(int));
+	}
 	/* which IP_TOS sets; a child of Linux begins without */
 	if (h->has_tos)
 		sock_twin_set(to, SOL_SOCKET, SO_PRIORITY, &(int){ 0 }, sizeof(int));
@@ -161,6 +167,17 @@ static void inherit(struct tsock *t, struct tsock *child, int to)
 	child->may_keep_alive = h->may_keep_alive;
 	child->reuse_addr = h->reuse_addr;
 	mutex_release(&t->sock.config);
+}
+
+/* The guard has it already, unless there is none, or it seemed that another process might have
+ * set it otherwise, which had only what a fresh socket has. */
+static void give_reuse_addr(const struct tsock *child, int to)
+{
+	int on = 1;
+
+	if (child->reuse_addr &&
+	    (!child->is_guarded || kin_fork_cnt() != child->fork_cnt))
+		sock_twin_set(to, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 }
 
 /* The connection becomes that of the new socket. Under the lock. */
@@ -324,6 +341,7 @@ static long accept_ours(struct tsock *t, const struct accept_call *call)
 		/* our thread may be at it already */
 		mutex_acquire(&c->sock.config);
 		tsock_guard(c, child_fd, false);
+		give_reuse_addr(c, child_fd);
 		mutex_release(&c->sock.config);
 		err = fd_table_install(child_fd, &c->sock.obj);
 	}

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "sock/kin.h"
 #include "sock/tcp_right.h"
 #include "sock/tcp/tsock_priv.h"
 #include "sock/tcp/tsock_share.h"
@@ -341,6 +342,21 @@ int tsock_set_twin_fast(int fd, bool on)
 		       0;
 }
 
+/* The kernel is not asked for the name of a socket that has none, as most that are connected.
+ * One that was bound by a call which we did not see keeps its port all the same: that is the
+ * one with which the twin connects. With `config`. */
+static struct user_name local_name(struct tsock *t, int fd)
+{
+	bool may_have_name = atomic_load_explicit(&t->may_have_name,
+						  memory_order_relaxed) ||
+			     kin_fork_cnt() != t->fork_cnt;
+
+	/* this attempt gives it one */
+	atomic_store_explicit(&t->may_have_name, true, memory_order_relaxed);
+	return may_have_name ? sock_twin_name(fd, false) :
+			       (struct user_name){ ip_addr_from_v4(0), 0 };
+}
+
 /* FD_PASS: the kernel connects it. With `config`. */
 static long start(struct tsock *t, int fd, const struct user_name *peer,
 		  bool is_for_send)
@@ -348,7 +364,7 @@ static long start(struct tsock *t, int fd, const struct user_name *peer,
 	struct attempt a = {
 		.t = t,
 		.fd = fd,
-		.local = sock_twin_name(fd, false),
+		.local = local_name(t, fd),
 		.peer = *peer,
 		.is_for_send = is_for_send,
 		.opens_fast = atomic_load(&t->opens_fast),
@@ -416,6 +432,8 @@ void tsock_start_over(struct tsock *t, int error)
 	if (t->port)
 		tcp_port_put(t->port);
 	t->port = NULL;
+	/* that was accepted has its guard's */
+	atomic_store_explicit(&t->may_have_name, true, memory_order_relaxed);
 	t->lost_way = REASON_NONE;
 	t->tried_ns = 0;
 	tsock_stamps_unfollow(t);

@@ -416,6 +416,7 @@ long tsock_listen(struct fd_object *obj, int fd, int backlog)
 	bool is_first = tsock_phase(t) == TSOCK_FRESH;
 	long result;
 
+	atomic_store_explicit(&t->may_have_name, true, memory_order_relaxed);
 	if (tsock_phase(t) == TSOCK_OURS)
 		return -EINVAL;
 	if (tsock_phase(t) == TSOCK_KERNELS)

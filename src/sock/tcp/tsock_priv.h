@@ -170,6 +170,9 @@ struct tsock {
 	/* `config`: it may have other options than a fresh socket, SO_LINGER among them;
 	 * `heritage` is what accepted sockets get from it (tsock_accept.c), and is known. */
 	bool has_options, may_linger, knows_heritage;
+	/* the twin may have a name: nobody gives it one before its first connect() but by
+	 * bind() or listen(), or another process that has it */
+	_Atomic bool may_have_name;
 	struct tsock_heritage *heritage;
 	/* `config`, or there is one thread: what TCP_SAVED_SYN tells once, whoever has the
 	 * connection by then; or NULL. A child has a copy of its own. */

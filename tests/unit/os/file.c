@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -33,6 +34,26 @@ TEST(identity_tells_files_apart)
 	CHECK(!file_is_same(&none, &none));
 	close(fds[0]);
 	close(fds[1]);
+}
+
+/* The owner is who has the rights, and not who has started the program. */
+TEST(a_socket_has_its_makers_rights)
+{
+	uid_t own = geteuid(), other = own ? own : 12345, owner;
+	ino_t inode;
+	int fd;
+
+	CHECK_EQ(seteuid(other), 0);
+	fd = socket(AF_INET, SOCK_STREAM, 0);
+	CHECK_EQ(seteuid(own), 0);
+	CHECK(file_identify_socket(fd, &inode, &owner));
+	CHECK_EQ(owner, other);
+	CHECK_EQ(inode, file_identify(fd).ino);
+	close(fd);
+	errno = 7;
+	CHECK(!file_identify_socket(fd, &inode, &owner));
+	CHECK_EQ(errno, 7);
+	CHECK_EQ(inode + owner, 0);
 }
 
 TEST(read_returns_the_whole_file)
