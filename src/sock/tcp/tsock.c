@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/syscall_raw.h"
 #include "fd/fd_internal.h"
@@ -327,7 +328,7 @@ static bool may_keep_twin(const struct tsock *t)
 {
 	return atomic_load_explicit(&t->engine->orphan_cnt,
 				    memory_order_relaxed) <
-	       keepers_max(t->engine, tsock_now(t));
+	       keepers_max(t->engine, clock_monotonic_ns());
 }
 
 void tsock_is_no_orphan(struct tsock *t)
