@@ -151,14 +151,30 @@ static void *take_as_ours(void *arg)
 	return NULL;
 }
 
-/* What a thread of the library spins while it waits is the time of the program, which may
- * have one processor for both: in so many turns less than one who spins would in four. */
-TEST(own_threads_give_way_soon)
+/* What a thread of the library needs of the processor until it has the lock, which is held
+ * for TURNS. */
+static uint64_t wait_as_ours(void)
 {
 	_Atomic uint64_t time_ns = 0;
-	uint64_t spins_ns = own_time_ns();
-	cpu_set_t before, one;
 	pthread_t thread;
+
+	stack_lock_init(&lock, STACK_LOCK_SPIN);
+	stack_lock_acquire(&lock);
+	CHECK_EQ(pthread_create(&thread, NULL, take_as_ours, &time_ns), 0);
+	for (int i = 0; i < TURNS; i++)
+		usleep(1000);
+	stack_lock_release(&lock);
+	pthread_join(thread, NULL);
+	return atomic_load(&time_ns);
+}
+
+/* What it spins while it waits is the time of the program, which may have one processor for
+ * both: in so many turns less than one who spins would in four. Other programs that run
+ * there make it more, but not each time; who spins needs all of it each time. */
+TEST(own_threads_give_way_soon)
+{
+	uint64_t least_ns = UINT64_MAX, spins_ns = own_time_ns();
+	cpu_set_t before, one;
 
 	for (int i = 0; i < MANY_SPINS; i++)
 		cpu_relax();
@@ -167,17 +183,12 @@ TEST(own_threads_give_way_soon)
 	CPU_ZERO(&one);
 	CPU_SET(sched_getcpu(), &one);
 	CHECK_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
-	stack_lock_init(&lock, STACK_LOCK_SPIN);
-	stack_lock_acquire(&lock);
-	CHECK_EQ(pthread_create(&thread, NULL, take_as_ours, &time_ns), 0);
-	for (int i = 0; i < TURNS; i++)
-		usleep(1000);
-	stack_lock_release(&lock);
-	pthread_join(thread, NULL);
+	for (int i = 0; i < 50 && least_ns >= 4 * spins_ns; i++)
+		least_ns = MIN(least_ns, wait_as_ours());
 	test_note("%llu us, of which a spinner takes %llu in a turn",
-		  (unsigned long long)atomic_load(&time_ns) / 1000,
+		  (unsigned long long)least_ns / 1000,
 		  (unsigned long long)spins_ns / 1000);
-	CHECK(atomic_load(&time_ns) < 4 * spins_ns);
+	CHECK(least_ns < 4 * spins_ns);
 	sched_setaffinity(0, sizeof(before), &before);
 }
 
