@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "config.h"
 
+#include "base/tick_clock.h"
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
 
 #include "base/clock.h"
-#include "base/tick_clock.h"
 
 enum {
 	/* The counter is read before and after the clock. If more ticks are between, the
