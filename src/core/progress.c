@@ -626,19 +626,25 @@ void progress_timer_is_sooner(struct stack *stack UNUSED)
 	order(&progress.has_sooner);
 }
 
-void progress_stop(void)
+/* Of several who stop it one does, who hears so. */
+static bool stop(void)
 {
 	if (!atomic_exchange(&progress.is_running, false))
-		return;
+		return false;
 	order(&progress.is_stopping);
 	own_thread_join();
+	return true;
+}
+
+void progress_stop(void)
+{
+	(void)stop();
 }
 
 bool progress_pause(void)
 {
-	if (!atomic_load(&progress.is_running))
+	if (!stop())
 		return false;
-	progress_stop();
 	own_thread_await_end();
 	return true;
 }
