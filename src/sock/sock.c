@@ -257,7 +257,7 @@ void sock_leave_config(struct sock *s, int fd, enum reason reason,
 	show_tx_left(s, reason, decider, detail);
 	s->has_left = true;
 	s->reason = reason;
-	sock_hold_tx(s, SOCK_TX_OVER);
+	sock_hold_tx(s, SOCK_TX_LEFT);
 	sock_hold_rx(s, SOCK_RX_LEFT);
 	s->kind->left(s);
 }

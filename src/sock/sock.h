@@ -155,15 +155,18 @@ enum sock_rx_hold {
 
 /* Why the twin does all the sending. */
 enum sock_tx_hold {
-	/* the socket has left, or is shut down: for good */
-	SOCK_TX_OVER = 1 << 0,
+	/* it is the kernel's for good */
+	SOCK_TX_LEFT = 1 << 0,
+	/* shut down */
+	SOCK_TX_SHUT = 1 << 1,
+	SOCK_TX_OVER = SOCK_TX_LEFT | SOCK_TX_SHUT,
 	/* it was never attached, so we do not know its names */
-	SOCK_TX_UNNAMED = 1 << 1,
+	SOCK_TX_UNNAMED = 1 << 2,
 	/* We send, but not in the shortest way: the program follows what it sends
 	 * (tx_stamps.h). */
-	SOCK_TX_STAMPED = 1 << 2,
+	SOCK_TX_STAMPED = 1 << 3,
 	/* the kind's reasons begin here */
-	SOCK_TX_KIND = 1 << 3,
+	SOCK_TX_KIND = 1 << 4,
 };
 
 struct sock;

@@ -8,7 +8,8 @@
  *                                    has a 1 for each operation that is left out
  *   sequences shrink SEED LEN        plays it here and with $SEQUENCES_PRELOAD preloaded,
  *                                    and leaves out what makes no difference. Prints the
- *                                    shortest program that differs, with both results
+ *                                    shortest program that differs, with both results, or
+ *                                    after a minute the shortest it has found
  *
  * With SEQUENCES_OWNED, an address of this host, and SEQUENCES_HEARD_AT, one from which a
  * mirror sends back what it gets, they go over the wire (tests/system/ready_sequences.sh).
@@ -25,12 +26,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/compiler.h"
 #include "tests/sequences/sequence.h"
 
-enum { OUT_SIZE = 1 << 16 };
+enum { OUT_SIZE = 1 << 16, SHRINK_S = 60 };
 
 static struct sequence sequence;
 static struct sequence_kind kind;
@@ -138,12 +140,17 @@ static bool differs(const char *out)
 	return true;
 }
 
-static void leave_out(char *out, unsigned len)
+static bool is_late(time_t since)
+{
+	return time(NULL) - since > SHRINK_S;
+}
+
+static void leave_out(char *out, unsigned len, time_t since)
 {
 	char tried[OPS_MAX + 1];
 
 	for (unsigned part = len; part; part /= 2)
-		for (unsigned at = 0; at < len; at += part) {
+		for (unsigned at = 0; at < len && !is_late(since); at += part) {
 			memcpy(tried, out, len + 1);
 			for (unsigned i = at; i < MIN(at + part, len); i++)
 				tried[i] = '1';
@@ -172,6 +179,7 @@ static void say_both(const char *out)
 static int shrink(unsigned len)
 {
 	char out[OPS_MAX + 1] = "", before[OPS_MAX + 1];
+	time_t since = time(NULL);
 
 	memset(out, '0', MIN(len, (unsigned)OPS_MAX));
 	if (!differs(out)) {
@@ -180,8 +188,8 @@ static int shrink(unsigned len)
 	}
 	do {
 		memcpy(before, out, sizeof(out));
-		leave_out(out, (unsigned)strlen(out));
-	} while (strcmp(before, out) != 0);
+		leave_out(out, (unsigned)strlen(out), since);
+	} while (strcmp(before, out) != 0 && !is_late(since));
 	printf("seed %s length %s without %s\n", words[2], words[3], out);
 	say_both(out);
 	return 0;

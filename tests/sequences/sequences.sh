@@ -57,8 +57,16 @@ export SEQUENCES_PRELOAD=$(LD_PRELOAD=; preloaded "$library" printenv LD_PRELOAD
 export SEQUENCES_TAME=${SEQUENCES_TAME-1}
 [ -n "$SEQUENCES_TAME" ] || unset SEQUENCES_TAME
 
+# as_it_waits WAY COMMAND...
+as_it_waits() {
+	local polls=0
+	[ "$1" = sleeping ] || polls=2000
+	shift
+	VMA_RX_POLL=$polls VMA_SELECT_POLL=$polls "$@"
+}
+
 batch() {
-	timeout -k 5 500 "$@" "$program" batch "$first" "$cnt" "$len" </dev/null
+	"$@" timeout -k 5 500 "$program" batch "$first" "$cnt" "$len" </dev/null
 }
 
 # The seeds whose results differ.
@@ -70,18 +78,23 @@ differing() {
 # Some differences are the weather's: a network interrupt of the kernel that runs late.
 # What counts is what differs again, by itself.
 shrunk() {
-	local seed
-	for seed in $(head -5 "$work/seeds"); do
-		ASAN_OPTIONS=detect_leaks=0:${ASAN_OPTIONS:-} timeout -k 5 100 \
-			"$program" shrink "$seed" "$len" >"$work/shrunk" &&
-			cat "$work/shrunk"
+	local seed result
+	for seed in $(head -20 "$work/seeds"); do
+		ASAN_OPTIONS=detect_leaks=0:${ASAN_OPTIONS:-} timeout -k 5 200 \
+			"$program" shrink "$seed" "$len" >"$work/shrunk"
+		result=$?
+		# it does not differ by itself
+		[ $result != 1 ] || continue
+		cat "$work/shrunk"
+		[ $result = 0 ] || echo "shrinking seed $seed: exit $result"
+		break
 	done
 }
 
 results_are_equal() {
 	local shrunk
 	differing "$work/$1" >"$work/seeds"
-	shrunk=$(shrunk)
+	shrunk=$(as_it_waits "$1" shrunk)
 	[ -z "$shrunk" ] || { echo "$shrunk"; return 1; }
 	# Also when each is right by itself. With several processes the kernel's own news of a
 	# datagram comes late more often.
@@ -109,11 +122,7 @@ if is_thread_sanitized; then
 fi
 batch env >"$work/libc" 2>"$work/libc.said"
 for way in sleeping polling; do
-	polls=0
-	[ $way = sleeping ] || polls=2000
-	VMA_RX_POLL=$polls VMA_SELECT_POLL=$polls preloaded "$library" \
-		timeout -k 5 500 "$program" batch "$first" "$cnt" "$len" \
-		</dev/null >"$work/$way" 2>"$work/$way.said"
+	as_it_waits $way batch preloaded "$library" >"$work/$way" 2>"$work/$way.said"
 done
 for way in sleeping polling; do
 	tap_check "results_are_equal_$way" results_are_equal $way

@@ -153,6 +153,28 @@ static void put_in(int set, int fd, uint32_t events, uint32_t word)
 		SAY("add: %m\n");
 }
 
+/* Linux shuts an unconnected socket down, and says it did not. */
+static void shut_down_after_it_was_passed(void)
+{
+	for (int how = SHUT_RD; how <= SHUT_RDWR; how++) {
+		int via[2], set = epoll_create1(EPOLL_CLOEXEC);
+		int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+		struct pollfd polled = { .fd = fd, .events = POLLIN };
+
+		if (socketpair(AF_UNIX, SOCK_STREAM, 0, via) != 0)
+			SAY("socketpair: %m\n");
+		put_in(set, fd, EPOLLIN, 1);
+		send_fd(via[0], fd);
+		SAY("shutdown %d: %d\n", how, shutdown(fd, how));
+		say_in(set, "in the set", 0);
+		poll(&polled, 1, 0);
+		SAY("polled: %#x\n", (unsigned)polled.revents);
+		close(fd);
+		close(set);
+		close_pair(via);
+	}
+}
+
 /* In turn: a line from one, then the other goes on. */
 static void let_go_on(int via)
 {
@@ -371,6 +393,7 @@ const struct door handed_doors[] = {
 	SCENARIO(exec_keeps_what_waits),
 	SCENARIO(exec_of_itself_keeps_what_waits),
 	SCENARIO(passed_to_another_process),
+	SCENARIO(shut_down_after_it_was_passed),
 	SCENARIO(set_is_passed_to_another_process),
 	SCENARIO(set_is_inherited),
 	SCENARIO(spawned_children_read_what_waits),

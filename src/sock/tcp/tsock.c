@@ -272,7 +272,7 @@ void tsock_is_kernels(struct tsock *t, int fd, enum reason reason,
 	s->has_left = true;
 	s->reason = reason;
 	tsock_share_leaves(t);
-	sock_hold_tx(s, SOCK_TX_OVER);
+	sock_hold_tx(s, SOCK_TX_LEFT);
 	sock_hold_rx(s, SOCK_RX_LEFT);
 	s->stats.at->tcp_state = STATS_TCP_UNKNOWN;
 	memset(&s->stats.at->tcp, 0, sizeof(s->stats.at->tcp));

@@ -37,7 +37,7 @@ static void tell_shut(struct sock *s)
 
 	if (sock_rx_holds(s) & SOCK_RX_SHUT)
 		bits |= READY_RDHUP;
-	if (bits && sock_tx_holds(s) & SOCK_TX_OVER)
+	if (bits && sock_tx_holds(s) & SOCK_TX_SHUT)
 		bits |= READY_HUP;
 	/* in no stack yet, nobody else writes it; or it is written once more */
 	atomic_fetch_or(&s->end.ready, bits);
@@ -73,7 +73,7 @@ static long udp_shutdown(struct fd_object *obj, int fd, int how)
 	if (how == SHUT_RD || how == SHUT_RDWR)
 		sock_hold_rx(s, SOCK_RX_SHUT);
 	if (how == SHUT_WR || how == SHUT_RDWR)
-		sock_hold_tx(s, SOCK_TX_OVER);
+		sock_hold_tx(s, SOCK_TX_SHUT);
 	tell_shut(s);
 	return result;
 }
