@@ -394,6 +394,28 @@ if os.fork() == 0:
 sys.exit(os.wait()[1])" "socket.create_server(('::', 7009), backlog=64,
     family=socket.AF_INET6, dualstack_ipv6=True)"
 }
+# Two listeners that share a port: each connection is in the queue of its own one.
+queue_of_a_shared_port() {
+	local made="socket.create_server(('10.78.0.1', 7009), backlog=64, reuse_port=True)"
+	queued_by "
+class Both:
+    took = {s: 0, other: 0}
+    def setblocking(self, value):
+        pass
+    def accept(self):
+        one = select.select(list(self.took), [], [])[0][0]
+        self.took[one] += 1
+        return one.accept()
+s = Both()
+if os.fork() == 0:
+    serve(21)
+    print('took', *sorted(s.took.values()), flush=True)
+    os._exit(0)
+sys.exit(os.wait()[1])" "[other := $made, $made][1]" || return 1
+	expect "$(sed -n 's/^took //p' "$work/out")" \
+		"$(sed -n 's/.* \([0-9]*\) of \1 connections that nobody.*/\1/p' "$work/a.log" |
+			sort -n | xargs)"
+}
 # Another program, with nothing of ours in it.
 another="
 os.environ.pop('LD_PRELOAD')
@@ -489,7 +511,7 @@ fi
 make_lab || { tap_not_ok lab "cannot make the namespaces"; tap_end; exit; }
 different=
 for case in ${CASES:-$(cases) accept_asks_the_kernel_seldom \
-	connections_ask_the_kernel_seldom exit_behind_closed_ones queue_at_exec queue_without_cookies queue_at_fork queue_of_both_families queue_of_the_next_program queue_of_a_program_that_is_started \
+	connections_ask_the_kernel_seldom exit_behind_closed_ones queue_at_exec queue_without_cookies queue_at_fork queue_of_both_families queue_of_a_shared_port queue_of_the_next_program queue_of_a_program_that_is_started \
 	queue_at_fork_without_rights queue_of_the_next_without_rights queue_at_exit names_again \
 	answers_lead_elsewhere}; do
 	declare -F "$case" >/dev/null && tap_check "$case" "$case" && continue

@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +49,13 @@ struct hand {
 	uint64_t now_ns;
 };
 
+/* How this thread and the listener were before the kernel was to choose that one. */
+struct choice {
+	cpu_set_t cpus;
+	bool is_pinned;
+	int incoming_cpu;
+};
+
 /* All of those of a listener. */
 struct hands {
 	struct tsock *t;
@@ -56,6 +64,7 @@ struct hands {
 	int ifindex; /* where it is; 0: it is not open */
 	/* its buffer and lock as they were; 0: it was left alone */
 	int size, lock;
+	struct choice choice;
 };
 
 /* -- standing still ------------------------------------------------------------------- */
@@ -273,6 +282,9 @@ static int widen(struct hands *all, uint32_t unread)
 
 	if (size >= wanted)
 		return 0;
+	/* another one of the port may get it, whose buffer stays as it is */
+	if (all->t->sharer && !all->choice.is_pinned)
+		return size >= (int)unread ? 0 : -ENOBUFS;
 	if (!rights_is_net_admin())
 		wanted = allowed_of(wanted);
 	if (wanted > size) {
@@ -289,6 +301,39 @@ static void narrow(const struct hands *all)
 {
 	if (all->size)
 		set_buffer(all, all->size);
+}
+
+/* -- the one of those that share a port ------------------------------------------------ */
+
+/* Of them the kernel chooses one, by itself also where the program that makes the connection
+ * names a listener (out of a SOCKMAP). It prefers the one whose SO_INCOMING_CPU is the
+ * processor where the segment comes in, and ours come in where the thread is that gives them.
+ * What a thread gives that cannot stay there, another of the port may get, as with
+ * net.ipv4.tcp_migrate_req. */
+static void choose(struct hands *all)
+{
+	struct choice *c = &all->choice;
+	cpu_set_t here;
+	int cpu;
+
+	/* programs that set it have one listener for each processor */
+	c->incoming_cpu = sock_twin_option(all->fd, SOL_SOCKET, SO_INCOMING_CPU);
+	cpu = c->incoming_cpu < 0 ? sched_getcpu() : c->incoming_cpu;
+	CPU_ZERO(&here);
+	CPU_SET(MAX(cpu, 0), &here);
+	c->is_pinned = sched_getaffinity(0, sizeof(c->cpus), &c->cpus) == 0 &&
+		       sched_setaffinity(0, sizeof(here), &here) == 0;
+	sock_twin_set(all->fd, SOL_SOCKET, SO_INCOMING_CPU, &cpu, sizeof(cpu));
+}
+
+static void choose_no_more(const struct hands *all)
+{
+	const struct choice *c = &all->choice;
+
+	sock_twin_set(all->fd, SOL_SOCKET, SO_INCOMING_CPU, &c->incoming_cpu,
+		      sizeof(c->incoming_cpu));
+	if (c->is_pinned)
+		(void)!sched_setaffinity(0, sizeof(c->cpus), &c->cpus);
 }
 
 /* -- one and all ---------------------------------------------------------------------- */
@@ -382,14 +427,10 @@ void tsock_hand_over(struct tsock *t, int fd)
 	struct hands all = { .t = t, .fd = fd };
 	int err = 0;
 
-	/* Of those that share a port the kernel chooses one, and not who has it here, also where
-	 * the program that makes the connection names ours (out of a SOCKMAP). It takes ours
-	 * while ours has no SO_REUSEPORT; but then the connection has none either, for good,
-	 * and who binds the port later may be refused. Or while SO_INCOMING_CPU of ours is the
-	 * CPU that gives the frame, if the group has no program and nobody else names that
-	 * one: this would be the way, with a look in the program who it will be. */
-	if (!cnt || t->sharer || tsocks_shall_stay())
+	if (!cnt || tsocks_shall_stay())
 		return;
+	if (t->sharer)
+		choose(&all);
 	for (uint32_t i = 0; i < cnt && clock_monotonic_ns() < until; i++) {
 		int result = hand_one(&all);
 
@@ -402,6 +443,8 @@ void tsock_hand_over(struct tsock *t, int fd)
 	if (all.ifindex)
 		hand_over_close(&all.door);
 	narrow(&all);
+	if (t->sharer)
+		choose_no_more(&all);
 	tsock_lock(t);
 	tsock_update_listener(t, 0);
 	tsock_unlock(t);
