@@ -309,7 +309,8 @@ static void narrow(const struct hands *all)
  * names a listener (out of a SOCKMAP). It prefers the one whose SO_INCOMING_CPU is the
  * processor where the segment comes in, and ours come in where the thread is that gives them.
  * What a thread gives that cannot stay there, another of the port may get, as with
- * net.ipv4.tcp_migrate_req. */
+ * net.ipv4.tcp_migrate_req. A process that is killed meanwhile leaves a listener that is
+ * preferred on that processor, if another process has it. */
 static void choose(struct hands *all)
 {
 	struct choice *c = &all->choice;
