@@ -90,12 +90,21 @@ static void *run(void *arg UNUSED)
 	return NULL;
 }
 
+/* AddressSanitizer, unlike libc, leaves a child a heap that is locked for good, if a thread
+ * is in it at the fork, as one that begins is. */
+static void await_beginning(void)
+{
+	while (!atomic_load(&own.tid))
+		lock_give_way(1);
+}
+
 int own_thread_start(const struct own_thread_params *params)
 {
 	sigset_t all, old;
 	int err;
 
 	own.params = *params;
+	atomic_store(&own.tid, 0);
 	find_libc_cnt();
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &old);
@@ -104,6 +113,8 @@ int own_thread_start(const struct own_thread_params *params)
 	 * certainly counts. */
 	if (!err && own.libc_cnt)
 		atomic_fetch_sub(own.libc_cnt, 1);
+	if (!err && HAS_ADDRESS_SANITIZER)
+		await_beginning();
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return -err;
 }

@@ -7,12 +7,10 @@
 #define _GNU_SOURCE
 #include "config.h"
 
-#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +22,6 @@
 
 #include "base/compiler.h"
 #include "tests/sequences/play.h"
-#include "tests/support/sleeper.h"
 
 /* A process that has not come to its end by then is ended. */
 enum { PATIENCE_S = 20 };
@@ -185,35 +182,12 @@ void play_take(const struct op *op)
 
 /* -- processes ----------------------------------------------------------------------------- */
 
-/* No other thread of this process is at work. */
-static bool is_quiet(void)
-{
-	DIR *tasks = opendir("/proc/self/task");
-	const struct dirent *task;
-	bool result = true;
-
-	if (!tasks)
-		abort();
-	while (result && (task = readdir(tasks))) {
-		pid_t tid = atoi(task->d_name);
-
-		result = tid == 0 || tid == gettid() ||
-			 sleeper_is_off_processor(tid);
-	}
-	closedir(tasks);
-	return result;
-}
-
 static pid_t fork_here(void)
 {
 	pid_t pid;
 
 	fflush(NULL);
 	share_all();
-	/* The sanitizer, unlike libc, leaves the child a heap that is locked for good, if
-	 * another thread is in it, as one that begins is. */
-	while (HAS_ADDRESS_SANITIZER && !is_quiet())
-		sched_yield();
 	pid = fork();
 	if (pid < 0)
 		abort();

@@ -43,20 +43,15 @@ static inline bool sleeper_is_on_its_way(pid_t tid)
 	       call == SYS_clock_nanosleep || strncmp(text, "running", 7) == 0;
 }
 
-/* For whatever it is. */
-static inline bool sleeper_is_off_processor(pid_t tid)
+static inline bool sleeper_is_asleep(pid_t tid)
 {
 	char text[512];
 	/* "TID (NAME) S ..." */
 	const char *at = strrchr(sleeper_read(tid, "stat", text, sizeof(text)),
 				 ')');
 
-	return at && at[1] == ' ' && at[2] == 'S';
-}
-
-static inline bool sleeper_is_asleep(pid_t tid)
-{
-	return sleeper_is_off_processor(tid) && !sleeper_is_on_its_way(tid);
+	return at && at[1] == ' ' && at[2] == 'S' &&
+	       !sleeper_is_on_its_way(tid);
 }
 
 /* Five seconds at most. Whether it does. */
