@@ -492,9 +492,10 @@ static void owner_is_killed(void)
 		kill(getpid(), SIGKILL);
 	}
 	close(via[1]);
-	await_child(owner);
+	/* its child has said what it has to say */
 	if (read(via[0], &c, 1) != 0)
 		SAY("read: %m\n");
+	await_child(owner);
 	close(via[0]);
 }
 
