@@ -540,6 +540,14 @@ static void end_stay(struct tsock *t, int fd, enum reason reason,
 	tsock_tell_all(t, 0);
 }
 
+/* Nobody else gets a listener whose port has been given an option that we do not know, or a
+ * program, by which the kernel would choose another one for each connection
+ * (SO_ATTACH_REUSEPORT_EBPF): what waits is accepted here. */
+static bool is_for_others(const struct tsock *t, enum reason reason)
+{
+	return !t->sharer || (reason != REASON_OPTION && reason != REASON_GROUP);
+}
+
 void tsock_leave_listening(struct tsock *t, int fd, enum reason reason,
 			   enum stats_decider decider)
 {
@@ -550,7 +558,8 @@ void tsock_leave_listening(struct tsock *t, int fd, enum reason reason,
 	atomic_store(&t->leaves_by, decider);
 	atomic_store(&t->leaves_for, reason);
 	tsock_unlock(t);
-	tsock_hand_over(t, fd);
+	if (is_for_others(t, reason))
+		tsock_hand_over(t, fd);
 	tsock_lock(t);
 	is_empty = !tcp_child_cnt(t->port->pcb);
 	tsock_unlock(t);
