@@ -279,16 +279,41 @@ static uint64_t synchronous_bits(void)
 	return bits;
 }
 
-/* Remembers the signal, and blocks all others until os_leave(), so that there is
- * never more than one to remember. Faults are not blocked: the memory that we copy
- * may be the program's, and a fault that is blocked ends the process without
- * calling its handler. */
+/* Sends it to this thread, where it is blocked. */
+static void send_again(const siginfo_t *info)
+{
+	siginfo_t copy;
+
+	memcpy(&copy, info, sizeof(copy));
+	if (real.syscall(SYS_rt_tgsigqueueinfo, (long)getpid(), (long)gettid(),
+			 (long)copy.si_signo, &copy) != 0)
+		/* The queue of real-time signals is full. The signal comes without
+		 * its data at least. */
+		real.syscall(SYS_tgkill, (long)getpid(), (long)gettid(),
+			     (long)copy.si_signo);
+}
+
+/*
+ * Remembers the signal, and blocks all others until os_leave(). Faults are not blocked:
+ * the memory that we copy may be the program's, and a fault that is blocked ends the
+ * process without calling its handler.
+ *
+ * Of several signals that come at the same moment each interrupts the trampoline of the
+ * one before. The last one is here first and is remembered. The others wait in the kernel
+ * for the same delivery. The mask to go back to is that of the one that has interrupted
+ * the bracket. It is here last.
+ */
 static void defer(const siginfo_t *info, ucontext_t *context)
 {
 	struct os_thread *self = &os_thread;
+	sigset_t now;
 	uint64_t mask;
 
-	memcpy(&self->deferred, info, sizeof(self->deferred));
+	block_all(&now);
+	if (UNLIKELY(self->has_deferred))
+		send_again(info);
+	else
+		memcpy(&self->deferred, info, sizeof(self->deferred));
 	self->deferred_mask = context->uc_sigmask;
 	mask = ~synchronous_bits() | bits_of(&context->uc_sigmask);
 	/* The kernel restores this mask when the trampoline returns. */
@@ -395,6 +420,7 @@ static void trampoline(int sig, siginfo_t *info, void *context)
 
 	if (os_is_inside()) {
 		defer(info, context);
+		errno = saved_errno;
 		return;
 	}
 	seen = handler_read(h);
@@ -430,17 +456,10 @@ void os_deliver_deferred(void)
 {
 	struct os_thread *self = &os_thread;
 	sigset_t mask = self->deferred_mask;
-	siginfo_t info;
 	int saved_errno = errno;
 
-	memcpy(&info, &self->deferred, sizeof(info));
 	self->has_deferred = false;
-	if (real.syscall(SYS_rt_tgsigqueueinfo, (long)getpid(), (long)gettid(),
-			 (long)info.si_signo, &info) != 0)
-		/* The queue of real-time signals is full. The signal comes without
-		 * its data at least. */
-		real.syscall(SYS_tgkill, (long)getpid(), (long)gettid(),
-			     (long)info.si_signo);
+	send_again(&self->deferred);
 	errno = saved_errno;
 	restore_mask(&mask);
 }

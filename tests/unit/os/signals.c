@@ -152,6 +152,39 @@ TEST(several_signals_in_one_bracket_all_arrive)
 	CHECK_EQ(seen_value, 3); /* in the order they were queued */
 }
 
+/* The kernel delivers both before the trampoline of either has begun. */
+TEST(signals_of_one_moment_all_arrive)
+{
+	struct sigaction act = { .sa_sigaction = note_info,
+				 .sa_flags = SA_SIGINFO };
+	union sigval value = { .sival_int = 4711 };
+	sigset_t both, before, after;
+
+	if (HAS_THREAD_SANITIZER)
+		test_skip("not under a sanitizer");
+	sigaddset(&act.sa_mask, SIGUSR2);
+	CHECK_EQ(signals_sigaction(SIGRTMIN, &act, NULL), 0);
+	install(SIGUSR1, note, 0);
+	sigemptyset(&both);
+	sigaddset(&both, SIGUSR1);
+	sigaddset(&both, SIGRTMIN);
+	seen_value = 0;
+	sigprocmask(SIG_BLOCK, &both, &before);
+	CHECK_EQ(sigqueue(getpid(), SIGRTMIN, value), 0);
+	raise(SIGUSR1);
+	os_enter();
+	errno = EDOM;
+	sigprocmask(SIG_UNBLOCK, &both, NULL);
+	CHECK_EQ(errno, EDOM);
+	CHECK_EQ(runs, 0);
+	leave();
+	CHECK_EQ(runs, 2);
+	CHECK_EQ(seen_value, 4711);
+	sigprocmask(SIG_SETMASK, &before, &after);
+	for (int sig = 1; sig < SIGRTMAX; sig++)
+		CHECK_EQ(sigismember(&after, sig), sigismember(&before, sig));
+}
+
 static volatile int stack_was_alternate;
 
 static void note_stack(int sig)
@@ -643,6 +676,57 @@ TEST(no_signal_is_lost_under_fire)
 	}
 	pthread_join(thread, NULL);
 	CHECK_EQ(runs, 2000);
+	CHECK_EQ(seen_depth, 0);
+}
+
+/* Two handlers, each of which lets the other signal in while its trampoline runs. */
+static _Atomic int usr_cnt[2];
+
+static void count_usr(int sig)
+{
+	usr_cnt[sig == SIGUSR2]++;
+	seen_depth |= os_thread.depth;
+}
+
+static void *send_both(void *arg)
+{
+	pthread_t target = *(pthread_t *)arg;
+
+	for (int i = 0; i < SIGNALS; i++) {
+		uint64_t end = clock_monotonic_ns() + 5 * NS_PER_SEC;
+
+		pthread_kill(target, SIGUSR1);
+		pthread_kill(target, SIGUSR2);
+		while ((usr_cnt[0] <= i || usr_cnt[1] <= i) &&
+		       clock_monotonic_ns() < end)
+			sched_yield();
+		if (usr_cnt[0] <= i || usr_cnt[1] <= i)
+			break;
+	}
+	crowd.is_over = true;
+	return NULL;
+}
+
+TEST(two_signals_at_once_are_both_handled)
+{
+	pthread_t self = pthread_self(), thread;
+
+	if (HAS_THREAD_SANITIZER)
+		test_skip("not under a sanitizer");
+	install(SIGUSR1, count_usr, 0);
+	install(SIGUSR2, count_usr, 0);
+	crowd.is_over = false;
+	seen_depth = 0;
+	CHECK_EQ(pthread_create(&thread, NULL, send_both, &self), 0);
+	while (!crowd.is_over) {
+		os_enter();
+		os_enter();
+		os_leave();
+		os_leave();
+	}
+	pthread_join(thread, NULL);
+	CHECK_EQ(usr_cnt[0], SIGNALS);
+	CHECK_EQ(usr_cnt[1], SIGNALS);
 	CHECK_EQ(seen_depth, 0);
 }
 
