@@ -9,6 +9,7 @@
 
 #include "base/lock.h"
 #include "fd/fd_visit.h"
+#include "os/thread.h"
 
 _Atomic(struct fd_root *) fd_table_root;
 struct fd_leaf fd_table_first;
@@ -259,6 +260,19 @@ bool fd_table_remove(int fd)
 	if (old)
 		fd_object_drop_fd(old, fd);
 	return old != NULL;
+}
+
+void fd_table_forget_named(int fd)
+{
+	int saved_errno = errno;
+	bool is_outside = !os_is_inside();
+
+	if (is_outside)
+		os_enter();
+	(void)fd_table_remove(fd);
+	if (is_outside)
+		os_leave();
+	errno = saved_errno;
 }
 
 /* The first fd in first..last, which are on one page, that names an object, or -1. */

@@ -165,12 +165,15 @@ int fd_table_next(unsigned first);
 /* The first internal fd in first..last, or -1. */
 int fd_table_next_internal(unsigned first, unsigned last);
 
+/* Lets it name nothing. Enters the bracket if need be, and leaves errno as it is. */
+COLD void fd_table_forget_named(int fd);
+
 /* A call has returned a new fd that the kernel made: it is not ours. Returns
  * fd, whatever it is. */
 static inline int fd_table_forget(int fd)
 {
 	if (UNLIKELY(fd_table_has(fd)))
-		fd_table_remove(fd);
+		fd_table_forget_named(fd);
 	return fd;
 }
 

@@ -2,6 +2,7 @@
 /* Scenarios of tcp.sh: how connections end: shutdown(), close(), linger, resets. */
 #include "config.h"
 
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -9,9 +10,11 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/syscall_raw.h"
 #include "tests/shim/tcp.h"
 
 static void say_shutdown(int fd, int how)
@@ -288,6 +291,60 @@ static void broken_pipe(void)
 	SAY("pending %d, handled %d\n", sigismember(&set, SIGPIPE),
 	    signalled != 0);
 	close_pair(pair);
+}
+
+/* -- handlers ----------------------------------------------------------------------- */
+
+static int chat[2];
+
+static void talk(int sig)
+{
+	char byte;
+
+	(void)sig;
+	(void)!send(chat[0], "x", 1, MSG_DONTWAIT);
+	(void)!recv(chat[1], &byte, 1, MSG_DONTWAIT);
+}
+
+/* One runs in the midst of a close of any kind, and uses another connection. By a raw close
+ * the next fd of the same number finds that it is over. */
+static void closed_under_a_busy_handler(void)
+{
+	struct sigaction act = { .sa_handler = talk, .sa_flags = SA_RESTART };
+	struct itimerval timer = { { 0, 20 }, { 0, 20 } }, off = { 0 };
+	struct sockaddr_in name;
+	int listener = listening(&name, 5), pair[2];
+	sigset_t set;
+
+	make_pair(chat);
+	sigemptyset(&set);
+	sigaddset(&set, SIGALRM);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	sigaction(SIGALRM, &act, NULL);
+	setitimer(ITIMER_REAL, &timer, NULL);
+	for (int i = 0; i < 600; i++) {
+		FILE *stream;
+
+		make_pair_of(listener, &name, pair);
+		stream = i % 3 == 0 ? fdopen(pair[0], "w") : NULL;
+		if (i % 3 == 1)
+			syscall_raw(SYS_close, pair[0], 0, 0, 0, 0, 0);
+		pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+		if (stream)
+			fclose(stream);
+		else if (i % 3 == 1)
+			pair[0] = open("/dev/null", O_RDONLY);
+		else
+			close(pair[0]);
+		pthread_sigmask(SIG_BLOCK, &set, NULL);
+		if (i % 3 == 1)
+			close(pair[0]);
+		close(pair[1]);
+	}
+	setitimer(ITIMER_REAL, &off, NULL);
+	close_pair(chat);
+	close(listener);
+	SAY("all closed\n");
 }
 
 /* -- resets ------------------------------------------------------------------------- */
@@ -594,6 +651,7 @@ const struct scenario close_scenarios[] = {
 	SCENARIO(reading_is_shut_down, OURS),
 	SCENARIO(shut_down_while_connecting, MIXED),
 	SCENARIO(broken_pipe, OURS),
+	SCENARIO(closed_under_a_busy_handler, OURS),
 	SCENARIO(reset_is_told_once, OURS),
 	SCENARIO(reset_behind_data, OURS),
 	SCENARIO(closed_with_unread_data, OURS),
