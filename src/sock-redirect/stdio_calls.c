@@ -79,10 +79,14 @@ FILE *shim_fdopen(int fd, const char *mode)
 {
 	CALL_ENTERED(fdopen);
 	if (UNLIKELY(fd_table_has(fd)) && !os_is_inside()) {
-		struct fd_object *obj = fd_table_get(fd);
-		bool is_internal = obj && obj->ops->is_internal;
+		struct fd_object *obj;
+		bool is_internal;
 
+		os_enter();
+		obj = fd_table_get(fd);
+		is_internal = obj && obj->ops->is_internal;
 		fd_object_put(obj);
+		os_leave();
 		if (is_internal) {
 			errno = EBADF;
 			return NULL;
@@ -93,23 +97,35 @@ FILE *shim_fdopen(int fd, const char *mode)
 	return real.fdopen(fd, mode);
 }
 
-/* libc closes or replaces the stream's fd without calling a wrapper. So we flush
- * the stream first, and then forget the number. */
-static void let_go(FILE *stream)
-{
-	int saved_errno = errno;
-	int fd = stream ? fileno(stream) : -1;
-
-	if (fd >= 0 && UNLIKELY(fd_table_has(fd)) && !os_is_inside()) {
-		fflush(stream);
-		fd_table_forget(fd);
-	}
-	errno = saved_errno;
-}
-
 /* A stream with functions of its own has no wide part. libc marks that by an
  * address which freopen would follow, so the stream stays one of bytes. */
 #define NO_WIDE_DATA ((struct _IO_wide_data *)-1L)
+
+/* Those of the program's own have no fd. */
+static bool is_over_object(FILE *stream)
+{
+	return stream->_wide_data == NO_WIDE_DATA && stream->_fileno >= 0;
+}
+
+/* libc closes the fd, or has it name another file, without calling a wrapper. */
+static void forget_fd_of(FILE *stream)
+{
+	int saved_errno = errno;
+
+	if (!os_is_inside())
+		fd_table_forget(fileno(stream));
+	errno = saved_errno;
+}
+
+/* What the stream still has goes to the object, and not to its twin afterwards: what cannot
+ * be written is dropped here, as libc does it. */
+static void flush_to_object(FILE *stream)
+{
+	int saved_errno = errno;
+
+	(void)fflush(stream);
+	errno = saved_errno;
+}
 
 static FILE *reopen(FILE *(*libc_reopen)(const char *, const char *, FILE *),
 		    const char *path, const char *mode, FILE *stream)
@@ -117,7 +133,10 @@ static FILE *reopen(FILE *(*libc_reopen)(const char *, const char *, FILE *),
 	bool is_bytes_only = stream && stream->_wide_data == NO_WIDE_DATA;
 	FILE *again;
 
-	let_go(stream);
+	if (stream && is_over_object(stream))
+		flush_to_object(stream);
+	if (stream)
+		forget_fd_of(stream);
 	if (is_bytes_only)
 		stream->_wide_data = NULL;
 	again = libc_reopen(path, mode, stream);
@@ -141,7 +160,9 @@ FILE *shim_freopen64(const char *path, const char *mode, FILE *stream)
 int shim_fclose(FILE *stream)
 {
 	CALL_ENTERED(fclose);
-	let_go(stream);
+	/* one over an object flushes, and closes the fd, by functions of ours */
+	if (stream && !is_over_object(stream))
+		forget_fd_of(stream);
 	return real.fclose(stream);
 }
 

@@ -53,6 +53,54 @@ static void every_sending_call(void)
 	close_pair(pair);
 }
 
+static int pipe_cnt;
+
+static void count_pipe(int sig)
+{
+	(void)sig;
+	pipe_cnt++;
+}
+
+/* What a stream could not write is lost, and its end says so, once. */
+static void streams_that_cannot_write(void)
+{
+	size_t written;
+	ssize_t last;
+	FILE *stream;
+	int pair[2];
+
+	signal(SIGPIPE, count_pipe);
+	make_pair(pair);
+	reset(pair[1]);
+	await(pair[0], POLLHUP);
+	stream = fdopen(pair[0], "w");
+	fputs("lost", stream);
+	SAY("reset: %s", err(fclose(stream)));
+	SAY(", %d signals\n", pipe_cnt);
+	make_pair(pair);
+	set_blocking(pair[0], false);
+	written = stuff(pair[0]);
+	stream = fdopen(pair[0], "w");
+	fputs("lost", stream);
+	SAY("full: %s", err(fclose(stream)));
+	SAY(", %d signals", pipe_cnt);
+	SAY(", all %d", drain(pair[1], &last) == written);
+	SAY(", then %zd\n", last);
+	close(pair[1]);
+	make_pair(pair);
+	set_blocking(pair[0], false);
+	written = stuff(pair[0]);
+	stream = fdopen(pair[0], "w");
+	fputs("lost", stream);
+	stream = freopen("/dev/null", "w", stream);
+	SAY("replaced: %d, %d signals", !!stream, pipe_cnt);
+	SAY(", all %d", drain(pair[1], &last) == written);
+	SAY(", then %zd\n", last);
+	close(pair[1]);
+	fputs("nowhere", stream);
+	SAY("ended: %s\n", err(fclose(stream)));
+}
+
 static void sends_of_nothing(void)
 {
 	struct iovec iov = { NULL, 0 };
@@ -1158,6 +1206,7 @@ static void flags_of_sends(void)
 
 const struct scenario send_scenarios[] = {
 	SCENARIO(every_sending_call, OURS),
+	SCENARIO(streams_that_cannot_write, OURS),
 	SCENARIO(sends_of_nothing, OURS),
 	SCENARIO(sends_without_a_connection, OURS),
 	SCENARIO(pieces_of_one_byte, OURS),
