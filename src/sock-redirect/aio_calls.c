@@ -89,12 +89,14 @@ int shim_lio_listio64(int mode, struct aiocb64 *const list[], int cnt,
 
 /* -- Linux's ------------------------------------------------------------------------- */
 
-/* The kernel takes no more at once. */
-enum { IOCBS_MAX = 4096 };
+/* The kernel takes as many at once as the context has room for. All contexts together have
+ * room for so many, unless somebody has changed that (fs.aio-max-nr). */
+enum { IOCBS_MAX = 65536 };
 
 void aio_submitting(long cnt, struct iocb *const *iocbs)
 {
-	if (cnt <= 0 || cnt > IOCBS_MAX ||
+	cnt = MIN(cnt, (long)IOCBS_MAX);
+	if (cnt <= 0 ||
 	    !user_is_array_plausible(iocbs, (size_t)cnt, sizeof(*iocbs)))
 		return;
 	for (long i = 0; i < cnt; i++)

@@ -331,6 +331,42 @@ static void aio_reads_what_waits(void)
 	close_pair(other);
 }
 
+/* The last of more than other interfaces take at once. */
+static void aio_reads_by_a_long_list(void)
+{
+	enum { CNT = 5000 };
+	static struct iocb iocbs[CNT], *list[CNT];
+	static struct io_event events[CNT];
+	int zero = open("/dev/zero", O_RDONLY), pair[2];
+	char buf[64] = "", byte;
+	aio_context_t context = 0;
+	long n;
+
+	make_waiting_pair(pair);
+	for (int i = 0; i < CNT; i++) {
+		bool is_last = i == CNT - 1;
+
+		iocbs[i] = (struct iocb){
+			.aio_data = is_last,
+			.aio_lio_opcode = IOCB_CMD_PREAD,
+			.aio_fildes = (unsigned)(is_last ? pair[0] : zero),
+			.aio_buf = (uintptr_t)(is_last ? buf : &byte),
+			.aio_nbytes = is_last ? sizeof(buf) - 1 : 1,
+		};
+		list[i] = &iocbs[i];
+	}
+	SAY("io_setup: %ld\n", syscall(SYS_io_setup, CNT, &context));
+	SAY("io_submit: %ld\n", syscall(SYS_io_submit, context, CNT, list));
+	n = syscall(SYS_io_getevents, context, CNT, CNT, events, NULL);
+	SAY("io_getevents: %ld\n", n);
+	for (long i = 0; i < n; i++)
+		if (events[i].data)
+			SAY("read: %lld %s\n", (long long)events[i].res, buf);
+	syscall(SYS_io_destroy, context);
+	close(zero);
+	close_pair(pair);
+}
+
 /* By a context of libaio, which makes its system calls itself. What waits is the
  * context's, too. */
 static void context_of_its_own_after_sockets(void)
@@ -490,6 +526,7 @@ const struct door reader_doors[] = {
 	SCENARIO(ring_of_its_own_before_sockets),
 	SCENARIO(ring_of_its_own_after_sockets),
 	SCENARIO(aio_reads_what_waits),
+	SCENARIO(aio_reads_by_a_long_list),
 	SCENARIO(context_of_its_own_after_sockets),
 	SCENARIO(contexts_of_files_leave_sockets_alone),
 	SCENARIO(posix_aio_reads_what_waits),
