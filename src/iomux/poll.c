@@ -625,6 +625,15 @@ static long look_and_wait(struct poll_call *poll, const struct timespec *timeout
 	return mux_wait(&poll->call, timeout, mark, from_ns);
 }
 
+/* Tells the program. A wait that is interrupted has found nothing, which Linux says as well. */
+static void say_events(const struct poll_call *poll, long result, struct pollfd *fds)
+{
+	if (result < 0 && result != -EINTR)
+		return;
+	for (nfds_t i = 0; i < poll->cnt; i++)
+		fds[i].revents = result < 0 ? 0 : poll->fds[i].revents;
+}
+
 /* *has_waited_out becomes true if what it finds has come during the call; NULL: nobody
  * asks. */
 static long poll_slowly(struct pollfd *fds, nfds_t cnt,
@@ -646,8 +655,7 @@ static long poll_slowly(struct pollfd *fds, nfds_t cnt,
 	}
 	if (n == FD_ABANDONED)
 		return n;
-	for (nfds_t i = 0; n >= 0 && i < cnt; i++)
-		fds[i].revents = poll->fds[i].revents;
+	say_events(poll, n, fds);
 	destroy(poll);
 	return n;
 }

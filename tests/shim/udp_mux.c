@@ -262,6 +262,40 @@ static void masks_of_waits(void)
 	end_place(&place, pair);
 }
 
+/* -- what is said of the descriptors ---------------------------------------------------- */
+
+static void *interrupt_later(void *arg)
+{
+	usleep(20000);
+	pthread_kill(*(pthread_t *)arg, SIGUSR1);
+	return NULL;
+}
+
+/* The events of a poll are those of this one, also if it is interrupted. */
+static void events_of_interrupted_polls(void)
+{
+	pthread_t self = pthread_self(), thread;
+	struct timespec ts = { 10, 0 };
+	int pair[2];
+	struct place place = make_place(pair);
+	struct pollfd asked[2] = { { .fd = place.fd, .events = POLLIN },
+				   { .fd = -1, .events = POLLIN } };
+
+	catch(count_signal);
+	for (int with_time = 0; with_time < 2; with_time++) {
+		asked[0].revents = asked[1].revents = POLLIN;
+		pthread_create(&thread, NULL, interrupt_later, &self);
+		if (with_time)
+			SAY("ppoll %s", err(ppoll(asked, 2, &ts, NULL)));
+		else
+			SAY("poll %s", err(poll(asked, 2, 10000)));
+		SAY(": %#x %#x\n", (unsigned)asked[0].revents,
+		    (unsigned)asked[1].revents);
+		pthread_join(thread, NULL);
+	}
+	end_place(&place, pair);
+}
+
 /* -- odd arguments -------------------------------------------------------------------- */
 
 /* Through pointers, so that no compiler knows better. */
@@ -604,6 +638,7 @@ const struct scenario mux_scenarios[] = {
 	SCENARIO(timeouts_without_an_end, 0),
 	SCENARIO(time_left_of_select, 0),
 	SCENARIO(masks_of_waits, 0),
+	SCENARIO(events_of_interrupted_polls, 0),
 	SCENARIO(odd_arguments_of_waits, 0),
 	SCENARIO(handlers_in_waits, 0),
 	SCENARIO(cancelled_in_each_sleep, 0),
