@@ -441,6 +441,8 @@ static long look_and_wait(struct epoll_query *query,
 	/* as ppoll does with a signal that its mask lets in */
 	if (!signals_is_interrupted(mark, false))
 		n = look(query, true, &own);
+	if (!n && timeout == &mux_first_look)
+		return 0;
 	if (n || mux_is_look(timeout))
 		return mux_found(query->set->stats, n, own, from_ns);
 	return wait_for(query, timeout, mark, from_ns);

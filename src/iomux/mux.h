@@ -39,10 +39,15 @@ void mux_forked(void);
  * children that have its sets find all members there. Inside the bracket. */
 void mux_before_exit(void);
 
+/* For a look that is not the whole call: one that finds nothing is not counted, and leaves the
+ * sets of select as they are. */
+extern HIDDEN const struct timespec mux_first_look;
+
 /* Whether something in the set is ours, or is a set of epoll in which another thread may
  * put something of ours while the call waits. May be called outside the bracket, at any
  * time. If so, the function below does the whole call. The caller sets the signal
- * mask for that time; `mark` is from before that. `timeout` NULL: for ever. */
+ * mask for that time; `mark` is from before that. `timeout` NULL: for ever;
+ * &mux_first_look. */
 bool mux_poll_is_ours(const struct pollfd *fds, nfds_t cnt, bool does_wait);
 long mux_poll(struct pollfd *fds, nfds_t cnt, const struct timespec *timeout,
 	      const struct signals_mark *mark);

@@ -10,6 +10,7 @@
 #include "iomux/mux_spin.h"
 
 struct mux_settings mux_params;
+const struct timespec mux_first_look;
 _Thread_local struct mux_spin mux_spin;
 
 static struct mux_call *call_of(struct sock_wait *wait)

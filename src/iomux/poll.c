@@ -617,6 +617,8 @@ static long look_and_wait(struct poll_call *poll, const struct timespec *timeout
 	/* as ppoll does with a signal that its mask lets in */
 	if (!signals_is_interrupted(mark, false))
 		n = poll_look(&poll->call, true);
+	if (!n && timeout == &mux_first_look)
+		return 0;
 	if (n || mux_is_look(timeout))
 		return mux_found(poll->call.stats, n, poll->call.own_cnt,
 				 from_ns);
@@ -867,7 +869,7 @@ static long select_by_poll(int cnt, fd_set *in, fd_set *out, fd_set *except,
 	else
 		result = poll_slowly(fds, n, timeout, sig_mark,
 				     stats_mux_select(), &has_waited);
-	if (result < 0)
+	if (result < 0 || (!result && timeout == &mux_first_look))
 		return result;
 	if (UNLIKELY(!has_waited && has_no_file(fds, n)))
 		return -EBADF;

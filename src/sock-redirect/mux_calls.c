@@ -22,31 +22,53 @@ static ALWAYS_INLINE void end_if_cancelled(void)
 		pthread_testcancel();
 }
 
+/* Of a timeout that may be read. */
+static inline bool is_wait(const struct timespec *timeout)
+{
+	return !timeout || timeout->tv_sec || timeout->tv_nsec;
+}
+
+/* Runs `call` inside the bracket until it is done. */
+#define INSIDE(call)                                                       \
+	({                                                                 \
+		long result_;                                              \
+									   \
+		os_enter();                                                \
+		if (UNLIKELY(fd_wait_is_pending()))                        \
+			fd_wait_collect();                                 \
+		do                                                         \
+			result_ = (call);                                  \
+		while (result_ == FD_ABANDONED);                           \
+		os_leave();                                                \
+		result_;                                                   \
+	})
+
 /*
- * Runs `call`, an expression of the iomux folder that may use `mark`, until it is
- * done, with the signal mask `sigs` if there is one: the mask is set before the
- * bracket is entered, so that handlers it lets in run at once, and the call hears
- * of them by the mark. Writes errno as the kernel would.
+ * Makes `call`, an expression of the iomux folder that may use `mark` and waits for `time`,
+ * which is `timeout_` in the end, with the signal mask `sigs` if there is one. As under
+ * Linux, a signal that the mask lets in stays pending if something is ready at once. So
+ * there is a first look without the mask. Then the mask is set outside of the bracket, so
+ * that handlers that it lets in run at once, and the call hears of them by the mark. epoll
+ * does not heed them (`is_epoll`) where it only looks. Writes errno as the kernel would.
  */
-#define WITH_MASK(sigs, call)                                              \
+#define WITH_MASK(sigs, timeout_, is_epoll, call)                          \
 	({                                                                 \
 		struct signals_mark mark = signals_mark();                 \
+		const struct timespec *time = (timeout_);                  \
 		int saved_errno_ = errno;                                  \
 		sigset_t old_;                                             \
 		long n_;                                                   \
 									   \
 		end_if_cancelled();                                        \
-		if (sigs)                                                  \
+		if ((sigs) && !((is_epoll) && !is_wait(timeout_)))         \
+			time = &mux_first_look;                            \
+		n_ = INSIDE(call);                                         \
+		if (!n_ && time == &mux_first_look) {                      \
+			time = (timeout_);                                 \
 			pthread_sigmask(SIG_SETMASK, sigs, &old_);         \
-		os_enter();                                                \
-		if (UNLIKELY(fd_wait_is_pending()))                        \
-			fd_wait_collect();                                 \
-		do                                                         \
-			n_ = (call);                                       \
-		while (n_ == FD_ABANDONED);                                \
-		os_leave();                                                \
-		if (sigs)                                                  \
+			n_ = INSIDE(call);                                 \
 			pthread_sigmask(SIG_SETMASK, &old_, NULL);         \
+		}                                                          \
 		errno = n_ < 0 ? (int)-n_ : saved_errno_;                  \
 		(int)(n_ < 0 ? -1 : n_);                                   \
 	})
@@ -78,21 +100,14 @@ static inline bool is_ours(const struct pollfd *fds, nfds_t cnt, bool does_wait)
 	       !os_is_inside();
 }
 
-/* Of a timeout that may be read. */
-static inline bool is_wait(const struct timespec *timeout)
-{
-	return !timeout || timeout->tv_sec || timeout->tv_nsec;
-}
-
 int shim_poll(struct pollfd *fds, nfds_t cnt, int timeout)
 {
 	struct timespec ts;
 
 	CALL_ENTERED(poll);
 	if (is_ours(fds, cnt, timeout))
-		return WITH_MASK(same_mask,
-				 mux_poll(fds, cnt, from_ms(timeout, &ts),
-					  &mark));
+		return WITH_MASK(same_mask, from_ms(timeout, &ts), false,
+				 mux_poll(fds, cnt, time, &mark));
 	return real.poll(fds, cnt, timeout);
 }
 
@@ -102,9 +117,8 @@ int shim___poll_chk(struct pollfd *fds, nfds_t cnt, int timeout, size_t size)
 
 	CALL_ENTERED(__poll_chk);
 	if (is_ours(fds, cnt, timeout) && cnt <= size / sizeof(*fds))
-		return WITH_MASK(same_mask,
-				 mux_poll(fds, cnt, from_ms(timeout, &ts),
-					  &mark));
+		return WITH_MASK(same_mask, from_ms(timeout, &ts), false,
+				 mux_poll(fds, cnt, time, &mark));
 	return real.__poll_chk(fds, cnt, timeout, size);
 }
 
@@ -114,7 +128,8 @@ int shim_ppoll(struct pollfd *fds, nfds_t cnt, const struct timespec *timeout,
 	CALL_ENTERED(ppoll);
 	if (user_is_timeout(timeout) && is_mask_sound(mask) &&
 	    is_ours(fds, cnt, is_wait(timeout)))
-		return WITH_MASK(mask, mux_poll(fds, cnt, timeout, &mark));
+		return WITH_MASK(mask, timeout, false,
+				 mux_poll(fds, cnt, time, &mark));
 	return real.ppoll(fds, cnt, timeout, mask);
 }
 
@@ -125,7 +140,8 @@ int shim___ppoll_chk(struct pollfd *fds, nfds_t cnt,
 	CALL_ENTERED(__ppoll_chk);
 	if (user_is_timeout(timeout) && is_mask_sound(mask) &&
 	    is_ours(fds, cnt, is_wait(timeout)) && cnt <= size / sizeof(*fds))
-		return WITH_MASK(mask, mux_poll(fds, cnt, timeout, &mark));
+		return WITH_MASK(mask, timeout, false,
+				 mux_poll(fds, cnt, time, &mark));
 	return real.__ppoll_chk(fds, cnt, timeout, mask, size);
 }
 
@@ -176,8 +192,8 @@ int shim_select(int cnt, fd_set *in, fd_set *out, fd_set *except,
 		ts.tv_sec = timeout->tv_sec + timeout->tv_usec / 1000000;
 		ts.tv_nsec = timeout->tv_usec % 1000000 * 1000;
 	}
-	n = WITH_MASK(same_mask, mux_select(cnt, in, out, except,
-					    timeout ? &ts : NULL, &mark));
+	n = WITH_MASK(same_mask, timeout ? &ts : NULL, false,
+		      mux_select(cnt, in, out, except, time, &mark));
 	if (timeout)
 		count_down(&from, timeout);
 	return n;
@@ -189,8 +205,8 @@ int shim_pselect(int cnt, fd_set *in, fd_set *out, fd_set *except,
 	CALL_ENTERED(pselect);
 	if (user_is_timeout(timeout) && is_mask_sound(mask) &&
 	    is_select_ours(cnt, in, out, except, is_wait(timeout)))
-		return WITH_MASK(mask, mux_select(cnt, in, out, except, timeout,
-						  &mark));
+		return WITH_MASK(mask, timeout, false,
+				 mux_select(cnt, in, out, except, time, &mark));
 	return real.pselect(cnt, in, out, except, timeout, mask);
 }
 
@@ -328,8 +344,10 @@ static inline bool has_changed(int n)
 				left_ = time_left(left_, from_ns_,         \
 						  &left_ts_);              \
 			}                                                  \
-			found_ = WITH_MASK(sigs, mux_epoll_wait(           \
-				epfd, events, cnt, left_, &mark));         \
+			found_ = WITH_MASK(sigs, left_, true,              \
+					   mux_epoll_wait(epfd, events,    \
+							  cnt, time,       \
+							  &mark));         \
 		} while (has_changed(found_));                             \
 		found_;                                                    \
 	})

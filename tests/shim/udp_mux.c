@@ -228,11 +228,12 @@ static bool is_blocked(int sig)
 	return sigismember(&now, sig);
 }
 
-/* A pending signal that the call lets in ends it, also if there is something to read; one
- * that it keeps out does not. */
+/* A pending signal that the call lets in ends it where there is nothing to read, even if the
+ * call only looks (but epoll). Else it stays pending. One that the call keeps out does not
+ * end it. */
 static void masks_of_waits(void)
 {
-	int pair[2];
+	int pair[2], n;
 	struct place place = make_place(pair);
 	sigset_t one, none, before;
 
@@ -253,9 +254,19 @@ static void masks_of_waits(void)
 		SAY(", %u handled, %s\n", handled,
 		    is_blocked(SIGUSR1) ? "blocked again" : "open");
 		SAY("no more: %d\n", wait_by(call, &place, 1000000, &none));
+		handled = 0;
+		pthread_kill(pthread_self(), SIGUSR1);
+		n = wait_by(call, &place, 0, &none);
+		SAY("a look: %s, %u handled\n", err(n), handled);
 		send(pair[0], "x", 1, 0);
 		settle();
 		SAY("kept out: %d\n", wait_by(call, &place, -1, &one));
+		handled = 0;
+		pthread_kill(pthread_self(), SIGUSR1);
+		n = wait_by(call, &place, -1, &none);
+		SAY("let in beside data: %d, %u handled\n", n, handled);
+		n = wait_by(call, &place, 0, &none);
+		SAY("a look at data: %d, %u handled\n", n, handled);
 		receive(place.fd, 0);
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
 	}
