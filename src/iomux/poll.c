@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/single_threaded.h>
 
+#include "base/clock.h"
 #include "base/pages.h"
 #include "fd/fd_pool.h"
 #include "fd/fd_table.h"
@@ -25,6 +26,7 @@ struct source {
 	struct endpoint *end;  /* NULL: it is a set */
 	struct stack *stack;  /* of the endpoint */
 	nfds_t at; /* in the array */
+	bool is_alone; /* the kernel is not asked about it */
 	union {
 		struct watch watch;
 		struct epoll_watch outer; /* of a set */
@@ -52,6 +54,11 @@ struct poll_call {
 	/* there are sets among the sources, whose stacks may change */
 	bool has_sets;
 	bool has_looked;
+	/* not everything that an fd is ready for counts */
+	bool is_select;
+	/* some were ready in the kernel for what does not count, and their fds are ~fd for the
+	 * next sleep */
+	bool has_idle;
 	/* it may sleep; until the end of its time another thread may put something of
 	 * ours into a set that has nothing of ours */
 	bool does_wait;
@@ -61,7 +68,8 @@ struct poll_call {
 	size_t mapped; /* bytes, if it is not from the pool */
 	struct source *sources; /* cnt */
 	/* cnt + WAIT_FDS. The first ones are the program's as they were at the call, but
-	 * that an fd which the kernel is not to be asked about is ~fd (number_of). */
+	 * that an fd which the kernel is not to be asked about is ~fd (number_of). A select
+	 * has no negative ones of its own. */
 	struct pollfd *fds;
 };
 
@@ -234,6 +242,7 @@ static void add_source(struct poll_call *poll, nfds_t at)
 		.end = end,
 		.stack = stack,
 		.at = at,
+		.is_alone = how == FD_AWAIT_ALONE,
 	};
 	poll->has_sets |= !end;
 }
@@ -327,6 +336,58 @@ static short as_poll_events(uint32_t ready)
 	return (short)endpoint_poll_events(ready);
 }
 
+/* The events that Linux's select counts for each of its three sets. */
+enum {
+	SELECT_IN = POLLIN | POLLRDNORM | POLLRDBAND | POLLHUP | POLLERR |
+		    POLLNVAL,
+	SELECT_OUT = POLLOUT | POLLWRNORM | POLLWRBAND | POLLERR | POLLNVAL,
+	SELECT_EXCEPT = POLLPRI | POLLNVAL,
+};
+
+/* What counts of all that is found for an fd which is asked about these events. A select does
+ * not end by the end of a connection that it does not read from. */
+static short counted(bool is_select, short events)
+{
+	short all = events | POLLERR | POLLHUP | POLLNVAL;
+
+	if (LIKELY(!is_select))
+		return all;
+	return (short)(all & ((events & POLLIN ? SELECT_IN : 0) |
+			      (events & POLLOUT ? SELECT_OUT : 0) |
+			      (events & POLLPRI ? SELECT_EXCEPT : 0)));
+}
+
+/* Drops what the kernel has found that does not count. It would find the same at once again, so
+ * the next sleep is one without these fds, and a short one. */
+static COLD void set_idle_aside(struct poll_call *poll)
+{
+	for (nfds_t i = 0; i < poll->cnt; i++) {
+		struct pollfd *fd = &poll->fds[i];
+
+		if (!fd->revents || fd->revents & counted(true, fd->events))
+			continue;
+		fd->revents = 0;
+		fd->fd = ~fd->fd;
+		poll->has_idle = true;
+	}
+	poll->call.wait.is_deaf = poll->has_idle;
+}
+
+static COLD void take_idle_back(struct poll_call *poll)
+{
+	for (nfds_t i = 0; i < poll->cnt; i++)
+		if (poll->fds[i].fd < 0)
+			poll->fds[i].fd = ~poll->fds[i].fd;
+	for (nfds_t i = 0; i < poll->source_cnt; i++)
+		if (poll->sources[i].is_alone) {
+			struct pollfd *fd = &poll->fds[poll->sources[i].at];
+
+			fd->fd = ~fd->fd;
+		}
+	poll->has_idle = false;
+	poll->call.wait.is_deaf = false;
+}
+
 static uint32_t state_of(const struct source *source)
 {
 	if (LIKELY(source->end))
@@ -341,7 +402,7 @@ static void add_sources(struct poll_call *poll)
 	for (nfds_t i = 0; i < poll->source_cnt; i++) {
 		struct pollfd *fd = &poll->fds[poll->sources[i].at];
 		short own = (short)(as_poll_events(state_of(&poll->sources[i])) &
-				    (fd->events | POLLERR | POLLHUP));
+				    counted(poll->is_select, fd->events));
 
 		fd->revents |= own;
 		poll->call.own_cnt += own != 0;
@@ -430,6 +491,8 @@ static long poll_look(struct mux_call *call, bool with_kernel)
 	struct poll_call *poll = poll_of(call);
 	long n;
 
+	if (UNLIKELY(poll->has_idle))
+		take_idle_back(poll);
 	if (UNLIKELY(poll->is_early || has_left(poll) ||
 		     (with_kernel && poll->has_looked &&
 		      has_changed(poll))))
@@ -449,6 +512,8 @@ static long poll_look(struct mux_call *call, bool with_kernel)
 	n = inside_poll(poll->fds, poll->cnt);
 	if (n < 0)
 		return n;
+	if (n && poll->is_select)
+		set_idle_aside(poll);
 	add_sources(poll);
 	return count_ready(poll);
 }
@@ -463,15 +528,14 @@ static bool source_fire(struct watch *watch, uint32_t bits UNUSED)
 	return true;
 }
 
-/* Returns whether it may be ready already. */
+/* Returns whether it may be ready already, for one of these events. */
 static bool watch_socket(struct source *source, struct waiter *waiter,
 			 short events)
 {
 	source->waiter = waiter;
 	source->watch = (struct watch){ .fire = source_fire };
 	endpoint_add_watch(source->end, &source->watch);
-	return as_poll_events(endpoint_ready(source->end)) &
-	       (events | POLLERR | POLLHUP);
+	return as_poll_events(endpoint_ready(source->end)) & events;
 }
 
 /* The same of a set. By `first`, all waiters of the poll are found. */
@@ -493,8 +557,10 @@ static bool watch_sockets(struct poll_call *poll, struct waiter *waiter,
 		struct source *source = &poll->sources[i];
 
 		if (source->end && source->stack == stack)
-			is_ready |= watch_socket(source, waiter,
-						 poll->fds[source->at].events);
+			is_ready |= watch_socket(
+				source, waiter,
+				counted(poll->is_select,
+					poll->fds[source->at].events));
 	}
 	return is_ready;
 }
@@ -563,7 +629,7 @@ static const struct mux_ops poll_mux_ops = {
 };
 
 static struct poll_call *make(struct pollfd *fds, nfds_t cnt, bool does_wait,
-			      struct stats_mux *stats)
+			      bool is_select, struct stats_mux *stats)
 {
 	struct poll_call *poll = cnt <= SMALL_SET ? make_small() :
 						    make_large(cnt);
@@ -580,6 +646,8 @@ static struct poll_call *make(struct pollfd *fds, nfds_t cnt, bool does_wait,
 	poll->does_wait = does_wait;
 	poll->source_cnt = 0;
 	poll->has_looked = false;
+	poll->is_select = is_select;
+	poll->has_idle = false;
 	find_sources(poll);
 	return poll;
 }
@@ -627,6 +695,44 @@ static long look_and_wait(struct poll_call *poll, const struct timespec *timeout
 	return mux_wait(&poll->call, timeout, mark, from_ns);
 }
 
+/* What is left of it. */
+static struct timespec less(const struct timespec *time, uint64_t gone_ns)
+{
+	struct timespec left = {
+		.tv_sec = time->tv_sec - (time_t)(gone_ns / NS_PER_SEC),
+		.tv_nsec = time->tv_nsec - (long)(gone_ns % NS_PER_SEC),
+	};
+
+	if (left.tv_nsec < 0) {
+		left.tv_sec--;
+		left.tv_nsec += NS_PER_SEC;
+	}
+	return left.tv_sec < 0 ? (struct timespec){ 0 } : left;
+}
+
+/* The kernel's sleep ends also by what does not count for a select. The wait goes on then. */
+static long leave_select_to_kernel(struct poll_call *poll,
+				   const struct timespec *timeout,
+				   const struct signals_mark *mark,
+				   bool *has_waited_out)
+{
+	uint64_t from_ns = clock_monotonic_ns();
+	struct timespec left;
+	long n;
+
+	*has_waited_out = inside_poll(poll->fds, poll->cnt) == 0;
+	n = leave_to_kernel(poll, timeout, mark);
+	if (n <= 0)
+		return n;
+	set_idle_aside(poll);
+	n = count_ready(poll);
+	if (n || mux_is_look(timeout))
+		return n;
+	if (timeout)
+		left = less(timeout, clock_monotonic_ns() - from_ns);
+	return look_and_wait(poll, timeout ? &left : NULL, mark, has_waited_out);
+}
+
 /* Tells the program. A wait that is interrupted has found nothing, which Linux says as well. */
 static void say_events(const struct poll_call *poll, long result, struct pollfd *fds)
 {
@@ -636,25 +742,25 @@ static void say_events(const struct poll_call *poll, long result, struct pollfd 
 		fds[i].revents = result < 0 ? 0 : poll->fds[i].revents;
 }
 
-/* *has_waited_out becomes true if what it finds has come during the call; NULL: nobody
- * asks. */
+/* For select, *has_waited_out becomes true if what it finds has come during the call; NULL: it
+ * is a poll. */
 static long poll_slowly(struct pollfd *fds, nfds_t cnt,
 			const struct timespec *timeout,
 			const struct signals_mark *mark,
 			struct stats_mux *stats, bool *has_waited_out)
 {
-	struct poll_call *poll = make(fds, cnt, !mux_is_look(timeout), stats);
+	struct poll_call *poll = make(fds, cnt, !mux_is_look(timeout),
+				      has_waited_out, stats);
 	long n;
 
 	if (!poll)
 		return -ENOMEM;
-	if (poll->source_cnt || poll->is_early) {
+	if (poll->source_cnt || poll->is_early)
 		n = look_and_wait(poll, timeout, mark, has_waited_out);
-	} else {
-		if (has_waited_out)
-			*has_waited_out = inside_poll(poll->fds, cnt) == 0;
+	else if (poll->is_select)
+		n = leave_select_to_kernel(poll, timeout, mark, has_waited_out);
+	else
 		n = leave_to_kernel(poll, timeout, mark);
-	}
 	if (n == FD_ABANDONED)
 		return n;
 	say_events(poll, n, fds);
@@ -679,7 +785,8 @@ static inline uint32_t ready_at(int fd)
 
 /* A look at our queues alone, which is all there is to do while the kernel is not to be
  * asked. Returns how many are ready; 0: look at the rest as well. */
-static long look_quickly(struct pollfd *fds, nfds_t cnt)
+static ALWAYS_INLINE long look_quickly(struct pollfd *fds, nfds_t cnt,
+				       bool is_select)
 {
 	long n = 0;
 
@@ -692,15 +799,16 @@ static long look_quickly(struct pollfd *fds, nfds_t cnt)
 		if (LIKELY(!ready))
 			continue;
 		fds[i].revents = (short)(as_poll_events(ready) &
-					 (fds[i].events | POLLERR | POLLHUP));
+					 counted(is_select, fds[i].events));
 		n += fds[i].revents != 0;
 	}
 	return n;
 }
 
 /* The same, if the last calls allow it. */
-static inline long poll_quickly(struct pollfd *fds, nfds_t cnt,
-				const struct signals_mark *mark)
+static ALWAYS_INLINE long poll_quickly(struct pollfd *fds, nfds_t cnt,
+				       bool is_select,
+				       const struct signals_mark *mark)
 {
 	long n = 0;
 
@@ -708,7 +816,7 @@ static inline long poll_quickly(struct pollfd *fds, nfds_t cnt,
 	    signals_is_interrupted(mark, false))
 		return 0;
 	mux_poll_rings_quickly(last_stack);
-	n = look_quickly(fds, cnt);
+	n = look_quickly(fds, cnt, is_select);
 	skips_left -= n > 0;
 	return n;
 }
@@ -716,7 +824,7 @@ static inline long poll_quickly(struct pollfd *fds, nfds_t cnt,
 long mux_poll(struct pollfd *fds, nfds_t cnt, const struct timespec *timeout,
 	      const struct signals_mark *mark)
 {
-	long n = poll_quickly(fds, cnt, mark);
+	long n = poll_quickly(fds, cnt, false, mark);
 
 	if (!n)
 		return poll_slowly(fds, cnt, timeout, mark, stats_mux_poll(),
@@ -726,14 +834,6 @@ long mux_poll(struct pollfd *fds, nfds_t cnt, const struct timespec *timeout,
 }
 
 /* -- select ---------------------------------------------------------------------- */
-
-/* The events that Linux's select counts for each of its three sets. */
-enum {
-	SELECT_IN = POLLIN | POLLRDNORM | POLLRDBAND | POLLHUP | POLLERR |
-		    POLLNVAL,
-	SELECT_OUT = POLLOUT | POLLWRNORM | POLLWRBAND | POLLERR | POLLNVAL,
-	SELECT_EXCEPT = POLLPRI | POLLNVAL,
-};
 
 /* Sets may be larger than FD_SETSIZE, but FD_ISSET of a fortified build would abort
  * then. */
@@ -861,7 +961,7 @@ static long select_by_poll(int cnt, fd_set *in, fd_set *out, fd_set *except,
 			   const struct signals_mark *sig_mark)
 {
 	nfds_t n = to_pollfds(cnt, in, out, except, fds);
-	long result = poll_quickly(fds, n, sig_mark);
+	long result = poll_quickly(fds, n, true, sig_mark);
 	bool has_waited = false;
 
 	if (result)

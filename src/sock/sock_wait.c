@@ -237,7 +237,7 @@ static long sleep_once(struct sock_wait *wait)
 	wait->has_slept = true;
 	sock_crowd_leave(&wait->spinner);
 	cnt = begin_sleep(wait, &until);
-	if (UNLIKELY(waiter_is_deaf(wait->waiter)))
+	if (UNLIKELY(waiter_is_deaf(wait->waiter) || wait->is_deaf))
 		until = MIN(until, clock_monotonic_ns() + DEAF_NS);
 	if (cnt && time_left(until, &left, &timeout))
 		n = fd_wait(wait->obj, wait->fds, cnt, timeout, &wait->mark,

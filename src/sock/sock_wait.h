@@ -80,6 +80,9 @@ struct sock_wait {
 	bool does_yield;
 	/* it does not spin while somebody else wants the processor */
 	bool makes_room;
+	/* Nothing wakes it for some of what it waits for, so its sleeps are short. `look`
+	 * may change it. */
+	bool is_deaf;
 
 	/* -- the room's -- */
 	struct waiter *waiter;

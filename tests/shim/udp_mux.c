@@ -307,6 +307,62 @@ static void events_of_interrupted_polls(void)
 	end_place(&place, pair);
 }
 
+/* Beside a socket that has nothing to read. */
+static void select_for(const char *what, const struct place *place, int fd,
+		       bool is_out)
+{
+	struct timeval tv = { 0, 50000 };
+	long long from = now_ns();
+	fd_set in, set;
+	int n;
+
+	FD_ZERO(&in);
+	FD_SET(place->fd, &in);
+	FD_ZERO(&set);
+	FD_SET(fd, &set);
+	n = select((place->fd > fd ? place->fd : fd) + 1, &in, is_out ? &set : NULL,
+		   is_out ? NULL : &set, &tv);
+	SAY("%s, %s: %d %s\n", what, is_out ? "out" : "except", n,
+	    now_ns() - from < 50000000 ? "at once" : "in time");
+}
+
+/* A select counts an end of file or an error in some of its sets alone, and waits in the
+ * others. It goes on to hear of the rest. */
+static void ends_that_select_does_not_count(void)
+{
+	int pair[2], ended[2], pipe_fds[2], fresh = socket(AF_INET, SOCK_STREAM, 0);
+	struct place place = make_place(pair);
+	struct later later = { pair[0], 40 };
+	pthread_t sender;
+	fd_set in, except;
+
+	make_pair(ended);
+	shutdown(ended[0], SHUT_RDWR);
+	if (pipe(pipe_fds) != 0)
+		return;
+	close(pipe_fds[1]);
+	for (int is_out = 0; is_out < 2; is_out++) {
+		select_for("ended pipe", &place, pipe_fds[0], is_out);
+		select_for("ended socket", &place, ended[0], is_out);
+		select_for("fresh socket", &place, fresh, is_out);
+	}
+	FD_ZERO(&in);
+	FD_SET(place.fd, &in);
+	FD_ZERO(&except);
+	FD_SET(pipe_fds[0], &except);
+	FD_SET(ended[0], &except);
+	FD_SET(fresh, &except);
+	pthread_create(&sender, NULL, send_later, &later);
+	SAY("select %d", select(FD_SETSIZE, &in, NULL, &except, NULL));
+	SAY(", in %d\n", FD_ISSET(place.fd, &in));
+	pthread_join(sender, NULL);
+	receive(place.fd, 0);
+	close(pipe_fds[0]);
+	close(fresh);
+	close_pair(ended);
+	end_place(&place, pair);
+}
+
 /* -- odd arguments -------------------------------------------------------------------- */
 
 /* Through pointers, so that no compiler knows better. */
@@ -650,6 +706,7 @@ const struct scenario mux_scenarios[] = {
 	SCENARIO(time_left_of_select, 0),
 	SCENARIO(masks_of_waits, 0),
 	SCENARIO(events_of_interrupted_polls, 0),
+	SCENARIO(ends_that_select_does_not_count, 0),
 	SCENARIO(odd_arguments_of_waits, 0),
 	SCENARIO(handlers_in_waits, 0),
 	SCENARIO(cancelled_in_each_sleep, 0),
