@@ -526,6 +526,18 @@ void runtime_rights_going(void)
 	before_loss(network_before_rights_go);
 }
 
+void runtime_user_going(uid_t user)
+{
+	int saved_errno = errno;
+
+	if (os_is_inside())
+		return;
+	os_enter();
+	stats_give_to(user);
+	os_leave();
+	errno = saved_errno;
+}
+
 void runtime_root_changing(void)
 {
 	before_loss(network_before_root_changes);

@@ -61,6 +61,10 @@ void runtime_ring_made(void);
 void runtime_rights_going(void);
 void runtime_rights_changed(void);
 
+/* Called before the process becomes another user's for good, and again with the user that
+ * it still has if that fails. errno is as before. */
+void runtime_user_going(uid_t user);
+
 /* Called before the process gets another root directory, in which our own files are not to
  * be found. errno is as before. */
 void runtime_root_changing(void);

@@ -54,9 +54,11 @@ bool file_is_there(const char *path);
  * Makes a new file of `size` zero bytes with mode 0600 and maps it as shared
  * memory. All its blocks are reserved, so that a full file system is noticed here,
  * and not as a fault later. A file of the same name is removed first; -EEXIST: it
- * belongs to somebody else.
+ * belongs to somebody else. `id_out` tells it from others that get its name later, and
+ * may be NULL.
  */
-int file_map_new(const char *path, size_t size, void **mem_out) MUST_CHECK;
+int file_map_new(const char *path, size_t size, void **mem_out,
+		 struct file_id *id_out) MUST_CHECK;
 
 /* Whether a program that this process becomes, or starts, has the fd as well. */
 bool file_is_inherited(int fd);
@@ -73,8 +75,8 @@ void file_for_names(const char *dir, unsigned max,
 void file_for_lines(const char *path, void (*fn)(void *ctx, const char *line),
 		    void *ctx);
 
-/* Reads the first `size` bytes of a regular file of this user. False: it is not that,
- * or a link, or shorter. Never waits. */
+/* Reads the first `size` bytes of a regular file of this user; to root each is one. False: it
+ * is not that, or a link, or shorter. Never waits. */
 bool file_read_own(const char *path, void *buf, size_t size,
 		   struct file_id *id_out) MUST_CHECK;
 
@@ -89,6 +91,9 @@ int file_secret(const char *path, void *buf, size_t len) MUST_CHECK;
 
 /* Removes it if it is still that file. */
 bool file_remove_same(const char *path, const struct file_id *id);
+
+/* Makes `user` its owner, if it is still that file and we may. */
+void file_give(const char *path, const struct file_id *id, uid_t user);
 
 /* Harmless when there is none. */
 void file_remove(const char *path);

@@ -513,15 +513,29 @@ void process_becomes(uid_t euid)
 		runtime_rights_going();
 }
 
-int shim_setuid(uid_t uid)
+/* A process that is this user alone, and cannot become another one again, gives it what
+ * it has in the file system. */
+static void process_is_going_to_be(uid_t user)
 {
-	int result;
+	if (user != (uid_t)-1)
+		runtime_user_going(user);
+}
 
-	CALL_ENTERED(setuid);
-	process_becomes(uid);
-	result = real.setuid(uid);
+static int process_user_changed(int result)
+{
+	if (result != 0)
+		runtime_user_going(geteuid());
 	runtime_rights_changed();
 	return result;
+}
+
+/* Called by root, it changes all three users; others have nothing to give. */
+int shim_setuid(uid_t uid)
+{
+	CALL_ENTERED(setuid);
+	process_becomes(uid);
+	process_is_going_to_be(uid);
+	return process_user_changed(real.setuid(uid));
 }
 
 int shim_seteuid(uid_t uid)
@@ -537,24 +551,20 @@ int shim_seteuid(uid_t uid)
 
 int shim_setreuid(uid_t uid, uid_t euid)
 {
-	int result;
-
 	CALL_ENTERED(setreuid);
 	process_becomes(euid);
-	result = real.setreuid(uid, euid);
-	runtime_rights_changed();
-	return result;
+	if (uid == euid)
+		process_is_going_to_be(euid);
+	return process_user_changed(real.setreuid(uid, euid));
 }
 
 int shim_setresuid(uid_t uid, uid_t euid, uid_t suid)
 {
-	int result;
-
 	CALL_ENTERED(setresuid);
 	process_becomes(euid);
-	result = real.setresuid(uid, euid, suid);
-	runtime_rights_changed();
-	return result;
+	if (uid == euid && euid == suid)
+		process_is_going_to_be(euid);
+	return process_user_changed(real.setresuid(uid, euid, suid));
 }
 
 /* What is not readable is no loss: the call fails. */

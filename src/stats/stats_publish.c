@@ -43,6 +43,7 @@ static struct {
 	uint32_t seen_request;
 
 	/* fixed as the region is; last, so that a fork writes to one page only */
+	struct file_id file;
 	char path[PATH_MAX];
 } stats = {
 	.lock = SPINLOCK_INIT(LOCK_RANK_STATS),
@@ -119,7 +120,8 @@ void stats_start_again(void)
 	stats.region_size = stats_region_size(stats.params.socket_max);
 	err = make_path(stats.params.dir, stats.path, sizeof(stats.path));
 	if (!err)
-		err = file_map_new(stats.path, stats.region_size, &mem);
+		err = file_map_new(stats.path, stats.region_size, &mem,
+				   &stats.file);
 	if (err) {
 		log_warn("cannot make %s%s%d (%s); vma_stats will see nothing of this process (VMA_STATS_SHMEM_DIR)",
 			 stats.params.dir, "/" STATS_FILE_PREFIX, getpid(),
@@ -181,6 +183,12 @@ void stats_end(void)
 		spinlock_release(&stats.lock);
 	}
 	file_remove(stats.path);
+}
+
+void stats_give_to(uid_t user)
+{
+	if (stats.region && stats.owner == getpid())
+		file_give(stats.path, &stats.file, user);
 }
 
 void stats_set_ended(bool is_ended)

@@ -37,6 +37,10 @@ void stats_forked(void);
 /* The program ends: the counters of open sockets are written to VMA_STATS_FILE, and
  * vmastat.PID is removed. May be called from a handler, at any moment. */
 void stats_end(void);
+/* The process becomes this user's for good, and so does vmastat.PID: who is not its owner
+ * cannot remove it from a directory like /tmp, at the end or in the next program of this
+ * process. Only root can do it. In the bracket. */
+void stats_give_to(uid_t user);
 /* The process is about to run another program, or has failed to. This is one store,
  * so that a child of vfork may do it. */
 void stats_set_ended(bool is_ended);

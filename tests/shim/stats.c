@@ -416,6 +416,21 @@ static void becomes_another(int n)
 	execvp(cat[0], cat);
 }
 
+/* A daemon that has started as root: by setuid, setreuid or setresuid. */
+static void becomes_nobody(int n)
+{
+	const uid_t nobody = 65534;
+	int pair[2];
+
+	make_pair(pair);
+	must(seteuid(nobody) == 0 && seteuid(0) == 0, "seteuid");
+	must((n == 0   ? setuid(nobody) :
+	      n == 1   ? setreuid(nobody, nobody) :
+			 setresuid(nobody, nobody, nobody)) == 0,
+	     "setuid");
+	stay();
+}
+
 static const struct {
 	const char *name;
 	void (*run)(int n);
@@ -435,6 +450,7 @@ static const struct {
 	{ "child", child },
 	{ "ends_at_once", ends_at_once },
 	{ "becomes_another", becomes_another },
+	{ "becomes_nobody", becomes_nobody },
 };
 
 int main(int argc, char **argv)

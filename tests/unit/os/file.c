@@ -252,7 +252,7 @@ TEST(new_map_is_private_reserved_and_new)
 	CHECK(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/map", dir);
 	mask = umask(0777);
-	CHECK_EQ(file_map_new(path, 100000, &first), 0);
+	CHECK_EQ(file_map_new(path, 100000, &first, NULL), 0);
 	umask(mask);
 	CHECK(stat(path, &st) == 0);
 	CHECK_EQ(st.st_mode & 07777, 0600);
@@ -260,7 +260,7 @@ TEST(new_map_is_private_reserved_and_new)
 	CHECK(st.st_blocks * 512 >= 100000);
 	memset(first, 1, 100000);
 	/* another one of that name; the first is still there for who has it */
-	CHECK_EQ(file_map_new(path, 10, &second), 0);
+	CHECK_EQ(file_map_new(path, 10, &second, NULL), 0);
 	CHECK_EQ(*(char *)second, 0);
 	CHECK_EQ(*(char *)first, 1);
 	munmap(first, 100000);
@@ -268,7 +268,7 @@ TEST(new_map_is_private_reserved_and_new)
 	file_remove(path);
 	file_remove(path);
 	CHECK(rmdir(dir) == 0);
-	CHECK_EQ(file_map_new(path, 10, &first), -ENOENT);
+	CHECK_EQ(file_map_new(path, 10, &first, NULL), -ENOENT);
 }
 
 TEST(new_map_follows_no_link)
@@ -282,14 +282,14 @@ TEST(new_map_follows_no_link)
 	snprintf(target, sizeof(target), "%s/target", dir);
 	CHECK_EQ(file_make_empty(target), 0);
 	CHECK(symlink(target, path) == 0);
-	CHECK_EQ(file_map_new(path, 10, &mem), 0);
+	CHECK_EQ(file_map_new(path, 10, &mem, NULL), 0);
 	CHECK(stat(target, &st) == 0 && st.st_size == 0);
 	munmap(mem, 10);
 	file_remove(path);
 	file_remove(target);
 	/* what cannot be removed is left alone */
 	CHECK(mkdir(path, 0700) == 0);
-	CHECK_EQ(file_map_new(path, 10, &mem), -EEXIST);
+	CHECK_EQ(file_map_new(path, 10, &mem, NULL), -EEXIST);
 	CHECK(rmdir(path) == 0 && rmdir(dir) == 0);
 }
 
@@ -366,7 +366,7 @@ TEST(file_that_may_not_grow_ends_nobody)
 
 		signal(SIGXFSZ, SIG_DFL);
 		setrlimit(RLIMIT_FSIZE, &none);
-		CHECK_EQ(file_map_new(path, 4096, &mem), -EFBIG);
+		CHECK_EQ(file_map_new(path, 4096, &mem, NULL), -EFBIG);
 		CHECK_EQ(file_append(path, "a", 1), -EFBIG);
 		unlink(path);
 		CHECK_EQ(file_secret(path, secret, sizeof(secret)), -EIO);
