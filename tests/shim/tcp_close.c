@@ -311,7 +311,7 @@ static void talk(int sig)
 static void closed_under_a_busy_handler(void)
 {
 	struct sigaction act = { .sa_handler = talk, .sa_flags = SA_RESTART };
-	struct itimerval timer = { { 0, 20 }, { 0, 20 } }, off = { 0 };
+	struct itimerval off = { 0 };
 	struct sockaddr_in name;
 	int listener = listening(&name, 5), pair[2];
 	sigset_t set;
@@ -321,14 +321,16 @@ static void closed_under_a_busy_handler(void)
 	sigaddset(&set, SIGALRM);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	sigaction(SIGALRM, &act, NULL);
-	setitimer(ITIMER_REAL, &timer, NULL);
 	for (int i = 0; i < 600; i++) {
+		/* each time at another moment, and once, or a slow handler would never end */
+		struct itimerval timer = { .it_value.tv_usec = 1 + i / 3 % 100 };
 		FILE *stream;
 
 		make_pair_of(listener, &name, pair);
 		stream = i % 3 == 0 ? fdopen(pair[0], "w") : NULL;
 		if (i % 3 == 1)
 			syscall_raw(SYS_close, pair[0], 0, 0, 0, 0, 0);
+		setitimer(ITIMER_REAL, &timer, NULL);
 		pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 		if (stream)
 			fclose(stream);

@@ -275,10 +275,15 @@ static void masks_of_waits(void)
 
 /* -- what is said of the descriptors ---------------------------------------------------- */
 
-static void *interrupt_later(void *arg)
+static _Atomic bool is_interrupted;
+
+/* Again and again, since the first ones may come before the wait has begun. */
+static void *interrupt_until_heard(void *arg)
 {
-	usleep(20000);
-	pthread_kill(*(pthread_t *)arg, SIGUSR1);
+	while (!is_interrupted) {
+		pthread_kill(*(pthread_t *)arg, SIGUSR1);
+		usleep(5000);
+	}
 	return NULL;
 }
 
@@ -294,15 +299,17 @@ static void events_of_interrupted_polls(void)
 
 	catch(count_signal);
 	for (int with_time = 0; with_time < 2; with_time++) {
+		const char *said;
+
 		asked[0].revents = asked[1].revents = POLLIN;
-		pthread_create(&thread, NULL, interrupt_later, &self);
-		if (with_time)
-			SAY("ppoll %s", err(ppoll(asked, 2, &ts, NULL)));
-		else
-			SAY("poll %s", err(poll(asked, 2, 10000)));
-		SAY(": %#x %#x\n", (unsigned)asked[0].revents,
-		    (unsigned)asked[1].revents);
+		is_interrupted = false;
+		pthread_create(&thread, NULL, interrupt_until_heard, &self);
+		said = with_time ? err(ppoll(asked, 2, &ts, NULL)) :
+				   err(poll(asked, 2, 10000));
+		is_interrupted = true;
 		pthread_join(thread, NULL);
+		SAY("%s %s: %#x %#x\n", with_time ? "ppoll" : "poll", said,
+		    (unsigned)asked[0].revents, (unsigned)asked[1].revents);
 	}
 	end_place(&place, pair);
 }
@@ -322,8 +329,9 @@ static void select_for(const char *what, const struct place *place, int fd,
 	FD_SET(fd, &set);
 	n = select((place->fd > fd ? place->fd : fd) + 1, &in, is_out ? &set : NULL,
 		   is_out ? NULL : &set, &tv);
+	/* with a result it may be late */
 	SAY("%s, %s: %d %s\n", what, is_out ? "out" : "except", n,
-	    now_ns() - from < 50000000 ? "at once" : "in time");
+	    !n && now_ns() - from < 50000000 ? "at once" : "in time");
 }
 
 /* A select counts an end of file or an error in some of its sets alone, and waits in the
