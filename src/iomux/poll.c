@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* poll and select (mux.h). */
+/* poll, and the waiting of select (mux.h, poll.h). */
 #include "config.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/single_threaded.h>
 
 #include "base/clock.h"
 #include "base/pages.h"
@@ -16,7 +14,7 @@
 #include "fd/fd_wait.h"
 #include "iomux/epoll_nest.h"
 #include "iomux/epoll_ready.h"
-#include "os/file.h"
+#include "iomux/poll.h"
 #include "os/inside.h"
 #include "sock/user_msg.h"
 
@@ -158,22 +156,9 @@ static bool is_cnt_sound(nfds_t cnt)
 		cnt <= limit.rlim_cur);
 }
 
-/* Whether sets that have nothing of ours are to be heeded: they may get something while
- * the call sleeps. */
-static inline bool asks_for_sets(bool does_wait)
-{
-	return does_wait && !__libc_single_threaded &&
-	       atomic_load_explicit(&mux_has_noted, memory_order_relaxed);
-}
-
-static inline bool is_heeded(int fd, bool with_sets)
-{
-	return fd_table_has(fd) || (with_sets && mux_is_noted(fd));
-}
-
 bool mux_poll_is_ours(const struct pollfd *fds, nfds_t cnt, bool does_wait)
 {
-	bool with_sets = asks_for_sets(does_wait);
+	bool with_sets = poll_asks_for_sets(does_wait);
 
 	if (LIKELY(!atomic_load_explicit(&fd_table_root, memory_order_relaxed) &&
 		   !with_sets) ||
@@ -192,7 +177,7 @@ bool mux_poll_is_ours(const struct pollfd *fds, nfds_t cnt, bool does_wait)
 /* A set that has nothing of ours yet is the kernel's, but for who waits. */
 static enum fd_await await_set(struct epoll_set *set, bool does_wait)
 {
-	return atomic_load(&set->live_cnt) || asks_for_sets(does_wait) ?
+	return atomic_load(&set->live_cnt) || poll_asks_for_sets(does_wait) ?
 		       FD_AWAIT_STACK :
 		       FD_AWAIT_KERNEL;
 }
@@ -212,7 +197,7 @@ static struct fd_object *object_at(const struct poll_call *poll, int fd)
 {
 	struct fd_object *obj = fd_table_get(fd);
 
-	return obj || !asks_for_sets(poll->does_wait) ? obj :
+	return obj || !poll_asks_for_sets(poll->does_wait) ? obj :
 							epoll_noted_set(fd);
 }
 
@@ -297,14 +282,14 @@ static int seen_fd(int fd)
 
 static void find_sources(struct poll_call *poll)
 {
-	bool with_sets = asks_for_sets(poll->does_wait);
+	bool with_sets = poll_asks_for_sets(poll->does_wait);
 
 	poll->is_early = false;
 	poll->has_alone = false;
 	poll->asks_to_write = false;
 	poll->has_sets = false;
 	for (nfds_t i = 0; i < poll->cnt; i++) {
-		if (is_heeded(poll->fds[i].fd, with_sets)) {
+		if (poll_is_heeded(poll->fds[i].fd, with_sets)) {
 			poll->fds[i].fd = seen_fd(poll->fds[i].fd);
 			add_source(poll, i);
 		}
@@ -335,14 +320,6 @@ static short as_poll_events(uint32_t ready)
 {
 	return (short)endpoint_poll_events(ready);
 }
-
-/* The events that Linux's select counts for each of its three sets. */
-enum {
-	SELECT_IN = POLLIN | POLLRDNORM | POLLRDBAND | POLLHUP | POLLERR |
-		    POLLNVAL,
-	SELECT_OUT = POLLOUT | POLLWRNORM | POLLWRBAND | POLLERR | POLLNVAL,
-	SELECT_EXCEPT = POLLPRI | POLLNVAL,
-};
 
 /* What counts of all that is found for an fd which is asked about these events. A select does
  * not end by the end of a connection that it does not read from. */
@@ -833,182 +810,14 @@ long mux_poll(struct pollfd *fds, nfds_t cnt, const struct timespec *timeout,
 	return n;
 }
 
-/* -- select ---------------------------------------------------------------------- */
-
-/* Sets may be larger than FD_SETSIZE, but FD_ISSET of a fortified build would abort
- * then. */
-enum { WORD_BITS = 8 * sizeof(unsigned long) };
-
-static bool is_in(int fd, const fd_set *set)
+long poll_select(struct pollfd *fds, nfds_t cnt, const struct timespec *timeout,
+		 const struct signals_mark *mark, bool *has_waited)
 {
-	const unsigned long *words = (const void *)set;
+	long n = poll_quickly(fds, cnt, true, mark);
 
-	return set && words[fd / WORD_BITS] >> fd % WORD_BITS & 1;
-}
-
-static void put_in(int fd, fd_set *set)
-{
-	unsigned long *words = (void *)set;
-
-	words[fd / WORD_BITS] |= 1ul << fd % WORD_BITS;
-}
-
-static size_t set_size(int cnt)
-{
-	return ((size_t)cnt + WORD_BITS - 1) / WORD_BITS *
-	       sizeof(unsigned long);
-}
-
-static bool is_set_plausible(const fd_set *set, int cnt)
-{
-	return !set || user_is_plausible(set, set_size(cnt));
-}
-
-/* How far the kernel looks at sets. A program may give a larger number than its
- * sets have. The kernel's table of fds never shrinks, so it still has the size that
- * it once had. */
-static int kernel_limit(int cnt)
-{
-	static _Atomic int known = FD_SETSIZE;
-	char text[4096];
-	const char *line;
-	ssize_t len;
-
-	if (cnt <= atomic_load_explicit(&known, memory_order_relaxed))
-		return cnt;
-	len = file_peek("/proc/thread-self/status", text, sizeof(text) - 1);
-	text[MAX(len, 0)] = '\0';
-	line = strstr(text, "\nFDSize:");
-	if (line)
-		atomic_store(&known, MAX(atoi(line + strlen("\nFDSize:")),
-					 FD_SETSIZE));
-	return MIN(cnt, atomic_load(&known));
-}
-
-static bool is_select_ours(int cnt, const fd_set *in, const fd_set *out,
-			   const fd_set *except, bool with_sets)
-{
-	int saved_errno = errno;
-
-	if (fd_table_is_closed())
-		return false;
-	cnt = kernel_limit(cnt);
-	errno = saved_errno;
-	if (!is_set_plausible(in, cnt) || !is_set_plausible(out, cnt) ||
-	    !is_set_plausible(except, cnt))
-		return false;
-	for (int fd = 0; fd < cnt; fd++)
-		if (is_heeded(fd, with_sets) &&
-		    (is_in(fd, in) || is_in(fd, out) || is_in(fd, except)))
-			return true;
-	return false;
-}
-
-bool mux_select_is_ours(int cnt, const fd_set *in, const fd_set *out,
-			const fd_set *except, bool does_wait)
-{
-	bool with_sets = asks_for_sets(does_wait);
-
-	return UNLIKELY(atomic_load_explicit(&fd_table_root,
-					     memory_order_relaxed) ||
-			with_sets) &&
-	       cnt > 0 && is_select_ours(cnt, in, out, except, with_sets);
-}
-
-static nfds_t to_pollfds(int cnt, const fd_set *in, const fd_set *out,
-			 const fd_set *except, struct pollfd *fds)
-{
-	nfds_t n = 0;
-
-	for (int fd = 0; fd < cnt; fd++) {
-		short events = (short)((is_in(fd, in) ? POLLIN : 0) |
-				       (is_in(fd, out) ? POLLOUT : 0) |
-				       (is_in(fd, except) ? POLLPRI : 0));
-
-		if (events)
-			fds[n++] = (struct pollfd){ .fd = fd, .events = events };
-	}
+	if (!n)
+		return poll_slowly(fds, cnt, timeout, mark, stats_mux_select(),
+				   has_waited);
+	mux_count_own(stats_mux_select(), (int)n);
 	return n;
-}
-
-/* Marks the fd in a set that asked for it. */
-static int mark(const struct pollfd *fd, int asked, int means, fd_set *set)
-{
-	if (!set || !(fd->events & asked) || !(fd->revents & means))
-		return 0;
-	put_in(fd->fd, set);
-	return 1;
-}
-
-static void clear(fd_set *set, int cnt)
-{
-	if (set)
-		memset((void *)set, 0, set_size(cnt));
-}
-
-/* What is no file when the call begins is an error. One that is closed meanwhile counts
- * for all sets that it is in. */
-static bool has_no_file(const struct pollfd *fds, nfds_t cnt)
-{
-	for (nfds_t i = 0; i < cnt; i++)
-		if (fds[i].revents & POLLNVAL)
-			return true;
-	return false;
-}
-
-static long select_by_poll(int cnt, fd_set *in, fd_set *out, fd_set *except,
-			   struct pollfd *fds, const struct timespec *timeout,
-			   const struct signals_mark *sig_mark)
-{
-	nfds_t n = to_pollfds(cnt, in, out, except, fds);
-	long result = poll_quickly(fds, n, true, sig_mark);
-	bool has_waited = false;
-
-	if (result)
-		mux_count_own(stats_mux_select(), (int)result);
-	else
-		result = poll_slowly(fds, n, timeout, sig_mark,
-				     stats_mux_select(), &has_waited);
-	if (result < 0 || (!result && timeout == &mux_first_look))
-		return result;
-	if (UNLIKELY(!has_waited && has_no_file(fds, n)))
-		return -EBADF;
-	clear(in, cnt);
-	clear(out, cnt);
-	clear(except, cnt);
-	result = 0;
-	for (nfds_t i = 0; i < n; i++)
-		result += mark(&fds[i], POLLIN, SELECT_IN, in) +
-			  mark(&fds[i], POLLOUT, SELECT_OUT, out) +
-			  mark(&fds[i], POLLPRI, SELECT_EXCEPT, except);
-	return result;
-}
-
-/* A handler that jumps out of the call leaves this memory behind. */
-static long select_large(int cnt, fd_set *in, fd_set *out, fd_set *except,
-			 const struct timespec *timeout,
-			 const struct signals_mark *sig_mark)
-{
-	size_t size = (size_t)cnt * sizeof(struct pollfd);
-	struct pollfd *fds = pages_map(size);
-	long result;
-
-	if (!fds)
-		return -ENOMEM;
-	result = select_by_poll(cnt, in, out, except, fds, timeout, sig_mark);
-	munmap(fds, size);
-	return result;
-}
-
-long mux_select(int cnt, fd_set *in, fd_set *out, fd_set *except,
-		const struct timespec *timeout,
-		const struct signals_mark *sig_mark)
-{
-	struct pollfd fds[FD_SETSIZE];
-
-	cnt = kernel_limit(cnt);
-	return cnt <= FD_SETSIZE ?
-		       select_by_poll(cnt, in, out, except, fds, timeout,
-				      sig_mark) :
-		       select_large(cnt, in, out, except, timeout, sig_mark);
 }
