@@ -176,7 +176,7 @@ static bool is_deadly(int sig)
 	case SIGXFSZ:
 		return true;
 	default:
-		return false;
+		return sig >= SIGRTMIN;
 	}
 }
 

@@ -1100,8 +1100,8 @@ static void die_of(int sig)
 
 TEST(end_by_a_signal_is_told_before)
 {
-	static const int sigs[] = { SIGHUP,  SIGINT,  SIGTERM, SIGALRM,
-				    SIGUSR1, SIGPIPE, SIGPOLL, SIGPROF };
+	const int sigs[] = { SIGHUP,  SIGINT,  SIGTERM, SIGALRM,  SIGUSR1,
+			     SIGPIPE, SIGPOLL, SIGPROF, SIGRTMIN, SIGRTMAX };
 
 	open_told();
 	for (size_t i = 0; i < ARRAY_LEN(sigs); i++) {
