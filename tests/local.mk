@@ -17,8 +17,8 @@ AM_TESTS_ENVIRONMENT = \
 	CC='$(CC)' SANITIZERS='$(SANITIZERS)' \
 	export srcdir builddir CC SANITIZERS;
 
-noinst_LTLIBRARIES += tests/support/libtest.la
-tests_support_libtest_la_SOURCES = tests/support/test.c tests/support/test.h \
+noinst_LIBRARIES += tests/support/libtest.a
+tests_support_libtest_a_SOURCES = tests/support/test.c tests/support/test.h \
 	tests/support/inherited.h \
 	tests/support/pcap.c tests/support/pcap.h tests/support/sleeper.h \
 	tests/support/unseen.h

@@ -39,14 +39,14 @@ no_back_doors() {
 	forbidden=$({ names; tr ' ' '\n' <<<"$file_calls"; } | sort -u)
 	while read -r object; do
 		folder=${object#"$builddir"/src/}
-		folder=${folder%/.libs/*}
+		folder=${folder%/*}
 		doors | grep -qx "$folder" && continue
 		calls=$(nm -u "$object" | awk '{ print $2 }' |
 			grep -Fx "$forbidden" | tr '\n' ' ')
 		[ -z "$calls" ] && continue
 		echo "$object calls $calls"
 		failed=1
-	done < <(find "$builddir/src" -path '*/.libs/*_la-*.o')
+	done < <(find "$builddir/src" -name 'lib*_a-*.o')
 	return $failed
 }
 

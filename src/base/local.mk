@@ -6,8 +6,8 @@ base_sources = %D%/bpf_program.h %D%/btf.h %D%/btf.c %D%/checksum.h %D%/checksum
 	%D%/syscall_raw.h %D%/text.h %D%/text.c \
 	%D%/tick_clock.h %D%/tick_clock.c
 
-noinst_LTLIBRARIES += %D%/libbase.la %D%/libbase-debug.la
-%C%_libbase_la_SOURCES = $(base_sources)
-%C%_libbase_la_CFLAGS = $(release_cflags)
-%C%_libbase_debug_la_SOURCES = $(base_sources)
-%C%_libbase_debug_la_CFLAGS = $(debug_cflags)
+noinst_LIBRARIES += %D%/libbase.a %D%/libbase-debug.a
+%C%_libbase_a_SOURCES = $(base_sources)
+%C%_libbase_a_CFLAGS = $(release_pic)
+%C%_libbase_debug_a_SOURCES = $(base_sources)
+%C%_libbase_debug_a_CFLAGS = $(debug_pic)

@@ -4,8 +4,8 @@ conf_sources = %D%/options.def %D%/choices.def %D%/spec.def %D%/names.def \
 	%D%/suggest.c %D%/banner.c %D%/rules_priv.h %D%/rules.c \
 	%D%/rules_parse.c %D%/rules_match.c
 
-noinst_LTLIBRARIES += %D%/libconf.la %D%/libconf-debug.la
-%C%_libconf_la_SOURCES = $(conf_sources)
-%C%_libconf_la_CFLAGS = $(release_cflags)
-%C%_libconf_debug_la_SOURCES = $(conf_sources)
-%C%_libconf_debug_la_CFLAGS = $(debug_cflags)
+noinst_LIBRARIES += %D%/libconf.a %D%/libconf-debug.a
+%C%_libconf_a_SOURCES = $(conf_sources)
+%C%_libconf_a_CFLAGS = $(release_pic)
+%C%_libconf_debug_a_SOURCES = $(conf_sources)
+%C%_libconf_debug_a_CFLAGS = $(debug_pic)

@@ -11,13 +11,13 @@ bond_sources = %D%/ring_fill.c %D%/bond/bond.h %D%/bond/bond.c %D%/bond/bond_has
 
 # In memory, for tests alone, and its bad links, which other simulations use, too. The ops
 # that it leaves out are those of the network's ring_fill.c.
-fake_sources = $(dev_headers) %D%/fake/fake.h %D%/fake/fake.c
-check_LTLIBRARIES += %D%/fake/libimpair-debug.la %D%/fake/libfake-debug.la
-%C%_fake_libimpair_debug_la_SOURCES = %D%/fake/impair.h %D%/fake/impair.c
-%C%_fake_libimpair_debug_la_CFLAGS = $(debug_cflags)
-%C%_fake_libfake_debug_la_LIBADD = %D%/fake/libimpair-debug.la
-%C%_fake_libfake_debug_la_SOURCES = $(fake_sources)
-%C%_fake_libfake_debug_la_CFLAGS = $(debug_cflags)
+impair_sources = %D%/fake/impair.h %D%/fake/impair.c
+fake_sources = $(dev_headers) $(impair_sources) %D%/fake/fake.h %D%/fake/fake.c
+check_LIBRARIES += %D%/fake/libimpair-debug.a %D%/fake/libfake-debug.a
+%C%_fake_libimpair_debug_a_SOURCES = $(impair_sources)
+%C%_fake_libimpair_debug_a_CFLAGS = $(debug_pic)
+%C%_fake_libfake_debug_a_SOURCES = $(fake_sources)
+%C%_fake_libfake_debug_a_CFLAGS = $(debug_pic)
 
 # What each module has a copy of; of the sums, too, since the data path calls them
 # without a pointer.

@@ -1,7 +1,7 @@
 event_sources = %D%/timer_wheel.h %D%/timer_wheel.c
 
-noinst_LTLIBRARIES += %D%/libevent.la %D%/libevent-debug.la
-%C%_libevent_la_SOURCES = $(event_sources)
-%C%_libevent_la_CFLAGS = $(release_cflags)
-%C%_libevent_debug_la_SOURCES = $(event_sources)
-%C%_libevent_debug_la_CFLAGS = $(debug_cflags)
+noinst_LIBRARIES += %D%/libevent.a %D%/libevent-debug.a
+%C%_libevent_a_SOURCES = $(event_sources)
+%C%_libevent_a_CFLAGS = $(release_pic)
+%C%_libevent_debug_a_SOURCES = $(event_sources)
+%C%_libevent_debug_a_CFLAGS = $(debug_pic)

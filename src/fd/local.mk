@@ -3,8 +3,8 @@ fd_sources = %D%/fd_flight.h %D%/fd_flight.c %D%/fd_internal.h %D%/fd_internal.c
 	%D%/fd_table.c %D%/fd_visit.h %D%/fd_visit.c %D%/fd_wait.h %D%/fd_wait.c \
 	%D%/right_keeper.h %D%/right_keeper.c
 
-noinst_LTLIBRARIES += %D%/libfd.la %D%/libfd-debug.la
-%C%_libfd_la_SOURCES = $(fd_sources)
-%C%_libfd_la_CFLAGS = $(release_cflags)
-%C%_libfd_debug_la_SOURCES = $(fd_sources)
-%C%_libfd_debug_la_CFLAGS = $(debug_cflags)
+noinst_LIBRARIES += %D%/libfd.a %D%/libfd-debug.a
+%C%_libfd_a_SOURCES = $(fd_sources)
+%C%_libfd_a_CFLAGS = $(release_pic)
+%C%_libfd_debug_a_SOURCES = $(fd_sources)
+%C%_libfd_debug_a_CFLAGS = $(debug_pic)

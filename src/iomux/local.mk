@@ -4,8 +4,8 @@ iomux_sources = %D%/epoll_ctl.c %D%/epoll_item.h %D%/epoll_item.c \
 	%D%/epoll_wake.h %D%/epoll_wake.c %D%/mux.h %D%/mux_spin.h \
 	%D%/mux_wait.h %D%/mux_wait.c %D%/poll.h %D%/poll.c %D%/select.c
 
-noinst_LTLIBRARIES += %D%/libiomux.la %D%/libiomux-debug.la
-%C%_libiomux_la_SOURCES = $(iomux_sources)
-%C%_libiomux_la_CFLAGS = $(release_cflags)
-%C%_libiomux_debug_la_SOURCES = $(iomux_sources)
-%C%_libiomux_debug_la_CFLAGS = $(debug_cflags)
+noinst_LIBRARIES += %D%/libiomux.a %D%/libiomux-debug.a
+%C%_libiomux_a_SOURCES = $(iomux_sources)
+%C%_libiomux_a_CFLAGS = $(release_pic)
+%C%_libiomux_debug_a_SOURCES = $(iomux_sources)
+%C%_libiomux_debug_a_CFLAGS = $(debug_pic)

@@ -6,8 +6,8 @@ net_sources = $(dev_headers) $(bond_sources) $(hand_over_sources) %D%/demux.h %D
 	%D%/strays.h %D%/strays.c \
 	%D%/stack_engine.c %D%/stack_lock.h %D%/stack_lock.c %D%/stack_unlock.c %D%/wait.h %D%/wait.c
 
-noinst_LTLIBRARIES += %D%/libnet.la %D%/libnet-debug.la
-%C%_libnet_la_SOURCES = $(net_sources)
-%C%_libnet_la_CFLAGS = $(release_cflags)
-%C%_libnet_debug_la_SOURCES = $(net_sources)
-%C%_libnet_debug_la_CFLAGS = $(debug_cflags)
+noinst_LIBRARIES += %D%/libnet.a %D%/libnet-debug.a
+%C%_libnet_a_SOURCES = $(net_sources)
+%C%_libnet_a_CFLAGS = $(release_pic)
+%C%_libnet_debug_a_SOURCES = $(net_sources)
+%C%_libnet_debug_a_CFLAGS = $(debug_pic)

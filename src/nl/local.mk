@@ -8,11 +8,11 @@ nl_sources = %D%/addr_tab.h %D%/addr_tab.c %D%/bpf_hooks.h %D%/bpf_hooks.c \
 	%D%/policy_tab.h %D%/policy_tab.c %D%/route_tab.h %D%/route_tab.c \
 	%D%/rpf_tab.h %D%/rpf_tab.c
 
-noinst_LTLIBRARIES += %D%/libnl.la %D%/libnl-debug.la
-%C%_libnl_la_SOURCES = $(nl_sources)
-%C%_libnl_la_CFLAGS = $(release_cflags)
-%C%_libnl_debug_la_SOURCES = $(nl_sources)
-%C%_libnl_debug_la_CFLAGS = $(debug_cflags)
+noinst_LIBRARIES += %D%/libnl.a %D%/libnl-debug.a
+%C%_libnl_a_SOURCES = $(nl_sources)
+%C%_libnl_a_CFLAGS = $(release_pic)
+%C%_libnl_debug_a_SOURCES = $(nl_sources)
+%C%_libnl_debug_a_CFLAGS = $(debug_pic)
 
 # The module, on libnl-3 and libnl-route-3.
 libnl_sources = %D%/libnl/conn.h %D%/libnl/conn.c %D%/libnl/firewall.c \
@@ -40,9 +40,8 @@ noinst_LTLIBRARIES += %D%/libnl/libvma-nl-debug.la
 %C%_libnl_libvma_nl_debug_la_LIBADD = $(NL_LIBS)
 
 # For tests, without the module's side of the services.
-check_LTLIBRARIES += %D%/libnl/libconn-debug.la
-%C%_libnl_libconn_debug_la_SOURCES = $(libnl_sources)
-%C%_libnl_libconn_debug_la_CPPFLAGS = $(libnl_cppflags)
-%C%_libnl_libconn_debug_la_CFLAGS = $(debug_cflags)
-%C%_libnl_libconn_debug_la_LIBADD = $(NL_LIBS)
+check_LIBRARIES += %D%/libnl/libconn-debug.a
+%C%_libnl_libconn_debug_a_SOURCES = $(libnl_sources)
+%C%_libnl_libconn_debug_a_CPPFLAGS = $(libnl_cppflags)
+%C%_libnl_libconn_debug_a_CFLAGS = $(debug_pic)
 endif

@@ -3,8 +3,8 @@ os_sources = %D%/calls.def %D%/drop_program.h %D%/event_fd.h %D%/event_fd.c %D%/
 	%D%/own_thread.c %D%/real.h %D%/real.c %D%/rights.h %D%/services.h %D%/services.def \
 	%D%/signals.h %D%/signals.c %D%/thread.h
 
-noinst_LTLIBRARIES += %D%/libos.la %D%/libos-debug.la
-%C%_libos_la_SOURCES = $(os_sources)
-%C%_libos_la_CFLAGS = $(release_cflags)
-%C%_libos_debug_la_SOURCES = $(os_sources)
-%C%_libos_debug_la_CFLAGS = $(debug_cflags)
+noinst_LIBRARIES += %D%/libos.a %D%/libos-debug.a
+%C%_libos_a_SOURCES = $(os_sources)
+%C%_libos_a_CFLAGS = $(release_pic)
+%C%_libos_debug_a_SOURCES = $(os_sources)
+%C%_libos_debug_a_CFLAGS = $(debug_pic)

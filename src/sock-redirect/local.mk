@@ -3,15 +3,15 @@ sock_redirect_sources = %D%/aio_calls.h %D%/aio_calls.c %D%/call.h %D%/call.c %D
 	%D%/syscall_call.c %D%/syscall_mux.h %D%/syscall_mux.c %D%/table_calls.c
 
 # A third variant counts the entries of each wrapper, for the shim tests.
-noinst_LTLIBRARIES += %D%/libsock-redirect.la %D%/libsock-redirect-debug.la \
-	%D%/libsock-redirect-test.la
-%C%_libsock_redirect_la_SOURCES = $(sock_redirect_sources)
-%C%_libsock_redirect_la_CFLAGS = $(release_cflags)
-%C%_libsock_redirect_debug_la_SOURCES = $(sock_redirect_sources)
-%C%_libsock_redirect_debug_la_CFLAGS = $(debug_cflags)
-%C%_libsock_redirect_test_la_SOURCES = $(sock_redirect_sources)
-%C%_libsock_redirect_test_la_CPPFLAGS = $(AM_CPPFLAGS) -DVMA_TEST
-%C%_libsock_redirect_test_la_CFLAGS = $(debug_cflags)
+noinst_LIBRARIES += %D%/libsock-redirect.a %D%/libsock-redirect-debug.a \
+	%D%/libsock-redirect-test.a
+%C%_libsock_redirect_a_SOURCES = $(sock_redirect_sources)
+%C%_libsock_redirect_a_CFLAGS = $(release_pic)
+%C%_libsock_redirect_debug_a_SOURCES = $(sock_redirect_sources)
+%C%_libsock_redirect_debug_a_CFLAGS = $(debug_pic)
+%C%_libsock_redirect_test_a_SOURCES = $(sock_redirect_sources)
+%C%_libsock_redirect_test_a_CPPFLAGS = $(AM_CPPFLAGS) -DVMA_TEST
+%C%_libsock_redirect_test_a_CFLAGS = $(debug_pic)
 
 # What libvma.so exports: the names of calls.def and nothing else.
 EXTRA_DIST += %D%/export.map.h

@@ -14,8 +14,8 @@ sock_sources = %D%/kin.h %D%/kin.c %D%/port_row.h %D%/port_row.c %D%/sock.h %D%/
 	%D%/tcp/tsock_quick.c %D%/tcp/tsock_recv.c %D%/tcp/tsock_send.c \
 	%D%/tcp/tsock_stamps.c %D%/tcp/tsock_guard.c %D%/tcp/tsock_share.c %D%/tcp/tsock_stats.c %D%/tcp/tsock_tidy.c %D%/tcp/tsock_tw.c %D%/tcp/tsock_wait.c
 
-noinst_LTLIBRARIES += %D%/libsock.la %D%/libsock-debug.la
-%C%_libsock_la_SOURCES = $(sock_sources)
-%C%_libsock_la_CFLAGS = $(release_cflags)
-%C%_libsock_debug_la_SOURCES = $(sock_sources)
-%C%_libsock_debug_la_CFLAGS = $(debug_cflags)
+noinst_LIBRARIES += %D%/libsock.a %D%/libsock-debug.a
+%C%_libsock_a_SOURCES = $(sock_sources)
+%C%_libsock_a_CFLAGS = $(release_pic)
+%C%_libsock_debug_a_SOURCES = $(sock_sources)
+%C%_libsock_debug_a_CFLAGS = $(debug_pic)

@@ -6,8 +6,8 @@ stats_sources = %D%/counters.def %D%/deciders.def %D%/layout.c \
 	%D%/stats_snapshot.h %D%/stats_snapshot.c \
 	%D%/stats_text.h %D%/stats_text.c
 
-noinst_LTLIBRARIES += %D%/libstats.la %D%/libstats-debug.la
-%C%_libstats_la_SOURCES = $(stats_sources)
-%C%_libstats_la_CFLAGS = $(release_cflags)
-%C%_libstats_debug_la_SOURCES = $(stats_sources)
-%C%_libstats_debug_la_CFLAGS = $(debug_cflags)
+noinst_LIBRARIES += %D%/libstats.a %D%/libstats-debug.a
+%C%_libstats_a_SOURCES = $(stats_sources)
+%C%_libstats_a_CFLAGS = $(release_pic)
+%C%_libstats_debug_a_SOURCES = $(stats_sources)
+%C%_libstats_debug_a_CFLAGS = $(debug_pic)

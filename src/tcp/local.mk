@@ -12,11 +12,11 @@ tcp_sources = %D%/tcp.h %D%/tcp.c %D%/tcp_accecn.c %D%/tcp_ack.c %D%/tcp_bbr.h %
 	%D%/tcp_settings.c %D%/tcp_stamp.c %D%/tcp_stats.c \
 	%D%/tcp_table.c %D%/tcp_timer.c %D%/tcp_tw.c %D%/tcp_urgent.c
 
-noinst_LTLIBRARIES += %D%/libtcp.la %D%/libtcp-debug.la
-%C%_libtcp_la_SOURCES = $(tcp_sources)
-%C%_libtcp_la_CFLAGS = $(release_cflags)
-%C%_libtcp_debug_la_SOURCES = $(tcp_sources)
-%C%_libtcp_debug_la_CFLAGS = $(debug_cflags)
+noinst_LIBRARIES += %D%/libtcp.a %D%/libtcp-debug.a
+%C%_libtcp_a_SOURCES = $(tcp_sources)
+%C%_libtcp_a_CFLAGS = $(release_pic)
+%C%_libtcp_debug_a_SOURCES = $(tcp_sources)
+%C%_libtcp_debug_a_CFLAGS = $(debug_pic)
 
 # One archive with the engine and all it needs, for conformance suites and other
 # programs: `make libvma-tcp.a`; its interface is src/tcp/tcp.h.

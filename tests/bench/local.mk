@@ -90,7 +90,7 @@ EXTRA_PROGRAMS += %D%/udp_rates
 nodist_%C%_udp_rates_SOURCES = src/dev/xdp/steer_object.c
 %C%_udp_rates_CPPFLAGS = $(AM_CPPFLAGS) $(XDP_CFLAGS)
 %C%_udp_rates_CFLAGS = $(release_cflags)
-%C%_udp_rates_LDADD = src/os/libos.la src/base/libbase.la -lxdp $(XDP_LIBS)
+%C%_udp_rates_LDADD = src/os/libos.a src/base/libbase.a -lxdp $(XDP_LIBS)
 bench-udp-rates: %D%/udp_rates all
 	$(srcdir)/%D%/udp_rates.sh %D%/udp_rates src/.libs/libvma.so \
 		bench-udp-rates.json

@@ -1,10 +1,10 @@
 # Tier 2: engines on a virtual clock and simulated links.
-engine_test_libs = tests/engine/libsim.la src/dev/fake/libimpair-debug.la src/tcp/libtcp-debug.la \
-	src/event/libevent-debug.la src/pkt/libpkt-debug.la \
-	src/base/libbase-debug.la tests/support/libtest.la
+engine_test_libs = tests/engine/libsim.a src/dev/fake/libimpair-debug.a src/tcp/libtcp-debug.a \
+	src/event/libevent-debug.a src/pkt/libpkt-debug.a \
+	src/base/libbase-debug.a tests/support/libtest.a
 
-check_LTLIBRARIES += %D%/libsim.la
-%C%_libsim_la_SOURCES = %D%/sim.h %D%/sim.c %D%/peer.h %D%/peer.c \
+check_LIBRARIES += %D%/libsim.a
+%C%_libsim_a_SOURCES = %D%/sim.h %D%/sim.c %D%/peer.h %D%/peer.c \
 	%D%/reference.h %D%/reference.c %D%/script.h %D%/script.c
 
 engine_programs += %D%/transfer
@@ -118,11 +118,11 @@ soak-engine: tests/engine/random
 .PHONY: check-mutations soak-engine
 
 # The stack and what stands on it.
-net_test_libs = src/net/libnet-debug.la src/nl/libnl-debug.la \
-	src/ip/libip-debug.la src/fd/libfd-debug.la src/event/libevent-debug.la \
-	src/pkt/libpkt-debug.la src/stats/libstats-debug.la \
-	src/os/libos-debug.la src/base/libbase-debug.la \
-	tests/support/libtest.la
+net_test_libs = src/net/libnet-debug.a src/nl/libnl-debug.a \
+	src/ip/libip-debug.a src/fd/libfd-debug.a src/event/libevent-debug.a \
+	src/pkt/libpkt-debug.a src/stats/libstats-debug.a \
+	src/os/libos-debug.a src/base/libbase-debug.a \
+	tests/support/libtest.a
 engine_programs += %D%/wait_model
 %C%_wait_model_SOURCES = %D%/wait_model.c %D%/sleepers.h %D%/ways.h
 %C%_wait_model_LDADD = $(net_test_libs)
@@ -130,5 +130,5 @@ engine_programs += %D%/wait_model
 engine_programs += %D%/set_model
 %C%_set_model_SOURCES = %D%/set_model.c %D%/sleepers.h \
 	%D%/ways.h
-%C%_set_model_LDADD = src/iomux/libiomux-debug.la src/sock/libsock-debug.la src/tcp/libtcp-debug.la \
+%C%_set_model_LDADD = src/iomux/libiomux-debug.a src/sock/libsock-debug.a src/tcp/libtcp-debug.a \
 	$(net_test_libs)

@@ -13,9 +13,9 @@ fuzz_replay = tests/support/fuzz.h tests/support/fuzz_main.c
 endif
 
 tcp_world = %D%/tcp_world.h %D%/tcp_world.c
-tcp_fuzz_libs = src/tcp/libtcp-debug.la src/event/libevent-debug.la \
-	src/pkt/libpkt-debug.la src/base/libbase-debug.la \
-	tests/support/libtest.la
+tcp_fuzz_libs = src/tcp/libtcp-debug.a src/event/libevent-debug.a \
+	src/pkt/libpkt-debug.a src/base/libbase-debug.a \
+	tests/support/libtest.a
 stats_fuzz_reports = tools/vma_stats/report_basic.c \
 	tools/vma_stats/report_full.c tools/vma_stats/report_list.c \
 	tools/vma_stats/report_raw.c tools/vma_stats/report_why.c \

@@ -2,6 +2,6 @@
 check_PROGRAMS += %D%/sequences
 %C%_sequences_SOURCES = \
 	%D%/sequence.h %D%/ops.def %D%/draw.c %D%/play.h %D%/play.c %D%/process.c %D%/sequences.c
-%C%_sequences_LDADD = src/base/libbase-debug.la
+%C%_sequences_LDADD = src/base/libbase-debug.a
 shim_scripts += %D%/sequences.sh %D%/sequences_tcp.sh %D%/sequences_processes.sh \
 	%D%/sequences_tcp_processes.sh

@@ -2,12 +2,13 @@
 # tell the difference.
 check_LTLIBRARIES += %D%/libvma-test.la
 %C%_libvma_test_la_SOURCES = %D%/kind.c %D%/local_dev.c %D%/pretend_links.c
-%C%_libvma_test_la_LIBADD = src/sock-redirect/libsock-redirect-test.la \
-	src/dev/fake/libfake-debug.la $(debug_folders)
+libvma_test_parts = src/sock-redirect/libsock-redirect-test.a \
+	src/dev/fake/libfake-debug.a $(debug_folders)
 %C%_libvma_test_la_CPPFLAGS = $(AM_CPPFLAGS) -DVMA_TEST
 %C%_libvma_test_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version \
-	-Wl,--wrap=link_tab_set -rpath /nowhere $(export_flags)src/sock-redirect/export-test.map
-EXTRA_%C%_libvma_test_la_DEPENDENCIES = src/sock-redirect/export-test.map
+	-Wl,--wrap=link_tab_set -rpath /nowhere $(export_flags)src/sock-redirect/export-test.map \
+	-Wl,--whole-archive $(libvma_test_parts:%=-Wl,%) -Wl,--no-whole-archive
+EXTRA_%C%_libvma_test_la_DEPENDENCIES = src/sock-redirect/export-test.map $(libvma_test_parts)
 
 check_PROGRAMS += %D%/matrix
 %C%_matrix_SOURCES = %D%/matrix.c %D%/matrix_calls.h %D%/matrix_calls.def \

@@ -52,10 +52,13 @@ softcx: $(softcx_library) $(softcx_programs)
 	%D%/umem.c %D%/umem.h \
 	%D%/uverbs.c %D%/uverbs.h \
 	%D%/wire.c %D%/wire.h tests/support/pcap.h tests/support/pcap.c
+# Flags of its own, for objects of its own beside those of programs.
+%C%_libsoftcx_la_CFLAGS = $(AM_CFLAGS)
 # -rpath makes it a shared object, which nobody installs.
 %C%_libsoftcx_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared \
-	-rpath /nowhere $(defs_flags) -pthread
-%C%_libsoftcx_la_LIBADD = src/dev/fake/libimpair-debug.la src/base/libbase-debug.la
+	-rpath /nowhere $(defs_flags) -pthread $(softcx_parts:%=-Wl,%)
+EXTRA_%C%_libsoftcx_la_DEPENDENCIES = $(softcx_parts)
+softcx_parts = src/dev/fake/libimpair-debug.a src/base/libbase-debug.a
 
 EXTRA_DIST += %D%/pyverbs_run.py %D%/lab.sh %D%/README contrib/softcx-run \
 	tests/contract/softcx.tsv
@@ -63,7 +66,7 @@ softcx_scripts += %D%/card.sh %D%/steer.sh %D%/offload.sh %D%/fault.sh \
 	%D%/refused.sh %D%/rules.sh %D%/exchange.sh \
 	%D%/programs.sh %D%/cm.sh %D%/env.sh %D%/run.sh \
 	%D%/umem.sh %D%/idle.sh %D%/wqe.sh %D%/pyverbs.sh
-softcx_test_libs = tests/support/libtest.la src/base/libbase-debug.la
+softcx_test_libs = tests/support/libtest.a src/base/libbase-debug.a
 
 softcx_pair = %D%/pair.c %D%/pair.h %D%/rig.c %D%/rig.h
 %C%_card_test_SOURCES = %D%/card_test.c $(softcx_pair)
@@ -90,11 +93,9 @@ softcx_pair = %D%/pair.c %D%/pair.h %D%/rig.c %D%/rig.h
 %C%_wqe_test_LDADD = $(softcx_test_libs) -libverbs -lmlx5
 %C%_exchange_SOURCES = %D%/exchange.c %D%/rig.c %D%/rig.h \
 	%D%/direct.c %D%/direct.h
-%C%_exchange_LDADD = src/base/libbase-debug.la -libverbs -lmlx5
+%C%_exchange_LDADD = src/base/libbase-debug.a -libverbs -lmlx5
 %C%_cm_test_LDADD = $(softcx_test_libs) -lrdmacm -libverbs
 %C%_clock_test_SOURCES = %D%/clock_test.c %D%/hca_clock.c %D%/hca_clock.h
-# Flags of its own, for an object of its own beside libtool's.
-%C%_clock_test_CFLAGS = $(AM_CFLAGS)
 %C%_clock_test_LDADD = $(softcx_test_libs)
 
 # Ten million frames by each client: a campaign, not a check.

@@ -25,13 +25,13 @@ system_programs += %D%/tcp_way_back_test
 system_scripts += %D%/tcp_way_back.sh
 %C%_tcp_way_back_test_SOURCES = %D%/tcp_way_back_test.c %D%/tcp_wire.h \
 	%D%/tcp_wire.c $(netns_sources)
-%C%_tcp_way_back_test_LDADD = src/dev/fake/libimpair-debug.la src/sock/libsock-debug.la src/tcp/libtcp-debug.la \
-	src/tcp/libtcp-debug.la $(net_unit_libs)
+%C%_tcp_way_back_test_LDADD = src/dev/fake/libimpair-debug.a src/sock/libsock-debug.a src/tcp/libtcp-debug.a \
+	src/tcp/libtcp-debug.a $(net_unit_libs)
 
 # What processes say to each other that share a connection since a fork, in every order.
 system_programs += %D%/kin_model
 %C%_kin_model_SOURCES = %D%/kin_model.c $(netns_sources)
-%C%_kin_model_LDADD = src/sock/libsock-debug.la src/tcp/libtcp-debug.la $(net_unit_libs)
+%C%_kin_model_LDADD = src/sock/libsock-debug.a src/tcp/libtcp-debug.a $(net_unit_libs)
 # With all processes at once.
 check-kin-long:
 	$(campaign) $(MAKE) check TESTS='%D%/kin_model' KIN_MODEL_ALL=1
@@ -45,7 +45,7 @@ system_scripts += %D%/tcp_bad_cable.sh %D%/tcp_crowd.sh %D%/tcp_hostile.sh %D%/t
 	%D%/tcp_turns.sh %D%/tcp_ways.sh
 check_PROGRAMS += %D%/tcp_crowd %D%/tcp_flood %D%/tcp_peer %D%/bad_cable
 %C%_bad_cable_SOURCES = %D%/bad_cable.c
-%C%_bad_cable_LDADD = src/dev/fake/libimpair-debug.la src/base/libbase-debug.la
+%C%_bad_cable_LDADD = src/dev/fake/libimpair-debug.a src/base/libbase-debug.a
 system_scripts += %D%/udp_doors.sh %D%/udp_xdp.sh %D%/udp_programs.sh %D%/udp_hostile.sh \
 	%D%/udp_frames.sh %D%/udp_kill.sh %D%/udp_mirror.sh %D%/udp_pace_xdp.sh %D%/udp_rpf.sh %D%/udp_tx.sh \
 	%D%/udp_ways.sh %D%/ready_programs.sh %D%/ready_sequences.sh

@@ -17,5 +17,5 @@ include tests/unit/stats/local.mk
 include tests/unit/tcp/local.mk
 
 unit_programs += %D%/support/pcap
-%C%_support_pcap_LDADD = tests/support/libtest.la src/base/libbase-debug.la
+%C%_support_pcap_LDADD = tests/support/libtest.a src/base/libbase-debug.a
 unit_scripts += %D%/support/verdict.sh %D%/support/bounded.sh

@@ -1,4 +1,4 @@
-base_test_libs = tests/support/libtest.la src/base/libbase-debug.la
+base_test_libs = tests/support/libtest.a src/base/libbase-debug.a
 
 unit_programs += %D%/checksum %D%/hash %D%/hash_tab %D%/ipaddr \
 	%D%/list %D%/lock %D%/log %D%/mem_pool %D%/pages %D%/rand %D%/text %D%/tick_clock

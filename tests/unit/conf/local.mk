@@ -1,5 +1,5 @@
-conf_test_libs = tests/support/libtest.la src/conf/libconf-debug.la \
-	src/base/libbase-debug.la
+conf_test_libs = tests/support/libtest.a src/conf/libconf-debug.a \
+	src/base/libbase-debug.a
 
 unit_programs += %D%/banner %D%/cpus %D%/each_option %D%/options %D%/profiles \
 	%D%/rules_match \

@@ -1,17 +1,17 @@
 # Of core, what does not need all of the library around it.
-core_test_libs = tests/support/libtest.la src/core/libcore-debug.la \
-	src/conf/libconf-debug.la src/fd/libfd-debug.la src/os/libos-debug.la src/base/libbase-debug.la
+core_test_libs = tests/support/libtest.a src/core/libcore-debug.a \
+	src/conf/libconf-debug.a src/fd/libfd-debug.a src/os/libos-debug.a src/base/libbase-debug.a
 
 unit_programs += %D%/module %D%/network %D%/progress %D%/rings %D%/rules_file %D%/runtime
 # These include their source, or need what the modules may call.
-core_all_libs = tests/support/libtest.la src/dev/fake/libfake-debug.la $(debug_folders)
+core_all_libs = tests/support/libtest.a src/dev/fake/libfake-debug.a $(debug_folders)
 %C%_module_SOURCES = %D%/module.c %D%/fake_module.h
 %C%_module_LDADD = $(core_all_libs)
 %C%_network_LDADD = $(core_all_libs)
 %C%_runtime_LDADD = $(core_all_libs)
 %C%_progress_SOURCES = %D%/progress.c $(nic_sources)
-%C%_progress_LDADD = src/core/libcore-debug.la src/sock/libsock-debug.la src/tcp/libtcp-debug.la \
-	src/dev/fake/libfake-debug.la $(net_unit_libs)
+%C%_progress_LDADD = src/core/libcore-debug.a src/sock/libsock-debug.a src/tcp/libtcp-debug.a \
+	src/dev/fake/libfake-debug.a $(net_unit_libs)
 %C%_rings_LDADD = $(core_test_libs)
 %C%_rules_file_LDADD = $(core_test_libs)
 

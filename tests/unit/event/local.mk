@@ -1,5 +1,5 @@
-event_test_libs = tests/support/libtest.la src/event/libevent-debug.la \
-	src/base/libbase-debug.la
+event_test_libs = tests/support/libtest.a src/event/libevent-debug.a \
+	src/base/libbase-debug.a
 
 unit_programs += %D%/timer_wheel
 %C%_timer_wheel_LDADD = $(event_test_libs)

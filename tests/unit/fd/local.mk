@@ -1,5 +1,5 @@
-fd_test_libs = tests/support/libtest.la src/fd/libfd-debug.la \
-	src/os/libos-debug.la src/base/libbase-debug.la
+fd_test_libs = tests/support/libtest.a src/fd/libfd-debug.a \
+	src/os/libos-debug.a src/base/libbase-debug.a
 
 unit_programs += %D%/fd_internal %D%/fd_quick %D%/fd_table %D%/fd_visit
 %C%_fd_internal_LDADD = $(fd_test_libs)

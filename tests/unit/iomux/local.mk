@@ -1,4 +1,4 @@
-iomux_test_libs = src/iomux/libiomux-debug.la src/sock/libsock-debug.la src/tcp/libtcp-debug.la \
+iomux_test_libs = src/iomux/libiomux-debug.a src/sock/libsock-debug.a src/tcp/libtcp-debug.a \
 	$(net_unit_libs)
 
 unit_programs += %D%/epoll %D%/epoll_nest %D%/epoll_sleepers %D%/mux_spin
@@ -9,4 +9,4 @@ things_sources = %D%/things.h %D%/things.c
 %C%_epoll_nest_LDADD = $(iomux_test_libs)
 %C%_epoll_sleepers_SOURCES = %D%/epoll_sleepers.c $(things_sources)
 %C%_epoll_sleepers_LDADD = $(iomux_test_libs)
-%C%_mux_spin_LDADD = tests/support/libtest.la src/base/libbase-debug.la
+%C%_mux_spin_LDADD = tests/support/libtest.a src/base/libbase-debug.a

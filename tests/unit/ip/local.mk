@@ -1,5 +1,5 @@
-ip_test_libs = tests/support/libtest.la src/ip/libip-debug.la \
-	src/pkt/libpkt-debug.la src/base/libbase-debug.la
+ip_test_libs = tests/support/libtest.a src/ip/libip-debug.a \
+	src/pkt/libpkt-debug.a src/base/libbase-debug.a
 
 unit_programs += %D%/ip_frag %D%/ip_icmp
 %C%_ip_frag_LDADD = $(ip_test_libs)

@@ -1,5 +1,5 @@
-nl_test_libs = tests/support/libtest.la src/nl/libnl-debug.la \
-	src/os/libos-debug.la src/base/libbase-debug.la
+nl_test_libs = tests/support/libtest.a src/nl/libnl-debug.a \
+	src/os/libos-debug.a src/base/libbase-debug.a
 
 unit_programs += %D%/addr_tab %D%/bpf_hooks %D%/firewall %D%/link_tab %D%/neigh_tab \
 	%D%/net_feed %D%/net_view %D%/netlink %D%/path_mtu_tab %D%/policy_tab %D%/route_tab
@@ -18,7 +18,7 @@ noinst_HEADERS += %D%/build.h %D%/libnl/read.h
 
 # The module's sources, linked: what opens it is not tested here.
 if HAVE_NL
-libnl_test_libs = src/nl/libnl/libconn-debug.la $(nl_test_libs)
+libnl_test_libs = src/nl/libnl/libconn-debug.a $(nl_test_libs) $(NL_LIBS)
 fd_services = tests/support/fd_services.c
 
 unit_programs += %D%/libnl/conn %D%/libnl/firewall %D%/libnl/form \

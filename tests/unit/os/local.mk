@@ -1,5 +1,5 @@
-os_test_libs = tests/support/libtest.la src/os/libos-debug.la \
-	src/base/libbase-debug.la
+os_test_libs = tests/support/libtest.a src/os/libos-debug.a \
+	src/base/libbase-debug.a
 
 unit_programs += %D%/file %D%/keeper_abi %D%/log_out %D%/own_thread %D%/real %D%/signals
 %C%_file_LDADD = $(os_test_libs)

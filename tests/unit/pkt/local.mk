@@ -1,5 +1,5 @@
-pkt_test_libs = tests/support/libtest.la src/pkt/libpkt-debug.la \
-	src/base/libbase-debug.la
+pkt_test_libs = tests/support/libtest.a src/pkt/libpkt-debug.a \
+	src/base/libbase-debug.a
 
 unit_programs += %D%/flow_key %D%/pkt_pool %D%/pkt_stock %D%/region %D%/wire
 %C%_flow_key_LDADD = $(pkt_test_libs)

@@ -1,22 +1,22 @@
-sock_test_libs = tests/support/libtest.la src/sock/libsock-debug.la src/tcp/libtcp-debug.la \
-	src/fd/libfd-debug.la src/os/libos-debug.la src/base/libbase-debug.la
+sock_test_libs = tests/support/libtest.a src/sock/libsock-debug.a src/tcp/libtcp-debug.a \
+	src/fd/libfd-debug.a src/os/libos-debug.a src/base/libbase-debug.a
 
 unit_programs += %D%/crowd %D%/kin %D%/sock %D%/port_row %D%/sock_options %D%/sock_pace %D%/sock_wait %D%/tcp_way %D%/tx_control %D%/tx_followed %D%/tx_stamps \
 	%D%/udp/udp_cut %D%/udp/udp_way
 # On a network, as the tests of net.
 %C%_sock_SOURCES = %D%/sock.c $(nic_sources)
-%C%_sock_LDADD = src/sock/libsock-debug.la src/tcp/libtcp-debug.la src/dev/fake/libfake-debug.la \
+%C%_sock_LDADD = src/sock/libsock-debug.a src/tcp/libtcp-debug.a src/dev/fake/libfake-debug.a \
 	$(net_unit_libs)
 %C%_crowd_LDADD = $(sock_test_libs)
-%C%_kin_LDADD = src/sock/libsock-debug.la src/tcp/libtcp-debug.la $(net_unit_libs)
+%C%_kin_LDADD = src/sock/libsock-debug.a src/tcp/libtcp-debug.a $(net_unit_libs)
 %C%_sock_options_LDADD = $(sock_test_libs)
 %C%_sock_pace_LDADD = $(sock_test_libs)
-%C%_sock_wait_LDADD = src/sock/libsock-debug.la src/tcp/libtcp-debug.la $(net_unit_libs)
-%C%_tcp_way_LDADD = src/sock/libsock-debug.la src/tcp/libtcp-debug.la $(net_unit_libs)
+%C%_sock_wait_LDADD = src/sock/libsock-debug.a src/tcp/libtcp-debug.a $(net_unit_libs)
+%C%_tcp_way_LDADD = src/sock/libsock-debug.a src/tcp/libtcp-debug.a $(net_unit_libs)
 %C%_tx_control_LDADD = $(sock_test_libs)
-%C%_tx_followed_LDADD = src/sock/libsock-debug.la src/tcp/libtcp-debug.la $(net_unit_libs)
-%C%_tx_stamps_LDADD = src/sock/libsock-debug.la src/pkt/libpkt-debug.la $(sock_test_libs)
+%C%_tx_followed_LDADD = src/sock/libsock-debug.a src/tcp/libtcp-debug.a $(net_unit_libs)
+%C%_tx_stamps_LDADD = src/sock/libsock-debug.a src/pkt/libpkt-debug.a $(sock_test_libs)
 %C%_port_row_LDADD = $(sock_test_libs)
-%C%_udp_udp_cut_LDADD = src/sock/libsock-debug.la src/tcp/libtcp-debug.la src/dev/fake/libfake-debug.la \
+%C%_udp_udp_cut_LDADD = src/sock/libsock-debug.a src/tcp/libtcp-debug.a src/dev/fake/libfake-debug.a \
 	$(net_unit_libs)
 %C%_udp_udp_way_LDADD = $(net_unit_libs)

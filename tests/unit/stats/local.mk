@@ -1,5 +1,5 @@
-stats_test_libs = tests/support/libtest.la src/stats/libstats-debug.la \
-	src/os/libos-debug.la src/base/libbase-debug.la
+stats_test_libs = tests/support/libtest.a src/stats/libstats-debug.a \
+	src/os/libos-debug.a src/base/libbase-debug.a
 
 unit_programs += %D%/reasons %D%/stats_publish %D%/stats_snapshot \
 	%D%/stats_text

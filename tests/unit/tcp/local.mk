@@ -1,6 +1,6 @@
-tcp_test_libs = tests/support/libtest.la src/tcp/libtcp-debug.la \
-	src/event/libevent-debug.la src/pkt/libpkt-debug.la \
-	src/base/libbase-debug.la
+tcp_test_libs = tests/support/libtest.a src/tcp/libtcp-debug.a \
+	src/event/libevent-debug.a src/pkt/libpkt-debug.a \
+	src/base/libbase-debug.a
 
 unit_programs += %D%/tcp_options
 %C%_tcp_options_LDADD = $(tcp_test_libs)
