@@ -347,6 +347,7 @@ void tsock_read_query(const struct tsock *t, int fd, struct dst_query *out)
 		}
 	}
 	out->uid = t->sock.uid;
+	out->has_own_ttl = atomic_load(&t->sock.has_own_ttl);
 }
 
 void tsock_read_settings(struct sock *s UNUSED, int fd UNUSED)
@@ -457,6 +458,7 @@ static void follow(struct tsock *t, int fd, int level, int name,
 	t->may_linger |= level == SOL_SOCKET && name == SO_LINGER;
 	t->knows_heritage = false;
 	sock_follow_timeout(&t->sock, fd, level, name, value);
+	sock_follow_ttl(&t->sock, level, name, value, len);
 	if (level == SOL_SOCKET && name == SO_KEEPALIVE && t->is_guarded)
 		tsock_hide_keepalive(t, fd);
 	t->has_chosen_cc |= level == IPPROTO_TCP && name == TCP_CONGESTION;
