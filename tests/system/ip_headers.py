@@ -202,6 +202,10 @@ def by_the_route():
     listeners([])
 
 
+def later_options():
+    listeners([(IP_TTL, 33), (IP_TOS, 0x48), (IP_TTL, 64)])
+
+
 signal.alarm(60)
 globals()[sys.argv[1]]()
 if sys.argv[1] != "peer":

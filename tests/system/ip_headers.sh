@@ -45,5 +45,7 @@ by_route() {
 ttl_of_the_route() { by_route && same_as_libc datagrams 2; }
 connections_by_the_route() { by_route && same_as_libc connections 8; }
 accepted_by_the_route() { by_route && same_as_libc by_the_route 8; }
+options_of_a_listener() { same_as_libc later_options 16; }
 
-run_cases ttl_of_the_route connections_by_the_route accepted_by_the_route
+run_cases ttl_of_the_route connections_by_the_route accepted_by_the_route \
+	options_of_a_listener

@@ -386,6 +386,21 @@ static void follow_way(struct tsock *t, int fd)
 	tsock_unlock(t);
 }
 
+/* The connections that a listener of ours has from now on leave by this setting. It goes on
+ * listening where it was bound to. */
+static void follow_port(struct tsock *t, int fd)
+{
+	struct dst_query query;
+
+	tsock_read_query(t, fd, &query);
+	tsock_lock(t);
+	if (t->port) {
+		query.ifindex = t->port->query.ifindex;
+		t->port->query = query;
+	}
+	tsock_unlock(t);
+}
+
 static bool is_of_way(int level, int name)
 {
 	if (level == SOL_SOCKET)
@@ -477,6 +492,8 @@ static void follow(struct tsock *t, int fd, int level, int name,
 	memcpy(&number, value, MIN(len, sizeof(number)));
 	if (is_of_way(level, name) && tsock_phase(t) == TSOCK_OURS)
 		follow_way(t, fd);
+	else if (is_of_way(level, name))
+		follow_port(t, fd);
 	tsock_lock(t);
 	if (!follow_common(t, level, name, number)) {
 		tsock_unlock(t);
