@@ -41,8 +41,8 @@ static void build_header(struct dst *dst, const struct dev *dev,
 {
 	const struct dst_query *query = &dst->query;
 	struct dst_header *header = &dst->header;
-	uint8_t ttl = query->ttl ? query->ttl :
-		      path->hop_limit ? path->hop_limit : TTL_DEFAULT;
+	bool is_by_route = path->hop_limit && !query->has_own_ttl;
+	uint8_t own_ttl = query->ttl ? query->ttl : TTL_DEFAULT;
 
 	memset(header, 0, sizeof(*header));
 	memcpy(header->eth.dst, mac, sizeof(header->eth.dst));
@@ -51,11 +51,12 @@ static void build_header(struct dst *dst, const struct dev *dev,
 	header->ip.version_ihl = 0x45;
 	header->ip.tos = query->tos;
 	header->ip.frag = has_df(query, path) ? htobe16(WIRE_IPV4_DF) : 0;
-	header->ip.ttl = ttl;
+	header->ip.ttl = is_by_route ? path->hop_limit : own_ttl;
 	header->ip.proto = query->proto;
 	header->ip.src = ip_addr_v4(&path->src);
 	header->ip.dst = ip_addr_v4(&query->remote);
 	set_lengths(dst, dev, path);
+	dst->adv_mss = path->adv_mss;
 }
 
 /* Sets the tag's word, which the ring of a VLAN expects instead of the type. */

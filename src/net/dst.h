@@ -55,7 +55,9 @@ struct dst_query {
 	uint32_t uid;
 	uint32_t priority; /* of packets in the kernel, for the tags of VLANs */
 	uint8_t tos;
-	uint8_t ttl; /* 0: as the route or the system says */
+	uint8_t ttl; /* 0: nobody knows */
+	/* the program has chosen the TTL, and the route's hop limit does not count */
+	bool has_own_ttl;
 	bool is_on_link_only;
 	/* a packet longer than the path allows may be sent in fragments */
 	bool may_cut;
@@ -75,6 +77,9 @@ struct dst {
 	bool is_awaited;
 	/* the longest IP packet that one frame carries; 0 without a ring */
 	uint32_t packet_max;
+	/* The route's word on how long the segments may be that a peer of TCP sends to us;
+	 * 0: it says nothing. */
+	uint32_t adv_mss;
 	/* the query's local address, or the one that the route chooses; any: there is no
 	 * route */
 	struct ip_addr source;
@@ -102,7 +107,8 @@ static inline bool dst_query_eq(const struct dst_query *a,
 	       a->local_port == b->local_port && a->ifindex == b->ifindex &&
 	       a->mark == b->mark && a->uid == b->uid && a->tos == b->tos &&
 	       a->priority == b->priority &&
-	       a->ttl == b->ttl && a->df == b->df &&
+	       a->ttl == b->ttl && a->has_own_ttl == b->has_own_ttl &&
+	       a->df == b->df &&
 	       a->may_cut == b->may_cut &&
 	       a->is_mtu_of_link == b->is_mtu_of_link &&
 	       a->is_on_link_only == b->is_on_link_only;

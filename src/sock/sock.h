@@ -132,6 +132,7 @@ struct sock_settings {
 	int ifindex;
 	uint8_t tos;
 	uint8_t ttl;
+	bool has_own_ttl;
 	uint8_t df; /* enum dst_df */
 	bool may_cut;
 	bool is_mtu_of_link;
@@ -217,6 +218,9 @@ struct sock {
 	/* the times of SO_RCVTIMEO and SO_SNDTIMEO, in nanoseconds */
 	_Atomic uint64_t rx_timeout_ns;
 	_Atomic uint64_t tx_timeout_ns;
+	/* IP_TTL was set, so that the hop limits of routes do not count. The twin does not
+	 * say whether the value that it has is the system's. */
+	_Atomic bool has_own_ttl;
 	/* The stack whose lock guards the socket. It is set when somebody begins to
 	 * wait for the socket, or frames are to reach it. NULL: there is none yet.
 	 * Changes under the lock of the stack that it names (sock_lock,
@@ -412,6 +416,9 @@ long sock_setsockopt(struct fd_object *obj, int fd, int level, int name,
  * is a stack, too. */
 void sock_follow_timeout(struct sock *s, int fd, int level, int name,
 			 const void *value);
+/* The same of IP_TTL. */
+void sock_follow_ttl(struct sock *s, int level, int name, const void *value,
+		     socklen_t len);
 void sock_leave(struct fd_object *obj, int fd, enum reason reason,
 		enum stats_decider decider);
 enum fd_await sock_await(struct fd_object *obj, struct endpoint **end_out,

@@ -53,6 +53,24 @@ void sock_follow_timeout(struct sock *s, int fd, int level, int name,
 			     wished_timeout_ns(fd, SO_SNDTIMEO, value));
 }
 
+/* -- TTL ----------------------------------------------------------------------------- */
+
+/* Gives the choice back to routes and the system. */
+enum { TTL_UNSET = -1 };
+
+void sock_follow_ttl(struct sock *s, int level, int name, const void *value,
+		     socklen_t len)
+{
+	int ttl = 0;
+
+	if (level != IPPROTO_IP || name != IP_TTL)
+		return;
+	/* of fewer bytes Linux takes the first, which has no sign */
+	if (len >= sizeof(ttl))
+		memcpy(&ttl, value, sizeof(ttl));
+	atomic_store(&s->has_own_ttl, ttl != TTL_UNSET);
+}
+
 /* -- what only the kernel does --------------------------------------------------------- */
 
 static const char *level_text(int level)
@@ -131,9 +149,10 @@ static int prepare(struct sock *s, int fd, const struct sock_option *option,
 
 /* Linux has taken the option, so we may read its value. With `config`. */
 static void follow(struct sock *s, int fd, const struct sock_option *option,
-		   int level, int name, const void *value)
+		   int level, int name, const void *value, socklen_t len)
 {
 	sock_follow_timeout(s, fd, level, name, value);
+	sock_follow_ttl(s, level, name, value, len);
 	if (s->has_left || !sock_stack(s))
 		return; /* it is read when the socket is attached */
 	if (option && option->class == SOCK_OPTION_HARMLESS)
@@ -156,7 +175,7 @@ long sock_setsockopt(struct fd_object *obj, int fd, int level, int name,
 	mutex_acquire(&s->config);
 	result = real.setsockopt(fd, level, name, value, len) ? -errno : 0;
 	if (result == 0)
-		follow(s, fd, option, level, name, value);
+		follow(s, fd, option, level, name, value, len);
 	mutex_release(&s->config);
 	if (result == 0 && sock_option_is_kernels(option, value, len))
 		result = leave_for(s, fd, option, level, name);

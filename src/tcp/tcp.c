@@ -466,12 +466,26 @@ uint16_t tcp_path_mss(const struct tcp_params *params,
 	return params->mss_max ? MIN(mss, params->mss_max) : mss;
 }
 
-uint16_t tcp_pcb_syn_mss(const struct tcp_pcb *pcb)
+uint16_t tcp_own_mss(const struct tcp_pcb *pcb, const struct tcp_path *path,
+		     const struct flow_key *key)
 {
-	uint16_t mss = tcp_path_mss(&pcb->table->params, &pcb->path, &pcb->key);
+	uint16_t mss = tcp_path_mss(&pcb->table->params, path, key);
 	uint16_t most = pcb->settings->mss_max;
 
 	return most ? MIN(mss, most) : mss;
+}
+
+uint16_t tcp_syn_mss(const struct tcp_pcb *pcb, const struct tcp_path *path,
+		     const struct flow_key *key)
+{
+	uint16_t mss = tcp_own_mss(pcb, path, key);
+
+	return path->adv_mss ? MIN(mss, path->adv_mss) : mss;
+}
+
+uint16_t tcp_pcb_syn_mss(const struct tcp_pcb *pcb)
+{
+	return tcp_syn_mss(pcb, &pcb->path, &pcb->key);
 }
 
 void tcp_pcb_update_mss(struct tcp_pcb *pcb)

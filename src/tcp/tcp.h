@@ -202,6 +202,8 @@ void tcp_params_init(struct tcp_params *params);
 struct tcp_path {
 	/* bytes of an IP packet */
 	uint16_t mtu;
+	/* the longest segment that the peer is to send; 0: as long as the MTU allows */
+	uint16_t adv_mss;
 	/* the device splits segments of up to so many bytes, for which it must
 	 * complete checksums, too; 0: it does not */
 	uint32_t segment_max;

@@ -272,7 +272,7 @@ static uint32_t syn_room(const struct tcp_pcb *pcb, const struct tcp_peer *peer)
 
 	if (peer && peer->syn_mss)
 		mss = peer->syn_mss;
-	mss = MIN(mss, (uint32_t)tcp_pcb_syn_mss(pcb));
+	mss = MIN(mss, (uint32_t)tcp_own_mss(pcb, &pcb->path, &pcb->key));
 	return mss - MIN(mss, (uint32_t)TCP_OPTIONS_MAX);
 }
 

@@ -454,10 +454,7 @@ static void send_cookie(struct tcp_listener *listener,
 
 	if (!table->ops->path(table->ctx, key, &path))
 		return;
-	options.mss = tcp_path_mss(params, &path, key);
-	if (listener->pcb->settings->mss_max)
-		options.mss = MIN(options.mss,
-				  listener->pcb->settings->mss_max);
+	options.mss = tcp_syn_mss(listener->pcb, &path, key);
 	if (offered->has_ts && params->with_timestamps) {
 		options.has_ts = true;
 		options.ts_val = cookie_ts(ts_now, offered, params, wants_ecn);

@@ -163,6 +163,12 @@ void tcp_pcb_to_time_wait(struct tcp_pcb *pcb, uint64_t now_ns);
 /* Sets mss, buffers and options from the path and from the peer's SYN. */
 void tcp_pcb_apply_syn(struct tcp_pcb *pcb, const struct tcp_segment *in,
 		       uint64_t now_ns);
+/* The longest segment, without options, that the pcb, or a connection of this listener, wants
+ * on a path; and the one that its SYN offers to the peer. */
+uint16_t tcp_own_mss(const struct tcp_pcb *pcb, const struct tcp_path *path,
+		     const struct flow_key *key);
+uint16_t tcp_syn_mss(const struct tcp_pcb *pcb, const struct tcp_path *path,
+		     const struct flow_key *key);
 uint16_t tcp_pcb_syn_mss(const struct tcp_pcb *pcb);
 void tcp_pcb_update_mss(struct tcp_pcb *pcb);
 /* Headers of an IP packet with data. */

@@ -45,6 +45,23 @@ TEST(sizes_are_told)
 	peer_teardown();
 }
 
+TEST(the_route_bounds_what_is_offered)
+{
+	struct tcp_options offered = { .mss = 1000 };
+
+	peer_defaults();
+	peer.path.adv_mss = 500;
+	peer_connect(&offered);
+	CHECK_EQ(info().mss_offered, 500);
+	CHECK_EQ(info().mss, 1000);
+	peer_teardown();
+	peer_defaults();
+	peer.path.adv_mss = 5000;
+	peer_connect(&offered);
+	CHECK_EQ(info().mss_offered, 1460);
+	peer_teardown();
+}
+
 TEST(flight_is_counted_in_segments)
 {
 	struct tcp_options sack = { .sack_cnt = 1 };

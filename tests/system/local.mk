@@ -48,6 +48,7 @@ check_PROGRAMS += %D%/tcp_crowd %D%/tcp_flood %D%/tcp_peer %D%/bad_cable
 %C%_bad_cable_LDADD = src/dev/fake/libimpair-debug.a src/base/libbase-debug.a
 system_scripts += %D%/udp_doors.sh %D%/udp_xdp.sh %D%/udp_programs.sh %D%/udp_hostile.sh \
 	%D%/udp_frames.sh %D%/udp_kill.sh %D%/udp_mirror.sh %D%/udp_pace_xdp.sh %D%/udp_rpf.sh %D%/udp_tx.sh \
+	%D%/ip_headers.sh \
 	%D%/udp_ways.sh %D%/ready_programs.sh %D%/ready_sequences.sh
 %D%/pass.bpf.o: %D%/pass.bpf.c
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(CLANG) -target bpf -O2 -g \
@@ -83,6 +84,7 @@ endif
 EXTRA_DIST += %D%/tcp_segments.py %D%/card_stamps.py %D%/vlan_card.sh %D%/vlan.py %D%/bond_card.sh %D%/bond.py %D%/udp_card.sh %D%/udp_lab.sh \
 	%D%/udp_pace.sh %D%/udp_pace_card.sh %D%/udp_pace.py %D%/udp_doors.py %D%/udp_xdp.py %D%/udp_programs.py \
 	%D%/udp_hostile.py %D%/udp_frames.py %D%/udp_kill.py %D%/udp_rpf.py %D%/udp_tx.py \
+	%D%/ip_headers.py \
 	%D%/udp_mirror.py %D%/udp_ways.py %D%/ready_loop.py %D%/ready_loop.js %D%/pass.bpf.c %D%/tag.bpf.c %D%/cgroup.bpf.c
 
 # Campaigns: two hundred kills, frames of many seeds.

@@ -283,6 +283,7 @@ struct tcp_path tcp_way_path(const struct tcp_way *way)
 
 	return (struct tcp_path){
 		.mtu = (uint16_t)MIN(way->dst.packet_max, (uint32_t)UINT16_MAX),
+		.adv_mss = (uint16_t)MIN(way->dst.adv_mss, (uint32_t)UINT16_MAX),
 		.segment_max = ring ? ring->dev->caps.tso_max : 0,
 	};
 }

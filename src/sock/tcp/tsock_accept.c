@@ -70,7 +70,9 @@ struct tsock_heritage {
 	char cc[16];
 };
 
-static void read_heritage(int from, int fresh, struct tsock_heritage *h)
+/* `has_own_ttl`: the listener's, whatever value that has. */
+static void read_heritage(int from, int fresh, bool has_own_ttl,
+			  struct tsock_heritage *h)
 {
 	int locks = sock_twin_option(from, SOL_SOCKET, SO_BUF_LOCK);
 	char cc[sizeof(h->cc)] = "";
@@ -79,8 +81,9 @@ static void read_heritage(int from, int fresh, struct tsock_heritage *h)
 	for (size_t i = 0; i < ARRAY_LEN(inherited); i++) {
 		int level = inherited[i].level, name = inherited[i].name;
 		int value = sock_twin_option(from, level, name);
+		bool is_own_ttl = has_own_ttl && level == IPPROTO_IP && name == IP_TTL;
 
-		if (value == sock_twin_option(fresh, level, name))
+		if (value == sock_twin_option(fresh, level, name) && !is_own_ttl)
 			continue;
 		h->options[h->cnt].which = (uint8_t)i;
 		h->options[h->cnt++].value = value;
@@ -145,7 +148,7 @@ static bool look_up_heritage(struct tsock *t, int fresh, struct tsock_heritage *
 			*h = (struct tsock_heritage){ .cnt = 0 };
 			return false;
 		}
-		read_heritage(fd, fresh, h);
+		read_heritage(fd, fresh, atomic_load(&t->sock.has_own_ttl), h);
 	} while (tsock_fd(t) != fd);
 	return true;
 }
@@ -163,6 +166,7 @@ static void inherit(struct tsock *t, struct tsock *child, int to)
 		t->knows_heritage = look_up_heritage(t, to, h);
 	give_heritage(h, to);
 	child->has_options = true;
+	atomic_store(&child->sock.has_own_ttl, atomic_load(&t->sock.has_own_ttl));
 	child->may_linger = h->linger.l_onoff;
 	child->may_keep_alive = h->may_keep_alive;
 	child->reuse_addr = h->reuse_addr;

@@ -347,6 +347,7 @@ void tsock_read_query(const struct tsock *t, int fd, struct dst_query *out)
 		}
 	}
 	out->uid = t->sock.uid;
+	out->has_own_ttl = atomic_load(&t->sock.has_own_ttl);
 }
 
 void tsock_read_settings(struct sock *s UNUSED, int fd UNUSED)
@@ -381,6 +382,21 @@ static void follow_way(struct tsock *t, int fd)
 		tsock_set_way(t, way);
 	} else if (way) {
 		tcp_way_put(way);
+	}
+	tsock_unlock(t);
+}
+
+/* The connections that a listener of ours has from now on leave by this setting. It goes on
+ * listening where it was bound to. */
+static void follow_port(struct tsock *t, int fd)
+{
+	struct dst_query query;
+
+	tsock_read_query(t, fd, &query);
+	tsock_lock(t);
+	if (t->port) {
+		query.ifindex = t->port->query.ifindex;
+		t->port->query = query;
 	}
 	tsock_unlock(t);
 }
@@ -457,6 +473,7 @@ static void follow(struct tsock *t, int fd, int level, int name,
 	t->may_linger |= level == SOL_SOCKET && name == SO_LINGER;
 	t->knows_heritage = false;
 	sock_follow_timeout(&t->sock, fd, level, name, value);
+	sock_follow_ttl(&t->sock, level, name, value, len);
 	if (level == SOL_SOCKET && name == SO_KEEPALIVE && t->is_guarded)
 		tsock_hide_keepalive(t, fd);
 	t->has_chosen_cc |= level == IPPROTO_TCP && name == TCP_CONGESTION;
@@ -475,6 +492,8 @@ static void follow(struct tsock *t, int fd, int level, int name,
 	memcpy(&number, value, MIN(len, sizeof(number)));
 	if (is_of_way(level, name) && tsock_phase(t) == TSOCK_OURS)
 		follow_way(t, fd);
+	else if (is_of_way(level, name))
+		follow_port(t, fd);
 	tsock_lock(t);
 	if (!follow_common(t, level, name, number)) {
 		tsock_unlock(t);

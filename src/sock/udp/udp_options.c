@@ -85,6 +85,7 @@ void udp_read_settings(struct sock *sock, int fd)
 		.ifindex = sock_twin_device(fd),
 		.tos = (uint8_t)sock_twin_option(fd, IPPROTO_IP, IP_TOS),
 		.ttl = (uint8_t)sock_twin_option(fd, IPPROTO_IP, IP_TTL),
+		.has_own_ttl = atomic_load(&sock->has_own_ttl),
 		.is_on_link_only = sock_twin_option(fd, SOL_SOCKET, SO_DONTROUTE),
 		.is_shared = sock_twin_option(fd, SOL_SOCKET, SO_REUSEPORT),
 	};

@@ -32,6 +32,7 @@ static bool make_query(struct udp *u, const struct tx_call *call,
 		.priority = u->sock.set.priority,
 		.tos = u->sock.set.tos,
 		.ttl = u->sock.set.ttl,
+		.has_own_ttl = u->sock.set.has_own_ttl,
 		.df = u->sock.set.df,
 		.may_cut = u->sock.set.may_cut,
 		.is_mtu_of_link = u->sock.set.is_mtu_of_link,
@@ -45,8 +46,10 @@ static bool make_query(struct udp *u, const struct tx_call *call,
 		out->tos = (uint8_t)control->tos;
 		out->priority = tx_control_priority(out->tos);
 	}
-	if (control && control->ttl)
+	if (control && control->ttl) {
 		out->ttl = (uint8_t)control->ttl;
+		out->has_own_ttl = true;
+	}
 	return to || u->sock.is_connected;
 }
 
