@@ -28,12 +28,13 @@ static inline bool is_wait(const struct timespec *timeout)
 	return !timeout || timeout->tv_sec || timeout->tv_nsec;
 }
 
-/* Runs `call` inside the bracket until it is done. */
-#define INSIDE(call)                                                       \
+/* Runs `first` and then, until it is done, `call` inside the bracket. */
+#define INSIDE(first, call)                                                \
 	({                                                                 \
 		long result_;                                              \
 									   \
 		os_enter();                                                \
+		first;                                                     \
 		if (UNLIKELY(fd_wait_is_pending()))                        \
 			fd_wait_collect();                                 \
 		do                                                         \
@@ -48,12 +49,14 @@ static inline bool is_wait(const struct timespec *timeout)
  * which is `timeout_` in the end, with the signal mask `sigs` if there is one. As under
  * Linux, a signal that the mask lets in stays pending if something is ready at once. So
  * there is a first look without the mask. Then the mask is set outside of the bracket, so
- * that handlers that it lets in run at once, and the call hears of them by the mark. epoll
- * does not heed them (`is_epoll`) where it only looks. Writes errno as the kernel would.
+ * that handlers that it lets in run at once, and the call hears of them by the mark. A
+ * handler that runs before the bracket, or before the mask is set, came before the call.
+ * epoll does not heed them (`is_epoll`) where it only looks. Writes errno as the kernel
+ * would.
  */
 #define WITH_MASK(sigs, timeout_, is_epoll, call)                          \
 	({                                                                 \
-		struct signals_mark mark = signals_mark();                 \
+		struct signals_mark mark;                                  \
 		const struct timespec *time = (timeout_);                  \
 		int saved_errno_ = errno;                                  \
 		sigset_t old_;                                             \
@@ -62,11 +65,12 @@ static inline bool is_wait(const struct timespec *timeout)
 		end_if_cancelled();                                        \
 		if ((sigs) && !((is_epoll) && !is_wait(timeout_)))         \
 			time = &mux_first_look;                            \
-		n_ = INSIDE(call);                                         \
+		n_ = INSIDE(mark = signals_mark(), call);                  \
 		if (!n_ && time == &mux_first_look) {                      \
 			time = (timeout_);                                 \
+			mark = signals_mark();                             \
 			pthread_sigmask(SIG_SETMASK, sigs, &old_);         \
-			n_ = INSIDE(call);                                 \
+			n_ = INSIDE((void)0, call);                        \
 			pthread_sigmask(SIG_SETMASK, &old_, NULL);         \
 		}                                                          \
 		errno = n_ < 0 ? (int)-n_ : saved_errno_;                  \
