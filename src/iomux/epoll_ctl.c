@@ -278,8 +278,8 @@ static long change(struct epoll_set *set, struct fd_object *obj, int epfd, int o
 	item = epoll_item_find(set, obj, fd);
 	if (item && op == EPOLL_CTL_MOD)
 		err = modify(item, epfd, fd, event);
-	else if (item && item->is_hidden)
-		err = op == EPOLL_CTL_DEL ? 0 : -EINVAL;
+	else if (item && item->is_hidden && op == EPOLL_CTL_DEL)
+		err = 0;
 	else
 		err = change_kernels(epfd, op, fd, event);
 	if (!err && item && op == EPOLL_CTL_DEL)

@@ -496,6 +496,8 @@ static void bad_watches(void)
 	SAY("add %s\n", err(epoll_ctl(set, EPOLL_CTL_ADD, pair[0], &event)));
 	SAY("add %s\n", err(epoll_ctl(set, EPOLL_CTL_ADD, pair[0], &event)));
 	SAY("nowhere %s\n", err(epoll_ctl(set, EPOLL_CTL_MOD, pair[0], nowhere())));
+	SAY("nothing %s\n", err(epoll_ctl(set, 0, pair[0], &event)));
+	SAY("nothing, nowhere %s\n", err(epoll_ctl(set, 0, pair[0], nowhere())));
 	event.events = EPOLLIN | EPOLLEXCLUSIVE;
 	SAY("change %s\n", err(epoll_ctl(set, EPOLL_CTL_MOD, pair[0], &event)));
 	SAY("remove %s\n", err(epoll_ctl(set, EPOLL_CTL_DEL, pair[0], NULL)));
