@@ -142,8 +142,10 @@ static long add_to(struct epoll_set *set, int epfd, struct fd_object *obj, int f
 	changed(set);
 	mutex_release_unbarred(&set->changes);
 	/* from now on it is seen from outside */
-	if (epoll_is_set(obj))
+	if (epoll_is_set(obj)) {
 		epoll_items_hide_spent(epoll_set_of(obj), fd);
+		epoll_items_show_left(epoll_set_of(obj), fd);
+	}
 	if (failed)
 		obj->ops->leave(obj, fd, REASON_MEMORY, STATS_BY_EPOLL);
 	return err;

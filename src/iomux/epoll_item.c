@@ -475,6 +475,40 @@ static bool is_spent(const struct epoll_item *item)
 	return result;
 }
 
+/* A set inside that has something to show, with a reference, and the number by which it was
+ * added; or NULL. */
+static struct epoll_set *inner_with_left(struct epoll_set *set, int *fd_out)
+{
+	struct epoll_set *inner = NULL;
+	struct epoll_item *item;
+
+	mutex_acquire_unbarred(&set->changes);
+	LIST_FOR_EACH(item, &set->items, in_set) {
+		/* one that has died may be another set's by now, which has it as well */
+		if (item->end || !atomic_load(&epoll_set_of(item->obj)->has_left) ||
+		    !fd_object_try_hold(item->obj))
+			continue;
+		inner = epoll_set_of(item->obj);
+		*fd_out = item->fd;
+		break;
+	}
+	mutex_release_unbarred(&set->changes);
+	return inner;
+}
+
+static void show_left_inside(struct epoll_set *set)
+{
+	struct epoll_set *inner;
+	int fd;
+
+	while ((inner = inner_with_left(set, &fd))) {
+		fd = epoll_set_begin_use(inner, fd);
+		epoll_items_show_left(inner, fd);
+		epoll_set_end_use(inner, fd);
+		fd_object_put(&inner->obj);
+	}
+}
+
 /* One whose number is another file's by now stays out: nobody could tell. */
 COLD void epoll_items_show_left_slow(struct epoll_set *set, int epfd)
 {
@@ -487,6 +521,8 @@ COLD void epoll_items_show_left_slow(struct epoll_set *set, int epfd)
 		    !is_spent(item))
 			(void)!epoll_item_show(item, epfd);
 	mutex_release_unbarred(&set->changes);
+	if (atomic_exchange(&set->has_left_inside, false))
+		show_left_inside(set);
 }
 
 void epoll_items_forked(void)

@@ -109,7 +109,8 @@ static inline void epoll_items_hide_spent(struct epoll_set *set, int epfd)
 		epoll_items_hide_spent_slow(set, epfd);
 }
 
-/* Puts members back into the kernel's set that have become its own. Takes `changes`. */
+/* Puts members back into the kernel's set that have become its own, also in sets inside.
+ * Takes `changes`, of one set at a time. */
 void epoll_items_show_left_slow(struct epoll_set *set, int epfd);
 static inline void epoll_items_show_left(struct epoll_set *set, int epfd)
 {

@@ -187,10 +187,10 @@ static void change(int set, int fd, unsigned events, unsigned data)
 		SAY("change: %m\n");
 }
 
-static void say_events(int set, const char *when)
+static void say_events_within(int set, const char *when, int ms)
 {
 	struct epoll_event events[8];
-	int n = epoll_wait(set, events, 8, 0);
+	int n = epoll_wait(set, events, 8, ms);
 
 	SAY("%s: %d", when, n);
 	for (unsigned data = 0; data < 8; data++)
@@ -198,6 +198,25 @@ static void say_events(int set, const char *when)
 			if (events[i].data.u32 == data)
 				SAY(" [%u] %#x", data, events[i].events);
 	SAY("\n");
+}
+
+static void say_events(int set, const char *when)
+{
+	say_events_within(set, when, 0);
+}
+
+/* The kernel tells poll, and sets inside, a moment before it tells the set. */
+static void await_events(int set, const char *when)
+{
+	say_events_within(set, when, 5000);
+}
+
+static void say_wait(int set, int timeout)
+{
+	struct epoll_event event = { 0 };
+	int n = epoll_wait(set, &event, 1, timeout);
+
+	SAY(" %d %#x", n, event.events);
 }
 
 static void story_of_a_watch(unsigned mode)
@@ -485,6 +504,77 @@ static void watches_of_one_that_goes_back(void)
 	close(set);
 }
 
+/* Events come and go with the connection, whoever has it, also to sets around the set, which
+ * alone are waited for. */
+static void watch_by_outer_sets(unsigned way)
+{
+	int pair[2], sets[3];
+	struct pollfd pfd = { .events = POLLIN };
+
+	make_pair(pair);
+	for (unsigned i = 0; i < ARRAY_LEN(sets); i++)
+		sets[i] = epoll_create1(0);
+	add(sets[0], pair[1], EPOLLIN, 1);
+	add(sets[1], sets[0], EPOLLIN, 2);
+	add(sets[2], sets[1], EPOLLIN, 3);
+	pfd.fd = sets[way % 3];
+	send(pair[0], "x", 1, 0);
+	SAY("poll %d\n", poll(&pfd, 1, 5000));
+	recv(pair[1], &(char){ 0 }, 1, 0);
+	say_events(sets[2], "read");
+	give_to_kernel(pair[1]);
+	send(pair[0], "y", 1, 0);
+	await_bytes(pair[1], 1);
+	if (way < 3)
+		SAY("poll %d\n", poll(&pfd, 1, 5000));
+	for (unsigned i = ARRAY_LEN(sets); i-- > 0;)
+		await_events(sets[i], "data");
+	recv(pair[1], &(char){ 0 }, 1, 0);
+	say_events(sets[2], "read");
+	close_pair(pair);
+	for (unsigned i = 0; i < ARRAY_LEN(sets); i++)
+		close(sets[i]);
+}
+
+static void outer_sets_of_one_that_goes_back(void)
+{
+	for (unsigned way = 0; way < 4; way++)
+		watch_by_outer_sets(way);
+}
+
+static void *wait_for_outer(void *arg)
+{
+	say_wait(*(int *)arg, 10000);
+	return NULL;
+}
+
+/* A thread sleeps for the outer set all the while. A set may have become a member after the
+ * connection has gone back. */
+static void sleeper_of_an_outer_set(void)
+{
+	for (int is_late = 0; is_late < 2; is_late++) {
+		int pair[2], inner = epoll_create1(0), outer = epoll_create1(0);
+		pthread_t thread;
+
+		make_pair(pair);
+		add(inner, pair[1], EPOLLIN, 1);
+		if (is_late)
+			give_to_kernel(pair[1]);
+		add(outer, inner, EPOLLIN, 2);
+		pthread_create(&thread, NULL, wait_for_outer, &outer);
+		if (!is_late) {
+			sleep_ms(30);
+			give_to_kernel(pair[1]);
+		}
+		send(pair[0], "x", 1, 0);
+		pthread_join(thread, NULL);
+		say_events(inner, " inner");
+		close_pair(pair);
+		close(inner);
+		close(outer);
+	}
+}
+
 static void bad_watches(void)
 {
 	struct epoll_event event = { .events = EPOLLIN };
@@ -692,14 +782,6 @@ static void ready_beside_others(void)
 
 /* A single short segment may be told of while it lies in its ring. Whatever the
  * program does then finds it. */
-static void say_wait(int set, int timeout)
-{
-	struct epoll_event event = { 0 };
-	int n = epoll_wait(set, &event, 1, timeout);
-
-	SAY(" %d %#x", n, event.events);
-}
-
 static void read_rest(int fd)
 {
 	char buf[16];
@@ -943,6 +1025,8 @@ const struct scenario ready_scenarios[] = {
 	SCENARIO(copies_in_a_set, OURS),
 	SCENARIO(set_in_a_set, OURS),
 	SCENARIO(watches_of_one_that_goes_back, MIXED),
+	SCENARIO(outer_sets_of_one_that_goes_back, MIXED),
+	SCENARIO(sleeper_of_an_outer_set, MIXED),
 	SCENARIO(bad_watches, OURS),
 	SCENARIO(woken_by_everything, OURS),
 	SCENARIO(time_of_waits, OURS),
