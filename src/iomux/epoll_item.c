@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "base/hash.h"
+#include "fd/fd_internal.h"
 #include "fd/fd_pool.h"
 #include "fd/fd_table.h"
 #include "iomux/epoll_nest.h"
@@ -401,16 +402,45 @@ void epoll_item_hide(struct epoll_item *item, int epfd)
 		item->is_hidden = true;
 }
 
-long epoll_item_show(struct epoll_item *item, int epfd)
+static long add_to_kernels(const struct epoll_item *item, int epfd, int fd)
 {
 	struct epoll_event event = item->event;
 
+	return real.epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+/* The number by which it was added is gone. As under Linux, it stays a member as long as a
+ * duplicate lives. The kernel tells members apart by their numbers as well. A number of our
+ * own, which is closed at once, is in the way of none of the program's. */
+static COLD long add_by_duplicate(const struct epoll_item *item, int epfd)
+{
+	_Atomic int copy = -1;
+	int fd = fd_table_next(0);
+	long err;
+
+	while (fd >= 0 && !names(fd, item->obj))
+		fd = fd_table_next((unsigned)fd + 1);
+	err = fd >= 0 ? fd_internal_copy(fd, &copy) : -EBADF;
+	if (err)
+		return err;
+	/* it may have been given to another file before it was copied */
+	err = names(fd, item->obj) ? add_to_kernels(item, epfd, copy) : -EBADF;
+	fd_internal_close(&copy);
+	return err;
+}
+
+long epoll_item_show(struct epoll_item *item, int epfd)
+{
+	long err;
+
 	if (LIKELY(!item->is_hidden))
 		return 0;
-	if (real.epoll_ctl(epfd, EPOLL_CTL_ADD, item->fd, &event) != 0)
-		return -errno;
-	item->is_hidden = false;
-	return 0;
+	err = LIKELY(epoll_item_has_number(item)) ?
+		      add_to_kernels(item, epfd, item->fd) :
+		      add_by_duplicate(item, epfd);
+	if (!err)
+		item->is_hidden = false;
+	return err;
 }
 
 static struct epoll_item *pop_spent(struct epoll_set *set)
@@ -509,7 +539,6 @@ static void show_left_inside(struct epoll_set *set)
 	}
 }
 
-/* One whose number is another file's by now stays out: nobody could tell. */
 COLD void epoll_items_show_left_slow(struct epoll_set *set, int epfd)
 {
 	struct epoll_item *item;
@@ -517,8 +546,7 @@ COLD void epoll_items_show_left_slow(struct epoll_set *set, int epfd)
 	mutex_acquire_unbarred(&set->changes);
 	atomic_store(&set->has_left, false);
 	while ((item = pop_left(set)))
-		if (names(item->fd, item->obj) && !epoll_item_is_alone(item) &&
-		    !is_spent(item))
+		if (!epoll_item_is_alone(item) && !is_spent(item))
 			(void)!epoll_item_show(item, epfd);
 	mutex_release_unbarred(&set->changes);
 	if (atomic_exchange(&set->has_left_inside, false))

@@ -575,6 +575,43 @@ static void sleeper_of_an_outer_set(void)
 	}
 }
 
+/* The number by which it is a member is another file's, and events come by the duplicate that
+ * is left, until it is closed, too. */
+static void closed_number_of_one_that_goes_back(void)
+{
+	static const unsigned modes[] = { 0, EPOLLET, EPOLLONESHOT };
+
+	for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
+		int pair[2], pipes[2], set = epoll_create1(0), copy;
+
+		make_pair(pair);
+		add(set, pair[1], EPOLLIN | modes[i], 1);
+		copy = dup(pair[1]);
+		if (pipe(pipes) != 0 || dup2(pipes[0], pair[1]) < 0)
+			SAY("pipe: %m\n");
+		add(set, pair[1], EPOLLIN, 2);
+		say_events(set, "quiet");
+		give_to_kernel(copy);
+		say_events(set, "quiet");
+		send(pair[0], "x", 1, 0);
+		await_bytes(copy, 1);
+		await_events(set, "data");
+		if (write(pipes[1], "x", 1) != 1)
+			SAY("write: %m\n");
+		recv(copy, &(char){ 0 }, 1, 0);
+		say_events(set, "the other file");
+		/* by this number it is none */
+		SAY("remove %s\n", err(epoll_ctl(set, EPOLL_CTL_DEL, copy, NULL)));
+		add(set, copy, EPOLLIN, 3);
+		SAY("remove %s\n", err(epoll_ctl(set, EPOLL_CTL_DEL, copy, NULL)));
+		close(copy);
+		say_events(set, "closed");
+		close_pair(pair);
+		close_pair(pipes);
+		close(set);
+	}
+}
+
 static void bad_watches(void)
 {
 	struct epoll_event event = { .events = EPOLLIN };
@@ -1027,6 +1064,7 @@ const struct scenario ready_scenarios[] = {
 	SCENARIO(watches_of_one_that_goes_back, MIXED),
 	SCENARIO(outer_sets_of_one_that_goes_back, MIXED),
 	SCENARIO(sleeper_of_an_outer_set, MIXED),
+	SCENARIO(closed_number_of_one_that_goes_back, MIXED),
 	SCENARIO(bad_watches, OURS),
 	SCENARIO(woken_by_everything, OURS),
 	SCENARIO(time_of_waits, OURS),
