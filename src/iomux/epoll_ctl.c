@@ -255,8 +255,10 @@ static long modify(struct epoll_item *item, int epfd, int fd,
 	bool was_armed;
 	long err;
 
-	if (epoll_item_is_alone(item))
+	if (epoll_item_is_alone(item)) {
+		epoll_item_hide(item, epfd);
 		return modify_alone(item, event);
+	}
 	if (UNLIKELY(item->is_hidden))
 		return modify_hidden(item, epfd, fd, event);
 	/* what the kernel refuses for sure changes nothing, for no moment */

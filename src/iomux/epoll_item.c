@@ -397,7 +397,8 @@ bool epoll_item_has_number(const struct epoll_item *item)
 /* If its number is another file's by now, it stays where it is. */
 void epoll_item_hide(struct epoll_item *item, int epfd)
 {
-	if (epoll_item_has_number(item) && names(epfd, &item->set->obj) &&
+	if (!item->is_hidden && epoll_item_has_number(item) &&
+	    names(epfd, &item->set->obj) &&
 	    real.epoll_ctl(epfd, EPOLL_CTL_DEL, item->fd, NULL) == 0)
 		item->is_hidden = true;
 }
@@ -546,7 +547,9 @@ COLD void epoll_items_show_left_slow(struct epoll_set *set, int epfd)
 	mutex_acquire_unbarred(&set->changes);
 	atomic_store(&set->has_left, false);
 	while ((item = pop_left(set)))
-		if (!epoll_item_is_alone(item) && !is_spent(item))
+		if (epoll_item_is_alone(item) || is_spent(item))
+			epoll_item_hide(item, epfd);
+		else
 			(void)!epoll_item_show(item, epfd);
 	mutex_release_unbarred(&set->changes);
 	if (atomic_exchange(&set->has_left_inside, false))

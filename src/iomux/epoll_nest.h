@@ -49,7 +49,7 @@ bool epoll_nest_is_within(const struct epoll_set *set,
 void epoll_nest_fire_outers(struct epoll_set *set, struct stack *stack)
 	REQUIRES(epoll_nesting);
 
-/* Members of the set have become the kernel's: who looks at a set around it lets
+/* Members of the set have become the kernel's, or ours: who looks at a set around it lets
  * the kernel's set follow, too. */
 void epoll_nest_note_left(struct epoll_set *set) REQUIRES(epoll_nesting);
 

@@ -397,17 +397,19 @@ static bool make_ready(struct epoll_item *item, struct stack *stack)
 	return has_waiter;
 }
 
-/* Has its member become the kernel's, whoever looks next puts it into that set. Returns
- * whether that is so. */
+/* Has its member become the kernel's, or ours, whoever looks next lets the kernel's set
+ * follow. Returns whether that is so. */
 static bool note_left(struct epoll_item *item)
 {
 	struct epoll_set *set = item->set;
 
-	if (!item->is_hidden || epoll_item_is_alone(item))
+	if (item->is_hidden == epoll_item_is_alone(item))
 		return false;
 	spinlock_acquire(&set->lock);
-	if (!item->is_dead && !list_is_linked(&item->in_spent))
+	if (!item->is_dead) {
+		list_remove(&item->in_spent);
 		list_push_back(&set->left, &item->in_spent);
+	}
 	atomic_store(&set->has_left, true);
 	spinlock_release(&set->lock);
 	return true;

@@ -59,9 +59,9 @@ struct epoll_set {
 	/* one-shot items that are disarmed here, but not in the kernel's set */
 	struct list spent;
 	_Atomic bool has_spent;
-	/* items without the kernel's set whose members are in it from now on; by the
-	 * same links. The flags say that there are some, and the same of sets inside,
-	 * whose own flags say which. */
+	/* items whose members have become the kernel's, or ours, which the kernel's set
+	 * does not show yet; by the same links. The flags say that there are some, and
+	 * the same of sets inside, whose own flags say which. */
 	struct list left;
 	_Atomic bool has_left;
 	_Atomic bool has_left_inside;

@@ -612,6 +612,54 @@ static void closed_number_of_one_that_goes_back(void)
 	}
 }
 
+/* The name of a listener that it is no more. */
+static void end_listening(int fd, unsigned way)
+{
+	const struct sockaddr none = { .sa_family = AF_UNSPEC };
+
+	if (way == 0)
+		SAY("shutdown %s\n", err(shutdown(fd, SHUT_RDWR)));
+	else
+		SAY("disconnect %s\n", err(connect(fd, &none, sizeof(none))));
+}
+
+/* A member that has listened goes on as a client. */
+static void listeners_that_connect(void)
+{
+	for (unsigned way = 0; way < 4; way++) {
+		struct sockaddr_in name, other_name;
+		int fd = listening(&name, 4), other = listening(&other_name, 4);
+		int set = epoll_create1(0), outer = epoll_create1(0), peer;
+
+		add(outer, set, EPOLLIN, 2);
+		add(set, fd, EPOLLIN | EPOLLRDHUP, 1);
+		say_events(set, "listening");
+		end_listening(fd, way % 2);
+		if (way < 2)
+			say_events(set, "no more");
+		SAY("connect %s\n", err(connect_to(fd, &other_name)));
+		if (way < 2)
+			say_events(set, "connected");
+		say_events(outer, "connected");
+		peer = accept(other, NULL, NULL);
+		send(peer, "x", 1, 0);
+		await_bytes(fd, 1);
+		await_events(outer, "data");
+		await_events(set, "data");
+		recv(fd, &(char){ 0 }, 1, 0);
+		say_events(set, "read");
+		change(set, fd, EPOLLIN | EPOLLRDHUP, 3);
+		say_events(set, "read");
+		close(peer);
+		await(fd, POLLRDHUP);
+		await_events(set, "end");
+		close(fd);
+		close(other);
+		close(set);
+		close(outer);
+	}
+}
+
 static void bad_watches(void)
 {
 	struct epoll_event event = { .events = EPOLLIN };
@@ -1065,6 +1113,7 @@ const struct scenario ready_scenarios[] = {
 	SCENARIO(outer_sets_of_one_that_goes_back, MIXED),
 	SCENARIO(sleeper_of_an_outer_set, MIXED),
 	SCENARIO(closed_number_of_one_that_goes_back, MIXED),
+	SCENARIO(listeners_that_connect, OURS),
 	SCENARIO(bad_watches, OURS),
 	SCENARIO(woken_by_everything, OURS),
 	SCENARIO(time_of_waits, OURS),
