@@ -248,7 +248,7 @@ static void arm(struct epoll_item *item, const struct epoll_event *event)
 	list_remove(&item->in_spent);
 	item->event = *event;
 	item->is_armed = true;
-	item->is_armed_in_kernel = !item->has_word;
+	item->is_armed_in_kernel = true;
 	item->is_out_due = !item->has_word && event->events & EPOLL_OUT_NAMES;
 	item->is_out_said = false;
 }

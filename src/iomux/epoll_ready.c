@@ -141,7 +141,8 @@ static void disarm(struct epoll_item *item)
 	struct epoll_set *set = item->set;
 
 	item->is_armed = false;
-	if (!item->is_armed_in_kernel || list_is_linked(&item->in_spent))
+	if (!item->is_armed_in_kernel || item->is_hidden ||
+	    list_is_linked(&item->in_spent))
 		return;
 	list_push_back(&set->spent, &item->in_spent);
 	atomic_store(&set->has_spent, true);
