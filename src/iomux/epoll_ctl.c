@@ -112,15 +112,17 @@ static COLD long add_alone(struct epoll_set *set, int epfd,
 	return err;
 }
 
-/* Its member is not in the kernel's set. */
-static COLD long modify_alone(struct epoll_item *item, struct epoll_event *event)
+/* Its member is not in the kernel's set. If it becomes the kernel's meanwhile, as the note of
+ * that may be lost with those of the old events, it is put there here. */
+static COLD long modify_alone(struct epoll_item *item, int epfd,
+			      struct epoll_event *event)
 {
 	if (!user_is_plausible(event, sizeof(*event)))
 		return -EFAULT;
 	if ((item->event.events | event->events) & EPOLLEXCLUSIVE)
 		return -EINVAL;
 	(void)epoll_item_modify(item, event, true);
-	return 0;
+	return epoll_item_is_alone(item) ? 0 : epoll_item_show(item, epfd);
 }
 
 /* The kernel has the member in its set already, or gets it now. */
@@ -257,7 +259,7 @@ static long modify(struct epoll_item *item, int epfd, int fd,
 
 	if (epoll_item_is_alone(item)) {
 		epoll_item_hide(item, epfd);
-		return modify_alone(item, event);
+		return modify_alone(item, epfd, event);
 	}
 	if (UNLIKELY(item->is_hidden))
 		return modify_hidden(item, epfd, fd, event);
