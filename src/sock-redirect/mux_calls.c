@@ -232,13 +232,26 @@ int shim_epoll_create1(int flags)
 	return made(real.epoll_create1(flags));
 }
 
+/* To the program, internal fds look closed. */
+static inline int seen_fd(int fd)
+{
+	/* a number that no file can have */
+	return UNLIKELY(fd_table_has(fd)) && UNLIKELY(fd_table_is_internal(fd)) &&
+			       !os_is_inside() ?
+		       FD_TABLE_LIMIT :
+		       fd;
+}
+
 int shim_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 {
-	_Atomic(struct fd_object *) *entry = fd_table_entry(fd);
+	_Atomic(struct fd_object *) *entry;
 	int saved_errno;
 	long result;
 
 	CALL_ENTERED(epoll_ctl);
+	epfd = seen_fd(epfd);
+	fd = seen_fd(fd);
+	entry = fd_table_entry(fd);
 	if (LIKELY(!fd_table_names(entry) && !mux_is_noted(fd)) ||
 	    os_is_inside())
 		return real.epoll_ctl(epfd, op, fd, event);
@@ -331,7 +344,7 @@ static inline bool has_changed(int n)
 
 /*
  * epoll_wait and its relatives, which differ in their arguments alone: `call` is libc's
- * with the same ones. Waits in the kernel as long as the set is not ours.
+ * with the same ones. `epfd` is the set. Waits in the kernel as long as that is not ours.
  */
 #define EPOLL_WAIT(timeout_, sigs, call)                                   \
 	({                                                                 \
@@ -340,6 +353,7 @@ static inline bool has_changed(int n)
 		uint64_t from_ns_ = 0;                                     \
 		int found_;                                                \
 									   \
+		epfd = seen_fd(epfd);                                      \
 		do {                                                       \
 			if (!is_epoll_ours(epfd)) {                        \
 				found_ = WAIT_IN_KERNEL(from_ns_, call);   \

@@ -2,6 +2,8 @@
 /* Scenarios of tcp.sh: what poll, select and epoll say of TCP sockets in each state. */
 #include "config.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -683,6 +685,43 @@ static void bad_watches(void)
 	close(set);
 }
 
+/* Numbers that are closed to the program are no members and no sets, whoever has files by
+ * them. */
+static void closed_numbers_in_sets(void)
+{
+	static const int ops[] = { EPOLL_CTL_ADD, EPOLL_CTL_MOD, EPOLL_CTL_DEL };
+	struct epoll_event event = { .events = EPOLLIN };
+	int pair[2], set = epoll_create1(0), fd, odd = 0;
+	const struct timespec none = { 0 };
+	struct dirent *entry;
+	DIR *dir;
+
+	make_pair(pair);
+	add(set, pair[0], EPOLLIN, 1);
+	dir = opendir("/proc/self/fd");
+	while ((entry = readdir(dir))) {
+		fd = atoi(entry->d_name);
+		if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF)
+			continue;
+		for (size_t i = 0; i < ARRAY_LEN(ops); i++) {
+			odd += !epoll_ctl(set, ops[i], fd, &event) || errno != EBADF;
+			odd += !epoll_ctl(fd, ops[i], pair[0], &event) ||
+			       errno != EBADF;
+		}
+		odd += epoll_wait(fd, &event, 1, 0) >= 0 || errno != EBADF;
+		odd += epoll_pwait(fd, &event, 1, 0, NULL) >= 0 || errno != EBADF;
+		odd += epoll_pwait2(fd, &event, 1, &none, NULL) >= 0 ||
+		       errno != EBADF;
+	}
+	SAY("%d are not closed\n", odd);
+	closedir(dir);
+	send(pair[1], "x", 1, 0);
+	await_bytes(pair[0], 1);
+	say_events(set, "set");
+	close_pair(pair);
+	close(set);
+}
+
 /* -- waits -------------------------------------------------------------------------- */
 
 struct later {
@@ -1115,6 +1154,7 @@ const struct scenario ready_scenarios[] = {
 	SCENARIO(closed_number_of_one_that_goes_back, MIXED),
 	SCENARIO(listeners_that_connect, OURS),
 	SCENARIO(bad_watches, OURS),
+	SCENARIO(closed_numbers_in_sets, OURS),
 	SCENARIO(woken_by_everything, OURS),
 	SCENARIO(time_of_waits, OURS),
 	SCENARIO(many_in_a_set, OURS),
