@@ -312,7 +312,7 @@ int fd_table_next(unsigned first)
 
 /* Without a reference, which after a fork would cost a page of memory: what was an object
  * stays one for ever. */
-static bool is_internal(int fd)
+bool fd_table_is_internal(int fd)
 {
 	_Atomic(struct fd_object *) *entry = fd_table_entry(fd);
 	struct fd_object *obj =
@@ -325,7 +325,7 @@ void fd_table_remove_range(unsigned first, unsigned last)
 {
 	for (int fd = next_used(first, last); fd >= 0;
 	     fd = next_used((unsigned)fd + 1, last))
-		if (!is_internal(fd))
+		if (!fd_table_is_internal(fd))
 			fd_table_remove(fd);
 }
 
@@ -340,7 +340,7 @@ int fd_table_next_internal(unsigned first, unsigned last)
 {
 	int fd = next_used(first, last);
 
-	while (fd >= 0 && !is_internal(fd))
+	while (fd >= 0 && !fd_table_is_internal(fd))
 		fd = next_used((unsigned)fd + 1, last);
 	return fd;
 }

@@ -162,6 +162,8 @@ bool fd_table_take(int fd, struct fd_object *obj) MUST_CHECK;
 /* The first fd from `first` on that names an object, or -1. */
 int fd_table_next(unsigned first);
 
+/* Whether it names something that looks closed to the program. */
+bool fd_table_is_internal(int fd);
 /* The first internal fd in first..last, or -1. */
 int fd_table_next_internal(unsigned first, unsigned last);
 

@@ -112,15 +112,17 @@ static COLD long add_alone(struct epoll_set *set, int epfd,
 	return err;
 }
 
-/* Its member is not in the kernel's set. */
-static COLD long modify_alone(struct epoll_item *item, struct epoll_event *event)
+/* Its member is not in the kernel's set. If it becomes the kernel's meanwhile, as the note of
+ * that may be lost with those of the old events, it is put there here. */
+static COLD long modify_alone(struct epoll_item *item, int epfd,
+			      struct epoll_event *event)
 {
 	if (!user_is_plausible(event, sizeof(*event)))
 		return -EFAULT;
 	if ((item->event.events | event->events) & EPOLLEXCLUSIVE)
 		return -EINVAL;
 	(void)epoll_item_modify(item, event, true);
-	return 0;
+	return epoll_item_is_alone(item) ? 0 : epoll_item_show(item, epfd);
 }
 
 /* The kernel has the member in its set already, or gets it now. */
@@ -142,8 +144,10 @@ static long add_to(struct epoll_set *set, int epfd, struct fd_object *obj, int f
 	changed(set);
 	mutex_release_unbarred(&set->changes);
 	/* from now on it is seen from outside */
-	if (epoll_is_set(obj))
+	if (epoll_is_set(obj)) {
 		epoll_items_hide_spent(epoll_set_of(obj), fd);
+		epoll_items_show_left(epoll_set_of(obj), fd);
+	}
 	if (failed)
 		obj->ops->leave(obj, fd, REASON_MEMORY, STATS_BY_EPOLL);
 	return err;
@@ -253,8 +257,10 @@ static long modify(struct epoll_item *item, int epfd, int fd,
 	bool was_armed;
 	long err;
 
-	if (epoll_item_is_alone(item))
-		return modify_alone(item, event);
+	if (epoll_item_is_alone(item)) {
+		epoll_item_hide(item, epfd);
+		return modify_alone(item, epfd, event);
+	}
 	if (UNLIKELY(item->is_hidden))
 		return modify_hidden(item, epfd, fd, event);
 	/* what the kernel refuses for sure changes nothing, for no moment */
@@ -278,8 +284,8 @@ static long change(struct epoll_set *set, struct fd_object *obj, int epfd, int o
 	item = epoll_item_find(set, obj, fd);
 	if (item && op == EPOLL_CTL_MOD)
 		err = modify(item, epfd, fd, event);
-	else if (item && item->is_hidden)
-		err = op == EPOLL_CTL_DEL ? 0 : -EINVAL;
+	else if (item && item->is_hidden && op == EPOLL_CTL_DEL)
+		err = 0;
 	else
 		err = change_kernels(epfd, op, fd, event);
 	if (!err && item && op == EPOLL_CTL_DEL)

@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "base/hash.h"
+#include "fd/fd_internal.h"
 #include "fd/fd_pool.h"
 #include "fd/fd_table.h"
 #include "iomux/epoll_nest.h"
@@ -247,7 +248,7 @@ static void arm(struct epoll_item *item, const struct epoll_event *event)
 	list_remove(&item->in_spent);
 	item->event = *event;
 	item->is_armed = true;
-	item->is_armed_in_kernel = !item->has_word;
+	item->is_armed_in_kernel = true;
 	item->is_out_due = !item->has_word && event->events & EPOLL_OUT_NAMES;
 	item->is_out_said = false;
 }
@@ -396,21 +397,51 @@ bool epoll_item_has_number(const struct epoll_item *item)
 /* If its number is another file's by now, it stays where it is. */
 void epoll_item_hide(struct epoll_item *item, int epfd)
 {
-	if (epoll_item_has_number(item) && names(epfd, &item->set->obj) &&
+	if (!item->is_hidden && epoll_item_has_number(item) &&
+	    names(epfd, &item->set->obj) &&
 	    real.epoll_ctl(epfd, EPOLL_CTL_DEL, item->fd, NULL) == 0)
 		item->is_hidden = true;
 }
 
-long epoll_item_show(struct epoll_item *item, int epfd)
+static long add_to_kernels(const struct epoll_item *item, int epfd, int fd)
 {
 	struct epoll_event event = item->event;
 
+	return real.epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+/* The number by which it was added is gone. As under Linux, it stays a member as long as a
+ * duplicate lives. The kernel tells members apart by their numbers as well. A number of our
+ * own, which is closed at once, is in the way of none of the program's. */
+static COLD long add_by_duplicate(const struct epoll_item *item, int epfd)
+{
+	_Atomic int copy = -1;
+	int fd = fd_table_next(0);
+	long err;
+
+	while (fd >= 0 && !names(fd, item->obj))
+		fd = fd_table_next((unsigned)fd + 1);
+	err = fd >= 0 ? fd_internal_copy(fd, &copy) : -EBADF;
+	if (err)
+		return err;
+	/* it may have been given to another file before it was copied */
+	err = names(fd, item->obj) ? add_to_kernels(item, epfd, copy) : -EBADF;
+	fd_internal_close(&copy);
+	return err;
+}
+
+long epoll_item_show(struct epoll_item *item, int epfd)
+{
+	long err;
+
 	if (LIKELY(!item->is_hidden))
 		return 0;
-	if (real.epoll_ctl(epfd, EPOLL_CTL_ADD, item->fd, &event) != 0)
-		return -errno;
-	item->is_hidden = false;
-	return 0;
+	err = LIKELY(epoll_item_has_number(item)) ?
+		      add_to_kernels(item, epfd, item->fd) :
+		      add_by_duplicate(item, epfd);
+	if (!err)
+		item->is_hidden = false;
+	return err;
 }
 
 static struct epoll_item *pop_spent(struct epoll_set *set)
@@ -475,7 +506,40 @@ static bool is_spent(const struct epoll_item *item)
 	return result;
 }
 
-/* One whose number is another file's by now stays out: nobody could tell. */
+/* A set inside that has something to show, with a reference, and the number by which it was
+ * added; or NULL. */
+static struct epoll_set *inner_with_left(struct epoll_set *set, int *fd_out)
+{
+	struct epoll_set *inner = NULL;
+	struct epoll_item *item;
+
+	mutex_acquire_unbarred(&set->changes);
+	LIST_FOR_EACH(item, &set->items, in_set) {
+		/* one that has died may be another set's by now, which has it as well */
+		if (item->end || !atomic_load(&epoll_set_of(item->obj)->has_left) ||
+		    !fd_object_try_hold(item->obj))
+			continue;
+		inner = epoll_set_of(item->obj);
+		*fd_out = item->fd;
+		break;
+	}
+	mutex_release_unbarred(&set->changes);
+	return inner;
+}
+
+static void show_left_inside(struct epoll_set *set)
+{
+	struct epoll_set *inner;
+	int fd;
+
+	while ((inner = inner_with_left(set, &fd))) {
+		fd = epoll_set_begin_use(inner, fd);
+		epoll_items_show_left(inner, fd);
+		epoll_set_end_use(inner, fd);
+		fd_object_put(&inner->obj);
+	}
+}
+
 COLD void epoll_items_show_left_slow(struct epoll_set *set, int epfd)
 {
 	struct epoll_item *item;
@@ -483,10 +547,13 @@ COLD void epoll_items_show_left_slow(struct epoll_set *set, int epfd)
 	mutex_acquire_unbarred(&set->changes);
 	atomic_store(&set->has_left, false);
 	while ((item = pop_left(set)))
-		if (names(item->fd, item->obj) && !epoll_item_is_alone(item) &&
-		    !is_spent(item))
+		if (epoll_item_is_alone(item) || is_spent(item))
+			epoll_item_hide(item, epfd);
+		else
 			(void)!epoll_item_show(item, epfd);
 	mutex_release_unbarred(&set->changes);
+	if (atomic_exchange(&set->has_left_inside, false))
+		show_left_inside(set);
 }
 
 void epoll_items_forked(void)

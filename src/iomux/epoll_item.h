@@ -109,7 +109,8 @@ static inline void epoll_items_hide_spent(struct epoll_set *set, int epfd)
 		epoll_items_hide_spent_slow(set, epfd);
 }
 
-/* Puts members back into the kernel's set that have become its own. Takes `changes`. */
+/* Puts members into the kernel's set that have become its own, and takes those out that
+ * have become ours, also in sets inside. Takes `changes`, of one set at a time. */
 void epoll_items_show_left_slow(struct epoll_set *set, int epfd);
 static inline void epoll_items_show_left(struct epoll_set *set, int epfd)
 {
@@ -125,7 +126,8 @@ static inline bool epoll_item_is_alone(const struct epoll_item *item)
 }
 
 /* With `changes`: takes the member out of the kernel's set, or puts it back there as it
- * was. The latter returns what epoll_ctl does, as a negative errno. */
+ * was, if it is not so already. The latter returns what epoll_ctl does, as a negative
+ * errno. */
 void epoll_item_hide(struct epoll_item *item, int epfd);
 long epoll_item_show(struct epoll_item *item, int epfd) MUST_CHECK;
 

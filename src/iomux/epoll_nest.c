@@ -217,6 +217,21 @@ void epoll_nest_fire_outers(struct epoll_set *set, struct stack *stack)
 	}
 }
 
+void epoll_nest_note_left(struct epoll_set *set)
+{
+	struct epoll_watch *watch;
+	struct epoll_set *outer;
+
+	LIST_FOR_EACH(watch, &set->outers, link) {
+		if (!is_item(watch))
+			continue;
+		outer = epoll_item_of_outer(watch)->set;
+		atomic_store(&outer->has_left_inside, true);
+		atomic_store(&outer->has_left, true);
+		epoll_nest_note_left(outer);
+	}
+}
+
 void epoll_nest_foretell_outers(struct epoll_set *set)
 {
 	struct epoll_watch *watch;

@@ -49,6 +49,10 @@ bool epoll_nest_is_within(const struct epoll_set *set,
 void epoll_nest_fire_outers(struct epoll_set *set, struct stack *stack)
 	REQUIRES(epoll_nesting);
 
+/* Members of the set have become the kernel's, or ours: who looks at a set around it lets
+ * the kernel's set follow, too. */
+void epoll_nest_note_left(struct epoll_set *set) REQUIRES(epoll_nesting);
+
 /* The kernel is about to tell those around it itself; polls hear by the kernel. */
 void epoll_nest_foretell_outers(struct epoll_set *set) REQUIRES(epoll_nesting);
 

@@ -141,7 +141,8 @@ static void disarm(struct epoll_item *item)
 	struct epoll_set *set = item->set;
 
 	item->is_armed = false;
-	if (!item->is_armed_in_kernel || list_is_linked(&item->in_spent))
+	if (!item->is_armed_in_kernel || item->is_hidden ||
+	    list_is_linked(&item->in_spent))
 		return;
 	list_push_back(&set->spent, &item->in_spent);
 	atomic_store(&set->has_spent, true);
@@ -397,18 +398,22 @@ static bool make_ready(struct epoll_item *item, struct stack *stack)
 	return has_waiter;
 }
 
-/* Has its member become the kernel's, whoever looks next puts it into that set. */
-static void note_left(struct epoll_item *item)
+/* Has its member become the kernel's, or ours, whoever looks next lets the kernel's set
+ * follow. Returns whether that is so. */
+static bool note_left(struct epoll_item *item)
 {
 	struct epoll_set *set = item->set;
 
-	if (!item->is_hidden || epoll_item_is_alone(item))
-		return;
+	if (item->is_hidden == epoll_item_is_alone(item))
+		return false;
 	spinlock_acquire(&set->lock);
-	if (!item->is_dead && !list_is_linked(&item->in_spent))
+	if (!item->is_dead) {
+		list_remove(&item->in_spent);
 		list_push_back(&set->left, &item->in_spent);
+	}
 	atomic_store(&set->has_left, true);
 	spinlock_release(&set->lock);
+	return true;
 }
 
 static void list_silently(struct epoll_item *item)
@@ -454,7 +459,7 @@ static inline bool is_heard(const struct epoll_item *item, uint32_t bits)
 bool epoll_item_fire(struct watch *watch, uint32_t bits)
 {
 	struct epoll_item *item = epoll_item_of(watch);
-	bool has_waiter;
+	bool has_waiter, has_left = false;
 
 	if (UNLIKELY(bits & READY_SOON && bits != READY_ANY)) {
 		foretell(item);
@@ -463,11 +468,13 @@ bool epoll_item_fire(struct watch *watch, uint32_t bits)
 	if (!is_heard(item, bits))
 		return false;
 	if (UNLIKELY(item->has_word))
-		note_left(item);
+		has_left = note_left(item);
 	has_waiter = make_ready(item, item->stack);
 	if (UNLIKELY(atomic_load_explicit(&item->set->has_outers,
 					  memory_order_relaxed))) {
 		spinlock_acquire(&epoll_nesting);
+		if (UNLIKELY(has_left))
+			epoll_nest_note_left(item->set);
 		epoll_nest_fire_outers(item->set, item->stack);
 		spinlock_release(&epoll_nesting);
 	}

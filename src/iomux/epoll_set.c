@@ -44,6 +44,7 @@ static struct epoll_set *create(int epfd)
 	list_init(&set->spent);
 	list_init(&set->left);
 	atomic_init(&set->has_left, false);
+	atomic_init(&set->has_left_inside, false);
 	atomic_init(&set->has_spent, false);
 	list_init(&set->sleepers);
 	set->left_cnt = 0;

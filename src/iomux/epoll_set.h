@@ -59,10 +59,12 @@ struct epoll_set {
 	/* one-shot items that are disarmed here, but not in the kernel's set */
 	struct list spent;
 	_Atomic bool has_spent;
-	/* items without the kernel's set whose members are in it from now on; by the
-	 * same links */
+	/* items whose members have become the kernel's, or ours, which the kernel's set
+	 * does not show yet; by the same links. The flags say that there are some, and
+	 * the same of sets inside, whose own flags say which. */
 	struct list left;
 	_Atomic bool has_left;
+	_Atomic bool has_left_inside;
 	struct list sleepers; /* calls that may be woken, who waits longest first */
 	/* what has come and is left to calls that wait, but do not sleep */
 	unsigned left_cnt;
@@ -165,7 +167,7 @@ static inline void epoll_set_end_use(struct epoll_set *set, int fd)
 /* The set that epfd names, with a reference. NULL: none that we know. */
 struct epoll_set *epoll_set_get(int epfd) MUST_CHECK;
 void epoll_sets_load(void);
-/* Members that have become the kernel's are in its sets after this: before a fork. */
+/* The kernel's sets have what is the kernel's after this: before a fork. */
 void epoll_sets_show_left(void);
 /* This process ends, and children have its sets. */
 void epoll_sets_leave(void);

@@ -136,21 +136,27 @@ static void sort_all_in(struct batch *batch, const struct epoll_event *from, int
 	mutex_release_unbarred(&batch->set->changes);
 }
 
-/* Adds the kernel's events, at most `room`. Negative: an error. */
+/* Adds the kernel's events, at most `room`. Negative: an error. If nothing is left of as many
+ * as there was room for, others may stand behind them. What was told before does not come
+ * again; the fd that wakes comes last then. */
 static int add_kernels(struct epoll_query *query, struct batch *batch,
 		       int room)
 {
 	struct epoll_event *from = batch->events + batch->cnt;
-	int n;
+	int n, rest, wakes = 0;
 
 	if (UNLIKELY(query->epfd < 0 || !room))
 		return 0;
-	n = (int)inside_epoll_wait(query->epfd, from, room);
-	if (n > 0)
-		n = epoll_take_wake(query->set, from, n);
-	if (n > 0)
-		sort_all_in(batch, from, n);
-	return n;
+	do {
+		n = (int)inside_epoll_wait(query->epfd, from, room);
+		if (n <= 0)
+			return n;
+		rest = epoll_take_wake(query->set, from, n);
+		wakes += rest < n;
+		if (rest)
+			sort_all_in(batch, from, rest);
+	} while (UNLIKELY(!batch->cnt && n == room && wakes < 2));
+	return rest;
 }
 
 /* A wait that began in the kernel, when the set was not ours, has these events. Our part

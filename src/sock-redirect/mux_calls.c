@@ -28,12 +28,13 @@ static inline bool is_wait(const struct timespec *timeout)
 	return !timeout || timeout->tv_sec || timeout->tv_nsec;
 }
 
-/* Runs `call` inside the bracket until it is done. */
-#define INSIDE(call)                                                       \
+/* Runs `first` and then, until it is done, `call` inside the bracket. */
+#define INSIDE(first, call)                                                \
 	({                                                                 \
 		long result_;                                              \
 									   \
 		os_enter();                                                \
+		first;                                                     \
 		if (UNLIKELY(fd_wait_is_pending()))                        \
 			fd_wait_collect();                                 \
 		do                                                         \
@@ -48,12 +49,14 @@ static inline bool is_wait(const struct timespec *timeout)
  * which is `timeout_` in the end, with the signal mask `sigs` if there is one. As under
  * Linux, a signal that the mask lets in stays pending if something is ready at once. So
  * there is a first look without the mask. Then the mask is set outside of the bracket, so
- * that handlers that it lets in run at once, and the call hears of them by the mark. epoll
- * does not heed them (`is_epoll`) where it only looks. Writes errno as the kernel would.
+ * that handlers that it lets in run at once, and the call hears of them by the mark. A
+ * handler that runs before the bracket, or before the mask is set, came before the call.
+ * epoll does not heed them (`is_epoll`) where it only looks. Writes errno as the kernel
+ * would.
  */
 #define WITH_MASK(sigs, timeout_, is_epoll, call)                          \
 	({                                                                 \
-		struct signals_mark mark = signals_mark();                 \
+		struct signals_mark mark;                                  \
 		const struct timespec *time = (timeout_);                  \
 		int saved_errno_ = errno;                                  \
 		sigset_t old_;                                             \
@@ -62,11 +65,12 @@ static inline bool is_wait(const struct timespec *timeout)
 		end_if_cancelled();                                        \
 		if ((sigs) && !((is_epoll) && !is_wait(timeout_)))         \
 			time = &mux_first_look;                            \
-		n_ = INSIDE(call);                                         \
+		n_ = INSIDE(mark = signals_mark(), call);                  \
 		if (!n_ && time == &mux_first_look) {                      \
 			time = (timeout_);                                 \
+			mark = signals_mark();                             \
 			pthread_sigmask(SIG_SETMASK, sigs, &old_);         \
-			n_ = INSIDE(call);                                 \
+			n_ = INSIDE((void)0, call);                        \
 			pthread_sigmask(SIG_SETMASK, &old_, NULL);         \
 		}                                                          \
 		errno = n_ < 0 ? (int)-n_ : saved_errno_;                  \
@@ -228,13 +232,26 @@ int shim_epoll_create1(int flags)
 	return made(real.epoll_create1(flags));
 }
 
+/* To the program, internal fds look closed. */
+static inline int seen_fd(int fd)
+{
+	/* a number that no file can have */
+	return UNLIKELY(fd_table_has(fd)) && UNLIKELY(fd_table_is_internal(fd)) &&
+			       !os_is_inside() ?
+		       FD_TABLE_LIMIT :
+		       fd;
+}
+
 int shim_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 {
-	_Atomic(struct fd_object *) *entry = fd_table_entry(fd);
+	_Atomic(struct fd_object *) *entry;
 	int saved_errno;
 	long result;
 
 	CALL_ENTERED(epoll_ctl);
+	epfd = seen_fd(epfd);
+	fd = seen_fd(fd);
+	entry = fd_table_entry(fd);
 	if (LIKELY(!fd_table_names(entry) && !mux_is_noted(fd)) ||
 	    os_is_inside())
 		return real.epoll_ctl(epfd, op, fd, event);
@@ -327,7 +344,7 @@ static inline bool has_changed(int n)
 
 /*
  * epoll_wait and its relatives, which differ in their arguments alone: `call` is libc's
- * with the same ones. Waits in the kernel as long as the set is not ours.
+ * with the same ones. `epfd` is the set. Waits in the kernel as long as that is not ours.
  */
 #define EPOLL_WAIT(timeout_, sigs, call)                                   \
 	({                                                                 \
@@ -336,6 +353,7 @@ static inline bool has_changed(int n)
 		uint64_t from_ns_ = 0;                                     \
 		int found_;                                                \
 									   \
+		epfd = seen_fd(epfd);                                      \
 		do {                                                       \
 			if (!is_epoll_ours(epfd)) {                        \
 				found_ = WAIT_IN_KERNEL(from_ns_, call);   \

@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -1197,6 +1198,68 @@ static void six_alone(void)
 	close(listener);
 }
 
+static void say_told(int set, const char *when, int ms)
+{
+	struct epoll_event events[4];
+
+	SAY("%s: %d\n", when, epoll_wait(set, events, ARRAY_LEN(events), ms));
+}
+
+/* Connects by one family or the other, and returns when that waits in the listener. */
+static int connected_by(bool is_six, uint16_t port)
+{
+	struct sockaddr_in6 six = { .sin6_family = AF_INET6,
+				    .sin6_port = port,
+				    .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	struct sockaddr_in four = heard_at(port);
+	int fd = socket(is_six ? AF_INET6 : AF_INET, SOCK_STREAM, 0);
+
+	SAY("connect %s\n",
+	    err(connect(fd, is_six ? (struct sockaddr *)&six : (struct sockaddr *)&four,
+			is_six ? sizeof(six) : sizeof(four))));
+	say_sent(fd, "hello", 0);
+	await_acks(fd);
+	return fd;
+}
+
+/* Connections of ours and of the kernel's come to one listener. Whoever tells of the first
+ * one, nobody tells of the next before the set is asked for it again, and then once. */
+static void both_families_by_a_one_shot(void)
+{
+	for (int is_six = 0; is_six < 2; is_six++)
+		for (int is_seen = 0; is_seen < 2; is_seen++) {
+			struct epoll_event event = { .events = EPOLLIN | EPOLLONESHOT };
+			int set = epoll_create1(0), outer = epoll_create1(0), fds[2];
+			struct sockaddr_in name;
+			int listener = listening_six(false, &name);
+			struct pollfd pfd = { .fd = set, .events = POLLIN };
+
+			if (is_seen)
+				epoll_ctl(outer, EPOLL_CTL_ADD, set, &event);
+			epoll_ctl(set, EPOLL_CTL_ADD, listener, &event);
+			fds[0] = connected_by(is_six, name.sin_port);
+			say_told(set, "first", 5000);
+			say_told(set, "told", 0);
+			fds[1] = connected_by(!is_six, name.sin_port);
+			if (is_seen)
+				SAY("poll %d\n", poll(&pfd, 1, 0));
+			say_told(set, "second", 0);
+			epoll_ctl(set, EPOLL_CTL_MOD, listener, &event);
+			say_told(set, "asked", 5000);
+			say_told(set, "told", 0);
+			close(accept(listener, NULL, NULL));
+			epoll_ctl(set, EPOLL_CTL_MOD, listener, &event);
+			say_told(set, "one is left", 5000);
+			close(accept(listener, NULL, NULL));
+			epoll_ctl(set, EPOLL_CTL_MOD, listener, &event);
+			say_told(set, "none", 0);
+			close_pair(fds);
+			close(listener);
+			close(set);
+			close(outer);
+		}
+}
+
 const struct scenario listen_scenarios[] = {
 	SCENARIO(states_of_listeners, OURS),
 	SCENARIO(backlog_is_counted, OURS),
@@ -1230,6 +1293,7 @@ const struct scenario listen_scenarios[] = {
 	SCENARIO(shared_port_of_threads, OURS),
 	SCENARIO(shared_port_with_a_program, MIXED),
 	SCENARIO(both_families, OURS),
+	SCENARIO(both_families_by_a_one_shot, MIXED),
 	SCENARIO(six_alone, MIXED),
 	SCENARIO_END,
 };

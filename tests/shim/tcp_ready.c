@@ -2,6 +2,8 @@
 /* Scenarios of tcp.sh: what poll, select and epoll say of TCP sockets in each state. */
 #include "config.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -187,10 +189,10 @@ static void change(int set, int fd, unsigned events, unsigned data)
 		SAY("change: %m\n");
 }
 
-static void say_events(int set, const char *when)
+static void say_events_within(int set, const char *when, int ms)
 {
 	struct epoll_event events[8];
-	int n = epoll_wait(set, events, 8, 0);
+	int n = epoll_wait(set, events, 8, ms);
 
 	SAY("%s: %d", when, n);
 	for (unsigned data = 0; data < 8; data++)
@@ -198,6 +200,25 @@ static void say_events(int set, const char *when)
 			if (events[i].data.u32 == data)
 				SAY(" [%u] %#x", data, events[i].events);
 	SAY("\n");
+}
+
+static void say_events(int set, const char *when)
+{
+	say_events_within(set, when, 0);
+}
+
+/* The kernel tells poll, and sets inside, a moment before it tells the set. */
+static void await_events(int set, const char *when)
+{
+	say_events_within(set, when, 5000);
+}
+
+static void say_wait(int set, int timeout)
+{
+	struct epoll_event event = { 0 };
+	int n = epoll_wait(set, &event, 1, timeout);
+
+	SAY(" %d %#x", n, event.events);
 }
 
 static void story_of_a_watch(unsigned mode)
@@ -485,6 +506,162 @@ static void watches_of_one_that_goes_back(void)
 	close(set);
 }
 
+/* Events come and go with the connection, whoever has it, also to sets around the set, which
+ * alone are waited for. */
+static void watch_by_outer_sets(unsigned way)
+{
+	int pair[2], sets[3];
+	struct pollfd pfd = { .events = POLLIN };
+
+	make_pair(pair);
+	for (unsigned i = 0; i < ARRAY_LEN(sets); i++)
+		sets[i] = epoll_create1(0);
+	add(sets[0], pair[1], EPOLLIN, 1);
+	add(sets[1], sets[0], EPOLLIN, 2);
+	add(sets[2], sets[1], EPOLLIN, 3);
+	pfd.fd = sets[way % 3];
+	send(pair[0], "x", 1, 0);
+	SAY("poll %d\n", poll(&pfd, 1, 5000));
+	recv(pair[1], &(char){ 0 }, 1, 0);
+	say_events(sets[2], "read");
+	give_to_kernel(pair[1]);
+	send(pair[0], "y", 1, 0);
+	await_bytes(pair[1], 1);
+	if (way < 3)
+		SAY("poll %d\n", poll(&pfd, 1, 5000));
+	for (unsigned i = ARRAY_LEN(sets); i-- > 0;)
+		await_events(sets[i], "data");
+	recv(pair[1], &(char){ 0 }, 1, 0);
+	say_events(sets[2], "read");
+	close_pair(pair);
+	for (unsigned i = 0; i < ARRAY_LEN(sets); i++)
+		close(sets[i]);
+}
+
+static void outer_sets_of_one_that_goes_back(void)
+{
+	for (unsigned way = 0; way < 4; way++)
+		watch_by_outer_sets(way);
+}
+
+static void *wait_for_outer(void *arg)
+{
+	say_wait(*(int *)arg, 10000);
+	return NULL;
+}
+
+/* A thread sleeps for the outer set all the while. A set may have become a member after the
+ * connection has gone back. */
+static void sleeper_of_an_outer_set(void)
+{
+	for (int is_late = 0; is_late < 2; is_late++) {
+		int pair[2], inner = epoll_create1(0), outer = epoll_create1(0);
+		pthread_t thread;
+
+		make_pair(pair);
+		add(inner, pair[1], EPOLLIN, 1);
+		if (is_late)
+			give_to_kernel(pair[1]);
+		add(outer, inner, EPOLLIN, 2);
+		pthread_create(&thread, NULL, wait_for_outer, &outer);
+		if (!is_late) {
+			sleep_ms(30);
+			give_to_kernel(pair[1]);
+		}
+		send(pair[0], "x", 1, 0);
+		pthread_join(thread, NULL);
+		say_events(inner, " inner");
+		close_pair(pair);
+		close(inner);
+		close(outer);
+	}
+}
+
+/* The number by which it is a member is another file's, and events come by the duplicate that
+ * is left, until it is closed, too. */
+static void closed_number_of_one_that_goes_back(void)
+{
+	static const unsigned modes[] = { 0, EPOLLET, EPOLLONESHOT };
+
+	for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
+		int pair[2], pipes[2], set = epoll_create1(0), copy;
+
+		make_pair(pair);
+		add(set, pair[1], EPOLLIN | modes[i], 1);
+		copy = dup(pair[1]);
+		if (pipe(pipes) != 0 || dup2(pipes[0], pair[1]) < 0)
+			SAY("pipe: %m\n");
+		add(set, pair[1], EPOLLIN, 2);
+		say_events(set, "quiet");
+		give_to_kernel(copy);
+		say_events(set, "quiet");
+		send(pair[0], "x", 1, 0);
+		await_bytes(copy, 1);
+		await_events(set, "data");
+		if (write(pipes[1], "x", 1) != 1)
+			SAY("write: %m\n");
+		recv(copy, &(char){ 0 }, 1, 0);
+		say_events(set, "the other file");
+		/* by this number it is none */
+		SAY("remove %s\n", err(epoll_ctl(set, EPOLL_CTL_DEL, copy, NULL)));
+		add(set, copy, EPOLLIN, 3);
+		SAY("remove %s\n", err(epoll_ctl(set, EPOLL_CTL_DEL, copy, NULL)));
+		close(copy);
+		say_events(set, "closed");
+		close_pair(pair);
+		close_pair(pipes);
+		close(set);
+	}
+}
+
+/* The name of a listener that it is no more. */
+static void end_listening(int fd, unsigned way)
+{
+	const struct sockaddr none = { .sa_family = AF_UNSPEC };
+
+	if (way == 0)
+		SAY("shutdown %s\n", err(shutdown(fd, SHUT_RDWR)));
+	else
+		SAY("disconnect %s\n", err(connect(fd, &none, sizeof(none))));
+}
+
+/* A member that has listened goes on as a client. */
+static void listeners_that_connect(void)
+{
+	for (unsigned way = 0; way < 4; way++) {
+		struct sockaddr_in name, other_name;
+		int fd = listening(&name, 4), other = listening(&other_name, 4);
+		int set = epoll_create1(0), outer = epoll_create1(0), peer;
+
+		add(outer, set, EPOLLIN, 2);
+		add(set, fd, EPOLLIN | EPOLLRDHUP, 1);
+		say_events(set, "listening");
+		end_listening(fd, way % 2);
+		if (way < 2)
+			say_events(set, "no more");
+		SAY("connect %s\n", err(connect_to(fd, &other_name)));
+		if (way < 2)
+			say_events(set, "connected");
+		say_events(outer, "connected");
+		peer = accept(other, NULL, NULL);
+		send(peer, "x", 1, 0);
+		await_bytes(fd, 1);
+		await_events(outer, "data");
+		await_events(set, "data");
+		recv(fd, &(char){ 0 }, 1, 0);
+		say_events(set, "read");
+		change(set, fd, EPOLLIN | EPOLLRDHUP, 3);
+		say_events(set, "read");
+		close(peer);
+		await(fd, POLLRDHUP);
+		await_events(set, "end");
+		close(fd);
+		close(other);
+		close(set);
+		close(outer);
+	}
+}
+
 static void bad_watches(void)
 {
 	struct epoll_event event = { .events = EPOLLIN };
@@ -496,12 +673,51 @@ static void bad_watches(void)
 	SAY("add %s\n", err(epoll_ctl(set, EPOLL_CTL_ADD, pair[0], &event)));
 	SAY("add %s\n", err(epoll_ctl(set, EPOLL_CTL_ADD, pair[0], &event)));
 	SAY("nowhere %s\n", err(epoll_ctl(set, EPOLL_CTL_MOD, pair[0], nowhere())));
+	SAY("nothing %s\n", err(epoll_ctl(set, 0, pair[0], &event)));
+	SAY("nothing, nowhere %s\n", err(epoll_ctl(set, 0, pair[0], nowhere())));
 	event.events = EPOLLIN | EPOLLEXCLUSIVE;
 	SAY("change %s\n", err(epoll_ctl(set, EPOLL_CTL_MOD, pair[0], &event)));
 	SAY("remove %s\n", err(epoll_ctl(set, EPOLL_CTL_DEL, pair[0], NULL)));
 	SAY("no set %s\n", err(epoll_ctl(pair[1], EPOLL_CTL_ADD, pair[0], &event)));
 	SAY("no room %s\n", err(epoll_wait(set, &event, 0, 0)));
 	SAY("no set %s\n", err(epoll_wait(pair[0], &event, 1, 0)));
+	close_pair(pair);
+	close(set);
+}
+
+/* Numbers that are closed to the program are no members and no sets, whoever has files by
+ * them. */
+static void closed_numbers_in_sets(void)
+{
+	static const int ops[] = { EPOLL_CTL_ADD, EPOLL_CTL_MOD, EPOLL_CTL_DEL };
+	struct epoll_event event = { .events = EPOLLIN };
+	int pair[2], set = epoll_create1(0), fd, odd = 0;
+	const struct timespec none = { 0 };
+	struct dirent *entry;
+	DIR *dir;
+
+	make_pair(pair);
+	add(set, pair[0], EPOLLIN, 1);
+	dir = opendir("/proc/self/fd");
+	while ((entry = readdir(dir))) {
+		fd = atoi(entry->d_name);
+		if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF)
+			continue;
+		for (size_t i = 0; i < ARRAY_LEN(ops); i++) {
+			odd += !epoll_ctl(set, ops[i], fd, &event) || errno != EBADF;
+			odd += !epoll_ctl(fd, ops[i], pair[0], &event) ||
+			       errno != EBADF;
+		}
+		odd += epoll_wait(fd, &event, 1, 0) >= 0 || errno != EBADF;
+		odd += epoll_pwait(fd, &event, 1, 0, NULL) >= 0 || errno != EBADF;
+		odd += epoll_pwait2(fd, &event, 1, &none, NULL) >= 0 ||
+		       errno != EBADF;
+	}
+	SAY("%d are not closed\n", odd);
+	closedir(dir);
+	send(pair[1], "x", 1, 0);
+	await_bytes(pair[0], 1);
+	say_events(set, "set");
 	close_pair(pair);
 	close(set);
 }
@@ -690,14 +906,6 @@ static void ready_beside_others(void)
 
 /* A single short segment may be told of while it lies in its ring. Whatever the
  * program does then finds it. */
-static void say_wait(int set, int timeout)
-{
-	struct epoll_event event = { 0 };
-	int n = epoll_wait(set, &event, 1, timeout);
-
-	SAY(" %d %#x", n, event.events);
-}
-
 static void read_rest(int fd)
 {
 	char buf[16];
@@ -941,7 +1149,12 @@ const struct scenario ready_scenarios[] = {
 	SCENARIO(copies_in_a_set, OURS),
 	SCENARIO(set_in_a_set, OURS),
 	SCENARIO(watches_of_one_that_goes_back, MIXED),
+	SCENARIO(outer_sets_of_one_that_goes_back, MIXED),
+	SCENARIO(sleeper_of_an_outer_set, MIXED),
+	SCENARIO(closed_number_of_one_that_goes_back, MIXED),
+	SCENARIO(listeners_that_connect, OURS),
 	SCENARIO(bad_watches, OURS),
+	SCENARIO(closed_numbers_in_sets, OURS),
 	SCENARIO(woken_by_everything, OURS),
 	SCENARIO(time_of_waits, OURS),
 	SCENARIO(many_in_a_set, OURS),

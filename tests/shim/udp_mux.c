@@ -273,6 +273,39 @@ static void masks_of_waits(void)
 	end_place(&place, pair);
 }
 
+/* A handler that has run before a call does not end it. In a call of epoll none ends it where
+ * something is ready, or the call only looks. So whenever they run, that is so for all. */
+static void handlers_around_looks(void)
+{
+	enum { HANDLERS = 3000 };
+	struct sigevent by = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1 };
+	struct itimerspec often = { { 0, 50000 }, { 0, 50000 } };
+	unsigned ended = 0, empty = 0;
+	int pair[2];
+	struct place place = make_place(pair);
+	sigset_t none;
+	timer_t timer;
+
+	sigemptyset(&none);
+	catch(count_signal);
+	if (timer_create(CLOCK_MONOTONIC, &by, &timer) != 0)
+		SAY("timer: %m\n");
+	timer_settime(timer, 0, &often, NULL);
+	for (handled = 0; handled < HANDLERS;)
+		for (enum call call = WAIT; call < CALLS; call++)
+			ended += wait_by(call, &place, 0, NULL) != 0;
+	send(pair[0], "x", 1, 0);
+	settle();
+	for (handled = 0; handled < HANDLERS;)
+		for (enum call call = WAIT; call < CALLS; call++)
+			empty += wait_by(call, &place, -1,
+					 has_mask(call) ? &none : NULL) != 1;
+	timer_delete(timer);
+	SAY("%u were ended, %u found nothing\n", ended, empty);
+	receive(place.fd, 0);
+	end_place(&place, pair);
+}
+
 /* -- what is said of the descriptors ---------------------------------------------------- */
 
 static _Atomic bool is_interrupted;
@@ -713,6 +746,7 @@ const struct scenario mux_scenarios[] = {
 	SCENARIO(timeouts_without_an_end, 0),
 	SCENARIO(time_left_of_select, 0),
 	SCENARIO(masks_of_waits, 0),
+	SCENARIO(handlers_around_looks, 0),
 	SCENARIO(events_of_interrupted_polls, 0),
 	SCENARIO(ends_that_select_does_not_count, 0),
 	SCENARIO(odd_arguments_of_waits, 0),

@@ -750,6 +750,41 @@ static void one_event_at_a_time(void)
 	close_pair(pair);
 }
 
+/* What we have told already, and the kernel tells once more, takes no other event's place. */
+static void nothing_hides_behind_what_was_told(void)
+{
+	static const uint32_t modes[] = { EPOLLET, EPOLLONESHOT };
+
+	for (size_t i = 0; i < 2 * ARRAY_LEN(modes); i++) {
+		struct epoll_event event = { .events = EPOLLIN | EPOLLOUT |
+						       modes[i / 2] };
+		int pair[2], ends[2], set = epoll_create1(0);
+
+		make_pair(pair);
+		if (pipe(ends) != 0)
+			SAY("pipe: %m\n");
+		event.data.u32 = 1;
+		epoll_ctl(set, EPOLL_CTL_ADD, pair[1], &event);
+		say_ready("fresh", set, 8, 0);
+		/* the kernel and we take turns */
+		if (i % 2)
+			say_ready("told", set, 1, 0);
+		epoll_ctl(set, EPOLL_CTL_MOD, pair[1], &event);
+		send(pair[0], "x", 1, 0);
+		settle();
+		add(set, ends[0], EPOLLIN, 2);
+		if (write(ends[1], "x", 1) != 1)
+			SAY("write: %m\n");
+		for (int look = 0; look < 4; look++)
+			say_ready("one", set, 1, 0);
+		receive(pair[1], 0);
+		close(ends[0]);
+		close(ends[1]);
+		close(set);
+		close_pair(pair);
+	}
+}
+
 /* -- sets and closes ------------------------------------------------------------------ */
 
 struct adder {
@@ -810,6 +845,7 @@ const struct scenario ready_scenarios[] = {
 	SCENARIO(epoll_one_set_is_woken, 0),
 	SCENARIO(shut_before_it_is_attached, 0),
 	SCENARIO(one_event_at_a_time, 0),
+	SCENARIO(nothing_hides_behind_what_was_told, 0),
 	SCENARIO(sockets_close_while_they_are_added, 0),
 	SCENARIO_END,
 };

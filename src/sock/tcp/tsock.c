@@ -619,10 +619,7 @@ static long tsock_shutdown(struct fd_object *obj, int fd, int how)
 	case TSOCK_LISTENING:
 		if (how == SHUT_WR)
 			break;
-		if (tsock_phase(t) == TSOCK_LISTENER)
-			tsock_stop_listening(t, false);
-		tsock_unshare(t);
-		atomic_store(&t->phase, TSOCK_FRESH);
+		tsock_end_listening(t);
 		t->sock.stats.at->tcp_state = STATS_TCP_CLOSED;
 		break;
 	case TSOCK_FRESH:

@@ -580,10 +580,7 @@ static long disconnect(struct tsock *t)
 		tsock_start_over(t, error_of_end(t));
 	} else if (tsock_phase(t) == TSOCK_LISTENER ||
 		   tsock_phase(t) == TSOCK_LISTENING) {
-		if (tsock_phase(t) == TSOCK_LISTENER)
-			tsock_stop_listening(t, false);
-		tsock_unshare(t);
-		atomic_store(&t->phase, TSOCK_FRESH);
+		tsock_end_listening(t);
 	}
 	mutex_release(&t->sock.config);
 	/* the twin may lose its port now */

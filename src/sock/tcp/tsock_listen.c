@@ -526,6 +526,16 @@ void tsock_stop_listening(struct tsock *t, bool is_closed)
 		tcp_ports_tidy(t->engine);
 }
 
+void tsock_end_listening(struct tsock *t)
+{
+	if (tsock_phase(t) == TSOCK_LISTENER)
+		tsock_stop_listening(t, false);
+	tsock_unshare(t);
+	atomic_store(&t->phase, TSOCK_FRESH);
+	/* its twin is not in the kernel's sets from now on */
+	tsock_tell_all(t, READY_OUT | READY_HUP);
+}
+
 /* It is the kernel's, for good or until it is ours again. */
 static void end_stay(struct tsock *t, int fd, enum reason reason,
 		     enum stats_decider decider)

@@ -448,6 +448,8 @@ void tcp_foreign_give(struct tcp_engine *engine);
 void tcp_port_put(struct tcp_port *port);
 /* The listener is closed, when `twin_fd` is its twin, or leaves. */
 void tsock_stop_listening(struct tsock *t, bool is_closed);
+/* A socket that listens, here or by its twin, is a fresh one again. With `config`. */
+void tsock_end_listening(struct tsock *t);
 /* The kernel listens alone. Who has come to us before and cannot be handed over is accepted
  * first: the listener goes back when nobody of them is left. With `config`. */
 void tsock_leave_listening(struct tsock *t, int fd, enum reason reason,
