@@ -583,6 +583,84 @@ static void urgent_byte(void)
 	close_pair(pair);
 }
 
+/* What is told of the urgent byte, and then of the stream, to whom the byte is not in the
+ * stream. Nothing here may wait. */
+static void say_urgent(int fd)
+{
+	char byte = '-';
+	ssize_t n = recv(fd, &byte, 1, MSG_OOB | MSG_DONTWAIT);
+
+	SAY("urgent: %zd %s %c\n", n, err(n), byte);
+}
+
+/* The urgent byte is the last one, and what comes behind it is an end. */
+static void urgent_byte_at_the_end(void)
+{
+	struct iovec none = { NULL, 0 };
+	struct msghdr msg = { .msg_iov = &none, .msg_iovlen = 1 };
+	int pair[2];
+	ssize_t n;
+
+	for (int round = 0; round < 6; round++) {
+		SAY("round %d\n", round);
+		make_pair(pair);
+		say_sent(pair[0], round & 1 ? "!" : "data!", MSG_OOB);
+		shutdown(pair[0], SHUT_WR);
+		await(pair[1], POLLRDHUP);
+		if (round < 2)
+			say_urgent(pair[1]);
+		if (round >= 4)
+			receive(pair[1], MSG_PEEK | MSG_DONTWAIT);
+		for (int i = 0; i < 3; i++)
+			receive(pair[1], MSG_DONTWAIT);
+		say_mark(pair[1]);
+		say_urgent(pair[1]);
+		close_pair(pair);
+	}
+	/* nothing behind it, and no end: who reads has passed it */
+	make_pair(pair);
+	say_sent(pair[0], "!", MSG_OOB);
+	await(pair[1], POLLPRI);
+	receive(pair[1], MSG_PEEK | MSG_DONTWAIT);
+	say_mark(pair[1]);
+	n = recvmsg(pair[1], &msg, MSG_OOB | MSG_PEEK);
+	SAY("without room %zd %#x\n", n, (unsigned)msg.msg_flags);
+	receive(pair[1], MSG_DONTWAIT);
+	say_mark(pair[1]);
+	say_urgent(pair[1]);
+	say_sent(pair[0], "on", 0);
+	await_bytes(pair[1], 2);
+	receive(pair[1], 0);
+	/* a reset takes it along */
+	say_sent(pair[0], "!", MSG_OOB);
+	await(pair[1], POLLPRI);
+	reset(pair[0]);
+	await(pair[1], POLLRDHUP);
+	say_urgent(pair[1]);
+	say_error(pair[1]);
+	close(pair[1]);
+}
+
+/* A look ends at the mark as a read does, and goes on behind the byte. */
+static void looks_at_the_mark(void)
+{
+	int pair[2];
+
+	make_pair(pair);
+	say_sent(pair[0], "before!", MSG_OOB);
+	await(pair[1], POLLPRI);
+	say_sent(pair[0], "after", 0);
+	await_acks(pair[0]);
+	receive(pair[1], MSG_PEEK);
+	receive(pair[1], 0);
+	receive(pair[1], MSG_PEEK);
+	say_mark(pair[1]);
+	receive(pair[1], MSG_OOB | MSG_PEEK);
+	receive(pair[1], 0);
+	say_mark(pair[1]);
+	close_pair(pair);
+}
+
 static void urgent_byte_in_line(void)
 {
 	int pair[2];
@@ -1223,6 +1301,8 @@ const struct scenario send_scenarios[] = {
 	SCENARIO(bytes_under_way, OURS),
 	SCENARIO(little_unsent, OURS),
 	SCENARIO(urgent_byte, OURS),
+	SCENARIO(urgent_byte_at_the_end, OURS),
+	SCENARIO(looks_at_the_mark, OURS),
 	SCENARIO(urgent_byte_in_line, MIXED),
 	SCENARIO(urgent_signal, MIXED),
 	SCENARIO(sends_from_bad_memory, KERNEL),

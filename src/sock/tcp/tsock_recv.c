@@ -27,6 +27,8 @@ struct rx_call {
 	/* what it wants, and has got */
 	size_t len, done;
 	int flags;
+	/* the urgent byte was there for it */
+	bool is_urgent;
 	/* its batch has others already */
 	bool is_behind;
 	/* a handler has ended it before it had all that it wants */
@@ -60,11 +62,17 @@ static void copy_list(struct rx_call *call, struct list *pkts)
 static void borrow_all(struct tsock *t, size_t max, struct list *pkts)
 {
 	struct pkt *pkt = NULL, *copy;
+	uint32_t skip, span = tcp_unread_span(t->pcb, &skip);
 
+	max = MIN(max, (size_t)span);
 	while (max && (pkt = tcp_unread_next(t->pcb, pkt))) {
-		uint32_t len = (uint32_t)MIN((size_t)pkt->len, max);
+		uint32_t passed = MIN(skip, pkt->len);
+		uint32_t len = (uint32_t)MIN((size_t)(pkt->len - passed), max);
 
-		copy = pkt_borrow(&t->engine->borrowers, pkt, 0, len);
+		skip -= passed;
+		if (!len)
+			continue;
+		copy = pkt_borrow(&t->engine->borrowers, pkt, passed, len);
 		if (!copy)
 			return;
 		list_push_back(pkts, &copy->link);
@@ -72,19 +80,33 @@ static void borrow_all(struct tsock *t, size_t max, struct list *pkts)
 	}
 }
 
+/* The first bytes of what borrow_all would show. */
+static uint32_t peek_some(const struct tsock *t, uint8_t *to, uint32_t max)
+{
+	uint32_t skip, span = tcp_unread_span(t->pcb, &skip);
+	const struct pkt *pkt = tcp_unread_next(t->pcb, NULL);
+	uint32_t len;
+
+	if (pkt && pkt->len <= skip) {
+		skip -= pkt->len;
+		pkt = tcp_unread_next(t->pcb, pkt);
+	}
+	if (!pkt)
+		return 0;
+	len = MIN(MIN(max, span), pkt->len - skip);
+	memcpy(to, pkt->data + skip, len);
+	return len;
+}
+
 /* The first bytes, for when no packet could be borrowed to cut one with. Under the lock. */
 static void copy_some(struct tsock *t, struct rx_call *call, uint32_t max)
 	REQUIRES(t->engine->stack->lock)
 {
 	uint8_t some[COPY_LOCKED_MAX];
-	const struct pkt *first = tcp_unread_next(t->pcb, NULL);
 	uint32_t len = MIN(max, (uint32_t)sizeof(some));
 
-	if (!first)
-		return;
 	if (call->flags & MSG_PEEK) {
-		len = MIN(len, first->len);
-		memcpy(some, first->data, len);
+		len = peek_some(t, some, len);
 	} else {
 		len = tcp_take_bytes(t->pcb, len, some);
 		tcp_recved(t->pcb, len, tsock_now(t));
@@ -190,6 +212,17 @@ static inline bool take_direct(struct tsock *t, struct rx_call *call)
 	return true;
 }
 
+/* As in Linux, who finds nothing but the urgent byte at the mark has passed it all the same. */
+static void pass_mark(struct tsock *t, const struct rx_call *call)
+	REQUIRES(t->engine->stack->lock)
+{
+	if (tcp_urgent_state(t->pcb) == TCP_URGENT_NONE || call->done || !call->len ||
+	    call->flags & MSG_PEEK)
+		return;
+	tcp_pass_mark(t->pcb);
+	tsock_update(t, 0);
+}
+
 /* 0 and more: the call is over, with call->done bytes; -EAGAIN: it would wait for more;
  * another error. */
 static long look_once(struct tsock *t, struct rx_call *call)
@@ -218,6 +251,8 @@ again:
 		tsock_run_locked(t);
 	}
 	if (UNLIKELY(!t->pcb || !tcp_has_data(t->pcb))) {
+		if (t->pcb)
+			pass_mark(t, call);
 		n = call->done ? 0 : state_result(t);
 		/* with bytes already, an error or the end is for the next call */
 		if (call->done && t->pcb && !t->error &&
@@ -283,6 +318,7 @@ static long go_on_with_twin(struct tsock *t, int fd, struct rx_call *call)
 static long receive_urgent(struct tsock *t, struct rx_call *call)
 {
 	uint8_t byte;
+	bool is_over;
 	int err;
 
 	for (;;) {
@@ -296,11 +332,16 @@ static long receive_urgent(struct tsock *t, struct rx_call *call)
 	tsock_poll_locked(t);
 	err = t->pcb ? tcp_take_urgent(t->pcb, &byte, call->flags & MSG_PEEK) :
 		       -EINVAL;
+	is_over = t->is_shut_rd || (t->pcb && tcp_has_end(t->pcb));
 	if (!err)
 		tsock_update(t, 0);
 	tsock_unlock(t);
+	/* it was announced, and will not come any more */
+	if (err == -EAGAIN && is_over)
+		return 0;
 	if (err)
 		return err;
+	call->is_urgent = true;
 	if (!call->len)
 		return 0;
 	if (!is_plausible(call))
@@ -485,7 +526,9 @@ static void end_message(struct tsock *t, int fd, struct msghdr *msg,
 				 sizeof(cnt));
 	}
 	msg->msg_controllen -= control.room;
-	msg->msg_flags = control.flags | (call->flags & (MSG_CMSG_CLOEXEC | MSG_OOB));
+	msg->msg_flags = control.flags | (call->flags & MSG_CMSG_CLOEXEC);
+	if (call->is_urgent)
+		msg->msg_flags |= call->len ? MSG_OOB : MSG_OOB | MSG_TRUNC;
 	if (msg->msg_name)
 		msg->msg_namelen = 0;
 }
