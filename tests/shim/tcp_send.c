@@ -395,6 +395,46 @@ static void send_with_a_time_limit(void)
 	close_pair(pair);
 }
 
+struct slow_reader {
+	int fd;
+	_Atomic bool is_over;
+};
+
+/* Makes room again and again, and never enough. */
+static void *read_slowly(void *arg)
+{
+	struct slow_reader *r = arg;
+	static char text[32768];
+
+	while (!r->is_over && recv(r->fd, text, sizeof(text), 0) > 0)
+		sleep_ms(50);
+	return NULL;
+}
+
+/* The limit is that of the call, however often it waits for room. */
+static void send_with_one_time_limit(void)
+{
+	struct timeval limit = { 0, 500000 };
+	static char text[16 << 20];
+	struct slow_reader r = { .is_over = false };
+	pthread_t thread;
+	int pair[2];
+	ssize_t n;
+
+	make_pair(pair);
+	r.fd = pair[1];
+	set_option(pair[1], SOL_SOCKET, SO_RCVBUF, 50000);
+	set_option(pair[0], SOL_SOCKET, SO_SNDBUF, 50000);
+	setsockopt(pair[0], SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+	pthread_create(&thread, NULL, read_slowly, &r);
+	n = send(pair[0], text, sizeof(text), 0);
+	SAY("send: %s\n", n <= 0 ? err(n) : n < (ssize_t)sizeof(text) ? "a part" : "all");
+	r.is_over = true;
+	reset(pair[0]);
+	pthread_join(thread, NULL);
+	close(pair[1]);
+}
+
 struct transfer {
 	int fd;
 	unsigned seed;
@@ -1296,6 +1336,7 @@ const struct scenario send_scenarios[] = {
 	SCENARIO(corked, OURS),
 	SCENARIO(partial_sends, OURS),
 	SCENARIO(send_with_a_time_limit, OURS),
+	SCENARIO(send_with_one_time_limit, OURS),
 	SCENARIO(much_both_ways, OURS),
 	SCENARIO(much_by_one_thread, OURS),
 	SCENARIO(bytes_under_way, OURS),

@@ -422,7 +422,7 @@ static void linger(struct tsock *t)
 	tsock_unlock(t);
 	if (look_for_end(&(struct tsock_wait){ .t = t }) == -EAGAIN)
 		(void)!tsock_wait(t, -1, look_for_end, NULL, 0,
-				  (uint64_t)t->linger_s * NS_PER_SEC, false);
+				  tsock_deadline((uint64_t)t->linger_s * NS_PER_SEC), false);
 }
 
 /* A child may have it as well, and then this is not its end: what closes last ends it, as

@@ -523,7 +523,7 @@ long tsock_accept4(struct fd_object *obj, int fd, struct sockaddr *addr,
 	if (result != -EAGAIN || !sock_is_blocking(&t->sock, 0))
 		return result;
 	return tsock_wait(t, fd, look, &call, READY_IN,
-			  atomic_load(&t->sock.rx_timeout_ns), false);
+			  tsock_deadline(atomic_load(&t->sock.rx_timeout_ns)), false);
 }
 
 long tsock_accept(struct fd_object *obj, int fd, struct sockaddr *addr,

@@ -504,7 +504,7 @@ enum { OPEN_BITS = READY_OUT | READY_ERR | READY_HUP };
 
 long tsock_await_open(struct tsock *t, int fd, uint64_t timeout_ns)
 {
-	return tsock_wait(t, fd, look, NULL, OPEN_BITS, timeout_ns, false);
+	return tsock_wait(t, fd, look, NULL, OPEN_BITS, tsock_deadline(timeout_ns), false);
 }
 
 /* Says once what has become of it. With `config`. */

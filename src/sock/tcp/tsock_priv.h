@@ -392,10 +392,13 @@ struct tsock_wait {
 	unsigned looks;
 	struct pollfd fds[1 + WAIT_FDS_MAX];
 };
-/* Waits after a look that has found nothing; `timeout_ns` 0 is for ever. `has_some`: the
- * call would have something to tell, so each handler ends it, with SA_RESTART, too. */
+/* When a wait ends that may take so long from now on; 0 is for ever, UINT64_MAX. As in Linux
+ * all waits of a call take the time of one. */
+uint64_t tsock_deadline(uint64_t timeout_ns);
+/* Waits after a look that has found nothing, until then at most. `has_some`: the call would
+ * have something to tell, so each handler ends it, with SA_RESTART, too. */
 long tsock_wait(struct tsock *t, int fd, tsock_look_fn *look, void *ctx,
-		uint32_t bits, uint64_t timeout_ns, bool has_some) MUST_CHECK;
+		uint32_t bits, uint64_t deadline_ns, bool has_some) MUST_CHECK;
 /* From now on it has something to tell. What ran before ends no call. */
 void tsock_wait_has_some(struct tsock_wait *w);
 /* Polls the rings, with the lock, and has the engine process what came. */

@@ -33,6 +33,8 @@ struct rx_call {
 	bool is_behind;
 	/* a handler has ended it before it had all that it wants */
 	bool is_cut;
+	/* when it ends, once it has waited */
+	uint64_t deadline_ns;
 	/* when the last bytes were received that it has got; time 0: nobody knows */
 	struct user_stamps stamps;
 };
@@ -353,18 +355,15 @@ static long receive_urgent(struct tsock *t, struct rx_call *call)
 
 static long wait_for_more(struct tsock *t, int fd, struct rx_call *call)
 {
-	uint64_t timeout = atomic_load_explicit(&t->sock.rx_timeout_ns,
-						memory_order_relaxed);
-
 	return tsock_wait(t, fd, look, call, READY_IN | READY_ERR | READY_HUP,
-			  timeout, call->is_behind);
+			  call->deadline_ns, call->is_behind);
 }
 
 /* Waiting for all of it, the call is woken by each segment. */
 static long wait_for_all(struct tsock *t, int fd, struct rx_call *call)
 {
 	return tsock_wait(t, fd, look, call, READY_ERR | READY_HUP,
-			  atomic_load(&t->sock.rx_timeout_ns), true);
+			  call->deadline_ns, true);
 }
 
 static long receive(struct tsock *t, int fd, struct rx_call *call)
@@ -382,6 +381,8 @@ static long receive(struct tsock *t, int fd, struct rx_call *call)
 	}
 	n = look_once(t, call);
 	if (n == -EAGAIN && sock_is_blocking(&t->sock, call->flags)) {
+		call->deadline_ns = tsock_deadline(atomic_load_explicit(
+			&t->sock.rx_timeout_ns, memory_order_relaxed));
 		n = call->done ? wait_for_all(t, fd, call) :
 				 wait_for_more(t, fd, call);
 		call->is_cut = n == -EINTR || n == FD_ABANDONED;

@@ -52,6 +52,9 @@ struct tx_call {
 	uint32_t stations;
 	/* its last byte is followed, so that nothing more may be written */
 	bool is_stamped;
+	/* when it ends, once it has waited */
+	bool has_waited;
+	uint64_t deadline_ns;
 };
 
 /* Packets on their way from the program to the engine. */
@@ -458,11 +461,14 @@ static long look_for_room(struct tsock_wait *w)
 	return n;
 }
 
-static long wait_for_room(struct tsock *t, int fd, bool has_some)
+static long wait_for_room(struct tsock *t, int fd, struct tx_call *call)
 {
+	if (!call->has_waited)
+		call->deadline_ns = tsock_deadline(atomic_load(&t->sock.tx_timeout_ns));
+	call->has_waited = true;
 	return tsock_wait(t, fd, look_for_room, NULL,
-			  READY_OUT | READY_ERR | READY_HUP,
-			  atomic_load(&t->sock.tx_timeout_ns), has_some);
+			  READY_OUT | READY_ERR | READY_HUP, call->deadline_ns,
+			  call->done > 0);
 }
 
 /* As much as goes without a wait. One writer at a time. */
@@ -617,7 +623,7 @@ static long send_call(struct tsock *t, int fd, struct tx_call *call)
 		}
 		if (n != -EAGAIN || !sock_is_blocking(&t->sock, call->flags))
 			break;
-		n = wait_for_room(t, fd, call->done > 0);
+		n = wait_for_room(t, fd, call);
 		if (n)
 			break;
 	}

@@ -69,8 +69,13 @@ static const struct sock_wait_ops ops = {
 	.abandoned = sock_wait_nothing,
 };
 
+uint64_t tsock_deadline(uint64_t timeout_ns)
+{
+	return timeout_ns ? clock_monotonic_ns() + timeout_ns : UINT64_MAX;
+}
+
 long tsock_wait(struct tsock *t, int fd, tsock_look_fn *look_fn, void *ctx,
-		uint32_t bits, uint64_t timeout_ns, bool has_some)
+		uint32_t bits, uint64_t deadline_ns, bool has_some)
 {
 	struct tsock_wait w = {
 		.wait = {
@@ -79,7 +84,7 @@ long tsock_wait(struct tsock *t, int fd, tsock_look_fn *look_fn, void *ctx,
 			.stack = t->engine->stack,
 			.fds = w.fds,
 			.mark = signals_mark(),
-			.may_restart = !timeout_ns && !has_some,
+			.may_restart = deadline_ns == UINT64_MAX && !has_some,
 			.polls_left = sock_params.rx_polls,
 			.spin_until_ns = UINT64_MAX,
 			.looks_per_clock = POLLS_PER_CLOCK,
@@ -98,8 +103,7 @@ long tsock_wait(struct tsock *t, int fd, tsock_look_fn *look_fn, void *ctx,
 		w.wait.fd_cnt = 1;
 		w.fds[0] = (struct pollfd){ .fd = fd, .events = POLLIN };
 	}
-	sock_wait_until(&w.wait, timeout_ns ? clock_monotonic_ns() + timeout_ns :
-					      UINT64_MAX);
+	sock_wait_until(&w.wait, deadline_ns);
 	return sock_wait(&w.wait);
 }
 
