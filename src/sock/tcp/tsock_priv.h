@@ -399,6 +399,10 @@ uint64_t tsock_deadline(uint64_t timeout_ns);
  * have something to tell, so each handler ends it, with SA_RESTART, too. */
 long tsock_wait(struct tsock *t, int fd, tsock_look_fn *look, void *ctx,
 		uint32_t bits, uint64_t deadline_ns, bool has_some) MUST_CHECK;
+/* The connection has become the kernel's under a call that has a part: waits for one of the
+ * events on the twin. 0: there is one; -EAGAIN: the time is over; -EINTR; or FD_ABANDONED. */
+long tsock_wait_for_twin(struct tsock *t, int fd, short events,
+			 uint64_t deadline_ns) MUST_CHECK;
 /* From now on it has something to tell. What ran before ends no call. */
 void tsock_wait_has_some(struct tsock_wait *w);
 /* Polls the rings, with the lock, and has the engine process what came. */

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/uio.h>
@@ -295,14 +296,19 @@ static long look(struct tsock_wait *w)
 /* -- calls ------------------------------------------------------------------------------ */
 
 /* The connection has become the kernel's while the call had some bytes: the twin gives
- * the rest. */
-static long go_on_with_twin(struct tsock *t, int fd, struct rx_call *call)
+ * the rest, for which MSG_WAITALL goes on waiting. */
+static COLD long go_on_with_twin(struct tsock *t, int fd, struct rx_call *call)
 {
-	long n;
+	bool may_wait = call->flags & MSG_WAITALL &&
+			sock_is_blocking(&t->sock, call->flags);
+	long n = 1;
 
-	if (!call->done || !sock_owns_fd(&t->sock, fd))
-		return call->done ? (long)call->done : FD_PASS;
-	while (call->done < wanted(t, call)) {
+	/* what was only looked at the twin shows as well */
+	if (call->flags & MSG_PEEK)
+		call->done = 0;
+	if (!call->done)
+		return FD_PASS;
+	while (n > 0 && call->done < wanted(t, call) && sock_owns_fd(&t->sock, fd)) {
 		struct iovec iov[64];
 		struct msghdr msg = { .msg_iov = iov };
 
@@ -310,9 +316,15 @@ static long go_on_with_twin(struct tsock *t, int fd, struct rx_call *call)
 					       call->done, iov, ARRAY_LEN(iov));
 		n = inside_recvmsg(fd, &msg, (call->flags & ~MSG_WAITALL) |
 						     MSG_DONTWAIT);
-		if (n <= 0)
-			break;
-		call->done += (size_t)n;
+		if (n > 0) {
+			call->done += (size_t)n;
+		} else if (n == -EAGAIN && may_wait) {
+			n = tsock_wait_for_twin(t, fd, POLLIN, call->deadline_ns);
+			call->is_cut = n == -EINTR;
+			if (n == FD_ABANDONED)
+				return fd_wait_abandoned(&t->sock.obj, (long)call->done);
+			n = !n;
+		}
 	}
 	return (long)call->done;
 }

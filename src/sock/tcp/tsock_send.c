@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -499,24 +500,41 @@ static long write_all(struct tsock *t, struct tx_call *call)
 	return n;
 }
 
+/* The same for room at the twin, once the connection is the kernel's. */
+static COLD long wait_for_twins_room(struct tsock *t, int fd, struct tx_call *call)
+{
+	if (!call->has_waited)
+		call->deadline_ns = tsock_deadline(atomic_load(&t->sock.tx_timeout_ns));
+	call->has_waited = true;
+	return tsock_wait_for_twin(t, fd, POLLOUT, call->deadline_ns);
+}
+
 /* The connection has become the kernel's while the call had written some: the twin takes
- * the rest. */
+ * the rest, and a call that blocks goes on waiting for room. */
 static COLD long go_on_with_twin(struct tsock *t, int fd, struct tx_call *call)
 {
-	if (!call->done || call->file >= 0 || !sock_owns_fd(&t->sock, fd))
-		return call->done ? (long)call->done : FD_PASS;
-	while (call->done < call->len) {
+	long n = 1;
+
+	if (!call->done)
+		return FD_PASS;
+	if (call->file >= 0)
+		return (long)call->done;
+	while (n > 0 && call->done < call->len && sock_owns_fd(&t->sock, fd)) {
 		struct iovec iov[64];
 		struct msghdr msg = { .msg_iov = iov };
-		long n;
 
 		msg.msg_iovlen = user_iov_rest(call->iov, call->iov_cnt,
 					       call->done, iov, ARRAY_LEN(iov));
 		n = inside_sendmsg(fd, &msg, call->flags | MSG_DONTWAIT |
 						     MSG_NOSIGNAL);
-		if (n <= 0)
-			break;
-		call->done += (size_t)n;
+		if (n > 0) {
+			call->done += (size_t)n;
+		} else if (n == -EAGAIN && sock_is_blocking(&t->sock, call->flags)) {
+			n = wait_for_twins_room(t, fd, call);
+			if (n == FD_ABANDONED)
+				return fd_wait_abandoned(&t->sock.obj, (long)call->done);
+			n = !n;
+		}
 	}
 	return (long)call->done;
 }

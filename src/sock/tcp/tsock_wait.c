@@ -107,6 +107,32 @@ long tsock_wait(struct tsock *t, int fd, tsock_look_fn *look_fn, void *ctx,
 	return sock_wait(&w.wait);
 }
 
+long tsock_wait_for_twin(struct tsock *t, int fd, short events, uint64_t deadline_ns)
+{
+	struct pollfd twin = { .fd = fd, .events = events };
+	struct signals_mark mark = signals_mark();
+	uint64_t now = clock_monotonic_ns();
+	struct timespec left, *timeout = NULL;
+	int n;
+
+	/* the number is another file's, or nobody's */
+	if (!sock_owns_fd(&t->sock, fd))
+		return -EAGAIN;
+	if (deadline_ns != UINT64_MAX) {
+		if (now >= deadline_ns)
+			return -EAGAIN;
+		left.tv_sec = (time_t)((deadline_ns - now) / NS_PER_SEC);
+		left.tv_nsec = (long)((deadline_ns - now) % NS_PER_SEC);
+		timeout = &left;
+	}
+	n = fd_wait(&t->sock.obj, &twin, 1, timeout, &mark, false, NULL, NULL);
+	if (n == -ECANCELED)
+		return FD_ABANDONED;
+	if (n == 0)
+		return -EAGAIN;
+	return MIN(n, 0);
+}
+
 void tsock_wait_has_some(struct tsock_wait *w)
 {
 	if (!w->wait.may_restart)
