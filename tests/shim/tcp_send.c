@@ -122,6 +122,109 @@ static void sends_of_nothing(void)
 	close(pair[1]);
 }
 
+/* The forms in which a call may have nothing to send. */
+static void say_nothing_sent(int fd, int file)
+{
+	struct iovec iov[2] = { { NULL, 0 }, { NULL, 0 } };
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
+	off_t at = 1000;
+	int before = pipe_cnt;
+
+	SAY("send %s", err(send(fd, "", 0, 0)));
+	SAY(" write %s", err(write(fd, "", 0)));
+	SAY(" sendmsg %s, %d signals\n", err(sendmsg(fd, &msg, 0)), pipe_cnt - before);
+	before = pipe_cnt;
+	SAY("writev %s", err(writev(fd, iov, 2)));
+	SAY(" of none %s", err(writev(fd, NULL, 0)));
+	SAY(" pwritev2 %s", err(pwritev2(fd, iov, 2, -1, 0)));
+	SAY(" sendfile %s", err(sendfile(fd, file, NULL, 0)));
+	SAY(" at the end %s", err(sendfile(fd, file, NULL, 5)));
+	SAY(" behind it %s", err(sendfile(fd, file, &at, 5)));
+	SAY(", %d signals\n", pipe_cnt - before);
+}
+
+/* Where nothing can be sent. */
+static void sends_of_nothing_to_nobody(void)
+{
+	int pair[2], file = memfd_create("empty", MFD_CLOEXEC), fds[3], listener;
+	struct sockaddr_in name;
+
+	signal(SIGPIPE, count_pipe);
+	make_pair(pair);
+	shutdown(pair[0], SHUT_WR);
+	say_nothing_sent(pair[0], file);
+	reset(pair[1]);
+	await(pair[0], POLLHUP);
+	say_error(pair[0]);
+	say_nothing_sent(pair[0], file);
+	close(pair[0]);
+	/* nobody accepts, so that the last one only begins */
+	listener = listening(&name, 0);
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+		fds[i] = made_nonblocking();
+		SAY("connect %s\n", err(connect_to(fds[i], &name)));
+		if (i < 1)
+			await(fds[i], POLLOUT);
+	}
+	say_nothing_sent(fds[2], file);
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+		close(fds[i]);
+	close(listener);
+	close(file);
+}
+
+/* Flags of preadv2 and pwritev2 that say nothing to a socket, and one that does. */
+static void vectors_with_flags(void)
+{
+	static const int flags[] = {
+		RWF_HIPRI, RWF_DSYNC, RWF_SYNC, RWF_APPEND, RWF_NOWAIT,
+		RWF_NOWAIT | RWF_DSYNC, RWF_NOWAIT | RWF_APPEND | RWF_HIPRI,
+	};
+	char text[8];
+	struct iovec out = { (void *)"text", 4 }, in = { text, sizeof(text) };
+	int pair[2];
+	ssize_t n;
+
+	signal(SIGPIPE, count_pipe);
+	make_pair(pair);
+	for (size_t i = 0; i < ARRAY_LEN(flags); i++) {
+		n = pwritev2(pair[0], &out, 1, -1, flags[i]);
+		SAY("%#x: pwritev2 %zd %s", (unsigned)flags[i], n, err(n));
+		SAY(" at a place %s", err(pwritev2(pair[0], &out, 1, 0, flags[i])));
+		if (n > 0)
+			await_bytes(pair[1], (int)n);
+		n = preadv2(pair[1], &in, 1, -1, flags[i]);
+		SAY(", preadv2 %zd %s", n, err(n));
+		SAY(" at a place %s\n", err(preadv2(pair[1], &in, 1, 0, flags[i])));
+	}
+	SAY("nothing there %s\n", err(preadv2(pair[1], &in, 1, -1, RWF_NOWAIT | RWF_SYNC)));
+	stuff(pair[0]);
+	SAY("no room %s\n", err(pwritev2(pair[0], &out, 1, -1, RWF_NOWAIT | RWF_SYNC)));
+	SAY("%d signals\n", pipe_cnt);
+	close_pair(pair);
+}
+
+/* What these flags do, and whether there are such, the kernel says. */
+static void vectors_with_odd_flags(void)
+{
+	char text[8];
+	struct iovec out = { (void *)"text", 4 }, in = { text, sizeof(text) };
+	int pair[2];
+	ssize_t n;
+
+	signal(SIGPIPE, count_pipe);
+	for (int flag = RWF_APPEND << 1; flag; flag = (int)((unsigned)flag << 1)) {
+		make_pair(pair);
+		n = pwritev2(pair[0], &out, 1, -1, flag);
+		SAY("%#x: pwritev2 %zd %s", (unsigned)flag, n, err(n));
+		say_sent(pair[1], "answer", 0);
+		await_bytes(pair[0], 6);
+		n = preadv2(pair[0], &in, 1, -1, flag);
+		SAY("preadv2 %zd %s, %d signals\n", n, err(n), pipe_cnt);
+		close_pair(pair);
+	}
+}
+
 static void sends_without_a_connection(void)
 {
 	int fd = made();
@@ -1326,6 +1429,9 @@ const struct scenario send_scenarios[] = {
 	SCENARIO(every_sending_call, OURS),
 	SCENARIO(streams_that_cannot_write, OURS),
 	SCENARIO(sends_of_nothing, OURS),
+	SCENARIO(sends_of_nothing_to_nobody, OURS),
+	SCENARIO(vectors_with_flags, OURS),
+	SCENARIO(vectors_with_odd_flags, MIXED),
 	SCENARIO(sends_without_a_connection, OURS),
 	SCENARIO(pieces_of_one_byte, OURS),
 	SCENARIO(many_small_sends, OURS),

@@ -3,6 +3,8 @@
 #ifndef SOCK_TCP_TSOCK_PRIV_H
 #define SOCK_TCP_TSOCK_PRIV_H
 
+#include <sys/uio.h>
+
 #include "fd/fd_quick.h"
 #include "fd/fd_wait.h"
 #include "sock/sock_wait.h"
@@ -215,6 +217,10 @@ struct tsock {
 	/* in the child of a fork: who stands in its place */
 	struct fd_object *heir;
 };
+
+/* Flags of preadv2() and pwritev2() that change nothing for a socket, and RWF_NOWAIT. Whether
+ * there are others, and what they do, is the kernel's to say. */
+enum { TSOCK_RWF_SERVED = RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_APPEND | RWF_NOWAIT };
 
 extern struct fd_ops tsock_ops;
 

@@ -493,11 +493,19 @@ long tsock_readv(struct fd_object *obj, int fd, const struct iovec *iov, int cnt
 long tsock_preadv2(struct fd_object *obj, int fd, const struct iovec *iov,
 		   int cnt, off_t offset, int flags)
 {
-	/* where there are places and other flags, libc has the right errno */
-	if (offset != -1 || flags & ~RWF_NOWAIT)
+	struct tsock *t = tsock_of(obj);
+	int err;
+
+	/* where there are places, libc has the right errno */
+	if (offset != -1 || !tsock_is_ours(t))
 		return FD_PASS;
-	return receive_vector(tsock_of(obj), fd, iov, cnt,
-			      flags ? MSG_DONTWAIT : 0);
+	if (UNLIKELY(flags & ~TSOCK_RWF_SERVED)) {
+		err = tsock_leave_for(t, fd, REASON_OPTION, STATS_BY_OPTION,
+				      "a read with these flags", flags);
+		return err ? err : FD_PASS;
+	}
+	return receive_vector(t, fd, iov, cnt,
+			      flags & RWF_NOWAIT ? MSG_DONTWAIT : 0);
 }
 
 /* TCP_INQ: the bytes behind those that the call has, and one for the end. */

@@ -588,17 +588,22 @@ static COLD long open_and_wait(struct tsock *t, int fd, struct tx_call *call)
 		       n;
 }
 
-/* Whether something could be written. */
-static COLD long write_nothing(struct tsock *t, int flags)
+/* Whether something could be written. What has only begun is waited for, as by any send. */
+static COLD long write_nothing(struct tsock *t, int fd, struct tx_call *call)
 {
 	long n;
 
-	tsock_lock(t);
-	n = check_writable(t);
-	tsock_unlock(t);
+	do {
+		tsock_lock(t);
+		n = check_writable(t);
+		tsock_unlock(t);
+		if (n != -EAGAIN || !sock_is_blocking(&t->sock, call->flags))
+			break;
+		n = wait_for_room(t, fd, call);
+	} while (!n);
 	if (n == -EPIPE)
-		return broken_pipe(flags);
-	return n == -EAGAIN || n == -EBUSY ? 0 : n;
+		return broken_pipe(call->flags);
+	return n == -EBUSY ? 0 : n;
 }
 
 static long send_call(struct tsock *t, int fd, struct tx_call *call);
@@ -629,7 +634,7 @@ static long send_call(struct tsock *t, int fd, struct tx_call *call)
 		return n ? n : FD_PASS;
 	}
 	if (UNLIKELY(!call->len) && !atomic_load(&t->is_deferred))
-		return write_nothing(t, call->flags);
+		return write_nothing(t, fd, call);
 	for (;;) {
 		n = write_all(t, call);
 		if (n == -EAGAIN && UNLIKELY(atomic_load(&t->is_deferred))) {
@@ -730,18 +735,31 @@ static long send_vector(struct tsock *t, int fd, const struct iovec *iov,
 	return len < 0 ? FD_PASS : send_call(t, fd, &call);
 }
 
+/* Nothing at all Linux writes to any file, whatever its state. */
+static long write_vector(struct tsock *t, int fd, const struct iovec *iov, int cnt,
+			 int flags)
+{
+	if (cnt < 0 || user_iov_len(iov, (size_t)cnt) == 0)
+		return FD_PASS;
+	return send_vector(t, fd, iov, (size_t)cnt, flags, NULL, 0);
+}
+
 long tsock_writev(struct fd_object *obj, int fd, const struct iovec *iov, int cnt)
 {
-	return cnt < 0 ? FD_PASS :
-			 send_vector(tsock_of(obj), fd, iov, (size_t)cnt, 0, NULL,
-				     0);
+	return write_vector(tsock_of(obj), fd, iov, cnt, 0);
 }
 
 long tsock_pwritev2(struct fd_object *obj, int fd, const struct iovec *iov,
 		    int cnt, off_t offset, int flags)
 {
-	return offset == -1 && !flags ? tsock_writev(obj, fd, iov, cnt) :
-					FD_PASS;
+	struct tsock *t = tsock_of(obj);
+
+	/* where there are places, libc has the right errno */
+	if (offset != -1 || !tsock_is_ours(t))
+		return FD_PASS;
+	if (UNLIKELY(flags & ~TSOCK_RWF_SERVED))
+		return leave_for(t, fd, flags, "a write with these flags");
+	return write_vector(t, fd, iov, cnt, flags & RWF_NOWAIT ? MSG_DONTWAIT : 0);
 }
 
 /* Out of the socket or into it, without passing the program: the kernel's alone. */
@@ -849,6 +867,27 @@ static off64_t seek(int fd, off64_t by)
 	return syscall_raw(SYS_lseek, fd, by, SEEK_CUR, 0, 0, 0);
 }
 
+static bool may_be_written(struct tsock *t)
+{
+	bool result;
+
+	if (!tsock_lock_ours(t))
+		return true;
+	result = t->pcb && !t->error && !t->is_shut_wr &&
+		 tcp_state(t->pcb) != TCPS_CLOSED &&
+		 !tsock_is_opening_state(tcp_state(t->pcb));
+	tsock_unlock(t);
+	return result;
+}
+
+/* Linux reads first, and where there is nothing it does not come to the socket. */
+static COLD bool has_ended(int file, off64_t offset)
+{
+	char byte;
+
+	return syscall_raw(SYS_pread64, file, (long)&byte, 1, offset, 0, 0) == 0;
+}
+
 long tsock_sendfile64(struct fd_object *obj, int fd, int fd2, off64_t *offset,
 		      size_t len)
 {
@@ -859,8 +898,9 @@ long tsock_sendfile64(struct fd_object *obj, int fd, int fd2, off64_t *offset,
 	};
 	long n;
 
-	/* from one of our sockets to somewhere else */
-	if (!sock_owns_fd(&t->sock, fd) || !tsock_is_ours(t))
+	/* from one of our sockets to somewhere else, or nothing, of which the socket hears
+	 * nothing */
+	if (!sock_owns_fd(&t->sock, fd) || !tsock_is_ours(t) || !len)
 		return FD_PASS;
 	if (offset && !user_is_plausible(offset, sizeof(*offset)))
 		return -EFAULT;
@@ -869,6 +909,8 @@ long tsock_sendfile64(struct fd_object *obj, int fd, int fd2, off64_t *offset,
 	call.offset = offset ? *offset : seek(fd2, 0);
 	if (call.offset < 0)
 		return -EINVAL;
+	if (UNLIKELY(!may_be_written(t)) && has_ended(fd2, call.offset))
+		return 0;
 	n = send_call(t, fd, &call);
 	if (n <= 0)
 		return n;
