@@ -510,6 +510,23 @@ static void lingering_without_waiting(void)
 	close(pair[1]);
 }
 
+/* One of which both ends are acknowledged, ours first. */
+static void shut_down_after_both_ends(void)
+{
+	int pair[2];
+
+	make_pair(pair);
+	shutdown(pair[0], SHUT_WR);
+	await(pair[1], POLLRDHUP);
+	shutdown(pair[1], SHUT_WR);
+	await_closed(pair[0]);
+	await_closed(pair[1]);
+	for (int i = 0; i < 2; i++)
+		for (int how = SHUT_RD; how <= SHUT_RDWR; how++)
+			SAY("end %d shutdown %d %s\n", i, how, err(shutdown(pair[i], how)));
+	close_pair(pair);
+}
+
 /* Only the last of the copies lingers. */
 static void lingering_copies(void)
 {
@@ -660,6 +677,7 @@ const struct scenario close_scenarios[] = {
 	SCENARIO(data_after_a_close, OURS),
 	SCENARIO(lingering, OURS),
 	SCENARIO(lingering_without_waiting, OURS),
+	SCENARIO(shut_down_after_both_ends, OURS),
 	SCENARIO(lingering_copies, OURS),
 	SCENARIO(closed_behind_much, OURS),
 	SCENARIO(user_timeout, MIXED),

@@ -574,7 +574,7 @@ static long shut_ours(struct tsock *t, int how)
 		t->is_shut_rd = true;
 	if (how != SHUT_RD)
 		t->is_shut_wr = true;
-	if (state == TCPS_CLOSED)
+	if (tsock_is_ended_state(state))
 		result = -ENOTCONN;
 	else if (tsock_is_opening_state(state))
 		is_opening = true;
