@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -390,7 +391,8 @@ static int linger_of(int fd)
 				      &len) != 0 ||
 	    !linger.l_onoff)
 		return -1;
-	return linger.l_linger;
+	/* Linux takes it for a number without a sign */
+	return linger.l_linger < 0 ? INT_MAX : linger.l_linger;
 }
 
 /* 0: all is delivered, and our FIN is acknowledged. */
