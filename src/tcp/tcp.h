@@ -487,6 +487,12 @@ bool tcp_has_data(const struct tcp_pcb *pcb);
 /* Bytes in order that were not taken, as SIOCINQ has it: those before the mark, at the
  * mark 0, and all where urgent bytes stay in line. */
 uint32_t tcp_readable(const struct tcp_pcb *pcb);
+/* What a look at the unread packets (tcp_unread_next) shows of what tcp_take would take:
+ * behind *skip_out bytes so many at most. */
+uint32_t tcp_unread_span(const struct tcp_pcb *pcb, uint32_t *skip_out);
+/* Who reads on at the mark is behind it, also where nothing has come behind the urgent byte
+ * and tcp_take had nothing to give. */
+void tcp_pass_mark(struct tcp_pcb *pcb);
 /* The caller is done with so many bytes. */
 void tcp_recved(struct tcp_pcb *pcb, uint32_t len, uint64_t now_ns);
 /* The peer has sent FIN, and everything before it has been taken; or whether that was
@@ -507,7 +513,8 @@ enum tcp_urgent tcp_urgent_state(const struct tcp_pcb *pcb);
 /* All data before the mark has been taken, and none behind it (SIOCATMARK). */
 bool tcp_at_mark(const struct tcp_pcb *pcb);
 /* The urgent byte, apart from the stream (MSG_OOB). -EINVAL if there is none, if it
- * was read, or stays in line; -EAGAIN while it is announced alone. */
+ * was read, or stays in line; -EAGAIN while it is announced alone; -ENOTCONN if a reset has
+ * ended the connection before it was read. */
 int tcp_take_urgent(struct tcp_pcb *pcb, uint8_t *byte_out, bool peeks)
 	MUST_CHECK;
 

@@ -559,7 +559,7 @@ bool tcp_has_data(const struct tcp_pcb *pcb)
 
 bool tcp_at_end(const struct tcp_pcb *pcb)
 {
-	return pcb->flags & TF_FIN_RCVD && list_is_empty(&pcb->rcv_queue);
+	return pcb->flags & TF_FIN_RCVD && !tcp_has_data(pcb);
 }
 
 bool tcp_has_end(const struct tcp_pcb *pcb)

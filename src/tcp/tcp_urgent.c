@@ -37,6 +37,13 @@ bool tcp_at_mark(const struct tcp_pcb *pcb)
 	return pcb->urgent && pcb->urgent_seq == head_seq(pcb);
 }
 
+/* The urgent byte comes next, and is not of the stream. */
+static bool is_before_byte(const struct tcp_pcb *pcb)
+{
+	return tcp_at_mark(pcb) && !(pcb->flags & TF_OOB_INLINE) &&
+	       !list_is_empty(&pcb->rcv_queue);
+}
+
 /* The urgent byte is the first in the queue. It does not belong to the stream. */
 static void drop_first(struct tcp_pcb *pcb)
 {
@@ -56,8 +63,7 @@ static void drop_first(struct tcp_pcb *pcb)
  * reached it and expects to be behind it next. */
 static void forget_mark(struct tcp_pcb *pcb)
 {
-	if (tcp_at_mark(pcb) && !(pcb->flags & TF_OOB_INLINE) &&
-	    !list_is_empty(&pcb->rcv_queue))
+	if (is_before_byte(pcb))
 		drop_first(pcb);
 	pcb->urgent = TCP_URGENT_NONE;
 }
@@ -122,6 +128,22 @@ uint32_t tcp_urgent_take(struct tcp_pcb *pcb, uint32_t max, struct list *pkts)
 	return tcp_rx_take(pcb, MIN(max, ahead), pkts);
 }
 
+uint32_t tcp_unread_span(const struct tcp_pcb *pcb, uint32_t *skip_out)
+{
+	uint32_t ahead = pcb->urgent ? tcp_urgent_ahead(pcb) : 0;
+
+	*skip_out = is_before_byte(pcb);
+	return ahead ? ahead : UINT32_MAX;
+}
+
+void tcp_pass_mark(struct tcp_pcb *pcb)
+{
+	if (!is_before_byte(pcb))
+		return;
+	drop_first(pcb);
+	pcb->urgent = TCP_URGENT_NONE;
+}
+
 int tcp_take_urgent(struct tcp_pcb *pcb, uint8_t *byte_out, bool peeks)
 {
 	if (pcb->flags & TF_OOB_INLINE)
@@ -131,10 +153,13 @@ int tcp_take_urgent(struct tcp_pcb *pcb, uint8_t *byte_out, bool peeks)
 	case TCP_URGENT_READ:
 		return -EINVAL;
 	case TCP_URGENT_COMING:
-		return -EAGAIN;
 	case TCP_URGENT_HERE:
 		break;
 	}
+	if (pcb->state == TCPS_CLOSED && !(pcb->flags & TF_FIN_RCVD))
+		return -ENOTCONN;
+	if (pcb->urgent == TCP_URGENT_COMING)
+		return -EAGAIN;
 	*byte_out = pcb->urgent_byte;
 	if (!peeks)
 		pcb->urgent = TCP_URGENT_READ;

@@ -510,6 +510,50 @@ static void lingering_without_waiting(void)
 	close(pair[1]);
 }
 
+/* One of which both ends are acknowledged, ours first. */
+static void shut_down_after_both_ends(void)
+{
+	int pair[2];
+
+	make_pair(pair);
+	shutdown(pair[0], SHUT_WR);
+	await(pair[1], POLLRDHUP);
+	shutdown(pair[1], SHUT_WR);
+	await_closed(pair[0]);
+	await_closed(pair[1]);
+	for (int i = 0; i < 2; i++)
+		for (int how = SHUT_RD; how <= SHUT_RDWR; how++)
+			SAY("end %d shutdown %d %s\n", i, how, err(shutdown(pair[i], how)));
+	close_pair(pair);
+}
+
+static _Atomic bool is_read;
+
+static void *close_it(void *arg)
+{
+	close(*(int *)arg);
+	SAY("closed when it was read: %d\n", is_read);
+	return NULL;
+}
+
+/* As long as it takes, which is what Linux makes of a negative number. */
+static void lingering_for_long(void)
+{
+	pthread_t thread;
+	ssize_t last;
+	int pair[2];
+
+	make_pair(pair);
+	set_linger(pair[0], 1, -1);
+	stuff(pair[0]);
+	pthread_create(&thread, NULL, close_it, &pair[0]);
+	sleep_ms(100);
+	is_read = true;
+	(void)!drain(pair[1], &last);
+	pthread_join(thread, NULL);
+	close(pair[1]);
+}
+
 /* Only the last of the copies lingers. */
 static void lingering_copies(void)
 {
@@ -660,6 +704,8 @@ const struct scenario close_scenarios[] = {
 	SCENARIO(data_after_a_close, OURS),
 	SCENARIO(lingering, OURS),
 	SCENARIO(lingering_without_waiting, OURS),
+	SCENARIO(shut_down_after_both_ends, OURS),
+	SCENARIO(lingering_for_long, OURS),
 	SCENARIO(lingering_copies, OURS),
 	SCENARIO(closed_behind_much, OURS),
 	SCENARIO(user_timeout, MIXED),

@@ -147,6 +147,58 @@ static void already_connecting(void)
 	close(listener);
 }
 
+/* A connection that is open, of which connect() has not been asked since it said
+ * EINPROGRESS. */
+static int not_asked_since(int listener, const struct sockaddr_in *name, int *child)
+{
+	int fd = made_nonblocking();
+
+	say_connect(fd, name);
+	*child = accept(listener, NULL, NULL);
+	await(fd, POLLOUT);
+	return fd;
+}
+
+/* What has become of a connection that has opened and ended since. */
+static void ended_before_it_is_asked(void)
+{
+	struct sockaddr_in name;
+	int listener = listening(&name, 4), fd, child;
+
+	for (int is_told = 0; is_told < 2; is_told++) {
+		fd = not_asked_since(listener, &name, &child);
+		reset(child);
+		await(fd, POLLHUP);
+		if (is_told)
+			say_error(fd);
+		say_connect(fd, &name);
+		say_error(fd);
+		say_connect(fd, &name);
+		child = accept(listener, NULL, NULL);
+		await(fd, POLLOUT);
+		say_connect(fd, &name);
+		say_connect(fd, &name);
+		close(fd);
+		close(child);
+	}
+	/* the peer's end alone ends nothing */
+	fd = not_asked_since(listener, &name, &child);
+	close(child);
+	await(fd, POLLRDHUP);
+	say_connect(fd, &name);
+	say_connect(fd, &name);
+	close(fd);
+	/* who shuts it has been told by that */
+	for (int how = SHUT_RD; how <= SHUT_RDWR; how++) {
+		fd = not_asked_since(listener, &name, &child);
+		SAY("shutdown %s\n", err(shutdown(fd, how)));
+		say_connect(fd, &name);
+		close(fd);
+		close(child);
+	}
+	close(listener);
+}
+
 static void connect_from_a_bound_port(void)
 {
 	struct sockaddr_in name, own;
@@ -828,6 +880,7 @@ const struct scenario connect_scenarios[] = {
 	SCENARIO(names_in_short_rooms, OURS),
 	SCENARIO(connect_without_waiting, OURS),
 	SCENARIO(already_connecting, OURS),
+	SCENARIO(ended_before_it_is_asked, OURS),
 	SCENARIO(connect_from_a_bound_port, OURS),
 	SCENARIO(same_port_same_destination, OURS),
 	SCENARIO(one_port_for_several, MIXED),

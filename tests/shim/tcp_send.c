@@ -122,6 +122,109 @@ static void sends_of_nothing(void)
 	close(pair[1]);
 }
 
+/* The forms in which a call may have nothing to send. */
+static void say_nothing_sent(int fd, int file)
+{
+	struct iovec iov[2] = { { NULL, 0 }, { NULL, 0 } };
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 2 };
+	off_t at = 1000;
+	int before = pipe_cnt;
+
+	SAY("send %s", err(send(fd, "", 0, 0)));
+	SAY(" write %s", err(write(fd, "", 0)));
+	SAY(" sendmsg %s, %d signals\n", err(sendmsg(fd, &msg, 0)), pipe_cnt - before);
+	before = pipe_cnt;
+	SAY("writev %s", err(writev(fd, iov, 2)));
+	SAY(" of none %s", err(writev(fd, NULL, 0)));
+	SAY(" pwritev2 %s", err(pwritev2(fd, iov, 2, -1, 0)));
+	SAY(" sendfile %s", err(sendfile(fd, file, NULL, 0)));
+	SAY(" at the end %s", err(sendfile(fd, file, NULL, 5)));
+	SAY(" behind it %s", err(sendfile(fd, file, &at, 5)));
+	SAY(", %d signals\n", pipe_cnt - before);
+}
+
+/* Where nothing can be sent. */
+static void sends_of_nothing_to_nobody(void)
+{
+	int pair[2], file = memfd_create("empty", MFD_CLOEXEC), fds[3], listener;
+	struct sockaddr_in name;
+
+	signal(SIGPIPE, count_pipe);
+	make_pair(pair);
+	shutdown(pair[0], SHUT_WR);
+	say_nothing_sent(pair[0], file);
+	reset(pair[1]);
+	await(pair[0], POLLHUP);
+	say_error(pair[0]);
+	say_nothing_sent(pair[0], file);
+	close(pair[0]);
+	/* nobody accepts, so that the last one only begins */
+	listener = listening(&name, 0);
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+		fds[i] = made_nonblocking();
+		SAY("connect %s\n", err(connect_to(fds[i], &name)));
+		if (i < 1)
+			await(fds[i], POLLOUT);
+	}
+	say_nothing_sent(fds[2], file);
+	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+		close(fds[i]);
+	close(listener);
+	close(file);
+}
+
+/* Flags of preadv2 and pwritev2 that say nothing to a socket, and one that does. */
+static void vectors_with_flags(void)
+{
+	static const int flags[] = {
+		RWF_HIPRI, RWF_DSYNC, RWF_SYNC, RWF_APPEND, RWF_NOWAIT,
+		RWF_NOWAIT | RWF_DSYNC, RWF_NOWAIT | RWF_APPEND | RWF_HIPRI,
+	};
+	char text[8];
+	struct iovec out = { (void *)"text", 4 }, in = { text, sizeof(text) };
+	int pair[2];
+	ssize_t n;
+
+	signal(SIGPIPE, count_pipe);
+	make_pair(pair);
+	for (size_t i = 0; i < ARRAY_LEN(flags); i++) {
+		n = pwritev2(pair[0], &out, 1, -1, flags[i]);
+		SAY("%#x: pwritev2 %zd %s", (unsigned)flags[i], n, err(n));
+		SAY(" at a place %s", err(pwritev2(pair[0], &out, 1, 0, flags[i])));
+		if (n > 0)
+			await_bytes(pair[1], (int)n);
+		n = preadv2(pair[1], &in, 1, -1, flags[i]);
+		SAY(", preadv2 %zd %s", n, err(n));
+		SAY(" at a place %s\n", err(preadv2(pair[1], &in, 1, 0, flags[i])));
+	}
+	SAY("nothing there %s\n", err(preadv2(pair[1], &in, 1, -1, RWF_NOWAIT | RWF_SYNC)));
+	stuff(pair[0]);
+	SAY("no room %s\n", err(pwritev2(pair[0], &out, 1, -1, RWF_NOWAIT | RWF_SYNC)));
+	SAY("%d signals\n", pipe_cnt);
+	close_pair(pair);
+}
+
+/* What these flags do, and whether there are such, the kernel says. */
+static void vectors_with_odd_flags(void)
+{
+	char text[8];
+	struct iovec out = { (void *)"text", 4 }, in = { text, sizeof(text) };
+	int pair[2];
+	ssize_t n;
+
+	signal(SIGPIPE, count_pipe);
+	for (int flag = RWF_APPEND << 1; flag; flag = (int)((unsigned)flag << 1)) {
+		make_pair(pair);
+		n = pwritev2(pair[0], &out, 1, -1, flag);
+		SAY("%#x: pwritev2 %zd %s", (unsigned)flag, n, err(n));
+		say_sent(pair[1], "answer", 0);
+		await_bytes(pair[0], 6);
+		n = preadv2(pair[0], &in, 1, -1, flag);
+		SAY("preadv2 %zd %s, %d signals\n", n, err(n), pipe_cnt);
+		close_pair(pair);
+	}
+}
+
 static void sends_without_a_connection(void)
 {
 	int fd = made();
@@ -395,6 +498,46 @@ static void send_with_a_time_limit(void)
 	close_pair(pair);
 }
 
+struct slow_reader {
+	int fd;
+	_Atomic bool is_over;
+};
+
+/* Makes room again and again, and never enough. */
+static void *read_slowly(void *arg)
+{
+	struct slow_reader *r = arg;
+	static char text[32768];
+
+	while (!r->is_over && recv(r->fd, text, sizeof(text), 0) > 0)
+		sleep_ms(50);
+	return NULL;
+}
+
+/* The limit is that of the call, however often it waits for room. */
+static void send_with_one_time_limit(void)
+{
+	struct timeval limit = { 0, 500000 };
+	static char text[16 << 20];
+	struct slow_reader r = { .is_over = false };
+	pthread_t thread;
+	int pair[2];
+	ssize_t n;
+
+	make_pair(pair);
+	r.fd = pair[1];
+	set_option(pair[1], SOL_SOCKET, SO_RCVBUF, 50000);
+	set_option(pair[0], SOL_SOCKET, SO_SNDBUF, 50000);
+	setsockopt(pair[0], SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+	pthread_create(&thread, NULL, read_slowly, &r);
+	n = send(pair[0], text, sizeof(text), 0);
+	SAY("send: %s\n", n <= 0 ? err(n) : n < (ssize_t)sizeof(text) ? "a part" : "all");
+	r.is_over = true;
+	reset(pair[0]);
+	pthread_join(thread, NULL);
+	close(pair[1]);
+}
+
 struct transfer {
 	int fd;
 	unsigned seed;
@@ -580,6 +723,84 @@ static void urgent_byte(void)
 	receive(pair[1], MSG_OOB);
 	receive(pair[1], 0);
 	receive(pair[1], MSG_DONTWAIT);
+	close_pair(pair);
+}
+
+/* What is told of the urgent byte, and then of the stream, to whom the byte is not in the
+ * stream. Nothing here may wait. */
+static void say_urgent(int fd)
+{
+	char byte = '-';
+	ssize_t n = recv(fd, &byte, 1, MSG_OOB | MSG_DONTWAIT);
+
+	SAY("urgent: %zd %s %c\n", n, err(n), byte);
+}
+
+/* The urgent byte is the last one, and what comes behind it is an end. */
+static void urgent_byte_at_the_end(void)
+{
+	struct iovec none = { NULL, 0 };
+	struct msghdr msg = { .msg_iov = &none, .msg_iovlen = 1 };
+	int pair[2];
+	ssize_t n;
+
+	for (int round = 0; round < 6; round++) {
+		SAY("round %d\n", round);
+		make_pair(pair);
+		say_sent(pair[0], round & 1 ? "!" : "data!", MSG_OOB);
+		shutdown(pair[0], SHUT_WR);
+		await(pair[1], POLLRDHUP);
+		if (round < 2)
+			say_urgent(pair[1]);
+		if (round >= 4)
+			receive(pair[1], MSG_PEEK | MSG_DONTWAIT);
+		for (int i = 0; i < 3; i++)
+			receive(pair[1], MSG_DONTWAIT);
+		say_mark(pair[1]);
+		say_urgent(pair[1]);
+		close_pair(pair);
+	}
+	/* nothing behind it, and no end: who reads has passed it */
+	make_pair(pair);
+	say_sent(pair[0], "!", MSG_OOB);
+	await(pair[1], POLLPRI);
+	receive(pair[1], MSG_PEEK | MSG_DONTWAIT);
+	say_mark(pair[1]);
+	n = recvmsg(pair[1], &msg, MSG_OOB | MSG_PEEK);
+	SAY("without room %zd %#x\n", n, (unsigned)msg.msg_flags);
+	receive(pair[1], MSG_DONTWAIT);
+	say_mark(pair[1]);
+	say_urgent(pair[1]);
+	say_sent(pair[0], "on", 0);
+	await_bytes(pair[1], 2);
+	receive(pair[1], 0);
+	/* a reset takes it along */
+	say_sent(pair[0], "!", MSG_OOB);
+	await(pair[1], POLLPRI);
+	reset(pair[0]);
+	await(pair[1], POLLRDHUP);
+	say_urgent(pair[1]);
+	say_error(pair[1]);
+	close(pair[1]);
+}
+
+/* A look ends at the mark as a read does, and goes on behind the byte. */
+static void looks_at_the_mark(void)
+{
+	int pair[2];
+
+	make_pair(pair);
+	say_sent(pair[0], "before!", MSG_OOB);
+	await(pair[1], POLLPRI);
+	say_sent(pair[0], "after", 0);
+	await_acks(pair[0]);
+	receive(pair[1], MSG_PEEK);
+	receive(pair[1], 0);
+	receive(pair[1], MSG_PEEK);
+	say_mark(pair[1]);
+	receive(pair[1], MSG_OOB | MSG_PEEK);
+	receive(pair[1], 0);
+	say_mark(pair[1]);
 	close_pair(pair);
 }
 
@@ -1208,6 +1429,9 @@ const struct scenario send_scenarios[] = {
 	SCENARIO(every_sending_call, OURS),
 	SCENARIO(streams_that_cannot_write, OURS),
 	SCENARIO(sends_of_nothing, OURS),
+	SCENARIO(sends_of_nothing_to_nobody, OURS),
+	SCENARIO(vectors_with_flags, OURS),
+	SCENARIO(vectors_with_odd_flags, MIXED),
 	SCENARIO(sends_without_a_connection, OURS),
 	SCENARIO(pieces_of_one_byte, OURS),
 	SCENARIO(many_small_sends, OURS),
@@ -1218,11 +1442,14 @@ const struct scenario send_scenarios[] = {
 	SCENARIO(corked, OURS),
 	SCENARIO(partial_sends, OURS),
 	SCENARIO(send_with_a_time_limit, OURS),
+	SCENARIO(send_with_one_time_limit, OURS),
 	SCENARIO(much_both_ways, OURS),
 	SCENARIO(much_by_one_thread, OURS),
 	SCENARIO(bytes_under_way, OURS),
 	SCENARIO(little_unsent, OURS),
 	SCENARIO(urgent_byte, OURS),
+	SCENARIO(urgent_byte_at_the_end, OURS),
+	SCENARIO(looks_at_the_mark, OURS),
 	SCENARIO(urgent_byte_in_line, MIXED),
 	SCENARIO(urgent_signal, MIXED),
 	SCENARIO(sends_from_bad_memory, KERNEL),

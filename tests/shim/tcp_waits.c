@@ -675,6 +675,81 @@ static void goes_back_under_streams(void)
 	SAY("wrong streams: %d\n", wrong);
 }
 
+/* A call that wants more than there is, while the connection goes back. */
+struct moved_call {
+	int fd, flags;
+	size_t len;
+	ssize_t result;
+	char text[64];
+};
+
+static void *receive_moved(void *arg)
+{
+	struct moved_call *call = arg;
+
+	call->result = recv(call->fd, call->text, call->len, call->flags);
+	return NULL;
+}
+
+static void receive_while_it_moves(int flags)
+{
+	struct moved_call call = { .flags = flags, .len = 10 };
+	pthread_t thread;
+	int pair[2], on = 1;
+
+	make_pair(pair);
+	call.fd = pair[1];
+	say_sent(pair[0], "hello", 0);
+	await_acks(pair[0]);
+	pthread_create(&thread, NULL, receive_moved, &call);
+	/* mostly it has these and waits for the others */
+	sleep_ms(100);
+	ioctl(pair[1], FIOASYNC, &on);
+	sleep_ms(100);
+	say_sent(pair[0], "world", 0);
+	pthread_join(thread, NULL);
+	SAY("recv: %zd \"%s\"\n", call.result, call.text);
+	shutdown(pair[0], SHUT_WR);
+	receive_to_end(pair[1]);
+	close_pair(pair);
+}
+
+/* A call goes on where the connection is, with what it has, until it has all. */
+static void goes_back_under_one_that_wants_all(void)
+{
+	receive_while_it_moves(MSG_WAITALL);
+	receive_while_it_moves(MSG_WAITALL | MSG_PEEK);
+}
+
+static void *send_moved(void *arg)
+{
+	struct moved_call *call = arg;
+	char *text = calloc(1, call->len);
+
+	call->result = send(call->fd, text, call->len, 0);
+	free(text);
+	shutdown(call->fd, SHUT_WR);
+	return NULL;
+}
+
+static void goes_back_under_a_long_send(void)
+{
+	struct moved_call call = { .len = 32 << 20 };
+	pthread_t thread;
+	int pair[2], on = 1;
+	ssize_t last;
+
+	make_pair(pair);
+	call.fd = pair[0];
+	pthread_create(&thread, NULL, send_moved, &call);
+	sleep_ms(100);
+	ioctl(pair[0], FIOASYNC, &on);
+	SAY("all came: %d\n", drain(pair[1], &last) == call.len);
+	pthread_join(thread, NULL);
+	SAY("send: all %d\n", call.result == (ssize_t)call.len);
+	close_pair(pair);
+}
+
 /* What becomes of a connect that the kernel takes over as the answer comes. */
 static const char *end_of_connect(int fd, int listener)
 {
@@ -748,6 +823,8 @@ const struct scenario wait_scenarios[] = {
 	SCENARIO(cancelled_in_its_wait, OURS),
 	SCENARIO(many_threads_one_set, OURS),
 	SCENARIO(goes_back_under_streams, MIXED),
+	SCENARIO(goes_back_under_one_that_wants_all, MIXED),
+	SCENARIO(goes_back_under_a_long_send, MIXED),
 	SCENARIO(goes_back_while_it_opens, MIXED),
 	SCENARIO_END,
 };

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -390,7 +391,8 @@ static int linger_of(int fd)
 				      &len) != 0 ||
 	    !linger.l_onoff)
 		return -1;
-	return linger.l_linger;
+	/* Linux takes it for a number without a sign */
+	return linger.l_linger < 0 ? INT_MAX : linger.l_linger;
 }
 
 /* 0: all is delivered, and our FIN is acknowledged. */
@@ -422,7 +424,7 @@ static void linger(struct tsock *t)
 	tsock_unlock(t);
 	if (look_for_end(&(struct tsock_wait){ .t = t }) == -EAGAIN)
 		(void)!tsock_wait(t, -1, look_for_end, NULL, 0,
-				  (uint64_t)t->linger_s * NS_PER_SEC, false);
+				  tsock_deadline((uint64_t)t->linger_s * NS_PER_SEC), false);
 }
 
 /* A child may have it as well, and then this is not its end: what closes last ends it, as
@@ -574,12 +576,15 @@ static long shut_ours(struct tsock *t, int how)
 		t->is_shut_rd = true;
 	if (how != SHUT_RD)
 		t->is_shut_wr = true;
-	if (state == TCPS_CLOSED)
+	if (tsock_is_ended_state(state))
 		result = -ENOTCONN;
 	else if (tsock_is_opening_state(state))
 		is_opening = true;
 	else if (how != SHUT_RD)
 		(void)!tcp_shutdown(t->pcb, tsock_now(t));
+	/* nobody has to ask any more what has become of connect() */
+	if (!tsock_is_ended_state(state) && !is_opening)
+		t->is_connecting = false;
 	if (t->pcb && !was_shut)
 		t->shut_at = received(t);
 	tcp_engine_due_locked(t->engine);

@@ -35,10 +35,13 @@ static const struct {
 	{ SOL_SOCKET, SO_TIMESTAMP },
 	{ SOL_SOCKET, SO_TIMESTAMPNS },
 	{ SOL_SOCKET, SO_TIMESTAMPING },
+	{ SOL_SOCKET, SO_BUSY_POLL },
+	{ SOL_SOCKET, SO_SELECT_ERR_QUEUE },
 	{ IPPROTO_IP, IP_TOS },
 	{ IPPROTO_IP, IP_TTL },
 	{ IPPROTO_IP, IP_RECVTOS },
 	{ IPPROTO_IP, IP_RECVTTL },
+	{ IPPROTO_IP, IP_PKTINFO },
 	{ IPPROTO_TCP, TCP_NODELAY },
 	{ IPPROTO_TCP, TCP_CORK },
 	{ IPPROTO_TCP, TCP_QUICKACK },
@@ -50,6 +53,7 @@ static const struct {
 	{ IPPROTO_TCP, TCP_USER_TIMEOUT },
 	{ IPPROTO_TCP, TCP_WINDOW_CLAMP },
 	{ IPPROTO_TCP, TCP_NOTSENT_LOWAT },
+	{ IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS },
 	{ IPPROTO_TCP, TCP_INQ },
 	{ IPPROTO_TCP, TCP_SAVE_SYN },
 };
@@ -64,11 +68,21 @@ struct tsock_heritage {
 	bool has_tos, may_keep_alive, reuse_addr;
 	/* 0: the system's */
 	int snd_buf, rcv_buf;
+	uint64_t pacing_rate;
 	struct linger linger;
 	struct timeval rcv_time, snd_time;
 	/* empty: the system's */
 	char cc[16];
 };
+
+/* SO_MAX_PACING_RATE, whose numbers are longer than those of others. */
+static uint64_t pacing_rate_of(int fd)
+{
+	uint64_t rate = 0;
+
+	sock_twin_read(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof(rate));
+	return rate;
+}
 
 /* `has_own_ttl`: the listener's, whatever value that has. */
 static void read_heritage(int from, int fresh, bool has_own_ttl,
@@ -95,6 +109,8 @@ static void read_heritage(int from, int fresh, bool has_own_ttl,
 		h->snd_buf = sock_twin_option(from, SOL_SOCKET, SO_SNDBUF) / 2;
 	if (locks & 2)
 		h->rcv_buf = sock_twin_option(from, SOL_SOCKET, SO_RCVBUF) / 2;
+	if (pacing_rate_of(from) != pacing_rate_of(fresh))
+		h->pacing_rate = pacing_rate_of(from);
 	sock_twin_read(from, SOL_SOCKET, SO_LINGER, &h->linger, sizeof(h->linger));
 	sock_twin_read(from, SOL_SOCKET, SO_RCVTIMEO, &h->rcv_time,
 		   sizeof(h->rcv_time));
@@ -124,6 +140,9 @@ static void give_heritage(const struct tsock_heritage *h, int to)
 		sock_twin_set(to, SOL_SOCKET, SO_SNDBUF, &h->snd_buf, sizeof(int));
 	if (h->rcv_buf)
 		sock_twin_set(to, SOL_SOCKET, SO_RCVBUF, &h->rcv_buf, sizeof(int));
+	if (h->pacing_rate)
+		sock_twin_set(to, SOL_SOCKET, SO_MAX_PACING_RATE, &h->pacing_rate,
+			      sizeof(h->pacing_rate));
 	if (h->linger.l_onoff)
 		sock_twin_set(to, SOL_SOCKET, SO_LINGER, &h->linger, sizeof(h->linger));
 	if (h->rcv_time.tv_sec || h->rcv_time.tv_usec)
@@ -527,7 +546,7 @@ long tsock_accept4(struct fd_object *obj, int fd, struct sockaddr *addr,
 	if (result != -EAGAIN || !sock_is_blocking(&t->sock, 0))
 		return result;
 	return tsock_wait(t, fd, look, &call, READY_IN,
-			  atomic_load(&t->sock.rx_timeout_ns), false);
+			  tsock_deadline(atomic_load(&t->sock.rx_timeout_ns)), false);
 }
 
 long tsock_accept(struct fd_object *obj, int fd, struct sockaddr *addr,

@@ -504,7 +504,19 @@ enum { OPEN_BITS = READY_OUT | READY_ERR | READY_HUP };
 
 long tsock_await_open(struct tsock *t, int fd, uint64_t timeout_ns)
 {
-	return tsock_wait(t, fd, look, NULL, OPEN_BITS, timeout_ns, false);
+	return tsock_wait(t, fd, look, NULL, OPEN_BITS, tsock_deadline(timeout_ns), false);
+}
+
+/* A connection that another call has begun may have ended since. As in Linux, the call that
+ * asks for it later tells why, and frees the socket. */
+static long later_result_locked(struct tsock *t)
+{
+	bool has_ended = tsock_is_ours(t) && t->was_open && !tsock_is_moving(t) &&
+			 (!t->pcb || tcp_state(t->pcb) == TCPS_CLOSED);
+
+	if (LIKELY(!has_ended))
+		return result_locked(t);
+	return t->error ? t->error : -ECONNABORTED;
 }
 
 /* Says once what has become of it. With `config`. */
@@ -528,7 +540,7 @@ static long go_on(struct tsock *t, int fd, bool is_first, int flags)
 	if (is_first && !may_wait)
 		return -EINPROGRESS;
 	tsock_lock(t);
-	result = result_locked(t);
+	result = is_first ? result_locked(t) : later_result_locked(t);
 	tsock_unlock(t);
 	if (result == -EAGAIN && !may_wait)
 		return -EALREADY;

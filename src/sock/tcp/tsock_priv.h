@@ -3,6 +3,8 @@
 #ifndef SOCK_TCP_TSOCK_PRIV_H
 #define SOCK_TCP_TSOCK_PRIV_H
 
+#include <sys/uio.h>
+
 #include "fd/fd_quick.h"
 #include "fd/fd_wait.h"
 #include "sock/sock_wait.h"
@@ -216,6 +218,10 @@ struct tsock {
 	struct fd_object *heir;
 };
 
+/* Flags of preadv2() and pwritev2() that change nothing for a socket, and RWF_NOWAIT. Whether
+ * there are others, and what they do, is the kernel's to say. */
+enum { TSOCK_RWF_SERVED = RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_APPEND | RWF_NOWAIT };
+
 extern struct fd_ops tsock_ops;
 
 static inline struct tsock *tsock_of(struct fd_object *obj)
@@ -392,10 +398,17 @@ struct tsock_wait {
 	unsigned looks;
 	struct pollfd fds[1 + WAIT_FDS_MAX];
 };
-/* Waits after a look that has found nothing; `timeout_ns` 0 is for ever. `has_some`: the
- * call would have something to tell, so each handler ends it, with SA_RESTART, too. */
+/* When a wait ends that may take so long from now on; 0 is for ever, UINT64_MAX. As in Linux
+ * all waits of a call take the time of one. */
+uint64_t tsock_deadline(uint64_t timeout_ns);
+/* Waits after a look that has found nothing, until then at most. `has_some`: the call would
+ * have something to tell, so each handler ends it, with SA_RESTART, too. */
 long tsock_wait(struct tsock *t, int fd, tsock_look_fn *look, void *ctx,
-		uint32_t bits, uint64_t timeout_ns, bool has_some) MUST_CHECK;
+		uint32_t bits, uint64_t deadline_ns, bool has_some) MUST_CHECK;
+/* The connection has become the kernel's under a call that has a part: waits for one of the
+ * events on the twin. 0: there is one; -EAGAIN: the time is over; -EINTR; or FD_ABANDONED. */
+long tsock_wait_for_twin(struct tsock *t, int fd, short events,
+			 uint64_t deadline_ns) MUST_CHECK;
 /* From now on it has something to tell. What ran before ends no call. */
 void tsock_wait_has_some(struct tsock_wait *w);
 /* Polls the rings, with the lock, and has the engine process what came. */

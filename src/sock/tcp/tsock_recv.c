@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/uio.h>
@@ -27,10 +28,14 @@ struct rx_call {
 	/* what it wants, and has got */
 	size_t len, done;
 	int flags;
+	/* the urgent byte was there for it */
+	bool is_urgent;
 	/* its batch has others already */
 	bool is_behind;
 	/* a handler has ended it before it had all that it wants */
 	bool is_cut;
+	/* when it ends, once it has waited */
+	uint64_t deadline_ns;
 	/* when the last bytes were received that it has got; time 0: nobody knows */
 	struct user_stamps stamps;
 };
@@ -60,11 +65,17 @@ static void copy_list(struct rx_call *call, struct list *pkts)
 static void borrow_all(struct tsock *t, size_t max, struct list *pkts)
 {
 	struct pkt *pkt = NULL, *copy;
+	uint32_t skip, span = tcp_unread_span(t->pcb, &skip);
 
+	max = MIN(max, (size_t)span);
 	while (max && (pkt = tcp_unread_next(t->pcb, pkt))) {
-		uint32_t len = (uint32_t)MIN((size_t)pkt->len, max);
+		uint32_t passed = MIN(skip, pkt->len);
+		uint32_t len = (uint32_t)MIN((size_t)(pkt->len - passed), max);
 
-		copy = pkt_borrow(&t->engine->borrowers, pkt, 0, len);
+		skip -= passed;
+		if (!len)
+			continue;
+		copy = pkt_borrow(&t->engine->borrowers, pkt, passed, len);
 		if (!copy)
 			return;
 		list_push_back(pkts, &copy->link);
@@ -72,19 +83,33 @@ static void borrow_all(struct tsock *t, size_t max, struct list *pkts)
 	}
 }
 
+/* The first bytes of what borrow_all would show. */
+static uint32_t peek_some(const struct tsock *t, uint8_t *to, uint32_t max)
+{
+	uint32_t skip, span = tcp_unread_span(t->pcb, &skip);
+	const struct pkt *pkt = tcp_unread_next(t->pcb, NULL);
+	uint32_t len;
+
+	if (pkt && pkt->len <= skip) {
+		skip -= pkt->len;
+		pkt = tcp_unread_next(t->pcb, pkt);
+	}
+	if (!pkt)
+		return 0;
+	len = MIN(MIN(max, span), pkt->len - skip);
+	memcpy(to, pkt->data + skip, len);
+	return len;
+}
+
 /* The first bytes, for when no packet could be borrowed to cut one with. Under the lock. */
 static void copy_some(struct tsock *t, struct rx_call *call, uint32_t max)
 	REQUIRES(t->engine->stack->lock)
 {
 	uint8_t some[COPY_LOCKED_MAX];
-	const struct pkt *first = tcp_unread_next(t->pcb, NULL);
 	uint32_t len = MIN(max, (uint32_t)sizeof(some));
 
-	if (!first)
-		return;
 	if (call->flags & MSG_PEEK) {
-		len = MIN(len, first->len);
-		memcpy(some, first->data, len);
+		len = peek_some(t, some, len);
 	} else {
 		len = tcp_take_bytes(t->pcb, len, some);
 		tcp_recved(t->pcb, len, tsock_now(t));
@@ -190,6 +215,17 @@ static inline bool take_direct(struct tsock *t, struct rx_call *call)
 	return true;
 }
 
+/* As in Linux, who finds nothing but the urgent byte at the mark has passed it all the same. */
+static void pass_mark(struct tsock *t, const struct rx_call *call)
+	REQUIRES(t->engine->stack->lock)
+{
+	if (tcp_urgent_state(t->pcb) == TCP_URGENT_NONE || call->done || !call->len ||
+	    call->flags & MSG_PEEK)
+		return;
+	tcp_pass_mark(t->pcb);
+	tsock_update(t, 0);
+}
+
 /* 0 and more: the call is over, with call->done bytes; -EAGAIN: it would wait for more;
  * another error. */
 static long look_once(struct tsock *t, struct rx_call *call)
@@ -218,6 +254,8 @@ again:
 		tsock_run_locked(t);
 	}
 	if (UNLIKELY(!t->pcb || !tcp_has_data(t->pcb))) {
+		if (t->pcb)
+			pass_mark(t, call);
 		n = call->done ? 0 : state_result(t);
 		/* with bytes already, an error or the end is for the next call */
 		if (call->done && t->pcb && !t->error &&
@@ -258,14 +296,19 @@ static long look(struct tsock_wait *w)
 /* -- calls ------------------------------------------------------------------------------ */
 
 /* The connection has become the kernel's while the call had some bytes: the twin gives
- * the rest. */
-static long go_on_with_twin(struct tsock *t, int fd, struct rx_call *call)
+ * the rest, for which MSG_WAITALL goes on waiting. */
+static COLD long go_on_with_twin(struct tsock *t, int fd, struct rx_call *call)
 {
-	long n;
+	bool may_wait = call->flags & MSG_WAITALL &&
+			sock_is_blocking(&t->sock, call->flags);
+	long n = 1;
 
-	if (!call->done || !sock_owns_fd(&t->sock, fd))
-		return call->done ? (long)call->done : FD_PASS;
-	while (call->done < wanted(t, call)) {
+	/* what was only looked at the twin shows as well */
+	if (call->flags & MSG_PEEK)
+		call->done = 0;
+	if (!call->done)
+		return FD_PASS;
+	while (n > 0 && call->done < wanted(t, call) && sock_owns_fd(&t->sock, fd)) {
 		struct iovec iov[64];
 		struct msghdr msg = { .msg_iov = iov };
 
@@ -273,9 +316,15 @@ static long go_on_with_twin(struct tsock *t, int fd, struct rx_call *call)
 					       call->done, iov, ARRAY_LEN(iov));
 		n = inside_recvmsg(fd, &msg, (call->flags & ~MSG_WAITALL) |
 						     MSG_DONTWAIT);
-		if (n <= 0)
-			break;
-		call->done += (size_t)n;
+		if (n > 0) {
+			call->done += (size_t)n;
+		} else if (n == -EAGAIN && may_wait) {
+			n = tsock_wait_for_twin(t, fd, POLLIN, call->deadline_ns);
+			call->is_cut = n == -EINTR;
+			if (n == FD_ABANDONED)
+				return fd_wait_abandoned(&t->sock.obj, (long)call->done);
+			n = !n;
+		}
 	}
 	return (long)call->done;
 }
@@ -283,6 +332,7 @@ static long go_on_with_twin(struct tsock *t, int fd, struct rx_call *call)
 static long receive_urgent(struct tsock *t, struct rx_call *call)
 {
 	uint8_t byte;
+	bool is_over;
 	int err;
 
 	for (;;) {
@@ -296,11 +346,16 @@ static long receive_urgent(struct tsock *t, struct rx_call *call)
 	tsock_poll_locked(t);
 	err = t->pcb ? tcp_take_urgent(t->pcb, &byte, call->flags & MSG_PEEK) :
 		       -EINVAL;
+	is_over = t->is_shut_rd || (t->pcb && tcp_has_end(t->pcb));
 	if (!err)
 		tsock_update(t, 0);
 	tsock_unlock(t);
+	/* it was announced, and will not come any more */
+	if (err == -EAGAIN && is_over)
+		return 0;
 	if (err)
 		return err;
+	call->is_urgent = true;
 	if (!call->len)
 		return 0;
 	if (!is_plausible(call))
@@ -312,18 +367,15 @@ static long receive_urgent(struct tsock *t, struct rx_call *call)
 
 static long wait_for_more(struct tsock *t, int fd, struct rx_call *call)
 {
-	uint64_t timeout = atomic_load_explicit(&t->sock.rx_timeout_ns,
-						memory_order_relaxed);
-
 	return tsock_wait(t, fd, look, call, READY_IN | READY_ERR | READY_HUP,
-			  timeout, call->is_behind);
+			  call->deadline_ns, call->is_behind);
 }
 
 /* Waiting for all of it, the call is woken by each segment. */
 static long wait_for_all(struct tsock *t, int fd, struct rx_call *call)
 {
 	return tsock_wait(t, fd, look, call, READY_ERR | READY_HUP,
-			  atomic_load(&t->sock.rx_timeout_ns), true);
+			  call->deadline_ns, true);
 }
 
 static long receive(struct tsock *t, int fd, struct rx_call *call)
@@ -341,6 +393,8 @@ static long receive(struct tsock *t, int fd, struct rx_call *call)
 	}
 	n = look_once(t, call);
 	if (n == -EAGAIN && sock_is_blocking(&t->sock, call->flags)) {
+		call->deadline_ns = tsock_deadline(atomic_load_explicit(
+			&t->sock.rx_timeout_ns, memory_order_relaxed));
 		n = call->done ? wait_for_all(t, fd, call) :
 				 wait_for_more(t, fd, call);
 		call->is_cut = n == -EINTR || n == FD_ABANDONED;
@@ -439,11 +493,19 @@ long tsock_readv(struct fd_object *obj, int fd, const struct iovec *iov, int cnt
 long tsock_preadv2(struct fd_object *obj, int fd, const struct iovec *iov,
 		   int cnt, off_t offset, int flags)
 {
-	/* where there are places and other flags, libc has the right errno */
-	if (offset != -1 || flags & ~RWF_NOWAIT)
+	struct tsock *t = tsock_of(obj);
+	int err;
+
+	/* where there are places, libc has the right errno */
+	if (offset != -1 || !tsock_is_ours(t))
 		return FD_PASS;
-	return receive_vector(tsock_of(obj), fd, iov, cnt,
-			      flags ? MSG_DONTWAIT : 0);
+	if (UNLIKELY(flags & ~TSOCK_RWF_SERVED)) {
+		err = tsock_leave_for(t, fd, REASON_OPTION, STATS_BY_OPTION,
+				      "a read with these flags", flags);
+		return err ? err : FD_PASS;
+	}
+	return receive_vector(t, fd, iov, cnt,
+			      flags & RWF_NOWAIT ? MSG_DONTWAIT : 0);
 }
 
 /* TCP_INQ: the bytes behind those that the call has, and one for the end. */
@@ -485,7 +547,9 @@ static void end_message(struct tsock *t, int fd, struct msghdr *msg,
 				 sizeof(cnt));
 	}
 	msg->msg_controllen -= control.room;
-	msg->msg_flags = control.flags | (call->flags & (MSG_CMSG_CLOEXEC | MSG_OOB));
+	msg->msg_flags = control.flags | (call->flags & MSG_CMSG_CLOEXEC);
+	if (call->is_urgent)
+		msg->msg_flags |= call->len ? MSG_OOB : MSG_OOB | MSG_TRUNC;
 	if (msg->msg_name)
 		msg->msg_namelen = 0;
 }

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -52,6 +53,9 @@ struct tx_call {
 	uint32_t stations;
 	/* its last byte is followed, so that nothing more may be written */
 	bool is_stamped;
+	/* when it ends, once it has waited */
+	bool has_waited;
+	uint64_t deadline_ns;
 };
 
 /* Packets on their way from the program to the engine. */
@@ -458,11 +462,14 @@ static long look_for_room(struct tsock_wait *w)
 	return n;
 }
 
-static long wait_for_room(struct tsock *t, int fd, bool has_some)
+static long wait_for_room(struct tsock *t, int fd, struct tx_call *call)
 {
+	if (!call->has_waited)
+		call->deadline_ns = tsock_deadline(atomic_load(&t->sock.tx_timeout_ns));
+	call->has_waited = true;
 	return tsock_wait(t, fd, look_for_room, NULL,
-			  READY_OUT | READY_ERR | READY_HUP,
-			  atomic_load(&t->sock.tx_timeout_ns), has_some);
+			  READY_OUT | READY_ERR | READY_HUP, call->deadline_ns,
+			  call->done > 0);
 }
 
 /* As much as goes without a wait. One writer at a time. */
@@ -493,24 +500,41 @@ static long write_all(struct tsock *t, struct tx_call *call)
 	return n;
 }
 
+/* The same for room at the twin, once the connection is the kernel's. */
+static COLD long wait_for_twins_room(struct tsock *t, int fd, struct tx_call *call)
+{
+	if (!call->has_waited)
+		call->deadline_ns = tsock_deadline(atomic_load(&t->sock.tx_timeout_ns));
+	call->has_waited = true;
+	return tsock_wait_for_twin(t, fd, POLLOUT, call->deadline_ns);
+}
+
 /* The connection has become the kernel's while the call had written some: the twin takes
- * the rest. */
+ * the rest, and a call that blocks goes on waiting for room. */
 static COLD long go_on_with_twin(struct tsock *t, int fd, struct tx_call *call)
 {
-	if (!call->done || call->file >= 0 || !sock_owns_fd(&t->sock, fd))
-		return call->done ? (long)call->done : FD_PASS;
-	while (call->done < call->len) {
+	long n = 1;
+
+	if (!call->done)
+		return FD_PASS;
+	if (call->file >= 0)
+		return (long)call->done;
+	while (n > 0 && call->done < call->len && sock_owns_fd(&t->sock, fd)) {
 		struct iovec iov[64];
 		struct msghdr msg = { .msg_iov = iov };
-		long n;
 
 		msg.msg_iovlen = user_iov_rest(call->iov, call->iov_cnt,
 					       call->done, iov, ARRAY_LEN(iov));
 		n = inside_sendmsg(fd, &msg, call->flags | MSG_DONTWAIT |
 						     MSG_NOSIGNAL);
-		if (n <= 0)
-			break;
-		call->done += (size_t)n;
+		if (n > 0) {
+			call->done += (size_t)n;
+		} else if (n == -EAGAIN && sock_is_blocking(&t->sock, call->flags)) {
+			n = wait_for_twins_room(t, fd, call);
+			if (n == FD_ABANDONED)
+				return fd_wait_abandoned(&t->sock.obj, (long)call->done);
+			n = !n;
+		}
 	}
 	return (long)call->done;
 }
@@ -564,17 +588,22 @@ static COLD long open_and_wait(struct tsock *t, int fd, struct tx_call *call)
 		       n;
 }
 
-/* Whether something could be written. */
-static COLD long write_nothing(struct tsock *t, int flags)
+/* Whether something could be written. What has only begun is waited for, as by any send. */
+static COLD long write_nothing(struct tsock *t, int fd, struct tx_call *call)
 {
 	long n;
 
-	tsock_lock(t);
-	n = check_writable(t);
-	tsock_unlock(t);
+	do {
+		tsock_lock(t);
+		n = check_writable(t);
+		tsock_unlock(t);
+		if (n != -EAGAIN || !sock_is_blocking(&t->sock, call->flags))
+			break;
+		n = wait_for_room(t, fd, call);
+	} while (!n);
 	if (n == -EPIPE)
-		return broken_pipe(flags);
-	return n == -EAGAIN || n == -EBUSY ? 0 : n;
+		return broken_pipe(call->flags);
+	return n == -EBUSY ? 0 : n;
 }
 
 static long send_call(struct tsock *t, int fd, struct tx_call *call);
@@ -605,7 +634,7 @@ static long send_call(struct tsock *t, int fd, struct tx_call *call)
 		return n ? n : FD_PASS;
 	}
 	if (UNLIKELY(!call->len) && !atomic_load(&t->is_deferred))
-		return write_nothing(t, call->flags);
+		return write_nothing(t, fd, call);
 	for (;;) {
 		n = write_all(t, call);
 		if (n == -EAGAIN && UNLIKELY(atomic_load(&t->is_deferred))) {
@@ -617,7 +646,7 @@ static long send_call(struct tsock *t, int fd, struct tx_call *call)
 		}
 		if (n != -EAGAIN || !sock_is_blocking(&t->sock, call->flags))
 			break;
-		n = wait_for_room(t, fd, call->done > 0);
+		n = wait_for_room(t, fd, call);
 		if (n)
 			break;
 	}
@@ -706,18 +735,31 @@ static long send_vector(struct tsock *t, int fd, const struct iovec *iov,
 	return len < 0 ? FD_PASS : send_call(t, fd, &call);
 }
 
+/* Nothing at all Linux writes to any file, whatever its state. */
+static long write_vector(struct tsock *t, int fd, const struct iovec *iov, int cnt,
+			 int flags)
+{
+	if (cnt < 0 || user_iov_len(iov, (size_t)cnt) == 0)
+		return FD_PASS;
+	return send_vector(t, fd, iov, (size_t)cnt, flags, NULL, 0);
+}
+
 long tsock_writev(struct fd_object *obj, int fd, const struct iovec *iov, int cnt)
 {
-	return cnt < 0 ? FD_PASS :
-			 send_vector(tsock_of(obj), fd, iov, (size_t)cnt, 0, NULL,
-				     0);
+	return write_vector(tsock_of(obj), fd, iov, cnt, 0);
 }
 
 long tsock_pwritev2(struct fd_object *obj, int fd, const struct iovec *iov,
 		    int cnt, off_t offset, int flags)
 {
-	return offset == -1 && !flags ? tsock_writev(obj, fd, iov, cnt) :
-					FD_PASS;
+	struct tsock *t = tsock_of(obj);
+
+	/* where there are places, libc has the right errno */
+	if (offset != -1 || !tsock_is_ours(t))
+		return FD_PASS;
+	if (UNLIKELY(flags & ~TSOCK_RWF_SERVED))
+		return leave_for(t, fd, flags, "a write with these flags");
+	return write_vector(t, fd, iov, cnt, flags & RWF_NOWAIT ? MSG_DONTWAIT : 0);
 }
 
 /* Out of the socket or into it, without passing the program: the kernel's alone. */
@@ -825,6 +867,27 @@ static off64_t seek(int fd, off64_t by)
 	return syscall_raw(SYS_lseek, fd, by, SEEK_CUR, 0, 0, 0);
 }
 
+static bool may_be_written(struct tsock *t)
+{
+	bool result;
+
+	if (!tsock_lock_ours(t))
+		return true;
+	result = t->pcb && !t->error && !t->is_shut_wr &&
+		 tcp_state(t->pcb) != TCPS_CLOSED &&
+		 !tsock_is_opening_state(tcp_state(t->pcb));
+	tsock_unlock(t);
+	return result;
+}
+
+/* Linux reads first, and where there is nothing it does not come to the socket. */
+static COLD bool has_ended(int file, off64_t offset)
+{
+	char byte;
+
+	return syscall_raw(SYS_pread64, file, (long)&byte, 1, offset, 0, 0) == 0;
+}
+
 long tsock_sendfile64(struct fd_object *obj, int fd, int fd2, off64_t *offset,
 		      size_t len)
 {
@@ -835,8 +898,9 @@ long tsock_sendfile64(struct fd_object *obj, int fd, int fd2, off64_t *offset,
 	};
 	long n;
 
-	/* from one of our sockets to somewhere else */
-	if (!sock_owns_fd(&t->sock, fd) || !tsock_is_ours(t))
+	/* from one of our sockets to somewhere else, or nothing, of which the socket hears
+	 * nothing */
+	if (!sock_owns_fd(&t->sock, fd) || !tsock_is_ours(t) || !len)
 		return FD_PASS;
 	if (offset && !user_is_plausible(offset, sizeof(*offset)))
 		return -EFAULT;
@@ -845,6 +909,8 @@ long tsock_sendfile64(struct fd_object *obj, int fd, int fd2, off64_t *offset,
 	call.offset = offset ? *offset : seek(fd2, 0);
 	if (call.offset < 0)
 		return -EINVAL;
+	if (UNLIKELY(!may_be_written(t)) && has_ended(fd2, call.offset))
+		return 0;
 	n = send_call(t, fd, &call);
 	if (n <= 0)
 		return n;

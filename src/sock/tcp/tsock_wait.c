@@ -69,8 +69,13 @@ static const struct sock_wait_ops ops = {
 	.abandoned = sock_wait_nothing,
 };
 
+uint64_t tsock_deadline(uint64_t timeout_ns)
+{
+	return timeout_ns ? clock_monotonic_ns() + timeout_ns : UINT64_MAX;
+}
+
 long tsock_wait(struct tsock *t, int fd, tsock_look_fn *look_fn, void *ctx,
-		uint32_t bits, uint64_t timeout_ns, bool has_some)
+		uint32_t bits, uint64_t deadline_ns, bool has_some)
 {
 	struct tsock_wait w = {
 		.wait = {
@@ -79,7 +84,7 @@ long tsock_wait(struct tsock *t, int fd, tsock_look_fn *look_fn, void *ctx,
 			.stack = t->engine->stack,
 			.fds = w.fds,
 			.mark = signals_mark(),
-			.may_restart = !timeout_ns && !has_some,
+			.may_restart = deadline_ns == UINT64_MAX && !has_some,
 			.polls_left = sock_params.rx_polls,
 			.spin_until_ns = UINT64_MAX,
 			.looks_per_clock = POLLS_PER_CLOCK,
@@ -98,9 +103,34 @@ long tsock_wait(struct tsock *t, int fd, tsock_look_fn *look_fn, void *ctx,
 		w.wait.fd_cnt = 1;
 		w.fds[0] = (struct pollfd){ .fd = fd, .events = POLLIN };
 	}
-	sock_wait_until(&w.wait, timeout_ns ? clock_monotonic_ns() + timeout_ns :
-					      UINT64_MAX);
+	sock_wait_until(&w.wait, deadline_ns);
 	return sock_wait(&w.wait);
+}
+
+long tsock_wait_for_twin(struct tsock *t, int fd, short events, uint64_t deadline_ns)
+{
+	struct pollfd twin = { .fd = fd, .events = events };
+	struct signals_mark mark = signals_mark();
+	uint64_t now = clock_monotonic_ns();
+	struct timespec left, *timeout = NULL;
+	int n;
+
+	/* the number is another file's, or nobody's */
+	if (!sock_owns_fd(&t->sock, fd))
+		return -EAGAIN;
+	if (deadline_ns != UINT64_MAX) {
+		if (now >= deadline_ns)
+			return -EAGAIN;
+		left.tv_sec = (time_t)((deadline_ns - now) / NS_PER_SEC);
+		left.tv_nsec = (long)((deadline_ns - now) % NS_PER_SEC);
+		timeout = &left;
+	}
+	n = fd_wait(&t->sock.obj, &twin, 1, timeout, &mark, false, NULL, NULL);
+	if (n == -ECANCELED)
+		return FD_ABANDONED;
+	if (n == 0)
+		return -EAGAIN;
+	return MIN(n, 0);
 }
 
 void tsock_wait_has_some(struct tsock_wait *w)
