@@ -2,6 +2,8 @@
 /* poll, and the waiting of select (mux.h, poll.h). */
 #include "config.h"
 
+#include "iomux/poll.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,7 +16,6 @@
 #include "fd/fd_wait.h"
 #include "iomux/epoll_nest.h"
 #include "iomux/epoll_ready.h"
-#include "iomux/poll.h"
 #include "os/inside.h"
 #include "sock/user_msg.h"
 

@@ -242,13 +242,20 @@ static int close_many(unsigned first, unsigned last, int flags)
 	return real.close_range(first, last, flags);
 }
 
+/* What the kernel would refuse parts nothing. Without the flag it can be asked. */
+static bool will_unshare(unsigned first, unsigned last, int flags)
+{
+	return flags & CLOSE_RANGE_UNSHARE && first <= last &&
+	       real.close_range(~0u, ~0u, flags & ~(int)CLOSE_RANGE_UNSHARE) == 0;
+}
+
 int shim_close_range(unsigned int first, unsigned int last, int flags)
 {
 	bool is_alone;
 	int result;
 
 	CALL_ENTERED(close_range);
-	if (LIKELY(!(flags & CLOSE_RANGE_UNSHARE)))
+	if (LIKELY(!will_unshare(first, last, flags)))
 		return close_many(first, last, flags);
 	process_gets_own_fds();
 	is_alone = runtime_begin_alone();

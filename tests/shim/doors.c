@@ -434,9 +434,35 @@ static void *part(void *arg)
 	return NULL;
 }
 
+static void *idle(void *arg)
+{
+	while (atomic_load(&parted) != 2)
+		usleep(1000);
+	return arg;
+}
+
 static int by_unshare(void)
 {
 	return unshare(CLONE_FILES);
+}
+
+/* -1 has the flag that parts fds, too. */
+static void failing_ranges_of_two_threads(void)
+{
+	pthread_t thread;
+	int pair[2], result;
+
+	make_pair(pair);
+	atomic_store(&parted, 0);
+	pthread_create(&thread, NULL, idle, NULL);
+	result = close_range((unsigned)pair[0], ~0u, -1);
+	SAY("flags: %s\n", err(result));
+	result = close_range((unsigned)pair[1], (unsigned)pair[0], CLOSE_RANGE_UNSHARE);
+	SAY("reversed: %s\n", err(result));
+	still_hears(pair[0], pair[1]);
+	atomic_store(&parted, 2);
+	pthread_join(thread, NULL);
+	close_pair(pair);
 }
 
 static int by_number(void)
@@ -770,6 +796,7 @@ static const struct door doors[] = {
 	SCENARIO(select_beyond_its_size),
 	SCENARIO(failing_copies_change_nothing),
 	SCENARIO(failing_ranges_close_nothing),
+	SCENARIO(failing_ranges_of_two_threads),
 	SCENARIO(namespaces_of_a_single_thread),
 	SCENARIO(fds_of_a_single_thread),
 	SCENARIO(fds_of_one_of_two_threads),

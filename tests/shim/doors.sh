@@ -61,12 +61,12 @@ is_beyond_address_sanitizer() {
 }
 
 # The thread sanitizer also has a thread of its own, which stays when the last one of
-# the program ends. And it knows of children by fork() alone: in one by clone() it takes
+# the program ends, and no program has a single one. And it knows of children by fork() alone: in one by clone() it takes
 # what the parent's threads have done for done by threads of the child.
 is_beyond_thread_sanitizer() {
 	case $1 in
 	counts_beyond_everything | last_thread_ends | filter_for_all_threads | \
-			cloned_children_*) ;;
+			fds_of_a_single_thread | child_shares_fds | cloned_children_*) ;;
 	*) false ;;
 	esac
 }
