@@ -488,9 +488,10 @@ static long poll_look(struct mux_call *call, bool with_kernel)
 	 * have. That takes the place of our events. */
 	hide_spent(poll);
 	n = inside_poll(poll->fds, poll->cnt);
-	if (n < 0)
+	/* a signal that has come ends a look that finds nothing, and ours have been found */
+	if (n < 0 && !(n == -EINTR && poll->call.own_cnt))
 		return n;
-	if (n && poll->is_select)
+	if (n > 0 && poll->is_select)
 		set_idle_aside(poll);
 	add_sources(poll);
 	return count_ready(poll);
