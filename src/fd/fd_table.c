@@ -310,17 +310,6 @@ int fd_table_next(unsigned first)
 	return next_used(first, FD_TABLE_LIMIT - 1);
 }
 
-/* Without a reference, which after a fork would cost a page of memory: what was an object
- * stays one for ever. */
-bool fd_table_is_internal(int fd)
-{
-	_Atomic(struct fd_object *) *entry = fd_table_entry(fd);
-	struct fd_object *obj =
-		entry ? atomic_load_explicit(entry, memory_order_acquire) : NULL;
-
-	return obj && obj->ops->is_internal;
-}
-
 void fd_table_remove_range(unsigned first, unsigned last)
 {
 	for (int fd = next_used(first, last); fd >= 0;

@@ -72,6 +72,17 @@ static inline bool fd_table_has(int fd)
 	return fd_table_names(fd_table_entry(fd));
 }
 
+/* Whether it names something that looks closed to the program. Without a reference, which after
+ * a fork would cost a page of memory: what was an object stays one for ever. */
+static inline bool fd_table_is_internal(int fd)
+{
+	_Atomic(struct fd_object *) *entry = fd_table_entry(fd);
+	const struct fd_object *obj =
+		entry ? atomic_load_explicit(entry, memory_order_acquire) : NULL;
+
+	return obj && obj->ops->is_internal;
+}
+
 /* Adds a reference; the caller must have one. */
 struct fd_object *fd_object_hold(struct fd_object *obj);
 
@@ -162,8 +173,6 @@ bool fd_table_take(int fd, struct fd_object *obj) MUST_CHECK;
 /* The first fd from `first` on that names an object, or -1. */
 int fd_table_next(unsigned first);
 
-/* Whether it names something that looks closed to the program. */
-bool fd_table_is_internal(int fd);
 /* The first internal fd in first..last, or -1. */
 int fd_table_next_internal(unsigned first, unsigned last);
 

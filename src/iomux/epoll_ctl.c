@@ -328,7 +328,10 @@ long mux_epoll_ctl_at(_Atomic(struct fd_object *) *entry, int epfd, int op, int 
 		obj = epoll_noted_set(fd);
 	if (!obj)
 		return change_kernels(epfd, op, fd, event);
-	err = change_member(obj, epfd, op, fd, event);
+	/* to the program, one of our own is not open */
+	err = LIKELY(!obj->ops->is_internal) ?
+		      change_member(obj, epfd, op, fd, event) :
+		      change_kernels(epfd, op, FD_TABLE_LIMIT, event);
 	fd_object_put(obj);
 	return err;
 }

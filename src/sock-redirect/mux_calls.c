@@ -236,22 +236,18 @@ int shim_epoll_create1(int flags)
 static inline int seen_fd(int fd)
 {
 	/* a number that no file can have */
-	return UNLIKELY(fd_table_has(fd)) && UNLIKELY(fd_table_is_internal(fd)) &&
-			       !os_is_inside() ?
-		       FD_TABLE_LIMIT :
-		       fd;
+	return UNLIKELY(fd_table_is_internal(fd)) && !os_is_inside() ? FD_TABLE_LIMIT :
+								       fd;
 }
 
 int shim_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 {
-	_Atomic(struct fd_object *) *entry;
+	_Atomic(struct fd_object *) *entry = fd_table_entry(fd);
 	int saved_errno;
 	long result;
 
 	CALL_ENTERED(epoll_ctl);
 	epfd = seen_fd(epfd);
-	fd = seen_fd(fd);
-	entry = fd_table_entry(fd);
 	if (LIKELY(!fd_table_names(entry) && !mux_is_noted(fd)) ||
 	    os_is_inside())
 		return real.epoll_ctl(epfd, op, fd, event);
@@ -353,9 +349,9 @@ static inline bool has_changed(int n)
 		uint64_t from_ns_ = 0;                                     \
 		int found_;                                                \
 									   \
-		epfd = seen_fd(epfd);                                      \
 		do {                                                       \
 			if (!is_epoll_ours(epfd)) {                        \
+				epfd = seen_fd(epfd);                      \
 				found_ = WAIT_IN_KERNEL(from_ns_, call);   \
 				if (LIKELY(found_ != MUX_WOKEN))           \
 					break;                             \
