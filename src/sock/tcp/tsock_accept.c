@@ -388,7 +388,8 @@ static int interface_of_twins(int fd)
 	} control = { 0 };
 	socklen_t len = sizeof(control);
 	struct in_pktinfo info = { 0 };
-	int on = 1, off = 0;
+	/* which its listener may have had, too */
+	int was = sock_twin_option(fd, IPPROTO_IP, IP_PKTINFO), on = 1;
 
 	if (real.setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &on, sizeof(on)) != 0)
 		return 0;
@@ -397,7 +398,7 @@ static int interface_of_twins(int fd)
 	    control.head.cmsg_level == IPPROTO_IP &&
 	    control.head.cmsg_type == IP_PKTINFO)
 		memcpy(&info, CMSG_DATA(&control.head), sizeof(info));
-	(void)!real.setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &off, sizeof(off));
+	(void)!real.setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &was, sizeof(was));
 	return info.ipi_ifindex;
 }
 
