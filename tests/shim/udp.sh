@@ -39,7 +39,7 @@ accelerated() {
 is_beyond_thread_sanitizer() {
 	case $1 in
 	restarted_and_served_by_its_handler | jumps_out_of_a_wait) ;;
-	handlers_in_waits | events_of_interrupted_polls) ;;
+	handlers_in_waits | events_of_interrupted_polls | handlers_around_looks) ;;
 	threads_end_in_sleeps | cancelled_in_waits_by_number | exits_in_each_sleep) ;;
 	sleepers_of_a_set_without_sockets | time_of_a_set_that_gets_sockets) ;;
 	sleepers_of_a_set_that_gets_a_ready_socket | sleepers_of_a_copied_set) ;;
