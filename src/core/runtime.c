@@ -589,23 +589,25 @@ void runtime_reading_by_kernel(int fd)
 
 /* Programs often make their ring before their first socket, when we have not
  * started. Then the options are read just for the question. */
+static struct options early_options;
+
+static void read_early_options(void)
+{
+	struct options_facts facts = option_facts();
+
+	(void)options_parse(&early_options, trusted_environment(), &facts, NULL,
+			    NULL);
+}
+
+/* A child of a fork in the middle of it begins anew: that is pthread_once()'s. */
 static const struct options *options_so_far(void)
 {
-	static struct options early;
-	static _Atomic int state; /* 1: being read, 2: read */
-	struct options_facts facts = option_facts();
-	int unread = 0;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	if (atomic_load(&runtime.state) != NOT_STARTED)
 		return &options;
-	if (atomic_compare_exchange_strong(&state, &unread, 1)) {
-		(void)options_parse(&early, trusted_environment(), &facts,
-				    NULL, NULL);
-		atomic_store(&state, 2);
-	}
-	while (atomic_load(&state) != 2)
-		lock_give_way(1);
-	return &early;
+	pthread_once(&once, read_early_options);
+	return &early_options;
 }
 
 bool runtime_hides_rings(void)

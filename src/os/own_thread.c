@@ -94,8 +94,8 @@ static void *run(void *arg UNUSED)
  * is in it at the fork, as one that begins is. */
 static void await_beginning(void)
 {
-	while (!atomic_load(&own.tid))
-		lock_give_way(1);
+	for (unsigned turn = 0; !atomic_load(&own.tid); turn++)
+		lock_give_way(turn);
 }
 
 int own_thread_start(const struct own_thread_params *params)
@@ -134,10 +134,11 @@ void own_thread_join(void)
 void own_thread_await_end(void)
 {
 	uint64_t until = clock_monotonic_ns() + END_NS;
+	unsigned turn = 0;
 
 	while (tgkill(getpid(), atomic_load(&own.tid), 0) == 0 &&
 	       clock_monotonic_ns() < until)
-		lock_give_way(1);
+		lock_give_way(turn++);
 }
 
 bool own_thread_is_last(void)
