@@ -18,11 +18,9 @@ malformed() {
 }
 
 unknown_reasons() {
-	local reason
-	rows | cut -f3 | sed -n 's/^kernel://p' | sort -u | while read -r reason; do
-		grep -q "^REASON($reason," src/stats/reasons.def ||
-			echo "no such reason: $reason"
-	done
+	comm -23 <(rows | cut -f3 | sed -n 's/^kernel://p' | sort -u) \
+		<(sed -nE 's/^REASON\((\w+),.*/\1/p' src/stats/reasons.def | sort) |
+		sed 's/^/no such reason: /'
 }
 
 # The code of a script outside its functions, without comments.
@@ -92,23 +90,21 @@ script_cases() {
 }
 
 missing_tests() {
-	local test program name known cases
-	rows | cut -f4 | sort -u | while read -r test; do
-		program=tests/${test%%:*}
-		name=${test#*:}
+	local named test program cases
+	named=$(rows | cut -f4 | sort -u)
+	sed 's/:.*//' <<<"$named" | uniq | while read -r test; do
+		program=tests/$test
 		if [ -f "$program.sh" ]; then
-			# those of one script stand together
-			[ "$program" = "${known:-}" ] || cases=$(script_cases "$program")
-			known=$program
-			grep -qx -- "$name" <<<"$cases" ||
-				echo "$program.sh has no case $name"
+			cases=$(script_cases "$program")
 		elif [ -f "$program.c" ]; then
-			grep -qE "^(TEST|SCRIPT)\($name\)" "$program.c" \
-				$(ls "$program.def" 2>/dev/null) ||
-				echo "$program.c has no TEST($name)"
+			cases=$(sed -nE 's/.*\b(TEST|SCRIPT)\((\w+)\).*/\2/p' "$program.c" \
+				$(ls "$program.def" 2>/dev/null))
 		else
 			echo "no test program $program"
+			continue
 		fi
+		comm -23 <(sed -n "s|^$test:||p" <<<"$named") \
+			<(sort -u <<<"$cases") | sed "s|^|$program has no case |"
 	done
 }
 
@@ -138,11 +134,10 @@ other_carriers() {
 
 # Scripts of segments say which rows they show.
 unknown_rows() {
-	grep -oP '^row +\K\S+' tests/engine/segments/*.tcp | sort -u |
-		while IFS=: read -r script id; do
-			rows | cut -f1 | grep -qx -- "$id" ||
-				echo "$script shows $id, which is no row"
-		done
+	grep -oP '^row +\K\S+' tests/engine/segments/*.tcp |
+		awk -F: 'NR == FNR { row[$1] = 1; next }
+			!($2 in row) { print $1 " shows " $2 ", which is no row" }' \
+			<(rows | cut -f1) - | sort -u
 	grep -L '^row ' tests/engine/segments/*.tcp | sed 's/$/ shows no row/'
 }
 

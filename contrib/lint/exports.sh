@@ -28,6 +28,7 @@ file_calls='fopen fopen64 fread fwrite fgets fputs stat stat64 lstat lstat64 fst
 fstatat access unlink rename mkdir rmdir opendir readdir eventfd timerfd_create
 signalfd inotify_init1 memfd_create lseek lseek64 ftruncate getline'
 
+# The folders that may call libc.
 doors() {
 	sed -nE 's|^module src/([^ ]+).*|\1|p' "$srcdir/contrib/lint/layers.txt"
 	echo os
@@ -35,19 +36,16 @@ doors() {
 }
 
 no_back_doors() {
-	local forbidden object folder calls failed=0
-	forbidden=$({ names; tr ' ' '\n' <<<"$file_calls"; } | sort -u)
-	while read -r object; do
-		folder=${object#"$builddir"/src/}
-		folder=${folder%/*}
-		doors | grep -qx "$folder" && continue
-		calls=$(nm -u "$object" | awk '{ print $2 }' |
-			grep -Fx "$forbidden" | tr '\n' ' ')
-		[ -z "$calls" ] && continue
-		echo "$object calls $calls"
-		failed=1
-	done < <(find "$builddir/src" -name 'lib*_a-*.o')
-	return $failed
+	local calls
+	calls=$(find "$builddir/src" -name 'lib*_a-*.o' -exec nm -A -u {} + |
+		awk -v prefix="$builddir/src/" '
+		FILENAME == ARGV[1] { door[$1] = 1; next }
+		FILENAME == ARGV[2] { forbidden[$1] = 1; next }
+		{ object = substr($1, 1, length($1) - 1); folder = substr(object, length(prefix) + 1)
+		  sub("/[^/]*$", "", folder)
+		  if ($3 in forbidden && !(folder in door)) print object " calls " $3 }' \
+			<(doors) <(names; tr ' ' '\n' <<<"$file_calls") -)
+	[ -z "$calls" ] || { echo "$calls"; return 1; }
 }
 
 if [ ! -e "$library" ]; then

@@ -68,19 +68,26 @@ vendor_headers_elsewhere() {
 }
 
 without_licence() {
-	git ls-files -- '*.[ch]' '*.def' '*.sh' 2>/dev/null | while read -r f; do
-		head -3 "$f" | grep -q 'SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause' || echo "$f"
-	done
+	git ls-files -z -- '*.[ch]' '*.def' '*.sh' | xargs -0 awk '
+	FNR == 1 { if (file && !found) print file
+		   file = FILENAME; found = 0 }
+	FNR <= 3 && /SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause/ { found = 1; nextfile }
+	FNR > 3 { nextfile }
+	END { if (file && !found) print file }'
 }
 
+# What a source with a header of its own includes first must be that header.
 own_header_first() {
-	local c h first
-	for c in src/*/*.c src/*/*/*.c; do
-		h=${c%.c}.h
-		[ -f "$h" ] || continue
-		first=$(grep '^#include "' "$c" | grep -v '"config.h"' | head -1)
-		[ "$first" = "#include \"${h#src/}\"" ] || echo "$c: $first"
-	done
+	find src -name '*.c' | while read -r c; do
+		[ -f "${c%.c}.h" ] && printf '%s\0' "$c"
+	done | xargs -0 awk '
+	/^#include "/ && $2 != "\"config.h\"" {
+		own = FILENAME
+		sub("^src/", "", own)
+		sub("[.]c$", ".h", own)
+		if ($2 != "\"" own "\"") print FILENAME ": " $0
+		nextfile
+	}'
 }
 
 # Only core reads options.
