@@ -848,6 +848,55 @@ static void urgent_signal(void)
 	close_pair(pair);
 }
 
+static _Atomic int urgent_tid;
+
+static void note_thread(int sig)
+{
+	(void)sig;
+	urgent_tid = (int)gettid();
+}
+
+static bool is_pending(int sig)
+{
+	sigset_t set;
+
+	sigpending(&set);
+	return sigismember(&set, sig);
+}
+
+/* Of a connection whose owner is a thread, which F_SETOWN_EX can name. It waits for the
+ * thread while that blocks it, though another would take it. */
+static void *own_urgent(void *arg)
+{
+	const int *pair = arg;
+	struct f_owner_ex owner = { .type = F_OWNER_TID, .pid = gettid() };
+	sigset_t urgent;
+
+	SAY("owner %s\n", err(fcntl(pair[1], F_SETOWN_EX, &owner)));
+	sigemptyset(&urgent);
+	sigaddset(&urgent, SIGURG);
+	pthread_sigmask(SIG_BLOCK, &urgent, NULL);
+	say_sent(pair[0], "!", MSG_OOB);
+	for (int i = 0; i < 5000 && !urgent_tid && !is_pending(SIGURG); i++)
+		sleep_ms(1);
+	pthread_sigmask(SIG_UNBLOCK, &urgent, NULL);
+	SAY("the thread that is named: %d\n", urgent_tid == owner.pid);
+	return NULL;
+}
+
+static void urgent_signal_for_a_thread(void)
+{
+	pthread_t thread;
+	int pair[2];
+
+	make_pair(pair);
+	signal(SIGURG, note_thread);
+	pthread_create(&thread, NULL, own_urgent, pair);
+	pthread_join(thread, NULL);
+	receive(pair[1], MSG_OOB);
+	close_pair(pair);
+}
+
 /* -- bad memory --------------------------------------------------------------------- */
 
 static void sends_from_bad_memory(void)
@@ -1452,6 +1501,7 @@ const struct scenario send_scenarios[] = {
 	SCENARIO(looks_at_the_mark, OURS),
 	SCENARIO(urgent_byte_in_line, MIXED),
 	SCENARIO(urgent_signal, MIXED),
+	SCENARIO(urgent_signal_for_a_thread, MIXED),
 	SCENARIO(sends_from_bad_memory, KERNEL),
 	SCENARIO(long_send_from_bad_memory, KERNEL),
 	SCENARIO(sent_files, MIXED),

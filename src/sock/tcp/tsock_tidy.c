@@ -120,20 +120,34 @@ static void visit(struct tsock *t, bool (*each)(struct fd_object *obj, int fd))
 		tsock_visit(t, each);
 }
 
-/* SIGURG to whom F_SETOWN names, a process or, negative, a group. */
+/* To whom F_SETOWN or F_SETOWN_EX names. For kill() the group of init is everybody. */
+static void signal_owner(int fd, int sig)
+{
+	struct f_owner_ex owner;
+
+	if (real.fcntl(fd, F_GETOWN_EX, &owner) != 0 || owner.pid <= 0 ||
+	    (owner.type == F_OWNER_PGRP && owner.pid == 1))
+		return;
+	if (owner.type == F_OWNER_TID)
+		(void)syscall_raw(SYS_tkill, owner.pid, sig, 0, 0, 0, 0);
+	else
+		(void)syscall_raw(SYS_kill,
+				  owner.type == F_OWNER_PGRP ? -owner.pid :
+							       owner.pid,
+				  sig, 0, 0, 0, 0);
+}
+
 static bool send_signal(struct fd_object *obj, int fd)
 {
 	struct tsock *t = tsock_of(obj);
 	bool has_signal;
-	int owner;
 
 	tsock_lock(t);
 	has_signal = t->has_signal;
 	t->has_signal = false;
 	tsock_unlock(t);
-	owner = has_signal ? real.fcntl(fd, F_GETOWN) : 0;
-	if (owner && owner != -1)
-		(void)syscall_raw(SYS_kill, owner, SIGURG, 0, 0, 0, 0);
+	if (has_signal)
+		signal_owner(fd, SIGURG);
 	return false;
 }
 
