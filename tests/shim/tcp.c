@@ -461,9 +461,11 @@ void receive_to_end(int fd)
 /* -- the runner --------------------------------------------------------------------- */
 
 static const struct scenario *const lists[] = {
-	connect_scenarios, fastopen_scenarios, listen_scenarios,  send_scenarios,
-	receive_scenarios, length_scenarios,  part_scenarios,   close_scenarios,   option_scenarios,
-	ready_scenarios,   wait_scenarios,    process_scenarios,
+	connect_scenarios, fastopen_scenarios, listen_scenarios, port_scenarios,
+	send_scenarios,	   urgent_scenarios,   error_queue_scenarios,
+	receive_scenarios, length_scenarios,   part_scenarios,	 close_scenarios,
+	option_scenarios,  ready_scenarios,    told_scenarios,	 wait_scenarios,
+	process_scenarios,
 };
 
 /* Segments that the kernel has received in this namespace. */

@@ -32,15 +32,19 @@ struct scenario {
 
 extern const struct scenario close_scenarios[];
 extern const struct scenario connect_scenarios[];
+extern const struct scenario error_queue_scenarios[];
 extern const struct scenario fastopen_scenarios[];
 extern const struct scenario length_scenarios[];
 extern const struct scenario listen_scenarios[];
 extern const struct scenario option_scenarios[];
 extern const struct scenario part_scenarios[];
+extern const struct scenario port_scenarios[];
 extern const struct scenario process_scenarios[];
 extern const struct scenario ready_scenarios[];
 extern const struct scenario receive_scenarios[];
 extern const struct scenario send_scenarios[];
+extern const struct scenario told_scenarios[];
+extern const struct scenario urgent_scenarios[];
 extern const struct scenario wait_scenarios[];
 
 static inline const char *err(long result)
@@ -113,6 +117,11 @@ size_t stuff(int fd);
 size_t drain(int fd, ssize_t *last);
 /* Reads so many, of which some may be under way still: ten seconds at most. */
 void drain_all(int fd, size_t cnt);
+
+/* What the calls that wait say at once, or epoll_wait within the time; printed. */
+void say_poll(int fd, int events);
+void say_select(int fd);
+void say_wait(int set, int timeout);
 
 /* An address at which there is nothing; the end of memory behind which there is none. */
 void *nowhere(void);
