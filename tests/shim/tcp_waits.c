@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -732,7 +734,22 @@ static void *send_moved(void *arg)
 	return NULL;
 }
 
-static void goes_back_under_a_long_send(void)
+static void *send_file_moved(void *arg)
+{
+	struct moved_call *call = arg;
+	int file = memfd_create("long", MFD_CLOEXEC);
+	off_t offset = 10;
+
+	if (ftruncate(file, (off_t)call->len + 20) != 0)
+		SAY("no file\n");
+	call->result = sendfile(call->fd, file, &offset, call->len);
+	SAY("offset: %d\n", offset == (off_t)call->len + 10);
+	close(file);
+	shutdown(call->fd, SHUT_WR);
+	return NULL;
+}
+
+static void moves_under_a_long(void *(*sender)(void *))
 {
 	struct moved_call call = { .len = 32 << 20 };
 	pthread_t thread;
@@ -741,13 +758,19 @@ static void goes_back_under_a_long_send(void)
 
 	make_pair(pair);
 	call.fd = pair[0];
-	pthread_create(&thread, NULL, send_moved, &call);
+	pthread_create(&thread, NULL, sender, &call);
 	sleep_ms(100);
 	ioctl(pair[0], FIOASYNC, &on);
 	SAY("all came: %d\n", drain(pair[1], &last) == call.len);
 	pthread_join(thread, NULL);
-	SAY("send: all %d\n", call.result == (ssize_t)call.len);
+	SAY("all sent: %d\n", call.result == (ssize_t)call.len);
 	close_pair(pair);
+}
+
+static void goes_back_under_a_long_send(void)
+{
+	moves_under_a_long(send_moved);
+	moves_under_a_long(send_file_moved);
 }
 
 /* What becomes of a connect that the kernel takes over as the answer comes. */

@@ -509,6 +509,33 @@ static COLD long wait_for_twins_room(struct tsock *t, int fd, struct tx_call *ca
 	return tsock_wait_for_twin(t, fd, POLLOUT, call->deadline_ns);
 }
 
+static long memory_to_twin(int fd, const struct tx_call *call)
+{
+	struct iovec iov[64];
+	struct msghdr msg = { .msg_iov = iov };
+
+	msg.msg_iovlen = user_iov_rest(call->iov, call->iov_cnt, call->done, iov,
+				       ARRAY_LEN(iov));
+	return inside_sendmsg(fd, &msg,
+			      call->flags | MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* sendfile() itself would wait. 0: the file has ended. */
+static long file_to_twin(int fd, const struct tx_call *call)
+{
+	char bytes[4096];
+	struct iovec iov = { .iov_base = bytes };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	size_t len = MIN(call->len - call->done, sizeof(bytes));
+	long n = syscall_raw(SYS_pread64, call->file, (long)&bytes, (long)len,
+			     call->offset, 0, 0);
+
+	if (n <= 0)
+		return n;
+	iov.iov_len = (size_t)n;
+	return inside_sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 /* The connection has become the kernel's while the call had written some: the twin takes
  * the rest, and a call that blocks goes on waiting for room. */
 static COLD long go_on_with_twin(struct tsock *t, int fd, struct tx_call *call)
@@ -517,18 +544,12 @@ static COLD long go_on_with_twin(struct tsock *t, int fd, struct tx_call *call)
 
 	if (!call->done)
 		return FD_PASS;
-	if (call->file >= 0)
-		return (long)call->done;
 	while (n > 0 && call->done < call->len && sock_owns_fd(&t->sock, fd)) {
-		struct iovec iov[64];
-		struct msghdr msg = { .msg_iov = iov };
-
-		msg.msg_iovlen = user_iov_rest(call->iov, call->iov_cnt,
-					       call->done, iov, ARRAY_LEN(iov));
-		n = inside_sendmsg(fd, &msg, call->flags | MSG_DONTWAIT |
-						     MSG_NOSIGNAL);
+		n = call->file >= 0 ? file_to_twin(fd, call) :
+				      memory_to_twin(fd, call);
 		if (n > 0) {
 			call->done += (size_t)n;
+			call->offset += n;
 		} else if (n == -EAGAIN && sock_is_blocking(&t->sock, call->flags)) {
 			n = wait_for_twins_room(t, fd, call);
 			if (n == FD_ABANDONED)
