@@ -680,6 +680,7 @@ static void goes_back_under_streams(void)
 /* A call that wants more than there is, while the connection goes back. */
 struct moved_call {
 	int fd, flags;
+	_Atomic pid_t tid;
 	size_t len;
 	ssize_t result;
 	char text[64];
@@ -689,6 +690,7 @@ static void *receive_moved(void *arg)
 {
 	struct moved_call *call = arg;
 
+	call->tid = gettid();
 	call->result = recv(call->fd, call->text, call->len, call->flags);
 	return NULL;
 }
@@ -721,6 +723,47 @@ static void goes_back_under_one_that_wants_all(void)
 {
 	receive_while_it_moves(MSG_WAITALL);
 	receive_while_it_moves(MSG_WAITALL | MSG_PEEK);
+}
+
+enum { BY_SIGNAL, BY_CANCEL };
+
+/* It has some, and waits for the rest where the connection is now, the kernel. */
+static void end_one_that_wants_all(int by)
+{
+	struct moved_call call = { .flags = MSG_WAITALL, .len = 10 };
+	pthread_t thread;
+	int pair[2], on = 1;
+	void *end = NULL;
+
+	make_pair(pair);
+	call.fd = pair[1];
+	say_sent(pair[0], "hello", 0);
+	await_acks(pair[0]);
+	pthread_create(&thread, NULL, receive_moved, &call);
+	while (!call.tid)
+		sched_yield();
+	sleeper_await(call.tid);
+	ioctl(pair[1], FIOASYNC, &on);
+	/* from its sleep with us to its sleep at the twin */
+	sleep_ms(50);
+	sleeper_await(call.tid);
+	if (by == BY_SIGNAL)
+		pthread_kill(thread, SIGUSR1);
+	else
+		pthread_cancel(thread);
+	pthread_join(thread, &end);
+	SAY("%d: %d, recv: %zd \"%s\"\n", by, end == PTHREAD_CANCELED,
+	    call.result, end ? "" : call.text);
+	say_sent(pair[0], "again", 0);
+	receive(pair[1], 0);
+	close_pair(pair);
+}
+
+static void ended_where_it_went_back(void)
+{
+	set_handler(0);
+	end_one_that_wants_all(BY_SIGNAL);
+	end_one_that_wants_all(BY_CANCEL);
 }
 
 static void *send_moved(void *arg)
@@ -847,6 +890,7 @@ const struct scenario wait_scenarios[] = {
 	SCENARIO(many_threads_one_set, OURS),
 	SCENARIO(goes_back_under_streams, MIXED),
 	SCENARIO(goes_back_under_one_that_wants_all, MIXED),
+	SCENARIO(ended_where_it_went_back, MIXED),
 	SCENARIO(goes_back_under_a_long_send, MIXED),
 	SCENARIO(goes_back_while_it_opens, MIXED),
 	SCENARIO_END,
