@@ -63,6 +63,10 @@ static struct {
 	runtime_socket_fn *make_socket;
 	bool (*may_serve)(int type);
 
+	/* What the program was started with; NULL: not known. Fixed when the library has been
+	 * loaded. */
+	char *const *first_environ;
+
 	/* Fixed after the start. */
 	bool has_complaints; /* about the environment */
 	struct rules *rules;
@@ -84,13 +88,32 @@ static struct options_facts option_facts(void)
 	};
 }
 
-/* A program may run with more rights than its caller. Then the environment is the
- * word of the caller, who could use it to write files with the program's rights. */
+static bool has_variables_of_ours(char *const *env)
+{
+	for (; env && *env; env++)
+		if (strncmp(*env, "VMA_", 4) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * Daemons clear their environment, often before their first socket, so that those whom they
+ * start get nothing of it: then there is none at all, or one without our variables. What the
+ * program was started with counts then. It lies where the kernel has put it, and is never
+ * freed.
+ *
+ * A program may run with more rights than its caller. Then the environment is the
+ * word of the caller, who could use it to write files with the program's rights.
+ */
 static char *const *trusted_environment(void)
 {
 	static char *const nothing[] = { NULL };
 
-	return getauxval(AT_SECURE) ? nothing : environ;
+	if (getauxval(AT_SECURE))
+		return nothing;
+	if (runtime.first_environ && !has_variables_of_ours(environ))
+		return runtime.first_environ;
+	return environ ? environ : nothing;
 }
 
 static void warn(void *ctx UNUSED, const char *line)
@@ -802,8 +825,9 @@ static bool wants_details(void)
 	return false;
 }
 
-void runtime_load(void)
+void runtime_load(char *const *env)
 {
+	runtime.first_environ = env;
 	real_resolve();
 	own_thread_load();
 	module_load();

@@ -23,8 +23,9 @@ typedef struct fd_object *runtime_socket_fn(int fd, int domain, int type,
 void runtime_set_sockets(runtime_socket_fn *make, bool (*may_serve)(int type));
 
 /* Called when the library is loaded: finds libc's functions, and prepares for forks.
- * Starts at once if the log is to show details. */
-void runtime_load(void);
+ * Starts at once if the log is to show details. `env` is the environment that the kernel has
+ * given the program. */
+void runtime_load(char *const *env);
 
 /* The program has made a socket. errno is as before. */
 void runtime_socket_made(int fd, int domain, int type, int protocol);

@@ -14,6 +14,8 @@
  *   moments exec ARGUMENT...    a socket, then exec
  *   moments mute                nobody reads its stderr, and it may write no file
  *   moments callback            forks in a signal handler, from the log callback
+ *   moments cleared             clears its environment, and makes sockets
+ *   moments no_environment      does it by hand
  */
 #include "config.h"
 
@@ -26,6 +28,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -198,6 +201,20 @@ static int log_callback(void)
 	return 0;
 }
 
+/* As daemons do, so that nothing of the caller's is left to those that they start. */
+static int without_environment(bool is_by_hand)
+{
+	if (is_by_hand)
+		environ = NULL;
+	else
+		clearenv();
+	use_socket();
+	setenv("PATH", "/usr/bin:/bin", 1);
+	use_socket();
+	printf("still here\n");
+	return 0;
+}
+
 /* A program that is silent, whose reader has gone. */
 static int mute(void)
 {
@@ -266,6 +283,10 @@ int main(int argc, char **argv)
 		return mute();
 	if (strcmp(what, "callback") == 0)
 		return log_callback();
+	if (strcmp(what, "cleared") == 0)
+		return without_environment(false);
+	if (strcmp(what, "no_environment") == 0)
+		return without_environment(true);
 	if (strcmp(what, "namespace") == 0)
 		return change_namespace();
 	if (strcmp(what, "namespace_by_number") == 0)

@@ -210,6 +210,18 @@ exec_is_flushed_and_starts_anew() {
 		{ cat "$work/stderr"; return 1; }
 }
 
+# The user has said it to the program that was started, and what it does to its own
+# environment is no answer to that.
+environment_of_the_start_counts_when_it_is_cleared() {
+	local way
+	for way in cleared no_environment; do
+		VMA_OFFLOADED_SOCKETS=junk VMA_LOG_FILE=$work/$way.log expect "still here" \
+			preloaded "$library" "$moments" $way || return 1
+		[ "$(lines_with 'WARNING.*VMA_OFFLOADED_SOCKETS.*junk' "$work/$way.log")" = 1 ] ||
+			{ cat "$work/$way.log" "$work/stderr"; return 1; }
+	done
+}
+
 bad_value_is_one_line() {
 	VMA_RX_POLL=junk preloaded "$library" "$moments" sockets 1 \
 		>/dev/null 2>"$work/stderr"
@@ -249,7 +261,7 @@ for case in program_without_sockets_is_left_alone \
 	missing_rules_file_is_said_once rules_file_says_where_to_log \
 	unwritable_log_file_is_one_line \
 	signal_during_the_start_is_harmless who_says_nothing_ends_by_no_signal exec_is_flushed_and_starts_anew \
-	bad_value_is_one_line options_without_effect_are_named $needs_root; do
+	environment_of_the_start_counts_when_it_is_cleared bad_value_is_one_line options_without_effect_are_named $needs_root; do
 	if [ "${SANITIZERS:-none}" != none ] && grep -qw "$case" <<<"$sanitized"; then
 		tap_skip "$case" "not under a sanitizer"
 	elif [ "$(id -u)" != 0 ] && grep -qw "$case" <<<"$needs_root"; then
