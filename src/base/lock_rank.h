@@ -54,8 +54,6 @@ enum lock_rank {
 	LOCK_RANK_QUEUE,
 	/* net: the list of unused waiters. Memory may be mapped under it. */
 	LOCK_RANK_WAITERS,
-	/* sock: the filter of all twins that are guards is loaded once. */
-	LOCK_RANK_TCP_DROPPER,
 	/* fd: the process that keeps rights answers one question after the other. */
 	LOCK_RANK_RIGHT_KEEPER,
 	/* sock: a child asks its parent for a connection, by a channel that must stay

@@ -686,6 +686,31 @@ static void many_short_connections(void)
 	close(listener);
 }
 
+/* The number of a connection that the program has closed by a system call of its own is taken
+ * again while another goes back. That may be the library, for an fd of its own. */
+static void closed_unseen_before_another_goes_back(void)
+{
+	int pair[2], other[2], fd;
+
+	make_pair(pair);
+	make_pair(other);
+	say_sent(pair[0], "before", 0);
+	/* no lower number is free */
+	do
+		fd = dup(STDIN_FILENO);
+	while (fd < pair[0]);
+	close(fd);
+	(void)syscall_raw(SYS_close, pair[0], 0, 0, 0, 0, 0);
+	SAY("TCP_ULP %s\n", err(setsockopt(other[1], IPPROTO_TCP, TCP_ULP, "none", 4)));
+	say_sent(other[0], "to the other", 0);
+	receive(other[1], 0);
+	close_pair(other);
+	fd = dup(STDIN_FILENO);
+	SAY("%s number\n", fd == pair[0] ? "the same" : "another");
+	receive_to_end(pair[1]);
+	close(pair[1]);
+}
+
 const struct scenario close_scenarios[] = {
 	SCENARIO(the_end_of_a_stream, OURS),
 	SCENARIO(sends_to_one_that_has_closed, OURS),
@@ -711,6 +736,7 @@ const struct scenario close_scenarios[] = {
 	SCENARIO(user_timeout, MIXED),
 	SCENARIO(silent_peer, MIXED),
 	SCENARIO(closed_twice, OURS),
+	SCENARIO(closed_unseen_before_another_goes_back, MIXED),
 	SCENARIO(many_short_connections, OURS),
 	SCENARIO_END,
 };

@@ -139,49 +139,63 @@ bool tcp_twin_is_guard(int fd)
 	       value == REPAIR_ON;
 }
 
-/* A filter that takes none of a packet's bytes: one program for all guards. A classic one is
+/*
+ * A filter that takes none of a packet's bytes: one program for all guards. A classic one is
  * compiled for each of them, which takes 6 to 8 % of a server that accepts and closes, and
  * kernels refuse it to a process that has given up its rights. It is for those that have
- * never had CAP_BPF. A child that has no rights has the helper load it. */
+ * never had CAP_BPF. A child that has no rights has the helper load it.
+ *
+ * The first one is kept. No lock orders those who load one at the same time: its number may
+ * have been one of the program's connections, which is closed when we take it, and that may
+ * need a guard itself.
+ */
 static struct {
-	struct mutex lock;
+	_Atomic bool is_kept;
 	_Atomic int fd; /* -1: not loaded */
-} dropper = { MUTEX_INIT(LOCK_RANK_TCP_DROPPER), -1 };
+} dropper = { false, -1 };
 
-static int load_dropper_locked(void) REQUIRES(dropper.lock)
+/* The fd of one that is the caller's, or a negative errno. */
+static int load_dropper(void)
 {
 	const struct keeper_request request = { .op = KEEPER_DROP };
-	int fd, err;
+	int fd = drop_program_load();
 
-	INVARIANT(lock_witness_is_mine(&dropper.lock.witness), "loaded without the lock");
-	fd = drop_program_load();
 	if (fd == -EPERM)
 		fd = right_keeper_ask_one(&request, NULL);
-	if (fd < 0)
-		return fd;
-	fd_table_forget(fd);
-	err = fd_internal_adopt(fd, &dropper.fd);
-	if (err)
+	if (fd >= 0)
+		fd_table_forget(fd);
+	return fd;
+}
+
+static int keep_dropper(int fd)
+{
+	int err;
+
+	if (atomic_exchange(&dropper.is_kept, true)) {
 		inside_close(fd);
+		return 0;
+	}
+	err = fd_internal_adopt(fd, &dropper.fd);
+	if (!err)
+		return 0;
+	inside_close(fd);
+	atomic_store(&dropper.is_kept, false);
 	return err;
 }
 
 int tcp_twin_load_dropper(void)
 {
-	int err = 0;
+	int fd;
 
 	if (LIKELY(atomic_load(&dropper.fd) >= 0))
 		return 0;
-	mutex_acquire(&dropper.lock);
-	if (atomic_load(&dropper.fd) < 0)
-		err = load_dropper_locked();
-	mutex_release(&dropper.lock);
-	return err;
+	fd = load_dropper();
+	return fd < 0 ? fd : keep_dropper(fd);
 }
 
 void tcp_twins_forked(void)
 {
-	mutex_init(&dropper.lock, LOCK_RANK_TCP_DROPPER);
+	atomic_store(&dropper.is_kept, false);
 }
 
 static int attach_classic(int fd)
@@ -197,9 +211,16 @@ static int attach_classic(int fd)
 
 static int attach_dropper(int fd)
 {
-	if (tcp_twin_load_dropper() != 0)
+	int program = atomic_load(&dropper.fd), err;
+
+	if (LIKELY(program >= 0))
+		return set(fd, SOL_SOCKET, SO_ATTACH_BPF, program);
+	program = load_dropper();
+	if (program < 0)
 		return attach_classic(fd);
-	return set(fd, SOL_SOCKET, SO_ATTACH_BPF, atomic_load(&dropper.fd));
+	err = set(fd, SOL_SOCKET, SO_ATTACH_BPF, program);
+	(void)!keep_dropper(program);
+	return err;
 }
 
 /* The switch changes what others may do with the port. */
