@@ -6,8 +6,8 @@
  * exchange, so other threads may reuse a number the moment the kernel gives it out.
  *
  * At a close, the entry is removed first and then the kernel's fd, so that whoever
- * gets the number next finds it empty. Every call that makes an fd forgets what was
- * left at its number by a close that we could not see.
+ * gets the number next finds it empty. Every call of calls.def that makes an fd forgets
+ * what was left at its number by a close that we could not see.
  */
 #ifndef FD_FD_TABLE_H
 #define FD_FD_TABLE_H

@@ -80,6 +80,26 @@ void fd_call_may_be_stream(struct fd_object *obj, int fd, int new_fd)
 		obj->ops->leave(obj, fd, REASON_HANDED_ON, STATS_BY_HAND);
 }
 
+/* Without memory for the table the new fd stays what the kernel made it. */
+void fd_call_name_copy(struct fd_object *obj, int fd, int new_fd)
+{
+	fd_call_may_be_stream(obj, fd, new_fd);
+	if (fd_table_install(new_fd, obj) != 0)
+		fd_table_forget(new_fd);
+}
+
+struct fd_object *fd_call_adopt(int fd)
+{
+	struct file_id id = file_identify(fd);
+	struct fd_object *obj;
+
+	fd_table_forget(fd);
+	obj = S_ISSOCK(id.mode) ? fd_table_find_inode(id.ino) : NULL;
+	if (obj)
+		fd_call_name_copy(obj, fd, fd);
+	return obj;
+}
+
 int fd_call_duplicate(int fd, int cmd, void *arg)
 {
 	struct fd_object *obj;
@@ -95,10 +115,8 @@ int fd_call_duplicate(int fd, int cmd, void *arg)
 		new_fd = -1;
 	} else {
 		new_fd = fd_table_forget(real.fcntl(fd, cmd, arg));
-		if (obj)
-			fd_call_may_be_stream(obj, fd, new_fd);
-		if (obj && new_fd >= 0 && fd_table_install(new_fd, obj) != 0)
-			fd_table_forget(new_fd);
+		if (obj && new_fd >= 0)
+			fd_call_name_copy(obj, fd, new_fd);
 	}
 	fd_object_put(obj);
 	os_leave();

@@ -134,6 +134,9 @@ void process_gets_own_fds(void);
 void process_becomes(uid_t euid);
 void process_gets(const void *header, const void *data);
 
+/* A call that is a wrapper of its own alone. */
+EXPORT int shim_pidfd_getfd(int pidfd, int fd, unsigned flags) __asm__("pidfd_getfd");
+
 /* The fd is about to get another number as well. A set of epoll is known from then on,
  * or the two would not be one. errno is as before. */
 static inline void fd_call_copied(int fd)
@@ -146,6 +149,15 @@ static inline void fd_call_copied(int fd)
  * and write by the first three numbers, through functions that nobody can intercept, so a
  * socket is the kernel's from then on. Inside the bracket. */
 void fd_call_may_be_stream(struct fd_object *obj, int fd, int new_fd);
+
+/* A call has returned new_fd, a copy of `fd`, which names this object: now it does so as
+ * well. Inside the bracket. */
+void fd_call_name_copy(struct fd_object *obj, int fd, int new_fd);
+
+/* A call has returned the fd of a file that another process has, too. Where that is a socket
+ * of this process, the fd names its object, which is returned with a reference, or NULL.
+ * Inside the bracket. */
+struct fd_object *fd_call_adopt(int fd) MUST_CHECK;
 
 /* F_DUPFD in both forms: the new number names what the old one names. errno is
  * set. */

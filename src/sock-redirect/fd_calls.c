@@ -252,23 +252,13 @@ static unsigned batch_len(const struct mmsghdr *msgs, unsigned cnt)
 	return user_is_array_plausible(msgs, cnt, sizeof(*msgs)) ? cnt : 0;
 }
 
-/* A received fd names a file of the sender. When that is a socket of this
- * process, it names our object too. */
+/* A received fd names a file of the sender. */
 static bool adopt_fd(int fd)
 {
-	struct file_id id = file_identify(fd);
-	struct fd_object *obj;
+	struct fd_object *obj = fd_call_adopt(fd);
 
-	fd_table_forget(fd);
-	if (!S_ISSOCK(id.mode))
-		return false;
-	obj = fd_table_find_inode(id.ino);
-	if (!obj)
-		return false;
-	/* Without memory for the table the fd stays what the kernel made it. */
-	if (fd_table_install(fd, obj) != 0)
-		fd_table_forget(fd);
-	fd_flight_end(obj);
+	if (obj)
+		fd_flight_end(obj);
 	fd_object_put(obj);
 	return false;
 }

@@ -154,6 +154,15 @@ static long call_on_process(long number, long a, long b, long c, long d, long e,
 	return real.syscall(number, a, b, c, d, e, f);
 }
 
+/* Of fcntl, only what makes an fd is looked at, since libc's means something else by a few of
+ * the others. */
+static long control(long number, long a, long b, long c, long d, long e, long f)
+{
+	if (b == F_DUPFD || b == F_DUPFD_CLOEXEC)
+		return fd_call_duplicate(FD_FROM(a), (int)b, PTR(c));
+	return real.syscall(number, a, b, c, d, e, f);
+}
+
 /* Calls that make fds or close many. A program without objects gets exactly the
  * call it asked for, but for the bookkeeping. */
 static long call_on_table(long number, long a, long b, long c, long d, long e,
@@ -174,13 +183,34 @@ static long call_on_table(long number, long a, long b, long c, long d, long e,
 	case SYS_epoll_create:
 		return shim_epoll_create((int)a);
 #endif
-	case SYS_openat:
 	case SYS_dup:
+		return shim_dup(FD_FROM(a));
+	case SYS_dup3:
+		return shim_dup3(FD_FROM(a), FD_FROM(b), (int)c);
+#ifdef SYS_dup2
+	case SYS_dup2:
+		return shim_dup2(FD_FROM(a), FD_FROM(b));
+#endif
+	case SYS_fcntl:
+		return control(number, a, b, c, d, e, f);
+	case SYS_pidfd_getfd:
+		return shim_pidfd_getfd((int)a, FD_FROM(b), (unsigned)c);
+	case SYS_openat:
+	case SYS_openat2:
 	case SYS_accept4:
+	case SYS_eventfd2:
+	case SYS_timerfd_create:
+	case SYS_signalfd4:
+	case SYS_inotify_init1:
+	case SYS_memfd_create:
+	case SYS_pidfd_open:
 #ifdef SYS_open
 	case SYS_open:
 	case SYS_creat:
 	case SYS_accept:
+	case SYS_eventfd:
+	case SYS_signalfd:
+	case SYS_inotify_init:
 #endif
 		return fd_table_forget(
 			(int)real.syscall(number, a, b, c, d, e, f));

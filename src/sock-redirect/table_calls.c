@@ -3,11 +3,16 @@
 #include "config.h"
 
 #include <linux/close_range.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "core/runtime.h"
 #include "fd/fd_internal.h"
+#include "os/file.h"
 #include "sock-redirect/call.h"
 
 int shim_socket(int domain, int type, int protocol)
@@ -110,6 +115,63 @@ int shim_dup(int fd)
 	if (UNLIKELY(fd_table_has(fd)))
 		return fd_call_duplicate(fd, F_DUPFD, NULL);
 	return fd_table_forget(real.dup(fd));
+}
+
+/* /proc says whose it is, unless it is that of another namespace of processes. */
+static bool is_own_pidfd(int pidfd)
+{
+	char path[48], text[512];
+	const char *at;
+	ssize_t len;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
+	len = file_peek(path, text, sizeof(text) - 1);
+	text[MAX(len, 0)] = '\0';
+	at = strstr(text, "\nPid:\t");
+	return at && atoi(at + strlen("\nPid:\t")) == getpid();
+}
+
+/* What another process has may be ours as well, since it has got it from us. */
+static COLD int get_fd(int pidfd, int fd, unsigned flags)
+{
+	struct fd_object *obj = NULL;
+	bool is_own = is_own_pidfd(pidfd);
+	int new_fd, saved_errno;
+
+	if (is_own)
+		fd_call_copied(fd);
+	os_enter();
+	if (is_own)
+		obj = fd_table_get(fd);
+	if (obj && obj->ops->is_internal) {
+		errno = EBADF;
+		new_fd = -1;
+	} else {
+		new_fd = fd_table_forget((int)real.syscall(SYS_pidfd_getfd, pidfd, fd,
+							   flags, 0L, 0L, 0L));
+	}
+	saved_errno = errno;
+	if (new_fd >= 0 && obj)
+		fd_call_name_copy(obj, fd, new_fd);
+	else if (new_fd >= 0)
+		obj = fd_call_adopt(new_fd);
+	fd_object_put(obj);
+	os_leave();
+	errno = saved_errno;
+	return new_fd;
+}
+
+/* By its number, since older C libraries do not know the call. */
+int shim_pidfd_getfd(int pidfd, int fd, unsigned flags)
+{
+	bool has_objects = atomic_load_explicit(&fd_table_root, memory_order_relaxed) &&
+			   !fd_table_is_closed();
+
+	CALL_ENTERED(pidfd_getfd);
+	if ((has_objects || mux_is_noted(fd)) && !os_is_inside())
+		return get_fd(pidfd, fd, flags);
+	return fd_table_forget(
+		(int)real.syscall(SYS_pidfd_getfd, pidfd, fd, flags, 0L, 0L, 0L));
 }
 
 static int copy_to(int fd, int new_fd, int flags, bool is_dup3)

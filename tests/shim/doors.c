@@ -5,7 +5,7 @@
  * libc and under the test library, where loopback is an accelerated device, and the
  * outputs must be the same.
  *
- * The scenarios are here, in doors_handed.c and in doors_readers.c.
+ * The scenarios are here, in doors_handed.c, doors_numbers.c and doors_readers.c.
  *
  *   doors NAME     doors --list
  *   doors --read FD CNT, --read-env     what some of them become
@@ -813,7 +813,8 @@ static const struct door doors[] = {
 	SCENARIO_END,
 };
 
-static const struct door *const lists[] = { doors, handed_doors, reader_doors };
+static const struct door *const lists[] = { doors, handed_doors, number_doors,
+					     reader_doors };
 
 int main(int argc, char **argv)
 {

@@ -23,6 +23,7 @@ struct door {
 #define SCENARIO_END { NULL, NULL }
 
 extern const struct door handed_doors[];
+extern const struct door number_doors[];
 extern const struct door reader_doors[];
 
 /* Of this program. */

@@ -36,7 +36,7 @@ shim_scripts += %D%/tcp.sh
 
 check_PROGRAMS += %D%/doors
 %C%_doors_SOURCES = %D%/doors.h %D%/doors.c %D%/doors_handed.c \
-	%D%/doors_readers.c
+	%D%/doors_numbers.c %D%/doors_readers.c
 shim_scripts += %D%/doors.sh
 
 # Seconds of it in make check, minutes by soak-ready: in any build, so with the

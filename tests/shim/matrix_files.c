@@ -7,11 +7,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "tests/shim/matrix_calls.h"
@@ -109,6 +116,61 @@ static long copied(struct cell *c, long copy)
 		}
 	}
 	return copy;
+}
+
+long do_eventfd(struct cell *c)
+{
+	return cell_new_fd(c, eventfd(7, EFD_CLOEXEC));
+}
+
+/* The wrong type is that of a clock that does not exist. */
+long do_timerfd_create(struct cell *c)
+{
+	return cell_new_fd(c, timerfd_create(c->condition == COND_WRONG_TYPE ?
+						     1000 : CLOCK_MONOTONIC,
+					     TFD_NONBLOCK));
+}
+
+/* A new one, or the set of what is none. */
+long do_signalfd(struct cell *c)
+{
+	bool is_new = c->condition == COND_VALID || c->condition == COND_NULL;
+	sigset_t set;
+
+	sigemptyset(&set);
+	return cell_new_fd(c, signalfd(is_new ? -1 : c->fd, P(&set), SFD_CLOEXEC));
+}
+
+long do_inotify_init(struct cell *c)
+{
+	return cell_new_fd(c, inotify_init());
+}
+
+long do_inotify_init1(struct cell *c)
+{
+	return cell_new_fd(c, inotify_init1(c->condition == COND_WRONG_TYPE ?
+						    1 << 30 : IN_CLOEXEC));
+}
+
+long do_memfd_create(struct cell *c)
+{
+	return cell_new_fd(c, memfd_create(P("matrix"),
+					   c->condition == COND_WRONG_TYPE ?
+						   1u << 25 : MFD_CLOEXEC));
+}
+
+/* Older C libraries do not have it. */
+extern int pidfd_getfd(int pidfd, int fd, unsigned flags) __attribute__((weak));
+
+long do_pidfd_getfd(struct cell *c)
+{
+	int self = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	long n;
+
+	errno = ENOTRECOVERABLE;
+	n = pidfd_getfd ? pidfd_getfd(self, c->fd, 0) :
+			  syscall(SYS_pidfd_getfd, self, c->fd, 0);
+	return copied(c, n);
 }
 
 long do_dup(struct cell *c)
