@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <wchar.h>
 
@@ -18,10 +19,16 @@
 extern int __vasprintf_chk(char **text, int flag, const char *fmt,
 			   va_list list);
 
-/* The cookie is the fd itself. */
+struct stream {
+	int fd;
+	/* As large as that of a stream of libc's own, since who reads and writes datagrams sees
+	 * where it ends. Left to itself, libc gives a stream with functions twice as much. */
+	char buf[];
+};
+
 static int cookie_fd(void *cookie)
 {
-	return (int)(intptr_t)cookie;
+	return ((const struct stream *)cookie)->fd;
 }
 
 static ssize_t stream_read(void *cookie, char *buf, size_t len)
@@ -29,20 +36,24 @@ static ssize_t stream_read(void *cookie, char *buf, size_t len)
 	return shim_read(cookie_fd(cookie), buf, len);
 }
 
-static ssize_t stream_write(void *cookie, const char *buf, size_t len)
+/* libc's own streams go on after a short write. */
+static ssize_t write_all(int fd, const char *buf, size_t len)
 {
 	size_t done = 0;
 
-	/* libc's own streams go on after a short write. */
 	while (done < len) {
-		ssize_t n = shim_write(cookie_fd(cookie), buf + done,
-				       len - done);
+		ssize_t n = shim_write(fd, buf + done, len - done);
 
 		if (n < 0)
 			break;
 		done += (size_t)n;
 	}
 	return (ssize_t)done;
+}
+
+static ssize_t stream_write(void *cookie, const char *buf, size_t len)
+{
+	return write_all(cookie_fd(cookie), buf, len);
 }
 
 static int stream_seek(void *cookie, off64_t *offset, int whence)
@@ -57,7 +68,31 @@ static int stream_seek(void *cookie, off64_t *offset, int whence)
 
 static int stream_close(void *cookie)
 {
-	return shim_close(cookie_fd(cookie));
+	int fd = cookie_fd(cookie);
+
+	free(cookie);
+	return shim_close(fd);
+}
+
+/* What fdopen() makes of a mode: a letter, and whether there is a plus among the next few
+ * characters. fopencookie() wants that at once. False: it is none. */
+static bool read_mode(const char *mode, char plain[3])
+{
+	if (!*mode || !strchr("rwa", *mode))
+		return false;
+	plain[0] = *mode;
+	plain[1] = memchr(mode, '+', strnlen(mode, 5)) ? '+' : '\0';
+	plain[2] = '\0';
+	return true;
+}
+
+static bool set_append(int fd)
+{
+	int flags = shim_fcntl(fd, F_GETFL, NULL);
+
+	return flags >= 0 &&
+	       (flags & O_APPEND ||
+		shim_fcntl(fd, F_SETFL, (void *)(intptr_t)(flags | O_APPEND)) == 0);
 }
 
 static FILE *open_stream(int fd, const char *mode)
@@ -68,10 +103,30 @@ static FILE *open_stream(int fd, const char *mode)
 		.seek = stream_seek,
 		.close = stream_close,
 	};
-	FILE *stream = fopencookie((void *)(intptr_t)fd, mode, functions);
+	struct stream *cookie;
+	struct stat st;
+	char plain[3];
+	size_t size;
+	FILE *stream;
 
-	if (stream)
-		stream->_fileno = fd;
+	if (!read_mode(mode, plain)) {
+		errno = EINVAL;
+		return NULL;
+	}
+	if ((plain[0] == 'a' && !set_append(fd)) || fstat(fd, &st) != 0)
+		return NULL;
+	size = st.st_blksize > 0 ? (size_t)st.st_blksize : BUFSIZ;
+	cookie = malloc(sizeof(*cookie) + size);
+	if (!cookie)
+		return NULL;
+	cookie->fd = fd;
+	stream = fopencookie(cookie, plain, functions);
+	if (!stream) {
+		free(cookie);
+		return NULL;
+	}
+	stream->_fileno = fd;
+	(void)!setvbuf(stream, cookie->buf, _IOFBF, size);
 	return stream;
 }
 
@@ -177,7 +232,7 @@ static int print_to_object(int fd, int flag, const char *fmt, va_list list)
 			 __vasprintf_chk(&text, flag, fmt, list);
 	if (len < 0)
 		return -1;
-	written = (int)stream_write((void *)(intptr_t)fd, text, (size_t)len);
+	written = (int)write_all(fd, text, (size_t)len);
 	free(text);
 	return written < len ? -1 : len;
 }

@@ -911,6 +911,78 @@ static void disconnected_and_named_again(void)
 	close(receiver);
 }
 
+/* -- streams ------------------------------------------------------------------- */
+
+/* The sizes of all datagrams up to the last one, which is sent past the stream. */
+static void say_sizes(int fd, int from)
+{
+	static char buf[10000];
+	ssize_t n;
+
+	if (send(from, "end", 3, 0) != 3)
+		SAY("send: %m\n");
+	do {
+		n = recv(fd, buf, sizeof(buf), 0);
+		received_cnt += n > 0;
+		SAY("recv: %zd\n", n);
+	} while (n > 0 && (n != 3 || memcmp(buf, "end", 3) != 0));
+}
+
+/* A stream's buffer says where a datagram ends. */
+static void streams_in_pieces(void)
+{
+	static char text[10001];
+	static const size_t sizes[] = { 1, 100, 4095, 4096, 4097, 6000, 8191, 8192, 10000 };
+	FILE *stream;
+	int pair[2];
+
+	make_pair(pair);
+	stream = fdopen(dup(pair[0]), "w");
+	memset(text, 'x', sizeof(text) - 1);
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+		SAY("of %zu: %zu\n", sizes[i], fwrite(text, 1, sizes[i], stream));
+		say_sizes(pair[1], pair[0]);
+		SAY("flushed: %d\n", fflush(stream));
+		say_sizes(pair[1], pair[0]);
+	}
+	for (int i = 0; i < 60; i++)
+		fprintf(stream, "%.100s\n", text);
+	say_sizes(pair[1], pair[0]);
+	SAY("closed: %d\n", fclose(stream));
+	say_sizes(pair[1], pair[0]);
+	close_pair(pair);
+}
+
+/* What fdopen() does to the fd, and what can be done with the stream. */
+static void streams_in_each_mode(void)
+{
+	static const char *const modes[] = { "r",  "w",   "a",   "r+", "w+", "a+", "rb", "rb+",
+					     "r+b", "re+", "wx+", "rm+", "", "z",  "+r", "rwa" };
+
+	for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
+		int pair[2], was, fd, got;
+		FILE *stream;
+
+		make_pair(pair);
+		fd = dup(pair[0]);
+		was = fcntl(fd, F_GETFL);
+		errno = 0;
+		stream = fdopen(fd, modes[i]);
+		SAY("%s: %s, flags %#x\n", modes[i],
+		    stream ? "ok" : strerrorname_np(errno), was ^ fcntl(fd, F_GETFL));
+		if (stream) {
+			SAY("put: %d, %d\n", fputc('x', stream), fflush(stream));
+			clearerr(stream);
+			send(pair[1], "y", 1, 0);
+			got = fgetc(stream);
+			received_cnt += got != EOF;
+			SAY("get: %d\n", got);
+			fclose(stream);
+		}
+		close_pair(pair);
+	}
+}
+
 const struct scenario call_scenarios[] = {
 	SCENARIO(every_size, 0),
 	SCENARIO(every_form, 0),
@@ -942,5 +1014,7 @@ const struct scenario call_scenarios[] = {
 	SCENARIO(spliced, 1),
 	SCENARIO(out_of_band, 0),
 	SCENARIO(disconnected_and_named_again, 0),
+	SCENARIO(streams_in_pieces, 0),
+	SCENARIO(streams_in_each_mode, 0),
 	SCENARIO_END,
 };
