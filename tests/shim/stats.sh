@@ -410,6 +410,35 @@ zeroed_counters_stay_zero() {
 	counts socket.3.tx_packets 0 socket.3.rx_eagain 0
 }
 
+# There is room for one request, and each of these wants something else.
+requests_at_once_are_all_done() {
+	local wish one askers=() failed=0
+	start traffic || return 1
+	for wish in '-z -s 3' '-z -s 4' '-l debug'; do
+		stats $wish -c 1 >"$work/tool.${#askers[@]}" 2>&1 9>&- &
+		askers+=($!)
+	done
+	for one in "${!askers[@]}"; do
+		wait "${askers[one]}" || { cat "$work/tool.$one"; failed=1; }
+	done
+	counts socket.3.tx_packets 0 socket.3.rx_packets 0 socket.4.tx_packets 0 \
+		socket.4.rx_packets 0 && return $failed
+}
+
+reports_that_cannot_be_written_are_an_error() {
+	local view
+	start traffic || return 1
+	for view in '-i 0' '-v 3 -i 0' --why --raw '-v 5' -V; do
+		stats $view >/dev/full 2>"$work/tool"
+		expect "$view: $?" "$view: 1" &&
+			grep -q '^vmastat: the report could not be written$' "$work/tool" || return 1
+	done
+	# where the shell's reader ends, too, and the signal for that is ignored
+	(trap '' PIPE; stats -i 0 2>"$work/tool"; echo $? >"$work/status") |
+		read -r || return 1
+	wait_for '^1$' "$work/status"
+}
+
 log_level_is_changed() {
 	start becomes_another || return 1
 	! grep -q 'without destructors' "$work/log" || return 1
@@ -660,6 +689,11 @@ wrong_arguments_are_refused() {
 		expect "$args: $?" "$args: 1" &&
 			grep -q '^vmastat: ' "$work/tool" || return 1
 	done
+	for args in 1234 '-c 1 now' '-- -1'; do
+		timeout 20 "$tool" -k "$work/shm" $args >"$work/tool" 2>&1
+		expect "$args: $?" "$args: 1" &&
+			grep -q "^vmastat: '${args##* }': " "$work/tool" || return 1
+	done
 	timeout 20 "$tool" -h | grep -q '^Usage' &&
 		timeout 20 "$tool" -V | grep -q '^vmastat: Linked with VMA version: '
 }
@@ -671,7 +705,8 @@ waits_in_vain_are_counted polling_is_measured basic_view_has_vma_layout
 medium_view_has_vma_layout deltas_are_per_second deltas_add_up full_view_has_blocks
 list_view_has_vma_layout list_view_has_states_of_tcp
 tcp_counters_are_those_of_the_traffic what_is_sent_again_is_counted why_tells_of_tcp why_names_the_option_of_tcp
-zeroed_counters_stay_zero log_level_is_changed operator_sends_back
+zeroed_counters_stay_zero requests_at_once_are_all_done
+reports_that_cannot_be_written_are_an_error log_level_is_changed operator_sends_back
 sockets_beyond_the_slots_are_sums why_names_ring_reason_and_remedy
 file_is_private_and_goes file_goes_with_the_user no_directory_no_file
 exit_without_destructors_removes_the_file files_of_dead_processes_are_removed

@@ -275,6 +275,11 @@ enum args_verdict args_parse(struct args *args, int argc, char **argv)
 	       (option = getopt_long(argc, argv, "i:c:v:d:p:k:s:Vzl:S:D:n:fFwrh?",
 				     long_options, NULL)) != -1)
 		verdict = take(args, option);
+	if (verdict == ARGS_RUN && optind < argc) {
+		fprintf(stderr, "vmastat: '%s': only options are expected; -p names a process\n",
+			argv[optind]);
+		verdict = ARGS_WRONG;
+	}
 	return verdict;
 }
 

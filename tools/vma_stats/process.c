@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -173,14 +174,21 @@ int process_find(const char *dir, const char *program)
 
 /* -- requests -------------------------------------------------------------- */
 
-/* The library looks once a second. */
-enum { ANSWER_TRIES = 150, ANSWER_NAP_MS = 20 };
+/* The library looks once a second. Several who ask take turns. */
+enum { ANSWER_TRIES = 150, TURN_TRIES = 1000, NAP_MS = 20 };
+static const struct timespec nap = { .tv_nsec = NAP_MS * 1000000L };
 
 static bool write_at(int fd, const void *from, size_t len, size_t at)
 {
 	return pwrite(fd, from, len,
 		      (off_t)(offsetof(struct stats_region, request) + at)) ==
 	       (ssize_t)len;
+}
+
+static bool read_request(int fd, struct stats_request *request)
+{
+	return pread(fd, request, sizeof(*request),
+		     offsetof(struct stats_region, request)) == sizeof(*request);
 }
 
 /* The number comes last: with it the request is complete. */
@@ -197,14 +205,10 @@ static int write_request(int fd, const struct stats_request *request,
 
 static int wait_for_answer(int fd, uint32_t number)
 {
-	static const struct timespec nap = { .tv_nsec = ANSWER_NAP_MS *
-							1000000L };
 	struct stats_request request;
 
 	for (int i = 0; i < ANSWER_TRIES; i++) {
-		if (pread(fd, &request, sizeof(request),
-			  offsetof(struct stats_region, request)) !=
-		    sizeof(request))
+		if (!read_request(fd, &request))
 			return -EBADMSG;
 		if (atomic_load(&request.answered) == number)
 			return MIN(atomic_load(&request.result), 0);
@@ -213,20 +217,49 @@ static int wait_for_answer(int fd, uint32_t number)
 	return -ETIMEDOUT;
 }
 
+/* There is room for one request. The turn ends with the fd, so also with who has it. */
+static int await_turn(int fd)
+{
+	for (int i = 0; i < TURN_TRIES; i++) {
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+			return 0;
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return -errno;
+		nanosleep(&nap, NULL);
+	}
+	return -EBUSY;
+}
+
+/* Who asked before may have gone without an answer. The library may be about to read that
+ * request, so nothing is written over it. */
+static int ask(int fd, const struct stats_request *request)
+{
+	struct stats_request last;
+	uint32_t number;
+	int err = 0;
+
+	if (!read_request(fd, &last))
+		return -EBADMSG;
+	number = atomic_load(&last.asked);
+	if (number != atomic_load(&last.answered))
+		err = wait_for_answer(fd, number);
+	if (err == -ETIMEDOUT || err == -EBADMSG)
+		return err;
+	number = number + 1 ? number + 1 : 1;
+	err = write_request(fd, request, number);
+	return err ? err : wait_for_answer(fd, number);
+}
+
 int process_request(const char *dir, int pid,
 		    const struct stats_request *request)
 {
 	int fd = open_file(dir, pid, O_RDWR), err;
-	struct timespec now;
-	uint32_t number;
 
 	if (fd < 0)
 		return fd;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	number = ((uint32_t)now.tv_nsec ^ (uint32_t)getpid() << 8) | 1;
-	err = write_request(fd, request, number);
+	err = await_turn(fd);
 	if (!err)
-		err = wait_for_answer(fd, number);
+		err = ask(fd, request);
 	close(fd);
 	return err;
 }

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/select.h>
 #include <time.h>
 
 #include "args.h"
@@ -49,6 +50,11 @@ static void complain(int pid, int err)
 	case ETIMEDOUT:
 		fprintf(stderr,
 			"vmastat: process %d does not answer: it has no accelerated socket yet, or is stopped\n",
+			pid);
+		break;
+	case EBUSY:
+		fprintf(stderr,
+			"vmastat: another vma_stats is asking process %d for something, or is stopped\n",
 			pid);
 		break;
 	case EBADF:
@@ -154,12 +160,25 @@ static bool show(struct report *report)
 	}
 }
 
-/* False: somebody wants us to stop. */
+/* False: somebody wants us to stop, perhaps already before the sleep. */
 static bool nap(unsigned seconds)
 {
 	struct timespec left = { .tv_sec = seconds };
+	sigset_t ours, before;
 
-	return nanosleep(&left, NULL) == 0 && !is_interrupted;
+	sigemptyset(&ours);
+	sigaddset(&ours, SIGINT);
+	sigprocmask(SIG_BLOCK, &ours, &before);
+	if (!is_interrupted)
+		pselect(0, NULL, NULL, NULL, &left, &before);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return !is_interrupted;
+}
+
+/* False: nobody can read what we write, or there is no room for it. */
+static bool is_written(void)
+{
+	return fflush(stdout) == 0 && !ferror(stdout);
 }
 
 /* A copy that goes with the one before; a file that was made anew does not. */
@@ -197,6 +216,8 @@ static int watch(const struct args *args, int pid, struct stats_region *now)
 
 	for (;;) {
 		if (has_report && (show(&report) || ++shown == args->cycles))
+			break;
+		if (!is_written() && !is_interrupted)
 			break;
 		if (!nap(args->interval)) {
 			printf("Got Ctrl-C (interrupted by user)\n");
@@ -265,32 +286,43 @@ static int attach(const struct args *args, int pid)
 	return has_failed ? EXIT_FAILURE : err;
 }
 
-int main(int argc, char **argv)
+static int run(struct args *args)
 {
-	struct sigaction action = { .sa_handler = interrupt };
-	struct args args;
 	int pid;
 
-	switch (args_parse(&args, argc, argv)) {
-	case ARGS_DONE:
-		return EXIT_SUCCESS;
-	case ARGS_WRONG:
-		args_usage();
-		return EXIT_FAILURE;
-	default:
-		break;
-	}
-	sigaction(SIGINT, &action, NULL);
-	if (!args.keeps_dead_files)
-		stats_clean_dead(args.dir);
-	if (args.view == VIEW_LIST)
-		return list_all(&args);
-	pid = args.pid ? args.pid : process_find(args.dir, args.program);
+	if (!args->keeps_dead_files)
+		stats_clean_dead(args->dir);
+	if (args->view == VIEW_LIST)
+		return list_all(args);
+	pid = args->pid ? args->pid : process_find(args->dir, args->program);
 	if (!pid) {
 		fputs("vmastat: Failed to identify process please provide pid of active proccess...\n",
 		      stderr);
 		args_usage();
 		return EXIT_FAILURE;
 	}
-	return attach(&args, pid);
+	return attach(args, pid);
+}
+
+int main(int argc, char **argv)
+{
+	struct sigaction action = { .sa_handler = interrupt };
+	int status = EXIT_SUCCESS;
+	struct args args;
+
+	switch (args_parse(&args, argc, argv)) {
+	case ARGS_DONE:
+		break;
+	case ARGS_WRONG:
+		args_usage();
+		return EXIT_FAILURE;
+	default:
+		sigaction(SIGINT, &action, NULL);
+		status = run(&args);
+		break;
+	}
+	if (is_written())
+		return status;
+	fputs("vmastat: the report could not be written\n", stderr);
+	return EXIT_FAILURE;
 }
