@@ -471,11 +471,10 @@ static bool outlasts_its_device(const struct held_flow *held)
 	       held->flow->rule.proto == WIRE_PROTO_TCP;
 }
 
-/* Holds the flows that are wanted now, and gives up the others. As to the analysis,
- * see want_flow(). */
-NO_LOCK_ANALYSIS static void align(struct alignment *a)
+/* Holds the flows that are wanted now, besides those that it has. */
+static void hold_wanted(struct alignment *a)
 {
-	struct held_flow *held, *following;
+	struct held_flow *held;
 
 	LIST_FOR_EACH(held, &a->att->flows, link)
 		held->is_wanted = false;
@@ -483,9 +482,22 @@ NO_LOCK_ANALYSIS static void align(struct alignment *a)
 		want_wildcard(a);
 	else
 		want_one_address(a);
+}
+
+/* As to the analysis, see want_flow(). */
+NO_LOCK_ANALYSIS static void give_up_unwanted(struct alignment *a)
+{
+	struct held_flow *held, *following;
+
 	LIST_FOR_EACH_SAFE(held, following, &a->att->flows, link)
 		if (!held->is_wanted && !outlasts_its_device(held))
 			flow_release(a->net, held);
+}
+
+static void align(struct alignment *a)
+{
+	hold_wanted(a);
+	give_up_unwanted(a);
 }
 
 /* Writes into the statistics what has become of the attachment. */
@@ -509,12 +521,10 @@ static void tell(const struct alignment *a, enum stats_decider decider)
 
 /* -- attaching ------------------------------------------------------------- */
 
-static int make_reachable(struct endpoint *end,
-			  const struct attach_where *where)
+static int make_reachable_locked(struct stack *stack, struct endpoint *end,
+				 const struct attach_where *where)
+	REQUIRES(stack->lock)
 {
-	struct stack *stack = where->stack;
-	int err;
-
 	end->key = (struct flow_key){
 		.local = where->local,
 		.remote = where->remote,
@@ -526,8 +536,33 @@ static int make_reachable(struct endpoint *end,
 	end->is_shared = where->is_shared;
 	end->is_ipv6 = where->is_ipv6;
 	end->named_ns = where->named_ns;
+	return demux_add(&stack->demux, end);
+}
+
+static int make_reachable(struct endpoint *end,
+			  const struct attach_where *where)
+{
+	struct stack *stack = where->stack;
+	int err;
+
 	stack_lock(stack);
-	err = demux_add(&stack->demux, end);
+	err = make_reachable_locked(stack, end, where);
+	stack_unlock(stack);
+	return err;
+}
+
+/* The same for one that is reachable under another name. What has come so far still goes
+ * to it by that name. With an error it is not reachable. */
+static int make_reachable_anew(struct endpoint *end,
+			       const struct attach_where *where)
+{
+	struct stack *stack = where->stack;
+	int err;
+
+	stack_lock(stack);
+	stack_drain_locked(stack);
+	demux_remove(&stack->demux, end);
+	err = make_reachable_locked(stack, end, where);
 	stack_unlock(stack);
 	return err;
 }
@@ -552,6 +587,15 @@ static void tell_local_senders(struct net *net)
 	}
 }
 
+static void take_where(struct attachment *att, const struct attach_where *where)
+{
+	att->where = *where;
+	/* Rules are compared, so all sockets without a peer use the same address
+	 * here. */
+	if (!where->remote_port)
+		memset(&att->where.remote, 0, sizeof(att->where.remote));
+}
+
 static enum reason attach_locked(struct net *net, struct attachment *att,
 				 struct endpoint *end,
 				 const struct attach_where *where)
@@ -560,11 +604,7 @@ static enum reason attach_locked(struct net *net, struct attachment *att,
 	struct alignment a = { .net = net, .att = att };
 
 	INVARIANT(net_control_is_mine(net), "attached without the mutex");
-	att->where = *where;
-	/* Rules are compared, so all sockets without a peer use the same address
-	 * here. */
-	if (!where->remote_port)
-		memset(&att->where.remote, 0, sizeof(att->where.remote));
+	take_where(att, where);
 	list_init(&att->flows);
 	list_init(&att->exceptions);
 	if (net->broken) {
@@ -592,32 +632,67 @@ static enum reason attach_locked(struct net *net, struct attachment *att,
 	return REASON_NONE;
 }
 
+static void detach_locked(struct net *net, struct attachment *att)
+	REQUIRES(net->control)
+{
+	struct held_flow *held, *following;
+
+	/* the wide rules go first, so that nothing comes to us again */
+	LIST_FOR_EACH_SAFE(held, following, &att->flows, link)
+		flow_release(net, held);
+	flow_end_exceptions(net, att, NULL);
+	list_remove(&att->link);
+	make_unreachable(att->where.stack, att->end);
+	att->end = NULL;
+	tell_local_senders(net);
+}
+
+/* Moves the attachment. The new flows are there before the old ones go, so that of what
+ * both bring, everything comes to the endpoint, in its order, and nothing to the kernel in
+ * between. False: some of it cannot be; it has to be detached first. */
+static bool move_locked(struct net *net, struct attachment *att,
+			const struct attach_where *where) REQUIRES(net->control)
+{
+	struct alignment a = { .net = net, .att = att };
+
+	if (net->broken || where->stack != att->where.stack ||
+	    !list_is_empty(&att->exceptions))
+		return false;
+	take_where(att, where);
+	hold_wanted(&a);
+	if (!a.held_cnt || a.reason == REASON_RULES_FULL)
+		return false;
+	if (net->is_rpf_stale)
+		publish_rpf(net);
+	if (make_reachable_anew(att->end, &att->where) != 0)
+		return false;
+	give_up_unwanted(&a);
+	tell(&a, where->decider);
+	tell_local_senders(net);
+	return true;
+}
+
 enum reason net_attach(struct net *net, struct attachment *att,
 		       struct endpoint *end, const struct attach_where *where)
 {
-	enum reason reason;
+	enum reason reason = REASON_NONE;
+	bool is_moved;
 
 	net_control_acquire(net);
-	reason = attach_locked(net, att, end, where);
+	is_moved = attachment_is_made(att) && move_locked(net, att, where);
+	if (attachment_is_made(att) && !is_moved)
+		detach_locked(net, att);
+	if (!is_moved)
+		reason = attach_locked(net, att, end, where);
 	net_control_release(net);
 	return reason;
 }
 
 void net_detach(struct net *net, struct attachment *att)
 {
-	struct held_flow *held, *following;
-
 	net_control_acquire(net);
-	if (attachment_is_made(att)) {
-		/* the wide rules go first, so that nothing comes to us again */
-		LIST_FOR_EACH_SAFE(held, following, &att->flows, link)
-			flow_release(net, held);
-		flow_end_exceptions(net, att, NULL);
-		list_remove(&att->link);
-		make_unreachable(att->where.stack, att->end);
-		att->end = NULL;
-		tell_local_senders(net);
-	}
+	if (attachment_is_made(att))
+		detach_locked(net, att);
 	net_control_release(net);
 }
 

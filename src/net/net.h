@@ -192,9 +192,10 @@ static inline bool attachment_is_made(const struct attachment *att)
 	return att->end != NULL;
 }
 
-/* Attaches the endpoint. `att` is all zeroes or detached. REASON_NONE: frames reach
+/* Attaches the endpoint. `att` is all zeroes, or detached, or this endpoint's under another
+ * name; then what comes by both names comes to it all the time. REASON_NONE: frames reach
  * the endpoint from now on, and the attachment follows changes of addresses and
- * interfaces. Any other reason says why not; nothing has changed then. */
+ * interfaces. Any other reason says why not; it is detached then. */
 enum reason net_attach(struct net *net, struct attachment *att,
 		       struct endpoint *end, const struct attach_where *where)
 	MUST_CHECK EXCLUDES(net->control);

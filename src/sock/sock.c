@@ -179,7 +179,8 @@ struct stack *sock_choose_stack(struct sock *s, struct net *net)
 	return sock_stack(s);
 }
 
-/* Lets frames reach the socket, under the names that its twin has now. */
+/* Lets frames reach the socket, under the names that its twin has now. If that cannot be,
+ * it may still be attached under those that it had. */
 static enum reason attach(struct sock *s, int fd, enum stats_decider decider)
 {
 	struct user_name local = sock_twin_name(fd, false);
@@ -218,17 +219,19 @@ static enum reason attach(struct sock *s, int fd, enum stats_decider decider)
 	}
 	/* Receivers have to look for frames before the first one can come. What
 	 * came before we were attached is in the twin. */
-	atomic_fetch_and(&s->rx_holds, ~(unsigned)SOCK_RX_UNATTACHED);
-	atomic_store(&s->is_twin_ready, true);
+	if (!sock_is_attached(s)) {
+		atomic_fetch_and(&s->rx_holds, ~(unsigned)SOCK_RX_UNATTACHED);
+		atomic_store(&s->is_twin_ready, true);
+	}
 	return net_attach(net, &s->att, &s->end, &where);
 }
 
 void sock_attach_anew(struct sock *s, int fd, enum stats_decider decider)
 {
-	sock_detach(s);
 	s->reason = attach(s, fd, decider);
 	if (s->reason == REASON_NONE)
 		return;
+	sock_detach(s);
 	sock_hold_rx(s, SOCK_RX_UNATTACHED);
 	log_dbg("fd %d: datagrams are received by the kernel: %s", fd,
 		reason_why(s->reason));

@@ -113,6 +113,16 @@ routes_change() {
 		by_rings 3 50 && by_rings 4 50 && counted 3 rx_os_packets=0
 }
 
+# The kernel has those alone that meet a rule as it changes.
+renamed_in_a_stream() {
+	see a.log renamed || return 1
+	"$stats" -p $server --raw >"$work/raw"
+	grep -qx 'twice none' "$work/out" && grep -qxE 'late (none|few)' "$work/out" &&
+		grep -qxE 'lost (none|few)' "$work/out" || { cat "$work/out"; return 1; }
+	[ "$(count_of 3 rx_os_packets)" -le 20 ] ||
+		{ echo "by the kernel: $(count_of 3 rx_os_packets)"; return 1; }
+}
+
 peers_are_new() {
 	# but for a moment after each change
 	same crowd && counted 3 rx_os_packets=0 &&
@@ -186,5 +196,5 @@ single_buffers() {
 		bulk 100000000 && end_server && large_by native
 }
 
-run_cases multicast broadcast bound_to_devices routes_change peers_are_new changed_root \
-	changed_namespace rules_of_udp large_frames single_buffers
+run_cases multicast broadcast bound_to_devices routes_change renamed_in_a_stream \
+	peers_are_new changed_root changed_namespace rules_of_udp large_frames single_buffers

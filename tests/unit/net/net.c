@@ -189,6 +189,82 @@ static struct flow_key peer(unsigned i)
 	};
 }
 
+static struct receiver *moved;
+
+/* What peer(0) sends: some rule is for it, and it finds its endpoint. */
+static void is_heard(void)
+{
+	struct demux *demux = &net_choose_stack(net)->demux;
+	struct flow_key key = peer(0);
+
+	CHECK(nic.added > nic.removed);
+	CHECK(demux_find(demux, &key, WIRE_PROTO_UDP, NIC_IFINDEX) ==
+	      &moved->end);
+}
+
+/* Connects it to the peer; NULL: disconnects it. */
+static enum reason move(struct receiver *r, const struct flow_key *to)
+{
+	struct attach_where where = r->att.where;
+
+	where.remote = to ? to->remote : ip_addr_from_v4(0);
+	where.remote_port = to ? to->remote_port : 0;
+	where.decider = STATS_BY_CONNECT;
+	return net_attach(net, &r->att, &r->end, &where);
+}
+
+/* What comes by the old name and by the new one comes to it all the time; what comes by the
+ * old one alone does not any more. */
+TEST(a_name_changes_without_a_gap)
+{
+	struct flow_key one = peer(0), other = peer(1);
+	struct demux *demux;
+	struct receiver r;
+
+	nic_begin("all");
+	demux = &net_choose_stack(net)->demux;
+	moved = &r;
+	CHECK_EQ(attach(&r), REASON_NONE);
+	nic.at_rule = is_heard;
+	CHECK_EQ(move(&r, &one), REASON_NONE);
+	CHECK_EQ(nic.added, 2);
+	CHECK_EQ(nic.removed, 1);
+	CHECK_EQ(nic.rule.src_port, one.remote_port);
+	CHECK(!demux_find(demux, &other, WIRE_PROTO_UDP, NIC_IFINDEX));
+	CHECK_EQ(move(&r, &one), REASON_NONE);
+	CHECK_EQ(nic.added, 2);
+	CHECK_EQ(move(&r, NULL), REASON_NONE);
+	CHECK_EQ(nic.added, 3);
+	CHECK_EQ(nic.removed, 2);
+	CHECK(demux_find(demux, &other, WIRE_PROTO_UDP, NIC_IFINDEX) == &r.end);
+	nic.at_rule = NULL;
+	detach(&r);
+	CHECK_EQ(nic.removed, 3);
+	nic_end();
+}
+
+/* Where there is no room for both, the old rule goes first; where there is none at all, the
+ * socket is the kernel's. */
+TEST(a_name_changes_without_room)
+{
+	struct flow_key one = peer(0);
+	struct receiver r;
+
+	nic_begin("all");
+	nic.room = 1;
+	CHECK_EQ(attach(&r), REASON_NONE);
+	CHECK_EQ(move(&r, &one), REASON_NONE);
+	CHECK_EQ(nic.added, 2);
+	CHECK_EQ(nic.removed, 1);
+	CHECK(r.end.is_reachable);
+	nic.is_full = true;
+	CHECK_EQ(move(&r, NULL), REASON_RULES_FULL);
+	CHECK_EQ(nic.added, nic.removed);
+	CHECK(!r.end.is_reachable && !attachment_is_made(&r.att));
+	detach(&r);
+	nic_end();
+}
+
 static void except_all(struct receiver *r, unsigned cnt)
 {
 	for (unsigned i = 0; i < cnt; i++) {

@@ -153,10 +153,12 @@ static int flow_add(struct dev *dev UNUSED, const struct flow_rule *rule,
 		    struct ring *ring, uint32_t tag UNUSED)
 {
 	CHECK(ring == (rule->verdict == FLOW_TO_KERNEL ? NULL : &nic.ring));
-	if (nic.is_full)
+	if (nic.is_full || (nic.room && nic.added - nic.removed >= nic.room))
 		return -ENOSPC;
 	nic.rule = *rule;
 	nic.added++;
+	if (nic.at_rule)
+		nic.at_rule();
 	return 0;
 }
 
@@ -164,6 +166,8 @@ static void flow_remove(struct dev *dev UNUSED,
 			const struct flow_rule *rule UNUSED)
 {
 	nic.removed++;
+	if (nic.at_rule)
+		nic.at_rule();
 }
 
 static int link_changed(struct dev *dev UNUSED)

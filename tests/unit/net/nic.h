@@ -17,6 +17,10 @@ struct nic {
 	/* what it has been asked for: to be driven, flows, to follow its link */
 	unsigned ask_cnt, added, removed, changes;
 	bool is_full; /* no room for one rule more */
+	/* how many it has room for; 0: for any number */
+	unsigned room;
+	/* called whenever a rule has come or gone; NULL: nothing */
+	void (*at_rule)(void);
 	/* by which name it was to be opened */
 	char name[16];
 	/* what it was told of its VLAN, if it is one */
