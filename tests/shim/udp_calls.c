@@ -207,6 +207,81 @@ static void peek_and_truncate(void)
 	close_pair(pair);
 }
 
+/* A datagram that the sender leaves to the kernel, in two pieces. NULL: to its peer. */
+static void send_by_kernel(int fd, const char *text, const struct sockaddr_in *to)
+{
+	socklen_t len = to ? sizeof(*to) : 0;
+
+	if (sendto(fd, text, 1, MSG_MORE, (const struct sockaddr *)to, len) != 1 ||
+	    sendto(fd, text + 1, strlen(text) - 1, 0, (const struct sockaddr *)to,
+		   len) < 0)
+		SAY("send in pieces: %m\n");
+}
+
+/* Whatever looks at one are as many that the twin has its turn, too. */
+static void look_again(int fd)
+{
+	char buf[64];
+	int same = 0, len = 0;
+
+	for (int i = 0; i < 300; i++) {
+		ssize_t n = recv(fd, buf, sizeof(buf), MSG_PEEK | MSG_DONTWAIT);
+
+		same += i == 0 || n == len;
+		len = (int)n;
+	}
+	SAY("the same: %d\n", same);
+	receive(fd, 0);
+	receive(fd, 0);
+}
+
+static void say_readable(int fd)
+{
+	int len = -1;
+
+	SAY("readable: %s", err(ioctl(fd, FIONREAD, &len)));
+	SAY(" %d\n", len);
+}
+
+/* What the program has looked at is what it gets next, though another one may have come by
+ * the kernel, or by us, meanwhile. */
+static void looked_at_is_next(void)
+{
+	int pair[2];
+
+	make_pair(pair);
+	say_readable(pair[1]);
+	send(pair[0], "ours", 4, 0);
+	settle();
+	receive(pair[1], MSG_PEEK);
+	send_by_kernel(pair[0], "kernel's", NULL);
+	settle();
+	look_again(pair[1]);
+	send_by_kernel(pair[0], "kernel's", NULL);
+	settle();
+	receive(pair[1], MSG_PEEK);
+	send(pair[0], "ours", 4, 0);
+	settle();
+	say_readable(pair[1]);
+	look_again(pair[1]);
+	send(pair[0], "ours", 4, 0);
+	settle();
+	say_readable(pair[1]);
+	send_by_kernel(pair[0], "kernel's", NULL);
+	settle();
+	say_readable(pair[1]);
+	look_again(pair[1]);
+	send_by_kernel(pair[0], "kernel's", NULL);
+	settle();
+	say_readable(pair[1]);
+	send(pair[0], "ours", 4, 0);
+	settle();
+	say_readable(pair[1]);
+	look_again(pair[1]);
+	say_readable(pair[1]);
+	close_pair(pair);
+}
+
 static void bad_pointers(void)
 {
 	struct sockaddr_in name = heard_at(htons(9));
@@ -658,8 +733,11 @@ static void earlier_peers_at_a_leave(void)
 	settle();
 	SAY("connect: %s\n",
 	    err(connect(fd, (struct sockaddr *)&second, sizeof(second))));
+	send_by_kernel(b, "before", &own);
+	settle();
 	SAY("segment: %s\n", err(setsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, &size,
 					    sizeof(size))));
+	receive(fd, 0);
 	receive(fd, 0);
 	sendto(b, "late", 4, 0, (struct sockaddr *)&own, sizeof(own));
 	settle();
@@ -990,6 +1068,7 @@ const struct scenario call_scenarios[] = {
 	SCENARIO(fortified_calls, 0),
 	SCENARIO(messages_in_batches, 0),
 	SCENARIO(peek_and_truncate, 0),
+	SCENARIO(looked_at_is_next, 4),
 	SCENARIO(bad_pointers, 1),
 	SCENARIO(no_memory_for_control, 0),
 	SCENARIO(vectors_of_nothing, 0),
@@ -1002,7 +1081,7 @@ const struct scenario call_scenarios[] = {
 	SCENARIO(closed_port_refuses, 0),
 	SCENARIO(mapped_addresses, 0),
 	SCENARIO(options_of_the_way, 0),
-	SCENARIO(earlier_peers_at_a_leave, 1),
+	SCENARIO(earlier_peers_at_a_leave, 2),
 	SCENARIO(segments, 3),
 	SCENARIO(buffers_and_timeouts, 0),
 	SCENARIO(bytes_that_wait, 0),

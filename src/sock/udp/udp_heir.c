@@ -22,14 +22,17 @@ static _Atomic bool has_heirs;
 
 /* -- datagrams back to the kernel ------------------------------------------------ */
 
-/* Frames that the kernel does not take are the socket's again. */
-static void requeue(struct udp *u, struct stack *stack, struct list *pkts)
+/* Frames that the kernel does not take are the socket's again. The first so many come
+ * before what the kernel has. */
+static void requeue(struct udp *u, struct stack *stack, struct list *pkts,
+		    uint32_t ahead)
 {
 	struct list *link;
 
 	stack_lock(stack);
 	while ((link = list_pop_front(pkts)))
 		udp_requeue(u, pkt_from_link(link));
+	udp_put_ahead(u, ahead);
 	stack_unlock(stack);
 }
 
@@ -110,7 +113,7 @@ void udp_hand_back(struct sock *s, int fd)
 	struct udp *u = udp_of_sock(s);
 	struct stack *stack;
 	struct list pkts, kept;
-	uint32_t cnt;
+	uint32_t cnt, kept_cnt = 0;
 	int err = 0;
 
 	if (!sock_try_lock(s, &stack))
@@ -128,6 +131,7 @@ void udp_hand_back(struct sock *s, int fd)
 		if (!is_for_twin(u, pkt)) {
 			list_remove(&pkt->link);
 			list_push_back(&kept, &pkt->link);
+			kept_cnt++;
 			continue;
 		}
 		err = net_give_back(stack->net, pkt);
@@ -140,9 +144,8 @@ void udp_hand_back(struct sock *s, int fd)
 	if (err)
 		log_dbg("datagrams that wait here cannot be given to the kernel (error %d)",
 			-err);
-	/* Whoever receives here finds them before what the kernel has. */
 	list_splice_back(&kept, &pkts);
-	requeue(u, stack, &kept);
+	requeue(u, stack, &kept, kept_cnt);
 }
 
 /* -- forks ----------------------------------------------------------------------- */

@@ -158,8 +158,9 @@ long udp_fcntl(struct fd_object *obj, int fd, int cmd, void *arg)
 	return result;
 }
 
-/* The length of the datagram that a read would give; negative: there is none. */
-static int next_len(struct udp *u)
+/* The length of the first datagram in the queue, which the next read gives from now on;
+ * negative: there is none. */
+static int queued_len(struct udp *u)
 {
 	struct list *first;
 	struct stack *stack;
@@ -169,10 +170,36 @@ static int next_len(struct udp *u)
 		return -ENOENT;
 	stack_poll_locked(stack);
 	first = list_first(&u->rx_queue);
-	if (first)
+	if (first) {
 		len = (int)PKT_CB(pkt_from_link(first), struct rx_info)->len;
+		udp_put_ahead(u, 1);
+	}
 	stack_unlock(stack);
 	return len;
+}
+
+/* The same of the twin; 0: it has none, or an empty one; or a negative errno. */
+static int twin_len(struct udp *u, int fd)
+{
+	int len;
+
+	if (real.ioctl(fd, FIONREAD, &len) != 0)
+		return -errno;
+	atomic_store(&u->is_twin_next, len > 0);
+	if (len > 0)
+		atomic_store(&u->sock.is_twin_ready, true);
+	return len;
+}
+
+/* The length of the datagram that a read would give; 0: there is none. */
+static int next_len(struct udp *u, int fd)
+{
+	int len = atomic_load(&u->is_twin_next) ? twin_len(u, fd) : 0;
+
+	if (len)
+		return len;
+	len = queued_len(u);
+	return len >= 0 ? len : twin_len(u, fd);
 }
 
 /* Whether the program has received by our ways. */
@@ -243,9 +270,9 @@ long udp_ioctl(struct fd_object *obj, int fd, unsigned long request, void *arg)
 		sock_set_nonblocking(&u->sock, *(int *)arg != 0);
 		return result;
 	case FIONREAD:
-		len = next_len(u);
+		len = next_len(u, fd);
 		if (len < 0)
-			return FD_PASS;
+			return len;
 		if (!user_is_plausible(arg, sizeof(len)))
 			return -EFAULT;
 		*(int *)arg = len;

@@ -94,6 +94,9 @@ struct udp {
 
 	/* Read without a lock: looks until the next one at the twin; never 0 */
 	_Atomic unsigned os_countdown;
+	/* The program has looked at what the twin has first: the next receive takes that, or
+	 * finds that it is gone. The twin counts as ready with it. */
+	_Atomic bool is_twin_next;
 	/* An error that a call with a result has met: the next one's; 0: none.
 	 * The twin counts as ready with it. */
 	_Atomic int kept_error;
@@ -129,6 +132,10 @@ struct udp {
 	struct list rx_queue;
 	uint32_t rx_cnt;
 	uint32_t rx_bytes;
+	/* So many of them are received before anything of the twin's: the program has looked
+	 * at the first one, or they waited when the kernel became the one who receives. Read
+	 * without the lock, too. */
+	_Atomic uint32_t rx_ahead;
 	/* what records leave of `rx_limit_full` */
 	uint32_t rx_limit, rx_limit_full;
 	struct udp_stamps stamps;
@@ -254,8 +261,21 @@ static inline uint32_t udp_rx_len(const struct pkt *pkt)
 	return PKT_CB(pkt, struct rx_info)->len;
 }
 
+/* The first so many of the queue, which has them, come before what the twin has. Under
+ * the stack's lock. */
+static inline void udp_put_ahead(struct udp *u, uint32_t cnt)
+{
+	if (atomic_load_explicit(&u->rx_ahead, memory_order_relaxed) < cnt)
+		atomic_store_explicit(&u->rx_ahead, cnt, memory_order_relaxed);
+}
+
 static inline void udp_unlink_first(struct udp *u, struct pkt *pkt)
 {
+	uint32_t ahead = atomic_load_explicit(&u->rx_ahead, memory_order_relaxed);
+
+	if (UNLIKELY(ahead))
+		atomic_store_explicit(&u->rx_ahead, ahead - 1,
+				      memory_order_relaxed);
 	list_remove(&pkt->link);
 	u->rx_bytes -= udp_rx_len(pkt);
 	if (--u->rx_cnt == 0)

@@ -183,10 +183,12 @@ static long take_first(struct udp *u, struct stack *stack,
 		stack_unlock(stack);
 		return -EFAULT;
 	}
-	if (UNLIKELY(call->flags & MSG_PEEK))
+	if (UNLIKELY(call->flags & MSG_PEEK)) {
 		pkt_get(pkt);
-	else
+		udp_put_ahead(u, 1);
+	} else {
 		unlink_taken(u, pkt);
+	}
 	if (LIKELY(MIN((size_t)PKT_CB(pkt, struct rx_info)->len, call->len) <=
 		   COPY_LOCKED_MAX)) {
 		result = give(u, call, pkt);
@@ -407,6 +409,7 @@ static COLD long read_twin(struct udp *u, int fd, const struct rx_call *call)
 		n = inside_recvmsg(fd, call->msg, call->flags | MSG_DONTWAIT);
 	else
 		n = inside_recvmsg(fd, &msg, call->flags | MSG_DONTWAIT);
+	atomic_store(&u->is_twin_next, n >= 0 && call->flags & MSG_PEEK);
 	if (n != -EAGAIN) {
 		atomic_store(&u->sock.is_twin_ready, true);
 		if (!(call->flags & MSG_PEEK))
@@ -570,15 +573,38 @@ static long count_end(struct udp *u, long n)
 	return n;
 }
 
+/* Whether the first one in the queue comes before what the twin has. */
+static inline bool is_queue_first(struct udp *u)
+{
+	return atomic_load_explicit(&u->rx_ahead, memory_order_relaxed) &&
+	       !atomic_load(&u->is_twin_next);
+}
+
+/* The same, though not before an error of the twin's. -EAGAIN: somebody else has taken
+ * it. */
+static COLD long take_ahead(struct udp *u, int fd, const struct rx_call *call)
+{
+	long n = take_error(u);
+
+	if (!sock_owns_fd(&u->sock, fd))
+		return -EBADF;
+	if (!n)
+		n = -sock_twin_option(fd, SOL_SOCKET, SO_ERROR);
+	return n ? n : try_queue(u, call);
+}
+
 /* One look at everything. -EAGAIN: nothing. */
 static ALWAYS_INLINE long look_once(struct udp *u, int fd,
 				    const struct rx_call *call)
 {
 	bool is_due = is_twin_due(u);
-	long n;
+	long n = -EAGAIN;
 
 	if (UNLIKELY(is_due)) {
-		n = read_twin(u, fd, call);
+		if (is_queue_first(u))
+			n = take_ahead(u, fd, call);
+		if (n == -EAGAIN)
+			n = read_twin(u, fd, call);
 		if (n != -EAGAIN)
 			return n;
 	}
