@@ -218,6 +218,41 @@ static void send_by_kernel(int fd, const char *text, const struct sockaddr_in *t
 		SAY("send in pieces: %m\n");
 }
 
+/* A send that fails leaves what was begun with MSG_MORE, or drops it, whatever Linux does:
+ * the next one says which. */
+static void begun_and_failed(void)
+{
+	static const char long_one[UINT16_MAX + 1];
+	int pair[2];
+
+	make_pair(pair);
+	for (int i = 0; i < 3; i++) {
+		SAY("begin: %s\n", err(send(pair[0], "begin ", 6, MSG_MORE)));
+		if (i == 0)
+			SAY("too long: %s\n", err(send(pair[0], long_one,
+						       sizeof(long_one), 0)));
+		else if (i == 1)
+			SAY("out of band: %s\n",
+			    err(send(pair[0], "x", 1, MSG_OOB)));
+		else
+			SAY("no memory: %s\n", err(send(pair[0], (void *)8, 1, 0)));
+		SAY("end: %s\n", err(send(pair[0], "end", 3, 0)));
+		send(pair[0], "then", 4, 0);
+		settle();
+		/* both have their turn, so the order of the two does not count here */
+		for (int n = 0; n < 2; n++) {
+			char buf[16];
+			ssize_t len = recv(pair[1], buf, sizeof(buf), 0);
+
+			received_cnt++;
+			if (len != 4)
+				SAY("recv: %zd %.*s\n", len, (int)len, buf);
+		}
+	}
+	SAY("no more: %s\n", err(recv(pair[1], pair, 1, MSG_DONTWAIT)));
+	close_pair(pair);
+}
+
 /* Whatever looks at one are as many that the twin has its turn, too. */
 static void look_again(int fd)
 {
@@ -1069,6 +1104,7 @@ const struct scenario call_scenarios[] = {
 	SCENARIO(messages_in_batches, 0),
 	SCENARIO(peek_and_truncate, 0),
 	SCENARIO(looked_at_is_next, 4),
+	SCENARIO(begun_and_failed, 3),
 	SCENARIO(bad_pointers, 1),
 	SCENARIO(no_memory_for_control, 0),
 	SCENARIO(vectors_of_nothing, 0),

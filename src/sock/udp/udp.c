@@ -131,6 +131,18 @@ static const struct sock_kind udp_kind = {
 	.left = udp_left,
 };
 
+/* Libc has done a call that we passed on. Of sends that fail, some leave to the twin what it
+ * has of a datagram that was begun with MSG_MORE, as one that is too long, and others drop
+ * it. The next send goes there, too, which is right in both cases. */
+static void udp_passed(struct fd_object *obj, enum fd_traffic traffic, long result)
+{
+	struct udp *u = udp_of(obj);
+
+	if (traffic == FD_SENT && result < 0 && atomic_load(&u->has_sent_more))
+		sock_hold_tx(&u->sock, UDP_TX_MORE);
+	sock_passed(obj, traffic, result);
+}
+
 /* -- life ----------------------------------------------------------------------- */
 
 static void udp_twin_event(struct fd_object *obj, uint32_t events)
@@ -224,7 +236,7 @@ struct fd_ops udp_ops = {
 	.splice = udp_splice,
 	.last_close = sock_last_close,
 	.release = udp_release,
-	.passed = sock_passed,
+	.passed = udp_passed,
 };
 
 void udp_start(void)

@@ -39,7 +39,7 @@ enum udp_wish {
 enum udp_tx_hold {
 	/* UDP_CORK is set */
 	UDP_TX_CORKED = SOCK_TX_KIND << 0,
-	/* the twin has the beginning of a datagram, sent with MSG_MORE */
+	/* the twin has the beginning of a datagram, sent with MSG_MORE, or may have it still */
 	UDP_TX_MORE = SOCK_TX_KIND << 1,
 	/* the twin may have an error, which the next send is to tell */
 	UDP_TX_ERROR = SOCK_TX_KIND << 2,
@@ -97,6 +97,8 @@ struct udp {
 	/* The program has looked at what the twin has first: the next receive takes that, or
 	 * finds that it is gone. The twin counts as ready with it. */
 	_Atomic bool is_twin_next;
+	/* MSG_MORE has been used. */
+	_Atomic bool has_sent_more;
 	/* An error that a call with a result has met: the next one's; 0: none.
 	 * The twin counts as ready with it. */
 	_Atomic int kept_error;

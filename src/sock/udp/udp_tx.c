@@ -328,10 +328,12 @@ static COLD enum tx_verdict send_followed(struct udp *u, const struct tx_call *c
  * With MSG_MORE it keeps the bytes, and has to get the rest as well. */
 static COLD long leave_to_twin(struct udp *u, int flags)
 {
-	if (flags & MSG_MORE)
+	if (flags & MSG_MORE) {
+		atomic_store(&u->has_sent_more, true);
 		sock_hold_tx(&u->sock, UDP_TX_MORE);
-	else
+	} else {
 		sock_release_tx(&u->sock, UDP_TX_MORE | UDP_TX_ERROR);
+	}
 	atomic_store_explicit(&u->sock.is_twin_ready, true, memory_order_relaxed);
 	return FD_PASS;
 }
