@@ -253,6 +253,41 @@ static void begun_and_failed(void)
 	close_pair(pair);
 }
 
+/* What is wrong with one behind others is told by SO_ERROR, or by the next receive. */
+static void batches_with_a_bad_message(void)
+{
+	struct mmsghdr in[2] = { 0 };
+	struct iovec iov;
+	int pair[2], told = -1;
+	socklen_t len = sizeof(told);
+	char buf[8];
+
+	make_pair(pair);
+	iov = (struct iovec){ buf, sizeof(buf) };
+	for (int i = 0; i < 3; i++) {
+		in[0].msg_hdr = (struct msghdr){ .msg_iov = &iov, .msg_iovlen = 1 };
+		in[1].msg_hdr = in[0].msg_hdr;
+		if (i == 0)
+			in[1].msg_hdr.msg_iov = (void *)8;
+		else if (i == 1)
+			in[1].msg_hdr.msg_iovlen = IOV_MAX + 1;
+		else
+			in[1].msg_hdr = (struct msghdr){ .msg_name = buf,
+							 .msg_namelen = -1u };
+		send(pair[0], "first", 5, 0);
+		send(pair[0], "second", 6, 0);
+		settle();
+		SAY("batch: %s\n", err(recvmmsg(pair[1], in, 2, MSG_DONTWAIT, NULL)));
+		received_cnt++;
+		if (i == 0 && getsockopt(pair[1], SOL_SOCKET, SO_ERROR, &told, &len) == 0)
+			SAY("told: %s\n", told ? strerrorname_np(told) : "ok");
+		if (i)
+			SAY("told: %s\n", err(recv(pair[1], buf, 1, MSG_DONTWAIT)));
+		receive(pair[1], MSG_DONTWAIT);
+	}
+	close_pair(pair);
+}
+
 /* Whatever looks at one are as many that the twin has its turn, too. */
 static void look_again(int fd)
 {
@@ -1105,6 +1140,7 @@ const struct scenario call_scenarios[] = {
 	SCENARIO(peek_and_truncate, 0),
 	SCENARIO(looked_at_is_next, 4),
 	SCENARIO(begun_and_failed, 3),
+	SCENARIO(batches_with_a_bad_message, 0),
 	SCENARIO(bad_pointers, 1),
 	SCENARIO(no_memory_for_control, 0),
 	SCENARIO(vectors_of_nothing, 0),

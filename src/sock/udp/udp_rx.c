@@ -876,6 +876,16 @@ long udp_readv(struct fd_object *obj, int fd, const struct iovec *iov, int cnt)
 	return len <= 0 ? FD_PASS : receive(udp_of(obj), fd, &call);
 }
 
+/* How much it has room for, or an errno. */
+static ssize_t check_message(const struct msghdr *msg)
+{
+	if (!user_is_plausible(msg, sizeof(*msg)))
+		return -EFAULT;
+	if (msg->msg_name && (int)msg->msg_namelen < 0)
+		return -EINVAL;
+	return user_iov_len(msg->msg_iov, msg->msg_iovlen);
+}
+
 static long receive_message(struct udp *u, int fd, struct msghdr *msg, int flags,
 			    bool is_behind)
 {
@@ -883,12 +893,10 @@ static long receive_message(struct udp *u, int fd, struct msghdr *msg, int flags
 				.is_behind = is_behind };
 	ssize_t len;
 
-	if (!user_is_plausible(msg, sizeof(*msg)) ||
-	    (msg->msg_name && (int)msg->msg_namelen < 0))
-		return FD_PASS;
-	len = user_iov_len(msg->msg_iov, msg->msg_iovlen);
+	len = check_message(msg);
 	if (len < 0)
-		return FD_PASS;
+		/* libc has the right errno, unless it would receive the others again */
+		return is_behind ? len : FD_PASS;
 	call.iov = msg->msg_iov;
 	call.iov_cnt = msg->msg_iovlen;
 	call.len = (size_t)len;
