@@ -14,6 +14,7 @@
 
 struct fd_internal {
 	struct fd_object obj;
+	/* NULL: it is kept through a fork, for the time of that */
 	_Atomic int *slot;
 	struct file_id id;
 };
@@ -285,6 +286,18 @@ int fd_internal_close_range(unsigned first, unsigned last, int flags)
 	return result;
 }
 
+/* There is no other thread, but one of the parent may have had the lock. */
+ALONE_AFTER_FORK int fd_internal_keep(const _Atomic int *slot)
+{
+	int fd = atomic_load(slot);
+	struct fd_internal *internal = fd < 0 ? NULL : get_internal(fd);
+
+	if (!internal || internal->slot != slot || !is_same_file(fd, internal))
+		return -1;
+	internal->slot = NULL;
+	return fd;
+}
+
 void fd_internal_forked(void)
 {
 	int fd = -1;
@@ -295,7 +308,8 @@ void fd_internal_forked(void)
 					    FD_TABLE_LIMIT - 1)) >= 0) {
 		struct fd_internal *internal = get_internal(fd);
 
-		if (!internal)
+		/* or it is kept */
+		if (!internal || !internal->slot)
 			continue;
 		if (is_same_file(fd, internal))
 			inside_close(fd);

@@ -62,8 +62,11 @@ void fd_internal_end_way(struct fd_internal_way *way);
  */
 int fd_internal_close_range(unsigned first, unsigned last, int flags) MUST_CHECK;
 
-/* In the child of a fork, before anything else of the table: all internal fds
- * are closed, their slots hold -1. */
+/* In the child of a fork, before anything else of the table: all internal fds but those that
+ * are kept are closed, their slots hold -1. */
 void fd_internal_forked(void);
+/* Before that: what `slot` names stays open, and is an fd like any other afterwards. It needs
+ * no other number, of which there may be none. -1: nothing of ours is there. */
+int fd_internal_keep(const _Atomic int *slot) MUST_CHECK;
 
 #endif

@@ -46,15 +46,14 @@ bool right_keeper_is_there(void)
 
 void right_keeper_forked_first(void)
 {
-	int fd = atomic_load(&keeper.entry);
-
-	keeper.kept = fd < 0 ? -1 : real.fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	keeper.kept = fd_internal_keep(&keeper.entry);
 }
 
 void right_keeper_forked(void)
 {
 	mutex_init(&keeper.lock, LOCK_RANK_RIGHT_KEEPER);
 	keeper.is_inherited = true;
+	atomic_store(&keeper.entry, -1);
 	if (keeper.kept >= 0 && fd_internal_adopt(keeper.kept, &keeper.entry) != 0)
 		inside_close(keeper.kept);
 	keeper.kept = -1;

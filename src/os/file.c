@@ -75,7 +75,10 @@ int file_duplicate_high(int fd)
 
 	if (high < 0)
 		high = real.fcntl(fd, F_DUPFD_CLOEXEC, 3);
-	return high < 0 ? -errno : high;
+	if (high >= 0)
+		return high;
+	/* a limit below that is an invalid argument to the kernel */
+	return errno == EINVAL ? -EMFILE : -errno;
 }
 
 /* Up to `size` bytes, or negative errno. */

@@ -6,10 +6,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 
 #include "base/clock.h"
 #include "base/lock.h"
@@ -254,8 +256,9 @@ static long serve_one(int fd)
 	if (n <= 0)
 		return -EPIPE;
 	way = fd_in(&m);
-	if (n == sizeof(request) && way >= 0)
+	if (n == sizeof(request))
 		give_to_kernel(&request);
+	/* there may have been no room for it, here or there (ask_in_turn) */
 	if (way >= 0)
 		answer(way);
 	return 1;
@@ -292,6 +295,7 @@ static struct parent {
 	int kept;
 } parents[PARENTS_MAX];
 static unsigned parent_cnt;
+#define ASK_AGAIN_NS (2 * NS_PER_MS)
 /* Who asks uses the end of a channel; who settles the last heir of it closes that. */
 static struct mutex asking = MUTEX_INIT(LOCK_RANK_KIN);
 
@@ -381,37 +385,101 @@ static long await_answer(int fd)
 	return n;
 }
 
-/* True: the parent has done what it can. False: it is gone, or we cannot ask. */
-static bool ask_with_lock(struct heir *h)
+enum answer {
+	/* the parent has done what it can */
+	DONE,
+	/* it is gone, and so is what it had */
+	GONE,
+	/* we cannot ask, and the parent may still have it */
+	UNASKED,
+};
+
+/* `way`: for the answer; -1: none. */
+static bool send_request(int channel, struct request *request, int way)
 {
-	struct request request = h->request;
-	struct message m;
-	int ends[2], channel = atomic_load(&h->parent->fd);
 	struct cmsghdr *c;
+	struct message m;
 	long n;
 
-	if (channel < 0 || real.socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC,
-					   0, ends) != 0)
-		return false;
-	fd_table_forget(ends[0]);
-	fd_table_forget(ends[1]);
-	message_init(&m, &request);
+	message_init(&m, request);
 	c = CMSG_FIRSTHDR(&m.head);
 	*c = (struct cmsghdr){ .cmsg_level = SOL_SOCKET,
 			       .cmsg_type = SCM_RIGHTS,
 			       .cmsg_len = CMSG_LEN(sizeof(int)) };
-	memcpy(CMSG_DATA(c), &ends[1], sizeof(int));
-	n = inside_sendmsg(channel, &m.head, MSG_NOSIGNAL);
-	inside_close(ends[1]);
-	if (n > 0)
-		n = await_answer(ends[0]);
-	inside_close(ends[0]);
+	memcpy(CMSG_DATA(c), &way, sizeof(way));
+	if (way < 0)
+		m.head.msg_controllen = 0;
+	do
+		n = inside_sendmsg(channel, &m.head, MSG_NOSIGNAL);
+	while (n == -EINTR);
 	return n > 0;
 }
 
-static bool ask(struct heir *h)
+/* False: nothing of that was answered. There may be no room for the way: two descriptors here,
+ * and one in the parent. */
+static bool ask_with_way(int channel, struct request *request)
 {
+	int ends[2];
 	bool result;
+
+	if (real.socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+		return false;
+	fd_table_forget(ends[0]);
+	fd_table_forget(ends[1]);
+	result = send_request(channel, request, ends[1]);
+	inside_close(ends[1]);
+	result = result && await_answer(ends[0]) > 0;
+	inside_close(ends[0]);
+	return result;
+}
+
+/* Nothing else ever comes from there. */
+static bool has_ended(int channel)
+{
+	char byte;
+	struct iovec iov = { &byte, 1 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	return inside_recvmsg(channel, &msg, MSG_PEEK | MSG_DONTWAIT) != -EAGAIN;
+}
+
+/* By the parent, or it is gone. */
+static bool is_all_read(int channel)
+{
+	int left = 0;
+
+	return syscall_raw(SYS_ioctl, channel, SIOCOUTQ, (long)&left, 0, 0, 0) != 0 ||
+	       !left;
+}
+
+/* Without a way for an answer. The parent reads one after the other: when it has read the
+ * second one it has done what the first one says. */
+static bool ask_in_turn(int channel, struct request *request)
+{
+	if (!send_request(channel, request, -1) || !send_request(channel, request, -1))
+		return false;
+	while (!is_all_read(channel))
+		inside_nap(ASK_AGAIN_NS);
+	return !has_ended(channel);
+}
+
+static enum answer ask_with_lock(struct heir *h)
+{
+	_Atomic int *slot = &h->parent->fd;
+	struct request request = h->request;
+	int channel;
+
+	if (!fd_internal_is_intact(slot))
+		return UNASKED;
+	channel = atomic_load(slot);
+	if (ask_with_way(channel, &request) || ask_in_turn(channel, &request))
+		return DONE;
+	return has_ended(channel) ? GONE : UNASKED;
+}
+
+static enum answer ask(struct heir *h)
+{
+	enum answer result;
 
 	mutex_acquire(&asking);
 	result = ask_with_lock(h);
@@ -436,37 +504,44 @@ static void dissolve(int fd)
 /* Two numbers that the parent's threads close at once may leave a moment in which it does
  * not know the connection any more, and the kernel not yet. */
 enum { ASKS_MAX = 100 };
-#define ASK_AGAIN_NS (2 * NS_PER_MS)
 
-static bool ask_until_it_is_done(struct heir *h, int fd)
+static enum answer ask_until_it_is_done(struct heir *h, int fd)
 {
-	bool is_answered = ask(h);
+	enum answer answer = ask(h);
 
-	for (int i = 1; is_answered && h->request.inode && is_in_repair(fd) &&
+	for (int i = 1; answer == DONE && h->request.inode && is_in_repair(fd) &&
 			i < ASKS_MAX; i++) {
 		inside_nap(ASK_AGAIN_NS);
-		is_answered = ask(h);
+		answer = ask(h);
 	}
-	return is_answered;
+	return answer;
+}
+
+static COLD long not_done(int fd, const char *why)
+{
+	log_warn("fd %d: the parent process %s, so this process cannot use it", fd, why);
+	return -EIO;
 }
 
 /* 0, or why the call cannot be done. Two threads may both ask, which does no harm. */
 static COLD long use_twin(struct heir *h)
 {
+	bool is_socket = h->request.inode;
+	enum answer answer;
 	int fd = fd_of(h);
-	bool is_socket = h->request.inode, is_answered;
 
 	if (fd < 0 || (is_socket && is_kernels(fd))) {
 		settle(h);
 		return 0;
 	}
-	is_answered = ask_until_it_is_done(h, fd);
+	answer = ask_until_it_is_done(h, fd);
+	if (answer == UNASKED)
+		return atomic_load(&h->is_settled) ?
+			       0 :
+			       not_done(fd, "cannot be asked for the connection");
 	if (is_socket && is_in_repair(fd)) {
-		if (is_answered) {
-			log_warn("fd %d: the parent process could not give the connection to the kernel, so this process cannot use it",
-				 fd);
-			return -EIO;
-		}
+		if (answer == DONE)
+			return not_done(fd, "could not give the connection to the kernel");
 		dissolve(fd);
 		if (is_in_repair(fd))
 			return -ECONNABORTED;
@@ -669,10 +744,7 @@ static bool give_up_own_heirs(void)
 void kin_forked_first(void)
 {
 	for (unsigned i = 0; i < parent_cnt; i++) {
-		int fd = atomic_load(&parents[i].fd);
-
-		parents[i].kept =
-			fd < 0 ? -1 : real.fcntl(fd, F_DUPFD_CLOEXEC, 3);
+		parents[i].kept = fd_internal_keep(&parents[i].fd);
 		atomic_store(&parents[i].heir_cnt, 0);
 	}
 	atomic_store(&parents[parent_cnt % PARENTS_MAX].heir_cnt, 0);

@@ -9,6 +9,7 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -351,6 +352,103 @@ static void grandchild_goes_on(void)
 	receive(pair[0], 0);
 	close(pair[0]);
 	close(via[0]);
+}
+
+/* -- full tables -- */
+
+/* Of the numbers that it leaves each is taken. */
+static void allow_no_more_fds(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		SAY("getrlimit: %m\n");
+	limit.rlim_cur = 3;
+	if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+		SAY("setrlimit: %m\n");
+}
+
+static void go_on_in_child(const int pair[2])
+{
+	receive(pair[1], 0);
+	send_all(pair[1], "the child", 9);
+	receive_to_end(pair[1]);
+}
+
+static void child_has_no_more_fds(void)
+{
+	int pair[2];
+	pid_t pid;
+
+	make_pair(pair);
+	send_all(pair[0], "hello", 5);
+	await_bytes(pair[1], 5);
+	pid = fork();
+	if (pid == 0) {
+		allow_no_more_fds();
+		go_on_in_child(pair);
+		_exit(0);
+	}
+	await_bytes(pair[0], 9);
+	receive(pair[0], 0);
+	shutdown(pair[0], SHUT_WR);
+	await_child(pid);
+	close_pair(pair);
+}
+
+static void parent_has_no_more_fds(void)
+{
+	int pair[2], go[2];
+	char c = 0;
+	pid_t pid;
+
+	make_pair(pair);
+	send_all(pair[0], "hello", 5);
+	await_bytes(pair[1], 5);
+	if (pipe(go) != 0)
+		SAY("pipe: %m\n");
+	pid = fork();
+	if (pid == 0) {
+		if (read(go[0], &c, 1) != 1)
+			SAY("read: %m\n");
+		go_on_in_child(pair);
+		_exit(0);
+	}
+	allow_no_more_fds();
+	if (write(go[1], &c, 1) != 1)
+		SAY("write: %m\n");
+	await_bytes(pair[0], 9);
+	receive(pair[0], 0);
+	shutdown(pair[0], SHUT_WR);
+	await_child(pid);
+	close_pair(pair);
+	close_pair(go);
+}
+
+static void child_forks_with_a_full_table(void)
+{
+	int pair[2];
+	pid_t pid;
+
+	make_pair(pair);
+	send_all(pair[0], "hello", 5);
+	await_bytes(pair[1], 5);
+	pid = fork();
+	if (pid == 0) {
+		allow_no_more_fds();
+		pid = fork();
+		if (pid == 0) {
+			go_on_in_child(pair);
+			_exit(0);
+		}
+		await_child(pid);
+		_exit(0);
+	}
+	await_bytes(pair[0], 9);
+	receive(pair[0], 0);
+	shutdown(pair[0], SHUT_WR);
+	await_child(pid);
+	close_pair(pair);
 }
 
 /* -- threads beside forks -- */
@@ -1318,6 +1416,9 @@ const struct scenario process_scenarios[] = {
 	SCENARIO(child_closes_its_copies, OURS),
 	SCENARIO(parent_closes_first, MIXED),
 	SCENARIO(grandchild_goes_on, MIXED),
+	SCENARIO(child_has_no_more_fds, MIXED),
+	SCENARIO(parent_has_no_more_fds, MIXED),
+	SCENARIO(child_forks_with_a_full_table, MIXED),
 	SCENARIO(forks_beside_a_stream, MIXED),
 	SCENARIO(threads_fork_at_once, MIXED),
 	SCENARIO(owner_is_killed, MIXED),
