@@ -474,11 +474,16 @@ int shim_setns(int fd, int type)
 }
 
 /* What threads share by nature is not to be parted, so Linux refuses it to those that are
- * several. Of fds, the caller gets a copy of its own. */
+ * several. */
 static bool parts_threads(int flags)
 {
-	return flags & (CLONE_NEWUSER | CLONE_THREAD | CLONE_SIGHAND | CLONE_VM |
-			CLONE_FILES);
+	return flags & (CLONE_NEWUSER | CLONE_THREAD | CLONE_SIGHAND | CLONE_VM);
+}
+
+static bool is_unshare_refused(int flags)
+{
+	return parts_threads(flags) && !own_thread_is_program_single() &&
+	       !own_thread_has_to_look();
 }
 
 void process_gets_own_fds(void)
@@ -493,11 +498,14 @@ int shim_unshare(int flags)
 	int result;
 
 	CALL_ENTERED(unshare);
+	if (is_unshare_refused(flags))
+		return real.unshare(flags);
 	if (flags & CLONE_NEWUSER)
 		runtime_rights_going();
+	/* of these one of several threads gets a copy of its own */
 	if (flags & CLONE_FILES)
 		process_gets_own_fds();
-	is_alone = parts_threads(flags) && runtime_begin_alone();
+	is_alone = (parts_threads(flags) || flags & CLONE_FILES) && runtime_begin_alone();
 	result = real.unshare(flags);
 	runtime_end_alone(is_alone);
 	if (result == 0 && (flags & CLONE_NEWNET))

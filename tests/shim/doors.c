@@ -465,6 +465,25 @@ static void failing_ranges_of_two_threads(void)
 	close_pair(pair);
 }
 
+/* What threads share by nature. */
+static void failing_unshares_of_two_threads(void)
+{
+	pthread_t thread;
+	int pair[2];
+
+	make_pair(pair);
+	atomic_store(&parted, 0);
+	pthread_create(&thread, NULL, idle, NULL);
+	SAY("memory: %s\n", err(unshare(CLONE_FILES | CLONE_VM)));
+	SAY("users: %s\n", err(unshare(CLONE_FILES | CLONE_NEWUSER)));
+	SAY("by number: %s\n",
+	    err((int)syscall(SYS_unshare, CLONE_FILES | CLONE_SIGHAND)));
+	still_hears(pair[0], pair[1]);
+	atomic_store(&parted, 2);
+	pthread_join(thread, NULL);
+	close_pair(pair);
+}
+
 static int by_number(void)
 {
 	return (int)syscall(SYS_unshare, CLONE_FILES);
@@ -797,6 +816,7 @@ static const struct door doors[] = {
 	SCENARIO(failing_copies_change_nothing),
 	SCENARIO(failing_ranges_close_nothing),
 	SCENARIO(failing_ranges_of_two_threads),
+	SCENARIO(failing_unshares_of_two_threads),
 	SCENARIO(namespaces_of_a_single_thread),
 	SCENARIO(fds_of_a_single_thread),
 	SCENARIO(fds_of_one_of_two_threads),
