@@ -174,6 +174,19 @@ static uint8_t flags_of_piece(uint8_t flags, bool is_first, bool is_last)
 	return flags;
 }
 
+/* The pointer counts from where the segment begins, and the byte before it is marked (as by
+ * most, 0 marks the first one, too). What begins behind that has none. */
+static void move_urgent(struct wire_tcp *tcp, uint32_t at)
+{
+	uint16_t pointer = be16toh(tcp->urgent);
+
+	if (!(tcp->flags & WIRE_TCP_URG) || !at)
+		return;
+	if (pointer <= at)
+		tcp->flags &= (uint8_t)~WIRE_TCP_URG;
+	tcp->urgent = htobe16((uint16_t)(pointer > at ? pointer - at : 0));
+}
+
 static int cut_tcp(const struct parsed *p, emit_fn emit, void *ctx)
 {
 	const struct wire_tcp *whole = (const void *)p->transport;
@@ -196,6 +209,7 @@ static int cut_tcp(const struct parsed *p, emit_fn emit, void *ctx)
 		tcp->seq = htobe32(be32toh(whole->seq) + at);
 		tcp->flags = flags_of_piece(whole->flags, at == 0,
 					    at + len == payload_len);
+		move_urgent(tcp, at);
 		set_check(ip, (uint8_t *)tcp,
 			  p->header_len + len -
 				  (uint32_t)(p->transport - p->frame));

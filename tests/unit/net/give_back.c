@@ -226,6 +226,31 @@ TEST(a_long_segment_goes_as_several)
 	}
 }
 
+/* The pointer counts from the beginning of its segment, and marks the byte before it. */
+TEST(pieces_mark_the_same_urgent_byte)
+{
+	static const uint16_t pointers[] = { 0, 1, 1982, 1983, 3000, 5000, 9000 };
+
+	for (size_t i = 0; i < ARRAY_LEN(pointers); i++) {
+		uint32_t at = 0, len = make(WIRE_PROTO_TCP, 5000, PARTIAL);
+		struct wire_tcp *whole = (void *)transport_of(frame);
+
+		whole->flags |= WIRE_TCP_URG;
+		whole->urgent = htobe16(pointers[i]);
+		CHECK_EQ(cut(len, true), 0);
+		CHECK(kernel.cnt > 2);
+		for (unsigned n = 0; n < kernel.cnt; n++) {
+			struct wire_tcp *tcp = (void *)transport_of(kernel.bytes[n]);
+			bool is_ahead = n == 0 || pointers[i] > at;
+
+			CHECK(is_sum_good(kernel.bytes[n]));
+			CHECK_EQ(!!(tcp->flags & WIRE_TCP_URG), is_ahead);
+			CHECK_EQ(be16toh(tcp->urgent), is_ahead ? pointers[i] - at : 0);
+			at += kernel.lens[n] - 14 - 20 - 32;
+		}
+	}
+}
+
 /* New sums would make it a good one. */
 TEST(a_long_segment_that_is_damaged_goes_nowhere)
 {
