@@ -841,6 +841,10 @@ struct tcp_repair {
  * of the peer's: a repaired socket knows no mark. */
 int tcp_get_repair(const struct tcp_pcb *pcb, struct tcp_repair *repair_out,
 		   uint64_t now_ns) MUST_CHECK;
+/* The same of a connection whose bytes are received once more as segments
+ * (tcp_build_of_peer), which tell of an urgent byte that nobody has read. */
+int tcp_get_unread(const struct tcp_pcb *pcb, struct tcp_repair *repair_out,
+		   uint64_t now_ns) MUST_CHECK;
 /* The packet behind `pkt`, the first for NULL, NULL at the end: of what was received in
  * order and not taken; of what was written and not acknowledged; of what is out of
  * order, where a run is a packet with its further parts, and a FIN alone has no byte. */
@@ -849,8 +853,8 @@ struct pkt *tcp_queued_next(const struct tcp_pcb *pcb, const struct pkt *pkt);
 struct pkt *tcp_run_next(const struct tcp_pcb *pcb, const struct pkt *pkt,
 			 uint32_t *seq_out, bool *has_fin_out);
 /* The header of a segment as the peer would send it, without checksum, for what cannot
- * be repaired but has to be received: runs, a FIN, the peer's time stamp. Returns its
- * length, at most 60. */
+ * be repaired but has to be received: runs, a FIN, the peer's time stamp, an urgent mark.
+ * Returns its length, at most 60. */
 size_t tcp_build_of_peer(const struct tcp_pcb *pcb, uint8_t *to, uint32_t seq,
 			 bool has_fin, uint64_t now_ns);
 

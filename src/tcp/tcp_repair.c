@@ -115,8 +115,8 @@ static bool may_meet_itself(const struct tcp_pcb *pcb, uint64_t now_ns)
 	return stats.bytes_received >= UINT32_C(1) << 31;
 }
 
-int tcp_get_repair(const struct tcp_pcb *pcb, struct tcp_repair *repair_out,
-		   uint64_t now_ns)
+static void describe(const struct tcp_pcb *pcb, struct tcp_repair *repair_out,
+		     uint64_t now_ns)
 {
 	bool has_fin = pcb->flags & TF_FIN_RCVD;
 	uint32_t rcv_nxt = pcb->rcv_nxt - has_fin;
@@ -124,8 +124,6 @@ int tcp_get_repair(const struct tcp_pcb *pcb, struct tcp_repair *repair_out,
 	enum tcp_fin fin = own_fin(pcb);
 	struct pkt *pkt = NULL;
 
-	if (pcb->urgent != TCP_URGENT_NONE || pcb->flags & TF_URGENT_OUT)
-		return -EOPNOTSUPP;
 	*repair_out = (struct tcp_repair){
 		.snd_una = pcb->snd_una - (fin == TCP_FIN_ACKED),
 		.unacked = bytes_up_to(pcb, pcb->snd_una, pcb->snd_nxt),
@@ -155,6 +153,23 @@ int tcp_get_repair(const struct tcp_pcb *pcb, struct tcp_repair *repair_out,
 			     repair_out->unacked;
 	while ((pkt = tcp_unread_next(pcb, pkt)))
 		repair_out->unread += pkt->len;
+}
+
+int tcp_get_repair(const struct tcp_pcb *pcb, struct tcp_repair *repair_out,
+		   uint64_t now_ns)
+{
+	if (pcb->urgent != TCP_URGENT_NONE || pcb->flags & TF_URGENT_OUT)
+		return -EOPNOTSUPP;
+	describe(pcb, repair_out, now_ns);
+	return 0;
+}
+
+int tcp_get_unread(const struct tcp_pcb *pcb, struct tcp_repair *repair_out,
+		   uint64_t now_ns)
+{
+	if (pcb->urgent == TCP_URGENT_READ || pcb->flags & TF_URGENT_OUT)
+		return -EOPNOTSUPP;
+	describe(pcb, repair_out, now_ns);
 	return 0;
 }
 
@@ -192,6 +207,18 @@ struct pkt *tcp_run_next(const struct tcp_pcb *pcb, const struct pkt *pkt,
 	return next;
 }
 
+/* As in Linux, each segment up to the urgent byte points to what is behind that, as far as a
+ * pointer reaches. */
+static void point_to_mark(const struct tcp_pcb *pcb, struct wire_tcp *header, uint32_t seq)
+{
+	uint32_t ahead = pcb->urgent_seq - seq;
+
+	if (pcb->urgent == TCP_URGENT_NONE || ahead >= UINT16_MAX)
+		return;
+	header->flags |= WIRE_TCP_URG;
+	header->urgent = htobe16((uint16_t)(ahead + 1));
+}
+
 size_t tcp_build_of_peer(const struct tcp_pcb *pcb, uint8_t *to, uint32_t seq,
 			 bool has_fin, uint64_t now_ns)
 {
@@ -215,6 +242,7 @@ size_t tcp_build_of_peer(const struct tcp_pcb *pcb, uint8_t *to, uint32_t seq,
 		.flags = has_fin ? WIRE_TCP_ACK | WIRE_TCP_FIN : WIRE_TCP_ACK,
 		.window = htobe16((uint16_t)window),
 	};
+	point_to_mark(pcb, header, seq);
 	return len;
 }
 

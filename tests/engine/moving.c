@@ -702,6 +702,60 @@ static bool can_be_repaired(void)
 	return rc == 0;
 }
 
+static bool can_be_received(void)
+{
+	struct tcp_repair r;
+	int rc = tcp_get_unread(peer.pcb, &r, peer.now_ns);
+
+	CHECK(rc == 0 || rc == -EOPNOTSUPP);
+	return rc == 0;
+}
+
+/* 0: none. */
+static unsigned pointer_at(uint32_t seq)
+{
+	uint8_t bytes[60];
+	struct wire_tcp *header = (void *)bytes;
+
+	(void)tcp_build_of_peer(peer.pcb, bytes, seq, false, peer.now_ns);
+	CHECK_EQ(!(header->flags & WIRE_TCP_URG), !header->urgent);
+	return be16toh(header->urgent);
+}
+
+TEST(urgent_mark_is_told_by_segments)
+{
+	struct pkt *pkt;
+	struct tcp_in in;
+	uint8_t byte;
+
+	peer_connected();
+	CHECK_EQ(pointer_at(P), 0);
+	in = peer_make_options(A | WIRE_TCP_URG, P, U, 5000, 3,
+			       &(struct tcp_options){ 0 });
+	((struct wire_tcp *)(void *)in.pkt->data)->urgent = htobe16(2);
+	tcp_input(peer.table, &in, peer.now_ns);
+	CHECK(can_be_received());
+	CHECK_EQ(pointer_at(P), 2);
+	CHECK_EQ(pointer_at(P + 1), 1);
+	CHECK_EQ(pointer_at(P + 2), 0);
+	CHECK_EQ(pointer_at(P + 1 - 65534), 65535);
+	CHECK_EQ(pointer_at(P + 1 - 65535), 0);
+	/* who has read the byte must not get it twice */
+	CHECK_EQ(tcp_take_urgent(peer.pcb, &byte, false), 0);
+	CHECK(!can_be_received());
+	CHECK_EQ(peer_take_all(), 1);
+	CHECK_EQ(peer_take_all(), 1);
+	CHECK(can_be_received());
+	tcp_recved(peer.pcb, 2, peer.now_ns);
+	pkt = pkt_alloc(&peer.pool);
+	pkt_append(pkt, 10);
+	CHECK_EQ(tcp_write_with(peer.pcb, pkt, TCP_WRITE_URGENT), 0);
+	CHECK(!can_be_received());
+	tcp_output(peer.pcb, peer.now_ns);
+	peer.looked_at = peer.sent_cnt;
+	peer_teardown();
+}
+
 TEST(urgent_mark_keeps_a_connection)
 {
 	struct pkt *pkt;

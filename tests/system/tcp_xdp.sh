@@ -386,6 +386,77 @@ if os.fork() == 0:
     os._exit(0)
 sys.exit(os.wait()[1])"
 }
+# Among those that wait are some with an urgent byte: alone, behind a little or much, and
+# followed by more.
+queue_with_urgent_bytes() {
+	local server
+	rm -f "$work/orders"
+	mkfifo "$work/orders"
+	: >"$work/out"
+	(in_ns $a a.log timeout -k 5 40 python3 -c "
+import os, select, socket, sys
+s = socket.create_server(('10.78.0.1', 7009), backlog=64)
+s.setblocking(False)
+p = select.poll()
+p.register(s)
+p.poll(0)
+print('ready', flush=True)
+sys.stdin.readline()
+if os.fork() == 0:
+    s.setblocking(True)
+    for _ in range(5):
+        c = s.accept()[0]
+        c.settimeout(20)
+        try:
+            urgent = c.recv(1, socket.MSG_OOB)
+        except OSError as e:
+            urgent = type(e).__name__.encode()
+        rest = b''
+        while d := c.recv(65536):
+            rest += d
+        c.sendall(b'%s %d %s' % (urgent, len(rest), rest[-4:]))
+        c.close()
+    os._exit(0)
+sys.exit(os.wait()[1])") <"$work/orders" >"$work/out" 2>&1 &
+	server=$!
+	exec 7>"$work/orders"
+	wait_for ready "$work/out" && wait_for "are accepted by us" "$work/a.log" || return 1
+	: >"$work/got"
+	in_ns $b - timeout -k 5 40 python3 -c "
+import array, fcntl, socket, termios, time
+def is_acknowledged(c):
+    left = array.array('i', [0])
+    fcntl.ioctl(c, termios.TIOCOUTQ, left)
+    return not left[0]
+all = []
+for before, urgent, after in ((b'ab', b'!', b'cd'), (b'plain', b'', b''), (b'', b'!', b''),
+                              (b'a' * 40000, b'?', b'b' * 5000), (b'', b'', b'')):
+    c = socket.create_connection(('10.78.0.1', 7009), 10)
+    c.settimeout(20)
+    c.sendall(before)
+    if urgent:
+        c.send(urgent, socket.MSG_OOB)
+    c.sendall(after)
+    while not is_acknowledged(c):
+        time.sleep(0.01)
+    all.append(c)
+print('connected', flush=True)
+for c in all:
+    c.shutdown(socket.SHUT_WR)
+for c in all:
+    try:
+        print(c.recv(100).decode(), flush=True)
+    except OSError as e:
+        print(type(e).__name__, flush=True)" </dev/null >"$work/got" 2>&1 &
+	local client=$!
+	wait_for connected "$work/got" && echo >&7
+	wait $client
+	exec 7>&-
+	wait $server || { cat "$work/out"; return 1; }
+	expect "$(tr '\n' ',' <"$work/got")" \
+		"connected,! 4 abcd,OSError 5 lain,! 0 ,? 45000 bbbb,OSError 0 ," || return 1
+	grep -q ': 5 of 5 connections that nobody has accepted are in the kernel' "$work/a.log"
+}
 queue_of_both_families() {
 	queued_by "
 if os.fork() == 0:
@@ -511,7 +582,7 @@ fi
 make_lab || { tap_not_ok lab "cannot make the namespaces"; tap_end; exit; }
 different=
 for case in ${CASES:-$(cases) accept_asks_the_kernel_seldom \
-	connections_ask_the_kernel_seldom exit_behind_closed_ones queue_at_exec queue_without_cookies queue_at_fork queue_of_both_families queue_of_a_shared_port queue_of_the_next_program queue_of_a_program_that_is_started \
+	connections_ask_the_kernel_seldom exit_behind_closed_ones queue_at_exec queue_without_cookies queue_at_fork queue_with_urgent_bytes queue_of_both_families queue_of_a_shared_port queue_of_the_next_program queue_of_a_program_that_is_started \
 	queue_at_fork_without_rights queue_of_the_next_without_rights queue_at_exit names_again \
 	answers_lead_elsewhere}; do
 	declare -F "$case" >/dev/null && tap_check "$case" "$case" && continue

@@ -89,9 +89,12 @@ static int find_way(struct tsock *t, struct hand *h) REQUIRES(t->engine->stack->
 /* A server that has not accepted has sent nothing. */
 static int read_state(struct tsock *t, struct hand *h) REQUIRES(t->engine->stack->lock)
 {
-	int err = tcp_get_repair(h->pcb, &h->state, h->now_ns);
+	int err = tcp_get_unread(h->pcb, &h->state, h->now_ns);
 
 	if (!err && (h->state.unacked || h->state.unsent || h->state.fin != TCP_FIN_NONE))
+		err = -EBUSY;
+	/* which would say that none can be moved */
+	if (err == -EOPNOTSUPP)
 		err = -EBUSY;
 	return err ? err : find_way(t, h);
 }
