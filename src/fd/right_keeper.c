@@ -363,6 +363,14 @@ static bool is_of_any_namespace(const struct keeper_request *request)
 	return request->op == KEEPER_REPAIR || request->op == KEEPER_DROP;
 }
 
+/* For a channel or a message, which there may be later: the keeper has heard nothing of it. The
+ * descriptors that a user has under way are counted. */
+static bool is_for_want_of_room(int err)
+{
+	return err == -EMFILE || err == -ENFILE || err == -ENOMEM || err == -ENOBUFS ||
+	       err == -EAGAIN || err == -ETOOMANYREFS;
+}
+
 static int ask_locked(const struct keeper_request *request, const int *fds, int *fds_out)
 	REQUIRES(keeper.lock)
 {
@@ -380,11 +388,10 @@ static int ask_locked(const struct keeper_request *request, const int *fds, int 
 		return -EPERM;
 	if (!has_locked(&keeper.channel))
 		err = join_locked();
-	/* later there may be room for a channel */
-	if (err == -EMFILE || err == -ENFILE)
-		return err;
 	if (!err)
 		err = tell(atomic_load(&keeper.channel), request, fds);
+	if (is_for_want_of_room(err))
+		return err;
 	if (!err)
 		err = hear(atomic_load(&keeper.channel), &heard);
 	if (!err && heard.fd_cnt == (heard.word ? 0 : cnt)) {

@@ -94,6 +94,84 @@ static void rights_go(void)
 	close_pair(again);
 }
 
+/* What it was before. */
+static rlim_t allow_fds(rlim_t cnt)
+{
+	struct rlimit limit;
+	rlim_t before;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		SAY("getrlimit: %m\n");
+	before = limit.rlim_cur;
+	limit.rlim_cur = cnt;
+	if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+		SAY("setrlimit: %m\n");
+	return before;
+}
+
+/* More descriptors are under way through local sockets than Linux lets a process without
+ * rights send. */
+static rlim_t fill_with_flights(int way[2])
+{
+	enum { EACH = 100 };
+	char room[CMSG_SPACE(EACH * sizeof(int))] = "";
+	struct iovec iov = { (char[]){ 0 }, 1 };
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = room,
+			      .msg_controllen = sizeof(room) };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+	int fds[EACH];
+	rlim_t before;
+
+	if (socketpair(AF_UNIX, SOCK_DGRAM, 0, way) != 0)
+		SAY("socketpair: %m\n");
+	for (int i = 0; i < EACH; i++)
+		fds[i] = STDOUT_FILENO;
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(fds));
+	memcpy(CMSG_DATA(c), fds, sizeof(fds));
+	SAY("first %s\n", err((int)sendmsg(way[1], &msg, 0)));
+	before = allow_fds(EACH / 2);
+	SAY("more %s\n", err((int)sendmsg(way[1], &msg, 0)));
+	return before;
+}
+
+/* What the helper that keeps the rights could not be told then it is told later. */
+static void rights_go_beside_flights(void)
+{
+	int pair[2], way[2];
+	rlim_t before;
+	char c;
+	pid_t pid;
+
+	make_pair(pair);
+	send_all(pair[0], "hello", 5);
+	await_bytes(pair[1], 5);
+	SAY("seteuid %s\n", err(seteuid(65534)));
+	before = fill_with_flights(way);
+	pid = fork();
+	if (pid == 0) {
+		(void)!recv(pair[1], &c, 1, MSG_PEEK | MSG_DONTWAIT);
+		_exit(0);
+	}
+	await_child(pid);
+	/* they end; other programs of the user may have some, too */
+	close_pair(way);
+	allow_fds(before);
+	pid = fork();
+	if (pid == 0) {
+		receive(pair[1], 0);
+		send_all(pair[1], "the child", 9);
+		_exit(0);
+	}
+	await_child(pid);
+	receive(pair[0], 0);
+	SAY("seteuid %s\n", err(seteuid(0)));
+	close_pair(pair);
+}
+
 static void child_goes_on(void)
 {
 	int pair[2];
@@ -356,16 +434,10 @@ static void grandchild_goes_on(void)
 
 /* -- full tables -- */
 
-/* Of the numbers that it leaves each is taken. */
+/* Each number below that is taken. */
 static void allow_no_more_fds(void)
 {
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-		SAY("getrlimit: %m\n");
-	limit.rlim_cur = 3;
-	if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
-		SAY("setrlimit: %m\n");
+	allow_fds(3);
 }
 
 static void go_on_in_child(const int pair[2])
@@ -1448,5 +1520,6 @@ const struct scenario process_scenarios[] = {
 	SCENARIO(inherited_listener, MIXED),
 	SCENARIO(listener_of_two, MIXED),
 	SCENARIO(rights_go, MIXED),
+	SCENARIO(rights_go_beside_flights, MIXED),
 	SCENARIO_END,
 };

@@ -1165,7 +1165,7 @@ const struct scenario call_scenarios[] = {
 	SCENARIO(spliced, 1),
 	SCENARIO(out_of_band, 0),
 	SCENARIO(disconnected_and_named_again, 0),
-	SCENARIO(streams_in_pieces, 0),
+	SCENARIO(streams_in_pieces, 14),
 	SCENARIO(streams_in_each_mode, 0),
 	SCENARIO_END,
 };

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -340,8 +341,16 @@ TEST(child_dies_before_the_answer)
 	have_no_more();
 }
 
-/* Its thread ends without an answer: by the twin the child sees that it may go on. */
-TEST(parent_ends_before_the_answer)
+static void allow_no_more_fds(void)
+{
+	struct rlimit limit;
+
+	CHECK_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = 3;
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+static void parent_ends(bool childs_table_is_full)
 {
 	struct pollfd pfd = { .events = POLLIN };
 	pid_t pid;
@@ -349,6 +358,8 @@ TEST(parent_ends_before_the_answer)
 	have(KIN_ANY_USE);
 	pid = fork_it();
 	if (pid == 0) {
+		if (childs_table_is_full)
+			allow_no_more_fds();
 		CHECK_EQ(read_by(twin[0]), FD_PASS);
 		_exit(0);
 	}
@@ -358,6 +369,35 @@ TEST(parent_ends_before_the_answer)
 	CHECK(!kin_is_shared_since(kin_fork_cnt() - 1));
 	CHECK_EQ(ended(pid), 0);
 	CHECK_EQ(leave_cnt, 0);
+	have_no_more();
+}
+
+/* Its thread ends without an answer: by the twin the child sees that it may go on. */
+TEST(parent_ends_before_the_answer)
+{
+	parent_ends(false);
+}
+
+TEST(parent_ends_before_it_reads_what_has_no_way)
+{
+	parent_ends(true);
+}
+
+/* Without a way for the answer the child asks twice, and knows it by that. */
+TEST(full_tables_keep_nobody_waiting)
+{
+	pid_t pid;
+
+	have(KIN_ANY_USE);
+	pid = fork_it();
+	if (pid == 0) {
+		allow_no_more_fds();
+		CHECK_EQ(read_by(twin[0]), FD_PASS);
+		_exit(0);
+	}
+	serve_to_the_end();
+	CHECK_EQ(ended(pid), 0);
+	CHECK_EQ(leave_cnt, 2);
 	have_no_more();
 }
 
@@ -482,7 +522,7 @@ TEST(lies_do_no_harm)
 		struct wish wrong = wish;
 
 		say(to, "x", 1, 1);
-		say(to, &wish, sizeof(wish), 0);
+		say(to, &wish, sizeof(wish) - 1, 0);
 		say(to, &wish, sizeof(wish) - 1, 3);
 		wrong.object = 8;
 		say(to, &wrong, sizeof(wrong), 2);
@@ -499,6 +539,27 @@ TEST(lies_do_no_harm)
 	CHECK_EQ(ended(pid), 0);
 	CHECK_EQ(leave_cnt, 0);
 	CHECK_EQ(open_fds(), open_cnt);
+	have_no_more();
+}
+
+/* There may be no room for it, in the child or here. */
+TEST(what_has_no_way_for_an_answer_is_done)
+{
+	struct stat st;
+	pid_t pid;
+
+	have(KIN_ANY_USE);
+	CHECK_EQ(fstat(twin[0], &st), 0);
+	pid = fork_it();
+	if (pid == 0) {
+		struct wish wish = { (uintptr_t)&had, st.st_ino, twin[0] };
+
+		say(end_of_channel(), &wish, sizeof(wish), 0);
+		_exit(0);
+	}
+	serve_to_the_end();
+	CHECK_EQ(ended(pid), 0);
+	CHECK_EQ(leave_cnt, 1);
 	have_no_more();
 }
 
