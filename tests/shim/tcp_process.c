@@ -434,10 +434,10 @@ static void grandchild_goes_on(void)
 
 /* -- full tables -- */
 
-/* Each number below that is taken. */
-static void allow_no_more_fds(void)
+/* Each number below that is taken. Returns what it was before. */
+static rlim_t allow_no_more_fds(void)
 {
-	allow_fds(3);
+	return allow_fds(3);
 }
 
 static void go_on_in_child(const int pair[2])
@@ -471,6 +471,7 @@ static void child_has_no_more_fds(void)
 static void parent_has_no_more_fds(void)
 {
 	int pair[2], go[2];
+	rlim_t before;
 	char c = 0;
 	pid_t pid;
 
@@ -486,7 +487,7 @@ static void parent_has_no_more_fds(void)
 		go_on_in_child(pair);
 		_exit(0);
 	}
-	allow_no_more_fds();
+	before = allow_no_more_fds();
 	if (write(go[1], &c, 1) != 1)
 		SAY("write: %m\n");
 	await_bytes(pair[0], 9);
@@ -495,6 +496,7 @@ static void parent_has_no_more_fds(void)
 	await_child(pid);
 	close_pair(pair);
 	close_pair(go);
+	allow_fds(before);
 }
 
 static void child_forks_with_a_full_table(void)

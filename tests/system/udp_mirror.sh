@@ -28,6 +28,8 @@ different=
 for scenario in ${CASES:-$("$scenarios" --list)}; do
 	# the other way round, system/card_stamps
 	[ -n "${LAB_CARD:-}" ] && [ "$scenario" = stamps_of_no_card ] && continue
+	# long datagrams come by the kernel and short ones by us, in another order
+	[ "$scenario" = streams_in_pieces ] && continue
 	run_scenario libc - "$scenario"
 	run_scenario sleeping a.log "$scenario" VMA_RX_POLL=0 VMA_SELECT_POLL=0 \
 		UDP_CHECK_SHARE=1
