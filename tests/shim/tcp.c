@@ -29,6 +29,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/shim/tcp.h"
@@ -458,6 +459,18 @@ void receive_to_end(int fd)
 	SAY(" %s\n", recv(fd, buf, sizeof(buf), 0) < 0 ? strerrorname_np(errno) : "the end");
 }
 
+void await_child(pid_t pid)
+{
+	int status = 0;
+
+	if (waitpid(pid, &status, 0) != pid && pid != -1)
+		SAY("waitpid: %m\n");
+	else if (WIFSIGNALED(status))
+		SAY("child: signal %d\n", WTERMSIG(status));
+	else
+		SAY("child: exit %d\n", WEXITSTATUS(status));
+}
+
 /* -- the runner --------------------------------------------------------------------- */
 
 static const struct scenario *const lists[] = {
@@ -465,7 +478,7 @@ static const struct scenario *const lists[] = {
 	send_scenarios,	   urgent_scenarios,   error_queue_scenarios,
 	receive_scenarios, length_scenarios,   part_scenarios,	 close_scenarios,
 	option_scenarios,  ready_scenarios,    told_scenarios,	 wait_scenarios,
-	process_scenarios,
+	process_scenarios, exec_scenarios,     worker_scenarios,
 };
 
 /* Segments that the kernel has received in this namespace. */

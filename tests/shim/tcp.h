@@ -33,6 +33,7 @@ struct scenario {
 extern const struct scenario close_scenarios[];
 extern const struct scenario connect_scenarios[];
 extern const struct scenario error_queue_scenarios[];
+extern const struct scenario exec_scenarios[];
 extern const struct scenario fastopen_scenarios[];
 extern const struct scenario length_scenarios[];
 extern const struct scenario listen_scenarios[];
@@ -46,6 +47,7 @@ extern const struct scenario send_scenarios[];
 extern const struct scenario told_scenarios[];
 extern const struct scenario urgent_scenarios[];
 extern const struct scenario wait_scenarios[];
+extern const struct scenario worker_scenarios[];
 
 static inline const char *err(long result)
 {
@@ -99,6 +101,8 @@ int await(int fd, int events);
 void await_bytes(int fd, int cnt);
 /* Until the peer has acknowledged all. */
 void await_acks(int fd);
+/* Until the child has ended; how, printed. */
+void await_child(pid_t pid);
 /* Until both ends are acknowledged. */
 void await_closed(int fd);
 void sleep_ms(int ms);

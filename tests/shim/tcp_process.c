@@ -17,20 +17,6 @@
 
 #include "tests/shim/tcp.h"
 
-extern char **environ;
-
-static void await_child(pid_t pid)
-{
-	int status = 0;
-
-	if (waitpid(pid, &status, 0) != pid && pid != -1)
-		SAY("waitpid: %m\n");
-	else if (WIFSIGNALED(status))
-		SAY("child: signal %d\n", WTERMSIG(status));
-	else
-		SAY("child: exit %d\n", WEXITSTATUS(status));
-}
-
 /* One of the two prints at a time: who sends to the other, sends in silence. */
 
 /* -- fork --------------------------------------------------------------------------- */
@@ -432,7 +418,49 @@ static void grandchild_goes_on(void)
 	close(via[0]);
 }
 
-/* -- full tables -- */
+/* The listener is the kernel's while a child has it, and ours again afterwards. A connection
+ * that it has accepted before stays ours, and what comes for the kernel comes by its rule;
+ * without a wire that cannot be. */
+static void listener_after_a_child(void)
+{
+	struct sockaddr_in name;
+	int listener = listening(&name, 8), pair[2], older[2], pipes[2];
+	pid_t pid;
+
+	kernel_begins();
+	make_pair_of(listener, &name, older);
+	say_exchanged("before", older, 1);
+	if (!over_wire()) {
+		close_pair(older);
+		/* its last words have been said */
+		sleep_ms(50);
+	}
+	pid = child_that_waits(pipes, NULL, NULL);
+	for (int i = 0; i < 3; i++) {
+		make_pair_of(listener, &name, pair);
+		say_exchanged("beside a child", pair, 1);
+		close_pair(pair);
+	}
+	end_child(pid, pipes);
+	/* our thread hears of its end */
+	sleep_ms(100);
+	make_pair_of(listener, &name, pair);
+	say_exchanged("the next", pair, 1);
+	close_pair(pair);
+	kernel_ends();
+	if (over_wire()) {
+		say_exchanged("older", older, 1);
+		close_pair(older);
+	}
+	for (int i = 0; i < 3; i++) {
+		make_pair_of(listener, &name, pair);
+		say_exchanged("alone", pair, 50);
+		close_pair(pair);
+	}
+	close(listener);
+}
+
+/* -- full tables --------------------------------------------------------------------- */
 
 /* Each number below that is taken. Returns what it was before. */
 static rlim_t allow_no_more_fds(void)
@@ -447,14 +475,19 @@ static void go_on_in_child(const int pair[2])
 	receive_to_end(pair[1]);
 }
 
+static void make_pair_with_hello(int pair[2])
+{
+	make_pair(pair);
+	send_all(pair[0], "hello", 5);
+	await_bytes(pair[1], 5);
+}
+
 static void child_has_no_more_fds(void)
 {
 	int pair[2];
 	pid_t pid;
 
-	make_pair(pair);
-	send_all(pair[0], "hello", 5);
-	await_bytes(pair[1], 5);
+	make_pair_with_hello(pair);
 	pid = fork();
 	if (pid == 0) {
 		allow_no_more_fds();
@@ -475,9 +508,7 @@ static void parent_has_no_more_fds(void)
 	char c = 0;
 	pid_t pid;
 
-	make_pair(pair);
-	send_all(pair[0], "hello", 5);
-	await_bytes(pair[1], 5);
+	make_pair_with_hello(pair);
 	if (pipe(go) != 0)
 		SAY("pipe: %m\n");
 	pid = fork();
@@ -504,9 +535,7 @@ static void child_forks_with_a_full_table(void)
 	int pair[2];
 	pid_t pid;
 
-	make_pair(pair);
-	send_all(pair[0], "hello", 5);
-	await_bytes(pair[1], 5);
+	make_pair_with_hello(pair);
 	pid = fork();
 	if (pid == 0) {
 		allow_no_more_fds();
@@ -834,657 +863,6 @@ static void set_outlives_its_process(void)
 	await_child(-1);
 }
 
-/* -- connections that have ended ------------------------------------------------------ */
-
-enum end {
-	BY_RESET,
-	BY_RESET_BEHIND_DATA,
-	BY_RESET_THAT_WAS_TOLD,
-	BY_RESET_BEHIND_THE_END,
-	BY_BOTH_ENDS,
-	BY_BOTH_ENDS_BEHIND_DATA,
-	BY_REFUSED_DATA,
-	ENDS
-};
-
-/* `fd` is over when it returns, and has no peer any more. */
-static void end_connection(int fd, int peer, enum end end)
-{
-	if (end == BY_RESET_BEHIND_DATA || end == BY_BOTH_ENDS_BEHIND_DATA) {
-		send_all(peer, "unread", 6);
-		await_bytes(fd, 6);
-	}
-	switch (end) {
-	case BY_RESET_BEHIND_THE_END:
-		close(peer);
-		await(fd, POLLRDHUP);
-		/* the peer answers it */
-		send_all(fd, "x", 1);
-		await(fd, POLLERR);
-		break;
-	case BY_BOTH_ENDS:
-	case BY_BOTH_ENDS_BEHIND_DATA:
-		shutdown(peer, SHUT_WR);
-		await(fd, POLLRDHUP);
-		shutdown(fd, SHUT_WR);
-		receive_all(peer, &(char){ 0 }, 1);
-		await_closed(fd);
-		close(peer);
-		break;
-	case BY_REFUSED_DATA:
-		shutdown(fd, SHUT_RDWR);
-		send_all(peer, "x", 1);
-		await_closed(fd);
-		close(peer);
-		break;
-	default:
-		reset(peer);
-		await(fd, POLLERR);
-		break;
-	}
-	if (end == BY_RESET_THAT_WAS_TOLD)
-		receive(fd, 0);
-}
-
-static void say_what_is_left(const char *who, int fd)
-{
-	SAY("%s: events %#x\n", who, (unsigned)await(fd, POLLIN | POLLOUT | POLLRDHUP));
-	for (int i = 0; i < 3; i++)
-		receive(fd, MSG_DONTWAIT);
-	SAY("send %s\n", err(send(fd, "x", 1, MSG_NOSIGNAL)));
-	say_error(fd);
-	say_names(fd, 0, 0);
-}
-
-static void fork_behind_the_end(int fd, bool is_parent_first)
-{
-	int go[2];
-	char c;
-	pid_t pid;
-
-	if (pipe(go) != 0)
-		SAY("pipe: %m\n");
-	pid = fork();
-	if (pid == 0) {
-		close(go[1]);
-		if (read(go[0], &c, 1) != 0)
-			SAY("read: %m\n");
-		say_what_is_left("child", fd);
-		_exit(0);
-	}
-	if (is_parent_first)
-		say_what_is_left("parent", fd);
-	close_pair(go);
-	await_child(pid);
-	say_what_is_left("parent", fd);
-}
-
-/* The error is said once, to whoever asks first. */
-static void ended_before_a_fork(void)
-{
-	int pair[2];
-
-	for (int i = 0; i < 4 * ENDS; i++) {
-		int which = i & 1, is_parent_first = i & 2;
-		enum end end = (enum end)(i / 4);
-
-		SAY("end %d of %d\n", end, which);
-		make_pair(pair);
-		end_connection(pair[which], pair[!which], end);
-		fork_behind_the_end(pair[which], is_parent_first);
-		close(pair[which]);
-	}
-}
-
-/* It is the owner who becomes another program, and has no device before. */
-static void become_another_program(int way)
-{
-	int pair[2], which = way & 1;
-	char number[16];
-
-	make_pair(pair);
-	end_connection(pair[which], pair[!which], (enum end)(way / 2));
-	snprintf(number, sizeof(number), "%d", pair[which]);
-	setenv("TCP_WHAT_IS_LEFT", number, 1);
-	execl("/proc/self/exe", "tcp", "ended_before_an_exec", (char *)NULL);
-	_exit(1);
-}
-
-static void ended_before_an_exec(void)
-{
-	const char *left = getenv("TCP_WHAT_IS_LEFT"), *way = getenv("TCP_ENDS_BY");
-	char number[16];
-
-	if (left) {
-		say_what_is_left("program", atoi(left));
-		_exit(0);
-	}
-	if (way)
-		become_another_program(atoi(way));
-	for (int i = 0; i < 2 * ENDS; i++) {
-		pid_t pid;
-
-		SAY("end %d of %d\n", i / 2, i & 1);
-		pid = fork();
-		if (pid == 0) {
-			snprintf(number, sizeof(number), "%d", i);
-			setenv("TCP_ENDS_BY", number, 1);
-			execl("/proc/self/exe", "tcp", __func__, (char *)NULL);
-			_exit(1);
-		}
-		await_child(pid);
-	}
-}
-
-/* -- exit --------------------------------------------------------------------------- */
-
-enum ending { BY_UNDERSCORE, BY_EXIT, BY_EXEC, BY_SIGNAL, BY_DAEMON, ENDINGS };
-
-static void end_process(enum ending ending)
-{
-	char *args[] = { "true", NULL };
-
-	if (ending == BY_EXIT)
-		exit(0);
-	if (ending == BY_EXEC)
-		execv("/bin/true", args);
-	if (ending == BY_SIGNAL)
-		raise(SIGTERM);
-	/* the process ends inside libc, and its child a moment later */
-	if (ending == BY_DAEMON && daemon(1, 1) != 0)
-		SAY("daemon: %m\n");
-	_exit(0);
-}
-
-/* As much as goes into the buffers, and an end at once: all of it arrives. */
-static void exit_behind_much(void)
-{
-	struct sockaddr_in name;
-	int listener = listening(&name, 4), child;
-	size_t sent = 0;
-	ssize_t last;
-	pid_t pid;
-
-	for (enum ending ending = 0; ending < ENDINGS; ending++) {
-		int pipes[2];
-
-		if (pipe(pipes) != 0)
-			SAY("pipe: %m\n");
-		pid = fork();
-		if (pid == 0) {
-			int fd = connected(&name);
-
-			fcntl(fd, F_SETFD, FD_CLOEXEC);
-			sent = stuff(fd);
-			if (write(pipes[1], &sent, sizeof(sent)) < 0)
-				_exit(1);
-			end_process(ending);
-		}
-		child = accept(listener, NULL, NULL);
-		if (read(pipes[0], &sent, sizeof(sent)) != sizeof(sent))
-			SAY("read: %m\n");
-		await_child(pid);
-		SAY("all came: %d", drain(child, &last) == sent);
-		SAY(" %s\n", err(last));
-		close(child);
-		close_pair(pipes);
-	}
-	close(listener);
-}
-
-/* -- exec --------------------------------------------------------------------------- */
-
-/* The connection becomes a program's standard input and output. */
-static void run_on(int fd, const char *command)
-{
-	dup2(fd, 0);
-	dup2(fd, 1);
-	execl("/bin/sh", "sh", "-c", command, (char *)NULL);
-	_exit(127);
-}
-
-static void program_on_a_connection(void)
-{
-	int pair[2];
-	pid_t pid;
-
-	make_pair(pair);
-	say_sent(pair[0], "first line\n", 0);
-	await_bytes(pair[1], 11);
-	pid = fork();
-	if (pid == 0) {
-		close(pair[0]);
-		run_on(pair[1], "read a; read b; echo \"$b, $a\"; exit 3");
-	}
-	close(pair[1]);
-	say_sent(pair[0], "second line\n", 0);
-	receive_to_end(pair[0]);
-	await_child(pid);
-	close(pair[0]);
-}
-
-/* The connection stands in for the standard streams for a while, as bash has it: libc's own
- * functions use it then. */
-static void streams_over_a_connection(void)
-{
-	char line[32] = "";
-	int pair[2], kept[2] = { dup(0), dup(1) };
-
-	make_pair(pair);
-	say_sent(pair[0], "a line\nanother\n", 0);
-	await_bytes(pair[1], 15);
-	dup2(pair[1], 0);
-	if (!fgets(line, sizeof(line), stdin))
-		strcpy(line, "nothing\n");
-	dup2(pair[1], 1);
-	printf("said: %s", line);
-	fflush(stdout);
-	dup2(kept[1], 1);
-	receive(pair[0], 0);
-	/* and of a child that has it, too */
-	if (fork() == 0) {
-		dup2(pair[1], 1);
-		printf("by a child\n");
-		exit(0);
-	}
-	wait(NULL);
-	receive(pair[0], 0);
-	close(1);
-	if (dup(pair[1]) == 1)
-		printf("by the lowest number\n");
-	fflush(stdout);
-	dup2(kept[1], 1);
-	receive(pair[0], 0);
-	close(0);
-	if (fcntl(pair[1], F_DUPFD, 0) != 0)
-		SAY("fcntl: %m\n");
-	if (!fgets(line, sizeof(line), stdin))
-		strcpy(line, "nothing\n");
-	dup2(kept[0], 0);
-	SAY("read: %s", line);
-	close_pair(kept);
-	close_pair(pair);
-}
-
-static void spawned_on_a_connection(void)
-{
-	char *args[] = { "cat", NULL };
-	posix_spawn_file_actions_t actions;
-	int pair[2], result;
-	pid_t pid;
-
-	make_pair(pair);
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, pair[1], 0);
-	posix_spawn_file_actions_adddup2(&actions, pair[1], 1);
-	posix_spawn_file_actions_addclose(&actions, pair[0]);
-	posix_spawn_file_actions_addclose(&actions, pair[1]);
-	result = posix_spawn(&pid, "/bin/cat", &actions, NULL, args, environ);
-	SAY("spawn %d\n", result);
-	posix_spawn_file_actions_destroy(&actions);
-	close(pair[1]);
-	say_sent(pair[0], "through a cat", 0);
-	shutdown(pair[0], SHUT_WR);
-	receive_to_end(pair[0]);
-	await_child(pid);
-	close(pair[0]);
-}
-
-static void closed_at_exec(void)
-{
-	int pair[2];
-	pid_t pid;
-
-	make_pair(pair);
-	fcntl(pair[0], F_SETFD, FD_CLOEXEC);
-	pid = fork();
-	if (pid == 0) {
-		close(pair[1]);
-		execl("/bin/sleep", "sleep", "0.3", (char *)NULL);
-		_exit(127);
-	}
-	close(pair[0]);
-	receive(pair[1], 0);
-	await_child(pid);
-	close(pair[1]);
-}
-
-/* Programs that are run beside a connection do not disturb it. */
-static void programs_beside_a_connection(void)
-{
-	char line[16] = "";
-	int pair[2];
-	FILE *file;
-
-	make_pair(pair);
-	SAY("system %d\n", system("exit 5") >> 8);
-	say_sent(pair[0], "one", 0);
-	receive(pair[1], 0);
-	file = popen("echo said", "r");
-	SAY("popen %s", fgets(line, sizeof(line), file));
-	pclose(file);
-	say_sent(pair[1], "two", 0);
-	receive(pair[0], 0);
-	close_pair(pair);
-}
-
-/* -- handed on ---------------------------------------------------------------------- */
-
-static void send_fd(int to, int fd)
-{
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control = { 0 };
-	struct iovec iov = { (void *)"x", 1 };
-	struct msghdr msg = { .msg_iov = &iov,
-			      .msg_iovlen = 1,
-			      .msg_control = &control,
-			      .msg_controllen = sizeof(control) };
-	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-	if (sendmsg(to, &msg, 0) != 1)
-		SAY("sendmsg: %m\n");
-}
-
-static int receive_fd(int from)
-{
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control;
-	char c;
-	struct iovec iov = { &c, 1 };
-	struct msghdr msg = { .msg_iov = &iov,
-			      .msg_iovlen = 1,
-			      .msg_control = &control,
-			      .msg_controllen = sizeof(control) };
-	int fd = -1;
-
-	if (recvmsg(from, &msg, 0) == 1 && CMSG_FIRSTHDR(&msg))
-		memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(fd));
-	return fd;
-}
-
-static void connection_is_handed_on(void)
-{
-	int pair[2], way[2], fd;
-	pid_t pid;
-
-	socketpair(AF_UNIX, SOCK_STREAM, 0, way);
-	pid = fork();
-	if (pid == 0) {
-		fd = receive_fd(way[1]);
-		receive(fd, 0);
-		send_all(fd, "from the new owner", 18);
-		receive_to_end(fd);
-		_exit(0);
-	}
-	make_pair(pair);
-	say_sent(pair[0], "waiting", 0);
-	await_bytes(pair[1], 7);
-	send_fd(way[0], pair[1]);
-	close(pair[1]);
-	await_bytes(pair[0], 18);
-	receive(pair[0], 0);
-	send_all(pair[0], "more", 4);
-	shutdown(pair[0], SHUT_WR);
-	receive(pair[0], 0);
-	await_child(pid);
-	close(pair[0]);
-	close_pair(way);
-}
-
-/* The receiver finds what Linux has left of it. */
-static void ended_before_it_is_handed_on(void)
-{
-	int pair[2], way[2];
-	pid_t pid;
-
-	for (int i = 0; i < 2 * ENDS; i++) {
-		int which = i & 1;
-
-		SAY("end %d of %d\n", i / 2, which);
-		socketpair(AF_UNIX, SOCK_STREAM, 0, way);
-		pid = fork();
-		if (pid == 0) {
-			say_what_is_left("receiver", receive_fd(way[1]));
-			_exit(0);
-		}
-		make_pair(pair);
-		end_connection(pair[which], pair[!which], (enum end)(i / 2));
-		send_fd(way[0], pair[which]);
-		close(pair[which]);
-		await_child(pid);
-		close_pair(way);
-	}
-}
-
-/* To itself: two names of one connection. */
-static void handed_to_itself(void)
-{
-	int pair[2], way[2], copy;
-
-	socketpair(AF_UNIX, SOCK_STREAM, 0, way);
-	make_pair(pair);
-	send_fd(way[0], pair[1]);
-	say_sent(pair[0], "one", 0);
-	receive(pair[1], 0);
-	copy = receive_fd(way[1]);
-	say_sent(pair[0], "two", 0);
-	receive(copy, 0);
-	close(pair[1]);
-	say_sent(pair[0], "three", 0);
-	receive(copy, 0);
-	close(copy);
-	receive(pair[0], 0);
-	close(pair[0]);
-	close_pair(way);
-}
-
-static void listener_is_handed_on(void)
-{
-	struct sockaddr_in name;
-	int listener = listening(&name, 8), way[2], fds[2];
-	pid_t pid;
-
-	socketpair(AF_UNIX, SOCK_STREAM, 0, way);
-	pid = fork();
-	if (pid == 0) {
-		close(listener);
-		listener = receive_fd(way[1]);
-		for (int i = 0; i < 2; i++) {
-			int child = accept(listener, NULL, NULL);
-
-			await_bytes(child, 5);
-			receive(child, 0);
-			close(child);
-		}
-		_exit(0);
-	}
-	/* one of them is in the queue before */
-	fds[0] = connected(&name);
-	send(fds[0], "early", 5, 0);
-	send_fd(way[0], listener);
-	close(listener);
-	receive(fds[0], 0);
-	fds[1] = connected(&name);
-	send(fds[1], "later", 5, 0);
-	await_child(pid);
-	receive(fds[1], 0);
-	close_pair(fds);
-	close_pair(way);
-}
-
-/* -- workers ------------------------------------------------------------------------ */
-
-static void work(int listener, int number)
-{
-	char buf[32], answer[64];
-	ssize_t n;
-	int fd;
-
-	while ((fd = accept(listener, NULL, NULL)) >= 0) {
-		n = recv(fd, buf, sizeof(buf) - 1, 0);
-		buf[n > 0 ? n : 0] = '\0';
-		if (strcmp(buf, "end") == 0)
-			_exit(number);
-		snprintf(answer, sizeof(answer), "%s answered", buf);
-		send_all(fd, answer, strlen(answer));
-		close(fd);
-	}
-	_exit(99);
-}
-
-static void inherited_listener(void)
-{
-	enum { WORKERS = 3, CLIENTS = 30 };
-	struct sockaddr_in name;
-	int listener = listening(&name, 64), good_cnt = 0, status_sum = 0;
-	pid_t pids[WORKERS];
-
-	for (int i = 0; i < WORKERS; i++) {
-		pids[i] = fork();
-		if (pids[i] == 0)
-			work(listener, 10 + i);
-	}
-	for (int i = 0; i < CLIENTS; i++) {
-		char out[16], in[64] = "", expected[64];
-		int fd = connected(&name);
-
-		snprintf(out, sizeof(out), "%d", i);
-		snprintf(expected, sizeof(expected), "%d answered", i);
-		send_all(fd, out, strlen(out));
-		receive_all(fd, in, sizeof(in) - 1);
-		good_cnt += strcmp(in, expected) == 0;
-		close(fd);
-	}
-	for (int i = 0; i < WORKERS; i++) {
-		int fd = connected(&name);
-
-		send_all(fd, "end", 3);
-		receive_all(fd, &(char){ 0 }, 1);
-		close(fd);
-	}
-	for (int i = 0; i < WORKERS; i++) {
-		int status = 0;
-
-		waitpid(pids[i], &status, 0);
-		status_sum += WEXITSTATUS(status);
-	}
-	SAY("%d good, workers' sum %d\n", good_cnt, status_sum);
-	close(listener);
-}
-
-/* The parent accepts too, and goes on when its child has gone. */
-static void listener_of_two(void)
-{
-	struct sockaddr_in name;
-	int listener = listening(&name, 8), fd, child;
-	pid_t pid = fork();
-
-	if (pid == 0)
-		work(listener, 0);
-	fd = connected(&name);
-	send_all(fd, "end", 3);
-	receive_to_end(fd);
-	close(fd);
-	await_child(pid);
-	fd = connected(&name);
-	child = accept(listener, NULL, NULL);
-	say_sent(fd, "to the parent", 0);
-	receive(child, 0);
-	close(fd);
-	close(child);
-	close(listener);
-}
-
-/* The listener is the kernel's while a child has it, and ours again afterwards. A connection
- * that it has accepted before stays ours, and what comes for the kernel comes by its rule;
- * without a wire that cannot be. */
-static void listener_after_a_child(void)
-{
-	struct sockaddr_in name;
-	int listener = listening(&name, 8), pair[2], older[2], pipes[2];
-	pid_t pid;
-
-	kernel_begins();
-	make_pair_of(listener, &name, older);
-	say_exchanged("before", older, 1);
-	if (!over_wire()) {
-		close_pair(older);
-		/* its last words have been said */
-		sleep_ms(50);
-	}
-	pid = child_that_waits(pipes, NULL, NULL);
-	for (int i = 0; i < 3; i++) {
-		make_pair_of(listener, &name, pair);
-		say_exchanged("beside a child", pair, 1);
-		close_pair(pair);
-	}
-	end_child(pid, pipes);
-	/* our thread hears of its end */
-	sleep_ms(100);
-	make_pair_of(listener, &name, pair);
-	say_exchanged("the next", pair, 1);
-	close_pair(pair);
-	kernel_ends();
-	if (over_wire()) {
-		say_exchanged("older", older, 1);
-		close_pair(older);
-	}
-	for (int i = 0; i < 3; i++) {
-		make_pair_of(listener, &name, pair);
-		say_exchanged("alone", pair, 50);
-		close_pair(pair);
-	}
-	close(listener);
-}
-
-static void serve_in_a_child(int fd, int listener)
-{
-	char buf[8] = "";
-
-	close(listener);
-	receive_all(fd, buf, 4);
-	send_all(fd, buf, 4);
-	close(fd);
-	_exit(0);
-}
-
-/* A server that forks for each connection. */
-static void child_for_each_connection(void)
-{
-	enum { CLIENTS = 20 };
-	struct sockaddr_in name;
-	int listener = listening(&name, 8), good = 0;
-
-	for (int i = 0; i < CLIENTS; i++) {
-		char buf[8] = "";
-		int pair[2];
-		pid_t pid;
-
-		make_pair_of(listener, &name, pair);
-		pid = fork();
-		if (pid == 0) {
-			close(pair[0]);
-			serve_in_a_child(pair[1], listener);
-		}
-		close(pair[1]);
-		send_all(pair[0], "ping", 4);
-		good += receive_all(pair[0], buf, 5) == 4 &&
-			memcmp(buf, "ping", 4) == 0;
-		waitpid(pid, NULL, 0);
-		close(pair[0]);
-	}
-	SAY("%d good\n", good);
-	close(listener);
-}
-
 const struct scenario process_scenarios[] = {
 	SCENARIO(idle_children, OURS),
 	SCENARIO(child_closes_its_copies, OURS),
@@ -1500,28 +878,13 @@ const struct scenario process_scenarios[] = {
 	SCENARIO(set_of_connections_is_inherited, MIXED),
 	SCENARIO(shut_for_reading_in_a_child, MIXED),
 	SCENARIO(set_outlives_its_process, MIXED),
-	SCENARIO(listener_after_a_child, OURS),
-	SCENARIO(child_for_each_connection, MIXED),
 	SCENARIO(child_goes_on, MIXED),
 	SCENARIO(parent_goes_on, MIXED),
 	SCENARIO(both_go_on, MIXED),
 	SCENARIO(child_connects, MIXED),
 	SCENARIO(killed_child, MIXED),
-	SCENARIO(ended_before_a_fork, MIXED),
-	SCENARIO(ended_before_an_exec, MIXED),
-	SCENARIO(exit_behind_much, MIXED),
-	SCENARIO(program_on_a_connection, MIXED),
-	SCENARIO(streams_over_a_connection, MIXED),
-	SCENARIO(spawned_on_a_connection, MIXED),
-	SCENARIO(closed_at_exec, MIXED),
-	SCENARIO(programs_beside_a_connection, MIXED),
-	SCENARIO(connection_is_handed_on, MIXED),
-	SCENARIO(ended_before_it_is_handed_on, MIXED),
-	SCENARIO(handed_to_itself, MIXED),
-	SCENARIO(listener_is_handed_on, MIXED),
-	SCENARIO(inherited_listener, MIXED),
-	SCENARIO(listener_of_two, MIXED),
 	SCENARIO(rights_go, MIXED),
 	SCENARIO(rights_go_beside_flights, MIXED),
+	SCENARIO(listener_after_a_child, OURS),
 	SCENARIO_END,
 };

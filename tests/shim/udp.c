@@ -161,6 +161,7 @@ ssize_t receive(int fd, int flags)
 
 static const struct scenario *const lists[] = {
 	call_scenarios,
+	option_scenarios,
 	control_scenarios,
 	length_scenarios,
 	stamp_scenarios,

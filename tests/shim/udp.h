@@ -25,6 +25,7 @@ struct scenario {
 #define SCENARIO_END { NULL, NULL, 0 }
 
 extern const struct scenario call_scenarios[];
+extern const struct scenario option_scenarios[];
 extern const struct scenario control_scenarios[];
 extern const struct scenario stamp_scenarios[];
 extern const struct scenario process_scenarios[];
@@ -67,5 +68,7 @@ unsigned sum(const char *buf, size_t len);
 
 /* One datagram, printed. */
 ssize_t receive(int fd, int flags);
+/* A datagram that the sender leaves to the kernel, in two pieces. NULL: to its peer. */
+void send_by_kernel(int fd, const char *text, const struct sockaddr_in *to);
 
 #endif

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Scenarios of tcp.sh: connections that have ended when another process gets them, those and
+ * listeners that are sent to it, and servers of several processes. */
+#include "config.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/shim/tcp.h"
+
+/* -- connections that have ended ------------------------------------------------------ */
+
+enum end {
+	BY_RESET,
+	BY_RESET_BEHIND_DATA,
+	BY_RESET_THAT_WAS_TOLD,
+	BY_RESET_BEHIND_THE_END,
+	BY_BOTH_ENDS,
+	BY_BOTH_ENDS_BEHIND_DATA,
+	BY_REFUSED_DATA,
+	ENDS
+};
+
+/* `fd` is over when it returns, and has no peer any more. */
+static void end_connection(int fd, int peer, enum end end)
+{
+	if (end == BY_RESET_BEHIND_DATA || end == BY_BOTH_ENDS_BEHIND_DATA) {
+		send_all(peer, "unread", 6);
+		await_bytes(fd, 6);
+	}
+	switch (end) {
+	case BY_RESET_BEHIND_THE_END:
+		close(peer);
+		await(fd, POLLRDHUP);
+		/* the peer answers it */
+		send_all(fd, "x", 1);
+		await(fd, POLLERR);
+		break;
+	case BY_BOTH_ENDS:
+	case BY_BOTH_ENDS_BEHIND_DATA:
+		shutdown(peer, SHUT_WR);
+		await(fd, POLLRDHUP);
+		shutdown(fd, SHUT_WR);
+		receive_all(peer, &(char){ 0 }, 1);
+		await_closed(fd);
+		close(peer);
+		break;
+	case BY_REFUSED_DATA:
+		shutdown(fd, SHUT_RDWR);
+		send_all(peer, "x", 1);
+		await_closed(fd);
+		close(peer);
+		break;
+	default:
+		reset(peer);
+		await(fd, POLLERR);
+		break;
+	}
+	if (end == BY_RESET_THAT_WAS_TOLD)
+		receive(fd, 0);
+}
+
+static void say_what_is_left(const char *who, int fd)
+{
+	SAY("%s: events %#x\n", who, (unsigned)await(fd, POLLIN | POLLOUT | POLLRDHUP));
+	for (int i = 0; i < 3; i++)
+		receive(fd, MSG_DONTWAIT);
+	SAY("send %s\n", err(send(fd, "x", 1, MSG_NOSIGNAL)));
+	say_error(fd);
+	say_names(fd, 0, 0);
+}
+
+static void fork_behind_the_end(int fd, bool is_parent_first)
+{
+	int go[2];
+	char c;
+	pid_t pid;
+
+	if (pipe(go) != 0)
+		SAY("pipe: %m\n");
+	pid = fork();
+	if (pid == 0) {
+		close(go[1]);
+		if (read(go[0], &c, 1) != 0)
+			SAY("read: %m\n");
+		say_what_is_left("child", fd);
+		_exit(0);
+	}
+	if (is_parent_first)
+		say_what_is_left("parent", fd);
+	close_pair(go);
+	await_child(pid);
+	say_what_is_left("parent", fd);
+}
+
+/* The error is said once, to whoever asks first. */
+static void ended_before_a_fork(void)
+{
+	int pair[2];
+
+	for (int i = 0; i < 4 * ENDS; i++) {
+		int which = i & 1, is_parent_first = i & 2;
+		enum end end = (enum end)(i / 4);
+
+		SAY("end %d of %d\n", end, which);
+		make_pair(pair);
+		end_connection(pair[which], pair[!which], end);
+		fork_behind_the_end(pair[which], is_parent_first);
+		close(pair[which]);
+	}
+}
+
+/* It is the owner who becomes another program, and has no device before. */
+static void become_another_program(int way)
+{
+	int pair[2], which = way & 1;
+	char number[16];
+
+	make_pair(pair);
+	end_connection(pair[which], pair[!which], (enum end)(way / 2));
+	snprintf(number, sizeof(number), "%d", pair[which]);
+	setenv("TCP_WHAT_IS_LEFT", number, 1);
+	execl("/proc/self/exe", "tcp", "ended_before_an_exec", (char *)NULL);
+	_exit(1);
+}
+
+static void ended_before_an_exec(void)
+{
+	const char *left = getenv("TCP_WHAT_IS_LEFT"), *way = getenv("TCP_ENDS_BY");
+	char number[16];
+
+	if (left) {
+		say_what_is_left("program", atoi(left));
+		_exit(0);
+	}
+	if (way)
+		become_another_program(atoi(way));
+	for (int i = 0; i < 2 * ENDS; i++) {
+		pid_t pid;
+
+		SAY("end %d of %d\n", i / 2, i & 1);
+		pid = fork();
+		if (pid == 0) {
+			snprintf(number, sizeof(number), "%d", i);
+			setenv("TCP_ENDS_BY", number, 1);
+			execl("/proc/self/exe", "tcp", __func__, (char *)NULL);
+			_exit(1);
+		}
+		await_child(pid);
+	}
+}
+
+/* -- handed on ---------------------------------------------------------------------- */
+
+static void send_fd(int to, int fd)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	struct iovec iov = { (void *)"x", 1 };
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = &control,
+			      .msg_controllen = sizeof(control) };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	if (sendmsg(to, &msg, 0) != 1)
+		SAY("sendmsg: %m\n");
+}
+
+static int receive_fd(int from)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control;
+	char c;
+	struct iovec iov = { &c, 1 };
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = &control,
+			      .msg_controllen = sizeof(control) };
+	int fd = -1;
+
+	if (recvmsg(from, &msg, 0) == 1 && CMSG_FIRSTHDR(&msg))
+		memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(fd));
+	return fd;
+}
+
+static void connection_is_handed_on(void)
+{
+	int pair[2], way[2], fd;
+	pid_t pid;
+
+	socketpair(AF_UNIX, SOCK_STREAM, 0, way);
+	pid = fork();
+	if (pid == 0) {
+		fd = receive_fd(way[1]);
+		receive(fd, 0);
+		send_all(fd, "from the new owner", 18);
+		receive_to_end(fd);
+		_exit(0);
+	}
+	make_pair(pair);
+	say_sent(pair[0], "waiting", 0);
+	await_bytes(pair[1], 7);
+	send_fd(way[0], pair[1]);
+	close(pair[1]);
+	await_bytes(pair[0], 18);
+	receive(pair[0], 0);
+	send_all(pair[0], "more", 4);
+	shutdown(pair[0], SHUT_WR);
+	receive(pair[0], 0);
+	await_child(pid);
+	close(pair[0]);
+	close_pair(way);
+}
+
+/* The receiver finds what Linux has left of it. */
+static void ended_before_it_is_handed_on(void)
+{
+	int pair[2], way[2];
+	pid_t pid;
+
+	for (int i = 0; i < 2 * ENDS; i++) {
+		int which = i & 1;
+
+		SAY("end %d of %d\n", i / 2, which);
+		socketpair(AF_UNIX, SOCK_STREAM, 0, way);
+		pid = fork();
+		if (pid == 0) {
+			say_what_is_left("receiver", receive_fd(way[1]));
+			_exit(0);
+		}
+		make_pair(pair);
+		end_connection(pair[which], pair[!which], (enum end)(i / 2));
+		send_fd(way[0], pair[which]);
+		close(pair[which]);
+		await_child(pid);
+		close_pair(way);
+	}
+}
+
+/* To itself: two names of one connection. */
+static void handed_to_itself(void)
+{
+	int pair[2], way[2], copy;
+
+	socketpair(AF_UNIX, SOCK_STREAM, 0, way);
+	make_pair(pair);
+	send_fd(way[0], pair[1]);
+	say_sent(pair[0], "one", 0);
+	receive(pair[1], 0);
+	copy = receive_fd(way[1]);
+	say_sent(pair[0], "two", 0);
+	receive(copy, 0);
+	close(pair[1]);
+	say_sent(pair[0], "three", 0);
+	receive(copy, 0);
+	close(copy);
+	receive(pair[0], 0);
+	close(pair[0]);
+	close_pair(way);
+}
+
+static void listener_is_handed_on(void)
+{
+	struct sockaddr_in name;
+	int listener = listening(&name, 8), way[2], fds[2];
+	pid_t pid;
+
+	socketpair(AF_UNIX, SOCK_STREAM, 0, way);
+	pid = fork();
+	if (pid == 0) {
+		close(listener);
+		listener = receive_fd(way[1]);
+		for (int i = 0; i < 2; i++) {
+			int child = accept(listener, NULL, NULL);
+
+			await_bytes(child, 5);
+			receive(child, 0);
+			close(child);
+		}
+		_exit(0);
+	}
+	/* one of them is in the queue before */
+	fds[0] = connected(&name);
+	send(fds[0], "early", 5, 0);
+	send_fd(way[0], listener);
+	close(listener);
+	receive(fds[0], 0);
+	fds[1] = connected(&name);
+	send(fds[1], "later", 5, 0);
+	await_child(pid);
+	receive(fds[1], 0);
+	close_pair(fds);
+	close_pair(way);
+}
+
+/* -- workers ------------------------------------------------------------------------ */
+
+static void work(int listener, int number)
+{
+	char buf[32], answer[64];
+	ssize_t n;
+	int fd;
+
+	while ((fd = accept(listener, NULL, NULL)) >= 0) {
+		n = recv(fd, buf, sizeof(buf) - 1, 0);
+		buf[n > 0 ? n : 0] = '\0';
+		if (strcmp(buf, "end") == 0)
+			_exit(number);
+		snprintf(answer, sizeof(answer), "%s answered", buf);
+		send_all(fd, answer, strlen(answer));
+		close(fd);
+	}
+	_exit(99);
+}
+
+static void inherited_listener(void)
+{
+	enum { WORKERS = 3, CLIENTS = 30 };
+	struct sockaddr_in name;
+	int listener = listening(&name, 64), good_cnt = 0, status_sum = 0;
+	pid_t pids[WORKERS];
+
+	for (int i = 0; i < WORKERS; i++) {
+		pids[i] = fork();
+		if (pids[i] == 0)
+			work(listener, 10 + i);
+	}
+	for (int i = 0; i < CLIENTS; i++) {
+		char out[16], in[64] = "", expected[64];
+		int fd = connected(&name);
+
+		snprintf(out, sizeof(out), "%d", i);
+		snprintf(expected, sizeof(expected), "%d answered", i);
+		send_all(fd, out, strlen(out));
+		receive_all(fd, in, sizeof(in) - 1);
+		good_cnt += strcmp(in, expected) == 0;
+		close(fd);
+	}
+	for (int i = 0; i < WORKERS; i++) {
+		int fd = connected(&name);
+
+		send_all(fd, "end", 3);
+		receive_all(fd, &(char){ 0 }, 1);
+		close(fd);
+	}
+	for (int i = 0; i < WORKERS; i++) {
+		int status = 0;
+
+		waitpid(pids[i], &status, 0);
+		status_sum += WEXITSTATUS(status);
+	}
+	SAY("%d good, workers' sum %d\n", good_cnt, status_sum);
+	close(listener);
+}
+
+/* The parent accepts too, and goes on when its child has gone. */
+static void listener_of_two(void)
+{
+	struct sockaddr_in name;
+	int listener = listening(&name, 8), fd, child;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		work(listener, 0);
+	fd = connected(&name);
+	send_all(fd, "end", 3);
+	receive_to_end(fd);
+	close(fd);
+	await_child(pid);
+	fd = connected(&name);
+	child = accept(listener, NULL, NULL);
+	say_sent(fd, "to the parent", 0);
+	receive(child, 0);
+	close(fd);
+	close(child);
+	close(listener);
+}
+
+static void serve_in_a_child(int fd, int listener)
+{
+	char buf[8] = "";
+
+	close(listener);
+	receive_all(fd, buf, 4);
+	send_all(fd, buf, 4);
+	close(fd);
+	_exit(0);
+}
+
+/* A server that forks for each connection. */
+static void child_for_each_connection(void)
+{
+	enum { CLIENTS = 20 };
+	struct sockaddr_in name;
+	int listener = listening(&name, 8), good = 0;
+
+	for (int i = 0; i < CLIENTS; i++) {
+		char buf[8] = "";
+		int pair[2];
+		pid_t pid;
+
+		make_pair_of(listener, &name, pair);
+		pid = fork();
+		if (pid == 0) {
+			close(pair[0]);
+			serve_in_a_child(pair[1], listener);
+		}
+		close(pair[1]);
+		send_all(pair[0], "ping", 4);
+		good += receive_all(pair[0], buf, 5) == 4 &&
+			memcmp(buf, "ping", 4) == 0;
+		waitpid(pid, NULL, 0);
+		close(pair[0]);
+	}
+	SAY("%d good\n", good);
+	close(listener);
+}
+
+const struct scenario worker_scenarios[] = {
+	SCENARIO(ended_before_a_fork, MIXED),
+	SCENARIO(ended_before_an_exec, MIXED),
+	SCENARIO(child_for_each_connection, MIXED),
+	SCENARIO(connection_is_handed_on, MIXED),
+	SCENARIO(ended_before_it_is_handed_on, MIXED),
+	SCENARIO(handed_to_itself, MIXED),
+	SCENARIO(listener_is_handed_on, MIXED),
+	SCENARIO(inherited_listener, MIXED),
+	SCENARIO(listener_of_two, MIXED),
+	SCENARIO_END,
+};
