@@ -19,7 +19,7 @@ slow='already_connecting connect_times_out interrupted_and_continued
 	keepalive_between_living_ends
 	ready_before_a_connection closed_under_a_connect'
 # A child without room for the log writes its lines to its standard error.
-slow="$slow child_has_no_more_fds child_forks_with_a_full_table"
+slow="$slow child_has_no_more_fds child_forks_with_a_full_table rights_go_beside_flights"
 
 # Where we do not agree with the kernel over a wire yet, or over loopback neither
 # (tcp --carriers): TCP is not switched on for them.
