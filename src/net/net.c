@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "fd/fd_internal.h"
+#include "net/alignment.h"
 #include "net/dst_lookup.h"
 #include "net/flow.h"
 #include "net/netif.h"
@@ -321,204 +322,6 @@ int net_event_fd(const struct net *net)
 	return netlink_event_fd(&net->netlink);
 }
 
-/* -- where frames for a socket arrive ------------------------------------- */
-
-/* The state while an attachment's flows are brought into line with what it wants. */
-struct alignment {
-	struct net *net;
-	struct attachment *att;
-	struct netif *netif;
-	unsigned held_cnt;
-	/* the first reason against it, and the interface that it is about */
-	enum reason reason;
-	const struct netif *blamed;
-};
-
-static void note_reason(struct alignment *a, enum reason reason,
-			const struct netif *netif)
-{
-	if (a->reason != REASON_NONE)
-		return;
-	a->reason = reason;
-	a->blamed = netif;
-}
-
-/* From here to align() every function runs under the control mutex of a->net. The
- * lock analysis does not see that this is the mutex that the caller has. */
-NO_LOCK_ANALYSIS static void want_flow(struct alignment *a,
-				       struct netif *netif,
-				       const struct ip_addr *local)
-{
-	const struct attach_where *where = &a->att->where;
-	struct flow_rule rule = {
-		.dst = *local,
-		.dst_port = where->local_port,
-		.src = where->remote,
-		.src_port = where->remote_port,
-		.proto = where->proto,
-	};
-	int err;
-
-	if (!netif_is_driven(netif)) {
-		note_reason(a, netif ? netif->reason : REASON_NO_ROUTE, netif);
-		return;
-	}
-	err = flow_hold(a->net, a->att, netif, &rule);
-	if (!err)
-		a->held_cnt++;
-	else
-		note_reason(a,
-			    err == -ENOMEM ? REASON_MEMORY :
-			    err == -ENOSPC ? REASON_RULES_FULL :
-					     REASON_INTERFACE_ERROR,
-			    netif);
-}
-
-static bool want_address(void *ctx, const struct addr_info *info)
-{
-	struct alignment *a = ctx;
-
-	if (ip_addr_is_v4(&info->local))
-		want_flow(a, a->netif, &info->local);
-	return true;
-}
-
-/* Wants a flow for each address of an interface. As to the analysis, see
- * want_flow(). */
-NO_LOCK_ANALYSIS static void want_interface(struct alignment *a,
-					    const struct link *link)
-{
-	a->netif = netif_get(a->net, link->info.ifindex);
-	if (netif_is_driven(a->netif))
-		addr_tab_visit(&a->net->view.addrs, link->info.ifindex,
-			       want_address, a);
-	else if (!link_is_loopback(link))
-		note_reason(a, a->netif ? a->netif->reason : REASON_MEMORY,
-			    a->netif);
-}
-
-/* As to the analysis, see want_flow(). */
-NO_LOCK_ANALYSIS static void want_wildcard(struct alignment *a)
-{
-	const struct link *link;
-	struct netif *local = netif_get_local(a->net);
-
-	LIST_FOR_EACH(link, &a->net->view.links.links, in_tab) {
-		if (a->att->where.ifindex &&
-		    a->att->where.ifindex != link->info.ifindex)
-			continue;
-		want_interface(a, link);
-		if (!local)
-			continue;
-		a->netif = local;
-		addr_tab_visit(&a->net->view.addrs, link->info.ifindex,
-			       want_address, a);
-	}
-	note_reason(a, REASON_LOCAL, NULL);
-}
-
-/* The interface by which the peer of a connected socket is reached. For other
- * sockets, the interface that has the socket's address. 0: there is none. */
-static int interface_of(const struct net *net, const struct attach_where *where)
-{
-	const struct addr *addr;
-	struct net_path path;
-	struct net_flow flow = {
-		.dst = where->remote,
-		.src = where->local,
-		.oif = where->ifindex,
-		.sport = be16toh(where->local_port),
-		.dport = be16toh(where->remote_port),
-		.proto = where->proto,
-	};
-
-	if (where->remote_port)
-		return net_view_route(&net->view, &flow, &path) == 0 ?
-			       path.ifindex :
-			       0;
-	addr = addr_tab_find(&net->view.addrs, &where->local);
-	return addr ? addr->info.ifindex : 0;
-}
-
-/* As to the analysis, see want_flow(). */
-NO_LOCK_ANALYSIS static void want_one_address(struct alignment *a)
-{
-	const struct attach_where *where = &a->att->where;
-	struct netif *local = netif_get_local(a->net);
-	int ifindex = interface_of(a->net, where);
-
-	if (local && net_view_is_ours(&a->net->view, &where->local) &&
-	    (!where->remote_port ||
-	     net_view_is_ours(&a->net->view, &where->remote)))
-		want_flow(a, local, &where->local);
-	if (where->ifindex && ifindex && where->ifindex != ifindex)
-		ifindex = 0;
-	if (ifindex)
-		want_flow(a, netif_get(a->net, ifindex), &where->local);
-	else if (!a->held_cnt)
-		note_reason(a,
-			    net_view_is_ours(&a->net->view, &where->local) ?
-				    REASON_LOCAL :
-				    REASON_NO_ROUTE,
-			    NULL);
-}
-
-/* What a rule of a failing device names does not come to the kernel. Datagrams are the
- * kernel's at once, connections have to go back first. */
-static bool outlasts_its_device(const struct held_flow *held)
-{
-	return held->flow->netif->is_failing &&
-	       held->flow->rule.proto == WIRE_PROTO_TCP;
-}
-
-/* Holds the flows that are wanted now, besides those that it has. */
-static void hold_wanted(struct alignment *a)
-{
-	struct held_flow *held;
-
-	LIST_FOR_EACH(held, &a->att->flows, link)
-		held->is_wanted = false;
-	if (ip_addr_is_any(&a->att->where.local))
-		want_wildcard(a);
-	else
-		want_one_address(a);
-}
-
-/* As to the analysis, see want_flow(). */
-NO_LOCK_ANALYSIS static void give_up_unwanted(struct alignment *a)
-{
-	struct held_flow *held, *following;
-
-	LIST_FOR_EACH_SAFE(held, following, &a->att->flows, link)
-		if (!held->is_wanted && !outlasts_its_device(held))
-			flow_release(a->net, held);
-}
-
-static void align(struct alignment *a)
-{
-	hold_wanted(a);
-	give_up_unwanted(a);
-}
-
-/* Writes into the statistics what has become of the attachment. */
-static void tell(const struct alignment *a, enum stats_decider decider)
-{
-	struct stats_handle *stats = a->att->where.stats;
-	struct held_flow *held;
-	uint32_t rings = 0;
-	bool has_flow = false;
-
-	LIST_FOR_EACH(held, &a->att->flows, link) {
-		has_flow = true;
-		rings |= stats_ring_bit(held->flow->ring->stats);
-	}
-	if (has_flow)
-		stats_set_rx(stats, REASON_NONE, decider, rings, "");
-	else
-		stats_set_rx(stats, a->reason, decider, 0,
-			     a->blamed ? a->blamed->why : "");
-}
-
 /* -- attaching ------------------------------------------------------------- */
 
 static int make_reachable_locked(struct stack *stack, struct endpoint *end,
@@ -609,19 +412,19 @@ static enum reason attach_locked(struct net *net, struct attachment *att,
 	list_init(&att->exceptions);
 	if (net->broken) {
 		a.reason = REASON_NETLINK;
-		tell(&a, where->decider);
+		alignment_tell(&a, where->decider);
 		return a.reason;
 	}
 	/* The endpoint must be reachable before the first frame can come. */
 	if (make_reachable(end, &att->where) != 0) {
 		a.reason = REASON_MEMORY;
-		tell(&a, where->decider);
+		alignment_tell(&a, where->decider);
 		return a.reason;
 	}
-	align(&a);
+	alignment_make(&a);
 	if (net->is_rpf_stale)
 		publish_rpf(net);
-	tell(&a, where->decider);
+	alignment_tell(&a, where->decider);
 	if (!a.held_cnt) {
 		make_unreachable(where->stack, end);
 		return a.reason;
@@ -659,15 +462,15 @@ static bool move_locked(struct net *net, struct attachment *att,
 	    !list_is_empty(&att->exceptions))
 		return false;
 	take_where(att, where);
-	hold_wanted(&a);
+	alignment_hold(&a);
 	if (!a.held_cnt || a.reason == REASON_RULES_FULL)
 		return false;
 	if (net->is_rpf_stale)
 		publish_rpf(net);
 	if (make_reachable_anew(att->end, &att->where) != 0)
 		return false;
-	give_up_unwanted(&a);
-	tell(&a, where->decider);
+	alignment_give_up(&a);
+	alignment_tell(&a, where->decider);
 	tell_local_senders(net);
 	return true;
 }
@@ -962,8 +765,8 @@ static void align_all(struct net *net) REQUIRES(net->control)
 	LIST_FOR_EACH(att, &net->attachments, link) {
 		struct alignment a = { .net = net, .att = att };
 
-		align(&a);
-		tell(&a, STATS_BY_NEWS);
+		alignment_make(&a);
+		alignment_tell(&a, STATS_BY_NEWS);
 	}
 }
 
