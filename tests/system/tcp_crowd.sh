@@ -44,8 +44,9 @@ many_idle_connections() {
 		echo "idle 10" >&7
 		said_times "$turn" idle: "$work/server" || return 1
 		us=$(sed -nE 's/^idle: ([0-9]+) us.*/\1/p' "$work/server" | tail -1)
-		# the bar is 1 ms on a machine that does nothing else
-		[ "$us" -gt 5000 ] || break
+		# The bar is 1 ms on a machine that does nothing else. One walk over the
+		# connections in each round of the thread would be 30 ms.
+		[ "$us" -gt 10000 ] || break
 	done
 	echo "talk 1000" | tee /dev/fd/7 >&8
 	said right "$work/client" && said talk: "$work/server" || return 1
@@ -63,7 +64,7 @@ many_idle_connections() {
 	[ -z "$carried" ] || { echo "$carried"; return 1; }
 	# 4 KB, and half a megabyte for what does not depend on how many there are
 	[ "$bytes" -le $((4096 + 524288 / total)) ] || { echo "$bytes bytes each"; return 1; }
-	[ "$us" -le 5000 ] || { echo "three times $us us of CPU in ten idle seconds"; return 1; }
+	[ "$us" -le 10000 ] || { echo "three times $us us of CPU in ten idle seconds"; return 1; }
 }
 # Those whom nobody accepts, from programs with as many fds as they may have.
 join() {

@@ -586,7 +586,8 @@ sockperf_in_each_way() {
 		out=$( (in_ns $b b.log timeout 20 sockperf ping-pong -f "$work/feed" -t 1 \
 			-m 400 --data-integrity -F $way) 2>&1)
 		grep -q '# dropped messages = 0; # duplicated messages = 0; # out-of-order messages = 0' \
-			<<<"$out" || { echo "$way:"; echo "$out"; return 1; }
+			<<<"$out" || { echo "$way:"; echo "$out"
+				cat "$work/out" "$work/a.log" "$work/b.log"; return 1; }
 		kill "$server"
 		wait "$server" 2>/dev/null
 		server=
