@@ -150,6 +150,7 @@ void fd_ops_fill(struct fd_ops *ops)
 	FILL(await, await_kernel);
 	FILL(follow, follow_nothing);
 	FILL(word, say_part);
+	FILL(await_room, do_nothing);
 	FILL(follow_news, ignore_news);
 	FILL(before_close, close_nothing);
 	FILL(last_close, close_nothing);

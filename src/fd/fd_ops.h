@@ -139,6 +139,11 @@ struct fd_ops {
 	 * are told of everything. Any thread, with or without a reference or a lock. */
 	enum fd_word (*word)(const struct fd_object *obj);
 
+	/* An edge-triggered set wants to hear when it can be written to. Of one whose word
+	 * does not tell that, each send has to tell the watches from then on, as under
+	 * Linux. Any thread, under locks. */
+	void (*await_room)(struct fd_object *obj);
+
 	/* Called after news of interfaces, addresses or routes. What is attached
 	 * follows the news by itself. Inside the bracket. */
 	void (*follow_news)(struct fd_object *obj, int fd);

@@ -245,6 +245,8 @@ static int put_in_tables(struct epoll_set *set, struct epoll_item *item)
 
 static void arm(struct epoll_item *item, const struct epoll_event *event)
 {
+	if (item->end && event->events & EPOLLET && event->events & EPOLL_OUT_NAMES)
+		item->obj->ops->await_room(item->obj);
 	list_remove(&item->in_spent);
 	item->event = *event;
 	item->is_armed = true;

@@ -338,7 +338,7 @@ COLD bool sock_prepare_send(struct sock *s, int fd)
 	if (!s->has_left && s->reason == REASON_NOT_USED && ensure_port(fd))
 		sock_attach_anew(s, fd, STATS_BY_SEND);
 	mutex_release(&s->config);
-	return !(sock_tx_holds(s) & ~(unsigned)SOCK_TX_STAMPED);
+	return !(sock_tx_holds(s) & ~(unsigned)SOCK_TX_LONG);
 }
 
 /* -- what others ask ---------------------------------------------------------- */

@@ -166,8 +166,11 @@ enum sock_tx_hold {
 	/* We send, but not in the shortest way: the program follows what it sends
 	 * (tx_stamps.h). */
 	SOCK_TX_STAMPED = 1 << 3,
+	/* The same: an edge-triggered set hears of each send. */
+	SOCK_TX_EDGES = 1 << 4,
+	SOCK_TX_LONG = SOCK_TX_STAMPED | SOCK_TX_EDGES,
 	/* the kind's reasons begin here */
-	SOCK_TX_KIND = 1 << 4,
+	SOCK_TX_KIND = 1 << 5,
 };
 
 struct sock;

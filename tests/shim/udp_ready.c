@@ -343,6 +343,59 @@ static void epoll_edges(void)
 	close_pair(pair);
 }
 
+static void *wait_for_an_edge(void *arg)
+{
+	say_ready("another thread", *(int *)arg, 8, 5000);
+	return NULL;
+}
+
+/* Each send is an edge for who wants to write. */
+static void sends_are_edges(void)
+{
+	int pair[2], set = epoll_create1(0), other = epoll_create1(0);
+	struct iovec iov = { (void *)(uintptr_t)"one", 3 };
+	struct mmsghdr msgs[2] = {
+		{ .msg_hdr = { .msg_iov = &iov, .msg_iovlen = 1 } },
+		{ .msg_hdr = { .msg_iov = &iov, .msg_iovlen = 1 } },
+	};
+	pthread_t thread;
+
+	make_pair(pair);
+	SAY("add %s\n", add(set, pair[0], EPOLLIN | EPOLLOUT | EPOLLET, 1));
+	say_ready("to write", set, 8, 0);
+	say_ready("once", set, 8, 0);
+	for (int i = 0; i < 3; i++) {
+		send_one(pair[0]);
+		say_ready("sent", set, 8, 1000);
+		say_ready("once", set, 8, 0);
+	}
+	SAY("%zd\n", write(pair[0], "one", 3));
+	say_ready("written", set, 8, 1000);
+	SAY("%zd\n", sendmsg(pair[0], &msgs->msg_hdr, 0));
+	say_ready("a message", set, 8, 1000);
+	SAY("%d\n", sendmmsg(pair[0], msgs, 2, 0));
+	say_ready("two messages", set, 8, 1000);
+	say_ready("once", set, 8, 0);
+	SAY("add %s\n", add(other, pair[0], EPOLLIN | EPOLLET, 1));
+	send_one(pair[0]);
+	say_ready("who wants to read", other, 8, 0);
+	say_ready("who wants both", set, 8, 1000);
+	send_one(pair[1]);
+	say_ready("who wants to read", other, 8, 1000);
+	say_ready("who wants both", set, 8, 1000);
+	pthread_create(&thread, NULL, wait_for_an_edge, &set);
+	settle();
+	send(pair[0], "one", 3, 0);
+	pthread_join(thread, NULL);
+	SAY("modify %s\n", modify(set, pair[0], EPOLLIN | EPOLLET, 2));
+	say_ready("what is there", set, 8, 0);
+	send_one(pair[0]);
+	say_ready("nobody wants to write", set, 8, 0);
+	close(other);
+	close(set);
+	close_pair(pair);
+}
+
 static void epoll_one_shot(void)
 {
 	int pair[2], set = epoll_create1(0);
@@ -834,6 +887,7 @@ const struct scenario ready_scenarios[] = {
 	SCENARIO(readiness_by_number, 0),
 	SCENARIO(readiness_by_epoll, 0),
 	SCENARIO(epoll_edges, 0),
+	SCENARIO(sends_are_edges, 0),
 	SCENARIO(epoll_one_shot, 0),
 	SCENARIO(epoll_one_shot_from_outside, 0),
 	SCENARIO(epoll_one_shot_set_from_outside, 0),

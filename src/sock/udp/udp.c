@@ -202,6 +202,11 @@ void udp_forked(void)
 
 static _Atomic uint64_t numbers;
 
+static void udp_await_room(struct fd_object *obj)
+{
+	sock_hold_tx(&udp_of(obj)->sock, SOCK_TX_EDGES);
+}
+
 struct fd_ops udp_ops = {
 	.quick_recv = udp_quick_recv,
 	.quick_send = udp_quick_send,
@@ -212,6 +217,7 @@ struct fd_ops udp_ops = {
 	.twin_event = udp_twin_event,
 	.await = sock_await,
 	.follow = sock_follow,
+	.await_room = udp_await_room,
 	.follow_news = sock_follow_news,
 	.bind = sock_bind,
 	.connect = udp_connect,

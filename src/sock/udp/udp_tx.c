@@ -514,11 +514,22 @@ static COLD int take_twin_error(struct udp *u, int fd)
 		       -EBADF;
 }
 
+/* Under Linux a datagram that the device is done with is an edge. Here it is told of before
+ * it is sent, and nobody is woken before the lock is released. */
+static COLD void tell_edges(struct udp *u)
+{
+	struct stack *stack;
+
+	sock_lock(&u->sock, &stack);
+	endpoint_fire(&u->sock.end, READY_OUT);
+	stack_unlock(stack);
+}
+
 /* The shortest way does not do: the program follows the datagram, or the twin sends it. */
 static COLD long send_oddly(struct udp *u, int fd, const struct tx_call *call)
 {
 	uint32_t stations = udp_stamps_stations(u, call->control);
-	unsigned holds = sock_tx_holds(&u->sock) & ~(unsigned)SOCK_TX_STAMPED;
+	unsigned holds = sock_tx_holds(&u->sock) & ~(unsigned)SOCK_TX_LONG;
 	enum tx_verdict way;
 	bool is_ours;
 	int err;
@@ -541,6 +552,8 @@ static COLD long send_oddly(struct udp *u, int fd, const struct tx_call *call)
 		return leave_followed(u, fd, call->flags);
 	if (!is_ours)
 		return follow_by_twin(u, fd, call, stations);
+	if (sock_tx_holds(&u->sock) & SOCK_TX_EDGES)
+		tell_edges(u);
 	if (stations)
 		return follow(u, fd, call, stations);
 	way = send_once(u, call);
@@ -554,11 +567,17 @@ static COLD long send_oddly(struct udp *u, int fd, const struct tx_call *call)
 static inline bool is_by_stack(struct udp *u, int fd, int flags)
 {
 	unsigned holds = sock_tx_holds(&u->sock);
+	bool is_told = UNLIKELY(holds & SOCK_TX_EDGES);
 
 	if (UNLIKELY(flags & ~TX_FLAGS))
 		return false;
-	return LIKELY(!holds) || (holds == SOCK_TX_UNNAMED &&
-				  sock_prepare_send(&u->sock, fd));
+	holds &= ~(unsigned)SOCK_TX_EDGES;
+	if (UNLIKELY(holds) && !(holds == SOCK_TX_UNNAMED &&
+				 sock_prepare_send(&u->sock, fd)))
+		return false;
+	if (is_told)
+		tell_edges(u);
+	return true;
 }
 
 static inline long send_call(struct udp *u, int fd, const struct tx_call *call)
