@@ -56,7 +56,7 @@ static void build_header(struct dst *dst, const struct dev *dev,
 	header->ip.src = ip_addr_v4(&path->src);
 	header->ip.dst = ip_addr_v4(&query->remote);
 	set_lengths(dst, dev, path);
-	dst->adv_mss = path->adv_mss;
+	dst->tcp = path->tcp;
 }
 
 /* Sets the tag's word, which the ring of a VLAN expects instead of the type. */

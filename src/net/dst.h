@@ -77,9 +77,7 @@ struct dst {
 	bool is_awaited;
 	/* the longest IP packet that one frame carries; 0 without a ring */
 	uint32_t packet_max;
-	/* The route's word on how long the segments may be that a peer of TCP sends to us;
-	 * 0: it says nothing. */
-	uint32_t adv_mss;
+	struct route_tcp tcp;
 	/* the query's local address, or the one that the route chooses; any: there is no
 	 * route */
 	struct ip_addr source;

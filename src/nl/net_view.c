@@ -310,7 +310,7 @@ static void follow_route(const struct net_view *view,
 	path->mtu = route->mtu;
 	path->is_mtu_locked = route->is_mtu_locked;
 	path->hop_limit = route->hop_limit;
-	path->adv_mss = route->adv_mss;
+	path->tcp = route->tcp;
 	path->has_gateway = !is_home && !ip_addr_is_any(&hop->gateway);
 	if (path->has_gateway)
 		path->next_hop = hop->gateway;

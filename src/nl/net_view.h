@@ -87,8 +87,7 @@ struct net_path {
 	 * smaller than the link's */
 	uint32_t mtu;
 	uint32_t link_mtu;
-	/* 0: from the MTU */
-	uint32_t adv_mss;
+	struct route_tcp tcp;
 	/* 0: no route was asked */
 	uint32_t table;
 	/* one of several next hops, which the destination decides */

@@ -130,6 +130,12 @@ static bool is_same_hop(const struct route_hop *a, const struct route_hop *b)
 	       ip_addr_eq(&a->gateway, &b->gateway);
 }
 
+static bool is_same_tcp(const struct route_tcp *a, const struct route_tcp *b)
+{
+	return a->adv_mss == b->adv_mss && a->initial_window == b->initial_window &&
+	       a->rto_min_ms == b->rto_min_ms;
+}
+
 /* Whether the two are the same route. The flags of next hops do not count, since
  * they come and go with their links. */
 static bool is_same(const struct route *a, const struct route *b)
@@ -138,7 +144,7 @@ static bool is_same(const struct route *a, const struct route *b)
 	    a->type != b->type || a->scope != b->scope ||
 	    a->protocol != b->protocol || a->mtu != b->mtu ||
 	    a->is_mtu_locked != b->is_mtu_locked ||
-	    a->hop_limit != b->hop_limit || a->adv_mss != b->adv_mss ||
+	    a->hop_limit != b->hop_limit || !is_same_tcp(&a->tcp, &b->tcp) ||
 	    a->is_foreign != b->is_foreign || a->hop_cnt != b->hop_cnt ||
 	    !ip_addr_eq(&a->prefsrc, &b->prefsrc))
 		return false;

@@ -33,6 +33,16 @@ struct route_hop {
 	uint8_t flags;
 };
 
+/* What a route says of TCP; 0: nothing. */
+struct route_tcp {
+	/* how long the segments may be that a peer sends to us */
+	uint32_t adv_mss;
+	/* the segments that a connection may send at once in its beginning */
+	uint32_t initial_window;
+	/* the least margin of a retransmission's timeout */
+	uint32_t rto_min_ms;
+};
+
 struct route {
 	struct ip_addr dst;
 	/* :: when there is none */
@@ -42,8 +52,7 @@ struct route {
 	uint32_t priority;
 	/* 0: the link's */
 	uint32_t mtu;
-	/* 0: from the MTU */
-	uint32_t adv_mss;
+	struct route_tcp tcp;
 	/* counts all 128 bits, IPv4 has IP_PREFIX_V4 added */
 	uint8_t prefix_len;
 	uint8_t tos;

@@ -5,6 +5,7 @@
  */
 #include "tcp/tcp.h"
 
+#include "tcp/tcp_cc.h"
 #include "tcp/tcp_priv.h"
 
 #include <errno.h>
@@ -457,15 +458,13 @@ void tcp_pcb_restore_cc(struct tcp_pcb *pcb)
 
 void tcp_pcb_established(struct tcp_pcb *pcb, uint64_t now_ns)
 {
-	const struct tcp_params *params = &pcb->table->params;
-	uint32_t segments = params->initial_window;
+	bool is_careful = pcb->backoff || pcb->timeouts;
 
 	tcp_metrics_use_pmtu(pcb, now_ns);
 	tcp_rate_begin(pcb, now_ns);
 	/* RFC 6298 section 5.7, RFC 5681 section 3.1: after a lost SYN we start
 	 * carefully. */
-	if (pcb->backoff || pcb->timeouts) {
-		segments = 1;
+	if (is_careful) {
 		pcb->backoff = pcb->timeouts = 0;
 		if (pcb->timeout_since)
 			tcp_stats_repaired(pcb, now_ns);
@@ -476,12 +475,12 @@ void tcp_pcb_established(struct tcp_pcb *pcb, uint64_t now_ns)
 	}
 	pcb->state = TCPS_ESTABLISHED;
 	tcp_fast_init(pcb);
-	pcb->cwnd = segments * pcb->mss;
+	pcb->cwnd = is_careful ? pcb->mss : tcp_cc_initial_window(pcb);
 	pcb->ssthresh = TCP_SSTHRESH_NONE;
 	tcp_metrics_use(pcb, now_ns);
 	tcp_recovery_begin_snd_buf(pcb);
 	tcp_pcb_restore_cc(pcb);
-	pcb->quick_acks_left = params->quick_acks;
+	pcb->quick_acks_left = pcb->table->params.quick_acks;
 	tcp_rx_resume_quick_acks(pcb);
 	tcp_rx_note_len(pcb, TCP_RCV_MSS_LEAST);
 	pcb->tune_start_ns = now_ns;

@@ -204,12 +204,15 @@ struct tcp_path {
 	uint16_t mtu;
 	/* the longest segment that the peer is to send; 0: as long as the MTU allows */
 	uint16_t adv_mss;
+	/* in place of the parameters of the same names, unless they are 0 */
+	uint16_t initial_window;
+	uint16_t rto_min_ms;
 	/* the device splits segments of up to so many bytes, for which it must
 	 * complete checksums, too; 0: it does not */
-	uint32_t segment_max;
+	uint32_t segment_max : 24;
 	/* the device completes the checksum: tcp_out.header then carries the
 	 * sum of the pseudo header in its place */
-	bool with_checksum;
+	bool with_checksum : 1;
 };
 
 /* A segment to send. All of it is only valid during the call, except that the

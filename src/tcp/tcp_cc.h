@@ -18,11 +18,22 @@ static inline uint32_t tcp_cc_slow_start(struct tcp_pcb *pcb, uint32_t bytes)
 	return bytes - used;
 }
 
+/* What a connection may send in its beginning: by the route, or RFC 6928. */
+static inline uint32_t tcp_cc_initial_window(const struct tcp_pcb *pcb)
+{
+	enum { MOST = 1 << 30 };
+	uint64_t segments = pcb->path.initial_window;
+
+	if (!segments)
+		segments = pcb->table->params.initial_window;
+	return (uint32_t)MIN(segments * pcb->mss, (uint64_t)MOST);
+}
+
 /* RFC 5681 section 4.1, softened as RFC 2861 does: half for each timeout that has
  * passed in silence, not below what a new connection may send. */
 static inline void tcp_cc_restart(struct tcp_pcb *pcb, uint64_t idle_ns)
 {
-	uint32_t floor = pcb->table->params.initial_window * pcb->mss;
+	uint32_t floor = tcp_cc_initial_window(pcb);
 
 	pcb->ssthresh = MAX(pcb->ssthresh, pcb->cwnd / 4 * 3);
 	while (idle_ns > pcb->rto_ns && pcb->cwnd > floor) {

@@ -5,6 +5,7 @@
  * the cookies of others with what else is known of them (tcp_peers.h). Cookies are as
  * Linux makes them, so that with the same key both know each other's.
  */
+#include "tcp/tcp_cc.h"
 #include "tcp/tcp_priv.h"
 
 #include <errno.h>
@@ -175,7 +176,7 @@ bool tcp_fastopen_accept(struct tcp_pcb *child, struct tcp_segment *in,
 	child->state = TCPS_ESTABLISHED;
 	tcp_metrics_use_pmtu(child, now_ns);
 	tcp_fast_init(child);
-	child->cwnd = table->params.initial_window * child->mss;
+	child->cwnd = tcp_cc_initial_window(child);
 	child->ssthresh = TCP_SSTHRESH_NONE;
 	tcp_recovery_begin_snd_buf(child);
 	tcp_pcb_restore_cc(child);

@@ -50,13 +50,19 @@ static void set_quiet_rtx(struct tcp_pcb *pcb)
 	set_quiet_lone(pcb);
 }
 
+static uint64_t rto_min_ns(const struct tcp_pcb *pcb)
+{
+	return pcb->path.rto_min_ms ? pcb->path.rto_min_ms * NS_PER_MS :
+				      pcb->table->params.rto_min_ns;
+}
+
 void tcp_rtt_set_timeouts(struct tcp_pcb *pcb)
 {
 	const struct tcp_params *params = &pcb->table->params;
 	/* The floor applies to the margin, so that the timeout stays well above
 	 * a round trip even where that is longer than the floor: delayed
 	 * acknowledgments come on top of it. */
-	uint64_t margin_ns = MAX(4 * pcb->rttvar_ns, params->rto_min_ns);
+	uint64_t margin_ns = MAX(4 * pcb->rttvar_ns, rto_min_ns(pcb));
 
 	pcb->timed_srtt = (uint32_t)(pcb->srtt_ns >> TCP_TIMED_SHIFT);
 	pcb->timed_rttvar = (uint32_t)(pcb->rttvar_ns >> TCP_TIMED_SHIFT);
@@ -102,7 +108,7 @@ void tcp_rtt_expect_wait(struct tcp_pcb *pcb)
 void tcp_rtt_expect(struct tcp_pcb *pcb, uint64_t rtt_ns)
 {
 	const struct tcp_params *params = &pcb->table->params;
-	uint64_t margin_ns = MAX(2 * rtt_ns, params->rto_min_ns);
+	uint64_t margin_ns = MAX(2 * rtt_ns, rto_min_ns(pcb));
 
 	pcb->timed_srtt = TCP_NOT_TIMED;
 	pcb->rto_ns = MIN(rtt_ns + margin_ns, params->rto_max_ns);

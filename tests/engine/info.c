@@ -62,6 +62,23 @@ TEST(the_route_bounds_what_is_offered)
 	peer_teardown();
 }
 
+TEST(the_route_says_how_a_connection_begins)
+{
+	peer_defaults();
+	peer.path.initial_window = 33;
+	peer.path.rto_min_ms = 30;
+	peer_connect(&(struct tcp_options){ .mss = 1000 });
+	CHECK_EQ(info().cwnd, 33 * info().mss);
+	CHECK(info().rto_ns < 200 * NS_PER_MS);
+	CHECK(info().rto_ns >= 30 * NS_PER_MS);
+	peer_teardown();
+	peer_defaults();
+	peer_connect(&(struct tcp_options){ .mss = 1000 });
+	CHECK_EQ(info().cwnd, 10 * info().mss);
+	CHECK(info().rto_ns >= 200 * NS_PER_MS);
+	peer_teardown();
+}
+
 TEST(flight_is_counted_in_segments)
 {
 	struct tcp_options sack = { .sack_cnt = 1 };

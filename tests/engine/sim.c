@@ -211,7 +211,7 @@ static void sim_emit(void *ctx, struct tcp_pcb *pcb, const struct tcp_out *out)
 	uint32_t offset = 0;
 
 	SIM_CHECK(host->sim, out->data_len <=
-				     MAX(host->path.segment_max, 2000u));
+				     MAX((uint32_t)host->path.segment_max, 2000u));
 	check_window(host, out);
 	host->retransmissions += out->is_retransmission;
 	put_payload(payload, out);

@@ -129,7 +129,16 @@ def set_option(sock, name, value):
     print("option %d" % name, sock.getsockopt(socket.IPPROTO_IP, name), flush=True)
 
 
+def tell_beginning(sock):
+    info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 84)
+    rto, = struct.unpack_from("=I", info, 8)
+    window, = struct.unpack_from("=I", info, 80)
+    print("begins with %d segments," % window,
+          "repeats soon" if rto < 150000 else "repeats as usual", flush=True)
+
+
 def converse(sock):
+    tell_beginning(sock)
     sock.sendall(b"x" * LENGTH)
     sock.recv(1)
     sock.close()

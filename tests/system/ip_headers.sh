@@ -38,7 +38,8 @@ same_as_libc() {
 
 # To the peer, as the route says.
 by_route() {
-	ip -n $b route add 10.78.0.1/32 dev v0 hoplimit 9 advmss 700
+	ip -n $b route add 10.78.0.1/32 dev v0 hoplimit 9 advmss 700 \
+		initcwnd 33 rto_min 30ms
 }
 
 # The last datagram, which says "end", is that of a socket of its own.

@@ -72,14 +72,16 @@ static bool has_encap(struct nlattr *const *attrs)
 
 static bool check_metrics(struct nlattr *nest)
 {
-	static const struct nla_policy policy[RTAX_HOPLIMIT + 1] = {
+	static const struct nla_policy policy[RTAX_RTO_MIN + 1] = {
 		[RTAX_LOCK] = FORM_U32,
 		[RTAX_MTU] = FORM_U32,
 		[RTAX_ADVMSS] = FORM_U32,
 		[RTAX_HOPLIMIT] = FORM_U32,
+		[RTAX_INITCWND] = FORM_U32,
+		[RTAX_RTO_MIN] = FORM_U32,
 	};
-	static const struct form form = { 0, RTAX_HOPLIMIT, policy };
-	struct nlattr *attrs[RTAX_HOPLIMIT + 1];
+	static const struct form form = { 0, RTAX_RTO_MIN, policy };
+	struct nlattr *attrs[RTAX_RTO_MIN + 1];
 
 	return !nest || form_check_nested(nest, &form, attrs) >= 0;
 }
@@ -142,7 +144,12 @@ static void take_metrics(struct rtnl_route *from, struct route *route)
 	(void)rtnl_route_get_metric(from, RTAX_LOCK, &locks);
 	(void)rtnl_route_get_metric(from, RTAX_HOPLIMIT, &hop_limit);
 	(void)rtnl_route_get_metric(from, RTAX_MTU, &route->mtu);
-	(void)rtnl_route_get_metric(from, RTAX_ADVMSS, &route->adv_mss);
+	(void)rtnl_route_get_metric(from, RTAX_ADVMSS, &route->tcp.adv_mss);
+	(void)rtnl_route_get_metric(from, RTAX_INITCWND, &route->tcp.initial_window);
+	/* as in Linux, it is a lower limit only if it is locked, as ip(8) makes it */
+	if (locks & 1u << RTAX_RTO_MIN)
+		(void)rtnl_route_get_metric(from, RTAX_RTO_MIN,
+					    &route->tcp.rto_min_ms);
 	route->is_mtu_locked = locks & 1u << RTAX_MTU;
 	route->hop_limit = (uint8_t)MIN(hop_limit, (uint32_t)UINT8_MAX);
 }

@@ -277,13 +277,20 @@ unsigned tcp_ways_leave(struct tcp_engine *engine, int ifindex)
 	return left;
 }
 
+static uint16_t at_most_16_bits(uint32_t value)
+{
+	return (uint16_t)MIN(value, (uint32_t)UINT16_MAX);
+}
+
 struct tcp_path tcp_way_path(const struct tcp_way *way)
 {
 	const struct ring *ring = tcp_way_ring(way);
 
 	return (struct tcp_path){
-		.mtu = (uint16_t)MIN(way->dst.packet_max, (uint32_t)UINT16_MAX),
-		.adv_mss = (uint16_t)MIN(way->dst.adv_mss, (uint32_t)UINT16_MAX),
+		.mtu = at_most_16_bits(way->dst.packet_max),
+		.adv_mss = at_most_16_bits(way->dst.tcp.adv_mss),
+		.initial_window = at_most_16_bits(way->dst.tcp.initial_window),
+		.rto_min_ms = at_most_16_bits(way->dst.tcp.rto_min_ms),
 		.segment_max = ring ? ring->dev->caps.tso_max : 0,
 	};
 }

@@ -192,14 +192,17 @@ TEST(metrics_of_the_route)
 	r->mtu = 1300;
 	r->is_mtu_locked = true;
 	r->hop_limit = 9;
-	r->adv_mss = 500;
+	r->tcp = (struct route_tcp){ .adv_mss = 500, .initial_window = 40,
+				    .rto_min_ms = 5 };
 	r->prefsrc = addr("10.2.0.1");
 	add_route(r);
 	CHECK_EQ(way("10.9.0.1"), 0);
 	CHECK_EQ(path.mtu, 1300);
 	CHECK(path.is_mtu_locked);
 	CHECK_EQ(path.hop_limit, 9);
-	CHECK_EQ(path.adv_mss, 500);
+	CHECK_EQ(path.tcp.adv_mss, 500);
+	CHECK_EQ(path.tcp.initial_window, 40);
+	CHECK_EQ(path.tcp.rto_min_ms, 5);
 	CHECK(is_addr(&path.src, "10.2.0.1"));
 	net_view_destroy(&view);
 }
