@@ -690,29 +690,15 @@ quick_miss_to(int fd, const void *buf, size_t len, int flags,
 	return fd_quick_undo_sendto(fd, buf, len, flags, addr, addr_len, obj);
 }
 
-/* The most frequent sends: a short datagram, by a way that is known, to where the socket
- * is connected or to a name. First everything that may stand against it. `tx->addr` is
- * NULL in the first case, which each caller fixes. */
-static ALWAYS_INLINE ssize_t quick_send(const struct quick_tx *tx,
-					const _Atomic(struct fd_object *) *entry,
-					struct fd_object *obj)
+/* The second half, where nothing stands against it so far. */
+static ALWAYS_INLINE ssize_t quick_send_by(const struct quick_tx *tx, struct udp *u,
+					   struct fd_object *obj)
 {
-	struct stack *stack;
+	struct stack *stack = sock_stack(&u->sock);
 	struct ring *ring;
 	uint8_t *frame;
 	struct udp_way *way;
-	struct udp *u;
 
-	os_enter_first();
-	if (UNLIKELY(!fd_object_try_hold(obj)))
-		return quick_undo(tx, NULL);
-	if (UNLIKELY(!fd_quick_is_mine(obj, &udp_ops, entry)))
-		return quick_undo(tx, obj);
-	u = udp_of(obj);
-	/* without a name, there may be no stack */
-	if (UNLIKELY(sock_tx_holds(&u->sock)))
-		return quick_undo(tx, obj);
-	stack = sock_stack(&u->sock);
 	if (UNLIKELY(!stack_lock_try_plain(&stack->lock)))
 		return quick_undo(tx, obj);
 	way = tx->addr ? find_sockaddr(u, (const void *)tx->addr) :
@@ -733,6 +719,66 @@ static ALWAYS_INLINE ssize_t quick_send(const struct quick_tx *tx,
 	stack_tx_commit_unlock(stack, ring,
 			       udp_way_write(way, tx->buf, tx->len, frame));
 	return fd_quick_end(obj, (long)tx->len);
+}
+
+/* The same, told to the sets that want edges. A function of its own for each call, so that
+ * the others do not pay for it. */
+static NOINLINE ssize_t quick_send_edge(int fd, const void *buf, size_t len, int flags,
+					struct fd_object *obj)
+{
+	tell_edges(udp_of(obj));
+	return quick_send_by(&(struct quick_tx){ .fd = fd,
+						 .buf = buf,
+						 .len = len,
+						 .flags = flags },
+			     udp_of(obj), obj);
+}
+
+static NOINLINE ssize_t quick_send_edge_to(int fd, const void *buf, size_t len, int flags,
+					   const struct sockaddr *addr,
+					   socklen_t addr_len, struct fd_object *obj)
+{
+	tell_edges(udp_of(obj));
+	return quick_send_by(&(struct quick_tx){ .fd = fd,
+						 .buf = buf,
+						 .len = len,
+						 .flags = flags,
+						 .addr = addr,
+						 .addr_len = addr_len },
+			     udp_of(obj), obj);
+}
+
+static ALWAYS_INLINE ssize_t quick_send_held(const struct quick_tx *tx, unsigned holds,
+					     struct fd_object *obj)
+{
+	if (holds != SOCK_TX_EDGES)
+		return quick_undo(tx, obj);
+	return tx->addr ? quick_send_edge_to(tx->fd, tx->buf, tx->len, tx->flags,
+					     tx->addr, tx->addr_len, obj) :
+			  quick_send_edge(tx->fd, tx->buf, tx->len, tx->flags, obj);
+}
+
+/* The most frequent sends: a short datagram, by a way that is known, to where the socket
+ * is connected or to a name. First everything that may stand against it. `tx->addr` is
+ * NULL in the first case, which each caller fixes. */
+static ALWAYS_INLINE ssize_t quick_send(const struct quick_tx *tx,
+					const _Atomic(struct fd_object *) *entry,
+					struct fd_object *obj)
+{
+	unsigned holds;
+	struct udp *u;
+
+	os_enter_first();
+	if (UNLIKELY(!fd_object_try_hold(obj)))
+		return quick_undo(tx, NULL);
+	if (UNLIKELY(!fd_quick_is_mine(obj, &udp_ops, entry)))
+		return quick_undo(tx, obj);
+	u = udp_of(obj);
+	/* without a name, there may be no stack */
+	holds = sock_tx_holds(&u->sock);
+	if (UNLIKELY(holds))
+		return quick_send_held(tx, holds, obj);
+	return quick_send_by(tx, u, obj);
 }
 
 /* An empty one is not this short. Memory that ends where a program's does, so that the longest
