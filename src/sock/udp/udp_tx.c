@@ -92,15 +92,15 @@ static inline enum tx_verdict transmit_short(struct udp *u, struct stack *stack,
 					     struct udp_way *way, const void *buf,
 					     uint32_t len) REQUIRES(stack->lock)
 {
-	uint8_t *frame = stack_tx_frame_locked(stack, way->dst.ring);
+	struct ring *ring = way->dst.ring;
+	uint8_t *frame = stack_tx_frame_locked(stack, ring);
 
 	_Static_assert(SHORT_MAX + sizeof(struct udp_header) <=
 			       RING_TX_FRAME_LEN,
 		       "it has room");
 	if (UNLIKELY(!frame))
 		return TX_FULL;
-	stack_tx_commit_locked(stack, way->dst.ring,
-			       udp_way_write(way, buf, len, frame));
+	stack_tx_commit_locked(stack, ring, udp_way_write(way, ring, buf, len, frame));
 	count_sent(u, len);
 	return TX_SENT;
 }
@@ -717,7 +717,7 @@ static ALWAYS_INLINE ssize_t quick_send_by(const struct quick_tx *tx, struct udp
 	frame = ring->tx_frame;
 	count_sent(u, tx->len);
 	stack_tx_commit_unlock(stack, ring,
-			       udp_way_write(way, tx->buf, tx->len, frame));
+			       udp_way_write(way, ring, tx->buf, tx->len, frame));
 	return fd_quick_end(obj, (long)tx->len);
 }
 

@@ -111,9 +111,9 @@ static inline void udp_way_fill(struct udp_way *way, uint32_t len,
 	tx->csum_sum = way->udp_sum;
 }
 
-/* Writes a whole frame: header and payload. Returns how long it is. Under the
- * stack's lock. */
-static ALWAYS_INLINE size_t udp_way_write(struct udp_way *way,
+/* Writes a whole frame for the way's ring: header and payload. Returns how long it is.
+ * Under the stack's lock. */
+static ALWAYS_INLINE size_t udp_way_write(struct udp_way *way, const struct ring *ring,
 					  const void *payload, size_t len,
 					  uint8_t *frame)
 {
@@ -124,7 +124,7 @@ static ALWAYS_INLINE size_t udp_way_write(struct udp_way *way,
 		udp_way_set_len(way, (uint32_t)len);
 	*header = way->header;
 	udp_way_number(way, header);
-	if (way->dst.ring->fills_csum) {
+	if (ring->fills_csum) {
 		memcpy(header + 1, payload, OPAQUE(len));
 		return sizeof(*header) + len;
 	}

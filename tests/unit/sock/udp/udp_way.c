@@ -38,7 +38,7 @@ static const struct udp_header *write_one(size_t len)
 	const struct udp_header *header = (const void *)frame;
 
 	memset(frame, 0xee, sizeof(frame));
-	CHECK_EQ(udp_way_write(&way, payload, len, frame), sizeof(*header) + len);
+	CHECK_EQ(udp_way_write(&way, way.dst.ring, payload, len, frame), sizeof(*header) + len);
 	CHECK_EQ(be16toh(header->ip.total_len),
 		 sizeof(header->ip) + sizeof(header->udp) + len);
 	CHECK_EQ(be16toh(header->udp.len), sizeof(header->udp) + len);
