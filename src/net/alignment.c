@@ -83,6 +83,9 @@ NO_LOCK_ANALYSIS static void want_wildcard(struct alignment *a)
 		if (a->att->where.ifindex &&
 		    a->att->where.ifindex != link->info.ifindex)
 			continue;
+		/* who names no interface hears nothing of a VRF */
+		if (!a->att->where.ifindex && link_is_in_vrf(link))
+			continue;
 		want_interface(a, link);
 		if (!local)
 			continue;

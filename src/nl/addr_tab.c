@@ -241,15 +241,21 @@ static int add(struct addr_tab *tab, const struct addr_info *info)
 int addr_tab_set(struct addr_tab *tab, const struct addr_info *info)
 {
 	struct addr *addr = find_same(tab, info);
+	bool has_moved;
 
 	if (!addr)
 		return add(tab, info);
 	addr->epoch = tab->epoch;
 	if (memcmp(&addr->info, info, sizeof(*info)) == 0)
 		return 0;
-	/* A secondary address that became primary has another place in the list. */
-	list_remove(&addr->in_iface);
+	/* A secondary address that became primary has another place in the list; one
+	 * whose lifetime changes keeps its own. */
+	has_moved = (addr->info.flags ^ info->flags) & IFA_F_SECONDARY ||
+		    addr->info.scope != info->scope;
 	addr->info = *info;
+	if (!has_moved)
+		return 1;
+	list_remove(&addr->in_iface);
 	list_insert_after(place_for(find_iface(tab, info->ifindex), info),
 			  &addr->in_iface);
 	return 1;

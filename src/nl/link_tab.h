@@ -136,6 +136,13 @@ static inline bool link_is_up(const struct link *link)
 	return link->info.flags & IFF_UP;
 }
 
+/* A VRF, or an interface of one. */
+static inline bool link_is_in_vrf(const struct link *link)
+{
+	return link->info.kind == LINK_VRF ||
+	       (link->info.master && link->info.master_kind == LINK_VRF);
+}
+
 /* Up, and with a carrier. */
 static inline bool link_is_running(const struct link *link)
 {

@@ -391,12 +391,6 @@ static int heed_src(const struct net_view *view, const struct net_flow *flow,
 	return owner || flow->is_any_src ? 0 : -ENETUNREACH;
 }
 
-static bool is_in_vrf(const struct link *link)
-{
-	return link->info.kind == LINK_VRF ||
-	       (link->info.master && link->info.master_kind == LINK_VRF);
-}
-
 /* Does the same for the interface that the flow names. It may choose the source,
  * which rules look at afterwards. */
 static int heed_oif(const struct net_view *view, struct net_flow *flow,
@@ -411,7 +405,7 @@ static int heed_oif(const struct net_view *view, struct net_flow *flow,
 	link = link_tab_find(&view->links, flow->oif);
 	if (!link)
 		return -ENODEV;
-	if (is_in_vrf(link))
+	if (link_is_in_vrf(link))
 		return -EOPNOTSUPP;
 	if (!link_is_up(link))
 		return -ENETUNREACH;
@@ -553,6 +547,7 @@ bool net_view_admits(const struct net_view *view, int ifindex,
 		     const struct ip_addr *src, const struct ip_addr *dst)
 {
 	enum rpf_mode mode = rpf_tab_mode(&view->rpf, ifindex);
+	const struct link *link = link_tab_find(&view->links, ifindex);
 	struct net_flow back = { .dst = *src, .src = *dst };
 	struct walk walk = {
 		.view = view,
@@ -561,7 +556,8 @@ bool net_view_admits(const struct net_view *view, int ifindex,
 	};
 	int err;
 
-	if (mode == RPF_OFF)
+	/* the tables of a VRF are the kernel's to ask */
+	if (mode == RPF_OFF || (link && link_is_in_vrf(link)))
 		return true;
 	err = walk_all(&walk);
 	if (err)

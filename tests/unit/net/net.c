@@ -27,12 +27,14 @@ struct receiver {
 	struct stats_handle stats;
 };
 
-static enum reason attach_as(struct receiver *r, uint8_t proto)
+static enum reason attach_by(struct receiver *r, uint8_t proto, struct ip_addr local,
+			     int ifindex)
 {
 	struct attach_where where = {
 		.stack = net_choose_stack(net),
 		.proto = proto,
-		.local = nic_addr(),
+		.local = local,
+		.ifindex = ifindex,
 		.local_port = htobe16(PORT),
 		.is_shared = true,
 		.stats = &r->stats,
@@ -43,6 +45,11 @@ static enum reason attach_as(struct receiver *r, uint8_t proto)
 	endpoint_init(&r->end, input);
 	stats_socket_open(&r->stats, -1, 0, proto);
 	return net_attach(net, &r->att, &r->end, &where);
+}
+
+static enum reason attach_as(struct receiver *r, uint8_t proto)
+{
+	return attach_by(r, proto, nic_addr(), 0);
 }
 
 static enum reason attach(struct receiver *r)
@@ -72,6 +79,26 @@ TEST(sockets_share_a_flow)
 	CHECK(!one.end.is_reachable);
 	detach(&two);
 	CHECK_EQ(nic.removed, 1);
+	nic_end();
+}
+
+/* What comes to an interface of a VRF is for those who name one. */
+TEST(a_vrf_is_for_those_who_name_it)
+{
+	struct link_info link = nic_link();
+	struct receiver any, named;
+
+	nic_begin("all");
+	link.master = 4;
+	link.master_kind = LINK_VRF;
+	CHECK_EQ(link_tab_set(&net->view.links, &link), 1);
+	net_view_routes_changed(&net->view);
+	CHECK(attach_by(&any, WIRE_PROTO_UDP, (struct ip_addr){ 0 }, 0) != REASON_NONE);
+	stats_socket_close(&any.stats);
+	CHECK_EQ(attach_by(&named, WIRE_PROTO_UDP, (struct ip_addr){ 0 }, NIC_IFINDEX),
+		 REASON_NONE);
+	CHECK_EQ(nic.added, 1);
+	detach(&named);
 	nic_end();
 }
 

@@ -118,6 +118,11 @@ TEST(order_is_the_kernels)
 	addr_tab_visit(&tab, 3, add_text, order);
 	CHECK_STR(order, "10.3.0.1 10.0.0.1 10.1.0.1 10.0.0.2 ");
 	addr_tab_visit(&tab, 9, add_text, order);
+	/* the first one is deprecated: it stays where it is */
+	CHECK_EQ(set(3, "10.0.0.1", "10.0.0.1/24", RT_SCOPE_UNIVERSE, IFA_F_DEPRECATED), 1);
+	order[0] = '\0';
+	addr_tab_visit(&tab, 3, add_text, order);
+	CHECK_STR(order, "10.3.0.1 10.0.0.1 10.1.0.1 10.0.0.2 ");
 	addr_tab_destroy(&tab);
 }
 

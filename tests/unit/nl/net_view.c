@@ -355,6 +355,9 @@ TEST(who_is_in_a_vrf_is_the_kernels)
 	CHECK_EQ(link_tab_set(&view.links, &port), 1);
 	flow.oif = ETH3;
 	CHECK_EQ(way("10.3.0.9"), -EOPNOTSUPP);
+	/* its table decides what comes to it, too */
+	set_rpf(RPF_STRICT);
+	CHECK(admits(ETH3, "8.8.8.8", "10.3.0.1"));
 	net_view_destroy(&view);
 }
 
