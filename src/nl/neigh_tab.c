@@ -149,7 +149,9 @@ int neigh_tab_set(struct neigh_tab *tab, const struct neigh_info *info)
 	has_moved = take_hw_addr(neigh, info);
 	set_state(tab, neigh, info->state);
 	neigh->epoch = tab->epoch;
-	return has_moved || neigh_advice(neigh) != before;
+	/* The kernel says nothing when it begins to ask once more: that it has asked in
+	 * vain again is an answer to whoever waits. */
+	return has_moved || neigh_advice(neigh) != before || info->state == NUD_FAILED;
 }
 
 int neigh_tab_drop(struct neigh_tab *tab, int ifindex,

@@ -132,6 +132,20 @@ TEST(a_neighbour_that_is_not_there_is_an_answer)
 	nic_end();
 }
 
+/* The kernel does not say that it asks one that has failed once more. */
+TEST(a_neighbour_that_is_still_not_there_is_an_answer)
+{
+	begin_asker();
+	set_neighbour(NUD_FAILED);
+	begin_lookup();
+	CHECK_EQ(nic.resolve_cnt, 1);
+	CHECK_EQ(asker.answers, 0);
+	hear_of_neighbour(NUD_FAILED);
+	CHECK_EQ(asker.answers, 1);
+	CHECK_EQ(asker.dst.reason, REASON_NO_NEIGHBOUR);
+	nic_end();
+}
+
 static void answer_at_once(void)
 {
 	nic.while_resolving = NULL;
