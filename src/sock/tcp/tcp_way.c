@@ -90,8 +90,11 @@ static void tell_users(struct tcp_way *way, bool has_moved)
 
 	LIST_FOR_EACH(t, &way->users, by_way) {
 		/* it becomes the kernel's, or is asked for again when it does not */
-		if (!t->pcb || tsock_is_moving(t))
+		if (!t->pcb || tsock_is_moving(t)) {
+			if (t->pcb && has_moved && t->port)
+				t->lost_way = REASON_OTHER_WAY;
 			continue;
+		}
 		if (!way->dst.ring) {
 			tsock_lost_way_locked(t, way->dst.reason);
 		} else if (has_moved && t->port) {

@@ -169,6 +169,9 @@ static void thaw(struct tsock *t) REQUIRES(t->engine->stack->lock)
 	tcp_thaw(t->pcb, tsock_now(t));
 	if (t->way)
 		tcp_way_ask(t->way);
+	/* what has come meanwhile */
+	if (t->lost_way != REASON_NONE)
+		tsock_leave_later(t);
 	tcp_engine_take_list(t->engine, &t->held);
 	tcp_engine_due_locked(t->engine);
 }

@@ -7,8 +7,10 @@
 #include "config.h"
 
 #include <fcntl.h>
+#include <string.h>
 #include <sys/syscall.h>
 
+#include "base/log.h"
 #include "base/syscall_raw.h"
 #include "sock/tcp/tsock_priv.h"
 
@@ -164,17 +166,37 @@ static enum reason take_lost_way(struct tsock *t)
 	return why;
 }
 
+/* Whether it has to be tried again. That a way has moved is news only once; of a way that is
+ * none we hear again by the attempt itself. */
+static bool is_put_off(enum reason why, int err)
+{
+	return why == REASON_OTHER_WAY && err && err != -ENOTCONN && err != -EPERM &&
+	       err != -EOPNOTSUPP;
+}
+
 static bool go_after_way(struct fd_object *obj, int fd)
 {
 	struct tsock *t = tsock_of(obj);
 	enum reason why = take_lost_way(t);
+	int err = 0;
 
 	if (why == REASON_NONE)
 		return false;
 	mutex_acquire(&t->sock.config);
-	if (tsock_is_ours(t) && tsock_go_back(t, fd) == 0)
-		tsock_is_kernels(t, fd, why, STATS_BY_NEWS, "");
+	if (tsock_is_ours(t)) {
+		err = tsock_go_back(t, fd);
+		if (!err)
+			tsock_is_kernels(t, fd, why, STATS_BY_NEWS, "");
+	}
 	mutex_release(&t->sock.config);
+	if (is_put_off(why, err)) {
+		log_dbg("fd %d: the connection cannot go back yet: %s", fd,
+			strerror(-err));
+		tsock_lock(t);
+		if (t->pcb && t->lost_way == REASON_NONE)
+			t->lost_way = why;
+		tsock_unlock(t);
+	}
 	return false;
 }
 
@@ -199,7 +221,7 @@ void tsock_go_after_way(struct tsock *t)
 		return;
 	}
 	visit(t, go_after_way);
-	/* it has no number yet, or just now no twin */
+	/* it has no number yet, or just now no twin, or the attempt has failed */
 	tsock_lock(t);
 	if (t->lost_way != REASON_NONE && tsock_is_ours(t)) {
 		t->tried_ns = tsock_now(t);
