@@ -938,16 +938,30 @@ static void refused(void)
 	close(fd);
 }
 
-/* An address of the network that nobody has. */
-static void nobody_there(void)
+static void call_nobody(int flags)
 {
 	struct sockaddr_in name = server_name;
-	int fd = socket(AF_INET, SOCK_STREAM, 0), n;
+	int fd = socket(AF_INET, SOCK_STREAM | flags, 0), n, error;
+	struct pollfd wish = { .fd = fd, .events = POLLOUT };
+	socklen_t len = sizeof(error);
 
 	name.sin_addr.s_addr = htonl((ntohl(name.sin_addr.s_addr) & ~255U) | 99);
 	n = connect(fd, (struct sockaddr *)&name, sizeof(name));
 	SAY("connect %s\n", n < 0 ? strerrorname_np(errno) : "ok");
+	if (flags & SOCK_NONBLOCK) {
+		n = poll(&wish, 1, 15000);
+		getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len);
+		SAY("poll %d %#x %s\n", n, wish.revents, strerrorname_np(error));
+	}
 	close(fd);
+}
+
+/* An address of the network that nobody has, first and when the kernel knows that. */
+static void nobody_there(void)
+{
+	call_nobody(0);
+	call_nobody(SOCK_NONBLOCK);
+	call_nobody(0);
 }
 
 /* What a process says before it ends at once arrives: what_was_taken tells. */

@@ -589,6 +589,8 @@ if ! why=$(lab_is_possible); then
 	exit
 fi
 make_lab || { tap_not_ok lab "cannot make the namespaces"; tap_end; exit; }
+# nobody_there waits less for a neighbour
+ip netns exec $b sysctl -qw net.ipv4.neigh.v0.retrans_time_ms=250
 different=
 for case in ${CASES:-$(cases) accept_asks_the_kernel_seldom \
 	connections_ask_the_kernel_seldom exit_behind_closed_ones queue_at_exec queue_without_cookies queue_at_fork queue_with_urgent_bytes queue_of_both_families queue_of_a_shared_port queue_of_the_next_program queue_of_a_program_that_is_started \

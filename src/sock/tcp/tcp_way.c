@@ -4,6 +4,7 @@
 
 #include "sock/tcp/tcp_way.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -79,6 +80,25 @@ static void note_dst(struct tcp_way *way)
 	way->ip_sum = (uint16_t)~csum_fold(csum_words(ip, sizeof(*ip) / 4));
 }
 
+/* As in Linux, a connection that is being opened ends when the kernel has asked for the
+ * neighbour in vain. It would only ask once more. */
+static bool is_refused(const struct tcp_way *way, const struct tsock *t)
+{
+	return way->dst.reason == REASON_NO_NEIGHBOUR && way->lookup.has_asked &&
+	       tcp_state(t->pcb) == TCPS_SYN_SENT && !tcp_is_early(t->pcb) &&
+	       !t->is_orphan;
+}
+
+static void refuse(struct tsock *t, uint64_t now)
+{
+	struct tcp_pcb_info info;
+	struct tcp_icmp unreachable = { .key = t->key, .error = -EHOSTUNREACH };
+
+	tcp_get_info(t->pcb, &info);
+	unreachable.seq = info.snd_una;
+	tcp_icmp_in(t->engine->table, &unreachable, now);
+}
+
 /* The frames of an accepted connection come by the rule of its port, which is on the
  * interface that has the address. If the way has moved to another one, the peer's frames
  * probably come by that, too. */
@@ -96,7 +116,10 @@ static void tell_users(struct tcp_way *way, bool has_moved)
 			continue;
 		}
 		if (!way->dst.ring) {
-			tsock_lost_way_locked(t, way->dst.reason);
+			if (is_refused(way, t))
+				refuse(t, now);
+			else
+				tsock_lost_way_locked(t, way->dst.reason);
 		} else if (has_moved && t->port) {
 			tsock_lost_way_locked(t, REASON_OTHER_WAY);
 		} else if (!tsock_stamps_fit(t, way->dst.ring)) {
