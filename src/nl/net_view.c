@@ -207,33 +207,6 @@ static int walk_all(struct walk *walk)
 	return err == -EAGAIN ? -ENETUNREACH : err;
 }
 
-/* Chooses one of several next hops. The first one is known to be usable. */
-static const struct route_hop *choose_hop(const struct net_view *view,
-					  const struct net_flow *flow,
-					  const struct route_match *match)
-{
-	const struct route *route = &match->route;
-	uint64_t hash, total = 0;
-
-	for (unsigned i = 0; i < route->hop_cnt; i++) {
-		if (route_hop_is_usable(route, &route->hops[i], &view->links))
-			total += route->hops[i].weight;
-	}
-	hash = hash_u64x2(view->hash_seed, flow->src.half[1],
-			  flow->dst.half[1]) >> 32;
-	hash = hash * total >> 32;
-	for (unsigned i = 0; i < route->hop_cnt; i++) {
-		const struct route_hop *hop = &route->hops[i];
-
-		if (!route_hop_is_usable(route, hop, &view->links))
-			continue;
-		if (hash < hop->weight)
-			return hop;
-		hash -= hop->weight;
-	}
-	return match->hop;
-}
-
 /* The result of inet_select_addr(), which may be the wildcard. */
 static struct ip_addr select_src(const struct net_view *view, int ifindex,
 				 const struct ip_addr *dst, uint8_t scope)
@@ -247,6 +220,68 @@ static struct ip_addr select_src(const struct net_view *view, int ifindex,
 static bool has_src(const struct net_flow *flow)
 {
 	return !ip_addr_is_any(&flow->src);
+}
+
+/* Whether packets by this hop have the source of the flow when they choose none. */
+static bool is_by_src(const struct net_view *view, const struct net_flow *flow,
+		      const struct route *route, const struct route_hop *hop)
+{
+	struct ip_addr own = select_src(view, hop->ifindex, &hop->gateway,
+					route->scope);
+
+	return ip_addr_eq(&own, &flow->src);
+}
+
+/* The usable hops of a route; if some of them are by the flow's source, those, as Linux has
+ * it since 6.16. */
+struct choice {
+	const struct net_view *view;
+	const struct net_flow *flow;
+	const struct route *route;
+	bool is_by_src;
+};
+
+static bool is_eligible(const struct choice *c, const struct route_hop *hop)
+{
+	return route_hop_is_usable(c->route, hop, &c->view->links) &&
+	       (!c->is_by_src || is_by_src(c->view, c->flow, c->route, hop));
+}
+
+static uint64_t weigh(const struct choice *c)
+{
+	uint64_t total = 0;
+
+	for (unsigned i = 0; i < c->route->hop_cnt; i++)
+		if (is_eligible(c, &c->route->hops[i]))
+			total += c->route->hops[i].weight;
+	return total;
+}
+
+/* Chooses one of several next hops, by the destination: once the source is that of the hop,
+ * the choice is the same. The first one is known to be usable. */
+static const struct route_hop *choose_hop(const struct net_view *view,
+					  const struct net_flow *flow,
+					  const struct route_match *match)
+{
+	struct choice c = { view, flow, &match->route, has_src(flow) };
+	uint64_t hash, total = weigh(&c);
+
+	if (!total) {
+		c.is_by_src = false;
+		total = weigh(&c);
+	}
+	hash = hash_u64x2(view->hash_seed, 0, flow->dst.half[1]) >> 32;
+	hash = hash * total >> 32;
+	for (unsigned i = 0; i < c.route->hop_cnt; i++) {
+		const struct route_hop *hop = &c.route->hops[i];
+
+		if (!is_eligible(&c, hop))
+			continue;
+		if (hash < hop->weight)
+			return hop;
+		hash -= hop->weight;
+	}
+	return match->hop;
 }
 
 /* Makes a path that leads to the destination without a gateway. */

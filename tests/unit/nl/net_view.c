@@ -479,9 +479,22 @@ TEST(hops_are_chosen_by_weight_and_flow)
 		cnt[first]++;
 		CHECK_EQ(net_view_route(&view, &flow, &path), 0);
 		CHECK_EQ(path.ifindex, first);
+		/* the source that this way gives leads the same way */
+		flow.src = path.src;
+		CHECK_EQ(net_view_route(&view, &flow, &path), 0);
+		CHECK_EQ(path.ifindex, first);
+		flow.src = addr(NULL);
 	}
 	test_note("%u and %u", cnt[ETH2], cnt[ETH3]);
 	CHECK(cnt[ETH2] > 800 && cnt[ETH2] < 1200);
+	/* nor does a source of one's own choice */
+	flow.src = addr("10.3.0.1");
+	for (uint32_t i = 0; i < 100; i++) {
+		flow.dst = ip_addr_from_v4(htobe32(0x0a090000 + i));
+		CHECK_EQ(net_view_route(&view, &flow, &path), 0);
+		CHECK_EQ(path.ifindex, ETH3);
+	}
+	flow.src = addr(NULL);
 	/* An interface of one's own choice leaves none. */
 	flow.oif = ETH2;
 	CHECK_EQ(way("10.9.0.1"), 0);
