@@ -249,6 +249,21 @@ static int step_dev(struct card *card, struct dev *dev) REQUIRES(card->lock)
 	return n;
 }
 
+/* An interface that is gone keeps its number, and is down. One that cannot be asked about is as
+ * it was. */
+static void look_at_link(struct dev *dev)
+{
+	struct netdev now;
+	int ret = netdev_query(dev->conf->ifname, &now);
+
+	if (!ret)
+		dev->netdev = now;
+	else if (ret == -ENODEV)
+		dev->netdev.is_running = false;
+	else
+		check_say("%s cannot be asked about: %s", dev->conf->ifname, strerror(-ret));
+}
+
 static void look_at_links(struct card *card) REQUIRES(card->lock)
 {
 	netdev_monitor_drain(card->monitor_fd);
@@ -257,9 +272,7 @@ static void look_at_links(struct card *card) REQUIRES(card->lock)
 
 		if (!dev->is_open)
 			continue;
-		/* An interface that is gone keeps its number, and is down. */
-		if (netdev_query(dev->conf->ifname, &dev->netdev))
-			dev->netdev.is_running = false;
+		look_at_link(dev);
 		dev_update_port_locked(card, dev);
 	}
 }

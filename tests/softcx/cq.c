@@ -402,6 +402,9 @@ void cq_arm(struct cq *cq, uint32_t word)
 	cq->is_armed = true;
 	cq->is_armed_solicited = word & MLX5_CQ_DB_REQ_NOT_SOL;
 	cq->armed_sn = sn;
+	/* what has come before is waited for no longer than other completions */
+	if (((cq->pi - ci) & INDEX_MASK) != 0 && !cq->n_since_event)
+		cq->n_since_event = 1;
 	if (((cq->pi - ci) & INDEX_MASK) != 0 && !cq->is_armed_solicited &&
 	    !is_moderated(cq, card_now_ns(the_card)))
 		fire(cq);
