@@ -71,7 +71,7 @@ const struct neigh *neigh_tab_find(const struct neigh_tab *tab, int ifindex,
 enum neigh_advice neigh_advice(const struct neigh *neigh);
 
 /* 1: something that a sender must know has changed (the hardware address, or
- * whether the neighbour can be used). 0: nothing of that kind has changed. Or
+ * whether the neighbour can be used), or it has failed, maybe once more. 0: nothing of that kind has changed. Or
  * -ENOMEM. */
 int neigh_tab_set(struct neigh_tab *tab, const struct neigh_info *info)
 	MUST_CHECK;

@@ -80,23 +80,22 @@ static void note_dst(struct tcp_way *way)
 	way->ip_sum = (uint16_t)~csum_fold(csum_words(ip, sizeof(*ip) / 4));
 }
 
-/* As in Linux, a connection that is being opened ends when the kernel has asked for the
- * neighbour in vain. It would only ask once more. */
-static bool is_refused(const struct tcp_way *way, const struct tsock *t)
-{
-	return way->dst.reason == REASON_NO_NEIGHBOUR && way->lookup.has_asked &&
-	       tcp_state(t->pcb) == TCPS_SYN_SENT && !tcp_is_early(t->pcb) &&
-	       !t->is_orphan;
-}
-
-static void refuse(struct tsock *t, uint64_t now)
+/* As in Linux, a connection whose SYN is under way ends when the kernel has asked for the
+ * neighbour in vain. It would only ask once more. False: it is no such one. */
+static bool refuse(const struct tcp_way *way, struct tsock *t, uint64_t now)
 {
 	struct tcp_pcb_info info;
 	struct tcp_icmp unreachable = { .key = t->key, .error = -EHOSTUNREACH };
 
+	if (way->dst.reason != REASON_NO_NEIGHBOUR || !way->lookup.has_asked ||
+	    tcp_state(t->pcb) != TCPS_SYN_SENT || tcp_is_early(t->pcb) || t->is_orphan)
+		return false;
 	tcp_get_info(t->pcb, &info);
+	if (info.snd_una == info.snd_nxt)
+		return false;
 	unreachable.seq = info.snd_una;
 	tcp_icmp_in(t->engine->table, &unreachable, now);
+	return true;
 }
 
 /* The frames of an accepted connection come by the rule of its port, which is on the
@@ -116,9 +115,7 @@ static void tell_users(struct tcp_way *way, bool has_moved)
 			continue;
 		}
 		if (!way->dst.ring) {
-			if (is_refused(way, t))
-				refuse(t, now);
-			else
+			if (!refuse(way, t, now))
 				tsock_lost_way_locked(t, way->dst.reason);
 		} else if (has_moved && t->port) {
 			tsock_lost_way_locked(t, REASON_OTHER_WAY);
