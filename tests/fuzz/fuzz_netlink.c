@@ -141,6 +141,15 @@ static uint64_t deliver(const void *bytes, size_t len)
 	return now < before ? now : now - before;
 }
 
+/* A neighbour that did not answer: each time is news. */
+static bool is_failure(const struct nlmsghdr *msg)
+{
+	const struct ndmsg *ndm = NLMSG_DATA(msg);
+
+	return msg->nlmsg_len >= NLMSG_LENGTH(sizeof(*ndm)) &&
+	       ndm->ndm_state == NUD_FAILED;
+}
+
 /* What may be said twice without a change: not a rule, and nothing that is put in
  * front of what was put in its place. */
 static bool is_repeatable(const struct nlmsghdr *msg)
@@ -148,12 +157,13 @@ static bool is_repeatable(const struct nlmsghdr *msg)
 	switch (msg->nlmsg_type) {
 	case RTM_NEWLINK:
 	case RTM_NEWADDR:
-	case RTM_NEWNEIGH:
 	case RTM_NEWROUTE:
 	case RTM_DELLINK:
 	case RTM_DELADDR:
 	case RTM_DELNEIGH:
 		return true;
+	case RTM_NEWNEIGH:
+		return !is_failure(msg);
 	default:
 		return false;
 	}

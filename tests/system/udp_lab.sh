@@ -194,13 +194,34 @@ is_accelerated() {
 		{ echo "$((now - before)) of $cnt by the kernel in $namespace"; return 1; }
 }
 
+# tell CASE: on failure, where its datagrams have gone; as much as helps whoever was not there.
+tell() {
+	local namespace pid
+	"$@" && return
+	for namespace in $a $b; do
+		echo "== $namespace"
+		ip -n $namespace neighbour
+		ip netns exec $namespace nstat -a | grep -E '^(Ip|Udp|Icmp)[A-Z]' |
+			awk '{ print $1, $2 }' | paste -sd ' '
+		ip netns exec $namespace cat /sys/class/net/v0/statistics/{rx,tx}_{packets,dropped} |
+			paste -sd ' '
+		for pid in $(ip netns pids $namespace); do
+			tr '\0' ' ' <"/proc/$pid/cmdline"
+			echo
+			"$builddir/tools/vma_stats/vma_stats" -p "$pid" --raw 2>/dev/null |
+				awk '$2 != 0' | head -60 | paste -sd ' '
+		done
+	done
+	return 1
+}
+
 # run_cases NAME...: each in a lab of its own.
 run_cases() {
 	local case why
 	for case in ${CASES:-$@}; do
 		why=$(lab_is_possible) || { tap_skip "$case" "$why"; continue; }
 		make_lab || { tap_not_ok "$case" "cannot make the namespaces"; continue; }
-		tap_check "$case" "$case"
+		tap_check "$case" tell "$case"
 		end_lab
 	done
 	tap_end
