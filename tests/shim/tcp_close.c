@@ -293,6 +293,38 @@ static void broken_pipe(void)
 	close_pair(pair);
 }
 
+/* A number that is closed behind the library's back leaves its connection, which has its
+ * port until its peer ends it, too. The kernel's socket of it is gone. */
+static void port_of_a_number_closed_by_a_raw_call(void)
+{
+	enum { OPT_LOCAL_PORT_RANGE = 51, ROUNDS = 8, PORTS = 32, FEW = 3 };
+	struct sockaddr_in name;
+	int listener = listening(&name, 2 * FEW), cnt = 0, children[ROUNDS * 2 * FEW];
+
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		unsigned first = 33000 + PORTS * i;
+		unsigned range = first | (first + PORTS - 1) << 16;
+		int fds[2 * FEW];
+
+		for (int n = 0; n < 2 * FEW; n++) {
+			for (int j = 0; n == FEW && j < FEW; j++)
+				syscall_raw(SYS_close, fds[j], 0, 0, 0, 0, 0);
+			fds[n] = made();
+			setsockopt(fds[n], IPPROTO_IP, OPT_LOCAL_PORT_RANGE, &range, sizeof(range));
+			if (connect(fds[n], (struct sockaddr *)&name, sizeof(name)) == 0)
+				children[cnt++] = accept(listener, NULL, NULL);
+			else
+				SAY("%d of %u: %s\n", n, i, err(-1));
+		}
+		for (int n = FEW; n < 2 * FEW; n++)
+			close(fds[n]);
+	}
+	SAY("connected %d\n", cnt);
+	for (int i = 0; i < cnt; i++)
+		close(children[i]);
+	close(listener);
+}
+
 /* -- handlers ----------------------------------------------------------------------- */
 
 static int chat[2];
@@ -723,6 +755,7 @@ const struct scenario close_scenarios[] = {
 	SCENARIO(shut_down_while_connecting, MIXED),
 	SCENARIO(broken_pipe, OURS),
 	SCENARIO(closed_under_a_busy_handler, OURS),
+	SCENARIO(port_of_a_number_closed_by_a_raw_call, OURS),
 	SCENARIO(reset_is_told_once, OURS),
 	SCENARIO(reset_behind_data, OURS),
 	SCENARIO(closed_with_unread_data, OURS),

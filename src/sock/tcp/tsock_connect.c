@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "sock/kin.h"
 #include "sock/tcp_right.h"
+#include "sock/tcp/tcp_twin.h"
 #include "sock/tcp/tsock_priv.h"
 #include "sock/tcp/tsock_share.h"
 
@@ -32,6 +33,16 @@ struct attempt {
 	int error;
 	char detail[STATS_DETAIL_SIZE];
 };
+
+static struct flow_key key_of(const struct attempt *a)
+{
+	return (struct flow_key){
+		.local = a->local.addr,
+		.remote = a->peer.addr,
+		.local_port = a->local.port,
+		.remote_port = a->peer.port,
+	};
+}
 
 /* -- whose it is -------------------------------------------------------------------- */
 
@@ -107,12 +118,7 @@ static enum reason find_way(struct attempt *a)
  */
 static bool choose_by_connect(struct attempt *a)
 {
-	struct flow_key key = {
-		.local = a->local.addr,
-		.remote = a->peer.addr,
-		.local_port = a->local.port,
-		.remote_port = a->peer.port,
-	};
+	struct flow_key key = key_of(a);
 	struct ip_addr wanted = ip_addr_is_any(&a->local.addr) ? a->dst.source :
 								 a->local.addr;
 	struct user_name name;
@@ -153,12 +159,59 @@ static enum reason choose_by_bind(struct attempt *a)
 	return a->local.port ? REASON_NONE : REASON_OPTION;
 }
 
-/* The address that the route chooses for us, and a port. */
-static enum reason choose_source(struct attempt *a)
+static enum reason choose(struct attempt *a)
 {
 	if (choose_by_connect(a))
 		return REASON_NONE;
 	return a->error ? REASON_INTERFACE_ERROR : choose_by_bind(a);
+}
+
+/* The kernel does not know of one that waits in our TIME_WAIT, nor of one whose number was
+ * closed behind our back. */
+static bool is_free(const struct attempt *a)
+{
+	struct stack *stack = a->dst.query.stack;
+	struct tcp_engine *engine = tcp_engine_of(stack);
+	struct flow_key key = key_of(a);
+	bool result;
+
+	if (!engine)
+		return true;
+	stack_lock(stack);
+	result = tcp_may_choose(engine->table, &key, tcp_engine_now(engine));
+	stack_unlock(stack);
+	return result;
+}
+
+/* One that is only bound gives its port up once it has been a guard. */
+static bool give_port_up(struct attempt *a)
+{
+	struct tcp_twin_socket twin = tsock_twin(a->t, a->fd);
+	struct flow_key key = key_of(a);
+
+	if (!a->is_guarded && tcp_twin_guard(&twin, &key, true) != 0)
+		return false;
+	tsock_give_end_up(a->t, a->fd);
+	a->is_guarded = false;
+	return true;
+}
+
+/* How often the kernel is asked, which takes one port after another, or any. */
+enum { PORTS_MAX = 16 };
+
+/* The address that the route chooses for us, and a port. */
+static enum reason choose_source(struct attempt *a)
+{
+	struct user_name wanted = a->local;
+	enum reason reason = choose(a);
+
+	for (int i = 1; i < PORTS_MAX && reason == REASON_NONE; i++) {
+		if (wanted.port || is_free(a) || !give_port_up(a))
+			break;
+		a->local = wanted;
+		reason = choose(a);
+	}
+	return reason;
 }
 
 static enum reason attach(struct attempt *a)
@@ -282,12 +335,7 @@ static int open_locked(struct attempt *a, const struct tsock_settings *settings,
 static void set_key(struct attempt *a)
 {
 	tsock_lock(a->t);
-	a->t->key = (struct flow_key){
-		.local = a->local.addr,
-		.remote = a->peer.addr,
-		.local_port = a->local.port,
-		.remote_port = a->peer.port,
-	};
+	a->t->key = key_of(a);
 	tsock_unlock(a->t);
 }
 
