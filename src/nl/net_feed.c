@@ -85,7 +85,9 @@ static int take_route(struct net_view *view, const struct net_row *row,
 	return 0;
 }
 
-static int take_policy(struct net_view *view, const struct net_row *row)
+/* A reading does not wait for the kernel to say what it has added: one that we have may be the
+ * same, or a second one. */
+static int take_policy(struct net_view *view, const struct net_row *row, unsigned *stale)
 {
 	int rc;
 
@@ -95,6 +97,8 @@ static int take_policy(struct net_view *view, const struct net_row *row)
 	if (row->is_dump)
 		return note_routes(view, policy_tab_meet(&view->policies,
 							 &row->policy));
+	if (policy_tab_has(&view->policies, &row->policy))
+		*stale |= NET_BIT(NET_POLICIES);
 	rc = policy_tab_add(&view->policies, &row->policy);
 	return note_routes(view, rc ? rc : 1);
 }
@@ -138,7 +142,7 @@ int net_feed_take(struct net_view *view, const struct net_row *row,
 	case NET_ROW_ROUTE:
 		return take_route(view, row, stale);
 	case NET_ROW_POLICY:
-		return take_policy(view, row);
+		return take_policy(view, row, stale);
 	case NET_ROW_NEIGH:
 		return take_neigh(view, row);
 	case NET_ROW_NETCONF:

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <linux/fib_rules.h>
+#include <netinet/in.h>
 #include <linux/rtnetlink.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +59,16 @@ int policy_tab_add(struct policy_tab *tab, const struct policy *policy)
 static bool is_same(const struct policy *a, const struct policy *b)
 {
 	return memcmp(a, b, sizeof(*a)) == 0;
+}
+
+bool policy_tab_has(const struct policy_tab *tab, const struct policy *policy)
+{
+	const struct list *link;
+
+	for (link = tab->policies.next; link != &tab->policies; link = link->next)
+		if (is_same(&CONTAINER_OF(link, struct policy_entry, in_tab)->policy, policy))
+			return true;
+	return false;
 }
 
 bool policy_tab_remove(struct policy_tab *tab, const struct policy *policy)
@@ -158,6 +169,11 @@ static bool has_prefix(const struct ip_addr *addr, const struct ip_addr *net,
 	return ip_addr_in_prefix(&known, net, len);
 }
 
+static bool names_ports(const struct policy *policy)
+{
+	return policy->sport.last || policy->dport.last;
+}
+
 static bool has_port(const struct policy_ports *ports, uint16_t port)
 {
 	if (!ports->first && !ports->last)
@@ -197,8 +213,6 @@ static bool has_selectors(const struct policy *policy,
 	       (!policy->proto || policy->proto == flow->proto) &&
 	       has_prefix(&flow->src, &policy->src, policy->src_len) &&
 	       has_prefix(&flow->dst, &policy->dst, policy->dst_len) &&
-	       has_port(&policy->sport, flow->sport) &&
-	       has_port(&policy->dport, flow->dport) &&
 	       has_tos(policy, flow->tos) &&
 	       has_links(policy, flow->oif, links);
 }
@@ -208,9 +222,13 @@ enum policy_verdict policy_match(const struct policy *policy,
 				 const struct link_tab *links)
 {
 	/* The library does not route packets of a VRF (net_view_route). */
-	bool has_all = !policy->is_l3mdev &&
-		       has_selectors(policy, flow, links);
+	bool has_others = !policy->is_l3mdev && has_selectors(policy, flow, links);
+	bool has_all = has_others && has_port(&policy->sport, flow->sport) &&
+		       has_port(&policy->dport, flow->dport);
 
+	/* Connections of TCP between two hosts share their path. */
+	if (has_others && flow->proto == IPPROTO_TCP && names_ports(policy))
+		return POLICY_UNKNOWN;
 	if (has_all && policy->is_foreign)
 		return POLICY_UNKNOWN;
 	return has_all != policy->is_inverted ? POLICY_MATCHES : POLICY_PASSES;

@@ -95,6 +95,7 @@ void policy_tab_destroy(struct policy_tab *tab);
 /* Adds the rule, even if there is an equal one: the kernel allows that. -ENOMEM. */
 int policy_tab_add(struct policy_tab *tab, const struct policy *policy)
 	MUST_CHECK;
+bool policy_tab_has(const struct policy_tab *tab, const struct policy *policy);
 /* Removes the first rule that equals this one. Returns whether there was one. */
 bool policy_tab_remove(struct policy_tab *tab, const struct policy *policy);
 

@@ -253,11 +253,26 @@ static bool might_agree(const struct net_flow *flow,
 	return do_agree;
 }
 
+/* Where a rule looks at ports a flow of TCP is the kernel's. */
+static bool is_left_open(const struct net_flow *flow, const struct answer *ours)
+{
+	const struct policy_entry *entry;
+
+	if (flow->proto != IPPROTO_TCP || ours->error != -EOPNOTSUPP)
+		return false;
+	LIST_FOR_EACH(entry, &view.policies.policies, in_tab)
+		if (entry->policy.sport.last || entry->policy.dport.last)
+			return true;
+	return false;
+}
+
 static void compare(const struct net_flow *flow)
 {
 	struct answer kernel = ask_kernel(flow);
 	struct answer ours = ask_view(flow);
 
+	if (is_left_open(flow, &ours))
+		return;
 	if (agree(&kernel, &ours) || might_agree(flow, &kernel))
 		return;
 	print_flow("flow", flow);

@@ -15,6 +15,7 @@
 #include "nl/libnl/conn.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <linux/fib_rules.h>
 #include <linux/neighbour.h>
 #include <linux/netconf.h>
@@ -611,59 +612,7 @@ static int conn_event_fd(const struct netlink_conn *conn)
 	return atomic_load(&conn->events.fd);
 }
 
-/* -- polling --------------------------------------------------------------------- */
-
-/* Makes the request for all of a table. Each kind of message has a body of its own,
- * but all bodies begin with the address family. */
-static struct nl_msg *make_dump_request(enum net_part part)
-{
-	static const struct {
-		uint16_t type;
-		uint8_t family;
-		uint8_t body_size;
-	} dumps[NET_PARTS] = {
-		[NET_LINKS] = { RTM_GETLINK, AF_UNSPEC,
-				sizeof(struct ifinfomsg) },
-		[NET_ADDRS] = { RTM_GETADDR, AF_UNSPEC,
-				sizeof(struct ifaddrmsg) },
-		[NET_ROUTES] = { RTM_GETROUTE, AF_INET, sizeof(struct rtmsg) },
-		[NET_POLICIES] = { RTM_GETRULE, AF_INET,
-				   sizeof(struct fib_rule_hdr) },
-		[NET_NEIGHS] = { RTM_GETNEIGH, AF_UNSPEC,
-				 sizeof(struct ndmsg) },
-		[NET_NETCONFS] = { RTM_GETNETCONF, AF_INET,
-				   sizeof(struct netconfmsg) },
-	};
-	uint8_t body[32] = { dumps[part].family };
-	struct nl_msg *msg = nlmsg_alloc_simple(dumps[part].type, NLM_F_DUMP);
-
-	if (msg && nlmsg_append(msg, body, dumps[part].body_size,
-				NLMSG_ALIGNTO) < 0) {
-		nlmsg_free(msg);
-		return NULL;
-	}
-	return msg;
-}
-
-static int start_dump(struct netlink_conn *conn)
-{
-	enum net_part part = (enum net_part)__builtin_ctz(conn->stale);
-	struct nl_msg *msg = make_dump_request(part);
-	uint32_t seq;
-	int err = msg ? send_or_free(conn, &conn->events, msg, &seq) : -ENOMEM;
-
-	/* The kernel is short of memory, or still busy with the last one. */
-	if (err == -ENOBUFS || err == -ENOMEM || err == -EAGAIN)
-		return 0;
-	if (err)
-		return err;
-	conn->stale &= ~NET_BIT(part);
-	conn->part = part;
-	conn->part_seq = seq;
-	conn->is_interrupted = false;
-	conn->sink->begin(conn->sink_ctx, part);
-	return 1;
-}
+/* -- questions -------------------------------------------------------------------- */
 
 static void read_datagrams(struct netlink_conn *conn, struct port *port)
 {
@@ -673,34 +622,6 @@ static void read_datagrams(struct netlink_conn *conn, struct port *port)
 	if (err == -NLE_NOMEM)
 		note_loss(conn);
 }
-
-static int conn_poll(struct netlink_conn *conn)
-{
-	current = conn;
-	conn->budget = DATAGRAMS_AT_ONCE;
-	conn->is_drained = false;
-	while (!conn->failure && !conn->is_drained && conn->budget > 0)
-		read_datagrams(conn, &conn->events);
-	if (conn->failure)
-		return conn->failure;
-	/* We begin to read only now, so that a table that several events ask for is
-	 * read once. */
-	if (conn->part == NET_PARTS && conn->stale)
-		return start_dump(conn);
-	return !conn->is_drained;
-}
-
-static bool conn_is_synced(const struct netlink_conn *conn)
-{
-	return conn->part == NET_PARTS && !conn->stale;
-}
-
-static const struct netlink_counts *conn_counts(const struct netlink_conn *conn)
-{
-	return &conn->counts;
-}
-
-/* -- questions -------------------------------------------------------------------- */
 
 /* The kernel answers before the sender's call returns, so we do not have to wait
  * for the answer. Answers to earlier requests may still be in the queue. A `msg` of
@@ -797,6 +718,99 @@ static int conn_read_path(struct netlink_conn *conn,
 		msg = NULL;
 	}
 	return ask_or_free(conn, msg);
+}
+
+/* -- polling --------------------------------------------------------------------- */
+
+/* Makes the request for all of a table. Each kind of message has a body of its own,
+ * but all bodies begin with the address family. */
+static struct nl_msg *make_dump_request(enum net_part part)
+{
+	static const struct {
+		uint16_t type;
+		uint8_t family;
+		uint8_t body_size;
+	} dumps[NET_PARTS] = {
+		[NET_LINKS] = { RTM_GETLINK, AF_UNSPEC,
+				sizeof(struct ifinfomsg) },
+		[NET_ADDRS] = { RTM_GETADDR, AF_UNSPEC,
+				sizeof(struct ifaddrmsg) },
+		[NET_ROUTES] = { RTM_GETROUTE, AF_INET, sizeof(struct rtmsg) },
+		[NET_POLICIES] = { RTM_GETRULE, AF_INET,
+				   sizeof(struct fib_rule_hdr) },
+		[NET_NEIGHS] = { RTM_GETNEIGH, AF_UNSPEC,
+				 sizeof(struct ndmsg) },
+		[NET_NETCONFS] = { RTM_GETNETCONF, AF_INET,
+				   sizeof(struct netconfmsg) },
+	};
+	uint8_t body[32] = { dumps[part].family };
+	struct nl_msg *msg = nlmsg_alloc_simple(dumps[part].type, NLM_F_DUMP);
+
+	if (msg && nlmsg_append(msg, body, dumps[part].body_size,
+				NLMSG_ALIGNTO) < 0) {
+		nlmsg_free(msg);
+		return NULL;
+	}
+	return msg;
+}
+
+/*
+ * When a link goes down the kernel says so first, and then takes its routes without a word.
+ * Since Linux 6.9 a reading of routes does not wait for the end of that, and would show them. A
+ * question about a link does wait; about one that nobody has, whose answer changes nothing.
+ */
+static void await_changes(struct netlink_conn *conn)
+{
+	(void)!conn_read_link(conn, INT_MAX);
+}
+
+static int start_dump(struct netlink_conn *conn)
+{
+	enum net_part part = (enum net_part)__builtin_ctz(conn->stale);
+	struct nl_msg *msg = make_dump_request(part);
+	uint32_t seq;
+	int err;
+
+	if (part == NET_ROUTES)
+		await_changes(conn);
+	err = msg ? send_or_free(conn, &conn->events, msg, &seq) : -ENOMEM;
+	/* The kernel is short of memory, or still busy with the last one. */
+	if (err == -ENOBUFS || err == -ENOMEM || err == -EAGAIN)
+		return 0;
+	if (err)
+		return err;
+	conn->stale &= ~NET_BIT(part);
+	conn->part = part;
+	conn->part_seq = seq;
+	conn->is_interrupted = false;
+	conn->sink->begin(conn->sink_ctx, part);
+	return 1;
+}
+
+static int conn_poll(struct netlink_conn *conn)
+{
+	current = conn;
+	conn->budget = DATAGRAMS_AT_ONCE;
+	conn->is_drained = false;
+	while (!conn->failure && !conn->is_drained && conn->budget > 0)
+		read_datagrams(conn, &conn->events);
+	if (conn->failure)
+		return conn->failure;
+	/* We begin to read only now, so that a table that several events ask for is
+	 * read once. */
+	if (conn->part == NET_PARTS && conn->stale)
+		return start_dump(conn);
+	return !conn->is_drained;
+}
+
+static bool conn_is_synced(const struct netlink_conn *conn)
+{
+	return conn->part == NET_PARTS && !conn->stale;
+}
+
+static const struct netlink_counts *conn_counts(const struct netlink_conn *conn)
+{
+	return &conn->counts;
 }
 
 const struct netlink_ops libnl_ops = {

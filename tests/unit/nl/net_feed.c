@@ -284,6 +284,27 @@ TEST(a_reading_that_shows_the_same_changes_nothing)
 	net_view_destroy(&view);
 }
 
+/* The kernel may have shown it in a reading before it says that it is new. */
+TEST(a_rule_told_after_it_was_read_is_read_once_more)
+{
+	net_view_init(&view, 0);
+	make_rule();
+	net_feed_begin(&view, NET_POLICIES);
+	row.is_dump = true;
+	CHECK_EQ(take(), 0);
+	net_feed_end(&view, NET_POLICIES);
+	CHECK_EQ(stale, 0);
+	row.is_dump = false;
+	CHECK_EQ(take(), 0);
+	CHECK_EQ(stale, NET_BIT(NET_POLICIES));
+	net_feed_begin(&view, NET_POLICIES);
+	row.is_dump = true;
+	CHECK_EQ(take(), 0);
+	net_feed_end(&view, NET_POLICIES);
+	CHECK_EQ(view.policies.policy_cnt, 1);
+	net_view_destroy(&view);
+}
+
 /* As the module calls it. */
 TEST(the_sink_is_the_view)
 {

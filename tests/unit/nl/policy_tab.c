@@ -172,6 +172,12 @@ TEST(ports)
 	CHECK(matches(&policy));
 	flow.dport = 64;
 	CHECK(!matches(&policy));
+	/* of TCP nobody knows where its connections go by */
+	flow.proto = IPPROTO_TCP;
+	CHECK_EQ(policy_match(&policy, &flow, &links), POLICY_UNKNOWN);
+	policy.mark = ~flow.mark;
+	policy.mark_mask = UINT32_MAX;
+	CHECK_EQ(policy_match(&policy, &flow, &links), POLICY_PASSES);
 }
 
 TEST(tos_and_dscp)

@@ -40,6 +40,8 @@ static unsigned asked_cnt;
 static uint16_t special_type;
 static void (*special)(void);
 static unsigned open_cnt;
+/* since the last dump that was asked for */
+static bool has_waited;
 static size_t last_buf_size;
 
 static struct datagram *queue_one(uint16_t type, uint16_t flags, bool is_mine,
@@ -111,10 +113,15 @@ static ssize_t fake_send(int fd, const void *buf, size_t len, int flags UNUSED)
 	fd -= moved_by;
 	CHECK(fd == EVENT_FD || fd == REQUEST_FD);
 	if (fd == REQUEST_FD) {
+		has_waited |= last_request.nlmsg_type == RTM_GETLINK;
 		answer = last_request;
 		return (ssize_t)len;
 	}
 	asked[asked_cnt++] = last_request.nlmsg_type;
+	/* until what the kernel changes at a link is complete */
+	if (last_request.nlmsg_type == RTM_GETROUTE)
+		CHECK(has_waited);
+	has_waited = false;
 	if (special && last_request.nlmsg_type == special_type) {
 		void (*once)(void) = special;
 
