@@ -106,9 +106,13 @@ static int interface_of(const struct net *net, const struct attach_where *where)
 		.dst = where->remote,
 		.src = where->local,
 		.oif = where->ifindex,
+		.mark = where->mark,
+		.uid = where->uid,
 		.sport = be16toh(where->local_port),
 		.dport = be16toh(where->remote_port),
 		.proto = where->proto,
+		.tos = where->tos,
+		.is_on_link_only = where->is_on_link_only,
 	};
 
 	if (where->remote_port)

@@ -167,6 +167,12 @@ struct attach_where {
 	struct ip_addr remote;
 	/* 0: all interfaces */
 	int ifindex;
+	/* By these the kernel finds the way to the peer, too, which is taken for the one from
+	 * there. */
+	uint32_t mark;
+	uint32_t uid;
+	uint8_t tos;
+	bool is_on_link_only;
 	/* as in the endpoint */
 	bool is_shared;
 	bool is_ipv6;

@@ -211,6 +211,10 @@ static enum reason attach(struct sock *s, int fd, enum stats_decider decider)
 	sock_release_tx(s, SOCK_TX_UNNAMED);
 	watch_twin(s, fd);
 	where.ifindex = s->set.ifindex;
+	where.mark = s->set.mark;
+	where.uid = s->uid;
+	where.tos = s->set.tos;
+	where.is_on_link_only = s->set.is_on_link_only;
 	where.is_shared = s->set.is_shared;
 	where.named_ns = s->named_ns;
 	if (is_port_elsewhere(s, &where)) {

@@ -5,6 +5,7 @@
 #include "net/net.h"
 
 #include <errno.h>
+#include <linux/fib_rules.h>
 #include <net/if.h>
 #include <stdio.h>
 
@@ -13,6 +14,7 @@
 #include "tests/support/inherited.h"
 #include "tests/support/test.h"
 #include "tests/unit/net/nic.h"
+#include "tests/unit/nl/build.h"
 
 enum { PORT = 7000 };
 
@@ -267,6 +269,26 @@ TEST(a_name_changes_without_a_gap)
 	nic.at_rule = NULL;
 	detach(&r);
 	CHECK_EQ(nic.removed, 3);
+	nic_end();
+}
+
+/* Where the kernel finds no way to the peer for such a socket, nothing comes from there. */
+TEST(the_way_is_that_of_the_sockets_mark)
+{
+	struct policy policy = rule(1, 0);
+	struct flow_key one = peer(0);
+	struct receiver r;
+
+	nic_begin("all");
+	policy.mark = policy.mark_mask = 7;
+	policy.action = FR_ACT_UNREACHABLE;
+	CHECK_EQ(policy_tab_add(&net->view.policies, &policy), 0);
+	net_view_routes_changed(&net->view);
+	CHECK_EQ(attach(&r), REASON_NONE);
+	CHECK_EQ(move(&r, &one), REASON_NONE);
+	r.att.where.mark = 7;
+	CHECK(move(&r, &one) != REASON_NONE);
+	stats_socket_close(&r.stats);
 	nic_end();
 }
 

@@ -296,6 +296,7 @@ static void add_interface(void)
 		.hops = &hop,
 	};
 	struct policy policy = {
+		.priority = 32766,
 		.table = RT_TABLE_MAIN,
 		.action = FR_ACT_TO_TBL,
 		.uid_last = UINT32_MAX,

@@ -64,12 +64,12 @@ static inline struct policy rule(uint32_t priority, uint32_t table)
 }
 
 static inline struct addr_info address(int ifindex, const char *text,
-				       const char *net)
+				       const char *of)
 {
 	struct addr_info info = { .ifindex = ifindex, .local = addr(text) };
 	unsigned len;
 
-	info.prefix = prefix(net, &len);
+	info.prefix = prefix(of, &len);
 	info.prefix_len = len;
 	return info;
 }
