@@ -20,7 +20,7 @@
 #include "sock/tcp/tsock_priv.h"
 
 /* So many guards are asked in a second, each a system call. */
-enum { AT_ONCE = 64 };
+enum { AT_ONCE = 32 };
 
 /* Nothing of the peer has come to us for so long. */
 #define SILENCE_NS NS_PER_SEC
