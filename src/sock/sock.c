@@ -203,6 +203,11 @@ static enum reason attach(struct sock *s, int fd, enum stats_decider decider)
 	reason = reason_to_stay(s, fd, &local, &peer, &net, detail);
 	if (!net) {
 		stats_set_rx(&s->stats, reason, decider, 0, detail);
+		/* what was known of the names that it had leads to somebody else */
+		if (sock_stack(s)) {
+			sock_hold_tx(s, SOCK_TX_UNNAMED);
+			take_names(s, &local, &peer);
+		}
 		return reason;
 	}
 	where.stack = sock_choose_stack(s, net);

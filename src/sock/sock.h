@@ -143,6 +143,10 @@ struct sock_settings {
 	bool may_share;
 };
 
+/* Flags of preadv2() and pwritev2() that change nothing for a socket, and RWF_NOWAIT. Whether
+ * there are others, and what they do, is the kernel's to say. */
+enum { SOCK_RWF_SERVED = RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_APPEND | RWF_NOWAIT };
+
 /* Why our rings bring nothing to a socket. */
 enum sock_rx_hold {
 	/* it is the kernel's for good */

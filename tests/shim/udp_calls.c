@@ -89,6 +89,30 @@ static void every_form(void)
 	close_pair(pair);
 }
 
+/* Without a place, and with flags that say nothing to a socket. */
+static void vectors_with_flags(void)
+{
+	static const int flags[] = { 0, RWF_HIPRI, RWF_SYNC, RWF_NOWAIT };
+	char text[8] = "";
+	struct iovec out = { (void *)"text", 4 }, in = { text, sizeof(text) };
+	int pair[2];
+	ssize_t n;
+
+	make_pair(pair);
+	for (size_t i = 0; i < ARRAY_LEN(flags); i++) {
+		n = pwritev2(pair[0], &out, 1, -1, flags[i]);
+		SAY("%#x: pwritev2 %zd, at a place %s\n", (unsigned)flags[i], n,
+		    err(pwritev2(pair[0], &out, 1, 0, flags[i])));
+		settle();
+		SAY("at a place %s, ", err(preadv2(pair[1], &in, 1, 0, flags[i])));
+		n = preadv2(pair[1], &in, 1, -1, flags[i]);
+		SAY("preadv2 %zd %.8s\n", n, text);
+		received_cnt++;
+	}
+	SAY("nothing there: %s\n", err(preadv2(pair[1], &in, 1, -1, RWF_NOWAIT)));
+	close_pair(pair);
+}
+
 /* What a program that was built with _FORTIFY_SOURCE calls. */
 extern ssize_t __read_chk(int fd, void *buf, size_t len, size_t size);
 extern ssize_t __recv_chk(int fd, void *buf, size_t len, size_t size, int flags);
@@ -800,6 +824,7 @@ static void streams_in_each_mode(void)
 const struct scenario call_scenarios[] = {
 	SCENARIO(every_size, 0),
 	SCENARIO(every_form, 0),
+	SCENARIO(vectors_with_flags, 0),
 	SCENARIO(errno_is_left_alone, 0),
 	SCENARIO(fortified_calls, 0),
 	SCENARIO(messages_in_batches, 0),

@@ -185,6 +185,21 @@ static void stamps_of_what_comes(void)
 	close_pair(pair);
 }
 
+/* By when it has come already. */
+static void stamps_asked_for_late(void)
+{
+	struct pollfd pfd;
+	int pair[2], on = 1;
+
+	make_pair(pair);
+	pfd = (struct pollfd){ .fd = pair[1], .events = POLLIN };
+	send(pair[0], "hello", 5, 0);
+	SAY("there: %d\n", poll(&pfd, 1, 1000));
+	setsockopt(pair[1], SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on));
+	receive_with_control(pair[1], 512);
+	close_pair(pair);
+}
+
 /* A device whose frames have no stamps. */
 static void stamps_of_no_card(void)
 {
@@ -201,6 +216,7 @@ static void stamps_of_no_card(void)
 const struct scenario control_scenarios[] = {
 	SCENARIO(control_messages, 0),
 	SCENARIO(stamps_of_what_comes, 0),
+	SCENARIO(stamps_asked_for_late, 0),
 	SCENARIO(stamps_of_no_card, 0),
 	SCENARIO_END,
 };

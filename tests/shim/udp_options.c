@@ -344,6 +344,36 @@ static void disconnected_and_named_again(void)
 	close(receiver);
 }
 
+/* What it sends then goes there, and not by the way to the peer that it had. */
+static void moved_on_to_a_peer_of_the_kernels(void)
+{
+	struct sockaddr_in to, group = { .sin_family = AF_INET };
+	struct ip_mreqn lo = { .imr_ifindex = 1 };
+	socklen_t len = sizeof(group);
+	int fd = socket(AF_INET, SOCK_DGRAM, 0), first = bound(&to);
+	int second = socket(AF_INET, SOCK_DGRAM, 0);
+
+	inet_pton(AF_INET, "239.1.2.3", &lo.imr_multiaddr);
+	bind(second, (struct sockaddr *)&group, sizeof(group));
+	getsockname(second, (struct sockaddr *)&group, &len);
+	group.sin_addr = lo.imr_multiaddr;
+	SAY("join %s\n", err(setsockopt(second, IPPROTO_IP, IP_ADD_MEMBERSHIP, &lo, sizeof(lo))));
+	setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &lo, sizeof(lo));
+	for (int turn = 0; turn < 2; turn++) {
+		connect(fd, (struct sockaddr *)&to, sizeof(to));
+		SAY("to the one: %s\n", err(send(fd, "one", 3, 0)));
+		receive(first, 0);
+		SAY("connect: %s\n", err(connect(fd, (struct sockaddr *)&group, sizeof(group))));
+		SAY("to the other: %s\n", err(send(fd, "other", 5, 0)));
+		receive(second, 0);
+		settle();
+		SAY("nothing more: %s\n", err(recv(first, &len, sizeof(len), MSG_DONTWAIT)));
+	}
+	close(fd);
+	close(first);
+	close(second);
+}
+
 const struct scenario option_scenarios[] = {
 	SCENARIO(options_of_the_way, 0),
 	SCENARIO(earlier_peers_at_a_leave, 2),
@@ -358,5 +388,6 @@ const struct scenario option_scenarios[] = {
 	SCENARIO(spliced, 1),
 	SCENARIO(out_of_band, 0),
 	SCENARIO(disconnected_and_named_again, 0),
+	SCENARIO(moved_on_to_a_peer_of_the_kernels, 2),
 	SCENARIO_END,
 };

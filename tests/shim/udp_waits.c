@@ -830,6 +830,53 @@ static void waits_without_numbers(void)
 	close_pair(pair);
 }
 
+static struct {
+	int fd;
+	_Atomic bool is_over;
+} steady;
+
+static void *send_steadily(void *arg)
+{
+	while (!steady.is_over) {
+		send(steady.fd, "x", 1, MSG_DONTWAIT);
+		usleep(20);
+	}
+	return arg;
+}
+
+/* Whoever looks for the way while the peer changes finds that to the one or to the other;
+ * what is sent after connect() goes to the new one. */
+static void connects_under_a_sender(void)
+{
+	struct sockaddr_in to[2];
+	int fds[2] = { bound(&to[0]), bound(&to[1]) }, lost = 0;
+	pthread_t thread;
+
+	steady.fd = socket(AF_INET, SOCK_DGRAM, 0);
+	connect(steady.fd, (struct sockaddr *)&to[0], sizeof(to[0]));
+	pthread_create(&thread, NULL, send_steadily, NULL);
+	for (int i = 0; i < 1000 && !lost; i++) {
+		struct timeval wait = { .tv_sec = 1 };
+		char mark = (char)('0' + i % 10), c = 0;
+
+		setsockopt(fds[i % 2], SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
+		connect(steady.fd, (struct sockaddr *)&to[i % 2], sizeof(to[0]));
+		usleep(i % 50);
+		send(steady.fd, &mark, 1, 0);
+		while (recv(fds[i % 2], &c, 1, 0) == 1 && c != mark)
+			;
+		lost += c != mark;
+		while (recv(fds[!(i % 2)], &c, 1, MSG_DONTWAIT) == 1)
+			;
+	}
+	steady.is_over = true;
+	pthread_join(thread, NULL);
+	SAY("lost %d\n", lost);
+	close(steady.fd);
+	close(fds[0]);
+	close(fds[1]);
+}
+
 const struct scenario wait_scenarios[] = {
 	SCENARIO(many_threads_one_socket, 0),
 	SCENARIO(many_threads_many_sockets, 0),
@@ -852,5 +899,6 @@ const struct scenario wait_scenarios[] = {
 	SCENARIO(threads_end_in_calls, 0),
 	SCENARIO(cancelled_in_waits_by_number, 0),
 	SCENARIO(waits_without_numbers, 0),
+	SCENARIO(connects_under_a_sender, 0),
 	SCENARIO_END,
 };

@@ -218,10 +218,6 @@ struct tsock {
 	struct fd_object *heir;
 };
 
-/* Flags of preadv2() and pwritev2() that change nothing for a socket, and RWF_NOWAIT. Whether
- * there are others, and what they do, is the kernel's to say. */
-enum { TSOCK_RWF_SERVED = RWF_HIPRI | RWF_DSYNC | RWF_SYNC | RWF_APPEND | RWF_NOWAIT };
-
 extern struct fd_ops tsock_ops;
 
 static inline struct tsock *tsock_of(struct fd_object *obj)

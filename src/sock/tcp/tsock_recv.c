@@ -499,7 +499,7 @@ long tsock_preadv2(struct fd_object *obj, int fd, const struct iovec *iov,
 	/* where there are places, libc has the right errno */
 	if (offset != -1 || !tsock_is_ours(t))
 		return FD_PASS;
-	if (UNLIKELY(flags & ~TSOCK_RWF_SERVED)) {
+	if (UNLIKELY(flags & ~SOCK_RWF_SERVED)) {
 		err = tsock_leave_for(t, fd, REASON_OPTION, STATS_BY_OPTION,
 				      "a read with these flags", flags);
 		return err ? err : FD_PASS;

@@ -778,7 +778,7 @@ long tsock_pwritev2(struct fd_object *obj, int fd, const struct iovec *iov,
 	/* where there are places, libc has the right errno */
 	if (offset != -1 || !tsock_is_ours(t))
 		return FD_PASS;
-	if (UNLIKELY(flags & ~TSOCK_RWF_SERVED))
+	if (UNLIKELY(flags & ~SOCK_RWF_SERVED))
 		return leave_for(t, fd, flags, "a write with these flags");
 	return write_vector(t, fd, iov, cnt, flags & RWF_NOWAIT ? MSG_DONTWAIT : 0);
 }

@@ -294,6 +294,8 @@ void udp_put_ip_control(struct user_control *control, uint32_t wishes,
 struct user_name udp_source(const struct pkt *pkt);
 long udp_read(struct fd_object *obj, int fd, void *buf, size_t len);
 long udp_readv(struct fd_object *obj, int fd, const struct iovec *iov, int cnt);
+long udp_preadv2(struct fd_object *obj, int fd, const struct iovec *iov, int cnt,
+		 off_t offset, int flags);
 long udp_getsockopt(struct fd_object *obj, int fd, int level, int name,
 		    void *value, socklen_t *len);
 long udp_recv(struct fd_object *obj, int fd, void *buf, size_t len, int flags);
@@ -318,6 +320,8 @@ ssize_t udp_quick_sendto(int fd, const void *buf, size_t len, int flags,
 long udp_write(struct fd_object *obj, int fd, const void *buf, size_t len);
 long udp_writev(struct fd_object *obj, int fd, const struct iovec *iov,
 		int cnt);
+long udp_pwritev2(struct fd_object *obj, int fd, const struct iovec *iov, int cnt,
+		  off_t offset, int flags);
 long udp_send(struct fd_object *obj, int fd, const void *buf, size_t len,
 	      int flags);
 long udp_sendto(struct fd_object *obj, int fd, const void *buf, size_t len,

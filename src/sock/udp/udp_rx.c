@@ -112,6 +112,12 @@ static void put_control(const struct udp *u, struct msghdr *msg,
 					sizeof(struct wire_udp)) + info->len,
 	};
 
+	/* It came before anybody asked. As in Linux, where a time is needed it is that of the
+	 * reading. */
+	if (!stamps.time_ns && wishes & (USER_STAMP | USER_STAMP_NS))
+		stamps.time_ns = clock_realtime_ns();
+	if (!stamps.time_ns)
+		wishes &= ~(uint32_t)USER_STAMPING;
 	user_control_put_stamps(&control, wishes, &stamps);
 	udp_put_ip_control(&control, wishes, ip, info->ifindex, ip->dst);
 	msg->msg_controllen -= control.room;
@@ -863,17 +869,40 @@ long udp_read(struct fd_object *obj, int fd, void *buf, size_t len)
 		       receive_plain(udp_of(obj), fd, buf, len, 0);
 }
 
-long udp_readv(struct fd_object *obj, int fd, const struct iovec *iov, int cnt)
+static long receive_vector(struct udp *u, int fd, const struct iovec *iov, int cnt, int flags)
 {
 	ssize_t len = cnt < 0 ? -EINVAL : user_iov_len(iov, (size_t)cnt);
 	struct rx_call call = {
 		.iov = iov,
 		.iov_cnt = (size_t)cnt,
 		.len = (size_t)len,
+		.flags = flags,
 	};
 
 	/* libc has the right errno */
-	return len <= 0 ? FD_PASS : receive(udp_of(obj), fd, &call);
+	return len <= 0 ? FD_PASS : receive(u, fd, &call);
+}
+
+long udp_readv(struct fd_object *obj, int fd, const struct iovec *iov, int cnt)
+{
+	return receive_vector(udp_of(obj), fd, iov, cnt, 0);
+}
+
+long udp_preadv2(struct fd_object *obj, int fd, const struct iovec *iov, int cnt,
+		 off_t offset, int flags)
+{
+	int err;
+
+	/* where there are places, libc has the right errno */
+	if (offset != -1)
+		return FD_PASS;
+	if (UNLIKELY(flags & ~SOCK_RWF_SERVED)) {
+		err = sock_leave_for(sock_of(obj), fd, REASON_OPTION, STATS_BY_OPTION,
+				     "a read with these flags", flags);
+		return err ? err : FD_PASS;
+	}
+	return receive_vector(udp_of(obj), fd, iov, cnt,
+			      flags & RWF_NOWAIT ? MSG_DONTWAIT : 0);
 }
 
 /* How much it has room for, or an errno. */

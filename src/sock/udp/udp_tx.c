@@ -836,20 +836,37 @@ long udp_write(struct fd_object *obj, int fd, const void *buf, size_t len)
 	return udp_sendto(obj, fd, buf, len, 0, NULL, 0);
 }
 
-long udp_writev(struct fd_object *obj, int fd, const struct iovec *iov, int cnt)
+static long send_vector(struct udp *u, int fd, const struct iovec *iov, int cnt, int flags)
 {
 	ssize_t len = cnt < 0 ? -EINVAL : user_iov_len(iov, (size_t)cnt);
 	struct tx_call call = {
 		.iov = iov,
 		.iov_cnt = (size_t)cnt,
 		.len = (size_t)len,
+		.flags = flags,
 	};
 
 	/* where write() sends an empty datagram, Linux sends none */
 	if (len == 0)
 		return 0;
-	return len < 0 ? leave_to_twin(udp_of(obj), 0) :
-			 send_call(udp_of(obj), fd, &call);
+	return len < 0 ? leave_to_twin(u, 0) : send_call(u, fd, &call);
+}
+
+long udp_writev(struct fd_object *obj, int fd, const struct iovec *iov, int cnt)
+{
+	return send_vector(udp_of(obj), fd, iov, cnt, 0);
+}
+
+long udp_pwritev2(struct fd_object *obj, int fd, const struct iovec *iov, int cnt,
+		  off_t offset, int flags)
+{
+	/* where there are places, libc has the right errno */
+	if (offset != -1)
+		return FD_PASS;
+	if (UNLIKELY(flags & ~SOCK_RWF_SERVED))
+		return leave_asked(udp_of(obj), fd, 0, "a write with these flags");
+	return send_vector(udp_of(obj), fd, iov, cnt,
+			   flags & RWF_NOWAIT ? MSG_DONTWAIT : 0);
 }
 
 static bool read_control(const struct udp *u, const struct msghdr *msg,

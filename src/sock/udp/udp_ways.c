@@ -127,6 +127,7 @@ COLD int udp_way_look_up(struct udp *u, const struct tx_call *call)
 	struct stack *stack;
 	struct udp_way *slot, found = { .dst = { .view_gen = 0 } };
 	struct stats_way said = { .decider = STATS_BY_SEND };
+	struct dst_query now;
 	bool has_name;
 
 	sock_lock(&u->sock, &stack);
@@ -142,8 +143,11 @@ COLD int udp_way_look_up(struct udp *u, const struct tx_call *call)
 		udp_way_refuse(&found, REASON_RULE);
 
 	sock_lock(&u->sock, &stack);
-	/* with another pace it may lead to a ring that is gone; the caller asks again */
-	slot = found.dst.query.pace_gen == u->pace_gen ? choose_slot(u, call) : NULL;
+	/* What another thread has changed meanwhile, as the peer or an option, may lead
+	 * elsewhere, and another pace to a ring that is gone; the caller asks again. */
+	slot = make_query(u, call, &now) && dst_query_eq(&now, &found.dst.query) ?
+		       choose_slot(u, call) :
+		       NULL;
 	if (slot) {
 		*slot = found;
 		show_dst(u, &found.dst, &said);
