@@ -344,6 +344,46 @@ static void disconnected_and_named_again(void)
 	close(receiver);
 }
 
+static char got(int fd)
+{
+	char c = '-';
+
+	kernels_cnt += recv(fd, &c, 1, MSG_DONTWAIT) == 1;
+	return c;
+}
+
+/* One that is the kernel's by an option hears what is for it all the same, though another one
+ * has the port, too, within seconds. */
+static void left_beside_another(void)
+{
+	struct sockaddr_in name = owned(0), peer;
+	socklen_t len = sizeof(name);
+	int client = bound(&peer), on = 1, segment = 100, fds[2], tries = 0;
+	char c = 0;
+
+	for (int i = 0; i < 2; i++) {
+		fds[i] = socket(AF_INET, SOCK_DGRAM, 0);
+		setsockopt(fds[i], SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+		SAY("bind: %s\n", err(bind(fds[i], (struct sockaddr *)&name, sizeof(name))));
+		getsockname(fds[i], (struct sockaddr *)&name, &len);
+	}
+	SAY("connect: %s\n", err(connect(fds[1], (struct sockaddr *)&peer, sizeof(peer))));
+	SAY("segment: %s\n", err(setsockopt(fds[1], IPPROTO_UDP, UDP_SEGMENT, &segment,
+					    sizeof(segment))));
+	name = heard_at(name.sin_port);
+	do {
+		sendto(client, "x", 1, 0, (struct sockaddr *)&name, sizeof(name));
+		settle();
+		usleep(tries * 1000);
+		c = got(fds[1]);
+		got(fds[0]);
+	} while (c != 'x' && ++tries < 100);
+	SAY("the connected one heard '%c'\n", c);
+	close(client);
+	close(fds[0]);
+	close(fds[1]);
+}
+
 /* What it sends then goes there, and not by the way to the peer that it had. */
 static void moved_on_to_a_peer_of_the_kernels(void)
 {
@@ -388,6 +428,7 @@ const struct scenario option_scenarios[] = {
 	SCENARIO(spliced, 1),
 	SCENARIO(out_of_band, 0),
 	SCENARIO(disconnected_and_named_again, 0),
+	SCENARIO(left_beside_another, 0),
 	SCENARIO(moved_on_to_a_peer_of_the_kernels, 2),
 	SCENARIO_END,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Ports that another process has, too. Linux shares the datagrams out, or gives
+ * Ports that another process has, too, or a socket of this one that the kernel serves. Linux shares the datagrams out, or gives
  * them to the newest; our rules would bring us all of them. So such a socket is the
  * kernel's. Only a socket that allows others on its port can be in this place. We
  * look for others when one gets its name, and once a second, since they may come
@@ -38,6 +38,8 @@ static struct {
 	size_t cnt, room;
 	uint64_t read_ns;
 	struct inode_list ours;
+	/* who wants to know, and is not attached yet */
+	const struct sock *asking;
 
 	/* a socket that allows it has been attached */
 	_Atomic bool is_wanted;
@@ -59,11 +61,15 @@ static bool make_room(void **array, size_t cnt, size_t *room, size_t size)
 	return true;
 }
 
-/* Called by fd_visit() with the lock. */
+/* Called by fd_visit() with the lock. One that the kernel serves loses its datagrams to our
+ * rules just as one of another process does. */
 static bool note_ours(struct fd_object *obj, int fd UNUSED)
 {
 	struct inode_list *ours = &ports.ours;
+	const struct sock *s = sock_of(obj);
 
+	if (s != ports.asking && sock_rx_holds(s) & (SOCK_RX_LEFT | SOCK_RX_UNATTACHED))
+		return false;
 	if (make_room((void **)&ours->at, ours->cnt, &ours->room,
 		      sizeof(*ours->at)))
 		ours->at[ours->cnt++] = obj->inode;
@@ -120,10 +126,11 @@ static void note_rows(char *text) REQUIRES(ports.lock)
 
 /* Our sockets are noted before and after the files are read. One that is closed or made
  * in between would otherwise look like another process's. */
-static void read_ports(void) REQUIRES(ports.lock)
+static void read_ports(const struct sock *asking) REQUIRES(ports.lock)
 {
 	char *text[2];
 
+	ports.asking = asking;
 	ports.ours.cnt = 0;
 	fd_visit(&udp_ops, note_ours);
 	text[0] = read_text("/proc/thread-self/net/udp");
@@ -149,8 +156,7 @@ static bool is_elsewhere(const struct flow_key *key) REQUIRES(ports.lock)
  * from our table, and not yet from the kernel's. */
 enum { READ_AGAIN_NS = 1000000 };
 
-bool udp_port_is_elsewhere(const struct sock *s UNUSED,
-			   const struct flow_key *key)
+bool udp_port_is_elsewhere(const struct sock *s, const struct flow_key *key)
 {
 	bool result;
 
@@ -159,11 +165,11 @@ bool udp_port_is_elsewhere(const struct sock *s UNUSED,
 	/* Many sockets that are bound at once look at one reading. */
 	if (!ports.read_ns ||
 	    clock_monotonic_ns() - ports.read_ns > NS_PER_SEC)
-		read_ports();
+		read_ports(s);
 	result = is_elsewhere(key);
 	if (result) {
 		inside_nap(READ_AGAIN_NS);
-		read_ports();
+		read_ports(s);
 		result = is_elsewhere(key);
 	}
 	mutex_release(&ports.lock);
@@ -200,7 +206,7 @@ void udp_look_at_ports(void)
 	if (!udp_looks_at_ports())
 		return;
 	mutex_acquire(&ports.lock);
-	read_ports();
+	read_ports(NULL);
 	mutex_release(&ports.lock);
 	fd_visit(&udp_ops, leave_if_shared);
 }
