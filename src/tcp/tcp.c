@@ -458,7 +458,8 @@ void tcp_pcb_restore_cc(struct tcp_pcb *pcb)
 
 void tcp_pcb_established(struct tcp_pcb *pcb, uint64_t now_ns)
 {
-	bool is_careful = pcb->backoff || pcb->timeouts;
+	/* with a cookie no SYN was lost, and no round trip measured */
+	bool is_careful = pcb->backoff || pcb->timeouts, was_lost = pcb->timeouts;
 
 	tcp_metrics_use_pmtu(pcb, now_ns);
 	tcp_rate_begin(pcb, now_ns);
@@ -475,7 +476,7 @@ void tcp_pcb_established(struct tcp_pcb *pcb, uint64_t now_ns)
 	}
 	pcb->state = TCPS_ESTABLISHED;
 	tcp_fast_init(pcb);
-	pcb->cwnd = is_careful ? pcb->mss : tcp_cc_initial_window(pcb);
+	pcb->cwnd = was_lost ? pcb->mss : tcp_cc_initial_window(pcb);
 	pcb->ssthresh = TCP_SSTHRESH_NONE;
 	tcp_metrics_use(pcb, now_ns);
 	tcp_recovery_begin_snd_buf(pcb);
@@ -542,7 +543,7 @@ static int open_key(struct tcp_pcb *pcb, const struct ip_addr *addr,
 	pcb->flags |= (params->with_sack ? TF_SACK : 0) |
 		      (params->with_timestamps ? TF_TS : 0) |
 		      (params->with_window_scale ? TF_SCALE : 0);
-	pcb->rcv_scale = params->with_window_scale ? tcp_rcv_scale(params) : 0;
+	pcb->rcv_scale = params->with_window_scale ? tcp_rcv_scale(pcb) : 0;
 	tcp_pcb_update_mss(pcb);
 	pcb->state = TCPS_SYN_SENT;
 	pcb->progress_ns = now_ns;

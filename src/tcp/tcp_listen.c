@@ -462,7 +462,7 @@ static void send_cookie(struct tcp_listener *listener,
 		options.has_sack_ok = offered->has_sack_ok && params->with_sack;
 		options.has_scale = offered->has_scale &&
 				    params->with_window_scale;
-		options.scale = tcp_rcv_scale(params);
+		options.scale = tcp_rcv_scale(listener->pcb);
 		if (wants_ecn && params->ecn)
 			flags |= WIRE_TCP_ECE;
 	}

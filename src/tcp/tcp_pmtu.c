@@ -72,10 +72,11 @@ static void resend_too_large(struct tcp_pcb *pcb, uint64_t now_ns)
 		pcb->sacked_bytes = MIN(pcb->sacked_bytes,
 					pcb->snd_nxt - pcb->snd_una -
 						pcb->lost_bytes);
+	/* These were not under way in vain. */
+	pcb->undo_cwnd = 0;
 	if (pcb->recovery <= RECOVERY_DISORDER) {
 		pcb->recovery = RECOVERY_LOSS;
 		pcb->recovery_point = pcb->snd_nxt;
-		pcb->undo_cwnd = 0;
 	}
 	tcp_out_push(pcb, now_ns);
 }

@@ -184,7 +184,7 @@ uint32_t tcp_ts_offset(const struct tcp_table *table,
 		       const struct flow_key *key);
 uint16_t tcp_path_mss(const struct tcp_params *params,
 		      const struct tcp_path *path, const struct flow_key *key);
-uint8_t tcp_rcv_scale(const struct tcp_params *params);
+uint8_t tcp_rcv_scale(const struct tcp_pcb *pcb);
 
 /* tcp_stats.c */
 /* Half a round of sequence numbers may have gone by. */

@@ -301,6 +301,20 @@ static void run_join(struct tcp_pcb *pcb, struct tcp_run *run,
 	run->last_part = last;
 }
 
+/* The stream ends here, whatever came before that said otherwise. */
+static void drop_runs_behind(struct tcp_pcb *pcb, struct list *where)
+{
+	struct pkt *next;
+
+	while ((next = run_next(pcb, where))) {
+		struct tcp_run run = *tcp_run(next);
+
+		run_remove(pcb, next);
+		forget_recent(pcb, run.seq, run.end);
+		pkt_put(next);
+	}
+}
+
 /* Handles the bytes of [seq, end) that runs behind `where` already have. Runs that are
  * covered are freed, and the packet is cut where the first run begins that reaches
  * further. */
@@ -363,7 +377,9 @@ static void keep_out_of_order(struct tcp_pcb *pcb, struct pkt *pkt,
 		head = run_create(pcb, where, pkt, seq, has_fin);
 	run = tcp_run(head);
 	next = run_next(pcb, &head->link);
-	if (next && tcp_run(next)->seq == run->end)
+	if (UNLIKELY(run->has_fin))
+		drop_runs_behind(pcb, &head->link);
+	else if (next && tcp_run(next)->seq == run->end)
 		run_join(pcb, run, next);
 	pcb->run_hint = head;
 	remember_recent(pcb, run);

@@ -96,12 +96,19 @@ void tcp_get_settings(const struct tcp_pcb *pcb,
 	*settings_out = *pcb->settings;
 }
 
+/* What a window of so few steps of the scale loses by rounding would be all that is left of
+ * it, for ever. */
+enum { SCALE_STEPS_LEAST = 4 };
+
 uint32_t tcp_rcv_buf_within(const struct tcp_pcb *pcb, uint64_t bytes)
 {
 	uint32_t clamp = pcb->settings->window_clamp;
+	uint32_t least = pcb->rcv_scale ? (uint32_t)SCALE_STEPS_LEAST << pcb->rcv_scale : 0;
 
 	bytes = MIN(bytes, (uint64_t)UINT32_MAX);
-	return clamp ? MIN((uint32_t)bytes, clamp) : (uint32_t)bytes;
+	if (clamp)
+		bytes = MIN(bytes, (uint64_t)clamp);
+	return MAX((uint32_t)bytes, least);
 }
 
 /* Room that was granted stays; the window only shrinks as data arrives. */

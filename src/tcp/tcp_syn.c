@@ -67,12 +67,15 @@ void tcp_pcb_update_mss(struct tcp_pcb *pcb)
 		pcb->rcv_mss = mss;
 }
 
-/* The smallest scale with which the largest buffer fits into 16 bits. */
-uint8_t tcp_rcv_scale(const struct tcp_params *params)
+/* The smallest scale with which the buffer fits into 16 bits however large it becomes. One that
+ * the program has chosen stays as it is. */
+uint8_t tcp_rcv_scale(const struct tcp_pcb *pcb)
 {
+	uint32_t most = pcb->table->params.rcv_buf_max;
 	uint8_t scale = 0;
 
-	while (params->rcv_buf_max >> scale > UINT16_MAX &&
+	most = pcb->flags & TF_RCV_BUF_FIXED ? pcb->rcv_buf : tcp_rcv_buf_within(pcb, most);
+	while (most >> scale > UINT16_MAX &&
 	       scale < TCP_SCALE_MAX)
 		scale++;
 	return scale;
@@ -96,10 +99,13 @@ void tcp_pcb_apply_syn(struct tcp_pcb *pcb, const struct tcp_segment *in,
 	pcb->rcv_nxt = pcb->rcv_edge = pcb->last_ack_sent = in->seq + 1;
 	pcb->flags &= ~(TF_SACK | TF_TS | TF_SCALE | TF_ECN);
 	pcb->snd_scale = pcb->rcv_scale = 0;
+	/* until the handshake is over nothing is sent but what acknowledges or resets */
+	pcb->snd_wnd = in->window;
 	if (params->with_window_scale && o->has_scale) {
 		pcb->flags |= TF_SCALE;
 		pcb->snd_scale = o->scale;
-		pcb->rcv_scale = tcp_rcv_scale(params);
+		pcb->rcv_scale = tcp_rcv_scale(pcb);
+		pcb->rcv_buf = tcp_rcv_buf_within(pcb, pcb->rcv_buf);
 	}
 	if (params->with_sack && o->has_sack_ok)
 		pcb->flags |= TF_SACK;

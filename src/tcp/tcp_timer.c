@@ -176,12 +176,14 @@ static void on_syn_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 				      : params->syn_retries;
 	uint8_t deferred = pcb->listener ? pcb->settings->defer_accept : 0;
 	bool is_waiting = pcb->flags & TF_DEFERRED;
+	uint64_t at_ns;
 	bool is_over;
 
 	if (pcb->settings->syn_retries)
 		retries = pcb->settings->syn_retries;
-	is_over = pcb->settings->user_timeout_ns ? has_given_up(pcb, now_ns)
-						 : is_syn_over(pcb, retries, linear, now_ns);
+	/* as in Linux, the program's time may be shorter, and rules nobody's SYN-ACK */
+	is_over = is_syn_over(pcb, retries, linear, now_ns) ||
+		  (!is_passive && pcb->settings->user_timeout_ns && has_given_up(pcb, now_ns));
 	/* The peer has answered: the child waits for data as long as it was told to. */
 	if (is_waiting)
 		is_over &= pcb->backoff >= deferred;
@@ -197,8 +199,8 @@ static void on_syn_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 	/* The last SYN-ACK asks the peer to say once more that it is there. */
 	if (!is_waiting || pcb->backoff >= deferred)
 		tcp_out_syn(pcb, now_ns);
-	set_rtx(pcb, RTX_TIMEOUT,
-		not_past_user_timeout(pcb, now_ns + tcp_rto_ns(pcb)));
+	at_ns = now_ns + tcp_rto_ns(pcb);
+	set_rtx(pcb, RTX_TIMEOUT, is_passive ? at_ns : not_past_user_timeout(pcb, at_ns));
 }
 
 enum { THIN_SEGMENTS = 4, THIN_LINEAR_TIMEOUTS = 6 };
@@ -262,7 +264,9 @@ static void on_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 		not_past_user_timeout(pcb, now_ns + tcp_rto_ns(pcb)));
 }
 
-/* RFC 9293 section 3.8.6.1: we probe as long as the peer answers at all. */
+/* RFC 9293 section 3.8.6.1: we probe as long as the peer answers at all. A time that the
+ * program has set counts from the first probe on, answered or not, as in Linux: while nothing
+ * is under way there is no other progress. */
 static void on_persist(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	const struct tcp_params *params = &pcb->table->params;
@@ -279,10 +283,10 @@ static void on_persist(struct tcp_pcb *pcb, uint64_t now_ns)
 	is_silent = pcb->probes >= params->retries ||
 		    (pcb->flags & TF_ORPHAN &&
 		     pcb->probes >= params->orphan_retries);
+	if (!pcb->backoff)
+		pcb->progress_ns = now_ns;
 	if (pcb->settings->user_timeout_ns)
-		is_silent = pcb->probes &&
-			    now_ns - MAX(pcb->last_rcvd_ns, pcb->progress_ns) >=
-				    pcb->settings->user_timeout_ns;
+		is_silent = has_given_up(pcb, now_ns);
 	if (is_silent) {
 		tcp_pcb_die(pcb, -ETIMEDOUT);
 		return;
@@ -295,7 +299,8 @@ static void on_persist(struct tcp_pcb *pcb, uint64_t now_ns)
 	if (pcb->flags & TF_URGENT_OUT)
 		tcp_out_ack(pcb, now_ns);
 	tcp_out_probe(pcb, now_ns);
-	set_rtx(pcb, RTX_PERSIST, now_ns + tcp_rto_ns(pcb));
+	set_rtx(pcb, RTX_PERSIST,
+		not_past_user_timeout(pcb, now_ns + tcp_rto_ns(pcb)));
 }
 
 static void on_rtx(struct tcp_pcb *pcb, uint64_t now_ns)

@@ -750,6 +750,81 @@ TEST(settings_are_inherited_and_then_apart)
 	peer_teardown();
 }
 
+static struct tcp_pcb *listening_for_users_time(uint64_t timeout_ns)
+{
+	struct tcp_pcb *listener;
+
+	peer_defaults();
+	peer_setup();
+	listener = tcp_new(peer.table);
+	CHECK(listener != NULL);
+	peer.listener = listener;
+	CHECK_EQ(tcp_bind(listener, &peer.key.local, peer.key.local_port), 0);
+	CHECK_EQ(tcp_set_user_timeout(listener, timeout_ns), 0);
+	CHECK_EQ(tcp_listen(listener, 5), 0);
+	return listener;
+}
+
+/* The program's time is none of the handshake's that it does not see. */
+TEST(user_timeout_rules_no_half_open_child)
+{
+	struct tcp_options none = { 0 };
+
+	listening_for_users_time(900 * NS_PER_MS);
+	peer_send_options(S, PEER_ISN, 0, 1000, 0, &none);
+	peer_next();
+	peer_advance_ms(1100);
+	CHECK_EQ(peer_next()->flags, S | A);
+	peer_teardown();
+	listening_for_users_time(1800 * NS_PER_SEC);
+	peer_send_options(S, PEER_ISN, 0, 1000, 0, &none);
+	peer_advance_ms(100000);
+	peer.looked_at = peer.sent_cnt;
+	peer_send(A, P, U, 0);
+	CHECK_EQ(peer_next()->flags, R);
+	peer_teardown();
+}
+
+/* A peer without window scaling reads the reset of a child that it takes for open. */
+TEST(reset_of_a_half_open_child_is_read)
+{
+	struct tcp_options none = { 0 };
+	struct tcp_pcb *listener = listening_for_users_time(0);
+	uint32_t iss;
+
+	peer_send_options(S, PEER_ISN, 0, 1000, 0, &none);
+	iss = peer_next()->seq;
+	tcp_abort(listener, peer.now_ns);
+	peer.listener = NULL;
+	CHECK_EQ(peer_next()->seq, iss + 1);
+	peer_teardown();
+}
+
+/* A small buffer and a large scale: what rounding takes off the window is never all of it. */
+TEST(small_buffer_is_not_scaled_away)
+{
+	struct tcp_options full = peer_full_options;
+	uint32_t window, got = 0;
+
+	peer_defaults();
+	peer.params.rcv_buf_max = 1u << 30;
+	peer_connect(&full);
+	tcp_set_rcv_buf(peer.pcb, 5000, peer.now_ns);
+	peer.looked_at = peer.sent_cnt;
+	for (int i = 0; i < 200; i++) {
+		peer_send(A, P + got, U, 1000);
+		got += 1000;
+		peer_advance_ms(50);
+		window = peer.sent[(peer.sent_cnt - 1) % ARRAY_LEN(peer.sent)].window;
+		if (!window)
+			break;
+	}
+	peer.looked_at = peer.sent_cnt;
+	tcp_recved(peer.pcb, peer_take_all(), peer.now_ns);
+	CHECK(peer_next()->window);
+	peer_teardown();
+}
+
 /* TCP_QUICKACK of Linux: what waits is acknowledged, and what comes next may wait. */
 TEST(quick_ack_is_for_once)
 {

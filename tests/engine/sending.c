@@ -407,6 +407,45 @@ TEST(zero_window_is_probed_for_ever)
 	peer_teardown();
 }
 
+/* The program's time ends it, though the peer answers. */
+TEST(zero_window_is_probed_for_the_users_time)
+{
+	struct tcp_options none = { 0 };
+
+	peer_connected();
+	CHECK_EQ(tcp_set_user_timeout(peer.pcb, 5 * NS_PER_SEC), 0);
+	peer_send_options(A, P, U, 0, 0, &none);
+	peer_write(10);
+	for (int ms = 0; ms < 5000; ms += 100) {
+		peer_advance_ms(100);
+		CHECK_EQ(tcp_state(peer.pcb), TCPS_ESTABLISHED);
+		if (peer.sent_cnt != peer.looked_at)
+			peer_send_options(A, P, U, 0, 0, &none);
+		peer.looked_at = peer.sent_cnt;
+	}
+	peer_advance_ms(400);
+	CHECK_EQ(tcp_error(peer.pcb), -ETIMEDOUT);
+	peer_teardown();
+}
+
+/* It is counted from the first probe of each time, and not while data are taken. */
+TEST(window_that_opens_begins_the_users_time_anew)
+{
+	struct tcp_options none = { 0 };
+
+	peer_connected();
+	CHECK_EQ(tcp_set_user_timeout(peer.pcb, 2 * NS_PER_SEC), 0);
+	for (int i = 0; i < 5; i++) {
+		peer_send_options(A, P, U + 10 * (uint32_t)i, 0, 0, &none);
+		peer_write(10);
+		peer_advance_ms(1500);
+		CHECK_EQ(tcp_state(peer.pcb), TCPS_ESTABLISHED);
+		peer_send_options(A, P, U + 10 * (uint32_t)i, 10, 0, &none);
+	}
+	CHECK_EQ(tcp_state(peer.pcb), TCPS_ESTABLISHED);
+	peer_teardown();
+}
+
 /* What nobody owns is not held for ever by a peer who never reads. */
 TEST(orphan_does_not_wait_for_ever)
 {
