@@ -685,6 +685,7 @@ void network_before_exec(void)
 		return;
 	sock_kinds_before_exec();
 	mux_before_exit();
+	net_flush(net, EXIT_FLUSH_MS * NS_PER_MS);
 }
 
 /* Of the devices that may still be opened, only AF_XDP's without rights. */

@@ -34,6 +34,11 @@ static int open_set(struct stack *stack)
 	return 0;
 }
 
+/* The unlock kicks. */
+static void kick_is_noted(struct timer *timer UNUSED, uint64_t now_ns UNUSED)
+{
+}
+
 int stack_create(const struct stack_params *params, struct stack **stack_out)
 {
 	struct stack *stack = calloc(1, sizeof(*stack));
@@ -48,6 +53,7 @@ int stack_create(const struct stack_params *params, struct stack **stack_out)
 					     clock_monotonic_ns;
 	tick_clock_init(&stack->ticks, stack->clock_ns, params->has_ticks);
 	timer_wheel_init(&stack->timers, stack_now_ns(stack));
+	timer_init(&stack->kick, kick_is_noted);
 	atomic_init(&stack->next_timer_ns, TIMER_NEVER);
 	/* `sooner` is called for the first timer in any case. */
 	atomic_init(&stack->thread_until_ns, TIMER_NEVER);

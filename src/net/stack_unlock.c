@@ -8,13 +8,26 @@
 #include "net/dst_lookup.h"
 #include "net/strays.h"
 
-/* Leaves the kick to the thread that unlocks next. */
+/* How long a device without room gets to make some. */
+enum { KICK_LATER_NS = 1000 * 1000 };
+
+/* Leaves the kick to the thread that unlocks next, which whoever serves the timers does if
+ * nobody else comes. */
 static COLD void kick_later(struct stack *stack, struct ring *ring)
 {
+	bool is_sooner;
+
 	stack_lock(stack);
 	ring->wants_kick = true;
+	if (!timer_is_pending(&stack->kick))
+		timer_set(&stack->timers, &stack->kick, stack_now_ns(stack) + KICK_LATER_NS);
+	stack_note_timers_locked(stack);
+	is_sooner = stack->afterwards & STACK_SOONER;
+	stack->afterwards &= ~(uint64_t)STACK_SOONER;
 	stack_note_kick(stack, ring);
 	stack_lock_release(&stack->lock);
+	if (is_sooner && stack->sooner)
+		stack->sooner(stack);
 }
 
 COLD bool stack_kick_begin_slow(struct ring *ring)

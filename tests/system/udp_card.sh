@@ -93,15 +93,16 @@ has_received() {
 	[ $(($(kernel_cnt $a) - in_a)) -ge "$1" ]
 }
 
-# What was sent leaves, although the queue that has it ends with the process. The
+# What was sent leaves, although the queue that has it ends with the process, or with its
+# program. The
 # card, which is asleep, has not begun with it then.
 send_and_exit() {
 	local round in_a
 	start - $program echo 10.78.0.1 7000 || return 1
 	in_a=$(kernel_cnt $a)
 	for round in $(seq 5); do
-		(in_ns $b b.log timeout 20 $program parting 10.78.0.1 7000) ||
-			return 1
+		(in_ns $b b.log timeout 20 $program parting 10.78.0.1 7000 \
+			$([ $((round % 2)) = 0 ] || echo exec)) || return 1
 		wait_until has_received $((round * 2)) || return 1
 	done
 }

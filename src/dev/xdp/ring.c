@@ -33,6 +33,40 @@ static struct xdp_ring *ring_of(struct ring *ring)
 	return CONTAINER_OF(ring, struct xdp_ring, ring);
 }
 
+/* -- what was sent ------------------------------------------------------------- */
+
+/* The number of frames that were posted for sending and have not come back. Some of
+ * them may have been sent already without our having seen it. */
+static inline uint32_t sending_cnt(const struct xdp_ring *own)
+{
+	return own->queues[0].tx.next - own->queues[0].done.next;
+}
+
+/* Takes back what has been sent. */
+static void reap_sent(struct xdp_ring *own)
+{
+	struct region *region = own->ring.dev->region;
+	struct xsk_ring *done = &own->queues[0].done;
+	uint32_t cnt = xsk_available(done, UINT32_MAX);
+
+	for (uint32_t i = 0; i < cnt; i++) {
+		struct pkt *pkt = region_pkt(region,
+					     *xsk_offset(done, done->next++));
+
+		pkt->flags = 0;
+		pkt_put_quick(pkt);
+	}
+	if (cnt)
+		xsk_consumed(done);
+}
+
+/* The pool is empty: one of these. */
+static COLD struct pkt *find_sent(struct xdp_ring *own)
+{
+	reap_sent(own);
+	return ring_pkt_alloc(&own->ring);
+}
+
 /* -- receiving ---------------------------------------------------------------- */
 
 /* The kernel has used most of the frames that it had. From now on it gets twice as
@@ -43,6 +77,13 @@ static COLD void post_more(struct xsk_ring *fill)
 
 	fill->size += more;
 	fill->end += more;
+}
+
+static inline void note_posted(struct xdp_ring *own, struct xsk_ring *fill)
+{
+	xsk_produced(fill);
+	/* a driver that had no frames has stopped looking for new ones */
+	own->ring.wants_kick |= xsk_needs_wakeup(fill);
 }
 
 /* Posts frames, if there is room for a batch. False: there are too few frames. */
@@ -59,18 +100,18 @@ static inline bool refill(struct xdp_ring *own, struct xsk *xsk, bool is_start)
 	for (uint32_t cnt = 0; cnt < batch; cnt++) {
 		struct pkt *pkt = ring_pkt_alloc(&own->ring);
 
+		if (UNLIKELY(!pkt))
+			pkt = find_sent(own);
 		if (UNLIKELY(!pkt)) {
 			own->ring.counts->rx_no_frame++;
-			xsk_produced(fill);
+			note_posted(own, fill);
 			return false;
 		}
 		pkt->flags = PKT_WITH_DEVICE;
 		*xsk_offset(fill, fill->next++) =
 			region_offset(own->ring.dev->region, pkt);
 	}
-	xsk_produced(fill);
-	/* a driver that had no frames has stopped looking for new ones */
-	own->ring.wants_kick |= xsk_needs_wakeup(fill);
+	note_posted(own, fill);
 	return true;
 }
 
@@ -80,7 +121,7 @@ static inline void set_quiet(struct xdp_ring *own)
 {
 	bool is_plain = own->queue_cnt == 1 && !own->is_short;
 
-	own->can_peek = is_plain && !own->partial;
+	own->can_peek = is_plain && !own->queues[0].partial;
 	if (UNLIKELY(!is_plain)) {
 		ring_set_busy(&own->ring);
 		return;
@@ -117,17 +158,17 @@ static struct pkt *to_pkt(struct xdp_ring *own, const struct xdp_desc *desc)
 }
 
 /* Joins the frames of one packet; NULL until the last of them has come. */
-static struct pkt *assemble(struct xdp_ring *own, struct pkt *pkt, bool is_last)
+static struct pkt *assemble(struct xsk *xsk, struct pkt *pkt, bool is_last)
 {
-	struct pkt **at = &own->partial;
+	struct pkt **at = &xsk->partial;
 
 	while (*at)
 		at = &(*at)->next_part;
 	*at = pkt;
 	if (!is_last)
 		return NULL;
-	pkt = own->partial;
-	own->partial = NULL;
+	pkt = xsk->partial;
+	xsk->partial = NULL;
 	return pkt;
 }
 
@@ -146,8 +187,8 @@ static inline unsigned poll_queue(struct xdp_ring *own, struct xsk *xsk,
 		struct pkt *pkt = to_pkt(own, desc);
 
 		own->ring.counts->rx_bytes += desc->len;
-		if (UNLIKELY(!is_last || own->partial)) {
-			pkt = assemble(own, pkt, is_last);
+		if (UNLIKELY(!is_last || xsk->partial)) {
+			pkt = assemble(xsk, pkt, is_last);
 			if (!pkt)
 				continue;
 		}
@@ -155,8 +196,13 @@ static inline unsigned poll_queue(struct xdp_ring *own, struct xsk *xsk,
 	}
 	xsk_consumed(&xsk->rx);
 	own->ring.counts->rx_pkts += got;
-	if (UNLIKELY(!refill(own, xsk, false)))
-		own->is_short = true;
+	/* as many as were taken, so that a large batch does not use them up */
+	do {
+		if (UNLIKELY(!refill(own, xsk, false))) {
+			own->is_short = true;
+			break;
+		}
+	} while (UNLIKELY(available > FILL_BATCH) && (available -= FILL_BATCH));
 	return got;
 }
 
@@ -164,12 +210,19 @@ static unsigned xdp_rx_poll(struct ring *ring, struct pkt **batch, unsigned cnt)
 {
 	struct xdp_ring *own = ring_of(ring);
 	bool was_short = own->is_short;
+	uint32_t at = own->first, left = own->queue_cnt;
 	unsigned got = 0;
 
 	own->is_short = false;
-	for (uint32_t i = 0; i < own->queue_cnt && got < cnt; i++)
-		got += poll_queue(own, &own->queues[i], was_short, batch + got,
+	for (; left && got < cnt; left--) {
+		got += poll_queue(own, &own->queues[at], was_short, batch + got,
 				  cnt - got);
+		at = at + 1 < own->queue_cnt ? at + 1 : 0;
+	}
+	/* it begins where this one has stopped, with what may be short of frames there */
+	own->first = at;
+	if (UNLIKELY(left))
+		own->is_short |= was_short;
 	set_quiet(own);
 	return got;
 }
@@ -216,13 +269,6 @@ static void xdp_rx_done(struct ring *ring)
 
 /* -- sending ------------------------------------------------------------------ */
 
-/* The number of frames that were posted for sending and have not come back. Some of
- * them may have been sent already without our having seen it. */
-static inline uint32_t sending_cnt(const struct xdp_ring *own)
-{
-	return own->queues[0].tx.next - own->queues[0].done.next;
-}
-
 /* Whether so many frames can be posted. A frame that was posted counts until it
  * comes back, whether the kernel has read it or not. ring.tx_frame has its place,
  * because who commits it does not ask again. */
@@ -230,24 +276,6 @@ static inline bool has_room(const struct xdp_ring *own, uint32_t cnt)
 {
 	cnt += own->ring.tx_frame != NULL;
 	return LIKELY(sending_cnt(own) + cnt <= own->queues[0].tx.size);
-}
-
-/* Takes back what has been sent. */
-static void reap_sent(struct xdp_ring *own)
-{
-	struct region *region = own->ring.dev->region;
-	struct xsk_ring *done = &own->queues[0].done;
-	uint32_t cnt = xsk_available(done, UINT32_MAX);
-
-	for (uint32_t i = 0; i < cnt; i++) {
-		struct pkt *pkt = region_pkt(region,
-					     *xsk_offset(done, done->next++));
-
-		pkt->flags = 0;
-		pkt_put_quick(pkt);
-	}
-	if (cnt)
-		xsk_consumed(done);
 }
 
 static COLD void take_tx_frame(struct xdp_ring *own)
@@ -401,6 +429,13 @@ static enum ring_kick xdp_kick(struct ring *ring)
 	return refused(own);
 }
 
+/* In the kernel's rings it is ours: it goes with the process. */
+static bool xdp_tx_is_done(struct ring *ring)
+{
+	xdp_reap(ring);
+	return !ring->wants_kick;
+}
+
 /* -- sleeping ----------------------------------------------------------------- */
 
 static unsigned xdp_fds(struct ring *ring, int *fds, unsigned cnt)
@@ -465,7 +500,8 @@ static void xdp_take_back(struct ring *ring)
 {
 	struct xdp_ring *own = ring_of(ring);
 
-	pkt_put(own->partial);
+	for (uint32_t i = 0; i < own->queue_cnt; i++)
+		pkt_put(own->queues[i].partial);
 	take_back(own);
 }
 
@@ -493,6 +529,7 @@ static struct ring_ops xdp_ring_ops = {
 	.tx_commit = xdp_tx_commit,
 	.tx_fits = xdp_tx_fits,
 	.reap = xdp_reap,
+	.tx_is_done = xdp_tx_is_done,
 	.kick = xdp_kick,
 	.fds = xdp_fds,
 	.arm = xdp_arm,

@@ -62,8 +62,8 @@ struct xdp_ring {
 	/* A poll would first bring the next frame of the first queue, and has
 	 * nothing else to do. */
 	bool can_peek;
-	/* a packet of several frames of which the end has not come yet */
-	struct pkt *partial;
+	/* the queue with which the next poll begins */
+	uint32_t first;
 	uint32_t queue_cnt;
 	struct xsk queues[];
 };

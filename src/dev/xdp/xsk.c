@@ -45,6 +45,16 @@ static int size_rings(int fd, const struct xsk_params *params)
 	return err;
 }
 
+/* Where the kernel copies frames it has room for the whole ring, as far as we have the right:
+ * what it does not take lies here until we ask once more. A frame counts with its skb. */
+static void widen(int fd, const struct xsk_params *params)
+{
+	int bytes = (int)params->tx_size * 4096;
+
+	if (real.setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)) != 0)
+		(void)!real.setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+}
+
 static int map_ring(struct xsk_ring *ring, int fd, uint64_t page_offset,
 		    const struct xdp_ring_offset *at, uint32_t size,
 		    size_t entry_size)
@@ -139,6 +149,7 @@ int xsk_create(struct xsk *xsk, const struct xsk_params *params)
 		err = size_rings(fd, params);
 	if (!err)
 		err = map_rings(xsk, fd, params);
+	widen(fd, params);
 	if (!err)
 		err = bind_queue(fd, params);
 	if (err)

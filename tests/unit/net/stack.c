@@ -129,6 +129,21 @@ TEST(a_kick_that_finds_no_room_is_repeated_by_who_unlocks_next)
 	lone_end();
 }
 
+/* If nobody does, the timers of the stack bring somebody. */
+TEST(a_kick_that_finds_no_room_is_repeated_soon)
+{
+	static const enum ring_kick kicks[] = { RING_KICK_LATER, RING_KICKED };
+
+	lone_begin();
+	lone.nic.kicks = kicks;
+	CHECK_EQ(stack_next_timer_ns(lone.stack), TIMER_NEVER);
+	note_frame_to_kick();
+	CHECK(stack_next_timer_ns(lone.stack) <= stack_now_ns(lone.stack) + 2 * NS_PER_MS);
+	lone_poll();
+	CHECK_EQ(lone.nic.kick_cnt, 2);
+	lone_end();
+}
+
 TEST(a_kick_with_more_to_do_is_repeated_at_once)
 {
 	static const enum ring_kick kicks[] = { RING_KICK_MORE, RING_KICK_MORE,

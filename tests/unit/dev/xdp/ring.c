@@ -21,7 +21,8 @@ enum { FRAMES = 64, FD = 42 };
 
 /* -- the kernel ------------------------------------------------------------------ */
 
-static struct {
+/* Of each queue; what is sent goes by the first. */
+static struct played {
 	/* what it knows of the rings */
 	_Atomic uint32_t positions[4][2];
 	_Atomic uint32_t flags[4];
@@ -36,7 +37,8 @@ static struct {
 	/* the queue is another's for so many naps; who says that he has it */
 	unsigned naps, busy_naps;
 	int owner;
-} kernel;
+} kernels[2];
+#define kernel kernels[0]
 
 enum { RX, TX, FILL, DONE };
 
@@ -53,12 +55,13 @@ static long played_call(long number, long fd)
 	return kernel.tx_answer;
 }
 
-static void map(struct xsk_ring *ring, int which, uint32_t size, void *entries)
+static void map(struct played *k, struct xsk_ring *ring, int which, uint32_t size,
+		void *entries)
 {
 	*ring = (struct xsk_ring){
-		.producer = &kernel.positions[which][0],
-		.consumer = &kernel.positions[which][1],
-		.flags = &kernel.flags[which],
+		.producer = &k->positions[which][0],
+		.consumer = &k->positions[which][1],
+		.flags = &k->flags[which],
 		.entries = entries,
 		.mask = size - 1,
 		.size = size,
@@ -78,14 +81,16 @@ int owner_ask(int ifindex UNUSED)
 
 int xsk_create(struct xsk *xsk, const struct xsk_params *params)
 {
+	struct played *k = &kernels[params->queue];
+
 	if (kernel.naps < kernel.busy_naps)
 		return -EBUSY;
 	atomic_store(&xsk->fd, FD);
-	map(&xsk->rx, RX, 8 * FRAMES, kernel.descs[0]);
-	map(&xsk->tx, TX, FRAMES, kernel.descs[1]);
-	kernel.fill_size = params->fill_size;
-	map(&xsk->fill, FILL, params->fill_size, kernel.offsets);
-	map(&xsk->done, DONE, FRAMES, kernel.done);
+	map(k, &xsk->rx, RX, 8 * FRAMES, k->descs[0]);
+	map(k, &xsk->tx, TX, FRAMES, k->descs[1]);
+	k->fill_size = params->fill_size;
+	map(k, &xsk->fill, FILL, params->fill_size, k->offsets);
+	map(k, &xsk->done, DONE, FRAMES, k->done);
 	return 0;
 }
 
@@ -99,22 +104,33 @@ int steer_set_queue(struct steer *steer UNUSED, uint32_t queue UNUSED,
 	return 0;
 }
 
-static uint32_t posted(void)
+static uint32_t posted_at(const struct played *k)
 {
-	return kernel.positions[FILL][0] - kernel.positions[FILL][1];
+	return k->positions[FILL][0] - k->positions[FILL][1];
+}
+
+static uint32_t posted_cnt(void)
+{
+	return posted_at(&kernel);
 }
 
 /* Receives a frame of 60 bytes into what it was given. */
-static void arrive(void)
+static void arrive_at(struct played *k)
 {
-	uint32_t from = kernel.positions[FILL][1]++;
-	uint32_t to = kernel.positions[RX][0];
+	uint32_t from, to = k->positions[RX][0];
 
-	kernel.descs[0][to % (8 * FRAMES)] = (struct xdp_desc){
-		.addr = kernel.offsets[from % kernel.fill_size] + XDP_HEADROOM,
+	CHECK(posted_at(k));
+	from = k->positions[FILL][1]++;
+	k->descs[0][to % (8 * FRAMES)] = (struct xdp_desc){
+		.addr = k->offsets[from % k->fill_size] + XDP_HEADROOM,
 		.len = 60,
 	};
-	kernel.positions[RX][0]++;
+	k->positions[RX][0]++;
+}
+
+static void arrive(void)
+{
+	arrive_at(&kernel);
 }
 
 /* Has sent the next frame that it was given. Where it was. */
@@ -134,12 +150,14 @@ static struct xdp_dev dev;
 static struct xdp_ring *own;
 static struct pkt_pool pool;
 
+static uint32_t queue_cnt = 1;
+
 /* Of so many frames, with so many to receive into at first. */
 static void begin_with(uint32_t frames, uint32_t few)
 {
-	memset(&kernel, 0, sizeof(kernel));
+	memset(kernels, 0, sizeof(kernels));
 	memset(&dev, 0, sizeof(dev));
-	dev.queue_cnt = 1;
+	dev.queue_cnt = queue_cnt;
 	dev.rx_post_first = few;
 	pkt_pool_init(&pool, 128);
 	/* one for the next short datagram */
@@ -150,7 +168,7 @@ static void begin_with(uint32_t frames, uint32_t few)
 	xdp_ring_module();
 	CHECK_EQ(xdp_ring_create(&dev, 0, &own), 0);
 	xdp_ring_start(own, &pool);
-	CHECK_EQ(posted(), MIN(few, frames / 2));
+	CHECK_EQ(posted_cnt(), MIN(few, frames / 2 / queue_cnt));
 	CHECK_EQ(own->ring.rx_post_max, frames / 2);
 }
 
@@ -193,7 +211,7 @@ TEST(the_queues_of_a_process_that_has_ended_become_free)
 	struct xsk xsk;
 	struct xsk_params params = { .fill_size = FRAMES };
 
-	memset(&kernel, 0, sizeof(kernel));
+	memset(kernels, 0, sizeof(kernels));
 	kernel.busy_naps = 700;
 	CHECK_EQ(create_xsk(&xsk, &params), 0);
 	CHECK_EQ(kernel.naps, 700);
@@ -218,13 +236,13 @@ TEST(a_fill_ring_that_ran_dry_is_filled_without_an_arrival)
 			arrive();
 		CHECK_EQ(poll_ring(held[round]), 32);
 	}
-	CHECK_EQ(posted(), 0);
+	CHECK_EQ(posted_cnt(), 0);
 	CHECK_EQ(own->ring.counts->rx_no_frame, 1);
 	CHECK(!ring_is_quiet(&own->ring));
 	for (int i = 0; i < 32; i++)
 		pkt_put(held[0][i]);
 	CHECK_EQ(poll_ring(none), 0);
-	CHECK_EQ(posted(), FRAMES / 2);
+	CHECK_EQ(posted_cnt(), FRAMES / 2);
 	CHECK(ring_is_quiet(&own->ring));
 	for (int i = 0; i < 32; i++)
 		pkt_put(held[1][i]);
@@ -274,6 +292,143 @@ TEST(a_receiver_that_had_no_frames_is_woken)
 	end();
 }
 
+static unsigned put_all(struct pkt **batch, unsigned cnt)
+{
+	for (unsigned i = 0; i < cnt; i++)
+		pkt_put(batch[i]);
+	return cnt;
+}
+
+/* One that has run dry has nothing to show, and is filled all the same, while another one is
+ * so busy that it fills each batch. */
+TEST(a_queue_that_ran_dry_is_filled_beside_a_busy_one)
+{
+	struct pkt *held[256], *batch[32];
+	unsigned cnt = 0;
+
+	queue_cnt = 2;
+	begin_with(4 * FRAMES, 32);
+	queue_cnt = 1;
+	for (int i = 0; i < 32; i++)
+		arrive_at(&kernels[1]);
+	/* all other frames are somebody's */
+	while (cnt < 256 && (held[cnt] = ring_pkt_alloc(&own->ring)))
+		cnt++;
+	put_all(batch, poll_ring(batch));
+	CHECK_EQ(posted_at(&kernels[1]), 0);
+	put_all(held, cnt);
+	for (int round = 0; round < 4; round++) {
+		for (int i = 0; i < 32; i++)
+			arrive();
+		put_all(batch, poll_ring(batch));
+	}
+	CHECK(posted_at(&kernels[1]) > 0);
+	while (put_all(batch, poll_ring(batch)))
+		;
+	end();
+}
+
+/* Each gets its turn, however much comes to the others. */
+TEST(queues_take_turns)
+{
+	struct pkt *batch[32];
+	unsigned cnt = 0;
+
+	queue_cnt = 2;
+	begin_with(8 * FRAMES, 2 * FRAMES);
+	queue_cnt = 1;
+	arrive_at(&kernels[1]);
+	for (int i = 0; i < 64; i++)
+		arrive();
+	for (int round = 0; round < 2; round++)
+		cnt += put_all(batch, poll_ring(batch));
+	CHECK_EQ(cnt, 64);
+	CHECK_EQ(kernels[1].positions[RX][1], 1);
+	put_all(batch, poll_ring(batch));
+	end();
+}
+
+/* Frames of a packet of one queue are nothing to that of another. */
+TEST(packets_of_two_queues_are_not_mixed)
+{
+	struct pkt *batch[32];
+
+	queue_cnt = 2;
+	begin_with(4 * FRAMES, FRAMES);
+	queue_cnt = 1;
+	arrive();
+	kernel.descs[0][0].options = XDP_PKT_CONTD;
+	arrive_at(&kernels[1]);
+	CHECK_EQ(poll_ring(batch), 1);
+	CHECK_EQ(pkt_total_len(batch[0]), 60);
+	pkt_put(batch[0]);
+	arrive();
+	CHECK_EQ(poll_ring(batch), 1);
+	CHECK_EQ(pkt_total_len(batch[0]), 120);
+	pkt_put(batch[0]);
+	end();
+}
+
+/* However few could be given at once. */
+TEST(a_receiver_that_gets_few_frames_is_woken)
+{
+	struct pkt *held[2][32], *batch[32];
+
+	begin();
+	for (int round = 0; round < 2; round++) {
+		for (int i = 0; i < 32; i++)
+			arrive();
+		CHECK_EQ(poll_ring(held[round]), 32);
+	}
+	CHECK_EQ(posted_cnt(), 0);
+	kernel.flags[FILL] = XDP_RING_NEED_WAKEUP;
+	own->ring.wants_kick = false;
+	pkt_put(held[0][0]);
+	CHECK_EQ(poll_ring(batch), 0);
+	CHECK_EQ(posted_cnt(), 1);
+	CHECK(own->ring.wants_kick);
+	put_all(held[0] + 1, 31);
+	put_all(held[1], 32);
+	end();
+}
+
+/* As many frames come back as were taken, however large the batch. */
+TEST(a_large_batch_uses_up_no_frames)
+{
+	struct pkt *batch[128];
+
+	begin_with(8 * FRAMES, 4 * FRAMES);
+	for (int round = 0; round < 8; round++) {
+		for (int i = 0; i < 128; i++)
+			arrive();
+		CHECK_EQ(own->ring.ops->rx_poll(&own->ring, batch, 128), 128);
+		put_all(batch, 128);
+	}
+	CHECK(posted_cnt() >= 4 * FRAMES - 32);
+	end();
+}
+
+/* What the program has sent may be in use when frames to receive into are short. */
+TEST(frames_that_were_sent_are_received_into)
+{
+	struct pkt *held[256], *batch[32];
+	unsigned cnt = 0;
+
+	begin();
+	for (int i = 0; i < 8; i++)
+		send_one();
+	while (cnt < 256 && (held[cnt] = ring_pkt_alloc(&own->ring)))
+		cnt++;
+	for (int i = 0; i < 8; i++)
+		send_out();
+	for (int i = 0; i < 32; i++)
+		arrive();
+	put_all(batch, poll_ring(batch));
+	CHECK(posted_cnt() >= 8);
+	put_all(held, cnt);
+	end();
+}
+
 static struct ring_frame peek(void)
 {
 	return own->ring.ops->rx_peek(&own->ring);
@@ -296,12 +451,12 @@ TEST(a_frame_that_was_looked_at_is_posted_again)
 		uint64_t offset = kernel.offsets[i % (FRAMES / 2)];
 
 		arrive();
-		CHECK_EQ(posted(), FRAMES / 2 - 1);
+		CHECK_EQ(posted_cnt(), FRAMES / 2 - 1);
 		CHECK(peek().data == mem + offset + XDP_HEADROOM);
 		CHECK_EQ(peek().len, 60);
 		CHECK(!ring_is_quiet(&own->ring));
 		done();
-		CHECK_EQ(posted(), FRAMES / 2);
+		CHECK_EQ(posted_cnt(), FRAMES / 2);
 		CHECK_EQ(own->ring.ops->device_cnt(&own->ring),
 			 FRAMES / 2 + 1);
 		CHECK(ring_is_quiet(&own->ring));
@@ -329,13 +484,13 @@ TEST(a_frame_that_a_full_fill_ring_does_not_take_is_kept)
 		arrive();
 	/* one is taken, and as many as fit are posted */
 	CHECK_EQ(own->ring.ops->rx_poll(&own->ring, &first, 1), 1);
-	CHECK_EQ(posted(), FRAMES / 2);
+	CHECK_EQ(posted_cnt(), FRAMES / 2);
 	free_cnt = pool.free_cnt;
 	for (unsigned i = 1; i < 32; i++) {
 		CHECK(peek().data);
 		done();
 		CHECK_EQ(pool.free_cnt, free_cnt + i);
-		CHECK_EQ(posted(), FRAMES / 2);
+		CHECK_EQ(posted_cnt(), FRAMES / 2);
 	}
 	CHECK(!peek().data);
 	pkt_put(first);
@@ -355,7 +510,7 @@ TEST(few_frames_take_turns)
 			seen[i] = peek().data;
 		CHECK(peek().data == seen[i % FEW]);
 		done();
-		CHECK_EQ(posted(), FEW);
+		CHECK_EQ(posted_cnt(), FEW);
 	}
 	end();
 }
@@ -392,17 +547,17 @@ TEST(there_are_more_when_they_run_short)
 	/* as many as come now and then change nothing */
 	for (unsigned i = 0; i < 100; i++) {
 		receive(1 + i % 16);
-		CHECK(posted() <= FEW);
+		CHECK(posted_cnt() <= FEW);
 	}
 	/* more than three in four have been used, without a poll */
 	for (uint32_t had = FEW; had < MANY; had *= 2) {
-		while (posted() > had / 4 - 1)
+		while (posted_cnt() > had / 4 - 1)
 			arrive();
 		read_all();
 		for (unsigned i = 0; i < MANY / 32; i++)
 			receive(1);
-		CHECK(posted() > had);
-		CHECK(posted() <= 2 * had);
+		CHECK(posted_cnt() > had);
+		CHECK(posted_cnt() <= 2 * had);
 	}
 	end();
 }
@@ -697,6 +852,20 @@ TEST(a_kick_that_took_some_asks_for_another_one)
 	send_one();
 	send_one();
 	CHECK_EQ(kick(), RING_KICK_MORE);
+	end();
+}
+
+/* At the end of a process what the kernel has not taken would go with it. */
+TEST(what_has_not_come_back_is_not_sent)
+{
+	begin();
+	CHECK(own->ring.ops->tx_is_done(&own->ring));
+	send_one();
+	own->ring.wants_kick = false;
+	CHECK(!own->ring.ops->tx_is_done(&own->ring));
+	CHECK(own->ring.wants_kick);
+	send_out();
+	CHECK(own->ring.ops->tx_is_done(&own->ring));
 	end();
 }
 
