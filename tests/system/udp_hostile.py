@@ -12,11 +12,14 @@
 #                         which it takes afterwards
 #   sending               sends to 10.78.0.2:7000 without end, and says how it goes
 #   many CNT              asks from so many ports in turn; prints how many were right
+#   tcp_echo ADDRESS PORT an echo of as many connections as come
+#   tcp_talk ADDRESS PORT one connection that goes on for a while, and others meanwhile
 import os
 import random
 import socket
 import struct
 import sys
+import threading
 import time
 
 from checksums import checksum
@@ -264,6 +267,41 @@ def many(cnt):
             s.send(b"%d %d" % (i, number))
             right += s.recv(2048) == b"%d %d" % (i, number)
     print("right", right)
+
+
+def tcp_echo(address, port):
+    listener = socket.create_server((address, int(port)), backlog=100)
+    print("ready", flush=True)
+
+    def serve(s):
+        while data := s.recv(2048):
+            s.send(data)
+
+    while True:
+        threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+
+
+def say(s, text):
+    s.send(text)
+    if s.recv(2048) != text:
+        raise ValueError("wrong")
+
+
+def tcp_talk(address, port):
+    name = (address, int(port))
+    first = socket.create_connection(name, 10)
+    say(first, b"hello")
+    print("begun", flush=True)
+    end = time.monotonic() + 6
+    cnt = 0
+    while time.monotonic() < end:
+        say(first, b"%d" % cnt)
+        with socket.create_connection(name, 10) as s:
+            s.settimeout(10)
+            say(s, b"%d" % cnt)
+        cnt += 1
+        time.sleep(0.02)
+    print("right", cnt, flush=True)
 
 
 globals()[sys.argv[1]](*sys.argv[2:])

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "dev/xdp/ethtool.h"
+#include "dev/xdp/queues.h"
 #include "dev/xdp/xdp_priv.h"
 #include "pkt/wire.h"
 #include "stats/stats_publish.h"
@@ -198,14 +199,15 @@ static int choose_mode(struct xdp_dev *own, enum xdp_wish wish)
 static void see_tags(struct xdp_dev *own)
 {
 	const char *name = own->dev.name;
+	int ifindex = own->dev.ifindex;
 	int err;
 
-	if (!ethtool_takes_tags(name))
+	if (!ethtool_takes_tags(ifindex))
 		return;
 	own->are_tags_off = true;
 	if (own->is_virtual)
 		return;
-	err = ethtool_set_takes_tags(name, false);
+	err = ethtool_set_takes_tags(ifindex, false);
 	if (err) {
 		log_dbg("%s goes on taking VLAN tags off (%s)", name,
 			strerror(-err));
@@ -223,7 +225,7 @@ static void restore_tags(const struct xdp_dev *own)
 
 	if (!own->has_set_tags)
 		return;
-	err = ethtool_set_takes_tags(own->dev.name, true);
+	err = ethtool_set_takes_tags(own->dev.ifindex, true);
 	if (err)
 		log_dbg("%s: its VLAN receive offload stays off (%s)",
 			own->dev.name, strerror(-err));
@@ -288,9 +290,33 @@ static void count_fragments(struct xdp_dev *own)
 	own->seen_fragments = cnt;
 }
 
+static uint32_t count_queues(const struct xdp_dev *own)
+{
+	const struct queues_of of = {
+		.ifindex = own->dev.ifindex,
+		.mac = own->dev.mac,
+		.max = own->rx_queue_max,
+	};
+
+	return queues_count(&of, STEER_QUEUES_MAX);
+}
+
+/* TCP that comes by a new queue is dropped, until the device is opened anew. So the
+ * connections may leave first. */
+static int check_queues(struct xdp_dev *own)
+{
+	if (count_queues(own) <= own->queue_cnt)
+		return 0;
+	log_info("%s has more receive queues than the %u that are driven",
+		 own->dev.name, own->queue_cnt);
+	own->dev.caps.rules_outlast_failure = true;
+	return -ECHRNG;
+}
+
 static int xdp_check(struct dev *dev)
 {
 	struct xdp_dev *own = dev_of(dev);
+	int err;
 
 	/* the process that had the name may have ended */
 	owner_claim(&own->owner, dev->ifindex);
@@ -298,7 +324,8 @@ static int xdp_check(struct dev *dev)
 		count_drops(own->ring);
 		count_fragments(own);
 	}
-	return steer_check(own->steer);
+	err = steer_check(own->steer);
+	return err ? err : check_queues(own);
 }
 
 static int xdp_link_changed(struct dev *dev)
@@ -386,9 +413,20 @@ static void init_dev(struct xdp_dev *own, const struct backend_request *request)
 		.needs_kick = true,
 		.tx_len_max = frame_size_for(request->mtu) - XDP_HEADROOM,
 	};
-	own->queue_cnt = MIN(ethtool_queue_cnt(request->name),
-			     (uint32_t)STEER_QUEUES_MAX);
+	own->rx_queue_max = request->rx_queue_max;
+	own->queue_cnt = count_queues(own);
 	own->is_virtual = request->is_virtual;
+}
+
+/* Not those of which a part would get no socket of ours. */
+static int refuse_queues(const struct xdp_dev *own, struct dev_verdict *why)
+{
+	_Static_assert(STEER_QUEUES_MAX == 64, "as the line says");
+	if (!own->queue_cnt)
+		return refuse_kind(why, "how many receive queues it has is not shown: /sys is another namespace's");
+	if (own->queue_cnt > STEER_QUEUES_MAX)
+		return refuse_kind(why, "AF_XDP drives no more than 64 receive queues");
+	return 0;
 }
 
 static int make_dev(struct xdp_back_end *end,
@@ -440,7 +478,9 @@ static int xdp_open(struct backend *backend,
 		return refuse(why, -ENOMEM, "memory");
 	init_dev(own, request);
 	own->rx_post_first = end->params.rx_post_first;
-	err = make_dev(end, request, own, why);
+	err = refuse_queues(own, why);
+	if (!err)
+		err = make_dev(end, request, own, why);
 	if (err) {
 		free(own);
 		return err;

@@ -22,6 +22,8 @@ struct xdp_dev {
 	struct steer *steer;
 	struct owner owner;
 	uint32_t queue_cnt;
+	/* as in struct backend_request */
+	uint32_t rx_queue_max;
 	/* as in xdp_params */
 	uint32_t rx_post_first;
 	/* both ends of the link are in this machine */

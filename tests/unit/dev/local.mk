@@ -39,6 +39,9 @@ unit_programs += %D%/xdp/ethtool
 %C%_xdp_ethtool_SOURCES = %D%/xdp/ethtool.c src/dev/xdp/ethtool.c
 %C%_xdp_ethtool_LDADD = src/os/libos-debug.a src/base/libbase-debug.a \
 	tests/support/libtest.a
+unit_programs += %D%/xdp/queues
+%C%_xdp_queues_SOURCES = %D%/xdp/queues.c src/dev/xdp/queues.c
+%C%_xdp_queues_LDADD = src/base/libbase-debug.a tests/support/libtest.a
 unit_programs += %D%/xdp/kernel_btf
 %C%_xdp_kernel_btf_SOURCES = %D%/xdp/kernel_btf.c src/dev/xdp/kernel_btf.c
 %C%_xdp_kernel_btf_LDADD = src/base/libbase-debug.a tests/support/libtest.a
