@@ -120,6 +120,14 @@ static void bond_ports_changed(struct dev *dev, uint32_t active)
 				      memory_order_relaxed);
 }
 
+static void bond_ending(struct dev *dev, bool is_ending)
+{
+	struct bond_dev *own = bond_of(dev);
+
+	for (unsigned i = 0; i < own->port_cnt; i++)
+		own->ports[i]->ops->ending(own->ports[i], is_ending);
+}
+
 static void bond_close(struct dev *dev)
 {
 	struct bond_dev *own = bond_of(dev);
@@ -138,6 +146,7 @@ static const struct dev_ops ops = {
 	.check = bond_check,
 	.link_changed = bond_link_changed,
 	.ports_changed = bond_ports_changed,
+	.ending = bond_ending,
 	.close = bond_close,
 };
 

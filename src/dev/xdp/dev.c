@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "dev/xdp/ethtool.h"
 #include "dev/xdp/queues.h"
 #include "dev/xdp/xdp_priv.h"
 #include "pkt/wire.h"
@@ -103,7 +102,7 @@ static enum steer_sight sight_in(const struct xdp_dev *own,
 {
 	if (!mode->is_native)
 		return STEER_SIGHT_GSO;
-	return own->are_tags_off ? STEER_SIGHT_TAG : STEER_SIGHT_BYTES;
+	return own->tags.are_off ? STEER_SIGHT_TAG : STEER_SIGHT_BYTES;
 }
 
 /* Whether frames can be taken by their bytes alone, without this sight. The frames
@@ -126,7 +125,7 @@ static int make_steer(struct xdp_dev *own, const struct mode *mode)
 	};
 	int err;
 
-	if (own->are_tags_off && !own->is_virtual && !mode->is_native)
+	if (own->tags.are_off && !own->is_virtual && !mode->is_native)
 		return -EOPNOTSUPP;
 	memcpy(params.mac, own->dev.mac, sizeof(params.mac));
 	err = steer_create(&params, &own->steer);
@@ -189,46 +188,6 @@ static int choose_mode(struct xdp_dev *own, enum xdp_wish wish)
 			break;
 	}
 	return err;
-}
-
-/* -- VLAN tags --------------------------------------------------------------------- */
-
-/* A frame of a VLAN that this host does not have must not be taken for one without
- * a tag. A card leaves tags in the bytes, if it can. Between ends in one machine,
- * the sender puts them beside the bytes, and only the program can ask for them. */
-static void see_tags(struct xdp_dev *own)
-{
-	const char *name = own->dev.name;
-	int ifindex = own->dev.ifindex;
-	int err;
-
-	if (!ethtool_takes_tags(ifindex))
-		return;
-	own->are_tags_off = true;
-	if (own->is_virtual)
-		return;
-	err = ethtool_set_takes_tags(ifindex, false);
-	if (err) {
-		log_dbg("%s goes on taking VLAN tags off (%s)", name,
-			strerror(-err));
-		return;
-	}
-	own->are_tags_off = false;
-	own->has_set_tags = true;
-	log_info("%s: its VLAN receive offload is switched off, so that tagged frames are known; as long as it is driven",
-		 name);
-}
-
-static void restore_tags(const struct xdp_dev *own)
-{
-	int err;
-
-	if (!own->has_set_tags)
-		return;
-	err = ethtool_set_takes_tags(own->dev.ifindex, true);
-	if (err)
-		log_dbg("%s: its VLAN receive offload stays off (%s)",
-			own->dev.name, strerror(-err));
 }
 
 /* -- the device -------------------------------------------------------------------- */
@@ -333,6 +292,11 @@ static int xdp_link_changed(struct dev *dev)
 	return steer_set_mac(dev_of(dev)->steer, dev->mac);
 }
 
+static void xdp_ending(struct dev *dev, bool is_ending)
+{
+	tags_ending(&dev_of(dev)->tags, dev, is_ending);
+}
+
 static void xdp_close(struct dev *dev)
 {
 	struct xdp_dev *own = dev_of(dev);
@@ -340,7 +304,7 @@ static void xdp_close(struct dev *dev)
 	if (own->ring)
 		xdp_ring_destroy(own->ring);
 	steer_destroy(own->steer);
-	restore_tags(own);
+	tags_ending(&own->tags, &own->dev, true);
 	owner_release(&own->owner);
 	region_set_put(&dev->regions);
 	free(own);
@@ -353,6 +317,7 @@ static struct dev_ops xdp_dev_ops = {
 	.flow_remove = xdp_flow_remove,
 	.check = xdp_check,
 	.link_changed = xdp_link_changed,
+	.ending = xdp_ending,
 	.close = xdp_close,
 };
 
@@ -442,7 +407,7 @@ static int make_dev(struct xdp_back_end *end,
 	if (err)
 		return refuse(why, err, "memory for frames");
 	own->is_single = wants_single(&end->params, request->is_virtual);
-	see_tags(own);
+	tags_see(&own->tags, &own->dev, own->is_virtual);
 	err = choose_mode(own, end->params.mode);
 	if (!err)
 		return 0;
@@ -450,10 +415,10 @@ static int make_dev(struct xdp_back_end *end,
 		err = refuse_owned(why, request->ifindex);
 	else
 		refuse(why, err,
-		       own->are_tags_off && !own->is_virtual ?
+		       own->tags.are_off && !own->is_virtual ?
 			       "AF_XDP, with VLAN tags that the card takes off" :
 			       "AF_XDP");
-	restore_tags(own);
+	tags_ending(&own->tags, &own->dev, true);
 	region_set_put(&own->dev.regions);
 	return err;
 }

@@ -8,6 +8,7 @@
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "os/real.h"
@@ -32,6 +33,18 @@ int ethtool_name(int ifindex, char name[IF_NAMESIZE])
 
 	if (!err)
 		snprintf(name, IF_NAMESIZE, "%s", request.ifr_name);
+	return err;
+}
+
+int ethtool_address(int ifindex, uint8_t mac[6])
+{
+	struct ifreq request = { .ifr_ifindex = 0 };
+	int err = ethtool_name(ifindex, request.ifr_name);
+
+	if (!err)
+		err = ask_kernel(SIOCGIFHWADDR, &request);
+	if (!err)
+		memcpy(mac, request.ifr_hwaddr.sa_data, 6);
 	return err;
 }
 

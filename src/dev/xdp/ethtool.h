@@ -13,6 +13,9 @@
 /* What it is called now: an interface may get another name, but keeps its number. */
 int ethtool_name(int ifindex, char name[IF_NAMESIZE]) MUST_CHECK;
 
+/* Its hardware address. */
+int ethtool_address(int ifindex, uint8_t mac[6]) MUST_CHECK;
+
 /* The queues frames can arrive by; 0: the driver does not say. */
 uint32_t ethtool_queue_cnt(int ifindex);
 

@@ -7,6 +7,7 @@
 #include "dev/dev_services.h"
 #include "dev/xdp/owner.h"
 #include "dev/xdp/steer.h"
+#include "dev/xdp/tags.h"
 #include "dev/xdp/xdp.h"
 #include "dev/xdp/xsk.h"
 #include "os/services.h"
@@ -28,10 +29,7 @@ struct xdp_dev {
 	uint32_t rx_post_first;
 	/* both ends of the link are in this machine */
 	bool is_virtual;
-	/* VLAN tags are not among the bytes that XDP sees. */
-	bool are_tags_off;
-	/* They are since we have told the driver, which we shall undo. */
-	bool has_set_tags;
+	struct tags tags;
 	/* while it is tried: another process has a queue of it */
 	bool is_in_use;
 	/* several frames for one packet */

@@ -42,6 +42,10 @@ unit_programs += %D%/xdp/ethtool
 unit_programs += %D%/xdp/queues
 %C%_xdp_queues_SOURCES = %D%/xdp/queues.c src/dev/xdp/queues.c
 %C%_xdp_queues_LDADD = src/base/libbase-debug.a tests/support/libtest.a
+unit_programs += %D%/xdp/tags
+%C%_xdp_tags_SOURCES = %D%/xdp/tags.c src/dev/xdp/tags.c
+%C%_xdp_tags_LDADD = src/os/libos-debug.a src/base/libbase-debug.a \
+	tests/support/libtest.a
 unit_programs += %D%/xdp/kernel_btf
 %C%_xdp_kernel_btf_SOURCES = %D%/xdp/kernel_btf.c src/dev/xdp/kernel_btf.c
 %C%_xdp_kernel_btf_LDADD = src/base/libbase-debug.a tests/support/libtest.a

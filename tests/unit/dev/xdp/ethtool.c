@@ -15,6 +15,8 @@
 
 enum { CARD = 7 };
 
+static const uint8_t mac[6] = { 2, 0, 0, 0, 0, 7 };
+
 static struct {
 	const char *name;
 	uint32_t flags;
@@ -54,8 +56,12 @@ static int played_ioctl(int fd UNUSED, unsigned long number, void *arg)
 		snprintf(request->ifr_name, IF_NAMESIZE, "%s", driver.name);
 		return 0;
 	}
-	CHECK_EQ(number, SIOCETHTOOL);
 	CHECK_STR(request->ifr_name, driver.name);
+	if (number == SIOCGIFHWADDR) {
+		memcpy(request->ifr_hwaddr.sa_data, mac, sizeof(mac));
+		return 0;
+	}
+	CHECK_EQ(number, SIOCETHTOOL);
 	return answer((void *)request->ifr_data, (void *)request->ifr_data);
 }
 
@@ -73,6 +79,15 @@ TEST(queues_are_those_that_receive)
 	driver.rx_cnt = 2;
 	driver.combined_cnt = 4;
 	CHECK_EQ(ethtool_queue_cnt(CARD), 6);
+}
+
+TEST(an_address_is_told)
+{
+	uint8_t told[6];
+
+	begin();
+	CHECK_EQ(ethtool_address(CARD, told), 0);
+	CHECK_MEM(told, mac, sizeof(mac));
 }
 
 TEST(tags_are_left_in_their_frames)
