@@ -75,21 +75,57 @@ static void describe(struct xdp_dev *own, const struct mode *mode)
 		 own->has_sg && !own->is_single ? "" : ", single buffers");
 }
 
+/* A frame holds the largest packet if that fits into a page. */
+static uint32_t frame_size_for(uint32_t mtu)
+{
+	return mtu + sizeof(struct wire_eth) + XDP_HEADROOM <= 2048 ? 2048 :
+								     4096;
+}
+
+static bool is_held_by_a_frame(const struct xdp_dev *own)
+{
+	return own->dev.mtu + sizeof(struct wire_eth) + XDP_HEADROOM <=
+	       own->dev.region->frame_size;
+}
+
+/* Without packets of several frames, longer ones are lost. In generic mode there are some,
+ * whatever the MTU: the kernel joins segments before we see them. */
+static bool may_lack_sg(const struct xdp_dev *own, const struct mode *mode)
+{
+	return mode->is_native && is_held_by_a_frame(own);
+}
+
+/* Linux before 6.6. -EAGAIN: it would do with a program for single buffers, to whose
+ * interface a veth's other end sends no long ones. */
+static int try_without_sg(struct xdp_dev *own, const struct mode *mode)
+{
+	bool was_single = own->is_single, may_lack = may_lack_sg(own, mode);
+	int err;
+
+	own->bind_flags &= (uint16_t)~XDP_USE_SG;
+	own->has_sg = false;
+	err = xdp_ring_create(own, own->bind_flags, &own->ring);
+	if (err)
+		return err;
+	own->is_single = true;
+	if (was_single && may_lack)
+		return 0;
+	xdp_ring_destroy(own->ring);
+	own->ring = NULL;
+	own->lacks_sg = !may_lack;
+	return may_lack ? -EAGAIN : -EOPNOTSUPP;
+}
+
 /* Only making the ring shows whether the mode works. */
 static int try_mode(struct xdp_dev *own, const struct mode *mode)
 {
-	uint16_t flags = mode->bind_flags | XDP_USE_NEED_WAKEUP;
 	int err;
 
-	own->bind_flags = flags | XDP_USE_SG;
+	own->bind_flags = mode->bind_flags | XDP_USE_NEED_WAKEUP | XDP_USE_SG;
 	own->has_sg = true;
 	err = xdp_ring_create(own, own->bind_flags, &own->ring);
-	if (err == -EINVAL) {
-		/* Linux before 6.6 */
-		own->bind_flags = flags;
-		own->has_sg = false;
-		err = xdp_ring_create(own, own->bind_flags, &own->ring);
-	}
+	if (err == -EINVAL)
+		err = try_without_sg(own, mode);
 	/* The program is attached, so nobody else has one here. The queue belongs
 	 * to another process. */
 	own->is_in_use = err == -EBUSY;
@@ -136,7 +172,7 @@ static int make_steer(struct xdp_dev *own, const struct mode *mode)
 	return err;
 }
 
-static int attach(struct xdp_dev *own, const struct mode *mode)
+static int attach_once(struct xdp_dev *own, const struct mode *mode)
 {
 	int err = make_steer(own, mode);
 
@@ -154,6 +190,13 @@ static int attach(struct xdp_dev *own, const struct mode *mode)
 		describe(own, mode);
 	}
 	return err;
+}
+
+static int attach(struct xdp_dev *own, const struct mode *mode)
+{
+	int err = attach_once(own, mode);
+
+	return err == -EAGAIN ? attach_once(own, mode) : err;
 }
 
 /* For a program that takes several buffers, generic XDP copies every packet. For
@@ -289,7 +332,11 @@ static int xdp_check(struct dev *dev)
 
 static int xdp_link_changed(struct dev *dev)
 {
-	return steer_set_mac(dev_of(dev)->steer, dev->mac);
+	struct xdp_dev *own = dev_of(dev);
+
+	if (!own->has_sg && !is_held_by_a_frame(own))
+		return -EOPNOTSUPP;
+	return steer_set_mac(own->steer, dev->mac);
 }
 
 static void xdp_ending(struct dev *dev, bool is_ending)
@@ -355,13 +402,6 @@ static int refuse_owned(struct dev_verdict *why, int ifindex)
 	return -EEXIST;
 }
 
-/* A frame holds the largest packet if that fits into a page. */
-static uint32_t frame_size_for(uint32_t mtu)
-{
-	return mtu + sizeof(struct wire_eth) + XDP_HEADROOM <= 2048 ? 2048 :
-								     4096;
-}
-
 static void init_dev(struct xdp_dev *own, const struct backend_request *request)
 {
 	struct dev *dev = &own->dev;
@@ -413,6 +453,8 @@ static int make_dev(struct xdp_back_end *end,
 		return 0;
 	if (own->is_in_use)
 		err = refuse_owned(why, request->ifindex);
+	else if (own->lacks_sg && err == -EOPNOTSUPP)
+		refuse_kind(why, "AF_XDP of a kernel before Linux 6.6 drops packets longer than a frame");
 	else
 		refuse(why, err,
 		       own->tags.are_off && !own->is_virtual ?

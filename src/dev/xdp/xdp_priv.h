@@ -34,6 +34,8 @@ struct xdp_dev {
 	bool is_in_use;
 	/* several frames for one packet */
 	bool has_sg;
+	/* while it is tried: it would do, with those */
+	bool lacks_sg;
 	/* the program gets one buffer for it */
 	bool is_single;
 	uint16_t bind_flags; /* of the mode that works */
