@@ -394,11 +394,16 @@ static int refuse_kind(struct dev_verdict *why, const char *text)
 
 static int refuse_owned(struct dev_verdict *why, int ifindex)
 {
+	int pid = owner_ask(ifindex);
+
 	why->refusal = DEV_REFUSED_IN_USE;
-	why->pid = owner_ask(ifindex);
-	if (why->pid)
+	why->pid = MAX(pid, 0);
+	if (pid > 0)
 		snprintf(why->text, sizeof(why->text),
-			 "interface in use by pid %d", why->pid);
+			 "interface in use by pid %d", pid);
+	else if (pid < 0)
+		snprintf(why->text, sizeof(why->text),
+			 "interface in use, by a process that many ask");
 	return -EEXIST;
 }
 

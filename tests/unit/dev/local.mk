@@ -48,6 +48,11 @@ unit_programs += %D%/xdp/dev
 %C%_xdp_dev_LDADD = src/fd/libfd-debug.a src/pkt/libpkt-debug.a \
 	src/stats/libstats-debug.a src/os/libos-debug.a src/base/libbase-debug.a \
 	tests/support/libtest.a
+unit_programs += %D%/xdp/owner
+%C%_xdp_owner_SOURCES = %D%/xdp/owner.c
+%C%_xdp_owner_CPPFLAGS = $(AM_CPPFLAGS) $(XDP_CFLAGS)
+%C%_xdp_owner_LDADD = src/os/libos-debug.a src/base/libbase-debug.a \
+	tests/support/libtest.a
 unit_programs += %D%/xdp/tags
 %C%_xdp_tags_SOURCES = %D%/xdp/tags.c src/dev/xdp/tags.c
 %C%_xdp_tags_LDADD = src/os/libos-debug.a src/base/libbase-debug.a \
