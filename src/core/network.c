@@ -712,8 +712,13 @@ static bool may_need_rights(void)
 
 void network_before_rights_go(void)
 {
-	if (may_need_rights())
-		sock_kinds_before_rights_go();
+	struct net *net = network_get_made();
+
+	if (!may_need_rights())
+		return;
+	sock_kinds_before_rights_go();
+	if (net)
+		net_rights_go(net);
 }
 
 void network_before_root_changes(void)

@@ -10,12 +10,17 @@
 #   flood CNT             so many datagrams as fast as they go
 #   dropping UID          an echo that gives up root, and answers on a second port
 #                         which it takes afterwards
+#   dropping_early UID CNT
+#                         gives up root behind its first socket; so many more are
+#                         echoes, on ports from 10001 on
 #   sending               sends to 10.78.0.2:7000 without end, and says how it goes
 #   many CNT              asks from so many ports in turn; prints how many were right
 #   tcp_echo ADDRESS PORT an echo of as many connections as come
 #   tcp_talk ADDRESS PORT one connection that goes on for a while, and others meanwhile
 import os
 import random
+import resource
+import select
 import socket
 import struct
 import sys
@@ -237,6 +242,23 @@ def dropping(uid):
         s.sendto(data, peer)
         data, peer = second.recvfrom(2048)
         second.sendto(data, peer)
+
+
+def dropping_early(uid, cnt):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (int(cnt) + 100, int(cnt) + 100))
+    first = udp((SERVER, PORT))
+    os.setgid(int(uid))
+    os.setuid(int(uid))
+    others = [udp((SERVER, 10001 + i)) for i in range(int(cnt))]
+    poll = select.epoll()
+    by_fd = {}
+    for s in [first] + others:
+        poll.register(s, select.EPOLLIN)
+        by_fd[s.fileno()] = s
+    print("ready", flush=True)
+    while True:
+        for fd, _ in poll.poll():
+            by_fd[fd].sendto(*by_fd[fd].recvfrom(2048))
 
 
 def sending():

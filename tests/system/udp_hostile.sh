@@ -204,6 +204,21 @@ four_queues_natively() {
 	return $status
 }
 
+# The table of rules begins with 4096, and cannot grow without rights.
+many_sockets_without_rights() {
+	local in_a
+	start a.log $hostile dropping_early 65534 5000 || return 1
+	in_a=$(kernel_cnt $a)
+	expect "$( (in_ns $b - timeout 20 python3 -c '
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.settimeout(2)
+for port in range(10001, 15001):
+    s.sendto(b"%d" % port, ("10.78.0.1", port))
+    assert s.recv(99) == b"%d" % port
+print("right")') 2>&1)" right && is_accelerated $a "$in_a" 5000
+}
+
 # queue_cnts CNT: by which v0 of a receives, and that of b sends.
 queue_cnts() {
 	ip netns exec $a ethtool -L v0 rx "$1" && ip netns exec $b ethtool -L v0 tx "$1"
@@ -282,7 +297,7 @@ queues_of_a_macvlan() {
 cases="lies_on_the_wire lies_leave_the_program_accelerated flood_of_fragments
 ring_full few_frames memlock_too_small no_right_to_raw_sockets
 no_right_to_drive_interfaces no_right_to_load_programs not_root_at_all
-rights_dropped_later interface_vanishes_mid_send link_goes_down_mid_send
+rights_dropped_later many_sockets_without_rights interface_vanishes_mid_send link_goes_down_mid_send
 program_detached_under_us program_is_not_replaced four_queues four_queues_natively
 queues_added_while_it_runs queues_added_under_tcp queues_that_sys_does_not_show
 too_many_queues queues_of_a_macvlan"

@@ -339,6 +339,11 @@ static int xdp_link_changed(struct dev *dev)
 	return steer_set_mac(own->steer, dev->mac);
 }
 
+static void xdp_rights_go(struct dev *dev)
+{
+	steer_rights_go(dev_of(dev)->steer);
+}
+
 static void xdp_ending(struct dev *dev, bool is_ending)
 {
 	tags_ending(&dev_of(dev)->tags, dev, is_ending);
@@ -364,6 +369,7 @@ static struct dev_ops xdp_dev_ops = {
 	.flow_remove = xdp_flow_remove,
 	.check = xdp_check,
 	.link_changed = xdp_link_changed,
+	.rights_go = xdp_rights_go,
 	.ending = xdp_ending,
 	.close = xdp_close,
 };

@@ -482,6 +482,13 @@ static void hear(struct dev *dev UNUSED, bool is_ending)
 	told = is_ending ? TOLD_ENDS : TOLD_GOES_ON;
 }
 
+static unsigned rights_gone;
+
+static void hear_of_rights(struct dev *dev UNUSED)
+{
+	rights_gone++;
+}
+
 /* A network with a device in memory. */
 static void begin_with_device(void)
 {
@@ -498,6 +505,7 @@ static void begin_with_device(void)
 	CHECK_EQ(fake_dev_create_loop(fake_cable_create(&cable), &params, &dev), 0);
 	ops = *dev->ops;
 	ops.ending = hear;
+	ops.rights_go = hear_of_rights;
 	dev->ops = &ops;
 	network_set_local_dev(dev);
 	configure();
@@ -507,6 +515,17 @@ static void begin_with_device(void)
 	CHECK(!net_is_local_locked(network_get_made(), &key, IPPROTO_TCP));
 	net_control_release(network_get_made());
 	CHECK_EQ(told, TOLD_NOTHING);
+}
+
+TEST(devices_hear_that_rights_go)
+{
+	begin_with_device();
+	network_before_rights_go();
+	CHECK_EQ(rights_gone, 1);
+	network_stop();
+	network_before_rights_go();
+	CHECK_EQ(rights_gone, 1);
+	os_leave();
 }
 
 TEST(devices_hear_of_the_end_of_the_process)

@@ -202,9 +202,10 @@ TEST(ports_follow_address_and_mtu)
 TEST(ports_hear_of_the_end_of_the_process)
 {
 	lab_begin(BOND_MODE_ACTIVEBACKUP, BOND_LAYER2, 1);
+	lab.dev->ops->rights_go(lab.dev);
 	lab.dev->ops->ending(lab.dev, true);
 	FOR_EACH_PORT(port)
-		CHECK(port->is_ending);
+		CHECK(port->is_ending && port->rights_gone == 1);
 	lab.dev->ops->ending(lab.dev, false);
 	FOR_EACH_PORT(port)
 		CHECK(!port->is_ending);
