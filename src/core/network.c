@@ -600,9 +600,14 @@ void network_set_local_dev(struct dev *dev)
 
 void network_stop(void)
 {
+	struct net *net = network_get_made();
+
 	atomic_store(&network.is_over, true);
 	progress_stop();
 	sock_kinds_stop();
+	/* nothing can be done at the end any more */
+	if (net)
+		net_ending(net, true);
 }
 
 bool network_begin_alone(void)
@@ -666,6 +671,7 @@ void network_before_exit(void)
 	sock_kinds_before_exit();
 	mux_before_exit();
 	net_flush(net, EXIT_FLUSH_MS * NS_PER_MS);
+	net_ending(net, true);
 }
 
 void network_end_what_stays(void)
@@ -686,6 +692,15 @@ void network_before_exec(void)
 	sock_kinds_before_exec();
 	mux_before_exit();
 	net_flush(net, EXIT_FLUSH_MS * NS_PER_MS);
+	net_ending(net, true);
+}
+
+void network_goes_on(void)
+{
+	struct net *net = network_get_made();
+
+	if (net && !atomic_load(&network.is_over))
+		net_ending(net, false);
 }
 
 /* Of the devices that may still be opened, only AF_XDP's without rights. */
@@ -698,8 +713,13 @@ static bool may_need_rights(void)
 
 void network_before_rights_go(void)
 {
-	if (may_need_rights())
-		sock_kinds_before_rights_go();
+	struct net *net = network_get_made();
+
+	if (!may_need_rights())
+		return;
+	sock_kinds_before_rights_go();
+	if (net)
+		net_rights_go(net);
 }
 
 void network_before_root_changes(void)

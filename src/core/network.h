@@ -38,6 +38,8 @@ void network_end_what_stays(void);
 /* Before the process becomes another program: what closing still has to deliver is the
  * kernel's. */
 void network_before_exec(void);
+/* It has not become one. */
+void network_goes_on(void);
 /* Around a call by which the process may lose rights, or get them. */
 void network_before_rights_go(void);
 void network_rights_changed(bool may_go_back);

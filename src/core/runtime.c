@@ -689,7 +689,15 @@ void runtime_spawning(void)
 
 int runtime_goes_on(int result)
 {
+	int saved_errno = errno;
+
 	stats_set_ended(false);
+	if (!os_is_inside()) {
+		os_enter();
+		network_goes_on();
+		os_leave();
+	}
+	errno = saved_errno;
 	return result;
 }
 

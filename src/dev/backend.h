@@ -46,6 +46,8 @@ struct backend_request {
 	/* Whose devices use the same regions, as ports of a bond do: those of the first one.
 	 * NULL: it makes one. */
 	const struct region_set *regions;
+	/* the most queues that may ever receive; 0: that is not known */
+	uint32_t rx_queue_max;
 	/* both ends are in this machine, as a veth's */
 	bool is_virtual;
 	/* how many frames its region has, at most, and which kind of memory is

@@ -42,11 +42,11 @@ CLEANFILES += %D%/xdp/steer.bpf.o %D%/xdp/steer_object.c
 
 xdp_sources = \
 	$(module_sources) %D%/xdp/dev.c \
-	%D%/xdp/ethtool.h %D%/xdp/ethtool.c \
+	%D%/xdp/ethtool.h %D%/xdp/ethtool.c %D%/xdp/queues.h %D%/xdp/queues.c \
 	src/base/btf.c src/os/kernel_types.c %D%/xdp/kernel_btf.h %D%/xdp/kernel_btf.c \
 	%D%/xdp/owner.h %D%/xdp/owner.c %D%/xdp/ring.c %D%/xdp/steer.h \
 	%D%/xdp/steer.c %D%/xdp/steer_load.h %D%/xdp/steer_load.c \
-	%D%/xdp/steer_object.h %D%/xdp/xdp.h \
+	%D%/xdp/steer_object.h %D%/xdp/tags.h %D%/xdp/tags.c %D%/xdp/xdp.h \
 	%D%/xdp/xdp_priv.h %D%/xdp/xsk.h %D%/xdp/xsk.c
 xdp_cppflags = $(AM_CPPFLAGS) $(XDP_CFLAGS) -DBACKEND_NAME='"xdp"'
 xdp_ldflags = $(AM_LDFLAGS) -module -avoid-version -Wl,-z,defs \

@@ -195,6 +195,15 @@ struct dev_ops {
 	/* Of a bond: these ports send and receive now, a bit for each. */
 	void (*ports_changed)(struct dev *dev, uint32_t active);
 
+	/* The process may be about to give up rights: what takes them, and may be needed
+	 * later, is done now. */
+	void (*rights_go)(struct dev *dev);
+
+	/* The process is about to end, or to become another program, without closing the
+	 * device: what that has changed and would outlast the process is undone. False: it
+	 * goes on after all. */
+	void (*ending)(struct dev *dev, bool is_ending);
+
 	/* Ends it; all rings are closed. The device is one user less of its
 	 * region, which lives on while sockets hold frames of it. */
 	void (*close)(struct dev *dev);
@@ -402,7 +411,8 @@ struct ring_ops {
  * op that it leaves out, there is nothing to receive, to show, to do or to wait for. A
  * device needs its name, ring_create, flow_add, flow_remove and close. Without the other
  * ops, its frames are given back through its interface, it works until it is closed, it
- * follows the link without being told, it has one region, and no ports. */
+ * follows the link without being told, it has one region and no ports, needs no rights
+ * later, and leaves nothing behind. */
 void ring_ops_fill(struct ring_ops *ops);
 void dev_ops_fill(struct dev_ops *ops);
 

@@ -134,6 +134,14 @@ static void has_no_ports(struct dev *dev UNUSED, uint32_t active UNUSED)
 {
 }
 
+static void needs_no_rights(struct dev *dev UNUSED)
+{
+}
+
+static void leaves_nothing(struct dev *dev UNUSED, bool is_ending UNUSED)
+{
+}
+
 static int no_paced_rings(struct dev *dev UNUSED,
 			  const struct ring_pace *pace UNUSED,
 			  struct pkt_pool *pool UNUSED,
@@ -158,4 +166,8 @@ void dev_ops_fill(struct dev_ops *ops)
 		ops->region_share = shares_no_region;
 	if (!ops->ports_changed)
 		ops->ports_changed = has_no_ports;
+	if (!ops->rights_go)
+		ops->rights_go = needs_no_rights;
+	if (!ops->ending)
+		ops->ending = leaves_nothing;
 }

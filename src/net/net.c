@@ -237,6 +237,28 @@ void net_flush(struct net *net, uint64_t ns)
 		inside_nap(FLUSH_NAP_NS);
 }
 
+void net_rights_go(struct net *net)
+{
+	struct netif *netif;
+
+	net_control_acquire(net);
+	LIST_FOR_EACH(netif, &net->netifs, link)
+		if (netif->dev)
+			netif->dev->ops->rights_go(netif->dev);
+	net_control_release(net);
+}
+
+void net_ending(struct net *net, bool is_ending)
+{
+	struct netif *netif;
+
+	net_control_acquire(net);
+	LIST_FOR_EACH(netif, &net->netifs, link)
+		if (netif->dev)
+			netif->dev->ops->ending(netif->dev, is_ending);
+	net_control_release(net);
+}
+
 void net_poll_all(struct net *net)
 {
 	FOR_EACH_STACK(stack, net) {

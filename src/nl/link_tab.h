@@ -79,6 +79,8 @@ struct link_info {
 	 * (netlink_read_link) before relying on it. */
 	enum link_xdp_mode xdp_mode;
 	uint32_t xdp_prog_id;
+	/* the most queues that may ever receive; 0: the kernel does not say */
+	uint32_t rx_queue_max;
 	/* of a LINK_VLAN: the type of Ethernet that its tags have, and the priority in the
 	 * tag (PCP) for each priority of a packet, which is 0 for higher ones */
 	uint16_t vlan_proto;
@@ -91,7 +93,7 @@ struct link_info {
 	/* of a port of a bond, 1: the bond sends and receives by it */
 	uint16_t is_active_port;
 };
-_Static_assert(sizeof(struct link_info) == 120,
+_Static_assert(sizeof(struct link_info) == 124,
 	       "no padding: links compare as memory");
 
 struct link {

@@ -10,13 +10,21 @@
 #   flood CNT             so many datagrams as fast as they go
 #   dropping UID          an echo that gives up root, and answers on a second port
 #                         which it takes afterwards
+#   dropping_early UID CNT
+#                         gives up root behind its first socket; so many more are
+#                         echoes, on ports from 10001 on
 #   sending               sends to 10.78.0.2:7000 without end, and says how it goes
 #   many CNT              asks from so many ports in turn; prints how many were right
+#   tcp_echo ADDRESS PORT an echo of as many connections as come
+#   tcp_talk ADDRESS PORT one connection that goes on for a while, and others meanwhile
 import os
 import random
+import resource
+import select
 import socket
 import struct
 import sys
+import threading
 import time
 
 from checksums import checksum
@@ -236,6 +244,23 @@ def dropping(uid):
         second.sendto(data, peer)
 
 
+def dropping_early(uid, cnt):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (int(cnt) + 100, int(cnt) + 100))
+    first = udp((SERVER, PORT))
+    os.setgid(int(uid))
+    os.setuid(int(uid))
+    others = [udp((SERVER, 10001 + i)) for i in range(int(cnt))]
+    poll = select.epoll()
+    by_fd = {}
+    for s in [first] + others:
+        poll.register(s, select.EPOLLIN)
+        by_fd[s.fileno()] = s
+    print("ready", flush=True)
+    while True:
+        for fd, _ in poll.poll():
+            by_fd[fd].sendto(*by_fd[fd].recvfrom(2048))
+
+
 def sending():
     s = udp()
     last, sent = None, 0
@@ -264,6 +289,41 @@ def many(cnt):
             s.send(b"%d %d" % (i, number))
             right += s.recv(2048) == b"%d %d" % (i, number)
     print("right", right)
+
+
+def tcp_echo(address, port):
+    listener = socket.create_server((address, int(port)), backlog=100)
+    print("ready", flush=True)
+
+    def serve(s):
+        while data := s.recv(2048):
+            s.send(data)
+
+    while True:
+        threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+
+
+def say(s, text):
+    s.send(text)
+    if s.recv(2048) != text:
+        raise ValueError("wrong")
+
+
+def tcp_talk(address, port):
+    name = (address, int(port))
+    first = socket.create_connection(name, 10)
+    say(first, b"hello")
+    print("begun", flush=True)
+    end = time.monotonic() + 6
+    cnt = 0
+    while time.monotonic() < end:
+        say(first, b"%d" % cnt)
+        with socket.create_connection(name, 10) as s:
+            s.settimeout(10)
+            say(s, b"%d" % cnt)
+        cnt += 1
+        time.sleep(0.02)
+    print("right", cnt, flush=True)
 
 
 globals()[sys.argv[1]](*sys.argv[2:])

@@ -204,10 +204,102 @@ four_queues_natively() {
 	return $status
 }
 
+# The table of rules begins with 4096, and cannot grow without rights.
+many_sockets_without_rights() {
+	local in_a
+	start a.log $hostile dropping_early 65534 5000 || return 1
+	in_a=$(kernel_cnt $a)
+	expect "$( (in_ns $b - timeout 20 python3 -c '
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.settimeout(2)
+for port in range(10001, 15001):
+    s.sendto(b"%d" % port, ("10.78.0.1", port))
+    assert s.recv(99) == b"%d" % port
+print("right")') 2>&1)" right && is_accelerated $a "$in_a" 5000
+}
+
+# queue_cnts CNT: by which v0 of a receives, and that of b sends.
+queue_cnts() {
+	ip netns exec $a ethtool -L v0 rx "$1" && ip netns exec $b ethtool -L v0 tx "$1"
+}
+
+# driven_anew: by all of its queues.
+driven_anew() {
+	local in_a
+	wait_for 'v0 cannot be driven any more' "$work/a.log" || return 1
+	expect "$(ask - 5 64)" "right 5"
+	wait_until driven_times 2 || return 1
+	in_a=$(kernel_cnt $a)
+	expect "$( (in_ns $b - timeout 20 $hostile many 64) 2>&1)" "right 320" &&
+		is_accelerated $a "$in_a" 320
+}
+driven_times() {
+	[ "$(grep -c "v0 is driven by xdp" "$work/a.log")" = "$1" ]
+}
+
+queues_added_while_it_runs() {
+	queue_cnts 1 && start a.log $program echo 10.78.0.1 7000 || return 1
+	expect "$(ask - 20 64)" "right 20" && queue_cnts 4 && driven_anew
+}
+
+# A connection that was there goes on, and so do those that come meanwhile.
+queues_added_under_tcp() {
+	local talk status
+	queue_cnts 1 && start a.log $hostile tcp_echo 10.78.0.1 7000 || return 1
+	: >"$work/talk"
+	(in_ns $b - timeout 30 $hostile tcp_talk 10.78.0.1 7000) >"$work/talk" 2>&1 &
+	talk=$!
+	wait_for '^begun' "$work/talk" && wait_for 'v0 is driven by xdp' "$work/a.log" &&
+		queue_cnts 4 && wait_for 'v0 cannot be driven any more' "$work/a.log" &&
+		wait_until driven_times 2 && wait_for '^right' "$work/talk"
+	status=$?
+	kill $talk 2>/dev/null
+	wait $talk 2>/dev/null
+	return $status
+}
+
+# What a shell of another namespace sees in /sys.
+queues_that_sys_does_not_show() {
+	local in_a
+	(export VMA_LOG_FILE=$work/a.log VMA_TRACELEVEL=debug
+		preloaded "$library" exec nsenter --net="/run/netns/$a" \
+			$program echo 10.78.0.1 7000) >"$work/out" 2>&1 &
+	server=$!
+	wait_for ready "$work/out" || return 1
+	in_a=$(kernel_cnt $a)
+	expect "$( (in_ns $b - timeout 20 $hostile many 64) 2>&1)" "right 320" &&
+		is_accelerated $a "$in_a" 320
+}
+
+too_many_queues() {
+	LAB_VETH="numrxqueues 65 numtxqueues 65" make_lab &&
+		start a.log $program echo 10.78.0.1 7000 &&
+		expect "$(ask - 20 64)" "right 20" &&
+		wait_for 'drives no more than 64 receive queues' "$work/a.log"
+}
+
+# Its driver says nothing of queues. The frames come by those of v0, whose address it has.
+queues_of_a_macvlan() {
+	local in_a
+	ip -n $a link add link v0 name m0 numrxqueues 4 type macvlan &&
+		ip -n $a address flush dev v0 &&
+		ip -n $a address add 10.78.0.1/24 dev m0 && ip -n $a link set m0 up &&
+		ip -n $b neigh flush dev v0 &&
+		ip netns exec $b ping -q -c 1 -W 2 10.78.0.1 >/dev/null &&
+		start a.log $program echo 10.78.0.1 7000 || return 1
+	wait_for 'm0 is driven by xdp' "$work/a.log" || return 1
+	in_a=$(kernel_cnt $a)
+	expect "$( (in_ns $b - timeout 20 $hostile many 64) 2>&1)" "right 320" &&
+		is_accelerated $a "$in_a" 320
+}
+
 cases="lies_on_the_wire lies_leave_the_program_accelerated flood_of_fragments
 ring_full few_frames memlock_too_small no_right_to_raw_sockets
 no_right_to_drive_interfaces no_right_to_load_programs not_root_at_all
-rights_dropped_later interface_vanishes_mid_send link_goes_down_mid_send
-program_detached_under_us program_is_not_replaced four_queues four_queues_natively"
+rights_dropped_later many_sockets_without_rights interface_vanishes_mid_send link_goes_down_mid_send
+program_detached_under_us program_is_not_replaced four_queues four_queues_natively
+queues_added_while_it_runs queues_added_under_tcp queues_that_sys_does_not_show
+too_many_queues queues_of_a_macvlan"
 LAB_VETH="numrxqueues 4 numtxqueues 4"
 run_cases $cases

@@ -120,6 +120,22 @@ static void bond_ports_changed(struct dev *dev, uint32_t active)
 				      memory_order_relaxed);
 }
 
+static void bond_rights_go(struct dev *dev)
+{
+	struct bond_dev *own = bond_of(dev);
+
+	for (unsigned i = 0; i < own->port_cnt; i++)
+		own->ports[i]->ops->rights_go(own->ports[i]);
+}
+
+static void bond_ending(struct dev *dev, bool is_ending)
+{
+	struct bond_dev *own = bond_of(dev);
+
+	for (unsigned i = 0; i < own->port_cnt; i++)
+		own->ports[i]->ops->ending(own->ports[i], is_ending);
+}
+
 static void bond_close(struct dev *dev)
 {
 	struct bond_dev *own = bond_of(dev);
@@ -138,6 +154,8 @@ static const struct dev_ops ops = {
 	.check = bond_check,
 	.link_changed = bond_link_changed,
 	.ports_changed = bond_ports_changed,
+	.rights_go = bond_rights_go,
+	.ending = bond_ending,
 	.close = bond_close,
 };
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "dev/xdp/ethtool.h"
+#include "dev/xdp/queues.h"
 #include "dev/xdp/xdp_priv.h"
 #include "pkt/wire.h"
 #include "stats/stats_publish.h"
@@ -75,21 +75,57 @@ static void describe(struct xdp_dev *own, const struct mode *mode)
 		 own->has_sg && !own->is_single ? "" : ", single buffers");
 }
 
+/* A frame holds the largest packet if that fits into a page. */
+static uint32_t frame_size_for(uint32_t mtu)
+{
+	return mtu + sizeof(struct wire_eth) + XDP_HEADROOM <= 2048 ? 2048 :
+								     4096;
+}
+
+static bool is_held_by_a_frame(const struct xdp_dev *own)
+{
+	return own->dev.mtu + sizeof(struct wire_eth) + XDP_HEADROOM <=
+	       own->dev.region->frame_size;
+}
+
+/* Without packets of several frames, longer ones are lost. In generic mode there are some,
+ * whatever the MTU: the kernel joins segments before we see them. */
+static bool may_lack_sg(const struct xdp_dev *own, const struct mode *mode)
+{
+	return mode->is_native && is_held_by_a_frame(own);
+}
+
+/* Linux before 6.6. -EAGAIN: it would do with a program for single buffers, to whose
+ * interface a veth's other end sends no long ones. */
+static int try_without_sg(struct xdp_dev *own, const struct mode *mode)
+{
+	bool was_single = own->is_single, may_lack = may_lack_sg(own, mode);
+	int err;
+
+	own->bind_flags &= (uint16_t)~XDP_USE_SG;
+	own->has_sg = false;
+	err = xdp_ring_create(own, own->bind_flags, &own->ring);
+	if (err)
+		return err;
+	own->is_single = true;
+	if (was_single && may_lack)
+		return 0;
+	xdp_ring_destroy(own->ring);
+	own->ring = NULL;
+	own->lacks_sg = !may_lack;
+	return may_lack ? -EAGAIN : -EOPNOTSUPP;
+}
+
 /* Only making the ring shows whether the mode works. */
 static int try_mode(struct xdp_dev *own, const struct mode *mode)
 {
-	uint16_t flags = mode->bind_flags | XDP_USE_NEED_WAKEUP;
 	int err;
 
-	own->bind_flags = flags | XDP_USE_SG;
+	own->bind_flags = mode->bind_flags | XDP_USE_NEED_WAKEUP | XDP_USE_SG;
 	own->has_sg = true;
 	err = xdp_ring_create(own, own->bind_flags, &own->ring);
-	if (err == -EINVAL) {
-		/* Linux before 6.6 */
-		own->bind_flags = flags;
-		own->has_sg = false;
-		err = xdp_ring_create(own, own->bind_flags, &own->ring);
-	}
+	if (err == -EINVAL)
+		err = try_without_sg(own, mode);
 	/* The program is attached, so nobody else has one here. The queue belongs
 	 * to another process. */
 	own->is_in_use = err == -EBUSY;
@@ -102,7 +138,7 @@ static enum steer_sight sight_in(const struct xdp_dev *own,
 {
 	if (!mode->is_native)
 		return STEER_SIGHT_GSO;
-	return own->are_tags_off ? STEER_SIGHT_TAG : STEER_SIGHT_BYTES;
+	return own->tags.are_off ? STEER_SIGHT_TAG : STEER_SIGHT_BYTES;
 }
 
 /* Whether frames can be taken by their bytes alone, without this sight. The frames
@@ -125,7 +161,7 @@ static int make_steer(struct xdp_dev *own, const struct mode *mode)
 	};
 	int err;
 
-	if (own->are_tags_off && !own->is_virtual && !mode->is_native)
+	if (own->tags.are_off && !own->is_virtual && !mode->is_native)
 		return -EOPNOTSUPP;
 	memcpy(params.mac, own->dev.mac, sizeof(params.mac));
 	err = steer_create(&params, &own->steer);
@@ -136,7 +172,7 @@ static int make_steer(struct xdp_dev *own, const struct mode *mode)
 	return err;
 }
 
-static int attach(struct xdp_dev *own, const struct mode *mode)
+static int attach_once(struct xdp_dev *own, const struct mode *mode)
 {
 	int err = make_steer(own, mode);
 
@@ -154,6 +190,13 @@ static int attach(struct xdp_dev *own, const struct mode *mode)
 		describe(own, mode);
 	}
 	return err;
+}
+
+static int attach(struct xdp_dev *own, const struct mode *mode)
+{
+	int err = attach_once(own, mode);
+
+	return err == -EAGAIN ? attach_once(own, mode) : err;
 }
 
 /* For a program that takes several buffers, generic XDP copies every packet. For
@@ -188,45 +231,6 @@ static int choose_mode(struct xdp_dev *own, enum xdp_wish wish)
 			break;
 	}
 	return err;
-}
-
-/* -- VLAN tags --------------------------------------------------------------------- */
-
-/* A frame of a VLAN that this host does not have must not be taken for one without
- * a tag. A card leaves tags in the bytes, if it can. Between ends in one machine,
- * the sender puts them beside the bytes, and only the program can ask for them. */
-static void see_tags(struct xdp_dev *own)
-{
-	const char *name = own->dev.name;
-	int err;
-
-	if (!ethtool_takes_tags(name))
-		return;
-	own->are_tags_off = true;
-	if (own->is_virtual)
-		return;
-	err = ethtool_set_takes_tags(name, false);
-	if (err) {
-		log_dbg("%s goes on taking VLAN tags off (%s)", name,
-			strerror(-err));
-		return;
-	}
-	own->are_tags_off = false;
-	own->has_set_tags = true;
-	log_info("%s: its VLAN receive offload is switched off, so that tagged frames are known; as long as it is driven",
-		 name);
-}
-
-static void restore_tags(const struct xdp_dev *own)
-{
-	int err;
-
-	if (!own->has_set_tags)
-		return;
-	err = ethtool_set_takes_tags(own->dev.name, true);
-	if (err)
-		log_dbg("%s: its VLAN receive offload stays off (%s)",
-			own->dev.name, strerror(-err));
 }
 
 /* -- the device -------------------------------------------------------------------- */
@@ -288,9 +292,33 @@ static void count_fragments(struct xdp_dev *own)
 	own->seen_fragments = cnt;
 }
 
+static uint32_t count_queues(const struct xdp_dev *own)
+{
+	const struct queues_of of = {
+		.ifindex = own->dev.ifindex,
+		.mac = own->dev.mac,
+		.max = own->rx_queue_max,
+	};
+
+	return queues_count(&of, STEER_QUEUES_MAX);
+}
+
+/* TCP that comes by a new queue is dropped, until the device is opened anew. So the
+ * connections may leave first. */
+static int check_queues(struct xdp_dev *own)
+{
+	if (count_queues(own) <= own->queue_cnt)
+		return 0;
+	log_info("%s has more receive queues than the %u that are driven",
+		 own->dev.name, own->queue_cnt);
+	own->dev.caps.rules_outlast_failure = true;
+	return -ECHRNG;
+}
+
 static int xdp_check(struct dev *dev)
 {
 	struct xdp_dev *own = dev_of(dev);
+	int err;
 
 	/* the process that had the name may have ended */
 	owner_claim(&own->owner, dev->ifindex);
@@ -298,12 +326,27 @@ static int xdp_check(struct dev *dev)
 		count_drops(own->ring);
 		count_fragments(own);
 	}
-	return steer_check(own->steer);
+	err = steer_check(own->steer);
+	return err ? err : check_queues(own);
 }
 
 static int xdp_link_changed(struct dev *dev)
 {
-	return steer_set_mac(dev_of(dev)->steer, dev->mac);
+	struct xdp_dev *own = dev_of(dev);
+
+	if (!own->has_sg && !is_held_by_a_frame(own))
+		return -EOPNOTSUPP;
+	return steer_set_mac(own->steer, dev->mac);
+}
+
+static void xdp_rights_go(struct dev *dev)
+{
+	steer_rights_go(dev_of(dev)->steer);
+}
+
+static void xdp_ending(struct dev *dev, bool is_ending)
+{
+	tags_ending(&dev_of(dev)->tags, dev, is_ending);
 }
 
 static void xdp_close(struct dev *dev)
@@ -313,7 +356,7 @@ static void xdp_close(struct dev *dev)
 	if (own->ring)
 		xdp_ring_destroy(own->ring);
 	steer_destroy(own->steer);
-	restore_tags(own);
+	tags_ending(&own->tags, &own->dev, true);
 	owner_release(&own->owner);
 	region_set_put(&dev->regions);
 	free(own);
@@ -326,6 +369,8 @@ static struct dev_ops xdp_dev_ops = {
 	.flow_remove = xdp_flow_remove,
 	.check = xdp_check,
 	.link_changed = xdp_link_changed,
+	.rights_go = xdp_rights_go,
+	.ending = xdp_ending,
 	.close = xdp_close,
 };
 
@@ -355,19 +400,17 @@ static int refuse_kind(struct dev_verdict *why, const char *text)
 
 static int refuse_owned(struct dev_verdict *why, int ifindex)
 {
-	why->refusal = DEV_REFUSED_IN_USE;
-	why->pid = owner_ask(ifindex);
-	if (why->pid)
-		snprintf(why->text, sizeof(why->text),
-			 "interface in use by pid %d", why->pid);
-	return -EEXIST;
-}
+	int pid = owner_ask(ifindex);
 
-/* A frame holds the largest packet if that fits into a page. */
-static uint32_t frame_size_for(uint32_t mtu)
-{
-	return mtu + sizeof(struct wire_eth) + XDP_HEADROOM <= 2048 ? 2048 :
-								     4096;
+	why->refusal = DEV_REFUSED_IN_USE;
+	why->pid = MAX(pid, 0);
+	if (pid > 0)
+		snprintf(why->text, sizeof(why->text),
+			 "interface in use by pid %d", pid);
+	else if (pid < 0)
+		snprintf(why->text, sizeof(why->text),
+			 "interface in use, by a process that many ask");
+	return -EEXIST;
 }
 
 static void init_dev(struct xdp_dev *own, const struct backend_request *request)
@@ -386,9 +429,20 @@ static void init_dev(struct xdp_dev *own, const struct backend_request *request)
 		.needs_kick = true,
 		.tx_len_max = frame_size_for(request->mtu) - XDP_HEADROOM,
 	};
-	own->queue_cnt = MIN(ethtool_queue_cnt(request->name),
-			     (uint32_t)STEER_QUEUES_MAX);
+	own->rx_queue_max = request->rx_queue_max;
+	own->queue_cnt = count_queues(own);
 	own->is_virtual = request->is_virtual;
+}
+
+/* Not those of which a part would get no socket of ours. */
+static int refuse_queues(const struct xdp_dev *own, struct dev_verdict *why)
+{
+	_Static_assert(STEER_QUEUES_MAX == 64, "as the line says");
+	if (!own->queue_cnt)
+		return refuse_kind(why, "how many receive queues it has is not shown: /sys is another namespace's");
+	if (own->queue_cnt > STEER_QUEUES_MAX)
+		return refuse_kind(why, "AF_XDP drives no more than 64 receive queues");
+	return 0;
 }
 
 static int make_dev(struct xdp_back_end *end,
@@ -404,18 +458,20 @@ static int make_dev(struct xdp_back_end *end,
 	if (err)
 		return refuse(why, err, "memory for frames");
 	own->is_single = wants_single(&end->params, request->is_virtual);
-	see_tags(own);
+	tags_see(&own->tags, &own->dev, own->is_virtual);
 	err = choose_mode(own, end->params.mode);
 	if (!err)
 		return 0;
 	if (own->is_in_use)
 		err = refuse_owned(why, request->ifindex);
+	else if (own->lacks_sg && err == -EOPNOTSUPP)
+		refuse_kind(why, "AF_XDP of a kernel before Linux 6.6 drops packets longer than a frame");
 	else
 		refuse(why, err,
-		       own->are_tags_off && !own->is_virtual ?
+		       own->tags.are_off && !own->is_virtual ?
 			       "AF_XDP, with VLAN tags that the card takes off" :
 			       "AF_XDP");
-	restore_tags(own);
+	tags_ending(&own->tags, &own->dev, true);
 	region_set_put(&own->dev.regions);
 	return err;
 }
@@ -440,7 +496,9 @@ static int xdp_open(struct backend *backend,
 		return refuse(why, -ENOMEM, "memory");
 	init_dev(own, request);
 	own->rx_post_first = end->params.rx_post_first;
-	err = make_dev(end, request, own, why);
+	err = refuse_queues(own, why);
+	if (!err)
+		err = make_dev(end, request, own, why);
 	if (err) {
 		free(own);
 		return err;

@@ -7,48 +7,76 @@
 #include <errno.h>
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
-#include <net/if.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "os/real.h"
 
-/* `command` begins with the number of the request, and takes the answer. */
-static int ask(const char *name, void *command)
+/* Asks by `number` about the interface that the request names. */
+static int ask_kernel(unsigned long number, struct ifreq *request)
 {
-	struct ifreq request = { .ifr_data = command };
 	int fd = real.socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	int err;
 
 	if (fd < 0)
 		return -errno;
-	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", name);
-	err = real.ioctl(fd, SIOCETHTOOL, &request) == 0 ? 0 : -errno;
+	err = real.ioctl(fd, number, request) == 0 ? 0 : -errno;
 	real.close(fd);
 	return err;
 }
 
-uint32_t ethtool_queue_cnt(const char *name)
+int ethtool_name(int ifindex, char name[IF_NAMESIZE])
+{
+	struct ifreq request = { .ifr_ifindex = ifindex };
+	int err = ask_kernel(SIOCGIFNAME, &request);
+
+	if (!err)
+		snprintf(name, IF_NAMESIZE, "%s", request.ifr_name);
+	return err;
+}
+
+int ethtool_address(int ifindex, uint8_t mac[6])
+{
+	struct ifreq request = { .ifr_ifindex = 0 };
+	int err = ethtool_name(ifindex, request.ifr_name);
+
+	if (!err)
+		err = ask_kernel(SIOCGIFHWADDR, &request);
+	if (!err)
+		memcpy(mac, request.ifr_hwaddr.sa_data, 6);
+	return err;
+}
+
+/* `command` begins with the number of the request, and takes the answer. */
+static int ask(int ifindex, void *command)
+{
+	struct ifreq request = { .ifr_data = command };
+	int err = ethtool_name(ifindex, request.ifr_name);
+
+	return err ? err : ask_kernel(SIOCETHTOOL, &request);
+}
+
+uint32_t ethtool_queue_cnt(int ifindex)
 {
 	struct ethtool_channels channels = { .cmd = ETHTOOL_GCHANNELS };
-	uint32_t cnt = 0;
 
-	if (ask(name, &channels) == 0)
-		cnt = channels.rx_count + channels.combined_count;
-	return cnt ? cnt : 1;
+	return ask(ifindex, &channels) == 0 ?
+		       channels.rx_count + channels.combined_count :
+		       0;
 }
 
-bool ethtool_takes_tags(const char *name)
+bool ethtool_takes_tags(int ifindex)
 {
 	struct ethtool_value flags = { .cmd = ETHTOOL_GFLAGS };
 
-	return ask(name, &flags) == 0 && flags.data & ETH_FLAG_RXVLAN;
+	return ask(ifindex, &flags) == 0 && flags.data & ETH_FLAG_RXVLAN;
 }
 
-int ethtool_set_takes_tags(const char *name, bool does_take)
+int ethtool_set_takes_tags(int ifindex, bool does_take)
 {
 	struct ethtool_value flags = { .cmd = ETHTOOL_GFLAGS };
-	int err = ask(name, &flags);
+	int err = ask(ifindex, &flags);
 
 	if (err)
 		return err;
@@ -56,9 +84,9 @@ int ethtool_set_takes_tags(const char *name, bool does_take)
 	flags.data &= ~(uint32_t)ETH_FLAG_RXVLAN;
 	if (does_take)
 		flags.data |= ETH_FLAG_RXVLAN;
-	err = ask(name, &flags);
+	err = ask(ifindex, &flags);
 	if (err)
 		return err;
 	/* a driver may refuse without an error, so we look again */
-	return ethtool_takes_tags(name) == does_take ? 0 : -EOPNOTSUPP;
+	return ethtool_takes_tags(ifindex) == does_take ? 0 : -EOPNOTSUPP;
 }

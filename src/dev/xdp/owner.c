@@ -4,6 +4,7 @@
 
 #include "dev/xdp/owner.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/un.h>
@@ -38,8 +39,9 @@ int owner_ask(int ifindex)
 
 	if (fd < 0)
 		return 0;
-	if (real.connect(fd, (const struct sockaddr *)&addr, len) != 0 ||
-	    real.getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &cred_len) != 0)
+	if (real.connect(fd, (const struct sockaddr *)&addr, len) != 0)
+		cred.pid = errno == EAGAIN ? -1 : 0;
+	else if (real.getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &cred_len) != 0)
 		cred.pid = 0;
 	real.close(fd);
 	return cred.pid;
@@ -50,18 +52,30 @@ void owner_init(struct owner *owner)
 	atomic_init(&owner->fd, -1);
 }
 
+/* They have been answered when they connected, but stay in the queue. */
+static void forget_askers(int listener)
+{
+	int fd;
+
+	while ((fd = real.accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0)
+		real.close(fd);
+}
+
 void owner_claim(struct owner *owner, int ifindex)
 {
 	struct sockaddr_un addr;
 	socklen_t len = name_of(ifindex, &addr);
 	int fd;
 
-	if (atomic_load(&owner->fd) >= 0)
+	fd = atomic_load(&owner->fd);
+	if (fd >= 0) {
+		forget_askers(fd);
 		return;
+	}
 	fd = make_socket();
 	if (fd < 0)
 		return;
-	/* it listens so that others can ask who we are; nobody is ever accepted */
+	/* it listens so that others can ask who we are */
 	if (real.bind(fd, (struct sockaddr *)&addr, len) != 0 ||
 	    real.listen(fd, 16) != 0)
 		real.close(fd);

@@ -18,11 +18,13 @@ struct owner {
 };
 
 void owner_init(struct owner *owner);
-/* Takes the name, if it is free; harmless when we have it. */
+/* Takes the name, if it is free. When we have it, makes room for more who ask; called
+ * about once a second. */
 void owner_claim(struct owner *owner, int ifindex);
 void owner_release(struct owner *owner);
 
-/* The process that has the name. 0: nobody has it, or it does not say. */
+/* The process that has the name. 0: nobody has it, or it does not say; -1: somebody, whom
+ * too many have asked. */
 int owner_ask(int ifindex) MUST_CHECK;
 
 #endif

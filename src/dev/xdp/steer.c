@@ -159,7 +159,7 @@ static int replace(struct steer *steer, const int *fds)
 	return err;
 }
 
-static int grow(struct steer *steer)
+static int grow(struct steer *steer, uint32_t rules_max)
 {
 	const int kept[STEER_KEPT_CNT] = {
 		atomic_load(&steer->queues),
@@ -167,12 +167,13 @@ static int grow(struct steer *steer)
 		atomic_load(&steer->counts),
 	};
 	const struct keeper_request request =
-		request_of_load(steer, steer->rules_max * STEER_RULES_GROWTH);
+		request_of_load(steer, rules_max);
 	int fds[STEER_FD_CNT], err;
 
-	if (request.rules_max > STEER_RULES_MAX)
-		return -ENOSPC;
-	err = steer_load(&request, kept, fds);
+	err = rules_max > STEER_RULES_MAX ? -ENOSPC :
+					    steer_load(&request, kept, fds);
+	log_dbg("%d: a table for %u rules: %s", steer->params.ifindex, rules_max,
+		err ? strerror(-err) : "made");
 	if (err)
 		return err;
 	err = replace(steer, fds);
@@ -322,10 +323,7 @@ int steer_add(struct steer *steer, const struct flow_rule *rule)
 	int err = insert(steer, &key, value);
 
 	if (err == -E2BIG) {
-		err = grow(steer);
-		log_dbg("%d: a table for %u rules: %s", steer->params.ifindex,
-			steer->rules_max * (err ? STEER_RULES_GROWTH : 1u),
-			err ? strerror(-err) : "made");
+		err = grow(steer, steer->rules_max * STEER_RULES_GROWTH);
 		err = err ? -ENOSPC : insert(steer, &key, value);
 	}
 	if (err || !is_connected(rule))
@@ -338,6 +336,12 @@ int steer_add(struct steer *steer, const struct flow_rule *rule)
 	steer->now.has_connected = false;
 	(void)!bpf_map_delete_elem(steer->rules, &key);
 	return err;
+}
+
+void steer_rights_go(struct steer *steer)
+{
+	if (steer->rules_max < STEER_RULES_FIXED && rights_is_net_admin())
+		(void)!grow(steer, STEER_RULES_FIXED);
 }
 
 void steer_remove(struct steer *steer, const struct flow_rule *rule)

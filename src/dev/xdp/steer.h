@@ -11,8 +11,8 @@
 
 /* Limits on hardware queues and on rules of an interface. The table of rules begins
  * small, since the kernel takes milliseconds to make a large one, and grows when it
- * is full. What a helper has made for a process without rights does not grow, and is
- * larger from the beginning. */
+ * is full. That of a process without rights cannot grow: it becomes larger before the
+ * rights go, and what a helper makes is so from the beginning. */
 enum {
 	STEER_QUEUES_MAX = 64,
 	STEER_RULES_FIRST = 4096,
@@ -139,6 +139,8 @@ uint64_t steer_fragments(const struct steer *steer);
 int steer_set_mac(struct steer *steer, const uint8_t *mac) MUST_CHECK;
 /* -EEXIST: it is there; -ENOSPC: the table is full and cannot grow. */
 int steer_add(struct steer *steer, const struct flow_rule *rule) MUST_CHECK;
+/* The table cannot grow any more from now on. */
+void steer_rights_go(struct steer *steer);
 void steer_remove(struct steer *steer, const struct flow_rule *rule);
 
 #endif

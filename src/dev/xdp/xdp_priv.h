@@ -7,6 +7,7 @@
 #include "dev/dev_services.h"
 #include "dev/xdp/owner.h"
 #include "dev/xdp/steer.h"
+#include "dev/xdp/tags.h"
 #include "dev/xdp/xdp.h"
 #include "dev/xdp/xsk.h"
 #include "os/services.h"
@@ -22,18 +23,19 @@ struct xdp_dev {
 	struct steer *steer;
 	struct owner owner;
 	uint32_t queue_cnt;
+	/* as in struct backend_request */
+	uint32_t rx_queue_max;
 	/* as in xdp_params */
 	uint32_t rx_post_first;
 	/* both ends of the link are in this machine */
 	bool is_virtual;
-	/* VLAN tags are not among the bytes that XDP sees. */
-	bool are_tags_off;
-	/* They are since we have told the driver, which we shall undo. */
-	bool has_set_tags;
+	struct tags tags;
 	/* while it is tried: another process has a queue of it */
 	bool is_in_use;
 	/* several frames for one packet */
 	bool has_sg;
+	/* while it is tried: it would do, with those */
+	bool lacks_sg;
 	/* the program gets one buffer for it */
 	bool is_single;
 	uint16_t bind_flags; /* of the mode that works */

@@ -212,6 +212,7 @@ static int take_link(struct nl_object *obj, void *ctx)
 	strncpy(out->name, rtnl_link_get_name(link), sizeof(out->name) - 1);
 	out->mtu = rtnl_link_get_mtu(link);
 	out->group = rtnl_link_get_group(link);
+	out->rx_queue_max = rtnl_link_get_num_rx_queues(link);
 	if (addr) {
 		/* the form has seen that it fits */
 		out->addr_len = nl_addr_get_len(addr);
@@ -230,6 +231,7 @@ static int check_link(struct nlmsghdr *msg, struct nlattr **attrs)
 		[IFLA_MASTER] = FORM_U32,
 		[IFLA_LINKINFO] = FORM_NEST,
 		[IFLA_GROUP] = FORM_U32,
+		[IFLA_NUM_RX_QUEUES] = FORM_U32,
 		[IFLA_LINK_NETNSID] = FORM_U32,
 		[IFLA_XDP] = FORM_NEST,
 	};

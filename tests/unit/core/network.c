@@ -13,6 +13,7 @@
 
 #include "core/network.c"
 #include "core/rules_file.h"
+#include "dev/fake/fake.h"
 #include "os/file.h"
 #include "os/thread.h"
 #include "tests/support/test.h"
@@ -470,6 +471,102 @@ TEST(nothing_runs_after_the_stop)
 	/* neither waits for a lock nor looks for sockets */
 	network_before_fork();
 	network_before_exit();
+	os_leave();
+}
+
+/* What the device was told of the end of the process: ends, goes on, or nothing. */
+static enum { TOLD_NOTHING, TOLD_ENDS, TOLD_GOES_ON } told;
+
+static void hear(struct dev *dev UNUSED, bool is_ending)
+{
+	told = is_ending ? TOLD_ENDS : TOLD_GOES_ON;
+}
+
+static unsigned rights_gone;
+
+static void hear_of_rights(struct dev *dev UNUSED)
+{
+	rights_gone++;
+}
+
+/* A network with a device in memory. */
+static void begin_with_device(void)
+{
+	static const struct fake_cable_params cable = { .seed = 1 };
+	static const struct fake_params params = {
+		.ifindex = 7, .mtu = 1500, .frame_cnt = 100, .frame_size = 2048, .fd = -1,
+	};
+	const struct flow_key key = { .local_port = htobe16(7) };
+	static struct dev_ops ops;
+	enum reason reason;
+	struct dev *dev;
+
+	begin();
+	CHECK_EQ(fake_dev_create_loop(fake_cable_create(&cable), &params, &dev), 0);
+	ops = *dev->ops;
+	ops.ending = hear;
+	ops.rights_go = hear_of_rights;
+	dev->ops = &ops;
+	network_set_local_dev(dev);
+	configure();
+	CHECK(get(&reason));
+	os_enter();
+	net_control_acquire(network_get_made());
+	CHECK(!net_is_local_locked(network_get_made(), &key, IPPROTO_TCP));
+	net_control_release(network_get_made());
+	CHECK_EQ(told, TOLD_NOTHING);
+}
+
+TEST(devices_hear_that_rights_go)
+{
+	begin_with_device();
+	network_before_rights_go();
+	CHECK_EQ(rights_gone, 1);
+	network_stop();
+	network_before_rights_go();
+	CHECK_EQ(rights_gone, 1);
+	os_leave();
+}
+
+TEST(devices_hear_of_the_end_of_the_process)
+{
+	begin_with_device();
+	network_before_exit();
+	CHECK_EQ(told, TOLD_ENDS);
+	os_leave();
+}
+
+TEST(devices_hear_of_an_exec_and_that_it_failed)
+{
+	begin_with_device();
+	network_before_exec();
+	CHECK_EQ(told, TOLD_ENDS);
+	network_goes_on();
+	CHECK_EQ(told, TOLD_GOES_ON);
+	os_leave();
+}
+
+TEST(devices_hear_of_the_stop)
+{
+	begin_with_device();
+	network_stop();
+	CHECK_EQ(told, TOLD_ENDS);
+	/* the filter of the process may forbid everything */
+	told = TOLD_NOTHING;
+	network_before_exit();
+	network_before_exec();
+	network_goes_on();
+	CHECK_EQ(told, TOLD_NOTHING);
+	os_leave();
+}
+
+TEST(the_end_of_a_child_is_its_own)
+{
+	begin_with_device();
+	network_forked();
+	network_before_exit();
+	network_before_exec();
+	CHECK_EQ(told, TOLD_NOTHING);
 	os_leave();
 }
 

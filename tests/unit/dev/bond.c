@@ -199,6 +199,19 @@ TEST(ports_follow_address_and_mtu)
 	lab_end();
 }
 
+TEST(ports_hear_of_the_end_of_the_process)
+{
+	lab_begin(BOND_MODE_ACTIVEBACKUP, BOND_LAYER2, 1);
+	lab.dev->ops->rights_go(lab.dev);
+	lab.dev->ops->ending(lab.dev, true);
+	FOR_EACH_PORT(port)
+		CHECK(port->is_ending && port->rights_gone == 1);
+	lab.dev->ops->ending(lab.dev, false);
+	FOR_EACH_PORT(port)
+		CHECK(!port->is_ending);
+	lab_end();
+}
+
 /* And what any of them needs. */
 TEST(a_bond_can_what_all_ports_can)
 {

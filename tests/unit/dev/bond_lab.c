@@ -116,6 +116,16 @@ static int port_check(struct dev *dev)
 	return port_of(dev)->health;
 }
 
+static void port_rights_go(struct dev *dev)
+{
+	port_of(dev)->rights_gone++;
+}
+
+static void port_ending(struct dev *dev, bool is_ending)
+{
+	port_of(dev)->is_ending = is_ending;
+}
+
 static int port_link_changed(struct dev *dev)
 {
 	port_of(dev)->mtu = dev->mtu;
@@ -159,6 +169,8 @@ static void wrap(struct lab_port *port)
 	port->dev_ops.region_share = port_region_share;
 	port->dev_ops.check = port_check;
 	port->dev_ops.link_changed = port_link_changed;
+	port->dev_ops.rights_go = port_rights_go;
+	port->dev_ops.ending = port_ending;
 	port->dev_ops.close = port_close;
 	port->dev->ops = &port->dev_ops;
 	if (port->caps)

@@ -31,6 +31,8 @@ struct lab_port {
 	char name[16], lower_name[16];
 	/* what it was told */
 	uint32_t mtu;
+	unsigned rights_gone;
+	bool is_ending;
 	unsigned rules, wakes, quiets, acks, grown;
 	struct region *shared;
 	/* what has left by it, and what the last one was */

@@ -39,6 +39,24 @@ unit_programs += %D%/xdp/ethtool
 %C%_xdp_ethtool_SOURCES = %D%/xdp/ethtool.c src/dev/xdp/ethtool.c
 %C%_xdp_ethtool_LDADD = src/os/libos-debug.a src/base/libbase-debug.a \
 	tests/support/libtest.a
+unit_programs += %D%/xdp/queues
+%C%_xdp_queues_SOURCES = %D%/xdp/queues.c src/dev/xdp/queues.c
+%C%_xdp_queues_LDADD = src/base/libbase-debug.a tests/support/libtest.a
+unit_programs += %D%/xdp/dev
+%C%_xdp_dev_SOURCES = %D%/xdp/dev.c src/dev/ring_fill.c
+%C%_xdp_dev_CPPFLAGS = $(AM_CPPFLAGS) $(XDP_CFLAGS)
+%C%_xdp_dev_LDADD = src/fd/libfd-debug.a src/pkt/libpkt-debug.a \
+	src/stats/libstats-debug.a src/os/libos-debug.a src/base/libbase-debug.a \
+	tests/support/libtest.a
+unit_programs += %D%/xdp/owner
+%C%_xdp_owner_SOURCES = %D%/xdp/owner.c
+%C%_xdp_owner_CPPFLAGS = $(AM_CPPFLAGS) $(XDP_CFLAGS)
+%C%_xdp_owner_LDADD = src/os/libos-debug.a src/base/libbase-debug.a \
+	tests/support/libtest.a
+unit_programs += %D%/xdp/tags
+%C%_xdp_tags_SOURCES = %D%/xdp/tags.c src/dev/xdp/tags.c
+%C%_xdp_tags_LDADD = src/os/libos-debug.a src/base/libbase-debug.a \
+	tests/support/libtest.a
 unit_programs += %D%/xdp/kernel_btf
 %C%_xdp_kernel_btf_SOURCES = %D%/xdp/kernel_btf.c src/dev/xdp/kernel_btf.c
 %C%_xdp_kernel_btf_LDADD = src/base/libbase-debug.a tests/support/libtest.a

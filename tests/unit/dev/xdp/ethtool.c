@@ -13,7 +13,12 @@
 #include "os/real.h"
 #include "tests/support/test.h"
 
+enum { CARD = 7 };
+
+static const uint8_t mac[6] = { 2, 0, 0, 0, 0, 7 };
+
 static struct {
+	const char *name;
 	uint32_t flags;
 	bool is_fixed;
 	uint32_t rx_cnt, combined_cnt;
@@ -46,36 +51,57 @@ static int played_ioctl(int fd UNUSED, unsigned long number, void *arg)
 {
 	struct ifreq *request = arg;
 
+	if (number == SIOCGIFNAME) {
+		CHECK_EQ(request->ifr_ifindex, CARD);
+		snprintf(request->ifr_name, IF_NAMESIZE, "%s", driver.name);
+		return 0;
+	}
+	CHECK_STR(request->ifr_name, driver.name);
+	if (number == SIOCGIFHWADDR) {
+		memcpy(request->ifr_hwaddr.sa_data, mac, sizeof(mac));
+		return 0;
+	}
 	CHECK_EQ(number, SIOCETHTOOL);
-	CHECK_STR(request->ifr_name, "card0");
 	return answer((void *)request->ifr_data, (void *)request->ifr_data);
 }
 
 static void begin(void)
 {
 	memset(&driver, 0, sizeof(driver));
+	driver.name = "card0";
 	*(void **)&real.ioctl = (void *)(uintptr_t)played_ioctl;
 }
 
 TEST(queues_are_those_that_receive)
 {
 	begin();
-	CHECK_EQ(ethtool_queue_cnt("card0"), 1);
+	CHECK_EQ(ethtool_queue_cnt(CARD), 0);
 	driver.rx_cnt = 2;
 	driver.combined_cnt = 4;
-	CHECK_EQ(ethtool_queue_cnt("card0"), 6);
+	CHECK_EQ(ethtool_queue_cnt(CARD), 6);
+}
+
+TEST(an_address_is_told)
+{
+	uint8_t told[6];
+
+	begin();
+	CHECK_EQ(ethtool_address(CARD, told), 0);
+	CHECK_MEM(told, mac, sizeof(mac));
 }
 
 TEST(tags_are_left_in_their_frames)
 {
 	begin();
 	driver.flags = ETH_FLAG_LRO | ETH_FLAG_RXVLAN | ETH_FLAG_NTUPLE;
-	CHECK(ethtool_takes_tags("card0"));
-	CHECK_EQ(ethtool_set_takes_tags("card0", false), 0);
+	CHECK(ethtool_takes_tags(CARD));
+	CHECK_EQ(ethtool_set_takes_tags(CARD, false), 0);
 	/* and nothing else has changed */
 	CHECK_EQ(driver.flags, ETH_FLAG_LRO | ETH_FLAG_NTUPLE);
-	CHECK(!ethtool_takes_tags("card0"));
-	CHECK_EQ(ethtool_set_takes_tags("card0", true), 0);
+	CHECK(!ethtool_takes_tags(CARD));
+	/* whatever it is called by then */
+	driver.name = "uplink";
+	CHECK_EQ(ethtool_set_takes_tags(CARD, true), 0);
 	CHECK_EQ(driver.flags, ETH_FLAG_LRO | ETH_FLAG_RXVLAN | ETH_FLAG_NTUPLE);
 	CHECK_EQ(driver.set_cnt, 2);
 }
@@ -85,6 +111,6 @@ TEST(a_driver_that_goes_on_is_noticed)
 	begin();
 	driver.flags = ETH_FLAG_RXVLAN;
 	driver.is_fixed = true;
-	CHECK_EQ(ethtool_set_takes_tags("card0", false), -EOPNOTSUPP);
-	CHECK(ethtool_takes_tags("card0"));
+	CHECK_EQ(ethtool_set_takes_tags(CARD, false), -EOPNOTSUPP);
+	CHECK(ethtool_takes_tags(CARD));
 }

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The queues by which an interface receives. The steering program drops TCP that comes
+ * by a queue without a socket of ours, so there must be one on each.
+ */
+#ifndef DEV_XDP_QUEUES_H
+#define DEV_XDP_QUEUES_H
+
+#include <stdint.h>
+
+struct queues_of {
+	int ifindex;
+	const uint8_t *mac;
+	/* as in struct backend_request */
+	uint32_t max;
+};
+
+/* How many there are now; counted no further than one above `limit`. 0: that cannot be
+ * known. */
+uint32_t queues_count(const struct queues_of *of, uint32_t limit);
+
+#endif
