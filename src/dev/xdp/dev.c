@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "dev/xdp/queues.h"
 #include "dev/xdp/xdp_priv.h"
 #include "pkt/wire.h"
 #include "stats/stats_publish.h"
@@ -292,22 +291,17 @@ static void count_fragments(struct xdp_dev *own)
 	own->seen_fragments = cnt;
 }
 
-static uint32_t count_queues(const struct xdp_dev *own)
+static uint32_t count_queues(struct xdp_dev *own)
 {
-	const struct queues_of of = {
-		.ifindex = own->dev.ifindex,
-		.mac = own->dev.mac,
-		.max = own->rx_queue_max,
-	};
-
-	return queues_count(&of, STEER_QUEUES_MAX);
+	return queues_count(&own->queues, STEER_QUEUES_MAX);
 }
 
 /* TCP that comes by a new queue is dropped, until the device is opened anew. So the
  * connections may leave first. */
 static int check_queues(struct xdp_dev *own)
 {
-	if (count_queues(own) <= own->queue_cnt)
+	if (!queues_may_be_more(&own->queues, atomic_load(&own->owner.fd), own->queue_cnt) ||
+	    count_queues(own) <= own->queue_cnt)
 		return 0;
 	log_info("%s has more receive queues than the %u that are driven",
 		 own->dev.name, own->queue_cnt);
@@ -429,7 +423,11 @@ static void init_dev(struct xdp_dev *own, const struct backend_request *request)
 		.needs_kick = true,
 		.tx_len_max = frame_size_for(request->mtu) - XDP_HEADROOM,
 	};
-	own->rx_queue_max = request->rx_queue_max;
+	own->queues = (struct queues_of){
+		.ifindex = request->ifindex,
+		.mac = dev->mac,
+		.max = request->rx_queue_max,
+	};
 	own->queue_cnt = count_queues(own);
 	own->is_virtual = request->is_virtual;
 }

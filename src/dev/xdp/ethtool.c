@@ -13,23 +13,24 @@
 
 #include "os/real.h"
 
-/* Asks by `number` about the interface that the request names. */
-static int ask_kernel(unsigned long number, struct ifreq *request)
+/* Asks by `number` about the interface that the request names. Any socket will do. */
+static int ask_kernel(int by, unsigned long number, struct ifreq *request)
 {
-	int fd = real.socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int fd = by >= 0 ? by : real.socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	int err;
 
 	if (fd < 0)
 		return -errno;
 	err = real.ioctl(fd, number, request) == 0 ? 0 : -errno;
-	real.close(fd);
+	if (fd != by)
+		real.close(fd);
 	return err;
 }
 
-int ethtool_name(int ifindex, char name[IF_NAMESIZE])
+int ethtool_name(int by, int ifindex, char name[IF_NAMESIZE])
 {
 	struct ifreq request = { .ifr_ifindex = ifindex };
-	int err = ask_kernel(SIOCGIFNAME, &request);
+	int err = ask_kernel(by, SIOCGIFNAME, &request);
 
 	if (!err)
 		snprintf(name, IF_NAMESIZE, "%s", request.ifr_name);
@@ -39,29 +40,34 @@ int ethtool_name(int ifindex, char name[IF_NAMESIZE])
 int ethtool_address(int ifindex, uint8_t mac[6])
 {
 	struct ifreq request = { .ifr_ifindex = 0 };
-	int err = ethtool_name(ifindex, request.ifr_name);
+	int err = ethtool_name(-1, ifindex, request.ifr_name);
 
 	if (!err)
-		err = ask_kernel(SIOCGIFHWADDR, &request);
+		err = ask_kernel(-1, SIOCGIFHWADDR, &request);
 	if (!err)
 		memcpy(mac, request.ifr_hwaddr.sa_data, 6);
 	return err;
 }
 
 /* `command` begins with the number of the request, and takes the answer. */
-static int ask(int ifindex, void *command)
+static int ask_by(int by, int ifindex, void *command)
 {
 	struct ifreq request = { .ifr_data = command };
-	int err = ethtool_name(ifindex, request.ifr_name);
+	int err = ethtool_name(by, ifindex, request.ifr_name);
 
-	return err ? err : ask_kernel(SIOCETHTOOL, &request);
+	return err ? err : ask_kernel(by, SIOCETHTOOL, &request);
 }
 
-uint32_t ethtool_queue_cnt(int ifindex)
+static int ask(int ifindex, void *command)
+{
+	return ask_by(-1, ifindex, command);
+}
+
+uint32_t ethtool_queue_cnt(int by, int ifindex)
 {
 	struct ethtool_channels channels = { .cmd = ETHTOOL_GCHANNELS };
 
-	return ask(ifindex, &channels) == 0 ?
+	return ask_by(by, ifindex, &channels) == 0 ?
 		       channels.rx_count + channels.combined_count :
 		       0;
 }

@@ -10,14 +10,15 @@
 
 #include "base/compiler.h"
 
-/* What it is called now: an interface may get another name, but keeps its number. */
-int ethtool_name(int ifindex, char name[IF_NAMESIZE]) MUST_CHECK;
+/* What it is called now: an interface may get another name, but keeps its number. `by` is a
+ * socket of ours that asks, here and below; -1: one is opened for it. */
+int ethtool_name(int by, int ifindex, char name[IF_NAMESIZE]) MUST_CHECK;
 
 /* Its hardware address. */
 int ethtool_address(int ifindex, uint8_t mac[6]) MUST_CHECK;
 
 /* The queues frames can arrive by; 0: the driver does not say. */
-uint32_t ethtool_queue_cnt(int ifindex);
+uint32_t ethtool_queue_cnt(int by, int ifindex);
 
 /* Whether VLAN tags are taken off frames before anybody sees these. */
 bool ethtool_takes_tags(int ifindex);

@@ -39,30 +39,46 @@ static bool is_shown(const struct queues_of *of, const char *name)
 }
 
 /* The kernel makes and removes these files as queues come and go, of each device. */
+static bool has_file(const char *name, uint32_t queue)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), SYS_NET "%s/queues/rx-%u", name, queue);
+	return file_is_there(path);
+}
+
 static uint32_t count_files(const char *name, uint32_t limit)
 {
 	uint32_t cnt = 0;
-	char path[96];
 
-	for (; cnt <= limit; cnt++) {
-		snprintf(path, sizeof(path), SYS_NET "%s/queues/rx-%u", name, cnt);
-		if (!file_is_there(path))
-			break;
-	}
+	while (cnt <= limit && has_file(name, cnt))
+		cnt++;
 	return cnt;
 }
 
-uint32_t queues_count(const struct queues_of *of, uint32_t limit)
+uint32_t queues_count(struct queues_of *of, uint32_t limit)
 {
 	char name[IF_NAMESIZE];
 	uint32_t cnt = 0;
 
 	if (of->max == 1)
 		return 1;
-	if (ethtool_name(of->ifindex, name) == 0 && is_shown(of, name))
+	if (ethtool_name(-1, of->ifindex, name) == 0 && is_shown(of, name))
 		cnt = count_files(name, limit);
+	of->is_in_sys = cnt;
 	/* not all drivers say it here: a bond's and that of a tap do not */
 	if (!cnt)
-		cnt = ethtool_queue_cnt(of->ifindex);
+		cnt = ethtool_queue_cnt(-1, of->ifindex);
 	return MIN(cnt, limit + 1);
+}
+
+bool queues_may_be_more(const struct queues_of *of, int by, uint32_t cnt)
+{
+	char name[IF_NAMESIZE];
+
+	if (of->max == 1)
+		return false;
+	if (!of->is_in_sys)
+		return ethtool_queue_cnt(by, of->ifindex) > cnt;
+	return ethtool_name(by, of->ifindex, name) == 0 && has_file(name, cnt);
 }

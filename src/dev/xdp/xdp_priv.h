@@ -6,6 +6,7 @@
 #include "dev/backend.h"
 #include "dev/dev_services.h"
 #include "dev/xdp/owner.h"
+#include "dev/xdp/queues.h"
 #include "dev/xdp/steer.h"
 #include "dev/xdp/tags.h"
 #include "dev/xdp/xdp.h"
@@ -23,8 +24,7 @@ struct xdp_dev {
 	struct steer *steer;
 	struct owner owner;
 	uint32_t queue_cnt;
-	/* as in struct backend_request */
-	uint32_t rx_queue_max;
+	struct queues_of queues;
 	/* as in xdp_params */
 	uint32_t rx_post_first;
 	/* both ends of the link are in this machine */

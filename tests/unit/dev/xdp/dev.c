@@ -113,9 +113,14 @@ uint64_t xsk_drops(const struct xsk *xsk UNUSED)
 	return 0;
 }
 
-uint32_t queues_count(const struct queues_of *of UNUSED, uint32_t limit UNUSED)
+uint32_t queues_count(struct queues_of *of UNUSED, uint32_t limit UNUSED)
 {
 	return 1;
+}
+
+bool queues_may_be_more(const struct queues_of *of UNUSED, int by UNUSED, uint32_t cnt UNUSED)
+{
+	return true;
 }
 
 void tags_see(struct tags *tags UNUSED, const struct dev *dev UNUSED, bool is_virtual UNUSED)

@@ -75,10 +75,10 @@ static void begin(void)
 TEST(queues_are_those_that_receive)
 {
 	begin();
-	CHECK_EQ(ethtool_queue_cnt(CARD), 0);
+	CHECK_EQ(ethtool_queue_cnt(-1, CARD), 0);
 	driver.rx_cnt = 2;
 	driver.combined_cnt = 4;
-	CHECK_EQ(ethtool_queue_cnt(CARD), 6);
+	CHECK_EQ(ethtool_queue_cnt(-1, CARD), 6);
 }
 
 TEST(an_address_is_told)

@@ -21,18 +21,22 @@ static struct {
 	const char *ifindex, *address;
 	uint32_t file_cnt;
 	uint32_t by_driver;
+	/* numbers that a program might have missed meanwhile */
+	unsigned opened;
 } shown;
 
-int ethtool_name(int ifindex, char name[IF_NAMESIZE])
+int ethtool_name(int by, int ifindex, char name[IF_NAMESIZE])
 {
+	shown.opened += by < 0;
 	if (ifindex != CARD)
 		return -ENODEV;
 	snprintf(name, IF_NAMESIZE, "card0");
 	return 0;
 }
 
-uint32_t ethtool_queue_cnt(int ifindex)
+uint32_t ethtool_queue_cnt(int by, int ifindex)
 {
+	shown.opened += by < 0;
 	return ifindex == CARD ? shown.by_driver : 0;
 }
 
@@ -41,6 +45,7 @@ ssize_t file_peek(const char *path, char *buf, size_t size)
 	bool is_index = strcmp(path, "/sys/class/net/card0/ifindex") == 0;
 	const char *text = is_index ? shown.ifindex : shown.address;
 
+	shown.opened++;
 	if (!shown.is_there)
 		return -ENOENT;
 	if (!is_index)
@@ -58,7 +63,7 @@ bool file_is_there(const char *path)
 
 static uint32_t count(uint32_t max)
 {
-	const struct queues_of of = { .ifindex = CARD, .mac = mac, .max = max };
+	struct queues_of of = { .ifindex = CARD, .mac = mac, .max = max };
 
 	return queues_count(&of, LIMIT);
 }
@@ -101,6 +106,31 @@ TEST(files_of_another_interface_do_not_count)
 	CHECK_EQ(count(16), 8);
 	shown.by_driver = 100;
 	CHECK_EQ(count(128), LIMIT + 1);
+}
+
+/* They are looked for all the time, and counted only when there may be some. */
+TEST(further_ones_are_seen_without_opening_anything)
+{
+	struct queues_of of = { .ifindex = CARD, .mac = mac, .max = 16 };
+
+	begin();
+	CHECK_EQ(queues_count(&of, LIMIT), 4);
+	shown.opened = 0;
+	CHECK(!queues_may_be_more(&of, 3, 4));
+	shown.file_cnt = 5;
+	CHECK(queues_may_be_more(&of, 3, 4));
+	shown.is_there = false;
+	CHECK(!queues_may_be_more(&of, 3, 4));
+	CHECK_EQ(shown.opened, 0);
+	shown.by_driver = 4;
+	CHECK_EQ(queues_count(&of, LIMIT), 4);
+	shown.opened = 0;
+	CHECK(!queues_may_be_more(&of, 3, 4));
+	shown.by_driver = 5;
+	CHECK(queues_may_be_more(&of, 3, 4));
+	of.max = 1;
+	CHECK(!queues_may_be_more(&of, 3, 4));
+	CHECK_EQ(shown.opened, 0);
 }
 
 TEST(one_that_may_have_only_one_has_one)
