@@ -169,8 +169,10 @@ struct stack {
 	/* The timers of sockets and engines. Whoever sets one directly makes an
 	 * engine due, or calls stack_note_timers_locked. */
 	struct timer_wheel timers;
-	/* makes sure that somebody unlocks again soon, and repeats a kick */
+	/* makes sure that somebody unlocks again soon, and repeats a kick; when it was set last,
+	 * and for how long */
 	struct timer kick;
+	uint64_t kick_set_ns, kick_pause_ns;
 	/* The first timer is due at this time or later. */
 	_Atomic uint64_t next_timer_ns;
 	/* counts looks that have found nothing */

@@ -8,8 +8,22 @@
 #include "net/dst_lookup.h"
 #include "net/strays.h"
 
-/* How long a device without room gets to make some. */
-enum { KICK_LATER_NS = 1000 * 1000 };
+/* How long a device without room gets to make some: each time for longer, as one may never
+ * make any. */
+enum { KICK_LATER_NS = 1000 * 1000, KICK_LATEST_NS = 16 * KICK_LATER_NS };
+
+static void time_kick(struct stack *stack) REQUIRES(stack->lock)
+{
+	uint64_t now = stack_now_ns(stack);
+	bool is_soon = now - stack->kick_set_ns <= 4 * stack->kick_pause_ns;
+
+	if (timer_is_pending(&stack->kick))
+		return;
+	stack->kick_pause_ns = is_soon ? MIN(2 * stack->kick_pause_ns, (uint64_t)KICK_LATEST_NS) :
+					 (uint64_t)KICK_LATER_NS;
+	stack->kick_set_ns = now;
+	timer_set(&stack->timers, &stack->kick, now + stack->kick_pause_ns);
+}
 
 /* Leaves the kick to the thread that unlocks next, which whoever serves the timers does if
  * nobody else comes. */
@@ -19,8 +33,7 @@ static COLD void kick_later(struct stack *stack, struct ring *ring)
 
 	stack_lock(stack);
 	ring->wants_kick = true;
-	if (!timer_is_pending(&stack->kick))
-		timer_set(&stack->timers, &stack->kick, stack_now_ns(stack) + KICK_LATER_NS);
+	time_kick(stack);
 	stack_note_timers_locked(stack);
 	is_sooner = stack->afterwards & STACK_SOONER;
 	stack->afterwards &= ~(uint64_t)STACK_SOONER;

@@ -94,6 +94,8 @@ bool port_row_competes(const struct port_row *row, const struct flow_key *key)
 		return false;
 	if (ip_addr_eq(&other->local, &key->local))
 		return true;
-	return ip_addr_is_any(&key->local) &&
+	/* no rule of ours is for groups, or for IPv6 */
+	return ip_addr_is_any(&key->local) && ip_addr_is_v4(&other->local) &&
+	       !ip_addr_is_multicast(&other->local) &&
 	       !ip_addr_is_loopback(&other->local);
 }

@@ -229,7 +229,8 @@ static enum reason attach(struct sock *s, int fd, enum stats_decider decider)
 	/* Receivers have to look for frames before the first one can come. What
 	 * came before we were attached is in the twin. */
 	if (!sock_is_attached(s)) {
-		atomic_fetch_and(&s->rx_holds, ~(unsigned)SOCK_RX_UNATTACHED);
+		atomic_fetch_and(&s->rx_holds,
+				 ~(unsigned)(SOCK_RX_UNATTACHED | SOCK_RX_REFUSED));
 		atomic_store(&s->is_twin_ready, true);
 	}
 	return net_attach(net, &s->att, &s->end, &where);
@@ -242,6 +243,8 @@ void sock_attach_anew(struct sock *s, int fd, enum stats_decider decider)
 		return;
 	sock_detach(s);
 	sock_hold_rx(s, SOCK_RX_UNATTACHED);
+	if (s->reason == REASON_RULE || s->reason == REASON_RULES_FULL)
+		sock_hold_rx(s, SOCK_RX_REFUSED);
 	log_dbg("fd %d: datagrams are received by the kernel: %s", fd,
 		reason_why(s->reason));
 }

@@ -155,6 +155,8 @@ enum sock_rx_hold {
 	SOCK_RX_SHUT = 1 << 1,
 	/* not attached */
 	SOCK_RX_UNATTACHED = 1 << 2,
+	/* nor will news of interfaces change that */
+	SOCK_RX_REFUSED = 1 << 3,
 	SOCK_RX_OVER = SOCK_RX_LEFT | SOCK_RX_SHUT,
 };
 

@@ -158,6 +158,8 @@ void stats_forked(void)
 	if (stats.region && !replace_region(MAP_PRIVATE))
 		(void)replace_region(MAP_SHARED);
 	stats.region = NULL;
+	/* the number may be the parent's in another namespace */
+	stats.owner = 0;
 	spinlock_init(&stats.lock, LOCK_RANK_STATS);
 	for (size_t i = 0; i < ARRAY_LEN(stats.sockets_taken); i++)
 		if (stats.sockets_taken[i]) /* or its page stays the parent's */
@@ -182,7 +184,7 @@ void stats_end(void)
 		stats_file_end();
 		spinlock_release(&stats.lock);
 	}
-	file_remove(stats.path);
+	(void)!file_remove_same(stats.path, &stats.file);
 }
 
 void stats_give_to(uid_t user)

@@ -94,6 +94,7 @@ void tcp_pcb_apply_syn(struct tcp_pcb *pcb, const struct tcp_segment *in,
 				  : WIRE_TCP_ECE | WIRE_TCP_CWR;
 	bool may_ecn = pcb->flags & TF_PASSIVE ? params->ecn != TCP_ECN_OFF
 					       : tcp_asks_ecn(params);
+	uint8_t said_scale = pcb->rcv_scale;
 
 	pcb->irs = in->seq;
 	pcb->rcv_nxt = pcb->rcv_edge = pcb->last_ack_sent = in->seq + 1;
@@ -104,7 +105,8 @@ void tcp_pcb_apply_syn(struct tcp_pcb *pcb, const struct tcp_segment *in,
 	if (params->with_window_scale && o->has_scale) {
 		pcb->flags |= TF_SCALE;
 		pcb->snd_scale = o->scale;
-		pcb->rcv_scale = tcp_rcv_scale(pcb);
+		/* whatever has become of the buffer since our SYN has said so */
+		pcb->rcv_scale = pcb->flags & TF_PASSIVE ? tcp_rcv_scale(pcb) : said_scale;
 		pcb->rcv_buf = tcp_rcv_buf_within(pcb, pcb->rcv_buf);
 	}
 	if (params->with_sack && o->has_sack_ok)

@@ -825,6 +825,26 @@ TEST(small_buffer_is_not_scaled_away)
 	peer_teardown();
 }
 
+/* The peer goes by what our SYN has said, whatever becomes of the buffer afterwards. */
+TEST(scale_of_the_syn_stays)
+{
+	uint8_t scale;
+
+	peer_defaults();
+	peer_setup();
+	peer.pcb = tcp_new(peer.table);
+	CHECK(peer.pcb != NULL);
+	CHECK_EQ(tcp_bind(peer.pcb, &peer.key.local, peer.key.local_port), 0);
+	CHECK_EQ(tcp_connect(peer.pcb, &peer.key.remote, peer.key.remote_port, &peer.path,
+			     peer.now_ns), 0);
+	scale = peer_next()->options.scale;
+	CHECK(scale);
+	tcp_set_rcv_buf(peer.pcb, 40000, peer.now_ns);
+	peer_send_options(S | A, PEER_ISN, U, 20000, 0, &peer_full_options);
+	CHECK((uint32_t)peer_next()->window << scale <= 40000);
+	peer_teardown();
+}
+
 /* TCP_QUICKACK of Linux: what waits is acknowledged, and what comes next may wait. */
 TEST(quick_ack_is_for_once)
 {

@@ -384,6 +384,36 @@ static void left_beside_another(void)
 	close(fds[1]);
 }
 
+/* The other one hears IPv6 alone: whoever serves it, this one stays as it is. */
+static void beside_one_for_ipv6(void)
+{
+	struct sockaddr_in6 name6 = { .sin6_family = AF_INET6 };
+	struct sockaddr_in name = { .sin_family = AF_INET }, peer;
+	int fd = socket(AF_INET, SOCK_DGRAM, 0), fd6 = socket(AF_INET6, SOCK_DGRAM, 0);
+	int client = bound(&peer), on = 1, cnt = 0;
+	socklen_t len = sizeof(name);
+
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	setsockopt(fd6, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	setsockopt(fd6, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
+	SAY("bind %s", err(bind(fd, (struct sockaddr *)&name, len)));
+	getsockname(fd, (struct sockaddr *)&name, &len);
+	name6.sin6_port = name.sin_port;
+	SAY(", %s", err(bind(fd6, (struct sockaddr *)&name6, sizeof(name6))));
+	/* two looks at who has the port */
+	usleep(2600 * 1000);
+	name = heard_at(name.sin_port);
+	for (int i = 0; i < 40; i++) {
+		sendto(client, "x", 1, 0, (struct sockaddr *)&name, sizeof(name));
+		cnt += recv(fd, &on, sizeof(on), 0) == 1;
+	}
+	received_cnt += (unsigned)cnt;
+	SAY(", heard %d\n", cnt);
+	close(client);
+	close(fd6);
+	close(fd);
+}
+
 /* What it sends then goes there, and not by the way to the peer that it had. */
 static void moved_on_to_a_peer_of_the_kernels(void)
 {
@@ -429,6 +459,7 @@ const struct scenario option_scenarios[] = {
 	SCENARIO(out_of_band, 0),
 	SCENARIO(disconnected_and_named_again, 0),
 	SCENARIO(left_beside_another, 0),
+	SCENARIO(beside_one_for_ipv6, 0),
 	SCENARIO(moved_on_to_a_peer_of_the_kernels, 2),
 	SCENARIO_END,
 };

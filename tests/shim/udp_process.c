@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -259,6 +261,52 @@ static void jumps_out_of_a_wait(void)
 	close_pair(pair);
 }
 
+static void set_effective(uint32_t caps0)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct caps[2];
+
+	syscall(SYS_capget, &head, caps);
+	caps[0].effective = caps0 & caps[0].permitted;
+	if (syscall(SYS_capset, &head, caps) != 0)
+		SAY("capset: %m\n");
+}
+
+/* Of what waits at a fork nothing is lost, and the buffer that the program once had the right
+ * to ask for stays. */
+static void forks_without_rights(void)
+{
+	static const int sizes[] = { 0, 32 << 20 };
+	struct sockaddr_in name;
+	socklen_t len = sizeof(int);
+	int client = bound(&name);
+
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+		int fd = bound(&name), before = 0, after = 0, cnt = 0;
+		pid_t pid;
+
+		if (sizes[i])
+			setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &sizes[i], sizeof(int));
+		getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &before, &len);
+		for (int n = 0; n < 150; n++)
+			sendto(client, "datagram", 8, 0, (struct sockaddr *)&name, sizeof(name));
+		settle();
+		set_effective(~(1u << CAP_NET_ADMIN));
+		pid = fork();
+		if (pid == 0)
+			_exit(0);
+		waitpid(pid, NULL, 0);
+		while (recv(fd, (char[8]){ 0 }, 8, MSG_DONTWAIT) == 8)
+			cnt++;
+		getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &after, &len);
+		set_effective(~0u);
+		kernels_cnt += (unsigned)cnt;
+		SAY("%zu: %d of 150, buffer %s\n", i, cnt, after == before ? "as before" : "changed");
+		close(fd);
+	}
+	close(client);
+}
+
 const struct scenario process_scenarios[] = {
 	SCENARIO(copies_share_the_socket, 0),
 	SCENARIO(child_and_parent, 1),
@@ -268,5 +316,6 @@ const struct scenario process_scenarios[] = {
 	SCENARIO(interrupted, 0),
 	SCENARIO(restarted_and_served_by_its_handler, 0),
 	SCENARIO(jumps_out_of_a_wait, 0),
+	SCENARIO(forks_without_rights, 0),
 	SCENARIO_END,
 };

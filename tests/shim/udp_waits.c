@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/udp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -830,6 +831,37 @@ static void waits_without_numbers(void)
 	close_pair(pair);
 }
 
+static void *leave_late(void *fd)
+{
+	int size = 100;
+
+	usleep(1900 * 1000);
+	setsockopt(*(int *)fd, IPPROTO_UDP, UDP_SEGMENT, &size, sizeof(size));
+	return NULL;
+}
+
+/* What is left of SO_RCVTIMEO is the kernel's when the socket is. */
+static void times_out_after_a_leave(void)
+{
+	struct timeval limit = { .tv_sec = 2 };
+	struct timespec from, to;
+	pthread_t thread;
+	int pair[2];
+	char c;
+
+	make_pair(pair);
+	setsockopt(pair[1], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	pthread_create(&thread, NULL, leave_late, &pair[1]);
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	SAY("recv: %s\n", err(recv(pair[1], &c, 1, 0)));
+	clock_gettime(CLOCK_MONOTONIC, &to);
+	/* it would be 3.9 */
+	SAY("in time: %d\n", (to.tv_sec - from.tv_sec) * 1000 +
+				     (to.tv_nsec - from.tv_nsec) / 1000000 < 3400);
+	pthread_join(thread, NULL);
+	close_pair(pair);
+}
+
 static struct {
 	int fd;
 	_Atomic bool is_over;
@@ -900,5 +932,6 @@ const struct scenario wait_scenarios[] = {
 	SCENARIO(cancelled_in_waits_by_number, 0),
 	SCENARIO(waits_without_numbers, 0),
 	SCENARIO(connects_under_a_sender, 0),
+	SCENARIO(times_out_after_a_leave, 0),
 	SCENARIO_END,
 };

@@ -52,12 +52,15 @@ void owner_init(struct owner *owner)
 	atomic_init(&owner->fd, -1);
 }
 
-/* They have been answered when they connected, but stay in the queue. */
+/* They have been answered when they connected, but stay in the queue. Who only tries to accept
+ * takes a number of the program's for a moment. */
 static void forget_askers(int listener)
 {
+	struct pollfd pfd = { .fd = listener, .events = POLLIN };
 	int fd;
 
-	while ((fd = real.accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0)
+	while (real.poll(&pfd, 1, 0) == 1 &&
+	       (fd = real.accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0)
 		real.close(fd);
 }
 

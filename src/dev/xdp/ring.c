@@ -413,6 +413,7 @@ static enum ring_kick xdp_kick(struct ring *ring)
 {
 	struct xdp_ring *own = ring_of(ring);
 	struct xsk *xsk = &own->queues[0];
+	long err;
 
 	if (UNLIKELY(atomic_load_explicit(own->wake_word,
 					  memory_order_relaxed) &
@@ -421,10 +422,13 @@ static enum ring_kick xdp_kick(struct ring *ring)
 	if (!xsk_needs_wakeup(&xsk->tx))
 		return RING_KICKED;
 	ring->counts->kicks++;
-	if (LIKELY(syscall_raw(SYS_sendto,
-			       atomic_load_explicit(&xsk->fd,
-						    memory_order_relaxed),
-			       0, 0, MSG_DONTWAIT, 0, 0) >= 0))
+	err = syscall_raw(SYS_sendto,
+			  atomic_load_explicit(&xsk->fd, memory_order_relaxed), 0, 0,
+			  MSG_DONTWAIT, 0, 0);
+	if (LIKELY(err >= 0))
+		return RING_KICKED;
+	/* it is down or gone, and another kick would change nothing */
+	if (err == -ENETDOWN || err == -ENXIO)
 		return RING_KICKED;
 	return refused(own);
 }

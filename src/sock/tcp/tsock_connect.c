@@ -206,7 +206,10 @@ static enum reason choose_source(struct attempt *a)
 	enum reason reason = choose(a);
 
 	for (int i = 1; i < PORTS_MAX && reason == REASON_NONE; i++) {
-		if (wanted.port || is_free(a) || !give_port_up(a))
+		/* a connection that failed has left the number of a port, and not the port */
+		bool is_users = wanted.port && a->local.port == wanted.port;
+
+		if (is_users || is_free(a) || !give_port_up(a))
 			break;
 		a->local = wanted;
 		reason = choose(a);

@@ -11,10 +11,13 @@
 #include "config.h"
 
 #include <errno.h>
+#include <linux/sock_diag.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "fd/fd_visit.h"
+#include "os/file.h"
 #include "sock/udp/udp_priv.h"
 
 /* There may be such sockets. */
@@ -53,15 +56,45 @@ static int read_rcvbuf(int fd)
 	return sock_twin_option(fd, SOL_SOCKET, SO_RCVBUF);
 }
 
+/* What anybody may ask for; 0: nobody knows. */
+static int most_of_anybody(void)
+{
+	char text[24];
+	ssize_t len = file_peek("/proc/sys/net/core/rmem_max", text, sizeof(text) - 1);
+
+	if (len <= 0)
+		return 0;
+	text[len] = '\0';
+	return (int)MIN(strtol(text, NULL, 10), INT_MAX / 2L);
+}
+
+/* Without rights it never becomes smaller than is meant: a program that had them may have
+ * asked for more than it could ask for now. */
 static void write_rcvbuf(int fd, int size)
 {
 	/* the kernel doubles it */
-	int half = size / 2;
+	int half = size / 2, most;
 
-	if (real.setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &half,
-			    sizeof(half)) != 0)
-		(void)!real.setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &half,
-				       sizeof(half));
+	if (real.setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &half, sizeof(half)) == 0)
+		return;
+	most = most_of_anybody();
+	if (half > most && 2 * most <= read_rcvbuf(fd))
+		return;
+	half = MIN(half, most);
+	(void)!real.setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &half, sizeof(half));
+}
+
+/* How many frames it takes. Linux takes one more than there is room for. */
+static uint32_t room_in_twin(int fd)
+{
+	uint32_t info[SK_MEMINFO_VARS] = { 0 }, room;
+	socklen_t len = sizeof(info);
+
+	if (fd < 0 || real.getsockopt(fd, SOL_SOCKET, SO_MEMINFO, info, &len) != 0)
+		return UINT32_MAX;
+	room = info[SK_MEMINFO_RCVBUF] -
+	       MIN(info[SK_MEMINFO_RMEM_ALLOC], info[SK_MEMINFO_RCVBUF]);
+	return room ? room / GIVEN_BACK_COST + 1 : 0;
 }
 
 /* Makes room in the twin for so many more. It stays that wide while the kernel serves the
@@ -83,9 +116,14 @@ static void widen_twin(struct udp *u, int fd, uint32_t cnt)
 /* We serve the socket again. A size that the program has set since then stays. */
 static void narrow_twin(struct udp *u, int fd)
 {
-	if (u->twin_rcvbuf_wide && read_rcvbuf(fd) == u->twin_rcvbuf_wide)
-		write_rcvbuf(fd, u->twin_rcvbuf);
+	bool is_wide = u->twin_rcvbuf_wide && read_rcvbuf(fd) == u->twin_rcvbuf_wide;
+
 	u->twin_rcvbuf_wide = 0;
+	if (!is_wide)
+		return;
+	write_rcvbuf(fd, u->twin_rcvbuf);
+	/* which was read while it was wide */
+	udp_read_settings(&u->sock, fd);
 }
 
 static void attach_again(struct udp *u, int fd)
@@ -113,7 +151,7 @@ void udp_hand_back(struct sock *s, int fd)
 	struct udp *u = udp_of_sock(s);
 	struct stack *stack;
 	struct list pkts, kept;
-	uint32_t cnt, kept_cnt = 0;
+	uint32_t cnt, kept_cnt = 0, room;
 	int err = 0;
 
 	if (!sock_try_lock(s, &stack))
@@ -125,6 +163,8 @@ void udp_hand_back(struct sock *s, int fd)
 	stack_unlock(stack);
 	if (cnt && fd >= 0)
 		widen_twin(u, fd, cnt);
+	/* what does not fit stays here, or it would be lost */
+	room = cnt ? room_in_twin(fd) : 0;
 	while (!list_is_empty(&pkts)) {
 		struct pkt *pkt = pkt_from_link(list_first(&pkts));
 
@@ -134,6 +174,8 @@ void udp_hand_back(struct sock *s, int fd)
 			kept_cnt++;
 			continue;
 		}
+		if (!room--)
+			break;
 		err = net_give_back(stack->net, pkt);
 		if (err)
 			break;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Ports that another process has, too, or a socket of this one that the kernel serves. Linux shares the datagrams out, or gives
- * them to the newest; our rules would bring us all of them. So such a socket is the
- * kernel's. Only a socket that allows others on its port can be in this place. We
- * look for others when one gets its name, and once a second, since they may come
- * later.
+ * Ports that another process has, too, or a socket of this one that the kernel serves
+ * for good. Linux shares the datagrams out, or gives them to the newest; our rules would
+ * bring us all of them. So such a socket is the kernel's. Only a socket that allows others
+ * on its port can be in this place. We look for others when one gets its name, and once a
+ * second, since they may come later.
  */
 #include "config.h"
 
@@ -61,14 +61,21 @@ static bool make_room(void **array, size_t cnt, size_t *room, size_t size)
 	return true;
 }
 
-/* Called by fd_visit() with the lock. One that the kernel serves loses its datagrams to our
- * rules just as one of another process does. */
-static bool note_ours(struct fd_object *obj, int fd UNUSED)
+/* One that the kernel serves for good loses its datagrams to our rules, just as one of another
+ * process does; but none that hears no IPv4. */
+static bool is_kernels(const struct sock *s, int fd)
+{
+	return sock_rx_holds(s) & (SOCK_RX_LEFT | SOCK_RX_REFUSED) &&
+	       !(s->domain == AF_INET6 && sock_twin_option(fd, IPPROTO_IPV6, IPV6_V6ONLY));
+}
+
+/* Called by fd_visit() with the lock. */
+static bool note_ours(struct fd_object *obj, int fd)
 {
 	struct inode_list *ours = &ports.ours;
 	const struct sock *s = sock_of(obj);
 
-	if (s != ports.asking && sock_rx_holds(s) & (SOCK_RX_LEFT | SOCK_RX_UNATTACHED))
+	if (s != ports.asking && is_kernels(s, fd))
 		return false;
 	if (make_room((void **)&ours->at, ours->cnt, &ours->room,
 		      sizeof(*ours->at)))

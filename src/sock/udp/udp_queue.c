@@ -87,8 +87,12 @@ void udp_purge(struct udp *u)
 
 void udp_take_queue(struct udp *u, struct list *pkts)
 {
+	struct stats_socket_counters *c = sock_counters(&u->sock);
 	struct list *link;
 
+	/* nobody reads them, and they do not wait here any more */
+	c->rx_queued_packets -= u->rx_cnt;
+	c->rx_queued_bytes -= u->rx_bytes;
 	while ((link = list_first(&u->rx_queue))) {
 		udp_unlink_first(u, pkt_from_link(link));
 		list_push_back(pkts, link);
@@ -97,6 +101,10 @@ void udp_take_queue(struct udp *u, struct list *pkts)
 
 void udp_requeue(struct udp *u, struct pkt *pkt)
 {
+	struct stats_socket_counters *c = sock_counters(&u->sock);
+
+	c->rx_queued_packets++;
+	c->rx_queued_bytes += udp_rx_len(pkt);
 	list_push_back(&u->rx_queue, &pkt->link);
 	u->rx_bytes += udp_rx_len(pkt);
 	u->rx_cnt++;

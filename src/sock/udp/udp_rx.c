@@ -465,6 +465,7 @@ struct rx_wait {
 	struct udp *u;
 	int fd;
 	const struct rx_call *call;
+	bool is_timed;
 	struct pollfd fds[1 + WAIT_FDS_MAX];
 };
 
@@ -486,8 +487,9 @@ static long wait_look(struct sock_wait *wait, enum sock_look how)
 		atomic_store(&w->u->sock.is_twin_ready, true);
 	n = look(w->u, w->fd, w->call);
 	/* The kernel knows how to wait for what the twin alone brings, and when
-	 * there is nothing to wait for. */
-	if (n == -EAGAIN && sock_rx_holds(&w->u->sock) & SOCK_RX_OVER)
+	 * there is nothing to wait for; but not how much time is left. */
+	if (n == -EAGAIN && sock_rx_holds(&w->u->sock) &
+				    (w->is_timed ? SOCK_RX_SHUT : SOCK_RX_OVER))
 		return FD_PASS;
 	return n;
 }
@@ -551,6 +553,7 @@ static long wait_for_data(struct udp *u, int fd, const struct rx_call *call)
 		.u = u,
 		.fd = fd,
 		.call = call,
+		.is_timed = timeout,
 		.fds = { { .fd = fd, .events = POLLIN | POLLRDHUP } },
 	};
 

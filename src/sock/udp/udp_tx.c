@@ -958,10 +958,11 @@ static unsigned send_run(struct udp *u, struct mmsghdr *msgs, unsigned cnt,
 /* A burst as long as a ring takes between two kicks. */
 enum { RUN_MAX = 32 };
 
+/* Without a wait, in which the handler of a signal would not run. */
 static long send_by_twin(struct udp *u, int fd, const struct msghdr *msg,
 			 int flags)
 {
-	long n = inside_sendmsg(fd, msg, flags);
+	long n = inside_sendmsg(fd, msg, flags | MSG_DONTWAIT);
 
 	stats_count_os_tx(&u->sock.stats, n);
 	return n;
@@ -993,8 +994,11 @@ long udp_sendmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
 			continue;
 		/* one that needs more than that; with its own errors */
 		n = udp_sendmsg(obj, fd, &msgs[done].msg_hdr, flags);
-		if (n == FD_PASS)
+		if (n == FD_PASS) {
 			n = send_by_twin(u, fd, &msgs[done].msg_hdr, flags);
+			if (n == -EAGAIN && !done && sock_is_blocking(&u->sock, flags))
+				return FD_PASS;
+		}
 		if (n < 0)
 			break;
 		msgs[done++].msg_len = (unsigned)n;

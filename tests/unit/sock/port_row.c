@@ -98,6 +98,8 @@ TEST(who_stands_in_the_way)
 	CHECK(!competes("10.0.0.1", 7, 0, "10.0.0.1", 7, 9));
 	CHECK(competes("10.0.0.1", 7, 9, "10.0.0.1", 7, 9));
 	CHECK(!competes("10.0.0.1", 7, 8, "10.0.0.1", 7, 9));
+	CHECK(!competes("239.1.2.3", 7, 0, "0.0.0.0", 7, 0));
+	CHECK(!competes("fd00::1", 7, 0, "0.0.0.0", 7, 0));
 	/* which no frame from outside is for */
 	CHECK(!competes("127.0.0.1", 7, 0, "0.0.0.0", 7, 0));
 	CHECK(competes("127.0.0.1", 7, 0, "127.0.0.1", 7, 0));

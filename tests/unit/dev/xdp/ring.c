@@ -869,6 +869,15 @@ TEST(what_has_not_come_back_is_not_sent)
 	end();
 }
 
+TEST(an_interface_that_is_down_is_not_kicked_again)
+{
+	begin();
+	send_one();
+	kernel.tx_answer = -ENETDOWN;
+	CHECK_EQ(kick(), RING_KICKED);
+	end();
+}
+
 TEST(a_kick_that_took_none_is_to_be_made_later)
 {
 	begin();
