@@ -188,16 +188,19 @@ static void accept_into_bad_places(void)
 	fd = connected(&name);
 	SAY("length %s\n",
 	    err(accept(listener, (struct sockaddr *)&room, &len)));
+	SAY("events %#x\n", (unsigned)await(fd, POLLRDHUP));
 	receive_to_end(fd);
 	close(fd);
 	fd = connected(&name);
 	len = sizeof(room);
 	SAY("address %s\n", err(accept(listener, nowhere(), &len)));
+	SAY("events %#x\n", (unsigned)await(fd, POLLRDHUP));
 	receive_to_end(fd);
 	close(fd);
 	fd = connected(&name);
 	SAY("no length %s\n",
 	    err(accept(listener, (struct sockaddr *)&room, NULL)));
+	SAY("events %#x\n", (unsigned)await(fd, POLLRDHUP));
 	receive_to_end(fd);
 	close(fd);
 	SAY("flags %s\n", err(accept4(listener, NULL, NULL, 1)));
@@ -520,6 +523,29 @@ static void say_all(const char *whose, int fd)
 		SAY("%s's %s %d\n", whose, inherited[i].name,
 		    get_option(fd, inherited[i].level, inherited[i].option));
 	say_buffer_times_and_linger(fd);
+}
+
+/* It says when they are readable. */
+static void children_have_its_low_water_mark(void)
+{
+	struct sockaddr_in name;
+	int listener = listening(&name, 4), fd, child, mark = 10;
+	struct pollfd pfd;
+
+	SAY("mark %s, ", err(setsockopt(listener, SOL_SOCKET, SO_RCVLOWAT, &mark, sizeof(mark))));
+	fd = connected(&name);
+	child = accept(listener, NULL, NULL);
+	pfd = (struct pollfd){ .fd = child, .events = POLLIN };
+	send(fd, "few", 3, 0);
+	await_bytes(child, 3);
+	SAY("with few %d, ", poll(&pfd, 1, 0));
+	send(fd, "and more", 8, 0);
+	await_bytes(child, 11);
+	SAY("with more %d\n", poll(&pfd, 1, 1000));
+	receive(child, 0);
+	close(child);
+	close(fd);
+	close(listener);
 }
 
 static void inherited_options(void)
@@ -896,6 +922,7 @@ const struct scenario listen_scenarios[] = {
 	SCENARIO(accepted_late, OURS),
 	SCENARIO(deferred_accept, OURS),
 	SCENARIO(inherited_options, OURS),
+	SCENARIO(children_have_its_low_water_mark, OURS),
 	SCENARIO(options_between_syn_and_accept, KERNEL),
 	SCENARIO(saved_syn, OURS),
 	SCENARIO(saved_syn_with_its_link, OURS),

@@ -228,6 +228,37 @@ static void vectors_with_odd_flags(void)
 	}
 }
 
+static void *reset_soon(void *fd)
+{
+	struct linger linger = { .l_onoff = 1 };
+
+	sleep_ms(100);
+	setsockopt(*(int *)fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+	close(*(int *)fd);
+	return NULL;
+}
+
+/* A call that has written some says so, and the next one why there is no more. */
+static void reset_within_a_send(void)
+{
+	static char much[16 << 20];
+	pthread_t thread;
+	int pair[2];
+	ssize_t n;
+
+	signal(SIGPIPE, count_pipe);
+	pipe_cnt = 0;
+	make_pair(pair);
+	pthread_create(&thread, NULL, reset_soon, &pair[1]);
+	n = send(pair[0], much, sizeof(much), 0);
+	SAY("some %d, ", n > 0 && n < (ssize_t)sizeof(much));
+	pthread_join(thread, NULL);
+	SAY("events %#x, ", (unsigned)await(pair[0], POLLERR));
+	SAY("then %s, ", err(send(pair[0], "x", 1, 0)));
+	SAY("then %s, %d signals\n", err(send(pair[0], "x", 1, 0)), pipe_cnt);
+	close(pair[0]);
+}
+
 static void sends_without_a_connection(void)
 {
 	int fd = made();
@@ -924,6 +955,7 @@ const struct scenario send_scenarios[] = {
 	SCENARIO(sends_of_nothing_to_nobody, OURS),
 	SCENARIO(vectors_with_flags, OURS),
 	SCENARIO(vectors_with_odd_flags, MIXED),
+	SCENARIO(reset_within_a_send, OURS),
 	SCENARIO(sends_without_a_connection, OURS),
 	SCENARIO(pieces_of_one_byte, OURS),
 	SCENARIO(many_small_sends, OURS),

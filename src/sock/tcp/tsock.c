@@ -793,6 +793,8 @@ struct tsock *tsock_make(int fd, int domain, int type)
 	list_init(&t->shown);
 	list_init(&t->starved);
 	list_init(&t->held);
+	/* nobody has closed it */
+	t->linger_s = -1;
 	tx_stamps_init(&t->stamps.own);
 	list_init(&t->stamps.followed);
 	sock_init(&t->sock, &kind, &tsock_ops, input, fd, domain, type);

@@ -203,6 +203,18 @@ static void give_reuse_addr(const struct tsock *child, int to)
 		sock_twin_set(to, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 }
 
+/* SO_RCVLOWAT. */
+static void inherit_lowat(struct tsock *child, const struct tsock *listener)
+{
+	int lowat = atomic_load(&listener->rcv_lowat);
+
+	if (LIKELY(lowat <= 1))
+		return;
+	atomic_store(&child->rcv_lowat, lowat);
+	child->has_lowat = true;
+	tcp_set_rcv_lowat(child->pcb, (uint32_t)lowat, tsock_now(child));
+}
+
 /* The connection becomes that of the new socket. Under the lock. */
 static void adopt(struct tsock *child, struct tsock *listener,
 		  struct tcp_pcb *pcb)
@@ -213,6 +225,7 @@ static void adopt(struct tsock *child, struct tsock *listener,
 
 	child->pcb = pcb;
 	tsock_stamps_apply(child);
+	inherit_lowat(child, listener);
 	child->port = port;
 	port->refs++;
 	child->key = *tcp_key(pcb);

@@ -231,10 +231,13 @@ NO_LOCK_ANALYSIS static int move_open(struct move *m, int fd) /* two names of on
 	if (!err)
 		shut_twin_for_reading(t, fd);
 	tsock_lock(t);
-	if (err)
+	if (err) {
 		thaw(t);
-	else
+	} else {
 		let_go(t);
+		/* what has come since the others were given */
+		tcp_engine_give_list(t->engine, &t->held);
+	}
 	tsock_unlock(t);
 	return err;
 }

@@ -69,7 +69,7 @@ struct run {
 /* -- one go -------------------------------------------------------------------------- */
 
 /* Why nothing can be written; 0: it can. Under the lock. */
-static long check_writable(struct tsock *t)
+static long check_writable(struct tsock *t, bool has_some)
 {
 	enum tcp_state state = t->pcb ? tcp_state(t->pcb) : TCPS_CLOSED;
 
@@ -79,8 +79,9 @@ static long check_writable(struct tsock *t)
 	/* the caller waits for the move, and begins anew */
 	if (tsock_is_moving(t))
 		return -EBUSY;
+	/* whose call has written some before says that, and the next one why it ended */
 	if (UNLIKELY(t->error))
-		return tsock_take_error(t);
+		return has_some ? t->error : tsock_take_error(t);
 	if (UNLIKELY(state == TCPS_CLOSED || t->is_shut_wr))
 		return -EPIPE;
 	return UNLIKELY(tsock_is_opening_state(state)) ? -EAGAIN : 0;
@@ -251,7 +252,7 @@ static long fill(struct tx_call *call, struct run *run, uint32_t mss, size_t max
 static long queue(struct tsock *t, struct tx_call *call, struct run *run,
 		  size_t len)
 {
-	long err = check_writable(t);
+	long err = check_writable(t, call->done);
 
 	for (unsigned i = 0; i < run->cnt; i++) {
 		struct pkt *pkt = run->pkts[i];
@@ -272,6 +273,8 @@ static long queue(struct tsock *t, struct tx_call *call, struct run *run,
 	run->cnt = 0;
 	/* the file is read there again */
 	call->offset -= (off64_t)len;
+	if (UNLIKELY(len))
+		call->is_at_end = false;
 	/* the buffer is full: there was room for a segment, which is several packets */
 	return err == -ENOBUFS ? 0 : err;
 }
@@ -414,7 +417,7 @@ static long write_once(struct tsock *t, struct tx_call *call)
 	tsock_lock(t);
 	if (UNLIKELY(sock_params.tcp.polls_on_send))
 		tsock_poll_locked(t);
-	n = check_writable(t);
+	n = check_writable(t, call->done);
 	room = n ? 0 : find_room(t);
 	if (UNLIKELY(!room)) {
 		tsock_unlock(t);
@@ -450,14 +453,12 @@ static long look_for_room(struct tsock_wait *w)
 	if (!tsock_lock_ours(t))
 		return FD_PASS;
 	tsock_poll_locked(t);
-	n = check_writable(t);
-	if (n == -EAGAIN || n == -EBUSY)
-		n = n == -EBUSY ? 0 : n;
-	else if (n)
-		/* the write itself says it */
-		t->error = n == -EPIPE ? 0 : (int)n, n = 0;
-	else if (list_is_linked(&t->starved) || !find_room(t))
+	n = check_writable(t, true);
+	if (!n && (list_is_linked(&t->starved) || !find_room(t)))
 		n = -EAGAIN;
+	/* any other end the write itself says, or it waits for the move */
+	if (n != -EAGAIN)
+		n = 0;
 	tsock_unlock(t);
 	return n;
 }
@@ -616,7 +617,7 @@ static COLD long write_nothing(struct tsock *t, int fd, struct tx_call *call)
 
 	do {
 		tsock_lock(t);
-		n = check_writable(t);
+		n = check_writable(t, call->done);
 		tsock_unlock(t);
 		if (n != -EAGAIN || !sock_is_blocking(&t->sock, call->flags))
 			break;
