@@ -245,6 +245,8 @@ void sock_attach_anew(struct sock *s, int fd, enum stats_decider decider)
 	sock_hold_rx(s, SOCK_RX_UNATTACHED);
 	if (s->reason == REASON_RULE || s->reason == REASON_RULES_FULL)
 		sock_hold_rx(s, SOCK_RX_REFUSED);
+	else
+		atomic_fetch_and(&s->rx_holds, ~(unsigned)SOCK_RX_REFUSED);
 	log_dbg("fd %d: datagrams are received by the kernel: %s", fd,
 		reason_why(s->reason));
 }

@@ -92,6 +92,24 @@ static void say_frame(const char *buf, ssize_t n)
 	    sum(buf + headers, (size_t)n - headers));
 }
 
+/* Whether what a router or a host has said has a time depends on whether anybody on this machine
+ * asks for times. That is passed over. */
+static struct cmsghdr *first_of(struct msghdr *msg)
+{
+	struct cmsghdr *first = CMSG_FIRSTHDR(msg), *c = first ? CMSG_NXTHDR(msg, first) : NULL;
+	struct sock_extended_err error;
+
+	if (!c || first->cmsg_level != SOL_SOCKET || first->cmsg_type != SO_TIMESTAMPING ||
+	    c->cmsg_level != IPPROTO_IP || c->cmsg_type != IP_RECVERR)
+		return first;
+	memcpy(&error, CMSG_DATA(c), sizeof(error));
+	if (error.ee_origin != SO_EE_ORIGIN_ICMP)
+		return first;
+	msg->msg_controllen -= (size_t)((char *)c - (char *)first);
+	msg->msg_control = c;
+	return c;
+}
+
 /* Reads one record; false: there is none. */
 static bool record(int fd, size_t len, size_t room)
 {
@@ -106,18 +124,18 @@ static bool record(int fd, size_t len, size_t room)
 			      .msg_control = control,
 			      .msg_controllen = room };
 	ssize_t n = recvmsg(fd, &msg, MSG_ERRQUEUE);
+	struct cmsghdr *c;
 
 	if (n < 0) {
 		SAY("no record: %s\n", err(n));
 		return false;
 	}
+	c = msg.msg_flags & MSG_CTRUNC ? NULL : first_of(&msg);
 	SAY("record %zd flags %#x name %u control %zu:", n, msg.msg_flags,
 	    msg.msg_namelen, msg.msg_controllen);
 	say_frame(buf, n);
-	if (!(msg.msg_flags & MSG_CTRUNC))
-		for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c;
-		     c = CMSG_NXTHDR(&msg, c))
-			say_cmsg(c);
+	for (; c; c = CMSG_NXTHDR(&msg, c))
+		say_cmsg(c);
 	SAY("\n");
 	return true;
 }

@@ -307,6 +307,8 @@ TEST(reasons_to_stay)
 	CHECK_EQ(sock.reason, REASON_MULTICAST);
 	rename_twin(name("10.0.0.1", PORT), name("10.0.0.2", OTHER_PORT));
 	CHECK_EQ(sock.reason, REASON_RULE);
+	/* for whom others of its port have to be looked at (sock/udp/udp_ports.c) */
+	CHECK_EQ(sock_rx_holds(&sock), SOCK_RX_UNATTACHED | SOCK_RX_REFUSED);
 	CHECK_EQ(rule_local.port, htons(PORT));
 	CHECK_EQ(rule_remote.port, htons(OTHER_PORT));
 	has_rule = false;
