@@ -4,6 +4,7 @@
 
 #include "core/rings.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdatomic.h>
@@ -14,8 +15,10 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "fd/fd_internal.h"
 #include "fd/fd_table.h"
 #include "os/file.h"
+#include "os/inside.h"
 
 #define FDS "/proc/self/fd"
 #define MAPPINGS "/proc/self/maps"
@@ -55,7 +58,11 @@ static struct {
 	/* how many contexts are or were being made; while they differ, one may be
 	 * there that is not in `known` yet */
 	_Atomic unsigned begun, ended;
-} rings;
+
+	/* CONTEXTS, which is read each second: whoever opens a file for a moment has a
+	 * number meanwhile that the program may count on. -1: not open. */
+	_Atomic int contexts_fd;
+} rings = { .contexts_fd = -1 };
 
 void rings_configure(enum io_uring_wish wish)
 {
@@ -162,6 +169,26 @@ static void look_for_rings(void)
 		file_for_fds(next_without_object(0), look_at_fd, NULL);
 }
 
+/* What CONTEXTS says; false: nothing. */
+static bool read_contexts(char *text, size_t size)
+{
+	int fd = atomic_load(&rings.contexts_fd), err = 0;
+	long len;
+
+	if (fd < 0) {
+		fd = inside_open(CONTEXTS, O_RDONLY | O_CLOEXEC, 0);
+		if (fd < 0)
+			return false;
+		err = fd_internal_adopt(fd, &rings.contexts_fd);
+		if (!err)
+			fd = atomic_load(&rings.contexts_fd);
+	}
+	len = inside_pread(fd, text, size, 0);
+	if (err)
+		inside_close(fd);
+	return len > 0;
+}
+
 /* Most machines have none. */
 static void look_for_contexts(void)
 {
@@ -171,7 +198,7 @@ static void look_for_contexts(void)
 	bool is_found = false;
 	unsigned long room;
 
-	if (file_peek(CONTEXTS, text, sizeof(text) - 1) > 0) {
+	if (read_contexts(text, sizeof(text) - 1)) {
 		room = strtoul(text, NULL, 10);
 		if (!room || !has_changed(&rings.contexts, room))
 			return;
