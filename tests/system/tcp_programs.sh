@@ -130,9 +130,17 @@ program_iperf3() {
 	serve iperf3 -s -B 10.78.0.1
 	await_port 5201
 	for way in "" -R --bidir "-P 4"; do
-		ask iperf3 -c 10.78.0.1 -n 30M -J $way >"$work/iperf"
 		echo "iperf3 $way"
+		ask_iperf3 -n 30M $way
 		$helper bytes "$work/iperf"
+	done
+}
+# The server listens anew after each test, a moment after its client has ended.
+ask_iperf3() {
+	for _ in $(seq 50); do
+		ask iperf3 -c 10.78.0.1 -J "$@" >"$work/iperf"
+		grep -q 'Connection refused' "$work/iperf" || return
+		sleep 0.1
 	done
 }
 

@@ -6,7 +6,7 @@
 . "${srcdir:-.}/tests/support/preload.sh"
 
 play() {
-	"$srcdir/tests/engine/scripts_sockets.sh" "$builddir/tests/engine/scripts_linux" \
+	SCRIPT_SLACK_MS=100 "$srcdir/tests/engine/scripts_sockets.sh" "$builddir/tests/engine/scripts_linux" \
 		"$builddir/src/.libs/libvma-debug.so" "$1"
 }
 
