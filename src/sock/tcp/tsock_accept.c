@@ -203,8 +203,8 @@ static void give_reuse_addr(const struct tsock *child, int to)
 		sock_twin_set(to, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 }
 
-/* SO_RCVLOWAT. */
-static void inherit_lowat(struct tsock *child, const struct tsock *listener)
+/* SO_RCVLOWAT. Under the lock, which both have. */
+NO_LOCK_ANALYSIS static void inherit_lowat(struct tsock *child, const struct tsock *listener)
 {
 	int lowat = atomic_load(&listener->rcv_lowat);
 
