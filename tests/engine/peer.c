@@ -217,16 +217,25 @@ const struct tcp_options peer_full_options = {
 	.mss = 1460, .has_scale = true, .scale = 2, .has_sack_ok = true,
 };
 
-/* An established connection that we opened. */
-void peer_connect(const struct tcp_options *offered)
+const struct peer_sent *peer_syn(void)
 {
+	const struct peer_sent *syn;
+
 	peer_setup();
 	peer.pcb = tcp_new(peer.table);
 	CHECK(peer.pcb != NULL);
 	CHECK_EQ(tcp_bind(peer.pcb, &peer.key.local, peer.key.local_port), 0);
 	CHECK_EQ(tcp_connect(peer.pcb, &peer.key.remote, peer.key.remote_port, &peer.path,
 			     peer.now_ns), 0);
-	CHECK_EQ(peer_next()->flags & (S | A), S);
+	syn = peer_next();
+	CHECK_EQ(syn->flags & (S | A), S);
+	return syn;
+}
+
+/* An established connection that we opened. */
+void peer_connect(const struct tcp_options *offered)
+{
+	peer_syn();
 	peer_advance_ms(10);
 	peer.ts = offered->has_ts ? offered->ts_val : 0;
 	peer_send_options(S | A, PEER_ISN, U, 20000, 0, offered);

@@ -80,6 +80,8 @@ void peer_defaults(void);
 void peer_setup(void);
 void peer_teardown(void);
 
+/* The SYN of a connection that the engine opens; the set-up is included. */
+const struct peer_sent *peer_syn(void);
 /* An established connection that the engine opened; the set-up is included. */
 extern const struct tcp_options peer_full_options;
 void peer_connect(const struct tcp_options *offered);

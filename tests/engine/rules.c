@@ -711,10 +711,9 @@ TEST(buffer_has_room_for_the_low_water_mark)
 	peer_teardown();
 }
 
-/* A listener's settings are its children's, until one of the two changes its own. */
-TEST(settings_are_inherited_and_then_apart)
+/* With TCP_USER_TIMEOUT. */
+static struct tcp_pcb *listening_for_users_time(uint64_t timeout_ns)
 {
-	struct tcp_settings s, child;
 	struct tcp_pcb *listener;
 
 	peer_defaults();
@@ -723,8 +722,18 @@ TEST(settings_are_inherited_and_then_apart)
 	CHECK(listener != NULL);
 	peer.listener = listener;
 	CHECK_EQ(tcp_bind(listener, &peer.key.local, peer.key.local_port), 0);
-	CHECK_EQ(tcp_set_user_timeout(listener, NS_PER_SEC), 0);
+	CHECK_EQ(tcp_set_user_timeout(listener, timeout_ns), 0);
 	CHECK_EQ(tcp_listen(listener, 5), 0);
+	return listener;
+}
+
+/* A listener's settings are its children's, until one of the two changes its own. */
+TEST(settings_are_inherited_and_then_apart)
+{
+	struct tcp_settings s, child;
+	struct tcp_pcb *listener;
+
+	listener = listening_for_users_time(NS_PER_SEC);
 	peer_send_options(S, PEER_ISN, 0, 1000, 0, &peer_full_options);
 	peer_next();
 	peer_send(A, P, U, 0);
@@ -748,21 +757,6 @@ TEST(settings_are_inherited_and_then_apart)
 	tcp_get_settings(peer.pcb, &s);
 	CHECK_EQ(s.user_timeout_ns, 0);
 	peer_teardown();
-}
-
-static struct tcp_pcb *listening_for_users_time(uint64_t timeout_ns)
-{
-	struct tcp_pcb *listener;
-
-	peer_defaults();
-	peer_setup();
-	listener = tcp_new(peer.table);
-	CHECK(listener != NULL);
-	peer.listener = listener;
-	CHECK_EQ(tcp_bind(listener, &peer.key.local, peer.key.local_port), 0);
-	CHECK_EQ(tcp_set_user_timeout(listener, timeout_ns), 0);
-	CHECK_EQ(tcp_listen(listener, 5), 0);
-	return listener;
 }
 
 /* The program's time is none of the handshake's that it does not see. */
@@ -831,13 +825,7 @@ TEST(scale_of_the_syn_stays)
 	uint8_t scale;
 
 	peer_defaults();
-	peer_setup();
-	peer.pcb = tcp_new(peer.table);
-	CHECK(peer.pcb != NULL);
-	CHECK_EQ(tcp_bind(peer.pcb, &peer.key.local, peer.key.local_port), 0);
-	CHECK_EQ(tcp_connect(peer.pcb, &peer.key.remote, peer.key.remote_port, &peer.path,
-			     peer.now_ns), 0);
-	scale = peer_next()->options.scale;
+	scale = peer_syn()->options.scale;
 	CHECK(scale);
 	tcp_set_rcv_buf(peer.pcb, 40000, peer.now_ns);
 	peer_send_options(S | A, PEER_ISN, U, 20000, 0, &peer_full_options);
