@@ -45,7 +45,12 @@ enum fd_word {
 	FD_WORD_NOTHING,
 };
 
-enum fd_traffic { FD_RECEIVED, FD_SENT };
+enum fd_traffic {
+	FD_RECEIVED,
+	FD_SENT,
+	/* the result is the new fd */
+	FD_ACCEPTED,
+};
 
 /* How a waiting call can hear of the object's data. A socket that the kernel has is
  * included: another thread may name it, connect it elsewhere or send from it, and a
@@ -105,8 +110,8 @@ struct fd_ops {
 	fd_send_fn *quick_send;
 	fd_sendto_fn *quick_sendto;
 
-	/* libc has done a call that the op passed on and that moves data. Gets the
-	 * result, or a negative errno. For counting. */
+	/* libc has done a call that the op passed on, and that moves data or has accepted
+	 * a connection. Gets the result, or a negative errno. */
 	void (*passed)(struct fd_object *obj, enum fd_traffic traffic,
 		       long result);
 

@@ -175,18 +175,27 @@ void fd_calls_load(void)
 						object_sendto };
 }
 
+/* libc has accepted new_fd. */
+static int accepted(int fd, int new_fd)
+{
+	fd_table_forget(new_fd);
+	if (UNLIKELY(fd_table_has(fd)) && new_fd >= 0)
+		fd_call_passed(fd, FD_ACCEPTED, new_fd);
+	return new_fd;
+}
+
 int shim_accept(int fd, struct sockaddr *addr, socklen_t *len)
 {
 	CALL_ENTERED(accept);
 	ON_OBJECT(int, fd_table_entry(fd), accept, fd, addr, len);
-	return fd_table_forget(real.accept(fd, addr, len));
+	return accepted(fd, real.accept(fd, addr, len));
 }
 
 int shim_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 {
 	CALL_ENTERED(accept4);
 	ON_OBJECT(int, fd_table_entry(fd), accept4, fd, addr, len, flags);
-	return fd_table_forget(real.accept4(fd, addr, len, flags));
+	return accepted(fd, real.accept4(fd, addr, len, flags));
 }
 
 /* What is done with each fd in a control message. False where nothing is to be told. */

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "tests/shim/tcp.h"
+#include "tests/support/sleeper.h"
 
 /* -- connections that have ended ------------------------------------------------------ */
 
@@ -431,6 +433,189 @@ static void child_for_each_connection(void)
 	close(listener);
 }
 
+/* -- threads beside a child ------------------------------------------------------------- */
+
+/* A child that has what the parent has, and does nothing until its pipe ends. */
+static pid_t child_that_has_all(int pipes[2])
+{
+	pid_t pid;
+	char c;
+
+	if (pipe(pipes) != 0)
+		SAY("pipe: %m\n");
+	pid = fork();
+	if (pid != 0)
+		return pid;
+	close(pipes[1]);
+	if (read(pipes[0], &c, 1) != 0)
+		SAY("read: %m\n");
+	_exit(0);
+}
+
+struct crew {
+	int listener;
+	_Atomic int left, accepted_cnt;
+	_Atomic pid_t tids[3];
+	_Atomic int tid_cnt;
+};
+
+/* Each accepts one, and one of them one more. */
+static void *accept_a_share(void *arg)
+{
+	struct crew *crew = arg;
+	int fd;
+
+	crew->tids[crew->tid_cnt++] = gettid();
+	do {
+		fd = accept(crew->listener, NULL, NULL);
+		if (fd < 0)
+			break;
+		crew->accepted_cnt++;
+		send_all(fd, "y", 1);
+		close(fd);
+	} while (crew->left-- > 0);
+	return NULL;
+}
+
+/* Who has waited since a child had the listener, too, still hears of what comes when one of
+ * them has it with us again. */
+static void crew_of_a_lent_listener(void)
+{
+	struct sockaddr_in name;
+	struct crew crew = { .left = 1 };
+	pthread_t threads[3];
+	int pair[2], pipes[2];
+	pid_t pid;
+
+	crew.listener = listening(&name, 8);
+	make_pair_of(crew.listener, &name, pair);
+	close_pair(pair);
+	pid = child_that_has_all(pipes);
+	for (int i = 0; i < 3; i++)
+		pthread_create(&threads[i], NULL, accept_a_share, &crew);
+	while (crew.tid_cnt < 3)
+		sleep_ms(1);
+	for (int i = 0; i < 3; i++)
+		sleeper_await(crew.tids[i]);
+	close_pair(pipes);
+	await_child(pid);
+	for (int i = 0; i < 4; i++) {
+		int fd = connected(&name);
+
+		SAY("client %d hears %#x\n", i, (unsigned)await(fd, POLLIN));
+		close(fd);
+	}
+	SAY("accepted %d\n", crew.accepted_cnt);
+	if (crew.accepted_cnt < 4)
+		_exit(1);
+	for (int i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	close(crew.listener);
+}
+
+static void *poll_a_listener(void *arg)
+{
+	struct crew *crew = arg;
+	struct pollfd pfd = { .fd = crew->listener, .events = POLLIN };
+
+	crew->tids[crew->tid_cnt++] = gettid();
+	SAY("poll %d\n", poll(&pfd, 1, 5000));
+	return NULL;
+}
+
+/* The same with poll(). */
+static void poll_of_a_lent_listener(void)
+{
+	struct sockaddr_in name;
+	struct crew crew = { 0 };
+	pthread_t thread;
+	int pair[2], pipes[2], client;
+	pid_t pid;
+
+	crew.listener = listening(&name, 8);
+	make_pair_of(crew.listener, &name, pair);
+	close_pair(pair);
+	set_blocking(crew.listener, false);
+	pid = child_that_has_all(pipes);
+	pthread_create(&thread, NULL, poll_a_listener, &crew);
+	while (crew.tid_cnt < 1)
+		sleep_ms(1);
+	sleeper_await(crew.tids[0]);
+	close_pair(pipes);
+	await_child(pid);
+	/* our thread hears of its end */
+	sleep_ms(100);
+	SAY("accept %s\n", err(accept(crew.listener, NULL, NULL)));
+	client = connected(&name);
+	pthread_join(thread, NULL);
+	pair[1] = accept(crew.listener, NULL, NULL);
+	SAY("accept %s\n", err(pair[1]));
+	close(client);
+	close(pair[1]);
+	close(crew.listener);
+}
+
+/* Threads of the parent and a child accept from one listener, in turn or at once: each
+ * connection is accepted once, and none of them is left over. */
+static void *accept_until_told(void *arg)
+{
+	struct crew *crew = arg;
+	char c;
+	int fd;
+
+	while ((fd = accept(crew->listener, NULL, NULL)) >= 0) {
+		ssize_t n = recv(fd, &c, 1, 0);
+
+		if (n == 1 && c == 'e') {
+			close(fd);
+			break;
+		}
+		send_all(fd, "y", 1);
+		close(fd);
+	}
+	return NULL;
+}
+
+static int asked(const struct sockaddr_in *name, const char *what)
+{
+	int fd = connected(name), events;
+
+	send_all(fd, what, 1);
+	events = await(fd, POLLIN);
+	close(fd);
+	return events;
+}
+
+static void parent_and_child_accept(void)
+{
+	enum { THREADS = 2, CNT = 200 };
+	struct sockaddr_in name;
+	struct crew crew = { 0 };
+	pthread_t threads[THREADS];
+	int pair[2], heard = 0;
+	pid_t pid;
+
+	crew.listener = listening(&name, 8);
+	make_pair_of(crew.listener, &name, pair);
+	close_pair(pair);
+	pid = fork();
+	if (pid == 0) {
+		accept_until_told(&crew);
+		_exit(0);
+	}
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&threads[i], NULL, accept_until_told, &crew);
+	for (int i = 0; i < CNT; i++)
+		heard += asked(&name, "x") & POLLIN;
+	SAY("heard %d of %d\n", heard, CNT);
+	for (int i = 0; i < THREADS + 1; i++)
+		asked(&name, "e");
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	await_child(pid);
+	close(crew.listener);
+}
+
 const struct scenario worker_scenarios[] = {
 	SCENARIO(ended_before_a_fork, MIXED),
 	SCENARIO(ended_before_an_exec, MIXED),
@@ -441,5 +626,8 @@ const struct scenario worker_scenarios[] = {
 	SCENARIO(listener_is_handed_on, MIXED),
 	SCENARIO(inherited_listener, MIXED),
 	SCENARIO(listener_of_two, MIXED),
+	SCENARIO(crew_of_a_lent_listener, MIXED),
+	SCENARIO(poll_of_a_lent_listener, MIXED),
+	SCENARIO(parent_and_child_accept, MIXED),
 	SCENARIO_END,
 };

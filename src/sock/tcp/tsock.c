@@ -666,13 +666,12 @@ static enum fd_await tsock_await(struct fd_object *obj,
 		*stack_out = sock_stack(&t->sock);
 		return FD_AWAIT_STACK;
 	case TSOCK_LISTENING:
-		if (!tsock_is_for_itself(t))
-			return sock_await(obj, end_out, stack_out);
-		tsock_wants_accept(t);
-		if (tsock_phase(t) != TSOCK_LISTENER)
+		if (tsock_is_for_itself(t))
+			tsock_wants_accept(t);
+		if (tsock_phase(t) == TSOCK_KERNELS)
 			return FD_AWAIT_KERNEL;
-		*stack_out = sock_stack(&t->sock);
-		return FD_AWAIT_STACK;
+		/* another thread may have us join it meanwhile */
+		return sock_await(obj, end_out, stack_out);
 	case TSOCK_LISTENER:
 		*stack_out = sock_stack(&t->sock);
 		return FD_AWAIT_STACK;
@@ -938,7 +937,7 @@ struct fd_ops tsock_ops = {
 	.release = tsock_release,
 	.heir = tsock_heir,
 	.heir_option = tsock_heir_option,
-	.passed = sock_passed,
+	.passed = tsock_passed,
 };
 
 void tsocks_start(void)

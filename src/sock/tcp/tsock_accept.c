@@ -496,12 +496,29 @@ static long accept_twins(struct tsock *t, int fd, const struct accept_call *call
 	return result;
 }
 
-/* While a child has the listener, too. Who has to wait does so in the kernel. */
-static long accept_lent(struct tsock *t, int fd, const struct accept_call *call)
+/* While a child has the listener, too, the kernel accepts: outside the bracket, since the
+ * child may be faster. Who has to wait does so with us, because it is ours again when the
+ * child has ended. */
+static long accept_lent(struct tsock *t, int fd)
 {
-	long result = accept_twins(t, fd, call);
+	struct pollfd twin = { .fd = fd, .events = POLLIN };
 
-	return result == -EAGAIN ? FD_PASS : result;
+	if (!sock_is_blocking(&t->sock, 0))
+		return FD_PASS;
+	/* closed while we waited */
+	if (!sock_owns_fd(&t->sock, fd))
+		return -EAGAIN;
+	return inside_poll(&twin, 1) > 0 ? FD_PASS : -EAGAIN;
+}
+
+void tsock_passed(struct fd_object *obj, enum fd_traffic traffic, long result)
+{
+	struct tsock *t = tsock_of(obj);
+
+	if (traffic != FD_ACCEPTED)
+		sock_passed(obj, traffic, result);
+	else if (tsock_phase(t) == TSOCK_LISTENING && t->engine)
+		except_twins(t, (int)result);
 }
 
 static long accept_any(struct tsock *t, int fd, struct accept_call *call)
@@ -509,6 +526,8 @@ static long accept_any(struct tsock *t, int fd, struct accept_call *call)
 	bool is_twin_first = call->asks_twin && call->is_twins_turn;
 	long result = -EAGAIN;
 
+	if (tsock_phase(t) == TSOCK_LISTENING)
+		return accept_lent(t, fd);
 	if (tsock_phase(t) != TSOCK_LISTENER)
 		return FD_PASS;
 	if (is_twin_first)
@@ -530,7 +549,22 @@ static long look(struct tsock_wait *w)
 	struct accept_call *call = w->ctx;
 
 	call->asks_twin = w->asks_twin;
+	if (UNLIKELY(tsock_phase(w->t) == TSOCK_LISTENING)) {
+		if (!w->asks_twin)
+			return -EAGAIN;
+		if (!kin_is_shared_since(w->t->fork_cnt))
+			tsock_wants_accept(w->t);
+	}
 	return accept_any(w->t, w->fd, call);
+}
+
+/* A child may have had it since before we could join it. */
+static bool has_stack(struct tsock *t)
+{
+	enum reason reason;
+	struct net *net = sock_params.net(&reason);
+
+	return net && sock_choose_stack(&t->sock, net);
 }
 
 long tsock_accept4(struct fd_object *obj, int fd, struct sockaddr *addr,
@@ -550,12 +584,11 @@ long tsock_accept4(struct fd_object *obj, int fd, struct sockaddr *addr,
 	}
 	if (tsock_phase(t) == TSOCK_OURS)
 		return -EINVAL;
-	if (tsock_phase(t) == TSOCK_LISTENING && t->is_lending)
-		return accept_lent(t, fd, &call);
-	if (tsock_phase(t) != TSOCK_LISTENER)
+	if (tsock_phase(t) != TSOCK_LISTENER &&
+	    (tsock_phase(t) != TSOCK_LISTENING || !has_stack(t)))
 		return FD_PASS;
 	/* fair to both, whatever comes */
-	call.is_twins_turn = stack_now_ns(t->engine->stack) / NS_PER_US & 1;
+	call.is_twins_turn = stack_now_ns(sock_stack(&t->sock)) / NS_PER_US & 1;
 	result = accept_any(t, fd, &call);
 	if (result != -EAGAIN || !sock_is_blocking(&t->sock, 0))
 		return result;

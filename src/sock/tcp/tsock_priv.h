@@ -435,6 +435,7 @@ long tsock_await_open(struct tsock *t, int fd, uint64_t timeout_ns) MUST_CHECK;
 /* -- tsock_accept.c -- */
 long tsock_accept(struct fd_object *obj, int fd, struct sockaddr *addr,
 		  socklen_t *len);
+void tsock_passed(struct fd_object *obj, enum fd_traffic traffic, long result);
 long tsock_accept4(struct fd_object *obj, int fd, struct sockaddr *addr,
 		   socklen_t *len, int flags);
 

@@ -44,7 +44,7 @@ static long prepare(struct sock_wait *wait)
 
 	if (w->wait.fd_cnt)
 		w->fds[0].revents = 0;
-	wait->stack = w->t->engine->stack;
+	wait->stack = sock_stack(&w->t->sock);
 	/* The number may be closed; the call goes on all the same, as in Linux. */
 	if (w->wait.fd_cnt && !sock_owns_fd(&w->t->sock, w->fd))
 		w->fds[0].fd = -1;
@@ -81,7 +81,7 @@ long tsock_wait(struct tsock *t, int fd, tsock_look_fn *look_fn, void *ctx,
 		.wait = {
 			.ops = &ops,
 			.obj = &t->sock.obj,
-			.stack = t->engine->stack,
+			.stack = sock_stack(&t->sock),
 			.fds = w.fds,
 			.mark = signals_mark(),
 			.may_restart = deadline_ns == UINT64_MAX && !has_some,
@@ -99,7 +99,8 @@ long tsock_wait(struct tsock *t, int fd, tsock_look_fn *look_fn, void *ctx,
 	};
 
 	/* a listener's twin has connections, too */
-	if (tsock_phase(t) == TSOCK_LISTENER) {
+	if (tsock_phase(t) == TSOCK_LISTENER ||
+	    tsock_phase(t) == TSOCK_LISTENING) {
 		w.wait.fd_cnt = 1;
 		w.fds[0] = (struct pollfd){ .fd = fd, .events = POLLIN };
 	}
