@@ -22,6 +22,7 @@
 #include "core/rings.h"
 #include "core/rules_file.h"
 #include "fd/fd_flight.h"
+#include "fd/fd_change.h"
 #include "fd/fd_internal.h"
 #include "fd/fd_table.h"
 #include "fd/fd_visit.h"
@@ -783,6 +784,7 @@ static void forget(void)
 	fd_wait_forked();
 	fd_table_forked();
 	fd_visit_forked();
+	fd_change_forked();
 	network_forked();
 }
 

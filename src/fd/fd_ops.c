@@ -112,6 +112,11 @@ static void close_nothing(struct fd_object *obj UNUSED, int fd UNUSED)
 {
 }
 
+static long linger_not(struct fd_object *obj UNUSED)
+{
+	return 0;
+}
+
 static void do_nothing(struct fd_object *obj UNUSED)
 {
 }
@@ -154,6 +159,7 @@ void fd_ops_fill(struct fd_ops *ops)
 	FILL(follow_news, ignore_news);
 	FILL(before_close, close_nothing);
 	FILL(last_close, close_nothing);
+	FILL(linger, linger_not);
 	FILL(release, do_nothing);
 	FILL(forked, do_nothing);
 	FILL(heir, no_heir);

@@ -162,6 +162,11 @@ struct fd_ops {
 	 * between processes. Calls may still be inside. No reply: close() succeeds. */
 	void (*last_close)(struct fd_object *obj, int fd);
 
+	/* Of one that lingers, when it has no number any more: its close has to wait for
+	 * the peer. Once. FD_ABANDONED: the caller's reference is gone. Inside the
+	 * bracket, without a lock. */
+	long (*linger)(struct fd_object *obj);
+
 	/* Nobody refers to the object any more. Its memory may be given to
 	 * another object, but to nothing else ever: look-ups race with this. */
 	void (*release)(struct fd_object *obj);
@@ -187,6 +192,8 @@ struct fd_object {
 	 * use. */
 	_Atomic int refs;
 	_Atomic int fd_cnt;
+	/* last_close has found that `linger` is due */
+	_Atomic bool lingers;
 	/* fixed while refs is not 0, and read at any time */
 	const struct fd_ops *_Atomic ops;
 	/* What it is ready for, by our queues (enum ready_bit); NULL: nobody says.

@@ -9,6 +9,7 @@
 
 #include "base/lock.h"
 #include "fd/fd_visit.h"
+#include "fd/fd_wait.h"
 #include "os/thread.h"
 
 _Atomic(struct fd_root *) fd_table_root;
@@ -127,6 +128,7 @@ void fd_object_init(struct fd_object *obj, const struct fd_ops *ops,
 	atomic_store_explicit(&obj->ready, NULL, memory_order_relaxed);
 	obj->inode = inode;
 	list_init(&obj->by_inode);
+	atomic_store_explicit(&obj->lingers, false, memory_order_relaxed);
 	atomic_store_explicit(&obj->fd_cnt, 0, memory_order_relaxed);
 	TSAN_RELEASED(obj);
 	/* release: a look-up that gets a reference sees the rest */
@@ -174,6 +176,13 @@ void fd_object_drop_fd(struct fd_object *obj, int fd)
 		fd_visit_await_end(fd);
 	if (drop_number(obj))
 		obj->ops->last_close(obj, fd);
+	fd_object_put(obj);
+}
+
+void fd_object_put_lingering(struct fd_object *obj)
+{
+	if (obj && fd_object_lingers(obj) && obj->ops->linger(obj) == FD_ABANDONED)
+		return;
 	fd_object_put(obj);
 }
 
@@ -232,10 +241,9 @@ int fd_table_swap(int fd, struct fd_object *obj, struct fd_object **old_out)
 	return 0;
 }
 
-int fd_table_install_first(int fd, struct fd_object *obj)
+int fd_table_exchange(int fd, struct fd_object *old, struct fd_object *obj)
 {
 	_Atomic(struct fd_object *) *entry;
-	struct fd_object *old = NULL;
 	int err = add_number(fd, obj, &entry);
 
 	if (err)
@@ -310,12 +318,21 @@ int fd_table_next(unsigned first)
 	return next_used(first, FD_TABLE_LIMIT - 1);
 }
 
+/* The number is closed when it has lingered, not before: a range is closed by one call. */
+static void remove_lingering(int fd)
+{
+	struct fd_object *obj = fd_table_get(fd);
+
+	fd_table_remove(fd);
+	fd_object_put_lingering(obj);
+}
+
 void fd_table_remove_range(unsigned first, unsigned last)
 {
 	for (int fd = next_used(first, last); fd >= 0;
 	     fd = next_used((unsigned)fd + 1, last))
 		if (!fd_table_is_internal(fd))
-			fd_table_remove(fd);
+			remove_lingering(fd);
 }
 
 bool fd_table_take(int fd, struct fd_object *obj)

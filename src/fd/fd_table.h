@@ -133,6 +133,16 @@ fd_table_get_at(const _Atomic(struct fd_object *) *entry)
 	return NULL;
 }
 
+/* Its last number is closed, or will be soon, and its close waits for the peer. */
+static inline bool fd_object_lingers(const struct fd_object *obj)
+{
+	return atomic_load_explicit(&obj->lingers, memory_order_relaxed);
+}
+
+/* Gives the reference back, and waits before that, if it lingers. A handler may jump out of
+ * this. NULL is fine. */
+void fd_object_put_lingering(struct fd_object *obj);
+
 /* The object with a reference, or NULL. */
 struct fd_object *fd_table_get(int fd) MUST_CHECK;
 
@@ -157,9 +167,9 @@ int fd_table_install(int fd, struct fd_object *obj) MUST_CHECK;
 int fd_table_swap(int fd, struct fd_object *obj,
 		  struct fd_object **old_out) MUST_CHECK;
 
-/* Does it for a number that names nothing, if no other thread has been faster; else
- * -EEXIST, and nothing changes. */
-int fd_table_install_first(int fd, struct fd_object *obj) MUST_CHECK;
+/* Does it for a number that names `old` (NULL: nothing), if no other thread has been faster;
+ * else -EEXIST, and nothing changes. fd_object_drop_fd() of the old one is due. */
+int fd_table_exchange(int fd, struct fd_object *old, struct fd_object *obj) MUST_CHECK;
 
 /* Lets `fd` name nothing. False when it named nothing already. */
 bool fd_table_remove(int fd);

@@ -88,7 +88,7 @@ struct epoll_set *epoll_set_make(int epfd)
 	if (!set)
 		return NULL;
 	epoll_set_ask_parent(epfd);
-	err = fd_table_install_first(epfd, &set->obj);
+	err = fd_table_exchange(epfd, NULL, &set->obj);
 	if (!err)
 		return set;
 	other = epoll_set_get(epfd);

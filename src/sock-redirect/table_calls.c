@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <linux/close_range.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +12,10 @@
 #include <unistd.h>
 
 #include "core/runtime.h"
+#include "fd/fd_change.h"
 #include "fd/fd_internal.h"
 #include "os/file.h"
+#include "os/inside.h"
 #include "sock-redirect/call.h"
 
 int shim_socket(int domain, int type, int protocol)
@@ -78,13 +81,24 @@ int shim_openat64(int dir, const char *path, int flags, mode_t mode)
 	return fd_table_forget(real.openat64(dir, path, flags, mode));
 }
 
-/* To the program, an internal fd looks closed. */
+/* What the twin of such a one is, the kernel closes with all that belongs to it. */
+static bool is_kernels(const struct fd_object *obj)
+{
+	return obj->ops->word(obj) == FD_WORD_NOTHING;
+}
+
+/* The entry is removed first, so that whoever gets the number next finds it empty. The number
+ * is closed before the object lingers, as by the kernel. */
 static COLD int close_object(int fd)
 {
 	struct fd_object *obj;
+	long result;
 
+	/* A close is where a thread may be cancelled, as long as it has done nothing. */
+	pthread_testcancel();
 	os_enter();
 	obj = fd_table_get(fd);
+	/* to the program, an internal fd looks closed */
 	if (obj && obj->ops->is_internal) {
 		fd_object_put(obj);
 		os_leave();
@@ -92,11 +106,18 @@ static COLD int close_object(int fd)
 		return -1;
 	}
 	fd_table_remove(fd);
-	fd_object_put(obj);
+	if (!obj || !fd_object_lingers(obj)) {
+		fd_object_put(obj);
+		os_leave();
+		return real.close(fd);
+	}
+	result = syscall_raw(SYS_close, fd, 0, 0, 0, 0, 0);
+	fd_object_put_lingering(obj);
 	os_leave();
-	/* The entry is removed first, so that whoever gets the number next finds it
-	 * empty. */
-	return real.close(fd);
+	if (result == 0)
+		return 0;
+	errno = (int)-result;
+	return -1;
 }
 
 int shim_close(int fd)
@@ -201,11 +222,13 @@ static int refuse_internal(int fd, int new_fd, int flags, bool is_dup3)
 /*
  * dup2 and dup3 where one of the numbers is in the table, or might be in it soon. The
  * kernel replaces new_fd in one step and we do not: the old object goes before, the new one
- * comes after, and in between the number is a plain fd of the kernel.
+ * comes after, and in between who calls waits (fd_change.h). Where the old one is the
+ * kernel's, or nothing, it needs no such care: the number is a plain fd of the kernel then.
  */
 static COLD int replace(int fd, int new_fd, int flags, bool is_dup3)
 {
 	struct fd_object *obj, *old = NULL;
+	struct fd_change *change = NULL;
 	struct fd_internal_way way;
 	int result = -1, err, saved_errno;
 
@@ -222,25 +245,27 @@ static COLD int replace(int fd, int new_fd, int flags, bool is_dup3)
 	if (obj)
 		fd_call_may_be_stream(obj, fd, new_fd);
 	old = fd_table_get(new_fd);
-	if (old && !old->ops->is_internal)
+	if (old && !old->ops->is_internal && !is_kernels(old))
+		change = fd_change_begin(new_fd, old);
+	if (old && !old->ops->is_internal && !change)
 		fd_table_forget(new_fd);
 	err = fd_internal_make_way(new_fd, &way);
 	if (err) {
 		errno = -err;
-		goto out;
+	} else {
+		result = copy_to(fd, new_fd, flags, is_dup3);
+		saved_errno = errno;
+		fd_internal_end_way(&way);
+		errno = saved_errno;
 	}
-	result = copy_to(fd, new_fd, flags, is_dup3);
-	saved_errno = errno;
-	fd_internal_end_way(&way);
-	errno = saved_errno;
-	if (result < 0)
-		goto out;
-	if (!obj || fd_table_install(new_fd, obj) != 0)
+	if (change)
+		fd_change_end(change, new_fd, result < 0 ? NULL : obj);
+	else if (result >= 0 && (!obj || fd_table_install(new_fd, obj) != 0))
 		fd_table_forget(new_fd);
 out:
 	saved_errno = errno;
-	fd_object_put(old);
 	fd_object_put(obj);
+	fd_object_put_lingering(old);
 	os_leave();
 	errno = saved_errno;
 	return result;

@@ -586,6 +586,95 @@ static void lingering_for_long(void)
 	close(pair[1]);
 }
 
+/* A close that lingers has closed its number before. */
+static void number_of_one_that_lingers(void)
+{
+	pthread_t thread;
+	ssize_t last;
+	int pair[2], fd;
+
+	make_pair(pair);
+	set_linger(pair[0], 1, 20);
+	stuff(pair[0]);
+	is_read = false;
+	pthread_create(&thread, NULL, close_it, &pair[0]);
+	sleep_ms(100);
+	fd = made();
+	SAY("the same number: %d\n", fd == pair[0]);
+	is_read = true;
+	(void)!drain(pair[1], &last);
+	pthread_join(thread, NULL);
+	SAY("it is open: %s\n", err(set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1)));
+	close(fd);
+	close(pair[1]);
+}
+
+static void *write_to_number(void *arg)
+{
+	int *at = arg, fd = *at;
+	long failed = 0;
+
+	while (*(volatile int *)at == fd)
+		if (send(fd, "x", 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno != EAGAIN)
+			failed++;
+	SAY("sends that failed: %ld\n", failed);
+	return NULL;
+}
+
+/* dup2() replaces a connection in one step: who writes meanwhile writes to one or the
+ * other. */
+static void replaced_under_a_writer(void)
+{
+	enum { CNT = 200 };
+	pthread_t thread;
+	int number, pair[2], peers[CNT];
+
+	make_pair(pair);
+	peers[0] = pair[1];
+	number = pair[0];
+	pthread_create(&thread, NULL, write_to_number, &pair[0]);
+	for (int i = 1; i < CNT; i++) {
+		int next[2];
+
+		make_pair(next);
+		peers[i] = next[1];
+		if (dup2(next[0], number) != number)
+			SAY("dup2: %m\n");
+		close(next[0]);
+	}
+	pair[0] = -1;
+	pthread_join(thread, NULL);
+	close(number);
+	for (int i = 0; i < CNT; i++)
+		close(peers[i]);
+}
+
+/* And where the old one lingers, dup2() waits, but nobody else. */
+static void replaced_while_it_lingers(void)
+{
+	pthread_t thread;
+	ssize_t last;
+	long begin;
+	int pair[2], next[2];
+
+	make_pair(pair);
+	make_pair(next);
+	set_linger(pair[0], 1, 1);
+	stuff(pair[0]);
+	pthread_create(&thread, NULL, write_to_number, &pair[0]);
+	begin = now_ms();
+	SAY("dup2 %d", dup2(next[0], pair[0]) == pair[0]);
+	SAY(" late: %d\n", now_ms() - begin >= 950);
+	close(next[0]);
+	next[0] = pair[0];
+	pair[0] = -1;
+	pthread_join(thread, NULL);
+	SAY("some came: %d\n", await(next[1], POLLIN) == POLLIN);
+	close_pair(next);
+	(void)!drain(pair[1], &last);
+	close(pair[1]);
+}
+
 /* Only the last of the copies lingers. */
 static void lingering_copies(void)
 {
@@ -765,6 +854,9 @@ const struct scenario close_scenarios[] = {
 	SCENARIO(shut_down_after_both_ends, OURS),
 	SCENARIO(lingering_for_long, OURS),
 	SCENARIO(lingering_copies, OURS),
+	SCENARIO(number_of_one_that_lingers, OURS),
+	SCENARIO(replaced_under_a_writer, OURS),
+	SCENARIO(replaced_while_it_lingers, OURS),
 	SCENARIO(closed_behind_much, OURS),
 	SCENARIO(user_timeout, MIXED),
 	SCENARIO(silent_peer, MIXED),

@@ -414,17 +414,22 @@ static long look_for_end(struct tsock_wait *w)
 }
 
 /* As in Linux, a close that lingers waits even on a non-blocking socket. */
-static void linger(struct tsock *t)
+static long tsock_linger(struct fd_object *obj)
 {
+	struct tsock *t = tsock_of(obj);
+
+	if (!atomic_exchange(&obj->lingers, false))
+		return 0;
 	tsock_lock(t);
 	if (t->pcb && !tsock_is_moving(t) && !tcp_has_data(t->pcb)) {
 		(void)!tcp_shutdown(t->pcb, tsock_now(t));
 		tcp_engine_due_locked(t->engine);
 	}
 	tsock_unlock(t);
-	if (look_for_end(&(struct tsock_wait){ .t = t }) == -EAGAIN)
-		(void)!tsock_wait(t, -1, look_for_end, NULL, 0,
-				  tsock_deadline((uint64_t)t->linger_s * NS_PER_SEC), false);
+	if (look_for_end(&(struct tsock_wait){ .t = t }) != -EAGAIN)
+		return 0;
+	return tsock_wait(t, -1, look_for_end, NULL, 0,
+			  tsock_deadline((uint64_t)t->linger_s * NS_PER_SEC), false);
 }
 
 /* A child may have it as well, and then this is not its end: what closes last ends it, as
@@ -468,7 +473,7 @@ static void tsock_last_close(struct fd_object *obj, int fd)
 	    (phase == TSOCK_LISTENER || !t->port || may_keep_twin(t)))
 		(void)!fd_internal_copy(fd, &t->twin_fd);
 	if (phase == TSOCK_OURS && t->linger_s > 0)
-		linger(t);
+		atomic_store(&obj->lingers, true);
 }
 
 /* -- names -------------------------------------------------------------------------- */
@@ -934,6 +939,7 @@ struct fd_ops tsock_ops = {
 	.quick_send = tsock_quick_send,
 	.before_close = tsock_before_close,
 	.last_close = tsock_last_close,
+	.linger = tsock_linger,
 	.release = tsock_release,
 	.heir = tsock_heir,
 	.heir_option = tsock_heir_option,

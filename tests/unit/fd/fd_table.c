@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "config.h"
 
+#include "fd/fd_change.h"
 #include "fd/fd_table.h"
 
 #include <errno.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "fd/fd_pool.h"
+#include "fd/fd_wait.h"
 #include "tests/support/test.h"
 
 struct thing {
@@ -188,9 +190,9 @@ TEST(first_one_of_a_number_stays)
 {
 	struct thing *first = make(0), *second = make(0);
 
-	CHECK_EQ(fd_table_install_first(8, &first->obj), 0);
-	CHECK_EQ(fd_table_install_first(8, &second->obj), -EEXIST);
-	CHECK_EQ(fd_table_install_first(-1, &second->obj), -EBADF);
+	CHECK_EQ(fd_table_exchange(8, NULL, &first->obj), 0);
+	CHECK_EQ(fd_table_exchange(8, NULL, &second->obj), -EEXIST);
+	CHECK_EQ(fd_table_exchange(-1, NULL, &second->obj), -EBADF);
 	CHECK_EQ(second->obj.fd_cnt, 0);
 	fd_object_put(&first->obj);
 	fd_object_put(&second->obj);
@@ -198,6 +200,49 @@ TEST(first_one_of_a_number_stays)
 	CHECK_EQ(first->releases, 0);
 	CHECK_EQ(fd_table_forget(8), 8);
 	CHECK_EQ(first->releases, 1);
+}
+
+static _Atomic bool has_begun;
+
+/* As a wrapper calls: until a result comes. */
+static void *call_until_a_result(void *arg UNUSED)
+{
+	struct fd_object *obj;
+	long n;
+
+	do {
+		obj = fd_table_get(8);
+		has_begun = true;
+		n = obj->ops->listen(obj, 8, 1);
+	} while (n == FD_ABANDONED);
+	fd_object_put(obj);
+	return obj;
+}
+
+TEST(calls_wait_while_a_number_changes)
+{
+	struct thing *old = make(0), *new = make(0), *other = make(0);
+	struct fd_change *change;
+	pthread_t thread;
+	void *result;
+
+	CHECK_EQ(fd_table_install(8, &old->obj), 0);
+	CHECK(!fd_change_begin(8, &other->obj));
+	CHECK(fd_table_has(8));
+	change = fd_change_begin(8, &old->obj);
+	CHECK(change);
+	fd_object_put(&old->obj);
+	CHECK_EQ(old->releases, 1);
+	CHECK(!pthread_create(&thread, NULL, call_until_a_result, NULL));
+	while (!has_begun)
+		;
+	fd_change_end(change, 8, &new->obj);
+	pthread_join(thread, &result);
+	CHECK(result == &new->obj);
+	fd_object_put(&new->obj);
+	fd_object_put(&other->obj);
+	CHECK_EQ(fd_table_forget(8), 8);
+	CHECK_EQ(new->releases, 1);
 }
 
 TEST(impossible_numbers_are_refused)
