@@ -615,10 +615,9 @@ bool network_begin_alone(void)
 	return progress_pause();
 }
 
-void network_end_alone(void)
+bool network_end_alone(void)
 {
-	if (!atomic_load(&network.is_over))
-		progress_resume();
+	return atomic_load(&network.is_over) || progress_resume();
 }
 
 static bool is_at_work(void)

@@ -60,9 +60,10 @@ void network_leave_to_rings(void);
 void network_stop(void);
 
 /* While the kernel is asked for what it does for the only thread of a process. True: to be
- * ended by network_end_alone. Inside the bracket, without a lock. */
+ * ended by network_end_alone, which returns false when our thread does not start again. Inside
+ * the bracket, without a lock. */
 bool network_begin_alone(void);
-void network_end_alone(void);
+bool network_end_alone(void);
 
 /* Called in the child of a fork, which has no network yet: before its internal fds are
  * closed, and last. */

@@ -650,17 +650,17 @@ bool progress_pause(void)
 }
 
 /* What has been ordered meanwhile is read from the order's fd. */
-void progress_resume(void)
+bool progress_resume(void)
 {
 	int err;
 
 	atomic_store(&progress.is_stopping, false);
 	err = start_thread();
 	if (err)
-		log_warn("the library's thread does not start again (%s); packets wait until the program looks for them",
-			 strerror(-err));
+		log_warn("the library's thread does not start again (%s)", strerror(-err));
 	else
 		atomic_store(&progress.is_running, true);
+	return !err;
 }
 
 void progress_forked(void)

@@ -40,9 +40,9 @@ int progress_start(const struct progress_params *params) MUST_CHECK;
 void progress_stop(void);
 
 /* Ends the thread for a while, in which the kernel finds none but the program's. True: it
- * has run, and is to be resumed. The caller holds no lock of ours. */
+ * has run, and is to be resumed, which may fail. The caller holds no lock of ours. */
 bool progress_pause(void);
-void progress_resume(void);
+bool progress_resume(void);
 
 /* This is stack_params.sooner. */
 void progress_timer_is_sooner(struct stack *stack);

@@ -21,8 +21,8 @@
 #include "core/network.h"
 #include "core/rings.h"
 #include "core/rules_file.h"
-#include "fd/fd_flight.h"
 #include "fd/fd_change.h"
+#include "fd/fd_flight.h"
 #include "fd/fd_internal.h"
 #include "fd/fd_table.h"
 #include "fd/fd_visit.h"
@@ -30,6 +30,7 @@
 #include "iomux/mux.h"
 #include "nl/netlink.h"
 #include "os/file.h"
+#include "os/filter.h"
 #include "os/log_out.h"
 #include "os/own_thread.h"
 #include "os/real.h"
@@ -61,12 +62,18 @@ static struct {
 	 * happened after which the kernel has all sockets. */
 	_Atomic bool is_filtered;
 	_Atomic enum reason why_filtered;
+	/* what the process was started under is known */
+	_Atomic bool knows_filter;
 	runtime_socket_fn *make_socket;
 	bool (*may_serve)(int type);
 
 	/* What the program was started with; NULL: not known. Fixed when the library has been
 	 * loaded. */
 	char *const *first_environ;
+
+	/* `lock`: what the fork that has it has blocked, if it has */
+	struct signals_hold fork_hold;
+	bool holds_signals;
 
 	/* Fixed after the start. */
 	bool has_complaints; /* about the environment */
@@ -112,7 +119,9 @@ static char *const *trusted_environment(void)
 
 	if (getauxval(AT_SECURE))
 		return nothing;
-	if (runtime.first_environ && !has_variables_of_ours(environ))
+	/* a thread that sets a variable may be about to free what we read */
+	if (runtime.first_environ && (!own_thread_is_program_single() ||
+				      !has_variables_of_ours(environ)))
 		return runtime.first_environ;
 	return environ ? environ : nothing;
 }
@@ -291,6 +300,32 @@ static void start_once(enum runtime_state wanted)
 	mutex_release(&runtime.lock);
 }
 
+static void look_for_filter(void)
+{
+	mutex_acquire(&runtime.lock);
+	if (!atomic_load(&runtime.knows_filter) && filter_is_deadly()) {
+		atomic_store(&runtime.why_filtered, REASON_SECCOMP);
+		atomic_store(&runtime.is_filtered, true);
+	}
+	atomic_store(&runtime.knows_filter, true);
+	mutex_release(&runtime.lock);
+}
+
+/* The log is all that starts under such a filter: any program may write. */
+static COLD void tell_of_filter(void)
+{
+	static _Atomic bool is_told;
+
+	if (atomic_exchange(&is_told, true) ||
+	    atomic_load(&runtime.state) != NOT_STARTED)
+		return;
+	os_enter();
+	(void)start_options();
+	(void)start_log();
+	log_info("Sockets stay with the kernel: %s", reason_why(REASON_SECCOMP));
+	os_leave();
+}
+
 /* Starts the library if this is the first time. While we hold the lock, no handler
  * of the program may fork or jump out; the bracket does not keep handlers out before
  * there is a trampoline, so we hold signals. Outside the bracket. */
@@ -303,6 +338,21 @@ static COLD void start_holding_signals(enum runtime_state wanted)
 	start_once(wanted);
 	os_leave();
 	signals_unhold(&hold);
+}
+
+/* Whether we must make no system call that the program has not made itself. */
+static bool is_filtered(void)
+{
+	struct signals_hold hold;
+
+	if (UNLIKELY(!atomic_load(&runtime.knows_filter))) {
+		signals_hold(&hold);
+		os_enter();
+		look_for_filter();
+		os_leave();
+		signals_unhold(&hold);
+	}
+	return atomic_load(&runtime.is_filtered);
 }
 
 static void ensure_started(void)
@@ -412,7 +462,8 @@ void runtime_socket_made(int fd, int domain, int type, int protocol)
 	if (reason_by_kind(domain, type) != REASON_NONE)
 		return;
 	/* We make no system call that the program did not make itself. */
-	if (UNLIKELY(atomic_load(&runtime.is_filtered))) {
+	if (UNLIKELY(is_filtered())) {
+		tell_of_filter();
 		stats_count_unserved(atomic_load(&runtime.why_filtered));
 		return;
 	}
@@ -483,6 +534,12 @@ static bool leave_by_parting(struct fd_object *obj, int fd)
 	return false;
 }
 
+static bool leave_by_thread(struct fd_object *obj, int fd)
+{
+	obj->ops->leave(obj, fd, REASON_NO_THREAD, STATS_BY_THREAD);
+	return false;
+}
+
 /* For good. */
 static void leave_all(enum reason reason, bool (*leave)(struct fd_object *obj, int fd))
 {
@@ -498,6 +555,7 @@ static void leave_all(enum reason reason, bool (*leave)(struct fd_object *obj, i
 	fd_table_remove_range(0, ~0u);
 	fd_table_close();
 	network_stop();
+	signals_deactivate();
 	os_leave();
 	errno = saved_errno;
 }
@@ -520,6 +578,12 @@ void runtime_fds_parting(void)
 	leave_all(REASON_OWN_FDS, leave_by_parting);
 }
 
+/* Nobody would look at what waits while the program does something else. */
+void runtime_thread_ends(void)
+{
+	leave_all(REASON_NO_THREAD, leave_by_thread);
+}
+
 /* Sockets of one kind, at least, may be ours. */
 static bool may_accelerate(void)
 {
@@ -534,7 +598,7 @@ static void before_loss(void (*prepare)(void))
 {
 	int saved_errno = errno;
 
-	if (os_is_inside() || atomic_load(&runtime.is_filtered) || !rights_is_net_admin())
+	if (os_is_inside() || is_filtered() || !rights_is_net_admin())
 		return;
 	if (atomic_load_explicit(&runtime.state, memory_order_acquire) == NOT_STARTED)
 		start_holding_signals(PREPARED);
@@ -554,7 +618,7 @@ void runtime_user_going(uid_t user)
 {
 	int saved_errno = errno;
 
-	if (os_is_inside())
+	if (os_is_inside() || is_filtered())
 		return;
 	os_enter();
 	stats_give_to(user);
@@ -569,7 +633,7 @@ void runtime_root_changing(void)
 
 void runtime_rights_changed(void)
 {
-	if (!os_is_inside())
+	if (!os_is_inside() && !is_filtered())
 		network_rights_changed(rights_is_net_admin());
 }
 
@@ -718,14 +782,17 @@ bool runtime_begin_alone(void)
 
 void runtime_end_alone(bool is_alone)
 {
+	bool goes_on;
 	int saved_errno = errno;
 
 	if (!is_alone)
 		return;
 	os_enter();
-	network_end_alone();
+	goes_on = network_end_alone();
 	os_leave();
 	errno = saved_errno;
+	if (!goes_on)
+		runtime_thread_ends();
 }
 
 void runtime_namespace_changed(void)
@@ -737,25 +804,46 @@ void runtime_namespace_changed(void)
 }
 
 /* The lock is held across the fork, so that the child never inherits a start that is
- * half done. The lock analysis wants each function to release what it takes. These
- * three functions balance as a set, in the way that pthread_atfork calls them. */
+ * half done. Until there is a trampoline the bracket keeps no handler out, and one that
+ * forks would wait for what its own thread has: so we hold signals. The lock analysis wants
+ * each function to release what it takes. These three functions balance as a set, in the way
+ * that pthread_atfork calls them. */
 NO_LOCK_ANALYSIS static void before_fork(void)
 {
+	bool holds = !signals_are_active() && !atomic_load(&runtime.is_filtered);
+	struct signals_hold hold;
+
+	if (holds)
+		signals_hold(&hold);
 	os_enter();
 	network_before_fork();
 	mutex_acquire(&runtime.lock);
+	runtime.holds_signals = holds;
+	if (holds)
+		runtime.fork_hold = hold;
 	network_share();
 	netlink_before_fork();
 	signals_before_fork();
 }
 
-NO_LOCK_ANALYSIS static void after_fork_in_parent(void)
+/* In both processes. */
+NO_LOCK_ANALYSIS static void end_fork(void)
+{
+	bool holds = runtime.holds_signals;
+	struct signals_hold hold = runtime.fork_hold;
+
+	mutex_release(&runtime.lock);
+	os_leave();
+	if (holds)
+		signals_unhold(&hold);
+}
+
+static void after_fork_in_parent(void)
 {
 	signals_after_fork();
 	netlink_after_fork();
 	network_after_fork();
-	mutex_release(&runtime.lock);
-	os_leave();
+	end_fork();
 }
 
 /* Whether nothing of ours was ever used. Then there is nothing to do, and a program
@@ -770,10 +858,12 @@ static bool has_nothing_to_forget(void)
  * go to the kernel. */
 static void forget(void)
 {
-	signals_forked();
+	bool is_filtered = atomic_load(&runtime.is_filtered);
+
+	signals_forked(is_filtered);
 	/* The child has the parent's filter, which may forbid our system calls. So
 	 * our fds stay open, and nobody uses them. */
-	if (atomic_load(&runtime.is_filtered))
+	if (is_filtered)
 		return;
 	stats_forked();
 	if (atomic_load(&runtime.state) == STARTED)
@@ -789,7 +879,7 @@ static void forget(void)
 }
 
 /* The third of these functions. The child has no other thread. */
-NO_LOCK_ANALYSIS static void after_fork_in_child(void)
+static void after_fork_in_child(void)
 {
 	int saved_errno = errno;
 
@@ -798,8 +888,7 @@ NO_LOCK_ANALYSIS static void after_fork_in_child(void)
 	netlink_forked();
 	if (!has_nothing_to_forget())
 		forget();
-	mutex_release(&runtime.lock);
-	os_leave();
+	end_fork();
 	errno = saved_errno;
 }
 
@@ -839,10 +928,11 @@ void runtime_load(char *const *env)
 {
 	runtime.first_environ = env;
 	real_resolve();
+	log_out_load();
 	own_thread_load();
 	module_load();
 	mux_load();
 	pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-	if (wants_details())
+	if (wants_details() && !is_filtered())
 		ensure_started();
 }

@@ -86,6 +86,9 @@ void runtime_filtering(void);
  * its own shares our fds. As before a filter, all sockets go back to the kernel. */
 void runtime_fds_parting(void);
 
+/* The library cannot have its thread any more. The same. */
+void runtime_thread_ends(void);
+
 /* Around a call that the kernel refuses to a process with several threads, or that gives the
  * calling thread fds of its own if others have them, too: ours is none of the program's.
  * What the first returns is for the second. errno is as before. */

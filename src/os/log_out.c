@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <syslog.h>
 #include <unistd.h>
@@ -14,12 +15,20 @@
 #include "base/log.h"
 #include "os/file.h"
 #include "os/inside.h"
+#include "os/real.h"
 #include "os/signals.h"
 #include "os/thread.h"
 
 static struct log_out_params params;
 static _Atomic int file_fd = -1;
-static struct file_id file, initial_stderr;
+static struct file_id file;
+
+/* What the standard error output was when the library was loaded. */
+static struct {
+	struct file_id id;
+	/* nothing, or a connection, whose peer would get our lines */
+	bool is_barred;
+} initial_stderr;
 
 static void write_all(int fd, const char *text, size_t len)
 {
@@ -39,13 +48,33 @@ static void write_all(int fd, const char *text, size_t len)
 	signals_quiet_end(&quiet);
 }
 
-/* A program that closed its stderr may have a connection at that number by now. If
- * it has put something there on purpose, such as a log file, we write to that. */
+static bool is_connection(int fd)
+{
+	int domain;
+	socklen_t len = sizeof(domain);
+
+	return real.getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 &&
+	       domain != AF_UNIX;
+}
+
+void log_out_load(void)
+{
+	struct file_id id = file_identify(STDERR_FILENO);
+
+	initial_stderr.id = id;
+	initial_stderr.is_barred = !id.mode || (S_ISSOCK(id.mode) &&
+						is_connection(STDERR_FILENO));
+}
+
+/* A program that was started without it, as inetd starts its servers or behind "2>&-", may
+ * have its data at that number, and one that has closed it a connection. If it has put
+ * something else there on purpose, such as a log file, we write to that. */
 static void write_stderr(const char *line, size_t len)
 {
 	struct file_id now = file_identify(STDERR_FILENO);
 
-	if (S_ISSOCK(now.mode) && !file_is_same(&now, &initial_stderr))
+	if (initial_stderr.is_barred ||
+	    (S_ISSOCK(now.mode) && !file_is_same(&now, &initial_stderr.id)))
 		return;
 	write_all(STDERR_FILENO, line, len);
 }
@@ -163,7 +192,6 @@ int log_out_start(const struct log_out_params *new_params)
 	int err = 0;
 
 	params = *new_params;
-	initial_stderr = file_identify(STDERR_FILENO);
 	if (params.to == LOG_OUT_FILE) {
 		int fd = open_file(O_TRUNC);
 

@@ -30,6 +30,9 @@ struct log_out_params {
 	bool want_colors; /* used on terminals only */
 };
 
+/* Once, before the program can open a file. */
+void log_out_load(void);
+
 /*
  * Sends the log there from now on. -errno when the file cannot be opened; lines
  * then go to stderr. Called at start, before other threads log.

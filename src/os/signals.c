@@ -519,6 +519,41 @@ static int install_locked(int sig, const struct sigaction *act,
 	return 0;
 }
 
+/* One that the trampoline has already it gets once more. */
+static void take_over_one_locked(int sig) REQUIRES(signals.lock)
+{
+	struct sigaction act;
+
+	INVARIANT(lock_witness_is_mine(&signals.lock.witness),
+		  "taken over without the lock");
+	if (is_synchronous(sig) || real.sigaction(sig, NULL, &act) != 0)
+		return;
+	translate_old(sig, &signals.handlers[sig], &act);
+	if (is_caught(&act) || is_awaited_end(sig, &act))
+		(void)install_locked(sig, &act, NULL);
+}
+
+static void take_over_locked(void) REQUIRES(signals.lock)
+{
+	for (int sig = 1; sig < _NSIG; sig++)
+		take_over_one_locked(sig);
+}
+
+/* A call of libc's has changed a handler, and another thread may have activated us since we
+ * looked. errno is as before. */
+static void take_over_late(int sig)
+{
+	sigset_t mask;
+	int saved_errno = errno;
+
+	if (LIKELY(!atomic_load(&signals.is_active)))
+		return;
+	signals_lock(&mask);
+	take_over_one_locked(sig);
+	signals_unlock(&mask);
+	errno = saved_errno;
+}
+
 int signals_sigaction(int sig, const struct sigaction *act,
 		      struct sigaction *old)
 {
@@ -526,8 +561,12 @@ int signals_sigaction(int sig, const struct sigaction *act,
 	sigset_t mask;
 	int result;
 
-	if (!atomic_load(&signals.is_active) || !is_valid(sig))
-		return real.sigaction(sig, act, old);
+	if (!atomic_load(&signals.is_active) || !is_valid(sig)) {
+		result = real.sigaction(sig, act, old);
+		if (result == 0 && act)
+			take_over_late(sig);
+		return result;
+	}
 	if (!act) {
 		result = real.sigaction(sig, NULL, old);
 		if (result == 0 && old)
@@ -543,20 +582,31 @@ int signals_sigaction(int sig, const struct sigaction *act,
 	return result;
 }
 
-/* Those that the trampoline has already it gets once more. */
-static void take_over_locked(void) REQUIRES(signals.lock)
+static void give_back_locked(int sig) REQUIRES(signals.lock)
 {
-	INVARIANT(lock_witness_is_mine(&signals.lock.witness),
-		  "taken over without the lock");
-	for (int sig = 1; sig < _NSIG; sig++) {
-		struct sigaction act;
+	struct sigaction act;
 
-		if (is_synchronous(sig) || real.sigaction(sig, NULL, &act) != 0)
-			continue;
-		translate_old(sig, &signals.handlers[sig], &act);
-		if (is_caught(&act) || is_awaited_end(sig, &act))
-			(void)install_locked(sig, &act, NULL);
-	}
+	if (is_synchronous(sig) || real.sigaction(sig, NULL, &act) != 0 ||
+	    !(act.sa_flags & SA_SIGINFO) || act.sa_sigaction != trampoline)
+		return;
+	translate_old(sig, &signals.handlers[sig], &act);
+	(void)!real.sigaction(sig, &act, NULL);
+}
+
+void signals_deactivate(void)
+{
+	sigset_t mask;
+
+	signals_lock(&mask);
+	if (atomic_exchange(&signals.is_active, false))
+		for (int sig = 1; sig < _NSIG; sig++)
+			give_back_locked(sig);
+	signals_unlock(&mask);
+}
+
+bool signals_are_active(void)
+{
+	return atomic_load(&signals.is_active);
 }
 
 void signals_activate(void)
@@ -596,10 +646,12 @@ void signals_set_before_handler(void (*fn)(void))
 			      memory_order_relaxed);
 }
 
-void signals_forked(void)
+void signals_forked(bool is_filtered)
 {
 	lock_witness_forked(&signals.lock.witness);
 	signals_after_fork();
+	if (is_filtered)
+		return;
 	atomic_store(&signals.pid, getpid());
 	/* One that waits is the parent's. What was blocked for it the child would keep
 	 * blocked for ever, and the programs that it starts would, too. */
@@ -633,16 +685,28 @@ static sighandler_t set_handler(int sig, sighandler_t handler, int flags)
 
 sighandler_t signals_signal(int sig, sighandler_t handler)
 {
-	if (!atomic_load(&signals.is_active) || !is_valid(sig))
-		return real.signal(sig, handler);
+	sighandler_t old;
+
+	if (!atomic_load(&signals.is_active) || !is_valid(sig)) {
+		old = real.signal(sig, handler);
+		if (old != SIG_ERR)
+			take_over_late(sig);
+		return old;
+	}
 	return set_handler(sig, handler,
 			   is_marked_interrupting(sig) ? 0 : SA_RESTART);
 }
 
 sighandler_t signals_sysv_signal(int sig, sighandler_t handler)
 {
-	if (!atomic_load(&signals.is_active) || !is_valid(sig))
-		return real.sysv_signal(sig, handler);
+	sighandler_t old;
+
+	if (!atomic_load(&signals.is_active) || !is_valid(sig)) {
+		old = real.sysv_signal(sig, handler);
+		if (old != SIG_ERR)
+			take_over_late(sig);
+		return old;
+	}
 	return set_handler(sig, handler,
 			   (int)(SA_RESETHAND | SA_NODEFER | SA_INTERRUPT));
 }
@@ -653,8 +717,13 @@ sighandler_t signals_sigset(int sig, sighandler_t disposition)
 	sigset_t set, old_set;
 
 	if (!atomic_load(&signals.is_active) || !is_valid(sig) ||
-	    disposition == SIG_ERR)
-		return real.sigset(sig, disposition);
+	    disposition == SIG_ERR) {
+		sighandler_t before = real.sigset(sig, disposition);
+
+		if (before != SIG_ERR)
+			take_over_late(sig);
+		return before;
+	}
 	sigemptyset(&set);
 	sigaddset(&set, sig);
 	if (disposition == SIG_HOLD) {

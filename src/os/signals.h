@@ -25,12 +25,16 @@
 /* Puts the trampoline in front of every handler that there is and will be. May be
  * called again, by any thread, outside our locks. */
 void signals_activate(void);
+bool signals_are_active(void);
+/* From now on everything is libc's again, for good: each handler is the kernel's own. In the
+ * bracket. */
+void signals_deactivate(void);
 
 /* Around a fork, in the bracket: no other thread changes a handler in between. The child calls
- * signals_forked() in place of the second one. */
+ * signals_forked() in place of the second one: with `is_filtered` it makes no system call. */
 void signals_before_fork(void);
 void signals_after_fork(void);
-void signals_forked(void);
+void signals_forked(bool is_filtered);
 
 /* Sets the function that is called before each handler of the program that runs
  * outside the bracket, in the same thread and on the same stack. There is one such

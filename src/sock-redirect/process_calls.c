@@ -454,6 +454,15 @@ static bool wants_single_thread(int kinds)
 	return kinds & (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWTIME);
 }
 
+/* Whose children get another namespace of processes can have no new thread. */
+static bool begin_alone(int kinds)
+{
+	if (!(kinds & CLONE_NEWPID))
+		return runtime_begin_alone();
+	runtime_thread_ends();
+	return false;
+}
+
 /* In another user namespace, the rights over this network are gone. */
 int shim_setns(int fd, int type)
 {
@@ -464,7 +473,7 @@ int shim_setns(int fd, int type)
 	kinds = kinds_of_namespaces(fd, type);
 	if (!kinds || kinds & CLONE_NEWUSER)
 		runtime_rights_going();
-	is_alone = wants_single_thread(kinds) && runtime_begin_alone();
+	is_alone = wants_single_thread(kinds) && begin_alone(kinds);
 	result = real.setns(fd, type);
 	runtime_end_alone(is_alone);
 	if (result == 0 && (!kinds || kinds & CLONE_NEWNET))
@@ -505,7 +514,7 @@ int shim_unshare(int flags)
 	/* of these one of several threads gets a copy of its own */
 	if (flags & CLONE_FILES)
 		process_gets_own_fds();
-	is_alone = (parts_threads(flags) || flags & CLONE_FILES) && runtime_begin_alone();
+	is_alone = (parts_threads(flags) || flags & CLONE_FILES) && begin_alone(flags);
 	result = real.unshare(flags);
 	runtime_end_alone(is_alone);
 	if (result == 0 && (flags & CLONE_NEWNET))

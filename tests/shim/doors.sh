@@ -38,7 +38,7 @@ said_of() {
 	aio_* | posix_aio_*) echo "goes back to the kernel: the process has an io_uring or uses AIO" ;;
 	fds_of_one_* | child_shares_*)
 		echo "Sockets go back to the kernel: threads of the program have different fds" ;;
-	filter_*) echo "Sockets go back to the kernel: the program has installed a filter" ;;
+	filter_*) echo "Sockets go back to the kernel: a filter of system calls" ;;
 	signals_for_datagrams | stamps_of_the_last_datagram)
 		echo "goes back to the kernel: the program has set an option" ;;
 	esac
@@ -55,7 +55,7 @@ is_said() {
 # warns, with addresses, of children that end on a stack of their own.
 is_beyond_address_sanitizer() {
 	case $1 in
-	counts_beyond_everything | cloned_children_*) ;;
+	counts_beyond_everything | cloned_children_* | filter_without_*) ;;
 	*) false ;;
 	esac
 }
@@ -66,7 +66,8 @@ is_beyond_address_sanitizer() {
 is_beyond_thread_sanitizer() {
 	case $1 in
 	counts_beyond_everything | last_thread_ends | filter_for_all_threads | \
-			fds_of_a_single_thread | child_shares_fds | cloned_children_*) ;;
+			fds_of_a_single_thread | child_shares_fds | cloned_children_* | \
+			filter_without_*) ;;
 	*) false ;;
 	esac
 }

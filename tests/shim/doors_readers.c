@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include <aio.h>
+#include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +14,7 @@
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -135,6 +137,103 @@ static void filter_for_all_threads(void)
 	SAY("filter: %ld\n", syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
 				     SECCOMP_FILTER_FLAG_TSYNC, &program));
 	live_under_filter(pair, epfd);
+}
+
+/* All calls but one. */
+static void filter_out(int call, unsigned answer)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)call, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, answer),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { ARRAY_LEN(code), code };
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	SAY("filter: %d\n", prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
+}
+
+/* The library looks for signals that end the process as long as it has a connection. */
+static void make_connection(void)
+{
+	struct sockaddr_in name = { .sin_family = AF_INET,
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int listener = socket(AF_INET, SOCK_STREAM, 0), fd = socket(AF_INET, SOCK_STREAM, 0);
+	socklen_t len = sizeof(name);
+
+	bind(listener, (struct sockaddr *)&name, sizeof(name));
+	listen(listener, 1);
+	getsockname(listener, (struct sockaddr *)&name, &len);
+	SAY("connect %s\n", err(connect(fd, (struct sockaddr *)&name, len)));
+	SAY("accept %d\n", accept(listener, NULL, NULL) > listener);
+}
+
+static _Atomic int handled_cnt;
+
+static void count_handled(int sig)
+{
+	(void)sig;
+	atomic_fetch_add(&handled_cnt, 1);
+}
+
+static void filter_without_signal_masks(void)
+{
+	struct sigaction action = { .sa_handler = count_handled }, before;
+	int pair[2];
+
+	make_waiting_pair(pair);
+	sigaction(SIGUSR1, &action, NULL);
+	filter_out(SYS_rt_sigprocmask, SECCOMP_RET_KILL_PROCESS);
+	kill(getpid(), SIGUSR1);
+	sigaction(SIGUSR2, &action, &before);
+	SAY("before %d\n", before.sa_handler == SIG_DFL);
+	sigaction(SIGUSR1, NULL, &before);
+	SAY("it is ours %d\n", before.sa_handler == count_handled);
+	kill(getpid(), SIGUSR2);
+	SAY("handled %d\n", atomic_load(&handled_cnt));
+	close_pair(pair);
+}
+
+static void filter_without_signals_to_threads(void)
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		make_connection();
+		filter_out(SYS_tgkill, SECCOMP_RET_ERRNO | EPERM);
+		kill(getpid(), SIGTERM);
+		SAY("alive\n");
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	SAY("child %#x\n", (unsigned)status);
+}
+
+static void filter_without_process_numbers(void)
+{
+	int pair[2], status = 0;
+	pid_t pid;
+
+	make_waiting_pair(pair);
+	filter_out(SYS_getpid, SECCOMP_RET_KILL_PROCESS);
+	pid = fork();
+	if (pid == 0)
+		_exit(3);
+	waitpid(pid, &status, 0);
+	SAY("child %#x\n", (unsigned)status);
+	close_pair(pair);
+}
+
+static void filter_without_a_look_at_rights(void)
+{
+	int pair[2];
+
+	make_waiting_pair(pair);
+	filter_out(SYS_capget, SECCOMP_RET_KILL_PROCESS);
+	SAY("setresuid %s\n", err(setresuid(1000, 1000, 1000)));
+	close_pair(pair);
 }
 
 /* -- readers that nobody sees ----------------------------------------------------------- */
@@ -522,6 +621,10 @@ static void posix_aio_writes(void)
 const struct door reader_doors[] = {
 	SCENARIO(filter_for_one_thread),
 	SCENARIO(filter_for_all_threads),
+	SCENARIO(filter_without_signal_masks),
+	SCENARIO(filter_without_signals_to_threads),
+	SCENARIO(filter_without_process_numbers),
+	SCENARIO(filter_without_a_look_at_rights),
 	SCENARIO(ring_with_a_way_around),
 	SCENARIO(ring_of_its_own_before_sockets),
 	SCENARIO(ring_of_its_own_after_sockets),

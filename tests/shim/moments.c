@@ -16,6 +16,10 @@
  *   moments callback            forks in a signal handler, from the log callback
  *   moments cleared             clears its environment, and makes sockets
  *   moments no_environment      does it by hand
+ *   moments forks               forks in a signal handler and beside it, without a socket
+ *   moments filtered            starts itself under a filter that ends who calls bpf()
+ *   moments no_stderr           starts itself without a standard error output
+ *   moments inetd               starts itself with a connection in place of it
  */
 #include "config.h"
 
@@ -24,18 +28,23 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -233,6 +242,114 @@ static int mute(void)
 	return 0;
 }
 
+static _Atomic int forked_cnt;
+
+static void fork_once(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(0);
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+	forked_cnt++;
+}
+
+static void fork_beside(int sig)
+{
+	(void)sig;
+	fork_once();
+}
+
+static int fork_beside_a_handler(void)
+{
+	struct itimerval often = { { 0, 500 }, { 0, 500 } }, never = { 0 };
+
+	signal(SIGALRM, fork_beside);
+	setitimer(ITIMER_REAL, &often, NULL);
+	for (int i = 0; i < 300; i++)
+		fork_once();
+	setitimer(ITIMER_REAL, &never, NULL);
+	printf("forked: %d\n", forked_cnt >= 300);
+	return 0;
+}
+
+static int start_itself(const char *what)
+{
+	return execl("/proc/self/exe", "moments", what, NULL);
+}
+
+static int filter_out_bpf(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_bpf, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof(code) / sizeof(code[0]), code };
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+		return 1;
+	return start_itself("bind");
+}
+
+static int bind_socket(void)
+{
+	struct sockaddr_in name = { .sin_family = AF_INET };
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	printf("bind: %d\n", bind(fd, (struct sockaddr *)&name, sizeof(name)));
+	return 0;
+}
+
+/* Its data has the number. */
+static int write_data(void)
+{
+	char path[] = "/tmp/vma_moments_XXXXXX";
+	int fd = mkstemp(path);
+	struct stat stat;
+
+	unlink(path);
+	printf("number %d\n", fd);
+	use_socket();
+	if (write(fd, "data", 4) != 4 || fstat(fd, &stat) != 0)
+		return 1;
+	printf("size %d\n", (int)stat.st_size);
+	return 0;
+}
+
+static int speak(void)
+{
+	use_socket();
+	return write(STDERR_FILENO, "HELLO", 5) != 5;
+}
+
+static int serve_by_inetd(void)
+{
+	struct sockaddr_in name = { .sin_family = AF_INET,
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(name);
+	int fd = socket(AF_INET, SOCK_DGRAM, 0), client = socket(AF_INET, SOCK_DGRAM, 0);
+	char text[4096];
+	ssize_t n;
+
+	if (bind(fd, (struct sockaddr *)&name, len) != 0 ||
+	    getsockname(fd, (struct sockaddr *)&name, &len) != 0 ||
+	    connect(client, (struct sockaddr *)&name, len) != 0)
+		return 1;
+	if (fork() == 0) {
+		dup2(client, STDERR_FILENO);
+		_exit(start_itself("speak"));
+	}
+	n = recv(fd, text, sizeof(text), 0);
+	printf("%.*s\n", (int)n, text);
+	wait(NULL);
+	printf("more: %zd\n", recv(fd, text, sizeof(text), MSG_DONTWAIT));
+	return 0;
+}
+
 static int change_namespace(void)
 {
 	use_socket();
@@ -287,6 +404,22 @@ int main(int argc, char **argv)
 		return without_environment(false);
 	if (strcmp(what, "no_environment") == 0)
 		return without_environment(true);
+	if (strcmp(what, "forks") == 0)
+		return fork_beside_a_handler();
+	if (strcmp(what, "filtered") == 0)
+		return filter_out_bpf();
+	if (strcmp(what, "bind") == 0)
+		return bind_socket();
+	if (strcmp(what, "no_stderr") == 0) {
+		close(STDERR_FILENO);
+		return start_itself("data");
+	}
+	if (strcmp(what, "data") == 0)
+		return write_data();
+	if (strcmp(what, "inetd") == 0)
+		return serve_by_inetd();
+	if (strcmp(what, "speak") == 0)
+		return speak();
 	if (strcmp(what, "namespace") == 0)
 		return change_namespace();
 	if (strcmp(what, "namespace_by_number") == 0)

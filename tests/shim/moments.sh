@@ -222,6 +222,31 @@ environment_of_the_start_counts_when_it_is_cleared() {
 	done
 }
 
+# Without us it does not see the difference.
+same_as_alone() {
+	local want
+	want=$("$moments" "$1" 2>/dev/null)
+	expect "$want" preloaded "$library" timeout 60 "$moments" "$1"
+}
+
+forks_in_a_handler_of_a_fork() {
+	same_as_alone forks
+}
+
+filter_of_the_launcher_is_found_out() {
+	same_as_alone filtered &&
+		{ grep -q "Sockets stay with the kernel: a filter of system calls" \
+			"$work/stderr" || { cat "$work/stderr"; return 1; }; }
+}
+
+data_at_the_number_of_stderr_stays_the_programs() {
+	same_as_alone no_stderr
+}
+
+connection_in_place_of_stderr_hears_the_program_alone() {
+	same_as_alone inetd
+}
+
 bad_value_is_one_line() {
 	VMA_RX_POLL=junk preloaded "$library" "$moments" sockets 1 \
 		>/dev/null 2>"$work/stderr"
@@ -246,7 +271,7 @@ options_without_effect_are_named() {
 	done
 }
 
-sanitized='program_without_sockets_is_left_alone dlopen_as_the_manual_shows
+sanitized='filter_of_the_launcher_is_found_out forks_in_a_handler_of_a_fork program_without_sockets_is_left_alone dlopen_as_the_manual_shows
 calls_before_and_after_main other_allocator_before_or_after
 address_sanitizer_before environment_is_nothing_to_a_set_user_id_program'
 needs_root='new_namespace_is_a_reason new_namespace_by_number_is_a_reason
@@ -261,6 +286,9 @@ for case in program_without_sockets_is_left_alone \
 	missing_rules_file_is_said_once rules_file_says_where_to_log \
 	unwritable_log_file_is_one_line \
 	signal_during_the_start_is_harmless who_says_nothing_ends_by_no_signal exec_is_flushed_and_starts_anew \
+	forks_in_a_handler_of_a_fork filter_of_the_launcher_is_found_out \
+	data_at_the_number_of_stderr_stays_the_programs \
+	connection_in_place_of_stderr_hears_the_program_alone \
 	environment_of_the_start_counts_when_it_is_cleared bad_value_is_one_line options_without_effect_are_named $needs_root; do
 	if [ "${SANITIZERS:-none}" != none ] && grep -qw "$case" <<<"$sanitized"; then
 		tap_skip "$case" "not under a sanitizer"

@@ -880,7 +880,7 @@ TEST(child_has_the_mask_from_before_a_deferral)
 	if (pid == 0) {
 		sigset_t mask;
 
-		signals_forked();
+		signals_forked(false);
 		os_leave();
 		sigprocmask(SIG_BLOCK, NULL, &mask);
 		_exit(runs || sigismember(&mask, SIGUSR1) ||
@@ -972,7 +972,7 @@ TEST(child_has_a_whole_handler)
 		signals_before_fork();
 		pid = fork();
 		if (pid == 0) {
-			signals_forked();
+			signals_forked(false);
 			os_leave();
 			_exit(!has_one_of_them());
 		}
