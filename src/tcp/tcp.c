@@ -890,6 +890,7 @@ void tcp_set_quick_ack(struct tcp_pcb *pcb, bool on, uint64_t now_ns)
 {
 	if (!on) {
 		tcp_rx_pause_quick_acks(pcb);
+		pcb->is_talking = true;
 		return;
 	}
 	tcp_rx_resume_quick_acks(pcb);

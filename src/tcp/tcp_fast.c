@@ -484,6 +484,11 @@ static ALWAYS_INLINE bool run_add(struct run *run, const uint8_t *segment,
 	return true;
 }
 
+static ALWAYS_INLINE bool has_push(const uint8_t *segment)
+{
+	return ((const struct wire_tcp *)segment)->flags & WIRE_TCP_PSH;
+}
+
 static ALWAYS_INLINE void take_data(const struct run *run, struct tcp_in *in,
 				    uint64_t now_ns)
 {
@@ -494,12 +499,14 @@ static ALWAYS_INLINE void take_data(const struct run *run, struct tcp_in *in,
 	pcb->rcv_nxt += run->len;
 	for (unsigned i = 0; i < run->cnt; i++) {
 		struct pkt *pkt = in[i].pkt;
+		bool is_pushed = has_push(pkt->data);
 
 		pkt_pull(pkt, pcb->plain_len);
 		if (UNLIKELY(!pkt->len)) {
 			pkt_put_quick(pkt);
 			continue;
 		}
+		pcb->was_pushed = is_pushed;
 		pcb->data_segs_in++;
 		tcp_rx_note_len(pcb, pkt->len);
 		tcp_rx_append(pcb, pkt);
@@ -591,6 +598,7 @@ long tcp_input_direct(struct tcp_pcb *pcb, const uint8_t *segment, uint32_t len,
 	pcb->table->counts.fast_path_data++;
 	pcb->is_header_stale = true;
 	pcb->rcv_nxt += run.len;
+	pcb->was_pushed = has_push(segment);
 	pcb->data_segs_in++;
 	tcp_rx_note_len(pcb, run.len);
 	tcp_rx_schedule_ack(pcb, run.len, now_ns);

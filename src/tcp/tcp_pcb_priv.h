@@ -342,6 +342,11 @@ struct tcp_pcb {
 	uint8_t urgent_byte;
 	/* see tcp_calm, tcp_freeze */
 	bool is_calm : 1, is_frozen : 1;
+	/* What we send answers what we receive, and carries its acknowledgments (Linux's
+	 * ping-pong mode). */
+	bool is_talking : 1;
+	/* the latest segment with data was the end of a write */
+	bool was_pushed : 1;
 	uint8_t slow_out; /* a set of enum tcp_slow_out */
 	uint8_t chrono; /* enum tcp_chrono */
 	uint8_t fastopen; /* a set of enum tcp_fastopen_flag */

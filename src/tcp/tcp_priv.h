@@ -750,6 +750,7 @@ static inline void tcp_rx_schedule_ack(struct tcp_pcb *pcb, uint32_t len,
 /* Quick acknowledgments begin, or begin again where they were ended early. */
 static inline void tcp_rx_resume_quick_acks(struct tcp_pcb *pcb)
 {
+	pcb->is_talking = false;
 	if (pcb->quick_acks_left)
 		pcb->flags |= TF_QUICK_ACK;
 }
@@ -963,11 +964,26 @@ static inline bool tcp_pcb_has_room(const struct tcp_pcb *pcb)
 	       pcb->snd_end - pcb->snd_nxt < pcb->settings->notsent_lowat;
 }
 
+/* Whether the peer may wait for what the delayed acknowledgment says, as Linux sees it: for
+ * more than a segment, or for all that it has written, if we have nothing to say to it. One
+ * without TCP_NODELAY sends no second small segment before. */
+static inline bool tcp_rx_owes_ack(const struct tcp_pcb *pcb)
+{
+	bool is_all = !pcb->is_talking && pcb->was_pushed && !pcb->rcv_unread;
+
+	return pcb->unacked_rcvd > (is_all ? 0 : pcb->rcv_mss);
+}
+
+/* What was read is acknowledged; if an answer follows at once, the next one rides on that. */
+void tcp_rx_ack_read(struct tcp_pcb *pcb, uint64_t now_ns);
+
 /* The part of tcp_recved that is left for a synchronised connection. */
 static inline void tcp_rx_was_read(struct tcp_pcb *pcb, uint32_t len, uint64_t now_ns)
 {
 	uint32_t half = pcb->rcv_buf / 2, room, window, step;
 
+	if (UNLIKELY(tcp_rx_owes_ack(pcb)))
+		tcp_rx_ack_read(pcb, now_ns);
 	pcb->tune_taken += len;
 	if (UNLIKELY(now_ns - pcb->tune_start_ns >= MAX(pcb->srtt_ns, NS_PER_MS)))
 		tcp_rx_tune(pcb, now_ns);

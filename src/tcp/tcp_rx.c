@@ -417,6 +417,12 @@ static void drain_runs(struct tcp_pcb *pcb)
 
 /* ---- quick acknowledgments ---- */
 
+static void await_reply(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	pcb->slow_out |= SLOW_REPLY;
+	pcb->quick_at = (uint16_t)tcp_ticks(now_ns);
+}
+
 void tcp_rx_ack_quickly(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	pcb->flags |= TF_ACK_NOW;
@@ -428,8 +434,7 @@ void tcp_rx_ack_quickly(struct tcp_pcb *pcb, uint64_t now_ns)
 		tcp_rx_pause_quick_acks(pcb);
 		return;
 	}
-	pcb->slow_out |= SLOW_REPLY;
-	pcb->quick_at = (uint16_t)tcp_ticks(now_ns);
+	await_reply(pcb, now_ns);
 }
 
 /* Linux's rule: whoever sends data so soon is in a conversation, and the next answer can
@@ -439,8 +444,17 @@ void tcp_rx_note_reply(struct tcp_pcb *pcb, uint64_t now_ns)
 	uint64_t delay_ns = pcb->table->params.delayed_ack_ns;
 
 	pcb->slow_out &= (uint8_t)~SLOW_REPLY;
-	if ((uint16_t)(tcp_ticks(now_ns) - pcb->quick_at) < tcp_ticks(delay_ns))
+	if ((uint16_t)(tcp_ticks(now_ns) - pcb->quick_at) < tcp_ticks(delay_ns)) {
 		tcp_rx_pause_quick_acks(pcb);
+		pcb->is_talking = true;
+	}
+}
+
+void tcp_rx_ack_read(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	tcp_out_ack(pcb, now_ns);
+	if (!pcb->is_talking)
+		await_reply(pcb, now_ns);
 }
 
 /* ---- segments ---- */
@@ -506,6 +520,7 @@ void tcp_rx_data(struct tcp_pcb *pcb, struct tcp_segment *in, uint64_t now_ns)
 		if (!has_fin)
 			drain_runs(pcb);
 	}
+	pcb->was_pushed = in->flags & WIRE_TCP_PSH;
 	tcp_rx_note_len(pcb, in->len);
 	tcp_rx_schedule_ack(pcb, in->len, now_ns);
 	tcp_event_raise(pcb, TCP_EV_READABLE);
