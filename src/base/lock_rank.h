@@ -11,6 +11,8 @@ enum lock_rank {
 	/* The innermost rank is the last one. 0 is not a rank, so that one that was
 	 * forgotten shows. */
 	LOCK_RANK_NONE,
+	/* a number becomes another file; everything else of ours may be done meanwhile */
+	LOCK_RANK_FD_CHANGE,
 	/* core: the start, and whatever must not be half done at a fork. */
 	LOCK_RANK_START,
 	/* sock: one socket's binding, connection and options: calls that change

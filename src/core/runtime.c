@@ -543,6 +543,7 @@ static bool leave_by_thread(struct fd_object *obj, int fd)
 /* For good. */
 static void leave_all(enum reason reason, bool (*leave)(struct fd_object *obj, int fd))
 {
+	struct fd_lingering lingering = { 0 };
 	int saved_errno = errno;
 
 	if (os_is_inside() || atomic_exchange(&runtime.is_filtered, true))
@@ -552,7 +553,8 @@ static void leave_all(enum reason reason, bool (*leave)(struct fd_object *obj, i
 	if (fd_visit(NULL, leave) || network_is_made())
 		log_info("Sockets go back to the kernel: %s", reason_why(reason));
 	network_end_what_stays();
-	fd_table_remove_range(0, ~0u);
+	fd_table_remove_range(0, ~0u, &lingering);
+	fd_table_end_lingering(&lingering);
 	fd_table_close();
 	network_stop();
 	signals_deactivate();
@@ -816,6 +818,7 @@ NO_LOCK_ANALYSIS static void before_fork(void)
 	if (holds)
 		signals_hold(&hold);
 	os_enter();
+	fd_change_before_fork();
 	network_before_fork();
 	mutex_acquire(&runtime.lock);
 	runtime.holds_signals = holds;
@@ -843,6 +846,7 @@ static void after_fork_in_parent(void)
 	signals_after_fork();
 	netlink_after_fork();
 	network_after_fork();
+	fd_change_after_fork();
 	end_fork();
 }
 
@@ -874,7 +878,6 @@ static void forget(void)
 	fd_wait_forked();
 	fd_table_forked();
 	fd_visit_forked();
-	fd_change_forked();
 	network_forked();
 }
 
@@ -886,6 +889,7 @@ static void after_fork_in_child(void)
 	lock_witness_forked(&runtime.lock.witness);
 	/* This was taken before the fork, also if the program has no socket. */
 	netlink_forked();
+	fd_change_forked();
 	if (!has_nothing_to_forget())
 		forget();
 	end_fork();

@@ -6,6 +6,7 @@
 
 #include <stdatomic.h>
 
+#include "base/lock.h"
 #include "fd/fd_pool.h"
 #include "fd/fd_table.h"
 #include "fd/fd_wait.h"
@@ -15,6 +16,8 @@ struct fd_change {
 	_Atomic bool is_over;
 };
 
+/* One at a time, so that the table and the kernel say the same afterwards. */
+static struct mutex changing = MUTEX_INIT(LOCK_RANK_FD_CHANGE);
 static struct fd_pool pool = FD_POOL_INIT(struct fd_change);
 
 static struct fd_change *change_of(struct fd_object *obj)
@@ -27,12 +30,17 @@ static void change_release(struct fd_object *obj)
 	fd_pool_put(&pool, change_of(obj));
 }
 
+void fd_change_await(struct fd_object *change)
+{
+	for (unsigned spins = 0; !atomic_load(&change_of(change)->is_over);)
+		lock_spin(&spins, LOCK_SPINS);
+	fd_object_put(change);
+}
+
 /* The wrapper begins anew, and has no reference any more. */
 static long await_end(struct fd_object *obj)
 {
-	for (unsigned spins = 0; !atomic_load(&change_of(obj)->is_over);)
-		lock_spin(&spins, LOCK_SPINS);
-	fd_object_put(obj);
+	fd_change_await(obj);
 	return FD_ABANDONED;
 }
 
@@ -48,6 +56,7 @@ static long await_end(struct fd_object *obj)
 
 static struct fd_ops change_ops = {
 	.name = "change",
+	.is_change = true,
 #define CALL_OP(ret, name, params, args) .name = changing_##name,
 #include "os/calls.def"
 	.release = change_release,
@@ -58,7 +67,8 @@ __attribute__((constructor)) static void fill_ops(void)
 	fd_ops_fill(&change_ops);
 }
 
-struct fd_change *fd_change_begin(int fd, struct fd_object *old)
+/* With the lock if it succeeds. */
+NO_LOCK_ANALYSIS struct fd_change *fd_change_begin(int fd, struct fd_object *old)
 {
 	struct fd_change *change = fd_pool_get(&pool);
 
@@ -66,8 +76,10 @@ struct fd_change *fd_change_begin(int fd, struct fd_object *old)
 		return NULL;
 	atomic_store(&change->is_over, false);
 	fd_object_init(&change->obj, &change_ops, 0);
+	mutex_acquire(&changing);
 	old->ops->before_close(old, fd);
 	if (fd_table_exchange(fd, old, &change->obj) != 0) {
+		mutex_release(&changing);
 		fd_object_put(&change->obj);
 		return NULL;
 	}
@@ -75,15 +87,28 @@ struct fd_change *fd_change_begin(int fd, struct fd_object *old)
 	return change;
 }
 
-void fd_change_end(struct fd_change *change, int fd, struct fd_object *obj)
+NO_LOCK_ANALYSIS void fd_change_end(struct fd_change *change, int fd,
+				    struct fd_object *obj)
 {
 	if (!obj || fd_table_install(fd, obj) != 0)
 		fd_table_forget(fd);
 	atomic_store(&change->is_over, true);
+	mutex_release(&changing);
 	fd_object_put(&change->obj);
+}
+
+NO_LOCK_ANALYSIS void fd_change_before_fork(void)
+{
+	mutex_acquire(&changing);
+}
+
+NO_LOCK_ANALYSIS void fd_change_after_fork(void)
+{
+	mutex_release(&changing);
 }
 
 void fd_change_forked(void)
 {
+	mutex_init(&changing, LOCK_RANK_FD_CHANGE);
 	fd_pool_forked(&pool);
 }

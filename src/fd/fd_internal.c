@@ -120,10 +120,12 @@ int fd_internal_adopt(int fd, _Atomic int *slot)
 	return err;
 }
 
-/* The internal fd of this number, with a reference, or NULL. */
+/* The internal fd of this number, with a reference, or NULL. Who changes what a number names
+ * asks, too. */
 static struct fd_internal *get_internal(int fd)
 {
-	struct fd_object *obj = fd_table_get(fd);
+	_Atomic(struct fd_object *) *entry = fd_table_entry(fd);
+	struct fd_object *obj = entry ? fd_table_get_at(entry) : NULL;
 
 	if (obj && obj->ops == &internal_ops)
 		return internal_of(obj);

@@ -48,7 +48,7 @@ enum fd_word {
 enum fd_traffic {
 	FD_RECEIVED,
 	FD_SENT,
-	/* the result is the new fd */
+	/* the result is the new fd, or an errno */
 	FD_ACCEPTED,
 };
 
@@ -93,6 +93,8 @@ struct fd_ops {
 	/* The fd numbers stay the library's own: they look closed to the
 	 * program, and make way when it wants their number (fd_internal.h). */
 	bool is_internal;
+	/* its number is becoming another file: fd_change.h */
+	bool is_change;
 
 	/* Of the fds that name objects with these ops, so that a visit of a few among
 	 * many ends with the last of them (fd_visit.h): how many there are, in the low

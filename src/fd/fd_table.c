@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "base/lock.h"
+#include "fd/fd_change.h"
 #include "fd/fd_visit.h"
 #include "fd/fd_wait.h"
 #include "os/thread.h"
@@ -186,11 +187,22 @@ void fd_object_put_lingering(struct fd_object *obj)
 	fd_object_put(obj);
 }
 
+struct fd_object *fd_table_get_settled(const _Atomic(struct fd_object *) *entry)
+{
+	struct fd_object *obj = fd_table_get_at(entry);
+
+	while (UNLIKELY(obj && obj->ops->is_change)) {
+		fd_change_await(obj);
+		obj = fd_table_get_at(entry);
+	}
+	return obj;
+}
+
 struct fd_object *fd_table_get(int fd)
 {
 	_Atomic(struct fd_object *) *entry = fd_table_entry(fd);
 
-	return entry ? fd_table_get_at(entry) : NULL;
+	return entry ? fd_table_get_settled(entry) : NULL;
 }
 
 static void tell_before_close(const _Atomic(struct fd_object *) *entry, int fd)
@@ -318,21 +330,34 @@ int fd_table_next(unsigned first)
 	return next_used(first, FD_TABLE_LIMIT - 1);
 }
 
-/* The number is closed when it has lingered, not before: a range is closed by one call. */
-static void remove_lingering(int fd)
+/* Returns what is not kept. */
+static struct fd_object *keep_lingering(struct fd_lingering *lingering,
+					struct fd_object *obj)
 {
-	struct fd_object *obj = fd_table_get(fd);
-
-	fd_table_remove(fd);
-	fd_object_put_lingering(obj);
+	if (!fd_object_lingers(obj) || lingering->cnt == ARRAY_LEN(lingering->objs))
+		return obj;
+	lingering->objs[lingering->cnt++] = obj;
+	return NULL;
 }
 
-void fd_table_remove_range(unsigned first, unsigned last)
+void fd_table_remove_range(unsigned first, unsigned last, struct fd_lingering *lingering)
 {
 	for (int fd = next_used(first, last); fd >= 0;
-	     fd = next_used((unsigned)fd + 1, last))
-		if (!fd_table_is_internal(fd))
-			remove_lingering(fd);
+	     fd = next_used((unsigned)fd + 1, last)) {
+		struct fd_object *obj = fd_table_get(fd);
+
+		if (obj && !obj->ops->is_internal) {
+			fd_table_remove(fd);
+			obj = keep_lingering(lingering, obj);
+		}
+		fd_object_put_lingering(obj);
+	}
+}
+
+void fd_table_end_lingering(struct fd_lingering *lingering)
+{
+	while (lingering->cnt)
+		fd_object_put_lingering(lingering->objs[--lingering->cnt]);
 }
 
 bool fd_table_take(int fd, struct fd_object *obj)

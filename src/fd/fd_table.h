@@ -143,7 +143,11 @@ static inline bool fd_object_lingers(const struct fd_object *obj)
  * this. NULL is fine. */
 void fd_object_put_lingering(struct fd_object *obj);
 
-/* The object with a reference, or NULL. */
+/* The same when no change of the number is under way any more (fd_change.h). */
+struct fd_object *
+fd_table_get_settled(const _Atomic(struct fd_object *) *entry) MUST_CHECK;
+
+/* So it is asked: the object with a reference, or NULL. */
 struct fd_object *fd_table_get(int fd) MUST_CHECK;
 
 /* Begins the life of an object: one reference, the caller's, and no fd. */
@@ -174,8 +178,17 @@ int fd_table_exchange(int fd, struct fd_object *old, struct fd_object *obj) MUST
 /* Lets `fd` name nothing. False when it named nothing already. */
 bool fd_table_remove(int fd);
 
+/* Objects whose close waits for the peer, when their numbers are closed. What is more lingers
+ * before. */
+struct fd_lingering {
+	unsigned cnt;
+	struct fd_object *objs[32];
+};
+
 /* Does the same for first..last, both included, but internal fds stay. */
-void fd_table_remove_range(unsigned first, unsigned last);
+void fd_table_remove_range(unsigned first, unsigned last,
+			   struct fd_lingering *lingering);
+void fd_table_end_lingering(struct fd_lingering *lingering);
 
 /* Lets `fd` name nothing, if it names `obj`: then fd_object_drop_fd() of it is due. */
 bool fd_table_take(int fd, struct fd_object *obj) MUST_CHECK;

@@ -321,7 +321,7 @@ long mux_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 long mux_epoll_ctl_at(_Atomic(struct fd_object *) *entry, int epfd, int op, int fd,
 		      struct epoll_event *event)
 {
-	struct fd_object *obj = entry ? fd_table_get_at(entry) : NULL;
+	struct fd_object *obj = entry ? fd_table_get_settled(entry) : NULL;
 	long err;
 
 	if (!obj && op == EPOLL_CTL_ADD)

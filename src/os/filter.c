@@ -49,6 +49,7 @@ static const struct {
 	{ SYS_ppoll, 0, 0, -1 },
 	{ SYS_prctl, -1, 0, 0 },
 	{ SYS_pread64, -1, 0, 0 },
+	{ SYS_process_vm_writev, -1, 0, 0 },
 	{ SYS_readlinkat, -1, 0, 0 },
 	{ SYS_recvmsg, -1, 0, 0 },
 	{ SYS_rt_sigpending, 0, 0, 0 },

@@ -159,6 +159,9 @@ void fd_call_name_copy(struct fd_object *obj, int fd, int new_fd);
  * Inside the bracket. */
 struct fd_object *fd_call_adopt(int fd) MUST_CHECK;
 
+/* close() where libc's is no cancellation point. */
+int table_close(int fd);
+
 /* F_DUPFD in both forms: the new number names what the old one names. errno is
  * set. */
 int fd_call_duplicate(int fd, int cmd, void *arg);

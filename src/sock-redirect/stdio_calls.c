@@ -71,7 +71,7 @@ static int stream_close(void *cookie)
 	int fd = cookie_fd(cookie);
 
 	free(cookie);
-	return shim_close(fd);
+	return table_close(fd);
 }
 
 /* What fdopen() makes of a mode: a letter, and whether there is a plus among the next few

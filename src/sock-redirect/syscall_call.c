@@ -294,7 +294,7 @@ static long call_on_fd(long number, long a, long b, long c, long d, long e,
 	case SYS_dup3:
 		return shim_dup3(fd, (int)b, (int)c);
 	case SYS_close:
-		return shim_close(fd);
+		return table_close(fd);
 	case SYS_tee:
 		return shim_tee(fd, FD_FROM(b), (size_t)c, (unsigned)d);
 	case SYS_splice:

@@ -7,10 +7,13 @@
 
 #include "sock-redirect/syscall_mux.h"
 
+#include <errno.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "iomux/mux.h"
@@ -51,18 +54,24 @@ static bool read_masked(const struct masked *from, sigset_t *set,
 			 read_mask(from->mask, from->size, set, mask_out));
 }
 
-/* How much is left of a time that began then. */
+/* How much is left of a time that began then. As under Linux it is not said where it cannot
+ * be written: the kernel writes it for us. */
 static void count_down(uint64_t from_ns, struct timespec *ts)
 {
 	uint64_t gone = clock_monotonic_ns() - from_ns, ns;
+	struct timespec left;
+	struct iovec from = { &left, sizeof(left) }, to = { ts, sizeof(left) };
+	int saved_errno = errno;
 
 	/* of centuries nobody misses what is gone */
 	if (!ts || (uint64_t)ts->tv_sec > UINT64_MAX / NS_PER_SEC / 2)
 		return;
 	ns = (uint64_t)ts->tv_sec * NS_PER_SEC + (uint64_t)ts->tv_nsec;
 	ns -= MIN(ns, gone);
-	ts->tv_sec = (time_t)(ns / NS_PER_SEC);
-	ts->tv_nsec = (long)(ns % NS_PER_SEC);
+	left.tv_sec = (time_t)(ns / NS_PER_SEC);
+	left.tv_nsec = (long)(ns % NS_PER_SEC);
+	if (process_vm_writev(getpid(), &from, 1, &to, 1, 0) < 0)
+		errno = saved_errno;
 }
 
 static bool call_ppoll(struct pollfd *fds, nfds_t cnt, struct timespec *ts,

@@ -87,15 +87,24 @@ static bool is_kernels(const struct fd_object *obj)
 	return obj->ops->word(obj) == FD_WORD_NOTHING;
 }
 
+static int close_by_kernel(int fd)
+{
+	long result = syscall_raw(SYS_close, fd, 0, 0, 0, 0, 0);
+
+	if (result == 0)
+		return 0;
+	errno = (int)-result;
+	return -1;
+}
+
 /* The entry is removed first, so that whoever gets the number next finds it empty. The number
- * is closed before the object lingers, as by the kernel. */
+ * is closed before the object lingers, as by the kernel. No cancellation point, since the
+ * object is gone by then. */
 static COLD int close_object(int fd)
 {
 	struct fd_object *obj;
-	long result;
+	int result, saved_errno = errno;
 
-	/* A close is where a thread may be cancelled, as long as it has done nothing. */
-	pthread_testcancel();
 	os_enter();
 	obj = fd_table_get(fd);
 	/* to the program, an internal fd looks closed */
@@ -109,24 +118,36 @@ static COLD int close_object(int fd)
 	if (!obj || !fd_object_lingers(obj)) {
 		fd_object_put(obj);
 		os_leave();
-		return real.close(fd);
+		return close_by_kernel(fd);
 	}
-	result = syscall_raw(SYS_close, fd, 0, 0, 0, 0, 0);
+	result = close_by_kernel(fd);
+	if (result < 0)
+		saved_errno = errno;
 	fd_object_put_lingering(obj);
 	os_leave();
-	if (result == 0)
-		return 0;
-	errno = (int)-result;
-	return -1;
+	errno = saved_errno;
+	return result;
+}
+
+static bool is_close_ours(int fd)
+{
+	mux_forget_noted(fd);
+	return UNLIKELY(fd_table_has(fd)) && !os_is_inside();
+}
+
+int table_close(int fd)
+{
+	return is_close_ours(fd) ? close_object(fd) : close_by_kernel(fd);
 }
 
 int shim_close(int fd)
 {
 	CALL_ENTERED(close);
-	mux_forget_noted(fd);
-	if (UNLIKELY(fd_table_has(fd)) && !os_is_inside())
-		return close_object(fd);
-	return real.close(fd);
+	if (!is_close_ours(fd))
+		return real.close(fd);
+	/* where a thread is cancelled as long as it has done nothing */
+	pthread_testcancel();
+	return close_object(fd);
 }
 
 int shim_dup(int fd)
@@ -302,17 +323,21 @@ int shim_dup3(int fd, int new_fd, int flags)
 
 static COLD int close_around(unsigned first, unsigned last, int flags)
 {
-	int result;
+	struct fd_lingering lingering = { 0 };
+	int result, saved_errno;
 
 	os_enter();
 	/* Flags that this kernel does not know, or no such call at all: a range in
 	 * which no fd can be has the same answer, and closes nothing. */
 	result = real.close_range(~0u, ~0u, flags);
 	if (result == 0 && !(flags & CLOSE_RANGE_CLOEXEC))
-		fd_table_remove_range(first, last);
+		fd_table_remove_range(first, last, &lingering);
 	if (result == 0)
 		result = fd_internal_close_range(first, last, flags);
+	saved_errno = errno;
+	fd_table_end_lingering(&lingering);
 	os_leave();
+	errno = saved_errno;
 	return result;
 }
 

@@ -609,6 +609,70 @@ static void number_of_one_that_lingers(void)
 	close(pair[1]);
 }
 
+static void *close_its_range(void *arg)
+{
+	unsigned fd = (unsigned)*(int *)arg;
+
+	SAY("close_range %s\n", err(close_range(fd, fd, 0)));
+	SAY("closed when it was read: %d\n", is_read);
+	return NULL;
+}
+
+/* So has a range. */
+static void range_that_lingers(void)
+{
+	pthread_t thread;
+	ssize_t last;
+	int pair[2], fd;
+
+	make_pair(pair);
+	set_linger(pair[0], 1, 20);
+	stuff(pair[0]);
+	is_read = false;
+	pthread_create(&thread, NULL, close_its_range, &pair[0]);
+	sleep_ms(100);
+	fd = made();
+	SAY("the same number: %d\n", fd == pair[0]);
+	is_read = true;
+	(void)!drain(pair[1], &last);
+	pthread_join(thread, NULL);
+	close(fd);
+	close(pair[1]);
+}
+
+static void *close_a_stream(void *arg)
+{
+	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+	pthread_cancel(pthread_self());
+	fclose(arg);
+	return NULL;
+}
+
+/* fclose() is no cancellation point for that. */
+static void stream_closed_by_a_cancelled_thread(void)
+{
+	pthread_t thread;
+	int pair[2];
+
+	make_pair(pair);
+	pthread_create(&thread, NULL, close_a_stream, fdopen(pair[0], "r+"));
+	pthread_join(thread, NULL);
+	SAY("closed: %s\n", err(fcntl(pair[0], F_GETFD)));
+	SAY("end %#x\n", (unsigned)await(pair[1], POLLRDHUP));
+	close(pair[1]);
+}
+
+static void *poll_number(void *arg)
+{
+	int *at = arg, fd = *at;
+	long ready = 0;
+
+	while (*(volatile int *)at == fd)
+		ready += poll(&(struct pollfd){ fd, POLLIN, 0 }, 1, 1) != 0;
+	SAY("ready %ld\n", ready);
+	return NULL;
+}
+
 static void *write_to_number(void *arg)
 {
 	int *at = arg, fd = *at;
@@ -621,9 +685,7 @@ static void *write_to_number(void *arg)
 	return NULL;
 }
 
-/* dup2() replaces a connection in one step: who writes meanwhile writes to one or the
- * other. */
-static void replaced_under_a_writer(void)
+static void replace_under(void *use(void *number))
 {
 	enum { CNT = 200 };
 	pthread_t thread;
@@ -632,7 +694,7 @@ static void replaced_under_a_writer(void)
 	make_pair(pair);
 	peers[0] = pair[1];
 	number = pair[0];
-	pthread_create(&thread, NULL, write_to_number, &pair[0]);
+	pthread_create(&thread, NULL, use, &pair[0]);
 	for (int i = 1; i < CNT; i++) {
 		int next[2];
 
@@ -647,6 +709,19 @@ static void replaced_under_a_writer(void)
 	close(number);
 	for (int i = 0; i < CNT; i++)
 		close(peers[i]);
+}
+
+/* dup2() replaces a connection in one step: who writes meanwhile writes to one or the
+ * other. */
+static void replaced_under_a_writer(void)
+{
+	replace_under(write_to_number);
+}
+
+/* Who polls sees no end. */
+static void replaced_under_a_poller(void)
+{
+	replace_under(poll_number);
 }
 
 /* And where the old one lingers, dup2() waits, but nobody else. */
@@ -855,7 +930,10 @@ const struct scenario close_scenarios[] = {
 	SCENARIO(lingering_for_long, OURS),
 	SCENARIO(lingering_copies, OURS),
 	SCENARIO(number_of_one_that_lingers, OURS),
+	SCENARIO(range_that_lingers, OURS),
+	SCENARIO(stream_closed_by_a_cancelled_thread, OURS),
 	SCENARIO(replaced_under_a_writer, OURS),
+	SCENARIO(replaced_under_a_poller, OURS),
 	SCENARIO(replaced_while_it_lingers, OURS),
 	SCENARIO(closed_behind_much, OURS),
 	SCENARIO(user_timeout, MIXED),

@@ -223,6 +223,7 @@ static void readiness_by_epoll(void)
  * kernel's sets of signals have 8 bytes there, and it writes back how much time is left. */
 static void readiness_by_number(void)
 {
+	static const struct timespec fixed = { 0, 1000000 };
 	struct epoll_event event = { .events = EPOLLIN, .data.u32 = 7 }, out = { 0 };
 	struct timespec ts = { 5, 0 }, none = { 0, 0 };
 	struct timeval tv = { 5, 0 };
@@ -251,6 +252,9 @@ static void readiness_by_number(void)
 	SAY("epoll_pwait %ld %u\n", n, out.data.u32);
 	n = syscall(SYS_epoll_pwait2, epfd, &out, 1, &ts, &mask, sizeof(mask));
 	SAY("epoll_pwait2 %ld\n", n);
+	/* the kernel minds no time that it cannot count down */
+	n = syscall(SYS_ppoll, fds, 1UL, &fixed, NULL, 0UL);
+	SAY("a time that is fixed: %ld\n", n);
 	n = syscall(SYS_ppoll, fds, 1UL, &ts, &mask, sizeof(mask));
 	SAY("ppoll %ld %#x, %ld s left\n", n, fds[0].revents, (long)ts.tv_sec);
 	n = syscall(SYS_ppoll, fds, 1UL, &ts, &mask, sizeof(mask) + 1);

@@ -496,29 +496,48 @@ static long accept_twins(struct tsock *t, int fd, const struct accept_call *call
 	return result;
 }
 
-/* While a child has the listener, too, the kernel accepts: outside the bracket, since the
- * child may be faster. Who has to wait does so with us, because it is ours again when the
- * child has ended. */
+/* A child may be faster, and then the call sleeps in the kernel: nobody joins the listener
+ * until it is back. */
+static long pass_to_kernel(struct tsock *t)
+{
+	bool is_lent;
+
+	mutex_acquire(&t->sock.config);
+	is_lent = tsock_phase(t) == TSOCK_LISTENING;
+	if (is_lent)
+		atomic_fetch_add(&t->kernel_accept_cnt, 1);
+	mutex_release(&t->sock.config);
+	return is_lent ? FD_PASS : -EAGAIN;
+}
+
+/* While a child has the listener, too, the kernel accepts: outside the bracket. Who has to wait
+ * does so with us, because it is ours again when the child has ended. */
 static long accept_lent(struct tsock *t, int fd)
 {
 	struct pollfd twin = { .fd = fd, .events = POLLIN };
 
 	if (!sock_is_blocking(&t->sock, 0))
-		return FD_PASS;
+		return pass_to_kernel(t);
 	/* closed while we waited */
 	if (!sock_owns_fd(&t->sock, fd))
 		return -EAGAIN;
-	return inside_poll(&twin, 1) > 0 ? FD_PASS : -EAGAIN;
+	return inside_poll(&twin, 1) > 0 ? pass_to_kernel(t) : -EAGAIN;
 }
 
 void tsock_passed(struct fd_object *obj, enum fd_traffic traffic, long result)
 {
 	struct tsock *t = tsock_of(obj);
+	unsigned cnt;
 
-	if (traffic != FD_ACCEPTED)
+	if (traffic != FD_ACCEPTED) {
 		sock_passed(obj, traffic, result);
-	else if (tsock_phase(t) == TSOCK_LISTENING && t->engine)
+		return;
+	}
+	if (result >= 0 && tsock_phase(t) == TSOCK_LISTENING && t->engine)
 		except_twins(t, (int)result);
+	cnt = atomic_load(&t->kernel_accept_cnt);
+	while (cnt && !atomic_compare_exchange_weak(&t->kernel_accept_cnt, &cnt, cnt - 1))
+		;
 }
 
 static long accept_any(struct tsock *t, int fd, struct accept_call *call)

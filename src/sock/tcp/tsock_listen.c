@@ -328,7 +328,7 @@ void tsock_join_listener(struct tsock *t, int fd)
 	enum reason reason;
 
 	/* the twin listens for a child as well, which accepts what comes there */
-	if (kin_is_shared_since(t->fork_cnt))
+	if (kin_is_shared_since(t->fork_cnt) || atomic_load(&t->kernel_accept_cnt))
 		return;
 	local = sock_twin_name(fd, false);
 	reason = reason_by_names(t, fd, &local, detail);

@@ -128,6 +128,9 @@ struct tsock {
 	 * soon after it had accepted something */
 	uint64_t joined_ns;
 	unsigned short_stays;
+	/* calls that accept in the kernel while it is lent; a call that is cancelled or jumped
+	 * out of there stays counted. Grows with `config`. */
+	_Atomic unsigned kernel_accept_cnt;
 	/* since it joined */
 	_Atomic bool has_accepted;
 	/* the program has called accept() */

@@ -136,7 +136,7 @@ TEST(range_removal_spares_it)
 {
 	int fd = adopt();
 
-	fd_table_remove_range(3, ~0u);
+	fd_table_remove_range(3, ~0u, &(struct fd_lingering){ 0 });
 	CHECK(fd_table_has(fd));
 	fd_internal_close(&slot);
 }

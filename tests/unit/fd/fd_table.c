@@ -105,7 +105,7 @@ TEST(billion_fds_cost_kilobytes)
 	after = resident_kb();
 	CHECK(after > before && after - before <= 128);
 	fd_object_put(&thing->obj);
-	fd_table_remove_range(0, ~0u);
+	fd_table_remove_range(0, ~0u, &(struct fd_lingering){ 0 });
 	CHECK_EQ(thing->releases, 1);
 }
 
@@ -117,7 +117,7 @@ TEST(empty_table_knows_nothing)
 	CHECK(fd_table_get(7) == NULL);
 	CHECK(!fd_table_remove(7));
 	CHECK_EQ(fd_table_forget(-1), -1);
-	fd_table_remove_range(0, ~0u);
+	fd_table_remove_range(0, ~0u, &(struct fd_lingering){ 0 });
 }
 
 /* Who looks for it at that moment finds it. */
@@ -136,7 +136,7 @@ TEST(object_hears_of_a_close_while_its_number_names_it)
 	CHECK_EQ(other->told_while_named, 0);
 	fd_object_put(&thing->obj);
 	fd_object_put(&other->obj);
-	fd_table_remove_range(0, ~0u);
+	fd_table_remove_range(0, ~0u, &(struct fd_lingering){ 0 });
 	CHECK_EQ(other->releases, 1);
 }
 
@@ -211,7 +211,7 @@ static void *call_until_a_result(void *arg UNUSED)
 	long n;
 
 	do {
-		obj = fd_table_get(8);
+		obj = fd_table_get_at(fd_table_entry(8));
 		has_begun = true;
 		n = obj->ops->listen(obj, 8, 1);
 	} while (n == FD_ABANDONED);
@@ -263,9 +263,9 @@ TEST(range_removal_reaches_every_leaf)
 	for (size_t i = 0; i < ARRAY_LEN(fds); i++)
 		CHECK_EQ(fd_table_install(fds[i], &thing->obj), 0);
 	fd_object_put(&thing->obj);
-	fd_table_remove_range(4, 4095);
+	fd_table_remove_range(4, 4095, &(struct fd_lingering){ 0 });
 	CHECK(fd_table_has(3) && !fd_table_has(4095) && fd_table_has(4096));
-	fd_table_remove_range(0, ~0u);
+	fd_table_remove_range(0, ~0u, &(struct fd_lingering){ 0 });
 	CHECK_EQ(thing->releases, 1);
 }
 
@@ -310,7 +310,7 @@ static int faults_of_child(const int *fds, size_t cnt)
 		_exit((int)MIN(fault_cnt() - before, 200));
 	}
 	waitpid(pid, &status, 0);
-	fd_table_remove_range(0, ~0u);
+	fd_table_remove_range(0, ~0u, &(struct fd_lingering){ 0 });
 	CHECK(WIFEXITED(status));
 	return WEXITSTATUS(status);
 }
@@ -368,7 +368,7 @@ TEST(walk_finds_every_fd)
 		CHECK_EQ(fd, fds[i]);
 	}
 	CHECK_EQ(fd_table_next((unsigned)fd + 1), -1);
-	fd_table_remove_range(0, ~0u);
+	fd_table_remove_range(0, ~0u, &(struct fd_lingering){ 0 });
 	CHECK_EQ(fd_table_next(0), -1);
 }
 
