@@ -444,7 +444,8 @@ struct ring {
 	/* Its fds stay readable until they are acknowledged, as those of
 	 * completion queues; fixed. */
 	bool needs_ack;
-	/* It only sends, at a pace (paced_ring_create); fixed. */
+	/* It only sends, at a pace (paced_ring_create); fixed. Its pool has the frames that it
+	 * was made with, and gets no others. */
 	bool is_paced;
 	/* Bytes of the device's own memory that it sends from; fixed. */
 	uint32_t dev_mem;
@@ -531,12 +532,13 @@ static inline void ring_forget_followed(struct ring *ring)
 }
 
 /* Takes a packet of the stack's pool, which gets a magazine from the region when it
- * has none left. NULL: there is none. Under the stack's lock. */
+ * has none left, unless the ring is paced: what waits for its pace must not be what others
+ * need. NULL: there is none. Under the stack's lock. */
 static inline struct pkt *ring_pkt_alloc(struct ring *ring)
 {
 	struct pkt_pool *pool = ring->pool;
 
-	if (UNLIKELY(!pool->free))
+	if (UNLIKELY(!pool->free) && !ring->is_paced)
 		region_set_take(&ring->dev->regions, pool, REGION_MAGAZINE);
 	return pkt_alloc(pool);
 }

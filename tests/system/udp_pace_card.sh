@@ -65,6 +65,12 @@ many_paced_sockets() {
 		wait_for 'there is no further queue' "$work/a.log"
 }
 
+# Each has what it needs, whoever else waits for a pace; so has who does not.
+none_starves() {
+	pace slow_crowd 100000 20 400 && expect "$(cat "$work/sent")" "all
+others True" && expect "$sent_by_kernel" 0 && begun 20
+}
+
 # In four bytes and in eight as on the kernel, and in VMA's form.
 pace_is_read_back() {
 	local kind
@@ -116,5 +122,5 @@ card_lost_under_a_pace() {
 
 cases="pace_in_bytes pace_with_bursts full_queue_is_waited_for waits_are_interrupted
 pace_that_changes closed_socket_sends_what_it_has paces_that_no_card_keeps
-many_paced_sockets pace_is_read_back pace_of_a_stream pace_across_a_fork card_lost_under_a_pace"
+many_paced_sockets none_starves pace_is_read_back pace_of_a_stream pace_across_a_fork card_lost_under_a_pace"
 run_cases $cases

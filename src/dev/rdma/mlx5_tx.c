@@ -646,6 +646,10 @@ void mlx5_tx_start(struct mlx5_ring *own)
 		MIN(dev->params->tx_batch,
 		    own->sq_blocks / 4 / MAX((int)GATHER_BLOCKS, (int)FRAME_BLOCKS)),
 		1u);
+	/* the frames that it has for itself are all on their way at times */
+	if (own->base.ring.is_paced)
+		own->signal_each = MIN(own->signal_each,
+				       (int32_t)own->base.ring.pool->total_cnt / 4 + 1);
 	own->to_signal = own->signal_each;
 	own->csum = dev->has_csum ? MLX5_ETH_WQE_L3_CSUM | MLX5_ETH_WQE_L4_CSUM :
 				    0;

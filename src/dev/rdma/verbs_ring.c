@@ -798,7 +798,9 @@ static int ring_create(struct rdma_dev *dev, struct rdma_queues *queues,
 		       struct pkt_pool *pool, struct ring **ring_out)
 {
 	struct verbs_ring *own = calloc(1, sizeof(*own));
-	uint32_t batch = floor_power(dev->params->tx_batch);
+	/* the frames that a paced one has for itself are all on their way at times */
+	uint32_t batch_max = queues->rx_cq ? UINT32_MAX : pool->total_cnt / 4;
+	uint32_t batch = floor_power(MIN(dev->params->tx_batch, batch_max));
 
 	if (!own)
 		return -ENOMEM;
