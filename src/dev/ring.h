@@ -338,7 +338,8 @@ struct ring_ops {
 
 	/*
 	 * Whether tx would now take `cnt` frames whose payloads lie in packets
-	 * of this ring, with room for their headers in front.
+	 * of this ring, with room for their headers in front. For more than
+	 * ring.tx_fits_max it may never be true.
 	 */
 	bool (*tx_fits)(struct ring *ring, uint32_t cnt);
 
@@ -424,6 +425,9 @@ struct ring {
 	struct pkt_pool *pool;
 	/* The most frames that it posts to receive into; changes by rx_grow. */
 	uint32_t rx_post_max;
+	/* The most frames for which tx_fits becomes true in time, whatever was sent before;
+	 * fixed. 0: no number is too large. */
+	uint32_t tx_fits_max;
 	/* It has run out of nearly all of them, and its queue has room for more: a
 	 * further region would help. Set under the stack's lock. */
 	bool wants_region;

@@ -71,7 +71,7 @@ def gather(cnt):
     times, numbers = [], []
     try:
         while len(numbers) < int(cnt):
-            data, control, _, _ = s.recvmsg(2000, 200)
+            data, control, _, _ = s.recvmsg(70000, 200)
             sec, ns = struct.unpack("qq", control[0][2][:16])
             times.append(sec * 1000 + ns / 1e6)
             numbers.append(int(data.split(b".")[0]))
@@ -89,6 +89,14 @@ def once(pace, cnt):
     begin = time.monotonic()
     send(s, cnt)
     print("sent in", round((time.monotonic() - begin) * 1000), flush=True)
+    until_all_have_come()
+
+
+def lengths(pace, *lens):
+    """One datagram of each length."""
+    s = paced(pace)
+    for i, n in enumerate(lens):
+        s.sendto(b"%d." % i + b"x" * (int(n) - 2), PEER)
     until_all_have_come()
 
 

@@ -71,6 +71,16 @@ none_starves() {
 others True" && expect "$sent_by_kernel" 0 && begun 20
 }
 
+# A datagram whose fragments are more than the queue ever holds is the kernel's; those
+# that just fit wait for room.
+long_datagrams() {
+	ip -n $a link set v0 mtu 500 && ip -n $b link set v0 mtu 500 &&
+		gather 3 && pace lengths 10000000 61432 61432 30000 && came 3 &&
+		expect "$sent_by_kernel" 2 && gather 5 &&
+		pace lengths 10000000 30000 30000 30000 30000 30000 && came 5 &&
+		expect "$sent_by_kernel" 0
+}
+
 # In four bytes and in eight as on the kernel, and in VMA's form.
 pace_is_read_back() {
 	local kind
@@ -122,5 +132,6 @@ card_lost_under_a_pace() {
 
 cases="pace_in_bytes pace_with_bursts full_queue_is_waited_for waits_are_interrupted
 pace_that_changes closed_socket_sends_what_it_has paces_that_no_card_keeps
-many_paced_sockets none_starves pace_is_read_back pace_of_a_stream pace_across_a_fork card_lost_under_a_pace"
+many_paced_sockets none_starves long_datagrams
+pace_is_read_back pace_of_a_stream pace_across_a_fork card_lost_under_a_pace"
 run_cases $cases

@@ -225,6 +225,19 @@ static inline uint32_t rdma_rx_post_max(const struct rdma_dev *dev,
 	return MIN(queues->rx_size, MAX(cnt / 4, 1u));
 }
 
+/* ring.tx_fits_max, of a queue that takes so many, and asks for a completion once in `each`
+ * sends: those behind the last one that asked stay in it. What is paced has only the frames
+ * of its pool, of which one may be where the next short frame is written. */
+static inline uint32_t rdma_fits_max(const struct rdma_ring *own, uint32_t queue_max,
+				     uint32_t each)
+{
+	uint32_t cnt = own->ring.is_paced ?
+			       MIN(queue_max, own->ring.pool->total_cnt - 1) :
+			       queue_max;
+
+	return cnt > each ? cnt - each + 1 : 1;
+}
+
 /* Whether it could post more if there were more. */
 static inline bool rdma_rx_may_grow(const struct rdma_dev *dev,
 				    const struct rdma_queues *queues)

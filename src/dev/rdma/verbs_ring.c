@@ -825,6 +825,8 @@ static int ring_create(struct rdma_dev *dev, struct rdma_queues *queues,
 	/* completions are asked for twice in the queue at least */
 	own->signal_mask_usual = MIN(batch, MAX(queues->tx_size / 2, 1u)) - 1;
 	own->signal_mask = own->signal_mask_usual;
+	own->base.ring.tx_fits_max = rdma_fits_max(&own->base, queues->tx_size,
+						   own->signal_mask + 1);
 	own->inline_max = queues->inline_max;
 	own->csum = dev->has_csum ? IBV_SEND_IP_CSUM : 0;
 	own->base.ring.fills_csum = dev->has_csum;
