@@ -62,8 +62,27 @@ static int open_channel(struct rdma_dev *dev, struct rdma_queues *queues)
 	return 0;
 }
 
-static void close_channel(struct rdma_queues *queues)
+/* What the kernel has taken away it says EIO to, which changes nothing. */
+static bool note_end(int err, const char *what)
 {
+	if (err)
+		log_dbg("%s is not destroyed (%s)", what, strerror(err));
+	return !err;
+}
+
+static bool end_cq(struct ibv_cq *cq)
+{
+	return note_end(ibv_destroy_cq(cq), "a completion queue");
+}
+
+/* While a queue is there, of which the kernel says that it is not destroyed, libibverbs keeps
+ * the channel. Its fd would stay with the program. */
+static void close_channel(struct rdma_queues *queues, bool is_unused)
+{
+	if (!is_unused) {
+		services_close_fd(queues->chan_fd);
+		return;
+	}
 	rdma_show_fd(&queues->chan->fd);
 	(void)!ibv_destroy_comp_channel(queues->chan);
 }
@@ -252,6 +271,7 @@ static int open_tx_cq(struct rdma_dev *dev, struct rdma_queues *queues)
 int rdma_queues_open(struct rdma_dev *dev, struct rdma_queues *queues)
 {
 	uint32_t limit = MIN(dev->max_wr, dev->max_cqe);
+	bool is_unused = true;
 	int err;
 
 	memset(queues, 0, sizeof(*queues));
@@ -276,11 +296,11 @@ int rdma_queues_open(struct rdma_dev *dev, struct rdma_queues *queues)
 		queues->rx_size, queues->tx_size);
 	return 0;
 err_tx_cq:
-	(void)!ibv_destroy_cq(queues->tx_cq);
+	is_unused = end_cq(queues->tx_cq);
 err_rx_cq:
-	(void)!ibv_destroy_cq(queues->rx_cq);
+	is_unused &= end_cq(queues->rx_cq);
 err_channel:
-	close_channel(queues);
+	close_channel(queues, is_unused);
 	return err;
 }
 
@@ -338,21 +358,16 @@ int rdma_queues_open_paced(struct rdma_dev *dev, const struct ring_pace *pace,
 	return err;
 }
 
-/* What the kernel has taken away it says EIO to, which changes nothing. */
-static void note_end(int err, const char *what)
-{
-	if (err)
-		log_dbg("%s is not destroyed (%s)", what, strerror(err));
-}
-
 void rdma_queues_close(struct rdma_queues *queues)
 {
-	note_end(ibv_destroy_qp(queues->qp), "a queue pair");
-	note_end(ibv_destroy_cq(queues->tx_cq), "a completion queue");
+	bool is_unused;
+
+	(void)note_end(ibv_destroy_qp(queues->qp), "a queue pair");
+	is_unused = end_cq(queues->tx_cq);
 	if (!queues->rx_cq)
 		return;
-	note_end(ibv_destroy_cq(queues->rx_cq), "a completion queue");
-	close_channel(queues);
+	is_unused &= end_cq(queues->rx_cq);
+	close_channel(queues, is_unused);
 }
 
 /* Each of the two queues on the channel raises an event for each time that it was armed.
