@@ -29,6 +29,10 @@ struct rdma_queues {
 	struct ibv_cq_ex *rx_stamped;
 	/* the same of tx_cq, which says when frames have left */
 	struct ibv_cq_ex *tx_stamped;
+	/* What qp belongs to that has a doorbell register of its own; else both are NULL, and it
+	 * may share one with others. For kinds with `rings_bells`. */
+	struct ibv_td *td;
+	struct ibv_pd *domain;
 	struct ibv_qp *qp;
 	/* rx_cq, if what a completion says can be read part by part (ibv_start_poll), and
 	 * qp, if a send can be written so (ibv_wr_start); else NULL. For kinds with
@@ -52,6 +56,9 @@ struct rdma_kind {
 	/* It sends and receives by libibverbs, whose calls for single parts take fewer steps
 	 * than those for whole structs; if the device has them. */
 	bool wants_parts;
+	/* It writes to doorbell registers itself, where libibverbs would lock those that queues
+	 * share. */
+	bool rings_bells;
 	/* NULL: any device can do it */
 	bool (*serves)(struct ibv_device *device);
 	/* Once, before any ring is made. */

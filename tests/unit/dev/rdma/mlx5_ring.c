@@ -20,7 +20,7 @@ static struct card {
 	struct mlx5_wqe_data_seg rq[RX];
 	uint8_t sq[TX * WQE_BLOCK];
 	uint32_t qp_record[2], rx_record[2], tx_record[2];
-	uint64_t uar[512];
+	uint64_t uar[512] CACHE_ALIGNED;
 	uint32_t come_cnt;
 } CACHE_ALIGNED card;
 
@@ -136,6 +136,10 @@ static void frame_comes(void)
 
 /* -- the ring ---------------------------------------------------------------------- */
 
+/* Whether its doorbell register is no other ring's. */
+static struct ibv_pd own_register;
+static bool has_register = true;
+
 /* The ring of one of so many devices that share the region. `own_cnt` is not 0: it only sends,
  * and has so many frames for itself. */
 static void set_up_any(unsigned sharer_cnt, uint32_t own_cnt)
@@ -144,6 +148,7 @@ static void set_up_any(unsigned sharer_cnt, uint32_t own_cnt)
 		.rx_cq = own_cnt ? NULL : &rx_cq, .tx_cq = &tx_cq, .qp = &qp,
 		.rx_size = own_cnt ? 0 : RX, .tx_size = TX,
 		.tx_stamped = (struct ibv_cq_ex *)&tx_cq,
+		.domain = has_register ? &own_register : NULL,
 	};
 
 	memset(&card, 0, sizeof(card));
@@ -965,4 +970,30 @@ TEST(few_frames_come_back)
 	ring->ops->reap(ring);
 	CHECK(pool.free_cnt > 0);
 	tear_down();
+}
+
+/* -- the doorbell register ----------------------------------------------------------- */
+
+/* Where its entry is after a short send. */
+static bool is_entry_in_register(void)
+{
+	bool result;
+
+	params.has_blue_flame = true;
+	set_up();
+	send_short();
+	CHECK_MEM(&card.uar[256], card.sq, 8);
+	result = memcmp(&card.uar[256], card.sq, 2 * WQE_BLOCK) == 0;
+	tear_down();
+	params.has_blue_flame = false;
+	return result;
+}
+
+/* What two queues write into one at a time would mix. */
+TEST(entries_go_to_a_register_that_is_nobody_elses)
+{
+	CHECK(is_entry_in_register());
+	has_register = false;
+	CHECK(!is_entry_in_register());
+	has_register = true;
 }
