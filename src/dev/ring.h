@@ -338,7 +338,8 @@ struct ring_ops {
 
 	/*
 	 * Whether tx would now take `cnt` frames whose payloads lie in packets
-	 * of this ring, with room for their headers in front.
+	 * of this ring, with room for their headers in front. For more than
+	 * ring.tx_fits_max it may never be true.
 	 */
 	bool (*tx_fits)(struct ring *ring, uint32_t cnt);
 
@@ -424,6 +425,9 @@ struct ring {
 	struct pkt_pool *pool;
 	/* The most frames that it posts to receive into; changes by rx_grow. */
 	uint32_t rx_post_max;
+	/* The most frames for which tx_fits becomes true in time, whatever was sent before;
+	 * fixed. 0: no number is too large. */
+	uint32_t tx_fits_max;
 	/* It has run out of nearly all of them, and its queue has room for more: a
 	 * further region would help. Set under the stack's lock. */
 	bool wants_region;
@@ -444,7 +448,8 @@ struct ring {
 	/* Its fds stay readable until they are acknowledged, as those of
 	 * completion queues; fixed. */
 	bool needs_ack;
-	/* It only sends, at a pace (paced_ring_create); fixed. */
+	/* It only sends, at a pace (paced_ring_create); fixed. Its pool has the frames that it
+	 * was made with, and gets no others. */
 	bool is_paced;
 	/* Bytes of the device's own memory that it sends from; fixed. */
 	uint32_t dev_mem;
@@ -531,12 +536,13 @@ static inline void ring_forget_followed(struct ring *ring)
 }
 
 /* Takes a packet of the stack's pool, which gets a magazine from the region when it
- * has none left. NULL: there is none. Under the stack's lock. */
+ * has none left, unless the ring is paced: what waits for its pace must not be what others
+ * need. NULL: there is none. Under the stack's lock. */
 static inline struct pkt *ring_pkt_alloc(struct ring *ring)
 {
 	struct pkt_pool *pool = ring->pool;
 
-	if (UNLIKELY(!pool->free))
+	if (UNLIKELY(!pool->free) && !ring->is_paced)
 		region_set_take(&ring->dev->regions, pool, REGION_MAGAZINE);
 	return pkt_alloc(pool);
 }

@@ -215,6 +215,31 @@ static uint32_t frames_left(const struct net *net)
 	return net->params.frame_max - MIN(cnt, net->params.frame_max);
 }
 
+static void note_limit(const struct net *net, struct netif *netif)
+{
+	if (!netif->is_at_limit)
+		log_dbg("%s: no further frames: the interfaces may have %u",
+			netif->name, net->params.frame_max);
+	netif->is_at_limit = true;
+}
+
+int netif_add_frames(struct net *net, struct netif *netif)
+{
+	struct dev *dev = netif->dev;
+	uint32_t cnt = dev->region->frame_cnt;
+	int err;
+
+	INVARIANT(net_control_is_mine(net), "added without the mutex");
+	if (frames_left(net) < cnt) {
+		note_limit(net, netif);
+		return -ENOMEM;
+	}
+	err = dev->ops->region_add(dev, cnt);
+	log_dbg("%s: another %u frames for sockets with a pace%s%s", netif->name, cnt,
+		err ? ": " : "", err ? strerror(-err) : "");
+	return err;
+}
+
 static bool has_vlans(const struct net *net, const struct netif *netif)
 {
 	return link_tab_has_vlan(&net->view.links, netif->ifindex);
@@ -474,14 +499,6 @@ static int follow_link(struct netif *netif, const struct link *link)
 		netif->name, dev->mtu, dev->mac[0], dev->mac[1], dev->mac[2],
 		dev->mac[3], dev->mac[4], dev->mac[5]);
 	return dev->ops->link_changed(dev);
-}
-
-static void note_limit(const struct net *net, struct netif *netif)
-{
-	if (!netif->is_at_limit)
-		log_dbg("%s: no further frames: the interfaces may have %u",
-			netif->name, net->params.frame_max);
-	netif->is_at_limit = true;
 }
 
 /* Gives more frames to a ring that has run out of them, as many as it began with. */

@@ -54,6 +54,10 @@ struct netif *netif_get(struct net *net, int ifindex) REQUIRES(net->control);
 int netif_ring(struct netif *netif, struct stack *stack, struct ring **ring_out)
 	MUST_CHECK;
 
+/* Gives its device another region, as large as its first. -ENOMEM: the interfaces have all
+ * that they may have; or what the device says. */
+int netif_add_frames(struct net *net, struct netif *netif) MUST_CHECK;
+
 /* The interface of the local device, or NULL. */
 struct netif *netif_get_local(struct net *net) REQUIRES(net->control);
 

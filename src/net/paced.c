@@ -129,15 +129,42 @@ static struct paced_ring *find(struct paced *paced, const struct netif *netif,
 	return NULL;
 }
 
+/* What waits for a pace may wait for minutes, so a ring has frames of its own, and no sender
+ * waits for those of another one. It has this share of a region at most, and all together
+ * have a quarter of the interface's frames. */
+enum { FRAMES_MAX = 128, FRAMES_SHARE = 8, ALL_SHARE = 4 };
+
+/* Whether one more ring may have so many frames. */
+static bool has_frames_for(const struct netif *netif, uint32_t cnt)
+{
+	struct region_set *set = &netif->dev->regions;
+	uint32_t all = cnt, free_cnt = 0;
+	const struct paced_ring *own;
+
+	LIST_FOR_EACH(own, &netif->paced, in_netif)
+		all += cnt;
+	for (uint32_t i = 0; i < atomic_load(&set->cnt); i++)
+		free_cnt += region_free_cnt(set->regions[i]);
+	return all <= region_set_frame_cnt(set) / ALL_SHARE && cnt <= free_cnt;
+}
+
 static int make(struct paced *paced, struct netif *netif, struct stack *stack,
 		struct paced_ring **own_out)
 {
-	struct paced_ring *own = calloc(1, sizeof(*own));
-	int err;
+	uint32_t frame_cnt = MIN(netif->dev->region->frame_cnt / FRAMES_SHARE,
+				 (uint32_t)FRAMES_MAX);
+	struct paced_ring *own;
+	int err = 0;
 
+	while (!err && !has_frames_for(netif, frame_cnt))
+		err = netif_add_frames(stack->net, netif);
+	if (err)
+		return err;
+	own = calloc(1, sizeof(*own));
 	if (!own)
 		return -ENOMEM;
-	err = stack_add_paced_ring(stack, netif->dev, &paced->pace, &own->ring);
+	err = stack_add_paced_ring(stack, netif->dev, &paced->pace, frame_cnt,
+				   &own->ring);
 	if (err) {
 		free(own);
 		return err;

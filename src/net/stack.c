@@ -214,9 +214,25 @@ void stack_destroy(struct stack *stack)
 
 /* -- rings ------------------------------------------------------------------ */
 
+/* What a paced ring is made by. */
+struct pacing {
+	const struct ring_pace *pace;
+	uint32_t frame_cnt;
+};
+
+static int create_paced(struct dev *dev, const struct pacing *pacing,
+			struct pkt_pool *pool, struct ring **ring_out)
+{
+	uint32_t taken = region_set_take(&dev->regions, pool, pacing->frame_cnt);
+
+	return taken < pacing->frame_cnt ?
+		       -ENOMEM :
+		       dev->ops->paced_ring_create(dev, pacing->pace, pool, ring_out);
+}
+
 /* `from`: where its frames come from; or its pace, and it only sends. */
 static int add_ring(struct stack *stack, struct dev *dev,
-		    const struct demux_from *from, const struct ring_pace *pace,
+		    const struct demux_from *from, const struct pacing *pacing,
 		    struct ring **ring_out)
 {
 	/* Rings are added and removed under the control mutex alone, so the slot
@@ -231,8 +247,8 @@ static int add_ring(struct stack *stack, struct dev *dev,
 	pool = make_pool();
 	if (!pool)
 		return -ENOMEM;
-	err = pace ? dev->ops->paced_ring_create(dev, pace, &pool->pool, &ring) :
-		     dev->ops->ring_create(dev, &pool->pool, &ring);
+	err = pacing ? create_paced(dev, pacing, &pool->pool, &ring) :
+		       dev->ops->ring_create(dev, &pool->pool, &ring);
 	if (err) {
 		region_set_give(&dev->regions, &pool->pool, UINT32_MAX);
 		free(pool);
@@ -264,11 +280,13 @@ int stack_add_ring(struct stack *stack, struct dev *dev,
 }
 
 int stack_add_paced_ring(struct stack *stack, struct dev *dev,
-			 const struct ring_pace *pace, struct ring **ring_out)
+			 const struct ring_pace *pace, uint32_t frame_cnt,
+			 struct ring **ring_out)
 {
 	static const struct demux_from nowhere;
+	struct pacing pacing = { pace, frame_cnt };
 
-	return add_ring(stack, dev, &nowhere, pace, ring_out);
+	return add_ring(stack, dev, &nowhere, &pacing, ring_out);
 }
 
 int stack_add_region(struct stack *stack, struct ring *ring, uint32_t frame_cnt)

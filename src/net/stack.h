@@ -283,10 +283,11 @@ static inline void stack_kick(struct stack *stack, struct ring *ring)
 int stack_add_ring(struct stack *stack, struct dev *dev,
 		   const struct demux_from *from, struct ring **ring_out)
 	MUST_CHECK EXCLUDES(stack->lock);
-/* Makes a ring of the device that only sends, at this pace (dev_ops.paced_ring_create). In
- * the same way. */
+/* Makes a ring of the device that only sends, at this pace (dev_ops.paced_ring_create), with
+ * so many frames for itself. In the same way; -ENOMEM: the device has too few of them. */
 int stack_add_paced_ring(struct stack *stack, struct dev *dev,
-			 const struct ring_pace *pace, struct ring **ring_out)
+			 const struct ring_pace *pace, uint32_t frame_cnt,
+			 struct ring **ring_out)
 	MUST_CHECK EXCLUDES(stack->lock);
 /* Registers another region with the ring's device. From then on all rings of the
  * device use it. Returns what the device says. Under the control mutex. */

@@ -8,7 +8,7 @@ LAB_CARD=mlx5
 
 cases="batches_of_completions inline_up_to_a_length blue_flame card_memory
 card_memory_that_is_not_there card_memory_in_the_statistics depth_of_the_queue
-batches_of_refills moderation_adapts moderation_stays frames_have_a_ceiling
+more_than_the_queue batches_of_refills moderation_adapts moderation_stays frames_have_a_ceiling
 moderated_interrupts"
 
 # counts COUNTER: of the card of the last program.
@@ -136,6 +136,16 @@ ask_by() {
 ask_with() {
 	ask_by "$@" && [ "$(counts rx_delivered)" -ge "$2" ] ||
 		{ cat "$work/counts"; return 1; }
+}
+
+# What has more fragments than such a queue ever holds is the kernel's, at once.
+more_than_the_queue() {
+	ask_by 65000 20 VMA_TX_WRE=128 && between "$(counts tx_wire)" 0 100 &&
+		ask_by 46000 20 VMA_TX_WRE=128 && between "$(counts tx_wire)" 640 700 &&
+		ask_by 46000 20 VMA_TX_WRE=32 VMA_TX_WRE_BATCHING=4 VMA_RING=verbs &&
+		between "$(counts tx_wire)" 0 100 &&
+		ask_by 42000 20 VMA_TX_WRE=32 VMA_TX_WRE_BATCHING=4 VMA_RING=verbs &&
+		between "$(counts tx_wire)" 580 640
 }
 
 # VMA_RX_WRE_BATCHING: one update of the receive queue for so many frames; some more

@@ -13,7 +13,8 @@ first_interface_added_while_it_runs first_address_added_while_it_runs
 interface_deleted_while_it_runs sockperf_in_each_way
 port_taken_by_another_process port_of_another_process address_taken_by_another_process
 two_processes_on_one_card two_cards_in_one_process chosen_by_the_user without_the_module
-send_and_exit bursts_get_more_frames card_removed queue_failed completions_failed
+send_and_exit bursts_get_more_frames card_removed
+removed_card_takes_no_number queue_failed completions_failed
 link_down_and_up frames_lost_and_damaged"
 CASES=${CASES:-$cases}
 
@@ -142,6 +143,12 @@ goes_on_with_the_kernel() {
 
 card_removed() {
 	goes_on_with_the_kernel removed
+}
+
+# Its fds, which are hidden, do not come to light.
+removed_card_takes_no_number() {
+	expect "$( (in_ns $a a.log timeout 60 $program numbers_after_removal 10.78.0.1 \
+		7000) 2>&1)" "closed True new set()"
 }
 
 # An interface whose queue has failed is as good as another: the next news of the

@@ -7,6 +7,7 @@ import signal
 import socket
 import struct
 import sys
+import threading
 import time
 
 SO_MAX_PACING_RATE = 47
@@ -70,7 +71,7 @@ def gather(cnt):
     times, numbers = [], []
     try:
         while len(numbers) < int(cnt):
-            data, control, _, _ = s.recvmsg(2000, 200)
+            data, control, _, _ = s.recvmsg(70000, 200)
             sec, ns = struct.unpack("qq", control[0][2][:16])
             times.append(sec * 1000 + ns / 1e6)
             numbers.append(int(data.split(b".")[0]))
@@ -88,6 +89,14 @@ def once(pace, cnt):
     begin = time.monotonic()
     send(s, cnt)
     print("sent in", round((time.monotonic() - begin) * 1000), flush=True)
+    until_all_have_come()
+
+
+def lengths(pace, *lens):
+    """One datagram of each length."""
+    s = paced(pace)
+    for i, n in enumerate(lens):
+        s.sendto(b"%d." % i + b"x" * (int(n) - 2), PEER)
     until_all_have_come()
 
 
@@ -115,6 +124,31 @@ def crowd(pace, sockets, cnt):
         for s in each:
             send(s, 1)
     until_all_have_come()
+
+
+def slow_crowd(pace, sockets, cnt):
+    """Each of them sends without an end, by blocking sends, all at once. Who has sent so many
+    when the first one has sent twice as many, and when all have, or after a while."""
+    sent = [0] * int(sockets)
+
+    def blast(i):
+        s = paced(pace)
+        while True:
+            s.sendto(b"x" * 1200, PEER)
+            sent[i] += 1
+
+    for i in range(len(sent)):
+        threading.Thread(target=blast, args=(i,), daemon=True).start()
+    end = time.monotonic() + 30
+    while min(sent) < int(cnt) and time.monotonic() < end:
+        time.sleep(0.05)
+    print("all" if min(sent) >= int(cnt) else sent, flush=True)
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    begin = time.monotonic()
+    for _ in range(100):
+        s.sendto(b"x" * 1200, PEER)
+    print("others", time.monotonic() - begin < 1, flush=True)
+    os._exit(0)
 
 
 def told(s):

@@ -17,6 +17,7 @@
 #   udp_xdp.py bequeath ADDRESS PORT         40 datagrams, half of them late
 #   udp_xdp.py shower ADDRESS PORT CNT       asks, and waits for no answer
 #   udp_xdp.py say ADDRESS PORT TEXT         one datagram
+#   udp_xdp.py numbers_after_removal ADDRESS PORT   which fds it gets then
 #   udp_xdp.py look ADDRESS PORT CNT         for what does not come
 #   udp_xdp.py asleep ADDRESS PORT CALL...   a thread blocked in each call, on a
 #                                            socket of its own
@@ -226,6 +227,39 @@ def echo_on_a_card(address, port):
             print(data.decode(), fail_card(data[5:].decode()), flush=True)
         else:
             s.sendto(data, peer)
+
+
+def numbers_after_removal(address, port):
+    """Whether the program has numbers then that it had not when there was a card. The software
+    card has some, too, which it closes."""
+    def numbers():
+        found = set()
+        for fd in range(1000):
+            try:
+                os.fstat(fd)
+                found.add(fd)
+            except OSError:
+                pass
+        return found
+
+    def is_closed():
+        with open(os.environ["VMA_LOG_FILE"], errors="replace") as log:
+            return "a completion queue is not destroyed" in log.read()
+
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.bind((address, int(port)))
+    s.settimeout(0.05)
+    before = numbers()
+    fail_card("removed")
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        if is_closed():
+            end = min(end, time.monotonic() + 0.5)
+        try:
+            s.recv(100)
+        except OSError:
+            pass
+    print("closed", is_closed(), "new", numbers() - before, flush=True)
 
 
 def ask_patiently(address, port, cnt):

@@ -356,6 +356,14 @@ static struct ring_ops ops = {
 	.close = bond_ring_close,
 };
 
+/* Any port may be the one that has to have room. */
+static void narrow(struct ring *ring, const struct ring *port)
+{
+	if (port->tx_fits_max && (!ring->tx_fits_max ||
+				  ring->tx_fits_max > port->tx_fits_max))
+		ring->tx_fits_max = port->tx_fits_max;
+}
+
 /* What a ring is by the rings of its ports. */
 static void describe(struct bond_ring *own)
 {
@@ -370,6 +378,7 @@ static void describe(struct bond_ring *own)
 		ring->needs_ack |= port->needs_ack;
 		ring->dev_mem += port->dev_mem;
 		ring->fills_csum &= port->fills_csum;
+		narrow(ring, port);
 	}
 }
 

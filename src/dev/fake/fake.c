@@ -435,6 +435,7 @@ static int fake_ring_create(struct dev *dev, struct pkt_pool *pool,
 	own->ring.dev = dev;
 	own->ring.pool = pool;
 	own->ring.counts = &own->ring.own_counts;
+	own->ring.tx_fits_max = fake_of(dev)->params.tx_max;
 	own->ring.needs_kick = fake_of(dev)->params.wake != NULL;
 	fake_reap(&own->ring);
 	*ring_out = &own->ring;

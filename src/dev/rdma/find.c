@@ -62,16 +62,15 @@ bool rdma_is_bond(const char *dir, const char *name)
 
 unsigned rdma_find_port(const char *dir, int ifindex, const char *name)
 {
-	long found = read_number(dir, name, "ifindex"), number;
+	long number;
 
-	/* An interface of that name in another network namespace. */
-	if (found >= 0 && found != ifindex)
+	/* The port's may be an interface of that name in another network namespace, which a
+	 * container does not see. */
+	if (read_number(dir, name, "ifindex") != ifindex)
 		return 0;
 	for (unsigned port = 1; port <= PORTS_MAX; port++)
 		if (is_port_of(dir, port, name))
 			return port;
-	if (found < 0)
-		return 0;
 	number = read_number(dir, name, "dev_port");
 	return number >= 0 && number < PORTS_MAX ? (unsigned)number + 1 : 1;
 }

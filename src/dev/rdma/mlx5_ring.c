@@ -505,7 +505,13 @@ static int look(struct mlx5_ring *own)
 	own->qpn = queues->qp->qp_num;
 	own->bell = (uintptr_t)qp.bf.reg;
 	own->bell_half = qp.bf.size;
-	own->bf_blocks = params->has_blue_flame ? qp.bf.size / WQE_BLOCK : 0;
+	/* Entries that two queues write into one register at once would mix. Doorbells are
+	 * single writes, which do not. */
+	own->bf_blocks = params->has_blue_flame && queues->domain ?
+				 qp.bf.size / WQE_BLOCK :
+				 0;
+	log_dbg("%s: queue pair %u rings at %p%s", own->base.dev->dev.name, own->qpn,
+		qp.bf.reg, own->bf_blocks ? ", by BlueFlame" : "");
 	return 0;
 }
 
@@ -594,6 +600,7 @@ err_free:
 const struct rdma_kind rdma_kind_mlx5 = {
 	.name = "mlx5",
 	.tso_parts = MLX5_TSO_PARTS,
+	.rings_bells = true,
 	.start = start,
 	.serves = serves,
 	.size_queues = size_queues,

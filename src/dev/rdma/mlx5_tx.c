@@ -26,6 +26,8 @@ enum {
 	HEADER_MAX = 256,
 	GATHER_BLOCKS = (WQE_FRAME_AT + HEADER_MAX + PARTS_MAX * WQE_SEGMENT +
 			 WQE_BLOCK) / WQE_BLOCK,
+	/* Those of one of both. */
+	BLOCKS_OF_ONE = GATHER_BLOCKS > FRAME_BLOCKS ? GATHER_BLOCKS : FRAME_BLOCKS,
 	/* Those of the longest entry that there may be, which has so many segments. */
 	SEGMENTS_MAX = 63,
 	LONGEST_BLOCKS = (SEGMENTS_MAX + 3) / 4,
@@ -550,7 +552,7 @@ int mlx5_tx(struct ring *ring, const struct ring_tx *given)
 		reap_sent(own);
 	if (given->segment_len)
 		return send_run(own, given);
-	if (UNLIKELY(!sq_has_room(own, MAX((int)GATHER_BLOCKS, (int)FRAME_BLOCKS)) ||
+	if (UNLIKELY(!sq_has_room(own, BLOCKS_OF_ONE) ||
 		     tx.header_len > HEADER_MAX))
 		return refuse(own, tx.payload);
 	if (tx.flags & RING_TX_CSUM && own->base.dev->has_csum) {
@@ -583,11 +585,11 @@ int mlx5_tx(struct ring *ring, const struct ring_tx *given)
 	return 0;
 }
 
+/* With room for those that are skipped at the queue's end. */
 bool mlx5_tx_fits(struct ring *ring, uint32_t cnt)
 {
 	struct mlx5_ring *own = mlx5_ring_of(ring);
-	uint32_t blocks = (cnt + 1) * MAX((uint32_t)GATHER_BLOCKS,
-					  (uint32_t)FRAME_BLOCKS);
+	uint32_t blocks = (cnt + 1) * BLOCKS_OF_ONE;
 
 	if (!sq_has_room(own, blocks))
 		reap_sent(own);
@@ -643,10 +645,15 @@ void mlx5_tx_start(struct mlx5_ring *own)
 	own->sq_edge = own->sq_blocks - FRAME_BLOCKS;
 	own->sq_busy = own->sq_blocks / 2;
 	own->signal_each = (int32_t)MAX(
-		MIN(dev->params->tx_batch,
-		    own->sq_blocks / 4 / MAX((int)GATHER_BLOCKS, (int)FRAME_BLOCKS)),
-		1u);
+		MIN(dev->params->tx_batch, own->sq_blocks / 4 / BLOCKS_OF_ONE), 1u);
+	/* the frames that it has for itself are all on their way at times */
+	if (own->base.ring.is_paced)
+		own->signal_each = MIN(own->signal_each,
+				       (int32_t)own->base.ring.pool->total_cnt / 4 + 1);
 	own->to_signal = own->signal_each;
+	own->base.ring.tx_fits_max =
+		rdma_fits_max(&own->base, own->sq_blocks / BLOCKS_OF_ONE - 1,
+			      (uint32_t)own->signal_each);
 	own->csum = dev->has_csum ? MLX5_ETH_WQE_L3_CSUM | MLX5_ETH_WQE_L4_CSUM :
 				    0;
 	own->in_place = wqe_inline_of(own->qpn, own->csum);

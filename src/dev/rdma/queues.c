@@ -62,8 +62,27 @@ static int open_channel(struct rdma_dev *dev, struct rdma_queues *queues)
 	return 0;
 }
 
-static void close_channel(struct rdma_queues *queues)
+/* What the kernel has taken away it says EIO to, which changes nothing. */
+static bool note_end(int err, const char *what)
 {
+	if (err)
+		log_dbg("%s is not destroyed (%s)", what, strerror(err));
+	return !err;
+}
+
+static bool end_cq(struct ibv_cq *cq)
+{
+	return note_end(ibv_destroy_cq(cq), "a completion queue");
+}
+
+/* While a queue is there, of which the kernel says that it is not destroyed, libibverbs keeps
+ * the channel. Its fd would stay with the program. */
+static void close_channel(struct rdma_queues *queues, bool is_unused)
+{
+	if (!is_unused) {
+		services_close_fd(queues->chan_fd);
+		return;
+	}
 	rdma_show_fd(&queues->chan->fd);
 	(void)!ibv_destroy_comp_channel(queues->chan);
 }
@@ -134,6 +153,52 @@ static struct ibv_qp *create_parts_pair(struct rdma_dev *dev,
 	return qp;
 }
 
+/* libmlx5 has registers for 16 queues, and the further ones share those. What belongs to a
+ * thread domain has one of its own. */
+static int open_domain(struct rdma_dev *dev, struct rdma_queues *queues)
+{
+	struct ibv_td_init_attr td = { 0 };
+	struct ibv_parent_domain_init_attr domain = { .pd = dev->pd };
+	int err;
+
+	queues->td = ibv_alloc_td(dev->ctx, &td);
+	if (!queues->td)
+		return -errno;
+	domain.td = queues->td;
+	queues->domain = ibv_alloc_parent_domain(dev->ctx, &domain);
+	if (queues->domain)
+		return 0;
+	err = -errno;
+	(void)!ibv_dealloc_td(queues->td);
+	queues->td = NULL;
+	return err;
+}
+
+static void close_domain(struct rdma_queues *queues)
+{
+	if (!queues->domain)
+		return;
+	(void)!ibv_dealloc_pd(queues->domain);
+	(void)!ibv_dealloc_td(queues->td);
+	queues->domain = NULL;
+	queues->td = NULL;
+}
+
+/* A pair that has a doorbell register of its own, or NULL. */
+static struct ibv_qp *create_alone(struct rdma_dev *dev, struct rdma_queues *queues,
+				   struct ibv_qp_init_attr *attr)
+{
+	int err = open_domain(dev, queues);
+	struct ibv_qp *qp = err ? NULL : ibv_create_qp(queues->domain, attr);
+
+	if (qp)
+		return qp;
+	log_dbg("%s: no doorbell register for one queue pair alone (%s)",
+		dev->dev.name, strerror(err ? -err : errno));
+	close_domain(queues);
+	return NULL;
+}
+
 static struct ibv_qp *create_pair(struct rdma_dev *dev, struct rdma_queues *queues,
 				  struct ibv_qp_init_attr *attr)
 {
@@ -141,7 +206,15 @@ static struct ibv_qp *create_pair(struct rdma_dev *dev, struct rdma_queues *queu
 
 	if (dev->kind->wants_parts)
 		qp = create_parts_pair(dev, queues, attr);
+	else if (dev->kind->rings_bells)
+		qp = create_alone(dev, queues, attr);
 	return qp ? qp : ibv_create_qp(dev->pd, attr);
+}
+
+static void end_pair(struct rdma_queues *queues)
+{
+	(void)note_end(ibv_destroy_qp(queues->qp), "a queue pair");
+	close_domain(queues);
 }
 
 static int open_pair(struct rdma_dev *dev, struct rdma_queues *queues)
@@ -167,7 +240,7 @@ static int open_pair(struct rdma_dev *dev, struct rdma_queues *queues)
 	queues->inline_max = MIN(attr.cap.max_inline_data, queues->inline_max);
 	err = start(dev, queues->qp);
 	if (err)
-		(void)!ibv_destroy_qp(queues->qp);
+		end_pair(queues);
 	return err;
 }
 
@@ -252,6 +325,7 @@ static int open_tx_cq(struct rdma_dev *dev, struct rdma_queues *queues)
 int rdma_queues_open(struct rdma_dev *dev, struct rdma_queues *queues)
 {
 	uint32_t limit = MIN(dev->max_wr, dev->max_cqe);
+	bool is_unused = true;
 	int err;
 
 	memset(queues, 0, sizeof(*queues));
@@ -276,11 +350,11 @@ int rdma_queues_open(struct rdma_dev *dev, struct rdma_queues *queues)
 		queues->rx_size, queues->tx_size);
 	return 0;
 err_tx_cq:
-	(void)!ibv_destroy_cq(queues->tx_cq);
+	is_unused = end_cq(queues->tx_cq);
 err_rx_cq:
-	(void)!ibv_destroy_cq(queues->rx_cq);
+	is_unused &= end_cq(queues->rx_cq);
 err_channel:
-	close_channel(queues);
+	close_channel(queues, is_unused);
 	return err;
 }
 
@@ -338,21 +412,16 @@ int rdma_queues_open_paced(struct rdma_dev *dev, const struct ring_pace *pace,
 	return err;
 }
 
-/* What the kernel has taken away it says EIO to, which changes nothing. */
-static void note_end(int err, const char *what)
-{
-	if (err)
-		log_dbg("%s is not destroyed (%s)", what, strerror(err));
-}
-
 void rdma_queues_close(struct rdma_queues *queues)
 {
-	note_end(ibv_destroy_qp(queues->qp), "a queue pair");
-	note_end(ibv_destroy_cq(queues->tx_cq), "a completion queue");
+	bool is_unused;
+
+	end_pair(queues);
+	is_unused = end_cq(queues->tx_cq);
 	if (!queues->rx_cq)
 		return;
-	note_end(ibv_destroy_cq(queues->rx_cq), "a completion queue");
-	close_channel(queues);
+	is_unused &= end_cq(queues->rx_cq);
+	close_channel(queues, is_unused);
 }
 
 /* Each of the two queues on the channel raises an event for each time that it was armed.

@@ -29,6 +29,10 @@ struct rdma_queues {
 	struct ibv_cq_ex *rx_stamped;
 	/* the same of tx_cq, which says when frames have left */
 	struct ibv_cq_ex *tx_stamped;
+	/* What qp belongs to that has a doorbell register of its own; else both are NULL, and it
+	 * may share one with others. For kinds with `rings_bells`. */
+	struct ibv_td *td;
+	struct ibv_pd *domain;
 	struct ibv_qp *qp;
 	/* rx_cq, if what a completion says can be read part by part (ibv_start_poll), and
 	 * qp, if a send can be written so (ibv_wr_start); else NULL. For kinds with
@@ -52,6 +56,9 @@ struct rdma_kind {
 	/* It sends and receives by libibverbs, whose calls for single parts take fewer steps
 	 * than those for whole structs; if the device has them. */
 	bool wants_parts;
+	/* It writes to doorbell registers itself, where libibverbs would lock those that queues
+	 * share. */
+	bool rings_bells;
 	/* NULL: any device can do it */
 	bool (*serves)(struct ibv_device *device);
 	/* Once, before any ring is made. */
@@ -223,6 +230,19 @@ static inline uint32_t rdma_rx_post_max(const struct rdma_dev *dev,
 	uint32_t cnt = region_set_frame_cnt(&dev->dev.regions) / dev->sharer_cnt;
 
 	return MIN(queues->rx_size, MAX(cnt / 4, 1u));
+}
+
+/* ring.tx_fits_max, of a queue that takes so many, and asks for a completion once in `each`
+ * sends: those behind the last one that asked stay in it. What is paced has only the frames
+ * of its pool, of which one may be where the next short frame is written. */
+static inline uint32_t rdma_fits_max(const struct rdma_ring *own, uint32_t queue_max,
+				     uint32_t each)
+{
+	uint32_t cnt = own->ring.is_paced ?
+			       MIN(queue_max, own->ring.pool->total_cnt - 1) :
+			       queue_max;
+
+	return cnt > each ? cnt - each + 1 : 1;
 }
 
 /* Whether it could post more if there were more. */

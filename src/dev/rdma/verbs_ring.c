@@ -798,7 +798,9 @@ static int ring_create(struct rdma_dev *dev, struct rdma_queues *queues,
 		       struct pkt_pool *pool, struct ring **ring_out)
 {
 	struct verbs_ring *own = calloc(1, sizeof(*own));
-	uint32_t batch = floor_power(dev->params->tx_batch);
+	/* the frames that a paced one has for itself are all on their way at times */
+	uint32_t batch_max = queues->rx_cq ? UINT32_MAX : pool->total_cnt / 4;
+	uint32_t batch = floor_power(MIN(dev->params->tx_batch, batch_max));
 
 	if (!own)
 		return -ENOMEM;
@@ -823,6 +825,8 @@ static int ring_create(struct rdma_dev *dev, struct rdma_queues *queues,
 	/* completions are asked for twice in the queue at least */
 	own->signal_mask_usual = MIN(batch, MAX(queues->tx_size / 2, 1u)) - 1;
 	own->signal_mask = own->signal_mask_usual;
+	own->base.ring.tx_fits_max = rdma_fits_max(&own->base, queues->tx_size,
+						   own->signal_mask + 1);
 	own->inline_max = queues->inline_max;
 	own->csum = dev->has_csum ? IBV_SEND_IP_CSUM : 0;
 	own->base.ring.fills_csum = dev->has_csum;

@@ -666,6 +666,8 @@ void xdp_ring_start(struct xdp_ring *own, struct pkt_pool *pool)
 		CONTAINER_OF(own->ring.dev, const struct xdp_dev, dev);
 
 	own->ring.pool = pool;
+	/* one place is tx_frame's */
+	own->ring.tx_fits_max = own->queues[0].tx.size - 1;
 	for (uint32_t i = 0; i < own->queue_cnt; i++)
 		fill_up(own, &own->queues[i], dev->rx_post_first);
 	wake_receivers(own);

@@ -11,6 +11,15 @@
 /* One datagram takes no more than this share of an interface's frames. */
 enum { FRAMES_SHARE = 8 };
 
+/* What is longer would wait for a room that there never is. */
+static uint32_t pieces_max(const struct ring *ring)
+{
+	uint32_t cnt = MIN((uint32_t)UDP_CUT_PIECES_MAX,
+			   ring->dev->region->frame_cnt / FRAMES_SHARE);
+
+	return ring->tx_fits_max ? MIN(cnt, ring->tx_fits_max) : cnt;
+}
+
 /* The pieces with the IP header as it is for all of them. */
 static int begin_walk(struct ip_frag_walk *walk, const struct wire_ipv4 *ip,
 		      uint32_t len, uint32_t mtu)
@@ -45,7 +54,6 @@ static int take_frames(struct udp_cut *cut, struct ip_frag_walk *walk)
 int udp_cut_begin(struct udp_cut *cut, const struct udp_way *way, uint32_t len)
 {
 	const struct dst *dst = &way->dst;
-	uint32_t frame_cnt = dst->ring->dev->region->frame_cnt;
 	struct ip_frag_walk walk;
 	int err;
 
@@ -59,8 +67,7 @@ int udp_cut_begin(struct udp_cut *cut, const struct udp_way *way, uint32_t len)
 	if (err)
 		return err;
 	cut->piece_cnt = ip_frag_cnt(&walk);
-	if (cut->piece_cnt > MIN((uint32_t)UDP_CUT_PIECES_MAX,
-				 frame_cnt / FRAMES_SHARE))
+	if (cut->piece_cnt > pieces_max(cut->ring))
 		return -EMSGSIZE;
 	err = take_frames(cut, &walk);
 	if (err)

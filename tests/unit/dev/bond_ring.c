@@ -97,6 +97,7 @@ static void begin_narrow(uint8_t mode, uint32_t active, uint32_t tx_max)
 TEST(a_port_that_is_full)
 {
 	begin_narrow(BOND_MODE_ACTIVEBACKUP, 1, 2);
+	CHECK_EQ(lab.ring->tx_fits_max, 2);
 	lab_commit(7);
 	CHECK(lab.ring->tx_frame);
 	CHECK(lab.ring->ops->tx_fits(lab.ring, 1));

@@ -134,18 +134,21 @@ static struct ring_ops paced_ops = {
 static int paced_ring_create(struct dev *dev, const struct ring_pace *pace,
 			     struct pkt_pool *pool, struct ring **ring_out)
 {
+	struct ring *ring = &nic.paced_rings[nic.paced_begun];
+
 	if (nic.paced_err)
 		return nic.paced_err;
-	memset(&nic.paced_ring, 0, sizeof(nic.paced_ring));
-	nic.paced_ring.ops = &paced_ops;
-	nic.paced_ring.dev = dev;
-	nic.paced_ring.pool = pool;
-	nic.paced_ring.counts = &nic.paced_ring.own_counts;
-	nic.paced_ring.is_paced = true;
-	ring_set_silent(&nic.paced_ring);
+	CHECK(nic.paced_begun < NIC_PACED_MAX);
+	nic.paced_frames = pool->free_cnt;
+	ring->ops = &paced_ops;
+	ring->dev = dev;
+	ring->pool = pool;
+	ring->counts = &ring->own_counts;
+	ring->is_paced = true;
+	ring_set_silent(ring);
 	nic.pace = *pace;
 	nic.paced_begun++;
-	*ring_out = &nic.paced_ring;
+	*ring_out = ring;
 	return 0;
 }
 

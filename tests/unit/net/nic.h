@@ -8,7 +8,7 @@
 
 #include "net/net.h"
 
-enum { NIC_IFINDEX = 7 };
+enum { NIC_IFINDEX = 7, NIC_PACED_MAX = 8 };
 
 struct nic {
 	struct dev dev;
@@ -57,9 +57,11 @@ struct nic {
 	_Atomic unsigned polls;
 	/* those of single senders: why there is none, or 0; how many have come and gone; the
 	 * pace that was set last; whether it has sent what it had */
-	struct ring paced_ring;
+	struct ring paced_rings[NIC_PACED_MAX];
 	int paced_err;
 	unsigned paced_begun, paced_ended;
+	/* the frames that the last one was given */
+	uint32_t paced_frames;
 	struct ring_pace pace;
 	bool is_sent;
 	/* neighbours that the kernel was asked for, and what happens meanwhile; NULL:

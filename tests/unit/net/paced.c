@@ -62,13 +62,19 @@ static void end(void) RELEASES(net->control)
 	CHECK_EQ(nic.paced_ended, nic.paced_begun);
 }
 
+static int get_for(struct paced *who, struct ring **ring_out) REQUIRES(net->control)
+{
+	int err = paced_ring(who, netif, stack, ring_out);
+
+	CHECK(err || (*ring_out)->is_paced);
+	return err;
+}
+
 static int get(void) REQUIRES(net->control)
 {
-	struct ring *ring = NULL;
-	int err = paced_ring(&paced, netif, stack, &ring);
+	struct ring *ring;
 
-	CHECK(err || ring == &nic.paced_ring);
-	return err;
+	return get_for(&paced, &ring);
 }
 
 TEST(a_ring_is_made_once_and_follows_the_pace)
@@ -154,5 +160,78 @@ TEST(an_interface_that_is_closed_takes_them_along)
 	CHECK_EQ(get(), 0);
 	netif_close(net, netif);
 	CHECK_EQ(nic.paced_ended, 1);
+	end();
+}
+
+/* The interface has 64 frames at first, and as many with each region more. */
+enum { FRAMES = 64, EACH = FRAMES / 8 };
+
+/* However slowly a ring sends, it holds no frames but those that it was made with. */
+TEST(each_ring_has_frames_of_its_own)
+{
+	struct pkt *pkts[EACH];
+	struct ring *ring;
+
+	begin();
+	nic.is_sent = true;
+	paced_set(net, &paced, &slow);
+	CHECK_EQ(get_for(&paced, &ring), 0);
+	CHECK_EQ(nic.paced_frames, EACH);
+	stack_lock(stack);
+	for (int i = 0; i < EACH; i++) {
+		pkts[i] = ring_pkt_alloc(ring);
+		CHECK(pkts[i]);
+	}
+	CHECK(!ring_pkt_alloc(ring));
+	for (int i = 0; i < EACH; i++)
+		pkt_put(pkts[i]);
+	stack_unlock(stack);
+	CHECK_EQ(region_free_cnt(nic.dev.region), FRAMES - EACH);
+	end();
+	CHECK_EQ(nic.region_adds, 0);
+}
+
+/* All together have a quarter of the interface's, which gets more for them as far as it may;
+ * then there is no further ring. */
+TEST(rings_leave_frames_to_others)
+{
+	struct paced others[5];
+	struct ring *ring;
+
+	begin();
+	nic.is_sent = true;
+	net->params.frame_max = 2 * FRAMES;
+	memset(others, 0, sizeof(others));
+	for (int i = 0; i < 5; i++)
+		paced_set(net, &others[i], &slow);
+	for (unsigned i = 0; i < 4; i++) {
+		CHECK_EQ(get_for(&others[i], &ring), 0);
+		CHECK_EQ(nic.paced_frames, EACH);
+		CHECK_EQ(nic.region_adds, i / 2);
+	}
+	CHECK_EQ(get_for(&others[4], &ring), -ENOMEM);
+	CHECK_EQ(nic.region_adds, 1);
+	/* one that ends leaves its place */
+	paced_set(net, &others[0], NULL);
+	CHECK_EQ(get_for(&others[4], &ring), 0);
+	for (int i = 1; i < 5; i++)
+		paced_set(net, &others[i], NULL);
+	end();
+}
+
+/* Others have taken what it would have. */
+TEST(frames_that_others_have_are_not_waited_for)
+{
+	struct pkt_pool pool;
+
+	begin();
+	nic.is_sent = true;
+	paced_set(net, &paced, &slow);
+	pkt_pool_init(&pool, 0);
+	region_take(nic.dev.region, &pool, FRAMES);
+	CHECK_EQ(get(), 0);
+	CHECK_EQ(nic.region_adds, 1);
+	CHECK_EQ(nic.paced_frames, EACH);
+	region_give(nic.dev.region, &pool, FRAMES);
 	end();
 }

@@ -51,6 +51,8 @@ TEST(port_by_its_address)
 	begin();
 	put("ports/1/gid_attrs/ndevs/0", "eth0\n");
 	put("ports/2/gid_attrs/ndevs/0", "eth1\n");
+	put("device/net/eth0/ifindex", "3\n");
+	put("device/net/eth1/ifindex", "4\n");
 	CHECK_EQ(rdma_find_port(root, 3, "eth0"), 1);
 	CHECK_EQ(rdma_find_port(root, 4, "eth1"), 2);
 	CHECK_EQ(rdma_find_port(root, 4, "eth"), 0);
@@ -58,11 +60,14 @@ TEST(port_by_its_address)
 	end();
 }
 
-/* The name is that of an interface elsewhere. */
+/* The name is that of an interface elsewhere. Where it is out of sight there is no number. */
 TEST(another_namespace)
 {
 	begin();
 	put("ports/1/gid_attrs/ndevs/0", "eth0\n");
+	CHECK_EQ(rdma_find_port(root, 7, "eth0"), 0);
+	put("device/net/eth1/ifindex", "7\n");
+	CHECK_EQ(rdma_find_port(root, 7, "eth0"), 0);
 	put("device/net/eth0/ifindex", "7\n");
 	CHECK_EQ(rdma_find_port(root, 7, "eth0"), 1);
 	CHECK_EQ(rdma_find_port(root, 8, "eth0"), 0);

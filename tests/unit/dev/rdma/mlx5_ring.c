@@ -20,7 +20,7 @@ static struct card {
 	struct mlx5_wqe_data_seg rq[RX];
 	uint8_t sq[TX * WQE_BLOCK];
 	uint32_t qp_record[2], rx_record[2], tx_record[2];
-	uint64_t uar[512];
+	uint64_t uar[512] CACHE_ALIGNED;
 	uint32_t come_cnt;
 } CACHE_ALIGNED card;
 
@@ -136,13 +136,19 @@ static void frame_comes(void)
 
 /* -- the ring ---------------------------------------------------------------------- */
 
-/* The ring of one of so many devices that share the region. */
-static void set_up_sharer(unsigned sharer_cnt)
+/* Whether its doorbell register is no other ring's. */
+static struct ibv_pd own_register;
+static bool has_register = true;
+
+/* The ring of one of so many devices that share the region. `own_cnt` is not 0: it only sends,
+ * and has so many frames for itself. */
+static void set_up_any(unsigned sharer_cnt, uint32_t own_cnt)
 {
 	struct rdma_queues queues = {
-		.rx_cq = &rx_cq, .tx_cq = &tx_cq, .qp = &qp,
-		.rx_size = RX, .tx_size = TX,
+		.rx_cq = own_cnt ? NULL : &rx_cq, .tx_cq = &tx_cq, .qp = &qp,
+		.rx_size = own_cnt ? 0 : RX, .tx_size = TX,
 		.tx_stamped = (struct ibv_cq_ex *)&tx_cq,
+		.domain = has_register ? &own_register : NULL,
 	};
 
 	memset(&card, 0, sizeof(card));
@@ -158,8 +164,14 @@ static void set_up_sharer(unsigned sharer_cnt)
 			       &dev.dev.region), 0);
 	CHECK_EQ(region_set_add(&dev.dev.regions, dev.dev.region), 0);
 	pkt_pool_init(&pool, HEADROOM);
+	region_take(dev.dev.region, &pool, own_cnt);
 	rdma_kind_mlx5.start();
 	CHECK_EQ(rdma_kind_mlx5.ring_create(&dev, &queues, &pool, &ring), 0);
+}
+
+static void set_up_sharer(unsigned sharer_cnt)
+{
+	set_up_any(sharer_cnt, 0);
 }
 
 static void set_up(void)
@@ -910,4 +922,78 @@ TEST(frame_in_place_lies_on_the_card)
 	CHECK_EQ(held_cnt(), 0);
 	tear_down_mem(&elsewhere);
 	params.inline_max = 256;
+}
+
+/* -- what the queue ever holds ------------------------------------------------------- */
+
+/* Whatever has been sent before; those sends that ask for no completion are the most when the
+ * card is done with all others. */
+TEST(more_than_fits_is_told_before)
+{
+	uint32_t completed_cnt = 0, max;
+
+	set_up();
+	max = ring->tx_fits_max;
+	CHECK(max > 30);
+	for (int i = 0; i < 3 * TX; i++) {
+		CHECK(ring->ops->tx_fits(ring, max));
+		CHECK(!ring->ops->tx_fits(ring, TX / 6 + 1));
+		send_through(&completed_cnt);
+	}
+	tear_down();
+	set_up_any(1, 8);
+	CHECK_EQ(ring->tx_fits_max, 5);
+	tear_down();
+}
+
+/* A paced ring has few frames, fewer than sends between two completions. Some of those that
+ * are under way come back. */
+TEST(few_frames_come_back)
+{
+	static const uint8_t header[MEM_HEADER] = { 1, 2, 3 };
+	uint16_t blocks[8];
+	uint32_t signaled_cnt = 0;
+
+	set_up_any(1, 8);
+	for (int i = 0; i < 8; i++) {
+		struct ring_tx tx = { header, MEM_HEADER, .payload = ring_pkt_alloc(ring) };
+
+		blocks[i] = mlx5_ring_of(ring)->sq_pi;
+		pkt_append(tx.payload, 1000);
+		CHECK_EQ(ring->ops->tx(ring, &tx), 0);
+	}
+	CHECK(!ring_pkt_alloc(ring));
+	for (int i = 0; i < 8; i++)
+		if (is_signaled_at(blocks[i]))
+			entry_is_sent(signaled_cnt++, blocks[i], 1);
+	CHECK(signaled_cnt > 0);
+	ring->ops->reap(ring);
+	CHECK(pool.free_cnt > 0);
+	tear_down();
+}
+
+/* -- the doorbell register ----------------------------------------------------------- */
+
+/* Where its entry is after a short send. */
+static bool is_entry_in_register(void)
+{
+	bool result;
+
+	params.has_blue_flame = true;
+	set_up();
+	send_short();
+	CHECK_MEM(&card.uar[256], card.sq, 8);
+	result = memcmp(&card.uar[256], card.sq, 2 * WQE_BLOCK) == 0;
+	tear_down();
+	params.has_blue_flame = false;
+	return result;
+}
+
+/* What two queues write into one at a time would mix. */
+TEST(entries_go_to_a_register_that_is_nobody_elses)
+{
+	CHECK(is_entry_in_register());
+	has_register = false;
+	CHECK(!is_entry_in_register());
+	has_register = true;
 }

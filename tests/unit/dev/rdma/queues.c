@@ -35,6 +35,31 @@ bool aim_adapt(struct aim *aim UNUSED, const struct aim_params *params UNUSED,
 	return false;
 }
 
+/* -- libibverbs, whose kernel has lost the card or not ------------------------------------- */
+
+static int cq_err;
+static unsigned destroyed_chans;
+
+int ibv_destroy_qp(struct ibv_qp *qp UNUSED)
+{
+	return cq_err;
+}
+
+int ibv_destroy_cq(struct ibv_cq *cq UNUSED)
+{
+	return cq_err;
+}
+
+/* It keeps one that a queue refers to. */
+int ibv_destroy_comp_channel(struct ibv_comp_channel *chan)
+{
+	if (cq_err)
+		return EBUSY;
+	CHECK_EQ(close(chan->fd), 0);
+	destroyed_chans++;
+	return 0;
+}
+
 /* -- cases ---------------------------------------------------------------------------- */
 
 static int make(void)
@@ -81,4 +106,40 @@ TEST(is_closed_where_it_cannot_be_shown)
 	/* nor a second time */
 	rdma_show_fd(&fd);
 	CHECK_EQ(fd, -1);
+}
+
+/* Nobody knows of the channel any more, and the program has all its numbers. */
+static void close_queues(int err)
+{
+	struct ibv_comp_channel chan = { .fd = make() };
+	struct ibv_cq cq = { 0 };
+	struct ibv_qp qp = { 0 };
+	struct rdma_queues queues = {
+		.chan = &chan, .rx_cq = &cq, .tx_cq = &cq, .qp = &qp,
+	};
+	int visible = chan.fd, hidden;
+
+	queues.chan_fd = slot_of(&chan.fd);
+	rdma_hide_fd(&chan.fd);
+	hidden = chan.fd;
+	CHECK(hidden != visible);
+	cq_err = err;
+	destroyed_chans = 0;
+	rdma_queues_close(&queues);
+	CHECK_EQ(destroyed_chans, !err);
+	CHECK_EQ(fcntl(hidden, F_GETFD), -1);
+	CHECK(!fd_table_has(hidden));
+	CHECK_EQ(make(), visible);
+	CHECK_EQ(close(visible), 0);
+}
+
+TEST(queues_end_with_their_channel)
+{
+	close_queues(0);
+}
+
+/* The kernel destroys nothing for a device that it has lost. */
+TEST(queues_of_a_lost_card_leave_no_fd)
+{
+	close_queues(EIO);
 }

@@ -262,15 +262,16 @@ static void all_is_sent(void)
 
 /* -- the ring ---------------------------------------------------------------------- */
 
-static void set_up(void)
+/* `own_cnt` is not 0: it only sends, and has so many frames for itself. */
+static void set_up_any(uint32_t own_cnt)
 {
 	struct rdma_queues queues = {
-		.rx_cq = &rx_cq, .tx_cq = &tx_cq, .qp = &qp.qp_base,
+		.rx_cq = own_cnt ? NULL : &rx_cq, .tx_cq = &tx_cq, .qp = &qp.qp_base,
 		.rx_stamped = has_parts ? &stamped_cq : NULL,
 		.rx_parts = has_parts ? &stamped_cq : NULL,
 		.tx_parts = has_parts ? &qp : NULL,
 		.tx_stamped = &sent_cq,
-		.rx_size = RX, .tx_size = TX, .inline_max = params.inline_max,
+		.rx_size = own_cnt ? 0 : RX, .tx_size = TX, .inline_max = params.inline_max,
 	};
 
 	memset(&card, 0, sizeof(card));
@@ -300,8 +301,14 @@ static void set_up(void)
 			       &dev.dev.region), 0);
 	CHECK_EQ(region_set_add(&dev.dev.regions, dev.dev.region), 0);
 	pkt_pool_init(&pool, HEADROOM);
+	region_take(dev.dev.region, &pool, own_cnt);
 	rdma_kind_verbs.start();
 	CHECK_EQ(rdma_kind_verbs.ring_create(&dev, &queues, &pool, &ring), 0);
+}
+
+static void set_up(void)
+{
+	set_up_any(0);
 }
 
 static void tear_down(void)
@@ -770,5 +777,40 @@ TEST(sleeper_hears_when_it_has_left)
 	ring->ops->acknowledge(ring);
 	CHECK(ring->ops->arm(ring));
 	CHECK_EQ(card.tx_armings, 3);
+	tear_down();
+}
+
+/* -- what the queue ever holds ------------------------------------------------------- */
+
+/* Whatever has been sent before; those sends that ask for no completion are the most when the
+ * card is done with all others. */
+TEST(more_than_fits_is_told_before)
+{
+	set_up();
+	CHECK_EQ(ring->tx_fits_max, TX - SIGNAL_EACH + 1);
+	for (int i = 0; i < 3 * SIGNAL_EACH; i++) {
+		all_is_sent();
+		CHECK(ring->ops->tx_fits(ring, ring->tx_fits_max));
+		CHECK_EQ(ring->ops->tx_fits(ring, ring->tx_fits_max + 1),
+			 i % SIGNAL_EACH != SIGNAL_EACH - 1);
+		CHECK_EQ(send_one(), 0);
+	}
+	tear_down();
+	set_up_any(8);
+	CHECK_EQ(ring->tx_fits_max, 6);
+	tear_down();
+}
+
+/* A paced ring has few frames, fewer than sends between two completions. Some of those that
+ * are under way come back. */
+TEST(few_frames_come_back)
+{
+	set_up_any(8);
+	for (int i = 0; i < 7; i++)
+		CHECK_EQ(send_one(), 0);
+	CHECK_EQ(send_one(), -ENOBUFS);
+	all_is_sent();
+	ring->ops->reap(ring);
+	CHECK_EQ(send_one(), 0);
 	tear_down();
 }

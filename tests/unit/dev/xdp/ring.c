@@ -784,6 +784,7 @@ TEST(room_for_several_is_known)
 	begin();
 	/* one is for ring.tx_frame */
 	room = own->queues[0].tx.size - 1;
+	CHECK_EQ(own->ring.tx_fits_max, room);
 	CHECK(own->ring.ops->tx_fits(&own->ring, room));
 	CHECK(!own->ring.ops->tx_fits(&own->ring, room + 1));
 	for (int i = 0; i < 3; i++)

@@ -252,6 +252,18 @@ TEST(too_many_pieces_are_refused)
 	end();
 }
 
+/* However empty it was, it would never have room. */
+TEST(more_than_the_ring_ever_takes_is_refused)
+{
+	begin(MTU);
+	ring->tx_fits_max = 3;
+	CHECK_EQ(send_datagram(1480 * 3 - 8), 0);
+	CHECK_EQ(received.frame_cnt, 3);
+	CHECK_EQ(send_datagram(1480 * 3 - 7), -EMSGSIZE);
+	CHECK_EQ(received.frame_cnt, 0);
+	end();
+}
+
 TEST(a_way_that_has_changed_is_noticed)
 {
 	begin(MTU);
