@@ -303,7 +303,10 @@ static void start_once(enum runtime_state wanted)
 static void look_for_filter(void)
 {
 	mutex_acquire(&runtime.lock);
-	if (!atomic_load(&runtime.knows_filter) && filter_is_deadly()) {
+	if (atomic_load(&runtime.state) == NOT_STARTED)
+		(void)start_options();
+	if (!atomic_load(&runtime.knows_filter) && options.offloaded_sockets &&
+	    filter_is_deadly()) {
 		atomic_store(&runtime.why_filtered, REASON_SECCOMP);
 		atomic_store(&runtime.is_filtered, true);
 	}
@@ -311,19 +314,19 @@ static void look_for_filter(void)
 	mutex_release(&runtime.lock);
 }
 
-/* The log is all that starts under such a filter: any program may write. */
+/* Nothing starts under such a filter, not even the log. */
 static COLD void tell_of_filter(void)
 {
 	static _Atomic bool is_told;
+	char line[LOG_LINE_SIZE];
 
 	if (atomic_exchange(&is_told, true) ||
-	    atomic_load(&runtime.state) != NOT_STARTED)
+	    atomic_load(&runtime.state) != NOT_STARTED ||
+	    options.log_level < LOG_LEVEL_INFO)
 		return;
-	os_enter();
-	(void)start_options();
-	(void)start_log();
-	log_info("Sockets stay with the kernel: %s", reason_why(REASON_SECCOMP));
-	os_leave();
+	snprintf(line, sizeof(line), " VMA INFO: Sockets stay with the kernel: %s\n",
+		 reason_why(REASON_SECCOMP));
+	log_out_bare(line);
 }
 
 /* Starts the library if this is the first time. While we hold the lock, no handler
@@ -805,6 +808,10 @@ void runtime_namespace_changed(void)
 	log_dbg("the network namespace has changed: new sockets stay with the kernel");
 }
 
+/* Everything has gone back to the kernel, and nothing is left to be taken: a handler may fork in
+ * the middle of this thread's fork. It stays so. */
+static _Thread_local bool forks_bare;
+
 /* The lock is held across the fork, so that the child never inherits a start that is
  * half done. Until there is a trampoline the bracket keeps no handler out, and one that
  * forks would wait for what its own thread has: so we hold signals. The lock analysis wants
@@ -812,9 +819,12 @@ void runtime_namespace_changed(void)
  * that pthread_atfork calls them. */
 NO_LOCK_ANALYSIS static void before_fork(void)
 {
-	bool holds = !signals_are_active() && !atomic_load(&runtime.is_filtered);
+	bool holds = !signals_are_active();
 	struct signals_hold hold;
 
+	forks_bare = atomic_load(&runtime.is_filtered);
+	if (forks_bare)
+		return;
 	if (holds)
 		signals_hold(&hold);
 	os_enter();
@@ -843,6 +853,8 @@ NO_LOCK_ANALYSIS static void end_fork(void)
 
 static void after_fork_in_parent(void)
 {
+	if (forks_bare)
+		return;
 	signals_after_fork();
 	netlink_after_fork();
 	network_after_fork();
@@ -886,6 +898,8 @@ static void after_fork_in_child(void)
 {
 	int saved_errno = errno;
 
+	if (forks_bare)
+		return;
 	lock_witness_forked(&runtime.lock.witness);
 	/* This was taken before the fork, also if the program has no socket. */
 	netlink_forked();

@@ -10,10 +10,15 @@
 #include "fd/fd_pool.h"
 #include "fd/fd_table.h"
 #include "fd/fd_wait.h"
+#include "os/signals.h"
 
 struct fd_change {
 	struct fd_object obj;
 	_Atomic bool is_over;
+	/* until there is a trampoline the bracket keeps no handler out, and one that forks
+	 * would wait for its own thread */
+	bool holds_signals;
+	struct signals_hold hold;
 };
 
 /* One at a time, so that the table and the kernel say the same afterwards. */
@@ -67,8 +72,23 @@ __attribute__((constructor)) static void fill_ops(void)
 	fd_ops_fill(&change_ops);
 }
 
+NO_LOCK_ANALYSIS static void lock(struct fd_change *change)
+{
+	change->holds_signals = !signals_are_active();
+	if (change->holds_signals)
+		signals_hold(&change->hold);
+	mutex_acquire(&changing);
+}
+
+NO_LOCK_ANALYSIS static void unlock(const struct fd_change *change)
+{
+	mutex_release(&changing);
+	if (change->holds_signals)
+		signals_unhold(&change->hold);
+}
+
 /* With the lock if it succeeds. */
-NO_LOCK_ANALYSIS struct fd_change *fd_change_begin(int fd, struct fd_object *old)
+struct fd_change *fd_change_begin(int fd, struct fd_object *old)
 {
 	struct fd_change *change = fd_pool_get(&pool);
 
@@ -76,10 +96,10 @@ NO_LOCK_ANALYSIS struct fd_change *fd_change_begin(int fd, struct fd_object *old
 		return NULL;
 	atomic_store(&change->is_over, false);
 	fd_object_init(&change->obj, &change_ops, 0);
-	mutex_acquire(&changing);
+	lock(change);
 	old->ops->before_close(old, fd);
 	if (fd_table_exchange(fd, old, &change->obj) != 0) {
-		mutex_release(&changing);
+		unlock(change);
 		fd_object_put(&change->obj);
 		return NULL;
 	}
@@ -87,13 +107,12 @@ NO_LOCK_ANALYSIS struct fd_change *fd_change_begin(int fd, struct fd_object *old
 	return change;
 }
 
-NO_LOCK_ANALYSIS void fd_change_end(struct fd_change *change, int fd,
-				    struct fd_object *obj)
+void fd_change_end(struct fd_change *change, int fd, struct fd_object *obj)
 {
 	if (!obj || fd_table_install(fd, obj) != 0)
 		fd_table_forget(fd);
 	atomic_store(&change->is_over, true);
-	mutex_release(&changing);
+	unlock(change);
 	fd_object_put(&change->obj);
 }
 
@@ -107,8 +126,9 @@ NO_LOCK_ANALYSIS void fd_change_after_fork(void)
 	mutex_release(&changing);
 }
 
-void fd_change_forked(void)
+NO_LOCK_ANALYSIS void fd_change_forked(void)
 {
-	mutex_init(&changing, LOCK_RANK_FD_CHANGE);
+	lock_witness_forked(&changing.witness);
+	mutex_release(&changing);
 	fd_pool_forked(&pool);
 }

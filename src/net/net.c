@@ -8,10 +8,12 @@
 #include <linux/rtnetlink.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "fd/fd_internal.h"
+#include "base/pages.h"
 #include "net/alignment.h"
 #include "net/dst_lookup.h"
 #include "net/flow.h"
@@ -335,6 +337,8 @@ NO_LOCK_ANALYSIS void net_destroy(struct net *net)
 	net_view_destroy(&net->view);
 	destroy_stacks(net);
 	rpf_free(net->rpf);
+	if (net->frame)
+		munmap(net->frame, sizeof(*net->frame));
 	free(net->own);
 	free(net);
 }
@@ -534,15 +538,25 @@ static void fit_ip(uint8_t *frame, uint32_t len)
 	ip->check = csum_fold(csum_words(ip, sizeof(*ip) / 4));
 }
 
-/* Copies the frame of a received packet into one piece, which the caller frees.
- * NULL: there is no memory. */
-static uint8_t *copy_frame(const struct pkt *pkt, uint32_t *len_out)
+/* Room for so long a frame, or NULL. Mapped once, since the caller may be a handler that has
+ * interrupted malloc. */
+static uint8_t *frame_room(struct net *net, uint32_t len) REQUIRES(net->control)
+{
+	INVARIANT(lock_witness_is_mine(&net->control.witness), "copied without the lock");
+	if (!net->frame)
+		net->frame = pages_map(sizeof(*net->frame));
+	return net->frame && len <= sizeof(net->frame->bytes) ? net->frame->bytes : NULL;
+}
+
+/* Copies the frame of a received packet into one piece. NULL: there is no memory. */
+static uint8_t *copy_frame(struct net *net, const struct pkt *pkt, uint32_t *len_out)
+	REQUIRES(net->control)
 {
 	const struct rx_info *info = PKT_CB(pkt, struct rx_info);
 	const uint8_t *start = pkt->buf + info->ip_at - sizeof(struct wire_eth);
 	uint32_t header_len = (uint32_t)(pkt->data - start);
 	uint32_t len = header_len + pkt_total_len(pkt);
-	uint8_t *frame = malloc(len), *at = frame;
+	uint8_t *frame = frame_room(net, len), *at = frame;
 
 	if (!frame)
 		return NULL;
@@ -585,15 +599,14 @@ int net_give_back(struct net *net, const struct pkt *pkt)
 	uint32_t len;
 	int err = -ENODEV;
 
-	frame = copy_frame(pkt, &len);
-	if (!frame)
-		return -ENOMEM;
 	net_control_acquire(net);
 	netif = netif_find(net, (int)info->ifindex);
-	if (netif && netif->dev)
+	frame = copy_frame(net, pkt, &len);
+	if (!frame)
+		err = -ENOMEM;
+	else if (netif && netif->dev)
 		err = give_frame_back(net, netif, pkt->flags & PKT_PCP, frame, len);
 	net_control_release(net);
-	free(frame);
 	return err;
 }
 
@@ -612,20 +625,18 @@ int net_give_frame(struct net *net, int ifindex, uint8_t *frame, uint32_t len)
 
 /* The frame has not been looked at yet, so it lies at `data`. */
 static int give_tagged(struct net *net, const struct netif *netif, const struct pkt *pkt)
+	REQUIRES(net->control)
 {
-	uint8_t *frame = malloc(pkt->len), *bare;
+	uint8_t *frame = frame_room(net, pkt->len), *bare;
 	struct give_back_tags tags;
-	int err;
 
 	if (!frame)
 		return -ENOMEM;
 	memcpy(frame, pkt->data, pkt->len);
 	bare = give_back_untag(frame, pkt->len, &tags);
-	err = give_back_frame(&net->door, netif->ifindex, &tags, bare,
-			      pkt->len - tags.len,
-			      netif->dev->caps.rx_partial_csum);
-	free(frame);
-	return err;
+	return give_back_frame(&net->door, netif->ifindex, &tags, bare,
+			       pkt->len - tags.len,
+			       netif->dev->caps.rx_partial_csum);
 }
 
 int net_give_tagged(struct net *net, const struct pkt *pkt)

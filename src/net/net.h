@@ -46,6 +46,11 @@ struct net_params {
 
 struct rpf;
 
+/* With the headers of Ethernet and of VLANs. */
+struct net_frame {
+	uint8_t bytes[32 + UINT16_MAX];
+};
+
 struct net {
 	struct mutex control;
 	/* the thread that holds it, as the address of its os_thread */
@@ -64,6 +69,8 @@ struct net {
 	struct netlink netlink;
 	/* the raw socket by which we hear the complaints of routers; -1: we may not */
 	_Atomic int icmp_fd;
+	/* the control mutex: a frame that is given back, in one piece */
+	struct net_frame *frame;
 	struct give_back door;
 	struct list netifs;
 	struct list flows[NET_FLOW_BUCKETS];

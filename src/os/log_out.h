@@ -33,6 +33,10 @@ struct log_out_params {
 /* Once, before the program can open a file. */
 void log_out_load(void);
 
+/* Writes the line to the standard error output, and makes no other system call: not to a pipe,
+ * which might have no reader. */
+void log_out_bare(const char *line);
+
 /*
  * Sends the log there from now on. -errno when the file cannot be opened; lines
  * then go to stderr. Called at start, before other threads log.

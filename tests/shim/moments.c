@@ -17,7 +17,10 @@
  *   moments cleared             clears its environment, and makes sockets
  *   moments no_environment      does it by hand
  *   moments forks               forks in a signal handler and beside it, without a socket
- *   moments filtered            starts itself under a filter that ends who calls bpf()
+ *   moments filtered CALL       starts itself under a filter that ends who makes the call: bpf()
+ *                               or rt_sigpending()
+ *   moments filtered_forks      forks as above, with a filter
+ *   moments cancelled           threads of a child that are cancelled
  *   moments no_stderr           starts itself without a standard error output
  *   moments inetd               starts itself with a connection in place of it
  */
@@ -279,20 +282,48 @@ static int start_itself(const char *what)
 	return execl("/proc/self/exe", "moments", what, NULL);
 }
 
-static int filter_out_bpf(void)
+static void filter_out(int call)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_bpf, 0, 1),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)call, 0, 1),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	struct sock_fprog program = { sizeof(code) / sizeof(code[0]), code };
 
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
-		return 1;
+	printf("filter %d\n", prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
+}
+
+static int start_filtered(int call)
+{
+	filter_out(call);
 	return start_itself("bind");
+}
+
+static int fork_filtered(void)
+{
+	use_socket();
+	filter_out(SYS_bpf);
+	return fork_beside_a_handler();
+}
+
+static int cancel_in_a_child(void)
+{
+	int state = -1;
+
+	if (fork() == 0) {
+		pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state);
+		printf("child enabled %d\n", state == PTHREAD_CANCEL_ENABLE);
+		if (fork() == 0)
+			_exit(0);
+		wait(NULL);
+		_exit(0);
+	}
+	wait(&state);
+	printf("status %d\n", state);
+	return 0;
 }
 
 static int bind_socket(void)
@@ -407,7 +438,12 @@ int main(int argc, char **argv)
 	if (strcmp(what, "forks") == 0)
 		return fork_beside_a_handler();
 	if (strcmp(what, "filtered") == 0)
-		return filter_out_bpf();
+		return start_filtered(strcmp(argv[2], "bpf") == 0 ? SYS_bpf :
+								    SYS_rt_sigpending);
+	if (strcmp(what, "filtered_forks") == 0)
+		return fork_filtered();
+	if (strcmp(what, "cancelled") == 0)
+		return cancel_in_a_child();
 	if (strcmp(what, "bind") == 0)
 		return bind_socket();
 	if (strcmp(what, "no_stderr") == 0) {

@@ -131,6 +131,10 @@ void say_wait(int set, int timeout);
 void *nowhere(void);
 char *edge(void);
 
+/* Whether this thread is in the middle of an allocation, so that whoever allocates in it ends the
+ * process by 77. Not under a sanitizer, which has an allocator of its own. */
+void set_in_malloc(bool is_in_malloc);
+
 /* Short text, printed. */
 void say_sent(int fd, const char *text, int flags);
 ssize_t receive(int fd, int flags);

@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include <fcntl.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -435,6 +436,18 @@ static void child_for_each_connection(void)
 
 /* -- threads beside a child ------------------------------------------------------------- */
 
+/* It is ours when a child gets it. Without a wire, what is for the kernel cannot come by the rule
+ * of a connection that goes on, so that its last words are waited for. */
+static int listening_with_us(struct sockaddr_in *name)
+{
+	int listener = listening(name, 8), pair[2];
+
+	make_pair_of(listener, name, pair);
+	close_pair(pair);
+	sleep_ms(50);
+	return listener;
+}
+
 /* A child that has what the parent has, and does nothing until its pipe ends. */
 static pid_t child_that_has_all(int pipes[2])
 {
@@ -484,12 +497,10 @@ static void crew_of_a_lent_listener(void)
 	struct sockaddr_in name;
 	struct crew crew = { .left = 1 };
 	pthread_t threads[3];
-	int pair[2], pipes[2];
+	int pipes[2];
 	pid_t pid;
 
-	crew.listener = listening(&name, 8);
-	make_pair_of(crew.listener, &name, pair);
-	close_pair(pair);
+	crew.listener = listening_with_us(&name);
 	pid = child_that_has_all(pipes);
 	for (int i = 0; i < 3; i++)
 		pthread_create(&threads[i], NULL, accept_a_share, &crew);
@@ -529,12 +540,10 @@ static void poll_of_a_lent_listener(void)
 	struct sockaddr_in name;
 	struct crew crew = { 0 };
 	pthread_t thread;
-	int pair[2], pipes[2], client;
+	int pipes[2], client, fd;
 	pid_t pid;
 
-	crew.listener = listening(&name, 8);
-	make_pair_of(crew.listener, &name, pair);
-	close_pair(pair);
+	crew.listener = listening_with_us(&name);
 	set_blocking(crew.listener, false);
 	pid = child_that_has_all(pipes);
 	pthread_create(&thread, NULL, poll_a_listener, &crew);
@@ -548,10 +557,10 @@ static void poll_of_a_lent_listener(void)
 	SAY("accept %s\n", err(accept(crew.listener, NULL, NULL)));
 	client = connected(&name);
 	pthread_join(thread, NULL);
-	pair[1] = accept(crew.listener, NULL, NULL);
-	SAY("accept %s\n", err(pair[1]));
+	fd = accept(crew.listener, NULL, NULL);
+	SAY("accept %s\n", err(fd));
 	close(client);
-	close(pair[1]);
+	close(fd);
 	close(crew.listener);
 }
 
@@ -592,12 +601,10 @@ static void parent_and_child_accept(void)
 	struct sockaddr_in name;
 	struct crew crew = { 0 };
 	pthread_t threads[THREADS];
-	int pair[2], heard = 0;
+	int heard = 0;
 	pid_t pid;
 
-	crew.listener = listening(&name, 8);
-	make_pair_of(crew.listener, &name, pair);
-	close_pair(pair);
+	crew.listener = listening_with_us(&name);
 	pid = fork();
 	if (pid == 0) {
 		accept_until_told(&crew);
@@ -616,6 +623,61 @@ static void parent_and_child_accept(void)
 	close(crew.listener);
 }
 
+/* -- handlers that have interrupted malloc -------------------------------------------------- */
+
+static void accepted_in_malloc(void)
+{
+	struct sockaddr_in name;
+	int listener, client, other, fd;
+
+	listener = listening(&name, 8);
+	set_option(listener, SOL_SOCKET, SO_KEEPALIVE, 1);
+	set_option(listener, IPPROTO_TCP, TCP_SAVE_SYN, 1);
+	client = connected(&name);
+	other = connected(&name);
+	await(listener, POLLIN);
+	set_in_malloc(true);
+	fd = accept(listener, NULL, NULL);
+	close(fd);
+	fd = accept(listener, NULL, NULL);
+	close(listener);
+	set_in_malloc(false);
+	SAY("accepted %d\n", fd > listener);
+	close(fd);
+	close(client);
+	close(other);
+}
+
+/* One that is open with bytes on both sides, and one that nobody has accepted. */
+static void end_in_malloc(int way)
+{
+	struct sockaddr_in name;
+	int listener = listening(&name, 8), pair[2];
+
+	if (way == 0) {
+		make_pair_of(listener, &name, pair);
+		send_all(pair[0], "unread", 6);
+		await_bytes(pair[1], 6);
+		shutdown(pair[0], SHUT_WR);
+	} else {
+		(void)!connected(&name);
+		await(listener, POLLIN);
+	}
+	set_in_malloc(true);
+	_exit(0);
+}
+
+static void ended_in_malloc(void)
+{
+	for (int way = 0; way < 2; way++) {
+		pid_t pid = fork();
+
+		if (pid == 0)
+			end_in_malloc(way);
+		await_child(pid);
+	}
+}
+
 const struct scenario worker_scenarios[] = {
 	SCENARIO(ended_before_a_fork, MIXED),
 	SCENARIO(ended_before_an_exec, MIXED),
@@ -629,5 +691,7 @@ const struct scenario worker_scenarios[] = {
 	SCENARIO(crew_of_a_lent_listener, MIXED),
 	SCENARIO(poll_of_a_lent_listener, MIXED),
 	SCENARIO(parent_and_child_accept, MIXED),
+	SCENARIO(accepted_in_malloc, MIXED),
+	SCENARIO(ended_in_malloc, MIXED),
 	SCENARIO_END,
 };

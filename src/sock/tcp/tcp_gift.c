@@ -5,9 +5,10 @@
 #include "sock/tcp/tcp_gift.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
+#include "base/pages.h"
 #include "pkt/wire.h"
 
 /* As the peer would have sent it: by the way there, the other way round. */
@@ -53,7 +54,7 @@ int tcp_gift_give(struct tcp_gift *gift, const uint8_t *header, size_t header_le
 	size_t len;
 
 	if (!gift->frame)
-		gift->frame = malloc(sizeof(*gift->frame));
+		gift->frame = pages_map(sizeof(*gift->frame));
 	if (!gift->frame)
 		return -ENOMEM;
 	len = build_frame(gift->key, &gift->header, header, header_len, data,
@@ -61,4 +62,11 @@ int tcp_gift_give(struct tcp_gift *gift, const uint8_t *header, size_t header_le
 	if (!len)
 		return -EMSGSIZE;
 	return net_give_frame(gift->net, gift->ifindex, gift->frame->bytes, (uint32_t)len);
+}
+
+void tcp_gift_end(struct tcp_gift *gift)
+{
+	if (gift->frame)
+		munmap(gift->frame, sizeof(*gift->frame));
+	gift->frame = NULL;
 }

@@ -21,12 +21,15 @@ struct tcp_gift {
 	/* of the way to the peer, and where it leads */
 	struct dst_header header;
 	int ifindex;
-	/* memory for a frame; NULL: of malloc(), once there is one */
+	/* memory for a frame; NULL: it is mapped for the first one */
 	struct tcp_gift_frame *frame;
 };
 
 /* 0, or a negative errno. */
 int tcp_gift_give(struct tcp_gift *gift, const uint8_t *header, size_t header_len,
 		  const struct pkt *data) MUST_CHECK;
+
+/* Gives back what was mapped. */
+void tcp_gift_end(struct tcp_gift *gift);
 
 #endif

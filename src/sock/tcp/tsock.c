@@ -9,7 +9,6 @@
 #include <limits.h>
 #include <netinet/in.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -852,8 +851,8 @@ static void tsock_release(struct fd_object *obj)
 	}
 	sock_detach(&t->sock);
 	tsock_unshare(t);
-	free(t->heritage);
-	free(t->saved_syn);
+	tsock_forget_heritage(t);
+	tsock_forget_saved_syn(t);
 	sock_destroy(&t->sock);
 	fd_pool_put(&pool, t);
 }
@@ -861,6 +860,7 @@ static void tsock_release(struct fd_object *obj)
 void tsocks_forked(void)
 {
 	fd_pool_forked(&pool);
+	tsock_accept_forked();
 	tcp_twins_forked();
 	tsocks_share_forked();
 }

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/syscall_raw.h"
+#include "fd/fd_pool.h"
 #include "os/inside.h"
 #include "sock/kin.h"
 #include "sock/tcp/tsock_priv.h"
@@ -74,6 +75,10 @@ struct tsock_heritage {
 	/* empty: the system's */
 	char cc[16];
 };
+
+/* Not of malloc(), in whose middle a handler may accept or close. */
+static struct fd_pool heritages = FD_POOL_INIT(struct tsock_heritage);
+static struct fd_pool saved_syns = FD_POOL_INIT(struct tsock_saved_syn);
 
 /* SO_MAX_PACING_RATE, whose numbers are longer than those of others. */
 static uint64_t pacing_rate_of(int fd)
@@ -179,7 +184,7 @@ static void inherit(struct tsock *t, struct tsock *child, int to)
 
 	mutex_acquire(&t->sock.config);
 	if (!t->heritage)
-		t->heritage = malloc(sizeof(*t->heritage));
+		t->heritage = fd_pool_get(&heritages);
 	h = t->heritage ? t->heritage : &own;
 	if (h == &own || !t->knows_heritage)
 		t->knows_heritage = look_up_heritage(t, to, h);
@@ -306,13 +311,35 @@ static bool has_one(struct tsock *t)
  * in Linux, a connection for whose SYN there is no memory goes without. */
 static COLD void keep_syn(struct tsock *c, const uint8_t *bytes, uint32_t len)
 {
-	struct tsock_saved_syn *syn = malloc(sizeof(*syn) + len);
+	struct tsock_saved_syn *syn = fd_pool_get(&saved_syns);
 
 	if (!syn)
 		return;
 	syn->len = len;
 	memcpy(syn->bytes, bytes, len);
 	c->saved_syn = syn;
+}
+
+void tsock_forget_saved_syn(struct tsock *t)
+{
+	struct tsock_saved_syn *syn = t->saved_syn;
+
+	t->saved_syn = NULL;
+	if (syn)
+		fd_pool_put(&saved_syns, syn);
+}
+
+void tsock_forget_heritage(struct tsock *t)
+{
+	if (t->heritage)
+		fd_pool_put(&heritages, t->heritage);
+	t->heritage = NULL;
+}
+
+void tsock_accept_forked(void)
+{
+	fd_pool_forked(&heritages);
+	fd_pool_forked(&saved_syns);
 }
 
 static void undo_child(struct tsock *c, int fd)
@@ -545,8 +572,11 @@ static long accept_any(struct tsock *t, int fd, struct accept_call *call)
 	bool is_twin_first = call->asks_twin && call->is_twins_turn;
 	long result = -EAGAIN;
 
-	if (tsock_phase(t) == TSOCK_LISTENING)
-		return accept_lent(t, fd);
+	if (tsock_phase(t) == TSOCK_LISTENING) {
+		result = accept_lent(t, fd);
+		if (result != -EAGAIN || tsock_phase(t) == TSOCK_LISTENING)
+			return result;
+	}
 	if (tsock_phase(t) != TSOCK_LISTENER)
 		return FD_PASS;
 	if (is_twin_first)

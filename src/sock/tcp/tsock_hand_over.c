@@ -9,11 +9,12 @@
 
 #include <errno.h>
 #include <sched.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/pages.h"
 #include "net/give_back.h"
 #include "net/hand_over.h"
 #include "os/inside.h"
@@ -199,7 +200,8 @@ static int copy_unread(struct hand *h)
 	struct pkt *pkt = NULL;
 	uint32_t at = 0;
 
-	h->unread = malloc(MAX(h->state.unread, 1u));
+	/* a handler that has interrupted malloc may end the program */
+	h->unread = pages_map(MAX(h->state.unread, 1u));
 	if (!h->unread)
 		return -ENOMEM;
 	while ((pkt = tcp_unread_next(h->pcb, pkt))) {
@@ -409,8 +411,9 @@ NO_LOCK_ANALYSIS static int hand_one(struct hands *all) /* two names of one lock
 	tsock_unlock(t);
 	if (!err)
 		give_held(t, &h);
-	free(h.unread);
-	free(h.gift.frame);
+	if (h.unread)
+		munmap(h.unread, MAX(h.state.unread, 1u));
+	tcp_gift_end(&h.gift);
 	return err;
 }
 

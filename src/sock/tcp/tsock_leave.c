@@ -7,7 +7,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -278,7 +277,7 @@ static int move_ended(struct tsock *t, int fd)
 		return err;
 	err = tcp_way_back_ended(&twin, &t->key, t->pcb, error, &ops, &m,
 				 tsock_ask_now(t));
-	free(m.gift.frame);
+	tcp_gift_end(&m.gift);
 	tsock_lock(t);
 	pkt_put_list(&t->held);
 	if (!err) {
@@ -526,7 +525,7 @@ static int move_open_one(struct tsock *t, int fd, uint64_t since_ns)
 
 	tsock_stamps_before_move(t, fd);
 	err = pair ? move_pair(&m, fd, pair) : move_open(&m, fd);
-	free(m.gift.frame);
+	tcp_gift_end(&m.gift);
 	if (!err)
 		tsock_stamps_moved(t, fd);
 	return err;

@@ -14,7 +14,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sched.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
@@ -738,8 +737,7 @@ static long tell_saved_syn(struct tsock *t, void *value, socklen_t *len)
 		return -EFAULT;
 	memcpy(value, syn->bytes, syn->len);
 	/* whoever is forked in between has none */
-	t->saved_syn = NULL;
-	free(syn);
+	tsock_forget_saved_syn(t);
 	return 0;
 }
 

@@ -68,7 +68,7 @@ struct tcp_port {
 /* The headers of the SYN that opened a connection, as they came. */
 struct tsock_saved_syn {
 	uint32_t len;
-	uint8_t bytes[];
+	uint8_t bytes[TCP_SAVED_SYN_MAX];
 };
 
 /* Stamps of what is written (tsock_stamps.c). */
@@ -439,6 +439,10 @@ long tsock_await_open(struct tsock *t, int fd, uint64_t timeout_ns) MUST_CHECK;
 long tsock_accept(struct fd_object *obj, int fd, struct sockaddr *addr,
 		  socklen_t *len);
 void tsock_passed(struct fd_object *obj, enum fd_traffic traffic, long result);
+/* What it keeps of the SYN, and for those that it accepts. */
+void tsock_forget_saved_syn(struct tsock *t);
+void tsock_forget_heritage(struct tsock *t);
+void tsock_accept_forked(void);
 long tsock_accept4(struct fd_object *obj, int fd, struct sockaddr *addr,
 		   socklen_t *len, int flags);
 

@@ -5,10 +5,12 @@
 #include "sock/tcp/tsock_share.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/log.h"
+#include "base/pages.h"
+#include "fd/fd_pool.h"
 #include "fd/fd_visit.h"
 #include "os/file.h"
 #include "os/inside.h"
@@ -30,6 +32,8 @@ struct tsock_sharer {
 	unsigned join_round;
 };
 
+static struct fd_pool pool = FD_POOL_INIT(struct tsock_sharer);
+
 static struct {
 	struct mutex lock;
 	struct list all;
@@ -49,7 +53,7 @@ void tsock_share(struct tsock *t, int fd)
 
 	if (t->sharer || !sock_twin_option(fd, SOL_SOCKET, SO_REUSEPORT))
 		return;
-	s = malloc(sizeof(*s));
+	s = fd_pool_get(&pool);
 	if (!s)
 		return;
 	local = sock_twin_name(fd, false);
@@ -74,7 +78,7 @@ void tsock_unshare(struct tsock *t)
 	list_remove(&t->sharer->link);
 	atomic_fetch_sub(&sharers.cnt, 1);
 	mutex_release(&sharers.lock);
-	free(t->sharer);
+	fd_pool_put(&pool, t->sharer);
 	t->sharer = NULL;
 }
 
@@ -119,11 +123,17 @@ static char *end_of_listeners(char *text)
 	return NULL;
 }
 
+/* Mapped: a handler that has interrupted malloc may wait for a connection. */
+struct text {
+	char *at;
+	size_t size;
+};
+
 /* The listeners of a file that has the connections, too, or NULL. */
-static char *read_listeners(const char *path)
+static struct text read_listeners(const char *path)
 {
 	for (size_t size = TEXT_FIRST; size <= TEXT_LAST; size *= 4) {
-		char *text = malloc(size), *end;
+		char *text = pages_map(size), *end;
 		ssize_t len = text ? file_peek(path, text, size - 1) : -ENOMEM;
 
 		if (len >= 0) {
@@ -132,17 +142,18 @@ static char *read_listeners(const char *path)
 			if (end)
 				*end = '\0';
 			if (end || (size_t)len < size - 1)
-				return text;
+				return (struct text){ text, size };
 		}
-		free(text);
+		if (text)
+			munmap(text, size);
 		if (len < 0)
 			break;
 	}
-	return NULL;
+	return (struct text){ 0 };
 }
 
 struct listeners {
-	char *text[2];
+	struct text text[2];
 };
 
 static struct listeners read_all(void)
@@ -155,8 +166,9 @@ static struct listeners read_all(void)
 
 static void free_all(struct listeners *l)
 {
-	free(l->text[0]);
-	free(l->text[1]);
+	for (int i = 0; i < 2; i++)
+		if (l->text[i].at)
+			munmap(l->text[i].at, l->text[i].size);
 }
 
 static bool is_known(ino_t inode) REQUIRES(sharers.lock)
@@ -186,7 +198,7 @@ static bool is_elsewhere(const struct tsock_sharer *s,
 	struct port_row row;
 
 	for (int i = 0; i < 2; i++)
-		for (const char *at = l->text[i]; at && *at;
+		for (const char *at = l->text[i].at; at && *at;
 		     at = strchr(at, '\n'), at = at ? at + 1 : NULL)
 			if (port_row_parse(at, &row) && is_rival(s, &row))
 				return true;
@@ -401,6 +413,7 @@ bool tsocks_share_ports(void)
 /* The child's sockets are its heirs', and the parent's memory is left alone. */
 void tsocks_share_forked(void)
 {
+	fd_pool_forked(&pool);
 	mutex_init(&sharers.lock, LOCK_RANK_TCP_SHARE);
 	list_init(&sharers.all);
 	atomic_store(&sharers.cnt, 0);

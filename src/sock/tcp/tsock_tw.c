@@ -115,7 +115,7 @@ void tsock_waiting_leaves(struct tsock *t)
 		return;
 	twin = tsock_twin(t, fd);
 	err = make_kernel_wait(&gift, &waiting, &twin);
-	free(gift.frame);
+	tcp_gift_end(&gift);
 	if (err) {
 		log_dbg("the kernel does not wait in TIME_WAIT for us: %s", strerror(-err));
 		return;
