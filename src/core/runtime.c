@@ -303,14 +303,16 @@ static void start_once(enum runtime_state wanted)
 static void look_for_filter(void)
 {
 	mutex_acquire(&runtime.lock);
-	if (atomic_load(&runtime.state) == NOT_STARTED)
-		(void)start_options();
-	if (!atomic_load(&runtime.knows_filter) && options.offloaded_sockets &&
-	    filter_is_deadly()) {
-		atomic_store(&runtime.why_filtered, REASON_SECCOMP);
-		atomic_store(&runtime.is_filtered, true);
+	if (!atomic_load(&runtime.knows_filter)) {
+		if (atomic_load(&runtime.state) == NOT_STARTED)
+			(void)start_options();
+		/* who wants nothing of us gets nothing, and no child tries */
+		if (options.offloaded_sockets ? filter_is_deadly() : filter_is_there()) {
+			atomic_store(&runtime.why_filtered, REASON_SECCOMP);
+			atomic_store(&runtime.is_filtered, true);
+		}
+		atomic_store(&runtime.knows_filter, true);
 	}
-	atomic_store(&runtime.knows_filter, true);
 	mutex_release(&runtime.lock);
 }
 
@@ -348,7 +350,9 @@ static bool is_filtered(void)
 {
 	struct signals_hold hold;
 
-	if (UNLIKELY(!atomic_load(&runtime.knows_filter))) {
+	/* one of the program's own may have come first */
+	if (UNLIKELY(!atomic_load(&runtime.knows_filter) &&
+		     !atomic_load(&runtime.is_filtered))) {
 		signals_hold(&hold);
 		os_enter();
 		look_for_filter();
@@ -549,10 +553,14 @@ static void leave_all(enum reason reason, bool (*leave)(struct fd_object *obj, i
 	struct fd_lingering lingering = { 0 };
 	int saved_errno = errno;
 
-	if (os_is_inside() || atomic_exchange(&runtime.is_filtered, true))
+	if (os_is_inside())
 		return;
-	atomic_store(&runtime.why_filtered, reason);
 	os_enter();
+	if (atomic_exchange(&runtime.is_filtered, true)) {
+		os_leave();
+		return;
+	}
+	atomic_store(&runtime.why_filtered, reason);
 	if (fd_visit(NULL, leave) || network_is_made())
 		log_info("Sockets go back to the kernel: %s", reason_why(reason));
 	network_end_what_stays();
@@ -808,10 +816,6 @@ void runtime_namespace_changed(void)
 	log_dbg("the network namespace has changed: new sockets stay with the kernel");
 }
 
-/* Everything has gone back to the kernel, and nothing is left to be taken: a handler may fork in
- * the middle of this thread's fork. It stays so. */
-static _Thread_local bool forks_bare;
-
 /* The lock is held across the fork, so that the child never inherits a start that is
  * half done. Until there is a trampoline the bracket keeps no handler out, and one that
  * forks would wait for what its own thread has: so we hold signals. The lock analysis wants
@@ -822,9 +826,6 @@ NO_LOCK_ANALYSIS static void before_fork(void)
 	bool holds = !signals_are_active();
 	struct signals_hold hold;
 
-	forks_bare = atomic_load(&runtime.is_filtered);
-	if (forks_bare)
-		return;
 	if (holds)
 		signals_hold(&hold);
 	os_enter();
@@ -853,8 +854,6 @@ NO_LOCK_ANALYSIS static void end_fork(void)
 
 static void after_fork_in_parent(void)
 {
-	if (forks_bare)
-		return;
 	signals_after_fork();
 	netlink_after_fork();
 	network_after_fork();
@@ -898,8 +897,6 @@ static void after_fork_in_child(void)
 {
 	int saved_errno = errno;
 
-	if (forks_bare)
-		return;
 	lock_witness_forked(&runtime.lock.witness);
 	/* This was taken before the fork, also if the program has no socket. */
 	netlink_forked();

@@ -88,6 +88,11 @@ static int mode(void)
 	return at ? atoi(at + strlen(name)) : 0;
 }
 
+bool filter_is_there(void)
+{
+	return mode() == MODE_FILTER;
+}
+
 /* In the child. It ends by SIGSYS, or by itself. A filter may also send that signal, for which
  * the program may have a handler. */
 static _Noreturn void try_all(void)
@@ -115,7 +120,7 @@ bool filter_is_deadly(void)
 	int status = 0;
 	long pid, n;
 
-	if (mode() != MODE_FILTER)
+	if (!filter_is_there())
 		return false;
 	pid = syscall_raw(SYS_clone, 0, 0, 0, 0, 0, 0);
 	if (pid == 0)

@@ -9,6 +9,8 @@
 
 #include <stdbool.h>
 
+bool filter_is_there(void);
+
 /* Whether there is one that ends the process for a call that we make: a child tries. In the
  * bracket, with signals held. */
 bool filter_is_deadly(void);

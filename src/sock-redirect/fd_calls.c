@@ -175,11 +175,11 @@ void fd_calls_load(void)
 						object_sendto };
 }
 
-/* libc has accepted new_fd, or nothing; what was wrong with the call itself is not told. */
+/* libc has accepted new_fd, or nothing. */
 static int accepted(int fd, int new_fd)
 {
 	fd_table_forget(new_fd);
-	if (UNLIKELY(fd_table_has(fd)) && (new_fd >= 0 || errno != EINVAL))
+	if (UNLIKELY(fd_table_has(fd)))
 		fd_call_passed(fd, FD_ACCEPTED, new_fd);
 	return new_fd;
 }

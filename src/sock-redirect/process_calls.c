@@ -454,11 +454,11 @@ static bool wants_single_thread(int kinds)
 	return kinds & (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWTIME);
 }
 
-/* Whose children get another namespace of processes can have no new thread. Where the rights
- * over the network stay, it is time enough to see that afterwards. */
+/* Whose children get another namespace of processes can have no new thread. Where the
+ * network and the rights over it stay, it is time enough to see that afterwards. */
 static bool begin_alone(int kinds)
 {
-	if (!(kinds & CLONE_NEWPID) || !(kinds & CLONE_NEWUSER))
+	if (!(kinds & CLONE_NEWPID) || !(kinds & (CLONE_NEWUSER | CLONE_NEWNET)))
 		return runtime_begin_alone();
 	runtime_thread_ends();
 	return false;

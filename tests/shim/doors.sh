@@ -38,6 +38,7 @@ said_of() {
 	aio_* | posix_aio_*) echo "goes back to the kernel: the process has an io_uring or uses AIO" ;;
 	fds_of_one_* | child_shares_*)
 		echo "Sockets go back to the kernel: threads of the program have different fds" ;;
+	filter_before_sockets) ;;
 	filter_*) echo "Sockets go back to the kernel: a filter of system calls" ;;
 	signals_for_datagrams | stamps_of_the_last_datagram)
 		echo "goes back to the kernel: the program has set an option" ;;

@@ -226,6 +226,22 @@ static void filter_without_process_numbers(void)
 	close_pair(pair);
 }
 
+/* Before the first socket of the process. */
+static void filter_before_sockets(void)
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		filter_out(SYS_openat, SECCOMP_RET_KILL_PROCESS);
+		SAY("setuid %s\n", err(setuid(getuid())));
+		SAY("socket %d\n", socket(AF_INET, SOCK_DGRAM, 0) >= 0);
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	SAY("child %#x\n", (unsigned)status);
+}
+
 static void filter_without_a_look_at_rights(void)
 {
 	int pair[2];
@@ -625,6 +641,7 @@ const struct door reader_doors[] = {
 	SCENARIO(filter_without_signals_to_threads),
 	SCENARIO(filter_without_process_numbers),
 	SCENARIO(filter_without_a_look_at_rights),
+	SCENARIO(filter_before_sockets),
 	SCENARIO(ring_with_a_way_around),
 	SCENARIO(ring_of_its_own_before_sockets),
 	SCENARIO(ring_of_its_own_after_sockets),

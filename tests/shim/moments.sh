@@ -244,6 +244,7 @@ filter_of_the_launcher_is_found_out() {
 		grep -q "Sockets stay with the kernel: a filter of system calls" \
 			"$work/stderr" || { cat "$work/stderr"; return 1; }
 	done
+	VMA_OFFLOADED_SOCKETS=0 same_as_alone filtered rt_sigpending
 }
 
 data_at_the_number_of_stderr_stays_the_programs() {

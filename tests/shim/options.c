@@ -704,22 +704,24 @@ static void tcp(void)
 	close(listener);
 }
 
-/* Whether the last of many single bytes is acknowledged although nobody answers. */
+/* Whether the last of many single bytes is acknowledged although nobody answers or reads. */
 static void tcp_acks(void)
 {
 	struct sockaddr_in name;
 	int listener = tcp_listener(&name), unacked = 0;
 	int fd = socket(AF_INET, SOCK_STREAM, 0), child;
-	char byte = 0;
+	char byte = 0, bytes[40];
 
 	if (connect(fd, (struct sockaddr *)&name, sizeof(name)) != 0)
 		perror("connect");
 	child = accept(listener, NULL, NULL);
-	for (int i = 0; i < 40; i++)
-		if (write(fd, &byte, 1) != 1 || read(child, &byte, 1) != 1)
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
+	for (size_t i = 1; i <= sizeof(bytes); i++)
+		if (write(fd, &byte, 1) != 1 ||
+		    recv(child, bytes, i, MSG_PEEK | MSG_WAITALL) != (ssize_t)i)
 			perror("a byte");
 	/* which also polls */
-	(void)!recv(fd, &byte, 1, MSG_DONTWAIT);
+	(void)!poll(&(struct pollfd){ fd, POLLIN, 0 }, 1, 2);
 	ioctl(fd, SIOCOUTQ, &unacked);
 	printf("%s\n", unacked ? "later" : "at once");
 	close(child);

@@ -523,6 +523,9 @@ static long accept_twins(struct tsock *t, int fd, const struct accept_call *call
 	return result;
 }
 
+/* The listener at which this thread's call is counted, or a call that it has jumped out of. */
+static _Thread_local const struct tsock *counted_at;
+
 /* A child may be faster, and then the call sleeps in the kernel: nobody joins the listener
  * until it is back. */
 static long pass_to_kernel(struct tsock *t)
@@ -531,8 +534,10 @@ static long pass_to_kernel(struct tsock *t)
 
 	mutex_acquire(&t->sock.config);
 	is_lent = tsock_phase(t) == TSOCK_LISTENING;
-	if (is_lent)
+	if (is_lent && counted_at != t) {
 		atomic_fetch_add(&t->kernel_accept_cnt, 1);
+		counted_at = t;
+	}
 	mutex_release(&t->sock.config);
 	return is_lent ? FD_PASS : -EAGAIN;
 }
@@ -554,7 +559,6 @@ static long accept_lent(struct tsock *t, int fd)
 void tsock_passed(struct fd_object *obj, enum fd_traffic traffic, long result)
 {
 	struct tsock *t = tsock_of(obj);
-	unsigned cnt;
 
 	if (traffic != FD_ACCEPTED) {
 		sock_passed(obj, traffic, result);
@@ -562,9 +566,10 @@ void tsock_passed(struct fd_object *obj, enum fd_traffic traffic, long result)
 	}
 	if (result >= 0 && tsock_phase(t) == TSOCK_LISTENING && t->engine)
 		except_twins(t, (int)result);
-	cnt = atomic_load(&t->kernel_accept_cnt);
-	while (cnt && !atomic_compare_exchange_weak(&t->kernel_accept_cnt, &cnt, cnt - 1))
-		;
+	if (counted_at != t)
+		return;
+	counted_at = NULL;
+	atomic_fetch_sub(&t->kernel_accept_cnt, 1);
 }
 
 static long accept_any(struct tsock *t, int fd, struct accept_call *call)
