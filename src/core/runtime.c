@@ -71,9 +71,8 @@ static struct {
 	 * loaded. */
 	char *const *first_environ;
 
-	/* `lock`: what the fork that has it has blocked, if it has */
+	/* `lock`: of the fork that has it */
 	struct signals_hold fork_hold;
-	bool holds_signals;
 
 	/* Fixed after the start. */
 	bool has_complaints; /* about the environment */
@@ -816,25 +815,33 @@ void runtime_namespace_changed(void)
 	log_dbg("the network namespace has changed: new sockets stay with the kernel");
 }
 
+/* How many forks this thread is within: a handler may fork in the middle of one. */
+static _Thread_local unsigned fork_depth;
+
+/* Behind a filter no signal is held, which would be a system call. A handler that forks then
+ * has what its thread has taken already. */
+static bool is_fork_within_another(void)
+{
+	return fork_depth > 1 && atomic_load(&runtime.is_filtered);
+}
+
 /* The lock is held across the fork, so that the child never inherits a start that is
- * half done. Until there is a trampoline the bracket keeps no handler out, and one that
- * forks would wait for what its own thread has: so we hold signals. The lock analysis wants
- * each function to release what it takes. These three functions balance as a set, in the way
- * that pthread_atfork calls them. */
+ * half done. The lock analysis wants each function to release what it takes. These
+ * three functions balance as a set, in the way that pthread_atfork calls them. */
 NO_LOCK_ANALYSIS static void before_fork(void)
 {
-	bool holds = !signals_are_active();
-	struct signals_hold hold;
+	struct signals_hold hold = { 0 };
 
-	if (holds)
-		signals_hold(&hold);
+	fork_depth++;
+	if (is_fork_within_another())
+		return;
+	if (!atomic_load(&runtime.is_filtered))
+		signals_hold_until_active(&hold);
 	os_enter();
 	fd_change_before_fork();
 	network_before_fork();
 	mutex_acquire(&runtime.lock);
-	runtime.holds_signals = holds;
-	if (holds)
-		runtime.fork_hold = hold;
+	runtime.fork_hold = hold;
 	network_share();
 	netlink_before_fork();
 	signals_before_fork();
@@ -843,17 +850,20 @@ NO_LOCK_ANALYSIS static void before_fork(void)
 /* In both processes. */
 NO_LOCK_ANALYSIS static void end_fork(void)
 {
-	bool holds = runtime.holds_signals;
 	struct signals_hold hold = runtime.fork_hold;
 
 	mutex_release(&runtime.lock);
 	os_leave();
-	if (holds)
-		signals_unhold(&hold);
+	fork_depth--;
+	signals_unhold(&hold);
 }
 
 static void after_fork_in_parent(void)
 {
+	if (is_fork_within_another()) {
+		fork_depth--;
+		return;
+	}
 	signals_after_fork();
 	netlink_after_fork();
 	network_after_fork();
@@ -897,6 +907,10 @@ static void after_fork_in_child(void)
 {
 	int saved_errno = errno;
 
+	if (is_fork_within_another()) {
+		fork_depth--;
+		return;
+	}
 	lock_witness_forked(&runtime.lock.witness);
 	/* This was taken before the fork, also if the program has no socket. */
 	netlink_forked();

@@ -15,9 +15,6 @@
 struct fd_change {
 	struct fd_object obj;
 	_Atomic bool is_over;
-	/* until there is a trampoline the bracket keeps no handler out, and one that forks
-	 * would wait for its own thread */
-	bool holds_signals;
 	struct signals_hold hold;
 };
 
@@ -74,17 +71,14 @@ __attribute__((constructor)) static void fill_ops(void)
 
 NO_LOCK_ANALYSIS static void lock(struct fd_change *change)
 {
-	change->holds_signals = !signals_are_active();
-	if (change->holds_signals)
-		signals_hold(&change->hold);
+	signals_hold_until_active(&change->hold);
 	mutex_acquire(&changing);
 }
 
 NO_LOCK_ANALYSIS static void unlock(const struct fd_change *change)
 {
 	mutex_release(&changing);
-	if (change->holds_signals)
-		signals_unhold(&change->hold);
+	signals_unhold(&change->hold);
 }
 
 /* With the lock if it succeeds. */

@@ -143,11 +143,11 @@ static inline bool fd_object_lingers(const struct fd_object *obj)
  * this. NULL is fine. */
 void fd_object_put_lingering(struct fd_object *obj);
 
-/* The same when no change of the number is under way any more (fd_change.h). */
+/* What an entry names when no change of the number is under way any more (fd_change.h). */
 struct fd_object *
 fd_table_get_settled(const _Atomic(struct fd_object *) *entry) MUST_CHECK;
 
-/* So it is asked: the object with a reference, or NULL. */
+/* The same for a number. */
 struct fd_object *fd_table_get(int fd) MUST_CHECK;
 
 /* Begins the life of an object: one reference, the caller's, and no fd. */

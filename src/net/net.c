@@ -12,8 +12,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "fd/fd_internal.h"
 #include "base/pages.h"
+#include "fd/fd_internal.h"
 #include "net/alignment.h"
 #include "net/dst_lookup.h"
 #include "net/flow.h"

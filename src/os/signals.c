@@ -131,12 +131,22 @@ NO_LOCK_ANALYSIS void signals_after_fork(void)
 
 void signals_hold(struct signals_hold *hold)
 {
+	hold->is_held = true;
 	block_all(&hold->mask);
+}
+
+void signals_hold_until_active(struct signals_hold *hold)
+{
+	if (atomic_load(&signals.is_active))
+		hold->is_held = false;
+	else
+		signals_hold(hold);
 }
 
 void signals_unhold(const struct signals_hold *hold)
 {
-	restore_mask(&hold->mask);
+	if (hold->is_held)
+		restore_mask(&hold->mask);
 }
 
 static bool is_synchronous(int sig)
@@ -539,19 +549,26 @@ static void take_over_locked(void) REQUIRES(signals.lock)
 		take_over_one_locked(sig);
 }
 
-/* A call of libc's has changed a handler, and another thread may have activated us since we
- * looked. errno is as before. */
+/* A call of libc's may have changed a handler, and another thread may have activated us since
+ * we looked. errno is as before. */
 static void take_over_late(int sig)
 {
 	sigset_t mask;
 	int saved_errno = errno;
 
-	if (LIKELY(!atomic_load(&signals.is_active)))
+	if (LIKELY(!atomic_load(&signals.is_active)) || !is_valid(sig))
 		return;
 	signals_lock(&mask);
 	take_over_one_locked(sig);
 	signals_unlock(&mask);
 	errno = saved_errno;
+}
+
+/* libc's signal() and its like have returned this. */
+static sighandler_t changed_by_libc(int sig, sighandler_t before)
+{
+	take_over_late(sig);
+	return before;
 }
 
 int signals_sigaction(int sig, const struct sigaction *act,
@@ -563,7 +580,7 @@ int signals_sigaction(int sig, const struct sigaction *act,
 
 	if (!atomic_load(&signals.is_active) || !is_valid(sig)) {
 		result = real.sigaction(sig, act, old);
-		if (result == 0 && act)
+		if (act)
 			take_over_late(sig);
 		return result;
 	}
@@ -602,11 +619,6 @@ void signals_deactivate(void)
 		for (int sig = 1; sig < _NSIG; sig++)
 			give_back_locked(sig);
 	signals_unlock(&mask);
-}
-
-bool signals_are_active(void)
-{
-	return atomic_load(&signals.is_active);
 }
 
 void signals_activate(void)
@@ -685,28 +697,16 @@ static sighandler_t set_handler(int sig, sighandler_t handler, int flags)
 
 sighandler_t signals_signal(int sig, sighandler_t handler)
 {
-	sighandler_t old;
-
-	if (!atomic_load(&signals.is_active) || !is_valid(sig)) {
-		old = real.signal(sig, handler);
-		if (old != SIG_ERR)
-			take_over_late(sig);
-		return old;
-	}
+	if (!atomic_load(&signals.is_active) || !is_valid(sig))
+		return changed_by_libc(sig, real.signal(sig, handler));
 	return set_handler(sig, handler,
 			   is_marked_interrupting(sig) ? 0 : SA_RESTART);
 }
 
 sighandler_t signals_sysv_signal(int sig, sighandler_t handler)
 {
-	sighandler_t old;
-
-	if (!atomic_load(&signals.is_active) || !is_valid(sig)) {
-		old = real.sysv_signal(sig, handler);
-		if (old != SIG_ERR)
-			take_over_late(sig);
-		return old;
-	}
+	if (!atomic_load(&signals.is_active) || !is_valid(sig))
+		return changed_by_libc(sig, real.sysv_signal(sig, handler));
 	return set_handler(sig, handler,
 			   (int)(SA_RESETHAND | SA_NODEFER | SA_INTERRUPT));
 }
@@ -717,13 +717,8 @@ sighandler_t signals_sigset(int sig, sighandler_t disposition)
 	sigset_t set, old_set;
 
 	if (!atomic_load(&signals.is_active) || !is_valid(sig) ||
-	    disposition == SIG_ERR) {
-		sighandler_t before = real.sigset(sig, disposition);
-
-		if (before != SIG_ERR)
-			take_over_late(sig);
-		return before;
-	}
+	    disposition == SIG_ERR)
+		return changed_by_libc(sig, real.sigset(sig, disposition));
 	sigemptyset(&set);
 	sigaddset(&set, sig);
 	if (disposition == SIG_HOLD) {

@@ -25,7 +25,6 @@
 /* Puts the trampoline in front of every handler that there is and will be. May be
  * called again, by any thread, outside our locks. */
 void signals_activate(void);
-bool signals_are_active(void);
 /* From now on everything is libc's again, for good: each handler is the kernel's own. In the
  * bracket. */
 void signals_deactivate(void);
@@ -59,10 +58,14 @@ int signals_sigvec(int sig, const struct sigvec_compat *vec,
 
 /* Blocks all signals in this thread, across a fork if need be. */
 struct signals_hold {
+	bool is_held;
 	sigset_t mask; /* as it was */
 };
 
 void signals_hold(struct signals_hold *hold);
+/* Does it for a bracket, which keeps no handler out until there is a trampoline: one that
+ * forks would wait for what its own thread has. */
+void signals_hold_until_active(struct signals_hold *hold);
 void signals_unhold(const struct signals_hold *hold);
 
 /*

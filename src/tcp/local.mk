@@ -8,7 +8,7 @@ tcp_sources = %D%/tcp.h %D%/tcp.c %D%/tcp_accecn.c %D%/tcp_ack.c %D%/tcp_bbr.h %
 	%D%/tcp_options.h %D%/tcp_options.c %D%/tcp_out.c %D%/tcp_pace.c %D%/tcp_pcb_priv.h \
 	%D%/tcp_peers.h %D%/tcp_peers.c %D%/tcp_pmtu.c %D%/tcp_priv.h %D%/tcp_rack.c %D%/tcp_rate.c %D%/tcp_recovery.c \
 	%D%/tcp_repair.c %D%/tcp_reply.c \
-	%D%/tcp_rtt_priv.h %D%/tcp_rtt.c %D%/tcp_rx.c %D%/tcp_sack.c %D%/tcp_seq.h \
+	%D%/tcp_rtt_priv.h %D%/tcp_rtt.c %D%/tcp_rx_priv.h %D%/tcp_rx.c %D%/tcp_sack.c %D%/tcp_seq.h \
 	%D%/tcp_settings.c %D%/tcp_stamp.c %D%/tcp_stats.c %D%/tcp_syn.c \
 	%D%/tcp_table.c %D%/tcp_timer.c %D%/tcp_tw.c %D%/tcp_urgent.c
 

@@ -12,6 +12,7 @@
 #include <errno.h>
 
 #include "tcp/tcp_rtt_priv.h"
+#include "tcp/tcp_rx_priv.h"
 
 /* ---- connections ---- */
 

@@ -9,6 +9,7 @@
  * copied together.
  */
 #include "tcp/tcp_priv.h"
+#include "tcp/tcp_rx_priv.h"
 
 /* Up to this many bytes are copied to save a buffer. */
 enum { SMALL_PIECE = 256 };

@@ -382,6 +382,30 @@ static void ends_are_heard(const char *what)
 }
 
 /* To a program with one thread, fds that it shares with nobody are its own already. */
+/* Its children are another namespace's, and it can have no new thread. */
+static void unshare_processes(int with)
+{
+	int pair[2];
+
+	make_waiting_pair(pair);
+	SAY("unshare: %s\n", err(unshare(CLONE_NEWPID | with)));
+	receive(pair[0], MSG_DONTWAIT);
+	send(pair[1], "third", 5, 0);
+	receive(pair[0], 0);
+	receive(pair[0], 0);
+	close_pair(pair);
+}
+
+static void processes_and_users_of_another_namespace(void)
+{
+	unshare_processes(CLONE_NEWUSER);
+}
+
+static void processes_of_another_namespace(void)
+{
+	unshare_processes(CLONE_FILES);
+}
+
 static void fds_of_a_single_thread(void)
 {
 	int pair[2], other[2], fds[2], result;
@@ -819,6 +843,8 @@ static const struct door doors[] = {
 	SCENARIO(failing_unshares_of_two_threads),
 	SCENARIO(namespaces_of_a_single_thread),
 	SCENARIO(fds_of_a_single_thread),
+	SCENARIO(processes_of_another_namespace),
+	SCENARIO(processes_and_users_of_another_namespace),
 	SCENARIO(fds_of_one_of_two_threads),
 	SCENARIO(fds_of_one_of_two_threads_by_number),
 	SCENARIO(fds_of_one_of_two_threads_by_a_range),

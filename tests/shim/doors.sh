@@ -38,6 +38,8 @@ said_of() {
 	aio_* | posix_aio_*) echo "goes back to the kernel: the process has an io_uring or uses AIO" ;;
 	fds_of_one_* | child_shares_*)
 		echo "Sockets go back to the kernel: threads of the program have different fds" ;;
+	processes_*)
+		echo "Sockets go back to the kernel: the library cannot have a thread" ;;
 	filter_before_sockets) ;;
 	filter_*) echo "Sockets go back to the kernel: a filter of system calls" ;;
 	signals_for_datagrams | stamps_of_the_last_datagram)
@@ -67,7 +69,7 @@ is_beyond_address_sanitizer() {
 is_beyond_thread_sanitizer() {
 	case $1 in
 	counts_beyond_everything | last_thread_ends | filter_for_all_threads | \
-			fds_of_a_single_thread | child_shares_fds | cloned_children_* | \
+			processes_* | fds_of_a_single_thread | child_shares_fds | cloned_children_* | \
 			filter_without_*) ;;
 	*) false ;;
 	esac

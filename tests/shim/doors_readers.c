@@ -180,7 +180,7 @@ static void count_handled(int sig)
 static void filter_without_signal_masks(void)
 {
 	struct sigaction action = { .sa_handler = count_handled }, before;
-	int pair[2];
+	int pair[2], status = 0;
 
 	make_waiting_pair(pair);
 	sigaction(SIGUSR1, &action, NULL);
@@ -192,6 +192,10 @@ static void filter_without_signal_masks(void)
 	SAY("it is ours %d\n", before.sa_handler == count_handled);
 	kill(getpid(), SIGUSR2);
 	SAY("handled %d\n", atomic_load(&handled_cnt));
+	if (fork() == 0)
+		_exit(3);
+	wait(&status);
+	SAY("child %#x\n", (unsigned)status);
 	close_pair(pair);
 }
 

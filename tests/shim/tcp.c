@@ -479,7 +479,7 @@ static _Thread_local bool is_in_malloc;
 
 void set_in_malloc(bool is)
 {
-	is_in_malloc = is;
+	is_in_malloc = is && over_wire();
 }
 
 #if !HAS_ADDRESS_SANITIZER && !HAS_THREAD_SANITIZER
@@ -495,19 +495,19 @@ static void check_allocation(const char *what)
 	syscall(SYS_exit_group, 77);
 }
 
-void *malloc(size_t size)
+EXPORT void *malloc(size_t size)
 {
 	check_allocation("malloc in the middle of malloc\n");
 	return __libc_malloc(size);
 }
 
-void *calloc(size_t cnt, size_t size)
+EXPORT void *calloc(size_t cnt, size_t size)
 {
 	check_allocation("calloc in the middle of malloc\n");
 	return __libc_calloc(cnt, size);
 }
 
-void free(void *mem)
+EXPORT void free(void *mem)
 {
 	check_allocation("free in the middle of malloc\n");
 	__libc_free(mem);

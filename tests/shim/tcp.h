@@ -132,7 +132,8 @@ void *nowhere(void);
 char *edge(void);
 
 /* Whether this thread is in the middle of an allocation, so that whoever allocates in it ends the
- * process by 77. Not under a sanitizer, which has an allocator of its own. */
+ * process by 77. Over a wire alone, since the local device allocates its frames; and not under a
+ * sanitizer, which has an allocator of its own. */
 void set_in_malloc(bool is_in_malloc);
 
 /* Short text, printed. */

@@ -16,6 +16,7 @@
 
 #include "base/syscall_raw.h"
 #include "tests/shim/tcp.h"
+#include "tests/support/sleeper.h"
 
 static void say_shutdown(int fd, int how)
 {
@@ -586,8 +587,26 @@ static void lingering_for_long(void)
 	close(pair[1]);
 }
 
-/* A close that lingers has closed its number before. */
-static void number_of_one_that_lingers(void)
+static _Atomic pid_t closer;
+
+static void *close_and_linger(void *arg)
+{
+	closer = gettid();
+	return close_it(arg);
+}
+
+static void *close_range_and_linger(void *arg)
+{
+	unsigned fd = (unsigned)*(int *)arg;
+
+	closer = gettid();
+	SAY("close_range %s\n", err(close_range(fd, fd, 0)));
+	SAY("closed when it was read: %d\n", is_read);
+	return NULL;
+}
+
+/* What lingers has closed its number before. */
+static void linger_in(void *close_number(void *number))
 {
 	pthread_t thread;
 	ssize_t last;
@@ -597,8 +616,11 @@ static void number_of_one_that_lingers(void)
 	set_linger(pair[0], 1, 20);
 	stuff(pair[0]);
 	is_read = false;
-	pthread_create(&thread, NULL, close_it, &pair[0]);
-	sleep_ms(100);
+	closer = 0;
+	pthread_create(&thread, NULL, close_number, &pair[0]);
+	while (!closer)
+		sleep_ms(1);
+	sleeper_await(closer);
 	fd = made();
 	SAY("the same number: %d\n", fd == pair[0]);
 	is_read = true;
@@ -609,35 +631,14 @@ static void number_of_one_that_lingers(void)
 	close(pair[1]);
 }
 
-static void *close_its_range(void *arg)
+static void number_of_one_that_lingers(void)
 {
-	unsigned fd = (unsigned)*(int *)arg;
-
-	SAY("close_range %s\n", err(close_range(fd, fd, 0)));
-	SAY("closed when it was read: %d\n", is_read);
-	return NULL;
+	linger_in(close_and_linger);
 }
 
-/* So has a range. */
 static void range_that_lingers(void)
 {
-	pthread_t thread;
-	ssize_t last;
-	int pair[2], fd;
-
-	make_pair(pair);
-	set_linger(pair[0], 1, 20);
-	stuff(pair[0]);
-	is_read = false;
-	pthread_create(&thread, NULL, close_its_range, &pair[0]);
-	sleep_ms(100);
-	fd = made();
-	SAY("the same number: %d\n", fd == pair[0]);
-	is_read = true;
-	(void)!drain(pair[1], &last);
-	pthread_join(thread, NULL);
-	close(fd);
-	close(pair[1]);
+	linger_in(close_range_and_linger);
 }
 
 static void *close_a_stream(void *arg)

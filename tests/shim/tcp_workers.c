@@ -443,8 +443,11 @@ static int listening_with_us(struct sockaddr_in *name)
 	int listener = listening(name, 8), pair[2];
 
 	make_pair_of(listener, name, pair);
+	shutdown(pair[0], SHUT_WR);
+	shutdown(pair[1], SHUT_WR);
+	await_closed(pair[0]);
+	await_closed(pair[1]);
 	close_pair(pair);
-	sleep_ms(50);
 	return listener;
 }
 
@@ -630,7 +633,7 @@ static void accepted_in_malloc(void)
 	struct sockaddr_in name;
 	int listener, client, other, fd;
 
-	listener = listening(&name, 8);
+	listener = listening_with_us(&name);
 	set_option(listener, SOL_SOCKET, SO_KEEPALIVE, 1);
 	set_option(listener, IPPROTO_TCP, TCP_SAVE_SYN, 1);
 	client = connected(&name);
@@ -640,8 +643,8 @@ static void accepted_in_malloc(void)
 	fd = accept(listener, NULL, NULL);
 	close(fd);
 	fd = accept(listener, NULL, NULL);
-	close(listener);
 	set_in_malloc(false);
+	close(listener);
 	SAY("accepted %d\n", fd > listener);
 	close(fd);
 	close(client);
@@ -652,7 +655,7 @@ static void accepted_in_malloc(void)
 static void end_in_malloc(int way)
 {
 	struct sockaddr_in name;
-	int listener = listening(&name, 8), pair[2];
+	int listener = listening_with_us(&name), pair[2];
 
 	if (way == 0) {
 		make_pair_of(listener, &name, pair);
@@ -660,7 +663,9 @@ static void end_in_malloc(int way)
 		await_bytes(pair[1], 6);
 		shutdown(pair[0], SHUT_WR);
 	} else {
-		(void)!connected(&name);
+		int client = connected(&name);
+
+		send_all(client, "unread", 6);
 		await(listener, POLLIN);
 	}
 	set_in_malloc(true);

@@ -7,8 +7,9 @@
 
 /*
  * The port of the RDMA device whose folder in sysfs is `dir` that belongs to this
- * interface; 0: none, or sysfs does not show the interface below the device. A device with several interfaces has a port for each. One whose
- * ports do not name theirs has the number in the interface's dev_port.
+ * interface; 0: none, or sysfs does not show the interface below the device. A device with
+ * several interfaces has a port for each. One whose ports do not name theirs has the number
+ * in the interface's dev_port.
  */
 unsigned rdma_find_port(const char *dir, int ifindex, const char *name);
 
