@@ -285,7 +285,7 @@ address_sanitizer_before environment_is_nothing_to_a_set_user_id_program'
 needs_root='new_namespace_is_a_reason new_namespace_by_number_is_a_reason
 other_namespace_is_no_reason
 environment_is_nothing_to_a_set_user_id_program'
-for case in program_without_sockets_is_left_alone \
+for case in ${CASES:-program_without_sockets_is_left_alone \
 	banner_comes_once_at_the_first_socket details_come_at_load \
 	threads_begin_and_end dlopen_as_the_manual_shows \
 	calls_before_and_after_main other_allocator_before_or_after \
@@ -297,7 +297,7 @@ for case in program_without_sockets_is_left_alone \
 	forks_in_a_handler_of_a_fork children_may_be_cancelled filter_of_the_launcher_is_found_out \
 	data_at_the_number_of_stderr_stays_the_programs \
 	connection_in_place_of_stderr_hears_the_program_alone \
-	environment_of_the_start_counts_when_it_is_cleared bad_value_is_one_line options_without_effect_are_named $needs_root; do
+	environment_of_the_start_counts_when_it_is_cleared bad_value_is_one_line options_without_effect_are_named $needs_root}; do
 	if [ "${SANITIZERS:-none}" != none ] && grep -qw "$case" <<<"$sanitized"; then
 		tap_skip "$case" "not under a sanitizer"
 	elif [ "$(id -u)" != 0 ] && grep -qw "$case" <<<"$needs_root"; then

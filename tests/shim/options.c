@@ -754,6 +754,27 @@ static void tcp_sends(void)
 	close(listener);
 }
 
+/* Who looks at some bytes and waits for more finds them itself. */
+static void tcp_peeks(void)
+{
+	struct sockaddr_in name;
+	int listener = tcp_listener(&name), fd = socket(AF_INET, SOCK_STREAM, 0), child;
+	char bytes[3] = "";
+
+	if (connect(fd, (struct sockaddr *)&name, sizeof(name)) != 0)
+		perror("connect");
+	child = accept(listener, NULL, NULL);
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
+	if (write(fd, "a", 1) != 1 || recv(child, bytes, 1, MSG_PEEK) != 1 ||
+	    write(fd, "b", 1) != 1 ||
+	    recv(child, bytes, 2, MSG_PEEK | MSG_WAITALL) != 2)
+		perror("a byte");
+	printf("%s\n", bytes);
+	close(child);
+	close(fd);
+	close(listener);
+}
+
 /* A child that has bytes reads one of them, while segments wait in the ring. */
 static void tcp_drained(void)
 {
@@ -973,6 +994,7 @@ static const struct {
 	{ "tcp", tcp },
 	{ "tcp_acks", tcp_acks },
 	{ "tcp_sends", tcp_sends },
+	{ "tcp_peeks", tcp_peeks },
 	{ "tcp_memory", tcp_memory },
 	{ "tcp_merges", tcp_merges },
 	{ "tcp_syns", tcp_syns },

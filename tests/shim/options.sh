@@ -319,6 +319,10 @@ tcp_acks_at_once() {
 	says tcp_acks later && says tcp_acks "at once" VMA_TCP_QUICKACK=1
 }
 
+tcp_peeks_poll() {
+	says tcp_peeks ab VMA_PROGRESS_ENGINE_INTERVAL=0
+}
+
 tcp_sends_poll() {
 	says tcp_sends "not yet" VMA_PROGRESS_ENGINE_INTERVAL=0 &&
 		says tcp_sends seen VMA_PROGRESS_ENGINE_INTERVAL=0 \
@@ -437,7 +441,7 @@ for case in ${CASES:-exception_passed_over exception_leaves exception_leaves_lou
 	exception_is_refused each_socket_option filter_spares_what_waits exception_aborts exception_at_the_start switched_off \
 	polls_give_way polls_leave_room thread_mode_biased thread_mode_spin thread_mode_sleep \
 	thread_mode_yield progress_of_what_nobody_polls progress_in_portions \
-	internal_thread_where_asked rings_by_wish tcp_from_the_first tcp_acks_at_once tcp_sends_poll tcp_memory_has_a_limit tcp_segments_are_merged tcp_syns_by_the_second batch_of_a_poll polls_beside_data \
+	internal_thread_where_asked rings_by_wish tcp_from_the_first tcp_acks_at_once tcp_peeks_poll tcp_sends_poll tcp_memory_has_a_limit tcp_segments_are_merged tcp_syns_by_the_second batch_of_a_poll polls_beside_data \
 	thread_woken_by_packets \
 	least_buffer_of_a_socket kernel_is_asked_while_polling kernel_is_passed_over \
 	local_device_by_wish log_goes_to_a_file log_has_colours \

@@ -244,7 +244,8 @@ again:
 		tsock_await_move(t);
 		goto again;
 	}
-	if (!t->pcb || !tcp_has_data(t->pcb)) {
+	/* who has looked at what there is wants what is not there yet */
+	if (!t->pcb || !tcp_has_data(t->pcb) || (call->flags & MSG_PEEK && call->done)) {
 		if (take_direct(t, call)) {
 			tsock_unlock(t);
 			return call->done >= wanted(t, call) ? 0 : -EAGAIN;
