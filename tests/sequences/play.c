@@ -370,8 +370,14 @@ static void play_connect(const struct op *op)
 	struct sockaddr_in name = op->n ? heard_at(op->b) :
 						 at_port(heard, DEAD_PORT);
 
+	struct sockaddr_in own;
+
 	if (!name.sin_port || !is_reached(name.sin_port)) {
 		say(" nobody is there");
+		return;
+	}
+	if (is_over(op->a) && name_of_slot(op->a, &own) && own.sin_port == name.sin_port) {
+		say(" is over");
 		return;
 	}
 	/* On loopback it is over before the kernel's call returns, on a wire it is not:

@@ -17,7 +17,7 @@
 #     as many event loops do, for each datagram.
 #  4. Who waits in a set whose last number another thread closes does not hear of the
 #     kernel's fds in it any more, only of our sockets (nothing becomes ready then).
-#  With TCP: names and ports of what has ended or was dissolved (no look at it and no bind then, no
+#  With TCP: names and ports of what has ended or was dissolved (no look at it, no bind and no connect to itself then, no
 #     AF_UNSPEC); late data while something from before the shutdown waits (no shutdown
 #     then); EPOLL_CTL_ADD between the moment in which a socket becomes the kernel's and the
 #     next look at the set (each is looked at before); urgent data.
