@@ -4,34 +4,25 @@
 
 #include "fd/fd_visit.h"
 
-#include "base/list.h"
 #include "base/lock.h"
 #include "fd/fd_table.h"
-#include "os/thread.h"
-
-/* A visit that goes on. It lies in the frame of its visitor, who is inside the bracket and
- * so takes it away in any case. */
-struct visit {
-	struct list link;
-	int fd;
-	/* whose it is */
-	const struct os_thread *visitor;
-};
 
 static struct spinlock visits_lock = SPINLOCK_INIT(LOCK_RANK_FD_VISITS);
 static struct list visits GUARDED_BY(visits_lock) = LIST_INIT(visits);
 /* How many there are, so that a close without visits takes no lock. */
 static _Atomic unsigned visit_cnt;
 
-static void begin(struct visit *visit)
+static void begin(struct fd_visit *visit, int fd)
 {
+	visit->fd = fd;
+	visit->visitor = &os_thread;
 	spinlock_acquire(&visits_lock);
 	list_push_back(&visits, &visit->link);
 	atomic_fetch_add(&visit_cnt, 1);
 	spinlock_release(&visits_lock);
 }
 
-static void end(struct visit *visit)
+void fd_visit_end(struct fd_visit *visit)
 {
 	spinlock_acquire(&visits_lock);
 	list_remove(&visit->link);
@@ -55,19 +46,33 @@ static bool visit_named(struct fd_object *named, int fd,
 {
 	const struct fd_ops *ops = named->ops;
 	_Atomic(struct fd_object *) *entry = fd_table_entry(fd);
-	struct visit own = { .fd = fd, .visitor = &os_thread };
+	struct fd_visit own;
 	struct fd_object *obj;
 	bool result;
 
-	begin(&own);
+	begin(&own, fd);
 	/* All threads see this load, the exchange and the closer's load in one
 	 * order. So either we see that the fd is closed, or the thread that closes
 	 * it sees us. */
 	obj = atomic_load(entry) == named ? fd_table_get_at(entry) : NULL;
 	result = obj && obj == named && obj->ops == ops && each(obj, fd);
 	fd_object_put(obj);
-	end(&own);
+	fd_visit_end(&own);
 	return result;
+}
+
+bool fd_visit_begin(struct fd_visit *visit, int fd, const struct fd_object *obj)
+{
+	_Atomic(struct fd_object *) *entry = fd_table_entry(fd);
+
+	if (!entry)
+		return false;
+	begin(visit, fd);
+	/* in the order of visit_named() */
+	if (atomic_load(entry) == obj)
+		return true;
+	fd_visit_end(visit);
+	return false;
 }
 
 bool fd_visit_at(int fd, const struct fd_object *obj,
@@ -101,7 +106,7 @@ bool fd_visit(const struct fd_ops *ops,
 
 static bool is_visited_by_others(int fd)
 {
-	struct visit *other;
+	struct fd_visit *other;
 	bool result = false;
 
 	if (!atomic_load(&visit_cnt))

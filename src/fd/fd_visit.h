@@ -8,7 +8,18 @@
 #ifndef FD_FD_VISIT_H
 #define FD_FD_VISIT_H
 
+#include "base/list.h"
 #include "fd/fd_ops.h"
+#include "os/thread.h"
+
+/* A visit that goes on. It lies in the frame of its visitor, who is inside the bracket and
+ * so takes it away in any case. */
+struct fd_visit {
+	struct list link;
+	int fd;
+	/* whose it is */
+	const struct os_thread *visitor;
+};
 
 /* Calls `each` for every object with these ops (NULL: all but internal fds, which nobody
  * visits), with a reference, once for each of its fds. `each` must not wait for a close.
@@ -21,6 +32,11 @@ bool fd_visit(const struct fd_ops *ops,
  * NULL: whatever it is. */
 bool fd_visit_at(int fd, const struct fd_object *obj,
 		 bool (*each)(struct fd_object *obj, int fd));
+
+/* The same as two calls, around what the visitor does, for one who has a reference. False: the
+ * fd does not name the object any more, and there is no visit. */
+bool fd_visit_begin(struct fd_visit *visit, int fd, const struct fd_object *obj) MUST_CHECK;
+void fd_visit_end(struct fd_visit *visit);
 
 /* The table does not name an object by this fd any more, which is still open: returns when
  * no other thread visits one by it. */

@@ -25,6 +25,7 @@
 #include "sock/tcp_right.h"
 #include "sock/tcp/tsock_priv.h"
 #include "sock/user_msg.h"
+#include "tcp/tcp_seq.h"
 
 /* TCP_REPAIR's values besides on and off: off without a probe of the window. */
 enum { REPAIR_OFF = 0, REPAIR_ON = 1, REPAIR_OFF_SILENTLY = -1 };
@@ -451,6 +452,13 @@ static void widen(const struct tcp_twin *twin, int name, int force_name,
 		(void)!set(twin->fd, SOL_SOCKET, name, wanted);
 }
 
+/* Without CAP_NET_ADMIN a buffer grows to net.core.wmem_max alone. What the twin cannot take
+ * would be found out when it cannot be undone any more. */
+static bool has_room(const struct tcp_twin *twin, int name, uint32_t bytes)
+{
+	return !bytes || (uint32_t)get(twin->fd, name) >= bytes + bytes / 8;
+}
+
 static void narrow(const struct tcp_twin *twin, int name, int force_name,
 		   const struct tcp_twin_buffer *was)
 {
@@ -585,6 +593,8 @@ static int fill_queues(struct tcp_twin *twin)
 	widen(twin, SO_RCVBUF, SO_RCVBUFFORCE, s->unread, &twin->rcv);
 	widen(twin, SO_SNDBUF, SO_SNDBUFFORCE, s->unacked + s->unsent,
 	      &twin->snd);
+	if (!has_room(twin, SO_SNDBUF, s->unacked + s->unsent))
+		return -ENOBUFS;
 	err = feed_queue(twin, TCP_RECV_QUEUE, tcp_unread_next, s->unread, 0);
 	if (!err)
 		err = feed_queue(twin, TCP_SEND_QUEUE, tcp_queued_next,
@@ -762,6 +772,27 @@ static int repair_off(const struct tcp_repair *s)
 		       REPAIR_OFF;
 }
 
+bool tcp_twin_has_more(const struct tcp_twin *twin)
+{
+	const struct tcp_repair *s = &twin->state;
+	uint32_t next = 0;
+	socklen_t len = sizeof(next);
+
+	if (set_tcp(twin->fd, TCP_REPAIR_QUEUE, TCP_RECV_QUEUE) != 0 ||
+	    real.getsockopt(twin->fd, IPPROTO_TCP, TCP_QUEUE_SEQ, &next, &len) != 0)
+		return false;
+	return seq_after(next, s->rcv_nxt + s->has_fin);
+}
+
+bool tcp_twin_is_closed(int fd)
+{
+	struct tcp_info info = { 0 };
+	socklen_t len = sizeof(info);
+
+	return real.getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
+	       info.tcpi_state == TCP_CLOSE;
+}
+
 /* The kernel has no memory for what was never sent, though the buffer has room. What the
  * program writes next must not follow the gap: the peer is reset. */
 static COLD void reset(const struct tcp_twin *twin, int err)
@@ -774,6 +805,26 @@ static COLD void reset(const struct tcp_twin *twin, int err)
 	log_err("fd %d: the kernel has no room for %u bytes that wait to be sent (error %d); the connection is reset",
 		twin->fd, twin->state.unsent, -err);
 	(void)!real.connect(twin->fd, &none, sizeof(none));
+}
+
+/* What waits has found room in ours, whatever TCP_NOTSENT_LOWAT says of what comes next. One
+ * that the peer has reset meanwhile has the error for the program, and a write would take it. */
+static void feed_unsent(const struct tcp_twin *twin)
+{
+	const struct tcp_repair *s = &twin->state;
+	int lowat = 0, fd = twin->fd, err;
+	socklen_t len = sizeof(lowat);
+
+	if (!s->unsent || tcp_twin_is_closed(fd))
+		return;
+	(void)!real.getsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &lowat, &len);
+	/* with 0 the host's limit counts */
+	(void)!set_tcp(fd, TCP_NOTSENT_LOWAT, -1);
+	err = feed(fd, (struct stretch){ twin->pcb, tcp_queued_next, s->unacked,
+					 s->unsent, TX_STAMPS_STATIONS });
+	if (err)
+		reset(twin, err);
+	(void)!set_tcp(fd, TCP_NOTSENT_LOWAT, lowat);
 }
 
 int tcp_twin_end(struct tcp_twin *twin)
@@ -789,10 +840,7 @@ int tcp_twin_end(struct tcp_twin *twin)
 	forget_maxseg(twin);
 	if (twin->has_reuse_addr)
 		(void)!set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-	err = feed(fd, (struct stretch){ twin->pcb, tcp_queued_next, s->unacked,
-					 s->unsent, TX_STAMPS_STATIONS });
-	if (err)
-		reset(twin, err);
+	feed_unsent(twin);
 	if (s->fin != TCP_FIN_NONE && !is_last_ack(s))
 		(void)!real.shutdown(fd, SHUT_WR);
 	narrow(twin, SO_RCVBUF, SO_RCVBUFFORCE, &twin->rcv);

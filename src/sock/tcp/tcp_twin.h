@@ -94,8 +94,14 @@ int tcp_twin_hear(struct tcp_twin *twin) MUST_CHECK;
  * FIN if it is due. 0; a negative errno: it is still in repair, and can be undone. */
 int tcp_twin_end(struct tcp_twin *twin) MUST_CHECK;
 
+/* Before it is undone: whether it has acknowledged what the connection does not know of. */
+bool tcp_twin_has_more(const struct tcp_twin *twin);
+
 /* Instead of that: the socket is as it was, and the peer hears nothing. What it has
  * received is lost. */
 void tcp_twin_undo(struct tcp_twin *twin);
+
+/* Whether the kernel's connection has ended. Nothing is taken from it. */
+bool tcp_twin_is_closed(int fd);
 
 #endif

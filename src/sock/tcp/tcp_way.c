@@ -98,6 +98,13 @@ static bool refuse(const struct tcp_way *way, struct tsock *t, uint64_t now)
 	return true;
 }
 
+/* As in Linux, a SYN is repeated while no route leads there, and one may come. */
+static bool is_patient(const struct tcp_way *way, const struct tsock *t)
+{
+	return way->dst.reason == REASON_NO_ROUTE && tcp_state(t->pcb) == TCPS_SYN_SENT &&
+	       !t->is_orphan;
+}
+
 /* The frames of an accepted connection come by the rule of its port, which is on the
  * interface that has the address. If the way has moved to another one, the peer's frames
  * probably come by that, too. */
@@ -115,7 +122,7 @@ static void tell_users(struct tcp_way *way, bool has_moved)
 			continue;
 		}
 		if (!way->dst.ring) {
-			if (!refuse(way, t, now))
+			if (!refuse(way, t, now) && !is_patient(way, t))
 				tsock_lost_way_locked(t, way->dst.reason);
 		} else if (has_moved && t->port) {
 			tsock_lost_way_locked(t, REASON_OTHER_WAY);

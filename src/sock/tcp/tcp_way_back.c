@@ -91,6 +91,9 @@ int tcp_way_back(const struct tcp_twin_socket *socket, const struct tcp_pcb *pcb
 	return 0;
 err_open:
 	ops->close(ctx);
+	/* the peer does not say again what the kernel has acknowledged */
+	if (tcp_twin_has_more(&twin))
+		err = -ECONNRESET;
 err_twin:
 	tcp_twin_undo(&twin);
 	return err;
@@ -121,15 +124,6 @@ static int say(const struct last_word *word, uint8_t flags)
 	return word->ops->give(word->ctx, (const uint8_t *)&header, sizeof(header), NULL);
 }
 
-static bool is_closed(int fd)
-{
-	struct tcp_info info = { 0 };
-	socklen_t len = sizeof(info);
-
-	return real.getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0 &&
-	       info.tcpi_state == TCP_CLOSE;
-}
-
 /* The kernel makes a difference between resets before and after the peer's end. */
 static int end_twin(struct last_word *word, struct tcp_twin *twin, int error)
 {
@@ -141,7 +135,7 @@ static int end_twin(struct last_word *word, struct tcp_twin *twin, int error)
 	}
 	if (!err)
 		err = say(word, WIRE_TCP_ACK | WIRE_TCP_RST);
-	if (!err && !is_closed(twin->fd))
+	if (!err && !tcp_twin_is_closed(twin->fd))
 		err = -EPROTO;
 	return err ? err : tcp_twin_end(twin);
 }
@@ -172,7 +166,7 @@ static int wait_in_kernel(const struct tcp_twin_socket *socket,
 		err = tcp_twin_hear(&twin);
 	if (!err)
 		err = ops->give(ctx, header, tcp_build_end_of_peer(waiting, header), NULL);
-	if (!err && !is_closed(socket->fd))
+	if (!err && !tcp_twin_is_closed(socket->fd))
 		err = -EPROTO;
 	if (err)
 		tcp_twin_undo(&twin);

@@ -440,8 +440,10 @@ static void leave_to_kin(struct tsock *t, int fd)
 
 	if ((phase == TSOCK_OURS || phase == TSOCK_LISTENER) && fd >= 0 &&
 	    UNLIKELY(kin_is_shared_since(t->fork_cnt)) &&
-	    file_identify(fd).ino == t->sock.obj.inode)
-		tsock_leave(&t->sock.obj, fd, REASON_FORKS, STATS_BY_FORK);
+	    file_identify(fd).ino == t->sock.obj.inode) {
+		tsock_await_answer(t);
+		tsock_leave_by(t, fd, REASON_FORKS, STATS_BY_FORK);
+	}
 }
 
 /* While a number names it: a child that asks for it now must find it, and is answered when it

@@ -175,6 +175,16 @@ static void thaw(struct tsock *t) REQUIRES(t->engine->stack->lock)
 	tcp_engine_due_locked(t->engine);
 }
 
+/* Bytes of it are lost, which nobody must take for a silence. */
+static COLD void break_off(struct tsock *t) REQUIRES(t->engine->stack->lock)
+{
+	if (!t->pcb)
+		return;
+	t->error = -ECONNRESET;
+	tcp_abort(t->pcb, tsock_now(t));
+	tcp_engine_due_locked(t->engine);
+}
+
 static void forget_pcb(struct tsock *t) REQUIRES(t->engine->stack->lock)
 {
 	tsock_set_way(t, NULL);
@@ -232,6 +242,8 @@ NO_LOCK_ANALYSIS static int move_open(struct move *m, int fd) /* two names of on
 	tsock_lock(t);
 	if (err) {
 		thaw(t);
+		if (err == -ECONNRESET)
+			break_off(t);
 	} else {
 		let_go(t);
 		/* what has come since the others were given */
@@ -311,18 +323,29 @@ static bool stop_opening(struct tsock *t)
 	return is_opening;
 }
 
-/* By the kernel, what has only begun: nobody has said anything yet. False: it is not
- * opening any more. */
-static bool begin_anew(struct tsock *t, int fd)
+/* The kernel says at once that it cannot. As after any connect() that has failed, the program
+ * hears that once, and may try again. */
+static COLD void fail_anew(struct tsock *t, int err)
+{
+	tsock_lock(t);
+	list_remove(&t->moving);
+	pkt_put_list(&t->held);
+	tsock_unlock(t);
+	tsock_start_over(t, err);
+}
+
+/* By the kernel, what has only begun: nobody has said anything yet. -EAGAIN: it is not
+ * opening any more; -ENOTCONN: it has failed. */
+static int begin_anew(struct tsock *t, int fd)
 {
 	struct sockaddr_storage name;
 	struct user_name peer = { t->key.remote, t->key.remote_port };
 	socklen_t len = sizeof(name);
-	int flags = real.fcntl(fd, F_GETFL);
 	bool was_deferred = atomic_load(&t->is_deferred);
+	int flags, err;
 
 	if (!stop_opening(t))
-		return false;
+		return -EAGAIN;
 	/* the program may know its name already */
 	tsock_unguard_bound(t, fd);
 	/* the program believes to be connected and will write first */
@@ -330,16 +353,23 @@ static bool begin_anew(struct tsock *t, int fd)
 		(void)!tsock_set_twin_fast(fd, true);
 	sock_detach(&t->sock);
 	user_name_write(&peer, t->sock.domain, &name, &len);
+	flags = real.fcntl(fd, F_GETFL);
 	(void)!real.fcntl(fd, F_SETFL, flags | O_NONBLOCK);
-	(void)!real.connect(fd, (struct sockaddr *)&name, len);
+	err = real.connect(fd, (struct sockaddr *)&name, len) == 0 || errno == EINPROGRESS ?
+		      0 :
+		      -errno;
 	(void)!real.fcntl(fd, F_SETFL, flags);
+	if (err) {
+		fail_anew(t, err);
+		return -ENOTCONN;
+	}
 	tsock_stamps_moved(t, fd);
 	tsock_lock(t);
 	/* answers to the SYN that was dropped */
 	pkt_put_list(&t->held);
 	is_theirs(t);
 	tsock_unlock(t);
-	return true;
+	return 0;
 }
 
 /* -- two ends in one process ---------------------------------------------------------------- */
@@ -589,8 +619,10 @@ static int go_back(struct tsock *t, int fd, uint64_t since_ns)
 		state = state_of(t);
 		if (is_early(t))
 			return -EAGAIN;
-		if (tsock_is_opening_state(state) && begin_anew(t, fd))
-			err = 0;
+		if (tsock_is_opening_state(state))
+			err = begin_anew(t, fd);
+		if (err == -ENOTCONN)
+			return err;
 	} while (err && tsock_is_opening_state(state));
 	if (tsock_is_ended_state(state)) {
 		tsock_show_keepalive(t, fd);
@@ -697,13 +729,8 @@ int tsock_leave_for(struct tsock *t, int fd, enum reason reason,
 	return !err && tsock_stays(&t->sock.obj) ? -EOPNOTSUPP : err;
 }
 
-void tsock_leave(struct fd_object *obj, int fd, enum reason reason,
-		 enum stats_decider decider)
+void tsock_leave_by(struct tsock *t, int fd, enum reason reason, enum stats_decider decider)
 {
-	struct tsock *t = tsock_of(obj);
-
-	if (tsock_phase(t) == TSOCK_OURS)
-		tsock_await_answer(t);
 	mutex_acquire(&t->sock.config);
 	switch (tsock_phase(t)) {
 	case TSOCK_OURS:
@@ -721,6 +748,30 @@ void tsock_leave(struct fd_object *obj, int fd, enum reason reason,
 		break;
 	}
 	mutex_release(&t->sock.config);
+}
+
+/* The number that the caller has may be another file's by now, which is not to become the
+ * connection. A duplicate may keep it alive. False: it is being closed. */
+static bool begin_leaving(struct fd_visit *visit, struct tsock *t, int *fd)
+{
+	if (fd_visit_begin(visit, *fd, &t->sock.obj))
+		return true;
+	*fd = tsock_fd(t);
+	return *fd >= 0 && fd_visit_begin(visit, *fd, &t->sock.obj);
+}
+
+void tsock_leave(struct fd_object *obj, int fd, enum reason reason,
+		 enum stats_decider decider)
+{
+	struct tsock *t = tsock_of(obj);
+	struct fd_visit visit;
+
+	if (tsock_phase(t) == TSOCK_OURS)
+		tsock_await_answer(t);
+	if (!begin_leaving(&visit, t, &fd))
+		return;
+	tsock_leave_by(t, fd, reason, decider);
+	fd_visit_end(&visit);
 }
 
 /* -- all of them ----------------------------------------------------------------------------- */

@@ -886,10 +886,11 @@ long tsock_ioctl(struct fd_object *obj, int fd, unsigned long request, void *arg
 
 	switch (request) {
 	case FIONBIO:
-		result = real.ioctl(fd, request, arg);
-		if (result < 0)
-			return -errno;
-		sock_set_nonblocking(&t->sock, *(int *)arg != 0);
+		mutex_acquire(&t->sock.config);
+		result = real.ioctl(fd, request, arg) < 0 ? -errno : 0;
+		if (!result)
+			sock_set_nonblocking(&t->sock, *(int *)arg != 0);
+		mutex_release(&t->sock.config);
 		return result;
 	case FIONREAD:
 	case SIOCOUTQ:
@@ -929,9 +930,10 @@ long tsock_fcntl(struct fd_object *obj, int fd, int cmd, void *arg)
 					 STATS_BY_OPTION, "O_ASYNC", F_SETFL);
 		return result ? result : FD_PASS;
 	}
-	result = real.fcntl(fd, F_SETFL, flags);
-	if (result < 0)
-		return -errno;
-	sock_set_nonblocking(&t->sock, flags & O_NONBLOCK);
+	mutex_acquire(&t->sock.config);
+	result = real.fcntl(fd, F_SETFL, flags) < 0 ? -errno : 0;
+	if (!result)
+		sock_set_nonblocking(&t->sock, flags & O_NONBLOCK);
+	mutex_release(&t->sock.config);
 	return result;
 }

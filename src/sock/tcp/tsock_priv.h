@@ -602,6 +602,8 @@ void tsock_show_keepalive(struct tsock *t, int fd);
 /* -- tsock_leave.c -- */
 void tsock_leave(struct fd_object *obj, int fd, enum reason reason,
 		 enum stats_decider decider);
+/* The same for who closes the number, which names it no more. */
+void tsock_leave_by(struct tsock *t, int fd, enum reason reason, enum stats_decider decider);
 /* Before one goes back. A peer that is near answers soon. What it has opened cannot be begun
  * anew without its seeing a connection that dies, so a SYN that was sent a moment ago is waited
  * for. That takes seconds where a SYN has data, so it is without `config`: our thread, which
