@@ -228,3 +228,20 @@ void user_control_put_stamps(struct user_control *control, uint32_t wishes,
 		user_control_put(control, SOL_SOCKET, SO_TIMESTAMPING, ts,
 				 sizeof(ts));
 }
+
+bool user_count_down(struct timespec *left, const struct timespec *wished,
+		     uint64_t start_ns)
+{
+	uint64_t passed = clock_monotonic_ns() - start_ns;
+
+	*left = *wished;
+	left->tv_sec -= (time_t)(passed / NS_PER_SEC);
+	left->tv_nsec -= (long)(passed % NS_PER_SEC);
+	if (left->tv_nsec < 0) {
+		left->tv_nsec += (long)NS_PER_SEC;
+		left->tv_sec--;
+	}
+	if (left->tv_sec < 0)
+		*left = (struct timespec){ 0 };
+	return left->tv_sec || left->tv_nsec;
+}

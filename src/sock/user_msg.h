@@ -54,6 +54,11 @@ static inline bool user_is_timeout(const struct timespec *ts)
 		       ts->tv_nsec >= 0 && ts->tv_nsec < 1000000000L);
 }
 
+/* The time that is left of what was wished for at the start, which may be more than fits
+ * into nanoseconds; or false. */
+bool user_count_down(struct timespec *left, const struct timespec *wished,
+		     uint64_t start_ns);
+
 /* As many bytes as Linux takes in one call, however many the program names. What lies behind
  * them may be where no memory is. */
 enum { USER_LEN_MAX = 0x7ffff000 };

@@ -493,6 +493,8 @@ uint32_t tcp_readable(const struct tcp_pcb *pcb);
 /* What a look at the unread packets (tcp_unread_next) shows of what tcp_take would take:
  * behind *skip_out bytes so many at most. */
 uint32_t tcp_unread_span(const struct tcp_pcb *pcb, uint32_t *skip_out);
+/* The same: how many there are. */
+uint32_t tcp_shown(const struct tcp_pcb *pcb);
 /* Who reads on at the mark is behind it, also where nothing has come behind the urgent byte
  * and tcp_take had nothing to give. */
 void tcp_pass_mark(struct tcp_pcb *pcb);

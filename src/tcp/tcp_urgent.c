@@ -136,6 +136,14 @@ uint32_t tcp_unread_span(const struct tcp_pcb *pcb, uint32_t *skip_out)
 	return ahead ? ahead : UINT32_MAX;
 }
 
+uint32_t tcp_shown(const struct tcp_pcb *pcb)
+{
+	uint32_t skip, span = tcp_unread_span(pcb, &skip), len = queue_len(pcb);
+
+	len -= MIN(skip, len);
+	return MIN(len, span);
+}
+
 void tcp_pass_mark(struct tcp_pcb *pcb)
 {
 	if (!is_before_byte(pcb))

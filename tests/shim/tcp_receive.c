@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/uio.h>
@@ -588,6 +589,93 @@ static void stamps_from_the_first(void)
 	close(listener);
 }
 
+/* There is no more to wait for, and what there is stays. */
+static void peeked_to_the_end(void)
+{
+	struct timeval limit = { .tv_sec = 2 };
+	char bytes[8];
+
+	for (int how = 0; how < 3; how++) {
+		int pair[2];
+
+		make_pair(pair);
+		setsockopt(pair[1], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+		say_sent(pair[0], "ab", 0);
+		await_bytes(pair[1], 2);
+		if (how == 0)
+			shutdown(pair[0], SHUT_WR);
+		else if (how == 1)
+			shutdown(pair[1], SHUT_RD);
+		else
+			set_option(pair[1], SOL_SOCKET, SO_RCVLOWAT, 8);
+		if (how == 2)
+			shutdown(pair[0], SHUT_WR);
+		for (int i = 0; i < 2; i++) {
+			time_t before = time(NULL);
+			ssize_t n = recv(pair[1], bytes, sizeof(bytes),
+					 how == 2 ? MSG_PEEK : MSG_PEEK | MSG_WAITALL);
+
+			SAY("%d: %zd, waits %d\n", how, n, time(NULL) - before > 1);
+		}
+		receive(pair[1], 0);
+		close_pair(pair);
+	}
+}
+
+struct rest {
+	int fd;
+};
+
+static void *send_slowly(void *arg)
+{
+	sleep_ms(20);
+	send(((struct rest *)arg)->fd, "some", 4, 0);
+	sleep_ms(1000);
+	send(((struct rest *)arg)->fd, "the rest", 8, 0);
+	return NULL;
+}
+
+static long cpu_ms(const struct rusage *r)
+{
+	return (r->ru_utime.tv_sec + r->ru_stime.tv_sec) * 1000 +
+	       (r->ru_utime.tv_usec + r->ru_stime.tv_usec) / 1000;
+}
+
+/* While it waits for the rest it sleeps, whatever it has seen before. */
+static void peeks_that_wait(void)
+{
+	struct rusage before, after;
+	pthread_t thread;
+	char bytes[12];
+	int pair[2];
+
+	make_pair(pair);
+	pthread_create(&thread, NULL, send_slowly, &(struct rest){ pair[0] });
+	getrusage(RUSAGE_THREAD, &before);
+	SAY("%zd\n", recv(pair[1], bytes, 12, MSG_PEEK | MSG_WAITALL));
+	getrusage(RUSAGE_THREAD, &after);
+	SAY("spins %d\n", cpu_ms(&after) - cpu_ms(&before) > 700);
+	pthread_join(thread, NULL);
+	receive(pair[1], 0);
+	close_pair(pair);
+}
+
+/* What is left of the time is told, as a program may give it to the next call. */
+static void batch_counts_its_time_down(void)
+{
+	struct timespec left = { .tv_sec = 5 };
+	char byte;
+	struct iovec iov = { &byte, 1 };
+	struct mmsghdr msg = { .msg_hdr = { .msg_iov = &iov, .msg_iovlen = 1 } };
+	int pair[2];
+
+	make_pair(pair);
+	say_sent(pair[0], "x", 0);
+	SAY("recvmmsg %d\n", recvmmsg(pair[1], &msg, 1, 0, &left));
+	SAY("less %d, not much %d\n", left.tv_sec < 5, left.tv_sec >= 3);
+	close_pair(pair);
+}
+
 const struct scenario receive_scenarios[] = {
 	SCENARIO(every_receiving_call, OURS),
 	SCENARIO(fortified_receiving_calls, OURS),
@@ -595,6 +683,9 @@ const struct scenario receive_scenarios[] = {
 	SCENARIO(nothing_to_receive, MIXED),
 	SCENARIO(peeked, OURS),
 	SCENARIO(peeked_with_an_offset, MIXED),
+	SCENARIO(peeked_to_the_end, OURS),
+	SCENARIO(peeks_that_wait, OURS),
+	SCENARIO(batch_counts_its_time_down, OURS),
 	SCENARIO(truncated, OURS),
 	SCENARIO(waited_for_all, OURS),
 	SCENARIO(messages_of_a_stream, OURS),

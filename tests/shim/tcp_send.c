@@ -717,6 +717,41 @@ static void little_unsent(void)
 	close_pair(pair);
 }
 
+/* Linux takes no notice of flags that are for receiving. */
+static void sends_with_flags_of_receiving(void)
+{
+	int pair[2];
+
+	make_pair(pair);
+	say_sent(pair[0], "all", MSG_WAITALL);
+	say_sent(pair[0], "peek", MSG_PEEK);
+	say_sent(pair[0], "trunc", MSG_TRUNC);
+	await_bytes(pair[1], 12);
+	receive(pair[1], 0);
+	for (int i = 0; i < 100; i++) {
+		send(pair[0], "x", 1, 0);
+		await_bytes(pair[1], 1);
+		recv(pair[1], &(char){ 0 }, 1, 0);
+	}
+	close_pair(pair);
+}
+
+static void file_of_a_socket(void)
+{
+	int pair[2], ends[2];
+	char bytes[8];
+
+	make_pair(pair);
+	say_sent(pair[0], "abcd", 0);
+	await_bytes(pair[1], 4);
+	SAY("pipe %s\n", err(pipe(ends)));
+	SAY("sendfile %s\n", err(sendfile(ends[1], pair[1], NULL, 4)));
+	SAY("read %zd\n", read(ends[0], bytes, sizeof(bytes)));
+	close(ends[0]);
+	close(ends[1]);
+	close_pair(pair);
+}
+
 /* -- bad memory --------------------------------------------------------------------- */
 
 static void sends_from_bad_memory(void)
@@ -971,6 +1006,8 @@ const struct scenario send_scenarios[] = {
 	SCENARIO(much_by_one_thread, OURS),
 	SCENARIO(bytes_under_way, OURS),
 	SCENARIO(little_unsent, OURS),
+	SCENARIO(sends_with_flags_of_receiving, OURS),
+	SCENARIO(file_of_a_socket, MIXED),
 	SCENARIO(sends_from_bad_memory, KERNEL),
 	SCENARIO(long_send_from_bad_memory, KERNEL),
 	SCENARIO(sent_files, MIXED),

@@ -151,6 +151,42 @@ static void urgent_byte_in_line(void)
 	close_pair(pair);
 }
 
+/* Who waits for all of it gets what lies before the mark, and then what is behind it. */
+static void waits_end_at_the_mark(void)
+{
+	const int flags[] = { MSG_WAITALL | MSG_PEEK, MSG_WAITALL, MSG_WAITALL };
+	struct timeval limit = { .tv_sec = 2 };
+	char bytes[8];
+	int pair[2];
+
+	make_pair(pair);
+	setsockopt(pair[1], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	say_sent(pair[0], "ab", 0);
+	say_sent(pair[0], "!", MSG_OOB);
+	say_sent(pair[0], "cd", 0);
+	await_acks(pair[0]);
+	for (int i = 0; i < 3; i++)
+		SAY("%zd of 4\n", recv(pair[1], bytes, i == 2 ? 2 : 4, flags[i]));
+	close_pair(pair);
+}
+
+/* A batch ends with the urgent byte, as there is one alone, and what follows is none of it. */
+static void batch_of_urgent_bytes(void)
+{
+	char bytes[2];
+	struct iovec iov[] = { { &bytes[0], 1 }, { &bytes[1], 1 } };
+	struct mmsghdr msgs[] = { { .msg_hdr = { .msg_iov = &iov[0], .msg_iovlen = 1 } },
+				  { .msg_hdr = { .msg_iov = &iov[1], .msg_iovlen = 1 } } };
+	int pair[2];
+
+	make_pair(pair);
+	say_sent(pair[0], "!", MSG_OOB);
+	await(pair[1], POLLPRI);
+	SAY("recvmmsg %d\n", recvmmsg(pair[1], msgs, 2, MSG_OOB, NULL));
+	SAY("recv %s\n", err(recv(pair[1], bytes, 1, MSG_DONTWAIT)));
+	close_pair(pair);
+}
+
 static _Atomic int urgent_cnt;
 
 static void count_urgent(int sig)
@@ -228,6 +264,8 @@ const struct scenario urgent_scenarios[] = {
 	SCENARIO(urgent_byte, OURS),
 	SCENARIO(urgent_byte_at_the_end, OURS),
 	SCENARIO(looks_at_the_mark, OURS),
+	SCENARIO(waits_end_at_the_mark, OURS),
+	SCENARIO(batch_of_urgent_bytes, OURS),
 	SCENARIO(urgent_byte_in_line, MIXED),
 	SCENARIO(urgent_signal, MIXED),
 	SCENARIO(urgent_signal_for_a_thread, MIXED),

@@ -384,7 +384,7 @@ static void *poll_shortly(void *arg)
 	int n;
 
 	p->tid = gettid();
-	n = poll(&fds, 1, 60);
+	n = poll(&fds, 1, 400);
 	SAY("poll %d %#x\n", n, (unsigned)fds.revents);
 	return NULL;
 }

@@ -21,7 +21,7 @@ import time
 from checksums import checksum
 
 case, there, args = sys.argv[1], (sys.argv[2], int(sys.argv[3])), sys.argv[4:]
-SO_PEEK_OFF, MSG_FASTOPEN, TCP_FASTOPEN = 42, 0x20000000, 23
+SO_PEEK_OFF, MSG_FASTOPEN, TCP_FASTOPEN, TCP_NOTSENT_LOWAT = 42, 0x20000000, 23, 25
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -279,6 +279,21 @@ def over_before_exit():
     os._exit(0)
 
 
+def leaves_little_unsent():
+    """More than TCP_NOTSENT_LOWAT waits for a peer that does not read, when the program ends."""
+    s = socket.create_connection(there)
+    s.setsockopt(socket.IPPROTO_TCP, TCP_NOTSENT_LOWAT, 16384)
+    s.setblocking(False)
+    sent, end = 0, time.monotonic() + 1
+    while time.monotonic() < end:
+        try:
+            sent += s.send(stream(1 << 20)[sent:])
+        except BlockingIOError:
+            time.sleep(0.02)
+    s.setsockopt(socket.IPPROTO_TCP, TCP_NOTSENT_LOWAT, 4096)
+    say("sent", sent)
+
+
 def over_before_exit_by_number():
     """And by the call's number."""
     s = over()
@@ -396,5 +411,5 @@ def waits():
 cases = {f.__name__: f for f in (
     sink, answerer, forgetful, interrupted, becomes_another, inherits, becomes_nothing,
     installs_filter, over_before_exec, reads_on, over_before_fork, over_before_it_is_sent,
-    over_before_exit, over_before_exit_by_number, over_and_closed, over_and_goes_on, closes_many, over_before_it_becomes_another, leaves, hands_on, goes_on, waits)}
+    leaves_little_unsent, over_before_exit, over_before_exit_by_number, over_and_closed, over_and_goes_on, closes_many, over_before_it_becomes_another, leaves, hands_on, goes_on, waits)}
 cases[case]()

@@ -188,6 +188,19 @@ many_that_are_closed() {
 		{ echo "the kernel has $left after $took ms"; return 1; }
 	expect "$((left + ours))" $cnt
 }
+little_unsent_at_exit() {
+	local sent
+	rm -f "$work/read"
+	peer sink 7205 "$work/read" || return 1
+	begin log/%d.log leaves_little_unsent 7205
+	wait $program
+	touch "$work/read"
+	sent=$(sed -n 's/^sent //p' "$work/out")
+	[ "${sent:-0}" -gt 65536 ] || { cat "$work/out"; return 1; }
+	expect "$(last_of_peer '^got')" "got $sent True end" || { complaints; return 1; }
+	end_peer
+	grep -qh "is the kernel's: the process ends" "$work"/log/* || echo "it was not ours before"
+}
 closed_before_exit() { still_answers over_and_closed "1 in TIME_WAIT"; }
 closed_before_exec() { still_answers over_before_it_becomes_another "1 in TIME_WAIT"; }
 
@@ -265,7 +278,7 @@ for case in ${CASES:-write_is_ended write_is_handled sendfile_is_ended sendfile_
 	exec_with_what_stays exec_that_fails_with_what_stays filter_with_what_stays \
 	time_wait_at_exec time_wait_at_fork time_wait_handed_on time_wait_at_exit time_wait_at_exit_by_number \
 	closed_while_it_goes_on many_that_are_closed \
-	closed_before_exit closed_before_exec \
+	closed_before_exit closed_before_exec little_unsent_at_exit \
 	exec_before_the_answer exec_before_the_neighbour wait_that_goes_back exit_before_the_answer}; do
 	tap_check "$case" "$case"
 done

@@ -383,13 +383,16 @@ void tsock_give_up(struct tsock *t);
 /* How to look: a result, or -EAGAIN. Without the lock. */
 struct tsock_wait;
 typedef long tsock_look_fn(struct tsock_wait *w);
+/* Whether to look before it sleeps. With the lock. */
+typedef bool tsock_is_due_fn(const struct tsock_wait *w);
 struct tsock_wait {
 	struct sock_wait wait;
 	struct tsock *t;
 	int fd;
 	tsock_look_fn *look;
-	/* ready bits that end the wait */
+	/* ready bits that end the wait; or who says whether there is news for it */
 	uint32_t bits;
+	tsock_is_due_fn *is_due;
 	/* what the look works on */
 	void *ctx;
 	/* this look is one of those that also ask the kernel */
@@ -404,6 +407,10 @@ uint64_t tsock_deadline(uint64_t timeout_ns);
  * have something to tell, so each handler ends it, with SA_RESTART, too. */
 long tsock_wait(struct tsock *t, int fd, tsock_look_fn *look, void *ctx,
 		uint32_t bits, uint64_t deadline_ns, bool has_some) MUST_CHECK;
+/* The same; before it sleeps, with the lock, `is_due` says whether to look. */
+long tsock_wait_till_due(struct tsock *t, int fd, tsock_look_fn *look, void *ctx,
+			 tsock_is_due_fn *is_due, uint64_t deadline_ns,
+			 bool has_some) MUST_CHECK;
 /* The connection has become the kernel's under a call that has a part: waits for one of the
  * events on the twin. 0: there is one; -EAGAIN: the time is over; -EINTR; or FD_ABANDONED. */
 long tsock_wait_for_twin(struct tsock *t, int fd, short events,

@@ -127,8 +127,49 @@ static bool is_plausible(const struct rx_call *call)
 	       user_iov_len(call->iov, call->iov_cnt) >= 0;
 }
 
+/* The least that the call waits for. */
+static size_t wanted(const struct tsock *t, const struct rx_call *call)
+{
+	size_t lowat = (size_t)atomic_load_explicit(&t->rcv_lowat,
+						    memory_order_relaxed);
+
+	if (call->flags & MSG_WAITALL)
+		return call->len;
+	return MIN(call->len, lowat);
+}
+
+/* Whether there is something that the call has not seen. */
+static bool has_more(const struct tsock *t, const struct rx_call *call)
+{
+	if (!t->pcb)
+		return false;
+	return call->flags & MSG_PEEK ? tcp_shown(t->pcb) > call->done :
+					tcp_has_data(t->pcb);
+}
+
+/* As in Linux, a call that has some bytes does not read on from the urgent mark. */
+static bool is_at_mark(const struct tsock *t, const struct rx_call *call)
+{
+	uint32_t skip;
+
+	if (LIKELY(tcp_urgent_state(t->pcb) == TCP_URGENT_NONE))
+		return false;
+	return call->flags & MSG_PEEK ? tcp_unread_span(t->pcb, &skip) == call->done :
+					tcp_at_mark(t->pcb);
+}
+
+/* Whether a call that has some bytes, and waits for more, has all that it gets: an error or
+ * the end behind them is for the next one. */
+static bool has_all(const struct tsock *t, const struct rx_call *call)
+{
+	if (!t->pcb || is_at_mark(t, call))
+		return true;
+	return !has_more(t, call) && (t->error || t->is_shut_rd || tcp_has_end(t->pcb) ||
+				      tcp_state(t->pcb) == TCPS_CLOSED);
+}
+
 /* Takes what is there, up to what the call still wants. The lock is released for a long
- * copy. Under the lock, which it releases. */
+ * copy. Under the lock, which it releases. 0: the call is over; -EAGAIN: it would wait. */
 static long take(struct tsock *t, struct rx_call *call)
 	RELEASES(t->engine->stack->lock)
 {
@@ -136,6 +177,7 @@ static long take(struct tsock *t, struct rx_call *call)
 	struct list pkts = LIST_INIT(pkts);
 	size_t before = call->done;
 	uint32_t len = 0;
+	bool is_over;
 
 	if (call->flags & MSG_PEEK) {
 		borrow_all(t, max, &pkts);
@@ -161,8 +203,9 @@ static long take(struct tsock *t, struct rx_call *call)
 		c->rx_packets++;
 		c->rx_bytes += call->done - before;
 	}
+	is_over = call->done >= wanted(t, call) || has_all(t, call);
 	tsock_unlock(t);
-	return (long)(call->done - before);
+	return is_over && (call->done != before || call->flags & MSG_PEEK) ? 0 : -EAGAIN;
 }
 
 /* -- one look --------------------------------------------------------------------------- */
@@ -183,17 +226,6 @@ static long state_result(struct tsock *t)
 	if (t->is_shut_rd || tcp_at_end(t->pcb))
 		return 0;
 	return -EAGAIN;
-}
-
-/* The least that the call waits for. */
-static size_t wanted(const struct tsock *t, const struct rx_call *call)
-{
-	size_t lowat = (size_t)atomic_load_explicit(&t->rcv_lowat,
-						    memory_order_relaxed);
-
-	if (call->flags & MSG_WAITALL)
-		return call->len;
-	return MIN(call->len, lowat);
 }
 
 /* The next short segment, straight from the ring. True: the call has it. */
@@ -257,12 +289,10 @@ again:
 	if (UNLIKELY(!t->pcb || !tcp_has_data(t->pcb))) {
 		if (t->pcb)
 			pass_mark(t, call);
-		n = call->done ? 0 : state_result(t);
-		/* with bytes already, an error or the end is for the next call */
-		if (call->done && t->pcb && !t->error &&
-		    tcp_state(t->pcb) != TCPS_CLOSED && !t->is_shut_rd &&
-		    !tcp_at_end(t->pcb))
-			n = -EAGAIN;
+		if (call->done)
+			n = has_all(t, call) ? 0 : -EAGAIN;
+		else
+			n = state_result(t);
 		if (n == -EAGAIN)
 			sock_counters(&t->sock)->rx_eagain++;
 		tsock_unlock(t);
@@ -276,12 +306,13 @@ again:
 		tsock_unlock(t);
 		return 0;
 	}
-	if (call->flags & MSG_PEEK)
+	if (call->flags & MSG_PEEK) {
 		call->done = 0;
-	n = take(t, call);
-	if (UNLIKELY(n == 0 && !(call->flags & MSG_PEEK)))
-		return -EAGAIN;
-	return call->done >= wanted(t, call) ? 0 : -EAGAIN;
+	} else if (UNLIKELY(call->done && is_at_mark(t, call))) {
+		tsock_unlock(t);
+		return 0;
+	}
+	return take(t, call);
 }
 
 static long look(struct tsock_wait *w)
@@ -366,17 +397,21 @@ static long receive_urgent(struct tsock *t, struct rx_call *call)
 	return 1;
 }
 
-static long wait_for_more(struct tsock *t, int fd, struct rx_call *call)
+/* A call that has some bytes is woken by each segment, and its socket may count as readable
+ * for the bytes that it has seen, or not for those that it has not. */
+static bool is_due(const struct tsock_wait *w)
 {
-	return tsock_wait(t, fd, look, call, READY_IN | READY_ERR | READY_HUP,
-			  call->deadline_ns, call->is_behind);
+	const struct rx_call *call = w->ctx;
+
+	if (!call->done)
+		return endpoint_ready(&w->t->sock.end) & (READY_IN | READY_ERR | READY_HUP);
+	return has_more(w->t, call) || has_all(w->t, call);
 }
 
-/* Waiting for all of it, the call is woken by each segment. */
-static long wait_for_all(struct tsock *t, int fd, struct rx_call *call)
+static long wait_for_more(struct tsock *t, int fd, struct rx_call *call)
 {
-	return tsock_wait(t, fd, look, call, READY_ERR | READY_HUP,
-			  call->deadline_ns, true);
+	return tsock_wait_till_due(t, fd, look, call, is_due, call->deadline_ns,
+				   call->done || call->is_behind);
 }
 
 static long receive(struct tsock *t, int fd, struct rx_call *call)
@@ -396,8 +431,10 @@ static long receive(struct tsock *t, int fd, struct rx_call *call)
 	if (n == -EAGAIN && sock_is_blocking(&t->sock, call->flags)) {
 		call->deadline_ns = tsock_deadline(atomic_load_explicit(
 			&t->sock.rx_timeout_ns, memory_order_relaxed));
-		n = call->done ? wait_for_all(t, fd, call) :
-				 wait_for_more(t, fd, call);
+		n = wait_for_more(t, fd, call);
+		/* as in Linux, one who wants nothing has it */
+		if (n == -EAGAIN && !call->len)
+			n = 0;
 		call->is_cut = n == -EINTR || n == FD_ABANDONED;
 		if (UNLIKELY(n == FD_ABANDONED))
 			return fd_wait_abandoned(&t->sock.obj,
@@ -585,15 +622,6 @@ long tsock_recvmsg(struct fd_object *obj, int fd, struct msghdr *msg, int flags)
 	return receive_message(tsock_of(obj), fd, msg, &call);
 }
 
-/* The time of a batch is looked at after each message, as Linux does it. */
-static bool is_over(const struct timespec *timeout, uint64_t began_ns)
-{
-	return timeout &&
-	       clock_monotonic_ns() - began_ns >=
-		       (uint64_t)timeout->tv_sec * NS_PER_SEC +
-			       (uint64_t)timeout->tv_nsec;
-}
-
 /* An error goes before the data that came before it. */
 static long first_error(struct tsock *t)
 {
@@ -620,7 +648,8 @@ long tsock_recvmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
 		    unsigned int cnt, int flags, struct timespec *timeout)
 {
 	struct tsock *t = tsock_of(obj);
-	uint64_t began = clock_monotonic_ns();
+	struct timespec wished = { 0 };
+	uint64_t start_ns = 0;
 	unsigned int done = 0;
 	long n = 0;
 
@@ -636,6 +665,10 @@ long tsock_recvmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
 		n = first_error(t);
 	if (n)
 		return n;
+	if (timeout) {
+		wished = *timeout;
+		start_ns = clock_monotonic_ns();
+	}
 	while (done < cnt) {
 		struct rx_call call = { .flags = flags & ~MSG_WAITFORONE,
 					.is_behind = done > 0 };
@@ -648,7 +681,8 @@ long tsock_recvmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
 		msgs[done++].msg_len = (unsigned)n;
 		if (flags & MSG_WAITFORONE)
 			flags |= MSG_DONTWAIT;
-		if (call.is_cut || is_over(timeout, began))
+		if (call.is_cut || call.is_urgent ||
+		    (timeout && !user_count_down(timeout, &wished, start_ns)))
 			break;
 	}
 	if (done && n < 0 && n != -EAGAIN && n != -EINTR && n != FD_PASS)

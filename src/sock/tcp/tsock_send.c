@@ -581,7 +581,9 @@ static COLD long leave_for(struct tsock *t, int fd, int flags, const char *what)
 
 enum {
 	TX_FLAGS = MSG_DONTWAIT | MSG_NOSIGNAL | MSG_CONFIRM | MSG_EOR |
-		   MSG_MORE | MSG_OOB | MSG_DONTROUTE | MSG_ZEROCOPY,
+		   MSG_MORE | MSG_OOB | MSG_DONTROUTE | MSG_ZEROCOPY |
+		   /* of receiving, which Linux takes no notice of */
+		   MSG_WAITALL | MSG_PEEK | MSG_TRUNC,
 };
 
 /* Linux knows more flags; MSG_FASTOPEN with one of them even connects. */
@@ -884,6 +886,11 @@ static bool is_file(int fd)
 	return S_ISREG(file_identify(fd).mode);
 }
 
+static bool is_pipe(int fd)
+{
+	return S_ISFIFO(file_identify(fd).mode);
+}
+
 static off64_t seek(int fd, off64_t by)
 {
 	return syscall_raw(SYS_lseek, fd, by, SEEK_CUR, 0, 0, 0);
@@ -920,6 +927,9 @@ long tsock_sendfile64(struct fd_object *obj, int fd, int fd2, off64_t *offset,
 	};
 	long n;
 
+	/* the kernel has none of its bytes */
+	if (!sock_owns_fd(&t->sock, fd) && tsock_is_ours(t) && len && is_pipe(fd))
+		return leave_for(t, fd2, 0, "a sendfile of a socket");
 	/* from one of our sockets to somewhere else, or nothing, of which the socket hears
 	 * nothing */
 	if (!sock_owns_fd(&t->sock, fd) || !tsock_is_ours(t) || !len)

@@ -57,7 +57,7 @@ static bool watch(struct sock_wait *wait)
 	struct endpoint *end = &w->t->sock.end;
 
 	endpoint_add_watch(end, &wait->waiter->watch);
-	return endpoint_ready(end) & w->bits ||
+	return (w->is_due ? w->is_due(w) : endpoint_ready(end) & w->bits) ||
 	       tsock_phase(w->t) == TSOCK_KERNELS;
 }
 
@@ -74,38 +74,48 @@ uint64_t tsock_deadline(uint64_t timeout_ns)
 	return timeout_ns ? clock_monotonic_ns() + timeout_ns : UINT64_MAX;
 }
 
-long tsock_wait(struct tsock *t, int fd, tsock_look_fn *look_fn, void *ctx,
-		uint32_t bits, uint64_t deadline_ns, bool has_some)
+static long wait_until(struct tsock_wait *w, uint64_t deadline_ns, bool has_some)
 {
-	struct tsock_wait w = {
-		.wait = {
-			.ops = &ops,
-			.obj = &t->sock.obj,
-			.stack = sock_stack(&t->sock),
-			.fds = w.fds,
-			.mark = signals_mark(),
-			.may_restart = deadline_ns == UINT64_MAX && !has_some,
-			.polls_left = sock_params.rx_polls,
-			.spin_until_ns = UINT64_MAX,
-			.looks_per_clock = POLLS_PER_CLOCK,
-			.does_yield = sock_params.does_yield,
-			.makes_room = sock_params.makes_room,
-		},
-		.t = t,
-		.fd = fd,
-		.look = look_fn,
-		.bits = bits,
-		.ctx = ctx,
-	};
+	struct tsock *t = w->t;
 
+	w->wait = (struct sock_wait){
+		.ops = &ops,
+		.obj = &t->sock.obj,
+		.stack = sock_stack(&t->sock),
+		.fds = w->fds,
+		.mark = signals_mark(),
+		.may_restart = deadline_ns == UINT64_MAX && !has_some,
+		.polls_left = sock_params.rx_polls,
+		.spin_until_ns = UINT64_MAX,
+		.looks_per_clock = POLLS_PER_CLOCK,
+		.does_yield = sock_params.does_yield,
+		.makes_room = sock_params.makes_room,
+	};
 	/* a listener's twin has connections, too */
 	if (tsock_phase(t) == TSOCK_LISTENER ||
 	    tsock_phase(t) == TSOCK_LISTENING) {
-		w.wait.fd_cnt = 1;
-		w.fds[0] = (struct pollfd){ .fd = fd, .events = POLLIN };
+		w->wait.fd_cnt = 1;
+		w->fds[0] = (struct pollfd){ .fd = w->fd, .events = POLLIN };
 	}
-	sock_wait_until(&w.wait, deadline_ns);
-	return sock_wait(&w.wait);
+	sock_wait_until(&w->wait, deadline_ns);
+	return sock_wait(&w->wait);
+}
+
+long tsock_wait(struct tsock *t, int fd, tsock_look_fn *look_fn, void *ctx,
+		uint32_t bits, uint64_t deadline_ns, bool has_some)
+{
+	struct tsock_wait w = { .t = t, .fd = fd, .look = look_fn, .ctx = ctx, .bits = bits };
+
+	return wait_until(&w, deadline_ns, has_some);
+}
+
+long tsock_wait_till_due(struct tsock *t, int fd, tsock_look_fn *look_fn, void *ctx,
+			 tsock_is_due_fn *is_due, uint64_t deadline_ns, bool has_some)
+{
+	struct tsock_wait w = { .t = t, .fd = fd, .look = look_fn, .ctx = ctx,
+				.is_due = is_due };
+
+	return wait_until(&w, deadline_ns, has_some);
 }
 
 long tsock_wait_for_twin(struct tsock *t, int fd, short events, uint64_t deadline_ns)

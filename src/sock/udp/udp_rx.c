@@ -942,25 +942,6 @@ long udp_recvmsg(struct fd_object *obj, int fd, struct msghdr *msg, int flags)
 	return receive_message(udp_of(obj), fd, msg, flags, false);
 }
 
-/* The time that is left of what was wished for at the start, which may be more than fits
- * into nanoseconds; or false. */
-static bool count_down(struct timespec *left, const struct timespec *wished,
-		       uint64_t start_ns)
-{
-	uint64_t passed = clock_monotonic_ns() - start_ns;
-
-	*left = *wished;
-	left->tv_sec -= (time_t)(passed / NS_PER_SEC);
-	left->tv_nsec -= (long)(passed % NS_PER_SEC);
-	if (left->tv_nsec < 0) {
-		left->tv_nsec += (long)NS_PER_SEC;
-		left->tv_sec--;
-	}
-	if (left->tv_sec < 0)
-		*left = (struct timespec){ 0 };
-	return left->tv_sec || left->tv_nsec;
-}
-
 /* As Linux does it: the timeout is looked at after each datagram only. */
 long udp_recvmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
 		  unsigned int cnt, int flags, struct timespec *timeout)
@@ -986,7 +967,7 @@ long udp_recvmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
 		msgs[done++].msg_len = (unsigned)n;
 		if (flags & MSG_WAITFORONE)
 			flags |= MSG_DONTWAIT;
-		if (timeout && !count_down(timeout, &wished, start_ns))
+		if (timeout && !user_count_down(timeout, &wished, start_ns))
 			break;
 	}
 	if (n == FD_ABANDONED)
