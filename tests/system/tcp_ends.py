@@ -294,6 +294,18 @@ def leaves_little_unsent():
     say("sent", sent)
 
 
+def patient():
+    """A connect() under way, whose answer comes late."""
+    s = socket.socket()
+    s.setblocking(False)
+    say("connect", result(lambda: s.connect(there)))
+    poll = select.poll()
+    poll.register(s, select.POLLOUT)
+    say("poll", [event[1] for event in poll.poll(30000)])
+    say("sent", result(lambda: s.send(b"at last")))
+    s.close()
+
+
 def over_before_exit_by_number():
     """And by the call's number."""
     s = over()
@@ -411,5 +423,5 @@ def waits():
 cases = {f.__name__: f for f in (
     sink, answerer, forgetful, interrupted, becomes_another, inherits, becomes_nothing,
     installs_filter, over_before_exec, reads_on, over_before_fork, over_before_it_is_sent,
-    leaves_little_unsent, over_before_exit, over_before_exit_by_number, over_and_closed, over_and_goes_on, closes_many, over_before_it_becomes_another, leaves, hands_on, goes_on, waits)}
+    leaves_little_unsent, patient, over_before_exit, over_before_exit_by_number, over_and_closed, over_and_goes_on, closes_many, over_before_it_becomes_another, leaves, hands_on, goes_on, waits)}
 cases[case]()
