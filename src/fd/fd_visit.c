@@ -12,9 +12,10 @@ static struct list visits GUARDED_BY(visits_lock) = LIST_INIT(visits);
 /* How many there are, so that a close without visits takes no lock. */
 static _Atomic unsigned visit_cnt;
 
-static void begin(struct fd_visit *visit, int fd)
+static void begin(struct fd_visit *visit, int fd, const struct fd_object *obj)
 {
 	visit->fd = fd;
+	visit->obj = obj;
 	visit->visitor = &os_thread;
 	spinlock_acquire(&visits_lock);
 	list_push_back(&visits, &visit->link);
@@ -50,7 +51,7 @@ static bool visit_named(struct fd_object *named, int fd,
 	struct fd_object *obj;
 	bool result;
 
-	begin(&own, fd);
+	begin(&own, fd, named);
 	/* All threads see this load, the exchange and the closer's load in one
 	 * order. So either we see that the fd is closed, or the thread that closes
 	 * it sees us. */
@@ -61,15 +62,29 @@ static bool visit_named(struct fd_object *named, int fd,
 	return result;
 }
 
+/* The outer visit has seen the object at its number, and a close waits for its end. */
+static bool is_within_another(const struct fd_visit *visit)
+{
+	const struct fd_visit *other;
+	bool result = false;
+
+	spinlock_acquire(&visits_lock);
+	LIST_FOR_EACH(other, &visits, link)
+		result |= other != visit && other->fd == visit->fd &&
+			  other->obj == visit->obj && other->visitor == visit->visitor;
+	spinlock_release(&visits_lock);
+	return result;
+}
+
 bool fd_visit_begin(struct fd_visit *visit, int fd, const struct fd_object *obj)
 {
 	_Atomic(struct fd_object *) *entry = fd_table_entry(fd);
 
 	if (!entry)
 		return false;
-	begin(visit, fd);
+	begin(visit, fd, obj);
 	/* in the order of visit_named() */
-	if (atomic_load(entry) == obj)
+	if (atomic_load(entry) == obj || is_within_another(visit))
 		return true;
 	fd_visit_end(visit);
 	return false;

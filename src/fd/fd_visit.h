@@ -17,6 +17,7 @@
 struct fd_visit {
 	struct list link;
 	int fd;
+	const struct fd_object *obj;
 	/* whose it is */
 	const struct os_thread *visitor;
 };
@@ -34,7 +35,8 @@ bool fd_visit_at(int fd, const struct fd_object *obj,
 		 bool (*each)(struct fd_object *obj, int fd));
 
 /* The same as two calls, around what the visitor does, for one who has a reference. False: the
- * fd does not name the object any more, and there is no visit. */
+ * fd does not name the object any more, and there is no visit. Within a visit of the caller's
+ * own it does: a close has to wait for that. */
 bool fd_visit_begin(struct fd_visit *visit, int fd, const struct fd_object *obj) MUST_CHECK;
 void fd_visit_end(struct fd_visit *visit);
 

@@ -98,7 +98,8 @@ static bool refuse(const struct tcp_way *way, struct tsock *t, uint64_t now)
 	return true;
 }
 
-/* As in Linux, a SYN is repeated while no route leads there, and one may come. */
+/* As in Linux, a SYN is repeated while no route leads there, and one may come. Only where it
+ * has to become the kernel's meanwhile it fails, as the kernel does not begin without a route. */
 static bool is_patient(const struct tcp_way *way, const struct tsock *t)
 {
 	return way->dst.reason == REASON_NO_ROUTE && tcp_state(t->pcb) == TCPS_SYN_SENT &&

@@ -327,11 +327,12 @@ static bool stop_opening(struct tsock *t)
  * hears that once, and may try again. */
 static COLD void fail_anew(struct tsock *t, int err)
 {
+	/* until all of that is true, who comes waits */
+	tsock_start_over(t, err);
 	tsock_lock(t);
 	list_remove(&t->moving);
 	pkt_put_list(&t->held);
 	tsock_unlock(t);
-	tsock_start_over(t, err);
 }
 
 /* By the kernel, what has only begun: nobody has said anything yet. -EAGAIN: it is not

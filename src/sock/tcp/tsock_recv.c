@@ -162,7 +162,10 @@ static bool is_at_mark(const struct tsock *t, const struct rx_call *call)
  * the end behind them is for the next one. */
 static bool has_all(const struct tsock *t, const struct rx_call *call)
 {
-	if (!t->pcb || is_at_mark(t, call))
+	/* the kernel has the rest of one that has gone back */
+	if (!t->pcb)
+		return tsock_is_ours(t);
+	if (is_at_mark(t, call))
 		return true;
 	return !has_more(t, call) && (t->error || t->is_shut_rd || tcp_has_end(t->pcb) ||
 				      tcp_state(t->pcb) == TCPS_CLOSED);

@@ -162,6 +162,39 @@ TEST(who_visits_may_close_by_himself)
 	CHECK_EQ(release_cnt, 1);
 }
 
+static bool begin_and_end(int fd, const struct fd_object *obj)
+{
+	struct fd_visit visit;
+
+	if (!fd_visit_begin(&visit, fd, obj))
+		return false;
+	fd_visit_end(&visit);
+	return true;
+}
+
+/* As stay_while_closed: the closer has taken the number away, and waits for the outer visit. */
+static bool visit_what_is_closed(struct fd_object *obj, int fd)
+{
+	stay_while_closed(obj, fd);
+	return begin_and_end(fd, obj);
+}
+
+TEST(a_visit_by_hand_is_of_what_the_number_names)
+{
+	struct fd_object obj = { 0 }, other = { 0 };
+
+	make(&other, &other_ops, OTHER_FD);
+	make(&obj, &visited_ops, FD);
+	CHECK(begin_and_end(FD, &obj));
+	CHECK(!begin_and_end(FD, &other));
+	CHECK(!begin_and_end(OTHER_FD, &obj));
+	CHECK(fd_visit_at(FD, &obj, visit_what_is_closed));
+	while (!is_closed)
+		sched_yield();
+	CHECK(!begin_and_end(FD, &obj));
+	fd_table_remove(OTHER_FD);
+}
+
 /* As many threads at once would. */
 static bool visit_inside(struct fd_object *obj UNUSED, int fd UNUSED)
 {
