@@ -35,6 +35,7 @@ extern const struct scenario connect_scenarios[];
 extern const struct scenario error_queue_scenarios[];
 extern const struct scenario exec_scenarios[];
 extern const struct scenario fastopen_scenarios[];
+extern const struct scenario file_scenarios[];
 extern const struct scenario length_scenarios[];
 extern const struct scenario listen_scenarios[];
 extern const struct scenario option_scenarios[];
@@ -141,5 +142,14 @@ void say_sent(int fd, const char *text, int flags);
 ssize_t receive(int fd, int flags);
 /* The same, of all that comes until the end or an error. */
 void receive_to_end(int fd);
+
+struct transfer {
+	int fd;
+	unsigned seed;
+	size_t len;
+	bool is_right;
+};
+/* Reads so many, and whether they are those of the seed (fill); a thread. */
+void *receive_much(void *transfer);
 
 #endif

@@ -309,6 +309,7 @@ static void receive_with_a_time_limit(void)
 	begin = now_ms();
 	SAY("peek %s ", err(recv(pair[1], &(char){ 0 }, 1, MSG_PEEK)));
 	SAY("in time: %d\n", now_ms() - begin >= 95 && now_ms() - begin < 3000);
+	SAY("nothing %zd\n", recv(pair[1], &(char){ 0 }, 0, 0));
 	limit = (struct timeval){ 0, 2000000 };
 	SAY("bad %s\n", err(setsockopt(pair[1], SOL_SOCKET, SO_RCVTIMEO, &limit,
 				       sizeof(limit))));
@@ -622,16 +623,12 @@ static void peeked_to_the_end(void)
 	}
 }
 
-struct rest {
-	int fd;
-};
-
 static void *send_slowly(void *arg)
 {
 	sleep_ms(20);
-	send(((struct rest *)arg)->fd, "some", 4, 0);
+	send(*(int *)arg, "some", 4, 0);
 	sleep_ms(1000);
-	send(((struct rest *)arg)->fd, "the rest", 8, 0);
+	send(*(int *)arg, "the rest", 8, 0);
 	return NULL;
 }
 
@@ -650,7 +647,7 @@ static void peeks_that_wait(void)
 	int pair[2];
 
 	make_pair(pair);
-	pthread_create(&thread, NULL, send_slowly, &(struct rest){ pair[0] });
+	pthread_create(&thread, NULL, send_slowly, &pair[0]);
 	getrusage(RUSAGE_THREAD, &before);
 	SAY("%zd\n", recv(pair[1], bytes, 12, MSG_PEEK | MSG_WAITALL));
 	getrusage(RUSAGE_THREAD, &after);
