@@ -472,9 +472,17 @@ static void assemble_loop(struct assembler *as, int ifindex,
 	resolve(as);
 }
 
+/* The verifier gives up for a signal, which is handled on the way back from the call. */
+enum { LOADS_MAX = 100 };
+
 static int bpf(int cmd, union bpf_attr *attr)
 {
-	return (int)SYS(__NR_bpf, cmd, attr, sizeof(*attr));
+	int ret, tries = 0;
+
+	do
+		ret = (int)SYS(__NR_bpf, cmd, attr, sizeof(*attr));
+	while (ret == -EAGAIN && cmd == BPF_PROG_LOAD && ++tries < LOADS_MAX);
+	return ret;
 }
 
 static int create_map(uint32_t type, uint32_t key_size, uint32_t value_size,

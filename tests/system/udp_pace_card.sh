@@ -27,7 +27,7 @@ full_queue_is_waited_for() {
 
 # Handlers with SA_RESTART do not end that, SO_SNDTIMEO does.
 waits_are_interrupted() {
-	pace interrupted 500000 600 &&
+	pace interrupted 500000 600 && expect "$sent_by_kernel" 0 &&
 		expect "$(cat "$work/sent")" "handlers True
 [Errno 11] Resource temporarily unavailable"
 }
