@@ -55,6 +55,8 @@ struct net {
 	struct mutex control;
 	/* the thread that holds it, as the address of its os_thread */
 	_Atomic(const void *) controller;
+	/* how many threads wait for it */
+	_Atomic unsigned control_waiting;
 
 	/* fixed */
 	struct net_params params;
@@ -67,6 +69,8 @@ struct net {
 	/* the control mutex */
 	struct net_view view;
 	struct netlink netlink;
+	/* before, what has come of the news is not followed while there are more */
+	uint64_t follow_after_ns;
 	/* the raw socket by which we hear the complaints of routers; -1: we may not */
 	_Atomic int icmp_fd;
 	/* the control mutex: a frame that is given back, in one piece */
@@ -147,8 +151,8 @@ void net_zero_stats(struct net *net, const struct stats_order *order);
 
 /* Readable when net_events has something to do. */
 int net_event_fd(const struct net *net);
-/* Takes the kernel's news. Interfaces and attached sockets follow them. False: no more can
- * be taken, and the fd stays readable. */
+/* Takes the kernel's news, or the first of many; the fd is readable still then. Interfaces
+ * and attached sockets follow them. False: no more can be taken, and the fd stays readable. */
 bool net_events(struct net *net) EXCLUDES(net->control);
 /* Readable when net_hear_routers has something to do; -1: there is none. */
 int net_icmp_fd(const struct net *net);

@@ -183,6 +183,14 @@ static int add_maps(struct rpf *rpf, const struct net_view *view,
 	return err;
 }
 
+static bool is_filtered(const struct net_view *view, const int *ifindexes, unsigned cnt)
+{
+	for (unsigned i = 0; i < cnt; i++)
+		if (rpf_tab_mode(&view->rpf, ifindexes[i]) != RPF_OFF)
+			return true;
+	return false;
+}
+
 int rpf_make(const struct net_view *view, const int *ifindexes,
 	     unsigned ifindex_cnt, const __be32 *own, unsigned own_cnt,
 	     struct rpf **rpf_out)
@@ -193,6 +201,8 @@ int rpf_make(const struct net_view *view, const int *ifindexes,
 	int err;
 
 	*rpf_out = NULL;
+	if (!is_filtered(view, ifindexes, ifindex_cnt))
+		return 0;
 	if (!has_rules_by_source(view)) {
 		own = &any;
 		own_cnt = 1;

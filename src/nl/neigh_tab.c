@@ -134,6 +134,13 @@ static bool take_hw_addr(struct neigh *neigh, const struct neigh_info *info)
 	return true;
 }
 
+bool neigh_tab_is_met(const struct neigh_tab *tab, const struct neigh_info *info)
+{
+	const struct neigh *neigh = find(tab, info->ifindex, &info->addr);
+
+	return neigh && !is_dropped(neigh) && neigh->epoch == tab->epoch;
+}
+
 int neigh_tab_set(struct neigh_tab *tab, const struct neigh_info *info)
 {
 	struct neigh *neigh = find(tab, info->ifindex, &info->addr);

@@ -70,9 +70,11 @@ const struct neigh *neigh_tab_find(const struct neigh_tab *tab, int ifindex,
 /* NULL is allowed. */
 enum neigh_advice neigh_advice(const struct neigh *neigh);
 
+/* Whether the kernel has told of it since the last neigh_tab_mark(). */
+bool neigh_tab_is_met(const struct neigh_tab *tab, const struct neigh_info *info);
 /* 1: something that a sender must know has changed (the hardware address, or
- * whether the neighbour can be used), or it has failed, maybe once more. 0: nothing of that kind has changed. Or
- * -ENOMEM. */
+ * whether the neighbour can be used), or it has failed, maybe once more. 0: nothing of
+ * that kind has changed. Or -ENOMEM. */
 int neigh_tab_set(struct neigh_tab *tab, const struct neigh_info *info)
 	MUST_CHECK;
 /* The kernel dropped it. Returns what neigh_tab_set does; never fails. */

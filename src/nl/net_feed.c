@@ -71,18 +71,71 @@ static int take_addr(struct net_view *view, const struct net_row *row,
 	return note_routes(view, rc);
 }
 
+/* Goes once more at the end of the reading, which may show it still. */
+static void remember_gone(struct net_view *view, const struct route *route, unsigned *stale)
+{
+	if (route_tab_insert(&view->gone_routes, route, ROUTE_FIRST) < 0)
+		*stale |= NET_BIT(NET_ROUTES);
+}
+
+static int remove_route(struct net_view *view, const struct route *route, unsigned *stale)
+{
+	if (view->is_reading_routes)
+		remember_gone(view, route, stale);
+	if (route_tab_remove(&view->routes, route))
+		return note_routes(view, 1);
+	/* We do not have this route, so a message was lost, or it is yet to be shown. */
+	if (!view->is_reading_routes)
+		*stale |= NET_BIT(NET_ROUTES);
+	return 0;
+}
+
 static int take_route(struct net_view *view, const struct net_row *row,
 		      unsigned *stale)
 {
-	if (!row->is_gone)
-		return note_routes(view, route_tab_insert(&view->routes,
-							  &row->route,
-							  row->place));
-	if (route_tab_remove(&view->routes, &row->route))
-		return note_routes(view, 1);
-	/* We do not have this route, so a message was lost. */
-	*stale |= NET_BIT(NET_ROUTES);
-	return 0;
+	struct route replaced;
+
+	if (row->is_gone)
+		return remove_route(view, &row->route, stale);
+	if (view->is_reading_routes && !row->is_dump) {
+		if (row->place == ROUTE_REPLACE &&
+		    route_tab_rival(&view->routes, &row->route, &replaced))
+			remember_gone(view, &replaced, stale);
+		(void)!route_tab_remove(&view->gone_routes, &row->route);
+	}
+	return note_routes(view, route_tab_insert(&view->routes, &row->route, row->place));
+}
+
+static void forget_gone(struct net_view *view)
+{
+	route_tab_mark(&view->gone_routes);
+	(void)!route_tab_sweep(&view->gone_routes);
+}
+
+static void begin_routes(struct net_view *view)
+{
+	/* of a reading that did not end */
+	forget_gone(view);
+	view->is_reading_routes = true;
+	route_tab_mark(&view->routes);
+}
+
+static void remove_again(void *ctx, const struct route *route)
+{
+	struct net_view *view = ctx;
+
+	(void)!route_tab_remove(&view->routes, route);
+}
+
+static bool end_routes(struct net_view *view)
+{
+	uint32_t before = view->routes.route_cnt;
+
+	view->is_reading_routes = false;
+	route_tab_visit(&view->gone_routes, remove_again, view);
+	forget_gone(view);
+	(void)!route_tab_sweep(&view->routes);
+	return view->routes.route_cnt != before;
 }
 
 /* A reading does not wait for the kernel to say what it has added: one that we have may be the
@@ -107,6 +160,9 @@ static int take_neigh(struct net_view *view, const struct net_row *row)
 {
 	const struct neigh_info *info = &row->neigh;
 
+	/* what an event has said since the reading began is newer */
+	if (row->is_dump && neigh_tab_is_met(&view->neighs, info))
+		return 0;
 	return note_neighs(view, row->is_gone ?
 					 neigh_tab_drop(&view->neighs,
 							info->ifindex,
@@ -170,7 +226,7 @@ void net_feed_begin(struct net_view *view, enum net_part part)
 		addr_tab_mark(&view->addrs);
 		break;
 	case NET_ROUTES:
-		route_tab_mark(&view->routes);
+		begin_routes(view);
 		break;
 	case NET_POLICIES:
 		policy_tab_mark(&view->policies);
@@ -194,7 +250,7 @@ static bool sweep(struct net_view *view, enum net_part part)
 	case NET_ADDRS:
 		return addr_tab_sweep(&view->addrs);
 	case NET_ROUTES:
-		return route_tab_sweep(&view->routes);
+		return end_routes(view);
 	case NET_POLICIES:
 		return policy_tab_sweep(&view->policies);
 	case NET_NEIGHS:

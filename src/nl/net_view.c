@@ -27,6 +27,8 @@ void net_view_init(struct net_view *view, uint64_t hash_seed)
 	link_tab_init(&view->links);
 	addr_tab_init(&view->addrs);
 	route_tab_init(&view->routes);
+	route_tab_init(&view->gone_routes);
+	view->is_reading_routes = false;
 	policy_tab_init(&view->policies);
 	neigh_tab_init(&view->neighs);
 	path_mtu_tab_init(&view->path_mtus);
@@ -42,6 +44,7 @@ void net_view_destroy(struct net_view *view)
 	path_mtu_tab_destroy(&view->path_mtus);
 	neigh_tab_destroy(&view->neighs);
 	policy_tab_destroy(&view->policies);
+	route_tab_destroy(&view->gone_routes);
 	route_tab_destroy(&view->routes);
 	addr_tab_destroy(&view->addrs);
 	link_tab_destroy(&view->links);

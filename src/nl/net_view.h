@@ -35,6 +35,9 @@ struct net_view {
 	struct link_tab links;
 	struct addr_tab addrs;
 	struct route_tab routes;
+	/* what has gone while all routes are read anew (net_feed.c) */
+	struct route_tab gone_routes;
+	bool is_reading_routes;
 	struct policy_tab policies;
 	struct neigh_tab neighs;
 	struct path_mtu_tab path_mtus;

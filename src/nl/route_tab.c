@@ -457,6 +457,19 @@ bool route_tab_remove(struct route_tab *tab, const struct route *route)
 	return remove_same(tab, route);
 }
 
+bool route_tab_rival(const struct route_tab *tab, const struct route *route,
+		     struct route *rival_out)
+{
+	struct route_entry *prev;
+	struct route_entry *rival =
+		find_rival(find_prefix(tab, route->table, &route->dst, route->prefix_len), route,
+			   &prev);
+
+	if (rival)
+		*rival_out = route_of(rival);
+	return rival != NULL;
+}
+
 void route_tab_mark(struct route_tab *tab)
 {
 	tab->epoch++;

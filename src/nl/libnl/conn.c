@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Reads rtnetlink with libnl. One table is dumped at a time, on the socket that
- * also gets the events. So the parts of a dump and the changes to what it has
- * already shown arrive in the order in which they happened. A set of bits says
- * which tables must be read again: all of them at the start, and when the kernel
- * dropped events. The other socket is for questions that are answered at once.
+ * also gets the events, so that a change to what the dump has already shown comes behind
+ * it. The other order is not sure: the kernel fills a part of the dump, and says that a route
+ * goes, before the change is over; so a part may show what an event before it has
+ * changed (is_overtaken, net_feed.c). A set of bits says which tables must be read again:
+ * all of them at the start, and when the kernel dropped events. The other socket is for
+ * questions that are answered at once.
  *
  * libnl makes the sockets and takes messages apart. It sends and receives through
  * our hooks, because our fds move when the program wants their numbers; so libnl
@@ -35,9 +37,10 @@ enum {
 	/* The kernel fills up to 32 KB at once with a dump. */
 	FIRST_BUF_SIZE = 64 << 10,
 	LAST_BUF_SIZE = 4 << 20,
-	/* A limit, so that a flood of messages does not keep the caller's lock for
-	 * long. */
+	/* Limits, so that neither a flood of messages nor the reading of a large table keeps
+	 * the caller's lock for long. */
 	DATAGRAMS_AT_ONCE = 16,
+	BYTES_AT_ONCE = 32 << 10,
 	ALL_PARTS = (1 << NET_PARTS) - 1,
 };
 
@@ -66,10 +69,11 @@ struct netlink_conn {
 	/* true until all tables have been read */
 	bool is_syncing;
 
-	/* About the call that is under way: how many datagrams it may still read,
+	/* About the call that is under way: how many datagrams and bytes it may still read,
 	 * whether there were no more of them, and the errno that ends the
 	 * connection. */
 	int budget;
+	int bytes_left;
 	bool is_drained;
 	int failure;
 	/* The number of the question that is under way, or 0, and its result. */
@@ -164,6 +168,17 @@ static void note_answer(struct netlink_conn *conn, int rc)
 	conn->answer = rc;
 }
 
+/* A part of the dump that is yet to come may show this object as it was. The dump is
+ * repeated then, unless the event is remembered until its end: routes are many, and
+ * neighbours change all the time. The same rule may exist twice, so that of one nobody can
+ * tell at all. */
+static bool is_overtaken(const struct netlink_conn *conn, const struct net_row *row)
+{
+	if ((int)row->kind != (int)conn->part || row->kind == NET_ROW_ROUTE)
+		return false;
+	return row->kind != NET_ROW_NEIGH || row->is_gone;
+}
+
 /* 0, or the reason why there is no row or why the sink did not take it. */
 static int take_row(struct netlink_conn *conn, struct nl_msg *msg, bool is_dump)
 {
@@ -179,10 +194,7 @@ static int take_row(struct netlink_conn *conn, struct nl_msg *msg, bool is_dump)
 		conn->counts.rejects++;
 	if (rc == -ENOMEM && kind < NET_ROW_PATH_MTU)
 		conn->stale |= NET_BIT(kind);
-	/* The same rule may exist twice. If an event and a dump both show one, we
-	 * cannot tell whether they mean the same. */
-	if (!rc && !is_dump && kind == NET_ROW_POLICY &&
-	    conn->part == NET_POLICIES)
+	if (!rc && !is_dump && is_overtaken(conn, &conn->room.row))
 		conn->is_interrupted = true;
 	return rc;
 }
@@ -381,11 +393,13 @@ static ssize_t receive_one(struct netlink_conn *conn, struct nl_sock *sock,
 {
 	bool is_event = sock == conn->events.sock;
 
-	while (conn->budget-- > 0) {
+	while (conn->bytes_left > 0 && conn->budget-- > 0) {
 		ssize_t len = receive(conn, fd_of(conn, sock), from);
 
-		if (len > 0)
+		if (len > 0) {
+			conn->bytes_left -= (int)len;
 			return len;
+		}
 		if (len == 0 || len == -EINTR)
 			continue;
 		if (len == -EAGAIN) {
@@ -637,6 +651,7 @@ static int ask_or_free(struct netlink_conn *conn, struct nl_msg *msg)
 	conn->answer = -EAGAIN;
 	conn->is_drained = false;
 	conn->budget = DATAGRAMS_AT_ONCE;
+	conn->bytes_left = BYTES_AT_ONCE;
 	while (conn->question_seq && !conn->is_drained && !conn->failure &&
 	       conn->budget > 0)
 		read_datagrams(conn, &conn->requests);
@@ -791,8 +806,9 @@ static int conn_poll(struct netlink_conn *conn)
 {
 	current = conn;
 	conn->budget = DATAGRAMS_AT_ONCE;
+	conn->bytes_left = BYTES_AT_ONCE;
 	conn->is_drained = false;
-	while (!conn->failure && !conn->is_drained && conn->budget > 0)
+	while (!conn->failure && !conn->is_drained && conn->budget > 0 && conn->bytes_left > 0)
 		read_datagrams(conn, &conn->events);
 	if (conn->failure)
 		return conn->failure;

@@ -316,3 +316,124 @@ TEST(the_sink_is_the_view)
 	CHECK_EQ(view.links.by_index.cnt, 1);
 	net_view_destroy(&view);
 }
+
+/* A reading may show what has gone or changed before: the kernel fills a part of it earlier,
+ * and says that a route goes while it is still there. */
+static void take_shown(void)
+{
+	row.is_gone = false;
+	row.is_dump = true;
+	row.place = ROUTE_LAST;
+	CHECK_EQ(take(), 0);
+	row.is_dump = false;
+	row.place = ROUTE_FIRST;
+}
+
+static void take_gone(void)
+{
+	row.is_gone = true;
+	CHECK_EQ(take(), 0);
+	CHECK_EQ(stale, 0);
+	row.is_gone = false;
+}
+
+static bool has_route(const char *gateway)
+{
+	struct route_match match;
+	struct route_query query = { .dst = addr("10.9.0.1"), .oif = 3 };
+	struct ip_addr wanted = addr(gateway);
+	uint32_t table = RT_TABLE_MAIN;
+
+	return route_tab_lookup(&view.routes, &table, 1, &query, &view.links, &match) == 0 &&
+	       ip_addr_eq(&match.hop->gateway, &wanted);
+}
+
+static void begin_with_route(void)
+{
+	net_view_init(&view, 0);
+	make_link(IFF_UP | IFF_RUNNING);
+	CHECK_EQ(take(), 0);
+	make_route("10.0.0.2");
+	CHECK_EQ(take(), 0);
+	net_feed_begin(&view, NET_ROUTES);
+}
+
+TEST(a_route_that_goes_within_a_reading_that_shows_it_is_gone)
+{
+	uint32_t gen;
+
+	begin_with_route();
+	take_gone();
+	take_shown();
+	gen = net_view_route_gen(&view);
+	net_feed_end(&view, NET_ROUTES);
+	CHECK(net_view_route_gen(&view) != gen);
+	CHECK_EQ(view.routes.route_cnt, 0);
+	/* it does not go for ever */
+	take_shown();
+	net_feed_begin(&view, NET_ROUTES);
+	take_shown();
+	net_feed_end(&view, NET_ROUTES);
+	CHECK(has_route("10.0.0.2"));
+	net_view_destroy(&view);
+}
+
+TEST(a_route_that_goes_and_comes_within_a_reading_is_there)
+{
+	begin_with_route();
+	take_gone();
+	CHECK_EQ(take(), 0);
+	take_shown();
+	net_feed_end(&view, NET_ROUTES);
+	CHECK(has_route("10.0.0.2"));
+	net_view_destroy(&view);
+}
+
+TEST(a_route_that_is_replaced_within_a_reading_that_shows_it_is_gone)
+{
+	begin_with_route();
+	make_route("10.0.0.3");
+	row.place = ROUTE_REPLACE;
+	CHECK_EQ(take(), 0);
+	make_route("10.0.0.2");
+	take_shown();
+	net_feed_end(&view, NET_ROUTES);
+	CHECK_EQ(view.routes.route_cnt, 1);
+	CHECK(has_route("10.0.0.3"));
+	net_view_destroy(&view);
+}
+
+TEST(a_reading_that_was_not_ended_is_forgotten)
+{
+	begin_with_route();
+	take_gone();
+	net_feed_begin(&view, NET_ROUTES);
+	take_shown();
+	net_feed_end(&view, NET_ROUTES);
+	CHECK(has_route("10.0.0.2"));
+	net_view_destroy(&view);
+}
+
+TEST(a_neighbour_that_moves_within_a_reading_has_moved)
+{
+	const struct neigh *neigh;
+	struct ip_addr where = addr("10.0.0.2");
+
+	net_view_init(&view, 0);
+	make_neigh(NUD_REACHABLE);
+	CHECK_EQ(take(), 0);
+	net_feed_begin(&view, NET_NEIGHS);
+	row.neigh.hw_addr[0] = 6;
+	CHECK_EQ(take(), 0);
+	make_neigh(NUD_REACHABLE);
+	take_shown();
+	net_feed_end(&view, NET_NEIGHS);
+	neigh = neigh_tab_find(&view.neighs, 3, &where);
+	CHECK(neigh && neigh->info.hw_addr[0] == 6);
+	/* the next one is believed */
+	net_feed_begin(&view, NET_NEIGHS);
+	take_shown();
+	net_feed_end(&view, NET_NEIGHS);
+	CHECK_EQ(neigh->info.hw_addr[0], 2);
+	net_view_destroy(&view);
+}

@@ -296,6 +296,82 @@ TEST(a_rule_told_while_rules_are_read_is_not_two)
 	tear_down();
 }
 
+/* An event about a neighbour. */
+static void queue_neigh(uint16_t type)
+{
+	struct {
+		struct ndmsg head;
+		struct nlattr dst;
+		uint8_t addr[4];
+	} body = { .head = { .ndm_family = AF_INET, .ndm_ifindex = 3, .ndm_state = NUD_STALE },
+		   .dst = { .nla_len = sizeof(body.dst) + 4, .nla_type = NDA_DST },
+		   .addr = { 10, 0, 0, 2 } };
+
+	queue_one(type, 0, false, &body, sizeof(body));
+}
+
+static void neighbour_goes(void)
+{
+	queue_neigh(RTM_DELNEIGH);
+	queue_done(0);
+	special_type = 0;
+}
+
+static void neighbour_comes(void)
+{
+	queue_neigh(RTM_NEWNEIGH);
+	queue_done(0);
+}
+
+/* What is yet to be shown may be older. What comes is remembered (nl/net_feed.c). */
+TEST(a_reading_from_which_something_goes_is_repeated)
+{
+	set_up();
+	at(RTM_GETNEIGH, neighbour_goes);
+	CHECK_EQ(poll_all(), 0);
+	CHECK_EQ(times_asked(RTM_GETNEIGH), 2);
+	tear_down();
+	set_up();
+	at(RTM_GETNEIGH, neighbour_comes);
+	CHECK_EQ(poll_all(), 0);
+	CHECK_EQ(times_asked(RTM_GETNEIGH), 1);
+	CHECK_EQ(view.neighs.by_addr.cnt, 1);
+	tear_down();
+	/* of another table */
+	set_up();
+	at(RTM_GETROUTE, neighbour_goes);
+	CHECK_EQ(poll_all(), 0);
+	CHECK_EQ(times_asked(RTM_GETROUTE), 1);
+	CHECK_EQ(times_asked(RTM_GETNEIGH), 1);
+	tear_down();
+}
+
+static void long_table(void)
+{
+	for (int i = 0; i < 8; i++)
+		queue_one(NLMSG_NOOP, NLM_F_MULTI, true, NULL, 0)->rest = 20000;
+	queue_done(0);
+}
+
+/* The caller gives its lock away in between. */
+TEST(a_long_table_takes_several_calls)
+{
+	unsigned before, most = 0;
+	int rc;
+
+	set_up();
+	at(RTM_GETRULE, long_table);
+	do {
+		before = read_cnt;
+		rc = netlink_poll(&nl);
+		most = MAX(most, read_cnt - before);
+	} while (rc > 0);
+	CHECK_EQ(rc, 0);
+	CHECK(netlink_is_synced(&nl));
+	CHECK_EQ(most, 2);
+	tear_down();
+}
+
 static void overrun_within(void)
 {
 	queue[queued_cnt++] = (struct datagram){ .error = ENOBUFS };
