@@ -490,6 +490,9 @@ bool tcp_has_data(const struct tcp_pcb *pcb);
 /* Bytes in order that were not taken, as SIOCINQ has it: those before the mark, at the
  * mark 0, and all where urgent bytes stay in line. */
 uint32_t tcp_readable(const struct tcp_pcb *pcb);
+/* Whether poll() would say so to one who wants `cnt` bytes: those behind the mark count, too,
+ * and the urgent one, unless a read comes to it next. */
+bool tcp_has_waiting(const struct tcp_pcb *pcb, uint32_t cnt);
 /* What a look at the unread packets (tcp_unread_next) shows of what tcp_take would take:
  * behind *skip_out bytes so many at most. */
 uint32_t tcp_unread_span(const struct tcp_pcb *pcb, uint32_t *skip_out);

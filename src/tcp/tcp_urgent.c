@@ -184,6 +184,14 @@ uint32_t tcp_readable(const struct tcp_pcb *pcb)
 	return MIN(len, ahead);
 }
 
+bool tcp_has_waiting(const struct tcp_pcb *pcb, uint32_t cnt)
+{
+	bool skips = pcb->urgent && tcp_at_mark(pcb) && !(pcb->flags & TF_OOB_INLINE);
+	uint32_t len = queue_len(pcb);
+
+	return len > skips && len - skips >= cnt;
+}
+
 void tcp_set_oob_inline(struct tcp_pcb *pcb, bool on)
 {
 	pcb->flags = on ? pcb->flags | TF_OOB_INLINE

@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -85,6 +86,33 @@ static void long_file(void)
 	free(got);
 }
 
+/* Nothing more of the file: nothing to wait for. */
+static void ended_file(void)
+{
+	struct timeval limit = { .tv_sec = 2 };
+	int pair[2], fd = some_file("0123456789", 10);
+	char bytes[1024] = { 0 };
+	off_t at = 10;
+	struct pollfd room;
+	bool is_more = true;
+
+	make_pair(pair);
+	room = (struct pollfd){ .fd = pair[0], .events = POLLOUT };
+	/* full, also when the peer has taken what it takes */
+	while (is_more) {
+		is_more = false;
+		while (send(pair[0], bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+			is_more = true;
+		(void)!poll(&room, 1, 200);
+	}
+	setsockopt(pair[0], SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+	SAY("at the end %zd\n", sendfile(pair[0], fd, &at, 5));
+	set_blocking(pair[0], false);
+	SAY("without a wait %s\n", err(sendfile(pair[0], fd, &at, 5)));
+	close_pair(pair);
+	close(fd);
+}
+
 static void spliced(void)
 {
 	int pair[2], pipes[2];
@@ -135,6 +163,7 @@ static void file_of_a_socket(void)
 const struct scenario file_scenarios[] = {
 	SCENARIO(sent_files, MIXED),
 	SCENARIO(long_file, OURS),
+	SCENARIO(ended_file, OURS),
 	SCENARIO(spliced, MIXED),
 	SCENARIO(file_of_a_socket, MIXED),
 	SCENARIO_END,

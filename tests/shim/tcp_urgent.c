@@ -170,6 +170,33 @@ static void waits_end_at_the_mark(void)
 	close_pair(pair);
 }
 
+static void say_readable(int fd, int first, int last)
+{
+	for (int lowat = first; lowat <= last; lowat++) {
+		struct pollfd one = { .fd = fd, .events = POLLIN };
+
+		setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &lowat, sizeof(lowat));
+		SAY("%d for who wants %d\n", poll(&one, 1, 0), lowat);
+	}
+}
+
+/* poll() counts what is behind the mark, too. */
+static void polls_beyond_the_mark(void)
+{
+	char bytes[8];
+	int pair[2];
+
+	make_pair(pair);
+	say_sent(pair[0], "ab", 0);
+	say_sent(pair[0], "!", MSG_OOB);
+	say_sent(pair[0], "cd", 0);
+	await_acks(pair[0]);
+	say_readable(pair[1], 2, 6);
+	SAY("%zd of 4\n", recv(pair[1], bytes, 4, 0));
+	say_readable(pair[1], 1, 4);
+	close_pair(pair);
+}
+
 /* A batch ends with the urgent byte, as there is one alone, and what follows is none of it. */
 static void batch_of_urgent_bytes(void)
 {
@@ -265,6 +292,7 @@ const struct scenario urgent_scenarios[] = {
 	SCENARIO(urgent_byte_at_the_end, OURS),
 	SCENARIO(looks_at_the_mark, OURS),
 	SCENARIO(waits_end_at_the_mark, OURS),
+	SCENARIO(polls_beyond_the_mark, OURS),
 	SCENARIO(batch_of_urgent_bytes, OURS),
 	SCENARIO(urgent_byte_in_line, MIXED),
 	SCENARIO(urgent_signal, MIXED),

@@ -34,9 +34,7 @@ static bool is_readable(const struct tsock *t)
 {
 	int lowat = atomic_load_explicit(&t->rcv_lowat, memory_order_relaxed);
 
-	if (!tcp_has_data(t->pcb))
-		return false;
-	return lowat <= 1 || tcp_readable(t->pcb) >= (uint32_t)lowat;
+	return tcp_has_data(t->pcb) && (lowat <= 1 || tcp_has_waiting(t->pcb, (uint32_t)lowat));
 }
 
 /* As tcp_poll() of Linux says it. */

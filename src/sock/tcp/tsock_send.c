@@ -630,6 +630,14 @@ static COLD long write_nothing(struct tsock *t, int fd, struct tx_call *call)
 	return n == -EBUSY ? 0 : n;
 }
 
+/* Linux reads first, and where there is nothing it does not come to the socket. */
+static COLD bool has_ended(int file, off64_t offset)
+{
+	char byte;
+
+	return syscall_raw(SYS_pread64, file, (long)&byte, 1, offset, 0, 0) == 0;
+}
+
 static long send_call(struct tsock *t, int fd, struct tx_call *call);
 
 /* MSG_FASTOPEN connects first. */
@@ -668,6 +676,9 @@ static long send_call(struct tsock *t, int fd, struct tx_call *call)
 			if (call->done < call->len)
 				continue;
 		}
+		if (n == -EAGAIN && UNLIKELY(call->file >= 0) &&
+		    has_ended(call->file, call->offset))
+			n = 0;
 		if (n != -EAGAIN || !sock_is_blocking(&t->sock, call->flags))
 			break;
 		n = wait_for_room(t, fd, call);
@@ -907,14 +918,6 @@ static bool may_be_written(struct tsock *t)
 		 !tsock_is_opening_state(tcp_state(t->pcb));
 	tsock_unlock(t);
 	return result;
-}
-
-/* Linux reads first, and where there is nothing it does not come to the socket. */
-static COLD bool has_ended(int file, off64_t offset)
-{
-	char byte;
-
-	return syscall_raw(SYS_pread64, file, (long)&byte, 1, offset, 0, 0) == 0;
 }
 
 long tsock_sendfile64(struct fd_object *obj, int fd, int fd2, off64_t *offset,
