@@ -96,6 +96,13 @@ NO_LOCK_ANALYSIS static void want_wildcard(struct alignment *a)
 	note_reason(a, REASON_LOCAL, NULL);
 }
 
+static bool is_in_vrf(const struct net *net, int ifindex)
+{
+	const struct link *link = link_tab_find(&net->view.links, ifindex);
+
+	return link && link_is_in_vrf(link);
+}
+
 /* The interface by which the peer of a connected socket is reached. For other
  * sockets, the interface that has the socket's address. 0: there is none. */
 static int interface_of(const struct net *net, const struct attach_where *where)
@@ -120,7 +127,9 @@ static int interface_of(const struct net *net, const struct attach_where *where)
 			       path.ifindex :
 			       0;
 	addr = addr_tab_find(&net->view.addrs, &where->local);
-	return addr ? addr->info.ifindex : 0;
+	if (!addr || (!where->ifindex && is_in_vrf(net, addr->info.ifindex)))
+		return 0;
+	return addr->info.ifindex;
 }
 
 /* As to the analysis, see want_flow(). */

@@ -110,12 +110,13 @@ static void set_state(struct neigh_tab *tab, struct neigh *neigh,
 }
 
 /* Whether the kernel asked and nobody answered. An entry that is deleted by hand
- * enters the state FAILED first as well, but it does so from any state. */
+ * enters the state FAILED first as well, from any state that we have heard of. Of one that
+ * it has dropped the kernel does not say that it asks again. */
 static bool is_disproved(const struct neigh *neigh,
 			 const struct neigh_info *info)
 {
 	return info->state == NUD_FAILED &&
-	       (neigh->info.state & (NUD_INCOMPLETE | NUD_PROBE));
+	       (is_dropped(neigh) || neigh->info.state & (NUD_INCOMPLETE | NUD_PROBE));
 }
 
 /* The kernel sends no address while it does not know a valid one. Until there is an

@@ -406,7 +406,8 @@ static ssize_t receive_one(struct netlink_conn *conn, struct nl_sock *sock,
 			conn->is_drained = true;
 			return 0;
 		}
-		if (len != -ENOBUFS || !is_event) {
+		/* what is short is short for a while */
+		if (!is_event || !is_transient((int)len)) {
 			conn->failure = (int)len;
 			return 0;
 		}

@@ -88,18 +88,23 @@ TEST(sockets_share_a_flow)
 TEST(a_vrf_is_for_those_who_name_it)
 {
 	struct link_info link = nic_link();
-	struct receiver any, named;
+	struct receiver any, named, bound;
 
 	nic_begin("all");
+	/* from before, by its address */
+	CHECK_EQ(attach(&bound), REASON_NONE);
 	link.master = 4;
 	link.master_kind = LINK_VRF;
 	CHECK_EQ(link_tab_set(&net->view.links, &link), 1);
 	net_view_routes_changed(&net->view);
+	net_check(net);
+	CHECK_EQ(nic.removed, 1);
+	detach(&bound);
 	CHECK(attach_by(&any, WIRE_PROTO_UDP, (struct ip_addr){ 0 }, 0) != REASON_NONE);
 	stats_socket_close(&any.stats);
 	CHECK_EQ(attach_by(&named, WIRE_PROTO_UDP, (struct ip_addr){ 0 }, NIC_IFINDEX),
 		 REASON_NONE);
-	CHECK_EQ(nic.added, 1);
+	CHECK_EQ(nic.added, 2);
 	detach(&named);
 	nic_end();
 }

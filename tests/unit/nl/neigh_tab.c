@@ -103,6 +103,18 @@ TEST(dropped_keeps_the_address_until_there_is_an_answer)
 	neigh_tab_destroy(&tab);
 }
 
+TEST(dropped_and_asked_for_in_vain_is_disproved)
+{
+	neigh_tab_init(&tab);
+	set(NUD_REACHABLE, 7);
+	CHECK_EQ(drop(), 1);
+	CHECK_EQ(set(NUD_FAILED, 0), 1);
+	CHECK_EQ(advice(), NEIGH_FAILED);
+	CHECK_EQ(drop(), 1);
+	CHECK(!find());
+	neigh_tab_destroy(&tab);
+}
+
 TEST(deleted_by_hand_is_not_disproved)
 {
 	neigh_tab_init(&tab);

@@ -372,16 +372,19 @@ TEST(a_long_table_takes_several_calls)
 	tear_down();
 }
 
-static void overrun_within(void)
+static int loss;
+
+static void loss_within(void)
 {
-	queue[queued_cnt++] = (struct datagram){ .error = ENOBUFS };
+	queue[queued_cnt++] = (struct datagram){ .error = loss };
 	queue_done(0);
 }
 
-TEST(an_overrun_within_a_reading_starts_over)
+static void starts_over(int error)
 {
 	set_up();
-	at(RTM_GETROUTE, overrun_within);
+	loss = error;
+	at(RTM_GETROUTE, loss_within);
 	CHECK_EQ(poll_all(), 0);
 	CHECK(netlink_is_synced(&nl));
 	CHECK_EQ(times_asked(RTM_GETLINK), 2);
@@ -390,6 +393,13 @@ TEST(an_overrun_within_a_reading_starts_over)
 	CHECK_EQ(netlink_counts(&nl)->overruns, 1);
 	CHECK_EQ(netlink_counts(&nl)->syncs, 1);
 	tear_down();
+}
+
+/* The kernel had no room for a message, or no memory. */
+TEST(an_overrun_within_a_reading_starts_over)
+{
+	starts_over(ENOBUFS);
+	starts_over(ENOMEM);
 }
 
 TEST(a_message_too_large_is_lost_and_makes_room)
