@@ -355,7 +355,8 @@ void epoll_set_end_sleep(struct epoll_set *set, struct epoll_call *call)
 		list_remove(&call->in_sleepers);
 		atomic_fetch_sub(&set->sleeper_cnt, 1);
 	}
-	if (set->kernels_watcher == call)
+	/* As in wait_end_locked(): one that was woken to take the watch may leave instead. */
+	if (set->kernels_watcher == call || !set->kernels_watcher)
 		pass_kernels_watch(set);
 	spinlock_release(&set->lock);
 }

@@ -69,6 +69,8 @@ static struct {
 	unsigned arrivals_left, timeouts_left, jumps_left, kernel_left;
 	unsigned polls_left;
 	bool is_kernel_ready[SETS_MAX];
+	/* has the watch of the ring; NULL: nobody */
+	struct waiter *somebody;
 } model;
 
 static void deliver(unsigned whom)
@@ -444,6 +446,7 @@ struct scene {
 	unsigned threads, sets, sockets, frames, timeouts, jumps, kernel;
 	unsigned stacks; /* 0: one */
 	unsigned polls;  /* by somebody else, who receives from another socket */
+	bool is_watched; /* the ring, by somebody who is not of a set */
 	unsigned wanted; /* by each thread */
 	uint32_t flags;
 };
@@ -495,6 +498,24 @@ static void end_scene(const struct scene *scene)
 	}
 }
 
+static void begin_somebody(void)
+{
+	model.somebody = waiter_get();
+	wait_rearm(model.somebody);
+	stack_lock(stacks[0]);
+	CHECK(wait_begin_locked(stacks[0], model.somebody));
+	CHECK(stack_arm_locked(stacks[0]));
+	stack_unlock(stacks[0]);
+}
+
+static void end_somebody(void)
+{
+	stack_lock(stacks[0]);
+	wait_end_locked(stacks[0], model.somebody);
+	stack_unlock(stacks[0]);
+	waiter_put(model.somebody);
+}
+
 static void begin(const struct scene *scene)
 {
 	memset(&model, 0, sizeof(model));
@@ -508,6 +529,8 @@ static void begin(const struct scene *scene)
 	model.jumps_left = scene->jumps;
 	model.kernel_left = scene->kernel;
 	model.polls_left = scene->polls;
+	if (scene->is_watched)
+		begin_somebody();
 	for (unsigned i = 0; i < scene->threads; i++) {
 		struct thread *thread = &model.threads[i];
 
@@ -527,6 +550,8 @@ static void begin(const struct scene *scene)
 
 static void end(void)
 {
+	if (model.somebody)
+		end_somebody();
 	for (unsigned i = 0; i < model.thread_cnt; i++) {
 		struct thread *thread = &model.threads[i];
 
@@ -674,6 +699,70 @@ TEST(the_kernel_twice_for_who_do_not_watch_the_ring)
 					.sockets = 1,
 					.wanted = 1,
 					.kernel = 2 });
+}
+
+static void arrive_at(unsigned whom)
+{
+	arrive(0, whom);
+	poll_stack(stacks[0]);
+}
+
+static void write_all(void)
+{
+	for (unsigned fd = 0; fd < EVENT_FDS; fd++)
+		while (kernel.writes_due[fd])
+			write_event(fd);
+}
+
+static void wake_up(struct thread *thread)
+{
+	write_all();
+	CHECK(is_awake(thread));
+	end_all_sleep(thread, LOOKS);
+}
+
+/* Until it sleeps or has ended. */
+static void go_on(struct thread *thread)
+{
+	while (thread->state != SLEEPS && thread->state != ENDED)
+		step(thread);
+}
+
+/* One way alone, since all ways of three threads are too many: the second is woken to take
+ * the kernel's watch from the first, and then has an event itself. */
+TEST(who_does_not_take_the_kernels_watch_passes_it_on)
+{
+	const struct scene scene = { .threads = 3,
+				     .sets = 1,
+				     .sockets = 2,
+				     .wanted = 1,
+				     .is_watched = true,
+				     .flags = EPOLLET };
+	struct thread *last = &model.threads[2];
+
+	begin_scene(&scene);
+	begin(&scene);
+	arrive_at(0);
+	wake_up(&model.threads[0]);
+	arrive_at(1);
+	wake_up(&model.threads[1]);
+	/* so that neither finds the other's event left, and wakes the last one for it */
+	step(&model.threads[1]);
+	for (unsigned i = 0; i < 2; i++) {
+		go_on(&model.threads[i]);
+		CHECK_EQ(model.threads[i].state, ENDED);
+	}
+	write_all();
+	if (is_awake(last))
+		wake_up(last);
+	go_on(last);
+	CHECK_EQ(last->state, SLEEPS);
+	model.is_kernel_ready[0] = true;
+	wake_up(last);
+	go_on(last);
+	CHECK_EQ(last->state, ENDED);
+	end();
+	end_scene(&scene);
 }
 
 TEST(the_kernel_twice_and_a_jump)
