@@ -166,6 +166,8 @@ static void keep_owner_out(struct stack_lock *lock)
 			lock_give_way(spins / SPINS_AT_MOST);
 		cpu_relax();
 	}
+	/* the sanitizer does not know what the kernel's barrier orders */
+	TSAN_ACQUIRED(&lock->owner_tid);
 }
 
 /* With the word. A thread of the program becomes the owner if there is none; a

@@ -133,12 +133,14 @@ static inline void stack_lock_release_plain(struct stack_lock *lock)
 	RELEASES(lock) PART_OF_LOCK
 {
 	lock_witness_released(&lock->witness);
-	if (LIKELY(lock->is_plain))
+	if (LIKELY(lock->is_plain)) {
 		atomic_store_explicit(&lock->word, 0, memory_order_release);
-	else
+	} else {
+		TSAN_RELEASED(&lock->owner_tid);
 		/* release pairs with the acquire in keep_owner_out */
 		atomic_store_explicit(&lock->is_owner_inside, false,
 				      memory_order_release);
+	}
 }
 
 static inline void stack_lock_release(struct stack_lock *lock)

@@ -663,12 +663,14 @@ static void stream_closed_by_a_cancelled_thread(void)
 	close(pair[1]);
 }
 
+/* Until somebody takes the number away. */
 static void *poll_number(void *arg)
 {
-	int *at = arg, fd = *at;
+	_Atomic int *at = arg;
+	int fd = *at;
 	long ready = 0;
 
-	while (*(volatile int *)at == fd)
+	while (*at == fd)
 		ready += poll(&(struct pollfd){ fd, POLLIN, 0 }, 1, 1) != 0;
 	SAY("ready %ld\n", ready);
 	return NULL;
@@ -676,10 +678,11 @@ static void *poll_number(void *arg)
 
 static void *write_to_number(void *arg)
 {
-	int *at = arg, fd = *at;
+	_Atomic int *at = arg;
+	int fd = *at;
 	long failed = 0;
 
-	while (*(volatile int *)at == fd)
+	while (*at == fd)
 		if (send(fd, "x", 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 && errno != EAGAIN)
 			failed++;
 	SAY("sends that failed: %ld\n", failed);
@@ -691,11 +694,12 @@ static void replace_under(void *use(void *number))
 	enum { CNT = 200 };
 	pthread_t thread;
 	int number, pair[2], peers[CNT];
+	_Atomic int used;
 
 	make_pair(pair);
 	peers[0] = pair[1];
-	number = pair[0];
-	pthread_create(&thread, NULL, use, &pair[0]);
+	used = number = pair[0];
+	pthread_create(&thread, NULL, use, &used);
 	for (int i = 1; i < CNT; i++) {
 		int next[2];
 
@@ -705,7 +709,7 @@ static void replace_under(void *use(void *number))
 			SAY("dup2: %m\n");
 		close(next[0]);
 	}
-	pair[0] = -1;
+	used = -1;
 	pthread_join(thread, NULL);
 	close(number);
 	for (int i = 0; i < CNT; i++)
@@ -732,18 +736,20 @@ static void replaced_while_it_lingers(void)
 	ssize_t last;
 	long begin;
 	int pair[2], next[2];
+	_Atomic int used;
 
 	make_pair(pair);
 	make_pair(next);
 	set_linger(pair[0], 1, 1);
 	stuff(pair[0]);
-	pthread_create(&thread, NULL, write_to_number, &pair[0]);
+	used = pair[0];
+	pthread_create(&thread, NULL, write_to_number, &used);
 	begin = now_ms();
 	SAY("dup2 %d", dup2(next[0], pair[0]) == pair[0]);
 	SAY(" late: %d\n", now_ms() - begin >= 950);
 	close(next[0]);
-	next[0] = pair[0];
-	pair[0] = -1;
+	next[0] = used;
+	used = -1;
 	pthread_join(thread, NULL);
 	SAY("some came: %d\n", await(next[1], POLLIN) == POLLIN);
 	close_pair(next);
