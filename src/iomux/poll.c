@@ -26,6 +26,7 @@ struct source {
 	struct stack *stack;  /* of the endpoint */
 	nfds_t at; /* in the array */
 	bool is_alone; /* the kernel is not asked about it */
+	bool is_in_table; /* its number named it; one of a set may not, that has nothing of ours */
 	union {
 		struct watch watch;
 		struct epoll_watch outer; /* of a set */
@@ -204,7 +205,8 @@ static struct fd_object *object_at(const struct poll_call *poll, int fd)
 
 static void add_source(struct poll_call *poll, nfds_t at)
 {
-	struct fd_object *obj = object_at(poll, poll->fds[at].fd);
+	int fd = poll->fds[at].fd;
+	struct fd_object *obj = object_at(poll, fd);
 	enum fd_await how = FD_AWAIT_KERNEL;
 	struct endpoint *end;
 	struct stack *stack;
@@ -218,7 +220,7 @@ static void add_source(struct poll_call *poll, nfds_t at)
 	}
 	/* the kernel is not asked about it */
 	if (how == FD_AWAIT_ALONE) {
-		poll->fds[at].fd = ~poll->fds[at].fd;
+		poll->fds[at].fd = ~fd;
 		poll->has_alone = true;
 	}
 	poll->asks_to_write |= poll->fds[at].events &
@@ -229,6 +231,8 @@ static void add_source(struct poll_call *poll, nfds_t at)
 		.stack = stack,
 		.at = at,
 		.is_alone = how == FD_AWAIT_ALONE,
+		.is_in_table = atomic_load_explicit(fd_table_entry(fd), memory_order_relaxed) ==
+			       obj,
 	};
 	poll->has_sets |= !end;
 }
@@ -458,7 +462,7 @@ static bool has_changed(const struct poll_call *poll)
 		const struct fd_object *obj = atomic_load_explicit(
 			entry, memory_order_relaxed);
 
-		if (UNLIKELY(obj != source->obj && (obj || source->end)))
+		if (UNLIKELY(obj != source->obj && (obj || source->is_in_table)))
 			return true;
 	}
 	return false;

@@ -58,8 +58,14 @@ void sock_twin_set(int fd, int level, int name, const void *value, size_t len)
 int sock_twin_device(int fd)
 {
 	char name[IFNAMSIZ] = "";
-	socklen_t len = sizeof(name);
+	int ifindex;
+	socklen_t len = sizeof(ifindex);
 
+	/* also of one that is not there, by which nothing comes and goes; before Linux 5.0 by
+	 * its name alone */
+	if (real.getsockopt(fd, SOL_SOCKET, SO_BINDTOIFINDEX, &ifindex, &len) == 0)
+		return ifindex;
+	len = sizeof(name);
 	if (real.getsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, name, &len) != 0 ||
 	    len == 0 || !name[0])
 		return 0;

@@ -14,7 +14,8 @@
 
 #include "base/clock.h"
 
-ssize_t user_iov_len(const struct iovec *iov, size_t cnt)
+/* Elements lie from there on. */
+static ssize_t sum_of(const struct iovec *iov, size_t cnt, uintptr_t start)
 {
 	size_t sum = 0, len;
 
@@ -26,11 +27,34 @@ ssize_t user_iov_len(const struct iovec *iov, size_t cnt)
 		if ((ssize_t)iov[i].iov_len < 0)
 			return -EINVAL;
 		len = MIN(iov[i].iov_len, USER_LEN_MAX - sum);
-		if (!user_is_plausible(iov[i].iov_base, len))
+		if (len && ((uintptr_t)iov[i].iov_base < start ||
+			    (uintptr_t)iov[i].iov_base > USER_MEMORY_END - len))
 			return -EFAULT;
 		sum += len;
 	}
 	return (ssize_t)sum;
+}
+
+ssize_t user_iov_len(const struct iovec *iov, size_t cnt)
+{
+	return sum_of(iov, cnt, USER_MEMORY_START);
+}
+
+ssize_t user_iov_room(const struct iovec *iov, size_t cnt)
+{
+	return sum_of(iov, cnt, 0);
+}
+
+bool user_iov_is_writable(const struct iovec *iov, size_t cnt, size_t len)
+{
+	for (size_t i = 0; i < cnt && len; i++) {
+		size_t part = MIN(iov[i].iov_len, len);
+
+		if (!user_is_plausible(iov[i].iov_base, part))
+			return false;
+		len -= part;
+	}
+	return true;
 }
 
 /* The part of the element that lies behind the first *skip bytes of what is left, at

@@ -74,6 +74,12 @@ static inline struct iovec user_buffer(const void *buf, size_t len)
  * hold. -EMSGSIZE: there are too many elements. All as in Linux. */
 ssize_t user_iov_len(const struct iovec *iov, size_t cnt) MUST_CHECK;
 
+/* The same for who is to write there. An element where nobody can write, near 0, matters only
+ * when it is its turn: user_iov_is_writable(). */
+ssize_t user_iov_room(const struct iovec *iov, size_t cnt) MUST_CHECK;
+/* Whether the first `len` bytes, or all, may belong to the program. */
+bool user_iov_is_writable(const struct iovec *iov, size_t cnt, size_t len);
+
 /* Copies `len` bytes from the iovec, or to it, behind its first `skip` bytes. The
  * iovec is long enough. */
 void user_iov_read(const struct iovec *iov, size_t cnt, size_t skip,

@@ -404,6 +404,35 @@ static void bad_pointers(void)
 	close_pair(pair);
 }
 
+/* What lies behind the datagram's end does not matter; a datagram for which there is no memory
+ * is gone all the same. */
+static void no_memory_for_the_rest(void)
+{
+	char buf[8];
+	struct iovec some[] = { { buf, sizeof(buf) }, { NULL, 10 } };
+	struct msghdr msg = { .msg_iov = some, .msg_iovlen = 2 };
+	struct iovec none = { NULL, 5 };
+	struct msghdr bad_control = { .msg_iov = some, .msg_iovlen = 1, .msg_controllen = 24 };
+	int pair[2];
+
+	make_pair(pair);
+	for (int i = 0; i < 5; i++)
+		send(pair[0], "one", 3, 0);
+	SAY("sent %s\n", err(send(pair[0], NULL, 0, 0)));
+	settle();
+	SAY("vector %zd\n", readv(pair[1], some, 2));
+	SAY("message %zd\n", recvmsg(pair[1], &msg, 0));
+	SAY("looked at %s\n", err(recv(pair[1], NULL, 5, MSG_PEEK)));
+	SAY("taken %s\n", err(recv(pair[1], NULL, 5, 0)));
+	SAY("taken %s\n", err(readv(pair[1], &none, 1)));
+	receive(pair[1], 0);
+	SAY("empty %zd\n", recv(pair[1], NULL, 5, MSG_DONTWAIT));
+	receive(pair[1], MSG_DONTWAIT);
+	SAY("control %s\n", err(sendmsg(pair[0], &bad_control, 0)));
+	receive(pair[1], MSG_DONTWAIT);
+	close_pair(pair);
+}
+
 /* There is no memory for control messages, whatever the length says. */
 static void no_memory_for_control(void)
 {
@@ -834,6 +863,7 @@ const struct scenario call_scenarios[] = {
 	SCENARIO(batches_with_a_bad_message, 0),
 	SCENARIO(bad_pointers, 1),
 	SCENARIO(no_memory_for_control, 0),
+	SCENARIO(no_memory_for_the_rest, 0),
 	SCENARIO(vectors_of_nothing, 0),
 	SCENARIO(batches_without_end, 0),
 	SCENARIO(connected_hears_its_peer_alone, 0),

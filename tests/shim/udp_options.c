@@ -135,6 +135,21 @@ static void buffers_and_timeouts(void)
 	close_pair(pair);
 }
 
+/* Nothing comes by an interface that is not there, and nothing goes. */
+static void interface_that_is_not_there(void)
+{
+	int pair[2], number = 99999;
+
+	make_pair(pair);
+	SAY("bound %s\n", err(setsockopt(pair[1], SOL_SOCKET, SO_BINDTOIFINDEX, &number,
+					 sizeof(number))));
+	SAY("to it %s\n", err(send(pair[0], "in", 2, 0)));
+	settle();
+	receive(pair[1], MSG_DONTWAIT);
+	SAY("from it %s\n", err(send(pair[1], "out", 3, 0)));
+	close_pair(pair);
+}
+
 static void bytes_that_wait(void)
 {
 	int pair[2], n = -1;
@@ -449,6 +464,7 @@ const struct scenario option_scenarios[] = {
 	SCENARIO(earlier_peers_at_a_leave, 2),
 	SCENARIO(segments, 3),
 	SCENARIO(buffers_and_timeouts, 0),
+	SCENARIO(interface_that_is_not_there, 0),
 	SCENARIO(bytes_that_wait, 0),
 	SCENARIO(nonblocking_in_each_way, 0),
 	SCENARIO(shut_down, 1),

@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -525,6 +526,36 @@ static void two_first_sockets_at_once(void)
 	SAY("missed %u\n", missed);
 }
 
+/* -- whose number is another file's ---------------------------------------------------- */
+
+static void *poll_a_set(void *arg)
+{
+	struct pollfd one = { .fd = *(int *)arg, .events = POLLIN };
+
+	SAY("%d\n", poll(&one, 1, 500));
+	return NULL;
+}
+
+/* As in Linux, poll() looks by the number. */
+static void replaced_under_a_poll(void)
+{
+	int pair[2], set = epoll_create1(0), other = eventfd(0, 0), number = set;
+	pthread_t thread;
+
+	make_pair(pair);
+	SAY("add %s\n", err(epoll_ctl(set, EPOLL_CTL_ADD, pair[1],
+				       &(struct epoll_event){ .events = EPOLLIN })));
+	pthread_create(&thread, NULL, poll_a_set, &number);
+	settle();
+	SAY("dup2 %d\n", dup2(other, set) == set);
+	send(pair[0], "one", 3, 0);
+	pthread_join(thread, NULL);
+	receive(pair[1], 0);
+	close(other);
+	close(set);
+	close_pair(pair);
+}
+
 /* -- that are closed ------------------------------------------------------------------ */
 
 /* What becomes of a wait whose set loses its number: `way` 0: nothing comes; 1: a
@@ -590,5 +621,6 @@ const struct scenario set_scenarios[] = {
 	SCENARIO(sleepers_of_a_copied_set, 0),
 	SCENARIO(two_first_sockets_at_once, 0),
 	SCENARIO(sets_close_in_a_wait, 0),
+	SCENARIO(replaced_under_a_poll, 0),
 	SCENARIO_END,
 };

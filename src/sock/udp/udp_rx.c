@@ -163,17 +163,19 @@ static long give(const struct udp *u, const struct rx_call *call,
 	return (long)(call->flags & MSG_TRUNC ? full : len);
 }
 
-/* Whether the call's pointers can be right, but for the one to control messages
- * (user_control_put). */
+/* Whether the pointers to the sender's name can be right. That to control messages is
+ * user_control_put()'s. */
+static bool has_plausible_name(const struct rx_call *call)
+{
+	return !call->name ||
+	       (user_is_plausible(call->name_len, sizeof(*call->name_len)) &&
+		user_is_plausible(call->name, *call->name_len));
+}
+
 static bool is_plausible(const struct rx_call *call)
 {
-	if (user_iov_len(call->iov, call->iov_cnt) < 0)
-		return false;
-	if (call->name &&
-	    (!user_is_plausible(call->name_len, sizeof(*call->name_len)) ||
-	     !user_is_plausible(call->name, *call->name_len)))
-		return false;
-	return true;
+	return user_iov_is_writable(call->iov, call->iov_cnt, call->len) &&
+	       has_plausible_name(call);
 }
 
 /* With a datagram at the head of the queue. Under the stack's lock, which is
@@ -182,9 +184,10 @@ static long take_first(struct udp *u, struct stack *stack,
 		       const struct rx_call *call) RELEASES(stack->lock)
 {
 	struct pkt *pkt = pkt_from_link(u->rx_queue.next);
+	size_t len = MIN((size_t)PKT_CB(pkt, struct rx_info)->len, call->len);
 	long result;
 
-	if (UNLIKELY(!is_plausible(call))) {
+	if (UNLIKELY(!has_plausible_name(call))) {
 		stats_add(&sock_counters(&u->sock)->rx_errors, 1);
 		stack_unlock(stack);
 		return -EFAULT;
@@ -195,8 +198,11 @@ static long take_first(struct udp *u, struct stack *stack,
 	} else {
 		unlink_taken(u, pkt);
 	}
-	if (LIKELY(MIN((size_t)PKT_CB(pkt, struct rx_info)->len, call->len) <=
-		   COPY_LOCKED_MAX)) {
+	/* as in Linux, it is gone all the same */
+	if (UNLIKELY(!user_iov_is_writable(call->iov, call->iov_cnt, len))) {
+		stats_add(&sock_counters(&u->sock)->rx_errors, 1);
+		result = -EFAULT;
+	} else if (LIKELY(len <= COPY_LOCKED_MAX)) {
 		result = give(u, call, pkt);
 	} else {
 		stack_unlock(stack);
@@ -874,7 +880,7 @@ long udp_read(struct fd_object *obj, int fd, void *buf, size_t len)
 
 static long receive_vector(struct udp *u, int fd, const struct iovec *iov, int cnt, int flags)
 {
-	ssize_t len = cnt < 0 ? -EINVAL : user_iov_len(iov, (size_t)cnt);
+	ssize_t len = cnt < 0 ? -EINVAL : user_iov_room(iov, (size_t)cnt);
 	struct rx_call call = {
 		.iov = iov,
 		.iov_cnt = (size_t)cnt,
@@ -915,7 +921,7 @@ static ssize_t check_message(const struct msghdr *msg)
 		return -EFAULT;
 	if (msg->msg_name && (int)msg->msg_namelen < 0)
 		return -EINVAL;
-	return user_iov_len(msg->msg_iov, msg->msg_iovlen);
+	return user_iov_room(msg->msg_iov, msg->msg_iovlen);
 }
 
 static long receive_message(struct udp *u, int fd, struct msghdr *msg, int flags,

@@ -872,7 +872,7 @@ long udp_pwritev2(struct fd_object *obj, int fd, const struct iovec *iov, int cn
 static bool read_control(const struct udp *u, const struct msghdr *msg,
 			 struct tx_msg *out)
 {
-	if (!msg->msg_control || !msg->msg_controllen)
+	if (!msg->msg_controllen)
 		return true;
 	out->call.control = &out->control;
 	if (!user_is_plausible(msg->msg_control, msg->msg_controllen))
