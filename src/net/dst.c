@@ -8,10 +8,8 @@
 #include <linux/rtnetlink.h>
 #include <string.h>
 
-#include "fd/right_keeper.h"
 #include "net/netif.h"
 #include "net/paced.h"
-#include "os/rights.h"
 
 /* IP_PACKET_MAX is the largest number that fits the length field of the IP header. */
 enum { TTL_DEFAULT = 64, IP_PACKET_MAX = 65535 };
@@ -117,25 +115,14 @@ static enum reason resolve_local(struct dst *dst, struct net *net,
 	return REASON_NONE;
 }
 
-/* Has the kernel look for the neighbour, or whether it is still there: by whoever has the
- * right. */
-static int look_for(struct net *net, const struct net_path *path) REQUIRES(net->control)
-{
-	struct keeper_request request = { .op = KEEPER_NEIGHBOUR, .ifindex = path->ifindex };
-
-	if (rights_is_net_admin())
-		return netlink_resolve(&net->netlink, path->ifindex, &path->next_hop);
-	memcpy(request.addr, &path->next_hop, sizeof(request.addr));
-	return right_keeper_ask(&request, NULL, NULL);
-}
-
-/* Looks for it if the caller wants that. */
+/* Has the kernel look for the neighbour if the caller wants that. */
 static void await_neighbour(struct dst *dst, struct net *net,
 			    const struct net_path *path) REQUIRES(net->control)
 {
 	if (dst->query.ask == DST_ASK_NOT)
 		return;
-	dst->is_awaited = look_for(net, path) == 0;
+	dst->is_awaited = netlink_resolve(&net->netlink, path->ifindex,
+					  &path->next_hop) == 0;
 }
 
 /* The hardware address of the neighbour. NULL: the kernel has to find it out first. */
@@ -151,9 +138,10 @@ static const uint8_t *neighbour_mac(struct dst *dst, struct net *net,
 		return NULL;
 	switch (advice) {
 	case NEIGH_CONFIRM:
-		/* If nobody has the right to ask, the old address is the best that we
+		/* If we have no right to ask, the old address is the best that we
 		 * have. */
-		(void)!look_for(net, path);
+		(void)!netlink_resolve(&net->netlink, path->ifindex,
+				       &path->next_hop);
 		break;
 	case NEIGH_USABLE:
 		break;

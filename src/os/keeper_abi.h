@@ -25,7 +25,7 @@
 static const int keeper_rights[] = { CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF, CAP_PERFMON };
 
 /* The keeper's first word on a channel, without being asked: it is ready. */
-enum { KEEPER_ABI = 5 };
+enum { KEEPER_ABI = 4 };
 
 /* What it has at its start. */
 enum { KEEPER_CHANNEL, KEEPER_ENTRY };
@@ -48,8 +48,6 @@ enum keeper_op {
 	/* Attaches the program that makes connections of the kernel's to an interface, with a
 	 * map of its own (dev/hand_over_load.h). */
 	KEEPER_HAND_OVER,
-	/* Has the kernel look for a neighbour, or whether it is still there. */
-	KEEPER_NEIGHBOUR,
 	/* By the entry: a process has the other end of the socket that comes with it. */
 	KEEPER_JOIN,
 	KEEPER_OP_CNT,
@@ -68,10 +66,9 @@ struct keeper_request {
 	uint32_t op;
 	uint32_t flags;
 	int32_t value; /* REPAIR */
-	int32_t ifindex; /* STEER, ATTACH, HAND_OVER, NEIGHBOUR */
+	int32_t ifindex; /* STEER, ATTACH, HAND_OVER */
 	uint32_t sight; /* STEER: enum steer_sight */
 	uint32_t rules_max; /* STEER: room of the table of rules */
-	uint8_t addr[16]; /* NEIGHBOUR: a struct ip_addr */
 };
 
 /* The most descriptors that come with a request or an answer. */
@@ -86,7 +83,6 @@ static inline unsigned keeper_fds_of_answer(const struct keeper_request *r)
 {
 	switch (r->op) {
 	case KEEPER_REPAIR:
-	case KEEPER_NEIGHBOUR:
 	case KEEPER_JOIN:
 		return 0;
 	case KEEPER_STEER:
@@ -116,14 +112,13 @@ static inline uint32_t keeper_flags(uint32_t op)
 static inline int keeper_request_parse(const void *bytes, size_t len, unsigned fd_cnt,
 				       struct keeper_request *r)
 {
-	static const uint8_t none[sizeof(r->addr)];
 	int is_of_interface;
 
 	if (len != sizeof(*r))
 		return -EINVAL;
 	memcpy(r, bytes, sizeof(*r));
 	is_of_interface = r->op == KEEPER_STEER || r->op == KEEPER_ATTACH ||
-			  r->op == KEEPER_HAND_OVER || r->op == KEEPER_NEIGHBOUR;
+			  r->op == KEEPER_HAND_OVER;
 	if (r->op >= KEEPER_OP_CNT || r->flags & ~keeper_flags(r->op) ||
 	    fd_cnt != keeper_fds_of_request(r))
 		return -EINVAL;
@@ -132,8 +127,6 @@ static inline int keeper_request_parse(const void *bytes, size_t len, unsigned f
 	if (is_of_interface ? r->ifindex <= 0 : r->ifindex != 0)
 		return -EINVAL;
 	if (r->op != KEEPER_STEER && (r->sight || r->rules_max))
-		return -EINVAL;
-	if (r->op != KEEPER_NEIGHBOUR && memcmp(r->addr, none, sizeof(none)) != 0)
 		return -EINVAL;
 	return 0;
 }

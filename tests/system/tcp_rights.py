@@ -405,37 +405,6 @@ def calls():
         s.close()
 
 
-def sends_on():
-    """Without rights, to one who moves to another hardware address and does not say so."""
-    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    s.settimeout(0.05)
-    drops[os.environ["DROP"]]()
-    s.connect((peer, port + 3))
-
-    def heard():
-        s.send(b"x")
-        try:
-            return s.recv(10) == b"x"
-        except OSError:
-            return False
-
-    def has_moved():
-        return os.path.exists(os.environ["MOVED"])
-
-    say("heard", await_true(heard))
-    await_true(has_moved)
-    say("heard again", await_true(heard))
-
-
-def sends_back():
-    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    s.bind((peer, port + 3))
-    say("ready")
-    while True:
-        text, whom = s.recvfrom(100)
-        s.sendto(text, whom)
-
-
 def queue_of_one():
     """Somebody has called, and nobody has accepted, when the helper is killed, or the files of
     the kernel's are out of reach, and then the process forks: who accepts?"""
@@ -748,7 +717,7 @@ def other_namespace():
     say("sent", s.sendto(b"x", ("10.79.0.2", 9)))
 
 
-REPAIR, XSK, ICMP, PASS, STEER, ATTACH, DROP, HAND_OVER, NEIGHBOUR, JOIN = range(10)
+REPAIR, XSK, ICMP, PASS, STEER, ATTACH, DROP, HAND_OVER, JOIN = range(9)
 
 
 class Helper:
@@ -796,8 +765,8 @@ class Helper:
         return False
 
 
-def request(op, flags=0, value=0, ifindex=0, sight=0, rules=0, addr=bytes(16)):
-    return struct.pack("IIiiII", op, flags, value, ifindex, sight, rules) + addr
+def request(op, flags=0, value=0, ifindex=0, sight=0, rules=0):
+    return struct.pack("IIiiII", op, flags, value, ifindex, sight, rules)
 
 
 def close_all(fds):
@@ -834,7 +803,7 @@ def strict():
             ("too long", request(XSK) + b"\0", []),
             ("too short", request(XSK)[:-1], []),
             ("ICMP", request(ICMP), []),
-            ("no such thing", request(10), []),
+            ("no such thing", request(9), []),
             ("filter", request(DROP), []),
             ("another channel", request(JOIN), [helper.entry.fileno()]),
             ("no interface", request(STEER, rules=4096), []),
@@ -859,14 +828,6 @@ def strict():
                                ("with a program", request(HAND_OVER, ifindex=1), [tcp.fileno()]),
                                ("with flags", request(HAND_OVER, 1, ifindex=1), [])):
         result, cnt = helper.ask(message, fds)
-        say(name, errno.errorcode.get(-result, result), cnt)
-    for name, ifindex, addr in (("of no interface", 1 << 30, "127.0.0.1"),
-                                ("of none", 0, "127.0.0.1"), ("neighbour", 1, "127.0.0.1"),
-                                ("neighbour", 1, "::1")):
-        family = socket.AF_INET6 if ":" in addr else socket.AF_INET
-        number = socket.inet_pton(family, addr)
-        number = bytes(10) + b"\xff\xff" + number if len(number) == 4 else number
-        result, cnt = helper.ask(request(NEIGHBOUR, ifindex=ifindex, addr=number))
         say(name, errno.errorcode.get(-result, result), cnt)
     say("nothing is left", helper.has_only(before))
 
@@ -921,9 +882,8 @@ def any_request():
               socket.socket(socket.AF_INET, socket.SOCK_DGRAM).detach()]
     numbers = [0, 0, 0, 0, 1, 1, 2, 3, 4, 4096, 32768, 1 << 31, (1 << 32) - 1]
     for _ in range(3000):
-        message = struct.pack("6I", chance.choice([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1 << 31]),
+        message = struct.pack("6I", chance.choice([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1 << 31]),
                               *(chance.choice(numbers) for _ in range(5)))
-        message += chance.choice([bytes(16), chance.randbytes(16)])
         if chance.random() < 0.1:
             message = chance.randbytes(chance.randrange(1, 60))
         fds = [chance.choice(things) for _ in range(chance.choice([0, 0, 1, 1, 2, 3, 9]))]
@@ -940,7 +900,7 @@ def any_request():
 
 
 cases = {f.__name__: f for f in (
-    rights_first, root_first, serves_strangers, sends_on, sends_back, calls, queue_of_one, calls_once, mate, dropped_and_killed, forked_later, worker,
+    rights_first, root_first, serves_strangers, calls, queue_of_one, calls_once, mate, dropped_and_killed, forked_later, worker,
     other_namespace,
     generations, becomes_another, ends_with_much, survivors, parent_is_killed,
     child_without_helper, crowd, drops_later, closes_unseen, strict, entry, any_request,

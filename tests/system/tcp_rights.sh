@@ -228,35 +228,6 @@ strangers_are_answered() {
 	says listening "answered 1" "answered 400" && is_ours
 }
 
-# The kernel finds out for a process without rights, too, that a neighbour is elsewhere now.
-neighbour_that_moves() {
-	local before echo status=0
-	before=$(ip netns exec $b cat /sys/class/net/v0/address)
-	ip -n $b neighbour replace 10.78.0.1 dev v0 nud permanent \
-		lladdr "$(ip netns exec $a cat /sys/class/net/v0/address)" &&
-		ip netns exec $a sysctl -qw net.ipv4.neigh.v0.delay_first_probe_time=1 \
-			net.ipv4.neigh.v0.retrans_time_ms=100 || return 1
-	(in_ns $b - /usr/bin/python3 "$rights" sends_back 10.78.0.2 7000) >"$work/back" &
-	echo=$!
-	: >"$work/out"
-	rm -f "$work/moved"
-	wait_for ready "$work/back"
-	run a.log sends_on DROP=setuid MOVED="$work/moved" &
-	wait_for heard "$work/out" &&
-		ip -n $b link set v0 address 02:00:00:00:77:01 &&
-		ip -n $a neighbour change 10.78.0.2 dev v0 nud stale || status=1
-	mark_carriers
-	: >"$work/moved"
-	wait $!
-	kill $echo
-	[ $status = 0 ] && says "heard True" "heard again True" || status=1
-	grep -q 'v0 is driven by xdp' "$work/a.log" || status=1
-	ip -n $b link set v0 address "$before"
-	ip -n $b neighbour del 10.78.0.1 dev v0
-	ip -n $a neighbour del 10.78.0.2 dev v0
-	return $status
-}
-
 # queue_with VARIABLE=VALUE...: a server that has not accepted when its rights go.
 queue_with() {
 	: >"$work/out"
@@ -454,7 +425,6 @@ helper_is_strict() {
 		"steering 0 5" "another program 0" "attached -22 0" "no interface True" \
 		"its own 0 1" "hand-over 0 2 1" "it is gone True" "nowhere EINVAL 0" \
 		"no interface ENODEV 0" "with a program EINVAL 0" "with flags EINVAL 0" \
-		"of no interface ENODEV 0" "of none EINVAL 0" "neighbour 0 0" "neighbour 0 0" \
 		"nothing is left True"
 }
 
@@ -496,7 +466,7 @@ for case in ${CASES:-connections_stay_ours without_a_helper_they_go_back \
 	helper_that_is_killed_is_replaced helper_waits_for_an_interface \
 	no_helper_no_acceleration nothing_goes_back ends_with_all_delivered \
 	end_that_cannot_be_delivered gone_before_the_first_socket \
-	root_changed_before_the_first_socket strangers_are_answered neighbour_that_moves \
+	root_changed_before_the_first_socket strangers_are_answered \
 	queue_without_a_helper queue_of_another_root \
 	without_a_helper_nothing_is_opened started_without_rights \
 	helper_of_interfaces_is_killed child_of_one_without_rights childs_connection_goes_back \

@@ -40,7 +40,6 @@
 #include "os/keeper_abi.h"
 #include "os/kernel_types.h"
 #include "os/real.h"
-#include "tools/vma_way_back/neighbour.h"
 #include "tools/vma_way_back/steering.h"
 
 /* -- nothing but what it takes ------------------------------------------------------- */
@@ -231,8 +230,6 @@ static int obey(const struct keeper_request *r, const int *fds, int *fds_out)
 		return hand_over_load(r->ifindex, fds_out);
 	case KEEPER_DROP:
 		return give(drop_program_load(), fds_out);
-	case KEEPER_NEIGHBOUR:
-		return neighbour_resolve(r);
 	default:
 		return -EINVAL;
 	}
@@ -444,7 +441,6 @@ int main(void)
 	kernel_types_prepare();
 	steering_prepare();
 	hand_over_load_prepare();
-	neighbour_prepare();
 	if (open_channels() != 0 || keep_rights() != 0 || filter_calls() != 0)
 		return 1;
 	if (!answer(KEEPER_CHANNEL, KEEPER_ABI, NULL, 0))
