@@ -504,7 +504,7 @@ static void heed_failing(void)
 
 static uint32_t route_gen(void)
 {
-	return net_view_route_gen(&progress.params.net->view);
+	return net_followed_gen(progress.params.net);
 }
 
 static void tell_sockets(void)

@@ -249,13 +249,46 @@ static void set_counted(struct epoll_set *set, struct epoll_call *call,
 void epoll_set_begin_wait(struct epoll_set *set, struct epoll_call *call)
 {
 	list_init(&call->in_sleepers);
-	call->is_counted = false;
+	call->is_counted = call->is_heir = false;
 	set_counted(set, call, true);
+}
+
+static struct epoll_call *sleeper_at(struct list *link)
+{
+	return LIST_ENTRY(link, struct epoll_call, in_sleepers);
+}
+
+/* The kernel's watch is nobody's, and is to be that of the first sleeper, or NULL. */
+static struct waiter *choose_heir(struct epoll_set *set) REQUIRES(set->lock)
+{
+	struct list *first = list_first(&set->sleepers);
+
+	if (!first)
+		return NULL;
+	sleeper_at(first)->is_heir = true;
+	return sleeper_at(first)->call.wait.waiter;
+}
+
+/* It was woken to take the kernel's watch, and does not sleep again. */
+static COLD void disinherit(struct epoll_set *set, struct epoll_call *call)
+{
+	struct waiter *waiter = NULL;
+
+	spinlock_acquire(&set->lock);
+	call->is_heir = false;
+	if (!set->kernels_watcher)
+		waiter = choose_heir(set);
+	spinlock_release(&set->lock);
+	/* as in epoll_set_pass_on() */
+	if (waiter)
+		waiter_signal(waiter);
 }
 
 void epoll_set_end_wait(struct epoll_set *set, struct epoll_call *call)
 {
 	set_counted(set, call, false);
+	if (UNLIKELY(call->is_heir))
+		disinherit(set, call);
 }
 
 bool epoll_set_try_end_wait(struct epoll_set *set, struct epoll_call *call)
@@ -267,12 +300,9 @@ bool epoll_set_try_end_wait(struct epoll_set *set, struct epoll_call *call)
 	if (may_end)
 		set_counted(set, call, false);
 	spinlock_release(&set->lock);
+	if (may_end && UNLIKELY(call->is_heir))
+		disinherit(set, call);
 	return may_end;
-}
-
-static struct epoll_call *sleeper_at(struct list *link)
-{
-	return LIST_ENTRY(link, struct epoll_call, in_sleepers);
 }
 
 static struct epoll_call *pop_sleeper(struct epoll_set *set)
@@ -332,6 +362,7 @@ bool epoll_set_begin_sleep(struct epoll_set *set, struct epoll_call *call)
 		   atomic_load(&set->stacks_gen) != call->stacks_gen;
 	if (!set->kernels_watcher)
 		set->kernels_watcher = call;
+	call->is_heir = false;
 	call->fds[0].fd = set->kernels_watcher == call ? call->query.epfd : -1;
 	spinlock_release(&set->lock);
 	return is_ready;
@@ -341,11 +372,12 @@ bool epoll_set_begin_sleep(struct epoll_set *set, struct epoll_call *call)
  * all of them. */
 static void pass_kernels_watch(struct epoll_set *set) REQUIRES(set->lock)
 {
-	struct list *first = list_first(&set->sleepers);
+	struct waiter *waiter;
 
 	set->kernels_watcher = NULL;
-	if (first)
-		waiter_wake_locked(sleeper_at(first)->call.wait.waiter);
+	waiter = choose_heir(set);
+	if (waiter)
+		waiter_wake_locked(waiter);
 }
 
 void epoll_set_end_sleep(struct epoll_set *set, struct epoll_call *call)
@@ -355,10 +387,16 @@ void epoll_set_end_sleep(struct epoll_set *set, struct epoll_call *call)
 		list_remove(&call->in_sleepers);
 		atomic_fetch_sub(&set->sleeper_cnt, 1);
 	}
-	/* As in wait_end_locked(): one that was woken to take the watch may leave instead. */
-	if (set->kernels_watcher == call || !set->kernels_watcher)
+	if (set->kernels_watcher == call)
 		pass_kernels_watch(set);
 	spinlock_release(&set->lock);
+}
+
+void epoll_set_pause_sleep(struct epoll_set *set, struct epoll_call *call)
+{
+	epoll_set_end_sleep(set, call);
+	if (UNLIKELY(call->is_heir))
+		disinherit(set, call);
 }
 
 /* -- arrivals -------------------------------------------------------------------- */

@@ -24,6 +24,7 @@ struct epoll_call {
 	struct mux_call call;
 	struct list in_sleepers; /* set->lock */
 	bool is_counted;         /* in waiting_cnt; set->lock while it sleeps */
+	bool is_heir;            /* was woken to take the kernel's watch; likewise */
 	struct epoll_query query;
 	/* A handler has begun to run in the waiting thread, and something was ready
 	 * then. */
@@ -74,8 +75,10 @@ bool epoll_set_try_end_wait(struct epoll_set *set, struct epoll_call *call);
 /* A call is about to sleep, with a waiter in each of the set's stacks. Under the lock of
  * the first one, as the next. True: something may be ready, or has changed. */
 bool epoll_set_begin_sleep(struct epoll_set *set, struct epoll_call *call);
-/* It sleeps no more, or cannot be counted on. */
+/* It sleeps no more. */
 void epoll_set_end_sleep(struct epoll_set *set, struct epoll_call *call);
+/* It cannot be counted on. */
+void epoll_set_pause_sleep(struct epoll_set *set, struct epoll_call *call);
 
 /* Processes what is in the rings of its stacks. */
 void epoll_set_poll_rings(struct epoll_set *set);

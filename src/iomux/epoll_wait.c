@@ -337,7 +337,7 @@ static void wait_pause(struct mux_call *call)
 	if (!wait->is_interrupted)
 		wait->was_ready = epoll_set_may_be_ready(wait->query.set);
 	wait->is_interrupted = true;
-	wait_unwatch(call);
+	epoll_set_pause_sleep(wait->query.set, wait);
 }
 
 static void wait_abandoned(struct mux_call *call)

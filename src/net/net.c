@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <linux/rtnetlink.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -310,7 +311,7 @@ int net_create(const struct net_params *params, struct net **net_out)
 	err = netlink_wait_synced(&net->netlink, SYNC_TIMEOUT_MS);
 	if (err && err != -ETIMEDOUT)
 		goto err_conn;
-	net->seen_route_gen = net_view_route_gen(&net->view);
+	atomic_store(&net->seen_route_gen, net_view_route_gen(&net->view));
 	publish_own(net);
 	*net_out = net;
 	return 0;
@@ -414,7 +415,7 @@ static void tell_local_senders(struct net *net)
 {
 	if (net->params.local_dev) {
 		net_view_routes_changed(&net->view);
-		net->seen_route_gen = net_view_route_gen(&net->view);
+		atomic_store(&net->seen_route_gen, net_view_route_gen(&net->view));
 	}
 }
 
@@ -807,13 +808,20 @@ static void align_all(struct net *net) REQUIRES(net->control)
 
 static void follow_news(struct net *net) REQUIRES(net->control)
 {
-	if (net->seen_route_gen == net_view_route_gen(&net->view))
+	if (net_followed_gen(net) == net_view_route_gen(&net->view))
 		return;
 	check_netifs(net);
-	net->seen_route_gen = net_view_route_gen(&net->view);
+	atomic_store(&net->seen_route_gen, net_view_route_gen(&net->view));
 	publish_own(net);
 	align_all(net);
 	publish_rpf(net);
+}
+
+static bool has_news(const struct net *net)
+{
+	struct pollfd events = { .fd = netlink_event_fd(&net->netlink), .events = POLLIN };
+
+	return real.poll(&events, 1, 0) > 0;
 }
 
 /* Following takes long where there are many routes, whatever has changed. So while there are
@@ -824,7 +832,8 @@ static void follow_in_turn(struct net *net, bool has_more) REQUIRES(net->control
 {
 	uint64_t begun = clock_monotonic_ns(), ended;
 
-	if (has_more && begun < net->follow_after_ns)
+	/* nobody calls again for what is in no queue yet */
+	if (has_more && begun < net->follow_after_ns && has_news(net))
 		return;
 	follow_news(net);
 	ended = clock_monotonic_ns();

@@ -93,7 +93,7 @@ struct net {
 	/* an interface has been opened since `rpf` was computed */
 	bool is_rpf_stale;
 	/* the view's generation when the attachments were last brought into line */
-	uint32_t seen_route_gen;
+	_Atomic uint32_t seen_route_gen;
 	/* the view's generation when requests for destinations were last looked up */
 	uint64_t seen_gen;
 	/* the error with which reading the kernel's tables ended; 0: none */
@@ -154,6 +154,11 @@ int net_event_fd(const struct net *net);
 /* Takes the kernel's news, or the first of many; the fd is readable still then. Interfaces
  * and attached sockets follow them. False: no more can be taken, and the fd stays readable. */
 bool net_events(struct net *net) EXCLUDES(net->control);
+/* The generation of the view's routes that interfaces and attached sockets have followed. */
+static inline uint32_t net_followed_gen(const struct net *net)
+{
+	return atomic_load_explicit(&net->seen_route_gen, memory_order_acquire);
+}
 /* Readable when net_hear_routers has something to do; -1: there is none. */
 int net_icmp_fd(const struct net *net);
 /* Takes the complaints of routers about packets that were too long. The kernel has

@@ -119,6 +119,13 @@ bool link_tab_remove(struct link_tab *tab, int ifindex)
 	return link;
 }
 
+bool link_tab_is_met(const struct link_tab *tab, int ifindex)
+{
+	const struct link *link = link_tab_find(tab, ifindex);
+
+	return link && link->epoch == tab->epoch;
+}
+
 void link_tab_mark(struct link_tab *tab)
 {
 	tab->epoch++;

@@ -121,6 +121,8 @@ const struct link *link_tab_find_name(const struct link_tab *tab,
 /* Adds the link or replaces what is known of it. 1: something changed, 0: all of
  * it was known. -ENOMEM. */
 int link_tab_set(struct link_tab *tab, const struct link_info *info) MUST_CHECK;
+/* Whether it was set since the last link_tab_mark(). */
+bool link_tab_is_met(const struct link_tab *tab, int ifindex);
 /* Whether there was such a link. */
 bool link_tab_remove(struct link_tab *tab, int ifindex);
 

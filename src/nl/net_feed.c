@@ -50,6 +50,9 @@ static int take_link(struct net_view *view, const struct net_row *row,
 		*stale |= NET_BIT(NET_ROUTES);
 		return 0;
 	}
+	/* what an event has said since the reading began is newer */
+	if (row->is_dump && link_tab_is_met(&view->links, row->link.ifindex))
+		return 0;
 	if (moves_routes(view, &row->link))
 		*stale |= NET_BIT(NET_ROUTES);
 	return note_routes(view, link_tab_set(&view->links, &row->link));
@@ -98,9 +101,15 @@ static int take_route(struct net_view *view, const struct net_row *row,
 	if (row->is_gone)
 		return remove_route(view, &row->route, stale);
 	if (view->is_reading_routes && !row->is_dump) {
-		if (row->place == ROUTE_REPLACE &&
-		    route_tab_rival(&view->routes, &row->route, &replaced))
-			remember_gone(view, &replaced, stale);
+		if (row->place == ROUTE_REPLACE) {
+			unsigned cnt = route_tab_rivals(&view->routes, &row->route, &replaced);
+
+			if (cnt == 1)
+				remember_gone(view, &replaced, stale);
+			else if (cnt > 1)
+				/* the reading may have parted them: which is the first? */
+				*stale |= NET_BIT(NET_ROUTES);
+		}
 		(void)!route_tab_remove(&view->gone_routes, &row->route);
 	}
 	return note_routes(view, route_tab_insert(&view->routes, &row->route, row->place));
@@ -160,7 +169,6 @@ static int take_neigh(struct net_view *view, const struct net_row *row)
 {
 	const struct neigh_info *info = &row->neigh;
 
-	/* what an event has said since the reading began is newer */
 	if (row->is_dump && neigh_tab_is_met(&view->neighs, info))
 		return 0;
 	return note_neighs(view, row->is_gone ?

@@ -457,17 +457,20 @@ bool route_tab_remove(struct route_tab *tab, const struct route *route)
 	return remove_same(tab, route);
 }
 
-bool route_tab_rival(const struct route_tab *tab, const struct route *route,
-		     struct route *rival_out)
+unsigned route_tab_rivals(const struct route_tab *tab, const struct route *route,
+			  struct route *first_out)
 {
 	struct route_entry *prev;
 	struct route_entry *rival =
 		find_rival(find_prefix(tab, route->table, &route->dst, route->prefix_len), route,
 			   &prev);
+	unsigned cnt = 0;
 
 	if (rival)
-		*rival_out = route_of(rival);
-	return rival != NULL;
+		*first_out = route_of(rival);
+	for (; rival && compare(&rival->body->route, route) == 0; rival = rival->next)
+		cnt++;
+	return cnt;
 }
 
 void route_tab_mark(struct route_tab *tab)

@@ -115,10 +115,10 @@ int route_tab_insert(struct route_tab *tab, const struct route *route,
 /* The route that equals this one in everything but next hops' flags. Whether
  * there was one. */
 bool route_tab_remove(struct route_tab *tab, const struct route *route);
-/* The route whose place ROUTE_REPLACE means. The copy's hops are borrowed. Whether there is
- * one. */
-bool route_tab_rival(const struct route_tab *tab, const struct route *route,
-		     struct route *rival_out) MUST_CHECK;
+/* How many there are of the same prefix, tos and metric: ROUTE_REPLACE means the place of the
+ * first. The copy's hops are borrowed. */
+unsigned route_tab_rivals(const struct route_tab *tab, const struct route *route,
+			  struct route *first_out) MUST_CHECK;
 
 /* Around a new reading of all routes. The second function returns whether anything
  * was removed. */

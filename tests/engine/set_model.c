@@ -288,7 +288,7 @@ static void jump(struct thread *thread)
 
 	stack_lock(stacks[0]);
 	wait_pause_locked(stacks[0], thread->waiter);
-	epoll_set_end_sleep(set_of(thread), &thread->call);
+	epoll_set_pause_sleep(set_of(thread), &thread->call);
 	stack_unlock(stacks[0]);
 	if (more) {
 		stack_lock(more->stack);

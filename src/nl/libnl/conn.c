@@ -169,14 +169,14 @@ static void note_answer(struct netlink_conn *conn, int rc)
 }
 
 /* A part of the dump that is yet to come may show this object as it was. The dump is
- * repeated then, unless the event is remembered until its end: routes are many, and
- * neighbours change all the time. The same rule may exist twice, so that of one nobody can
- * tell at all. */
+ * repeated then, unless the event is remembered until its end: routes are many, and links
+ * and neighbours change all the time. The same rule may exist twice, so that of one nobody
+ * can tell at all. */
 static bool is_overtaken(const struct netlink_conn *conn, const struct net_row *row)
 {
 	if ((int)row->kind != (int)conn->part || row->kind == NET_ROW_ROUTE)
 		return false;
-	return row->kind != NET_ROW_NEIGH || row->is_gone;
+	return row->is_gone || row->kind == NET_ROW_POLICY || row->kind == NET_ROW_ADDR;
 }
 
 /* 0, or the reason why there is no row or why the sink did not take it. */
@@ -654,7 +654,7 @@ static int ask_or_free(struct netlink_conn *conn, struct nl_msg *msg)
 	conn->budget = DATAGRAMS_AT_ONCE;
 	conn->bytes_left = BYTES_AT_ONCE;
 	while (conn->question_seq && !conn->is_drained && !conn->failure &&
-	       conn->budget > 0)
+	       conn->budget > 0 && conn->bytes_left > 0)
 		read_datagrams(conn, &conn->requests);
 	conn->question_seq = 0;
 	/* A failure of this socket does not end the connection, since the view does

@@ -414,6 +414,37 @@ TEST(a_reading_that_was_not_ended_is_forgotten)
 	net_view_destroy(&view);
 }
 
+/* Of two in one place the reading may have parted, so that ours need not be the kernel's
+ * first. */
+TEST(one_of_two_that_is_replaced_within_a_reading_is_read_again)
+{
+	begin_with_route();
+	make_route("10.0.0.4");
+	row.place = ROUTE_LAST;
+	CHECK_EQ(take(), 0);
+	make_route("10.0.0.3");
+	row.place = ROUTE_REPLACE;
+	CHECK_EQ(take(), 0);
+	CHECK_EQ(stale, routes);
+	net_feed_end(&view, NET_ROUTES);
+	net_view_destroy(&view);
+}
+
+TEST(a_link_that_changes_within_a_reading_has_changed)
+{
+	net_view_init(&view, 0);
+	make_link(IFF_UP | IFF_RUNNING);
+	CHECK_EQ(take(), 0);
+	net_feed_begin(&view, NET_LINKS);
+	make_link(IFF_UP);
+	CHECK_EQ(take(), 0);
+	make_link(IFF_UP | IFF_RUNNING);
+	take_shown();
+	net_feed_end(&view, NET_LINKS);
+	CHECK_EQ(link_tab_find(&view.links, 3)->info.flags, IFF_UP);
+	net_view_destroy(&view);
+}
+
 TEST(a_neighbour_that_moves_within_a_reading_has_moved)
 {
 	const struct neigh *neigh;
