@@ -184,9 +184,10 @@ static void failures(int n)
 
 	(void)n;
 	make_pair(pair);
-	must(send(pair[0], "x", 1, 0) == 1, "send");
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 3; i++) {
+		must(send(pair[0], "x", 1, 0) == 1, "send");
 		must(recv(pair[1], nowhere, 1, 0) < 0, "recv");
+	}
 	fd = bound(7303);
 	give_to_kernel(fd);
 	join(fd, 7303);
