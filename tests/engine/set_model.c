@@ -728,20 +728,33 @@ static void go_on(struct thread *thread)
 		step(thread);
 }
 
-/* One way alone, since all ways of three threads are too many: the second is woken to take
- * the kernel's watch from the first, and then has an event itself. */
+/* What comes of the kernel is heard by the last one. */
+static void check_last_hears(struct thread *last)
+{
+	write_all();
+	if (is_awake(last))
+		wake_up(last);
+	go_on(last);
+	CHECK_EQ(last->state, SLEEPS);
+	model.is_kernel_ready[0] = true;
+	wake_up(last);
+	go_on(last);
+	CHECK_EQ(last->state, ENDED);
+}
+
+/* Of three threads one way at a time, since all ways are too many. The second is woken to take
+ * the kernel's watch from the first, and does not. */
+static const struct scene heirs = { .threads = 3,
+				    .sets = 1,
+				    .sockets = 2,
+				    .wanted = 1,
+				    .is_watched = true,
+				    .flags = EPOLLET };
+
 TEST(who_does_not_take_the_kernels_watch_passes_it_on)
 {
-	const struct scene scene = { .threads = 3,
-				     .sets = 1,
-				     .sockets = 2,
-				     .wanted = 1,
-				     .is_watched = true,
-				     .flags = EPOLLET };
-	struct thread *last = &model.threads[2];
-
-	begin_scene(&scene);
-	begin(&scene);
+	begin_scene(&heirs);
+	begin(&heirs);
 	arrive_at(0);
 	wake_up(&model.threads[0]);
 	arrive_at(1);
@@ -752,17 +765,22 @@ TEST(who_does_not_take_the_kernels_watch_passes_it_on)
 		go_on(&model.threads[i]);
 		CHECK_EQ(model.threads[i].state, ENDED);
 	}
-	write_all();
-	if (is_awake(last))
-		wake_up(last);
-	go_on(last);
-	CHECK_EQ(last->state, SLEEPS);
-	model.is_kernel_ready[0] = true;
-	wake_up(last);
-	go_on(last);
-	CHECK_EQ(last->state, ENDED);
+	check_last_hears(&model.threads[2]);
 	end();
-	end_scene(&scene);
+	end_scene(&heirs);
+}
+
+TEST(who_is_interrupted_before_he_takes_the_kernels_watch_passes_it_on)
+{
+	begin_scene(&heirs);
+	begin(&heirs);
+	arrive_at(0);
+	wake_up(&model.threads[0]);
+	jump(&model.threads[1]);
+	go_on(&model.threads[0]);
+	check_last_hears(&model.threads[2]);
+	end();
+	end_scene(&heirs);
 }
 
 TEST(the_kernel_twice_and_a_jump)

@@ -528,32 +528,28 @@ static void two_first_sockets_at_once(void)
 
 /* -- whose number is another file's ---------------------------------------------------- */
 
-static void *poll_a_set(void *arg)
-{
-	struct pollfd one = { .fd = *(int *)arg, .events = POLLIN };
-
-	SAY("%d\n", poll(&one, 1, 500));
-	return NULL;
-}
-
-/* As in Linux, poll() looks by the number. */
+/* As in Linux, poll() looks by the number, also where another one names the set still. */
 static void replaced_under_a_poll(void)
 {
-	int pair[2], set = epoll_create1(0), other = eventfd(0, 0), number = set;
-	pthread_t thread;
+	for (int has_copy = 0; has_copy < 2; has_copy++) {
+		struct poller poller = { .ms = 700, .set = epoll_create1(0), .beside = -1 };
+		int pair[2], other = eventfd(0, 0), copy = -1;
 
-	make_pair(pair);
-	SAY("add %s\n", err(epoll_ctl(set, EPOLL_CTL_ADD, pair[1],
-				       &(struct epoll_event){ .events = EPOLLIN })));
-	pthread_create(&thread, NULL, poll_a_set, &number);
-	settle();
-	SAY("dup2 %d\n", dup2(other, set) == set);
-	send(pair[0], "one", 3, 0);
-	pthread_join(thread, NULL);
-	receive(pair[1], 0);
-	close(other);
-	close(set);
-	close_pair(pair);
+		make_pair(pair);
+		SAY("add %s\n", add(poller.set, pair[1], EPOLLIN, 1));
+		if (has_copy)
+			copy = dup(poller.set);
+		start_poller(&poller);
+		SAY("dup2 %d\n", dup2(other, poller.set) == poller.set);
+		send(pair[0], "one", 3, 0);
+		pthread_join(poller.thread, NULL);
+		receive(pair[1], 0);
+		if (has_copy)
+			close(copy);
+		close(other);
+		close(poller.set);
+		close_pair(pair);
+	}
 }
 
 /* -- that are closed ------------------------------------------------------------------ */
