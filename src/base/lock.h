@@ -191,6 +191,20 @@ static inline void mutex_acquire(struct mutex *lock)
 	lock_witness_acquired(&lock->witness);
 }
 
+/* For who has something better to do than to wait. */
+static inline bool mutex_try_acquire(struct mutex *lock)
+	TRY_ACQUIRES(true, lock) PART_OF_LOCK
+{
+	lock_jitter();
+	lock_bar_cancellation();
+	if (pthread_mutex_trylock(&lock->native) != 0) {
+		lock_unbar_cancellation();
+		return false;
+	}
+	lock_witness_acquired(&lock->witness);
+	return true;
+}
+
 static inline void mutex_release(struct mutex *lock)
 	RELEASES(lock) PART_OF_LOCK
 {

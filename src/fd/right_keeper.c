@@ -16,6 +16,7 @@
 #include "fd/fd_internal.h"
 #include "fd/fd_table.h"
 #include "os/inside.h"
+#include "os/netns.h"
 #include "os/real.h"
 #include "os/rights.h"
 
@@ -256,21 +257,9 @@ static void forget_locked(void) REQUIRES(keeper.lock)
 }
 
 /* The entry is of the namespace in which the keeper was started. */
-static bool is_of_this_namespace(int entry)
+static bool is_of_namespace(int entry, uint64_t netns)
 {
-	int here = real.socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	uint64_t cookies[2] = { 1, 2 };
-	socklen_t len = sizeof(*cookies);
-	bool is_known;
-
-	if (here < 0)
-		return false;
-	is_known = real.getsockopt(entry, SOL_SOCKET, SO_NETNS_COOKIE, &cookies[0],
-				   &len) == 0 &&
-		   real.getsockopt(here, SOL_SOCKET, SO_NETNS_COOKIE, &cookies[1],
-				   &len) == 0;
-	inside_close(here);
-	return is_known && cookies[0] == cookies[1];
+	return netns && netns_of(entry) == netns;
 }
 
 /* One that is dead, or that a child in another namespace has inherited. */
@@ -280,7 +269,7 @@ static void forget_useless_locked(void) REQUIRES(keeper.lock)
 
 	INVARIANT(lock_witness_is_mine(&keeper.lock.witness), "looked without the lock");
 	if (pfd.fd >= 0 && (inside_poll(&pfd, 1) > 0 ||
-			    (keeper.is_inherited && !is_of_this_namespace(pfd.fd))))
+			    (keeper.is_inherited && !is_of_namespace(pfd.fd, netns_here()))))
 		forget_locked();
 }
 
@@ -384,7 +373,7 @@ static int ask_locked(const struct keeper_request *request, const int *fds, int 
 		return -EPERM;
 	}
 	if (!is_of_any_namespace(request) &&
-	    !is_of_this_namespace(atomic_load(&keeper.entry)))
+	    !is_of_namespace(atomic_load(&keeper.entry), netns_here()))
 		return -EPERM;
 	if (!has_locked(&keeper.channel))
 		err = join_locked();
@@ -424,4 +413,19 @@ int right_keeper_ask(const struct keeper_request *request, const int *fds, int *
 	err = ask_locked(request, fds, fds_out);
 	mutex_release(&keeper.lock);
 	return err;
+}
+
+int right_keeper_tell(const struct keeper_request *request, uint64_t netns)
+{
+	int err = -EPERM;
+
+	if (!right_keeper_is_there())
+		return -EPERM;
+	if (!mutex_try_acquire(&keeper.lock))
+		return -EAGAIN;
+	if (has_locked(&keeper.entry) &&
+	    is_of_namespace(atomic_load(&keeper.entry), netns))
+		err = tell(atomic_load(&keeper.entry), request, NULL);
+	mutex_release(&keeper.lock);
+	return is_for_want_of_room(err) ? -EAGAIN : err;
 }

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/compiler.h"
 #include "os/keeper_abi.h"
@@ -30,6 +31,10 @@ bool right_keeper_is_there(void);
  */
 int right_keeper_ask(const struct keeper_request *request, const int *fds, int *fds_out)
 	MUST_CHECK;
+
+/* Tells it what it does not answer, in the network namespace of this number (os/netns.h).
+ * Never waits. -EAGAIN: not now. -EPERM: as above. */
+int right_keeper_tell(const struct keeper_request *request, uint64_t netns) MUST_CHECK;
 
 /* For an op that gives one descriptor: that, or a negative errno. */
 static inline int right_keeper_ask_one(const struct keeper_request *request, const int *fds)

@@ -138,10 +138,11 @@ static const uint8_t *neighbour_mac(struct dst *dst, struct net *net,
 		return NULL;
 	switch (advice) {
 	case NEIGH_CONFIRM:
-		/* If we have no right to ask, the old address is the best that we
+		/* Until there is an answer, the old address is the best that we
 		 * have. */
-		(void)!netlink_resolve(&net->netlink, path->ifindex,
-				       &path->next_hop);
+		if (netlink_resolve(&net->netlink, path->ifindex,
+				    &path->next_hop) == -EPERM)
+			confirm_later(net, path->ifindex, &path->next_hop);
 		break;
 	case NEIGH_USABLE:
 		break;

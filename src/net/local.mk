@@ -1,5 +1,5 @@
 net_sources = $(dev_headers) $(bond_sources) $(hand_over_sources) %D%/alignment.h %D%/alignment.c \
-	%D%/demux.h %D%/demux.c %D%/dst.h %D%/dst.c \
+	%D%/confirm.h %D%/confirm.c %D%/demux.h %D%/demux.c %D%/dst.h %D%/dst.c \
 	%D%/dst_lookup.h %D%/dst_lookup.c %D%/endpoint.h %D%/flow.h %D%/flow.c \
 	%D%/give_back.h %D%/give_back.c %D%/hand_over.h %D%/hand_over.c %D%/net.h %D%/net.c \
 	%D%/netif.h %D%/netif.c %D%/paced.h %D%/paced.c %D%/path_news.h %D%/path_news.c \

@@ -24,6 +24,7 @@
 #include "net/rpf.h"
 #include "net/strays.h"
 #include "os/inside.h"
+#include "os/netns.h"
 #include "os/real.h"
 #include "pkt/wire.h"
 
@@ -306,6 +307,7 @@ int net_create(const struct net_params *params, struct net **net_out)
 			   &(struct netlink_params){ 0 });
 	if (err)
 		goto err_stack;
+	net->netns = netns_here();
 	listen_to_routers(net);
 	give_back_open(&net->door);
 	err = netlink_wait_synced(&net->netlink, SYNC_TIMEOUT_MS);
@@ -901,6 +903,7 @@ bool net_check(struct net *net)
 
 	net_control_acquire(net);
 	has_paths = path_news_check(net);
+	confirms_tell(net);
 	check_netifs(net);
 	follow_news(net);
 	net_control_release(net);

@@ -12,6 +12,7 @@
 #include "base/lock.h"
 #include "base/mem_pool.h"
 #include "dev/backend.h"
+#include "net/confirm.h"
 #include "net/give_back.h"
 #include "net/stack.h"
 #include "nl/net_view.h"
@@ -69,6 +70,9 @@ struct net {
 	/* the control mutex */
 	struct net_view view;
 	struct netlink netlink;
+	/* of the connection; fixed (os/netns.h) */
+	uint64_t netns;
+	struct confirms confirms;
 	/* before, what has come of the news is not followed while there are more */
 	uint64_t follow_after_ns;
 	/* the raw socket by which we hear the complaints of routers; -1: we may not */

@@ -7,8 +7,9 @@
  * and brings nothing that the keeper would run.
  *
  * Each process has a channel of its own, so that none can answer for the keeper in what
- * another one asks. The children of the one that has started it have the entry in common: a
- * socket of packets, too, over which nothing is answered, and which takes channels alone.
+ * another one asks. The one that has started it and its children have the entry in common: a
+ * socket of packets, too, over which nothing is answered, and which takes channels, and what
+ * nobody waits for.
  */
 #ifndef OS_KEEPER_ABI_H
 #define OS_KEEPER_ABI_H
@@ -25,7 +26,7 @@
 static const int keeper_rights[] = { CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF, CAP_PERFMON };
 
 /* The keeper's first word on a channel, without being asked: it is ready. */
-enum { KEEPER_ABI = 4 };
+enum { KEEPER_ABI = 5 };
 
 /* What it has at its start. */
 enum { KEEPER_CHANNEL, KEEPER_ENTRY };
@@ -48,6 +49,8 @@ enum keeper_op {
 	/* Attaches the program that makes connections of the kernel's to an interface, with a
 	 * map of its own (dev/hand_over_load.h). */
 	KEEPER_HAND_OVER,
+	/* By the entry: has the kernel look whether a neighbour is still there. */
+	KEEPER_NEIGHBOUR,
 	/* By the entry: a process has the other end of the socket that comes with it. */
 	KEEPER_JOIN,
 	KEEPER_OP_CNT,
@@ -66,9 +69,10 @@ struct keeper_request {
 	uint32_t op;
 	uint32_t flags;
 	int32_t value; /* REPAIR */
-	int32_t ifindex; /* STEER, ATTACH, HAND_OVER */
+	int32_t ifindex; /* STEER, ATTACH, HAND_OVER, NEIGHBOUR */
 	uint32_t sight; /* STEER: enum steer_sight */
 	uint32_t rules_max; /* STEER: room of the table of rules */
+	uint8_t addr[16]; /* NEIGHBOUR: a struct ip_addr */
 };
 
 /* The most descriptors that come with a request or an answer. */
@@ -83,6 +87,7 @@ static inline unsigned keeper_fds_of_answer(const struct keeper_request *r)
 {
 	switch (r->op) {
 	case KEEPER_REPAIR:
+	case KEEPER_NEIGHBOUR:
 	case KEEPER_JOIN:
 		return 0;
 	case KEEPER_STEER:
@@ -112,13 +117,14 @@ static inline uint32_t keeper_flags(uint32_t op)
 static inline int keeper_request_parse(const void *bytes, size_t len, unsigned fd_cnt,
 				       struct keeper_request *r)
 {
+	static const uint8_t none[sizeof(r->addr)];
 	int is_of_interface;
 
 	if (len != sizeof(*r))
 		return -EINVAL;
 	memcpy(r, bytes, sizeof(*r));
 	is_of_interface = r->op == KEEPER_STEER || r->op == KEEPER_ATTACH ||
-			  r->op == KEEPER_HAND_OVER;
+			  r->op == KEEPER_HAND_OVER || r->op == KEEPER_NEIGHBOUR;
 	if (r->op >= KEEPER_OP_CNT || r->flags & ~keeper_flags(r->op) ||
 	    fd_cnt != keeper_fds_of_request(r))
 		return -EINVAL;
@@ -127,6 +133,8 @@ static inline int keeper_request_parse(const void *bytes, size_t len, unsigned f
 	if (is_of_interface ? r->ifindex <= 0 : r->ifindex != 0)
 		return -EINVAL;
 	if (r->op != KEEPER_STEER && (r->sight || r->rules_max))
+		return -EINVAL;
+	if (r->op != KEEPER_NEIGHBOUR && memcmp(r->addr, none, sizeof(none)) != 0)
 		return -EINVAL;
 	return 0;
 }

@@ -405,6 +405,36 @@ def calls():
         s.close()
 
 
+def sends_on():
+    """Without rights, to one who moves to another hardware address and does not say so."""
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.settimeout(0.05)
+    drops[os.environ["DROP"]]()
+    s.connect((peer, port + 3))
+
+    def heard():
+        s.send(b"x")
+        try:
+            return s.recv(10) == b"x"
+        except OSError:
+            return False
+
+    say("heard", await_true(heard))
+    say("moved", await_true(lambda: os.path.exists(os.environ["MOVED"])))
+    say("not heard", heard())
+    say("heard again", await_true(heard))
+    say("goes on", sum(heard() for _ in range(200)))
+
+
+def sends_back():
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.bind((peer, port + 3))
+    say("ready")
+    while True:
+        text, whom = s.recvfrom(100)
+        s.sendto(text, whom)
+
+
 def queue_of_one():
     """Somebody has called, and nobody has accepted, when the helper is killed, or the files of
     the kernel's are out of reach, and then the process forks: who accepts?"""
@@ -717,7 +747,7 @@ def other_namespace():
     say("sent", s.sendto(b"x", ("10.79.0.2", 9)))
 
 
-REPAIR, XSK, ICMP, PASS, STEER, ATTACH, DROP, HAND_OVER, JOIN = range(9)
+REPAIR, XSK, ICMP, PASS, STEER, ATTACH, DROP, HAND_OVER, NEIGHBOUR, JOIN = range(10)
 
 
 class Helper:
@@ -765,8 +795,22 @@ class Helper:
         return False
 
 
-def request(op, flags=0, value=0, ifindex=0, sight=0, rules=0):
-    return struct.pack("IIiiII", op, flags, value, ifindex, sight, rules)
+def request(op, flags=0, value=0, ifindex=0, sight=0, rules=0, addr=bytes(16)):
+    return struct.pack("IIiiII", op, flags, value, ifindex, sight, rules) + addr
+
+
+def neighbour(name, addr):
+    """A request to look for it."""
+    if ":" in addr:
+        number = socket.inet_pton(socket.AF_INET6, addr)
+    else:
+        number = bytes(10) + b"\xff\xff" + socket.inet_aton(addr)
+    return request(NEIGHBOUR, ifindex=socket.if_nametoindex(name), addr=number)
+
+
+def kernel_knows(name, addr):
+    return subprocess.run(["ip", "neighbour", "show", "to", addr, "dev", name],
+                          capture_output=True, text=True, check=True).stdout.split()[:1] == [addr]
 
 
 def close_all(fds):
@@ -803,7 +847,8 @@ def strict():
             ("too long", request(XSK) + b"\0", []),
             ("too short", request(XSK)[:-1], []),
             ("ICMP", request(ICMP), []),
-            ("no such thing", request(9), []),
+            ("no such thing", request(10), []),
+            ("neighbour", neighbour("v0", "10.78.0.77"), []),
             ("filter", request(DROP), []),
             ("another channel", request(JOIN), [helper.entry.fileno()]),
             ("no interface", request(STEER, rules=4096), []),
@@ -847,6 +892,12 @@ def entry():
                          (request(JOIN), [os.open("/dev/null", os.O_RDWR)]),
                          (request(JOIN, value=1), [channel.fileno()]), (b"x", [])):
         socket.send_fds(helper.entry, [message], fds)
+    for addr in "10.78.0.78", "fe80::78":
+        helper.entry.send(neighbour("v0", addr))
+        say("looked for", await_true(lambda: kernel_knows("v0", addr)))
+    say("not looked for", kernel_knows("v0", "10.78.0.77"))
+    for _ in range(2000):
+        helper.entry.send(request(NEIGHBOUR, ifindex=1 << 30))
     say("goes on", *helper.ask(request(ICMP)), helper.entry in
         select.select([helper.entry], [], [], 0)[0])
     close_all(helper.fds)
@@ -882,8 +933,9 @@ def any_request():
               socket.socket(socket.AF_INET, socket.SOCK_DGRAM).detach()]
     numbers = [0, 0, 0, 0, 1, 1, 2, 3, 4, 4096, 32768, 1 << 31, (1 << 32) - 1]
     for _ in range(3000):
-        message = struct.pack("6I", chance.choice([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1 << 31]),
+        message = struct.pack("6I", chance.choice([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1 << 31]),
                               *(chance.choice(numbers) for _ in range(5)))
+        message += chance.choice([bytes(16), chance.randbytes(16)])
         if chance.random() < 0.1:
             message = chance.randbytes(chance.randrange(1, 60))
         fds = [chance.choice(things) for _ in range(chance.choice([0, 0, 1, 1, 2, 3, 9]))]
@@ -900,7 +952,7 @@ def any_request():
 
 
 cases = {f.__name__: f for f in (
-    rights_first, root_first, serves_strangers, calls, queue_of_one, calls_once, mate, dropped_and_killed, forked_later, worker,
+    rights_first, root_first, serves_strangers, sends_on, sends_back, calls, queue_of_one, calls_once, mate, dropped_and_killed, forked_later, worker,
     other_namespace,
     generations, becomes_another, ends_with_much, survivors, parent_is_killed,
     child_without_helper, crowd, drops_later, closes_unseen, strict, entry, any_request,

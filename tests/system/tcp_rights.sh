@@ -210,7 +210,7 @@ root_changed_before_the_first_socket() {
 	done
 }
 
-# Nobody without rights can have the kernel look for a neighbour; the kernel does it when it
+# Nobody without rights waits for the kernel to find a neighbour; the kernel does it when it
 # answers by itself. Who calls a second time is known.
 strangers_are_answered() {
 	local mac
@@ -226,6 +226,50 @@ strangers_are_answered() {
 	wait $!
 	ip -n $b neighbour del 10.78.0.1 dev v0
 	says listening "answered 1" "answered 400" && is_ours
+}
+
+# The kernel finds out for a process without rights, too, that a neighbour is elsewhere now.
+neighbour_that_moves() {
+	local echo before mac sent status=0
+	mac=$(ip netns exec $b cat /sys/class/net/v0/address)
+	local quick=(net.ipv4.neigh.v0.delay_first_probe_time=1
+		net.ipv4.neigh.v0.retrans_time_ms=100)
+	before=$(ip netns exec $a sysctl "${quick[@]%=*}" | tr -d ' ')
+	ip netns exec $a sysctl -qw "${quick[@]}" || return 1
+	(in_ns $b - /usr/bin/python3 "$rights" sends_back 10.78.0.2 7000) >"$work/back" &
+	echo=$!
+	rm -f "$work/moved"
+	# for somebody without rights
+	chmod a+x "$work"
+	: >"$work/out"
+	wait_for ready "$work/back"
+	run a.log sends_on DROP=setuid MOVED="$work/moved" &
+	wait_for heard "$work/out" && moves || status=1
+	mark_all
+	sent=$(sent_by_kernel)
+	: >"$work/moved"
+	wait $!
+	kill $echo
+	wait $echo
+	says "heard True" "moved True" "not heard False" "heard again True" "goes on 200" &&
+		at_most_by_kernel 20 || status=1
+	sent=$(($(sent_by_kernel) - sent))
+	[ $sent -le 20 ] || { echo "the kernel has sent $sent"; status=1; }
+	ip netns exec $a sysctl -qw $before
+	ip -n $b link set v0 address "$mac"
+	return $status
+}
+
+sent_by_kernel() {
+	ip netns exec $a awk '/^Udp: [0-9]/ { print $5 }' /proc/net/snmp
+}
+
+# The other end has another hardware address, and the kernel begins to doubt the old one.
+moves() {
+	ip -n $b neighbour replace 10.78.0.1 dev v0 nud permanent \
+		lladdr "$(ip netns exec $a cat /sys/class/net/v0/address)" &&
+		ip -n $b link set v0 address 02:00:00:00:77:01 &&
+		ip -n $a neighbour change 10.78.0.2 dev v0 nud stale
 }
 
 # queue_with VARIABLE=VALUE...: a server that has not accepted when its rights go.
@@ -419,7 +463,7 @@ helper_is_strict() {
 	says "repair 0 0" "end of repair 0 0" "of no TCP socket ENOPROTOOPT 0" "of two EINVAL 0" \
 		"of none EINVAL 0" "another value EINVAL 0" "AF_XDP 0 1" "with more EINVAL 0" \
 		"with a descriptor EINVAL 0" "with six EINVAL 0" "too long EINVAL 0" \
-		"too short EINVAL 0" "ICMP 0 1" "no such thing EINVAL 0" "filter 0 1" \
+		"too short EINVAL 0" "ICMP 0 1" "no such thing EINVAL 0" "neighbour EINVAL 0" "filter 0 1" \
 		"another channel EINVAL 0" "no interface EINVAL 0" \
 		"no such sight EINVAL 0" "too many rules EINVAL 0" "no such flag EINVAL 0" \
 		"steering 0 5" "another program 0" "attached -22 0" "no interface True" \
@@ -431,7 +475,8 @@ helper_is_strict() {
 # Another process of the program comes in by the entry, and takes part.
 helper_serves_many() {
 	run - entry HELPER="$builddir/tools/vma_way_back/vma_way_back"
-	says "joined True" "AF_XDP 0 1" "no packets b''" "goes on 0 1 False" \
+	says "joined True" "AF_XDP 0 1" "no packets b''" "looked for True" "looked for True" \
+		"not looked for False" "goes on 0 1 False" \
 		"keeps its channels True" "deaf True" "others 0 1" "keeps its channels True" \
 		"for the last one 0 1" "ended 0"
 }
@@ -466,7 +511,7 @@ for case in ${CASES:-connections_stay_ours without_a_helper_they_go_back \
 	helper_that_is_killed_is_replaced helper_waits_for_an_interface \
 	no_helper_no_acceleration nothing_goes_back ends_with_all_delivered \
 	end_that_cannot_be_delivered gone_before_the_first_socket \
-	root_changed_before_the_first_socket strangers_are_answered \
+	root_changed_before_the_first_socket strangers_are_answered neighbour_that_moves \
 	queue_without_a_helper queue_of_another_root \
 	without_a_helper_nothing_is_opened started_without_rights \
 	helper_of_interfaces_is_killed child_of_one_without_rights childs_connection_goes_back \

@@ -1,7 +1,8 @@
 # The library finds it beside itself, so it is installed there.
 waybackdir = $(libdir)
 wayback_PROGRAMS = %D%/vma_way_back
-%C%_vma_way_back_SOURCES = %D%/vma_way_back.c %D%/steering.h src/base/btf.c src/os/kernel_types.c \
+%C%_vma_way_back_SOURCES = %D%/vma_way_back.c %D%/steering.h %D%/neighbour.h \
+	%D%/neighbour.c src/base/btf.c src/os/kernel_types.c \
 	src/dev/hand_over_load.h src/dev/hand_over_load.c
 %C%_vma_way_back_CFLAGS = $(release_cflags)
 if HAVE_XDP

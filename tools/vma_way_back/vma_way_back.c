@@ -40,6 +40,7 @@
 #include "os/keeper_abi.h"
 #include "os/kernel_types.h"
 #include "os/real.h"
+#include "tools/vma_way_back/neighbour.h"
 #include "tools/vma_way_back/steering.h"
 
 /* -- nothing but what it takes ------------------------------------------------------- */
@@ -349,6 +350,8 @@ static void serve_entry(const struct keeper_request *request, const int *fds, un
 {
 	if (request && request->op == KEEPER_JOIN)
 		join(fds[0]);
+	else if (request && request->op == KEEPER_NEIGHBOUR)
+		neighbour_confirm(request);
 	else
 		close_all(fds, cnt);
 }
@@ -441,6 +444,7 @@ int main(void)
 	kernel_types_prepare();
 	steering_prepare();
 	hand_over_load_prepare();
+	neighbour_prepare();
 	if (open_channels() != 0 || keep_rights() != 0 || filter_calls() != 0)
 		return 1;
 	if (!answer(KEEPER_CHANNEL, KEEPER_ABI, NULL, 0))

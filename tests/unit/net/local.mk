@@ -4,8 +4,9 @@ net_unit_libs = src/net/libnet-debug.a src/nl/libnl-debug.a \
 	src/os/libos-debug.a src/base/libbase-debug.a \
 	tests/support/libtest.a
 
-unit_programs += %D%/demux %D%/dst_lookup %D%/give_back %D%/net %D%/netif %D%/paced %D%/rpf %D%/send_memory %D%/spill \
+unit_programs += %D%/confirm %D%/demux %D%/dst_lookup %D%/give_back %D%/net %D%/netif %D%/paced %D%/rpf %D%/send_memory %D%/spill \
 	%D%/stack %D%/stack_lock %D%/stack_timers %D%/strays
+%C%_confirm_LDADD = $(net_unit_libs)
 %C%_demux_LDADD = $(net_unit_libs)
 %C%_give_back_LDADD = $(net_unit_libs)
 %C%_send_memory_LDADD = $(net_unit_libs)

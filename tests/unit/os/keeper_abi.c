@@ -25,10 +25,12 @@ static const struct {
 	{ { .op = KEEPER_ATTACH, .flags = KEEPER_NATIVE, .ifindex = 7 }, 1 },
 	{ { .op = KEEPER_DROP }, 0 },
 	{ { .op = KEEPER_HAND_OVER, .ifindex = 7 }, 0 },
+	{ { .op = KEEPER_NEIGHBOUR, .ifindex = 7, .addr = { 1 } }, 0 },
 	{ { .op = KEEPER_JOIN }, 1 },
 };
 
-static const uint32_t of_interfaces[] = { KEEPER_STEER, KEEPER_ATTACH, KEEPER_HAND_OVER };
+static const uint32_t of_interfaces[] = { KEEPER_STEER, KEEPER_ATTACH, KEEPER_HAND_OVER,
+					KEEPER_NEIGHBOUR };
 
 static bool is_of_interface(uint32_t op)
 {
@@ -123,6 +125,12 @@ TEST(what_an_op_does_not_have_is_empty)
 			r.value |= (int32_t)one;
 			CHECK_EQ(parse(&r, good[i].fds),
 				 i == KEEPER_REPAIR && r.value == 1 ? 0 : -EINVAL);
+		}
+		for (size_t at = 0; at < sizeof(good[i].request.addr); at++) {
+			struct keeper_request r = good[i].request;
+
+			r.addr[at] |= 0x80;
+			CHECK_EQ(parse(&r, good[i].fds), i == KEEPER_NEIGHBOUR ? 0 : -EINVAL);
 		}
 	}
 }
