@@ -5,25 +5,14 @@
  */
 #include "config.h"
 
+#include "sock/udp/udp_tx.h"
+
 #include <errno.h>
-#include <limits.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "os/inside.h"
 #include "os/signals.h"
-#include "sock/udp/udp_ways.h"
-
-/* A message as a call, and what the call points to. */
-struct tx_msg {
-	struct tx_call call;
-	struct user_name to;
-	struct tx_control control;
-	/* the control messages ask for what only the kernel does */
-	bool is_beyond;
-	/* they say where this one is stamped */
-	bool has_stations;
-};
 
 /* What one attempt to send a datagram has come to. */
 enum tx_verdict {
@@ -126,6 +115,11 @@ static inline enum tx_verdict send_short_locked(struct udp *u,
 		return TX_COPY;
 	return transmit_short(u, stack, way, gather(call, buf),
 			      (uint32_t)call->len);
+}
+
+bool udp_send_short_locked(struct udp *u, struct stack *stack, const struct tx_call *call)
+{
+	return send_short_locked(u, stack, call) == TX_SENT;
 }
 
 /* A chain of packets that hold the payload, copied without the lock. */
@@ -324,9 +318,7 @@ static COLD enum tx_verdict send_followed(struct udp *u, const struct tx_call *c
 
 /* -- when it cannot go at once ---------------------------------------------------- */
 
-/* The twin sends it. It may have an error to tell now, or have one for the next receive.
- * With MSG_MORE it keeps the bytes, and has to get the rest as well. */
-static COLD long leave_to_twin(struct udp *u, int flags)
+long udp_leave_to_twin(struct udp *u, int flags)
 {
 	if (flags & MSG_MORE) {
 		atomic_store(&u->has_sent_more, true);
@@ -338,20 +330,19 @@ static COLD long leave_to_twin(struct udp *u, int flags)
 	return FD_PASS;
 }
 
-/* The same for what the twin has to send because of how it is asked. */
-static COLD long leave_asked(struct udp *u, int fd, int flags, const char *what)
+long udp_leave_asked(struct udp *u, int fd, int flags, const char *what)
 {
 	int err = sock_exception(&u->sock, fd, REASON_SEND, STATS_BY_SEND, what,
 				flags);
 
-	return err ? err : leave_to_twin(u, flags);
+	return err ? err : udp_leave_to_twin(u, flags);
 }
 
-static COLD long leave_for(struct udp *u, int fd, int flags)
+long udp_leave_for(struct udp *u, int fd, int flags)
 {
 	return flags & ~TX_FLAGS ?
-		       leave_asked(u, fd, flags, "a send with these flags") :
-		       leave_to_twin(u, flags);
+		       udp_leave_asked(u, fd, flags, "a send with these flags") :
+		       udp_leave_to_twin(u, flags);
 }
 
 /* Frames come back as the device sends them, which takes microseconds: a blocking
@@ -404,7 +395,7 @@ static COLD long send_slowly(struct udp *u, int fd, const struct tx_call *call,
 		case TX_RESOLVE:
 			err = udp_way_look_up(u, call);
 			if (err)
-				return leave_to_twin(u, call->flags);
+				return udp_leave_to_twin(u, call->flags);
 			break;
 		case TX_FULL:
 			reap(u);
@@ -428,7 +419,7 @@ static COLD long send_slowly(struct udp *u, int fd, const struct tx_call *call,
 			break;
 		case TX_KERNEL:
 			return sock_owns_fd(&u->sock, fd) ?
-				       leave_to_twin(u, call->flags) :
+				       udp_leave_to_twin(u, call->flags) :
 				       fail(u, -EBADF);
 		default:
 			return (long)call->len;
@@ -440,12 +431,12 @@ static COLD long send_slowly(struct udp *u, int fd, const struct tx_call *call,
 /* -- datagrams that the program follows (tx_stamps.h) ------------------------------- */
 
 /* The kernel does it all from now on: it has to count the datagrams, too. */
-static COLD long leave_followed(struct udp *u, int fd, int flags)
+long udp_leave_followed(struct udp *u, int fd, int flags)
 {
 	int err = sock_leave_for(&u->sock, fd, REASON_SEND, STATS_BY_SEND,
 				 "a send like this with time stamps", flags);
 
-	return err ? err : leave_to_twin(u, flags);
+	return err ? err : udp_leave_to_twin(u, flags);
 }
 
 static long follow_by_twin(struct udp *u, int fd, const struct tx_call *call,
@@ -470,11 +461,11 @@ static long follow_by_twin(struct udp *u, int fd, const struct tx_call *call,
 		msg.msg_control = (void *)(uintptr_t)call->control->bytes;
 		msg.msg_controllen = call->control->len;
 	}
-	(void)leave_to_twin(u, call->flags);
+	(void)udp_leave_to_twin(u, call->flags);
 	n = udp_stamps_send_by_twin(u, fd, &msg, call->flags, stations);
 	if (n == -EOVERFLOW ||
 	    (n == -EAGAIN && sock_is_blocking(&u->sock, call->flags)))
-		return leave_followed(u, fd, call->flags);
+		return udp_leave_followed(u, fd, call->flags);
 	stats_count_os_tx(&u->sock.stats, n);
 	return n;
 }
@@ -525,8 +516,7 @@ static COLD void tell_edges(struct udp *u)
 	stack_unlock(stack);
 }
 
-/* The shortest way does not do: the program follows the datagram, or the twin sends it. */
-static COLD long send_oddly(struct udp *u, int fd, const struct tx_call *call)
+long udp_send_oddly(struct udp *u, int fd, const struct tx_call *call)
 {
 	uint32_t stations = udp_stamps_stations(u, call->control);
 	unsigned holds = sock_tx_holds(&u->sock) & ~(unsigned)SOCK_TX_LONG;
@@ -545,11 +535,11 @@ static COLD long send_oddly(struct udp *u, int fd, const struct tx_call *call)
 			     sock_prepare_send(&u->sock, fd));
 	/* nothing is ours to number without a stack */
 	if (!sock_stack(&u->sock))
-		return leave_for(u, fd, call->flags);
+		return udp_leave_for(u, fd, call->flags);
 	if (!stations && (call->flags & ~TX_FLAGS || !is_ours))
-		return leave_for(u, fd, call->flags);
+		return udp_leave_for(u, fd, call->flags);
 	if (call->flags & ~TX_FLAGS || holds & (UDP_TX_CORKED | UDP_TX_MORE))
-		return leave_followed(u, fd, call->flags);
+		return udp_leave_followed(u, fd, call->flags);
 	if (!is_ours)
 		return follow_by_twin(u, fd, call, stations);
 	if (sock_tx_holds(&u->sock) & SOCK_TX_EDGES)
@@ -562,8 +552,6 @@ static COLD long send_oddly(struct udp *u, int fd, const struct tx_call *call)
 
 /* -- calls ------------------------------------------------------------------------ */
 
-/* Whether the way leads through a stack; otherwise the kernel does it, or says why
- * not. */
 static inline bool is_by_stack(struct udp *u, int fd, int flags)
 {
 	unsigned holds = sock_tx_holds(&u->sock);
@@ -580,16 +568,26 @@ static inline bool is_by_stack(struct udp *u, int fd, int flags)
 	return true;
 }
 
+bool udp_is_by_stack(struct udp *u, int fd, int flags)
+{
+	return is_by_stack(u, fd, flags);
+}
+
 static inline long send_call(struct udp *u, int fd, const struct tx_call *call)
 {
 	enum tx_verdict way;
 
 	if (UNLIKELY(!is_by_stack(u, fd, call->flags)))
-		return send_oddly(u, fd, call);
+		return udp_send_oddly(u, fd, call);
 	way = send_once(u, call);
 	if (LIKELY(way == TX_SENT))
 		return (long)call->len;
 	return send_slowly(u, fd, call, way);
+}
+
+long udp_send_call(struct udp *u, int fd, const struct tx_call *call)
+{
+	return send_call(u, fd, call);
 }
 
 long udp_sendto(struct fd_object *obj, int fd, const void *buf, size_t len,
@@ -608,11 +606,11 @@ long udp_sendto(struct fd_object *obj, int fd, const void *buf, size_t len,
 		if (user_name_read(udp_of(obj)->sock.domain, addr, addr_len,
 				   &to) != 0 ||
 		    !to.port)
-			return leave_to_twin(udp_of(obj), flags);
+			return udp_leave_to_twin(udp_of(obj), flags);
 		call.to = &to;
 	}
 	if (UNLIKELY(!user_is_plausible(buf, len)))
-		return leave_to_twin(udp_of(obj), flags);
+		return udp_leave_to_twin(udp_of(obj), flags);
 	return send_call(udp_of(obj), fd, &call);
 }
 
@@ -834,176 +832,4 @@ ssize_t udp_quick_sendto(int fd, const void *buf, size_t len, int flags,
 long udp_write(struct fd_object *obj, int fd, const void *buf, size_t len)
 {
 	return udp_sendto(obj, fd, buf, len, 0, NULL, 0);
-}
-
-static long send_vector(struct udp *u, int fd, const struct iovec *iov, int cnt, int flags)
-{
-	ssize_t len = cnt < 0 ? -EINVAL : user_iov_len(iov, (size_t)cnt);
-	struct tx_call call = {
-		.iov = iov,
-		.iov_cnt = (size_t)cnt,
-		.len = (size_t)len,
-		.flags = flags,
-	};
-
-	/* where write() sends an empty datagram, Linux sends none */
-	if (len == 0)
-		return 0;
-	return len < 0 ? leave_to_twin(u, 0) : send_call(u, fd, &call);
-}
-
-long udp_writev(struct fd_object *obj, int fd, const struct iovec *iov, int cnt)
-{
-	return send_vector(udp_of(obj), fd, iov, cnt, 0);
-}
-
-long udp_pwritev2(struct fd_object *obj, int fd, const struct iovec *iov, int cnt,
-		  off_t offset, int flags)
-{
-	/* where there are places, libc has the right errno */
-	if (offset != -1)
-		return FD_PASS;
-	if (UNLIKELY(flags & ~SOCK_RWF_SERVED))
-		return leave_asked(udp_of(obj), fd, 0, "a write with these flags");
-	return send_vector(udp_of(obj), fd, iov, cnt,
-			   flags & RWF_NOWAIT ? MSG_DONTWAIT : 0);
-}
-
-static bool read_control(const struct udp *u, const struct msghdr *msg,
-			 struct tx_msg *out)
-{
-	if (!msg->msg_controllen)
-		return true;
-	out->call.control = &out->control;
-	if (!user_is_plausible(msg->msg_control, msg->msg_controllen))
-		return false;
-	out->is_beyond = !tx_control_read(msg->msg_control, msg->msg_controllen,
-					  u->sock.domain == AF_INET6, &out->control);
-	out->has_stations = !out->is_beyond && out->control.has_stations;
-	return !out->is_beyond && !out->has_stations;
-}
-
-/* Whether a message is one that we can send in the usual way. With `has_stations` it is not,
- * but has been read nevertheless. */
-static bool read_msg(const struct udp *u, const struct msghdr *msg, int flags,
-		     struct tx_msg *out)
-{
-	ssize_t len = user_iov_len(msg->msg_iov, msg->msg_iovlen);
-
-	out->is_beyond = false;
-	out->has_stations = false;
-	if (len < 0)
-		return false;
-	out->call = (struct tx_call){
-		.iov = msg->msg_iov,
-		.iov_cnt = msg->msg_iovlen,
-		.len = (size_t)len,
-		.flags = flags,
-	};
-	if (msg->msg_name) {
-		out->call.to = &out->to;
-		if (user_name_read(u->sock.domain, msg->msg_name,
-				   msg->msg_namelen, &out->to) != 0 ||
-		    !out->to.port)
-			return false;
-	}
-	return read_control(u, msg, out);
-}
-
-/* A message that read_msg does not let pass. */
-static COLD long send_odd_msg(struct udp *u, int fd, const struct tx_msg *own,
-			      int flags)
-{
-	if (own->has_stations)
-		return send_oddly(u, fd, &own->call);
-	if (!own->is_beyond)
-		return leave_to_twin(u, flags);
-	if (udp_stamps_stations(u, NULL))
-		return leave_followed(u, fd, flags);
-	return leave_asked(u, fd, flags, "a send with these control messages");
-}
-
-long udp_sendmsg(struct fd_object *obj, int fd, const struct msghdr *msg,
-		 int flags)
-{
-	struct udp *u = udp_of(obj);
-	struct tx_msg own;
-
-	if (!user_is_plausible(msg, sizeof(*msg)))
-		return leave_to_twin(u, flags);
-	if (UNLIKELY(!read_msg(u, msg, flags, &own)))
-		return send_odd_msg(u, fd, &own, flags);
-	return send_call(u, fd, &own.call);
-}
-
-/* As many short datagrams as go at once under one hold of the lock. */
-static unsigned send_run(struct udp *u, struct mmsghdr *msgs, unsigned cnt,
-			 int flags)
-{
-	struct stack *stack;
-	struct tx_msg own;
-	unsigned done;
-
-	sock_lock(&u->sock, &stack);
-	for (done = 0; done < cnt; done++) {
-		if (!read_msg(u, &msgs[done].msg_hdr, flags, &own) ||
-		    send_short_locked(u, stack, &own.call) != TX_SENT)
-			break;
-		msgs[done].msg_len = (unsigned)own.call.len;
-	}
-	stack_unlock(stack);
-	return done;
-}
-
-/* A burst as long as a ring takes between two kicks. */
-enum { RUN_MAX = 32 };
-
-/* Without a wait, in which the handler of a signal would not run. */
-static long send_by_twin(struct udp *u, int fd, const struct msghdr *msg,
-			 int flags)
-{
-	long n = inside_sendmsg(fd, msg, flags | MSG_DONTWAIT);
-
-	stats_count_os_tx(&u->sock.stats, n);
-	return n;
-}
-
-long udp_sendmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
-		  unsigned int cnt, int flags)
-{
-	struct udp *u = udp_of(obj);
-	bool is_ours = is_by_stack(u, fd, flags);
-	/* those that the program follows go one by one */
-	bool is_followed = !is_ours && sock_tx_holds(&u->sock) & SOCK_TX_STAMPED;
-	unsigned done = 0;
-	long n = 0;
-
-	cnt = MIN(cnt, (unsigned)IOV_MAX);
-	if (!(is_ours || is_followed) || !user_is_plausible(msgs, cnt * sizeof(*msgs)))
-		return leave_for(u, fd, flags);
-	while (done < cnt) {
-		unsigned run = is_followed ?
-				       0 :
-				       send_run(u, msgs + done,
-						MIN(cnt - done,
-						    (unsigned)RUN_MAX),
-						flags);
-
-		done += run;
-		if (run)
-			continue;
-		/* one that needs more than that; with its own errors */
-		n = udp_sendmsg(obj, fd, &msgs[done].msg_hdr, flags);
-		if (n == FD_PASS) {
-			n = send_by_twin(u, fd, &msgs[done].msg_hdr, flags);
-			if (n == -EAGAIN && !done && sock_is_blocking(&u->sock, flags))
-				return FD_PASS;
-		}
-		if (n < 0)
-			break;
-		msgs[done++].msg_len = (unsigned)n;
-	}
-	if (n == FD_ABANDONED)
-		return fd_wait_abandoned(obj, done);
-	return done ? (long)done : n;
 }

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Sending a datagram, for the calls that read it in forms of their own (udp_msgs.c). */
+#ifndef SOCK_UDP_TX_H
+#define SOCK_UDP_TX_H
+
+#include "sock/udp/udp_ways.h"
+
+/* Whether the way leads through a stack; otherwise the kernel does it, or says why not. */
+bool udp_is_by_stack(struct udp *u, int fd, int flags);
+
+/* Each is a call's result. */
+long udp_send_call(struct udp *u, int fd, const struct tx_call *call);
+/* The same where the shortest way does not do: the program follows the datagram, or the
+ * twin sends it. */
+COLD long udp_send_oddly(struct udp *u, int fd, const struct tx_call *call);
+
+/* Sends it if it is short and may leave at once. */
+bool udp_send_short_locked(struct udp *u, struct stack *stack, const struct tx_call *call)
+	REQUIRES(stack->lock);
+
+/* The twin sends it. It may have an error to tell now, or have one for the next receive.
+ * With MSG_MORE it keeps the bytes, and has to get the rest as well. */
+COLD long udp_leave_to_twin(struct udp *u, int flags);
+/* The same for what the twin has to send because of how it is asked. */
+COLD long udp_leave_asked(struct udp *u, int fd, int flags, const char *what);
+/* The same where that would be the flags. */
+COLD long udp_leave_for(struct udp *u, int fd, int flags);
+/* The same for one that the program follows. */
+COLD long udp_leave_followed(struct udp *u, int fd, int flags);
+
+#endif
