@@ -206,12 +206,6 @@ static void warn_memlock(const struct banner_facts *facts)
 	print_box_edge();
 }
 
-static void warn_sigsegv(const struct options *opts)
-{
-	if (opts->handle_sigsegv)
-		log_warn("VMA_HANDLE_SIGSEGV is set: on SIGSEGV the library prints a backtrace and ends the process");
-}
-
 /* netserver makes a child for each test unless it is told otherwise, and a child
  * does not keep what was accelerated for its parent. */
 static void warn_netserver(const struct banner_facts *facts)
@@ -244,6 +238,5 @@ void banner_print(const struct options *opts, const struct banner_facts *facts)
 	log_info("%s", rule);
 	warn_log_level(opts);
 	warn_memlock(facts);
-	warn_sigsegv(opts);
 	warn_netserver(facts);
 }

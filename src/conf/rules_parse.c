@@ -34,6 +34,10 @@ struct parser {
 	void *ctx;
 	int error_cnt;
 	bool has_no_memory;
+	/* Whose group it would be that the next rules are in, is not known. */
+	bool is_without_group;
+	/* what follows from an error in this statement */
+	const char *consequence;
 
 	const char *pos;
 	const char *end;
@@ -116,6 +120,7 @@ static bool PRINTF_LIKE(3, 4) fail(struct parser *p, const char *at,
 	va_start(args, fmt);
 	text_vadd(&t, fmt, args);
 	va_end(args);
+	text_add(&t, "%s", p->consequence);
 	p->report(p->ctx, line);
 	return false;
 }
@@ -374,6 +379,8 @@ static bool parse_use(struct parser *p)
 		if (!parse_end(p, &rule.second))
 			return false;
 	}
+	if (p->is_without_group)
+		return true;
 	return rules_add(p->rules, &rule, p->place) == 0 || fail_no_memory(p);
 }
 
@@ -432,15 +439,37 @@ static bool parse_log(struct parser *p)
 	}
 }
 
+#define STATEMENTS "application-id, use, log or a # comment"
+
+/* A statement by which the next rules get their group, or may have been meant to. Rules for
+ * another program than was meant do more harm than none. */
+static bool begin_group(struct parser *p, bool is_known)
+{
+	bool is_good;
+
+	p->is_without_group = true;
+	p->consequence = "; the rules up to the next application-id are left out";
+	is_good = is_known ?
+			  parse_group(p) :
+			  fail_expecting(p, STATEMENTS);
+	p->consequence = "";
+	if (is_good)
+		p->is_without_group = false;
+	return is_good;
+}
+
 static bool parse_statement(struct parser *p)
 {
 	if (accept_keyword(p, "application-id"))
-		return parse_group(p);
+		return begin_group(p, true);
 	if (accept_keyword(p, "use"))
 		return parse_use(p);
 	if (accept_keyword(p, "log"))
 		return parse_log(p);
-	return fail_expecting(p, "application-id, use, log or a # comment");
+	/* no other statement begins so */
+	if (at_char(p, 'a') || at_char(p, 'A'))
+		return begin_group(p, false);
+	return fail_expecting(p, STATEMENTS);
 }
 
 int rules_parse(struct rules *rules, const char *name, const char *text,
@@ -457,6 +486,7 @@ int rules_parse(struct rules *rules, const char *name, const char *text,
 		.end = text + len,
 		.line_start = text,
 		.line = 1,
+		.consequence = "",
 	};
 
 	if (!p.source)

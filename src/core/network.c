@@ -36,6 +36,8 @@
 static struct {
 	const struct options *options;
 	const struct rules *rules;
+	/* its name, for the rules */
+	const char *program;
 	struct dev *local_dev;
 
 	struct mutex lock;
@@ -76,7 +78,7 @@ static bool is_kernel_by_rule(enum sock_role role, const struct sock_end *local,
 		[SOCK_TCP_SERVER] = RULE_TCP_SERVER,
 		[SOCK_TCP_CLIENT] = RULE_TCP_CLIENT,
 	};
-	struct rules_who who = { program_invocation_short_name,
+	struct rules_who who = { network.program,
 				 network.options->application_id };
 	struct rules_end local_end, remote_end;
 	struct rules_verdict verdict;
@@ -529,7 +531,8 @@ static enum sock_right_keeper right_keeper_of(uint64_t wish)
 	return SOCK_RIGHT_HELPER_IN_NEED;
 }
 
-void network_configure(const struct options *options, const struct rules *rules)
+void network_configure(const struct options *options, const struct rules *rules,
+		       const char *program)
 {
 	struct sock_params params = {
 		.net = network_get,
@@ -567,6 +570,7 @@ void network_configure(const struct options *options, const struct rules *rules)
 	};
 
 	network.options = options;
+	network.program = program;
 	network.rules = rules;
 	rings_configure((enum io_uring_wish)options->io_uring);
 	sock_kinds_start(&params);

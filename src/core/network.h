@@ -14,8 +14,8 @@
 #include "stats/reasons.h"
 
 /* Called once, at the start of the runtime. Both arguments must stay as they are. */
-void network_configure(const struct options *options,
-		       const struct rules *rules);
+void network_configure(const struct options *options, const struct rules *rules,
+		       const char *program);
 
 /* Whether we can accelerate sockets of this type at all. */
 bool network_may_serve(int type);

@@ -6,8 +6,10 @@
 #include "core/runtime.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
@@ -67,9 +69,10 @@ static struct {
 	runtime_socket_fn *make_socket;
 	bool (*may_serve)(int type);
 
-	/* What the program was started with; NULL: not known. Fixed when the library has been
-	 * loaded. */
+	/* What the program was started with, of our variables; NULL: not known. Fixed when the
+	 * library has been loaded, as is its name. */
 	char *const *first_environ;
+	char program[NAME_MAX + 1];
 
 	/* `lock`: of the fork that has it */
 	struct signals_hold fork_hold;
@@ -95,10 +98,15 @@ static struct options_facts option_facts(void)
 	};
 }
 
+static bool is_ours(const char *variable)
+{
+	return strncmp(variable, "VMA_", 4) == 0;
+}
+
 static bool has_variables_of_ours(char *const *env)
 {
 	for (; env && *env; env++)
-		if (strncmp(*env, "VMA_", 4) == 0)
+		if (is_ours(*env))
 			return true;
 	return false;
 }
@@ -106,8 +114,7 @@ static bool has_variables_of_ours(char *const *env)
 /*
  * Daemons clear their environment, often before their first socket, so that those whom they
  * start get nothing of it: then there is none at all, or one without our variables. What the
- * program was started with counts then. It lies where the kernel has put it, and is never
- * freed.
+ * program was started with counts then.
  *
  * A program may run with more rights than its caller. Then the environment is the
  * word of the caller, who could use it to write files with the program's rights.
@@ -218,7 +225,7 @@ static int start_stats(void)
 		.dir = options.stats_shmem_dir,
 		.file = options.stats_file,
 		.socket_max = (uint32_t)options.stats_fd_num,
-		.program = program_invocation_short_name,
+		.program = runtime_program(),
 		.version = version,
 	};
 
@@ -230,7 +237,7 @@ static int start_stats(void)
 
 static int start_network(void)
 {
-	network_configure(&options, runtime.rules);
+	network_configure(&options, runtime.rules, runtime_program());
 	return 0;
 }
 
@@ -382,7 +389,7 @@ static enum reason reason_by_kind(int domain, int type)
 
 static enum reason reason_by_policy(int type)
 {
-	struct rules_who who = { program_invocation_short_name,
+	struct rules_who who = { runtime_program(),
 				 options.application_id };
 	bool is_tcp = (type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) == SOCK_STREAM;
 
@@ -953,9 +960,44 @@ static bool wants_details(void)
 	return false;
 }
 
+/* A copy of our variables. Where the kernel has put them, daemons write titles
+ * (setproctitle()). */
+static char *const *copy_of_ours(char *const *env)
+{
+	static char *none[] = { NULL };
+	size_t cnt = 0, size = 0;
+	char **copy, *at;
+
+	for (char *const *e = env; *e; e++)
+		if (is_ours(*e)) {
+			cnt++;
+			size += strlen(*e) + 1;
+		}
+	copy = cnt ? malloc((cnt + 1) * sizeof(*copy) + size) : none;
+	if (!copy)
+		return env;
+	at = (char *)(copy + cnt + 1);
+	cnt = 0;
+	for (char *const *e = env; *e; e++)
+		if (is_ours(*e)) {
+			copy[cnt++] = at;
+			at = stpcpy(at, *e) + 1;
+		}
+	copy[cnt] = NULL;
+	return copy;
+}
+
+const char *runtime_program(void)
+{
+	/* a constructor before ours has made a socket */
+	return *runtime.program ? runtime.program : program_invocation_short_name;
+}
+
 void runtime_load(char *const *env)
 {
-	runtime.first_environ = env;
+	runtime.first_environ = copy_of_ours(env);
+	snprintf(runtime.program, sizeof(runtime.program), "%s",
+		 program_invocation_short_name);
 	real_resolve();
 	log_out_load();
 	own_thread_load();

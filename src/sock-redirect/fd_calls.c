@@ -114,12 +114,31 @@ ssize_t shim_recv(int fd, void *buf, size_t len, int flags)
 		     real.recv(fd, buf, len, flags);
 }
 
+/*
+ * A dummy send of VMA's (VMA_SND_FLAGS_DUMMY) is never to reach the wire. There is none here,
+ * and Linux, which takes no notice of the flag, would send the bytes.
+ */
+static COLD int refuse_dummy(void)
+{
+	errno = EINVAL;
+	return -1;
+}
+
+static ssize_t kernel_send(int fd, const void *buf, size_t len, int flags)
+{
+	if (UNLIKELY(flags & MSG_SYN))
+		return refuse_dummy();
+	return real.send(fd, buf, len, flags);
+}
+
 static ssize_t object_send(int fd, const void *buf, size_t len, int flags,
 			   const _Atomic(struct fd_object *) *entry,
 			   struct fd_object *named UNUSED)
 {
 	enum fd_verdict verdict = FD_CALL_AGAIN;
 
+	if (UNLIKELY(flags & MSG_SYN))
+		return refuse_dummy();
 	ON_OBJECT_OR(verdict, ssize_t, entry, send, fd, buf, len, flags);
 	if (verdict == FD_CALL_LIBC)
 		return fd_call_passed(fd, FD_SENT,
@@ -134,10 +153,18 @@ ssize_t shim_send(int fd, const void *buf, size_t len, int flags)
 
 	CALL_ENTERED(send);
 	if (UNLIKELY(!entry))
-		return real.send(fd, buf, len, flags);
+		return kernel_send(fd, buf, len, flags);
 	obj = atomic_load_explicit(entry, memory_order_acquire);
 	return obj ? obj->ops->quick_send(fd, buf, len, flags, entry, obj) :
-		     real.send(fd, buf, len, flags);
+		     kernel_send(fd, buf, len, flags);
+}
+
+static ssize_t kernel_sendto(int fd, const void *buf, size_t len, int flags,
+			     const struct sockaddr *addr, socklen_t addr_len)
+{
+	if (UNLIKELY(flags & MSG_SYN))
+		return refuse_dummy();
+	return real.sendto(fd, buf, len, flags, addr, addr_len);
 }
 
 static ssize_t object_sendto(int fd, const void *buf, size_t len, int flags,
@@ -148,6 +175,8 @@ static ssize_t object_sendto(int fd, const void *buf, size_t len, int flags,
 	enum fd_verdict verdict = FD_CALL_AGAIN;
 	ssize_t n;
 
+	if (UNLIKELY(flags & MSG_SYN))
+		return refuse_dummy();
 	ON_OBJECT_OR(verdict, ssize_t, entry, sendto, fd, buf, len, flags, addr,
 		     addr_len);
 	n = real.sendto(fd, buf, len, flags, addr, addr_len);
@@ -162,11 +191,11 @@ ssize_t shim_sendto(int fd, const void *buf, size_t len, int flags,
 
 	CALL_ENTERED(sendto);
 	if (UNLIKELY(!entry))
-		return real.sendto(fd, buf, len, flags, addr, addr_len);
+		return kernel_sendto(fd, buf, len, flags, addr, addr_len);
 	obj = atomic_load_explicit(entry, memory_order_acquire);
 	return obj ? obj->ops->quick_sendto(fd, buf, len, flags, addr, addr_len,
 					    entry, obj) :
-		     real.sendto(fd, buf, len, flags, addr, addr_len);
+		     kernel_sendto(fd, buf, len, flags, addr, addr_len);
 }
 
 void fd_calls_load(void)
@@ -315,6 +344,8 @@ ssize_t shim_sendmsg(int fd, const struct msghdr *msg, int flags)
 	ssize_t n;
 
 	CALL_ENTERED(sendmsg);
+	if (UNLIKELY(flags & MSG_SYN))
+		return refuse_dummy();
 	ON_OBJECT_OR(verdict, ssize_t, fd_table_entry(fd), sendmsg, fd, msg, flags);
 	has_objects = UNLIKELY(may_carry_objects(msg));
 	if (has_objects && for_fds_of_message(msg, send_fd)) {
@@ -337,6 +368,8 @@ int shim_sendmmsg(int fd, struct mmsghdr *msgs, unsigned int cnt, int flags)
 	int n;
 
 	CALL_ENTERED(sendmmsg);
+	if (UNLIKELY(flags & MSG_SYN))
+		return refuse_dummy();
 	ON_OBJECT_OR(verdict, int, fd_table_entry(fd), sendmmsg, fd, msgs, cnt, flags);
 	len = batch_len(msgs, cnt);
 	for (unsigned i = 0; i < len; i++)

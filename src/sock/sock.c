@@ -134,8 +134,8 @@ static void take_names(struct sock *s, const struct user_name *local,
 	stack_unlock(stack);
 }
 
-static void show_names(struct sock *s, const struct user_name *local,
-		       const struct user_name *peer)
+void sock_show_names(struct sock *s, const struct user_name *local,
+		     const struct user_name *peer)
 {
 	struct stats_socket *at = s->stats.at;
 
@@ -205,7 +205,7 @@ static enum reason attach(struct sock *s, int fd, enum stats_decider decider)
 	struct net *net = NULL;
 	enum reason reason;
 
-	show_names(s, &local, &peer);
+	sock_show_names(s, &local, &peer);
 	reason = reason_to_stay(s, fd, &local, &peer, &net, detail);
 	if (!net) {
 		stats_set_rx(&s->stats, reason, decider, 0, detail);
@@ -326,7 +326,7 @@ static void forget_names(struct sock *s)
 	sock_hold_tx(s, SOCK_TX_UNNAMED);
 	if (sock_stack(s))
 		take_names(s, &none, &none);
-	show_names(s, &none, &none);
+	sock_show_names(s, &none, &none);
 	s->reason = REASON_NOT_USED;
 	stats_set_rx(&s->stats, REASON_NOT_USED, STATS_BY_CONNECT, 0, "");
 }

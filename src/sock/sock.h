@@ -379,6 +379,9 @@ void sock_twin_set(int fd, int level, int name, const void *value, size_t len);
 int sock_twin_device(int fd);
 /* The twin's own name or its peer's. The port is 0 if there is none. */
 struct user_name sock_twin_name(int fd, bool is_peer);
+/* For vma_stats. */
+void sock_show_names(struct sock *s, const struct user_name *local,
+		     const struct user_name *peer);
 
 /* The stack that the socket belongs to. The first caller that needs it decides. */
 struct stack *sock_choose_stack(struct sock *s, struct net *net);

@@ -52,6 +52,7 @@ struct stats_handle {
 	struct stats_socket *at;
 	struct list link;
 	struct stats_socket own;
+	bool is_open;
 };
 
 /* Whether readers see the socket. */

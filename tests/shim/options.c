@@ -111,6 +111,79 @@ static void plain(void)
 	say_way(pair);
 }
 
+/* -- dummy sends ----------------------------------------------------------------- */
+
+void say_dummies(const char *what, int fd, int peer)
+{
+	enum { DUMMY = MSG_SYN }; /* VMA_SND_FLAGS_DUMMY */
+	struct iovec iov = { (void *)"dummy", 5 };
+	struct mmsghdr msg = { .msg_hdr = { .msg_iov = &iov, .msg_iovlen = 1 } };
+	char text[16];
+	ssize_t n;
+
+	printf("%s: %s", what, err(send(fd, "dummy", 5, DUMMY)));
+	printf(" %s", err(sendto(fd, "dummy", 5, DUMMY | MSG_DONTWAIT, NULL, 0)));
+	printf(" %s", err(sendmsg(fd, &msg.msg_hdr, DUMMY)));
+	printf(" %s", err(sendmmsg(fd, &msg, 1, DUMMY)));
+	send(fd, "real", 4, 0);
+	n = recv(peer, text, sizeof(text), 0);
+	printf(", %.*s\n", (int)(n < 0 ? 0 : n), text);
+}
+
+static void dummies(void)
+{
+	int pair[2];
+
+	make_pair(pair);
+	say_dummies("UDP", pair[0], pair[1]);
+	say_way(pair);
+	socketpair(AF_UNIX, SOCK_STREAM, 0, pair);
+	say_dummies("local", pair[0], pair[1]);
+}
+
+/* -- titles ---------------------------------------------------------------------- */
+
+static char **args;
+
+static void *sleep_on(void *nothing)
+{
+	pause();
+	return nothing;
+}
+
+/* As setproctitle() does: over the arguments and what the kernel has put behind them. */
+static void write_title(void)
+{
+	size_t cnt = 0;
+	char **copy, *end;
+
+	while (environ[cnt])
+		cnt++;
+	end = environ[cnt - 1] + strlen(environ[cnt - 1]);
+	copy = calloc(cnt + 1, sizeof(*copy));
+	for (size_t i = 0; i < cnt; i++)
+		copy[i] = strdup(environ[i]);
+	environ = copy;
+	memset(args[0], ' ', (size_t)(end - args[0]));
+	strcpy(args[0], "w: x");
+}
+
+static void titled(void)
+{
+	write_title();
+	plain();
+}
+
+/* One who may not look into the environment, since a thread could change it. */
+static void titled_threads(void)
+{
+	pthread_t thread;
+
+	write_title();
+	pthread_create(&thread, NULL, sleep_on, NULL);
+	plain();
+}
+
 /* -- what only the kernel does --------------------------------------------------- */
 
 static void beyond_option(void)
@@ -665,6 +738,9 @@ static void where(void)
 
 static const struct program programs[] = {
 	{ "plain", plain },
+	{ "dummies", dummies },
+	{ "titled", titled },
+	{ "titled_threads", titled_threads },
 	{ "beyond_option", beyond_option },
 	{ "each_option", each_option },
 	{ "filtered_late", filtered_late },
@@ -700,6 +776,7 @@ static bool run(const struct program *of, const char *name)
 int main(int argc, char **argv)
 {
 	setlinebuf(stdout);
+	args = argv;
 	if (argc == 2 && (run(programs, argv[1]) || run(tcp_programs, argv[1])))
 		return 0;
 	fprintf(stderr, "usage: options PROGRAM\n");

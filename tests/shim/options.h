@@ -10,4 +10,7 @@ struct program {
 
 extern const struct program tcp_programs[];
 
+/* What becomes of dummy sends, and of a real one behind them that the peer takes. */
+void say_dummies(const char *what, int fd, int peer);
+
 #endif

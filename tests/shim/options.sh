@@ -437,6 +437,32 @@ rules_for_an_application_id() {
 		says plain "$accelerated" VMA_CONFIG_FILE="$work/rules"
 }
 
+# nginx and its like write over their arguments.
+rules_know_the_program_by_its_start() {
+	printf '%s\n' 'application-id options *' 'use os udp_connect *:*' \
+		'application-id w:* *' 'use vma udp_connect *:*' >"$work/rules"
+	says titled "$by_kernel" VMA_CONFIG_FILE="$work/rules"
+}
+
+# PostgreSQL and its like over their environment as well. (With more in the log it would be
+# read before.)
+variables_outlive_a_title() {
+	export VMA_TRACELEVEL=info
+	echo 'use os udp_connect *:*' >"$work/rules"
+	says titled_threads "$accelerated" &&
+		says titled_threads "$by_kernel" VMA_CONFIG_FILE="$work/rules"
+}
+
+# They are for the card's queues alone. A program that sends one is not to find it sent.
+dummies_are_not_sent() {
+	local refused="EINVAL EINVAL EINVAL EINVAL, real"
+	says dummies "$(printf '%s\n' "UDP: $refused" "$accelerated" "local: $refused")" &&
+		says tcp_dummies "TCP: $refused" && ! grep 'flags (0x' "$work/log" &&
+		says dummies "$(printf '%s\n' "UDP: $refused" "$by_kernel" "local: $refused")" \
+			VMA_OFFLOADED_SOCKETS=0 &&
+		says tcp_dummies "TCP: $refused" VMA_OFFLOADED_SOCKETS=0
+}
+
 for case in ${CASES:-exception_passed_over exception_leaves exception_leaves_loudly \
 	exception_is_refused each_socket_option filter_spares_what_waits exception_aborts exception_at_the_start switched_off \
 	polls_give_way polls_leave_room thread_mode_biased thread_mode_spin thread_mode_sleep \
@@ -445,7 +471,8 @@ for case in ${CASES:-exception_passed_over exception_leaves exception_leaves_lou
 	thread_woken_by_packets \
 	least_buffer_of_a_socket kernel_is_asked_while_polling kernel_is_passed_over \
 	local_device_by_wish log_goes_to_a_file log_has_colours \
-	rules_are_read_from_a_file rules_for_an_application_id}; do
+	rules_are_read_from_a_file rules_for_an_application_id \
+	rules_know_the_program_by_its_start variables_outlive_a_title dummies_are_not_sent}; do
 	tap_check "$case" "$case"
 done
 tap_end

@@ -291,6 +291,21 @@ static void tcp_merges(void)
 	close(listener);
 }
 
+static void tcp_dummies(void)
+{
+	struct sockaddr_in name;
+	int listener = tcp_listener(&name), child;
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	if (connect(fd, (struct sockaddr *)&name, sizeof(name)) != 0)
+		perror("connect");
+	child = accept(listener, NULL, NULL);
+	say_dummies("TCP", fd, child);
+	close(child);
+	close(fd);
+	close(listener);
+}
+
 /* How many of twelve connect: all of them as soon as the machine finds the time for it,
  * or two in each second that has begun. */
 static void tcp_syns(void)
@@ -329,6 +344,7 @@ static void tcp_syns(void)
 const struct program tcp_programs[] = {
 	{ "tcp_drained", tcp_drained },
 	{ "tcp", tcp },
+	{ "tcp_dummies", tcp_dummies },
 	{ "tcp_acks", tcp_acks },
 	{ "tcp_sends", tcp_sends },
 	{ "tcp_peeks", tcp_peeks },

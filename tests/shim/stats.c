@@ -338,6 +338,21 @@ static void stream(int n)
 	stay();
 }
 
+/* A listener on fd 3 and port 7304, from which nobody has accepted. */
+static void listener(int n)
+{
+	struct sockaddr_in name = { .sin_family = AF_INET,
+				    .sin_port = htons(7304),
+				    .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	int fd = socket(AF_INET, SOCK_STREAM, 0), one = 1;
+
+	(void)n;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	must(bind(fd, (struct sockaddr *)&name, sizeof(name)) == 0 && listen(fd, 5) == 0,
+	     "listen");
+	stay();
+}
+
 /* The same, and 4 wishes for time stamps of what it sends. */
 static void stamped_stream(int n)
 {
@@ -447,6 +462,7 @@ static const struct {
 	{ "waits_long", waits_long },
 	{ "stream", stream },
 	{ "stamped_stream", stamped_stream },
+	{ "listener", listener },
 	{ "kinds", kinds },
 	{ "child", child },
 	{ "ends_at_once", ends_at_once },

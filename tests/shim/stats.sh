@@ -389,6 +389,17 @@ why_tells_of_tcp() {
 		{ echo "$out"; return 1; }
 }
 
+# Before its first accept, too, which decides (the device of the tests would at once).
+listener_is_shown_by_its_port() {
+	local out
+	export VMA_TEST_LOCAL=0
+	start listener || return 1
+	out=$(stats --why; stats -c 1 -v 5)
+	grep -q '^fd 3: TCP 127.0.0.1:7304$' <<<"$out" &&
+		grep -q 'not used yet to receive, send, connect or accept' <<<"$out" &&
+		grep -q '127.0.0.1:7304.*LISTEN' <<<"$out" || { echo "$out"; return 1; }
+}
+
 why_names_the_option_of_tcp() {
 	local out
 	start stamped_stream
@@ -704,7 +715,7 @@ overflow_is_counted full_ring_is_counted waits_are_counted
 waits_in_vain_are_counted polling_is_measured basic_view_has_vma_layout
 medium_view_has_vma_layout deltas_are_per_second deltas_add_up full_view_has_blocks
 list_view_has_vma_layout list_view_has_states_of_tcp
-tcp_counters_are_those_of_the_traffic what_is_sent_again_is_counted why_tells_of_tcp why_names_the_option_of_tcp
+tcp_counters_are_those_of_the_traffic what_is_sent_again_is_counted why_tells_of_tcp listener_is_shown_by_its_port why_names_the_option_of_tcp
 zeroed_counters_stay_zero requests_at_once_are_all_done
 reports_that_cannot_be_written_are_an_error log_level_is_changed operator_sends_back
 sockets_beyond_the_slots_are_sums why_names_ring_reason_and_remedy

@@ -410,6 +410,13 @@ static long listen_by_kernel(struct tsock *t, int fd, int backlog)
 	return result;
 }
 
+static void show_name(struct tsock *t, int fd)
+{
+	struct user_name local = sock_twin_name(fd, false);
+
+	sock_show_names(&t->sock, &local, &(struct user_name){ 0 });
+}
+
 long tsock_listen(struct fd_object *obj, int fd, int backlog)
 {
 	struct tsock *t = tsock_of(obj);
@@ -429,6 +436,7 @@ long tsock_listen(struct fd_object *obj, int fd, int backlog)
 		if (tsock_phase(t) == TSOCK_FRESH)
 			atomic_store(&t->phase, TSOCK_LISTENING);
 		t->sock.stats.at->tcp_state = STATS_TCP_LISTEN;
+		show_name(t, fd);
 		tsock_share(t, fd);
 		/* who has it in a set waits for it; and of those who share a port each
 		 * gets its part at once */

@@ -29,6 +29,7 @@ static void right(const char *text, const char *want)
 }
 
 #define ANY_GROUP "application-id * *\n"
+#define LEFT_OUT "; the rules up to the next application-id are left out"
 
 TEST(nothing_but_comments_and_blank_lines)
 {
@@ -158,6 +159,36 @@ TEST(only_the_wrong_line_is_skipped)
 	done();
 }
 
+/* Whose they would be, nobody knows. */
+TEST(rules_behind_a_wrong_group_are_left_out)
+{
+	static const char *const bad[] = {
+		"application-id redis", "application-id", "Application-Id redis *",
+		"aplication-id redis *", "application-id a\x01z b",
+	};
+	char text[300];
+
+	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+		snprintf(text, sizeof(text),
+			 "application-id nginx *\nuse os udp_sender *:1\n%s\n"
+			 "use os tcp_server *:2\nuse os tcp_server *:3\n"
+			 "application-id x *\nuse os tcp_server *:4\n",
+			 bad[i]);
+		CHECK_EQ(read_text(text), 1);
+		CHECK(strstr(errors[0], LEFT_OUT));
+		CHECK_STR(print(), "application-id nginx *\nuse os udp_sender *:1\n"
+				   "application-id x *\nuse os tcp_server *:4\n");
+		done();
+	}
+	/* nor are they everybody's */
+	CHECK_EQ(read_text("application-id redis\nuse os tcp_server *:*\n"), 1);
+	CHECK_STR(print(), "");
+	done();
+	/* an error there is one still */
+	CHECK_EQ(read_text("application-id redis\nuse os tcp_server *\n"), 2);
+	done();
+}
+
 TEST(missing_parts)
 {
 	wrong("use",
@@ -175,13 +206,10 @@ TEST(missing_parts)
 	      "x.conf:1:23: expected an address (10.0.0.0/8, [2001:db8::/32] or *), found the end of the line",
 	      "");
 	wrong("application-id",
-	      "x.conf:1:15: expected the name of a program, or *, found the end of the line",
+	      "x.conf:1:15: expected the name of a program, or *, found the end of the line" LEFT_OUT,
 	      "");
 	wrong("application-id a",
-	      "x.conf:1:17: expected an id, or *, found the end of the line", "");
-	wrong("application-id\nuse os tcp_server *:*",
-	      "x.conf:1:15: expected the name of a program, or *, found the end of the line",
-	      ANY_GROUP "use os tcp_server *:*\n");
+	      "x.conf:1:17: expected an id, or *, found the end of the line" LEFT_OUT, "");
 }
 
 TEST(keywords_are_lower_case)
@@ -278,7 +306,7 @@ TEST(very_long_words)
 TEST(control_characters)
 {
 	wrong("application-id a\x01z b\n",
-	      "x.conf:1:17: a word cannot hold the byte 0x01", "");
+	      "x.conf:1:17: a word cannot hold the byte 0x01" LEFT_OUT, "");
 	CHECK_EQ(read_len("use os tcp_server *:1\n\0\nuse os tcp_server *:2\n",
 			  46), 1);
 	CHECK_EQ(rules_rule_cnt(rules), 2);

@@ -149,7 +149,7 @@ static void begin(void)
 
 static void configure(void)
 {
-	network_configure(&options, rules);
+	network_configure(&options, rules, "program");
 }
 
 /* What a child ends with, or the status that `run` gives it. */

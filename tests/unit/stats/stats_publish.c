@@ -210,6 +210,22 @@ TEST(sockets_count_in_their_slots)
 	end();
 }
 
+/* As that of a port is, whose socket has one of its own. */
+TEST(what_is_no_socket_is_in_no_sum)
+{
+	struct stats_handle other = { .at = &other.own };
+	struct stats_region *r;
+
+	start(1, "");
+	stats_set_rx(&other, REASON_LOCAL, STATS_BY_LISTEN, 0, "");
+	stats_set_rx(&other, REASON_NONE, STATS_BY_LISTEN, 1, "");
+	r = read_region();
+	for (int i = 0; i < REASON_COUNT; i++)
+		CHECK_EQ(r->unslotted[i], 0);
+	free(r);
+	end();
+}
+
 TEST(sockets_beyond_the_slots_are_sums_by_reason)
 {
 	struct stats_region *r;
