@@ -64,26 +64,33 @@ const struct netlink_counts *netlink_counts(const struct netlink *nl)
 	return nl->ops->counts(nl->conn);
 }
 
+/* Who stood still meanwhile, or waited for a lock of the kernel's, has not waited for a
+ * message: what is there counts. But news without an end are no reason to wait for ever. */
+enum { LATENESS_MAX = 10 };
+
 int netlink_wait_synced(struct netlink *nl, int timeout_ms)
 {
-	uint64_t end_ns = clock_monotonic_ns() +
-			  (uint64_t)timeout_ms * NS_PER_MS;
+	uint64_t timeout_ns = (uint64_t)timeout_ms * NS_PER_MS;
+	uint64_t end_ns = clock_monotonic_ns() + timeout_ns;
 
 	for (;;) {
 		struct pollfd pfd = { .events = POLLIN };
-		int rc = netlink_poll(nl);
+		int rc = netlink_poll(nl), left_ms = 0;
 		uint64_t now_ns = clock_monotonic_ns();
 
 		if (rc < 0)
 			return rc;
 		if (netlink_is_synced(nl))
 			return 0;
-		if (now_ns >= end_ns)
+		if (now_ns >= end_ns + LATENESS_MAX * timeout_ns)
 			return -ETIMEDOUT;
 		if (rc > 0)
 			continue;
+		if (now_ns < end_ns)
+			left_ms = (int)((end_ns - now_ns) / NS_PER_MS) + 1;
 		pfd.fd = netlink_event_fd(nl);
-		real.poll(&pfd, 1, (int)((end_ns - now_ns) / NS_PER_MS) + 1);
+		if (real.poll(&pfd, 1, left_ms) == 0 && !left_ms)
+			return -ETIMEDOUT;
 	}
 }
 

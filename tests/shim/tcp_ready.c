@@ -86,11 +86,16 @@ static void ready_before_a_connection(void)
 	holder = connected(&name);
 	await(listener, POLLIN);
 	say_ready("with a child", listener);
+	/* before the next one, whose SYN is repeated */
+	close(accept(listener, NULL, NULL));
+	say_ready("without one", listener);
+	close(holder);
+	holder = connected(&name);
+	await(listener, POLLIN);
 	fd = made_nonblocking();
 	connect_to(fd, &name);
 	say_ready("connecting", fd);
 	close(accept(listener, NULL, NULL));
-	say_ready("without one", listener);
 	await(fd, POLLOUT);
 	say_ready("connected", fd);
 	close(fd);

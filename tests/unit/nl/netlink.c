@@ -18,6 +18,7 @@ static bool is_synced_after_polls;
 /* poll stands still between these */
 static sem_t has_entered, may_leave;
 static bool stands_still;
+static unsigned sleep_in_poll_ms;
 
 static int fake_open(const struct netlink_params *params UNUSED,
 		     const struct net_sink *sink UNUSED, void *ctx UNUSED,
@@ -47,6 +48,7 @@ static int fake_poll(struct netlink_conn *conn UNUSED)
 		return 0;
 	}
 	poll_cnt++;
+	usleep(sleep_in_poll_ms * 1000);
 	return *poll_results ? *poll_results++ : 0;
 }
 
@@ -113,6 +115,18 @@ TEST(waiting_polls_until_all_is_read)
 	set_up(none);
 	is_synced_after_polls = false;
 	CHECK_EQ(netlink_wait_synced(&nl, 1), -ETIMEDOUT);
+	tear_down();
+}
+
+/* What came while it stood still, or the kernel did, is read all the same. */
+TEST(who_is_late_reads_what_is_there)
+{
+	static const int two_and_none[] = { 1, 1, 0 };
+
+	set_up(two_and_none);
+	sleep_in_poll_ms = 310;
+	CHECK_EQ(netlink_wait_synced(&nl, 300), 0);
+	sleep_in_poll_ms = 0;
 	tear_down();
 }
 
