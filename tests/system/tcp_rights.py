@@ -423,6 +423,7 @@ def sends_on():
     say("moved", await_true(lambda: os.path.exists(os.environ["MOVED"])))
     say("not heard", heard())
     say("heard again", await_true(heard))
+    s.settimeout(10)
     say("goes on", sum(heard() for _ in range(200)))
 
 
