@@ -84,18 +84,21 @@ static ALWAYS_INLINE uint32_t csum_fold64(uint64_t sum)
 	return (uint32_t)((sum + (sum << 32 | sum >> 32)) >> 32);
 }
 
-/* csum_bytes() that goes on with a sum of 64 bits, and leaves the folding to the caller. */
+/* csum_bytes() that goes on with a sum of 64 bits, and leaves the folding to the caller. The
+ * sum is that of the copy: others may write what is copied. */
 static ALWAYS_INLINE uint64_t csum_bytes64(uint8_t *dst, const uint8_t *src,
 					  size_t len, uint64_t sum, bool copies)
 {
 	const uint8_t *end = src + (len & ~(size_t)(CSUM_BLOCK - 1));
 
 	for (; src != end; src += CSUM_BLOCK) {
-		sum = csum_add_64_bytes(sum, src);
+		const uint8_t *block = src;
+
 		if (copies) {
-			memcpy(dst, src, CSUM_BLOCK);
+			block = memcpy(dst, src, CSUM_BLOCK);
 			dst += CSUM_BLOCK;
 		}
+		sum = csum_add_64_bytes(sum, block);
 	}
 	len &= CSUM_BLOCK - 1;
 	if (!len)
@@ -110,9 +113,11 @@ static ALWAYS_INLINE uint64_t csum_bytes64(uint8_t *dst, const uint8_t *src,
 		}
 	}
 	if (len) {
-		sum = csum_add_word(sum, csum_load_tail(src, len));
+		uint64_t word = csum_load_tail(src, len);
+
+		sum = csum_add_word(sum, word);
 		if (copies)
-			memcpy(dst, src, len);
+			memcpy(dst, &word, len);
 	}
 	return sum;
 }

@@ -75,17 +75,23 @@ static const struct {
 
 enum { MODE_FILTER = 2 };
 
-/* The mode of seccomp in which this thread is; by a file that any program may read. */
+static void read_mode(void *ctx, const char *line)
+{
+	static const char name[] = "Seccomp:\t";
+	int *mode = ctx;
+
+	if (strncmp(line, name, strlen(name)) == 0)
+		*mode = atoi(line + strlen(name));
+}
+
+/* The mode of seccomp in which this thread is; by a file that any program may read, and
+ * that is long where the user has many groups. */
 static int mode(void)
 {
-	static const char name[] = "\nSeccomp:\t";
-	char text[4096];
-	ssize_t len = file_peek("/proc/thread-self/status", text, sizeof(text) - 1);
-	const char *at;
+	int mode = 0;
 
-	text[MAX(len, 0)] = '\0';
-	at = strstr(text, name);
-	return at ? atoi(at + strlen(name)) : 0;
+	file_for_lines("/proc/thread-self/status", read_mode, &mode);
+	return mode;
 }
 
 bool filter_is_there(void)

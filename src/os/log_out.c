@@ -5,6 +5,8 @@
 #include "os/log_out.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -30,12 +32,22 @@ static struct {
 	bool is_barred;
 } initial_stderr;
 
+/* A pipe that is full, or a terminal that is stopped, does not. The program, which may have
+ * nothing to say there, is not to stand still for that, with its signals held; the line is
+ * lost. */
+static bool takes_a_line(int fd)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLOUT };
+
+	return inside_poll(&pfd, 1) != 0;
+}
+
 static void write_all(int fd, const char *text, size_t len)
 {
 	struct signals_quiet quiet;
 
 	signals_quiet_begin(&quiet);
-	while (len > 0) {
+	while (len > 0 && takes_a_line(fd)) {
 		ssize_t n = inside_write(fd, text, len);
 
 		if (n == -EINTR)
@@ -66,15 +78,24 @@ void log_out_load(void)
 						is_connection(STDERR_FILENO));
 }
 
+/* What a program opens in order to read it, too. */
+static bool is_data(const struct file_id *id)
+{
+	return (S_ISREG(id->mode) || S_ISBLK(id->mode)) &&
+	       (syscall_raw(SYS_fcntl, STDERR_FILENO, F_GETFL, 0, 0, 0, 0) & O_ACCMODE) !=
+		       O_WRONLY;
+}
+
 /* A program that was started without it, as inetd starts its servers or behind "2>&-", may
- * have its data at that number, and one that has closed it a connection. If it has put
- * something else there on purpose, such as a log file, we write to that. */
+ * have its data at that number, and one that has closed it a connection or its data. If it
+ * has put something else there on purpose, such as a log file, we write to that. */
 static void write_stderr(const char *line, size_t len)
 {
 	struct file_id now = file_identify(STDERR_FILENO);
 
 	if (initial_stderr.is_barred ||
-	    (S_ISSOCK(now.mode) && !file_is_same(&now, &initial_stderr.id)))
+	    (!file_is_same(&now, &initial_stderr.id) &&
+	     (S_ISSOCK(now.mode) || is_data(&now))))
 		return;
 	write_all(STDERR_FILENO, line, len);
 }

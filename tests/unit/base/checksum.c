@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "base/checksum.h"
 
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "base/rand.h"
 #include "tests/support/test.h"
 
@@ -103,4 +108,34 @@ TEST(update_equals_a_new_sum)
 		CHECK_EQ(csum_update(check, from, to),
 			 csum_fold(csum_partial(words, sizeof(words), 0)));
 	}
+}
+
+/* Another process writes what is copied, meanwhile. */
+TEST(sum_is_that_of_the_copy)
+{
+	enum { LEN = 197, TIMES = 2000000 };
+	uint8_t *shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	uint8_t copy[LEN];
+	unsigned wrong = 0;
+	pid_t pid;
+
+	CHECK(shared != MAP_FAILED);
+	pid = fork();
+	if (pid == 0)
+		for (uint8_t value = 0;; value++)
+			for (size_t i = 0; i < LEN; i++)
+				((volatile uint8_t *)shared)[i] = value;
+	/* it runs */
+	while (!((volatile uint8_t *)shared)[LEN - 1])
+		usleep(100);
+	for (int i = 0; i < TIMES; i++) {
+		uint32_t sum = csum_copy(copy, shared, LEN, 0);
+
+		wrong += csum_fold(sum) != csum_fold(csum_partial(copy, LEN, 0));
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	munmap(shared, 4096);
+	CHECK_EQ(wrong, 0);
 }

@@ -160,6 +160,48 @@ TEST(line_that_cannot_be_written_ends_nobody)
 	unlink(path);
 }
 
+/* In a child, whose stderr may be closed: daemons close all, and open their files. */
+TEST(data_under_stderrs_number_stays)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		char text[8] = "";
+		int fd;
+
+		start(LOG_OUT_STDERR);
+		fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+		(void)!pwrite(fd, "HEADER", 6, 0);
+		dup2(fd, STDERR_FILENO);
+		log_err("a line");
+		if (pread(fd, text, sizeof(text), 0) != 6 || strcmp(text, "HEADER") != 0)
+			_exit(1);
+		/* a log that the program has opened */
+		dup2(open(path, O_WRONLY | O_APPEND), STDERR_FILENO);
+		log_err("a line");
+		_exit(pread(fd, text, sizeof(text), 0) != sizeof(text));
+	}
+	waitpid(pid, &status, 0);
+	CHECK_EQ(status, 0);
+	unlink(path);
+}
+
+TEST(pipe_that_is_full_stops_nobody)
+{
+	char stuff[4096] = "";
+	int fds[2];
+
+	CHECK_EQ(pipe2(fds, O_NONBLOCK), 0);
+	while (write(fds[1], stuff, sizeof(stuff)) > 0)
+		;
+	CHECK_EQ(fcntl(fds[1], F_SETFL, 0), 0);
+	CHECK_EQ(status_of_one_who_logs(LOG_OUT_STDERR, fds[1]), 0);
+	close(fds[0]);
+	close(fds[1]);
+	unlink(path);
+}
+
 static int callback_fds[2];
 
 static void write_to_a_pipe(int level, const char *line)

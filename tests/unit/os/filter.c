@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "config.h"
+
+#include "os/filter.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "os/real.h"
+#include "tests/support/test.h"
+
+/* In a child with so many groups: whether it sees the filter that it has installed. */
+static int seen_with(size_t group_cnt)
+{
+	struct sock_filter allow = { BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW };
+	struct sock_fprog all = { 1, &allow };
+	gid_t groups[1000];
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		for (size_t i = 0; i < group_cnt; i++)
+			groups[i] = (gid_t)(2000000000 + i);
+		if (group_cnt && setgroups(group_cnt, groups) != 0)
+			_exit(errno == EPERM ? 2 : 3);
+		if (filter_is_there())
+			_exit(4);
+		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+		    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &all) != 0)
+			_exit(5);
+		_exit(!filter_is_there());
+	}
+	waitpid(pid, &status, 0);
+	return WEXITSTATUS(status);
+}
+
+TEST(filter_is_seen)
+{
+	CHECK_EQ(seen_with(0), 0);
+}
+
+TEST(filter_is_seen_behind_many_groups)
+{
+	int result = seen_with(1000);
+
+	if (result == 2)
+		test_skip("needs root");
+	CHECK_EQ(result, 0);
+}
