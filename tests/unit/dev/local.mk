@@ -100,16 +100,20 @@ unit_programs += %D%/rdma/verbs_ring
 endif
 if HAVE_MLX5
 unit_programs += %D%/rdma/cqe %D%/rdma/wqe %D%/rdma/mlx5_ring %D%/rdma/stamps
-unit_programs += %D%/rdma/dev_mem
+unit_programs += %D%/rdma/dev_mem %D%/rdma/mlx5_followed
 %C%_rdma_dev_mem_CPPFLAGS = $(AM_CPPFLAGS) $(MLX5_CFLAGS) -DRDMA_HAS_MLX5
 %C%_rdma_dev_mem_LDADD = src/base/libbase-debug.a tests/support/libtest.a
 %C%_rdma_stamps_SOURCES = %D%/rdma/stamps.c src/dev/rdma/stamps.c \
 	src/dev/rdma/card_clock.c
 %C%_rdma_stamps_CPPFLAGS = $(AM_CPPFLAGS) $(MLX5_CFLAGS) -DRDMA_HAS_MLX5
 %C%_rdma_stamps_LDADD = src/base/libbase-debug.a tests/support/libtest.a
-%C%_rdma_mlx5_ring_SOURCES = %D%/rdma/mlx5_ring.c %D%/run.h src/dev/rdma/mlx5_tx.c \
-	src/dev/rdma/dev_mem.c \
+mlx5_card = %D%/rdma/mlx5_card.h src/dev/rdma/mlx5_tx.c src/dev/rdma/dev_mem.c \
 	src/dev/rdma/followed.c src/dev/ring_fill.c src/dev/ring_tx.c
+%C%_rdma_mlx5_followed_SOURCES = %D%/rdma/mlx5_followed.c $(mlx5_card)
+%C%_rdma_mlx5_followed_CPPFLAGS = $(AM_CPPFLAGS) $(MLX5_CFLAGS)
+%C%_rdma_mlx5_followed_LDADD = src/pkt/libpkt-debug.a src/stats/libstats-debug.a \
+	src/os/libos-debug.a src/base/libbase-debug.a tests/support/libtest.a
+%C%_rdma_mlx5_ring_SOURCES = %D%/rdma/mlx5_ring.c %D%/run.h $(mlx5_card)
 %C%_rdma_mlx5_ring_CPPFLAGS = $(AM_CPPFLAGS) $(MLX5_CFLAGS)
 %C%_rdma_mlx5_ring_LDADD = src/pkt/libpkt-debug.a src/stats/libstats-debug.a \
 	src/os/libos-debug.a src/base/libbase-debug.a tests/support/libtest.a
