@@ -175,6 +175,9 @@ static inline bool mlx5_cq_next(const struct mlx5_cq *cq, struct mlx5_cqe64 **cq
 /* mlx5_ring.c: the next completion raises an event. Events may be read meanwhile. */
 void mlx5_cq_arm(struct mlx5_cq *cq, _Atomic uint32_t *event_cnt);
 
+/* mlx5_ring.c: base.busy has changed between two polls. What peek has shown stays. */
+void mlx5_busy_changed(struct mlx5_ring *own);
+
 /* The card wrote that a queue has failed. */
 void mlx5_note_error(struct mlx5_ring *own, const struct mlx5_cqe64 *cqe,
 		     uint32_t word);

@@ -53,13 +53,16 @@ static inline const struct mlx5_cqe64 *next_cqe(const struct mlx5_ring *own)
 			      CQE_WORD_AT);
 }
 
-/* This one is next. A poll has nothing to do until the card writes it. */
+/* This one is next. A poll has nothing to do until the card writes it, unless the ring is
+ * busy: then the word is never quiet. */
 static inline void set_next(struct mlx5_ring *own, const struct mlx5_cqe64 *cqe)
 {
 	struct ring *ring = &own->base.ring;
 
 	ring->rx_word = mlx5_cq_word(cqe);
 	ring->rx_quiet = cqe_old_word(mlx5_cq_load(ring->rx_word), own->rx_old);
+	if (UNLIKELY(own->base.busy))
+		ring->rx_quiet = ~ring->rx_quiet;
 }
 
 /* After a poll. */
@@ -69,8 +72,11 @@ static inline void set_quiet(struct mlx5_ring *own)
 
 	own->rx_old = cqe_old_owner(ci, own->rx_cq.size);
 	set_next(own, mlx5_cq_at(&own->rx_cq, ci));
-	if (UNLIKELY(own->base.busy))
-		own->base.ring.rx_quiet = ~own->base.ring.rx_quiet;
+}
+
+COLD void mlx5_busy_changed(struct mlx5_ring *own)
+{
+	set_quiet(own);
 }
 
 /* Posts again what rx_done has left for later: packets and entries are copied from where
@@ -263,7 +269,6 @@ static struct ring_frame mlx5_rx_peek(struct ring *ring)
 	const struct mlx5_wqe_data_seg *seg;
 	const struct mlx5_cqe64 *cqe;
 
-	/* that of a ring that was made busy is no completion's, and no frame's */
 	if (UNLIKELY(word == ring->rx_quiet || !cqe_is_frame(word)))
 		return RING_NO_FRAME;
 	cqe = next_cqe(own);

@@ -96,8 +96,17 @@ enum { WISH_IS_SENT = 1 << 16 };
  * every frame its registers. */
 static inline void follow_if_sent(struct mlx5_ring *own)
 {
-	if (UNLIKELY(own->base.wish) && own->signaled_at)
-		rdma_follow(&own->base, (uint16_t)own->signaled_at);
+	if (LIKELY(!own->base.wish) || !own->signaled_at)
+		return;
+	rdma_follow(&own->base, (uint16_t)own->signaled_at);
+	mlx5_busy_changed(own);
+}
+
+/* The frame whose entry begins at `block` has left; it may be one that is followed. */
+static COLD void note_left(struct mlx5_ring *own, uint16_t block, uint64_t ticks)
+{
+	rdma_has_left(&own->base, block, ticks);
+	mlx5_busy_changed(own);
 }
 
 static void reap_sent(struct mlx5_ring *own)
@@ -116,8 +125,7 @@ static void reap_sent(struct mlx5_ring *own)
 			break;
 		}
 		if (UNLIKELY(own->base.busy & RDMA_FOLLOWS))
-			rdma_has_left(&own->base, cqe_index(word),
-				      cqe_ticks(cqe));
+			note_left(own, cqe_index(word), cqe_ticks(cqe));
 	}
 	if (!i)
 		return;
@@ -183,7 +191,6 @@ COLD void mlx5_tx_follow(struct ring *ring, struct pkt *record)
 	own->base.wish = record;
 	own->signaled_at = 0;
 	own->to_signal = 1;
-	ring_set_busy(ring);
 	mlx5_cq_arm(&own->tx_cq, &own->tx_event_cnt);
 }
 

@@ -163,3 +163,95 @@ TEST(sleeper_hears_when_it_has_left)
 	CHECK_EQ(card.tx_record[1], UINT32_MAX);
 	tear_down();
 }
+
+/* -- between frames that are shown ---------------------------------------------------- */
+
+static void followed_is_sent(void)
+{
+	follow();
+	send_short();
+	ring->ops->tx_follow(ring, NULL);
+}
+
+/* Whatever was sent since the ring has shown the frame: it is taken as any other, and the
+ * completion is looked for. */
+static void take_shown(bool is_first_over)
+{
+	struct pkt *batch[1];
+
+	set_up();
+	told = NULL;
+	frame_comes();
+	CHECK(ring->ops->rx_peek(ring).data);
+	followed_is_sent();
+	CHECK(!ring_is_quiet(ring));
+	if (is_first_over) {
+		entry_is_sent(0, 0, 1);
+		ring->ops->reap(ring);
+		CHECK(told);
+	}
+	ring->ops->rx_done(ring);
+	CHECK_EQ(ring->counts->rx_bytes, LEN);
+	CHECK_EQ(ring_is_quiet(ring), is_first_over);
+	if (!is_first_over) {
+		entry_is_sent(0, 0, 1);
+		CHECK_EQ(ring->ops->rx_poll(ring, batch, 1), 0);
+	}
+	CHECK(told);
+	pkt_put(told);
+	CHECK(ring_is_quiet(ring));
+	frame_comes();
+	CHECK(!ring_is_quiet(ring));
+	CHECK(ring->ops->rx_peek(ring).data);
+	ring->ops->rx_done(ring);
+	CHECK_EQ(ring->counts->rx_bytes, 2 * LEN);
+	tear_down();
+}
+
+TEST(frame_that_was_shown_before)
+{
+	take_shown(false);
+	take_shown(true);
+}
+
+/* So it is when the send has not come about. */
+TEST(frame_that_was_shown_before_a_wish)
+{
+	set_up();
+	frame_comes();
+	CHECK(ring->ops->rx_peek(ring).data);
+	follow();
+	ring->ops->tx_follow(ring, NULL);
+	ring->ops->rx_done(ring);
+	CHECK_EQ(ring->counts->rx_bytes, LEN);
+	CHECK(ring_is_quiet(ring));
+	frame_comes();
+	CHECK(ring->ops->rx_peek(ring).data);
+	tear_down();
+}
+
+/* A completion that no poll has found leaves nothing behind: what the card wrote a lap ago is
+ * not shown for a new frame. */
+TEST(old_frames_are_not_shown_again)
+{
+	struct pkt *batch[1];
+
+	set_up();
+	told = NULL;
+	for (int i = 0; i < RX; i++) {
+		frame_comes();
+		CHECK_EQ(ring->ops->rx_poll(ring, batch, 1), 1);
+		pkt_put(batch[0]);
+	}
+	followed_is_sent();
+	CHECK_EQ(ring->ops->rx_poll(ring, batch, 1), 0);
+	entry_is_sent(0, 0, 1);
+	ring->ops->reap(ring);
+	CHECK(told);
+	pkt_put(told);
+	CHECK(ring_is_quiet(ring));
+	CHECK(!ring->ops->rx_peek(ring).data);
+	frame_comes();
+	CHECK(ring->ops->rx_peek(ring).data);
+	tear_down();
+}
