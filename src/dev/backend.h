@@ -33,6 +33,8 @@ struct backend_request {
 	const char *name;
 	uint8_t mac[6];
 	uint32_t mtu;
+	/* the longest packet that may come (struct dev) */
+	uint32_t rx_mtu;
 	/* Of a VLAN: its id, and the interface below, by which its frames come with their
 	 * tags. 0: it is none. */
 	uint16_t vlan_id;

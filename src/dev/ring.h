@@ -188,8 +188,9 @@ struct dev_ops {
 	 * and about once a second. */
 	int (*check)(struct dev *dev) MUST_CHECK;
 
-	/* The interface's address or MTU has changed; dev->mac and dev->mtu say
-	 * the new ones. -EOPNOTSUPP: the device cannot go on with them. */
+	/* The interface's address or MTU has changed, or what may come; dev->mac, dev->mtu
+	 * and dev->rx_mtu say the new ones. -EOPNOTSUPP: the device cannot go on with
+	 * them. */
 	int (*link_changed)(struct dev *dev) MUST_CHECK;
 
 	/* Of a bond: these ports send and receive now, a bit for each. */
@@ -224,6 +225,9 @@ struct dev {
 	/* 0: it is no VLAN's */
 	uint16_t vlan_id;
 	uint32_t mtu;
+	/* The longest packet that may come: of a VLAN, and of a bond, the interfaces below may
+	 * have a larger MTU, and let through what others send. */
+	uint32_t rx_mtu;
 	/* For the line at attachment: "native, copy" */
 	char mode[32];
 };

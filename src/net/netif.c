@@ -253,6 +253,24 @@ static const struct link *bond_of(const struct net *net, const struct link *link
 	return link && link->info.kind == LINK_BOND ? link : NULL;
 }
 
+/* The longest packet that may come: whatever below the interface has a larger MTU lets
+ * through what others send. */
+static uint32_t rx_mtu_of(const struct net *net, const struct link *link)
+{
+	const struct link *bond = bond_of(net, link), *port;
+	uint32_t mtu = link->info.mtu;
+
+	if (link->info.kind == LINK_VLAN)
+		mtu = MAX(mtu, link_tab_find(&net->view.links,
+					     link->info.lower)->info.mtu);
+	if (!bond)
+		return mtu;
+	LIST_FOR_EACH(port, &net->view.links.links, in_tab)
+		if (port->info.master == bond->info.ifindex)
+			mtu = MAX(mtu, port->info.mtu);
+	return mtu;
+}
+
 static void read_bond(const struct net *net, const struct link *link,
 		      struct backend_bond *out)
 {
@@ -316,6 +334,7 @@ static int try_backends(struct net *net, struct netif *netif,
 		.ifindex = netif->ifindex,
 		.name = netif->name,
 		.mtu = link->info.mtu,
+		.rx_mtu = rx_mtu_of(net, link),
 		.rx_queue_max = link->info.rx_queue_max,
 		.is_virtual = link->info.kind != LINK_PLAIN,
 		.has_vlans = has_vlans(net, netif),
@@ -485,18 +504,21 @@ static bool follow_bond(const struct net *net, struct netif *netif,
 	return true;
 }
 
-/* Takes over a new hardware address or MTU. */
-static int follow_link(struct netif *netif, const struct link *link)
+/* Takes over a new hardware address or MTU, or that of what is below. */
+static int follow_link(const struct net *net, struct netif *netif,
+		       const struct link *link)
 {
 	struct dev *dev = netif->dev;
+	uint32_t rx_mtu = rx_mtu_of(net, link);
 
 	if (memcmp(dev->mac, link->info.addr, sizeof(dev->mac)) == 0 &&
-	    dev->mtu == link->info.mtu)
+	    dev->mtu == link->info.mtu && dev->rx_mtu == rx_mtu)
 		return 0;
 	memcpy(dev->mac, link->info.addr, sizeof(dev->mac));
 	dev->mtu = link->info.mtu;
-	log_dbg("%s: MTU %u, address %02x:%02x:%02x:%02x:%02x:%02x",
-		netif->name, dev->mtu, dev->mac[0], dev->mac[1], dev->mac[2],
+	dev->rx_mtu = rx_mtu;
+	log_dbg("%s: MTU %u, up to %u may come, address %02x:%02x:%02x:%02x:%02x:%02x",
+		netif->name, dev->mtu, dev->rx_mtu, dev->mac[0], dev->mac[1], dev->mac[2],
 		dev->mac[3], dev->mac[4], dev->mac[5]);
 	return dev->ops->link_changed(dev);
 }
@@ -568,7 +590,7 @@ static const char *why_no_more(const struct net *net, struct netif *netif,
 
 	if (text)
 		return text;
-	err = follow_link(netif, link);
+	err = follow_link(net, netif, link);
 	if (!err)
 		err = netif->dev->ops->check(netif->dev);
 	return err ? strerror(-err) : NULL;

@@ -10,13 +10,15 @@
 #                                     a datagram between two addresses of IP, to the
 #                                     port, with each of these tags; its text is the tag
 #   vlan.py collect ADDRESS PORT CNT  prints so many texts
+#   vlan.py measure ADDRESS PORT      says of each datagram how many of its length have come
 #   vlan.py tags FILE PORT [to|from]  the tags of all frames of the port, or of those to or
 #                                     from it, in the order of the wire; equal ones in a
 #                                     row count once
 #   vlan.py lengths FILE              the lengths of all frames of UDP, each once, in the
 #                                     order in which they came up
-#   vlan.py drip ADDRESS PORT FILE    1400 bytes again and again, until there is the file,
-#                                     and ten times more
+#   vlan.py drip ADDRESS PORT FILE [LEN]
+#                                     1400 bytes, or so many, again and again, until there is
+#                                     the file, and ten times more
 #   vlan.py watch INTERFACE TEXT CNT  as soon as so many frames have been received whose
 #                                     payload begins with the text: their tags, each with
 #                                     how many there were
@@ -97,14 +99,14 @@ def stream(address, port, cnt):
     print("right", right)
 
 
-def drip(address, port, file):
+def drip(address, port, file, length=1400):
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     s.connect((address, int(port)))
     print("dripping", flush=True)
     left = 10
     while left:
         left -= os.path.exists(file)
-        s.send(bytes(1400))
+        s.send(bytes(int(length)))
         time.sleep(0.02)
 
 
@@ -148,6 +150,16 @@ def collect(address, port, cnt):
     print("ready", flush=True)
     for _ in range(int(cnt)):
         print(s.recv(100).decode(), flush=True)
+
+
+def measure(address, port):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.bind((address, int(port)))
+    print("ready", flush=True)
+    cnt = collections.Counter()
+    while length := len(s.recv(10000)):
+        cnt[length] += 1
+        print(cnt[length], "of", length, flush=True)
 
 
 def watch(interface, text, cnt):

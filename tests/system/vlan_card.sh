@@ -6,8 +6,8 @@
 #
 #      10.79.0.1 --- w0 --- VLAN 100 of v0 --- w0 --- 10.79.0.2
 #      10.80.0.1 --- w1 --- VLAN 200 of v0 --- w1 --- 10.80.0.2
-cases="both_ends_are_accelerated all_sizes priority_is_in_the_tag connections_are_tagged
-two_vlans_of_one_card interface_below_is_driven_too other_tags_are_not_ours two_processes_in_one_vlan parent_of_a_child
+cases="both_ends_are_accelerated all_sizes longer_frames_than_it_sends priority_is_in_the_tag
+connections_are_tagged two_vlans_of_one_card interface_below_is_driven_too other_tags_are_not_ours two_processes_in_one_vlan parent_of_a_child
 given_back_with_the_tag vlan_removed interface_below_removed mtu_changed egress_map_changed"
 
 . "${srcdir:-.}/tests/system/udp_lab.sh"
@@ -62,6 +62,24 @@ all_sizes() {
 		expect "$(ask_by_vlan 20 $len)" "right 20" && tags_are 100.0 ||
 			return 1
 	done
+}
+
+# The interface below has a larger MTU than the VLAN, and so has a neighbour's VLAN. When
+# that becomes larger later, the frames that were made are too short.
+longer_frames_than_it_sends() {
+	for end in $a $b; do
+		ip -n $end link set v0 mtu 4000 || return 1
+	done
+	make_vlan w0 10.79.0 && ip -n $b link set w0 mtu 9000 &&
+		start a.log $vlan measure 10.79.0.1 7000 || return 1
+	touch "$work/end"
+	(SOFTCX_PCAP=$work/pcap in_ns $b b.log timeout 20 $vlan drip 10.79.0.1 7000 \
+		"$work/end" 3000) || return 1
+	expect "$($vlan lengths "$work/pcap")" 3046 && tags_are 100.0 || return 1
+	wait_for '^10 of 3000$' "$work/out" && expect "$(kernel_cnt $a)" 0 &&
+		! grep 'cannot be driven' "$work/a.log" || return 1
+	ip -n $a link set v0 mtu 9000 &&
+		wait_for 'w0 cannot be driven any more' "$work/a.log"
 }
 
 # The map's lines, and 0 without one; long frames and fragments, too, and what a socket's own

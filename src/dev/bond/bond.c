@@ -107,6 +107,7 @@ static int bond_link_changed(struct dev *dev)
 
 		memcpy(port->mac, dev->mac, sizeof(port->mac));
 		port->mtu = dev->mtu;
+		port->rx_mtu = dev->rx_mtu;
 		err = port->ops->link_changed(port);
 		dev->caps.tx_len_max = MIN(dev->caps.tx_len_max, port->caps.tx_len_max);
 	}
@@ -220,6 +221,7 @@ static void take_over(struct bond_dev *own, const struct backend_request *reques
 	memcpy(dev->mac, request->mac, sizeof(dev->mac));
 	dev->vlan_id = request->vlan_id;
 	dev->mtu = request->mtu;
+	dev->rx_mtu = request->rx_mtu;
 	dev->caps = own->ports[0]->caps;
 	dev->caps.pace_min = dev->caps.pace_max = 0;
 	for (unsigned i = 0; i < own->port_cnt; i++) {

@@ -582,6 +582,7 @@ int fake_dev_create(struct fake_cable *cable, int end,
 	fake->dev.ops = &fake_dev_ops;
 	fake->dev.ifindex = params->ifindex;
 	fake->dev.mtu = params->mtu;
+	fake->dev.rx_mtu = params->mtu;
 	memcpy(fake->dev.mac, params->mac, sizeof(fake->dev.mac));
 	strcpy(fake->dev.name, "fake");
 	strcpy(fake->dev.mode, "memory");

@@ -114,8 +114,8 @@ static int take_regions(struct rdma_dev *own, const struct backend_request *requ
 	int err = 0;
 
 	if (!set)
-		return add_region(own, request->frame_cnt, frame_size_for(request->mtu),
-				  request->pages);
+		return add_region(own, request->frame_cnt,
+				  frame_size_for(request->rx_mtu), request->pages);
 	for (uint32_t i = 0; i < atomic_load(&set->cnt) && !err; i++) {
 		err = rdma_region_share(&own->dev, set->regions[i], i);
 		if (!err)
@@ -336,7 +336,7 @@ static int rdma_link_changed(struct dev *dev)
 {
 	struct rdma_dev *own = dev_of(dev);
 
-	if (frame_size_for(dev->mtu) > dev->region->frame_size)
+	if (frame_size_for(dev->rx_mtu) > dev->region->frame_size)
 		return -EOPNOTSUPP;
 	dev->caps.tx_len_max = dev->mtu + sizeof(struct wire_eth);
 	return renew_rules(own);
@@ -538,6 +538,7 @@ static void init_dev(struct rdma_dev *own, const struct backend_request *request
 	snprintf(dev->name, sizeof(dev->name), "%s", request->name);
 	memcpy(dev->mac, request->mac, sizeof(dev->mac));
 	dev->mtu = request->mtu;
+	dev->rx_mtu = request->rx_mtu;
 	dev->vlan_id = request->vlan_id;
 	dev->caps = (struct dev_caps){
 		.rules_outlast_failure = true,

@@ -417,6 +417,7 @@ static void init_dev(struct xdp_dev *own, const struct backend_request *request)
 	snprintf(dev->name, sizeof(dev->name), "%s", request->name);
 	memcpy(dev->mac, request->mac, sizeof(dev->mac));
 	dev->mtu = request->mtu;
+	dev->rx_mtu = request->rx_mtu;
 	dev->caps = (struct dev_caps){
 		.rx_partial_csum = request->is_virtual,
 		.kernel_verdicts = true,

@@ -185,10 +185,12 @@ TEST(ports_follow_address_and_mtu)
 	lab_begin(BOND_MODE_ACTIVEBACKUP, BOND_LAYER2, 1);
 	memcpy(lab.dev->mac, lab_peer_mac, sizeof(lab_mac));
 	lab.dev->mtu = 9000;
+	lab.dev->rx_mtu = 9100;
 	CHECK_EQ(lab.dev->ops->link_changed(lab.dev), 0);
 	FOR_EACH_PORT(port) {
 		CHECK_MEM(port->dev->mac, lab_peer_mac, sizeof(lab_mac));
 		CHECK_EQ(port->mtu, 9000);
+		CHECK_EQ(port->dev->rx_mtu, 9100);
 	}
 	/* the least that any port sends */
 	CHECK_EQ(lab.dev->caps.tx_len_max, 9013);

@@ -544,6 +544,7 @@ TEST(a_vlan_on_a_bond_is_one_on_its_ports)
 	CHECK_STR(sharer.lower_name, "port1");
 	CHECK_EQ(netif->dev->vlan_id, 100);
 	CHECK_EQ(way(netif), 0);
+	CHECK_EQ(sharer.request.rx_mtu, lower.mtu);
 	/* it follows the bond below */
 	hear(a_port(0, lower.ifindex, false));
 	hear(a_port(1, lower.ifindex, true));
@@ -555,6 +556,22 @@ TEST(a_vlan_on_a_bond_is_one_on_its_ports)
 	net_check(net);
 	CHECK(!netif_is_driven(netif));
 	CHECK_EQ(sharer.open_cnt, 0);
+	bond_end();
+}
+
+/* The kernel gives a bond's MTU to its ports, but lets them have another one later. */
+TEST(a_port_with_a_larger_mtu_than_the_bond)
+{
+	struct link_info port = a_port(1, NIC_IFINDEX, false);
+	struct netif *netif;
+
+	bond_begin(ACTIVE_BACKUP, 0, true, false);
+	port.mtu = 9000;
+	hear(port);
+	netif = get();
+	CHECK_EQ(sharer.request.mtu, nic_link().mtu);
+	CHECK_EQ(sharer.request.rx_mtu, 9000);
+	CHECK_EQ(netif->dev->rx_mtu, 9000);
 	bond_end();
 }
 
@@ -652,6 +669,35 @@ TEST(address_and_mtu_are_followed)
 	CHECK(!check_and_close(netif));
 	CHECK_EQ(nic.changes, 2);
 	CHECK_EQ(nic.dev.mtu, 9000);
+	nic_end();
+}
+
+/* What is below may let through more than the interface sends, and then frames have to hold
+ * that. */
+TEST(mtu_below_is_followed)
+{
+	struct link_info link, lower = nic_link();
+
+	nic_begin("all");
+	link = nic_vlan();
+	lower.ifindex = link.lower;
+	lower.mtu = 9000;
+	news(lower);
+	news(link);
+	CHECK(!check_and_close(get()));
+	CHECK_EQ(nic.dev.mtu, link.mtu);
+	CHECK_EQ(nic.dev.rx_mtu, 9000);
+	CHECK_EQ(nic.changes, 0);
+	lower.mtu = 9500;
+	news(lower);
+	CHECK(!check_and_close(get()));
+	CHECK_EQ(nic.dev.rx_mtu, 9500);
+	CHECK_EQ(nic.changes, 1);
+	lower.mtu = link.mtu - 1;
+	news(lower);
+	CHECK(!check_and_close(get()));
+	CHECK_EQ(nic.dev.rx_mtu, link.mtu);
+	CHECK_EQ(nic.changes, 2);
 	nic_end();
 }
 

@@ -224,6 +224,7 @@ static int open_dev(struct backend *backend UNUSED,
 	nic.dev.ops = &dev_ops;
 	nic.dev.ifindex = request->ifindex;
 	nic.dev.mtu = request->mtu;
+	nic.dev.rx_mtu = request->rx_mtu;
 	nic.dev.vlan_id = request->vlan_id;
 	nic.vlan_id = request->vlan_id;
 	nic.lower = request->lower;
