@@ -380,8 +380,8 @@ struct ring_ops {
 	 * it first, each time. A new ring is armed. */
 	bool (*arm)(struct ring *ring);
 
-	/* Outside the stack's lock, by one thread at a time, as kick: takes note
-	 * of what has made the fds readable, so that they no longer are. Only of
+	/* Outside the stack's lock, by one thread at a time, while another one may kick: takes
+	 * note of what has made the fds readable, so that they no longer are. Only of
 	 * rings with needs_ack; before they are armed again, so that no later
 	 * arrival is taken for one that is known. Another thread may sleep on them
 	 * meanwhile, or be about to, and has armed them: for it they stay armed, and
@@ -464,6 +464,8 @@ struct ring {
 	struct list followed;
 	/* the stack's number for it */
 	uint8_t slot;
+	/* A thread acknowledges. Set by the stack under its lock, and cleared without. */
+	_Atomic bool is_acknowledged;
 	/* 0: nobody kicks, and nobody begins to as long as the stack's lock is held, so the
 	 * ring may do itself what a kick does. Written by the stack (net/stack.h); a bond's
 	 * ports may be kicked at any moment. */

@@ -335,8 +335,10 @@ void stack_remove_ring(struct stack *stack, struct ring *ring)
 		stack->ring_cnt--;
 	find_only(stack);
 	stack_unlock(stack);
-	/* No new kick can begin; we wait for the one that may be under way. */
-	for (unsigned spins = 0; atomic_load(&ring->kick_state);)
+	/* No new kick or acknowledgment can begin; we wait for those that may be under
+	 * way. */
+	for (unsigned spins = 0; atomic_load(&ring->kick_state) ||
+				 atomic_load(&ring->is_acknowledged);)
 		lock_spin(&spins, LOCK_SPINS);
 	ring->ops->stop(ring);
 	stack_lock(stack);
@@ -612,7 +614,7 @@ bool stack_arm_locked(struct stack *stack)
 	return is_empty;
 }
 
-/* If the ring in this slot needs to be told, makes the caller the one who kicks it.
+/* If the ring in this slot needs to be told, makes the caller the one who does it.
  * NULL: there is nothing to do. */
 static struct ring *begin_to_acknowledge(struct stack *stack, unsigned slot)
 {
@@ -620,13 +622,25 @@ static struct ring *begin_to_acknowledge(struct stack *stack, unsigned slot)
 
 	stack_lock(stack);
 	ring = stack->rings[slot];
-	if (ring && (!ring->needs_ack || !stack_kick_begin(ring)))
+	/* acquire pairs with end_to_acknowledge() */
+	if (ring && (!ring->needs_ack ||
+		     atomic_load_explicit(&ring->is_acknowledged, memory_order_acquire)))
 		ring = NULL;
+	if (ring) {
+		TSAN_ACQUIRED(&ring->is_acknowledged);
+		atomic_store_explicit(&ring->is_acknowledged, true, memory_order_relaxed);
+	}
 	stack_unlock(stack);
 	return ring;
 }
 
-/* A ring that another thread kicks at this moment is left out. Its fd stays
+static void end_to_acknowledge(struct ring *ring)
+{
+	TSAN_RELEASED(&ring->is_acknowledged);
+	atomic_store_explicit(&ring->is_acknowledged, false, memory_order_release);
+}
+
+/* A ring that another thread acknowledges at this moment is left out. Its fd stays
  * readable, so whoever sleeps on it wakes up, and comes here again at once. */
 COLD void stack_acknowledge_slow(struct stack *stack)
 {
@@ -636,8 +650,7 @@ COLD void stack_acknowledge_slow(struct stack *stack)
 		if (!ring)
 			continue;
 		ring->ops->acknowledge(ring);
-		if (!stack_kick_end(ring))
-			stack_kick_on(stack, ring, RING_KICK_MORE);
+		end_to_acknowledge(ring);
 	}
 }
 

@@ -28,6 +28,8 @@ struct lone_nic {
 	const enum ring_kick *kicks;
 	unsigned kick_cnt;
 	unsigned acknowledge_cnt;
+	/* what happens while it is acknowledged; NULL: nothing */
+	void (*at_acknowledge)(void);
 	bool is_armed, is_stopped;
 	/* how often it is not done yet with what was sent, and how often and by how
 	 * much it grew */

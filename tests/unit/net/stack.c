@@ -5,6 +5,7 @@
 #include "net/stack.h"
 
 #include <poll.h>
+#include <pthread.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -174,6 +175,80 @@ TEST(a_queue_is_acknowledged_before_it_is_armed)
 	CHECK_EQ(atomic_load(&lone.nic.ring.kick_state), STACK_KICK_IDLE);
 	lone_lose_nic();
 	CHECK(!atomic_load(&lone.stack->needs_ack));
+	lone_open_nic();
+	lone_end();
+}
+
+static void begin_with_ack(void (*at_acknowledge)(void))
+{
+	lone.needs_ack = true;
+	lone_begin();
+	lone.needs_ack = false;
+	lone.nic.at_acknowledge = at_acknowledge;
+}
+
+static void kick_meanwhile(void)
+{
+	static const enum ring_kick kicks[] = { RING_KICKED };
+
+	lone.nic.kicks = kicks;
+	note_frame_to_kick();
+	CHECK_EQ(lone.nic.kick_cnt, 1);
+	CHECK_EQ(atomic_load(&lone.nic.ring.kick_state), STACK_KICK_IDLE);
+}
+
+/* Who sends meanwhile does not wait for the calls that it takes. */
+TEST(a_queue_is_kicked_while_it_is_acknowledged)
+{
+	begin_with_ack(kick_meanwhile);
+	stack_acknowledge(lone.stack);
+	CHECK_EQ(lone.nic.acknowledge_cnt, 1);
+	CHECK_EQ(lone.nic.kick_cnt, 1);
+	lone_end();
+}
+
+static void acknowledge_meanwhile(void)
+{
+	stack_acknowledge(lone.stack);
+	CHECK_EQ(lone.nic.acknowledge_cnt, 1);
+}
+
+TEST(a_queue_is_acknowledged_by_one_at_a_time)
+{
+	begin_with_ack(acknowledge_meanwhile);
+	stack_acknowledge(lone.stack);
+	lone.nic.at_acknowledge = NULL;
+	stack_acknowledge(lone.stack);
+	CHECK_EQ(lone.nic.acknowledge_cnt, 2);
+	lone_end();
+}
+
+static atomic_bool is_inside;
+
+static void take_time(void)
+{
+	atomic_store(&is_inside, true);
+	usleep(20000);
+	CHECK(!lone.nic.is_stopped);
+}
+
+static void *acknowledge_slowly(void *arg UNUSED)
+{
+	stack_acknowledge(lone.stack);
+	return NULL;
+}
+
+TEST(a_ring_that_is_acknowledged_is_not_stopped)
+{
+	pthread_t thread;
+
+	begin_with_ack(take_time);
+	atomic_store(&is_inside, false);
+	CHECK_EQ(pthread_create(&thread, NULL, acknowledge_slowly, NULL), 0);
+	while (!atomic_load(&is_inside))
+		usleep(100);
+	lone_lose_nic();
+	pthread_join(thread, NULL);
 	lone_open_nic();
 	lone_end();
 }
