@@ -614,24 +614,15 @@ bool stack_arm_locked(struct stack *stack)
 	return is_empty;
 }
 
-/* If the ring in this slot needs to be told, makes the caller the one who does it.
- * NULL: there is nothing to do. */
-static struct ring *begin_to_acknowledge(struct stack *stack, unsigned slot)
+/* Makes the caller the one who acknowledges, unless another thread does so already. */
+static bool begin_to_acknowledge(struct ring *ring)
 {
-	struct ring *ring;
-
-	stack_lock(stack);
-	ring = stack->rings[slot];
 	/* acquire pairs with end_to_acknowledge() */
-	if (ring && (!ring->needs_ack ||
-		     atomic_load_explicit(&ring->is_acknowledged, memory_order_acquire)))
-		ring = NULL;
-	if (ring) {
-		TSAN_ACQUIRED(&ring->is_acknowledged);
-		atomic_store_explicit(&ring->is_acknowledged, true, memory_order_relaxed);
-	}
-	stack_unlock(stack);
-	return ring;
+	if (atomic_load_explicit(&ring->is_acknowledged, memory_order_acquire))
+		return false;
+	TSAN_ACQUIRED(&ring->is_acknowledged);
+	atomic_store_explicit(&ring->is_acknowledged, true, memory_order_relaxed);
+	return true;
 }
 
 static void end_to_acknowledge(struct ring *ring)
@@ -644,13 +635,20 @@ static void end_to_acknowledge(struct ring *ring)
  * readable, so whoever sleeps on it wakes up, and comes here again at once. */
 COLD void stack_acknowledge_slow(struct stack *stack)
 {
-	for (unsigned i = 0; i < STACK_RINGS_MAX; i++) {
-		struct ring *ring = begin_to_acknowledge(stack, i);
+	struct ring *rings[STACK_RINGS_MAX];
+	unsigned cnt = 0;
 
-		if (!ring)
-			continue;
-		ring->ops->acknowledge(ring);
-		end_to_acknowledge(ring);
+	stack_lock(stack);
+	for (unsigned i = 0; i < stack->ring_cnt; i++) {
+		struct ring *ring = stack->rings[i];
+
+		if (ring && ring->needs_ack && begin_to_acknowledge(ring))
+			rings[cnt++] = ring;
+	}
+	stack_unlock(stack);
+	for (unsigned i = 0; i < cnt; i++) {
+		rings[i]->ops->acknowledge(rings[i]);
+		end_to_acknowledge(rings[i]);
 	}
 }
 

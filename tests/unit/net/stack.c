@@ -223,6 +223,28 @@ TEST(a_queue_is_acknowledged_by_one_at_a_time)
 	lone_end();
 }
 
+static void keep_lock(void) NO_LOCK_ANALYSIS
+{
+	stack_lock(lone.stack);
+}
+
+static void take_back_lock(void) NO_LOCK_ANALYSIS
+{
+	stack_unlock(lone.stack);
+}
+
+/* Whoever is about to sleep does so with all rings, so the lock is not asked for once more
+ * behind each. */
+TEST(one_hold_of_the_lock_finds_what_is_to_be_acknowledged)
+{
+	begin_with_ack(keep_lock);
+	stack_acknowledge(lone.stack);
+	CHECK(stack_lock_is_mine(&lone.stack->lock));
+	take_back_lock();
+	CHECK_EQ(lone.nic.acknowledge_cnt, 1);
+	lone_end();
+}
+
 static atomic_bool is_inside;
 
 static void take_time(void)
