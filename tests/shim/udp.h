@@ -62,6 +62,8 @@ void settle(void);
 void make_pair(int pair[2]);
 void close_pair(const int pair[2]);
 
+long long now_ns(void);
+
 /* Bytes that depend on their place. */
 void fill(char *buf, size_t len, unsigned seed);
 unsigned sum(const char *buf, size_t len);

@@ -96,14 +96,6 @@ static void end_place(const struct place *place, const int pair[2])
 	close_pair(pair);
 }
 
-static long long now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
-}
-
 /* -- times ---------------------------------------------------------------------------- */
 
 /* Never too early, not by a microsecond; too late is what a loaded machine is. */
