@@ -799,9 +799,10 @@ static void user_timeout(void)
 	int pair[2];
 
 	make_pair(pair);
+	/* which takes a while, and would find the error itself */
+	stuff(pair[0]);
 	SAY("set %s\n",
 	    err(set_option(pair[0], IPPROTO_TCP, TCP_USER_TIMEOUT, 600)));
-	stuff(pair[0]);
 	SAY("events %#x\n", (unsigned)await(pair[0], POLLERR));
 	SAY("recv %s\n", err(recv(pair[0], &(char){ 0 }, 1, 0)));
 	say_plain_send(pair[0]);
