@@ -382,7 +382,7 @@ least_buffer_of_a_socket() {
 }
 
 kernel_is_asked_while_polling() {
-	says os_ratio "pipe: seen at once" VMA_SELECT_POLL=1000000 \
+	says os_ratio "pipe: seen at once" VMA_SELECT_POLL=4000000 \
 		VMA_SELECT_POLL_OS_RATIO=1 &&
 		says os_ratio "pipe: seen late" VMA_SELECT_POLL=1000000 \
 			VMA_SELECT_POLL_OS_RATIO=0
