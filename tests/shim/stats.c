@@ -290,7 +290,9 @@ static void nothing(int sig)
  * a pipe that is readable beside a socket that is not. */
 static void waits_in_vain(int n)
 {
-	const struct itimerval soon = { .it_value = { .tv_usec = 50000 } };
+	/* again and again, since the first may come before the call */
+	const struct itimerval soon = { { .tv_usec = 50000 }, { .tv_usec = 50000 } };
+	const struct itimerval never = { 0 };
 	struct sigaction action = { .sa_handler = nothing };
 	struct pollfd fds[2];
 	int pair[2], ends[2];
@@ -304,6 +306,7 @@ static void waits_in_vain(int n)
 	sigaction(SIGALRM, &action, NULL);
 	setitimer(ITIMER_REAL, &soon, NULL);
 	must(poll(fds, 2, -1) < 0 && errno == EINTR, "interrupted poll");
+	setitimer(ITIMER_REAL, &never, NULL);
 	must(write(ends[1], "x", 1) == 1 && poll(fds, 2, -1) == 1,
 	     "poll of a pipe");
 	stay();
