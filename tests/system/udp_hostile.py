@@ -15,6 +15,8 @@
 #                         echoes, on ports from 10001 on
 #   sending               sends to 10.78.0.2:7000 without end, and says how it goes
 #   many CNT              asks from so many ports in turn; prints how many were right
+#   count                 says how many came when asked, and begins anew
+#   bursts CNT...         sends so many at a time, and prints how many were lost
 #   tcp_echo ADDRESS PORT an echo of as many connections as come
 #   tcp_talk ADDRESS PORT one connection that goes on for a while, and others meanwhile
 import os
@@ -289,6 +291,37 @@ def many(cnt):
             s.send(b"%d %d" % (i, number))
             right += s.recv(2048) == b"%d %d" % (i, number)
     print("right", right)
+
+
+def count():
+    s = udp(("0.0.0.0", PORT))
+    print("ready", flush=True)
+    cnt = 0
+    while True:
+        data, peer = s.recvfrom(2048)
+        if data == b"?":
+            s.sendto(b"%d" % cnt, peer)
+            cnt = 0
+        else:
+            cnt += 1
+
+
+def bursts(*cnts):
+    s = udp()
+    s.connect((SERVER, PORT))
+    s.settimeout(0.5)
+    lost = []
+    for cnt in map(int, cnts):
+        for _ in range(cnt):
+            s.send(b"x")
+        while True:
+            try:
+                s.send(b"?")
+                lost.append(cnt - int(s.recv(2048)))
+                break
+            except TimeoutError:
+                pass
+    print("lost", sum(lost), *(lost if sum(lost) else ()))
 
 
 def tcp_echo(address, port):

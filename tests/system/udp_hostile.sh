@@ -279,6 +279,18 @@ too_many_queues() {
 		wait_for 'drives no more than 64 receive queues' "$work/a.log"
 }
 
+# By one of 48 queues: most of what each has for certain is there for the next burst.
+bursts_by_one_of_many_queues() {
+	local cnts="24 8 10" in_a
+	LAB_VETH="numrxqueues 48 numtxqueues 48" make_lab &&
+		start a.log $hostile count || return 1
+	wait_for 'v0 is driven by xdp' "$work/a.log" || return 1
+	in_a=$(kernel_cnt $a)
+	cnts="$cnts $cnts $cnts $cnts"
+	expect "$( (in_ns $b - timeout 20 $hostile bursts $cnts) 2>&1)" "lost 0" &&
+		is_accelerated $a "$in_a" 168
+}
+
 # Its driver says nothing of queues. The frames come by those of v0, whose address it has.
 queues_of_a_macvlan() {
 	local in_a
@@ -300,6 +312,6 @@ no_right_to_drive_interfaces no_right_to_load_programs not_root_at_all
 rights_dropped_later many_sockets_without_rights interface_vanishes_mid_send link_goes_down_mid_send
 program_detached_under_us program_is_not_replaced four_queues four_queues_natively
 queues_added_while_it_runs queues_added_under_tcp queues_that_sys_does_not_show
-too_many_queues queues_of_a_macvlan"
+too_many_queues bursts_by_one_of_many_queues queues_of_a_macvlan"
 LAB_VETH="numrxqueues 4 numtxqueues 4"
 run_cases $cases

@@ -19,8 +19,8 @@
 enum {
 	RX_SIZE = 2048,
 	TX_SIZE = 1024,
-	/* Frames are given to the kernel, and taken back, in batches; to a small
-	 * fill ring all at once. */
+	/* Frames are given to the kernel, and taken back, in batches. A queue that has few
+	 * gets them a quarter at a time, so that it does not run out before. */
 	FILL_BATCH = 32,
 	FILL_SIZE_MIN = 2,
 	REAP_BATCH = 32,
@@ -69,14 +69,40 @@ static COLD struct pkt *find_sent(struct xdp_ring *own)
 
 /* -- receiving ---------------------------------------------------------------- */
 
-/* The kernel has used most of the frames that it had. From now on it gets twice as
- * many, as far as the ring has room. */
-static COLD void post_more(struct xsk_ring *fill)
+static void resize_fill(struct xsk *xsk, uint32_t size)
 {
-	uint32_t more = MIN(fill->size, fill->mask + 1 - fill->size);
+	xsk->fill.size = size;
+	xsk->fill_batch = MIN((uint32_t)FILL_BATCH, MAX(size / 4, 1u));
+}
 
-	fill->size += more;
-	fill->end += more;
+/* The kernel has used most of the frames that it had. From now on it gets twice as
+ * many, as far as the ring has room and other queues have left some. */
+static COLD void post_more(struct xdp_ring *own, struct xsk *xsk)
+{
+	uint32_t size = xsk->fill.size, room = xsk->fill.mask + 1 - size;
+	uint32_t more = MIN(MIN(size, room), own->reserve);
+
+	own->reserve -= more;
+	xsk->fill.end += more;
+	resize_fill(xsk, size + more);
+	if (room && !more)
+		own->poorest = own->poorest ? MIN(own->poorest, size) : size;
+}
+
+/* A queue ran short when nothing was in reserve. One that has more than its share, and
+ * more than that one, leaves it the frames that it would have posted next. What lies in
+ * the kernel cannot be taken back, so a queue to which nothing comes keeps what it has. */
+static COLD bool give_way(struct xdp_ring *own, struct xsk *xsk)
+{
+	uint32_t batch = xsk->fill_batch, rest = xsk->fill.size - batch;
+
+	if (rest < own->rx_share || rest < own->poorest + batch)
+		return false;
+	own->poorest = 0;
+	own->reserve += batch;
+	xsk->fill.end -= batch;
+	resize_fill(xsk, rest);
+	return true;
 }
 
 static inline void note_posted(struct xdp_ring *own, struct xsk_ring *fill)
@@ -86,17 +112,21 @@ static inline void note_posted(struct xdp_ring *own, struct xsk_ring *fill)
 	own->ring.wants_kick |= xsk_needs_wakeup(fill);
 }
 
-/* Posts frames, if there is room for a batch. False: there are too few frames. */
-static inline bool refill(struct xdp_ring *own, struct xsk *xsk, bool is_start)
+/* Posts a batch of frames, or leaves it to another queue. False: there is no room for
+ * one, or there are too few frames. May grow: all for which there is room has been
+ * posted before, and the kernel has used it. */
+static inline bool refill(struct xdp_ring *own, struct xsk *xsk, bool may_grow)
 {
 	struct xsk_ring *fill = &xsk->fill;
-	uint32_t batch = MIN((uint32_t)FILL_BATCH, fill->size);
+	uint32_t batch = xsk->fill_batch;
 	uint32_t room = xsk_room(fill, batch);
 
 	if (LIKELY(room < batch))
+		return false;
+	if (UNLIKELY(may_grow && room > fill->size - fill->size / 4))
+		post_more(own, xsk);
+	else if (UNLIKELY(own->poorest) && give_way(own, xsk))
 		return true;
-	if (UNLIKELY(!is_start && room > fill->size - fill->size / 4))
-		post_more(fill);
 	for (uint32_t cnt = 0; cnt < batch; cnt++) {
 		struct pkt *pkt = ring_pkt_alloc(&own->ring);
 
@@ -104,6 +134,7 @@ static inline bool refill(struct xdp_ring *own, struct xsk *xsk, bool is_start)
 			pkt = find_sent(own);
 		if (UNLIKELY(!pkt)) {
 			own->ring.counts->rx_no_frame++;
+			own->is_short = true;
 			note_posted(own, fill);
 			return false;
 		}
@@ -130,19 +161,20 @@ static inline void set_quiet(struct xdp_ring *own)
 	own->ring.rx_quiet = own->queues[0].rx.next;
 }
 
+static void fill_rest(struct xdp_ring *own, struct xsk *xsk)
+{
+	while (refill(own, xsk, false))
+		;
+}
+
 /* When few frames are used in turn, each of them is still in the processor's cache
  * when the next packet is received into it. */
 static void fill_up(struct xdp_ring *own, struct xsk *xsk, uint32_t few)
 {
-	uint32_t before;
-
 	few = MAX(few, (uint32_t)FILL_SIZE_MIN);
-	xsk->fill.size = MIN(xsk->fill.size, few);
-	do {
-		before = xsk->fill.next;
-		if (!refill(own, xsk, true))
-			own->is_short = true;
-	} while (xsk->fill.next != before);
+	resize_fill(xsk, MIN(own->rx_share, few));
+	own->reserve -= xsk->fill.size;
+	fill_rest(own, xsk);
 }
 
 /* The packet of a received frame, whose descriptor was made when it was posted. */
@@ -196,13 +228,9 @@ static inline unsigned poll_queue(struct xdp_ring *own, struct xsk *xsk,
 	}
 	xsk_consumed(&xsk->rx);
 	own->ring.counts->rx_pkts += got;
-	/* as many as were taken, so that a large batch does not use them up */
-	do {
-		if (UNLIKELY(!refill(own, xsk, false))) {
-			own->is_short = true;
-			break;
-		}
-	} while (UNLIKELY(available > FILL_BATCH) && (available -= FILL_BATCH));
+	/* as many as there is room for, so that a large batch does not use them up */
+	if (UNLIKELY(refill(own, xsk, true)))
+		fill_rest(own, xsk);
 	return got;
 }
 
@@ -548,16 +576,28 @@ void xdp_ring_module(void)
 	ring_ops_fill(&xdp_ring_ops);
 }
 
-/* The largest power of two that is left for each queue when half of the frames are
+/* The room of each queue's ring: the largest power of two when half of the frames are
  * kept for sending and for sockets to hold. */
 static uint32_t fill_size(const struct xdp_dev *dev)
 {
-	uint32_t share = dev->dev.region->frame_cnt / 2 / dev->queue_cnt;
+	uint32_t half = dev->dev.region->frame_cnt / 2;
 	uint32_t size = FILL_SIZE_MIN;
 
-	while (size * 2 <= share && size < RX_SIZE)
+	while (size * 2 <= half && size < RX_SIZE)
 		size *= 2;
 	return size;
+}
+
+/* How many frames all queues together have at most, and how many each has for certain.
+ * What several queues begin with is not all: a quarter is for those that run short. */
+static void share_out(struct xdp_ring *own, uint32_t size, uint32_t queue_cnt)
+{
+	uint32_t half = own->ring.dev->region->frame_cnt / 2;
+	uint32_t all = MIN(half, size * queue_cnt);
+
+	own->rx_share = queue_cnt == 1 ? size : all / 4 * 3 / queue_cnt;
+	own->rx_share = MAX(own->rx_share, (uint32_t)FILL_SIZE_MIN);
+	own->ring.rx_post_max = MAX(all, own->rx_share * queue_cnt);
 }
 
 /* After the end of the process that had the queues before, they stay busy for some
@@ -639,7 +679,7 @@ int xdp_ring_create(struct xdp_dev *dev, uint16_t bind_flags,
 	own->ring.counts = &own->ring.own_counts;
 	own->mem = region->mem;
 	own->frame_mask = -(uint64_t)region->frame_size;
-	own->ring.rx_post_max = dev->queue_cnt * params.fill_size;
+	share_out(own, params.fill_size, dev->queue_cnt);
 	for (uint32_t i = 0; i < dev->queue_cnt; i++) {
 		params.queue = i;
 		err = create_xsk(&own->queues[i], &params);
@@ -668,6 +708,7 @@ void xdp_ring_start(struct xdp_ring *own, struct pkt_pool *pool)
 	own->ring.pool = pool;
 	/* one place is tx_frame's */
 	own->ring.tx_fits_max = own->queues[0].tx.size - 1;
+	own->reserve = own->ring.rx_post_max;
 	for (uint32_t i = 0; i < own->queue_cnt; i++)
 		fill_up(own, &own->queues[i], dev->rx_post_first);
 	wake_receivers(own);

@@ -64,6 +64,12 @@ struct xdp_ring {
 	/* A poll would first bring the next frame of the first queue, and has
 	 * nothing else to do. */
 	bool can_peek;
+	/* How many frames each queue has for certain, and how many more may be posted
+	 * by those that run short; see refill() in ring.c. */
+	uint32_t rx_share, reserve;
+	/* The least that a queue had that ran short when nothing was in reserve. 0: none
+	 * did. */
+	uint32_t poorest;
 	/* the queue with which the next poll begins */
 	uint32_t first;
 	uint32_t queue_cnt;

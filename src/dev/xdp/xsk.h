@@ -37,6 +37,8 @@ struct xsk {
 	_Atomic int fd;
 	struct xsk_ring rx, tx; /* struct xdp_desc */
 	struct xsk_ring fill, done; /* offsets */
+	/* how many frames are posted at a time */
+	uint32_t fill_batch;
 	/* a packet of several frames of which the end has not come yet */
 	struct pkt *partial;
 	/* how many of the kernel's drops we have counted; the control mutex */

@@ -168,7 +168,8 @@ static void begin_with(uint32_t frames, uint32_t few)
 	xdp_ring_module();
 	CHECK_EQ(xdp_ring_create(&dev, 0, &own), 0);
 	xdp_ring_start(own, &pool);
-	CHECK_EQ(posted_cnt(), MIN(few, frames / 2 / queue_cnt));
+	CHECK_EQ(posted_cnt(), MIN(few, queue_cnt == 1 ? frames / 2 :
+							 frames / 8 * 3 / queue_cnt));
 	CHECK_EQ(own->ring.rx_post_max, frames / 2);
 }
 
@@ -559,6 +560,71 @@ TEST(there_are_more_when_they_run_short)
 		CHECK(posted_cnt() > had);
 		CHECK(posted_cnt() <= 2 * had);
 	}
+	end();
+}
+
+/* So many come to a queue at once, and are read. */
+static void burst(struct played *k, unsigned cnt)
+{
+	struct pkt *batch[32];
+
+	while (cnt--)
+		arrive_at(k);
+	for (unsigned i = 0; i < 8; i++)
+		put_all(batch, poll_ring(batch));
+}
+
+/* Of so many frames, two queues of which each has so few. */
+static void begin_with_two(uint32_t frames, uint32_t few)
+{
+	queue_cnt = 2;
+	begin_with(frames, few);
+	queue_cnt = 1;
+}
+
+/* However few it is, most of it is there for the next burst. */
+TEST(a_small_share_comes_back_before_it_is_used_up)
+{
+	begin_with_two(4 * FRAMES, 32);
+	for (unsigned cnt = 1; cnt < 32; cnt++) {
+		burst(&kernel, cnt);
+		CHECK(posted_cnt() > 24);
+		end();
+		begin_with_two(4 * FRAMES, 32);
+	}
+	end();
+}
+
+/* All queues together have half of the frames at most, and each has its share. */
+TEST(a_queue_that_runs_short_gets_what_no_other_has)
+{
+	enum { ALL = 4 * FRAMES, SHARE = ALL / 4 * 3 / 2 };
+
+	begin_with_two(2 * ALL, 16000);
+	CHECK_EQ(posted_cnt(), SHARE);
+	burst(&kernel, SHARE - 1);
+	burst(&kernel, 1);
+	CHECK(posted_cnt() > ALL - SHARE - 32);
+	CHECK(posted_cnt() <= ALL - SHARE);
+	CHECK_EQ(posted_at(&kernels[1]), SHARE);
+	end();
+}
+
+/* Of two that run short in turn neither keeps what the other one lacks. */
+TEST(a_queue_leaves_others_what_it_has_more)
+{
+	enum { ALL = 4 * FRAMES, SHARE = ALL / 4 * 3 / 2 };
+
+	begin_with_two(2 * ALL, 16000);
+	burst(&kernel, SHARE - 1);
+	burst(&kernel, SHARE / 4);
+	for (unsigned round = 0; round < 8; round++) {
+		burst(&kernels[1], posted_at(&kernels[1]));
+		burst(&kernel, 64);
+		CHECK(posted_cnt() + posted_at(&kernels[1]) <= ALL);
+		CHECK(posted_cnt() > SHARE - 32);
+	}
+	CHECK(posted_at(&kernels[1]) > SHARE);
 	end();
 }
 
