@@ -423,8 +423,9 @@ int right_keeper_tell(const struct keeper_request *request, uint64_t netns)
 		return -EPERM;
 	if (!mutex_try_acquire(&keeper.lock))
 		return -EAGAIN;
-	if (has_locked(&keeper.entry) &&
-	    is_of_namespace(atomic_load(&keeper.entry), netns))
+	if (!has_locked(&keeper.entry))
+		forget_locked();
+	else if (is_of_namespace(atomic_load(&keeper.entry), netns))
 		err = tell(atomic_load(&keeper.entry), request, NULL);
 	mutex_release(&keeper.lock);
 	return is_for_want_of_room(err) ? -EAGAIN : err;

@@ -252,10 +252,10 @@ static void leave_place(uint64_t *bits, int place)
 /* -- sockets --------------------------------------------------------------- */
 
 /* Changes how many sockets without a slot there are of this reason. What is not open is no
- * socket, but a port, say. */
+ * socket, but a port, say; and what the parent has opened is in its sums. */
 static void count_unslotted(const struct stats_handle *h, uint32_t change)
 {
-	if (stats.region && h->is_open && !stats_is_shown(h))
+	if (stats.region && h->owner == stats.owner && !stats_is_shown(h))
 		atomic_fetch_add_explicit(
 			&stats.region->unslotted[h->own.rx.reason], change,
 			memory_order_relaxed);
@@ -286,7 +286,7 @@ void stats_socket_open(struct stats_handle *h, int fd, ino_t inode,
 	s->is_blocking = true;
 	s->rx.reason = s->tx.reason = REASON_NOT_USED;
 	h->at = s;
-	h->is_open = true;
+	h->owner = stats.owner;
 	count_unslotted(h, 1);
 	spinlock_acquire(&stats.lock);
 	id = ++stats.last_id;
@@ -303,7 +303,7 @@ void stats_socket_close(struct stats_handle *h)
 	spinlock_release(&stats.lock);
 	stats_file_add_socket(h->at);
 	count_unslotted(h, -1u);
-	h->is_open = false;
+	h->owner = 0;
 	atomic_store_explicit(&h->at->id, 0, memory_order_release);
 	leave_place(stats.sockets_taken,
 		    PLACE_OF(h->at, sockets, stats.params.socket_max));

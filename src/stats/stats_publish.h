@@ -52,7 +52,8 @@ struct stats_handle {
 	struct stats_socket *at;
 	struct list link;
 	struct stats_socket own;
-	bool is_open;
+	/* the process that has opened it; 0: none */
+	pid_t owner;
 };
 
 /* Whether readers see the socket. */

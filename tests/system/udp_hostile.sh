@@ -291,6 +291,18 @@ bursts_by_one_of_many_queues() {
 		is_accelerated $a "$in_a" 168
 }
 
+# Fewer frames than would give each queue one: it has eight, and senders have some.
+many_queues_of_few_frames() {
+	local in_a
+	export VMA_XDP_FRAMES=64
+	LAB_VETH="numrxqueues 48 numtxqueues 48" make_lab &&
+		start a.log $program echo 10.78.0.1 7000
+	local status=$?
+	unset VMA_XDP_FRAMES
+	[ $status = 0 ] && in_a=$(kernel_cnt $a) && expect "$(ask - 200 64)" "right 200" &&
+		is_accelerated $a "$in_a" 200
+}
+
 # Its driver says nothing of queues. The frames come by those of v0, whose address it has.
 queues_of_a_macvlan() {
 	local in_a
@@ -312,6 +324,6 @@ no_right_to_drive_interfaces no_right_to_load_programs not_root_at_all
 rights_dropped_later many_sockets_without_rights interface_vanishes_mid_send link_goes_down_mid_send
 program_detached_under_us program_is_not_replaced four_queues four_queues_natively
 queues_added_while_it_runs queues_added_under_tcp queues_that_sys_does_not_show
-too_many_queues bursts_by_one_of_many_queues queues_of_a_macvlan"
+too_many_queues many_queues_of_few_frames bursts_by_one_of_many_queues queues_of_a_macvlan"
 LAB_VETH="numrxqueues 4 numtxqueues 4"
 run_cases $cases

@@ -444,11 +444,14 @@ static int refuse_queues(const struct xdp_dev *own, struct dev_verdict *why)
 	return 0;
 }
 
+/* Each queue has to have some, and as many are for sending and for sockets to hold. */
+enum { FRAMES_PER_QUEUE = 8 };
+
 static int make_dev(struct xdp_back_end *end,
 		    const struct backend_request *request, struct xdp_dev *own,
 		    struct dev_verdict *why)
 {
-	int err = region_create(request->frame_cnt,
+	int err = region_create(MAX(request->frame_cnt, FRAMES_PER_QUEUE * own->queue_cnt),
 				frame_size_for(request->mtu), request->pages,
 				&own->dev.region);
 

@@ -76,13 +76,16 @@ static void resize_fill(struct xsk *xsk, uint32_t size)
 }
 
 /* The kernel has used most of the frames that it had. From now on it gets twice as
- * many, as far as the ring has room and other queues have left some. */
+ * many, as far as the ring has room and they are its share, or other queues have left
+ * some. */
 static COLD void post_more(struct xdp_ring *own, struct xsk *xsk)
 {
 	uint32_t size = xsk->fill.size, room = xsk->fill.mask + 1 - size;
-	uint32_t more = MIN(MIN(size, room), own->reserve);
+	uint32_t due = size < own->rx_share ? own->rx_share - size : 0;
+	uint32_t more = MIN(MIN(size, room), own->reserve + due);
 
-	own->reserve -= more;
+	own->reserve -= more - MIN(more, due);
+	xsk->was_full = false;
 	xsk->fill.end += more;
 	resize_fill(xsk, size + more);
 	if (room && !more)
@@ -112,21 +115,20 @@ static inline void note_posted(struct xdp_ring *own, struct xsk_ring *fill)
 	own->ring.wants_kick |= xsk_needs_wakeup(fill);
 }
 
-/* Posts a batch of frames, or leaves it to another queue. False: there is no room for
- * one, or there are too few frames. May grow: all for which there is room has been
- * posted before, and the kernel has used it. */
-static inline bool refill(struct xdp_ring *own, struct xsk *xsk, bool may_grow)
+/* Posts a batch of frames, or leaves it to another queue; returns how many these are. 0:
+ * there is no room for a batch, or there are too few frames. */
+static inline uint32_t refill(struct xdp_ring *own, struct xsk *xsk, bool may_grow)
 {
 	struct xsk_ring *fill = &xsk->fill;
 	uint32_t batch = xsk->fill_batch;
 	uint32_t room = xsk_room(fill, batch);
 
 	if (LIKELY(room < batch))
-		return false;
-	if (UNLIKELY(may_grow && room > fill->size - fill->size / 4))
+		return 0;
+	if (UNLIKELY(room > fill->size - fill->size / 4 && xsk->was_full && may_grow))
 		post_more(own, xsk);
 	else if (UNLIKELY(own->poorest) && give_way(own, xsk))
-		return true;
+		return batch;
 	for (uint32_t cnt = 0; cnt < batch; cnt++) {
 		struct pkt *pkt = ring_pkt_alloc(&own->ring);
 
@@ -136,14 +138,15 @@ static inline bool refill(struct xdp_ring *own, struct xsk *xsk, bool may_grow)
 			own->ring.counts->rx_no_frame++;
 			own->is_short = true;
 			note_posted(own, fill);
-			return false;
+			return 0;
 		}
 		pkt->flags = PKT_WITH_DEVICE;
 		*xsk_offset(fill, fill->next++) =
 			region_offset(own->ring.dev->region, pkt);
 	}
 	note_posted(own, fill);
-	return true;
+	xsk->was_full |= xsk_room(fill, batch) < batch;
+	return batch;
 }
 
 /* If there is a single queue and it has frames posted, the position of its producer
@@ -161,20 +164,15 @@ static inline void set_quiet(struct xdp_ring *own)
 	own->ring.rx_quiet = own->queues[0].rx.next;
 }
 
-static void fill_rest(struct xdp_ring *own, struct xsk *xsk)
-{
-	while (refill(own, xsk, false))
-		;
-}
-
 /* When few frames are used in turn, each of them is still in the processor's cache
  * when the next packet is received into it. */
 static void fill_up(struct xdp_ring *own, struct xsk *xsk, uint32_t few)
 {
 	few = MAX(few, (uint32_t)FILL_SIZE_MIN);
 	resize_fill(xsk, MIN(own->rx_share, few));
-	own->reserve -= xsk->fill.size;
-	fill_rest(own, xsk);
+	own->reserve -= own->rx_share;
+	while (refill(own, xsk, false))
+		;
 }
 
 /* The packet of a received frame, whose descriptor was made when it was posted. */
@@ -209,6 +207,7 @@ static inline unsigned poll_queue(struct xdp_ring *own, struct xsk *xsk,
 				  unsigned cnt)
 {
 	uint32_t available = xsk_available(&xsk->rx, cnt);
+	uint32_t wanted = MAX(2 * available, (uint32_t)FILL_BATCH), posted = 0, last;
 	unsigned got = 0;
 
 	if (!available && LIKELY(!was_short))
@@ -228,9 +227,13 @@ static inline unsigned poll_queue(struct xdp_ring *own, struct xsk *xsk,
 	}
 	xsk_consumed(&xsk->rx);
 	own->ring.counts->rx_pkts += got;
-	/* as many as there is room for, so that a large batch does not use them up */
-	if (UNLIKELY(refill(own, xsk, true)))
-		fill_rest(own, xsk);
+	/* As many as were taken, so that a large batch does not use them up, and as many
+	 * more to make up for what came before. A queue to which frames were wanting does
+	 * not run short for having few. */
+	do {
+		last = refill(own, xsk, !was_short);
+		posted += last;
+	} while (UNLIKELY(last && posted < wanted));
 	return got;
 }
 

@@ -39,6 +39,9 @@ struct xsk {
 	struct xsk_ring fill, done; /* offsets */
 	/* how many frames are posted at a time */
 	uint32_t fill_batch;
+	/* The kernel has had all that it may have since there was more for it: what it uses
+	 * of that without a poll between shows that it is too little. */
+	bool was_full;
 	/* a packet of several frames of which the end has not come yet */
 	struct pkt *partial;
 	/* how many of the kernel's drops we have counted; the control mutex */

@@ -571,7 +571,8 @@ static void burst(struct played *k, unsigned cnt)
 	while (cnt--)
 		arrive_at(k);
 	for (unsigned i = 0; i < 8; i++)
-		put_all(batch, poll_ring(batch));
+		while (put_all(batch, poll_ring(batch)))
+			;
 }
 
 /* Of so many frames, two queues of which each has so few. */
@@ -607,6 +608,36 @@ TEST(a_queue_that_runs_short_gets_what_no_other_has)
 	CHECK(posted_cnt() > ALL - SHARE - 32);
 	CHECK(posted_cnt() <= ALL - SHARE);
 	CHECK_EQ(posted_at(&kernels[1]), SHARE);
+	end();
+}
+
+/* Also after another one has taken what there is besides. */
+TEST(a_queue_gets_its_share_however_little_it_has_begun_with)
+{
+	enum { ALL = 4 * FRAMES, SHARE = ALL / 4 * 3 / 2 };
+
+	begin_with_two(2 * ALL, 64);
+	for (unsigned round = 0; round < 10; round++)
+		burst(&kernel, posted_cnt());
+	CHECK(posted_cnt() > SHARE);
+	for (unsigned round = 0; round < 10; round++)
+		burst(&kernels[1], posted_at(&kernels[1]));
+	CHECK(posted_at(&kernels[1]) > SHARE - 32);
+	CHECK(posted_cnt() + posted_at(&kernels[1]) <= ALL);
+	end();
+}
+
+/* What has come in one go is not made up for before the first of it is read, with all frames
+ * that sockets and senders need. */
+TEST(a_poll_posts_about_as_many_as_it_takes)
+{
+	struct pkt *batch[32];
+
+	begin_with(8 * FRAMES, 16000);
+	while (posted_cnt())
+		arrive();
+	CHECK_EQ(put_all(batch, poll_ring(batch)), 32);
+	CHECK(posted_cnt() >= 32 && posted_cnt() <= 64);
 	end();
 }
 
