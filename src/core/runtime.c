@@ -6,12 +6,9 @@
 #include "core/runtime.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "base/lock.h"
@@ -21,6 +18,7 @@
 #include "core/about.h"
 #include "core/module.h"
 #include "core/network.h"
+#include "core/origin.h"
 #include "core/rings.h"
 #include "core/rules_file.h"
 #include "fd/fd_change.h"
@@ -69,11 +67,6 @@ static struct {
 	runtime_socket_fn *make_socket;
 	bool (*may_serve)(int type);
 
-	/* What the program was started with, of our variables; NULL: not known. Fixed when the
-	 * library has been loaded, as is its name. */
-	char *const *first_environ;
-	char program[NAME_MAX + 1];
-
 	/* `lock`: of the fork that has it */
 	struct signals_hold fork_hold;
 
@@ -98,40 +91,6 @@ static struct options_facts option_facts(void)
 	};
 }
 
-static bool is_ours(const char *variable)
-{
-	return strncmp(variable, "VMA_", 4) == 0;
-}
-
-static bool has_variables_of_ours(char *const *env)
-{
-	for (; env && *env; env++)
-		if (is_ours(*env))
-			return true;
-	return false;
-}
-
-/*
- * Daemons clear their environment, often before their first socket, so that those whom they
- * start get nothing of it: then there is none at all, or one without our variables. What the
- * program was started with counts then.
- *
- * A program may run with more rights than its caller. Then the environment is the
- * word of the caller, who could use it to write files with the program's rights.
- */
-static char *const *trusted_environment(void)
-{
-	static char *const nothing[] = { NULL };
-
-	if (getauxval(AT_SECURE))
-		return nothing;
-	/* a thread that sets a variable may be about to free what we read */
-	if (runtime.first_environ && (!own_thread_is_program_single() ||
-				      !has_variables_of_ours(environ)))
-		return runtime.first_environ;
-	return environ ? environ : nothing;
-}
-
 static void warn(void *ctx UNUSED, const char *line)
 {
 	log_warn("%s", line);
@@ -142,7 +101,7 @@ static int start_options(void)
 {
 	struct options_facts facts = option_facts();
 
-	runtime.has_complaints = options_parse(&options, trusted_environment(),
+	runtime.has_complaints = options_parse(&options, origin_environment(),
 					       &facts, NULL, NULL) > 0;
 	return 0;
 }
@@ -187,7 +146,7 @@ static int start_log(void)
 	atomic_store(&log_config.details, options.log_details);
 	open_log(&params);
 	if (runtime.has_complaints)
-		(void)options_parse(&options, trusted_environment(), &facts,
+		(void)options_parse(&options, origin_environment(), &facts,
 				    warn, NULL);
 	return 0;
 }
@@ -225,7 +184,7 @@ static int start_stats(void)
 		.dir = options.stats_shmem_dir,
 		.file = options.stats_file,
 		.socket_max = (uint32_t)options.stats_fd_num,
-		.program = runtime_program(),
+		.program = origin_program(),
 		.version = version,
 	};
 
@@ -237,7 +196,7 @@ static int start_stats(void)
 
 static int start_network(void)
 {
-	network_configure(&options, runtime.rules, runtime_program());
+	network_configure(&options, runtime.rules, origin_program());
 	return 0;
 }
 
@@ -389,7 +348,7 @@ static enum reason reason_by_kind(int domain, int type)
 
 static enum reason reason_by_policy(int type)
 {
-	struct rules_who who = { runtime_program(),
+	struct rules_who who = { origin_program(),
 				 options.application_id };
 	bool is_tcp = (type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) == SOCK_STREAM;
 
@@ -702,7 +661,7 @@ static void read_early_options(void)
 {
 	struct options_facts facts = option_facts();
 
-	(void)options_parse(&early_options, trusted_environment(), &facts, NULL,
+	(void)options_parse(&early_options, origin_environment(), &facts, NULL,
 			    NULL);
 }
 
@@ -950,54 +909,19 @@ static bool wants_details(void)
 {
 	struct options_facts facts = option_facts();
 
-	for (char *const *env = trusted_environment(); *env; env++) {
+	for (char *const *env = origin_environment(); *env; env++) {
 		if (strncmp(*env, "VMA_TRACELEVEL=", 15) != 0)
 			continue;
-		(void)options_parse(&options, trusted_environment(), &facts,
+		(void)options_parse(&options, origin_environment(), &facts,
 				    NULL, NULL);
 		return options.log_level >= LOG_LEVEL_DETAILS;
 	}
 	return false;
 }
 
-/* A copy of our variables. Where the kernel has put them, daemons write titles
- * (setproctitle()). */
-static char *const *copy_of_ours(char *const *env)
-{
-	static char *none[] = { NULL };
-	size_t cnt = 0, size = 0;
-	char **copy, *at;
-
-	for (char *const *e = env; *e; e++)
-		if (is_ours(*e)) {
-			cnt++;
-			size += strlen(*e) + 1;
-		}
-	copy = cnt ? malloc((cnt + 1) * sizeof(*copy) + size) : none;
-	if (!copy)
-		return env;
-	at = (char *)(copy + cnt + 1);
-	cnt = 0;
-	for (char *const *e = env; *e; e++)
-		if (is_ours(*e)) {
-			copy[cnt++] = at;
-			at = stpcpy(at, *e) + 1;
-		}
-	copy[cnt] = NULL;
-	return copy;
-}
-
-const char *runtime_program(void)
-{
-	/* a constructor before ours has made a socket */
-	return *runtime.program ? runtime.program : program_invocation_short_name;
-}
-
 void runtime_load(char *const *env)
 {
-	runtime.first_environ = copy_of_ours(env);
-	snprintf(runtime.program, sizeof(runtime.program), "%s",
-		 program_invocation_short_name);
+	origin_keep(env);
 	real_resolve();
 	log_out_load();
 	own_thread_load();

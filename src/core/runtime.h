@@ -27,9 +27,6 @@ void runtime_set_sockets(runtime_socket_fn *make, bool (*may_serve)(int type));
  * given the program. */
 void runtime_load(char *const *env);
 
-/* Its name, by which rules know it: as it was started, since programs write titles there. */
-const char *runtime_program(void);
-
 /* The program has made a socket. errno is as before. */
 void runtime_socket_made(int fd, int domain, int type, int protocol);
 

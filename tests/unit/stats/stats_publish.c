@@ -210,6 +210,21 @@ TEST(sockets_count_in_their_slots)
 	end();
 }
 
+/* A child has it from its parent, whose sums are others. */
+TEST(what_another_process_has_opened_is_in_no_sum)
+{
+	struct stats_handle inherited = { .at = &inherited.own, .owner = getppid() };
+	struct stats_region *r;
+
+	start(1, "");
+	stats_set_rx(&inherited, REASON_LOCAL, STATS_BY_BIND, 0, "");
+	r = read_region();
+	for (int i = 0; i < REASON_COUNT; i++)
+		CHECK_EQ(r->unslotted[i], 0);
+	free(r);
+	end();
+}
+
 /* As that of a port is, whose socket has one of its own. */
 TEST(what_is_no_socket_is_in_no_sum)
 {
