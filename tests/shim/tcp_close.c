@@ -828,7 +828,8 @@ static void say_death(int fd, long begin)
 	say_plain_send(fd);
 }
 
-/* Neither data nor probes are answered. */
+/* Neither data nor probes are answered. Over loopback the deaf end takes the other one to
+ * the kernel; over a wire (system/tcp_mirror) it is ours that finds out. */
 static void silent_peer(void)
 {
 	struct sockaddr_in name;

@@ -15,7 +15,7 @@ mirror=10.78.0.200
 # For whom seconds of waiting are the thing itself; tcp.sh has them.
 slow='already_connecting connect_times_out interrupted_and_continued
 	interrupted_and_restarted longer_backlog_by_listening_again lingering
-	lingering_without_waiting silent_peer connect_times_out_by_sysctl
+	lingering_without_waiting connect_times_out_by_sysctl
 	keepalive_between_living_ends
 	ready_before_a_connection closed_under_a_connect'
 # A child without room for the log writes its lines to its standard error.
