@@ -236,8 +236,8 @@ struct dev {
  * that looks at what the kernel receives. Nobody else has so many. */
 enum { RING_GIVEN_BACK_META = 12 };
 
-/* The room at ring.tx_frame. */
-enum { RING_TX_FRAME_LEN = 320 };
+/* The room at ring.tx_frame: 256 bytes of a program's, and headers of TCP with time stamps. */
+enum { RING_TX_FRAME_LEN = 328 };
 
 enum ring_tx_flag {
 	/* Store the transport checksum `csum_at` bytes into the frame. */

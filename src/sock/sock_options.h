@@ -12,9 +12,10 @@
 
 #include "stats/stats_abi.h"
 
-/* The classes; sock_options.def explains them. */
+/* The classes; sock_options.def explains them. The first two need no look at the settings. */
 enum sock_option_class {
 	SOCK_OPTION_HARMLESS,
+	SOCK_OPTION_AT_CALL,
 	SOCK_OPTION_FOLLOWED,
 	SOCK_OPTION_ATTACH,
 	SOCK_OPTION_KERNEL,

@@ -155,7 +155,7 @@ static void follow(struct sock *s, int fd, const struct sock_option *option,
 	sock_follow_ttl(s, level, name, value, len);
 	if (s->has_left || !sock_stack(s))
 		return; /* it is read when the socket is attached */
-	if (option && option->class == SOCK_OPTION_HARMLESS)
+	if (option && option->class <= SOCK_OPTION_AT_CALL)
 		return;
 	s->kind->read_settings(s, fd);
 	if (option && option->class == SOCK_OPTION_ATTACH)

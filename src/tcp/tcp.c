@@ -886,6 +886,16 @@ void tcp_set_cork(struct tcp_pcb *pcb, bool on, uint64_t now_ns)
 		push_held(pcb, now_ns);
 }
 
+bool tcp_has_nodelay(const struct tcp_pcb *pcb)
+{
+	return pcb->flags & TF_NODELAY;
+}
+
+bool tcp_has_cork(const struct tcp_pcb *pcb)
+{
+	return pcb->flags & TF_CORK;
+}
+
 void tcp_set_quick_ack(struct tcp_pcb *pcb, bool on, uint64_t now_ns)
 {
 	if (!on) {

@@ -545,6 +545,8 @@ const struct flow_key *tcp_key(const struct tcp_pcb *pcb);
 void tcp_set_nodelay(struct tcp_pcb *pcb, bool on, uint64_t now_ns);
 /* Holds back partial segments while on, at most 200 ms. */
 void tcp_set_cork(struct tcp_pcb *pcb, bool on, uint64_t now_ns);
+bool tcp_has_nodelay(const struct tcp_pcb *pcb);
+bool tcp_has_cork(const struct tcp_pcb *pcb);
 /* Urgent bytes stay in the stream (SO_OOBINLINE). */
 void tcp_set_oob_inline(struct tcp_pcb *pcb, bool on);
 /* What waits to be acknowledged is at once; the next one may wait again, as with

@@ -149,10 +149,14 @@ int tcp_set_settings(struct tcp_pcb *pcb, const struct tcp_settings *settings,
 int tcp_set_keepalive(struct tcp_pcb *pcb, bool on, uint64_t idle_ns,
 		      uint64_t interval_ns, uint8_t probes, uint64_t now_ns)
 {
-	int rc = idle_ns || interval_ns || probes ? tcp_settings_own(pcb) : 0;
+	bool has_times = idle_ns || interval_ns || probes;
+	int rc = has_times ? tcp_settings_own(pcb) : 0;
 
 	if (rc)
 		return rc;
+	/* probes that are under way go on */
+	if (!has_times && on == !!(pcb->flags & TF_KEEPALIVE))
+		return 0;
 	pcb->flags = on ? pcb->flags | TF_KEEPALIVE
 			: pcb->flags & ~TF_KEEPALIVE;
 	if (idle_ns)

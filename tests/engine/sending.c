@@ -496,6 +496,19 @@ TEST(closed_window_is_not_for_keepalive)
 	peer_teardown();
 }
 
+TEST(keepalive_that_is_on_is_not_begun_anew)
+{
+	peer_connected();
+	CHECK_EQ(tcp_set_keepalive(peer.pcb, true, 10 * NS_PER_SEC, NS_PER_SEC, 3,
+			  peer.now_ns), 0);
+	for (int i = 0; i < 30 && !tcp_error(peer.pcb); i++) {
+		peer_advance_ms(500);
+		CHECK_EQ(tcp_set_keepalive(peer.pcb, true, 0, 0, 0, peer.now_ns), 0);
+	}
+	CHECK_EQ(tcp_error(peer.pcb), -ETIMEDOUT);
+	peer_teardown();
+}
+
 TEST(silent_peer_is_found_by_keepalive)
 {
 	peer_connected();

@@ -30,7 +30,7 @@ shim_scripts += %D%/udp.sh
 check_PROGRAMS += %D%/tcp
 %C%_tcp_SOURCES = %D%/tcp.h %D%/tcp.c %D%/tcp_close.c %D%/tcp_connect.c \
 	%D%/tcp_error_queue.c %D%/tcp_exec.c %D%/tcp_fastopen.c %D%/tcp_files.c %D%/tcp_lengths.c %D%/tcp_listen.c \
-	%D%/tcp_options.c %D%/tcp_parts.c %D%/tcp_ports.c %D%/tcp_process.c %D%/tcp_ready.c \
+	%D%/tcp_beside.c %D%/tcp_options.c %D%/tcp_parts.c %D%/tcp_ports.c %D%/tcp_process.c %D%/tcp_ready.c \
 	%D%/tcp_receive.c %D%/tcp_send.c %D%/tcp_told.c %D%/tcp_urgent.c %D%/tcp_waits.c \
 	%D%/tcp_workers.c
 shim_scripts += %D%/tcp.sh

@@ -517,7 +517,7 @@ EXPORT void free(void *mem)
 static const struct scenario *const lists[] = {
 	connect_scenarios, fastopen_scenarios, listen_scenarios, port_scenarios,
 	send_scenarios,	   urgent_scenarios,   error_queue_scenarios,
-	receive_scenarios, length_scenarios,   part_scenarios,	 close_scenarios,
+	receive_scenarios, length_scenarios,   part_scenarios, beside_scenarios,	 close_scenarios,
 	file_scenarios,
 	option_scenarios,  ready_scenarios,    told_scenarios,	 wait_scenarios,
 	process_scenarios, exec_scenarios,     worker_scenarios,

@@ -39,6 +39,7 @@ extern const struct scenario file_scenarios[];
 extern const struct scenario length_scenarios[];
 extern const struct scenario listen_scenarios[];
 extern const struct scenario option_scenarios[];
+extern const struct scenario beside_scenarios[];
 extern const struct scenario part_scenarios[];
 extern const struct scenario port_scenarios[];
 extern const struct scenario process_scenarios[];

@@ -693,6 +693,37 @@ static void say_events(const char *when, int fd)
 	SAY("%s: events %#x\n", when, (unsigned)pfd.revents);
 }
 
+/* What was under way is cut off; what has ended is not. */
+static void dissolved_at_its_ends(void)
+{
+	struct sockaddr_in name, free_name;
+	int holder, listener = full_listener(&name, &holder), fd = made_nonblocking(), child;
+
+	say_connect(fd, &name);
+	say_dissolved(fd);
+	say_events("opening", fd);
+	say_error(fd);
+	close(fd);
+	listen(listener, 4);
+	child = accept(listener, NULL, NULL);
+	shutdown(holder, SHUT_WR);
+	receive_to_end(child);
+	close(child);
+	receive_to_end(holder);
+	say_dissolved(holder);
+	say_events("ended", holder);
+	say_error(holder);
+	close(holder);
+	close(listener);
+	free_name = closed_port();
+	fd = made();
+	say_connect(fd, &free_name);
+	say_dissolved(fd);
+	say_events("refused", fd);
+	say_error(fd);
+	close(fd);
+}
+
 static void dissolved_child(void)
 {
 	int pair[2];
@@ -906,6 +937,7 @@ const struct scenario connect_scenarios[] = {
 	SCENARIO(interrupted_and_continued, OURS),
 	SCENARIO(interrupted_and_restarted, OURS),
 	SCENARIO(dissolved, KERNEL),
+	SCENARIO(dissolved_at_its_ends, MIXED),
 	SCENARIO(dissolved_child, MIXED),
 	SCENARIO(dissolved_child_gives_up_its_port, MIXED),
 	SCENARIO(dissolved_after_a_reset, MIXED),

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
@@ -54,6 +55,37 @@ static void sent_files(void)
 	receive_to_end(pair[1]);
 	close_pair(pair);
 	close(fd);
+}
+
+/* Segments are not as long as the blocks of which such a file is read. */
+static void direct_file(void)
+{
+	enum { LEN = 32768 };
+	char name[] = "/tmp/tcp_direct.XXXXXX", *text = malloc(LEN), *all = malloc(LEN);
+	int pair[2], fd = mkstemp(name);
+	ssize_t n, sent;
+
+	fill(text, LEN, 3);
+	if (write(fd, text, LEN) != LEN)
+		SAY("write: %m\n");
+	close(fd);
+	fd = open(name, O_RDONLY | O_DIRECT);
+	unlink(name);
+	/* not every file system can do that */
+	if (fd < 0)
+		fd = some_file(text, LEN);
+	make_pair(pair);
+	set_option(pair[0], SOL_SOCKET, SO_SNDBUF, 10 * LEN);
+	for (sent = 0; sent < LEN && (n = sendfile(pair[0], fd, NULL, LEN)) > 0;)
+		sent += n;
+	SAY("sent %zd, file at %ld\n", sent, (long)lseek(fd, 0, SEEK_CUR));
+	shutdown(pair[0], SHUT_WR);
+	n = (ssize_t)receive_all(pair[1], all, LEN);
+	SAY("the same: %d\n", n == LEN && !memcmp(all, text, LEN));
+	close_pair(pair);
+	close(fd);
+	free(text);
+	free(all);
 }
 
 static void long_file(void)
@@ -162,6 +194,7 @@ static void file_of_a_socket(void)
 
 const struct scenario file_scenarios[] = {
 	SCENARIO(sent_files, MIXED),
+	SCENARIO(direct_file, OURS),
 	SCENARIO(long_file, OURS),
 	SCENARIO(ended_file, OURS),
 	SCENARIO(spliced, MIXED),

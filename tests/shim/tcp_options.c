@@ -664,6 +664,38 @@ static void who_is_at_the_other_end(void)
 	close_pair(pair);
 }
 
+/* Whether what is held back was still so when other options had been set: 1, 0, or -1, if that
+ * took so long that Linux would have sent it by then. */
+static int stays_corked(void)
+{
+	struct timeval limit = { 5, 0 };
+	struct pollfd pfd = { .events = POLLIN };
+	int pair[2], has_come;
+	long begin;
+
+	make_pair(pair);
+	set_option(pair[0], IPPROTO_TCP, TCP_NODELAY, 1);
+	set_option(pair[0], IPPROTO_TCP, TCP_CORK, 1);
+	begin = now_ms();
+	(void)!send(pair[0], "abc", 3, 0);
+	setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	set_option(pair[0], IPPROTO_TCP, TCP_KEEPINTVL, 20);
+	pfd.fd = pair[1];
+	has_come = poll(&pfd, 1, 30);
+	begin = now_ms() - begin;
+	close_pair(pair);
+	return begin > 150 ? -1 : !has_come;
+}
+
+static void held_back_beside_options(void)
+{
+	int stays = -1;
+
+	for (int i = 0; i < 50 && stays < 0; i++)
+		stays = stays_corked();
+	SAY("held back: %d\n", stays);
+}
+
 const struct scenario option_scenarios[] = {
 	SCENARIO(options_of_fresh_sockets, OURS),
 	SCENARIO(options_of_connections, MIXED),
@@ -682,6 +714,7 @@ const struct scenario option_scenarios[] = {
 	SCENARIO(bound_to_a_device, KERNEL),
 	SCENARIO(paced, OURS),
 	SCENARIO(time_limits, OURS),
+	SCENARIO(held_back_beside_options, OURS),
 	SCENARIO(who_is_at_the_other_end, MIXED),
 	SCENARIO_END,
 };

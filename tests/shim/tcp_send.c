@@ -730,6 +730,55 @@ static void little_unsent(void)
 	close_pair(pair);
 }
 
+/* 0 is the system's limit again: there is none. */
+static void unsent_without_a_limit(void)
+{
+	enum { LIMIT = 4096 };
+	int pair[2];
+
+	make_pair(pair);
+	/* little is under way, so that the buffer has room for more */
+	set_option(pair[1], SOL_SOCKET, SO_RCVBUF, 8192);
+	for (int limit = LIMIT; limit >= 0; limit -= LIMIT) {
+		SAY("set %s", err(set_option(pair[0], IPPROTO_TCP, TCP_NOTSENT_LOWAT,
+					     limit)));
+		SAY(", it takes more: %d\n", stuff(pair[0]) > 0);
+	}
+	close_pair(pair);
+}
+
+enum { SHORT_LEN = 300, SHORT_CNT = 80000 };
+
+static void *send_shorts(void *arg)
+{
+	char text[SHORT_LEN];
+	int short_cnt = 0;
+
+	fill(text, sizeof(text), 7);
+	for (int i = 0; i < SHORT_CNT; i++)
+		short_cnt += send(*(int *)arg, text, sizeof(text), 0) != SHORT_LEN;
+	SAY("%d were not whole\n", short_cnt);
+	shutdown(*(int *)arg, SHUT_WR);
+	return NULL;
+}
+
+/* Who waits for room sends all, though there is room for a part of it when he comes. */
+static void short_sends_are_whole(void)
+{
+	pthread_t thread;
+	ssize_t last;
+	size_t all;
+	int pair[2];
+
+	make_pair(pair);
+	set_option(pair[0], SOL_SOCKET, SO_SNDBUF, 20000);
+	pthread_create(&thread, NULL, send_shorts, &pair[0]);
+	all = drain(pair[1], &last);
+	pthread_join(thread, NULL);
+	SAY("%zu came\n", all);
+	close_pair(pair);
+}
+
 /* Linux takes no notice of flags that are for receiving. */
 static void sends_with_flags_of_receiving(void)
 {
@@ -897,6 +946,8 @@ const struct scenario send_scenarios[] = {
 	SCENARIO(much_by_one_thread, OURS),
 	SCENARIO(bytes_under_way, OURS),
 	SCENARIO(little_unsent, OURS),
+	SCENARIO(unsent_without_a_limit, OURS),
+	SCENARIO(short_sends_are_whole, OURS),
 	SCENARIO(sends_with_flags_of_receiving, OURS),
 	SCENARIO(sends_from_bad_memory, KERNEL),
 	SCENARIO(long_send_from_bad_memory, KERNEL),

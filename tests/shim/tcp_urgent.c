@@ -112,6 +112,26 @@ static void urgent_byte_at_the_end(void)
 }
 
 /* A look ends at the mark as a read does, and goes on behind the byte. */
+/* It can still be read. */
+static void urgent_byte_before_a_reset(void)
+{
+	struct pollfd pfd = { .events = POLLIN | POLLPRI };
+	char byte = 0;
+	int pair[2];
+
+	make_pair(pair);
+	SAY("oob %zd\n", send(pair[0], "ab", 2, MSG_OOB));
+	await(pair[1], POLLPRI);
+	reset(pair[0]);
+	await(pair[1], POLLHUP);
+	pfd.fd = pair[1];
+	poll(&pfd, 1, 0);
+	SAY("events %#x", (unsigned)pfd.revents);
+	SAY(", oob %s", err(recv(pair[1], &byte, 1, MSG_OOB)));
+	SAY(" %c\n", byte ? byte : '-');
+	close(pair[1]);
+}
+
 static void looks_at_the_mark(void)
 {
 	int pair[2];
@@ -290,6 +310,7 @@ static void urgent_signal_for_a_thread(void)
 const struct scenario urgent_scenarios[] = {
 	SCENARIO(urgent_byte, OURS),
 	SCENARIO(urgent_byte_at_the_end, OURS),
+	SCENARIO(urgent_byte_before_a_reset, OURS),
 	SCENARIO(looks_at_the_mark, OURS),
 	SCENARIO(waits_end_at_the_mark, OURS),
 	SCENARIO(polls_beyond_the_mark, OURS),

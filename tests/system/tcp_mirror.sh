@@ -17,7 +17,8 @@ slow='already_connecting connect_times_out interrupted_and_continued
 	interrupted_and_restarted longer_backlog_by_listening_again lingering
 	lingering_without_waiting connect_times_out_by_sysctl
 	keepalive_between_living_ends
-	ready_before_a_connection closed_under_a_connect'
+	ready_before_a_connection closed_under_a_connect goes_back_within_a_connect
+	closed_within_a_connect'
 # A child without room for the log writes its lines to its standard error.
 slow="$slow child_has_no_more_fds child_forks_with_a_full_table rights_go_beside_flights"
 

@@ -318,6 +318,7 @@ static void fake_tx_commit(struct ring *ring, size_t len)
 {
 	struct impair_bytes *bytes = tx_bytes(ring);
 
+	INVARIANT(len <= RING_TX_FRAME_LEN, "a frame fits its place");
 	bytes->len = len;
 	transmit(ring, bytes);
 	ring->tx_frame = NULL;

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -37,6 +38,12 @@ static bool is_readable(const struct tsock *t)
 	return tcp_has_data(t->pcb) && (lowat <= 1 || tcp_has_waiting(t->pcb, (uint32_t)lowat));
 }
 
+/* A byte that came before the end can be read after it. */
+static uint32_t urgent_bit(const struct tsock *t)
+{
+	return t->pcb && tcp_urgent_state(t->pcb) == TCP_URGENT_HERE ? READY_PRI : 0;
+}
+
 /* As tcp_poll() of Linux says it. */
 static uint32_t bits_of_open(const struct tsock *t)
 {
@@ -52,9 +59,7 @@ static uint32_t bits_of_open(const struct tsock *t)
 	if (t->is_shut_wr ||
 	    (tcp_has_room(t->pcb) && !list_is_linked(&t->starved)))
 		bits |= READY_OUT;
-	if (tcp_urgent_state(t->pcb) == TCP_URGENT_HERE)
-		bits |= READY_PRI;
-	return bits;
+	return bits | urgent_bit(t);
 }
 
 static uint32_t bits_of(const struct tsock *t)
@@ -62,7 +67,8 @@ static uint32_t bits_of(const struct tsock *t)
 	uint32_t bits = (t->error ? READY_ERR : 0) | t->has_record;
 
 	if (!t->pcb || tcp_state(t->pcb) == TCPS_CLOSED)
-		return bits | READY_IN | READY_OUT | READY_RDHUP | READY_HUP;
+		return bits | urgent_bit(t) | READY_IN | READY_OUT | READY_RDHUP |
+		       READY_HUP;
 	if (tsock_is_opening_state(tcp_state(t->pcb)))
 		return bits | (t->is_deferred ? READY_OUT : 0);
 	return bits | bits_of_open(t);
@@ -411,11 +417,28 @@ static long look_for_end(struct tsock_wait *w)
 }
 
 /* As in Linux, a close that lingers waits even on a non-blocking socket. */
+/* Whether a call of another thread is inside. Our own thread gives back what it holds at
+ * once. */
+static bool is_in_use(const struct fd_object *obj)
+{
+	uint64_t until_ns = clock_monotonic_ns() + NS_PER_MS;
+
+	while (atomic_load(&obj->refs) > 1) {
+		if (clock_monotonic_ns() >= until_ns)
+			return true;
+		sched_yield();
+	}
+	return false;
+}
+
 static long tsock_linger(struct fd_object *obj)
 {
 	struct tsock *t = tsock_of(obj);
 
 	if (!atomic_exchange(&obj->lingers, false))
+		return 0;
+	/* the connection ends with that call, as in Linux, and nobody waits for it */
+	if (is_in_use(obj))
 		return 0;
 	tsock_lock(t);
 	if (t->pcb && !tsock_is_moving(t) && !tcp_has_data(t->pcb)) {

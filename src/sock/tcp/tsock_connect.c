@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "fd/fd_visit.h"
 #include "sock/kin.h"
 #include "sock/tcp_right.h"
 #include "sock/tcp/tcp_twin.h"
@@ -468,6 +469,25 @@ static long start(struct tsock *t, int fd, const struct user_name *peer,
 	return err == -EADDRINUSE ? -EADDRNOTAVAIL : err;
 }
 
+/* A close of the number waits, so that it is not another file's before all is done that needs
+ * it. */
+static long start_fresh(struct tsock *t, int fd, const struct user_name *peer, bool is_for_send)
+{
+	struct fd_visit visit;
+	long result = FD_PASS;
+
+	mutex_acquire(&t->sock.config);
+	if (tsock_phase(t) == TSOCK_FRESH) {
+		result = -EBADF;
+		if (fd_visit_begin(&visit, fd, &t->sock.obj)) {
+			result = start(t, fd, peer, is_for_send);
+			fd_visit_end(&visit);
+		}
+	}
+	mutex_release(&t->sock.config);
+	return result;
+}
+
 /* -- what becomes of it --------------------------------------------------------------- */
 
 void tsock_start_over(struct tsock *t, int error)
@@ -584,6 +604,22 @@ static long settle(struct tsock *t, long result)
 	return result;
 }
 
+/* Whether it went back to the kernel when it was open, and nobody has been told so: the twin
+ * would say that it is connected already. */
+static bool tells_open_once(struct tsock *t, int fd)
+{
+	bool result;
+
+	if (tsock_phase(t) != TSOCK_KERNELS || !t->engine)
+		return false;
+	tsock_lock(t);
+	result = t->is_connecting && t->was_open;
+	t->is_connecting = false;
+	tsock_unlock(t);
+	/* somebody may have disconnected it by a call that we did not see */
+	return result && sock_twin_name(fd, true).port;
+}
+
 /* A connection that this call or an earlier one has begun. */
 static long go_on(struct tsock *t, int fd, bool is_first, int flags)
 {
@@ -603,10 +639,11 @@ static long go_on(struct tsock *t, int fd, bool is_first, int flags)
 		result = tsock_await_open(t, fd, timeout);
 		if (result == -EAGAIN)
 			return is_first ? -EINPROGRESS : -EALREADY;
-		if (result == -EINTR || result == FD_ABANDONED ||
-		    result == FD_PASS)
+		if (result == -EINTR || result == FD_ABANDONED)
 			return result;
 	}
+	if (result == FD_PASS)
+		return tells_open_once(t, fd) ? 0 : FD_PASS;
 	mutex_acquire(&t->sock.config);
 	if (tsock_is_ours(t))
 		result = settle(t, result);
@@ -630,17 +667,16 @@ static long connect_again(struct tsock *t, int fd, int flags)
 /* What is told of one that ends in this way. One that has ended before tells why. */
 static int error_of_end(struct tsock *t)
 {
-	bool is_over;
 	int err;
 
 	tsock_lock(t);
-	is_over = !t->pcb || tcp_state(t->pcb) == TCPS_CLOSED;
-	err = is_over ? t->error : t->was_open ? -ECONNRESET : 0;
+	err = !t->pcb || tsock_is_ended_state(tcp_state(t->pcb)) ? t->error :
+								  -ECONNRESET;
 	tsock_unlock(t);
 	return err;
 }
 
-static long disconnect(struct tsock *t)
+static long disconnect(struct tsock *t, int fd)
 {
 	mutex_acquire(&t->sock.config);
 	if (tsock_is_ours(t)) {
@@ -648,6 +684,8 @@ static long disconnect(struct tsock *t)
 	} else if (tsock_phase(t) == TSOCK_LISTENER ||
 		   tsock_phase(t) == TSOCK_LISTENING) {
 		tsock_end_listening(t);
+	} else {
+		(void)tells_open_once(t, fd);
 	}
 	mutex_release(&t->sock.config);
 	/* the twin may lose its port now */
@@ -659,22 +697,21 @@ long tsock_connect(struct fd_object *obj, int fd, const struct sockaddr *addr,
 {
 	struct tsock *t = tsock_of(obj);
 	struct user_name peer;
-	long result = FD_PASS;
+	long result;
 
 	if (!user_is_plausible(addr, sizeof(addr->sa_family)) ||
 	    len < sizeof(addr->sa_family) ||
 	    len > sizeof(struct sockaddr_storage))
 		return FD_PASS;
 	if (addr->sa_family == AF_UNSPEC)
-		return disconnect(t);
+		return disconnect(t, fd);
 	if (tsock_is_ours(t))
 		return connect_again(t, fd, 0);
+	if (tells_open_once(t, fd))
+		return 0;
 	if (user_name_read(t->sock.domain, addr, len, &peer) != 0)
 		return FD_PASS;
-	mutex_acquire(&t->sock.config);
-	if (tsock_phase(t) == TSOCK_FRESH)
-		result = start(t, fd, &peer, false);
-	mutex_release(&t->sock.config);
+	result = start_fresh(t, fd, &peer, false);
 	if (!result && atomic_load(&t->is_deferred))
 		return 0;
 	return result ? result : go_on(t, fd, true, 0);
@@ -684,7 +721,7 @@ long tsock_connect_to_send(struct tsock *t, int fd, const struct sockaddr *addr,
 			   socklen_t len, int flags)
 {
 	struct user_name peer;
-	long result = FD_PASS;
+	long result;
 
 	/* libc has the right errno */
 	if (tsock_phase(t) != TSOCK_OURS && tsock_phase(t) != TSOCK_FRESH)
@@ -702,10 +739,7 @@ long tsock_connect_to_send(struct tsock *t, int fd, const struct sockaddr *addr,
 	    addr->sa_family == AF_UNSPEC ||
 	    user_name_read(t->sock.domain, addr, len, &peer) != 0)
 		return FD_PASS;
-	mutex_acquire(&t->sock.config);
-	if (tsock_phase(t) == TSOCK_FRESH)
-		result = start(t, fd, &peer, true);
-	mutex_release(&t->sock.config);
+	result = start_fresh(t, fd, &peer, true);
 	/* where the engine may not, a usual SYN is on its way already */
 	if (!result && !atomic_load(&t->is_deferred))
 		result = go_on(t, fd, true, flags);

@@ -247,8 +247,8 @@ static int apply_tcp(struct tcp_pcb *pcb, const struct tsock_settings *s,
 				 s->tcp.syn_retries;
 	is.window_clamp = s->tcp.window_clamp;
 	/* 0 is the system's */
-	if (s->tcp.notsent_lowat)
-		is.notsent_lowat = s->tcp.notsent_lowat;
+	is.notsent_lowat = s->tcp.notsent_lowat ? s->tcp.notsent_lowat :
+						  params->notsent_lowat;
 	is.thin_linear_timeouts = s->tcp.thin_linear_timeouts;
 	is.defer_accept = tcp_defer_accept_timeouts(params, s->defer_accept_ns);
 	is.saved_syn_front = s->tcp.saved_syn_front;
@@ -298,8 +298,11 @@ int tsock_apply_settings(struct tsock *t, struct tcp_pcb *pcb,
 		return err;
 	atomic_store(&t->rcv_lowat, MAX(s->rcv_lowat, 1));
 	t->has_lowat = s->rcv_lowat > 1;
-	tcp_set_nodelay(pcb, s->nodelay, now);
-	tcp_set_cork(pcb, s->cork, now);
+	/* set once more, they would send what is held back, which is for the program's call */
+	if (s->nodelay != tcp_has_nodelay(pcb))
+		tcp_set_nodelay(pcb, s->nodelay, now);
+	if (s->cork != tcp_has_cork(pcb))
+		tcp_set_cork(pcb, s->cork, now);
 	tcp_set_oob_inline(pcb, s->oob_inline);
 	err = tcp_set_keepalive(pcb, s->keepalive, 0, 0, 0, now);
 	if (s->rcv_lowat > 1)
@@ -459,8 +462,8 @@ static void follow_stamps(struct tsock *t, int fd)
 }
 
 /* Linux has taken the option; so do we. With `config`. */
-static void follow(struct tsock *t, int fd, int level, int name,
-		   const void *value, socklen_t len)
+static void follow(struct tsock *t, int fd, const struct sock_option *option, int level,
+		   int name, const void *value, socklen_t len)
 {
 	struct tsock_settings settings;
 	int number = 0;
@@ -487,6 +490,8 @@ static void follow(struct tsock *t, int fd, int level, int name,
 	    (tsock_phase(t) == TSOCK_LISTENING || tsock_phase(t) == TSOCK_LISTENER))
 		tsock_share(t, fd);
 	if (tsock_phase(t) != TSOCK_OURS && tsock_phase(t) != TSOCK_LISTENER)
+		return;
+	if (option && option->class <= SOCK_OPTION_AT_CALL)
 		return;
 	memcpy(&number, value, MIN(len, sizeof(number)));
 	if (is_of_way(level, name) && tsock_phase(t) == TSOCK_OURS)
@@ -671,7 +676,7 @@ long tsock_setsockopt(struct fd_object *obj, int fd, int level, int name,
 	if (result == 0)
 		result = set_twin(t, fd, level, name, value, len);
 	if (result == 0)
-		follow(t, fd, level, name, value, len);
+		follow(t, fd, option, level, name, value, len);
 	mutex_release(&t->sock.config);
 	if (result == 0 && level == SOL_SOCKET && name == SO_RCVLOWAT)
 		tell_anew(t);

@@ -18,7 +18,12 @@ enum {
 	SHORT_MAX = 256,
 	RX_FLAGS = MSG_DONTWAIT | MSG_NOSIGNAL,
 	TX_FLAGS = MSG_DONTWAIT | MSG_NOSIGNAL,
+	/* a plain segment has time stamps at most */
+	HEADERS_MAX = sizeof(struct dst_header) + sizeof(struct wire_tcp) + 12,
 };
+
+_Static_assert(HEADERS_MAX + SHORT_MAX <= RING_TX_FRAME_LEN,
+	       "what is sent at once fits the ring's frame");
 
 /* -- receiving ---------------------------------------------------------------------- */
 

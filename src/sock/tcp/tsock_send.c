@@ -168,12 +168,13 @@ static long write_short(struct tsock *t, struct tx_call *call)
 	user_iov_read(call->iov, call->iov_cnt, call->done,
 		      pkt_append(pkt, len), len);
 	err = tcp_write_with(t->pcb, pkt, flags_of(call, true));
-	if (UNLIKELY(err)) {
-		pkt_put(pkt);
-		return err;
+	if (LIKELY(!err)) {
+		call->done += len;
+		return 0;
 	}
-	call->done += len;
-	return 0;
+	pkt_put(pkt);
+	/* what the packet before has taken of this call was the last room there is */
+	return err == -ENOBUFS ? 0 : err;
 }
 
 /* Packets for so many bytes, as many as there are. */
@@ -193,12 +194,34 @@ static void take_packets(struct tsock *t, struct run *run, size_t len)
 	}
 }
 
+static long read_file(const struct tx_call *call, void *to, size_t max, off64_t offset)
+{
+	return syscall_raw(SYS_pread64, call->file, (long)to, (long)max, offset, 0, 0);
+}
+
+/* A file that was opened with O_DIRECT is read by whole blocks into memory that begins as
+ * they do. */
+static NOINLINE COLD long read_direct(const struct tx_call *call, void *to, size_t max)
+{
+	enum { BLOCK = 4096 };
+	_Alignas(BLOCK) uint8_t block[BLOCK];
+	long at = call->offset % BLOCK;
+	long n = read_file(call, block, BLOCK, call->offset - at);
+
+	if (n < 0)
+		return n;
+	n = MIN(MAX(n - at, 0), (long)max);
+	memcpy(to, block + at, (size_t)n);
+	return n;
+}
+
 static long fill_from_file(struct tx_call *call, struct pkt *pkt, uint32_t max)
 {
-	long n = syscall_raw(SYS_pread64, call->file,
-			     (long)(pkt->data + pkt->len), max, call->offset, 0,
-			     0);
+	uint8_t *to = pkt->data + pkt->len;
+	long n = read_file(call, to, max, call->offset);
 
+	if (UNLIKELY(n == -EINVAL))
+		n = read_direct(call, to, max);
 	if (n <= 0)
 		return n;
 	(void)pkt_append(pkt, (uint32_t)n);
