@@ -129,7 +129,8 @@ static void copy_chain(const struct rx_call *call, const struct pkt *pkt,
 {
 	size_t done = 0;
 
-	if (LIKELY(call->iov_cnt == 1 && !pkt->next_part)) {
+	/* of nothing, the place may be nowhere */
+	if (LIKELY(call->iov_cnt == 1 && len && !pkt->next_part)) {
 		memcpy(call->iov[0].iov_base, pkt->data, len);
 		return;
 	}
