@@ -185,6 +185,7 @@ TEST(ports_follow_address_and_mtu)
 	lab_begin(BOND_MODE_ACTIVEBACKUP, BOND_LAYER2, 1);
 	memcpy(lab.dev->mac, lab_peer_mac, sizeof(lab_mac));
 	lab.dev->mtu = 9000;
+	CHECK_EQ(lab.dev->rx_mtu, 1600);
 	lab.dev->rx_mtu = 9100;
 	CHECK_EQ(lab.dev->ops->link_changed(lab.dev), 0);
 	FOR_EACH_PORT(port) {

@@ -235,7 +235,7 @@ struct backend_request lab_request(const struct backend_bond *bond)
 		.ifindex = 9,
 		.name = "bond0",
 		.mtu = 1500,
-		.rx_mtu = 1500,
+		.rx_mtu = 1600,
 		.bond = bond,
 		.frame_cnt = FRAMES,
 	};
