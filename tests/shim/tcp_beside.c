@@ -3,6 +3,8 @@
  * has the kernel take it. */
 #include "config.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -11,6 +13,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +22,16 @@
 #include "tests/support/sleeper.h"
 
 static _Atomic pid_t caller;
+
+/* The call waits when it returns. */
+static void start(pthread_t *thread, void *(*call)(void *arg), int *fd)
+{
+	caller = 0;
+	pthread_create(thread, NULL, call, fd);
+	while (!caller)
+		sleep_ms(1);
+	sleeper_await(caller);
+}
 
 /* -- close -------------------------------------------------------------------------- */
 
@@ -46,11 +59,7 @@ static void lingers_behind_a_send(void)
 
 	make_pair(pair);
 	setsockopt(pair[0], SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
-	caller = 0;
-	pthread_create(&thread, NULL, send_long, &pair[0]);
-	while (!caller)
-		sleep_ms(1);
-	sleeper_await(caller);
+	start(&thread, send_long, &pair[0]);
 	begin = now_ms();
 	close(pair[0]);
 	SAY("without a wait: %d\n", now_ms() - begin < 8000);
@@ -65,7 +74,7 @@ static void *receive_one(void *arg)
 	char byte;
 
 	caller = gettid();
-	return (void *)recv(*(int *)arg, &byte, 1, 0);
+	return (void *)(recv(*(int *)arg, &byte, 1, 0) < 0 ? -(long)errno : 1);
 }
 
 /* The peer hears of no end while the call waits. */
@@ -79,11 +88,7 @@ static void lingers_behind_a_receive(void)
 
 	make_pair(pair);
 	setsockopt(pair[0], SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
-	caller = 0;
-	pthread_create(&thread, NULL, receive_one, &pair[0]);
-	while (!caller)
-		sleep_ms(1);
-	sleeper_await(caller);
+	start(&thread, receive_one, &pair[0]);
 	close(pair[0]);
 	pfd.fd = pair[1];
 	SAY("heard of an end: %d\n", poll(&pfd, 1, 50));
@@ -224,7 +229,169 @@ static void goes_back_before_it_is_asked(void)
 	close(listener);
 }
 
+/* -- the kernel takes it ------------------------------------------------------------ */
+
+/* A child that uses the socket: the connection is the kernel's then. */
+static void used_by_a_child(int fd)
+{
+	pid_t child = fork();
+
+	if (child == 0) {
+		fcntl(fd, F_GETOWN);
+		_exit(0);
+	}
+	await_child(child);
+}
+
+static void say_secret(int fd)
+{
+	char text[16] = "";
+	ssize_t n = recv(fd, text, sizeof(text) - 1, MSG_DONTWAIT);
+
+	SAY("the stranger has %zd %s\n", n, text);
+}
+
+/* In the usual way to hand a connection on. The call keeps its socket, and the next owner of
+ * the number its bytes. */
+static void hand_on_beside_a_receive(void)
+{
+	union {
+		char room[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = { .align = { CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS } };
+	struct iovec iov = { "r", 1 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+			      .msg_controllen = sizeof(control) };
+	int pair[2], way[2], stranger[2], next;
+	pthread_t thread;
+	void *received;
+
+	socketpair(AF_UNIX, SOCK_STREAM, 0, way);
+	socketpair(AF_UNIX, SOCK_STREAM, 0, stranger);
+	make_pair(pair);
+	start(&thread, receive_one, &pair[0]);
+	memcpy(CMSG_DATA(&control.align), &pair[0], sizeof(int));
+	SAY("handed on %s\n", err(sendmsg(way[0], &msg, 0)));
+	close(pair[0]);
+	next = fcntl(stranger[0], F_DUPFD, pair[0]);
+	SAY("the same number: %d\n", next == pair[0]);
+	(void)!write(stranger[1], "secret", 6);
+	sleeper_await(caller);
+	say_sent(pair[1], "x", 0);
+	pthread_join(thread, &received);
+	SAY("received %ld\n", (long)received);
+	say_secret(next);
+	for (int i = 0; i < 2; i++) {
+		close(way[i]);
+		close(stranger[i]);
+	}
+	close(next);
+	close(pair[1]);
+}
+
+static void handed_on_beside_a_receive(void)
+{
+	for (int i = 0; i < 10; i++)
+		hand_on_beside_a_receive();
+}
+
+static void *send_one(void *arg)
+{
+	caller = gettid();
+	return (void *)send(*(int *)arg, "PRIVATE", 7, MSG_NOSIGNAL);
+}
+
+/* While a child has the connection, too, a close gives it to the kernel. */
+static void close_beside_a_send(void)
+{
+	int pair[2], stranger[2], next;
+	pthread_t thread;
+	pid_t child;
+	size_t sent;
+	void *n;
+
+	socketpair(AF_UNIX, SOCK_STREAM, 0, stranger);
+	make_pair(pair);
+	sent = stuff(pair[0]);
+	child = fork();
+	if (child == 0) {
+		pause();
+		_exit(0);
+	}
+	start(&thread, send_one, &pair[0]);
+	close(pair[0]);
+	next = fcntl(stranger[0], F_DUPFD, pair[0]);
+	drain_all(pair[1], sent + 7);
+	pthread_join(thread, &n);
+	SAY("sent %ld\n", (long)n);
+	say_secret(stranger[1]);
+	kill(child, SIGKILL);
+	await_child(child);
+	close(next);
+	close(stranger[0]);
+	close(stranger[1]);
+	close(pair[1]);
+}
+
+static void closed_beside_a_send(void)
+{
+	for (int i = 0; i < 10; i++)
+		close_beside_a_send();
+}
+
+/* The time of the call goes on. */
+static void time_limit_beside_a_child(void)
+{
+	struct timeval limit = { 2, 0 };
+	pthread_t thread;
+	void *received;
+	long begin = now_ms(), took;
+	int pair[2];
+
+	make_pair(pair);
+	setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	start(&thread, receive_one, &pair[0]);
+	sleep_ms(1500);
+	used_by_a_child(pair[0]);
+	pthread_join(thread, &received);
+	took = now_ms() - begin;
+	SAY("received %ld in time: %d\n", (long)received, took > 1900 && took < 3400);
+	close_pair(pair);
+}
+
+static void *receive_five(void *arg)
+{
+	char text[5];
+
+	caller = gettid();
+	return (void *)recv(*(int *)arg, text, sizeof(text), MSG_WAITALL);
+}
+
+/* The error is for the next call: without it a stream that was cut would seem to have ended. */
+static void reset_behind_a_part(void)
+{
+	pthread_t thread;
+	void *received;
+	int pair[2];
+
+	make_pair(pair);
+	start(&thread, receive_five, &pair[0]);
+	say_sent(pair[1], "abc", 0);
+	await_acks(pair[1]);
+	used_by_a_child(pair[0]);
+	reset(pair[1]);
+	pthread_join(thread, &received);
+	SAY("received %ld\n", (long)received);
+	receive(pair[0], 0);
+	receive(pair[0], 0);
+	close(pair[0]);
+}
+
 const struct scenario beside_scenarios[] = {
+	SCENARIO(handed_on_beside_a_receive, MIXED),
+	SCENARIO(closed_beside_a_send, MIXED),
+	SCENARIO(time_limit_beside_a_child, MIXED),
+	SCENARIO(reset_behind_a_part, MIXED),
 	SCENARIO(lingers_behind_a_send, OURS),
 	SCENARIO(lingers_behind_a_receive, OURS),
 	SCENARIO(closed_within_a_connect, MIXED),

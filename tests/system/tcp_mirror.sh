@@ -18,7 +18,7 @@ slow='already_connecting connect_times_out interrupted_and_continued
 	lingering_without_waiting connect_times_out_by_sysctl
 	keepalive_between_living_ends
 	ready_before_a_connection closed_under_a_connect goes_back_within_a_connect
-	closed_within_a_connect'
+	closed_within_a_connect time_limit_beside_a_child'
 # A child without room for the log writes its lines to its standard error.
 slow="$slow child_has_no_more_fds child_forks_with_a_full_table rights_go_beside_flights"
 

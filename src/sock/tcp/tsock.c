@@ -18,7 +18,6 @@
 #include "base/syscall_raw.h"
 #include "fd/fd_internal.h"
 #include "fd/fd_pool.h"
-#include "fd/fd_visit.h"
 #include "os/file.h"
 #include "os/inside.h"
 #include "os/rights.h"
@@ -471,8 +470,15 @@ static void leave_to_kin(struct tsock *t, int fd)
  * is the kernel's. */
 static void tsock_before_close(struct fd_object *obj, int fd)
 {
+	struct tsock *t = tsock_of(obj);
+
 	if (atomic_load(&obj->fd_cnt) == 1)
-		leave_to_kin(tsock_of(obj), fd);
+		leave_to_kin(t, fd);
+	/* calls that wait for the kernel's socket go on with it, as in Linux; what is on its way to
+	 * another process counts as open */
+	if (UNLIKELY(atomic_load(&t->waiting_cnt)) && fd >= 0 &&
+	    file_identify(fd).ino == t->sock.obj.inode)
+		tsock_keep_twin(t, fd);
 }
 
 /* Calls that are inside go on: what becomes of the connection is for the last of them
@@ -810,6 +816,7 @@ struct tsock *tsock_make(int fd, int domain, int type)
 	sock_clear(&t->sock, sizeof(*t));
 	mutex_init(&t->writer, LOCK_RANK_SOCK_WRITER);
 	atomic_init(&t->twin_fd, -1);
+	atomic_init(&t->waiting_cnt, 0);
 	atomic_init(&t->rcv_lowat, 1);
 	list_init(&t->by_way);
 	list_init(&t->by_guard);

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "fd/fd_visit.h"
 #include "sock/kin.h"
 #include "sock/tcp_right.h"
 #include "sock/tcp/tcp_twin.h"

@@ -5,7 +5,6 @@
  */
 #include "config.h"
 
-#include "fd/fd_visit.h"
 #include "sock/kin.h"
 #include "sock/tcp/tsock_priv.h"
 

@@ -7,7 +7,6 @@
 #include "config.h"
 
 #include "base/clock.h"
-#include "fd/fd_visit.h"
 #include "net/net.h"
 #include "os/inside.h"
 #include "sock/tcp/tsock_priv.h"

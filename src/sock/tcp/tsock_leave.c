@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "fd/fd_visit.h"
 #include "os/file.h"
 #include "os/inside.h"
 #include "sock/kin.h"

@@ -6,6 +6,7 @@
 #include <sys/uio.h>
 
 #include "fd/fd_quick.h"
+#include "fd/fd_visit.h"
 #include "fd/fd_wait.h"
 #include "sock/sock_wait.h"
 #include "sock/tcp/tcp_engine.h"
@@ -100,6 +101,9 @@ struct tsock {
 	struct tcp_engine *engine;
 	/* the twin of a closed socket; -1 */
 	_Atomic int twin_fd;
+	/* Calls that wait, or have waited. If the kernel has it when the last number is closed,
+	 * the twin stays for them. */
+	_Atomic int waiting_cnt;
 	/* A number under which the program has used it; it may be another's now. */
 	_Atomic int seen_fd;
 	/* The program has set TCP_CONGESTION. With `config`. */
@@ -411,10 +415,17 @@ long tsock_wait(struct tsock *t, int fd, tsock_look_fn *look, void *ctx,
 long tsock_wait_till_due(struct tsock *t, int fd, tsock_look_fn *look, void *ctx,
 			 tsock_is_due_fn *is_due, uint64_t deadline_ns,
 			 bool has_some) MUST_CHECK;
-/* The connection has become the kernel's under a call that has a part: waits for one of the
- * events on the twin. 0: there is one; -EAGAIN: the time is over; -EINTR; or FD_ABANDONED. */
-long tsock_wait_for_twin(struct tsock *t, int fd, short events,
-			 uint64_t deadline_ns) MUST_CHECK;
+/* The connection has become the kernel's under a call that has waited, or has a part of what it
+ * wants. Its number may be another file's by now, so that the call must not go there. Begins to
+ * use the twin, and returns a number of it, or -EBADF. */
+int tsock_begin_twin(struct tsock *t, int fd, struct fd_visit *visit) MUST_CHECK;
+/* The kernel has it: a duplicate of this number is the twin's as long as the socket lives. */
+void tsock_keep_twin(struct tsock *t, int fd);
+void tsock_end_twin(int twin, struct fd_visit *visit);
+/* Waits for one of the events on the twin. 0: there is one; -EAGAIN: the time is over; -EINTR;
+ * -EBADF; or FD_ABANDONED. */
+long tsock_wait_for_twin(struct tsock *t, int fd, short events, uint64_t deadline_ns,
+			 bool has_some) MUST_CHECK;
 /* From now on it has something to tell. What ran before ends no call. */
 void tsock_wait_has_some(struct tsock_wait *w);
 /* Polls the rings, with the lock, and has the engine process what came. */

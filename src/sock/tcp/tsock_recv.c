@@ -35,6 +35,7 @@ struct rx_call {
 	/* a handler has ended it before it had all that it wants */
 	bool is_cut;
 	/* when it ends, once it has waited */
+	bool has_waited;
 	uint64_t deadline_ns;
 	/* when the last bytes were received that it has got; time 0: nobody knows */
 	struct user_stamps stamps;
@@ -330,38 +331,63 @@ static long look(struct tsock_wait *w)
 
 /* -- calls ------------------------------------------------------------------------------ */
 
-/* The connection has become the kernel's while the call had some bytes: the twin gives
- * the rest, for which MSG_WAITALL goes on waiting. */
+/* What the twin has. An error is for the next call, if this one has something to tell.
+ * -EAGAIN: nothing. */
+static long read_twin(struct tsock *t, int fd, const struct rx_call *call)
+{
+	struct iovec iov[64];
+	struct msghdr msg = { .msg_iov = iov };
+	struct fd_visit visit;
+	int twin = tsock_begin_twin(t, fd, &visit), unread = 0;
+	long n = twin;
+
+	if (twin >= 0)
+		n = inside_poll(&(struct pollfd){ .fd = twin, .events = POLLIN }, 1) > 0 ?
+			    0 :
+			    -EAGAIN;
+	if (!n && call->done)
+		(void)!syscall_raw(SYS_ioctl, twin, FIONREAD, (long)&unread, 0, 0, 0);
+	if (!n && (!call->done || unread)) {
+		msg.msg_iovlen = user_iov_rest(call->iov, call->iov_cnt, call->done, iov,
+					       ARRAY_LEN(iov));
+		n = inside_recvmsg(twin, &msg,
+				   (call->flags & ~MSG_WAITALL) | MSG_DONTWAIT);
+	}
+	tsock_end_twin(twin, &visit);
+	return n;
+}
+
+/* The connection has become the kernel's while the call waited, or had some bytes: the twin
+ * gives the rest, for which MSG_WAITALL goes on waiting. */
 static COLD long go_on_with_twin(struct tsock *t, int fd, struct rx_call *call)
 {
-	bool may_wait = call->flags & MSG_WAITALL &&
-			sock_is_blocking(&t->sock, call->flags);
-	long n = 1;
+	bool may_wait = call->has_waited || sock_is_blocking(&t->sock, call->flags);
+	long n;
 
 	/* what was only looked at the twin shows as well */
 	if (call->flags & MSG_PEEK)
 		call->done = 0;
-	if (!call->done)
+	if (!call->done && !call->has_waited && !call->is_behind)
 		return FD_PASS;
-	while (n > 0 && call->done < wanted(t, call) && sock_owns_fd(&t->sock, fd)) {
-		struct iovec iov[64];
-		struct msghdr msg = { .msg_iov = iov };
-
-		msg.msg_iovlen = user_iov_rest(call->iov, call->iov_cnt,
-					       call->done, iov, ARRAY_LEN(iov));
-		n = inside_recvmsg(fd, &msg, (call->flags & ~MSG_WAITALL) |
-						     MSG_DONTWAIT);
+	for (;;) {
+		n = read_twin(t, fd, call);
 		if (n > 0) {
 			call->done += (size_t)n;
-		} else if (n == -EAGAIN && may_wait) {
-			n = tsock_wait_for_twin(t, fd, POLLIN, call->deadline_ns);
-			call->is_cut = n == -EINTR;
-			if (n == FD_ABANDONED)
-				return fd_wait_abandoned(&t->sock.obj, (long)call->done);
-			n = !n;
+			if (call->flags & MSG_PEEK || call->done >= wanted(t, call))
+				break;
+			continue;
 		}
+		if (n != -EAGAIN || !may_wait || (call->done && !(call->flags & MSG_WAITALL)))
+			break;
+		n = tsock_wait_for_twin(t, fd, POLLIN, call->deadline_ns,
+					call->done || call->is_behind);
+		call->is_cut = n == -EINTR;
+		if (n == FD_ABANDONED)
+			return fd_wait_abandoned(&t->sock.obj, (long)call->done);
+		if (n)
+			break;
 	}
-	return (long)call->done;
+	return call->done ? (long)call->done : n;
 }
 
 static long receive_urgent(struct tsock *t, struct rx_call *call)
@@ -417,13 +443,43 @@ static long wait_for_more(struct tsock *t, int fd, struct rx_call *call)
 				   call->done || call->is_behind);
 }
 
+/* A call that blocks, and has found nothing, or is behind others of its batch that have. */
+static NOINLINE long receive_waiting(struct tsock *t, int fd, struct rx_call *call)
+{
+	long n = FD_PASS;
+
+	atomic_fetch_add(&t->waiting_cnt, 1);
+	call->has_waited = true;
+	call->deadline_ns = tsock_deadline(
+		atomic_load_explicit(&t->sock.rx_timeout_ns, memory_order_relaxed));
+	if (tsock_is_ours(t))
+		n = wait_for_more(t, fd, call);
+	/* as in Linux, one who wants nothing has it */
+	if (n == -EAGAIN && !call->len)
+		n = 0;
+	call->is_cut = n == -EINTR || n == FD_ABANDONED;
+	if (n == FD_ABANDONED)
+		n = fd_wait_abandoned(&t->sock.obj, (long)call->done);
+	else if (n == FD_PASS)
+		n = go_on_with_twin(t, fd, call);
+	else if (call->done)
+		n = (long)call->done;
+	if (n != FD_ABANDONED)
+		atomic_fetch_sub(&t->waiting_cnt, 1);
+	return n;
+}
+
 static long receive(struct tsock *t, int fd, struct rx_call *call)
 {
 	long n;
 
 	if (UNLIKELY(!tsock_is_ours(t))) {
 		n = tsock_fresh_error(t);
-		return n ? n : FD_PASS;
+		if (n || !call->is_behind || call->flags & (MSG_OOB | MSG_ERRQUEUE))
+			return n ? n : FD_PASS;
+		return sock_is_blocking(&t->sock, call->flags) ?
+			       receive_waiting(t, fd, call) :
+			       go_on_with_twin(t, fd, call);
 	}
 	if (UNLIKELY(call->flags & (MSG_OOB | MSG_ERRQUEUE))) {
 		if (call->flags & MSG_ERRQUEUE)
@@ -431,18 +487,8 @@ static long receive(struct tsock *t, int fd, struct rx_call *call)
 		return receive_urgent(t, call);
 	}
 	n = look_once(t, call);
-	if (n == -EAGAIN && sock_is_blocking(&t->sock, call->flags)) {
-		call->deadline_ns = tsock_deadline(atomic_load_explicit(
-			&t->sock.rx_timeout_ns, memory_order_relaxed));
-		n = wait_for_more(t, fd, call);
-		/* as in Linux, one who wants nothing has it */
-		if (n == -EAGAIN && !call->len)
-			n = 0;
-		call->is_cut = n == -EINTR || n == FD_ABANDONED;
-		if (UNLIKELY(n == FD_ABANDONED))
-			return fd_wait_abandoned(&t->sock.obj,
-						 (long)call->done);
-	}
+	if (n == -EAGAIN && sock_is_blocking(&t->sock, call->flags))
+		return receive_waiting(t, fd, call);
 	if (UNLIKELY(n == FD_PASS))
 		return go_on_with_twin(t, fd, call);
 	/* what the call has counts for more than how it ended */

@@ -19,8 +19,7 @@
 #include "base/syscall_raw.h"
 #include "os/file.h"
 #include "os/inside.h"
-#include "sock/tcp/tsock_priv.h"
-#include "sock/tx_control.h"
+#include "sock/tcp/tsock_tx.h"
 
 enum {
 	/* So many bytes are copied under the stack's lock. */
@@ -32,31 +31,6 @@ enum {
 };
 
 #define MEMORY_NAP_NS 100000
-
-/* A send call, whichever it was. */
-struct tx_call {
-	const struct iovec *iov;
-	size_t iov_cnt;
-	/* what it has, and what of it was taken */
-	size_t len, done;
-	int flags;
-	/* whom MSG_FASTOPEN connects to */
-	const struct sockaddr *name;
-	socklen_t name_len;
-	/* sendfile: the file, and where in it; -1: from memory */
-	int file;
-	off64_t offset;
-	/* the file has ended before */
-	bool is_at_end;
-	/* a control message says where this one is stamped */
-	bool has_stations;
-	uint32_t stations;
-	/* its last byte is followed, so that nothing more may be written */
-	bool is_stamped;
-	/* when it ends, once it has waited */
-	bool has_waited;
-	uint64_t deadline_ns;
-};
 
 /* Packets on their way from the program to the engine. */
 struct run {
@@ -486,11 +460,18 @@ static long look_for_room(struct tsock_wait *w)
 	return n;
 }
 
+static void begin_wait(struct tsock *t, struct tx_call *call)
+{
+	if (call->has_waited)
+		return;
+	atomic_fetch_add(&t->waiting_cnt, 1);
+	call->has_waited = true;
+	call->deadline_ns = tsock_deadline(atomic_load(&t->sock.tx_timeout_ns));
+}
+
 static long wait_for_room(struct tsock *t, int fd, struct tx_call *call)
 {
-	if (!call->has_waited)
-		call->deadline_ns = tsock_deadline(atomic_load(&t->sock.tx_timeout_ns));
-	call->has_waited = true;
+	begin_wait(t, call);
 	return tsock_wait(t, fd, look_for_room, NULL,
 			  READY_OUT | READY_ERR | READY_HUP, call->deadline_ns,
 			  call->done > 0);
@@ -527,10 +508,8 @@ static long write_all(struct tsock *t, struct tx_call *call)
 /* The same for room at the twin, once the connection is the kernel's. */
 static COLD long wait_for_twins_room(struct tsock *t, int fd, struct tx_call *call)
 {
-	if (!call->has_waited)
-		call->deadline_ns = tsock_deadline(atomic_load(&t->sock.tx_timeout_ns));
-	call->has_waited = true;
-	return tsock_wait_for_twin(t, fd, POLLOUT, call->deadline_ns);
+	begin_wait(t, call);
+	return tsock_wait_for_twin(t, fd, POLLOUT, call->deadline_ns, call->done > 0);
 }
 
 static long memory_to_twin(int fd, const struct tx_call *call)
@@ -560,30 +539,6 @@ static long file_to_twin(int fd, const struct tx_call *call)
 	return inside_sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* The connection has become the kernel's while the call had written some: the twin takes
- * the rest, and a call that blocks goes on waiting for room. */
-static COLD long go_on_with_twin(struct tsock *t, int fd, struct tx_call *call)
-{
-	long n = 1;
-
-	if (!call->done)
-		return FD_PASS;
-	while (n > 0 && call->done < call->len && sock_owns_fd(&t->sock, fd)) {
-		n = call->file >= 0 ? file_to_twin(fd, call) :
-				      memory_to_twin(fd, call);
-		if (n > 0) {
-			call->done += (size_t)n;
-			call->offset += n;
-		} else if (n == -EAGAIN && sock_is_blocking(&t->sock, call->flags)) {
-			n = wait_for_twins_room(t, fd, call);
-			if (n == FD_ABANDONED)
-				return fd_wait_abandoned(&t->sock.obj, (long)call->done);
-			n = !n;
-		}
-	}
-	return (long)call->done;
-}
-
 /* Nobody reads any more. As Linux does, to the thread that has called. */
 static COLD long broken_pipe(int flags)
 {
@@ -593,8 +548,55 @@ static COLD long broken_pipe(int flags)
 	return -EPIPE;
 }
 
-/* Only the kernel sends so. */
-static COLD long leave_for(struct tsock *t, int fd, int flags, const char *what)
+/* -EAGAIN: it has no room. An error is for the next call, if this one has something to tell. */
+static long write_twin(struct tsock *t, int fd, const struct tx_call *call)
+{
+	struct pollfd pfd = { .events = POLLOUT };
+	struct fd_visit visit;
+	long n;
+
+	pfd.fd = tsock_begin_twin(t, fd, &visit);
+	if (pfd.fd < 0)
+		n = pfd.fd;
+	else if (call->done && inside_poll(&pfd, 1) > 0 && pfd.revents & (POLLERR | POLLHUP))
+		n = 0;
+	else
+		n = call->file >= 0 ? file_to_twin(pfd.fd, call) :
+				      memory_to_twin(pfd.fd, call);
+	tsock_end_twin(pfd.fd, &visit);
+	return n;
+}
+
+/* The connection has become the kernel's while the call waited, or had written some: the twin
+ * takes the rest, and a call that blocks goes on waiting for room. */
+static COLD long go_on_with_twin(struct tsock *t, int fd, struct tx_call *call)
+{
+	bool may_wait = call->has_waited || sock_is_blocking(&t->sock, call->flags);
+	long n = 0;
+
+	if (!call->done && !call->has_waited)
+		return FD_PASS;
+	while (call->done < call->len) {
+		n = write_twin(t, fd, call);
+		if (n > 0) {
+			call->done += (size_t)n;
+			call->offset += n;
+			continue;
+		}
+		if (n != -EAGAIN || !may_wait)
+			break;
+		n = wait_for_twins_room(t, fd, call);
+		if (n == FD_ABANDONED)
+			return fd_wait_abandoned(&t->sock.obj, (long)call->done);
+		if (n)
+			break;
+	}
+	if (call->done)
+		return (long)call->done;
+	return n == -EPIPE ? broken_pipe(call->flags) : n;
+}
+
+long tsock_send_leaves(struct tsock *t, int fd, int flags, const char *what)
 {
 	int err = tsock_leave_for(t, fd, REASON_SEND, STATS_BY_SEND, what,
 				  flags);
@@ -613,7 +615,7 @@ enum {
 static COLD long send_oddly(struct tsock *t, int fd, int flags)
 {
 	if (tsock_is_ours(t) || flags & MSG_FASTOPEN)
-		return leave_for(t, fd, flags, "a send with these flags");
+		return tsock_send_leaves(t, fd, flags, "a send with these flags");
 	return FD_PASS;
 }
 
@@ -661,7 +663,7 @@ static COLD bool has_ended(int file, off64_t offset)
 	return syscall_raw(SYS_pread64, file, (long)&byte, 1, offset, 0, 0) == 0;
 }
 
-static long send_call(struct tsock *t, int fd, struct tx_call *call);
+static long send_all(struct tsock *t, int fd, struct tx_call *call);
 
 /* MSG_FASTOPEN connects first. */
 static COLD long send_fast(struct tsock *t, int fd, struct tx_call *call)
@@ -673,10 +675,10 @@ static COLD long send_fast(struct tsock *t, int fd, struct tx_call *call)
 	n = tsock_connect_to_send(t, fd, call->name, call->name_len,
 				  call->flags);
 	call->flags &= ~MSG_FASTOPEN;
-	return n ? n : send_call(t, fd, call);
+	return n ? n : send_all(t, fd, call);
 }
 
-static long send_call(struct tsock *t, int fd, struct tx_call *call)
+static long send_all(struct tsock *t, int fd, struct tx_call *call)
 {
 	long n;
 
@@ -720,197 +722,13 @@ static long send_call(struct tsock *t, int fd, struct tx_call *call)
 	return n == -EPIPE ? broken_pipe(call->flags) : n;
 }
 
-static long send_memory(struct tsock *t, int fd, const void *buf, size_t len,
-			int flags, const struct sockaddr *name,
-			socklen_t name_len)
+long tsock_send_call(struct tsock *t, int fd, struct tx_call *call)
 {
-	struct iovec iov = user_buffer(buf, len);
-	struct tx_call call = {
-		.iov = &iov,
-		.iov_cnt = 1,
-		.len = iov.iov_len,
-		.flags = flags,
-		.name = name,
-		.name_len = name_len,
-		.file = -1,
-	};
+	long n = send_all(t, fd, call);
 
-	if (UNLIKELY(!user_is_plausible(buf, call.len)))
-		return tsock_is_ours(t) ? -EFAULT : FD_PASS;
-	return send_call(t, fd, &call);
-}
-
-long tsock_send(struct fd_object *obj, int fd, const void *buf, size_t len,
-		int flags)
-{
-	return send_memory(tsock_of(obj), fd, buf, len, flags, NULL, 0);
-}
-
-/* A name makes no difference to a connection, but where MSG_FASTOPEN begins it. One that
- * cannot be is refused all the same; libc has the right errno. */
-static bool is_name(const struct sockaddr *addr, socklen_t len)
-{
-	return !addr || (len <= sizeof(struct sockaddr_storage) &&
-			 user_is_plausible(addr, len));
-}
-
-long tsock_sendto(struct fd_object *obj, int fd, const void *buf, size_t len,
-		  int flags, const struct sockaddr *addr, socklen_t addr_len)
-{
-	if (!is_name(addr, addr_len))
-		return FD_PASS;
-	return send_memory(tsock_of(obj), fd, buf, len, flags, addr, addr_len);
-}
-
-long tsock_write(struct fd_object *obj, int fd, const void *buf, size_t len)
-{
-	struct tsock *t = tsock_of(obj);
-
-	/* as read() */
-	if (UNLIKELY(len > USER_MEMORY_SIZE) && tsock_is_ours(t))
-		return -EFAULT;
-	return send_memory(t, fd, buf, len, 0, NULL, 0);
-}
-
-static long send_vector(struct tsock *t, int fd, const struct iovec *iov,
-			size_t cnt, int flags, const struct sockaddr *name,
-			socklen_t name_len)
-{
-	ssize_t len = user_iov_len(iov, cnt);
-	struct tx_call call = {
-		.iov = iov,
-		.iov_cnt = cnt,
-		.len = (size_t)len,
-		.flags = flags,
-		.name = name,
-		.name_len = name_len,
-		.file = -1,
-	};
-
-	if (UNLIKELY(len == -EFAULT) && tsock_is_ours(t))
-		return len;
-	/* libc has the right errno */
-	return len < 0 ? FD_PASS : send_call(t, fd, &call);
-}
-
-/* Nothing at all Linux writes to any file, whatever its state. */
-static long write_vector(struct tsock *t, int fd, const struct iovec *iov, int cnt,
-			 int flags)
-{
-	if (cnt < 0 || user_iov_len(iov, (size_t)cnt) == 0)
-		return FD_PASS;
-	return send_vector(t, fd, iov, (size_t)cnt, flags, NULL, 0);
-}
-
-long tsock_writev(struct fd_object *obj, int fd, const struct iovec *iov, int cnt)
-{
-	return write_vector(tsock_of(obj), fd, iov, cnt, 0);
-}
-
-long tsock_pwritev2(struct fd_object *obj, int fd, const struct iovec *iov,
-		    int cnt, off_t offset, int flags)
-{
-	struct tsock *t = tsock_of(obj);
-
-	/* where there are places, libc has the right errno */
-	if (offset != -1 || !tsock_is_ours(t))
-		return FD_PASS;
-	if (UNLIKELY(flags & ~SOCK_RWF_SERVED))
-		return leave_for(t, fd, flags, "a write with these flags");
-	return write_vector(t, fd, iov, cnt, flags & RWF_NOWAIT ? MSG_DONTWAIT : 0);
-}
-
-/* Out of the socket or into it, without passing the program: the kernel's alone. */
-long tsock_splice(struct fd_object *obj, int fd, off64_t *offset UNUSED, int fd2,
-		  off64_t *offset2 UNUSED, size_t len UNUSED,
-		  unsigned int flags UNUSED)
-{
-	struct tsock *t = tsock_of(obj);
-	int err;
-
-	if (!tsock_is_ours(t))
-		return FD_PASS;
-	err = tsock_leave_for(t, sock_owns_fd(&t->sock, fd) ? fd : fd2,
-			      REASON_SPLICE, STATS_BY_SPLICE, "a splice", 0);
-	return err ? err : FD_PASS;
-}
-
-/* Where it is stamped is all that we serve of control messages. */
-static COLD long send_controlled(struct tsock *t, int fd, const struct msghdr *msg,
-				 int flags)
-{
-	ssize_t len = user_iov_len(msg->msg_iov, msg->msg_iovlen);
-	struct tx_control control;
-	struct tx_call call = {
-		.iov = msg->msg_iov,
-		.iov_cnt = msg->msg_iovlen,
-		.len = (size_t)len,
-		.flags = flags,
-		.name = msg->msg_name,
-		.name_len = msg->msg_namelen,
-		.file = -1,
-		.has_stations = true,
-	};
-	uint32_t how = tx_stamps_flags(&t->stamps.own) & SOF_TIMESTAMPING_OPT_TSONLY;
-
-	if (!user_is_plausible(msg->msg_control, msg->msg_controllen) ||
-	    !tx_control_read(msg->msg_control, msg->msg_controllen, false,
-			     &control) ||
-	    !control.has_stations || control.asks_else ||
-	    tsock_stamps_are_kernels(t, control.stations | how))
-		return leave_for(t, fd, flags, "a send with control messages");
-	call.stations = control.stations;
-	return len < 0 ? FD_PASS : send_call(t, fd, &call);
-}
-
-/* In a message a length that is too long is cut. */
-static bool is_message_name(const struct msghdr *msg)
-{
-	socklen_t len = msg->msg_namelen;
-
-	return !msg->msg_name ||
-	       ((int)len >= 0 &&
-		is_name(msg->msg_name,
-			MIN(len, (socklen_t)sizeof(struct sockaddr_storage))));
-}
-
-long tsock_sendmsg(struct fd_object *obj, int fd, const struct msghdr *msg,
-		   int flags)
-{
-	struct tsock *t = tsock_of(obj);
-
-	if (!user_is_plausible(msg, sizeof(*msg)) || !is_message_name(msg))
-		return FD_PASS;
-	if (msg->msg_control && msg->msg_controllen && tsock_is_ours(t))
-		return send_controlled(t, fd, msg, flags);
-	return send_vector(t, fd, msg->msg_iov, msg->msg_iovlen, flags,
-			   msg->msg_name, msg->msg_namelen);
-}
-
-long tsock_sendmmsg(struct fd_object *obj, int fd, struct mmsghdr *msgs,
-		    unsigned int cnt, int flags)
-{
-	unsigned done = 0;
-	long n = 0;
-
-	cnt = MIN(cnt, (unsigned)IOV_MAX);
-	if (!user_is_plausible(msgs, cnt * sizeof(*msgs)) ||
-	    !tsock_is_ours(tsock_of(obj)))
-		return FD_PASS;
-	while (done < cnt) {
-		const struct msghdr *msg = &msgs[done].msg_hdr;
-
-		n = tsock_sendmsg(obj, fd, msg, flags);
-		if (n == FD_ABANDONED)
-			return fd_wait_abandoned(obj, done);
-		if (n < 0)
-			break;
-		msgs[done++].msg_len = (unsigned)n;
-		/* nothing goes before the rest of one */
-		if (n < user_iov_len(msg->msg_iov, msg->msg_iovlen))
-			break;
-	}
-	return done ? (long)done : n;
+	if (UNLIKELY(call->has_waited) && n != FD_ABANDONED)
+		atomic_fetch_sub(&t->waiting_cnt, 1);
+	return n;
 }
 
 /* -- sendfile ---------------------------------------------------------------------------- */
@@ -955,7 +773,7 @@ long tsock_sendfile64(struct fd_object *obj, int fd, int fd2, off64_t *offset,
 
 	/* the kernel has none of its bytes */
 	if (!sock_owns_fd(&t->sock, fd) && tsock_is_ours(t) && len && is_pipe(fd))
-		return leave_for(t, fd2, 0, "a sendfile of a socket");
+		return tsock_send_leaves(t, fd2, 0, "a sendfile of a socket");
 	/* from one of our sockets to somewhere else, or nothing, of which the socket hears
 	 * nothing */
 	if (!sock_owns_fd(&t->sock, fd) || !tsock_is_ours(t) || !len)
@@ -963,13 +781,13 @@ long tsock_sendfile64(struct fd_object *obj, int fd, int fd2, off64_t *offset,
 	if (offset && !user_is_plausible(offset, sizeof(*offset)))
 		return -EFAULT;
 	if (!is_file(fd2))
-		return leave_for(t, fd, 0, "a sendfile of no file");
+		return tsock_send_leaves(t, fd, 0, "a sendfile of no file");
 	call.offset = offset ? *offset : seek(fd2, 0);
 	if (call.offset < 0)
 		return -EINVAL;
 	if (UNLIKELY(!may_be_written(t)) && has_ended(fd2, call.offset))
 		return 0;
-	n = send_call(t, fd, &call);
+	n = tsock_send_call(t, fd, &call);
 	if (n <= 0)
 		return n;
 	if (offset)

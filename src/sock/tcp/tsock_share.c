@@ -11,7 +11,6 @@
 #include "base/log.h"
 #include "base/pages.h"
 #include "fd/fd_pool.h"
-#include "fd/fd_visit.h"
 #include "os/file.h"
 #include "os/inside.h"
 #include "sock/port_row.h"

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "base/clock.h"
+#include "fd/fd_internal.h"
 #include "sock/tcp/tsock_priv.h"
 
 enum {
@@ -118,17 +119,59 @@ long tsock_wait_till_due(struct tsock *t, int fd, tsock_look_fn *look_fn, void *
 	return wait_until(&w, deadline_ns, has_some);
 }
 
-long tsock_wait_for_twin(struct tsock *t, int fd, short events, uint64_t deadline_ns)
+void tsock_keep_twin(struct tsock *t, int fd)
 {
-	struct pollfd twin = { .fd = fd, .events = events };
+	mutex_acquire(&t->sock.config);
+	if (atomic_load(&t->twin_fd) < 0 && tsock_phase(t) == TSOCK_KERNELS)
+		(void)!fd_internal_copy(fd, &t->twin_fd);
+	mutex_release(&t->sock.config);
+}
+
+int tsock_begin_twin(struct tsock *t, int fd, struct fd_visit *visit)
+{
+	int twin = atomic_load(&t->twin_fd);
+
+	visit->obj = NULL;
+	if (twin >= 0)
+		return twin;
+	if (LIKELY(fd_visit_begin(visit, fd, &t->sock.obj)))
+		return fd;
+	visit->obj = NULL;
+	/* it may be kept by now, or have another number */
+	twin = tsock_fd(t);
+	if (twin < 0 || twin == atomic_load(&t->twin_fd))
+		return twin < 0 ? -EBADF : twin;
+	if (fd_visit_begin(visit, twin, &t->sock.obj))
+		return twin;
+	visit->obj = NULL;
+	return -EBADF;
+}
+
+void tsock_end_twin(int twin, struct fd_visit *visit)
+{
+	if (twin >= 0 && visit->obj)
+		fd_visit_end(visit);
+}
+
+long tsock_wait_for_twin(struct tsock *t, int fd, short events, uint64_t deadline_ns,
+			 bool has_some)
+{
+	struct pollfd twin = { .events = events };
 	struct signals_mark mark = signals_mark();
 	uint64_t now = clock_monotonic_ns();
 	struct timespec left, *timeout = NULL;
+	struct fd_visit visit;
 	int n;
 
-	/* the number is another file's, or nobody's */
-	if (!sock_owns_fd(&t->sock, fd))
-		return -EAGAIN;
+	/* A poll of the kernel's looks at its number again when it is woken: one that nobody
+	 * else has is not another file's by then. */
+	twin.fd = tsock_begin_twin(t, fd, &visit);
+	if (twin.fd < 0)
+		return -EBADF;
+	tsock_keep_twin(t, twin.fd);
+	tsock_end_twin(twin.fd, &visit);
+	if (atomic_load(&t->twin_fd) >= 0)
+		twin.fd = atomic_load(&t->twin_fd);
 	if (deadline_ns != UINT64_MAX) {
 		if (now >= deadline_ns)
 			return -EAGAIN;
@@ -136,7 +179,7 @@ long tsock_wait_for_twin(struct tsock *t, int fd, short events, uint64_t deadlin
 		left.tv_nsec = (long)((deadline_ns - now) % NS_PER_SEC);
 		timeout = &left;
 	}
-	n = fd_wait(&t->sock.obj, &twin, 1, timeout, &mark, false, NULL, NULL);
+	n = fd_wait(&t->sock.obj, &twin, 1, timeout, &mark, !timeout && !has_some, NULL, NULL);
 	if (n == -ECANCELED)
 		return FD_ABANDONED;
 	if (n == 0)
