@@ -56,7 +56,7 @@ struct epoll_item {
 	 * added or modified; the same, and we have said so already */
 	bool is_out_due;
 	bool is_out_said;
-	/* which look has reported it last; while that goes on: and where */
+	/* the latest of the looks that have reported it; while that goes on: and where */
 	uint64_t look;
 	struct epoll_event *place;
 };

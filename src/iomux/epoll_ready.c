@@ -156,11 +156,14 @@ static void end_report(struct epoll_item *item)
 		disarm(item);
 }
 
+/* Several threads may look at once, and only one of their looks is noted. */
 static inline void note_report(struct epoll_item *item, uint64_t look,
 			       struct epoll_event *place)
 {
-	item->look = look;
-	item->place = place;
+	if (LIKELY(look > item->look)) {
+		item->look = look;
+		item->place = place;
+	}
 	item->is_out_said = item->is_out_due;
 	if (UNLIKELY(item->event.events & (EPOLLET | EPOLLONESHOT)))
 		end_report(item);
@@ -197,26 +200,31 @@ static COLD int report_nested(struct epoll_set *set, struct epoll_item *item,
 	return ready != 0;
 }
 
-/* Each item comes once in a look. What stays ready is looked at again, after those that
- * have found no place. */
-int epoll_set_harvest(struct epoll_set *set, uint64_t look,
-		      struct epoll_event *places, int cnt)
+static int walk_on(struct epoll_set *set, uint64_t look, struct epoll_event *places, int cnt)
+	REQUIRES(set->lock);
+
+/* What stays ready is looked at again, after those that have found no place. `has_some`: the
+ * look has stored events already. It meets them again; and what a later look has reported may
+ * be one of them, so that it is left out. */
+static ALWAYS_INLINE int walk(struct epoll_set *set, uint64_t look,
+			      struct epoll_event *places, int cnt, bool has_some)
+	REQUIRES(set->lock)
 {
-	struct list *link;
+	struct list *link = set->ready.next;
 	struct epoll_item *item;
 	uint32_t ready;
 	int n = 0;
 
-	spinlock_acquire(&set->lock);
-	link = set->ready.next;
 	while (link != &set->ready && n < cnt) {
 		item = item_at(link);
-		if (UNLIKELY(item->look == look)) {
+		if (has_some && item->look >= look) {
 			link = link->next;
 			continue;
 		}
 		if (UNLIKELY(!item->end)) {
 			n += report_nested(set, item, look, &places[n]);
+			if (n && !has_some)
+				return n + walk_on(set, look, &places[n], cnt - n);
 			link = set->ready.next;
 			continue;
 		}
@@ -228,8 +236,43 @@ int epoll_set_harvest(struct epoll_set *set, uint64_t look,
 			list_remove(&item->in_ready);
 	}
 	list_begin_at(&set->ready, link);
+	return n;
+}
+
+static COLD int walk_on(struct epoll_set *set, uint64_t look, struct epoll_event *places,
+			int cnt)
+{
+	return walk(set, look, places, cnt, true);
+}
+
+/* Nothing is left to the calls that wait. */
+static inline void end_walk(struct epoll_set *set) REQUIRES(set->lock)
+{
 	if (list_is_empty(&set->ready))
 		set->left_cnt = 0;
+}
+
+/* Each item comes once in a look. */
+int epoll_set_harvest(struct epoll_set *set, uint64_t look,
+		      struct epoll_event *places, int cnt)
+{
+	int n;
+
+	spinlock_acquire(&set->lock);
+	n = walk(set, look, places, cnt, false);
+	end_walk(set);
+	spinlock_release(&set->lock);
+	return n;
+}
+
+int epoll_set_harvest_more(struct epoll_set *set, uint64_t look,
+			   struct epoll_event *places, int cnt)
+{
+	int n;
+
+	spinlock_acquire(&set->lock);
+	n = walk_on(set, look, places, cnt);
+	end_walk(set);
 	spinlock_release(&set->lock);
 	return n;
 }

@@ -38,6 +38,9 @@ struct epoll_call {
 /* Stores what our queues have, at most `cnt` events, and returns how many. */
 int epoll_set_harvest(struct epoll_set *set, uint64_t look,
 		      struct epoll_event *places, int cnt);
+/* The same in a look that has stored events already. */
+int epoll_set_harvest_more(struct epoll_set *set, uint64_t look,
+			   struct epoll_event *places, int cnt);
 
 /* The kernel has reported the item, and that is to stand at `place`: what our queues have
  * for it is part of that. Under set->lock. */

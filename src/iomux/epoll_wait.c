@@ -48,12 +48,26 @@ static bool is_ready_in_kernel(const struct epoll_item *item)
 
 enum verdict {
 	REPORT, /* it is news */
-	MERGE,  /* it belongs to the event at item->place */
+	MERGE,  /* it belongs to the event that the look has of the item */
 	DROP,   /* the program has heard of it */
 };
 
+/* The event that the look has of the item already, or NULL. A later look may have reported
+ * the item as well, and have taken its note. */
+static struct epoll_event *place_of(const struct batch *batch,
+				    const struct epoll_item *item)
+{
+	if (item->look == batch->look)
+		return item->place;
+	if (UNLIKELY(item->look > batch->look))
+		for (int i = 0; i < batch->cnt; i++)
+			if (batch->events[i].data.u64 == item->event.data.u64)
+				return &batch->events[i];
+	return NULL;
+}
+
 /* A one-shot item reports once, whoever says so first. */
-static enum verdict judge_one_shot(struct epoll_item *item, uint64_t look)
+static enum verdict judge_one_shot(struct epoll_item *item, bool has_place)
 {
 	enum verdict verdict = DROP;
 
@@ -61,20 +75,20 @@ static enum verdict judge_one_shot(struct epoll_item *item, uint64_t look)
 	list_remove(&item->in_spent);
 	if (item->is_armed)
 		verdict = REPORT;
-	else if (item->look == look)
+	else if (has_place)
 		verdict = MERGE;
 	return verdict;
 }
 
-static enum verdict judge(struct epoll_item *item, uint64_t look, uint32_t events)
+static enum verdict judge(struct epoll_item *item, uint32_t events, bool has_place)
 {
 	bool was_said = item->is_out_said;
 
 	if (item->event.events & EPOLLONESHOT)
-		return judge_one_shot(item, look);
+		return judge_one_shot(item, has_place);
 	item->is_out_due = false;
 	item->is_out_said = false;
-	if (item->look == look)
+	if (has_place)
 		return MERGE;
 	return item->event.events & EPOLLET && was_said &&
 			       !(events & ~EPOLL_OUT_NAMES) ?
@@ -112,19 +126,21 @@ static void sort_in(struct batch *batch, struct epoll_event event)
 	if (item) {
 		spinlock_acquire(&batch->set->lock);
 		/* its member may have been closed meanwhile */
-		if (!item->is_dead)
-			verdict = judge(item, batch->look, event.events);
-		place = item->place;
+		if (!item->is_dead) {
+			place = place_of(batch, item);
+			verdict = judge(item, event.events, place);
+		}
+		/* one that was armed meanwhile may have a place all the same */
 		if (verdict == REPORT && !item->is_dead)
 			event.events |= epoll_item_join_report(
 				item, batch->look,
-				&batch->events[batch->cnt]);
+				place ? place : &batch->events[batch->cnt]);
 		spinlock_release(&batch->set->lock);
 	}
-	if (verdict == MERGE)
-		place->events |= event.events;
-	else if (verdict == REPORT)
+	if (verdict == REPORT && !place)
 		batch->events[batch->cnt++] = event;
+	else if (verdict != DROP)
+		place->events |= event.events;
 }
 
 /* `from` may be in the batch, where there is room. */
@@ -201,13 +217,23 @@ int mux_epoll_woken(int epfd, struct epoll_event *events, int n)
 
 /* -- looking --------------------------------------------------------------------- */
 
-static int add_own(struct batch *batch, int room)
+/* To an empty batch. */
+static inline int add_own(struct batch *batch, int room)
 {
-	int n = 0;
-
 	if (room)
-		n = epoll_set_harvest(batch->set, batch->look,
-				      &batch->events[batch->cnt], room);
+		batch->cnt = epoll_set_harvest(batch->set, batch->look, batch->events,
+					       room);
+	return batch->cnt;
+}
+
+static NOINLINE int add_more_own(struct batch *batch, int room)
+{
+	int n;
+
+	if (!batch->cnt)
+		return add_own(batch, room);
+	n = epoll_set_harvest_more(batch->set, batch->look,
+				   &batch->events[batch->cnt], room);
 	batch->cnt += n;
 	return n;
 }
@@ -233,7 +259,7 @@ static int look_at_both(struct epoll_query *query, struct batch *batch,
 	*err_out = MIN(n, 0);
 	/* what was ready beside goes where the kernel has left room */
 	if (own == places && batch->cnt < query->cnt)
-		own += add_own(batch, query->cnt - batch->cnt);
+		own += add_more_own(batch, query->cnt - batch->cnt);
 	if (own)
 		atomic_store(&set->skips_left, mux_params.skip_os);
 	return own;
