@@ -188,16 +188,22 @@ static inline void report(struct epoll_item *item, uint64_t look, uint32_t ready
 	note_report(item, look, place);
 }
 
-/* Returns how many events that are. The item may be gone after it. */
+/* Returns how many events that are. The item may be gone after it. The walk goes on with the
+ * first of the list, which is the next one: those before, and this one, come last. */
 static COLD int report_nested(struct epoll_set *set, struct epoll_item *item,
 			      uint64_t look, struct epoll_event *place)
 	REQUIRES(set->lock)
 {
-	uint32_t ready = ask_nested(set, item);
+	uint32_t ready;
 
-	if (ready)
-		report(item, look, ready, place);
-	return ready != 0;
+	list_begin_at(&set->ready, &item->in_ready);
+	ready = ask_nested(set, item);
+	if (!ready)
+		return 0;
+	list_remove(&item->in_ready);
+	list_push_back(&set->ready, &item->in_ready);
+	report(item, look, ready, place);
+	return 1;
 }
 
 static int walk_on(struct epoll_set *set, uint64_t look, struct epoll_event *places, int cnt)

@@ -517,6 +517,19 @@ TEST(a_change_costs_the_same_in_a_set_of_many)
 
 /* -- sets in sets ------------------------------------------------------------------- */
 
+/* Another set in the outer one, with this thing in it. */
+static int make_inner(struct epoll_event *as, int outer, int i)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int inner = epoll_create1(0);
+
+	CHECK(inner >= 0);
+	mux_note_set(inner);
+	CHECK_EQ(mux_epoll_ctl(inner, EPOLL_CTL_ADD, things[i]->fd, &event), 0);
+	CHECK_EQ(mux_epoll_ctl(outer, EPOLL_CTL_ADD, inner, as), 0);
+	return inner;
+}
+
 TEST(a_set_in_a_set_is_ready_while_something_in_it_is)
 {
 	int outer;
@@ -556,6 +569,36 @@ TEST(a_set_that_gets_something_makes_the_outer_one_ours)
 	CHECK(!mux_epoll_is_ours(outer));
 	CHECK(!mux_epoll_is_ours(outermost));
 	things_close_outer(outermost);
+	things_close_outer(outer);
+	things_end();
+}
+
+/* Also where each look has room for one of them. */
+TEST(ready_sets_take_turns_with_what_is_beside_them)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.u64 = 2 };
+	unsigned found, cnts[10] = { 0 };
+	int outer, inner;
+
+	things_begin();
+	things_add(0);
+	outer = things_make_outer(EPOLLIN);
+	inner = make_inner(&event, outer, 1);
+	for (uint64_t i = 3; i < 5; i++) {
+		event.data.u64 = i;
+		CHECK_EQ(mux_epoll_ctl(outer, EPOLL_CTL_ADD, things[i]->fd, &event), 0);
+		thing_make_ready((int)i);
+	}
+	thing_make_ready(0);
+	thing_make_ready(1);
+	for (int i = 0; i < 48; i++) {
+		found = things_look_at(outer, 1);
+		CHECK(found < ARRAY_LEN(cnts));
+		cnts[found]++;
+	}
+	test_note("sets %u and %u, beside them %u and %u", cnts[7], cnts[3], cnts[4], cnts[5]);
+	CHECK(cnts[7] >= 6 && cnts[3] >= 6 && cnts[4] >= 6 && cnts[5] >= 6);
+	things_close_outer(inner);
 	things_close_outer(outer);
 	things_end();
 }
