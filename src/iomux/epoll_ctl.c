@@ -243,9 +243,11 @@ static COLD long modify_hidden(struct epoll_item *item, int epfd, int fd,
 {
 	long err = judge_by_kernel(item, epfd, EPOLL_CTL_MOD, fd, event);
 
-	if (!err)
-		(void)epoll_item_modify(item, event, true);
-	return err;
+	if (err)
+		return err;
+	(void)epoll_item_modify(item, event, true);
+	epoll_item_note_change(item);
+	return 0;
 }
 
 /* Our events change before the kernel's: an event that the kernel reports in between
@@ -271,6 +273,7 @@ static long modify(struct epoll_item *item, int epfd, int fd,
 	err = change_kernels(epfd, EPOLL_CTL_MOD, fd, event);
 	if (err)
 		(void)epoll_item_modify(item, &was, was_armed);
+	epoll_item_note_change(item);
 	return err;
 }
 

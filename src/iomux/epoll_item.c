@@ -287,6 +287,7 @@ int epoll_item_add(struct epoll_set *set, struct fd_object *obj, int fd,
 	list_init(&item->same_word);
 	list_init(&item->in_set);
 	arm(item, event);
+	epoll_item_note_change(item);
 	epoll_items_reap(set);
 	err = put_in_tables(set, item);
 	if (err) {
@@ -399,10 +400,12 @@ bool epoll_item_has_number(const struct epoll_item *item)
 /* If its number is another file's by now, it stays where it is. */
 void epoll_item_hide(struct epoll_item *item, int epfd)
 {
-	if (!item->is_hidden && epoll_item_has_number(item) &&
-	    names(epfd, &item->set->obj) &&
-	    real.epoll_ctl(epfd, EPOLL_CTL_DEL, item->fd, NULL) == 0)
-		item->is_hidden = true;
+	if (item->is_hidden || !epoll_item_has_number(item) ||
+	    !names(epfd, &item->set->obj) ||
+	    real.epoll_ctl(epfd, EPOLL_CTL_DEL, item->fd, NULL) != 0)
+		return;
+	item->is_hidden = true;
+	epoll_item_note_change(item);
 }
 
 static long add_to_kernels(const struct epoll_item *item, int epfd, int fd)
@@ -441,9 +444,11 @@ long epoll_item_show(struct epoll_item *item, int epfd)
 	err = LIKELY(epoll_item_has_number(item)) ?
 		      add_to_kernels(item, epfd, item->fd) :
 		      add_by_duplicate(item, epfd);
-	if (!err)
-		item->is_hidden = false;
-	return err;
+	if (err)
+		return err;
+	item->is_hidden = false;
+	epoll_item_note_change(item);
+	return 0;
 }
 
 static struct epoll_item *pop_spent(struct epoll_set *set)
@@ -469,6 +474,7 @@ static void silence_set(struct epoll_item *item, int epfd)
 	spinlock_acquire(&item->set->lock);
 	item->is_armed_in_kernel = false;
 	spinlock_release(&item->set->lock);
+	epoll_item_note_change(item);
 }
 
 /* An item that dies meanwhile is freed by who has `changes`. */

@@ -36,6 +36,8 @@ struct epoll_item {
 	/* The kernel's set is without the member (epoll_items_hide_spent, or because its
 	 * twin would mislead). An arrival looks at it, too. */
 	_Atomic bool is_hidden;
+	/* the count of its set (change_cnt) when the kernel's side of it has changed last */
+	uint64_t changed_at;
 
 	/* -- the lock of the list that `watch` is on; changed with set->lock, too -- */
 	union {
@@ -69,6 +71,14 @@ static inline struct epoll_item *epoll_item_of_outer(struct epoll_watch *watch)
 static inline struct epoll_item *epoll_item_of(struct watch *watch)
 {
 	return CONTAINER_OF(watch, struct epoll_item, watch);
+}
+
+/* The kernel's set has got the member, has lost it, or has it with other events. With
+ * `changes`, after that: who has asked the kernel before the count was raised may have an event
+ * that the kernel told before. */
+static inline void epoll_item_note_change(struct epoll_item *item)
+{
+	item->changed_at = atomic_fetch_add(&item->set->change_cnt, 1) + 1;
 }
 
 /* The item of this member, or NULL. */

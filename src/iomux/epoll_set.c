@@ -56,6 +56,7 @@ static struct epoll_set *create(int epfd)
 	atomic_init(&set->sleeper_cnt, 0);
 	atomic_init(&set->waiting_cnt, 0);
 	atomic_init(&set->looks, 0);
+	atomic_init(&set->change_cnt, 0);
 	list_init(&set->outers);
 	atomic_init(&set->has_outers, false);
 	atomic_init(&set->skips_left, 0);

@@ -4,7 +4,9 @@
 #include "config.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
+#include <stdio.h>
 
 #include "base/clock.h"
 #include "fd/fd_pool.h"
@@ -12,6 +14,7 @@
 #include "fd/fd_table.h"
 #include "iomux/epoll_ready.h"
 #include "iomux/epoll_wake.h"
+#include "os/file.h"
 #include "os/inside.h"
 #include "sock/kin.h"
 #include "sock/user_msg.h"
@@ -31,7 +34,26 @@ struct batch {
 	struct epoll_event *events;
 	uint64_t look;
 	int cnt;
+	/* -- when the kernel has been asked -- */
+	int epfd; /* names the set */
+	/* what its count (change_cnt) was before */
+	uint64_t asked_at;
 };
+
+static inline void begin_batch(struct batch *batch, struct epoll_set *set,
+			       struct epoll_event *events)
+{
+	batch->set = set;
+	batch->events = events;
+	batch->look = atomic_fetch_add(&set->looks, 1) + 1;
+	batch->cnt = 0;
+}
+
+/* Whether the event may be of a time before the kernel's side of the item was changed. */
+static bool is_changed(const struct batch *batch, const struct epoll_item *item)
+{
+	return UNLIKELY(item->changed_at > batch->asked_at);
+}
 
 /* To a program, fds with the same data word look the same. So if several members have
  * the word, the one that the kernel means is one that is ready there. */
@@ -66,13 +88,17 @@ static struct epoll_event *place_of(const struct batch *batch,
 	return NULL;
 }
 
-/* A one-shot item reports once, whoever says so first. */
-static enum verdict judge_one_shot(struct epoll_item *item, bool has_place)
+/* A one-shot item reports once, whoever says so first. If the kernel's side was armed after
+ * this event, it will tell once more, and that is not news then. */
+static enum verdict judge_one_shot(const struct batch *batch, struct epoll_item *item,
+				   bool has_place)
 {
 	enum verdict verdict = DROP;
 
-	item->is_armed_in_kernel = false;
-	list_remove(&item->in_spent);
+	if (!is_changed(batch, item)) {
+		item->is_armed_in_kernel = false;
+		list_remove(&item->in_spent);
+	}
 	if (item->is_armed)
 		verdict = REPORT;
 	else if (has_place)
@@ -80,12 +106,13 @@ static enum verdict judge_one_shot(struct epoll_item *item, bool has_place)
 	return verdict;
 }
 
-static enum verdict judge(struct epoll_item *item, uint32_t events, bool has_place)
+static enum verdict judge(const struct batch *batch, struct epoll_item *item,
+			  uint32_t events, bool has_place)
 {
 	bool was_said = item->is_out_said;
 
 	if (item->event.events & EPOLLONESHOT)
-		return judge_one_shot(item, has_place);
+		return judge_one_shot(batch, item, has_place);
 	item->is_out_due = false;
 	item->is_out_said = false;
 	if (has_place)
@@ -96,30 +123,80 @@ static enum verdict judge(struct epoll_item *item, uint32_t events, bool has_pla
 		       REPORT;
 }
 
-/* Whether the kernel's event may be this item's. One whose number is another file's cannot
- * be asked. */
-static bool may_mean(const struct epoll_item *item)
+enum meaning {
+	NOT_MEANT,
+	/* it was so when the kernel told, and is not any more; or it has not been so */
+	MAYBE_MEANT,
+	MEANT,
+};
+
+/* Whether the kernel's event is this item's. One whose number is another file's cannot be
+ * asked. */
+static enum meaning meaning_of(const struct batch *batch, const struct epoll_item *item)
 {
+	bool was_changed = is_changed(batch, item);
+
 	if (UNLIKELY(item->is_hidden))
-		return false;
-	return !(item->event.events & EPOLLONESHOT) ||
-	       (item->is_armed_in_kernel && (!epoll_item_has_number(item) ||
-					     is_ready_in_kernel(item)));
+		return was_changed ? MAYBE_MEANT : NOT_MEANT;
+	if (!(item->event.events & EPOLLONESHOT))
+		return MEANT;
+	if (!item->is_armed_in_kernel && !was_changed)
+		return NOT_MEANT;
+	return !epoll_item_has_number(item) || is_ready_in_kernel(item) ? MEANT :
+									  MAYBE_MEANT;
 }
 
-static struct epoll_item *item_meant(struct epoll_set *set, uint64_t word)
-{
-	struct epoll_item *item = epoll_item_by_word(set, word);
+/* What the kernel's set has with a data word. */
+struct others {
+	uint64_t word;
+	int but; /* this fd */
+	bool are_there;
+};
 
-	while (item && !may_mean(item))
-		item = epoll_item_next_by_word(item);
-	return item;
+static void look_for_others(void *ctx, const char *line)
+{
+	struct others *others = ctx;
+	uint64_t word;
+	int fd;
+
+	if (sscanf(line, "tfd: %d events: %*x data: %" SCNx64, &fd, &word) == 2)
+		others->are_there |= word == others->word && fd != others->but;
+}
+
+/* Fds that have no items may have any word as well. */
+static COLD bool has_word_alone(const struct batch *batch, const struct epoll_item *item)
+{
+	struct others others = {
+		.word = item->event.data.u64,
+		.but = item->is_hidden ? -1 : item->fd,
+	};
+	char path[48];
+
+	snprintf(path, sizeof(path), "/proc/thread-self/fdinfo/%d", batch->epfd);
+	file_for_lines(path, look_for_others, &others);
+	return !others.are_there;
+}
+
+static struct epoll_item *item_meant(const struct batch *batch, uint64_t word)
+{
+	struct epoll_item *item = epoll_item_by_word(batch->set, word);
+	struct epoll_item *maybe = NULL;
+
+	for (; item; item = epoll_item_next_by_word(item)) {
+		enum meaning meaning = meaning_of(batch, item);
+
+		if (LIKELY(meaning == MEANT))
+			return item;
+		if (meaning == MAYBE_MEANT && !maybe)
+			maybe = item;
+	}
+	return UNLIKELY(maybe) && has_word_alone(batch, maybe) ? maybe : NULL;
 }
 
 /* Puts an event of the kernel where it belongs. */
 static void sort_in(struct batch *batch, struct epoll_event event)
 {
-	struct epoll_item *item = item_meant(batch->set, event.data.u64);
+	struct epoll_item *item = item_meant(batch, event.data.u64);
 	enum verdict verdict = REPORT;
 	struct epoll_event *place = NULL;
 
@@ -128,7 +205,7 @@ static void sort_in(struct batch *batch, struct epoll_event event)
 		/* its member may have been closed meanwhile */
 		if (!item->is_dead) {
 			place = place_of(batch, item);
-			verdict = judge(item, event.events, place);
+			verdict = judge(batch, item, event.events, place);
 		}
 		/* one that was armed meanwhile may have a place all the same */
 		if (verdict == REPORT && !item->is_dead)
@@ -163,7 +240,9 @@ static int add_kernels(struct epoll_query *query, struct batch *batch,
 
 	if (UNLIKELY(query->epfd < 0 || !room))
 		return 0;
+	batch->epfd = query->epfd;
 	do {
+		batch->asked_at = atomic_load(&query->set->change_cnt);
 		n = (int)inside_epoll_wait(query->epfd, from, room);
 		if (n <= 0)
 			return n;
@@ -177,14 +256,13 @@ static int add_kernels(struct epoll_query *query, struct batch *batch,
 
 /* A wait that began in the kernel, when the set was not ours, has these events. Our part
  * of them is added, and what the program has heard of is left out. */
-static int join_woken(struct epoll_set *set, struct epoll_event *events, int n)
+static int join_woken(struct epoll_set *set, int epfd, struct epoll_event *events, int n)
 {
-	struct batch batch = {
-		.set = set,
-		.events = events,
-		.look = atomic_fetch_add(&set->looks, 1) + 1,
-	};
+	struct batch batch;
 
+	begin_batch(&batch, set, events);
+	batch.epfd = epfd;
+	batch.asked_at = 0;
 	epoll_set_begin_look(set);
 	epoll_set_poll_rings(set);
 	sort_all_in(&batch, events, n);
@@ -209,7 +287,7 @@ int mux_epoll_woken(int epfd, struct epoll_event *events, int n)
 	 * of the two apart. */
 	if (set) {
 		if (rest && has_members(set))
-			rest = join_woken(set, events, rest);
+			rest = join_woken(set, epfd, events, rest);
 		fd_object_put(&set->obj);
 	}
 	return rest ? rest : MUX_WOKEN;
@@ -288,13 +366,10 @@ static long look(struct epoll_query *query, bool with_kernel,
 		 unsigned *own_out)
 {
 	struct epoll_set *set = query->set;
-	struct batch batch = {
-		.set = set,
-		.events = query->events,
-		.look = atomic_fetch_add(&set->looks, 1) + 1,
-	};
+	struct batch batch;
 	int own, err = 0;
 
+	begin_batch(&batch, set, query->events);
 	query->epfd = epoll_set_begin_use(set, query->epfd);
 	epoll_set_begin_look(set);
 	epoll_set_poll_rings(set);
