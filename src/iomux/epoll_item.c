@@ -12,6 +12,7 @@
 #include "fd/fd_table.h"
 #include "iomux/epoll_nest.h"
 #include "iomux/epoll_ready.h"
+#include "os/file.h"
 
 static struct fd_pool items = FD_POOL_INIT(struct epoll_item);
 
@@ -153,11 +154,31 @@ static void die(struct epoll_item *item)
 	spinlock_release(&set->lock);
 }
 
+/* The last number of a listener is being closed. Its twin may outlive that, as it has the port
+ * of connections, and would stay in the kernel's set and tell of its own end. The number
+ * is open until we are done. If the member was added by another one, which is gone, nothing
+ * takes it out. */
+static COLD void take_out(const struct epoll_item *item)
+{
+	struct epoll_set *set = item->set;
+	int epfd;
+
+	if (file_identify(item->fd).ino != item->obj->inode)
+		return;
+	epfd = epoll_set_begin_use(set, epoll_set_number(set));
+	if (epfd >= 0)
+		(void)!real.epoll_ctl(epfd, EPOLL_CTL_DEL, item->fd, NULL);
+	epoll_set_end_use(set, epfd);
+}
+
 /* Called under the lock of the stack when the last fd of the socket is closed. */
 static void closed(struct watch *watch)
 {
 	struct epoll_item *item = epoll_item_of(watch);
 
+	if (UNLIKELY(item->has_word && !item->is_hidden && !atomic_load(&item->obj->fd_cnt) &&
+		     item->obj->ops->word(item->obj) == FD_WORD_BESIDE))
+		take_out(item);
 	spinlock_acquire(&epoll_nesting);
 	epoll_nest_drop_live(item->set, item->stack);
 	spinlock_release(&epoll_nesting);

@@ -4,6 +4,8 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -242,9 +244,54 @@ static void closed_listener_in_a_set(void)
 	close(set);
 }
 
+/* Looks at the set of `closings`, and counts what comes while a listener is closed. */
+static struct {
+	int set;
+	_Atomic bool is_closing, is_over;
+	unsigned strays; /* the thread's */
+} closings;
+
+static void *count_strays(void *arg UNUSED)
+{
+	struct epoll_event event;
+
+	while (!closings.is_over)
+		if (epoll_wait(closings.set, &event, 1, 20) > 0 && closings.is_closing)
+			closings.strays++;
+	return NULL;
+}
+
+/* While another thread waits in its set, and a connection of it lives. */
+static void closed_listener_tells_nothing(void)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	struct sockaddr_in name;
+	int listener, pair[2];
+	pthread_t thread;
+
+	closings.set = epoll_create1(0);
+	pthread_create(&thread, NULL, count_strays, NULL);
+	for (int i = 0; i < 100; i++) {
+		listener = listening(&name, 4);
+		make_pair_of(listener, &name, pair);
+		epoll_ctl(closings.set, EPOLL_CTL_ADD, listener, &event);
+		closings.is_closing = true;
+		close(listener);
+		closings.is_closing = false;
+		say_sent(pair[0], "goes on", 0);
+		receive(pair[1], 0);
+		close_pair(pair);
+	}
+	closings.is_over = true;
+	pthread_join(thread, NULL);
+	SAY("%u strays\n", closings.strays);
+	close(closings.set);
+}
+
 const struct scenario told_scenarios[] = {
 	SCENARIO(told_and_not_read, OURS),
 	SCENARIO(edges_of_the_low_water_mark, OURS),
 	SCENARIO(closed_listener_in_a_set, OURS),
+	SCENARIO(closed_listener_tells_nothing, OURS),
 	SCENARIO_END,
 };

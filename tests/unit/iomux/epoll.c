@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "fd/fd_table.h"
+#include "os/file.h"
 #include "tests/support/test.h"
 #include "tests/unit/iomux/things.h"
 
@@ -722,6 +723,26 @@ TEST(closed_while_it_is_ready)
 	thing_make_ready(1);
 	thing_close(0);
 	CHECK_EQ(things_look(4), 2);
+	things_end();
+}
+
+/* As that of a listener, which keeps the port for its connections. */
+TEST(closed_while_its_twin_lives_on)
+{
+	int copy;
+
+	things_begin();
+	things[0]->word = FD_WORD_BESIDE;
+	things[0]->obj.inode = file_identify(things[0]->fd).ino;
+	things_add(0);
+	things_add(1);
+	copy = dup(things[0]->fd);
+	thing_make_twin_ready(0);
+	thing_close(0);
+	CHECK_EQ(things_look(4), 0);
+	thing_make_twin_ready(1);
+	CHECK_EQ(things_look(4), 2);
+	close(copy);
 	things_end();
 }
 

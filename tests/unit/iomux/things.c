@@ -67,8 +67,14 @@ static enum fd_await await(struct fd_object *obj, struct endpoint **end_out,
 	return FD_AWAIT_STACK;
 }
 
+static enum fd_word word(const struct fd_object *obj)
+{
+	return CONTAINER_OF(obj, const struct thing, obj)->word;
+}
+
 static struct fd_ops ops = {
 	.name = "thing",
+	.word = word,
 	.await = await,
 	.follow = follow,
 	.leave = leave,
@@ -84,6 +90,7 @@ static void make_thing(int i)
 	thing->closes_while_followed = false;
 	thing->leave_cnt = 0;
 	thing->stack = things_stack;
+	thing->word = FD_WORD_PART;
 	thing->fd = eventfd(0, EFD_NONBLOCK);
 	endpoint_init(&thing->end, NULL);
 	fd_object_init(&thing->obj, &ops, 0);

@@ -18,6 +18,7 @@ struct thing {
 	struct endpoint end;
 	struct stack *stack;
 	int fd;
+	enum fd_word word; /* FD_WORD_PART, unless a case says other */
 	/* another thread closes it while it is added to a set */
 	bool closes_while_followed;
 	unsigned leave_cnt;
