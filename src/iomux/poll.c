@@ -522,13 +522,18 @@ static bool watch_socket(struct source *source, struct waiter *waiter,
 }
 
 /* The same of a set. By `first`, all waiters of the poll are found. */
-static bool watch_set(struct source *source, struct waiter *first)
+static bool watch_set(struct source *source, struct waiter *first, short events)
 {
 	struct epoll_set *set = epoll_set_of(source->obj);
 
 	source->outer = (struct epoll_watch){ .waiter = first };
 	return !epoll_set_watch(set, &source->outer, source->stacks_gen) ||
-	       epoll_set_may_be_ready(set);
+	       (as_poll_events(READY_IN) & events && epoll_set_may_be_ready(set));
+}
+
+static short asked_of(const struct poll_call *poll, const struct source *source)
+{
+	return counted(poll->is_select, poll->fds[source->at].events);
 }
 
 static bool watch_sockets(struct poll_call *poll, struct waiter *waiter,
@@ -540,10 +545,8 @@ static bool watch_sockets(struct poll_call *poll, struct waiter *waiter,
 		struct source *source = &poll->sources[i];
 
 		if (source->end && source->stack == stack)
-			is_ready |= watch_socket(
-				source, waiter,
-				counted(poll->is_select,
-					poll->fds[source->at].events));
+			is_ready |= watch_socket(source, waiter,
+						 asked_of(poll, source));
 	}
 	return is_ready;
 }
@@ -579,8 +582,8 @@ static bool poll_watch(struct mux_call *call)
 
 	for (nfds_t i = 0; i < poll->source_cnt && poll->has_sets; i++)
 		if (!poll->sources[i].end)
-			is_ready |= watch_set(&poll->sources[i],
-					      call->wait.waiter);
+			is_ready |= watch_set(&poll->sources[i], call->wait.waiter,
+					      asked_of(poll, &poll->sources[i]));
 	return is_ready;
 }
 

@@ -614,6 +614,67 @@ static void sets_close_in_a_wait(void)
 		closed_in_a_wait(way);
 }
 
+/* A wait for a ready set, but not for that, which something else ends. */
+struct other_wish {
+	int set, end;
+	short events;
+	bool is_select;
+	_Atomic pid_t tid;
+};
+
+static void *wish_for_other(void *arg)
+{
+	struct other_wish *me = arg;
+	struct pollfd fds[2] = { { .fd = me->set, .events = me->events },
+				 { .fd = me->end, .events = POLLIN } };
+	fd_set in, except;
+	int n;
+
+	FD_ZERO(&in);
+	FD_ZERO(&except);
+	FD_SET(me->end, &in);
+	FD_SET(me->set, &except);
+	me->tid = gettid();
+	n = me->is_select ? select(MAX(me->set, me->end) + 1, &in, NULL, &except, NULL) :
+			    poll(fds, 2, -1);
+	SAY("%s %#x: %d\n", me->is_select ? "select" : "poll", (unsigned)me->events, n);
+	return NULL;
+}
+
+/* It sleeps meanwhile. */
+static void ready_set_asked_for_something_else(void)
+{
+	const short wishes[] = { 0, POLLOUT, POLLPRI };
+	int sender = socket(AF_INET, SOCK_DGRAM, 0), set = epoll_create1(0), pipes[2];
+	struct sockaddr_in name;
+	int fd = bound(&name);
+	pthread_t thread;
+
+	add(set, fd, EPOLLIN, 1);
+	sendto(sender, "x", 1, 0, (struct sockaddr *)&name, sizeof(name));
+	settle();
+	for (unsigned i = 0; i <= ARRAY_LEN(wishes); i++) {
+		struct other_wish wish = { .set = set };
+
+		wish.is_select = i == ARRAY_LEN(wishes);
+		wish.events = wish.is_select ? POLLPRI : wishes[i];
+		if (pipe(pipes) != 0)
+			return;
+		wish.end = pipes[0];
+		pthread_create(&thread, NULL, wish_for_other, &wish);
+		while (!wish.tid)
+			sched_yield();
+		SAY("%s\n", sleeper_await(wish.tid) ? "sleeps" : "does not sleep");
+		close(pipes[1]);
+		pthread_join(thread, NULL);
+		close(pipes[0]);
+	}
+	receive(fd, 0);
+	close(fd);
+	close(sender);
+	close(set);
+}
+
 const struct scenario set_scenarios[] = {
 	SCENARIO(sleepers_of_a_set_without_sockets, 0),
 	SCENARIO(time_of_a_set_that_gets_sockets, 0),
@@ -626,5 +687,6 @@ const struct scenario set_scenarios[] = {
 	SCENARIO(two_first_sockets_at_once, 0),
 	SCENARIO(sets_close_in_a_wait, 0),
 	SCENARIO(replaced_under_a_poll, 0),
+	SCENARIO(ready_set_asked_for_something_else, 0),
 	SCENARIO_END,
 };
