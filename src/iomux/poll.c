@@ -406,6 +406,17 @@ static long count_ready(const struct poll_call *poll)
 	return n;
 }
 
+/* How many calls do without the kernel from now on: now and then one fewer, by chance. Of a
+ * thread that polls several arrays in turn, a steady number would meet the same ones each time,
+ * and the kernel would never be asked about what is in the others. */
+static unsigned draw_skips(void)
+{
+	static _Thread_local uint32_t drawn;
+
+	drawn = drawn * 1664525 + 1013904223;
+	return mux_params.skip_os - (mux_params.skip_os && drawn >> 29 == 0);
+}
+
 /* Ours are noted already. Whether that is all that the look finds. */
 static bool may_skip_kernel(struct poll_call *poll, bool with_kernel)
 {
@@ -418,7 +429,7 @@ static bool may_skip_kernel(struct poll_call *poll, bool with_kernel)
 	has_many_stacks |= poll->stack_cnt > 1 ||
 			   (last_stack && last_stack != poll->stacks[0]);
 	last_stack = has_many_stacks ? NULL : poll->stacks[0];
-	skips_left = mux_params.skip_os;
+	skips_left = draw_skips();
 	return false;
 }
 

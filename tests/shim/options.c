@@ -647,6 +647,47 @@ static void skip_os(void)
 	putchar('\n');
 }
 
+/* One thread's polls of several arrays in turn, each with a socket and a pipe that are readable
+ * all the time: of how many arrays the pipe never shows. */
+static unsigned unseen_pipes(unsigned cnt)
+{
+	enum { ARRAYS_MAX = 12, ROUNDS = 1000 };
+	struct pollfd fds[ARRAYS_MAX][2];
+	bool is_seen[ARRAYS_MAX] = { false };
+	unsigned unseen = 0;
+	int pairs[ARRAYS_MAX][2], ends[ARRAYS_MAX][2];
+
+	for (unsigned i = 0; i < cnt; i++) {
+		make_pair(pairs[i]);
+		if (pipe(ends[i]) != 0 || write(ends[i][1], "x", 1) != 1)
+			perror("pipe");
+		send(pairs[i][0], "x", 1, 0);
+		fds[i][0] = (struct pollfd){ pairs[i][1], POLLIN, 0 };
+		fds[i][1] = (struct pollfd){ ends[i][0], POLLIN, 0 };
+	}
+	for (unsigned i = 0; i < ROUNDS * cnt; i++) {
+		poll(fds[i % cnt], 2, 1000);
+		is_seen[i % cnt] |= fds[i % cnt][1].revents != 0;
+	}
+	for (unsigned i = 0; i < cnt; i++) {
+		unseen += !is_seen[i];
+		for (unsigned j = 0; j < 2; j++) {
+			close(pairs[i][j]);
+			close(ends[i][j]);
+		}
+	}
+	return unseen;
+}
+
+static void arrays_in_turn(void)
+{
+	unsigned unseen = 0;
+
+	for (unsigned cnt = 1; cnt <= 12; cnt++)
+		unseen += unseen_pipes(cnt);
+	printf("%u not seen\n", unseen);
+}
+
 /* -- memory ------------------------------------------------------------------------ */
 
 static _Atomic unsigned huge_cnt;
@@ -769,6 +810,7 @@ static const struct program programs[] = {
 	{ "beside_another", beside_another },
 	{ "os_ratio", os_ratio },
 	{ "skip_os", skip_os },
+	{ "arrays_in_turn", arrays_in_turn },
 	{ "pages", pages },
 	{ "where", where },
 	{ "ring", ring },

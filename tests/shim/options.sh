@@ -403,6 +403,11 @@ kernel_is_passed_over() {
 		says skip_os "|..|..|..|.." VMA_SELECT_SKIP_OS=2
 }
 
+none_is_passed_over_for_ever() {
+	says arrays_in_turn "0 not seen" VMA_SELECT_SKIP_OS=4 &&
+		says arrays_in_turn "0 not seen" VMA_SELECT_SKIP_OS=1
+}
+
 # Nobody but the local device can drive lo.
 local_device_by_wish() {
 	says plain "$accelerated" VMA_TEST_LOCAL=1 &&
@@ -480,6 +485,7 @@ for case in ${CASES:-exception_passed_over exception_leaves exception_leaves_lou
 	internal_thread_where_asked rings_by_wish tcp_from_the_first tcp_acks_at_once tcp_peeks_poll tcp_sends_poll tcp_memory_has_a_limit tcp_segments_are_merged tcp_syns_by_the_second batch_of_a_poll polls_beside_data \
 	thread_woken_by_packets \
 	least_buffer_of_a_socket kernel_is_asked_while_polling kernel_is_passed_over \
+	none_is_passed_over_for_ever \
 	local_device_by_wish log_goes_to_a_file log_has_colours \
 	rules_are_read_from_a_file rules_for_an_application_id \
 	rules_know_the_program_by_its_start variables_outlive_a_title dummies_are_not_sent}; do
