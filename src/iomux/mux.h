@@ -62,8 +62,8 @@ bool mux_epoll_is_ours(int epfd);
 
 /* Counts threads that sleep in the kernel, or are about to, for a set that is not
  * ours; another thread may make it ours meanwhile. There is a count for each epfd,
- * but high numbers share places. A handler that jumps out of the wait leaves its
- * count behind, which costs the others a little. */
+ * but high numbers share places. Who leaves the wait by a way that libc does not see, as
+ * setcontext(), leaves his count behind, which costs the others a little. */
 enum { MUX_SLEEPER_PLACES = 256 };
 struct mux_sleepers {
 	_Atomic unsigned cnt;

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "os/clean_up.h"
 #include "sock-redirect/call.h"
 #include "sock/user_msg.h"
 
@@ -284,23 +285,51 @@ static inline bool may_be_woken(int epfd)
 	       !os_is_inside();
 }
 
+/* A wait that is counted among the sleepers of its set. */
+struct counted {
+	struct clean_up clean_up;
+	_Atomic unsigned *cnt;
+};
+
+/* A handler that goes to another stack looks as if it jumped out, and may come back. */
+static void stop_counting(void *arg)
+{
+	struct counted *counted = arg;
+
+	if (counted->cnt)
+		atomic_fetch_sub(counted->cnt, 1);
+	counted->cnt = NULL;
+}
+
+static inline void begin_counting(struct counted *counted, int epfd)
+{
+	counted->cnt = mux_sleepers_of(epfd);
+	atomic_fetch_add(counted->cnt, 1);
+	clean_up_begin(&counted->clean_up, stop_counting, counted);
+}
+
+static inline void end_counting(struct counted *counted)
+{
+	clean_up_end(&counted->clean_up);
+	stop_counting(counted);
+}
+
 /* Makes `call`, which waits in the kernel for a set that is not ours. MUX_WOKEN:
  * the set is ours by now, and the wait has to go on there, for the time that is
  * left of it since `from_ns`. Without other threads nobody can make the set ours. */
 #define WAIT_IN_KERNEL(from_ns, call)                                      \
 	({                                                                 \
-		_Atomic unsigned *cnt_;                                    \
+		struct counted counted_;                                   \
 		int n_ = MUX_WOKEN;                                        \
 									   \
 		if (__libc_single_threaded) {                              \
 			n_ = (call);                                       \
 		} else {                                                   \
 			from_ns = clock_coarse_ns();                       \
-			cnt_ = mux_sleepers_of(epfd);                      \
-			atomic_fetch_add(cnt_, 1);                         \
+			begin_counting(&counted_, epfd);                   \
 			if (LIKELY(!has_become_ours(epfd)))                \
 				n_ = (call);                               \
-			atomic_fetch_sub(cnt_, 1);                         \
+			end_counting(&counted_);                           \
 			if (n_ > 0 && may_be_woken(epfd)) {                \
 				os_enter();                                \
 				n_ = mux_epoll_woken(epfd, events, n_);    \

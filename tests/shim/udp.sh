@@ -42,6 +42,7 @@ is_beyond_thread_sanitizer() {
 	handlers_in_waits | events_of_interrupted_polls | handlers_around_looks) ;;
 	threads_end_in_sleeps | cancelled_in_waits_by_number | exits_in_each_sleep) ;;
 	sleepers_of_a_set_without_sockets | time_of_a_set_that_gets_sockets) ;;
+	sleepers_leave_a_set_without_sockets) ;;
 	sleepers_of_a_set_that_gets_a_ready_socket | sleepers_of_a_copied_set) ;;
 	number_changes_under_a_poll | array_changes_under_a_poll) ;;
 	connects_under_a_sender) ;;
@@ -55,6 +56,7 @@ is_beyond_thread_sanitizer() {
 is_beyond_address_sanitizer() {
 	case $1 in
 	threads_end_in_sleeps | threads_end_in_calls | cancelled_in_waits_by_number) ;;
+	sleepers_leave_a_set_without_sockets) ;;
 	handlers_in_a_batch) ;;
 	*) false ;;
 	esac

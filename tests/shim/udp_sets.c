@@ -7,6 +7,8 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -675,6 +677,88 @@ static void ready_set_asked_for_something_else(void)
 	close(set);
 }
 
+/* -- threads that do not come back from a set without sockets ------------------------- */
+
+enum way_out { IS_CANCELLED, EXITS, JUMPS, WAYS_OUT };
+
+struct leaver {
+	int set;
+	_Atomic pid_t tid;
+};
+
+static _Thread_local sigjmp_buf way_back;
+
+static void leave_by_exit(int sig UNUSED)
+{
+	pthread_exit(NULL);
+}
+
+static void leave_by_jump(int sig UNUSED)
+{
+	siglongjmp(way_back, 1);
+}
+
+static void *sleep_and_leave(void *arg)
+{
+	struct leaver *me = arg;
+	struct epoll_event event;
+
+	if (sigsetjmp(way_back, 1) == 0) {
+		me->tid = gettid();
+		epoll_wait(me->set, &event, 1, -1);
+	}
+	return NULL;
+}
+
+static void leave_asleep(int set, enum way_out way)
+{
+	struct leaver leaver = { .set = set };
+	pthread_t thread;
+
+	signal(SIGUSR1, way == EXITS ? leave_by_exit : leave_by_jump);
+	pthread_create(&thread, NULL, sleep_and_leave, &leaver);
+	while (!leaver.tid)
+		sched_yield();
+	sleeper_await(leaver.tid);
+	if (way == IS_CANCELLED)
+		pthread_cancel(thread);
+	else
+		pthread_kill(thread, SIGUSR1);
+	pthread_join(thread, NULL);
+}
+
+static unsigned count_members(int set)
+{
+	char path[48], line[256];
+	unsigned cnt = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", set);
+	file = fopen(path, "r");
+	while (file && fgets(line, sizeof(line), file))
+		cnt += strncmp(line, "tfd:", 4) == 0;
+	if (file)
+		fclose(file);
+	return cnt;
+}
+
+/* Nobody sleeps there any more who would have to be woken for the first socket. */
+static void sleepers_leave_a_set_without_sockets(void)
+{
+	struct sockaddr_in name;
+	int fd = bound(&name);
+
+	for (enum way_out way = 0; way < WAYS_OUT; way++) {
+		int set = epoll_create1(0);
+
+		leave_asleep(set, way);
+		add(set, fd, EPOLLIN, 1);
+		SAY("way %u: %u in the set\n", way, count_members(set));
+		close(set);
+	}
+	close(fd);
+}
+
 const struct scenario set_scenarios[] = {
 	SCENARIO(sleepers_of_a_set_without_sockets, 0),
 	SCENARIO(time_of_a_set_that_gets_sockets, 0),
@@ -687,6 +771,7 @@ const struct scenario set_scenarios[] = {
 	SCENARIO(two_first_sockets_at_once, 0),
 	SCENARIO(sets_close_in_a_wait, 0),
 	SCENARIO(replaced_under_a_poll, 0),
+	SCENARIO(sleepers_leave_a_set_without_sockets, 0),
 	SCENARIO(ready_set_asked_for_something_else, 0),
 	SCENARIO_END,
 };
