@@ -5,11 +5,11 @@
 #include "fd/fd_wait.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 
 #include "fd/fd_table.h"
+#include "os/clean_up.h"
 #include "os/thread.h"
 
 /*
@@ -113,7 +113,8 @@ static void abandon_from(unsigned id)
 	abandon(&waits.records[--os_thread.wait_cnt]);
 }
 
-/* The thread ends in its sleep: it was cancelled, or a handler called pthread_exit. */
+/* The thread ends in its sleep: it was cancelled, or a handler called pthread_exit. Or a handler
+ * has jumped out of it by longjmp(). */
 static void ended(void *arg)
 {
 	const unsigned *id = arg;
@@ -137,6 +138,7 @@ int fd_wait(struct fd_object *obj, struct pollfd *fds, nfds_t cnt,
 	/* If waits are nested deeper than we can note, a jump leaks what the wait
 	 * holds. */
 	bool is_noted = os_thread.wait_cnt < WAITS_MAX;
+	struct clean_up clean_up;
 	int result;
 
 	if (hold)
@@ -150,9 +152,9 @@ int fd_wait(struct fd_object *obj, struct pollfd *fds, nfds_t cnt,
 			.frame = (uintptr_t)__builtin_frame_address(0),
 			.id = id,
 		};
-	pthread_cleanup_push(ended, &id);
+	clean_up_begin(&clean_up, ended, &id);
 	result = signals_sleep(fds, cnt, timeout, mark, may_restart);
-	pthread_cleanup_pop(0);
+	clean_up_end(&clean_up);
 	if (!is_noted)
 		return result;
 	if (find_record(id) < 0)

@@ -13,6 +13,7 @@
 
 #include "base/lock.h"
 #include "base/syscall_raw.h"
+#include "os/clean_up.h"
 #include "os/thread.h"
 
 _Thread_local struct os_thread os_thread;
@@ -849,11 +850,12 @@ static void sleep_is_cancelled(void *arg UNUSED)
 static int sleep_in_kernel(struct pollfd *fds, nfds_t cnt,
 			   const struct timespec *timeout)
 {
+	struct clean_up clean_up;
 	int result;
 
-	pthread_cleanup_push(sleep_is_cancelled, NULL);
+	clean_up_begin(&clean_up, sleep_is_cancelled, NULL);
 	result = real.ppoll(fds, cnt, timeout, NULL);
-	pthread_cleanup_pop(0);
+	clean_up_end(&clean_up);
 	return result < 0 ? -errno : result;
 }
 

@@ -38,7 +38,7 @@ accelerated() {
 # that it is, and a connect beside another thread's send for one.
 is_beyond_thread_sanitizer() {
 	case $1 in
-	restarted_and_served_by_its_handler | jumps_out_of_a_wait) ;;
+	restarted_and_served_by_its_handler | jumps_out_of_a_wait*) ;;
 	handlers_in_waits | events_of_interrupted_polls | handlers_around_looks) ;;
 	threads_end_in_sleeps | cancelled_in_waits_by_number | exits_in_each_sleep) ;;
 	sleepers_of_a_set_without_sockets | time_of_a_set_that_gets_sockets) ;;
@@ -57,7 +57,7 @@ is_beyond_address_sanitizer() {
 	case $1 in
 	threads_end_in_sleeps | threads_end_in_calls | cancelled_in_waits_by_number) ;;
 	sleepers_leave_a_set_without_sockets) ;;
-	handlers_in_a_batch) ;;
+	handlers_in_a_batch | jumps_out_of_a_wait_and_ends) ;;
 	*) false ;;
 	esac
 }

@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -261,6 +262,57 @@ static void jumps_out_of_a_wait(void)
 	close_pair(pair);
 }
 
+struct jumper {
+	int fd;
+	_Atomic pid_t tid;
+};
+
+static void overwrite_stack(void)
+{
+	volatile char bytes[20000];
+
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = 0x5a;
+}
+
+static void *jump_out_and_end(void *arg)
+{
+	struct jumper *me = arg;
+	char buf[8];
+
+	if (sigsetjmp(out_of_here, 1) == 0) {
+		me->tid = gettid();
+		recv(me->fd, buf, sizeof(buf), 0);
+		return NULL;
+	}
+	overwrite_stack();
+	pthread_exit(me);
+}
+
+/* Nothing of the call is left that its end would come by. */
+static void jumps_out_of_a_wait_and_ends(void)
+{
+	struct sigaction act = { .sa_handler = jump };
+	struct jumper jumper = { 0 };
+	pthread_t thread;
+	void *result;
+	int pair[2];
+
+	make_pair(pair);
+	jumper.fd = pair[1];
+	sigaction(SIGUSR1, &act, NULL);
+	pthread_create(&thread, NULL, jump_out_and_end, &jumper);
+	while (!jumper.tid)
+		sched_yield();
+	sleeper_await(jumper.tid);
+	pthread_kill(thread, SIGUSR1);
+	pthread_join(thread, &result);
+	SAY("%s\n", result == (void *)&jumper ? "ended" : "returned");
+	send(pair[0], "still there", 11, 0);
+	receive(pair[1], 0);
+	close_pair(pair);
+}
+
 static void set_effective(uint32_t caps0)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -316,6 +368,7 @@ const struct scenario process_scenarios[] = {
 	SCENARIO(interrupted, 0),
 	SCENARIO(restarted_and_served_by_its_handler, 0),
 	SCENARIO(jumps_out_of_a_wait, 0),
+	SCENARIO(jumps_out_of_a_wait_and_ends, 0),
 	SCENARIO(forks_without_rights, 0),
 	SCENARIO_END,
 };
