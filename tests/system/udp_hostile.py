@@ -15,7 +15,8 @@
 #                         echoes, on ports from 10001 on
 #   sending               sends to 10.78.0.2:7000 without end, and says how it goes
 #   many CNT              asks from so many ports in turn; prints how many were right
-#   count                 says how many came when asked, and begins anew
+#   count                 says how many came when asked, and begins anew with the next
+#                         question
 #   bursts CNT...         sends so many at a time, and prints how many were lost
 #   tcp_echo ADDRESS PORT an echo of as many connections as come
 #   tcp_talk ADDRESS PORT one connection that goes on for a while, and others meanwhile
@@ -197,6 +198,8 @@ def fragments(mac, cnt):
 
 def collect(path):
     s = udp(("0.0.0.0", PORT))
+    # all of them, if it stands still meanwhile
+    s.setsockopt(socket.SOL_SOCKET, 33, 32 << 20)  # SO_RCVBUFFORCE
     print("ready", flush=True)
     seen = set()
     # what came by another way than the end may have to be read after it
@@ -286,7 +289,7 @@ def many(cnt):
     right = 0
     for i in range(5):
         for number, s in enumerate(sockets):
-            s.settimeout(2)
+            s.settimeout(10)
             s.connect((SERVER, PORT))
             s.send(b"%d %d" % (i, number))
             right += s.recv(2048) == b"%d %d" % (i, number)
@@ -296,12 +299,13 @@ def many(cnt):
 def count():
     s = udp(("0.0.0.0", PORT))
     print("ready", flush=True)
-    cnt = 0
+    cnt, question = 0, None
     while True:
         data, peer = s.recvfrom(2048)
-        if data == b"?":
-            s.sendto(b"%d" % cnt, peer)
-            cnt = 0
+        if data[:1] == b"?":
+            if data != question:
+                question, answer, cnt = data, cnt, 0
+            s.sendto(b"%s %d" % (question, answer), peer)
         else:
             cnt += 1
 
@@ -311,16 +315,20 @@ def bursts(*cnts):
     s.connect((SERVER, PORT))
     s.settimeout(0.5)
     lost = []
-    for cnt in map(int, cnts):
+    for number, cnt in enumerate(map(int, cnts)):
         for _ in range(cnt):
             s.send(b"x")
-        while True:
+        # asked twice, it answers twice
+        question, answer = b"?%d" % number, None
+        while answer is None:
             try:
-                s.send(b"?")
-                lost.append(cnt - int(s.recv(2048)))
-                break
+                s.send(question)
+                while answer is None:
+                    words = s.recv(2048).split()
+                    answer = int(words[1]) if words[0] == question else None
             except TimeoutError:
                 pass
+        lost.append(cnt - answer)
     print("lost", sum(lost), *(lost if sum(lost) else ()))
 
 

@@ -36,7 +36,6 @@ collected() {
 }
 one_blast() {
 	local numbers
-	seed=$1
 	collected - "$work/by_kernel" && collected a.log "$work/by_us" || return 1
 	[ "$(wc -l <"$work/by_kernel")" -gt 100 ] ||
 		{ wc -l "$work/by_kernel"; return 1; }
@@ -51,7 +50,8 @@ one_blast() {
 lies_on_the_wire() {
 	local i
 	for i in $(seq "${BLASTS:-1}"); do
-		one_blast "${SEED:-$RANDOM}" || return 1
+		seed=${SEED:-$RANDOM}
+		in_three_tries one_blast || return 1
 	done
 }
 lies_leave_the_program_accelerated() {
@@ -125,10 +125,10 @@ rights_dropped_later() {
 	local in_a
 	start a.log $hostile dropping 65534 || return 1
 	in_a=$(kernel_cnt $a)
-	expect "$( (in_ns $b - timeout 10 python3 -c '
+	expect "$( (in_ns $b - timeout 30 python3 -c '
 import socket
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-s.settimeout(2)
+s.settimeout(10)
 for i in range(200):
     for port in 7000, 7001:
         s.sendto(b"%d" % i, ("10.78.0.1", port))
@@ -212,7 +212,7 @@ many_sockets_without_rights() {
 	expect "$( (in_ns $b - timeout 20 python3 -c '
 import socket
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-s.settimeout(2)
+s.settimeout(10)
 for port in range(10001, 15001):
     s.sendto(b"%d" % port, ("10.78.0.1", port))
     assert s.recv(99) == b"%d" % port
@@ -228,14 +228,14 @@ queue_cnts() {
 driven_anew() {
 	local in_a
 	wait_for 'v0 cannot be driven any more' "$work/a.log" || return 1
-	expect "$(ask - 5 64)" "right 5"
+	expect "$(ask - 5 64 10.78.0.1 2)" "right 5"
 	wait_until driven_times 2 || return 1
 	in_a=$(kernel_cnt $a)
 	expect "$( (in_ns $b - timeout 20 $hostile many 64) 2>&1)" "right 320" &&
 		is_accelerated $a "$in_a" 320
 }
 driven_times() {
-	[ "$(grep -c "v0 is driven by xdp" "$work/a.log")" = "$1" ]
+	[ "$(grep -c "v0 is driven by xdp" "$work/a.log")" -ge "$1" ]
 }
 
 queues_added_while_it_runs() {

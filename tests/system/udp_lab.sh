@@ -164,9 +164,22 @@ kernel_cnt() {
 		awk '/^Udp:/ && NR { n = $2 } END { print n }'
 }
 
-# ask LOG CNT LEN [ADDRESS]
+# ask LOG CNT LEN [ADDRESS [SECONDS]]
 ask() {
-	(in_ns $b "$1" timeout 30 $program ask "${4:-10.78.0.1}" 7000 "$2" "$3") 2>&1
+	(in_ns $b "$1" timeout 30 $program ask "${4:-10.78.0.1}" 7000 "$2" "$3" \
+		${5:-}) 2>&1
+}
+
+# in_three_tries COMMAND...: for what a machine that stands still for a second can spoil. A
+# fault of ours is there each time.
+in_three_tries() {
+	local try
+	for try in 1 2 3; do
+		"$@" && return
+		echo "(try $try)"
+		end_server
+	done
+	return 1
 }
 
 expect() {

@@ -321,6 +321,7 @@ def known():
 
 
 def teach():
+    forget_paths()
     with udp((IP_MTU_DISCOVER, 2)) as s:
         s.sendto(text(1400), PEER)
         hear()
