@@ -5,8 +5,9 @@
  *
  *   tcp_flood INTERFACE MAC ADDRESS PORT CNT RATE
  *
- * CNT of them (at most 2^20), RATE in a second, or until SIGTERM. Counts what comes back,
- * until half a second after the last, and says
+ * CNT of them (at most 2^20), RATE in a second, or until SIGTERM. While 1500 wait for their
+ * answers it waits, too, but for three seconds in all: whoever is flooded may stand still for
+ * a moment. Counts what comes back, until half a second after the last, and says
  *
  *   sent N, answered N, twice N, reset N, wrong N
  *
@@ -33,7 +34,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CNT_MAX = 1 << 20, BATCH = 32, OPTIONS_LEN = 20, FIRST_PORT = 1024 };
+enum { CNT_MAX = 1 << 20, BATCH = 32, OPEN_MAX = 1500, OPTIONS_LEN = 20, FIRST_PORT = 1024 };
 
 #define NETWORK (10u << 8 | 80u)
 
@@ -228,15 +229,31 @@ static void rest(uint64_t until)
 	} while (now_ns() < until);
 }
 
+/* Until few enough are open, or its patience is over for good. Returns how long that was. */
+static uint64_t await_answers(uint32_t sent)
+{
+	static uint64_t patience = 3 * NS_PER_S;
+	uint64_t begun = now_ns(), waited = 0;
+
+	while (sent > answered_cnt + OPEN_MAX && waited < patience && !is_over) {
+		rest(now_ns() + NS_PER_S / 1000);
+		waited = now_ns() - begun;
+	}
+	patience -= waited < patience ? waited : patience;
+	return waited;
+}
+
 /* In batches, as the rate wants them. Returns how many. */
 static uint32_t flood(uint32_t cnt, uint64_t rate)
 {
-	uint64_t begun = now_ns();
+	uint64_t begun = now_ns(), waited = 0;
 	uint32_t i;
 
 	for (i = 0; i < cnt && !is_over; i++) {
-		if (i % BATCH == 0)
-			rest(begun + i * NS_PER_S / rate);
+		if (i % BATCH == 0) {
+			rest(begun + waited + i * NS_PER_S / rate);
+			waited += await_answers(i);
+		}
 		make_syn(i);
 		while (send(fd, &frame, sizeof(frame), 0) < 0)
 			if (errno != ENOBUFS && errno != EAGAIN)
