@@ -8,7 +8,8 @@
 #   vlan.py early ADDRESS PORT        "go", and 20 datagrams of priority 3
 #   vlan.py forge INTERFACE TO FROM PORT ID...
 #                                     a datagram between two addresses of IP, to the
-#                                     port, with each of these tags; its text is the tag
+#                                     port, with each of these tags; its text is $FORGED or
+#                                     "tag", and the tag
 #   vlan.py collect ADDRESS PORT CNT  prints so many texts
 #   vlan.py measure ADDRESS PORT      says of each datagram how many of its length have come
 #   vlan.py tags FILE PORT [to|from]  the tags of all frames of the port, or of those to or
@@ -135,7 +136,7 @@ def forge(interface, to_mac, to, sender, port, *ids):
     s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
     s.bind((interface, 0))
     for number in ids:
-        text = b"tag %s" % number.encode()
+        text = ("%s %s" % (os.environ.get("FORGED", "tag"), number)).encode()
         udp = struct.pack(">4H", 5000, int(port), 8 + len(text), 0) + text
         ip = struct.pack(">2B3H2BH4s4s", 0x45, 0, 20 + len(udp), 7, 0, 64, 17, 0,
                          socket.inet_aton(sender), socket.inet_aton(to))

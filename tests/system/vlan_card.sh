@@ -124,26 +124,34 @@ other_tags_are_not_ours() {
 		expect "$(grep tag "$work/out" | xargs)" "tag 100 tag 57444"
 }
 
+# gives_back TEXT: what comes by the interface below with a tag, as it was.
+gives_back() {
+	local watcher status
+	: >"$work/watch"
+	(in_ns $a - $vlan watch v0 "$1" 6) >"$work/watch" 2>&1 &
+	watcher=$!
+	wait_for watching "$work/watch" &&
+		(FORGED=$1 in_ns $b - $vlan forge v0 "$(mac_of $a v0)" 10.78.0.1 10.78.0.2 \
+			7000 300 100 41260) &&
+		wait_for '^seen 100.0 x 2 300.0 x 2 300.5 x 2$' "$work/watch"
+	status=$?
+	kill -9 $watcher 2>/dev/null
+	wait $watcher 2>/dev/null
+	return $status
+}
+
 # The interface below is driven, too. Its rules cannot say that there is no tag; what has
-# one it gives back to the kernel as it was.
+# one it gives back to the kernel as it was. The software card may see such a frame itself
+# before it has noted that it is one, and then there is one more: not each time.
 interface_below_is_driven_too() {
-	local in_a watcher status
+	local in_a
 	make_vlan w0 10.79.0 && start a.log $program echo 0.0.0.0 7000 || return 1
 	in_a=$(kernel_cnt $a)
 	expect "$(ask_by_vlan 100 64)" "right 100" && tags_are 100.0 &&
 		expect "$(ask_by_vlan 100 64 10.78.0.1)" "right 100" && tags_are none &&
 		expect "$(kernel_cnt $a)" "$in_a" || return 1
-	: >"$work/watch"
-	(in_ns $a - $vlan watch v0 tag 6) >"$work/watch" 2>&1 &
-	watcher=$!
-	wait_for watching "$work/watch" &&
-		(in_ns $b - $vlan forge v0 "$(mac_of $a v0)" 10.78.0.1 10.78.0.2 7000 \
-			300 100 41260) &&
-		wait_for '^seen 100.0 x 2 300.0 x 2 300.5 x 2$' "$work/watch"
-	status=$?
-	kill -9 $watcher 2>/dev/null
-	wait $watcher 2>/dev/null
-	[ $status = 0 ] && expect "$(ask_by_vlan 100 64 10.78.0.1)" "right 100"
+	gives_back first || gives_back second || gives_back third || return 1
+	expect "$(ask_by_vlan 100 64 10.78.0.1)" "right 100"
 }
 
 # Each has its port and its rules.
