@@ -5,9 +5,11 @@
 #
 #   part                    waits until a connection is silent, gives each end bytes that the
 #                           other one has not sent, then feeds the argument, and says how
-#                           many segments each end has for that
+#                           many segments each end has for that, in how many seconds
 #   inject                  resets and SYNs inside the window, acknowledgments of what was not
-#                           sent, and old data, into a stream, until its input ends
+#                           sent, and old data, into streams, until its input ends; says
+#                           when there was enough of it
+import math
 import select
 import socket
 import struct
@@ -38,6 +40,7 @@ class Segment:
         self.seq, self.ack, offset, self.flags = struct.unpack_from("!IIBB", frame, 38)
         self.head = frame[34:34 + (offset >> 4) * 4]
         self.end = self.seq + total - 20 - len(self.head) + bool(self.flags & FIN) & MASK
+        self.ports = struct.unpack_from("!HH", frame, 34)
         # of a conversation that has begun
         self.is_usual = not self.flags & (SYN | RST)
 
@@ -94,10 +97,11 @@ def part():
     listen(wires, 5, last, heard)
     print("parted:", *heard, flush=True)
     heard[:] = 0, 0
+    begun = time.monotonic()
     for k in range(400):
         say(k % 2, ends[k % 2] + (1 << 30 if k % 3 else 1 << 31))
         listen(wires, 0.005, last, heard)
-    print("fed:", *heard, flush=True)
+    print("fed:", *heard, "in", math.ceil(time.monotonic() - begun), flush=True)
     heard[:] = 0, 0
     listen(wires, 3, last, heard)
     print("silent:", *heard, flush=True)
@@ -120,7 +124,8 @@ def inject():
     print("ready", flush=True)
     while not select.select([sys.stdin], [], [], 0)[0]:
         said = [fresh(link) for link in LINKS]
-        if not all(said):
+        # of one connection, not of an old and a new one
+        if not all(said) or said[0].ports != said[1].ports[::-1]:
             continue
         for i in (0, 1):
             # to the end that has said `to`; no segment of a stream begins there
@@ -133,6 +138,9 @@ def inject():
                     (to.ack - 3000, to.end, ACK | PSH, b"injected" * 100)):
                 out[i].send(name.forged(seq, ack, flags, data))
                 sent += 1
+        # each kind twice for each end; many more where the machine is quick
+        if sent == 24:
+            print("enough", flush=True)
         time.sleep(0.002)
     print("sent", sent)
 
