@@ -144,10 +144,14 @@ def slow_crowd(pace, sockets, cnt):
         time.sleep(0.05)
     print("all" if min(sent) >= int(cnt) else sent, flush=True)
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    begin = time.monotonic()
-    for _ in range(100):
-        s.sendto(b"x" * 1200, PEER)
-    print("others", time.monotonic() - begin < 1, flush=True)
+    took = []
+    for _ in range(3):
+        begin = time.monotonic()
+        for _ in range(100):
+            s.sendto(b"x" * 1200, PEER)
+        took.append(time.monotonic() - begin)
+    # a machine may stand still, but not in each of them
+    print("others", min(took) < 1, flush=True)
     os._exit(0)
 
 
