@@ -65,7 +65,7 @@ program_memcached() {
 		printf 'set k 0 0 5\r\nhello\r\n'
 		printf 'get k\r\nincr n 1\r\ndelete k\r\nget k\r\nquit\r\n'
 	} | socat -t 5 - TCP:127.0.0.1:11211
-	printf '\0\1\0\0\0\1\0\0version\r\n' | socat -t 1 - UDP:127.0.0.1:11211 |
+	printf '\0\1\0\0\0\1\0\0version\r\n' | socat -t 5 - UDP:127.0.0.1:11211 |
 		tail -c +9 | cut -d' ' -f1
 }
 

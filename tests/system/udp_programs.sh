@@ -58,7 +58,7 @@ socat_echoes() {
 	sleep 0.3
 	mark
 	seq -w 200 | (in_b sh -c 'while read -r line; do
-		echo "$line"; sleep 0.005; done | socat -t 1 - UDP4:10.78.0.1:7000') \
+		echo "$line"; sleep 0.005; done | socat -t 5 - UDP4:10.78.0.1:7000') \
 		>"$work/echoed"
 	expect "$(md5sum <"$work/echoed")" "$(seq -w 200 | md5sum)" && both_carry 200
 }
