@@ -57,7 +57,7 @@ def flows(address, port, cnt, length):
     right = total = 0
     for s in sockets:
         s.connect((address, int(port)))
-        s.settimeout(2)
+        s.settimeout(10)
     for i in range(20):
         for at, s in enumerate(sockets):
             data = (b"%d of %d" % (i, at)).ljust(int(length), b".")

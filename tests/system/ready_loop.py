@@ -30,7 +30,7 @@ def serve(selector, address, cnt):
 
 def reach(address, cnt):
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    s.settimeout(2)
+    s.settimeout(10)
     answers = 0
     for again in range(2):
         for i in range(cnt):

@@ -106,7 +106,7 @@ def is_gone(condition):
 def probe():
     """One question, one answer, at once: nobody takes frames away any more."""
     s = udp(SERVER)
-    s.settimeout(2)
+    s.settimeout(10)
     s.sendto(b"probe", FLOOD)
     for _ in range(10000):
         if s.recv(2048) == b"answer":
@@ -115,7 +115,7 @@ def probe():
 
 def child_hears(pipe):
     """While the parent lived nothing of the load came to it."""
-    readable, _, _ = select.select([pipe], [], [], 2)
+    readable, _, _ = select.select([pipe], [], [], 10)
     if not readable or not os.read(pipe, 1 << 16):
         raise OSError("the child hears nothing")
 

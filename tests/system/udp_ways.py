@@ -27,7 +27,7 @@ sockets = []
 def udp(address="0.0.0.0", port=0):
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sockets.append(s)
-    s.settimeout(2)
+    s.settimeout(10)
     if port:
         s.bind((address, port))
     return s
@@ -128,6 +128,7 @@ def multicast():
     c.send(b"hello to myself")
     print("looped:", hear(s))
     m = udp("239.1.1.2", MINE + 2)
+    m.settimeout(2)
     print("nobody:", hear(m))
     tell("after:", s, "hello")
 

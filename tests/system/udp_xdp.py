@@ -2,7 +2,9 @@
 # The unmodified programs of udp_xdp.sh.
 #
 #   udp_xdp.py echo ADDRESS PORT             until "bye"; prints how many
-#   udp_xdp.py ask ADDRESS PORT CNT LEN      prints how many answers were right
+#   udp_xdp.py ask ADDRESS PORT CNT LEN [SECONDS]
+#                                            prints how many answers were right; waits for
+#                                            each so long, or ten
 #   udp_xdp.py go_on_asking ADDRESS PORT     from one port; prints each right answer
 #   udp_xdp.py forking ADDRESS PORT          an echo that forks first
 #   udp_xdp.py hoarding ADDRESS PORT CNT     an echo; what comes to PORT + 1 is left
@@ -54,9 +56,9 @@ def echo(address, port):
     print("echoed", count, flush=True)
 
 
-def ask(address, port, cnt, length):
+def ask(address, port, cnt, length, patience=10):
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    s.settimeout(2)
+    s.settimeout(float(patience))
     s.connect((address, int(port)))
     good = 0
     for i in range(int(cnt)):
@@ -126,7 +128,7 @@ def keeping(address, port):
 def ask_hoarder(address, port, cnt):
     slow = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     busy = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    busy.settimeout(2)
+    busy.settimeout(10)
     busy.connect((address, int(port)))
     slow.connect((address, int(port) + 1))
     good = 0
