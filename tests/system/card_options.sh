@@ -151,10 +151,12 @@ more_than_the_queue() {
 # VMA_RX_WRE_BATCHING: one update of the receive queue for so many frames; some more
 # when the program sleeps.
 batches_of_refills() {
-	ask_with 64 640 VMA_RX_WRE_BATCHING=64 VMA_RX_POLL=-1 VMA_SELECT_POLL=-1 &&
-		between "$(counts rx_refills)" 8 60 &&
-		ask_with 64 640 VMA_RX_WRE_BATCHING=4 VMA_RX_POLL=-1 VMA_SELECT_POLL=-1 &&
-		between "$(counts rx_refills)" 120 300
+	in_three_tries refills 64 8 60 && in_three_tries refills 4 120 300
+}
+# refills BATCH LOWEST HIGHEST: a program that stands still sleeps, too.
+refills() {
+	ask_with 64 640 VMA_RX_WRE_BATCHING="$1" VMA_RX_POLL=-1 VMA_SELECT_POLL=-1 &&
+		between "$(counts rx_refills)" "$2" "$3"
 }
 
 # VMA_CQ_AIM_...: few short answers end the moderation that there was at first; long ones
