@@ -369,6 +369,9 @@ static COLD long go_on_with_twin(struct tsock *t, int fd, struct rx_call *call)
 		call->done = 0;
 	if (!call->done && !call->has_waited && !call->is_behind)
 		return FD_PASS;
+	/* no poll waits for more than there is to look at; the kernel's own call does */
+	if (call->flags & MSG_PEEK && call->flags & MSG_WAITALL && sock_owns_fd(&t->sock, fd))
+		return FD_PASS;
 	for (;;) {
 		n = read_twin(t, fd, call);
 		if (n > 0) {
