@@ -289,8 +289,9 @@ void tsock_is_kernels(struct tsock *t, int fd, enum reason reason,
 void tsock_give_up(struct tsock *t)
 {
 	sock_detach(&t->sock);
-	if (atomic_load(&t->twin_fd) >= 0)
-		fd_internal_close(&t->twin_fd);
+	/* a call that is inside goes on with it */
+	if (t->is_orphan || !atomic_load(&t->waiting_cnt))
+		tsock_drop_twin(t);
 	tsock_lock(t);
 	/* of one that is over here alone the program still has what is left (tsock_leave.c) */
 	if (t->is_orphan || !tsock_is_ours(t))
@@ -308,7 +309,7 @@ void tsock_give_up(struct tsock *t)
 
 /* Closed connections may have so many fds for their twins: those of the program are few
  * where its limit is low, and on the kernel a closed connection takes none. */
-static uint32_t keepers_max(struct tcp_engine *engine, uint64_t now_ns)
+uint32_t tsock_twins_max(struct tcp_engine *engine, uint64_t now_ns)
 {
 	enum { SHARE = 16 };
 	/* acquire pairs with the release below: who sees the time sees the answer */
@@ -331,7 +332,7 @@ static bool may_keep_twin(const struct tsock *t)
 {
 	return atomic_load_explicit(&t->engine->orphan_cnt,
 				    memory_order_relaxed) <
-	       keepers_max(t->engine, clock_monotonic_ns());
+	       tsock_twins_max(t->engine, clock_monotonic_ns());
 }
 
 void tsock_is_no_orphan(struct tsock *t)
@@ -415,7 +416,6 @@ static long look_for_end(struct tsock_wait *w)
 		       0;
 }
 
-/* As in Linux, a close that lingers waits even on a non-blocking socket. */
 /* Whether a call of another thread is inside. Our own thread gives back what it holds at
  * once. */
 static bool is_in_use(const struct fd_object *obj)
@@ -430,6 +430,7 @@ static bool is_in_use(const struct fd_object *obj)
 	return false;
 }
 
+/* As in Linux, a close that lingers waits even on a non-blocking socket. */
 static long tsock_linger(struct fd_object *obj)
 {
 	struct tsock *t = tsock_of(obj);
@@ -478,7 +479,7 @@ static void tsock_before_close(struct fd_object *obj, int fd)
 	 * another process counts as open */
 	if (UNLIKELY(atomic_load(&t->waiting_cnt)) && fd >= 0 &&
 	    file_identify(fd).ino == t->sock.obj.inode)
-		tsock_keep_twin(t, fd);
+		tsock_keep_twin(t, fd, true);
 }
 
 /* Calls that are inside go on: what becomes of the connection is for the last of them
@@ -863,8 +864,7 @@ static void tsock_release(struct fd_object *obj)
 	}
 	if (tsock_phase(t) == TSOCK_LISTENER)
 		tsock_stop_listening(t, true);
-	if (atomic_load(&t->twin_fd) >= 0)
-		fd_internal_close(&t->twin_fd);
+	tsock_drop_twin(t);
 	tsock_guard_is_over(t);
 	if (t->engine) {
 		/* nobody may find the memory by a list any more */

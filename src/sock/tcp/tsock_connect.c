@@ -469,7 +469,7 @@ static long start(struct tsock *t, int fd, const struct user_name *peer,
 }
 
 /* A close of the number waits, so that it is not another file's before all is done that needs
- * it. */
+ * it; and who waits there has no `config`. */
 static long start_fresh(struct tsock *t, int fd, const struct user_name *peer, bool is_for_send)
 {
 	struct fd_visit visit;
@@ -641,8 +641,11 @@ static long go_on(struct tsock *t, int fd, bool is_first, int flags)
 		if (result == -EINTR || result == FD_ABANDONED)
 			return result;
 	}
+	if (result == FD_PASS && tells_open_once(t, fd))
+		return 0;
+	/* the number may be another file's by now */
 	if (result == FD_PASS)
-		return tells_open_once(t, fd) ? 0 : FD_PASS;
+		return sock_owns_fd(&t->sock, fd) ? FD_PASS : -EBADF;
 	mutex_acquire(&t->sock.config);
 	if (tsock_is_ours(t))
 		result = settle(t, result);

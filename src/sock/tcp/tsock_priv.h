@@ -99,10 +99,12 @@ struct tsock {
 	_Atomic bool is_writing;
 	/* Fixed once the phase is one of ours. */
 	struct tcp_engine *engine;
-	/* the twin of a closed socket; -1 */
+	/* a duplicate of the twin: of a closed socket, and of one of the kernel's for the calls
+	 * that wait; -1 */
 	_Atomic int twin_fd;
-	/* Calls that wait, or have waited. If the kernel has it when the last number is closed,
-	 * the twin stays for them. */
+	/* the latter: tsock_keep_twin(). With `config` */
+	bool is_twin_kept;
+	/* Calls that wait, or have waited. */
 	_Atomic int waiting_cnt;
 	/* A number under which the program has used it; it may be another's now. */
 	_Atomic int seen_fd;
@@ -419,9 +421,15 @@ long tsock_wait_till_due(struct tsock *t, int fd, tsock_look_fn *look, void *ctx
  * wants. Its number may be another file's by now, so that the call must not go there. Begins to
  * use the twin, and returns a number of it, or -EBADF. */
 int tsock_begin_twin(struct tsock *t, int fd, struct fd_visit *visit) MUST_CHECK;
-/* The kernel has it: a duplicate of this number is the twin's as long as the socket lives. */
-void tsock_keep_twin(struct tsock *t, int fd);
 void tsock_end_twin(int twin, struct fd_visit *visit);
+/* The kernel has it, and a call waits: there is a duplicate of this number for it, `is_closed`
+ * or where the limit of fds leaves many. */
+void tsock_keep_twin(struct tsock *t, int fd, bool is_closed);
+/* A call that has been counted in waiting_cnt ends. */
+void tsock_end_waiting(struct tsock *t);
+void tsock_drop_twin(struct tsock *t);
+/* So many fds may be ours beside the program's. */
+uint32_t tsock_twins_max(struct tcp_engine *engine, uint64_t now_ns) MUST_CHECK;
 /* Waits for one of the events on the twin. 0: there is one; -EAGAIN: the time is over; -EINTR;
  * -EBADF; or FD_ABANDONED. */
 long tsock_wait_for_twin(struct tsock *t, int fd, short events, uint64_t deadline_ns,

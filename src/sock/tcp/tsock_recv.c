@@ -32,6 +32,9 @@ struct rx_call {
 	bool is_urgent;
 	/* its batch has others already */
 	bool is_behind;
+	/* the message that it fills, if it is one; the twin has filled that in */
+	struct msghdr *msg;
+	bool is_told;
 	/* a handler has ended it before it had all that it wants */
 	bool is_cut;
 	/* when it ends, once it has waited */
@@ -333,25 +336,33 @@ static long look(struct tsock_wait *w)
 
 /* What the twin has. An error is for the next call, if this one has something to tell.
  * -EAGAIN: nothing. */
-static long read_twin(struct tsock *t, int fd, const struct rx_call *call)
+static long read_twin(struct tsock *t, int fd, struct rx_call *call)
 {
 	struct iovec iov[64];
 	struct msghdr msg = { .msg_iov = iov };
 	struct fd_visit visit;
 	int twin = tsock_begin_twin(t, fd, &visit), unread = 0;
-	long n = twin;
+	struct pollfd pfd = { .fd = twin, .events = POLLIN };
+	long n = MIN(twin, 0);
 
-	if (twin >= 0)
-		n = inside_poll(&(struct pollfd){ .fd = twin, .events = POLLIN }, 1) > 0 ?
-			    0 :
-			    -EAGAIN;
-	if (!n && call->done)
+	if (twin >= 0 && call->done) {
+		n = inside_poll(&pfd, 1) > 0 && pfd.revents & (POLLIN | POLLHUP) ? 0 : -EAGAIN;
 		(void)!syscall_raw(SYS_ioctl, twin, FIONREAD, (long)&unread, 0, 0, 0);
-	if (!n && (!call->done || unread)) {
+	}
+	if (twin >= 0 && (!call->done || unread)) {
 		msg.msg_iovlen = user_iov_rest(call->iov, call->iov_cnt, call->done, iov,
 					       ARRAY_LEN(iov));
+		if (call->msg && !call->done) {
+			msg.msg_control = call->msg->msg_control;
+			msg.msg_controllen = call->msg->msg_controllen;
+		}
 		n = inside_recvmsg(twin, &msg,
 				   (call->flags & ~MSG_WAITALL) | MSG_DONTWAIT);
+	}
+	if (n >= 0 && call->msg && !call->done) {
+		call->msg->msg_controllen = msg.msg_controllen;
+		call->msg->msg_flags = msg.msg_flags;
+		call->is_told = true;
 	}
 	tsock_end_twin(twin, &visit);
 	return n;
@@ -468,7 +479,21 @@ static NOINLINE long receive_waiting(struct tsock *t, int fd, struct rx_call *ca
 	else if (call->done)
 		n = (long)call->done;
 	if (n != FD_ABANDONED)
-		atomic_fetch_sub(&t->waiting_cnt, 1);
+		tsock_end_waiting(t);
+	return n;
+}
+
+/* The kernel has it, and the call has a part, or others of its batch have. */
+static COLD long receive_rest(struct tsock *t, int fd, struct rx_call *call)
+{
+	long n;
+
+	if (call->is_behind && sock_is_blocking(&t->sock, call->flags))
+		return receive_waiting(t, fd, call);
+	atomic_fetch_add(&t->waiting_cnt, 1);
+	n = go_on_with_twin(t, fd, call);
+	if (n != FD_ABANDONED)
+		tsock_end_waiting(t);
 	return n;
 }
 
@@ -480,9 +505,7 @@ static long receive(struct tsock *t, int fd, struct rx_call *call)
 		n = tsock_fresh_error(t);
 		if (n || !call->is_behind || call->flags & (MSG_OOB | MSG_ERRQUEUE))
 			return n ? n : FD_PASS;
-		return sock_is_blocking(&t->sock, call->flags) ?
-			       receive_waiting(t, fd, call) :
-			       go_on_with_twin(t, fd, call);
+		return receive_rest(t, fd, call);
 	}
 	if (UNLIKELY(call->flags & (MSG_OOB | MSG_ERRQUEUE))) {
 		if (call->flags & MSG_ERRQUEUE)
@@ -493,7 +516,7 @@ static long receive(struct tsock *t, int fd, struct rx_call *call)
 	if (n == -EAGAIN && sock_is_blocking(&t->sock, call->flags))
 		return receive_waiting(t, fd, call);
 	if (UNLIKELY(n == FD_PASS))
-		return go_on_with_twin(t, fd, call);
+		return receive_rest(t, fd, call);
 	/* what the call has counts for more than how it ended */
 	return call->done ? (long)call->done : n;
 }
@@ -602,10 +625,13 @@ long tsock_preadv2(struct fd_object *obj, int fd, const struct iovec *iov,
 static int left_behind(struct tsock *t, int fd)
 {
 	struct tcp_pcb_info info;
-	int cnt = 0;
+	struct fd_visit visit;
+	int cnt = 0, twin;
 
 	if (!tsock_lock_ours(t)) {
-		(void)!real.ioctl(fd, FIONREAD, &cnt);
+		twin = tsock_begin_twin(t, fd, &visit);
+		(void)!real.ioctl(twin, FIONREAD, &cnt);
+		tsock_end_twin(twin, &visit);
 		return cnt;
 	}
 	if (t->pcb) {
@@ -656,12 +682,15 @@ static long receive_message(struct tsock *t, int fd, struct msghdr *msg,
 	len = user_iov_len(msg->msg_iov, msg->msg_iovlen);
 	if (len < 0)
 		return len == -EFAULT && tsock_is_ours(t) ? len : FD_PASS;
+	call->msg = msg;
 	call->iov = msg->msg_iov;
 	call->iov_cnt = msg->msg_iovlen;
 	call->len = (size_t)len;
 	n = receive(t, fd, call);
-	if (n >= 0)
+	if (n >= 0 && !call->is_told)
 		end_message(t, fd, msg, call);
+	else if (n >= 0 && msg->msg_name)
+		msg->msg_namelen = 0;
 	else if (n == FD_PASS && call->flags & MSG_ERRQUEUE)
 		n = tsock_receive_record(t, fd, msg, call->flags);
 	return n;

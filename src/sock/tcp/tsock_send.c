@@ -168,19 +168,19 @@ static void take_packets(struct tsock *t, struct run *run, size_t len)
 	}
 }
 
-static long read_file(const struct tx_call *call, void *to, size_t max, off64_t offset)
+static long read_at(int file, void *to, size_t len, off64_t offset)
 {
-	return syscall_raw(SYS_pread64, call->file, (long)to, (long)max, offset, 0, 0);
+	return syscall_raw(SYS_pread64, file, (long)to, (long)len, offset, 0, 0);
 }
 
 /* A file that was opened with O_DIRECT is read by whole blocks into memory that begins as
  * they do. */
-static NOINLINE COLD long read_direct(const struct tx_call *call, void *to, size_t max)
+static NOINLINE COLD long read_direct(int file, void *to, size_t max, off64_t offset)
 {
 	enum { BLOCK = 4096 };
 	_Alignas(BLOCK) uint8_t block[BLOCK];
-	long at = call->offset % BLOCK;
-	long n = read_file(call, block, BLOCK, call->offset - at);
+	long at = offset % BLOCK;
+	long n = read_at(file, block, BLOCK, offset - at);
 
 	if (n < 0)
 		return n;
@@ -189,13 +189,17 @@ static NOINLINE COLD long read_direct(const struct tx_call *call, void *to, size
 	return n;
 }
 
+static long read_file(int file, void *to, size_t max, off64_t offset)
+{
+	long n = read_at(file, to, max, offset);
+
+	return UNLIKELY(n == -EINVAL) ? read_direct(file, to, max, offset) : n;
+}
+
 static long fill_from_file(struct tx_call *call, struct pkt *pkt, uint32_t max)
 {
-	uint8_t *to = pkt->data + pkt->len;
-	long n = read_file(call, to, max, call->offset);
+	long n = read_file(call->file, pkt->data + pkt->len, max, call->offset);
 
-	if (UNLIKELY(n == -EINVAL))
-		n = read_direct(call, to, max);
 	if (n <= 0)
 		return n;
 	(void)pkt_append(pkt, (uint32_t)n);
@@ -530,8 +534,7 @@ static long file_to_twin(int fd, const struct tx_call *call)
 	struct iovec iov = { .iov_base = bytes };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 	size_t len = MIN(call->len - call->done, sizeof(bytes));
-	long n = syscall_raw(SYS_pread64, call->file, (long)&bytes, (long)len,
-			     call->offset, 0, 0);
+	long n = read_file(call->file, bytes, len, call->offset);
 
 	if (n <= 0)
 		return n;
@@ -558,7 +561,7 @@ static long write_twin(struct tsock *t, int fd, const struct tx_call *call)
 	pfd.fd = tsock_begin_twin(t, fd, &visit);
 	if (pfd.fd < 0)
 		n = pfd.fd;
-	else if (call->done && inside_poll(&pfd, 1) > 0 && pfd.revents & (POLLERR | POLLHUP))
+	else if (call->done && inside_poll(&pfd, 1) > 0 && pfd.revents & POLLHUP)
 		n = 0;
 	else
 		n = call->file >= 0 ? file_to_twin(pfd.fd, call) :
@@ -576,6 +579,7 @@ static COLD long go_on_with_twin(struct tsock *t, int fd, struct tx_call *call)
 
 	if (!call->done && !call->has_waited)
 		return FD_PASS;
+	begin_wait(t, call);
 	while (call->done < call->len) {
 		n = write_twin(t, fd, call);
 		if (n > 0) {
@@ -652,6 +656,9 @@ static COLD long write_nothing(struct tsock *t, int fd, struct tx_call *call)
 	} while (!n);
 	if (n == -EPIPE)
 		return broken_pipe(call->flags);
+	/* the number may be another file's by now */
+	if (n == FD_PASS && !sock_owns_fd(&t->sock, fd))
+		return -EBADF;
 	return n == -EBUSY ? 0 : n;
 }
 
@@ -660,7 +667,7 @@ static COLD bool has_ended(int file, off64_t offset)
 {
 	char byte;
 
-	return syscall_raw(SYS_pread64, file, (long)&byte, 1, offset, 0, 0) == 0;
+	return read_file(file, &byte, 1, offset) == 0;
 }
 
 static long send_all(struct tsock *t, int fd, struct tx_call *call);
@@ -727,7 +734,7 @@ long tsock_send_call(struct tsock *t, int fd, struct tx_call *call)
 	long n = send_all(t, fd, call);
 
 	if (UNLIKELY(call->has_waited) && n != FD_ABANDONED)
-		atomic_fetch_sub(&t->waiting_cnt, 1);
+		tsock_end_waiting(t);
 	return n;
 }
 

@@ -111,7 +111,7 @@ static struct tsock *next_untidy(struct tcp_engine *engine)
 	return t;
 }
 
-/* By the twin of one that is closed, though calls may be inside, or by a number. */
+/* By the duplicate of the twin, if there is one, though calls may be inside, or by a number. */
 static void visit(struct tsock *t, bool (*each)(struct fd_object *obj, int fd))
 {
 	int twin_fd = atomic_load(&t->twin_fd);

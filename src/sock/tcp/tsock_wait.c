@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "fd/fd_internal.h"
+#include "os/inside.h"
 #include "sock/tcp/tsock_priv.h"
 
 enum {
@@ -119,11 +120,44 @@ long tsock_wait_till_due(struct tsock *t, int fd, tsock_look_fn *look_fn, void *
 	return wait_until(&w, deadline_ns, has_some);
 }
 
-void tsock_keep_twin(struct tsock *t, int fd)
+static _Atomic unsigned kept_cnt;
+
+void tsock_keep_twin(struct tsock *t, int fd, bool is_closed)
 {
 	mutex_acquire(&t->sock.config);
-	if (atomic_load(&t->twin_fd) < 0 && tsock_phase(t) == TSOCK_KERNELS)
-		(void)!fd_internal_copy(fd, &t->twin_fd);
+	if (atomic_load(&t->twin_fd) < 0 && tsock_phase(t) == TSOCK_KERNELS && t->engine &&
+	    (is_closed || atomic_load(&kept_cnt) <
+				  tsock_twins_max(t->engine, clock_monotonic_ns())) &&
+	    fd_internal_copy(fd, &t->twin_fd) == 0) {
+		t->is_twin_kept = true;
+		atomic_fetch_add(&kept_cnt, 1);
+	}
+	mutex_release(&t->sock.config);
+}
+
+void tsock_drop_twin(struct tsock *t)
+{
+	if (t->is_twin_kept)
+		atomic_fetch_sub(&kept_cnt, 1);
+	t->is_twin_kept = false;
+	if (atomic_load(&t->twin_fd) >= 0)
+		fd_internal_close(&t->twin_fd);
+}
+
+void tsock_end_waiting(struct tsock *t)
+{
+	const struct linger off = { 0 };
+
+	if (atomic_fetch_sub(&t->waiting_cnt, 1) != 1 || LIKELY(atomic_load(&t->twin_fd) < 0))
+		return;
+	mutex_acquire(&t->sock.config);
+	if (t->is_twin_kept && !atomic_load(&t->waiting_cnt)) {
+		/* the program's close has returned, and nobody waits for this one */
+		if (t->may_linger && !atomic_load(&t->sock.obj.fd_cnt))
+			(void)!real.setsockopt(atomic_load(&t->twin_fd), SOL_SOCKET, SO_LINGER,
+					       &off, sizeof(off));
+		tsock_drop_twin(t);
+	}
 	mutex_release(&t->sock.config);
 }
 
@@ -168,7 +202,7 @@ long tsock_wait_for_twin(struct tsock *t, int fd, short events, uint64_t deadlin
 	twin.fd = tsock_begin_twin(t, fd, &visit);
 	if (twin.fd < 0)
 		return -EBADF;
-	tsock_keep_twin(t, twin.fd);
+	tsock_keep_twin(t, twin.fd, false);
 	tsock_end_twin(twin.fd, &visit);
 	if (atomic_load(&t->twin_fd) >= 0)
 		twin.fd = atomic_load(&t->twin_fd);
@@ -184,6 +218,9 @@ long tsock_wait_for_twin(struct tsock *t, int fd, short events, uint64_t deadlin
 		return FD_ABANDONED;
 	if (n == 0)
 		return -EAGAIN;
+	/* records in its error queue end every poll, and are no news for this call */
+	if (n > 0 && twin.revents == POLLERR)
+		inside_nap(NS_PER_MS);
 	return MIN(n, 0);
 }
 

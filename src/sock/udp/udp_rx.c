@@ -497,7 +497,7 @@ static long wait_look(struct sock_wait *wait, enum sock_look how)
 	 * there is nothing to wait for; but not how much time is left. */
 	if (n == -EAGAIN && sock_rx_holds(&w->u->sock) &
 				    (w->is_timed ? SOCK_RX_SHUT : SOCK_RX_OVER))
-		return FD_PASS;
+		return sock_owns_fd(&w->u->sock, w->fd) ? FD_PASS : -EBADF;
 	return n;
 }
 
