@@ -37,7 +37,7 @@ struct epoll_item {
 	 * twin would mislead). An arrival looks at it, too. */
 	_Atomic bool is_hidden;
 	/* the count of its set (change_cnt) when the kernel's side of it has changed last */
-	uint64_t changed_at;
+	uint32_t changed_at;
 
 	/* -- the lock of the list that `watch` is on; changed with set->lock, too -- */
 	union {
@@ -62,6 +62,7 @@ struct epoll_item {
 	uint64_t look;
 	struct epoll_event *place;
 };
+_Static_assert(sizeof(struct epoll_item) <= 248, "four lines of cache with its pool's link");
 
 static inline struct epoll_item *epoll_item_of_outer(struct epoll_watch *watch)
 {

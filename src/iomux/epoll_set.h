@@ -84,7 +84,7 @@ struct epoll_set {
 	_Atomic uint64_t looks;
 	/* counts what changes in the kernel's set of members that have items; written with
 	 * `changes` */
-	_Atomic uint64_t change_cnt;
+	_Atomic uint32_t change_cnt;
 
 	/* the items of this set in others, and polls; the lock of nested sets */
 	struct list outers; /* epoll_watch */

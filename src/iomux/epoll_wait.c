@@ -37,7 +37,7 @@ struct batch {
 	/* -- when the kernel has been asked -- */
 	int epfd; /* names the set */
 	/* what its count (change_cnt) was before */
-	uint64_t asked_at;
+	uint32_t asked_at;
 };
 
 static inline void begin_batch(struct batch *batch, struct epoll_set *set,
@@ -52,7 +52,7 @@ static inline void begin_batch(struct batch *batch, struct epoll_set *set,
 /* Whether the event may be of a time before the kernel's side of the item was changed. */
 static bool is_changed(const struct batch *batch, const struct epoll_item *item)
 {
-	return UNLIKELY(item->changed_at > batch->asked_at);
+	return UNLIKELY((int32_t)(item->changed_at - batch->asked_at) > 0);
 }
 
 /* To a program, fds with the same data word look the same. So if several members have
@@ -262,7 +262,8 @@ static int join_woken(struct epoll_set *set, int epfd, struct epoll_event *event
 
 	begin_batch(&batch, set, events);
 	batch.epfd = epfd;
-	batch.asked_at = 0;
+	/* nobody knows when, but not before half of all counts */
+	batch.asked_at = atomic_load(&set->change_cnt) - INT32_MAX;
 	epoll_set_begin_look(set);
 	epoll_set_poll_rings(set);
 	sort_all_in(&batch, events, n);

@@ -892,6 +892,7 @@ void tsocks_forked(void)
 	fd_pool_forked(&pool);
 	tsock_accept_forked();
 	tcp_twins_forked();
+	tsock_waits_forked();
 	tsocks_share_forked();
 }
 

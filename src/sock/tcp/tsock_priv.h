@@ -428,6 +428,7 @@ void tsock_keep_twin(struct tsock *t, int fd, bool is_closed);
 /* A call that has been counted in waiting_cnt ends. */
 void tsock_end_waiting(struct tsock *t);
 void tsock_drop_twin(struct tsock *t);
+void tsock_waits_forked(void);
 /* So many fds may be ours beside the program's. */
 uint32_t tsock_twins_max(struct tcp_engine *engine, uint64_t now_ns) MUST_CHECK;
 /* Waits for one of the events on the twin. 0: there is one; -EAGAIN: the time is over; -EINTR;

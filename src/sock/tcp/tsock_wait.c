@@ -120,7 +120,16 @@ long tsock_wait_till_due(struct tsock *t, int fd, tsock_look_fn *look_fn, void *
 	return wait_until(&w, deadline_ns, has_some);
 }
 
+/* -- calls that go on at the kernel's socket ----------------------------------------- */
+
+/* Twins that are kept for calls, of all sockets. */
 static _Atomic unsigned kept_cnt;
+
+/* The child has none of these calls, and none of their fds. */
+void tsock_waits_forked(void)
+{
+	atomic_store(&kept_cnt, 0);
+}
 
 void tsock_keep_twin(struct tsock *t, int fd, bool is_closed)
 {
