@@ -696,6 +696,8 @@ static void replace_under(void *use(void *number))
 {
 	enum { CNT = 200 };
 	pthread_t thread;
+	/* over a wire on a busy machine each may have to repeat its SYN */
+	int cnt = over_wire() ? CNT / 4 : CNT;
 	int number, pair[2], peers[CNT];
 	_Atomic int used;
 
@@ -703,7 +705,7 @@ static void replace_under(void *use(void *number))
 	peers[0] = pair[1];
 	used = number = pair[0];
 	pthread_create(&thread, NULL, use, &used);
-	for (int i = 1; i < CNT; i++) {
+	for (int i = 1; i < cnt; i++) {
 		int next[2];
 
 		make_pair(next);
@@ -715,7 +717,7 @@ static void replace_under(void *use(void *number))
 	used = -1;
 	pthread_join(thread, NULL);
 	close(number);
-	for (int i = 0; i < CNT; i++)
+	for (int i = 0; i < cnt; i++)
 		close(peers[i]);
 }
 
