@@ -24,8 +24,8 @@ struct fd_visit {
 
 /* Calls `each` for every object with these ops (NULL: all but internal fds, which nobody
  * visits), with a reference, once for each of its fds. `each` must not wait for a close.
- * Returns whether any call returned true. Inside the bracket, and without a lock that is
- * taken on the way to a close. */
+ * Returns whether any call returned true. Inside the bracket; it takes no
+ * lock that a close holds while it waits for visits. */
 bool fd_visit(const struct fd_ops *ops,
 	      bool (*each)(struct fd_object *obj, int fd));
 

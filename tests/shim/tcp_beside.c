@@ -440,7 +440,42 @@ static void stamp_beside_a_child(void)
 	close_pair(pair);
 }
 
+static void *receive_batch(void *arg)
+{
+	struct mmsghdr msgs[3] = { 0 };
+	char bytes[3];
+	struct iovec iov[3];
+
+	for (int i = 0; i < 3; i++) {
+		iov[i] = (struct iovec){ &bytes[i], 1 };
+		msgs[i].msg_hdr.msg_iov = &iov[i];
+		msgs[i].msg_hdr.msg_iovlen = 1;
+	}
+	caller = gettid();
+	return (void *)(long)recvmmsg(*(int *)arg, msgs, 3, 0, NULL);
+}
+
+/* A batch that blocks has all of its messages. */
+static void batch_beside_a_child(void)
+{
+	pthread_t thread;
+	void *received;
+	int pair[2];
+
+	make_pair(pair);
+	start(&thread, receive_batch, &pair[0]);
+	say_sent(pair[1], "a", 0);
+	await_acks(pair[1]);
+	sleeper_await(caller);
+	used_by_a_child(pair[0]);
+	say_sent(pair[1], "bc", 0);
+	pthread_join(thread, &received);
+	SAY("received %ld\n", (long)received);
+	close_pair(pair);
+}
+
 const struct scenario beside_scenarios[] = {
+	SCENARIO(batch_beside_a_child, MIXED),
 	SCENARIO(stamp_beside_a_child, MIXED),
 	SCENARIO(handed_on_beside_a_receive, MIXED),
 	SCENARIO(closed_beside_a_send, MIXED),

@@ -427,7 +427,9 @@ void tsock_end_twin(int twin, struct fd_visit *visit);
 void tsock_keep_twin(struct tsock *t, int fd, bool is_closed);
 /* A call that has been counted in waiting_cnt ends. */
 void tsock_end_waiting(struct tsock *t);
+/* Closes the duplicate, if there is one, whatever it was for. */
 void tsock_drop_twin(struct tsock *t);
+/* In the child of a fork. */
 void tsock_waits_forked(void);
 /* So many fds may be ours beside the program's. */
 uint32_t tsock_twins_max(struct tcp_engine *engine, uint64_t now_ns) MUST_CHECK;
