@@ -827,9 +827,11 @@ struct tcp_repair {
 	uint32_t snd_una;
 	uint32_t unacked, unsent;
 	enum tcp_fin fin;
-	/* the receive queue ends there: so many bytes were not taken */
+	/* the receive queue ends there: so many bytes were not taken, beside the urgent one
+	 * there (tcp_unread_len) */
 	uint32_t rcv_nxt;
 	uint32_t unread;
+	uint32_t urgent_at;
 	/* then a FIN has come */
 	bool has_fin;
 	uint16_t mss_peer;
@@ -847,14 +849,17 @@ struct tcp_repair {
 	/* TCP_REPAIR_WINDOW */
 	uint32_t snd_wl1, snd_wnd, snd_wnd_max, rcv_wnd, rcv_wup;
 };
-/* -EOPNOTSUPP while urgent data is on its way out, or the reader has not passed the mark
- * of the peer's: a repaired socket knows no mark. */
+/* -EOPNOTSUPP while urgent data is on its way out, or the peer's urgent byte was not read: a
+ * repaired socket knows no mark. Who has read it, and stands before the mark, passes that. */
 int tcp_get_repair(const struct tcp_pcb *pcb, struct tcp_repair *repair_out,
 		   uint64_t now_ns) MUST_CHECK;
 /* The same of a connection whose bytes are received once more as segments
  * (tcp_build_of_peer), which tell of an urgent byte that nobody has read. */
 int tcp_get_unread(const struct tcp_pcb *pcb, struct tcp_repair *repair_out,
 		   uint64_t now_ns) MUST_CHECK;
+/* How many bytes of what was received in order reads would still give. A byte of the queue
+ * that is not of the stream is at `urgent_at_out`, which is UINT32_MAX for none. */
+uint32_t tcp_unread_len(const struct tcp_pcb *pcb, uint32_t *urgent_at_out);
 /* The packet behind `pkt`, the first for NULL, NULL at the end: of what was received in
  * order and not taken; of what was written and not acknowledged; of what is out of
  * order, where a run is a packet with its further parts, and a FIN alone has no byte. */

@@ -122,7 +122,6 @@ static void describe(const struct tcp_pcb *pcb, struct tcp_repair *repair_out,
 	uint32_t rcv_nxt = pcb->rcv_nxt - has_fin;
 	uint32_t rcv_wup = seq_min(pcb->last_ack_sent, rcv_nxt);
 	enum tcp_fin fin = own_fin(pcb);
-	struct pkt *pkt = NULL;
 
 	*repair_out = (struct tcp_repair){
 		.snd_una = pcb->snd_una - (fin == TCP_FIN_ACKED),
@@ -151,25 +150,36 @@ static void describe(const struct tcp_pcb *pcb, struct tcp_repair *repair_out,
 	};
 	repair_out->unsent = bytes_up_to(pcb, pcb->snd_una, pcb->snd_end) -
 			     repair_out->unacked;
-	while ((pkt = tcp_unread_next(pcb, pkt)))
-		repair_out->unread += pkt->len;
+}
+
+/* The reader has the byte, and stands before the mark. */
+static bool is_urgent_done(const struct tcp_pcb *pcb)
+{
+	return pcb->urgent == TCP_URGENT_READ && tcp_at_mark(pcb);
 }
 
 int tcp_get_repair(const struct tcp_pcb *pcb, struct tcp_repair *repair_out,
 		   uint64_t now_ns)
 {
-	if (pcb->urgent != TCP_URGENT_NONE || pcb->flags & TF_URGENT_OUT)
+	if ((pcb->urgent != TCP_URGENT_NONE && !is_urgent_done(pcb)) ||
+	    pcb->flags & TF_URGENT_OUT)
 		return -EOPNOTSUPP;
 	describe(pcb, repair_out, now_ns);
+	repair_out->unread = tcp_unread_len(pcb, &repair_out->urgent_at);
 	return 0;
 }
 
 int tcp_get_unread(const struct tcp_pcb *pcb, struct tcp_repair *repair_out,
 		   uint64_t now_ns)
 {
+	struct pkt *pkt = NULL;
+
 	if (pcb->urgent == TCP_URGENT_READ || pcb->flags & TF_URGENT_OUT)
 		return -EOPNOTSUPP;
 	describe(pcb, repair_out, now_ns);
+	repair_out->urgent_at = UINT32_MAX;
+	while ((pkt = tcp_unread_next(pcb, pkt)))
+		repair_out->unread += pkt->len;
 	return 0;
 }
 

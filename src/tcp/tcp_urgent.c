@@ -128,6 +128,18 @@ uint32_t tcp_urgent_take(struct tcp_pcb *pcb, uint32_t max, struct list *pkts)
 	return tcp_rx_take(pcb, MIN(max, ahead), pkts);
 }
 
+uint32_t tcp_unread_len(const struct tcp_pcb *pcb, uint32_t *urgent_at_out)
+{
+	uint32_t len = queue_len(pcb);
+
+	*urgent_at_out = pcb->urgent && !(pcb->flags & TF_OOB_INLINE) ? tcp_urgent_ahead(pcb) :
+									UINT32_MAX;
+	if (*urgent_at_out < len)
+		return len - 1;
+	*urgent_at_out = UINT32_MAX;
+	return len;
+}
+
 uint32_t tcp_unread_span(const struct tcp_pcb *pcb, uint32_t *skip_out)
 {
 	uint32_t ahead = pcb->urgent ? tcp_urgent_ahead(pcb) : 0;

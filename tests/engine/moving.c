@@ -772,6 +772,8 @@ TEST(urgent_mark_keeps_a_connection)
 	CHECK_EQ(tcp_take_urgent(peer.pcb, &byte, false), 0);
 	CHECK(!can_be_repaired());
 	CHECK_EQ(peer_take_all(), 1);
+	/* the reader stands before the mark, with the byte */
+	CHECK(can_be_repaired());
 	CHECK_EQ(peer_take_all(), 1);
 	CHECK(can_be_repaired());
 	tcp_recved(peer.pcb, 2, peer.now_ns);

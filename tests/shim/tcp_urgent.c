@@ -307,6 +307,57 @@ static void urgent_signal_for_a_thread(void)
 	close_pair(pair);
 }
 
+/* It was read, and what was before it. */
+static void urgent_byte_and_a_child(void)
+{
+	int pair[2];
+	pid_t pid;
+
+	make_pair(pair);
+	say_sent(pair[0], "before", 0);
+	say_sent(pair[0], "!", MSG_OOB);
+	await(pair[1], POLLPRI);
+	receive(pair[1], MSG_OOB);
+	receive(pair[1], 0);
+	say_sent(pair[0], "behind", 0);
+	await_bytes(pair[1], 6);
+	pid = fork();
+	if (pid == 0) {
+		receive(pair[1], 0);
+		send_all(pair[1], "the child", 9);
+		_exit(0);
+	}
+	await_child(pid);
+	receive(pair[0], 0);
+	close_pair(pair);
+}
+
+/* It is not of what a reset connection still has to give. */
+static void urgent_byte_and_a_child_of_a_reset(void)
+{
+	int pair[2];
+	pid_t pid;
+
+	make_pair(pair);
+	say_sent(pair[0], "before", 0);
+	say_sent(pair[0], "!", MSG_OOB);
+	await(pair[1], POLLPRI);
+	say_sent(pair[0], "behind", 0);
+	await_acks(pair[0]);
+	receive(pair[1], MSG_OOB);
+	setsockopt(pair[0], SOL_SOCKET, SO_LINGER, &(struct linger){ 1, 0 },
+		   sizeof(struct linger));
+	close(pair[0]);
+	await(pair[1], POLLHUP);
+	pid = fork();
+	if (pid == 0) {
+		receive_to_end(pair[1]);
+		_exit(0);
+	}
+	await_child(pid);
+	close(pair[1]);
+}
+
 const struct scenario urgent_scenarios[] = {
 	SCENARIO(urgent_byte, OURS),
 	SCENARIO(urgent_byte_at_the_end, OURS),
@@ -318,5 +369,7 @@ const struct scenario urgent_scenarios[] = {
 	SCENARIO(urgent_byte_in_line, MIXED),
 	SCENARIO(urgent_signal, MIXED),
 	SCENARIO(urgent_signal_for_a_thread, MIXED),
+	SCENARIO(urgent_byte_and_a_child, MIXED),
+	SCENARIO(urgent_byte_and_a_child_of_a_reset, MIXED),
 	SCENARIO_END,
 };

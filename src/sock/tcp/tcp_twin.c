@@ -569,17 +569,36 @@ static int feed(int fd, struct stretch s)
 
 /* In repair: to the end of one of the twin's queues. An idle connection has nothing for
  * either, and needs no calls. */
-static int feed_queue(const struct tcp_twin *twin, int queue, next_fn next, uint32_t len,
-		      uint32_t stations)
+static int feed_unread(const struct tcp_twin *twin)
 {
+	const struct tcp_repair *s = &twin->state;
+	struct stretch all = { .pcb = twin->pcb, .next = tcp_unread_next, .len = s->unread };
 	int err;
 
-	if (!len)
+	if (!all.len)
 		return 0;
-	err = set_tcp(twin->fd, TCP_REPAIR_QUEUE, queue);
-	return err ? err :
-		     feed(twin->fd, (struct stretch){ twin->pcb, next, 0, len,
-						      stations });
+	err = set_tcp(twin->fd, TCP_REPAIR_QUEUE, TCP_RECV_QUEUE);
+	/* without the urgent byte */
+	if (!err && s->urgent_at < s->unread) {
+		all.len = s->urgent_at;
+		err = feed(twin->fd, all);
+		all.from = s->urgent_at + 1;
+		all.len = s->unread - s->urgent_at;
+	}
+	return err ? err : feed(twin->fd, all);
+}
+
+static int feed_unacked(const struct tcp_twin *twin)
+{
+	const struct stretch all = { .pcb = twin->pcb, .next = tcp_queued_next,
+				     .len = twin->state.unacked,
+				     .stations = SOF_TIMESTAMPING_TX_ACK };
+	int err;
+
+	if (!all.len)
+		return 0;
+	err = set_tcp(twin->fd, TCP_REPAIR_QUEUE, TCP_SEND_QUEUE);
+	return err ? err : feed(twin->fd, all);
 }
 
 static int fill_queues(struct tcp_twin *twin)
@@ -595,10 +614,9 @@ static int fill_queues(struct tcp_twin *twin)
 	      &twin->snd);
 	if (!has_room(twin, SO_SNDBUF, s->unacked + s->unsent))
 		return -ENOBUFS;
-	err = feed_queue(twin, TCP_RECV_QUEUE, tcp_unread_next, s->unread, 0);
+	err = feed_unread(twin);
 	if (!err)
-		err = feed_queue(twin, TCP_SEND_QUEUE, tcp_queued_next,
-				 s->unacked, SOF_TIMESTAMPING_TX_ACK);
+		err = feed_unacked(twin);
 	/* the kernel checks them against what has been received */
 	return err ? err : set_windows(twin);
 }
@@ -690,11 +708,9 @@ int tcp_twin_begin(struct tcp_twin *twin, const struct tcp_twin_socket *socket,
 int tcp_twin_begin_ended(struct tcp_twin *twin, const struct tcp_twin_socket *socket,
 			 const struct flow_key *key, const struct tcp_pcb *pcb)
 {
-	struct pkt *pkt = NULL;
-	uint32_t unread = 0;
+	uint32_t urgent_at = UINT32_MAX;
+	uint32_t unread = pcb ? tcp_unread_len(pcb, &urgent_at) : 0;
 
-	while (pcb && (pkt = tcp_unread_next(pcb, pkt)))
-		unread += pkt->len;
 	*twin = (struct tcp_twin){
 		.fd = socket->fd,
 		.socket = *socket,
@@ -704,6 +720,7 @@ int tcp_twin_begin_ended(struct tcp_twin *twin, const struct tcp_twin_socket *so
 			.mss_peer = MSS_OF_ANY,
 			.rcv_nxt = unread,
 			.unread = unread,
+			.urgent_at = urgent_at,
 			.rcv_wup = unread,
 			.rcv_wnd = UINT16_MAX,
 			.snd_wl1 = unread,
