@@ -121,6 +121,9 @@ struct tcp_params {
 	bool with_dsack;
 	bool with_tlp;
 	bool with_frto;
+	/* Full segments that vanish in silence become smaller (tcp_mtu_probing). An outage
+	 * looks the same, so that it is not for every path. */
+	bool finds_black_holes;
 	bool restarts_when_idle;
 	/* The receive buffer grows with the path (tcp_moderate_rcvbuf). */
 	bool tunes_rcv_buf;

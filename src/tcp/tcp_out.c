@@ -375,6 +375,13 @@ static bool new_data_moves_timer(const struct tcp_pcb *pcb, uint64_t now_ns)
 	return false;
 }
 
+/* The new data that shall test a timeout does not leave by any rule. */
+static bool has_nothing_to_test(const struct tcp_pcb *pcb)
+{
+	return pcb->flags & TF_FRTO_NEW && pcb->snd_nxt == pcb->recovery_point &&
+	       !pcb->pace_wait_ns;
+}
+
 /* Sends repairs, and new data by all the rules. */
 static void push_by_rules(struct tcp_pcb *pcb, uint64_t now_ns)
 {
@@ -388,6 +395,10 @@ static void push_by_rules(struct tcp_pcb *pcb, uint64_t now_ns)
 	       prepare_next(pcb, now_ns) && !tcp_pace_is_held(pcb, now_ns)) {
 		send_run(pcb, now_ns);
 		has_sent = true;
+	}
+	if (has_nothing_to_test(pcb)) {
+		pcb->flags &= ~(TF_FRTO | TF_FRTO_NEW);
+		resend_lost(pcb, now_ns);
 	}
 	tcp_stats_sent(pcb, now_ns);
 	/* What was just sent also makes room. */

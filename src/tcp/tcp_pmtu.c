@@ -135,6 +135,8 @@ void tcp_pmtu_on_timeout(struct tcp_pcb *pcb, uint64_t now_ns)
 	const struct pkt *head = pkt_from_link(pcb->snd_queue.next);
 	uint32_t size = head->len + tcp_overhead(pcb);
 
+	if (!pcb->table->params.finds_black_holes)
+		return;
 	if (pcb->timeouts < BLACK_HOLE_TIMEOUTS || size <= HARMLESS_SIZE)
 		return;
 	if (lower(pcb, plateau_below(size), now_ns))

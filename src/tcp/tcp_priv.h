@@ -680,6 +680,8 @@ static inline void tcp_timer_delay_ack(struct tcp_pcb *pcb, uint64_t now_ns)
 /* Nobody owns the connection, and only the peer's FIN is missing. */
 void tcp_timer_set_fin_wait_2(struct tcp_pcb *pcb, uint64_t now_ns);
 void tcp_timer_restart_keepalive(struct tcp_pcb *pcb, uint64_t now_ns);
+/* The idle time is another: it is that since the last segment. */
+void tcp_timer_move_keepalive(struct tcp_pcb *pcb, uint64_t now_ns);
 
 /* tcp_pmtu.c is tcp.h's tcp_icmp_in */
 /* Nothing came back: perhaps the segments are too large, and nobody reports it. */

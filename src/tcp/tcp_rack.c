@@ -52,7 +52,8 @@ void tcp_rack_delivered(struct tcp_pcb *pcb, struct pkt *pkt,
 	uint32_t end = seg->seq + tcp_seg_len(pkt);
 
 	if (seg->sent_cnt == 1) {
-		sample->has_original = true;
+		/* what followed a timeout says nothing about it */
+		sample->has_original |= seq_at_most(end, pcb->recovery_point);
 		/* Section 6.2, step 3: this one was never sent again, and still lies
 		 * behind what earlier ACKs reported. Reports of one ACK say nothing
 		 * about the order. */

@@ -179,8 +179,10 @@ static bool try_frto(struct tcp_pcb *pcb, const struct tcp_ack_sample *sample)
 	}
 	if (pcb->flags & TF_FRTO_NEW || !sample->has_advanced ||
 	    !pcb->unsent || !seq_before(pcb->snd_una, pcb->recovery_point)) {
-		/* Step 3a, or there is nothing new to send: we repair as usual. */
-		if (sample->has_advanced || sample->sacked_cnt)
+		/* Step 3a, or there is nothing new to send: we repair as usual. A
+		 * duplicate alone is of before the timeout until new data is under way. */
+		if (sample->has_advanced || sample->sacked_cnt ||
+		    (sample->is_duplicate && pcb->flags & TF_FRTO_NEW))
 			pcb->flags &= ~(TF_FRTO | TF_FRTO_NEW);
 		return false;
 	}

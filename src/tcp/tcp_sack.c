@@ -121,18 +121,18 @@ static struct pkt *find_entry(struct tcp_pcb *pcb, uint32_t seq)
 	return link == &pcb->snd_queue ? NULL : pkt_from_link(link);
 }
 
-/* An entry that a block covers only in part stays as it is. If it must be sent again,
- * it is sent whole. */
-static void mark_range(struct tcp_pcb *pcb, uint32_t start, uint32_t end,
+/* What of the block is news begins at `from`. An entry that the block covers only in part
+ * stays as it is. If it must be sent again, it is sent whole. */
+static void mark_range(struct tcp_pcb *pcb, const struct tcp_sack_block *block, uint32_t from,
 		       struct tcp_ack_sample *sample, uint64_t now_ns)
 {
-	struct pkt *pkt = find_entry(pcb, start);
+	struct pkt *pkt = find_entry(pcb, from);
 
 	for (; pkt && tcp_seg(pkt)->flags & SEG_SENT &&
-	       seq_at_most(tcp_seg_end(pkt), end);
+	       seq_at_most(tcp_seg_end(pkt), block->end);
 	     pkt = tcp_out_next(pcb, pkt)) {
 		pcb->sack_hint = pkt;
-		if (seq_before(tcp_seg(pkt)->seq, start) ||
+		if (seq_before(tcp_seg(pkt)->seq, block->start) ||
 		    tcp_seg(pkt)->flags & SEG_SACKED)
 			continue;
 		mark_sacked(pcb, pkt, sample, now_ns);
@@ -154,7 +154,7 @@ static void mark_news(struct tcp_pcb *pcb, const struct tcp_sack_block *block,
 			start = seq_min(seen->end, block->end);
 	}
 	if (start != block->end)
-		mark_range(pcb, start, block->end, sample, now_ns);
+		mark_range(pcb, block, start, sample, now_ns);
 }
 
 /* RFC 2883 section 4: the first block lies below the acknowledgment, or within

@@ -127,8 +127,7 @@ int tcp_set_settings(struct tcp_pcb *pcb, const struct tcp_settings *settings,
 		     uint64_t now_ns)
 {
 	bool clamps = settings->window_clamp != pcb->settings->window_clamp;
-	bool is_keepalive_new =
-		settings->keep_idle_ns != pcb->settings->keep_idle_ns;
+	bool is_idle_new = settings->keep_idle_ns != pcb->settings->keep_idle_ns;
 	int rc;
 
 	if ((settings->mss_max && settings->mss_max < TCP_MSS_LEAST) ||
@@ -138,8 +137,8 @@ int tcp_set_settings(struct tcp_pcb *pcb, const struct tcp_settings *settings,
 	if (rc)
 		return rc;
 	*pcb->settings = *settings;
-	if (is_keepalive_new)
-		tcp_timer_restart_keepalive(pcb, now_ns);
+	if (is_idle_new)
+		tcp_timer_move_keepalive(pcb, now_ns);
 	if (clamps)
 		apply_clamp(pcb, now_ns);
 	tcp_pace_update(pcb);
@@ -150,12 +149,13 @@ int tcp_set_keepalive(struct tcp_pcb *pcb, bool on, uint64_t idle_ns,
 		      uint64_t interval_ns, uint8_t probes, uint64_t now_ns)
 {
 	bool has_times = idle_ns || interval_ns || probes;
+	bool was_on = pcb->flags & TF_KEEPALIVE;
 	int rc = has_times ? tcp_settings_own(pcb) : 0;
 
 	if (rc)
 		return rc;
 	/* probes that are under way go on */
-	if (!has_times && on == !!(pcb->flags & TF_KEEPALIVE))
+	if (!has_times && on == was_on)
 		return 0;
 	pcb->flags = on ? pcb->flags | TF_KEEPALIVE
 			: pcb->flags & ~TF_KEEPALIVE;
@@ -165,7 +165,10 @@ int tcp_set_keepalive(struct tcp_pcb *pcb, bool on, uint64_t idle_ns,
 		pcb->settings->keep_interval_ns = interval_ns;
 	if (probes)
 		pcb->settings->keep_probes = probes;
-	tcp_timer_restart_keepalive(pcb, now_ns);
+	if (on && was_on)
+		tcp_timer_move_keepalive(pcb, now_ns);
+	else
+		tcp_timer_restart_keepalive(pcb, now_ns);
 	return 0;
 }
 

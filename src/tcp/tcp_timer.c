@@ -112,6 +112,14 @@ void tcp_timer_restart_keepalive(struct tcp_pcb *pcb, uint64_t now_ns)
 	tcp_timer_update(pcb);
 }
 
+void tcp_timer_move_keepalive(struct tcp_pcb *pcb, uint64_t now_ns)
+{
+	if (!pcb->keep_at_ns)
+		return;
+	pcb->keep_at_ns = MAX(now_ns + 1, pcb->last_rcvd_ns + pcb->settings->keep_idle_ns);
+	tcp_timer_update(pcb);
+}
+
 void tcp_timer_set_fin_wait_2(struct tcp_pcb *pcb, uint64_t now_ns)
 {
 	/* The peer's FIN gets at least the time of a few retransmissions. */

@@ -23,7 +23,7 @@ static void icmp(uint32_t seq, int error, uint16_t mtu)
 /* Two full segments are under way. */
 static void connected_and_sending(void)
 {
-	peer_connected();
+	peer_connect(&peer_full_options);
 	peer_write(1460);
 	peer_write(1460);
 	CHECK_EQ(peer_next()->len, 1460);
@@ -34,6 +34,7 @@ TEST(too_big_resends_in_smaller_segments)
 {
 	struct tcp_pcb_info before, after;
 
+	peer_defaults();
 	connected_and_sending();
 	tcp_get_info(peer.pcb, &before);
 	icmp(U, -EMSGSIZE, 1000);
@@ -57,6 +58,7 @@ TEST(too_big_resends_in_smaller_segments)
 
 TEST(message_about_nothing_under_way_is_ignored)
 {
+	peer_defaults();
 	connected_and_sending();
 	icmp(U - 1, -EMSGSIZE, 1000);
 	icmp(U + 2920, -EMSGSIZE, 1000);
@@ -72,6 +74,7 @@ TEST(message_about_nothing_under_way_is_ignored)
 
 TEST(size_that_is_not_smaller_is_ignored)
 {
+	peer_defaults();
 	connected_and_sending();
 	icmp(U, -EMSGSIZE, 1500);
 	icmp(U, -EMSGSIZE, 9000);
@@ -83,6 +86,7 @@ TEST(size_that_is_not_smaller_is_ignored)
 /* RFC 1191 section 7.1 */
 TEST(old_router_gives_the_next_plateau)
 {
+	peer_defaults();
 	connected_and_sending();
 	icmp(U, -EMSGSIZE, 0);
 	CHECK_EQ(tcp_mss(peer.pcb), 1492 - 40);
@@ -91,6 +95,7 @@ TEST(old_router_gives_the_next_plateau)
 
 TEST(no_size_is_below_the_least)
 {
+	peer_defaults();
 	connected_and_sending();
 	icmp(U, -EMSGSIZE, 1);
 	CHECK_EQ(tcp_mss(peer.pcb), 64);
@@ -119,6 +124,7 @@ TEST(path_gets_another_chance_after_ten_minutes)
 {
 	struct tcp_options none = { 0 };
 
+	peer_defaults();
 	connected_and_sending();
 	icmp(U, -EMSGSIZE, 1000);
 	peer_advance_ms(20);
@@ -136,6 +142,8 @@ TEST(path_gets_another_chance_after_ten_minutes)
 
 TEST(silence_makes_segments_smaller)
 {
+	peer_defaults();
+	peer.params.finds_black_holes = true;
 	connected_and_sending();
 	while (!tcp_counts(peer.table)->black_holes) {
 		CHECK(tcp_counts(peer.table)->rto_fired < 4);
@@ -148,6 +156,18 @@ TEST(silence_makes_segments_smaller)
 	peer_advance_ms(100000);
 	/* what is small by itself is not the size's fault */
 	CHECK_EQ(tcp_mss(peer.pcb), 508 - 40);
+	peer_teardown();
+}
+
+/* An outage looks the same, and ends. */
+TEST(silence_leaves_the_size_alone)
+{
+	peer_defaults();
+	connected_and_sending();
+	peer_advance_ms(100000);
+	CHECK(tcp_counts(peer.table)->rto_fired >= 6);
+	CHECK_EQ(tcp_mss(peer.pcb), 1460);
+	CHECK_EQ(tcp_counts(peer.table)->black_holes, 0);
 	peer_teardown();
 }
 

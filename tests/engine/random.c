@@ -148,6 +148,7 @@ static void draw_params(struct rand *rand, struct tcp_params *params)
 	if (one_in(rand, 6))
 		params->half_open_max = (uint32_t)rand_below(rand, 2);
 	/* what chance alone must not end */
+	params->finds_black_holes = true;
 	params->retries = 60;
 	params->orphan_retries = 60;
 	params->syn_retries = 30;

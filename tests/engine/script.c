@@ -327,6 +327,7 @@ static void do_set(struct run *run)
 		[SCRIPT_NO_IDLE_RESTART] = "no_idle_restart",
 		[SCRIPT_NO_TLP] = "no_tlp",
 		[SCRIPT_NO_FRTO] = "no_frto",
+		[SCRIPT_MTU_PROBING] = "mtu_probing",
 		[SCRIPT_NO_DSACK] = "no_dsack",
 		[SCRIPT_OVERFLOW_RESETS] = "overflow_resets",
 		[SCRIPT_NO_LINEAR_SYNS] = "no_linear_syns",

@@ -60,7 +60,8 @@
  * maxseg, syncnt, linger2, defer (TCP_DEFER_ACCEPT), clamp, thin and pace (SO_MAX_PACING_RATE).
  * fastopen is a set of bits as net.ipv4.tcp_fastopen, fastopen_max what TCP_FASTOPEN says,
  * fastopen_pause tcp_fastopen_blackhole_timeout_sec.
- * Set to 1, fastopen_no_cookie and rfc1337 switch on what their names say, no_idle_restart, no_tlp, no_frto, no_dsack, no_linear_syns and no_metrics switch off what their
+ * Set to 1, fastopen_no_cookie, rfc1337 and mtu_probing switch on what their names say,
+ * no_idle_restart, no_tlp, no_frto, no_dsack, no_linear_syns and no_metrics switch off what their
  * names say, and overflow_resets makes a full accept queue reset.
  */
 #ifndef ENGINE_SCRIPT_H
@@ -135,6 +136,7 @@ enum script_param {
 	SCRIPT_NO_IDLE_RESTART,
 	SCRIPT_NO_TLP,
 	SCRIPT_NO_FRTO,
+	SCRIPT_MTU_PROBING,
 	SCRIPT_NO_DSACK,
 	SCRIPT_OVERFLOW_RESETS,
 	SCRIPT_NO_LINEAR_SYNS,

@@ -46,6 +46,7 @@ static void choose_params(const struct script_setup *setup)
 	p->restarts_when_idle = !param[SCRIPT_NO_IDLE_RESTART];
 	p->with_tlp = !param[SCRIPT_NO_TLP];
 	p->with_frto = !param[SCRIPT_NO_FRTO];
+	p->finds_black_holes = param[SCRIPT_MTU_PROBING];
 	p->with_dsack = !param[SCRIPT_NO_DSACK];
 	if (param[SCRIPT_NO_LINEAR_SYNS])
 		p->syn_linear_timeouts = 0;

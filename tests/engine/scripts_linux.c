@@ -343,6 +343,7 @@ static void choose_params(const uint32_t *param)
 		[SCRIPT_CHALLENGES] = "tcp_challenge_ack_limit",
 		[SCRIPT_OVERFLOW_RESETS] = "tcp_abort_on_overflow",
 		[SCRIPT_RFC1337] = "tcp_rfc1337",
+		[SCRIPT_MTU_PROBING] = "tcp_mtu_probing",
 		[SCRIPT_NO_METRICS] = "tcp_no_metrics_save",
 		[SCRIPT_FASTOPEN] = "tcp_fastopen",
 		[SCRIPT_FASTOPEN_PAUSE] = "tcp_fastopen_blackhole_timeout_sec",

@@ -509,6 +509,24 @@ TEST(keepalive_that_is_on_is_not_begun_anew)
 	peer_teardown();
 }
 
+/* A program that changes it all the time finds a silent peer, too. */
+TEST(keepalive_with_another_time_goes_on)
+{
+	struct tcp_settings settings;
+
+	peer_connected();
+	CHECK_EQ(tcp_set_keepalive(peer.pcb, true, 10 * NS_PER_SEC, NS_PER_SEC, 3,
+				   peer.now_ns), 0);
+	tcp_get_settings(peer.pcb, &settings);
+	for (int i = 0; i < 30 && !tcp_error(peer.pcb); i++) {
+		peer_advance_ms(500);
+		settings.keep_idle_ns = (uint64_t)(9 + i % 2) * NS_PER_SEC;
+		CHECK_EQ(tcp_set_settings(peer.pcb, &settings, peer.now_ns), 0);
+	}
+	CHECK_EQ(tcp_error(peer.pcb), -ETIMEDOUT);
+	peer_teardown();
+}
+
 TEST(silent_peer_is_found_by_keepalive)
 {
 	peer_connected();
