@@ -29,7 +29,8 @@ is_thread_sanitized && patience=90
 # time, and end the program when they cannot.
 is_beyond_sanitizer() {
 	case $1 in
-	restarted_after_a_signal | closed_under_* | replaced_under_* | number_changes_under_*)
+	restarted_after_a_signal | goes_back_within_a_connect | closed_within_* | closed_under_* | \
+	lingers_behind_a_receive | replaced_under_* | number_changes_under_*)
 		is_thread_sanitized ;;
 	cancelled_in_its_wait | sends_without_memory) is_thread_sanitized || is_address_sanitized ;;
 	*) false ;;
