@@ -391,6 +391,19 @@ static void add_sources(struct poll_call *poll)
 	}
 }
 
+/* Who is told that a twin has something looks there at once: our thread may not have heard of
+ * it yet. */
+static void tell_sources(const struct poll_call *poll)
+{
+	for (nfds_t i = 0; i < poll->source_cnt; i++) {
+		struct fd_object *obj = poll->sources[i].obj;
+		short events = poll->fds[poll->sources[i].at].revents;
+
+		if (events & (POLLIN | POLLERR))
+			obj->ops->twin_event(obj, (uint32_t)events);
+	}
+}
+
 static void clear_events(struct poll_call *poll)
 {
 	for (nfds_t i = 0; i < poll->cnt; i++)
@@ -506,6 +519,8 @@ static long poll_look(struct mux_call *call, bool with_kernel)
 	/* a signal that has come ends a look that finds nothing, and ours have been found */
 	if (n < 0 && !(n == -EINTR && poll->call.own_cnt))
 		return n;
+	if (n > 0)
+		tell_sources(poll);
 	if (n > 0 && poll->is_select)
 		set_idle_aside(poll);
 	add_sources(poll);

@@ -4,6 +4,8 @@
 #include "config.h"
 
 #include <netinet/in.h>
+#include <netinet/ip.h>
+#include <netinet/udp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -759,6 +761,78 @@ static void sleepers_leave_a_set_without_sockets(void)
 	close(fd);
 }
 
+/* -- told of by the kernel ---------------------------------------------------------- */
+
+enum { FRAGMENT = 16 };
+
+/* A datagram of two fragments, which no ring takes. */
+static void send_in_fragments(int raw, const struct sockaddr_in *to, unsigned id)
+{
+	char bytes[2 * FRAGMENT] = { 0 };
+	struct udphdr udp = { .dest = to->sin_port, .len = htons(sizeof(bytes)) };
+
+	memcpy(bytes, &udp, sizeof(udp));
+	for (unsigned i = 0; i < 2; i++) {
+		struct iphdr ip = {
+			.version = 4, .ihl = sizeof(ip) / 4, .ttl = 64, .protocol = IPPROTO_UDP,
+			.id = htons((uint16_t)(id + 1)), .daddr = to->sin_addr.s_addr,
+			.frag_off = htons((uint16_t)(i * FRAGMENT / 8 | (i ? 0 : IP_MF))),
+		};
+		char packet[sizeof(ip) + FRAGMENT];
+
+		memcpy(packet, &ip, sizeof(ip));
+		memcpy(packet + sizeof(ip), bytes + i * FRAGMENT, FRAGMENT);
+		if (sendto(raw, packet, sizeof(packet), 0, (const struct sockaddr *)to,
+			   sizeof(*to)) < 0)
+			SAY("sendto: %m\n");
+	}
+}
+
+static int wait_in_turn(unsigned i, int fd, int set)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	struct timeval tv = { .tv_sec = 2 };
+	struct epoll_event event;
+	fd_set fds;
+
+	FD_ZERO(&fds);
+	FD_SET(fd, &fds);
+	switch (i % 3) {
+	case 0:
+		return poll(&pfd, 1, 2000);
+	case 1:
+		return select(fd + 1, &fds, NULL, NULL, &tv);
+	default:
+		return epoll_wait(set, &event, 1, 2000);
+	}
+}
+
+/* Who is told that there is something finds it at once. */
+static void told_of_by_the_kernel(void)
+{
+	enum { ROUNDS = 600 };
+	int raw = socket(AF_INET, SOCK_RAW, IPPROTO_RAW), set = epoll_create1(0);
+	struct epoll_event event = { .events = EPOLLIN };
+	struct sockaddr_in name;
+	int fd = bound(&name), untold = 0, none = 0, more = 0;
+	char buf[2 * FRAGMENT];
+
+	epoll_ctl(set, EPOLL_CTL_ADD, fd, &event);
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		send_in_fragments(raw, &name, i);
+		untold += wait_in_turn(i, fd, set) != 1;
+		if (recv(fd, buf, sizeof(buf), MSG_DONTWAIT) < 0) {
+			none++;
+			recv(fd, buf, sizeof(buf), 0);
+		}
+		more += recv(fd, buf, sizeof(buf), MSG_DONTWAIT) >= 0;
+	}
+	SAY("not told %d times, found nothing %d times, more %d times\n", untold, none, more);
+	close(set);
+	close(raw);
+	close(fd);
+}
+
 const struct scenario set_scenarios[] = {
 	SCENARIO(sleepers_of_a_set_without_sockets, 0),
 	SCENARIO(time_of_a_set_that_gets_sockets, 0),
@@ -773,5 +847,6 @@ const struct scenario set_scenarios[] = {
 	SCENARIO(replaced_under_a_poll, 0),
 	SCENARIO(sleepers_leave_a_set_without_sockets, 0),
 	SCENARIO(ready_set_asked_for_something_else, 0),
+	SCENARIO(told_of_by_the_kernel, 0),
 	SCENARIO_END,
 };
