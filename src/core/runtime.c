@@ -512,6 +512,12 @@ static bool leave_by_thread(struct fd_object *obj, int fd)
 	return false;
 }
 
+static bool leave_by_namespace(struct fd_object *obj, int fd)
+{
+	obj->ops->leave(obj, fd, REASON_NAMESPACE, STATS_BY_NAMESPACE);
+	return false;
+}
+
 /* For good. */
 static void leave_all(enum reason reason, bool (*leave)(struct fd_object *obj, int fd))
 {
@@ -773,12 +779,28 @@ void runtime_end_alone(bool is_alone)
 		runtime_thread_ends();
 }
 
-void runtime_namespace_changed(void)
+/* What we would make for a socket in such a thread, and ask of its interface, would be of the
+ * wrong network. */
+bool runtime_namespace_changing(void)
 {
-	if (atomic_exchange(&runtime.has_left_namespace, true) ||
-	    atomic_load(&runtime.state) == NOT_STARTED)
-		return;
-	log_dbg("the network namespace has changed: new sockets stay with the kernel");
+	int saved_errno = errno;
+
+	if (os_is_inside() || is_filtered() ||
+	    atomic_exchange(&runtime.has_left_namespace, true))
+		return false;
+	if (atomic_load(&runtime.state) != NOT_STARTED) {
+		log_dbg("the network namespace changes: sockets stay with the kernel");
+		os_enter();
+		fd_visit(NULL, leave_by_namespace);
+		os_leave();
+	}
+	errno = saved_errno;
+	return true;
+}
+
+void runtime_namespace_stays(void)
+{
+	atomic_store(&runtime.has_left_namespace, false);
 }
 
 /* How many forks this thread is within: a handler may fork in the middle of one. */

@@ -95,7 +95,10 @@ void runtime_thread_ends(void);
 bool runtime_begin_alone(void);
 void runtime_end_alone(bool is_alone);
 
-/* The program has moved to another network namespace. */
-void runtime_namespace_changed(void);
+/* A thread of the program is about to get another network namespace: all sockets go to the
+ * kernel. True: it has none yet, and runtime_namespace_stays() is to be called if that fails.
+ * errno is as before. */
+bool runtime_namespace_changing(void);
+void runtime_namespace_stays(void);
 
 #endif

@@ -30,6 +30,10 @@ struct wait_record {
 static _Thread_local struct {
 	struct wait_record records[WAITS_MAX];
 	unsigned last_id;
+	/* the last one before this process was forked from a handler */
+	unsigned parents_last_id;
+	/* the last one that was abandoned had been interrupted */
+	bool is_interrupted;
 } waits;
 
 /* The largest size of a stack. Frames that are further apart are on different
@@ -91,6 +95,15 @@ static void before_handler(void)
 void fd_wait_forked(void)
 {
 	os_thread.wait_cnt = 0;
+	waits.parents_last_id = waits.last_id;
+}
+
+bool fd_wait_was_interrupted(void)
+{
+	bool result = waits.is_interrupted;
+
+	waits.is_interrupted = false;
+	return result;
 }
 
 /* The position of the record, or -1 when it was collected. */
@@ -127,7 +140,10 @@ static void ended(void *arg)
 /* The wrapper gives back a reference after a result, and the wait's is gone. */
 long fd_wait_abandoned(struct fd_object *obj, long done)
 {
-	return done && fd_object_try_hold(obj) ? done : FD_ABANDONED;
+	if (!done || !fd_object_try_hold(obj))
+		return FD_ABANDONED;
+	waits.is_interrupted = false;
+	return done;
 }
 
 int fd_wait(struct fd_object *obj, struct pollfd *fds, nfds_t cnt,
@@ -157,8 +173,11 @@ int fd_wait(struct fd_object *obj, struct pollfd *fds, nfds_t cnt,
 	clean_up_end(&clean_up);
 	if (!is_noted)
 		return result;
-	if (find_record(id) < 0)
+	if (find_record(id) < 0) {
+		waits.is_interrupted = result == -EINTR &&
+				       (int)(id - waits.parents_last_id) <= 0;
 		return -ECANCELED;
+	}
 	/* Anything noted after ours belonged to handlers that are gone. */
 	while (waits.records[os_thread.wait_cnt - 1].id != id)
 		abandon(&waits.records[--os_thread.wait_cnt]);

@@ -37,6 +37,10 @@ int fd_wait(struct fd_object *obj, struct pollfd *fds, nfds_t cnt,
 /* What an op returns after -ECANCELED: the wrapper starts the call again. */
 #define FD_ABANDONED (LONG_MIN + 1)
 
+/* Whether it does not, once: this is the child of a fork by a handler that ends calls with
+ * EINTR. */
+bool fd_wait_was_interrupted(void);
+
 /* The same for an op that had done something before its wait was abandoned, `done` bytes or
  * messages, which the program must hear of: returns what the op returns. `obj` may be gone,
  * but it is an object still. */

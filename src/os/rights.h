@@ -16,8 +16,8 @@ static inline bool rights_have_net_admin(const struct __user_cap_data_struct *da
 	return data->effective & CAP_TO_MASK(CAP_NET_ADMIN);
 }
 
-/* Without it, no connection can become the kernel's (TCP_REPAIR). */
-static inline bool rights_is_net_admin(void)
+/* One of the first 32. */
+static inline bool rights_has(int capability)
 {
 	struct __user_cap_header_struct header = {
 		.version = _LINUX_CAPABILITY_VERSION_3,
@@ -26,7 +26,13 @@ static inline bool rights_is_net_admin(void)
 
 	return syscall_raw(SYS_capget, (long)&header, (long)data, 0, 0, 0, 0) ==
 		       0 &&
-	       rights_have_net_admin(data);
+	       data->effective & CAP_TO_MASK(capability);
+}
+
+/* Without it, no connection can become the kernel's (TCP_REPAIR). */
+static inline bool rights_is_net_admin(void)
+{
+	return rights_has(CAP_NET_ADMIN);
 }
 
 #endif

@@ -37,14 +37,22 @@ bool fd_call_is_odd(void)
 	return false;
 }
 
-enum fd_verdict fd_call_end_odd(const struct fd_call *call, long n)
+enum fd_verdict fd_call_end_odd(const struct fd_call *call, long *result)
 {
+	long n = *result;
+
 	/* An abandoned wait has given the reference back already. */
 	if (n == FD_PASS)
 		fd_object_put(call->obj);
 	os_leave();
 	*call->errno_at = call->saved_errno;
-	return n == FD_PASS ? FD_CALL_LIBC : FD_CALL_AGAIN;
+	if (n == FD_PASS)
+		return FD_CALL_LIBC;
+	if (!fd_wait_was_interrupted())
+		return FD_CALL_AGAIN;
+	*call->errno_at = EINTR;
+	*result = -1;
+	return FD_CALL_DONE;
 }
 
 long fd_call_passed(int fd, enum fd_traffic traffic, long result)

@@ -88,7 +88,7 @@ enum fd_verdict {
 };
 
 /* The rest of fd_call_end for results that are none. */
-COLD enum fd_verdict fd_call_end_odd(const struct fd_call *call, long n);
+COLD enum fd_verdict fd_call_end_odd(const struct fd_call *call, long *result);
 
 /* Leaves the bracket with an op's result, which becomes the call's result and
  * errno. Errno is written here and at the ends of quick ops (fd/fd_quick.h), and
@@ -99,7 +99,7 @@ static ALWAYS_INLINE enum fd_verdict fd_call_end(const struct fd_call *call,
 	long n = *result;
 
 	if (UNLIKELY(n <= FD_ABANDONED))
-		return fd_call_end_odd(call, n);
+		return fd_call_end_odd(call, result);
 	fd_object_put(call->obj);
 	os_leave_last();
 	*call->errno_at = n < 0 ? (int)-n : call->saved_errno;

@@ -40,7 +40,9 @@ static inline bool is_wait(const struct timespec *timeout)
 			fd_wait_collect();                                 \
 		do                                                         \
 			result_ = (call);                                  \
-		while (result_ == FD_ABANDONED);                           \
+		while (result_ == FD_ABANDONED && !fd_wait_was_interrupted()); \
+		if (result_ == FD_ABANDONED)                               \
+			result_ = -EINTR;                                  \
 		os_leave();                                                \
 		result_;                                                   \
 	})

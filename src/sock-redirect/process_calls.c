@@ -386,6 +386,12 @@ static bool is_borrower(int flags)
 	return (flags & common) == (CLONE_VM | CLONE_VFORK);
 }
 
+/* A child with a copy of everything, for whose exec or end the parent waits. */
+static bool is_awaited_copy(int flags)
+{
+	return (flags & (CLONE_VM | CLONE_FILES | CLONE_VFORK)) == CLONE_VFORK;
+}
+
 bool process_parts_fds(uint64_t flags)
 {
 	return !(flags & CLONE_VM) != !(flags & CLONE_FILES) &&
@@ -401,8 +407,10 @@ int shim_clone(int (*fn)(void *arg), void *stack, int flags, void *arg,
 	struct clone_start start = { .fn = fn, .arg = arg };
 
 	CALL_ENTERED(clone);
-	if (fn && stack && is_borrower(flags) &&
-	    atomic_load_explicit(&fd_table_root, memory_order_relaxed))
+	if (fn && stack &&
+	    ((is_borrower(flags) &&
+	      atomic_load_explicit(&fd_table_root, memory_order_relaxed)) ||
+	     is_awaited_copy(flags)))
 		return clone_and_wait(&start, stack, flags, parent_tid, tls,
 				      child_tid);
 	if (fn && stack && process_parts_fds((uint64_t)flags))
@@ -464,21 +472,28 @@ static bool begin_alone(int kinds)
 	return false;
 }
 
+/* Linux lets only those have another network who have the right, or get it by the call. */
+static bool namespace_changes(bool gets_rights)
+{
+	return (gets_rights || rights_has(CAP_SYS_ADMIN)) && runtime_namespace_changing();
+}
+
 /* In another user namespace, the rights over this network are gone. */
 int shim_setns(int fd, int type)
 {
-	bool is_alone;
+	bool is_alone, changes;
 	int result, kinds;
 
 	CALL_ENTERED(setns);
 	kinds = kinds_of_namespaces(fd, type);
 	if (!kinds || kinds & CLONE_NEWUSER)
 		runtime_rights_going();
+	changes = (!kinds || kinds & CLONE_NEWNET) && namespace_changes(false);
 	is_alone = wants_single_thread(kinds) && begin_alone(kinds);
 	result = real.setns(fd, type);
 	runtime_end_alone(is_alone);
-	if (result == 0 && (!kinds || kinds & CLONE_NEWNET))
-		runtime_namespace_changed();
+	if (result != 0 && changes)
+		runtime_namespace_stays();
 	runtime_rights_changed();
 	return result;
 }
@@ -504,7 +519,7 @@ void process_gets_own_fds(void)
 
 int shim_unshare(int flags)
 {
-	bool is_alone;
+	bool is_alone, changes;
 	int result;
 
 	CALL_ENTERED(unshare);
@@ -515,11 +530,12 @@ int shim_unshare(int flags)
 	/* of these one of several threads gets a copy of its own */
 	if (flags & CLONE_FILES)
 		process_gets_own_fds();
+	changes = flags & CLONE_NEWNET && namespace_changes(flags & CLONE_NEWUSER);
 	is_alone = (parts_threads(flags) || flags & CLONE_FILES) && begin_alone(flags);
 	result = real.unshare(flags);
 	runtime_end_alone(is_alone);
-	if (result == 0 && (flags & CLONE_NEWNET))
-		runtime_namespace_changed();
+	if (result != 0 && changes)
+		runtime_namespace_stays();
 	runtime_rights_changed();
 	return result;
 }

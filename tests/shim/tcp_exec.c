@@ -4,9 +4,13 @@
 #include "config.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -205,6 +209,150 @@ static void programs_beside_a_connection(void)
 	close_pair(pair);
 }
 
+/* -- forks in handlers --------------------------------------------------------------- */
+
+static pid_t handlers_child;
+
+/* The child goes on first, to its end. */
+static void fork_in_handler(int sig)
+{
+	(void)sig;
+	handlers_child = fork();
+	if (handlers_child)
+		await_child(handlers_child);
+}
+
+static void say_interrupted(const char *call, long result)
+{
+	SAY("%s: %ld %s\n", call, result, err(result));
+	if (!handlers_child)
+		_exit(0);
+}
+
+/* The handler ends the call in both. */
+static void handlers_that_fork(void)
+{
+	struct sigaction act = { .sa_handler = fork_in_handler };
+	struct pollfd pfd = { .events = POLLIN };
+	struct epoll_event event = { .events = EPOLLIN };
+	struct sockaddr_in name;
+	int pair[2], listener = listening(&name, 1), set = epoll_create1(0);
+	char byte;
+
+	make_pair(pair);
+	/* the listener is at work */
+	fcntl(listener, F_SETFL, O_NONBLOCK);
+	SAY("accept %s\n", err(accept(listener, NULL, NULL)));
+	fcntl(listener, F_SETFL, 0);
+	pfd.fd = pair[1];
+	epoll_ctl(set, EPOLL_CTL_ADD, pair[1], &event);
+	sigaction(SIGALRM, &act, NULL);
+	ualarm(50000, 0);
+	say_interrupted("recv", recv(pair[1], &byte, 1, 0));
+	ualarm(50000, 0);
+	say_interrupted("accept", accept(listener, NULL, NULL));
+	ualarm(50000, 0);
+	say_interrupted("poll", poll(&pfd, 1, 10000));
+	ualarm(50000, 0);
+	say_interrupted("epoll_wait", epoll_wait(set, &event, 1, 10000));
+	close(set);
+	close(listener);
+	close_pair(pair);
+}
+
+/* -- children whose end is awaited ---------------------------------------------------- */
+
+static int told[2];
+
+static int await_word(void *arg)
+{
+	struct pollfd pfd = { .fd = told[0], .events = POLLIN };
+
+	(void)arg;
+	_exit(poll(&pfd, 1, 5000));
+}
+
+static void *fork_and_tell(void *arg)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(0);
+	waitpid(pid, NULL, 0);
+	if (write(told[1], "x", 1) != 1)
+		SAY("write: %m\n");
+	return arg;
+}
+
+/* Who waits for a child's end has nothing that others need to fork. */
+static void forks_beside_an_awaited_child(void)
+{
+	static _Alignas(16) char stack[65536];
+	pthread_t thread;
+	int pair[2];
+	pid_t pid;
+
+	make_pair(pair);
+	if (pipe(told) != 0)
+		SAY("pipe: %m\n");
+	pthread_create(&thread, NULL, fork_and_tell, NULL);
+	pid = clone(await_word, stack + sizeof(stack), CLONE_VFORK | SIGCHLD, NULL);
+	await_child(pid);
+	pthread_join(thread, NULL);
+	say_sent(pair[0], "beside", 0);
+	receive(pair[1], 0);
+	close_pair(pair);
+}
+
+/* -- another network ------------------------------------------------------------------ */
+
+static void *serve_from_another_network(void *arg)
+{
+	int fd, listener = *(int *)arg;
+	pid_t pid;
+
+	SAY("unshare %s\n", err(unshare(CLONE_NEWNET)));
+	if (write(told[1], "x", 1) != 1)
+		SAY("write: %m\n");
+	fd = accept(listener, NULL, NULL);
+	receive(fd, 0);
+	pid = fork();
+	if (pid == 0) {
+		say_sent(fd, "a child", 0);
+		_exit(0);
+	}
+	await_child(pid);
+	say_sent(fd, "the end", 0);
+	close(fd);
+	return NULL;
+}
+
+/* A thread that has left the network goes on with what it had there. */
+static void sockets_of_another_network(void)
+{
+	struct sockaddr_in name;
+	int listener = listening(&name, 4), early[2], fd = made();
+	pthread_t thread;
+	char byte;
+
+	early[0] = connected(&name);
+	early[1] = accept(listener, NULL, NULL);
+	say_sent(early[1], "before", 0);
+	if (pipe(told) != 0)
+		SAY("pipe: %m\n");
+	pthread_create(&thread, NULL, serve_from_another_network, &listener);
+	if (read(told[0], &byte, 1) != 1)
+		SAY("read: %m\n");
+	SAY("connect %s\n", err(connect_to(fd, &name)));
+	send_all(fd, "hello", 5);
+	pthread_join(thread, NULL);
+	receive_to_end(fd);
+	receive(early[0], 0);
+	close(fd);
+	close_pair(early);
+	close(listener);
+}
+
 const struct scenario exec_scenarios[] = {
 	SCENARIO(exit_behind_much, MIXED),
 	SCENARIO(program_on_a_connection, MIXED),
@@ -212,5 +360,8 @@ const struct scenario exec_scenarios[] = {
 	SCENARIO(spawned_on_a_connection, MIXED),
 	SCENARIO(closed_at_exec, MIXED),
 	SCENARIO(programs_beside_a_connection, MIXED),
+	SCENARIO(handlers_that_fork, MIXED),
+	SCENARIO(forks_beside_an_awaited_child, MIXED),
+	SCENARIO(sockets_of_another_network, MIXED),
 	SCENARIO_END,
 };
