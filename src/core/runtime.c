@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <syslog.h>
 #include <unistd.h>
 
 #include "base/lock.h"
@@ -134,7 +135,7 @@ static void open_log(const struct log_out_params *params)
 		log_warn("cannot write the log to %s (%s); using the standard error output",
 			 params->path, strerror(-err));
 	else if (fd >= 0 && fd_internal_adopt(fd, log_out_fd()) != 0)
-		log_dbg("the log file stays at fd %d", fd);
+		log_dbg("the log's file stays at fd %d", fd);
 }
 
 static int start_log(void)
@@ -170,9 +171,13 @@ static int start_log_of_rules(void)
 	if (params.to != LOG_OUT_STDERR || said->to == RULES_LOG_UNSAID ||
 	    said->to == RULES_LOG_STDERR)
 		return 0;
-	params.to = said->to == RULES_LOG_SYSLOG ? LOG_OUT_SYSLOG :
-						   LOG_OUT_FILE;
-	params.path = said->file;
+	if (said->to == RULES_LOG_SYSLOG) {
+		params.to = LOG_OUT_SYSLOG;
+		params.path = _PATH_LOG;
+	} else {
+		params.to = LOG_OUT_FILE;
+		params.path = said->file;
+	}
 	open_log(&params);
 	return 0;
 }

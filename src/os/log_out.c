@@ -7,9 +7,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <syslog.h>
 #include <unistd.h>
 
@@ -22,6 +24,7 @@
 #include "os/thread.h"
 
 static struct log_out_params params;
+/* the log file, or the socket to the syslog daemon */
 static _Atomic int file_fd = -1;
 static struct file_id file;
 
@@ -156,25 +159,6 @@ static void keep(int fd)
 	inside_close(fd);
 }
 
-/* The program may close fds that it does not know (daemons close all), and the
- * child of a fork starts without our fd. So we open the file again if it is gone. */
-static void write_file(const char *line, size_t len)
-{
-	int fd;
-
-	if (is_intact()) {
-		write_all(atomic_load(&file_fd), line, len);
-		return;
-	}
-	fd = open_file(0);
-	if (fd < 0) {
-		write_stderr(line, len);
-		return;
-	}
-	write_all(fd, line, len);
-	keep(fd);
-}
-
 static int syslog_priority(int level)
 {
 	switch (level) {
@@ -192,6 +176,86 @@ static int syslog_priority(int level)
 	}
 }
 
+static int connect_syslog(int fd)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	size_t len = strlen(params.path);
+
+	if (len >= sizeof(addr.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(addr.sun_path, params.path, len);
+	return (int)syscall_raw(SYS_connect, fd, (long)&addr, sizeof(addr), 0, 0, 0);
+}
+
+/* libc's syslog() has a socket of its own, with the program's next number. It takes the
+ * number for its own when the program has closed it and used it again, waits for a daemon
+ * that stands still, and has a lock, which a child may find taken for good. Without a
+ * daemon the socket is there all the same, and is connected later. */
+static int open_syslog(void)
+{
+	int fd = (int)syscall_raw(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC,
+				  0, 0, 0, 0);
+
+	if (fd >= 0)
+		(void)connect_syslog(fd);
+	return fd;
+}
+
+/* As syslog(3) writes it, but for the date, which daemons then add: the local time would have
+ * to be asked of libc, which reads TZ and its file once, maybe before the program sets it. */
+static void send_to_syslog(int fd, enum log_level level, const char *line, size_t len)
+{
+	char head[64];
+	int head_len = snprintf(head, sizeof(head), "<%d>%.40s: ",
+				LOG_USER | syslog_priority(level),
+				program_invocation_short_name);
+	struct iovec iov[] = {
+		{ .iov_base = head, .iov_len = (size_t)head_len },
+		{ .iov_base = (void *)line, .iov_len = len - 1 }, /* the newline */
+	};
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = ARRAY_LEN(iov) };
+	long n = inside_sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	/* the daemon has been started, maybe anew */
+	if ((n == -ECONNREFUSED || n == -ENOTCONN) && connect_syslog(fd) == 0)
+		n = inside_sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+	/* The line is lost on a daemon that stands still: its queue is full. */
+	if (n < 0 && n != -EAGAIN)
+		write_stderr(line, len);
+}
+
+static int open_again(void)
+{
+	return params.to == LOG_OUT_SYSLOG ? open_syslog() : open_file(0);
+}
+
+static void write_to(int fd, enum log_level level, const char *line, size_t len)
+{
+	if (params.to == LOG_OUT_SYSLOG)
+		send_to_syslog(fd, level, line, len);
+	else
+		write_all(fd, line, len);
+}
+
+/* The program may close fds that it does not know (daemons close all), and the
+ * child of a fork starts without our fd. So we open the file again if it is gone. */
+static void write_kept(enum log_level level, const char *line, size_t len)
+{
+	int fd;
+
+	if (is_intact()) {
+		write_to(atomic_load(&file_fd), level, line, len);
+		return;
+	}
+	fd = open_again();
+	if (fd < 0) {
+		write_stderr(line, len);
+		return;
+	}
+	write_to(fd, level, line, len);
+	keep(fd);
+}
+
 static void sink(void *ctx UNUSED, enum log_level level, const char *line,
 		 size_t len)
 {
@@ -203,17 +267,13 @@ static void sink(void *ctx UNUSED, enum log_level level, const char *line,
 		write_stderr(line, len);
 		break;
 	case LOG_OUT_FILE:
-		write_file(line, len);
-		break;
 	case LOG_OUT_SYSLOG:
-		/* libc and the program may have cancellation points there */
-		lock_bar_cancellation();
-		syslog(syslog_priority(level), "%s", line);
-		lock_unbar_cancellation();
+		write_kept(level, line, len);
 		break;
 	case LOG_OUT_CALLBACK:
 		memcpy(text, line, len);
 		text[len - 1] = '\0'; /* in place of the newline */
+		/* the program may have a cancellation point there */
 		lock_bar_cancellation();
 		params.callback(level, text);
 		lock_unbar_cancellation();
@@ -227,8 +287,9 @@ int log_out_start(const struct log_out_params *new_params)
 	int err = 0;
 
 	params = *new_params;
-	if (params.to == LOG_OUT_FILE) {
-		int fd = open_file(O_TRUNC);
+	if (params.to == LOG_OUT_FILE || params.to == LOG_OUT_SYSLOG) {
+		int fd = params.to == LOG_OUT_SYSLOG ? open_syslog() :
+						       open_file(O_TRUNC);
 
 		if (fd >= 0) {
 			write_by(fd);

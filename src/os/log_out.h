@@ -25,7 +25,7 @@ typedef void log_out_fn(int level, const char *line);
 
 struct log_out_params {
 	enum log_out_to to;
-	const char *path; /* for a file; stays the caller's, for good */
+	const char *path; /* the file's, or the syslog daemon's socket; stays the caller's, for good */
 	log_out_fn *callback;
 	bool want_colors; /* used on terminals only */
 };
@@ -43,7 +43,7 @@ void log_out_bare(const char *line);
  */
 int log_out_start(const struct log_out_params *params) MUST_CHECK;
 
-/* The fd of the log file, -1 for other targets, for its owner to keep out of the
+/* The fd of the log file or of the socket to the daemon, -1 for other targets, for its owner to keep out of the
  * program's way. When it is found closed the file is opened again. */
 _Atomic int *log_out_fd(void);
 

@@ -131,6 +131,48 @@ now mine: 1
 close: 0" preloaded "$library" "$moments" take 2048
 }
 
+# in_a_dev COMMAND...: with a /dev of its own, and a daemon at /dev/log, whose lines go to
+# $work/syslog.
+in_a_dev() {
+	mkdir -p "$work/dev"
+	unshare --mount bash -c '
+		mount --bind /dev "$1" && mount -t tmpfs dev /dev || exit 1
+		for node in null zero urandom; do
+			touch /dev/$node && mount --bind "$1/$node" /dev/$node
+		done
+		shift
+		exec python3 -c "
+import socket, subprocess, sys
+daemon = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+daemon.bind(\"/dev/log\")
+daemon.setblocking(False)
+subprocess.run(sys.argv[2:], check=True)
+with open(sys.argv[1], \"w\") as f:
+    try:
+        while True:
+            print(daemon.recv(4096).decode(), file=f)
+    except BlockingIOError:
+        pass
+" "$@"' - "$work/dev" "$work/syslog" "$@"
+}
+
+# The fd is the lowest number the library keeps for itself, and the program's are as without.
+syslog_gets_the_log() {
+	local program=${moments##*/}
+	echo 'log destination syslog' >"$work/rules"
+	in_a_dev timeout -k 5 20 env VMA_CONFIG_FILE="$work/rules" LD_PRELOAD="$library" \
+		"$moments" take 2048 >"$work/out" 2>&1
+	[ "$(cat "$work/out")" = "before: 0
+close: -1 EBADF
+write: -1 EBADF
+dup: -1 EBADF
+fdopen: -1 EBADF
+dup2: 1
+now mine: 1
+close: 0" ] && grep -q "^<14>$program:  VMA INFO: VMA_VERSION" "$work/syslog" ||
+		{ cat "$work/out" "$work/syslog"; return 1; }
+}
+
 new_namespace_is_a_reason() {
 	VMA_TRACELEVEL=debug preloaded "$library" "$moments" "${1:-namespace}" \
 		>/dev/null 2>"$work/stderr"
@@ -279,10 +321,10 @@ options_without_effect_are_named() {
 	done
 }
 
-sanitized='filter_of_the_launcher_is_found_out forks_in_a_handler_of_a_fork program_without_sockets_is_left_alone dlopen_as_the_manual_shows
+sanitized='syslog_gets_the_log filter_of_the_launcher_is_found_out forks_in_a_handler_of_a_fork program_without_sockets_is_left_alone dlopen_as_the_manual_shows
 calls_before_and_after_main other_allocator_before_or_after
 address_sanitizer_before environment_is_nothing_to_a_set_user_id_program'
-needs_root='new_namespace_is_a_reason new_namespace_by_number_is_a_reason
+needs_root='syslog_gets_the_log new_namespace_is_a_reason new_namespace_by_number_is_a_reason
 other_namespace_is_no_reason
 environment_is_nothing_to_a_set_user_id_program'
 for case in ${CASES:-program_without_sockets_is_left_alone \

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -233,6 +234,141 @@ TEST(callback_is_no_cancellation_point)
 	CHECK(result == &params);
 	close(callback_fds[0]);
 	close(callback_fds[1]);
+}
+
+/* A syslog daemon at `path`. */
+static int start_daemon(void)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+
+	unlink(path);
+	strcpy(addr.sun_path, path);
+	CHECK_EQ(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	return fd;
+}
+
+/* What the daemon has received; "" if it is nothing. */
+static const char *heard(int daemon)
+{
+	static char text[4096];
+	ssize_t len = recv(daemon, text, sizeof(text) - 1, MSG_DONTWAIT);
+
+	text[MAX(len, 0)] = '\0';
+	return text;
+}
+
+static const char *said(int priority, const char *line)
+{
+	static char text[4096];
+
+	snprintf(text, sizeof(text), "<%d>%s:  VMA %s", priority,
+		 program_invocation_short_name, line);
+	return text;
+}
+
+TEST(syslog_daemon_gets_the_lines)
+{
+	int daemon;
+
+	start(LOG_OUT_STDERR); /* there is a path */
+	daemon = start_daemon();
+	start(LOG_OUT_SYSLOG);
+	log_info("one");
+	log_err("two");
+	CHECK_STR(heard(daemon), said(14, "INFO: one"));
+	CHECK_STR(heard(daemon), said(11, "ERROR: two"));
+	close(atomic_exchange(log_out_fd(), -1));
+	close(daemon);
+	unlink(path);
+}
+
+/* Daemons close all. */
+TEST(connection_under_syslogs_number_gets_no_line)
+{
+	int daemon, low, pair[2];
+	char byte;
+
+	start(LOG_OUT_STDERR);
+	daemon = start_daemon();
+	low = dup(daemon);
+	close(low);
+	start(LOG_OUT_SYSLOG);
+	CHECK_EQ(*log_out_fd(), low);
+	CHECK_EQ(close_range((unsigned)low, ~0U, 0), 0);
+	CHECK_EQ(socketpair(AF_UNIX, SOCK_DGRAM, 0, pair), 0);
+	CHECK_EQ(pair[0], low);
+	log_info("secret");
+	CHECK(recv(pair[1], &byte, 1, MSG_DONTWAIT) == -1 && errno == EAGAIN);
+	CHECK_STR(heard(daemon), said(14, "INFO: secret"));
+	/* the program's next one is what it would be without us */
+	CHECK_EQ(dup(daemon), pair[1] + 1);
+	close(pair[1] + 1);
+	close(pair[0]);
+	close(pair[1]);
+	close(atomic_exchange(log_out_fd(), -1));
+	close(daemon);
+	unlink(path);
+}
+
+TEST(syslog_daemon_that_stands_still_stops_nobody)
+{
+	int daemon, cnt = 0;
+
+	start(LOG_OUT_STDERR);
+	daemon = start_daemon();
+	start(LOG_OUT_SYSLOG);
+	/* more than any queue takes (net.unix.max_dgram_qlen), and what it is charged for */
+	for (int i = 0; i < 10000; i++)
+		log_info("a line");
+	while (*heard(daemon))
+		cnt++;
+	CHECK(cnt > 0 && cnt < 10000);
+	log_info("again");
+	CHECK_STR(heard(daemon), said(14, "INFO: again"));
+	close(atomic_exchange(log_out_fd(), -1));
+	close(daemon);
+	unlink(path);
+}
+
+/* Gives what the standard error output gets instead. */
+static const char *log_to_nobody(char *text)
+{
+	int pipe_fds[2], old = dup(STDERR_FILENO);
+
+	CHECK_EQ(pipe(pipe_fds), 0);
+	dup2(pipe_fds[1], STDERR_FILENO);
+	log_info("to nobody");
+	dup2(old, STDERR_FILENO);
+	close(pipe_fds[1]);
+	memset(text, 0, 100);
+	CHECK(read(pipe_fds[0], text, 99) >= 0);
+	close(pipe_fds[0]);
+	close(old);
+	return text;
+}
+
+/* In the order of a machine's start, too, in which the daemon comes last. */
+TEST(syslog_daemon_may_come_and_go)
+{
+	char text[100];
+	int daemon;
+
+	start(LOG_OUT_STDERR);
+	unlink(path);
+	start(LOG_OUT_SYSLOG);
+	CHECK_STR(log_to_nobody(text), " VMA INFO: to nobody\n");
+	for (int i = 0; i < 3; i++) {
+		daemon = start_daemon();
+		log_info("one");
+		CHECK_STR(heard(daemon), said(14, "INFO: one"));
+		log_info("two");
+		CHECK_STR(heard(daemon), said(14, "INFO: two"));
+		close(daemon);
+	}
+	CHECK_STR(log_to_nobody(text), " VMA INFO: to nobody\n");
+	close(atomic_exchange(log_out_fd(), -1));
+	unlink(path);
 }
 
 static int count_fd(void *cnt, int fd)
