@@ -62,16 +62,18 @@ bool own_thread_has_to_look(void)
 static void be_ordinary(void)
 {
 	static const struct sched_param ordinary;
-	const cpu_set_t *cpus = own.params.cpus ? own.params.cpus :
-				own.has_cpus	? &own.cpus :
-						  NULL;
+	const cpu_set_t *asked = own.params.cpus;
 
 	if (sched_getscheduler(0) != SCHED_OTHER &&
 	    sched_setscheduler(0, SCHED_OTHER, &ordinary) != 0)
 		log_dbg("the library's thread has the program's scheduling policy: %m");
-	if (cpus && sched_setaffinity(0, sizeof(*cpus), cpus) != 0 &&
-	    own.params.cpus)
-		log_warn("the library's thread cannot run on the CPUs that are asked for (%m); going on without (VMA_INTERNAL_THREAD_AFFINITY)");
+	if (asked && sched_setaffinity(0, sizeof(*asked), asked) == 0)
+		return;
+	if (asked)
+		log_warn("the library's thread cannot run on the CPUs that are asked for (%m); going on where the program was started (VMA_INTERNAL_THREAD_AFFINITY)");
+	/* Else it would have those of the thread that happens to start it. */
+	if (own.has_cpus)
+		(void)sched_setaffinity(0, sizeof(own.cpus), &own.cpus);
 }
 
 static void *run(void *arg UNUSED)

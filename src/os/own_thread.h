@@ -16,7 +16,8 @@
 
 struct own_thread_params {
 	const char *name; /* at most 15 characters */
-	/* where it may run; NULL: where the program was started to run */
+	/* where it may run; NULL, or none of them can be had: where the program was started
+	 * to run */
 	const cpu_set_t *cpus;
 	/* runs inside the bracket */
 	void (*run)(void);

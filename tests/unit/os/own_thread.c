@@ -176,3 +176,25 @@ TEST(thread_runs_where_it_is_asked_to)
 {
 	CHECK_EQ(status_of_child(start_where_asked), 0);
 }
+
+/* By a thread that has one CPU to itself. */
+static void start_where_nobody_can(void)
+{
+	cpu_set_t first, none;
+
+	own_thread_load();
+	CPU_ZERO(&first);
+	CPU_SET(sched_getcpu(), &first);
+	sched_setaffinity(0, sizeof(first), &first);
+	CPU_ZERO(&none);
+	CPU_SET(CPU_SETSIZE - 1, &none);
+	start(stay, &none);
+	while (!atomic_load(&is_ready))
+		usleep(1000);
+	_exit(CPU_COUNT(&cpus) == sysconf(_SC_NPROCESSORS_ONLN) ? 0 : 2);
+}
+
+TEST(thread_runs_where_the_program_started_if_not_where_it_is_asked_to)
+{
+	CHECK_EQ(status_of_child(start_where_nobody_can), 0);
+}
