@@ -8,7 +8,7 @@
  *     log destination stderr | syslog | file NAME
  *     log min-level N
  *
- * Several statements may share a line. Every function below either consumes
+ * Several statements may share a line, and the first may stand behind a byte order mark. Every function below either consumes
  * what it is named after and returns true, or reports once what it expected
  * where, and returns false, upon which the rest of the line is skipped.
  */
@@ -92,6 +92,16 @@ static bool at_line_end(struct parser *p)
 {
 	skip_blanks(p);
 	return at_newline(p) || *p->pos == '#';
+}
+
+/* Some editors begin a file with it. */
+static void skip_byte_order_mark(struct parser *p)
+{
+	static const char mark[] = "\xEF\xBB\xBF";
+	size_t len = strlen(mark);
+
+	if ((size_t)(p->end - p->pos) >= len && memcmp(p->pos, mark, len) == 0)
+		p->line_start = p->pos += len;
 }
 
 static void next_line(struct parser *p)
@@ -466,8 +476,9 @@ static bool parse_statement(struct parser *p)
 		return parse_use(p);
 	if (accept_keyword(p, "log"))
 		return parse_log(p);
-	/* no other statement begins so */
-	if (at_char(p, 'a') || at_char(p, 'A'))
+	/* No other statement begins so. What is not ASCII may be a mark or a blank that nobody
+	 * sees, in front of one. */
+	if (at_char(p, 'a') || at_char(p, 'A') || *p->pos & 0x80)
 		return begin_group(p, false);
 	return fail_expecting(p, STATEMENTS);
 }
@@ -493,6 +504,7 @@ int rules_parse(struct rules *rules, const char *name, const char *text,
 		return -ENOMEM;
 	if (place == RULES_APPEND)
 		rules->current = NULL;
+	skip_byte_order_mark(&p);
 	while (p.pos < p.end) {
 		while (!at_line_end(&p))
 			if (!parse_statement(&p))

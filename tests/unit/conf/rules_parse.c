@@ -59,6 +59,21 @@ TEST(crlf_line_ends)
 	      "");
 }
 
+TEST(byte_order_mark_is_skipped)
+{
+	right("\xEF\xBB\xBF" "application-id a b\nuse os tcp_server *:*\n",
+	      "application-id a b\nuse os tcp_server *:*\n");
+	right("\xEF\xBB\xBF", "");
+	wrong("\xEF\xBB\xBF" "use os x\n",
+	      "x.conf:1:8: expected a role (tcp_server, tcp_client, udp_sender, udp_receiver or udp_connect), found \"x\"",
+	      "");
+	/* of another encoding: nobody's rules */
+	CHECK_EQ(read_text("\xFF\xFE" "application-id a b\nuse os tcp_server *:*\n"), 1);
+	CHECK(strstr(errors[0], LEFT_OUT));
+	CHECK_STR(print(), "");
+	done();
+}
+
 TEST(rule_before_any_group)
 {
 	right("use os udp_connect *:53\napplication-id a b\n",
@@ -165,6 +180,8 @@ TEST(rules_behind_a_wrong_group_are_left_out)
 	static const char *const bad[] = {
 		"application-id redis", "application-id", "Application-Id redis *",
 		"aplication-id redis *", "application-id a\x01z b",
+		/* a byte order mark within, of a file that was appended, and a blank */
+		"\xEF\xBB\xBF" "application-id redis *", "\xC2\xA0" "application-id redis *",
 	};
 	char text[300];
 
