@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,6 +25,8 @@
 #include "os/thread.h"
 
 static struct log_out_params params;
+/* a log file's, which may have been named from a directory that the program has left since */
+static char absolute[PATH_MAX];
 /* the log file, or the socket to the syslog daemon */
 static _Atomic int file_fd = -1;
 static struct file_id file;
@@ -117,10 +120,22 @@ void log_out_bare(const char *line)
 		(void)!syscall_raw(SYS_write, STDERR_FILENO, (long)line, len, 0, 0, 0);
 }
 
+static void make_absolute(void)
+{
+	char here[PATH_MAX];
+
+	if (params.path[0] != '/' && getcwd(here, sizeof(here)) &&
+	    (size_t)snprintf(absolute, sizeof(absolute), "%s/%s", here, params.path) <
+		    sizeof(absolute))
+		params.path = absolute;
+}
+
+/* A FIFO without a reader must not stop the program, nor a terminal become its own. */
 static int open_file(int flags)
 {
 	return inside_open(params.path,
-			   O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | flags,
+			   O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK |
+				   O_NOCTTY | flags,
 			   0644);
 }
 
@@ -287,6 +302,8 @@ int log_out_start(const struct log_out_params *new_params)
 	int err = 0;
 
 	params = *new_params;
+	if (params.to == LOG_OUT_FILE)
+		make_absolute();
 	if (params.to == LOG_OUT_FILE || params.to == LOG_OUT_SYSLOG) {
 		int fd = params.to == LOG_OUT_SYSLOG ? open_syslog() :
 						       open_file(O_TRUNC);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -74,6 +75,47 @@ TEST(file_is_opened_again_after_the_program_closed_it)
 	CHECK_STR(content(), " VMA INFO: one\n VMA INFO: two\n");
 	close(fd);
 	close(*log_out_fd());
+	unlink(path);
+}
+
+static int start_at_a_fifo(const char *fifo)
+{
+	struct log_out_params params = { .to = LOG_OUT_FILE, .path = fifo };
+	int err;
+
+	mkfifo(fifo, 0600);
+	alarm(10);
+	err = log_out_start(&params);
+	alarm(0);
+	unlink(fifo);
+	return err;
+}
+
+TEST(fifo_without_a_reader_stops_nobody)
+{
+	int err = start_at_a_fifo("/tmp/vma_log_out_fifo");
+
+	CHECK_EQ(err, -ENXIO);
+}
+
+/* Daemons change their directory, and close all. */
+TEST(relative_file_stays_where_it_was)
+{
+	struct log_out_params params = { .to = LOG_OUT_FILE };
+	char here[1024];
+
+	start(LOG_OUT_STDERR);
+	params.path = path + strlen("/tmp/");
+	CHECK(getcwd(here, sizeof(here)));
+	CHECK_EQ(chdir("/tmp"), 0);
+	CHECK_EQ(log_out_start(&params), 0);
+	log_info("one");
+	CHECK_EQ(chdir("/dev"), 0);
+	close(*log_out_fd());
+	log_info("two");
+	CHECK_EQ(chdir(here), 0);
+	CHECK_STR(content(), " VMA INFO: one\n VMA INFO: two\n");
+	close(atomic_exchange(log_out_fd(), -1));
 	unlink(path);
 }
 
