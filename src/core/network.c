@@ -248,6 +248,9 @@ static int obey(const struct stats_order *order)
 		if (order->value < LOG_LEVEL_NONE ||
 		    order->value > LOG_LEVEL_ALL)
 			return -EINVAL;
+		/* such lines are not in this build */
+		if (order->value > LOG_LEVEL_COMPILED)
+			return -ERANGE;
 		atomic_store(&log_config.level, order->value);
 		return 0;
 	case STATS_WISH_LOG_DETAILS:

@@ -421,6 +421,19 @@ zeroed_counters_stay_zero() {
 	counts socket.3.tx_packets 0 socket.3.rx_eagain 0
 }
 
+# The list has all processes, and what is asked of one comes first.
+list_view_does_what_is_asked() {
+	local said
+	start traffic || return 1
+	said=$(stats -z -v 5) && grep -q '127.0.0.1:7302' <<<"$said" ||
+		{ echo "$said"; return 1; }
+	counts socket.3.tx_packets 0 && by_operator 0 || return 1
+	said=$(stats --kernel=all -v 5) && by_operator 2 ||
+		{ echo "$said"; return 1; }
+	said=$(stats --kernel=99 -v 5 2>&1) && return 1
+	grep -q 'has no such socket' <<<"$said" || { echo "$said"; return 1; }
+}
+
 # There is room for one request, and each of these wants something else.
 requests_at_once_are_all_done() {
 	local wish one askers=() failed=0
@@ -716,7 +729,8 @@ waits_in_vain_are_counted polling_is_measured basic_view_has_vma_layout
 medium_view_has_vma_layout deltas_are_per_second deltas_add_up full_view_has_blocks
 list_view_has_vma_layout list_view_has_states_of_tcp
 tcp_counters_are_those_of_the_traffic what_is_sent_again_is_counted why_tells_of_tcp listener_is_shown_by_its_port why_names_the_option_of_tcp
-zeroed_counters_stay_zero requests_at_once_are_all_done
+zeroed_counters_stay_zero list_view_does_what_is_asked
+requests_at_once_are_all_done
 reports_that_cannot_be_written_are_an_error log_level_is_changed operator_sends_back
 sockets_beyond_the_slots_are_sums why_names_ring_reason_and_remedy
 file_is_private_and_goes file_goes_with_the_user no_directory_no_file

@@ -52,6 +52,11 @@ static void complain(int pid, int err)
 			"vmastat: process %d does not answer: it has no accelerated socket yet, or is stopped\n",
 			pid);
 		break;
+	case ERANGE:
+		fprintf(stderr,
+			"vmastat: process %d logs as before: its libvma was built without lines of that level (--enable-opt-log)\n",
+			pid);
+		break;
 	case EBUSY:
 		fprintf(stderr,
 			"vmastat: another vma_stats is asking process %d for something, or is stopped\n",
@@ -107,7 +112,7 @@ static int request_all(const struct args *args, int pid,
 static bool has_requests(const struct args *args)
 {
 	return args->zeroes || args->log_level != ARGS_UNSET ||
-	       args->kernel_fd != ARGS_UNSET;
+	       args->log_details != ARGS_UNSET || args->kernel_fd != ARGS_UNSET;
 }
 
 /* -- reports --------------------------------------------------------------- */
@@ -131,10 +136,10 @@ static bool list_process(void *ctx, const char *dir, int pid)
 	return true;
 }
 
-static int list_all(struct args *args)
+static int list_all(const struct args *args)
 {
 	report_list_header(stdout);
-	(void)!process_visit(args->dir, list_process, args);
+	(void)!process_visit(args->dir, list_process, (void *)args);
 	return EXIT_SUCCESS;
 }
 
@@ -257,10 +262,24 @@ static bool has_left_over(const struct args *args, int pid,
 	return result;
 }
 
+static int report(const struct args *args, int pid, struct stats_region *region)
+{
+	char name[NAME_MAX + 1];
+
+	if (args->view == VIEW_LIST) {
+		free(region);
+		return list_all(args);
+	}
+	process_name(region, name, sizeof(name));
+	if (args->view != VIEW_RAW)
+		printf("vmastat: stats for application: %s  with pid: %d\n",
+		       name[0] ? name : "proccess", pid);
+	return watch(args, pid, region);
+}
+
 static int attach(const struct args *args, int pid)
 {
 	struct stats_region *region;
-	char name[NAME_MAX + 1];
 	bool has_failed;
 	int err = process_read(args->dir, pid, &region);
 
@@ -277,12 +296,8 @@ static int attach(const struct args *args, int pid)
 		complain(pid, err);
 		return EXIT_FAILURE;
 	}
-	process_name(region, name, sizeof(name));
-	if (args->view != VIEW_RAW)
-		printf("vmastat: stats for application: %s  with pid: %d\n",
-		       name[0] ? name : "proccess", pid);
 	has_failed = has_left_over(args, pid, region);
-	err = watch(args, pid, region);
+	err = report(args, pid, region);
 	return has_failed ? EXIT_FAILURE : err;
 }
 
@@ -292,7 +307,7 @@ static int run(struct args *args)
 
 	if (!args->keeps_dead_files)
 		stats_clean_dead(args->dir);
-	if (args->view == VIEW_LIST)
+	if (args->view == VIEW_LIST && !has_requests(args))
 		return list_all(args);
 	pid = args->pid ? args->pid : process_find(args->dir, args->program);
 	if (!pid) {

@@ -11,6 +11,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/log.h"
+/* of the default build; the debug library has all levels */
+#undef LOG_LEVEL_COMPILED
+#define LOG_LEVEL_COMPILED LOG_LEVEL_DEBUG
+
 #include "core/network.c"
 #include "core/rules_file.h"
 #include "dev/fake/fake.h"
@@ -604,4 +609,19 @@ TEST(rules_are_asked_by_role)
 	CHECK(strstr(detail, ":1: use os udp_connect"));
 	CHECK(!is_kernel_by_rule(SOCK_UDP_CONNECT, NULL, &other, detail));
 	CHECK(!is_kernel_by_rule(SOCK_UDP_RECEIVER, &dns, NULL, detail));
+}
+
+TEST(log_level_of_another_build_is_refused)
+{
+	struct stats_order order = { .wish = STATS_WISH_LOG_LEVEL,
+				     .value = LOG_LEVEL_FINE };
+
+	begin();
+	CHECK_EQ(obey(&order), -ERANGE);
+	CHECK_EQ(log_config.level, LOG_LEVEL_INFO);
+	order.value = LOG_LEVEL_DEBUG;
+	CHECK_EQ(obey(&order), 0);
+	CHECK_EQ(log_config.level, LOG_LEVEL_DEBUG);
+	order.value = LOG_LEVEL_ALL + 1;
+	CHECK_EQ(obey(&order), -EINVAL);
 }
