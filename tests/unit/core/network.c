@@ -625,3 +625,11 @@ TEST(log_level_of_another_build_is_refused)
 	order.value = LOG_LEVEL_ALL + 1;
 	CHECK_EQ(obey(&order), -EINVAL);
 }
+
+TEST(libibverbs_is_readied_for_forks_by_wish)
+{
+	begin();
+	CHECK(rdma_params_of(&options).may_fork);
+	options.fork_support = false;
+	CHECK(!rdma_params_of(&options).may_fork);
+}
