@@ -55,25 +55,6 @@ static bool is_of_this_abi(const struct head *head)
 	       abi == STATS_ABI;
 }
 
-/* In another time namespace, the clock of a process's start has another zero. */
-static bool has_our_clock(int pid)
-{
-	char path[64];
-	ino_t theirs;
-
-	snprintf(path, sizeof(path), "/proc/%d/ns/time", pid);
-	theirs = file_inode(path);
-	return theirs && theirs == file_inode("/proc/self/ns/time");
-}
-
-/* Whether the living process of that number is surely not the one of the file. */
-static bool is_successor(int pid, uint64_t start)
-{
-	uint64_t its_start = stats_process_start(pid);
-
-	return start && its_start && its_start != start && has_our_clock(pid);
-}
-
 static bool is_dead(const struct head *head, int pid)
 {
 	uint64_t namespace = number_in(
@@ -86,7 +67,7 @@ static bool is_dead(const struct head *head, int pid)
 		return false;
 	if (kill(pid, 0) != 0 && errno == ESRCH)
 		return true;
-	return is_successor(pid, start);
+	return stats_process_is_successor(pid, start, namespace);
 }
 
 static void clean(void *dir, const char *name)

@@ -36,6 +36,37 @@ uint64_t stats_process_start(int pid)
 	return stats_process_start_in(text);
 }
 
+static ino_t namespace_of(int pid, const char *kind)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/%s", pid, kind);
+	return file_inode(path);
+}
+
+bool stats_process_has_our_clock(int pid)
+{
+	ino_t theirs = namespace_of(pid, "time");
+
+	return theirs && theirs == file_inode("/proc/self/ns/time");
+}
+
+bool stats_process_is_of_our_namespace(uint64_t pid_namespace)
+{
+	ino_t ours = file_inode("/proc/self/ns/pid");
+
+	return !pid_namespace || !ours || pid_namespace == ours;
+}
+
+bool stats_process_is_successor(int pid, uint64_t start, uint64_t pid_namespace)
+{
+	uint64_t its_start = stats_process_start(pid);
+
+	return start && its_start && its_start != start &&
+	       namespace_of(pid, "pid") == pid_namespace &&
+	       stats_process_has_our_clock(pid);
+}
+
 int stats_process_of_file(const char *name)
 {
 	size_t prefix = strlen(STATS_FILE_PREFIX);

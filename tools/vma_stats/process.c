@@ -78,10 +78,10 @@ static bool is_alive(int pid)
 /* Whether the process that wrote this still runs the program it ran then. */
 static bool is_current(const struct stats_region *region)
 {
-	uint64_t start = stats_process_start(region->pid);
-
 	return is_alive(region->pid) && !region->has_ended &&
-	       (!start || start == region->start_time);
+	       stats_process_is_of_our_namespace(region->pid_namespace) &&
+	       !stats_process_is_successor(region->pid, region->start_time,
+					   region->pid_namespace);
 }
 
 int process_read(const char *dir, int pid, struct stats_region **region_out)
