@@ -20,7 +20,7 @@
 
 /* Increase this when this file changes. Changes of counters and reasons do not
  * count. */
-enum { STATS_ABI = 3 };
+enum { STATS_ABI = 4 };
 
 #define STATS_MAGIC "vmastat" /* with its NUL, 8 bytes */
 #define STATS_FILE_PREFIX "vmastat."
@@ -166,6 +166,9 @@ struct stats_request {
 	uint32_t wish; /* enum stats_wish */
 	int32_t value;
 	uint64_t sockets[STATS_SOCKETS_MAX / 64]; /* a bit for each slot */
+	/* by the monotonic clock of the process: nobody waits for it any more, and it is not
+	 * to be done, ETIMEDOUT; 0: never */
+	uint64_t until_ns;
 	_Atomic uint32_t asked; /* not 0, and different each time */
 	/* Written by the library: which request it has answered, and the result, 0
 	 * or a negative errno. */

@@ -497,6 +497,7 @@ void stats_mux_add_polling(struct stats_mux *mux, uint64_t from_ns, uint64_t to_
 bool stats_take_order(struct stats_order *order_out)
 {
 	struct stats_request *request;
+	uint64_t until_ns;
 	uint32_t asked;
 
 	if (!stats.region)
@@ -513,7 +514,11 @@ bool stats_take_order(struct stats_order *order_out)
 	for (size_t i = 0; i < ARRAY_LEN(order_out->sockets); i++)
 		order_out->sockets[i] =
 			*(volatile uint64_t *)&request->sockets[i];
-	return true;
+	until_ns = *(volatile uint64_t *)&request->until_ns;
+	if (!until_ns || clock_monotonic_ns() <= until_ns)
+		return true;
+	stats_answer_order(-ETIMEDOUT);
+	return false;
 }
 
 void stats_answer_order(int result)

@@ -126,7 +126,7 @@ struct stats_order {
 	uint64_t sockets[STATS_SOCKETS_MAX / 64];
 };
 
-/* Whether a reader wants something. One thread. */
+/* Whether a reader wants something, and still waits for it. One thread. */
 bool stats_take_order(struct stats_order *order_out);
 void stats_answer_order(int result);
 

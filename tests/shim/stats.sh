@@ -434,6 +434,18 @@ list_view_does_what_is_asked() {
 	grep -q 'has no such socket' <<<"$said" || { echo "$said"; return 1; }
 }
 
+# A process that stood still does not do it when it goes on. The second request is taken
+# after the first.
+request_in_vain_is_not_done_later() {
+	start traffic || return 1
+	kill -STOP "$pid"
+	stats -z -c 1 >"$work/tool" 2>&1
+	expect "$?" 1 && grep -q 'does not answer' "$work/tool" ||
+		{ cat "$work/tool"; kill -CONT "$pid"; return 1; }
+	kill -CONT "$pid"
+	stats -l info -c 1 >/dev/null && counts socket.3.tx_packets 100
+}
+
 # There is room for one request, and each of these wants something else.
 requests_at_once_are_all_done() {
 	local wish one askers=() failed=0
@@ -751,7 +763,7 @@ medium_view_has_vma_layout deltas_are_per_second deltas_add_up full_view_has_blo
 list_view_has_vma_layout list_view_has_states_of_tcp
 tcp_counters_are_those_of_the_traffic what_is_sent_again_is_counted why_tells_of_tcp listener_is_shown_by_its_port why_names_the_option_of_tcp
 zeroed_counters_stay_zero list_view_does_what_is_asked
-requests_at_once_are_all_done
+request_in_vain_is_not_done_later requests_at_once_are_all_done
 reports_that_cannot_be_written_are_an_error log_level_is_changed operator_sends_back
 sockets_beyond_the_slots_are_sums why_names_ring_reason_and_remedy
 file_is_private_and_goes file_goes_with_the_user no_directory_no_file

@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "stats/stats_process.h"
 #include "stats/stats_snapshot.h"
 
@@ -174,8 +175,11 @@ int process_find(const char *dir, const char *program)
 
 /* -- requests -------------------------------------------------------------- */
 
-/* The library looks once a second. Several who ask take turns. */
-enum { ANSWER_TRIES = 150, TURN_TRIES = 1000, NAP_MS = 20 };
+/* The library looks every two and a half seconds at least, and does nothing that was asked for
+ * three seconds ago. Its answer may take a moment. Several who ask take turns. */
+#define DONE_NS (3 * NS_PER_SEC)
+#define ANSWER_NS (NS_PER_SEC / 2)
+enum { TURN_TRIES = 1000, NAP_MS = 20 };
 static const struct timespec nap = { .tv_nsec = NAP_MS * 1000000L };
 
 static bool write_at(int fd, const void *from, size_t len, size_t at)
@@ -193,27 +197,30 @@ static bool read_request(int fd, struct stats_request *request)
 
 /* The number comes last: with it the request is complete. */
 static int write_request(int fd, const struct stats_request *request,
-			 uint32_t number)
+			 uint64_t until_ns, uint32_t number)
 {
-	size_t head = offsetof(struct stats_request, asked);
+	size_t until = offsetof(struct stats_request, until_ns);
 
-	if (write_at(fd, request, head, 0) &&
-	    write_at(fd, &number, sizeof(number), head))
+	if (write_at(fd, request, until, 0) &&
+	    write_at(fd, &until_ns, sizeof(until_ns), until) &&
+	    write_at(fd, &number, sizeof(number), offsetof(struct stats_request, asked)))
 		return 0;
 	return errno ? -errno : -EIO;
 }
 
-static int wait_for_answer(int fd, uint32_t number)
+static int wait_for_answer(int fd, uint32_t number, uint64_t until_ns, int *result_out)
 {
 	struct stats_request request;
 
-	for (int i = 0; i < ANSWER_TRIES; i++) {
+	do {
 		if (!read_request(fd, &request))
 			return -EBADMSG;
-		if (atomic_load(&request.answered) == number)
-			return MIN(atomic_load(&request.result), 0);
+		if (atomic_load(&request.answered) == number) {
+			*result_out = MIN(atomic_load(&request.result), 0);
+			return 0;
+		}
 		nanosleep(&nap, NULL);
-	}
+	} while (clock_monotonic_ns() < until_ns + ANSWER_NS);
 	return -ETIMEDOUT;
 }
 
@@ -231,23 +238,30 @@ static int await_turn(int fd)
 }
 
 /* Who asked before may have gone without an answer. The library may be about to read that
- * request, so nothing is written over it. */
-static int ask(int fd, const struct stats_request *request)
+ * request, so nothing is written over it. A process with another clock is not told until
+ * when. */
+static int ask(int fd, int pid, const struct stats_request *request)
 {
+	uint64_t until_ns = clock_monotonic_ns() + DONE_NS;
 	struct stats_request last;
 	uint32_t number;
-	int err = 0;
+	int err, result;
 
 	if (!read_request(fd, &last))
 		return -EBADMSG;
 	number = atomic_load(&last.asked);
-	if (number != atomic_load(&last.answered))
-		err = wait_for_answer(fd, number);
-	if (err == -ETIMEDOUT || err == -EBADMSG)
+	err = number == atomic_load(&last.answered) ?
+		      0 :
+		      wait_for_answer(fd, number, until_ns, &result);
+	if (err)
 		return err;
+	until_ns = clock_monotonic_ns() + DONE_NS;
 	number = number + 1 ? number + 1 : 1;
-	err = write_request(fd, request, number);
-	return err ? err : wait_for_answer(fd, number);
+	err = write_request(fd, request, stats_process_has_our_clock(pid) ? until_ns : 0,
+			    number);
+	if (!err)
+		err = wait_for_answer(fd, number, until_ns, &result);
+	return err ? err : result;
 }
 
 int process_request(const char *dir, int pid,
@@ -259,7 +273,7 @@ int process_request(const char *dir, int pid,
 		return fd;
 	err = await_turn(fd);
 	if (!err)
-		err = ask(fd, request);
+		err = ask(fd, pid, request);
 	close(fd);
 	return err;
 }
