@@ -186,7 +186,8 @@ static int start_stats(void)
 {
 	static char version[16];
 	struct stats_params params = {
-		.dir = options.stats_shmem_dir,
+		.dir = options.is_set[OPTION_stats_shmem_dir] ? options.stats_shmem_dir :
+								NULL,
 		.file = options.stats_file,
 		.socket_max = (uint32_t)options.stats_fd_num,
 		.program = origin_program(),

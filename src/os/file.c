@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -14,6 +15,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "os/inside.h"
@@ -453,6 +455,18 @@ ino_t file_inode(const char *path)
 	struct stat st;
 
 	return stat(path, &st) == 0 ? st.st_ino : 0;
+}
+
+bool file_is_in_memory(const char *dir)
+{
+	struct statfs st;
+
+	return statfs(dir, &st) == 0 && st.f_type == TMPFS_MAGIC;
+}
+
+bool file_may_make(const char *dir)
+{
+	return eaccess(dir, W_OK | X_OK) == 0;
 }
 
 off_t file_size(const char *path)

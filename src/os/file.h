@@ -112,6 +112,12 @@ int file_append(const char *path, const char *text, size_t len) MUST_CHECK;
 /* The inode that a link such as /proc/self/ns/pid leads to; 0: none. */
 ino_t file_inode(const char *path);
 
+/* Whether what is in this directory is in memory alone, and never written to a disk. */
+bool file_is_in_memory(const char *dir);
+
+/* Whether we may make files there. */
+bool file_may_make(const char *dir);
+
 /* As the file system has it; of /proc/self/fd, from Linux 6.2 on, how many fds there
  * are. 0: none, or it does not say. */
 off_t file_size(const char *path);

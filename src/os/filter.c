@@ -66,6 +66,7 @@ static const struct {
 	{ SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0 },
 	{ SYS_socket, AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0 },
 	{ SYS_socketpair, -1, 0, 0 },
+	{ SYS_statfs, 0, 0, 0 },
 	{ SYS_sysinfo, 0, 0, 0 },
 	{ SYS_tgkill, -1, -1, 0 },
 	{ SYS_timerfd_create, -1, 0, 0 },

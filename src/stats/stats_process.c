@@ -67,6 +67,20 @@ bool stats_process_is_successor(int pid, uint64_t start, uint64_t pid_namespace)
 	       stats_process_has_our_clock(pid);
 }
 
+const char *const stats_default_dirs[] = { "/tmp/", "/dev/shm/", NULL };
+
+/* Pages of a file on a disk are protected while they are written back, and the next counter
+ * then waits for the file system, with a lock of the data path. */
+const char *stats_default_dir(void)
+{
+	const char *usual = stats_default_dirs[0], *memory = stats_default_dirs[1];
+
+	return !file_is_in_memory(usual) && file_is_in_memory(memory) &&
+			       file_may_make(memory) ?
+		       memory :
+		       usual;
+}
+
 int stats_process_of_file(const char *name)
 {
 	size_t prefix = strlen(STATS_FILE_PREFIX);

@@ -25,6 +25,11 @@ bool stats_process_is_of_our_namespace(uint64_t pid_namespace);
  * pid namespace. /proc may be that of another one, where the number is another process's. */
 bool stats_process_is_successor(int pid, uint64_t start, uint64_t pid_namespace);
 
+/* Where the files are if no directory is named: the first, or the second if that is in memory
+ * and the first is not. NULL at the end. */
+extern const char *const stats_default_dirs[];
+const char *stats_default_dir(void);
+
 /* The process in a file's name, "vmastat.PID"; 0: it is no such name. */
 int stats_process_of_file(const char *name);
 

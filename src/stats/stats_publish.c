@@ -133,13 +133,25 @@ void stats_start_again(void)
 	stats.owner = getpid();
 }
 
+static void clean(const char *dir)
+{
+	if (dir && dir[0])
+		stats_clean_dead(dir);
+	for (size_t i = 0; !dir && stats_default_dirs[i]; i++)
+		stats_clean_dead(stats_default_dirs[i]);
+}
+
 void stats_start(const struct stats_params *params)
 {
 	stats.params = *params;
+	if (!params->dir)
+		stats.params.dir = stats_default_dir();
 	stats_file_start(params->file);
-	if (params->dir[0])
-		stats_clean_dead(params->dir);
+	clean(params->dir);
 	stats_start_again();
+	if (stats.region && !file_is_in_memory(stats.params.dir))
+		log_dbg("the counters are in %s, which is no tmpfs: while they are written to the disk, who counts may wait for that (VMA_STATS_SHMEM_DIR)",
+			stats.params.dir);
 }
 
 /* Memory that is not reserved is only missed where the fork itself would have failed. */

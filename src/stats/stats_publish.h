@@ -15,8 +15,8 @@
 #include "stats/stats_abi.h"
 
 struct stats_params {
-	/* The directory in which vmastat.PID is made. Empty: it is not made, and
-	 * counters are private. */
+	/* The directory in which vmastat.PID is made. NULL: the default. Empty: it is not
+	 * made, and counters are private. */
 	const char *dir;
 	/* The file to which a socket's counters are appended when it closes. Empty:
 	 * there is none. */

@@ -565,6 +565,44 @@ no_directory_no_file() {
 	[ $status = 0 ] && grep -q 'VMA_STATS_SHMEM_DIR)$' "$work/log"
 }
 
+# in_directories TMP SHM COMMAND...: /tmp and /dev/shm are file systems of these kinds, where
+# what has no tmpfs stands for a disk.
+in_directories() {
+	exec unshare --mount bash -c '
+		mkdir -p "$1/kept" && mount --bind "$1" /mnt && mount -t "$2" tmp /tmp &&
+			mkdir -p "$1" && mount --bind /mnt "$1" &&
+			mount -t "$3" shm /dev/shm || exit 1
+		shift 3
+		exec "$@"' - "$work" "$@"
+}
+
+# by_default TMP SHM DIRECTORY: where the file is, without a name; and everybody finds it.
+by_default() {
+	local runtime said args
+	runtime=$(sanitizer_runtime)
+	rm -f "$work/in" "$work/log"
+	mkfifo "$work/in"
+	(in_directories "$1" "$2" env -u VMA_STATS_SHMEM_DIR VMA_TRACELEVEL=debug \
+		ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="${runtime:+$runtime:}$library" \
+		"$program" traffic <"$work/in" >"$work/out" 2>&1 8<&-) &
+	pid=$!
+	exec 9>"$work/in"
+	wait_for ready "$work/out" || return 1
+	said=$(nsenter --target "$pid" --mount sh -c 'echo /tmp/vmastat.* /dev/shm/vmastat.*')
+	case $said in *"$3/vmastat.$pid"*) ;; *) echo "$said"; return 1 ;; esac
+	for args in --why "--why -p $pid" '-v 5' '-v 5 -z' '-n stats --why'; do
+		said=$(nsenter --target "$pid" --mount timeout 20 "$tool" $args 2>&1) &&
+			grep -q 7302 <<<"$said" || { echo "$args: $said"; return 1; }
+	done
+	end_program
+}
+
+counters_are_in_memory_by_default() {
+	by_default ramfs tmpfs /dev/shm && ! grep -q 'which is no tmpfs' "$work/log" &&
+		by_default tmpfs tmpfs /tmp && ! grep -q 'which is no tmpfs' "$work/log" &&
+		by_default ramfs ramfs /tmp && grep -q 'which is no tmpfs' "$work/log"
+}
+
 exit_without_destructors_removes_the_file() {
 	(preloaded "$library" exec "$program" ends_at_once 0) || return 1
 	expect "$(ls "$work/shm")" ""
@@ -767,6 +805,7 @@ request_in_vain_is_not_done_later requests_at_once_are_all_done
 reports_that_cannot_be_written_are_an_error log_level_is_changed operator_sends_back
 sockets_beyond_the_slots_are_sums why_names_ring_reason_and_remedy
 file_is_private_and_goes file_goes_with_the_user no_directory_no_file
+counters_are_in_memory_by_default
 exit_without_destructors_removes_the_file files_of_dead_processes_are_removed
 start_removes_files_of_dead_processes proc_of_another_namespace_is_not_believed
 program_is_found_by_name end_of_the_process_is_said child_has_a_file_of_its_own
@@ -784,7 +823,7 @@ run_case() {
 }
 
 for case in ${CASES:-$cases}; do
-	case $case in file_goes_with_the_user | proc_of_another_namespace_is_not_believed)
+	case $case in file_goes_with_the_user | counters_are_in_memory_by_default | proc_of_another_namespace_is_not_believed)
 		if [ "$(id -u)" != 0 ]; then
 			tap_skip "$case" "needs root"
 			continue

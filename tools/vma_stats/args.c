@@ -20,7 +20,7 @@ static const char usage[] =
 	"       vma_stats [-p pid] [-k directory] --why\n"
 	"       vma_stats [-p pid] [-k directory] --kernel=<fd|all>\n"
 	"\n"
-	"Defaults: find_pid=enabled, directory=\"/tmp/\", view=1, details=1, interval=1\n"
+	"Defaults: find_pid=enabled, directory=\"/tmp/\" and \"/dev/shm/\", view=1, details=1, interval=1\n"
 	"\n"
 	"  -p, --pid=<pid>               Show the process with this pid\n"
 	"  -k, --directory=<directory>   Where the library makes its files (VMA_STATS_SHMEM_DIR)\n"
@@ -263,7 +263,6 @@ enum args_verdict args_parse(struct args *args, int argc, char **argv)
 	int option;
 
 	*args = (struct args){
-		.dir = "/tmp/",
 		.interval = 1,
 		.view = VIEW_BASIC,
 		.details = DETAILS_TOTALS,

@@ -28,7 +28,10 @@ struct fd_range {
 
 struct args {
 	int pid; /* 0: to be found */
+	/* NULL: where the library makes its files by default */
 	const char *dir;
+	/* where the process's file is, when that is known */
+	const char *home;
 	const char *program; /* NULL: any */
 	bool keeps_dead_files;
 	unsigned interval; /* seconds */

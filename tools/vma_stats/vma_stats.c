@@ -18,6 +18,7 @@
 #include "report.h"
 #include "stats/reasons.h"
 #include "stats/stats_clean.h"
+#include "stats/stats_process.h"
 
 static volatile sig_atomic_t is_interrupted;
 
@@ -84,7 +85,7 @@ static int request(const struct args *args, int pid, enum stats_wish wish,
 	for (uint32_t i = 0; i < region->socket_max; i++)
 		if (args_wants(args, region->sockets[i].fd))
 			wanted.sockets[i / 64] |= UINT64_C(1) << i % 64;
-	err = process_request(args->dir, pid, &wanted);
+	err = process_request(args->home, pid, &wanted);
 	if (err)
 		complain(pid, err);
 	return err;
@@ -136,10 +137,20 @@ static bool list_process(void *ctx, const char *dir, int pid)
 	return true;
 }
 
+/* In which files are looked for. */
+static const char *const *dirs_of(const struct args *args)
+{
+	static const char *named[2];
+
+	named[0] = args->dir;
+	return args->dir ? named : stats_default_dirs;
+}
+
 static int list_all(const struct args *args)
 {
 	report_list_header(stdout);
-	(void)!process_visit(args->dir, list_process, (void *)args);
+	for (const char *const *dir = dirs_of(args); *dir; dir++)
+		(void)!process_visit(*dir, list_process, (void *)args);
 	return EXIT_SUCCESS;
 }
 
@@ -191,7 +202,7 @@ static int read_next(const struct args *args, int pid, struct report *report,
 		     struct stats_region **now)
 {
 	struct stats_region *next;
-	int err = process_read(args->dir, pid, &next);
+	int err = process_read(args->home, pid, &next);
 
 	if (err)
 		return err;
@@ -281,7 +292,7 @@ static int attach(const struct args *args, int pid)
 {
 	struct stats_region *region;
 	bool has_failed;
-	int err = process_read(args->dir, pid, &region);
+	int err = process_read(args->home, pid, &region);
 
 	if (!err && request_all(args, pid, region) != 0) {
 		free(region);
@@ -290,7 +301,7 @@ static int attach(const struct args *args, int pid)
 	if (!err && has_requests(args)) {
 		/* as it is now */
 		free(region);
-		err = process_read(args->dir, pid, &region);
+		err = process_read(args->home, pid, &region);
 	}
 	if (err) {
 		complain(pid, err);
@@ -301,15 +312,43 @@ static int attach(const struct args *args, int pid)
 	return has_failed ? EXIT_FAILURE : err;
 }
 
+/* The process that is asked for, or the first one that there is; 0: none. */
+static int find(const struct args *args, const char **home_out)
+{
+	const char *const *dir = dirs_of(args);
+	struct stats_region *region;
+	int pid, err;
+
+	*home_out = *dir;
+	for (; *dir; dir++) {
+		if (!args->pid) {
+			pid = process_find(*dir, args->program);
+			if (!pid)
+				continue;
+			*home_out = *dir;
+			return pid;
+		}
+		err = process_read(*dir, args->pid, &region);
+		/* there is something to say of it, unless it is elsewhere */
+		if (err != -ENOENT)
+			*home_out = *dir;
+		if (err)
+			continue;
+		free(region);
+		break;
+	}
+	return args->pid;
+}
+
 static int run(struct args *args)
 {
 	int pid;
 
-	if (!args->keeps_dead_files)
-		stats_clean_dead(args->dir);
+	for (const char *const *dir = dirs_of(args); !args->keeps_dead_files && *dir; dir++)
+		stats_clean_dead(*dir);
 	if (args->view == VIEW_LIST && !has_requests(args))
 		return list_all(args);
-	pid = args->pid ? args->pid : process_find(args->dir, args->program);
+	pid = find(args, &args->home);
 	if (!pid) {
 		fputs("vmastat: Failed to identify process please provide pid of active proccess...\n",
 		      stderr);
