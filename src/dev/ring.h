@@ -61,6 +61,9 @@ struct dev_caps {
 	 * them, too, if they are driven, and a frame with a tag that its own rules bring
 	 * comes with the tag, so that the stack gives it back. */
 	bool bears_vlans;
+	/* What was given back to the kernel (net/give_back.h) comes to the ring again where a
+	 * rule names it. */
+	bool takes_given;
 	/* kick() is needed after sending. */
 	bool needs_kick;
 	/* The most bytes of one frame it sends, Ethernet header included. */

@@ -197,6 +197,20 @@ static struct endpoint *choose_shared(struct demux *demux,
 	return chosen;
 }
 
+bool demux_has_others(struct demux *demux, const struct endpoint *end)
+{
+	const struct list *head = &port_bucket(demux, end->key.local_port)->ends;
+	const struct endpoint *other;
+
+	if (!end->is_shared || is_connected(end))
+		return false;
+	LIST_FOR_EACH(other, head, by_key)
+		if (other != end && other->is_shared && other->proto == end->proto &&
+		    flow_key_eq(&other->key, &end->key))
+			return true;
+	return false;
+}
+
 static struct endpoint *find_unconnected(struct demux *demux,
 					 struct demux_bucket *bucket,
 					 const struct flow_key *key,

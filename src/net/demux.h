@@ -169,6 +169,16 @@ demux_peek(const struct demux *demux, struct ring_frame in,
 void demux_input(struct demux *demux, struct pkt *pkt,
 		 const struct demux_from *from);
 
+/* The next frame is looked up anew, also when it is like the last one. Nobody takes it from
+ * its ring before it has come to an endpoint. */
+static inline void demux_forget_last(struct demux *demux)
+{
+	demux->last = NULL;
+}
+
+/* Whether packets are distributed among this endpoint and others (endpoint.is_shared). */
+bool demux_has_others(struct demux *demux, const struct endpoint *end);
+
 /* The endpoint that a packet with this key would reach, or NULL. `key` is seen from
  * the receiver. */
 struct endpoint *demux_find(struct demux *demux, const struct flow_key *key,

@@ -3,9 +3,8 @@
  * The way back for frames. A frame that was received here goes into the kernel's
  * stack as if it had just come by its interface, whatever device and protocol it is
  * of. It does not pass our own steering program a second time, although the rules of
- * that program may still name it (STEER_SIGHT_GSO). Steering programs of other kinds
- * know only rules; there the device must have no rule for the frame any more, or one
- * that leaves it to the kernel.
+ * that program may still name it (STEER_SIGHT_GSO). A device with caps.takes_given must
+ * have no rule for the frame any more, or one that leaves it to the kernel.
  *
  * The kernel takes only short frames, and verifies checksums. So we cut longer
  * frames, TCP into segments and UDP into fragments, and complete a checksum that was

@@ -615,6 +615,19 @@ int net_give_back(struct net *net, const struct pkt *pkt)
 	return err;
 }
 
+bool net_knows_given(struct net *net)
+{
+	const struct netif *netif;
+	bool result = true;
+
+	net_control_acquire(net);
+	LIST_FOR_EACH(netif, &net->netifs, link)
+		if (netif->dev && netif->dev->caps.takes_given)
+			result = false;
+	net_control_release(net);
+	return result;
+}
+
 int net_give_frame(struct net *net, int ifindex, uint8_t *frame, uint32_t len)
 {
 	struct netif *netif;

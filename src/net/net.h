@@ -237,10 +237,13 @@ void net_detach(struct net *net, struct attachment *att)
 	EXCLUDES(net->control);
 
 /* Returns a received packet to the kernel, which delivers it as if we had never had
- * it, provided that no flow of ours matches it any more. The packet stays the
- * caller's. A negative errno: the kernel does not take it. */
+ * it, provided that no flow of ours matches it any more, or net_knows_given(). The packet
+ * stays the caller's. A negative errno: the kernel does not take it. */
 int net_give_back(struct net *net, const struct pkt *pkt)
 	MUST_CHECK EXCLUDES(net->control);
+
+/* Whether no device brings us again what was given back, though flows match it. */
+bool net_knows_given(struct net *net) EXCLUDES(net->control);
 
 /* The same with a received frame that has tags of VLANs, as it was received. -ENOENT: the
  * kernel has no VLAN on its interface, and would drop it. */

@@ -274,7 +274,6 @@ static void show_tx_left(struct sock *s, enum reason reason,
 void sock_leave_config(struct sock *s, int fd, enum reason reason,
 		       enum stats_decider decider, const char *detail)
 {
-	sock_detach(s);
 	s->kind->hand_back(s, fd);
 	stats_set_rx(&s->stats, reason, decider, 0, detail);
 	show_tx_left(s, reason, decider, detail);

@@ -157,6 +157,8 @@ enum sock_rx_hold {
 	SOCK_RX_UNATTACHED = 1 << 2,
 	/* nor will news of interfaces change that */
 	SOCK_RX_REFUSED = 1 << 3,
+	/* what was queued is on its way to the twin, for a moment */
+	SOCK_RX_MOVING = 1 << 4,
 	SOCK_RX_OVER = SOCK_RX_LEFT | SOCK_RX_SHUT,
 };
 
@@ -195,8 +197,8 @@ struct sock_kind {
 	 * take its packets. */
 	bool (*is_port_elsewhere)(const struct sock *s,
 				  const struct flow_key *key);
-	/* Gives everything that is queued to the kernel, as far as it takes it. `fd`
-	 * is the twin; -1: not known. Nothing leads to the socket any more. */
+	/* Detaches it, and gives everything that is queued to the kernel, as far as it
+	 * takes it. `fd` is the twin. */
 	void (*hand_back)(struct sock *s, int fd);
 	/* Called under the stack's lock: whether nothing is queued. */
 	bool (*is_empty)(const struct sock *s);

@@ -91,7 +91,7 @@ void sock_kinds_after_fork(void)
 
 void sock_kinds_before_spawn(void)
 {
-	udp_before_fork();
+	udp_before_spawn();
 	tsocks_before_spawn();
 	kin_before_spawn();
 }

@@ -12,6 +12,7 @@
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -359,6 +360,200 @@ static void forks_without_rights(void)
 	close(client);
 }
 
+/* -- forks beside a stream --------------------------------------------------------- */
+
+/* Numbered datagrams that go on while the receiver's process makes children. */
+struct stream {
+	int pair[2];
+	unsigned max; /* in a round */
+	_Atomic unsigned sent;
+	_Atomic bool is_made; /* the child */
+};
+
+/* Until the child is made, though not more than may wait. */
+static void *send_numbers(void *arg)
+{
+	struct stream *s = arg;
+	unsigned end = s->sent + s->max;
+
+	while (s->sent < end && !s->is_made) {
+		uint32_t number = s->sent;
+
+		if (send(s->pair[0], &number, sizeof(number), 0) != sizeof(number))
+			break;
+		s->sent++;
+	}
+	return NULL;
+}
+
+/* What one reader has received so far. */
+struct numbers {
+	unsigned cnt, disorder;
+	uint32_t next;
+};
+
+/* False: none is there within that time. */
+static bool take_number(int fd, struct numbers *n, int patience_ms)
+{
+	struct pollfd readable = { .fd = fd, .events = POLLIN };
+	uint32_t number;
+
+	/* what somebody was told of may be on its way to the child just then */
+	do {
+		if (poll(&readable, 1, patience_ms) != 1)
+			return false;
+	} while (recv(fd, &number, sizeof(number), MSG_DONTWAIT) != sizeof(number));
+	n->cnt++;
+	n->disorder += number < n->next;
+	n->next = number + 1;
+	return true;
+}
+
+enum { PATIENCE_MS = 3000 };
+
+static unsigned make_by_fork(int fd)
+{
+	pid_t pid = fork();
+
+	(void)fd;
+	if (pid == 0)
+		_exit(0);
+	waitpid(pid, NULL, 0);
+	return 0;
+}
+
+static unsigned make_by_spawn(int fd)
+{
+	char *argv[] = { (char *)"true", NULL };
+	pid_t pid;
+
+	(void)fd;
+	if (posix_spawnp(&pid, "true", NULL, NULL, argv, environ) != 0)
+		SAY("spawn: %m\n");
+	else
+		waitpid(pid, NULL, 0);
+	return 0;
+}
+
+/* The child takes some itself, beside its parent. */
+static unsigned make_a_reader(int fd)
+{
+	struct numbers n = { 0 };
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		while (n.cnt < 20 && take_number(fd, &n, 0))
+			;
+		_exit((int)n.cnt + (n.disorder ? 128 : 0));
+	}
+	waitpid(pid, &status, 0);
+	if (WEXITSTATUS(status) & 128)
+		SAY("out of order in the child\n");
+	return WEXITSTATUS(status) & 127;
+}
+
+static void stream_beside(unsigned (*make)(int fd), int flags)
+{
+	enum { ROUNDS = 40 };
+	struct stream s = { .max = 100 };
+	struct numbers n = { 0 };
+	unsigned by_children = 0;
+	pthread_t thread;
+
+	make_pair(s.pair);
+	fcntl(s.pair[1], F_SETFD, flags);
+	for (int i = 0; i < ROUNDS; i++) {
+		unsigned begin = s.sent;
+
+		s.is_made = false;
+		pthread_create(&thread, NULL, send_numbers, &s);
+		while (s.sent < begin + 10)
+			sched_yield();
+		by_children += make(s.pair[1]);
+		s.is_made = true;
+		pthread_join(thread, NULL);
+		while (n.cnt + by_children < s.sent &&
+		       take_number(s.pair[1], &n, PATIENCE_MS))
+			;
+	}
+	while (take_number(s.pair[1], &n, 0))
+		;
+	SAY("%u out of order, %d lost\n", n.disorder,
+	    (int)(s.sent - by_children - n.cnt));
+	received_cnt += s.sent;
+	kernels_cnt += s.sent;
+	close_pair(s.pair);
+}
+
+static void forks_beside_a_stream(void)
+{
+	stream_beside(make_by_fork, 0);
+	stream_beside(make_by_fork, FD_CLOEXEC);
+}
+
+static void spawns_beside_a_stream(void)
+{
+	stream_beside(make_by_spawn, 0);
+	stream_beside(make_by_spawn, FD_CLOEXEC);
+}
+
+static void child_reads_of_a_stream(void)
+{
+	stream_beside(make_a_reader, 0);
+}
+
+/* One thread reads while another one forks. */
+struct stream_reader {
+	struct stream stream;
+	_Atomic unsigned taken;
+	unsigned total;
+	struct numbers numbers;
+};
+
+static void *read_numbers(void *arg)
+{
+	struct stream_reader *r = arg;
+
+	while (r->taken < r->total &&
+	       take_number(r->stream.pair[1], &r->numbers, PATIENCE_MS))
+		r->taken++;
+	/* lost ones would hold up the sender for ever */
+	r->taken = r->total;
+	return NULL;
+}
+
+static void *send_what_is_taken(void *arg)
+{
+	struct stream_reader *r = arg;
+
+	for (uint32_t n = 0; n < r->total; n++) {
+		while (n - r->taken >= r->stream.max && r->taken < r->total)
+			sched_yield();
+		send(r->stream.pair[0], &n, sizeof(n), 0);
+		r->stream.sent++;
+	}
+	return NULL;
+}
+
+static void forks_beside_a_reader(void)
+{
+	struct stream_reader r = { .stream = { .max = 64 }, .total = 4000 };
+	pthread_t sender, reader;
+
+	make_pair(r.stream.pair);
+	pthread_create(&reader, NULL, read_numbers, &r);
+	pthread_create(&sender, NULL, send_what_is_taken, &r);
+	while (r.taken < r.total)
+		make_by_fork(-1);
+	pthread_join(sender, NULL);
+	pthread_join(reader, NULL);
+	SAY("%u out of order, %u lost\n", r.numbers.disorder, r.total - r.numbers.cnt);
+	received_cnt += r.total;
+	kernels_cnt += r.total;
+	close_pair(r.stream.pair);
+}
+
 const struct scenario process_scenarios[] = {
 	SCENARIO(copies_share_the_socket, 0),
 	SCENARIO(child_and_parent, 1),
@@ -370,5 +565,9 @@ const struct scenario process_scenarios[] = {
 	SCENARIO(jumps_out_of_a_wait, 0),
 	SCENARIO(jumps_out_of_a_wait_and_ends, 0),
 	SCENARIO(forks_without_rights, 0),
+	SCENARIO(forks_beside_a_stream, 0),
+	SCENARIO(spawns_beside_a_stream, 0),
+	SCENARIO(child_reads_of_a_stream, 0),
+	SCENARIO(forks_beside_a_reader, 0),
 	SCENARIO_END,
 };

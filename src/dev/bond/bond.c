@@ -202,6 +202,7 @@ static void weaken(struct dev_caps *caps, const struct dev_caps *port)
 	caps->rx_partial_csum |= port->rx_partial_csum;
 	caps->kernel_verdicts &= port->kernel_verdicts;
 	caps->rules_outlast_failure |= port->rules_outlast_failure;
+	caps->takes_given |= port->takes_given;
 	caps->bears_vlans &= port->bears_vlans;
 	caps->needs_kick |= port->needs_kick;
 	caps->tx_len_max = MIN(caps->tx_len_max, port->tx_len_max);

@@ -168,6 +168,9 @@ static int make_steer(struct xdp_dev *own, const struct mode *mode)
 		params.sight = STEER_SIGHT_BYTES;
 		err = steer_create(&params, &own->steer);
 	}
+	/* the kernel shows it to a generic program, and the mark is beside the bytes */
+	own->dev.caps.takes_given = !mode->is_native &&
+				    params.sight == STEER_SIGHT_BYTES;
 	return err;
 }
 

@@ -775,8 +775,9 @@ static bool is_port_elsewhere(const struct sock *s UNUSED,
 	return false;
 }
 
-static void hand_back(struct sock *s UNUSED, int fd UNUSED)
+static void hand_back(struct sock *s, int fd UNUSED)
 {
+	sock_detach(s);
 }
 
 static bool is_empty(const struct sock *s UNUSED)

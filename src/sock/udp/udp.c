@@ -178,10 +178,10 @@ static void udp_release(struct fd_object *obj)
 	struct udp *u = udp_of(obj);
 	struct stack *stack;
 
-	sock_detach(&u->sock);
-	udp_pace_end(u);
 	if (u->has_heir)
 		udp_hand_back(&u->sock, -1);
+	sock_detach(&u->sock);
+	udp_pace_end(u);
 	if (sock_try_lock(&u->sock, &stack)) {
 		udp_purge(u);
 		tx_followed_forget(&u->stamps.own, stack);

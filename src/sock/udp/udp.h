@@ -27,6 +27,8 @@ bool udp_looks_at_ports(void);
 /* Inside the bracket, before each fork: what is queued becomes the kernel's, for
  * either process to read. */
 void udp_before_fork(void);
+/* The same for a child that is another program at once: of what that inherits. */
+void udp_before_spawn(void);
 /* Whether there may be such sockets. */
 bool udp_has_heirs(void);
 /* Now and then: those whose datagrams nobody has read, or waited for, since the

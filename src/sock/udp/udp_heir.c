@@ -25,18 +25,38 @@ static _Atomic bool has_heirs;
 
 /* -- datagrams back to the kernel ------------------------------------------------ */
 
-/* Frames that the kernel does not take are the socket's again. The first so many come
- * before what the kernel has. */
-static void requeue(struct udp *u, struct stack *stack, struct list *pkts,
-		    uint32_t ahead)
+/* Frames that the kernel does not take are the socket's again, before what has come
+ * meanwhile. The first so many come before what the kernel has. */
+static void take_rest(struct udp *u, struct stack *stack, struct list *pkts,
+		      uint32_t ahead)
 {
-	struct list *link;
-
 	stack_lock(stack);
-	while ((link = list_pop_front(pkts)))
-		udp_requeue(u, pkt_from_link(link));
+	udp_return_queue(u, pkts);
 	udp_put_ahead(u, ahead);
 	stack_unlock(stack);
+	atomic_fetch_and(&u->sock.rx_holds, ~(unsigned)SOCK_RX_MOVING);
+}
+
+/* Takes what is queued, or else nothing has to be done. */
+static bool take_queue(struct udp *u, struct stack **stack_out, struct list *pkts,
+		       uint32_t *cnt_out)
+{
+	struct stack *stack;
+
+	list_init(pkts);
+	if (!sock_try_lock(&u->sock, &stack))
+		return false;
+	stack_drain_locked(stack);
+	*cnt_out = u->rx_cnt;
+	if (*cnt_out) {
+		/* Who looks at the twin from now on does not find it empty and goes on to
+		 * what comes behind. */
+		sock_hold_rx(&u->sock, SOCK_RX_MOVING);
+		udp_take_queue(u, pkts);
+	}
+	stack_unlock(stack);
+	*stack_out = stack;
+	return *cnt_out;
 }
 
 static void put(struct stack *stack, struct pkt *pkt)
@@ -146,25 +166,22 @@ static bool is_for_twin(const struct udp *u, const struct pkt *pkt)
 	       ip_addr_eq(&from.addr, &peer->remote);
 }
 
-void udp_hand_back(struct sock *s, int fd)
+/* Gives the twin what is queued, in its order. What comes meanwhile, where frames still reach
+ * the socket, stays queued behind it. Returns how many the kernel has taken. */
+static uint32_t give_queue(struct udp *u, int fd)
 {
-	struct udp *u = udp_of_sock(s);
 	struct stack *stack;
 	struct list pkts, kept;
-	uint32_t cnt, kept_cnt = 0, room;
+	uint32_t cnt, kept_cnt = 0, given = 0, room;
 	int err = 0;
 
-	if (!sock_try_lock(s, &stack))
-		return;
-	list_init(&pkts);
+	if (!take_queue(u, &stack, &pkts, &cnt))
+		return 0;
 	list_init(&kept);
-	cnt = u->rx_cnt;
-	udp_take_queue(u, &pkts);
-	stack_unlock(stack);
-	if (cnt && fd >= 0)
+	if (fd >= 0)
 		widen_twin(u, fd, cnt);
 	/* what does not fit stays here, or it would be lost */
-	room = cnt ? room_in_twin(fd) : 0;
+	room = room_in_twin(fd);
 	while (!list_is_empty(&pkts)) {
 		struct pkt *pkt = pkt_from_link(list_first(&pkts));
 
@@ -181,29 +198,67 @@ void udp_hand_back(struct sock *s, int fd)
 			break;
 		list_remove(&pkt->link);
 		put(stack, pkt);
+		given++;
 		atomic_store(&u->sock.is_twin_ready, true);
 	}
 	if (err)
 		log_dbg("datagrams that wait here cannot be given to the kernel (error %d)",
 			-err);
 	list_splice_back(&kept, &pkts);
-	requeue(u, stack, &kept, kept_cnt);
+	take_rest(u, stack, &kept, kept_cnt);
+	return given;
+}
+
+/* So often what came during a round is given in one more, which is shorter. */
+enum { GIVE_ROUNDS = 16 };
+
+/* What the kernel receives once the flows are gone comes behind what was given before. So
+ * nearly all of it goes while they are there; what comes between the last round and their
+ * end is the only thing that something may overtake. */
+void udp_hand_back(struct sock *s, int fd)
+{
+	struct udp *u = udp_of_sock(s);
+
+	if (attachment_is_made(&s->att) && net_knows_given(sock_stack(s)->net))
+		for (int i = 0; i < GIVE_ROUNDS && give_queue(u, fd); i++)
+			;
+	sock_detach(s);
+	(void)give_queue(u, fd);
 }
 
 /* -- forks ----------------------------------------------------------------------- */
 
-static bool has_queued(struct udp *u)
+/* Something is queued, and the kernel would give it to the twin. Of several sockets that share
+ * a port it chooses by itself, and another one than ours would get some of a sender's
+ * datagrams: there all stays, in its order, until this socket is lent. */
+static bool has_for_twin(struct udp *u)
 {
 	struct stack *stack;
 	bool result;
 
 	sock_lock(&u->sock, &stack);
-	result = !list_is_empty(&u->rx_queue);
+	result = !list_is_empty(&u->rx_queue) &&
+		 !demux_has_others(&stack->demux, &u->sock.end);
 	stack_unlock(stack);
 	return result;
 }
 
-/* Without the flows for a moment, since they would bring the frames to us again. */
+/* With frames still reaching the socket. Where the device would bring us again what we give
+ * back, they must not for that time, and what comes meanwhile is read before. */
+static void give_to_both(struct udp *u, int fd)
+{
+	if (!has_for_twin(u))
+		return;
+	if (net_knows_given(sock_stack(&u->sock)->net)) {
+		(void)give_queue(u, fd);
+		narrow_twin(u, fd);
+		return;
+	}
+	sock_detach(&u->sock);
+	(void)give_queue(u, fd);
+	attach_again(u, fd);
+}
+
 static bool share(struct fd_object *obj, int fd)
 {
 	struct udp *u = udp_of(obj);
@@ -212,24 +267,36 @@ static bool share(struct fd_object *obj, int fd)
 	if (attachment_is_made(&u->sock.att)) {
 		u->has_heir = true;
 		atomic_store(&has_heirs, true);
-		if (has_queued(u)) {
-			sock_detach(&u->sock);
-			udp_hand_back(&u->sock, fd);
-			attach_again(u, fd);
-		}
+		give_to_both(u, fd);
 	}
 	mutex_release(&u->sock.config);
 	return false;
 }
 
-void udp_before_fork(void)
+static void share_all(bool (*each)(struct fd_object *obj, int fd))
 {
 	struct net *net = sock_params.net_if_made();
 
 	if (!net)
 		return;
 	net_poll_all(net);
-	fd_visit(&udp_ops, share);
+	fd_visit(&udp_ops, each);
+}
+
+void udp_before_fork(void)
+{
+	share_all(share);
+}
+
+/* The other program does not get what is closed at its start. */
+static bool share_if_inherited(struct fd_object *obj, int fd)
+{
+	return file_is_inherited(fd) && share(obj, fd);
+}
+
+void udp_before_spawn(void)
+{
+	share_all(share_if_inherited);
 }
 
 void udp_heirs_forked(void)
@@ -281,7 +348,6 @@ static void lend(struct udp *u, int fd)
 {
 	struct sock *s = &u->sock;
 
-	sock_detach(s);
 	udp_hand_back(s, fd);
 	u->is_lent = true;
 	u->is_neglected = false;

@@ -148,6 +148,8 @@ struct udp {
 	 * recognised by all that they depend on */
 	struct udp_way controlled[UDP_CONTROLLED_WAYS];
 	unsigned next_way;
+	/* what has come since the queue was taken, which nobody reads before it is back */
+	struct list rx_behind;
 };
 
 extern struct fd_ops udp_ops;
@@ -185,8 +187,9 @@ void udp_ports_forked(void);
 void udp_heirs_forked(void);
 /* udp_heir.c: this process reads a socket that was lent. Takes `config`. */
 void udp_reclaim(struct udp *u, int fd);
-/* udp_heir.c: returns what is queued to the kernel, from which it can be read then;
- * what that does not take stays queued. It is detached. */
+/* udp_heir.c: detaches it, and returns what is queued to the kernel, from which it can be
+ * read then; what that does not take stays queued. `fd` may be -1: not known. With `config`,
+ * or when nobody is inside. */
 void udp_hand_back(struct sock *s, int fd);
 
 /* -- udp_pace.c -- */
@@ -254,10 +257,12 @@ static inline void udp_settle_limit(struct udp *u)
 
 /* udp_queue.c. Under the stack's lock. */
 void udp_input(struct endpoint *end, struct pkt *pkt);
-/* Frees what is queued, moves it to an empty list, puts one of that back. */
+/* Frees what is queued. */
 void udp_purge(struct udp *u);
+/* Moves what is queued to an empty list; and puts what is left of it back, before what has
+ * come meanwhile. With `config` from the one to the other, or when nobody is inside. */
 void udp_take_queue(struct udp *u, struct list *pkts);
-void udp_requeue(struct udp *u, struct pkt *pkt);
+void udp_return_queue(struct udp *u, struct list *pkts);
 static inline uint32_t udp_rx_len(const struct pkt *pkt)
 {
 	return PKT_CB(pkt, struct rx_info)->len;

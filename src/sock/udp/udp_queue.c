@@ -49,22 +49,22 @@ static inline bool unwrap(struct udp *u, struct pkt *pkt)
 	return true;
 }
 
-void udp_input(struct endpoint *end, struct pkt *pkt)
+/* False: the packet is gone. */
+static ALWAYS_INLINE bool append(struct udp *u, struct list *queue, struct pkt *pkt)
 {
-	struct udp *u = CONTAINER_OF(end, struct udp, sock.end);
 	struct stats_socket_counters *c = sock_counters(&u->sock);
 
 	if (!unwrap(u, pkt))
-		return;
+		return false;
 	/* As in Linux, a datagram that begins below the limit may exceed it. */
 	if (UNLIKELY(udp_rx_used(u) >= u->rx_limit)) {
 		count_drop(u, pkt);
 		pkt_put(pkt);
-		return;
+		return false;
 	}
 	if (u->sock.set.wishes && !pkt->time_ns)
 		pkt->time_ns = clock_realtime_ns();
-	list_push_back(&u->rx_queue, &pkt->link);
+	list_push_back(queue, &pkt->link);
 	u->rx_bytes += udp_rx_len(pkt);
 	u->rx_cnt++;
 	c->rx_queued_packets++;
@@ -72,7 +72,24 @@ void udp_input(struct endpoint *end, struct pkt *pkt)
 	if (UNLIKELY(u->rx_cnt > c->rx_ready_pkt_max ||
 		     u->rx_bytes > c->rx_ready_byte_max))
 		count_longest(u);
-	endpoint_set_ready(end, READY_IN);
+	return true;
+}
+
+void udp_input(struct endpoint *end, struct pkt *pkt)
+{
+	struct udp *u = CONTAINER_OF(end, struct udp, sock.end);
+
+	if (append(u, &u->rx_queue, pkt))
+		endpoint_set_ready(end, READY_IN);
+}
+
+/* While the queue is with somebody else, nobody may read what comes behind it. */
+static void input_behind(struct endpoint *end, struct pkt *pkt)
+{
+	struct udp *u = CONTAINER_OF(end, struct udp, sock.end);
+
+	demux_forget_last(&sock_stack(&u->sock)->demux);
+	(void)append(u, &u->rx_behind, pkt);
 }
 
 void udp_purge(struct udp *u)
@@ -97,9 +114,12 @@ void udp_take_queue(struct udp *u, struct list *pkts)
 		udp_unlink_first(u, pkt_from_link(link));
 		list_push_back(pkts, link);
 	}
+	list_init(&u->rx_behind);
+	u->sock.end.input = input_behind;
+	demux_forget_last(&sock_stack(&u->sock)->demux);
 }
 
-void udp_requeue(struct udp *u, struct pkt *pkt)
+static void requeue(struct udp *u, struct pkt *pkt)
 {
 	struct stats_socket_counters *c = sock_counters(&u->sock);
 
@@ -108,5 +128,16 @@ void udp_requeue(struct udp *u, struct pkt *pkt)
 	list_push_back(&u->rx_queue, &pkt->link);
 	u->rx_bytes += udp_rx_len(pkt);
 	u->rx_cnt++;
-	endpoint_set_ready(&u->sock.end, READY_IN);
+}
+
+void udp_return_queue(struct udp *u, struct list *pkts)
+{
+	struct list *link;
+
+	while ((link = list_pop_front(pkts)))
+		requeue(u, pkt_from_link(link));
+	list_splice_back(&u->rx_queue, &u->rx_behind);
+	u->sock.end.input = udp_input;
+	if (!list_is_empty(&u->rx_queue))
+		endpoint_set_ready(&u->sock.end, READY_IN);
 }
