@@ -5,6 +5,7 @@
 #include "sock/sock.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -34,6 +35,13 @@ struct user_name sock_twin_name(int fd, bool is_peer)
 	if (ip_addr_is_any(&name.addr))
 		name.addr = ip_addr_from_v4(0);
 	return name;
+}
+
+bool sock_file_is_nonblocking(int fd)
+{
+	int flags = real.fcntl(fd, F_GETFL);
+
+	return flags >= 0 && flags & O_NONBLOCK;
 }
 
 int sock_twin_option(int fd, int level, int name)

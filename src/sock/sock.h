@@ -371,6 +371,9 @@ static inline bool sock_is_blocking(const struct sock *s, int flags)
 	       !atomic_load_explicit(&s->is_nonblocking, memory_order_relaxed);
 }
 
+/* What the file itself says. A process that shares it may have changed that without us. */
+bool sock_file_is_nonblocking(int fd);
+
 /* An option of the twin that is a number; 0 if Linux does not know it. */
 int sock_twin_option(int fd, int level, int name);
 /* One of any length; zeros if Linux does not know it. */

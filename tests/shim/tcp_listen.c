@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -905,6 +906,34 @@ static void both_families_by_a_one_shot(void)
 		}
 }
 
+static void ring(int sig)
+{
+	(void)sig;
+}
+
+/* The flag is the file's, which both processes have. */
+static void listener_nonblocking_by_a_child(void)
+{
+	struct sigaction act = { .sa_handler = ring };
+	struct sockaddr_in name;
+	int listener = listening(&name, 8), pair[2];
+	pid_t pid;
+
+	make_pair_of(listener, &name, pair);
+	sigaction(SIGALRM, &act, NULL);
+	pid = fork();
+	if (pid == 0) {
+		fcntl(listener, F_SETFL, O_NONBLOCK);
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+	alarm(5);
+	SAY("accept %s\n", err(accept(listener, NULL, NULL)));
+	alarm(0);
+	close_pair(pair);
+	close(listener);
+}
+
 const struct scenario listen_scenarios[] = {
 	SCENARIO(states_of_listeners, OURS),
 	SCENARIO(backlog_is_counted, OURS),
@@ -916,6 +945,7 @@ const struct scenario listen_scenarios[] = {
 	SCENARIO(accepted_in_order, OURS),
 	SCENARIO(accept_with_a_time_limit, OURS),
 	SCENARIO(accept_without_fds, OURS),
+	SCENARIO(listener_nonblocking_by_a_child, MIXED),
 	SCENARIO(queued_children_are_reset, OURS),
 	SCENARIO(queue_takes_no_fds, MIXED),
 	SCENARIO(shut_down_listener, MIXED),

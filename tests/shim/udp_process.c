@@ -167,6 +167,33 @@ static void handler(int sig)
 	(void)sig;
 }
 
+/* The flag is the file's, which both processes have. */
+static void nonblocking_by_a_child(void)
+{
+	struct sigaction act = { .sa_handler = handler };
+	int pair[2];
+	char c;
+	ssize_t n;
+
+	make_pair(pair);
+	send(pair[0], "before", 6, 0);
+	receive(pair[1], 0);
+	sigaction(SIGALRM, &act, NULL);
+	if (fork() == 0) {
+		fcntl(pair[1], F_SETFL, O_NONBLOCK);
+		_exit(0);
+	}
+	waitpid(-1, NULL, 0);
+	alarm(5);
+	n = recv(pair[1], &c, 1, 0);
+	SAY("recv %s\n", err(n));
+	alarm(0);
+	fcntl(pair[1], F_SETFL, 0);
+	send(pair[0], "after", 5, 0);
+	receive(pair[1], 0);
+	close_pair(pair);
+}
+
 struct interrupter {
 	pthread_t target;
 	_Atomic bool is_over;
@@ -560,6 +587,7 @@ const struct scenario process_scenarios[] = {
 	SCENARIO(inherited, 0),
 	SCENARIO(lent_and_back, 1),
 	SCENARIO(many_wait_at_a_leave, 200),
+	SCENARIO(nonblocking_by_a_child, 0),
 	SCENARIO(interrupted, 0),
 	SCENARIO(restarted_and_served_by_its_handler, 0),
 	SCENARIO(jumps_out_of_a_wait, 0),

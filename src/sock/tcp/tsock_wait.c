@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "fd/fd_internal.h"
 #include "os/inside.h"
+#include "sock/kin.h"
 #include "sock/tcp/tsock_priv.h"
 
 enum {
@@ -40,6 +41,18 @@ static long look(struct sock_wait *wait, enum sock_look how)
 	return w->look(w);
 }
 
+/* A child may have set O_NONBLOCK on a listener, which it uses without asking us. It does
+ * not end a call that waits already. */
+static bool is_nonblocking_by_child(const struct tsock_wait *w)
+{
+	enum tsock_phase phase = tsock_phase(w->t);
+
+	return !w->wait.has_slept &&
+	       (phase == TSOCK_LISTENER || phase == TSOCK_LISTENING) &&
+	       kin_fork_cnt() != w->t->fork_cnt &&
+	       sock_owns_fd(&w->t->sock, w->fd) && sock_file_is_nonblocking(w->fd);
+}
+
 static long prepare(struct sock_wait *wait)
 {
 	struct tsock_wait *w = wait_of(wait);
@@ -50,7 +63,7 @@ static long prepare(struct sock_wait *wait)
 	/* The number may be closed; the call goes on all the same, as in Linux. */
 	if (w->wait.fd_cnt && !sock_owns_fd(&w->t->sock, w->fd))
 		w->fds[0].fd = -1;
-	return 0;
+	return is_nonblocking_by_child(w) ? -EAGAIN : 0;
 }
 
 static bool watch(struct sock_wait *wait)

@@ -264,6 +264,7 @@ static bool share(struct fd_object *obj, int fd)
 	struct udp *u = udp_of(obj);
 
 	mutex_acquire(&u->sock.config);
+	atomic_store(&u->was_shared, true);
 	if (attachment_is_made(&u->sock.att)) {
 		u->has_heir = true;
 		atomic_store(&has_heirs, true);

@@ -103,6 +103,9 @@ struct udp {
 	 * The twin counts as ready with it. */
 	_Atomic int kept_error;
 
+	/* Another process has it, too, or had it. */
+	_Atomic bool was_shared;
+
 	/* The pace that it has (udp_pace.c); 0: none. Written under the stack's lock. */
 	_Atomic uint32_t paced_kbps;
 

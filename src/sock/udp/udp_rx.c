@@ -509,7 +509,13 @@ static long wait_prepare(struct sock_wait *wait)
 	w->fds[0].revents = 0;
 	wait->stack = NULL;
 	(void)sock_await(&w->u->sock.obj, &end, &wait->stack);
-	return sock_owns_fd(&w->u->sock, w->fd) ? 0 : -EBADF;
+	if (!sock_owns_fd(&w->u->sock, w->fd))
+		return -EBADF;
+	/* as it was when the call began */
+	return !wait->has_slept && atomic_load(&w->u->was_shared) &&
+			       sock_file_is_nonblocking(w->fd) ?
+		       -EAGAIN :
+		       0;
 }
 
 static bool wait_watch(struct sock_wait *wait)
