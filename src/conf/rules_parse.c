@@ -8,9 +8,10 @@
  *     log destination stderr | syslog | file NAME
  *     log min-level N
  *
- * Several statements may share a line, and the first may stand behind a byte order mark. Every function below either consumes
- * what it is named after and returns true, or reports once what it expected
- * where, and returns false, upon which the rest of the line is skipped.
+ * Several statements may share a line, and the first may stand behind a byte order
+ * mark. Every function below either consumes what it is named after and returns true,
+ * or reports once what it expected where, and returns false, upon which the rest of the
+ * line is skipped.
  */
 #include "config.h"
 

@@ -339,8 +339,8 @@ static int rdma_link_changed(struct dev *dev)
 	if (frame_size_for(dev->rx_mtu) > dev->region->frame_size)
 		return -EOPNOTSUPP;
 	dev->caps.tx_len_max = dev->mtu + sizeof(struct wire_eth);
-	/* XXX: A card does not, but the software card of the tests takes one frame in some
-	 * thousands for a new one, since its wire sees it before its filter does. */
+	/* The software card takes one frame in some thousands for a new one, since its wire
+	 * sees it before its filter does, so that this is not shown of cards. */
 	dev->caps.takes_given = true;
 	return renew_rules(own);
 }

@@ -86,7 +86,8 @@ static inline void msg_begin(struct message *m, uint16_t type, const void *body,
 	memset(m, 0, sizeof(*m));
 	m->head.nlmsg_type = type;
 	m->head.nlmsg_len = (uint32_t)NLMSG_LENGTH(len);
-	memcpy(NLMSG_DATA(&m->head), body, len);
+	if (len)
+		memcpy(NLMSG_DATA(&m->head), body, len);
 }
 
 /* Returns where the attribute begins, for msg_nest_end. */
