@@ -59,6 +59,8 @@ static struct {
 	_Atomic enum runtime_state state;
 	struct mutex lock;
 	_Atomic bool has_left_namespace;
+	/* threads that are about to */
+	_Atomic unsigned leaving_cnt;
 	/* A filter of system calls is about to be installed, or is; or something else has
 	 * happened after which the kernel has all sockets. */
 	_Atomic bool is_filtered;
@@ -360,7 +362,7 @@ static enum reason reason_by_policy(int type)
 
 	if (!options.offloaded_sockets)
 		return REASON_SWITCHED_OFF;
-	if (atomic_load(&runtime.has_left_namespace))
+	if (atomic_load(&runtime.has_left_namespace) || atomic_load(&runtime.leaving_cnt))
 		return REASON_NAMESPACE;
 	if (rings_are_there())
 		return REASON_IO_URING;
@@ -787,26 +789,26 @@ void runtime_end_alone(bool is_alone)
 
 /* What we would make for a socket in such a thread, and ask of its interface, would be of the
  * wrong network. */
-bool runtime_namespace_changing(void)
+void runtime_namespace_changing(void)
 {
 	int saved_errno = errno;
 
-	if (os_is_inside() || is_filtered() ||
-	    atomic_exchange(&runtime.has_left_namespace, true))
-		return false;
-	if (atomic_load(&runtime.state) != NOT_STARTED) {
-		log_dbg("the network namespace changes: sockets stay with the kernel");
+	atomic_fetch_add(&runtime.leaving_cnt, 1);
+	if (!os_is_inside() && !is_filtered() &&
+	    atomic_load(&runtime.state) != NOT_STARTED) {
 		os_enter();
 		fd_visit(NULL, leave_by_namespace);
 		os_leave();
 	}
 	errno = saved_errno;
-	return true;
 }
 
-void runtime_namespace_stays(void)
+void runtime_namespace_changed(bool has_changed)
 {
-	atomic_store(&runtime.has_left_namespace, false);
+	if (has_changed && !atomic_exchange(&runtime.has_left_namespace, true) &&
+	    atomic_load(&runtime.state) != NOT_STARTED)
+		log_dbg("the network namespace has changed: new sockets stay with the kernel");
+	atomic_fetch_sub(&runtime.leaving_cnt, 1);
 }
 
 /* How many forks this thread is within: a handler may fork in the middle of one. */

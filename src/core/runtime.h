@@ -96,9 +96,8 @@ bool runtime_begin_alone(void);
 void runtime_end_alone(bool is_alone);
 
 /* A thread of the program is about to get another network namespace: all sockets go to the
- * kernel. True: it has none yet, and runtime_namespace_stays() is to be called if that fails.
- * errno is as before. */
-bool runtime_namespace_changing(void);
-void runtime_namespace_stays(void);
+ * kernel. The second follows each time, and says whether it has. errno is as before. */
+void runtime_namespace_changing(void);
+void runtime_namespace_changed(bool has_changed);
 
 #endif

@@ -472,28 +472,32 @@ static bool begin_alone(int kinds)
 	return false;
 }
 
-/* Linux lets only those have another network who have the right, or get it by the call. */
-static bool namespace_changes(bool gets_rights)
+/* Linux lets only those have another network who have the right, or get it by the call, with
+ * another user namespace. 0: nobody knows the kinds. */
+static bool may_leave_network(int kinds)
 {
-	return (gets_rights || rights_has(CAP_SYS_ADMIN)) && runtime_namespace_changing();
+	return !kinds || (kinds & CLONE_NEWNET &&
+			  (kinds & CLONE_NEWUSER || rights_has(CAP_SYS_ADMIN)));
 }
 
 /* In another user namespace, the rights over this network are gone. */
 int shim_setns(int fd, int type)
 {
-	bool is_alone, changes;
+	bool is_alone, leaves;
 	int result, kinds;
 
 	CALL_ENTERED(setns);
 	kinds = kinds_of_namespaces(fd, type);
 	if (!kinds || kinds & CLONE_NEWUSER)
 		runtime_rights_going();
-	changes = (!kinds || kinds & CLONE_NEWNET) && namespace_changes(false);
+	leaves = may_leave_network(kinds);
+	if (leaves)
+		runtime_namespace_changing();
 	is_alone = wants_single_thread(kinds) && begin_alone(kinds);
 	result = real.setns(fd, type);
 	runtime_end_alone(is_alone);
-	if (result != 0 && changes)
-		runtime_namespace_stays();
+	if (leaves)
+		runtime_namespace_changed(result == 0);
 	runtime_rights_changed();
 	return result;
 }
@@ -519,7 +523,7 @@ void process_gets_own_fds(void)
 
 int shim_unshare(int flags)
 {
-	bool is_alone, changes;
+	bool is_alone, leaves;
 	int result;
 
 	CALL_ENTERED(unshare);
@@ -530,12 +534,14 @@ int shim_unshare(int flags)
 	/* of these one of several threads gets a copy of its own */
 	if (flags & CLONE_FILES)
 		process_gets_own_fds();
-	changes = flags & CLONE_NEWNET && namespace_changes(flags & CLONE_NEWUSER);
+	leaves = flags && may_leave_network(flags);
+	if (leaves)
+		runtime_namespace_changing();
 	is_alone = (parts_threads(flags) || flags & CLONE_FILES) && begin_alone(flags);
 	result = real.unshare(flags);
 	runtime_end_alone(is_alone);
-	if (result != 0 && changes)
-		runtime_namespace_stays();
+	if (leaves)
+		runtime_namespace_changed(result == 0);
 	runtime_rights_changed();
 	return result;
 }

@@ -110,6 +110,14 @@ static void fill_region(struct stats_region *r)
 			 __ATOMIC_RELEASE);
 }
 
+static int make_file(void **mem_out)
+{
+	int err = make_path(stats.params.dir, stats.path, sizeof(stats.path));
+
+	return err ? err :
+		     file_map_new(stats.path, stats.region_size, mem_out, &stats.file);
+}
+
 void stats_start_again(void)
 {
 	void *mem;
@@ -118,10 +126,12 @@ void stats_start_again(void)
 	if (!stats.params.dir[0])
 		return;
 	stats.region_size = stats_region_size(stats.params.socket_max);
-	err = make_path(stats.params.dir, stats.path, sizeof(stats.path));
-	if (!err)
-		err = file_map_new(stats.path, stats.region_size, &mem,
-				   &stats.file);
+	err = make_file(&mem);
+	/* there may be no room in memory */
+	if (err && stats.params.dir == stats_default_dirs[1]) {
+		stats.params.dir = stats_default_dirs[0];
+		err = make_file(&mem);
+	}
 	if (err) {
 		log_warn("cannot make %s%s%d (%s); vma_stats will see nothing of this process (VMA_STATS_SHMEM_DIR)",
 			 stats.params.dir, "/" STATS_FILE_PREFIX, getpid(),

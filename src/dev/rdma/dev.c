@@ -339,9 +339,6 @@ static int rdma_link_changed(struct dev *dev)
 	if (frame_size_for(dev->rx_mtu) > dev->region->frame_size)
 		return -EOPNOTSUPP;
 	dev->caps.tx_len_max = dev->mtu + sizeof(struct wire_eth);
-	/* The software card takes one frame in some thousands for a new one, since its wire
-	 * sees it before its filter does, so that this is not shown of cards. */
-	dev->caps.takes_given = true;
 	return renew_rules(own);
 }
 
@@ -546,6 +543,9 @@ static void init_dev(struct rdma_dev *own, const struct backend_request *request
 	dev->caps = (struct dev_caps){
 		.rules_outlast_failure = true,
 		.bears_vlans = true,
+		/* The software card takes one in some thousands for a new one, since its
+		 * wire sees it before its filter does, so it is not shown of cards. */
+		.takes_given = true,
 		.tx_len_max = request->mtu + (uint32_t)sizeof(struct wire_eth),
 	};
 	if (dev->vlan_id)

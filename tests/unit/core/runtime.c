@@ -195,7 +195,15 @@ TEST(another_namespace_is_the_kernels)
 {
 	begin();
 	CHECK(is_served());
-	runtime_namespace_changed();
+	runtime_namespace_changing();
+	CHECK(!is_served());
+	runtime_namespace_changed(false);
+	CHECK(is_served());
+	/* of two at once one may fail */
+	runtime_namespace_changing();
+	runtime_namespace_changing();
+	runtime_namespace_changed(true);
+	runtime_namespace_changed(false);
 	CHECK(!is_served());
 }
 
