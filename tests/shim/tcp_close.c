@@ -7,6 +7,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -666,11 +667,30 @@ static void stream_closed_by_a_cancelled_thread(void)
 	close(pair[1]);
 }
 
+static _Atomic bool has_number;
+
+static int take_number(_Atomic int *at)
+{
+	int fd = *at;
+
+	has_number = true;
+	return fd;
+}
+
+/* Returns when the thread has the number, which may be taken away from it then. */
+static void start_use(pthread_t *thread, void *use(void *number), _Atomic int *number)
+{
+	has_number = false;
+	pthread_create(thread, NULL, use, number);
+	while (!has_number)
+		sched_yield();
+}
+
 /* Until somebody takes the number away. */
 static void *poll_number(void *arg)
 {
 	_Atomic int *at = arg;
-	int fd = *at;
+	int fd = take_number(at);
 	long ready = 0;
 
 	while (*at == fd)
@@ -682,7 +702,7 @@ static void *poll_number(void *arg)
 static void *write_to_number(void *arg)
 {
 	_Atomic int *at = arg;
-	int fd = *at;
+	int fd = take_number(at);
 	long failed = 0;
 
 	while (*at == fd)
@@ -704,7 +724,7 @@ static void replace_under(void *use(void *number))
 	make_pair(pair);
 	peers[0] = pair[1];
 	used = number = pair[0];
-	pthread_create(&thread, NULL, use, &used);
+	start_use(&thread, use, &used);
 	for (int i = 1; i < cnt; i++) {
 		int next[2];
 
@@ -748,7 +768,7 @@ static void replaced_while_it_lingers(void)
 	set_linger(pair[0], 1, 1);
 	stuff(pair[0]);
 	used = pair[0];
-	pthread_create(&thread, NULL, write_to_number, &used);
+	start_use(&thread, write_to_number, &used);
 	begin = now_ms();
 	SAY("dup2 %d", dup2(next[0], pair[0]) == pair[0]);
 	SAY(" late: %d\n", now_ms() - begin >= 950);

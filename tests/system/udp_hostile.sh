@@ -306,7 +306,9 @@ many_queues_of_few_frames() {
 # Its driver says nothing of queues. The frames come by those of v0, whose address it has.
 queues_of_a_macvlan() {
 	local in_a
-	ip -n $a link add link v0 name m0 numrxqueues 4 type macvlan &&
+	# or v0 answers for the address, too, and has the frames
+	ip netns exec $a sysctl -qw net.ipv4.conf.all.arp_ignore=1 &&
+		ip -n $a link add link v0 name m0 numrxqueues 4 type macvlan &&
 		ip -n $a address flush dev v0 &&
 		ip -n $a address add 10.78.0.1/24 dev m0 && ip -n $a link set m0 up &&
 		ip -n $b neigh flush dev v0 &&

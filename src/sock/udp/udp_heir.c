@@ -59,6 +59,12 @@ static bool take_queue(struct udp *u, struct stack **stack_out, struct list *pkt
 	return *cnt_out;
 }
 
+COLD void udp_await_move(struct udp *u)
+{
+	mutex_acquire(&u->sock.config);
+	mutex_release(&u->sock.config);
+}
+
 static void put(struct stack *stack, struct pkt *pkt)
 {
 	stack_lock(stack);

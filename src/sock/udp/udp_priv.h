@@ -190,6 +190,9 @@ void udp_ports_forked(void);
 void udp_heirs_forked(void);
 /* udp_heir.c: this process reads a socket that was lent. Takes `config`. */
 void udp_reclaim(struct udp *u, int fd);
+/* udp_heir.c: until what was queued is with the twin (SOCK_RX_MOVING): what comes behind it
+ * must not be read before. Takes `config`. */
+void udp_await_move(struct udp *u);
 /* udp_heir.c: detaches it, and returns what is queued to the kernel, from which it can be
  * read then; what that does not take stays queued. `fd` may be -1: not known. With `config`,
  * or when nobody is inside. */

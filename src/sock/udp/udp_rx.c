@@ -683,13 +683,6 @@ static COLD bool is_for_kernel(struct udp *u, int flags)
 	return is_empty(u);
 }
 
-/* Until what was queued is with the twin: what comes behind it must not be read before. */
-static COLD void await_move(struct udp *u)
-{
-	mutex_acquire(&u->sock.config);
-	mutex_release(&u->sock.config);
-}
-
 static NOINLINE long receive(struct udp *u, int fd, const struct rx_call *call)
 {
 	/* MSG_OOB means nothing here, as in Linux */
@@ -700,7 +693,7 @@ static NOINLINE long receive(struct udp *u, int fd, const struct rx_call *call)
 		if (call->flags & MSG_ERRQUEUE)
 			return receive_record(u, fd, call);
 		if (sock_rx_holds(&u->sock) & SOCK_RX_MOVING)
-			await_move(u);
+			udp_await_move(u);
 		if (atomic_load(&u->is_lent))
 			udp_reclaim(u, fd);
 		if (is_for_kernel(u, call->flags))
