@@ -808,7 +808,9 @@ void runtime_namespace_changed(bool has_changed)
 	if (has_changed && !atomic_exchange(&runtime.has_left_namespace, true) &&
 	    atomic_load(&runtime.state) != NOT_STARTED)
 		log_dbg("the network namespace has changed: new sockets stay with the kernel");
-	atomic_fetch_sub(&runtime.leaving_cnt, 1);
+	/* in the child of a handler it is not counted any more */
+	if (atomic_load(&runtime.leaving_cnt))
+		atomic_fetch_sub(&runtime.leaving_cnt, 1);
 }
 
 /* How many forks this thread is within: a handler may fork in the middle of one. */
@@ -886,6 +888,8 @@ static void forget(void)
 	 * our fds stay open, and nobody uses them. */
 	if (is_filtered)
 		return;
+	/* another thread's, which the child has not, or this one's by a handler */
+	atomic_store(&runtime.leaving_cnt, 0);
 	stats_forked();
 	if (atomic_load(&runtime.state) == STARTED)
 		atomic_store(&runtime.state, FORKED);

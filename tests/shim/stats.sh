@@ -571,7 +571,7 @@ in_directories() {
 	exec unshare --mount bash -c '
 		mkdir -p "$1/kept" && mount --bind "$1" /mnt && mount -t "$2" tmp /tmp &&
 			mkdir -p "$1" && mount --bind /mnt "$1" &&
-			mount -t "$3" shm /dev/shm || exit 1
+			mount -t $3 shm /dev/shm || exit 1
 		shift 3
 		exec "$@"' - "$work" "$@"
 }
@@ -600,7 +600,8 @@ by_default() {
 counters_are_in_memory_by_default() {
 	by_default ramfs tmpfs /dev/shm && ! grep -q 'which is no tmpfs' "$work/log" &&
 		by_default tmpfs tmpfs /tmp && ! grep -q 'which is no tmpfs' "$work/log" &&
-		by_default ramfs ramfs /tmp && grep -q 'which is no tmpfs' "$work/log"
+		by_default ramfs ramfs /tmp && grep -q 'which is no tmpfs' "$work/log" &&
+		by_default ramfs 'tmpfs -o size=8k' /tmp && grep -q 'which is no tmpfs' "$work/log"
 }
 
 exit_without_destructors_removes_the_file() {

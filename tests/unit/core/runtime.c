@@ -250,6 +250,27 @@ TEST(a_child_forgets_and_goes_on)
 	CHECK(is_served());
 }
 
+/* Another thread's call is not the child's; a handler's child comes out of the call. */
+TEST(a_child_of_one_that_leaves_its_network)
+{
+	pid_t pid;
+
+	begin();
+	CHECK(is_served());
+	runtime_namespace_changing();
+	pid = fork_by_number();
+	if (pid == 0) {
+		CHECK(is_served());
+		runtime_namespace_changed(false);
+		CHECK(is_served());
+		_exit(0);
+	}
+	CHECK_EQ(wait_for(pid), 0);
+	CHECK(!is_served());
+	runtime_namespace_changed(false);
+	CHECK(is_served());
+}
+
 TEST(a_child_from_before_the_start)
 {
 	pid_t pid;
