@@ -118,17 +118,19 @@ daemon_that_closes_everything_goes_on_logging() {
 		{ cat "$work/daemon.log" "$work/out"; return 1; }
 }
 
-log_file_is_out_of_reach() {
-	local fd
-	# The fd is the lowest number the library keeps for itself.
-	VMA_LOG_FILE=$work/take.log expect "before: 0
+# What `take` finds of the number that the library keeps for its log.
+out_of_reach="before: 0
 close: -1 EBADF
 write: -1 EBADF
 dup: -1 EBADF
 fdopen: -1 EBADF
 dup2: 1
 now mine: 1
-close: 0" preloaded "$library" "$moments" take 2048
+close: 0"
+log_file_is_out_of_reach() {
+	local fd
+	# The fd is the lowest number the library keeps for itself.
+	VMA_LOG_FILE=$work/take.log expect "$out_of_reach" preloaded "$library" "$moments" take 2048
 }
 
 # in_a_dev COMMAND...: with a /dev of its own, and a daemon at /dev/log, whose lines go to
@@ -162,14 +164,7 @@ syslog_gets_the_log() {
 	echo 'log destination syslog' >"$work/rules"
 	in_a_dev timeout -k 5 20 env VMA_CONFIG_FILE="$work/rules" LD_PRELOAD="$library" \
 		"$moments" take 2048 >"$work/out" 2>&1
-	[ "$(cat "$work/out")" = "before: 0
-close: -1 EBADF
-write: -1 EBADF
-dup: -1 EBADF
-fdopen: -1 EBADF
-dup2: 1
-now mine: 1
-close: 0" ] && grep -q "^<14>$program:  VMA INFO: VMA_VERSION" "$work/syslog" ||
+	[ "$(cat "$work/out")" = "$out_of_reach" ] && grep -q "^<14>$program:  VMA INFO: VMA_VERSION" "$work/syslog" ||
 		{ cat "$work/out" "$work/syslog"; return 1; }
 }
 

@@ -307,16 +307,21 @@ static void urgent_signal_for_a_thread(void)
 	close_pair(pair);
 }
 
+static void make_pair_with_mark(int pair[2])
+{
+	make_pair(pair);
+	say_sent(pair[0], "before", 0);
+	say_sent(pair[0], "!", MSG_OOB);
+	await(pair[1], POLLPRI);
+}
+
 /* It was read, and what was before it. */
 static void urgent_byte_and_a_child(void)
 {
 	int pair[2];
 	pid_t pid;
 
-	make_pair(pair);
-	say_sent(pair[0], "before", 0);
-	say_sent(pair[0], "!", MSG_OOB);
-	await(pair[1], POLLPRI);
+	make_pair_with_mark(pair);
 	receive(pair[1], MSG_OOB);
 	receive(pair[1], 0);
 	say_sent(pair[0], "behind", 0);
@@ -338,10 +343,7 @@ static void urgent_byte_and_a_child_of_a_reset(void)
 	int pair[2];
 	pid_t pid;
 
-	make_pair(pair);
-	say_sent(pair[0], "before", 0);
-	say_sent(pair[0], "!", MSG_OOB);
-	await(pair[1], POLLPRI);
+	make_pair_with_mark(pair);
 	say_sent(pair[0], "behind", 0);
 	await_acks(pair[0]);
 	receive(pair[1], MSG_OOB);
