@@ -219,12 +219,16 @@ port_removed_and_added() {
 		asks_well 50 64
 }
 
-# begin_to_talk: by a connection from b to port 7000 of a, which is ours.
+# begin_to_talk: by a connection from b to port 7000 of a.
 begin_to_talk() {
 	rm -f "$work/end" "$work/talk"
 	(in_ns $b - $talker talk 10.79.0.1 7000 "$work/end") >"$work/talk" 2>&1 &
 	talk=$!
-	wait_for talking "$work/talk" && before=$(kernel_has_sent) && sleep 0.3 &&
+	wait_for talking "$work/talk"
+}
+# Of what is said, nothing is the kernel's.
+is_ours() {
+	before=$(kernel_has_sent) && await_frames $b br0 100 &&
 		expect "$(kernel_has_sent)" "$before"
 }
 # Segments of TCP.
@@ -249,7 +253,7 @@ connection_leaves_a_bond_that_changes() {
 	local talk before status
 	make_bond && start a.log $vlan serve 10.79.0.1 7000 &&
 		wait_for 'connections are accepted by us' "$work/a.log" || return 1
-	begin_to_talk && loses_a_port && wait_until is_the_kernels &&
+	begin_to_talk && is_ours && loses_a_port && wait_until is_the_kernels &&
 		wait_for "w0 is driven by $LAB_CARD (mlx5_0 port 1)" "$work/a.log" &&
 		expect "$(ip netns exec $b nstat -asz TcpEstabResets |
 			awk '/Reset/ { print $2 }') reset" "0 reset" && kill -0 $talk
@@ -259,10 +263,10 @@ connection_leaves_a_bond_that_changes() {
 }
 
 # The kernel has had the first SYN, whose answer was lost, so that it does not take the
-# connection over: there is one of these names. Whoever cannot leave tries again, now and
-# then.
+# connection over: there is one of these names, which goes on saying its answer. Whoever
+# cannot leave tries again, now and then.
 who_cannot_leave_waits() {
-	local talk before status
+	local talk status
 	make_bond || return 1
 	: >"$work/out"
 	(in_ns $a a.log $talker late 10.79.0.1 7000) >"$work/out" 2>&1 &
