@@ -4,7 +4,7 @@ engine_test_libs = tests/engine/libsim.a src/dev/fake/libimpair-debug.a src/tcp/
 	src/base/libbase-debug.a tests/support/libtest.a
 
 check_LIBRARIES += %D%/libsim.a
-%C%_libsim_a_SOURCES = %D%/sim.h %D%/sim.c %D%/peer.h %D%/peer.c \
+%C%_libsim_a_SOURCES = %D%/sim.h %D%/sim.c %D%/sim_inside.h %D%/sim_checks.c %D%/peer.h %D%/peer.c \
 	%D%/reference.h %D%/reference.c %D%/script.h %D%/script.c
 
 engine_programs += %D%/transfer
