@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/hash.h"
@@ -56,6 +57,8 @@ static struct {
 	/* The network has been stopped, and nothing of it may run any more. */
 	_Atomic bool is_over;
 	_Atomic bool has_left_to_rings;
+	/* whose `net` is */
+	_Atomic pid_t pid;
 } network = { .lock = MUTEX_INIT(LOCK_RANK_NETWORK) };
 
 #define CLOCK_SOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
@@ -449,6 +452,7 @@ static void make_locked(void) REQUIRES(network.lock)
 			strerror(-err));
 		return;
 	}
+	atomic_store(&network.pid, getpid());
 	/* release pairs with the acquire in network_get */
 	atomic_store_explicit(&network.net, net, memory_order_release);
 	wait_early_over();
@@ -667,12 +671,21 @@ enum { EXIT_PATIENCE_MS = 1000 };
  * they have. */
 enum { EXIT_FLUSH_MS = 100 };
 
-void network_before_exit(void)
+/* A child by clone() may share our memory, but what it ends or replaces is itself alone. */
+static struct net *get_ending(void)
 {
 	struct net *net = network_get_made();
 
-	if (!net || atomic_load(&network.is_over) ||
-	    !net_is_free_within(net, EXIT_PATIENCE_MS * NS_PER_MS))
+	if (!net || atomic_load(&network.is_over) || atomic_load(&network.pid) != getpid())
+		return NULL;
+	return net;
+}
+
+void network_before_exit(void)
+{
+	struct net *net = get_ending();
+
+	if (!net || !net_is_free_within(net, EXIT_PATIENCE_MS * NS_PER_MS))
 		return;
 	sock_kinds_before_exit();
 	mux_before_exit();
@@ -682,18 +695,15 @@ void network_before_exit(void)
 
 void network_end_what_stays(void)
 {
-	struct net *net = network_get_made();
-
-	if (net && !atomic_load(&network.is_over))
+	if (get_ending())
 		sock_kinds_end_what_stays();
 }
 
 void network_before_exec(void)
 {
-	struct net *net = network_get_made();
+	struct net *net = get_ending();
 
-	if (!net || atomic_load(&network.is_over) ||
-	    !net_is_free_within(net, EXIT_PATIENCE_MS * NS_PER_MS))
+	if (!net || !net_is_free_within(net, EXIT_PATIENCE_MS * NS_PER_MS))
 		return;
 	sock_kinds_before_exec();
 	mux_before_exit();
@@ -703,9 +713,9 @@ void network_before_exec(void)
 
 void network_goes_on(void)
 {
-	struct net *net = network_get_made();
+	struct net *net = get_ending();
 
-	if (net && !atomic_load(&network.is_over))
+	if (net)
 		net_ending(net, false);
 }
 

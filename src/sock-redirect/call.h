@@ -124,6 +124,18 @@ void process_calls_load(void);
 /* Whether this mode and program of seccomp install a filter. */
 bool process_is_filter(unsigned long mode, const void *program);
 
+/* A call by its number that makes a child with a copy of everything. The second one waits for
+ * the child's exec or end, for which the kernel is not asked: what a fork holds others want. */
+struct numbered_call {
+	long number;
+	long args[6];
+};
+pid_t process_fork_by_number(const struct numbered_call *call);
+pid_t process_vfork_by_number(const struct numbered_call *call);
+
+/* Whether the parent of a child by clone() with these flags waits for its exec or end. */
+bool process_is_awaited(uint64_t flags);
+
 /* Whether a child of clone() with these flags shares either our memory or our fds, but not
  * both, and is none that borrows them until it runs another program. */
 bool process_parts_fds(uint64_t flags);

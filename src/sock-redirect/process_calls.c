@@ -15,6 +15,7 @@
 
 #include "core/runtime.h"
 #include "fd/fd_internal.h"
+#include "os/file.h"
 #include "os/own_thread.h"
 #include "os/rights.h"
 #include "os/signals.h"
@@ -55,8 +56,17 @@ static _Thread_local struct vfork_pipe {
  */
 static void make_pipe(void)
 {
-	if (vforking)
-		vforking->is_made = real.pipe2(vforking->fds, O_CLOEXEC) == 0;
+	int high;
+
+	if (!vforking || real.pipe2(vforking->fds, O_CLOEXEC) != 0)
+		return;
+	vforking->is_made = true;
+	/* another child that gets a copy of this one does not meet it */
+	high = file_duplicate_high(vforking->fds[0]);
+	if (high < 0)
+		return;
+	real.close(vforking->fds[0]);
+	vforking->fds[0] = high;
 }
 
 static void close_childs_end(void)
@@ -71,15 +81,30 @@ void process_calls_load(void)
 }
 
 /* vfork() is no cancellation point. */
-static void wait_for_end_of_file(int fd)
+static void wait_for_end_of_file(_Atomic int *fd)
 {
 	char byte;
 	int state;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	while (real.read(fd, &byte, 1) < 0 && errno == EINTR)
+	while (real.read(atomic_load(fd), &byte, 1) < 0 && errno == EINTR)
 		;
 	pthread_setcancelstate(state, NULL);
+}
+
+/* What others close or fork meanwhile does not concern our end. (A program without objects
+ * gets no table for it.) */
+static void await_end(const struct vfork_pipe *own)
+{
+	_Atomic int fd = own->fds[0];
+	bool is_hidden = atomic_load(&fd_table_root) &&
+			 fd_internal_adopt(own->fds[0], &fd) == 0;
+
+	wait_for_end_of_file(&fd);
+	if (is_hidden)
+		fd_internal_close(&fd);
+	else
+		real.close(own->fds[0]);
 }
 
 static void begin_as_vforked(struct vfork_pipe *own)
@@ -100,14 +125,12 @@ static void await_vforked(pid_t pid, const struct vfork_pipe *own,
 	if (pid < 0)
 		saved_errno = errno;
 	if (pid > 0 && own->is_made)
-		wait_for_end_of_file(own->fds[0]);
-	if (own->is_made)
+		await_end(own);
+	else if (own->is_made)
 		real.close(own->fds[0]);
 	signals_unhold(hold);
 	errno = saved_errno;
 }
-
-EXPORT pid_t shim_vfork(void) __asm__("vfork");
 
 /*
  * A child that shares our memory would destroy the parent's objects when it closes
@@ -115,17 +138,17 @@ EXPORT pid_t shim_vfork(void) __asm__("vfork");
  * exit, as after a true vfork, and its signals are held back meanwhile, as they
  * would be.
  */
-pid_t shim_vfork(void)
+static pid_t fork_and_wait(pid_t (*make)(const struct numbered_call *call),
+			   const struct numbered_call *call)
 {
 	struct vfork_pipe own = { .is_made = false };
 	int saved_errno = errno;
 	struct signals_hold hold;
 	pid_t pid;
 
-	CALL_ENTERED(vfork);
 	signals_hold(&hold);
 	vforking = &own;
-	pid = real.fork();
+	pid = make(call);
 	if (pid == 0) {
 		begin_as_vforked(&own);
 		signals_unhold(&hold);
@@ -134,6 +157,39 @@ pid_t shim_vfork(void)
 	}
 	await_vforked(pid, &own, &hold, saved_errno);
 	return pid;
+}
+
+static pid_t make_by_fork(const struct numbered_call *call UNUSED)
+{
+	return real.fork();
+}
+
+EXPORT pid_t shim_vfork(void) __asm__("vfork");
+
+pid_t shim_vfork(void)
+{
+	CALL_ENTERED(vfork);
+	return fork_and_wait(make_by_fork, NULL);
+}
+
+pid_t process_fork_by_number(const struct numbered_call *call)
+{
+	const long *args = call->args;
+	pid_t pid;
+
+	runtime_before_fork();
+	make_pipe();
+	pid = (pid_t)real.syscall(call->number, args[0], args[1], args[2], args[3],
+				  args[4], args[5]);
+	if (pid != 0)
+		close_childs_end();
+	runtime_after_fork(pid == 0);
+	return pid;
+}
+
+pid_t process_vfork_by_number(const struct numbered_call *call)
+{
+	return fork_and_wait(process_fork_by_number, call);
 }
 
 void shim__exit(int status)
@@ -390,6 +446,11 @@ static bool is_borrower(int flags)
 static bool is_awaited_copy(int flags)
 {
 	return (flags & (CLONE_VM | CLONE_FILES | CLONE_VFORK)) == CLONE_VFORK;
+}
+
+bool process_is_awaited(uint64_t flags)
+{
+	return is_borrower((int)(flags & INT_MAX)) || is_awaited_copy((int)(flags & INT_MAX));
 }
 
 bool process_parts_fds(uint64_t flags)

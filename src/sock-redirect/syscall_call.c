@@ -7,6 +7,7 @@
 
 #include <linux/sched.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/syscall.h>
 
 #include "core/runtime.h"
@@ -18,36 +19,47 @@
 #define FD_FROM(x) ((int)(x))
 #define PTR(x) ((void *)(x))
 
-static long fork_by_number(long number, long a, long b, long c, long d, long e,
-			   long f)
-{
-	long result;
-
-	runtime_before_fork();
-	result = real.syscall(number, a, b, c, d, e, f);
-	runtime_after_fork(result == 0);
-	return result;
-}
-
 /* Whether a child gets a copy of everything and goes on where its parent is. */
 static bool is_fork(uint64_t flags, uint64_t stack)
 {
 	return !(flags & (CLONE_VM | CLONE_FILES)) && !stack;
 }
 
-static bool is_readable(const struct clone_args *args, size_t size)
+static long clone_by_number(long number, long a, long b, long c, long d, long e, long f)
 {
-	return size >= CLONE_ARGS_SIZE_VER0 && user_is_plausible(args, size);
-}
+	struct numbered_call call = { number, { a, b, c, d, e, f } };
+	uint64_t flags = (uint64_t)a, stack = (uint64_t)b;
 
-static long clone_by_number(uint64_t flags, uint64_t stack, long number, long a, long b,
-			    long c, long d, long e, long f)
-{
+	if (!stack && process_is_awaited(flags)) {
+		call.args[0] &= ~(long)(CLONE_VM | CLONE_VFORK);
+		return process_vfork_by_number(&call);
+	}
 	if (is_fork(flags, stack))
-		return fork_by_number(number, a, b, c, d, e, f);
+		return process_fork_by_number(&call);
 	if (process_parts_fds(flags))
 		runtime_fds_parting();
 	return real.syscall(number, a, b, c, d, e, f);
+}
+
+/* What the kernel knows beyond what we know of the arguments is the program's own. */
+static long clone3_by_number(const struct clone_args *args, size_t size)
+{
+	struct numbered_call call = { SYS_clone3, { (long)args, (long)size } };
+	struct clone_args copy;
+
+	if (size < CLONE_ARGS_SIZE_VER0 || !user_is_plausible(args, size))
+		return real.syscall(SYS_clone3, args, size);
+	if (!args->stack && process_is_awaited(args->flags) && size <= sizeof(copy)) {
+		memcpy(&copy, args, size);
+		copy.flags &= ~(uint64_t)(CLONE_VM | CLONE_VFORK);
+		call.args[0] = (long)&copy;
+		return process_vfork_by_number(&call);
+	}
+	if (is_fork(args->flags, args->stack))
+		return process_fork_by_number(&call);
+	if (process_parts_fds(args->flags))
+		runtime_fds_parting();
+	return real.syscall(SYS_clone3, args, size);
 }
 
 static long make_ring(long number, long a, long b, long c, long d, long e,
@@ -95,20 +107,16 @@ static long call_on_rights(long number, long a, long b, long c, long d, long e,
 static long call_on_process(long number, long a, long b, long c, long d, long e,
 			    long f)
 {
-	const struct clone_args *args = PTR(a);
-
 	switch (number) {
 	case SYS_clone:
-		return clone_by_number((uint64_t)a, (uint64_t)b, number, a, b, c, d, e,
-				       f);
+		return clone_by_number(number, a, b, c, d, e, f);
 	case SYS_clone3:
-		if (is_readable(args, (size_t)b))
-			return clone_by_number(args->flags, args->stack, number, a, b, c,
-					       d, e, f);
-		break;
+		return clone3_by_number(PTR(a), (size_t)b);
 #ifdef SYS_fork
 	case SYS_fork:
-		return fork_by_number(number, a, b, c, d, e, f);
+		return process_fork_by_number(&(struct numbered_call){ SYS_fork, { 0 } });
+	case SYS_vfork:
+		return process_vfork_by_number(&(struct numbered_call){ SYS_fork, { 0 } });
 #endif
 	case SYS_io_uring_setup:
 		return make_ring(number, a, b, c, d, e, f);

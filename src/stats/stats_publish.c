@@ -217,7 +217,7 @@ void stats_give_to(uid_t user)
 
 void stats_set_ended(bool is_ended)
 {
-	if (stats.region)
+	if (stats.region && stats.owner == getpid())
 		stats.region->has_ended = is_ended;
 }
 

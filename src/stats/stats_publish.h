@@ -41,8 +41,8 @@ void stats_end(void);
  * cannot remove it from a directory like /tmp, at the end or in the next program of this
  * process. Only root can do it. In the bracket. */
 void stats_give_to(uid_t user);
-/* The process is about to run another program, or has failed to. This is one store,
- * so that a child of vfork may do it. */
+/* The process is about to run another program, or has failed to. Of a child that shares our
+ * memory, nothing is noted. */
 void stats_set_ended(bool is_ended);
 
 /* -- sockets --------------------------------------------------------------- */

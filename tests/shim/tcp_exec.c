@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -272,35 +274,109 @@ static int await_word(void *arg)
 	_exit(poll(&pfd, 1, 5000));
 }
 
+static int count_open(void)
+{
+	int cnt = 0;
+
+	for (int fd = 0; fd < 64; fd++)
+		cnt += fcntl(fd, F_GETFD) >= 0;
+	return cnt;
+}
+
+/* The child has nothing that was made for the waiting. */
 static void *fork_and_tell(void *arg)
 {
 	pid_t pid = fork();
 
 	if (pid == 0)
-		_exit(0);
-	waitpid(pid, NULL, 0);
+		_exit(count_open());
+	await_child(pid);
 	if (write(told[1], "x", 1) != 1)
 		SAY("write: %m\n");
 	return arg;
 }
 
+static pid_t wait_by_clone(void)
+{
+	static _Alignas(16) char stack[65536];
+
+	return clone(await_word, stack + sizeof(stack), CLONE_VFORK | SIGCHLD, NULL);
+}
+
+static pid_t in_child(pid_t pid)
+{
+	if (pid == 0)
+		await_word(NULL);
+	return pid;
+}
+
+static pid_t wait_by_clones_number(void)
+{
+	return in_child((pid_t)syscall(SYS_clone, CLONE_VFORK | SIGCHLD, 0, 0, 0, 0));
+}
+
+static pid_t wait_by_clone3(void)
+{
+	struct clone_args args = { .flags = CLONE_VFORK, .exit_signal = SIGCHLD };
+
+	return in_child((pid_t)syscall(SYS_clone3, &args, sizeof(args)));
+}
+
+/* Of libc's syscall() there is no second return, where its child has been. */
+static pid_t wait_by_vforks_number(void)
+{
+	return getenv("LD_PRELOAD") ? in_child((pid_t)syscall(SYS_vfork)) : wait_by_clone();
+}
+
 /* Who waits for a child's end has nothing that others need to fork. */
 static void forks_beside_an_awaited_child(void)
 {
-	static _Alignas(16) char stack[65536];
+	static pid_t (*const waits[])(void) = { wait_by_clone, wait_by_clones_number,
+						wait_by_clone3, wait_by_vforks_number };
 	pthread_t thread;
 	int pair[2];
-	pid_t pid;
 
 	make_pair(pair);
 	if (pipe(told) != 0)
 		SAY("pipe: %m\n");
-	pthread_create(&thread, NULL, fork_and_tell, NULL);
-	pid = clone(await_word, stack + sizeof(stack), CLONE_VFORK | SIGCHLD, NULL);
-	await_child(pid);
-	pthread_join(thread, NULL);
+	for (size_t i = 0; i < ARRAY_LEN(waits); i++) {
+		char byte;
+
+		pthread_create(&thread, NULL, fork_and_tell, NULL);
+		await_child(waits[i]());
+		pthread_join(thread, NULL);
+		if (read(told[0], &byte, 1) != 1)
+			SAY("read: %m\n");
+	}
 	say_sent(pair[0], "beside", 0);
 	receive(pair[1], 0);
+	close_pair(pair);
+}
+
+/* -- children that share our memory and our files ------------------------------------- */
+
+static int end_at_once(void *ending)
+{
+	end_process(*(enum ending *)ending);
+	return 0;
+}
+
+/* They end, or become other programs, alone. */
+static void ends_of_a_sharer(void)
+{
+	static _Alignas(16) char stack[65536];
+	static enum ending endings[] = { BY_UNDERSCORE, BY_EXEC };
+	int pair[2];
+
+	make_pair(pair);
+	for (int end = 0; end < 2; end++)
+		fcntl(pair[end], F_SETFD, FD_CLOEXEC);
+	for (size_t i = 0; i < ARRAY_LEN(endings); i++) {
+		await_child(clone(end_at_once, stack + sizeof(stack),
+				  CLONE_VM | CLONE_FILES | SIGCHLD, &endings[i]));
+		say_sent(pair[0], "still here", 0);
+		receive(pair[1], 0);
+	}
 	close_pair(pair);
 }
 
@@ -362,6 +438,7 @@ const struct scenario exec_scenarios[] = {
 	SCENARIO(programs_beside_a_connection, MIXED),
 	SCENARIO(handlers_that_fork, MIXED),
 	SCENARIO(forks_beside_an_awaited_child, MIXED),
+	SCENARIO(ends_of_a_sharer, OURS),
 	SCENARIO(sockets_of_another_network, MIXED),
 	SCENARIO_END,
 };
