@@ -57,6 +57,20 @@ struct epoll_item *epoll_item_by_word(struct epoll_set *set, uint64_t word)
 	return item && item->is_dead ? epoll_item_next_by_word(item) : item;
 }
 
+void epoll_item_tell_twins(struct epoll_item *item, uint32_t events)
+{
+	struct list *link = &item->same_word;
+
+	do {
+		struct epoll_item *other =
+			LIST_ENTRY(link, struct epoll_item, same_word);
+
+		if (LIKELY(!other->is_dead))
+			other->obj->ops->twin_event(other->obj, events);
+		link = link->next;
+	} while (UNLIKELY(link != &item->same_word));
+}
+
 static int insert_by_word(struct epoll_set *set, struct epoll_item *item,
 			  uint64_t word)
 {

@@ -104,6 +104,11 @@ bool epoll_item_has_number(const struct epoll_item *item);
 /* The first item with this data word, or the next one, or NULL. */
 struct epoll_item *epoll_item_by_word(struct epoll_set *set, uint64_t word);
 struct epoll_item *epoll_item_next_by_word(struct epoll_item *item);
+/* The kernel has told of these events of the item's twin: our thread may not have heard of
+ * them yet, and the next receive shall find them. By the event, any item with its data word may
+ * be meant, and a program that uses one word for several looks at all of them. Under
+ * set->lock. */
+void epoll_item_tell_twins(struct epoll_item *item, uint32_t events);
 /*
  * A one-shot item that our queues have disarmed is still armed in the kernel's set, so
  * that its twin can make that set readable. Our own looks do not mind: the kernel disarms

@@ -204,10 +204,8 @@ static void sort_in(struct batch *batch, struct epoll_event event)
 		spinlock_acquire(&batch->set->lock);
 		/* its member may have been closed meanwhile */
 		if (!item->is_dead) {
-			/* our thread may not have heard of it yet, and the next
-			 * receive shall find it */
 			if (event.events & (EPOLLIN | EPOLLERR))
-				item->obj->ops->twin_event(item->obj, event.events);
+				epoll_item_tell_twins(item, event.events);
 			place = place_of(batch, item);
 			verdict = judge(batch, item, event.events, place);
 		}

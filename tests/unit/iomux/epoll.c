@@ -289,6 +289,24 @@ TEST(one_shots_with_one_word_are_told_apart)
 	things_end();
 }
 
+/* To the kernel the two are one as well, and the program looks at both. */
+TEST(each_with_the_word_hears_of_its_twin)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
+
+	things_begin();
+	for (int i = 0; i < 2; i++)
+		CHECK_EQ(mux_epoll_ctl(things_epfd, EPOLL_CTL_ADD, things[i]->fd,
+				       &event), 0);
+	things_add(2);
+	thing_make_twin_ready(1);
+	CHECK_EQ(things_look(4), 1);
+	CHECK_EQ(things[0]->told_cnt, 1);
+	CHECK_EQ(things[1]->told_cnt, 1);
+	CHECK_EQ(things[2]->told_cnt, 0);
+	things_end();
+}
+
 /* Its number is another file's by now, which is not ready; a duplicate keeps it alive. */
 TEST(one_shot_without_its_number_is_told_once)
 {

@@ -72,8 +72,14 @@ static enum fd_word word(const struct fd_object *obj)
 	return CONTAINER_OF(obj, const struct thing, obj)->word;
 }
 
+static void twin_event(struct fd_object *obj, uint32_t events UNUSED)
+{
+	thing_of(obj)->told_cnt++;
+}
+
 static struct fd_ops ops = {
 	.name = "thing",
+	.twin_event = twin_event,
 	.word = word,
 	.await = await,
 	.follow = follow,
@@ -89,6 +95,7 @@ static void make_thing(int i)
 	CHECK(thing);
 	thing->closes_while_followed = false;
 	thing->leave_cnt = 0;
+	thing->told_cnt = 0;
 	thing->stack = things_stack;
 	thing->word = FD_WORD_PART;
 	thing->fd = eventfd(0, EFD_NONBLOCK);

@@ -22,6 +22,8 @@ struct thing {
 	/* another thread closes it while it is added to a set */
 	bool closes_while_followed;
 	unsigned leave_cnt;
+	/* how often it has heard of its twin's events */
+	unsigned told_cnt;
 	enum reason reason;
 };
 
