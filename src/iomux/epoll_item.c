@@ -10,6 +10,7 @@
 #include "fd/fd_internal.h"
 #include "fd/fd_pool.h"
 #include "fd/fd_table.h"
+#include "fd/fd_visit.h"
 #include "iomux/epoll_nest.h"
 #include "iomux/epoll_ready.h"
 #include "os/file.h"
@@ -432,28 +433,38 @@ bool epoll_item_has_number(const struct epoll_item *item)
 	return names(item->fd, item->obj);
 }
 
+/* Changes the kernel's set by the number of the member: -EBADF if it has none. A close of it
+ * waits meanwhile, since another file may have the number at once, and be in the set as well. A
+ * member that has died may be another object by now, which has the number. */
+static long change_kernels(const struct epoll_item *item, int epfd, int op,
+			   struct epoll_event *event)
+{
+	struct fd_visit visit;
+	long err = -EBADF;
+
+	if (!fd_visit_begin(&visit, item->fd, item->obj))
+		return err;
+	if (LIKELY(!item->is_dead))
+		err = real.epoll_ctl(epfd, op, item->fd, event) ? -errno : 0;
+	fd_visit_end(&visit);
+	return err;
+}
+
 /* If its number is another file's by now, it stays where it is. */
 void epoll_item_hide(struct epoll_item *item, int epfd)
 {
-	if (item->is_hidden || !epoll_item_has_number(item) ||
-	    !names(epfd, &item->set->obj) ||
-	    real.epoll_ctl(epfd, EPOLL_CTL_DEL, item->fd, NULL) != 0)
+	if (item->is_hidden || !names(epfd, &item->set->obj) ||
+	    change_kernels(item, epfd, EPOLL_CTL_DEL, NULL) != 0)
 		return;
 	item->is_hidden = true;
 	epoll_item_note_change(item);
 }
 
-static long add_to_kernels(const struct epoll_item *item, int epfd, int fd)
-{
-	struct epoll_event event = item->event;
-
-	return real.epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
-}
-
 /* The number by which it was added is gone. As under Linux, it stays a member as long as a
  * duplicate lives. The kernel tells members apart by their numbers as well. A number of our
  * own, which is closed at once, is in the way of none of the program's. */
-static COLD long add_by_duplicate(const struct epoll_item *item, int epfd)
+static COLD long add_by_duplicate(const struct epoll_item *item, int epfd,
+				  struct epoll_event *event)
 {
 	_Atomic int copy = -1;
 	int fd = fd_table_next(0);
@@ -465,20 +476,23 @@ static COLD long add_by_duplicate(const struct epoll_item *item, int epfd)
 	if (err)
 		return err;
 	/* it may have been given to another file before it was copied */
-	err = names(fd, item->obj) ? add_to_kernels(item, epfd, copy) : -EBADF;
+	err = -EBADF;
+	if (names(fd, item->obj) && !item->is_dead)
+		err = real.epoll_ctl(epfd, EPOLL_CTL_ADD, copy, event) ? -errno : 0;
 	fd_internal_close(&copy);
 	return err;
 }
 
 long epoll_item_show(struct epoll_item *item, int epfd)
 {
+	struct epoll_event event = item->event;
 	long err;
 
 	if (LIKELY(!item->is_hidden))
 		return 0;
-	err = LIKELY(epoll_item_has_number(item)) ?
-		      add_to_kernels(item, epfd, item->fd) :
-		      add_by_duplicate(item, epfd);
+	err = change_kernels(item, epfd, EPOLL_CTL_ADD, &event);
+	if (UNLIKELY(err == -EBADF))
+		err = add_by_duplicate(item, epfd, &event);
 	if (err)
 		return err;
 	item->is_hidden = false;
@@ -503,8 +517,8 @@ static void silence_set(struct epoll_item *item, int epfd)
 	struct epoll_event event = item->event;
 
 	event.events = 0;
-	if (!epoll_item_has_number(item) || !names(epfd, &item->set->obj) ||
-	    real.epoll_ctl(epfd, EPOLL_CTL_MOD, item->fd, &event) != 0)
+	if (!names(epfd, &item->set->obj) ||
+	    change_kernels(item, epfd, EPOLL_CTL_MOD, &event) != 0)
 		return;
 	spinlock_acquire(&item->set->lock);
 	item->is_armed_in_kernel = false;
@@ -518,12 +532,14 @@ COLD void epoll_items_hide_spent_slow(struct epoll_set *set, int epfd)
 	struct epoll_item *item;
 
 	mutex_acquire_unbarred(&set->changes);
+	epfd = epoll_set_begin_use(set, epfd);
 	atomic_store(&set->has_spent, false);
 	while ((item = pop_spent(set)))
 		if (item->end)
 			epoll_item_hide(item, epfd);
 		else
 			silence_set(item, epfd);
+	epoll_set_end_use(set, epfd);
 	mutex_release_unbarred(&set->changes);
 }
 
@@ -588,12 +604,14 @@ COLD void epoll_items_show_left_slow(struct epoll_set *set, int epfd)
 	struct epoll_item *item;
 
 	mutex_acquire_unbarred(&set->changes);
+	epfd = epoll_set_begin_use(set, epfd);
 	atomic_store(&set->has_left, false);
 	while ((item = pop_left(set)))
 		if (epoll_item_is_alone(item) || is_spent(item))
 			epoll_item_hide(item, epfd);
 		else
 			(void)!epoll_item_show(item, epfd);
+	epoll_set_end_use(set, epfd);
 	mutex_release_unbarred(&set->changes);
 	if (atomic_exchange(&set->has_left_inside, false))
 		show_left_inside(set);

@@ -8,11 +8,13 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/eventfd.h>
 #include <sys/select.h>
 #include <unistd.h>
 
 #include "fd/fd_table.h"
-#include "iomux/epoll_set.h"
+#include "iomux/epoll_item.h"
+#include "os/real.h"
 #include "os/thread.h"
 #include "tests/support/sleeper.h"
 #include "tests/support/test.h"
@@ -263,6 +265,116 @@ TEST(the_last_close_waits_for_who_uses_the_number)
 	epoll_set_end_use(set, things_epfd);
 	pthread_join(closer, NULL);
 	CHECK(is_closed);
+	fd_object_put(&set->obj);
+	things_end();
+}
+
+/* -- numbers of members that close meanwhile ----------------------------------------- */
+
+/* Another thread gives the first thing's number to a file that is ready, and makes that a member
+ * of the set, if it has a word. */
+static struct {
+	pthread_t thread;
+	int word; /* -1: none */
+	_Atomic bool has_given;
+} giver;
+
+static void *give_number(void *arg UNUSED)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.u64 = (uint64_t)giver.word };
+	int fd = eventfd(1, EFD_NONBLOCK), number = things[0]->fd;
+
+	CHECK(fd_table_remove(number));
+	CHECK_EQ(dup2(fd, number), number);
+	close(fd);
+	if (giver.word >= 0)
+		CHECK_EQ(epoll_ctl(things_epfd, EPOLL_CTL_ADD, number, &event), 0);
+	giver.has_given = true;
+	return NULL;
+}
+
+/* The number is looked at, and the kernel is about to hear of it. */
+static int change_late(int epfd, int op, int fd, struct epoll_event *event)
+{
+	CHECK(!pthread_create(&giver.thread, NULL, give_number, NULL));
+	while (fd_table_has(fd))
+		sched_yield();
+	for (int i = 0; i < LOOKS && !giver.has_given; i++)
+		sched_yield();
+	real_resolve();
+	return real.epoll_ctl(epfd, op, fd, event);
+}
+
+static void begin_to_give(int word)
+{
+	giver.word = word;
+	giver.has_given = false;
+	real.epoll_ctl = change_late;
+}
+
+static struct epoll_set *hold_set(void)
+{
+	struct epoll_set *set = epoll_set_get(things_epfd);
+
+	CHECK(set);
+	return set;
+}
+
+/* It stays a member, as nobody has taken it out. */
+TEST(who_gets_the_number_of_a_disarmed_one_shot_is_told)
+{
+	struct epoll_set *set;
+
+	things_begin();
+	things_change(EPOLL_CTL_ADD, 0, EPOLLIN | EPOLLONESHOT);
+	thing_make_ready(0);
+	CHECK_EQ(things_look(4), 1);
+	set = hold_set();
+	begin_to_give(5);
+	epoll_items_hide_spent(set, things_epfd);
+	pthread_join(giver.thread, NULL);
+	CHECK_EQ(things_look(4), 6);
+	fd_object_put(&set->obj);
+	things_end();
+}
+
+/* A socket that was alone with us, and is the kernel's now. */
+static void begin_with_one_that_is_left(void)
+{
+	things_begin();
+	things[0]->word = FD_WORD_ALL;
+	things_add(0);
+	CHECK_EQ(things_look(4), 0);
+	things[0]->word = FD_WORD_NOTHING;
+	thing_make_ready(0);
+}
+
+/* Nobody has made it a member. */
+TEST(who_gets_the_number_of_one_that_leaves_is_not_told)
+{
+	begin_with_one_that_is_left();
+	begin_to_give(-1);
+	CHECK_EQ(things_look(4), 0);
+	pthread_join(giver.thread, NULL);
+	CHECK_EQ(things_look(4), 0);
+	things_end();
+}
+
+/* Who polls a set has it, and may not know yet that its number is another set's. */
+TEST(a_set_that_gets_a_number_gets_no_members_with_it)
+{
+	struct epoll_set *set;
+	int epfd;
+
+	begin_with_one_that_is_left();
+	thing_make_twin_ready(0);
+	set = hold_set();
+	CHECK(fd_table_remove(things_epfd));
+	epfd = epoll_create1(0);
+	CHECK_EQ(dup2(epfd, things_epfd), things_epfd);
+	close(epfd);
+	epoll_items_show_left(set, things_epfd);
+	CHECK_EQ(epoll_wait(things_epfd, events, THINGS_MAX, 0), 0);
 	fd_object_put(&set->obj);
 	things_end();
 }
