@@ -23,15 +23,12 @@ struct mux_sleepers mux_sleepers[MUX_SLEEPER_PLACES];
  * out of its wait. Until then, waits for the set do not sleep. */
 #define WAKE_NS NS_PER_SEC
 
-/* The data word of these fds in whichever set: an address of ours, which no program has. A
- * thread may come out of the kernel with it when the set is closed, and its number another
- * set's. */
-static const char mark;
-_Atomic bool mux_has_woken;
+/* of these fds in whichever set */
+const char mux_wake_mark;
 
 static uint64_t wake_word(void)
 {
-	return (uint64_t)(uintptr_t)&mark;
+	return (uint64_t)(uintptr_t)&mux_wake_mark;
 }
 
 /* Fds are put into sets, and taken out again, by one thread at a time. */
@@ -60,7 +57,6 @@ static void add_to(struct epoll_set *set, int epfd) REQUIRES(waking)
 	if (fd < 0)
 		return;
 	event_fd_signal(fd);
-	atomic_store(&mux_has_woken, true);
 	if (fd_internal_adopt(fd, &set->wake_fd) != 0)
 		inside_close(fd);
 	else if (real.epoll_ctl(epfd, EPOLL_CTL_ADD,

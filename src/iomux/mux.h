@@ -78,8 +78,19 @@ static inline _Atomic unsigned *mux_sleepers_at(int epfd)
 /* The count of this set: that of the fd by which it is known. */
 _Atomic unsigned *mux_sleepers_of(int epfd);
 
-/* Some wait may have been woken up for us, perhaps of a set that is closed by now. */
-extern HIDDEN _Atomic bool mux_has_woken;
+/* The address of this is the data word of what wakes such a wait up for us: no program has it.
+ * The set may be closed by then, or another process's, of which ours was forked or the other
+ * way round: there the address is the same. */
+extern HIDDEN const char mux_wake_mark;
+
+static inline bool mux_has_wake(const struct epoll_event *events, int n)
+{
+	bool result = false;
+
+	for (int i = 0; i < n; i++)
+		result |= events[i].data.u64 == (uint64_t)(uintptr_t)&mux_wake_mark;
+	return result;
+}
 
 /* What such a wait returned, without the event that only woke it up for us. */
 enum { MUX_WOKEN = -2 };

@@ -4,6 +4,7 @@
 
 #include "iomux/mux.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <sys/single_threaded.h>
 #include <time.h>
@@ -279,12 +280,10 @@ static inline bool has_become_ours(int epfd)
 }
 
 /* Whether some event of this wait in the kernel may not be for the program, or not all there
- * is for it. The set may have been ours when it woke us, and its number be closed by now. */
-static inline bool may_be_woken(int epfd)
+ * is for it. */
+static inline bool may_be_woken(int epfd, const struct epoll_event *events, int n)
 {
-	return UNLIKELY(fd_table_has(epfd) ||
-			atomic_load_explicit(&mux_has_woken, memory_order_relaxed)) &&
-	       !os_is_inside();
+	return UNLIKELY(fd_table_has(epfd) || mux_has_wake(events, n)) && !os_is_inside();
 }
 
 /* A wait that is counted among the sleepers of its set. */
@@ -318,7 +317,8 @@ static inline void end_counting(struct counted *counted)
 
 /* Makes `call`, which waits in the kernel for a set that is not ours. MUX_WOKEN:
  * the set is ours by now, and the wait has to go on there, for the time that is
- * left of it since `from_ns`. Without other threads nobody can make the set ours. */
+ * left of it since `from_ns`. Without other threads nobody can make the set ours, but
+ * another process may, whose set it is as well: then the wait goes on here. */
 #define WAIT_IN_KERNEL(from_ns, call)                                      \
 	({                                                                 \
 		struct counted counted_;                                   \
@@ -327,19 +327,33 @@ static inline void end_counting(struct counted *counted)
 		if (__libc_single_threaded) {                              \
 			n_ = (call);                                       \
 		} else {                                                   \
-			from_ns = clock_coarse_ns();                       \
+			from_ns = from_ns ? from_ns : clock_coarse_ns();   \
 			begin_counting(&counted_, epfd);                   \
 			if (LIKELY(!has_become_ours(epfd)))                \
 				n_ = (call);                               \
 			end_counting(&counted_);                           \
-			if (n_ > 0 && may_be_woken(epfd)) {                \
-				os_enter();                                \
-				n_ = mux_epoll_woken(epfd, events, n_);    \
-				os_leave();                                \
-			}                                                  \
+		}                                                          \
+		if (n_ > 0 && may_be_woken(epfd, events, n_)) {            \
+			from_ns = from_ns ? from_ns : clock_coarse_ns();   \
+			os_enter();                                        \
+			n_ = mux_epoll_woken(epfd, events, n_);            \
+			os_leave();                                        \
 		}                                                          \
 		n_;                                                        \
 	})
+
+/* Does so for the time that is left. */
+static COLD int wait_on(int epfd, struct epoll_event *events, int cnt,
+			const struct timespec *left, const sigset_t *sigs)
+{
+	int ms = -1;
+
+	if (left)
+		ms = left->tv_sec < INT_MAX / 1000 ?
+			     (int)left->tv_sec * 1000 + (int)((left->tv_nsec + 999999) / 1000000) :
+			     INT_MAX;
+	return real.epoll_pwait(epfd, events, cnt, ms, sigs);
+}
 
 /* The time that is left of a wait, or rather more. */
 static COLD const struct timespec *time_left(const struct timespec *timeout,
@@ -363,8 +377,9 @@ static COLD const struct timespec *time_left(const struct timespec *timeout,
 	return ts;
 }
 
-/* Another thread has given the number to another set, which has nothing of ours. */
-static inline bool has_changed(int n)
+/* The set has nothing of ours: it was another process that woke us, or another thread has
+ * given the number to another set. */
+static inline bool is_kernels(int n)
 {
 	return UNLIKELY(n < 0) && errno == EAGAIN;
 }
@@ -375,25 +390,41 @@ static inline bool has_changed(int n)
  */
 #define EPOLL_WAIT(timeout_, sigs, call)                                   \
 	({                                                                 \
-		const struct timespec *left_ = (timeout_);                 \
+		const struct timespec *time_ = (timeout_), *left_ = time_; \
 		struct timespec left_ts_;                                  \
 		uint64_t from_ns_ = 0;                                     \
-		int found_;                                                \
+		bool is_first_ = true;                                     \
+		int found_, errno_ = 0;                                    \
 									   \
-		do {                                                       \
+		for (;;) {                                                 \
 			if (!is_epoll_ours(epfd)) {                        \
 				epfd = seen_fd(epfd);                      \
-				found_ = WAIT_IN_KERNEL(from_ns_, call);   \
+				found_ = WAIT_IN_KERNEL(                   \
+					from_ns_,                          \
+					LIKELY(is_first_) ?                \
+						(call) :                   \
+						wait_on(epfd, events, cnt, \
+							left_, sigs));     \
 				if (LIKELY(found_ != MUX_WOKEN))           \
 					break;                             \
-				left_ = time_left(left_, from_ns_,         \
+				left_ = time_left(time_, from_ns_,         \
 						  &left_ts_);              \
+				is_first_ = false;                         \
+				errno_ = errno;                            \
 			}                                                  \
 			found_ = WITH_MASK(sigs, left_, true,              \
 					   mux_epoll_wait(epfd, events,    \
 							  cnt, time,       \
 							  &mark));         \
-		} while (has_changed(found_));                             \
+			if (LIKELY(!is_kernels(found_)))                   \
+				break;                                     \
+			if (is_first_)                                     \
+				continue;                                  \
+			errno = errno_;                                    \
+			found_ = 0;                                        \
+			if (left_ && !is_wait(left_))                      \
+				break;                                     \
+		}                                                          \
 		found_;                                                    \
 	})
 

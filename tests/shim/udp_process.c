@@ -13,8 +13,11 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -580,6 +583,110 @@ static void forks_beside_a_reader(void)
 	close_pair(r.stream.pair);
 }
 
+/* -- a set of two processes ---------------------------------------------------------- */
+
+enum { END_WORD = 7 };
+
+static bool hears_of_the_end_alone(int set)
+{
+	struct epoll_event event = { 0 };
+
+	return epoll_wait(set, &event, 1, -1) == 1 && event.data.u64 == END_WORD;
+}
+
+struct waits_for_the_end {
+	int set;
+	_Atomic pid_t tid;
+	bool is_right;
+};
+
+static void *wait_for_the_end(void *arg)
+{
+	struct waits_for_the_end *me = arg;
+
+	me->tid = gettid();
+	me->is_right = hears_of_the_end_alone(me->set);
+	return NULL;
+}
+
+static void await_sleep_of(pid_t pid)
+{
+	char path[32], text[16];
+	long call = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/syscall", (int)pid);
+	while (call != SYS_epoll_pwait
+#ifdef SYS_epoll_wait
+	       && call != SYS_epoll_wait
+#endif
+	) {
+		FILE *file = fopen(path, "r");
+
+		sched_yield();
+		call = file && fgets(text, sizeof(text), file) ? strtol(text, NULL, 10) : 0;
+		if (file)
+			fclose(file);
+	}
+}
+
+static void *do_nothing(void *arg)
+{
+	return arg;
+}
+
+/* The set gets its first socket. Who sleeps for it may have to be woken for that, but not a
+ * child, with threads or without. Returns whether the child is told of nothing else. */
+static bool child_waits_beside(bool has_threads)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.u64 = END_WORD };
+	struct waits_for_the_end me = { .set = epoll_create1(0) };
+	int end[2], begin[2], fd, status = 0;
+	struct sockaddr_in name;
+	pthread_t thread;
+	pid_t pid;
+	char x;
+
+	if (pipe(end) != 0 || pipe(begin) != 0)
+		SAY("pipe: %m\n");
+	epoll_ctl(me.set, EPOLL_CTL_ADD, end[0], &event);
+	pid = fork();
+	if (pid == 0) {
+		if (has_threads && pthread_create(&thread, NULL, do_nothing, NULL) == 0)
+			pthread_join(thread, NULL);
+		_exit(read(begin[0], &x, 1) != 1 || !hears_of_the_end_alone(me.set));
+	}
+	pthread_create(&thread, NULL, wait_for_the_end, &me);
+	while (!me.tid)
+		sched_yield();
+	sleeper_await(me.tid);
+	/* Linux wakes the last one first */
+	if (write(begin[1], "x", 1) != 1)
+		SAY("write: %m\n");
+	await_sleep_of(pid);
+	fd = bound(&name);
+	event.data.u64 = 1;
+	epoll_ctl(me.set, EPOLL_CTL_ADD, fd, &event);
+	if (write(end[1], "x", 1) != 1)
+		SAY("write: %m\n");
+	pthread_join(thread, NULL);
+	waitpid(pid, &status, 0);
+	if (!me.is_right)
+		SAY("stray\n");
+	close(fd);
+	close(me.set);
+	for (int i = 0; i < 2; i++) {
+		close(end[i]);
+		close(begin[i]);
+	}
+	return status == 0;
+}
+
+static void set_of_a_child_gets_a_socket(void)
+{
+	for (int has_threads = 0; has_threads < 2; has_threads++)
+		SAY("%s\n", child_waits_beside(has_threads) ? "the end" : "more");
+}
+
 const struct scenario process_scenarios[] = {
 	SCENARIO(copies_share_the_socket, 0),
 	SCENARIO(child_and_parent, 1),
@@ -596,5 +703,6 @@ const struct scenario process_scenarios[] = {
 	SCENARIO(spawns_beside_a_stream, 0),
 	SCENARIO(child_reads_of_a_stream, 0),
 	SCENARIO(forks_beside_a_reader, 0),
+	SCENARIO(set_of_a_child_gets_a_socket, 0),
 	SCENARIO_END,
 };
