@@ -59,6 +59,10 @@ static struct {
 	_Atomic bool has_left_to_rings;
 	/* whose `net` is */
 	_Atomic pid_t pid;
+	/* VMA_RESPECT_FIREWALL, for our thread: when it looks for filters next, and how often
+	 * sockets have gone back because of one */
+	uint64_t firewall_due_ns;
+	unsigned firewall_cnt;
 } network = { .lock = MUTEX_INIT(LOCK_RANK_NETWORK) };
 
 #define CLOCK_SOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
@@ -283,12 +287,46 @@ void network_leave_to_rings(void)
 	fd_visit(NULL, leave_to_ring);
 }
 
+static bool leave_to_firewall(struct fd_object *obj, int fd)
+{
+	obj->ops->leave(obj, fd, REASON_FIREWALL, STATS_BY_NEWS);
+	return false;
+}
+
+/* There is no message for most of what it looks for. */
+#define FIREWALL_NS (5 * NS_PER_SEC)
+
+/* A filter of packets that has come later than the first socket. From then on the process is
+ * the kernel's. Those sockets that were on their way at that moment go back the next time. */
+static void heed_firewall(uint64_t now_ns)
+{
+	enum { TIMES = 2 };
+	char text[FIREWALL_TEXT_SIZE];
+
+	if (!network.options->respect_firewall || network.firewall_cnt == TIMES ||
+	    now_ns < network.firewall_due_ns)
+		return;
+	network.firewall_due_ns = now_ns + FIREWALL_NS;
+	if (!network.firewall_cnt &&
+	    firewall_read(network.netlink, true, text, sizeof(text)) <= 0)
+		return;
+	if (!network.firewall_cnt++) {
+		log_info("Packets of accelerated sockets are not seen by: %s; sockets go back to the kernel (VMA_RESPECT_FIREWALL)",
+			 text);
+		mutex_acquire(&network.lock);
+		network.failure = REASON_FIREWALL;
+		mutex_release(&network.lock);
+	}
+	fd_visit(NULL, leave_to_firewall);
+}
+
 static void each_second(void)
 {
 	struct stats_order order;
 
 	if (rings_look())
 		network_leave_to_rings();
+	heed_firewall(clock_coarse_ns());
 	if (stats_take_order(&order))
 		stats_answer_order(obey(&order));
 }
@@ -384,7 +422,7 @@ static bool is_kept_by_firewall(void)
 {
 	char text[FIREWALL_TEXT_SIZE];
 
-	int cnt = firewall_read(network.netlink, text, sizeof(text));
+	int cnt = firewall_read(network.netlink, false, text, sizeof(text));
 
 	if (cnt == -EPERM && network.options->respect_firewall) {
 		log_info("This process has no right to see filters of packets; sockets stay with the kernel (VMA_RESPECT_FIREWALL)");
@@ -469,14 +507,14 @@ static struct net *network_get(enum reason *reason_out)
 		*reason_out = REASON_IO_URING;
 		return NULL;
 	}
-	if (LIKELY(net))
+	if (LIKELY(net && network.failure == REASON_NONE))
 		return net;
 	mutex_acquire(&network.lock);
 	if (!atomic_load(&network.net) && network.failure == REASON_NONE)
 		make_locked();
 	exit_if_wished();
 	*reason_out = network.failure;
-	net = atomic_load(&network.net);
+	net = network.failure == REASON_NONE ? atomic_load(&network.net) : NULL;
 	mutex_release(&network.lock);
 	return net;
 }
@@ -768,6 +806,8 @@ void network_forked(void)
 	/* The local device of tests belongs to the parent as well. */
 	network.local_dev = NULL;
 	network.failure = REASON_NONE;
+	network.firewall_cnt = 0;
+	network.firewall_due_ns = 0;
 	right_keeper_forked();
 	rings_forked();
 	sock_kinds_forked();

@@ -34,6 +34,12 @@ struct hook {
 	const char *name;
 };
 
+/* What a program is attached to, for the name that we show. */
+struct place {
+	const char *link; /* or NULL */
+	bool skips_nameless;
+};
+
 /*
  * The hooks that an accelerated datagram does not meet. bind() and connect() are
  * called on the twin, so their hooks act on our sockets as on all others; we take
@@ -87,17 +93,18 @@ static void read_name(uint32_t id, char name[BPF_OBJ_NAME_LEN])
 }
 
 /* False: it is one of ours, and looks at no packet of others. */
-static bool add_program(const struct hook *hook, const char *link, uint32_t id,
+static bool add_program(const struct hook *hook, const struct place *place, uint32_t id,
 			struct text *out)
 {
 	char name[BPF_OBJ_NAME_LEN];
 
 	read_name(id, name);
-	if (strcmp(name, BPF_PROGRAM_HAND_OVER) == 0)
+	if (strcmp(name, BPF_PROGRAM_HAND_OVER) == 0 ||
+	    (!*name && place->skips_nameless))
 		return false;
 	firewall_begin_name(hook->name, out);
-	if (link)
-		firewall_add_name(link, out);
+	if (place->link)
+		firewall_add_name(place->link, out);
 	if (*name)
 		firewall_add_name(name, out);
 	else
@@ -106,8 +113,8 @@ static bool add_program(const struct hook *hook, const char *link, uint32_t id,
 }
 
 /* `target` is an fd, or the index of an interface, as the kernel wants it. */
-static int read_hook(const struct hook *hook, uint32_t target, const char *link,
-		     struct text *out)
+static int read_hook(const struct hook *hook, uint32_t target,
+		     const struct place *place, struct text *out)
 {
 	uint32_t ids[PROGRAMS_MAX] = { 0 };
 	union bpf_attr attr;
@@ -126,18 +133,18 @@ static int read_hook(const struct hook *hook, uint32_t target, const char *link,
 		return (int)rc;
 	cnt = (int)attr.query.prog_cnt;
 	for (uint32_t i = 0; i < MIN(attr.query.prog_cnt, PROGRAMS_MAX); i++)
-		cnt -= !add_program(hook, link, ids[i], out);
+		cnt -= !add_program(hook, place, ids[i], out);
 	return cnt;
 }
 
 /* A kernel that lacks one of the hooks may have the others. */
 static int read_hooks(const struct hook *hooks, size_t hook_cnt, uint32_t target,
-		      const char *link, struct text *out)
+		      const struct place *place, struct text *out)
 {
 	int cnt = 0, err = 0;
 
 	for (size_t i = 0; i < hook_cnt; i++) {
-		int rc = read_hook(&hooks[i], target, link, out);
+		int rc = read_hook(&hooks[i], target, place, out);
 
 		if (rc < 0)
 			err = rc;
@@ -216,8 +223,8 @@ int bpf_hooks_read_cgroup(struct text *out)
 
 	if (fd < 0)
 		return fd;
-	rc = read_hooks(cgroup_hooks, ARRAY_LEN(cgroup_hooks), (uint32_t)fd, NULL,
-			out);
+	rc = read_hooks(cgroup_hooks, ARRAY_LEN(cgroup_hooks), (uint32_t)fd,
+			&(struct place){ NULL, false }, out);
 	real.close(fd);
 	return rc;
 }
@@ -232,13 +239,14 @@ int bpf_hooks_read_namespace(struct text *out)
 	if (fd < 0)
 		return -errno;
 	rc = read_hooks(namespace_hooks, ARRAY_LEN(namespace_hooks), (uint32_t)fd,
-			NULL, out);
+			&(struct place){ NULL, false }, out);
 	real.close(fd);
 	return rc;
 }
 
-int bpf_hooks_read_link(int ifindex, const char *name, struct text *out)
+int bpf_hooks_read_link(int ifindex, const char *name, bool skips_nameless,
+			struct text *out)
 {
 	return read_hooks(link_hooks, ARRAY_LEN(link_hooks), (uint32_t)ifindex,
-			  name, out);
+			  &(struct place){ name, skips_nameless }, out);
 }

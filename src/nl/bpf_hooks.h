@@ -11,6 +11,7 @@
 #ifndef NL_BPF_HOOKS_H
 #define NL_BPF_HOOKS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/compiler.h"
@@ -22,9 +23,10 @@ struct text;
 int bpf_hooks_read_cgroup(struct text *out) MUST_CHECK;
 /* Of the calling thread's network namespace. */
 int bpf_hooks_read_namespace(struct text *out) MUST_CHECK;
-/* Of one interface, which is called `name`. */
-int bpf_hooks_read_link(int ifindex, const char *name, struct text *out)
-	MUST_CHECK;
+/* Of one interface, which is called `name`. `skips_nameless`: not those whose names may not be
+ * read, one of which may be ours. */
+int bpf_hooks_read_link(int ifindex, const char *name, bool skips_nameless,
+			struct text *out) MUST_CHECK;
 
 /* The pure half: finds the path of the cgroup of version 2 in the lines of
  * /proc/self/cgroup, and puts `mount` in front of it. -ENOENT: there is none;

@@ -121,6 +121,7 @@ struct findings {
 	struct text text;
 	int cnt;
 	bool is_denied;
+	bool is_later;
 };
 
 /* Takes the result of one source: how many things it has named, or an error. */
@@ -138,12 +139,13 @@ static void take(void *ctx, const struct firewall_row *row)
 
 	f->cnt += firewall_name_row(row, &f->text);
 	if (row->kind == FIREWALL_LINK)
-		found(f, bpf_hooks_read_link(row->ifindex, row->link, &f->text));
+		found(f, bpf_hooks_read_link(row->ifindex, row->link, f->is_later,
+					     &f->text));
 }
 
-int firewall_read(const struct netlink_ops *ops, char *text, size_t size)
+int firewall_read(const struct netlink_ops *ops, bool is_later, char *text, size_t size)
 {
-	struct findings f = { .text = text_in(text, size) };
+	struct findings f = { .text = text_in(text, size), .is_later = is_later };
 
 	found(&f, netlink_read_chains(ops, take, &f));
 	found(&f, read_iptables(&f.text));

@@ -59,9 +59,11 @@ typedef void firewall_take_fn(void *ctx, const struct firewall_row *row);
  * `text` (of `size` bytes, best FIREWALL_TEXT_SIZE), for example "nftables inet
  * filter input, 2 xfrm policies". What does not fit is cut. 0: nothing looks at
  * packets. -EPERM: nothing was found, but the process may not see everything.
+ * `is_later`: sockets are accelerated already, for which there may be a program of tcx of our
+ * own. So those whose names may not be read do not count.
  */
-int firewall_read(const struct netlink_ops *ops, char *text, size_t size)
-	MUST_CHECK;
+int firewall_read(const struct netlink_ops *ops, bool is_later, char *text,
+		  size_t size) MUST_CHECK;
 
 /* The pure half: it adds one answer to the text. Both functions return how many
  * things they named. */

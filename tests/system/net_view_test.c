@@ -785,7 +785,7 @@ static char names[FIREWALL_TEXT_SIZE];
 
 static int read_firewall(void)
 {
-	return firewall_read(&libnl_ops, names, sizeof(names));
+	return firewall_read(&libnl_ops, false, names, sizeof(names));
 }
 
 TEST(an_empty_namespace_has_no_firewall)

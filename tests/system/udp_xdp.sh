@@ -262,6 +262,27 @@ firewall_is_named_or_respected() {
 		is_named_or_respected 'nftables ip guard in'
 }
 
+# The socket that is there goes back.
+firewall_that_comes_later() {
+	local status
+	export VMA_RESPECT_FIREWALL=1
+	start a.log $program echo 10.78.0.1 7000 &&
+		wait_for 'v0 is driven' "$work/a.log" &&
+		expect "$(ask - 20 64)" "right 20" &&
+		ip netns exec $a nft add table ip guard &&
+		ip netns exec $a nft add chain ip guard in \
+			'{ type filter hook input priority 0; }' &&
+		wait_for 'not seen by: nftables ip guard in; sockets go back' "$work/a.log" &&
+		ip netns exec $a nft add rule ip guard in udp dport 7000 counter &&
+		expect "$(ask - 20 64)" "right 20" &&
+		ip netns exec $a nft list table ip guard | grep -q 'counter packets 20 '
+	status=$?
+	unset VMA_RESPECT_FIREWALL
+	end_server
+	rm -f "$work/a.log"
+	return $status
+}
+
 filters_of_tc_are_named_or_respected() {
 	ip netns exec $a tc qdisc add dev v0 clsact &&
 		ip netns exec $a tc filter add dev v0 ingress \
@@ -661,7 +682,7 @@ slow_reader_takes_no_frames child_of_a_parent_that_exits
 child_of_a_parent_that_does_not_read peer_on_the_kernel server_on_the_kernel other_traffic_is_undisturbed
 killed_process_leaves_nothing killed_while_a_child_lives program_closes_all_it_has
 second_process_is_told_who_has_it name_of_another_proves_nothing foreign_program_is_respected
-excluded_interface_is_left_alone firewall_is_named_or_respected
+excluded_interface_is_left_alone firewall_is_named_or_respected firewall_that_comes_later
 filters_of_tc_are_named_or_respected programs_of_the_cgroup_are_named_or_respected
 mode_is_chosen address_added_while_it_runs
 mac_changed_while_it_runs peer_mac_changed_while_it_runs address_removed_while_it_runs

@@ -5,6 +5,8 @@
  */
 #include "config.h"
 
+#include <netinet/in.h>
+#include <linux/netfilter.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -30,6 +32,8 @@ static struct {
 	int backend_err, netlink_err, conn_err;
 	/* who makes the network is held up here */
 	unsigned slow_us;
+	/* a filter of packets */
+	_Atomic bool has_chain;
 	/* what was asked for, and what there is */
 	_Atomic unsigned backend_cnt, netlink_cnt, conn_cnt;
 	int conns, event_fd;
@@ -87,13 +91,29 @@ static int read_nothing(firewall_take_fn *take UNUSED, void *ctx UNUSED)
 	return 0;
 }
 
+static int read_chains(firewall_take_fn *take, void *ctx)
+{
+	static const struct firewall_row chain = {
+		.kind = FIREWALL_CHAIN,
+		.family = NFPROTO_IPV4,
+		.has_hook = true,
+		.hook = NF_INET_LOCAL_IN,
+		.table = "guard",
+		.chain = "in",
+	};
+
+	if (module.has_chain)
+		take(ctx, &chain);
+	return 0;
+}
+
 static const struct netlink_ops netlink = {
 	.open = open_conn,
 	.close = close_conn,
 	.event_fd = event_fd,
 	.poll = poll_nothing,
 	.is_synced = is_synced,
-	.read_chains = read_nothing,
+	.read_chains = read_chains,
 	.read_policies = read_nothing,
 	.read_filters = read_nothing,
 };
@@ -294,6 +314,41 @@ TEST(without_the_kernels_tables)
 	module.conn_err = -EPERM;
 	expect_none(REASON_NETLINK);
 	CHECK(strstr(said, "cannot follow the kernel's network (Operation not permitted)"));
+}
+
+/* Those that are there go back, and there are no others from then on. */
+TEST(a_filter_that_comes_later)
+{
+	int fd, reason = REASON_NONE;
+	enum reason why = REASON_NONE;
+	struct fd_object *obj;
+	char text[64];
+
+	begin();
+	configure();
+	CHECK(get(&why));
+	if (firewall_read(&netlink, true, text, sizeof(text)) > 0)
+		test_skip("this machine has filters of its own");
+	/* our thread looks as well */
+	network.firewall_due_ns = UINT64_MAX;
+	options.respect_firewall = true;
+	os_enter();
+	fd = real.socket(AF_INET, SOCK_DGRAM, 0);
+	obj = network_make_socket(fd, AF_INET, SOCK_DGRAM, 0, &reason);
+	CHECK(obj);
+	CHECK_EQ(fd_table_install(fd, obj), 0);
+	heed_firewall(UINT64_MAX);
+	os_leave();
+	CHECK(get(&why));
+	module.has_chain = true;
+	os_enter();
+	heed_firewall(UINT64_MAX);
+	os_leave();
+	CHECK(!get(&why));
+	CHECK_EQ(why, REASON_FIREWALL);
+	CHECK_EQ(reason_of_socket(), REASON_FIREWALL);
+	CHECK_EQ(sock_of(obj)->reason, REASON_FIREWALL);
+	CHECK(strstr(said, "not seen by: nftables ip guard in; sockets go back"));
 }
 
 /* -- a step fails ------------------------------------------------------------------- */

@@ -38,6 +38,6 @@ TEST(an_interface_that_is_not_there)
 	char buf[64];
 	struct text text = text_in(buf, sizeof(buf));
 
-	CHECK(bpf_hooks_read_link(INT32_MAX, "none", &text) < 0);
+	CHECK(bpf_hooks_read_link(INT32_MAX, "none", false, &text) < 0);
 	CHECK_STR(buf, "");
 }

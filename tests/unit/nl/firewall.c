@@ -132,10 +132,10 @@ TEST(a_denial_counts_where_nothing_was_found)
 
 	chains_error = -EPERM;
 	policies_error = 0;
-	CHECK(firewall_read(&ops, buf, sizeof(buf)) >= 1);
+	CHECK(firewall_read(&ops, false, buf, sizeof(buf)) >= 1);
 	CHECK(strstr(buf, "3 xfrm policies"));
 	policies_error = -EPROTONOSUPPORT;
 	/* this machine may have tables of iptables */
-	if (firewall_read(&ops, buf, sizeof(buf)) <= 0)
-		CHECK_EQ(firewall_read(&ops, buf, sizeof(buf)), -EPERM);
+	if (firewall_read(&ops, false, buf, sizeof(buf)) <= 0)
+		CHECK_EQ(firewall_read(&ops, false, buf, sizeof(buf)), -EPERM);
 }
