@@ -199,6 +199,32 @@ bool epoll_nest_is_within(const struct epoll_set *set,
 	return false;
 }
 
+static bool tells_once(const struct epoll_set *set) REQUIRES(epoll_nesting)
+{
+	struct epoll_watch *watch;
+
+	LIST_FOR_EACH(watch, &set->outers, link) {
+		const struct epoll_item *item;
+
+		if (!is_item(watch))
+			continue;
+		item = epoll_item_of_outer(watch);
+		if (item->event.events & EPOLLET || tells_once(item->set))
+			return true;
+	}
+	return false;
+}
+
+bool epoll_nest_tells_once(const struct epoll_set *set)
+{
+	bool result;
+
+	spinlock_acquire(&epoll_nesting);
+	result = tells_once(set);
+	spinlock_release(&epoll_nesting);
+	return result;
+}
+
 void epoll_nest_fire_outers(struct epoll_set *set, struct stack *stack)
 {
 	struct epoll_watch *watch;

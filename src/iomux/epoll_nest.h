@@ -56,6 +56,10 @@ void epoll_nest_note_left(struct epoll_set *set) REQUIRES(epoll_nesting);
 /* The kernel is about to tell those around it itself; polls hear by the kernel. */
 void epoll_nest_foretell_outers(struct epoll_set *set) REQUIRES(epoll_nesting);
 
+/* Whether a set around it, or one around that, tells of it once only (EPOLLET): then who is told
+ * has to find all there is, the kernel's as well. */
+bool epoll_nest_tells_once(const struct epoll_set *set);
+
 /* A poll waits for the set as a whole. False: a stack has come to the set since it had
  * so many (stacks_gen). */
 bool epoll_set_watch(struct epoll_set *set, struct epoll_watch *watch,

@@ -363,6 +363,11 @@ static inline int look_at_ours(struct epoll_query *query, struct batch *batch)
 	return own;
 }
 
+static inline bool has_outers(const struct epoll_set *set)
+{
+	return UNLIKELY(atomic_load_explicit(&set->has_outers, memory_order_relaxed));
+}
+
 /* One look. Returns the number of events, or an error; *own_out are ours. As under Linux, a
  * wait goes on in its set, whatever becomes of the number. */
 static long look(struct epoll_query *query, bool with_kernel,
@@ -370,19 +375,19 @@ static long look(struct epoll_query *query, bool with_kernel,
 {
 	struct epoll_set *set = query->set;
 	struct batch batch;
-	int own, err = 0;
+	int own = 0, err = 0;
 
 	begin_batch(&batch, set, query->events);
 	query->epfd = epoll_set_begin_use(set, query->epfd);
 	epoll_set_begin_look(set);
 	epoll_set_poll_rings(set);
 	epoll_items_show_left(set, query->epfd);
-	own = look_at_ours(query, &batch);
+	if (!has_outers(set) || !epoll_nest_tells_once(set))
+		own = look_at_ours(query, &batch);
 	if (!own)
 		own = look_at_both(query, &batch, with_kernel, &err);
 	epoll_set_end_look(set);
-	if (UNLIKELY(atomic_load_explicit(&set->has_outers,
-					  memory_order_relaxed)))
+	if (has_outers(set))
 		epoll_items_hide_spent(set, query->epfd);
 	epoll_set_end_use(set, query->epfd);
 	*own_out = (unsigned)own;
@@ -615,9 +620,7 @@ static ALWAYS_INLINE int look_quickly(struct epoll_set *set,
 /* Sets of several stacks, and those that are seen from outside, have more to do. */
 static inline bool is_plain(const struct epoll_set *set)
 {
-	return epoll_set_place_cnt(set) == 1 &&
-	       !atomic_load_explicit(&set->has_outers, memory_order_relaxed) &&
-	       !mux_params.measures;
+	return epoll_set_place_cnt(set) == 1 && !has_outers(set) && !mux_params.measures;
 }
 
 mux_epoll_wait_fn *mux_slow_epoll_wait;

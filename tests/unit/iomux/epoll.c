@@ -660,6 +660,32 @@ TEST(an_outer_edge_does_not_come_with_a_change_of_what_is_told)
 	things_end();
 }
 
+/* Who is told of the inner set by an edge may not be told again of what is left there. */
+TEST(who_is_told_by_an_outer_edge_finds_the_kernels_as_well)
+{
+	static const struct mux_params skips = { .os_ratio = 1, .skip_os = 4 };
+
+	for (uint32_t edge = 0; edge < 2; edge++) {
+		int middle, outer = epoll_create1(0);
+		struct epoll_event event = { .events = EPOLLIN | (edge ? EPOLLET : 0) };
+
+		things_begin();
+		mux_start(&skips);
+		things_add(0);
+		things_add(1);
+		middle = things_make_outer(EPOLLIN);
+		mux_note_set(middle);
+		CHECK_EQ(mux_epoll_ctl(outer, EPOLL_CTL_ADD, middle, &event), 0);
+		thing_make_ready(0);
+		CHECK_EQ(things_look(4), 1);
+		thing_make_twin_ready(1);
+		CHECK_EQ(things_look(4), edge ? 12 : 1);
+		things_close_outer(outer);
+		things_close_outer(middle);
+		things_end();
+	}
+}
+
 TEST(an_inner_set_that_is_closed_is_gone)
 {
 	int outer, inner;
